@@ -1,0 +1,42 @@
+#ifndef BASE_SETTINGS_H_
+#define BASE_SETTINGS_H_
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace weft {
+
+// The settings a user can make, each an environment variable. One table: the libraries, `weft run` and the man page read it.
+struct SettingInfo {
+  const char* name;     // "WEFT_MPA_CRC"
+  const char* values;   // "auto|on|off", "FILE", "NAME[,NAME]..."
+  const char* initial;  // the default in words, "auto"
+  const char* help;     // one sentence
+};
+std::span<const SettingInfo> AllSettings();
+
+enum class CrcPolicy { kAuto, kOn, kOff };
+
+struct Settings {
+  CrcPolicy crc = CrcPolicy::kAuto;      // WEFT_MPA_CRC
+  bool markers = false;                  // WEFT_MPA_MARKERS=on|off: ask peers to send us markers
+  int mpa_revision = 2;                  // WEFT_MPA_REVISION=1|2
+  bool extensions = true;                // WEFT_EXTENSIONS=auto|off: the Weft trailer in private data
+  bool trace = false;                    // WEFT_TRACE=0|1
+  std::string pcap;                      // WEFT_PCAP=FILE
+  std::vector<std::string> devices;      // WEFT_DEVICES=lo,eth0: only these interfaces
+
+  // Reads the environment. Problems (a WEFT_ name that is not in the table, with the nearest one that is; a value that is not
+  // allowed) are described one per entry of `problems`, and the setting keeps its default.
+  static Settings FromEnvironment(std::vector<std::string>* problems);
+};
+
+// The process's settings, read once; problems go to the log and, since a setting that is silently ignored misleads, end the
+// process with status 2 when called from `weft`, and are errors that device enumeration reports when called from a library.
+const Settings& ProcessSettings();
+const std::vector<std::string>& ProcessSettingProblems();
+
+}  // namespace weft
+
+#endif  // BASE_SETTINGS_H_

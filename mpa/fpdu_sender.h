@@ -1,0 +1,44 @@
+#ifndef MPA_FPDU_SENDER_H_
+#define MPA_FPDU_SENDER_H_
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/buffer_pool.h"
+#include "mpa/ulpdu.h"
+
+namespace weft::mpa {
+
+// Frames ULPDUs as FPDUs (RFC 5044 section 4) into a gather list, many to one sendmsg. Headers, short payloads, and all
+// payloads when CRC or markers are on, are copied into a staging block from the pool (held only while bytes wait);
+// long payloads are otherwise referenced where they lie.
+class FpduSender final : public UlpduWriter {
+ public:
+  struct Options {
+    bool crc = true;
+    bool markers = false;      // the peer asked us for markers
+    size_t max_ulpdu = 65535;
+  };
+
+  FpduSender(const Options& options, BufferPool& pool);
+
+  size_t max_ulpdu() const override;
+  bool HasRoom(size_t payload_length, size_t payload_pieces) const override;
+  void Append(ByteSpan header, std::span<const iovec> payload, bool volatile_payload) override;
+  uint64_t appended() const override;
+
+  // What is to be written next, in order; empty when nothing waits. At most 64 pieces. Valid until Append or Consume.
+  std::span<const iovec> Pending() const;
+  // `count` bytes of Pending() went out.
+  void Consume(size_t count);
+  // Stream position after the last byte consumed; a ULPDU appended up to position p is out when consumed() >= p.
+  uint64_t consumed() const;
+  bool empty() const;
+};
+
+}  // namespace weft::mpa
+
+#endif  // MPA_FPDU_SENDER_H_

@@ -1,0 +1,115 @@
+#ifndef TRANSPORT_NETWORK_H_
+#define TRANSPORT_NETWORK_H_
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "base/result.h"
+#include "transport/socket_address.h"
+
+// What the RNIC asks of the world: byte streams, listeners, readiness, timers, time. TcpNetwork implements it with kernel
+// sockets and epoll, sim/net's VirtualNetwork with queues in virtual time.
+namespace weft::transport {
+
+using Duration = std::chrono::nanoseconds;
+using Time = std::chrono::time_point<std::chrono::steady_clock, Duration>;
+
+// Outcome of one non-blocking read or write.
+struct IoResult {
+  enum class Kind : uint8_t {
+    kDone,         // `bytes` > 0 were moved
+    kWouldBlock,   // nothing now; wait for readiness
+    kEndOfStream,  // read only: the peer closed its direction in order
+    kFailed,       // `error` is an errno; the stream is dead
+  };
+  Kind kind = Kind::kWouldBlock;
+  size_t bytes = 0;
+  int error = 0;
+};
+
+// A connected (or connecting) bidirectional byte stream. Destruction closes it (in order, unless Abort was called).
+// One thread at a time; the owner serialises.
+class ByteStream {
+ public:
+  virtual ~ByteStream() = default;
+  virtual IoResult Read(std::span<const iovec> into) = 0;
+  virtual IoResult Write(std::span<const iovec> from) = 0;
+  // After readiness for writing on a stream from StartConnect: 0 when established, else the errno. EINPROGRESS: not yet.
+  virtual int ConnectError() = 0;
+  virtual void ShutdownWrite() = 0;  // FIN after what was written
+  virtual void Abort() = 0;          // RST now; later reads and writes fail
+  // Most payload bytes of one segment of the path (TCP: TCP_MAXSEG).
+  virtual size_t SegmentSize() const = 0;
+  virtual SocketAddress LocalAddress() const = 0;
+  virtual SocketAddress PeerAddress() const = 0;
+  // The kernel's file descriptor, or -1 when there is none.
+  virtual int fd() const { return -1; }
+};
+
+class Listener {
+ public:
+  virtual ~Listener() = default;
+  // A new stream, or an errno (EAGAIN: none pending).
+  virtual Result<std::unique_ptr<ByteStream>, int> Accept() = 0;
+  virtual SocketAddress LocalAddress() const = 0;
+  virtual int fd() const { return -1; }
+};
+
+// Which readiness a watcher wants, or has.
+struct Interest {
+  bool read = false;
+  bool write = false;
+  bool operator==(const Interest&) const = default;
+};
+
+// Called on the network's thread, without locks of the network held; may call back into the network. A call can be under
+// way while Unwatch returns on another thread: the shared_ptr keeps the handler alive, and the handler must cope.
+class ReadyHandler {
+ public:
+  virtual ~ReadyHandler() = default;
+  virtual void OnReady(Interest ready) = 0;
+};
+
+// Identify a watch and a timer; never reused. 0 is none.
+using WatchId = uint64_t;
+using TimerId = uint64_t;
+
+class Network {
+ public:
+  virtual ~Network() = default;
+
+  // All of these may be called from any thread.
+  //
+  // Starts connecting; never blocks. `local` may be the wildcard. Readiness for writing, then ConnectError(), tells the
+  // outcome. The error is an errno (e.g. ENETUNREACH, EADDRNOTAVAIL).
+  virtual Result<std::unique_ptr<ByteStream>, int> StartConnect(const SocketAddress& local,
+                                                                const SocketAddress& remote) = 0;
+  // Errors: EADDRINUSE, EADDRNOTAVAIL, EACCES ... . `only_v6` for the IPv6 wildcard.
+  virtual Result<std::unique_ptr<Listener>, int> Listen(const SocketAddress& local, int backlog, bool only_v6,
+                                                        bool reuse_address) = 0;
+
+  // Level-triggered readiness. An end of stream or an error counts as readable and writable.
+  virtual WatchId Watch(ByteStream& stream, Interest interest, std::shared_ptr<ReadyHandler> handler) = 0;
+  virtual WatchId Watch(Listener& listener, std::shared_ptr<ReadyHandler> handler) = 0;
+  virtual void SetInterest(WatchId id, Interest interest) = 0;
+  // Unwatch before the stream is destroyed.
+  virtual void Unwatch(WatchId id) = 0;
+
+  virtual Time Now() = 0;
+  // `work` runs once on the network's thread. Cancel returns false when it ran, runs, or never was.
+  virtual TimerId RunAt(Time when, std::function<void()> work) = 0;
+  virtual bool Cancel(TimerId id) = 0;
+  // Runs `work` soon on the network's thread (wakes it).
+  virtual void Post(std::function<void()> work) = 0;
+};
+
+}  // namespace weft::transport
+
+#endif  // TRANSPORT_NETWORK_H_
