@@ -1,0 +1,102 @@
+#ifndef SIM_CM_API_H_
+#define SIM_CM_API_H_
+
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "sim/device.h"
+#include "transport/network.h"
+#include "transport/socket_address.h"
+
+// Connection management as the RNIC offers it. librdmacm reaches it in libibverbs through weft_private_cm_api(): this header
+// has interfaces only, so that the engine is linked once per process.
+namespace weft::sim {
+
+class Endpoint;
+
+struct ConnectParameters {
+  std::vector<uint8_t> private_data;
+  uint16_t ird = 0;   // responder_resources
+  uint16_t ord = 0;   // initiator_depth
+};
+
+struct CmEvent {
+  enum class Kind : uint8_t {
+    kConnectRequest,  // listener: `endpoint` is new, waits for Accept or Reject
+    kEstablished,     // both sides; initiator: private data of the reply
+    kRejected,        // the peer's program said no (ECONNREFUSED with private data) or nobody listens (ECONNREFUSED)
+    kUnreachable,     // ETIMEDOUT, EHOSTUNREACH, ENETUNREACH ...
+    kConnectError,    // the peer broke the rules of MPA, or the connection was lost during set-up
+    kDisconnected,    // once, after kEstablished
+  };
+  Kind kind = Kind::kConnectError;
+  int error = 0;                       // positive errno; 0 for kConnectRequest, kEstablished, kDisconnected
+  std::vector<uint8_t> private_data;   // the peer's program's, exactly as it was given there
+  uint16_t ird = 0, ord = 0;           // kConnectRequest: what the peer asks for, from our side's view; else negotiated
+  std::shared_ptr<Endpoint> endpoint;  // kConnectRequest
+};
+
+// Called on the RNIC's thread or from within a program's verbs call, no locks held; events of one endpoint come in order, one
+// at a time.
+class CmObserver {
+ public:
+  virtual ~CmObserver() = default;
+  virtual void OnCmEvent(CmEvent event) = 0;
+};
+
+// One connection attempt and then the connection. Nothing blocks. Functions return 0 or a positive errno.
+class Endpoint {
+ public:
+  virtual ~Endpoint() = default;
+  // Where events go from now on. Events that came before (none but a loss of the connection is possible) are delivered now.
+  // nullptr: nobody listens any more; blocks until a running OnCmEvent has returned unless called from within it.
+  virtual void SetObserver(std::shared_ptr<CmObserver> observer) = 0;
+
+  // Starts connecting `qp` (in INIT). EINVAL: state, private data too long (504 bytes with revision 2 and IRD/ORD words);
+  // ENETUNREACH, EADDRNOTAVAIL ... from the system.
+  virtual int Connect(const transport::SocketAddress& local, const transport::SocketAddress& remote, ibv_qp* qp,
+                      const ConnectParameters& parameters) = 0;
+  // Answers a kConnectRequest. The queue pair is in RTS when this returns 0; kEstablished follows.
+  virtual int Accept(ibv_qp* qp, const ConnectParameters& parameters) = 0;
+  virtual int Reject(const std::vector<uint8_t>& private_data) = 0;
+  // Ends the connection in order: what was posted goes out, then FIN; kDisconnected follows. ENOTCONN: there is none.
+  virtual int Disconnect() = 0;
+  // Gives up whatever is under way, without events: a request unanswered is rejected, a connection being set up is aborted, an
+  // established connection stays with its queue pair.
+  virtual void Close() = 0;
+
+  virtual transport::SocketAddress local_address() const = 0;
+  virtual transport::SocketAddress remote_address() const = 0;
+};
+
+class CmListener {
+ public:
+  virtual ~CmListener() = default;
+  virtual transport::SocketAddress local_address() const = 0;  // with the port that was chosen
+  // No kConnectRequest after this returned. Connections not yet announced are dropped.
+  virtual void Close() = 0;
+};
+
+class CmApi {
+ public:
+  static constexpr int kVersion = 1;
+  virtual ~CmApi() = default;
+  virtual std::shared_ptr<Endpoint> CreateEndpoint() = 0;
+  // `backlog` bounds connections not yet answered by the program. Errors: EADDRINUSE, EADDRNOTAVAIL, EACCES ...
+  virtual Result<std::shared_ptr<CmListener>, int> Listen(const transport::SocketAddress& local, int backlog, bool only_v6,
+                                                          bool reuse_address, std::shared_ptr<CmObserver> observer) = 0;
+  // Timers and deferred work for the connection manager (address and route resolution report as events).
+  virtual transport::Network& network() = 0;
+};
+
+}  // namespace weft::sim
+
+// In libibverbs.so.1 under the node WEFT_PRIVATE_1. nullptr: another version of Weft.
+extern "C" weft::sim::CmApi* weft_private_cm_api(int version);
+
+#endif  // SIM_CM_API_H_

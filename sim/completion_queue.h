@@ -1,0 +1,82 @@
+#ifndef SIM_COMPLETION_QUEUE_H_
+#define SIM_COMPLETION_QUEUE_H_
+
+#include <infiniband/verbs.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "sim/event_queue.h"
+
+namespace weft::sim {
+
+class CompletionQueue;
+class QueuePair;
+
+// ibv_comp_channel: completion queues that asked for notification, in order. Elements are the owner pointers (ibv_cq*).
+using CompletionChannel = EventQueue<void*>;
+
+// Where asynchronous events go (one per ibv_context). May be called from any thread, without locks held.
+class AsyncSink {
+ public:
+  virtual ~AsyncSink() = default;
+  // `owner`: the ibv_cq* or ibv_qp* that the element was created with; nullptr for port and device events.
+  virtual void OnAsyncEvent(ibv_event_type type, void* owner) = 0;
+};
+
+// A completion queue: a ring of ibv_wc. Polling it when it is empty drives the connections of its queue pairs from the
+// caller's thread (design section 3, "Polling works inline"). Thread safe.
+class CompletionQueue {
+ public:
+  // `entries`: capacity. `channel` may be null. `owner`: reported on channel and in async events.
+  CompletionQueue(int entries, std::shared_ptr<CompletionChannel> channel, std::shared_ptr<AsyncSink> async, void* owner);
+
+  // Up to `count` completions into `out`; how many. Never negative.
+  int Poll(int count, ibv_wc* out);
+  // One notification for the next completion (`solicited_only`: that is solicited or in error).
+  void RequestNotify(bool solicited_only);
+  // Keeps every completion. EINVAL: `entries` is below what is queued now, or not in 1 .. kMaxCqe.
+  int Resize(int entries);
+  int capacity() const;
+  // Drops a queue pair's completions (when it is destroyed or reset).
+  void Forget(uint32_t qp_num);
+
+  // For queue pairs. `solicited` matters only for successes. A full queue is an overrun: IBV_EVENT_CQ_ERR, and false.
+  bool Push(const ibv_wc& completion, bool solicited);
+  void Attach(std::shared_ptr<QueuePair> qp);
+  void Detach(const QueuePair* qp);
+
+  void* owner() const { return owner_; }
+  const std::shared_ptr<CompletionChannel>& channel() const { return channel_; }
+
+  // Queue pairs that use it (ibv_destroy_cq is EBUSY while there are any).
+  std::atomic<int> users{0};
+
+ private:
+  enum class Armed : uint8_t { kNo, kSolicited, kAny };
+
+  int Take(int count, ibv_wc* out);
+  void DriveQueuePairs();
+
+  const std::shared_ptr<CompletionChannel> channel_;
+  const std::shared_ptr<AsyncSink> async_;
+  void* const owner_;
+
+  mutable std::mutex mutex_;  // guards ring_, first_, armed_, overrun_; a leaf: nothing is locked inside it
+  std::vector<ibv_wc> ring_;
+  size_t first_ = 0;
+  std::atomic<size_t> queued_{0};
+  Armed armed_ = Armed::kNo;
+  bool overrun_ = false;
+
+  // Connected queue pairs, driven when a poll finds nothing. Taken with try_lock in Poll: one driver is enough.
+  std::mutex attached_mutex_;
+  std::vector<std::shared_ptr<QueuePair>> attached_;
+};
+
+}  // namespace weft::sim
+
+#endif  // SIM_COMPLETION_QUEUE_H_

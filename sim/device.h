@@ -1,0 +1,48 @@
+#ifndef SIM_DEVICE_H_
+#define SIM_DEVICE_H_
+
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "transport/socket_address.h"
+
+namespace weft::sim {
+
+// What the simulated RNIC can do; query_device reports these and the RNIC enforces them.
+inline constexpr uint32_t kMaxQp = 65536;
+inline constexpr uint32_t kMaxQpWr = 32768;
+inline constexpr uint32_t kMaxSge = 32;
+inline constexpr uint32_t kMaxInline = 1024;
+inline constexpr uint32_t kMaxCq = 65536;
+inline constexpr uint32_t kMaxCqe = 1 << 22;
+inline constexpr uint32_t kMaxMr = 1 << 20;
+inline constexpr uint32_t kMaxPd = 65536;
+inline constexpr uint32_t kMaxReads = 128;              // IRD and ORD
+inline constexpr uint64_t kMaxMrSize = uint64_t{1} << 46;
+inline constexpr uint32_t kMaxMessage = 1u << 31;       // bytes of one message
+
+// One RDMA device: a usable network interface (design: "Devices, addresses, personas").
+struct DeviceInfo {
+  std::string name;             // "weft_lo"
+  std::string interface;        // "lo"
+  int interface_index = 0;
+  uint64_t node_guid = 0;       // network byte order, stable across processes on one host
+  uint32_t mtu = 1500;
+  bool up = true;
+  uint64_t speed_mbps = 0;      // 0: not known
+  std::vector<ibv_gid> gids;    // IPv4-mapped or IPv6, in the order of `addresses`
+  std::vector<transport::SocketAddress> addresses;  // port 0
+
+  ibv_device_attr Attributes() const;
+  ibv_port_attr PortAttributes() const;
+};
+
+// The devices of this machine (or namespace) now, in a stable order; WEFT_DEVICES narrows them.
+std::vector<DeviceInfo> ListDevices();
+
+}  // namespace weft::sim
+
+#endif  // SIM_DEVICE_H_

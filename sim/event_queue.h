@@ -1,0 +1,97 @@
+#ifndef SIM_EVENT_QUEUE_H_
+#define SIM_EVENT_QUEUE_H_
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+namespace weft::sim {
+
+// A queue of events behind a file descriptor that a program may poll, select or make non-blocking: readable exactly while
+// events wait, one wake-up (also edge-triggered) for each event. Used for completion channels, asynchronous events and
+// rdma_cm event channels. Thread safe.
+template <typename Event>
+class EventQueue {
+ public:
+  EventQueue() : fd_(eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE)) {}
+  ~EventQueue() {
+    if (fd_ >= 0) close(fd_);
+  }
+  EventQueue(const EventQueue&) = delete;
+  EventQueue& operator=(const EventQueue&) = delete;
+
+  // -1: the process is out of file descriptors.
+  int fd() const { return fd_; }
+
+  void Push(Event event) {
+    std::lock_guard lock(mutex_);
+    events_.push_back(std::move(event));
+    const uint64_t one = 1;
+    [[maybe_unused]] ssize_t written = write(fd_, &one, sizeof one);
+  }
+
+  // The oldest event. Waits for one unless the program made the descriptor non-blocking (then errno is EAGAIN). nullopt
+  // with errno EINTR when a signal came.
+  std::optional<Event> Pop() {
+    for (;;) {
+      uint64_t one;
+      if (read(fd_, &one, sizeof one) != sizeof one) return std::nullopt;
+      std::lock_guard lock(mutex_);
+      if (events_.empty()) continue;  // its event was removed between our read and the lock
+      Event event = std::move(events_.front());
+      events_.pop_front();
+      return event;
+    }
+  }
+
+  // The oldest event if one waits.
+  std::optional<Event> TryPop() {
+    std::lock_guard lock(mutex_);
+    if (events_.empty() || !TakeToken()) return std::nullopt;
+    Event event = std::move(events_.front());
+    events_.pop_front();
+    return event;
+  }
+
+  // Drops waiting events for which `matches(event)`; returns how many.
+  template <typename Predicate>
+  size_t Remove(Predicate matches) {
+    std::lock_guard lock(mutex_);
+    size_t removed = 0;
+    for (auto it = events_.begin(); it != events_.end();) {
+      if (matches(*it)) {
+        it = events_.erase(it);
+        TakeToken();  // a concurrent Pop may have it already; that Pop then finds its event gone and waits on
+        ++removed;
+      } else {
+        ++it;
+      }
+    }
+    return removed;
+  }
+
+ private:
+  // Takes one unit from the descriptor without waiting. Requires mutex_.
+  bool TakeToken() {
+    pollfd ready{fd_, POLLIN, 0};
+    if (poll(&ready, 1, 0) != 1) return false;
+    uint64_t one;
+    return read(fd_, &one, sizeof one) == sizeof one;
+  }
+
+  const int fd_;
+  std::mutex mutex_;  // guards events_
+  std::deque<Event> events_;
+};
+
+}  // namespace weft::sim
+
+#endif  // SIM_EVENT_QUEUE_H_
