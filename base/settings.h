@@ -26,6 +26,7 @@ struct Settings {
   bool trace = false;                    // WEFT_TRACE=0|1
   std::string pcap;                      // WEFT_PCAP=FILE
   std::vector<std::string> devices;      // WEFT_DEVICES=lo,eth0: only these interfaces
+  std::string libdir;                    // WEFT_LIBDIR=DIRECTORY: where `weft run` finds the libraries
 
   // Reads the environment. Problems (a WEFT_ name that is not in the table, with the nearest one that is; a value that is not
   // allowed) are described one per entry of `problems`, and the setting keeps its default.

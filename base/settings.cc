@@ -1,0 +1,152 @@
+#include "base/settings.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <string_view>
+
+#include "base/log.h"
+
+extern char** environ;
+
+namespace weft {
+namespace {
+
+constexpr std::string_view kPrefix = "WEFT_";
+
+// Order is that of the man page. An empty value counts as not set.
+constexpr SettingInfo kTable[] = {
+    {"WEFT_MPA_CRC", "auto|on|off", "auto",
+     "CRC32C on every FPDU; auto leaves it out only when both ends are Weft on the same host."},
+    {"WEFT_MPA_MARKERS", "on|off", "off", "Ask peers to put MPA markers into what they send to us."},
+    {"WEFT_MPA_REVISION", "1|2", "2", "MPA start-up offered to peers: 1 (RFC 5044) or 2 (RFC 6581)."},
+    {"WEFT_EXTENSIONS", "auto|off", "auto",
+     "Agree on larger FPDUs and the like with other Weft ends, by a trailer in the private data."},
+    {"WEFT_TRACE", "0|1", "0", "Write a readable line per event to stderr."},
+    {"WEFT_PCAP", "FILE", "none", "Capture every connection into FILE for Wireshark; %p in it becomes the process id."},
+    {"WEFT_DEVICES", "NAME[,NAME]...", "all", "Make devices of only these network interfaces."},
+    {"WEFT_PERSONA", "iwarp", "iwarp", "The kind of RNIC that programs see."},
+    {"WEFT_LLP", "tcp", "tcp", "The transport below DDP."},
+    {"WEFT_LIBDIR", "DIRECTORY", "beside the weft command", "Where `weft run` finds Weft's libraries."},
+};
+
+// One per row of kTable: takes a value that is among the row's choices, false when it is not acceptable after all.
+using Apply = bool (*)(Settings&, std::string_view);
+
+bool ApplyDevices(Settings& settings, std::string_view value) {
+  std::vector<std::string> names;
+  for (size_t from = 0; from <= value.size();) {
+    size_t comma = std::min(value.find(',', from), value.size());
+    if (comma == from) return false;
+    names.emplace_back(value.substr(from, comma - from));
+    from = comma + 1;
+  }
+  settings.devices = std::move(names);
+  return true;
+}
+
+constexpr Apply kApply[] = {
+    [](Settings& s, std::string_view v) {
+      s.crc = v == "on" ? CrcPolicy::kOn : v == "off" ? CrcPolicy::kOff : CrcPolicy::kAuto;
+      return true;
+    },
+    [](Settings& s, std::string_view v) { return s.markers = v == "on", true; },
+    [](Settings& s, std::string_view v) { return s.mpa_revision = v == "1" ? 1 : 2, true; },
+    [](Settings& s, std::string_view v) { return s.extensions = v == "auto", true; },
+    [](Settings& s, std::string_view v) { return s.trace = v == "1", true; },
+    [](Settings& s, std::string_view v) { return s.pcap = v, true; },
+    ApplyDevices,
+    [](Settings&, std::string_view) { return true; },
+    [](Settings&, std::string_view) { return true; },
+    [](Settings& s, std::string_view v) { return s.libdir = v, true; },
+};
+static_assert(std::size(kTable) == std::size(kApply));
+
+// Rows whose values are words in lower case or digits list every choice; others describe a form, in capitals.
+bool ListsChoices(std::string_view values) { return values.find_first_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ") == values.npos; }
+
+bool IsChoice(std::string_view values, std::string_view value) {
+  for (size_t from = 0; from <= values.size();) {
+    size_t bar = std::min(values.find('|', from), values.size());
+    if (values.substr(from, bar - from) == value) return true;
+    from = bar + 1;
+  }
+  return false;
+}
+
+size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      size_t substitute = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({substitute, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+std::string UnknownName(std::string_view name) {
+  const SettingInfo* nearest = &*std::min_element(
+      std::begin(kTable), std::end(kTable),
+      [&](const SettingInfo& a, const SettingInfo& b) { return EditDistance(a.name, name) < EditDistance(b.name, name); });
+  std::string text = std::string(name) + " is not a setting of Weft; ";
+  // Beyond that the nearest name is no likely meaning.
+  constexpr size_t kLikelyTypo = 4;
+  if (EditDistance(nearest->name, name) <= kLikelyTypo) return text + "did you mean " + nearest->name + "?";
+  return text + "`weft env --help` lists the settings";
+}
+
+void ReadOne(std::string_view name, std::string_view value, Settings& settings, std::vector<std::string>* problems) {
+  auto row = std::find_if(std::begin(kTable), std::end(kTable), [&](const SettingInfo& s) { return s.name == name; });
+  if (row == std::end(kTable)) {
+    problems->push_back(UnknownName(name));
+    return;
+  }
+  if (value.empty()) return;
+  bool allowed = !ListsChoices(row->values) || IsChoice(row->values, value);
+  if (allowed) allowed = kApply[row - std::begin(kTable)](settings, value);
+  if (!allowed) {
+    problems->push_back(std::string(name) + "=" + std::string(value) + " is not allowed; the value must be " + row->values);
+  }
+}
+
+struct Process {
+  std::vector<std::string> problems;
+  Settings settings;
+
+  Process() : settings(Settings::FromEnvironment(&problems)) {
+    for (const std::string& problem : problems) LogWarning(problem);
+    if (settings.trace) g_trace_enabled.store(true, std::memory_order_relaxed);
+  }
+};
+
+// Never destroyed: other threads may read it while the process exits.
+const Process& TheProcess() {
+  static const Process* const process = new Process;
+  return *process;
+}
+
+}  // namespace
+
+std::span<const SettingInfo> AllSettings() { return kTable; }
+
+Settings Settings::FromEnvironment(std::vector<std::string>* problems) {
+  Settings settings;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    std::string_view text = *entry;
+    size_t equals = text.find('=');
+    if (!text.starts_with(kPrefix) || equals == text.npos) continue;
+    ReadOne(text.substr(0, equals), text.substr(equals + 1), settings, problems);
+  }
+  return settings;
+}
+
+const Settings& ProcessSettings() { return TheProcess().settings; }
+
+const std::vector<std::string>& ProcessSettingProblems() { return TheProcess().problems; }
+
+}  // namespace weft

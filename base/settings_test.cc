@@ -1,0 +1,105 @@
+#include "base/settings.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace weft {
+namespace {
+
+// Sets one variable for the life of a test.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  ~Variable() { unsetenv(name_); }
+
+ private:
+  const char* name_;
+};
+
+struct Outcome {
+  std::vector<std::string> problems;
+  Settings settings = Settings::FromEnvironment(&problems);
+};
+
+TEST(SettingsTest, DefaultsHoldWhenNothingIsSet) {
+  Outcome read;
+  EXPECT_TRUE(read.problems.empty());
+  EXPECT_EQ(read.settings.crc, CrcPolicy::kAuto);
+  EXPECT_FALSE(read.settings.markers);
+  EXPECT_EQ(read.settings.mpa_revision, 2);
+  EXPECT_TRUE(read.settings.extensions);
+  EXPECT_FALSE(read.settings.trace);
+  EXPECT_TRUE(read.settings.pcap.empty());
+  EXPECT_TRUE(read.settings.devices.empty());
+}
+
+TEST(SettingsTest, EverySettingIsRead) {
+  Variable crc("WEFT_MPA_CRC", "off"), markers("WEFT_MPA_MARKERS", "on"), revision("WEFT_MPA_REVISION", "1");
+  Variable extensions("WEFT_EXTENSIONS", "off"), trace("WEFT_TRACE", "1"), pcap("WEFT_PCAP", "x.pcap");
+  Variable devices("WEFT_DEVICES", "lo,eth0"), persona("WEFT_PERSONA", "iwarp"), llp("WEFT_LLP", "tcp");
+  Variable libdir("WEFT_LIBDIR", "/opt/weft");
+  Outcome read;
+  EXPECT_TRUE(read.problems.empty());
+  EXPECT_EQ(read.settings.crc, CrcPolicy::kOff);
+  EXPECT_TRUE(read.settings.markers);
+  EXPECT_EQ(read.settings.mpa_revision, 1);
+  EXPECT_FALSE(read.settings.extensions);
+  EXPECT_TRUE(read.settings.trace);
+  EXPECT_EQ(read.settings.pcap, "x.pcap");
+  EXPECT_EQ(read.settings.devices, (std::vector<std::string>{"lo", "eth0"}));
+  EXPECT_EQ(read.settings.libdir, "/opt/weft");
+}
+
+TEST(SettingsTest, MisspeltNameIsRefusedWithTheNearestOne) {
+  Variable typo("WEFT_MPA_CCR", "off");
+  Outcome read;
+  ASSERT_EQ(read.problems.size(), 1u);
+  EXPECT_EQ(read.problems[0], "WEFT_MPA_CCR is not a setting of Weft; did you mean WEFT_MPA_CRC?");
+  EXPECT_EQ(read.settings.crc, CrcPolicy::kAuto);
+}
+
+TEST(SettingsTest, NameFarFromAnySettingIsRefusedWithoutAGuess) {
+  Variable unknown("WEFT_COMPLETELY_DIFFERENT", "1");
+  Outcome read;
+  ASSERT_EQ(read.problems.size(), 1u);
+  EXPECT_EQ(read.problems[0].find("did you mean"), std::string::npos);
+  EXPECT_NE(read.problems[0].find("WEFT_COMPLETELY_DIFFERENT"), std::string::npos);
+}
+
+TEST(SettingsTest, BadValueNamesTheAllowedOnesAndKeepsTheDefault) {
+  Variable crc("WEFT_MPA_CRC", "maybe"), persona("WEFT_PERSONA", "roce"), devices("WEFT_DEVICES", "lo,,eth0");
+  Outcome read;
+  EXPECT_EQ(read.problems.size(), 3u);
+  EXPECT_NE(std::find(read.problems.begin(), read.problems.end(),
+                      "WEFT_MPA_CRC=maybe is not allowed; the value must be auto|on|off"),
+            read.problems.end());
+  EXPECT_EQ(read.settings.crc, CrcPolicy::kAuto);
+  EXPECT_TRUE(read.settings.devices.empty());
+}
+
+TEST(SettingsTest, PartOfTheListOfChoicesIsNoChoice) {
+  Variable crc("WEFT_MPA_CRC", "auto|on");
+  EXPECT_EQ(Outcome().problems.size(), 1u);
+}
+
+TEST(SettingsTest, EmptyValueCountsAsNotSet) {
+  Variable crc("WEFT_MPA_CRC", ""), devices("WEFT_DEVICES", "");
+  EXPECT_TRUE(Outcome().problems.empty());
+}
+
+TEST(SettingsTest, EveryRowOfTheTableHasItsDefaultAmongItsChoices) {
+  for (const SettingInfo& setting : AllSettings()) {
+    EXPECT_EQ(std::string(setting.name).rfind("WEFT_", 0), 0u);
+    EXPECT_NE(std::string(setting.help), "");
+    if (std::string(setting.values).find('|') == std::string::npos) continue;
+    Variable variable(setting.name, setting.initial);
+    EXPECT_TRUE(Outcome().problems.empty()) << setting.name;
+  }
+}
+
+}  // namespace
+}  // namespace weft
