@@ -1,13 +1,24 @@
 #ifndef SIM_QUEUE_PAIR_H_
 #define SIM_QUEUE_PAIR_H_
-// (public part; the lead is writing the rest)
+
 #include <infiniband/verbs.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
 
+#include "mpa/fpdu_receiver.h"
+#include "mpa/fpdu_sender.h"
+#include "mpa/start_up.h"
+#include "rdmap/stream.h"
 #include "sim/completion_queue.h"
 #include "sim/memory.h"
+#include "sim/receive_queue.h"
+#include "sim/send_queue.h"
+#include "transport/network.h"
 
 namespace weft::sim {
 
@@ -17,17 +28,46 @@ struct QueuePairOptions {
   std::shared_ptr<Pd> pd;
   std::shared_ptr<CompletionQueue> send_cq;
   std::shared_ptr<CompletionQueue> receive_cq;
-  ibv_qp_cap capabilities{};        // within the limits of sim/device.h; checked by the caller
+  ibv_qp_cap capabilities{};  // within the limits of sim/device.h; checked by the caller
   bool signal_all = false;
   std::shared_ptr<AsyncSink> async;
-  void* owner = nullptr;            // ibv_qp*, for async events
+  void* owner = nullptr;      // ibv_qp*, for async events
 };
 
-// A reliable connected queue pair. Thread safe. Create through Rnic::CreateQueuePair.
-class QueuePair : public std::enable_shared_from_this<QueuePair> {
+// Told about the life of a connection after its queue pair took it over. Called without locks held, from the progress thread
+// or from within a verbs call.
+class ConnectionObserver {
  public:
-  uint32_t number() const;
-  const ibv_qp_cap& capabilities() const;   // what was granted (at least what was asked)
+  virtual ~ConnectionObserver() = default;
+  virtual void OnEstablished() = 0;   // responder in peer-to-peer mode: the RTR came
+  virtual void OnDisconnected() = 0;  // once
+};
+
+// An MPA connection whose start-up is over.
+struct EstablishOptions {
+  mpa::StartOutcome outcome;
+  bool initiator = false;
+  size_t max_ulpdu = 0;   // that we may send
+  std::shared_ptr<ConnectionObserver> observer;
+};
+
+// A reliable connected queue pair (ibv_qp of type RC) and, once connected, the owner of its socket. Thread safe.
+//
+// Locks, outermost first: engine_mutex_ (state, connection, protocol; held for one step of non-blocking I/O), the post mutexes of
+// the two queues (producers only), the completion queue's (a leaf). Posting never waits for the engine: it rings the doorbell, and
+// whoever has the engine looks at the doorbell before and after letting go.
+class QueuePair final : public std::enable_shared_from_this<QueuePair>,
+                        private rdmap::Host,
+                        private transport::ReadyHandler {
+ public:
+  QueuePair(Rnic& rnic, uint32_t number, QueuePairOptions options);
+  ~QueuePair() override;
+
+  uint32_t number() const { return number_; }
+  uint32_t pd_id() const { return options_.pd->id; }
+  void* owner() const { return options_.owner; }
+  const ibv_qp_cap& capabilities() const { return options_.capabilities; }
+  ibv_qp_state state() const { return state_.load(std::memory_order_seq_cst); }
 
   // The verbs: 0 or a positive errno with `*bad` at the first work request not posted. EINVAL: state, opcode, flags,
   // too many SGEs, inline too long; ENOMEM: queue full; EOPNOTSUPP: an opcode that this RNIC does not have.
@@ -38,6 +78,92 @@ class QueuePair : public std::enable_shared_from_this<QueuePair> {
   void Query(ibv_qp_attr* attributes, ibv_qp_init_attr* init) const;  // `init`'s cq and srq pointers are the caller's
   // Ends the connection, drops its completions and lets go of everything. Last call.
   void Destroy();
+
+  // Takes over `socket` after MPA start-up and goes to RTS. EINVAL: not in INIT (or RTR).
+  int Establish(std::unique_ptr<transport::ByteStream> socket, EstablishOptions options);
+  // Ends the connection in order: what was posted so far goes out, then FIN. ENOTCONN.
+  int Disconnect();
+
+  // For completion queues that were polled empty: one step of the connection on the caller's thread. After a few in a row,
+  // if `may_step_back`, the progress thread stops watching the socket until polling ceases.
+  void DriveInline(bool may_step_back);
+  void EndInlineDriving();
+
+  // The region goes away (see Rnic::DeregisterMemory).
+  void ForgetRegion(ddp::STag stag);
+
+ private:
+  class EngineLock;
+  struct Connection;
+  enum class Upcall : uint8_t { kEstablished, kDisconnected, kFatal, kAccessError, kRequestError };
+
+  // transport::ReadyHandler
+  void OnReady(transport::Interest ready) override;
+
+  // rdmap::Host; with the engine held.
+  Result<uint8_t*, rdmap::AccessError> Resolve(ddp::STag stag, ddp::TaggedOffset offset, uint32_t length,
+                                               rdmap::Access access) override;
+  std::optional<rdmap::ReceiveTarget> TakeReceive() override;
+  void Received(const rdmap::ReceivedSend& message) override;
+  std::optional<rdmap::AccessError> Invalidate(ddp::STag stag) override;
+  rdmap::Request* NextRequest() override;
+  void Started(rdmap::Request& request) override;
+  void Sent(rdmap::Request& request) override;
+  void ReadDone(rdmap::Request& request) override;
+
+  // Everything below with the engine held, unless it says otherwise.
+  void Ring();                       // without the engine; after posting
+  bool DeferDoorbell(unsigned flags, uint32_t bytes);  // with the send queue's post mutex
+  void ArmFlushTimer();              // likewise
+  void OnFlushTimer();               // without
+  void Step();                       // receive, transmit, look at what became of the stream
+  void Receive();
+  void Transmit();
+  void CheckStream();
+  void FinishDisconnect();
+  void UpdateInterest();
+  bool ResolveSend(uint64_t count);
+  void CompleteSend(SendEntry& entry);
+  void RetireSends();
+  void CompleteReceive(ibv_wc_status status, const rdmap::ReceivedSend* message);
+  bool Push(CompletionQueue& cq, const ibv_wc& completion, bool solicited);
+  // Ends the connection: to ERR, everything outstanding completes, the socket is let go.
+  void Fail(bool orderly, std::optional<ibv_wc_status> blame = std::nullopt);
+  void FlushQueues(std::optional<ibv_wc_status> blame);
+  void CloseConnection(bool orderly);
+  void OnLeaseTick(uint64_t driven_before);  // without
+  int ChangeState(ibv_qp_state to, const ibv_qp_attr& attributes, int mask);
+
+  Rnic& rnic_;
+  const uint32_t number_;
+  QueuePairOptions options_;
+  SendQueue sends_;
+  ReceiveQueue receives_;
+
+  std::atomic<ibv_qp_state> state_{IBV_QPS_RESET};
+  std::atomic<bool> doorbell_{false};
+  std::atomic<bool> connected_{false};
+
+  // Guarded by the post mutex of sends_.
+  int64_t last_post_ns_ = 0;
+  uint32_t dense_posts_ = 0;
+  uint32_t deferred_ = 0;
+  uint64_t posts_at_tick_ = 0;
+  bool flush_timer_armed_ = false;
+
+  // Inline driving ("the progress thread steps back"): counts polls that drove this queue pair.
+  std::atomic<uint64_t> driven_{0};
+  std::atomic<bool> leased_{false};
+  std::atomic<uint32_t> empty_drives_{0};
+
+  mutable std::mutex engine_mutex_;  // guards everything below
+  std::unique_ptr<Connection> connection_;
+  std::vector<Upcall> upcalls_;
+  ibv_qp_attr attributes_{};
+  std::shared_ptr<ConnectionObserver> observer_;
+  bool destroyed_ = false;
+  bool local_error_ = false;         // the oldest request that is not retired cannot be carried out
+  bool completion_lost_ = false;     // a completion queue overran
 };
 
 }  // namespace weft::sim

@@ -1,9 +1,17 @@
 #ifndef SIM_RNIC_H_
 #define SIM_RNIC_H_
-// (public part; the lead is writing the rest)
-#include <memory>
 
+#include <infiniband/verbs.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "base/buffer_pool.h"
 #include "base/result.h"
+#include "base/settings.h"
 #include "sim/cm_api.h"
 #include "sim/device.h"
 #include "sim/memory.h"
@@ -15,15 +23,44 @@ namespace weft::sim {
 // The simulated RNIC: one per process (Process()), or one per simulated host in tests. Thread safe.
 class Rnic {
  public:
-  static Rnic& Process();          // over the kernel's TCP; made on first use, never destroyed; a fork's child gets its own
-  explicit Rnic(transport::Network& network);
+  // Over the kernel's TCP; made on first use, never destroyed; the child of a fork gets its own.
+  static Rnic& Process();
+  // `network` outlives the RNIC and everything made from it. `host_id` tells Weft ends on one host from others.
+  Rnic(transport::Network& network, const Settings& settings, uint64_t host_id);
+  ~Rnic();
+
+  // How the connection manager finds the queue pair behind an ibv_qp; set by the owner of struct ibv_qp.
+  using QueuePairResolver = std::shared_ptr<QueuePair> (*)(ibv_qp*);
+  static void SetQueuePairResolver(QueuePairResolver resolver);
+  static std::shared_ptr<QueuePair> QueuePairOf(ibv_qp* qp);
 
   std::shared_ptr<Pd> AllocatePd();
-  MemoryTable& memory();
+  MemoryTable& memory() { return memory_; }
   // Deregisters and makes every stream forget the region; after return no byte of it is touched.
   bool DeregisterMemory(ddp::STag stag);
+  // Errors: ENOMEM (numbers used up).
   Result<std::shared_ptr<QueuePair>, int> CreateQueuePair(QueuePairOptions options);
-  CmApi& cm();
+  CmApi& cm() { return *cm_; }
+
+  // For the RNIC's own parts.
+  transport::Network& network() { return network_; }
+  BufferPool& pool() { return pool_; }
+  const Settings& settings() const { return settings_; }
+  uint64_t host_id() const { return host_id_; }
+  void ForgetQueuePair(uint32_t number);
+
+ private:
+  transport::Network& network_;
+  const Settings settings_;
+  const uint64_t host_id_;
+  BufferPool pool_;
+  MemoryTable memory_;
+  std::unique_ptr<CmApi> cm_;
+  std::atomic<uint32_t> next_pd_{1};
+
+  std::mutex mutex_;  // guards the two below
+  std::unordered_map<uint32_t, std::weak_ptr<QueuePair>> queue_pairs_;
+  uint32_t next_number_ = 2;  // 0 and 1 are special on InfiniBand; programs print them as such
 };
 
 }  // namespace weft::sim

@@ -1,0 +1,103 @@
+#include "sim/send_queue.h"
+
+#include <cerrno>
+#include <cstring>
+
+#include "sim/device.h"
+
+namespace weft::sim {
+namespace {
+
+// Which verbs opcodes become which messages; no entry: this RNIC does not have the operation.
+bool ToRequestOpcode(ibv_wr_opcode opcode, bool solicited, rdmap::Opcode* out) {
+  switch (opcode) {
+    case IBV_WR_SEND:
+      *out = solicited ? rdmap::Opcode::kSendSolicited : rdmap::Opcode::kSend;
+      return true;
+    case IBV_WR_SEND_WITH_INV:
+      *out = solicited ? rdmap::Opcode::kSendSolicitedInvalidate : rdmap::Opcode::kSendInvalidate;
+      return true;
+    case IBV_WR_RDMA_WRITE:
+      *out = rdmap::Opcode::kWrite;
+      return true;
+    case IBV_WR_RDMA_READ:
+      *out = rdmap::Opcode::kReadRequest;
+      return true;
+    case IBV_WR_LOCAL_INV:
+      return true;
+    default:
+      return false;
+  }
+}
+
+constexpr unsigned kKnownFlags = IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE;
+
+}  // namespace
+
+SendQueue::SendQueue(uint32_t depth, uint32_t max_sge, uint32_t max_inline)
+    : depth_(depth),
+      max_sge_(max_sge),
+      max_inline_(max_inline),
+      entries_(new SendEntry[depth]),
+      elements_(new ibv_sge[size_t{depth} * max_sge]),
+      memory_(new iovec[size_t{depth} * max_sge]),
+      inline_(new uint8_t[size_t{depth} * max_inline]) {}  // not touched until used: costs no memory while it is idle
+
+int SendQueue::Post(const ibv_send_wr& wr, bool signal_all, uint32_t max_read_sge) {
+  rdmap::Opcode opcode{};
+  if (!ToRequestOpcode(wr.opcode, wr.send_flags & IBV_SEND_SOLICITED, &opcode)) return EOPNOTSUPP;
+  if (wr.send_flags & ~kKnownFlags) return EINVAL;
+  const bool is_read = wr.opcode == IBV_WR_RDMA_READ;
+  const uint32_t pieces = wr.opcode == IBV_WR_LOCAL_INV ? 0 : static_cast<uint32_t>(wr.num_sge);
+  if (wr.num_sge < 0 || pieces > (is_read ? std::min(max_read_sge, max_sge_) : max_sge_)) return EINVAL;
+  const bool is_inline = (wr.send_flags & IBV_SEND_INLINE) && pieces > 0;
+  if (is_inline && is_read) return EINVAL;
+
+  uint64_t length = 0;
+  for (uint32_t i = 0; i < pieces; ++i) length += wr.sg_list[i].length;
+  if (length > kMaxMessage || (is_inline && length > max_inline_)) return EINVAL;
+
+  const uint64_t count = posted_.load(std::memory_order_relaxed);
+  if (count - retired_.load(std::memory_order_acquire) >= depth_) return ENOMEM;
+
+  SendEntry& slot = entry(count);
+  slot.id = wr.wr_id;
+  slot.opcode = wr.opcode;
+  slot.status = IBV_WC_SUCCESS;
+  slot.signaled = signal_all || (wr.send_flags & IBV_SEND_SIGNALED);
+  slot.is_inline = is_inline;
+  slot.resolved = false;
+  slot.done = false;
+  slot.pieces = static_cast<uint8_t>(pieces);
+  rdmap::Request& request = slot.request;
+  request.opcode = opcode;
+  request.fence = wr.send_flags & IBV_SEND_FENCE;
+  request.volatile_local = false;  // inline bytes stay in the ring until the entry is retired
+  request.length = static_cast<uint32_t>(length);
+  request.remote_stag = ddp::STag(wr.wr.rdma.rkey);
+  request.remote_offset = ddp::TaggedOffset(wr.wr.rdma.remote_addr);
+  request.invalidate_stag = ddp::STag(wr.invalidate_rkey);
+  if (is_inline) {
+    auto* to = static_cast<uint8_t*>(inline_bytes(count));
+    for (uint32_t i = 0; i < pieces; ++i) {
+      if (wr.sg_list[i].length == 0) continue;
+      std::memcpy(to, reinterpret_cast<const void*>(wr.sg_list[i].addr), wr.sg_list[i].length);
+      to += wr.sg_list[i].length;
+    }
+    memory(count)[0] = {inline_bytes(count), static_cast<size_t>(length)};
+    request.local = {memory(count), length > 0 ? size_t{1} : size_t{0}};
+    slot.resolved = true;
+  } else if (pieces > 0) {
+    std::memcpy(&elements_[(count % depth_) * max_sge_], wr.sg_list, pieces * sizeof(ibv_sge));
+  }
+  posted_.store(count + 1, std::memory_order_seq_cst);
+  return 0;
+}
+
+void SendQueue::Clear() {
+  const uint64_t end = posted();
+  started = end;
+  retired_.store(end, std::memory_order_release);
+}
+
+}  // namespace weft::sim
