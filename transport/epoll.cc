@@ -1,0 +1,87 @@
+#include "transport/epoll.h"
+
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+
+namespace weft::transport {
+namespace {
+
+#ifdef SYS_epoll_pwait2
+constexpr long kEpollPwait2 = SYS_epoll_pwait2;
+#else
+constexpr long kEpollPwait2 = 441;  // the same on every architecture
+#endif
+
+uint32_t EventsFor(Interest interest) {
+  // Errors are reported whether asked for or not, and for as long as they last: edge-triggered, a watch that wants
+  // nothing hears of one once and does not keep the thread spinning.
+  if (interest == Interest{}) return EPOLLET;
+  return (interest.read ? EPOLLIN : 0u) | (interest.write ? EPOLLOUT : 0u);
+}
+
+}  // namespace
+
+Epoll::~Epoll() {
+  if (wake_fd_ >= 0) close(wake_fd_);
+  if (epoll_fd_ >= 0) close(epoll_fd_);
+}
+
+int Epoll::Open() {
+  if (epoll_fd_ < 0) epoll_fd_ = epoll_create1(EPOLL_CLOEXEC);
+  if (epoll_fd_ < 0) return errno;
+  if (wake_fd_ >= 0) return 0;
+  wake_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (wake_fd_ < 0) return errno;
+  // Edge-triggered, so that nobody needs to read it empty.
+  epoll_event event{.events = EPOLLIN | EPOLLET, .data = {.u64 = kWakeKey}};
+  if (epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, wake_fd_, &event) == 0) return 0;
+  int error = errno;
+  close(wake_fd_);
+  wake_fd_ = -1;
+  return error;
+}
+
+int Epoll::Control(int operation, int fd, Interest interest, uint64_t key) {
+  epoll_event event{.events = EventsFor(interest), .data = {.u64 = key}};
+  return epoll_ctl(epoll_fd_, operation, fd, &event) == 0 ? 0 : errno;
+}
+
+void Epoll::Wake() {
+  uint64_t one = 1;
+  [[maybe_unused]] ssize_t written = write(wake_fd_, &one, sizeof one);
+}
+
+std::span<const epoll_event> Epoll::Wait(std::span<epoll_event> storage, Time deadline) {
+  int count = WaitOnce(storage, deadline);
+  return storage.first(std::max(count, 0));
+}
+
+int Epoll::WaitOnce(std::span<epoll_event> storage, Time deadline) {
+  int room = static_cast<int>(storage.size());
+  if (deadline == Time::max()) return epoll_wait(epoll_fd_, storage.data(), room, -1);
+  Duration left = deadline == Time::min() ? Duration::zero() : deadline - std::chrono::steady_clock::now();
+  if (left <= Duration::zero()) return epoll_wait(epoll_fd_, storage.data(), room, 0);
+
+  if (has_nanoseconds_) {
+    auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
+    timespec timeout{.tv_sec = seconds.count(), .tv_nsec = (left - seconds).count()};
+    long count = syscall(kEpollPwait2, epoll_fd_, storage.data(), room, &timeout, nullptr, size_t{0});
+    // EPERM: a container's filter that does not know the call.
+    if (count >= 0 || (errno != ENOSYS && errno != EPERM)) return static_cast<int>(count);
+    has_nanoseconds_ = false;
+  }
+  auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(left).count();
+  return epoll_wait(epoll_fd_, storage.data(), room, static_cast<int>(std::min<int64_t>(milliseconds, INT_MAX)));
+}
+
+Interest Epoll::ReadyOf(uint32_t events) {
+  bool broken = (events & (EPOLLERR | EPOLLHUP)) != 0;
+  return {.read = broken || (events & EPOLLIN) != 0, .write = broken || (events & EPOLLOUT) != 0};
+}
+
+}  // namespace weft::transport

@@ -1,0 +1,32 @@
+#ifndef TRANSPORT_PROGRESS_THREAD_H_
+#define TRANSPORT_PROGRESS_THREAD_H_
+
+#include <pthread.h>
+
+#include <functional>
+
+namespace weft::transport {
+
+// A thread inside somebody else's program: takes none of its signals, has a name in `top`, and asks the scheduler for a
+// short slice so that it preempts a spinning thread of the program soon.
+class ProgressThread {
+ public:
+  ProgressThread() = default;
+  ProgressThread(const ProgressThread&) = delete;
+  ProgressThread& operator=(const ProgressThread&) = delete;
+
+  // 0 or an errno (EAGAIN: too many threads). `body` runs once; it is the caller's to make it end and to Join before
+  // destruction.
+  int Start(std::function<void()> body);
+  void Join();
+
+ private:
+  static void* Run(void* self);
+
+  std::function<void()> body_;
+  pthread_t thread_{};
+};
+
+}  // namespace weft::transport
+
+#endif  // TRANSPORT_PROGRESS_THREAD_H_

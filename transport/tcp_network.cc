@@ -1,0 +1,204 @@
+#include "transport/tcp_network.h"
+
+#include <pthread.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "transport/tcp_listener.h"
+#include "transport/tcp_stream.h"
+
+namespace weft::transport {
+namespace {
+
+constexpr Duration kStarvedListenerRest = std::chrono::milliseconds(100);
+
+std::atomic<unsigned> g_forks{0};
+
+// How many forks lie between this process and the one that loaded the library.
+unsigned Forks() {
+  static const int registered =
+      pthread_atfork(nullptr, nullptr, [] { g_forks.fetch_add(1, std::memory_order_relaxed); });
+  WEFT_CHECK(registered == 0);
+  return g_forks.load(std::memory_order_relaxed);
+}
+
+// The instance whose progress thread this is.
+thread_local const TcpNetwork* t_network = nullptr;
+
+}  // namespace
+
+TcpNetwork::TcpNetwork() : born_(Forks()) {}
+
+TcpNetwork::~TcpNetwork() {
+  WEFT_CHECK(!IsProgressThread());
+  if (!started_.load(std::memory_order_acquire) || !InThisProcess()) return;
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  epoll_.Wake();
+  thread_.Join();
+}
+
+bool TcpNetwork::InThisProcess() const { return born_ == g_forks.load(std::memory_order_relaxed); }
+
+bool TcpNetwork::IsProgressThread() const { return t_network == this; }
+
+int TcpNetwork::EnsureStarted() {
+  if (!InThisProcess()) return ECHILD;
+  if (started_.load(std::memory_order_acquire)) return 0;
+  int error = Start();
+  if (error != 0) {
+    LogWarning(
+        Format("cannot start the progress thread (errno %d); raise the limits of open files and threads", error));
+  }
+  return error;
+}
+
+int TcpNetwork::Start() {
+  std::lock_guard lock(mutex_);
+  if (started_.load(std::memory_order_relaxed)) return 0;
+  if (int error = epoll_.Open(); error != 0) return error;
+  if (int error = thread_.Start([this] { Run(); }); error != 0) return error;
+  started_.store(true, std::memory_order_release);
+  return 0;
+}
+
+Result<std::unique_ptr<ByteStream>, int> TcpNetwork::StartConnect(const SocketAddress& local,
+                                                                  const SocketAddress& remote) {
+  if (int error = EnsureStarted(); error != 0) return error;
+  return TcpStream::StartConnect(local, remote);
+}
+
+Result<std::unique_ptr<Listener>, int> TcpNetwork::Listen(const SocketAddress& local, int backlog, bool only_v6,
+                                                          bool reuse_address) {
+  if (int error = EnsureStarted(); error != 0) return error;
+  return TcpListener::Open(local, backlog, only_v6, reuse_address);
+}
+
+WatchId TcpNetwork::Watch(ByteStream& stream, Interest interest, std::shared_ptr<ReadyHandler> handler) {
+  if (EnsureStarted() != 0) return 0;
+  auto id = watches_.Add(stream.fd(), interest, std::move(handler), nullptr);
+  return id ? *id : 0;
+}
+
+WatchId TcpNetwork::Watch(Listener& listener, std::shared_ptr<ReadyHandler> handler) {
+  if (EnsureStarted() != 0) return 0;
+  auto* tcp = dynamic_cast<TcpListener*>(&listener);
+  auto id = watches_.Add(listener.fd(), {.read = true}, std::move(handler), tcp ? tcp->starved() : nullptr);
+  return id ? *id : 0;
+}
+
+void TcpNetwork::SetInterest(WatchId id, Interest interest) {
+  if (InThisProcess()) watches_.SetInterest(id, interest);
+}
+
+void TcpNetwork::Unwatch(WatchId id) {
+  if (InThisProcess()) watches_.Remove(id);
+}
+
+TimerId TcpNetwork::RunAt(Time when, std::function<void()> work) {
+  EnsureStarted();  // on failure the work waits for a later start
+  if (!InThisProcess()) return 0;
+  TimerId id;
+  bool wake;
+  {
+    std::lock_guard lock(mutex_);
+    id = timers_.Add(when, std::move(work));
+    wake = when < sleeps_until_ && asleep_.exchange(false, std::memory_order_relaxed);
+  }
+  if (wake) epoll_.Wake();
+  return id;
+}
+
+bool TcpNetwork::Cancel(TimerId id) {
+  if (!InThisProcess()) return false;
+  Work work;  // destroyed after the lock is released
+  std::lock_guard lock(mutex_);
+  work = timers_.Cancel(id);
+  return work != nullptr;
+}
+
+void TcpNetwork::Post(std::function<void()> work) {
+  EnsureStarted();
+  if (!InThisProcess()) return;
+  bool wake;
+  {
+    std::lock_guard lock(mutex_);
+    posted_.push_back(std::move(work));
+    wake = asleep_.exchange(false, std::memory_order_relaxed);
+  }
+  if (wake) epoll_.Wake();
+}
+
+void TcpNetwork::Run() {
+  t_network = this;
+  std::vector<Work> work;
+  epoll_event storage[64];
+  Time sleep_until;
+  while (TakeWork(work, sleep_until)) {
+    for (Work& one : work) one();
+    work.clear();
+    auto events = epoll_.Wait(storage, sleep_until);
+    asleep_.store(false, std::memory_order_relaxed);
+    for (const epoll_event& event : events) Dispatch(event);
+  }
+}
+
+bool TcpNetwork::TakeWork(std::vector<Work>& work, Time& sleep_until) {
+  std::lock_guard lock(mutex_);
+  if (stopping_) return false;
+  work.swap(posted_);
+  if (timers_.NextDue() != TimerQueue::kNever) {
+    Time now = Now();
+    while (Work due = timers_.TakeDue(now)) work.push_back(std::move(due));
+  }
+  // With work in hand the sockets are only looked at, so that neither starves the other.
+  sleep_until = work.empty() ? timers_.NextDue() : Time::min();
+  sleeps_until_ = sleep_until;
+  asleep_.store(work.empty(), std::memory_order_relaxed);
+  return true;
+}
+
+void TcpNetwork::Dispatch(const epoll_event& event) {
+  WatchId id = event.data.u64;
+  if (id == Epoll::kWakeKey) return;
+  WatchTable::Hit hit = watches_.Find(id);
+  if (hit.handler == nullptr) return;
+  // What the watcher wants now: it may have changed its mind since epoll_wait returned.
+  Interest ready = Epoll::ReadyOf(event.events);
+  ready.read = ready.read && hit.interest.read;
+  ready.write = ready.write && hit.interest.write;
+  if (ready == Interest{}) return;
+  hit.handler->OnReady(ready);
+  if (hit.starved != nullptr && hit.starved->exchange(false, std::memory_order_relaxed)) LetRest(id);
+}
+
+// The backlog stays readable while there is no descriptor for what waits in it: without a rest the thread would spin.
+void TcpNetwork::LetRest(WatchId listener) {
+  SetInterest(listener, {});
+  RunAt(Now() + kStarvedListenerRest, [this, listener] { SetInterest(listener, {.read = true}); });
+}
+
+TcpNetwork& ProcessNetwork() {
+  // Reached from here for ever, those of parent processes through the chain: no leak, and no lock that a fork could
+  // leave locked.
+  struct Entry {
+    TcpNetwork network;
+    Entry* of_parent;
+  };
+  static std::atomic<Entry*> current{nullptr};
+
+  Entry* entry = current.load(std::memory_order_acquire);
+  while (entry == nullptr || !entry->network.InThisProcess()) {
+    auto* fresh = new Entry{.of_parent = entry};
+    if (current.compare_exchange_strong(entry, fresh, std::memory_order_acq_rel)) return fresh->network;
+    delete fresh;
+  }
+  return entry->network;
+}
+
+}  // namespace weft::transport
