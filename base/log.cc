@@ -11,7 +11,8 @@
 namespace weft {
 namespace {
 
-// One write, so that lines of several threads and processes do not mix; a line break inside would look like another line.
+// One write, so that lines of several threads and processes do not mix; a line break inside would look like another
+// line.
 void WriteLine(std::string line) {
   std::replace(line.begin(), line.end(), '\n', ' ');
   line += '\n';

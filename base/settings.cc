@@ -90,9 +90,10 @@ size_t EditDistance(std::string_view a, std::string_view b) {
 }
 
 std::string UnknownName(std::string_view name) {
-  const SettingInfo* nearest = &*std::min_element(
-      std::begin(kTable), std::end(kTable),
-      [&](const SettingInfo& a, const SettingInfo& b) { return EditDistance(a.name, name) < EditDistance(b.name, name); });
+  const SettingInfo* nearest =
+      &*std::min_element(std::begin(kTable), std::end(kTable), [&](const SettingInfo& a, const SettingInfo& b) {
+        return EditDistance(a.name, name) < EditDistance(b.name, name);
+      });
   std::string text = std::string(name) + " is not a setting of Weft; ";
   // Beyond that the nearest name is no likely meaning.
   constexpr size_t kLikelyTypo = 4;
@@ -110,7 +111,8 @@ void ReadOne(std::string_view name, std::string_view value, Settings& settings, 
   bool allowed = !ListsChoices(row->values) || IsChoice(row->values, value);
   if (allowed) allowed = kApply[row - std::begin(kTable)](settings, value);
   if (!allowed) {
-    problems->push_back(std::string(name) + "=" + std::string(value) + " is not allowed; the value must be " + row->values);
+    problems->push_back(std::string(name) + "=" + std::string(value) + " is not allowed; the value must be " +
+                        row->values);
   }
 }
 
