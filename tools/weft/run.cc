@@ -1,0 +1,70 @@
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "base/settings.h"
+#include "tools/weft/commands.h"
+#include "tools/weft/libraries.h"
+
+namespace weft::tool {
+namespace {
+
+constexpr int kUnusable = 125;
+constexpr int kCannotExecute = 126;
+constexpr int kNotFound = 127;
+
+}  // namespace
+
+int Run(const std::vector<std::string>& command) {
+  std::vector<std::string> problems;
+  weft::Settings::FromEnvironment(&problems);
+  for (const std::string& problem : problems) std::fprintf(stderr, "weft run: %s\n", problem.c_str());
+  if (!problems.empty()) return kUnusable;
+  if (command.empty()) {
+    std::fprintf(stderr, "weft run: no program given. Usage: weft run [--] PROGRAM [ARGS...]\n");
+    return kUnusable;
+  }
+  const std::string folder = LibraryFolder();
+  std::string problem;
+  if (!LibrariesPresent(folder, &problem)) {
+    std::fprintf(stderr, "weft run: %s\n", problem.c_str());
+    return kUnusable;
+  }
+  setenv("LD_LIBRARY_PATH", LibraryPathWith(folder).c_str(), 1);
+
+  std::vector<char*> argv;
+  for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  execvp(argv[0], argv.data());
+
+  const int error = errno;
+  const bool has_slash = command[0].find('/') != std::string::npos;
+  if (error == ENOENT) {
+    std::fprintf(stderr, "weft run: %s: %s\n", argv[0],
+                 has_slash ? "no such program, or its interpreter is missing" : "not found in PATH");
+    return kNotFound;
+  }
+  std::fprintf(stderr, "weft run: %s: cannot execute: %s\n", argv[0], std::strerror(error));
+  return kCannotExecute;
+}
+
+int Env() {
+  const std::string folder = LibraryFolder();
+  std::string problem;
+  if (!LibrariesPresent(folder, &problem)) {
+    std::fprintf(stderr, "weft env: %s\n", problem.c_str());
+    return kUnusable;
+  }
+  std::string quoted = "'";
+  for (char c : folder) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  quoted += "'";
+  std::printf("LD_LIBRARY_PATH=%s\"${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}\"\nexport LD_LIBRARY_PATH\n", quoted.c_str());
+  return 0;
+}
+
+}  // namespace weft::tool

@@ -1,0 +1,16 @@
+#ifndef TOOLS_WEFT_SELF_TEST_H_
+#define TOOLS_WEFT_SELF_TEST_H_
+
+#include <string>
+
+#include "tools/weft/libraries.h"
+
+namespace weft::tool {
+
+// Listens on 127.0.0.1 through rdma_cm, connects to it from this process, and disconnects. Empty on success, else the
+// step that failed and why. Takes at most 5 seconds.
+std::string LoopbackSelfTest(const Library& librdmacm);
+
+}  // namespace weft::tool
+
+#endif  // TOOLS_WEFT_SELF_TEST_H_

@@ -1,0 +1,28 @@
+#ifndef TOOLS_WEFT_VERBS_API_H_
+#define TOOLS_WEFT_VERBS_API_H_
+
+#include <infiniband/verbs.h>
+
+#include <string>
+#include <vector>
+
+#include "tools/weft/libraries.h"
+
+namespace weft::tool {
+
+// One port of one device, as a verbs program sees it.
+struct DeviceView {
+  std::string name;
+  std::string transport;          // "iWARP" or "InfiniBand"
+  std::string state;              // "ACTIVE", "DOWN" ...
+  int mtu_bytes = 0;              // active MTU as verbs can say it: a power of two
+  std::vector<std::string> gids;  // printed as the addresses that they are
+};
+
+// Lists what ibv_get_device_list of `libibverbs` shows, each device opened and its port 1 queried. On failure `error`
+// names the call and its errno; devices that could be read are returned all the same.
+std::vector<DeviceView> ListDevices(const Library& libibverbs, std::string* error);
+
+}  // namespace weft::tool
+
+#endif  // TOOLS_WEFT_VERBS_API_H_
