@@ -1,0 +1,124 @@
+"""The distribution's perftest on Weft: ib_{send,write,read}_{bw,lat}, connected by rdma_cm (-R)."""
+
+import re
+
+import stock
+
+ALL_SIZES = [1 << i for i in range(1, 24)]  # what -a runs
+ROW = re.compile(r"^\s*(\d+)\s+(\d+)\s+([\d.]+(?:\s+[\d.]+)*)\s*$", re.M)
+TIMEOUT = 120
+
+
+def rows(output):
+    """{message size: columns behind the number of iterations} of a result table."""
+    return {int(size): [float(x) for x in rest.split()] for size, _, rest in ROW.findall(output)}
+
+
+class Perftest(stock.StockTest):
+    program = ""
+
+    def measure(self, options="", sizes=None, both=False, address="127.0.0.1", **settings):
+        """Runs the pair; the client's table (with `both` the server's too) must have exactly the rows `sizes`, each
+        with results that are not zero."""
+        # -F: no refusal to report because the CPU's frequency wanders.
+        command = f"{self.program} -R -F -p {{port}} {options} {'-n 20' if self.sanitizer else ''}"
+        server, client = self.run_pair(command, f"{command} {address}", timeout=TIMEOUT, server_settings=settings,
+                                       client_settings=settings)
+        for out in (client, server) if both else (client,):
+            table = rows(out)
+            self.expect(sorted(table) == sizes, f"result rows for {sorted(table)} instead of {sizes}")
+            for size, columns in table.items():
+                self.expect(self.moved(columns), f"nothing moved at {size} bytes: {columns}")
+
+
+# The mixins hold the tests, so that they run only for the programs below.
+
+
+class BandwidthTests:
+
+    def moved(self, columns):
+        _, _average_mb, mega_messages = columns[:3]
+        return mega_messages > 0
+
+    def test_default(self):
+        self.measure(sizes=[65536])
+
+    def test_all_sizes(self):
+        self.measure("-a -n 1000", sizes=ALL_SIZES)
+
+    def test_eight_qps(self):
+        self.measure("-q 8", sizes=[65536])
+
+    def test_bidirectional(self):
+        self.measure("-b", sizes=[65536], both=True)
+
+    def test_bidirectional_all_sizes(self):
+        self.measure("-b -a -n 500", sizes=ALL_SIZES, both=True)
+
+    def test_bidirectional_eight_qps(self):
+        self.measure("-b -q 8", sizes=[65536], both=True)
+
+    def test_crc_and_markers(self):
+        self.measure("-a -n 100", sizes=ALL_SIZES, WEFT_MPA_CRC="on", WEFT_MPA_MARKERS="on")
+
+    def test_ipv6(self):
+        self.measure("--ipv6", sizes=[65536], address="::1")
+
+
+class LatencyTests:
+
+    def moved(self, columns):
+        least, _, typical = columns[:3]
+        return least > 0 and typical > 0
+
+    def test_default(self):
+        self.measure(sizes=[2])
+
+    def test_all_sizes(self):
+        self.measure("-a", sizes=ALL_SIZES)
+
+
+class BandwidthEventTests:
+
+    def test_events(self):
+        self.measure("-e", sizes=[65536])
+
+    def test_events_all_sizes(self):
+        self.measure("-e -a -n 1000", sizes=ALL_SIZES)
+
+
+class LatencyEventTests:
+
+    def test_events(self):
+        self.measure("-e", sizes=[2])
+
+    def test_events_all_sizes(self):
+        self.measure("-e -a", sizes=ALL_SIZES)
+
+
+class SendBandwidth(BandwidthTests, BandwidthEventTests, Perftest):
+    program = "ib_send_bw"
+
+
+class SendLatency(LatencyTests, LatencyEventTests, Perftest):
+    program = "ib_send_lat"
+
+
+class WriteBandwidth(BandwidthTests, Perftest):  # ib_write_* have no -e: nothing completes at the target
+    program = "ib_write_bw"
+
+
+class WriteLatency(LatencyTests, Perftest):
+    program = "ib_write_lat"
+
+
+class ReadBandwidth(BandwidthTests, BandwidthEventTests, Perftest):
+    program = "ib_read_bw"
+
+
+class ReadLatency(LatencyTests, LatencyEventTests, Perftest):
+    program = "ib_read_lat"
+
+
+if __name__ == "__main__":
+    stock.main()
