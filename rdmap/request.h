@@ -23,22 +23,23 @@ enum class Opcode : uint8_t {
   kTerminate = 7,
 };
 
-// One work request on its way through a stream. Owned by the RNIC's send queue; it and the memory that `local` points at
-// stay put until the stream reports it done.
+// One work request on its way through a stream. Owned by the RNIC's send queue; it and the memory that `local` points
+// at stay put until the stream reports it done.
 struct Request {
-  Opcode opcode = Opcode::kSend;       // kWrite, kReadRequest, or one of the Sends
-  bool fence = false;                  // wait for all earlier Reads first
-  bool volatile_local = false;         // `local` may change after Transmit (inline data): copy at once
-  uint32_t length = 0;                 // bytes of `local`
-  std::span<const iovec> local;        // source; for a Read the sink
-  ddp::STag remote_stag;               // Write, Read
-  ddp::TaggedOffset remote_offset;     // Write, Read
-  ddp::STag invalidate_stag;           // Send with Invalidate: the peer's STag
-  ddp::STag sink_stag;                 // Read: how the peer names our sink on the wire
+  Opcode opcode = Opcode::kSend;    // kWrite, kReadRequest, or one of the Sends
+  bool fence = false;               // wait for all earlier Reads first
+  bool volatile_local = false;      // `local` may change after Transmit (inline data): copy at once
+  uint32_t length = 0;              // bytes of `local`
+  std::span<const iovec> local;     // source; for a Read the sink
+  ddp::STag remote_stag;            // Write, Read
+  ddp::TaggedOffset remote_offset;  // Write, Read
+  ddp::STag invalidate_stag;        // Send with Invalidate: the peer's STag
+  ddp::STag sink_stag;              // Read: how the peer names our sink on the wire
   ddp::TaggedOffset sink_offset;
 
   // The stream's own notes.
-  uint64_t end_position = 0;           // stream position after its last byte, once wholly appended
+  uint64_t end_position = 0;  // stream position after its last byte, once wholly appended
+  Request* next = nullptr;    // the one started after it, while both wait for Sent()
 };
 
 }  // namespace weft::rdmap

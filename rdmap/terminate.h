@@ -18,11 +18,11 @@ struct TerminateMessage {
   TerminateLayer layer = TerminateLayer::kRdmap;
   uint8_t error_type = 0;  // 4 bits
   uint8_t error_code = 0;  // 8 bits
-  // Header control bits and what they announce: the offending DDP segment's length and header, and for a failed RDMA Read
-  // Request its RDMAP header.
+  // Header control bits and what they announce: the offending DDP segment's length and header, and for a failed RDMA
+  // Read Request its RDMAP header.
   std::optional<uint16_t> ddp_segment_length;
   std::array<uint8_t, 18> ddp_header{};
-  uint8_t ddp_header_length = 0;    // 0 (absent), 14 (tagged) or 18 (untagged)
+  uint8_t ddp_header_length = 0;  // 0 (absent), 14 (tagged) or 18 (untagged)
   std::array<uint8_t, 28> read_header{};
   bool has_read_header = false;
 

@@ -1,0 +1,94 @@
+#ifndef RDMAP_INBOUND_H_
+#define RDMAP_INBOUND_H_
+
+#include <sys/uio.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "base/byte_reader.h"
+#include "ddp/header.h"
+#include "ddp/segmenter.h"
+#include "ddp/untagged_queue.h"
+#include "mpa/start_up.h"
+#include "mpa/ulpdu.h"
+#include "rdmap/host.h"
+#include "rdmap/opcode.h"
+#include "rdmap/read_queues.h"
+#include "rdmap/terminate.h"
+#include "rdmap/termination.h"
+
+namespace weft::rdmap {
+
+// The receiving half of a stream: checks each segment (RFC 5041 section 7.1, RFC 5040 section 7.2), says where its
+// payload goes, and completes messages. Nothing that the peer sends is trusted.
+class Inbound {
+ public:
+  Inbound(mpa::Rtr expected_rtr, Host& host, ReadQueues& reads, Termination& termination);
+
+  // As UlpduSink.
+  bool Begin(size_t length, ByteSpan head, mpa::UlpduPlan* plan);
+  bool End();
+
+  bool rtr_received() const { return !awaiting_rtr_; }
+  // The segment between Begin and End goes into `stag`; the stream then ends.
+  bool Forget(ddp::STag stag);
+  // No message is partly received.
+  bool idle() const;
+
+ private:
+  // One segment of an untagged message that is no Send.
+  template <size_t kCapacity>
+  bool BeginControl(const ddp::UntaggedHeader& header, std::array<uint8_t, kCapacity>& buffer, mpa::UlpduPlan* plan);
+  bool BeginTagged(ByteSpan head, mpa::UlpduPlan* plan);
+  bool BeginUntagged(ByteSpan head, mpa::UlpduPlan* plan);
+  bool BeginReadResponse(const ddp::TaggedHeader& header);
+  bool BeginSend(const ddp::UntaggedHeader& header, mpa::UlpduPlan* plan);
+  // Payload of a tagged segment into the memory that the host names.
+  bool Place(const ddp::TaggedHeader& header, Access access, mpa::UlpduPlan* plan);
+
+  bool EndReadResponse();
+  bool EndSend();
+  bool EndReadRequest();
+  bool EndTerminate();
+
+  // The RDMAP control byte; nullptr after the stream failed.
+  const OpcodeInfo* CheckOpcode(uint8_t control, bool tagged, uint32_t queue);
+  // End the stream for what is wrong with the current segment; false.
+  bool Fail(ddp::Error error);
+  bool Fail(Error error);
+
+  Host& host_;
+  ReadQueues& reads_;
+  Termination& termination_;
+
+  bool awaiting_rtr_;
+  bool swallow_rtr_ = false;  // the Send being received is the RTR
+  const mpa::Rtr expected_rtr_;
+
+  // The current segment.
+  bool in_segment_ = false;
+  bool last_ = false;
+  const OpcodeInfo* info_ = nullptr;
+  uint32_t payload_length_ = 0;
+  ddp::STag placing_;  // tagged, with payload
+  ddp::STag invalidate_;
+  OffendingSegment segment_;
+
+  // Messages whose last segment has not come.
+  bool tagged_open_ = false;
+  const OpcodeInfo* open_send_ = nullptr;
+  ReceiveTarget receive_;
+  ddp::IovecCursor receive_cursor_;
+  std::array<ddp::UntaggedQueue, kQueueCount> queues_;
+  std::array<uint8_t, ReadRequestHeader::kLength> read_request_{};
+  std::array<uint8_t, TerminateMessage::kMaxLength> terminate_{};
+
+  std::array<iovec, ddp::Segmenter::kMaxPieces> pieces_{};  // of the plan
+};
+
+}  // namespace weft::rdmap
+
+#endif  // RDMAP_INBOUND_H_

@@ -1,0 +1,82 @@
+#ifndef RDMAP_OUTBOUND_H_
+#define RDMAP_OUTBOUND_H_
+
+#include <sys/uio.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "ddp/segmenter.h"
+#include "ddp/types.h"
+#include "mpa/start_up.h"
+#include "mpa/ulpdu.h"
+#include "rdmap/host.h"
+#include "rdmap/opcode.h"
+#include "rdmap/read_queues.h"
+#include "rdmap/terminate.h"
+#include "rdmap/termination.h"
+
+namespace weft::rdmap {
+
+// The sending half of a stream: chooses what goes next and segments it. One message at a time is cut into segments; a
+// Terminate alone breaks into another message.
+class Outbound {
+ public:
+  Outbound(uint32_t ord, Host& host, ReadQueues& reads, Termination& termination);
+
+  // `only_terminate`: the responder in peer-to-peer mode has nothing else to say before the RTR came.
+  bool Transmit(mpa::UlpduWriter& out, bool only_terminate);
+  void OnTransmitted(uint64_t position);
+  bool HasWork(bool only_terminate) const;
+  void SendRtr(mpa::Rtr kind) { rtr_ = kind; }
+  uint64_t terminate_end_position() const { return terminate_end_position_; }
+
+  // A Read Response to send reads `stag`, or a Read of ours sinks into it; the stream then ends.
+  bool Forget(ddp::STag stag);
+  // No message is partly sent or waits for Sent().
+  bool idle() const { return !segmenter_.active() && rtr_ == mpa::Rtr::kNone && oldest_unsent_ == nullptr; }
+
+ private:
+  enum class Source : uint8_t { kNone, kRtr, kResponse, kRequest, kTerminate };
+
+  // Begins the next message; false: there is none that may go.
+  bool StartMessage();
+  void StartRtr();
+  void StartResponse();
+  void StartRequest(Request& request);
+  void StartReadRequest(const ReadRequestHeader& header);
+  void StartTagged(Opcode opcode, ddp::STag stag, ddp::TaggedOffset offset, std::span<const iovec> payload,
+                   uint32_t length, bool volatile_payload);
+  void StartUntagged(Opcode opcode, uint32_t word, std::span<const iovec> payload, uint32_t length,
+                     bool volatile_payload);
+  void FinishMessage(uint64_t position);
+  bool TransmitTerminate(mpa::UlpduWriter& out);
+
+  // The host's next request unless it has to wait for Reads (ORD, fence).
+  Request* NextReady() const;
+  // Points the segmenter at the source of the response under way; false: it is gone, and so is the stream.
+  bool FindResponsePayload();
+
+  Host& host_;
+  ReadQueues& reads_;
+  Termination& termination_;
+  const uint32_t ord_;
+
+  mpa::Rtr rtr_ = mpa::Rtr::kNone;       // still to be sent
+  Source source_ = Source::kNone;        // of the message under way
+  bool response_next_ = true;            // whose turn it is when both have something
+  bool response_payload_known_ = false;  // in this call of Transmit
+  Request* request_ = nullptr;           // under way
+  Request* oldest_unsent_ = nullptr;     // FIFO through Request::next: appended, not yet Sent()
+  Request* newest_unsent_ = nullptr;
+  uint64_t terminate_end_position_ = 0;
+  ddp::Segmenter segmenter_;
+  std::array<ddp::Msn, kQueueCount> next_msn_{ddp::Msn(1), ddp::Msn(1), ddp::Msn(1)};
+  iovec piece_{};                                                // payload of a response or of a control message
+  std::array<uint8_t, TerminateMessage::kMaxLength> control_{};  // Read Request or Terminate
+};
+
+}  // namespace weft::rdmap
+
+#endif  // RDMAP_OUTBOUND_H_

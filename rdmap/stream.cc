@@ -1,0 +1,63 @@
+#include "rdmap/stream.h"
+
+#include <algorithm>
+
+#include "rdmap/inbound.h"
+#include "rdmap/outbound.h"
+#include "rdmap/read_queues.h"
+#include "rdmap/termination.h"
+
+namespace weft::rdmap {
+
+struct Stream::State {
+  State(const StreamOptions& options, Host& host)
+      // An RTR that is a Read needs room on both sides, even where no Reads were agreed on.
+      : reads{FixedRing<InboundRead>(std::max(options.ird, options.expected_rtr == mpa::Rtr::kRead ? 1u : 0u)),
+              FixedRing<OutstandingRead>(std::max(options.ord, 1u))},
+        in(options.expected_rtr, host, reads, termination),
+        out(options.ord, host, reads, termination) {}
+
+  Termination termination;
+  ReadQueues reads;
+  Inbound in;
+  Outbound out;
+};
+
+Stream::Stream(const StreamOptions& options, Host& host) : state_(std::make_unique<State>(options, host)) {
+  static_assert(sizeof(State) < 4096 - 128, "an idle stream is to stay small");
+}
+Stream::~Stream() = default;
+
+bool Stream::Begin(size_t length, ByteSpan head, mpa::UlpduPlan* plan) { return state_->in.Begin(length, head, plan); }
+bool Stream::End() { return state_->in.End(); }
+
+bool Stream::Transmit(mpa::UlpduWriter& out) { return state_->out.Transmit(out, !RtrReceived()); }
+void Stream::OnTransmitted(uint64_t position) { state_->out.OnTransmitted(position); }
+bool Stream::HasWork() const { return state_->out.HasWork(!RtrReceived()); }
+
+void Stream::SendRtr(mpa::Rtr kind) { state_->out.SendRtr(kind); }
+bool Stream::RtrReceived() const { return state_->in.rtr_received(); }
+
+void Stream::OnLowerLayerError(mpa::FpduError error) {
+  if (error != mpa::FpduError::kNone) state_->termination.Fail(Explain(error));
+}
+void Stream::Terminate(const TerminateMessage& why) { state_->termination.Fail(why); }
+
+StreamState Stream::state() const { return state_->termination.state(); }
+const std::optional<TerminateMessage>& Stream::terminate() const { return state_->termination.message(); }
+bool Stream::terminated_by_peer() const { return state_->termination.by_peer(); }
+uint64_t Stream::terminate_end_position() const { return state_->out.terminate_end_position(); }
+
+bool Stream::ForgetRegion(ddp::STag stag) {
+  const bool receiving = state_->in.Forget(stag);
+  if (!state_->termination.operational()) return receiving;  // nothing else is touched any more
+  return state_->out.Forget(stag) || receiving;
+}
+
+uint32_t Stream::outstanding_reads() const { return state_->reads.outstanding.size(); }
+
+bool Stream::idle() const {
+  return state_->in.idle() && state_->out.idle() && state_->reads.inbound.empty() && state_->reads.outstanding.empty();
+}
+
+}  // namespace weft::rdmap

@@ -1,0 +1,16 @@
+#ifndef RDMAP_STREAM_STATE_H_
+#define RDMAP_STREAM_STATE_H_
+
+#include <cstdint>
+
+namespace weft::rdmap {
+
+enum class StreamState : uint8_t {
+  kOperational,
+  kTerminating,  // we sent or are sending a Terminate: nothing more is received; close after it is out
+  kTerminated,   // the peer's Terminate arrived: nothing more is sent
+};
+
+}  // namespace weft::rdmap
+
+#endif  // RDMAP_STREAM_STATE_H_

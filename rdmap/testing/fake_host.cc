@@ -1,0 +1,126 @@
+#include "rdmap/testing/fake_host.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace weft::rdmap::testing {
+
+Bytes FakeHost::Receive::Joined(size_t length) const {
+  Bytes joined;
+  for (const Bytes& piece : pieces) {
+    const size_t part = std::min(piece.size(), length - joined.size());
+    joined.insert(joined.end(), piece.begin(), piece.begin() + part);
+  }
+  return joined;
+}
+
+FakeHost::Region& FakeHost::AddRegion(ddp::STag stag, uint64_t base, size_t size, Rights rights) {
+  regions_.push_back({stag, base, Bytes(size), rights, true});
+  return regions_.back();
+}
+
+FakeHost::Region* FakeHost::FindRegion(ddp::STag stag) {
+  for (Region& region : regions_) {
+    if (region.stag == stag && region.valid) return &region;
+  }
+  return nullptr;
+}
+
+void FakeHost::PostReceive(const std::vector<size_t>& pieces) {
+  Receive receive;
+  for (size_t size : pieces) receive.pieces.emplace_back(size);
+  for (Bytes& piece : receive.pieces) receive.memory.push_back({piece.data(), piece.size()});
+  receives_.push_back(std::move(receive));
+}
+
+FakeHost::Posted& FakeHost::Post(Request request, const Bytes& payload, const std::vector<size_t>& pieces) {
+  Posted& posted = posted_.emplace_back();
+  posted.id = static_cast<int>(posted_.size()) - 1;
+  size_t at = 0;
+  for (size_t size : pieces) {
+    size = std::min(size, payload.size() - at);
+    posted.pieces.emplace_back(payload.begin() + at, payload.begin() + at + size);
+    at += size;
+  }
+  posted.pieces.emplace_back(payload.begin() + at, payload.end());
+  for (Bytes& piece : posted.pieces) posted.memory.push_back({piece.data(), piece.size()});
+  posted.request = request;
+  posted.request.local = posted.memory;
+  posted.request.length = static_cast<uint32_t>(payload.size());
+  return posted;
+}
+
+FakeHost::Posted& FakeHost::PostRead(ddp::STag source, uint64_t source_offset, uint32_t length, ddp::STag sink,
+                                     uint64_t sink_offset, bool fence) {
+  Posted& posted = posted_.emplace_back();
+  posted.id = static_cast<int>(posted_.size()) - 1;
+  Request& request = posted.request;
+  request.opcode = Opcode::kReadRequest;
+  request.fence = fence;
+  request.length = length;
+  request.remote_stag = source;
+  request.remote_offset = ddp::TaggedOffset(source_offset);
+  request.sink_stag = sink;
+  request.sink_offset = ddp::TaggedOffset(sink_offset);
+  return posted;
+}
+
+Result<uint8_t*, AccessError> FakeHost::Resolve(ddp::STag stag, ddp::TaggedOffset offset, uint32_t length,
+                                                Access access) {
+  ++resolved;
+  WEFT_CHECK(length != 0);
+  Region* region = FindRegion(stag);
+  if (region == nullptr) return AccessError::kInvalidStag;
+  if (!region->rights.associated) return AccessError::kStagNotAssociated;
+  const bool allowed = access == Access::kRemoteWrite  ? region->rights.remote_write
+                       : access == Access::kRemoteRead ? region->rights.remote_read
+                                                       : region->rights.sink;
+  if (!allowed) return AccessError::kAccessRights;
+  const uint64_t at = offset.value - region->base;
+  if (offset.value < region->base || at > region->bytes.size() || length > region->bytes.size() - at) {
+    return AccessError::kBounds;
+  }
+  return region->bytes.data() + at;
+}
+
+std::optional<ReceiveTarget> FakeHost::TakeReceive() {
+  if (receives_taken == receives_.size()) return std::nullopt;
+  Receive& receive = receives_[receives_taken++];
+  ReceiveTarget target{receive.memory, 0};
+  for (const Bytes& piece : receive.pieces) target.length += piece.size();
+  return target;
+}
+
+void FakeHost::Received(const ReceivedSend& message) {
+  WEFT_CHECK(receives_taken != 0);
+  arrivals.push_back({receives_taken - 1, message, receives_[receives_taken - 1].Joined(message.length)});
+}
+
+std::optional<AccessError> FakeHost::Invalidate(ddp::STag stag) {
+  Region* region = FindRegion(stag);
+  if (region == nullptr) return AccessError::kInvalidStag;
+  if (!region->rights.associated) return AccessError::kStagNotAssociated;
+  if (!region->rights.can_invalidate) return AccessError::kAccessRights;
+  region->valid = false;
+  return std::nullopt;
+}
+
+Request* FakeHost::NextRequest() { return next_request_ == posted_.size() ? nullptr : &posted_[next_request_].request; }
+
+int FakeHost::IdOf(const Request& request) const {
+  for (const Posted& posted : posted_) {
+    if (&posted.request == &request) return posted.id;
+  }
+  WEFT_CHECK(false);
+}
+
+void FakeHost::Started(Request& request) {
+  WEFT_CHECK(&request == NextRequest());
+  started.push_back(static_cast<int>(next_request_++));
+}
+
+void FakeHost::Sent(Request& request) { sent.push_back(IdOf(request)); }
+void FakeHost::ReadDone(Request& request) { reads_done.push_back(IdOf(request)); }
+
+}  // namespace weft::rdmap::testing

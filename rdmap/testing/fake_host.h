@@ -1,0 +1,88 @@
+#ifndef RDMAP_TESTING_FAKE_HOST_H_
+#define RDMAP_TESTING_FAKE_HOST_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "rdmap/host.h"
+
+namespace weft::rdmap::testing {
+
+using Bytes = std::vector<uint8_t>;
+
+struct Rights {
+  bool remote_write = true;
+  bool remote_read = true;
+  bool sink = true;
+  bool associated = true;  // with the stream
+  bool can_invalidate = true;
+};
+
+// An RNIC's memory and queues in their simplest form; remembers what the stream reported.
+class FakeHost final : public Host {
+ public:
+  struct Region {
+    ddp::STag stag;
+    uint64_t base = 0;  // TO of bytes[0]
+    Bytes bytes;
+    Rights rights;
+    bool valid = true;
+  };
+  struct Receive {
+    std::vector<Bytes> pieces;
+    std::vector<iovec> memory;
+    Bytes Joined(size_t length) const;
+  };
+  struct Posted {
+    Request request;
+    std::vector<Bytes> pieces;
+    std::vector<iovec> memory;
+    int id = 0;
+  };
+  struct Arrival {
+    size_t receive = 0;  // index in order of posting
+    ReceivedSend message;
+    Bytes bytes;
+  };
+
+  Region& AddRegion(ddp::STag stag, uint64_t base, size_t size, Rights rights = {});
+  Region* FindRegion(ddp::STag stag);
+  // A receive of these piece sizes.
+  void PostReceive(const std::vector<size_t>& pieces);
+  // `payload` is cut into pieces of these sizes, the last takes the rest. The Request's own length and local are set.
+  Posted& Post(Request request, const Bytes& payload = {}, const std::vector<size_t>& pieces = {});
+  // A Read of `length` bytes; its sink is in a region of this host.
+  Posted& PostRead(ddp::STag source, uint64_t source_offset, uint32_t length, ddp::STag sink, uint64_t sink_offset,
+                   bool fence = false);
+
+  Result<uint8_t*, AccessError> Resolve(ddp::STag stag, ddp::TaggedOffset offset, uint32_t length,
+                                        Access access) override;
+  std::optional<ReceiveTarget> TakeReceive() override;
+  void Received(const ReceivedSend& message) override;
+  std::optional<AccessError> Invalidate(ddp::STag stag) override;
+  Request* NextRequest() override;
+  void Started(Request& request) override;
+  void Sent(Request& request) override;
+  void ReadDone(Request& request) override;
+
+  std::vector<Arrival> arrivals;
+  std::vector<int> started, sent, reads_done;  // ids, 0 for the first posted
+  size_t receives_taken = 0;
+  size_t resolved = 0;  // calls of Resolve
+
+ private:
+  int IdOf(const Request& request) const;
+
+  std::deque<Region> regions_;
+  std::deque<Receive> receives_;
+  std::deque<Posted> posted_;  // references stay
+  size_t next_request_ = 0;
+};
+
+}  // namespace weft::rdmap::testing
+
+#endif  // RDMAP_TESTING_FAKE_HOST_H_

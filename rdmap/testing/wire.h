@@ -1,0 +1,68 @@
+#ifndef RDMAP_TESTING_WIRE_H_
+#define RDMAP_TESTING_WIRE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <span>
+
+#include "mpa/ulpdu.h"
+#include "rdmap/stream.h"
+#include "rdmap/testing/fake_host.h"
+#include "rdmap/testing/segments.h"
+
+namespace weft::rdmap::testing {
+
+// A lower layer that keeps segments in a queue. References payload until the segment is taken, as MPA does without CRC,
+// unless told that it is volatile.
+class Wire final : public mpa::UlpduWriter {
+ public:
+  explicit Wire(size_t max_ulpdu = 1460, size_t room = 1 << 20) : max_ulpdu_(max_ulpdu), room_(room) {}
+
+  size_t max_ulpdu() const override { return max_ulpdu_; }
+  bool HasRoom(size_t payload_length, size_t payload_pieces) const override;
+  void Append(ByteSpan header, std::span<const iovec> payload, bool volatile_payload) override;
+  uint64_t appended() const override { return appended_; }
+
+  void set_max_ulpdu(size_t max_ulpdu) { max_ulpdu_ = max_ulpdu; }
+  // ULPDUs that may wait.
+  void set_room(size_t room) { room_ = room; }
+
+  bool empty() const { return waiting_.empty(); }
+  size_t size() const { return waiting_.size(); }
+  // The oldest segment as it leaves now, and the stream position behind it.
+  Bytes Take();
+  uint64_t taken() const { return taken_; }
+
+ private:
+  struct Waiting {
+    Bytes front;                 // header, and payload if copied
+    std::vector<iovec> payload;  // referenced
+    uint64_t end = 0;
+  };
+
+  size_t max_ulpdu_;
+  size_t room_;
+  uint64_t appended_ = 0;
+  uint64_t taken_ = 0;
+  std::deque<Waiting> waiting_;
+};
+
+// One end: host, stream, and its wire to the other end.
+struct Endpoint {
+  explicit Endpoint(const StreamOptions& options = {}, size_t max_ulpdu = 1460)
+      : stream(options, host), wire(max_ulpdu) {}
+
+  FakeHost host;
+  Stream stream;
+  Wire wire;
+};
+
+// Moves segments both ways until nothing moves any more.
+void Exchange(Endpoint& a, Endpoint& b);
+// What `from` has to say goes to `to`; false when nothing moved.
+bool Move(Endpoint& from, Endpoint& to);
+
+}  // namespace weft::rdmap::testing
+
+#endif  // RDMAP_TESTING_WIRE_H_
