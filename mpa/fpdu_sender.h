@@ -3,6 +3,7 @@
 
 #include <sys/uio.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -20,8 +21,10 @@ class FpduSender final : public UlpduWriter {
   struct Options {
     bool crc = true;
     bool markers = false;      // the peer asked us for markers
-    size_t max_ulpdu = 65535;
+    size_t max_ulpdu = 65535;  // taken as 128 to 64768, the bounds of RFC 5044 section 3
   };
+
+  static constexpr size_t kMaxPieces = 64;
 
   FpduSender(const Options& options, BufferPool& pool);
 
@@ -37,6 +40,32 @@ class FpduSender final : public UlpduWriter {
   // Stream position after the last byte consumed; a ULPDU appended up to position p is out when consumed() >= p.
   uint64_t consumed() const;
   bool empty() const;
+
+ private:
+  bool References(size_t payload_length, size_t payload_pieces) const;
+  bool Fits(size_t bytes) const;
+  uint8_t* Reserve(size_t bytes);
+  void AddStaged(uint8_t* from, size_t count);
+  bool IsStaged(const void* at) const;
+  void AppendPlain(ByteSpan header, std::span<const iovec> payload, size_t payload_length);
+  void AppendReferenced(ByteSpan header, std::span<const iovec> payload, size_t payload_length);
+  void AppendMarked(ByteSpan header, std::span<const iovec> payload, size_t payload_length);
+
+  const bool crc_;
+  const bool markers_;
+  const size_t max_ulpdu_;
+  BufferPool& pool_;
+
+  // Staged bytes that wait are [tail_, head_) of the block, or [tail_, its used end) and [0, head_) once wrapped.
+  BufferPool::Lease staging_;
+  size_t head_ = 0;
+  size_t tail_ = 0;
+  bool wrapped_ = false;
+
+  size_t count_ = 0;  // pieces that wait
+  uint64_t appended_ = 0;
+  uint64_t consumed_ = 0;
+  std::array<iovec, kMaxPieces> pieces_;
 };
 
 }  // namespace weft::mpa

@@ -14,32 +14,32 @@
 // Connection set-up of MPA: RFC 5044 section 7 (revision 1) and RFC 6581 (revision 2). No I/O: bytes in, bytes out.
 namespace weft::mpa {
 
-inline constexpr size_t kStartFrameLength = 20;   // without private data
+inline constexpr size_t kStartFrameLength = 20;  // without private data
 inline constexpr size_t kMaxPrivateData = 512;
-inline constexpr size_t kIrdOrdLength = 4;        // of a revision 2 frame, at the front of its private data
+inline constexpr size_t kIrdOrdLength = 4;  // of a revision 2 frame, at the front of its private data
 
 // The ready-to-receive message of RFC 6581 section 4 that the initiator sends first in peer-to-peer mode.
 enum class Rtr : uint8_t { kNone, kSend, kWrite, kRead };
 
 enum class StartError : uint8_t {
   kNone,
-  kBadKey,            // not an MPA Request / Reply
-  kBadRevision,       // neither 1 nor 2, or not what was asked for
+  kBadKey,       // not an MPA Request / Reply
+  kBadRevision,  // neither 1 nor 2, or not what was asked for
   kPrivateDataTooLong,
-  kTruncatedIrdOrd,   // revision 2 with less private data than the IRD/ORD words need
-  kRejected,          // Initiator: the responder said no; private data are in the outcome
-  kClosed,            // end of stream before the frame was complete
-  kIrdOrdRefused,     // the responder's ORD exceeds what we can do (RFC 6581 section 9)
+  kTruncatedIrdOrd,  // revision 2 with less private data than the IRD/ORD words need
+  kRejected,         // Initiator: the responder said no; private data are in the outcome
+  kClosed,           // end of stream before the frame was complete
+  kIrdOrdRefused,    // the responder's ORD exceeds what we can do (RFC 6581 section 9)
 };
 const char* ToString(StartError error);
 
 // What an end wants.
 struct StartParams {
   uint8_t revision = 2;
-  bool crc = true;               // C: we want CRCs
-  bool markers = false;          // M: we want to receive markers
-  uint16_t ird = 0;              // RDMA Reads we can take at once, 0 to 0x3ffe
-  uint16_t ord = 0;              // RDMA Reads we want to have outstanding
+  bool crc = true;       // C: we want CRCs
+  bool markers = false;  // M: we want to receive markers
+  uint16_t ird = 0;      // RDMA Reads we can take at once, 0 to 0x3ffe
+  uint16_t ord = 0;      // RDMA Reads we want to have outstanding
   // Initiator: peer-to-peer mode with these RTR kinds offered (in order of our preference Send is the last resort).
   bool peer_to_peer = false;
   bool rtr_send = true, rtr_write = true, rtr_read = true;
@@ -49,12 +49,12 @@ struct StartParams {
 // What both ends agreed on, from our point of view.
 struct StartOutcome {
   uint8_t revision = 1;
-  bool crc = true;                // FPDUs carry and check CRCs (either side asked)
-  bool send_markers = false;      // the peer asked us for markers
-  bool receive_markers = false;   // we asked
-  bool has_ird_ord = false;       // false with revision 1: nothing was said
-  uint16_t ird = 0, ord = 0;      // ours, reduced to what the peer can do
-  Rtr rtr = Rtr::kNone;           // what the initiator must send / the responder will get first
+  bool crc = true;                    // FPDUs carry and check CRCs (either side asked)
+  bool send_markers = false;          // the peer asked us for markers
+  bool receive_markers = false;       // we asked
+  bool has_ird_ord = false;           // false with revision 1: nothing was said
+  uint16_t ird = 0, ord = 0;          // ours, reduced to what the peer can do
+  Rtr rtr = Rtr::kNone;               // what the initiator must send / the responder will get first
   std::vector<uint8_t> private_data;  // the peer's, without the IRD/ORD words
 };
 
@@ -62,7 +62,7 @@ struct StartOutcome {
 struct StartFrame {
   bool reply = false;
   bool markers = false, crc = false, rejected = false;
-  bool enhanced = false;          // S: IRD/ORD words present
+  bool enhanced = false;  // S: IRD/ORD words present
   uint8_t revision = 1;
   uint16_t ird_word = 0, ord_word = 0;  // the two words with their control bits (A|B|IRD, C|D|ORD)
   std::vector<uint8_t> private_data;    // without the words
@@ -91,7 +91,8 @@ class StartFrameCollector {
   std::optional<StartFrame> frame_;
 };
 
-// Initiator: the request to send, then the outcome from the reply (`kRejected` with the peer's private data in `outcome`).
+// Initiator: the request to send, then the outcome from the reply (`kRejected` with the peer's private data in
+// `outcome`).
 StartFrame MakeRequest(const StartParams& ours);
 StartError OnReply(const StartParams& ours, const StartFrame& reply, StartOutcome* outcome);
 
@@ -101,16 +102,17 @@ StartOutcome DescribeRequest(const StartFrame& request);
 StartFrame MakeReply(const StartFrame& request, const StartParams& ours, StartOutcome* outcome);
 StartFrame MakeReject(const StartFrame& request, ByteSpan private_data);
 
-// What Weft adds after the program's private data, so that two Weft ends recognise each other: larger FPDUs, and CRC off on
-// one host. A foreign responder's program sees these bytes behind its own; the responder adds it only if the request had it.
+// What Weft adds after the program's private data, so that two Weft ends recognise each other: larger FPDUs, and CRC
+// off on one host. A foreign responder's program sees these bytes behind its own; the responder adds it only if the
+// request had it.
 struct WeftTrailer {
   static constexpr size_t kLength = 20;
   uint8_t version = 1;
-  uint16_t max_ulpdu = 65535;    // the longest ULPDU that this end takes
-  uint8_t flags = 0;             // for later use; unknown bits are ignored
-  uint64_t host_id = 0;          // equal on both ends: same host
+  uint16_t max_ulpdu = 65535;  // the longest ULPDU that this end takes
+  uint8_t flags = 0;           // for later use; unknown bits are ignored
+  uint64_t host_id = 0;        // equal on both ends: same host
 
-  void AppendTo(std::vector<uint8_t>& private_data) const;   // caller checks the room
+  void AppendTo(std::vector<uint8_t>& private_data) const;  // caller checks the room
   // Removes the trailer from the end of `private_data` when one is there.
   static std::optional<WeftTrailer> TakeFrom(std::vector<uint8_t>& private_data);
 };

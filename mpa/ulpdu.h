@@ -11,17 +11,17 @@
 
 namespace weft::mpa {
 
-// A ULPDU is one DDP segment (RFC 5044 section 2). These two interfaces are the seam between DDP and the layer below it:
-// MPA implements them over a byte stream, the SCTP adaptation (RFC 5043) over messages.
+// A ULPDU is one DDP segment (RFC 5044 section 2). These two interfaces are the seam between DDP and the layer below
+// it: MPA implements them over a byte stream, the SCTP adaptation (RFC 5043) over messages.
 
-// The longest DDP/RDMAP header that a sink needs to see before it can say where the payload goes: an untagged header (18)
-// and an RDMAP Atomic Request (RFC 7306 section 5.2.1: 52) fit.
+// The longest DDP/RDMAP header that a sink needs to see before it can say where the payload goes: an untagged header
+// (18) and an RDMAP Atomic Request (RFC 7306 section 5.2.1: 52) fit.
 inline constexpr size_t kUlpduHeadLength = 72;
 
 // Where the bytes of a ULPDU that follow its header are to be placed.
 struct UlpduPlan {
-  size_t header_length = 0;            // bytes at the front of the ULPDU that are header, at most `head.size()`
-  std::span<const iovec> payload;      // exactly (ULPDU length - header_length) bytes; stays valid until End()
+  size_t header_length = 0;        // bytes at the front of the ULPDU that are header, at most `head.size()`
+  std::span<const iovec> payload;  // exactly (ULPDU length - header_length) bytes; stays valid until End()
 };
 
 // Receives ULPDUs, in stream order. Begin and End alternate. With CRC on, Begin is called only after the whole FPDU was
@@ -30,8 +30,8 @@ class UlpduSink {
  public:
   virtual ~UlpduSink() = default;
 
-  // `length`: the ULPDU's length in bytes, 1 to 65535. `head`: its first min(length, kUlpduHeadLength) bytes, valid during
-  // the call. Returns false when nothing more may be received on this stream (the sink knows why).
+  // `length`: the ULPDU's length in bytes, 1 to 65535. `head`: its first min(length, kUlpduHeadLength) bytes, valid
+  // during the call. Returns false when nothing more may be received on this stream (the sink knows why).
   virtual bool Begin(size_t length, ByteSpan head, UlpduPlan* plan) = 0;
 
   // The payload is in place. Returns false as above.
@@ -49,9 +49,9 @@ class UlpduWriter {
   // Whether a ULPDU with `payload_length` bytes of payload can be appended now.
   virtual bool HasRoom(size_t payload_length, size_t payload_pieces) const = 0;
 
-  // Appends one ULPDU, header.size() + sum(payload) <= max_ulpdu(). Only after HasRoom. The header is copied. The payload
-  // is referenced until the stream position after it was consumed, or copied at once when `volatile_payload` is set, when
-  // it is short, or when the framing (CRC, markers) needs it.
+  // Appends one ULPDU, header.size() + sum(payload) <= max_ulpdu(). Only after HasRoom. The header is copied. The
+  // payload is referenced until the stream position after it was consumed, or copied at once when `volatile_payload` is
+  // set, when it is short, or when the framing (CRC, markers) needs it.
   virtual void Append(ByteSpan header, std::span<const iovec> payload, bool volatile_payload) = 0;
 
   // Position in the byte stream after the last appended ULPDU; grows without bound.

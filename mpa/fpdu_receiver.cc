@@ -1,0 +1,241 @@
+#include "mpa/fpdu_receiver.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+#include "base/crc32c.h"
+#include "mpa/fpdu_layout.h"
+
+namespace weft::mpa {
+namespace {
+
+static_assert(BufferPool::kBlockSize >= 2 * kMaxMarkedFpduLength);
+
+// From this ULPDU length on, one read per FPDU costs less than copying what a longer read-ahead would bring.
+constexpr size_t kLongUlpdu = 8 * 1024;
+// Behind a long FPDU: its PAD and CRC field, and the next one's length and head, so that one read ends this FPDU and
+// lets the next be placed directly.
+constexpr size_t kShortReadAhead = 128;
+static_assert(kShortReadAhead >= 3 + kCrcLength + kLengthFieldLength + kUlpduHeadLength);
+// Among short FPDUs: many of them in one read, and still within the first-level cache.
+constexpr size_t kLongReadAhead = 32 * 1024;
+// Bytes that are worth moving so that the same, warm part of the block is used again.
+constexpr size_t kCheapToMove = 512;
+
+size_t LengthField(const uint8_t* at) { return static_cast<size_t>(at[0]) << 8 | at[1]; }
+
+}  // namespace
+
+FpduReceiver::FpduReceiver(const Options& options, BufferPool& pool, UlpduSink& sink)
+    : options_(options), pool_(pool), sink_(sink) {}
+
+std::span<const iovec> FpduReceiver::PrepareRead() {
+  if (!staging_) {
+    staging_ = pool_.Take();
+    begin_ = end_ = 0;
+  }
+  size_t pieces = 0;
+  prepared_direct_ = 0;
+  bool room_after_payload = true;
+  if (placing_ && !discarding_ && payload_left_ != 0) {
+    const Placement::Listed listed = placement_.List(payload_left_, pieces_);
+    pieces = listed.pieces;
+    prepared_direct_ = listed.bytes;
+    room_after_payload = listed.bytes == payload_left_ && pieces < kMaxPieces;
+  }
+  prepared_ = prepared_direct_;
+  if (room_after_payload) {
+    const size_t wanted = StagingWanted();
+    if (end_ - begin_ <= kCheapToMove || BufferPool::kBlockSize - end_ < wanted) MoveStagedToFront();
+    const size_t length = std::min(wanted, BufferPool::kBlockSize - end_);
+    pieces_[pieces++] = {staging_.data() + end_, length};
+    prepared_ += length;
+  }
+  return {pieces_.data(), pieces};
+}
+
+size_t FpduReceiver::ReadAhead() const { return last_length_ >= kLongUlpdu ? kShortReadAhead : kLongReadAhead; }
+
+// How many bytes to ask for behind end_.
+size_t FpduReceiver::StagingWanted() const {
+  if (stopped_) return kLongReadAhead;
+  if (discarding_) return payload_left_ + ReadAhead();
+  if (!staged_whole()) return ReadAhead();
+  if (frame_total_ != 0) {
+    const size_t missing = frame_total_ - (end_ - begin_);
+    return missing + (frame_total_ >= kLongUlpdu ? kShortReadAhead : kLongReadAhead);
+  }
+  // Nothing is placed directly here, so asking for a whole FPDU costs nothing.
+  return last_length_ >= kLongUlpdu ? FpduLength(last_length_) + kShortReadAhead : kLongReadAhead;
+}
+
+void FpduReceiver::MoveStagedToFront() {
+  if (begin_ == 0) return;
+  std::memmove(staging_.data(), staging_.data() + begin_, end_ - begin_);
+  end_ -= begin_;
+  begin_ = 0;
+}
+
+bool FpduReceiver::Commit(size_t count) {
+  WEFT_CHECK(count <= prepared_);
+  const size_t direct = std::min(count, prepared_direct_);
+  prepared_ = prepared_direct_ = 0;
+  if (!stopped_) {
+    placement_.Advance(direct);
+    payload_left_ -= direct;
+    end_ += count - direct;
+    stopped_ = !(staged_whole() ? ParseWhole() : ParseAsItComes());
+  }
+  if (stopped_) {
+    placing_ = false;
+    begin_ = end_ = 0;
+  }
+  if (begin_ == end_) {
+    begin_ = end_ = 0;
+    staging_.Reset();
+  }
+  return !stopped_;
+}
+
+bool FpduReceiver::at_boundary() const { return !placing_ && begin_ == end_; }
+
+bool FpduReceiver::DivertPlacement() {
+  if (!placing_) return false;
+  discarding_ = true;
+  return true;
+}
+
+bool FpduReceiver::Fail(FpduError error) {
+  error_ = error;
+  return false;
+}
+
+// Without CRC and markers: the sink learns of an ULPDU as soon as its head is there, and what came of its payload is
+// placed at once. End() waits for the CRC field, which is not looked at (RFC 5044 section 4.1: present and of any
+// value).
+bool FpduReceiver::ParseAsItComes() {
+  for (;;) {
+    if (placing_) {
+      const size_t payload = std::min(payload_left_, end_ - begin_);
+      if (!discarding_) placement_.Copy(staged().first(payload));
+      begin_ += payload;
+      payload_left_ -= payload;
+      if (payload_left_ != 0) return true;
+
+      const size_t tail = std::min(tail_left_, end_ - begin_);
+      begin_ += tail;
+      tail_left_ -= tail;
+      if (tail_left_ != 0) return true;
+
+      placing_ = discarding_ = false;
+      if (!sink_.End()) return false;
+    }
+
+    if (end_ - begin_ < kLengthFieldLength) return true;
+    const size_t length = LengthField(staged().data());
+    if (length == 0 || length > options_.max_ulpdu) return Fail(FpduError::kBadLength);
+    last_length_ = length;
+    const size_t head_length = std::min(length, kUlpduHeadLength);
+    if (end_ - begin_ < kLengthFieldLength + head_length) return true;
+
+    UlpduPlan plan;
+    if (!sink_.Begin(length, staged().subspan(kLengthFieldLength, head_length), &plan)) return false;
+    WEFT_CHECK(plan.header_length <= head_length);
+    placement_.Start(plan.payload);
+    placing_ = true;
+    begin_ += kLengthFieldLength + plan.header_length;
+    payload_left_ = length - plan.header_length;
+    tail_left_ = PadLength(length) + kCrcLength;
+  }
+}
+
+// With CRC or markers: FPDU by FPDU (RFC 5044 section 6), verified before the sink hears of it.
+bool FpduReceiver::ParseWhole() {
+  for (;;) {
+    const size_t lead = options_.markers && position_ % kMarkerInterval == 0 ? kMarkerLength : 0;
+    if (end_ - begin_ < lead + kLengthFieldLength) {
+      frame_total_ = 0;
+      return true;
+    }
+    const uint8_t* frame = staged().data();
+    const size_t length = LengthField(frame + lead);
+    if (length == 0 || length > options_.max_ulpdu) return Fail(FpduError::kBadLength);
+    size_t total = lead + FpduLength(length);
+    if (options_.markers) total += kMarkerLength * MarkersInside(position_ + lead, FpduLength(length));
+    frame_total_ = total;
+    if (end_ - begin_ < total) return true;
+
+    // From the first byte, a marker before the length field included, to the CRC field (section 4.4).
+    if (options_.crc && Crc32c({frame, total - kCrcLength}) != LoadCrc32c(frame + total - kCrcLength)) {
+      return Fail(FpduError::kBadCrc);
+    }
+    // Section 8, code 3: only "in the event that the CRC is valid".
+    if (options_.markers && !MarkersAgree(lead, total)) return Fail(FpduError::kBadMarker);
+    if (!DeliverWhole(lead, length, total)) return false;
+    last_length_ = length;
+    begin_ += total;
+    position_ += total;
+  }
+}
+
+bool FpduReceiver::MarkersAgree(size_t lead, size_t total) const {
+  const uint8_t* frame = staged().data();
+  // The lowest two bits count as zero (section 4.2). An ULPDU beyond the 64768 bytes of section 3 can put a marker
+  // farther from its FPDU's start than 16 bits can say; then the lower 16 bits are compared.
+  auto pointer = [&](size_t marker) { return LengthField(frame + marker + 2) & ~size_t{3}; };
+  if (lead != 0 && pointer(0) != 0) return false;
+  for (size_t at = kMarkerInterval - position_ % kMarkerInterval; at < total; at += kMarkerInterval) {
+    if (pointer(at) != ((at - lead) & 0xffff)) return false;
+  }
+  return true;
+}
+
+bool FpduReceiver::DeliverWhole(size_t lead, size_t length, size_t total) {
+  if (total != lead + FpduLength(length)) return DeliverAroundMarkers(lead, length);
+  const ByteSpan ulpdu = staged().subspan(lead + kLengthFieldLength, length);
+  UlpduPlan plan;
+  const size_t head_length = std::min(length, kUlpduHeadLength);
+  if (!sink_.Begin(length, ulpdu.first(head_length), &plan)) return false;
+  WEFT_CHECK(plan.header_length <= head_length);
+  placement_.Start(plan.payload);
+  placement_.Copy(ulpdu.subspan(plan.header_length));
+  return sink_.End();
+}
+
+bool FpduReceiver::DeliverAroundMarkers(size_t lead, size_t length) {
+  const ByteSpan bytes = staged();
+  size_t at = lead + kLengthFieldLength;
+  // The next stretch of at most `limit` ULPDU bytes with no marker in it.
+  auto next = [&](size_t limit) {
+    size_t to_marker = kMarkerInterval - (position_ + at) % kMarkerInterval;
+    if (to_marker == kMarkerInterval) {
+      at += kMarkerLength;
+      to_marker = kMarkerInterval - kMarkerLength;
+    }
+    const ByteSpan stretch = bytes.subspan(at, std::min(limit, to_marker));
+    at += stretch.size();
+    return stretch;
+  };
+
+  std::array<uint8_t, kUlpduHeadLength> head;
+  const size_t head_length = std::min(length, kUlpduHeadLength);
+  for (size_t have = 0; have < head_length;) {
+    const ByteSpan stretch = next(head_length - have);
+    std::memcpy(head.data() + have, stretch.data(), stretch.size());
+    have += stretch.size();
+  }
+  UlpduPlan plan;
+  if (!sink_.Begin(length, ByteSpan(head).first(head_length), &plan)) return false;
+  WEFT_CHECK(plan.header_length <= head_length);
+  placement_.Start(plan.payload);
+  placement_.Copy(ByteSpan(head).first(head_length).subspan(plan.header_length));
+  for (size_t left = length - head_length; left != 0;) {
+    const ByteSpan stretch = next(left);
+    placement_.Copy(stretch);
+    left -= stretch.size();
+  }
+  return sink_.End();
+}
+
+}  // namespace weft::mpa

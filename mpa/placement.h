@@ -1,0 +1,79 @@
+#ifndef MPA_PLACEMENT_H_
+#define MPA_PLACEMENT_H_
+
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "base/byte_reader.h"
+#include "base/check.h"
+
+namespace weft::mpa {
+
+// How far the payload of one ULPDU has come in the memory that the sink named for it. Does not own the memory nor the
+// list.
+class Placement {
+ public:
+  void Start(std::span<const iovec> memory) {
+    memory_ = memory;
+    in_piece_ = 0;
+  }
+
+  void Copy(ByteSpan bytes) {
+    while (!bytes.empty()) {
+      const size_t count = std::min(bytes.size(), CurrentPiece());
+      std::memcpy(static_cast<uint8_t*>(memory_.front().iov_base) + in_piece_, bytes.data(), count);
+      in_piece_ += count;
+      bytes = bytes.subspan(count);
+    }
+  }
+
+  // `count` bytes were placed by somebody else.
+  void Advance(size_t count) {
+    while (count != 0) {
+      const size_t step = std::min(count, CurrentPiece());
+      in_piece_ += step;
+      count -= step;
+    }
+  }
+
+  // Lists the memory of the next `count` bytes, as far as `out` has room; returns the number of pieces and of bytes.
+  struct Listed {
+    size_t pieces;
+    size_t bytes;
+  };
+  Listed List(size_t count, std::span<iovec> out) const {
+    Listed listed{0, 0};
+    size_t skip = in_piece_;
+    for (const iovec& piece : memory_) {
+      if (listed.bytes == count || listed.pieces == out.size()) break;
+      const size_t length = std::min(piece.iov_len - skip, count - listed.bytes);
+      if (length != 0) out[listed.pieces++] = {static_cast<uint8_t*>(piece.iov_base) + skip, length};
+      listed.bytes += length;
+      skip = 0;
+    }
+    return listed;
+  }
+
+ private:
+  // Bytes left in the piece that takes the next byte. The sink promised memory for all of the payload.
+  size_t CurrentPiece() {
+    for (;;) {
+      WEFT_CHECK(!memory_.empty());
+      if (in_piece_ < memory_.front().iov_len) return memory_.front().iov_len - in_piece_;
+      memory_ = memory_.subspan(1);
+      in_piece_ = 0;
+    }
+  }
+
+  std::span<const iovec> memory_;  // from the current piece on
+  size_t in_piece_ = 0;
+};
+
+}  // namespace weft::mpa
+
+#endif  // MPA_PLACEMENT_H_
