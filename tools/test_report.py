@@ -1,0 +1,53 @@
+#!/usr/bin/python3
+"""test_report.py EVENTS: counts the test cases of one `bazel test` run from its --build_event_json_file.
+
+Prints the name of everything that failed, a target that did not build included, and as its last line "PASSED FAILED".
+A target without a test.xml (it crashed, or ran out of time) counts as one case.
+"""
+
+import json
+import sys
+import urllib.parse
+import xml.etree.ElementTree as ElementTree
+
+
+def cases(path):
+    """(passed, names of failed) of a test.xml; (0, []) when it tells nothing."""
+    try:
+        root = ElementTree.parse(path).getroot()
+    except (OSError, ElementTree.ParseError):
+        return 0, []
+    passed, failed = 0, []
+    for case in root.iter("testcase"):
+        if case.get("status") == "notrun" or case.find("skipped") is not None:
+            continue
+        if case.find("failure") is not None or case.find("error") is not None:
+            failed.append(case.get("name", "?"))
+        else:
+            passed += 1
+    return passed, failed
+
+
+def main():
+    passed, failed = 0, 0
+    for line in open(sys.argv[1]):
+        event = json.loads(line)
+        identity = event.get("id", {})
+        if "testResult" in identity and "testResult" in event:
+            label, result = identity["testResult"]["label"], event["testResult"]
+            xml = [f["uri"] for f in result.get("testActionOutput", []) if f["name"] == "test.xml"]
+            good, bad = cases(urllib.parse.urlparse(xml[0]).path) if xml else (0, [])
+            if result["status"] in ("PASSED", "FLAKY"):
+                passed += max(good, 1)
+                continue
+            passed += good
+            failed += max(len(bad), 1)
+            for name in bad or [result["status"].lower()]:
+                print(f"FAILED  {label}  {name}")
+        elif "targetCompleted" in identity and not event.get("completed", {}).get("success"):
+            failed += 1
+            print(f"FAILED  {identity['targetCompleted']['label']}  does not build")
+    print(passed, failed)
+
+
+main()
