@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/result.h"
-#include "sim/device.h"
 #include "transport/network.h"
 #include "transport/socket_address.h"
 

@@ -41,6 +41,12 @@ class EventQueue {
   // The oldest event. Waits for one unless the program made the descriptor non-blocking (then errno is EAGAIN). nullopt
   // with errno EINTR when a signal came.
   std::optional<Event> Pop() {
+    return Pop([](const Event&) {});
+  }
+
+  // The same; `on_taken(event)` runs before any Remove that no longer sees the event can return.
+  template <typename OnTaken>
+  std::optional<Event> Pop(OnTaken on_taken) {
     for (;;) {
       uint64_t one;
       if (read(fd_, &one, sizeof one) != sizeof one) return std::nullopt;
@@ -48,6 +54,7 @@ class EventQueue {
       if (events_.empty()) continue;  // its event was removed between our read and the lock
       Event event = std::move(events_.front());
       events_.pop_front();
+      on_taken(event);
       return event;
     }
   }

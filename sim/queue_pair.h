@@ -40,7 +40,8 @@ class ConnectionObserver {
  public:
   virtual ~ConnectionObserver() = default;
   virtual void OnEstablished() = 0;   // responder in peer-to-peer mode: the RTR came
-  virtual void OnDisconnected() = 0;  // once
+  // Once. `was_established`: false if the responder's RTR never came.
+  virtual void OnDisconnected(bool was_established) = 0;
 };
 
 // An MPA connection whose start-up is over.
@@ -95,7 +96,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
  private:
   class EngineLock;
   struct Connection;
-  enum class Upcall : uint8_t { kEstablished, kDisconnected, kFatal, kAccessError, kRequestError };
+  enum class Upcall : uint8_t { kEstablished, kDisconnected, kNeverEstablished, kFatal, kAccessError, kRequestError };
 
   // transport::ReadyHandler
   void OnReady(transport::Interest ready) override;
@@ -121,16 +122,18 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   void Transmit();
   void CheckStream();
   void FinishDisconnect();
+  void FinishTerminateLater();
   void UpdateInterest();
   bool ResolveSend(uint64_t count);
   void CompleteSend(SendEntry& entry);
   void RetireSends();
   void CompleteReceive(ibv_wc_status status, const rdmap::ReceivedSend* message);
-  bool Push(CompletionQueue& cq, const ibv_wc& completion, bool solicited);
+  void Push(CompletionQueue& cq, const ibv_wc& completion, bool solicited);
   // Ends the connection: to ERR, everything outstanding completes, the socket is let go.
   void Fail(bool orderly, std::optional<ibv_wc_status> blame = std::nullopt);
   void FlushQueues(std::optional<ibv_wc_status> blame);
   void CloseConnection(bool orderly);
+  void ArmLeaseTick();
   void OnLeaseTick(uint64_t driven_before);  // without
   int ChangeState(ibv_qp_state to, const ibv_qp_attr& attributes, int mask);
 
@@ -142,7 +145,6 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
 
   std::atomic<ibv_qp_state> state_{IBV_QPS_RESET};
   std::atomic<bool> doorbell_{false};
-  std::atomic<bool> connected_{false};
 
   // Guarded by the post mutex of sends_.
   int64_t last_post_ns_ = 0;
@@ -156,12 +158,15 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   std::atomic<bool> leased_{false};
   std::atomic<uint32_t> empty_drives_{0};
 
+  // Held while others are called, so that Destroy() can wait for that; recursive because they may call in again.
+  std::recursive_mutex upcall_mutex_;
+  std::atomic<bool> destroyed_{false};
+
   mutable std::mutex engine_mutex_;  // guards everything below
   std::unique_ptr<Connection> connection_;
   std::vector<Upcall> upcalls_;
   ibv_qp_attr attributes_{};
   std::shared_ptr<ConnectionObserver> observer_;
-  bool destroyed_ = false;
   bool local_error_ = false;         // the oldest request that is not retired cannot be carried out
   bool completion_lost_ = false;     // a completion queue overran
 };

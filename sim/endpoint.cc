@@ -1,0 +1,501 @@
+#include "sim/endpoint.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/log.h"
+#include "sim/lingering_close.h"
+#include "sim/rnic.h"
+#include "transport/pcap.h"
+
+namespace weft::sim {
+namespace {
+
+using transport::IoResult;
+
+constexpr std::chrono::seconds kConnectLimit{20};  // TCP
+constexpr std::chrono::seconds kReplyLimit{60};    // the peer's program may take its time to answer
+constexpr std::chrono::seconds kRequestLimit{10};  // a peer that connects and stays silent
+
+// Between Weft ends: as much payload as fits a 16-bit ULPDU_Length, in FPDUs whose length is a multiple of four.
+constexpr size_t kLargestUlpdu = 65534;
+// Towards others: a whole FPDU in a TCP segment (RFC 5044 section 5), and no longer than RNICs are known to take.
+constexpr size_t kForeignFpdu = 16384;
+constexpr size_t kSmallestUlpdu = 128;
+constexpr size_t kFpduOverhead = 2 + 4;  // ULPDU_Length and CRC
+constexpr size_t kMarkerEvery = 512, kMarkerLength = 4;
+
+CmEvent::Kind KindForConnectError(int error) {
+  return error == ECONNREFUSED ? CmEvent::Kind::kRejected : CmEvent::Kind::kUnreachable;
+}
+
+}  // namespace
+
+EndpointImpl::~EndpointImpl() { Close(); }
+
+void EndpointImpl::SetObserver(std::shared_ptr<CmObserver> observer) {
+  {
+    std::lock_guard wait_for_delivery(delivery_mutex_);
+    std::lock_guard lock(mutex_);
+    observer_ = std::move(observer);
+  }
+  Deliver();
+}
+
+int EndpointImpl::Connect(const transport::SocketAddress& local, const transport::SocketAddress& remote, ibv_qp* qp,
+                          const ConnectParameters& parameters) {
+  std::lock_guard lock(mutex_);
+  if (state_ != State::kIdle) return EINVAL;
+  revision_ = static_cast<uint8_t>(rnic_.settings().mpa_revision);
+  const size_t words = revision_ >= 2 ? mpa::kIrdOrdLength : 0;
+  if (parameters.private_data.size() + words > mpa::kMaxPrivateData) return EINVAL;
+  qp_ = Rnic::QueuePairOf(qp);
+  if (qp_ == nullptr || qp_->state() != IBV_QPS_INIT) {
+    qp_.reset();
+    return EINVAL;
+  }
+  parameters_ = parameters;
+  local_ = local;
+  remote_ = remote;
+  return StartConnecting();
+}
+
+int EndpointImpl::StartConnecting() {
+  auto socket = rnic_.network().StartConnect(local_, remote_);
+  if (!socket.ok()) {
+    const int error = socket.error();
+    if (error == EINVAL || error == EMFILE || error == ENFILE) return error;
+    state_ = State::kConnecting;
+    // Reported as an event all the same: a program looks for it there.
+    rnic_.network().Post([self = shared_from_this(), error] {
+      {
+        std::lock_guard lock(self->mutex_);
+        if (self->state_ != State::kConnecting) return;
+        self->FailAttempt(KindForConnectError(error), error, "cannot connect");
+      }
+      self->Deliver();
+    });
+    return 0;
+  }
+  socket_ = transport::CaptureIfAsked(std::move(socket.value()), /*initiator=*/true);
+  state_ = State::kConnecting;
+  ArmTimer(kConnectLimit);
+  watch_ = rnic_.network().Watch(*socket_, {.read = false, .write = true}, shared_from_this());
+  return 0;
+}
+
+void EndpointImpl::StartResponder(std::unique_ptr<transport::ByteStream> socket, std::shared_ptr<RequestSink> sink) {
+  std::lock_guard lock(mutex_);
+  socket_ = transport::CaptureIfAsked(std::move(socket), /*initiator=*/false);
+  local_ = socket_->LocalAddress();
+  remote_ = socket_->PeerAddress();
+  sink_ = std::move(sink);
+  state_ = State::kAwaitingRequest;
+  frame_.emplace(/*expect_reply=*/false);
+  ArmTimer(kRequestLimit);
+  watch_ = rnic_.network().Watch(*socket_, {.read = true, .write = false}, shared_from_this());
+}
+
+void EndpointImpl::OnReady(transport::Interest) {
+  bool requested = false, lost = false;
+  {
+    std::lock_guard lock(mutex_);
+    switch (state_) {
+      case State::kConnecting:
+        OnConnectReady();
+        break;
+      case State::kAwaitingReply:
+        OnReplyBytes();
+        break;
+      case State::kAwaitingRequest:
+        requested = OnRequestBytes();
+        lost = state_ == State::kClosed;
+        break;
+      default:
+        break;
+    }
+  }
+  if (const int failed = HandOver()) {
+    std::lock_guard lock(mutex_);
+    Tell({.kind = CmEvent::Kind::kConnectError, .error = failed});
+  }
+  Deliver();
+  if (requested) {
+    std::shared_ptr<RequestSink> sink;
+    {
+      std::lock_guard lock(mutex_);
+      sink = sink_;
+    }
+    if (sink) sink->OnRequest(shared_from_this());
+  }
+  if (lost) ReleaseSink(/*had_request=*/false);
+}
+
+void EndpointImpl::OnConnectReady() {
+  const int error = socket_->ConnectError();
+  if (error == EINPROGRESS) return;
+  if (error != 0) return FailAttempt(KindForConnectError(error), error, "cannot connect");
+  local_ = socket_->LocalAddress();
+  SendRequest();
+}
+
+mpa::StartParams EndpointImpl::OurParams(const ConnectParameters& parameters) const {
+  mpa::StartParams ours;
+  ours.revision = revision_;
+  ours.markers = rnic_.settings().markers;
+  ours.ird = std::min<uint16_t>(parameters.ird, kMaxReads);
+  ours.ord = std::min<uint16_t>(parameters.ord, kMaxReads);
+  ours.private_data = parameters.private_data;
+  return ours;
+}
+
+void EndpointImpl::SendRequest() {
+  ours_ = OurParams(parameters_);
+  ours_.peer_to_peer = revision_ >= 2;
+  const Settings& settings = rnic_.settings();
+  const bool same_host = remote_.is_loopback() || remote_.SameHost(local_);
+  // Auto: without CRC only where the peer can be on this host; a Weft responder there agrees, others may insist (RFC 5044
+  // section 7.1.1: either side's wish is enough).
+  ours_.crc = settings.crc == CrcPolicy::kOn || (settings.crc == CrcPolicy::kAuto && !(same_host && settings.extensions));
+  const size_t words = revision_ >= 2 ? mpa::kIrdOrdLength : 0;
+  if (settings.extensions && ours_.private_data.size() + words + mpa::WeftTrailer::kLength <= mpa::kMaxPrivateData) {
+    mpa::WeftTrailer{.max_ulpdu = kLargestUlpdu, .host_id = rnic_.host_id()}.AppendTo(ours_.private_data);
+  }
+  const std::vector<uint8_t> request = mpa::MakeRequest(ours_).Serialize();
+  const iovec piece{const_cast<uint8_t*>(request.data()), request.size()};
+  const IoResult result = socket_->Write({&piece, 1});
+  if (result.kind != IoResult::Kind::kDone || result.bytes != request.size()) {
+    return FailAttempt(CmEvent::Kind::kConnectError, result.error != 0 ? result.error : ECONNRESET,
+                       "cannot send the MPA request");
+  }
+  state_ = State::kAwaitingReply;
+  frame_.emplace(/*expect_reply=*/true);
+  got_bytes_ = false;
+  ArmTimer(kReplyLimit);
+  rnic_.network().SetInterest(watch_, {.read = true, .write = false});
+}
+
+bool EndpointImpl::ReadFrame(const char* what) {
+  for (;;) {
+    const MutableByteSpan into = frame_->PrepareRead();
+    const iovec piece{into.data(), into.size()};
+    const IoResult result = socket_->Read({&piece, 1});
+    switch (result.kind) {
+      case IoResult::Kind::kWouldBlock:
+        return false;
+      case IoResult::Kind::kEndOfStream:
+      case IoResult::Kind::kFailed:
+        FailAttempt(CmEvent::Kind::kConnectError, result.error != 0 ? result.error : ECONNRESET,
+                    Format("the connection was closed before the %s was complete", what));
+        return false;
+      case IoResult::Kind::kDone:
+        break;
+    }
+    got_bytes_ = true;
+    const mpa::StartError error = frame_->Commit(result.bytes);
+    if (error != mpa::StartError::kNone) {
+      FailAttempt(CmEvent::Kind::kConnectError, EPROTO, Format("bad %s: %s", what, mpa::ToString(error)));
+      return false;
+    }
+    if (frame_->complete()) return true;
+  }
+}
+
+void EndpointImpl::OnReplyBytes() {
+  if (ReadFrame("MPA reply")) OnReply();
+}
+
+void EndpointImpl::OnReply() {
+  mpa::StartOutcome outcome;
+  const mpa::StartError error = mpa::OnReply(ours_, frame_->frame(), &outcome);
+  trailer_ = TakeTrailer(outcome.private_data);
+  if (error == mpa::StartError::kRejected) {
+    StopWatching();
+    state_ = State::kClosed;
+    socket_.reset();
+    qp_.reset();
+    Tell({.kind = CmEvent::Kind::kRejected, .error = ECONNREFUSED, .private_data = std::move(outcome.private_data)});
+    return;
+  }
+  if (error != mpa::StartError::kNone) {
+    return FailAttempt(CmEvent::Kind::kConnectError, EPROTO, Format("bad MPA reply: %s", mpa::ToString(error)));
+  }
+  if (!outcome.has_ird_ord) {
+    outcome.ird = ours_.ird;
+    outcome.ord = ours_.ord;
+  }
+  StopWatching();
+  state_ = State::kConnected;
+  established_ = {.kind = CmEvent::Kind::kEstablished,
+                  .private_data = outcome.private_data,
+                  .ird = outcome.ird,
+                  .ord = outcome.ord};
+  const size_t max_ulpdu = MaxUlpdu(outcome, trailer_);
+  handover_ = {.outcome = std::move(outcome), .initiator = true, .max_ulpdu = max_ulpdu, .observer = shared_from_this()};
+}
+
+int EndpointImpl::HandOver() {
+  std::shared_ptr<QueuePair> qp;
+  std::unique_ptr<transport::ByteStream> socket;
+  EstablishOptions options;
+  {
+    std::lock_guard lock(mutex_);
+    if (!handover_) return 0;
+    options = std::move(*handover_);
+    handover_.reset();
+    qp = qp_;
+    socket = std::move(socket_);
+  }
+  const bool established_now = options.initiator || options.outcome.rtr == mpa::Rtr::kNone;
+  const int failed = qp->Establish(std::move(socket), std::move(options));  // may call back
+  if (failed == 0) {
+    if (established_now) OnEstablished();
+    return 0;
+  }
+  std::lock_guard lock(mutex_);
+  qp_.reset();
+  state_ = State::kClosed;
+  return failed;
+}
+
+bool EndpointImpl::OnRequestBytes() {
+  if (!ReadFrame("MPA request")) return false;
+  StopWatching();
+  state_ = State::kRequested;
+  request_ = mpa::DescribeRequest(frame_->frame());
+  trailer_ = TakeTrailer(request_.private_data);
+  return true;
+}
+
+CmEvent EndpointImpl::DescribeRequest() {
+  std::lock_guard lock(mutex_);
+  return {.kind = CmEvent::Kind::kConnectRequest,
+          .private_data = request_.private_data,
+          .ird = request_.has_ird_ord ? request_.ird : static_cast<uint16_t>(kMaxReads),
+          .ord = request_.has_ird_ord ? request_.ord : static_cast<uint16_t>(kMaxReads),
+          .endpoint = shared_from_this()};
+}
+
+int EndpointImpl::Accept(ibv_qp* qp, const ConnectParameters& parameters) {
+  int failed = 0;
+  {
+    std::lock_guard lock(mutex_);
+    if (state_ != State::kRequested) return EINVAL;
+    std::shared_ptr<QueuePair> target = Rnic::QueuePairOf(qp);
+    if (target == nullptr || target->state() != IBV_QPS_INIT) return EINVAL;
+    const mpa::StartFrame& request = frame_->frame();
+    const size_t words = request.enhanced ? mpa::kIrdOrdLength : 0;
+    if (parameters.private_data.size() + words > mpa::kMaxPrivateData) return EINVAL;
+
+    const Settings& settings = rnic_.settings();
+    revision_ = static_cast<uint8_t>(settings.mpa_revision);
+    ours_ = OurParams(parameters);
+    const bool same_host = trailer_ && trailer_->host_id == rnic_.host_id();
+    ours_.crc = settings.crc == CrcPolicy::kOn || (settings.crc == CrcPolicy::kAuto && !same_host);
+    if (trailer_ && ours_.private_data.size() + words + mpa::WeftTrailer::kLength <= mpa::kMaxPrivateData) {
+      mpa::WeftTrailer{.max_ulpdu = kLargestUlpdu, .host_id = rnic_.host_id()}.AppendTo(ours_.private_data);
+    }
+    mpa::StartOutcome outcome;
+    const std::vector<uint8_t> reply = mpa::MakeReply(request, ours_, &outcome).Serialize();
+    if (!outcome.has_ird_ord) {
+      outcome.ird = ours_.ird;
+      outcome.ord = ours_.ord;
+    }
+    const iovec piece{const_cast<uint8_t*>(reply.data()), reply.size()};
+    const IoResult result = socket_->Write({&piece, 1});
+    if (result.kind != IoResult::Kind::kDone || result.bytes != reply.size()) {
+      state_ = State::kClosed;
+      socket_.reset();
+      failed = result.error != 0 ? result.error : ECONNRESET;
+    } else {
+      state_ = State::kConnected;
+      qp_ = target;
+      established_ = {.kind = CmEvent::Kind::kEstablished, .ird = outcome.ird, .ord = outcome.ord};
+      const size_t max_ulpdu = MaxUlpdu(outcome, trailer_);
+      handover_ = {.outcome = std::move(outcome), .initiator = false, .max_ulpdu = max_ulpdu, .observer = shared_from_this()};
+    }
+  }
+  if (failed == 0) failed = HandOver();
+  ReleaseSink(/*had_request=*/true);
+  Deliver();
+  return failed;
+}
+
+int EndpointImpl::Reject(const std::vector<uint8_t>& private_data) {
+  {
+    std::lock_guard lock(mutex_);
+    if (state_ != State::kRequested) return EINVAL;
+    const mpa::StartFrame& request = frame_->frame();
+    const size_t words = request.enhanced ? mpa::kIrdOrdLength : 0;
+    if (private_data.size() + words > mpa::kMaxPrivateData) return EINVAL;
+    state_ = State::kClosed;
+    std::vector<uint8_t> theirs = private_data;
+    if (trailer_ && theirs.size() + words + mpa::WeftTrailer::kLength <= mpa::kMaxPrivateData) {
+      mpa::WeftTrailer{.max_ulpdu = kLargestUlpdu, .host_id = rnic_.host_id()}.AppendTo(theirs);
+    }
+    CloseLingering(rnic_.network(), std::move(socket_), mpa::MakeReject(request, theirs).Serialize());
+  }
+  ReleaseSink(/*had_request=*/true);
+  return 0;
+}
+
+int EndpointImpl::Disconnect() {
+  std::shared_ptr<QueuePair> qp;
+  {
+    std::lock_guard lock(mutex_);
+    if (state_ != State::kConnected) return ENOTCONN;
+    qp = qp_;
+  }
+  return qp == nullptr ? ENOTCONN : qp->Disconnect();
+}
+
+void EndpointImpl::Close() {
+  bool had_request = false, unanswered = false;
+  {
+    std::lock_guard lock(mutex_);
+    unanswered = state_ == State::kRequested || state_ == State::kAwaitingRequest;
+    had_request = state_ == State::kRequested;
+    if (had_request) {
+      CloseLingering(rnic_.network(), std::move(socket_), mpa::MakeReject(frame_->frame(), {}).Serialize());
+    }
+    StopWatching();
+    if (socket_) socket_->Abort();
+    socket_.reset();
+    qp_.reset();
+    pending_.clear();
+    state_ = State::kClosed;
+  }
+  if (unanswered) ReleaseSink(had_request);
+}
+
+void EndpointImpl::OnTimeout(uint64_t attempt) {
+  bool lost = false;
+  {
+    std::lock_guard lock(mutex_);
+    if (attempt != attempt_ || timer_ == 0) return;
+    timer_ = 0;
+    lost = state_ == State::kAwaitingRequest;
+    FailAttempt(CmEvent::Kind::kUnreachable, ETIMEDOUT,
+                state_ == State::kConnecting       ? "no answer to the TCP connection request"
+                : state_ == State::kAwaitingReply ? "no MPA reply"
+                                                  : "no complete MPA request");
+  }
+  Deliver();
+  if (lost) ReleaseSink(/*had_request=*/false);
+}
+
+void EndpointImpl::FailAttempt(CmEvent::Kind kind, int error, const std::string& why) {
+  const State was = state_;
+  StopWatching();
+  if (socket_) socket_->Abort();
+  socket_.reset();
+  // A peer that knows revision 1 only may close on a revision 2 request instead of answering it (RFC 6581 section 3).
+  if (was == State::kAwaitingReply && kind == CmEvent::Kind::kConnectError && !got_bytes_ && revision_ >= 2 &&
+      error == ECONNRESET) {
+    revision_ = 1;
+    if (parameters_.private_data.size() <= mpa::kMaxPrivateData && StartConnecting() == 0) return;
+  }
+  state_ = State::kClosed;
+  qp_.reset();
+  const std::string line = Format("connection %s %s: %s (%s)", was == State::kAwaitingRequest ? "from" : "to",
+                                  remote_.ToString().c_str(), why.c_str(), std::strerror(error));
+  if (was == State::kAwaitingRequest || error == EPROTO) {
+    LogWarning(line);
+  } else if (TraceEnabled()) {
+    Trace(line);
+  }
+  if (was != State::kAwaitingRequest) Tell({.kind = kind, .error = error});
+}
+
+void EndpointImpl::StopWatching() {
+  if (watch_ != 0) rnic_.network().Unwatch(std::exchange(watch_, 0));
+  if (timer_ != 0) rnic_.network().Cancel(std::exchange(timer_, 0));
+  ++attempt_;
+}
+
+void EndpointImpl::ArmTimer(std::chrono::seconds limit) {
+  if (timer_ != 0) rnic_.network().Cancel(timer_);
+  timer_ = rnic_.network().RunAt(rnic_.network().Now() + limit, [weak = weak_from_this(), attempt = ++attempt_] {
+    if (auto self = weak.lock()) self->OnTimeout(attempt);
+  });
+}
+
+std::optional<mpa::WeftTrailer> EndpointImpl::TakeTrailer(std::vector<uint8_t>& private_data) const {
+  if (!rnic_.settings().extensions) return std::nullopt;
+  return mpa::WeftTrailer::TakeFrom(private_data);
+}
+
+size_t EndpointImpl::MaxUlpdu(const mpa::StartOutcome& outcome, const std::optional<mpa::WeftTrailer>& trailer) const {
+  if (trailer) return std::clamp<size_t>(trailer->max_ulpdu, kSmallestUlpdu, kLargestUlpdu);
+  const size_t fpdu = std::min(socket_->SegmentSize(), kForeignFpdu) & ~size_t{3};
+  const size_t markers = outcome.send_markers ? (fpdu / kMarkerEvery + 1) * kMarkerLength : 0;
+  return std::max(fpdu, kSmallestUlpdu + kFpduOverhead + markers) - kFpduOverhead - markers;
+}
+
+void EndpointImpl::OnEstablished() {
+  {
+    std::lock_guard lock(mutex_);
+    if (established_told_ || state_ != State::kConnected) return;
+    established_told_ = true;
+    Tell(established_);
+  }
+  Deliver();
+}
+
+void EndpointImpl::OnDisconnected(bool was_established) {
+  {
+    std::lock_guard lock(mutex_);
+    if (state_ != State::kConnected) return;
+    state_ = State::kClosed;
+    qp_.reset();
+    if (!established_told_ && was_established) Tell(established_);  // the news of it is still under way on another thread
+    if (established_told_ || was_established) {
+      Tell({.kind = CmEvent::Kind::kDisconnected});
+    } else {
+      Tell({.kind = CmEvent::Kind::kConnectError, .error = ECONNRESET});
+    }
+    established_told_ = true;
+  }
+  Deliver();
+}
+
+void EndpointImpl::Tell(CmEvent event) { pending_.push_back(std::move(event)); }
+
+void EndpointImpl::Deliver() {
+  std::lock_guard delivering(delivery_mutex_);
+  for (;;) {
+    std::shared_ptr<CmObserver> observer;
+    CmEvent event;
+    {
+      std::lock_guard lock(mutex_);
+      if (pending_.empty() || observer_ == nullptr) return;
+      observer = observer_;
+      event = std::move(pending_.front());
+      pending_.pop_front();
+    }
+    observer->OnCmEvent(std::move(event));
+  }
+}
+
+void EndpointImpl::ReleaseSink(bool had_request) {
+  std::shared_ptr<RequestSink> sink;
+  {
+    std::lock_guard lock(mutex_);
+    sink = std::move(sink_);
+  }
+  if (sink) sink->OnGone(had_request);
+}
+
+transport::SocketAddress EndpointImpl::local_address() const {
+  std::lock_guard lock(mutex_);
+  return local_;
+}
+
+transport::SocketAddress EndpointImpl::remote_address() const {
+  std::lock_guard lock(mutex_);
+  return remote_;
+}
+
+}  // namespace weft::sim

@@ -1,0 +1,114 @@
+#ifndef SIM_ENDPOINT_H_
+#define SIM_ENDPOINT_H_
+
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "mpa/start_up.h"
+#include "sim/cm_api.h"
+#include "sim/queue_pair.h"
+#include "transport/network.h"
+
+namespace weft::sim {
+
+class Rnic;
+
+// Whom a responder's endpoint tells that its request came, and that the program answered it.
+class RequestSink {
+ public:
+  virtual ~RequestSink() = default;
+  virtual void OnRequest(std::shared_ptr<Endpoint> endpoint) = 0;
+  virtual void OnGone(bool had_request) = 0;  // answered, or lost before the request was complete
+};
+
+// One side of MPA start-up (RFC 5044 section 7, RFC 6581) over a byte stream, from the first SYN until a queue pair takes the
+// socket over. Owns the socket until then.
+class EndpointImpl final : public Endpoint,
+                           public ConnectionObserver,
+                           public transport::ReadyHandler,
+                           public std::enable_shared_from_this<EndpointImpl> {
+ public:
+  explicit EndpointImpl(Rnic& rnic) : rnic_(rnic) {}
+  ~EndpointImpl() override;
+
+  // A socket that a listener accepted: waits for the MPA Request, then tells `sink`.
+  void StartResponder(std::unique_ptr<transport::ByteStream> socket, std::shared_ptr<RequestSink> sink);
+  CmEvent DescribeRequest();  // the kConnectRequest event, once OnRequest was called
+
+  void SetObserver(std::shared_ptr<CmObserver> observer) override;
+  int Connect(const transport::SocketAddress& local, const transport::SocketAddress& remote, ibv_qp* qp,
+              const ConnectParameters& parameters) override;
+  int Accept(ibv_qp* qp, const ConnectParameters& parameters) override;
+  int Reject(const std::vector<uint8_t>& private_data) override;
+  int Disconnect() override;
+  void Close() override;
+  transport::SocketAddress local_address() const override;
+  transport::SocketAddress remote_address() const override;
+
+ private:
+  enum class State : uint8_t {
+    kIdle,
+    kConnecting,     // initiator: TCP
+    kAwaitingReply,  // initiator: MPA
+    kAwaitingRequest,
+    kRequested,      // responder: the program has to answer
+    kConnected,      // the queue pair has the socket
+    kClosed,
+  };
+
+  void OnReady(transport::Interest ready) override;
+  void OnEstablished() override;
+  void OnDisconnected(bool was_established) override;
+
+  // With mutex_ held; what they have to tell goes to pending_ and is delivered by the caller after it let go.
+  int StartConnecting();
+  void OnConnectReady();
+  void SendRequest();
+  void OnReplyBytes();
+  void OnReply();
+  int HandOver();                     // without: gives the socket to the queue pair, if it is time; an errno
+  bool OnRequestBytes();              // true: the request is complete
+  bool ReadFrame(const char* what);   // true: complete; false: more to come, or the attempt has failed
+  void OnTimeout(uint64_t attempt);   // without
+  void FailAttempt(CmEvent::Kind kind, int error, const std::string& why);
+  void StopWatching();
+  void ArmTimer(std::chrono::seconds limit);
+  mpa::StartParams OurParams(const ConnectParameters& parameters) const;
+  std::optional<mpa::WeftTrailer> TakeTrailer(std::vector<uint8_t>& private_data) const;
+  size_t MaxUlpdu(const mpa::StartOutcome& outcome, const std::optional<mpa::WeftTrailer>& trailer) const;
+  void Tell(CmEvent event);
+  void Deliver();                     // without
+  void ReleaseSink(bool had_request); // without
+
+  Rnic& rnic_;
+  mutable std::mutex mutex_;  // guards everything but delivery_mutex_
+  State state_ = State::kIdle;
+  std::unique_ptr<transport::ByteStream> socket_;
+  std::shared_ptr<QueuePair> qp_;
+  ConnectParameters parameters_;
+  transport::SocketAddress local_, remote_;
+  transport::WatchId watch_ = 0;
+  transport::TimerId timer_ = 0;
+  uint64_t attempt_ = 0;
+  uint8_t revision_ = 2;
+  mpa::StartParams ours_;
+  std::optional<mpa::StartFrameCollector> frame_;
+  bool got_bytes_ = false;
+  mpa::StartOutcome request_;         // responder: what the peer asks for
+  std::optional<mpa::WeftTrailer> trailer_;  // the peer's
+  std::shared_ptr<RequestSink> sink_;
+  std::optional<EstablishOptions> handover_;
+  bool established_told_ = false;
+  CmEvent established_;               // what to tell when the connection is established
+
+  std::shared_ptr<CmObserver> observer_;
+  std::deque<CmEvent> pending_;
+  std::recursive_mutex delivery_mutex_;  // held while the observer runs: events come one at a time, in order
+};
+
+}  // namespace weft::sim
+
+#endif  // SIM_ENDPOINT_H_

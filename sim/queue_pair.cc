@@ -1,0 +1,278 @@
+#include "sim/queue_pair.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/log.h"
+#include "sim/device.h"
+#include "sim/queue_pair_internal.h"
+#include "sim/rnic.h"
+
+// The verbs side of a queue pair: posting, states. queue_pair_engine.cc drives the connection.
+namespace weft::sim {
+namespace {
+
+// Doorbell batching: work requests that are posted back to back (the program did nothing else in between) and are small go out
+// together, when enough are there, when the program looks at the completion queue, or after kFlushAfter.
+constexpr int64_t kDenseGapNs = 700;
+constexpr uint32_t kDenseEnough = 4;          // posts in a row before batching begins
+constexpr uint32_t kMostDeferred = 64;        // work requests
+constexpr uint32_t kLongestDeferred = 1024;   // bytes of one
+constexpr std::chrono::microseconds kFlushAfter{100};
+
+int64_t MonotonicNs() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+}  // namespace
+
+QueuePair::QueuePair(Rnic& rnic, uint32_t number, QueuePairOptions options)
+    : rnic_(rnic),
+      number_(number),
+      options_(std::move(options)),
+      sends_(options_.capabilities.max_send_wr, options_.capabilities.max_send_sge, options_.capabilities.max_inline_data),
+      receives_(options_.capabilities.max_recv_wr, options_.capabilities.max_recv_sge) {
+  options_.pd->users.fetch_add(1);
+  options_.send_cq->users.fetch_add(1);
+  options_.receive_cq->users.fetch_add(1);
+}
+
+QueuePair::~QueuePair() = default;
+
+int QueuePair::PostSend(ibv_send_wr* list, ibv_send_wr** bad) {
+  const ibv_qp_state state = this->state();
+  if (state == IBV_QPS_RESET || state == IBV_QPS_INIT || state == IBV_QPS_RTR) {
+    *bad = list;
+    return EINVAL;
+  }
+  int error = 0;
+  bool ring = true;
+  {
+    std::lock_guard lock(sends_.post_mutex());
+    unsigned flags = 0;
+    uint64_t bytes = 0;
+    bool posted = false;
+    for (; list != nullptr; list = list->next) {
+      error = sends_.Post(*list, options_.signal_all, 1);
+      if (error != 0) {
+        *bad = list;
+        break;
+      }
+      posted = true;
+      flags |= list->send_flags;
+      bytes += sends_.entry(sends_.posted() - 1).request.length;
+    }
+    if (!posted) return error;
+    ring = !DeferDoorbell(flags, static_cast<uint32_t>(std::min<uint64_t>(bytes, UINT32_MAX)));
+  }
+  if (ring || this->state() != IBV_QPS_RTS) Ring();
+  return error;
+}
+
+bool QueuePair::DeferDoorbell(unsigned flags, uint32_t bytes) {
+  const int64_t now = MonotonicNs();
+  const bool dense = now - last_post_ns_ < kDenseGapNs;
+  last_post_ns_ = now;
+  if (!dense) {
+    dense_posts_ = 0;
+    deferred_ = 0;
+    return false;
+  }
+  if (dense_posts_ < kDenseEnough) {
+    ++dense_posts_;
+    return false;
+  }
+  // A program that will sleep until this completes gets it sent now.
+  const bool sleeps_on_it = (flags & IBV_SEND_SIGNALED) && options_.send_cq->channel() != nullptr;
+  if (bytes > kLongestDeferred || sleeps_on_it || ++deferred_ >= kMostDeferred) {
+    deferred_ = 0;
+    return false;
+  }
+  if (!flush_timer_armed_) ArmFlushTimer();
+  return true;
+}
+
+void QueuePair::ArmFlushTimer() {
+  flush_timer_armed_ = true;
+  posts_at_tick_ = sends_.posted();
+  rnic_.network().RunAt(rnic_.network().Now() + kFlushAfter, [weak = weak_from_this()] {
+    if (auto self = weak.lock()) self->OnFlushTimer();
+  });
+}
+
+void QueuePair::OnFlushTimer() {
+  Ring();
+  std::lock_guard lock(sends_.post_mutex());
+  flush_timer_armed_ = false;
+  if (sends_.posted() != posts_at_tick_) ArmFlushTimer();  // still posting: stay awake, no new wake-up needed
+}
+
+void QueuePair::Ring() {
+  doorbell_.store(true, std::memory_order_seq_cst);
+  while (doorbell_.load(std::memory_order_seq_cst)) {
+    std::unique_lock engine(engine_mutex_, std::try_to_lock);
+    if (!engine.owns_lock()) return;  // its owner sees the doorbell after it lets go
+    doorbell_.store(false, std::memory_order_seq_cst);
+    if (connection_ != nullptr) {
+      Transmit();
+      CheckStream();
+    } else if (state() == IBV_QPS_ERR) {
+      FlushQueues(std::nullopt);
+    }
+    if (!upcalls_.empty()) {
+      engine.release();
+      EngineLock deliver_after(*this, std::adopt_lock);
+    }
+  }
+}
+
+int QueuePair::PostReceive(ibv_recv_wr* list, ibv_recv_wr** bad) {
+  if (state() == IBV_QPS_RESET) {
+    *bad = list;
+    return EINVAL;
+  }
+  int error = 0;
+  {
+    std::lock_guard lock(receives_.post_mutex());
+    for (; list != nullptr; list = list->next) {
+      error = receives_.Post(*list);
+      if (error != 0) {
+        *bad = list;
+        break;
+      }
+    }
+  }
+  if (state() == IBV_QPS_ERR) Ring();  // to flush what was just posted
+  return error;
+}
+
+int QueuePair::Modify(const ibv_qp_attr& attributes, int mask) {
+  EngineLock engine(*this);
+  if ((mask & IBV_QP_CUR_STATE) && attributes.cur_qp_state != state()) return EINVAL;
+  if ((mask & IBV_QP_PORT) && attributes.port_num != 1) return EINVAL;
+  if ((mask & IBV_QP_PKEY_INDEX) && attributes.pkey_index != 0) return EINVAL;
+  if ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) && attributes.max_dest_rd_atomic > kMaxReads) return EINVAL;
+  if ((mask & IBV_QP_MAX_QP_RD_ATOMIC) && attributes.max_rd_atomic > kMaxReads) return EINVAL;
+  if (mask & IBV_QP_STATE) {
+    if (int error = ChangeState(attributes.qp_state, attributes, mask)) return error;
+  }
+  if (mask & IBV_QP_ACCESS_FLAGS) attributes_.qp_access_flags = attributes.qp_access_flags;
+  if (mask & IBV_QP_MAX_DEST_RD_ATOMIC) attributes_.max_dest_rd_atomic = attributes.max_dest_rd_atomic;
+  if (mask & IBV_QP_MAX_QP_RD_ATOMIC) attributes_.max_rd_atomic = attributes.max_rd_atomic;
+  return 0;
+}
+
+// Transitions of an iWARP queue pair as a program may ask for them; to RTR and RTS it comes by rdma_cm only.
+int QueuePair::ChangeState(ibv_qp_state to, const ibv_qp_attr& attributes, int mask) {
+  const ibv_qp_state from = state();
+  switch (to) {
+    case IBV_QPS_RESET:
+      if (connection_ != nullptr) Fail(/*orderly=*/false);
+      sends_.Clear();
+      receives_.Clear();
+      options_.send_cq->Forget(number_);
+      options_.receive_cq->Forget(number_);
+      state_.store(IBV_QPS_RESET, std::memory_order_seq_cst);
+      observer_.reset();
+      upcalls_.clear();
+      return 0;
+    case IBV_QPS_INIT:
+      if (from != IBV_QPS_RESET && from != IBV_QPS_INIT) return EINVAL;
+      state_.store(IBV_QPS_INIT, std::memory_order_seq_cst);
+      return 0;
+    case IBV_QPS_RTR:
+    case IBV_QPS_RTS:
+      return from == IBV_QPS_RTS ? 0 : EINVAL;
+    case IBV_QPS_SQD:
+      if (from == IBV_QPS_SQD) return 0;
+      if (from != IBV_QPS_RTS || connection_ == nullptr) return EINVAL;
+      connection_->closing = true;
+      connection_->last_to_send = sends_.posted();
+      state_.store(IBV_QPS_SQD, std::memory_order_seq_cst);
+      FinishDisconnect();
+      return 0;
+    case IBV_QPS_ERR:
+      if (from == IBV_QPS_RESET) return EINVAL;
+      if (from != IBV_QPS_ERR) Fail(/*orderly=*/true);
+      return 0;
+    default:
+      return EINVAL;
+  }
+}
+
+void QueuePair::Query(ibv_qp_attr* attributes, ibv_qp_init_attr* init) const {
+  std::lock_guard engine(engine_mutex_);
+  *attributes = attributes_;
+  attributes->qp_state = attributes->cur_qp_state = state();
+  attributes->path_mtu = IBV_MTU_1024;
+  attributes->port_num = 1;
+  attributes->cap = options_.capabilities;
+  if (connection_ != nullptr) {
+    attributes->max_dest_rd_atomic = static_cast<uint8_t>(std::min<uint32_t>(connection_->ird, 255));
+    attributes->max_rd_atomic = static_cast<uint8_t>(std::min<uint32_t>(connection_->ord, 255));
+  }
+  init->cap = options_.capabilities;
+  init->qp_type = IBV_QPT_RC;
+  init->sq_sig_all = options_.signal_all;
+}
+
+void QueuePair::Destroy() {
+  {
+    EngineLock engine(*this);
+    destroyed_ = true;
+    if (connection_ != nullptr) Fail(/*orderly=*/true);
+    state_.store(IBV_QPS_RESET, std::memory_order_seq_cst);
+  }
+  { std::lock_guard wait_for_upcalls(upcall_mutex_); }
+  options_.send_cq->Detach(this);
+  options_.receive_cq->Detach(this);
+  options_.send_cq->Forget(number_);
+  options_.receive_cq->Forget(number_);
+  rnic_.ForgetQueuePair(number_);
+  options_.pd->users.fetch_sub(1);
+  options_.send_cq->users.fetch_sub(1);
+  options_.receive_cq->users.fetch_sub(1);
+}
+
+int QueuePair::Disconnect() {
+  EngineLock engine(*this);
+  if (connection_ == nullptr) return ENOTCONN;
+  if (connection_->closing) return 0;
+  connection_->closing = true;
+  connection_->last_to_send = sends_.posted();
+  if (state() == IBV_QPS_RTS) state_.store(IBV_QPS_SQD, std::memory_order_seq_cst);
+  Transmit();
+  FinishDisconnect();
+  CheckStream();
+  return 0;
+}
+
+void QueuePair::ForgetRegion(ddp::STag stag) {
+  EngineLock engine(*this);
+  if (connection_ == nullptr) return;
+  Connection& connection = *connection_;
+  bool used = connection.stream.ForgetRegion(stag);
+  for (uint64_t i = sends_.retired(); i != sends_.started && !used; ++i) {
+    const SendEntry& entry = sends_.entry(i);
+    if (entry.done || entry.is_inline) continue;
+    for (int piece = 0; piece < entry.pieces; ++piece) used |= sends_.elements(i)[piece].lkey == stag.value;
+  }
+  if (receives_.completed() != receives_.taken) {
+    const uint64_t i = receives_.completed();
+    for (int piece = 0; piece < receives_.entry(i).pieces; ++piece) used |= receives_.elements(i)[piece].lkey == stag.value;
+  }
+  if (!used) return;
+  LogWarning(Format("memory region 0x%08x was deregistered while QP 0x%x still used it: the connection is closed; wait for "
+                    "the work requests' completions before ibv_dereg_mr",
+                    stag.value, number_));
+  connection.receiver.DivertPlacement();
+  Transmit();
+  CheckStream();
+  if (connection_ != nullptr) Fail(/*orderly=*/false, IBV_WC_LOC_PROT_ERR);
+}
+
+}  // namespace weft::sim

@@ -1,0 +1,556 @@
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/log.h"
+#include "sim/device.h"
+#include "sim/lingering_close.h"
+#include "sim/queue_pair.h"
+#include "sim/queue_pair_internal.h"
+#include "sim/rnic.h"
+
+// The engine of a connected queue pair: moves bytes between socket and protocol, completes work, ends the connection.
+namespace weft::sim {
+namespace {
+
+using transport::IoResult;
+
+constexpr int kMostReadsPerStep = 32;               // then others get their turn
+constexpr uint32_t kPollsBeforeStepBack = 16;       // empty polls in a row
+constexpr std::chrono::microseconds kLeaseTick{500};
+constexpr std::chrono::seconds kDrainLimit{5};      // what Disconnect() found posted has this long to go out
+
+ibv_wc_opcode CompletionOpcode(ibv_wr_opcode opcode) {
+  switch (opcode) {
+    case IBV_WR_RDMA_WRITE:
+      return IBV_WC_RDMA_WRITE;
+    case IBV_WR_RDMA_READ:
+      return IBV_WC_RDMA_READ;
+    case IBV_WR_LOCAL_INV:
+      return IBV_WC_LOCAL_INV;
+    default:
+      return IBV_WC_SEND;
+  }
+}
+
+// What the peer's Terminate means for the oldest request that is not complete.
+ibv_wc_status BlameFor(const rdmap::TerminateMessage& terminate) {
+  constexpr uint8_t kRdmapProtection = 1, kDdpTagged = 1, kDdpUntagged = 2, kDdpMessageTooLong = 5;
+  switch (terminate.layer) {
+    case rdmap::TerminateLayer::kRdmap:
+      return terminate.error_type == kRdmapProtection ? IBV_WC_REM_ACCESS_ERR : IBV_WC_REM_OP_ERR;
+    case rdmap::TerminateLayer::kDdp:
+      if (terminate.error_type == kDdpTagged) return IBV_WC_REM_ACCESS_ERR;
+      if (terminate.error_type == kDdpUntagged && terminate.error_code == kDdpMessageTooLong) return IBV_WC_REM_INV_REQ_ERR;
+      return IBV_WC_REM_OP_ERR;
+    case rdmap::TerminateLayer::kLlp:
+      return IBV_WC_REM_OP_ERR;
+  }
+  return IBV_WC_REM_OP_ERR;
+}
+
+size_t TotalLength(std::span<const iovec> pieces) {
+  size_t total = 0;
+  for (const iovec& piece : pieces) total += piece.iov_len;
+  return total;
+}
+
+}  // namespace
+
+void QueuePair::EngineLock::Deliver() {
+  std::vector<Upcall> upcalls = std::exchange(qp_.upcalls_, {});
+  std::shared_ptr<ConnectionObserver> observer = qp_.observer_;
+  lock_.unlock();
+  std::lock_guard delivering(qp_.upcall_mutex_);
+  for (Upcall upcall : upcalls) {
+    ibv_event_type type = IBV_EVENT_QP_FATAL;
+    switch (upcall) {
+      case Upcall::kEstablished:
+        if (observer) observer->OnEstablished();
+        continue;
+      case Upcall::kDisconnected:
+        if (observer) observer->OnDisconnected(/*was_established=*/true);
+        continue;
+      case Upcall::kNeverEstablished:
+        if (observer) observer->OnDisconnected(/*was_established=*/false);
+        continue;
+      case Upcall::kFatal:
+        break;
+      case Upcall::kAccessError:
+        type = IBV_EVENT_QP_ACCESS_ERR;
+        break;
+      case Upcall::kRequestError:
+        type = IBV_EVENT_QP_REQ_ERR;
+        break;
+    }
+    if (!qp_.destroyed_.load() && qp_.options_.async) qp_.options_.async->OnAsyncEvent(type, qp_.options_.owner);
+  }
+}
+
+int QueuePair::Establish(std::unique_ptr<transport::ByteStream> socket, EstablishOptions options) {
+  {
+    EngineLock engine(*this);
+    if (destroyed_ || connection_ != nullptr || (state() != IBV_QPS_INIT && state() != IBV_QPS_RTR)) return EINVAL;
+    const mpa::StartOutcome& outcome = options.outcome;
+    const bool expects_rtr = !options.initiator && outcome.rtr != mpa::Rtr::kNone;
+    connection_ = std::make_unique<Connection>(
+        std::move(socket),
+        rdmap::StreamOptions{.ird = outcome.ird, .ord = outcome.ord, .expected_rtr = expects_rtr ? outcome.rtr : mpa::Rtr::kNone},
+        static_cast<rdmap::Host&>(*this),
+        mpa::FpduReceiver::Options{.crc = outcome.crc, .markers = outcome.receive_markers, .max_ulpdu = 65535},
+        mpa::FpduSender::Options{.crc = outcome.crc, .markers = outcome.send_markers, .max_ulpdu = options.max_ulpdu},
+        rnic_.pool());
+    Connection& connection = *connection_;
+    connection.ird = outcome.ird;
+    connection.ord = outcome.ord;
+    connection.established_told = !expects_rtr;
+    connection.may_transmit = options.initiator;
+    observer_ = std::move(options.observer);
+    local_error_ = completion_lost_ = false;
+    if (options.initiator && outcome.rtr != mpa::Rtr::kNone) connection.stream.SendRtr(outcome.rtr);
+    state_.store(IBV_QPS_RTS, std::memory_order_seq_cst);
+    connection.interest = {.read = true, .write = false};
+    connection.watch = rnic_.network().Watch(*connection.socket, connection.interest,
+                                             std::shared_ptr<transport::ReadyHandler>(shared_from_this(), this));
+    if (TraceEnabled()) {
+      Trace(Format("qp 0x%x connected: %s, peer %s, MPA revision %u, CRC %s, markers %s/%s, IRD %u, ORD %u, MULPDU %zu", number_,
+                   options.initiator ? "initiator" : "responder", connection.socket->PeerAddress().ToString().c_str(),
+                   outcome.revision, outcome.crc ? "on" : "off", outcome.send_markers ? "sent" : "not sent",
+                   outcome.receive_markers ? "received" : "not received", outcome.ird, outcome.ord, options.max_ulpdu));
+    }
+    Transmit();
+    CheckStream();
+    UpdateInterest();
+  }
+  options_.send_cq->Attach(shared_from_this());
+  if (options_.receive_cq != options_.send_cq) options_.receive_cq->Attach(shared_from_this());
+  return 0;
+}
+
+void QueuePair::OnReady(transport::Interest) {
+  EngineLock engine(*this);
+  if (connection_ != nullptr) Step();
+}
+
+void QueuePair::DriveInline(bool may_step_back) {
+  EngineLock engine(*this, std::try_to_lock);
+  if (!engine.owns_lock() || connection_ == nullptr) return;
+  driven_.store(driven_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  if (may_step_back && !leased_.load(std::memory_order_relaxed) &&
+      empty_drives_.fetch_add(1, std::memory_order_relaxed) >= kPollsBeforeStepBack) {
+    leased_.store(true, std::memory_order_relaxed);
+    ArmLeaseTick();
+  }
+  Step();
+}
+
+void QueuePair::ArmLeaseTick() {
+  rnic_.network().RunAt(rnic_.network().Now() + kLeaseTick,
+                        [weak = weak_from_this(), before = driven_.load(std::memory_order_relaxed)] {
+                          if (auto self = weak.lock()) self->OnLeaseTick(before);
+                        });
+}
+
+void QueuePair::OnLeaseTick(uint64_t driven_before) {
+  if (!leased_.load(std::memory_order_relaxed)) return;
+  if (driven_.load(std::memory_order_relaxed) != driven_before) return ArmLeaseTick();
+  EndInlineDriving();
+}
+
+void QueuePair::EndInlineDriving() {
+  empty_drives_.store(0, std::memory_order_relaxed);
+  if (leased_.exchange(false)) {
+    EngineLock engine(*this);
+    if (connection_ != nullptr) UpdateInterest();
+  }
+  bool deferred;
+  {
+    std::lock_guard lock(sends_.post_mutex());
+    deferred = std::exchange(deferred_, 0) != 0;
+  }
+  if (deferred) Ring();
+}
+
+void QueuePair::Step() {
+  Receive();
+  if (connection_ == nullptr) return;
+  Transmit();
+  CheckStream();
+  UpdateInterest();
+}
+
+void QueuePair::Receive() {
+  Connection& connection = *connection_;
+  for (int reads = 0; reads < kMostReadsPerStep; ++reads) {
+    const std::span<const iovec> into = connection.receiver.PrepareRead();
+    const size_t wanted = TotalLength(into);
+    const IoResult result = connection.socket->Read(into);
+    if (!connection.receiver.Commit(result.kind == IoResult::Kind::kDone ? result.bytes : 0)) {
+      if (connection.receiver.error() != mpa::FpduError::kNone) {
+        connection.stream.OnLowerLayerError(connection.receiver.error());
+      }
+      return;  // CheckStream() sees why
+    }
+    switch (result.kind) {
+      case IoResult::Kind::kDone:
+        connection.may_transmit = true;  // the initiator is in FPDU mode: its first FPDU is here
+        if (!connection.established_told && connection.stream.RtrReceived()) {
+          connection.established_told = true;
+          upcalls_.push_back(Upcall::kEstablished);
+        }
+        if (result.bytes < wanted) return;
+        break;
+      case IoResult::Kind::kWouldBlock:
+        return;
+      case IoResult::Kind::kEndOfStream:
+        if (!connection.receiver.at_boundary()) {
+          LogWarning(Format("qp 0x%x: %s closed the connection in the middle of a frame; the queue pair is in error", number_,
+                            connection.socket->PeerAddress().ToString().c_str()));
+        } else if (TraceEnabled()) {
+          Trace(Format("qp 0x%x: the peer closed the connection", number_));
+        }
+        return Fail(/*orderly=*/true);
+      case IoResult::Kind::kFailed:
+        LogWarning(Format("qp 0x%x: lost the connection to %s: %s; the queue pair is in error", number_,
+                          connection.socket->PeerAddress().ToString().c_str(), std::strerror(result.error)));
+        return Fail(/*orderly=*/false);
+    }
+  }
+}
+
+void QueuePair::Transmit() {
+  Connection& connection = *connection_;
+  if (!connection.may_transmit) return;
+  connection.write_blocked = false;
+  for (;;) {
+    connection.stream.Transmit(connection.sender);
+    const std::span<const iovec> pending = connection.sender.Pending();
+    if (pending.empty()) break;
+    const size_t wanted = TotalLength(pending);
+    const IoResult result = connection.socket->Write(pending);
+    if (result.kind == IoResult::Kind::kDone) {
+      connection.sender.Consume(result.bytes);
+      connection.stream.OnTransmitted(connection.sender.consumed());
+      if (result.bytes == wanted) continue;
+    } else if (result.kind == IoResult::Kind::kFailed) {
+      // What the peer sent before it went away (a Terminate, often) may still be readable; Receive() finds the end after it.
+      connection.write_failed = true;
+      return;
+    }
+    connection.write_blocked = true;
+    break;
+  }
+  FinishDisconnect();
+}
+
+void QueuePair::FinishDisconnect() {
+  Connection& connection = *connection_;
+  if (!connection.closing || connection.fin_sent) return;
+  const bool drained = sends_.retired() >= connection.last_to_send && connection.sender.empty();
+  if (drained || !connection.may_transmit) {
+    connection.fin_sent = true;
+    connection.socket->ShutdownWrite();
+  }
+  if (connection.close_timer == 0) {
+    connection.close_timer = rnic_.network().RunAt(rnic_.network().Now() + kDrainLimit, [weak = weak_from_this()] {
+      auto self = weak.lock();
+      if (self == nullptr) return;
+      EngineLock engine(*self);
+      if (self->connection_ != nullptr && self->connection_->closing) self->Fail(/*orderly=*/false);
+    });
+  }
+}
+
+void QueuePair::CheckStream() {
+  if (connection_ == nullptr) return;
+  Connection& connection = *connection_;
+  switch (connection.stream.state()) {
+    case rdmap::StreamState::kOperational:
+      break;
+    case rdmap::StreamState::kTerminated: {
+      const rdmap::TerminateMessage& why = *connection.stream.terminate();
+      LogWarning(Format("qp 0x%x: %s terminated the stream: %s", number_,
+                        connection.socket->PeerAddress().ToString().c_str(), why.ToString().c_str()));
+      upcalls_.push_back(Upcall::kFatal);
+      return Fail(/*orderly=*/true, BlameFor(why));
+    }
+    case rdmap::StreamState::kTerminating: {
+      if (connection.stream.terminate_end_position() == 0) Transmit();
+      if (connection.stream.terminate_end_position() == 0 && connection.may_transmit && !connection.write_failed) {
+        FinishTerminateLater();
+        return;
+      }
+      const rdmap::TerminateMessage& why = *connection.stream.terminate();
+      LogWarning(Format("qp 0x%x: terminated the stream from %s: %s", number_,
+                        connection.socket->PeerAddress().ToString().c_str(), why.ToString().c_str()));
+      const bool protection = BlameFor(why) == IBV_WC_REM_ACCESS_ERR;
+      upcalls_.push_back(protection ? Upcall::kAccessError : Upcall::kRequestError);
+      if (receives_.taken != receives_.completed() && BlameFor(why) == IBV_WC_REM_INV_REQ_ERR) {
+        CompleteReceive(IBV_WC_LOC_LEN_ERR, nullptr);
+      }
+      return Fail(/*orderly=*/true);
+    }
+  }
+  if (completion_lost_) {
+    upcalls_.push_back(Upcall::kFatal);
+    return Fail(/*orderly=*/false);
+  }
+  if (local_error_) {
+    SendEntry& entry = sends_.entry(sends_.retired());
+    LogWarning(Format("qp 0x%x: work request %llu cannot be carried out: %s; the queue pair is in error", number_,
+                      static_cast<unsigned long long>(entry.id),
+                      entry.status == IBV_WC_LOC_PROT_ERR
+                          ? "a scatter/gather element is not in a memory region of this protection domain with the rights it needs"
+                          : "the connection allows no RDMA Read (ORD is 0)"));
+    return Fail(/*orderly=*/true, entry.status);
+  }
+  if (connection.write_failed) {
+    Receive();
+    if (connection_ == nullptr) return;
+    if (connection.stream.state() != rdmap::StreamState::kOperational) return CheckStream();
+    Fail(/*orderly=*/false);
+  }
+}
+
+void QueuePair::FinishTerminateLater() {
+  // The socket is full: the Terminate follows when it drains, within the linger limit.
+  Connection& connection = *connection_;
+  if (connection.close_timer != 0) return;
+  connection.close_timer = rnic_.network().RunAt(rnic_.network().Now() + kLingerLimit, [weak = weak_from_this()] {
+    auto self = weak.lock();
+    if (self == nullptr) return;
+    EngineLock engine(*self);
+    if (self->connection_ != nullptr) self->Fail(/*orderly=*/false);
+  });
+}
+
+void QueuePair::UpdateInterest() {
+  if (connection_ == nullptr) return;
+  Connection& connection = *connection_;
+  transport::Interest want{.read = true, .write = connection.write_blocked};
+  if (leased_.load(std::memory_order_relaxed)) want = {};
+  if (want == connection.interest) return;
+  connection.interest = want;
+  rnic_.network().SetInterest(connection.watch, want);
+}
+
+void QueuePair::Fail(bool orderly, std::optional<ibv_wc_status> blame) {
+  CloseConnection(orderly);
+  if (state() != IBV_QPS_ERR) state_.store(IBV_QPS_ERR, std::memory_order_seq_cst);
+  FlushQueues(blame);
+}
+
+void QueuePair::CloseConnection(bool orderly) {
+  if (connection_ == nullptr) return;
+  Connection& connection = *connection_;
+  if (connection.watch != 0) rnic_.network().Unwatch(connection.watch);
+  if (connection.close_timer != 0) rnic_.network().Cancel(connection.close_timer);
+  leased_.store(false, std::memory_order_relaxed);
+  if (orderly && !connection.write_failed) {
+    // The rest of an FPDU that went out in part has to follow, or the peer would see garbage instead of an end.
+    std::vector<uint8_t> rest;
+    for (auto pending = connection.sender.Pending(); !pending.empty(); pending = connection.sender.Pending()) {
+      for (const iovec& piece : pending) {
+        const auto* bytes = static_cast<const uint8_t*>(piece.iov_base);
+        rest.insert(rest.end(), bytes, bytes + piece.iov_len);
+      }
+      connection.sender.Consume(TotalLength(pending));
+    }
+    CloseLingering(rnic_.network(), std::move(connection.socket), std::move(rest));
+  } else {
+    connection.socket->Abort();
+  }
+  upcalls_.push_back(connection.established_told ? Upcall::kDisconnected : Upcall::kNeverEstablished);
+  connection_.reset();
+}
+
+void QueuePair::FlushQueues(std::optional<ibv_wc_status> blame) {
+  while (sends_.retired() != sends_.posted()) {
+    SendEntry& entry = sends_.entry(sends_.retired());
+    entry.status = blame.value_or(IBV_WC_WR_FLUSH_ERR);
+    blame.reset();
+    entry.signaled = true;
+    CompleteSend(entry);
+  }
+  sends_.started = sends_.retired();
+  while (receives_.completed() != receives_.posted()) {
+    if (receives_.taken == receives_.completed()) ++receives_.taken;
+    CompleteReceive(IBV_WC_WR_FLUSH_ERR, nullptr);
+  }
+}
+
+// --- rdmap::Host -------------------------------------------------------------------------------------------------------------
+
+Result<uint8_t*, rdmap::AccessError> QueuePair::Resolve(ddp::STag stag, ddp::TaggedOffset offset, uint32_t length,
+                                                        rdmap::Access access) {
+  int needed = 0;
+  switch (access) {
+    case rdmap::Access::kRemoteWrite:
+    case rdmap::Access::kReadSink:  // on iWARP the sink of a Read is written by the peer (RFC 5040 section 5.1)
+      needed = IBV_ACCESS_REMOTE_WRITE;
+      break;
+    case rdmap::Access::kRemoteRead:
+      needed = IBV_ACCESS_REMOTE_READ;
+      break;
+  }
+  return rnic_.memory().ResolveRemote(*options_.pd, stag, offset.value, length, needed);
+}
+
+std::optional<rdmap::ReceiveTarget> QueuePair::TakeReceive() {
+  if (receives_.taken == receives_.posted()) return std::nullopt;
+  const uint64_t count = receives_.taken++;
+  const ReceiveQueue::Entry& entry = receives_.entry(count);
+  iovec* memory = receives_.memory();
+  size_t pieces = 0;
+  uint64_t length = 0;
+  for (int i = 0; i < entry.pieces; ++i) {
+    const ibv_sge& element = receives_.elements(count)[i];
+    if (element.length == 0) continue;
+    uint8_t* bytes = rnic_.memory().ResolveLocal(*options_.pd, element.lkey, element.addr, element.length, true, false);
+    if (bytes == nullptr) {
+      LogWarning(Format("qp 0x%x: receive %llu names memory (lkey 0x%08x, address 0x%llx, %u bytes) that is not registered with "
+                        "IBV_ACCESS_LOCAL_WRITE in this protection domain",
+                        number_, static_cast<unsigned long long>(entry.id), element.lkey,
+                        static_cast<unsigned long long>(element.addr), element.length));
+      CompleteReceive(IBV_WC_LOC_PROT_ERR, nullptr);
+      return std::nullopt;
+    }
+    memory[pieces++] = {bytes, element.length};
+    length += element.length;
+  }
+  return rdmap::ReceiveTarget{{memory, pieces}, length};
+}
+
+void QueuePair::Received(const rdmap::ReceivedSend& message) { CompleteReceive(IBV_WC_SUCCESS, &message); }
+
+void QueuePair::CompleteReceive(ibv_wc_status status, const rdmap::ReceivedSend* message) {
+  ibv_wc completion{};
+  completion.wr_id = receives_.entry(receives_.completed()).id;
+  completion.status = status;
+  completion.opcode = IBV_WC_RECV;
+  completion.qp_num = number_;
+  bool solicited = true;
+  if (message != nullptr) {
+    completion.byte_len = message->length;
+    solicited = message->solicited;
+    if (message->invalidated) {
+      completion.wc_flags = IBV_WC_WITH_INV;
+      completion.invalidated_rkey = message->invalidated->value;
+    }
+  }
+  receives_.Complete();
+  Push(*options_.receive_cq, completion, solicited);
+}
+
+std::optional<rdmap::AccessError> QueuePair::Invalidate(ddp::STag stag) {
+  if (rnic_.memory().Invalidate(*options_.pd, stag)) return std::nullopt;
+  return rdmap::AccessError::kInvalidStag;
+}
+
+bool QueuePair::ResolveSend(uint64_t count) {
+  SendEntry& entry = sends_.entry(count);
+  const bool is_read = entry.opcode == IBV_WR_RDMA_READ;
+  if (is_read && connection_->ord == 0) {
+    entry.status = IBV_WC_LOC_QP_OP_ERR;
+    return false;
+  }
+  iovec* memory = sends_.memory(count);
+  size_t pieces = 0;
+  for (int i = 0; i < entry.pieces; ++i) {
+    const ibv_sge& element = sends_.elements(count)[i];
+    if (is_read) {
+      entry.request.sink_stag = ddp::STag(element.lkey);
+      entry.request.sink_offset = ddp::TaggedOffset(element.addr);
+    }
+    if (element.length == 0) continue;
+    uint8_t* bytes =
+        rnic_.memory().ResolveLocal(*options_.pd, element.lkey, element.addr, element.length, is_read, is_read);
+    if (bytes == nullptr) {
+      entry.status = IBV_WC_LOC_PROT_ERR;
+      return false;
+    }
+    memory[pieces++] = {bytes, element.length};
+  }
+  entry.request.local = {memory, pieces};
+  entry.resolved = true;
+  return true;
+}
+
+rdmap::Request* QueuePair::NextRequest() {
+  for (;;) {
+    const uint64_t count = sends_.started;
+    if (local_error_ || count == sends_.posted()) return nullptr;
+    if (connection_->closing && count >= connection_->last_to_send) return nullptr;
+    SendEntry& entry = sends_.entry(count);
+    if (entry.opcode == IBV_WR_LOCAL_INV) {
+      if (sends_.retired() != count) return nullptr;  // in order: after all that was posted before it
+      const bool known = rnic_.memory().Invalidate(*options_.pd, entry.request.invalidate_stag);
+      ++sends_.started;
+      if (!known) {
+        entry.status = IBV_WC_LOC_PROT_ERR;
+        local_error_ = true;
+        return nullptr;
+      }
+      entry.done = true;
+      RetireSends();
+      continue;
+    }
+    if (entry.resolved || ResolveSend(count)) return &entry.request;
+    // It fails when everything before it is complete, so that completions stay in order.
+    local_error_ = sends_.retired() == count;
+    return nullptr;
+  }
+}
+
+void QueuePair::Started(rdmap::Request&) { ++sends_.started; }
+
+namespace {
+SendEntry& EntryOf(rdmap::Request& request) {
+  static_assert(std::is_standard_layout_v<SendEntry> && offsetof(SendEntry, request) == 0);
+  return reinterpret_cast<SendEntry&>(request);
+}
+}  // namespace
+
+void QueuePair::Sent(rdmap::Request& request) {
+  EntryOf(request).done = true;
+  RetireSends();
+}
+
+void QueuePair::ReadDone(rdmap::Request& request) {
+  EntryOf(request).done = true;
+  RetireSends();
+}
+
+void QueuePair::RetireSends() {
+  while (sends_.retired() != sends_.started) {
+    SendEntry& entry = sends_.entry(sends_.retired());
+    if (!entry.done) return;
+    CompleteSend(entry);
+  }
+}
+
+void QueuePair::CompleteSend(SendEntry& entry) {
+  const bool tell = entry.signaled;
+  ibv_wc completion;
+  if (tell) {
+    completion = ibv_wc{};
+    completion.wr_id = entry.id;
+    completion.status = entry.status;
+    completion.opcode = CompletionOpcode(entry.opcode);
+    completion.byte_len = entry.request.length;
+    completion.qp_num = number_;
+  }
+  sends_.Retire();  // its slot is free before the program can see the completion
+  if (tell) Push(*options_.send_cq, completion, false);
+}
+
+void QueuePair::Push(CompletionQueue& cq, const ibv_wc& completion, bool solicited) {
+  if (TraceEnabled()) {
+    Trace(Format("qp 0x%x completion: wr_id %llu, status %d, opcode %d, %u bytes", number_,
+                 static_cast<unsigned long long>(completion.wr_id), completion.status, completion.opcode,
+                 completion.byte_len));
+  }
+  if (!cq.Push(completion, solicited)) completion_lost_ = true;
+}
+
+}  // namespace weft::sim

@@ -1,0 +1,88 @@
+#include "sim/rnic.h"
+
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/cm_engine.h"
+#include "transport/tcp_network.h"
+
+namespace weft::sim {
+namespace {
+
+std::atomic<Rnic::QueuePairResolver> g_resolver{nullptr};
+
+// The same for all processes that run on one kernel since its boot.
+uint64_t HostId() {
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  uint64_t hash = 14695981039346656037u;  // FNV-1a
+  for (const char c : boot) hash = (hash ^ static_cast<uint8_t>(c)) * 1099511628211u;
+  return hash;
+}
+
+}  // namespace
+
+Rnic& Rnic::Process() {
+  // Deliberately never destroyed: the progress thread may still use it while the process exits.
+  static std::mutex mutex;
+  static Rnic* instance = nullptr;
+  static pid_t owner = 0;
+  std::lock_guard lock(mutex);
+  if (instance == nullptr || owner != getpid()) {
+    owner = getpid();
+    instance = new Rnic(transport::ProcessNetwork(), ProcessSettings(), HostId());
+  }
+  return *instance;
+}
+
+Rnic::Rnic(transport::Network& network, const Settings& settings, uint64_t host_id)
+    : network_(network), settings_(settings), host_id_(host_id), cm_(MakeCmEngine(*this)) {}
+
+Rnic::~Rnic() = default;
+
+void Rnic::SetQueuePairResolver(QueuePairResolver resolver) { g_resolver.store(resolver); }
+
+std::shared_ptr<QueuePair> Rnic::QueuePairOf(ibv_qp* qp) {
+  const QueuePairResolver resolver = g_resolver.load();
+  return resolver == nullptr || qp == nullptr ? nullptr : resolver(qp);
+}
+
+std::shared_ptr<Pd> Rnic::AllocatePd() { return std::make_shared<Pd>(next_pd_.fetch_add(1)); }
+
+bool Rnic::DeregisterMemory(ddp::STag stag) {
+  if (!memory_.Deregister(stag)) return false;
+  std::vector<std::shared_ptr<QueuePair>> queue_pairs;
+  {
+    std::lock_guard lock(mutex_);
+    queue_pairs.reserve(queue_pairs_.size());
+    for (const auto& [number, weak] : queue_pairs_) {
+      if (auto qp = weak.lock()) queue_pairs.push_back(std::move(qp));
+    }
+  }
+  for (const auto& qp : queue_pairs) qp->ForgetRegion(stag);
+  return true;
+}
+
+Result<std::shared_ptr<QueuePair>, int> Rnic::CreateQueuePair(QueuePairOptions options) {
+  std::lock_guard lock(mutex_);
+  if (queue_pairs_.size() >= kMaxQp) return ENOMEM;
+  while (queue_pairs_.contains(next_number_) || next_number_ < 2) next_number_ = (next_number_ + 1) & 0xffffff;
+  const uint32_t number = next_number_;
+  next_number_ = (next_number_ + 1) & 0xffffff;
+  auto qp = std::make_shared<QueuePair>(*this, number, std::move(options));
+  queue_pairs_.emplace(number, qp);
+  return qp;
+}
+
+void Rnic::ForgetQueuePair(uint32_t number) {
+  std::lock_guard lock(mutex_);
+  queue_pairs_.erase(number);
+}
+
+}  // namespace weft::sim
