@@ -1,0 +1,51 @@
+#include <cerrno>
+
+#include "verbs/objects.h"
+
+// The ibv_start_poll family: function pointers in the completion queue that read one completion after the other.
+namespace weft::verbs {
+namespace {
+
+int Advance(Cq* cq) {
+  const int count = cq->queue->Poll(1, &cq->polled);
+  if (count == 0) return ENOENT;
+  cq->wr_id = cq->polled.wr_id;
+  cq->status = cq->polled.status;
+  return 0;
+}
+
+int StartPoll(ibv_cq_ex* cq, ibv_poll_cq_attr* attributes) {
+  if (attributes != nullptr && attributes->comp_mask != 0) return EINVAL;
+  return Advance(FromPublic(cq));
+}
+int NextPoll(ibv_cq_ex* cq) { return Advance(FromPublic(cq)); }
+void EndPoll(ibv_cq_ex*) {}
+
+const ibv_wc& Polled(ibv_cq_ex* cq) { return FromPublic(cq)->polled; }
+
+}  // namespace
+
+void FillPollOperations(Cq* cq, uint64_t wc_flags) {
+  cq->start_poll = StartPoll;
+  cq->next_poll = NextPoll;
+  cq->end_poll = EndPoll;
+  cq->read_opcode = [](ibv_cq_ex* current) { return Polled(current).opcode; };
+  cq->read_vendor_err = [](ibv_cq_ex* current) { return Polled(current).vendor_err; };
+  cq->read_wc_flags = [](ibv_cq_ex* current) { return Polled(current).wc_flags; };
+  if (wc_flags & IBV_WC_EX_WITH_BYTE_LEN) {
+    cq->read_byte_len = [](ibv_cq_ex* current) { return Polled(current).byte_len; };
+  }
+  // Immediate data and the invalidated key share a place; the latter needs no flag (ibv_create_cq_ex(3)).
+  cq->read_imm_data = [](ibv_cq_ex* current) { return Polled(current).imm_data; };
+  if (wc_flags & IBV_WC_EX_WITH_QP_NUM) cq->read_qp_num = [](ibv_cq_ex* current) { return Polled(current).qp_num; };
+  if (wc_flags & IBV_WC_EX_WITH_SRC_QP) cq->read_src_qp = [](ibv_cq_ex* current) { return Polled(current).src_qp; };
+  if (wc_flags & IBV_WC_EX_WITH_SLID) {
+    cq->read_slid = [](ibv_cq_ex* current) { return uint32_t{Polled(current).slid}; };
+  }
+  if (wc_flags & IBV_WC_EX_WITH_SL) cq->read_sl = [](ibv_cq_ex* current) { return Polled(current).sl; };
+  if (wc_flags & IBV_WC_EX_WITH_DLID_PATH_BITS) {
+    cq->read_dlid_path_bits = [](ibv_cq_ex* current) { return Polled(current).dlid_path_bits; };
+  }
+}
+
+}  // namespace weft::verbs

@@ -1,0 +1,89 @@
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "base/settings.h"
+#include "verbs/export.h"
+#include "verbs/objects.h"
+
+// Device list. Devices are kept for ever, one for each name, so that programs may compare ibv_device pointers of two
+// lists and use one after its list was freed.
+namespace weft::verbs {
+namespace {
+
+class Registry {
+ public:
+  // The device of `info`, made if it is new, brought up to date if it is not.
+  Device* Find(const sim::DeviceInfo& info) {
+    std::lock_guard lock(mutex_);
+    for (const auto& device : devices_) {
+      if (info.name == device->name) {
+        std::lock_guard device_lock(device->mutex);
+        device->info = info;
+        return device.get();
+      }
+    }
+    devices_.push_back(std::make_unique<Device>());
+    Device* device = devices_.back().get();
+    device->info = info;
+    device->node_type = IBV_NODE_RNIC;
+    device->transport_type = IBV_TRANSPORT_IWARP;
+    snprintf(device->name, sizeof device->name, "%s", info.name.c_str());
+    snprintf(device->dev_name, sizeof device->dev_name, "uverbs%zu", devices_.size() - 1);
+    snprintf(device->dev_path, sizeof device->dev_path, "/sys/class/infiniband_verbs/%s", device->dev_name);
+    snprintf(device->ibdev_path, sizeof device->ibdev_path, "/sys/class/infiniband/%s", device->name);
+    return device;
+  }
+
+ private:
+  std::mutex mutex_;  // guards devices_
+  std::vector<std::unique_ptr<Device>> devices_;
+};
+
+Registry& DeviceRegistry() {
+  static Registry* registry = new Registry;  // not destroyed: a program may use verbs in its exit handlers
+  return *registry;
+}
+
+// A misspelt setting that is silently ignored misleads, so there are no devices then, and the log says why (once).
+bool SettingsAreSound() {
+  const std::vector<std::string>& problems = ProcessSettingProblems();
+  static std::once_flag once;
+  std::call_once(once, [&problems] {
+    for (const std::string& problem : problems) LogWarning(problem);
+    if (!problems.empty())
+      LogWarning("no devices until the settings above are corrected or removed from the environment");
+  });
+  return problems.empty();
+}
+
+}  // namespace
+}  // namespace weft::verbs
+
+using weft::verbs::DeviceRegistry;
+using weft::verbs::FromPublic;
+
+WEFT_VERBS_API ibv_device** ibv_get_device_list(int* num_devices) {
+  if (num_devices != nullptr) *num_devices = 0;
+  if (!weft::verbs::SettingsAreSound()) return weft::verbs::Fail<ibv_device*>(EINVAL);
+  const std::vector<weft::sim::DeviceInfo> infos = weft::sim::ListDevices();
+  auto** list = static_cast<ibv_device**>(calloc(infos.size() + 1, sizeof(ibv_device*)));
+  if (list == nullptr) return weft::verbs::Fail<ibv_device*>(ENOMEM);
+  for (size_t i = 0; i < infos.size(); ++i) list[i] = DeviceRegistry().Find(infos[i]);
+  if (num_devices != nullptr) *num_devices = static_cast<int>(infos.size());
+  return list;
+}
+
+WEFT_VERBS_API void ibv_free_device_list(ibv_device** list) { free(list); }
+
+WEFT_VERBS_API const char* ibv_get_device_name(ibv_device* device) { return device->name; }
+
+WEFT_VERBS_API __be64 ibv_get_device_guid(ibv_device* device) { return FromPublic(device)->Info().node_guid; }
+
+// The interface's index: as stable as the kernel's index of an RDMA device.
+WEFT_VERBS_API int ibv_get_device_index(ibv_device* device) { return FromPublic(device)->Info().interface_index; }

@@ -1,0 +1,151 @@
+#ifndef VERBS_OBJECTS_H_
+#define VERBS_OBJECTS_H_
+
+#include <infiniband/verbs.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "sim/completion_queue.h"
+#include "sim/device.h"
+#include "sim/event_queue.h"
+#include "sim/memory.h"
+#include "sim/queue_pair.h"
+#include "sim/rnic.h"
+
+// What stands behind the pointers that programs hold. Each object begins with the public structure, so that a verb
+// finds its object by a cast: the fast paths look nothing up.
+namespace weft::verbs {
+
+// Counts objects of one kind against the device's limit. Thread safe.
+class Budget {
+ public:
+  explicit Budget(uint32_t limit) : limit_(limit) {}
+  bool Take() {
+    if (used_.fetch_add(1) < limit_) return true;
+    used_.fetch_sub(1);
+    return false;
+  }
+  void Return() { used_.fetch_sub(1); }
+
+ private:
+  const uint32_t limit_;
+  std::atomic<uint32_t> used_{0};
+};
+
+// Lives as long as the process, so that a stale ibv_device* never dangles; there is one for each interface name.
+struct Device : ibv_device {
+  // libmlx5 and libefa take every ibv_device for the head of rdma-core's private verbs_device and compare the pointer
+  // behind it with their own: zeroes say "not yours".
+  unsigned char zeroes[512] = {};
+
+  sim::DeviceInfo Info() const {
+    std::lock_guard lock(mutex);
+    return info;
+  }
+
+  Budget pds{sim::kMaxPd};
+  Budget cqs{sim::kMaxCq};
+  mutable std::mutex mutex;  // guards info
+  sim::DeviceInfo info;      // as of the last enumeration
+};
+static_assert(alignof(ibv_device) <= 8 && sizeof(ibv_device) % 8 == 0);
+
+struct AsyncEvent {
+  ibv_event_type type;
+  void* owner;  // ibv_cq* or ibv_qp*, nullptr for the port
+};
+
+// The queue behind context->async_fd. Queue pairs and completion queues share it, so it may outlive the context.
+class AsyncEvents : public sim::AsyncSink {
+ public:
+  void OnAsyncEvent(ibv_event_type type, void* owner) override { queue.Push({type, owner}); }
+  // Events of `owner` that the program has not fetched are dropped; it is about to be destroyed.
+  void Forget(void* owner) {
+    queue.Remove([owner](const AsyncEvent& event) { return event.owner == owner; });
+  }
+  sim::EventQueue<AsyncEvent> queue;
+};
+
+struct Context : verbs_context {
+  sim::Rnic* rnic = nullptr;
+  std::shared_ptr<AsyncEvents> async;
+  std::atomic<uint32_t> next_handle{1};
+};
+
+struct Pd : ibv_pd {
+  std::shared_ptr<sim::Pd> domain;
+};
+
+struct Mr : ibv_mr {
+  int access = 0;
+  uint64_t iova = 0;
+};
+
+struct Channel : ibv_comp_channel {
+  std::shared_ptr<sim::CompletionChannel> queue;
+};
+
+struct Cq : ibv_cq_ex {
+  std::shared_ptr<sim::CompletionQueue> queue;
+  // Events handed to the program. Destroying waits until as many are acknowledged.
+  std::atomic<uint32_t> comp_events_delivered{0};
+  std::atomic<uint32_t> async_events_delivered{0};
+  ibv_wc polled{};  // ibv_start_poll: the completion being read
+};
+
+class SendBatch;
+
+struct Qp : ibv_qp_ex {
+  sim::QueuePair* engine = nullptr;  // == shared.get(), what the fast paths use
+  std::shared_ptr<sim::QueuePair> shared;
+  std::atomic<uint32_t> async_events_delivered{0};
+  std::unique_ptr<SendBatch> batch;  // ibv_wr_*: only for queue pairs created with send_ops_flags
+  Qp();
+  ~Qp();
+};
+
+inline Context* FromPublic(ibv_context* context) {
+  auto* bytes = reinterpret_cast<unsigned char*>(context) - offsetof(verbs_context, context);
+  return static_cast<Context*>(reinterpret_cast<verbs_context*>(bytes));
+}
+inline Device* FromPublic(ibv_device* device) { return static_cast<Device*>(device); }
+inline Pd* FromPublic(ibv_pd* pd) { return static_cast<Pd*>(pd); }
+inline Mr* FromPublic(ibv_mr* mr) { return static_cast<Mr*>(mr); }
+inline Channel* FromPublic(ibv_comp_channel* channel) { return static_cast<Channel*>(channel); }
+inline Cq* FromPublic(ibv_cq_ex* cq) { return static_cast<Cq*>(cq); }
+inline Qp* FromPublic(ibv_qp_ex* qp) { return static_cast<Qp*>(qp); }
+
+// ibv_cq is the head of ibv_cq_ex (ibv_cq_ex_to_cq relies on it), ibv_qp is the first member of ibv_qp_ex.
+static_assert(offsetof(ibv_cq_ex, comp_mask) >= offsetof(ibv_cq, async_events_completed) + sizeof(uint32_t));
+static_assert(offsetof(ibv_qp_ex, qp_base) == 0);
+inline Cq* FromPublic(ibv_cq* cq) { return FromPublic(reinterpret_cast<ibv_cq_ex*>(cq)); }
+inline Qp* FromPublic(ibv_qp* qp) { return FromPublic(reinterpret_cast<ibv_qp_ex*>(qp)); }
+inline ibv_cq* ToPublic(Cq* cq) { return reinterpret_cast<ibv_cq*>(static_cast<ibv_cq_ex*>(cq)); }
+
+// The entries of the operation tables that unsupported.cc does not fill.
+void FillDeviceOperations(verbs_context* vctx);      // query.cc
+void FillCompletionOperations(verbs_context* vctx);  // completion.cc
+void FillQueuePairOperations(verbs_context* vctx);   // queue_pair.cc
+// Every entry of both tables: fails with EOPNOTSUPP as the verb's man page says. unsupported.cc
+void FillUnsupportedOperations(verbs_context* vctx);
+
+// completion_ex.cc
+void FillPollOperations(Cq* cq, uint64_t wc_flags);
+// send_batch.cc. EOPNOTSUPP: an operation that the RNIC does not have.
+int FillSendOperations(Qp* qp, uint64_t send_ops_flags);
+
+// errno = error, and a null pointer.
+template <typename T>
+T* Fail(int error) {
+  errno = error;
+  return nullptr;
+}
+
+}  // namespace weft::verbs
+
+#endif  // VERBS_OBJECTS_H_

@@ -1,0 +1,171 @@
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+
+#include "verbs/export.h"
+#include "verbs/objects.h"
+
+// Device, port, GID and P_Key queries.
+#undef ibv_query_port
+
+namespace weft::verbs {
+namespace {
+
+constexpr uint8_t kPort = 1;  // every device has one port
+constexpr __be16 kDefaultPkey = 0xffff;
+// What programs see that were compiled before port_cap_flags2 existed.
+constexpr size_t kCompatPortSize = offsetof(ibv_port_attr, port_cap_flags2);
+
+// Brings the device's picture of its interface up to date: link state and addresses change while programs run.
+sim::DeviceInfo Refreshed(ibv_context* context) {
+  Device* device = FromPublic(context->device);
+  for (sim::DeviceInfo& info : sim::ListDevices()) {
+    if (info.name != device->name) continue;
+    std::lock_guard lock(device->mutex);
+    device->info = std::move(info);
+    return device->info;
+  }
+  sim::DeviceInfo gone = device->Info();
+  gone.up = false;
+  return gone;
+}
+
+int QueryDevice(ibv_context* context, ibv_device_attr* attributes) {
+  *attributes = FromPublic(context->device)->Info().Attributes();
+  return 0;
+}
+
+int QueryDeviceEx(ibv_context* context, const ibv_query_device_ex_input* input, ibv_device_attr_ex* attributes,
+                  size_t size) {
+  if (input != nullptr && input->comp_mask != 0) return EINVAL;
+  if (size < offsetof(ibv_device_attr_ex, comp_mask) + sizeof attributes->comp_mask) return EINVAL;
+  ibv_device_attr_ex full;
+  memset(&full, 0, sizeof full);
+  QueryDevice(context, &full.orig_attr);
+  full.hca_core_clock = 1'000'000;  // kHz: the clock of query_rt_values counts nanoseconds
+  full.device_cap_flags_ex = full.orig_attr.device_cap_flags;
+  full.phys_port_cnt_ex = full.orig_attr.phys_port_cnt;
+  memset(attributes, 0, size);
+  memcpy(attributes, &full, std::min(size, sizeof full));
+  return 0;
+}
+
+int QueryPort(ibv_context* context, uint8_t port, ibv_port_attr* attributes, size_t size) {
+  if (port != kPort) return EINVAL;
+  const ibv_port_attr full = Refreshed(context).PortAttributes();
+  memset(static_cast<void*>(attributes), 0, size);
+  memcpy(static_cast<void*>(attributes), &full, std::min(size, sizeof full));
+  return 0;
+}
+
+int QueryRtValues(ibv_context*, ibv_values_ex* values) {
+  const bool wanted = values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK;
+  values->comp_mask = 0;
+  if (!wanted) return 0;
+  if (clock_gettime(CLOCK_MONOTONIC, &values->raw_clock) != 0) return errno;
+  values->comp_mask = IBV_VALUES_MASK_RAW_CLOCK;
+  return 0;
+}
+
+int CompatQueryPort(ibv_context* context, uint8_t port, _compat_ibv_port_attr* attributes) {
+  return QueryPort(context, port, reinterpret_cast<ibv_port_attr*>(attributes), kCompatPortSize);
+}
+
+// EINVAL: outside the table; ENODATA: an empty place in it.
+int FindGid(ibv_context* context, uint32_t port, uint32_t index, ibv_gid_entry* entry) {
+  if (port != kPort) return EINVAL;
+  const sim::DeviceInfo info = FromPublic(context->device)->Info();
+  if (index >= static_cast<uint32_t>(std::max(0, info.PortAttributes().gid_tbl_len))) return EINVAL;
+  if (index >= info.gids.size()) return ENODATA;
+  *entry = {};
+  entry->gid = info.gids[index];
+  entry->gid_index = index;
+  entry->port_num = port;
+  entry->gid_type = IBV_GID_TYPE_IB;  // the kernel's value for iWARP
+  entry->ndev_ifindex = static_cast<uint32_t>(info.interface_index);
+  return 0;
+}
+
+}  // namespace
+
+void FillDeviceOperations(verbs_context* vctx) {
+  vctx->query_device_ex = QueryDeviceEx;
+  vctx->query_port = QueryPort;
+  vctx->query_rt_values = QueryRtValues;
+  vctx->context.ops._compat_query_device = QueryDevice;
+  vctx->context.ops._compat_query_port = CompatQueryPort;
+}
+
+}  // namespace weft::verbs
+
+WEFT_VERBS_API int ibv_query_device(ibv_context* context, ibv_device_attr* attributes) {
+  return weft::verbs::QueryDevice(context, attributes);
+}
+
+WEFT_VERBS_API int ibv_query_port(ibv_context* context, uint8_t port, _compat_ibv_port_attr* attributes) {
+  return weft::verbs::CompatQueryPort(context, port, attributes);
+}
+
+WEFT_VERBS_API int ibv_query_gid(ibv_context* context, uint8_t port, int index, ibv_gid* gid) {
+  ibv_gid_entry entry = {};
+  const int error = index < 0 ? EINVAL : weft::verbs::FindGid(context, port, static_cast<uint32_t>(index), &entry);
+  if (error != 0 && error != ENODATA) {
+    errno = error;
+    return -1;
+  }
+  *gid = entry.gid;  // zero for an empty place
+  return 0;
+}
+
+WEFT_VERBS_API int _ibv_query_gid_ex(ibv_context* context, uint32_t port, uint32_t index, ibv_gid_entry* entry,
+                                     uint32_t flags, size_t entry_size) {
+  if (flags != 0 || entry_size < sizeof(ibv_gid_entry)) return EOPNOTSUPP;
+  memset(entry, 0, entry_size);
+  return weft::verbs::FindGid(context, port, index, entry);
+}
+
+WEFT_VERBS_API ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* entries, size_t max_entries,
+                                            uint32_t flags, size_t entry_size) {
+  if (flags != 0 || entry_size < sizeof(ibv_gid_entry)) return -EOPNOTSUPP;
+  auto* bytes = reinterpret_cast<unsigned char*>(entries);
+  size_t count = 0;
+  ibv_gid_entry entry;
+  while (count < max_entries &&
+         weft::verbs::FindGid(context, weft::verbs::kPort, static_cast<uint32_t>(count), &entry) == 0) {
+    memset(bytes + count * entry_size, 0, entry_size);
+    memcpy(bytes + count * entry_size, &entry, sizeof entry);
+    ++count;
+  }
+  return static_cast<ssize_t>(count);
+}
+
+// Private node; ibv_devinfo asks. Type 0 is "IB/RoCE v1", which is what the kernel says of iWARP.
+WEFT_VERBS_API int ibv_query_gid_type(ibv_context* context, uint8_t port, unsigned int index, unsigned int* type) {
+  ibv_gid_entry entry = {};
+  const int error = weft::verbs::FindGid(context, port, index, &entry);
+  if (error != 0 && error != ENODATA) {
+    errno = error;
+    return -1;
+  }
+  *type = 0;
+  return 0;
+}
+
+WEFT_VERBS_API int ibv_query_pkey(ibv_context* context, uint8_t port, int index, __be16* pkey) {
+  const auto attributes = weft::verbs::FromPublic(context->device)->Info().PortAttributes();
+  if (port != weft::verbs::kPort || index < 0 || index >= attributes.pkey_tbl_len) {
+    errno = EINVAL;
+    return -1;
+  }
+  *pkey = weft::verbs::kDefaultPkey;
+  return 0;
+}
+
+WEFT_VERBS_API int ibv_get_pkey_index(ibv_context* context, uint8_t port, __be16 pkey) {
+  __be16 first = 0;
+  if (ibv_query_pkey(context, port, 0, &first) != 0) return -1;
+  if (first == pkey) return 0;
+  errno = EINVAL;
+  return -1;
+}

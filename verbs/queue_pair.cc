@@ -1,0 +1,159 @@
+#include <cerrno>
+#include <memory>
+
+#include "verbs/export.h"
+#include "verbs/objects.h"
+#include "verbs/send_batch.h"
+
+// Queue pairs.
+namespace weft::verbs {
+
+Qp::Qp() : ibv_qp_ex{} {}
+Qp::~Qp() = default;
+
+namespace {
+
+// --- fast paths: no look-up, no reference counting ---
+
+int PostSend(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad) { return FromPublic(qp)->engine->PostSend(list, bad); }
+
+int PostReceive(ibv_qp* qp, ibv_recv_wr* list, ibv_recv_wr** bad) {
+  return FromPublic(qp)->engine->PostReceive(list, bad);
+}
+
+// ---
+
+bool WithinLimits(const ibv_qp_cap& cap) {
+  return cap.max_send_wr <= sim::kMaxQpWr && cap.max_recv_wr <= sim::kMaxQpWr && cap.max_send_sge <= sim::kMaxSge &&
+         cap.max_recv_sge <= sim::kMaxSge && cap.max_inline_data <= sim::kMaxInline;
+}
+
+// 0, or why such a queue pair cannot be made.
+int Check(ibv_pd* pd, const ibv_qp_init_attr_ex& attributes) {
+  if (attributes.qp_type != IBV_QPT_RC) return EOPNOTSUPP;
+  if (attributes.srq != nullptr) return EOPNOTSUPP;
+  if (attributes.send_cq == nullptr || attributes.recv_cq == nullptr) return EINVAL;
+  if (attributes.send_cq->context != pd->context || attributes.recv_cq->context != pd->context) return EINVAL;
+  if (!WithinLimits(attributes.cap)) return EINVAL;
+  return 0;
+}
+
+// On success `attributes.cap` is what was granted. `send_ops_flags` as in ibv_qp_init_attr_ex; 0: without ibv_wr_*.
+ibv_qp* CreateQp(ibv_pd* pd, ibv_qp_init_attr_ex& attributes, uint64_t send_ops_flags) {
+  if (int error = Check(pd, attributes)) return Fail<ibv_qp>(error);
+  Context* context = FromPublic(pd->context);
+  auto qp = std::make_unique<Qp>();
+  if (send_ops_flags != 0) {
+    if (int error = FillSendOperations(qp.get(), send_ops_flags)) return Fail<ibv_qp>(error);
+  }
+  sim::QueuePairOptions options;
+  options.pd = FromPublic(pd)->domain;
+  options.send_cq = FromPublic(attributes.send_cq)->queue;
+  options.receive_cq = FromPublic(attributes.recv_cq)->queue;
+  options.capabilities = attributes.cap;
+  options.signal_all = attributes.sq_sig_all != 0;
+  options.async = context->async;
+  options.owner = &qp->qp_base;
+  auto created = context->rnic->CreateQueuePair(std::move(options));
+  if (!created.ok()) return Fail<ibv_qp>(created.error());
+
+  qp->shared = std::move(*created);
+  qp->engine = qp->shared.get();
+  ibv_qp& base = qp->qp_base;
+  base.context = pd->context;
+  base.qp_context = attributes.qp_context;
+  base.pd = pd;
+  base.send_cq = attributes.send_cq;
+  base.recv_cq = attributes.recv_cq;
+  base.handle = context->next_handle.fetch_add(1);
+  base.qp_num = qp->engine->number();
+  base.state = IBV_QPS_RESET;
+  base.qp_type = attributes.qp_type;
+  pthread_mutex_init(&base.mutex, nullptr);
+  pthread_cond_init(&base.cond, nullptr);
+  attributes.cap = qp->engine->capabilities();
+  return &qp.release()->qp_base;
+}
+
+ibv_qp* CreateQpEx(ibv_context* context, ibv_qp_init_attr_ex* attributes) {
+  constexpr uint32_t kKnownMask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+  if (attributes->comp_mask & ~kKnownMask) return Fail<ibv_qp>(EOPNOTSUPP);
+  if ((attributes->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && attributes->create_flags != 0) {
+    return Fail<ibv_qp>(EOPNOTSUPP);
+  }
+  if (!(attributes->comp_mask & IBV_QP_INIT_ATTR_PD) || attributes->pd == nullptr ||
+      attributes->pd->context != context) {
+    return Fail<ibv_qp>(EINVAL);
+  }
+  const bool with_operations = attributes->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+  return CreateQp(attributes->pd, *attributes, with_operations ? attributes->send_ops_flags : 0);
+}
+
+}  // namespace
+
+void FillQueuePairOperations(verbs_context* vctx) {
+  vctx->context.ops.post_send = PostSend;
+  vctx->context.ops.post_recv = PostReceive;
+  vctx->create_qp_ex = CreateQpEx;
+}
+
+}  // namespace weft::verbs
+
+using weft::verbs::FromPublic;
+using weft::verbs::Qp;
+
+WEFT_VERBS_API ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* attributes) {
+  ibv_qp_init_attr_ex extended = {};
+  extended.qp_context = attributes->qp_context;
+  extended.send_cq = attributes->send_cq;
+  extended.recv_cq = attributes->recv_cq;
+  extended.srq = attributes->srq;
+  extended.cap = attributes->cap;
+  extended.qp_type = attributes->qp_type;
+  extended.sq_sig_all = attributes->sq_sig_all;
+  ibv_qp* qp = weft::verbs::CreateQp(pd, extended, 0);
+  if (qp != nullptr) attributes->cap = extended.cap;
+  return qp;
+}
+
+WEFT_VERBS_API ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
+  Qp* known = FromPublic(qp);
+  return known->batch == nullptr ? nullptr : known;
+}
+
+WEFT_VERBS_API int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) {
+  const int error = FromPublic(qp)->engine->Modify(*attributes, mask);
+  if (error == 0 && (mask & IBV_QP_STATE)) qp->state = attributes->qp_state;
+  return error;
+}
+
+WEFT_VERBS_API int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask, ibv_qp_init_attr* init) {
+  *init = {};
+  FromPublic(qp)->engine->Query(attributes, init);
+  init->qp_context = qp->qp_context;
+  init->send_cq = qp->send_cq;
+  init->recv_cq = qp->recv_cq;
+  init->srq = qp->srq;
+  init->qp_type = qp->qp_type;
+  if (mask & IBV_QP_STATE) qp->state = attributes->qp_state;
+  return 0;
+}
+
+WEFT_VERBS_API int ibv_destroy_qp(ibv_qp* public_qp) {
+  Qp* qp = FromPublic(public_qp);
+  qp->engine->Destroy();
+  FromPublic(public_qp->context)->async->Forget(public_qp);
+  // No event is delivered from here on; those that were are acknowledged first (ibv_get_async_event(3)).
+  pthread_mutex_lock(&public_qp->mutex);
+  while (public_qp->events_completed != qp->async_events_delivered.load()) {
+    pthread_cond_wait(&public_qp->cond, &public_qp->mutex);
+  }
+  pthread_mutex_unlock(&public_qp->mutex);
+  pthread_cond_destroy(&public_qp->cond);
+  pthread_mutex_destroy(&public_qp->mutex);
+  delete qp;
+  return 0;
+}
+
+// Data arrives over a byte stream and is placed by a processor that copies upward, but nothing promises that.
+WEFT_VERBS_API int ibv_query_qp_data_in_order(ibv_qp*, ibv_wr_opcode, uint32_t) { return 0; }

@@ -1,0 +1,158 @@
+#include "verbs/send_batch.h"
+
+#include <cerrno>
+#include <memory>
+
+#include "sim/device.h"
+#include "verbs/objects.h"
+
+// The ibv_wr_* family, which programs reach through function pointers in the queue pair.
+namespace weft::verbs {
+
+void SendBatch::Reset() {
+  error_ = 0;
+  entries_.clear();
+  sges_.clear();
+  inline_.clear();
+}
+
+void SendBatch::Start() {
+  mutex_.lock();
+  Reset();
+}
+
+int SendBatch::Complete(sim::QueuePair& engine) {
+  int error = error_;
+  if (error == 0 && !entries_.empty()) {
+    for (size_t i = 0; i < entries_.size(); ++i) {
+      Entry& entry = entries_[i];
+      entry.wr.sg_list = sges_.data() + entry.first_sge;
+      if (entry.is_inline && entry.wr.num_sge > 0) {
+        entry.wr.sg_list->addr = reinterpret_cast<uintptr_t>(inline_.data() + entry.wr.sg_list->addr);
+      }
+      entry.wr.next = i + 1 < entries_.size() ? &entries_[i + 1].wr : nullptr;
+    }
+    ibv_send_wr* bad = nullptr;
+    error = engine.PostSend(&entries_.front().wr, &bad);
+  }
+  mutex_.unlock();
+  return error;
+}
+
+void SendBatch::Abort() { mutex_.unlock(); }
+
+ibv_send_wr& SendBatch::Add(uint64_t wr_id, unsigned int flags, ibv_wr_opcode opcode) {
+  Entry& entry = entries_.emplace_back();
+  entry.wr.wr_id = wr_id;
+  entry.wr.send_flags = flags & ~static_cast<unsigned int>(IBV_SEND_INLINE);  // the setters say whether it is inline
+  entry.wr.opcode = opcode;
+  entry.first_sge = sges_.size();
+  return entry.wr;
+}
+
+void SendBatch::SetSges(const ibv_sge* sges, size_t count) {
+  if (entries_.empty() || count > sim::kMaxSge) return Refuse(EINVAL);
+  Entry& entry = entries_.back();
+  sges_.resize(entry.first_sge);
+  sges_.insert(sges_.end(), sges, sges + count);
+  entry.wr.num_sge = static_cast<int>(count);
+}
+
+void SendBatch::SetInline(const ibv_data_buf* buffers, size_t count) {
+  if (entries_.empty()) return Refuse(EINVAL);
+  const size_t first = inline_.size();
+  for (size_t i = 0; i < count; ++i) {
+    const size_t length = inline_.size() - first;
+    if (buffers[i].length > sim::kMaxInline - length) return Refuse(EINVAL);
+    const auto* bytes = static_cast<const uint8_t*>(buffers[i].addr);
+    inline_.insert(inline_.end(), bytes, bytes + buffers[i].length);
+  }
+  const ibv_sge sge = {first, static_cast<uint32_t>(inline_.size() - first), 0};
+  SetSges(&sge, sge.length == 0 ? 0 : 1);
+  entries_.back().is_inline = true;
+  entries_.back().wr.send_flags |= IBV_SEND_INLINE;
+}
+
+void SendBatch::Refuse(int error) {
+  if (error_ == 0) error_ = error;
+}
+
+namespace {
+
+constexpr uint64_t kSupported = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_READ |
+                                IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_SEND_WITH_INV;
+
+SendBatch& BatchOf(ibv_qp_ex* qp) { return *FromPublic(qp)->batch; }
+
+ibv_send_wr& Add(ibv_qp_ex* qp, ibv_wr_opcode opcode) { return BatchOf(qp).Add(qp->wr_id, qp->wr_flags, opcode); }
+
+void AddRdma(ibv_qp_ex* qp, ibv_wr_opcode opcode, uint32_t rkey, uint64_t address) {
+  ibv_send_wr& wr = Add(qp, opcode);
+  wr.wr.rdma.remote_addr = address;
+  wr.wr.rdma.rkey = rkey;
+}
+
+void WrRdmaRead(ibv_qp_ex* qp, uint32_t rkey, uint64_t address) { AddRdma(qp, IBV_WR_RDMA_READ, rkey, address); }
+void WrRdmaWrite(ibv_qp_ex* qp, uint32_t rkey, uint64_t address) { AddRdma(qp, IBV_WR_RDMA_WRITE, rkey, address); }
+void WrSend(ibv_qp_ex* qp) { Add(qp, IBV_WR_SEND); }
+void WrSendInvalidate(ibv_qp_ex* qp, uint32_t rkey) { Add(qp, IBV_WR_SEND_WITH_INV).invalidate_rkey = rkey; }
+void WrLocalInvalidate(ibv_qp_ex* qp, uint32_t rkey) { Add(qp, IBV_WR_LOCAL_INV).invalidate_rkey = rkey; }
+
+void SetInlineData(ibv_qp_ex* qp, void* address, size_t length) {
+  const ibv_data_buf buffer = {address, length};
+  BatchOf(qp).SetInline(&buffer, 1);
+}
+void SetInlineDataList(ibv_qp_ex* qp, size_t count, const ibv_data_buf* buffers) {
+  BatchOf(qp).SetInline(buffers, count);
+}
+void SetSge(ibv_qp_ex* qp, uint32_t lkey, uint64_t address, uint32_t length) {
+  const ibv_sge sge = {address, length, lkey};
+  BatchOf(qp).SetSges(&sge, 1);
+}
+void SetSgeList(ibv_qp_ex* qp, size_t count, const ibv_sge* sges) { BatchOf(qp).SetSges(sges, count); }
+
+void Start(ibv_qp_ex* qp) { BatchOf(qp).Start(); }
+int Complete(ibv_qp_ex* qp) { return BatchOf(qp).Complete(*FromPublic(qp)->engine); }
+void Abort(ibv_qp_ex* qp) { BatchOf(qp).Abort(); }
+
+// An operation that the program did not, or could not, ask for at creation: ibv_wr_complete fails.
+template <typename... Arguments>
+void Refuse(void (*&operation)(ibv_qp_ex*, Arguments...)) {
+  operation = [](ibv_qp_ex* qp, Arguments...) { BatchOf(qp).Refuse(EOPNOTSUPP); };
+}
+
+}  // namespace
+
+int FillSendOperations(Qp* qp, uint64_t send_ops_flags) {
+  if (send_ops_flags & ~kSupported) return EOPNOTSUPP;
+  qp->batch = std::make_unique<SendBatch>();
+  Refuse(qp->wr_atomic_cmp_swp);
+  Refuse(qp->wr_atomic_fetch_add);
+  Refuse(qp->wr_bind_mw);
+  Refuse(qp->wr_local_inv);
+  Refuse(qp->wr_rdma_read);
+  Refuse(qp->wr_rdma_write);
+  Refuse(qp->wr_rdma_write_imm);
+  Refuse(qp->wr_send);
+  Refuse(qp->wr_send_imm);
+  Refuse(qp->wr_send_inv);
+  Refuse(qp->wr_send_tso);
+  Refuse(qp->wr_set_ud_addr);
+  Refuse(qp->wr_set_xrc_srqn);
+  Refuse(qp->wr_atomic_write);
+  if (send_ops_flags & IBV_QP_EX_WITH_LOCAL_INV) qp->wr_local_inv = WrLocalInvalidate;
+  if (send_ops_flags & IBV_QP_EX_WITH_RDMA_READ) qp->wr_rdma_read = WrRdmaRead;
+  if (send_ops_flags & IBV_QP_EX_WITH_RDMA_WRITE) qp->wr_rdma_write = WrRdmaWrite;
+  if (send_ops_flags & IBV_QP_EX_WITH_SEND) qp->wr_send = WrSend;
+  if (send_ops_flags & IBV_QP_EX_WITH_SEND_WITH_INV) qp->wr_send_inv = WrSendInvalidate;
+  qp->wr_set_inline_data = SetInlineData;
+  qp->wr_set_inline_data_list = SetInlineDataList;
+  qp->wr_set_sge = SetSge;
+  qp->wr_set_sge_list = SetSgeList;
+  qp->wr_start = Start;
+  qp->wr_complete = Complete;
+  qp->wr_abort = Abort;
+  return 0;
+}
+
+}  // namespace weft::verbs

@@ -1,0 +1,49 @@
+#ifndef VERBS_SEND_BATCH_H_
+#define VERBS_SEND_BATCH_H_
+
+#include <infiniband/verbs.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "sim/queue_pair.h"
+
+namespace weft::verbs {
+
+// The work requests between ibv_wr_start and ibv_wr_complete (ibv_wr_post(3)). Start locks the batch for the calling
+// thread; Complete and Abort unlock it. The first error is kept and returned by Complete, which then posts nothing.
+class SendBatch {
+ public:
+  void Start();
+  int Complete(sim::QueuePair& engine);
+  void Abort();
+
+  // A new work request; the setters below apply to it.
+  ibv_send_wr& Add(uint64_t wr_id, unsigned int flags, ibv_wr_opcode opcode);
+  void SetSges(const ibv_sge* sges, size_t count);
+  // Copies the data, which the program may reuse at once.
+  void SetInline(const ibv_data_buf* buffers, size_t count);
+  void Refuse(int error);
+
+ private:
+  struct Entry {
+    ibv_send_wr wr{};
+    size_t first_sge = 0;
+    bool is_inline = false;
+  };
+
+  void Reset();
+
+  std::mutex mutex_;
+  int error_ = 0;
+  // Kept from batch to batch, so that a program in its stride allocates nothing.
+  std::vector<Entry> entries_;
+  std::vector<ibv_sge> sges_;  // of an inline entry: the address is an offset into inline_
+  std::vector<uint8_t> inline_;
+};
+
+}  // namespace weft::verbs
+
+#endif  // VERBS_SEND_BATCH_H_
