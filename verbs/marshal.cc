@@ -24,9 +24,9 @@ WEFT_VERBS_API void ibv_copy_ah_attr_from_kern(ibv_ah_attr* to, ib_uverbs_ah_att
   to->port_num = from->port_num;
 }
 
+// All but qp_state, which is the caller's to choose.
 WEFT_VERBS_API void ibv_copy_qp_attr_from_kern(ibv_qp_attr* to, ib_uverbs_qp_attr* from) {
   to->cur_qp_state = static_cast<ibv_qp_state>(from->cur_qp_state);
-  to->qp_state = static_cast<ibv_qp_state>(from->qp_state);
   to->path_mtu = static_cast<ibv_mtu>(from->path_mtu);
   to->path_mig_state = static_cast<ibv_mig_state>(from->path_mig_state);
   to->qkey = from->qkey;

@@ -20,15 +20,14 @@ int NoFunction() { return ENOSYS; }
 #define WEFT_OLD(type, name, result)            \
   WEFT_VERBS_API type weft_1_0_##name(void);    \
   type weft_1_0_##name(void) { return result; } \
-  WEFT_VERBS_OLD_SYMBOL(weft_1_0_##name, name, IBVERBS_1 .0)
+  WEFT_VERBS_OLD_SYMBOL(weft_1_0_##name, name, "IBVERBS_1.0")
 
 WEFT_VERBS_API void* weft_1_0_ibv_get_device_list(int* count) {
-  weft::LogWarning(
-      "this program was linked against libibverbs before 1.1 (IBVERBS_1.0), which is not supported: rebuild it");
+  weft::LogWarning("this program was linked against libibverbs before 1.1, whose ABI is not supported: rebuild it");
   if (count != nullptr) *count = 0;
   return NoObject();
 }
-WEFT_VERBS_OLD_SYMBOL(weft_1_0_ibv_get_device_list, ibv_get_device_list, IBVERBS_1 .0);
+WEFT_VERBS_OLD_SYMBOL(weft_1_0_ibv_get_device_list, ibv_get_device_list, "IBVERBS_1.0");
 
 WEFT_OLD(void, ibv_free_device_list, void());
 WEFT_OLD(void*, ibv_get_device_name, NoObject());
@@ -67,4 +66,4 @@ WEFT_OLD(int, ibv_detach_mcast, NoFunction());
 
 // How providers announced themselves before the private node; hidden from new programs.
 WEFT_VERBS_API void weft_1_1_ibv_register_driver(const char*, void*) {}
-WEFT_VERBS_OLD_SYMBOL(weft_1_1_ibv_register_driver, ibv_register_driver, IBVERBS_1 .1);
+WEFT_VERBS_OLD_SYMBOL(weft_1_1_ibv_register_driver, ibv_register_driver, "IBVERBS_1.1");
