@@ -18,6 +18,14 @@ inline constexpr size_t kStartFrameLength = 20;  // without private data
 inline constexpr size_t kMaxPrivateData = 512;
 inline constexpr size_t kIrdOrdLength = 4;  // of a revision 2 frame, at the front of its private data
 
+// The two words are 14-bit counts, below control bits (RFC 6581 section 9).
+inline constexpr uint16_t kIrdOrdMask = 0x3fff;
+inline constexpr uint16_t kIrdOrdNotNegotiated = 0x3fff;  // "automatic negotiation is not desired"
+inline constexpr uint16_t kPeerToPeerBit = 0x8000;        // A, of the IRD word
+inline constexpr uint16_t kRtrSendBit = 0x4000;           // B, of the IRD word
+inline constexpr uint16_t kRtrWriteBit = 0x8000;          // C, of the ORD word
+inline constexpr uint16_t kRtrReadBit = 0x4000;           // D, of the ORD word
+
 // The ready-to-receive message of RFC 6581 section 4 that the initiator sends first in peer-to-peer mode.
 enum class Rtr : uint8_t { kNone, kSend, kWrite, kRead };
 
@@ -30,6 +38,7 @@ enum class StartError : uint8_t {
   kRejected,         // Initiator: the responder said no; private data are in the outcome
   kClosed,           // end of stream before the frame was complete
   kIrdOrdRefused,    // the responder's ORD exceeds what we can do (RFC 6581 section 9)
+  kNoCommonRtr,      // the reply's RTR kinds are none of those that we offered (RFC 6581 section 9.2)
 };
 const char* ToString(StartError error);
 
@@ -68,7 +77,11 @@ struct StartFrame {
   std::vector<uint8_t> private_data;    // without the words
 
   // `bytes` may be a prefix of the stream. nullopt: more bytes are needed (NeededBytes says how many in all).
+  // A frame that cannot become valid is refused at the first byte that shows it.
   static Result<std::optional<StartFrame>, StartError> Parse(ByteSpan bytes, bool expect_reply);
+  // How many bytes the frame has in all, as far as the `bytes` that are there tell.
+  static size_t NeededBytes(ByteSpan bytes);
+  // At most kMaxPrivateData bytes of private data, the IRD/ORD words included.
   std::vector<uint8_t> Serialize() const;
   std::string ToString() const;
 };
@@ -88,16 +101,21 @@ class StartFrameCollector {
   bool expect_reply_;
   std::array<uint8_t, kStartFrameLength + kMaxPrivateData> bytes_{};
   size_t have_ = 0;
+  bool failed_ = false;
   std::optional<StartFrame> frame_;
 };
+
+// Most bytes of private data, Weft's trailer included, of a frame with IRD/ORD words (revision 2) or without.
+inline size_t PrivateDataRoom(bool enhanced) { return kMaxPrivateData - (enhanced ? kIrdOrdLength : 0); }
 
 // Initiator: the request to send, then the outcome from the reply (`kRejected` with the peer's private data in
 // `outcome`).
 StartFrame MakeRequest(const StartParams& ours);
 StartError OnReply(const StartParams& ours, const StartFrame& reply, StartOutcome* outcome);
 
-// Responder: what the request says (private data, the peer's IRD/ORD as our ord/ird limits), then the reply and the
-// outcome for accepting with `ours`, or the reply that rejects.
+// Responder: what the request says (private data, the peer's IRD/ORD as our ord/ird limits, kIrdOrdNotNegotiated for
+// none), then the reply and the outcome for accepting with `ours`, or the reply that rejects. The reply is enhanced
+// exactly if the request is and `ours.revision` is 2.
 StartOutcome DescribeRequest(const StartFrame& request);
 StartFrame MakeReply(const StartFrame& request, const StartParams& ours, StartOutcome* outcome);
 StartFrame MakeReject(const StartFrame& request, ByteSpan private_data);
