@@ -1,0 +1,237 @@
+// Connections: rdma_listen, rdma_connect, rdma_accept, rdma_reject, rdma_disconnect, rdma_establish, rdma_notify.
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "cm/export.h"
+#include "cm/identifier.h"
+
+// Of Weft's libibverbs, at WEFT_PRIVATE_1: the queue pair of this process with that number, or nullptr.
+extern "C" __attribute__((weak)) ibv_qp* weft_private_find_qp(uint32_t number);
+
+namespace weft::cm {
+
+using transport::SocketAddress;
+
+namespace {
+
+// As the kernel's rdma_ucm: what a program asks for beyond this, or leaves open with 0, is this.
+constexpr int kMostBacklog = 1024;
+// rdma_conn_param's private_data_len is a byte and rdma_core adds ai_connect's data within the same room.
+constexpr size_t kMostPrivateData = 255;
+
+// A program's own queue pair may still be as it was created.
+int BringToInit(Identifier& id, ibv_qp* queue_pair) {
+  ibv_qp_attr attributes{};
+  ibv_qp_init_attr unused{};
+  if (const int error = ibv_query_qp(queue_pair, &attributes, IBV_QP_STATE, &unused); error != 0) return error;
+  if (attributes.qp_state != IBV_QPS_RESET) return 0;
+  int mask = 0;
+  attributes.qp_state = IBV_QPS_INIT;
+  if (const int error = id.InitQueuePairAttributes(&attributes, &mask); error != 0) return error;
+  return ibv_modify_qp(queue_pair, &attributes, mask);
+}
+
+// `wanted` is kAsMany (RDMA_MAX_RESP_RES, RDMA_MAX_INIT_DEPTH): `otherwise`, as far as the device can. nullopt: too
+// many.
+constexpr uint8_t kAsMany = 0xff;
+std::optional<uint8_t> Resources(uint8_t wanted, uint8_t otherwise, uint8_t limit) {
+  if (wanted == kAsMany) return std::min(otherwise, limit);
+  if (wanted > limit) return std::nullopt;
+  return wanted;
+}
+
+}  // namespace
+
+int Identifier::Listen(int backlog) {
+  if (state() == State::kIdle) {
+    const int error = Bind(SocketAddress::Parse("0.0.0.0", 0).value());
+    if (error != 0) return error;
+  }
+  if (state() != State::kBound) return EINVAL;
+  if (backlog <= 0 || backlog > kMostBacklog) backlog = kMostBacklog;
+  set_state(State::kListening);  // a request may come before Listen returns
+  auto listener = Engine()->Listen(port_.address(), backlog, only_v6_, /*reuse_address=*/true, shared_from_this());
+  if (!listener.ok()) {
+    set_state(State::kBound);
+    return listener.error();
+  }
+  listener_ = std::move(*listener);
+  port_.CloseSocket();
+  return 0;
+}
+
+Result<sim::ConnectParameters, int> Identifier::Parameters(const rdma_conn_param* given) const {
+  sim::ConnectParameters parameters;
+  const bool passive = state() == State::kRequested;
+  const auto ird = Resources(given != nullptr ? given->responder_resources : kAsMany,
+                             passive ? requested_responder_resources_ : kAsMany, device_->max_responder_resources);
+  const auto ord = Resources(given != nullptr ? given->initiator_depth : kAsMany,
+                             passive ? requested_initiator_depth_ : kAsMany, device_->max_initiator_depth);
+  if (!ird || !ord) return EINVAL;
+  parameters.ird = *ird;
+  parameters.ord = *ord;
+  parameters.private_data = connect_data_;
+  if (given != nullptr && given->private_data != nullptr) {
+    const auto* data = static_cast<const uint8_t*>(given->private_data);
+    parameters.private_data.insert(parameters.private_data.end(), data, data + given->private_data_len);
+  }
+  if (parameters.private_data.size() > kMostPrivateData) return EINVAL;
+  return parameters;
+}
+
+ibv_qp* Identifier::QueuePairFor(const rdma_conn_param* parameters) const {
+  if (qp != nullptr) return qp;
+  if (parameters == nullptr || weft_private_find_qp == nullptr) return nullptr;
+  return weft_private_find_qp(parameters->qp_num);
+}
+
+int Identifier::Connect(const rdma_conn_param* given) {
+  if (state() != State::kRouteResolved) return EINVAL;
+  ibv_qp* const queue_pair = QueuePairFor(given);
+  if (queue_pair == nullptr) return EINVAL;
+  auto parameters = Parameters(given);
+  if (!parameters.ok()) return parameters.error();
+  if (qp == nullptr) {
+    if (const int error = BringToInit(*this, queue_pair); error != 0) return error;
+    external_qp_ = queue_pair;
+  }
+
+  SocketAddress local = source();
+  if (port_was_chosen_) local.set_port(0);  // the kernel's choice for this destination has the wider range
+  port_.CloseSocket();
+  const auto endpoint = Engine()->CreateEndpoint();
+  {
+    std::lock_guard lock(mutex_);
+    endpoint_ = endpoint;
+    state_ = State::kConnecting;
+  }
+  endpoint->SetObserver(shared_from_this());
+  if (const int error = endpoint->Connect(local, destination(), queue_pair, *parameters); error != 0) {
+    endpoint->SetObserver(nullptr);
+    endpoint->Close();
+    std::lock_guard lock(mutex_);
+    endpoint_ = nullptr;
+    state_ = State::kRouteResolved;
+    return error;
+  }
+  connect_data_.clear();
+  if (const SocketAddress bound = endpoint->local_address(); bound.family() != 0) SetSource(bound);
+  return 0;
+}
+
+int Identifier::Accept(const rdma_conn_param* given) {
+  const State before = state();
+  if (before == State::kFailed) return ECONNRESET;  // the peer left meanwhile
+  if (before != State::kRequested) return EINVAL;
+  ibv_qp* const queue_pair = QueuePairFor(given);
+  if (queue_pair == nullptr) return EINVAL;
+  auto parameters = Parameters(given);
+  if (!parameters.ok()) return parameters.error();
+  if (qp == nullptr) {
+    if (const int error = BringToInit(*this, queue_pair); error != 0) return error;
+    external_qp_ = queue_pair;
+  }
+
+  const auto endpoint = this->endpoint();
+  {
+    std::lock_guard lock(mutex_);
+    if (state_ == State::kFailed) return ECONNRESET;
+    state_ = State::kAccepting;
+  }
+  if (const int error = endpoint->Accept(queue_pair, *parameters); error != 0) {
+    set_state(State::kFailed);
+    FailQueuePair();
+    return error;
+  }
+  return 0;
+}
+
+int Identifier::Reject(const void* data, size_t length) {
+  const State before = state();
+  if (before == State::kFailed) return 0;  // nobody left to tell
+  if (before != State::kRequested) return EINVAL;
+  std::vector<uint8_t> private_data;
+  if (data != nullptr) {
+    const auto* bytes = static_cast<const uint8_t*>(data);
+    private_data.assign(bytes, bytes + length);
+  }
+  set_state(State::kFailed);
+  return endpoint()->Reject(private_data);
+}
+
+int Identifier::Disconnect() {
+  switch (state()) {
+    case State::kEstablished:
+    case State::kAccepting: {
+      const int error = endpoint()->Disconnect();
+      return error == ENOTCONN ? 0 : error;  // the peer was first
+    }
+    case State::kDisconnected:
+      return 0;
+    default:
+      return EINVAL;
+  }
+}
+
+int Identifier::Establish() {
+  if (qp != nullptr || external_qp_ == nullptr) return EINVAL;
+  return connected() ? 0 : EINVAL;
+}
+
+bool Identifier::connected() const {
+  const State now = state();
+  return now == State::kEstablished || now == State::kDisconnected;
+}
+
+}  // namespace weft::cm
+
+using weft::cm::Identifier;
+using weft::cm::Return;
+
+WEFT_CM_EXPORT int rdma_listen(rdma_cm_id* id, int backlog) {
+  if (id == nullptr) return Return(EINVAL);
+  return Return(Identifier::From(id)->Listen(backlog));
+}
+
+WEFT_CM_EXPORT int rdma_connect(rdma_cm_id* id, rdma_conn_param* conn_param) {
+  if (id == nullptr) return Return(EINVAL);
+  Identifier& identifier = *Identifier::From(id);
+  if (const int error = identifier.Connect(conn_param); error != 0) return Return(error);
+  return Return(identifier.Complete());
+}
+
+WEFT_CM_EXPORT int rdma_accept(rdma_cm_id* id, rdma_conn_param* conn_param) {
+  if (id == nullptr) return Return(EINVAL);
+  Identifier& identifier = *Identifier::From(id);
+  if (const int error = identifier.Accept(conn_param); error != 0) return Return(error);
+  return Return(identifier.Complete());
+}
+
+WEFT_CM_EXPORT int rdma_reject(rdma_cm_id* id, const void* private_data, uint8_t private_data_len) {
+  if (id == nullptr) return Return(EINVAL);
+  return Return(Identifier::From(id)->Reject(private_data, private_data_len));
+}
+
+// The reason that it adds (a vendor option was not acceptable) has no place in an MPA reply.
+WEFT_CM_EXPORT int rdma_reject_ece(rdma_cm_id* id, const void* private_data, uint8_t private_data_len) {
+  return rdma_reject(id, private_data, private_data_len);
+}
+
+WEFT_CM_EXPORT int rdma_disconnect(rdma_cm_id* id) {
+  if (id == nullptr) return Return(EINVAL);
+  Identifier& identifier = *Identifier::From(id);
+  if (const int error = identifier.Disconnect(); error != 0) return Return(error);
+  return Return(identifier.CompleteDisconnect());
+}
+
+WEFT_CM_EXPORT int rdma_establish(rdma_cm_id* id) {
+  if (id == nullptr) return Return(EINVAL);
+  return Return(Identifier::From(id)->Establish());
+}
+
+// Only InfiniBand needs telling: over iWARP nothing arrives before the connection is established.
+WEFT_CM_EXPORT int rdma_notify(rdma_cm_id* id, ibv_event_type event) {
+  if (id == nullptr || id->verbs == nullptr) return Return(EINVAL);
+  return 0;
+}

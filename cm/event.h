@@ -1,0 +1,34 @@
+#ifndef CM_EVENT_H_
+#define CM_EVENT_H_
+
+#include <rdma/rdma_cma.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "sim/cm_api.h"
+
+namespace weft::cm {
+
+class Identifier;
+
+// What rdma_get_cm_event hands out and rdma_ack_cm_event frees: the public structure and what it refers to.
+struct Event : rdma_cm_event {
+  Event() : rdma_cm_event{} {}
+  // A connection request that the program never saw is rejected.
+  ~Event() {
+    if (request) request->Close();
+  }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+
+  // Whose destruction waits for the acknowledgement: of a connection request the listener, else `id`.
+  std::shared_ptr<Identifier> owner;
+  std::shared_ptr<sim::Endpoint> request;  // a connection request not yet turned into an identifier
+  std::vector<uint8_t> private_data;       // param.conn.private_data points here
+};
+
+}  // namespace weft::cm
+
+#endif  // CM_EVENT_H_

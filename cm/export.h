@@ -1,0 +1,20 @@
+#ifndef CM_EXPORT_H_
+#define CM_EXPORT_H_
+
+#include <cerrno>
+
+// Functions of librdmacm.so.1 (the tree is compiled with hidden symbols). Their versions are in librdmacm.map.
+#define WEFT_CM_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace weft::cm {
+
+// What rdma_* functions return: 0, or -1 with errno. `error` is 0 or a positive errno.
+inline int Return(int error) {
+  if (error == 0) return 0;
+  errno = error;
+  return -1;
+}
+
+}  // namespace weft::cm
+
+#endif  // CM_EXPORT_H_

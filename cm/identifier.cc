@@ -1,0 +1,291 @@
+#include "cm/identifier.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/log.h"
+#include "cm/export.h"
+
+namespace weft::cm {
+namespace {
+
+rdma_cm_event_type TypeOf(sim::CmEvent::Kind kind) {
+  switch (kind) {
+    case sim::CmEvent::Kind::kConnectRequest:
+      return RDMA_CM_EVENT_CONNECT_REQUEST;
+    case sim::CmEvent::Kind::kEstablished:
+      return RDMA_CM_EVENT_ESTABLISHED;
+    case sim::CmEvent::Kind::kRejected:
+      return RDMA_CM_EVENT_REJECTED;
+    case sim::CmEvent::Kind::kUnreachable:
+      return RDMA_CM_EVENT_UNREACHABLE;
+    case sim::CmEvent::Kind::kConnectError:
+      return RDMA_CM_EVENT_CONNECT_ERROR;
+    case sim::CmEvent::Kind::kDisconnected:
+      return RDMA_CM_EVENT_DISCONNECTED;
+  }
+  return RDMA_CM_EVENT_CONNECT_ERROR;
+}
+
+Identifier::State StateAfter(sim::CmEvent::Kind kind, Identifier::State now) {
+  switch (kind) {
+    case sim::CmEvent::Kind::kConnectRequest:
+      return now;
+    case sim::CmEvent::Kind::kEstablished:
+      return Identifier::State::kEstablished;
+    case sim::CmEvent::Kind::kDisconnected:
+      return Identifier::State::kDisconnected;
+    default:
+      return Identifier::State::kFailed;
+  }
+}
+
+uint8_t Byte(uint16_t value) { return static_cast<uint8_t>(std::min<uint16_t>(value, 255)); }
+
+// The lengths of the public structures are a byte; a foreign peer may have sent up to 512.
+std::unique_ptr<Event> Translate(sim::CmEvent&& from) {
+  auto event = std::make_unique<Event>();
+  event->event = TypeOf(from.kind);
+  event->status = -from.error;
+  event->request = std::move(from.endpoint);
+  event->private_data = std::move(from.private_data);
+  rdma_conn_param& conn = event->param.conn;
+  conn.private_data_len = static_cast<uint8_t>(std::min<size_t>(event->private_data.size(), 255));
+  conn.private_data = conn.private_data_len != 0 ? event->private_data.data() : nullptr;
+  conn.responder_resources = Byte(from.ird);
+  conn.initiator_depth = Byte(from.ord);
+  return event;
+}
+
+}  // namespace
+
+sim::CmApi* Engine() {
+  static sim::CmApi* const engine = [] {
+    sim::CmApi* found = weft_private_cm_api(sim::CmApi::kVersion);
+    if (found == nullptr) {
+      LogWarning("librdmacm.so.1 and libibverbs.so.1 are of different versions of Weft; install both from one build");
+    }
+    return found;
+  }();
+  return engine;
+}
+
+Identifier::Identifier(std::shared_ptr<Channel> on, bool synchronous)
+    : rdma_cm_id{}, channel_(std::move(on)), synchronous_(synchronous) {}
+
+Identifier::~Identifier() = default;
+
+std::shared_ptr<Identifier> Identifier::Create(Channel* on, void* context, rdma_port_space port_space,
+                                               ibv_qp_type qp_type) {
+  std::shared_ptr<Channel> channel = on != nullptr ? on->shared_from_this() : Channel::Create();
+  if (channel == nullptr) return nullptr;
+  std::shared_ptr<Identifier> id(new Identifier(channel, on == nullptr));
+  id->channel = channel.get();
+  id->context = context;
+  id->rdma_cm_id::ps = port_space;
+  id->rdma_cm_id::qp_type = qp_type;
+  id->self_ = id;
+  return id;
+}
+
+void Identifier::Destroy() {
+  std::shared_ptr<sim::Endpoint> endpoint;
+  std::shared_ptr<Channel> channel;
+  {
+    std::lock_guard lock(mutex_);
+    destroyed_ = true;
+    endpoint = std::move(endpoint_);
+    channel = channel_;
+  }
+  if (listener_ != nullptr) listener_->Close();
+  if (endpoint != nullptr) {
+    endpoint->SetObserver(nullptr);
+    endpoint->Close();
+  }
+  channel->Extract(this);
+  ReleaseEvent();
+  {
+    std::unique_lock lock(mutex_);
+    acknowledged_.wait(lock, [&] { return unacknowledged_ == 0; });
+  }
+  port_.Release();
+  if (synchronous_) channel->Close();
+  self_.reset();  // may destroy this
+}
+
+int Identifier::Migrate(Channel* to) {
+  if (synchronous_ && to == nullptr) return EINVAL;
+  std::shared_ptr<Channel> target = to != nullptr ? to->shared_from_this() : Channel::Create();
+  if (target == nullptr) return errno;
+  std::shared_ptr<Channel> old;
+  {
+    std::lock_guard lock(mutex_);
+    old = std::exchange(channel_, target);
+    rdma_cm_id::channel = target.get();
+    if (old != target) {
+      for (auto& event : old->Extract(this)) target->Push(std::move(event));
+    }
+  }
+  ReleaseEvent();
+  if (synchronous_) old->Close();
+  synchronous_ = to == nullptr;
+  std::unique_lock lock(mutex_);
+  acknowledged_.wait(lock, [&] { return unacknowledged_ == 0; });
+  return 0;
+}
+
+Identifier::State Identifier::state() const {
+  std::lock_guard lock(mutex_);
+  return state_;
+}
+
+void Identifier::set_state(State state) {
+  std::lock_guard lock(mutex_);
+  state_ = state;
+}
+
+std::shared_ptr<sim::Endpoint> Identifier::endpoint() const {
+  std::lock_guard lock(mutex_);
+  return endpoint_;
+}
+
+void Identifier::Post(rdma_cm_event_type type, int status) {
+  auto event = std::make_unique<Event>();
+  event->event = type;
+  event->status = status;
+  event->id = this;
+  event->owner = shared_from_this();
+  std::lock_guard lock(mutex_);
+  channel_->Push(std::move(event));
+}
+
+void Identifier::OnCmEvent(sim::CmEvent from) {
+  const sim::CmEvent::Kind kind = from.kind;
+  std::unique_ptr<Event> event = Translate(std::move(from));  // outlives the lock if nobody takes it
+  event->id = this;
+  event->owner = shared_from_this();
+  std::lock_guard lock(mutex_);
+  if (destroyed_) return;
+  const State before = std::exchange(state_, StateAfter(kind, state_));
+  // The peer left before the program answered: rdma_accept will say so.
+  if (before == State::kRequested) return;
+  // A program with a queue pair of its own waits for this, except over iWARP.
+  if (kind == sim::CmEvent::Kind::kEstablished && before == State::kConnecting && external_qp_ != nullptr &&
+      !device_->is_iwarp()) {
+    event->event = RDMA_CM_EVENT_CONNECT_RESPONSE;
+  }
+  channel_->Push(std::move(event));
+}
+
+bool Identifier::BeginDelivery(Event& event) {
+  {
+    std::lock_guard lock(mutex_);
+    if (destroyed_) return false;
+    ++unacknowledged_;
+    if (event.event == RDMA_CM_EVENT_DISCONNECTED) disconnect_reported_ = true;
+  }
+  if (event.request != nullptr) {
+    const std::shared_ptr<Identifier> request = AdoptRequest(event);
+    if (request == nullptr) {
+      Acknowledge();
+      return false;
+    }
+    event.id = request.get();
+    event.listen_id = this;
+  }
+  // Work requests posted beforehand complete now, flushed.
+  if (event.event == RDMA_CM_EVENT_REJECTED) FailQueuePair();
+  return true;
+}
+
+void Identifier::Acknowledge() {
+  std::lock_guard lock(mutex_);
+  --unacknowledged_;
+  acknowledged_.notify_all();
+}
+
+std::shared_ptr<Identifier> Identifier::AdoptRequest(Event& event) {
+  std::shared_ptr<Channel> on;
+  if (!synchronous_) {
+    std::lock_guard lock(mutex_);
+    on = channel_;
+  }
+  std::shared_ptr<Identifier> request = Create(on.get(), context, ps, qp_type);
+  if (request == nullptr) {
+    LogWarning(Format("a connection request is rejected: %s", strerror(errno)));
+    return nullptr;
+  }
+  const transport::SocketAddress local = event.request->local_address();
+  if (const int error = request->BindDevice(local); error != 0) {
+    LogWarning(
+        Format("a connection request to %s is rejected: no RDMA device has that address", local.ToString().c_str()));
+    request->Destroy();
+    return nullptr;
+  }
+  request->SetSource(local);
+  request->SetDestination(event.request->remote_address());
+  request->requested_responder_resources_ = event.param.conn.responder_resources;
+  request->requested_initiator_depth_ = event.param.conn.initiator_depth;
+  request->FillPath();
+  request->state_ = State::kRequested;
+  request->endpoint_ = std::move(event.request);
+  request->endpoint_->SetObserver(request);
+  return request;
+}
+
+void Identifier::FailQueuePair() {
+  if (qp == nullptr) return;
+  ibv_qp_attr attributes{};
+  attributes.qp_state = IBV_QPS_ERR;
+  ibv_modify_qp(qp, &attributes, IBV_QP_STATE);
+}
+
+}  // namespace weft::cm
+
+using weft::cm::Channel;
+using weft::cm::Identifier;
+using weft::cm::Return;
+
+WEFT_CM_EXPORT int rdma_create_id(rdma_event_channel* channel, rdma_cm_id** id, void* context, rdma_port_space ps) {
+  if (id == nullptr) return Return(EINVAL);
+  switch (ps) {
+    case RDMA_PS_TCP:
+      break;
+    case RDMA_PS_UDP:
+    case RDMA_PS_IPOIB:
+    case RDMA_PS_IB:
+      return Return(EOPNOTSUPP);
+    default:
+      return Return(EINVAL);
+  }
+  if (weft::cm::Engine() == nullptr) return Return(ENODEV);
+  const auto created =
+      Identifier::Create(channel != nullptr ? Channel::From(channel) : nullptr, context, ps, IBV_QPT_RC);
+  if (created == nullptr) return -1;
+  *id = created.get();
+  return 0;
+}
+
+WEFT_CM_EXPORT int rdma_destroy_id(rdma_cm_id* id) {
+  if (id == nullptr) return Return(EINVAL);
+  const auto keep = Identifier::From(id)->shared_from_this();
+  keep->Destroy();
+  return 0;
+}
+
+WEFT_CM_EXPORT int rdma_migrate_id(rdma_cm_id* id, rdma_event_channel* channel) {
+  if (id == nullptr) return Return(EINVAL);
+  return Return(Identifier::From(id)->Migrate(channel != nullptr ? Channel::From(channel) : nullptr));
+}
+
+WEFT_CM_EXPORT __be16 rdma_get_src_port(rdma_cm_id* id) {
+  if (id->route.addr.src_addr.sa_family == AF_INET) return id->route.addr.src_sin.sin_port;
+  return id->route.addr.src_addr.sa_family == AF_INET6 ? id->route.addr.src_sin6.sin6_port : 0;
+}
+
+WEFT_CM_EXPORT __be16 rdma_get_dst_port(rdma_cm_id* id) {
+  if (id->route.addr.dst_addr.sa_family == AF_INET) return id->route.addr.dst_sin.sin_port;
+  return id->route.addr.dst_addr.sa_family == AF_INET6 ? id->route.addr.dst_sin6.sin6_port : 0;
+}

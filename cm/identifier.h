@@ -1,0 +1,152 @@
+#ifndef CM_IDENTIFIER_H_
+#define CM_IDENTIFIER_H_
+
+#include <rdma/rdma_cma.h>
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "cm/channel.h"
+#include "cm/devices.h"
+#include "cm/event.h"
+#include "cm/local_address.h"
+#include "sim/cm_api.h"
+#include "transport/socket_address.h"
+
+namespace weft::cm {
+
+// An rdma_cm_id: the public structure (its fields are filled as rdma-core fills them), and behind it what it is bound
+// to and which event it waits for. Owns itself until Destroy; events and the engine share it.
+//
+// Functions return 0 or a positive errno. Apart from events, which come on the RNIC's thread, one program thread at a
+// time works on an identifier; rdma_disconnect, rdma_get_cm_event and rdma_ack_cm_event may run beside it.
+class Identifier : public rdma_cm_id, public sim::CmObserver, public std::enable_shared_from_this<Identifier> {
+ public:
+  enum class State : uint8_t {
+    kIdle,
+    kBound,
+    kAddressResolved,
+    kRouteResolved,
+    kConnecting,
+    kRequested,  // passive side, not yet answered
+    kAccepting,  // accepted, kEstablished not yet come
+    kEstablished,
+    kDisconnected,
+    kFailed,  // rejected, unreachable, lost during set-up
+    kListening,
+  };
+
+  // `on` is nullptr: synchronous operation on a channel of its own. nullptr and errno: no descriptor left.
+  static std::shared_ptr<Identifier> Create(Channel* on, void* context, rdma_port_space port_space,
+                                            ibv_qp_type qp_type);
+  static Identifier* From(rdma_cm_id* id) { return static_cast<Identifier*>(id); }
+  ~Identifier() override;
+  Identifier(const Identifier&) = delete;
+  Identifier& operator=(const Identifier&) = delete;
+
+  // Cancels what is under way, drops events not yet gotten, waits for those not yet acknowledged.
+  void Destroy();
+  // rdma_migrate_id; `to` is nullptr: synchronous operation.
+  int Migrate(Channel* to);
+  bool synchronous() const { return synchronous_; }
+
+  // resolve.cc
+  int Bind(const transport::SocketAddress& address);
+  int ResolveAddress(const transport::SocketAddress& source, const transport::SocketAddress& destination);
+  int ResolveRoute();
+
+  // connect.cc
+  int Listen(int backlog);
+  int Connect(const rdma_conn_param* parameters);
+  int Accept(const rdma_conn_param* parameters);
+  int Reject(const void* data, size_t length);
+  int Disconnect();
+  int Establish();
+  bool connected() const;
+
+  // options.cc
+  int SetOption(int level, int name, const void* value, size_t length);
+
+  // queue_pair.cc
+  int CreateQueuePair(ibv_qp_init_attr_ex* attributes);
+  void DestroyQueuePair();
+  int CreateSharedReceiveQueue(ibv_srq_init_attr_ex* attributes);
+  void DestroySharedReceiveQueue();
+  int InitQueuePairAttributes(ibv_qp_attr* attributes, int* mask);
+
+  // endpoint.cc: synchronous operation and rdma_create_ep.
+  //
+  // Synchronous: waits for the outcome of what was started, shows it as `event`. Otherwise 0 at once.
+  int Complete();
+  int CompleteDisconnect();
+  int TakeRequest(rdma_cm_id** request);
+  void RememberQueuePair(const ibv_qp_init_attr& attributes) { queue_pair_template_ = attributes; }
+  void RememberConnectData(const void* data, size_t length);
+
+  // channel.cc: between the channel and the program.
+  //
+  // False: the event has no receiver any more.
+  bool BeginDelivery(Event& event);
+  void Acknowledge();
+
+  void OnCmEvent(sim::CmEvent event) override;
+
+ private:
+  Identifier(std::shared_ptr<Channel> on, bool synchronous);
+
+  State state() const;
+  void set_state(State state);
+  void Post(rdma_cm_event_type type, int status);
+  void ReleaseEvent();
+  // A connection request as an identifier of its own. nullptr and errno.
+  std::shared_ptr<Identifier> AdoptRequest(Event& event);
+  int BindDevice(const transport::SocketAddress& local);
+  void SetSource(const transport::SocketAddress& address);
+  void SetDestination(const transport::SocketAddress& address);
+  transport::SocketAddress source() const;
+  transport::SocketAddress destination() const;
+  Result<sim::ConnectParameters, int> Parameters(const rdma_conn_param* given) const;
+  ibv_qp* QueuePairFor(const rdma_conn_param* parameters) const;
+  void FillPath();
+  int CreateCompletionQueues(uint32_t send_size, uint32_t receive_size);
+  void DestroyCompletionQueues();
+  std::shared_ptr<sim::Endpoint> endpoint() const;
+  void FailQueuePair();
+
+  mutable std::mutex mutex_;  // guards what is next
+  std::condition_variable acknowledged_;
+  State state_ = State::kIdle;
+  bool destroyed_ = false;
+  bool disconnect_reported_ = false;
+  int unacknowledged_ = 0;
+  std::shared_ptr<Channel> channel_;
+  std::shared_ptr<sim::Endpoint> endpoint_;
+
+  // Only the program's calls touch these.
+  bool synchronous_;
+  std::shared_ptr<sim::CmListener> listener_;
+  Device* device_ = nullptr;
+  PortReservation port_;
+  bool port_was_chosen_ = false;  // by us, the program bound to port 0
+  bool reuse_address_ = false;
+  bool only_v6_ = false;
+  uint8_t requested_responder_resources_ = 0;  // passive side: what the peer asked for
+  uint8_t requested_initiator_depth_ = 0;
+  ibv_qp* external_qp_ = nullptr;  // named by its number in rdma_conn_param, not created here
+  std::vector<uint8_t> connect_data_;
+  std::optional<ibv_qp_init_attr> queue_pair_template_;  // passive rdma_create_ep
+  std::unique_ptr<ibv_sa_path_rec> path_;
+
+  std::shared_ptr<Identifier> self_;  // the program's reference
+};
+
+// The engine inside libibverbs. nullptr: that libibverbs is not Weft's, or of another version (a line says so, once).
+sim::CmApi* Engine();
+
+}  // namespace weft::cm
+
+#endif  // CM_IDENTIFIER_H_

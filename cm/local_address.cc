@@ -1,0 +1,141 @@
+#include "cm/local_address.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <mutex>
+#include <vector>
+
+namespace weft::cm {
+
+using transport::SocketAddress;
+
+namespace {
+
+class Socket {
+ public:
+  Socket(int family, int type) : fd_(socket(family, type | SOCK_CLOEXEC, 0)) {}
+  ~Socket() {
+    if (fd_ >= 0) close(fd_);
+  }
+  Socket(const Socket&) = delete;
+  Socket& operator=(const Socket&) = delete;
+  int fd() const { return fd_; }
+  int Detach() {
+    const int fd = fd_;
+    fd_ = -1;
+    return fd;
+  }
+
+ private:
+  int fd_;
+};
+
+bool SetFlag(int fd, int level, int option, bool on) {
+  const int value = on ? 1 : 0;
+  return setsockopt(fd, level, option, &value, sizeof value) == 0;
+}
+
+// The address that `fd` is bound to.
+Result<SocketAddress, int> NameOf(int fd) {
+  sockaddr_storage storage{};
+  socklen_t length = sizeof storage;
+  if (getsockname(fd, reinterpret_cast<sockaddr*>(&storage), &length) != 0) return errno;
+  const auto name = SocketAddress::From(reinterpret_cast<sockaddr*>(&storage), length);
+  if (!name) return EAFNOSUPPORT;
+  return *name;
+}
+
+bool Overlap(const SocketAddress& a, bool a_only_v6, const SocketAddress& b, bool b_only_v6) {
+  if (a.port() != b.port()) return false;
+  if (a.family() == b.family()) return a.is_wildcard() || b.is_wildcard() || a.SameHost(b);
+  const SocketAddress& v6 = a.family() == AF_INET6 ? a : b;
+  const bool only_v6 = a.family() == AF_INET6 ? a_only_v6 : b_only_v6;
+  if (v6.is_wildcard()) return !only_v6;
+  return a.SameHost(b);
+}
+
+}  // namespace
+
+// The ports that this process holds. The kernel does not refuse a second bound socket while none listens.
+class ReservedPorts {
+ public:
+  static ReservedPorts& Process() {
+    static ReservedPorts* const ports = new ReservedPorts;
+    return *ports;
+  }
+  bool Add(PortReservation* wanted) {
+    std::lock_guard lock(mutex_);
+    for (const PortReservation* held : held_) {
+      const bool shared = held->options_.reuse_address && wanted->options_.reuse_address;
+      if (!shared && Overlap(held->address_, held->options_.only_v6, wanted->address_, wanted->options_.only_v6)) {
+        return false;
+      }
+    }
+    held_.push_back(wanted);
+    return true;
+  }
+  void Remove(PortReservation* reservation) {
+    std::lock_guard lock(mutex_);
+    std::erase(held_, reservation);
+  }
+
+ private:
+  std::mutex mutex_;  // guards held_
+  std::vector<PortReservation*> held_;
+};
+
+Result<SocketAddress, int> SourceAddressFor(const SocketAddress& source, const SocketAddress& destination) {
+  const bool given = source.family() != 0 && !source.is_wildcard();
+  if (source.family() != 0 && source.family() != destination.family()) return EINVAL;
+  Socket probe(destination.family(), SOCK_DGRAM);
+  if (probe.fd() < 0) return errno;
+  if (given) {
+    SocketAddress host = source;
+    host.set_port(0);
+    if (bind(probe.fd(), host.get(), host.length()) != 0) return errno;
+  }
+  SocketAddress peer = destination;
+  if (peer.port() == 0) peer.set_port(1);  // any; nothing is sent
+  if (connect(probe.fd(), peer.get(), peer.length()) != 0) return errno;
+  auto chosen = NameOf(probe.fd());
+  if (chosen.ok()) chosen->set_port(source.port());
+  return chosen;
+}
+
+int PortReservation::Reserve(const SocketAddress& address, const Options& options) {
+  if (held()) return EINVAL;
+  Socket holder(address.family(), SOCK_STREAM);
+  if (holder.fd() < 0) return errno;
+  // The engine's own socket shares the port with this one for a moment.
+  if (!SetFlag(holder.fd(), SOL_SOCKET, SO_REUSEADDR, true)) return errno;
+  if (address.family() == AF_INET6 && !SetFlag(holder.fd(), IPPROTO_IPV6, IPV6_V6ONLY, options.only_v6)) return errno;
+  if (bind(holder.fd(), address.get(), address.length()) != 0) return errno;
+  const auto name = NameOf(holder.fd());
+  if (!name.ok()) return name.error();
+  address_ = *name;
+  options_ = options;
+  if (!ReservedPorts::Process().Add(this)) {
+    address_ = SocketAddress();
+    return EADDRINUSE;
+  }
+  fd_ = holder.Detach();
+  return 0;
+}
+
+void PortReservation::CloseSocket() {
+  if (fd_ >= 0) close(fd_);
+  fd_ = -1;
+}
+
+void PortReservation::Release() {
+  CloseSocket();
+  if (!held()) return;
+  ReservedPorts::Process().Remove(this);
+  address_ = SocketAddress();
+}
+
+}  // namespace weft::cm

@@ -1,0 +1,46 @@
+#ifndef CM_LOCAL_ADDRESS_H_
+#define CM_LOCAL_ADDRESS_H_
+
+#include "base/result.h"
+#include "transport/socket_address.h"
+
+namespace weft::cm {
+
+// The local address from which the kernel's routing reaches `destination`, with `source`'s port. `source` with a host
+// given must be able to reach it; with none (no family, or the wildcard) one is chosen. Sends nothing, never blocks.
+// Errors: ENETUNREACH, EHOSTUNREACH, EINVAL (a link-local destination without scope, families that differ) ...
+Result<transport::SocketAddress, int> SourceAddressFor(const transport::SocketAddress& source,
+                                                       const transport::SocketAddress& destination);
+
+// Keeps others off a TCP port between rdma_bind_addr and rdma_listen or rdma_connect, and says which port was chosen.
+// RDMA port spaces know no TIME-WAIT, so a port whose old connections linger is free.
+class PortReservation {
+ public:
+  struct Options {
+    bool reuse_address = false;  // both reusable and neither listening: may share (RDMA_OPTION_ID_REUSEADDR)
+    bool only_v6 = false;
+  };
+
+  PortReservation() = default;
+  ~PortReservation() { Release(); }
+  PortReservation(const PortReservation&) = delete;
+  PortReservation& operator=(const PortReservation&) = delete;
+
+  // Port 0: the kernel chooses. Errors: EADDRINUSE, EADDRNOTAVAIL, EACCES, EINVAL ... Once.
+  int Reserve(const transport::SocketAddress& address, const Options& options);
+  const transport::SocketAddress& address() const { return address_; }
+  bool held() const { return address_.family() != 0; }
+  // The listener or the connection owns the port now; within this process it stays taken.
+  void CloseSocket();
+  void Release();
+
+ private:
+  friend class ReservedPorts;
+  transport::SocketAddress address_;
+  Options options_;
+  int fd_ = -1;
+};
+
+}  // namespace weft::cm
+
+#endif  // CM_LOCAL_ADDRESS_H_

@@ -1,0 +1,200 @@
+// Queue pairs of an identifier: rdma_create_qp, rdma_create_srq, rdma_init_qp_attr.
+#include <rdma/rdma_verbs.h>
+
+#include <cerrno>
+
+#include "cm/export.h"
+#include "cm/identifier.h"
+
+namespace weft::cm {
+namespace {
+
+void DestroyPair(ibv_cq** cq, ibv_comp_channel** channel) {
+  if (*cq != nullptr) ibv_destroy_cq(*cq);
+  if (*channel != nullptr) ibv_destroy_comp_channel(*channel);
+  *cq = nullptr;
+  *channel = nullptr;
+}
+
+// What an unconnected queue pair needs. Remote access is granted here, memory regions narrow it.
+int InitAttributes(bool iwarp, uint8_t port, ibv_qp_attr* attributes) {
+  *attributes = {};
+  attributes->qp_state = IBV_QPS_INIT;
+  attributes->port_num = port;
+  attributes->qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+  if (!iwarp) attributes->qp_access_flags |= IBV_ACCESS_REMOTE_ATOMIC;
+  return IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
+}
+
+}  // namespace
+
+int Identifier::CreateCompletionQueues(uint32_t send_size, uint32_t receive_size) {
+  if (receive_size != 0) {
+    recv_cq_channel = ibv_create_comp_channel(verbs);
+    if (recv_cq_channel == nullptr) return errno;
+    recv_cq = ibv_create_cq(verbs, static_cast<int>(receive_size), static_cast<rdma_cm_id*>(this), recv_cq_channel, 0);
+    if (recv_cq == nullptr) return errno;
+  }
+  if (send_size != 0) {
+    send_cq_channel = ibv_create_comp_channel(verbs);
+    if (send_cq_channel == nullptr) return errno;
+    send_cq = ibv_create_cq(verbs, static_cast<int>(send_size), static_cast<rdma_cm_id*>(this), send_cq_channel, 0);
+    if (send_cq == nullptr) return errno;
+  }
+  return 0;
+}
+
+void Identifier::DestroyCompletionQueues() {
+  DestroyPair(&recv_cq, &recv_cq_channel);
+  DestroyPair(&send_cq, &send_cq_channel);
+}
+
+int Identifier::CreateQueuePair(ibv_qp_init_attr_ex* attributes) {
+  if (qp != nullptr || verbs == nullptr) return EINVAL;
+  if ((attributes->comp_mask & IBV_QP_INIT_ATTR_PD) == 0 || attributes->pd == nullptr) {
+    attributes->comp_mask |= IBV_QP_INIT_ATTR_PD;
+    attributes->pd = pd;
+  }
+  if (attributes->pd->context != verbs) return EINVAL;
+  if (recv_cq != nullptr && attributes->recv_cq != nullptr && recv_cq != attributes->recv_cq) return EINVAL;
+  if (send_cq != nullptr && attributes->send_cq != nullptr && send_cq != attributes->send_cq) return EINVAL;
+
+  const bool needs_send = attributes->send_cq == nullptr && send_cq == nullptr;
+  const bool needs_receive = attributes->recv_cq == nullptr && recv_cq == nullptr;
+  int error = CreateCompletionQueues(needs_send ? attributes->cap.max_send_wr : 0,
+                                     needs_receive ? attributes->cap.max_recv_wr : 0);
+  ibv_qp* created = nullptr;
+  if (error == 0) {
+    if (attributes->send_cq == nullptr) attributes->send_cq = send_cq;
+    if (attributes->recv_cq == nullptr) attributes->recv_cq = recv_cq;
+    if (attributes->srq == nullptr) attributes->srq = srq;
+    created = ibv_create_qp_ex(verbs, attributes);
+    if (created == nullptr) error = errno;
+  }
+  if (error == 0) {
+    ibv_qp_attr initial;
+    const int mask = InitAttributes(device_->is_iwarp(), port_num, &initial);
+    error = ibv_modify_qp(created, &initial, mask);
+    if (error != 0) ibv_destroy_qp(created);
+  }
+  if (error != 0) {
+    DestroyCompletionQueues();
+    return error;
+  }
+  pd = created->pd;
+  qp = created;
+  return 0;
+}
+
+void Identifier::DestroyQueuePair() {
+  if (qp != nullptr) ibv_destroy_qp(qp);
+  qp = nullptr;
+  DestroyCompletionQueues();
+}
+
+int Identifier::CreateSharedReceiveQueue(ibv_srq_init_attr_ex* attributes) {
+  if (srq != nullptr || verbs == nullptr) return EINVAL;
+  if ((attributes->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) == 0) return EINVAL;
+  if (attributes->srq_type != IBV_SRQT_BASIC) return EOPNOTSUPP;
+  if ((attributes->comp_mask & IBV_SRQ_INIT_ATTR_PD) == 0 || attributes->pd == nullptr) {
+    attributes->comp_mask |= IBV_SRQ_INIT_ATTR_PD;
+    attributes->pd = pd;
+  }
+  if (attributes->pd->context != verbs) return EINVAL;
+  ibv_srq_init_attr basic{attributes->srq_context, attributes->attr};
+  ibv_srq* const created = ibv_create_srq(attributes->pd, &basic);
+  if (created == nullptr) return errno;
+  attributes->attr = basic.attr;
+  srq = created;
+  return 0;
+}
+
+void Identifier::DestroySharedReceiveQueue() {
+  if (srq != nullptr) ibv_destroy_srq(srq);
+  srq = nullptr;
+  DestroyCompletionQueues();
+}
+
+// The engine takes the queue pair from INIT to RTS when it connects; the program has only to bring it to INIT. A
+// program that follows InfiniBand's habit of modifying it step by step is told to keep the state that it has.
+int Identifier::InitQueuePairAttributes(ibv_qp_attr* attributes, int* mask) {
+  if (device_ == nullptr) return EINVAL;
+  switch (attributes->qp_state) {
+    case IBV_QPS_INIT:
+    case IBV_QPS_RTR:
+    case IBV_QPS_RTS:
+      break;
+    default:
+      return EINVAL;
+  }
+  *mask = InitAttributes(device_->is_iwarp(), port_num, attributes);
+  const State now = state();
+  if (now == State::kEstablished || now == State::kDisconnected) {
+    attributes->qp_state = now == State::kEstablished ? IBV_QPS_RTS : IBV_QPS_ERR;
+    *mask = IBV_QP_STATE;
+  }
+  return 0;
+}
+
+}  // namespace weft::cm
+
+using weft::cm::Identifier;
+using weft::cm::Return;
+
+WEFT_CM_EXPORT int rdma_create_qp_ex(rdma_cm_id* id, ibv_qp_init_attr_ex* qp_init_attr) {
+  if (id == nullptr || qp_init_attr == nullptr) return Return(EINVAL);
+  return Return(Identifier::From(id)->CreateQueuePair(qp_init_attr));
+}
+
+WEFT_CM_EXPORT int rdma_create_qp(rdma_cm_id* id, ibv_pd* pd, ibv_qp_init_attr* qp_init_attr) {
+  if (id == nullptr || qp_init_attr == nullptr) return Return(EINVAL);
+  ibv_qp_init_attr_ex extended{};
+  extended.qp_context = qp_init_attr->qp_context;
+  extended.send_cq = qp_init_attr->send_cq;
+  extended.recv_cq = qp_init_attr->recv_cq;
+  extended.srq = qp_init_attr->srq;
+  extended.cap = qp_init_attr->cap;
+  extended.qp_type = qp_init_attr->qp_type;
+  extended.sq_sig_all = qp_init_attr->sq_sig_all;
+  extended.comp_mask = IBV_QP_INIT_ATTR_PD;
+  extended.pd = pd;
+  const int result = rdma_create_qp_ex(id, &extended);
+  if (result == 0) {
+    qp_init_attr->send_cq = extended.send_cq;
+    qp_init_attr->recv_cq = extended.recv_cq;
+    qp_init_attr->srq = extended.srq;
+    qp_init_attr->cap = extended.cap;
+  }
+  return result;
+}
+
+WEFT_CM_EXPORT void rdma_destroy_qp(rdma_cm_id* id) {
+  if (id != nullptr) Identifier::From(id)->DestroyQueuePair();
+}
+
+WEFT_CM_EXPORT int rdma_create_srq_ex(rdma_cm_id* id, ibv_srq_init_attr_ex* attr) {
+  if (id == nullptr || attr == nullptr) return Return(EINVAL);
+  return Return(Identifier::From(id)->CreateSharedReceiveQueue(attr));
+}
+
+WEFT_CM_EXPORT int rdma_create_srq(rdma_cm_id* id, ibv_pd* pd, ibv_srq_init_attr* attr) {
+  if (id == nullptr || attr == nullptr) return Return(EINVAL);
+  ibv_srq_init_attr_ex extended{};
+  extended.srq_context = attr->srq_context;
+  extended.attr = attr->attr;
+  extended.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
+  extended.srq_type = id->qp_type == IBV_QPT_XRC_RECV ? IBV_SRQT_XRC : IBV_SRQT_BASIC;
+  extended.pd = pd;
+  const int result = rdma_create_srq_ex(id, &extended);
+  attr->attr = extended.attr;
+  return result;
+}
+
+WEFT_CM_EXPORT void rdma_destroy_srq(rdma_cm_id* id) {
+  if (id != nullptr) Identifier::From(id)->DestroySharedReceiveQueue();
+}
+
+WEFT_CM_EXPORT int rdma_init_qp_attr(rdma_cm_id* id, ibv_qp_attr* qp_attr, int* qp_attr_mask) {
+  if (id == nullptr || qp_attr == nullptr || qp_attr_mask == nullptr) return Return(EINVAL);
+  return Return(Identifier::From(id)->InitQueuePairAttributes(qp_attr, qp_attr_mask));
+}
