@@ -50,7 +50,8 @@ Registry& DeviceRegistry() {
   return *registry;
 }
 
-// A misspelt setting that is silently ignored misleads, so there are no devices then, and the log says why (once).
+// A misspelt setting that is silently ignored misleads, so there are no devices then. Reading the settings has logged
+// each.
 bool SettingsAreSound() {
   const std::vector<std::string>& problems = ProcessSettingProblems();
   static std::once_flag once;
