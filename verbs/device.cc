@@ -56,9 +56,7 @@ bool SettingsAreSound() {
   const std::vector<std::string>& problems = ProcessSettingProblems();
   static std::once_flag once;
   std::call_once(once, [&problems] {
-    for (const std::string& problem : problems) LogWarning(problem);
-    if (!problems.empty())
-      LogWarning("no devices until the settings above are corrected or removed from the environment");
+    if (!problems.empty()) LogWarning("no devices until these settings are corrected or removed from the environment");
   });
   return problems.empty();
 }
