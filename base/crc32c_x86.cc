@@ -51,20 +51,16 @@ WEFT_TARGET_SSE42 inline uint32_t ThreeLanes(uint32_t state, uint8_t* to, const 
 
 template <bool kCopy>
 WEFT_TARGET_SSE42 uint32_t Sse42(uint32_t state, uint8_t* to, const uint8_t* from, size_t count) {
-  auto advance = [&](size_t by) {
-    if constexpr (kCopy) to += by;
-    from += by;
-    count -= by;
-  };
-  for (; count >= 3 * 1024; advance(3 * 1024)) state = ThreeLanes<1024, kCopy>(state, to, from);
-  for (; count >= 3 * 128; advance(3 * 128)) state = ThreeLanes<128, kCopy>(state, to, from);
-  for (; count >= 3 * 32; advance(3 * 32)) state = ThreeLanes<32, kCopy>(state, to, from);
+  size_t at = 0;
+  for (; count - at >= 3 * 1024; at += 3 * 1024) state = ThreeLanes<1024, kCopy>(state, to + at, from + at);
+  for (; count - at >= 3 * 128; at += 3 * 128) state = ThreeLanes<128, kCopy>(state, to + at, from + at);
+  for (; count - at >= 3 * 32; at += 3 * 32) state = ThreeLanes<32, kCopy>(state, to + at, from + at);
   uint64_t wide = state;
-  for (; count >= 8; advance(8)) wide = _mm_crc32_u64(wide, Take<kCopy>(to, from));
+  for (; count - at >= 8; at += 8) wide = _mm_crc32_u64(wide, Take<kCopy>(to + at, from + at));
   state = static_cast<uint32_t>(wide);
-  for (; count != 0; advance(1)) {
-    const uint8_t byte = *from;
-    if constexpr (kCopy) *to = byte;
+  for (; at != count; ++at) {
+    const uint8_t byte = from[at];
+    if constexpr (kCopy) to[at] = byte;
     state = _mm_crc32_u8(state, byte);
   }
   return state;
@@ -123,14 +119,17 @@ WEFT_TARGET_AVX512 uint32_t Avx512(uint32_t state, uint8_t* to, const uint8_t* f
   return Sse42<kCopy>(static_cast<uint32_t>(wide), to + at, from + at, count - at);
 }
 
+// Without a copy `to` is only counted on, never written to.
+uint8_t* Nowhere(const uint8_t* from) { return const_cast<uint8_t*>(from); }
+
 uint32_t ExtendSse42(uint32_t state, const uint8_t* from, size_t count) {
-  return Sse42<false>(state, nullptr, from, count);
+  return Sse42<false>(state, Nowhere(from), from, count);
 }
 uint32_t CopySse42(uint32_t state, uint8_t* to, const uint8_t* from, size_t count) {
   return Sse42<true>(state, to, from, count);
 }
 uint32_t ExtendAvx512(uint32_t state, const uint8_t* from, size_t count) {
-  return Avx512<false>(state, nullptr, from, count);
+  return Avx512<false>(state, Nowhere(from), from, count);
 }
 uint32_t CopyAvx512(uint32_t state, uint8_t* to, const uint8_t* from, size_t count) {
   return Avx512<true>(state, to, from, count);

@@ -11,8 +11,8 @@ namespace {
 using Bytes = std::vector<uint8_t>;
 
 Bytes Frame(const char* key, std::initializer_list<uint8_t> rest) {
-  Bytes bytes(key, key + 16);
-  bytes.insert(bytes.end(), rest);
+  Bytes bytes(16 + rest.size());
+  std::copy(rest.begin(), rest.end(), std::copy_n(key, 16, bytes.begin()));
   return bytes;
 }
 

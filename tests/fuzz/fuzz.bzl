@@ -37,7 +37,11 @@ def weft_fuzz_test(name, srcs, deps = [], corpus = [], runs = 20000, max_length 
         }),
         data = corpus,
         linkopts = select({
-            "//tests/fuzz:fuzzing": ["-fsanitize=fuzzer"],
+            # Bazel links with the C driver, which leaves the C++ half of UBSan's run time out unless told.
+            "//tests/fuzz:fuzzing": [
+                "-fsanitize=fuzzer",
+                "-fsanitize-link-c++-runtime",
+            ],
             "//conditions:default": [],
         }),
         linkstatic = True,
