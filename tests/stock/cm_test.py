@@ -38,8 +38,12 @@ class RdmaServer(stock.StockTest):
 class Cmtime(stock.StockTest):
 
     def test_two_hundred_connections(self):
-        _, client = self.run_pair("cmtime -p {port} -c 200", "cmtime -s 127.0.0.1 -p {port} -c 200")
-        for step in ("create id", "bind addr", "resolve addr", "resolve route", "create qp", "connect", "disconnect",
+        port = stock.free_port()
+        server = self.start(f"cmtime -p {port} -c 200")  # serves until it is killed
+        self.await_listener(server, port)
+        client = self.run_one(f"cmtime -s 127.0.0.1 -p {port} -c 200")
+        self.expect(server.running(), "the server ended")
+        for step in ("create id", "resolve addr", "resolve route", "create qp", "connect", "disconnect",
                      "destroy"):
             self.expect(step in client, f"no timing of '{step}'")
 

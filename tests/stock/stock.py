@@ -91,16 +91,17 @@ def is_listening(port):
 
 
 class Process:
-    """A program under `weft run`, in a session of its own, its output (stdout and stderr together) in a file."""
+    """A program under `weft run`, in a session of its own, its output in files: a stdout and a stderr that share one
+    would be torn into each other's lines."""
 
     def __init__(self, command, env=None, under_weft=True):
         words = shlex.split(command) if isinstance(command, str) else command
         if under_weft:
             words = [weft(), "run", "--"] + words
         self.command = shlex.join(words)
-        self._file = tempfile.TemporaryFile(mode="w+b")
+        self._files = [tempfile.TemporaryFile(mode="w+b") for _ in range(2)]
         self._process = subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=self._file, stderr=subprocess.STDOUT,
+            words, stdin=subprocess.DEVNULL, stdout=self._files[0], stderr=self._files[1],
             env=env or environment(), start_new_session=True)
         self.pid = self._process.pid
 
@@ -114,8 +115,10 @@ class Process:
 
     @property
     def output(self):
-        self._file.seek(0)
-        return self._file.read().decode(errors="replace")
+        """What it wrote to stdout, then what it wrote to stderr."""
+        # pread: the position is shared with the program that writes.
+        return "".join(os.pread(f.fileno(), os.fstat(f.fileno()).st_size, 0).decode(errors="replace")
+                       for f in self._files)
 
     def kill(self, how=signal.SIGKILL):
         if self.running():

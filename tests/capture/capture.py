@@ -1,0 +1,87 @@
+"""What Wireshark's iWARP dissector says about a capture."""
+
+import collections
+import math
+import re
+import subprocess
+
+# RFC 5040 section 4.3, figure 4
+WRITE, READ_REQUEST, READ_RESPONSE, SEND, SEND_INVALIDATE, SEND_SOLICITED, SEND_INVALIDATE_SOLICITED, TERMINATE = range(8)
+
+TAGGED_HEADER = 14  # bytes of DDP and RDMAP control, STag and offset in front of a tagged payload
+UNTAGGED_HEADER = 18
+
+Message = collections.namedtuple("Message", "opcode length")  # length: payload of all its segments, in bytes
+TSHARK = ["tshark", "-o", "tcp.try_heuristic_first:TRUE", "-o", "tcp.check_checksum:FALSE"]
+
+
+def _tshark(path, *arguments):
+    done = subprocess.run([*TSHARK, "-r", path, *arguments], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(f"tshark -r {path}: {done.stderr}")
+    return done.stdout
+
+
+def complaints(path):
+    """Every line of the full dissection that finds fault with a frame; [] for a capture that is right."""
+    fault = re.compile(r"Malformed|Bad CRC32|Expert Info \((Warning|Error)|Unreassembled|Dissector bug", re.I)
+    benign = re.compile(r"Connection reset|This frame is a \(suspected\) out-of-order")
+    faults, frame = [], "?"
+    for line in _tshark(path, "-V").splitlines():
+        if line.startswith("Frame "):
+            frame = line.split(":")[0]
+        elif fault.search(line) and not benign.search(line):
+            faults.append(f"{frame}: {line.strip()}")
+    return faults
+
+
+def good_crcs(path):
+    return _tshark(path, "-V").count("(Good CRC32)")
+
+
+def _rows(path, *names):
+    """Per frame the values of each field, a list, since a TCP segment may hold several FPDUs."""
+    fields = [word for name in names for word in ("-e", name)]
+    out = _tshark(path, "-T", "fields", "-E", "occurrence=a", "-E", "aggregator=,", "-E", "separator=;", *fields)
+    for line in out.splitlines():
+        yield [cell.split(",") if cell else [] for cell in line.split(";")]
+
+
+def handshakes(path):
+    """{"req"/"rep": (markers, crc, revision)} of the connection's start-up frames."""
+    found = {}
+    for request, reply, markers, crc, revision in _rows(
+            path, "iwarp_mpa.key.req", "iwarp_mpa.key.rep", "iwarp_mpa.marker_flag", "iwarp_mpa.crc_flag",
+            "iwarp_mpa.rev"):
+        if request or reply:
+            found["req" if request else "rep"] = (markers[0] in ("1", "True"), crc[0] in ("1", "True"), int(revision[0]))
+    return found
+
+
+def messages(path):
+    """{source port: [Message...]} in the order in which they went."""
+    done, open_bytes = collections.defaultdict(list), collections.Counter()
+    for ports, lengths, opcodes, tagged, last in _rows(
+            path, "tcp.srcport", "iwarp_mpa.ulpdulength", "iwarp_rdma.opcode", "iwarp_ddp.tagged_flag",
+            "iwarp_ddp.last_flag"):
+        if not len(lengths) == len(opcodes) == len(tagged) == len(last):
+            raise RuntimeError(f"{path}: an FPDU that is no DDP segment: {lengths} {opcodes} {tagged} {last}")
+        for length, opcode, is_tagged, is_last in zip(lengths, opcodes, tagged, last):
+            port, opcode = int(ports[0]), int(opcode, 0)
+            header = TAGGED_HEADER if is_tagged in ("1", "True") else UNTAGGED_HEADER
+            open_bytes[port, opcode] += int(length) - header
+            if is_last in ("1", "True"):
+                done[port].append(Message(opcode, open_bytes.pop((port, opcode))))
+    if open_bytes:
+        raise RuntimeError(f"{path}: messages without a last segment: {dict(open_bytes)}")
+    return dict(done)
+
+
+def undissected_bytes(path):
+    """TCP payload that is neither a start-up frame nor an FPDU. Exact only without markers."""
+    total = explained = 0
+    for payload, private, lengths in _rows(path, "tcp.len", "iwarp_mpa.pdlength", "iwarp_mpa.ulpdulength"):
+        total += sum(int(n) for n in payload)
+        explained += sum(20 + int(n) for n in private)
+        explained += sum(math.ceil((2 + int(n)) / 4) * 4 + 4 for n in lengths)
+    return total - explained
