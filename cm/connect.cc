@@ -170,6 +170,7 @@ int Identifier::Disconnect() {
     case State::kDisconnected:
       return 0;
     default:
+      FailQueuePair();  // a program that gives up waits for its work requests to come back flushed
       return EINVAL;
   }
 }
