@@ -51,6 +51,8 @@ class ByteStream {
   virtual SocketAddress PeerAddress() const = 0;
   // The kernel's file descriptor, or -1 when there is none.
   virtual int fd() const { return -1; }
+  // The stream that the network made: a decorator answers with that of the stream it wraps.
+  virtual ByteStream& Innermost() { return *this; }
 };
 
 class Listener {
@@ -108,6 +110,11 @@ class Network {
   virtual bool Cancel(TimerId id) = 0;
   // Runs `work` soon on the network's thread (wakes it).
   virtual void Post(std::function<void()> work) = 0;
+
+  // A thread that spins for its program's sake lends itself: calls the handlers of what is ready now. As long as calls keep coming
+  // the network's own thread looks at no socket (a second thread would only take the processor away from the first), and
+  // for a moment (below a millisecond) after the last one. Returns whether anything was ready. Hold no lock that a handler takes.
+  virtual bool DriveInline() { return false; }
 };
 
 }  // namespace weft::transport

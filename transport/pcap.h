@@ -78,6 +78,7 @@ class CapturingStream : public ByteStream {
   SocketAddress LocalAddress() const override { return stream_->LocalAddress(); }
   SocketAddress PeerAddress() const override { return stream_->PeerAddress(); }
   int fd() const override { return stream_->fd(); }
+  ByteStream& Innermost() override { return stream_->Innermost(); }
 
  private:
   struct End {

@@ -1,0 +1,84 @@
+#ifndef SIM_NET_LINK_H_
+#define SIM_NET_LINK_H_
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+
+#include "sim/net/random.h"
+#include "transport/network.h"
+
+namespace weft::sim {
+
+using transport::Duration;
+using transport::Time;
+
+// How a link treats one direction of each connection that is opened over it. The default is a good network.
+struct LinkFaults {
+  static constexpr size_t kUnlimited = std::numeric_limits<size_t>::max();
+  static constexpr uint64_t kNowhere = std::numeric_limits<uint64_t>::max();
+
+  Duration delay = std::chrono::microseconds(5);  // one way
+  Duration jitter{0};                             // up to this much more for each segment; order is kept
+
+  // A write is carried in segments of random size between these, each with a jitter of its own.
+  size_t shortest_segment = kUnlimited;
+  size_t longest_segment = kUnlimited;
+  // A read or write moves at most this many bytes, and a random number of them when `random_io` is set.
+  size_t most_per_call = kUnlimited;
+  bool random_io = false;
+  // Bytes that may be written and not yet read by the other end; then writes would block.
+  size_t buffer = 256 * 1024;
+  // ByteStream::SegmentSize().
+  size_t segment_size = 1460;
+
+  // Nothing arrives in this period, counted from when the connection was started; it arrives at its end.
+  Duration stall_at{0};
+  Duration stall_for{0};
+
+  // The connection ends after this many bytes of this direction have arrived, or at this time after its start.
+  enum class Cut : uint8_t {
+    kReset,      // both ends hear of it
+    kBlackhole,  // nothing arrives any more in either direction, and nobody is told
+  };
+  Cut cut = Cut::kReset;
+  uint64_t cut_after_bytes = kNowhere;
+  std::optional<Duration> cut_after;
+  // A writer whose bytes vanish fails with ETIMEDOUT after this long; 0: never, as good as for ever with real TCP.
+  Duration give_up_after{0};
+
+  // A bit of this byte of the direction is inverted, and of segments with this probability.
+  uint64_t corrupt_byte = kNowhere;
+  double corrupt_probability = 0;
+
+  // What meets a connection attempt in this direction.
+  enum class Connect : uint8_t { kWorks, kRefused, kTimesOut };
+  Connect connect = Connect::kWorks;
+  Duration connect_timeout = std::chrono::seconds(127);
+
+  // A link on which anything may happen that TCP allows and no byte is lost: every size, delay and buffer from the
+  // seed.
+  static LinkFaults Rough(Random& random) {
+    LinkFaults link;
+    link.delay = Duration(random.Between(0, 200'000));
+    link.jitter = Duration(random.Chance(0.5) ? random.Between(0, 2'000'000) : 0);
+    constexpr size_t kSizes[] = {1, 2, 3, 7, 64, 536, 1460, 9000, 65'536, kUnlimited};
+    size_t low = random.Between(0, std::size(kSizes) - 1), high = random.Between(low, std::size(kSizes) - 1);
+    link.shortest_segment = kSizes[low];
+    link.longest_segment = kSizes[high];
+    link.most_per_call = kSizes[random.Between(2, std::size(kSizes) - 1)];
+    link.random_io = random.Chance(0.5);
+    constexpr size_t kBuffers[] = {1, 100, 4096, 65'536, 1 << 20};
+    link.buffer = kBuffers[random.Between(0, std::size(kBuffers) - 1)];
+    link.segment_size = kSizes[random.Between(5, 8)];
+    if (random.Chance(0.2)) {
+      link.stall_at = Duration(random.Between(0, 5'000'000));
+      link.stall_for = Duration(random.Between(0, 50'000'000));
+    }
+    return link;
+  }
+};
+
+}  // namespace weft::sim
+
+#endif  // SIM_NET_LINK_H_

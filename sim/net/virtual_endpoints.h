@@ -1,0 +1,86 @@
+#ifndef SIM_NET_VIRTUAL_ENDPOINTS_H_
+#define SIM_NET_VIRTUAL_ENDPOINTS_H_
+
+#include <deque>
+#include <functional>
+#include <memory>
+
+#include "base/result.h"
+#include "sim/net/connection.h"
+#include "transport/network.h"
+
+namespace weft::sim {
+
+// A handle on one end of a connection.
+class VirtualStream : public transport::ByteStream {
+ public:
+  VirtualStream(std::shared_ptr<Connection> connection, Connection::End end)
+      : connection_(std::move(connection)), end_(end) {}
+  ~VirtualStream() override { connection_->Close(end_); }
+
+  IoResult Read(std::span<const iovec> into) override { return connection_->Read(end_, into); }
+  IoResult Write(std::span<const iovec> from) override { return connection_->Write(end_, from); }
+  int ConnectError() override { return connection_->ConnectError(end_); }
+  void ShutdownWrite() override { connection_->ShutdownWrite(end_); }
+  void Abort() override { connection_->Abort(end_); }
+  size_t SegmentSize() const override { return connection_->SegmentSize(end_); }
+  SocketAddress LocalAddress() const override { return connection_->AddressOf(end_); }
+  SocketAddress PeerAddress() const override { return connection_->AddressOf(Connection::Other(end_)); }
+
+  Interest Ready() const { return connection_->Ready(end_); }
+  // What the network's watches know it by.
+  const void* source() const { return SourceOf(*connection_, end_); }
+  static const void* SourceOf(const Connection& connection, Connection::End end) {
+    return reinterpret_cast<const char*>(&connection) + end;
+  }
+
+ private:
+  const std::shared_ptr<Connection> connection_;
+  const Connection::End end_;
+};
+
+// A port that is listened on, and who waits there.
+class VirtualListener : public transport::Listener {
+ public:
+  // `gone` is called on destruction.
+  VirtualListener(const void* host, const SocketAddress& local, int backlog, bool only_v6,
+                  std::function<void(VirtualListener*)> gone)
+      : host_(host), local_(local), backlog_(backlog), only_v6_(only_v6), gone_(std::move(gone)) {}
+  // Those that wait are reset.
+  ~VirtualListener() override {
+    for (auto& connection : waiting_) {
+      connection->Abort(Connection::kAcceptor);
+      connection->Close(Connection::kAcceptor);
+    }
+    gone_(this);
+  }
+
+  Result<std::unique_ptr<transport::ByteStream>, int> Accept() override {
+    if (waiting_.empty()) return EAGAIN;
+    std::unique_ptr<transport::ByteStream> stream =
+        std::make_unique<VirtualStream>(std::move(waiting_.front()), Connection::kAcceptor);
+    waiting_.pop_front();
+    return stream;
+  }
+  SocketAddress LocalAddress() const override { return local_; }
+
+  // Whether a connection to `address` on `host` comes here.
+  bool Takes(const void* host, const SocketAddress& address) const;
+  // Whether both could not exist at once.
+  bool CollidesWith(const void* host, const SocketAddress& address, bool only_v6) const;
+  // False when the backlog is full.
+  bool Offer(std::shared_ptr<Connection> connection);
+  bool has_waiting() const { return !waiting_.empty(); }
+
+ private:
+  const void* const host_;
+  const SocketAddress local_;
+  const int backlog_;
+  const bool only_v6_;
+  const std::function<void(VirtualListener*)> gone_;
+  std::deque<std::shared_ptr<Connection>> waiting_;
+};
+
+}  // namespace weft::sim
+
+#endif  // SIM_NET_VIRTUAL_ENDPOINTS_H_

@@ -1,0 +1,125 @@
+#ifndef SIM_NET_VIRTUAL_NETWORK_H_
+#define SIM_NET_VIRTUAL_NETWORK_H_
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/net/connection.h"
+#include "sim/net/link.h"
+#include "sim/net/random.h"
+#include "sim/net/virtual_clock.h"
+#include "transport/network.h"
+
+namespace weft::sim {
+
+class VirtualListener;
+
+// A network in virtual time, in one thread, the same for the same seed: the network's thread is whoever calls Step.
+// Time passes only there, and a handler that is called takes a little of it.
+//
+// Used directly it is one host with every address. AddHost makes further ones, each a Network of its own; a connection
+// crosses a link whose faults SetLink sets, direction by direction.
+class VirtualNetwork : public transport::Network {
+ public:
+  explicit VirtualNetwork(uint64_t seed);
+  // Streams and listeners must be gone; work and watches that are left are dropped.
+  ~VirtualNetwork() override;
+
+  // A host with these addresses ("10.0.0.1", "fd00::1"), besides its own loopback ones. The network owns it.
+  transport::Network& AddHost(const std::vector<std::string>& addresses);
+
+  // Faults of connections that are opened from now on, for bytes from one host to the other, by address.
+  void SetLink(const std::string& from, const std::string& to, const LinkFaults& faults);
+  // Of all links that SetLink does not name; the function is asked for each direction of each connection.
+  void SetDefaultLink(const LinkFaults& faults);
+  void SetDefaultLink(std::function<LinkFaults(const SocketAddress& from, const SocketAddress& to)> choose);
+  // Breaks every connection that exists.
+  void BreakAll(LinkFaults::Cut how);
+
+  // Runs one handler or one piece of work, letting time pass until there is one. False when nothing is left.
+  bool Step();
+  // Until nothing is left; false when that takes more than `most_steps`.
+  bool RunUntilIdle(size_t most_steps = 50'000'000);
+  // Until this time, and lets it come even when nothing is left.
+  void RunUntil(Time when);
+  void RunFor(Duration duration) { RunUntil(Now() + duration); }
+  // Until `done` says true; false when nothing is left, or the time is over, before it does.
+  bool RunUntil(const std::function<bool()>& done, Duration most = std::chrono::hours(1));
+
+  // Keeps a line of what happens from now on, for ToString.
+  void EnableTrace();
+  std::string ToString() const { return trace_; }
+  uint64_t seed() const { return seed_; }
+
+  Result<std::unique_ptr<transport::ByteStream>, int> StartConnect(const SocketAddress& local,
+                                                                   const SocketAddress& remote) override;
+  Result<std::unique_ptr<transport::Listener>, int> Listen(const SocketAddress& local, int backlog, bool only_v6,
+                                                           bool reuse_address) override;
+  transport::WatchId Watch(transport::ByteStream& stream, Interest interest,
+                           std::shared_ptr<transport::ReadyHandler> handler) override;
+  transport::WatchId Watch(transport::Listener& listener, std::shared_ptr<transport::ReadyHandler> handler) override;
+  void SetInterest(transport::WatchId id, Interest interest) override;
+  void Unwatch(transport::WatchId id) override;
+  Time Now() override { return clock_.Now(); }
+  transport::TimerId RunAt(Time when, std::function<void()> work) override;
+  bool Cancel(transport::TimerId id) override;
+  void Post(std::function<void()> work) override;
+
+ private:
+  class Host;
+  friend class VirtualListener;
+
+  struct WatchEntry {
+    Interest interest;
+    std::shared_ptr<transport::ReadyHandler> handler;
+    std::function<Interest()> ready;
+    const void* source = nullptr;  // what is watched
+    bool queued = false;           // in maybe_ready_
+  };
+
+  // The host that `address` reaches from `from`; null: none.
+  Host* HostOf(const SocketAddress& address, Host* from);
+  VirtualListener* FindListener(Host* host, const SocketAddress& address);
+  Result<std::unique_ptr<transport::ByteStream>, int> Connect(Host& from, SocketAddress local,
+                                                              const SocketAddress& remote);
+  Result<std::unique_ptr<transport::Listener>, int> ListenOn(Host& host, SocketAddress local, int backlog,
+                                                             bool only_v6);
+  void SynArrives(std::shared_ptr<Connection> connection, Host& from, int attempt);
+  LinkFaults LinkBetween(const SocketAddress& from, const SocketAddress& to);
+  uint16_t EphemeralPort();
+
+  transport::WatchId AddWatch(const void* source, Interest interest, std::shared_ptr<transport::ReadyHandler> handler,
+                              std::function<Interest()> ready);
+  void Changed(const void* source);
+  void Enqueue(transport::WatchId id, WatchEntry& entry);
+  bool DispatchOne();
+  void Trace(const std::string& line);
+
+  const uint64_t seed_;
+  Random random_;
+  VirtualClock clock_;
+  Connection::Environment environment_;
+  std::unique_ptr<Host> everywhere_;  // the host that the network itself is
+  std::vector<std::unique_ptr<Host>> hosts_;
+  std::vector<VirtualListener*> listeners_;
+  std::vector<std::weak_ptr<Connection>> connections_;
+  std::map<std::pair<std::string, std::string>, LinkFaults> links_;
+  std::function<LinkFaults(const SocketAddress&, const SocketAddress&)> default_link_;
+  uint16_t last_port_ = 32767;
+
+  transport::WatchId last_watch_ = 0;
+  std::map<transport::WatchId, WatchEntry> watches_;
+  std::map<const void*, transport::WatchId> watch_of_;
+  std::vector<transport::WatchId> maybe_ready_;
+  bool stepping_ = false;
+
+  std::string trace_;
+};
+
+}  // namespace weft::sim
+
+#endif  // SIM_NET_VIRTUAL_NETWORK_H_
