@@ -1,5 +1,7 @@
 #include "sim/completion_queue.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <cerrno>
 
@@ -10,9 +12,21 @@
 namespace weft::sim {
 namespace {
 
-// A queue with more connected queue pairs than this leaves receiving to the progress thread: a system call for each of them
-// at every poll would cost more than the thread switch it saves.
-constexpr size_t kMostDrivenInline = 16;
+// With more connected queue pairs than this a system call for each at every poll would cost more than asking the network which of
+// them is ready.
+constexpr size_t kMostDrivenDirectly = 4;
+// A program that found nothing so many times in a row, and that fast, spins: its thread then drives the whole network, in place
+// of the progress thread, which would compete with it for a processor.
+constexpr uint32_t kPollsUntilSpinning = 16;
+constexpr int64_t kSpinningWithinNs = 1'000'000;
+// How often it looks at the rest of the network while only its own queue pairs have something to do.
+constexpr uint32_t kSeldom = 16;
+
+int64_t MonotonicNs() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
 
 }  // namespace
 
@@ -36,15 +50,36 @@ int CompletionQueue::Take(int count, ibv_wc* out) {
 int CompletionQueue::Poll(int count, ibv_wc* out) {
   if (count <= 0) return 0;
   if (int taken = Take(count, out)) return taken;
-  DriveQueuePairs();
+  const bool drive_network = DriveQueuePairs();
+  if (int taken = Take(count, out)) return taken;
+  if (!drive_network) return 0;
+  const bool busy = network_.load(std::memory_order_relaxed)->DriveInline();
+  {
+    std::unique_lock lock(attached_mutex_, std::try_to_lock);
+    if (lock.owns_lock()) {
+      network_every_ = busy ? 1 : std::min(network_every_ * 2, kSeldom);
+      until_network_ = network_every_;
+    }
+  }
   return Take(count, out);
 }
 
-void CompletionQueue::DriveQueuePairs() {
+bool CompletionQueue::DriveQueuePairs() {
   std::unique_lock lock(attached_mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) return;
-  const bool step_back = attached_.size() <= kMostDrivenInline;
-  for (const auto& qp : attached_) qp->DriveInline(step_back);
+  if (!lock.owns_lock() || attached_.empty()) return false;
+  const bool directly = attached_.size() <= kMostDrivenDirectly;
+  if (directly) {
+    for (const auto& qp : attached_) qp->DriveInline();
+  } else {
+    for (const auto& qp : attached_) qp->FlushDeferred();
+  }
+  if (empty_polls_ == 0) empty_since_ns_ = MonotonicNs();
+  if (empty_polls_ < kPollsUntilSpinning) {
+    if (++empty_polls_ == kPollsUntilSpinning && MonotonicNs() - empty_since_ns_ > kSpinningWithinNs) empty_polls_ = 0;
+    return false;
+  }
+  if (!directly) return true;
+  return until_network_ == 0 || --until_network_ == 0;
 }
 
 void CompletionQueue::RequestNotify(bool solicited_only) {
@@ -57,9 +92,10 @@ void CompletionQueue::RequestNotify(bool solicited_only) {
       armed_ = Armed::kSolicited;
     }
   }
-  // The program is about to sleep: the progress thread looks after its connections again.
+  // The program is about to sleep: what it posted goes out now.
   std::lock_guard lock(attached_mutex_);
-  for (const auto& qp : attached_) qp->EndInlineDriving();
+  empty_polls_ = 0;
+  for (const auto& qp : attached_) qp->FlushDeferred();
 }
 
 int CompletionQueue::Resize(int entries) {
@@ -128,6 +164,7 @@ void CompletionQueue::Attach(std::shared_ptr<QueuePair> qp) {
   for (const auto& known : attached_) {
     if (known == qp) return;
   }
+  network_.store(&qp->network(), std::memory_order_relaxed);
   attached_.push_back(std::move(qp));
 }
 

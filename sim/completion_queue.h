@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/event_queue.h"
+#include "transport/network.h"
 
 namespace weft::sim {
 
@@ -59,7 +60,8 @@ class CompletionQueue {
   enum class Armed : uint8_t { kNo, kSolicited, kAny };
 
   int Take(int count, ibv_wc* out);
-  void DriveQueuePairs();
+  // Moves what the connections of its queue pairs have; whether the whole network is to be driven too.
+  bool DriveQueuePairs();
 
   const std::shared_ptr<CompletionChannel> channel_;
   const std::shared_ptr<AsyncSink> async_;
@@ -73,8 +75,13 @@ class CompletionQueue {
   bool overrun_ = false;
 
   // Connected queue pairs, driven when a poll finds nothing. Taken with try_lock in Poll: one driver is enough.
-  std::mutex attached_mutex_;
+  std::mutex attached_mutex_;  // guards what follows
   std::vector<std::shared_ptr<QueuePair>> attached_;
+  uint32_t empty_polls_ = 0;       // in a row
+  int64_t empty_since_ns_ = 0;     // when the row began
+  uint32_t until_network_ = 0;     // polls until the network is driven again
+  uint32_t network_every_ = 1;
+  std::atomic<transport::Network*> network_{nullptr};  // of its queue pairs, once there is one
 };
 
 }  // namespace weft::sim

@@ -79,7 +79,7 @@ bool QueuePair::DeferDoorbell(unsigned flags, uint32_t bytes) {
   last_post_ns_ = now;
   if (!dense) {
     dense_posts_ = 0;
-    deferred_ = 0;
+    deferred_.store(0, std::memory_order_relaxed);
     return false;
   }
   if (dense_posts_ < kDenseEnough) {
@@ -88,10 +88,12 @@ bool QueuePair::DeferDoorbell(unsigned flags, uint32_t bytes) {
   }
   // A program that will sleep until this completes gets it sent now.
   const bool sleeps_on_it = (flags & IBV_SEND_SIGNALED) && options_.send_cq->channel() != nullptr;
-  if (bytes > kLongestDeferred || sleeps_on_it || ++deferred_ >= kMostDeferred) {
-    deferred_ = 0;
+  const uint32_t deferred = deferred_.load(std::memory_order_relaxed) + 1;
+  if (bytes > kLongestDeferred || sleeps_on_it || deferred >= kMostDeferred) {
+    deferred_.store(0, std::memory_order_relaxed);
     return false;
   }
+  deferred_.store(deferred, std::memory_order_relaxed);
   if (!flush_timer_armed_) ArmFlushTimer();
   return true;
 }

@@ -85,10 +85,11 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   // Ends the connection in order: what was posted so far goes out, then FIN. ENOTCONN.
   int Disconnect();
 
-  // For completion queues that were polled empty: one step of the connection on the caller's thread. After a few in a row,
-  // if `may_step_back`, the progress thread stops watching the socket until polling ceases.
-  void DriveInline(bool may_step_back);
-  void EndInlineDriving();
+  // For completion queues that were polled empty: one step of the connection on the caller's thread, if nobody else is at it.
+  void DriveInline();
+  // Sends what was posted and not sent yet for the sake of batching.
+  void FlushDeferred();
+  transport::Network& network() const;
 
   // The region goes away (see Rnic::DeregisterMemory).
   void ForgetRegion(ddp::STag stag);
@@ -133,8 +134,6 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   void Fail(bool orderly, std::optional<ibv_wc_status> blame = std::nullopt);
   void FlushQueues(std::optional<ibv_wc_status> blame);
   void CloseConnection(bool orderly);
-  void ArmLeaseTick();
-  void OnLeaseTick(uint64_t driven_before);  // without
   int ChangeState(ibv_qp_state to, const ibv_qp_attr& attributes, int mask);
 
   Rnic& rnic_;
@@ -149,14 +148,9 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   // Guarded by the post mutex of sends_.
   int64_t last_post_ns_ = 0;
   uint32_t dense_posts_ = 0;
-  uint32_t deferred_ = 0;
+  std::atomic<uint32_t> deferred_{0};  // written under it
   uint64_t posts_at_tick_ = 0;
   bool flush_timer_armed_ = false;
-
-  // Inline driving ("the progress thread steps back"): counts polls that drove this queue pair.
-  std::atomic<uint64_t> driven_{0};
-  std::atomic<bool> leased_{false};
-  std::atomic<uint32_t> empty_drives_{0};
 
   // Held while others are called, so that Destroy() can wait for that; recursive because they may call in again.
   std::recursive_mutex upcall_mutex_;

@@ -16,8 +16,6 @@ namespace {
 using transport::IoResult;
 
 constexpr int kMostReadsPerStep = 32;               // then others get their turn
-constexpr uint32_t kPollsBeforeStepBack = 16;       // empty polls in a row
-constexpr std::chrono::microseconds kLeaseTick{500};
 constexpr std::chrono::seconds kDrainLimit{5};      // what Disconnect() found posted has this long to go out
 
 ibv_wc_opcode CompletionOpcode(ibv_wr_opcode opcode) {
@@ -132,44 +130,21 @@ void QueuePair::OnReady(transport::Interest) {
   if (connection_ != nullptr) Step();
 }
 
-void QueuePair::DriveInline(bool may_step_back) {
+void QueuePair::DriveInline() {
   EngineLock engine(*this, std::try_to_lock);
-  if (!engine.owns_lock() || connection_ == nullptr) return;
-  driven_.store(driven_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  if (may_step_back && !leased_.load(std::memory_order_relaxed) &&
-      empty_drives_.fetch_add(1, std::memory_order_relaxed) >= kPollsBeforeStepBack) {
-    leased_.store(true, std::memory_order_relaxed);
-    ArmLeaseTick();
-  }
-  Step();
+  if (engine.owns_lock() && connection_ != nullptr) Step();
 }
 
-void QueuePair::ArmLeaseTick() {
-  rnic_.network().RunAt(rnic_.network().Now() + kLeaseTick,
-                        [weak = weak_from_this(), before = driven_.load(std::memory_order_relaxed)] {
-                          if (auto self = weak.lock()) self->OnLeaseTick(before);
-                        });
-}
-
-void QueuePair::OnLeaseTick(uint64_t driven_before) {
-  if (!leased_.load(std::memory_order_relaxed)) return;
-  if (driven_.load(std::memory_order_relaxed) != driven_before) return ArmLeaseTick();
-  EndInlineDriving();
-}
-
-void QueuePair::EndInlineDriving() {
-  empty_drives_.store(0, std::memory_order_relaxed);
-  if (leased_.exchange(false)) {
-    EngineLock engine(*this);
-    if (connection_ != nullptr) UpdateInterest();
-  }
-  bool deferred;
+void QueuePair::FlushDeferred() {
+  if (deferred_.load(std::memory_order_relaxed) == 0) return;
   {
     std::lock_guard lock(sends_.post_mutex());
-    deferred = std::exchange(deferred_, 0) != 0;
+    deferred_.store(0, std::memory_order_relaxed);
   }
-  if (deferred) Ring();
+  Ring();
 }
+
+transport::Network& QueuePair::network() const { return rnic_.network(); }
 
 void QueuePair::Step() {
   Receive();
@@ -327,8 +302,7 @@ void QueuePair::FinishTerminateLater() {
 void QueuePair::UpdateInterest() {
   if (connection_ == nullptr) return;
   Connection& connection = *connection_;
-  transport::Interest want{.read = true, .write = connection.write_blocked};
-  if (leased_.load(std::memory_order_relaxed)) want = {};
+  const transport::Interest want{.read = true, .write = connection.write_blocked};
   if (want == connection.interest) return;
   connection.interest = want;
   rnic_.network().SetInterest(connection.watch, want);
@@ -345,7 +319,6 @@ void QueuePair::CloseConnection(bool orderly) {
   Connection& connection = *connection_;
   if (connection.watch != 0) rnic_.network().Unwatch(connection.watch);
   if (connection.close_timer != 0) rnic_.network().Cancel(connection.close_timer);
-  leased_.store(false, std::memory_order_relaxed);
   if (orderly && !connection.write_failed) {
     // The rest of an FPDU that went out in part has to follow, or the peer would see garbage instead of an end.
     std::vector<uint8_t> rest;

@@ -27,19 +27,25 @@ uint32_t EventsFor(Interest interest) {
 }  // namespace
 
 Epoll::~Epoll() {
-  if (wake_fd_ >= 0) close(wake_fd_);
-  if (epoll_fd_ >= 0) close(epoll_fd_);
+  for (int fd : {wake_fd_, wake_epoll_fd_, epoll_fd_}) {
+    if (fd >= 0) close(fd);
+  }
 }
 
 int Epoll::Open() {
   if (epoll_fd_ < 0) epoll_fd_ = epoll_create1(EPOLL_CLOEXEC);
   if (epoll_fd_ < 0) return errno;
+  if (wake_epoll_fd_ < 0) wake_epoll_fd_ = epoll_create1(EPOLL_CLOEXEC);
+  if (wake_epoll_fd_ < 0) return errno;
   if (wake_fd_ >= 0) return 0;
   wake_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (wake_fd_ < 0) return errno;
   // Edge-triggered, so that nobody needs to read it empty.
   epoll_event event{.events = EPOLLIN | EPOLLET, .data = {.u64 = kWakeKey}};
-  if (epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, wake_fd_, &event) == 0) return 0;
+  if (epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, wake_fd_, &event) == 0 &&
+      epoll_ctl(wake_epoll_fd_, EPOLL_CTL_ADD, wake_fd_, &event) == 0) {
+    return 0;
+  }
   int error = errno;
   close(wake_fd_);
   wake_fd_ = -1;
@@ -57,26 +63,31 @@ void Epoll::Wake() {
 }
 
 std::span<const epoll_event> Epoll::Wait(std::span<epoll_event> storage, Time deadline) {
-  int count = WaitOnce(storage, deadline);
+  int count = WaitOnce(epoll_fd_, storage, deadline);
   return storage.first(std::max(count, 0));
 }
 
-int Epoll::WaitOnce(std::span<epoll_event> storage, Time deadline) {
+void Epoll::WaitForWake(Time deadline) {
+  epoll_event event;
+  WaitOnce(wake_epoll_fd_, {&event, 1}, deadline);
+}
+
+int Epoll::WaitOnce(int epoll_fd, std::span<epoll_event> storage, Time deadline) {
   int room = static_cast<int>(storage.size());
-  if (deadline == Time::max()) return epoll_wait(epoll_fd_, storage.data(), room, -1);
+  if (deadline == Time::max()) return epoll_wait(epoll_fd, storage.data(), room, -1);
   Duration left = deadline == Time::min() ? Duration::zero() : deadline - std::chrono::steady_clock::now();
-  if (left <= Duration::zero()) return epoll_wait(epoll_fd_, storage.data(), room, 0);
+  if (left <= Duration::zero()) return epoll_wait(epoll_fd, storage.data(), room, 0);
 
   if (has_nanoseconds_) {
     auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
     timespec timeout{.tv_sec = seconds.count(), .tv_nsec = (left - seconds).count()};
-    long count = syscall(kEpollPwait2, epoll_fd_, storage.data(), room, &timeout, nullptr, size_t{0});
+    long count = syscall(kEpollPwait2, epoll_fd, storage.data(), room, &timeout, nullptr, size_t{0});
     // EPERM: a container's filter that does not know the call.
     if (count >= 0 || (errno != ENOSYS && errno != EPERM)) return static_cast<int>(count);
     has_nanoseconds_ = false;
   }
   auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(left).count();
-  return epoll_wait(epoll_fd_, storage.data(), room, static_cast<int>(std::min<int64_t>(milliseconds, INT_MAX)));
+  return epoll_wait(epoll_fd, storage.data(), room, static_cast<int>(std::min<int64_t>(milliseconds, INT_MAX)));
 }
 
 Interest Epoll::ReadyOf(uint32_t events) {

@@ -36,13 +36,20 @@ class Epoll {
   // the events, which live in `storage`; none on time-out or interruption.
   std::span<const epoll_event> Wait(std::span<epoll_event> storage, Time deadline);
 
+  // What is ready now, without sleeping; for a thread that stands in for the one in WaitForWake.
+  std::span<const epoll_event> Poll(std::span<epoll_event> storage) { return Wait(storage, Time::min()); }
+
+  // Sleeps until Wake or `deadline`, whatever is ready meanwhile.
+  void WaitForWake(Time deadline);
+
   static Interest ReadyOf(uint32_t events);
 
  private:
   int Control(int operation, int fd, Interest interest, uint64_t key);
-  int WaitOnce(std::span<epoll_event> storage, Time deadline);
+  int WaitOnce(int epoll_fd, std::span<epoll_event> storage, Time deadline);
 
   int epoll_fd_ = -1;
+  int wake_epoll_fd_ = -1;  // has the wake-up only
   int wake_fd_ = -1;
   bool has_nanoseconds_ = true;  // the kernel has epoll_pwait2 (5.11) and nothing forbids it
 };

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -13,6 +14,8 @@
 namespace weft::transport {
 namespace {
 
+// How often the parked progress thread looks whether somebody still drives.
+constexpr Duration kParkTick = std::chrono::microseconds(250);
 constexpr Duration kStarvedListenerRest = std::chrono::milliseconds(100);
 
 std::atomic<unsigned> g_forks{0};
@@ -142,10 +145,48 @@ void TcpNetwork::Run() {
   while (TakeWork(work, sleep_until)) {
     for (Work& one : work) one();
     work.clear();
+    if (offered_.load(std::memory_order_acquire)) {
+      Park(sleep_until);
+      continue;
+    }
     auto events = epoll_.Wait(storage, sleep_until);
     asleep_.store(false, std::memory_order_relaxed);
     for (const epoll_event& event : events) Dispatch(event);
   }
+}
+
+void TcpNetwork::Park(Time until) {
+  if (!parked_.load(std::memory_order_relaxed)) {
+    std::lock_guard lock(drive_mutex_);
+    parked_.store(true, std::memory_order_release);
+  }
+  const uint64_t seen = drives_.load(std::memory_order_relaxed);
+  const Time tick = Now() + kParkTick;
+  epoll_.WaitForWake(std::min(tick, until));
+  asleep_.store(false, std::memory_order_relaxed);
+  if (drives_.load(std::memory_order_relaxed) != seen || Now() < tick) return;
+  std::lock_guard lock(drive_mutex_);
+  parked_.store(false, std::memory_order_relaxed);
+  offered_.store(false, std::memory_order_release);
+}
+
+bool TcpNetwork::DriveInline() {
+  if (!started_.load(std::memory_order_acquire) || !InThisProcess()) return false;
+  drives_.store(drives_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  if (!offered_.load(std::memory_order_acquire)) {
+    if (!offered_.exchange(true, std::memory_order_acq_rel)) epoll_.Wake();
+    return false;
+  }
+  std::unique_lock lock(drive_mutex_, std::try_to_lock);
+  if (!lock.owns_lock() || !parked_.load(std::memory_order_acquire)) return false;
+  epoll_event storage[64];
+  auto events = epoll_.Poll(storage);
+  bool any = false;
+  for (const epoll_event& event : events) {
+    any |= event.data.u64 != Epoll::kWakeKey;
+    Dispatch(event);
+  }
+  return any;
 }
 
 bool TcpNetwork::TakeWork(std::vector<Work>& work, Time& sleep_until) {

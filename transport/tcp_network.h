@@ -45,6 +45,7 @@ class TcpNetwork : public Network {
   TimerId RunAt(Time when, std::function<void()> work) override;
   bool Cancel(TimerId id) override;
   void Post(std::function<void()> work) override;
+  bool DriveInline() override;
 
   // False in a child of the process that made this instance.
   bool InThisProcess() const;
@@ -59,6 +60,8 @@ class TcpNetwork : public Network {
   // Moves what is due into `work`; false when the thread is to end. Says how long to sleep when there is nothing to do.
   bool TakeWork(std::vector<Work>& work, Time& sleep_until);
   void Dispatch(const epoll_event& event);
+  // Leaves the sockets to whoever calls DriveInline, until nobody did for a while.
+  void Park(Time until);
   void LetRest(WatchId listener);
   bool IsProgressThread() const;
 
@@ -70,6 +73,13 @@ class TcpNetwork : public Network {
   // True while the thread sleeps or is about to. Set under mutex_ after looking at the queues, so that whoever adds to
   // them under mutex_ and reads false knows that the thread will look again.
   std::atomic<bool> asleep_{false};
+
+  // Inline driving. drive_mutex_ is held by the one thread that looks at the sockets in place of the progress thread; it does
+  // so only while parked_, so that it never takes a wake-up away from a sleeping progress thread.
+  std::atomic<uint64_t> drives_{0};
+  std::atomic<bool> offered_{false};
+  std::mutex drive_mutex_;
+  std::atomic<bool> parked_{false};  // written under drive_mutex_
 
   std::mutex mutex_;  // guards what follows; never held while work runs
   TimerQueue timers_;
