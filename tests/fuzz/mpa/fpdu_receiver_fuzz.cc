@@ -19,7 +19,7 @@ namespace {
 Bytes FromRecipe(ByteSpan recipe, bool crc, bool markers) {
   Bytes stream;
   size_t at = 0;
-  while (at + 4 <= recipe.size() && stream.size() < 100000) {
+  while (at + 4 <= recipe.size() && stream.size() < 20000) {
     const size_t scale = recipe[at] & 3;  // most are short
     const size_t length = 1 + (scale == 3   ? recipe[at + 1] * 257 + recipe[at + 2]
                                : scale == 2 ? recipe[at + 1] * 8
