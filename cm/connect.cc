@@ -116,7 +116,6 @@ int Identifier::Connect(const rdma_conn_param* given) {
     return error;
   }
   connect_data_.clear();
-  if (const SocketAddress bound = endpoint->local_address(); bound.family() != 0) SetSource(bound);
   return 0;
 }
 

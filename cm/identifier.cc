@@ -195,6 +195,7 @@ bool Identifier::BeginDelivery(Event& event) {
     event.id = request.get();
     event.listen_id = this;
   }
+  if (event.event == RDMA_CM_EVENT_ESTABLISHED || event.event == RDMA_CM_EVENT_CONNECT_RESPONSE) ShowLocalAddress();
   // Work requests posted beforehand complete now, flushed.
   if (event.event == RDMA_CM_EVENT_REJECTED) FailQueuePair();
   return true;
@@ -233,6 +234,13 @@ std::shared_ptr<Identifier> Identifier::AdoptRequest(Event& event) {
   request->endpoint_ = std::move(event.request);
   request->endpoint_->SetObserver(request);
   return request;
+}
+
+// The kernel chooses the port of an initiator when it connects.
+void Identifier::ShowLocalAddress() {
+  const auto connection = endpoint();
+  if (connection == nullptr) return;
+  if (const transport::SocketAddress local = connection->local_address(); local.port() != 0) SetSource(local);
 }
 
 void Identifier::FailQueuePair() {

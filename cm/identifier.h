@@ -115,6 +115,7 @@ class Identifier : public rdma_cm_id, public sim::CmObserver, public std::enable
   int CreateCompletionQueues(uint32_t send_size, uint32_t receive_size);
   void DestroyCompletionQueues();
   std::shared_ptr<sim::Endpoint> endpoint() const;
+  void ShowLocalAddress();
   void FailQueuePair();
 
   mutable std::mutex mutex_;  // guards what is next
