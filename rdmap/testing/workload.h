@@ -1,0 +1,56 @@
+#ifndef RDMAP_TESTING_WORKLOAD_H_
+#define RDMAP_TESTING_WORKLOAD_H_
+
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "rdmap/testing/fake_host.h"
+
+namespace weft::rdmap::testing {
+
+// Random requests from one host to another, and what memory and completions must be when all are done: a model that
+// knows nothing of segments. Each Write has a place of its own; each Read reads what a Write before it put, or what was
+// there.
+class Workload {
+ public:
+  Workload(FakeHost& from, FakeHost& to, uint32_t seed);
+
+  // Posts `count` requests, and the receives that they need.
+  void Post(int count);
+  // EXPECTs that all of it happened.
+  void Verify() const;
+  int posted() const { return posted_; }
+
+ private:
+  struct Expected {
+    size_t length = 0;
+    bool solicited = false;
+    std::optional<ddp::STag> invalidated;
+    Bytes bytes;
+  };
+
+  uint32_t Below(uint32_t bound) { return static_cast<uint32_t>(random_() % bound); }
+  uint32_t RandomLength();
+  std::vector<size_t> RandomPieces(size_t length);
+  void PostWrite();
+  void PostRead();
+  void PostSend();
+
+  FakeHost& from_;
+  FakeHost& to_;
+  std::mt19937 random_;
+  uint32_t seed_;
+  int posted_ = 0;
+  // Of the target's region and the reader's sink, as they must be in the end; the first bytes of the target are only
+  // read.
+  Bytes target_, sink_;
+  size_t target_used_, sink_used_ = 0;
+  std::vector<Expected> sends_;
+  std::vector<int> sent_, reads_;
+  uint32_t next_invalidated_ = 1000;
+};
+
+}  // namespace weft::rdmap::testing
+
+#endif  // RDMAP_TESTING_WORKLOAD_H_
