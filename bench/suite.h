@@ -1,0 +1,82 @@
+#ifndef BENCH_SUITE_H_
+#define BENCH_SUITE_H_
+
+#include <benchmark/benchmark.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "bench/report.h"
+#include "bench/worker_pair.h"
+
+namespace weft::bench {
+
+// How much is measured.
+struct Effort {
+  int repetitions = 9;          // pairs of raw TCP and Weft
+  int target_repetitions = 21;  // of what has a target
+  double seconds = 0.03;        // of one sample, about
+  double idle_seconds = 1;
+  int64_t connections = 1000;
+  bool every_size = true;
+};
+
+enum class Crc : uint8_t { kAuto, kOff, kOn };
+
+// The processes that are measured and the results. Outlives the registered benchmarks, which run one after another.
+class Suite {
+ public:
+  // `self_check`: raw TCP stands in for Weft. All ratios are 1 then but for noise. `pinned`: see WorkerPair.
+  Suite(Effort effort, std::string address, bool self_check, bool pinned);
+
+  const Effort& effort() const { return effort_; }
+  Shape MakeShape() const {
+    Shape shape;
+    shape.address = address_;
+    return shape;
+  }
+  WorkerPair& raw() { return raw_; }
+  WorkerPair& weft(Crc crc) { return weft_[static_cast<size_t>(crc)]; }
+  Report& report() { return report_; }
+
+  // Registers a benchmark of `iterations`. If `body` throws Failure, the benchmark is reported as not measured and all
+  // processes start anew.
+  void Register(const std::string& name, int iterations, std::function<void(benchmark::State&)> body);
+
+ private:
+  const Effort effort_;
+  const std::string address_;
+  WorkerPair raw_;
+  std::vector<WorkerPair> weft_;
+  Report report_;
+};
+
+// Samples of raw TCP and of Weft, made in turns.
+struct Pairs {
+  std::vector<Sample> raw, weft;
+};
+
+// What is run, and over which connection.
+struct Measurement {
+  Shape initiator, responder;
+  Job raw, weft;
+};
+
+// Opens both connections, runs a warm-up, then one pair per iteration of `state`; closes.
+Pairs RunPairs(benchmark::State& state, Suite& suite, Crc crc, const Measurement& measurement);
+
+// Row and counters of `pairs`, where `figure` is what counts of a sample.
+Row Compare(benchmark::State& state, const Pairs& pairs, const std::function<double(const Sample&)>& figure,
+            const std::string& name, const std::string& unit);
+
+// "64 B", "4 KiB", "1 MiB".
+std::string SizeName(int64_t bytes);
+
+void RegisterLatency(Suite& suite);    // half round trips
+void RegisterBandwidth(Suite& suite);  // one way: bytes, CPU time and messages per second
+void RegisterScale(Suite& suite);      // connecting, memory and idling
+
+}  // namespace weft::bench
+
+#endif  // BENCH_SUITE_H_

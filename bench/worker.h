@@ -1,0 +1,21 @@
+#ifndef BENCH_WORKER_H_
+#define BENCH_WORKER_H_
+
+#include <string>
+
+namespace weft::bench {
+
+// A process that is one end of what is measured. It obeys the driver at the other end of `control_fd`, message by
+// message, and answers each with "ok" and values or "error" and a text:
+//   listen SHAPE -> port      accept | connect SHAPE, port -> elapsed      close
+//   run JOB, role -> SAMPLE   idle seconds -> SAMPLE                       memory -> resident (bytes)
+// `kind` is raw or verbs. Returns the exit status when the driver is gone or after an error.
+int RunWorker(const std::string& kind, int control_fd);
+
+// Leaves this process one half of the CPUs that it may use, 0 or 1, if there are two at least: both ends on one CPU
+// would show what no two machines can.
+void UseHalfOfTheCpus(int half);
+
+}  // namespace weft::bench
+
+#endif  // BENCH_WORKER_H_
