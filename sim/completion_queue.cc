@@ -1,7 +1,5 @@
 #include "sim/completion_queue.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <cerrno>
 
@@ -18,15 +16,9 @@ constexpr size_t kMostDrivenDirectly = 4;
 // A program that found nothing so many times in a row, and that fast, spins: its thread then drives the whole network, in place
 // of the progress thread, which would compete with it for a processor.
 constexpr uint32_t kPollsUntilSpinning = 16;
-constexpr int64_t kSpinningWithinNs = 1'000'000;
+constexpr std::chrono::milliseconds kSpinningWithin{1};
 // How often it looks at the rest of the network while only its own queue pairs have something to do.
 constexpr uint32_t kSeldom = 16;
-
-int64_t MonotonicNs() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
 
 }  // namespace
 
@@ -73,9 +65,10 @@ bool CompletionQueue::DriveQueuePairs() {
   } else {
     for (const auto& qp : attached_) qp->FlushDeferred();
   }
-  if (empty_polls_ == 0) empty_since_ns_ = MonotonicNs();
   if (empty_polls_ < kPollsUntilSpinning) {
-    if (++empty_polls_ == kPollsUntilSpinning && MonotonicNs() - empty_since_ns_ > kSpinningWithinNs) empty_polls_ = 0;
+    transport::Network& network = *network_.load(std::memory_order_relaxed);
+    if (empty_polls_ == 0) empty_since_ = network.Now();
+    if (++empty_polls_ == kPollsUntilSpinning && network.Now() - empty_since_ > kSpinningWithin) empty_polls_ = 0;
     return false;
   }
   if (!directly) return true;

@@ -78,7 +78,7 @@ class CompletionQueue {
   std::mutex attached_mutex_;  // guards what follows
   std::vector<std::shared_ptr<QueuePair>> attached_;
   uint32_t empty_polls_ = 0;       // in a row
-  int64_t empty_since_ns_ = 0;     // when the row began
+  transport::Time empty_since_{};  // when the row began
   uint32_t until_network_ = 0;     // polls until the network is driven again
   uint32_t network_every_ = 1;
   std::atomic<transport::Network*> network_{nullptr};  // of its queue pairs, once there is one

@@ -27,6 +27,14 @@ constexpr size_t kSmallestUlpdu = 128;
 constexpr size_t kFpduOverhead = 2 + 4;  // ULPDU_Length and CRC
 constexpr size_t kMarkerEvery = 512, kMarkerLength = 4;
 
+// With revision 1 nothing was said of IRD and ORD: the peer may have as many Reads outstanding as its program asked for there, so
+// we take as many as we can.
+void FillInReads(const mpa::StartParams& ours, mpa::StartOutcome& outcome) {
+  if (outcome.has_ird_ord) return;
+  outcome.ird = kMaxReads;
+  outcome.ord = ours.ord;
+}
+
 CmEvent::Kind KindForConnectError(int error) {
   return error == ECONNREFUSED ? CmEvent::Kind::kRejected : CmEvent::Kind::kUnreachable;
 }
@@ -106,6 +114,9 @@ void EndpointImpl::OnReady(transport::Interest) {
       case State::kConnecting:
         OnConnectReady();
         break;
+      case State::kSendingRequest:
+        ContinueRequest();
+        break;
       case State::kAwaitingReply:
         OnReplyBytes();
         break;
@@ -163,17 +174,23 @@ void EndpointImpl::SendRequest() {
   if (settings.extensions && ours_.private_data.size() + words + mpa::WeftTrailer::kLength <= mpa::kMaxPrivateData) {
     mpa::WeftTrailer{.max_ulpdu = kLargestUlpdu, .host_id = rnic_.host_id()}.AppendTo(ours_.private_data);
   }
-  const std::vector<uint8_t> request = mpa::MakeRequest(ours_).Serialize();
-  const iovec piece{const_cast<uint8_t*>(request.data()), request.size()};
+  unsent_ = mpa::MakeRequest(ours_).Serialize();
+  state_ = State::kSendingRequest;
+  ArmTimer(kReplyLimit);
+  ContinueRequest();
+}
+
+void EndpointImpl::ContinueRequest() {
+  const iovec piece{unsent_.data(), unsent_.size()};
   const IoResult result = socket_->Write({&piece, 1});
-  if (result.kind != IoResult::Kind::kDone || result.bytes != request.size()) {
-    return FailAttempt(CmEvent::Kind::kConnectError, result.error != 0 ? result.error : ECONNRESET,
-                       "cannot send the MPA request");
+  if (result.kind == IoResult::Kind::kFailed) {
+    return FailAttempt(CmEvent::Kind::kConnectError, result.error, "cannot send the MPA request");
   }
+  unsent_.erase(unsent_.begin(), unsent_.begin() + static_cast<ptrdiff_t>(result.bytes));
+  if (!unsent_.empty()) return;  // still watched for writing
   state_ = State::kAwaitingReply;
   frame_.emplace(/*expect_reply=*/true);
   got_bytes_ = false;
-  ArmTimer(kReplyLimit);
   rnic_.network().SetInterest(watch_, {.read = true, .write = false});
 }
 
@@ -222,10 +239,7 @@ void EndpointImpl::OnReply() {
   if (error != mpa::StartError::kNone) {
     return FailAttempt(CmEvent::Kind::kConnectError, EPROTO, Format("bad MPA reply: %s", mpa::ToString(error)));
   }
-  if (!outcome.has_ird_ord) {
-    outcome.ird = ours_.ird;
-    outcome.ord = ours_.ord;
-  }
+  FillInReads(ours_, outcome);
   StopWatching();
   state_ = State::kConnected;
   established_ = {.kind = CmEvent::Kind::kEstablished,
@@ -279,7 +293,6 @@ CmEvent EndpointImpl::DescribeRequest() {
 }
 
 int EndpointImpl::Accept(ibv_qp* qp, const ConnectParameters& parameters) {
-  int failed = 0;
   {
     std::lock_guard lock(mutex_);
     if (state_ != State::kRequested) return EINVAL;
@@ -298,26 +311,19 @@ int EndpointImpl::Accept(ibv_qp* qp, const ConnectParameters& parameters) {
       mpa::WeftTrailer{.max_ulpdu = kLargestUlpdu, .host_id = rnic_.host_id()}.AppendTo(ours_.private_data);
     }
     mpa::StartOutcome outcome;
-    const std::vector<uint8_t> reply = mpa::MakeReply(request, ours_, &outcome).Serialize();
-    if (!outcome.has_ird_ord) {
-      outcome.ird = ours_.ird;
-      outcome.ord = ours_.ord;
-    }
-    const iovec piece{const_cast<uint8_t*>(reply.data()), reply.size()};
-    const IoResult result = socket_->Write({&piece, 1});
-    if (result.kind != IoResult::Kind::kDone || result.bytes != reply.size()) {
-      state_ = State::kClosed;
-      socket_.reset();
-      failed = result.error != 0 ? result.error : ECONNRESET;
-    } else {
-      state_ = State::kConnected;
-      qp_ = target;
-      established_ = {.kind = CmEvent::Kind::kEstablished, .ird = outcome.ird, .ord = outcome.ord};
-      const size_t max_ulpdu = MaxUlpdu(outcome, trailer_);
-      handover_ = {.outcome = std::move(outcome), .initiator = false, .max_ulpdu = max_ulpdu, .observer = shared_from_this()};
-    }
+    std::vector<uint8_t> reply = mpa::MakeReply(request, ours_, &outcome).Serialize();
+    FillInReads(ours_, outcome);
+    state_ = State::kConnected;
+    qp_ = target;
+    established_ = {.kind = CmEvent::Kind::kEstablished, .ird = outcome.ird, .ord = outcome.ord};
+    const size_t max_ulpdu = MaxUlpdu(outcome, trailer_);
+    handover_ = {.outcome = std::move(outcome),
+                 .initiator = false,
+                 .max_ulpdu = max_ulpdu,
+                 .prologue = std::move(reply),
+                 .observer = shared_from_this()};
   }
-  if (failed == 0) failed = HandOver();
+  const int failed = HandOver();
   ReleaseSink(/*had_request=*/true);
   Deliver();
   return failed;

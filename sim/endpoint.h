@@ -52,7 +52,8 @@ class EndpointImpl final : public Endpoint,
   enum class State : uint8_t {
     kIdle,
     kConnecting,     // initiator: TCP
-    kAwaitingReply,  // initiator: MPA
+    kSendingRequest, // initiator: MPA
+    kAwaitingReply,
     kAwaitingRequest,
     kRequested,      // responder: the program has to answer
     kConnected,      // the queue pair has the socket
@@ -67,6 +68,7 @@ class EndpointImpl final : public Endpoint,
   int StartConnecting();
   void OnConnectReady();
   void SendRequest();
+  void ContinueRequest();
   void OnReplyBytes();
   void OnReply();
   int HandOver();                     // without: gives the socket to the queue pair, if it is time; an errno
@@ -95,6 +97,7 @@ class EndpointImpl final : public Endpoint,
   uint64_t attempt_ = 0;
   uint8_t revision_ = 2;
   mpa::StartParams ours_;
+  std::vector<uint8_t> unsent_;       // of our MPA Request
   std::optional<mpa::StartFrameCollector> frame_;
   bool got_bytes_ = false;
   mpa::StartOutcome request_;         // responder: what the peer asks for

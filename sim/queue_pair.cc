@@ -1,7 +1,5 @@
 #include "sim/queue_pair.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <cerrno>
 
@@ -16,17 +14,11 @@ namespace {
 
 // Doorbell batching: work requests that are posted back to back (the program did nothing else in between) and are small go out
 // together, when enough are there, when the program looks at the completion queue, or after kFlushAfter.
-constexpr int64_t kDenseGapNs = 700;
+constexpr std::chrono::nanoseconds kDenseGap{700};
 constexpr uint32_t kDenseEnough = 4;          // posts in a row before batching begins
 constexpr uint32_t kMostDeferred = 64;        // work requests
 constexpr uint32_t kLongestDeferred = 1024;   // bytes of one
 constexpr std::chrono::microseconds kFlushAfter{100};
-
-int64_t MonotonicNs() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
 
 }  // namespace
 
@@ -74,9 +66,9 @@ int QueuePair::PostSend(ibv_send_wr* list, ibv_send_wr** bad) {
 }
 
 bool QueuePair::DeferDoorbell(unsigned flags, uint32_t bytes) {
-  const int64_t now = MonotonicNs();
-  const bool dense = now - last_post_ns_ < kDenseGapNs;
-  last_post_ns_ = now;
+  const transport::Time now = network().Now();
+  const bool dense = now - last_post_ < kDenseGap;
+  last_post_ = now;
   if (!dense) {
     dense_posts_ = 0;
     deferred_.store(0, std::memory_order_relaxed);
@@ -101,7 +93,7 @@ bool QueuePair::DeferDoorbell(unsigned flags, uint32_t bytes) {
 void QueuePair::ArmFlushTimer() {
   flush_timer_armed_ = true;
   posts_at_tick_ = sends_.posted();
-  rnic_.network().RunAt(rnic_.network().Now() + kFlushAfter, [weak = weak_from_this()] {
+  rnic_.network().RunAt(network().Now() + kFlushAfter, [weak = weak_from_this()] {
     if (auto self = weak.lock()) self->OnFlushTimer();
   });
 }

@@ -49,6 +49,7 @@ struct EstablishOptions {
   mpa::StartOutcome outcome;
   bool initiator = false;
   size_t max_ulpdu = 0;   // that we may send
+  std::vector<uint8_t> prologue;  // responder: the MPA Reply, which goes out before any FPDU
   std::shared_ptr<ConnectionObserver> observer;
 };
 
@@ -121,6 +122,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   void Step();                       // receive, transmit, look at what became of the stream
   void Receive();
   void Transmit();
+  bool TransmitPrologue();
   void CheckStream();
   void FinishDisconnect();
   void FinishTerminateLater();
@@ -146,7 +148,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   std::atomic<bool> doorbell_{false};
 
   // Guarded by the post mutex of sends_.
-  int64_t last_post_ns_ = 0;
+  transport::Time last_post_{};
   uint32_t dense_posts_ = 0;
   std::atomic<uint32_t> deferred_{0};  // written under it
   uint64_t posts_at_tick_ = 0;

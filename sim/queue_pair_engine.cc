@@ -103,6 +103,7 @@ int QueuePair::Establish(std::unique_ptr<transport::ByteStream> socket, Establis
     connection.ord = outcome.ord;
     connection.established_told = !expects_rtr;
     connection.may_transmit = options.initiator;
+    connection.prologue = std::move(options.prologue);
     observer_ = std::move(options.observer);
     local_error_ = completion_lost_ = false;
     if (options.initiator && outcome.rtr != mpa::Rtr::kNone) connection.stream.SendRtr(outcome.rtr);
@@ -195,8 +196,9 @@ void QueuePair::Receive() {
 
 void QueuePair::Transmit() {
   Connection& connection = *connection_;
-  if (!connection.may_transmit) return;
   connection.write_blocked = false;
+  if (!connection.prologue.empty() && !TransmitPrologue()) return;
+  if (!connection.may_transmit) return;
   for (;;) {
     connection.stream.Transmit(connection.sender);
     const std::span<const iovec> pending = connection.sender.Pending();
@@ -218,11 +220,22 @@ void QueuePair::Transmit() {
   FinishDisconnect();
 }
 
+// Returns whether all of it is out.
+bool QueuePair::TransmitPrologue() {
+  Connection& connection = *connection_;
+  const iovec piece{connection.prologue.data(), connection.prologue.size()};
+  const IoResult result = connection.socket->Write({&piece, 1});
+  if (result.kind == IoResult::Kind::kFailed) connection.write_failed = true;
+  connection.prologue.erase(connection.prologue.begin(), connection.prologue.begin() + static_cast<ptrdiff_t>(result.bytes));
+  connection.write_blocked = !connection.prologue.empty();
+  return connection.prologue.empty();
+}
+
 void QueuePair::FinishDisconnect() {
   Connection& connection = *connection_;
   if (!connection.closing || connection.fin_sent) return;
   const bool drained = sends_.retired() >= connection.last_to_send && connection.sender.empty();
-  if (drained || !connection.may_transmit) {
+  if ((drained || !connection.may_transmit) && connection.prologue.empty()) {
     connection.fin_sent = true;
     connection.socket->ShutdownWrite();
   }
@@ -321,7 +334,7 @@ void QueuePair::CloseConnection(bool orderly) {
   if (connection.close_timer != 0) rnic_.network().Cancel(connection.close_timer);
   if (orderly && !connection.write_failed) {
     // The rest of an FPDU that went out in part has to follow, or the peer would see garbage instead of an end.
-    std::vector<uint8_t> rest;
+    std::vector<uint8_t> rest = std::move(connection.prologue);
     for (auto pending = connection.sender.Pending(); !pending.empty(); pending = connection.sender.Pending()) {
       for (const iovec& piece : pending) {
         const auto* bytes = static_cast<const uint8_t*>(piece.iov_base);

@@ -23,6 +23,7 @@ struct QueuePair::Connection {
   rdmap::Stream stream;
   mpa::FpduReceiver receiver;
   mpa::FpduSender sender;
+  std::vector<uint8_t> prologue;   // sent before any FPDU
   transport::WatchId watch = 0;
   transport::Interest interest;
   transport::TimerId close_timer = 0;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "sim/net/link.h"
 #include "transport/timer_queue.h"
@@ -29,6 +30,10 @@ class VirtualClock {
     if (work == nullptr) return false;
     work();
     return true;
+  }
+  // Drops what has not run, and what is added by that.
+  void DropAll() {
+    while (NextDue() != Time::max()) std::exchange(queue_, {});
   }
 
  private:

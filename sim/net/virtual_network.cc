@@ -92,7 +92,12 @@ VirtualNetwork::VirtualNetwork(uint64_t seed)
   SetDefaultLink(LinkFaults());
 }
 
-VirtualNetwork::~VirtualNetwork() { WEFT_CHECK(listeners_.empty()); }
+VirtualNetwork::~VirtualNetwork() {
+  // Handlers and work may own streams, and those call back when they are destroyed.
+  while (!watches_.empty()) Unwatch(watches_.begin()->first);
+  clock_.DropAll();
+  WEFT_CHECK(listeners_.empty());
+}
 
 transport::Network& VirtualNetwork::AddHost(const std::vector<std::string>& addresses) {
   std::vector<SocketAddress> parsed;

@@ -26,7 +26,7 @@ class VirtualListener;
 class VirtualNetwork : public transport::Network {
  public:
   explicit VirtualNetwork(uint64_t seed);
-  // Streams and listeners must be gone; work and watches that are left are dropped.
+  // Streams and listeners must be gone, but for those that waiting work and watches own: these are dropped.
   ~VirtualNetwork() override;
 
   // A host with these addresses ("10.0.0.1", "fd00::1"), besides its own loopback ones. The network owns it.

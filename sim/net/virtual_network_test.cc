@@ -440,6 +440,16 @@ TEST(VirtualNetworkTest, TimersAndPostsRunInOrderAndCanBeCancelled) {
   EXPECT_EQ(network.Now() - start, 1h + 2s);
 }
 
+TEST(VirtualNetworkTest, WorkThatNeverRanMayOwnStreams) {
+  VirtualNetwork network(1);
+  auto listener = network.Listen(Address("10.0.0.2", 7), 5, false, true).value();
+  std::shared_ptr<ByteStream> client = network.StartConnect({}, listener->LocalAddress()).value();
+  network.RunUntilIdle();
+  network.RunAt(network.Now() + 1s, [client = std::move(client)] {});
+  std::shared_ptr<ByteStream> server = listener->Accept().value();
+  network.Watch(*server, {}, Handler([server](Interest) {}));
+}
+
 TEST(VirtualNetworkTest, AHandlerThatIsReadyForEverDoesNotStopTheClock) {
   VirtualNetwork network(1);
   auto listener = network.Listen(Address("10.0.0.2", 7), 5, false, true).value();
