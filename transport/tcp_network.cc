@@ -37,13 +37,18 @@ TcpNetwork::TcpNetwork() : born_(Forks()) {}
 
 TcpNetwork::~TcpNetwork() {
   WEFT_CHECK(!IsProgressThread());
-  if (!started_.load(std::memory_order_acquire) || !InThisProcess()) return;
-  {
-    std::lock_guard lock(mutex_);
-    stopping_ = true;
+  if (!InThisProcess()) return;
+  if (started_.load(std::memory_order_acquire)) {
+    {
+      std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    epoll_.Wake();
+    thread_.Join();
   }
-  epoll_.Wake();
-  thread_.Join();
+  // What the dropped work owns may call back when it is destroyed: while this object is whole.
+  auto timers = std::exchange(timers_, {});
+  auto posted = std::exchange(posted_, {});
 }
 
 bool TcpNetwork::InThisProcess() const { return born_ == g_forks.load(std::memory_order_relaxed); }
