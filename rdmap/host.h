@@ -40,7 +40,8 @@ class Host {
 
   // Memory of a tagged buffer: `length` bytes at `offset`, contiguous. `length` is never zero: RFC 5040 section 5.2.1
   // and RFC 5041 section 5.2 forbid to check the STag of an empty message. kReadSink: `stag` is a Request's sink_stag.
-  // The memory is used until the end of the call to the stream, and of a segment being placed until End().
+  // The memory is placed into until End(); of kRemoteRead, the UlpduWriter may refer to it until what was appended is
+  // consumed.
   virtual Result<uint8_t*, AccessError> Resolve(ddp::STag stag, ddp::TaggedOffset offset, uint32_t length,
                                                 Access access) = 0;
 
