@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "mpa/fpdu_layout.h"
 #include "sim/lingering_close.h"
 #include "sim/rnic.h"
 #include "transport/pcap.h"
@@ -19,13 +20,11 @@ constexpr std::chrono::seconds kConnectLimit{20};  // TCP
 constexpr std::chrono::seconds kReplyLimit{60};    // the peer's program may take its time to answer
 constexpr std::chrono::seconds kRequestLimit{10};  // a peer that connects and stays silent
 
-// Between Weft ends: as much payload as fits a 16-bit ULPDU_Length, in FPDUs whose length is a multiple of four.
-constexpr size_t kLargestUlpdu = 65534;
+// Between Weft ends: as long as an FPDU may be (RFC 5044 section 3).
+constexpr size_t kLargestUlpdu = 64768;
 // Towards others: a whole FPDU in a TCP segment (RFC 5044 section 5), and no longer than RNICs are known to take.
 constexpr size_t kForeignFpdu = 16384;
 constexpr size_t kSmallestUlpdu = 128;
-constexpr size_t kFpduOverhead = 2 + 4;  // ULPDU_Length and CRC
-constexpr size_t kMarkerEvery = 512, kMarkerLength = 4;
 
 // With revision 1 nothing was said of IRD and ORD: the peer may have as many Reads outstanding as its program asked for there, so
 // we take as many as we can.
@@ -287,8 +286,8 @@ CmEvent EndpointImpl::DescribeRequest() {
   std::lock_guard lock(mutex_);
   return {.kind = CmEvent::Kind::kConnectRequest,
           .private_data = request_.private_data,
-          .ird = request_.has_ird_ord ? request_.ird : static_cast<uint16_t>(kMaxReads),
-          .ord = request_.has_ird_ord ? request_.ord : static_cast<uint16_t>(kMaxReads),
+          .ird = std::min<uint16_t>(request_.has_ird_ord ? request_.ird : uint16_t{kMaxReads}, kMaxReads),
+          .ord = std::min<uint16_t>(request_.has_ird_ord ? request_.ord : uint16_t{kMaxReads}, kMaxReads),
           .endpoint = shared_from_this()};
 }
 
@@ -435,9 +434,8 @@ std::optional<mpa::WeftTrailer> EndpointImpl::TakeTrailer(std::vector<uint8_t>& 
 
 size_t EndpointImpl::MaxUlpdu(const mpa::StartOutcome& outcome, const std::optional<mpa::WeftTrailer>& trailer) const {
   if (trailer) return std::clamp<size_t>(trailer->max_ulpdu, kSmallestUlpdu, kLargestUlpdu);
-  const size_t fpdu = std::min(socket_->SegmentSize(), kForeignFpdu) & ~size_t{3};
-  const size_t markers = outcome.send_markers ? (fpdu / kMarkerEvery + 1) * kMarkerLength : 0;
-  return std::max(fpdu, kSmallestUlpdu + kFpduOverhead + markers) - kFpduOverhead - markers;
+  const size_t segment = std::min(socket_->SegmentSize(), kForeignFpdu);
+  return std::max(mpa::MulpduForSegment(segment, outcome.send_markers), kSmallestUlpdu);
 }
 
 void EndpointImpl::OnEstablished() {
