@@ -215,6 +215,7 @@ void QueuePair::Transmit() {
       return;
     }
     connection.write_blocked = true;
+    UpdateInterest();  // whoever called may not come back to try again
     break;
   }
   FinishDisconnect();
@@ -228,6 +229,7 @@ bool QueuePair::TransmitPrologue() {
   if (result.kind == IoResult::Kind::kFailed) connection.write_failed = true;
   connection.prologue.erase(connection.prologue.begin(), connection.prologue.begin() + static_cast<ptrdiff_t>(result.bytes));
   connection.write_blocked = !connection.prologue.empty();
+  UpdateInterest();
   return connection.prologue.empty();
 }
 
