@@ -12,7 +12,9 @@ TAGGED_HEADER = 14  # bytes of DDP and RDMAP control, STag and offset in front o
 UNTAGGED_HEADER = 18
 
 Message = collections.namedtuple("Message", "opcode length")  # length: payload of all its segments, in bytes
-TSHARK = ["tshark", "-o", "tcp.try_heuristic_first:TRUE", "-o", "tcp.check_checksum:FALSE"]
+# What Wireshark would guess of the payload above RDMAP (it takes an empty Send for RPC) is not our protocol's business.
+TSHARK = ["tshark", "-o", "tcp.try_heuristic_first:TRUE", "--disable-protocol", "rpcordma", "--disable-protocol",
+          "smb_direct"]
 
 
 def _tshark(path, *arguments):
@@ -85,3 +87,15 @@ def undissected_bytes(path):
         explained += sum(20 + int(n) for n in private)
         explained += sum(math.ceil((2 + int(n)) / 4) * 4 + 4 for n in lengths)
     return total - explained
+
+
+def terminates(path):
+    """[(layer, error type, error code)] of the Terminate messages."""
+    names = ["term_layer", "term_etype_rdma", "term_etype_ddp", "term_etype_llp", "term_errcode_rdma",
+             "term_errcode_ddp_tagged", "term_errcode_ddp_untagged", "term_errcode", "term_errcode_llp"]
+    found = []
+    for layer, *rest in _rows(path, *["iwarp_rdma." + name for name in names]):
+        if layer:
+            types, codes = sum(rest[:3], []), sum(rest[3:], [])
+            found.append(tuple(int(x, 0) for x in (layer[0], types[0], codes[0])))
+    return found

@@ -1,0 +1,171 @@
+"""Weft against siw, the Linux kernel's iWARP driver, in a virtual machine: both roles, every operation that both know, CRC on
+and off, sizes 1 byte to 1 MiB, and errors that end a connection in an orderly way.
+
+The guest is emulated and slow: iterations are few. What is compared is behaviour, not speed."""
+
+import os
+import re
+import shutil
+import tempfile
+
+import capture
+import guest
+import stock
+
+SIZES = [1, 2, 7, 100, 1460, 4096, 30000, 65536, 1048576]
+HOST = "10.0.2.2"  # as the guest sees this machine
+TIMEOUT = 120
+
+# Linux's names for what it logs of a Terminate that it received
+TAGGED_INVALID_STAG = "siw: got TERMINATE. layer 1, type 1, code 0"
+PROTECTION_INVALID_STAG = "siw: got TERMINATE. layer 0, type 1, code 0"
+
+
+def setUpModule():
+    global siw, share
+    share = tempfile.mkdtemp(prefix="siw-share-")
+    shutil.copy(stock.workspace_file("tests/interop/bad_rkey"), share)
+    siw = guest.Guest(share)
+
+
+def tearDownModule():
+    siw.stop()
+    shutil.rmtree(share)
+
+
+class SiwTest(stock.StockTest):
+
+    def setUp(self):
+        super().setUp()
+        siw.take_log()
+        self._folder = tempfile.TemporaryDirectory()
+        self.pcap = os.path.join(self._folder.name, "weft.pcap")
+
+    def tearDown(self):
+        super().tearDown()
+        self._folder.cleanup()
+
+    def guest_serves(self, server, client, crc):
+        """Weft as client: `server` runs in the guest, `client` here. Returns (server's output, client's output)."""
+        here, there = siw.next_port()
+        first = self.start(siw.command(server.format(port=there)), under_weft=False)
+        self.expect(siw.await_listener(there), f"siw does not listen on {there}")
+        second = self.start(client.format(host="127.0.0.1", port=here), WEFT_MPA_CRC=crc, WEFT_PCAP=self.pcap)
+        self.await_success(first, second, timeout=TIMEOUT)
+        return first.output, second.output
+
+    def weft_serves(self, server, client, crc):
+        """Weft as server: `server` runs here, `client` in the guest. Returns (server's output, client's output)."""
+        port = stock.free_port()
+        first = self.start(server.format(port=port), WEFT_MPA_CRC=crc, WEFT_PCAP=self.pcap)
+        self.await_listener(first, port)
+        second = self.start(siw.command(client.format(host=HOST, port=port)), under_weft=False)
+        self.await_success(first, second, timeout=TIMEOUT)
+        return first.output, second.output
+
+    def check_capture(self, crc):
+        faults = capture.complaints(self.pcap)
+        self.expect(not faults, "\n".join(faults[:20]))
+        reply = capture.handshakes(self.pcap)["rep"]
+        self.expect(reply[1] == crc, f"the reply's CRC flag is {reply[1]}")
+        self.expect((capture.good_crcs(self.pcap) > 0) == crc, "CRCs were (not) sent")
+
+
+class BothWays:
+    """The same tests for each role; `pair` is guest_serves or weft_serves."""
+
+    def ping(self, crc, options="-C 100"):
+        outputs = self.pair(f"rping -s -p {{port}} -v -V {options}", f"rping -c -a {{host}} -p {{port}} -v -V {options}", crc)
+        count = int(re.search(r"-C (\d+)", options).group(1))
+        for out in outputs:
+            self.expect(out.count("ping data: rdma-ping-") == count, "pings are missing")
+        self.check_capture(crc == "on")
+
+    def test_rping_with_crc(self):
+        self.ping("on")
+
+    def test_rping_without_crc(self):
+        self.ping("off")
+
+    def test_rping_of_the_largest_size(self):
+        self.ping("on", "-C 5 -S 65535")
+
+    def measure(self, program, crc):
+        for size in SIZES:
+            command = f"{program} -R -F -p {{port}} -s {size} -n {10 if size < 100000 else 5}"
+            _, client = self.pair(command, command + " {host}", crc)
+            self.expect(re.search(rf"^\s*{size}\s+\d+\s+[\d.]+\s+[\d.]+", client, re.M), f"no result for {size} bytes")
+            os.remove(self.pcap)  # a file each
+
+    def test_ib_send_bw_with_crc(self):
+        self.measure("ib_send_bw", "on")
+
+    def test_ib_send_bw_without_crc(self):
+        self.measure("ib_send_bw", "off")
+
+    def test_ib_write_bw_with_crc(self):
+        self.measure("ib_write_bw", "on")
+
+    def test_ib_write_bw_without_crc(self):
+        self.measure("ib_write_bw", "off")
+
+    def test_ib_read_bw_with_crc(self):
+        self.measure("ib_read_bw", "on")
+
+    def test_ib_read_bw_without_crc(self):
+        self.measure("ib_read_bw", "off")
+
+
+class WeftAsClient(BothWays, SiwTest):
+    pair = SiwTest.guest_serves
+
+    def bad_access(self, kind, terminate):
+        server, client = self.pair("/mnt/bad_rkey server {port}",
+                                   f"{stock.workspace_file('tests/interop/bad_rkey')} client {{host}} {{port}} {kind}", "on")
+        self.expect("memory: good" in server, "the bad access reached memory")
+        self.expect("RDMA_CM_EVENT_DISCONNECTED" in server and "RDMA_CM_EVENT_DISCONNECTED" in client, "no orderly end")
+        # siw answered with the Terminate that the RFC asks for, and Weft's end understood it.
+        self.expect(capture.terminates(self.pcap) == [terminate], f"Terminates: {capture.terminates(self.pcap)}")
+
+    def test_bad_rkey_of_a_write_is_an_error_here(self):
+        self.bad_access("write", (1, 1, 0))
+
+    def test_bad_rkey_of_a_read_is_an_error_here(self):
+        self.bad_access("read", (0, 1, 0))
+
+    def test_siw_without_listener_refuses(self):
+        here, _ = siw.next_port()
+        client = self.start(f"rping -c -a 127.0.0.1 -p {here} -C 1")
+        self.await_condition(lambda: not client.running(), "the end of a client that nobody answers", 30)
+        self.expect(client.status > 0, "it must fail, not crash")
+
+
+class WeftAsServer(BothWays, SiwTest):
+    pair = SiwTest.weft_serves
+
+    def bad_access(self, kind, logged, terminate):
+        server, client = self.pair(f"{stock.workspace_file('tests/interop/bad_rkey')} server {{port}}",
+                                   f"/mnt/bad_rkey client {{host}} {{port}} {kind}", "on")
+        self.expect("memory: good" in server, "the bad access reached memory")
+        self.expect("RDMA_CM_EVENT_DISCONNECTED" in server and "RDMA_CM_EVENT_DISCONNECTED" in client, "no orderly end")
+        log = siw.take_log()
+        self.expect(logged in log, f"siw did not log '{logged}' but:\n{log}")
+        self.expect(capture.terminates(self.pcap) == [terminate], f"Terminates: {capture.terminates(self.pcap)}")
+
+    def test_bad_rkey_of_a_write_makes_siw_see_a_terminate(self):
+        self.bad_access("write", TAGGED_INVALID_STAG, (1, 1, 0))
+
+    def test_bad_rkey_of_a_read_makes_siw_see_a_terminate(self):
+        self.bad_access("read", PROTECTION_INVALID_STAG, (0, 1, 0))
+
+    def test_crc_that_siw_requires_is_used_although_off_here(self):
+        siw.require_crc(True)
+        try:
+            self.pair("rping -s -p {port} -C 10 -v -V", "rping -c -a {host} -p {port} -C 10 -v -V", "off")
+        finally:
+            siw.require_crc(False)
+        self.check_capture(crc=True)
+
+
+if __name__ == "__main__":
+    stock.main()
