@@ -16,7 +16,7 @@ std::shared_ptr<Channel> Channel::Create() {
   return channel;
 }
 
-void Channel::Push(std::unique_ptr<Event> event) {
+void Channel::Push(std::unique_ptr<Event>& event) {
   if (!closed_) queue_.Push(std::move(event));
 }
 

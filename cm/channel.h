@@ -21,7 +21,8 @@ class Channel : public rdma_event_channel, public std::enable_shared_from_this<C
   static std::shared_ptr<Channel> Create();
   static Channel* From(rdma_event_channel* channel) { return static_cast<Channel*>(channel); }
 
-  void Push(std::unique_ptr<Event> event);
+  // After Close `event` stays with the caller, to be destroyed while it holds no lock: that may call the engine.
+  void Push(std::unique_ptr<Event>& event);
   // The oldest event; waits unless the program made the descriptor non-blocking. nullptr and errno (EAGAIN, EINTR).
   std::unique_ptr<Event> Take();
   // Takes out all events of `owner`, in order. The caller destroys what it does not keep while it holds no lock.

@@ -231,7 +231,7 @@ WEFT_CM_EXPORT int rdma_establish(rdma_cm_id* id) {
 }
 
 // Only InfiniBand needs telling: over iWARP nothing arrives before the connection is established.
-WEFT_CM_EXPORT int rdma_notify(rdma_cm_id* id, ibv_event_type event) {
+WEFT_CM_EXPORT int rdma_notify(rdma_cm_id* id, ibv_event_type /*event*/) {
   if (id == nullptr || id->verbs == nullptr) return Return(EINVAL);
   return 0;
 }

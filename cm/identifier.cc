@@ -62,13 +62,13 @@ std::unique_ptr<Event> Translate(sim::CmEvent&& from) {
 }  // namespace
 
 sim::CmApi* Engine() {
-  static sim::CmApi* const engine = [] {
-    sim::CmApi* found = weft_private_cm_api(sim::CmApi::kVersion);
-    if (found == nullptr) {
+  sim::CmApi* const engine = weft_private_cm_api(sim::CmApi::kVersion);  // a fork's child has one of its own
+  if (engine == nullptr) {
+    static std::once_flag told;
+    std::call_once(told, [] {
       LogWarning("librdmacm.so.1 and libibverbs.so.1 are of different versions of Weft; install both from one build");
-    }
-    return found;
-  }();
+    });
+  }
   return engine;
 }
 
@@ -120,12 +120,14 @@ int Identifier::Migrate(Channel* to) {
   std::shared_ptr<Channel> target = to != nullptr ? to->shared_from_this() : Channel::Create();
   if (target == nullptr) return errno;
   std::shared_ptr<Channel> old;
+  std::vector<std::unique_ptr<Event>> waiting;
   {
     std::lock_guard lock(mutex_);
     old = std::exchange(channel_, target);
     rdma_cm_id::channel = target.get();
     if (old != target) {
-      for (auto& event : old->Extract(this)) target->Push(std::move(event));
+      waiting = old->Extract(this);
+      for (auto& event : waiting) target->Push(event);
     }
   }
   ReleaseEvent();
@@ -158,7 +160,7 @@ void Identifier::Post(rdma_cm_event_type type, int status) {
   event->id = this;
   event->owner = shared_from_this();
   std::lock_guard lock(mutex_);
-  channel_->Push(std::move(event));
+  channel_->Push(event);
 }
 
 void Identifier::OnCmEvent(sim::CmEvent from) {
@@ -176,7 +178,7 @@ void Identifier::OnCmEvent(sim::CmEvent from) {
       !device_->is_iwarp()) {
     event->event = RDMA_CM_EVENT_CONNECT_RESPONSE;
   }
-  channel_->Push(std::move(event));
+  channel_->Push(event);
 }
 
 bool Identifier::BeginDelivery(Event& event) {

@@ -74,11 +74,11 @@ WEFT_CM_EXPORT int rdma_set_local_ece(rdma_cm_id* id, ibv_ece* ece) {
   return 0;
 }
 
-WEFT_CM_EXPORT int rdma_join_multicast(rdma_cm_id* id, sockaddr* addr, void* context) {
+WEFT_CM_EXPORT int rdma_join_multicast(rdma_cm_id* id, sockaddr* addr, void* /*context*/) {
   return Return(id != nullptr && addr != nullptr ? EOPNOTSUPP : EINVAL);
 }
 
-WEFT_CM_EXPORT int rdma_join_multicast_ex(rdma_cm_id* id, rdma_cm_join_mc_attr_ex* mc_join_attr, void* context) {
+WEFT_CM_EXPORT int rdma_join_multicast_ex(rdma_cm_id* id, rdma_cm_join_mc_attr_ex* mc_join_attr, void* /*context*/) {
   return Return(id != nullptr && mc_join_attr != nullptr ? EOPNOTSUPP : EINVAL);
 }
 

@@ -167,7 +167,7 @@ WEFT_CM_EXPORT int rdma_bind_addr(rdma_cm_id* id, sockaddr* addr) {
   return Return(Identifier::From(id)->Bind(*address));
 }
 
-WEFT_CM_EXPORT int rdma_resolve_addr(rdma_cm_id* id, sockaddr* src_addr, sockaddr* dst_addr, int timeout_ms) {
+WEFT_CM_EXPORT int rdma_resolve_addr(rdma_cm_id* id, sockaddr* src_addr, sockaddr* dst_addr, int /*timeout_ms*/) {
   const auto destination = FromProgram(dst_addr);
   // A zeroed source, as programs that keep a sockaddr_storage pass it, is none.
   const bool has_source = src_addr != nullptr && src_addr->sa_family != AF_UNSPEC;
@@ -178,7 +178,7 @@ WEFT_CM_EXPORT int rdma_resolve_addr(rdma_cm_id* id, sockaddr* src_addr, sockadd
   return Return(identifier.Complete());
 }
 
-WEFT_CM_EXPORT int rdma_resolve_route(rdma_cm_id* id, int timeout_ms) {
+WEFT_CM_EXPORT int rdma_resolve_route(rdma_cm_id* id, int /*timeout_ms*/) {
   if (id == nullptr) return Return(EINVAL);
   Identifier& identifier = *Identifier::From(id);
   if (const int error = identifier.ResolveRoute(); error != 0) return Return(error);
