@@ -100,6 +100,7 @@ void Identifier::Destroy() {
     channel = channel_;
   }
   if (listener_ != nullptr) listener_->Close();
+  listener_.reset();  // it may hold this as its observer
   if (endpoint != nullptr) {
     endpoint->SetObserver(nullptr);
     endpoint->Close();

@@ -229,6 +229,8 @@ class Identifiers : public testing::Test {
   void TearDown() override {
     EXPECT_FALSE(Readable());
     rdma_destroy_event_channel(channel_);
+    FakeEngine::Get().listener.reset();
+    FakeEngine::Get().endpoint.reset();
     EXPECT_EQ(FakeVerbs::Get().completion_queues, 0);
   }
 
