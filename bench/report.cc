@@ -22,7 +22,7 @@ std::string Figure(double value) {
 
 std::string ToText(const Row& row) {
   std::string text = Format("  %-34s %10s %10s %8s", row.name.c_str(), Figure(row.raw).c_str(),
-                            Figure(row.weft).c_str(), Format("%.2f", row.ratio).c_str());
+                            Figure(row.weft).c_str(), row.ratio > 0 ? Format("%.2f", row.ratio).c_str() : "-");
   if (!row.note.empty()) text += "   " + row.note;
   return text + "\n";
 }
