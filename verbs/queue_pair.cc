@@ -1,5 +1,7 @@
 #include <cerrno>
 #include <memory>
+#include <mutex>
+#include <unordered_map>
 
 #include "verbs/export.h"
 #include "verbs/objects.h"
@@ -12,6 +14,32 @@ Qp::Qp() : ibv_qp_ex{} {}
 Qp::~Qp() = default;
 
 namespace {
+
+// The queue pairs of this process by number: rdma_cm programs that create their own name them so (rdma_conn_param.qp_num).
+class QueuePairNumbers {
+ public:
+  static QueuePairNumbers& Process() {
+    static QueuePairNumbers* const numbers = new QueuePairNumbers;
+    return *numbers;
+  }
+  void Add(ibv_qp* qp) {
+    std::lock_guard lock(mutex_);
+    known_[qp->qp_num] = qp;
+  }
+  void Remove(const ibv_qp* qp) {
+    std::lock_guard lock(mutex_);
+    known_.erase(qp->qp_num);
+  }
+  ibv_qp* Find(uint32_t number) {
+    std::lock_guard lock(mutex_);
+    const auto found = known_.find(number);
+    return found != known_.end() ? found->second : nullptr;
+  }
+
+ private:
+  std::mutex mutex_;  // guards known_
+  std::unordered_map<uint32_t, ibv_qp*> known_;
+};
 
 // --- fast paths: no look-up, no reference counting ---
 
@@ -72,6 +100,7 @@ ibv_qp* CreateQp(ibv_pd* pd, ibv_qp_init_attr_ex& attributes, uint64_t send_ops_
   pthread_mutex_init(&base.mutex, nullptr);
   pthread_cond_init(&base.cond, nullptr);
   attributes.cap = qp->engine->capabilities();
+  QueuePairNumbers::Process().Add(&base);
   return &qp.release()->qp_base;
 }
 
@@ -141,6 +170,7 @@ WEFT_VERBS_API int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask, i
 
 WEFT_VERBS_API int ibv_destroy_qp(ibv_qp* public_qp) {
   Qp* qp = FromPublic(public_qp);
+  weft::verbs::QueuePairNumbers::Process().Remove(public_qp);
   qp->engine->Destroy();
   FromPublic(public_qp->context)->async->Forget(public_qp);
   // No event is delivered from here on; those that were are acknowledged first (ibv_get_async_event(3)).
@@ -157,3 +187,6 @@ WEFT_VERBS_API int ibv_destroy_qp(ibv_qp* public_qp) {
 
 // Data arrives over a byte stream and is placed by a processor that copies upward, but nothing promises that.
 WEFT_VERBS_API int ibv_query_qp_data_in_order(ibv_qp*, ibv_wr_opcode, uint32_t) { return 0; }
+
+// For librdmacm: the queue pair with that number, or nullptr.
+WEFT_VERBS_API ibv_qp* weft_private_find_qp(uint32_t number) { return weft::verbs::QueuePairNumbers::Process().Find(number); }
