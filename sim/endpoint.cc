@@ -17,6 +17,10 @@ namespace {
 using transport::IoResult;
 
 constexpr std::chrono::seconds kConnectLimit{20};  // TCP
+// A refused connection is tried again for so long, at growing intervals: programs (perftest among them) tell their peer to connect
+// and only then listen, and rely on an RNIC's connection set-up taking longer than that.
+constexpr std::chrono::milliseconds kRefusalLimit{250};
+constexpr std::chrono::milliseconds kFirstRetry{1};
 constexpr std::chrono::seconds kReplyLimit{60};    // the peer's program may take its time to answer
 constexpr std::chrono::seconds kRequestLimit{10};  // a peer that connects and stays silent
 
@@ -64,13 +68,15 @@ int EndpointImpl::Connect(const transport::SocketAddress& local, const transport
     return EINVAL;
   }
   parameters_ = parameters;
-  local_ = local;
+  local_ = bind_to_ = local;
   remote_ = remote;
+  give_up_on_refusal_ = rnic_.network().Now() + kRefusalLimit;
+  retry_after_ = kFirstRetry;
   return StartConnecting();
 }
 
 int EndpointImpl::StartConnecting() {
-  auto socket = rnic_.network().StartConnect(local_, remote_);
+  auto socket = rnic_.network().StartConnect(bind_to_, remote_);
   if (!socket.ok()) {
     const int error = socket.error();
     if (error == EINVAL || error == EMFILE || error == ENFILE) return error;
@@ -80,13 +86,14 @@ int EndpointImpl::StartConnecting() {
       {
         std::lock_guard lock(self->mutex_);
         if (self->state_ != State::kConnecting) return;
-        self->FailAttempt(KindForConnectError(error), error, "cannot connect");
+        self->OnConnectFailed(error);
       }
       self->Deliver();
     });
     return 0;
   }
   socket_ = transport::CaptureIfAsked(std::move(socket.value()), /*initiator=*/true);
+  local_ = socket_->LocalAddress();
   state_ = State::kConnecting;
   ArmTimer(kConnectLimit);
   watch_ = rnic_.network().Watch(*socket_, {.read = false, .write = true}, shared_from_this());
@@ -146,9 +153,33 @@ void EndpointImpl::OnReady(transport::Interest) {
 void EndpointImpl::OnConnectReady() {
   const int error = socket_->ConnectError();
   if (error == EINPROGRESS) return;
-  if (error != 0) return FailAttempt(KindForConnectError(error), error, "cannot connect");
+  if (error != 0) return OnConnectFailed(error);
   local_ = socket_->LocalAddress();
   SendRequest();
+}
+
+void EndpointImpl::OnConnectFailed(int error) {
+  transport::Network& network = rnic_.network();
+  if (error != ECONNREFUSED || network.Now() + retry_after_ > give_up_on_refusal_) {
+    return FailAttempt(KindForConnectError(error), error, "cannot connect");
+  }
+  StopWatching();
+  socket_.reset();
+  state_ = State::kRefused;
+  timer_ = network.RunAt(network.Now() + retry_after_, [weak = weak_from_this(), attempt = attempt_] {
+    if (auto self = weak.lock()) self->OnRetryTime(attempt);
+  });
+  retry_after_ *= 2;
+}
+
+void EndpointImpl::OnRetryTime(uint64_t attempt) {
+  {
+    std::lock_guard lock(mutex_);
+    if (attempt != attempt_ || state_ != State::kRefused) return;
+    timer_ = 0;
+    if (const int error = StartConnecting()) FailAttempt(CmEvent::Kind::kUnreachable, error, "cannot connect again");
+  }
+  Deliver();
 }
 
 mpa::StartParams EndpointImpl::OurParams(const ConnectParameters& parameters) const {

@@ -52,6 +52,7 @@ class EndpointImpl final : public Endpoint,
   enum class State : uint8_t {
     kIdle,
     kConnecting,     // initiator: TCP
+    kRefused,        // nobody listened; about to try again
     kSendingRequest, // initiator: MPA
     kAwaitingReply,
     kAwaitingRequest,
@@ -66,6 +67,8 @@ class EndpointImpl final : public Endpoint,
 
   // With mutex_ held; what they have to tell goes to pending_ and is delivered by the caller after it let go.
   int StartConnecting();
+  void OnConnectFailed(int error);    // reports it, or tries again
+  void OnRetryTime(uint64_t attempt); // without
   void OnConnectReady();
   void SendRequest();
   void ContinueRequest();
@@ -91,10 +94,12 @@ class EndpointImpl final : public Endpoint,
   std::unique_ptr<transport::ByteStream> socket_;
   std::shared_ptr<QueuePair> qp_;
   ConnectParameters parameters_;
-  transport::SocketAddress local_, remote_;
+  transport::SocketAddress bind_to_, local_, remote_;
   transport::WatchId watch_ = 0;
   transport::TimerId timer_ = 0;
   uint64_t attempt_ = 0;
+  transport::Time give_up_on_refusal_{};
+  transport::Duration retry_after_{};
   uint8_t revision_ = 2;
   mpa::StartParams ours_;
   std::vector<uint8_t> unsent_;       // of our MPA Request

@@ -318,6 +318,22 @@ TEST_P(RnicTest, NobodyListeningIsARejectionToo) {
   EXPECT_EQ(event.error, ECONNREFUSED);
 }
 
+TEST_P(RnicTest, AListenerThatComesAMomentLateIsStillReached) {
+  Program client(rnic_), server(rnic_);
+  auto listening = rnic_.cm().Listen(*SocketAddress::Parse("127.0.0.1", 0), 8, false, true, server.cm);
+  ASSERT_TRUE(listening.ok());
+  const SocketAddress address = (*listening)->local_address();
+  (*listening)->Close();
+  client.endpoint = rnic_.cm().CreateEndpoint();
+  client.endpoint->SetObserver(client.cm);
+  ASSERT_EQ(client.endpoint->Connect(*SocketAddress::Parse("127.0.0.1", 0), address, client.qp.handle(), {}), 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));  // real time is what this test is about
+  auto again = rnic_.cm().Listen(address, 8, false, true, server.cm);
+  ASSERT_TRUE(again.ok());
+  server.listener = *again;
+  EXPECT_EQ(server.cm->Wait().kind, CmEvent::Kind::kConnectRequest);
+}
+
 TEST_P(RnicTest, DeregisteringMemoryUnderAReadEndsItAndTouchesItNoMore) {
   Program client(rnic_), server(rnic_);
   ASSERT_NO_FATAL_FAILURE(Connect(client, server));
