@@ -61,14 +61,18 @@ int QueuePair::PostSend(ibv_send_wr* list, ibv_send_wr** bad) {
     if (!posted) return error;
     ring = !DeferDoorbell(flags, static_cast<uint32_t>(std::min<uint64_t>(bytes, UINT32_MAX)));
   }
-  if (ring || this->state() != IBV_QPS_RTS) Ring();
+  if (ring || this->state() != IBV_QPS_RTS) {
+    Ring();
+    // What the program does between two posts counts, not what we do in one.
+    last_post_.store(network().Now(), std::memory_order_relaxed);
+  }
   return error;
 }
 
 bool QueuePair::DeferDoorbell(unsigned flags, uint32_t bytes) {
   const transport::Time now = network().Now();
-  const bool dense = now - last_post_ < kDenseGap;
-  last_post_ = now;
+  const bool dense = now - last_post_.load(std::memory_order_relaxed) < kDenseGap;
+  last_post_.store(now, std::memory_order_relaxed);
   if (!dense) {
     dense_posts_ = 0;
     deferred_.store(0, std::memory_order_relaxed);

@@ -148,7 +148,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   std::atomic<bool> doorbell_{false};
 
   // Guarded by the post mutex of sends_.
-  transport::Time last_post_{};
+  std::atomic<transport::Time> last_post_{};  // when the program got control back
   uint32_t dense_posts_ = 0;
   std::atomic<uint32_t> deferred_{0};  // written under it
   uint64_t posts_at_tick_ = 0;
