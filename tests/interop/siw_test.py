@@ -46,13 +46,26 @@ class SiwTest(stock.StockTest):
         self._folder.cleanup()
 
     def guest_serves(self, server, client, crc):
-        """Weft as client: `server` runs in the guest, `client` here. Returns (server's output, client's output)."""
+        """Weft as client: `server` runs in the guest, `client` here. Returns (server's output, client's output).
+
+        perftest connects twice, and gives its server one second in between to listen again. In the guest that can take
+        longer; then the second connection finds nobody, which is no fault of either end, and the pair starts anew."""
+        for _ in range(4):
+            first, second = self._start_towards_guest(server, client, crc)
+            self.await_condition(lambda: not second.running(), "the client's end", TIMEOUT)
+            late = "ib_" in client and re.search(r"RDMA_CM_EVENT_(CONNECT_ERROR|REJECTED)", second.output)
+            if not late:
+                break
+            first.kill()
+            self._started.clear()
+        self.await_success(first, second, timeout=TIMEOUT)
+        return first.output, second.output
+
+    def _start_towards_guest(self, server, client, crc):
         here, there = siw.next_port()
         first = self.start(siw.command(server.format(port=there)), under_weft=False)
         self.expect(siw.await_listener(there), f"siw does not listen on {there}")
-        second = self.start(client.format(host="127.0.0.1", port=here), WEFT_MPA_CRC=crc, WEFT_PCAP=self.pcap)
-        self.await_success(first, second, timeout=TIMEOUT)
-        return first.output, second.output
+        return first, self.start(client.format(host="127.0.0.1", port=here), WEFT_MPA_CRC=crc, WEFT_PCAP=self.pcap)
 
     def weft_serves(self, server, client, crc):
         """Weft as server: `server` runs here, `client` in the guest. Returns (server's output, client's output)."""
@@ -96,6 +109,7 @@ class BothWays:
             _, client = self.pair(command, command + " {host}", crc)
             self.expect(re.search(rf"^\s*{size}\s+\d+\s+[\d.]+\s+[\d.]+", client, re.M), f"no result for {size} bytes")
             os.remove(self.pcap)  # a file each
+            self._started.clear()  # a report is about the pair that failed
 
     def test_ib_send_bw_with_crc(self):
         self.measure("ib_send_bw", "on")
@@ -119,19 +133,21 @@ class BothWays:
 class WeftAsClient(BothWays, SiwTest):
     pair = SiwTest.guest_serves
 
-    def bad_access(self, kind, terminate):
+    def bad_access(self, kind, *terminates):
         server, client = self.pair("/mnt/bad_rkey server {port}",
                                    f"{stock.workspace_file('tests/interop/bad_rkey')} client {{host}} {{port}} {kind}", "on")
         self.expect("memory: good" in server, "the bad access reached memory")
         self.expect("RDMA_CM_EVENT_DISCONNECTED" in server and "RDMA_CM_EVENT_DISCONNECTED" in client, "no orderly end")
         # siw answered with the Terminate that the RFC asks for, and Weft's end understood it.
-        self.expect(capture.terminates(self.pcap) == [terminate], f"Terminates: {capture.terminates(self.pcap)}")
+        self.expect(capture.terminates(self.pcap) in [[t] for t in terminates],
+                    f"Terminates: {capture.terminates(self.pcap)}")
 
     def test_bad_rkey_of_a_write_is_an_error_here(self):
         self.bad_access("write", (1, 1, 0))
 
     def test_bad_rkey_of_a_read_is_an_error_here(self):
-        self.bad_access("read", (0, 1, 0))
+        # RFC 5040 section 7.1 asks for (0, 1, 0); siw's sending half at times finds the error first, which it calls (1, 0, 0).
+        self.bad_access("read", (0, 1, 0), (1, 0, 0))
 
     def test_siw_without_listener_refuses(self):
         here, _ = siw.next_port()
