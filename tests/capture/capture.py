@@ -41,6 +41,12 @@ def good_crcs(path):
     return _tshark(path, "-V").count("(Good CRC32)")
 
 
+def has_port(path, port):
+    """Whether a packet of that port is in a capture that is still being written."""
+    done = subprocess.run(["tshark", "-r", path, "-Y", f"tcp.port=={port}"], capture_output=True, text=True)
+    return bool(done.stdout)
+
+
 def _rows(path, *names):
     """Per frame the values of each field, a list, since a TCP segment may hold several FPDUs."""
     fields = [word for name in names for word in ("-e", name)]

@@ -2,8 +2,11 @@
 intended, with CRC and markers on and off. Captured twice: by Weft itself (WEFT_PCAP) and, as root, on the loopback interface."""
 
 import os
+import signal
+import socket
 import subprocess
 import tempfile
+import time
 import unittest
 
 import capture
@@ -23,10 +26,10 @@ SERVER = [Message(capture.READ_RESPONSE, n) for n in SIZES]
 
 
 class Wire:
-    """A capture of the loopback interface while a `with` block runs."""
+    """A capture of one port of the loopback interface while a `with` block runs."""
 
     def __init__(self, path, port):
-        self.path = path
+        self._path, self._port = path, port
         self._capture = subprocess.Popen(
             ["dumpcap", "-q", "-i", "lo", "-B", "64", "-f", f"tcp port {port}", "-w", path], stderr=subprocess.PIPE,
             text=True)
@@ -38,8 +41,13 @@ class Wire:
         return self
 
     def __exit__(self, *_):
-        # Not before everything that was sent is in its hands: a connection of our own marks the end.
-        self._capture.send_signal(2)
+        # Packets come to the file late, but in order: a connection of our own, which nobody answers, marks the end.
+        with socket.socket() as mark:
+            mark.connect_ex(("127.0.0.1", self._port))
+            deadline = time.monotonic() + 20
+            while not capture.has_port(self._path, mark.getsockname()[1]) and time.monotonic() < deadline:
+                time.sleep(0.1)
+        self._capture.send_signal(signal.SIGINT)
         self._capture.wait(20)
         self._capture.stderr.close()
 
