@@ -26,7 +26,14 @@ void WriteLine(std::string line) {
 
 std::atomic<bool> g_trace_enabled{false};
 
+namespace {
+std::atomic<bool> g_warnings_silenced{false};
+}  // namespace
+
+void SilenceWarnings(bool silent) { g_warnings_silenced.store(silent, std::memory_order_relaxed); }
+
 void LogWarning(std::string_view message) {
+  if (g_warnings_silenced.load(std::memory_order_relaxed)) return;
   std::string line = "weft: ";
   line += message;
   WriteLine(std::move(line));

@@ -10,6 +10,8 @@ namespace weft {
 // One line to stderr, "weft: MESSAGE", in one write. For what a user must know: each tells what was wrong, with the value, and
 // what to do.
 void LogWarning(std::string_view message);
+// For tests that provoke warnings by the thousand.
+void SilenceWarnings(bool silent);
 
 // WEFT_TRACE=1: one readable line per event with a time stamp. Ask TraceEnabled() before building the text.
 extern std::atomic<bool> g_trace_enabled;

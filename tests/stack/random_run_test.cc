@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/log.h"
+
 namespace weft::sim {
 namespace {
 
@@ -19,6 +21,7 @@ constexpr uint64_t kQuarters = 4;  // of the seeds, for as many shards
 class RandomRunTest : public ::testing::TestWithParam<uint64_t> {};
 
 TEST_P(RandomRunTest, RandomWorkOverARoughNetworkDoesWhatTheModelSays) {
+  SilenceWarnings(std::getenv("RANDOM_RUN_SEED") == nullptr);
   const bool one = std::getenv("RANDOM_RUN_SEED") != nullptr;
   if (one && GetParam() != 0) return;
   const uint64_t runs = one ? 1 : FromEnvironment("RANDOM_RUN_COUNT", 10'000) / kQuarters;
