@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/byte_reader.h"
+#include "base/spin_lock.h"
 
 namespace weft {
 
@@ -70,7 +71,7 @@ class BufferPool {
   }
 
   const size_t keep_;
-  std::mutex mutex_;                               // guards free_
+  SpinLock mutex_;                               // guards free_
   std::vector<std::unique_ptr<uint8_t[]>> free_;
 };
 

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/spin_lock.h"
 #include "sim/event_queue.h"
 #include "transport/network.h"
 
@@ -67,7 +68,7 @@ class CompletionQueue {
   const std::shared_ptr<AsyncSink> async_;
   void* const owner_;
 
-  mutable std::mutex mutex_;  // guards ring_, first_, armed_, overrun_; a leaf: nothing is locked inside it
+  mutable SpinLock mutex_;  // guards ring_, first_, armed_, overrun_; a leaf: nothing is locked inside it
   std::vector<ibv_wc> ring_;
   size_t first_ = 0;
   std::atomic<size_t> queued_{0};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "base/log.h"
 #include "sim/device.h"
@@ -42,7 +43,7 @@ int QueuePair::PostSend(ibv_send_wr* list, ibv_send_wr** bad) {
     return EINVAL;
   }
   int error = 0;
-  bool ring = true;
+  bool ring = true, arm = false;
   {
     std::lock_guard lock(sends_.post_mutex());
     unsigned flags = 0;
@@ -60,7 +61,9 @@ int QueuePair::PostSend(ibv_send_wr* list, ibv_send_wr** bad) {
     }
     if (!posted) return error;
     ring = !DeferDoorbell(flags, static_cast<uint32_t>(std::min<uint64_t>(bytes, UINT32_MAX)));
+    arm = !ring && !std::exchange(flush_timer_armed_, true);
   }
+  if (arm) ArmFlushTimer();
   if (ring || this->state() != IBV_QPS_RTS) {
     Ring();
     // What the program does between two posts counts, not what we do in one.
@@ -90,23 +93,23 @@ bool QueuePair::DeferDoorbell(unsigned flags, uint32_t bytes) {
     return false;
   }
   deferred_.store(deferred, std::memory_order_relaxed);
-  if (!flush_timer_armed_) ArmFlushTimer();
   return true;
 }
 
 void QueuePair::ArmFlushTimer() {
-  flush_timer_armed_ = true;
-  posts_at_tick_ = sends_.posted();
-  rnic_.network().RunAt(network().Now() + kFlushAfter, [weak = weak_from_this()] {
-    if (auto self = weak.lock()) self->OnFlushTimer();
+  rnic_.network().RunAt(network().Now() + kFlushAfter, [weak = weak_from_this(), posted = sends_.posted()] {
+    if (auto self = weak.lock()) self->OnFlushTimer(posted);
   });
 }
 
-void QueuePair::OnFlushTimer() {
+void QueuePair::OnFlushTimer(uint64_t posted_before) {
   Ring();
-  std::lock_guard lock(sends_.post_mutex());
-  flush_timer_armed_ = false;
-  if (sends_.posted() != posts_at_tick_) ArmFlushTimer();  // still posting: stay awake, no new wake-up needed
+  {
+    std::lock_guard lock(sends_.post_mutex());
+    flush_timer_armed_ = sends_.posted() != posted_before;  // still posting: stay awake, that needs no wake-up
+    if (!flush_timer_armed_) return;
+  }
+  ArmFlushTimer();
 }
 
 void QueuePair::Ring() {

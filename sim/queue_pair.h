@@ -117,8 +117,8 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   // Everything below with the engine held, unless it says otherwise.
   void Ring();                       // without the engine; after posting
   bool DeferDoorbell(unsigned flags, uint32_t bytes);  // with the send queue's post mutex
-  void ArmFlushTimer();              // likewise
-  void OnFlushTimer();               // without
+  void ArmFlushTimer();              // without
+  void OnFlushTimer(uint64_t posted_before);  // without
   void Step();                       // receive, transmit, look at what became of the stream
   void Receive();
   void Transmit();
@@ -151,7 +151,6 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   std::atomic<transport::Time> last_post_{};  // when the program got control back
   uint32_t dense_posts_ = 0;
   std::atomic<uint32_t> deferred_{0};  // written under it
-  uint64_t posts_at_tick_ = 0;
   bool flush_timer_armed_ = false;
 
   // Held while others are called, so that Destroy() can wait for that; recursive because they may call in again.

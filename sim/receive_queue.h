@@ -7,7 +7,8 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
+
+#include "base/spin_lock.h"
 
 namespace weft::sim {
 
@@ -18,7 +19,7 @@ class ReceiveQueue {
 
   // Producer, with post_mutex() held. 0, EINVAL (too many elements) or ENOMEM (full).
   int Post(const ibv_recv_wr& wr);
-  std::mutex& post_mutex() { return post_mutex_; }
+  SpinLock& post_mutex() { return post_mutex_; }
   uint64_t posted() const { return posted_.load(std::memory_order_seq_cst); }
 
   // Consumer.
@@ -41,7 +42,7 @@ class ReceiveQueue {
   std::unique_ptr<iovec[]> memory_;
   std::atomic<uint64_t> posted_{0};
   std::atomic<uint64_t> completed_{0};
-  std::mutex post_mutex_;
+  SpinLock post_mutex_;
 };
 
 }  // namespace weft::sim

@@ -7,8 +7,8 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 
+#include "base/spin_lock.h"
 #include "rdmap/request.h"
 
 namespace weft::sim {
@@ -35,7 +35,7 @@ class SendQueue {
 
   // Producer, with post_mutex() held. 0, or the errno of ibv_post_send: EINVAL, ENOMEM, EOPNOTSUPP.
   int Post(const ibv_send_wr& wr, bool signal_all, uint32_t max_read_sge);
-  std::mutex& post_mutex() { return post_mutex_; }
+  SpinLock& post_mutex() { return post_mutex_; }
 
   uint64_t posted() const { return posted_.load(std::memory_order_seq_cst); }
   uint64_t retired() const { return retired_.load(std::memory_order_relaxed); }
@@ -57,7 +57,7 @@ class SendQueue {
   std::unique_ptr<uint8_t[]> inline_;
   std::atomic<uint64_t> posted_{0};
   std::atomic<uint64_t> retired_{0};
-  std::mutex post_mutex_;
+  SpinLock post_mutex_;
 };
 
 }  // namespace weft::sim

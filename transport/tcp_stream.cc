@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,6 +28,20 @@ SocketAddress AddressOf(int fd, int (*query)(int, sockaddr*, socklen_t*)) {
   if (query(fd, address, &length) != 0) return {};
   return SocketAddress::From(address, length).value_or(SocketAddress());
 }
+
+// recv and send without being cancellation points, which costs a process with threads two atomic operations a call. Neither
+// blocks, so that nobody could want to cancel them.
+#if defined(SYS_recvfrom) && defined(SYS_sendto)
+ssize_t Receive(int fd, void* into, size_t length) {
+  return syscall(SYS_recvfrom, fd, into, length, MSG_DONTWAIT, nullptr, nullptr);
+}
+ssize_t Send(int fd, const void* from, size_t length, int flags) {
+  return syscall(SYS_sendto, fd, from, length, flags, nullptr, 0);
+}
+#else
+ssize_t Receive(int fd, void* into, size_t length) { return recv(fd, into, length, MSG_DONTWAIT); }
+ssize_t Send(int fd, const void* from, size_t length, int flags) { return send(fd, from, length, flags); }
+#endif
 
 // What errno says about a read or write that moved nothing.
 IoResult FromErrno() {
@@ -94,7 +109,7 @@ IoResult TcpStream::Read(std::span<const iovec> into) {
   ssize_t count;
   do {
     if (into.size() == 1) {
-      count = recv(fd_, into[0].iov_base, into[0].iov_len, MSG_DONTWAIT);
+      count = Receive(fd_, into[0].iov_base, into[0].iov_len);
     } else {
       msghdr message = MessageOf(into);
       count = recvmsg(fd_, &message, MSG_DONTWAIT);
@@ -112,7 +127,7 @@ IoResult TcpStream::Write(std::span<const iovec> from) {
   ssize_t count;
   do {
     if (from.size() == 1) {
-      count = send(fd_, from[0].iov_base, from[0].iov_len, kFlags);
+      count = Send(fd_, from[0].iov_base, from[0].iov_len, kFlags);
     } else {
       msghdr message = MessageOf(from);
       count = sendmsg(fd_, &message, kFlags);
