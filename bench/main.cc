@@ -2,6 +2,7 @@
 //   --quick          fewer repetitions and sizes: under 40 s
 //   --smoke          hardly anything: shows that every benchmark runs
 //   --self-check     raw TCP in Weft's place: shows the noise
+//   --seconds=S      about how long a sample takes: longer for a profiler
 //   --address=ADDR   local address to connect over (default 127.0.0.1)
 //   --unpinned       the scheduler places both ends; otherwise each has one half of the CPUs to itself
 // Which verbs library is measured is the loader's choice: see LD_LIBRARY_PATH in the script `run`.
@@ -54,6 +55,8 @@ Options ParseOptions(int* argc, char** argv) {
       options.pinned = false;
     } else if (word.starts_with("--half=")) {
       options.half = std::atoi(value("--half=").c_str());
+    } else if (word.starts_with("--seconds=")) {
+      options.effort.seconds = std::atof(value("--seconds=").c_str());
     } else if (word.starts_with("--address=")) {
       options.address = value("--address=");
     } else if (word.starts_with("--worker=")) {
