@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <fstream>
 #include <string_view>
 
 extern char** environ;
@@ -16,7 +17,7 @@ extern char** environ;
 namespace weft::bench {
 namespace {
 
-constexpr int kAnswerTimeoutMs = 20000;
+constexpr int kAnswerTimeoutMs = 30000;
 
 Sample Both(const Message& initiator, const Message& responder) {
   Sample sample = Sample::From(initiator);
@@ -48,7 +49,10 @@ WorkerProcess& FirstToAnswer(WorkerProcess& one, WorkerProcess& other) {
                       {.fd = other.fd(), .events = POLLIN, .revents = 0}};
   const int ready = poll(waiting, 2, kAnswerTimeoutMs);
   if (ready < 0) Fail("poll", errno);
-  if (ready == 0) throw Failure("no answer of either worker in " + std::to_string(kAnswerTimeoutMs / 1000) + " s");
+  if (ready == 0) {
+    throw Failure("no answer of either worker in " + std::to_string(kAnswerTimeoutMs / 1000) + " s; their states are " +
+                  one.State() + " and " + other.State());
+  }
   return waiting[0].revents != 0 ? one : other;
 }
 
@@ -86,6 +90,13 @@ Message WorkerProcess::Receive() {
   if (!answer) throw Failure("a worker process ended unexpectedly");
   if (answer->verb() == "error") throw Failure(answer->Text("text"));
   return *std::move(answer);
+}
+
+char WorkerProcess::State() const {
+  std::ifstream stat("/proc/" + std::to_string(pid_) + "/stat");
+  std::string pid, name, state;
+  stat >> pid >> name >> state;
+  return state.empty() ? '?' : state[0];
 }
 
 Message WorkerProcess::Call(const Message& order) {

@@ -27,6 +27,8 @@ class WorkerProcess {
   Message Receive();
   Message Call(const Message& order);
   int fd() const { return control_->fd(); }  // readable when there is an answer
+  // As in ps: R runs or waits for a CPU, S sleeps.
+  char State() const;
 
  private:
   std::unique_ptr<ControlChannel> control_;
