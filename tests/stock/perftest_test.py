@@ -5,7 +5,8 @@ import re
 import stock
 
 ALL_SIZES = [1 << i for i in range(1, 24)]  # what -a runs
-ROW = re.compile(r"^\s*(\d+)\s+(\d+)\s+([\d.]+(?:\s+[\d.]+)*)\s*$", re.M)
+# Blanks, not line ends, between the columns: a row is one line.
+ROW = re.compile(r"^[ \t]*(\d+)[ \t]+(\d+)[ \t]+([\d.]+(?:[ \t]+[\d.]+)*)[ \t]*$", re.M)
 TIMEOUT = 120
 
 
