@@ -10,10 +10,12 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
+#include "bench/other_load.h"
 #include "bench/suite.h"
 #include "bench/worker.h"
 
@@ -71,19 +73,17 @@ Options ParseOptions(int* argc, char** argv) {
   return options;
 }
 
-std::string Heading(Suite& suite, double load) {
-  std::string library;
-  try {
-    library = suite.weft(Crc::kAuto).VerbsLibrary();
-  } catch (const Failure& failure) {
-    library = failure.what();
-  }
-  char text[512];
+// More than this many CPUs taken by other programs spoil the figures.
+constexpr double kQuiet = 0.1;
+
+std::string Heading(const std::string& library, double others) {
+  char text[640];
   std::snprintf(
       text, sizeof text,
       "\nWeft next to raw TCP: two processes, medians of pairs measured in turns, ratio = median of the pairs' "
-      "ratios.\nVerbs library %s; %u CPUs; load average at the start %.2f.\n",
-      library.c_str(), std::thread::hardware_concurrency(), load);
+      "ratios.\nVerbs library %s\n%u CPUs, of which other programs kept %.2f busy meanwhile%s\n",
+      library.c_str(), std::thread::hardware_concurrency(), others,
+      others > kQuiet ? ": NOT QUIET, do not trust the ratios" : "");
   return text;
 }
 
@@ -95,14 +95,15 @@ int Main(int argc, char** argv) {
   }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  double load = 0;
-  getloadavg(&load, 1);
+  const OtherLoad other_load;
   Suite suite(options.effort, options.address, options.self_check, options.pinned);
   RegisterLatency(suite);
   RegisterBandwidth(suite);
   RegisterScale(suite);
   benchmark::RunSpecifiedBenchmarks();
-  std::fputs((Heading(suite, load) + suite.report().ToString()).c_str(), stdout);
+  const std::string library = suite.VerbsLibrary();
+  suite.EndProcesses();
+  std::fputs((Heading(library, other_load.Cpus()) + suite.report().ToString()).c_str(), stdout);
   return suite.report().failed() ? 1 : 0;
 }
 

@@ -42,7 +42,7 @@ class Smoke(unittest.TestCase):
                 self.assertGreaterEqual(benchmark[counter], 0)
 
     def test_the_libraries_of_this_tree_are_measured(self):
-        library = self.run_.stdout.split("Verbs library ")[1].split(";")[0]
+        library = self.run_.stdout.split("Verbs library ")[1].split("\n")[0]
         self.assertTrue(library.endswith("libibverbs.so.1"), library)
         self.assertFalse(library.startswith(("/lib", "/usr")), library)
 

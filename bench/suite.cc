@@ -28,14 +28,26 @@ void Suite::Register(const std::string& name, int iterations, std::function<void
     } catch (const Failure& failure) {
       state.SkipWithError(failure.what());
       report_.AddFailure(name, failure.what());
-      raw_.Reset();
-      for (WorkerPair& pair : weft_) pair.Reset();
+      EndProcesses();
     }
   };
   benchmark::RegisterBenchmark(name.c_str(), guarded)
       ->Iterations(iterations)
       ->UseManualTime()
       ->Unit(benchmark::kMicrosecond);
+}
+
+std::string Suite::VerbsLibrary() {
+  try {
+    return weft(Crc::kAuto).VerbsLibrary();
+  } catch (const Failure& failure) {
+    return failure.what();
+  }
+}
+
+void Suite::EndProcesses() {
+  raw_.Reset();
+  for (WorkerPair& pair : weft_) pair.Reset();
 }
 
 Pairs RunPairs(benchmark::State& state, Suite& suite, Crc crc, const Measurement& measurement) {

@@ -39,6 +39,9 @@ class Suite {
   WorkerPair& raw() { return raw_; }
   WorkerPair& weft(Crc crc) { return weft_[static_cast<size_t>(crc)]; }
   Report& report() { return report_; }
+  // The file of the library that is measured, or why it cannot be told.
+  std::string VerbsLibrary();
+  void EndProcesses();
 
   // Registers a benchmark of `iterations`. If `body` throws Failure, the benchmark is reported as not measured and all
   // processes start anew.
