@@ -86,9 +86,10 @@ static enum ibv_wc_status completion(struct ibv_cq* cq, const char* what) {
   return IBV_WC_SUCCESS;
 }
 
-static void report_end(void) {
+/* The end of the connection, which the other side brought about. */
+static void await_end(void) {
   expect_event(RDMA_CM_EVENT_DISCONNECTED, NULL, NULL);
-  rdma_disconnect(id); /* siw flushes the receives of a queue pair that it terminated only then */
+  rdma_disconnect(id); /* siw flushes the queues of a terminated queue pair only then */
   must(completion(id->recv_cq, "the receive") == IBV_WC_WR_FLUSH_ERR, "the receive was not flushed");
 }
 
@@ -105,7 +106,7 @@ static int serve(int port) {
       .private_data = &location, .private_data_len = sizeof location, .responder_resources = 1, .initiator_depth = 1};
   must(rdma_accept(id, &param) == 0, "rdma_accept");
   expect_event(RDMA_CM_EVENT_ESTABLISHED, NULL, NULL);
-  report_end();
+  await_end();
   printf("memory: %s\n", memory);
   return 0;
 }
@@ -136,14 +137,13 @@ static int attack(const char* host, int port, int reading) {
   int rc = reading ? rdma_post_read(id, NULL, memory + 8, 5, mr, 0, at.address, wrong)
                    : rdma_post_write(id, NULL, memory, 5, mr, 0, at.address, wrong);
   must(rc == 0, "posting the bad access");
-  /* A bad Write may complete before the peer has seen it. What is posted behind it cannot; siw may refuse to post it. */
-  enum ibv_wc_status first = completion(id->send_cq, reading ? "the bad Read" : "the bad Write");
-  if (!reading && first == IBV_WC_SUCCESS) {
-    rc = rdma_post_read(id, NULL, memory + 8, 5, mr, 0, at.address, at.rkey);
-    first = rc == 0 ? completion(id->send_cq, "the Read behind the bad Write") : IBV_WC_WR_FLUSH_ERR;
+  if (!reading) {
+    /* A bad Write may complete before the peer has seen it; a Read behind it cannot. It may be refused: too late. */
+    enum ibv_wc_status status = completion(id->send_cq, "the bad Write");
+    if (status == IBV_WC_SUCCESS && rdma_post_read(id, NULL, memory + 8, 5, mr, 0, at.address, at.rkey) == 0) reading = 1;
   }
-  must(first != IBV_WC_SUCCESS, "the bad access went unnoticed");
-  report_end();
+  await_end();
+  if (reading) must(completion(id->send_cq, "the last Read") != IBV_WC_SUCCESS, "the bad access went unnoticed");
   return 0;
 }
 
