@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <mutex>
 
 #include "base/log.h"
 #include "sim/device.h"
@@ -18,7 +19,7 @@ constexpr size_t kMostDrivenDirectly = 4;
 constexpr uint32_t kPollsUntilSpinning = 16;
 constexpr std::chrono::milliseconds kSpinningWithin{1};
 // How often it looks at the rest of the network while only its own queue pairs have something to do.
-constexpr uint32_t kSeldom = 16;
+constexpr uint32_t kSeldom = 64;
 
 }  // namespace
 

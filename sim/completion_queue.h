@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "base/spin_lock.h"
@@ -76,7 +75,7 @@ class CompletionQueue {
   bool overrun_ = false;
 
   // Connected queue pairs, driven when a poll finds nothing. Taken with try_lock in Poll: one driver is enough.
-  std::mutex attached_mutex_;  // guards what follows
+  SpinLock attached_mutex_;  // guards what follows
   std::vector<std::shared_ptr<QueuePair>> attached_;
   uint32_t empty_polls_ = 0;       // in a row
   transport::Time empty_since_{};  // when the row began

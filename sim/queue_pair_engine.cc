@@ -128,12 +128,16 @@ int QueuePair::Establish(std::unique_ptr<transport::ByteStream> socket, Establis
 
 void QueuePair::OnReady(transport::Interest) {
   EngineLock engine(*this);
-  if (connection_ != nullptr) Step();
+  if (connection_ == nullptr) return;
+  connection_->receiver.KeepStaging(false);
+  Step();
 }
 
 void QueuePair::DriveInline() {
   EngineLock engine(*this, std::try_to_lock);
-  if (engine.owns_lock() && connection_ != nullptr) Step();
+  if (!engine.owns_lock() || connection_ == nullptr) return;
+  connection_->receiver.KeepStaging(true);
+  Step();
 }
 
 void QueuePair::FlushDeferred() {
@@ -218,7 +222,7 @@ void QueuePair::Transmit() {
     UpdateInterest();  // whoever called may not come back to try again
     break;
   }
-  FinishDisconnect();
+  if (connection.closing) FinishDisconnect();
 }
 
 // Returns whether all of it is out.
