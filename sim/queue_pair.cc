@@ -205,8 +205,8 @@ int QueuePair::ChangeState(ibv_qp_state to, const ibv_qp_attr& attributes, int m
   }
 }
 
-void QueuePair::Query(ibv_qp_attr* attributes, ibv_qp_init_attr* init) const {
-  std::lock_guard engine(engine_mutex_);
+void QueuePair::Query(ibv_qp_attr* attributes, ibv_qp_init_attr* init) {
+  EngineLock engine(*this);  // and not the bare mutex: a doorbell may ring meanwhile
   *attributes = attributes_;
   attributes->qp_state = attributes->cur_qp_state = state();
   attributes->path_mtu = IBV_MTU_1024;

@@ -77,7 +77,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   int PostReceive(ibv_recv_wr* list, ibv_recv_wr** bad);
   // ibv_modify_qp / ibv_query_qp. EINVAL leaves the queue pair as it was.
   int Modify(const ibv_qp_attr& attributes, int mask);
-  void Query(ibv_qp_attr* attributes, ibv_qp_init_attr* init) const;  // `init`'s cq and srq pointers are the caller's
+  void Query(ibv_qp_attr* attributes, ibv_qp_init_attr* init);  // `init`'s cq and srq pointers are the caller's
   // Ends the connection, drops its completions and lets go of everything. Last call.
   void Destroy();
 
