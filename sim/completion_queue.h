@@ -72,6 +72,8 @@ class CompletionQueue {
   size_t first_ = 0;
   std::atomic<size_t> queued_{0};
   Armed armed_ = Armed::kNo;
+  uint64_t pushed_ = 0;            // completions ever
+  uint64_t announced_ = 0;         // the completion before this count was the last that an event told of
   bool overrun_ = false;
 
   // Connected queue pairs, driven when a poll finds nothing. Taken with try_lock in Poll: one driver is enough.
