@@ -37,6 +37,7 @@ int CompletionQueue::Take(int count, ibv_wc* out) {
     if (++first_ == ring_.size()) first_ = 0;
   }
   queued_.store(queued - taken, std::memory_order_release);
+  taken_.store(taken_.load(std::memory_order_relaxed) + taken, std::memory_order_relaxed);
   return static_cast<int>(taken);
 }
 
@@ -62,7 +63,7 @@ bool CompletionQueue::DriveQueuePairs() {
   if (!lock.owns_lock() || attached_.empty()) return false;
   const bool directly = attached_.size() <= kMostDrivenDirectly;
   if (directly) {
-    for (const auto& qp : attached_) qp->DriveInline();
+    for (const auto& qp : attached_) qp->DriveInline(/*spinning=*/empty_polls_ == kPollsUntilSpinning);
   } else {
     for (const auto& qp : attached_) qp->FlushDeferred();
   }
@@ -95,10 +96,10 @@ void CompletionQueue::RequestNotify(bool solicited_only) {
     }
   }
   if (notify) channel_->Push(owner_);
-  // The program is about to sleep: what it posted goes out now.
+  // The program is about to sleep: what it posted goes out now, and the network's thread looks after its connections.
   std::lock_guard lock(attached_mutex_);
-  empty_polls_ = 0;
   for (const auto& qp : attached_) qp->FlushDeferred();
+  if (std::exchange(empty_polls_, 0) == kPollsUntilSpinning) network_.load(std::memory_order_relaxed)->EndDrive();
 }
 
 int CompletionQueue::Resize(int entries) {

@@ -42,6 +42,8 @@ class CompletionQueue {
   // Keeps every completion. EINVAL: `entries` is below what is queued now, or not in 1 .. kMaxCqe.
   int Resize(int entries);
   int capacity() const;
+  // Completions polled so far.
+  uint64_t taken() const { return taken_.load(std::memory_order_relaxed); }
   // Drops a queue pair's completions (when it is destroyed or reset).
   void Forget(uint32_t qp_num);
 
@@ -71,6 +73,7 @@ class CompletionQueue {
   std::vector<ibv_wc> ring_;
   size_t first_ = 0;
   std::atomic<size_t> queued_{0};
+  std::atomic<uint64_t> taken_{0};  // written under the mutex
   Armed armed_ = Armed::kNo;
   uint64_t pushed_ = 0;            // completions ever
   uint64_t announced_ = 0;         // the completion before this count was the last that an event told of

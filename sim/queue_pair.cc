@@ -43,7 +43,7 @@ int QueuePair::PostSend(ibv_send_wr* list, ibv_send_wr** bad) {
     return EINVAL;
   }
   int error = 0;
-  bool ring = true, arm = false;
+  bool ring = true, arm = false, answers = false;
   {
     std::lock_guard lock(sends_.post_mutex());
     unsigned flags = 0;
@@ -60,16 +60,24 @@ int QueuePair::PostSend(ibv_send_wr* list, ibv_send_wr** bad) {
       bytes += sends_.entry(sends_.posted() - 1).request.length;
     }
     if (!posted) return error;
-    ring = !DeferDoorbell(flags, static_cast<uint32_t>(std::min<uint64_t>(bytes, UINT32_MAX)));
+    answers = AnswersACompletion();
+    ring = answers || !DeferDoorbell(flags, static_cast<uint32_t>(std::min<uint64_t>(bytes, UINT32_MAX)));
     arm = !ring && !std::exchange(flush_timer_armed_, true);
   }
   if (arm) ArmFlushTimer();
   if (ring || this->state() != IBV_QPS_RTS) {
     Ring();
     // What the program does between two posts counts, not what we do in one.
-    last_post_.store(network().Now(), std::memory_order_relaxed);
+    last_post_.store(answers ? transport::Time{} : network().Now(), std::memory_order_relaxed);
   }
   return error;
+}
+
+// Whether the program polled a completion since its last post and was not posting in a row: then it waits for answers, and reading
+// the clock to find out whether more will follow is time lost.
+bool QueuePair::AnswersACompletion() {
+  const uint64_t taken = options_.send_cq->taken() + options_.receive_cq->taken();
+  return std::exchange(taken_at_post_, taken) != taken && dense_posts_ == 0;
 }
 
 bool QueuePair::DeferDoorbell(unsigned flags, uint32_t bytes) {

@@ -87,7 +87,8 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   int Disconnect();
 
   // For completion queues that were polled empty: one step of the connection on the caller's thread, if nobody else is at it.
-  void DriveInline();
+  // `spinning`: it will be called again at once, so that the network need not watch the connection meanwhile.
+  void DriveInline(bool spinning);
   // Sends what was posted and not sent yet for the sake of batching.
   void FlushDeferred();
   transport::Network& network() const;
@@ -116,11 +117,12 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
 
   // Everything below with the engine held, unless it says otherwise.
   void Ring();                       // without the engine; after posting
+  bool AnswersACompletion();         // with the send queue's post mutex
   bool DeferDoorbell(unsigned flags, uint32_t bytes);  // with the send queue's post mutex
   void ArmFlushTimer();              // without
   void OnFlushTimer(uint64_t posted_before);  // without
   void Step();                       // receive, transmit, look at what became of the stream
-  void Receive();
+  bool Receive();                    // false: there was nothing
   void Transmit();
   bool TransmitPrologue();
   void CheckStream();
@@ -150,6 +152,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   // Guarded by the post mutex of sends_.
   std::atomic<transport::Time> last_post_{};  // when the program got control back
   uint32_t dense_posts_ = 0;
+  uint64_t taken_at_post_ = 0;  // completions that the program had polled
   std::atomic<uint32_t> deferred_{0};  // written under it
   bool flush_timer_armed_ = false;
 

@@ -133,11 +133,12 @@ void QueuePair::OnReady(transport::Interest) {
   Step();
 }
 
-void QueuePair::DriveInline() {
+void QueuePair::DriveInline(bool spinning) {
   EngineLock engine(*this, std::try_to_lock);
   if (!engine.owns_lock() || connection_ == nullptr) return;
   connection_->receiver.KeepStaging(true);
   Step();
+  if (spinning && connection_ != nullptr) network().Lend(connection_->watch);
 }
 
 void QueuePair::FlushDeferred() {
@@ -152,14 +153,15 @@ void QueuePair::FlushDeferred() {
 transport::Network& QueuePair::network() const { return rnic_.network(); }
 
 void QueuePair::Step() {
-  Receive();
+  // The round of a spinning program that finds nothing ends here.
+  if (!Receive() && !connection_->write_blocked && sends_.started == sends_.posted()) return;
   if (connection_ == nullptr) return;
   Transmit();
   CheckStream();
   UpdateInterest();
 }
 
-void QueuePair::Receive() {
+bool QueuePair::Receive() {
   Connection& connection = *connection_;
   for (int reads = 0; reads < kMostReadsPerStep; ++reads) {
     const std::span<const iovec> into = connection.receiver.PrepareRead();
@@ -169,7 +171,7 @@ void QueuePair::Receive() {
       if (connection.receiver.error() != mpa::FpduError::kNone) {
         connection.stream.OnLowerLayerError(connection.receiver.error());
       }
-      return;  // CheckStream() sees why
+      return true;  // CheckStream() sees why
     }
     switch (result.kind) {
       case IoResult::Kind::kDone:
@@ -178,10 +180,10 @@ void QueuePair::Receive() {
           connection.established_told = true;
           upcalls_.push_back(Upcall::kEstablished);
         }
-        if (result.bytes < wanted) return;
+        if (result.bytes < wanted) return true;
         break;
       case IoResult::Kind::kWouldBlock:
-        return;
+        return reads != 0;
       case IoResult::Kind::kEndOfStream:
         if (!connection.receiver.at_boundary()) {
           LogWarning(Format("qp 0x%x: %s closed the connection in the middle of a frame; the queue pair is in error", number_,
@@ -189,13 +191,16 @@ void QueuePair::Receive() {
         } else if (TraceEnabled()) {
           Trace(Format("qp 0x%x: the peer closed the connection", number_));
         }
-        return Fail(/*orderly=*/true);
+        Fail(/*orderly=*/true);
+        return true;
       case IoResult::Kind::kFailed:
         LogWarning(Format("qp 0x%x: lost the connection to %s: %s; the queue pair is in error", number_,
                           connection.socket->PeerAddress().ToString().c_str(), std::strerror(result.error)));
-        return Fail(/*orderly=*/false);
+        Fail(/*orderly=*/false);
+        return true;
     }
   }
+  return true;
 }
 
 void QueuePair::Transmit() {

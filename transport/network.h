@@ -115,6 +115,13 @@ class Network {
   // the network's own thread looks at no socket (a second thread would only take the processor away from the first), and
   // for a moment (below a millisecond) after the last one. Returns whether anything was ready. Hold no lock that a handler takes.
   virtual bool DriveInline() { return false; }
+
+  // The thread that drove will sleep: the network's own looks at the sockets again at once.
+  virtual void EndDrive() {}
+  // A thread that drives inline also reads the stream of this watch itself, over and over, and says so at each round: the network
+  // then need not watch it, which would cost every segment that arrives a turn through epoll. Watched again after EndDrive(), or by
+  // itself (below a millisecond) after the last Lend(). No handler runs from within.
+  virtual void Lend(WatchId) {}
 };
 
 }  // namespace weft::transport

@@ -164,12 +164,21 @@ void TcpNetwork::Park(Time until) {
   if (!parked_.load(std::memory_order_relaxed)) {
     std::lock_guard lock(drive_mutex_);
     parked_.store(true, std::memory_order_release);
+    watches_.OpenLending();
+    park_drives_ = drives_.load(std::memory_order_relaxed);
+    park_tick_ = Now() + kParkTick;
   }
-  const uint64_t seen = drives_.load(std::memory_order_relaxed);
-  const Time tick = Now() + kParkTick;
-  epoll_.WaitForWake(std::min(tick, until));
+  epoll_.WaitForWake(std::min(park_tick_, until));
   asleep_.store(false, std::memory_order_relaxed);
-  if (drives_.load(std::memory_order_relaxed) != seen || Now() < tick) return;
+  if (!recalled_.exchange(false, std::memory_order_acq_rel)) {
+    const Time now = Now();
+    if (now < park_tick_) return;  // work, and timers, do not put off the look
+    park_tick_ = now + kParkTick;
+    watches_.ReclaimIdle();
+    const uint64_t drives = drives_.load(std::memory_order_relaxed);
+    if (std::exchange(park_drives_, drives) != drives) return;
+  }
+  if (!watches_.CloseLending()) return;  // no memory for a watch: try again in a tick
   std::lock_guard lock(drive_mutex_);
   parked_.store(false, std::memory_order_relaxed);
   offered_.store(false, std::memory_order_release);
@@ -192,6 +201,15 @@ bool TcpNetwork::DriveInline() {
     Dispatch(event);
   }
   return any;
+}
+
+void TcpNetwork::Lend(WatchId id) {
+  if (parked_.load(std::memory_order_relaxed) && InThisProcess()) watches_.Lend(id);
+}
+
+void TcpNetwork::EndDrive() {
+  if (!offered_.load(std::memory_order_acquire) || !InThisProcess()) return;
+  if (!recalled_.exchange(true, std::memory_order_acq_rel)) epoll_.Wake();
 }
 
 bool TcpNetwork::TakeWork(std::vector<Work>& work, Time& sleep_until) {

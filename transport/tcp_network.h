@@ -46,6 +46,8 @@ class TcpNetwork : public Network {
   bool Cancel(TimerId id) override;
   void Post(std::function<void()> work) override;
   bool DriveInline() override;
+  void EndDrive() override;
+  void Lend(WatchId id) override;
 
   // False in a child of the process that made this instance.
   bool InThisProcess() const;
@@ -78,8 +80,11 @@ class TcpNetwork : public Network {
   // so only while parked_, so that it never takes a wake-up away from a sleeping progress thread.
   std::atomic<uint64_t> drives_{0};
   std::atomic<bool> offered_{false};
+  std::atomic<bool> recalled_{false};  // by EndDrive()
   std::mutex drive_mutex_;
   std::atomic<bool> parked_{false};  // written under drive_mutex_
+  Time park_tick_;                   // of the progress thread: when it looks next, and what it saw last
+  uint64_t park_drives_ = 0;
 
   std::mutex mutex_;  // guards what follows; never held while work runs
   TimerQueue timers_;

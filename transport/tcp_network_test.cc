@@ -185,6 +185,28 @@ TEST_P(TcpNetworkTest, AWatchWithoutInterestDoesNotSpinOnABrokenStream) {
   RunThere(network_);
 }
 
+TEST_P(TcpNetworkTest, ALentWatchIsHeardOfAgainWhenItsReaderStopsOrSaysSo) {
+  Connect();
+  if (IsSkipped()) return;
+  Counter calls;
+  WatchId id = network_.Watch(*server_, {.read = true}, Handler([&](Interest) {
+    network_.SetInterest(id, {});
+    calls.Add();
+  }));
+  for (int round = 1; round <= 20; ++round) {
+    for (auto end = network_.Now() + 2ms; network_.Now() < end;) {
+      network_.DriveInline();
+      network_.Lend(id);
+    }
+    if (round % 2 == 0) network_.EndDrive();
+    WriteText(*client_, "x");
+    network_.SetInterest(id, {.read = true});
+    EXPECT_TRUE(calls.Await(round));
+  }
+  network_.Unwatch(id);
+  RunThere(network_);
+}
+
 TEST_P(TcpNetworkTest, StaleEventOfAReusedDescriptorReachesNobody) {
   Connect();
   if (IsSkipped()) return;

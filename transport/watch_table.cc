@@ -69,6 +69,10 @@ void WatchTable::SetInterest(WatchId id, Interest interest) {
   if (slot == nullptr) return;
   std::lock_guard lock(slot->mutex);
   if (slot->generation != GenerationOf(id) || slot->handler == nullptr || slot->interest == interest) return;
+  if (slot->lent.load(std::memory_order_relaxed)) {
+    slot->interest = interest;
+    return;
+  }
   int error = epoll_.Modify(slot->fd, interest, id);
   WEFT_CHECK(error == 0 || error == ENOMEM);
   if (error == 0) slot->interest = interest;
@@ -84,7 +88,8 @@ void WatchTable::Remove(WatchId id) {
     handler = std::move(slot->handler);
     slot->handler = nullptr;
     slot->starved = nullptr;
-    epoll_.Remove(std::exchange(slot->fd, -1));
+    int fd = std::exchange(slot->fd, -1);
+    if (!slot->lent.exchange(false, std::memory_order_relaxed)) epoll_.Remove(fd);
   }
   std::lock_guard lock(free_mutex_);
   free_.push_back(NumberOf(id));
@@ -96,6 +101,56 @@ WatchTable::Hit WatchTable::Find(WatchId id) {
   std::lock_guard lock(slot->mutex);
   if (slot->generation != GenerationOf(id)) return {};
   return {slot->handler, slot->interest, slot->starved};
+}
+
+void WatchTable::Lend(WatchId id) {
+  Slot* slot = SlotOf(id);
+  if (slot == nullptr) return;
+  slot->lent_again.store(slot->lent_again.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  if (slot->lent.load(std::memory_order_relaxed)) return;
+
+  std::lock_guard lending(lent_mutex_);
+  if (!lending_) return;
+  std::lock_guard lock(slot->mutex);
+  if (slot->generation != GenerationOf(id) || slot->handler == nullptr || slot->lent.load(std::memory_order_relaxed)) return;
+  epoll_.Remove(slot->fd);
+  slot->lent.store(true, std::memory_order_relaxed);
+  if (!std::exchange(slot->listed, true)) lent_.push_back(NumberOf(id));
+}
+
+bool WatchTable::PutBack(Slot& slot, WatchId id) {
+  if (!slot.lent.load(std::memory_order_relaxed)) return true;
+  if (epoll_.Add(slot.fd, slot.interest, id) != 0) return false;
+  slot.lent.store(false, std::memory_order_relaxed);
+  return true;
+}
+
+void WatchTable::OpenLending() {
+  std::lock_guard lending(lent_mutex_);
+  lending_ = true;
+}
+
+bool WatchTable::CloseLending() {
+  {
+    std::lock_guard lending(lent_mutex_);
+    lending_ = false;
+  }
+  return ReclaimLent(/*idle_only=*/false);
+}
+
+bool WatchTable::ReclaimLent(bool idle_only) {
+  std::lock_guard lending(lent_mutex_);
+  std::erase_if(lent_, [&](uint32_t number) {
+    Slot& slot = chunks_[number / kChunkSlots].load(std::memory_order_relaxed)[number % kChunkSlots];
+    std::lock_guard lock(slot.mutex);
+    const uint32_t lent_again = slot.lent_again.load(std::memory_order_relaxed);
+    const bool in_use = std::exchange(slot.lent_before, lent_again) != lent_again;
+    const bool stays = slot.lent.load(std::memory_order_relaxed) &&
+                       ((idle_only && in_use) || !PutBack(slot, IdOf(number, slot.generation)));
+    slot.listed = stays;
+    return !stays;
+  });
+  return lent_.empty();
 }
 
 }  // namespace weft::transport

@@ -39,6 +39,14 @@ class WatchTable {
   // An empty handler when the watch is gone.
   Hit Find(WatchId id);
 
+  // Lending (Network::Lend): a lent watch is not in epoll. Lend() does nothing while lending is closed, as it is at first.
+  void Lend(WatchId id);
+  void OpenLending();
+  // Takes back what was not lent again since the last call.
+  void ReclaimIdle() { ReclaimLent(/*idle_only=*/true); }
+  // Takes everything back. Returns false when epoll had no memory for one of them: call ReclaimIdle() again later.
+  bool CloseLending();
+
  private:
   struct Slot {
     std::mutex mutex;         // guards the rest
@@ -47,6 +55,10 @@ class WatchTable {
     Interest interest;
     std::shared_ptr<ReadyHandler> handler;  // empty: not in use
     TcpListener::Starved starved;
+    std::atomic<bool> lent{false};        // written under the mutex
+    std::atomic<uint32_t> lent_again{0};  // calls of Lend(), of one thread at a time
+    uint32_t lent_before = 0;             // lent_again at the last ReclaimIdle(); guarded by lent_mutex_
+    bool listed = false;                  // in lent_; guarded by lent_mutex_
   };
   static constexpr uint32_t kChunkSlots = 1024;
   static constexpr uint32_t kMostChunks = 1024;
@@ -56,6 +68,9 @@ class WatchTable {
   // A slot nobody uses, by number; kNoSlot when full.
   uint32_t TakeFreeSlot();
   static constexpr uint32_t kNoSlot = UINT32_MAX;
+  bool ReclaimLent(bool idle_only);
+  // Under the slot's lock. False: epoll has no memory for it.
+  bool PutBack(Slot& slot, WatchId id);
 
   Epoll& epoll_;
   // Chunks are added and never moved, so that looking one up needs no lock.
@@ -63,6 +78,10 @@ class WatchTable {
   std::mutex free_mutex_;  // guards free_ and used_
   std::vector<uint32_t> free_;
   uint32_t used_ = 0;  // slots handed out so far
+
+  std::mutex lent_mutex_;  // guards what follows; taken before a slot's
+  bool lending_ = false;
+  std::vector<uint32_t> lent_;  // slots; those that are back already are dropped at the next look
 };
 
 }  // namespace weft::transport
