@@ -1,0 +1,56 @@
+#ifndef MPI_HYBRID_COMM_COMMUNICATOR_H_
+#define MPI_HYBRID_COMM_COMMUNICATOR_H_
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "mpi_hybrid/comm/group.h"
+#include "mpi_hybrid/comm/topology.h"
+#include "mpi_hybrid/core/attributes.h"
+#include "mpi_hybrid/core/error_handler.h"
+#include "mpi_hybrid/core/info.h"
+
+namespace weft::mpi {
+
+// A context separates the messages of one communicator from those of all others. Each communicator owns two: `context` for
+// point-to-point, `context + 1` for collectives. 0 and 1 are MPI_COMM_WORLD's, 2 and 3 MPI_COMM_SELF's.
+using ContextId = uint32_t;
+
+// MPI_Comm. For an intracommunicator `remote` is `local`.
+class Comm : public RefCounted<Comm> {
+ public:
+  MPI_Comm handle = MPI_COMM_NULL;
+  ContextId send_context = 0;     // goes into what we send; of an intercommunicator's other side its receive_context
+  ContextId receive_context = 0;  // what we match
+  int rank = 0;                   // in `local`
+  Ref<Group> local, remote;
+  bool inter = false;
+  bool is_local_first = false;    // intercommunicators: which side's ranks come first in a merge with equal `high`
+  Ref<Comm> local_comm;           // intercommunicators: over `local`, for their collectives
+
+  Ref<ErrorHandler> error_handler;
+  Attributes attributes;
+  std::unique_ptr<Topology> topology;
+  Ref<Info> info;
+  std::string name;
+  uint32_t next_collective = 0;   // tag of the next collective on the collective context, in program order at all ranks
+  bool freed = false;             // by the user
+
+  // Of the group that ranks of messages refer to.
+  int remote_size() const { return remote->size(); }
+  int size() const { return local->size(); }
+  ProcessId peer(int remote_rank) const { return remote->members[static_cast<size_t>(remote_rank)]; }
+
+  static Comm* Find(MPI_Comm handle);
+};
+
+// MPI_COMM_WORLD and _SELF; made by MPI_Init.
+Comm& World();
+Comm& Self();
+
+}  // namespace weft::mpi
+
+#endif  // MPI_HYBRID_COMM_COMMUNICATOR_H_

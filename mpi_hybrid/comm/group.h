@@ -1,0 +1,41 @@
+#ifndef MPI_HYBRID_COMM_GROUP_H_
+#define MPI_HYBRID_COMM_GROUP_H_
+
+#include <mpi.h>
+
+#include <vector>
+
+#include "mpi_hybrid/core/error.h"
+#include "mpi_hybrid/core/handle.h"
+#include "mpi_hybrid/core/ref.h"
+
+namespace weft::mpi {
+
+// A process that we may talk to, by its number in this process's table: ranks of MPI_COMM_WORLD first, processes that joined
+// later behind. The same process has the same number for as long as it is known.
+using ProcessId = int;
+
+// MPI_Group: processes in order of rank. Immutable.
+class Group : public RefCounted<Group> {
+ public:
+  MPI_Group handle = MPI_GROUP_NULL;  // given when the program gets hold of it
+  std::vector<ProcessId> members;
+
+  int size() const { return static_cast<int>(members.size()); }
+  // Of `process`; MPI_UNDEFINED when it is not a member.
+  int RankOf(ProcessId process) const;
+
+  static Group* Find(MPI_Group handle);  // MPI_GROUP_EMPTY too
+};
+
+// Set operations (MPI 4.0 section 7.3.2); order of the result as there. Arguments are valid.
+Ref<Group> Union(const Group& a, const Group& b);
+Ref<Group> Intersection(const Group& a, const Group& b);
+Ref<Group> Difference(const Group& a, const Group& b);
+Ref<Group> Include(const Group& group, const std::vector<int>& ranks);
+Ref<Group> Exclude(const Group& group, const std::vector<int>& ranks);
+int Compare(const Group& a, const Group& b);  // MPI_IDENT, MPI_SIMILAR or MPI_UNEQUAL
+
+}  // namespace weft::mpi
+
+#endif  // MPI_HYBRID_COMM_GROUP_H_

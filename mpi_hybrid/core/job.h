@@ -1,0 +1,40 @@
+#ifndef MPI_HYBRID_CORE_JOB_H_
+#define MPI_HYBRID_CORE_JOB_H_
+
+#include <memory>
+#include <string>
+
+#include "mpi_hybrid/core/error.h"
+
+namespace weft::pmi {
+class Client;
+}
+
+namespace weft::mpi {
+
+// This process's place in the job, and the job's means of exchanging addresses before any connection exists. Made by MPI_Init
+// (api/init.cc) from PMI; a process that no launcher started is a job of one.
+struct Job {
+  int rank = 0;
+  int size = 1;
+  int appnum = -1;         // MPI_APPNUM, or -1
+  int universe_size = -1;  // MPI_UNIVERSE_SIZE, or -1
+  std::string host;        // that others reach us by: the address of the interface that leads to the launcher, or WEFT_MPI_HOST
+  std::string secret;      // 32 hexadecimal digits, the same at all ranks, known to no one else (from PMI: the job's key-value space)
+  std::unique_ptr<pmi::Client> pmi;
+
+  // Publishes this process's `value` under `key` (its rank is added); visible to others after Fence(). Values are printable and
+  // without blanks, of at most what PMI allows (1024 bytes).
+  Error Publish(const std::string& key, const std::string& value);
+  // Collective: until all ranks published what they do.
+  Error Fence();
+  // What `rank` published. MPI_ERR_OTHER when it did not.
+  Error Lookup(const std::string& key, int rank, std::string* value);
+};
+
+// The job of this process; valid between MPI_Init and MPI_Finalize.
+Job& ThisJob();
+
+}  // namespace weft::mpi
+
+#endif  // MPI_HYBRID_CORE_JOB_H_

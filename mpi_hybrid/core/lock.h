@@ -1,0 +1,40 @@
+#ifndef MPI_HYBRID_CORE_LOCK_H_
+#define MPI_HYBRID_CORE_LOCK_H_
+
+#include <mutex>
+
+namespace weft::mpi {
+
+// The library's one lock. Everything in mpi_hybrid/ but the RMA target's thread runs under it. Free of charge until
+// MPI_THREAD_MULTIPLE was granted (or the library itself started a thread that needs it): then every entry of api/ takes it, and the
+// progress engine lets go of it while it sleeps.
+class LibraryLock {
+ public:
+  static void EnableThreads();  // before a second thread can be inside; never undone
+  static bool threads_enabled() { return enabled_; }
+
+  // For the progress engine, around a sleep and around callbacks into the program. No effect while threads are not enabled.
+  static void Acquire() {
+    if (enabled_) mutex_.lock();
+  }
+  static void Release() {
+    if (enabled_) mutex_.unlock();
+  }
+
+ private:
+  static bool enabled_;
+  static std::mutex mutex_;
+};
+
+// One entry of the program into the library.
+class LockGuard {
+ public:
+  LockGuard() { LibraryLock::Acquire(); }
+  ~LockGuard() { LibraryLock::Release(); }
+  LockGuard(const LockGuard&) = delete;
+  LockGuard& operator=(const LockGuard&) = delete;
+};
+
+}  // namespace weft::mpi
+
+#endif  // MPI_HYBRID_CORE_LOCK_H_

@@ -1,0 +1,59 @@
+#ifndef MPI_HYBRID_P2P_MESSAGE_H_
+#define MPI_HYBRID_P2P_MESSAGE_H_
+
+#include <mpi.h>
+
+#include "mpi_hybrid/comm/communicator.h"
+#include "mpi_hybrid/datatype/datatype.h"
+#include "mpi_hybrid/p2p/request.h"
+
+// Point-to-point messages (MPI 4.0 chapter 3) as api/, coll/ and rma/ use them. All calls with the library's lock. Ranks are valid or
+// MPI_PROC_NULL, counts not negative, types committed, tags in range: api/ has checked.
+namespace weft::mpi {
+
+enum class SendMode : uint8_t { kStandard, kSynchronous, kReady, kBuffered };
+
+// Which of the communicator's two contexts.
+enum class Channel : uint8_t { kPointToPoint = 0, kCollective = 1 };
+
+constexpr int kLargestTag = 0x3fffffff;  // MPI_TAG_UB
+
+// Start a send or receive. On success `*request` is the caller's reference (complete already, perhaps: small sends to a socket with
+// room are). An error is one that is known at once (the peer is dead, the buffer of MPI_Buffer_attach is full); later ones are in the request.
+// The type is kept alive by the request. `count` elements at `buffer` belong to the request until it completes.
+Error StartSend(const void* buffer, MPI_Aint count, const Datatype& type, int destination, int tag, Comm& comm, SendMode mode,
+                Channel channel, Request** request);
+// `source` may be MPI_ANY_SOURCE, `tag` MPI_ANY_TAG.
+Error StartReceive(void* buffer, MPI_Aint count, const Datatype& type, int source, int tag, Comm& comm, Channel channel,
+                   Request** request);
+
+// The same and wait for it, without a request where that is possible. `status` may be null.
+Error Send(const void* buffer, MPI_Aint count, const Datatype& type, int destination, int tag, Comm& comm, SendMode mode, Channel channel);
+Error Receive(void* buffer, MPI_Aint count, const Datatype& type, int source, int tag, Comm& comm, Channel channel, MPI_Status* status);
+
+// Persistent requests (inactive until Start).
+Error MakePersistentSend(const void* buffer, MPI_Aint count, const Datatype& type, int destination, int tag, Comm& comm, SendMode mode,
+                         Request** request);
+Error MakePersistentReceive(void* buffer, MPI_Aint count, const Datatype& type, int source, int tag, Comm& comm, Request** request);
+
+// Whether a message could be received now; does not block (api/ waits around it). Its status in `status`.
+Error Probe(int source, int tag, Comm& comm, bool* found, MPI_Status* status);
+// Matched probe: takes the message out; `*message` (Request::Kind::kMessage) is for StartMatchedReceive, which consumes it.
+Error MatchedProbe(int source, int tag, Comm& comm, bool* found, Request** message, MPI_Status* status);
+Error StartMatchedReceive(void* buffer, MPI_Aint count, const Datatype& type, Request* message, Request** request);
+
+// MPI_Buffer_attach and _detach. Detach waits until the buffer is empty.
+Error AttachBuffer(void* buffer, MPI_Aint size);
+Error DetachBuffer(void** buffer, MPI_Aint* size);
+
+// Start-up: binds a listener and publishes its address (before Job::Fence). Shutdown: lets everything sent so far arrive, then closes; not
+// collective, and bounded in time when peers are gone.
+Error StartDevice();
+void StopDevice();
+
+// Whether `process` is known to have died (MPI_ERR_PROC_ABORTED at calls that need it).
+bool IsDead(ProcessId process);
+
+}  // namespace weft::mpi
+
+#endif  // MPI_HYBRID_P2P_MESSAGE_H_

@@ -1,0 +1,65 @@
+#ifndef MPI_HYBRID_P2P_PROGRESS_H_
+#define MPI_HYBRID_P2P_PROGRESS_H_
+
+#include <chrono>
+#include <functional>
+
+#include "mpi_hybrid/p2p/request.h"
+
+namespace weft::mpi {
+
+// A source of progress beside the sockets of p2p/: the window device's completion queue. Registered when the first window is made, so
+// that it costs nothing before.
+class ProgressStage {
+ public:
+  virtual ~ProgressStage() = default;
+  // Does what can be done now; whether anything was.
+  virtual bool Poll() = 0;
+  // About to sleep: after this returns true, fd() becomes readable when there is something to do. False: there is something already.
+  virtual bool Arm() = 0;
+  // Readable when there is something to do, after Arm(); -1 when the stage needs no wake-up.
+  virtual int fd() const = 0;
+};
+
+// The one place that polls (design section 5). All calls with the library's lock; Wait lets go of it while it sleeps.
+class Progress {
+ public:
+  static void AddStage(ProgressStage* stage);
+  static void RemoveStage(ProgressStage* stage);
+
+  // One round over sockets and stages, without sleeping; whether anything moved.
+  static bool Poll();
+
+  // Until `done()` is true: spins briefly (not at all when the machine has fewer cores than ranks on it), then sleeps until a socket, a
+  // stage or another thread's Wake() has news. `done` is called with the lock, and must only look.
+  template <typename Done>
+  static void WaitUntil(Done done) {
+    if (done()) return;
+    Waiter waiter;
+    while (!done()) waiter.Round();
+  }
+  static void Wait(const Request& request) {
+    WaitUntil([&] { return request.complete; });
+  }
+
+  // Something that a sleeping thread may wait for has changed (Request::Complete calls it). From any thread that holds the lock; cheap
+  // when nobody sleeps.
+  static void Wake();
+  // The same from a thread that does not hold the lock (the RMA target's).
+  static void WakeFromOutside();
+
+ private:
+  class Waiter {
+   public:
+    Waiter();
+    ~Waiter();
+    void Round();  // polls; after a number of rounds in vain sleeps
+
+   private:
+    int in_vain_ = 0;
+  };
+};
+
+}  // namespace weft::mpi
+
+#endif  // MPI_HYBRID_P2P_PROGRESS_H_
