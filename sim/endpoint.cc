@@ -277,7 +277,7 @@ void EndpointImpl::OnReply() {
                   .ird = outcome.ird,
                   .ord = outcome.ord};
   const size_t max_ulpdu = MaxUlpdu(outcome, trailer_);
-  handover_ = {.outcome = std::move(outcome), .initiator = true, .max_ulpdu = max_ulpdu, .observer = shared_from_this()};
+  handover_ = {.outcome = std::move(outcome), .initiator = true, .foreign_peer = !trailer_, .max_ulpdu = max_ulpdu, .observer = shared_from_this()};
 }
 
 int EndpointImpl::HandOver() {

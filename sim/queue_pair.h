@@ -48,6 +48,7 @@ class ConnectionObserver {
 struct EstablishOptions {
   mpa::StartOutcome outcome;
   bool initiator = false;
+  bool foreign_peer = false;  // not Weft, as far as we know
   size_t max_ulpdu = 0;   // that we may send
   std::vector<uint8_t> prologue;  // responder: the MPA Reply, which goes out before any FPDU
   std::shared_ptr<ConnectionObserver> observer;
@@ -128,6 +129,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   void CheckStream();
   void FinishDisconnect();
   void FinishTerminateLater();
+  void NudgeLater(unsigned nudges_left);
   void UpdateInterest();
   bool ResolveSend(uint64_t count);
   void CompleteSend(SendEntry& entry);

@@ -18,6 +18,12 @@ using transport::IoResult;
 constexpr int kMostReadsPerStep = 32;               // then others get their turn
 constexpr std::chrono::seconds kDrainLimit{5};      // what Disconnect() found posted has this long to go out
 
+// Linux's siw driver forgets to look at what reaches it between its MPA Reply and the moment at which its queue pair gets the socket:
+// often the RTR, and then it never says that the connection is established. It looks when more comes; a zero-length RDMA Write is
+// more, and places nothing. Sent so long after the connection stood, as long as the peer is silent.
+constexpr unsigned kMostNudges = 3;
+constexpr std::chrono::milliseconds kNudgeAfter{20};
+
 ibv_wc_opcode CompletionOpcode(ibv_wr_opcode opcode) {
   switch (opcode) {
     case IBV_WR_RDMA_WRITE:
@@ -107,6 +113,7 @@ int QueuePair::Establish(std::unique_ptr<transport::ByteStream> socket, Establis
     observer_ = std::move(options.observer);
     local_error_ = completion_lost_ = false;
     if (options.initiator && outcome.rtr != mpa::Rtr::kNone) connection.stream.SendRtr(outcome.rtr);
+    if (options.initiator && options.foreign_peer) NudgeLater(kMostNudges);
     state_.store(IBV_QPS_RTS, std::memory_order_seq_cst);
     connection.interest = {.read = true, .write = false};
     connection.watch = rnic_.network().Watch(*connection.socket, connection.interest,
@@ -175,6 +182,7 @@ bool QueuePair::Receive() {
     }
     switch (result.kind) {
       case IoResult::Kind::kDone:
+        connection.heard = true;
         connection.may_transmit = true;  // the initiator is in FPDU mode: its first FPDU is here
         if (!connection.established_told && connection.stream.RtrReceived()) {
           connection.established_told = true;
@@ -320,6 +328,20 @@ void QueuePair::FinishTerminateLater() {
     if (self == nullptr) return;
     EngineLock engine(*self);
     if (self->connection_ != nullptr) self->Fail(/*orderly=*/false);
+  });
+}
+
+void QueuePair::NudgeLater(unsigned nudges_left) {
+  if (nudges_left == 0) return;
+  rnic_.network().RunAt(rnic_.network().Now() + kNudgeAfter, [weak = weak_from_this(), of = connection_.get(), nudges_left] {
+    auto self = weak.lock();
+    if (self == nullptr) return;
+    EngineLock engine(*self);
+    if (self->connection_.get() != of || of == nullptr || of->heard || of->closing) return;
+    of->stream.SendRtr(mpa::Rtr::kWrite);
+    self->NudgeLater(nudges_left - 1);
+    self->Transmit();
+    self->CheckStream();
   });
 }
 

@@ -30,6 +30,7 @@ struct QueuePair::Connection {
   uint16_t ird = 0, ord = 0;
   bool established_told = true;    // false: the responder waits for the RTR before it says so
   bool may_transmit = true;        // a responder waits for the first FPDU (RFC 5044 section 7.1.3)
+  bool heard = false;              // bytes of the peer came
   bool write_blocked = false;
   bool write_failed = false;
   bool closing = false;            // Disconnect() was called

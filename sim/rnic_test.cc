@@ -334,6 +334,50 @@ TEST_P(RnicTest, AListenerThatComesAMomentLateIsStillReached) {
   EXPECT_EQ(server.cm->Wait().kind, CmEvent::Kind::kConnectRequest);
 }
 
+// Plays a responder that is not Weft: accepts with an MPA Reply of revision 2 that asks for a zero-length Write as RTR.
+TEST_P(RnicTest, AForeignPeerThatSaysNothingIsSentMoreThanTheRtr) {
+  transport::TcpNetwork network;
+  auto listener = network.Listen(*SocketAddress::Parse("127.0.0.1", 0), 1, false, true);
+  ASSERT_TRUE(listener.ok());
+  Program client(rnic_);
+  client.endpoint = rnic_.cm().CreateEndpoint();
+  client.endpoint->SetObserver(client.cm);
+  ASSERT_EQ(client.endpoint->Connect(*SocketAddress::Parse("127.0.0.1", 0), (*listener)->LocalAddress(), client.qp.handle(),
+                                     {.ird = 8, .ord = 8}),
+            0);
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  std::unique_ptr<transport::ByteStream> peer;
+  std::vector<uint8_t> heard(512);
+  size_t count = 0;
+  // Until `wanted` bytes came.
+  auto hear = [&](size_t wanted) {
+    while (count < wanted && std::chrono::steady_clock::now() < limit) {
+      const iovec rest{heard.data() + count, heard.size() - count};
+      const transport::IoResult result = peer->Read({&rest, 1});
+      if (result.kind == transport::IoResult::Kind::kDone) count += result.bytes;
+      std::this_thread::yield();
+    }
+    return count >= wanted;
+  };
+  while (!peer && std::chrono::steady_clock::now() < limit) {
+    if (auto accepted = (*listener)->Accept(); accepted.ok()) peer = std::move(accepted).value();
+  }
+  ASSERT_NE(peer, nullptr);
+  constexpr size_t kHeader = 20;
+  ASSERT_TRUE(hear(kHeader));
+  ASSERT_TRUE(hear(kHeader + (heard[18] << 8 | heard[19])));
+  count = 0;
+  std::string reply = "MPA ID Rep Frame";
+  reply += {'\x50', '\x02', '\x00', '\x04', '\x80', '\x08', '\x80', '\x08'};  // CRC, S; IRD 8, peer-to-peer; ORD 8, RTR is a Write
+  const iovec piece{reply.data(), reply.size()};
+  ASSERT_EQ(peer->Write({&piece, 1}).bytes, reply.size());
+  ASSERT_EQ(client.cm->Wait().kind, CmEvent::Kind::kEstablished);
+
+  constexpr size_t kZeroLengthWrite = 2 + 14 + 4;  // MPA length, tagged DDP header, CRC
+  ASSERT_TRUE(hear(2 * kZeroLengthWrite)) << count << " bytes came";
+  EXPECT_TRUE(std::equal(&heard[0], &heard[kZeroLengthWrite], &heard[kZeroLengthWrite]));
+}
+
 TEST_P(RnicTest, DeregisteringMemoryUnderAReadEndsItAndTouchesItNoMore) {
   Program client(rnic_), server(rnic_);
   ASSERT_NO_FATAL_FAILURE(Connect(client, server));

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 import subprocess
 import tempfile
 
@@ -24,6 +25,12 @@ class Guest:
 
     def stop(self):
         subprocess.run([self._script, "stop", self._run], check=True, timeout=30)
+
+    def crash(self):
+        """What the guest's kernel said when it crashed, or None."""
+        with open(os.path.join(self._run, "console"), errors="replace") as file:
+            found = re.search(r"(kernel BUG at|BUG: |Oops: ).*", file.read())
+        return found and found.group(0)
 
     def command(self, text):
         """What to start on the host so that `text` runs in the guest; its status and output are those of `text`."""

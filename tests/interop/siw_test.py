@@ -34,6 +34,12 @@ def setUpModule():
     siw = guest.Guest(share)
 
 
+def boot_again():
+    global siw
+    siw.stop()
+    siw = guest.Guest(share)
+
+
 def tearDownModule():
     siw.stop()
     shutil.rmtree(share)
@@ -50,6 +56,9 @@ class SiwTest(stock.StockTest):
     def tearDown(self):
         super().tearDown()
         self._folder.cleanup()
+        if crash := siw.crash():
+            boot_again()  # the next tests are not to blame
+            self.fail(f"the guest's kernel crashed: {crash}")
 
     def guest_serves(self, server, client, crc):
         """Weft as client: `server` runs in the guest, `client` here. Returns (server's output, client's output)."""
