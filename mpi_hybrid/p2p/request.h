@@ -48,13 +48,20 @@ class Request {
   virtual Error Query(MPI_Status*) { return {}; }
   virtual Error Freed() { return {}; }
 
-  // The table of handles. Give() makes the handle (a reference of the user's).
+  // Of a request that is made of others: called by an inner one (inner.outer == this) at the end of its Complete(), with its status and
+  // error set. May complete this request, may drop its reference to `inner`; may not communicate.
+  virtual void InnerDone(Request& /*inner*/) {}
+  Request* outer = nullptr;  // not owned; whoever sets it outlives the operation or clears it
+
+  // The table of handles. Give() makes the handle, to which the caller's reference passes.
   static Request* Find(MPI_Request handle);
   static MPI_Request Give(Request* request);
   static void TakeBack(MPI_Request* handle);  // removes the handle, drops the reference, sets it to MPI_REQUEST_NULL
 
  protected:
   virtual void Recycle() { delete this; }
+  // Back to the state after construction, for a next life from a pool.
+  void Reset();
 
  private:
   int references_ = 1;
