@@ -13,8 +13,8 @@ struct PmiError {
   std::string message;
 };
 
-// PMI version 1, the client's side (the wire protocol between MPICH's processes and their launcher). One thread at a time; calls block.
-// Without PMI_FD and PMI_PORT in the environment it is a job of one (singleton), in which Put, Get and Barrier are local.
+// PMI version 1, the client's side (the wire protocol between MPICH's processes and their launcher). One thread at a time; calls
+// block. Without PMI_FD and PMI_PORT in the environment it is a job of one (singleton), in which Put, Get and Barrier are local.
 class Client {
  public:
   // Connects as PMI_FD (an inherited descriptor) or PMI_PORT and PMI_ID say, and initialises (init, get_maxes, get_appnum,
