@@ -48,7 +48,6 @@ struct PostedReceive {
 struct Side {
   explicit Side(Rnic& rnic, QpSize size) : program(rnic, size) {}
 
-  Program program;
   std::vector<uint8_t> window;    // a slot for each Write of the peer
   std::vector<uint8_t> constant;  // for the peer's Reads; never written
   RegionInfo window_region, constant_region;
@@ -59,6 +58,7 @@ struct Side {
   size_t next_completion = 0;     // of work
   bool failed = false;            // a completion was not a success: only flushes may follow
   bool receive_failed = false;
+  Program program;                // goes first: its queue pair may still send from the memory above
 };
 
 class RandomRun {
