@@ -38,6 +38,12 @@ class Comm : public RefCounted<Comm> {
   std::string name;
   uint32_t next_collective = 0;   // tag of the next collective on the collective context, in program order at all ranks
   bool freed = false;             // by the user
+  bool owns_context = false;      // receive_context goes back to the pool with this object
+
+  Comm() = default;
+  ~Comm();
+  Comm(const Comm&) = delete;
+  Comm& operator=(const Comm&) = delete;
 
   // Of the group that ranks of messages refer to.
   int remote_size() const { return remote->size(); }
@@ -45,11 +51,21 @@ class Comm : public RefCounted<Comm> {
   ProcessId peer(int remote_rank) const { return remote->members[static_cast<size_t>(remote_rank)]; }
 
   static Comm* Find(MPI_Comm handle);
+
+  // A handle for the program, which owns a reference until TakeBack (MPI_Comm_free; not of predefined ones). Requests may keep the object
+  // alive after that; its handle is MPI_COMM_NULL then.
+  static MPI_Comm Give(const Ref<Comm>& comm);
+  static void TakeBack(Comm& comm);
 };
 
 // MPI_COMM_WORLD and _SELF; made by MPI_Init.
 Comm& World();
 Comm& Self();
+bool IsPredefined(const Comm& comm);
+
+// MPI_Init and MPI_Finalize. DropWorld may be called without MakeWorld.
+void MakeWorld(int rank, int size);
+void DropWorld();
 
 }  // namespace weft::mpi
 

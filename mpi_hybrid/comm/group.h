@@ -26,7 +26,17 @@ class Group : public RefCounted<Group> {
   int RankOf(ProcessId process) const;
 
   static Group* Find(MPI_Group handle);  // MPI_GROUP_EMPTY too
+
+  // A handle for the program, which owns a reference until TakeBack. The empty group's is always MPI_GROUP_EMPTY; a group that the program
+  // holds already is copied, so that each handle is freed once.
+  static MPI_Group Give(const Ref<Group>& group);
+  static void TakeBack(Group& group);  // MPI_Group_free; nothing for MPI_GROUP_EMPTY
+
+ private:
+  mutable std::vector<int> ranks_;  // by process, MPI_UNDEFINED for others; made by the first RankOf that is not trivial
 };
+
+Ref<Group> MakeGroup(std::vector<ProcessId> members);
 
 // Set operations (MPI 4.0 section 7.3.2); order of the result as there. Arguments are valid.
 Ref<Group> Union(const Group& a, const Group& b);

@@ -3,7 +3,10 @@
 
 #include <mpi.h>
 
+#include <span>
 #include <vector>
+
+#include "mpi_hybrid/core/error.h"
 
 namespace weft::mpi {
 
@@ -25,7 +28,20 @@ struct Topology {
   // cartesian grid that is not periodic.
   std::vector<int> InNeighbours(int rank) const;
   std::vector<int> OutNeighbours(int rank) const;
+
+  // MPI_CART only. Coordinates out of range wrap around in periodic dimensions; MPI_PROC_NULL when another one is out of range.
+  int RankOf(std::span<const int> at) const;
+  std::vector<int> CoordinatesOf(int rank) const;
+  // The rank `displacement` steps away in `dimension`, or MPI_PROC_NULL.
+  int Shifted(int rank, size_t dimension, int displacement) const;
+
+  // MPI_GRAPH only: of any rank.
+  std::span<const int> GraphNeighbours(int rank) const;
 };
+
+// MPI_Dims_create: fills the dimensions that are 0, in descending order, as close to each other as the divisors of `nodes` allow.
+// MPI_ERR_DIMS: a negative dimension, or `nodes` is not a multiple of the product of those given.
+Error ChooseDims(int nodes, std::span<int> dims);
 
 }  // namespace weft::mpi
 

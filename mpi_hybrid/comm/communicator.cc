@@ -1,0 +1,84 @@
+#include "mpi_hybrid/comm/communicator.h"
+
+#include <numeric>
+#include <utility>
+
+#include "mpi_hybrid/comm/context_pool.h"
+
+namespace weft::mpi {
+namespace {
+
+// Never destroyed: handles may be looked up while the program's static objects end.
+HandleTable<Comm>& Table() {
+  static auto& table = *new HandleTable<Comm>(HandleKind::kComm);
+  return table;
+}
+
+// Raw, each owning a reference: looked up by every call of the program.
+Comm* g_world = nullptr;
+Comm* g_self = nullptr;
+
+Comm* MakePredefined(MPI_Comm handle, const char* name, ContextId context, int rank, std::vector<ProcessId> members) {
+  auto* comm = new Comm;
+  comm->AddRef();
+  comm->handle = handle;
+  comm->name = name;
+  comm->send_context = comm->receive_context = context;
+  comm->rank = rank;
+  comm->local = comm->remote = MakeGroup(std::move(members));
+  comm->error_handler = Ref<ErrorHandler>(ErrorHandler::Find(MPI_ERRORS_ARE_FATAL));
+  return comm;
+}
+
+}  // namespace
+
+Comm::~Comm() {
+  if (owns_context) TheContextPool().Release(ContextPool::IdOf(receive_context));
+}
+
+Comm* Comm::Find(MPI_Comm handle) {
+  if (handle == MPI_COMM_WORLD) return g_world;
+  if (handle == MPI_COMM_SELF) return g_self;
+  return Table().Find(handle);
+}
+
+MPI_Comm Comm::Give(const Ref<Comm>& comm) {
+  WEFT_CHECK(comm->handle == MPI_COMM_NULL && !comm->freed);
+  comm->handle = Table().Add(comm.get());
+  comm->AddRef();
+  return comm->handle;
+}
+
+void Comm::TakeBack(Comm& comm) {
+  Table().Remove(comm.handle);
+  comm.handle = MPI_COMM_NULL;
+  comm.freed = true;
+  comm.Release();
+}
+
+Comm& World() {
+  WEFT_CHECK(g_world != nullptr);
+  return *g_world;
+}
+
+Comm& Self() {
+  WEFT_CHECK(g_self != nullptr);
+  return *g_self;
+}
+
+bool IsPredefined(const Comm& comm) { return &comm == g_world || &comm == g_self; }
+
+void MakeWorld(int rank, int size) {
+  TheContextPool() = ContextPool();
+  std::vector<ProcessId> everyone(static_cast<size_t>(size));
+  std::iota(everyone.begin(), everyone.end(), 0);
+  g_world = MakePredefined(MPI_COMM_WORLD, "MPI_COMM_WORLD", 0, rank, std::move(everyone));
+  g_self = MakePredefined(MPI_COMM_SELF, "MPI_COMM_SELF", 2, 0, {rank});
+}
+
+void DropWorld() {
+  if (Comm* world = std::exchange(g_world, nullptr)) world->Release();
+  if (Comm* self = std::exchange(g_self, nullptr)) self->Release();
+}
+
+}  // namespace weft::mpi
