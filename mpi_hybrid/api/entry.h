@@ -8,6 +8,7 @@
 #include "mpi_hybrid/core/lock.h"
 #include "mpi_hybrid/datatype/datatype.h"
 #include "mpi_hybrid/datatype/op.h"
+#include "mpi_hybrid/p2p/message.h"
 #include "mpi_hybrid/rma/window.h"
 
 // How an entry point of the library is written:

@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "mpi_hybrid/core/error.h"
@@ -35,7 +36,14 @@ struct Keyval : RefCounted<Keyval> {
   bool freed = false;                   // by the user; lives on while attributes have it
 
   static Keyval* Find(int handle);      // null: unknown, freed or not `owner`'s (caller checks)
+
+  ~Keyval();
 };
+
+// The user's reference is in the result's table entry; FreeKeyval takes it back.
+Keyval& MakeKeyval(AttributeOwner owner, int (*copy)(int, int, void*, void*, void*, int*), int (*remove)(int, int, void*, void*),
+                   void* extra_state);
+void FreeKeyval(Keyval& keyval);
 
 // The attributes of one object. Callbacks run in the order that MPI asks for (on free: last set first). A callback that returns an
 // error makes the operation fail with that error code's class, MPI_ERR_OTHER if it has none.
@@ -44,6 +52,8 @@ class Attributes {
   Error Set(int object, Keyval& keyval, void* value, AttributeType type);
   // False: not set. `type` says how it was stored.
   bool Get(const Keyval& keyval, void** value, AttributeType* type) const;
+  // The same as the language `as` sees it: C gets the address of what Fortran stored, Fortran the pointer of C as an integer.
+  bool GetAs(const Keyval& keyval, AttributeType as, void** value) const;
   Error Delete(int object, Keyval& keyval);
   Error DeleteAll(int object);
   // Into the (empty) attributes of a duplicate.
@@ -55,7 +65,11 @@ class Attributes {
     void* value;
     AttributeType type;
   };
-  std::vector<Entry> entries_;
+  Entry* FindEntry(const Keyval& keyval) const;
+  void Erase(const Entry* entry);
+
+  // In the order in which they were set. Each at an address of its own, which GetAs gives out.
+  std::vector<std::unique_ptr<Entry>> entries_;
 };
 
 }  // namespace weft::mpi

@@ -24,7 +24,15 @@ struct Info : RefCounted<Info> {
   void Set(const std::string& key, const std::string& value);
   std::optional<std::string> Get(const std::string& key) const;
   bool Delete(const std::string& key);
+
+  ~Info();
 };
+
+// A new one with a handle; the reference is the handle's, and MPI_Info_free's Release() ends it. To give one that the library holds to the
+// program, copy its entries into a new one (MPI_Comm_get_info).
+Info& MakeInfo();
+// MPI_INFO_ENV; MPI_Init fills it.
+Info& EnvironmentInfo();
 
 }  // namespace weft::mpi
 

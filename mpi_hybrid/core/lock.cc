@@ -5,6 +5,11 @@ namespace weft::mpi {
 bool LibraryLock::enabled_ = false;
 std::mutex LibraryLock::mutex_;
 
-void LibraryLock::EnableThreads() { enabled_ = true; }
+void LibraryLock::EnableThreads() {
+  if (enabled_) return;
+  enabled_ = true;
+  // The LockGuard of the entry that we are in will unlock it.
+  mutex_.lock();
+}
 
 }  // namespace weft::mpi

@@ -10,7 +10,8 @@ namespace weft::mpi {
 // progress engine lets go of it while it sleeps.
 class LibraryLock {
  public:
-  static void EnableThreads();  // before a second thread can be inside; never undone
+  // Before a second thread can be inside; never undone. Called from inside an entry (under its LockGuard), which has the lock from here on.
+  static void EnableThreads();
   static bool threads_enabled() { return enabled_; }
 
   // For the progress engine, around a sleep and around callbacks into the program. No effect while threads are not enabled.

@@ -1,0 +1,142 @@
+#include "mpi_hybrid/api/entry.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "mpi_hybrid/api/report.h"
+#include "mpi_hybrid/core/error_handler.h"
+#include "mpi_hybrid/core/job.h"
+
+namespace weft::mpi {
+
+LibraryState g_library_state = LibraryState::kBefore;
+
+namespace {
+
+std::string Hexadecimal(int handle) {
+  char text[16];
+  std::snprintf(text, sizeof text, "0x%08x", static_cast<unsigned>(handle));
+  return text;
+}
+
+Error NoSuch(int mpi_class, const char* argument, const char* what, int handle, int null_handle, const char* null_name) {
+  if (handle == null_handle) return Error(mpi_class, std::string(argument) + " is " + null_name);
+  return Error(mpi_class, std::string(argument) + " " + Hexadecimal(handle) + " is not " + what + " (never made, or freed)");
+}
+
+Error BadRank(const char* argument, int rank, const Comm& comm, const char* what) {
+  return Error(MPI_ERR_RANK, std::string(argument) + " " + std::to_string(rank) + " is not " + what + " (ranks are 0 to " +
+                                 std::to_string(comm.remote_size() - 1) + ")");
+}
+
+}  // namespace
+
+// --- reports ---
+
+int ReportOnComm(const char* name, Comm* comm, const Error& error) {
+  if (error.ok()) return MPI_SUCCESS;
+  if (comm == nullptr) return ReportAnywhere(name, error);
+  const Ref<ErrorHandler> handler = comm->error_handler;
+  int handle = comm->handle;
+  return CallHandler(name, handler.get(), ErrorHandler::Kind::kComm, &handle, error);
+}
+
+int ReportOnWin(const char* name, Window* window, const Error& error) {
+  if (error.ok()) return MPI_SUCCESS;
+  if (window == nullptr) return ReportAnywhere(name, error);
+  const Ref<ErrorHandler> handler = window->error_handler;
+  int handle = window->handle;
+  return CallHandler(name, handler.get(), ErrorHandler::Kind::kWin, &handle, error);
+}
+
+int ReportAnywhere(const char* name, const Error& error) {
+  if (error.ok()) return MPI_SUCCESS;
+  int handle = MPI_COMM_SELF;
+  Ref<ErrorHandler> handler;
+  if (g_library_state == LibraryState::kRunning) handler = Self().error_handler;
+  return CallHandler(name, handler.get(), ErrorHandler::Kind::kComm, &handle, error);
+}
+
+void NotRunning(const char* name) {
+  const bool before = g_library_state == LibraryState::kBefore;
+  EndProcess(1, std::string(name) + " was called " + (before ? "before MPI_Init" : "after MPI_Finalize"));
+}
+
+Error NoSuchComm(MPI_Comm handle) {
+  return NoSuch(MPI_ERR_COMM, "comm", "a communicator", handle, MPI_COMM_NULL, "MPI_COMM_NULL");
+}
+
+Error NoSuchWin(MPI_Win handle) { return NoSuch(MPI_ERR_WIN, "win", "a window", handle, MPI_WIN_NULL, "MPI_WIN_NULL"); }
+
+// --- arguments ---
+
+Error CheckCount(MPI_Count count) {
+  if (count >= 0) return {};
+  return Error(MPI_ERR_COUNT, "count " + std::to_string(count) + " is negative");
+}
+
+Error CheckNotNull(const void* argument, const char* argument_name) {
+  if (argument != nullptr) return {};
+  return Error(MPI_ERR_ARG, std::string(argument_name) + " is a null pointer");
+}
+
+Error CheckBuffer(const void* buffer, MPI_Count count, const Datatype& type) {
+  // MPI_BOTTOM is null: legal with a type of absolute addresses, whose data lies far from its origin.
+  if (buffer != nullptr || count == 0 || type.size == 0 || type.true_lb != 0) return {};
+  return Error(MPI_ERR_BUFFER, "the buffer is a null pointer, with " + std::to_string(count) + " elements of " +
+                                   std::to_string(type.size) + " bytes to transfer");
+}
+
+Error CheckSendRank(int rank, const Comm& comm) {
+  if ((rank >= 0 && rank < comm.remote_size()) || rank == MPI_PROC_NULL) [[likely]] return {};
+  return BadRank("rank", rank, comm, "a rank of the communicator or MPI_PROC_NULL");
+}
+
+Error CheckReceiveRank(int rank, const Comm& comm) {
+  if ((rank >= 0 && rank < comm.remote_size()) || rank == MPI_PROC_NULL || rank == MPI_ANY_SOURCE) [[likely]] return {};
+  return BadRank("source", rank, comm, "a rank of the communicator, MPI_PROC_NULL or MPI_ANY_SOURCE");
+}
+
+Error CheckRoot(int root, const Comm& comm) {
+  if (root >= 0 && root < comm.remote_size()) [[likely]] return {};
+  if (comm.inter && (root == MPI_ROOT || root == MPI_PROC_NULL)) return {};
+  return Error(MPI_ERR_ROOT, "root " + std::to_string(root) + " is not a rank of the " +
+                                 (comm.inter ? "remote group, MPI_ROOT or MPI_PROC_NULL" : "communicator") + " (ranks are 0 to " +
+                                 std::to_string(comm.remote_size() - 1) + ")");
+}
+
+Error CheckSendTag(int tag) {
+  if (tag >= 0 && tag <= kLargestTag) [[likely]] return {};
+  return Error(MPI_ERR_TAG, "tag " + std::to_string(tag) + " is not within 0 and MPI_TAG_UB, " + std::to_string(kLargestTag));
+}
+
+Error CheckReceiveTag(int tag) {
+  if ((tag >= 0 && tag <= kLargestTag) || tag == MPI_ANY_TAG) [[likely]] return {};
+  return Error(MPI_ERR_TAG, "tag " + std::to_string(tag) + " is neither MPI_ANY_TAG nor within 0 and MPI_TAG_UB, " +
+                                std::to_string(kLargestTag));
+}
+
+Error CheckIntra(const Comm& comm) {
+  if (!comm.inter) [[likely]] return {};
+  return Error(MPI_ERR_COMM, "comm is an intercommunicator, where an intracommunicator is needed");
+}
+
+Error FindType(MPI_Datatype handle, const Datatype** type) {
+  *type = Datatype::Find(handle);
+  if (*type != nullptr) [[likely]] return {};
+  return NoSuch(MPI_ERR_TYPE, "datatype", "a datatype", handle, MPI_DATATYPE_NULL, "MPI_DATATYPE_NULL");
+}
+
+Error FindCommitted(MPI_Datatype handle, const Datatype** type) {
+  WEFT_MPI_TRY(FindType(handle, type));
+  if ((*type)->committed || (*type)->builtin) [[likely]] return {};
+  return Error(MPI_ERR_TYPE, "datatype " + Hexadecimal(handle) + " has not been committed (MPI_Type_commit)");
+}
+
+Error FindOp(MPI_Op handle, const Op** op) {
+  *op = Op::Find(handle);
+  if (*op != nullptr) [[likely]] return {};
+  return NoSuch(MPI_ERR_OP, "op", "a reduction operation", handle, MPI_OP_NULL, "MPI_OP_NULL");
+}
+
+}  // namespace weft::mpi

@@ -1,0 +1,120 @@
+#include <pthread.h>
+
+#include <string>
+
+#include "mpi_hybrid/api/entry.h"
+#include "mpi_hybrid/api/environment_info.h"
+#include "mpi_hybrid/api/report.h"
+#include "mpi_hybrid/coll/collectives.h"
+#include "mpi_hybrid/comm/communicator.h"
+#include "mpi_hybrid/core/job.h"
+#include "mpi_hybrid/p2p/message.h"
+
+// MPI_Init to MPI_Finalize (MPI 4.0 chapter 11).
+namespace weft::mpi {
+namespace {
+
+int g_thread_level = MPI_THREAD_SINGLE;
+pthread_t g_main_thread;
+
+Error StartLibrary() {
+  WEFT_MPI_TRY(JoinJob());
+  const Job& job = ThisJob();
+  MakeWorld(job.rank, job.size);
+  WEFT_MPI_TRY(StartDevice());
+  return ThisJob().Fence();
+}
+
+int Initialize(const char* name, int required, int* provided) {
+  LockGuard lock;
+  if (g_library_state != LibraryState::kBefore) {
+    const Error error(MPI_ERR_OTHER, "MPI was initialized before; it can be only once in a process");
+    return ReportAnywhere(name, error);
+  }
+  if (required < MPI_THREAD_SINGLE || required > MPI_THREAD_MULTIPLE) {
+    return ReportAnywhere(name, Error(MPI_ERR_ARG, "required " + std::to_string(required) + " is not a level of thread support"));
+  }
+  g_main_thread = pthread_self();
+  g_thread_level = required;
+  if (Error error = StartLibrary(); !error.ok()) return ReportAnywhere(name, error);
+  FillEnvironmentInfo();
+  g_library_state = LibraryState::kRunning;
+  if (required == MPI_THREAD_MULTIPLE) LibraryLock::EnableThreads();
+  if (provided != nullptr) *provided = required;
+  return MPI_SUCCESS;
+}
+
+Error StopLibrary() {
+  // Callbacks of attributes are the last to see MPI working (MPI 4.0 section 11.2.4).
+  WEFT_MPI_TRY(Self().attributes.DeleteAll(MPI_COMM_SELF));
+  Request* request = nullptr;
+  Error barrier = StartBarrier(World(), &request);
+  WEFT_MPI_TRY(Run(std::move(barrier), request));
+  StopWindows();
+  StopDevice();
+  return LeaveJob();
+}
+
+}  // namespace
+}  // namespace weft::mpi
+
+using namespace weft::mpi;
+
+int PMPI_Init(int*, char***) { return Initialize("MPI_Init", MPI_THREAD_SINGLE, nullptr); }
+WEFT_MPI_ALIAS(Init)
+
+int PMPI_Init_thread(int*, char***, int required, int* provided) {
+  return Initialize("MPI_Init_thread", required, provided);
+}
+WEFT_MPI_ALIAS(Init_thread)
+
+int PMPI_Initialized(int* flag) {
+  LockGuard lock;
+  if (Error error = CheckNotNull(flag, "flag"); !error.ok()) return ReportAnywhere("MPI_Initialized", error);
+  *flag = g_library_state != LibraryState::kBefore;
+  return MPI_SUCCESS;
+}
+WEFT_MPI_ALIAS(Initialized)
+
+int PMPI_Finalized(int* flag) {
+  LockGuard lock;
+  if (Error error = CheckNotNull(flag, "flag"); !error.ok()) return ReportAnywhere("MPI_Finalized", error);
+  *flag = g_library_state == LibraryState::kAfter;
+  return MPI_SUCCESS;
+}
+WEFT_MPI_ALIAS(Finalized)
+
+int PMPI_Finalize(void) {
+  return Anywhere("MPI_Finalize", []() -> Error {
+    WEFT_MPI_TRY(StopLibrary());
+    DropWorld();
+    g_library_state = LibraryState::kAfter;
+    return {};
+  });
+}
+WEFT_MPI_ALIAS(Finalize)
+
+int PMPI_Query_thread(int* provided) {
+  return Anywhere("MPI_Query_thread", [&]() -> Error {
+    WEFT_MPI_TRY(CheckNotNull(provided, "provided"));
+    *provided = g_thread_level;
+    return {};
+  });
+}
+WEFT_MPI_ALIAS(Query_thread)
+
+int PMPI_Is_thread_main(int* flag) {
+  return Anywhere("MPI_Is_thread_main", [&]() -> Error {
+    WEFT_MPI_TRY(CheckNotNull(flag, "flag"));
+    *flag = pthread_equal(pthread_self(), g_main_thread) != 0;
+    return {};
+  });
+}
+WEFT_MPI_ALIAS(Is_thread_main)
+
+int PMPI_Abort(MPI_Comm comm, int errorcode) {
+  return OnComm("MPI_Abort", comm, [&](Comm&) -> Error {
+    EndJob(errorcode, "MPI_Abort was called with error code " + std::to_string(errorcode));
+  });
+}
+WEFT_MPI_ALIAS(Abort)

@@ -1,0 +1,129 @@
+#include "mpi_hybrid/api/report.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "mpi_hybrid/api/entry.h"
+#include "mpi_hybrid/api/unsupported.h"
+#include "mpi_hybrid/core/job.h"
+#include "pmi/client.h"
+
+namespace weft::mpi {
+namespace {
+
+using CxxProxy = void(int kind, int* object, int* code, void (*function)());
+
+// What MPICH's C++ library numbers the kinds of object by.
+int CxxKind(ErrorHandler::Kind kind) {
+  switch (kind) {
+    case ErrorHandler::Kind::kFile: return 1;
+    case ErrorHandler::Kind::kWin: return 2;
+    default: return 0;
+  }
+}
+
+const char* KindName(ErrorHandler::Kind kind) {
+  switch (kind) {
+    case ErrorHandler::Kind::kFile: return "file";
+    case ErrorHandler::Kind::kWin: return "window";
+    case ErrorHandler::Kind::kSession: return "session";
+    default: return "communicator";
+  }
+}
+
+std::string ObjectText(ErrorHandler::Kind kind, void* handle) {
+  if (kind == ErrorHandler::Kind::kFile) return "";
+  const int value = *static_cast<int*>(handle);
+  if (kind == ErrorHandler::Kind::kComm && value == MPI_COMM_WORLD) return " on MPI_COMM_WORLD";
+  if (kind == ErrorHandler::Kind::kComm && value == MPI_COMM_SELF) return "";
+  char text[64];
+  std::snprintf(text, sizeof text, " on %s 0x%08x", KindName(kind), static_cast<unsigned>(value));
+  return text;
+}
+
+// The line goes out in one write, so that those of several ranks do not mix.
+void WriteLine(const std::string& message) {
+  const Job& job = ThisJob();
+  std::string line = "weft: ";
+  if (job.size > 1) line += "rank " + std::to_string(job.rank) + ": ";
+  line += message + "\n";
+  std::fflush(stdout);
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+}
+
+[[noreturn]] void Leave(int exit_code) {
+  std::fflush(nullptr);
+  // Not exit(): destructors of the program's must not run under other threads, nor call MPI.
+  _exit((exit_code & 0xff) != 0 ? exit_code & 0xff : 1);
+}
+
+}  // namespace
+
+void EndProcess(int exit_code, const std::string& message) {
+  WriteLine(message);
+  Leave(exit_code);
+}
+
+void EndJob(int exit_code, const std::string& message) {
+  WriteLine(message);
+  Job& job = ThisJob();
+  if (job.pmi && !job.pmi->is_singleton()) job.pmi->Abort((exit_code & 0xff) != 0 ? exit_code & 0xff : 1, message);
+  Leave(exit_code);
+}
+
+int CallHandlerWithCode(const char* name, const ErrorHandler* handler, ErrorHandler::Kind kind, void* handle, int code) {
+  const ErrorHandler::Kind how = handler != nullptr ? handler->kind : ErrorHandler::Kind::kFatal;
+  if (how == ErrorHandler::Kind::kReturn) return code;
+  if (how == ErrorHandler::Kind::kFatal || how == ErrorHandler::Kind::kAbort) {
+    EndJob(ErrorClassOf(code), std::string(name) + " failed" + ObjectText(kind, handle) + ": " + ErrorString(code));
+  }
+  int given = code;
+  LibraryLock::Release();
+  if (handler->cxx_proxy != nullptr) {
+    handler->cxx_proxy(CxxKind(kind), static_cast<int*>(handle), &given, reinterpret_cast<void (*)()>(handler->function));
+  } else if (handler->fortran) {
+    reinterpret_cast<void (*)(MPI_Fint*, MPI_Fint*)>(handler->function)(static_cast<int*>(handle), &given);
+  } else {
+    handler->function(static_cast<int*>(handle), &given);
+  }
+  LibraryLock::Acquire();
+  return code;
+}
+
+int CallHandler(const char* name, const ErrorHandler* handler, ErrorHandler::Kind kind, void* handle, const Error& error) {
+  if (error.ok()) return MPI_SUCCESS;
+  return CallHandlerWithCode(name, handler, kind, handle, MakeErrorCode(error));
+}
+
+int ReportOnFile(const char* name, MPI_File file, const Error& error) {
+  if (error.ok()) return MPI_SUCCESS;
+  return CallHandler(name, &FileErrorHandler(), ErrorHandler::Kind::kFile, &file, error);
+}
+
+// --- what Weft does not have ---
+
+namespace {
+Error Unsupported() { return Error(MPI_ERR_UNSUPPORTED_OPERATION, "Weft does not have this function yet"); }
+}  // namespace
+
+int UnsupportedOnComm(const char* name, MPI_Comm comm) {
+  return OnComm(name, comm, [](Comm&) { return Unsupported(); });
+}
+
+int UnsupportedOnWin(const char* name, MPI_Win win) {
+  return OnWin(name, win, [](Window&) { return Unsupported(); });
+}
+
+int UnsupportedOnFile(const char* name, MPI_File file) {
+  LockGuard lock;
+  return ReportOnFile(name, file, Unsupported());
+}
+
+int UnsupportedAnywhere(const char* name) {
+  LockGuard lock;
+  return ReportAnywhere(name, Unsupported());
+}
+
+}  // namespace weft::mpi

@@ -1,0 +1,121 @@
+#include "mpi_hybrid/core/job.h"
+
+#include <mpi.h>
+#include <sys/random.h>
+
+#include <cctype>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "mpi_hybrid/core/host_address.h"
+#include "mpi_hybrid/core/launcher_watch.h"
+#include "pmi/client.h"
+
+namespace weft::mpi {
+namespace {
+
+constexpr char kSecretKey[] = "weft_secret";
+constexpr size_t kSecretBytes = 16;
+
+std::string NewSecret() {
+  uint8_t bytes[kSecretBytes];
+  if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) {
+    std::perror("weft: getrandom");
+    std::abort();
+  }
+  std::string digits;
+  for (uint8_t byte : bytes) {
+    char two[3];
+    std::snprintf(two, sizeof two, "%02x", byte);
+    digits += two;
+  }
+  return digits;
+}
+
+Error Failed(const std::string& what, const std::string& why) {
+  return why.empty() ? Error() : Error(MPI_ERR_OTHER, what + ": " + why);
+}
+
+std::string KeyOf(const std::string& key, int rank) { return key + "-" + std::to_string(rank); }
+
+// The launcher's, or rank 0 makes one.
+Error AgreeOnSecret(Job& job) {
+  if (job.size == 1) {
+    job.secret = NewSecret();
+    return {};
+  }
+  if (job.rank == 0 && !job.pmi->Get(kSecretKey).ok()) {
+    WEFT_MPI_TRY(Failed("giving the job's secret to the launcher", job.pmi->Put(kSecretKey, NewSecret())));
+  }
+  WEFT_MPI_TRY(job.Fence());
+  auto secret = job.pmi->Get(kSecretKey);
+  if (!secret.ok()) return Failed("getting the job's secret from the launcher", secret.error().message);
+  job.secret = *secret;
+  return {};
+}
+
+}  // namespace
+
+Error Job::Publish(const std::string& key, const std::string& value) {
+  if (value.size() >= pmi->max_value_length()) {
+    return Error(MPI_ERR_INTERN, "the value of " + key + " has " + std::to_string(value.size()) + " characters; the launcher takes " +
+                                     std::to_string(pmi->max_value_length() - 1));
+  }
+  return Failed("giving " + key + " to the launcher", pmi->Put(KeyOf(key, rank), value));
+}
+
+Error Job::Fence() { return Failed("waiting for the other ranks at start", pmi->Barrier()); }
+
+Error Job::Lookup(const std::string& key, int of_rank, std::string* value) {
+  auto found = pmi->Get(KeyOf(key, of_rank));
+  if (!found.ok()) return Error(MPI_ERR_OTHER, "rank " + std::to_string(of_rank) + " has not published " + key + ": " + found.error().message);
+  *value = *found;
+  return {};
+}
+
+Job& ThisJob() {
+  static auto* job = new Job;
+  return *job;
+}
+
+bool MapsToOneNode(const std::string& mapping) {
+  static constexpr char kStart[] = "(vector,";
+  if (mapping.compare(0, sizeof kStart - 1, kStart) != 0) return false;
+  // Triples: first node, number of nodes, ranks on each.
+  const char* at = mapping.c_str() + sizeof kStart - 1;
+  bool any = false;
+  int first, nodes, ranks, length;
+  while (std::sscanf(at, " (%d,%d,%d)%n", &first, &nodes, &ranks, &length) == 3) {
+    if (first != 0 || nodes != 1) return false;
+    any = true;
+    at += length;
+    if (*at == ',') ++at;
+  }
+  return any && std::strcmp(at, ")") == 0;
+}
+
+Error JoinJob() {
+  auto client = pmi::Client::Connect();
+  if (!client.ok()) return Error(MPI_ERR_OTHER, "connecting to the launcher: " + client.error().message);
+  Job& job = ThisJob();
+  job.pmi = std::move(client).value();
+  job.rank = job.pmi->rank();
+  job.size = job.pmi->size();
+  job.appnum = job.pmi->appnum();
+  job.universe_size = job.pmi->universe_size();
+  if (!job.pmi->is_singleton()) WatchLauncher(job.pmi->fd(), job.rank);
+  if (job.size > 1) {
+    auto mapping = job.pmi->Get("PMI_process_mapping");
+    job.one_host = mapping.ok() && MapsToOneNode(*mapping);
+  }
+  WEFT_MPI_TRY(AgreeOnSecret(job));
+  return FindHostAddress(job.one_host, &job.host);
+}
+
+Error LeaveJob() {
+  StopWatchingLauncher();
+  return Failed("taking leave of the launcher", ThisJob().pmi->Finalize());
+}
+
+}  // namespace weft::mpi
