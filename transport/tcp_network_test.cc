@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <fstream>
 #include <string>
@@ -118,7 +119,8 @@ TEST_P(TcpNetworkTest, AcceptsConnectsAndReportsWhatCanBeRead) {
   if (IsSkipped()) return;
   std::string heard;
   Counter reads, ended;
-  WatchId id = network_.Watch(*server_, {.read = true}, Handler([&](Interest ready) {
+  std::atomic<WatchId> id{0};  // the handler runs on another thread
+  id = network_.Watch(*server_, {.read = true}, Handler([&](Interest ready) {
     EXPECT_EQ(ready, (Interest{.read = true}));
     char buffer[16];
     iovec part{buffer, sizeof buffer};
@@ -146,7 +148,8 @@ TEST_P(TcpNetworkTest, InterestCanBeTakenBackAndGivenAgainFromAnyThread) {
   Connect();
   if (IsSkipped()) return;
   Counter calls;
-  WatchId id = network_.Watch(*server_, {}, Handler([&](Interest) {
+  std::atomic<WatchId> id{0};  // the handler runs on another thread
+  id = network_.Watch(*server_, {}, Handler([&](Interest) {
     network_.SetInterest(id, {});
     calls.Add();
   }));
@@ -170,7 +173,8 @@ TEST_P(TcpNetworkTest, AWatchWithoutInterestDoesNotSpinOnABrokenStream) {
   Connect();
   if (IsSkipped()) return;
   Counter calls;
-  WatchId id = network_.Watch(*server_, {}, Handler([&](Interest) { calls.Add(); }));
+  std::atomic<WatchId> id{0};  // the handler runs on another thread
+  id = network_.Watch(*server_, {}, Handler([&](Interest) { calls.Add(); }));
   client_->Abort();
   timespec before{}, after{};
   RunThere(network_, [&] { clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before); });
@@ -189,7 +193,8 @@ TEST_P(TcpNetworkTest, ALentWatchIsHeardOfAgainWhenItsReaderStopsOrSaysSo) {
   Connect();
   if (IsSkipped()) return;
   Counter calls;
-  WatchId id = network_.Watch(*server_, {.read = true}, Handler([&](Interest) {
+  std::atomic<WatchId> id{0};  // the handler runs on another thread
+  id = network_.Watch(*server_, {.read = true}, Handler([&](Interest) {
     network_.SetInterest(id, {});
     calls.Add();
   }));
@@ -252,7 +257,8 @@ TEST_P(TcpNetworkTest, ManyThreadsMayWatchAndUnwatchWhileTrafficFlows) {
     Counter calls;
     auto state = std::make_shared<std::pair<std::mutex, ByteStream*>>();
     state->second = server_.get();
-    WatchId id = network_.Watch(*server_, {.read = true}, Handler([&, state](Interest) {
+    std::atomic<WatchId> id{0};  // the handler runs on another thread
+  id = network_.Watch(*server_, {.read = true}, Handler([&, state](Interest) {
       std::lock_guard lock(state->first);
       if (state->second == nullptr) return;  // unwatched while the call was under way
       char buffer[256];
