@@ -1,0 +1,103 @@
+#include <algorithm>
+
+#include "mpi_hybrid/coll/algorithms.h"
+
+namespace weft::mpi {
+namespace {
+
+// The buffer as `size` blocks of bytes, numbered from the root's; trailing ones may be short or empty.
+struct Blocks {
+  uint8_t* memory;
+  MPI_Aint bytes;
+  MPI_Aint block;
+
+  MPI_Aint Begin(int index) const { return std::min(bytes, index * block); }
+  MPI_Aint Length(int first, int count) const { return Begin(first + count) - Begin(first); }
+};
+
+int Real(Place place, int root, int relative) { return (relative + root) % place.size; }
+
+void Binomial(Schedule& schedule, Place place, void* buffer, MPI_Aint count, const Datatype& type, int root) {
+  const int relative = (place.rank - root + place.size) % place.size;
+  int mask = 1;
+  while (mask < place.size && (relative & mask) == 0) mask *= 2;
+  if (relative != 0) {
+    schedule.Receive(buffer, count, type, Real(place, root, relative - mask));
+    schedule.EndRound();
+  }
+  for (mask /= 2; mask > 0; mask /= 2) {
+    if (relative + mask < place.size) schedule.Send(buffer, count, type, Real(place, root, relative + mask));
+  }
+  schedule.EndRound();
+}
+
+// Each rank ends with its own block and those of its subtree; returns nothing else of value.
+void ScatterBlocks(Schedule& schedule, Place place, const Blocks& blocks, int root) {
+  const int relative = (place.rank - root + place.size) % place.size;
+  int mask = 1;
+  while (mask < place.size && (relative & mask) == 0) mask *= 2;
+  if (relative != 0) {
+    const int subtree = std::min(mask, place.size - relative);
+    schedule.ReceiveBytes(blocks.memory + blocks.Begin(relative), blocks.Length(relative, subtree), Real(place, root, relative - mask));
+    schedule.EndRound();
+  }
+  for (mask /= 2; mask > 0; mask /= 2) {
+    const int child = relative + mask;
+    if (child >= place.size) continue;
+    schedule.SendBytes(blocks.memory + blocks.Begin(child), blocks.Length(child, std::min(mask, place.size - child)),
+                       Real(place, root, child));
+  }
+  schedule.EndRound();
+}
+
+void DoublingOfBlocks(Schedule& schedule, Place place, const Blocks& blocks, int root) {
+  const int relative = (place.rank - root + place.size) % place.size;
+  for (int mask = 1; mask < place.size; mask *= 2) {
+    const int partner = relative ^ mask;
+    const int mine = relative & ~(mask - 1), theirs = partner & ~(mask - 1);
+    schedule.ReceiveBytes(blocks.memory + blocks.Begin(theirs), blocks.Length(theirs, mask), Real(place, root, partner));
+    schedule.SendBytes(blocks.memory + blocks.Begin(mine), blocks.Length(mine, mask), Real(place, root, partner));
+    schedule.EndRound();
+  }
+}
+
+void RingOfBlocks(Schedule& schedule, Place place, const Blocks& blocks, int root) {
+  const int relative = (place.rank - root + place.size) % place.size;
+  const int left = (place.rank - 1 + place.size) % place.size, right = (place.rank + 1) % place.size;
+  for (int step = 0; step < place.size - 1; ++step) {
+    const int sent = (relative - step + place.size) % place.size;
+    const int received = (sent - 1 + place.size) % place.size;
+    schedule.ReceiveBytes(blocks.memory + blocks.Begin(received), blocks.Length(received, 1), left);
+    schedule.SendBytes(blocks.memory + blocks.Begin(sent), blocks.Length(sent, 1), right);
+    schedule.EndRound();
+  }
+}
+
+}  // namespace
+
+// Dissemination: after round k each rank has heard, directly or not, of 2^k ranks before it.
+void BuildBarrier(Schedule& schedule, Place place) {
+  for (int distance = 1; distance < place.size; distance *= 2) {
+    schedule.ReceiveBytes(nullptr, 0, (place.rank - distance + place.size) % place.size);
+    schedule.SendBytes(nullptr, 0, (place.rank + distance) % place.size);
+    schedule.EndRound();
+  }
+}
+
+void BuildBroadcast(Schedule& schedule, Place place, Algorithm algorithm, void* buffer, MPI_Aint count, const Datatype& type, int root) {
+  if (algorithm == Algorithm::kBinomial) return Binomial(schedule, place, buffer, count, type, root);
+  if (place.size == 1) return;
+  Blocks blocks;
+  blocks.bytes = count * type.size;
+  blocks.block = (blocks.bytes + place.size - 1) / place.size;
+  blocks.memory = type.dense ? static_cast<uint8_t*>(buffer) : schedule.Temporary(blocks.bytes);
+  if (!type.dense && place.rank == root) schedule.Pack(buffer, count, type, blocks.memory);
+  ScatterBlocks(schedule, place, blocks, root);
+  if (algorithm == Algorithm::kScatterDoubling)
+    DoublingOfBlocks(schedule, place, blocks, root);
+  else
+    RingOfBlocks(schedule, place, blocks, root);
+  if (!type.dense && place.rank != root) schedule.Unpack(blocks.memory, buffer, count, type);
+}
+
+}  // namespace weft::mpi

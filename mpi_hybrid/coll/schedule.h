@@ -1,0 +1,106 @@
+#ifndef MPI_HYBRID_COLL_SCHEDULE_H_
+#define MPI_HYBRID_COLL_SCHEDULE_H_
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "mpi_hybrid/core/ref.h"
+#include "mpi_hybrid/datatype/datatype.h"
+#include "mpi_hybrid/datatype/op.h"
+
+namespace weft::mpi {
+
+// One step of a collective at one rank. Steps of a round start in order; copies and reductions are done when they are reached, messages
+// end in any order. A round ends when all its messages have.
+struct Step {
+  enum class Kind : uint8_t { kSend, kReceive, kCopy, kReduce, kEndOfRound };
+
+  Kind kind = Kind::kEndOfRound;
+  bool local = false;  // `peer` is a rank of the local communicator of an intercommunicator
+  bool exact = false;  // receives: a message shorter than the buffer is an error too
+  int peer = 0;
+  const void* from = nullptr;  // sends, copies, reductions
+  void* to = nullptr;          // receives, copies; reductions: to = from op to
+  MPI_Aint count = 0;
+  const Datatype* type = nullptr;
+  MPI_Aint to_count = 0;  // copies
+  const Datatype* to_type = nullptr;
+  const Op* op = nullptr;
+};
+
+// What one rank does in a collective: its steps and the memory that they need beside the user's. Made by the algorithms
+// (algorithms.h), which know nothing of communicators, and carried out by a ScheduleRequest; a test carries out those of all ranks in one
+// process.
+class Schedule {
+ public:
+  void Send(const void* buffer, MPI_Aint count, const Datatype& type, int peer);
+  // The message has exactly the length of the buffer.
+  void Receive(void* buffer, MPI_Aint count, const Datatype& type, int peer);
+  // The message may be shorter.
+  void ReceiveAtMost(void* buffer, MPI_Aint count, const Datatype& type, int peer);
+  void SendBytes(const void* buffer, MPI_Aint bytes, int peer) { Send(buffer, bytes, *bytes_, peer); }
+  void ReceiveBytes(void* buffer, MPI_Aint bytes, int peer) { Receive(buffer, bytes, *bytes_, peer); }
+
+  // Within one's own memory, as if by a message. Nothing when both are the same place.
+  void Copy(const void* from, MPI_Aint count, const Datatype& type, void* to, MPI_Aint to_count, const Datatype& to_type);
+  void Copy(const void* from, void* to, MPI_Aint count, const Datatype& type) { Copy(from, count, type, to, count, type); }
+  void Pack(const void* from, MPI_Aint count, const Datatype& type, void* to) {
+    Copy(from, count, type, to, count * type.size, *bytes_);
+  }
+  void Unpack(const void* from, void* to, MPI_Aint count, const Datatype& type) {
+    Copy(from, count * type.size, *bytes_, to, count, type);
+  }
+  // inout = in op inout
+  void Reduce(const void* in, void* inout, MPI_Aint count, const Datatype& type, const Op& op);
+
+  // What follows waits for the messages so far.
+  void EndRound();
+
+  // Peers of the steps to come are ranks of the local communicator of an intercommunicator.
+  void OverLocal(bool local) { local_ = local; }
+
+  // Memory that lives as long as the schedule, not initialised, aligned to 64 bytes.
+  uint8_t* Temporary(MPI_Aint bytes);
+  // Room for `count` elements of `type`: their origin, aligned to 16 bytes.
+  uint8_t* TemporaryFor(MPI_Aint count, const Datatype& type);
+
+  // Keeps derived types and user-defined operations alive.
+  void Keep(const Datatype* type);
+  void Keep(const Op& op);
+
+  const std::vector<Step>& steps() const { return steps_; }
+  // For reuse; keeps memory, of temporaries up to a bound.
+  void Clear();
+
+  Schedule();
+
+ private:
+  struct Chunk {
+    std::unique_ptr<uint8_t[]> memory;
+    size_t size = 0;
+  };
+
+  std::vector<Step> steps_;
+  bool open_ = false;   // messages since the last end of a round
+  bool local_ = false;
+  const Datatype* bytes_;  // MPI_BYTE
+  std::vector<Chunk> chunks_;
+  size_t used_ = 0;  // of the last chunk
+  std::vector<Ref<const Datatype>> types_;
+  std::vector<Ref<const Op>> ops_;
+};
+
+// Element `index` of an array of `type`.
+inline uint8_t* At(void* buffer, MPI_Aint index, const Datatype& type) { return static_cast<uint8_t*>(buffer) + index * type.extent; }
+inline const uint8_t* At(const void* buffer, MPI_Aint index, const Datatype& type) {
+  return static_cast<const uint8_t*>(buffer) + index * type.extent;
+}
+
+}  // namespace weft::mpi
+
+#endif  // MPI_HYBRID_COLL_SCHEDULE_H_

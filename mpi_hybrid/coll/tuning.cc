@@ -1,0 +1,169 @@
+#include "mpi_hybrid/coll/tuning.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <limits>
+#include <string_view>
+
+namespace weft::mpi {
+namespace {
+
+constexpr MPI_Aint kAny = std::numeric_limits<MPI_Aint>::max();
+constexpr MPI_Aint kKi = 1024;
+
+struct Row {
+  Collective collective;
+  MPI_Aint most_bytes;
+  int least_ranks, most_ranks;
+  Algorithm algorithm;
+};
+
+constexpr int kManyRanks = std::numeric_limits<int>::max();
+
+// The first row that fits and is legal. The last of each collective is legal always.
+constexpr Row kTable[] = {
+    {Collective::kBroadcast, 32 * kKi, 1, kManyRanks, Algorithm::kBinomial},
+    {Collective::kBroadcast, kAny, 1, 3, Algorithm::kBinomial},
+    {Collective::kBroadcast, 512 * kKi, 8, kManyRanks, Algorithm::kScatterDoubling},
+    {Collective::kBroadcast, kAny, 1, kManyRanks, Algorithm::kScatterRing},
+
+    {Collective::kGather, 2 * kKi, 3, kManyRanks, Algorithm::kBinomial},
+    {Collective::kGather, kAny, 1, kManyRanks, Algorithm::kLinear},
+    {Collective::kScatter, 2 * kKi, 3, kManyRanks, Algorithm::kBinomial},
+    {Collective::kScatter, kAny, 1, kManyRanks, Algorithm::kLinear},
+
+    {Collective::kAllGather, 64 * kKi, 1, kManyRanks, Algorithm::kDoubling},
+    {Collective::kAllGather, 32 * kKi, 1, kManyRanks, Algorithm::kBruck},
+    {Collective::kAllGather, kAny, 1, kManyRanks, Algorithm::kRing},
+    {Collective::kAllGatherV, 32 * kKi, 1, kManyRanks, Algorithm::kBruck},
+    {Collective::kAllGatherV, kAny, 1, kManyRanks, Algorithm::kRing},
+
+    {Collective::kAllToAll, 256, 8, kManyRanks, Algorithm::kBruck},
+    {Collective::kAllToAll, 32 * kKi, 1, kManyRanks, Algorithm::kLinear},
+    {Collective::kAllToAll, kAny, 1, kManyRanks, Algorithm::kPairwise},
+
+    {Collective::kReduce, 16 * kKi, 1, kManyRanks, Algorithm::kBinomial},
+    {Collective::kReduce, kAny, 3, kManyRanks, Algorithm::kRabenseifner},
+    {Collective::kReduce, kAny, 1, kManyRanks, Algorithm::kBinomial},
+
+    {Collective::kAllReduce, 8 * kKi, 1, kManyRanks, Algorithm::kDoubling},
+    {Collective::kAllReduce, 1024 * kKi, 1, kManyRanks, Algorithm::kRabenseifner},
+    {Collective::kAllReduce, kAny, 3, kManyRanks, Algorithm::kRing},
+    {Collective::kAllReduce, kAny, 1, 2, Algorithm::kRabenseifner},
+    {Collective::kAllReduce, kAny, 1, kManyRanks, Algorithm::kDoubling},
+
+    {Collective::kReduceScatter, 64 * kKi, 1, kManyRanks, Algorithm::kHalving},
+    {Collective::kReduceScatter, 1 * kKi, 1, kManyRanks, Algorithm::kDoubling},
+    {Collective::kReduceScatter, kAny, 1, kManyRanks, Algorithm::kPairwise},
+};
+
+struct CollectiveName {
+  std::string_view name;
+  Collective collective;
+};
+constexpr CollectiveName kCollectives[] = {
+    {"bcast", Collective::kBroadcast},      {"gather", Collective::kGather},         {"scatter", Collective::kScatter},
+    {"allgather", Collective::kAllGather},  {"allgatherv", Collective::kAllGatherV}, {"alltoall", Collective::kAllToAll},
+    {"reduce", Collective::kReduce},        {"allreduce", Collective::kAllReduce},   {"reduce_scatter", Collective::kReduceScatter},
+};
+struct AlgorithmName {
+  std::string_view name;
+  Algorithm algorithm;
+};
+constexpr AlgorithmName kAlgorithms[] = {
+    {"binomial", Algorithm::kBinomial}, {"scatter_doubling", Algorithm::kScatterDoubling}, {"scatter_ring", Algorithm::kScatterRing},
+    {"linear", Algorithm::kLinear},     {"doubling", Algorithm::kDoubling},                {"bruck", Algorithm::kBruck},
+    {"ring", Algorithm::kRing},         {"pairwise", Algorithm::kPairwise},                {"rabenseifner", Algorithm::kRabenseifner},
+    {"halving", Algorithm::kHalving},
+};
+
+bool Knows(Collective collective, Algorithm algorithm) {
+  return std::any_of(std::begin(kTable), std::end(kTable),
+                     [&](const Row& row) { return row.collective == collective && row.algorithm == algorithm; });
+}
+
+using Forced = std::array<Algorithm, std::size(kCollectives)>;  // by Collective; kAutomatic: the table
+Forced g_forced{};
+
+std::string AlgorithmsOf(Collective collective) {
+  std::string names;
+  for (const AlgorithmName& entry : kAlgorithms) {
+    if (Knows(collective, entry.algorithm)) names.append(names.empty() ? "" : ", ").append(entry.name);
+  }
+  return names;
+}
+
+Error Parse(std::string_view item, Forced* forced) {
+  const size_t colon = item.find(':');
+  const std::string_view name = item.substr(0, colon);
+  const auto* collective = std::find_if(std::begin(kCollectives), std::end(kCollectives),
+                                        [&](const CollectiveName& entry) { return entry.name == name; });
+  if (collective == std::end(kCollectives)) {
+    std::string known;
+    for (const CollectiveName& entry : kCollectives) known.append(known.empty() ? "" : ", ").append(entry.name);
+    return Error(MPI_ERR_ARG, "WEFT_MPI_COLL: \"" + std::string(name) + "\" is none of the collectives " + known);
+  }
+  const std::string_view wanted = colon == std::string_view::npos ? std::string_view() : item.substr(colon + 1);
+  for (const AlgorithmName& entry : kAlgorithms) {
+    if (entry.name == wanted && Knows(collective->collective, entry.algorithm)) {
+      (*forced)[static_cast<size_t>(collective->collective)] = entry.algorithm;
+      return {};
+    }
+  }
+  return Error(MPI_ERR_ARG, "WEFT_MPI_COLL: \"" + std::string(wanted) + "\" is none of the algorithms of " + std::string(name) + ": " +
+                                AlgorithmsOf(collective->collective));
+}
+
+}  // namespace
+
+bool IsLegal(Collective collective, Algorithm algorithm, int ranks, bool commutative) {
+  const bool power_of_two = (ranks & (ranks - 1)) == 0;
+  switch (algorithm) {
+    case Algorithm::kScatterDoubling:
+      return power_of_two;
+    case Algorithm::kDoubling:
+      return collective != Collective::kAllGather || power_of_two;
+    case Algorithm::kRabenseifner:
+    case Algorithm::kHalving:
+      return commutative;
+    case Algorithm::kRing:
+      return collective != Collective::kAllReduce || commutative;
+    default:
+      return true;
+  }
+}
+
+Algorithm Choose(Collective collective, MPI_Aint bytes, int ranks, bool commutative) {
+  const Algorithm forced = g_forced[static_cast<size_t>(collective)];
+  if (forced != Algorithm::kAutomatic && IsLegal(collective, forced, ranks, commutative)) [[unlikely]]
+    return forced;
+  Algorithm last = Algorithm::kLinear;
+  for (const Row& row : kTable) {
+    if (row.collective != collective) continue;
+    last = row.algorithm;
+    if (bytes <= row.most_bytes && ranks >= row.least_ranks && ranks <= row.most_ranks &&
+        IsLegal(collective, row.algorithm, ranks, commutative))
+      return row.algorithm;
+  }
+  return last;
+}
+
+Error ConfigureCollectives(const char* setting) {
+  Forced forced{};
+  std::string_view rest = setting == nullptr ? "" : setting;
+  while (!rest.empty()) {
+    const size_t comma = rest.find(',');
+    WEFT_MPI_TRY(Parse(rest.substr(0, comma), &forced));
+    rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
+  }
+  g_forced = forced;
+  return {};
+}
+
+const Error& TuningError() {
+  static const Error error = ConfigureCollectives(std::getenv("WEFT_MPI_COLL"));
+  return error;
+}
+
+}  // namespace weft::mpi

@@ -1,0 +1,54 @@
+#ifndef MPI_HYBRID_COLL_TUNING_H_
+#define MPI_HYBRID_COLL_TUNING_H_
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <string>
+
+#include "mpi_hybrid/core/error.h"
+
+// Which algorithm a collective uses: one table (tuning.cc) by bytes and number of ranks.
+namespace weft::mpi {
+
+enum class Collective : uint8_t {
+  kBroadcast,      // bytes: of the buffer
+  kGather,         // bytes: of one rank's block
+  kScatter,        // likewise
+  kAllGather,      // bytes: of all blocks
+  kAllGatherV,     // likewise
+  kAllToAll,       // bytes: of one block
+  kReduce,         // bytes: of the vector
+  kAllReduce,      // likewise
+  kReduceScatter,  // bytes: of the whole vector
+};
+
+enum class Algorithm : uint8_t {
+  kAutomatic,
+  kBinomial,
+  kScatterDoubling,    // broadcast: binomial scatter, allgather by recursive doubling (powers of two)
+  kScatterRing,        // ... allgather in a ring
+  kLinear,             // everyone with everyone at once
+  kDoubling,           // recursive doubling
+  kBruck,
+  kRing,
+  kPairwise,
+  kRabenseifner,       // reduce-scatter by recursive halving, then gather or allgather
+  kHalving,            // recursive halving
+};
+
+// By the table, or what WEFT_MPI_COLL says if that is legal here.
+Algorithm Choose(Collective collective, MPI_Aint bytes, int ranks, bool commutative = true);
+
+// Whether the algorithm works for this number of ranks and this kind of operation. Everything else it can.
+bool IsLegal(Collective collective, Algorithm algorithm, int ranks, bool commutative);
+
+// WEFT_MPI_COLL, for tests: COLLECTIVE:ALGORITHM, several separated by commas, such as "bcast:binomial,allreduce:ring". Unknown names
+// are MPI_ERR_ARG, with the names that there are. Null or empty: the table alone.
+Error ConfigureCollectives(const char* setting);
+// The error of WEFT_MPI_COLL of the environment, which is read once.
+const Error& TuningError();
+
+}  // namespace weft::mpi
+
+#endif  // MPI_HYBRID_COLL_TUNING_H_
