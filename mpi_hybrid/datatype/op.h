@@ -22,7 +22,11 @@ class Op : public RefCounted<Op> {
   MPI_User_function_c* function_c = nullptr;  // of MPI_Op_create_c
   void (*cxx_proxy)(const void*, void*, int, MPI_Datatype, MPI_User_function*) = nullptr;  // MPII_Op_set_cxx
 
+  // A predefined or made operation; null when `handle` is neither or was freed.
   static Op* Find(MPI_Op handle);
+  // Makes the handle, a reference of the program. TakeBack makes it void; operations under way keep the object.
+  static MPI_Op Give(Op& op);
+  static void TakeBack(Op& op);
 
   // Whether it is defined for the type: for predefined operations the types of MPI 4.0 section 6.9.2 (and what MPICH adds: MINLOC and
   // MAXLOC on pair types; derived types are refused); for the user's any. MPI_ERR_OP names both.
@@ -32,8 +36,10 @@ class Op : public RefCounted<Op> {
   // MPI's communication.
   void Apply(const void* in, void* inout, MPI_Aint count, const Datatype& type) const;
 
-  // One-sided form, also for MPI_REPLACE and MPI_NO_OP: applies packed `in` (basic type `basic`, `count` elements) to memory at `inout`
-  // of any alignment.
+  // Whether the predefined `op` is defined for a basic type (Datatype::OnlyBasic); MPI_REPLACE and MPI_NO_OP are for all.
+  static bool IsDefined(MPI_Op op, MPI_Datatype basic);
+  // One-sided form, also for MPI_REPLACE and MPI_NO_OP: applies packed `in` (basic type `basic`, `count` elements; pairs without their
+  // padding) to memory at `inout` in which elements lie one extent apart. Any alignment. The operation is defined for the type.
   static void ApplyBasic(MPI_Op op, MPI_Datatype basic, const void* in, void* inout, MPI_Aint count);
 };
 
