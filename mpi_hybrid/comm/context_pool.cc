@@ -66,13 +66,13 @@ ContextSearch::~ContextSearch() {
   if (!proposed_.empty()) pool_.Settle(first_, proposed_, {});
 }
 
-std::span<uint64_t> ContextSearch::Begin() {
+std::span<uint64_t> ContextSearch::Begin(uint64_t flags) {
   WEFT_CHECK(proposed_.empty() && ids_.empty());
   first_ = Mix(seed_ + Mix(attempt_)) % ContextPool::kWords;
   proposed_.resize(kAttemptWords[attempt_ % kAttemptWords.size()]);
   const bool undisturbed = pool_.Propose(first_, proposed_);
   reduced_ = proposed_;
-  reduced_.push_back(undisturbed ? ~uint64_t{0} : 0);
+  reduced_.push_back((flags & ~kUndisturbed) | (undisturbed ? kUndisturbed : 0));
   return reduced_;
 }
 
@@ -84,7 +84,7 @@ ContextSearch::Outcome ContextSearch::End() {
     }
   }
   const bool agreed = found.size() == wanted_;
-  const bool complete = proposed_.size() == ContextPool::kWords && reduced_.back() != 0;
+  const bool complete = proposed_.size() == ContextPool::kWords && (flags() & kUndisturbed) != 0;
   pool_.Settle(first_, proposed_, agreed ? std::span<const uint32_t>(found) : std::span<const uint32_t>());
   proposed_.clear();
   ++attempt_;

@@ -54,11 +54,15 @@ class ContextSearch {
 
   enum class Outcome : uint8_t { kAgreed, kAgain, kExhausted };
 
-  // What to reduce with "and" over all processes: words of ids and one that says whether all proposals were undisturbed.
-  std::span<uint64_t> Begin();
+  // Bits of Begin's `flags` that are the search's own; the others are reduced for the caller.
+  static constexpr uint64_t kUndisturbed = 1;
+
+  // What to reduce with "and" over all processes: words of ids, and at the end `flags` with whether all proposals were undisturbed.
+  std::span<uint64_t> Begin(uint64_t flags = 0);
   // After the reduction, in place.
   Outcome End();
   const std::vector<uint32_t>& ids() const { return ids_; }  // the caller's to release
+  uint64_t flags() const { return reduced_.back(); }         // of the last reduction
 
  private:
   ContextPool& pool_;
