@@ -257,8 +257,7 @@ TEST_P(TcpNetworkTest, ManyThreadsMayWatchAndUnwatchWhileTrafficFlows) {
     Counter calls;
     auto state = std::make_shared<std::pair<std::mutex, ByteStream*>>();
     state->second = server_.get();
-    std::atomic<WatchId> id{0};  // the handler runs on another thread
-  id = network_.Watch(*server_, {.read = true}, Handler([&, state](Interest) {
+    WatchId id = network_.Watch(*server_, {.read = true}, Handler([&, state](Interest) {
       std::lock_guard lock(state->first);
       if (state->second == nullptr) return;  // unwatched while the call was under way
       char buffer[256];
