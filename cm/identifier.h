@@ -13,7 +13,7 @@
 #include "cm/channel.h"
 #include "cm/devices.h"
 #include "cm/event.h"
-#include "cm/local_address.h"
+#include "transport/local_address.h"
 #include "sim/cm_api.h"
 #include "transport/socket_address.h"
 
@@ -131,7 +131,7 @@ class Identifier : public rdma_cm_id, public sim::CmObserver, public std::enable
   bool synchronous_;
   std::shared_ptr<sim::CmListener> listener_;
   Device* device_ = nullptr;
-  PortReservation port_;
+  transport::PortReservation port_;
   bool port_was_chosen_ = false;  // by us, the program bound to port 0
   bool reuse_address_ = false;
   bool only_v6_ = false;

@@ -100,7 +100,7 @@ int Identifier::ResolveAddress(const SocketAddress& source, const SocketAddress&
   if (port_.held() && port_.address().family() != destination.family()) return EINVAL;
 
   SetDestination(Reachable(destination));
-  const auto from = SourceAddressFor(port_.address(), Reachable(destination));
+  const auto from = transport::SourceAddressFor(port_.address(), Reachable(destination));
   int error = from.ok() ? 0 : from.error();
   if (error == 0) error = BindDevice(*from);
   if (error == 0) {

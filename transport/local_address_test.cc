@@ -1,4 +1,4 @@
-#include "cm/local_address.h"
+#include "transport/local_address.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -6,10 +6,9 @@
 
 #include <cerrno>
 
-namespace weft::cm {
+namespace weft::transport {
 namespace {
 
-using transport::SocketAddress;
 
 SocketAddress Address(const char* host, uint16_t port = 0) { return SocketAddress::Parse(host, port).value(); }
 
@@ -108,4 +107,4 @@ TEST(PortReservationTest, AddressThatIsNotOursIsRefused) {
 }
 
 }  // namespace
-}  // namespace weft::cm
+}  // namespace weft::transport

@@ -1,16 +1,16 @@
-#ifndef CM_LOCAL_ADDRESS_H_
-#define CM_LOCAL_ADDRESS_H_
+#ifndef TRANSPORT_LOCAL_ADDRESS_H_
+#define TRANSPORT_LOCAL_ADDRESS_H_
 
 #include "base/result.h"
 #include "transport/socket_address.h"
 
-namespace weft::cm {
+namespace weft::transport {
 
 // The local address from which the kernel's routing reaches `destination`, with `source`'s port. `source` with a host
 // given must be able to reach it; with none (no family, or the wildcard) one is chosen. Sends nothing, never blocks.
 // Errors: ENETUNREACH, EHOSTUNREACH, EINVAL (a link-local destination without scope, families that differ) ...
-Result<transport::SocketAddress, int> SourceAddressFor(const transport::SocketAddress& source,
-                                                       const transport::SocketAddress& destination);
+Result<SocketAddress, int> SourceAddressFor(const SocketAddress& source,
+                                                       const SocketAddress& destination);
 
 // Keeps others off a TCP port between rdma_bind_addr and rdma_listen or rdma_connect, and says which port was chosen.
 // RDMA port spaces know no TIME-WAIT, so a port whose old connections linger is free.
@@ -27,8 +27,8 @@ class PortReservation {
   PortReservation& operator=(const PortReservation&) = delete;
 
   // Port 0: the kernel chooses. Errors: EADDRINUSE, EADDRNOTAVAIL, EACCES, EINVAL ... Once.
-  int Reserve(const transport::SocketAddress& address, const Options& options);
-  const transport::SocketAddress& address() const { return address_; }
+  int Reserve(const SocketAddress& address, const Options& options);
+  const SocketAddress& address() const { return address_; }
   bool held() const { return address_.family() != 0; }
   // The listener or the connection owns the port now; within this process it stays taken.
   void CloseSocket();
@@ -36,11 +36,11 @@ class PortReservation {
 
  private:
   friend class ReservedPorts;
-  transport::SocketAddress address_;
+  SocketAddress address_;
   Options options_;
   int fd_ = -1;
 };
 
-}  // namespace weft::cm
+}  // namespace weft::transport
 
-#endif  // CM_LOCAL_ADDRESS_H_
+#endif  // TRANSPORT_LOCAL_ADDRESS_H_

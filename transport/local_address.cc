@@ -1,4 +1,4 @@
-#include "cm/local_address.h"
+#include "transport/local_address.h"
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -9,9 +9,8 @@
 #include <mutex>
 #include <vector>
 
-namespace weft::cm {
+namespace weft::transport {
 
-using transport::SocketAddress;
 
 namespace {
 
@@ -138,4 +137,4 @@ void PortReservation::Release() {
   address_ = SocketAddress();
 }
 
-}  // namespace weft::cm
+}  // namespace weft::transport
