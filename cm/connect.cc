@@ -196,14 +196,16 @@ WEFT_CM_EXPORT int rdma_listen(rdma_cm_id* id, int backlog) {
 
 WEFT_CM_EXPORT int rdma_connect(rdma_cm_id* id, rdma_conn_param* conn_param) {
   if (id == nullptr) return Return(EINVAL);
-  Identifier& identifier = *Identifier::From(id);
+  const auto keep = Identifier::From(id)->shared_from_this();  // another thread may destroy it meanwhile
+  Identifier& identifier = *keep;
   if (const int error = identifier.Connect(conn_param); error != 0) return Return(error);
   return Return(identifier.Complete());
 }
 
 WEFT_CM_EXPORT int rdma_accept(rdma_cm_id* id, rdma_conn_param* conn_param) {
   if (id == nullptr) return Return(EINVAL);
-  Identifier& identifier = *Identifier::From(id);
+  const auto keep = Identifier::From(id)->shared_from_this();  // another thread may destroy it meanwhile
+  Identifier& identifier = *keep;
   if (const int error = identifier.Accept(conn_param); error != 0) return Return(error);
   return Return(identifier.Complete());
 }
@@ -220,7 +222,8 @@ WEFT_CM_EXPORT int rdma_reject_ece(rdma_cm_id* id, const void* private_data, uin
 
 WEFT_CM_EXPORT int rdma_disconnect(rdma_cm_id* id) {
   if (id == nullptr) return Return(EINVAL);
-  Identifier& identifier = *Identifier::From(id);
+  const auto keep = Identifier::From(id)->shared_from_this();  // another thread may destroy it meanwhile
+  Identifier& identifier = *keep;
   if (const int error = identifier.Disconnect(); error != 0) return Return(error);
   return Return(identifier.CompleteDisconnect());
 }

@@ -173,14 +173,16 @@ WEFT_CM_EXPORT int rdma_resolve_addr(rdma_cm_id* id, sockaddr* src_addr, sockadd
   const bool has_source = src_addr != nullptr && src_addr->sa_family != AF_UNSPEC;
   const auto source = has_source ? FromProgram(src_addr) : SocketAddress();
   if (id == nullptr || !destination || !source) return Return(EINVAL);
-  Identifier& identifier = *Identifier::From(id);
+  const auto keep = Identifier::From(id)->shared_from_this();  // another thread may destroy it meanwhile
+  Identifier& identifier = *keep;
   if (const int error = identifier.ResolveAddress(*source, *destination); error != 0) return Return(error);
   return Return(identifier.Complete());
 }
 
 WEFT_CM_EXPORT int rdma_resolve_route(rdma_cm_id* id, int /*timeout_ms*/) {
   if (id == nullptr) return Return(EINVAL);
-  Identifier& identifier = *Identifier::From(id);
+  const auto keep = Identifier::From(id)->shared_from_this();  // another thread may destroy it meanwhile
+  Identifier& identifier = *keep;
   if (const int error = identifier.ResolveRoute(); error != 0) return Return(error);
   return Return(identifier.Complete());
 }
