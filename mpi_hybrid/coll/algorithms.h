@@ -8,9 +8,9 @@
 #include "mpi_hybrid/coll/schedule.h"
 #include "mpi_hybrid/coll/tuning.h"
 
-// The algorithms, as makers of one rank's schedule. They know only rank and size, so that they can be tried without a network.
-// Arguments as in collectives.h; `algorithm` is legal for them (IsLegal of tuning.h). Buffers of one group: intercommunicators
-// are composed of these in inter.cc.
+// The algorithms, as makers of one rank's schedule. They know only rank and size, so that they can be tried without a
+// network. Arguments as in collectives.h; `algorithm` is legal for them (IsLegal of tuning.h). Buffers of one group:
+// intercommunicators are composed of these in inter.cc.
 namespace weft::mpi {
 
 struct Place {
@@ -29,11 +29,14 @@ constexpr int PowerOfTwoBelow(int n) {  // the largest that is not above n
 constexpr int kMostOutstanding = 32;
 
 void BuildBarrier(Schedule& schedule, Place place);
-void BuildBroadcast(Schedule& schedule, Place place, Algorithm algorithm, void* buffer, MPI_Aint count, const Datatype& type, int root);
+void BuildBroadcast(Schedule& schedule, Place place, Algorithm algorithm, void* buffer, MPI_Aint count,
+                    const Datatype& type, int root);
 
-void BuildGather(Schedule& schedule, Place place, Algorithm algorithm, const Uniform& send, const Uniform& receive, int root);
+void BuildGather(Schedule& schedule, Place place, Algorithm algorithm, const Uniform& send, const Uniform& receive,
+                 int root);
 void BuildGatherV(Schedule& schedule, Place place, const Uniform& send, const Varying& receive, int root);
-void BuildScatter(Schedule& schedule, Place place, Algorithm algorithm, const Uniform& send, const Uniform& receive, int root);
+void BuildScatter(Schedule& schedule, Place place, Algorithm algorithm, const Uniform& send, const Uniform& receive,
+                  int root);
 void BuildScatterV(Schedule& schedule, Place place, const Varying& send, const Uniform& receive, int root);
 
 void BuildAllGather(Schedule& schedule, Place place, Algorithm algorithm, const Uniform& send, const Uniform& receive);
@@ -53,15 +56,17 @@ struct Reduction {
 void BuildReduce(Schedule& schedule, Place place, Algorithm algorithm, const Reduction& reduction, int root);
 void BuildAllReduce(Schedule& schedule, Place place, Algorithm algorithm, const Reduction& reduction);
 // `count` of the reduction is not used.
-void BuildReduceScatter(Schedule& schedule, Place place, Algorithm algorithm, const Reduction& reduction, std::span<const MPI_Aint> counts);
+void BuildReduceScatter(Schedule& schedule, Place place, Algorithm algorithm, const Reduction& reduction,
+                        std::span<const MPI_Aint> counts);
 void BuildScan(Schedule& schedule, Place place, const Reduction& reduction, bool exclusive);
 
 // `sources` and `destinations` in the order of the buffers, MPI_PROC_NULL for none.
-void BuildNeighborAllGather(Schedule& schedule, std::span<const int> sources, std::span<const int> destinations, const Uniform& send,
-                            const Varying& receive);
-// `cartesian`: what goes in a dimension's negative direction arrives from its positive one, also when both neighbours are the same process.
-void BuildNeighborAllToAll(Schedule& schedule, std::span<const int> sources, std::span<const int> destinations, bool cartesian,
-                           const Varying& send, const Varying& receive);
+void BuildNeighborAllGather(Schedule& schedule, std::span<const int> sources, std::span<const int> destinations,
+                            const Uniform& send, const Varying& receive);
+// `cartesian`: what goes in a dimension's negative direction arrives from its positive one, also when both neighbours
+// are the same process.
+void BuildNeighborAllToAll(Schedule& schedule, std::span<const int> sources, std::span<const int> destinations,
+                           bool cartesian, const Varying& send, const Varying& receive);
 
 // Intercommunicators (MPI 4.0 section 6.2.3). `local`: this process in its own group.
 struct InterPlace {
@@ -69,7 +74,8 @@ struct InterPlace {
   int remote_size = 1;
 };
 void BuildInterBarrier(Schedule& schedule, InterPlace place);
-void BuildInterBroadcast(Schedule& schedule, InterPlace place, void* buffer, MPI_Aint count, const Datatype& type, int root);
+void BuildInterBroadcast(Schedule& schedule, InterPlace place, void* buffer, MPI_Aint count, const Datatype& type,
+                         int root);
 void BuildInterGather(Schedule& schedule, InterPlace place, const Uniform& send, const Uniform& receive, int root);
 void BuildInterGatherV(Schedule& schedule, InterPlace place, const Uniform& send, const Varying& receive, int root);
 void BuildInterScatter(Schedule& schedule, InterPlace place, const Uniform& send, const Uniform& receive, int root);
@@ -80,10 +86,11 @@ void BuildInterAllToAll(Schedule& schedule, InterPlace place, const Uniform& sen
 void BuildInterAllToAllV(Schedule& schedule, InterPlace place, const Varying& send, const Varying& receive);
 void BuildInterReduce(Schedule& schedule, InterPlace place, const Reduction& reduction, int root);
 void BuildInterAllReduce(Schedule& schedule, InterPlace place, const Reduction& reduction);
-void BuildInterReduceScatter(Schedule& schedule, InterPlace place, const Reduction& reduction, std::span<const MPI_Aint> counts);
+void BuildInterReduceScatter(Schedule& schedule, InterPlace place, const Reduction& reduction,
+                             std::span<const MPI_Aint> counts);
 
-// A partial result on its way through buffers. A reduction leaves its result in the right operand, so that the value moves: it starts in
-// memory that may not be written (the send buffer) and is wherever value() says.
+// A partial result on its way through buffers. A reduction leaves its result in the right operand, so that the value
+// moves: it starts in memory that may not be written (the send buffer) and is wherever value() says.
 class Accumulator {
  public:
   // `a`: room for the whole reduction, where the result is wanted; null: anywhere.

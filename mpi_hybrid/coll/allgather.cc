@@ -29,8 +29,8 @@ void RingAllGather(Schedule& schedule, Place place, const Uniform& receive) {
   }
 }
 
-// Bruck: `packed` holds the blocks of ranks rank, rank + 1, ... (cyclic), of which the first is there; `begin(i)`: where the i-th starts, for
-// i up to the number of ranks.
+// Bruck: `packed` holds the blocks of ranks rank, rank + 1, ... (cyclic), of which the first is there; `begin(i)`:
+// where the i-th starts, for i up to the number of ranks.
 template <typename Begin>
 void BruckRounds(Schedule& schedule, Place place, uint8_t* packed, Begin begin) {
   for (int distance = 1; distance < place.size; distance *= 2) {
@@ -42,14 +42,16 @@ void BruckRounds(Schedule& schedule, Place place, uint8_t* packed, Begin begin) 
   }
 }
 
-void BruckAllGather(Schedule& schedule, Place place, const Uniform& receive, const void* own, MPI_Aint own_count, const Datatype& own_type) {
+void BruckAllGather(Schedule& schedule, Place place, const Uniform& receive, const void* own, MPI_Aint own_count,
+                    const Datatype& own_type) {
   void* const buffer = const_cast<void*>(receive.buffer);
   const MPI_Aint block = receive.count * receive.type->size;
   uint8_t* packed = schedule.Temporary(place.size * block);
   schedule.Pack(own, own_count, own_type, packed);
   BruckRounds(schedule, place, packed, [&](int index) { return index * block; });
   const int before_wrap = place.size - place.rank;
-  schedule.Unpack(packed, At(buffer, place.rank * receive.count, *receive.type), before_wrap * receive.count, *receive.type);
+  schedule.Unpack(packed, At(buffer, place.rank * receive.count, *receive.type), before_wrap * receive.count,
+                  *receive.type);
   schedule.Unpack(packed + before_wrap * block, buffer, place.rank * receive.count, *receive.type);
 }
 
@@ -69,17 +71,20 @@ void BuildAllGather(Schedule& schedule, Place place, Algorithm algorithm, const 
     RingAllGather(schedule, place, receive);
 }
 
-void BuildAllGatherV(Schedule& schedule, Place place, Algorithm algorithm, const Uniform& send, const Varying& receive) {
+void BuildAllGatherV(Schedule& schedule, Place place, Algorithm algorithm, const Uniform& send,
+                     const Varying& receive) {
   const Datatype& type = *receive.type;
   void* const buffer = const_cast<void*>(receive.buffer);
   auto count = [&](int rank) { return receive.counts[static_cast<size_t>(rank)]; };
   auto block = [&](int rank) { return At(buffer, receive.displacements[static_cast<size_t>(rank)], type); };
-  if (send.buffer != MPI_IN_PLACE) schedule.Copy(send.buffer, send.count, *send.type, block(place.rank), count(place.rank), type);
+  if (send.buffer != MPI_IN_PLACE)
+    schedule.Copy(send.buffer, send.count, *send.type, block(place.rank), count(place.rank), type);
 
   if (algorithm == Algorithm::kBruck) {
     std::vector<MPI_Aint> begin(static_cast<size_t>(place.size) + 1);
     for (int i = 0; i < place.size; ++i) {
-      begin[static_cast<size_t>(i) + 1] = begin[static_cast<size_t>(i)] + count((place.rank + i) % place.size) * type.size;
+      begin[static_cast<size_t>(i) + 1] =
+          begin[static_cast<size_t>(i)] + count((place.rank + i) % place.size) * type.size;
     }
     uint8_t* packed = schedule.Temporary(begin.back());
     schedule.Pack(block(place.rank), count(place.rank), type, packed);

@@ -42,7 +42,8 @@ void Bruck(Schedule& schedule, Place place, const Uniform& send, const Uniform& 
   // Block i is now from rank - i.
   for (int i = 0; i < place.size; ++i) {
     const int source = (place.rank - i + place.size) % place.size;
-    schedule.Unpack(packed + i * block, At(buffer, source * receive.count, *receive.type), receive.count, *receive.type);
+    schedule.Unpack(packed + i * block, At(buffer, source * receive.count, *receive.type), receive.count,
+                    *receive.type);
   }
 }
 
@@ -55,7 +56,9 @@ struct BlocksOf {
     if (uniform != nullptr) return *uniform->type;
     return varying->types.empty() ? *varying->type : *varying->types[static_cast<size_t>(rank)];
   }
-  MPI_Aint Count(int rank) const { return uniform != nullptr ? uniform->count : varying->counts[static_cast<size_t>(rank)]; }
+  MPI_Aint Count(int rank) const {
+    return uniform != nullptr ? uniform->count : varying->counts[static_cast<size_t>(rank)];
+  }
   MPI_Aint Bytes(int rank) const { return Count(rank) * Type(rank).size; }
   uint8_t* Block(int rank) const {
     uint8_t* base = static_cast<uint8_t*>(const_cast<void*>(buffer));
@@ -85,19 +88,22 @@ void ExchangeInPlace(Schedule& schedule, Place place, const BlocksOf& blocks) {
   }
 }
 
-// Rounds of `outstanding` messages each way, to the ranks behind one's own and from those before it, so that no rank is everyone's first.
+// Rounds of `outstanding` messages each way, to the ranks behind one's own and from those before it, so that no rank is
+// everyone's first.
 void Exchange(Schedule& schedule, Place place, const BlocksOf& send, const BlocksOf& receive, int outstanding) {
-  schedule.Copy(send.Block(place.rank), send.Count(place.rank), send.Type(place.rank), receive.Block(place.rank), receive.Count(place.rank),
-                receive.Type(place.rank));
+  schedule.Copy(send.Block(place.rank), send.Count(place.rank), send.Type(place.rank), receive.Block(place.rank),
+                receive.Count(place.rank), receive.Type(place.rank));
   for (int first = 1; first < place.size; first += outstanding) {
     const int end = std::min(first + outstanding, place.size);
     for (int distance = first; distance < end; ++distance) {
       const int source = (place.rank - distance + place.size) % place.size;
-      if (receive.Bytes(source) != 0) schedule.ReceiveAtMost(receive.Block(source), receive.Count(source), receive.Type(source), source);
+      if (receive.Bytes(source) != 0)
+        schedule.ReceiveAtMost(receive.Block(source), receive.Count(source), receive.Type(source), source);
     }
     for (int distance = first; distance < end; ++distance) {
       const int destination = (place.rank + distance) % place.size;
-      if (send.Bytes(destination) != 0) schedule.Send(send.Block(destination), send.Count(destination), send.Type(destination), destination);
+      if (send.Bytes(destination) != 0)
+        schedule.Send(send.Block(destination), send.Count(destination), send.Type(destination), destination);
     }
     schedule.EndRound();
   }
@@ -126,7 +132,8 @@ void InterExchange(Schedule& schedule, InterPlace place, const BlocksOf& send, c
 void BuildAllToAll(Schedule& schedule, Place place, Algorithm algorithm, const Uniform& send, const Uniform& receive) {
   if (algorithm == Algorithm::kBruck) return Bruck(schedule, place, send, receive);
   if (send.buffer == MPI_IN_PLACE) return ExchangeInPlace(schedule, place, BlocksOf(receive));
-  Exchange(schedule, place, BlocksOf(send), BlocksOf(receive), algorithm == Algorithm::kPairwise ? 1 : kMostOutstanding);
+  Exchange(schedule, place, BlocksOf(send), BlocksOf(receive),
+           algorithm == Algorithm::kPairwise ? 1 : kMostOutstanding);
 }
 
 void BuildAllToAllV(Schedule& schedule, Place place, const Varying& send, const Varying& receive) {

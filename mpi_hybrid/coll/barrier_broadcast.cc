@@ -38,7 +38,8 @@ void ScatterBlocks(Schedule& schedule, Place place, const Blocks& blocks, int ro
   while (mask < place.size && (relative & mask) == 0) mask *= 2;
   if (relative != 0) {
     const int subtree = std::min(mask, place.size - relative);
-    schedule.ReceiveBytes(blocks.memory + blocks.Begin(relative), blocks.Length(relative, subtree), Real(place, root, relative - mask));
+    schedule.ReceiveBytes(blocks.memory + blocks.Begin(relative), blocks.Length(relative, subtree),
+                          Real(place, root, relative - mask));
     schedule.EndRound();
   }
   for (mask /= 2; mask > 0; mask /= 2) {
@@ -55,7 +56,8 @@ void DoublingOfBlocks(Schedule& schedule, Place place, const Blocks& blocks, int
   for (int mask = 1; mask < place.size; mask *= 2) {
     const int partner = relative ^ mask;
     const int mine = relative & ~(mask - 1), theirs = partner & ~(mask - 1);
-    schedule.ReceiveBytes(blocks.memory + blocks.Begin(theirs), blocks.Length(theirs, mask), Real(place, root, partner));
+    schedule.ReceiveBytes(blocks.memory + blocks.Begin(theirs), blocks.Length(theirs, mask),
+                          Real(place, root, partner));
     schedule.SendBytes(blocks.memory + blocks.Begin(mine), blocks.Length(mine, mask), Real(place, root, partner));
     schedule.EndRound();
   }
@@ -84,7 +86,8 @@ void BuildBarrier(Schedule& schedule, Place place) {
   }
 }
 
-void BuildBroadcast(Schedule& schedule, Place place, Algorithm algorithm, void* buffer, MPI_Aint count, const Datatype& type, int root) {
+void BuildBroadcast(Schedule& schedule, Place place, Algorithm algorithm, void* buffer, MPI_Aint count,
+                    const Datatype& type, int root) {
   if (algorithm == Algorithm::kBinomial) return Binomial(schedule, place, buffer, count, type, root);
   if (place.size == 1) return;
   Blocks blocks;

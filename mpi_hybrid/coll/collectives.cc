@@ -68,7 +68,8 @@ Error Broadcast(void* buffer, MPI_Aint count, const Datatype& type, int root, Co
   return Carry(comm, launch, [&](Schedule& schedule) {
     schedule.Keep(&type);
     if (comm.inter) return BuildInterBroadcast(schedule, InterPlaceIn(comm), buffer, count, type, root);
-    BuildBroadcast(schedule, PlaceIn(comm), Choose(Collective::kBroadcast, count * type.size, comm.size()), buffer, count, type, root);
+    BuildBroadcast(schedule, PlaceIn(comm), Choose(Collective::kBroadcast, count * type.size, comm.size()), buffer,
+                   count, type, root);
   });
 }
 
@@ -150,7 +151,8 @@ Error AllToAllV(const Varying& send, const Varying& receive, Comm& comm, Launch 
   });
 }
 
-Error Reduce(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op, int root, Comm& comm, Launch launch) {
+Error Reduce(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op, int root, Comm& comm,
+             Launch launch) {
   const Reduction reduction = MakeReduction(send, receive, count, type, op);
   return Carry(comm, launch, [&](Schedule& schedule) {
     Keep(schedule, reduction);
@@ -160,7 +162,8 @@ Error Reduce(const void* send, void* receive, MPI_Aint count, const Datatype& ty
   });
 }
 
-Error AllReduce(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op, Comm& comm, Launch launch) {
+Error AllReduce(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op, Comm& comm,
+                Launch launch) {
   const Reduction reduction = MakeReduction(send, receive, count, type, op);
   return Carry(comm, launch, [&](Schedule& schedule) {
     Keep(schedule, reduction);
@@ -170,8 +173,8 @@ Error AllReduce(const void* send, void* receive, MPI_Aint count, const Datatype&
   });
 }
 
-Error ReduceScatter(const void* send, void* receive, std::span<const MPI_Aint> counts, const Datatype& type, const Op& op, Comm& comm,
-                    Launch launch) {
+Error ReduceScatter(const void* send, void* receive, std::span<const MPI_Aint> counts, const Datatype& type,
+                    const Op& op, Comm& comm, Launch launch) {
   const Reduction reduction = MakeReduction(send, receive, 0, type, op);
   return Carry(comm, launch, [&](Schedule& schedule) {
     Keep(schedule, reduction);
@@ -182,14 +185,14 @@ Error ReduceScatter(const void* send, void* receive, std::span<const MPI_Aint> c
   });
 }
 
-Error ReduceScatterBlock(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op, Comm& comm,
-                         Launch launch) {
+Error ReduceScatterBlock(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op,
+                         Comm& comm, Launch launch) {
   const std::vector<MPI_Aint> counts(static_cast<size_t>(comm.size()), count);
   return ReduceScatter(send, receive, counts, type, op, comm, launch);
 }
 
-Error Scan(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op, bool exclusive, Comm& comm,
-           Launch launch) {
+Error Scan(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op, bool exclusive,
+           Comm& comm, Launch launch) {
   const Reduction reduction = MakeReduction(send, receive, count, type, op);
   return Carry(comm, launch, [&](Schedule& schedule) {
     Keep(schedule, reduction);
@@ -201,7 +204,8 @@ Error NeighborAllGather(const Uniform& send, const Varying& receive, Comm& comm,
   return Carry(comm, launch, [&](Schedule& schedule) {
     Keep(schedule, send);
     Keep(schedule, receive);
-    BuildNeighborAllGather(schedule, comm.topology->InNeighbours(comm.rank), comm.topology->OutNeighbours(comm.rank), send, receive);
+    BuildNeighborAllGather(schedule, comm.topology->InNeighbours(comm.rank), comm.topology->OutNeighbours(comm.rank),
+                           send, receive);
   });
 }
 

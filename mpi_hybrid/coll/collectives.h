@@ -10,9 +10,9 @@
 #include "mpi_hybrid/datatype/op.h"
 #include "mpi_hybrid/p2p/request.h"
 
-// Collectives (MPI 4.0 chapter 6), on intra- and intercommunicators, with MPI_IN_PLACE. All calls with the library's lock; arguments are
-// valid. Counts and displacements are MPI_Aint, so that one body serves the int and the MPI_Count bindings; displacements are in units of
-// the type's extent unless they say bytes.
+// Collectives (MPI 4.0 chapter 6), on intra- and intercommunicators, with MPI_IN_PLACE. All calls with the library's
+// lock; arguments are valid. Counts and displacements are MPI_Aint, so that one body serves the int and the MPI_Count
+// bindings; displacements are in units of the type's extent unless they say bytes.
 namespace weft::mpi {
 
 // One side's buffer of a collective in which each rank has the same amount.
@@ -29,8 +29,8 @@ struct Varying {
   std::span<const Datatype* const> types;  // MPI_Alltoallw: instead of `type`, and displacements are in bytes
 };
 
-// How a collective is carried out: to its end, in the background (`*request` becomes the caller's reference), or as a persistent request
-// (MPI 4.0 section 6.13; inactive, Request::Start starts it).
+// How a collective is carried out: to its end, in the background (`*request` becomes the caller's reference), or as a
+// persistent request (MPI 4.0 section 6.13; inactive, Request::Start starts it).
 struct Launch {
   enum class How : uint8_t { kBlocking, kNonblocking, kPersistent };
 
@@ -52,22 +52,23 @@ Error AllGather(const Uniform& send, const Uniform& receive, Comm& comm, Launch 
 Error AllGatherV(const Uniform& send, const Varying& receive, Comm& comm, Launch launch = {});
 Error AllToAll(const Uniform& send, const Uniform& receive, Comm& comm, Launch launch = {});
 Error AllToAllV(const Varying& send, const Varying& receive, Comm& comm, Launch launch = {});  // w form too
-Error Reduce(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op, int root, Comm& comm, Launch launch = {});
-Error AllReduce(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op, Comm& comm, Launch launch = {});
-Error ReduceScatter(const void* send, void* receive, std::span<const MPI_Aint> counts, const Datatype& type, const Op& op, Comm& comm,
-                    Launch launch = {});
-Error ReduceScatterBlock(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op, Comm& comm,
-                         Launch launch = {});
-Error Scan(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op, bool exclusive, Comm& comm,
-           Launch launch = {});
+Error Reduce(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op, int root, Comm& comm,
+             Launch launch = {});
+Error AllReduce(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op, Comm& comm,
+                Launch launch = {});
+Error ReduceScatter(const void* send, void* receive, std::span<const MPI_Aint> counts, const Datatype& type,
+                    const Op& op, Comm& comm, Launch launch = {});
+Error ReduceScatterBlock(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op,
+                         Comm& comm, Launch launch = {});
+Error Scan(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op, bool exclusive,
+           Comm& comm, Launch launch = {});
 Error NeighborAllGather(const Uniform& send, const Varying& receive, Comm& comm, Launch launch = {});
 Error NeighborAllToAll(const Varying& send, const Varying& receive, Comm& comm, Launch launch = {});
 
 // The nonblocking ones by name.
-inline Error StartBarrier(Comm& comm, Request** request) {
-  return Barrier(comm, Launch::Start(request));
-}
-inline Error StartBroadcast(void* buffer, MPI_Aint count, const Datatype& type, int root, Comm& comm, Request** request) {
+inline Error StartBarrier(Comm& comm, Request** request) { return Barrier(comm, Launch::Start(request)); }
+inline Error StartBroadcast(void* buffer, MPI_Aint count, const Datatype& type, int root, Comm& comm,
+                            Request** request) {
   return Broadcast(buffer, count, type, root, comm, Launch::Start(request));
 }
 inline Error StartGather(const Uniform& send, const Uniform& receive, int root, Comm& comm, Request** request) {
@@ -98,20 +99,20 @@ inline Error StartReduce(const void* send, void* receive, MPI_Aint count, const 
                          Comm& comm, Request** request) {
   return Reduce(send, receive, count, type, op, root, comm, Launch::Start(request));
 }
-inline Error StartAllReduce(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op, Comm& comm,
-                            Request** request) {
+inline Error StartAllReduce(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op,
+                            Comm& comm, Request** request) {
   return AllReduce(send, receive, count, type, op, comm, Launch::Start(request));
 }
 inline Error StartReduceScatter(const void* send, void* receive, std::span<const MPI_Aint> counts, const Datatype& type,
                                 const Op& op, Comm& comm, Request** request) {
   return ReduceScatter(send, receive, counts, type, op, comm, Launch::Start(request));
 }
-inline Error StartReduceScatterBlock(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op,
-                                     Comm& comm, Request** request) {
+inline Error StartReduceScatterBlock(const void* send, void* receive, MPI_Aint count, const Datatype& type,
+                                     const Op& op, Comm& comm, Request** request) {
   return ReduceScatterBlock(send, receive, count, type, op, comm, Launch::Start(request));
 }
-inline Error StartScan(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op, bool exclusive,
-                       Comm& comm, Request** request) {
+inline Error StartScan(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op,
+                       bool exclusive, Comm& comm, Request** request) {
   return Scan(send, receive, count, type, op, exclusive, comm, Launch::Start(request));
 }
 inline Error StartNeighborAllGather(const Uniform& send, const Varying& receive, Comm& comm, Request** request) {

@@ -29,7 +29,8 @@ void GatherBinomialAtRoot(Schedule& schedule, Place place, const Uniform& send, 
     const int subtree = std::min(mask, place.size - mask);
     const Runs runs = RunsOf(place, root, mask, subtree);
     if (runs.second_count == 0) {
-      schedule.Receive(At(buffer, runs.first * receive.count, *receive.type), subtree * receive.count, *receive.type, Real(place, root, mask));
+      schedule.Receive(At(buffer, runs.first * receive.count, *receive.type), subtree * receive.count, *receive.type,
+                       Real(place, root, mask));
     } else {  // of one child at most
       uint8_t* packed = schedule.Temporary(subtree * block);
       schedule.ReceiveBytes(packed, subtree * block, Real(place, root, mask));
@@ -37,13 +38,16 @@ void GatherBinomialAtRoot(Schedule& schedule, Place place, const Uniform& send, 
     }
   }
   if (send.buffer != MPI_IN_PLACE) {
-    schedule.Copy(send.buffer, send.count, *send.type, At(buffer, root * receive.count, *receive.type), receive.count, *receive.type);
+    schedule.Copy(send.buffer, send.count, *send.type, At(buffer, root * receive.count, *receive.type), receive.count,
+                  *receive.type);
   }
   schedule.EndRound();
   if (wrapped.packed != nullptr) {
     const Runs& runs = wrapped.runs;
-    schedule.Unpack(wrapped.packed, At(buffer, runs.first * receive.count, *receive.type), runs.first_count * receive.count, *receive.type);
-    schedule.Unpack(wrapped.packed + runs.first_count * block, buffer, runs.second_count * receive.count, *receive.type);
+    schedule.Unpack(wrapped.packed, At(buffer, runs.first * receive.count, *receive.type),
+                    runs.first_count * receive.count, *receive.type);
+    schedule.Unpack(wrapped.packed + runs.first_count * block, buffer, runs.second_count * receive.count,
+                    *receive.type);
   }
 }
 
@@ -87,8 +91,8 @@ void ScatterBinomialAtRoot(Schedule& schedule, Place place, const Uniform& send,
     schedule.SendBytes(packed, subtree * block, Real(place, root, mask));
   }
   if (receive.buffer != MPI_IN_PLACE) {
-    schedule.Copy(At(send.buffer, root * send.count, *send.type), send.count, *send.type, const_cast<void*>(receive.buffer), receive.count,
-                  *receive.type);
+    schedule.Copy(At(send.buffer, root * send.count, *send.type), send.count, *send.type,
+                  const_cast<void*>(receive.buffer), receive.count, *receive.type);
   }
   schedule.EndRound();
 }
@@ -111,7 +115,8 @@ void ScatterBinomialElsewhere(Schedule& schedule, Place place, const Uniform& re
   schedule.EndRound();
   for (int child = mask / 2; child > 0; child /= 2) {
     if (relative + child >= place.size) continue;
-    schedule.SendBytes(packed + child * block, std::min(child, place.size - relative - child) * block, Real(place, root, relative + child));
+    schedule.SendBytes(packed + child * block, std::min(child, place.size - relative - child) * block,
+                       Real(place, root, relative + child));
   }
   schedule.Unpack(packed, buffer, receive.count, *receive.type);
   schedule.EndRound();
@@ -119,7 +124,8 @@ void ScatterBinomialElsewhere(Schedule& schedule, Place place, const Uniform& re
 
 }  // namespace
 
-void BuildGather(Schedule& schedule, Place place, Algorithm algorithm, const Uniform& send, const Uniform& receive, int root) {
+void BuildGather(Schedule& schedule, Place place, Algorithm algorithm, const Uniform& send, const Uniform& receive,
+                 int root) {
   if (algorithm == Algorithm::kBinomial) {
     if (place.rank == root) return GatherBinomialAtRoot(schedule, place, send, receive, root);
     return GatherBinomialElsewhere(schedule, place, send, root);
@@ -158,7 +164,8 @@ void BuildGatherV(Schedule& schedule, Place place, const Uniform& send, const Va
   schedule.EndRound();
 }
 
-void BuildScatter(Schedule& schedule, Place place, Algorithm algorithm, const Uniform& send, const Uniform& receive, int root) {
+void BuildScatter(Schedule& schedule, Place place, Algorithm algorithm, const Uniform& send, const Uniform& receive,
+                  int root) {
   if (algorithm == Algorithm::kBinomial) {
     if (place.rank == root) return ScatterBinomialAtRoot(schedule, place, send, receive, root);
     return ScatterBinomialElsewhere(schedule, place, receive, root);

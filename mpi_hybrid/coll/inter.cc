@@ -3,7 +3,8 @@
 
 #include "mpi_hybrid/coll/algorithms.h"
 
-// Collectives between two groups: within each over its local communicator, between them from or to the other's rank 0 (its leader).
+// Collectives between two groups: within each over its local communicator, between them from or to the other's rank 0
+// (its leader).
 namespace weft::mpi {
 namespace {
 
@@ -40,7 +41,8 @@ void BuildInterBarrier(Schedule& schedule, InterPlace place) {
   LocalBroadcast(schedule, place.local, nullptr, 0, *Datatype::Find(MPI_BYTE));
 }
 
-void BuildInterBroadcast(Schedule& schedule, InterPlace place, void* buffer, MPI_Aint count, const Datatype& type, int root) {
+void BuildInterBroadcast(Schedule& schedule, InterPlace place, void* buffer, MPI_Aint count, const Datatype& type,
+                         int root) {
   if (root == MPI_PROC_NULL) return;
   if (root == MPI_ROOT) {
     schedule.Send(buffer, count, type, 0);
@@ -74,8 +76,9 @@ void BuildInterGatherV(Schedule& schedule, InterPlace place, const Uniform& send
   for (int rank = 0; rank < place.remote_size; ++rank) {
     const MPI_Aint count = receive.counts[static_cast<size_t>(rank)];
     if (count * receive.type->size == 0) continue;
-    schedule.ReceiveAtMost(At(const_cast<void*>(receive.buffer), receive.displacements[static_cast<size_t>(rank)], *receive.type), count,
-                           *receive.type, rank);
+    schedule.ReceiveAtMost(
+        At(const_cast<void*>(receive.buffer), receive.displacements[static_cast<size_t>(rank)], *receive.type), count,
+        *receive.type, rank);
   }
   schedule.EndRound();
 }
@@ -132,7 +135,8 @@ void BuildInterAllGatherV(Schedule& schedule, InterPlace place, const Uniform& s
   LocalBroadcast(schedule, place.local, packed, bytes, *Datatype::Find(MPI_BYTE));
   begin = 0;
   for (size_t rank = 0; rank < receive.counts.size(); ++rank) {
-    schedule.Unpack(packed + begin, At(const_cast<void*>(receive.buffer), receive.displacements[rank], type), receive.counts[rank], type);
+    schedule.Unpack(packed + begin, At(const_cast<void*>(receive.buffer), receive.displacements[rank], type),
+                    receive.counts[rank], type);
     begin += receive.counts[rank] * type.size;
   }
 }
@@ -158,7 +162,8 @@ void BuildInterAllReduce(Schedule& schedule, InterPlace place, const Reduction& 
   LocalBroadcast(schedule, place.local, reduction.receive, reduction.count, *reduction.type);
 }
 
-void BuildInterReduceScatter(Schedule& schedule, InterPlace place, const Reduction& reduction, std::span<const MPI_Aint> counts) {
+void BuildInterReduceScatter(Schedule& schedule, InterPlace place, const Reduction& reduction,
+                             std::span<const MPI_Aint> counts) {
   const Datatype& type = *reduction.type;
   Reduction whole = reduction;
   whole.count = std::accumulate(counts.begin(), counts.end(), MPI_Aint{0});

@@ -8,16 +8,19 @@ uint8_t* BlockOf(const Varying& varying, size_t index) {
   const MPI_Aint displacement = varying.displacements[index];
   return base + (varying.types.empty() ? displacement * varying.type->extent : displacement);
 }
-const Datatype& TypeOf(const Varying& varying, size_t index) { return varying.types.empty() ? *varying.type : *varying.types[index]; }
+const Datatype& TypeOf(const Varying& varying, size_t index) {
+  return varying.types.empty() ? *varying.type : *varying.types[index];
+}
 
 void ReceiveFrom(Schedule& schedule, const Varying& receive, size_t index, int source) {
-  if (source != MPI_PROC_NULL) schedule.ReceiveAtMost(BlockOf(receive, index), receive.counts[index], TypeOf(receive, index), source);
+  if (source != MPI_PROC_NULL)
+    schedule.ReceiveAtMost(BlockOf(receive, index), receive.counts[index], TypeOf(receive, index), source);
 }
 
 }  // namespace
 
-void BuildNeighborAllGather(Schedule& schedule, std::span<const int> sources, std::span<const int> destinations, const Uniform& send,
-                            const Varying& receive) {
+void BuildNeighborAllGather(Schedule& schedule, std::span<const int> sources, std::span<const int> destinations,
+                            const Uniform& send, const Varying& receive) {
   for (size_t i = 0; i < sources.size(); ++i) ReceiveFrom(schedule, receive, i, sources[i]);
   for (int destination : destinations) {
     if (destination != MPI_PROC_NULL) schedule.Send(send.buffer, send.count, *send.type, destination);
@@ -25,16 +28,17 @@ void BuildNeighborAllGather(Schedule& schedule, std::span<const int> sources, st
   schedule.EndRound();
 }
 
-// Messages of one pair match in order. When both neighbours of a periodic dimension are the same process, its first message (sent in the
-// negative direction) is for the positive side: receives in the opposite order do that.
-void BuildNeighborAllToAll(Schedule& schedule, std::span<const int> sources, std::span<const int> destinations, bool cartesian,
-                           const Varying& send, const Varying& receive) {
+// Messages of one pair match in order. When both neighbours of a periodic dimension are the same process, its first
+// message (sent in the negative direction) is for the positive side: receives in the opposite order do that.
+void BuildNeighborAllToAll(Schedule& schedule, std::span<const int> sources, std::span<const int> destinations,
+                           bool cartesian, const Varying& send, const Varying& receive) {
   for (size_t i = 0; i < sources.size(); ++i) {
     const size_t index = cartesian ? sources.size() - 1 - i : i;
     ReceiveFrom(schedule, receive, index, sources[index]);
   }
   for (size_t i = 0; i < destinations.size(); ++i) {
-    if (destinations[i] != MPI_PROC_NULL) schedule.Send(BlockOf(send, i), send.counts[i], TypeOf(send, i), destinations[i]);
+    if (destinations[i] != MPI_PROC_NULL)
+      schedule.Send(BlockOf(send, i), send.counts[i], TypeOf(send, i), destinations[i]);
   }
   schedule.EndRound();
 }

@@ -40,7 +40,8 @@ void Accumulator::MoveTo(void* target) {
 
 namespace {
 
-// In the order of ranks from `top`; when the operation is not commutative that is rank 0, and the root gets the result from it.
+// In the order of ranks from `top`; when the operation is not commutative that is rank 0, and the root gets the result
+// from it.
 void Binomial(Schedule& schedule, Place place, const Reduction& reduction, int root) {
   const int top = reduction.op->commutative ? root : 0;
   const int relative = (place.rank - top + place.size) % place.size;
@@ -78,7 +79,8 @@ void Collect(Schedule& schedule, const Halving& halving, const Reduction& reduct
     if (((me ^ target) & (mask - 1)) != 0) break;  // has sent
     const int mine = me & ~(mask - 1), theirs = mine ^ mask;
     if (((me ^ target) & mask) != 0) {
-      schedule.Send(At(full, halving.Begin(mine), *reduction.type), halving.Length(mine, mask), *reduction.type, halving.Real(me ^ mask));
+      schedule.Send(At(full, halving.Begin(mine), *reduction.type), halving.Length(mine, mask), *reduction.type,
+                    halving.Real(me ^ mask));
     } else {
       schedule.Receive(At(full, halving.Begin(theirs), *reduction.type), halving.Length(theirs, mask), *reduction.type,
                        halving.Real(me ^ mask));
@@ -91,7 +93,8 @@ void Distribute(Schedule& schedule, const Halving& halving, const Reduction& red
   for (int mask = 1; mask < halving.participants(); mask *= 2) {
     const int mine = halving.me() & ~(mask - 1), theirs = mine ^ mask;
     const int partner = halving.Real(halving.me() ^ mask);
-    schedule.Receive(At(full, halving.Begin(theirs), *reduction.type), halving.Length(theirs, mask), *reduction.type, partner);
+    schedule.Receive(At(full, halving.Begin(theirs), *reduction.type), halving.Length(theirs, mask), *reduction.type,
+                     partner);
     schedule.Send(At(full, halving.Begin(mine), *reduction.type), halving.Length(mine, mask), *reduction.type, partner);
     schedule.EndRound();
   }
@@ -153,7 +156,9 @@ void DoublingAllReduce(Schedule& schedule, Place place, const Reduction& reducti
 void RingAllReduce(Schedule& schedule, Place place, const Reduction& reduction) {
   const Datatype& type = *reduction.type;
   const int left = (place.rank - 1 + place.size) % place.size, right = (place.rank + 1) % place.size;
-  auto begin = [&](int block) { return reduction.count / place.size * block + std::min<MPI_Aint>(block, reduction.count % place.size); };
+  auto begin = [&](int block) {
+    return reduction.count / place.size * block + std::min<MPI_Aint>(block, reduction.count % place.size);
+  };
   auto length = [&](int block) { return begin(block + 1) - begin(block); };
   const bool in_place = reduction.send == reduction.receive;
   void* aside = in_place ? schedule.TemporaryFor(length(0), type) : nullptr;
@@ -182,7 +187,8 @@ void RingAllReduce(Schedule& schedule, Place place, const Reduction& reduction) 
 }  // namespace
 
 void BuildReduce(Schedule& schedule, Place place, Algorithm algorithm, const Reduction& reduction, int root) {
-  if (algorithm == Algorithm::kRabenseifner && place.size > 1) return RabenseifnerReduce(schedule, place, reduction, root);
+  if (algorithm == Algorithm::kRabenseifner && place.size > 1)
+    return RabenseifnerReduce(schedule, place, reduction, root);
   Binomial(schedule, place, reduction, root);
 }
 

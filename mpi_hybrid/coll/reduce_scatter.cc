@@ -30,8 +30,8 @@ void RecursiveHalving(Schedule& schedule, Place place, const Reduction& reductio
     const void* own = At(full, pieces.Begin(place.rank), *reduction.type);
     schedule.Copy(own, reduction.receive, pieces.Count(place.rank), *reduction.type);
     if (halving.other() >= 0) {
-      schedule.Send(At(full, pieces.Begin(halving.other()), *reduction.type), pieces.Count(halving.other()), *reduction.type,
-                    halving.other());
+      schedule.Send(At(full, pieces.Begin(halving.other()), *reduction.type), pieces.Count(halving.other()),
+                    *reduction.type, halving.other());
     }
   } else {
     schedule.Receive(reduction.receive, pieces.Count(place.rank), *reduction.type, halving.other());
@@ -45,7 +45,8 @@ void Doubling(Schedule& schedule, Place place, const Reduction& reduction, const
   whole.count = pieces.Total();
   whole.receive = schedule.TemporaryFor(whole.count, *reduction.type);
   BuildAllReduce(schedule, place, Algorithm::kDoubling, whole);
-  schedule.Copy(At(whole.receive, pieces.Begin(place.rank), *reduction.type), reduction.receive, pieces.Count(place.rank), *reduction.type);
+  schedule.Copy(At(whole.receive, pieces.Begin(place.rank), *reduction.type), reduction.receive,
+                pieces.Count(place.rank), *reduction.type);
 }
 
 // In each round every rank sends the piece of another and combines one for itself.
@@ -58,7 +59,8 @@ void Pairwise(Schedule& schedule, Place place, const Reduction& reduction, const
   void* aside = schedule.TemporaryFor(count, type);
   const void* value = At(reduction.send, pieces.Begin(place.rank), type);
   for (int distance = 1; distance < place.size; ++distance) {
-    const int source = (place.rank - distance + place.size) % place.size, destination = (place.rank + distance) % place.size;
+    const int source = (place.rank - distance + place.size) % place.size,
+              destination = (place.rank + distance) % place.size;
     void* target = value == result ? aside : result;
     schedule.Receive(target, count, type, source);
     schedule.Send(At(reduction.send, pieces.Begin(destination), type), pieces.Count(destination), type, destination);
@@ -77,15 +79,18 @@ void OrderedPairwise(Schedule& schedule, Place place, const Reduction& reduction
   const Datatype& type = *reduction.type;
   const MPI_Aint count = pieces.Count(place.rank);
   void* received = schedule.TemporaryFor(place.size * count, type);
-  schedule.Copy(At(reduction.send, pieces.Begin(place.rank), type), At(received, place.rank * count, type), count, type);
+  schedule.Copy(At(reduction.send, pieces.Begin(place.rank), type), At(received, place.rank * count, type), count,
+                type);
   for (int distance = 1; distance < place.size; ++distance) {
-    const int source = (place.rank - distance + place.size) % place.size, destination = (place.rank + distance) % place.size;
+    const int source = (place.rank - distance + place.size) % place.size,
+              destination = (place.rank + distance) % place.size;
     schedule.Receive(At(received, source * count, type), count, type, source);
     schedule.Send(At(reduction.send, pieces.Begin(destination), type), pieces.Count(destination), type, destination);
     schedule.EndRound();
   }
   for (int rank = 1; rank < place.size; ++rank) {
-    schedule.Reduce(At(received, (rank - 1) * count, type), At(received, rank * count, type), count, type, *reduction.op);
+    schedule.Reduce(At(received, (rank - 1) * count, type), At(received, rank * count, type), count, type,
+                    *reduction.op);
   }
   schedule.Copy(At(received, (place.size - 1) * count, type), reduction.receive, count, type);
 }

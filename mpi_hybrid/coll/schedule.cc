@@ -45,7 +45,8 @@ void Schedule::ReceiveAtMost(void* buffer, MPI_Aint count, const Datatype& type,
   open_ = true;
 }
 
-void Schedule::Copy(const void* from, MPI_Aint count, const Datatype& type, void* to, MPI_Aint to_count, const Datatype& to_type) {
+void Schedule::Copy(const void* from, MPI_Aint count, const Datatype& type, void* to, MPI_Aint to_count,
+                    const Datatype& to_type) {
   if (count * type.size == 0) return;
   if (from == to && &type == &to_type) return;
   Step& step = steps_.emplace_back();

@@ -15,8 +15,8 @@
 
 namespace weft::mpi {
 
-// One step of a collective at one rank. Steps of a round start in order; copies and reductions are done when they are reached, messages
-// end in any order. A round ends when all its messages have.
+// One step of a collective at one rank. Steps of a round start in order; copies and reductions are done when they are
+// reached, messages end in any order. A round ends when all its messages have.
 struct Step {
   enum class Kind : uint8_t { kSend, kReceive, kCopy, kReduce, kEndOfRound };
 
@@ -34,8 +34,8 @@ struct Step {
 };
 
 // What one rank does in a collective: its steps and the memory that they need beside the user's. Made by the algorithms
-// (algorithms.h), which know nothing of communicators, and carried out by a ScheduleRequest; a test carries out those of all ranks in one
-// process.
+// (algorithms.h), which know nothing of communicators, and carried out by a ScheduleRequest; a test carries out those
+// of all ranks in one process.
 class Schedule {
  public:
   void Send(const void* buffer, MPI_Aint count, const Datatype& type, int peer);
@@ -47,8 +47,11 @@ class Schedule {
   void ReceiveBytes(void* buffer, MPI_Aint bytes, int peer) { Receive(buffer, bytes, *bytes_, peer); }
 
   // Within one's own memory, as if by a message. Nothing when both are the same place.
-  void Copy(const void* from, MPI_Aint count, const Datatype& type, void* to, MPI_Aint to_count, const Datatype& to_type);
-  void Copy(const void* from, void* to, MPI_Aint count, const Datatype& type) { Copy(from, count, type, to, count, type); }
+  void Copy(const void* from, MPI_Aint count, const Datatype& type, void* to, MPI_Aint to_count,
+            const Datatype& to_type);
+  void Copy(const void* from, void* to, MPI_Aint count, const Datatype& type) {
+    Copy(from, count, type, to, count, type);
+  }
   void Pack(const void* from, MPI_Aint count, const Datatype& type, void* to) {
     Copy(from, count, type, to, count * type.size, *bytes_);
   }
@@ -86,7 +89,7 @@ class Schedule {
   };
 
   std::vector<Step> steps_;
-  bool open_ = false;   // messages since the last end of a round
+  bool open_ = false;  // messages since the last end of a round
   bool local_ = false;
   const Datatype* bytes_;  // MPI_BYTE
   std::vector<Chunk> chunks_;
@@ -96,7 +99,9 @@ class Schedule {
 };
 
 // Element `index` of an array of `type`.
-inline uint8_t* At(void* buffer, MPI_Aint index, const Datatype& type) { return static_cast<uint8_t*>(buffer) + index * type.extent; }
+inline uint8_t* At(void* buffer, MPI_Aint index, const Datatype& type) {
+  return static_cast<uint8_t*>(buffer) + index * type.extent;
+}
 inline const uint8_t* At(const void* buffer, MPI_Aint index, const Datatype& type) {
   return static_cast<const uint8_t*>(buffer) + index * type.extent;
 }

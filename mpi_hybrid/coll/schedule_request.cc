@@ -57,7 +57,8 @@ class Stage final : public ProgressStage {
   }
 
   bool Arm() override {
-    return std::none_of(active_.begin(), active_.end(), [](const ScheduleRequest* request) { return request->CanAdvance(); });
+    return std::none_of(active_.begin(), active_.end(),
+                        [](const ScheduleRequest* request) { return request->CanAdvance(); });
   }
   int fd() const override { return -1; }
 
@@ -194,9 +195,10 @@ void ScheduleRequest::WaitForRound() {
 void ScheduleRequest::Begin(const Step& step) {
   Request* request = nullptr;
   Error failed = step.kind == Step::Kind::kSend
-                     ? StartSend(step.from, step.count, *step.type, step.peer, TagOf(step), CommOf(step), SendMode::kStandard,
-                                 Channel::kCollective, &request)
-                     : StartReceive(step.to, step.count, *step.type, step.peer, TagOf(step), CommOf(step), Channel::kCollective, &request);
+                     ? StartSend(step.from, step.count, *step.type, step.peer, TagOf(step), CommOf(step),
+                                 SendMode::kStandard, Channel::kCollective, &request)
+                     : StartReceive(step.to, step.count, *step.type, step.peer, TagOf(step), CommOf(step),
+                                    Channel::kCollective, &request);
   if (!failed.ok()) [[unlikely]]
     return Note(std::move(failed));
   if (request->complete)
@@ -207,11 +209,13 @@ void ScheduleRequest::Begin(const Step& step) {
 
 void ScheduleRequest::Direct(const Step& step) {
   if (step.kind == Step::Kind::kSend) {
-    Note(Send(step.from, step.count, *step.type, step.peer, TagOf(step), CommOf(step), SendMode::kStandard, Channel::kCollective));
+    Note(Send(step.from, step.count, *step.type, step.peer, TagOf(step), CommOf(step), SendMode::kStandard,
+              Channel::kCollective));
     return;
   }
   MPI_Status message{};
-  Error failed = Receive(step.to, step.count, *step.type, step.peer, TagOf(step), CommOf(step), Channel::kCollective, &message);
+  Error failed =
+      Receive(step.to, step.count, *step.type, step.peer, TagOf(step), CommOf(step), Channel::kCollective, &message);
   if (failed.ok()) CheckLength(step, message);
   Note(std::move(failed));
 }

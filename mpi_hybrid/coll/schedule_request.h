@@ -10,10 +10,11 @@
 
 namespace weft::mpi {
 
-// A collective under way: carries out a schedule over a communicator. From a pool, so that a small collective allocates nothing.
+// A collective under way: carries out a schedule over a communicator. From a pool, so that a small collective allocates
+// nothing.
 //
-// An error of a message (a peer died, a message is longer or shorter than the schedule expects because the calls do not match) does not stop
-// the rest: the others depend on our messages. The first one is the collective's.
+// An error of a message (a peer died, a message is longer or shorter than the schedule expects because the calls do not
+// match) does not stop the rest: the others depend on our messages. The first one is the collective's.
 class ScheduleRequest final : public Request {
  public:
   // With the caller's reference. The schedule is empty.
@@ -24,7 +25,8 @@ class ScheduleRequest final : public Request {
 
   Schedule schedule;
 
-  // Persistent ones keep their tag, apart from those of the others: their starts need not be in the same order everywhere.
+  // Persistent ones keep their tag, apart from those of the others: their starts need not be in the same order
+  // everywhere.
   void MakePersistent();
   // Starts; completes on its own from then on.
   void Launch();

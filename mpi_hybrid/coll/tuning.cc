@@ -63,18 +63,30 @@ struct CollectiveName {
   Collective collective;
 };
 constexpr CollectiveName kCollectives[] = {
-    {"bcast", Collective::kBroadcast},      {"gather", Collective::kGather},         {"scatter", Collective::kScatter},
-    {"allgather", Collective::kAllGather},  {"allgatherv", Collective::kAllGatherV}, {"alltoall", Collective::kAllToAll},
-    {"reduce", Collective::kReduce},        {"allreduce", Collective::kAllReduce},   {"reduce_scatter", Collective::kReduceScatter},
+    {"bcast", Collective::kBroadcast},
+    {"gather", Collective::kGather},
+    {"scatter", Collective::kScatter},
+    {"allgather", Collective::kAllGather},
+    {"allgatherv", Collective::kAllGatherV},
+    {"alltoall", Collective::kAllToAll},
+    {"reduce", Collective::kReduce},
+    {"allreduce", Collective::kAllReduce},
+    {"reduce_scatter", Collective::kReduceScatter},
 };
 struct AlgorithmName {
   std::string_view name;
   Algorithm algorithm;
 };
 constexpr AlgorithmName kAlgorithms[] = {
-    {"binomial", Algorithm::kBinomial}, {"scatter_doubling", Algorithm::kScatterDoubling}, {"scatter_ring", Algorithm::kScatterRing},
-    {"linear", Algorithm::kLinear},     {"doubling", Algorithm::kDoubling},                {"bruck", Algorithm::kBruck},
-    {"ring", Algorithm::kRing},         {"pairwise", Algorithm::kPairwise},                {"rabenseifner", Algorithm::kRabenseifner},
+    {"binomial", Algorithm::kBinomial},
+    {"scatter_doubling", Algorithm::kScatterDoubling},
+    {"scatter_ring", Algorithm::kScatterRing},
+    {"linear", Algorithm::kLinear},
+    {"doubling", Algorithm::kDoubling},
+    {"bruck", Algorithm::kBruck},
+    {"ring", Algorithm::kRing},
+    {"pairwise", Algorithm::kPairwise},
+    {"rabenseifner", Algorithm::kRabenseifner},
     {"halving", Algorithm::kHalving},
 };
 
@@ -111,8 +123,8 @@ Error Parse(std::string_view item, Forced* forced) {
       return {};
     }
   }
-  return Error(MPI_ERR_ARG, "WEFT_MPI_COLL: \"" + std::string(wanted) + "\" is none of the algorithms of " + std::string(name) + ": " +
-                                AlgorithmsOf(collective->collective));
+  return Error(MPI_ERR_ARG, "WEFT_MPI_COLL: \"" + std::string(wanted) + "\" is none of the algorithms of " +
+                                std::string(name) + ": " + AlgorithmsOf(collective->collective));
 }
 
 }  // namespace

@@ -26,15 +26,15 @@ enum class Collective : uint8_t {
 enum class Algorithm : uint8_t {
   kAutomatic,
   kBinomial,
-  kScatterDoubling,    // broadcast: binomial scatter, allgather by recursive doubling (powers of two)
-  kScatterRing,        // ... allgather in a ring
-  kLinear,             // everyone with everyone at once
-  kDoubling,           // recursive doubling
+  kScatterDoubling,  // broadcast: binomial scatter, allgather by recursive doubling (powers of two)
+  kScatterRing,      // ... allgather in a ring
+  kLinear,           // everyone with everyone at once
+  kDoubling,         // recursive doubling
   kBruck,
   kRing,
   kPairwise,
-  kRabenseifner,       // reduce-scatter by recursive halving, then gather or allgather
-  kHalving,            // recursive halving
+  kRabenseifner,  // reduce-scatter by recursive halving, then gather or allgather
+  kHalving,       // recursive halving
 };
 
 // By the table, or what WEFT_MPI_COLL says if that is legal here.
@@ -43,8 +43,8 @@ Algorithm Choose(Collective collective, MPI_Aint bytes, int ranks, bool commutat
 // Whether the algorithm works for this number of ranks and this kind of operation. Everything else it can.
 bool IsLegal(Collective collective, Algorithm algorithm, int ranks, bool commutative);
 
-// WEFT_MPI_COLL, for tests: COLLECTIVE:ALGORITHM, several separated by commas, such as "bcast:binomial,allreduce:ring". Unknown names
-// are MPI_ERR_ARG, with the names that there are. Null or empty: the table alone.
+// WEFT_MPI_COLL, for tests: COLLECTIVE:ALGORITHM, several separated by commas, such as "bcast:binomial,allreduce:ring".
+// Unknown names are MPI_ERR_ARG, with the names that there are. Null or empty: the table alone.
 Error ConfigureCollectives(const char* setting);
 // The error of WEFT_MPI_COLL of the environment, which is read once.
 const Error& TuningError();
