@@ -33,9 +33,9 @@ std::vector<int> Topology::CoordinatesOf(int rank) const {
   return at;
 }
 
-int Topology::Shifted(int rank, size_t dimension, int displacement) const {
+int Topology::Shifted(int rank, size_t dimension, int64_t displacement) const {
   std::vector<int> at = CoordinatesOf(rank);
-  int64_t moved = int64_t{at[dimension]} + displacement;
+  int64_t moved = at[dimension] + displacement;
   const int size = dims[dimension];
   if (moved < 0 || moved >= size) {
     if (!periods[dimension]) return MPI_PROC_NULL;

@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -33,7 +34,7 @@ struct Topology {
   int RankOf(std::span<const int> at) const;
   std::vector<int> CoordinatesOf(int rank) const;
   // The rank `displacement` steps away in `dimension`, or MPI_PROC_NULL.
-  int Shifted(int rank, size_t dimension, int displacement) const;
+  int Shifted(int rank, size_t dimension, int64_t displacement) const;
 
   // MPI_GRAPH only: of any rank.
   std::span<const int> GraphNeighbours(int rank) const;

@@ -1,0 +1,28 @@
+#ifndef MPI_HYBRID_API_GROUP_ARGUMENTS_H_
+#define MPI_HYBRID_API_GROUP_ARGUMENTS_H_
+
+#include <mpi.h>
+
+#include <string>
+#include <vector>
+
+#include "mpi_hybrid/comm/group.h"
+#include "mpi_hybrid/core/error.h"
+
+namespace weft::mpi {
+
+// MPI_ERR_GROUP. `argument`: its name in the standard's binding.
+Error FindGroup(MPI_Group handle, const char* argument, Group** group);
+
+// MPI_ERR_ARG: negative.
+Error CheckNotNegative(int value, const char* argument);
+
+// `n` ranks of a group of `size`. MPI_ERR_ARG: n negative or no array; MPI_ERR_RANK: out of range, or twice.
+Error CheckDistinctRanks(int n, const int ranks[], int size);
+
+// The ranks of `n` triplets (first, last, stride), which are distinct and within a group of `size`.
+Error ExpandRanges(int n, const int ranges[][3], int size, std::vector<int>* ranks);
+
+}  // namespace weft::mpi
+
+#endif  // MPI_HYBRID_API_GROUP_ARGUMENTS_H_
