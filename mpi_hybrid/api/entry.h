@@ -25,6 +25,8 @@
 //
 // The alias makes the weak MPI_Send over the strong PMPI_Send, so that profiling tools can stand between (MPI 4.0 section 15.2).
 #define WEFT_MPI_ALIAS(name) extern "C" decltype(PMPI_##name) MPI_##name __attribute__((weak, alias("PMPI_" #name)));
+// The same for MPICH's extensions, MPIX_ over PMPIX_.
+#define WEFT_MPIX_ALIAS(name) extern "C" decltype(PMPIX_##name) MPIX_##name __attribute__((weak, alias("PMPIX_" #name)));
 
 namespace weft::mpi {
 

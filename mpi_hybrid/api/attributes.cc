@@ -1,0 +1,308 @@
+#include "mpi_hybrid/core/attributes.h"
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include "mpi_hybrid/api/entry.h"
+#include "mpi_hybrid/api/language_hooks.h"
+#include "mpi_hybrid/core/job.h"
+
+// Attributes of communicators, datatypes and windows (MPI 4.0 sections 7.7 and 12.2.6), with the names that MPI-2 deprecated.
+namespace weft::mpi {
+namespace {
+
+using CopyFunction = int(int, int, void*, void*, void*, int*);
+using DeleteFunction = int(int, int, void*, void*);
+
+const char* OwnerName(AttributeOwner owner) {
+  switch (owner) {
+    case AttributeOwner::kComm: return "communicators";
+    case AttributeOwner::kType: return "datatypes";
+    default: return "windows";
+  }
+}
+
+// Predefined keyvals end in an odd digit in C and in the next even one in Fortran.
+bool IsPredefined(int keyval) { return IsKind(keyval, HandleKind::kKeyval) && IsBuiltin(keyval); }
+int CNumber(int keyval) { return (keyval & 1) != 0 ? keyval : keyval - 1; }
+
+Error FindKeyval(int handle, AttributeOwner owner, Keyval** keyval) {
+  if (handle == MPI_KEYVAL_INVALID) return Error(MPI_ERR_KEYVAL, "keyval is MPI_KEYVAL_INVALID");
+  *keyval = Keyval::Find(handle);
+  if (*keyval == nullptr) return Error(MPI_ERR_KEYVAL, "keyval " + std::to_string(handle) + " is not a keyval (never made, or freed)");
+  if ((*keyval)->owner == owner) return {};
+  return Error(MPI_ERR_KEYVAL, "keyval " + std::to_string(handle) + " is for " + OwnerName((*keyval)->owner) + ", not " + OwnerName(owner));
+}
+
+Error FindChangeable(int handle, AttributeOwner owner, Keyval** keyval) {
+  if (IsPredefined(handle)) return Error(MPI_ERR_KEYVAL, "keyval " + std::to_string(handle) + " is predefined: its attribute cannot be changed");
+  return FindKeyval(handle, owner, keyval);
+}
+
+int Create(const char* name, AttributeOwner owner, CopyFunction* copy, DeleteFunction* remove, int* keyval, void* extra_state) {
+  return Anywhere(name, [&]() -> Error {
+    WEFT_MPI_TRY(CheckNotNull(keyval, "keyval"));
+    *keyval = MakeKeyval(owner, copy, remove, extra_state).handle;
+    return {};
+  });
+}
+
+int Free(const char* name, AttributeOwner owner, int* keyval) {
+  return Anywhere(name, [&]() -> Error {
+    WEFT_MPI_TRY(CheckNotNull(keyval, "keyval"));
+    Keyval* found;
+    if (IsPredefined(*keyval)) return Error(MPI_ERR_KEYVAL, "keyval " + std::to_string(*keyval) + " is predefined: it cannot be freed");
+    WEFT_MPI_TRY(FindKeyval(*keyval, owner, &found));
+    FreeKeyval(*found);
+    *keyval = MPI_KEYVAL_INVALID;
+    return {};
+  });
+}
+
+// C programs get the address of a value, which is a copy: they cannot change it.
+void GiveInt(int value, AttributeType as, int* copy, void* out) {
+  *copy = value;
+  void* given = as == AttributeType::kPointer ? copy : reinterpret_cast<void*>(static_cast<intptr_t>(value));
+  std::memcpy(out, &given, sizeof given);
+}
+
+Error GetPredefinedOfComm(int keyval, AttributeType as, void* out, int* flag) {
+  static int copies[16];
+  const int number = CNumber(keyval);
+  int* copy = &copies[number & 15];
+  *flag = 1;
+  switch (number) {
+    case MPI_TAG_UB: GiveInt(kLargestTag, as, copy, out); return {};
+    case MPI_HOST: GiveInt(MPI_PROC_NULL, as, copy, out); return {};
+    case MPI_IO: GiveInt(MPI_ANY_SOURCE, as, copy, out); return {};
+    case MPI_WTIME_IS_GLOBAL: GiveInt(0, as, copy, out); return {};
+    case MPI_LASTUSEDCODE: GiveInt(LastUsedCode(), as, copy, out); return {};
+    case MPI_UNIVERSE_SIZE:
+      *flag = ThisJob().universe_size >= 0;
+      if (*flag) GiveInt(ThisJob().universe_size, as, copy, out);
+      return {};
+    case MPI_APPNUM:
+      *flag = ThisJob().appnum >= 0;
+      if (*flag) GiveInt(ThisJob().appnum, as, copy, out);
+      return {};
+    default: *flag = 0; return Error(MPI_ERR_KEYVAL, "keyval " + std::to_string(keyval) + " is not one of a communicator");
+  }
+}
+
+Error GetPredefinedOfWindow(Window& window, int keyval, AttributeType as, void* out, int* flag) {
+  *flag = 1;
+  void* given = nullptr;
+  const bool address = as == AttributeType::kPointer;
+  auto integer = [](intptr_t value) { return reinterpret_cast<void*>(value); };
+  switch (CNumber(keyval)) {
+    case MPI_WIN_BASE: given = window.base; break;
+    case MPI_WIN_SIZE: given = address ? &window.size : integer(window.size); break;
+    case MPI_WIN_DISP_UNIT: given = address ? &window.displacement_unit : integer(window.displacement_unit); break;
+    case MPI_WIN_CREATE_FLAVOR: given = address ? &window.flavor : integer(window.flavor); break;
+    case MPI_WIN_MODEL: given = address ? &window.model : integer(window.model); break;
+    default: *flag = 0; return Error(MPI_ERR_KEYVAL, "keyval " + std::to_string(keyval) + " is not one of a window");
+  }
+  std::memcpy(out, &given, sizeof given);
+  return {};
+}
+
+Error GetOwn(const Attributes& attributes, AttributeOwner owner, int keyval, AttributeType as, void* out, int* flag) {
+  Keyval* found;
+  *flag = 0;
+  WEFT_MPI_TRY(FindKeyval(keyval, owner, &found));
+  void* value = nullptr;
+  if (!attributes.GetAs(*found, as, &value)) return {};
+  *flag = 1;
+  std::memcpy(out, &value, sizeof value);
+  return {};
+}
+
+Error CheckOut(const void* value, const int* flag) {
+  WEFT_MPI_TRY(CheckNotNull(value, "attribute_val"));
+  return CheckNotNull(flag, "flag");
+}
+
+Error SetOwn(Attributes& attributes, AttributeOwner owner, int object, int keyval, void* value, AttributeType type) {
+  Keyval* found;
+  WEFT_MPI_TRY(FindChangeable(keyval, owner, &found));
+  return attributes.Set(object, *found, value, type);
+}
+
+Error DeleteOwn(Attributes& attributes, AttributeOwner owner, int object, int keyval) {
+  Keyval* found;
+  WEFT_MPI_TRY(FindChangeable(keyval, owner, &found));
+  return attributes.Delete(object, *found);
+}
+
+template <typename Body>
+int OnType(const char* name, MPI_Datatype handle, Body body) {
+  return Anywhere(name, [&]() -> Error {
+    const Datatype* unused;
+    WEFT_MPI_TRY(FindType(handle, &unused));
+    return body(*Datatype::Find(handle));
+  });
+}
+
+int GetOnComm(const char* name, MPI_Comm comm, int keyval, void* value, int* flag, AttributeType as) {
+  return OnComm(name, comm, [&](Comm& c) -> Error {
+    WEFT_MPI_TRY(CheckOut(value, flag));
+    if (IsPredefined(keyval)) return GetPredefinedOfComm(keyval, as, value, flag);
+    return GetOwn(c.attributes, AttributeOwner::kComm, keyval, as, value, flag);
+  });
+}
+
+int GetOnType(const char* name, MPI_Datatype type, int keyval, void* value, int* flag, AttributeType as) {
+  return OnType(name, type, [&](Datatype& t) -> Error {
+    WEFT_MPI_TRY(CheckOut(value, flag));
+    return GetOwn(t.attributes, AttributeOwner::kType, keyval, as, value, flag);
+  });
+}
+
+int GetOnWin(const char* name, MPI_Win win, int keyval, void* value, int* flag, AttributeType as) {
+  return OnWin(name, win, [&](Window& w) -> Error {
+    WEFT_MPI_TRY(CheckOut(value, flag));
+    if (IsPredefined(keyval)) return GetPredefinedOfWindow(w, keyval, as, value, flag);
+    return GetOwn(w.attributes, AttributeOwner::kWin, keyval, as, value, flag);
+  });
+}
+
+int SetOnComm(const char* name, MPI_Comm comm, int keyval, void* value, AttributeType type) {
+  return OnComm(name, comm, [&](Comm& c) { return SetOwn(c.attributes, AttributeOwner::kComm, comm, keyval, value, type); });
+}
+
+int SetOnType(const char* name, MPI_Datatype datatype, int keyval, void* value, AttributeType type) {
+  return OnType(name, datatype, [&](Datatype& t) { return SetOwn(t.attributes, AttributeOwner::kType, datatype, keyval, value, type); });
+}
+
+int SetOnWin(const char* name, MPI_Win win, int keyval, void* value, AttributeType type) {
+  return OnWin(name, win, [&](Window& w) { return SetOwn(w.attributes, AttributeOwner::kWin, win, keyval, value, type); });
+}
+
+int DeleteOnComm(const char* name, MPI_Comm comm, int keyval) {
+  return OnComm(name, comm, [&](Comm& c) { return DeleteOwn(c.attributes, AttributeOwner::kComm, comm, keyval); });
+}
+
+}  // namespace
+}  // namespace weft::mpi
+
+using namespace weft::mpi;
+using Owner = AttributeOwner;
+
+int PMPI_Comm_create_keyval(MPI_Comm_copy_attr_function* copy, MPI_Comm_delete_attr_function* remove, int* comm_keyval, void* extra_state) {
+  return Create("MPI_Comm_create_keyval", Owner::kComm, copy, remove, comm_keyval, extra_state);
+}
+WEFT_MPI_ALIAS(Comm_create_keyval)
+
+int PMPI_Keyval_create(MPI_Copy_function* copy, MPI_Delete_function* remove, int* keyval, void* extra_state) {
+  return Create("MPI_Keyval_create", Owner::kComm, copy, remove, keyval, extra_state);
+}
+WEFT_MPI_ALIAS(Keyval_create)
+
+int PMPI_Type_create_keyval(MPI_Type_copy_attr_function* copy, MPI_Type_delete_attr_function* remove, int* type_keyval, void* extra_state) {
+  return Create("MPI_Type_create_keyval", Owner::kType, copy, remove, type_keyval, extra_state);
+}
+WEFT_MPI_ALIAS(Type_create_keyval)
+
+int PMPI_Win_create_keyval(MPI_Win_copy_attr_function* copy, MPI_Win_delete_attr_function* remove, int* win_keyval, void* extra_state) {
+  return Create("MPI_Win_create_keyval", Owner::kWin, copy, remove, win_keyval, extra_state);
+}
+WEFT_MPI_ALIAS(Win_create_keyval)
+
+int PMPI_Comm_free_keyval(int* comm_keyval) { return Free("MPI_Comm_free_keyval", Owner::kComm, comm_keyval); }
+WEFT_MPI_ALIAS(Comm_free_keyval)
+
+int PMPI_Keyval_free(int* keyval) { return Free("MPI_Keyval_free", Owner::kComm, keyval); }
+WEFT_MPI_ALIAS(Keyval_free)
+
+int PMPI_Type_free_keyval(int* type_keyval) { return Free("MPI_Type_free_keyval", Owner::kType, type_keyval); }
+WEFT_MPI_ALIAS(Type_free_keyval)
+
+int PMPI_Win_free_keyval(int* win_keyval) { return Free("MPI_Win_free_keyval", Owner::kWin, win_keyval); }
+WEFT_MPI_ALIAS(Win_free_keyval)
+
+int PMPI_Comm_get_attr(MPI_Comm comm, int comm_keyval, void* attribute_val, int* flag) {
+  return GetOnComm("MPI_Comm_get_attr", comm, comm_keyval, attribute_val, flag, AttributeType::kPointer);
+}
+WEFT_MPI_ALIAS(Comm_get_attr)
+
+int PMPI_Attr_get(MPI_Comm comm, int keyval, void* attribute_val, int* flag) {
+  return GetOnComm("MPI_Attr_get", comm, keyval, attribute_val, flag, AttributeType::kPointer);
+}
+WEFT_MPI_ALIAS(Attr_get)
+
+int PMPI_Type_get_attr(MPI_Datatype datatype, int type_keyval, void* attribute_val, int* flag) {
+  return GetOnType("MPI_Type_get_attr", datatype, type_keyval, attribute_val, flag, AttributeType::kPointer);
+}
+WEFT_MPI_ALIAS(Type_get_attr)
+
+int PMPI_Win_get_attr(MPI_Win win, int win_keyval, void* attribute_val, int* flag) {
+  return GetOnWin("MPI_Win_get_attr", win, win_keyval, attribute_val, flag, AttributeType::kPointer);
+}
+WEFT_MPI_ALIAS(Win_get_attr)
+
+int PMPI_Comm_set_attr(MPI_Comm comm, int comm_keyval, void* attribute_val) {
+  return SetOnComm("MPI_Comm_set_attr", comm, comm_keyval, attribute_val, AttributeType::kPointer);
+}
+WEFT_MPI_ALIAS(Comm_set_attr)
+
+int PMPI_Attr_put(MPI_Comm comm, int keyval, void* attribute_val) {
+  return SetOnComm("MPI_Attr_put", comm, keyval, attribute_val, AttributeType::kPointer);
+}
+WEFT_MPI_ALIAS(Attr_put)
+
+int PMPI_Type_set_attr(MPI_Datatype datatype, int type_keyval, void* attribute_val) {
+  return SetOnType("MPI_Type_set_attr", datatype, type_keyval, attribute_val, AttributeType::kPointer);
+}
+WEFT_MPI_ALIAS(Type_set_attr)
+
+int PMPI_Win_set_attr(MPI_Win win, int win_keyval, void* attribute_val) {
+  return SetOnWin("MPI_Win_set_attr", win, win_keyval, attribute_val, AttributeType::kPointer);
+}
+WEFT_MPI_ALIAS(Win_set_attr)
+
+int PMPI_Comm_delete_attr(MPI_Comm comm, int comm_keyval) { return DeleteOnComm("MPI_Comm_delete_attr", comm, comm_keyval); }
+WEFT_MPI_ALIAS(Comm_delete_attr)
+
+int PMPI_Attr_delete(MPI_Comm comm, int keyval) { return DeleteOnComm("MPI_Attr_delete", comm, keyval); }
+WEFT_MPI_ALIAS(Attr_delete)
+
+int PMPI_Type_delete_attr(MPI_Datatype datatype, int type_keyval) {
+  return OnType("MPI_Type_delete_attr", datatype,
+                [&](Datatype& t) { return DeleteOwn(t.attributes, Owner::kType, datatype, type_keyval); });
+}
+WEFT_MPI_ALIAS(Type_delete_attr)
+
+int PMPI_Win_delete_attr(MPI_Win win, int win_keyval) {
+  return OnWin("MPI_Win_delete_attr", win, [&](Window& w) { return DeleteOwn(w.attributes, Owner::kWin, win, win_keyval); });
+}
+WEFT_MPI_ALIAS(Win_delete_attr)
+
+// --- what MPICH's Fortran and C++ libraries call ---
+
+int MPII_Comm_get_attr(MPI_Comm comm, int keyval, void* value, int* flag, int type) {
+  return GetOnComm("MPI_Comm_get_attr", comm, keyval, value, flag, static_cast<AttributeType>(type));
+}
+int MPII_Type_get_attr(MPI_Datatype datatype, int keyval, void* value, int* flag, int type) {
+  return GetOnType("MPI_Type_get_attr", datatype, keyval, value, flag, static_cast<AttributeType>(type));
+}
+int MPII_Win_get_attr(MPI_Win win, int keyval, void* value, int* flag, int type) {
+  return GetOnWin("MPI_Win_get_attr", win, keyval, value, flag, static_cast<AttributeType>(type));
+}
+int MPII_Comm_set_attr(MPI_Comm comm, int keyval, void* value, int type) {
+  return SetOnComm("MPI_Comm_set_attr", comm, keyval, value, static_cast<AttributeType>(type));
+}
+int MPII_Type_set_attr(MPI_Datatype datatype, int keyval, void* value, int type) {
+  return SetOnType("MPI_Type_set_attr", datatype, keyval, value, static_cast<AttributeType>(type));
+}
+int MPII_Win_set_attr(MPI_Win win, int keyval, void* value, int type) {
+  return SetOnWin("MPI_Win_set_attr", win, keyval, value, static_cast<AttributeType>(type));
+}
+
+void MPII_Keyval_set_proxy(int handle, Keyval::CopyProxy* copy_proxy, Keyval::DeleteProxy* delete_proxy) {
+  LockGuard lock;
+  Keyval* keyval = Keyval::Find(handle);
+  if (keyval == nullptr) return;
+  keyval->copy_proxy = copy_proxy;
+  keyval->delete_proxy = delete_proxy;
+}

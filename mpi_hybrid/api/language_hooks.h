@@ -1,0 +1,36 @@
+#ifndef MPI_HYBRID_API_LANGUAGE_HOOKS_H_
+#define MPI_HYBRID_API_LANGUAGE_HOOKS_H_
+
+#include <mpi.h>
+
+#include "mpi_hybrid/core/attributes.h"
+
+// What libmpichfort.so.12 and libmpichcxx.so.12 of MPICH 4.0 import besides MPI's own functions. `type`: an AttributeType.
+extern "C" {
+int MPII_Comm_get_attr(MPI_Comm comm, int keyval, void* value, int* flag, int type);
+int MPII_Type_get_attr(MPI_Datatype datatype, int keyval, void* value, int* flag, int type);
+int MPII_Win_get_attr(MPI_Win win, int keyval, void* value, int* flag, int type);
+int MPII_Comm_set_attr(MPI_Comm comm, int keyval, void* value, int type);
+int MPII_Type_set_attr(MPI_Datatype datatype, int keyval, void* value, int type);
+int MPII_Win_set_attr(MPI_Win win, int keyval, void* value, int type);
+void MPII_Keyval_set_proxy(int keyval, weft::mpi::Keyval::CopyProxy* copy_proxy, weft::mpi::Keyval::DeleteProxy* delete_proxy);
+
+// From now on the handler's, the operation's function is called through `proxy` (its type: ErrorHandler::cxx_proxy, Op::cxx_proxy).
+void MPII_Errhandler_set_cxx(MPI_Errhandler handler, void (*proxy)(void));
+void MPII_Op_set_cxx(MPI_Op op, void (*proxy)(void));
+// The functions of the generalized request have Fortran's calling sequence.
+void MPII_Grequest_set_lang_f77(MPI_Request request);
+
+// Exported by MPICH for layers on top of it, such as its MPI-IO. `comm` and `win` are its internal objects, of which there are none here.
+int MPIR_Err_create_code(int last_code, int fatal, const char function[], int line, int error_class, const char generic[],
+                         const char specific[], ...);
+int MPIR_Err_return_comm(void* comm, const char function[], int code);
+int MPIR_Err_return_win(void* win, const char function[], int code);
+
+extern int* MPIR_C_MPI_UNWEIGHTED;
+extern int* MPIR_C_MPI_WEIGHTS_EMPTY;
+extern const char MPII_Version_string[], MPII_Version_date[], MPII_Version_ABI[], MPII_Version_device[], MPII_Version_configure[],
+    MPII_Version_CC[], MPII_Version_CXX[], MPII_Version_F77[], MPII_Version_FC[], MPII_Version_custom[];
+}
+
+#endif  // MPI_HYBRID_API_LANGUAGE_HOOKS_H_
