@@ -125,7 +125,10 @@ int PMPI_Graph_neighbors(MPI_Comm comm, int rank, int maxneighbors, int neighbor
     const Topology* graph;
     WEFT_MPI_TRY(FindTopology(c, MPI_GRAPH, &graph));
     WEFT_MPI_TRY(CheckRank(rank, c));
-    return CopyOut(graph->OutNeighbours(rank), maxneighbors, neighbors, "neighbors", "maxneighbors");
+    WEFT_MPI_TRY(CheckNotNegative(maxneighbors, "maxneighbors"));
+    std::vector<int> found = graph->OutNeighbours(rank);
+    if (found.size() > static_cast<size_t>(maxneighbors)) found.resize(static_cast<size_t>(maxneighbors));
+    return CopyOut(found, maxneighbors, neighbors, "neighbors", "maxneighbors");
   });
 }
 WEFT_MPI_ALIAS(Graph_neighbors)
@@ -221,7 +224,7 @@ int PMPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int s
     WEFT_MPI_TRY(CheckWeights(indegree, sourceweights, "sourceweights"));
     WEFT_MPI_TRY(CheckWeights(outdegree, destweights, "destweights"));
     if ((sourceweights == MPI_UNWEIGHTED) != (destweights == MPI_UNWEIGHTED)) {
-      return Error(MPI_ERR_ARG, "one of sourceweights and destweights is MPI_UNWEIGHTED, the other is not");
+      return Error(MPI_ERR_TOPOLOGY, "one of sourceweights and destweights is MPI_UNWEIGHTED, the other is not");
     }
     WEFT_MPI_TRY(CheckNotNull(comm_dist_graph, "comm_dist_graph"));
     *comm_dist_graph = MPI_COMM_NULL;

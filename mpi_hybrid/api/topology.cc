@@ -33,8 +33,8 @@ const char* KindName(int kind) {
 
 std::string Indexed(const char* array, int index) { return std::string(array) + "[" + std::to_string(index) + "]"; }
 
-// Sizes of a grid for at most `available` processes; `nodes`: how many it has.
-Error CheckGrid(int ndims, const int dims[], const int periods[], int available, int* nodes) {
+// Sizes of a grid for at most `available` processes; `nodes`: how many it has. `too_large`: the class if it has more (MPICH's differ).
+Error CheckGrid(int ndims, const int dims[], const int periods[], int available, int too_large, int* nodes) {
   WEFT_MPI_TRY(CheckNotNegative(ndims, "ndims"));
   if (ndims > 0) WEFT_MPI_TRY(CheckNotNull(dims, "dims"));
   if (ndims > 0) WEFT_MPI_TRY(CheckNotNull(periods, "periods"));
@@ -44,8 +44,8 @@ Error CheckGrid(int ndims, const int dims[], const int periods[], int available,
     product = std::min<int64_t>(product * dims[i], INT32_MAX);
   }
   if (product > available) {
-    return Error(MPI_ERR_DIMS, "the grid of dims has " + std::to_string(product) + " processes, the communicator " +
-                                   std::to_string(available));
+    return Error(too_large, "the grid of dims has " + std::to_string(product) + " processes, the communicator " +
+                                std::to_string(available));
   }
   *nodes = static_cast<int>(product);
   return {};
@@ -123,7 +123,7 @@ int PMPI_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int p
     WEFT_MPI_TRY(CheckNotNull(comm_cart, "comm_cart"));
     *comm_cart = MPI_COMM_NULL;
     int nodes;
-    WEFT_MPI_TRY(CheckGrid(ndims, dims, periods, c.size(), &nodes));
+    WEFT_MPI_TRY(CheckGrid(ndims, dims, periods, c.size(), MPI_ERR_ARG, &nodes));
     std::vector<int> wraps(periods, periods + ndims);
     for (int& wrap : wraps) wrap = wrap != 0 ? 1 : 0;
     return MakeWithTopology(c, nodes, MakeGrid(std::vector<int>(dims, dims + ndims), std::move(wraps)), comm_cart);
@@ -136,7 +136,7 @@ int PMPI_Cart_map(MPI_Comm comm, int ndims, const int dims[], const int periods[
     WEFT_MPI_TRY(CheckIntra(c));
     WEFT_MPI_TRY(CheckNotNull(newrank, "newrank"));
     int nodes;
-    WEFT_MPI_TRY(CheckGrid(ndims, dims, periods, c.size(), &nodes));
+    WEFT_MPI_TRY(CheckGrid(ndims, dims, periods, c.size(), MPI_ERR_DIMS, &nodes));
     *newrank = c.rank < nodes ? c.rank : MPI_UNDEFINED;
     return {};
   });
@@ -158,14 +158,15 @@ int PMPI_Cart_get(MPI_Comm comm, int maxdims, int dims[], int periods[], int coo
   return OnComm("MPI_Cart_get", comm, [&](Comm& c) -> Error {
     const Topology* grid;
     WEFT_MPI_TRY(FindTopology(c, MPI_CART, &grid));
-    WEFT_MPI_TRY(CheckRoom(maxdims, grid->dims.size(), "maxdims"));
-    if (grid->dims.empty()) return {};
+    WEFT_MPI_TRY(CheckNotNegative(maxdims, "maxdims"));
+    const size_t count = std::min(grid->dims.size(), static_cast<size_t>(maxdims));
+    if (count == 0) return {};
     WEFT_MPI_TRY(CheckNotNull(dims, "dims"));
     WEFT_MPI_TRY(CheckNotNull(periods, "periods"));
     WEFT_MPI_TRY(CheckNotNull(coords, "coords"));
-    std::copy(grid->dims.begin(), grid->dims.end(), dims);
-    std::copy(grid->periods.begin(), grid->periods.end(), periods);
-    std::copy(grid->coordinates.begin(), grid->coordinates.end(), coords);
+    std::copy_n(grid->dims.begin(), count, dims);
+    std::copy_n(grid->periods.begin(), count, periods);
+    std::copy_n(grid->coordinates.begin(), count, coords);
     return {};
   });
 }
@@ -209,6 +210,7 @@ int PMPI_Cart_shift(MPI_Comm comm, int direction, int disp, int* rank_source, in
     WEFT_MPI_TRY(FindTopology(c, MPI_CART, &grid));
     WEFT_MPI_TRY(CheckNotNull(rank_source, "rank_source"));
     WEFT_MPI_TRY(CheckNotNull(rank_dest, "rank_dest"));
+    if (grid->dims.empty()) return Error(MPI_ERR_TOPOLOGY, "comm is a grid without dimensions, in which nothing can be shifted");
     if (direction < 0 || static_cast<size_t>(direction) >= grid->dims.size()) {
       return Error(MPI_ERR_ARG, "direction " + std::to_string(direction) + " is not a dimension of the grid, which has " +
                                     std::to_string(grid->dims.size()));
