@@ -95,6 +95,8 @@ class DuplicateStage : public ProgressStage {
   }
 
   bool Poll() override {
+    if (polling_) return false;  // the start of an operation polls
+    polling_ = true;
     bool moved = false;
     for (size_t i = 0; i < active_.size();) {
       DuplicateRequest* request = active_[i];
@@ -111,6 +113,7 @@ class DuplicateStage : public ProgressStage {
       active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(i));
       request->Release();
     }
+    polling_ = false;
     return moved;
   }
   bool Arm() override {
@@ -120,6 +123,7 @@ class DuplicateStage : public ProgressStage {
 
  private:
   std::vector<DuplicateRequest*> active_;
+  bool polling_ = false;
 };
 
 }  // namespace
