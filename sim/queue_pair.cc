@@ -36,7 +36,7 @@ QueuePair::QueuePair(Rnic& rnic, uint32_t number, QueuePairOptions options)
 
 QueuePair::~QueuePair() = default;
 
-int QueuePair::PostSend(ibv_send_wr* list, ibv_send_wr** bad, bool all_or_nothing) {
+int QueuePair::PostSend(ibv_send_wr* list, ibv_send_wr** bad) {
   const ibv_qp_state state = this->state();
   if (state == IBV_QPS_RESET || state == IBV_QPS_INIT || state == IBV_QPS_RTR) {
     *bad = list;
@@ -48,19 +48,18 @@ int QueuePair::PostSend(ibv_send_wr* list, ibv_send_wr** bad, bool all_or_nothin
     std::lock_guard lock(sends_.post_mutex());
     unsigned flags = 0;
     uint64_t bytes = 0;
-    uint32_t staged = 0;
+    bool posted = false;
     for (; list != nullptr; list = list->next) {
-      error = sends_.Stage(*list, options_.signal_all, 1, staged);
+      error = sends_.Post(*list, options_.signal_all, 1);
       if (error != 0) {
         *bad = list;
         break;
       }
+      posted = true;
       flags |= list->send_flags;
-      bytes += sends_.entry(sends_.posted() + staged).request.length;
-      ++staged;
+      bytes += sends_.entry(sends_.posted() - 1).request.length;
     }
-    if (staged == 0 || (error != 0 && all_or_nothing)) return error;
-    sends_.Publish(staged);
+    if (!posted) return error;
     answers = AnswersACompletion();
     ring = answers || !DeferDoorbell(flags, static_cast<uint32_t>(std::min<uint64_t>(bytes, UINT32_MAX)));
     arm = !ring && !std::exchange(flush_timer_armed_, true);

@@ -57,6 +57,8 @@ class Progress {
 
    private:
     int in_vain_ = 0;
+    bool slept_ = false;
+    std::chrono::steady_clock::time_point idle_since_;
   };
 };
 

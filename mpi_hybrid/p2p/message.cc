@@ -1,0 +1,144 @@
+#include "mpi_hybrid/p2p/message.h"
+
+#include <sys/uio.h>
+
+#include "base/check.h"
+#include "mpi_hybrid/p2p/attached_buffer.h"
+#include "mpi_hybrid/p2p/engine.h"
+#include "mpi_hybrid/p2p/operation.h"
+#include "mpi_hybrid/p2p/process_device.h"
+#include "mpi_hybrid/p2p/progress.h"
+
+namespace weft::mpi {
+namespace {
+
+// Starts an eager message without a request when nothing stands in the way of writing it to the socket now. True: it was written in full,
+// or `*rest` is the request of what was not.
+bool SendAtOnce(const void* buffer, MPI_Aint count, const Datatype& type, int destination, int tag, Comm& comm, Channel channel,
+                Request** rest) {
+  Engine& engine = *ProcessEngine();
+  const ProcessId process = comm.peer(destination);
+  if (process == engine.self()) return false;
+  Link* link = engine.FindLink(process);
+  if (link == nullptr || !ProcessDevice()->IsIdle(*link) || link->is_gone()) return false;
+  Payload payload(buffer, count, type);
+  const size_t length = payload.left();
+  if (length > engine.limits().eager || !link->HasCredit(Link::CostOf(length))) return false;
+
+  FrameHeader header = {.kind = FrameKind::kEager,
+                        .context = comm.send_context + static_cast<uint32_t>(channel),
+                        .tag = tag,
+                        .source = comm.rank,
+                        .length = length};
+  link->AddCreditTo(header);
+  uint8_t bytes[FrameHeader::kLength];
+  header.SerializeTo(bytes);
+  iovec pieces[64] = {{bytes, sizeof(bytes)}};
+  const size_t of_payload = payload.Peek(std::span(pieces).subspan(1), length);
+  const size_t written = ProcessDevice()->WriteAtOnce(*link, {pieces, 1 + of_payload});
+  link->TakeCredit(Link::CostOf(length));
+  *rest = nullptr;
+  if (written == sizeof(bytes) + length) return true;
+  *rest = engine.ContinueSend(*link, header, payload, written, type, comm);
+  ProcessDevice()->Flush();
+  return true;
+}
+
+Error WaitFor(Request* request, MPI_Status* status) {
+  Progress::Wait(*request);
+  if (status != nullptr) *status = request->status;
+  Error error = std::move(request->error);
+  request->Release();
+  return error;
+}
+
+}  // namespace
+
+Error StartSend(const void* buffer, MPI_Aint count, const Datatype& type, int destination, int tag, Comm& comm, SendMode mode,
+                Channel channel, Request** request) {
+  if (destination == MPI_PROC_NULL) {
+    *request = DoneRequest::Make(ProcNullStatus());
+    return {};
+  }
+  if (mode == SendMode::kBuffered) {
+    WEFT_MPI_TRY(SendBuffered(buffer, count, type, destination, tag, comm));
+    *request = DoneRequest::Make(MPI_Status{});
+    return {};
+  }
+  if (mode != SendMode::kSynchronous && SendAtOnce(buffer, count, type, destination, tag, comm, channel, request)) {
+    if (*request == nullptr) *request = DoneRequest::Make(MPI_Status{});
+    return {};
+  }
+  WEFT_MPI_TRY(ProcessEngine()->StartSend(buffer, count, type, destination, tag, comm, mode, channel, request));
+  ProcessDevice()->Flush();
+  return {};
+}
+
+Error StartReceive(void* buffer, MPI_Aint count, const Datatype& type, int source, int tag, Comm& comm, Channel channel,
+                   Request** request) {
+  if (source == MPI_PROC_NULL) {
+    *request = DoneRequest::Make(ProcNullStatus());
+    return {};
+  }
+  WEFT_MPI_TRY(ProcessEngine()->StartReceive(buffer, count, type, source, tag, comm, channel, request));
+  ProcessDevice()->Flush();
+  return {};
+}
+
+Error Send(const void* buffer, MPI_Aint count, const Datatype& type, int destination, int tag, Comm& comm, SendMode mode,
+           Channel channel) {
+  if (destination == MPI_PROC_NULL) return {};
+  Request* request = nullptr;
+  const bool plain = mode == SendMode::kStandard || mode == SendMode::kReady;
+  if (plain && SendAtOnce(buffer, count, type, destination, tag, comm, channel, &request)) {
+    return request == nullptr ? Error() : WaitFor(request, nullptr);
+  }
+  WEFT_MPI_TRY(StartSend(buffer, count, type, destination, tag, comm, mode, channel, &request));
+  return WaitFor(request, nullptr);
+}
+
+Error Receive(void* buffer, MPI_Aint count, const Datatype& type, int source, int tag, Comm& comm, Channel channel,
+              MPI_Status* status) {
+  Request* request;
+  WEFT_MPI_TRY(StartReceive(buffer, count, type, source, tag, comm, channel, &request));
+  return WaitFor(request, status);
+}
+
+Error Probe(int source, int tag, Comm& comm, bool* found, MPI_Status* status) {
+  *found = true;
+  if (source == MPI_PROC_NULL) {
+    *status = ProcNullStatus();
+    return {};
+  }
+  Message* message = ProcessEngine()->FindMessage(source, tag, comm);
+  *found = message != nullptr;
+  if (message == nullptr) return ProcessEngine()->SourceError(source, comm);
+  *status = Engine::StatusOf(*message);
+  return {};
+}
+
+Error MatchedProbe(int source, int tag, Comm& comm, bool* found, Request** request, MPI_Status* status) {
+  WEFT_CHECK(source != MPI_PROC_NULL);
+  Message* message = ProcessEngine()->FindMessage(source, tag, comm);
+  *found = message != nullptr;
+  if (message == nullptr) return ProcessEngine()->SourceError(source, comm);
+  *status = Engine::StatusOf(*message);
+  ProcessEngine()->TakeOut(*message);
+  auto* taken = new MessageRequest;
+  taken->comm = Ref<Comm>(&comm);
+  taken->message = message;
+  *request = taken;
+  return {};
+}
+
+Error StartMatchedReceive(void* buffer, MPI_Aint count, const Datatype& type, Request* taken, Request** request) {
+  WEFT_CHECK(taken->kind == Request::Kind::kMessage);
+  Message& message = *static_cast<MessageRequest*>(taken)->message;
+  Error error = ProcessEngine()->ReceiveTaken(buffer, count, type, message, taken->comm.get(), request);
+  taken->Release();
+  WEFT_MPI_TRY(std::move(error));
+  ProcessDevice()->Flush();
+  return {};
+}
+
+}  // namespace weft::mpi

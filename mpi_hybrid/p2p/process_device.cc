@@ -1,0 +1,84 @@
+#include "mpi_hybrid/p2p/process_device.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+#include "base/log.h"
+#include "mpi_hybrid/core/job.h"
+#include "mpi_hybrid/p2p/message.h"
+#include "mpi_hybrid/p2p/ranks_per_host.h"
+#include "pmi/client.h"
+
+namespace weft::mpi {
+namespace {
+
+constexpr int kSpinUs = 100;
+
+Engine* g_engine = nullptr;
+Device* g_device = nullptr;
+std::chrono::microseconds g_spin{0};
+
+// A setting in bytes or microseconds: digits, with k or m (1024, 1024 * 1024) behind. Anything else is told and ignored.
+std::optional<long> NumberFromEnvironment(const char* name) {
+  const char* text = std::getenv(name);
+  if (text == nullptr || *text == '\0') return std::nullopt;
+  char* end = nullptr;
+  long value = std::strtol(text, &end, 10);
+  if (end != text && (*end == 'k' || *end == 'K')) value *= 1024, ++end;
+  if (end != text && (*end == 'm' || *end == 'M')) value *= 1024 * 1024, ++end;
+  if (end != text && *end == '\0' && value >= 0) return value;
+  LogWarning(std::string(name) + "='" + text + "' is not a number; the default is used");
+  return std::nullopt;
+}
+
+EngineLimits LimitsFromEnvironment() {
+  EngineLimits limits;
+  if (auto value = NumberFromEnvironment("WEFT_MPI_EAGER")) limits.eager = static_cast<size_t>(*value);
+  if (auto value = NumberFromEnvironment("WEFT_MPI_WINDOW")) limits.window = static_cast<size_t>(*value);
+  return limits;
+}
+
+int ProcessorCount() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) return CPU_COUNT(&set);
+  return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+std::chrono::microseconds ChooseSpin(Job& job) {
+  if (auto value = NumberFromEnvironment("WEFT_MPI_SPIN_US")) return std::chrono::microseconds(*value);
+  int here = job.size;
+  if (job.size > 1 && job.pmi != nullptr) {
+    auto mapping = job.pmi->Get("PMI_process_mapping");
+    if (mapping.ok()) here = RanksOnHostOf(job.rank, mapping.value()).value_or(job.size);
+  }
+  return std::chrono::microseconds(here <= ProcessorCount() ? kSpinUs : 0);
+}
+
+}  // namespace
+
+Device* ProcessDevice() { return g_device; }
+Engine* ProcessEngine() { return g_engine; }
+std::chrono::microseconds SpinTime() { return g_spin; }
+
+Error StartDevice() {
+  Job& job = ThisJob();
+  g_spin = ChooseSpin(job);
+  g_engine = new Engine(job.rank, LimitsFromEnvironment());
+  g_device = new Device(job, *g_engine);
+  return g_device->Start();
+}
+
+void StopDevice() {
+  if (g_device == nullptr) return;
+  g_device->Stop();
+  // Requests that the program never completed may still point to them.
+  g_device = nullptr;
+}
+
+bool IsDead(ProcessId process) { return g_engine != nullptr && g_engine->IsDead(process); }
+
+}  // namespace weft::mpi

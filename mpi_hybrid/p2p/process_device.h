@@ -1,0 +1,20 @@
+#ifndef MPI_HYBRID_P2P_PROCESS_DEVICE_H_
+#define MPI_HYBRID_P2P_PROCESS_DEVICE_H_
+
+#include <chrono>
+
+#include "mpi_hybrid/p2p/device.h"
+#include "mpi_hybrid/p2p/engine.h"
+
+namespace weft::mpi {
+
+// This process's, between StartDevice and StopDevice; null otherwise.
+Device* ProcessDevice();
+Engine* ProcessEngine();
+
+// How long a wait polls before it sleeps: 0 when ranks share processors (WEFT_MPI_SPIN_US overrides).
+std::chrono::microseconds SpinTime();
+
+}  // namespace weft::mpi
+
+#endif  // MPI_HYBRID_P2P_PROCESS_DEVICE_H_

@@ -1,0 +1,152 @@
+#include "mpi_hybrid/p2p/progress.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <vector>
+
+#include "base/check.h"
+#include "mpi_hybrid/core/lock.h"
+#include "mpi_hybrid/p2p/device.h"
+#include "mpi_hybrid/p2p/process_device.h"
+
+namespace weft::mpi {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kFirstSleepMs = 250;  // then receives from processes that we have no connection to get one
+
+struct Stage {
+  ProgressStage* stage;
+  int watched = -1;  // descriptor that the device watches
+};
+
+// The library's lock for a condition variable.
+struct Lockable {
+  void lock() { LibraryLock::Acquire(); }
+  void unlock() { LibraryLock::Release(); }
+};
+
+struct State {
+  std::vector<Stage> stages;
+  bool polling_stages = false;
+  bool in_epoll = false;   // a thread sleeps there
+  bool wake_sent = false;  // ... and will be woken
+  int others_asleep = 0;   // threads that sleep in `others`
+  std::condition_variable_any others;
+  std::atomic<bool> outside_news{false};
+};
+
+State& TheState() {
+  static State* state = new State;  // outlives the program's exit handlers
+  return *state;
+}
+
+bool PollStages(State& state) {
+  if (state.stages.empty() || state.polling_stages) return false;
+  state.polling_stages = true;
+  bool moved = false;
+  for (size_t i = 0; i < state.stages.size(); ++i) moved |= state.stages[i].stage->Poll();
+  state.polling_stages = false;
+  return moved;
+}
+
+bool ArmStages(State& state, Device& device) {
+  for (Stage& stage : state.stages) {
+    if (!stage.stage->Arm()) return false;
+    const int fd = stage.stage->fd();
+    if (fd == stage.watched) continue;
+    if (stage.watched >= 0) device.Unwatch(stage.watched);
+    if (fd >= 0) device.Watch(fd);
+    stage.watched = fd;
+  }
+  return true;
+}
+
+void SleepInEpoll(State& state, Device& device, bool first) {
+  if (!ArmStages(state, device)) return;
+  state.in_epoll = true;
+  state.wake_sent = false;
+  // News from outside that came before now were seen by the last look; those after it end the sleep.
+  const bool news = state.outside_news.exchange(false);
+  const bool ready = news || device.Sleep(first ? kFirstSleepMs : -1);
+  state.in_epoll = false;
+  if (!ready) device.ConnectToAwaited();
+  if (state.outside_news.exchange(false) || news) {
+    if (state.others_asleep != 0) state.others.notify_all();
+  }
+}
+
+}  // namespace
+
+void Progress::AddStage(ProgressStage* stage) {
+  TheState().stages.push_back({.stage = stage});
+  Wake();
+}
+
+void Progress::RemoveStage(ProgressStage* stage) {
+  std::vector<Stage>& stages = TheState().stages;
+  auto at = std::find_if(stages.begin(), stages.end(), [&](const Stage& entry) { return entry.stage == stage; });
+  WEFT_CHECK(at != stages.end());
+  if (at->watched >= 0 && ProcessDevice() != nullptr) ProcessDevice()->Unwatch(at->watched);
+  stages.erase(at);
+}
+
+bool Progress::Poll() {
+  bool moved = false;
+  if (Device* device = ProcessDevice()) moved = device->Poll();
+  return PollStages(TheState()) | moved;
+}
+
+void Progress::Wake() {
+  State& state = TheState();
+  if (state.in_epoll && !state.wake_sent) {
+    state.wake_sent = true;
+    ProcessDevice()->Wake();
+  }
+  if (state.others_asleep != 0) state.others.notify_all();
+}
+
+void Progress::WakeFromOutside() {
+  if (!TheState().outside_news.exchange(true) && ProcessDevice() != nullptr) ProcessDevice()->Wake();
+}
+
+Progress::Waiter::Waiter() = default;
+
+Progress::Waiter::~Waiter() {
+  State& state = TheState();
+  if (state.others_asleep != 0 && !state.in_epoll) state.others.notify_one();  // to poll in this one's place
+}
+
+void Progress::Waiter::Round() {
+  if (Poll()) {
+    in_vain_ = 0;
+    return;
+  }
+  Device* device = ProcessDevice();
+  if (++in_vain_ == 1) idle_since_ = Clock::now();
+  if (device == nullptr || Clock::now() - idle_since_ < SpinTime()) {
+    if (LibraryLock::threads_enabled()) {
+      LibraryLock::Release();
+      sched_yield();
+      LibraryLock::Acquire();
+    }
+    return;
+  }
+  State& state = TheState();
+  if (state.in_epoll) {
+    Lockable lock;
+    ++state.others_asleep;
+    state.others.wait(lock);
+    --state.others_asleep;
+  } else {
+    SleepInEpoll(state, *device, !slept_);
+    slept_ = true;
+  }
+  in_vain_ = 0;
+}
+
+}  // namespace weft::mpi

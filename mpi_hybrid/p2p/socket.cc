@@ -1,0 +1,97 @@
+#include "mpi_hybrid/p2p/socket.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace weft::mpi {
+namespace {
+
+constexpr int kBacklog = 4096;  // the kernel cuts it to net.core.somaxconn
+
+void SetNoDelay(int fd) {
+  const int on = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
+
+}  // namespace
+
+void Socket::Close() {
+  if (fd_ >= 0) close(std::exchange(fd_, -1));
+}
+
+Socket Socket::Listen(const transport::SocketAddress& address) {
+  Socket socket(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket) return socket;
+  if (bind(socket.fd_, address.get(), address.length()) != 0 || listen(socket.fd_, kBacklog) != 0) {
+    const int error = errno;
+    socket.Close();
+    errno = error;
+  }
+  return socket;
+}
+
+Socket Socket::StartConnect(const transport::SocketAddress& address) {
+  Socket socket(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket) return socket;
+  SetNoDelay(socket.fd_);
+  if (connect(socket.fd_, address.get(), address.length()) != 0 && errno != EINPROGRESS && errno != EINTR) {
+    const int error = errno;
+    socket.Close();
+    errno = error;
+  }
+  return socket;
+}
+
+Socket Socket::Accept() const {
+  Socket socket(accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (socket) SetNoDelay(socket.fd_);
+  return socket;
+}
+
+int Socket::ConnectError() const {
+  int error = 0;
+  socklen_t length = sizeof(error);
+  return getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : errno;
+}
+
+transport::SocketAddress Socket::LocalAddress() const {
+  sockaddr_storage storage{};
+  socklen_t length = sizeof(storage);
+  if (getsockname(fd_, reinterpret_cast<sockaddr*>(&storage), &length) != 0) return {};
+  return transport::SocketAddress::From(reinterpret_cast<sockaddr*>(&storage), length).value_or(transport::SocketAddress());
+}
+
+std::string Socket::PeerName() const {
+  sockaddr_storage storage{};
+  socklen_t length = sizeof(storage);
+  if (getpeername(fd_, reinterpret_cast<sockaddr*>(&storage), &length) != 0) return "an unknown address";
+  const auto address = transport::SocketAddress::From(reinterpret_cast<sockaddr*>(&storage), length);
+  return address ? address->ToString() : "an unknown address";
+}
+
+void Socket::ShutdownWrite() const { shutdown(fd_, SHUT_WR); }
+
+ssize_t Socket::Read(std::span<const iovec> into) const {
+  ssize_t bytes;
+  do {
+    bytes = into.size() == 1 ? recv(fd_, into[0].iov_base, into[0].iov_len, MSG_DONTWAIT)
+                             : readv(fd_, into.data(), static_cast<int>(into.size()));
+  } while (bytes < 0 && errno == EINTR);
+  return bytes < 0 ? -errno : bytes;
+}
+
+ssize_t Socket::Write(std::span<const iovec> from) const {
+  msghdr message{};
+  message.msg_iov = const_cast<iovec*>(from.data());
+  message.msg_iovlen = from.size();
+  ssize_t bytes;
+  do {
+    bytes = sendmsg(fd_, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+  } while (bytes < 0 && errno == EINTR);
+  return bytes < 0 ? -errno : bytes;
+}
+
+}  // namespace weft::mpi

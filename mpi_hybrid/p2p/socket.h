@@ -1,0 +1,52 @@
+#ifndef MPI_HYBRID_P2P_SOCKET_H_
+#define MPI_HYBRID_P2P_SOCKET_H_
+
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include <span>
+#include <string>
+#include <utility>
+
+#include "transport/socket_address.h"
+
+namespace weft::mpi {
+
+// A non-blocking TCP socket, or another descriptor. Owns it.
+class Socket {
+ public:
+  Socket() = default;
+  explicit Socket(int fd) : fd_(fd) {}
+  Socket(Socket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Socket& operator=(Socket&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Socket() { Close(); }
+
+  int fd() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+  void Close();
+
+  // Each: a socket, or none and errno.
+  static Socket Listen(const transport::SocketAddress& address);
+  static Socket StartConnect(const transport::SocketAddress& address);
+  Socket Accept() const;
+
+  // After readiness for writing: 0 when established, else the errno.
+  int ConnectError() const;
+  transport::SocketAddress LocalAddress() const;
+  std::string PeerName() const;  // for messages
+  void ShutdownWrite() const;
+
+  // Bytes, or 0 at the end of the stream (Read), or a negative errno.
+  ssize_t Read(std::span<const iovec> into) const;
+  ssize_t Write(std::span<const iovec> from) const;
+
+ private:
+  int fd_ = -1;
+};
+
+}  // namespace weft::mpi
+
+#endif  // MPI_HYBRID_P2P_SOCKET_H_
