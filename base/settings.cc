@@ -13,6 +13,7 @@ namespace weft {
 namespace {
 
 constexpr std::string_view kPrefix = "WEFT_";
+constexpr std::string_view kMpiPrefix = "WEFT_MPI_";  // the MPI library's own table: mpi_hybrid/core/settings.h
 
 // Order is that of the man page. An empty value counts as not set.
 constexpr SettingInfo kTable[] = {
@@ -141,7 +142,7 @@ Settings Settings::FromEnvironment(std::vector<std::string>* problems) {
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     std::string_view text = *entry;
     size_t equals = text.find('=');
-    if (!text.starts_with(kPrefix) || equals == text.npos) continue;
+    if (!text.starts_with(kPrefix) || text.starts_with(kMpiPrefix) || equals == text.npos) continue;
     ReadOne(text.substr(0, equals), text.substr(equals + 1), settings, problems);
   }
   return settings;

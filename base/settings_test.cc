@@ -70,6 +70,12 @@ TEST(SettingsTest, NameFarFromAnySettingIsRefusedWithoutAGuess) {
   EXPECT_NE(read.problems[0].find("WEFT_COMPLETELY_DIFFERENT"), std::string::npos);
 }
 
+TEST(SettingsTest, NamesOfTheMpiLibraryAreLeftToIt) {
+  Variable mpi("WEFT_MPI_HOST", "127.0.0.1");
+  Outcome read;
+  EXPECT_TRUE(read.problems.empty());
+}
+
 TEST(SettingsTest, BadValueNamesTheAllowedOnesAndKeepsTheDefault) {
   Variable crc("WEFT_MPA_CRC", "maybe"), persona("WEFT_PERSONA", "roce"), devices("WEFT_DEVICES", "lo,,eth0");
   Outcome read;

@@ -36,7 +36,7 @@ QueuePair::QueuePair(Rnic& rnic, uint32_t number, QueuePairOptions options)
 
 QueuePair::~QueuePair() = default;
 
-int QueuePair::PostSend(ibv_send_wr* list, ibv_send_wr** bad) {
+int QueuePair::PostSend(ibv_send_wr* list, ibv_send_wr** bad, bool all_or_nothing) {
   const ibv_qp_state state = this->state();
   if (state == IBV_QPS_RESET || state == IBV_QPS_INIT || state == IBV_QPS_RTR) {
     *bad = list;
@@ -48,18 +48,19 @@ int QueuePair::PostSend(ibv_send_wr* list, ibv_send_wr** bad) {
     std::lock_guard lock(sends_.post_mutex());
     unsigned flags = 0;
     uint64_t bytes = 0;
-    bool posted = false;
+    uint32_t staged = 0;
     for (; list != nullptr; list = list->next) {
-      error = sends_.Post(*list, options_.signal_all, 1);
+      error = sends_.Stage(*list, options_.signal_all, 1, staged);
       if (error != 0) {
         *bad = list;
         break;
       }
-      posted = true;
       flags |= list->send_flags;
-      bytes += sends_.entry(sends_.posted() - 1).request.length;
+      bytes += sends_.entry(sends_.posted() + staged).request.length;
+      ++staged;
     }
-    if (!posted) return error;
+    if (staged == 0 || (error != 0 && all_or_nothing)) return error;
+    sends_.Publish(staged);
     answers = AnswersACompletion();
     ring = answers || !DeferDoorbell(flags, static_cast<uint32_t>(std::min<uint64_t>(bytes, UINT32_MAX)));
     arm = !ring && !std::exchange(flush_timer_armed_, true);

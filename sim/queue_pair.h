@@ -74,7 +74,8 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
 
   // The verbs: 0 or a positive errno with `*bad` at the first work request not posted. EINVAL: state, opcode, flags,
   // too many SGEs, inline too long; ENOMEM: queue full; EOPNOTSUPP: an opcode that this RNIC does not have.
-  int PostSend(ibv_send_wr* list, ibv_send_wr** bad);
+  // Those before it are posted, or with `all_or_nothing` (ibv_wr_complete) none is.
+  int PostSend(ibv_send_wr* list, ibv_send_wr** bad, bool all_or_nothing = false);
   int PostReceive(ibv_recv_wr* list, ibv_recv_wr** bad);
   // ibv_modify_qp / ibv_query_qp. EINVAL leaves the queue pair as it was.
   int Modify(const ibv_qp_attr& attributes, int mask);

@@ -43,7 +43,7 @@ SendQueue::SendQueue(uint32_t depth, uint32_t max_sge, uint32_t max_inline)
       memory_(new iovec[size_t{depth} * max_sge]),
       inline_(new uint8_t[size_t{depth} * max_inline]) {}  // not touched until used: costs no memory while it is idle
 
-int SendQueue::Post(const ibv_send_wr& wr, bool signal_all, uint32_t max_read_sge) {
+int SendQueue::Stage(const ibv_send_wr& wr, bool signal_all, uint32_t max_read_sge, uint32_t staged) {
   rdmap::Opcode opcode{};
   if (!ToRequestOpcode(wr.opcode, wr.send_flags & IBV_SEND_SOLICITED, &opcode)) return EOPNOTSUPP;
   if (wr.send_flags & ~kKnownFlags) return EINVAL;
@@ -57,7 +57,7 @@ int SendQueue::Post(const ibv_send_wr& wr, bool signal_all, uint32_t max_read_sg
   for (uint32_t i = 0; i < pieces; ++i) length += wr.sg_list[i].length;
   if (length > kMaxMessage || (is_inline && length > max_inline_)) return EINVAL;
 
-  const uint64_t count = posted_.load(std::memory_order_relaxed);
+  const uint64_t count = posted_.load(std::memory_order_relaxed) + staged;
   if (count - retired_.load(std::memory_order_acquire) >= depth_) return ENOMEM;
 
   SendEntry& slot = entry(count);
@@ -90,7 +90,6 @@ int SendQueue::Post(const ibv_send_wr& wr, bool signal_all, uint32_t max_read_sg
   } else if (pieces > 0) {
     std::memcpy(&elements_[(count % depth_) * max_sge_], wr.sg_list, pieces * sizeof(ibv_sge));
   }
-  posted_.store(count + 1, std::memory_order_seq_cst);
   return 0;
 }
 

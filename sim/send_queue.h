@@ -33,8 +33,10 @@ class SendQueue {
  public:
   SendQueue(uint32_t depth, uint32_t max_sge, uint32_t max_inline);
 
-  // Producer, with post_mutex() held. 0, or the errno of ibv_post_send: EINVAL, ENOMEM, EOPNOTSUPP.
-  int Post(const ibv_send_wr& wr, bool signal_all, uint32_t max_read_sge);
+  // Producer, with post_mutex() held. Stage() writes the request behind the `staged` ones that are not published yet: 0, or the errno of
+  // ibv_post_send: EINVAL, ENOMEM, EOPNOTSUPP. Publish() posts the first `count` of them; those behind are forgotten.
+  int Stage(const ibv_send_wr& wr, bool signal_all, uint32_t max_read_sge, uint32_t staged);
+  void Publish(uint32_t count) { posted_.store(posted_.load(std::memory_order_relaxed) + count, std::memory_order_seq_cst); }
   SpinLock& post_mutex() { return post_mutex_; }
 
   uint64_t posted() const { return posted_.load(std::memory_order_seq_cst); }

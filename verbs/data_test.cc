@@ -296,6 +296,16 @@ TEST_F(VerbsData, RefusedBatchPostsNothing) {
   ibv_wr_send(qp);
   ibv_wr_abort(qp);
 
+  ibv_qp_attr now;
+  ibv_qp_init_attr size;
+  ASSERT_EQ(ibv_query_qp(client_.qp, &now, IBV_QP_CAP, &size), 0);
+  ibv_wr_start(qp);
+  for (uint32_t i = 0; i <= size.cap.max_send_wr; ++i) {  // one more than fit
+    ibv_wr_rdma_write(qp, server_.mr->rkey, At(server_, 0));
+    ibv_wr_set_inline_data(qp, const_cast<char*>("x"), 1);
+  }
+  EXPECT_EQ(ibv_wr_complete(qp), ENOMEM);
+
   ibv_poll_cq_attr attributes = {};
   EXPECT_EQ(ibv_start_poll(client_.cq, &attributes), ENOENT);
   PostReceive(server_, 1, 16);
@@ -306,6 +316,7 @@ TEST_F(VerbsData, RefusedBatchPostsNothing) {
   ASSERT_EQ(ibv_wr_complete(qp), 0);
   EXPECT_EQ(Next(client_).wr_id, 41u);
   EXPECT_EQ(Next(server_).byte_len, 2u);
+  EXPECT_NE(server_.memory[0], 'x');
 }
 
 }  // namespace

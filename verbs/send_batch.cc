@@ -33,7 +33,7 @@ int SendBatch::Complete(sim::QueuePair& engine) {
       entry.wr.next = i + 1 < entries_.size() ? &entries_[i + 1].wr : nullptr;
     }
     ibv_send_wr* bad = nullptr;
-    error = engine.PostSend(&entries_.front().wr, &bad);
+    error = engine.PostSend(&entries_.front().wr, &bad, /*all_or_nothing=*/true);
   }
   mutex_.unlock();
   return error;

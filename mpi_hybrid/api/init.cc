@@ -1,5 +1,6 @@
 #include <pthread.h>
 
+#include <cstdio>
 #include <string>
 
 #include "mpi_hybrid/api/entry.h"
@@ -8,6 +9,7 @@
 #include "mpi_hybrid/coll/collectives.h"
 #include "mpi_hybrid/comm/communicator.h"
 #include "mpi_hybrid/core/job.h"
+#include "mpi_hybrid/core/settings.h"
 #include "mpi_hybrid/p2p/message.h"
 
 // MPI_Init to MPI_Finalize (MPI 4.0 chapter 11).
@@ -16,6 +18,12 @@ namespace {
 
 int g_thread_level = MPI_THREAD_SINGLE;
 pthread_t g_main_thread;
+
+// A setting that is silently ignored misleads.
+void WarnOfUnknownSetting() {
+  const std::string why = UnknownSetting();
+  if (!why.empty()) std::fprintf(stderr, "weft: %s\n", why.c_str());
+}
 
 Error StartLibrary() {
   WEFT_MPI_TRY(JoinJob());
@@ -38,6 +46,7 @@ int Initialize(const char* name, int required, int* provided) {
   g_thread_level = required;
   if (Error error = StartLibrary(); !error.ok()) return ReportAnywhere(name, error);
   FillEnvironmentInfo();
+  if (ThisJob().rank == 0) WarnOfUnknownSetting();
   g_library_state = LibraryState::kRunning;
   if (required == MPI_THREAD_MULTIPLE) LibraryLock::EnableThreads();
   if (provided != nullptr) *provided = required;

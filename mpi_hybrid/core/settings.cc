@@ -1,0 +1,37 @@
+#include "mpi_hybrid/core/settings.h"
+
+#include <algorithm>
+#include <string_view>
+
+extern char** environ;
+
+namespace weft::mpi {
+namespace {
+
+constexpr std::string_view kPrefix = "WEFT_MPI_";
+
+constexpr SettingInfo kSettings[] = {
+    {"WEFT_MPI_HOST", "found by itself",
+     "The address, host name or interface that the other ranks reach this process by; by default 127.0.0.1 when all ranks are on one host, "
+     "else the address towards the launcher."},
+};
+
+}  // namespace
+
+std::span<const SettingInfo> AllSettings() { return kSettings; }
+
+std::string UnknownSetting() {
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    if (!text.starts_with(kPrefix)) continue;
+    const std::string_view name = text.substr(0, text.find('='));
+    const bool known = std::any_of(std::begin(kSettings), std::end(kSettings), [&](const SettingInfo& s) { return s.name == name; });
+    if (known) continue;
+    std::string known_names;
+    for (const SettingInfo& setting : kSettings) known_names += std::string(" ") + setting.name;
+    return std::string(name) + " is not a setting of Weft's MPI library; there are" + known_names;
+  }
+  return "";
+}
+
+}  // namespace weft::mpi
