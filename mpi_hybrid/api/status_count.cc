@@ -1,0 +1,86 @@
+#include <limits>
+
+#include "mpi_hybrid/api/entry.h"
+#include "mpi_hybrid/api/type_arguments.h"
+#include "mpi_hybrid/datatype/signature.h"
+#include "mpi_hybrid/p2p/request.h"
+
+// How much a status says was received (MPI 4.0 sections 3.2.5, 5.1.11 and 13.3).
+namespace weft::mpi {
+namespace {
+
+Error CheckStatus(const MPI_Status* status) {
+  if (status != nullptr && status != MPI_STATUS_IGNORE) return {};
+  return Error(MPI_ERR_ARG, status == nullptr ? "status is a null pointer" : "status is MPI_STATUS_IGNORE");
+}
+
+// Whole elements; MPI_UNDEFINED when there is a part of one.
+template <typename N>
+Error Count(const MPI_Status* status, MPI_Datatype handle, N* count) {
+  const Datatype* type;
+  WEFT_MPI_TRY(CheckStatus(status));
+  WEFT_MPI_TRY(FindType(handle, &type));
+  WEFT_MPI_TRY(CheckNotNull(count, "count"));
+  const MPI_Count bytes = GetCount(*status);
+  if (type->size == 0) {
+    *count = bytes == 0 ? 0 : MPI_UNDEFINED;
+  } else if (bytes % type->size != 0) {
+    *count = MPI_UNDEFINED;
+  } else {
+    Express(bytes / type->size, count);
+  }
+  return {};
+}
+
+template <typename N>
+Error Elements(const MPI_Status* status, MPI_Datatype handle, N* count) {
+  const Datatype* type;
+  WEFT_MPI_TRY(CheckStatus(status));
+  WEFT_MPI_TRY(FindType(handle, &type));
+  WEFT_MPI_TRY(CheckNotNull(count, "count"));
+  Express(BasicsIn(GetCount(*status), *type), count);
+  return {};
+}
+
+Error SetElements(MPI_Status* status, MPI_Datatype handle, MPI_Count count) {
+  const Datatype* type;
+  WEFT_MPI_TRY(CheckStatus(status));
+  WEFT_MPI_TRY(CheckCount(count));
+  WEFT_MPI_TRY(FindType(handle, &type));
+  SetCount(*status, BytesOfBasics(count, *type));
+  return {};
+}
+
+}  // namespace
+}  // namespace weft::mpi
+
+using namespace weft::mpi;
+
+int PMPI_Get_count(const MPI_Status* status, MPI_Datatype datatype, int* count) {
+  return Anywhere("MPI_Get_count", [&] { return Count(status, datatype, count); });
+}
+WEFT_MPI_ALIAS(Get_count)
+int PMPI_Get_count_c(const MPI_Status* status, MPI_Datatype datatype, MPI_Count* count) {
+  return Anywhere("MPI_Get_count_c", [&] { return Count(status, datatype, count); });
+}
+WEFT_MPI_ALIAS(Get_count_c)
+int PMPI_Get_elements(const MPI_Status* status, MPI_Datatype datatype, int* count) {
+  return Anywhere("MPI_Get_elements", [&] { return Elements(status, datatype, count); });
+}
+WEFT_MPI_ALIAS(Get_elements)
+int PMPI_Get_elements_c(const MPI_Status* status, MPI_Datatype datatype, MPI_Count* count) {
+  return Anywhere("MPI_Get_elements_c", [&] { return Elements(status, datatype, count); });
+}
+WEFT_MPI_ALIAS(Get_elements_c)
+int PMPI_Get_elements_x(const MPI_Status* status, MPI_Datatype datatype, MPI_Count* count) {
+  return Anywhere("MPI_Get_elements_x", [&] { return Elements(status, datatype, count); });
+}
+WEFT_MPI_ALIAS(Get_elements_x)
+int PMPI_Status_set_elements(MPI_Status* status, MPI_Datatype datatype, int count) {
+  return Anywhere("MPI_Status_set_elements", [&] { return SetElements(status, datatype, count); });
+}
+WEFT_MPI_ALIAS(Status_set_elements)
+int PMPI_Status_set_elements_x(MPI_Status* status, MPI_Datatype datatype, MPI_Count count) {
+  return Anywhere("MPI_Status_set_elements_x", [&] { return SetElements(status, datatype, count); });
+}
+WEFT_MPI_ALIAS(Status_set_elements_x)

@@ -1,0 +1,179 @@
+#include "mpi_hybrid/datatype/external32.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "base/check.h"
+#include "mpi_hybrid/datatype/predefined.h"
+#include "mpi_hybrid/datatype/signature.h"
+
+static_assert(std::endian::native == std::endian::little);
+
+namespace weft::mpi {
+namespace {
+
+void Reverse(const uint8_t* from, uint8_t* to, size_t size, MPI_Count count) {
+  const auto each = [&](auto word) {
+    for (MPI_Count i = 0; i < count; ++i, from += sizeof word, to += sizeof word) {
+      std::memcpy(&word, from, sizeof word);
+      if constexpr (sizeof word == 2) word = __builtin_bswap16(word);
+      if constexpr (sizeof word == 4) word = __builtin_bswap32(word);
+      if constexpr (sizeof word == 8) word = __builtin_bswap64(word);
+      if constexpr (sizeof word == 16) word = __builtin_bswap128(word);
+      std::memcpy(to, &word, sizeof word);
+    }
+  };
+  switch (size) {
+    case 1: return each(uint8_t{});
+    case 2: return each(uint16_t{});
+    case 4: return each(uint32_t{});
+    case 8: return each(uint64_t{});
+    case 16: return each(static_cast<unsigned __int128>(0));
+    default: WEFT_CHECK(false);
+  }
+}
+
+// x87's format to IEEE's 16-byte one and back. The six bytes of padding in memory become zero.
+void LongDoubleToQuad(const uint8_t* native, uint8_t* external) {
+  long double value;
+  std::memcpy(&value, native, sizeof value);
+  const __float128 quad = value;
+  Reverse(reinterpret_cast<const uint8_t*>(&quad), external, 16, 1);
+}
+
+void QuadToLongDouble(const uint8_t* external, uint8_t* native) {
+  __float128 quad;
+  Reverse(external, reinterpret_cast<uint8_t*>(&quad), 16, 1);
+  const long double value = static_cast<long double>(quad);
+  std::memset(native, 0, sizeof value);
+  std::memcpy(native, &value, 10);
+}
+
+bool IsX87(const Basic& basic) {
+  switch (basic.handle) {
+    case MPI_LONG_DOUBLE:
+    case MPI_C_LONG_DOUBLE_COMPLEX:
+    case MPI_CXX_LONG_DOUBLE_COMPLEX: return true;
+  }
+  return false;
+}
+
+bool IsAnyByteSet(const uint8_t* bytes, size_t size) {
+  return std::any_of(bytes, bytes + size, [](uint8_t byte) { return byte != 0; });
+}
+
+void ToExternal(const Basic& basic, const uint8_t* native, uint8_t* external, MPI_Count count);
+void FromExternal(const Basic& basic, const uint8_t* external, uint8_t* native, MPI_Count count);
+
+// Elements that a plain reversal does not convert, one by one.
+void ToExternalOne(const Basic& basic, const uint8_t* native, uint8_t* external) {
+  switch (basic.kind) {
+    case BasicKind::kLogical:
+      std::memset(external, 0, basic.external);
+      external[basic.external - 1] = IsAnyByteSet(native, basic.size);
+      return;
+    case BasicKind::kFloat: return LongDoubleToQuad(native, external);
+    case BasicKind::kComplex:
+      LongDoubleToQuad(native, external);
+      return LongDoubleToQuad(native + 16, external + 16);
+    case BasicKind::kPair: {
+      const Basic &first = *FindBasic(basic.first), &second = *FindBasic(basic.second);
+      ToExternal(first, native, external, 1);
+      return ToExternal(second, native + first.size, external + first.external, 1);
+    }
+    default: return Reverse(native, external, basic.external, 1);  // a longer integer: its lower bytes
+  }
+}
+
+void FromExternalOne(const Basic& basic, const uint8_t* external, uint8_t* native) {
+  switch (basic.kind) {
+    case BasicKind::kLogical:
+      std::memset(native, 0, basic.size);
+      native[0] = IsAnyByteSet(external, basic.external);
+      return;
+    case BasicKind::kFloat: return QuadToLongDouble(external, native);
+    case BasicKind::kComplex:
+      QuadToLongDouble(external, native);
+      return QuadToLongDouble(external + 16, native + 16);
+    case BasicKind::kPair: {
+      const Basic &first = *FindBasic(basic.first), &second = *FindBasic(basic.second);
+      FromExternal(first, external, native, 1);
+      return FromExternal(second, external + first.external, native + first.size, 1);
+    }
+    default: {
+      const bool negative = basic.kind == BasicKind::kSigned && (external[0] & 0x80) != 0;
+      std::memset(native, negative ? 0xff : 0, basic.size);
+      return Reverse(external, native, basic.external, 1);
+    }
+  }
+}
+
+// Bytes of the words to be reversed; 0: not so simple.
+size_t WordSize(const Basic& basic) {
+  switch (basic.kind) {
+    case BasicKind::kByte: return 1;
+    case BasicKind::kSigned:
+    case BasicKind::kUnsigned: return basic.size == basic.external ? basic.size : 0;
+    case BasicKind::kFloat: return IsX87(basic) ? 0 : basic.size;
+    case BasicKind::kComplex: return IsX87(basic) ? 0 : basic.size / 2;
+    default: return 0;
+  }
+}
+
+void ToExternal(const Basic& basic, const uint8_t* native, uint8_t* external, MPI_Count count) {
+  if (const size_t word = WordSize(basic); word > 0) {
+    return Reverse(native, external, word, count * static_cast<MPI_Count>(basic.size / word));
+  }
+  for (; count > 0; --count, native += basic.size, external += basic.external) ToExternalOne(basic, native, external);
+}
+
+void FromExternal(const Basic& basic, const uint8_t* external, uint8_t* native, MPI_Count count) {
+  if (const size_t word = WordSize(basic); word > 0) {
+    return Reverse(external, native, word, count * static_cast<MPI_Count>(basic.size / word));
+  }
+  for (; count > 0; --count, native += basic.size, external += basic.external) FromExternalOne(basic, external, native);
+}
+
+// Calls visit(basic, count) for parts of the data whose native form fits `room` bytes.
+template <typename Visit>
+void ForEachPart(const Datatype& type, MPI_Count count, MPI_Count room, Visit visit) {
+  for (SignatureCursor at(type, count); !at.done();) {
+    const Basic& basic = *FindBasic(at.basic());
+    const MPI_Count part = std::min<MPI_Count>(at.left(), room / basic.size);
+    visit(basic, part);
+    at.Advance(part);
+  }
+}
+
+constexpr MPI_Count kRoom = 4096;
+
+}  // namespace
+
+MPI_Count ExternalSize(MPI_Count count, const Datatype& type) {
+  MPI_Count bytes = 0;
+  for (SignatureCursor at(type, 1); !at.done(); at.Advance(at.left())) bytes += at.left() * FindBasic(at.basic())->external;
+  return count * bytes;
+}
+
+void PackExternal(const void* buffer, MPI_Count count, const Datatype& type, uint8_t* out) {
+  TypeCursor cursor(buffer, count, type);
+  uint8_t native[kRoom];
+  ForEachPart(type, count, kRoom, [&](const Basic& basic, MPI_Count part) {
+    Pack(cursor, {native, static_cast<size_t>(part * basic.size)});
+    ToExternal(basic, native, out, part);
+    out += part * basic.external;
+  });
+}
+
+void UnpackExternal(const uint8_t* in, void* buffer, MPI_Count count, const Datatype& type) {
+  TypeCursor cursor(buffer, count, type);
+  uint8_t native[kRoom];
+  ForEachPart(type, count, kRoom, [&](const Basic& basic, MPI_Count part) {
+    FromExternal(basic, in, native, part);
+    Unpack(cursor, {native, static_cast<size_t>(part * basic.size)});
+    in += part * basic.external;
+  });
+}
+
+}  // namespace weft::mpi

@@ -1,0 +1,21 @@
+#ifndef MPI_HYBRID_DATATYPE_EXTERNAL32_H_
+#define MPI_HYBRID_DATATYPE_EXTERNAL32_H_
+
+#include <mpi.h>
+
+#include <cstdint>
+
+#include "mpi_hybrid/datatype/datatype.h"
+
+// The data representation "external32" (MPI 4.0 section 14.5.2): big endian, IEEE formats, no padding.
+namespace weft::mpi {
+
+// Bytes of `count` elements.
+MPI_Count ExternalSize(MPI_Count count, const Datatype& type);
+// `out` and `in` are ExternalSize bytes. Integers that are shorter there (MPI_LONG, MPI_WCHAR) lose their upper bytes.
+void PackExternal(const void* buffer, MPI_Count count, const Datatype& type, uint8_t* out);
+void UnpackExternal(const uint8_t* in, void* buffer, MPI_Count count, const Datatype& type);
+
+}  // namespace weft::mpi
+
+#endif  // MPI_HYBRID_DATATYPE_EXTERNAL32_H_
