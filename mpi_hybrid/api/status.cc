@@ -1,9 +1,5 @@
-#include <algorithm>
-#include <span>
-#include <string>
-
 #include "mpi_hybrid/api/entry.h"
-#include "mpi_hybrid/datatype/predefined.h"
+#include "mpi_hybrid/datatype/signature.h"
 #include "mpi_hybrid/p2p/request.h"
 
 // What programs write into statuses (MPI 4.0 sections 3.2.5, 13.3 and 19.3.5). At any time.
@@ -16,60 +12,13 @@ Error CheckStatus(const MPI_Status* status) {
   return Error(MPI_ERR_ARG, "status is MPI_STATUS_IGNORE");
 }
 
-// One basic element of a pair type is two of MPI_Get_elements.
-MPI_Count ElementsOf(const Basic& basic) { return basic.kind == BasicKind::kPair ? 2 : 1; }
-
-MPI_Count ElementsOf(std::span<const SignaturePart> parts) {
-  MPI_Count elements = 0;
-  for (size_t i = 0; i < parts.size(); i += parts[i].body + 1) {
-    const SignaturePart& part = parts[i];
-    const Basic* basic = FindBasic(part.basic);
-    const MPI_Count in_one = part.body > 0 ? ElementsOf(parts.subspan(i + 1, part.body)) : basic != nullptr ? ElementsOf(*basic) : 0;
-    elements += part.count * in_one;
-  }
-  return elements;
-}
-
-// Bytes of the first `*elements` basic elements of the parts; takes off what they have.
-MPI_Count BytesOf(MPI_Count* elements, std::span<const SignaturePart> parts) {
-  MPI_Count bytes = 0;
-  for (size_t i = 0; i < parts.size() && *elements > 0; i += parts[i].body + 1) {
-    const SignaturePart& part = parts[i];
-    const auto body = parts.subspan(i + 1, part.body);
-    const Basic* basic = FindBasic(part.basic);
-    if (body.empty() && basic == nullptr) continue;
-    const MPI_Count in_one = body.empty() ? ElementsOf(*basic) : ElementsOf(body);
-    if (in_one == 0) continue;
-    const MPI_Count whole = std::min<MPI_Count>(*elements / in_one, part.count);
-    MPI_Count of_one = in_one;
-    bytes += whole * (body.empty() ? basic->size : BytesOf(&of_one, body));
-    *elements -= whole * in_one;
-    if (whole == part.count || *elements == 0) continue;
-    if (body.empty()) {
-      const Basic* first = FindBasic(basic->first);
-      bytes += first != nullptr ? first->size : 0;
-      *elements = 0;
-    } else {
-      bytes += BytesOf(elements, body);
-    }
-  }
-  return bytes;
-}
-
-MPI_Count BytesOf(MPI_Count elements, const Datatype& type) {
-  const MPI_Count in_one = ElementsOf(type.signature);
-  if (in_one == 0) return 0;
-  MPI_Count rest = elements % in_one;
-  return elements / in_one * type.size + BytesOf(&rest, type.signature);
-}
-
 int SetElements(const char* name, MPI_Status* status, MPI_Datatype datatype, MPI_Count count) {
   return Anywhere(name, [&]() -> Error {
     const Datatype* type;
     WEFT_MPI_TRY(CheckStatus(status));
     WEFT_MPI_TRY(FindType(datatype, &type));
     WEFT_MPI_TRY(CheckCount(count));
-    SetCount(*status, BytesOf(count, *type));
+    SetCount(*status, BytesOfBasics(count, *type));
     return {};
   });
 }

@@ -1,11 +1,9 @@
-#include <limits>
-
 #include "mpi_hybrid/api/entry.h"
 #include "mpi_hybrid/api/type_arguments.h"
 #include "mpi_hybrid/datatype/signature.h"
 #include "mpi_hybrid/p2p/request.h"
 
-// How much a status says was received (MPI 4.0 sections 3.2.5, 5.1.11 and 13.3).
+// How much a status says was received (MPI 4.0 sections 3.2.5 and 5.1.11); what programs write into one is in status.cc.
 namespace weft::mpi {
 namespace {
 
@@ -42,15 +40,6 @@ Error Elements(const MPI_Status* status, MPI_Datatype handle, N* count) {
   return {};
 }
 
-Error SetElements(MPI_Status* status, MPI_Datatype handle, MPI_Count count) {
-  const Datatype* type;
-  WEFT_MPI_TRY(CheckStatus(status));
-  WEFT_MPI_TRY(CheckCount(count));
-  WEFT_MPI_TRY(FindType(handle, &type));
-  SetCount(*status, BytesOfBasics(count, *type));
-  return {};
-}
-
 }  // namespace
 }  // namespace weft::mpi
 
@@ -76,11 +65,3 @@ int PMPI_Get_elements_x(const MPI_Status* status, MPI_Datatype datatype, MPI_Cou
   return Anywhere("MPI_Get_elements_x", [&] { return Elements(status, datatype, count); });
 }
 WEFT_MPI_ALIAS(Get_elements_x)
-int PMPI_Status_set_elements(MPI_Status* status, MPI_Datatype datatype, int count) {
-  return Anywhere("MPI_Status_set_elements", [&] { return SetElements(status, datatype, count); });
-}
-WEFT_MPI_ALIAS(Status_set_elements)
-int PMPI_Status_set_elements_x(MPI_Status* status, MPI_Datatype datatype, MPI_Count count) {
-  return Anywhere("MPI_Status_set_elements_x", [&] { return SetElements(status, datatype, count); });
-}
-WEFT_MPI_ALIAS(Status_set_elements_x)
