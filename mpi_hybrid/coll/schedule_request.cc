@@ -14,9 +14,11 @@ namespace {
 
 constexpr size_t kMostIdle = 16;  // schedules in the pool
 
-// Tags of collectives wrap in 28 bits; by then the first ones are long done. Persistent ones have a bit of their own.
-constexpr uint32_t kTagMask = (1u << 28) - 1;
-constexpr int kPersistentTag = 1 << 28;
+// Tags of the collective channel: | program's : 1 | 0 | over the local communicator : 1 | persistent : 1 | number : 27 |. The first is
+// for constructors of communicators (make_comm.cc). By the time that numbers wrap the first ones are long done.
+constexpr uint32_t kTagMask = (1u << 27) - 1;
+constexpr int kPersistentTag = 1 << 27;
+constexpr int kLocalTag = 1 << 28;
 
 std::vector<ScheduleRequest*>& Pool() {
   static auto* pool = new std::vector<ScheduleRequest*>;  // outlives every static destructor
@@ -87,7 +89,6 @@ ScheduleRequest* ScheduleRequest::Make(Comm& comm) {
   request->comm = Ref<Comm>(&comm);
   request->status = EmptyStatus();
   request->tag_ = TakeTag(comm);
-  if (comm.inter) request->local_tag_ = TakeTag(*comm.local_comm);
   return request;
 }
 
@@ -113,7 +114,6 @@ void ScheduleRequest::MakePersistent() {
   persistent = true;
   active = false;
   tag_ |= kPersistentTag;
-  local_tag_ |= kPersistentTag;
 }
 
 Error ScheduleRequest::Start() {
@@ -191,6 +191,8 @@ void ScheduleRequest::WaitForRound() {
     Collect(pending);
   }
 }
+
+int ScheduleRequest::TagOf(const Step& step) const { return step.local ? tag_ | kLocalTag : tag_; }
 
 void ScheduleRequest::Begin(const Step& step) {
   Request* request = nullptr;

@@ -58,10 +58,10 @@ class ScheduleRequest final : public Request {
   void Note(Error error);
   void CheckLength(const Step& step, const MPI_Status& message);
   Comm& CommOf(const Step& step) { return step.local ? *comm->local_comm : *comm; }
-  int TagOf(const Step& step) const { return step.local ? local_tag_ : tag_; }
+  int TagOf(const Step& step) const;
   bool AtEnd() const { return next_ == schedule.steps().size(); }
 
-  int tag_ = 0, local_tag_ = 0;
+  int tag_ = 0;
   size_t next_ = 0;  // step
   std::vector<Pending> pending_;
   Error first_error_;
