@@ -55,7 +55,6 @@ class DataMovement : public testing::Test {
 Bytes Piece(const Bytes& data, MPI_Aint first, MPI_Aint elements) {
   return Bytes(data.begin() + first * kElementBytes, data.begin() + (first + elements) * kElementBytes);
 }
-void Append(Bytes& to, const Bytes& from) { to.insert(to.end(), from.begin(), from.end()); }
 
 TEST_F(DataMovement, BroadcastGivesEveryRankTheRootsData) {
   for (Algorithm algorithm : {Algorithm::kBinomial, Algorithm::kScatterDoubling, Algorithm::kScatterRing}) {
@@ -94,7 +93,9 @@ TEST_F(DataMovement, BarrierLetsNobodyOutBeforeTheLastIsIn) {
     }
     EXPECT_NE(without.Run(), "");
     for (int rank = 0; rank < size; ++rank) {
-      if (rank != late) EXPECT_FALSE(without.Finished(rank)) << rank;
+      if (rank != late) {
+        EXPECT_FALSE(without.Finished(rank)) << rank;
+      }
     }
   });
 }

@@ -65,7 +65,9 @@ TEST_F(InterCollectives, BarrierNeedsBothGroups) {
     }
     EXPECT_NE(one_group.Run(), "");
     for (const Member& member : members_) {
-      if (member.first) EXPECT_FALSE(one_group.Finished(member.process));
+      if (member.first) {
+        EXPECT_FALSE(one_group.Finished(member.process));
+      }
     }
   });
 }
@@ -83,7 +85,9 @@ TEST_F(InterCollectives, BroadcastReachesTheOtherGroup) {
     }
     ASSERT_EQ(ranks.Run(), "");
     for (const Member& member : members_) {
-      if (!member.first) EXPECT_EQ(buffers[static_cast<size_t>(member.process)], data);
+      if (!member.first) {
+        EXPECT_EQ(buffers[static_cast<size_t>(member.process)], data);
+      }
     }
   });
 }
@@ -116,8 +120,12 @@ TEST_F(InterCollectives, GatherAndScatterAreBetweenRootAndOtherGroup) {
     EXPECT_EQ(gathered_v, data);
     for (const Member& member : members_) {
       const auto i = static_cast<size_t>(member.process);
-      if (!member.first) EXPECT_EQ(scattered[i], sent[i]);
-      if (!member.first) EXPECT_EQ(scattered_v[i], sent[i]);
+      if (!member.first) {
+        EXPECT_EQ(scattered[i], sent[i]);
+      }
+      if (!member.first) {
+        EXPECT_EQ(scattered_v[i], sent[i]);
+      }
     }
   });
 }
