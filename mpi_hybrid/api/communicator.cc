@@ -13,6 +13,13 @@
 
 // Access to communicators (MPI 4.0 sections 7.4.1, 7.4.4, 7.6.1 and 7.8); their constructors are in make_communicator.cc.
 namespace weft::mpi {
+namespace {
+
+// MPI 4.0 section 7.4.4. None changes what we do: they are promises that we need not use.
+constexpr const char* kHints[] = {"mpi_assert_no_any_tag", "mpi_assert_no_any_source", "mpi_assert_exact_length",
+                                  "mpi_assert_allow_overtaking"};
+
+}  // namespace
 
 Error FindComm(MPI_Comm handle, const char* argument, Comm** comm) {
   *comm = Comm::Find(handle);
@@ -34,10 +41,7 @@ Error CheckInter(const Comm& comm) {
 
 void SetHints(Comm& comm, const Info* hints) {
   if (hints == nullptr) return;
-  // MPI 4.0 section 7.4.4. None changes what we do: they are promises that we need not use.
-  static constexpr const char* kKnown[] = {"mpi_assert_no_any_tag", "mpi_assert_no_any_source", "mpi_assert_exact_length",
-                                           "mpi_assert_allow_overtaking"};
-  for (const char* key : kKnown) {
+  for (const char* key : kHints) {
     const std::optional<std::string> value = hints->Get(key);
     if (!value || (*value != "true" && *value != "false")) continue;
     if (!comm.info) comm.info = MakeRef<Info>();
@@ -157,7 +161,7 @@ int PMPI_Comm_get_info(MPI_Comm comm, MPI_Info* info_used) {
   return OnComm("MPI_Comm_get_info", comm, [&](Comm& c) -> Error {
     WEFT_MPI_TRY(CheckNotNull(info_used, "info_used"));
     Info& made = MakeInfo();
-    if (c.info) made.entries = c.info->entries;
+    for (const char* key : kHints) made.Set(key, c.info ? c.info->Get(key).value_or("false") : "false");
     *info_used = made.handle;
     return {};
   });

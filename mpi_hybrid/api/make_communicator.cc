@@ -116,10 +116,11 @@ Error FindPeer(MPI_Comm peer_comm, int remote_leader, Comm** peer) {
 
 }  // namespace
 
+// Hints are not passed on (MPI 4.0 section 7.4.2).
 int PMPI_Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
   return OnComm("MPI_Comm_dup", comm, [&](Comm& c) -> Error {
     WEFT_MPI_TRY(Clear(newcomm, "newcomm"));
-    return DuplicateWithAttributes(c, c.info.get(), newcomm);
+    return DuplicateWithAttributes(c, nullptr, newcomm);
   });
 }
 WEFT_MPI_ALIAS(Comm_dup)
@@ -138,7 +139,7 @@ int PMPI_Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
   return OnComm("MPI_Comm_idup", comm, [&](Comm& c) -> Error {
     WEFT_MPI_TRY(CheckNotNull(request, "request"));
     WEFT_MPI_TRY(Clear(newcomm, "newcomm"));
-    return StartDuplicateWithAttributes(c, c.info.get(), newcomm, request);
+    return StartDuplicateWithAttributes(c, nullptr, newcomm, request);
   });
 }
 WEFT_MPI_ALIAS(Comm_idup)

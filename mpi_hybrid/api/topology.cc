@@ -21,13 +21,13 @@ namespace {
 const char* KindName(int kind) {
   switch (kind) {
     case MPI_CART:
-      return "cartesian topology";
+      return "a cartesian topology";
     case MPI_GRAPH:
-      return "graph topology";
+      return "a graph topology";
     case MPI_DIST_GRAPH:
-      return "distributed graph topology";
+      return "a distributed graph topology";
     default:
-      return "topology";
+      return "a topology";
   }
 }
 
@@ -71,7 +71,7 @@ Error FindTopology(const Comm& comm, int kind, const Topology** topology) {
   *topology = comm.topology.get();
   if (*topology != nullptr && (*topology)->kind == kind) [[likely]] return {};
   return Error(MPI_ERR_TOPOLOGY, std::string("comm has ") + (*topology == nullptr ? "no topology" : KindName((*topology)->kind)) +
-                                     ", where a " + KindName(kind) + " is needed");
+                                     ", where " + KindName(kind) + " is needed");
 }
 
 Error CheckRank(int rank, const Comm& comm) {
