@@ -296,6 +296,8 @@ enum MPIR_Combiner_enum {
 #define MPI_DISPLACEMENT_CURRENT -54278278
 #define MPIO_Wait             MPI_Wait
 #define MPIO_Test             MPI_Test
+#define PMPIO_Wait            PMPI_Wait
+#define PMPIO_Test            PMPI_Test
 #define MPIX_GPU_SUPPORT_CUDA (0)
 #define MPIX_GPU_SUPPORT_ZE   (1)
 #define MPIX_GPU_SUPPORT_HIP  (2)
@@ -566,9 +568,13 @@ extern int MPIR_F08_MPI_BOTTOM;
 
 /* In MPICH's Fortran library (libmpichfort.so.12): */
 int MPI_Status_c2f08(const MPI_Status *c_status, MPI_F08_status *f08_status);
+int PMPI_Status_c2f08(const MPI_Status *c_status, MPI_F08_status *f08_status);
 int MPI_Status_f082c(const MPI_F08_status *f08_status, MPI_Status *c_status);
+int PMPI_Status_f082c(const MPI_F08_status *f08_status, MPI_Status *c_status);
 int MPI_Status_f082f(const MPI_F08_status *f08_status, MPI_Fint *f_status);
+int PMPI_Status_f082f(const MPI_F08_status *f08_status, MPI_Fint *f_status);
 int MPI_Status_f2f08(const MPI_Fint *f_status, MPI_F08_status *f08_status);
+int PMPI_Status_f2f08(const MPI_Fint *f_status, MPI_F08_status *f08_status);
 
 /* --- functions; each also under its profiling name PMPI_ --- */
 int MPI_Abort(MPI_Comm comm, int errorcode);
