@@ -101,7 +101,7 @@ Error SplitByType(Comm& comm, int split_type, int key, const Info* info, Ref<Com
 }
 
 // Of the local leader, which alone knows them.
-Error FindPeer(MPI_Comm peer_comm, int remote_leader, Comm** peer) {
+Error FindPeer(const Comm& local, MPI_Comm peer_comm, int remote_leader, Comm** peer) {
   WEFT_MPI_TRY(FindComm(peer_comm, "peer_comm", peer));
   const int size = (*peer)->remote_size();
   if (remote_leader < 0 || remote_leader >= size) {
@@ -111,7 +111,10 @@ Error FindPeer(MPI_Comm peer_comm, int remote_leader, Comm** peer) {
   if (!(*peer)->inter && remote_leader == (*peer)->rank) {
     return Error(MPI_ERR_RANK, "remote_leader " + std::to_string(remote_leader) + " is the local leader itself");
   }
-  return {};
+  const int in_local = local.local->RankOf((*peer)->peer(remote_leader));
+  if (in_local == MPI_UNDEFINED) return {};
+  return Error(MPI_ERR_COMM, "the groups overlap: remote_leader " + std::to_string(remote_leader) + " of peer_comm is rank " +
+                                 std::to_string(in_local) + " of local_comm");
 }
 
 }  // namespace
@@ -222,7 +225,7 @@ int PMPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_c
     WEFT_MPI_TRY(Clear(newintercomm, "newintercomm"));
     Comm* peer = nullptr;
     Error refusal;
-    if (c.rank == local_leader) refusal = FindPeer(peer_comm, remote_leader, &peer);
+    if (c.rank == local_leader) refusal = FindPeer(c, peer_comm, remote_leader, &peer);
     const Ref<Comm> alive(&c), peer_alive(peer);
     Ref<Comm> made;
     return GiveMade(CreateInter(c, local_leader, peer, remote_leader, tag, &made, refusal), made, newintercomm);
@@ -240,6 +243,12 @@ int PMPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracomm) {
   });
 }
 WEFT_MPI_ALIAS(Intercomm_merge)
+
+// No process here was spawned.
+int PMPI_Comm_get_parent(MPI_Comm* parent) {
+  return Anywhere("MPI_Comm_get_parent", [&] { return Clear(parent, "parent"); });
+}
+WEFT_MPI_ALIAS(Comm_get_parent)
 
 // Without dynamic processes nothing is ever disconnected: what is left is that it is collective, and frees.
 int PMPI_Comm_disconnect(MPI_Comm* comm) {

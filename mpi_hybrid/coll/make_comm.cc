@@ -198,79 +198,96 @@ Error SplitByHost(Comm& comm, int key, Ref<Comm>* made, bool take_part) {
   return Split(comm, take_part ? color : MPI_UNDEFINED, key, made);
 }
 
-Error Free(Ref<Comm>) { return {}; }  // ~Comm returns the contexts
-
 namespace {
-
-// What the leaders of two groups tell each other and then their groups, followed by the processes of the group.
-struct Side {
-  uint32_t context = 0;
-  uint32_t size = 0;
-  std::vector<ProcessId> members;
-};
 
 const Datatype& Bytes() { return *Datatype::Find(MPI_BYTE); }
 
-// Both directions at once, so that neither leader waits for the other to receive.
-Error Swap(Comm& peer, int remote_leader, int tag, const void* mine, size_t mine_bytes, void* theirs, size_t theirs_bytes) {
-  Request* receive = nullptr;
-  WEFT_MPI_TRY(StartReceive(theirs, static_cast<MPI_Aint>(theirs_bytes), Bytes(), remote_leader, tag, peer, Channel::kCollective, &receive));
-  Error sent = Send(mine, static_cast<MPI_Aint>(mine_bytes), Bytes(), remote_leader, tag, peer, SendMode::kStandard, Channel::kCollective);
-  Error received = Finish({}, receive);
-  return sent.ok() ? std::move(received) : std::move(sent);
-}
+// The end of `local` at which a new intercommunicator is made: its leader talks to the other group's, and tells the others.
+class InterEnd {
+ public:
+  InterEnd(Comm& local, int leader, Comm* peer, int remote_leader, int tag)
+      : local_(local), leader_(leader), peer_(peer), remote_leader_(remote_leader), tag_(kProgramTag | tag) {}
 
-// At the leader.
-Error MeetLeader(Comm& local, Comm& peer, int remote_leader, int tag, ContextId context, Side* theirs) {
-  const uint32_t mine[2] = {context, static_cast<uint32_t>(local.size())};
-  uint32_t header[2] = {};
-  WEFT_MPI_TRY(Swap(peer, remote_leader, tag, mine, sizeof mine, header, sizeof header));
-  theirs->context = header[0];
-  theirs->size = header[1];
-  theirs->members.resize(theirs->size);
-  return Swap(peer, remote_leader, tag, local.local->members.data(), local.local->members.size() * sizeof(ProcessId),
-              theirs->members.data(), theirs->members.size() * sizeof(ProcessId));
-}
-
-Error Tell(Comm& local, int leader, void* data, size_t bytes) {
-  Request* request = nullptr;
-  return Finish(StartBroadcast(data, static_cast<MPI_Aint>(bytes), Bytes(), leader, local, &request), request);
-}
-
-// From the leader to its group. `met`: how the leader fared.
-Error TellGroup(Comm& local, int leader, const Error& met, Side* side) {
-  uint32_t header[3] = {static_cast<uint32_t>(met.mpi_class()), side->context, side->size};
-  WEFT_MPI_TRY(Tell(local, leader, header, sizeof header));
-  if (!met.ok()) return met;
-  if (header[0] != MPI_SUCCESS) {
-    return Error(static_cast<int>(header[0]), "the local leader, rank " + std::to_string(leader) + ", could not reach the remote leader");
+  // The processes of the remote group. `refusal`: the leader does not even try.
+  Error LearnMembers(const Error& refusal, std::vector<ProcessId>* members) {
+    Error met = refusal;
+    uint32_t size = 0;
+    if (is_leader() && met.ok()) {
+      const auto own_size = static_cast<uint32_t>(local_.size());
+      met = Swap(&own_size, &size, sizeof size);
+      members->resize(size);
+      if (met.ok()) met = SwapMembers(members);
+    }
+    uint32_t header[2] = {static_cast<uint32_t>(met.mpi_class()), size};
+    WEFT_MPI_TRY(Tell(header, sizeof header));
+    if (!met.ok()) return met;
+    if (header[0] != MPI_SUCCESS) {
+      return Error(static_cast<int>(header[0]), "rank " + std::to_string(leader_) + ", the local leader, met with an error of this class");
+    }
+    members->resize(header[1]);
+    return Tell(members->data(), members->size() * sizeof(ProcessId));
   }
-  side->context = header[1];
-  side->size = header[2];
-  side->members.resize(side->size);
-  return Tell(local, leader, side->members.data(), side->members.size() * sizeof(ProcessId));
-}
+
+  // Gives `context` for the remote group's, kNoContext when there was none to give.
+  Error LearnContext(ContextId context, ContextId* remote) {
+    Error met;
+    *remote = kNoContext;
+    if (is_leader()) met = Swap(&context, remote, sizeof context);
+    WEFT_MPI_TRY(Tell(remote, sizeof *remote));
+    return met;
+  }
+
+ private:
+  bool is_leader() const { return local_.rank == leader_; }
+
+  // Both directions at once, so that neither leader waits for the other to receive.
+  Error Swap(const void* mine, size_t mine_bytes, void* theirs, size_t theirs_bytes) {
+    Request* receive = nullptr;
+    WEFT_MPI_TRY(StartReceive(theirs, static_cast<MPI_Aint>(theirs_bytes), Bytes(), remote_leader_, tag_, *peer_, Channel::kCollective,
+                              &receive));
+    Error sent =
+        Send(mine, static_cast<MPI_Aint>(mine_bytes), Bytes(), remote_leader_, tag_, *peer_, SendMode::kStandard, Channel::kCollective);
+    Error received = Finish({}, receive);
+    return sent.ok() ? std::move(received) : std::move(sent);
+  }
+  Error Swap(const void* mine, void* theirs, size_t bytes) { return Swap(mine, bytes, theirs, bytes); }
+  Error SwapMembers(std::vector<ProcessId>* theirs) {
+    const std::vector<ProcessId>& mine = local_.local->members;
+    return Swap(mine.data(), mine.size() * sizeof(ProcessId), theirs->data(), theirs->size() * sizeof(ProcessId));
+  }
+
+  Error Tell(void* data, size_t bytes) {
+    Request* request = nullptr;
+    return Finish(StartBroadcast(data, static_cast<MPI_Aint>(bytes), Bytes(), leader_, local_, &request), request);
+  }
+
+  Comm& local_;
+  const int leader_;
+  Comm* const peer_;
+  const int remote_leader_, tag_;
+};
 
 }  // namespace
 
 Error CreateInter(Comm& local, int local_leader, Comm* peer, int remote_leader, int tag, Ref<Comm>* made, const Error& refusal) {
   *made = nullptr;
-  OwnedIds ids;
-  Error agreed = Agreement::Run(local, 2, &ids, refusal.ok());
-  if (!refusal.ok()) return refusal;
-  WEFT_MPI_TRY(std::move(agreed));
-  Side side;
-  Error met;
-  if (local.rank == local_leader) met = MeetLeader(local, *peer, remote_leader, kProgramTag | tag, ids.context(0), &side);
-  WEFT_MPI_TRY(TellGroup(local, local_leader, met, &side));
-  const Ref<Group> remote = MakeGroup(std::move(side.members));
+  InterEnd end(local, local_leader, peer, remote_leader, tag);
+  std::vector<ProcessId> members;
+  WEFT_MPI_TRY(end.LearnMembers(refusal, &members));
+  const Ref<Group> remote = MakeGroup(std::move(members));
   const Ref<Group> common = Intersection(*local.local, *remote);
   if (common->size() > 0) {
     return Error(MPI_ERR_COMM, "the groups overlap: rank " + std::to_string(local.local->RankOf(common->members[0])) +
                                    " of local_comm is in the remote group too");
   }
+  OwnedIds ids;
+  Error agreed = Agreement::Run(local, 2, &ids);
+  ContextId remote_context;
+  WEFT_MPI_TRY(end.LearnContext(agreed.ok() ? ids.context(0) : kNoContext, &remote_context));
+  WEFT_MPI_TRY(std::move(agreed));
+  if (remote_context == kNoContext) return RemoteFailed();
   Ref<Comm> comm = MakeInter(local, local.local, remote, Self(local));
-  GiveContexts(*comm, std::move(ids), side.context);
+  GiveContexts(*comm, std::move(ids), remote_context);
   *made = std::move(comm);
   return {};
 }
@@ -305,5 +322,7 @@ Error MergeInter(Comm& inter, bool high, Ref<Comm>* made) {
   *made = std::move(comm);
   return {};
 }
+
+Error Free(Ref<Comm>) { return {}; }  // ~Comm returns the contexts
 
 }  // namespace weft::mpi

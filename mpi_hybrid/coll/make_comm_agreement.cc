@@ -10,11 +10,9 @@ namespace weft::mpi {
 
 Error ReservedTag::StartAnd(const uint64_t* words, std::span<uint64_t> result, Request** request) {
   const uint32_t next = std::exchange(comm_.next_collective, tag_);
-  const uint32_t local_next = comm_.inter ? std::exchange(comm_.local_comm->next_collective, local_tag_) : 0;
   Error error = StartAllReduce(words == nullptr ? MPI_IN_PLACE : words, result.data(), static_cast<MPI_Aint>(result.size()),
                                *Datatype::Find(MPI_UINT64_T), *Op::Find(MPI_BAND), comm_, request);
   comm_.next_collective = next;
-  if (comm_.inter) comm_.local_comm->next_collective = local_next;
   return error;
 }
 

@@ -15,12 +15,9 @@ namespace weft::mpi {
 
 // The tag of one collective on `comm`, for several reductions in a row, the later ones of which may start when the program has started
 // other collectives on `comm`. Messages of one tag between two processes stay in order, so that the reductions cannot be confused.
-// Of an intercommunicator the local communicator's tag too, since collectives take both.
 class ReservedTag {
  public:
-  explicit ReservedTag(Comm& comm) : comm_(comm), tag_(comm.next_collective++) {
-    if (comm.inter) local_tag_ = comm.local_comm->next_collective++;
-  }
+  explicit ReservedTag(Comm& comm) : comm_(comm), tag_(comm.next_collective++) {}
 
   uint32_t tag() const { return tag_; }
   // words = "and" of all ranks' words; on intercommunicators of the remote group's, to `result`.
@@ -30,7 +27,6 @@ class ReservedTag {
  private:
   Comm& comm_;
   const uint32_t tag_;
-  uint32_t local_tag_ = 0;
 };
 
 // Waits for `request` (of a Start that returned `started`), drops it, returns the error of either.

@@ -142,6 +142,33 @@ static void Create(MPI_Comm inter) {
   MPI_Group_free(&local);
 }
 
+/* Rank 1 is in both groups: an error at all of them, not a hang. */
+static void OverlappingGroups(void) {
+  if (world_size < 3 || MpichDeviates("hangs")) return;
+  /* The remote leader is in the local group. */
+  MPI_Comm all, none;
+  MPI_Comm_dup(MPI_COMM_WORLD, &all);
+  MPI_Comm_set_errhandler(all, MPI_ERRORS_RETURN);
+  CHECK_CLASS(MPI_Intercomm_create(all, 0, MPI_COMM_WORLD, 1, 1, &none), MPI_ERR_COMM);
+  MPI_Comm_free(&all);
+  MPI_Group world;
+  MPI_Comm ends[2] = {MPI_COMM_NULL, MPI_COMM_NULL}, inter;
+  MPI_Comm_group(MPI_COMM_WORLD, &world);
+  for (int side = 0; side < 2; side++) {
+    MPI_Group two;
+    MPI_Group_incl(world, 2, (int[]){side, side + 1}, &two);
+    MPI_Comm_create(MPI_COMM_WORLD, two, &ends[side]);
+    MPI_Group_free(&two);
+  }
+  for (int side = 0; side < 2; side++) {
+    if (ends[side] == MPI_COMM_NULL) continue;
+    MPI_Comm_set_errhandler(ends[side], MPI_ERRORS_RETURN);
+    CHECK_CLASS(MPI_Intercomm_create(ends[side], side, MPI_COMM_WORLD, side == 0 ? 2 : 0, 1, &inter), MPI_ERR_COMM);
+    MPI_Comm_free(&ends[side]);
+  }
+  MPI_Group_free(&world);
+}
+
 int main(int argc, char** argv) {
   Begin(&argc, &argv);
   if (world_size < 2) return End();
@@ -158,6 +185,7 @@ int main(int argc, char** argv) {
   Merge(inter);
   Split(inter);
   Create(inter);
+  OverlappingGroups();
   Works(again);
   MPI_Comm_free(&again);
   MPI_Comm_free(&inter);
