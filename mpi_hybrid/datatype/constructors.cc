@@ -51,7 +51,8 @@ void TypeBuilder::Add(const Datatype& old, MPI_Aint displacement, MPI_Aint count
 Ref<Datatype> TypeBuilder::Finish(bool padded) {
   auto type = MakeRef<Datatype>();
   MPI_Aint ub = ub_, padding = 0;
-  if (!weft::mpi::Add(ub_, -lb_, &type->extent) || !weft::mpi::Add(true_ub_, -true_lb_, &type->true_extent)) return nullptr;
+  if (__builtin_sub_overflow(ub_, lb_, &type->extent)) return nullptr;
+  if (__builtin_sub_overflow(true_ub_, true_lb_, &type->true_extent)) return nullptr;
   if (padded && type->extent > 0 && type->extent % alignment_ != 0) padding = alignment_ - type->extent % alignment_;
   if (overflow_ || !weft::mpi::Add(ub, padding, &ub)) return nullptr;
   type->lb = marker_lb_.value_or(lb_);

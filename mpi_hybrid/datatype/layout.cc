@@ -19,20 +19,31 @@ void LayoutBuilder::Append(std::span<const Run> runs, MPI_Aint displacement) {
   }
 }
 
+namespace {
+
+// Makes `run` part of `last`, if it goes on with equal blocks at an equal distance.
+bool Continue(Run& last, const Run& run) {
+  MPI_Aint whole, distance;
+  if (last.length != run.length || __builtin_sub_overflow(run.offset, last.offset, &distance)) return false;
+  if (last.count > 1) {
+    if (__builtin_mul_overflow(last.count, last.stride, &whole) || distance != whole) return false;
+    distance = last.stride;
+  }
+  if (run.count > 1 && run.stride != distance) return false;
+  last.stride = distance;
+  last.count += run.count;
+  return true;
+}
+
+}  // namespace
+
 void LayoutBuilder::AppendLeaf(const Run& run) {
   Run* last = last_ == kNone || runs_[last_].body > 0 ? nullptr : &runs_[last_];
   if (last != nullptr && last->count == 1 && run.count == 1 && last->offset + last->length == run.offset) {
     last->length += run.length;
     return;
   }
-  if (last != nullptr && last->length == run.length) {
-    const MPI_Aint distance = last->count == 1 ? run.offset - last->offset : last->stride;
-    if (last->offset + last->count * distance == run.offset && (run.count == 1 || run.stride == distance)) {
-      last->stride = distance;
-      last->count += run.count;
-      return;
-    }
-  }
+  if (last != nullptr && Continue(*last, run)) return;
   last_ = runs_.size();
   runs_.push_back(run);
 }
