@@ -5,13 +5,9 @@
 #include <string>
 
 #include "base/result.h"
+#include "pmi/error.h"
 
 namespace weft::pmi {
-
-// Why a PMI operation failed: a sentence.
-struct PmiError {
-  std::string message;
-};
 
 // PMI version 1, the client's side (the wire protocol between MPICH's processes and their launcher). One thread at a time; calls
 // block. Without PMI_FD and PMI_PORT in the environment it is a job of one (singleton), in which Put, Get and Barrier are local.

@@ -1,0 +1,47 @@
+// mpiexec: starts MPI jobs. See docs/man/mpiexec.1.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "pmi/launcher.h"
+#include "pmi/options.h"
+#include "pmi/proxy.h"
+
+namespace {
+
+constexpr int kWrongCommandLine = 2;
+
+// A standard descriptor that was closed would be given to the next file that is opened, and programs would write into that. In
+// its place: one that fails as a closed one does.
+void FillStandardDescriptors() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(fd, F_GETFD) < 0) (void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  FillStandardDescriptors();
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  if (words.size() == 1 && words[0] == "--proxy") return weft::pmi::RemoteProxyMain();
+
+  const auto options = weft::pmi::ParseOptions(words);
+  if (!options) {
+    std::fprintf(stderr, "mpiexec: %s\n", options.error().message.c_str());
+    return kWrongCommandLine;
+  }
+  switch (options.value().action) {
+    case weft::pmi::Options::Action::kHelp:
+      return std::fputs(weft::pmi::HelpText().c_str(), stdout) < 0 || std::fflush(stdout) != 0;
+    case weft::pmi::Options::Action::kVersion:
+      return std::printf("mpiexec (Weft) %s\n", WEFT_VERSION) < 0 || std::fflush(stdout) != 0;
+    case weft::pmi::Options::Action::kRun:
+      break;
+  }
+  for (const std::string& note : options.value().notes) std::fprintf(stderr, "mpiexec: %s\n", note.c_str());
+  return weft::pmi::Launcher(options.value()).Run();
+}

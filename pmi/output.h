@@ -1,0 +1,55 @@
+#ifndef PMI_OUTPUT_H_
+#define PMI_OUTPUT_H_
+
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace weft::pmi {
+
+// Merges what the ranks write into one stream, line by line, so that lines of different ranks never mix: a line is kept until its
+// end is there, the rank ends, or it is longer than kLongestLine. Rank 0 alone gets an unfinished line shown after a moment of
+// silence, since it may be a prompt; if another rank writes next, a line end stands between.
+class OutputMerger {
+ public:
+  using Clock = std::chrono::steady_clock;
+  static constexpr size_t kLongestLine = 64 * 1024;  // bytes
+  static constexpr size_t kMostUnwritten = 1 << 20;  // bytes, above which is_full()
+  static constexpr std::chrono::milliseconds kSilence{200};
+
+  // `label`: "[rank] " in front of each line.
+  explicit OutputMerger(bool label) : label_(label) {}
+
+  void Add(int rank, std::string_view bytes, Clock::time_point now);
+  void AddOwnLine(std::string_view line);  // mpiexec's: without label, and without its line end
+  void Finish(int rank);                   // the rank writes no more
+  // When Tick() has something to do.
+  std::optional<Clock::time_point> deadline() const { return prompt_at_; }
+  void Tick(Clock::time_point now);
+
+  bool is_full() const { return unwritten() >= kMostUnwritten; }
+  size_t unwritten() const { return out_.size() - written_; }
+  // Writes what `fd` takes without waiting (it should be ready, by poll). 0, or the errno of a failure that will not pass.
+  int WriteTo(int fd);
+  // From here on what comes is dropped.
+  void Discard();
+
+ private:
+  void Emit(int rank, std::string_view text);
+  void EmitPartial(int rank);
+
+  const bool label_;
+  bool discarding_ = false;
+  std::map<int, std::string> partial_;  // lines without end, by rank
+  int unfinished_ = -1;                 // the rank whose unfinished line is the last thing in `out_`; -1: none
+  std::optional<Clock::time_point> prompt_at_;
+  std::string out_;
+  size_t written_ = 0;
+};
+
+}  // namespace weft::pmi
+
+#endif  // PMI_OUTPUT_H_

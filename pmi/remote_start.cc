@@ -1,0 +1,470 @@
+#include "pmi/remote_start.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+#include "base/check.h"
+#include "pmi/message.h"
+#include "pmi/placement.h"
+#include "pmi/poller.h"
+#include "pmi/proxy.h"
+
+namespace weft::pmi {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr seconds kStartLimit{120};    // for all proxies to connect; someone may have to type a password
+constexpr seconds kGreetingLimit{10};  // for a connection to say who it is
+constexpr seconds kDialLimit{5};       // for one address to answer
+constexpr size_t kLongestGreeting = 4096;
+constexpr size_t kMostGreeting = 256;  // connections that have not yet said who they are
+
+int MillisecondsUntil(Clock::time_point when) {
+  return static_cast<int>(std::max<long>(std::chrono::ceil<milliseconds>(when - Clock::now()).count(), 0));
+}
+
+// A closed mpiexec, or one whose host has gone, ends the connection within half a minute.
+void ConfigureTcp(int fd) {
+  const int on = 1;
+  const int idle_seconds = 10;
+  const int limit_milliseconds = 30000;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_seconds, sizeof(idle_seconds));
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &idle_seconds, sizeof(idle_seconds));
+  setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit_milliseconds, sizeof(limit_milliseconds));
+}
+
+// A line from `fd`, without its end, read byte by byte because what follows is someone else's. Nothing: none came in time.
+std::optional<std::string> ReadLine(int fd, Clock::time_point deadline) {
+  std::string line;
+  while (line.size() < kLongestGreeting) {
+    pollfd entry{fd, POLLIN, 0};
+    char c = 0;
+    if (poll(&entry, 1, MillisecondsUntil(deadline)) == 0) return std::nullopt;
+    const long count = ReadSome(fd, &c, 1);
+    if (count == -EAGAIN) continue;
+    if (count <= 0) return std::nullopt;
+    if (c == '\n') return line;
+    line.push_back(c);
+  }
+  return std::nullopt;
+}
+
+bool SendText(int fd, const std::string& text) {
+  return send(fd, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
+}
+
+// Takes as long whatever the difference is.
+bool SameSecret(const std::string& a, const std::string& b) {
+  unsigned difference = a.size() == b.size() ? 0 : 1;
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) difference |= static_cast<unsigned>(a[i] ^ b[i]);
+  return difference == 0;
+}
+
+std::string NumericAddress(const sockaddr* address) {
+  char text[NI_MAXHOST] = {};
+  const socklen_t length = address->sa_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+  if (getnameinfo(address, length, text, sizeof(text), nullptr, 0, NI_NUMERICHOST) != 0) return {};
+  return text;
+}
+
+// The address that packets to `host` leave from; empty when it cannot be resolved here.
+std::string AddressTowards(const std::string& host) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_DGRAM;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(host.c_str(), "9", &hints, &found) != 0) return {};
+  std::string address;
+  for (const addrinfo* entry = found; entry != nullptr && address.empty(); entry = entry->ai_next) {
+    const int fd = socket(entry->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) continue;
+    if (connect(fd, entry->ai_addr, entry->ai_addrlen) == 0) address = OwnAddress(fd);
+    close(fd);
+  }
+  freeaddrinfo(found);
+  return address;
+}
+
+// Where proxies may find this host: the address towards `host` first, then those of the interfaces, loopback last.
+std::vector<std::string> AddressesFor(const std::string& host, const std::string& interface) {
+  std::vector<std::string> addresses;
+  const auto add = [&](const std::string& address) {
+    if (!address.empty() && std::find(addresses.begin(), addresses.end(), address) == addresses.end())
+      addresses.push_back(address);
+  };
+  if (interface.empty()) add(AddressTowards(host));
+  ifaddrs* interfaces = nullptr;
+  if (getifaddrs(&interfaces) != 0) return addresses;
+  for (const bool loopback : {false, true}) {
+    for (const ifaddrs* entry = interfaces; entry != nullptr; entry = entry->ifa_next) {
+      if (entry->ifa_addr == nullptr || (entry->ifa_flags & IFF_UP) == 0) continue;
+      if (((entry->ifa_flags & IFF_LOOPBACK) != 0) != loopback) continue;
+      if (entry->ifa_addr->sa_family != AF_INET && entry->ifa_addr->sa_family != AF_INET6) continue;
+      if (!interface.empty() && interface != entry->ifa_name) continue;
+      const std::string address = NumericAddress(entry->ifa_addr);
+      if (address.find('%') == std::string::npos) add(address);  // link-local ones mean nothing elsewhere
+    }
+  }
+  freeifaddrs(interfaces);
+  return addresses;
+}
+
+// Listens on any port of all addresses. -1 and errno on failure.
+int Listen(int* port) {
+  int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  sockaddr_in6 any6{};
+  any6.sin6_family = AF_INET6;
+  const int off = 0;
+  if (fd >= 0) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+  if (fd < 0 || bind(fd, reinterpret_cast<sockaddr*>(&any6), sizeof(any6)) != 0) {
+    if (fd >= 0) close(fd);
+    fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    sockaddr_in any4{};
+    any4.sin_family = AF_INET;
+    if (fd < 0 || bind(fd, reinterpret_cast<sockaddr*>(&any4), sizeof(any4)) != 0) return -1;
+  }
+  sockaddr_storage bound{};
+  socklen_t length = sizeof(bound);
+  if (listen(fd, 128) != 0 || getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &length) != 0) return -1;
+  // The port stands at the same place in both families.
+  *port = ntohs(reinterpret_cast<sockaddr_in&>(bound).sin_port);
+  return fd;
+}
+
+// A child that keeps nothing of this process but `fd`, and becomes the proxy of this host.
+[[noreturn]] void LocalProxy(int fd) {
+  setsid();
+  const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(nothing, standard);
+  const int kept = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+  dup2(kept, 3);
+  close_range(4, ~0u, 0);
+  RunProxy(std::make_unique<Connection>(3));
+  _exit(0);
+}
+
+std::string QuotedForShell(const std::string& word) {
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+class Starter {
+ public:
+  explicit Starter(const RemoteStart& start) : start_(start), deadline_(Clock::now() + kStartLimit) {}
+  ~Starter();
+
+  Result<std::vector<ProxyLink>, LaunchError> Run();
+
+ private:
+  struct Greeting {
+    int fd;
+    std::string text;
+    Clock::time_point deadline;
+  };
+
+  std::optional<LaunchError> StartLocal(ProxyLink* link);
+  std::optional<LaunchError> StartRemote(size_t node);
+  [[noreturn]] void RemoteShell(const std::string& host, int input);
+  void AcceptConnections();
+  bool Greet(Greeting& greeting);  // false: it is over, well or badly
+  void Admit(Greeting& greeting, const std::string& line);
+  std::optional<LaunchError> OnSignal();
+  std::optional<LaunchError> CheckChildren();
+  std::string MissingHosts() const;
+  bool complete() const;
+
+  const RemoteStart& start_;
+  const Clock::time_point deadline_;
+  const std::string secret_of_proxies_ = RandomHex(16);
+  const std::string secret_of_mpiexec_ = RandomHex(16);
+  std::vector<ProxyLink> links_;
+  std::vector<int> inputs_;  // of the remote shells
+  std::vector<Greeting> greetings_;
+  int listener_ = -1;
+  int port_ = 0;
+};
+
+Starter::~Starter() {
+  for (const int fd : inputs_) close(fd);
+  for (const Greeting& greeting : greetings_) close(greeting.fd);
+  if (listener_ >= 0) close(listener_);
+}
+
+bool Starter::complete() const {
+  return std::all_of(links_.begin(), links_.end(), [](const ProxyLink& link) { return link.connection != nullptr; });
+}
+
+std::string Starter::MissingHosts() const {
+  std::string hosts;
+  for (const ProxyLink& link : links_) {
+    if (link.connection == nullptr) hosts += (hosts.empty() ? "" : ", ") + link.host;
+  }
+  return hosts;
+}
+
+Result<std::vector<ProxyLink>, LaunchError> Starter::Run() {
+  for (const std::string& host : start_.hosts) {
+    links_.emplace_back();
+    links_.back().host = host;
+    links_.back().is_local = IsThisHost(host);
+  }
+  std::optional<LaunchError> error;
+  for (size_t node = 0; node < links_.size() && !error; ++node) {
+    error = links_[node].is_local ? StartLocal(&links_[node]) : StartRemote(node);
+  }
+  Poller poller;
+  while (!error && !complete()) {
+    poller.Watch(start_.signals, POLLIN, [&](short) { error = OnSignal(); });
+    poller.Watch(listener_, POLLIN, [&](short) { AcceptConnections(); });
+    for (const Greeting& greeting : greetings_) poller.Watch(greeting.fd, POLLIN, [](short) {});
+    poller.Wait(std::min(1000, MillisecondsUntil(deadline_)));
+    std::erase_if(greetings_, [&](Greeting& greeting) { return !Greet(greeting); });
+    if (!error && Clock::now() >= deadline_) {
+      error =
+          LaunchError{1, "no answer from " + MissingHosts() + " within " + std::to_string(kStartLimit.count()) + " s; does '" +
+                             start_.remote_shell + " HOST true' work, and can the host reach this one by TCP?"};
+    }
+  }
+  if (!error) return std::move(links_);
+  for (const ProxyLink& link : links_) {
+    if (link.pid > 0 && !link.is_local) kill(link.pid, SIGTERM);
+  }
+  return *error;
+}
+
+std::optional<LaunchError> Starter::StartLocal(ProxyLink* link) {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    return LaunchError{1, std::string("cannot make a socket pair: ") + std::strerror(errno)};
+  }
+  link->pid = fork();
+  if (link->pid == 0) LocalProxy(ends[1]);
+  close(ends[1]);
+  link->connection = std::make_unique<Connection>(ends[0]);
+  if (link->pid < 0) return LaunchError{1, std::string("cannot start a process: ") + std::strerror(errno)};
+  return std::nullopt;
+}
+
+std::optional<LaunchError> Starter::StartRemote(size_t node) {
+  ProxyLink& link = links_[node];
+  if (listener_ < 0 && (listener_ = Listen(&port_)) < 0) {
+    return LaunchError{1, std::string("cannot listen for proxies: ") + std::strerror(errno)};
+  }
+  std::string invitation =
+      "weft-proxy " + std::to_string(node) + " " + std::to_string(port_) + " " + secret_of_proxies_ + " " + secret_of_mpiexec_;
+  const std::vector<std::string> addresses = AddressesFor(link.host, start_.interface);
+  if (addresses.empty()) return LaunchError{1, "-iface " + start_.interface + " is not up or has no address"};
+  for (const std::string& address : addresses) {
+    if (invitation.size() + address.size() + 2 < kLongestGreeting) invitation += " " + address;
+  }
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return LaunchError{1, std::string("cannot make a pipe: ") + std::strerror(errno)};
+  link.pid = fork();
+  if (link.pid == 0) RemoteShell(link.host, ends[0]);
+  close(ends[0]);
+  inputs_.push_back(ends[1]);
+  if (link.pid < 0) return LaunchError{1, std::string("cannot start a process: ") + std::strerror(errno)};
+  invitation += "\n";
+  if (write(ends[1], invitation.data(), invitation.size()) < 0) {
+    // The shell is gone; its end is reported with its status.
+  }
+  return std::nullopt;
+}
+
+// Its output and the remote shell's belong to stderr: nothing of it is the program's.
+void Starter::RemoteShell(const std::string& host, int input) {
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  for (const int number : {SIGINT, SIGQUIT, SIGTSTP}) signal(number, SIG_IGN);  // mpiexec passes these on
+  signal(SIGPIPE, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  dup2(input, STDIN_FILENO);
+  dup2(STDERR_FILENO, STDOUT_FILENO);
+  std::error_code error;
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::string command = "exec " + QuotedForShell(self) + " --proxy";
+  const bool is_ssh = std::filesystem::path(start_.remote_shell).filename() == "ssh";
+  if (is_ssh) {
+    execlp(start_.remote_shell.c_str(), start_.remote_shell.c_str(), "-x", host.c_str(), command.c_str(), nullptr);
+  } else {
+    execlp(start_.remote_shell.c_str(), start_.remote_shell.c_str(), host.c_str(), command.c_str(), nullptr);
+  }
+  dprintf(STDERR_FILENO, "mpiexec: cannot execute %s: %s\n", start_.remote_shell.c_str(), std::strerror(errno));
+  _exit(127);
+}
+
+void Starter::AcceptConnections() {
+  for (;;) {
+    const int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0) return;
+    if (greetings_.size() == kMostGreeting) {
+      close(fd);
+    } else {
+      greetings_.push_back({fd, {}, Clock::now() + kGreetingLimit});
+    }
+  }
+}
+
+bool Starter::Greet(Greeting& greeting) {
+  char c = 0;
+  long count = 0;
+  while ((count = ReadSome(greeting.fd, &c, 1)) == 1 && c != '\n' && greeting.text.size() < kLongestGreeting) greeting.text += c;
+  if (count == -EAGAIN && Clock::now() < greeting.deadline) return true;
+  if (count == 1 && c == '\n') {
+    Admit(greeting, greeting.text);
+  } else {
+    close(greeting.fd);
+  }
+  return false;
+}
+
+void Starter::Admit(Greeting& greeting, const std::string& line) {
+  std::istringstream words(line);
+  std::string name, node_text, secret;
+  words >> name >> node_text >> secret;
+  const int node = ParseInt(node_text).value_or(-1);
+  const bool invited = name == "weft-proxy" && SameSecret(secret, secret_of_proxies_) && node >= 0 &&
+                       static_cast<size_t>(node) < links_.size() && links_[static_cast<size_t>(node)].connection == nullptr;
+  if (!invited || !SendText(greeting.fd, "weft-mpiexec " + secret_of_mpiexec_ + "\n")) {
+    close(greeting.fd);
+    return;
+  }
+  ConfigureTcp(greeting.fd);
+  links_[static_cast<size_t>(node)].connection = std::make_unique<Connection>(greeting.fd);
+}
+
+std::optional<LaunchError> Starter::OnSignal() {
+  signalfd_siginfo info;
+  while (read(start_.signals, &info, sizeof(info)) == sizeof(info)) {
+    const int number = static_cast<int>(info.ssi_signo);
+    if (number == SIGCHLD) {
+      if (auto error = CheckChildren()) return error;
+    } else if (number == SIGTSTP) {
+      raise(SIGSTOP);
+    } else if (number != SIGCONT) {
+      return LaunchError{128 + number,
+                         std::string("ended by signal ") + std::to_string(number) + " before " + MissingHosts() + " answered"};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<LaunchError> Starter::CheckChildren() {
+  for (ProxyLink& link : links_) {
+    int status = 0;
+    if (link.pid <= 0 || waitpid(link.pid, &status, WNOHANG) != link.pid) continue;
+    link.pid = -1;
+    if (link.connection != nullptr) continue;
+    const std::string how = WIFEXITED(status) ? "ended with status " + std::to_string(WEXITSTATUS(status))
+                                              : "was killed by signal " + std::to_string(WTERMSIG(status));
+    return LaunchError{1, start_.remote_shell + " " + link.host + " " + how + " before mpiexec's proxy there connected"};
+  }
+  return std::nullopt;
+}
+
+// A connected descriptor, or -1.
+int Dial(const std::string& address, const std::string& port) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(address.c_str(), port.c_str(), &hints, &found) != 0) return -1;
+  const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  bool connected = fd >= 0 && connect(fd, found->ai_addr, found->ai_addrlen) == 0;
+  freeaddrinfo(found);
+  if (!connected && fd >= 0 && errno == EINPROGRESS) {
+    pollfd entry{fd, POLLOUT, 0};
+    int error = 0;
+    socklen_t length = sizeof(error);
+    connected = poll(&entry, 1, static_cast<int>(milliseconds(kDialLimit).count())) == 1 &&
+                getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) == 0 && error == 0;
+  }
+  if (connected) return fd;
+  if (fd >= 0) close(fd);
+  return -1;
+}
+
+}  // namespace
+
+Result<std::vector<ProxyLink>, LaunchError> StartProxies(const RemoteStart& start) { return Starter(start).Run(); }
+
+Result<std::unique_ptr<Connection>, PmiError> AcceptInvitation(int input) {
+  const auto line = ReadLine(input, Clock::now() + kStartLimit);
+  std::istringstream words(line.value_or(""));
+  std::string name, node, port, secret, answer;
+  words >> name >> node >> port >> secret >> answer;
+  if (name != "weft-proxy" || answer.empty()) {
+    return PmiError{"mpiexec --proxy is for mpiexec's own use: it expects an invitation on standard input"};
+  }
+  std::string tried;
+  for (std::string address; words >> address;) {
+    tried += " " + address;
+    const int fd = Dial(address, port);
+    if (fd < 0) continue;
+    if (SendText(fd, "weft-proxy " + node + " " + secret + "\n")) {
+      const auto reply = ReadLine(fd, Clock::now() + kGreetingLimit);
+      if (reply && SameSecret(*reply, "weft-mpiexec " + answer)) {
+        ConfigureTcp(fd);
+        return std::make_unique<Connection>(fd);
+      }
+    }
+    close(fd);
+  }
+  return PmiError{"cannot connect to mpiexec at port " + port + " of" + tried + "; is a firewall between, or is -iface needed?"};
+}
+
+std::string RandomHex(size_t bytes) {
+  std::string raw(bytes, '\0');
+  WEFT_CHECK(getrandom(raw.data(), bytes, 0) == static_cast<ssize_t>(bytes));
+  std::string text;
+  for (const char c : raw) {
+    constexpr char kDigits[] = "0123456789abcdef";
+    text += kDigits[static_cast<uint8_t>(c) >> 4];
+    text += kDigits[static_cast<uint8_t>(c) & 15];
+  }
+  return text;
+}
+
+std::string OwnAddress(int fd) {
+  sockaddr_storage address{};
+  socklen_t length = sizeof(address);
+  if (getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0) return {};
+  if (address.ss_family == AF_INET6) {
+    auto& bits = reinterpret_cast<sockaddr_in6&>(address).sin6_addr;
+    char text[INET_ADDRSTRLEN] = {};
+    // A dual-stack listener shows IPv4 peers as ::ffff:a.b.c.d.
+    if (IN6_IS_ADDR_V4MAPPED(&bits) && inet_ntop(AF_INET, bits.s6_addr + 12, text, sizeof(text)) != nullptr) return text;
+  }
+  if (address.ss_family != AF_INET && address.ss_family != AF_INET6) return {};
+  return NumericAddress(reinterpret_cast<sockaddr*>(&address));
+}
+
+}  // namespace weft::pmi

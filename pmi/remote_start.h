@@ -1,0 +1,55 @@
+#ifndef PMI_REMOTE_START_H_
+#define PMI_REMOTE_START_H_
+
+#include <sys/types.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "pmi/connection.h"
+#include "pmi/error.h"
+
+namespace weft::pmi {
+
+// How mpiexec reaches its proxies. The proxy of this host is a forked process at the other end of a socket pair. On another host,
+// ssh starts `mpiexec --proxy`, which reads an invitation from its standard input, connects by TCP and proves that it is the one
+// invited; mpiexec then proves that it is the one who invited:
+//
+//   ssh's input   weft-proxy NODE PORT SECRET1 SECRET2 ADDRESS...\n
+//   proxy         weft-proxy NODE SECRET1\n
+//   mpiexec       weft-mpiexec SECRET2\n           from here on frames (frame.h)
+//
+// The secrets are made for each job and travel to the proxy inside ssh; whoever else connects learns neither.
+
+struct ProxyLink {
+  std::string host;
+  bool is_local = false;
+  pid_t pid = -1;  // the proxy of this host, or the ssh that started one elsewhere; a child of this process
+  std::unique_ptr<Connection> connection;
+};
+
+struct RemoteStart {
+  std::vector<std::string> hosts;  // in the order of the links
+  std::string remote_shell;        // ssh
+  std::string interface;           // only this interface's addresses are given to proxies; empty: all
+  int signals = -1;                // signalfd that interrupts: any signal but SIGCHLD ends the attempt
+};
+
+// One link for each host, or why one is missing (which host, and what ssh did). On failure nothing is left behind but children
+// that are about to end.
+Result<std::vector<ProxyLink>, LaunchError> StartProxies(const RemoteStart& start);
+
+// The proxy's end: takes the invitation from `input` and connects.
+Result<std::unique_ptr<Connection>, PmiError> AcceptInvitation(int input);
+
+// `bytes` random bytes in hexadecimal.
+std::string RandomHex(size_t bytes);
+
+// The numeric address of this end of a connection; empty when it has none.
+std::string OwnAddress(int fd);
+
+}  // namespace weft::pmi
+
+#endif  // PMI_REMOTE_START_H_
