@@ -23,61 +23,103 @@ inline void CopyBlock(uintptr_t memory, Packed<direction> packed, size_t length)
   }
 }
 
+// `blocks` blocks of `length` bytes, `stride` bytes apart in memory and `packed_stride` where they are packed.
 template <Direction direction, size_t length>
-Packed<direction> CopyFixed(uintptr_t memory, Packed<direction> packed, MPI_Aint blocks, MPI_Aint stride) {
+inline void CopyFixed(uintptr_t memory, MPI_Aint stride, Packed<direction> packed, MPI_Aint packed_stride, MPI_Aint blocks) {
   for (; blocks >= 4; blocks -= 4) {
     CopyBlock<direction>(memory, packed, length);
-    CopyBlock<direction>(memory + static_cast<uintptr_t>(stride), packed + length, length);
-    CopyBlock<direction>(memory + static_cast<uintptr_t>(2 * stride), packed + 2 * length, length);
-    CopyBlock<direction>(memory + static_cast<uintptr_t>(3 * stride), packed + 3 * length, length);
+    CopyBlock<direction>(memory + static_cast<uintptr_t>(stride), packed + packed_stride, length);
+    CopyBlock<direction>(memory + static_cast<uintptr_t>(2 * stride), packed + 2 * packed_stride, length);
+    CopyBlock<direction>(memory + static_cast<uintptr_t>(3 * stride), packed + 3 * packed_stride, length);
     memory += static_cast<uintptr_t>(4 * stride);
-    packed += 4 * length;
+    packed += 4 * packed_stride;
   }
   for (; blocks > 0; --blocks) {
     CopyBlock<direction>(memory, packed, length);
     memory += static_cast<uintptr_t>(stride);
-    packed += length;
+    packed += packed_stride;
   }
-  return packed;
 }
 
-// `blocks` blocks of `length` bytes from `memory` on, `stride` bytes apart. Returns the end of what is packed.
 template <Direction direction>
-Packed<direction> CopyBlocks(uintptr_t memory, Packed<direction> packed, MPI_Aint length, MPI_Aint blocks, MPI_Aint stride) {
+void CopyBlocks(uintptr_t memory, MPI_Aint stride, Packed<direction> packed, MPI_Aint packed_stride, MPI_Aint length,
+                MPI_Aint blocks) {
   switch (length) {
-    case 1: return CopyFixed<direction, 1>(memory, packed, blocks, stride);
-    case 2: return CopyFixed<direction, 2>(memory, packed, blocks, stride);
-    case 4: return CopyFixed<direction, 4>(memory, packed, blocks, stride);
-    case 8: return CopyFixed<direction, 8>(memory, packed, blocks, stride);
-    case 12: return CopyFixed<direction, 12>(memory, packed, blocks, stride);
-    case 16: return CopyFixed<direction, 16>(memory, packed, blocks, stride);
-    case 24: return CopyFixed<direction, 24>(memory, packed, blocks, stride);
-    case 32: return CopyFixed<direction, 32>(memory, packed, blocks, stride);
-    case 64: return CopyFixed<direction, 64>(memory, packed, blocks, stride);
+    case 1: return CopyFixed<direction, 1>(memory, stride, packed, packed_stride, blocks);
+    case 2: return CopyFixed<direction, 2>(memory, stride, packed, packed_stride, blocks);
+    case 4: return CopyFixed<direction, 4>(memory, stride, packed, packed_stride, blocks);
+    case 8: return packed_stride == 8 ? CopyFixed<direction, 8>(memory, stride, packed, 8, blocks)
+                                      : CopyFixed<direction, 8>(memory, stride, packed, packed_stride, blocks);
+    case 12: return CopyFixed<direction, 12>(memory, stride, packed, packed_stride, blocks);
+    case 16: return CopyFixed<direction, 16>(memory, stride, packed, packed_stride, blocks);
+    case 24: return CopyFixed<direction, 24>(memory, stride, packed, packed_stride, blocks);
+    case 32: return CopyFixed<direction, 32>(memory, stride, packed, packed_stride, blocks);
+    case 64: return CopyFixed<direction, 64>(memory, stride, packed, packed_stride, blocks);
   }
   for (; blocks > 0; --blocks) {
     CopyBlock<direction>(memory, packed, static_cast<size_t>(length));
     memory += static_cast<uintptr_t>(stride);
-    packed += length;
+    packed += packed_stride;
   }
-  return packed;
+}
+
+template <Direction direction>
+void CopyRuns(const Run* run, const Run* end, uintptr_t origin, Packed<direction> packed);
+
+// A loop around leaves, such as an array of structures: leaf by leaf, over as many times as stay in the first-level cache.
+template <Direction direction>
+void CopyLeaves(const Run* body, const Run* end, uintptr_t origin, MPI_Aint stride, MPI_Aint times, MPI_Aint bytes,
+                Packed<direction> packed) {
+  constexpr MPI_Aint kTileBytes = 8192;
+  const MPI_Aint most = std::max<MPI_Aint>(1, kTileBytes / bytes);
+  while (times > 0) {
+    const MPI_Aint tile = std::min(times, most);
+    Packed<direction> at = packed;
+    for (const Run* run = body; run < end; ++run) {
+      const uintptr_t memory = origin + static_cast<uintptr_t>(run->offset);
+      for (MPI_Aint block = 0; block < run->count; ++block) {
+        CopyBlocks<direction>(memory + static_cast<uintptr_t>(block * run->stride), stride, at, bytes, run->length, tile);
+        at += run->length;
+      }
+    }
+    origin += static_cast<uintptr_t>(tile * stride);
+    packed += tile * bytes;
+    times -= tile;
+  }
+}
+
+// The runs [body, end) `times` times, `stride` bytes apart; each time has `bytes` bytes of data.
+template <Direction direction>
+void CopyTimes(const Run* body, const Run* end, uintptr_t origin, MPI_Aint stride, MPI_Aint times, MPI_Aint bytes,
+               Packed<direction> packed) {
+  constexpr MPI_Aint kFewBlocks = 16, kFewTimes = 4;
+  MPI_Aint blocks = 0;
+  for (const Run* run = body; run < end && blocks <= kFewBlocks; ++run) blocks += run->body > 0 ? kFewBlocks + 1 : run->count;
+  if (blocks <= kFewBlocks && times >= kFewTimes) {
+    return CopyLeaves<direction>(body, end, origin, stride, times, bytes, packed);
+  }
+  for (; times > 0; --times) {
+    CopyRuns<direction>(body, end, origin, packed);
+    origin += static_cast<uintptr_t>(stride);
+    packed += bytes;
+  }
 }
 
 // All data of the runs [run, end), once.
 template <Direction direction>
-Packed<direction> CopyRuns(const Run* run, const Run* end, uintptr_t origin, Packed<direction> packed) {
+void CopyRuns(const Run* run, const Run* end, uintptr_t origin, Packed<direction> packed) {
   for (; run < end; run += 1 + run->body) {
-    uintptr_t at = origin + static_cast<uintptr_t>(run->offset);
-    if (run->body == 0) {
-      packed = CopyBlocks<direction>(at, packed, run->length, run->count, run->stride);
-      continue;
+    const uintptr_t at = origin + static_cast<uintptr_t>(run->offset);
+    if (run->body > 0) {
+      CopyTimes<direction>(run + 1, run + 1 + run->body, at, run->stride, run->count, run->length, packed);
+    } else if (run->length == 8 && run->count <= 2) {  // what irregular types of doubles consist of
+      CopyBlock<direction>(at, packed, 8);
+      if (run->count == 2) CopyBlock<direction>(at + static_cast<uintptr_t>(run->stride), packed + 8, 8);
+    } else {
+      CopyBlocks<direction>(at, run->stride, packed, run->length, run->length, run->count);
     }
-    for (MPI_Aint i = 0; i < run->count; ++i) {
-      packed = CopyRuns<direction>(run + 1, run + 1 + run->body, at, packed);
-      at += static_cast<uintptr_t>(run->stride);
-    }
+    packed += run->length * run->count;
   }
-  return packed;
 }
 
 }  // namespace
@@ -115,7 +157,7 @@ class CursorCopier {
     if (bytes < cursor.length_) return 0;
     const MPI_Aint blocks = std::min(cursor.blocks_ - cursor.block_, bytes / cursor.length_);
     const uintptr_t at = cursor.leaf_ + static_cast<uintptr_t>(cursor.block_ * cursor.stride_);
-    CopyBlocks<direction>(at, packed, cursor.length_, blocks, cursor.stride_);
+    CopyBlocks<direction>(at, cursor.stride_, packed, cursor.length_, cursor.length_, blocks);
     const MPI_Aint done = blocks * cursor.length_;
     cursor.SkipBlocks(blocks);
     return done;
@@ -141,7 +183,7 @@ class CursorCopier {
       iteration = cursor.levels_[level - 1].iteration;
     }
     if (best < 0) return 0;
-    return best == 0 ? CopyElements<direction>(cursor, packed, bytes) : CopyTimes<direction>(cursor, best, packed, bytes);
+    return best == 0 ? CopyElements<direction>(cursor, packed, bytes) : CopyLoop<direction>(cursor, best, packed, bytes);
   }
 
   template <Direction direction>
@@ -149,26 +191,19 @@ class CursorCopier {
     const Datatype& type = *cursor.type_;
     const MPI_Aint elements = std::min(bytes / type.size, cursor.count_ - cursor.element_);
     const Run* const runs = type.layout.data();
-    uintptr_t origin = cursor.buffer_ + static_cast<uintptr_t>(cursor.element_ * type.extent);
-    for (MPI_Aint i = 0; i < elements; ++i) {
-      packed = CopyRuns<direction>(runs, runs + type.layout.size(), origin, packed);
-      origin += static_cast<uintptr_t>(type.extent);
-    }
+    const uintptr_t origin = cursor.buffer_ + static_cast<uintptr_t>(cursor.element_ * type.extent);
+    CopyTimes<direction>(runs, runs + type.layout.size(), origin, type.extent, elements, type.size, packed);
     cursor.Seek(cursor.position_ + elements * type.size);
     return elements * type.size;
   }
 
   template <Direction direction>
-  static MPI_Aint CopyTimes(TypeCursor& cursor, int depth, Packed<direction> packed, MPI_Aint bytes) {
+  static MPI_Aint CopyLoop(TypeCursor& cursor, int depth, Packed<direction> packed, MPI_Aint bytes) {
     TypeCursor::Level& level = cursor.levels_[depth - 1];
     const Run& loop = cursor.type_->layout[level.node];
     const Run* const body = &loop + 1;
     const MPI_Aint times = std::min(bytes / loop.length, loop.count - level.iteration);
-    uintptr_t origin = level.origin;
-    for (MPI_Aint i = 0; i < times; ++i) {
-      packed = CopyRuns<direction>(body, body + loop.body, origin, packed);
-      origin += static_cast<uintptr_t>(loop.stride);
-    }
+    CopyTimes<direction>(body, body + loop.body, level.origin, loop.stride, times, loop.length, packed);
     cursor.SkipTimes(depth, times);
     return times * loop.length;
   }

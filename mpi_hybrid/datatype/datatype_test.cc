@@ -44,12 +44,16 @@ struct Memory {
     const MPI_Aint high = offsets.empty() ? 0 : *std::max_element(offsets.begin(), offsets.end()) + 1;
     bytes.resize(static_cast<size_t>(high - low));
     for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(i * 7 + i / 251);
+    std::vector<MPI_Aint> sorted = offsets;
+    std::sort(sorted.begin(), sorted.end());
+    overlap = std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end();
     for (const MPI_Aint offset : offsets) packed.push_back(bytes[static_cast<size_t>(offset - low)]);
   }
   uint8_t* origin() { return reinterpret_cast<uint8_t*>(reinterpret_cast<uintptr_t>(bytes.data()) - static_cast<uintptr_t>(low)); }
 
   std::vector<MPI_Aint> offsets;
   MPI_Aint low;
+  bool overlap;  // of entries
   std::vector<uint8_t> bytes, packed;
 };
 
@@ -112,7 +116,8 @@ TEST(DatatypeTest, PackAndUnpackGiveTheBytesInOrder) {
     ASSERT_EQ(from.remaining(), std::ssize(packed));
     Pack(from, packed);
     ASSERT_EQ(packed, memory.packed);
-    // Into other memory: the same bytes there, the rest untouched. What overlaps is written in order.
+    // Into other memory: the same bytes there, the rest untouched. Entries of what is written do not overlap (MPI 4.0 section 3.2.4).
+    if (memory.overlap) return;
     const std::vector<uint8_t> before = memory.bytes;
     std::vector<uint8_t> expected(memory.bytes.size(), 0xee);
     for (size_t i = 0; i < packed.size(); ++i) expected[static_cast<size_t>(memory.offsets[i] - memory.low)] = packed[i];
@@ -202,6 +207,7 @@ TEST(DatatypeTest, CopyTypedIsPackingAndUnpacking) {
     for (size_t i = 0; i < std::min(from.packed.size(), to.packed.size()); ++i) {
       expected[static_cast<size_t>(to.offsets[i] - to.low)] = from.packed[i];
     }
+    if (to.overlap) return;
     const Error error = CopyTyped(from.origin(), from_count, *made.type, to.origin(), to_count, *other.type);
     ASSERT_EQ(to.bytes, expected);
     ASSERT_EQ(error.mpi_class(), from.packed.size() > to.packed.size() ? MPI_ERR_TRUNCATE : MPI_SUCCESS);
@@ -293,6 +299,9 @@ TEST(DatatypeTest, RegularTypesStayShort) {
   std::vector<MPI_Aint> every_other;
   for (MPI_Aint i = 0; i < 1000; ++i) every_other.push_back(16 * i);
   EXPECT_EQ(MakeIndexedBlock(1, every_other, d)->layout.size(), 1u);
+  std::vector<MPI_Aint> pairs;
+  for (MPI_Aint i = 0; i < 1000; ++i) pairs.push_back(16 * i + 8 * (i % 2));  // 0, 24, 32, 56, 64 ...: but for the ends blocks of two
+  EXPECT_EQ(MakeIndexedBlock(1, pairs, d)->layout.size(), 3u);
   const MPI_Aint sizes[] = {100, 100, 100}, part[] = {50, 50, 50}, start[] = {10, 10, 10};
   EXPECT_EQ(MakeSubarray(sizes, part, start, MPI_ORDER_C, d)->layout.size(), 2u);
   const MPI_Aint ones[] = {1, 1}, at[] = {0, 8};

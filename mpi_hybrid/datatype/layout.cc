@@ -12,7 +12,8 @@ void LayoutBuilder::Append(std::span<const Run> runs, MPI_Aint displacement) {
       AppendLeaf(run);
       continue;
     }
-    last_ = runs_.size();
+    Close();
+    closed_ = kNone;
     runs_.push_back(run);
     runs_.insert(runs_.end(), runs.begin() + static_cast<std::ptrdiff_t>(i) + 1,
                  runs.begin() + static_cast<std::ptrdiff_t>(i) + 1 + run.body);
@@ -37,15 +38,30 @@ bool Continue(Run& last, const Run& run) {
 
 }  // namespace
 
+// Blocks that touch are put together before equal distances are looked for.
 void LayoutBuilder::AppendLeaf(const Run& run) {
-  Run* last = last_ == kNone || runs_[last_].body > 0 ? nullptr : &runs_[last_];
-  if (last != nullptr && last->count == 1 && run.count == 1 && last->offset + last->length == run.offset) {
-    last->length += run.length;
+  if (open_ && runs_.back().count == 1 && run.count == 1 && runs_.back().offset + runs_.back().length == run.offset) {
+    runs_.back().length += run.length;
     return;
   }
-  if (last != nullptr && Continue(*last, run)) return;
-  last_ = runs_.size();
+  Close();
   runs_.push_back(run);
+  open_ = true;
+}
+
+void LayoutBuilder::Close() {
+  if (!open_) return;
+  open_ = false;
+  if (closed_ != kNone && Continue(runs_[closed_], runs_.back())) {
+    runs_.pop_back();
+  } else {
+    closed_ = runs_.size() - 1;
+  }
+}
+
+std::vector<Run> LayoutBuilder::Take() {
+  Close();
+  return std::move(runs_);
 }
 
 namespace {

@@ -16,14 +16,16 @@ class LayoutBuilder {
  public:
   // The layout `runs`, displaced.
   void Append(std::span<const Run> runs, MPI_Aint displacement);
-  std::vector<Run> Take() { return std::move(runs_); }
+  std::vector<Run> Take();
 
  private:
+  static constexpr size_t kNone = ~size_t{0};
   void AppendLeaf(const Run& run);
+  void Close();
 
   std::vector<Run> runs_;
-  size_t last_ = kNone;  // the last run of the uppermost level
-  static constexpr size_t kNone = ~size_t{0};
+  bool open_ = false;      // the last run is a leaf of the uppermost level which the next block may lengthen
+  size_t closed_ = kNone;  // the leaf of the uppermost level before that, if there is no loop between
 };
 
 // `runs`, `count` times, `stride` bytes apart.

@@ -23,7 +23,7 @@ Ref<Datatype> Structures(MPI_Aint bytes) {
 // Single doubles at irregular distances.
 Ref<Datatype> Indexed(MPI_Aint bytes) {
   std::vector<MPI_Aint> displacements;
-  for (MPI_Aint i = 0; i < bytes / 8; ++i) displacements.push_back(8 * (2 * i + i * i % 2));
+  for (MPI_Aint i = 0; i < bytes / 8; ++i) displacements.push_back(8 * (4 * i + i * 40503 / 64 % 3));
   return MakeIndexedBlock(1, displacements, Double());
 }
 
