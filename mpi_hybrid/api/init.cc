@@ -5,6 +5,7 @@
 
 #include "mpi_hybrid/api/entry.h"
 #include "mpi_hybrid/api/environment_info.h"
+#include "mpi_hybrid/api/language_hooks.h"
 #include "mpi_hybrid/api/report.h"
 #include "mpi_hybrid/coll/collectives.h"
 #include "mpi_hybrid/comm/communicator.h"
@@ -46,6 +47,7 @@ int Initialize(const char* name, int required, int* provided) {
   g_thread_level = required;
   if (Error error = StartLibrary(); !error.ok()) return ReportAnywhere(name, error);
   FillEnvironmentInfo();
+  SetLanguageObjects();
   if (ThisJob().rank == 0) WarnOfUnknownSetting();
   g_library_state = LibraryState::kRunning;
   if (required == MPI_THREAD_MULTIPLE) LibraryLock::EnableThreads();

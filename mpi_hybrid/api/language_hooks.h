@@ -33,4 +33,11 @@ extern const char MPII_Version_string[], MPII_Version_date[], MPII_Version_ABI[]
     MPII_Version_CC[], MPII_Version_CXX[], MPII_Version_F77[], MPII_Version_FC[], MPII_Version_custom[];
 }
 
+namespace weft::mpi {
+
+// MPI_Init. libmpichfort.so.12 has variables of the same names, which stand before ours in the order of look-up and which only we set.
+void SetLanguageObjects();
+
+}  // namespace weft::mpi
+
 #endif  // MPI_HYBRID_API_LANGUAGE_HOOKS_H_

@@ -16,8 +16,8 @@ int g_unweighted, g_weights_empty, g_all_handles;
 extern "C" {
 int* const MPI_UNWEIGHTED = &g_unweighted;
 int* const MPI_WEIGHTS_EMPTY = &g_weights_empty;
-int* MPIR_C_MPI_UNWEIGHTED = &g_unweighted;
-int* MPIR_C_MPI_WEIGHTS_EMPTY = &g_weights_empty;
+int* MPIR_C_MPI_UNWEIGHTED = nullptr;  // see SetLanguageObjects
+int* MPIR_C_MPI_WEIGHTS_EMPTY = nullptr;
 
 // Set by libmpichfort.so.12 to what mpif.h calls MPI_STATUS_IGNORE.
 MPI_Fint* MPI_F_STATUS_IGNORE = nullptr;
@@ -44,6 +44,15 @@ const char MPII_Version_F77[] = "gfortran";
 const char MPII_Version_FC[] = "gfortran";
 const char MPII_Version_custom[] = "";
 }
+
+namespace weft::mpi {
+
+void SetLanguageObjects() {
+  MPIR_C_MPI_UNWEIGHTED = MPI_UNWEIGHTED;
+  MPIR_C_MPI_WEIGHTS_EMPTY = MPI_WEIGHTS_EMPTY;
+}
+
+}  // namespace weft::mpi
 
 // --- hooks ---
 

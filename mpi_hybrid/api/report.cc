@@ -83,6 +83,8 @@ int CallHandlerWithCode(const char* name, const ErrorHandler* handler, ErrorHand
   LibraryLock::Release();
   if (handler->cxx_proxy != nullptr) {
     handler->cxx_proxy(CxxKind(kind), static_cast<int*>(handle), &given, reinterpret_cast<void (*)()>(handler->function));
+    // The C++ binding returns no codes: it would call the handler again for one that is not a success.
+    code = MPI_SUCCESS;
   } else if (handler->fortran) {
     reinterpret_cast<void (*)(MPI_Fint*, MPI_Fint*)>(handler->function)(static_cast<int*>(handle), &given);
   } else {
