@@ -11,8 +11,8 @@
 #include "mpi_hybrid/datatype/op.h"
 #include "mpi_hybrid/p2p/request.h"
 
-// One-sided communication (MPI 4.0 chapter 12) over verbs. All calls with the library's lock. Handles, counts and types are valid;
-// target ranks, ranges, epochs, lock types and asserts are checked here, because only the window knows them.
+// One-sided communication (MPI 4.0 chapter 12) over verbs. All calls with the library's lock. Handles, counts and types are
+// valid; target ranks, ranges, epochs, lock types and asserts are checked here, because only the window knows them.
 namespace weft::mpi {
 
 // One side of a transfer.
@@ -28,10 +28,12 @@ struct Target {
   const Datatype* type = nullptr;
 };
 
+constexpr int kAllRanks = -100;
+
 class Window : public RefCounted<Window> {
  public:
   MPI_Win handle = MPI_WIN_NULL;
-  Ref<Comm> comm;       // a private duplicate
+  Ref<Comm> comm;  // a private duplicate
   int flavor = MPI_WIN_FLAVOR_CREATE;
   int model = MPI_WIN_UNIFIED;
   void* base = nullptr;
@@ -43,15 +45,24 @@ class Window : public RefCounted<Window> {
   std::string name;
 
   static Window* Find(MPI_Win handle);
+  // A handle for the program, which owns a reference until TakeBack (MPI_Win_free).
+  static MPI_Win Give(const Ref<Window>& window);
+  static void TakeBack(Window& window);
+
+  Window() = default;
+  Window(const Window&) = delete;
+  Window& operator=(const Window&) = delete;
   virtual ~Window() = default;
 
   // Communication. `request` not null: the request form (the caller's reference).
   virtual Error Put(const Origin& origin, const Target& target, Request** request) = 0;
   virtual Error Get(const Origin& origin, const Target& target, Request** request) = 0;
   virtual Error Accumulate(const Origin& origin, const Target& target, const Op& op, Request** request) = 0;
-  virtual Error GetAccumulate(const Origin& origin, const Origin& result, const Target& target, const Op& op, Request** request) = 0;
+  virtual Error GetAccumulate(const Origin& origin, const Origin& result, const Target& target, const Op& op,
+                              Request** request) = 0;
   virtual Error FetchAndOp(const void* origin, void* result, const Datatype& type, const Target& target, const Op& op) = 0;
-  virtual Error CompareAndSwap(const void* origin, const void* compare, void* result, const Datatype& type, const Target& target) = 0;
+  virtual Error CompareAndSwap(const void* origin, const void* compare, void* result, const Datatype& type,
+                               const Target& target) = 0;
 
   // Synchronisation.
   virtual Error Fence(int assertion) = 0;
@@ -64,7 +75,7 @@ class Window : public RefCounted<Window> {
   virtual Error Unlock(int rank) = 0;
   virtual Error LockAll(int assertion) = 0;
   virtual Error UnlockAll() = 0;
-  virtual Error Flush(int rank) = 0;       // MPI_Win_flush; all ranks: MPI_ANY_SOURCE
+  virtual Error Flush(int rank) = 0;  // or kAllRanks
   virtual Error FlushLocal(int rank) = 0;
   virtual Error Sync() = 0;
 
@@ -74,7 +85,9 @@ class Window : public RefCounted<Window> {
   // Shared windows.
   virtual Error SharedQuery(int rank, MPI_Aint* size, int* displacement_unit, void** base) = 0;
 
-  // Collective; MPI_ERR_RMA_SYNC while an epoch is open.
+  // MPI_ERR_RMA_SYNC while an epoch is open.
+  virtual Error MayFree() const = 0;
+  // Collective.
   virtual Error Free() = 0;
 };
 

@@ -1,0 +1,255 @@
+#include "mpi_hybrid/api/entry.h"
+#include "mpi_hybrid/api/message_arguments.h"
+#include "mpi_hybrid/rma/window.h"
+
+// One-sided communication (MPI 4.0 section 12.3).
+namespace weft::mpi {
+namespace {
+
+// The sides of a call as the program gives them.
+struct OriginArguments {
+  const void* buffer;
+  MPI_Count count;
+  MPI_Datatype datatype;
+};
+struct TargetArguments {
+  int rank;
+  MPI_Aint displacement;
+  MPI_Count count;
+  MPI_Datatype datatype;
+};
+
+Error FindOrigin(const OriginArguments& arguments, Origin* origin) {
+  WEFT_MPI_TRY(FindData(arguments.buffer, arguments.count, arguments.datatype, &origin->type));
+  origin->buffer = arguments.buffer;
+  origin->count = arguments.count;
+  return {};
+}
+
+Error FindTarget(const TargetArguments& arguments, Target* target) {
+  WEFT_MPI_TRY(CheckCount(arguments.count));
+  WEFT_MPI_TRY(FindCommitted(arguments.datatype, &target->type));
+  target->rank = arguments.rank;
+  target->displacement = arguments.displacement;
+  target->count = arguments.count;
+  return {};
+}
+
+// `call(origin, target, request)` with checked arguments. `handle`: null for calls without request.
+template <typename Call>
+int Communicate(const char* name, MPI_Win win, const OriginArguments& from, const TargetArguments& to, MPI_Request* handle,
+                bool with_request, Call call) {
+  return OnWin(name, win, [&](Window& w) -> Error {
+    if (with_request) WEFT_MPI_TRY(CheckNotNull(handle, "request"));
+    Origin origin;
+    Target target;
+    WEFT_MPI_TRY(FindOrigin(from, &origin));
+    WEFT_MPI_TRY(FindTarget(to, &target));
+    Request* request = nullptr;
+    WEFT_MPI_TRY(call(w, origin, target, with_request ? &request : nullptr));
+    if (with_request) *handle = Request::Give(request);
+    return {};
+  });
+}
+
+int Put(const char* name, MPI_Win win, const OriginArguments& from, const TargetArguments& to, MPI_Request* handle,
+        bool with_request) {
+  return Communicate(
+      name, win, from, to, handle, with_request,
+      [](Window& w, const Origin& origin, const Target& target, Request** request) { return w.Put(origin, target, request); });
+}
+
+int Get(const char* name, MPI_Win win, const OriginArguments& from, const TargetArguments& to, MPI_Request* handle,
+        bool with_request) {
+  return Communicate(
+      name, win, from, to, handle, with_request,
+      [](Window& w, const Origin& origin, const Target& target, Request** request) { return w.Get(origin, target, request); });
+}
+
+int Accumulate(const char* name, MPI_Win win, const OriginArguments& from, const TargetArguments& to, MPI_Op op,
+               MPI_Request* handle, bool with_request) {
+  return Communicate(name, win, from, to, handle, with_request,
+                     [op](Window& w, const Origin& origin, const Target& target, Request** request) -> Error {
+                       const Op* operation;
+                       WEFT_MPI_TRY(FindOp(op, &operation));
+                       return w.Accumulate(origin, target, *operation, request);
+                     });
+}
+
+// The origin does not matter for MPI_NO_OP: it may be null, its type anything.
+int GetAccumulate(const char* name, MPI_Win win, OriginArguments from, const OriginArguments& into, const TargetArguments& to,
+                  MPI_Op op, MPI_Request* handle, bool with_request) {
+  if (op == MPI_NO_OP) from = {nullptr, 0, MPI_BYTE};
+  return Communicate(name, win, from, to, handle, with_request,
+                     [&](Window& w, const Origin& origin, const Target& target, Request** request) -> Error {
+                       const Op* operation;
+                       Origin result;
+                       WEFT_MPI_TRY(FindOp(op, &operation));
+                       WEFT_MPI_TRY(FindOrigin(into, &result));
+                       return w.GetAccumulate(origin, result, target, *operation, request);
+                     });
+}
+
+// Of the calls that work on one element.
+Error FindElement(MPI_Datatype datatype, const Datatype** type) {
+  WEFT_MPI_TRY(FindCommitted(datatype, type));
+  if ((*type)->builtin) return {};
+  return Error(MPI_ERR_TYPE, "datatype is not a predefined one");
+}
+
+}  // namespace
+}  // namespace weft::mpi
+
+namespace mpi = weft::mpi;
+using mpi::Error;
+using mpi::OnWin;
+using mpi::Window;
+
+int PMPI_Put(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
+             int target_count, MPI_Datatype target_datatype, MPI_Win win) {
+  return mpi::Put("MPI_Put", win, {origin_addr, origin_count, origin_datatype},
+                  {target_rank, target_disp, target_count, target_datatype}, nullptr, false);
+}
+WEFT_MPI_ALIAS(Put)
+
+int PMPI_Put_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
+               MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) {
+  return mpi::Put("MPI_Put_c", win, {origin_addr, origin_count, origin_datatype},
+                  {target_rank, target_disp, target_count, target_datatype}, nullptr, false);
+}
+WEFT_MPI_ALIAS(Put_c)
+
+int PMPI_Rput(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
+              int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
+  return mpi::Put("MPI_Rput", win, {origin_addr, origin_count, origin_datatype},
+                  {target_rank, target_disp, target_count, target_datatype}, request, true);
+}
+WEFT_MPI_ALIAS(Rput)
+
+int PMPI_Rput_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
+                MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
+  return mpi::Put("MPI_Rput_c", win, {origin_addr, origin_count, origin_datatype},
+                  {target_rank, target_disp, target_count, target_datatype}, request, true);
+}
+WEFT_MPI_ALIAS(Rput_c)
+
+int PMPI_Get(void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
+             int target_count, MPI_Datatype target_datatype, MPI_Win win) {
+  return mpi::Get("MPI_Get", win, {origin_addr, origin_count, origin_datatype},
+                  {target_rank, target_disp, target_count, target_datatype}, nullptr, false);
+}
+WEFT_MPI_ALIAS(Get)
+
+int PMPI_Get_c(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
+               MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) {
+  return mpi::Get("MPI_Get_c", win, {origin_addr, origin_count, origin_datatype},
+                  {target_rank, target_disp, target_count, target_datatype}, nullptr, false);
+}
+WEFT_MPI_ALIAS(Get_c)
+
+int PMPI_Rget(void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
+              int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
+  return mpi::Get("MPI_Rget", win, {origin_addr, origin_count, origin_datatype},
+                  {target_rank, target_disp, target_count, target_datatype}, request, true);
+}
+WEFT_MPI_ALIAS(Rget)
+
+int PMPI_Rget_c(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
+                MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
+  return mpi::Get("MPI_Rget_c", win, {origin_addr, origin_count, origin_datatype},
+                  {target_rank, target_disp, target_count, target_datatype}, request, true);
+}
+WEFT_MPI_ALIAS(Rget_c)
+
+int PMPI_Accumulate(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
+                    MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
+  return mpi::Accumulate("MPI_Accumulate", win, {origin_addr, origin_count, origin_datatype},
+                         {target_rank, target_disp, target_count, target_datatype}, op, nullptr, false);
+}
+WEFT_MPI_ALIAS(Accumulate)
+
+int PMPI_Accumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
+                      MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
+  return mpi::Accumulate("MPI_Accumulate_c", win, {origin_addr, origin_count, origin_datatype},
+                         {target_rank, target_disp, target_count, target_datatype}, op, nullptr, false);
+}
+WEFT_MPI_ALIAS(Accumulate_c)
+
+int PMPI_Raccumulate(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
+                     MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
+                     MPI_Request* request) {
+  return mpi::Accumulate("MPI_Raccumulate", win, {origin_addr, origin_count, origin_datatype},
+                         {target_rank, target_disp, target_count, target_datatype}, op, request, true);
+}
+WEFT_MPI_ALIAS(Raccumulate)
+
+int PMPI_Raccumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
+                       MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
+                       MPI_Request* request) {
+  return mpi::Accumulate("MPI_Raccumulate_c", win, {origin_addr, origin_count, origin_datatype},
+                         {target_rank, target_disp, target_count, target_datatype}, op, request, true);
+}
+WEFT_MPI_ALIAS(Raccumulate_c)
+
+int PMPI_Get_accumulate(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, void* result_addr,
+                        int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count,
+                        MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
+  return mpi::GetAccumulate("MPI_Get_accumulate", win, {origin_addr, origin_count, origin_datatype},
+                            {result_addr, result_count, result_datatype},
+                            {target_rank, target_disp, target_count, target_datatype}, op, nullptr, false);
+}
+WEFT_MPI_ALIAS(Get_accumulate)
+
+int PMPI_Get_accumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void* result_addr,
+                          MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,
+                          MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
+  return mpi::GetAccumulate("MPI_Get_accumulate_c", win, {origin_addr, origin_count, origin_datatype},
+                            {result_addr, result_count, result_datatype},
+                            {target_rank, target_disp, target_count, target_datatype}, op, nullptr, false);
+}
+WEFT_MPI_ALIAS(Get_accumulate_c)
+
+int PMPI_Rget_accumulate(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, void* result_addr,
+                         int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count,
+                         MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
+  return mpi::GetAccumulate("MPI_Rget_accumulate", win, {origin_addr, origin_count, origin_datatype},
+                            {result_addr, result_count, result_datatype},
+                            {target_rank, target_disp, target_count, target_datatype}, op, request, true);
+}
+WEFT_MPI_ALIAS(Rget_accumulate)
+
+int PMPI_Rget_accumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void* result_addr,
+                           MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,
+                           MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
+  return mpi::GetAccumulate("MPI_Rget_accumulate_c", win, {origin_addr, origin_count, origin_datatype},
+                            {result_addr, result_count, result_datatype},
+                            {target_rank, target_disp, target_count, target_datatype}, op, request, true);
+}
+WEFT_MPI_ALIAS(Rget_accumulate_c)
+
+int PMPI_Fetch_and_op(const void* origin_addr, void* result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp,
+                      MPI_Op op, MPI_Win win) {
+  return OnWin("MPI_Fetch_and_op", win, [&](Window& w) -> Error {
+    const mpi::Datatype* type;
+    const mpi::Op* operation;
+    WEFT_MPI_TRY(mpi::FindElement(datatype, &type));
+    WEFT_MPI_TRY(mpi::FindOp(op, &operation));
+    if (op != MPI_NO_OP) WEFT_MPI_TRY(mpi::CheckBuffer(origin_addr, 1, *type));
+    WEFT_MPI_TRY(mpi::CheckBuffer(result_addr, 1, *type));
+    return w.FetchAndOp(origin_addr, result_addr, *type, {target_rank, target_disp, 1, type}, *operation);
+  });
+}
+WEFT_MPI_ALIAS(Fetch_and_op)
+
+int PMPI_Compare_and_swap(const void* origin_addr, const void* compare_addr, void* result_addr, MPI_Datatype datatype,
+                          int target_rank, MPI_Aint target_disp, MPI_Win win) {
+  return OnWin("MPI_Compare_and_swap", win, [&](Window& w) -> Error {
+    const mpi::Datatype* type;
+    WEFT_MPI_TRY(mpi::FindElement(datatype, &type));
+    for (const void* buffer : {origin_addr, compare_addr, static_cast<const void*>(result_addr)}) {
+      WEFT_MPI_TRY(mpi::CheckBuffer(buffer, 1, *type));
+    }
+    return w.CompareAndSwap(origin_addr, compare_addr, result_addr, *type, {target_rank, target_disp, 1, type});
+  });
+}
+WEFT_MPI_ALIAS(Compare_and_swap)

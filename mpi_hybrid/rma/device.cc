@@ -1,0 +1,247 @@
+#include "mpi_hybrid/rma/device.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <mpi.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "base/check.h"
+#include "mpi_hybrid/core/job.h"
+#include "mpi_hybrid/p2p/message.h"
+#include "mpi_hybrid/rma/link.h"
+#include "mpi_hybrid/rma/service.h"
+
+namespace weft::mpi::rma {
+namespace {
+
+constexpr uint32_t kIdlePolls = 64;       // how seldom progress looks here while nothing is expected
+constexpr int kConnectTries = 300;        // of 100 ms
+constexpr int kCompletionsPerLink = 160;  // send queue's depth, and replies
+
+std::unique_ptr<Device> g_device;
+
+Error Failed(const std::string& what, int error) {
+  return Error(MPI_ERR_OTHER, what + ": " + std::strerror(error) +
+                                  "; one-sided communication needs an RDMA device (Weft's libibverbs.so.1 "
+                                  "and librdmacm.so.1 in the library path make one)");
+}
+
+socklen_t Length(const sockaddr_storage& address) {
+  return address.ss_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+}
+
+// Where to listen: what the job calls this process by, else any interface's address (siw does not listen on 127.0.0.1).
+std::vector<sockaddr_storage> Candidates(const std::string& host) {
+  std::vector<sockaddr_storage> candidates;
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (!host.empty() && getaddrinfo(host.c_str(), nullptr, &hints, &found) == 0) {
+    for (addrinfo* at = found; at != nullptr; at = at->ai_next) {
+      if (at->ai_family != AF_INET && at->ai_family != AF_INET6) continue;
+      std::memcpy(&candidates.emplace_back(), at->ai_addr, at->ai_addrlen);
+    }
+    freeaddrinfo(found);
+  }
+  ifaddrs* interfaces = nullptr;
+  if (getifaddrs(&interfaces) == 0) {
+    for (ifaddrs* at = interfaces; at != nullptr; at = at->ifa_next) {
+      if (at->ifa_addr == nullptr || at->ifa_addr->sa_family != AF_INET) continue;
+      std::memcpy(&candidates.emplace_back(), at->ifa_addr, sizeof(sockaddr_in));
+    }
+    freeifaddrs(interfaces);
+  }
+  return candidates;
+}
+
+}  // namespace
+
+std::string ToString(const sockaddr_storage& address) {
+  char host[NI_MAXHOST], port[NI_MAXSERV];
+  if (getnameinfo(reinterpret_cast<const sockaddr*>(&address), Length(address), host, sizeof host, port, sizeof port,
+                  NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
+    return "(no address)";
+  }
+  return std::string(host) + ":" + port;
+}
+
+Error Device::Open(Device** device) {
+  if (g_device == nullptr) {
+    std::unique_ptr<Device> made(new Device);
+    WEFT_MPI_TRY(made->Start());
+    g_device = std::move(made);
+    Progress::AddStage(g_device.get());
+  }
+  *device = g_device.get();
+  return {};
+}
+
+Device* Device::current() { return g_device.get(); }
+
+void Device::Close() {
+  if (g_device == nullptr) return;
+  Progress::RemoveStage(g_device.get());
+  g_device.reset();
+}
+
+Error Device::Start() {
+  const size_t size = static_cast<size_t>(ThisJob().size);
+  addresses_.resize(size);
+  links_.resize(size);
+  dead_ = std::vector<std::atomic<bool>>(size);
+  events_ = rdma_create_event_channel();
+  if (events_ == nullptr) return Failed("rdma_create_event_channel", errno);
+  service_ = std::make_unique<Service>(*this);
+  rdma_cm_id* listener = nullptr;
+  WEFT_MPI_TRY(Listen(&listener));
+  context_ = listener->verbs;
+  ibv_device_attr attributes{};
+  if (ibv_query_device(context_, &attributes) != 0) return Failed("ibv_query_device", errno);
+  max_reads_ = static_cast<uint32_t>(std::clamp(attributes.max_qp_init_rd_atom, 1, 64));
+  ibv_port_attr port{};
+  if (ibv_query_port(context_, listener->port_num == 0 ? 1 : listener->port_num, &port) == 0 && port.max_msg_sz >= 4096) {
+    max_message_ = std::min<uint64_t>(max_message_, port.max_msg_sz / 4096 * 4096);
+  }
+  domain_ = ibv_alloc_pd(context_);
+  if (domain_ == nullptr) return Failed("ibv_alloc_pd", errno);
+  channel_ = ibv_create_comp_channel(context_);
+  if (channel_ == nullptr) return Failed("ibv_create_comp_channel", errno);
+  fcntl(channel_->fd, F_SETFL, fcntl(channel_->fd, F_GETFL) | O_NONBLOCK);
+  const int entries = std::min<int>(attributes.max_cqe, kCompletionsPerLink * static_cast<int>(std::max<size_t>(size, 4)));
+  queue_ = ibv_create_cq(context_, entries, nullptr, channel_, 0);
+  if (queue_ == nullptr) return Failed("ibv_create_cq", errno);
+  registers_cheaply_ = std::strncmp(ibv_get_device_name(context_->device), "weft_", 5) == 0;
+  registrations_ = std::make_unique<Registrations>(domain_, registers_cheaply_);
+  bounce_ = std::make_unique<BouncePool>();
+  if (!bounce_->Make(domain_)) return Failed("memory for one-sided operations cannot be registered", errno);
+  return service_->Start(listener, static_cast<uint32_t>(attributes.max_qp_rd_atom));
+}
+
+Error Device::Listen(rdma_cm_id** listener) {
+  Error first;
+  for (const sockaddr_storage& candidate : Candidates(ThisJob().host)) {
+    Error error = StartOn(candidate, listener);
+    if (error.ok()) return {};
+    if (first.ok()) first = std::move(error);
+  }
+  return first.ok() ? Error(MPI_ERR_OTHER, "this host has no address to listen on for RDMA") : std::move(first);
+}
+
+Error Device::StartOn(const sockaddr_storage& address, rdma_cm_id** listener) {
+  sockaddr_storage local = address;
+  rdma_cm_id* id = nullptr;
+  if (rdma_create_id(service_->events(), &id, nullptr, RDMA_PS_TCP) != 0) return Failed("rdma_create_id", errno);
+  if (rdma_bind_addr(id, reinterpret_cast<sockaddr*>(&local)) == 0 && id->verbs != nullptr && rdma_listen(id, 128) == 0) {
+    std::memcpy(&address_, rdma_get_local_addr(id), Length(local));
+    *listener = id;
+    return {};
+  }
+  const int error = errno == 0 ? ENODEV : errno;
+  rdma_destroy_id(id);
+  return Failed("listening for RDMA connections on " + ToString(address), error);
+}
+
+Device::~Device() {
+  if (service_ != nullptr) service_->Stop();
+  links_.clear();
+  registrations_.reset();
+  bounce_.reset();
+  service_.reset();
+  if (queue_ != nullptr) ibv_destroy_cq(queue_);
+  if (channel_ != nullptr) ibv_destroy_comp_channel(channel_);
+  if (domain_ != nullptr) ibv_dealloc_pd(domain_);
+  if (events_ != nullptr) rdma_destroy_event_channel(events_);
+}
+
+void Device::SetAddress(ProcessId process, const sockaddr_storage& address) {
+  addresses_[static_cast<size_t>(process)] = address;
+}
+
+Error Device::Prepare(ProcessId process) {
+  auto& link = links_[static_cast<size_t>(process)];
+  if (link != nullptr) return {};
+  link = std::make_unique<Link>(*this, process);
+  return link->StartConnect(address_, addresses_[static_cast<size_t>(process)]);
+}
+
+Error Device::Find(ProcessId process, Link** found) {
+  auto& link = links_[static_cast<size_t>(process)];
+  if (link == nullptr) WEFT_MPI_TRY(Prepare(process));
+  if (link->connecting()) [[unlikely]]
+    WEFT_MPI_TRY(Connected(*link));
+  if (link->broken()) [[unlikely]]
+    return link->failure();
+  *found = link.get();
+  return {};
+}
+
+// The others' services accept without help of their programs, and ours needs none of this thread: it may simply wait.
+Error Device::Connected(Link& link) {
+  for (int tries = 0; link.connecting(); ++tries) {
+    pollfd ready{events_->fd, POLLIN, 0};
+    if (poll(&ready, 1, 100) == 1) {
+      rdma_cm_event* event = nullptr;
+      if (rdma_get_cm_event(events_, &event) != 0) continue;
+      auto* target = static_cast<Link*>(event->id->context);
+      target->OnEvent(*event);
+      rdma_ack_cm_event(event);
+      tries = 0;
+    } else if (IsDead(link.process()) || tries == kConnectTries) {
+      link.Break("it does not answer at " + ToString(addresses_[static_cast<size_t>(link.process())]));
+    }
+  }
+  return {};
+}
+
+bool Device::PollLinks() {
+  constexpr int kBatch = 16;
+  ibv_wc completions[kBatch];
+  bool any = false;
+  for (;;) {
+    const int count = ibv_poll_cq(queue_, kBatch, completions);
+    for (int i = 0; i < count; ++i) {
+      const uint64_t process = (completions[i].wr_id & ~Link::kReceive) >> Link::kIndexShift;
+      links_[process]->OnCompletion(completions[i]);
+    }
+    any |= count > 0;
+    if (count < kBatch) return any;
+  }
+}
+
+bool Device::Poll() {
+  if (armed_) {
+    service_->SetWaiter(false);
+    ibv_cq* queue;
+    void* context;
+    while (ibv_get_cq_event(channel_, &queue, &context) == 0) ibv_ack_cq_events(queue, 1);
+    armed_ = false;
+  } else if (waiting_ == 0 && expected == 0 && ++idle_polls_ % kIdlePolls != 0) {
+    return false;
+  }
+  const bool any = PollLinks();
+  return service_->TryPoll() || any;
+}
+
+bool Device::Arm() {
+  for (auto& link : links_) {
+    if (link != nullptr) (void)link->Ring();
+  }
+  armed_ = true;
+  service_->SetWaiter(true);
+  ibv_req_notify_cq(queue_, 0);
+  const bool any = PollLinks();
+  return !(service_->TryPoll() || any);
+}
+
+// This thread polled in vain and drove the RNIC; whoever computes now leaves that to the RNIC again.
+void Device::EndSpin() { ibv_req_notify_cq(queue_, 1); }
+
+}  // namespace weft::mpi::rma

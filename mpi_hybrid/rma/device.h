@@ -1,0 +1,113 @@
+#ifndef MPI_HYBRID_RMA_DEVICE_H_
+#define MPI_HYBRID_RMA_DEVICE_H_
+
+#include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "mpi_hybrid/comm/group.h"
+#include "mpi_hybrid/core/error.h"
+#include "mpi_hybrid/p2p/progress.h"
+#include "mpi_hybrid/rma/registration.h"
+
+namespace weft::mpi::rma {
+
+class Link;
+class Service;
+
+// This process's RNIC: opened when the first window is made, closed by MPI_Finalize. Owns the connections to targets (links) and
+// the service, which answers origins. Guarded by the library's lock, but for dead().
+class Device : private ProgressStage {
+ public:
+  // The device, opened if need be; collective only in that all ranks of a window do it. MPI_ERR_OTHER says why there is none.
+  static Error Open(Device** device);
+  static Device* current();
+  static void Close();
+
+  ~Device() override;
+
+  // Where this process listens: numbers of an address, to be told to the others.
+  const sockaddr_storage& address() const { return address_; }
+  // What another process said.
+  void SetAddress(ProcessId process, const sockaddr_storage& address);
+
+  // The connection to `process`, made on first use. MPI_ERR_PROC_ABORTED: it is gone, or cannot be reached.
+  Error Find(ProcessId process, Link** link);
+  // Starts a connection without waiting for it.
+  Error Prepare(ProcessId process);
+  Link* Existing(ProcessId process) const { return links_[static_cast<size_t>(process)].get(); }
+
+  // As Progress::WaitUntil, with this device polled at every round.
+  template <typename Done>
+  void Await(Done done) {
+    if (done()) return;
+    ++waiting_;
+    Progress::WaitUntil(done);
+    if (--waiting_ == 0) EndSpin();
+  }
+
+  // Known to be gone: its connection broke. From any thread.
+  bool dead(ProcessId process) const { return dead_[static_cast<size_t>(process)].load(std::memory_order_acquire); }
+  void SetDead(ProcessId process) { dead_[static_cast<size_t>(process)].store(true, std::memory_order_release); }
+
+  Service& service() { return *service_; }
+  ibv_context* context() const { return context_; }
+  ibv_pd* domain() const { return domain_; }
+  ibv_cq* queue() const { return queue_; }
+  rdma_event_channel* events() const { return events_; }
+  Registrations& registrations() { return *registrations_; }
+  BouncePool& bounce() { return *bounce_; }
+  // Whether origin buffers are registered at no risk and little cost, so that even small ones are.
+  bool registers_cheaply() const { return registers_cheaply_; }
+  uint32_t max_reads() const { return max_reads_; }
+  uint64_t max_message() const { return max_message_; }
+  // Most bytes of an inline work request that the RNIC grants; learned from the first queue pair.
+  uint32_t inline_wanted = 1024;
+  // Completions that will come: while there are none, progress looks seldom.
+  int64_t expected = 0;
+
+  // Takes completions of links; whether there were any.
+  bool PollLinks();
+
+ private:
+  Device() = default;
+  Error Start();
+  Error StartOn(const sockaddr_storage& address, rdma_cm_id** listener);
+  Error Listen(rdma_cm_id** listener);
+  void EndSpin();
+  Error Connected(Link& link);
+
+  bool Poll() override;
+  bool Arm() override;
+  int fd() const override { return channel_ == nullptr ? -1 : channel_->fd; }
+
+  sockaddr_storage address_{};
+  std::vector<sockaddr_storage> addresses_;   // by process
+  std::vector<std::unique_ptr<Link>> links_;  // by process
+  std::vector<std::atomic<bool>> dead_;
+  rdma_event_channel* events_ = nullptr;  // of links
+  ibv_context* context_ = nullptr;
+  ibv_pd* domain_ = nullptr;
+  ibv_comp_channel* channel_ = nullptr;
+  ibv_cq* queue_ = nullptr;  // all completions of links
+  bool armed_ = false;
+  bool registers_cheaply_ = false;
+  uint32_t max_reads_ = 1;
+  uint64_t max_message_ = 1 << 30;
+  std::unique_ptr<Registrations> registrations_;
+  std::unique_ptr<BouncePool> bounce_;
+  std::unique_ptr<Service> service_;
+  int waiting_ = 0;
+  uint32_t idle_polls_ = 0;
+};
+
+// "address:port" for messages.
+std::string ToString(const sockaddr_storage& address);
+
+}  // namespace weft::mpi::rma
+
+#endif  // MPI_HYBRID_RMA_DEVICE_H_

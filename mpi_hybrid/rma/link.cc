@@ -1,0 +1,406 @@
+#include "mpi_hybrid/rma/link.h"
+
+#include <mpi.h>
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/check.h"
+#include "mpi_hybrid/core/job.h"
+#include "mpi_hybrid/rma/device.h"
+
+namespace weft::mpi::rma {
+namespace {
+
+constexpr size_t kProofOffset = 2 * kSlots * kSlotBytes;
+constexpr size_t kProofBytes = 8;
+constexpr size_t kMemoryBytes = kProofOffset + 4096;
+constexpr int kResolveMs = 5000;
+
+uint8_t* MapMemory(size_t bytes) {
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return memory == MAP_FAILED ? nullptr : static_cast<uint8_t*>(memory);
+}
+
+}  // namespace
+
+Link::Link(Device& device, ProcessId process) : device_(device), process_(process) {}
+
+Link::~Link() {
+  Break("this process closes it");
+  if (id_ != nullptr) {
+    if (qp_ != nullptr) {
+      rdma_disconnect(id_);
+      rdma_destroy_qp(id_);
+    }
+    rdma_destroy_id(id_);
+  }
+  if (mr_ != nullptr) ibv_dereg_mr(mr_);
+  if (memory_ != nullptr) munmap(memory_, kMemoryBytes);
+}
+
+Error Link::failure() const {
+  return Error(MPI_ERR_PROC_ABORTED, "the RDMA connection to process " + std::to_string(process_) + " is broken: " + why_);
+}
+
+// --- connecting ---
+
+Error Link::StartConnect(const sockaddr_storage& from, const sockaddr_storage& to) {
+  sockaddr_storage source = from, target = to;
+  (source.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&source)->sin6_port
+                                : reinterpret_cast<sockaddr_in*>(&source)->sin_port) = 0;
+  state_ = State::kConnecting;
+  if (rdma_create_id(device_.events(), &id_, this, RDMA_PS_TCP) != 0 ||
+      rdma_resolve_addr(id_, reinterpret_cast<sockaddr*>(&source), reinterpret_cast<sockaddr*>(&target), kResolveMs) != 0) {
+    Break("address " + ToString(to) + " cannot be resolved: " + std::strerror(errno));
+    return failure();
+  }
+  return {};
+}
+
+Error Link::MakeQueuePair() {
+  if (id_->verbs != device_.context()) return Error(MPI_ERR_OTHER, "the way to it leads over another RDMA device");
+  // The largest inline size that the RNIC grants: some refuse what others allow.
+  for (;; device_.inline_wanted /= 4) {
+    ibv_qp_init_attr attributes{};
+    attributes.send_cq = attributes.recv_cq = device_.queue();
+    attributes.qp_type = IBV_QPT_RC;
+    attributes.cap = {.max_send_wr = kDepth,
+                      .max_recv_wr = kSlots,
+                      .max_send_sge = 1,
+                      .max_recv_sge = 1,
+                      .max_inline_data = device_.inline_wanted};
+    if (rdma_create_qp(id_, device_.domain(), &attributes) == 0) {
+      inline_room_ = std::min(attributes.cap.max_inline_data, 1024u);
+      break;
+    }
+    if (device_.inline_wanted < 16) {
+      return Error(MPI_ERR_OTHER, std::string("no queue pair could be made: ") + std::strerror(errno));
+    }
+  }
+  qp_ = id_->qp;
+  return MakeBuffers();
+}
+
+Error Link::MakeBuffers() {
+  inline_bytes_ = std::make_unique<uint8_t[]>(kBatch * inline_room_);
+  memory_ = MapMemory(kMemoryBytes);
+  if (memory_ == nullptr) return Error(MPI_ERR_NO_MEM, "no memory for message buffers");
+  mr_ = ibv_reg_mr(device_.domain(), memory_, kMemoryBytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+  if (mr_ == nullptr) return Error(MPI_ERR_NO_MEM, std::string("message buffers cannot be registered: ") + std::strerror(errno));
+  for (uint32_t slot = 0; slot < kSlots; ++slot) WEFT_MPI_TRY(PostReceive(slot));
+  return {};
+}
+
+Error Link::PostReceive(uint32_t slot) {
+  ibv_sge piece{reinterpret_cast<uintptr_t>(memory_ + (kSlots + slot) * kSlotBytes), kSlotBytes, mr_->lkey};
+  ibv_recv_wr request{};
+  request.wr_id = kReceive | static_cast<uint64_t>(process_) << kIndexShift | slot;
+  request.sg_list = &piece;
+  request.num_sge = 1;
+  ibv_recv_wr* bad = nullptr;
+  if (int error = ibv_post_recv(qp_, &request, &bad); error != 0) {
+    return Error(MPI_ERR_OTHER, std::string("a receive cannot be posted: ") + std::strerror(error));
+  }
+  return {};
+}
+
+void Link::OnEvent(const rdma_cm_event& event) {
+  if (state_ == State::kBroken) return;
+  switch (event.event) {
+    case RDMA_CM_EVENT_ADDR_RESOLVED:
+      if (rdma_resolve_route(id_, kResolveMs) != 0) Break(std::string("no route: ") + std::strerror(errno));
+      return;
+    case RDMA_CM_EVENT_ROUTE_RESOLVED: {
+      if (Error error = MakeQueuePair(); !error.ok()) return Break(error.message());
+      Hello hello;
+      hello.process = static_cast<uint32_t>(ThisJob().rank);
+      std::memcpy(hello.secret, ThisJob().secret.data(), std::min(kSecretBytes, ThisJob().secret.size()));
+      uint8_t bytes[kHelloBytes];
+      WriteHello(hello, bytes);
+      rdma_conn_param parameters{};
+      parameters.private_data = bytes;
+      parameters.private_data_len = sizeof bytes;
+      parameters.initiator_depth = static_cast<uint8_t>(device_.max_reads());
+      parameters.responder_resources = 1;
+      parameters.retry_count = parameters.rnr_retry_count = 7;
+      if (rdma_connect(id_, &parameters) != 0) Break(std::string("connecting failed: ") + std::strerror(errno));
+      return;
+    }
+    case RDMA_CM_EVENT_ESTABLISHED: {
+      const auto* data = static_cast<const uint8_t*>(event.param.conn.private_data);
+      auto welcome = ParseWelcome(ByteSpan(data, data == nullptr ? 0 : event.param.conn.private_data_len));
+      if (!welcome) return Break("whoever listens at its address is no rank of this job");
+      welcome_ = *welcome;
+      state_ = State::kUp;
+      return;
+    }
+    case RDMA_CM_EVENT_REJECTED:
+      return Break("it refuses the connection");
+    case RDMA_CM_EVENT_DISCONNECTED:
+      return Break("it closed the connection");
+    default:
+      return Break(std::string(rdma_event_str(event.event)) + ", status " + std::to_string(event.status));
+  }
+}
+
+// --- posting ---
+
+Error Link::WaitForRoom() {
+  if (posted_ - completed_ < kDepth) [[likely]]
+    return {};
+  WEFT_MPI_TRY(Ring());
+  device_.Await([this] { return broken() || posted_ - completed_ < kDepth; });
+  return broken() ? failure() : Error();
+}
+
+ibv_send_wr& Link::Add(bool signaled) {
+  Waiting& waiting = waiting_[waiting_count_++];
+  ++posted_;
+  waiting.request = {};
+  waiting.request.wr_id = static_cast<uint64_t>(process_) << kIndexShift | posted_;
+  waiting.request.sg_list = &waiting.piece;
+  waiting.request.num_sge = 1;
+  if (signaled || posted_ - signaled_ >= kUnsignaled) {
+    waiting.request.send_flags = IBV_SEND_SIGNALED;
+    signaled_ = posted_;
+    ++uncompleted_;
+    ++device_.expected;
+  }
+  return waiting.request;
+}
+
+Error Link::Ring() {
+  if (waiting_count_ == 0) return {};
+  if (broken()) return failure();
+  for (uint32_t i = 0; i + 1 < waiting_count_; ++i) waiting_[i].request.next = &waiting_[i + 1].request;
+  waiting_count_ = 0;
+  ibv_send_wr* bad = nullptr;
+  if (int error = ibv_post_send(qp_, &waiting_[0].request, &bad); error != 0) {
+    Break(std::string("ibv_post_send: ") + std::strerror(error));
+    return failure();
+  }
+  return {};
+}
+
+Error Link::Write(const void* from, uint32_t key, uint64_t to, uint32_t to_key, size_t bytes) {
+  if (broken()) return failure();
+  WEFT_MPI_TRY(WaitForRoom());
+  const bool small = bytes <= inline_room_;
+  uint8_t* copy = inline_bytes_.get() + waiting_count_ * inline_room_;
+  ibv_send_wr& request = Add(!small);
+  request.opcode = IBV_WR_RDMA_WRITE;
+  request.wr.rdma = {to, to_key};
+  *request.sg_list = {reinterpret_cast<uintptr_t>(from), static_cast<uint32_t>(bytes), key};
+  writes_unproved_ = writes_since_message_ = true;
+  if (!small) {
+    local_ = posted_;
+    return Ring();
+  }
+  std::memcpy(copy, from, bytes);
+  request.sg_list->addr = reinterpret_cast<uintptr_t>(copy);
+  request.send_flags |= IBV_SEND_INLINE;
+  return waiting_count_ == kBatch ? Ring() : Error();
+}
+
+Error Link::Read(void* into, uint32_t key, uint64_t from, uint32_t from_key, size_t bytes) {
+  if (broken()) return failure();
+  WEFT_MPI_TRY(WaitForRoom());
+  ibv_send_wr& request = Add(true);
+  request.opcode = IBV_WR_RDMA_READ;
+  request.wr.rdma = {from, from_key};
+  *request.sg_list = {reinterpret_cast<uintptr_t>(into), static_cast<uint32_t>(bytes), key};
+  local_ = reads_posted_ = posted_;
+  return Ring();
+}
+
+void Link::WhenComplete(LocalCompletion&& completion) {
+  if (broken() || completion.number <= completed_) {
+    FinishLocal(completion, broken() ? failure() : Error());
+    return;
+  }
+  local_completions_.push_back(std::move(completion));
+}
+
+Error Link::BeginMessage(uint8_t** room) {
+  if (broken()) return failure();
+  const auto has_room = [this] {
+    if (sent_ - consumed_ >= kSlots || posted_ - completed_ >= kDepth) return false;
+    return replies_expected_ < static_cast<int>(kSlots);
+  };
+  if (!has_room()) {
+    WEFT_MPI_TRY(Ring());
+    device_.Await([&] { return broken() || has_room(); });
+    if (broken()) return failure();
+  }
+  *room = memory_ + sent_ % kSlots * kSlotBytes + kHeaderBytes;
+  return {};
+}
+
+Error Link::SendMessage(MessageKind kind, uint32_t window, size_t body_bytes, const SendOptions& options) {
+  MessageHeader header{kind, options.reply != nullptr, 0, window};
+  // Without replies the target could not give back the right to send more.
+  if (sent_ - consumed_ >= kSlots / 2 && sent_ % 4 == 0) header.wants_reply = true;
+  if (header.wants_reply) {
+    uint16_t slot = 0;
+    while (pending_[slot].in_use) ++slot;  // BeginMessage waited for one
+    header.reply_slot = slot;
+    pending_[slot].in_use = true;
+    pending_[slot].reply = options.reply == nullptr ? Reply{} : *options.reply;
+    if (pending_[slot].reply.request != nullptr) pending_[slot].reply.request->AddPart();
+    if (pending_[slot].reply.sink.type) ++sinks_expected_;
+    ++replies_expected_;
+    ++device_.expected;
+  }
+  uint8_t* message = memory_ + sent_ % kSlots * kSlotBytes;
+  WriteHeader(header, {message, kHeaderBytes});
+  const size_t bytes = kHeaderBytes + body_bytes;
+  ibv_send_wr& request = Add(false);
+  request.opcode = IBV_WR_SEND;
+  *request.sg_list = {reinterpret_cast<uintptr_t>(message), static_cast<uint32_t>(bytes), mr_->lkey};
+  if (bytes <= inline_room_) request.send_flags |= IBV_SEND_INLINE;
+  if (options.urgent || header.wants_reply) request.send_flags |= IBV_SEND_SOLICITED;
+  if (options.behind_reads && reads_outstanding()) request.send_flags |= IBV_SEND_FENCE;
+  ++sent_;
+  last_wants_reply_ = header.wants_reply;
+  writes_since_message_ = false;
+  return Ring();
+}
+
+Error Link::SendPlain(MessageKind kind, uint32_t window, const SendOptions& options) {
+  uint8_t* room;
+  WEFT_MPI_TRY(BeginMessage(&room));
+  return SendMessage(kind, window, 0, options);
+}
+
+// --- flushing ---
+
+Error Link::StartFlush(bool remote, Mark* mark) {
+  if (broken()) return failure();
+  if (remote && sent_ != consumed_) {
+    // A message is under way anyway: the reply to one behind the Writes proves both.
+    if (!last_wants_reply_ || writes_since_message_) {
+      const Reply none;
+      WEFT_MPI_TRY(SendPlain(MessageKind::kNothing, 0, {.reply = &none}));
+    }
+    writes_unproved_ = false;
+  } else if (remote && writes_unproved_) {
+    WEFT_MPI_TRY(Read(memory_ + kProofOffset, mr_->lkey, welcome_.control_address, welcome_.control_key, kProofBytes));
+    writes_unproved_ = false;
+  }
+  WEFT_MPI_TRY(Ring());
+  if (local_ > signaled_) {  // nothing behind it would tell
+    WEFT_MPI_TRY(WaitForRoom());
+    ibv_send_wr& request = Add(true);
+    request.opcode = IBV_WR_RDMA_WRITE;
+    request.wr.rdma = {welcome_.control_address, welcome_.control_key};
+    request.num_sge = 0;
+    WEFT_MPI_TRY(Ring());
+  }
+  *mark = {local_, sent_, remote};
+  return {};
+}
+
+bool Link::Flushed(const Mark& mark) const {
+  if (broken()) return true;
+  if (completed_ < mark.number || sinks_expected_ > 0) return false;
+  return !mark.remote || static_cast<int32_t>(consumed_ - mark.messages) >= 0;
+}
+
+// --- completions ---
+
+void Link::OnCompletion(const ibv_wc& completion) {
+  if (broken()) return;
+  if (completion.status != IBV_WC_SUCCESS) {
+    if (completion.status == IBV_WC_WR_FLUSH_ERR) return Break("it closed the connection");
+    return Break(ibv_wc_status_str(completion.status));
+  }
+  const uint64_t low = completion.wr_id & ((uint64_t{1} << kIndexShift) - 1);
+  if (completion.wr_id & kReceive) {
+    OnReply(memory_ + (kSlots + low) * kSlotBytes, completion.byte_len);
+    if (broken()) return;
+    if (Error error = PostReceive(static_cast<uint32_t>(low)); !error.ok()) Break(error.message());
+    return;
+  }
+  completed_ = std::max(completed_, low);
+  --uncompleted_;
+  --device_.expected;
+  while (!local_completions_.empty() && local_completions_.front().number <= completed_) {
+    LocalCompletion done = std::move(local_completions_.front());
+    local_completions_.pop_front();
+    FinishLocal(done, {});
+  }
+}
+
+void Link::OnReply(const uint8_t* bytes, size_t size) {
+  const auto header = ParseReply({bytes, size});
+  if (!header || !pending_[header->reply_slot].in_use || sent_ - header->consumed > kSlots) {
+    return Break("it sent a reply that nobody asked for");
+  }
+  consumed_ = header->consumed;
+  FinishReply(pending_[header->reply_slot], {}, {bytes + kReplyBytes, size - kReplyBytes}, header->status);
+}
+
+void Link::FinishReply(PendingReply& pending, const Error& error, ByteSpan data, ReplyStatus status) {
+  Reply reply = std::move(pending.reply);
+  pending = {};
+  --replies_expected_;
+  --device_.expected;
+  Error outcome = error;
+  if (status == ReplyStatus::kOutOfRange) {
+    outcome = Error(MPI_ERR_RMA_RANGE, "the memory at the target is not attached to the window");
+    if (reply.out_of_range != nullptr) *reply.out_of_range = true;
+  }
+  if (reply.sink.type) {
+    --sinks_expected_;
+    if (outcome.ok() && data.size() != reply.sink.bytes) return Break("a reply is of the wrong length");
+    if (outcome.ok()) {
+      TypeCursor cursor(reply.sink.buffer, reply.sink.count, *reply.sink.type);
+      cursor.Seek(reply.sink.position);
+      Unpack(cursor, data);
+    }
+  }
+  if (reply.waiter != nullptr) {
+    reply.waiter->bytes = std::min(data.size(), sizeof reply.waiter->data);
+    std::memcpy(reply.waiter->data, data.data(), reply.waiter->bytes);
+    reply.waiter->status = status;
+    reply.waiter->failed = !error.ok();
+    reply.waiter->done = true;
+  }
+  if (reply.request != nullptr) reply.request->PartDone(std::move(outcome));
+}
+
+void Link::FinishLocal(LocalCompletion& completion, const Error& error) {
+  if (completion.bounce.bytes != nullptr) {
+    if (completion.sink.type && error.ok()) {
+      TypeCursor cursor(completion.sink.buffer, completion.sink.count, *completion.sink.type);
+      cursor.Seek(completion.sink.position);
+      Unpack(cursor, {completion.bounce.bytes, completion.sink.bytes});
+    }
+    device_.bounce().Give(completion.bounce);
+  }
+  if (completion.registration != nullptr) device_.registrations().Release(completion.registration);
+  if (completion.request != nullptr) completion.request->PartDone(error);
+}
+
+void Link::Break(std::string why) {
+  if (state_ == State::kBroken) return;
+  state_ = State::kBroken;
+  why_ = std::move(why);
+  device_.SetDead(process_);
+  device_.expected -= std::exchange(uncompleted_, 0);
+  waiting_count_ = 0;
+  const Error error = failure();
+  while (!local_completions_.empty()) {
+    LocalCompletion completion = std::move(local_completions_.front());
+    local_completions_.pop_front();
+    FinishLocal(completion, error);
+  }
+  for (PendingReply& pending : pending_) {
+    if (pending.in_use) FinishReply(pending, error, {}, ReplyStatus::kDone);
+  }
+  Progress::Wake();
+}
+
+}  // namespace weft::mpi::rma

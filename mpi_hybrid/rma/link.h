@@ -1,0 +1,182 @@
+#ifndef MPI_HYBRID_RMA_LINK_H_
+#define MPI_HYBRID_RMA_LINK_H_
+
+#include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
+
+#include <array>
+#include <deque>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "mpi_hybrid/comm/group.h"
+#include "mpi_hybrid/core/error.h"
+#include "mpi_hybrid/datatype/datatype.h"
+#include "mpi_hybrid/rma/registration.h"
+#include "mpi_hybrid/rma/request.h"
+#include "mpi_hybrid/rma/wire.h"
+
+namespace weft::mpi::rma {
+
+class Device;
+
+// Somebody on the stack who waits for a reply.
+struct ReplyWaiter {
+  bool done = false;
+  bool failed = false;  // the connection broke
+  ReplyStatus status = ReplyStatus::kDone;
+  uint8_t data[32] = {};
+  size_t bytes = 0;
+};
+
+// Data of the program that a reply, or a Read into a bounce buffer, fills: `bytes` from `position` on in the order of the type
+// map.
+struct Sink {
+  void* buffer = nullptr;
+  MPI_Aint count = 0;
+  Ref<const Datatype> type;  // null: none
+  MPI_Aint position = 0;
+  size_t bytes = 0;
+};
+
+// What a reply is for.
+struct Reply {
+  Sink sink;
+  ReplyWaiter* waiter = nullptr;
+  RmaRequest* request = nullptr;  // one part of it
+  bool* out_of_range = nullptr;   // set when the target says so; outlives the reply
+};
+
+// What is due when the work requests up to a number completed.
+struct LocalCompletion {
+  uint64_t number = 0;
+  RmaRequest* request = nullptr;
+  Registration* registration = nullptr;
+  BouncePool::Buffer bounce;  // given back, after `sink` was filled from it
+  Sink sink;
+};
+
+// The connection over which this process works on one target: a queue pair of which it is the initiator. RDMA Writes and Reads
+// and messages (wire.h) go out in the order of the calls, and the target sees them in that order. Small Writes wait for company
+// until Ring(). Guarded by the library's lock. Calls may wait for progress when queues are full.
+class Link {
+ public:
+  // Starts connecting. `index`: of the completions' work request ids.
+  Link(Device& device, ProcessId process);
+  ~Link();
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+
+  Error StartConnect(const sockaddr_storage& from, const sockaddr_storage& to);
+  // An event of the connection manager for this link; acknowledged by the caller.
+  void OnEvent(const rdma_cm_event& event);
+  bool connecting() const { return state_ == State::kConnecting; }
+  bool broken() const { return state_ == State::kBroken; }
+  // MPI_ERR_PROC_ABORTED, when broken.
+  Error failure() const;
+  ProcessId process() const { return process_; }
+
+  // RDMA. `bytes` at most Device::max_message(). Small ones (`bytes` <= inline_room()) are copied, and complete locally with the
+  // call.
+  uint32_t inline_room() const { return inline_room_; }
+  Error Write(const void* from, uint32_t key, uint64_t to, uint32_t to_key, size_t bytes);
+  Error Read(void* into, uint32_t key, uint64_t from, uint32_t from_key, size_t bytes);
+  // Number of the last work request. WhenComplete may be called only with one that is signaled or behind which one will be.
+  uint64_t last() const { return posted_; }
+  // ... of those that work on memory of the program, which are signaled.
+  uint64_t last_local() const { return local_; }
+  void WhenComplete(LocalCompletion&& completion);
+
+  // A message in two steps: room for it (kSlotBytes), then its length. Nothing may come between them on this link.
+  Error BeginMessage(uint8_t** room);
+  // `reply` null: no reply is wanted. `urgent`: wakes the target's service if it sleeps. `behind_reads`: goes out when Reads
+  // posted before have completed.
+  struct SendOptions {
+    const Reply* reply = nullptr;
+    bool urgent = true;
+    bool behind_reads = false;
+  };
+  Error SendMessage(MessageKind kind, uint32_t window, size_t body_bytes, const SendOptions& options);
+  // One without a body.
+  Error SendPlain(MessageKind kind, uint32_t window, const SendOptions& options);
+
+  // Hands what waits to the RNIC.
+  Error Ring();
+
+  // What has to be seen before all that was posted so far is complete at the origin, or at the target too.
+  struct Mark {
+    uint64_t number = 0;
+    uint32_t messages = 0;
+    bool remote = false;
+  };
+  Error StartFlush(bool remote, Mark* mark);
+  bool Flushed(const Mark& mark) const;
+  bool reads_outstanding() const { return reads_posted_ > completed_; }
+
+  void OnCompletion(const ibv_wc& completion);
+  // Completes everything with an error.
+  void Break(std::string why);
+
+  static constexpr int kIndexShift = 40;
+  static constexpr uint64_t kReceive = uint64_t{1} << 63;
+
+ private:
+  enum class State : uint8_t { kNew, kConnecting, kUp, kBroken };
+  struct PendingReply {
+    bool in_use = false;
+    Reply reply;
+  };
+
+  Error MakeQueuePair();
+  Error MakeBuffers();
+  Error WaitForRoom();
+  ibv_send_wr& Add(bool signaled);
+  Error TakeReplySlot(uint16_t* slot);
+  void OnReply(const uint8_t* bytes, size_t size);
+  void FinishReply(PendingReply& pending, const Error& error, ByteSpan data, ReplyStatus status);
+  void FinishLocal(LocalCompletion& completion, const Error& error);
+  Error PostReceive(uint32_t slot);
+
+  static constexpr uint32_t kDepth = 128;      // of the send queue
+  static constexpr uint32_t kBatch = 16;       // most that wait for Ring()
+  static constexpr uint32_t kUnsignaled = 32;  // most work requests without a completion
+
+  Device& device_;
+  const ProcessId process_;
+  State state_ = State::kNew;
+  std::string why_;  // broken
+  rdma_cm_id* id_ = nullptr;
+  ibv_qp* qp_ = nullptr;
+  uint32_t inline_room_ = 0;
+  Welcome welcome_;
+
+  // Send queue: numbers count work requests from 1.
+  uint64_t posted_ = 0, signaled_ = 0, completed_ = 0;
+  int64_t uncompleted_ = 0;       // signaled ones
+  uint64_t local_ = 0;            // the last that works on memory of the program
+  uint64_t reads_posted_ = 0;     // the last Read
+  bool writes_unproved_ = false;  // Writes since the last proof that they arrived
+  std::deque<LocalCompletion> local_completions_;
+  struct Waiting {
+    ibv_send_wr request;
+    ibv_sge piece;
+  };
+  std::array<Waiting, kBatch> waiting_;
+  uint32_t waiting_count_ = 0;
+  std::unique_ptr<uint8_t[]> inline_bytes_;  // kBatch times inline_room_
+
+  // Messages and replies.
+  uint32_t sent_ = 0, consumed_ = 0;  // modulo 2^32
+  bool last_wants_reply_ = false;     // the newest message
+  bool writes_since_message_ = false;
+  int replies_expected_ = 0;
+  int sinks_expected_ = 0;  // replies that carry data
+  std::array<PendingReply, kSlots> pending_;
+  uint8_t* memory_ = nullptr;  // kSlots message slots, kSlots reply slots, 8 bytes for proofs
+  ibv_mr* mr_ = nullptr;
+};
+
+}  // namespace weft::mpi::rma
+
+#endif  // MPI_HYBRID_RMA_LINK_H_

@@ -1,0 +1,323 @@
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "base/check.h"
+#include "mpi_hybrid/coll/collectives.h"
+#include "mpi_hybrid/coll/make_comm.h"
+#include "mpi_hybrid/core/job.h"
+#include "mpi_hybrid/rma/rdma_window.h"
+#include "mpi_hybrid/rma/service.h"
+
+// Construction and the end of windows.
+namespace weft::mpi {
+namespace {
+
+HandleTable<Window>& Table() {
+  static HandleTable<Window> table(HandleKind::kWin);
+  return table;
+}
+
+}  // namespace
+
+Window* Window::Find(MPI_Win handle) { return Table().Find(handle); }
+
+MPI_Win Window::Give(const Ref<Window>& window) {
+  window->AddRef();
+  return window->handle = Table().Add(window.get());
+}
+
+void Window::TakeBack(Window& window) {
+  Table().Remove(window.handle);
+  window.handle = MPI_WIN_NULL;
+  window.Release();
+}
+
+namespace rma {
+namespace {
+
+constexpr size_t kPage = 4096;
+constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+
+// What each rank tells the others.
+struct Card {
+  uint64_t base = 0, size = 0;
+  int64_t unit = 1;
+  uint32_t key = 0, window = 0;
+  int32_t error = MPI_SUCCESS;  // its class, when this rank failed
+  int32_t process = 0;
+  sockaddr_storage address{};
+};
+
+bool ConnectsAtOnce() {
+  const char* setting = std::getenv("WEFT_MPI_RMA_CONNECT");
+  return setting != nullptr && std::strcmp(setting, "static") == 0;
+}
+
+// The keys of MPI 4.0 section 12.2.1 and what they are when nobody says anything.
+Ref<Info> InfoOf(const Info* given) {
+  auto info = MakeRef<Info>();
+  info->Set("no_locks", "false");
+  info->Set("accumulate_ordering", "rar,raw,war,waw");
+  info->Set("accumulate_ops", "same_op_no_op");
+  info->Set("same_size", "false");
+  info->Set("same_disp_unit", "false");
+  info->Set("alloc_shared_noncontig", "false");
+  if (given == nullptr) return info;
+  for (const auto& [key, value] : given->entries) {
+    if (info->Get(key)) info->Set(key, value);
+  }
+  return info;
+}
+
+// A window of `flavor` over a duplicate of `comm`. Fails at all processes alike when the duplication does; else the caller
+// publishes.
+Error MakeWindow(int flavor, int unit, Comm& comm, const Info* info, Ref<RdmaWindow>* made, Error* failed) {
+  Ref<Comm> over;
+  WEFT_MPI_TRY(Duplicate(comm, &over));
+  Device* device = nullptr;
+  *failed = Device::Open(&device);
+  *made = MakeRef<RdmaWindow>(device, std::move(over));
+  (*made)->flavor = flavor;
+  (*made)->displacement_unit = unit;
+  (*made)->info = InfoOf(info);
+  (*made)->error_handler = Ref<ErrorHandler>(&FatalErrorHandler());
+  return {};
+}
+
+Error Finish(const Ref<RdmaWindow>& window, const Error& failed, Ref<Window>* made) {
+  WEFT_MPI_TRY(window->Publish(failed));
+  *made = Ref<Window>(window.get());
+  return {};
+}
+
+}  // namespace
+
+RdmaWindow::RdmaWindow(Device* device, Ref<Comm> over)
+    : device_(device), epochs_(over->size()), peers_(static_cast<size_t>(over->size())) {
+  comm = std::move(over);
+  const size_t size = peers_.size();
+  own_.fences = TargetWindow::Counters(size);
+  own_.posts = TargetWindow::Counters(size);
+  own_.completes = TargetWindow::Counters(size);
+  own_.rank_of.assign(static_cast<size_t>(ThisJob().size), -1);
+  for (size_t rank = 0; rank < size; ++rank) {
+    peers_[rank].process = comm->peer(static_cast<int>(rank));
+    own_.rank_of[static_cast<size_t>(peers_[rank].process)] = static_cast<int>(rank);
+  }
+}
+
+RdmaWindow::~RdmaWindow() {
+  if (known_to_service_) device_->service().Remove(own_.id);
+  for (const TargetWindow::Region& region : own_.regions) {
+    if (region.mr != nullptr) ibv_dereg_mr(region.mr);
+  }
+  if (mr_ != nullptr) ibv_dereg_mr(mr_);
+  if (allocated_ != nullptr) munmap(allocated_, allocated_bytes_);
+}
+
+Error RdmaWindow::Register() {
+  own_.base = static_cast<uint8_t*>(base);
+  own_.size = static_cast<uint64_t>(size);
+  if (size == 0) return {};
+  mr_ = ibv_reg_mr(device_->domain(), base, static_cast<size_t>(size), kAccess);
+  if (mr_ != nullptr) return {};
+  return Error(MPI_ERR_BASE, "the window's " + std::to_string(size) +
+                                 " bytes cannot be registered with the RDMA device: " + std::strerror(errno));
+}
+
+Error RdmaWindow::Allocate(MPI_Aint bytes) {
+  size = bytes;
+  if (bytes == 0) return {};
+  allocated_bytes_ = (static_cast<size_t>(bytes) + kPage - 1) / kPage * kPage;
+  void* memory = mmap(nullptr, allocated_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) {
+    return Error(MPI_ERR_NO_MEM, std::to_string(bytes) + " bytes for the window: " + std::strerror(errno));
+  }
+  base = allocated_ = memory;
+  return {};
+}
+
+Error RdmaWindow::ShareMemory(MPI_Aint bytes, bool contiguous) {
+  std::vector<MPI_Aint> sizes(peers_.size());
+  const Datatype& aint = *Datatype::Find(MPI_AINT);
+  WEFT_MPI_TRY(AllGather({&bytes, 1, &aint}, {sizes.data(), 1, &aint}, *comm));
+  // Of a contiguous window too each part is aligned well enough for any element.
+  size_t total = 0;
+  for (MPI_Aint one : sizes) {
+    share_offsets_.push_back(static_cast<MPI_Aint>(total));
+    total += static_cast<size_t>(one);
+    if (!contiguous) total = (total + kPage - 1) / kPage * kPage;
+  }
+  WEFT_MPI_TRY(segment_.Make(*comm, total));
+  size = bytes;
+  base = segment_.data() + share_offsets_[static_cast<size_t>(comm->rank)];
+  own_.base = static_cast<uint8_t*>(base);
+  own_.size = static_cast<uint64_t>(bytes);
+  own_.accumulate_mutex = segment_.mutex();
+  return {};
+}
+
+Error RdmaWindow::Publish(const Error& failed) {
+  Card card;
+  card.error = failed.mpi_class();
+  card.process = comm->peer(comm->rank);
+  if (failed.ok()) {
+    own_.dynamic = flavor == MPI_WIN_FLAVOR_DYNAMIC;
+    device_->service().Add(&own_);
+    known_to_service_ = true;
+    card.base = reinterpret_cast<uintptr_t>(base);
+    card.size = static_cast<uint64_t>(size);
+    card.unit = displacement_unit;
+    card.key = mr_ == nullptr ? 0 : mr_->rkey;
+    card.window = own_.id;
+    card.address = device_->address();
+  }
+  std::vector<Card> cards(peers_.size());
+  const Datatype& byte = *Datatype::Find(MPI_BYTE);
+  WEFT_MPI_TRY(AllGather({&card, sizeof card, &byte}, {cards.data(), sizeof card, &byte}, *comm));
+  if (!failed.ok()) return failed;
+  for (size_t rank = 0; rank < cards.size(); ++rank) {
+    const Card& its = cards[rank];
+    if (its.error == MPI_SUCCESS) continue;
+    return Error(its.error, "rank " + std::to_string(rank) + " could not make its part of the window");
+  }
+  for (size_t rank = 0; rank < cards.size(); ++rank) {
+    const Card& its = cards[rank];
+    Peer& peer = peers_[rank];
+    peer.base = its.base;
+    peer.size = its.size;
+    peer.unit = static_cast<int>(its.unit);
+    peer.key = its.key;
+    peer.window = its.window;
+    const bool me = static_cast<int>(rank) == comm->rank;
+    if (me) peer.local = own_.dynamic ? nullptr : own_.base;
+    if (!share_offsets_.empty()) peer.local = segment_.data() + share_offsets_[rank];
+    peer.here = me || !share_offsets_.empty();
+    if (!me) device_->SetAddress(peer.process, its.address);
+  }
+  if (!ConnectsAtOnce()) return {};
+  for (const Peer& peer : peers_) {
+    if (peer.process != comm->peer(comm->rank)) WEFT_MPI_TRY(device_->Prepare(peer.process));
+  }
+  for (const Peer& peer : peers_) {
+    Link* link;
+    if (peer.process != comm->peer(comm->rank)) WEFT_MPI_TRY(device_->Find(peer.process, &link));
+  }
+  return {};
+}
+
+// --- dynamic and shared windows ---
+
+Error RdmaWindow::Attach(void* memory, MPI_Aint bytes) {
+  if (flavor != MPI_WIN_FLAVOR_DYNAMIC)
+    return Error(MPI_ERR_RMA_FLAVOR, "MPI_Win_attach is for windows of MPI_Win_create_dynamic");
+  if (bytes == 0) return {};
+  const uint64_t first = reinterpret_cast<uintptr_t>(memory), last = first + static_cast<uint64_t>(bytes);
+  for (const TargetWindow::Region& region : own_.regions) {
+    const uint64_t known = reinterpret_cast<uintptr_t>(region.base);
+    if (first < known + region.size && known < last) {
+      return Error(MPI_ERR_RMA_ATTACH, "the memory overlaps what is attached to the window already");
+    }
+  }
+  ibv_mr* mr = ibv_reg_mr(device_->domain(), memory, static_cast<size_t>(bytes), kAccess);
+  if (mr == nullptr) {
+    return Error(MPI_ERR_RMA_ATTACH,
+                 std::to_string(bytes) + " bytes cannot be registered with the RDMA device: " + std::strerror(errno));
+  }
+  std::lock_guard lock(device_->service().mutex());
+  own_.regions.push_back({static_cast<uint8_t*>(memory), static_cast<uint64_t>(bytes), mr});
+  return {};
+}
+
+Error RdmaWindow::Detach(const void* memory) {
+  if (flavor != MPI_WIN_FLAVOR_DYNAMIC)
+    return Error(MPI_ERR_RMA_FLAVOR, "MPI_Win_detach is for windows of MPI_Win_create_dynamic");
+  ibv_mr* mr = nullptr;
+  {
+    std::lock_guard lock(device_->service().mutex());
+    for (auto region = own_.regions.begin(); region != own_.regions.end(); ++region) {
+      if (region->base != memory) continue;
+      mr = region->mr;
+      own_.regions.erase(region);
+      break;
+    }
+  }
+  if (mr == nullptr) return Error(MPI_ERR_RMA_ATTACH, "no memory that begins there is attached to the window");
+  ibv_dereg_mr(mr);
+  return {};
+}
+
+Error RdmaWindow::SharedQuery(int rank, MPI_Aint* bytes, int* unit, void** memory) {
+  if (flavor != MPI_WIN_FLAVOR_SHARED) {
+    return Error(MPI_ERR_RMA_FLAVOR, "MPI_Win_shared_query is for windows of MPI_Win_allocate_shared");
+  }
+  if (rank == MPI_PROC_NULL) {  // the first rank with memory
+    rank = 0;
+    while (rank + 1 < comm->size() && peers_[static_cast<size_t>(rank)].size == 0) ++rank;
+  }
+  WEFT_MPI_TRY(CheckRank(rank));
+  const Peer& peer = peers_[static_cast<size_t>(rank)];
+  *bytes = static_cast<MPI_Aint>(peer.size);
+  *unit = peer.unit;
+  *memory = peer.local;
+  return {};
+}
+
+// --- the end ---
+
+Error RdmaWindow::Free() {
+  WEFT_MPI_TRY(epochs_.MayFree());
+  Error error = Barrier(*comm);  // nobody works on this window any more
+  device_->service().Remove(own_.id);
+  known_to_service_ = false;
+  if (error.ok()) error = weft::mpi::Free(comm);
+  return error;
+}
+
+}  // namespace rma
+
+using rma::RdmaWindow;
+
+Error CreateWindow(void* base, MPI_Aint size, int displacement_unit, Comm& comm, const Info* info, Ref<Window>* made) {
+  Ref<RdmaWindow> window;
+  Error failed;
+  WEFT_MPI_TRY(rma::MakeWindow(MPI_WIN_FLAVOR_CREATE, displacement_unit, comm, info, &window, &failed));
+  window->base = base;
+  window->size = size;
+  if (failed.ok()) failed = window->Register();
+  return rma::Finish(window, failed, made);
+}
+
+Error AllocateWindow(MPI_Aint size, int displacement_unit, Comm& comm, const Info* info, Ref<Window>* made) {
+  Ref<RdmaWindow> window;
+  Error failed;
+  WEFT_MPI_TRY(rma::MakeWindow(MPI_WIN_FLAVOR_ALLOCATE, displacement_unit, comm, info, &window, &failed));
+  if (failed.ok()) failed = window->Allocate(size);
+  if (failed.ok()) failed = window->Register();
+  return rma::Finish(window, failed, made);
+}
+
+Error AllocateSharedWindow(MPI_Aint size, int displacement_unit, Comm& comm, const Info* info, Ref<Window>* made) {
+  Ref<RdmaWindow> window;
+  Error failed;
+  WEFT_MPI_TRY(rma::MakeWindow(MPI_WIN_FLAVOR_SHARED, displacement_unit, comm, info, &window, &failed));
+  const bool contiguous = window->info->Get("alloc_shared_noncontig") != "true";
+  if (Error error = window->ShareMemory(size, contiguous); failed.ok()) failed = std::move(error);
+  return rma::Finish(window, failed, made);
+}
+
+Error CreateDynamicWindow(Comm& comm, const Info* info, Ref<Window>* made) {
+  Ref<RdmaWindow> window;
+  Error failed;
+  WEFT_MPI_TRY(rma::MakeWindow(MPI_WIN_FLAVOR_DYNAMIC, 1, comm, info, &window, &failed));
+  window->base = MPI_BOTTOM;
+  return rma::Finish(window, failed, made);
+}
+
+void StopWindows() { rma::Device::Close(); }
+
+}  // namespace weft::mpi

@@ -1,0 +1,104 @@
+#include "mpi_hybrid/rma/registration.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/check.h"
+
+namespace weft::mpi::rma {
+namespace {
+
+constexpr size_t kRemembered = 256;
+constexpr int kSinkAccess =
+    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;  // iWARP: the answer of a Read is written by the peer
+
+uintptr_t PageSize() {
+  static const uintptr_t size = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  return size;
+}
+
+}  // namespace
+
+Registration* Registrations::Acquire(const void* address, size_t bytes, bool sink) {
+  const uintptr_t begin = reinterpret_cast<uintptr_t>(address), end = begin + bytes;
+  if (remember_) {
+    // Of those that begin at or before the buffer, the nearest few.
+    auto entry = by_first_.upper_bound(begin);
+    for (int tries = 0; tries < 8 && entry != by_first_.begin(); ++tries) {
+      --entry;
+      Registration& known = *entry->second.at;
+      if (known.last < end || (sink && !known.sink)) continue;
+      ++known.users;
+      if (&known != &used_last_.front()) used_last_.splice(used_last_.begin(), used_last_, entry->second.at);
+      return &known;
+    }
+  }
+  const uintptr_t page = PageSize();
+  Registration made;
+  made.first = begin & ~(page - 1);
+  made.last = (end + page - 1) & ~(page - 1);
+  made.sink = sink;
+  made.users = 1;
+  made.mr = ibv_reg_mr(domain_, reinterpret_cast<void*>(made.first), made.last - made.first, sink ? kSinkAccess : 0);
+  if (made.mr == nullptr) return nullptr;
+  if (!remember_) return new Registration(made);
+  made.cached = true;
+  used_last_.push_front(made);
+  by_first_.emplace(made.first, Entry{used_last_.begin()});
+  if (used_last_.size() > kRemembered) {
+    for (auto victim = std::prev(used_last_.end()); victim != used_last_.begin(); --victim) {
+      if (victim->users != 0) continue;
+      Forget(&*victim);
+      break;
+    }
+  }
+  return &used_last_.front();
+}
+
+void Registrations::Release(Registration* registration) {
+  WEFT_CHECK(registration->users > 0);
+  if (--registration->users != 0 || registration->cached) return;
+  ibv_dereg_mr(registration->mr);
+  delete registration;
+}
+
+void Registrations::Forget(Registration* registration) {
+  ibv_dereg_mr(registration->mr);
+  auto [entry, end] = by_first_.equal_range(registration->first);
+  while (entry != end && &*entry->second.at != registration) ++entry;
+  WEFT_CHECK(entry != end);
+  const auto at = entry->second.at;
+  by_first_.erase(entry);
+  used_last_.erase(at);
+}
+
+void Registrations::Clear() {
+  for (auto at = used_last_.begin(); at != used_last_.end();) {
+    Registration& registration = *at++;
+    if (registration.users == 0) Forget(&registration);
+  }
+}
+
+bool BouncePool::Make(ibv_pd* domain) {
+  void* memory = mmap(nullptr, kBytes * kBuffers, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return false;
+  memory_ = memory;
+  mr_ = ibv_reg_mr(domain, memory_, kBytes * kBuffers, kSinkAccess);
+  if (mr_ == nullptr) return false;
+  for (size_t i = kBuffers; i-- > 0;) free_.push_back({static_cast<uint8_t*>(memory_) + i * kBytes, mr_->lkey});
+  return true;
+}
+
+BouncePool::~BouncePool() {
+  if (mr_ != nullptr) ibv_dereg_mr(mr_);
+  if (memory_ != nullptr) munmap(memory_, kBytes * kBuffers);
+}
+
+BouncePool::Buffer BouncePool::Take() {
+  WEFT_CHECK(!free_.empty());
+  Buffer buffer = free_.back();
+  free_.pop_back();
+  return buffer;
+}
+
+}  // namespace weft::mpi::rma

@@ -1,0 +1,558 @@
+#include "mpi_hybrid/rma/service.h"
+
+#include <fcntl.h>
+#include <mpi.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "base/byte_writer.h"
+#include "base/check.h"
+#include "base/log.h"
+#include "mpi_hybrid/core/job.h"
+#include "mpi_hybrid/datatype/op.h"
+#include "mpi_hybrid/p2p/progress.h"
+#include "mpi_hybrid/rma/device.h"
+
+namespace weft::mpi::rma {
+namespace {
+
+// One more than messages may be in flight: the one that is being dealt with is counted as consumed in its own reply.
+constexpr uint32_t kReceives = kSlots + 1;
+constexpr size_t kMemoryBytes = (kReceives + kSlots) * kSlotBytes;  // receives, then replies
+constexpr uint32_t kReplyDepth = 2 * kSlots;
+constexpr int kMostUnpolledReplies = 512;
+constexpr int kQueueEntries = 4096;
+constexpr uint64_t kOwn = uint64_t{1} << 63;  // lock askers: of this process; the rest is the address of its flag
+
+// struct sched_attr of Linux; a short slice lets a thread that wakes up preempt a program that computes (since Linux 6.12).
+void AskForShortSlice() {
+  struct {
+    uint32_t size = 48, policy = SCHED_OTHER;
+    uint64_t flags = 0;
+    int32_t nice = 0;
+    uint32_t priority = 0;
+    uint64_t runtime_ns = 100'000, deadline_ns = 0, period_ns = 0;
+  } attributes;
+  if (sched_getscheduler(0) != SCHED_OTHER) return;
+  errno = 0;
+  attributes.nice = getpriority(PRIO_PROCESS, 0);
+  if (errno == 0) syscall(SYS_sched_setattr, 0, &attributes, 0u);
+}
+
+Error Failed(const char* what) { return Error(MPI_ERR_OTHER, std::string(what) + ": " + std::strerror(errno)); }
+
+}  // namespace
+
+// A connection of which a peer is the initiator.
+struct Service::Incoming {
+  uint32_t index = 0;
+  ProcessId process = 0;
+  rdma_cm_id* id = nullptr;
+  ibv_qp* qp = nullptr;
+  uint8_t* memory = nullptr;
+  ibv_mr* mr = nullptr;
+  uint32_t consumed = 0;
+  uint32_t inline_room = 0;
+  std::string bad;  // why it is to be dropped
+
+  ~Incoming() {
+    if (qp != nullptr) rdma_destroy_qp(id);
+    if (id != nullptr) rdma_destroy_id(id);
+    if (mr != nullptr) ibv_dereg_mr(mr);
+    if (memory != nullptr) munmap(memory, kMemoryBytes);
+  }
+};
+
+Service::Service(Device& device) : device_(device), events_(rdma_create_event_channel()) {}
+
+Service::~Service() {
+  Stop();
+  incoming_.clear();
+  if (listener_ != nullptr) rdma_destroy_id(listener_);
+  if (messages_ != nullptr) ibv_destroy_cq(messages_);
+  if (replies_ != nullptr) ibv_destroy_cq(replies_);
+  if (channel_ != nullptr) ibv_destroy_comp_channel(channel_);
+  if (control_mr_ != nullptr) ibv_dereg_mr(control_mr_);
+  if (events_ != nullptr) rdma_destroy_event_channel(events_);
+  if (stop_fd_ >= 0) close(stop_fd_);
+}
+
+Error Service::Start(rdma_cm_id* listener, uint32_t max_reads) {
+  listener_ = listener;
+  max_reads_ = max_reads;
+  control_mr_ = ibv_reg_mr(device_.domain(), &control_, sizeof control_, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
+  if (control_mr_ == nullptr) return Failed("ibv_reg_mr");
+  channel_ = ibv_create_comp_channel(device_.context());
+  if (channel_ == nullptr) return Failed("ibv_create_comp_channel");
+  messages_ = ibv_create_cq(device_.context(), kQueueEntries, nullptr, channel_, 0);
+  replies_ = ibv_create_cq(device_.context(), kQueueEntries, nullptr, nullptr, 0);
+  stop_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (messages_ == nullptr || replies_ == nullptr || stop_fd_ < 0) return Failed("ibv_create_cq");
+  for (int fd : {channel_->fd, events_->fd}) fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+  ibv_req_notify_cq(messages_, 1);
+
+  // The thread takes none of the program's signals.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int error = pthread_create(
+      &thread_, nullptr,
+      [](void* self) -> void* {
+        static_cast<Service*>(self)->Run();
+        return nullptr;
+      },
+      this);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (error != 0) return Error(MPI_ERR_OTHER, std::string("a thread for one-sided communication: ") + std::strerror(error));
+  running_ = true;
+  return {};
+}
+
+void Service::Stop() {
+  if (!running_) return;
+  stopping_ = true;
+  const uint64_t one = 1;
+  (void)!write(stop_fd_, &one, sizeof one);
+  pthread_join(thread_, nullptr);
+  running_ = false;
+}
+
+uint32_t Service::Add(TargetWindow* window) {
+  std::lock_guard lock(mutex_);
+  window->id = next_window_++;
+  windows_[window->id] = window;
+  return window->id;
+}
+
+void Service::Remove(uint32_t window) {
+  std::lock_guard lock(mutex_);
+  windows_.erase(window);
+}
+
+void Service::Run() {
+  pthread_setname_np(pthread_self(), "weft-rma");
+  AskForShortSlice();
+  pollfd ready[] = {{stop_fd_, POLLIN, 0}, {events_->fd, POLLIN, 0}, {channel_->fd, POLLIN, 0}};
+  while (!stopping_) {
+    if (poll(ready, 3, -1) < 0) continue;
+    bool changed;
+    {
+      std::lock_guard lock(mutex_);
+      if (ready[1].revents != 0) OnConnectionEvent();
+      if (ready[2].revents != 0) {
+        ibv_cq* queue;
+        void* context;
+        while (ibv_get_cq_event(channel_, &queue, &context) == 0) ibv_ack_cq_events(queue, 1);
+        PollLocked();
+        ibv_req_notify_cq(messages_, waiter_asleep_ ? 0 : 1);
+      }
+      PollLocked();
+      changed = std::exchange(changed_, false);
+    }
+    if (changed) Progress::WakeFromOutside();
+  }
+}
+
+bool Service::TryPoll() {
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return false;
+  const bool any = PollLocked();
+  return std::exchange(changed_, false) || any;
+}
+
+void Service::SetWaiter(bool asleep) {
+  waiter_asleep_ = asleep;
+  if (asleep) ibv_req_notify_cq(messages_, 0);
+}
+
+bool Service::PollLocked() {
+  constexpr int kBatch = 16;
+  ibv_wc completions[kBatch];
+  bool any = false;
+  int count;
+  do {
+    count = ibv_poll_cq(messages_, kBatch, completions);
+    for (int i = 0; i < count; ++i) {
+      const ibv_wc& completion = completions[i];
+      const auto index = static_cast<uint32_t>(completion.wr_id >> 8);
+      const auto slot = static_cast<uint32_t>(completion.wr_id & 0xff);
+      if (index >= incoming_.size() || incoming_[index] == nullptr || !incoming_[index]->bad.empty()) continue;
+      Incoming& incoming = *incoming_[index];
+      if (completion.status != IBV_WC_SUCCESS) {
+        Drop(incoming, "closed");
+        continue;
+      }
+      if (!OnMessage(incoming, {incoming.memory + slot * kSlotBytes, completion.byte_len})) {
+        LogWarning(Format("rank %d: process %d sent a malformed one-sided message; its connection is closed", ThisJob().rank,
+                          incoming.process));
+        Drop(incoming, "malformed message");
+        continue;
+      }
+      if (incoming.bad.empty() && !PostReceive(incoming, slot)) Drop(incoming, "no receive");
+      changed_ = true;
+    }
+    any |= count > 0;
+  } while (count == kBatch);
+  if (!broken_.empty()) Sweep();
+  return any;
+}
+
+// --- connections ---
+
+void Service::OnConnectionEvent() {
+  rdma_cm_event* event;
+  while (rdma_get_cm_event(events_, &event) == 0) {
+    const rdma_cm_event_type type = event->event;
+    rdma_cm_id* id = event->id;
+    uint8_t data[256];
+    rdma_conn_param asked = event->param.conn;
+    if (asked.private_data != nullptr) {
+      std::memcpy(data, asked.private_data, asked.private_data_len);
+      asked.private_data = data;
+    }
+    rdma_ack_cm_event(event);
+    if (type == RDMA_CM_EVENT_CONNECT_REQUEST) {
+      OnRequest(id, asked);
+      continue;
+    }
+    if (type == RDMA_CM_EVENT_ESTABLISHED || id == listener_) continue;
+    for (auto& incoming : incoming_) {
+      if (incoming == nullptr || incoming->id != id) continue;
+      PollLocked();  // what came before it closed
+      if (incoming != nullptr) Drop(*incoming, "closed");
+    }
+    Sweep();
+  }
+}
+
+void Service::OnRequest(rdma_cm_id* id, const rdma_conn_param& asked) {
+  const auto hello = ParseHello({static_cast<const uint8_t*>(asked.private_data),
+                                 asked.private_data == nullptr ? size_t{0} : size_t{asked.private_data_len}});
+  uint8_t secret[kSecretBytes] = {};
+  std::memcpy(secret, ThisJob().secret.data(), std::min(kSecretBytes, ThisJob().secret.size()));
+  const bool ours =
+      hello && std::memcmp(hello->secret, secret, kSecretBytes) == 0 && hello->process < static_cast<uint32_t>(ThisJob().size);
+  if (!ours) {
+    rdma_reject(id, nullptr, 0);
+    rdma_destroy_id(id);
+    LogWarning(Format("rank %d: an RDMA connection that is not of this job was refused", ThisJob().rank));
+    return;
+  }
+  auto incoming = std::make_unique<Incoming>();
+  incoming->index = static_cast<uint32_t>(incoming_.size());
+  incoming->process = static_cast<ProcessId>(hello->process);
+  incoming->id = id;
+  Incoming& made = *incoming;
+  incoming_.push_back(std::move(incoming));
+  if (Error error = Accept(made, asked); !error.ok()) {
+    LogWarning(Format("rank %d: the RDMA connection of process %d was refused: %s", ThisJob().rank, made.process,
+                      error.message().c_str()));
+    rdma_reject(id, nullptr, 0);
+    incoming_.back().reset();
+  }
+}
+
+Error Service::Accept(Incoming& incoming, const rdma_conn_param& asked) {
+  if (incoming.id->verbs != device_.context()) return Error(MPI_ERR_OTHER, "it came over another RDMA device");
+  ibv_qp_init_attr attributes{};
+  attributes.send_cq = replies_;
+  attributes.recv_cq = messages_;
+  attributes.qp_type = IBV_QPT_RC;
+  attributes.sq_sig_all = 1;
+  for (uint32_t inline_bytes = 256;; inline_bytes /= 4) {
+    attributes.cap = {.max_send_wr = kReplyDepth,
+                      .max_recv_wr = kReceives,
+                      .max_send_sge = 1,
+                      .max_recv_sge = 1,
+                      .max_inline_data = inline_bytes};
+    if (rdma_create_qp(incoming.id, device_.domain(), &attributes) == 0) break;
+    if (inline_bytes == 0) return Failed("rdma_create_qp");
+  }
+  incoming.qp = incoming.id->qp;
+  incoming.inline_room = attributes.cap.max_inline_data;
+  void* memory = mmap(nullptr, kMemoryBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return Failed("mmap");
+  incoming.memory = static_cast<uint8_t*>(memory);
+  incoming.mr = ibv_reg_mr(device_.domain(), incoming.memory, kMemoryBytes, IBV_ACCESS_LOCAL_WRITE);
+  if (incoming.mr == nullptr) return Failed("ibv_reg_mr");
+  for (uint32_t slot = 0; slot < kReceives; ++slot) {
+    if (!PostReceive(incoming, slot)) return Failed("ibv_post_recv");
+  }
+  uint8_t bytes[kWelcomeBytes];
+  WriteWelcome({reinterpret_cast<uintptr_t>(&control_), control_mr_->rkey}, bytes);
+  rdma_conn_param parameters{};
+  parameters.private_data = bytes;
+  parameters.private_data_len = sizeof bytes;
+  parameters.responder_resources = static_cast<uint8_t>(std::min<uint32_t>(max_reads_, asked.responder_resources));
+  parameters.initiator_depth = asked.initiator_depth == 0 ? 0 : 1;
+  parameters.rnr_retry_count = 7;
+  if (rdma_accept(incoming.id, &parameters) != 0) return Failed("rdma_accept");
+  return {};
+}
+
+bool Service::PostReceive(Incoming& incoming, uint32_t slot) {
+  ibv_sge piece{reinterpret_cast<uintptr_t>(incoming.memory + slot * kSlotBytes), kSlotBytes, incoming.mr->lkey};
+  ibv_recv_wr request{};
+  request.wr_id = uint64_t{incoming.index} << 8 | slot;
+  request.sg_list = &piece;
+  request.num_sge = 1;
+  ibv_recv_wr* bad = nullptr;
+  return ibv_post_recv(incoming.qp, &request, &bad) == 0;
+}
+
+void Service::Drop(Incoming& incoming, const std::string& why) {
+  if (!incoming.bad.empty()) return;
+  incoming.bad = why;
+  broken_.push_back(incoming.index);
+}
+
+// Destroys dropped connections; their processes lose their locks.
+void Service::Sweep() {
+  while (!broken_.empty()) {
+    const uint32_t index = broken_.back();
+    broken_.pop_back();
+    const ProcessId process = incoming_[index]->process;
+    incoming_[index].reset();
+    device_.SetDead(process);
+    std::vector<LockManager::Asker> granted;
+    for (auto& [id, window] : windows_) {
+      const int rank = window->rank_of[static_cast<size_t>(process)];
+      if (rank >= 0) window->locks.Drop(rank, &granted);
+    }
+    Grant(granted);
+    changed_ = true;
+  }
+}
+
+// --- messages ---
+
+uint8_t* Service::ReplyData(Incoming& incoming, uint16_t slot) {
+  return incoming.memory + (kReceives + slot) * kSlotBytes + kReplyBytes;
+}
+
+void Service::SendReply(Incoming& incoming, uint16_t slot, ReplyStatus status, size_t data_bytes) {
+  if (++unpolled_replies_ >= kMostUnpolledReplies || unpolled_replies_ % static_cast<int>(kSlots) == 0) {
+    ibv_wc completions[64];
+    for (int count = 64; count == 64;) {
+      count = ibv_poll_cq(replies_, 64, completions);
+      unpolled_replies_ -= std::max(count, 0);
+    }
+  }
+  uint8_t* bytes = incoming.memory + (kReceives + slot) * kSlotBytes;
+  WriteReply({status, slot, incoming.consumed}, {bytes, kReplyBytes});
+  ibv_sge piece{reinterpret_cast<uintptr_t>(bytes), static_cast<uint32_t>(kReplyBytes + data_bytes), incoming.mr->lkey};
+  ibv_send_wr request{};
+  request.sg_list = &piece;
+  request.num_sge = 1;
+  request.opcode = IBV_WR_SEND;
+  request.send_flags = piece.length <= incoming.inline_room ? IBV_SEND_INLINE : 0;
+  ibv_send_wr* bad = nullptr;
+  int error = ibv_post_send(incoming.qp, &request, &bad);
+  if (error == ENOMEM) {  // the queue is full of replies that were delivered
+    ibv_wc completions[64];
+    while (ibv_poll_cq(replies_, 64, completions) > 0) {
+    }
+    error = ibv_post_send(incoming.qp, &request, &bad);
+  }
+  if (error != 0) Drop(incoming, std::string("a reply cannot be sent: ") + std::strerror(error));
+}
+
+bool Service::OnMessage(Incoming& incoming, ByteSpan message) {
+  const auto header = ParseHeader(message);
+  if (!header) return false;
+  ++incoming.consumed;
+  const ByteSpan body = message.subspan(kHeaderBytes);
+  if (header->kind == MessageKind::kNothing) {
+    if (!body.empty()) return false;
+    if (header->wants_reply) SendReply(incoming, header->reply_slot, ReplyStatus::kDone, 0);
+    return true;
+  }
+  const auto found = windows_.find(header->window);
+  if (found == windows_.end()) return false;
+  TargetWindow& window = *found->second;
+  const int rank = window.rank_of[static_cast<size_t>(incoming.process)];
+  if (rank < 0) return false;
+  const auto origin = static_cast<size_t>(rank);
+  switch (header->kind) {
+    case MessageKind::kNothing:
+      break;
+    case MessageKind::kFence:
+      window.fences[origin].fetch_add(1, std::memory_order_release);
+      break;
+    case MessageKind::kPost:
+      window.posts[origin].fetch_add(1, std::memory_order_release);
+      break;
+    case MessageKind::kComplete:
+      window.completes[origin].fetch_add(1, std::memory_order_release);
+      break;
+    case MessageKind::kLockShared:
+    case MessageKind::kLockExclusive:
+      return body.empty() && OnLock(incoming, *header, window, rank);
+    case MessageKind::kUnlock: {
+      std::vector<LockManager::Asker> granted;
+      if (!body.empty() || !window.locks.Release(rank, &granted)) return false;
+      Grant(granted);
+      break;
+    }
+    case MessageKind::kPut:
+    case MessageKind::kGet:
+    case MessageKind::kAccumulate:
+    case MessageKind::kGetAccumulate:
+      return OnData(incoming, *header, window, body);
+    case MessageKind::kCompareAndSwap:
+      return OnCompareAndSwap(incoming, *header, window, body);
+    case MessageKind::kFindRegion:
+      return OnFindRegion(incoming, *header, window, body);
+  }
+  if (header->wants_reply) SendReply(incoming, header->reply_slot, ReplyStatus::kDone, 0);
+  return body.empty();
+}
+
+bool Service::OnData(Incoming& incoming, const MessageHeader& header, TargetWindow& window, ByteSpan body) {
+  const bool fetches = header.kind == MessageKind::kGet || header.kind == MessageKind::kGetAccumulate;
+  const bool accumulates = header.kind == MessageKind::kAccumulate || header.kind == MessageKind::kGetAccumulate;
+  if (fetches && !header.wants_reply) return false;
+  const auto op = PeekOp(body);
+  if (!op) return false;
+  const bool with_data = header.kind != MessageKind::kGet && !(header.kind == MessageKind::kGetAccumulate && *op == MPI_NO_OP);
+  Block blocks[kMaxBlocks];
+  ByteSpan data;
+  const auto parsed = ParseData(body, with_data, blocks, &data);
+  if (!parsed) return false;
+  ElementType type{MPI_BYTE, 1, 1, 1, 0, 0};
+  if (accumulates && (!FindElementType(parsed->basic, &type) || !Op::IsDefined(parsed->op, parsed->basic))) return false;
+
+  // All of it is checked before any of it is done.
+  for (size_t i = 0; i < parsed->blocks; ++i) {
+    const Block& block = blocks[i];
+    if (block.bytes % type.size != 0) return false;
+    const uint64_t span = uint64_t{block.bytes / type.size - 1} * type.extent + type.span;
+    uint64_t offset = block.offset;
+    for (uint32_t k = 0; k < block.count; ++k, offset += static_cast<uint64_t>(block.stride)) {
+      if (window.Resolve(offset, span) != nullptr) continue;
+      if (!window.dynamic || !header.wants_reply) return false;
+      SendReply(incoming, header.reply_slot, ReplyStatus::kOutOfRange, 0);
+      return true;
+    }
+  }
+
+  uint8_t* fetched = ReplyData(incoming, header.reply_slot);
+  const uint8_t* given = data.data();
+  {
+    AccumulateLock lock(accumulates ? window.accumulate_mutex : nullptr);
+    for (size_t i = 0; i < parsed->blocks; ++i) {
+      const Block& block = blocks[i];
+      const uint32_t count = block.bytes / type.size;
+      uint64_t offset = block.offset;
+      for (uint32_t k = 0; k < block.count; ++k, offset += static_cast<uint64_t>(block.stride)) {
+        uint8_t* memory = window.Resolve(offset, block.bytes);
+        if (fetches) {
+          FetchElements(type, memory, count, fetched);
+          fetched += block.bytes;
+        }
+        if (with_data) {
+          if (accumulates) {
+            Op::ApplyBasic(parsed->op, parsed->basic, given, memory, count);
+          } else {
+            std::memcpy(memory, given, block.bytes);
+          }
+          given += block.bytes;
+        }
+      }
+    }
+  }
+  if (header.wants_reply) SendReply(incoming, header.reply_slot, ReplyStatus::kDone, fetches ? parsed->bytes : 0);
+  return true;
+}
+
+bool Service::OnCompareAndSwap(Incoming& incoming, const MessageHeader& header, TargetWindow& window, ByteSpan body) {
+  const auto parsed = ParseCompareAndSwap(body);
+  ElementType type;
+  if (!parsed || !header.wants_reply || !FindElementType(parsed->basic, &type) || type.size != parsed->origin.size())
+    return false;
+  uint8_t* memory = window.Resolve(parsed->offset, type.span);
+  if (memory == nullptr) {
+    if (!window.dynamic) return false;
+    SendReply(incoming, header.reply_slot, ReplyStatus::kOutOfRange, 0);
+    return true;
+  }
+  uint8_t* fetched = ReplyData(incoming, header.reply_slot);
+  {
+    AccumulateLock lock(window.accumulate_mutex);
+    FetchElements(type, memory, 1, fetched);
+    if (std::memcmp(fetched, parsed->compare.data(), type.size) == 0) {
+      Op::ApplyBasic(MPI_REPLACE, type.handle, parsed->origin.data(), memory, 1);
+    }
+  }
+  SendReply(incoming, header.reply_slot, ReplyStatus::kDone, type.size);
+  return true;
+}
+
+bool Service::OnFindRegion(Incoming& incoming, const MessageHeader& header, TargetWindow& window, ByteSpan body) {
+  const auto parsed = ParseFindRegion(body);
+  if (!parsed || !header.wants_reply || !window.dynamic) return false;
+  const TargetWindow::Region* region = window.RegionOf(parsed->address, parsed->bytes);
+  if (region == nullptr) {
+    SendReply(incoming, header.reply_slot, ReplyStatus::kOutOfRange, 0);
+    return true;
+  }
+  ByteWriter writer({ReplyData(incoming, header.reply_slot), 4});
+  writer.U32(region->mr->rkey);
+  SendReply(incoming, header.reply_slot, ReplyStatus::kDone, writer.size());
+  return true;
+}
+
+// --- locks ---
+
+bool Service::OnLock(Incoming& incoming, const MessageHeader& header, TargetWindow& window, int rank) {
+  if (!header.wants_reply) return false;
+  const LockManager::Asker asker{rank, uint64_t{incoming.index} << 16 | header.reply_slot};
+  switch (window.locks.Acquire(asker, header.kind == MessageKind::kLockExclusive)) {
+    case LockManager::Outcome::kGranted:
+      SendReply(incoming, header.reply_slot, ReplyStatus::kDone, 0);
+      return true;
+    case LockManager::Outcome::kQueued:
+      return true;
+    case LockManager::Outcome::kRefused:
+      return false;
+  }
+  return false;
+}
+
+void Service::Grant(const std::vector<LockManager::Asker>& granted) {
+  for (const LockManager::Asker& asker : granted) {
+    if (asker.token & kOwn) {
+      reinterpret_cast<std::atomic<bool>*>(asker.token & ~kOwn)->store(true, std::memory_order_release);
+      changed_ = true;
+      continue;
+    }
+    Incoming* incoming = incoming_[asker.token >> 16].get();
+    if (incoming != nullptr) SendReply(*incoming, static_cast<uint16_t>(asker.token & 0xffff), ReplyStatus::kDone, 0);
+  }
+}
+
+void Service::AcquireOwn(TargetWindow& window, int rank, bool exclusive, std::atomic<bool>* granted) {
+  const LockManager::Asker asker{rank, kOwn | reinterpret_cast<uint64_t>(granted)};
+  const auto outcome = window.locks.Acquire(asker, exclusive);
+  WEFT_CHECK(outcome != LockManager::Outcome::kRefused);  // the epochs exclude it
+  if (outcome == LockManager::Outcome::kGranted) granted->store(true, std::memory_order_release);
+}
+
+bool Service::ReleaseOwn(TargetWindow& window, int rank) {
+  std::vector<LockManager::Asker> granted;
+  if (!window.locks.Release(rank, &granted)) return false;
+  Grant(granted);
+  return true;
+}
+
+}  // namespace weft::mpi::rma

@@ -1,0 +1,101 @@
+#ifndef MPI_HYBRID_RMA_SERVICE_H_
+#define MPI_HYBRID_RMA_SERVICE_H_
+
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <rdma/rdma_cma.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "mpi_hybrid/comm/group.h"
+#include "mpi_hybrid/core/error.h"
+#include "mpi_hybrid/rma/target_window.h"
+#include "mpi_hybrid/rma/wire.h"
+
+namespace weft::mpi::rma {
+
+class Device;
+
+// The target's side: accepts connections of the job's other processes and answers their messages, on a thread of its own that
+// sleeps while nothing happens, or on the thread of a program that waits inside MPI (TryPoll), which is faster. RDMA Writes and
+// Reads need neither. What a peer sends is checked; a bad message ends that peer's connection.
+class Service {
+ public:
+  explicit Service(Device& device);
+  ~Service();
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  // The channel that the listener belongs to.
+  rdma_event_channel* events() const { return events_; }
+  // Takes the listener. `max_reads`: that a peer may have outstanding here.
+  Error Start(rdma_cm_id* listener, uint32_t max_reads);
+  void Stop();
+
+  // Windows that origins may name. The mutex guards what TargetWindow says it does.
+  uint32_t Add(TargetWindow* window);
+  void Remove(uint32_t window);
+  std::mutex& mutex() { return mutex_; }
+
+  // Does what there is to do, unless another thread is at it; whether there was anything.
+  bool TryPoll();
+  // A thread goes to sleep and wants to hear of every message / has woken up.
+  void SetWaiter(bool asleep);
+
+  // Locks of this process's own target window, with the mutex.
+  void AcquireOwn(TargetWindow& window, int rank, bool exclusive, std::atomic<bool>* granted);
+  bool ReleaseOwn(TargetWindow& window, int rank);
+
+ private:
+  struct Incoming;
+
+  void Run();
+  void OnConnectionEvent();
+  void OnRequest(rdma_cm_id* id, const rdma_conn_param& asked);
+  Error Accept(Incoming& incoming, const rdma_conn_param& asked);
+  void Drop(Incoming& incoming, const std::string& why);
+  void Sweep();
+  bool PollLocked();
+  bool PostReceive(Incoming& incoming, uint32_t slot);
+
+  // False: the message is malformed.
+  bool OnMessage(Incoming& incoming, ByteSpan message);
+  bool OnData(Incoming& incoming, const MessageHeader& header, TargetWindow& window, ByteSpan body);
+  bool OnLock(Incoming& incoming, const MessageHeader& header, TargetWindow& window, int rank);
+  bool OnCompareAndSwap(Incoming& incoming, const MessageHeader& header, TargetWindow& window, ByteSpan body);
+  bool OnFindRegion(Incoming& incoming, const MessageHeader& header, TargetWindow& window, ByteSpan body);
+  void SendReply(Incoming& incoming, uint16_t slot, ReplyStatus status, size_t data_bytes);
+  uint8_t* ReplyData(Incoming& incoming, uint16_t slot);
+  void Grant(const std::vector<LockManager::Asker>& granted);
+
+  Device& device_;
+  rdma_event_channel* events_ = nullptr;
+  rdma_cm_id* listener_ = nullptr;
+  uint32_t max_reads_ = 1;
+  int stop_fd_ = -1;
+  pthread_t thread_{};
+  bool running_ = false;
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> waiter_asleep_{false};
+
+  std::mutex mutex_;  // guards what follows
+  ibv_comp_channel* channel_ = nullptr;
+  ibv_cq* messages_ = nullptr;  // received
+  ibv_cq* replies_ = nullptr;   // sent; looked at when room is needed
+  uint64_t control_ = 0;        // what proofs read
+  ibv_mr* control_mr_ = nullptr;
+  std::vector<std::unique_ptr<Incoming>> incoming_;  // by index; null: gone
+  std::vector<uint32_t> broken_;                     // indices to drop
+  std::unordered_map<uint32_t, TargetWindow*> windows_;
+  uint32_t next_window_ = 1;
+  int unpolled_replies_ = 0;
+  bool changed_ = false;  // something that a thread inside MPI may wait for
+};
+
+}  // namespace weft::mpi::rma
+
+#endif  // MPI_HYBRID_RMA_SERVICE_H_

@@ -1,0 +1,380 @@
+#include <atomic>
+#include <deque>
+#include <mutex>
+#include <string>
+
+#include "mpi_hybrid/coll/collectives.h"
+#include "mpi_hybrid/p2p/message.h"
+#include "mpi_hybrid/rma/rdma_window.h"
+#include "mpi_hybrid/rma/service.h"
+
+// Fences, post-start-complete-wait, locks and flushes.
+namespace weft::mpi::rma {
+namespace {
+
+// Up to so many others each rank tells all of them that it is done, right behind its data on the same connection: half a round
+// trip. With more, everybody makes sure that its data arrived, and then all meet in a barrier.
+constexpr int kDirectFence = 8;
+
+Error CheckAssert(int assertion, int allowed, const char* call) {
+  if ((assertion & ~allowed) == 0) return {};
+  return Error(MPI_ERR_ASSERT, "assert " + std::to_string(assertion) + " is not a combination of those that " + call + " allows");
+}
+
+// Whether the counter, which wraps, has come to `wanted`.
+bool Reached(const std::atomic<uint32_t>& counter, uint32_t wanted) {
+  return static_cast<int32_t>(counter.load(std::memory_order_acquire) - wanted) >= 0;
+}
+
+}  // namespace
+
+struct RdmaWindow::Flushing {
+  Peer* peer;
+  Link* link;
+  Link::Mark mark;
+};
+
+bool RdmaWindow::Gone(const Peer& peer) const { return device_->dead(peer.process) || IsDead(peer.process); }
+
+Error RdmaWindow::GoneError(int rank) const {
+  return Error(MPI_ERR_PROC_ABORTED, "rank " + std::to_string(rank) + " of the window, which this call waits for, is gone");
+}
+
+Error RdmaWindow::Outcome() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (!std::exchange(out_of_range_, false)) return {};
+  return Error(MPI_ERR_RMA_RANGE, "an operation of the epoch named memory that is not attached at its target");
+}
+
+// --- flushes ---
+
+Error RdmaWindow::StartFlush(Peer& peer, bool remote, std::vector<Flushing>* flushing) {
+  if (peer.here) return {};
+  Link* link = device_->Existing(peer.process);
+  if (link == nullptr) return {};
+  Flushing one{&peer, link, {}};
+  WEFT_MPI_TRY(link->StartFlush(remote, &one.mark));
+  flushing->push_back(one);
+  return {};
+}
+
+Error RdmaWindow::AwaitFlushed(const std::vector<Flushing>& flushing) {
+  device_->Await([&] {
+    for (const Flushing& one : flushing) {
+      if (!one.link->Flushed(one.mark)) return false;
+    }
+    return true;
+  });
+  for (const Flushing& one : flushing) {
+    if (one.link->broken()) return one.link->failure();
+  }
+  return {};
+}
+
+// Those used since the last flush; `rank` >= 0: only that one.
+Error RdmaWindow::FlushUsed(bool remote, int rank) {
+  std::vector<Flushing> flushing;
+  for (int used : used_) {
+    if (rank < 0 || used == rank) WEFT_MPI_TRY(StartFlush(peers_[static_cast<size_t>(used)], remote, &flushing));
+  }
+  WEFT_MPI_TRY(AwaitFlushed(flushing));
+  if (remote) {
+    std::erase_if(used_, [&](int used) {
+      if (rank >= 0 && used != rank) return false;
+      peers_[static_cast<size_t>(used)].used = false;
+      return true;
+    });
+  }
+  return Outcome();
+}
+
+Error RdmaWindow::Flush(int rank) {
+  if (rank == MPI_PROC_NULL) return {};
+  if (rank != kAllRanks) WEFT_MPI_TRY(CheckRank(rank));
+  WEFT_MPI_TRY(epochs_.MayFlush(rank == kAllRanks ? -1 : rank));
+  return FlushUsed(true, rank == kAllRanks ? -1 : rank);
+}
+
+Error RdmaWindow::FlushLocal(int rank) {
+  if (rank == MPI_PROC_NULL) return {};
+  if (rank != kAllRanks) WEFT_MPI_TRY(CheckRank(rank));
+  WEFT_MPI_TRY(epochs_.MayFlush(rank == kAllRanks ? -1 : rank));
+  return FlushUsed(false, rank == kAllRanks ? -1 : rank);
+}
+
+Error RdmaWindow::Sync() {
+  Progress::Poll();
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return {};
+}
+
+// --- fence ---
+
+Error RdmaWindow::Fence(int assertion) {
+  WEFT_MPI_TRY(
+      CheckAssert(assertion, MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED, "MPI_Win_fence"));
+  WEFT_MPI_TRY(epochs_.Fence((assertion & MPI_MODE_NOSUCCEED) != 0));
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  const int size = comm->size(), me = comm->rank;
+  if (size == 1) return Outcome();
+  if (size - 1 > kDirectFence) {
+    WEFT_MPI_TRY(FlushUsed(true, -1));
+    WEFT_MPI_TRY(Barrier(*comm));
+    return Outcome();
+  }
+  for (int i = 1; i < size; ++i) {
+    const Peer& peer = peers_[static_cast<size_t>((me + i) % size)];
+    Link* link;
+    WEFT_MPI_TRY(device_->Find(peer.process, &link));
+    WEFT_MPI_TRY(link->SendPlain(MessageKind::kFence, peer.window, {.urgent = false, .behind_reads = true}));
+  }
+  ++fences_;
+  std::vector<Flushing> flushing;
+  for (int used : used_) {
+    WEFT_MPI_TRY(StartFlush(peers_[static_cast<size_t>(used)], flavor == MPI_WIN_FLAVOR_DYNAMIC, &flushing));
+    peers_[static_cast<size_t>(used)].used = false;
+  }
+  used_.clear();
+  int missing = me == 0 ? 1 : 0;  // ranks below were heard of
+  device_->Await([&] {
+    while (missing < size && (missing == me || Reached(own_.fences[static_cast<size_t>(missing)], fences_))) ++missing;
+    return missing == size || Gone(peers_[static_cast<size_t>(missing)]);
+  });
+  if (missing != size && !Reached(own_.fences[static_cast<size_t>(missing)], fences_)) return GoneError(missing);
+  WEFT_MPI_TRY(AwaitFlushed(flushing));
+  return Outcome();
+}
+
+// --- post, start, complete, wait ---
+
+Error RdmaWindow::RanksOf(const Group& group, std::vector<int>* ranks) const {
+  for (ProcessId process : group.members) {
+    const int rank = comm->local->RankOf(process);
+    if (rank == MPI_UNDEFINED) {
+      return Error(MPI_ERR_GROUP, "process " + std::to_string(process) + " of the group is not in the window's group");
+    }
+    ranks->push_back(rank);
+  }
+  return {};
+}
+
+Error RdmaWindow::Post(const Ref<Group>& group, int assertion) {
+  WEFT_MPI_TRY(CheckAssert(assertion, MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT, "MPI_Win_post"));
+  std::vector<int> origins;
+  WEFT_MPI_TRY(RanksOf(*group, &origins));
+  WEFT_MPI_TRY(epochs_.Post(origins));
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (assertion & MPI_MODE_NOCHECK) return {};
+  for (int rank : origins) {
+    const Peer& peer = peers_[static_cast<size_t>(rank)];
+    if (rank == comm->rank) {
+      own_.posts[static_cast<size_t>(rank)].fetch_add(1);
+      continue;
+    }
+    Link* link;
+    WEFT_MPI_TRY(device_->Find(peer.process, &link));
+    WEFT_MPI_TRY(link->SendPlain(MessageKind::kPost, peer.window, {.urgent = false}));
+  }
+  return {};
+}
+
+Error RdmaWindow::Start(const Ref<Group>& group, int assertion) {
+  WEFT_MPI_TRY(CheckAssert(assertion, MPI_MODE_NOCHECK, "MPI_Win_start"));
+  std::vector<int> targets;
+  WEFT_MPI_TRY(RanksOf(*group, &targets));
+  for (int rank : targets) peers_[static_cast<size_t>(rank)].post_seen = false;
+  WEFT_MPI_TRY(epochs_.Start(std::move(targets)));
+  start_no_check_ = (assertion & MPI_MODE_NOCHECK) != 0;
+  return {};  // each target's post is waited for when it is first needed
+}
+
+Error RdmaWindow::AwaitCounters(const std::vector<int>& ranks, const TargetWindow::Counters& counters, uint32_t Peer::*used,
+                                const char* call) {
+  size_t at = 0;
+  const auto arrived = [&] {
+    const auto rank = static_cast<size_t>(ranks[at]);
+    return Reached(counters[rank], peers_[rank].*used + 1);
+  };
+  device_->Await([&] {
+    while (at < ranks.size() && arrived()) ++at;
+    return at == ranks.size() || Gone(peers_[static_cast<size_t>(ranks[at])]);
+  });
+  if (at < ranks.size() && !arrived()) {
+    return Error(MPI_ERR_PROC_ABORTED, "rank " + std::to_string(ranks[at]) + ", whose " + call + " this call waits for, is gone");
+  }
+  for (int rank : ranks) ++(peers_[static_cast<size_t>(rank)].*used);
+  return {};
+}
+
+// Whatever has to happen before the first operation on a target in this epoch.
+Error RdmaWindow::EnsureAccess(int rank) {
+  Peer& peer = peers_[static_cast<size_t>(rank)];
+  if (epochs_.in_start() && !start_no_check_ && !peer.post_seen) {
+    peer.post_seen = true;
+    return AwaitCounters({rank}, own_.posts, &Peer::posts_used, "MPI_Win_post");
+  }
+  if (epochs_.in_lock_all() && !epochs_.lock_all_no_check() && !peer.locked) {
+    WEFT_MPI_TRY(AcquireLock(rank, false));
+    peer.locked = true;
+  }
+  return {};
+}
+
+Error RdmaWindow::Complete() {
+  if (!epochs_.in_start()) return epochs_.Complete();
+  const std::vector<int> targets = epochs_.targets();
+  for (int rank : targets) WEFT_MPI_TRY(EnsureAccess(rank));
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  std::vector<Flushing> flushing;
+  for (int rank : targets) {
+    Peer& peer = peers_[static_cast<size_t>(rank)];
+    if (rank == comm->rank) {
+      own_.completes[static_cast<size_t>(rank)].fetch_add(1, std::memory_order_release);
+    } else {
+      Link* link;
+      WEFT_MPI_TRY(device_->Find(peer.process, &link));
+      WEFT_MPI_TRY(link->SendPlain(MessageKind::kComplete, peer.window, {.urgent = false, .behind_reads = true}));
+      if (peer.used) WEFT_MPI_TRY(StartFlush(peer, flavor == MPI_WIN_FLAVOR_DYNAMIC, &flushing));
+    }
+    peer.used = false;
+  }
+  std::erase_if(used_, [this](int rank) { return !peers_[static_cast<size_t>(rank)].used; });
+  WEFT_MPI_TRY(epochs_.Complete());
+  WEFT_MPI_TRY(AwaitFlushed(flushing));
+  return Outcome();
+}
+
+Error RdmaWindow::Wait() {
+  WEFT_MPI_TRY(epochs_.MayTest());
+  WEFT_MPI_TRY(AwaitCounters(epochs_.origins(), own_.completes, &Peer::completes_used, "MPI_Win_complete"));
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return epochs_.Wait();
+}
+
+Error RdmaWindow::Test(bool* done) {
+  WEFT_MPI_TRY(epochs_.MayTest());
+  ++device_->expected;  // so that this one round looks
+  Progress::Poll();
+  --device_->expected;
+  *done = false;
+  for (int rank : epochs_.origins()) {
+    const Peer& peer = peers_[static_cast<size_t>(rank)];
+    if (Reached(own_.completes[static_cast<size_t>(rank)], peer.completes_used + 1)) continue;
+    return Gone(peer) ? GoneError(rank) : Error();
+  }
+  *done = true;
+  return Wait();
+}
+
+// --- locks ---
+
+Error RdmaWindow::AcquireLock(int rank, bool exclusive) {
+  if (rank == comm->rank) {
+    std::atomic<bool> granted{false};
+    {
+      std::lock_guard lock(device_->service().mutex());
+      device_->service().AcquireOwn(own_, rank, exclusive, &granted);
+    }
+    device_->Await([&] { return granted.load(std::memory_order_acquire); });
+    return {};
+  }
+  const Peer& peer = peers_[static_cast<size_t>(rank)];
+  Link* link;
+  WEFT_MPI_TRY(device_->Find(peer.process, &link));
+  ReplyWaiter waiter;
+  const Reply reply{.waiter = &waiter};
+  WEFT_MPI_TRY(
+      link->SendPlain(exclusive ? MessageKind::kLockExclusive : MessageKind::kLockShared, peer.window, {.reply = &reply}));
+  device_->Await([&] { return waiter.done; });
+  return waiter.failed ? link->failure() : Error();
+}
+
+Error RdmaWindow::Lock(int lock_type, int rank, int assertion) {
+  if (lock_type != MPI_LOCK_EXCLUSIVE && lock_type != MPI_LOCK_SHARED) {
+    return Error(MPI_ERR_LOCKTYPE,
+                 "lock type " + std::to_string(lock_type) + " is neither MPI_LOCK_EXCLUSIVE nor MPI_LOCK_SHARED");
+  }
+  WEFT_MPI_TRY(CheckAssert(assertion, MPI_MODE_NOCHECK, "MPI_Win_lock"));
+  if (rank == MPI_PROC_NULL) return {};
+  WEFT_MPI_TRY(CheckRank(rank));
+  const bool no_check = (assertion & MPI_MODE_NOCHECK) != 0;
+  WEFT_MPI_TRY(epochs_.Lock(rank, no_check));
+  if (no_check) return {};
+  Error error = AcquireLock(rank, lock_type == MPI_LOCK_EXCLUSIVE);
+  if (!error.ok()) (void)epochs_.Unlock(rank);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return error;
+}
+
+// Completes what was done at `ranks` and gives their locks back.
+Error RdmaWindow::Unlocked(const std::vector<int>& ranks) {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  std::deque<ReplyWaiter> waiters;  // in use until all are done, whatever goes wrong meanwhile
+  std::vector<Flushing> flushing;
+  Error first;
+  for (int rank : ranks) {
+    Peer& peer = peers_[static_cast<size_t>(rank)];
+    if (rank == comm->rank) {
+      std::lock_guard lock(device_->service().mutex());
+      device_->service().ReleaseOwn(own_, rank);
+      continue;
+    }
+    if (Error error = StartUnlock(peer, &waiters, &flushing); first.ok()) first = std::move(error);
+    peer.used = false;
+  }
+  std::erase_if(used_, [this](int rank) { return !peers_[static_cast<size_t>(rank)].used; });
+  device_->Await([&] {
+    for (const ReplyWaiter& waiter : waiters) {
+      if (!waiter.done) return false;
+    }
+    return true;
+  });
+  WEFT_MPI_TRY(std::move(first));
+  WEFT_MPI_TRY(AwaitFlushed(flushing));
+  return Outcome();
+}
+
+Error RdmaWindow::StartUnlock(Peer& peer, std::deque<ReplyWaiter>* waiters, std::vector<Flushing>* flushing) {
+  Link* link;
+  WEFT_MPI_TRY(device_->Find(peer.process, &link));
+  uint8_t* room;
+  WEFT_MPI_TRY(link->BeginMessage(&room));
+  const Reply reply{.waiter = &waiters->emplace_back()};
+  WEFT_MPI_TRY(link->SendMessage(MessageKind::kUnlock, peer.window, 0, {.reply = &reply, .behind_reads = true}));
+  flushing->push_back({&peer, link, {}});
+  return link->StartFlush(true, &flushing->back().mark);  // the reply is proof enough
+}
+
+Error RdmaWindow::Unlock(int rank) {
+  if (rank == MPI_PROC_NULL) return {};
+  WEFT_MPI_TRY(CheckRank(rank));
+  const bool held = epochs_.lock_of(rank) == EpochState::LockState::kLocked;
+  WEFT_MPI_TRY(epochs_.Unlock(rank));
+  if (!held) return FlushUsed(true, rank);
+  return Unlocked({rank});
+}
+
+Error RdmaWindow::LockAll(int assertion) {
+  WEFT_MPI_TRY(CheckAssert(assertion, MPI_MODE_NOCHECK, "MPI_Win_lock_all"));
+  const bool no_check = (assertion & MPI_MODE_NOCHECK) != 0;
+  WEFT_MPI_TRY(epochs_.LockAll(no_check));
+  if (no_check) return {};
+  // The rest are locked when they are first used; memory that the program reaches by itself is locked now.
+  for (int rank = 0; rank < comm->size(); ++rank) {
+    if (peers_[static_cast<size_t>(rank)].here) WEFT_MPI_TRY(EnsureAccess(rank));
+  }
+  return {};
+}
+
+Error RdmaWindow::UnlockAll() {
+  WEFT_MPI_TRY(epochs_.UnlockAll());
+  std::vector<int> locked;
+  for (int rank = 0; rank < comm->size(); ++rank) {
+    if (std::exchange(peers_[static_cast<size_t>(rank)].locked, false)) locked.push_back(rank);
+  }
+  Error error = Unlocked(locked);
+  Error flushed = FlushUsed(true, -1);
+  return error.ok() ? std::move(flushed) : std::move(error);
+}
+
+}  // namespace weft::mpi::rma

@@ -1,0 +1,69 @@
+#ifndef MPI_HYBRID_RMA_TARGET_WINDOW_H_
+#define MPI_HYBRID_RMA_TARGET_WINDOW_H_
+
+#include <infiniband/verbs.h>
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "mpi_hybrid/rma/lock_manager.h"
+#include "mpi_hybrid/rma/wire.h"
+
+namespace weft::mpi::rma {
+
+// What origins may work on in this process through one window. Guarded by the service's mutex, but for the counters; `base`,
+// `size` and `rank_of` do not change while it is known to the service.
+struct TargetWindow {
+  struct Region {
+    uint8_t* base = nullptr;
+    uint64_t size = 0;
+    ibv_mr* mr = nullptr;
+  };
+  using Counters = std::vector<std::atomic<uint32_t>>;
+
+  uint32_t id = 0;
+  bool dynamic = false;
+  uint8_t* base = nullptr;
+  uint64_t size = 0;
+  std::vector<Region> regions;  // dynamic: attached
+  std::vector<int> rank_of;     // by process, -1: not in the window's group
+  LockManager locks;
+  pthread_mutex_t* accumulate_mutex = nullptr;  // shared windows: held during accumulates, beside the service's
+
+  // By rank of the origin: messages of these kinds that came so far.
+  Counters fences, posts, completes;
+
+  // The memory, or null when it is not all inside (one region of) the window.
+  uint8_t* Resolve(uint64_t offset, uint64_t bytes) const;
+  const Region* RegionOf(uint64_t address, uint64_t bytes) const;
+};
+
+// Elements of predefined types in windows, one extent apart; packed in messages, pairs without their padding.
+struct ElementType {
+  MPI_Datatype handle = MPI_DATATYPE_NULL;
+  uint32_t size = 0, extent = 0;
+  uint32_t span = 0;                      // bytes from an element's first to its last
+  uint32_t first = 0, second_offset = 0;  // pairs: size of the first part, where the second is. 0: no pair
+};
+// False: no predefined type with data.
+bool FindElementType(MPI_Datatype handle, ElementType* type);
+void FetchElements(const ElementType& type, const uint8_t* from, uint32_t count, uint8_t* packed);
+
+// Locks a window's accumulate mutex if it has one; takes it over from a process that died with it.
+class AccumulateLock {
+ public:
+  explicit AccumulateLock(pthread_mutex_t* mutex);
+  ~AccumulateLock();
+  AccumulateLock(const AccumulateLock&) = delete;
+  AccumulateLock& operator=(const AccumulateLock&) = delete;
+
+ private:
+  pthread_mutex_t* const mutex_;
+};
+
+}  // namespace weft::mpi::rma
+
+#endif  // MPI_HYBRID_RMA_TARGET_WINDOW_H_

@@ -1,0 +1,368 @@
+#include <algorithm>
+#include <string>
+
+#include "mpi_hybrid/p2p/message.h"
+#include "mpi_hybrid/rma/rdma_window.h"
+#include "mpi_hybrid/rma/service.h"
+
+// Put and Get, and what all communication calls begin with.
+namespace weft::mpi::rma {
+namespace {
+
+// Average length of the target's pieces from which on one RDMA operation for each is cheaper than a message that the service
+// unpacks.
+constexpr MPI_Aint kRdmaPiece = 512;
+// Of the origin's, from which on each is sent from where it is.
+constexpr MPI_Aint kDirectPiece = 2048;
+// Up to here memory of an RNIC that pins pages is copied rather than registered.
+constexpr MPI_Aint kCopied = 16384;
+// Up to here data of dynamic windows goes by message, instead of asking for the key of the memory first.
+constexpr MPI_Aint kDynamicMessage = 16384;
+
+constexpr ElementType kBytes{MPI_BYTE, 1, 1, 1, 0, 0};
+
+MPI_Aint AveragePiece(MPI_Aint bytes, MPI_Aint count, const Datatype& type) {
+  if (type.dense || type.pieces == 0) return bytes;
+  if (type.pieces == 1 && count == 1) return bytes;
+  return type.size / type.pieces;
+}
+
+bool Scattered(const Origin& origin) { return !origin.type->dense && (origin.count != 1 || origin.type->pieces != 1); }
+
+uint8_t* Address(const iovec& piece) { return static_cast<uint8_t*>(piece.iov_base); }
+
+// Two walks side by side: the next bytes that are in one piece on both sides.
+class Pairwise {
+ public:
+  Pairwise(TypeCursor& here, TypeCursor& there, size_t bytes, uint64_t longest)
+      : here_(here), there_(there), left_(bytes), longest_(longest) {}
+  bool Next(uint8_t** here, uint64_t* there, size_t* bytes) {
+    if (left_ == 0) return false;
+    const size_t limit = std::min<uint64_t>(left_, longest_);
+    if (a_.iov_len == 0) here_.Next({&a_, 1}, limit);
+    if (b_.iov_len == 0) there_.Next({&b_, 1}, limit);
+    *bytes = std::min(a_.iov_len, b_.iov_len);
+    *here = Address(a_);
+    *there = reinterpret_cast<uint64_t>(b_.iov_base);
+    for (iovec* piece : {&a_, &b_}) *piece = {Address(*piece) + *bytes, piece->iov_len - *bytes};
+    left_ -= *bytes;
+    return *bytes != 0;
+  }
+
+ private:
+  TypeCursor &here_, &there_;
+  size_t left_;
+  const uint64_t longest_;
+  iovec a_{}, b_{};
+};
+
+}  // namespace
+
+// --- checks ---
+
+Error RdmaWindow::CheckRank(int rank) const {
+  if (rank >= 0 && rank < comm->size()) return {};
+  return Error(MPI_ERR_RANK,
+               "target rank " + std::to_string(rank) + " is not below the window's size " + std::to_string(comm->size()));
+}
+
+Error RdmaWindow::CheckRange(const Target& target, const Peer& peer, uint64_t* offset) const {
+  MPI_Aint low = 0, high = 0;
+  MemorySpan(target.count, *target.type, &low, &high);
+  if (flavor == MPI_WIN_FLAVOR_DYNAMIC) {
+    *offset = static_cast<uint64_t>(target.displacement);
+    return {};
+  }
+  const __int128 first = static_cast<__int128>(target.displacement) * peer.unit;
+  *offset = static_cast<uint64_t>(first);
+  if (target.displacement < 0) {
+    return Error(MPI_ERR_DISP, "target displacement " + std::to_string(target.displacement) + " is negative");
+  }
+  if (high == low || (first + low >= 0 && first + high <= static_cast<__int128>(peer.size))) return {};
+  return Error(MPI_ERR_RMA_RANGE, "target displacement " + std::to_string(target.displacement) + " times " +
+                                      std::to_string(peer.unit) + " with data from byte " + std::to_string(low) + " to " +
+                                      std::to_string(high) + " is not inside the target's " + std::to_string(peer.size) +
+                                      " bytes");
+}
+
+Error RdmaWindow::BeginAccess(const Target& target, MPI_Aint origin_bytes, bool with_request, Access* access) {
+  if (target.rank == MPI_PROC_NULL) return {};
+  WEFT_MPI_TRY(CheckRank(target.rank));
+  WEFT_MPI_TRY(epochs_.Access(target.rank, with_request));
+  Peer& peer = peers_[static_cast<size_t>(target.rank)];
+  WEFT_MPI_TRY(CheckRange(target, peer, &access->offset));
+  const MPI_Aint target_bytes = target.count * target.type->size;
+  if (origin_bytes != target_bytes) {
+    return Error(MPI_ERR_TRUNCATE,
+                 "the origin's data is " + std::to_string(origin_bytes) + " bytes, the target's " + std::to_string(target_bytes));
+  }
+  access->bytes = target_bytes;
+  if (target_bytes == 0) return {};
+  access->peer = &peer;
+  WEFT_MPI_TRY(EnsureAccess(target.rank));
+  if (!peer.here) WEFT_MPI_TRY(device_->Find(peer.process, &access->link));
+  if (!peer.used) {
+    peer.used = true;
+    used_.push_back(target.rank);
+  }
+  if (peer.here && !LocalMemoryAttached(*access, target)) {
+    return Error(MPI_ERR_RMA_RANGE, "the memory is not attached to the window");
+  }
+  return {};
+}
+
+bool RdmaWindow::LocalMemoryAttached(const Access& access, const Target& target) {
+  if (flavor != MPI_WIN_FLAVOR_DYNAMIC) return true;
+  BlockSource source(access.offset, target.count, *target.type, kBytes, access.bytes);
+  std::lock_guard lock(device_->service().mutex());
+  while (!source.done()) {
+    for (const Block& block : source.Next().blocks) {
+      uint64_t offset = block.offset;
+      for (uint32_t i = 0; i < block.count; ++i, offset += static_cast<uint64_t>(block.stride)) {
+        if (own_.Resolve(offset, block.bytes) == nullptr) return false;
+      }
+    }
+  }
+  return true;
+}
+
+void RdmaWindow::FinishedRequest(Request** request) {
+  if (request == nullptr) return;
+  auto* made = new RmaRequest;
+  made->AddRef();
+  made->PartDone();
+  *request = made;
+}
+
+template <typename Body>
+Error RdmaWindow::WithRequest(Access& access, Request** request, Body body) {
+  if (request == nullptr) return body();
+  auto* made = new RmaRequest;
+  made->AddRef();
+  access.request = made;
+  Error error = body();
+  if (error.ok()) error = access.link->Ring();
+  made->PartDone(error);
+  if (error.ok()) {
+    *request = made;
+  } else {
+    made->Release();
+  }
+  return error;
+}
+
+// --- Put ---
+
+Error RdmaWindow::Put(const Origin& origin, const Target& target, Request** request) {
+  Access access;
+  WEFT_MPI_TRY(BeginAccess(target, origin.count * origin.type->size, request != nullptr, &access));
+  if (access.peer == nullptr || access.link == nullptr) {
+    FinishedRequest(request);
+    if (access.peer == nullptr) return {};
+    return CopyTyped(origin.buffer, origin.count, *origin.type, access.peer->local + access.offset, target.count, *target.type);
+  }
+  return WithRequest(access, request, [&]() -> Error {
+    uint32_t key = access.peer->key;
+    bool rdma = AveragePiece(access.bytes, target.count, *target.type) >= kRdmaPiece || !(target.count * target.type->pieces > 1);
+    if (flavor == MPI_WIN_FLAVOR_DYNAMIC) {
+      rdma = rdma && access.bytes > kDynamicMessage;
+      if (rdma) WEFT_MPI_TRY(FindKey(access, target, &key, &rdma));
+    } else if (target.type->dense) {
+      rdma = true;
+    }
+    return rdma ? PutRdma(access, origin, target, key) : PutMessages(access, origin, target);
+  });
+}
+
+Registration* RdmaWindow::RegisterOrigin(const Origin& origin, MPI_Aint bytes, bool sink) {
+  if (Scattered(origin) && AveragePiece(bytes, origin.count, *origin.type) < kDirectPiece) return nullptr;
+  if (!device_->registers_cheaply() && bytes <= kCopied) return nullptr;
+  MPI_Aint low = 0, high = 0;
+  MemorySpan(origin.count, *origin.type, &low, &high);
+  return device_->registrations().Acquire(static_cast<const uint8_t*>(origin.buffer) + low, static_cast<size_t>(high - low),
+                                          sink);
+}
+
+Error RdmaWindow::PutRdma(const Access& access, const Origin& origin, const Target& target, uint32_t key) {
+  Link& link = *access.link;
+  const uint64_t to = flavor == MPI_WIN_FLAVOR_DYNAMIC ? access.offset : access.peer->base + access.offset;
+  if (origin.type->dense && target.type->dense && access.bytes <= link.inline_room()) [[likely]] {
+    return link.Write(origin.buffer, 0, to, key, static_cast<size_t>(access.bytes));
+  }
+  Registration* registration = RegisterOrigin(origin, access.bytes, false);
+  if (registration == nullptr) return PutThroughBounce(access, origin, target, key);
+  TypeCursor here(origin.buffer, origin.count, *origin.type);
+  TypeCursor there(reinterpret_cast<const void*>(to), target.count, *target.type);
+  Pairwise pairs(here, there, static_cast<size_t>(access.bytes), device_->max_message());
+  uint8_t* from;
+  uint64_t address;
+  size_t bytes;
+  Error error;
+  while (error.ok() && pairs.Next(&from, &address, &bytes)) error = link.Write(from, registration->mr->lkey, address, key, bytes);
+  if (access.request != nullptr) access.request->AddPart();
+  link.WhenComplete({.number = link.last_local(), .request = access.request, .registration = registration});
+  return error;
+}
+
+Error RdmaWindow::WaitForBounce(Link& link, BouncePool::Buffer* buffer) {
+  if (device_->bounce().empty()) {
+    WEFT_MPI_TRY(link.Ring());
+    device_->Await([&] { return link.broken() || !device_->bounce().empty(); });
+    if (link.broken()) return link.failure();
+  }
+  *buffer = device_->bounce().Take();
+  return {};
+}
+
+Error RdmaWindow::PutThroughBounce(const Access& access, const Origin& origin, const Target& target, uint32_t key) {
+  Link& link = *access.link;
+  const uint64_t to = flavor == MPI_WIN_FLAVOR_DYNAMIC ? access.offset : access.peer->base + access.offset;
+  TypeCursor here(origin.buffer, origin.count, *origin.type);
+  TypeCursor there(reinterpret_cast<const void*>(to), target.count, *target.type);
+  while (here.position() < access.bytes) {
+    BouncePool::Buffer buffer;
+    WEFT_MPI_TRY(WaitForBounce(link, &buffer));
+    size_t left = std::min<size_t>(BouncePool::kBytes, static_cast<size_t>(access.bytes - here.position()));
+    Pack(here, {buffer.bytes, left});
+    Error error;
+    for (const uint8_t* from = buffer.bytes; error.ok() && left > 0;) {
+      iovec piece{};
+      there.Next({&piece, 1}, left);
+      error = link.Write(from, buffer.key, reinterpret_cast<uint64_t>(piece.iov_base), key, piece.iov_len);
+      from += piece.iov_len;
+      left -= piece.iov_len;
+    }
+    link.WhenComplete({.number = link.last_local(), .bounce = buffer});
+    WEFT_MPI_TRY(std::move(error));
+  }
+  return {};
+}
+
+Error RdmaWindow::PutMessages(const Access& access, const Origin& origin, const Target& target) {
+  Link& link = *access.link;
+  TypeCursor here(origin.buffer, origin.count, *origin.type);
+  BlockSource source(access.offset, target.count, *target.type, kBytes, access.bytes);
+  Reply storage;
+  while (!source.done()) {
+    const BlockSource::Part part = source.Next();
+    uint8_t* room;
+    WEFT_MPI_TRY(link.BeginMessage(&room));
+    const size_t header =
+        WriteDataHeader({.bytes = static_cast<uint32_t>(part.bytes)}, part.blocks, {room, kSlotBytes - kHeaderBytes});
+    Pack(here, {room + header, part.bytes});
+    WEFT_MPI_TRY(link.SendMessage(MessageKind::kPut, access.peer->window, header + part.bytes,
+                                  {.reply = ReplyFor(access, false, &storage)}));
+  }
+  return {};
+}
+
+// A dynamic window's target may have to say that the memory is not attached.
+Reply* RdmaWindow::ReplyFor(const Access& access, bool wanted, Reply* storage) {
+  if (flavor != MPI_WIN_FLAVOR_DYNAMIC && !wanted) return nullptr;
+  *storage = {};
+  storage->out_of_range = &out_of_range_;
+  storage->request = access.request;
+  return storage;
+}
+
+// --- Get ---
+
+Error RdmaWindow::Get(const Origin& origin, const Target& target, Request** request) {
+  Access access;
+  WEFT_MPI_TRY(BeginAccess(target, origin.count * origin.type->size, request != nullptr, &access));
+  void* into = const_cast<void*>(origin.buffer);
+  if (access.peer == nullptr || access.link == nullptr) {
+    FinishedRequest(request);
+    if (access.peer == nullptr) return {};
+    return CopyTyped(access.peer->local + access.offset, target.count, *target.type, into, origin.count, *origin.type);
+  }
+  return WithRequest(access, request, [&]() -> Error {
+    uint32_t key = access.peer->key;
+    bool rdma = target.type->dense || target.count * target.type->pieces == 1 ||
+                AveragePiece(access.bytes, target.count, *target.type) >= kRdmaPiece;
+    if (flavor == MPI_WIN_FLAVOR_DYNAMIC) {
+      rdma = rdma && access.bytes > kDynamicMessage;
+      if (rdma) WEFT_MPI_TRY(FindKey(access, target, &key, &rdma));
+    }
+    return rdma ? GetRdma(access, origin, target, key) : GetMessages(access, origin, target);
+  });
+}
+
+Error RdmaWindow::GetRdma(const Access& access, const Origin& origin, const Target& target, uint32_t key) {
+  Registration* registration = RegisterOrigin(origin, access.bytes, true);
+  if (registration == nullptr) return GetThroughBounce(access, origin, target, key);
+  Link& link = *access.link;
+  const uint64_t base = flavor == MPI_WIN_FLAVOR_DYNAMIC ? access.offset : access.peer->base + access.offset;
+  TypeCursor here(origin.buffer, origin.count, *origin.type);
+  TypeCursor there(reinterpret_cast<const void*>(base), target.count, *target.type);
+  Pairwise pairs(here, there, static_cast<size_t>(access.bytes), device_->max_message());
+  uint8_t* into;
+  uint64_t address;
+  size_t bytes;
+  Error error;
+  while (error.ok() && pairs.Next(&into, &address, &bytes)) error = link.Read(into, registration->mr->lkey, address, key, bytes);
+  if (access.request != nullptr) access.request->AddPart();
+  link.WhenComplete({.number = link.last_local(), .request = access.request, .registration = registration});
+  return error;
+}
+
+Error RdmaWindow::GetThroughBounce(const Access& access, const Origin& origin, const Target& target, uint32_t key) {
+  Link& link = *access.link;
+  const uint64_t base = flavor == MPI_WIN_FLAVOR_DYNAMIC ? access.offset : access.peer->base + access.offset;
+  TypeCursor there(reinterpret_cast<const void*>(base), target.count, *target.type);
+  while (there.position() < access.bytes) {
+    BouncePool::Buffer buffer;
+    WEFT_MPI_TRY(WaitForBounce(link, &buffer));
+    Sink sink{const_cast<void*>(origin.buffer), origin.count, Ref<const Datatype>(origin.type), there.position(), 0};
+    const size_t wanted = std::min<size_t>(BouncePool::kBytes, static_cast<size_t>(access.bytes - there.position()));
+    Error error;
+    while (error.ok() && sink.bytes < wanted) {
+      iovec piece{};
+      there.Next({&piece, 1}, wanted - sink.bytes);
+      error = link.Read(buffer.bytes + sink.bytes, buffer.key, reinterpret_cast<uint64_t>(piece.iov_base), key, piece.iov_len);
+      sink.bytes += piece.iov_len;
+    }
+    if (access.request != nullptr) access.request->AddPart();
+    link.WhenComplete({.number = link.last_local(), .request = access.request, .bounce = buffer, .sink = std::move(sink)});
+    WEFT_MPI_TRY(std::move(error));
+  }
+  return {};
+}
+
+Error RdmaWindow::GetMessages(const Access& access, const Origin& origin, const Target& target) {
+  Link& link = *access.link;
+  BlockSource source(access.offset, target.count, *target.type, kBytes, access.bytes);
+  MPI_Aint position = 0;
+  Reply reply;
+  while (!source.done()) {
+    const BlockSource::Part part = source.Next();
+    uint8_t* room;
+    WEFT_MPI_TRY(link.BeginMessage(&room));
+    const size_t header =
+        WriteDataHeader({.bytes = static_cast<uint32_t>(part.bytes)}, part.blocks, {room, kSlotBytes - kHeaderBytes});
+    ReplyFor(access, true, &reply);
+    reply.sink = {const_cast<void*>(origin.buffer), origin.count, Ref<const Datatype>(origin.type), position, part.bytes};
+    WEFT_MPI_TRY(link.SendMessage(MessageKind::kGet, access.peer->window, header, {.reply = &reply}));
+    position += static_cast<MPI_Aint>(part.bytes);
+  }
+  return {};
+}
+
+Error RdmaWindow::FindKey(const Access& access, const Target& target, uint32_t* key, bool* found) {
+  MPI_Aint low = 0, high = 0;
+  MemorySpan(target.count, *target.type, &low, &high);
+  ReplyWaiter waiter;
+  const Reply reply{.waiter = &waiter};
+  uint8_t* room;
+  WEFT_MPI_TRY(access.link->BeginMessage(&room));
+  const FindRegion message{access.offset + static_cast<uint64_t>(low), static_cast<uint64_t>(high - low)};
+  const size_t bytes = WriteFindRegion(message, {room, kSlotBytes - kHeaderBytes});
+  WEFT_MPI_TRY(access.link->SendMessage(MessageKind::kFindRegion, access.peer->window, bytes, {.reply = &reply}));
+  device_->Await([&] { return waiter.done; });
+  if (waiter.failed) return access.link->failure();
+  *found = waiter.status == ReplyStatus::kDone && waiter.bytes == 4;
+  if (*found) *key = ByteReader({waiter.data, 4}).U32();
+  return {};
+}
+
+}  // namespace weft::mpi::rma

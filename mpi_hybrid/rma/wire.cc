@@ -1,0 +1,183 @@
+#include "mpi_hybrid/rma/wire.h"
+
+#include <cstring>
+
+#include "base/byte_writer.h"
+
+namespace weft::mpi::rma {
+namespace {
+
+constexpr uint8_t kWantsReply = 1;
+constexpr uint32_t kHelloMagic = 0x57524d48;    // "WRMH"
+constexpr uint32_t kWelcomeMagic = 0x57524d57;  // "WRMW"; both count as version 1
+
+// Whether all of the block's bytes have addresses of at most 2^63 above its offset's zero.
+bool Fits(const Block& block) {
+  const __int128 last = static_cast<__int128>(block.offset) + static_cast<__int128>(block.count - 1) * block.stride;
+  const __int128 low = block.stride < 0 ? last : static_cast<__int128>(block.offset);
+  const __int128 high = (block.stride < 0 ? static_cast<__int128>(block.offset) : last) + block.bytes;
+  return low >= 0 && high <= static_cast<__int128>(INT64_MAX);
+}
+
+}  // namespace
+
+size_t WriteHeader(const MessageHeader& header, std::span<uint8_t> out) {
+  ByteWriter writer(out);
+  writer.U8(static_cast<uint8_t>(header.kind));
+  writer.U8(header.wants_reply ? kWantsReply : 0);
+  writer.U16(header.reply_slot);
+  writer.U32(header.window);
+  return writer.size();
+}
+
+size_t WriteDataHeader(const DataHeader& header, std::span<const Block> blocks, std::span<uint8_t> out) {
+  ByteWriter writer(out);
+  writer.U32(static_cast<uint32_t>(header.op));
+  writer.U32(static_cast<uint32_t>(header.basic));
+  writer.U32(header.bytes);
+  writer.U16(static_cast<uint16_t>(blocks.size()));
+  writer.U16(0);
+  for (const Block& block : blocks) {
+    writer.U64(block.offset);
+    writer.U32(block.bytes);
+    writer.U32(block.count);
+    writer.U64(static_cast<uint64_t>(block.stride));
+  }
+  return writer.size();
+}
+
+size_t WriteCompareAndSwap(const CompareAndSwapMessage& message, std::span<uint8_t> out) {
+  ByteWriter writer(out);
+  writer.U64(message.offset);
+  writer.U32(static_cast<uint32_t>(message.basic));
+  writer.Bytes(message.origin);
+  writer.Bytes(message.compare);
+  return writer.size();
+}
+
+size_t WriteFindRegion(const FindRegion& message, std::span<uint8_t> out) {
+  ByteWriter writer(out);
+  writer.U64(message.address);
+  writer.U64(message.bytes);
+  return writer.size();
+}
+
+size_t WriteReply(const ReplyHeader& header, std::span<uint8_t> out) {
+  ByteWriter writer(out);
+  writer.U8(static_cast<uint8_t>(header.status));
+  writer.U8(0);
+  writer.U16(header.reply_slot);
+  writer.U32(header.consumed);
+  return writer.size();
+}
+
+std::optional<MessageHeader> ParseHeader(ByteSpan message) {
+  if (message.size() < kHeaderBytes) return {};
+  ByteReader reader(message);
+  const uint8_t kind = reader.U8(), flags = reader.U8();
+  if (kind > static_cast<uint8_t>(MessageKind::kLast) || (flags & ~kWantsReply) != 0) return {};
+  MessageHeader header{static_cast<MessageKind>(kind), (flags & kWantsReply) != 0, reader.U16(), 0};
+  header.window = reader.U32();
+  if (header.wants_reply && header.reply_slot >= kSlots) return {};
+  return header;
+}
+
+std::optional<MPI_Op> PeekOp(ByteSpan body) {
+  if (body.size() < kDataHeaderBytes) return {};
+  return static_cast<MPI_Op>(ByteReader(body).U32());
+}
+
+std::optional<DataHeader> ParseData(ByteSpan body, bool with_data, std::span<Block> blocks, ByteSpan* data) {
+  if (body.size() < kDataHeaderBytes) return {};
+  ByteReader reader(body);
+  DataHeader header;
+  header.op = static_cast<MPI_Op>(reader.U32());
+  header.basic = static_cast<MPI_Datatype>(reader.U32());
+  header.bytes = reader.U32();
+  header.blocks = reader.U16();
+  reader.U16();
+  if (header.blocks == 0 || header.blocks > kMaxBlocks || header.blocks > blocks.size()) return {};
+  if (header.bytes > DataRoom(1) || reader.remaining() < header.blocks * kBlockBytes) return {};
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < header.blocks; ++i) {
+    Block& block = blocks[i];
+    block.offset = reader.U64();
+    block.bytes = reader.U32();
+    block.count = reader.U32();
+    block.stride = static_cast<int64_t>(reader.U64());
+    if (block.bytes == 0 || block.count == 0 || !Fits(block)) return {};
+    bytes += uint64_t{block.bytes} * block.count;
+    if (bytes > header.bytes) return {};
+  }
+  if (bytes != header.bytes || reader.remaining() != (with_data ? header.bytes : 0)) return {};
+  *data = reader.Rest();
+  return header;
+}
+
+std::optional<CompareAndSwapMessage> ParseCompareAndSwap(ByteSpan body) {
+  constexpr size_t kFixed = 12, kLongest = 16;
+  if (body.size() < kFixed + 2 || (body.size() - kFixed) % 2 != 0 || body.size() > kFixed + 2 * kLongest) return {};
+  ByteReader reader(body);
+  CompareAndSwapMessage message;
+  message.offset = reader.U64();
+  message.basic = static_cast<MPI_Datatype>(reader.U32());
+  message.origin = reader.Bytes(reader.remaining() / 2);
+  message.compare = reader.Rest();
+  return message;
+}
+
+std::optional<FindRegion> ParseFindRegion(ByteSpan body) {
+  if (body.size() != 16) return {};
+  ByteReader reader(body);
+  FindRegion message;
+  message.address = reader.U64();
+  message.bytes = reader.U64();
+  return message;
+}
+
+std::optional<ReplyHeader> ParseReply(ByteSpan reply) {
+  if (reply.size() < kReplyBytes) return {};
+  ByteReader reader(reply);
+  const uint8_t status = reader.U8();
+  if (status > static_cast<uint8_t>(ReplyStatus::kLast) || reader.U8() != 0) return {};
+  ReplyHeader header{static_cast<ReplyStatus>(status), reader.U16(), 0};
+  header.consumed = reader.U32();
+  if (header.reply_slot >= kSlots) return {};
+  return header;
+}
+
+void WriteHello(const Hello& hello, std::span<uint8_t, kHelloBytes> out) {
+  ByteWriter writer(out);
+  writer.U32(kHelloMagic);
+  writer.U32(hello.process);
+  writer.Bytes(hello.secret);
+}
+
+std::optional<Hello> ParseHello(ByteSpan bytes) {
+  if (bytes.size() < kHelloBytes) return {};
+  ByteReader reader(bytes);
+  if (reader.U32() != kHelloMagic) return {};
+  Hello hello;
+  hello.process = reader.U32();
+  std::memcpy(hello.secret, reader.Bytes(kSecretBytes).data(), kSecretBytes);
+  return hello;
+}
+
+void WriteWelcome(const Welcome& welcome, std::span<uint8_t, kWelcomeBytes> out) {
+  ByteWriter writer(out);
+  writer.U32(kWelcomeMagic);
+  writer.U64(welcome.control_address);
+  writer.U32(welcome.control_key);
+}
+
+std::optional<Welcome> ParseWelcome(ByteSpan bytes) {
+  if (bytes.size() < kWelcomeBytes) return {};
+  ByteReader reader(bytes);
+  if (reader.U32() != kWelcomeMagic) return {};
+  Welcome welcome;
+  welcome.control_address = reader.U64();
+  welcome.control_key = reader.U32();
+  return welcome;
+}
+
+}  // namespace weft::mpi::rma

@@ -1,0 +1,133 @@
+#ifndef MPI_HYBRID_RMA_WIRE_H_
+#define MPI_HYBRID_RMA_WIRE_H_
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "base/byte_reader.h"
+
+// What origins send to targets beside RDMA Writes and Reads, and what targets answer. Big-endian.
+//
+//  message                       0       1       2               4               8
+//                                | kind  | flags | reply slot    | window        | body ...
+//  body of a data message        | op            | basic type    | bytes of data | blocks (16)   0 (16)  | block ... | data
+//  block                         | offset (64)                   | bytes         | count         | stride (64)       |
+//  body of compare and swap      | offset (64)                   | basic type    | origin | compare
+//  body of find region           | address (64)                  | bytes (64)    |
+//  reply                         | status| 0     | reply slot    | consumed      | data ...
+//
+// Bit 0 of the flags: a reply is wanted, in the origin's receive buffer number `reply slot`. `consumed`: messages of this
+// connection that the target has dealt with, modulo 2^32; each gives the origin one more to send. Offsets count from the window's
+// base; in a dynamic window they are addresses.
+namespace weft::mpi::rma {
+
+constexpr size_t kSlotBytes = 16384;  // longest message and longest reply
+constexpr uint32_t kSlots = 16;       // messages in flight per connection, and replies
+constexpr size_t kHeaderBytes = 8;
+constexpr size_t kDataHeaderBytes = 16;
+constexpr size_t kBlockBytes = 24;
+constexpr size_t kReplyBytes = 8;
+constexpr size_t kMaxBlocks = 128;  // of one message
+// Most data in a message with so many blocks; a reply always holds as much.
+constexpr size_t DataRoom(size_t blocks) { return kSlotBytes - kHeaderBytes - kDataHeaderBytes - blocks * kBlockBytes; }
+
+enum class MessageKind : uint8_t {
+  kNothing = 0,  // asks for a reply: everything before it on this connection was done
+  kFence,
+  kPost,
+  kComplete,
+  kLockShared,  // the reply is the grant
+  kLockExclusive,
+  kUnlock,
+  kPut,            // data message; op and basic type unused
+  kGet,            // data message without data; the reply has it
+  kAccumulate,     // data message
+  kGetAccumulate,  // data message, without data when op is MPI_NO_OP; the reply has what was there before
+  kCompareAndSwap,
+  kFindRegion,  // of a dynamic window; the reply has its key (32)
+  kLast = kFindRegion,
+};
+
+struct MessageHeader {
+  MessageKind kind = MessageKind::kNothing;
+  bool wants_reply = false;
+  uint16_t reply_slot = 0;
+  uint32_t window = 0;
+};
+
+// `count` blocks of `bytes` bytes of data, `stride` bytes apart. In accumulates a block is whole elements, one extent apart in
+// memory.
+struct Block {
+  uint64_t offset = 0;
+  uint32_t bytes = 0;
+  uint32_t count = 1;
+  int64_t stride = 0;
+};
+
+struct DataHeader {
+  MPI_Op op = MPI_OP_NULL;
+  MPI_Datatype basic = MPI_DATATYPE_NULL;
+  uint32_t bytes = 0;  // of data, all blocks together
+  uint16_t blocks = 0;
+};
+
+struct CompareAndSwapMessage {
+  uint64_t offset = 0;
+  MPI_Datatype basic = MPI_DATATYPE_NULL;
+  ByteSpan origin, compare;  // of equal length, 1 to 16 bytes
+};
+
+struct FindRegion {
+  uint64_t address = 0, bytes = 0;
+};
+
+enum class ReplyStatus : uint8_t { kDone = 0, kOutOfRange = 1, kLast = kOutOfRange };
+
+struct ReplyHeader {
+  ReplyStatus status = ReplyStatus::kDone;
+  uint16_t reply_slot = 0;
+  uint32_t consumed = 0;
+};
+
+// Writers: into `out`, which has room; the bytes written.
+size_t WriteHeader(const MessageHeader& header, std::span<uint8_t> out);
+size_t WriteDataHeader(const DataHeader& header, std::span<const Block> blocks, std::span<uint8_t> out);
+size_t WriteCompareAndSwap(const CompareAndSwapMessage& message, std::span<uint8_t> out);
+size_t WriteFindRegion(const FindRegion& message, std::span<uint8_t> out);
+size_t WriteReply(const ReplyHeader& header, std::span<uint8_t> out);
+
+// Parsers: nothing is trusted. Nothing: the message is malformed.
+std::optional<MessageHeader> ParseHeader(ByteSpan message);
+// `body` is what follows the message's header. `blocks` has room for kMaxBlocks. The blocks are not empty, hold header.bytes
+// bytes together, and do not leave the 64-bit address space; `data` is header.bytes long, or empty for `with_data` false.
+std::optional<DataHeader> ParseData(ByteSpan body, bool with_data, std::span<Block> blocks, ByteSpan* data);
+// Whether the header's operation of a kGetAccumulate comes with data.
+std::optional<MPI_Op> PeekOp(ByteSpan body);
+std::optional<CompareAndSwapMessage> ParseCompareAndSwap(ByteSpan body);
+std::optional<FindRegion> ParseFindRegion(ByteSpan body);
+std::optional<ReplyHeader> ParseReply(ByteSpan reply);
+
+// Who connects: the private data of the connection request, and of its acceptance.
+constexpr size_t kSecretBytes = 32;
+struct Hello {
+  uint32_t process = 0;
+  uint8_t secret[kSecretBytes] = {};
+};
+struct Welcome {
+  uint64_t control_address = 0;  // 8 readable bytes, for Reads that prove that Writes arrived
+  uint32_t control_key = 0;
+};
+constexpr size_t kHelloBytes = 8 + kSecretBytes;
+constexpr size_t kWelcomeBytes = 16;
+void WriteHello(const Hello& hello, std::span<uint8_t, kHelloBytes> out);
+std::optional<Hello> ParseHello(ByteSpan bytes);  // longer is allowed: some transports pad private data
+void WriteWelcome(const Welcome& welcome, std::span<uint8_t, kWelcomeBytes> out);
+std::optional<Welcome> ParseWelcome(ByteSpan bytes);
+
+}  // namespace weft::mpi::rma
+
+#endif  // MPI_HYBRID_RMA_WIRE_H_
