@@ -1,0 +1,110 @@
+#include "mpi_hybrid/core/job.h"
+
+#include <gtest/gtest.h>
+#include <mpi.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "mpi_hybrid/core/host_address.h"
+#include "mpi_hybrid/core/launcher_watch.h"
+#include "mpi_hybrid/core/settings.h"
+
+namespace weft::mpi {
+namespace {
+
+TEST(ProcessMappingTest, OneNodeIsTold) {
+  EXPECT_TRUE(MapsToOneNode("(vector,(0,1,4))"));
+  EXPECT_TRUE(MapsToOneNode("(vector,(0,1,2),(0,1,1))"));
+  EXPECT_FALSE(MapsToOneNode("(vector,(0,2,1))"));
+  EXPECT_FALSE(MapsToOneNode("(vector,(0,1,2),(1,1,2))"));
+}
+
+TEST(ProcessMappingTest, WhatIsNoMappingIsNotOneNode) {
+  for (const char* text : {"", "(vector", "(vector,", "(vector,)", "(vector,(0,1,4)", "(vector,(0,1,4)) ", "(vector,(0,1))", "x(vector,(0,1,4))"}) {
+    EXPECT_FALSE(MapsToOneNode(text)) << text;
+  }
+}
+
+TEST(HostAddressTest, SettingMayBeAnAddressANameOrAnInterface) {
+  std::string address;
+  for (const char* setting : {"127.0.0.1", "localhost", "lo"}) {
+    setenv("WEFT_MPI_HOST", setting, 1);
+    ASSERT_TRUE(FindHostAddress(false, &address).ok()) << setting;
+    EXPECT_EQ(address, "127.0.0.1") << setting;
+  }
+  setenv("WEFT_MPI_HOST", "::1", 1);
+  ASSERT_TRUE(FindHostAddress(false, &address).ok());
+  EXPECT_EQ(address, "::1");
+  unsetenv("WEFT_MPI_HOST");
+}
+
+TEST(HostAddressTest, SettingThatMeansNothingIsNamed) {
+  std::string address;
+  setenv("WEFT_MPI_HOST", "no such host", 1);
+  const Error error = FindHostAddress(true, &address);
+  unsetenv("WEFT_MPI_HOST");
+  EXPECT_EQ(error.mpi_class(), MPI_ERR_OTHER);
+  EXPECT_NE(error.message().find("WEFT_MPI_HOST=no such host"), std::string::npos);
+}
+
+TEST(HostAddressTest, RanksOnOneHostUseTheLoopback) {
+  std::string address;
+  ASSERT_TRUE(FindHostAddress(true, &address).ok());
+  EXPECT_EQ(address, "127.0.0.1");
+}
+
+TEST(SettingsTest, UnknownNameIsReportedAndKnownOnesAreNot) {
+  setenv("WEFT_MPI_HOST", "lo", 1);
+  EXPECT_EQ(UnknownSetting(), "");
+  setenv("WEFT_MPI_HSOT", "lo", 1);
+  EXPECT_EQ(UnknownSetting().rfind("WEFT_MPI_HSOT is not a setting", 0), 0u);
+  unsetenv("WEFT_MPI_HSOT");
+  unsetenv("WEFT_MPI_HOST");
+}
+
+// In a child, since it ends the process: whether the child saw its launcher go.
+int StatusOfChild(void (*body)(int launcher_end, int fd)) {
+  int ends[2];
+  EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    body(ends[0], ends[1]);
+    _exit(0);
+  }
+  close(ends[0]);
+  close(ends[1]);
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  return status;
+}
+
+TEST(LauncherWatchTest, ProcessEndsWhenTheLaunchersEndCloses) {
+  const int status = StatusOfChild([](int launcher_end, int fd) {
+    WatchLauncher(fd, 3);
+    close(launcher_end);
+    for (;;) pause();
+  });
+  ASSERT_TRUE(WIFEXITED(status)) << status;
+  EXPECT_EQ(WEXITSTATUS(status), 1);
+}
+
+TEST(LauncherWatchTest, DataOfTheLauncherIsLeftAloneAndStoppingIsOrderly) {
+  const int status = StatusOfChild([](int launcher_end, int fd) {
+    WatchLauncher(fd, 3);
+    if (write(launcher_end, "cmd=", 4) != 4) _exit(2);
+    char text[8];
+    if (read(fd, text, sizeof text) != 4) _exit(3);
+    StopWatchingLauncher();
+    close(launcher_end);
+    usleep(20'000);
+  });
+  ASSERT_TRUE(WIFEXITED(status)) << status;
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+}  // namespace
+}  // namespace weft::mpi
