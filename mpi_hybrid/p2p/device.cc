@@ -357,6 +357,8 @@ void Device::OnStranger(int fd) {
   Unwatch(fd);
   strangers_[static_cast<size_t>(fd)].reset();
   --stranger_count_;
+  // A peer whose connection to us gave way to ours before its greeting went out; or one who only tried the port.
+  if (got <= 0 && taken.have == 0) return;
   const auto greeting = got > 0 ? Greeting::Parse(taken.greeting) : std::nullopt;
   if (!greeting || !secret_.Matches(greeting->secret) || greeting->to != job_.rank || greeting->from < 0 ||
       greeting->from >= job_.size || greeting->from == job_.rank || greeting->answer != Greeting::Answer::kHello) {
