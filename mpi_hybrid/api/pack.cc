@@ -36,13 +36,16 @@ Error CheckPacked(const Packed<P>& packed, MPI_Count needed, const char* buffer_
   return needed > 0 ? CheckNotNull(packed.buffer, buffer_name) : Error();
 }
 
+Error TooMany(MPI_Count count) {
+  return Error(MPI_ERR_COUNT, std::to_string(count) + " elements are more bytes than an MPI_Count can hold");
+}
+
 // Bytes of `count` elements, and what is wrong with the arguments.
 Error CheckElements(const void* buffer, MPI_Count count, MPI_Datatype handle, const Datatype** type, MPI_Count* bytes) {
   WEFT_MPI_TRY(CheckCount(count));
   WEFT_MPI_TRY(FindCommitted(handle, type));
   WEFT_MPI_TRY(CheckBuffer(buffer, count, **type));
-  if (!__builtin_mul_overflow(count, (*type)->size, bytes)) return {};
-  return Error(MPI_ERR_COUNT, std::to_string(count) + " elements are more bytes than an MPI_Count can hold");
+  return __builtin_mul_overflow(count, (*type)->size, bytes) ? TooMany(count) : Error();
 }
 
 template <typename P>
@@ -130,7 +133,9 @@ Error SizeIn(const char* representation, MPI_Count count, MPI_Datatype handle, M
   WEFT_MPI_TRY(CheckCount(count));
   WEFT_MPI_TRY(FindType(handle, &type));
   WEFT_MPI_TRY(CheckNotNull(size, "size"));
-  *size = external ? ExternalSize(count, *type) : count * type->size;
+  MPI_Count native;  // never less than in external32
+  if (__builtin_mul_overflow(count, type->size, &native)) return TooMany(count);
+  *size = external ? ExternalSize(count, *type) : native;
   return {};
 }
 

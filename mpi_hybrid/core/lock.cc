@@ -3,7 +3,7 @@
 namespace weft::mpi {
 
 bool LibraryLock::enabled_ = false;
-std::mutex LibraryLock::mutex_;
+std::recursive_mutex LibraryLock::mutex_;
 
 void LibraryLock::EnableThreads() {
   if (enabled_) return;

@@ -24,7 +24,8 @@ class LibraryLock {
 
  private:
   static bool enabled_;
-  static std::mutex mutex_;
+  // Recursive: functions of the program that run under it (reductions, copies of attributes) may ask the library about their arguments.
+  static std::recursive_mutex mutex_;
 };
 
 // One entry of the program into the library.

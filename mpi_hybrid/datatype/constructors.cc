@@ -44,8 +44,27 @@ void TypeBuilder::Add(const Datatype& old, MPI_Aint displacement, MPI_Aint count
   if (old.size == 0) return;
   Widen(old.true_lb, old.true_lb + old.true_extent, &true_bounds_known_, &true_lb_, &true_ub_, displacement, last);
   if (overflow_) return;
-  layout_.Append(count == 1 ? old.layout : Repeat(old.layout, count, step), displacement);
-  signature_.Append(count == 1 ? old.signature : Repeat(old.signature, count));
+  AppendData(old, displacement, count, step, bytes);
+}
+
+// Indexed types may have millions of blocks, so that the common ones allocate nothing.
+void TypeBuilder::AppendData(const Datatype& old, MPI_Aint displacement, MPI_Aint count, MPI_Aint step, MPI_Aint bytes) {
+  if (old.dense && step == old.extent) {
+    const Run block{0, bytes};
+    layout_.Append({&block, 1}, displacement);
+  } else if (count == 1) {
+    layout_.Append(old.layout, displacement);
+  } else {
+    layout_.Append(Repeat(old.layout, count, step), displacement);
+  }
+  if (old.signature.size() == 1) {
+    const SignaturePart part{old.signature[0].basic, old.signature[0].count * count};
+    signature_.Append({&part, 1});
+  } else if (count == 1) {
+    signature_.Append(old.signature);
+  } else {
+    signature_.Append(Repeat(old.signature, count));
+  }
 }
 
 Ref<Datatype> TypeBuilder::Finish(bool padded) {
@@ -98,7 +117,13 @@ Ref<Datatype> MakeIndexedBlock(MPI_Aint block_length, std::span<const MPI_Aint> 
 Ref<Datatype> MakeStruct(std::span<const MPI_Aint> block_lengths, std::span<const MPI_Aint> displacements,
                          std::span<const Ref<const Datatype>> types) {
   TypeBuilder builder;
+  const Datatype* first = nullptr;
+  bool several = false;  // different types; as in MPICH, only then is the extent rounded up
   for (size_t i = 0; i < displacements.size(); ++i) {
+    if (block_lengths[i] > 0) {
+      several = several || (first != nullptr && first != types[i].get());
+      first = types[i].get();
+    }
     if (types[i]->handle == MPI_LB) {
       if (block_lengths[i] > 0) builder.SetLowerBound(displacements[i]);
     } else if (types[i]->handle == MPI_UB) {
@@ -107,7 +132,7 @@ Ref<Datatype> MakeStruct(std::span<const MPI_Aint> block_lengths, std::span<cons
       builder.Add(*types[i], displacements[i], block_lengths[i]);
     }
   }
-  return builder.Finish(true);
+  return builder.Finish(several);
 }
 
 Ref<Datatype> MakeResized(const Datatype& old, MPI_Aint lb, MPI_Aint extent) {

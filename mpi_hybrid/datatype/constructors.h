@@ -24,6 +24,7 @@ class TypeBuilder {
   Ref<Datatype> Finish(bool padded = false);
 
  private:
+  void AppendData(const Datatype& old, MPI_Aint displacement, MPI_Aint count, MPI_Aint step, MPI_Aint bytes);
   void Widen(MPI_Aint lb, MPI_Aint ub, bool* known, MPI_Aint* low, MPI_Aint* high, MPI_Aint displacement, MPI_Aint last);
 
   bool overflow_ = false;

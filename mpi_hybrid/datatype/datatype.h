@@ -59,7 +59,7 @@ class Datatype : public RefCounted<Datatype> {
   // One block of `size` bytes at offset 0 and extent == size: `count` elements are one block of count * size bytes.
   bool dense = false;
   bool big = false;  // made by a large-count constructor: MPI_Type_get_envelope and _contents must refuse
-  int alignment = 1;        // of the strictest basic type; MPI_Type_create_struct pads to it
+  int alignment = 1;        // of the strictest basic type; structures of different types are padded to it
   MPI_Aint pieces = 0;      // blocks of the layout: an element is at most so many contiguous pieces of memory
   std::vector<Run> layout;  // in the order of the type map; not merged across order
   std::vector<SignaturePart> signature;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "mpi_hybrid/core/lock.h"
 #include "mpi_hybrid/datatype/constructors.h"
 #include "mpi_hybrid/datatype/predefined.h"
 
@@ -381,6 +382,22 @@ TEST(OpTest, HandlesAreVoidAfterTheyAreTakenBack) {
   EXPECT_EQ(Op::Find(static_cast<MPI_Op>(0x58000000)), nullptr);
   EXPECT_EQ(Op::Find(static_cast<MPI_Op>(0x5800000f)), nullptr);
   EXPECT_EQ(Op::Find(MPI_SUM)->handle, MPI_SUM);
+}
+
+void AskAboutType(void* in, void* inout, int* count, MPI_Datatype* type) {
+  const LockGuard entry;  // as MPI_Type_get_extent does
+  Note(in, inout, count, type);
+}
+
+TEST(OpTest, FunctionOfTheProgramMayAskAboutItsTypeUnderTheLock) {
+  LibraryLock::EnableThreads();  // has the lock from here on
+  g_calls.clear();
+  const auto op = MakeRef<Op>();
+  op->function = AskAboutType;
+  int a = 1, b = 2;
+  op->Apply(&a, &b, 1, Type(MPI_INT));
+  EXPECT_EQ(g_calls.size(), 1u);
+  LibraryLock::Release();
 }
 
 }  // namespace

@@ -92,6 +92,8 @@ RandomType MakeIndexedBlockType(Random& random, const RandomType& old) {
 RandomType MakeStructType(Random& random, const RandomType& first, int depth) {
   std::vector<MPI_Aint> lengths, displacements;
   std::vector<Ref<const Datatype>> types;
+  Ref<Datatype> used;
+  bool several = false;  // MPICH pads then
   RandomType made;
   made.text = "struct(";
   for (MPI_Aint i = Draw(random, 1, 4); i-- > 0;) {
@@ -102,9 +104,11 @@ RandomType MakeStructType(Random& random, const RandomType& first, int depth) {
     AddBlock(made.map, field.map, displacements.back(), lengths.back());
     made.text += Text({lengths.back(), displacements.back()}) + field.text + ", ";
     if (lengths.back() == 0) continue;
+    several = several || (used != nullptr && used != field.type);
+    used = field.type;
   }
   made.text += ")";
-  const MPI_Aint rest = made.map.extent() > 0 ? made.map.extent() % made.map.alignment : 0;
+  const MPI_Aint rest = several && made.map.extent() > 0 ? made.map.extent() % made.map.alignment : 0;
   if (rest != 0) made.map.ub += made.map.alignment - rest;
   made.type = MakeStruct(lengths, displacements, types);
   return made;
