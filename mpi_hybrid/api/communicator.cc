@@ -1,3 +1,5 @@
+#include "mpi_hybrid/comm/communicator.h"
+
 #include <mpi.h>
 
 #include <algorithm>
@@ -7,11 +9,11 @@
 #include "mpi_hybrid/api/comm_arguments.h"
 #include "mpi_hybrid/api/entry.h"
 #include "mpi_hybrid/api/group_arguments.h"
-#include "mpi_hybrid/comm/communicator.h"
 #include "mpi_hybrid/core/info.h"
 #include "mpi_hybrid/p2p/progress.h"
 
-// Access to communicators (MPI 4.0 sections 7.4.1, 7.4.4, 7.6.1 and 7.8); their constructors are in make_communicator.cc.
+// Access to communicators (MPI 4.0 sections 7.4.1, 7.4.4, 7.6.1 and 7.8); their constructors are in
+// make_communicator.cc.
 namespace weft::mpi {
 namespace {
 
@@ -23,7 +25,8 @@ constexpr const char* kHints[] = {"mpi_assert_no_any_tag", "mpi_assert_no_any_so
 
 Error FindComm(MPI_Comm handle, const char* argument, Comm** comm) {
   *comm = Comm::Find(handle);
-  if (*comm != nullptr) [[likely]] return {};
+  if (*comm != nullptr) [[likely]]
+    return {};
   const Error error = NoSuchComm(handle);
   return Error(error.mpi_class(), std::string(argument) + ": " + error.message());
 }
@@ -35,7 +38,8 @@ Error FindInfo(MPI_Info handle, Info** info) {
 }
 
 Error CheckInter(const Comm& comm) {
-  if (comm.inter) [[likely]] return {};
+  if (comm.inter) [[likely]]
+    return {};
   return Error(MPI_ERR_COMM, "comm is an intracommunicator, where an intercommunicator is needed");
 }
 

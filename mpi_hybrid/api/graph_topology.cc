@@ -26,19 +26,23 @@ std::string Element(const char* array, int index, int value) {
 Error CheckGraph(int nnodes, const int indx[], const int edges[], int available) {
   WEFT_MPI_TRY(CheckNotNegative(nnodes, "nnodes"));
   if (nnodes > available) {
-    return Error(MPI_ERR_ARG, "nnodes " + std::to_string(nnodes) + " is more than the communicator has, " + std::to_string(available));
+    return Error(MPI_ERR_ARG, "nnodes " + std::to_string(nnodes) + " is more than the communicator has, " +
+                                  std::to_string(available));
   }
   if (nnodes == 0) return {};
   WEFT_MPI_TRY(CheckNotNull(indx, "index"));
   for (int i = 0; i < nnodes; ++i) {
     const int before = i == 0 ? 0 : indx[i - 1];
-    if (indx[i] < before) return Error(MPI_ERR_ARG, Element("index", i, indx[i]) + " is less than the one before it, " + std::to_string(before));
+    if (indx[i] < before)
+      return Error(MPI_ERR_ARG,
+                   Element("index", i, indx[i]) + " is less than the one before it, " + std::to_string(before));
   }
   const int count = indx[nnodes - 1];
   if (count > 0) WEFT_MPI_TRY(CheckNotNull(edges, "edges"));
   for (int i = 0; i < count; ++i) {
     if (edges[i] >= 0 && edges[i] < nnodes) continue;
-    return Error(MPI_ERR_ARG, Element("edges", i, edges[i]) + " is not a node of the graph (0 to " + std::to_string(nnodes - 1) + ")");
+    return Error(MPI_ERR_ARG, Element("edges", i, edges[i]) + " is not a node of the graph (0 to " +
+                                  std::to_string(nnodes - 1) + ")");
   }
   return {};
 }
@@ -46,8 +50,8 @@ Error CheckGraph(int nnodes, const int indx[], const int edges[], int available)
 // `room`: elements that the caller's array has.
 Error CopyOut(const std::vector<int>& from, int room, int to[], const char* argument, const char* room_argument) {
   if (room < 0 || static_cast<size_t>(room) < from.size()) {
-    return Error(MPI_ERR_ARG, std::string(room_argument) + " " + std::to_string(room) + " is less than the number of elements, " +
-                                  std::to_string(from.size()));
+    return Error(MPI_ERR_ARG, std::string(room_argument) + " " + std::to_string(room) +
+                                  " is less than the number of elements, " + std::to_string(from.size()));
   }
   if (from.empty()) return {};
   WEFT_MPI_TRY(CheckNotNull(to, argument));
@@ -57,7 +61,8 @@ Error CopyOut(const std::vector<int>& from, int room, int to[], const char* argu
 
 }  // namespace
 
-int PMPI_Graph_create(MPI_Comm comm_old, int nnodes, const int indx[], const int edges[], int /*reorder*/, MPI_Comm* comm_graph) {
+int PMPI_Graph_create(MPI_Comm comm_old, int nnodes, const int indx[], const int edges[], int /*reorder*/,
+                      MPI_Comm* comm_graph) {
   return OnComm("MPI_Graph_create", comm_old, [&](Comm& c) -> Error {
     WEFT_MPI_TRY(CheckIntra(c));
     WEFT_MPI_TRY(CheckNotNull(comm_graph, "comm_graph"));
@@ -141,7 +146,8 @@ Error CheckNodes(int count, const int nodes[], const char* argument, int size) {
   if (count > 0) WEFT_MPI_TRY(CheckNotNull(nodes, argument));
   for (int i = 0; i < count; ++i) {
     if (nodes[i] >= 0 && nodes[i] < size) continue;
-    return Error(MPI_ERR_ARG, Element(argument, i, nodes[i]) + " is not a rank of the communicator (0 to " + std::to_string(size - 1) + ")");
+    return Error(MPI_ERR_ARG, Element(argument, i, nodes[i]) + " is not a rank of the communicator (0 to " +
+                                  std::to_string(size - 1) + ")");
   }
   return {};
 }
@@ -210,9 +216,9 @@ void Split(const std::vector<int>& pairs, bool weighted, std::vector<int>* nodes
 
 }  // namespace
 
-int PMPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[], const int sourceweights[], int outdegree,
-                                    const int destinations[], const int destweights[], MPI_Info info, int /*reorder*/,
-                                    MPI_Comm* comm_dist_graph) {
+int PMPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[], const int sourceweights[],
+                                    int outdegree, const int destinations[], const int destweights[], MPI_Info info,
+                                    int /*reorder*/, MPI_Comm* comm_dist_graph) {
   return OnComm("MPI_Dist_graph_create_adjacent", comm_old, [&](Comm& c) -> Error {
     WEFT_MPI_TRY(CheckIntra(c));
     Info* hints;
@@ -253,7 +259,8 @@ int PMPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const 
     int count = 0;
     for (int i = 0; i < n; ++i) {
       if (degrees[i] < 0) return Error(MPI_ERR_ARG, Element("degrees", i, degrees[i]) + " is negative");
-      if (__builtin_add_overflow(count, degrees[i], &count)) return Error(MPI_ERR_ARG, "the sum of degrees is more than an int can hold");
+      if (__builtin_add_overflow(count, degrees[i], &count))
+        return Error(MPI_ERR_ARG, "the sum of degrees is more than an int can hold");
     }
     WEFT_MPI_TRY(CheckNodes(count, destinations, "destinations", c.size()));
     WEFT_MPI_TRY(CheckWeights(count, weights, "weights"));
@@ -305,9 +312,10 @@ WEFT_MPI_ALIAS(Dist_graph_neighbors_count)
 
 namespace {
 
-// The first `room` neighbours, or as many as there are; weights too unless the graph has none or the program wants none.
-Error CopyNeighbours(const Topology& graph, int room, const std::vector<int>& nodes, const std::vector<int>& weights, int to[],
-                     int to_weights[], const char* argument, const char* weights_argument) {
+// The first `room` neighbours, or as many as there are; weights too unless the graph has none or the program wants
+// none.
+Error CopyNeighbours(const Topology& graph, int room, const std::vector<int>& nodes, const std::vector<int>& weights,
+                     int to[], int to_weights[], const char* argument, const char* weights_argument) {
   const size_t count = std::min(nodes.size(), static_cast<size_t>(room));
   if (count == 0) return {};
   WEFT_MPI_TRY(CheckNotNull(to, argument));
@@ -320,17 +328,17 @@ Error CopyNeighbours(const Topology& graph, int room, const std::vector<int>& no
 
 }  // namespace
 
-int PMPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[], int sourceweights[], int maxoutdegree, int destinations[],
-                              int destweights[]) {
+int PMPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[], int sourceweights[], int maxoutdegree,
+                              int destinations[], int destweights[]) {
   return OnComm("MPI_Dist_graph_neighbors", comm, [&](Comm& c) -> Error {
     const Topology* graph;
     WEFT_MPI_TRY(FindTopology(c, MPI_DIST_GRAPH, &graph));
     WEFT_MPI_TRY(CheckNotNegative(maxindegree, "maxindegree"));
     WEFT_MPI_TRY(CheckNotNegative(maxoutdegree, "maxoutdegree"));
-    WEFT_MPI_TRY(CopyNeighbours(*graph, maxindegree, graph->sources, graph->source_weights, sources, sourceweights, "sources",
-                                "sourceweights"));
-    return CopyNeighbours(*graph, maxoutdegree, graph->destinations, graph->destination_weights, destinations, destweights,
-                          "destinations", "destweights");
+    WEFT_MPI_TRY(CopyNeighbours(*graph, maxindegree, graph->sources, graph->source_weights, sources, sourceweights,
+                                "sources", "sourceweights"));
+    return CopyNeighbours(*graph, maxoutdegree, graph->destinations, graph->destination_weights, destinations,
+                          destweights, "destinations", "destweights");
   });
 }
 WEFT_MPI_ALIAS(Dist_graph_neighbors)

@@ -1,10 +1,11 @@
+#include "mpi_hybrid/comm/group.h"
+
 #include <mpi.h>
 
 #include <vector>
 
 #include "mpi_hybrid/api/entry.h"
 #include "mpi_hybrid/api/group_arguments.h"
-#include "mpi_hybrid/comm/group.h"
 
 // MPI 4.0 section 7.3.
 using namespace weft::mpi;
@@ -86,10 +87,12 @@ int PMPI_Group_translate_ranks(MPI_Group group1, int n, const int ranks1[], MPI_
     for (int i = 0; i < n; ++i) {
       if (ranks1[i] == MPI_PROC_NULL || (ranks1[i] >= 0 && ranks1[i] < from->size())) continue;
       return Error(MPI_ERR_RANK, "ranks1[" + std::to_string(i) + "], " + std::to_string(ranks1[i]) +
-                                     ", is not a rank of group1, which has " + std::to_string(from->size()) + ", or MPI_PROC_NULL");
+                                     ", is not a rank of group1, which has " + std::to_string(from->size()) +
+                                     ", or MPI_PROC_NULL");
     }
     for (int i = 0; i < n; ++i) {
-      ranks2[i] = ranks1[i] == MPI_PROC_NULL ? MPI_PROC_NULL : to->RankOf(from->members[static_cast<size_t>(ranks1[i])]);
+      ranks2[i] =
+          ranks1[i] == MPI_PROC_NULL ? MPI_PROC_NULL : to->RankOf(from->members[static_cast<size_t>(ranks1[i])]);
     }
     return {};
   });

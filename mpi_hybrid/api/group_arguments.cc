@@ -21,7 +21,8 @@ Error NotInGroup(int mpi_class, const std::string& what, int size) {
 
 Error FindGroup(MPI_Group handle, const char* argument, Group** group) {
   *group = Group::Find(handle);
-  if (*group != nullptr) [[likely]] return {};
+  if (*group != nullptr) [[likely]]
+    return {};
   if (handle == MPI_GROUP_NULL) return Error(MPI_ERR_GROUP, std::string(argument) + " is MPI_GROUP_NULL");
   char text[16];
   std::snprintf(text, sizeof text, "0x%08x", static_cast<unsigned>(handle));
@@ -29,7 +30,8 @@ Error FindGroup(MPI_Group handle, const char* argument, Group** group) {
 }
 
 Error CheckNotNegative(int value, const char* argument) {
-  if (value >= 0) [[likely]] return {};
+  if (value >= 0) [[likely]]
+    return {};
   return Error(MPI_ERR_ARG, std::string(argument) + " " + std::to_string(value) + " is negative");
 }
 
@@ -40,7 +42,9 @@ Error CheckDistinctRanks(int n, const int ranks[], int size) {
   for (int i = 0; i < n; ++i) {
     if (ranks[i] < 0 || ranks[i] >= size) return NotInGroup(MPI_ERR_RANK, Element("ranks", i, ranks[i]), size);
     int& first = place[static_cast<size_t>(ranks[i])];
-    if (first >= 0) return Error(MPI_ERR_RANK, Element("ranks", i, ranks[i]) + " is a duplicate of ranks[" + std::to_string(first) + "]");
+    if (first >= 0)
+      return Error(MPI_ERR_RANK,
+                   Element("ranks", i, ranks[i]) + " is a duplicate of ranks[" + std::to_string(first) + "]");
     first = i;
   }
   return {};
@@ -52,14 +56,17 @@ Error ExpandRanges(int n, const int ranges[][3], int size, std::vector<int>* ran
   std::vector<bool> seen(static_cast<size_t>(size));
   for (int i = 0; i < n; ++i) {
     const int64_t first = ranges[i][0], last = ranges[i][1], stride = ranges[i][2];
-    const std::string name = "ranges[" + std::to_string(i) + "], " + std::to_string(first) + " to " + std::to_string(last) + " by " +
-                             std::to_string(stride) + ",";
+    const std::string name = "ranges[" + std::to_string(i) + "], " + std::to_string(first) + " to " +
+                             std::to_string(last) + " by " + std::to_string(stride) + ",";
     if (first < 0 || first >= size) return NotInGroup(MPI_ERR_ARG, "the first rank of " + name, size);
     if (stride == 0) return Error(MPI_ERR_ARG, name + " has the stride 0");
-    if ((last - first) * stride < 0) return Error(MPI_ERR_ARG, name + " has a stride that leads away from its last rank");
+    if ((last - first) * stride < 0)
+      return Error(MPI_ERR_ARG, name + " has a stride that leads away from its last rank");
     for (int64_t rank = first; stride > 0 ? rank <= last : rank >= last; rank += stride) {
-      if (rank < 0 || rank >= size) return NotInGroup(MPI_ERR_ARG, "rank " + std::to_string(rank) + " of " + name, size);
-      if (seen[static_cast<size_t>(rank)]) return Error(MPI_ERR_ARG, "rank " + std::to_string(rank) + " of " + name + " is a duplicate");
+      if (rank < 0 || rank >= size)
+        return NotInGroup(MPI_ERR_ARG, "rank " + std::to_string(rank) + " of " + name, size);
+      if (seen[static_cast<size_t>(rank)])
+        return Error(MPI_ERR_ARG, "rank " + std::to_string(rank) + " of " + name + " is a duplicate");
       seen[static_cast<size_t>(rank)] = true;
       ranks->push_back(static_cast<int>(rank));
     }

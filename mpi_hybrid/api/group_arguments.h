@@ -20,7 +20,8 @@ Error CheckNotNegative(int value, const char* argument);
 // `n` ranks of a group of `size`. MPI_ERR_ARG: n negative or no array; MPI_ERR_RANK: out of range, or twice.
 Error CheckDistinctRanks(int n, const int ranks[], int size);
 
-// The ranks of `n` triplets (first, last, stride), which are distinct and within a group of `size`. MPI_ERR_ARG (as in MPICH).
+// The ranks of `n` triplets (first, last, stride), which are distinct and within a group of `size`. MPI_ERR_ARG (as in
+// MPICH).
 Error ExpandRanges(int n, const int ranges[][3], int size, std::vector<int>* ranks);
 
 }  // namespace weft::mpi

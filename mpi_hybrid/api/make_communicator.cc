@@ -68,7 +68,8 @@ Error Clear(MPI_Comm* newcomm, const char* argument) {
 Error CheckSubgroup(const Group& group, const Comm& comm) {
   for (ProcessId process : group.members) {
     if (comm.local->RankOf(process) != MPI_UNDEFINED) continue;
-    return Error(MPI_ERR_GROUP, "rank " + std::to_string(group.RankOf(process)) + " of group is not in the group of comm");
+    return Error(MPI_ERR_GROUP,
+                 "rank " + std::to_string(group.RankOf(process)) + " of group is not in the group of comm");
   }
   return {};
 }
@@ -96,7 +97,8 @@ Error SplitByType(Comm& comm, int split_type, int key, const Info* info, Ref<Com
     case MPIX_COMM_TYPE_NEIGHBORHOOD:
       return Error(MPI_ERR_UNSUPPORTED_OPERATION, "split_type MPIX_COMM_TYPE_NEIGHBORHOOD is not supported");
     default:
-      return Error(MPI_ERR_ARG, "split_type " + std::to_string(split_type) + " is not a MPI_COMM_TYPE_... or MPI_UNDEFINED");
+      return Error(MPI_ERR_ARG,
+                   "split_type " + std::to_string(split_type) + " is not a MPI_COMM_TYPE_... or MPI_UNDEFINED");
   }
 }
 
@@ -113,8 +115,8 @@ Error FindPeer(const Comm& local, MPI_Comm peer_comm, int remote_leader, Comm** 
   }
   const int in_local = local.local->RankOf((*peer)->peer(remote_leader));
   if (in_local == MPI_UNDEFINED) return {};
-  return Error(MPI_ERR_COMM, "the groups overlap: remote_leader " + std::to_string(remote_leader) + " of peer_comm is rank " +
-                                 std::to_string(in_local) + " of local_comm");
+  return Error(MPI_ERR_COMM, "the groups overlap: remote_leader " + std::to_string(remote_leader) +
+                                 " of peer_comm is rank " + std::to_string(in_local) + " of local_comm");
 }
 
 }  // namespace
@@ -218,8 +220,8 @@ int PMPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_c
   return OnComm("MPI_Intercomm_create", local_comm, [&](Comm& c) -> Error {
     WEFT_MPI_TRY(CheckIntra(c));
     if (local_leader < 0 || local_leader >= c.size()) {
-      return Error(MPI_ERR_RANK, "local_leader " + std::to_string(local_leader) + " is not a rank of local_comm (0 to " +
-                                     std::to_string(c.size() - 1) + ")");
+      return Error(MPI_ERR_RANK, "local_leader " + std::to_string(local_leader) +
+                                     " is not a rank of local_comm (0 to " + std::to_string(c.size() - 1) + ")");
     }
     WEFT_MPI_TRY(CheckSendTag(tag));
     WEFT_MPI_TRY(Clear(newintercomm, "newintercomm"));

@@ -1,3 +1,5 @@
+#include "mpi_hybrid/comm/topology.h"
+
 #include <mpi.h>
 
 #include <algorithm>
@@ -11,10 +13,9 @@
 #include "mpi_hybrid/api/group_arguments.h"
 #include "mpi_hybrid/api/topology_arguments.h"
 #include "mpi_hybrid/coll/make_comm.h"
-#include "mpi_hybrid/comm/topology.h"
 
-// Cartesian topologies and what all kinds have in common (MPI 4.0 chapter 8); graphs are in graph_topology.cc. Ranks are not reordered:
-// nothing is known of the network below.
+// Cartesian topologies and what all kinds have in common (MPI 4.0 chapter 8); graphs are in graph_topology.cc. Ranks
+// are not reordered: nothing is known of the network below.
 namespace weft::mpi {
 namespace {
 
@@ -33,7 +34,8 @@ const char* KindName(int kind) {
 
 std::string Indexed(const char* array, int index) { return std::string(array) + "[" + std::to_string(index) + "]"; }
 
-// Sizes of a grid for at most `available` processes; `nodes`: how many it has. `too_large`: the class if it has more (MPICH's differ).
+// Sizes of a grid for at most `available` processes; `nodes`: how many it has. `too_large`: the class if it has more
+// (MPICH's differ).
 Error CheckGrid(int ndims, const int dims[], const int periods[], int available, int too_large, int* nodes) {
   WEFT_MPI_TRY(CheckNotNegative(ndims, "ndims"));
   if (ndims > 0) WEFT_MPI_TRY(CheckNotNull(dims, "dims"));
@@ -61,21 +63,24 @@ std::unique_ptr<Topology> MakeGrid(std::vector<int> dims, std::vector<int> perio
 
 Error CheckRoom(int room, size_t needed, const char* argument) {
   if (room >= 0 && static_cast<size_t>(room) >= needed) return {};
-  return Error(MPI_ERR_ARG, std::string(argument) + " " + std::to_string(room) + " is less than the number of dimensions, " +
-                                std::to_string(needed));
+  return Error(MPI_ERR_ARG, std::string(argument) + " " + std::to_string(room) +
+                                " is less than the number of dimensions, " + std::to_string(needed));
 }
 
 }  // namespace
 
 Error FindTopology(const Comm& comm, int kind, const Topology** topology) {
   *topology = comm.topology.get();
-  if (*topology != nullptr && (*topology)->kind == kind) [[likely]] return {};
-  return Error(MPI_ERR_TOPOLOGY, std::string("comm has ") + (*topology == nullptr ? "no topology" : KindName((*topology)->kind)) +
-                                     ", where " + KindName(kind) + " is needed");
+  if (*topology != nullptr && (*topology)->kind == kind) [[likely]]
+    return {};
+  return Error(MPI_ERR_TOPOLOGY, std::string("comm has ") +
+                                     (*topology == nullptr ? "no topology" : KindName((*topology)->kind)) + ", where " +
+                                     KindName(kind) + " is needed");
 }
 
 Error CheckRank(int rank, const Comm& comm) {
-  if (rank >= 0 && rank < comm.size()) [[likely]] return {};
+  if (rank >= 0 && rank < comm.size()) [[likely]]
+    return {};
   return Error(MPI_ERR_RANK, "rank " + std::to_string(rank) + " is not a rank of the communicator (0 to " +
                                  std::to_string(comm.size() - 1) + ")");
 }
@@ -117,7 +122,8 @@ int PMPI_Dims_create(int nnodes, int ndims, int dims[]) {
 }
 WEFT_MPI_ALIAS(Dims_create)
 
-int PMPI_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int /*reorder*/, MPI_Comm* comm_cart) {
+int PMPI_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int /*reorder*/,
+                     MPI_Comm* comm_cart) {
   return OnComm("MPI_Cart_create", comm_old, [&](Comm& c) -> Error {
     WEFT_MPI_TRY(CheckIntra(c));
     WEFT_MPI_TRY(CheckNotNull(comm_cart, "comm_cart"));
@@ -181,7 +187,8 @@ int PMPI_Cart_rank(MPI_Comm comm, const int coords[], int* rank) {
     for (size_t i = 0; i < grid->dims.size(); ++i) {
       if (grid->periods[i] || (coords[i] >= 0 && coords[i] < grid->dims[i])) continue;
       return Error(MPI_ERR_ARG, Indexed("coords", static_cast<int>(i)) + ", " + std::to_string(coords[i]) +
-                                    ", is outside of 0 to " + std::to_string(grid->dims[i] - 1) + ", and the dimension is not periodic");
+                                    ", is outside of 0 to " + std::to_string(grid->dims[i] - 1) +
+                                    ", and the dimension is not periodic");
     }
     *rank = grid->RankOf(std::span(coords, grid->dims.size()));
     return {};
@@ -210,10 +217,11 @@ int PMPI_Cart_shift(MPI_Comm comm, int direction, int disp, int* rank_source, in
     WEFT_MPI_TRY(FindTopology(c, MPI_CART, &grid));
     WEFT_MPI_TRY(CheckNotNull(rank_source, "rank_source"));
     WEFT_MPI_TRY(CheckNotNull(rank_dest, "rank_dest"));
-    if (grid->dims.empty()) return Error(MPI_ERR_TOPOLOGY, "comm is a grid without dimensions, in which nothing can be shifted");
+    if (grid->dims.empty())
+      return Error(MPI_ERR_TOPOLOGY, "comm is a grid without dimensions, in which nothing can be shifted");
     if (direction < 0 || static_cast<size_t>(direction) >= grid->dims.size()) {
-      return Error(MPI_ERR_ARG, "direction " + std::to_string(direction) + " is not a dimension of the grid, which has " +
-                                    std::to_string(grid->dims.size()));
+      return Error(MPI_ERR_ARG, "direction " + std::to_string(direction) +
+                                    " is not a dimension of the grid, which has " + std::to_string(grid->dims.size()));
     }
     const auto dimension = static_cast<size_t>(direction);
     *rank_source = grid->Shifted(c.rank, dimension, -int64_t{disp});

@@ -29,7 +29,8 @@ Uniform Words(const int* words, size_t count) { return {words, static_cast<MPI_A
 Error GatherWords(Comm& comm, const int* mine, size_t width, std::vector<int>* local, std::vector<int>* remote) {
   Request* request = nullptr;
   local->resize(width * static_cast<size_t>(comm.size()));
-  WEFT_MPI_TRY(Finish(StartAllGather(Words(mine, width), Words(local->data(), width), LocalOf(comm), &request), request));
+  WEFT_MPI_TRY(
+      Finish(StartAllGather(Words(mine, width), Words(local->data(), width), LocalOf(comm), &request), request));
   if (!comm.inter) {
     *remote = *local;
     return {};
@@ -38,8 +39,9 @@ Error GatherWords(Comm& comm, const int* mine, size_t width, std::vector<int>* l
   return Finish(StartAllGather(Words(mine, width), Words(remote->data(), width), comm, &request), request);
 }
 
-// The last step of constructors over all of `parent`: contexts, also when this process is in neither group of the result; a communicator
-// if it is. Intracommunicators: `remote` is `local`. Every process that gets one has the groups of those that it contains.
+// The last step of constructors over all of `parent`: contexts, also when this process is in neither group of the
+// result; a communicator if it is. Intracommunicators: `remote` is `local`. Every process that gets one has the groups
+// of those that it contains.
 Error MakeFromGroups(Comm& parent, const Ref<Group>& local, const Ref<Group>& remote, Ref<Comm>* made) {
   OwnedIds ids;
   Error agreed = Agreement::Run(LocalOf(parent), parent.inter ? 2 : 1, &ids);
@@ -83,7 +85,8 @@ uint64_t HostNumber() {
   std::string identity;
   if (const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC); fd >= 0) {
     char text[64];
-    if (const ssize_t length = read(fd, text, sizeof text); length > 0) identity.assign(text, static_cast<size_t>(length));
+    if (const ssize_t length = read(fd, text, sizeof text); length > 0)
+      identity.assign(text, static_cast<size_t>(length));
     close(fd);
   }
   char name[256] = {};
@@ -95,7 +98,8 @@ uint64_t HostNumber() {
   return hash;
 }
 
-// "and" over the processes of a group only: up and down a binomial tree, over the communicator that they have in common.
+// "and" over the processes of a group only: up and down a binomial tree, over the communicator that they have in
+// common.
 class GroupReduction {
  public:
   GroupReduction(Comm& parent, const Group& group, int tag) : parent_(parent), group_(group), tag_(kProgramTag | tag) {}
@@ -122,12 +126,12 @@ class GroupReduction {
  private:
   int ParentRank(int rank) const { return parent_.local->RankOf(group_.members[static_cast<size_t>(rank)]); }
   Error Put(std::span<const uint64_t> words, int rank) {
-    return Send(words.data(), static_cast<MPI_Aint>(words.size()), *Datatype::Find(MPI_UINT64_T), ParentRank(rank), tag_, parent_,
-                SendMode::kStandard, Channel::kCollective);
+    return Send(words.data(), static_cast<MPI_Aint>(words.size()), *Datatype::Find(MPI_UINT64_T), ParentRank(rank),
+                tag_, parent_, SendMode::kStandard, Channel::kCollective);
   }
   Error Get(std::span<uint64_t> words, int rank) {
-    return Receive(words.data(), static_cast<MPI_Aint>(words.size()), *Datatype::Find(MPI_UINT64_T), ParentRank(rank), tag_, parent_,
-                   Channel::kCollective, nullptr);
+    return Receive(words.data(), static_cast<MPI_Aint>(words.size()), *Datatype::Find(MPI_UINT64_T), ParentRank(rank),
+                   tag_, parent_, Channel::kCollective, nullptr);
   }
 
   Comm& parent_;
@@ -159,7 +163,8 @@ Error CreateGroup(Comm& parent, const Ref<Group>& group, int tag, Ref<Comm>* mad
   const ProcessId self = Self(parent);
   if (group->RankOf(self) == MPI_UNDEFINED) return {};
   GroupReduction reduction(parent, *group, tag);
-  ContextSearch search(TheContextPool(), uint64_t{parent.receive_context} << 32 | static_cast<uint32_t>(kProgramTag | tag), 1);
+  ContextSearch search(TheContextPool(),
+                       uint64_t{parent.receive_context} << 32 | static_cast<uint32_t>(kProgramTag | tag), 1);
   for (;;) {
     WEFT_MPI_TRY(reduction.And(search.Begin()));
     const ContextSearch::Outcome outcome = search.End();
@@ -194,7 +199,8 @@ Error SplitByHost(Comm& comm, int key, Ref<Comm>* made, bool take_part) {
     first.insert(first.end(), second.begin(), second.end());
   }
   int color = 0;
-  while (first[2 * static_cast<size_t>(color)] != mine[0] || first[2 * static_cast<size_t>(color) + 1] != mine[1]) ++color;
+  while (first[2 * static_cast<size_t>(color)] != mine[0] || first[2 * static_cast<size_t>(color) + 1] != mine[1])
+    ++color;
   return Split(comm, take_part ? color : MPI_UNDEFINED, key, made);
 }
 
@@ -202,7 +208,8 @@ namespace {
 
 const Datatype& Bytes() { return *Datatype::Find(MPI_BYTE); }
 
-// The end of `local` at which a new intercommunicator is made: its leader talks to the other group's, and tells the others.
+// The end of `local` at which a new intercommunicator is made: its leader talks to the other group's, and tells the
+// others.
 class InterEnd {
  public:
   InterEnd(Comm& local, int leader, Comm* peer, int remote_leader, int tag)
@@ -222,7 +229,8 @@ class InterEnd {
     WEFT_MPI_TRY(Tell(header, sizeof header));
     if (!met.ok()) return met;
     if (header[0] != MPI_SUCCESS) {
-      return Error(static_cast<int>(header[0]), "rank " + std::to_string(leader_) + ", the local leader, met with an error of this class");
+      return Error(static_cast<int>(header[0]),
+                   "rank " + std::to_string(leader_) + ", the local leader, met with an error of this class");
     }
     members->resize(header[1]);
     return Tell(members->data(), members->size() * sizeof(ProcessId));
@@ -243,10 +251,10 @@ class InterEnd {
   // Both directions at once, so that neither leader waits for the other to receive.
   Error Swap(const void* mine, size_t mine_bytes, void* theirs, size_t theirs_bytes) {
     Request* receive = nullptr;
-    WEFT_MPI_TRY(StartReceive(theirs, static_cast<MPI_Aint>(theirs_bytes), Bytes(), remote_leader_, tag_, *peer_, Channel::kCollective,
-                              &receive));
-    Error sent =
-        Send(mine, static_cast<MPI_Aint>(mine_bytes), Bytes(), remote_leader_, tag_, *peer_, SendMode::kStandard, Channel::kCollective);
+    WEFT_MPI_TRY(StartReceive(theirs, static_cast<MPI_Aint>(theirs_bytes), Bytes(), remote_leader_, tag_, *peer_,
+                              Channel::kCollective, &receive));
+    Error sent = Send(mine, static_cast<MPI_Aint>(mine_bytes), Bytes(), remote_leader_, tag_, *peer_,
+                      SendMode::kStandard, Channel::kCollective);
     Error received = Finish({}, receive);
     return sent.ok() ? std::move(received) : std::move(sent);
   }
@@ -269,7 +277,8 @@ class InterEnd {
 
 }  // namespace
 
-Error CreateInter(Comm& local, int local_leader, Comm* peer, int remote_leader, int tag, Ref<Comm>* made, const Error& refusal) {
+Error CreateInter(Comm& local, int local_leader, Comm* peer, int remote_leader, int tag, Ref<Comm>* made,
+                  const Error& refusal) {
   *made = nullptr;
   InterEnd end(local, local_leader, peer, remote_leader, tag);
   std::vector<ProcessId> members;
@@ -313,8 +322,10 @@ Error MergeInter(Comm& inter, bool high, Ref<Comm>* made) {
     if (outcome == ContextSearch::Outcome::kAgreed) break;
   }
   OwnedIds ids(search.ids());
-  if ((ours & (kHigh | kLow)) == 0) return Error(MPI_ERR_ARG, "high is not the same at all processes of the local group");
-  if ((theirs & (kHigh | kLow)) == 0) return Error(MPI_ERR_ARG, "high is not the same at all processes of the remote group");
+  if ((ours & (kHigh | kLow)) == 0)
+    return Error(MPI_ERR_ARG, "high is not the same at all processes of the local group");
+  if ((theirs & (kHigh | kLow)) == 0)
+    return Error(MPI_ERR_ARG, "high is not the same at all processes of the remote group");
   const bool local_first = ((ours ^ theirs) & kHigh) != 0 ? !high : inter.is_local_first;
   const Ref<Group> group = local_first ? Union(*inter.local, *inter.remote) : Union(*inter.remote, *inter.local);
   Ref<Comm> comm = MakeIntra(inter, group, Self(inter));

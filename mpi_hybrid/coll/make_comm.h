@@ -4,23 +4,28 @@
 #include "mpi_hybrid/comm/communicator.h"
 #include "mpi_hybrid/p2p/request.h"
 
-// Collective constructors of communicators (MPI 4.0 chapters 7 and 8); they agree on a context id by a reduction over the parent. All with
-// the library's lock; arguments are valid. A process that is not in the result gets a null reference.
+// Collective constructors of communicators (MPI 4.0 chapters 7 and 8); they agree on a context id by a reduction over
+// the parent. All with the library's lock; arguments are valid. A process that is not in the result gets a null
+// reference.
 namespace weft::mpi {
 
-// `refusal`: why this process cannot take part, such as a failed callback; the duplication fails at every process then, and returns this.
-Error Duplicate(Comm& comm, Ref<Comm>* made, const Error& refusal = {});     // without attributes: api/ copies those
+// `refusal`: why this process cannot take part, such as a failed callback; the duplication fails at every process then,
+// and returns this.
+Error Duplicate(Comm& comm, Ref<Comm>* made, const Error& refusal = {});  // without attributes: api/ copies those
 // MPI_Comm_idup: `made` may be given out at once, and is ready when the request completes.
 Error StartDuplicate(Comm& comm, Ref<Comm>* made, Request** request, const Error& refusal = {});
-Error CreateFromGroup(Comm& parent, const Ref<Group>& group, Ref<Comm>* made);            // MPI_Comm_create
-Error CreateGroup(Comm& parent, const Ref<Group>& group, int tag, Ref<Comm>* made);      // MPI_Comm_create_group: collective over `group`
+Error CreateFromGroup(Comm& parent, const Ref<Group>& group, Ref<Comm>* made);  // MPI_Comm_create
+// MPI_Comm_create_group: collective over `group`.
+Error CreateGroup(Comm& parent, const Ref<Group>& group, int tag, Ref<Comm>* made);
 Error Split(Comm& comm, int color, int key, Ref<Comm>* made);
 // MPI_COMM_TYPE_SHARED: processes that can share memory. `take_part`: false for split_type MPI_UNDEFINED.
 Error SplitByHost(Comm& comm, int key, Ref<Comm>* made, bool take_part = true);
-// `peer` (null elsewhere) and `remote_leader` count at the local leader. MPI_ERR_COMM: the groups overlap. `refusal`: as in Duplicate.
-Error CreateInter(Comm& local, int local_leader, Comm* peer, int remote_leader, int tag, Ref<Comm>* made, const Error& refusal = {});
-Error MergeInter(Comm& inter, bool high, Ref<Comm>* made);         // MPI_ERR_ARG: `high` is not the same throughout a group
-Error Free(Ref<Comm> comm);                                        // the contexts return to the pool when nothing uses them
+// `peer` (null elsewhere) and `remote_leader` count at the local leader. MPI_ERR_COMM: the groups overlap. `refusal`:
+// as in Duplicate.
+Error CreateInter(Comm& local, int local_leader, Comm* peer, int remote_leader, int tag, Ref<Comm>* made,
+                  const Error& refusal = {});
+Error MergeInter(Comm& inter, bool high, Ref<Comm>* made);  // MPI_ERR_ARG: `high` is not the same throughout a group
+Error Free(Ref<Comm> comm);                                 // the contexts return to the pool when nothing uses them
 
 }  // namespace weft::mpi
 

@@ -10,8 +10,9 @@ namespace weft::mpi {
 
 Error ReservedTag::StartAnd(const uint64_t* words, std::span<uint64_t> result, Request** request) {
   const uint32_t next = std::exchange(comm_.next_collective, tag_);
-  Error error = StartAllReduce(words == nullptr ? MPI_IN_PLACE : words, result.data(), static_cast<MPI_Aint>(result.size()),
-                               *Datatype::Find(MPI_UINT64_T), *Op::Find(MPI_BAND), comm_, request);
+  Error error =
+      StartAllReduce(words == nullptr ? MPI_IN_PLACE : words, result.data(), static_cast<MPI_Aint>(result.size()),
+                     *Datatype::Find(MPI_UINT64_T), *Op::Find(MPI_BAND), comm_, request);
   comm_.next_collective = next;
   return error;
 }
@@ -72,7 +73,8 @@ Error Agreement::Run(Comm& comm, size_t ids, OwnedIds* agreed, bool willing) {
 Error RemoteFailed() { return Error(MPI_ERR_OTHER, "a process of the remote group could not take part"); }
 
 Error NoContextsLeft() {
-  return Error(MPI_ERR_OTHER, "no context id is free at all processes: at most " + std::to_string(ContextPool::kWords * 64) +
+  return Error(MPI_ERR_OTHER, "no context id is free at all processes: at most " +
+                                  std::to_string(ContextPool::kWords * 64) +
                                   " communicators (intercommunicators count twice) can exist at a time; free some");
 }
 

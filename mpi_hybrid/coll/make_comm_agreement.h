@@ -13,8 +13,9 @@
 // What the constructors of communicators (make_comm.h) have in common.
 namespace weft::mpi {
 
-// The tag of one collective on `comm`, for several reductions in a row, the later ones of which may start when the program has started
-// other collectives on `comm`. Messages of one tag between two processes stay in order, so that the reductions cannot be confused.
+// The tag of one collective on `comm`, for several reductions in a row, the later ones of which may start when the
+// program has started other collectives on `comm`. Messages of one tag between two processes stay in order, so that the
+// reductions cannot be confused.
 class ReservedTag {
  public:
   explicit ReservedTag(Comm& comm) : comm_(comm), tag_(comm.next_collective++) {}
@@ -77,7 +78,8 @@ class Agreement {
   Request* reduction_ = nullptr;
 };
 
-// What the groups of an intercommunicator tell each other in place of a context when they did not agree on one (0 is MPI_COMM_WORLD's).
+// What the groups of an intercommunicator tell each other in place of a context when they did not agree on one (0 is
+// MPI_COMM_WORLD's).
 constexpr ContextId kNoContext = 0;
 Error RemoteFailed();
 // What to say when a search comes back with kExhausted.

@@ -11,11 +11,13 @@
 namespace weft::mpi {
 namespace {
 
-// A duplication under way: the agreement, over the local group; of intercommunicators then the exchange of the contexts.
+// A duplication under way: the agreement, over the local group; of intercommunicators then the exchange of the
+// contexts.
 class DuplicateRequest : public Request {
  public:
   DuplicateRequest(Comm& parent, bool willing)
-      : Request(Kind::kCollective), agreement_(parent.inter ? *parent.local_comm : parent, parent.inter ? 2 : 1, willing) {
+      : Request(Kind::kCollective),
+        agreement_(parent.inter ? *parent.local_comm : parent, parent.inter ? 2 : 1, willing) {
     comm = Ref<Comm>(&parent);
     status = EmptyStatus();
     if (parent.inter) exchange_tag_ = std::make_unique<ReservedTag>(parent);
@@ -117,7 +119,8 @@ class DuplicateStage : public ProgressStage {
     return moved;
   }
   bool Arm() override {
-    return std::none_of(active_.begin(), active_.end(), [](const DuplicateRequest* request) { return request->Ready(); });
+    return std::none_of(active_.begin(), active_.end(),
+                        [](const DuplicateRequest* request) { return request->Ready(); });
   }
   int fd() const override { return -1; }
 

@@ -15,8 +15,8 @@
 
 namespace weft::mpi {
 
-// A context separates the messages of one communicator from those of all others. Each communicator owns two: `context` for
-// point-to-point, `context + 1` for collectives. 0 and 1 are MPI_COMM_WORLD's, 2 and 3 MPI_COMM_SELF's.
+// A context separates the messages of one communicator from those of all others. Each communicator owns two: `context`
+// for point-to-point, `context + 1` for collectives. 0 and 1 are MPI_COMM_WORLD's, 2 and 3 MPI_COMM_SELF's.
 using ContextId = uint32_t;
 
 // MPI_Comm. For an intracommunicator `remote` is `local`.
@@ -28,17 +28,17 @@ class Comm : public RefCounted<Comm> {
   int rank = 0;                   // in `local`
   Ref<Group> local, remote;
   bool inter = false;
-  bool is_local_first = false;    // intercommunicators: which side's ranks come first in a merge with equal `high`
-  Ref<Comm> local_comm;           // intercommunicators: over `local`, for their collectives
+  bool is_local_first = false;  // intercommunicators: which side's ranks come first in a merge with equal `high`
+  Ref<Comm> local_comm;         // intercommunicators: over `local`, for their collectives
 
   Ref<ErrorHandler> error_handler;
   Attributes attributes;
   std::unique_ptr<Topology> topology;
   Ref<Info> info;
   std::string name;
-  uint32_t next_collective = 0;   // tag of the next collective on the collective context, in program order at all ranks
-  bool freed = false;             // by the user
-  bool owns_context = false;      // receive_context goes back to the pool with this object
+  uint32_t next_collective = 0;  // tag of the next collective on the collective context, in program order at all ranks
+  bool freed = false;            // by the user
+  bool owns_context = false;     // receive_context goes back to the pool with this object
 
   Comm() = default;
   ~Comm();
@@ -52,8 +52,8 @@ class Comm : public RefCounted<Comm> {
 
   static Comm* Find(MPI_Comm handle);
 
-  // A handle for the program, which owns a reference until TakeBack (MPI_Comm_free; not of predefined ones). Requests may keep the object
-  // alive after that; its handle is MPI_COMM_NULL then.
+  // A handle for the program, which owns a reference until TakeBack (MPI_Comm_free; not of predefined ones). Requests
+  // may keep the object alive after that; its handle is MPI_COMM_NULL then.
   static MPI_Comm Give(const Ref<Comm>& comm);
   static void TakeBack(Comm& comm);
 };

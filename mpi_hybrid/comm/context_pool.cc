@@ -80,7 +80,8 @@ ContextSearch::Outcome ContextSearch::End() {
   std::vector<uint32_t> found;
   for (size_t i = 0; i < proposed_.size() && found.size() < wanted_; ++i) {
     for (uint64_t bits = reduced_[i] & proposed_[i]; bits != 0 && found.size() < wanted_; bits &= bits - 1) {
-      found.push_back(static_cast<uint32_t>((first_ + i) % ContextPool::kWords * 64 + static_cast<size_t>(std::countr_zero(bits))));
+      found.push_back(
+          static_cast<uint32_t>((first_ + i) % ContextPool::kWords * 64 + static_cast<size_t>(std::countr_zero(bits))));
     }
   }
   const bool agreed = found.size() == wanted_;

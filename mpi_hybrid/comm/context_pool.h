@@ -11,10 +11,11 @@
 
 namespace weft::mpi {
 
-// Which context ids this process uses. An id is a pair of contexts, 2 * id and 2 * id + 1. Processes that make a communicator together must
-// agree on an id that is free at all of them: each proposes some of its free ids as a bit mask, the masks are reduced with "and", the lowest
-// bits that are left are taken. A proposed id belongs to its proposal until that is settled, so that any number of agreements may be
-// under way at once (threads, MPI_Comm_idup), none waits for another, and no two get the same id.
+// Which context ids this process uses. An id is a pair of contexts, 2 * id and 2 * id + 1. Processes that make a
+// communicator together must agree on an id that is free at all of them: each proposes some of its free ids as a bit
+// mask, the masks are reduced with "and", the lowest bits that are left are taken. A proposed id belongs to its
+// proposal until that is settled, so that any number of agreements may be under way at once (threads, MPI_Comm_idup),
+// none waits for another, and no two get the same id.
 class ContextPool {
  public:
   static constexpr size_t kWords = 1024;  // of 64 ids
@@ -25,8 +26,8 @@ class ContextPool {
 
   ContextPool();
 
-  // All ids of the words [first, first + mask.size()), modulo kWords, that are free and not in another proposal. True: no other proposal
-  // holds ids, so that `mask` has every free id of them.
+  // All ids of the words [first, first + mask.size()), modulo kWords, that are free and not in another proposal. True:
+  // no other proposal holds ids, so that `mask` has every free id of them.
   bool Propose(size_t first, std::span<uint64_t> mask);
   // Ends a proposal: `proposed` as Propose filled it, `taken` of those are used from now on.
   void Settle(size_t first, std::span<const uint64_t> proposed, std::span<const uint32_t> taken);
@@ -41,9 +42,9 @@ class ContextPool {
 
 ContextPool& TheContextPool();
 
-// The attempts of one agreement, the same at all of its processes when `seed` is. Few ids at first, a different place for each seed: short
-// messages, and agreements that run at once seldom want the same ids. More with every attempt in vain, all ids in each fourth. Exhausted
-// when all ids were there to choose from, or after many attempts.
+// The attempts of one agreement, the same at all of its processes when `seed` is. Few ids at first, a different place
+// for each seed: short messages, and agreements that run at once seldom want the same ids. More with every attempt in
+// vain, all ids in each fourth. Exhausted when all ids were there to choose from, or after many attempts.
 class ContextSearch {
  public:
   // `ids`: how many to agree on.
@@ -57,7 +58,8 @@ class ContextSearch {
   // Bits of Begin's `flags` that are the search's own; the others are reduced for the caller.
   static constexpr uint64_t kUndisturbed = 1;
 
-  // What to reduce with "and" over all processes: words of ids, and at the end `flags` with whether all proposals were undisturbed.
+  // What to reduce with "and" over all processes: words of ids, and at the end `flags` with whether all proposals were
+  // undisturbed.
   std::span<uint64_t> Begin(uint64_t flags = 0);
   // After the reduction, in place.
   Outcome End();

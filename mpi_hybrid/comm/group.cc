@@ -13,7 +13,7 @@ HandleTable<Group>& Table() {
 }
 
 Group& Empty() {
-  static Group& empty = [] () -> Group& {
+  static Group& empty = []() -> Group& {
     auto* group = new Group;
     group->AddRef();
     group->handle = MPI_GROUP_EMPTY;
@@ -40,7 +40,8 @@ int Group::RankOf(ProcessId process) const {
   if (ranks_.empty()) {
     if (members.empty()) return MPI_UNDEFINED;
     ranks_.assign(static_cast<size_t>(*std::max_element(members.begin(), members.end())) + 1, MPI_UNDEFINED);
-    for (size_t rank = 0; rank < members.size(); ++rank) ranks_[static_cast<size_t>(members[rank])] = static_cast<int>(rank);
+    for (size_t rank = 0; rank < members.size(); ++rank)
+      ranks_[static_cast<size_t>(members[rank])] = static_cast<int>(rank);
   }
   return at < ranks_.size() ? ranks_[at] : MPI_UNDEFINED;
 }

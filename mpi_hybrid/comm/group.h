@@ -11,8 +11,8 @@
 
 namespace weft::mpi {
 
-// A process that we may talk to, by its number in this process's table: ranks of MPI_COMM_WORLD first, processes that joined
-// later behind. The same process has the same number for as long as it is known.
+// A process that we may talk to, by its number in this process's table: ranks of MPI_COMM_WORLD first, processes that
+// joined later behind. The same process has the same number for as long as it is known.
 using ProcessId = int;
 
 // MPI_Group: processes in order of rank. Immutable.
@@ -27,13 +27,14 @@ class Group : public RefCounted<Group> {
 
   static Group* Find(MPI_Group handle);  // MPI_GROUP_EMPTY too
 
-  // A handle for the program, which owns a reference until TakeBack. The empty group's is always MPI_GROUP_EMPTY; a group that the program
-  // holds already is copied, so that each handle is freed once.
+  // A handle for the program, which owns a reference until TakeBack. The empty group's is always MPI_GROUP_EMPTY; a
+  // group that the program holds already is copied, so that each handle is freed once.
   static MPI_Group Give(const Ref<Group>& group);
   static void TakeBack(Group& group);  // MPI_Group_free; nothing for MPI_GROUP_EMPTY
 
  private:
-  mutable std::vector<int> ranks_;  // by process, MPI_UNDEFINED for others; made by the first RankOf that is not trivial
+  // By process, MPI_UNDEFINED for others; made by the first RankOf that is not trivial.
+  mutable std::vector<int> ranks_;
 };
 
 Ref<Group> MakeGroup(std::vector<ProcessId> members);

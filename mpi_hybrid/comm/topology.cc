@@ -79,8 +79,8 @@ std::vector<int> Topology::OutNeighbours(int rank) const {
 
 namespace {
 
-// The product of `count` numbers in descending order whose largest and smallest differ least; among those the one with the least sum, then
-// the one with the largest first number (as MPICH chooses). Exact search over the divisors.
+// The product of `count` numbers in descending order whose largest and smallest differ least; among those the one with
+// the least sum, then the one with the largest first number (as MPICH chooses). Exact search over the divisors.
 class DimsSearch {
  public:
   DimsSearch(int nodes, size_t count) : chosen_(count), nodes_(nodes) {
@@ -115,7 +115,8 @@ class DimsSearch {
     }
     for (int divisor : divisors_) {
       if (divisor > most || divisor > left) break;
-      if (left % divisor != 0 || PowerFits(divisor, open, left - 1)) continue;  // the rest, none larger, would not reach `left`
+      if (left % divisor != 0 || PowerFits(divisor, open, left - 1))
+        continue;  // the rest, none larger, would not reach `left`
       if (!CanBeBest(at == 0 ? divisor : chosen_[0], left / divisor, open - 1)) {
         if (at == 0) break;  // larger ones differ still more from their smallest
         continue;
@@ -146,13 +147,15 @@ Error ChooseDims(int nodes, std::span<int> dims) {
   int64_t given = 1;
   size_t open = 0;
   for (size_t i = 0; i < dims.size(); ++i) {
-    if (dims[i] < 0) return Error(MPI_ERR_DIMS, "dims[" + std::to_string(i) + "] is negative: " + std::to_string(dims[i]));
+    if (dims[i] < 0)
+      return Error(MPI_ERR_DIMS, "dims[" + std::to_string(i) + "] is negative: " + std::to_string(dims[i]));
     if (dims[i] == 0) ++open;
     if (dims[i] > 0) given = std::min<int64_t>(given * dims[i], INT32_MAX);
   }
   const bool fits = open == 0 ? given == nodes : nodes % given == 0;
   if (!fits) {
-    return Error(MPI_ERR_DIMS, "nnodes " + std::to_string(nodes) + (open == 0 ? " is not the product" : " is not a multiple of the product") +
+    return Error(MPI_ERR_DIMS, "nnodes " + std::to_string(nodes) +
+                                   (open == 0 ? " is not the product" : " is not a multiple of the product") +
                                    " of the dimensions given, " + std::to_string(given));
   }
   if (open == 0) return {};

@@ -25,12 +25,13 @@ struct Topology {
   std::vector<int> sources, source_weights, destinations, destination_weights;
   bool weighted = false;
 
-  // Neighbours of this process in the order of neighbourhood collectives (MPI 4.0 section 8.6); MPI_PROC_NULL at the border of a
-  // cartesian grid that is not periodic.
+  // Neighbours of this process in the order of neighbourhood collectives (MPI 4.0 section 8.6); MPI_PROC_NULL at the
+  // border of a cartesian grid that is not periodic.
   std::vector<int> InNeighbours(int rank) const;
   std::vector<int> OutNeighbours(int rank) const;
 
-  // MPI_CART only. Coordinates out of range wrap around in periodic dimensions; MPI_PROC_NULL when another one is out of range.
+  // MPI_CART only. Coordinates out of range wrap around in periodic dimensions; MPI_PROC_NULL when another one is out
+  // of range.
   int RankOf(std::span<const int> at) const;
   std::vector<int> CoordinatesOf(int rank) const;
   // The rank `displacement` steps away in `dimension`, or MPI_PROC_NULL.
@@ -40,8 +41,8 @@ struct Topology {
   std::span<const int> GraphNeighbours(int rank) const;
 };
 
-// MPI_Dims_create: fills the dimensions that are 0, in descending order, as close to each other as the divisors of `nodes` allow.
-// MPI_ERR_DIMS: a negative dimension, or `nodes` is not a multiple of the product of those given.
+// MPI_Dims_create: fills the dimensions that are 0, in descending order, as close to each other as the divisors of
+// `nodes` allow. MPI_ERR_DIMS: a negative dimension, or `nodes` is not a multiple of the product of those given.
 Error ChooseDims(int nodes, std::span<int> dims);
 
 }  // namespace weft::mpi

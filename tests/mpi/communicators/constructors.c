@@ -1,4 +1,5 @@
-/* Constructors of intracommunicators (MPI 4.0 section 7.4.2): who is in them, in which order, and that their messages are apart. */
+/* Constructors of intracommunicators (MPI 4.0 section 7.4.2): who is in them, in which order, and that their messages
+ * are apart. */
 #include "tests/mpi/check.h"
 
 /* A collective and a ring of messages, with the same tag as those on all other communicators here. */
@@ -8,7 +9,8 @@ static void Works(MPI_Comm comm) {
   MPI_Comm_size(comm, &size);
   MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, comm);
   CHECK_EQ(sum, size * (size - 1) / 2);
-  MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 7, &in, 1, MPI_INT, (rank + size - 1) % size, 7, comm, MPI_STATUS_IGNORE);
+  MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 7, &in, 1, MPI_INT, (rank + size - 1) % size, 7, comm,
+               MPI_STATUS_IGNORE);
   CHECK_EQ(in, (rank + size - 1) % size);
 }
 
@@ -164,7 +166,8 @@ static void Create(void) {
   MPI_Group_free(&world);
 }
 
-/* Only the members call; the others meanwhile do something else. (MPICH 4.0.2 crashes on some duplicates of MPI_COMM_WORLD.) */
+/* Only the members call; the others meanwhile do something else. (MPICH 4.0.2 crashes on some duplicates of
+ * MPI_COMM_WORLD.) */
 static void CreateGroup(void) {
   MPI_Group world, most;
   MPI_Comm comm;

@@ -1,4 +1,5 @@
-/* A copy function that fails makes MPI_Comm_dup fail (MPI 4.0 section 7.7.2), at all ranks, and nothing is left behind. */
+/* A copy function that fails makes MPI_Comm_dup fail (MPI 4.0 section 7.7.2), at all ranks, and nothing is left behind.
+ */
 #include "tests/mpi/check.h"
 
 static int copies, deletions, fail;

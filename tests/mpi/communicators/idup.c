@@ -1,4 +1,5 @@
-/* MPI_Comm_idup (MPI 4.0 section 7.4.2): other collectives between its start and its end, several at once, in different orders. */
+/* MPI_Comm_idup (MPI 4.0 section 7.4.2): other collectives between its start and its end, several at once, in different
+ * orders. */
 #include "tests/mpi/check.h"
 
 static void RingOn(MPI_Comm comm, int message) {

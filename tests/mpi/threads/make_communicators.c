@@ -1,4 +1,5 @@
-/* Threads that make communicators at once on different parents, in an order that differs between ranks (MPI 4.0 section 11.6). */
+/* Threads that make communicators at once on different parents, in an order that differs between ranks (MPI 4.0
+ * section 11.6). */
 #include <pthread.h>
 
 #include "tests/mpi/check.h"

@@ -56,8 +56,8 @@ static void Adjacent(void) {
   const int sources[2] = {Left(), world_rank}, destinations[2] = {Right(), world_rank};
   const int source_weights[2] = {Left() + 10, 3}, destination_weights[2] = {world_rank + 10, 3};
   int kind, in, out, weighted;
-  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 2, sources, source_weights, 2, destinations, destination_weights, MPI_INFO_NULL, 0,
-                                 &graph);
+  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 2, sources, source_weights, 2, destinations, destination_weights,
+                                 MPI_INFO_NULL, 0, &graph);
   MPI_Comm_dup(graph, &dup);
   MPI_Comm_free(&graph);
   MPI_Topo_test(dup, &kind);
@@ -75,7 +75,8 @@ static void Adjacent(void) {
     CHECK_EQ(got[3][i], destination_weights[i]);
   }
   MPI_Comm_free(&dup);
-  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, sources, MPI_UNWEIGHTED, 0, NULL, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph);
+  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, sources, MPI_UNWEIGHTED, 0, NULL, MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
+                                 &graph);
   MPI_Dist_graph_neighbors_count(graph, &in, &out, &weighted);
   CHECK_EQ(in, 1);
   CHECK_EQ(out, 0);
@@ -83,7 +84,8 @@ static void Adjacent(void) {
   MPI_Dist_graph_neighbors(graph, 1, got[0], MPI_UNWEIGHTED, 0, NULL, MPI_UNWEIGHTED);
   CHECK_EQ(got[0][0], sources[0]);
   MPI_Comm_free(&graph);
-  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 0, NULL, MPI_WEIGHTS_EMPTY, 0, NULL, MPI_WEIGHTS_EMPTY, MPI_INFO_NULL, 0, &graph);
+  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 0, NULL, MPI_WEIGHTS_EMPTY, 0, NULL, MPI_WEIGHTS_EMPTY, MPI_INFO_NULL,
+                                 0, &graph);
   MPI_Dist_graph_neighbors_count(graph, &in, &out, &weighted);
   CHECK_EQ(in, 0);
   CHECK(weighted);
@@ -92,7 +94,8 @@ static void Adjacent(void) {
 
 static int Weight(int source, int destination) { return 100 * source + destination; }
 
-/* Each rank names edges of others: rank r those into r from everyone, all of them, so that sources and destinations must be told. */
+/* Each rank names edges of others: rank r those into r from everyone, all of them, so that sources and destinations
+ * must be told. */
 static void Distributed(void) {
   MPI_Comm graph;
   int sources[64], degrees[64], destinations[64], weights[64], in, out, weighted;
@@ -119,8 +122,8 @@ static void Distributed(void) {
   MPI_Comm_free(&graph);
   /* Only rank 0 has edges to name: a ring. */
   for (int i = 0; i < world_size; i++) destinations[i] = (i + 1) % world_size;
-  MPI_Dist_graph_create(MPI_COMM_WORLD, world_rank == 0 ? world_size : 0, sources, degrees, destinations, MPI_UNWEIGHTED, MPI_INFO_NULL,
-                        1, &graph);
+  MPI_Dist_graph_create(MPI_COMM_WORLD, world_rank == 0 ? world_size : 0, sources, degrees, destinations,
+                        MPI_UNWEIGHTED, MPI_INFO_NULL, 1, &graph);
   MPI_Dist_graph_neighbors_count(graph, &in, &out, &weighted);
   CHECK_EQ(in, 1);
   CHECK_EQ(out, 1);
@@ -143,8 +146,10 @@ static void Refuses(void) {
   CHECK_CLASS(MPI_Graph_create(MPI_COMM_SELF, 1, negative, edges, 0, &made), MPI_ERR_ARG);
   CHECK_CLASS(MPI_Graph_neighbors_count(MPI_COMM_SELF, 0, &value), MPI_ERR_TOPOLOGY);
   CHECK_CLASS(MPI_Dist_graph_neighbors_count(MPI_COMM_SELF, &value, &value, &value), MPI_ERR_TOPOLOGY);
-  CHECK_CLASS(MPI_Dist_graph_create_adjacent(MPI_COMM_SELF, -1, edges, edges, 1, edges, edges, MPI_INFO_NULL, 0, &made), MPI_ERR_ARG);
-  CHECK_CLASS(MPI_Dist_graph_create(MPI_COMM_SELF, -1, edges, edges, edges, edges, MPI_INFO_NULL, 0, &made), MPI_ERR_ARG);
+  CHECK_CLASS(MPI_Dist_graph_create_adjacent(MPI_COMM_SELF, -1, edges, edges, 1, edges, edges, MPI_INFO_NULL, 0, &made),
+              MPI_ERR_ARG);
+  CHECK_CLASS(MPI_Dist_graph_create(MPI_COMM_SELF, -1, edges, edges, edges, edges, MPI_INFO_NULL, 0, &made),
+              MPI_ERR_ARG);
   MPI_Graph_create(MPI_COMM_SELF, 1, index, edges, 0, &graph);
   MPI_Comm_set_errhandler(graph, MPI_ERRORS_RETURN);
   CHECK_CLASS(MPI_Graph_neighbors_count(graph, 1, &value), MPI_ERR_RANK);
