@@ -30,6 +30,8 @@ constexpr milliseconds kProxyTime{3000};    // for proxies to report the end, be
 constexpr milliseconds kTerminalLook{500};  // between two looks whether the terminal is ours
 constexpr milliseconds kChildTime{2000};    // for proxies and ssh to end by themselves
 
+constexpr size_t kMostUnwrittenAtEnd = 64 << 20;  // bytes of output
+
 constexpr int kPassedOn[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT};
 
 std::vector<std::string> OwnEnvironment() {
@@ -140,8 +142,9 @@ void Launcher::WatchAll() {
   for (Stream* stream : {&output_, &error_output_}) {
     if (stream->merger.unwritten() != 0) poller_.Watch(stream->fd, POLLOUT, [this, stream](short) { WriteStream(*stream); });
   }
-  // While nobody reads our output, the ranks' waits with them; not when the job ends.
-  const bool room = ending_ || (!output_.merger.is_full() && !error_output_.merger.is_full());
+  // While nobody reads our output, the ranks' waits with them; but of the end of a job we want to hear.
+  const size_t limit = ending_ || times_interrupted_ != 0 ? kMostUnwrittenAtEnd : OutputMerger::kMostUnwritten;
+  const bool room = output_.merger.unwritten() < limit && error_output_.merger.unwritten() < limit;
   for (Host& host : hosts_) {
     if (!host.open) continue;
     const short events = static_cast<short>((room ? POLLIN : 0) | (host.link.connection->wants_to_write() ? POLLOUT : 0));
@@ -290,8 +293,6 @@ void Launcher::PassOn(int number) {
   if (interrupts && ++times_interrupted_ == 2) {
     return EndJob(128 + number, "interrupted twice; the ranks are killed", milliseconds(0));
   }
-  // Their end would not be heard of.
-  if (interrupts && output_.merger.is_full()) return EndJob(128 + number, "", kGrace);
   SendToAll({FrameType::kSignal, number});
   if (number != SIGTSTP) return;
   for (Host& host : hosts_) {

@@ -17,7 +17,7 @@ class OutputMerger {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr size_t kLongestLine = 64 * 1024;  // bytes
-  static constexpr size_t kMostUnwritten = 1 << 20;  // bytes, above which is_full()
+  static constexpr size_t kMostUnwritten = 1 << 20;  // bytes, from which on the caller should add no more
   static constexpr std::chrono::milliseconds kSilence{200};
 
   // `label`: "[rank] " in front of each line.
@@ -30,7 +30,6 @@ class OutputMerger {
   std::optional<Clock::time_point> deadline() const { return prompt_at_; }
   void Tick(Clock::time_point now);
 
-  bool is_full() const { return unwritten() >= kMostUnwritten; }
   size_t unwritten() const { return out_.size() - written_; }
   // Writes what `fd` takes without waiting (it should be ready, by poll). 0, or the errno of a failure that will not pass.
   int WriteTo(int fd);

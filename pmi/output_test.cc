@@ -90,15 +90,6 @@ TEST(OutputMerger, DoesNotKeepLinesWithoutBound) {
   EXPECT_EQ(Written(merger).size(), OutputMerger::kLongestLine + 1);
 }
 
-TEST(OutputMerger, SaysWhenItIsFull) {
-  OutputMerger merger(false);
-  const std::string line = std::string(1023, 'x') + "\n";
-  for (size_t bytes = 0; bytes + line.size() < OutputMerger::kMostUnwritten; bytes += line.size()) merger.Add(1, line, kStart);
-  EXPECT_FALSE(merger.is_full());
-  merger.Add(1, line, kStart);
-  EXPECT_TRUE(merger.is_full());
-}
-
 TEST(OutputMerger, OwnLinesHaveNoLabel) {
   OutputMerger merger(true);
   merger.Add(1, "a", kStart);

@@ -103,6 +103,7 @@ void Proxy::Run() {
     WatchAll();
     poller_.Wait(MillisecondsToSleep());
     ReapChildren();
+    CheckWhetherStuck();
     if (kill_at_ && Clock::now() >= *kill_at_) KillAll();
     if (started_ && running_ == 0) ClearOrphans();
     if (!started_ && !connected_) done_ = true;
@@ -280,7 +281,6 @@ void Proxy::Ended(Rank& rank, int status) {
   Forward(rank, &rank.files.error_output, FrameType::kErrorOutput, kMostAfterExit);
   CloseInput(rank);
   Tell({FrameType::kExited, rank.number, ExitReport{status, server_->state(rank.number)}.Serialize()});
-  CheckWhetherStuck();
 }
 
 void Proxy::Tell(const Frame& frame) {
@@ -296,7 +296,6 @@ void Proxy::ReadPmi(Rank& rank) {
     server_->Receive(rank.number, {block, static_cast<size_t>(count)});
   }
   if (fence_complete_) EndFence({});
-  CheckWhetherStuck();
 }
 
 void Proxy::EndFence(const KeyValues& put) {
@@ -306,7 +305,7 @@ void Proxy::EndFence(const KeyValues& put) {
 
 // A rank that is gone never enters the barrier that others are in.
 void Proxy::CheckWhetherStuck() {
-  if (server_->waiting() == 0 || running_ == ranks_.size() || stuck_) return;
+  if (server_ == nullptr || server_->waiting() == 0 || running_ == ranks_.size() || stuck_) return;
   for (const auto& rank : ranks_) {
     if (rank->running) continue;
     stuck_ = true;

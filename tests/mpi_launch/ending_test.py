@@ -1,0 +1,172 @@
+"""How jobs end: ranks that die, launchers that are killed, signals. Nothing is left."""
+
+import os
+import signal
+
+import launch
+
+# Leaves children of every kind behind: in the same group, in a session of its own, and its grandchild whose parent has gone.
+SPREAD = "sleep 300 & setsid sleep 300 & (setsid sh -c 'sleep 300 & exec sleep 300' &); "
+
+
+def sh(script):
+    return ["sh", "-c", script]
+
+
+class Ranks(launch.LaunchTest):
+
+    def expect_end(self, done, status, words):
+        self.assertEqual(done.status, status, done)
+        self.assertIn(words, done.err, done)
+        self.assertLess(done.seconds, 15, done)
+        self.expect_nothing_left()
+
+    def test_a_rank_that_dies_before_finalize_ends_the_others(self):
+        for words, status, wanted in ((("die", 9), 137, "rank 1 (%s) was killed by signal 9"),
+                                      (("exit", 5), 5, "rank 1 (%s) exited with status 5 without MPI_Finalize; the job ends"),
+                                      (("exit", 0), 1, "rank 1 (%s) exited with status 0 without MPI_Finalize; the job ends"),
+                                      (("abort", 7), 7, "rank 1 (%s) aborted the job with code 7: asked_to"),
+                                      (("abort", 256), 1, "aborted the job with code 256")):
+            done = self.run_job("-n", 4, launch.exchange(), *words)
+            self.expect_end(done, status, wanted.replace("%s", launch.exchange()))
+
+    def test_a_rank_without_mpi_does_not_keep_the_others_waiting(self):
+        done = self.run_job("-n", 2, launch.exchange(), ":", "-n", 1, "true")
+        self.expect_end(done, 1, "rank 2 (true) has ended, but other ranks wait for it")
+
+    def test_ranks_that_ignore_sigterm_are_killed(self):
+        done = self.run_job("-n", 2, *sh("trap '' TERM; test $PMI_RANK = 0 && kill -9 $$; sleep 300; sleep 300"))
+        self.expect_end(done, 137, "rank 0 (sh) was killed")
+
+    def test_ranks_may_clean_up_after_sigterm(self):
+        done = self.run_job("-n", 2, *sh("trap 'touch cleaned; exit' TERM; touch here$PMI_RANK; test $PMI_RANK = 1 || "
+                                         "{ while test ! -e here1; do sleep .01; done; kill -9 $$; }; sleep 300 & wait"))
+        self.expect_end(done, 137, "rank 0 (sh) was killed")
+        self.assertTrue(os.path.exists(os.path.join(self.directory, "cleaned")))
+
+    def test_stopped_ranks_end_too(self):
+        done = self.run_job("-n", 2, *sh("test $PMI_RANK = 0 && { sleep .2; kill -9 $$; }; kill -STOP $$"))
+        self.expect_end(done, 137, "rank 0 (sh) was killed")
+
+    def test_what_ranks_leave_behind_ends_with_the_job(self):
+        done = self.run_job("-n", 2, *sh(SPREAD + "echo done"))
+        self.expect_end(done, 0, "")
+        self.assertEqual(done.out, "done\n" * 2)
+
+    def test_what_a_killed_rank_leaves_behind_ends_too(self):
+        self.expect_end(self.run_job("-n", 2, *sh(SPREAD + "kill -9 $$")), 137, "was killed by signal 9")
+
+
+class Signals(launch.LaunchTest):
+
+    def start_two(self, script):
+        process = self.start("-n", 2, *sh(script + "; touch ready$PMI_RANK; while :; do sleep .05; done"), start_new_session=True)
+        self.await_files("ready0", "ready1")
+        return process
+
+    def finish(self, process):
+        out, err = process.communicate(timeout=20)
+        self.expect_nothing_left()
+        return process.returncode, out, err
+
+    def test_terminating_signals_reach_the_ranks(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+            process = self.start_two("ulimit -c 0")
+            process.send_signal(number)
+            status, _, err = self.finish(process)
+            self.assertEqual(status, 128 + number, err)
+            self.assertIn(f"was killed by signal {int(number)} (SIG", err)
+            for rank in (0, 1):
+                os.remove(os.path.join(self.directory, f"ready{rank}"))
+
+    def test_a_rank_that_handles_the_signal_decides(self):
+        process = self.start_two("trap 'echo caught; exit 0' INT")
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(self.finish(process)[:2], (0, "caught\ncaught\n"))
+
+    def test_the_second_interrupt_kills(self):
+        process = self.start_two("trap 'touch caught$PMI_RANK' INT")
+        process.send_signal(signal.SIGINT)
+        self.await_files("caught0", "caught1")
+        process.send_signal(signal.SIGINT)
+        status, _, err = self.finish(process)
+        self.assertEqual(status, 130)
+        self.assertIn("interrupted twice", err)
+
+    def test_user_signals_are_passed_on(self):
+        process = self.start_two("trap 'touch one$PMI_RANK' USR1; trap 'exit 0' USR2")
+        process.send_signal(signal.SIGUSR1)
+        self.await_files("one0", "one1")
+        process.send_signal(signal.SIGUSR2)
+        self.assertEqual(self.finish(process)[0], 0)
+
+    def states(self):
+        found = []
+        for pid in self.processes():
+            try:
+                with open(f"/proc/{pid}/stat") as file:
+                    name, _, rest = file.read().partition(") ")
+            except FileNotFoundError:
+                continue  # a sleep that ended
+            if name.endswith("(sh"):
+                found.append(rest[0])
+        return found
+
+    def test_stop_and_continue(self):
+        process = self.start_two("trap 'exit 0' USR1")
+        process.send_signal(signal.SIGTSTP)
+        self.await_condition(lambda: self.states() == ["T", "T"], "stopped ranks")
+        self.assertEqual(os.waitpid(process.pid, os.WUNTRACED)[1] & 0xff, 0x7f, "mpiexec stops as well")
+        process.send_signal(signal.SIGCONT)
+        self.await_condition(lambda: "T" not in self.states(), "ranks that go on")
+        process.send_signal(signal.SIGUSR1)
+        self.assertEqual(self.finish(process)[0], 0)
+
+
+class Launcher(launch.LaunchTest):
+
+    def start_spread(self):
+        process = self.start("-n", 2, *sh(SPREAD + "touch ready$PMI_RANK; sleep 300"))
+        self.await_files("ready0", "ready1")
+        self.await_condition(lambda: len(self.processes()) >= 2 + 2 * 5, "all processes of the job")
+        return process
+
+    def test_nothing_outlives_a_killed_launcher(self):
+        process = self.start_spread()
+        process.kill()
+        process.wait()
+        self.expect_nothing_left()
+        process.stdout.close(), process.stderr.close()
+
+    def test_nothing_outlives_a_killed_proxy(self):
+        process = self.start_spread()
+        with open(f"/proc/{process.pid}/task/{process.pid}/children") as file:
+            proxy, = file.read().split()
+        os.kill(int(proxy), signal.SIGKILL)
+        _, err = process.communicate(timeout=20)
+        self.assertEqual(process.returncode, 1)
+        self.assertIn(f"(pid {proxy}) was killed", err)
+        self.expect_nothing_left()
+
+    def test_ranks_themselves_outlive_neither_launcher_nor_proxy(self):
+        process = self.start("-n", 2, *sh("touch ready$PMI_RANK; exec sleep 300"))
+        self.await_files("ready0", "ready1")
+        with open(f"/proc/{process.pid}/task/{process.pid}/children") as file:
+            proxy, = file.read().split()
+        process.kill()
+        os.kill(int(proxy), signal.SIGKILL)
+        process.wait()
+        self.expect_nothing_left()
+        process.stdout.close(), process.stderr.close()
+
+    def test_a_launcher_whose_output_nobody_reads_can_be_ended(self):
+        process = self.start("-n", 2, "yes")
+        self.await_condition(lambda: len(self.processes()) == 4, "the job")
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(timeout=20), 143)
+        self.expect_nothing_left()
+        process.stdout.close(), process.stderr.close()
+
+
+if __name__ == "__main__":
+    launch.main()

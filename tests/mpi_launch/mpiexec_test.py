@@ -1,0 +1,209 @@
+"""mpiexec on this host: what ranks see, input, output, exit codes, wrong arguments."""
+
+import os
+import subprocess
+import time
+
+import launch
+
+
+def sh(script):
+    return ["sh", "-c", script]
+
+
+class Ranks(launch.LaunchTest):
+
+    def test_our_client_exchanges_with_1_to_32_ranks(self):
+        for size in (1, 2, 7, 32):
+            done = self.succeed("-n", size, launch.exchange(), "get-early")
+            wanted = [f"rank {r} of {size}, application 0, universe {size}, secret 32" for r in range(size)]
+            self.assertEqual(sorted(done.out.splitlines()), sorted(wanted), done)
+
+    def test_32_ranks_start_and_finish_in_under_3_seconds(self):
+        done = self.succeed("-n", 32, launch.exchange())
+        self.assertLess(done.seconds, 3, done)
+
+    def test_each_job_has_another_secret(self):
+        script = 'exec %s' % launch.exchange()
+        self.assertIn("secret 32", self.succeed("-n", 1, *sh(script)).out)
+
+    def test_two_programs_after_each_other_in_one_script(self):
+        done = self.succeed("-n", 3, *sh(f"{launch.exchange()} && {launch.exchange()}"))
+        self.assertEqual(done.out.count("rank 2 of 3"), 2, done)
+
+    def test_ranks_know_their_place(self):
+        done = self.succeed("-n", 3, *sh("echo $PMI_RANK $PMI_SIZE $PMI_ID $MPI_LOCALRANKID $MPI_LOCALNRANKS; test -e /proc/$$/fd/$PMI_FD"))
+        self.assertEqual(sorted(done.out.splitlines()), ["0 3 0 0 3", "1 3 1 1 3", "2 3 2 2 3"])
+
+    def test_several_programs_share_a_job(self):
+        done = self.succeed("-n", 1, launch.exchange(), ":", "-n", 2, launch.exchange())
+        self.assertEqual(sorted(done.out.splitlines()),
+                         [f"rank {r} of 3, application {min(r, 1)}, universe 3, secret 32" for r in range(3)])
+
+    def test_signals_are_as_a_shell_leaves_them(self):
+        done = self.succeed("-n", 1, *sh("grep -E 'Sig(Blk|Ign)' /proc/self/status"), settings={}, restore_signals=True)
+        for line in done.out.splitlines():
+            self.assertEqual(int(line.split()[1], 16) & ~0x7 & 0xffff, 0, done)  # SIGPIPE is 13
+
+    def test_no_descriptor_of_the_launcher_leaks_into_ranks(self):
+        done = self.succeed("-n", 2, "ls", "/proc/self/fd")
+        self.assertEqual(len(done.out.split()), 2 * 5, done)  # stdin, stdout, stderr, PMI_FD, and the directory
+
+
+class Environment(launch.LaunchTest):
+
+    def test_genv_env_and_lists(self):
+        show = sh('echo "$A|$B|$C"')
+        own = {"A": "a", "B": "b"}
+        for options, wanted in (((), "a|b|"), (("-genv", "C", "c d"), "a|b|c d"), (("-genvlist", "A"), "a||"),
+                                (("-genvnone", "-genv", "B", "2"), "|2|"), (("-genv", "A", "1", "-env", "A", "2"), "2|b|"),
+                                (("-genvnone", "-envlist", "B"), "|b|"), (("-genvlist", "A", "-envall"), "a|b|")):
+            done = self.succeed(*options, *show, settings=own)
+            self.assertEqual(done.out.strip(), wanted, options)
+
+    def test_working_directory(self):
+        self.assertEqual(self.succeed("-wdir", "/usr", "pwd").out.strip(), "/usr")
+        self.assertEqual(self.succeed("pwd").out.strip(), os.path.realpath(self.directory))
+        done = self.run_job("-wdir", "/nonexistent", "true")
+        self.assertEqual(done.status, 1)
+        self.assertIn("cannot change to the directory /nonexistent: No such file or directory", done.err)
+
+
+class InputAndOutput(launch.LaunchTest):
+
+    def test_rank_0_alone_has_the_input(self):
+        done = self.succeed("-l", "-n", 3, "cat", given="to be\nor not\n")
+        self.assertEqual(done.out, "[0] to be\n[0] or not\n")
+
+    def test_megabytes_of_input_arrive(self):
+        text = "x" * 99 + "\n"
+        done = self.succeed("-n", 2, *sh("wc -c"), given=text * 40000)
+        self.assertEqual(sorted(done.out.split()), ["0", "4000000"])
+
+    def test_input_that_nobody_reads_does_no_harm(self):
+        self.succeed("-n", 2, "true", given="x" * 1000000)
+
+    def test_closed_input_and_output(self):
+        self.assertEqual(self.succeed("-n", 2, *sh("cat; echo done"), preexec_fn=lambda: os.close(0), stdin=None).out, "done\n" * 2)
+        done = self.run_job("-n", 2, "echo", "lost", preexec_fn=lambda: os.close(1), stdout=None)
+        self.assertEqual(done.status, 1)
+        self.assertIn("cannot write the standard output: Bad file descriptor", done.err)
+        self.assertEqual(self.run_job("-n", 2, "echo", "kept", preexec_fn=lambda: os.close(2), stderr=None).out, "kept\n" * 2)
+
+    def test_labels(self):
+        done = self.succeed("-l", "-n", 2, *sh("echo out; echo err >&2; printf part"))
+        self.assertEqual(sorted(done.out.split("\n")), ["[0] out", "[0] part", "[1] out", "[1] part"])
+        self.assertEqual(sorted(done.err.splitlines()), ["[0] err", "[1] err"])
+
+    def test_lines_are_not_torn(self):
+        writer = ("import os,sys\nr=os.environ['PMI_RANK']\nfor i in range(300):\n"
+                  "  os.write(1,(r*40).encode()); os.write(1,(r*40).encode()+b'\\n')\n")
+        done = self.succeed("-n", 4, "python3", "-c", writer)
+        self.assertEqual(sorted(done.out.splitlines()), sorted(str(r) * 80 for r in range(4) for _ in range(300)))
+
+    def test_all_output_of_many_megabytes_arrives_whole(self):
+        done = self.succeed("-n", 3, *sh("yes 0123456789abcde | head -n 200000"))
+        self.assertEqual(len(done.out), 3 * 200000 * 16)
+        self.assertEqual(set(done.out.splitlines()), {"0123456789abcde"})
+
+    def test_a_prompt_is_shown_before_it_is_answered(self):
+        process = self.start("-n", 2, *sh('test $PMI_RANK = 1 || { printf "number? "; read n; echo got $n; }'), stdin=subprocess.PIPE)
+        self.assertEqual(os.read(process.stdout.fileno(), 100), b"number? ")
+        self.assertEqual(process.communicate("7\n", timeout=20)[0], "got 7\n")
+
+    def test_full_disk_is_reported_and_does_not_hang(self):
+        with open("/dev/full", "w") as full:
+            done = self.run_job("-n", 4, *sh("yes | head -n 100000; touch finished$PMI_RANK"), stdout=full)
+        self.assertEqual(done.status, 1)
+        self.assertEqual(done.err.count("No space left on device"), 1, done)
+        self.await_files("finished0", "finished3")
+
+    def test_a_reader_that_goes_away_ends_the_job(self):
+        process = self.start("-n", 2, "yes")
+        process.stdout.readline()
+        process.stdout.close()
+        self.assertEqual(process.wait(timeout=20), 141)
+        self.assertIn("nobody reads the standard output any more", process.stderr.read())
+        process.stderr.close()
+        self.expect_nothing_left()
+
+    def test_a_reader_that_pauses_stops_nothing_for_good(self):
+        process = self.start("-n", 2, *sh("yes | head -n 2000000"))
+        time.sleep(0.5)  # a pause is what is tested
+        out, _ = process.communicate(timeout=60)
+        self.assertEqual(len(out), 2 * 2000000 * 2)
+
+
+class ExitCodes(launch.LaunchTest):
+
+    def test_the_exit_code_is_the_first_that_is_not_zero(self):
+        self.assertEqual(self.run_job("-n", 3, *sh("exit 0")).status, 0)
+        done = self.run_job("-n", 3, *sh("test $PMI_RANK != 2 || exit 7"))
+        self.assertEqual(done.status, 7)
+        self.assertIn("mpiexec: rank 2 (sh) exited with status 7\n", done.err)
+        done = self.run_job("-n", 2, *sh("test $PMI_RANK = 0 || { while test ! -e one; do sleep .01; done; exit 9; }; touch one; exit 5"))
+        self.assertIn(done.status, (5, 9))
+        self.assertEqual(done.err.count("exited with status"), 1)
+
+    def test_ranks_that_do_without_mpi_may_fail_alone(self):
+        done = self.run_job("-n", 2, *sh("test $PMI_RANK = 0 && exit 4; sleep .3; echo still here"))
+        self.assertEqual((done.status, done.out), (4, "still here\n"))
+
+    def test_a_killed_rank_is_128_and_the_signal(self):
+        for number, name in ((9, "SIGKILL: Killed"), (11, "SIGSEGV: Segmentation fault"), (6, "SIGABRT: Aborted")):
+            done = self.run_job("-n", 2, *sh(f"test $PMI_RANK = 0 || {{ ulimit -c 0; kill -{number} $$; }}; sleep 60"))
+            self.assertEqual(done.status, 128 + number)
+            self.assertIn(f"mpiexec: rank 1 (sh) was killed by signal {number} ({name})", done.err)
+            self.expect_nothing_left()
+
+    def test_programs_that_cannot_be_started_are_named_once(self):
+        self.assertEqual(self.run_job("-n", 8, "no-such-program").status, 127)
+        done = self.run_job("-n", 8, "./no-such-program")
+        self.assertEqual((done.status, done.err.count("no-such-program")), (127, 1), done)
+        with open(os.path.join(self.directory, "plain"), "w") as file:
+            file.write("no program")
+        done = self.run_job("-n", 2, "./plain")
+        self.assertEqual(done.status, 126)
+        self.assertIn("cannot execute ./plain: Permission denied", done.err)
+        with open(os.path.join(self.directory, "script"), "w") as file:
+            file.write("#!/no/such/interpreter\n")
+        os.chmod(os.path.join(self.directory, "script"), 0o755)
+        done = self.run_job("./script")
+        self.assertEqual(done.status, 127)
+        self.assertIn("its interpreter does not exist", done.err)
+        self.expect_nothing_left()
+
+    def test_when_the_second_program_is_missing_the_first_is_ended(self):
+        done = self.run_job("-n", 2, "sleep", 60, ":", "-n", 1, "./missing")
+        self.assertEqual(done.status, 127)
+        self.assertLess(done.seconds, 10)
+        self.expect_nothing_left()
+
+
+class CommandLine(launch.LaunchTest):
+
+    def test_wrong_arguments_are_named(self):
+        for words, wanted in ((["-n", "many", "true"], "-n: 'many'"), (["-n", "2"], "no program"), ([], "no program given"),
+                              (["-frobnicate", "true"], "unknown option -frobnicate"),
+                              (["-f", "/no/such/file", "true"], "/no/such/file: No such file or directory"),
+                              (["-hosts", "a:0", "true"], "'a:0'"), (["-n", "1", "true", ":", "-n"], "-n needs COUNT")):
+            done = self.run_job(*words)
+            self.assertEqual(done.status, 2, words)
+            self.assertIn(wanted, done.err)
+
+    def test_help_and_version(self):
+        for word in ("-h", "--help"):
+            done = self.succeed(word)
+            self.assertIn("-hosts", done.out)
+        self.assertRegex(self.succeed("-version").out, r"^mpiexec \(Weft\) \d+\.\d+\.\d+\n$")
+
+    def test_help_that_cannot_be_written_is_an_error(self):
+        with open("/dev/full", "w") as full:
+            self.assertEqual(self.run_job("--help", stdout=full).status, 1)
+
+    def test_options_without_effect_are_mentioned(self):
+        self.assertIn("-bind-to has no effect here", self.succeed("-bind-to", "none", "true").err)
+
+
+if __name__ == "__main__":
+    launch.main()
