@@ -88,6 +88,17 @@ void CheckProviders(Report& report) {
   }
 }
 
+void CheckMpi(Report& report, const std::string& folder) {
+  const std::string path = folder + "/libmpich.so.12";
+  if (!fs::exists(path)) return report.Note("no MPI library is installed here (" + path + ")");
+  std::string error;
+  if (const Library library(path, &error); library) {
+    report.Good("the MPI library loads: " + path);
+  } else {
+    report.Bad("the MPI library does not load: " + error, "run ./install PREFIX again");
+  }
+}
+
 // What a program started by `weft run` gets for `soname`, by starting one.
 std::string ResolvedUnderRun(const std::string& soname) {
   const std::string self = fs::read_symlink("/proc/self/exe").string();
@@ -177,6 +188,7 @@ int Doctor() {
   report.Good("libraries load from " + folder);
   CheckNodes(report, verbs, cm);
   CheckProviders(report);
+  CheckMpi(report, folder);
   CheckShadows(report, folder);
   CheckLimits(report);
   CheckDevices(report, verbs);
