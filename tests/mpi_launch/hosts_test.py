@@ -54,8 +54,7 @@ class Hosts(launch.LaunchTest):
               printf("%d\\n", sum);
               MPI_Finalize();
             }""")
-        # Without its shared memory: the "hosts" are one, which UCX cannot know.
-        done = self.job("-genv", "MPIR_CVAR_NOLOCAL", 1, "-genv", "UCX_TLS", "tcp,self", "-hosts", "a.invalid,b.invalid", "-n", 4, program)
+        done = self.job("-hosts", "a.invalid,b.invalid", "-n", 4, program)
         self.assertEqual((done.status, done.out.split()), (0, ["6"] * 4), done)
 
     def test_each_rank_knows_its_place_on_its_host(self):
@@ -152,8 +151,8 @@ class Strangers(launch.LaunchTest):
                     stranger.sendall(greeting)
                     stranger.shutdown(socket.SHUT_WR)
                     self.assertEqual(stranger.recv(100), b"", greeting[:40])
-                except ConnectionError:
-                    pass  # as good an answer
+                except OSError:
+                    pass  # a reset is as good an answer
         silent = socket.create_connection(("127.0.0.1", int(port)))
         open(gate + ".open", "w").close()
         out, err = process.communicate(timeout=30)
