@@ -1,5 +1,6 @@
 #include "mpi_hybrid/coll/collectives.h"
 
+#include <new>
 #include <numeric>
 #include <vector>
 
@@ -21,7 +22,12 @@ Error Carry(Comm& comm, const Launch& launch, Build build) {
   if (const Error& setting = TuningError(); !setting.ok()) [[unlikely]]
     return setting;
   ScheduleRequest* request = ScheduleRequest::Make(comm);
-  build(request->schedule);
+  try {
+    build(request->schedule);
+  } catch (const std::bad_alloc&) {
+    request->Release();
+    return Error(MPI_ERR_NO_MEM, "there is no memory for the temporary buffers of the collective");
+  }
   if (launch.how == Launch::How::kBlocking) {
     Error error = request->RunToEnd();
     request->Release();

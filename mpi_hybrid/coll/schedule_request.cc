@@ -25,7 +25,7 @@ std::vector<ScheduleRequest*>& Pool() {
   return *pool;
 }
 
-// Progress of nonblocking collectives. Polled only while there are any.
+// Progress of nonblocking collectives. Registered while there are any.
 class Stage final : public ProgressStage {
  public:
   void Add(ScheduleRequest* request) {
@@ -55,6 +55,10 @@ class Stage final : public ProgressStage {
       request->Release();
     }
     polling_ = false;
+    if (active_.empty()) {
+      registered_ = false;
+      Progress::RemoveStage(this);
+    }
     return moved;
   }
 
