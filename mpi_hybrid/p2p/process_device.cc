@@ -16,7 +16,7 @@
 namespace weft::mpi {
 namespace {
 
-constexpr int kSpinUs = 100;
+constexpr int kSpinUs = 1000;
 
 Engine* g_engine = nullptr;
 Device* g_device = nullptr;

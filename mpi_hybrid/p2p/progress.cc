@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
@@ -18,6 +19,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kFirstSleepMs = 250;  // then receives from processes that we have no connection to get one
+
+constexpr auto kGreedy = std::chrono::microseconds(50);  // from then on a spinning wait offers the processor to others
+constexpr int kMostDoublings = 6;   // of the number of waits that do not spin after those that spun in vain
 
 struct Stage {
   ProgressStage* stage;
@@ -38,6 +42,8 @@ struct State {
   int others_asleep = 0;   // threads that sleep in `others`
   std::condition_variable_any others;
   std::atomic<bool> outside_news{false};
+  int spins_in_vain = 0;   // waits in a row whose spinning ended in sleep
+  int waits_to_sleep = 0;  // that do not spin
 };
 
 State& TheState() {
@@ -114,10 +120,17 @@ void Progress::WakeFromOutside() {
   if (!TheState().outside_news.exchange(true) && ProcessDevice() != nullptr) ProcessDevice()->Wake();
 }
 
-Progress::Waiter::Waiter() = default;
+// A wait that spun and had to sleep anyway took the processor away from somebody, perhaps from the very rank that it waits for (when the
+// machine is busy with other things, two ranks may share a processor although there is one for each).
+Progress::Waiter::Waiter() {
+  State& state = TheState();
+  spins_ = SpinTime().count() != 0 && state.waits_to_sleep == 0;
+  if (state.waits_to_sleep != 0) --state.waits_to_sleep;
+}
 
 Progress::Waiter::~Waiter() {
   State& state = TheState();
+  if (spins_) state.spins_in_vain = 0;
   if (state.others_asleep != 0 && !state.in_epoll) state.others.notify_one();  // to poll in this one's place
 }
 
@@ -128,15 +141,19 @@ void Progress::Waiter::Round() {
   }
   Device* device = ProcessDevice();
   if (++in_vain_ == 1) idle_since_ = Clock::now();
-  if (device == nullptr || Clock::now() - idle_since_ < SpinTime()) {
-    if (LibraryLock::threads_enabled()) {
-      LibraryLock::Release();
-      sched_yield();
-      LibraryLock::Acquire();
-    }
+  const Clock::duration idle = Clock::now() - idle_since_;
+  if (device == nullptr || (spins_ && idle < SpinTime())) {
+    const bool threads = LibraryLock::threads_enabled();
+    if (threads) LibraryLock::Release();
+    if (threads || idle > kGreedy) sched_yield();
+    if (threads) LibraryLock::Acquire();
     return;
   }
   State& state = TheState();
+  if (std::exchange(spins_, false)) {
+    state.spins_in_vain = std::min(state.spins_in_vain + 1, kMostDoublings);
+    if (state.spins_in_vain > 1) state.waits_to_sleep = 1 << state.spins_in_vain;
+  }
   if (state.in_epoll) {
     Lockable lock;
     ++state.others_asleep;

@@ -30,8 +30,8 @@ class Progress {
   // One round over sockets and stages, without sleeping; whether anything moved.
   static bool Poll();
 
-  // Until `done()` is true: spins briefly (not at all when the machine has fewer cores than ranks on it), then sleeps until a socket, a
-  // stage or another thread's Wake() has news. `done` is called with the lock, and must only look.
+  // Until `done()` is true: spins briefly (not at all when the machine has fewer cores than ranks on it, seldom when spinning was in vain
+  // before), then sleeps until a socket, a stage or another thread's Wake() has news. `done` is called with the lock, and must only look.
   template <typename Done>
   static void WaitUntil(Done done) {
     if (done()) return;
@@ -57,6 +57,7 @@ class Progress {
 
    private:
     int in_vain_ = 0;
+    bool spins_;  // rather than sleep at once
     bool slept_ = false;
     std::chrono::steady_clock::time_point idle_since_;
   };
