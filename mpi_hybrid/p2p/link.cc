@@ -311,8 +311,14 @@ bool Link::OnData(const FrameHeader& header) {
 
 bool Link::OnMatched(const FrameHeader& header) {
   SendRequest* send = engine_.SendOf(*this, header.send_id);
-  if (send == nullptr || send->stage != SendRequest::Stage::kMatching) return false;
-  engine_.Finish(*send);
+  if (send == nullptr || !send->synchronous) return false;
+  if (send->stage == SendRequest::Stage::kMatching) {
+    engine_.Finish(*send);
+    return true;
+  }
+  // Matched by its header while the data are being written.
+  if (send->stage != SendRequest::Stage::kQueued || send->frame.header_written < FrameHeader::kLength) return false;
+  send->synchronous = false;
   return true;
 }
 

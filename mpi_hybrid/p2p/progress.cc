@@ -21,6 +21,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int kFirstSleepMs = 250;  // then receives from processes that we have no connection to get one
 
 constexpr auto kGreedy = std::chrono::microseconds(50);  // from then on a spinning wait offers the processor to others
+constexpr Clock::duration kAfterSleep = std::chrono::microseconds(30);
 constexpr int kMostDoublings = 6;   // of the number of waits that do not spin after those that spun in vain
 
 struct Stage {
@@ -142,10 +143,12 @@ void Progress::Waiter::Round() {
   Device* device = ProcessDevice();
   if (++in_vain_ == 1) idle_since_ = Clock::now();
   const Clock::duration idle = Clock::now() - idle_since_;
-  if (device == nullptr || (spins_ && idle < SpinTime())) {
+  // A wait that slept and was woken looks for the rest of what woke it before it sleeps again.
+  const Clock::duration patience = spins_ ? Clock::duration(SpinTime()) : slept_ && SpinTime().count() != 0 ? kAfterSleep : Clock::duration(0);
+  if (device == nullptr || idle < patience) {
     const bool threads = LibraryLock::threads_enabled();
     if (threads) LibraryLock::Release();
-    if (threads || idle > kGreedy) sched_yield();
+    if (threads || !spins_ || idle > kGreedy) sched_yield();
     if (threads) LibraryLock::Acquire();
     return;
   }
