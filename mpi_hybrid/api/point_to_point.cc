@@ -54,18 +54,18 @@ int SendReceive(const char* name, SendArguments send, ReceiveArguments receive, 
   return OnComm(name, comm, [&](Comm& c) -> Error {
     WEFT_MPI_TRY(FindSend(send, c));
     WEFT_MPI_TRY(FindReceive(receive, c));
-    Request* exchange;
-    WEFT_MPI_TRY(StartExchange({send.buffer, send.count, send.type, send.destination, send.tag},
-                               {receive.buffer, receive.count, receive.type, receive.source, receive.tag}, c, &exchange));
-    if (request != nullptr) {
-      *request = Request::Give(exchange);
-      return {};
+    const ExchangeSend sending = {send.buffer, send.count, send.type, send.destination, send.tag};
+    const ExchangeReceive receiving = {receive.buffer, receive.count, receive.type, receive.source, receive.tag};
+    if (request == nullptr) {
+      MPI_Status got{};
+      Error error = Exchange(sending, receiving, c, &got);
+      SetStatus(status, got);
+      return error;
     }
-    Progress::Wait(*exchange);
-    SetStatus(status, exchange->status);
-    Error error = std::move(exchange->error);
-    exchange->Release();
-    return error;
+    Request* exchange;
+    WEFT_MPI_TRY(StartExchange(sending, receiving, c, &exchange));
+    *request = Request::Give(exchange);
+    return {};
   });
 }
 

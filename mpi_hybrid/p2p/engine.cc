@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "mpi_hybrid/core/counters.h"
 #include "mpi_hybrid/p2p/pool.h"
 #include "mpi_hybrid/p2p/progress.h"
 
@@ -72,6 +73,7 @@ Error Engine::StartSend(const void* buffer, MPI_Aint count, const Datatype& type
   send->comm = Ref<Comm>(&comm);
   SetType(type, &send->type, &send->type_reference);
   send->payload = Payload(buffer, count, type);
+  send->length = send->payload.left();
   send->buffer = buffer;
   send->count = count;
   send->synchronous = mode == SendMode::kSynchronous;
@@ -82,7 +84,12 @@ Error Engine::StartSend(const void* buffer, MPI_Aint count, const Datatype& type
   const MatchKey envelope = {comm.send_context + static_cast<uint32_t>(channel), comm.rank, tag};
   if (link == nullptr) {
     SendToSelf(*send, envelope);
-  } else if (send->payload.left() <= limits_.eager && link->HasCredit(Link::CostOf(send->payload.left()))) {
+    return {};
+  }
+  ++g_counters.messages_sent;
+  g_counters.bytes_sent += send->length;
+  if (send->payload.fine_grained()) std::swap(send->payload, send->fine_grained);
+  if (send->length <= limits_.eager && link->HasCredit(Link::CostOf(send->length))) {
     SendEager(*send, envelope);
   } else {
     Announce(*send, envelope);
@@ -97,7 +104,13 @@ Request* Engine::ContinueSend(Link& link, const FrameHeader& header, const Paylo
   send->link = &link;
   send->comm = Ref<Comm>(&comm);
   SetType(type, &send->type, &send->type_reference);
-  send->payload = payload;
+  send->length = header.length;
+  if (payload.fine_grained()) {
+    send->fine_grained = payload;
+    send->PackNext(send->length);
+  } else {
+    send->payload = payload;
+  }
   if (written > FrameHeader::kLength) send->payload.Advance(written - FrameHeader::kLength);
   send->eager = true;
   send->stage = SendRequest::Stage::kQueued;
@@ -114,7 +127,8 @@ void Engine::SendEager(SendRequest& send, const MatchKey& envelope) {
                         .context = envelope.context,
                         .tag = envelope.tag,
                         .source = envelope.source,
-                        .length = send.payload.left()};
+                        .length = send.length};
+  send.PackNext(send.length);
   send.eager = true;
   send.stage = SendRequest::Stage::kQueued;
   if (send.synchronous) {
@@ -138,7 +152,7 @@ void Engine::Announce(SendRequest& send, const MatchKey& envelope) {
                                   .tag = envelope.tag,
                                   .source = envelope.source,
                                   .send_id = send.id,
-                                  .length = send.payload.left()});
+                                  .length = send.length});
 }
 
 void Engine::SendToSelf(SendRequest& send, const MatchKey& envelope) {
@@ -186,7 +200,7 @@ void Engine::FinishCancelled(SendRequest& send) {
 bool Engine::CancelSend(SendRequest& send) {
   using Stage = SendRequest::Stage;
   if (send.stage == Stage::kQueued && send.link != nullptr && send.link->Dequeue(send.frame)) {
-    if (send.eager) send.link->ReturnCredit(Link::CostOf(send.payload.left()));
+    if (send.eager) send.link->ReturnCredit(Link::CostOf(send.length));
     FinishCancelled(send);
     return true;
   }

@@ -5,6 +5,7 @@
 
 #include "mpi_hybrid/p2p/message.h"
 #include "mpi_hybrid/p2p/payload.h"
+#include "mpi_hybrid/p2p/progress.h"
 
 namespace weft::mpi {
 namespace {
@@ -71,6 +72,19 @@ Error Start(ExchangeRequest* exchange, const ExchangeSend& send, const ExchangeR
 }
 
 }  // namespace
+
+Error Exchange(const ExchangeSend& send, const ExchangeReceive& receive, Comm& comm, MPI_Status* status) {
+  Request* receiving;
+  WEFT_MPI_TRY(StartReceive(receive.buffer, receive.count, *receive.type, receive.source, receive.tag, comm, Channel::kPointToPoint,
+                            &receiving));
+  Error error = Send(send.buffer, send.count, *send.type, send.destination, send.tag, comm, SendMode::kStandard, Channel::kPointToPoint);
+  if (!error.ok() && !receiving->complete) (void)receiving->Cancel();
+  Progress::Wait(*receiving);
+  *status = receiving->status;
+  if (error.ok()) error = std::move(receiving->error);
+  receiving->Release();
+  return error;
+}
 
 Error StartExchange(const ExchangeSend& send, const ExchangeReceive& receive, Comm& comm, Request** request) {
   auto* exchange = new ExchangeRequest(comm);

@@ -23,6 +23,8 @@ struct ExchangeReceive {
   const Datatype* type;
   int source, tag;
 };
+// Waits for both; `status` is the receive's.
+Error Exchange(const ExchangeSend& send, const ExchangeReceive& receive, Comm& comm, MPI_Status* status);
 Error StartExchange(const ExchangeSend& send, const ExchangeReceive& receive, Comm& comm, Request** request);
 // Sends what is in the buffer, of which it makes a copy, and receives into it.
 Error StartExchangeInPlace(const ExchangeReceive& receive, int destination, int send_tag, Comm& comm, Request** request);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "mpi_hybrid/core/counters.h"
 #include "mpi_hybrid/p2p/engine.h"
 #include "mpi_hybrid/p2p/pool.h"
 
@@ -78,8 +79,11 @@ void Link::GiveBack(int64_t credit) {
 }
 
 void Link::Stream(SendRequest& send) {
-  const size_t chunk = std::min(send.stream_left, engine_.limits().chunk);
+  constexpr size_t kPackedChunk = 256 * 1024;
+  size_t chunk = std::min(send.stream_left, engine_.limits().chunk);
+  if (send.fine_grained.left() != 0) chunk = std::min(chunk, kPackedChunk);
   send.stream_left -= chunk;
+  send.PackNext(chunk);
   send.frame.send = &send;
   send.frame.body = chunk;
   Enqueue(send.frame, {.kind = FrameKind::kData, .receive_id = send.stream_to, .length = chunk});
@@ -147,6 +151,7 @@ void Link::FrameWritten(OutFrame& frame) {
 size_t Link::PrepareRead(std::span<iovec> pieces, std::span<uint8_t> staging) const {
   size_t count = 0;
   uint64_t left = in_body_ ? place_ : 0;
+  if (receive_ != nullptr && receive_->payload.fine_grained()) left = 0;  // they are copied from the staging buffer
   if (left != 0) {
     if (receive_ != nullptr) {
       for (size_t more = receive_->payload.Peek(pieces.first(pieces.size() - 1), left); more != 0; --more) left -= pieces[count++].iov_len;
@@ -161,7 +166,7 @@ size_t Link::PrepareRead(std::span<iovec> pieces, std::span<uint8_t> staging) co
 }
 
 bool Link::ReadDone(size_t bytes, std::span<const uint8_t> staging) {
-  if (in_body_ && place_ != 0) {
+  if (in_body_ && place_ != 0 && !(receive_ != nullptr && receive_->payload.fine_grained())) {
     const size_t direct = static_cast<size_t>(std::min<uint64_t>(place_, bytes));
     if (receive_ != nullptr) receive_->payload.Advance(direct);
     OnBodyBytes(direct);
@@ -225,6 +230,10 @@ void Link::OnBodyEnd() {
 bool Link::OnHeader(const FrameHeader& header) {
   credit_ += header.credit;
   if (credit_ > int64_t{1} << 40) return false;
+  if (header.kind == FrameKind::kEager || header.kind == FrameKind::kRequest) {
+    ++g_counters.messages_received;
+    g_counters.bytes_received += header.length;
+  }
   switch (header.kind) {
     case FrameKind::kEager:
       return OnEager(header);
@@ -286,7 +295,7 @@ bool Link::OnRequest(const FrameHeader& header) {
 
 bool Link::OnClear(const FrameHeader& header) {
   SendRequest* send = engine_.SendOf(*this, header.send_id);
-  if (send == nullptr || send->stage != SendRequest::Stage::kAnnounced || header.length > send->payload.left()) return false;
+  if (send == nullptr || send->stage != SendRequest::Stage::kAnnounced || header.length > send->length) return false;
   send->stage = SendRequest::Stage::kStreaming;
   if (header.length == 0) {
     engine_.Finish(*send);

@@ -2,7 +2,10 @@
 
 #include <sys/uio.h>
 
+#include <vector>
+
 #include "base/check.h"
+#include "mpi_hybrid/core/counters.h"
 #include "mpi_hybrid/p2p/attached_buffer.h"
 #include "mpi_hybrid/p2p/engine.h"
 #include "mpi_hybrid/p2p/operation.h"
@@ -34,9 +37,19 @@ bool SendAtOnce(const void* buffer, MPI_Aint count, const Datatype& type, int de
   uint8_t bytes[FrameHeader::kLength];
   header.SerializeTo(bytes);
   iovec pieces[64] = {{bytes, sizeof(bytes)}};
-  const size_t of_payload = payload.Peek(std::span(pieces).subspan(1), length);
+  size_t of_payload = 1;
+  if (payload.fine_grained()) {
+    static auto* packed = new std::vector<uint8_t>;  // guarded by the library's lock
+    if (packed->size() < length) packed->resize(length);
+    Payload(payload).Take({packed->data(), length});
+    pieces[1] = {packed->data(), length};
+  } else {
+    of_payload = payload.Peek(std::span(pieces).subspan(1), length);
+  }
   const size_t written = ProcessDevice()->WriteAtOnce(*link, {pieces, 1 + of_payload});
   link->TakeCredit(Link::CostOf(length));
+  ++g_counters.messages_sent;
+  g_counters.bytes_sent += length;
   *rest = nullptr;
   if (written == sizeof(bytes) + length) return true;
   *rest = engine.ContinueSend(*link, header, payload, written, type, comm);

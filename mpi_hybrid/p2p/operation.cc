@@ -13,6 +13,13 @@ Error SendRequest::Cancel() {
   return {};
 }
 
+void SendRequest::PackNext(size_t bytes) {
+  if (fine_grained.left() == 0) return;
+  if (packed == nullptr) packed.reset(new uint8_t[bytes]);  // the first part is the longest
+  fine_grained.Take({packed.get(), bytes});
+  payload = Payload(packed.get(), bytes);
+}
+
 void SendRequest::Recycle() {
   Reset();
   link = nullptr;
@@ -22,6 +29,8 @@ void SendRequest::Recycle() {
   type = nullptr;
   type_reference = nullptr;
   payload = Payload();
+  fine_grained = Payload();
+  packed.reset();
   self = nullptr;
   Pool<SendRequest>::Give(this);
 }

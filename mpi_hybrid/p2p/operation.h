@@ -42,6 +42,8 @@ class SendRequest : public Request {
   SendRequest() : Request(Kind::kSend) {}
 
   Error Cancel() override;
+  // Copies the next `bytes` of fine-grained data to where frames take them from; nothing for others.
+  void PackNext(size_t bytes);
 
   Engine* engine = nullptr;
   Link* link = nullptr;  // null: to oneself
@@ -52,8 +54,11 @@ class SendRequest : public Request {
   uint32_t id = 0;  // for the other side's answer; 0: none
   const Datatype* type = nullptr;  // kept alive by type_reference unless it is predefined
   Ref<const Datatype> type_reference;
-  Payload payload;
+  Payload payload;        // the data, or of fine-grained ones what is packed
+  Payload fine_grained;   // ... and what is not yet
+  std::unique_ptr<uint8_t[]> packed;
   OutFrame frame;
+  size_t length = 0;           // of the message
   size_t stream_left = 0;      // rendezvous: bytes that no frame carries yet
   uint32_t stream_to = 0;      // ... the receive at the other side
   class Message* self = nullptr;  // to oneself: what waits for a receive

@@ -23,10 +23,13 @@ class Payload {
       at_ = static_cast<uint8_t*>(const_cast<void*>(buffer));
     } else if (left_ != 0) {
       cursor_.emplace(buffer, count, type);
+      LookAtGrain();
     }
   }
 
   size_t left() const { return left_; }
+  // The data are in so many small pieces that copying them costs less than a system call over a list of them.
+  bool fine_grained() const { return fine_grained_; }
   // The next pieces, of at most `limit` bytes together, into `pieces`; how many. Does not advance.
   size_t Peek(std::span<iovec> pieces, size_t limit) const;
   void Advance(size_t bytes);
@@ -35,9 +38,12 @@ class Payload {
   void Take(std::span<uint8_t> out);
 
  private:
+  void LookAtGrain();
+
   uint8_t* at_ = nullptr;             // contiguous data
   std::optional<TypeCursor> cursor_;  // other
   size_t left_ = 0;
+  bool fine_grained_ = false;
 };
 
 }  // namespace weft::mpi
