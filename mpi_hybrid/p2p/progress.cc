@@ -22,7 +22,8 @@ constexpr int kFirstSleepMs = 250;  // then receives from processes that we have
 
 constexpr auto kGreedy = std::chrono::microseconds(50);  // from then on a spinning wait offers the processor to others
 constexpr Clock::duration kAfterSleep = std::chrono::microseconds(30);
-constexpr int kMostDoublings = 6;   // of the number of waits that do not spin after those that spun in vain
+constexpr Clock::duration kTrial = std::chrono::microseconds(100);  // where spinning was in vain before
+constexpr int kMostDoublings = 8;   // of the number of waits that do not spin after those that spun in vain
 
 struct Stage {
   ProgressStage* stage;
@@ -135,6 +136,14 @@ Progress::Waiter::~Waiter() {
   if (state.others_asleep != 0 && !state.in_epoll) state.others.notify_one();  // to poll in this one's place
 }
 
+// How long to poll in vain now.
+std::chrono::steady_clock::duration Progress::Waiter::Patience() const {
+  const bool doubted = TheState().spins_in_vain > 1;
+  if (spins_) return doubted ? std::min<Clock::duration>(SpinTime(), kTrial) : Clock::duration(SpinTime());
+  // A wait that slept and was woken looks for the rest of what woke it before it sleeps again.
+  return slept_ && !doubted ? std::min<Clock::duration>(SpinTime(), kAfterSleep) : Clock::duration(0);
+}
+
 void Progress::Waiter::Round() {
   if (Poll()) {
     in_vain_ = 0;
@@ -143,8 +152,7 @@ void Progress::Waiter::Round() {
   Device* device = ProcessDevice();
   if (++in_vain_ == 1) idle_since_ = Clock::now();
   const Clock::duration idle = Clock::now() - idle_since_;
-  // A wait that slept and was woken looks for the rest of what woke it before it sleeps again.
-  const Clock::duration patience = spins_ ? Clock::duration(SpinTime()) : slept_ && SpinTime().count() != 0 ? kAfterSleep : Clock::duration(0);
+  const Clock::duration patience = Patience();
   if (device == nullptr || idle < patience) {
     const bool threads = LibraryLock::threads_enabled();
     if (threads) LibraryLock::Release();

@@ -56,6 +56,8 @@ class Progress {
     void Round();  // polls; after a number of rounds in vain sleeps
 
    private:
+    std::chrono::steady_clock::duration Patience() const;
+
     int in_vain_ = 0;
     bool spins_;  // rather than sleep at once
     bool slept_ = false;
