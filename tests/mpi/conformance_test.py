@@ -9,8 +9,6 @@ import sys
 import mpi
 import stock
 
-LIBRARIES = {"mpich": mpi.Mpich, "weft_under_hydra": mpi.WeftUnderHydra, "weft_under_mpiexec": mpi.WeftUnderMpiexec}
-
 
 class Conformance(mpi.MpiTest):
     pass
@@ -24,7 +22,7 @@ def add_case(program, ranks):
 
 
 def main():
-    Conformance.library = LIBRARIES[sys.argv[1]]
+    Conformance.library = mpi.LIBRARIES[sys.argv[1]]
     Conformance.__qualname__ = Conformance.library.__name__
     cases = [(program, int(ranks)) for program, counts in (word.split(":") for word in sys.argv[2:])
              for ranks in counts.split(",")]

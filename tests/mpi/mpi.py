@@ -60,6 +60,9 @@ class WeftUnderMpiexec:
     settings = staticmethod(WeftUnderHydra.settings)
 
 
+LIBRARIES = {"mpich": Mpich, "weft_under_hydra": WeftUnderHydra, "weft_under_mpiexec": WeftUnderMpiexec}
+
+
 class Job:
     """A launcher and its ranks; output in files, so that no pipe can fill up."""
 
