@@ -19,8 +19,8 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "mpi_hybrid/core/job.h"
-#include "mpi_hybrid/datatype/op.h"
 #include "mpi_hybrid/p2p/progress.h"
+#include "mpi_hybrid/rma/apply.h"
 #include "mpi_hybrid/rma/device.h"
 
 namespace weft::mpi::rma {
@@ -408,9 +408,8 @@ bool Service::OnMessage(Incoming& incoming, ByteSpan message) {
     case MessageKind::kGet:
     case MessageKind::kAccumulate:
     case MessageKind::kGetAccumulate:
-      return OnData(incoming, *header, window, body);
     case MessageKind::kCompareAndSwap:
-      return OnCompareAndSwap(incoming, *header, window, body);
+      return OnData(incoming, *header, window, body);
     case MessageKind::kFindRegion:
       return OnFindRegion(incoming, *header, window, body);
   }
@@ -418,83 +417,14 @@ bool Service::OnMessage(Incoming& incoming, ByteSpan message) {
   return body.empty();
 }
 
-bool Service::OnData(Incoming& incoming, const MessageHeader& header, TargetWindow& window, ByteSpan body) {
-  const bool fetches = header.kind == MessageKind::kGet || header.kind == MessageKind::kGetAccumulate;
-  const bool accumulates = header.kind == MessageKind::kAccumulate || header.kind == MessageKind::kGetAccumulate;
-  if (fetches && !header.wants_reply) return false;
-  const auto op = PeekOp(body);
-  if (!op) return false;
-  const bool with_data = header.kind != MessageKind::kGet && !(header.kind == MessageKind::kGetAccumulate && *op == MPI_NO_OP);
-  Block blocks[kMaxBlocks];
-  ByteSpan data;
-  const auto parsed = ParseData(body, with_data, blocks, &data);
-  if (!parsed) return false;
-  ElementType type{MPI_BYTE, 1, 1, 1, 0, 0};
-  if (accumulates && (!FindElementType(parsed->basic, &type) || !Op::IsDefined(parsed->op, parsed->basic))) return false;
-
-  // All of it is checked before any of it is done.
-  for (size_t i = 0; i < parsed->blocks; ++i) {
-    const Block& block = blocks[i];
-    if (block.bytes % type.size != 0) return false;
-    const uint64_t span = uint64_t{block.bytes / type.size - 1} * type.extent + type.span;
-    uint64_t offset = block.offset;
-    for (uint32_t k = 0; k < block.count; ++k, offset += static_cast<uint64_t>(block.stride)) {
-      if (window.Resolve(offset, span) != nullptr) continue;
-      if (!window.dynamic || !header.wants_reply) return false;
-      SendReply(incoming, header.reply_slot, ReplyStatus::kOutOfRange, 0);
-      return true;
-    }
-  }
-
+bool Service::OnData(Incoming& incoming, const MessageHeader& header, const TargetWindow& window, ByteSpan body) {
   uint8_t* fetched = ReplyData(incoming, header.reply_slot);
-  const uint8_t* given = data.data();
-  {
-    AccumulateLock lock(accumulates ? window.accumulate_mutex : nullptr);
-    for (size_t i = 0; i < parsed->blocks; ++i) {
-      const Block& block = blocks[i];
-      const uint32_t count = block.bytes / type.size;
-      uint64_t offset = block.offset;
-      for (uint32_t k = 0; k < block.count; ++k, offset += static_cast<uint64_t>(block.stride)) {
-        uint8_t* memory = window.Resolve(offset, block.bytes);
-        if (fetches) {
-          FetchElements(type, memory, count, fetched);
-          fetched += block.bytes;
-        }
-        if (with_data) {
-          if (accumulates) {
-            Op::ApplyBasic(parsed->op, parsed->basic, given, memory, count);
-          } else {
-            std::memcpy(memory, given, block.bytes);
-          }
-          given += block.bytes;
-        }
-      }
-    }
-  }
-  if (header.wants_reply) SendReply(incoming, header.reply_slot, ReplyStatus::kDone, fetches ? parsed->bytes : 0);
-  return true;
-}
-
-bool Service::OnCompareAndSwap(Incoming& incoming, const MessageHeader& header, TargetWindow& window, ByteSpan body) {
-  const auto parsed = ParseCompareAndSwap(body);
-  ElementType type;
-  if (!parsed || !header.wants_reply || !FindElementType(parsed->basic, &type) || type.size != parsed->origin.size())
-    return false;
-  uint8_t* memory = window.Resolve(parsed->offset, type.span);
-  if (memory == nullptr) {
-    if (!window.dynamic) return false;
-    SendReply(incoming, header.reply_slot, ReplyStatus::kOutOfRange, 0);
-    return true;
-  }
-  uint8_t* fetched = ReplyData(incoming, header.reply_slot);
-  {
-    AccumulateLock lock(window.accumulate_mutex);
-    FetchElements(type, memory, 1, fetched);
-    if (std::memcmp(fetched, parsed->compare.data(), type.size) == 0) {
-      Op::ApplyBasic(MPI_REPLACE, type.handle, parsed->origin.data(), memory, 1);
-    }
-  }
-  SendReply(incoming, header.reply_slot, ReplyStatus::kDone, type.size);
+  size_t bytes = 0;
+  const Applied applied = header.kind == MessageKind::kCompareAndSwap ? ApplyCompareAndSwap(header, body, window, fetched, &bytes)
+                                                                      : ApplyData(header, body, window, fetched, &bytes);
+  if (applied == Applied::kMalformed) return false;
+  const ReplyStatus status = applied == Applied::kDone ? ReplyStatus::kDone : ReplyStatus::kOutOfRange;
+  if (header.wants_reply) SendReply(incoming, header.reply_slot, status, bytes);
   return true;
 }
 

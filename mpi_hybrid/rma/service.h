@@ -64,9 +64,8 @@ class Service {
 
   // False: the message is malformed.
   bool OnMessage(Incoming& incoming, ByteSpan message);
-  bool OnData(Incoming& incoming, const MessageHeader& header, TargetWindow& window, ByteSpan body);
+  bool OnData(Incoming& incoming, const MessageHeader& header, const TargetWindow& window, ByteSpan body);
   bool OnLock(Incoming& incoming, const MessageHeader& header, TargetWindow& window, int rank);
-  bool OnCompareAndSwap(Incoming& incoming, const MessageHeader& header, TargetWindow& window, ByteSpan body);
   bool OnFindRegion(Incoming& incoming, const MessageHeader& header, TargetWindow& window, ByteSpan body);
   void SendReply(Incoming& incoming, uint16_t slot, ReplyStatus status, size_t data_bytes);
   uint8_t* ReplyData(Incoming& incoming, uint16_t slot);

@@ -1,7 +1,7 @@
 #ifndef MPI_HYBRID_RMA_TARGET_WINDOW_H_
 #define MPI_HYBRID_RMA_TARGET_WINDOW_H_
 
-#include <infiniband/verbs.h>
+#include <mpi.h>
 #include <pthread.h>
 
 #include <atomic>
@@ -11,6 +11,8 @@
 
 #include "mpi_hybrid/rma/lock_manager.h"
 #include "mpi_hybrid/rma/wire.h"
+
+struct ibv_mr;
 
 namespace weft::mpi::rma {
 

@@ -1,0 +1,144 @@
+#include "mpi_hybrid/rma/wire.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+namespace weft::mpi::rma {
+namespace {
+
+std::vector<uint8_t> DataBody(const std::vector<Block>& blocks, uint32_t bytes, size_t given) {
+  std::vector<uint8_t> body(kSlotBytes);
+  body.resize(WriteDataHeader({.op = MPI_SUM, .basic = MPI_INT, .bytes = bytes}, blocks, body) + given);
+  return body;
+}
+
+bool Parses(const std::vector<uint8_t>& body, bool with_data = true) {
+  Block blocks[kMaxBlocks];
+  ByteSpan data;
+  return ParseData(body, with_data, blocks, &data).has_value();
+}
+
+TEST(WireTest, HeaderOnTheWire) {
+  uint8_t bytes[kHeaderBytes];
+  ASSERT_EQ(WriteHeader({MessageKind::kAccumulate, true, 5, 0x01020304}, bytes), kHeaderBytes);
+  const uint8_t expected[] = {9, 1, 0, 5, 1, 2, 3, 4};
+  EXPECT_EQ(std::memcmp(bytes, expected, sizeof expected), 0);
+  const auto parsed = ParseHeader(bytes);
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->kind, MessageKind::kAccumulate);
+  EXPECT_TRUE(parsed->wants_reply);
+  EXPECT_EQ(parsed->reply_slot, 5);
+  EXPECT_EQ(parsed->window, 0x01020304u);
+}
+
+TEST(WireTest, HeadersThatMeanNothingAreRefused) {
+  uint8_t bytes[kHeaderBytes] = {};
+  EXPECT_TRUE(ParseHeader(bytes));
+  EXPECT_FALSE(ParseHeader(ByteSpan(bytes, kHeaderBytes - 1)));
+  bytes[0] = static_cast<uint8_t>(MessageKind::kLast) + 1;
+  EXPECT_FALSE(ParseHeader(bytes));
+  bytes[0] = 0;
+  bytes[1] = 2;
+  EXPECT_FALSE(ParseHeader(bytes));
+  bytes[1] = 1;
+  bytes[3] = kSlots;
+  EXPECT_FALSE(ParseHeader(bytes));
+}
+
+TEST(WireTest, DataGoesThereAndBack) {
+  const std::vector<Block> blocks = {{100, 8, 3, 24}, {4000, 4, 1, 0}, {9000, 2, 2, -50}};
+  auto body = DataBody(blocks, 32, 32);
+  for (size_t i = 0; i < 32; ++i) body[body.size() - 32 + i] = static_cast<uint8_t>(i);
+  Block parsed_blocks[kMaxBlocks];
+  ByteSpan data;
+  const auto parsed = ParseData(body, true, parsed_blocks, &data);
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->op, MPI_SUM);
+  EXPECT_EQ(parsed->basic, MPI_INT);
+  EXPECT_EQ(parsed->blocks, 3);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(parsed_blocks[i].offset, blocks[i].offset);
+    EXPECT_EQ(parsed_blocks[i].bytes, blocks[i].bytes);
+    EXPECT_EQ(parsed_blocks[i].count, blocks[i].count);
+    EXPECT_EQ(parsed_blocks[i].stride, blocks[i].stride);
+  }
+  ASSERT_EQ(data.size(), 32u);
+  EXPECT_EQ(data[31], 31);
+}
+
+TEST(WireTest, EveryShorterBodyIsRefused) {
+  const auto body = DataBody({{0, 8, 2, 16}}, 16, 16);
+  ASSERT_TRUE(Parses(body));
+  for (size_t length = 0; length < body.size(); ++length) {
+    EXPECT_FALSE(Parses({body.begin(), body.begin() + static_cast<ptrdiff_t>(length)})) << length;
+  }
+}
+
+TEST(WireTest, BlocksMustHoldTheDataExactly) {
+  EXPECT_FALSE(Parses(DataBody({{0, 8, 2, 16}}, 15, 15)));
+  EXPECT_FALSE(Parses(DataBody({{0, 8, 2, 16}}, 17, 17)));
+  EXPECT_FALSE(Parses(DataBody({{0, 8, 2, 16}}, 16, 17)));
+  EXPECT_FALSE(Parses(DataBody({{0, 8, 2, 16}}, 16, 16), false));
+  EXPECT_TRUE(Parses(DataBody({{0, 8, 2, 16}}, 16, 0), false));
+}
+
+TEST(WireTest, EmptyBlocksAreRefused) {
+  EXPECT_FALSE(Parses(DataBody({}, 0, 0)));
+  EXPECT_FALSE(Parses(DataBody({{0, 0, 1, 0}}, 0, 0)));
+  EXPECT_FALSE(Parses(DataBody({{0, 8, 0, 0}}, 0, 0)));
+}
+
+TEST(WireTest, BlocksThatLeaveTheAddressSpaceAreRefused) {
+  EXPECT_FALSE(Parses(DataBody({{UINT64_MAX - 3, 4, 1, 0}}, 4, 4)));
+  EXPECT_FALSE(Parses(DataBody({{8, 4, 4, -4}}, 16, 16)));
+  EXPECT_TRUE(Parses(DataBody({{12, 4, 4, -4}}, 16, 16)));
+  EXPECT_FALSE(Parses(DataBody({{0, 4, 4, INT64_MAX}}, 16, 16)));
+  EXPECT_FALSE(Parses(DataBody({{0, 4, 4, INT64_MIN}}, 16, 16)));
+  EXPECT_FALSE(Parses(DataBody({{0, UINT32_MAX, UINT32_MAX, 1}}, 16, 16)));
+}
+
+TEST(WireTest, CompareAndSwapHasTwoElementsOfEqualLength) {
+  const uint8_t origin[] = {1, 2, 3, 4}, compare[] = {5, 6, 7, 8};
+  uint8_t bytes[64];
+  const size_t length = WriteCompareAndSwap({77, MPI_INT, origin, compare}, bytes);
+  const auto parsed = ParseCompareAndSwap({bytes, length});
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->offset, 77u);
+  EXPECT_EQ(parsed->origin[0], 1);
+  EXPECT_EQ(parsed->compare[3], 8);
+  EXPECT_FALSE(ParseCompareAndSwap({bytes, length - 1}));
+  EXPECT_FALSE(ParseCompareAndSwap({bytes, 12}));
+  EXPECT_FALSE(ParseCompareAndSwap({bytes, 12 + 34}));
+}
+
+TEST(WireTest, RepliesForNoSlotAreRefused) {
+  uint8_t bytes[kReplyBytes];
+  WriteReply({ReplyStatus::kOutOfRange, 3, 0xfffffffe}, bytes);
+  const auto parsed = ParseReply(bytes);
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->status, ReplyStatus::kOutOfRange);
+  EXPECT_EQ(parsed->consumed, 0xfffffffeu);
+  bytes[3] = kSlots;
+  EXPECT_FALSE(ParseReply(bytes));
+  bytes[3] = 0;
+  bytes[0] = 2;
+  EXPECT_FALSE(ParseReply(bytes));
+}
+
+TEST(WireTest, PrivateDataMayBePadded) {
+  Hello hello{.process = 12};
+  std::memset(hello.secret, 'x', kSecretBytes);
+  std::vector<uint8_t> bytes(kHelloBytes + 20);
+  WriteHello(hello, std::span<uint8_t, kHelloBytes>(bytes.data(), kHelloBytes));
+  const auto parsed = ParseHello(bytes);
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->process, 12u);
+  EXPECT_EQ(std::memcmp(parsed->secret, hello.secret, kSecretBytes), 0);
+  EXPECT_FALSE(ParseHello(ByteSpan(bytes).first(kHelloBytes - 1)));
+  EXPECT_FALSE(ParseWelcome(bytes));
+}
+
+}  // namespace
+}  // namespace weft::mpi::rma
