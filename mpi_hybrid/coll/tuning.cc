@@ -21,40 +21,48 @@ struct Row {
 
 constexpr int kManyRanks = std::numeric_limits<int>::max();
 
-// The first row that fits and is legal. The last of each collective is legal always.
+// The first row that fits and is legal; the last of each collective is legal always. Up to 8 ranks the sizes are those
+// at which the sums of all ranks' processor times crossed (4 ranks on one host over loopback TCP, which copies cost
+// most); beyond, messages count more.
 constexpr Row kTable[] = {
-    {Collective::kBroadcast, 32 * kKi, 1, kManyRanks, Algorithm::kBinomial},
-    {Collective::kBroadcast, kAny, 1, 3, Algorithm::kBinomial},
+    {Collective::kBroadcast, 64 * kKi, 1, kManyRanks, Algorithm::kBinomial},
+    {Collective::kBroadcast, kAny, 1, 4, Algorithm::kBinomial},
     {Collective::kBroadcast, 512 * kKi, 8, kManyRanks, Algorithm::kScatterDoubling},
     {Collective::kBroadcast, kAny, 1, kManyRanks, Algorithm::kScatterRing},
 
-    {Collective::kGather, 2 * kKi, 3, kManyRanks, Algorithm::kBinomial},
+    {Collective::kGather, 2 * kKi, 8, kManyRanks, Algorithm::kBinomial},
     {Collective::kGather, kAny, 1, kManyRanks, Algorithm::kLinear},
-    {Collective::kScatter, 2 * kKi, 3, kManyRanks, Algorithm::kBinomial},
+    {Collective::kScatter, 2 * kKi, 8, kManyRanks, Algorithm::kBinomial},
     {Collective::kScatter, kAny, 1, kManyRanks, Algorithm::kLinear},
 
-    {Collective::kAllGather, 64 * kKi, 1, kManyRanks, Algorithm::kDoubling},
-    {Collective::kAllGather, 32 * kKi, 1, kManyRanks, Algorithm::kBruck},
+    {Collective::kAllGather, 512 * kKi, 1, kManyRanks, Algorithm::kDoubling},
+    {Collective::kAllGather, kAny, 1, 8, Algorithm::kDoubling},
+    {Collective::kAllGather, 512 * kKi, 1, 8, Algorithm::kBruck},
+    {Collective::kAllGather, 64 * kKi, 1, kManyRanks, Algorithm::kBruck},
     {Collective::kAllGather, kAny, 1, kManyRanks, Algorithm::kRing},
-    {Collective::kAllGatherV, 32 * kKi, 1, kManyRanks, Algorithm::kBruck},
+    {Collective::kAllGatherV, 64 * kKi, 1, kManyRanks, Algorithm::kBruck},
     {Collective::kAllGatherV, kAny, 1, kManyRanks, Algorithm::kRing},
 
-    {Collective::kAllToAll, 256, 8, kManyRanks, Algorithm::kBruck},
+    {Collective::kAllToAll, 1 * kKi, 4, 16, Algorithm::kBruck},
+    {Collective::kAllToAll, 256, 4, kManyRanks, Algorithm::kBruck},
     {Collective::kAllToAll, 32 * kKi, 1, kManyRanks, Algorithm::kLinear},
+    {Collective::kAllToAll, kAny, 1, 8, Algorithm::kLinear},
     {Collective::kAllToAll, kAny, 1, kManyRanks, Algorithm::kPairwise},
 
-    {Collective::kReduce, 16 * kKi, 1, kManyRanks, Algorithm::kBinomial},
-    {Collective::kReduce, kAny, 3, kManyRanks, Algorithm::kRabenseifner},
+    {Collective::kReduce, 64 * kKi, 1, kManyRanks, Algorithm::kBinomial},
+    {Collective::kReduce, kAny, 5, kManyRanks, Algorithm::kRabenseifner},
     {Collective::kReduce, kAny, 1, kManyRanks, Algorithm::kBinomial},
 
-    {Collective::kAllReduce, 8 * kKi, 1, kManyRanks, Algorithm::kDoubling},
-    {Collective::kAllReduce, 1024 * kKi, 1, kManyRanks, Algorithm::kRabenseifner},
-    {Collective::kAllReduce, kAny, 3, kManyRanks, Algorithm::kRing},
+    {Collective::kAllReduce, 48 * kKi, 1, kManyRanks, Algorithm::kDoubling},
     {Collective::kAllReduce, kAny, 1, 2, Algorithm::kRabenseifner},
+    {Collective::kAllReduce, 64 * kKi, 1, kManyRanks, Algorithm::kRabenseifner},
+    {Collective::kAllReduce, kAny, 3, 8, Algorithm::kRing},
+    {Collective::kAllReduce, 1024 * kKi, 1, kManyRanks, Algorithm::kRabenseifner},
+    {Collective::kAllReduce, kAny, 1, kManyRanks, Algorithm::kRing},
     {Collective::kAllReduce, kAny, 1, kManyRanks, Algorithm::kDoubling},
 
-    {Collective::kReduceScatter, 64 * kKi, 1, kManyRanks, Algorithm::kHalving},
-    {Collective::kReduceScatter, 1 * kKi, 1, kManyRanks, Algorithm::kDoubling},
+    {Collective::kReduceScatter, 128 * kKi, 1, kManyRanks, Algorithm::kHalving},
+    {Collective::kReduceScatter, 16 * kKi, 1, kManyRanks, Algorithm::kDoubling},
     {Collective::kReduceScatter, kAny, 1, kManyRanks, Algorithm::kPairwise},
 };
 
