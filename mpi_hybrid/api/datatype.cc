@@ -6,7 +6,8 @@
 #include "mpi_hybrid/api/type_arguments.h"
 #include "mpi_hybrid/datatype/constructors.h"
 
-// What a program asks of datatypes and does with them (MPI 4.0 sections 5.1.5 to 5.1.13, 19.1.5); constructors are in datatype_make.cc.
+// What a program asks of datatypes and does with them (MPI 4.0 sections 5.1.5 to 5.1.13, 19.1.5); constructors are in
+// datatype_make.cc.
 namespace weft::mpi {
 namespace {
 
@@ -106,7 +107,8 @@ Error RefuseLarge(const Datatype& type) {
                              "MPI_Type_get_contents_c return");
 }
 
-Error GetEnvelope(MPI_Datatype handle, MPI_Count* integers, MPI_Count* addresses, MPI_Count* counts, MPI_Count* types, int* combiner) {
+Error GetEnvelope(MPI_Datatype handle, MPI_Count* integers, MPI_Count* addresses, MPI_Count* counts, MPI_Count* types,
+                  int* combiner) {
   Datatype* type;
   WEFT_MPI_TRY(FindAnyType(handle, &type));
   const TypeContents& contents = type->contents;
@@ -120,7 +122,8 @@ Error GetEnvelope(MPI_Datatype handle, MPI_Count* integers, MPI_Count* addresses
 
 Error CheckRoom(MPI_Count room, size_t needed, const void* array, const char* max_name, const char* array_name) {
   if (room < static_cast<MPI_Count>(needed)) {
-    return Error(MPI_ERR_ARG, std::string(max_name) + " is " + std::to_string(room) + ", the datatype has " + std::to_string(needed));
+    return Error(MPI_ERR_ARG,
+                 std::string(max_name) + " is " + std::to_string(room) + ", the datatype has " + std::to_string(needed));
   }
   return needed > 0 ? CheckNotNull(array, array_name) : Error();
 }
@@ -174,7 +177,8 @@ Error SetName(MPI_Datatype handle, const char* name) {
 Error FindBySize(int type_class, int size, MPI_Datatype* found) {
   WEFT_MPI_TRY(CheckNotNull(found, "datatype"));
   if (type_class < MPI_TYPECLASS_REAL || type_class > MPI_TYPECLASS_COMPLEX) {
-    return Error(MPI_ERR_ARG, "typeclass is " + std::to_string(type_class) + ", none of MPI_TYPECLASS_REAL, _INTEGER and _COMPLEX");
+    return Error(MPI_ERR_ARG,
+                 "typeclass is " + std::to_string(type_class) + ", none of MPI_TYPECLASS_REAL, _INTEGER and _COMPLEX");
   }
   const MPI_Datatype type = MatchSize(type_class, size);
   if (type == MPI_DATATYPE_NULL) {
@@ -241,7 +245,8 @@ int PMPI_Type_get_true_extent_x(MPI_Datatype datatype, MPI_Count* true_lb, MPI_C
 WEFT_MPI_ALIAS(Type_get_true_extent_x)
 
 int PMPI_Type_extent(MPI_Datatype datatype, MPI_Aint* extent) {
-  return Anywhere("MPI_Type_extent", [&] { return GetBound(datatype, extent, [](const Datatype& type) { return type.extent; }); });
+  return Anywhere("MPI_Type_extent",
+                  [&] { return GetBound(datatype, extent, [](const Datatype& type) { return type.extent; }); });
 }
 WEFT_MPI_ALIAS(Type_extent)
 int PMPI_Type_lb(MPI_Datatype datatype, MPI_Aint* displacement) {
@@ -270,8 +275,8 @@ int PMPI_Type_get_envelope(MPI_Datatype datatype, int* num_integers, int* num_ad
   });
 }
 WEFT_MPI_ALIAS(Type_get_envelope)
-int PMPI_Type_get_envelope_c(MPI_Datatype datatype, MPI_Count* num_integers, MPI_Count* num_addresses, MPI_Count* num_large_counts,
-                             MPI_Count* num_datatypes, int* combiner) {
+int PMPI_Type_get_envelope_c(MPI_Datatype datatype, MPI_Count* num_integers, MPI_Count* num_addresses,
+                             MPI_Count* num_large_counts, MPI_Count* num_datatypes, int* combiner) {
   return Anywhere("MPI_Type_get_envelope_c", [&]() -> Error {
     WEFT_MPI_TRY(CheckNotNull(num_integers, "num_integers"));
     WEFT_MPI_TRY(CheckNotNull(num_addresses, "num_addresses"));
@@ -296,8 +301,8 @@ int PMPI_Type_get_contents_c(MPI_Datatype datatype, MPI_Count max_integers, MPI_
                              MPI_Count max_datatypes, int array_of_integers[], MPI_Aint array_of_addresses[],
                              MPI_Count array_of_large_counts[], MPI_Datatype array_of_datatypes[]) {
   return Anywhere("MPI_Type_get_contents_c", [&] {
-    return GetContents(datatype, {max_integers, max_addresses, max_large_counts, max_datatypes, array_of_integers, array_of_addresses,
-                                  array_of_large_counts, array_of_datatypes});
+    return GetContents(datatype, {max_integers, max_addresses, max_large_counts, max_datatypes, array_of_integers,
+                                  array_of_addresses, array_of_large_counts, array_of_datatypes});
   });
 }
 WEFT_MPI_ALIAS(Type_get_contents_c)

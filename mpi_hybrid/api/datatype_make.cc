@@ -7,13 +7,13 @@
 #include "mpi_hybrid/api/type_arguments.h"
 #include "mpi_hybrid/datatype/constructors.h"
 
-// Constructors of datatypes (MPI 4.0 section 5.1). The bodies are templates over the integer that counts come in: int, or MPI_Count for the
-// large-count forms.
+// Constructors of datatypes (MPI 4.0 section 5.1). The bodies are templates over the integer that counts come in: int, or
+// MPI_Count for the large-count forms.
 namespace weft::mpi {
 namespace {
 
-// What MPI_Type_get_contents will return. Large-count constructors keep counts and displacements as large counts, the others as integers and
-// addresses.
+// What MPI_Type_get_contents will return. Large-count constructors keep counts and displacements as large counts, the others as
+// integers and addresses.
 template <typename N>
 class ContentsWriter {
  public:
@@ -102,7 +102,8 @@ void WriteDisplacements(const D* displacements, size_t count, bool in_elements, 
 }
 
 template <typename N, typename D>
-Error Indexed(int combiner, N count, const N* block_lengths, const D* displacements, MPI_Datatype old_handle, MPI_Datatype* made) {
+Error Indexed(int combiner, N count, const N* block_lengths, const D* displacements, MPI_Datatype old_handle,
+              MPI_Datatype* made) {
   const Datatype* old;
   std::vector<MPI_Aint> lengths, bytes;
   WEFT_MPI_TRY(CheckArray(count, displacements, "array_of_displacements"));
@@ -152,7 +153,8 @@ Error Struct(N count, const N* block_lengths, const MPI_Aint* displacements, con
   std::vector<Ref<const Datatype>> olds;
   for (size_t i = 0; i < lengths.size(); ++i) {
     const Datatype* old = Datatype::FindWithMarkers(types[i]);  // MPI_LB and MPI_UB of MPI-1, which MPICH takes here
-    if (old == nullptr) return FindType(types[i], &old);
+    if (old == nullptr)
+      return Error(MPI_ERR_TYPE, "array_of_types[" + std::to_string(i) + "]: " + FindType(types[i], &old).message());
     olds.emplace_back(old);
     contents.Type(*old);
   }
@@ -218,7 +220,8 @@ Error Subarray(int dimensions, const N* sizes, const N* subsizes, const N* start
   contents.Counts(starts, n);
   contents.Integer(order);
   contents.Type(*old);
-  const std::vector<MPI_Aint> wide_sizes(sizes, sizes + n), wide_subsizes(subsizes, subsizes + n), wide_starts(starts, starts + n);
+  const std::vector<MPI_Aint> wide_sizes(sizes, sizes + n), wide_subsizes(subsizes, subsizes + n),
+      wide_starts(starts, starts + n);
   return contents.Finish(MakeSubarray(wide_sizes, wide_subsizes, wide_starts, order, *old), made);
 }
 
@@ -249,12 +252,13 @@ Error CheckDistributions(const Distribution& d, int dimensions) {
     if (__builtin_mul_overflow(grid, d.grid[static_cast<size_t>(i)], &grid)) grid = -1;
   }
   if (grid == d.processes) return {};
-  return Error(MPI_ERR_ARG, "the process grid of array_of_psizes has " + std::to_string(grid) + " places, size is " + std::to_string(d.processes));
+  return Error(MPI_ERR_ARG, "the process grid of array_of_psizes has " + std::to_string(grid) + " places, size is " +
+                                std::to_string(d.processes));
 }
 
 template <typename N>
-Error Darray(int processes, int rank, int dimensions, const N* sizes, const int* kinds, const int* arguments, const int* grid, int order,
-             MPI_Datatype old_handle, MPI_Datatype* made) {
+Error Darray(int processes, int rank, int dimensions, const N* sizes, const int* kinds, const int* arguments, const int* grid,
+             int order, MPI_Datatype old_handle, MPI_Datatype* made) {
   const Datatype* old;
   WEFT_MPI_TRY(CheckDimensions(dimensions));
   if (processes < 1) return Error(MPI_ERR_ARG, "size is " + std::to_string(processes) + ", less than 1");
@@ -319,10 +323,12 @@ int PMPI_Type_vector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride,
 WEFT_MPI_ALIAS(Type_vector_c)
 
 int PMPI_Type_create_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  return Anywhere("MPI_Type_create_hvector", [&] { return Vector(MPI_COMBINER_HVECTOR, count, blocklength, stride, oldtype, newtype); });
+  return Anywhere("MPI_Type_create_hvector",
+                  [&] { return Vector(MPI_COMBINER_HVECTOR, count, blocklength, stride, oldtype, newtype); });
 }
 WEFT_MPI_ALIAS(Type_create_hvector)
-int PMPI_Type_create_hvector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype, MPI_Datatype* newtype) {
+int PMPI_Type_create_hvector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype,
+                               MPI_Datatype* newtype) {
   return Anywhere("MPI_Type_create_hvector_c",
                   [&] { return Vector(MPI_COMBINER_HVECTOR, count, blocklength, stride, oldtype, newtype); });
 }
@@ -354,8 +360,8 @@ int PMPI_Type_create_hindexed(int count, const int array_of_blocklengths[], cons
   });
 }
 WEFT_MPI_ALIAS(Type_create_hindexed)
-int PMPI_Type_create_hindexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[],
-                                MPI_Datatype oldtype, MPI_Datatype* newtype) {
+int PMPI_Type_create_hindexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[],
+                                const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype* newtype) {
   return Anywhere("MPI_Type_create_hindexed_c", [&] {
     return Indexed(MPI_COMBINER_HINDEXED, count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
   });
@@ -446,7 +452,8 @@ int PMPI_Type_create_darray(int size, int rank, int ndims, const int array_of_gs
                             const int array_of_dargs[], const int array_of_psizes[], int order, MPI_Datatype oldtype,
                             MPI_Datatype* newtype) {
   return Anywhere("MPI_Type_create_darray", [&] {
-    return Darray(size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes, order, oldtype, newtype);
+    return Darray(size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes, order, oldtype,
+                  newtype);
   });
 }
 WEFT_MPI_ALIAS(Type_create_darray)
@@ -454,7 +461,8 @@ int PMPI_Type_create_darray_c(int size, int rank, int ndims, const MPI_Count arr
                               const int array_of_dargs[], const int array_of_psizes[], int order, MPI_Datatype oldtype,
                               MPI_Datatype* newtype) {
   return Anywhere("MPI_Type_create_darray_c", [&] {
-    return Darray(size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes, order, oldtype, newtype);
+    return Darray(size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes, order, oldtype,
+                  newtype);
   });
 }
 WEFT_MPI_ALIAS(Type_create_darray_c)

@@ -31,7 +31,8 @@ Error ReduceLocal(const void* in, void* inout, MPI_Count count, MPI_Datatype typ
   WEFT_MPI_TRY(FindCommitted(type_handle, &type));
   WEFT_MPI_TRY(FindOp(op_handle, &op));
   WEFT_MPI_TRY(op->Accepts(*type));
-  if (in == MPI_IN_PLACE || inout == MPI_IN_PLACE) return Error(MPI_ERR_BUFFER, "a buffer is MPI_IN_PLACE, which MPI_Reduce_local does not take");
+  if (in == MPI_IN_PLACE || inout == MPI_IN_PLACE)
+    return Error(MPI_ERR_BUFFER, "a buffer is MPI_IN_PLACE, which MPI_Reduce_local does not take");
   WEFT_MPI_TRY(CheckBuffer(in, count, *type));
   WEFT_MPI_TRY(CheckBuffer(inout, count, *type));
   if (in == inout && count > 0 && type->size > 0) return Error(MPI_ERR_BUFFER, "inbuf and inoutbuf are the same memory");

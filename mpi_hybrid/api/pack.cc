@@ -6,8 +6,8 @@
 #include "mpi_hybrid/api/type_arguments.h"
 #include "mpi_hybrid/datatype/external32.h"
 
-// MPI_Pack and its kin (MPI 4.0 sections 5.2 and 5.3). Packed data is the bytes of the elements, without a header. N is the integer of counts,
-// P that of sizes and positions in the packed buffer.
+// MPI_Pack and its kin (MPI 4.0 sections 5.2 and 5.3). Packed data is the bytes of the elements, without a header. N is the
+// integer of counts, P that of sizes and positions in the packed buffer.
 namespace weft::mpi {
 namespace {
 
@@ -16,8 +16,8 @@ Error CheckRange(MPI_Count position, MPI_Count needed, MPI_Count size, const cha
   if (position < 0) return Error(MPI_ERR_ARG, "position is negative (" + std::to_string(position) + ")");
   if (size < 0) return Error(MPI_ERR_ARG, std::string(size_name) + " is negative (" + std::to_string(size) + ")");
   if (position <= size && needed <= size - position) [[likely]] return {};
-  return Error(MPI_ERR_TRUNCATE, std::to_string(needed) + " bytes at position " + std::to_string(position) + " are more than " + size_name +
-                                     " = " + std::to_string(size) + " holds");
+  return Error(MPI_ERR_TRUNCATE, std::to_string(needed) + " bytes at position " + std::to_string(position) + " are more than " +
+                                     size_name + " = " + std::to_string(size) + " holds");
 }
 
 template <typename P>
@@ -91,7 +91,8 @@ Error CheckRepresentation(const char* name, bool* external) {
   WEFT_MPI_TRY(CheckNotNull(name, "datarep"));
   *external = std::strcmp(name, "external32") == 0;
   if (*external || std::strcmp(name, "native") == 0 || std::strcmp(name, "internal") == 0) return {};
-  return Error(MPI_ERR_ARG, "datarep is \"" + std::string(name, strnlen(name, MPI_MAX_DATAREP_STRING)) + "\", not \"external32\"");
+  return Error(MPI_ERR_ARG,
+               "datarep is \"" + std::string(name, strnlen(name, MPI_MAX_DATAREP_STRING)) + "\", not \"external32\"");
 }
 
 template <typename P>
@@ -167,9 +168,10 @@ int PMPI_Unpack(const void* inbuf, int insize, int* position, void* outbuf, int 
   return OnComm("MPI_Unpack", comm, [&](Comm&) { return UnpackNative(In(inbuf, insize, position), outbuf, outcount, datatype); });
 }
 WEFT_MPI_ALIAS(Unpack)
-int PMPI_Unpack_c(const void* inbuf, MPI_Count insize, MPI_Count* position, void* outbuf, MPI_Count outcount, MPI_Datatype datatype,
-                  MPI_Comm comm) {
-  return OnComm("MPI_Unpack_c", comm, [&](Comm&) { return UnpackNative(In(inbuf, insize, position), outbuf, outcount, datatype); });
+int PMPI_Unpack_c(const void* inbuf, MPI_Count insize, MPI_Count* position, void* outbuf, MPI_Count outcount,
+                  MPI_Datatype datatype, MPI_Comm comm) {
+  return OnComm("MPI_Unpack_c", comm,
+                [&](Comm&) { return UnpackNative(In(inbuf, insize, position), outbuf, outcount, datatype); });
 }
 WEFT_MPI_ALIAS(Unpack_c)
 
@@ -189,18 +191,21 @@ int PMPI_Pack_external(const char* datarep, const void* inbuf, int incount, MPI_
 WEFT_MPI_ALIAS(Pack_external)
 int PMPI_Pack_external_c(const char* datarep, const void* inbuf, MPI_Count incount, MPI_Datatype datatype, void* outbuf,
                          MPI_Count outsize, MPI_Count* position) {
-  return Anywhere("MPI_Pack_external_c", [&] { return PackIn(datarep, inbuf, incount, datatype, Out(outbuf, outsize, position)); });
+  return Anywhere("MPI_Pack_external_c",
+                  [&] { return PackIn(datarep, inbuf, incount, datatype, Out(outbuf, outsize, position)); });
 }
 WEFT_MPI_ALIAS(Pack_external_c)
 
 int PMPI_Unpack_external(const char datarep[], const void* inbuf, MPI_Aint insize, MPI_Aint* position, void* outbuf, int outcount,
                          MPI_Datatype datatype) {
-  return Anywhere("MPI_Unpack_external", [&] { return UnpackIn(datarep, In(inbuf, insize, position), outbuf, outcount, datatype); });
+  return Anywhere("MPI_Unpack_external",
+                  [&] { return UnpackIn(datarep, In(inbuf, insize, position), outbuf, outcount, datatype); });
 }
 WEFT_MPI_ALIAS(Unpack_external)
 int PMPI_Unpack_external_c(const char datarep[], const void* inbuf, MPI_Count insize, MPI_Count* position, void* outbuf,
                            MPI_Count outcount, MPI_Datatype datatype) {
-  return Anywhere("MPI_Unpack_external_c", [&] { return UnpackIn(datarep, In(inbuf, insize, position), outbuf, outcount, datatype); });
+  return Anywhere("MPI_Unpack_external_c",
+                  [&] { return UnpackIn(datarep, In(inbuf, insize, position), outbuf, outcount, datatype); });
 }
 WEFT_MPI_ALIAS(Unpack_external_c)
 

@@ -34,7 +34,8 @@ Error CheckCounts(MPI_Count count, const N* values, const char* name, std::vecto
   WEFT_MPI_TRY(CheckArray(count, values, name));
   for (MPI_Count i = 0; i < count; ++i) {
     if (values[i] < 0) {
-      return Error(MPI_ERR_COUNT, std::string(name) + "[" + std::to_string(i) + "] is negative (" + std::to_string(values[i]) + ")");
+      return Error(MPI_ERR_COUNT,
+                   std::string(name) + "[" + std::to_string(i) + "] is negative (" + std::to_string(values[i]) + ")");
     }
   }
   wide->assign(values, values + count);
@@ -44,7 +45,8 @@ Error CheckCounts(MPI_Count count, const N* values, const char* name, std::vecto
 // What a query returns in an N: MPI_UNDEFINED when the value does not fit (MPI 4.0 section 5.1.5).
 template <typename N>
 void Express(MPI_Count value, N* out) {
-  *out = value > std::numeric_limits<N>::max() || value < std::numeric_limits<N>::min() ? static_cast<N>(MPI_UNDEFINED) : static_cast<N>(value);
+  *out = value > std::numeric_limits<N>::max() || value < std::numeric_limits<N>::min() ? static_cast<N>(MPI_UNDEFINED)
+                                                                                        : static_cast<N>(value);
 }
 
 }  // namespace weft::mpi

@@ -252,7 +252,8 @@ Error CopyTyped(const void* from, MPI_Aint from_count, const Datatype& from_type
     }
   }
   if (data <= room) return {};
-  return Error(MPI_ERR_TRUNCATE, "a message of " + std::to_string(data) + " bytes does not fit a buffer of " + std::to_string(room));
+  return Error(MPI_ERR_TRUNCATE,
+               "a message of " + std::to_string(data) + " bytes does not fit a buffer of " + std::to_string(room));
 }
 
 }  // namespace weft::mpi

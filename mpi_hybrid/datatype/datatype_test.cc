@@ -49,7 +49,9 @@ struct Memory {
     overlap = std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end();
     for (const MPI_Aint offset : offsets) packed.push_back(bytes[static_cast<size_t>(offset - low)]);
   }
-  uint8_t* origin() { return reinterpret_cast<uint8_t*>(reinterpret_cast<uintptr_t>(bytes.data()) - static_cast<uintptr_t>(low)); }
+  uint8_t* origin() {
+    return reinterpret_cast<uint8_t*>(reinterpret_cast<uintptr_t>(bytes.data()) - static_cast<uintptr_t>(low));
+  }
 
   std::vector<MPI_Aint> offsets;
   MPI_Aint low;
@@ -116,7 +118,8 @@ TEST(DatatypeTest, PackAndUnpackGiveTheBytesInOrder) {
     ASSERT_EQ(from.remaining(), std::ssize(packed));
     Pack(from, packed);
     ASSERT_EQ(packed, memory.packed);
-    // Into other memory: the same bytes there, the rest untouched. Entries of what is written do not overlap (MPI 4.0 section 3.2.4).
+    // Into other memory: the same bytes there, the rest untouched. Entries of what is written do not overlap (MPI 4.0
+    // section 3.2.4).
     if (memory.overlap) return;
     const std::vector<uint8_t> before = memory.bytes;
     std::vector<uint8_t> expected(memory.bytes.size(), 0xee);
@@ -300,7 +303,8 @@ TEST(DatatypeTest, RegularTypesStayShort) {
   for (MPI_Aint i = 0; i < 1000; ++i) every_other.push_back(16 * i);
   EXPECT_EQ(MakeIndexedBlock(1, every_other, d)->layout.size(), 1u);
   std::vector<MPI_Aint> pairs;
-  for (MPI_Aint i = 0; i < 1000; ++i) pairs.push_back(16 * i + 8 * (i % 2));  // 0, 24, 32, 56, 64 ...: but for the ends blocks of two
+  for (MPI_Aint i = 0; i < 1000; ++i)
+    pairs.push_back(16 * i + 8 * (i % 2));  // 0, 24, 32, 56, 64 ...: but for the ends blocks of two
   EXPECT_EQ(MakeIndexedBlock(1, pairs, d)->layout.size(), 3u);
   const MPI_Aint sizes[] = {100, 100, 100}, part[] = {50, 50, 50}, start[] = {10, 10, 10};
   EXPECT_EQ(MakeSubarray(sizes, part, start, MPI_ORDER_C, d)->layout.size(), 2u);
@@ -343,7 +347,8 @@ TEST(DatatypeTest, OverflowMakesNoType) {
 
 TEST(DatatypeTest, MarkersOfStructuresSetTheBounds) {
   const MPI_Aint ones[] = {1, 1, 1}, at[] = {-3, 0, 6};
-  const Ref<const Datatype> fields[] = {Ref<const Datatype>(Datatype::FindWithMarkers(MPI_LB)), Ref<const Datatype>(&Type(MPI_INT)),
+  const Ref<const Datatype> fields[] = {Ref<const Datatype>(Datatype::FindWithMarkers(MPI_LB)),
+                                        Ref<const Datatype>(&Type(MPI_INT)),
                                         Ref<const Datatype>(Datatype::FindWithMarkers(MPI_UB))};
   const Ref<Datatype> type = MakeStruct(ones, at, fields);
   EXPECT_EQ(type->lb, -3);

@@ -20,7 +20,10 @@ void Reverse(const uint8_t* from, uint8_t* to, size_t size, MPI_Count count) {
       if constexpr (sizeof word == 2) word = __builtin_bswap16(word);
       if constexpr (sizeof word == 4) word = __builtin_bswap32(word);
       if constexpr (sizeof word == 8) word = __builtin_bswap64(word);
-      if constexpr (sizeof word == 16) word = __builtin_bswap128(word);
+      if constexpr (sizeof word == 16) {
+        const auto low = static_cast<uint64_t>(word), high = static_cast<uint64_t>(word >> 64);
+        word = static_cast<unsigned __int128>(__builtin_bswap64(low)) << 64 | __builtin_bswap64(high);
+      }
       std::memcpy(to, &word, sizeof word);
     }
   };

@@ -111,7 +111,9 @@ TEST(External32Test, RandomTypesComeBackAsTheyWere) {
     MemorySpan(3, *made.type, &low, &high);
     Bytes memory(static_cast<size_t>(high - low)), copy(memory.size());
     for (uint8_t& byte : memory) byte = static_cast<uint8_t>(random());
-    const auto at = [&](Bytes& bytes) { return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(bytes.data()) - static_cast<uintptr_t>(low)); };
+    const auto at = [&](Bytes& bytes) {
+      return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(bytes.data()) - static_cast<uintptr_t>(low));
+    };
     Bytes external(static_cast<size_t>(ExternalSize(3, *made.type)));
     ASSERT_EQ(std::ssize(external), 3 * made.type->size);
     PackExternal(at(memory), 3, *made.type, external.data());

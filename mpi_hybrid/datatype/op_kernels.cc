@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <type_traits>
+#include <vector>
 
 #include "mpi_hybrid/datatype/predefined.h"
 
@@ -74,16 +75,26 @@ struct Pair {
   I index;
 };
 
-// Equal values: the smaller index (MPI 4.0 section 6.9.4).
-template <typename V, typename I>
-Pair<V, I> MinLocation(Pair<V, I> a, Pair<V, I> b) {
-  if (a.value == b.value) return {b.value, Min(a.index, b.index)};
-  return a.value < b.value ? a : b;
+// Equal values: the smaller index (MPI 4.0 section 6.9.4). Most elements stay as they are, which a branch foresees.
+template <typename V, typename I, bool (*is_better)(V, V)>
+void LocationLoop(const void* in, void* inout, MPI_Aint count) {
+  const Pair<V, I>* __restrict a = static_cast<const Pair<V, I>*>(in);
+  Pair<V, I>* __restrict b = static_cast<Pair<V, I>*>(inout);
+  for (MPI_Aint i = 0; i < count; ++i) {
+    if (a[i].value == b[i].value) {
+      b[i].index = Min(a[i].index, b[i].index);
+    } else if (is_better(a[i].value, b[i].value)) {
+      b[i] = a[i];
+    }
+  }
 }
-template <typename V, typename I>
-Pair<V, I> MaxLocation(Pair<V, I> a, Pair<V, I> b) {
-  if (a.value == b.value) return {b.value, Min(a.index, b.index)};
-  return a.value > b.value ? a : b;
+template <typename T>
+bool IsLess(T a, T b) {
+  return a < b;
+}
+template <typename T>
+bool IsGreater(T a, T b) {
+  return a > b;
 }
 
 // By the low byte of the operation's handle, MPI_MAX being 1.
@@ -151,8 +162,8 @@ constexpr Row MakeByte() {
 template <typename V, typename I>
 constexpr Row MakePair() {
   Row row;
-  row.kernels[Column(MPI_MINLOC)] = Loop<Pair<V, I>, MinLocation<V, I>>;
-  row.kernels[Column(MPI_MAXLOC)] = Loop<Pair<V, I>, MaxLocation<V, I>>;
+  row.kernels[Column(MPI_MINLOC)] = LocationLoop<V, I, IsLess<V>>;
+  row.kernels[Column(MPI_MAXLOC)] = LocationLoop<V, I, IsGreater<V>>;
   return row;
 }
 
@@ -242,12 +253,20 @@ const Row* RowOf(const Basic& basic) {
   return nullptr;
 }
 
+// For each of AllBasics() its row; made when the library is loaded, before any thread, and there as long as one may run.
+const std::vector<const Row*>& kRows = []() -> const std::vector<const Row*>& {
+  auto& rows = *new std::vector<const Row*>;
+  for (const Basic& basic : AllBasics()) rows.push_back(RowOf(basic));
+  return rows;
+}();
+
 }  // namespace
 
 Kernel FindKernel(MPI_Op op, MPI_Datatype basic) {
   const Basic* found = FindBasic(basic);
-  const Row* row = found != nullptr ? RowOf(*found) : nullptr;
-  return row != nullptr && op >= MPI_MAX && op <= MPI_MAXLOC ? row->kernels[Column(op)] : nullptr;
+  if (found == nullptr || op < MPI_MAX || op > MPI_MAXLOC) return nullptr;
+  const Row* row = kRows[static_cast<size_t>(found - AllBasics().data())];
+  return row != nullptr ? row->kernels[Column(op)] : nullptr;
 }
 
 }  // namespace weft::mpi

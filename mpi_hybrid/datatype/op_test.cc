@@ -232,7 +232,8 @@ TEST(OpTest, IsDefinedForTheTypesOfTheStandard) {
       if (basic.handle == MPIX_C_FLOAT16) continue;
 #endif
       EXPECT_EQ(Op::IsDefined(op, basic.handle), ShouldBeDefined(op, basic)) << basic.name << " op " << (op & 0xff);
-      EXPECT_EQ(Op::Find(op)->Accepts(Type(basic.handle)).ok(), ShouldBeDefined(op, basic)) << basic.name << " op " << (op & 0xff);
+      EXPECT_EQ(Op::Find(op)->Accepts(Type(basic.handle)).ok(), ShouldBeDefined(op, basic))
+          << basic.name << " op " << (op & 0xff);
     }
     EXPECT_TRUE(Op::IsDefined(MPI_REPLACE, basic.handle));
     EXPECT_FALSE(Op::Find(MPI_REPLACE)->Accepts(Type(basic.handle)).ok());

@@ -44,7 +44,8 @@ void TakePair(const Basic& basic, MPI_Count Total::*measured, Total& left, Total
   taken.basics += first.basics;
 }
 
-// Adds to `taken` what `left.*measured` bytes or basics hold, and takes it off there. What is left then is less than a basic element.
+// Adds to `taken` what `left.*measured` bytes or basics hold, and takes it off there. What is left then is less than a basic
+// element.
 void Take(Parts parts, MPI_Count Total::*measured, Total& left, Total& taken) {
   for (size_t i = 0; i < parts.size() && left.*measured > 0; i += 1 + parts[i].body) {
     const Basic* basic = parts[i].body > 0 ? nullptr : FindBasic(parts[i].basic);

@@ -42,8 +42,9 @@ void SetBounds(TypeMap& map, MPI_Aint lb, MPI_Aint ub) {
 }
 
 RandomType MakeBasic(Random& random) {
-  static const MPI_Datatype kTypes[] = {MPI_CHAR, MPI_SHORT, MPI_INT, MPI_DOUBLE, MPI_FLOAT, MPI_LONG_DOUBLE, MPI_C_DOUBLE_COMPLEX,
-                                        MPI_FLOAT_INT, MPI_SHORT_INT, MPI_DOUBLE_INT, MPI_LONG_DOUBLE_INT, MPI_2INT, MPI_BYTE};
+  static const MPI_Datatype kTypes[] = {
+      MPI_CHAR,      MPI_SHORT,     MPI_INT,        MPI_DOUBLE,          MPI_FLOAT, MPI_LONG_DOUBLE, MPI_C_DOUBLE_COMPLEX,
+      MPI_FLOAT_INT, MPI_SHORT_INT, MPI_DOUBLE_INT, MPI_LONG_DOUBLE_INT, MPI_2INT,  MPI_BYTE};
   const MPI_Datatype handle = kTypes[Draw(random, 0, std::size(kTypes) - 1)];
   const Basic& basic = *FindBasic(handle);
   RandomType made{Ref<Datatype>(Datatype::Find(handle)), {{{handle, 0}}, 0, basic.extent, true, basic.alignment}, basic.name};
