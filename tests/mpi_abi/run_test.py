@@ -17,6 +17,7 @@ PROGRAMS = {
     "legacy": ["mpifort.mpich", "-w", "legacy.f"],
     "attributes": ["mpifort.mpich", "-w", "-fallow-argument-mismatch", "attributes.f90"],
     "interfaces": ["mpifort.mpich", "-w", "interfaces.f90"],
+    "tool": ["mpicc.mpich", "tool.c"],
 }
 SECONDS = 60
 
