@@ -80,7 +80,7 @@ int CallHandlerWithCode(const char* name, const ErrorHandler* handler, ErrorHand
     EndJob(ErrorClassOf(code), std::string(name) + " failed" + ObjectText(kind, handle) + ": " + ErrorString(code));
   }
   int given = code;
-  LibraryLock::Release();
+  const UnlockGuard unlocked;
   if (handler->cxx_proxy != nullptr) {
     handler->cxx_proxy(CxxKind(kind), static_cast<int*>(handle), &given, reinterpret_cast<void (*)()>(handler->function));
     // The C++ binding returns no codes: it would call the handler again for one that is not a success.
@@ -90,7 +90,6 @@ int CallHandlerWithCode(const char* name, const ErrorHandler* handler, ErrorHand
   } else {
     handler->function(static_cast<int*>(handle), &given);
   }
-  LibraryLock::Acquire();
   return code;
 }
 

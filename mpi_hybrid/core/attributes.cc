@@ -22,29 +22,26 @@ Error UserError(const char* which, const Keyval& keyval, int code) {
 
 // Both are called without the lock: the program's functions may call MPI.
 int CallCopy(const Keyval& keyval, int object, AttributeType type, void** stored, void** copy, int* flag) {
-  LibraryLock::Release();
-  int code;
+  const UnlockGuard unlocked;
   if (keyval.copy_proxy != nullptr) {
-    code = keyval.copy_proxy(keyval.copy, object, keyval.handle, keyval.extra_state, type, *stored, copy, flag);
-  } else {
-    void* value = type == AttributeType::kPointer ? *stored : static_cast<void*>(stored);
-    code = keyval.copy(object, keyval.handle, keyval.extra_state, value, copy, flag);
+    return keyval.copy_proxy(keyval.copy, object, keyval.handle, keyval.extra_state, type, *stored, copy, flag);
   }
-  LibraryLock::Acquire();
-  return code;
+  void* value = type == AttributeType::kPointer ? *stored : static_cast<void*>(stored);
+  return keyval.copy(object, keyval.handle, keyval.extra_state, value, copy, flag);
+}
+
+int CallDelete(const Keyval& keyval, int object, AttributeType type, void* value) {
+  const UnlockGuard unlocked;
+  if (keyval.delete_proxy != nullptr) {
+    return keyval.delete_proxy(keyval.remove, object, keyval.handle, type, value, keyval.extra_state);
+  }
+  void* given = type == AttributeType::kPointer ? value : static_cast<void*>(&value);
+  return keyval.remove(object, keyval.handle, given, keyval.extra_state);
 }
 
 Error CallRemove(const Keyval& keyval, int object, AttributeType type, void* value) {
   if (keyval.remove == nullptr) return {};
-  LibraryLock::Release();
-  int code;
-  if (keyval.delete_proxy != nullptr) {
-    code = keyval.delete_proxy(keyval.remove, object, keyval.handle, type, value, keyval.extra_state);
-  } else {
-    void* given = type == AttributeType::kPointer ? value : static_cast<void*>(&value);
-    code = keyval.remove(object, keyval.handle, given, keyval.extra_state);
-  }
-  LibraryLock::Acquire();
+  const int code = CallDelete(keyval, object, type, value);
   return code == MPI_SUCCESS ? Error() : UserError("delete", keyval, code);
 }
 

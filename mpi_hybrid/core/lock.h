@@ -37,6 +37,15 @@ class LockGuard {
   LockGuard& operator=(const LockGuard&) = delete;
 };
 
+// Around a callback into the program, inside of a LockGuard; callbacks in C++ may leave by an exception.
+class UnlockGuard {
+ public:
+  UnlockGuard() { LibraryLock::Release(); }
+  ~UnlockGuard() { LibraryLock::Acquire(); }
+  UnlockGuard(const UnlockGuard&) = delete;
+  UnlockGuard& operator=(const UnlockGuard&) = delete;
+};
+
 }  // namespace weft::mpi
 
 #endif  // MPI_HYBRID_CORE_LOCK_H_
