@@ -17,6 +17,7 @@ constexpr SettingInfo kSettings[] = {
     {"WEFT_MPI_EAGER", "65536", "Messages of more bytes wait for the receiver to be ready (rendezvous)."},
     {"WEFT_MPI_WINDOW", "8388608", "Bytes of unexpected messages from one sender that a process stores."},
     {"WEFT_MPI_SPIN_US", "chosen by cores and ranks", "Microseconds that a waiting process polls before it sleeps."},
+    {"WEFT_MPI_RMA_CONNECT", "on first use", "static: the queue pairs of a window are made with it, not at the first access to each target."},
     {"WEFT_MPI_COLL", "chosen by size", "COLLECTIVE:ALGORITHM[,...]: the algorithm of each collective named, for tests."},
 };
 
