@@ -1,0 +1,149 @@
+"""The distribution's own MPI programs, and programs built with its MPICH wrappers, on MPICH and on Weft: mpi_stock_test.py LIBRARY.
+
+The binaries are the same on both; on Weft LD_LIBRARY_PATH puts its libmpich.so.12 in MPICH's place. How each is started:
+  NPmpich2 -u 16384 -n 10 [-a -2 | -s | -S | -i | ...]   two ranks; writes np.out. Debian's has no one-sided modes (it imports no MPI_Put).
+  scalapack/mpich-tests/x*                                2 and 4 ranks, in a directory with the *.dat files
+  mpif.h, use mpi, use mpi_f08, C++, HDF5, coarrays       built here by mpifort.mpich, mpicxx.mpich, mpicc.mpich
+  OpenCoarrays-*-tests/*                                  4 images, prebuilt
+"""
+
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import mpi
+import stock
+
+SCALAPACK = "/usr/lib/x86_64-linux-gnu/scalapack/mpich-tests"
+COARRAYS = "/usr/lib/x86_64-linux-gnu/open-coarrays/mpich"
+HDF5 = "/usr/lib/x86_64-linux-gnu/hdf5/mpich"
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+
+
+class StockTest(mpi.MpiTest):
+
+    def setUp(self):
+        self.directory = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.directory)
+
+    def build(self, compiler, source, *options):
+        program = os.path.join(self.directory, os.path.splitext(source)[0])
+        command = [compiler, "-O1", stock.workspace_file(f"tests/mpi_stock/{source}"), "-o", program, *options]
+        done = subprocess.run(command, cwd=self.directory, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, " ".join(command) + "\n" + done.stderr)
+        return program
+
+    def run_here(self, ranks, program, *arguments, **options):
+        return self.run_job(ranks, program, *arguments, directory=self.directory, **options)
+
+
+class NetPipe(StockTest):
+    """-z is left out: it asks for messages from rank -1, which is MPI_PROC_NULL in MPICH's ABI (a fault of NetPIPE)."""
+
+    def netpipe(self, *options):
+        output = self.run_here(2, "NPmpich2", "-u", "16384", "-n", "10", "-o", "np.out", *options)
+        with open(os.path.join(self.directory, "np.out")) as rows:
+            self.assertGreater(len(rows.readlines()), 20, output)
+        return output
+
+    def test_default(self):
+        self.netpipe()
+
+    def test_preposted_receives(self):
+        self.netpipe("-a")
+
+    def test_both_directions(self):
+        self.netpipe("-a", "-2")
+
+    def test_burst_of_preposted_receives(self):
+        self.netpipe("-a", "-B")
+
+    def test_streaming(self):
+        self.netpipe("-s")
+
+    def test_synchronous_sends(self):
+        self.netpipe("-S")
+
+    def test_offsets(self):
+        self.netpipe("-O", "1,3")
+
+    def test_integrity(self):
+        for options in ((), ("-a",), ("-S",)):
+            output = self.netpipe("-i", *options)
+            self.assertGreater(output.count("Integrity check passed"), 20, output)
+
+
+class ScaLapack(StockTest):
+
+    def scalapack(self, program, ranks):
+        for file in glob.glob(f"{SCALAPACK}/*.dat"):
+            shutil.copy(file, self.directory)
+        output = self.run_here(ranks, f"{SCALAPACK}/{program}", timeout=240, **ONE_THREAD)
+        passed = re.search(r"(\d+) tests completed and passed", output)
+        failed = re.search(r"(\d+) tests completed and failed", output)
+        self.assertTrue(passed and int(passed.group(1)) > 0, output)
+        self.assertTrue(failed and int(failed.group(1)) == 0, output)
+
+
+def add_scalapack():
+    for program in ("xdlu", "xzllt", "xdqr", "xcls", "xdinv", "xsnep", "xdhrd", "xdbrd", "xzdblu"):
+        for ranks in (2, 4):
+            if ranks == 4 and program in ("xzllt", "xcls"):
+                continue  # the same calls as others, and ten times as many
+            def case(self, program=program, ranks=ranks):
+                self.scalapack(program, ranks)
+            setattr(ScaLapack, f"test_{program}_at_{ranks}_ranks", case)
+
+
+class Languages(StockTest):
+
+    def expect_good(self, program, wanted):
+        for ranks in (1, 2, 4):
+            self.assertIn(wanted, self.run_here(ranks, program))
+
+    def test_mpif_h(self):
+        self.expect_good(self.build("mpifort.mpich", "with_mpif.f", "-fallow-argument-mismatch", "-w"), "mpif.h is good")
+
+    def test_use_mpi(self):
+        self.expect_good(self.build("mpifort.mpich", "with_mpi.f90", "-fallow-argument-mismatch", "-w"), "use mpi is good")
+
+    def test_use_mpi_f08(self):
+        self.expect_good(self.build("mpifort.mpich", "with_mpi_f08.f90"), "use mpi_f08 is good")
+
+    def test_cxx(self):
+        self.expect_good(self.build("mpicxx.mpich", "with_cxx.cc"), "C++ is good")
+
+    def test_hdf5_without_mpi_io(self):
+        self.expect_good(self.build("mpicc.mpich", "with_hdf5.c", f"-I{HDF5}/include", "-lhdf5_mpich"), "HDF5: 0 wrong")
+
+
+class Coarrays(StockTest):
+
+    def test_a_program_of_ones_own(self):
+        program = self.build("mpifort.mpich", "coarray.f90", "-fcoarray=lib", "-lcaf_mpich")
+        for images in (1, 2, 4):
+            self.assertIn("coarrays are good", self.run_here(images, program))
+
+
+def add_coarrays():
+    for name in ("co_broadcast_test", "co_max_test", "co_min_test", "co_reduce_test", "co_sum_test", "get_array", "send_array",
+                 "strided_get", "strided_sendget", "atomics", "syncall", "syncimages", "whole_get_array", "get_with_vector_index",
+                 "send_with_vector_index", "allocatable_p2p_event_post", "coarray_distributed_transpose", "increment_my_neighbor",
+                 "register_alloc_comp_1", "teams_coarray_get", "sync_team"):
+        def case(self, name=name):
+            programs = glob.glob(f"{COARRAYS}/bin/OpenCoarrays-*-tests/{name}")
+            self.assertEqual(len(programs), 1, name)
+            output = self.run_here(4, programs[0])
+            self.assertNotRegex(output.lower(), "fail|error")
+        setattr(Coarrays, f"test_{name.replace('-', '_')}", case)
+
+
+if __name__ == "__main__":
+    StockTest.library = mpi.LIBRARIES[sys.argv.pop(1)]
+    add_scalapack()
+    add_coarrays()
+    stock.main()
