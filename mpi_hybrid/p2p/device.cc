@@ -23,6 +23,7 @@ constexpr size_t kPieces = 64;          // of one gathering write or scattering 
 constexpr int kReadsPerTurn = 16;       // of one connection before others have theirs
 constexpr size_t kDirectConnections = 4;  // up to so many are read without asking epoll first
 constexpr unsigned kEpollEvery = 32;    // rounds of reading directly, for listener and greetings
+constexpr uint64_t kLongBody = 128 * 1024, kMostLowWater = 512 * 1024;
 constexpr size_t kMostStrangers = 1024;
 constexpr auto kStrangerPatience = std::chrono::seconds(10);
 
@@ -86,6 +87,7 @@ void Device::Wake() {
 
 bool Device::Sleep(int timeout_ms) {
   epoll_event events[64];
+  RaiseLowWater();
   LibraryLock::Release();
   const int count = epoll_wait(epoll_.fd(), events, std::size(events), timeout_ms);
   LibraryLock::Acquire();
@@ -198,6 +200,19 @@ size_t Device::WriteAtOnce(Link& link, std::span<const iovec> pieces) {
   return written > 0 ? static_cast<size_t>(written) : 0;  // an error shows again when the rest is written
 }
 
+void Device::RaiseLowWater() {
+  for (Connection* connection : open_) {
+    const uint64_t to_come = connection->link->body_to_come();
+    SetLowWater(*connection, to_come < kLongBody ? 1 : static_cast<size_t>(std::min<uint64_t>(to_come, kMostLowWater)));
+  }
+}
+
+void Device::SetLowWater(Connection& connection, size_t bytes) {
+  if (connection.low_water == bytes) return;
+  connection.low_water = bytes;
+  connection.socket.SetLowWater(bytes);
+}
+
 bool Device::Read(Connection& connection) {
   Link& link = *connection.link;
   iovec pieces[kPieces];
@@ -218,6 +233,7 @@ bool Device::Read(Connection& connection) {
       Lost(connection, EPROTO, "read");
       return true;
     }
+    if (link.body_to_come() < connection.low_water) SetLowWater(connection, 1);
     if (static_cast<size_t>(got) < asked) return true;
   }
   return true;
@@ -422,10 +438,9 @@ void Device::PollUntil(Done done, std::chrono::milliseconds patience) {
   }
 }
 
-void Device::Stop() {
-  constexpr auto kPatience = std::chrono::milliseconds(3000);
+void Device::Stop(std::chrono::milliseconds patience) {
   Flush();
-  PollUntil([&] { return !engine_.HasUnfinishedSends() && !HasOutput(); }, kPatience);
+  PollUntil([&] { return !engine_.HasUnfinishedSends() && !HasOutput(); }, patience);
   stopping_ = true;
   for (const auto& connection : connections_) {
     if (connection != nullptr && connection->state == Connection::State::kOpen && !connection->link->is_gone()) {
@@ -433,10 +448,10 @@ void Device::Stop() {
     }
   }
   Flush();
-  PollUntil([&] { return !HasOutput(); }, kPatience);
+  PollUntil([&] { return !HasOutput(); }, patience);
   for (Connection* connection : open_) connection->socket.ShutdownWrite();
   // A socket closed with data unread would take back what the other has not read yet.
-  PollUntil([&] { return open_.empty(); }, kPatience);
+  PollUntil([&] { return open_.empty(); }, patience);
   listener_.Close();
   while (!open_.empty()) Close(*open_.back());
   connections_.clear();

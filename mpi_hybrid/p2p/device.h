@@ -33,8 +33,8 @@ class Device {
 
   // Listens and publishes the address.
   Error Start();
-  // Writes what is queued, says goodbye, waits until the others did too; each within a bounded time.
-  void Stop();
+  // Writes what is queued, says goodbye, waits until the others did too; gives up each when nothing moves for `patience`.
+  void Stop(std::chrono::milliseconds patience = std::chrono::seconds(3));
 
   // Reads and writes what can be without sleeping; whether anything moved.
   bool Poll();
@@ -64,6 +64,7 @@ class Device {
     Socket socket;
     Link* link = nullptr;
     State state = State::kConnecting;
+    size_t low_water = 1;  // SO_RCVLOWAT
     bool blocked = false;  // the kernel's buffer is full: epoll tells when it is not
     size_t greeting_have = 0;
     uint8_t greeting[Greeting::kLength];
@@ -90,6 +91,10 @@ class Device {
   void OnStranger(int fd);
   void Adopt(Stranger stranger, const Greeting& greeting);
   bool SendGreeting(const Socket& socket, ProcessId to, Greeting::Answer answer);
+
+  // Lets the kernel report a long body only when much of it is there; before a sleep.
+  void RaiseLowWater();
+  void SetLowWater(Connection& connection, size_t bytes);
 
   bool Read(Connection& connection);
   void Write(Connection& connection);

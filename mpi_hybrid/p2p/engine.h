@@ -67,7 +67,7 @@ class IdTable {
 };
 
 struct EngineLimits {
-  size_t eager = 64 * 1024;                  // messages of more bytes go by rendezvous
+  size_t eager = 128 * 1024;                 // messages of more bytes go by rendezvous
   size_t window = 8 * 1024 * 1024;           // bytes of eager messages from one sender that we store
   size_t chunk = 1024 * 1024;                // data bytes of one frame of a rendezvous
 };

@@ -58,6 +58,8 @@ class Link {
   void Written(size_t bytes);
 
   // --- in ---
+  // Bytes that surely follow: the rest of the body under way.
+  uint64_t body_to_come() const { return in_body_ ? place_ + drop_ : 0; }
   // Where the next bytes go: first those that belong to the message under way, then (the last piece) `staging`.
   size_t PrepareRead(std::span<iovec> pieces, std::span<uint8_t> staging) const;
   // `bytes` were read there. False: the peer broke the protocol; the link is of no more use.

@@ -72,6 +72,11 @@ std::string Socket::PeerName() const {
   return address ? address->ToString() : "an unknown address";
 }
 
+void Socket::SetLowWater(size_t bytes) const {
+  const int value = static_cast<int>(bytes);
+  setsockopt(fd_, SOL_SOCKET, SO_RCVLOWAT, &value, sizeof(value));
+}
+
 void Socket::ShutdownWrite() const { shutdown(fd_, SHUT_WR); }
 
 ssize_t Socket::Read(std::span<const iovec> into) const {

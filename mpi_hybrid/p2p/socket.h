@@ -38,6 +38,8 @@ class Socket {
   transport::SocketAddress LocalAddress() const;
   std::string PeerName() const;  // for messages
   void ShutdownWrite() const;
+  // Readiness for reading is told from so many bytes on (or at the end of the stream).
+  void SetLowWater(size_t bytes) const;
 
   // Bytes, or 0 at the end of the stream (Read), or a negative errno.
   ssize_t Read(std::span<const iovec> into) const;

@@ -1,0 +1,250 @@
+#include "mpi_hybrid/p2p/device.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/log.h"
+#include "mpi_hybrid/core/job.h"
+#include "mpi_hybrid/datatype/datatype.h"
+#include "pmi/client.h"
+
+namespace weft::mpi {
+namespace {
+
+using Space = std::map<std::string, std::string>;
+
+// The launcher's side of PMI: a map that all processes share.
+class FakeClient : public pmi::Client {
+ public:
+  FakeClient(Space& space, int rank, int size) : space_(space), rank_(rank), size_(size) {}
+  bool is_singleton() const override { return false; }
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  int appnum() const override { return 0; }
+  int universe_size() const override { return -1; }
+  const std::string& kvs_name() const override { return name_; }
+  size_t max_value_length() const override { return 1024; }
+  int fd() const override { return -1; }
+  std::string Put(const std::string& key, const std::string& value) override {
+    space_[key] = value;
+    return "";
+  }
+  Result<std::string, pmi::PmiError> Get(const std::string& key) override {
+    const auto found = space_.find(key);
+    if (found == space_.end()) return pmi::PmiError{"no " + key};
+    return found->second;
+  }
+  std::string Barrier() override { return ""; }
+  std::string Finalize() override { return ""; }
+  void Abort(int, const std::string&) override {}
+
+ private:
+  Space& space_;
+  const int rank_, size_;
+  const std::string name_ = "kvs";
+};
+
+struct Process {
+  Process(Space& space, int rank, int size, const EngineLimits& limits) : comm(new Comm) {
+    job.rank = rank;
+    job.size = size;
+    job.host = "127.0.0.1";
+    job.secret = "00112233445566778899aabbccddeeff";
+    job.pmi = std::make_unique<FakeClient>(space, rank, size);
+    engine = std::make_unique<Engine>(rank, limits);
+    device = std::make_unique<Device>(job, *engine);
+    comm->rank = rank;
+    auto group = MakeRef<Group>();
+    for (int i = 0; i < size; ++i) group->members.push_back(i);
+    comm->local = comm->remote = group;
+    const Error error = device->Start();
+    EXPECT_TRUE(error.ok()) << error.message();
+  }
+  Request* Send(const std::vector<uint8_t>& data, int to, int tag) {
+    Request* request = nullptr;
+    EXPECT_TRUE(engine->StartSend(data.data(), static_cast<MPI_Aint>(data.size()), *Datatype::Find(MPI_BYTE), to, tag, *comm,
+                                  SendMode::kStandard, Channel::kPointToPoint, &request).ok());
+    device->Flush();
+    return request;
+  }
+  Request* Receive(std::vector<uint8_t>& data, int from, int tag) {
+    Request* request = nullptr;
+    EXPECT_TRUE(engine->StartReceive(data.data(), static_cast<MPI_Aint>(data.size()), *Datatype::Find(MPI_BYTE), from, tag, *comm,
+                                     Channel::kPointToPoint, &request).ok());
+    device->Flush();
+    return request;
+  }
+
+  Job job;
+  std::unique_ptr<Engine> engine;
+  std::unique_ptr<Device> device;
+  Ref<Comm> comm;
+};
+
+class DeviceTest : public testing::Test {
+ protected:
+  void Make(int size, const EngineLimits& limits = {}) {
+    for (int rank = 0; rank < size; ++rank) processes_.push_back(std::make_unique<Process>(space_, rank, size, limits));
+  }
+  Process& at(int rank) { return *processes_[static_cast<size_t>(rank)]; }
+  // Polls all until `done`, for at most 20 s.
+  template <typename Done>
+  bool PollUntil(Done done) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!done()) {
+      bool moved = false;
+      for (auto& process : processes_) {
+        if (process != nullptr) moved |= process->device->Poll();
+      }
+      if (!moved) std::this_thread::yield();
+      if (std::chrono::steady_clock::now() > end) return false;
+    }
+    return true;
+  }
+  // A connection to the listener of `rank` from outside.
+  int ConnectTo(int rank) {
+    std::string address;
+    EXPECT_TRUE(at(rank).job.Lookup("weft-p2p", rank, &address).ok());
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    to.sin_port = htons(static_cast<uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof(to)), 0);
+    return fd;
+  }
+  void ExpectDropped(int fd) {
+    char byte;
+    EXPECT_TRUE(PollUntil([&] {
+      const ssize_t got = recv(fd, &byte, 1, MSG_DONTWAIT);
+      return got == 0 || (got < 0 && errno == ECONNRESET);
+    }));
+    close(fd);
+  }
+  // A message each way.
+  void ExpectTraffic(int a, int b) {
+    const std::vector<uint8_t> sent(1000, 7);
+    std::vector<uint8_t> got_a(1000), got_b(1000);
+    Request* requests[] = {at(a).Receive(got_a, b, 9), at(b).Receive(got_b, a, 9), at(a).Send(sent, b, 9), at(b).Send(sent, a, 9)};
+    for (Request* request : requests) {
+      EXPECT_TRUE(PollUntil([&] { return request->complete; }));
+      EXPECT_TRUE(request->error.ok()) << request->error.message();
+      request->Release();
+    }
+    EXPECT_EQ(got_a, sent);
+    EXPECT_EQ(got_b, sent);
+  }
+
+  Space space_;
+  std::vector<std::unique_ptr<Process>> processes_;
+};
+
+TEST_F(DeviceTest, BothSidesConnectAtOnceAndNothingIsLostOrReordered) {
+  for (int first : {0, 1}) {
+    processes_.clear();
+    space_.clear();
+    Make(2);
+    constexpr int kMessages = 50;
+    std::vector<std::vector<uint8_t>> sent, got(2 * kMessages, std::vector<uint8_t>(100000));
+    std::vector<Request*> requests;
+    for (int i = 0; i < kMessages; ++i) sent.emplace_back(i % 7 == 0 ? 100000 : i, static_cast<uint8_t>(i));
+    for (int i = 0; i < kMessages; ++i) {
+      for (int rank : {first, 1 - first}) requests.push_back(at(rank).Send(sent[static_cast<size_t>(i)], 1 - rank, 3));
+    }
+    for (int i = 0; i < kMessages; ++i) {
+      for (int rank : {0, 1}) requests.push_back(at(rank).Receive(got[static_cast<size_t>(2 * i + rank)], 1 - rank, 3));
+    }
+    for (Request* request : requests) {
+      ASSERT_TRUE(PollUntil([&] { return request->complete; }));
+      EXPECT_TRUE(request->error.ok()) << request->error.message();
+      request->Release();
+    }
+    for (int i = 0; i < 2 * kMessages; ++i) {
+      const auto& data = sent[static_cast<size_t>(i / 2)];
+      ASSERT_TRUE(std::equal(data.begin(), data.end(), got[static_cast<size_t>(i)].begin())) << i;
+    }
+  }
+}
+
+TEST_F(DeviceTest, StrangersAreDroppedAndTheJobGoesOn) {
+  SilenceWarnings(true);
+  Make(2);
+  uint8_t greeting[Greeting::kLength];
+  Greeting wrong = {.secret = *JobSecret::FromHex("00112233445566778899aabbccddeefe"), .from = 1, .to = 0, .window = 1000};
+  wrong.SerializeTo(greeting);
+  for (size_t length : {Greeting::kLength, sizeof("GET / HTTP/1.1\r\n\r\n it could be a program that looks for web servers"), size_t{3}}) {
+    const int fd = ConnectTo(0);
+    const char text[] = "GET / HTTP/1.1\r\n\r\n it could be a program that looks for web servers";
+    ASSERT_EQ(send(fd, length == Greeting::kLength ? reinterpret_cast<const char*>(greeting) : text, length, 0), static_cast<ssize_t>(length));
+    if (length == 3) shutdown(fd, SHUT_WR);
+    ExpectDropped(fd);
+  }
+  // Right secret, wrong ranks.
+  for (const auto& [from, to] : {std::pair{1, 1}, {0, 0}, {2, 0}, {-1, 0}}) {
+    Greeting bad = {.secret = *JobSecret::FromHex("00112233445566778899aabbccddeeff"), .from = from, .to = to, .window = 1000};
+    bad.SerializeTo(greeting);
+    const int fd = ConnectTo(0);
+    ASSERT_EQ(send(fd, greeting, sizeof(greeting), 0), static_cast<ssize_t>(sizeof(greeting)));
+    ExpectDropped(fd);
+  }
+  const int silent = ConnectTo(0);
+  ExpectTraffic(0, 1);
+  close(silent);
+  SilenceWarnings(false);
+}
+
+TEST_F(DeviceTest, ADeadPeerIsAnErrorWhereverItIsNeeded) {
+  Make(3);
+  ExpectTraffic(0, 1);
+  std::vector<uint8_t> from_dead(10), from_living(10);
+  Request* receive = at(0).Receive(from_dead, 1, 1);
+  Request* other = at(0).Receive(from_living, 2, 1);
+  processes_[1].reset();
+  ASSERT_TRUE(PollUntil([&] { return receive->complete; }));
+  EXPECT_EQ(receive->error.mpi_class(), MPI_ERR_PROC_ABORTED);
+  EXPECT_FALSE(other->complete);
+  Request* send = at(2).Send({1, 2, 3}, 0, 1);
+  EXPECT_TRUE(PollUntil([&] { return other->complete && send->complete; }));
+  // Rank 2 learns of it by trying to connect.
+  Request* late = at(2).Receive(from_dead, 1, 1);
+  at(2).device->ConnectToAwaited();
+  EXPECT_TRUE(PollUntil([&] { return late->complete; }));
+  EXPECT_EQ(late->error.mpi_class(), MPI_ERR_PROC_ABORTED);
+  for (Request* request : {receive, other, send, late}) request->Release();
+}
+
+TEST_F(DeviceTest, ManyConnectionsGoThroughEpoll) {
+  Make(8);
+  for (int a = 0; a < 8; ++a) {
+    for (int b = 0; b < a; ++b) ExpectTraffic(a, b);
+  }
+}
+
+TEST_F(DeviceTest, WhatWasSentBeforeAnOrderlyEndArrives) {
+  Make(2);
+  ExpectTraffic(0, 1);
+  std::vector<uint8_t> sent(60000, 3), got(60000);
+  Request* send = at(0).Send(sent, 1, 1);
+  at(0).device->Stop(std::chrono::milliseconds(20));
+  Request* receive = at(1).Receive(got, 0, 1);
+  EXPECT_TRUE(PollUntil([&] { return receive->complete; }));
+  EXPECT_EQ(got, sent);
+  at(1).device->Stop(std::chrono::milliseconds(20));
+  EXPECT_FALSE(at(1).engine->IsDead(0));
+  EXPECT_TRUE(send->complete && send->error.ok());
+  send->Release();
+  receive->Release();
+}
+
+}  // namespace
+}  // namespace weft::mpi
