@@ -1,0 +1,122 @@
+#include "mpi_hybrid/p2p/progress.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "mpi_hybrid/comm/communicator.h"
+#include "mpi_hybrid/core/job.h"
+#include "mpi_hybrid/core/lock.h"
+#include "mpi_hybrid/datatype/datatype.h"
+#include "mpi_hybrid/p2p/message.h"
+#include "mpi_hybrid/p2p/ranks_per_host.h"
+
+namespace weft::mpi {
+namespace {
+
+// A job of one, with threads.
+class ProgressTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    Job& job = ThisJob();
+    job.rank = 0;
+    job.size = 1;
+    MakeWorld(0, 1);
+    LibraryLock::EnableThreads();
+    LockGuard lock;
+    ASSERT_TRUE(StartDevice().ok());
+  }
+};
+
+TEST_F(ProgressTest, ThreadsThatWaitForEachOtherAllGoOn) {
+  constexpr int kPairs = 3, kRounds = 300;
+  std::vector<std::thread> threads;
+  for (int pair = 0; pair < kPairs; ++pair) {
+    for (int side = 0; side < 2; ++side) {
+      threads.emplace_back([=] {
+        const Datatype& type = *Datatype::Find(MPI_INT);
+        for (int round = 0; round < kRounds; ++round) {
+          for (int turn = 0; turn < 2; ++turn) {
+            LockGuard lock;
+            if (turn == side) {
+              const SendMode mode = round % 3 ? SendMode::kStandard : SendMode::kSynchronous;
+              ASSERT_TRUE(Send(&round, 1, type, 0, 2 * pair + turn, World(), mode, Channel::kPointToPoint).ok());
+            } else {
+              int got = -1;
+              MPI_Status status;
+              ASSERT_TRUE(Receive(&got, 1, type, MPI_ANY_SOURCE, 2 * pair + turn, World(), Channel::kPointToPoint, &status).ok());
+              ASSERT_EQ(got, round);
+            }
+          }
+        }
+      });
+    }
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_F(ProgressTest, NewsFromOutsideTheLockEndASleep) {
+  for (int round = 0; round < 200; ++round) {
+    std::atomic<bool> news{false};
+    std::thread outside([&] {
+      if (round % 4) std::this_thread::sleep_for(std::chrono::microseconds(round * 10));
+      news = true;
+      Progress::WakeFromOutside();
+    });
+    {
+      LockGuard lock;
+      Progress::WaitUntil([&] { return news.load(); });
+    }
+    outside.join();
+  }
+}
+
+// A stage whose news come by a descriptor is armed before the sleep.
+class CountingStage : public ProgressStage {
+ public:
+  bool Poll() override { return false; }
+  bool Arm() override {
+    ++armed;
+    return armed > 3;
+  }
+  int fd() const override { return -1; }
+  std::atomic<int> armed{0};
+};
+
+TEST_F(ProgressTest, AStageThatHasNewsKeepsTheWaitAwake) {
+  CountingStage stage;
+  {
+    LockGuard lock;
+    Progress::AddStage(&stage);
+  }
+  std::atomic<bool> done{false};
+  std::thread outside([&] {
+    while (stage.armed <= 3) std::this_thread::yield();
+    done = true;
+    Progress::WakeFromOutside();
+  });
+  {
+    LockGuard lock;
+    Progress::WaitUntil([&] { return done.load(); });
+    Progress::RemoveStage(&stage);
+  }
+  outside.join();
+  EXPECT_GT(stage.armed, 3);
+}
+
+TEST(RanksPerHostTest, ReadsPmisProcessMapping) {
+  EXPECT_EQ(RanksOnHostOf(0, "(vector,(0,1,4))"), 4);
+  EXPECT_EQ(RanksOnHostOf(5, "(vector,(0,2,4))"), 4);
+  EXPECT_EQ(RanksOnHostOf(8, "(vector,(0,2,4),(0,1,3),(2,1,1))"), 7);
+  EXPECT_EQ(RanksOnHostOf(11, "(vector,(0,2,4),(0,1,3),(2,1,1))"), 1);
+  for (const char* bad : {"", "(vector,(0,1,4)", "(vector,)", "vector", "(vector,(0,0,4))", "(vector,(0,1,-4))", "(vector,(0,1,2),x)"}) {
+    EXPECT_FALSE(RanksOnHostOf(5, bad).has_value()) << bad;
+  }
+  EXPECT_FALSE(RanksOnHostOf(4, "(vector,(0,1,4))").has_value());
+}
+
+}  // namespace
+}  // namespace weft::mpi
