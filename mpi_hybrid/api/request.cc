@@ -213,7 +213,7 @@ int PMPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
     WEFT_MPI_TRY(CheckStatus(status));
     Request* found;
     WEFT_MPI_TRY(FindRequest(*request, -1, &found));
-    if (!IsOver(found)) Progress::Poll();
+    if (!IsOver(found)) Progress::PollForTest();
     *flag = IsOver(found);
     return *flag ? Take(request, status, comm) : Error();
   });
@@ -240,7 +240,7 @@ int PMPI_Testall(int count, MPI_Request array_of_requests[], int* flag, MPI_Stat
     int over = 0;
     *flag = AllOver(count, array_of_requests, &over);
     if (!*flag) {
-      Progress::Poll();
+      Progress::PollForTest();
       *flag = AllOver(count, array_of_requests, &over);
     }
     if (!*flag) return {};
@@ -276,7 +276,7 @@ int PMPI_Testany(int count, MPI_Request array_of_requests[], int* indx, int* fla
     bool any_active;
     *indx = FindComplete(count, array_of_requests, &any_active);
     if (*indx == MPI_UNDEFINED && any_active) {
-      Progress::Poll();
+      Progress::PollForTest();
       *indx = FindComplete(count, array_of_requests, &any_active);
     }
     *flag = *indx != MPI_UNDEFINED || !any_active;
@@ -300,7 +300,7 @@ WEFT_MPI_ALIAS(Waitsome)
 int PMPI_Testsome(int incount, MPI_Request array_of_requests[], int* outcount, int array_of_indices[], MPI_Status array_of_statuses[]) {
   return OnRequests("MPI_Testsome", [&](Ref<Comm>* comm) -> Error {
     WEFT_MPI_TRY(CheckSome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses));
-    Progress::Poll();
+    Progress::PollForTest();
     bool any_active;
     FindComplete(incount, array_of_requests, &any_active);
     return TakeSome(incount, array_of_requests, any_active, outcount, array_of_indices, array_of_statuses, comm);
@@ -314,7 +314,7 @@ int PMPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) 
     WEFT_MPI_TRY(CheckStatus(status));
     Request* found;
     WEFT_MPI_TRY(FindRequest(request, -1, &found));
-    if (!IsOver(found)) Progress::Poll();
+    if (!IsOver(found)) Progress::PollForTest();
     *flag = IsOver(found);
     if (!*flag) return {};
     if (!IsActive(found)) {

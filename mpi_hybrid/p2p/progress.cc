@@ -109,6 +109,16 @@ bool Progress::Poll() {
   return PollStages(TheState()) | moved;
 }
 
+bool Progress::PollForTest() {
+  if (Poll()) return true;
+  if (LibraryLock::threads_enabled() || SpinTime().count() == 0) {
+    LibraryLock::Release();
+    sched_yield();
+    LibraryLock::Acquire();
+  }
+  return false;
+}
+
 void Progress::Wake() {
   State& state = TheState();
   if (state.in_epoll && !state.wake_sent) {

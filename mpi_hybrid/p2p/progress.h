@@ -30,6 +30,10 @@ class Progress {
   // One round over sockets and stages, without sleeping; whether anything moved.
   static bool Poll();
 
+  // The same for MPI_Test and its kin, which programs call over and over: when nothing moved, others get the lock, and the processor where
+  // ranks share one.
+  static bool PollForTest();
+
   // Until `done()` is true: spins briefly (not at all when the machine has fewer cores than ranks on it, seldom when spinning was in vain
   // before), then sleeps until a socket, a stage or another thread's Wake() has news. `done` is called with the lock, and must only look.
   template <typename Done>
