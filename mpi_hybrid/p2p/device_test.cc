@@ -213,7 +213,8 @@ TEST_F(DeviceTest, ADeadPeerIsAnErrorWhereverItIsNeeded) {
   ASSERT_TRUE(PollUntil([&] { return receive->complete; }));
   EXPECT_EQ(receive->error.mpi_class(), MPI_ERR_PROC_ABORTED);
   EXPECT_FALSE(other->complete);
-  Request* send = at(2).Send({1, 2, 3}, 0, 1);
+  const std::vector<uint8_t> data = {1, 2, 3};
+  Request* send = at(2).Send(data, 0, 1);
   EXPECT_TRUE(PollUntil([&] { return other->complete && send->complete; }));
   // Rank 2 learns of it by trying to connect.
   Request* late = at(2).Receive(from_dead, 1, 1);

@@ -25,8 +25,8 @@ class ProgressTest : public testing::Test {
     job.rank = 0;
     job.size = 1;
     MakeWorld(0, 1);
-    LibraryLock::EnableThreads();
     LockGuard lock;
+    LibraryLock::EnableThreads();
     ASSERT_TRUE(StartDevice().ok());
   }
 };
