@@ -18,7 +18,7 @@ Error Free(MPI_Op* handle) {
   const Op* op;
   WEFT_MPI_TRY(CheckNotNull(handle, "op"));
   WEFT_MPI_TRY(FindOp(*handle, &op));
-  if (op->builtin) return Error(MPI_ERR_OP, "a predefined operation cannot be freed");
+  if (op->builtin) return Error(MPI_ERR_OP, "the predefined operation " + std::string(op->Name()) + " cannot be freed");
   Op::TakeBack(*Op::Find(*handle));
   *handle = MPI_OP_NULL;
   return {};

@@ -16,7 +16,8 @@
 
 namespace weft::mpi {
 
-// What MPI_Type_get_envelope and MPI_Type_get_contents return. Contiguous arrays in the standard's order (MPI 4.0 section 5.1.13).
+// What MPI_Type_get_envelope and MPI_Type_get_contents return. Contiguous arrays in the standard's order (MPI 4.0
+// section 5.1.13).
 struct TypeContents {
   int combiner = MPI_COMBINER_NAMED;
   std::vector<int> integers;
@@ -27,8 +28,8 @@ struct TypeContents {
 
 // A type's layout is a tree of runs, written down in preorder; most types have one run or a few. Empty runs do not occur.
 // A leaf (`body` == 0): `count` blocks of `length` bytes, `stride` bytes apart, the first at `offset` from the enclosing origin.
-// A loop (`body` > 0): the `body` runs behind it, `count` times, their origin at `offset` and each time `stride` bytes further; `length`
-// is the bytes of data of one time.
+// A loop (`body` > 0): the `body` runs behind it, `count` times, their origin at `offset` and each time `stride` bytes further;
+// `length` is the bytes of data of one time.
 struct Run {
   MPI_Aint offset = 0;
   MPI_Aint length = 0;
@@ -39,8 +40,8 @@ struct Run {
 constexpr int kMaxLoops = 8;  // loops around a leaf
 
 // Basic types of the signature, run length encoded, in the order of the type map; enough to check that two signatures match, to
-// convert (external32) and to reduce. A tree in preorder as the layout is: with `body` > 0 the `body` parts behind it, `count` times.
-// A type made of one basic type has one part.
+// convert (external32) and to reduce. A tree in preorder as the layout is: with `body` > 0 the `body` parts behind it, `count`
+// times. A type made of one basic type has one part.
 struct SignaturePart {
   MPI_Datatype basic = MPI_DATATYPE_NULL;  // a predefined type; MPI_FLOAT_INT and its kin count as one
   MPI_Aint count = 0;
@@ -75,8 +76,8 @@ class Datatype : public RefCounted<Datatype> {
 
   // Makes the handle of a derived type, or gives the program one more reference to it.
   static MPI_Datatype Give(Datatype& type);
-  // Takes a reference of the program back: the handle is void when that was its last, the type goes when no operation needs it any more.
-  // Not for predefined types.
+  // Takes a reference of the program back: the handle is void when that was its last, the type goes when no operation needs it
+  // any more. Not for predefined types.
   static void TakeBack(Datatype& type);
 
   // The one predefined type that all of its data has; MPI_DATATYPE_NULL when it has several or no data.
@@ -97,7 +98,8 @@ class TypeCursor {
   MPI_Aint remaining() const { return total_ - position_; }
   // Moves to `position` bytes of data from the start; O(length of the layout), inside of one run O(1).
   void Seek(MPI_Aint position);
-  // The next pieces, of at most `limit` bytes together, into `pieces`; how many. Adjacent pieces are merged. Advances behind them.
+  // The next pieces, of at most `limit` bytes together, into `pieces`; how many. Adjacent pieces are merged. Advances behind
+  // them.
   size_t Next(std::span<iovec> pieces, size_t limit);
 
  private:
@@ -144,8 +146,8 @@ Error CopyTyped(const void* from, MPI_Aint from_count, const Datatype& from_type
 // Extent of the memory touched by `count` elements, from the buffer's address: [low, high).
 void MemorySpan(MPI_Aint count, const Datatype& type, MPI_Aint* low, MPI_Aint* high);
 
-// Constructors (MPI 4.0 section 5.1). The result is not committed and has no handle. Arguments are valid (api/ has checked counts and
-// handles). Null when size, bounds or extent do not fit an MPI_Aint.
+// Constructors (MPI 4.0 section 5.1). The result is not committed and has no handle. Arguments are valid (api/ has checked counts
+// and handles). Null when size, bounds or extent do not fit an MPI_Aint.
 Ref<Datatype> MakeContiguous(MPI_Aint count, const Datatype& old);
 Ref<Datatype> MakeVector(MPI_Aint count, MPI_Aint block_length, MPI_Aint stride_bytes, const Datatype& old);
 Ref<Datatype> MakeStruct(std::span<const MPI_Aint> block_lengths, std::span<const MPI_Aint> displacements,

@@ -143,9 +143,11 @@ void Op::TakeBack(Op& op) {
   op.Release();
 }
 
+const char* Op::Name() const { return builtin ? kNames[HandleIndex(handle)] : "an operation of the program"; }
+
 Error Op::Accepts(const Datatype& type) const {
   if (!builtin || (type.builtin && FindKernel(handle, type.OnlyBasic()) != nullptr)) [[likely]] return {};
-  const std::string name = kNames[HandleIndex(handle)];
+  const std::string name = Name();
   const std::string type_name = type.name.empty() ? "a derived datatype" : type.name;
   if (handle == MPI_REPLACE || handle == MPI_NO_OP) {
     return Error(MPI_ERR_OP, name + " is for one-sided communication only");

@@ -28,18 +28,21 @@ class Op : public RefCounted<Op> {
   static MPI_Op Give(Op& op);
   static void TakeBack(Op& op);
 
-  // Whether it is defined for the type: for predefined operations the types of MPI 4.0 section 6.9.2 (and what MPICH adds: MINLOC and
-  // MAXLOC on pair types; derived types are refused); for the user's any. MPI_ERR_OP names both.
+  const char* Name() const;  // "MPI_SUM" ...
+
+  // Whether it is defined for the type: for predefined operations the types of MPI 4.0 section 6.9.2 (and what MPICH adds: MINLOC
+  // and MAXLOC on pair types; derived types are refused); for the user's any. MPI_ERR_OP names both.
   Error Accepts(const Datatype& type) const;
 
-  // inout[i] = in[i] op inout[i] for `count` elements. `in` and `inout` do not overlap. Lets go of nothing: a user's function may not call
-  // MPI's communication.
+  // inout[i] = in[i] op inout[i] for `count` elements. `in` and `inout` do not overlap. Lets go of nothing: a user's function may
+  // not call MPI's communication.
   void Apply(const void* in, void* inout, MPI_Aint count, const Datatype& type) const;
 
   // Whether the predefined `op` is defined for a basic type (Datatype::OnlyBasic); MPI_REPLACE and MPI_NO_OP are for all.
   static bool IsDefined(MPI_Op op, MPI_Datatype basic);
-  // One-sided form, also for MPI_REPLACE and MPI_NO_OP: applies packed `in` (basic type `basic`, `count` elements; pairs without their
-  // padding) to memory at `inout` in which elements lie one extent apart. Any alignment. The operation is defined for the type.
+  // One-sided form, also for MPI_REPLACE and MPI_NO_OP: applies packed `in` (basic type `basic`, `count` elements; pairs without
+  // their padding) to memory at `inout` in which elements lie one extent apart. Any alignment. The operation is defined for the
+  // type.
   static void ApplyBasic(MPI_Op op, MPI_Datatype basic, const void* in, void* inout, MPI_Aint count);
 };
 

@@ -17,8 +17,8 @@ MPI_Count BasicsIn(MPI_Count bytes, const Datatype& type);
 // Bytes of data of the first `basics` of them.
 MPI_Count BytesOfBasics(MPI_Count basics, const Datatype& type);
 
-// Whether the shorter sequence of elements begins the longer one: what a message needs (MPI 4.0 section 3.3.1). Basic types are the same when
-// kind and size are; MPI_PACKED matches everything. Costs as many steps as the sequences have runs of equal types.
+// Whether the shorter sequence of elements begins the longer one: what a message needs (MPI 4.0 section 3.3.1). Basic types are
+// the same when kind and size are; MPI_PACKED matches everything. Costs as many steps as the sequences have runs of equal types.
 bool SignaturesMatch(const Datatype& a, MPI_Count a_count, const Datatype& b, MPI_Count b_count);
 
 // Walks over the basic elements of `count` elements of `type` in runs of equal ones.
