@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 
@@ -93,6 +94,11 @@ void Device::Close() {
 }
 
 Error Device::Start() {
+  const char* connect = std::getenv("WEFT_MPI_RMA_CONNECT");
+  connects_at_once_ = connect != nullptr && std::strcmp(connect, "static") == 0;
+  if (connect != nullptr && !connects_at_once_ && std::strcmp(connect, "dynamic") != 0) {
+    return Error(MPI_ERR_OTHER, std::string("WEFT_MPI_RMA_CONNECT is '") + connect + "'; it can be static or dynamic");
+  }
   const size_t size = static_cast<size_t>(ThisJob().size);
   addresses_.resize(size);
   links_.resize(size);
@@ -226,8 +232,10 @@ bool Device::Poll() {
   } else if (waiting_ == 0 && expected == 0 && ++idle_polls_ % kIdlePolls != 0) {
     return false;
   }
-  const bool any = PollLinks();
-  return service_->TryPoll() || any;
+  const bool links = PollLinks();
+  const bool any = service_->TryPoll() || links;
+  if (any) Progress::Wake();  // other threads may wait for what this one found
+  return any;
 }
 
 bool Device::Arm() {
@@ -237,8 +245,10 @@ bool Device::Arm() {
   armed_ = true;
   service_->SetWaiter(true);
   ibv_req_notify_cq(queue_, 0);
-  const bool any = PollLinks();
-  return !(service_->TryPoll() || any);
+  const bool links = PollLinks();
+  if (!service_->TryPoll() && !links) return true;
+  Progress::Wake();
+  return false;
 }
 
 // This thread polled in vain and drove the RNIC; whoever computes now leaves that to the RNIC again.

@@ -63,6 +63,8 @@ class Device : private ProgressStage {
   BouncePool& bounce() { return *bounce_; }
   // Whether origin buffers are registered at no risk and little cost, so that even small ones are.
   bool registers_cheaply() const { return registers_cheaply_; }
+  // WEFT_MPI_RMA_CONNECT=static: all connections of a window are made with it (the default, dynamic: each on first use).
+  bool connects_at_once() const { return connects_at_once_; }
   uint32_t max_reads() const { return max_reads_; }
   uint64_t max_message() const { return max_message_; }
   // Most bytes of an inline work request that the RNIC grants; learned from the first queue pair.
@@ -96,6 +98,7 @@ class Device : private ProgressStage {
   ibv_cq* queue_ = nullptr;  // all completions of links
   bool armed_ = false;
   bool registers_cheaply_ = false;
+  bool connects_at_once_ = false;
   uint32_t max_reads_ = 1;
   uint64_t max_message_ = 1 << 30;
   std::unique_ptr<Registrations> registrations_;

@@ -199,6 +199,8 @@ Error Link::Write(const void* from, uint32_t key, uint64_t to, uint32_t to_key, 
   request.wr.rdma = {to, to_key};
   *request.sg_list = {reinterpret_cast<uintptr_t>(from), static_cast<uint32_t>(bytes), key};
   writes_unproved_ = writes_since_message_ = true;
+  ++g_counters.rdma_operations;
+  g_counters.rdma_bytes += bytes;
   if (!small) {
     local_ = posted_;
     return Ring();
@@ -217,6 +219,8 @@ Error Link::Read(void* into, uint32_t key, uint64_t from, uint32_t from_key, siz
   request.wr.rdma = {from, from_key};
   *request.sg_list = {reinterpret_cast<uintptr_t>(into), static_cast<uint32_t>(bytes), key};
   local_ = reads_posted_ = posted_;
+  ++g_counters.rdma_operations;
+  g_counters.rdma_bytes += bytes;
   return Ring();
 }
 

@@ -1,7 +1,6 @@
 #include <sys/mman.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 
@@ -51,11 +50,6 @@ struct Card {
   int32_t process = 0;
   sockaddr_storage address{};
 };
-
-bool ConnectsAtOnce() {
-  const char* setting = std::getenv("WEFT_MPI_RMA_CONNECT");
-  return setting != nullptr && std::strcmp(setting, "static") == 0;
-}
 
 // The keys of MPI 4.0 section 12.2.1 and what they are when nobody says anything.
 Ref<Info> InfoOf(const Info* given) {
@@ -199,7 +193,7 @@ Error RdmaWindow::Publish(const Error& failed) {
     peer.here = me || !share_offsets_.empty();
     if (!me) device_->SetAddress(peer.process, its.address);
   }
-  if (!ConnectsAtOnce()) return {};
+  if (!device_->connects_at_once()) return {};
   for (const Peer& peer : peers_) {
     if (peer.process != comm->peer(comm->rank)) WEFT_MPI_TRY(device_->Prepare(peer.process));
   }

@@ -69,7 +69,9 @@ class RdmaWindow final : public Window {
     uint32_t window = 0;
     uint8_t* local = nullptr;  // its memory, when `here`; dynamic windows: null, offsets are addresses
     bool here = false;         // this process can reach it
-    bool used = false;         // operations since the last flush
+    bool used = false;         // in used_: operations since the last flush
+    uint32_t operations = 0;   // so far, modulo 2^32
+    bool being_locked = false;  // a thread waits for the lock of MPI_Win_lock_all's epoch, or for the post of MPI_Win_start's
     bool locked = false;       // of an epoch of MPI_Win_lock_all: really
     bool post_seen = false;    // of the epoch of MPI_Win_start
     uint32_t posts_used = 0, completes_used = 0;

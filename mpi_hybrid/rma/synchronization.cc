@@ -30,6 +30,7 @@ bool Reached(const std::atomic<uint32_t>& counter, uint32_t wanted) {
 
 struct RdmaWindow::Flushing {
   Peer* peer;
+  uint32_t operations;  // of the peer that the mark is behind
   Link* link;
   Link::Mark mark;
 };
@@ -52,7 +53,7 @@ Error RdmaWindow::StartFlush(Peer& peer, bool remote, std::vector<Flushing>* flu
   if (peer.here) return {};
   Link* link = device_->Existing(peer.process);
   if (link == nullptr) return {};
-  Flushing one{&peer, link, {}};
+  Flushing one{&peer, peer.operations, link, {}};
   WEFT_MPI_TRY(link->StartFlush(remote, &one.mark));
   flushing->push_back(one);
   return {};
@@ -78,13 +79,16 @@ Error RdmaWindow::FlushUsed(bool remote, int rank) {
     if (rank < 0 || used == rank) WEFT_MPI_TRY(StartFlush(peers_[static_cast<size_t>(used)], remote, &flushing));
   }
   WEFT_MPI_TRY(AwaitFlushed(flushing));
-  if (remote) {
-    std::erase_if(used_, [&](int used) {
-      if (rank >= 0 && used != rank) return false;
-      peers_[static_cast<size_t>(used)].used = false;
-      return true;
-    });
+  if (!remote) return Outcome();
+  // Another thread may have gone on meanwhile.
+  for (const Flushing& one : flushing) {
+    if (one.peer->operations == one.operations) one.peer->used = false;
   }
+  std::erase_if(used_, [this](int used) {
+    Peer& peer = peers_[static_cast<size_t>(used)];
+    peer.used = peer.used && !peer.here;
+    return !peer.used;
+  });
   return Outcome();
 }
 
@@ -209,15 +213,18 @@ Error RdmaWindow::AwaitCounters(const std::vector<int>& ranks, const TargetWindo
 // Whatever has to happen before the first operation on a target in this epoch.
 Error RdmaWindow::EnsureAccess(int rank) {
   Peer& peer = peers_[static_cast<size_t>(rank)];
-  if (epochs_.in_start() && !start_no_check_ && !peer.post_seen) {
-    peer.post_seen = true;
-    return AwaitCounters({rank}, own_.posts, &Peer::posts_used, "MPI_Win_post");
-  }
-  if (epochs_.in_lock_all() && !epochs_.lock_all_no_check() && !peer.locked) {
-    WEFT_MPI_TRY(AcquireLock(rank, false));
-    peer.locked = true;
-  }
-  return {};
+  const bool needs_post = epochs_.in_start() && !start_no_check_;
+  const bool needs_lock = epochs_.in_lock_all() && !epochs_.lock_all_no_check();
+  bool Peer::*const ready = needs_post ? &Peer::post_seen : &Peer::locked;
+  if ((!needs_post && !needs_lock) || peer.*ready) return {};
+  if (peer.being_locked) device_->Await([&] { return !peer.being_locked; });
+  if (peer.*ready) return {};
+  peer.being_locked = true;
+  Error error = needs_post ? AwaitCounters({rank}, own_.posts, &Peer::posts_used, "MPI_Win_post") : AcquireLock(rank, false);
+  peer.being_locked = false;
+  peer.*ready = error.ok();
+  Progress::Wake();
+  return error;
 }
 
 Error RdmaWindow::Complete() {
@@ -341,7 +348,7 @@ Error RdmaWindow::StartUnlock(Peer& peer, std::deque<ReplyWaiter>* waiters, std:
   WEFT_MPI_TRY(link->BeginMessage(&room));
   const Reply reply{.waiter = &waiters->emplace_back()};
   WEFT_MPI_TRY(link->SendMessage(MessageKind::kUnlock, peer.window, 0, {.reply = &reply, .behind_reads = true}));
-  flushing->push_back({&peer, link, {}});
+  flushing->push_back({&peer, peer.operations, link, {}});
   return link->StartFlush(true, &flushing->back().mark);  // the reply is proof enough
 }
 

@@ -101,6 +101,7 @@ Error RdmaWindow::BeginAccess(const Target& target, MPI_Aint origin_bytes, bool 
   access->peer = &peer;
   WEFT_MPI_TRY(EnsureAccess(target.rank));
   if (!peer.here) WEFT_MPI_TRY(device_->Find(peer.process, &access->link));
+  ++peer.operations;
   if (!peer.used) {
     peer.used = true;
     used_.push_back(target.rank);
