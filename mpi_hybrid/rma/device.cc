@@ -16,6 +16,7 @@
 
 #include "base/check.h"
 #include "mpi_hybrid/core/job.h"
+#include "mpi_hybrid/core/lock.h"
 #include "mpi_hybrid/p2p/message.h"
 #include "mpi_hybrid/rma/link.h"
 #include "mpi_hybrid/rma/service.h"
@@ -224,11 +225,16 @@ bool Device::PollLinks() {
 
 bool Device::Poll() {
   if (armed_) {
-    service_->SetWaiter(false);
+    bool event = false;
     ibv_cq* queue;
     void* context;
-    while (ibv_get_cq_event(channel_, &queue, &context) == 0) ibv_ack_cq_events(queue, 1);
-    armed_ = false;
+    for (; ibv_get_cq_event(channel_, &queue, &context) == 0; event = true) ibv_ack_cq_events(queue, 1);
+    // With several threads another one may still sleep: it stays armed, and when its event was taken here, it is woken.
+    if (event || !LibraryLock::threads_enabled()) {
+      armed_ = false;
+      service_->SetWaiter(false);
+      Progress::Wake();
+    }
   } else if (waiting_ == 0 && expected == 0 && ++idle_polls_ % kIdlePolls != 0) {
     return false;
   }
