@@ -17,9 +17,12 @@ using DeleteFunction = int(int, int, void*, void*);
 
 const char* OwnerName(AttributeOwner owner) {
   switch (owner) {
-    case AttributeOwner::kComm: return "communicators";
-    case AttributeOwner::kType: return "datatypes";
-    default: return "windows";
+    case AttributeOwner::kComm:
+      return "communicators";
+    case AttributeOwner::kType:
+      return "datatypes";
+    default:
+      return "windows";
   }
 }
 
@@ -30,13 +33,16 @@ int CNumber(int keyval) { return (keyval & 1) != 0 ? keyval : keyval - 1; }
 Error FindKeyval(int handle, AttributeOwner owner, Keyval** keyval) {
   if (handle == MPI_KEYVAL_INVALID) return Error(MPI_ERR_KEYVAL, "keyval is MPI_KEYVAL_INVALID");
   *keyval = Keyval::Find(handle);
-  if (*keyval == nullptr) return Error(MPI_ERR_KEYVAL, "keyval " + std::to_string(handle) + " is not a keyval (never made, or freed)");
+  if (*keyval == nullptr)
+    return Error(MPI_ERR_KEYVAL, "keyval " + std::to_string(handle) + " is not a keyval (never made, or freed)");
   if ((*keyval)->owner == owner) return {};
-  return Error(MPI_ERR_KEYVAL, "keyval " + std::to_string(handle) + " is for " + OwnerName((*keyval)->owner) + ", not " + OwnerName(owner));
+  return Error(MPI_ERR_KEYVAL,
+               "keyval " + std::to_string(handle) + " is for " + OwnerName((*keyval)->owner) + ", not " + OwnerName(owner));
 }
 
 Error FindChangeable(int handle, AttributeOwner owner, Keyval** keyval) {
-  if (IsPredefined(handle)) return Error(MPI_ERR_KEYVAL, "keyval " + std::to_string(handle) + " is predefined: its attribute cannot be changed");
+  if (IsPredefined(handle))
+    return Error(MPI_ERR_KEYVAL, "keyval " + std::to_string(handle) + " is predefined: its attribute cannot be changed");
   return FindKeyval(handle, owner, keyval);
 }
 
@@ -52,7 +58,8 @@ int Free(const char* name, AttributeOwner owner, int* keyval) {
   return Anywhere(name, [&]() -> Error {
     WEFT_MPI_TRY(CheckNotNull(keyval, "keyval"));
     Keyval* found;
-    if (IsPredefined(*keyval)) return Error(MPI_ERR_KEYVAL, "keyval " + std::to_string(*keyval) + " is predefined: it cannot be freed");
+    if (IsPredefined(*keyval))
+      return Error(MPI_ERR_KEYVAL, "keyval " + std::to_string(*keyval) + " is predefined: it cannot be freed");
     WEFT_MPI_TRY(FindKeyval(*keyval, owner, &found));
     FreeKeyval(*found);
     *keyval = MPI_KEYVAL_INVALID;
@@ -73,11 +80,21 @@ Error GetPredefinedOfComm(int keyval, AttributeType as, void* out, int* flag) {
   int* copy = &copies[number & 15];
   *flag = 1;
   switch (number) {
-    case MPI_TAG_UB: GiveInt(kLargestTag, as, copy, out); return {};
-    case MPI_HOST: GiveInt(MPI_PROC_NULL, as, copy, out); return {};
-    case MPI_IO: GiveInt(MPI_ANY_SOURCE, as, copy, out); return {};
-    case MPI_WTIME_IS_GLOBAL: GiveInt(0, as, copy, out); return {};
-    case MPI_LASTUSEDCODE: GiveInt(LastUsedCode(), as, copy, out); return {};
+    case MPI_TAG_UB:
+      GiveInt(kLargestTag, as, copy, out);
+      return {};
+    case MPI_HOST:
+      GiveInt(MPI_PROC_NULL, as, copy, out);
+      return {};
+    case MPI_IO:
+      GiveInt(MPI_ANY_SOURCE, as, copy, out);
+      return {};
+    case MPI_WTIME_IS_GLOBAL:
+      GiveInt(0, as, copy, out);
+      return {};
+    case MPI_LASTUSEDCODE:
+      GiveInt(LastUsedCode(), as, copy, out);
+      return {};
     case MPI_UNIVERSE_SIZE:
       *flag = ThisJob().universe_size >= 0;
       if (*flag) GiveInt(ThisJob().universe_size, as, copy, out);
@@ -86,7 +103,9 @@ Error GetPredefinedOfComm(int keyval, AttributeType as, void* out, int* flag) {
       *flag = ThisJob().appnum >= 0;
       if (*flag) GiveInt(ThisJob().appnum, as, copy, out);
       return {};
-    default: *flag = 0; return Error(MPI_ERR_KEYVAL, "keyval " + std::to_string(keyval) + " is not one of a communicator");
+    default:
+      *flag = 0;
+      return Error(MPI_ERR_KEYVAL, "keyval " + std::to_string(keyval) + " is not one of a communicator");
   }
 }
 
@@ -96,12 +115,24 @@ Error GetPredefinedOfWindow(Window& window, int keyval, AttributeType as, void* 
   const bool address = as == AttributeType::kPointer;
   auto integer = [](intptr_t value) { return reinterpret_cast<void*>(value); };
   switch (CNumber(keyval)) {
-    case MPI_WIN_BASE: given = window.base; break;
-    case MPI_WIN_SIZE: given = address ? &window.size : integer(window.size); break;
-    case MPI_WIN_DISP_UNIT: given = address ? &window.displacement_unit : integer(window.displacement_unit); break;
-    case MPI_WIN_CREATE_FLAVOR: given = address ? &window.flavor : integer(window.flavor); break;
-    case MPI_WIN_MODEL: given = address ? &window.model : integer(window.model); break;
-    default: *flag = 0; return Error(MPI_ERR_KEYVAL, "keyval " + std::to_string(keyval) + " is not one of a window");
+    case MPI_WIN_BASE:
+      given = window.base;
+      break;
+    case MPI_WIN_SIZE:
+      given = address ? &window.size : integer(window.size);
+      break;
+    case MPI_WIN_DISP_UNIT:
+      given = address ? &window.displacement_unit : integer(window.displacement_unit);
+      break;
+    case MPI_WIN_CREATE_FLAVOR:
+      given = address ? &window.flavor : integer(window.flavor);
+      break;
+    case MPI_WIN_MODEL:
+      given = address ? &window.model : integer(window.model);
+      break;
+    default:
+      *flag = 0;
+      return Error(MPI_ERR_KEYVAL, "keyval " + std::to_string(keyval) + " is not one of a window");
   }
   std::memcpy(out, &given, sizeof given);
   return {};
@@ -172,7 +203,8 @@ int SetOnComm(const char* name, MPI_Comm comm, int keyval, void* value, Attribut
 }
 
 int SetOnType(const char* name, MPI_Datatype datatype, int keyval, void* value, AttributeType type) {
-  return OnType(name, datatype, [&](Datatype& t) { return SetOwn(t.attributes, AttributeOwner::kType, datatype, keyval, value, type); });
+  return OnType(name, datatype,
+                [&](Datatype& t) { return SetOwn(t.attributes, AttributeOwner::kType, datatype, keyval, value, type); });
 }
 
 int SetOnWin(const char* name, MPI_Win win, int keyval, void* value, AttributeType type) {
@@ -189,7 +221,8 @@ int DeleteOnComm(const char* name, MPI_Comm comm, int keyval) {
 using namespace weft::mpi;
 using Owner = AttributeOwner;
 
-int PMPI_Comm_create_keyval(MPI_Comm_copy_attr_function* copy, MPI_Comm_delete_attr_function* remove, int* comm_keyval, void* extra_state) {
+int PMPI_Comm_create_keyval(MPI_Comm_copy_attr_function* copy, MPI_Comm_delete_attr_function* remove, int* comm_keyval,
+                            void* extra_state) {
   return Create("MPI_Comm_create_keyval", Owner::kComm, copy, remove, comm_keyval, extra_state);
 }
 WEFT_MPI_ALIAS(Comm_create_keyval)
@@ -199,12 +232,14 @@ int PMPI_Keyval_create(MPI_Copy_function* copy, MPI_Delete_function* remove, int
 }
 WEFT_MPI_ALIAS(Keyval_create)
 
-int PMPI_Type_create_keyval(MPI_Type_copy_attr_function* copy, MPI_Type_delete_attr_function* remove, int* type_keyval, void* extra_state) {
+int PMPI_Type_create_keyval(MPI_Type_copy_attr_function* copy, MPI_Type_delete_attr_function* remove, int* type_keyval,
+                            void* extra_state) {
   return Create("MPI_Type_create_keyval", Owner::kType, copy, remove, type_keyval, extra_state);
 }
 WEFT_MPI_ALIAS(Type_create_keyval)
 
-int PMPI_Win_create_keyval(MPI_Win_copy_attr_function* copy, MPI_Win_delete_attr_function* remove, int* win_keyval, void* extra_state) {
+int PMPI_Win_create_keyval(MPI_Win_copy_attr_function* copy, MPI_Win_delete_attr_function* remove, int* win_keyval,
+                           void* extra_state) {
   return Create("MPI_Win_create_keyval", Owner::kWin, copy, remove, win_keyval, extra_state);
 }
 WEFT_MPI_ALIAS(Win_create_keyval)

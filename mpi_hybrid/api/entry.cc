@@ -88,17 +88,20 @@ Error CheckBuffer(const void* buffer, MPI_Count count, const Datatype& type) {
 }
 
 Error CheckSendRank(int rank, const Comm& comm) {
-  if ((rank >= 0 && rank < comm.remote_size()) || rank == MPI_PROC_NULL) [[likely]] return {};
+  if ((rank >= 0 && rank < comm.remote_size()) || rank == MPI_PROC_NULL) [[likely]]
+    return {};
   return BadRank("rank", rank, comm, "a rank of the communicator or MPI_PROC_NULL");
 }
 
 Error CheckReceiveRank(int rank, const Comm& comm) {
-  if ((rank >= 0 && rank < comm.remote_size()) || rank == MPI_PROC_NULL || rank == MPI_ANY_SOURCE) [[likely]] return {};
+  if ((rank >= 0 && rank < comm.remote_size()) || rank == MPI_PROC_NULL || rank == MPI_ANY_SOURCE) [[likely]]
+    return {};
   return BadRank("source", rank, comm, "a rank of the communicator, MPI_PROC_NULL or MPI_ANY_SOURCE");
 }
 
 Error CheckRoot(int root, const Comm& comm) {
-  if (root >= 0 && root < comm.remote_size()) [[likely]] return {};
+  if (root >= 0 && root < comm.remote_size()) [[likely]]
+    return {};
   if (comm.inter && (root == MPI_ROOT || root == MPI_PROC_NULL)) return {};
   return Error(MPI_ERR_ROOT, "root " + std::to_string(root) + " is not a rank of the " +
                                  (comm.inter ? "remote group, MPI_ROOT or MPI_PROC_NULL" : "communicator") + " (ranks are 0 to " +
@@ -106,36 +109,42 @@ Error CheckRoot(int root, const Comm& comm) {
 }
 
 Error CheckSendTag(int tag) {
-  if (tag >= 0 && tag <= kLargestTag) [[likely]] return {};
+  if (tag >= 0 && tag <= kLargestTag) [[likely]]
+    return {};
   return Error(MPI_ERR_TAG, "tag " + std::to_string(tag) + " is not within 0 and MPI_TAG_UB, " + std::to_string(kLargestTag));
 }
 
 Error CheckReceiveTag(int tag) {
-  if ((tag >= 0 && tag <= kLargestTag) || tag == MPI_ANY_TAG) [[likely]] return {};
+  if ((tag >= 0 && tag <= kLargestTag) || tag == MPI_ANY_TAG) [[likely]]
+    return {};
   return Error(MPI_ERR_TAG, "tag " + std::to_string(tag) + " is neither MPI_ANY_TAG nor within 0 and MPI_TAG_UB, " +
                                 std::to_string(kLargestTag));
 }
 
 Error CheckIntra(const Comm& comm) {
-  if (!comm.inter) [[likely]] return {};
+  if (!comm.inter) [[likely]]
+    return {};
   return Error(MPI_ERR_COMM, "comm is an intercommunicator, where an intracommunicator is needed");
 }
 
 Error FindType(MPI_Datatype handle, const Datatype** type) {
   *type = Datatype::Find(handle);
-  if (*type != nullptr) [[likely]] return {};
+  if (*type != nullptr) [[likely]]
+    return {};
   return NoSuch(MPI_ERR_TYPE, "datatype", "a datatype", handle, MPI_DATATYPE_NULL, "MPI_DATATYPE_NULL");
 }
 
 Error FindCommitted(MPI_Datatype handle, const Datatype** type) {
   WEFT_MPI_TRY(FindType(handle, type));
-  if ((*type)->committed || (*type)->builtin) [[likely]] return {};
+  if ((*type)->committed || (*type)->builtin) [[likely]]
+    return {};
   return Error(MPI_ERR_TYPE, "datatype " + Hexadecimal(handle) + " has not been committed (MPI_Type_commit)");
 }
 
 Error FindOp(MPI_Op handle, const Op** op) {
   *op = Op::Find(handle);
-  if (*op != nullptr) [[likely]] return {};
+  if (*op != nullptr) [[likely]]
+    return {};
   return NoSuch(MPI_ERR_OP, "op", "a reduction operation", handle, MPI_OP_NULL, "MPI_OP_NULL");
 }
 

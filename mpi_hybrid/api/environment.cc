@@ -22,7 +22,8 @@ using namespace weft::mpi;
 namespace weft::mpi {
 namespace {
 
-constexpr char kLibraryVersion[] = "Weft MPI (messages over sockets, one-sided operations over RDMA; ABI of MPICH " MPICH_VERSION ")";
+constexpr char kLibraryVersion[] =
+    "Weft MPI (messages over sockets, one-sided operations over RDMA; ABI of MPICH " MPICH_VERSION ")";
 constexpr size_t kAlignment = 64;  // of MPI_Alloc_mem
 
 std::string HostName() {
@@ -88,7 +89,8 @@ int PMPI_Get_version(int* version, int* subversion) {
 WEFT_MPI_ALIAS(Get_version)
 
 int PMPI_Get_library_version(char* version, int* resultlen) {
-  return AtAnyTime("MPI_Get_library_version", [&] { return CopyOut(kLibraryVersion, MPI_MAX_LIBRARY_VERSION_STRING, version, resultlen); });
+  return AtAnyTime("MPI_Get_library_version",
+                   [&] { return CopyOut(kLibraryVersion, MPI_MAX_LIBRARY_VERSION_STRING, version, resultlen); });
 }
 WEFT_MPI_ALIAS(Get_library_version)
 

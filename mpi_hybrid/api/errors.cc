@@ -31,11 +31,16 @@ int Create(const char* name, Kind kind, Function* function, MPI_Errhandler* errh
 
 const char* KindName(Kind kind) {
   switch (kind) {
-    case Kind::kComm: return "communicators";
-    case Kind::kWin: return "windows";
-    case Kind::kFile: return "files";
-    case Kind::kSession: return "sessions";
-    default: return "any object";
+    case Kind::kComm:
+      return "communicators";
+    case Kind::kWin:
+      return "windows";
+    case Kind::kFile:
+      return "files";
+    case Kind::kSession:
+      return "sessions";
+    default:
+      return "any object";
   }
 }
 
@@ -44,8 +49,9 @@ Error FindHandler(MPI_Errhandler handle, Kind kind, ErrorHandler** handler) {
   if (*handler == nullptr) {
     char text[16];
     std::snprintf(text, sizeof text, "0x%08x", static_cast<unsigned>(handle));
-    return Error(MPI_ERR_ARG, std::string("errhandler ") + (handle == MPI_ERRHANDLER_NULL ? "is MPI_ERRHANDLER_NULL"
-                                                                                        : std::string(text) + " is not an error handler"));
+    return Error(MPI_ERR_ARG,
+                 std::string("errhandler ") +
+                     (handle == MPI_ERRHANDLER_NULL ? "is MPI_ERRHANDLER_NULL" : std::string(text) + " is not an error handler"));
   }
   const Kind has = (*handler)->kind;
   if (has == kind || has == Kind::kFatal || has == Kind::kReturn || has == Kind::kAbort) return {};
@@ -108,13 +114,17 @@ int PMPI_Errhandler_create(MPI_Comm_errhandler_function* function, MPI_Errhandle
 }
 WEFT_MPI_ALIAS(Errhandler_create)
 
-int PMPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler) { return SetOnComm("MPI_Comm_set_errhandler", comm, errhandler); }
+int PMPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler) {
+  return SetOnComm("MPI_Comm_set_errhandler", comm, errhandler);
+}
 WEFT_MPI_ALIAS(Comm_set_errhandler)
 
 int PMPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler) { return SetOnComm("MPI_Errhandler_set", comm, errhandler); }
 WEFT_MPI_ALIAS(Errhandler_set)
 
-int PMPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler* errhandler) { return GetOnComm("MPI_Comm_get_errhandler", comm, errhandler); }
+int PMPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler* errhandler) {
+  return GetOnComm("MPI_Comm_get_errhandler", comm, errhandler);
+}
 WEFT_MPI_ALIAS(Comm_get_errhandler)
 
 int PMPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler* errhandler) { return GetOnComm("MPI_Errhandler_get", comm, errhandler); }
@@ -131,7 +141,8 @@ int PMPI_Errhandler_free(MPI_Errhandler* errhandler) {
     WEFT_MPI_TRY(CheckNotNull(errhandler, "errhandler"));
     ErrorHandler* handler = ErrorHandler::Find(*errhandler);
     if (handler == nullptr) return FindHandler(*errhandler, Kind::kComm, &handler);
-    // Predefined ones live on whatever the count: they may be freed as often as MPI_Comm_get_errhandler gave them, and MPICH is as lenient.
+    // Predefined ones live on whatever the count: they may be freed as often as MPI_Comm_get_errhandler gave them, and MPICH is
+    // as lenient.
     if (IsMade(handler->handle)) handler->Release();
     *errhandler = MPI_ERRHANDLER_NULL;
     return {};

@@ -7,10 +7,12 @@ using namespace weft::mpi;
 
 int PMPIX_GPU_query_support(int gpu_type, int* is_supported) {
   LockGuard lock;
-  if (Error error = CheckNotNull(is_supported, "is_supported"); !error.ok()) return ReportAnywhere("MPIX_GPU_query_support", error);
+  if (Error error = CheckNotNull(is_supported, "is_supported"); !error.ok())
+    return ReportAnywhere("MPIX_GPU_query_support", error);
   *is_supported = 0;
   if (gpu_type >= MPIX_GPU_SUPPORT_CUDA && gpu_type <= MPIX_GPU_SUPPORT_HIP) return MPI_SUCCESS;
-  return ReportAnywhere("MPIX_GPU_query_support", Error(MPI_ERR_ARG, "gpu_type " + std::to_string(gpu_type) + " is not a kind of GPU"));
+  return ReportAnywhere("MPIX_GPU_query_support",
+                        Error(MPI_ERR_ARG, "gpu_type " + std::to_string(gpu_type) + " is not a kind of GPU"));
 }
 WEFT_MPIX_ALIAS(GPU_query_support)
 
@@ -23,7 +25,8 @@ WEFT_MPIX_ALIAS(Query_hip_support)
 int PMPIX_Query_ze_support(void) { return 0; }
 WEFT_MPIX_ALIAS(Query_ze_support)
 
-// --- QMPI, MPICH's attempt at several profiling tools at once, which MPICH itself builds without: a tool that registers is told so ---
+// --- QMPI, MPICH's attempt at several profiling tools at once, which MPICH itself builds without: a tool that registers is told
+// so ---
 
 extern "C" {
 struct QMPI_Context {

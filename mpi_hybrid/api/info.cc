@@ -31,7 +31,8 @@ Error CheckKey(const char* key) {
   WEFT_MPI_TRY(CheckNotNull(key, "key"));
   const size_t length = strnlen(key, MPI_MAX_INFO_KEY + 1);
   if (length == 0) return Error(MPI_ERR_INFO_KEY, "key is empty");
-  if (length > MPI_MAX_INFO_KEY) return Error(MPI_ERR_INFO_KEY, "key is longer than MPI_MAX_INFO_KEY, " + std::to_string(MPI_MAX_INFO_KEY));
+  if (length > MPI_MAX_INFO_KEY)
+    return Error(MPI_ERR_INFO_KEY, "key is longer than MPI_MAX_INFO_KEY, " + std::to_string(MPI_MAX_INFO_KEY));
   return {};
 }
 
@@ -180,7 +181,8 @@ int PMPI_Info_get_nthkey(MPI_Info info, int n, char* key) {
   return OnInfo("MPI_Info_get_nthkey", info, [&](Info& i) -> Error {
     WEFT_MPI_TRY(CheckNotNull(key, "key"));
     if (n < 0 || static_cast<size_t>(n) >= i.entries.size()) {
-      return Error(MPI_ERR_ARG, "n " + std::to_string(n) + " is not the number of a key (there are " + std::to_string(i.entries.size()) + ")");
+      return Error(MPI_ERR_ARG,
+                   "n " + std::to_string(n) + " is not the number of a key (there are " + std::to_string(i.entries.size()) + ")");
     }
     CopyOut(i.entries[static_cast<size_t>(n)].first, MPI_MAX_INFO_KEY + 1, key);
     return {};

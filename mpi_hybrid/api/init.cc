@@ -74,9 +74,7 @@ using namespace weft::mpi;
 int PMPI_Init(int*, char***) { return Initialize("MPI_Init", MPI_THREAD_SINGLE, nullptr); }
 WEFT_MPI_ALIAS(Init)
 
-int PMPI_Init_thread(int*, char***, int required, int* provided) {
-  return Initialize("MPI_Init_thread", required, provided);
-}
+int PMPI_Init_thread(int*, char***, int required, int* provided) { return Initialize("MPI_Init_thread", required, provided); }
 WEFT_MPI_ALIAS(Init_thread)
 
 int PMPI_Initialized(int* flag) {
@@ -124,8 +122,7 @@ int PMPI_Is_thread_main(int* flag) {
 WEFT_MPI_ALIAS(Is_thread_main)
 
 int PMPI_Abort(MPI_Comm comm, int errorcode) {
-  return OnComm("MPI_Abort", comm, [&](Comm&) -> Error {
-    EndJob(errorcode, "MPI_Abort was called with error code " + std::to_string(errorcode));
-  });
+  return OnComm("MPI_Abort", comm,
+                [&](Comm&) -> Error { EndJob(errorcode, "MPI_Abort was called with error code " + std::to_string(errorcode)); });
 }
 WEFT_MPI_ALIAS(Abort)

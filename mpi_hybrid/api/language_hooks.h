@@ -15,13 +15,15 @@ int MPII_Type_set_attr(MPI_Datatype datatype, int keyval, void* value, int type)
 int MPII_Win_set_attr(MPI_Win win, int keyval, void* value, int type);
 void MPII_Keyval_set_proxy(int keyval, weft::mpi::Keyval::CopyProxy* copy_proxy, weft::mpi::Keyval::DeleteProxy* delete_proxy);
 
-// From now on the handler's, the operation's function is called through `proxy` (its type: ErrorHandler::cxx_proxy, Op::cxx_proxy).
+// From now on the handler's, the operation's function is called through `proxy` (its type: ErrorHandler::cxx_proxy,
+// Op::cxx_proxy).
 void MPII_Errhandler_set_cxx(MPI_Errhandler handler, void (*proxy)(void));
 void MPII_Op_set_cxx(MPI_Op op, void (*proxy)(void));
 // The functions of the generalized request have Fortran's calling sequence.
 void MPII_Grequest_set_lang_f77(MPI_Request request);
 
-// Exported by MPICH for layers on top of it, such as its MPI-IO. `comm` and `win` are its internal objects, of which there are none here.
+// Exported by MPICH for layers on top of it, such as its MPI-IO. `comm` and `win` are its internal objects, of which there are
+// none here.
 int MPIR_Err_create_code(int last_code, int fatal, const char function[], int line, int error_class, const char generic[],
                          const char specific[], ...);
 int MPIR_Err_return_comm(void* comm, const char function[], int code);
@@ -35,7 +37,8 @@ extern const char MPII_Version_string[], MPII_Version_date[], MPII_Version_ABI[]
 
 namespace weft::mpi {
 
-// MPI_Init. libmpichfort.so.12 has variables of the same names, which stand before ours in the order of look-up and which only we set.
+// MPI_Init. libmpichfort.so.12 has variables of the same names, which stand before ours in the order of look-up and which only we
+// set.
 void SetLanguageObjects();
 
 }  // namespace weft::mpi

@@ -70,7 +70,8 @@ void MPII_Op_set_cxx(MPI_Op handle, void (*proxy)(void)) {
   op->cxx_proxy = reinterpret_cast<decltype(op->cxx_proxy)>(proxy);
 }
 
-int MPIR_Err_create_code(int last_code, int, const char function[], int line, int error_class, const char generic[], const char[], ...) {
+int MPIR_Err_create_code(int last_code, int, const char function[], int line, int error_class, const char generic[], const char[],
+                         ...) {
   LockGuard lock;
   const int mpi_class = IsErrorClass(error_class) && error_class != MPI_SUCCESS ? error_class : ErrorClassOf(last_code);
   if (mpi_class == MPI_SUCCESS) return MPI_SUCCESS;

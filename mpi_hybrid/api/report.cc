@@ -18,18 +18,25 @@ using CxxProxy = void(int kind, int* object, int* code, void (*function)());
 // What MPICH's C++ library numbers the kinds of object by.
 int CxxKind(ErrorHandler::Kind kind) {
   switch (kind) {
-    case ErrorHandler::Kind::kFile: return 1;
-    case ErrorHandler::Kind::kWin: return 2;
-    default: return 0;
+    case ErrorHandler::Kind::kFile:
+      return 1;
+    case ErrorHandler::Kind::kWin:
+      return 2;
+    default:
+      return 0;
   }
 }
 
 const char* KindName(ErrorHandler::Kind kind) {
   switch (kind) {
-    case ErrorHandler::Kind::kFile: return "file";
-    case ErrorHandler::Kind::kWin: return "window";
-    case ErrorHandler::Kind::kSession: return "session";
-    default: return "communicator";
+    case ErrorHandler::Kind::kFile:
+      return "file";
+    case ErrorHandler::Kind::kWin:
+      return "window";
+    case ErrorHandler::Kind::kSession:
+      return "session";
+    default:
+      return "communicator";
   }
 }
 

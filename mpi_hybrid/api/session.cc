@@ -3,16 +3,17 @@
 #include "mpi_hybrid/api/entry.h"
 #include "mpi_hybrid/api/report.h"
 
-// Sessions (MPI 4.0 section 11.3). Weft has none yet: MPI_Session_init says so to the error handler that it is given, and so no handle
-// of a session is ever right.
+// Sessions (MPI 4.0 section 11.3). Weft has none yet: MPI_Session_init says so to the error handler that it is given, and so no
+// handle of a session is ever right.
 namespace weft::mpi {
 namespace {
 
 int OnSession(const char* name, MPI_Session session) {
   LockGuard lock;
   const bool null = session == MPI_SESSION_NULL;
-  return ReportAnywhere(name, Error(MPI_ERR_SESSION, null ? "session is MPI_SESSION_NULL"
-                                                          : "session " + std::to_string(session) + " is not a session: Weft has none yet"));
+  return ReportAnywhere(
+      name, Error(MPI_ERR_SESSION, null ? "session is MPI_SESSION_NULL"
+                                        : "session " + std::to_string(session) + " is not a session: Weft has none yet"));
 }
 
 }  // namespace
@@ -44,10 +45,14 @@ WEFT_MPI_ALIAS(Session_get_info)
 int PMPI_Session_get_num_psets(MPI_Session session, MPI_Info, int*) { return OnSession("MPI_Session_get_num_psets", session); }
 WEFT_MPI_ALIAS(Session_get_num_psets)
 
-int PMPI_Session_get_nth_pset(MPI_Session session, MPI_Info, int, int*, char*) { return OnSession("MPI_Session_get_nth_pset", session); }
+int PMPI_Session_get_nth_pset(MPI_Session session, MPI_Info, int, int*, char*) {
+  return OnSession("MPI_Session_get_nth_pset", session);
+}
 WEFT_MPI_ALIAS(Session_get_nth_pset)
 
-int PMPI_Session_get_pset_info(MPI_Session session, const char*, MPI_Info*) { return OnSession("MPI_Session_get_pset_info", session); }
+int PMPI_Session_get_pset_info(MPI_Session session, const char*, MPI_Info*) {
+  return OnSession("MPI_Session_get_pset_info", session);
+}
 WEFT_MPI_ALIAS(Session_get_pset_info)
 
 int PMPI_Session_call_errhandler(MPI_Session session, int) { return OnSession("MPI_Session_call_errhandler", session); }

@@ -9,8 +9,9 @@
 #include "mpi_hybrid/core/counters.h"
 #include "mpi_hybrid/core/settings.h"
 
-// MPI_T, the tool interface (MPI 4.0 section 15.3): the settings as control variables (constant: they are read from the environment at
-// MPI_Init), counters of traffic as performance variables, no events. Its functions return codes and call no error handler.
+// MPI_T, the tool interface (MPI 4.0 section 15.3): the settings as control variables (constant: they are read from the
+// environment at MPI_Init), counters of traffic as performance variables, no events. Its functions return codes and call no error
+// handler.
 namespace {
 
 using weft::mpi::AllSettings;
@@ -249,7 +250,8 @@ int PMPI_T_pvar_get_index(const char* name, int var_class, int* pvar_index) {
 WEFT_MPI_ALIAS(T_pvar_get_index)
 
 int PMPI_T_pvar_get_info(int pvar_index, char* name, int* name_len, int* verbosity, int* var_class, MPI_Datatype* datatype,
-                         MPI_T_enum* enumtype, char* desc, int* desc_len, int* bind, int* readonly, int* continuous, int* atomic) {
+                         MPI_T_enum* enumtype, char* desc, int* desc_len, int* bind, int* readonly, int* continuous,
+                         int* atomic) {
   return WhenInitialized([&] {
     if (pvar_index < 0 || pvar_index >= kVariableCount) return MPI_T_ERR_INVALID_INDEX;
     GiveText(kVariables[pvar_index].name, name, name_len);
@@ -464,7 +466,9 @@ WEFT_MPI_ALIAS(T_event_get_info)
 int PMPI_T_event_handle_alloc(int, void*, MPI_Info, MPI_T_event_registration*) { return None(MPI_T_ERR_INVALID_INDEX); }
 WEFT_MPI_ALIAS(T_event_handle_alloc)
 
-int PMPI_T_event_handle_free(MPI_T_event_registration, void*, MPI_T_event_free_cb_function) { return None(MPI_T_ERR_INVALID_HANDLE); }
+int PMPI_T_event_handle_free(MPI_T_event_registration, void*, MPI_T_event_free_cb_function) {
+  return None(MPI_T_ERR_INVALID_HANDLE);
+}
 WEFT_MPI_ALIAS(T_event_handle_free)
 
 int PMPI_T_event_handle_get_info(MPI_T_event_registration, MPI_Info*) { return None(MPI_T_ERR_INVALID_HANDLE); }
@@ -478,13 +482,17 @@ int PMPI_T_event_register_callback(MPI_T_event_registration, MPI_T_cb_safety, MP
 }
 WEFT_MPI_ALIAS(T_event_register_callback)
 
-int PMPI_T_event_callback_get_info(MPI_T_event_registration, MPI_T_cb_safety, MPI_Info*) { return None(MPI_T_ERR_INVALID_HANDLE); }
+int PMPI_T_event_callback_get_info(MPI_T_event_registration, MPI_T_cb_safety, MPI_Info*) {
+  return None(MPI_T_ERR_INVALID_HANDLE);
+}
 WEFT_MPI_ALIAS(T_event_callback_get_info)
 
 int PMPI_T_event_callback_set_info(MPI_T_event_registration, MPI_T_cb_safety, MPI_Info) { return None(MPI_T_ERR_INVALID_HANDLE); }
 WEFT_MPI_ALIAS(T_event_callback_set_info)
 
-int PMPI_T_event_set_dropped_handler(MPI_T_event_registration, MPI_T_event_dropped_cb_function) { return None(MPI_T_ERR_INVALID_HANDLE); }
+int PMPI_T_event_set_dropped_handler(MPI_T_event_registration, MPI_T_event_dropped_cb_function) {
+  return None(MPI_T_ERR_INVALID_HANDLE);
+}
 WEFT_MPI_ALIAS(T_event_set_dropped_handler)
 
 int PMPI_T_event_read(MPI_T_event_instance, int, void*) { return None(MPI_T_ERR_INVALID_HANDLE); }

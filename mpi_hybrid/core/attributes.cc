@@ -121,7 +121,8 @@ bool Attributes::GetAs(const Keyval& keyval, AttributeType as, void** value) con
 
 Error Attributes::Delete(int object, Keyval& keyval) {
   const Entry* entry = FindEntry(keyval);
-  if (entry == nullptr) return Error(MPI_ERR_KEYVAL, "keyval " + std::to_string(keyval.handle) + " has no attribute to delete here");
+  if (entry == nullptr)
+    return Error(MPI_ERR_KEYVAL, "keyval " + std::to_string(keyval.handle) + " has no attribute to delete here");
   WEFT_MPI_TRY(CallRemove(keyval, object, entry->type, entry->value));
   Erase(FindEntry(keyval));
   return {};
@@ -161,7 +162,8 @@ Error Attributes::CopyTo(int object, Attributes* to) const {
 
 }  // namespace weft::mpi
 
-__attribute__((visibility("default"))) int MPIR_Dup_fn(MPI_Comm, int, void*, void* attribute_value_in, void* attribute_value_out, int* flag) {
+__attribute__((visibility("default"))) int MPIR_Dup_fn(MPI_Comm, int, void*, void* attribute_value_in, void* attribute_value_out,
+                                                       int* flag) {
   *flag = 1;
   *static_cast<void**>(attribute_value_out) = attribute_value_in;
   return MPI_SUCCESS;

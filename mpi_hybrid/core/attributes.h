@@ -15,27 +15,29 @@ namespace weft::mpi {
 
 enum class AttributeOwner : uint8_t { kComm, kType, kWin };
 
-// How an attribute was stored and is asked for: C stores a pointer, Fortran 77 an INTEGER, Fortran 90 an INTEGER(KIND=MPI_ADDRESS_KIND)
-// (MPI 4.0 section 19.3.7). The numbers are those that MPICH's Fortran library passes to MPII_*_set_attr and _get_attr.
+// How an attribute was stored and is asked for: C stores a pointer, Fortran 77 an INTEGER, Fortran 90 an
+// INTEGER(KIND=MPI_ADDRESS_KIND) (MPI 4.0 section 19.3.7). The numbers are those that MPICH's Fortran library passes to
+// MPII_*_set_attr and _get_attr.
 enum class AttributeType : int { kPointer = 0, kAint = 1, kInt = 3 };
 
-// MPI_Comm_create_keyval and its kin. The proxies call the user's functions in the language that they are written in; MPICH's Fortran
-// and C++ libraries set theirs by MPII_Keyval_set_proxy.
+// MPI_Comm_create_keyval and its kin. The proxies call the user's functions in the language that they are written in; MPICH's
+// Fortran and C++ libraries set theirs by MPII_Keyval_set_proxy.
 struct Keyval : RefCounted<Keyval> {
-  using CopyProxy = int(int (*user)(int, int, void*, void*, void*, int*), int object, int keyval, void* extra_state, AttributeType type,
-                        void* value, void** new_value, int* flag);
-  using DeleteProxy = int(int (*user)(int, int, void*, void*), int object, int keyval, AttributeType type, void* value, void* extra_state);
+  using CopyProxy = int(int (*user)(int, int, void*, void*, void*, int*), int object, int keyval, void* extra_state,
+                        AttributeType type, void* value, void** new_value, int* flag);
+  using DeleteProxy = int(int (*user)(int, int, void*, void*), int object, int keyval, AttributeType type, void* value,
+                          void* extra_state);
 
   int handle = MPI_KEYVAL_INVALID;
   AttributeOwner owner = AttributeOwner::kComm;
-  int (*copy)(int, int, void*, void*, void*, int*) = nullptr;   // null: not copied
-  int (*remove)(int, int, void*, void*) = nullptr;              // null: nothing to do
+  int (*copy)(int, int, void*, void*, void*, int*) = nullptr;  // null: not copied
+  int (*remove)(int, int, void*, void*) = nullptr;             // null: nothing to do
   void* extra_state = nullptr;
-  CopyProxy* copy_proxy = nullptr;      // null: C calling sequence
+  CopyProxy* copy_proxy = nullptr;  // null: C calling sequence
   DeleteProxy* delete_proxy = nullptr;
-  bool freed = false;                   // by the user; lives on while attributes have it
+  bool freed = false;  // by the user; lives on while attributes have it
 
-  static Keyval* Find(int handle);      // null: unknown, freed or not `owner`'s (caller checks)
+  static Keyval* Find(int handle);  // null: unknown, freed or not `owner`'s (caller checks)
 
   ~Keyval();
 };
@@ -45,8 +47,8 @@ Keyval& MakeKeyval(AttributeOwner owner, int (*copy)(int, int, void*, void*, voi
                    void* extra_state);
 void FreeKeyval(Keyval& keyval);
 
-// The attributes of one object. Callbacks run in the order that MPI asks for (on free: last set first). A callback that returns an
-// error makes the operation fail with that error code's class, MPI_ERR_OTHER if it has none.
+// The attributes of one object. Callbacks run in the order that MPI asks for (on free: last set first). A callback that returns
+// an error makes the operation fail with that error code's class, MPI_ERR_OTHER if it has none.
 class Attributes {
  public:
   Error Set(int object, Keyval& keyval, void* value, AttributeType type);

@@ -40,11 +40,16 @@ ErrorHandler::~ErrorHandler() {
 
 ErrorHandler* ErrorHandler::Find(MPI_Errhandler handle) {
   switch (handle) {
-    case MPI_ERRORS_ARE_FATAL: return &FatalErrorHandler();
-    case MPI_ERRORS_RETURN: return &ReturnErrorHandler();
-    case MPI_ERRORS_ABORT: return &AbortErrorHandler();
-    case MPIR_ERRORS_THROW_EXCEPTIONS: return &ThrowErrorHandler();
-    default: return Table().Find(handle);
+    case MPI_ERRORS_ARE_FATAL:
+      return &FatalErrorHandler();
+    case MPI_ERRORS_RETURN:
+      return &ReturnErrorHandler();
+    case MPI_ERRORS_ABORT:
+      return &AbortErrorHandler();
+    case MPIR_ERRORS_THROW_EXCEPTIONS:
+      return &ThrowErrorHandler();
+    default:
+      return Table().Find(handle);
   }
 }
 

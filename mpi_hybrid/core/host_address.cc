@@ -16,9 +16,7 @@ namespace {
 
 constexpr char kLoopback[] = "127.0.0.1";
 
-socklen_t LengthOf(const sockaddr& address) {
-  return address.sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-}
+socklen_t LengthOf(const sockaddr& address) { return address.sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6); }
 
 std::string Numeric(const sockaddr& address) {
   char text[NI_MAXHOST];
@@ -89,7 +87,8 @@ Error FindHostAddress(bool one_host, std::string* address) {
     *address = OfInterface(setting);
     if (address->empty()) *address = OfName(setting);
     if (!address->empty()) return {};
-    return Error(MPI_ERR_OTHER, "WEFT_MPI_HOST=" + std::string(setting) + " is neither an address, nor a host, nor an interface of this host");
+    return Error(MPI_ERR_OTHER,
+                 "WEFT_MPI_HOST=" + std::string(setting) + " is neither an address, nor a host, nor an interface of this host");
   }
   *address = kLoopback;
   if (one_host) return {};

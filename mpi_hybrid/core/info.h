@@ -28,8 +28,8 @@ struct Info : RefCounted<Info> {
   ~Info();
 };
 
-// A new one with a handle; the reference is the handle's, and MPI_Info_free's Release() ends it. To give one that the library holds to the
-// program, copy its entries into a new one (MPI_Comm_get_info).
+// A new one with a handle; the reference is the handle's, and MPI_Info_free's Release() ends it. To give one that the library
+// holds to the program, copy its entries into a new one (MPI_Comm_get_info).
 Info& MakeInfo();
 // MPI_INFO_ENV; MPI_Init fills it.
 Info& EnvironmentInfo();

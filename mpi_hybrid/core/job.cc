@@ -59,8 +59,8 @@ Error AgreeOnSecret(Job& job) {
 
 Error Job::Publish(const std::string& key, const std::string& value) {
   if (value.size() >= pmi->max_value_length()) {
-    return Error(MPI_ERR_INTERN, "the value of " + key + " has " + std::to_string(value.size()) + " characters; the launcher takes " +
-                                     std::to_string(pmi->max_value_length() - 1));
+    return Error(MPI_ERR_INTERN, "the value of " + key + " has " + std::to_string(value.size()) +
+                                     " characters; the launcher takes " + std::to_string(pmi->max_value_length() - 1));
   }
   return Failed("giving " + key + " to the launcher", pmi->Put(KeyOf(key, rank), value));
 }
@@ -69,7 +69,8 @@ Error Job::Fence() { return Failed("waiting for the other ranks at start", pmi->
 
 Error Job::Lookup(const std::string& key, int of_rank, std::string* value) {
   auto found = pmi->Get(KeyOf(key, of_rank));
-  if (!found.ok()) return Error(MPI_ERR_OTHER, "rank " + std::to_string(of_rank) + " has not published " + key + ": " + found.error().message);
+  if (!found.ok())
+    return Error(MPI_ERR_OTHER, "rank " + std::to_string(of_rank) + " has not published " + key + ": " + found.error().message);
   *value = *found;
   return {};
 }

@@ -20,8 +20,8 @@ struct Job {
   int appnum = -1;         // MPI_APPNUM, or -1
   int universe_size = -1;  // MPI_UNIVERSE_SIZE, or -1
   std::string host;        // that others reach us by: the address of the interface that leads to the launcher, or WEFT_MPI_HOST
-  std::string secret;      // 32 hexadecimal digits, the same at all ranks, known to no one else (from PMI: the job's key-value space)
-  bool one_host = true;    // the launcher started all ranks on this host
+  std::string secret;  // 32 hexadecimal digits, the same at all ranks, known to no one else (from PMI: the job's key-value space)
+  bool one_host = true;  // the launcher started all ranks on this host
   std::unique_ptr<pmi::Client> pmi;
 
   // Publishes this process's `value` under `key` (its rank is added); visible to others after Fence(). Values are printable and
@@ -36,12 +36,14 @@ struct Job {
 // The job of this process; valid between MPI_Init and MPI_Finalize.
 Job& ThisJob();
 
-// Collective. Connects to the launcher, fills in ThisJob() and agrees on the secret; the process ends when the launcher dies from then on.
+// Collective. Connects to the launcher, fills in ThisJob() and agrees on the secret; the process ends when the launcher dies from
+// then on.
 Error JoinJob();
 // Collective: an orderly good-bye to the launcher.
 Error LeaveJob();
 
-// The part of PMI_process_mapping, "(vector,(first node,nodes,ranks per node),...)", that we need: whether it names one node only.
+// The part of PMI_process_mapping, "(vector,(first node,nodes,ranks per node),...)", that we need: whether it names one node
+// only.
 bool MapsToOneNode(const std::string& mapping);
 
 }  // namespace weft::mpi

@@ -23,7 +23,8 @@ TEST(ProcessMappingTest, OneNodeIsTold) {
 }
 
 TEST(ProcessMappingTest, WhatIsNoMappingIsNotOneNode) {
-  for (const char* text : {"", "(vector", "(vector,", "(vector,)", "(vector,(0,1,4)", "(vector,(0,1,4)) ", "(vector,(0,1))", "x(vector,(0,1,4))"}) {
+  for (const char* text :
+       {"", "(vector", "(vector,", "(vector,)", "(vector,(0,1,4)", "(vector,(0,1,4)) ", "(vector,(0,1))", "x(vector,(0,1,4))"}) {
     EXPECT_FALSE(MapsToOneNode(text)) << text;
   }
 }

@@ -6,8 +6,8 @@
 
 namespace weft::mpi {
 
-// The MPI library's settings, each an environment variable that the layer named reads itself. The table is for MPI_T's control variables,
-// for the documentation, and for finding names that are not settings.
+// The MPI library's settings, each an environment variable that the layer named reads itself. The table is for MPI_T's control
+// variables, for the documentation, and for finding names that are not settings.
 struct SettingInfo {
   const char* name;     // "WEFT_MPI_HOST"
   const char* initial;  // the default in words

@@ -176,10 +176,6 @@ Error Link::Ring() {
   if (waiting_count_ == 0) return {};
   if (broken()) return failure();
   for (uint32_t i = 0; i + 1 < waiting_count_; ++i) waiting_[i].request.next = &waiting_[i + 1].request;
-  g_counters.rdma_operations += waiting_count_;
-  for (const ibv_send_wr* request = &waiting_[0].request; request != nullptr; request = request->next) {
-    for (int i = 0; i < request->num_sge; ++i) g_counters.rdma_bytes += request->sg_list[i].length;
-  }
   waiting_count_ = 0;
   ibv_send_wr* bad = nullptr;
   if (int error = ibv_post_send(qp_, &waiting_[0].request, &bad); error != 0) {
