@@ -59,9 +59,9 @@ int main(int argc, char** argv) {
   /* Strings: every class has one, and a code's text says more than nothing. */
   char text[MPI_MAX_ERROR_STRING], other[MPI_MAX_ERROR_STRING];
   for (int c = 0; c <= MPI_ERR_RMA_FLAVOR; c++) {
+    if (c == 54) continue;  /* no class has this number */
     memset(text, 0, sizeof text);
     CHECK_OK(MPI_Error_string(c, text, &length));
-    if (c == 54) continue;  /* no class */
     CHECK(length > 0 && length < MPI_MAX_ERROR_STRING && (int)strlen(text) == length);
     MPI_Error_class(c, &class);
     CHECK_EQ(class, c);
