@@ -1,0 +1,35 @@
+// mpi_bench pair|collective [--quick]: measures the MPI library that it runs on, with 2 ranks or with all; a line per figure:
+// name, size in bytes, value (microseconds, or messages or bytes per second).
+#include <cstring>
+
+#include "measure.h"
+
+namespace mpi_bench {
+int g_rank, g_size;
+bool g_quick;
+}  // namespace mpi_bench
+
+int main(int argc, char** argv) {
+  using namespace mpi_bench;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &g_rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &g_size);
+  g_quick = argc > 2 && std::strcmp(argv[2], "--quick") == 0;
+  const bool pair = argc > 1 && std::strcmp(argv[1], "pair") == 0, collective = argc > 1 && std::strcmp(argv[1], "collective") == 0;
+  if ((!pair && !collective) || (pair && g_size != 2)) {
+    if (g_rank == 0) std::fprintf(stderr, "usage: mpiexec -n 2 mpi_bench pair [--quick]; mpiexec -n N mpi_bench collective [--quick]\n");
+    MPI_Abort(MPI_COMM_WORLD, 2);
+  }
+  if (pair) {
+    PingPong();
+    Stream();
+    Fences();
+    Locks();
+    PassiveTarget();
+    Mixed();
+  } else {
+    Collectives();
+  }
+  MPI_Finalize();
+  return 0;
+}

@@ -1,0 +1,54 @@
+#ifndef BENCH_MPI_MEASURE_H_
+#define BENCH_MPI_MEASURE_H_
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+// What the benchmarks share. Plain MPI, so that the same source is built for each library.
+namespace mpi_bench {
+
+extern int g_rank, g_size;
+extern bool g_quick;
+
+// One line of the program's output, at rank 0:  name size value.  Times are in microseconds, rates per second.
+inline void Print(const char* name, int size, double value) {
+  if (g_rank == 0) std::printf("%s %d %.4f\n", name, size, value);
+}
+
+inline double Median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
+  return values[values.size() / 2];
+}
+
+// Calls `once()` so often that a batch takes about 5 ms (`guess_us`: what one takes), for 5 batches (3 when quick) after one to warm up;
+// the median over the batches of the microseconds per call. All ranks of the world call it with the same guess.
+template <typename Once>
+double Measure(double guess_us, Once once) {
+  const int per_batch = std::max(5, static_cast<int>((g_quick ? 2000 : 5000) / guess_us));
+  std::vector<double> batches;
+  for (int batch = -1; batch < (g_quick ? 3 : 5); batch++) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double start = MPI_Wtime();
+    for (int i = 0; i < per_batch; i++) once();
+    const double us = (MPI_Wtime() - start) * 1e6 / per_batch;
+    if (batch >= 0) batches.push_back(us);
+  }
+  return Median(batches);
+}
+
+// Two ranks.
+void PingPong();
+void Stream();
+void Fences();
+void Locks();
+void PassiveTarget();
+void Mixed();
+// All ranks.
+void Collectives();
+
+}  // namespace mpi_bench
+
+#endif  // BENCH_MPI_MEASURE_H_

@@ -1,0 +1,92 @@
+#include "measure.h"
+
+namespace mpi_bench {
+namespace {
+
+struct Window {
+  explicit Window(int bytes) {
+    MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+    std::fill(memory, memory + bytes, 0);
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  ~Window() { MPI_Win_free(&win); }
+  char* memory;
+  MPI_Win win;
+};
+
+}  // namespace
+
+// An operation of rank 0 and a fence of both.
+void Fences() {
+  for (const int size : g_quick ? std::vector<int>{8, 65536, 1048576} : std::vector<int>{8, 512, 4096, 32768, 65536, 262144, 1048576}) {
+    Window window(size);
+    std::vector<long> buffer(size / 8);
+    const double guess = 60 + size / 1000.0;
+    MPI_Win_fence(0, window.win);
+    Print("put_fence", size, Measure(guess, [&] {
+            if (g_rank == 0) MPI_Put(buffer.data(), size, MPI_BYTE, 1, 0, size, MPI_BYTE, window.win);
+            MPI_Win_fence(0, window.win);
+          }));
+    Print("get_fence", size, Measure(guess, [&] {
+            if (g_rank == 0) MPI_Get(buffer.data(), size, MPI_BYTE, 1, 0, size, MPI_BYTE, window.win);
+            MPI_Win_fence(0, window.win);
+          }));
+    Print("accumulate_fence", size, Measure(guess, [&] {
+            if (g_rank == 0) MPI_Accumulate(buffer.data(), size / 8, MPI_LONG, 1, 0, size / 8, MPI_LONG, MPI_SUM, window.win);
+            MPI_Win_fence(0, window.win);
+          }));
+  }
+}
+
+// Rank 0 locks, puts and unlocks; rank 1 waits in MPI for its end.
+void Locks() {
+  for (const int size : g_quick ? std::vector<int>{8, 65536} : std::vector<int>{8, 4096, 65536, 1048576}) {
+    Window window(size);
+    std::vector<char> buffer(size);
+    std::vector<double> batches;
+    for (int batch = -1; batch < 5; batch++) {
+      constexpr int kTimes = 30;
+      const double start = MPI_Wtime();
+      for (int i = 0; i < kTimes && g_rank == 0; i++) {
+        MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, window.win);
+        MPI_Put(buffer.data(), size, MPI_BYTE, 1, 0, size, MPI_BYTE, window.win);
+        MPI_Win_unlock(1, window.win);
+      }
+      if (batch >= 0) batches.push_back((MPI_Wtime() - start) * 1e6 / kTimes);
+      MPI_Barrier(MPI_COMM_WORLD);
+    }
+    Print("lock_put_unlock", size, Median(batches));
+  }
+}
+
+// The same while rank 1 computes for a second and calls nothing.
+void PassiveTarget() {
+  Window window(8);
+  long value = 1;
+  if (g_rank == 0) {  // the connection is there
+    MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, window.win);
+    MPI_Put(&value, 8, MPI_BYTE, 1, 0, 8, MPI_BYTE, window.win);
+    MPI_Win_unlock(1, window.win);
+  }
+  std::vector<double> times;
+  for (int i = 0; i < (g_quick ? 1 : 3); i++) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double start = MPI_Wtime();
+    if (g_rank == 1) {
+      while (MPI_Wtime() - start < 1) {
+      }
+    } else {
+      while (MPI_Wtime() - start < 0.02) {  // rank 1 is in its computation
+      }
+      const double begin = MPI_Wtime();
+      MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, window.win);
+      MPI_Put(&value, 8, MPI_BYTE, 1, 0, 8, MPI_BYTE, window.win);
+      MPI_Win_unlock(1, window.win);
+      times.push_back((MPI_Wtime() - begin) * 1e6);
+    }
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (g_rank == 0) Print("passive_put", 8, Median(times));
+}
+
+}  // namespace mpi_bench

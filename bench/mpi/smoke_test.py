@@ -1,0 +1,28 @@
+"""Every MPI benchmark once, on Weft's library."""
+
+import mpi
+import stock
+
+PAIR = {"ping_pong", "message_rate", "bandwidth", "put_fence", "get_fence", "accumulate_fence", "lock_put_unlock", "passive_put", "mixed",
+        "mixed_emulated"}
+COLLECTIVE = {"barrier", "bcast", "allreduce", "alltoall"}
+
+
+class Benchmarks(mpi.MpiTest):
+    library = mpi.WeftUnderMpiexec
+
+    def figures(self, ranks, suite):
+        output = self.run_job(ranks, stock.workspace_file("bench/mpi/mpi_bench"), suite, "--quick", timeout=120)
+        rows = [line.split() for line in output.splitlines()]
+        self.assertTrue(all(len(row) == 3 and float(row[2]) > 0 for row in rows), output)
+        return {row[0] for row in rows}
+
+    def test_two_ranks(self):
+        self.assertEqual(self.figures(2, "pair"), PAIR)
+
+    def test_four_ranks(self):
+        self.assertEqual(self.figures(4, "collective"), COLLECTIVE)
+
+
+if __name__ == "__main__":
+    stock.main()
