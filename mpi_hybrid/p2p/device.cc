@@ -99,8 +99,13 @@ bool Device::Sleep(int timeout_ms) {
 bool Device::DispatchReady(int timeout_ms) {
   epoll_event events[64];
   const int count = epoll_wait(epoll_.fd(), events, std::size(events), timeout_ms);
-  for (int i = 0; i < count; ++i) OnReady(events[i].data.fd, events[i].events);
-  return count > 0;
+  bool any = false;
+  for (int i = 0; i < count; ++i) {
+    if (events[i].data.fd == wake_.fd()) continue;  // for the thread that sleeps, which would sleep on if it were read here
+    OnReady(events[i].data.fd, events[i].events);
+    any = true;
+  }
+  return any;
 }
 
 // Events may be stale: another thread or an earlier event closed the descriptor, or gave it a new meaning. Each handler copes with not
