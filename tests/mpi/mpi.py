@@ -19,7 +19,7 @@ __unittest = True  # failures show the test's line, not this file's
 POLL_SECONDS = 0.005
 TIMEOUT = 60
 LINGER_SECONDS = 5  # how long a process may outlive its launcher
-MARK = "WEFT_TEST_JOB"  # in the environment of every process of a job
+MARK = "MPI_TEST_JOB_ID"  # in the environment of every process of a job
 
 
 def weft_libraries():
@@ -68,7 +68,7 @@ class Job:
 
     def __init__(self, words, settings, directory=None):
         self._mark = f"{MARK}={uuid.uuid4()}"
-        env = {k: v for k, v in os.environ.items() if not k.startswith(("WEFT_", "PMI_", "MPI", "UCX_"))}
+        env = {k: v for k, v in os.environ.items() if not k.startswith(("WEFT_", "PMI_", "MPI", "UCX_", "HYDRA_"))}
         env["LC_ALL"] = "C"
         env.update(settings)
         env[MARK] = self._mark.split("=", 1)[1]
