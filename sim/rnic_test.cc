@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cerrno>
+#include <future>
 #include <numeric>
 #include <thread>
 #include <vector>
@@ -29,6 +30,13 @@ class RnicTest : public ::testing::TestWithParam<CrcPolicy> {
   }
 
   RnicTest() : rnic_(transport::ProcessNetwork(), SettingsWith(GetParam()), 1) {}
+
+  // The network's thread may still hold an endpoint that was closed; it must let go before the RNIC goes.
+  void TearDown() override {
+    std::promise<void> passed;
+    transport::ProcessNetwork().Post([&] { passed.set_value(); });
+    passed.get_future().wait();
+  }
 
   // Connects `client` to `server` through a listener of its own.
   void Connect(Program& client, Program& server, ConnectParameters ours = {.ird = 8, .ord = 8}) {

@@ -28,12 +28,12 @@ void BuildNeighborAllGather(Schedule& schedule, std::span<const int> sources, st
   schedule.EndRound();
 }
 
-// Messages of one pair match in order. When both neighbours of a periodic dimension are the same process, its first
-// message (sent in the negative direction) is for the positive side: receives in the opposite order do that.
+// Messages of one pair match in order. What goes in the negative direction of a dimension comes in from the positive side
+// (MPI 4.0 section 8.6), so with neighbours that are the same process the two sides of each dimension receive in exchanged order.
 void BuildNeighborAllToAll(Schedule& schedule, std::span<const int> sources, std::span<const int> destinations,
                            bool cartesian, const Varying& send, const Varying& receive) {
   for (size_t i = 0; i < sources.size(); ++i) {
-    const size_t index = cartesian ? sources.size() - 1 - i : i;
+    const size_t index = cartesian ? i ^ 1 : i;
     ReceiveFrom(schedule, receive, index, sources[index]);
   }
   for (size_t i = 0; i < destinations.size(); ++i) {
