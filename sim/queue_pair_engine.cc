@@ -160,8 +160,7 @@ void QueuePair::FlushDeferred() {
 transport::Network& QueuePair::network() const { return rnic_.network(); }
 
 void QueuePair::Step() {
-  // The round of a spinning program that finds nothing ends here.
-  if (!Receive() && !connection_->write_blocked && sends_.started == sends_.posted()) return;
+  Receive();
   if (connection_ == nullptr) return;
   Transmit();
   CheckStream();
