@@ -63,7 +63,7 @@ bool CompletionQueue::DriveQueuePairs() {
   if (!lock.owns_lock() || attached_.empty()) return false;
   const bool directly = attached_.size() <= kMostDrivenDirectly;
   if (directly) {
-    for (const auto& qp : attached_) qp->DriveInline(/*spinning=*/false);
+    for (const auto& qp : attached_) qp->DriveInline(/*spinning=*/empty_polls_ == kPollsUntilSpinning);
   } else {
     for (const auto& qp : attached_) qp->FlushDeferred();
   }

@@ -61,6 +61,7 @@ int QueuePair::PostSend(ibv_send_wr* list, ibv_send_wr** bad, bool all_or_nothin
     }
     if (staged == 0 || (error != 0 && all_or_nothing)) return error;
     sends_.Publish(staged);
+    answers = AnswersACompletion();
     ring = answers || !DeferDoorbell(flags, static_cast<uint32_t>(std::min<uint64_t>(bytes, UINT32_MAX)));
     arm = !ring && !std::exchange(flush_timer_armed_, true);
   }

@@ -160,7 +160,8 @@ void QueuePair::FlushDeferred() {
 transport::Network& QueuePair::network() const { return rnic_.network(); }
 
 void QueuePair::Step() {
-  Receive();
+  // The round of a spinning program that finds nothing ends here.
+  if (!Receive() && !connection_->write_blocked && sends_.started == sends_.posted()) return;
   if (connection_ == nullptr) return;
   Transmit();
   CheckStream();
