@@ -29,6 +29,7 @@ class Channel : public rdma_event_channel, public std::enable_shared_from_this<C
   std::vector<std::unique_ptr<Event>> Extract(const Identifier* owner);
   // Drops what waits and what comes. The creator's reference ends here.
   void Close();
+  bool closed() const { return closed_; }
 
  private:
   Channel() : rdma_event_channel{} {}

@@ -120,6 +120,7 @@ int Identifier::Connect(const rdma_conn_param* given) {
 }
 
 int Identifier::Accept(const rdma_conn_param* given) {
+  TouchRequest();
   const State before = state();
   if (before == State::kFailed) return ECONNRESET;  // the peer left meanwhile
   if (before != State::kRequested) return EINVAL;
@@ -147,6 +148,7 @@ int Identifier::Accept(const rdma_conn_param* given) {
 }
 
 int Identifier::Reject(const void* data, size_t length) {
+  TouchRequest();
   const State before = state();
   if (before == State::kFailed) return 0;  // nobody left to tell
   if (before != State::kRequested) return EINVAL;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -41,6 +42,9 @@ Identifier::State StateAfter(sim::CmEvent::Kind kind, Identifier::State now) {
       return Identifier::State::kFailed;
   }
 }
+
+// For a program that leaves a connection request untouched: more than a thread's wake-up takes on a busy machine.
+constexpr std::chrono::milliseconds kPatience{50};
 
 uint8_t Byte(uint16_t value) { return static_cast<uint8_t>(std::min<uint16_t>(value, 255)); }
 
@@ -91,6 +95,8 @@ std::shared_ptr<Identifier> Identifier::Create(Channel* on, void* context, rdma_
 }
 
 void Identifier::Destroy() {
+  TouchRequest();
+  RequestGate::Events untold;
   std::shared_ptr<sim::Endpoint> endpoint;
   std::shared_ptr<Channel> channel;
   {
@@ -98,6 +104,7 @@ void Identifier::Destroy() {
     destroyed_ = true;
     endpoint = std::move(endpoint_);
     channel = channel_;
+    untold = requests_.Clear();
   }
   if (listener_ != nullptr) listener_->Close();
   listener_.reset();  // it may hold this as its observer
@@ -106,6 +113,7 @@ void Identifier::Destroy() {
     endpoint->Close();
   }
   channel->Extract(this);
+  untold.clear();
   ReleaseEvent();
   {
     std::unique_lock lock(mutex_);
@@ -118,6 +126,7 @@ void Identifier::Destroy() {
 
 int Identifier::Migrate(Channel* to) {
   if (synchronous_ && to == nullptr) return EINVAL;
+  TouchRequest();
   std::shared_ptr<Channel> target = to != nullptr ? to->shared_from_this() : Channel::Create();
   if (target == nullptr) return errno;
   std::shared_ptr<Channel> old;
@@ -169,6 +178,7 @@ void Identifier::OnCmEvent(sim::CmEvent from) {
   std::unique_ptr<Event> event = Translate(std::move(from));  // outlives the lock if nobody takes it
   event->id = this;
   event->owner = shared_from_this();
+  RequestGate::Events untold;
   std::lock_guard lock(mutex_);
   if (destroyed_) return;
   const State before = std::exchange(state_, StateAfter(kind, state_));
@@ -179,7 +189,45 @@ void Identifier::OnCmEvent(sim::CmEvent from) {
       !device_->is_iwarp()) {
     event->event = RDMA_CM_EVENT_CONNECT_RESPONSE;
   }
+  if (kind == sim::CmEvent::Kind::kConnectRequest) {
+    if (channel_->closed()) {
+      untold = requests_.Clear();
+    } else if (!requests_.Admit(event)) {
+      return StartGateTimer();
+    }
+  }
   channel_->Push(event);
+}
+
+void Identifier::Announce(RequestGate::Events& requests) {
+  for (auto& request : requests) channel_->Push(request);
+}
+
+void Identifier::StartGateTimer() {
+  if (!requests_.NeedsTimer()) return;
+  transport::Network& network = Engine()->network();
+  network.RunAt(network.Now() + kPatience, [weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (self == nullptr) return;
+    RequestGate::Events released;  // outlives the lock, as every event
+    std::lock_guard lock(self->mutex_);
+    if (self->destroyed_) return;
+    released = self->requests_.OnExpired();
+    self->Announce(released);
+  });
+}
+
+void Identifier::OnRequestTouched() {
+  RequestGate::Events released;
+  std::lock_guard lock(mutex_);
+  if (destroyed_) return;
+  released = requests_.OnTouched();
+  Announce(released);
+  StartGateTimer();
+}
+
+void Identifier::TouchRequest() {
+  if (const auto listener = std::exchange(asked_, {}).lock()) listener->OnRequestTouched();
 }
 
 bool Identifier::BeginDelivery(Event& event) {
@@ -191,7 +239,13 @@ bool Identifier::BeginDelivery(Event& event) {
   }
   if (event.request != nullptr) {
     const std::shared_ptr<Identifier> request = AdoptRequest(event);
+    {
+      std::lock_guard lock(mutex_);
+      requests_.OnDelivered();
+      if (request != nullptr) StartGateTimer();
+    }
     if (request == nullptr) {
+      OnRequestTouched();
       Acknowledge();
       return false;
     }
@@ -234,6 +288,7 @@ std::shared_ptr<Identifier> Identifier::AdoptRequest(Event& event) {
   request->requested_initiator_depth_ = event.param.conn.initiator_depth;
   request->FillPath();
   request->state_ = State::kRequested;
+  request->asked_ = weak_from_this();
   request->endpoint_ = std::move(event.request);
   request->endpoint_->SetObserver(request);
   return request;

@@ -13,6 +13,7 @@
 #include "cm/channel.h"
 #include "cm/devices.h"
 #include "cm/event.h"
+#include "cm/request_gate.h"
 #include "transport/local_address.h"
 #include "sim/cm_api.h"
 #include "transport/socket_address.h"
@@ -102,6 +103,12 @@ class Identifier : public rdma_cm_id, public sim::CmObserver, public std::enable
   void set_state(State state);
   void Post(rdma_cm_event_type type, int status);
   void ReleaseEvent();
+  // Listener, with mutex_ held: tells of requests that were held back; starts the gate's timer if it wants one.
+  void Announce(RequestGate::Events& requests);
+  void StartGateTimer();
+  void OnRequestTouched();  // without
+  // A request: the program works on it, so that the listener may tell of the next.
+  void TouchRequest();
   // A connection request as an identifier of its own. nullptr and errno.
   std::shared_ptr<Identifier> AdoptRequest(Event& event);
   int BindDevice(const transport::SocketAddress& local);
@@ -126,6 +133,7 @@ class Identifier : public rdma_cm_id, public sim::CmObserver, public std::enable
   int unacknowledged_ = 0;
   std::shared_ptr<Channel> channel_;
   std::shared_ptr<sim::Endpoint> endpoint_;
+  RequestGate requests_;  // a listener's
 
   // Only the program's calls touch these.
   bool synchronous_;
@@ -135,6 +143,7 @@ class Identifier : public rdma_cm_id, public sim::CmObserver, public std::enable
   bool port_was_chosen_ = false;  // by us, the program bound to port 0
   bool reuse_address_ = false;
   bool only_v6_ = false;
+  std::weak_ptr<Identifier> asked_;  // of a request: the listener, until the program touches the request
   uint8_t requested_responder_resources_ = 0;  // passive side: what the peer asked for
   uint8_t requested_initiator_depth_ = 0;
   ibv_qp* external_qp_ = nullptr;  // named by its number in rdma_conn_param, not created here

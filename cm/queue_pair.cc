@@ -50,6 +50,7 @@ void Identifier::DestroyCompletionQueues() {
 }
 
 int Identifier::CreateQueuePair(ibv_qp_init_attr_ex* attributes) {
+  TouchRequest();
   if (qp != nullptr || verbs == nullptr) return EINVAL;
   if ((attributes->comp_mask & IBV_QP_INIT_ATTR_PD) == 0 || attributes->pd == nullptr) {
     attributes->comp_mask |= IBV_QP_INIT_ATTR_PD;
@@ -118,6 +119,7 @@ void Identifier::DestroySharedReceiveQueue() {
 // The engine takes the queue pair from INIT to RTS when it connects; the program has only to bring it to INIT. A
 // program that follows InfiniBand's habit of modifying it step by step is told to keep the state that it has.
 int Identifier::InitQueuePairAttributes(ibv_qp_attr* attributes, int* mask) {
+  TouchRequest();
   if (device_ == nullptr) return EINVAL;
   switch (attributes->qp_state) {
     case IBV_QPS_INIT:

@@ -1,4 +1,12 @@
 // Connections through the public API, over the real RNIC on loopback.
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <semaphore>
+#include <set>
+#include <thread>
+#include <vector>
+
 #include "cm/rdmacm_testing.h"
 
 namespace weft::cm::public_api {
@@ -171,6 +179,61 @@ TEST(Rdmacm, ClientThatLeavesBeforeTheAnswerIsSeenByAccept) {
     EXPECT_TRUE(errno == ECONNRESET || errno == EPIPE) << strerror(errno);
   }
   DestroyAll({server, listener});
+}
+
+// As rdma-core 44's rping -P: the thread that gets events leaves each request in one variable for another, and counts it.
+TEST(Rdmacm, RequestsThatComeAtOnceReachAServerThatHandsThemOverInOneVariable) {
+  constexpr int kClients = 8;
+  Channel servers;
+  rdma_cm_id* listener = Listener(servers, "127.0.0.1");
+  std::vector<std::unique_ptr<Channel>> channels;
+  std::vector<rdma_cm_id*> clients;
+  for (int i = 0; i < kClients; ++i) {
+    channels.push_back(std::make_unique<Channel>());
+    clients.push_back(StartClient(*channels.back(), "127.0.0.1", rdma_get_src_port(listener)));
+  }
+  std::atomic<rdma_cm_id*> handed_over = nullptr;
+  std::counting_semaphore<> arrived(0);
+  std::set<rdma_cm_id*> taken;
+  std::thread worker([&] {
+    for (int i = 0; i < kClients; ++i) {
+      arrived.acquire();
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));  // it is busy when it is woken
+      rdma_cm_id* id = handed_over;
+      if (!taken.insert(id).second) continue;  // another was lost
+      MakeQueuePair(id);
+      EXPECT_EQ(rdma_accept(id, nullptr), 0) << strerror(errno);
+    }
+  });
+  for (int requests = 0; requests < kClients;) {
+    rdma_cm_event* event = servers.Get();
+    ASSERT_NE(event, nullptr);
+    if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
+      handed_over = event->id;
+      ++requests;
+      arrived.release();
+    }
+    rdma_ack_cm_event(event);
+  }
+  worker.join();
+  EXPECT_EQ(taken.size(), kClients);
+  for (int i = 0; i < kClients; ++i) channels[i]->Expect(RDMA_CM_EVENT_ESTABLISHED, clients[i]);
+  for (rdma_cm_id* id : clients) DestroyAll({id});
+  for (rdma_cm_id* id : taken) DestroyAll({id});
+  DestroyAll({listener});
+}
+
+TEST(Rdmacm, RequestsAreToldToAServerThatCollectsThemFirst) {
+  constexpr int kClients = 5;
+  Channel servers, channel;
+  rdma_cm_id* listener = Listener(servers, "127.0.0.1");
+  std::vector<rdma_cm_id*> clients, requests;
+  for (int i = 0; i < kClients; ++i) clients.push_back(StartClient(channel, "127.0.0.1", rdma_get_src_port(listener)));
+  for (int i = 0; i < kClients; ++i) requests.push_back(NextRequest(servers, listener));
+  EXPECT_EQ(std::set<rdma_cm_id*>(requests.begin(), requests.end()).size(), kClients);
+  for (rdma_cm_id* id : requests) EXPECT_EQ(rdma_destroy_id(id), 0);
+  for (rdma_cm_id* id : clients) DestroyAll({id});
+  DestroyAll({listener});
 }
 
 TEST(Rdmacm, ManyIdentifiersOnOneChannel) {
