@@ -43,8 +43,8 @@ Identifier::State StateAfter(sim::CmEvent::Kind kind, Identifier::State now) {
   }
 }
 
-// For a program that leaves a connection request untouched: more than a thread's wake-up takes on a busy machine.
-constexpr std::chrono::milliseconds kPatience{50};
+// For a program that leaves a connection request untouched: more than a few wake-ups of threads take on a busy machine.
+constexpr std::chrono::milliseconds kPatience{200};
 
 uint8_t Byte(uint16_t value) { return static_cast<uint8_t>(std::min<uint16_t>(value, 255)); }
 

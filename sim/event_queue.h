@@ -48,24 +48,28 @@ class EventQueue {
   template <typename OnTaken>
   std::optional<Event> Pop(OnTaken on_taken) {
     for (;;) {
-      uint64_t one;
-      if (read(fd_, &one, sizeof one) != sizeof one) return std::nullopt;
-      std::lock_guard lock(mutex_);
-      if (events_.empty()) continue;  // its event was removed between our read and the lock
-      Event event = std::move(events_.front());
-      events_.pop_front();
-      on_taken(event);
-      return event;
+      {
+        std::lock_guard lock(mutex_);
+        if (!events_.empty()) {
+          Event event = TakeFirst();
+          on_taken(event);
+          return event;
+        }
+      }
+      if (fcntl(fd_, F_GETFL) & O_NONBLOCK) {
+        errno = EAGAIN;
+        return std::nullopt;
+      }
+      pollfd ready{fd_, POLLIN, 0};
+      if (poll(&ready, 1, -1) < 0) return std::nullopt;
     }
   }
 
   // The oldest event if one waits.
   std::optional<Event> TryPop() {
     std::lock_guard lock(mutex_);
-    if (events_.empty() || !TakeToken()) return std::nullopt;
-    Event event = std::move(events_.front());
-    events_.pop_front();
-    return event;
+    if (events_.empty()) return std::nullopt;
+    return TakeFirst();
   }
 
   // Drops waiting events for which `matches(event)`; returns how many.
@@ -76,7 +80,7 @@ class EventQueue {
     for (auto it = events_.begin(); it != events_.end();) {
       if (matches(*it)) {
         it = events_.erase(it);
-        TakeToken();  // a concurrent Pop may have it already; that Pop then finds its event gone and waits on
+        TakeToken();
         ++removed;
       } else {
         ++it;
@@ -86,16 +90,21 @@ class EventQueue {
   }
 
  private:
-  // Takes one unit from the descriptor without waiting. Requires mutex_.
-  bool TakeToken() {
-    pollfd ready{fd_, POLLIN, 0};
-    if (poll(&ready, 1, 0) != 1) return false;
+  // The descriptor counts the events. Only who holds mutex_ reads it, so that it never waits there.
+  void TakeToken() {
     uint64_t one;
-    return read(fd_, &one, sizeof one) == sizeof one;
+    [[maybe_unused]] ssize_t taken = read(fd_, &one, sizeof one);
+  }
+
+  Event TakeFirst() {
+    TakeToken();
+    Event event = std::move(events_.front());
+    events_.pop_front();
+    return event;
   }
 
   const int fd_;
-  std::mutex mutex_;  // guards events_
+  std::mutex mutex_;  // guards events_ and reading fd_
   std::deque<Event> events_;
 };
 
