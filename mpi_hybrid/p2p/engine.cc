@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "base/check.h"
 #include "mpi_hybrid/core/counters.h"
@@ -35,7 +36,15 @@ ReceiveRequest* NewReceive(Engine* engine, void* buffer, MPI_Aint count, const D
 
 }  // namespace
 
-Engine::~Engine() = default;
+Engine::~Engine() {
+  // Messages that nobody received; MPI_Finalize does not ask for it.
+  std::vector<Message*> waiting;
+  waiting_.ForEach([&](void* message) { waiting.push_back(static_cast<Message*>(message)); });
+  for (Message* message : waiting) {
+    waiting_.Remove(message->hooks);
+    message->Drop();
+  }
+}
 
 Link& Engine::LinkTo(ProcessId process) {
   WEFT_CHECK(process >= 0 && process != self_);

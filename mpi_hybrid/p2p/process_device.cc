@@ -20,6 +20,7 @@ constexpr int kSpinUs = 1000;
 
 Engine* g_engine = nullptr;
 Device* g_device = nullptr;
+bool g_stopped = false;
 std::chrono::microseconds g_spin{0};
 
 // A setting in bytes or microseconds: digits, with k or m (1024, 1024 * 1024) behind. Anything else is told and ignored.
@@ -60,7 +61,7 @@ std::chrono::microseconds ChooseSpin(Job& job) {
 
 }  // namespace
 
-Device* ProcessDevice() { return g_device; }
+Device* ProcessDevice() { return g_stopped ? nullptr : g_device; }
 Engine* ProcessEngine() { return g_engine; }
 std::chrono::microseconds SpinTime() { return g_spin; }
 
@@ -73,10 +74,9 @@ Error StartDevice() {
 }
 
 void StopDevice() {
-  if (g_device == nullptr) return;
+  if (ProcessDevice() == nullptr) return;
   g_device->Stop();
-  // Requests that the program never completed may still point to them.
-  g_device = nullptr;
+  g_stopped = true;  // it stays: requests that the program never completed may point to it
 }
 
 bool IsDead(ProcessId process) { return g_engine != nullptr && g_engine->IsDead(process); }
