@@ -52,7 +52,7 @@ class WeftUnderHydra:
 
     @staticmethod
     def settings():
-        return {"LD_LIBRARY_PATH": weft_libraries()}
+        return {"LD_LIBRARY_PATH": weft_libraries(), **stock.sanitizer_settings()}
 
 
 class WeftUnderMpiexec:

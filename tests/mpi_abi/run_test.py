@@ -9,6 +9,8 @@ import sys
 import tempfile
 import unittest
 
+import stock
+
 OURS = os.path.dirname(os.path.abspath(sys.argv.pop(1)))
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAMS = {
@@ -39,7 +41,7 @@ class RunTest(unittest.TestCase):
         environment = dict(os.environ)
         environment.pop("LD_LIBRARY_PATH", None)
         if library:
-            environment["LD_LIBRARY_PATH"] = library
+            environment.update(stock.sanitizer_settings(), LD_LIBRARY_PATH=library)
         if launcher:
             # The launcher itself needs nothing of ours.
             command = ["mpiexec.hydra", "-n", str(ranks), *command]

@@ -51,15 +51,17 @@ def sanitizer():
     return None, None
 
 
+def sanitizer_settings():
+    """What a program that was not linked with the libraries' sanitizer needs to run on them: its runtime in front. It may leak."""
+    runtime = sanitizer()[1]
+    return {"LD_PRELOAD": runtime, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"} if runtime else {}
+
+
 def environment(**settings):
-    """This process's environment with `settings`, and the sanitizer's runtime in front where the libraries need it:
-    the stock programs were not linked with one, and leak themselves."""
+    """This process's environment with `settings`, and what the sanitizer needs."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("WEFT_")}
     env["LC_ALL"] = "C"
-    name, runtime = sanitizer()
-    if runtime:
-        env["LD_PRELOAD"] = runtime
-        env["ASAN_OPTIONS"] = env.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
+    env.update(sanitizer_settings())
     env.update({k: str(v) for k, v in settings.items()})
     return env
 
