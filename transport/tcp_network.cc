@@ -14,8 +14,10 @@
 namespace weft::transport {
 namespace {
 
-// How often the parked progress thread looks whether somebody still drives.
-constexpr Duration kParkTick = std::chrono::microseconds(250);
+// How often the parked progress thread looks whether somebody still drives: seldom when it was so for long, since every look takes a
+// processor from a program that spins.
+constexpr Duration kFirstParkTick = std::chrono::microseconds(250);
+constexpr Duration kLongestParkTick = std::chrono::milliseconds(1);
 constexpr Duration kStarvedListenerRest = std::chrono::milliseconds(100);
 
 std::atomic<unsigned> g_forks{0};
@@ -166,14 +168,16 @@ void TcpNetwork::Park(Time until) {
     parked_.store(true, std::memory_order_release);
     watches_.OpenLending();
     park_drives_ = drives_.load(std::memory_order_relaxed);
-    park_tick_ = Now() + kParkTick;
+    park_tick_ = kFirstParkTick;
+    park_look_ = Now() + park_tick_;
   }
-  epoll_.WaitForWake(std::min(park_tick_, until));
+  epoll_.WaitForWake(std::min(park_look_, until));
   asleep_.store(false, std::memory_order_relaxed);
   if (!recalled_.exchange(false, std::memory_order_acq_rel)) {
     const Time now = Now();
-    if (now < park_tick_) return;  // work, and timers, do not put off the look
-    park_tick_ = now + kParkTick;
+    if (now < park_look_) return;  // work, and timers, do not put off the look
+    park_tick_ = std::min(2 * park_tick_, kLongestParkTick);
+    park_look_ = now + park_tick_;
     watches_.ReclaimIdle();
     const uint64_t drives = drives_.load(std::memory_order_relaxed);
     if (std::exchange(park_drives_, drives) != drives) return;

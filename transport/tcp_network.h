@@ -83,7 +83,8 @@ class TcpNetwork : public Network {
   std::atomic<bool> recalled_{false};  // by EndDrive()
   std::mutex drive_mutex_;
   std::atomic<bool> parked_{false};  // written under drive_mutex_
-  Time park_tick_;                   // of the progress thread: when it looks next, and what it saw last
+  Time park_look_;                   // of the progress thread: when it looks next, how long after that again, and what it saw last
+  Duration park_tick_{};
   uint64_t park_drives_ = 0;
 
   std::mutex mutex_;  // guards what follows; never held while work runs
