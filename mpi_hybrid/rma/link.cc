@@ -42,7 +42,8 @@ Link::~Link() {
 }
 
 Error Link::failure() const {
-  return Error(MPI_ERR_PROC_ABORTED, "the RDMA connection to process " + std::to_string(process_) + " is broken: " + why_);
+  return Error(MPI_ERR_PROC_ABORTED,
+               "the RDMA connection to process " + std::to_string(process_) + " is broken: " + why_);
 }
 
 // --- connecting ---
@@ -53,7 +54,8 @@ Error Link::StartConnect(const sockaddr_storage& from, const sockaddr_storage& t
                                 : reinterpret_cast<sockaddr_in*>(&source)->sin_port) = 0;
   state_ = State::kConnecting;
   if (rdma_create_id(device_.events(), &id_, this, RDMA_PS_TCP) != 0 ||
-      rdma_resolve_addr(id_, reinterpret_cast<sockaddr*>(&source), reinterpret_cast<sockaddr*>(&target), kResolveMs) != 0) {
+      rdma_resolve_addr(id_, reinterpret_cast<sockaddr*>(&source), reinterpret_cast<sockaddr*>(&target), kResolveMs) !=
+          0) {
     Break("address " + ToString(to) + " cannot be resolved: " + std::strerror(errno));
     return failure();
   }
@@ -89,7 +91,8 @@ Error Link::MakeBuffers() {
   memory_ = MapMemory(kMemoryBytes);
   if (memory_ == nullptr) return Error(MPI_ERR_NO_MEM, "no memory for message buffers");
   mr_ = ibv_reg_mr(device_.domain(), memory_, kMemoryBytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-  if (mr_ == nullptr) return Error(MPI_ERR_NO_MEM, std::string("message buffers cannot be registered: ") + std::strerror(errno));
+  if (mr_ == nullptr)
+    return Error(MPI_ERR_NO_MEM, std::string("message buffers cannot be registered: ") + std::strerror(errno));
   for (uint32_t slot = 0; slot < kSlots; ++slot) WEFT_MPI_TRY(PostReceive(slot));
   return {};
 }
@@ -149,10 +152,10 @@ void Link::OnEvent(const rdma_cm_event& event) {
 // --- posting ---
 
 Error Link::WaitForRoom() {
-  if (posted_ - completed_ < kDepth) [[likely]]
+  if (posted_ - completed() < kDepth) [[likely]]
     return {};
   WEFT_MPI_TRY(Ring());
-  device_.Await([this] { return broken() || posted_ - completed_ < kDepth; });
+  device_.Await([this] { return broken() || posted_ - completed() < kDepth; });
   return broken() ? failure() : Error();
 }
 
@@ -215,13 +218,14 @@ Error Link::Read(void* into, uint32_t key, uint64_t from, uint32_t from_key, siz
   request.wr.rdma = {from, from_key};
   *request.sg_list = {reinterpret_cast<uintptr_t>(into), static_cast<uint32_t>(bytes), key};
   local_ = reads_posted_ = posted_;
+  order_.ReadPosted(posted_);
   ++g_counters.rdma_operations;
   g_counters.rdma_bytes += bytes;
   return Ring();
 }
 
 void Link::WhenComplete(LocalCompletion&& completion) {
-  if (broken() || completion.number <= completed_) {
+  if (broken() || completion.number <= completed()) {
     FinishLocal(completion, broken() ? failure() : Error());
     return;
   }
@@ -231,7 +235,7 @@ void Link::WhenComplete(LocalCompletion&& completion) {
 Error Link::BeginMessage(uint8_t** room) {
   if (broken()) return failure();
   const auto has_room = [this] {
-    if (sent_ - consumed_ >= kSlots || posted_ - completed_ >= kDepth) return false;
+    if (sent_ - consumed_ >= kSlots || posted_ - completed() >= kDepth) return false;
     return replies_expected_ < static_cast<int>(kSlots);
   };
   if (!has_room()) {
@@ -309,7 +313,7 @@ Error Link::StartFlush(bool remote, Mark* mark) {
 
 bool Link::Flushed(const Mark& mark) const {
   if (broken()) return true;
-  if (completed_ < mark.number || sinks_expected_ > 0) return false;
+  if (completed() < mark.number || sinks_expected_ > 0) return false;
   return !mark.remote || static_cast<int32_t>(consumed_ - mark.messages) >= 0;
 }
 
@@ -328,10 +332,10 @@ void Link::OnCompletion(const ibv_wc& completion) {
     if (Error error = PostReceive(static_cast<uint32_t>(low)); !error.ok()) Break(error.message());
     return;
   }
-  completed_ = std::max(completed_, low);
+  order_.Completed(low);
   --uncompleted_;
   --device_.expected;
-  while (!local_completions_.empty() && local_completions_.front().number <= completed_) {
+  while (!local_completions_.empty() && local_completions_.front().number <= completed()) {
     LocalCompletion done = std::move(local_completions_.front());
     local_completions_.pop_front();
     FinishLocal(done, {});

@@ -15,6 +15,7 @@
 #include "mpi_hybrid/datatype/datatype.h"
 #include "mpi_hybrid/rma/registration.h"
 #include "mpi_hybrid/rma/request.h"
+#include "mpi_hybrid/rma/send_order.h"
 #include "mpi_hybrid/rma/wire.h"
 
 namespace weft::mpi::rma {
@@ -30,8 +31,8 @@ struct ReplyWaiter {
   size_t bytes = 0;
 };
 
-// Data of the program that a reply, or a Read into a bounce buffer, fills: `bytes` from `position` on in the order of the type
-// map.
+// Data of the program that a reply, or a Read into a bounce buffer, fills: `bytes` from `position` on in the order of
+// the type map.
 struct Sink {
   void* buffer = nullptr;
   MPI_Aint count = 0;
@@ -57,9 +58,10 @@ struct LocalCompletion {
   Sink sink;
 };
 
-// The connection over which this process works on one target: a queue pair of which it is the initiator. RDMA Writes and Reads
-// and messages (wire.h) go out in the order of the calls, and the target sees them in that order. Small Writes wait for company
-// until Ring(). Guarded by the library's lock. Calls may wait for progress when queues are full.
+// The connection over which this process works on one target: a queue pair of which it is the initiator. RDMA Writes
+// and Reads and messages (wire.h) go out in the order of the calls, and the target sees them in that order. Small
+// Writes wait for company until Ring(). Guarded by the library's lock. Calls may wait for progress when queues are
+// full.
 class Link {
  public:
   // Starts connecting. `index`: of the completions' work request ids.
@@ -77,12 +79,13 @@ class Link {
   Error failure() const;
   ProcessId process() const { return process_; }
 
-  // RDMA. `bytes` at most Device::max_message(). Small ones (`bytes` <= inline_room()) are copied, and complete locally with the
-  // call.
+  // RDMA. `bytes` at most Device::max_message(). Small ones (`bytes` <= inline_room()) are copied, and complete locally
+  // with the call.
   uint32_t inline_room() const { return inline_room_; }
   Error Write(const void* from, uint32_t key, uint64_t to, uint32_t to_key, size_t bytes);
   Error Read(void* into, uint32_t key, uint64_t from, uint32_t from_key, size_t bytes);
-  // Number of the last work request. WhenComplete may be called only with one that is signaled or behind which one will be.
+  // Number of the last work request. WhenComplete may be called only with one that is signaled or behind which one will
+  // be.
   uint64_t last() const { return posted_; }
   // ... of those that work on memory of the program, which are signaled.
   uint64_t last_local() const { return local_; }
@@ -90,8 +93,8 @@ class Link {
 
   // A message in two steps: room for it (kSlotBytes), then its length. Nothing may come between them on this link.
   Error BeginMessage(uint8_t** room);
-  // `reply` null: no reply is wanted. `urgent`: wakes the target's service if it sleeps. `behind_reads`: goes out when Reads
-  // posted before have completed.
+  // `reply` null: no reply is wanted. `urgent`: wakes the target's service if it sleeps. `behind_reads`: goes out when
+  // Reads posted before have completed.
   struct SendOptions {
     const Reply* reply = nullptr;
     bool urgent = true;
@@ -112,7 +115,7 @@ class Link {
   };
   Error StartFlush(bool remote, Mark* mark);
   bool Flushed(const Mark& mark) const;
-  bool reads_outstanding() const { return reads_posted_ > completed_; }
+  bool reads_outstanding() const { return reads_posted_ > completed(); }
 
   void OnCompletion(const ibv_wc& completion);
   // Completes everything with an error.
@@ -128,6 +131,7 @@ class Link {
     Reply reply;
   };
 
+  uint64_t completed() const { return order_.completed(); }
   Error MakeQueuePair();
   Error MakeBuffers();
   Error WaitForRoom();
@@ -138,9 +142,9 @@ class Link {
   void FinishLocal(LocalCompletion& completion, const Error& error);
   Error PostReceive(uint32_t slot);
 
-  static constexpr uint32_t kDepth = 128;      // of the send queue
-  static constexpr uint32_t kBatch = 16;       // most that wait for Ring()
-  static constexpr uint32_t kUnsignaled = 32;  // most work requests without a completion
+  static constexpr uint32_t kDepth = SendOrder::kMostReads;  // of the send queue
+  static constexpr uint32_t kBatch = 16;                     // most that wait for Ring()
+  static constexpr uint32_t kUnsignaled = 32;                // most work requests without a completion
 
   Device& device_;
   const ProcessId process_;
@@ -152,7 +156,8 @@ class Link {
   Welcome welcome_;
 
   // Send queue: numbers count work requests from 1.
-  uint64_t posted_ = 0, signaled_ = 0, completed_ = 0;
+  uint64_t posted_ = 0, signaled_ = 0;
+  SendOrder order_;
   int64_t uncompleted_ = 0;       // signaled ones
   uint64_t local_ = 0;            // the last that works on memory of the program
   uint64_t reads_posted_ = 0;     // the last Read
