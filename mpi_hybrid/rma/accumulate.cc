@@ -100,7 +100,6 @@ Error RdmaWindow::FetchAndOp(const void* origin, void* result, const Datatype& t
 
 Error RdmaWindow::AccumulateMessages(const Access& access, const Origin& origin, const Origin* result, const Target& target,
                                      const Op& op, const ElementType& type) {
-  Link& link = *access.link;
   const bool with_data = op.handle != MPI_NO_OP;
   TypeCursor here(origin.buffer, with_data ? origin.count : 0, *origin.type);
   BlockSource source(access.offset, target.count, *target.type, type, access.bytes);
@@ -109,7 +108,7 @@ Error RdmaWindow::AccumulateMessages(const Access& access, const Origin& origin,
   while (!source.done()) {
     const BlockSource::Part part = source.Next();
     uint8_t* room;
-    WEFT_MPI_TRY(link.BeginMessage(&room));
+    WEFT_MPI_TRY(BeginData(access, &room));
     const DataHeader data{.op = op.handle, .basic = type.handle, .bytes = static_cast<uint32_t>(part.bytes)};
     size_t bytes = WriteDataHeader(data, part.blocks, {room, kSlotBytes - kHeaderBytes});
     if (with_data) {
@@ -121,7 +120,7 @@ Error RdmaWindow::AccumulateMessages(const Access& access, const Origin& origin,
       reply->sink = {const_cast<void*>(result->buffer), result->count, Ref<const Datatype>(result->type), position, part.bytes};
     }
     const MessageKind kind = result != nullptr ? MessageKind::kGetAccumulate : MessageKind::kAccumulate;
-    WEFT_MPI_TRY(link.SendMessage(kind, access.peer->window, bytes, {.reply = reply}));
+    WEFT_MPI_TRY(SendData(access, kind, bytes, reply));
     position += static_cast<MPI_Aint>(part.bytes);
   }
   return {};
@@ -181,7 +180,7 @@ Error RdmaWindow::CompareAndSwap(const void* origin, const void* compare, void* 
     return {};
   }
   uint8_t* room;
-  WEFT_MPI_TRY(access.link->BeginMessage(&room));
+  WEFT_MPI_TRY(BeginData(access, &room));
   const CompareAndSwapMessage message{access.offset,
                                       element.handle,
                                       {static_cast<const uint8_t*>(origin), element.size},
@@ -190,7 +189,7 @@ Error RdmaWindow::CompareAndSwap(const void* origin, const void* compare, void* 
   Reply reply;
   ReplyFor(access, true, &reply);
   reply.sink = {result, 1, Ref<const Datatype>(&type), 0, element.size};
-  return access.link->SendMessage(MessageKind::kCompareAndSwap, access.peer->window, bytes, {.reply = &reply});
+  return SendData(access, MessageKind::kCompareAndSwap, bytes, &reply);
 }
 
 }  // namespace weft::mpi::rma

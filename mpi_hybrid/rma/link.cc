@@ -248,7 +248,7 @@ Error Link::BeginMessage(uint8_t** room) {
 }
 
 Error Link::SendMessage(MessageKind kind, uint32_t window, size_t body_bytes, const SendOptions& options) {
-  MessageHeader header{kind, options.reply != nullptr, 0, window};
+  MessageHeader header{kind, options.reply != nullptr, 0, window, options.epoch};
   // Without replies the target could not give back the right to send more.
   if (sent_ - consumed_ >= kSlots / 2 && sent_ % 4 == 0) header.wants_reply = true;
   if (header.wants_reply) {
@@ -363,8 +363,9 @@ void Link::FinishReply(PendingReply& pending, const Error& error, ByteSpan data,
   }
   if (reply.sink.type) {
     --sinks_expected_;
-    if (outcome.ok() && data.size() != reply.sink.bytes) return Break("a reply is of the wrong length");
-    if (outcome.ok()) {
+    const bool filled = outcome.ok() && status == ReplyStatus::kDone;
+    if (filled && data.size() != reply.sink.bytes) return Break("a reply is of the wrong length");
+    if (filled) {
       TypeCursor cursor(reply.sink.buffer, reply.sink.count, *reply.sink.type);
       cursor.Seek(reply.sink.position);
       Unpack(cursor, data);

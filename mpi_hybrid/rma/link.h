@@ -99,6 +99,7 @@ class Link {
     const Reply* reply = nullptr;
     bool urgent = true;
     bool behind_reads = false;
+    LockKind epoch = LockKind::kNone;  // of which the message is all; `reply` is wanted
   };
   Error SendMessage(MessageKind kind, uint32_t window, size_t body_bytes, const SendOptions& options);
   // One without a body.

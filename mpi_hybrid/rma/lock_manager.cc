@@ -4,19 +4,23 @@
 
 namespace weft::mpi::rma {
 
-LockManager::Outcome LockManager::Acquire(Asker asker, bool exclusive) {
-  const auto same = [&](const Waiting& waiting) { return waiting.asker.rank == asker.rank; };
-  if (std::find(holders_.begin(), holders_.end(), asker.rank) != holders_.end()) return Outcome::kRefused;
+LockManager::Outcome LockManager::Ask(int rank, bool exclusive) const {
+  const auto same = [&](const Waiting& waiting) { return waiting.asker.rank == rank; };
+  if (std::find(holders_.begin(), holders_.end(), rank) != holders_.end()) return Outcome::kRefused;
   if (std::any_of(queue_.begin(), queue_.end(), same)) return Outcome::kRefused;
   // A shared request waits behind an exclusive one that waits, so that no writer starves.
   const bool free = holders_.empty() || (!exclusive && !exclusive_);
-  if (!free || !queue_.empty()) {
-    queue_.push_back({asker, exclusive});
-    return Outcome::kQueued;
+  return free && queue_.empty() ? Outcome::kGranted : Outcome::kQueued;
+}
+
+LockManager::Outcome LockManager::Acquire(Asker asker, bool exclusive) {
+  const Outcome outcome = Ask(asker.rank, exclusive);
+  if (outcome == Outcome::kQueued) queue_.push_back({asker, exclusive});
+  if (outcome == Outcome::kGranted) {
+    holders_.push_back(asker.rank);
+    exclusive_ = exclusive;
   }
-  holders_.push_back(asker.rank);
-  exclusive_ = exclusive;
-  return Outcome::kGranted;
+  return outcome;
 }
 
 bool LockManager::Release(int rank, std::vector<Asker>* granted) {

@@ -18,6 +18,8 @@ class LockManager {
 
   enum class Outcome : uint8_t { kGranted, kQueued, kRefused };  // refused: it holds the lock, or waits for it, already
   Outcome Acquire(Asker asker, bool exclusive);
+  // Whether `rank`, which has no part in the lock, would be granted it now. kQueued: not now.
+  Outcome Ask(int rank, bool exclusive) const;
   // Gives the lock of `rank` back; those that get it now are added to `granted`. False: it does not hold it.
   bool Release(int rank, std::vector<Asker>* granted);
   // `rank` is gone: neither holds nor waits.

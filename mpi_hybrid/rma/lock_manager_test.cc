@@ -36,6 +36,19 @@ class LockManagerTest : public testing::Test {
 
 using Ranks = std::vector<int>;
 
+TEST_F(LockManagerTest, AskingTellsWhatAcquiringWouldAndChangesNothing) {
+  EXPECT_EQ(locks_.Ask(0, true), Outcome::kGranted);
+  EXPECT_FALSE(locks_.held());
+  Shared(1);
+  EXPECT_EQ(locks_.Ask(0, false), Outcome::kGranted);
+  EXPECT_EQ(locks_.Ask(0, true), Outcome::kQueued);
+  EXPECT_EQ(locks_.Ask(1, false), Outcome::kRefused) << "it has the lock";
+  Exclusive(2);
+  EXPECT_EQ(locks_.Ask(0, false), Outcome::kQueued) << "behind the one that waits for exclusive use";
+  EXPECT_EQ(locks_.Ask(2, true), Outcome::kRefused) << "it waits already";
+  EXPECT_EQ(Release(1), Ranks{2});
+}
+
 TEST_F(LockManagerTest, SharedLocksAreHeldTogether) {
   EXPECT_EQ(Shared(0), Outcome::kGranted);
   EXPECT_EQ(Shared(1), Outcome::kGranted);

@@ -71,8 +71,9 @@ class RdmaWindow final : public Window {
     bool here = false;         // this process can reach it
     bool used = false;         // in used_: operations since the last flush
     uint32_t operations = 0;   // so far, modulo 2^32
-    bool being_locked = false;  // a thread waits for the lock of MPI_Win_lock_all's epoch, or for the post of MPI_Win_start's
-    bool locked = false;       // of an epoch of MPI_Win_lock_all: really
+    bool being_locked = false;  // a thread waits for the lock of the epoch, or for the post of MPI_Win_start's
+    LockKind wanted = LockKind::kNone;  // of MPI_Win_lock's epoch
+    bool locked = false;        // really; until then nothing was sent
     bool post_seen = false;    // of the epoch of MPI_Win_start
     uint32_t posts_used = 0, completes_used = 0;
   };
@@ -83,6 +84,17 @@ class RdmaWindow final : public Window {
     MPI_Aint bytes = 0;    // of data
     Link* link = nullptr;  // null: `peer->here`
     RmaRequest* request = nullptr;
+    bool staged = false;   // stays here until more is known of the epoch
+  };
+  // The first operation of an epoch of MPI_Win_lock, if it is one small message: when the epoch ends with it, lock, operation and unlock
+  // are one message.
+  struct Staged {
+    int rank = -1;  // -1: none
+    MessageKind kind = MessageKind::kPut;
+    size_t bytes = 0;
+    Reply reply;
+    bool wants_reply = false;
+    std::unique_ptr<uint8_t[]> body;
   };
   struct Flushing;
 
@@ -90,6 +102,12 @@ class RdmaWindow final : public Window {
   Error BeginAccess(const Target& target, MPI_Aint origin_bytes, bool with_request, Access* access);
   Error CheckRange(const Target& target, const Peer& peer, uint64_t* offset) const;
   Error EnsureAccess(int rank);
+  bool Stage(const Target& target, const Access& access, bool with_request);
+  Error BeginData(const Access& access, uint8_t** room);
+  Error SendData(const Access& access, MessageKind kind, size_t bytes, const Reply* reply);
+  Error SendStaged(Peer& peer);
+  // Lock, operation and unlock at once. `done` false: the lock is not free.
+  Error SendEpoch(Peer& peer, bool* done);
   bool LocalMemoryAttached(const Access& access, const Target& target);
   // Makes and gives out the request around `body`, which adds parts.
   template <typename Body>
@@ -141,6 +159,7 @@ class RdmaWindow final : public Window {
   uint32_t fences_ = 0;
   bool start_no_check_ = false;
   bool out_of_range_ = false;  // a target said so
+  Staged staged_;
   bool known_to_service_ = false;
 };
 

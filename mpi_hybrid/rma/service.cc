@@ -383,6 +383,14 @@ bool Service::OnMessage(Incoming& incoming, ByteSpan message) {
   const int rank = window.rank_of[static_cast<size_t>(incoming.process)];
   if (rank < 0) return false;
   const auto origin = static_cast<size_t>(rank);
+  if (header->epoch != LockKind::kNone) {
+    const auto outcome = window.locks.Ask(rank, header->epoch == LockKind::kExclusive);
+    if (outcome == LockManager::Outcome::kRefused) return false;
+    if (outcome == LockManager::Outcome::kQueued) {
+      SendReply(incoming, header->reply_slot, ReplyStatus::kBusy, 0);
+      return true;
+    }
+  }
   switch (header->kind) {
     case MessageKind::kNothing:
       break;

@@ -1,4 +1,5 @@
 #include <atomic>
+#include <cstring>
 #include <deque>
 #include <mutex>
 #include <string>
@@ -74,6 +75,7 @@ Error RdmaWindow::AwaitFlushed(const std::vector<Flushing>& flushing) {
 
 // Those used since the last flush; `rank` >= 0: only that one.
 Error RdmaWindow::FlushUsed(bool remote, int rank) {
+  if (staged_.rank >= 0 && (rank < 0 || rank == staged_.rank)) WEFT_MPI_TRY(EnsureAccess(staged_.rank));
   std::vector<Flushing> flushing;
   for (int used : used_) {
     if (rank < 0 || used == rank) WEFT_MPI_TRY(StartFlush(peers_[static_cast<size_t>(used)], remote, &flushing));
@@ -214,13 +216,19 @@ Error RdmaWindow::AwaitCounters(const std::vector<int>& ranks, const TargetWindo
 Error RdmaWindow::EnsureAccess(int rank) {
   Peer& peer = peers_[static_cast<size_t>(rank)];
   const bool needs_post = epochs_.in_start() && !start_no_check_;
-  const bool needs_lock = epochs_.in_lock_all() && !epochs_.lock_all_no_check();
+  const bool needs_lock = peer.wanted != LockKind::kNone || (epochs_.in_lock_all() && !epochs_.lock_all_no_check());
   bool Peer::*const ready = needs_post ? &Peer::post_seen : &Peer::locked;
   if ((!needs_post && !needs_lock) || peer.*ready) return {};
   if (peer.being_locked) device_->Await([&] { return !peer.being_locked; });
   if (peer.*ready) return {};
   peer.being_locked = true;
-  Error error = needs_post ? AwaitCounters({rank}, own_.posts, &Peer::posts_used, "MPI_Win_post") : AcquireLock(rank, false);
+  Error error = needs_post ? AwaitCounters({rank}, own_.posts, &Peer::posts_used, "MPI_Win_post")
+                           : AcquireLock(rank, peer.wanted == LockKind::kExclusive);
+  if (staged_.rank == rank) {
+    Error sent = error.ok() ? SendStaged(peer) : Error();
+    staged_.rank = -1;
+    if (!sent.ok()) error = std::move(sent);
+  }
   peer.being_locked = false;
   peer.*ready = error.ok();
   Progress::Wake();
@@ -307,10 +315,49 @@ Error RdmaWindow::Lock(int lock_type, int rank, int assertion) {
   const bool no_check = (assertion & MPI_MODE_NOCHECK) != 0;
   WEFT_MPI_TRY(epochs_.Lock(rank, no_check));
   if (no_check) return {};
-  Error error = AcquireLock(rank, lock_type == MPI_LOCK_EXCLUSIVE);
+  Peer& peer = peers_[static_cast<size_t>(rank)];
+  const bool exclusive = lock_type == MPI_LOCK_EXCLUSIVE;
+  if (!peer.here) {  // asked for with the first operation, or later
+    peer.wanted = exclusive ? LockKind::kExclusive : LockKind::kShared;
+    return {};
+  }
+  Error error = AcquireLock(rank, exclusive);
   if (!error.ok()) (void)epochs_.Unlock(rank);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return error;
+}
+
+Error RdmaWindow::SendStaged(Peer& peer) {
+  Link* link;
+  WEFT_MPI_TRY(device_->Find(peer.process, &link));
+  uint8_t* room;
+  WEFT_MPI_TRY(link->BeginMessage(&room));
+  std::memcpy(room, staged_.body.get(), staged_.bytes);
+  return link->SendMessage(staged_.kind, peer.window, staged_.bytes, {.reply = staged_.wants_reply ? &staged_.reply : nullptr});
+}
+
+Error RdmaWindow::SendEpoch(Peer& peer, bool* done) {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  Link* link;
+  WEFT_MPI_TRY(device_->Find(peer.process, &link));
+  uint8_t* room;
+  WEFT_MPI_TRY(link->BeginMessage(&room));
+  std::memcpy(room, staged_.body.get(), staged_.bytes);
+  ReplyWaiter waiter;
+  Reply reply = staged_.reply;
+  reply.waiter = &waiter;
+  peer.being_locked = true;
+  Error error = link->SendMessage(staged_.kind, peer.window, staged_.bytes, {.reply = &reply, .epoch = peer.wanted});
+  if (error.ok()) device_->Await([&] { return waiter.done; });
+  peer.being_locked = false;
+  Progress::Wake();
+  if (!error.ok() || waiter.failed) return error.ok() ? link->failure() : std::move(error);
+  *done = waiter.status != ReplyStatus::kBusy;
+  if (!*done) return {};
+  staged_.rank = -1;
+  peer.used = false;
+  std::erase_if(used_, [this](int rank) { return !peers_[static_cast<size_t>(rank)].used; });
+  return {};
 }
 
 // Completes what was done at `ranks` and gives their locks back.
@@ -358,7 +405,17 @@ Error RdmaWindow::Unlock(int rank) {
   const bool held = epochs_.lock_of(rank) == EpochState::LockState::kLocked;
   WEFT_MPI_TRY(epochs_.Unlock(rank));
   if (!held) return FlushUsed(true, rank);
-  return Unlocked({rank});
+  Peer& peer = peers_[static_cast<size_t>(rank)];
+  Error error;
+  bool done = false;
+  if (!peer.here && !peer.locked) {
+    if (staged_.rank == rank && !peer.being_locked) error = SendEpoch(peer, &done);
+    if (error.ok() && !done) error = EnsureAccess(rank);
+  }
+  if (error.ok()) error = done ? Outcome() : Unlocked({rank});
+  peer.wanted = LockKind::kNone;
+  peer.locked = false;
+  return error;
 }
 
 Error RdmaWindow::LockAll(int assertion) {

@@ -18,6 +18,8 @@ constexpr MPI_Aint kDirectPiece = 2048;
 constexpr MPI_Aint kCopied = 16384;
 // Up to here data of dynamic windows goes by message, instead of asking for the key of the memory first.
 constexpr MPI_Aint kDynamicMessage = 16384;
+// Up to here the only operation of an epoch goes with its lock and unlock.
+constexpr MPI_Aint kStaged = 8192;
 
 constexpr ElementType kBytes{MPI_BYTE, 1, 1, 1, 0, 0};
 
@@ -99,7 +101,8 @@ Error RdmaWindow::BeginAccess(const Target& target, MPI_Aint origin_bytes, bool 
   access->bytes = target_bytes;
   if (target_bytes == 0) return {};
   access->peer = &peer;
-  WEFT_MPI_TRY(EnsureAccess(target.rank));
+  access->staged = Stage(target, *access, with_request);
+  if (!access->staged) WEFT_MPI_TRY(EnsureAccess(target.rank));
   if (!peer.here) WEFT_MPI_TRY(device_->Find(peer.process, &access->link));
   ++peer.operations;
   if (!peer.used) {
@@ -109,6 +112,30 @@ Error RdmaWindow::BeginAccess(const Target& target, MPI_Aint origin_bytes, bool 
   if (peer.here && !LocalMemoryAttached(*access, target)) {
     return Error(MPI_ERR_RMA_RANGE, "the memory is not attached to the window");
   }
+  return {};
+}
+
+bool RdmaWindow::Stage(const Target& target, const Access& access, bool with_request) {
+  const Peer& peer = *access.peer;
+  if (peer.wanted == LockKind::kNone || peer.locked || peer.being_locked || staged_.rank >= 0) return false;
+  if (with_request || flavor == MPI_WIN_FLAVOR_DYNAMIC || !target.type->dense || access.bytes > kStaged) return false;
+  if (staged_.body == nullptr) staged_.body = std::make_unique<uint8_t[]>(kSlotBytes - kHeaderBytes);
+  staged_.rank = target.rank;
+  return true;
+}
+
+Error RdmaWindow::BeginData(const Access& access, uint8_t** room) {
+  if (!access.staged) return access.link->BeginMessage(room);
+  *room = staged_.body.get();
+  return {};
+}
+
+Error RdmaWindow::SendData(const Access& access, MessageKind kind, size_t bytes, const Reply* reply) {
+  if (!access.staged) return access.link->SendMessage(kind, access.peer->window, bytes, {.reply = reply});
+  staged_.kind = kind;
+  staged_.bytes = bytes;
+  staged_.wants_reply = reply != nullptr;
+  staged_.reply = reply == nullptr ? Reply{} : *reply;
   return {};
 }
 
@@ -169,7 +196,7 @@ Error RdmaWindow::Put(const Origin& origin, const Target& target, Request** requ
       rdma = rdma && access.bytes > kDynamicMessage;
       if (rdma) WEFT_MPI_TRY(FindKey(access, target, &key, &rdma));
     } else if (target.type->dense) {
-      rdma = true;
+      rdma = !access.staged;
     }
     return rdma ? PutRdma(access, origin, target, key) : PutMessages(access, origin, target);
   });
@@ -240,19 +267,17 @@ Error RdmaWindow::PutThroughBounce(const Access& access, const Origin& origin, c
 }
 
 Error RdmaWindow::PutMessages(const Access& access, const Origin& origin, const Target& target) {
-  Link& link = *access.link;
   TypeCursor here(origin.buffer, origin.count, *origin.type);
   BlockSource source(access.offset, target.count, *target.type, kBytes, access.bytes);
   Reply storage;
   while (!source.done()) {
     const BlockSource::Part part = source.Next();
     uint8_t* room;
-    WEFT_MPI_TRY(link.BeginMessage(&room));
+    WEFT_MPI_TRY(BeginData(access, &room));
     const size_t header =
         WriteDataHeader({.bytes = static_cast<uint32_t>(part.bytes)}, part.blocks, {room, kSlotBytes - kHeaderBytes});
     Pack(here, {room + header, part.bytes});
-    WEFT_MPI_TRY(link.SendMessage(MessageKind::kPut, access.peer->window, header + part.bytes,
-                                  {.reply = ReplyFor(access, false, &storage)}));
+    WEFT_MPI_TRY(SendData(access, MessageKind::kPut, header + part.bytes, ReplyFor(access, false, &storage)));
   }
   return {};
 }
@@ -279,8 +304,8 @@ Error RdmaWindow::Get(const Origin& origin, const Target& target, Request** requ
   }
   return WithRequest(access, request, [&]() -> Error {
     uint32_t key = access.peer->key;
-    bool rdma = target.type->dense || target.count * target.type->pieces == 1 ||
-                AveragePiece(access.bytes, target.count, *target.type) >= kRdmaPiece;
+    bool rdma = !access.staged && (target.type->dense || target.count * target.type->pieces == 1 ||
+                                   AveragePiece(access.bytes, target.count, *target.type) >= kRdmaPiece);
     if (flavor == MPI_WIN_FLAVOR_DYNAMIC) {
       rdma = rdma && access.bytes > kDynamicMessage;
       if (rdma) WEFT_MPI_TRY(FindKey(access, target, &key, &rdma));
@@ -331,19 +356,18 @@ Error RdmaWindow::GetThroughBounce(const Access& access, const Origin& origin, c
 }
 
 Error RdmaWindow::GetMessages(const Access& access, const Origin& origin, const Target& target) {
-  Link& link = *access.link;
   BlockSource source(access.offset, target.count, *target.type, kBytes, access.bytes);
   MPI_Aint position = 0;
   Reply reply;
   while (!source.done()) {
     const BlockSource::Part part = source.Next();
     uint8_t* room;
-    WEFT_MPI_TRY(link.BeginMessage(&room));
+    WEFT_MPI_TRY(BeginData(access, &room));
     const size_t header =
         WriteDataHeader({.bytes = static_cast<uint32_t>(part.bytes)}, part.blocks, {room, kSlotBytes - kHeaderBytes});
     ReplyFor(access, true, &reply);
     reply.sink = {const_cast<void*>(origin.buffer), origin.count, Ref<const Datatype>(origin.type), position, part.bytes};
-    WEFT_MPI_TRY(link.SendMessage(MessageKind::kGet, access.peer->window, header, {.reply = &reply}));
+    WEFT_MPI_TRY(SendData(access, MessageKind::kGet, header, &reply));
     position += static_cast<MPI_Aint>(part.bytes);
   }
   return {};

@@ -8,6 +8,7 @@ namespace weft::mpi::rma {
 namespace {
 
 constexpr uint8_t kWantsReply = 1;
+constexpr int kEpochShift = 1;
 constexpr uint32_t kHelloMagic = 0x57524d48;    // "WRMH"
 constexpr uint32_t kWelcomeMagic = 0x57524d57;  // "WRMW"; both count as version 1
 
@@ -24,7 +25,7 @@ bool Fits(const Block& block) {
 size_t WriteHeader(const MessageHeader& header, std::span<uint8_t> out) {
   ByteWriter writer(out);
   writer.U8(static_cast<uint8_t>(header.kind));
-  writer.U8(header.wants_reply ? kWantsReply : 0);
+  writer.U8(static_cast<uint8_t>((header.wants_reply ? kWantsReply : 0) | static_cast<int>(header.epoch) << kEpochShift));
   writer.U16(header.reply_slot);
   writer.U32(header.window);
   return writer.size();
@@ -75,9 +76,12 @@ std::optional<MessageHeader> ParseHeader(ByteSpan message) {
   if (message.size() < kHeaderBytes) return {};
   ByteReader reader(message);
   const uint8_t kind = reader.U8(), flags = reader.U8();
-  if (kind > static_cast<uint8_t>(MessageKind::kLast) || (flags & ~kWantsReply) != 0) return {};
-  MessageHeader header{static_cast<MessageKind>(kind), (flags & kWantsReply) != 0, reader.U16(), 0};
+  const int epoch = flags >> kEpochShift;
+  if (kind > static_cast<uint8_t>(MessageKind::kLast) || epoch > static_cast<int>(LockKind::kExclusive)) return {};
+  MessageHeader header{static_cast<MessageKind>(kind), (flags & kWantsReply) != 0, reader.U16(), 0, static_cast<LockKind>(epoch)};
   header.window = reader.U32();
+  const bool data = header.kind >= MessageKind::kPut && header.kind <= MessageKind::kCompareAndSwap;
+  if (header.epoch != LockKind::kNone && (!data || !header.wants_reply)) return {};
   if (header.wants_reply && header.reply_slot >= kSlots) return {};
   return header;
 }

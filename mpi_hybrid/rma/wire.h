@@ -20,7 +20,9 @@
 //  body of find region           | address (64)                  | bytes (64)    |
 //  reply                         | status| 0     | reply slot    | consumed      | data ...
 //
-// Bit 0 of the flags: a reply is wanted, in the origin's receive buffer number `reply slot`. `consumed`: messages of this
+// Bit 0 of the flags: a reply is wanted, in the origin's receive buffer number `reply slot`. Bits 1 and 2, of data messages that want a
+// reply: the operation is a whole epoch, of a shared lock or of an exclusive one; it is done if the lock is free, else the reply is
+// "busy" and nothing was done. `consumed`: messages of this
 // connection that the target has dealt with, modulo 2^32; each gives the origin one more to send. Offsets count from the window's
 // base; in a dynamic window they are addresses.
 namespace weft::mpi::rma {
@@ -52,11 +54,14 @@ enum class MessageKind : uint8_t {
   kLast = kFindRegion,
 };
 
+enum class LockKind : uint8_t { kNone, kShared, kExclusive };
+
 struct MessageHeader {
   MessageKind kind = MessageKind::kNothing;
   bool wants_reply = false;
   uint16_t reply_slot = 0;
   uint32_t window = 0;
+  LockKind epoch = LockKind::kNone;  // of which the operation is all
 };
 
 // `count` blocks of `bytes` bytes of data, `stride` bytes apart. In accumulates a block is whole elements, one extent apart in
@@ -85,7 +90,7 @@ struct FindRegion {
   uint64_t address = 0, bytes = 0;
 };
 
-enum class ReplyStatus : uint8_t { kDone = 0, kOutOfRange = 1, kLast = kOutOfRange };
+enum class ReplyStatus : uint8_t { kDone = 0, kOutOfRange = 1, kBusy = 2, kLast = kBusy };
 
 struct ReplyHeader {
   ReplyStatus status = ReplyStatus::kDone;

@@ -20,6 +20,23 @@ bool Parses(const std::vector<uint8_t>& body, bool with_data = true) {
   return ParseData(body, with_data, blocks, &data).has_value();
 }
 
+TEST(WireTest, AnOperationThatIsAWholeEpochIsADataMessageThatIsAnswered) {
+  uint8_t bytes[kHeaderBytes];
+  WriteHeader({MessageKind::kPut, true, 5, 1, LockKind::kExclusive}, bytes);
+  EXPECT_EQ(bytes[1], 5);
+  auto parsed = ParseHeader(bytes);
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->epoch, LockKind::kExclusive);
+  EXPECT_TRUE(parsed->wants_reply);
+  WriteHeader({MessageKind::kPut, false, 5, 1, LockKind::kShared}, bytes);
+  EXPECT_FALSE(ParseHeader(bytes)) << "nobody would learn that the lock was not free";
+  WriteHeader({MessageKind::kUnlock, true, 5, 1, LockKind::kShared}, bytes);
+  EXPECT_FALSE(ParseHeader(bytes));
+  WriteHeader({MessageKind::kPut, true, 5, 1}, bytes);
+  bytes[1] |= 6;
+  EXPECT_FALSE(ParseHeader(bytes)) << "both kinds of lock";
+}
+
 TEST(WireTest, HeaderOnTheWire) {
   uint8_t bytes[kHeaderBytes];
   ASSERT_EQ(WriteHeader({MessageKind::kAccumulate, true, 5, 0x01020304}, bytes), kHeaderBytes);
@@ -123,7 +140,7 @@ TEST(WireTest, RepliesForNoSlotAreRefused) {
   bytes[3] = kSlots;
   EXPECT_FALSE(ParseReply(bytes));
   bytes[3] = 0;
-  bytes[0] = 2;
+  bytes[0] = 3;
   EXPECT_FALSE(ParseReply(bytes));
 }
 
