@@ -1,6 +1,7 @@
 """The programs of examples/mpi on MPICH and on Weft: each compares its result with a serial one and says so."""
 
 import os
+import re
 import sys
 import tempfile
 
@@ -36,6 +37,12 @@ class Examples(mpi.MpiTest):
     def test_mixed_moves_every_byte(self):
         for ranks in (2, 4):
             self.expect(self.example(ranks, "mixed", "5"), "; 0 bytes are wrong")
+
+    def test_passive_target_finds_the_last_number(self):
+        took = re.search(r"lock, Put, unlock took ([\d.]+) us", self.example(2, "passive_target", "1"))
+        self.assertTrue(took)
+        if self.library is not mpi.Mpich:  # its target must call MPI first
+            self.assertLess(float(took.group(1)), 200000)
 
     def test_transpose(self):
         for ranks in (1, 2, 4, 7):
