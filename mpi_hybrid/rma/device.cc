@@ -25,6 +25,7 @@ namespace weft::mpi::rma {
 namespace {
 
 constexpr uint32_t kIdlePolls = 64;       // how seldom progress looks here while nothing is expected
+constexpr uint32_t kLivelyPolls = 256;    // ... and was not found in so many looks
 constexpr int kConnectTries = 300;        // of 100 ms
 constexpr int kCompletionsPerLink = 160;  // send queue's depth, and replies
 
@@ -235,12 +236,16 @@ bool Device::Poll() {
       service_->SetWaiter(false);
       Progress::Wake();
     }
-  } else if (waiting_ == 0 && expected == 0 && ++idle_polls_ % kIdlePolls != 0) {
+  } else if (waiting_ == 0 && expected == 0 && lively_polls_ == 0 && ++idle_polls_ % kIdlePolls != 0) {
     return false;
   }
+  if (lively_polls_ != 0) --lively_polls_;
   const bool links = PollLinks();
   const bool any = service_->TryPoll() || links;
-  if (any) Progress::Wake();  // other threads may wait for what this one found
+  if (any) {
+    lively_polls_ = kLivelyPolls;
+    Progress::Wake();  // other threads may wait for what this one found
+  }
   return any;
 }
 
@@ -257,7 +262,6 @@ bool Device::Arm() {
   return false;
 }
 
-// This thread polled in vain and drove the RNIC; whoever computes now leaves that to the RNIC again.
-void Device::EndSpin() { ibv_req_notify_cq(queue_, 1); }
+void Device::SetAttended(bool attended) { service_->SetAttended(attended); }
 
 }  // namespace weft::mpi::rma

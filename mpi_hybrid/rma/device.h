@@ -45,9 +45,9 @@ class Device : private ProgressStage {
   template <typename Done>
   void Await(Done done) {
     if (done()) return;
-    ++waiting_;
+    if (waiting_++ == 0) SetAttended(true);
     Progress::WaitUntil(done);
-    if (--waiting_ == 0) EndSpin();
+    if (--waiting_ == 0) SetAttended(false);
   }
 
   // Known to be gone: its connection broke. From any thread.
@@ -80,7 +80,7 @@ class Device : private ProgressStage {
   Error Start();
   Error StartOn(const sockaddr_storage& address, rdma_cm_id** listener);
   Error Listen(rdma_cm_id** listener);
-  void EndSpin();
+  void SetAttended(bool attended);
   Error Connected(Link& link);
 
   bool Poll() override;
@@ -106,6 +106,7 @@ class Device : private ProgressStage {
   std::unique_ptr<Service> service_;
   int waiting_ = 0;
   uint32_t idle_polls_ = 0;
+  uint32_t lively_polls_ = 0;  // so many more look here although nothing is expected
 };
 
 // "address:port" for messages.

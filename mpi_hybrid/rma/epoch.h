@@ -35,6 +35,7 @@ class EpochState {
   Error MayFree() const;
   Error MayTest() const;  // an exposure epoch is open
 
+  bool in_fence() const { return access_ == Kind::kFenceUsed; }
   bool in_start() const { return access_ == Kind::kStart; }
   bool in_lock_all() const { return access_ == Kind::kLockAll; }
   bool lock_all_no_check() const { return lock_all_no_check_; }

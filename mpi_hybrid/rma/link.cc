@@ -274,7 +274,7 @@ Error Link::SendMessage(MessageKind kind, uint32_t window, size_t body_bytes, co
   ++sent_;
   last_wants_reply_ = header.wants_reply;
   writes_since_message_ = false;
-  return Ring();
+  return options.waits && waiting_count_ < kBatch ? Error() : Ring();
 }
 
 Error Link::SendPlain(MessageKind kind, uint32_t window, const SendOptions& options) {

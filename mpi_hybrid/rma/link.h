@@ -100,6 +100,7 @@ class Link {
     bool urgent = true;
     bool behind_reads = false;
     LockKind epoch = LockKind::kNone;  // of which the message is all; `reply` is wanted
+    bool waits = false;  // for company, as small Writes do
   };
   Error SendMessage(MessageKind kind, uint32_t window, size_t body_bytes, const SendOptions& options);
   // One without a body.
@@ -116,6 +117,7 @@ class Link {
   };
   Error StartFlush(bool remote, Mark* mark);
   bool Flushed(const Mark& mark) const;
+  bool awaits_data() const { return reads_outstanding() || replies_expected_ > 0; }
   bool reads_outstanding() const { return reads_posted_ > completed(); }
 
   void OnCompletion(const ibv_wc& completion);

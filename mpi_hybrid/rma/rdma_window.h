@@ -85,6 +85,7 @@ class RdmaWindow final : public Window {
     Link* link = nullptr;  // null: `peer->here`
     RmaRequest* request = nullptr;
     bool staged = false;   // stays here until more is known of the epoch
+    bool waits = false;    // its message may wait for company
   };
   // The first operation of an epoch of MPI_Win_lock, if it is one small message: when the epoch ends with it, lock, operation and unlock
   // are one message.

@@ -31,6 +31,7 @@ constexpr uint32_t kReceives = kSlots + 1;
 constexpr size_t kMemoryBytes = (kReceives + kSlots) * kSlotBytes;  // receives, then replies
 constexpr uint32_t kReplyDepth = 2 * kSlots;
 constexpr int kMostUnpolledReplies = 512;
+constexpr int kRestMs = 1;  // how often to look whether threads inside MPI still look after the messages
 constexpr int kQueueEntries = 4096;
 constexpr uint64_t kOwn = uint64_t{1} << 63;  // lock askers: of this process; the rest is the address of its flag
 
@@ -143,27 +144,42 @@ void Service::Run() {
   pthread_setname_np(pthread_self(), "weft-rma");
   AskForShortSlice();
   pollfd ready[] = {{stop_fd_, POLLIN, 0}, {events_->fd, POLLIN, 0}, {channel_->fd, POLLIN, 0}};
+  bool unarmed = false;  // an event was taken and no other asked for
+  uint32_t polls_seen = 0;
   while (!stopping_) {
-    if (poll(ready, 3, -1) < 0) continue;
+    if (poll(ready, 3, unarmed ? kRestMs : -1) < 0) continue;
+    if (ready[2].revents != 0) {
+      ibv_cq* queue;
+      void* context;
+      while (ibv_get_cq_event(channel_, &queue, &context) == 0) ibv_ack_cq_events(queue, 1);
+      if (!std::exchange(unarmed, true)) polls_seen = polls_.load(std::memory_order_relaxed);
+    }
+    if (ready[1].revents == 0 && unarmed && LeaveToOthers(&polls_seen)) continue;
     bool changed;
     {
       std::lock_guard lock(mutex_);
       if (ready[1].revents != 0) OnConnectionEvent();
-      if (ready[2].revents != 0) {
-        ibv_cq* queue;
-        void* context;
-        while (ibv_get_cq_event(channel_, &queue, &context) == 0) ibv_ack_cq_events(queue, 1);
-        PollLocked();
-        ibv_req_notify_cq(messages_, waiter_asleep_ ? 0 : 1);
-      }
       PollLocked();
+      if (std::exchange(unarmed, false)) {
+        ibv_req_notify_cq(messages_, waiter_asleep_ ? 0 : 1);
+        PollLocked();
+      }
       changed = std::exchange(changed_, false);
     }
     if (changed) Progress::WakeFromOutside();
   }
 }
 
+// Whether threads inside MPI have looked after the messages since the last look, or do so now. Asking for an event after each message
+// would have this thread and the RNIC's take turns with the program's for the processors.
+bool Service::LeaveToOthers(uint32_t* polls_seen) const {
+  if (waiter_asleep_) return false;
+  const uint32_t polls = polls_.load(std::memory_order_relaxed);
+  return std::exchange(*polls_seen, polls) != polls || attended_.load(std::memory_order_relaxed);
+}
+
 bool Service::TryPoll() {
+  polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return false;
   const bool any = PollLocked();

@@ -43,6 +43,8 @@ class Service {
 
   // Does what there is to do, unless another thread is at it; whether there was anything.
   bool TryPoll();
+  // A thread waits inside MPI and calls TryPoll all the time, so that this one need not wake up for messages / no longer does.
+  void SetAttended(bool attended) { attended_.store(attended, std::memory_order_relaxed); }
   // A thread goes to sleep and wants to hear of every message / has woken up.
   void SetWaiter(bool asleep);
 
@@ -54,6 +56,7 @@ class Service {
   struct Incoming;
 
   void Run();
+  bool LeaveToOthers(uint32_t* polls_seen) const;
   void OnConnectionEvent();
   void OnRequest(rdma_cm_id* id, const rdma_conn_param& asked);
   Error Accept(Incoming& incoming, const rdma_conn_param& asked);
@@ -80,6 +83,8 @@ class Service {
   bool running_ = false;
   std::atomic<bool> stopping_{false};
   std::atomic<bool> waiter_asleep_{false};
+  std::atomic<bool> attended_{false};
+  std::atomic<uint32_t> polls_{0};  // by TryPoll
 
   std::mutex mutex_;  // guards what follows
   ibv_comp_channel* channel_ = nullptr;

@@ -18,6 +18,9 @@ constexpr MPI_Aint kDirectPiece = 2048;
 constexpr MPI_Aint kCopied = 16384;
 // Up to here data of dynamic windows goes by message, instead of asking for the key of the memory first.
 constexpr MPI_Aint kDynamicMessage = 16384;
+// Up to here the first Get of an epoch of MPI_Win_fence goes by message: what the fence tells the target need not wait for the answer, as
+// it has to behind a Read.
+constexpr MPI_Aint kFenceGet = 8192;
 // Up to here the only operation of an epoch goes with its lock and unlock.
 constexpr MPI_Aint kStaged = 8192;
 
@@ -131,7 +134,7 @@ Error RdmaWindow::BeginData(const Access& access, uint8_t** room) {
 }
 
 Error RdmaWindow::SendData(const Access& access, MessageKind kind, size_t bytes, const Reply* reply) {
-  if (!access.staged) return access.link->SendMessage(kind, access.peer->window, bytes, {.reply = reply});
+  if (!access.staged) return access.link->SendMessage(kind, access.peer->window, bytes, {.reply = reply, .waits = access.waits});
   staged_.kind = kind;
   staged_.bytes = bytes;
   staged_.wants_reply = reply != nullptr;
@@ -304,7 +307,9 @@ Error RdmaWindow::Get(const Origin& origin, const Target& target, Request** requ
   }
   return WithRequest(access, request, [&]() -> Error {
     uint32_t key = access.peer->key;
-    bool rdma = !access.staged && (target.type->dense || target.count * target.type->pieces == 1 ||
+    const bool early = epochs_.in_fence() && target.type->dense && access.bytes <= kFenceGet && !access.link->awaits_data();
+    access.waits = early && request == nullptr;
+    bool rdma = !access.staged && !early && (target.type->dense || target.count * target.type->pieces == 1 ||
                                    AveragePiece(access.bytes, target.count, *target.type) >= kRdmaPiece);
     if (flavor == MPI_WIN_FLAVOR_DYNAMIC) {
       rdma = rdma && access.bytes > kDynamicMessage;
