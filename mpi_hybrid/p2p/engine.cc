@@ -350,13 +350,19 @@ void Engine::Clear(ReceiveRequest& receive, Link& link, uint32_t send_id, uint64
   receive.link = &link;
   receive.stage = ReceiveRequest::Stage::kCleared;
   receive.expected = wanted;
-  if (wanted != 0) receive.id = receives_.Add(&receive);
+  if (wanted != 0) {
+    receive.id = receives_.Add(&receive);
+    ++link.cleared;
+  }
   link.SendControl({.kind = FrameKind::kClear, .send_id = send_id, .receive_id = receive.id, .length = wanted});
   if (wanted == 0) Finish(receive);
 }
 
 void Engine::Finish(ReceiveRequest& receive) {
-  if (receive.id != 0) receives_.Remove(std::exchange(receive.id, 0));
+  if (receive.id != 0) {
+    receives_.Remove(std::exchange(receive.id, 0));
+    --receive.link->cleared;
+  }
   receive.stage = ReceiveRequest::Stage::kDone;
   if (receive.length > receive.capacity && receive.error.ok()) [[unlikely]] {
     receive.error = Error(MPI_ERR_TRUNCATE, "the message from rank " + std::to_string(receive.status.MPI_SOURCE) + " with tag " +

@@ -10,6 +10,12 @@
 #include "mpi_hybrid/p2p/pool.h"
 
 namespace weft::mpi {
+namespace {
+
+// Read ahead of a large body that was asked for: its header, and small messages before it.
+constexpr size_t kStagedBeforeBody = 4096;
+
+}  // namespace
 
 Link::Link(Engine& engine, ProcessId peer)
     : engine_(engine), peer_(peer), credit_(static_cast<int64_t>(engine.limits().window)) {}
@@ -161,7 +167,9 @@ size_t Link::PrepareRead(std::span<iovec> pieces, std::span<uint8_t> staging) co
     }
   }
   // Behind pieces that do not reach to the end of the body nothing else may be read.
-  if (left == 0) pieces[count++] = {staging.data(), staging.size()};
+  // A body that was asked for is read to its place, not from the staging buffer.
+  const size_t most = cleared != 0 && !in_body_ ? std::min(staging.size(), kStagedBeforeBody) : staging.size();
+  if (left == 0) pieces[count++] = {staging.data(), most};
   return count;
 }
 

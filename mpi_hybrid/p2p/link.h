@@ -59,6 +59,7 @@ class Link {
 
   // --- in ---
   // Bytes that surely follow: the rest of the body under way.
+  uint32_t cleared = 0;  // receives whose sender was told to send on this link
   uint64_t body_to_come() const { return in_body_ ? place_ + drop_ : 0; }
   // Where the next bytes go: first those that belong to the message under way, then (the last piece) `staging`.
   size_t PrepareRead(std::span<iovec> pieces, std::span<uint8_t> staging) const;
