@@ -13,6 +13,8 @@
 #include "base/log.h"
 #include "mpi_hybrid/core/job.h"
 #include "mpi_hybrid/core/lock.h"
+#include "mpi_hybrid/p2p/process_device.h"
+#include "transport/send_buffer.h"
 
 namespace weft::mpi {
 namespace {
@@ -312,6 +314,8 @@ void Device::OnConnecting(Connection& connection) {
 }
 
 bool Device::SendGreeting(const Socket& socket, ProcessId to, Greeting::Answer answer) {
+  // Ranks that spin empty it at once; those that share a processor would only take turns more often.
+  if (SpinTime().count() != 0) transport::BoundSendBufferOnOneHost(socket.fd());
   uint8_t bytes[Greeting::kLength];
   Greeting{.secret = secret_, .from = job_.rank, .to = to, .window = engine_.limits().window, .answer = answer}.SerializeTo(bytes);
   const iovec piece = {bytes, sizeof(bytes)};
