@@ -127,4 +127,20 @@ std::string SocketAddress::ToString() const {
   return "[" + host + "]" + port_text;
 }
 
+namespace {
+
+SocketAddress Ask(int fd, int (*query)(int, sockaddr*, socklen_t*)) {
+  sockaddr_storage storage{};
+  socklen_t length = sizeof storage;
+  auto* address = reinterpret_cast<sockaddr*>(&storage);
+  if (query(fd, address, &length) != 0) return {};
+  return SocketAddress::From(address, length).value_or(SocketAddress());
+}
+
+}  // namespace
+
+SocketAddress SocketAddress::Local(int fd) { return Ask(fd, getsockname); }
+
+SocketAddress SocketAddress::Peer(int fd) { return Ask(fd, getpeername); }
+
 }  // namespace weft::transport

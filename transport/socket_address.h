@@ -19,6 +19,9 @@ class SocketAddress {
   static std::optional<SocketAddress> From(const sockaddr* address, socklen_t length);
   // "127.0.0.1", "::1", "fe80::1%eth0"; numeric only.
   static std::optional<SocketAddress> Parse(std::string_view host, uint16_t port);
+  // Of a socket, or of what it is connected to; no family: it has none, or is no IP socket.
+  static SocketAddress Local(int fd);
+  static SocketAddress Peer(int fd);
 
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage_); }
   socklen_t length() const;

@@ -67,12 +67,6 @@ Result<std::unique_ptr<ByteStream>, int> TcpListener::Accept() {
   return EAGAIN;
 }
 
-SocketAddress TcpListener::LocalAddress() const {
-  sockaddr_storage storage{};
-  socklen_t length = sizeof storage;
-  auto* address = reinterpret_cast<sockaddr*>(&storage);
-  if (getsockname(fd_, address, &length) != 0) return {};
-  return SocketAddress::From(address, length).value_or(SocketAddress());
-}
+SocketAddress TcpListener::LocalAddress() const { return SocketAddress::Local(fd_); }
 
 }  // namespace weft::transport

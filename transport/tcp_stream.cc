@@ -21,14 +21,6 @@ void SetFlag(int fd, int level, int option) {
   setsockopt(fd, level, option, &on, sizeof on);
 }
 
-SocketAddress AddressOf(int fd, int (*query)(int, sockaddr*, socklen_t*)) {
-  sockaddr_storage storage{};
-  socklen_t length = sizeof storage;
-  auto* address = reinterpret_cast<sockaddr*>(&storage);
-  if (query(fd, address, &length) != 0) return {};
-  return SocketAddress::From(address, length).value_or(SocketAddress());
-}
-
 // recv and send without being cancellation points, which costs a process with threads two atomic operations a call. Neither
 // blocks, so that nobody could want to cancel them.
 #if defined(SYS_recvfrom) && defined(SYS_sendto)
@@ -177,8 +169,8 @@ size_t TcpStream::SegmentSize() const {
   return static_cast<size_t>(size);
 }
 
-SocketAddress TcpStream::LocalAddress() const { return AddressOf(fd_, getsockname); }
+SocketAddress TcpStream::LocalAddress() const { return SocketAddress::Local(fd_); }
 
-SocketAddress TcpStream::PeerAddress() const { return AddressOf(fd_, getpeername); }
+SocketAddress TcpStream::PeerAddress() const { return SocketAddress::Peer(fd_); }
 
 }  // namespace weft::transport

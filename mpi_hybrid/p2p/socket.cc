@@ -57,19 +57,11 @@ int Socket::ConnectError() const {
   return getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : errno;
 }
 
-transport::SocketAddress Socket::LocalAddress() const {
-  sockaddr_storage storage{};
-  socklen_t length = sizeof(storage);
-  if (getsockname(fd_, reinterpret_cast<sockaddr*>(&storage), &length) != 0) return {};
-  return transport::SocketAddress::From(reinterpret_cast<sockaddr*>(&storage), length).value_or(transport::SocketAddress());
-}
+transport::SocketAddress Socket::LocalAddress() const { return transport::SocketAddress::Local(fd_); }
 
 std::string Socket::PeerName() const {
-  sockaddr_storage storage{};
-  socklen_t length = sizeof(storage);
-  if (getpeername(fd_, reinterpret_cast<sockaddr*>(&storage), &length) != 0) return "an unknown address";
-  const auto address = transport::SocketAddress::From(reinterpret_cast<sockaddr*>(&storage), length);
-  return address ? address->ToString() : "an unknown address";
+  const transport::SocketAddress peer = transport::SocketAddress::Peer(fd_);
+  return peer.family() != AF_UNSPEC ? peer.ToString() : "an unknown address";
 }
 
 void Socket::SetLowWater(size_t bytes) const {

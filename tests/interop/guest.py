@@ -3,6 +3,7 @@
 import itertools
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 
@@ -11,20 +12,34 @@ import stock
 
 class Guest:
 
-    def __init__(self, share):
-        """Boots it. `share` is a folder of the host that appears at /mnt."""
+    def __init__(self, files):
+        """Boots it; copies of `files` of the workspace are in its /mnt."""
         self._script = stock.workspace_file("tests/interop/siw-guest")
+        self._share = tempfile.mkdtemp(prefix="siw-share-")
+        for path in files:
+            shutil.copy(stock.workspace_file(path), self._share)
+        self._boot()
+
+    def _boot(self):
         self._run = tempfile.mkdtemp(prefix="siw-guest-")
         self._ports = itertools.count(7100)
-        subprocess.run([self._script, "start", self._run, "-s", share], check=True, timeout=300)
+        subprocess.run([self._script, "start", self._run, "-s", self._share], check=True, timeout=300)
         self.host, self.address = self._address("host"), self._address("guest")
+
+    def boot_again(self):
+        self._shut_down()
+        self._boot()
 
     def _address(self, of):
         with open(os.path.join(self._run, of)) as file:
             return file.read().strip()
 
-    def stop(self):
+    def _shut_down(self):
         subprocess.run([self._script, "stop", self._run], check=True, timeout=30)
+
+    def stop(self):
+        self._shut_down()
+        shutil.rmtree(self._share)
 
     def crash(self):
         """What the guest's kernel said when it crashed, or None."""

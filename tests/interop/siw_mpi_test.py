@@ -5,8 +5,6 @@ Each rank says which verbs libraries and device it has mapped (show_verbs.c)."""
 
 import os
 import re
-import shutil
-import tempfile
 
 import guest
 import stock
@@ -21,23 +19,13 @@ PUT_AND_GET = ["fence", "get_then_put", "lock", "pscw", "requests", "window_obje
 
 
 def setUpModule():
-    global siw, share
-    share = tempfile.mkdtemp(prefix="siw-share-")
-    for path in ["mpi_hybrid/api/libmpich.so.12", "pmi/mpiexec", "tests/interop/libshow_verbs.so",
-                 *(f"examples/mpi/{name}" for name in EXAMPLES), *conformance_programs()]:
-        shutil.copy(stock.workspace_file(path), share)
-    siw = guest.Guest(share)
-
-
-def boot_again():
     global siw
-    siw.stop()
-    siw = guest.Guest(share)
+    siw = guest.Guest(["mpi_hybrid/api/libmpich.so.12", "pmi/mpiexec", "tests/interop/libshow_verbs.so",
+                       *(f"examples/mpi/{name}" for name in EXAMPLES), *conformance_programs()])
 
 
 def tearDownModule():
     siw.stop()
-    shutil.rmtree(share)
 
 
 def conformance_programs():
@@ -53,7 +41,7 @@ class OneSided(stock.StockTest):
     def tearDown(self):
         super().tearDown()
         if crash := siw.crash():
-            boot_again()  # the next tests are not to blame
+            siw.boot_again()  # the next tests are not to blame
             self.fail(f"the guest's kernel crashed: {crash}")
 
     def run_job(self, ranks, program, settings=""):

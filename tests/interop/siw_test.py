@@ -5,7 +5,6 @@ The guest is emulated and slow: iterations are few. What is compared is behaviou
 
 import os
 import re
-import shutil
 import tempfile
 
 import capture
@@ -28,21 +27,12 @@ def as_siw_has_it(terminate):
 
 
 def setUpModule():
-    global siw, share
-    share = tempfile.mkdtemp(prefix="siw-share-")
-    shutil.copy(stock.workspace_file("tests/interop/bad_rkey"), share)
-    siw = guest.Guest(share)
-
-
-def boot_again():
     global siw
-    siw.stop()
-    siw = guest.Guest(share)
+    siw = guest.Guest(["tests/interop/bad_rkey"])
 
 
 def tearDownModule():
     siw.stop()
-    shutil.rmtree(share)
 
 
 class SiwTest(stock.StockTest):
@@ -57,7 +47,7 @@ class SiwTest(stock.StockTest):
         super().tearDown()
         self._folder.cleanup()
         if crash := siw.crash():
-            boot_again()  # the next tests are not to blame
+            siw.boot_again()  # the next tests are not to blame
             self.fail(f"the guest's kernel crashed: {crash}")
 
     def guest_serves(self, server, client, crc):
