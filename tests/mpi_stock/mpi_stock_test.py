@@ -126,12 +126,18 @@ class Coarrays(StockTest):
             self.assertIn("coarrays are good", self.run_here(images, program))
 
 
-def add_coarrays():
+# Programs that find wrong data on MPICH 4.0.2 itself, every time: its Gets may come after MPI_Win_flush_local and MPI_Win_unlock.
+WRONG_ON_MPICH = {"strided_sendget", "whole_get_array", "coarray_distributed_transpose", "teams_coarray_get"}
+
+
+def add_coarrays(library):
     """Left out: those that need 8 images or more, and get_array, which does not end within a minute on MPICH either."""
     for name in ("co_broadcast_test", "co_max_test", "co_min_test", "co_reduce_test", "co_sum_test", "send_array",
                  "strided_get", "strided_sendget", "atomics", "syncall", "syncimages", "whole_get_array", "get_with_vector_index",
                  "send_with_vector_index", "allocatable_p2p_event_post", "coarray_distributed_transpose", "increment_my_neighbor",
                  "register_alloc_comp_1", "teams_coarray_get"):
+        if library == "mpich" and name in WRONG_ON_MPICH:
+            continue
         def case(self, name=name):
             programs = glob.glob(f"{COARRAYS}/bin/OpenCoarrays-*-tests/{name}")
             self.assertEqual(len(programs), 1, name)
@@ -141,7 +147,8 @@ def add_coarrays():
 
 
 if __name__ == "__main__":
-    StockTest.library = mpi.LIBRARIES[sys.argv.pop(1)]
+    chosen = sys.argv.pop(1)
+    StockTest.library = mpi.LIBRARIES[chosen]
     add_scalapack()
-    add_coarrays()
+    add_coarrays(chosen)
     stock.main()

@@ -26,6 +26,7 @@ static void CheckGot(int i, int target) { CHECK_PATTERN(got[i], kBytes, target, 
 
 int main(int argc, char** argv) {
   Begin(&argc, &argv);
+  if (MpichDeviates("what was got may come after MPI_Win_flush_local, and now and then after the fence")) return End();
   unsigned char* memory;
   MPI_Win win;
   MPI_Win_allocate(2 * kPieces * kBytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
@@ -49,7 +50,6 @@ int main(int argc, char** argv) {
 
     MPI_Win_lock(MPI_LOCK_SHARED, target, 0, win);
     Start(win, target, round, NULL);
-    if (MpichDeviates("MPI_Win_flush_local does not wait for Gets")) MPI_Win_flush(target, win);
     MPI_Win_flush_local(target, win);
     for (int i = 0; i < kPieces; i++) CheckGot(i, target);
     Start(win, target, round, requests);
