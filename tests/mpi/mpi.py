@@ -52,7 +52,11 @@ class WeftUnderHydra:
 
     @staticmethod
     def settings():
-        return {"LD_LIBRARY_PATH": weft_libraries(), **stock.sanitizer_settings()}
+        settings = {"LD_LIBRARY_PATH": weft_libraries(), **stock.sanitizer_settings()}
+        if stock.sanitizer()[0] == "tsan":
+            suppressions = stock.workspace_file("tests/mpi/tsan.supp")
+            settings["TSAN_OPTIONS"] = f"{os.environ.get('TSAN_OPTIONS', '')}:suppressions={suppressions}"
+        return settings
 
 
 class WeftUnderMpiexec:
