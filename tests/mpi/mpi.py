@@ -55,7 +55,7 @@ class WeftUnderHydra:
         settings = {"LD_LIBRARY_PATH": weft_libraries(), **stock.sanitizer_settings()}
         if stock.sanitizer()[0] == "tsan":
             suppressions = stock.workspace_file("tests/mpi/tsan.supp")
-            settings["TSAN_OPTIONS"] = f"{os.environ.get('TSAN_OPTIONS', '')}:suppressions={suppressions}"
+            settings["TSAN_OPTIONS"] = f"{os.environ.get('TSAN_OPTIONS', '')}:suppressions={suppressions}:history_size=7"
         return settings
 
 
