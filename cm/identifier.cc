@@ -131,9 +131,11 @@ int Identifier::Migrate(Channel* to) {
   if (target == nullptr) return errno;
   std::shared_ptr<Channel> old;
   std::vector<std::unique_ptr<Event>> waiting;
+  RequestGate::Events untold;
   {
     std::lock_guard lock(mutex_);
     old = std::exchange(channel_, target);
+    if (old->closed()) untold = requests_.Clear();
     rdma_cm_id::channel = target.get();
     if (old != target) {
       waiting = old->Extract(this);

@@ -46,8 +46,12 @@ class RequestGate {
     if (timing_ || held_.empty() || delivered_ == 0) return false;
     return timing_ = true;
   }
-  // Everything that was held, for a listener that ends.
-  Events Clear() { return Release(held_.size()); }
+  // The listener ends, or its channel was closed: everything that was held; what was announced and not delivered is gone.
+  Events Clear() {
+    Events held = Release(held_.size());
+    announced_ = delivered_;
+    return held;
+  }
 
  private:
   Events Release(size_t most) {

@@ -68,5 +68,14 @@ TEST_F(RequestGateTest, AListenerThatEndsGetsWhatItNeverTold) {
   EXPECT_EQ(gate_.Clear().size(), 1u);
 }
 
+TEST_F(RequestGateTest, WhatAClosedChannelTookWithItHoldsNothingBack) {
+  EXPECT_TRUE(Arrives());
+  EXPECT_FALSE(Arrives());
+  EXPECT_EQ(gate_.Clear().size(), 1u);
+  EXPECT_TRUE(Arrives());
+  gate_.OnDelivered();
+  EXPECT_TRUE(gate_.OnTouched().empty());
+}
+
 }  // namespace
 }  // namespace weft::cm

@@ -25,7 +25,7 @@ namespace weft::mpi::rma {
 namespace {
 
 constexpr uint32_t kIdlePolls = 64;       // how seldom progress looks here while nothing is expected
-constexpr uint32_t kLivelyPolls = 256;    // ... and was not found in so many looks
+constexpr uint32_t kLivelyPolls = 256;    // ... but so many times after something was found
 constexpr int kConnectTries = 300;        // of 100 ms
 constexpr int kCompletionsPerLink = 160;  // send queue's depth, and replies
 
