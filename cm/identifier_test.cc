@@ -420,6 +420,24 @@ TEST_F(Identifiers, RequestNotGottenIsClosedWithItsChannel) {
   channel_ = rdma_create_event_channel();
 }
 
+TEST_F(Identifiers, RequestAfterAClosedChannelComesOnTheNextOne) {
+  rdma_cm_id* listener = Listening();
+  const auto lost = Request(), held = Request();
+  rdma_destroy_event_channel(channel_);
+  channel_ = rdma_create_event_channel();
+  ASSERT_EQ(rdma_migrate_id(listener, channel_), 0);
+  EXPECT_TRUE(lost->closed);
+  EXPECT_TRUE(held->closed);
+  const auto next = Request();
+  rdma_cm_event* event = Get();
+  ASSERT_NE(event, nullptr);
+  EXPECT_EQ(event->event, RDMA_CM_EVENT_CONNECT_REQUEST);
+  rdma_cm_id* id = event->id;
+  rdma_ack_cm_event(event);
+  EXPECT_EQ(rdma_destroy_id(id), 0);
+  EXPECT_EQ(rdma_destroy_id(listener), 0);
+}
+
 TEST_F(Identifiers, RequestToAnAddressOfNoDeviceIsRejected) {
   rdma_cm_id* listener = Listening();
   const auto endpoint = Request("192.0.2.1");
