@@ -145,19 +145,19 @@ bool Device::Poll() {
   } else {
     for (size_t i = 0; i < open_.size();) {
       Connection* connection = open_[i];
-      if (connection->blocked) Write(*connection);
+      if (connection->blocked) moved |= Write(*connection);
       if (i < open_.size() && open_[i] == connection) moved |= Read(*connection);
       if (i < open_.size() && open_[i] == connection) ++i;
     }
     if (listener_ && (open_.empty() || ++polls_ % kEpollEvery == 0)) moved |= DispatchReady(0);
   }
-  Flush();
-  return moved;
+  return Flush() | moved;
 }
 
 // --- writing and reading ---
 
-void Device::Flush() {
+bool Device::Flush() {
+  bool moved = false;
   std::vector<Link*>& links = engine_.with_output();
   while (!links.empty()) {
     Link* link = links.back();
@@ -167,25 +167,32 @@ void Device::Flush() {
     if (connection == nullptr) {
       StartConnect(*link);
     } else if (connection->state == Connection::State::kOpen && !connection->blocked) {
-      Write(*connection);
+      moved |= Write(*connection);
     }
   }
+  return moved;
 }
 
-void Device::Write(Connection& connection) {
+bool Device::Write(Connection& connection) {
   Link& link = *connection.link;
+  bool moved = false;
   iovec pieces[kPieces];
   while (link.has_output()) {
     const size_t count = link.PrepareWrite(pieces);
     const ssize_t written = connection.socket.Write({pieces, count});
     if (written == -EAGAIN) {
       if (!std::exchange(connection.blocked, true)) Modify(connection.socket.fd(), EPOLLIN | EPOLLOUT);
-      return;
+      return moved;
     }
-    if (written < 0) return OnWriteError(connection, static_cast<int>(-written));
+    moved = true;
+    if (written < 0) {
+      OnWriteError(connection, static_cast<int>(-written));
+      return moved;
+    }
     link.Written(static_cast<size_t>(written));
   }
   if (std::exchange(connection.blocked, false)) Modify(connection.socket.fd(), EPOLLIN);
+  return moved;
 }
 
 // What the peer sent before it went is still there to be read.

@@ -38,8 +38,8 @@ class Device {
 
   // Reads and writes what can be without sleeping; whether anything moved.
   bool Poll();
-  // Writes what was queued since the last call, and connects where that is needed.
-  void Flush();
+  // Writes what was queued since the last call, and connects where that is needed; whether anything was written.
+  bool Flush();
   // Until a descriptor is ready, Wake(), or `timeout_ms` (-1: none) is over; then deals with it. Lets go of the lock. False: time-out.
   bool Sleep(int timeout_ms);
   void Wake();  // from any thread
@@ -97,7 +97,7 @@ class Device {
   void SetLowWater(Connection& connection, size_t bytes);
 
   bool Read(Connection& connection);
-  void Write(Connection& connection);
+  bool Write(Connection& connection);  // whether any byte went, or the connection; either may have completed requests
   void OnWriteError(Connection& connection, int error);
   // Closes; what needs the process fails unless it left in order.
   void Lost(Connection& connection, int error, const char* what);

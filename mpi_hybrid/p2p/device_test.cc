@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -222,6 +223,26 @@ TEST_F(DeviceTest, ADeadPeerIsAnErrorWhereverItIsNeeded) {
   EXPECT_TRUE(PollUntil([&] { return late->complete; }));
   EXPECT_EQ(late->error.mpi_class(), MPI_ERR_PROC_ABORTED);
   for (Request* request : {receive, other, send, late}) request->Release();
+}
+
+TEST_F(DeviceTest, PollTellsOfWritesToo) {
+  Make(2);
+  ExpectTraffic(0, 1);
+  // More than the sockets hold, into a rank that does not look; and nothing comes back that would be read.
+  const std::vector<uint8_t> sent(60000, 5);
+  std::vector<Request*> sends;
+  for (int i = 0; i < 130; ++i) sends.push_back(at(0).Send(sent, 1, 4));
+  while (at(0).device->Poll()) {
+  }
+  while (!sends.back()->complete) {
+    while (at(1).device->Poll()) {
+    }
+    const auto completed = [&] { return std::count_if(sends.begin(), sends.end(), [](Request* send) { return send->complete; }); };
+    const auto before = completed();
+    const bool moved = at(0).device->Poll();
+    ASSERT_TRUE(moved || completed() == before) << "a send completed, and Poll() says that nothing moved";
+  }
+  for (Request* send : sends) send->Release();
 }
 
 TEST_F(DeviceTest, ManyConnectionsGoThroughEpoll) {

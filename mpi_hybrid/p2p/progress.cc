@@ -154,11 +154,13 @@ std::chrono::steady_clock::duration Progress::Waiter::Patience() const {
   return slept_ && !doubted ? std::min<Clock::duration>(SpinTime(), kAfterSleep) : Clock::duration(0);
 }
 
-void Progress::Waiter::Round() {
-  if (Poll()) {
-    in_vain_ = 0;
-    return;
-  }
+bool Progress::Waiter::Poll() {
+  const bool moved = Progress::Poll();
+  if (moved) in_vain_ = 0;
+  return moved;
+}
+
+void Progress::Waiter::Rest() {
   Device* device = ProcessDevice();
   if (++in_vain_ == 1) idle_since_ = Clock::now();
   const Clock::duration idle = Clock::now() - idle_since_;

@@ -40,7 +40,10 @@ class Progress {
   static void WaitUntil(Done done) {
     if (done()) return;
     Waiter waiter;
-    while (!done()) waiter.Round();
+    while (!done()) {
+      // What polling did is looked at before a sleep.
+      if (!waiter.Poll() && !done()) waiter.Rest();
+    }
   }
   static void Wait(const Request& request) {
     WaitUntil([&] { return request.complete; });
@@ -57,7 +60,8 @@ class Progress {
    public:
     Waiter();
     ~Waiter();
-    void Round();  // polls; after a number of rounds in vain sleeps
+    bool Poll();  // whether anything moved
+    void Rest();  // gives the lock, and later the processor away; sleeps when it polled in vain for long enough
 
    private:
     std::chrono::steady_clock::duration Patience() const;
