@@ -2,7 +2,8 @@
 """test_report.py EVENTS: counts the test cases of one `bazel test` run from its --build_event_json_file.
 
 Prints the name of everything that failed, a target that did not build included, and as its last line "PASSED FAILED".
-A target without a test.xml (it crashed, or ran out of time) counts as one case.
+A target without a test.xml (it crashed, or ran out of time) counts as one case. Of one that Bazel tried more than once
+(flaky = True) the last attempt counts; those before it are printed.
 """
 
 import json
@@ -28,25 +29,36 @@ def cases(path):
     return passed, failed
 
 
+def outcome(result):
+    """(passed, names of failed) of a testResult event."""
+    xml = [f["uri"] for f in result.get("testActionOutput", []) if f["name"] == "test.xml"]
+    good, bad = cases(urllib.parse.urlparse(xml[0]).path) if xml else (0, [])
+    if result["status"] in ("PASSED", "FLAKY"):
+        return max(good, 1), []
+    return good, bad or [result["status"].lower()]
+
+
 def main():
     passed, failed = 0, 0
+    attempts = {}  # of each shard of each run of each test, in their order
     for line in open(sys.argv[1]):
         event = json.loads(line)
         identity = event.get("id", {})
         if "testResult" in identity and "testResult" in event:
-            label, result = identity["testResult"]["label"], event["testResult"]
-            xml = [f["uri"] for f in result.get("testActionOutput", []) if f["name"] == "test.xml"]
-            good, bad = cases(urllib.parse.urlparse(xml[0]).path) if xml else (0, [])
-            if result["status"] in ("PASSED", "FLAKY"):
-                passed += max(good, 1)
-                continue
-            passed += good
-            failed += max(len(bad), 1)
-            for name in bad or [result["status"].lower()]:
-                print(f"FAILED  {label}  {name}")
+            test = identity["testResult"]
+            key = (test["label"], test.get("run", 1), test.get("shard", 1))
+            attempts.setdefault(key, {})[test.get("attempt", 1)] = outcome(event["testResult"])
         elif "targetCompleted" in identity and not event.get("completed", {}).get("success"):
             failed += 1
             print(f"FAILED  {identity['targetCompleted']['label']}  does not build")
+    for (label, _, _), outcomes in attempts.items():
+        *earlier, (good, bad) = (outcomes[number] for number in sorted(outcomes))
+        passed += good
+        failed += len(bad)
+        for name in (name for _, names in earlier for name in names):
+            print(f"Tried again  {label}  {name}")
+        for name in bad:
+            print(f"FAILED  {label}  {name}")
     print(passed, failed)
 
 
