@@ -26,7 +26,7 @@ constexpr SettingInfo kTable[] = {
     {"WEFT_TRACE", "0|1", "0", "Write a readable line per event to stderr."},
     {"WEFT_PCAP", "FILE", "none", "Capture every connection into FILE for Wireshark; %p in it becomes the process id."},
     {"WEFT_DEVICES", "NAME[,NAME]...", "all", "Make devices of only these network interfaces."},
-    {"WEFT_PERSONA", "iwarp", "iwarp", "The kind of RNIC that programs see."},
+    {"WEFT_PERSONA", "iwarp|roce", "iwarp", "The kind of RNIC that programs see: a strict iWARP one, or one that looks like RoCE."},
     {"WEFT_LLP", "tcp", "tcp", "The transport below DDP."},
     {"WEFT_LIBDIR", "DIRECTORY", "beside the weft command", "Where `weft run` finds Weft's libraries."},
 };
@@ -57,7 +57,7 @@ constexpr Apply kApply[] = {
     [](Settings& s, std::string_view v) { return s.trace = v == "1", true; },
     [](Settings& s, std::string_view v) { return s.pcap = v, true; },
     ApplyDevices,
-    [](Settings&, std::string_view) { return true; },
+    [](Settings& s, std::string_view v) { return s.persona = v == "roce" ? Persona::kRoce : Persona::kIwarp, true; },
     [](Settings&, std::string_view) { return true; },
     [](Settings& s, std::string_view v) { return s.libdir = v, true; },
 };

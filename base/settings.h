@@ -18,6 +18,12 @@ std::span<const SettingInfo> AllSettings();
 
 enum class CrcPolicy { kAuto, kOn, kOff };
 
+// The face that the devices show to programs (docs/architecture.md). Both are iWARP on the wire.
+enum class Persona {
+  kIwarp,  // transport iWARP, RFC behaviour to the letter; queue pairs connect by rdma_cm only
+  kRoce,   // transport InfiniBand over Ethernet; queue pairs may connect by ibv_modify_qp; InfiniBand's semantics between two Weft ends
+};
+
 struct Settings {
   CrcPolicy crc = CrcPolicy::kAuto;      // WEFT_MPA_CRC
   bool markers = false;                  // WEFT_MPA_MARKERS=on|off: ask peers to send us markers
@@ -26,6 +32,7 @@ struct Settings {
   bool trace = false;                    // WEFT_TRACE=0|1
   std::string pcap;                      // WEFT_PCAP=FILE
   std::vector<std::string> devices;      // WEFT_DEVICES=lo,eth0: only these interfaces
+  Persona persona = Persona::kIwarp;     // WEFT_PERSONA=iwarp|roce
   std::string libdir;                    // WEFT_LIBDIR=DIRECTORY: where `weft run` finds the libraries
 
   // Reads the environment. Problems (a WEFT_ name that is not in the table, with the nearest one that is; a value that is not

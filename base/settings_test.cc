@@ -40,7 +40,7 @@ TEST(SettingsTest, DefaultsHoldWhenNothingIsSet) {
 TEST(SettingsTest, EverySettingIsRead) {
   Variable crc("WEFT_MPA_CRC", "off"), markers("WEFT_MPA_MARKERS", "on"), revision("WEFT_MPA_REVISION", "1");
   Variable extensions("WEFT_EXTENSIONS", "off"), trace("WEFT_TRACE", "1"), pcap("WEFT_PCAP", "x.pcap");
-  Variable devices("WEFT_DEVICES", "lo,eth0"), persona("WEFT_PERSONA", "iwarp"), llp("WEFT_LLP", "tcp");
+  Variable devices("WEFT_DEVICES", "lo,eth0"), persona("WEFT_PERSONA", "roce"), llp("WEFT_LLP", "tcp");
   Variable libdir("WEFT_LIBDIR", "/opt/weft");
   Outcome read;
   EXPECT_TRUE(read.problems.empty());
@@ -51,6 +51,7 @@ TEST(SettingsTest, EverySettingIsRead) {
   EXPECT_TRUE(read.settings.trace);
   EXPECT_EQ(read.settings.pcap, "x.pcap");
   EXPECT_EQ(read.settings.devices, (std::vector<std::string>{"lo", "eth0"}));
+  EXPECT_EQ(read.settings.persona, Persona::kRoce);
   EXPECT_EQ(read.settings.libdir, "/opt/weft");
 }
 
@@ -77,7 +78,7 @@ TEST(SettingsTest, NamesOfTheMpiLibraryAreLeftToIt) {
 }
 
 TEST(SettingsTest, BadValueNamesTheAllowedOnesAndKeepsTheDefault) {
-  Variable crc("WEFT_MPA_CRC", "maybe"), persona("WEFT_PERSONA", "roce"), devices("WEFT_DEVICES", "lo,,eth0");
+  Variable crc("WEFT_MPA_CRC", "maybe"), persona("WEFT_PERSONA", "rocee"), devices("WEFT_DEVICES", "lo,,eth0");
   Outcome read;
   EXPECT_EQ(read.problems.size(), 3u);
   EXPECT_NE(std::find(read.problems.begin(), read.problems.end(),
