@@ -90,6 +90,9 @@ class Commands(launch.LaunchTest):
 
 class Programs(launch.LaunchTest):
 
+    def environment(self, **settings):
+        return super().environment(**{**stock.sanitizer_settings(), **settings})
+
     def expect_hello(self, program, size):
         """It runs on the library that it was linked with, without any variable."""
         loaded = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
