@@ -17,7 +17,8 @@ using transport::NetworkInterface;
 using transport::SocketAddress;
 
 constexpr uint32_t kVendorId = 0x626d74;  // as Linux's software RNIC: no vendor of a chip
-constexpr uint32_t kGidTable = 256;
+constexpr size_t kGidTable = 256;
+constexpr size_t kRoceGidTable = 32;  // at least: programs and /sys walk all of it
 
 ibv_gid GidOf(const SocketAddress& address) {
   ibv_gid gid{};
@@ -64,7 +65,26 @@ constexpr uint8_t k1x = 1, k4x = 2;
 constexpr LinkRate kRates[] = {{1000, kSdr, k1x},   {10000, kFdr10, k1x}, {25000, kEdr, k1x}, {40000, kFdr10, k4x},
                                {50000, kHdr, k1x},  {100000, kEdr, k4x},  {200000, kHdr, k4x}};
 
+// RoCE's, of which GIDs made from IP addresses are the mark; Linux's software iWARP RNIC's.
+constexpr uint32_t kRoceCapabilities = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS;
+constexpr uint32_t kIwarpCapabilities = IBV_PORT_CM_SUP | IBV_PORT_REINIT_SUP | IBV_PORT_DEVICE_MGMT_SUP;
+
 }  // namespace
+
+ibv_node_type DeviceInfo::NodeType() const { return persona == Persona::kRoce ? IBV_NODE_CA : IBV_NODE_RNIC; }
+
+ibv_transport_type DeviceInfo::Transport() const {
+  return persona == Persona::kRoce ? IBV_TRANSPORT_IB : IBV_TRANSPORT_IWARP;
+}
+
+ibv_gid_type DeviceInfo::GidType() const {
+  return persona == Persona::kRoce ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_IB;
+}
+
+int DeviceInfo::GidTableLength() const {
+  const size_t least = persona == Persona::kRoce ? kRoceGidTable : 1;
+  return static_cast<int>(std::min(std::max(gids.size(), least), kGidTable));
+}
 
 ibv_device_attr DeviceInfo::Attributes() const {
   ibv_device_attr a{};
@@ -99,8 +119,11 @@ ibv_port_attr DeviceInfo::PortAttributes() const {
   a.phys_state = up ? 5 : 3;  // LinkUp, Disabled
   a.max_mtu = IBV_MTU_4096;
   a.active_mtu = MtuOf(mtu);
-  a.gid_tbl_len = static_cast<int>(std::min<size_t>(std::max<size_t>(gids.size(), 1), kGidTable));
-  a.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_REINIT_SUP | IBV_PORT_DEVICE_MGMT_SUP;
+  a.gid_tbl_len = GidTableLength();
+  const bool roce = persona == Persona::kRoce;
+  a.port_cap_flags = roce ? kRoceCapabilities : kIwarpCapabilities;
+  a.flags = roce ? IBV_QPF_GRH_REQUIRED : 0;  // no LIDs over Ethernet: lid, sm_lid, lmc stay 0
+  a.max_vl_num = roce ? 1 : 0;
   a.max_msg_sz = kMaxMessage;
   a.pkey_tbl_len = 1;
   a.link_layer = IBV_LINK_LAYER_ETHERNET;
@@ -122,6 +145,7 @@ std::vector<DeviceInfo> ListDevices() {
     device.name = "weft_" + interface.name;
     if (device.name.size() >= IBV_SYSFS_NAME_MAX) device.name.resize(IBV_SYSFS_NAME_MAX - 1);
     device.interface = interface.name;
+    device.persona = ProcessSettings().persona;
     device.interface_index = static_cast<int>(interface.index);
     device.node_guid = NodeGuid(interface);
     device.mtu = interface.mtu;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/settings.h"
 #include "transport/socket_address.h"
 
 namespace weft::sim {
@@ -28,13 +29,21 @@ inline constexpr uint32_t kMaxMessage = 1u << 31;       // bytes of one message
 struct DeviceInfo {
   std::string name;             // "weft_lo"
   std::string interface;        // "lo"
+  Persona persona = Persona::kIwarp;
   int interface_index = 0;
   uint64_t node_guid = 0;       // network byte order, stable across processes on one host
   uint32_t mtu = 1500;
   bool up = true;
   uint64_t speed_mbps = 0;      // 0: not known
-  std::vector<ibv_gid> gids;    // IPv4-mapped or IPv6, in the order of `addresses`
+  std::vector<ibv_gid> gids;    // IPv4-mapped or IPv6, in the order of `addresses`; zero: an empty place
   std::vector<transport::SocketAddress> addresses;  // port 0
+
+  // What a program sees of it before it opens it: node type and transport are the persona's.
+  ibv_node_type NodeType() const;
+  ibv_transport_type Transport() const;
+  // As the public API has it: IBV_GID_TYPE_IB for iWARP (the kernel's value), IBV_GID_TYPE_ROCE_V2.
+  ibv_gid_type GidType() const;
+  int GidTableLength() const;
 
   ibv_device_attr Attributes() const;
   ibv_port_attr PortAttributes() const;

@@ -1,9 +1,12 @@
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/log.h"
@@ -23,16 +26,15 @@ class Registry {
     std::lock_guard lock(mutex_);
     for (const auto& device : devices_) {
       if (info.name == device->name) {
-        std::lock_guard device_lock(device->mutex);
-        device->info = info;
+        device->Update(info);
         return device.get();
       }
     }
     devices_.push_back(std::make_unique<Device>());
     Device* device = devices_.back().get();
     device->info = info;
-    device->node_type = IBV_NODE_RNIC;
-    device->transport_type = IBV_TRANSPORT_IWARP;
+    device->node_type = info.NodeType();
+    device->transport_type = info.Transport();
     snprintf(device->name, sizeof device->name, "%s", info.name.c_str());
     snprintf(device->dev_name, sizeof device->dev_name, "uverbs%zu", devices_.size() - 1);
     snprintf(device->dev_path, sizeof device->dev_path, "/sys/class/infiniband_verbs/%s", device->dev_name);
@@ -61,7 +63,36 @@ bool SettingsAreSound() {
   return problems.empty();
 }
 
+constexpr ibv_gid kNoGid = {};
+
+bool Same(const ibv_gid& a, const ibv_gid& b) { return memcmp(a.raw, b.raw, sizeof a.raw) == 0; }
+
+bool Contains(const std::vector<ibv_gid>& gids, const ibv_gid& gid) {
+  return std::any_of(gids.begin(), gids.end(), [&gid](const ibv_gid& other) { return Same(gid, other); });
+}
+
 }  // namespace
+
+void Device::Update(sim::DeviceInfo now) {
+  std::lock_guard lock(mutex);
+  std::vector<ibv_gid> gids = std::move(info.gids);
+  std::vector<transport::SocketAddress> addresses = std::move(info.addresses);
+  for (size_t i = 0; i < gids.size(); ++i) {
+    if (!Contains(now.gids, gids[i])) gids[i] = kNoGid, addresses[i] = {};
+  }
+  for (size_t i = 0; i < now.gids.size(); ++i) {
+    if (Contains(gids, now.gids[i])) continue;
+    const auto place = std::find_if(gids.begin(), gids.end(), [](const ibv_gid& gid) { return Same(gid, kNoGid); });
+    const size_t index = static_cast<size_t>(place - gids.begin());
+    if (index == gids.size()) gids.emplace_back(), addresses.emplace_back();
+    gids[index] = now.gids[i];
+    addresses[index] = now.addresses[i];
+  }
+  info = std::move(now);
+  info.gids = std::move(gids);
+  info.addresses = std::move(addresses);
+}
+
 }  // namespace weft::verbs
 
 using weft::verbs::DeviceRegistry;

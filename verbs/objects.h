@@ -47,6 +47,9 @@ struct Device : ibv_device {
     std::lock_guard lock(mutex);
     return info;
   }
+  // The interface as it is now. GIDs keep their indices as long as the process lives: programs keep an index, as they may on hardware,
+  // while addresses come and go. device.cc
+  void Update(sim::DeviceInfo now);
 
   Budget pds{sim::kMaxPd};
   Budget cqs{sim::kMaxCq};

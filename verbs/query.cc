@@ -22,9 +22,8 @@ sim::DeviceInfo Refreshed(ibv_context* context) {
   Device* device = FromPublic(context->device);
   for (sim::DeviceInfo& info : sim::ListDevices()) {
     if (info.name != device->name) continue;
-    std::lock_guard lock(device->mutex);
-    device->info = std::move(info);
-    return device->info;
+    device->Update(std::move(info));
+    return device->Info();
   }
   sim::DeviceInfo gone = device->Info();
   gone.up = false;
@@ -75,14 +74,17 @@ int CompatQueryPort(ibv_context* context, uint8_t port, _compat_ibv_port_attr* a
 // EINVAL: outside the table; ENODATA: an empty place in it.
 int FindGid(ibv_context* context, uint32_t port, uint32_t index, ibv_gid_entry* entry) {
   if (port != kPort) return EINVAL;
-  const sim::DeviceInfo info = FromPublic(context->device)->Info();
-  if (index >= static_cast<uint32_t>(std::max(0, info.PortAttributes().gid_tbl_len))) return EINVAL;
-  if (index >= info.gids.size()) return ENODATA;
+  const Device* device = FromPublic(context->device);
+  std::lock_guard lock(device->mutex);  // instead of Info(): programs walk the whole table
+  const sim::DeviceInfo& info = device->info;
+  if (index >= static_cast<uint32_t>(info.GidTableLength())) return EINVAL;
+  static constexpr ibv_gid kNone = {};
+  if (index >= info.gids.size() || memcmp(&info.gids[index], &kNone, sizeof kNone) == 0) return ENODATA;
   *entry = {};
   entry->gid = info.gids[index];
   entry->gid_index = index;
   entry->port_num = port;
-  entry->gid_type = IBV_GID_TYPE_IB;  // the kernel's value for iWARP
+  entry->gid_type = info.GidType();
   entry->ndev_ifindex = static_cast<uint32_t>(info.interface_index);
   return 0;
 }
@@ -130,9 +132,11 @@ WEFT_VERBS_API ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry*
   if (flags != 0 || entry_size < sizeof(ibv_gid_entry)) return -EOPNOTSUPP;
   auto* bytes = reinterpret_cast<unsigned char*>(entries);
   size_t count = 0;
-  ibv_gid_entry entry;
-  while (count < max_entries &&
-         weft::verbs::FindGid(context, weft::verbs::kPort, static_cast<uint32_t>(count), &entry) == 0) {
+  for (uint32_t index = 0; count < max_entries; ++index) {
+    ibv_gid_entry entry;
+    const int error = weft::verbs::FindGid(context, weft::verbs::kPort, index, &entry);
+    if (error == ENODATA) continue;  // only places that are filled
+    if (error != 0) break;
     memset(bytes + count * entry_size, 0, entry_size);
     memcpy(bytes + count * entry_size, &entry, sizeof entry);
     ++count;
@@ -140,7 +144,8 @@ WEFT_VERBS_API ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry*
   return static_cast<ssize_t>(count);
 }
 
-// Private node; ibv_devinfo asks. Type 0 is "IB/RoCE v1", which is what the kernel says of iWARP.
+// Private node; ibv_devinfo and perftest ask. The types are sysfs's: 0 is "IB/RoCE v1", which is also what the kernel says of
+// iWARP and of an empty place, 1 is "RoCE v2".
 WEFT_VERBS_API int ibv_query_gid_type(ibv_context* context, uint8_t port, unsigned int index, unsigned int* type) {
   ibv_gid_entry entry = {};
   const int error = weft::verbs::FindGid(context, port, index, &entry);
@@ -148,7 +153,7 @@ WEFT_VERBS_API int ibv_query_gid_type(ibv_context* context, uint8_t port, unsign
     errno = error;
     return -1;
   }
-  *type = 0;
+  *type = entry.gid_type == IBV_GID_TYPE_ROCE_V2 ? 1 : 0;
   return 0;
 }
 

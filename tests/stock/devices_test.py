@@ -15,6 +15,12 @@ class Devices(stock.StockTest):
             self.expect(wanted in out, f"no '{wanted}'")
         self.expect("0000:0000:0000:0000:0000:ffff:7f00:0001" in out, "the GID of 127.0.0.1 is missing")
 
+    def test_ibv_devinfo_shows_a_roce_port_in_that_persona(self):
+        out = self.run_one("ibv_devinfo -v -d weft_lo", WEFT_PERSONA="roce")
+        for wanted in ("InfiniBand (0)", "Ethernet", "PORT_ACTIVE", "LINK_UP",
+                       "GID[  0]:\t\t::ffff:127.0.0.1, RoCE v2"):
+            self.expect(wanted in out, f"no '{wanted}'")
+
     def test_ibv_devinfo_shows_every_device_without_an_option(self):
         listed = [line.split()[0] for line in self.run_one("ibv_devices").splitlines() if "weft_" in line]
         out = self.run_one("ibv_devinfo -v")

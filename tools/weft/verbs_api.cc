@@ -73,6 +73,7 @@ bool Describe(const Verbs& verbs, ibv_device* device, DeviceView* view, std::str
   if (int rc = verbs.query_port(context, 1, &port); rc != 0) {
     *error = "ibv_query_port(" + view->name + "): " + std::strerror(rc > 0 ? rc : errno);
   } else {
+    if (port.link_layer == IBV_LINK_LAYER_ETHERNET && view->transport != "iWARP") view->transport = "RoCE";
     view->state = StateName(port.state);
     view->mtu_bytes = port.active_mtu == 0 ? 0 : 128 << port.active_mtu;
     for (int i = 0; i < port.gid_tbl_len; ++i) {

@@ -13,7 +13,7 @@ namespace weft::tool {
 // One port of one device, as a verbs program sees it.
 struct DeviceView {
   std::string name;
-  std::string transport;          // "iWARP" or "InfiniBand"
+  std::string transport;          // "iWARP", "RoCE" or "InfiniBand"
   std::string state;              // "ACTIVE", "DOWN" ...
   int mtu_bytes = 0;              // active MTU as verbs can say it: a power of two
   std::vector<std::string> gids;  // printed as the addresses that they are
