@@ -5,8 +5,8 @@
 #include <mutex>
 
 #include "base/log.h"
+#include "sim/any_queue_pair.h"
 #include "sim/device.h"
-#include "sim/queue_pair.h"
 
 namespace weft::sim {
 namespace {
@@ -165,7 +165,7 @@ bool CompletionQueue::Push(const ibv_wc& completion, bool solicited) {
   return false;
 }
 
-void CompletionQueue::Attach(std::shared_ptr<QueuePair> qp) {
+void CompletionQueue::Attach(std::shared_ptr<AnyQueuePair> qp) {
   std::lock_guard lock(attached_mutex_);
   for (const auto& known : attached_) {
     if (known == qp) return;
@@ -174,7 +174,7 @@ void CompletionQueue::Attach(std::shared_ptr<QueuePair> qp) {
   attached_.push_back(std::move(qp));
 }
 
-void CompletionQueue::Detach(const QueuePair* qp) {
+void CompletionQueue::Detach(const AnyQueuePair* qp) {
   std::lock_guard lock(attached_mutex_);
   std::erase_if(attached_, [qp](const auto& known) { return known.get() == qp; });
 }

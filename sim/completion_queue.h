@@ -15,7 +15,7 @@
 namespace weft::sim {
 
 class CompletionQueue;
-class QueuePair;
+class AnyQueuePair;
 
 // ibv_comp_channel: completion queues that asked for notification, in order. Elements are the owner pointers (ibv_cq*).
 using CompletionChannel = EventQueue<void*>;
@@ -49,8 +49,8 @@ class CompletionQueue {
 
   // For queue pairs. `solicited` matters only for successes. A full queue is an overrun: IBV_EVENT_CQ_ERR, and false.
   bool Push(const ibv_wc& completion, bool solicited);
-  void Attach(std::shared_ptr<QueuePair> qp);
-  void Detach(const QueuePair* qp);
+  void Attach(std::shared_ptr<AnyQueuePair> qp);
+  void Detach(const AnyQueuePair* qp);
 
   void* owner() const { return owner_; }
   const std::shared_ptr<CompletionChannel>& channel() const { return channel_; }
@@ -79,9 +79,9 @@ class CompletionQueue {
   uint64_t announced_ = 0;         // the completion before this count was the last that an event told of
   bool overrun_ = false;
 
-  // Connected queue pairs, driven when a poll finds nothing. Taken with try_lock in Poll: one driver is enough.
+  // Queue pairs that have a socket, driven when a poll finds nothing. Taken with try_lock in Poll: one driver is enough.
   SpinLock attached_mutex_;  // guards what follows
-  std::vector<std::shared_ptr<QueuePair>> attached_;
+  std::vector<std::shared_ptr<AnyQueuePair>> attached_;
   uint32_t empty_polls_ = 0;       // in a row
   transport::Time empty_since_{};  // when the row began
   uint32_t until_network_ = 0;     // polls until the network is driven again

@@ -14,6 +14,7 @@
 #include "mpa/fpdu_sender.h"
 #include "mpa/start_up.h"
 #include "rdmap/stream.h"
+#include "sim/any_queue_pair.h"
 #include "sim/completion_queue.h"
 #include "sim/memory.h"
 #include "sim/receive_queue.h"
@@ -60,28 +61,30 @@ struct EstablishOptions {
 // the two queues (producers only), the completion queue's (a leaf). Posting never waits for the engine: it rings the doorbell, and
 // whoever has the engine looks at the doorbell before and after letting go.
 class QueuePair final : public std::enable_shared_from_this<QueuePair>,
+                        public AnyQueuePair,
                         private rdmap::Host,
                         private transport::ReadyHandler {
  public:
   QueuePair(Rnic& rnic, uint32_t number, QueuePairOptions options);
   ~QueuePair() override;
 
-  uint32_t number() const { return number_; }
+  ibv_qp_type type() const override { return IBV_QPT_RC; }
+  uint32_t number() const override { return number_; }
   uint32_t pd_id() const { return options_.pd->id; }
   void* owner() const { return options_.owner; }
-  const ibv_qp_cap& capabilities() const { return options_.capabilities; }
+  const ibv_qp_cap& capabilities() const override { return options_.capabilities; }
   ibv_qp_state state() const { return state_.load(std::memory_order_seq_cst); }
 
   // The verbs: 0 or a positive errno with `*bad` at the first work request not posted. EINVAL: state, opcode, flags,
   // too many SGEs, inline too long; ENOMEM: queue full; EOPNOTSUPP: an opcode that this RNIC does not have.
   // Those before it are posted, or with `all_or_nothing` (ibv_wr_complete) none is.
-  int PostSend(ibv_send_wr* list, ibv_send_wr** bad, bool all_or_nothing = false);
-  int PostReceive(ibv_recv_wr* list, ibv_recv_wr** bad);
+  int PostSend(ibv_send_wr* list, ibv_send_wr** bad, bool all_or_nothing = false) override;
+  int PostReceive(ibv_recv_wr* list, ibv_recv_wr** bad) override;
   // ibv_modify_qp / ibv_query_qp. EINVAL leaves the queue pair as it was.
-  int Modify(const ibv_qp_attr& attributes, int mask);
-  void Query(ibv_qp_attr* attributes, ibv_qp_init_attr* init);  // `init`'s cq and srq pointers are the caller's
+  int Modify(const ibv_qp_attr& attributes, int mask) override;
+  void Query(ibv_qp_attr* attributes, ibv_qp_init_attr* init) override;  // `init`'s cq and srq pointers are the caller's
   // Ends the connection, drops its completions and lets go of everything. Last call.
-  void Destroy();
+  void Destroy() override;
 
   // Takes over `socket` after MPA start-up and goes to RTS. EINVAL: not in INIT (or RTR).
   int Establish(std::unique_ptr<transport::ByteStream> socket, EstablishOptions options);
@@ -90,13 +93,13 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
 
   // For completion queues that were polled empty: one step of the connection on the caller's thread, if nobody else is at it.
   // `spinning`: it will be called again at once, so that the network need not watch the connection meanwhile.
-  void DriveInline(bool spinning);
+  void DriveInline(bool spinning) override;
   // Sends what was posted and not sent yet for the sake of batching.
-  void FlushDeferred();
-  transport::Network& network() const;
+  void FlushDeferred() override;
+  transport::Network& network() const override;
 
   // The region goes away (see Rnic::DeregisterMemory).
-  void ForgetRegion(ddp::STag stag);
+  void ForgetRegion(ddp::STag stag) override;
 
  private:
   class EngineLock;

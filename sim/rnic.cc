@@ -57,7 +57,7 @@ std::shared_ptr<Pd> Rnic::AllocatePd() { return std::make_shared<Pd>(next_pd_.fe
 
 bool Rnic::DeregisterMemory(ddp::STag stag) {
   if (!memory_.Deregister(stag)) return false;
-  std::vector<std::shared_ptr<QueuePair>> queue_pairs;
+  std::vector<std::shared_ptr<AnyQueuePair>> queue_pairs;
   {
     std::lock_guard lock(mutex_);
     queue_pairs.reserve(queue_pairs_.size());

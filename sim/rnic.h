@@ -12,6 +12,7 @@
 #include "base/buffer_pool.h"
 #include "base/result.h"
 #include "base/settings.h"
+#include "sim/any_queue_pair.h"
 #include "sim/cm_api.h"
 #include "sim/device.h"
 #include "sim/memory.h"
@@ -59,7 +60,7 @@ class Rnic {
   std::atomic<uint32_t> next_pd_{1};
 
   std::mutex mutex_;  // guards the two below
-  std::unordered_map<uint32_t, std::weak_ptr<QueuePair>> queue_pairs_;
+  std::unordered_map<uint32_t, std::weak_ptr<AnyQueuePair>> queue_pairs_;
   uint32_t next_number_ = 2;  // 0 and 1 are special on InfiniBand; programs print them as such
 };
 

@@ -10,7 +10,10 @@
 namespace weft::verbs {
 namespace {
 
-std::shared_ptr<sim::QueuePair> ResolveQueuePair(ibv_qp* qp) { return FromPublic(qp)->shared; }
+// nullptr: not of a type that connects.
+std::shared_ptr<sim::QueuePair> ResolveQueuePair(ibv_qp* qp) {
+  return std::dynamic_pointer_cast<sim::QueuePair>(FromPublic(qp)->shared);
+}
 
 }  // namespace
 }  // namespace weft::verbs

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <vector>
 
+#include "sim/any_queue_pair.h"
 #include "sim/completion_queue.h"
 #include "sim/device.h"
 #include "sim/event_queue.h"
@@ -104,8 +105,8 @@ struct Cq : ibv_cq_ex {
 class SendBatch;
 
 struct Qp : ibv_qp_ex {
-  sim::QueuePair* engine = nullptr;  // == shared.get(), what the fast paths use
-  std::shared_ptr<sim::QueuePair> shared;
+  sim::AnyQueuePair* engine = nullptr;  // == shared.get(), what the fast paths use
+  std::shared_ptr<sim::AnyQueuePair> shared;
   std::atomic<uint32_t> async_events_delivered{0};
   std::unique_ptr<SendBatch> batch;  // ibv_wr_*: only for queue pairs created with send_ops_flags
   Qp();

@@ -43,7 +43,9 @@ class QueuePairNumbers {
 
 // --- fast paths: no look-up, no reference counting ---
 
-int PostSend(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad) { return FromPublic(qp)->engine->PostSend(list, bad); }
+int PostSend(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad) {
+  return FromPublic(qp)->engine->PostSend(list, bad, /*all_or_nothing=*/false);
+}
 
 int PostReceive(ibv_qp* qp, ibv_recv_wr* list, ibv_recv_wr** bad) {
   return FromPublic(qp)->engine->PostReceive(list, bad);

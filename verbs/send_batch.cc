@@ -21,7 +21,7 @@ void SendBatch::Start() {
   Reset();
 }
 
-int SendBatch::Complete(sim::QueuePair& engine) {
+int SendBatch::Complete(sim::AnyQueuePair& engine) {
   int error = error_;
   if (error == 0 && !entries_.empty()) {
     for (size_t i = 0; i < entries_.size(); ++i) {

@@ -17,7 +17,7 @@ namespace weft::verbs {
 class SendBatch {
  public:
   void Start();
-  int Complete(sim::QueuePair& engine);
+  int Complete(sim::AnyQueuePair& engine);
   void Abort();
 
   // A new work request; the setters below apply to it.
