@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/spin_lock.h"
+#include "sim/async_sink.h"
 #include "sim/event_queue.h"
 #include "transport/network.h"
 
@@ -19,14 +20,6 @@ class AnyQueuePair;
 
 // ibv_comp_channel: completion queues that asked for notification, in order. Elements are the owner pointers (ibv_cq*).
 using CompletionChannel = EventQueue<void*>;
-
-// Where asynchronous events go (one per ibv_context). May be called from any thread, without locks held.
-class AsyncSink {
- public:
-  virtual ~AsyncSink() = default;
-  // `owner`: the ibv_cq* or ibv_qp* that the element was created with; nullptr for port and device events.
-  virtual void OnAsyncEvent(ibv_event_type type, void* owner) = 0;
-};
 
 // A completion queue: a ring of ibv_wc. Polling it when it is empty drives the connections of its queue pairs from the
 // caller's thread (design section 3, "Polling works inline"). Thread safe.

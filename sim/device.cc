@@ -97,7 +97,8 @@ ibv_device_attr DeviceInfo::Attributes() const {
   a.vendor_part_id = 1;
   a.max_qp = kMaxQp;
   a.max_qp_wr = kMaxQpWr;
-  a.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SHUTDOWN_PORT | IBV_DEVICE_MEM_MGT_EXTENSIONS;
+  a.device_cap_flags =
+      IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SHUTDOWN_PORT | IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_SRQ_RESIZE;
   a.max_sge = kMaxSge;
   a.max_sge_rd = 1;  // the sink of a Read is one tagged buffer (RFC 5040 section 4.4)
   a.max_cq = kMaxCq;
@@ -108,6 +109,9 @@ ibv_device_attr DeviceInfo::Attributes() const {
   a.max_res_rd_atom = kMaxReads * 1024;
   a.max_qp_init_rd_atom = kMaxReads;
   a.atomic_cap = IBV_ATOMIC_NONE;
+  a.max_srq = kMaxSrq;
+  a.max_srq_wr = kMaxSrqWr;
+  a.max_srq_sge = kMaxSge;
   a.max_pkeys = 1;
   a.phys_port_cnt = 1;
   return a;

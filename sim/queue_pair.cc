@@ -21,6 +21,8 @@ constexpr uint32_t kMostDeferred = 64;        // work requests
 constexpr uint32_t kLongestDeferred = 1024;   // bytes of one
 constexpr std::chrono::microseconds kFlushAfter{100};
 
+constexpr uint32_t kMostTaken = 4;  // receives of a shared queue that messages are coming in for
+
 }  // namespace
 
 QueuePair::QueuePair(Rnic& rnic, uint32_t number, QueuePairOptions options)
@@ -28,7 +30,12 @@ QueuePair::QueuePair(Rnic& rnic, uint32_t number, QueuePairOptions options)
       number_(number),
       options_(std::move(options)),
       sends_(options_.capabilities.max_send_wr, options_.capabilities.max_send_sge, options_.capabilities.max_inline_data),
-      receives_(options_.capabilities.max_recv_wr, options_.capabilities.max_recv_sge) {
+      receives_(options_.shared_receives ? kMostTaken : options_.capabilities.max_recv_wr,
+                options_.shared_receives ? options_.shared_receives->max_sge() : options_.capabilities.max_recv_sge) {
+  if (options_.shared_receives) {
+    options_.shared_receives->users.fetch_add(1);
+    options_.capabilities.max_recv_wr = options_.capabilities.max_recv_sge = 0;
+  }
   options_.pd->users.fetch_add(1);
   options_.send_cq->users.fetch_add(1);
   options_.receive_cq->users.fetch_add(1);
@@ -141,7 +148,7 @@ void QueuePair::Ring() {
 }
 
 int QueuePair::PostReceive(ibv_recv_wr* list, ibv_recv_wr** bad) {
-  if (state() == IBV_QPS_RESET) {
+  if (state() == IBV_QPS_RESET || options_.shared_receives) {
     *bad = list;
     return EINVAL;
   }
@@ -246,6 +253,7 @@ void QueuePair::Destroy() {
   options_.pd->users.fetch_sub(1);
   options_.send_cq->users.fetch_sub(1);
   options_.receive_cq->users.fetch_sub(1);
+  if (options_.shared_receives) options_.shared_receives->users.fetch_sub(1);
 }
 
 int QueuePair::Disconnect() {

@@ -19,6 +19,7 @@
 #include "sim/memory.h"
 #include "sim/receive_queue.h"
 #include "sim/send_queue.h"
+#include "sim/shared_receive_queue.h"
 #include "transport/network.h"
 
 namespace weft::sim {
@@ -29,6 +30,7 @@ struct QueuePairOptions {
   std::shared_ptr<Pd> pd;
   std::shared_ptr<CompletionQueue> send_cq;
   std::shared_ptr<CompletionQueue> receive_cq;
+  std::shared_ptr<SharedReceiveQueue> shared_receives;  // null: receives are posted to the queue pair
   ibv_qp_cap capabilities{};  // within the limits of sim/device.h; checked by the caller
   bool signal_all = false;
   std::shared_ptr<AsyncSink> async;
@@ -104,7 +106,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
  private:
   class EngineLock;
   struct Connection;
-  enum class Upcall : uint8_t { kEstablished, kDisconnected, kNeverEstablished, kFatal, kAccessError, kRequestError };
+  enum class Upcall : uint8_t { kEstablished, kDisconnected, kNeverEstablished, kFatal, kAccessError, kRequestError, kLastReceive };
 
   // transport::ReadyHandler
   void OnReady(transport::Interest ready) override;
@@ -138,6 +140,10 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   bool ResolveSend(uint64_t count);
   void CompleteSend(SendEntry& entry);
   void RetireSends();
+  // Moves the oldest receive of the shared queue to `receives_`; false: there is none.
+  bool TakeShared();
+  // The domain of the keys of receives.
+  const Pd& receive_pd() const { return options_.shared_receives ? options_.shared_receives->pd() : *options_.pd; }
   void CompleteReceive(ibv_wc_status status, const rdmap::ReceivedSend* message);
   void Push(CompletionQueue& cq, const ibv_wc& completion, bool solicited);
   // Ends the connection: to ERR, everything outstanding completes, the socket is let go.
@@ -150,7 +156,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   const uint32_t number_;
   QueuePairOptions options_;
   SendQueue sends_;
-  ReceiveQueue receives_;
+  ReceiveQueue receives_;  // with a shared queue: what was taken from there
 
   std::atomic<ibv_qp_state> state_{IBV_QPS_RESET};
   std::atomic<bool> doorbell_{false};

@@ -86,6 +86,9 @@ void QueuePair::EngineLock::Deliver() {
       case Upcall::kRequestError:
         type = IBV_EVENT_QP_REQ_ERR;
         break;
+      case Upcall::kLastReceive:
+        type = IBV_EVENT_QP_LAST_WQE_REACHED;
+        break;
     }
     if (!qp_.destroyed_.load() && qp_.options_.async) qp_.options_.async->OnAsyncEvent(type, qp_.options_.owner);
   }
@@ -356,8 +359,10 @@ void QueuePair::UpdateInterest() {
 
 void QueuePair::Fail(bool orderly, std::optional<ibv_wc_status> blame) {
   CloseConnection(orderly);
-  if (state() != IBV_QPS_ERR) state_.store(IBV_QPS_ERR, std::memory_order_seq_cst);
+  const bool was_in_error = state() == IBV_QPS_ERR;
+  if (!was_in_error) state_.store(IBV_QPS_ERR, std::memory_order_seq_cst);
   FlushQueues(blame);
+  if (!was_in_error && options_.shared_receives) upcalls_.push_back(Upcall::kLastReceive);
 }
 
 void QueuePair::CloseConnection(bool orderly) {
@@ -416,7 +421,7 @@ Result<uint8_t*, rdmap::AccessError> QueuePair::Resolve(ddp::STag stag, ddp::Tag
 }
 
 std::optional<rdmap::ReceiveTarget> QueuePair::TakeReceive() {
-  if (receives_.taken == receives_.posted()) return std::nullopt;
+  if (receives_.taken == receives_.posted() && !TakeShared()) return std::nullopt;
   const uint64_t count = receives_.taken++;
   const ReceiveQueue::Entry& entry = receives_.entry(count);
   iovec* memory = receives_.memory();
@@ -425,7 +430,7 @@ std::optional<rdmap::ReceiveTarget> QueuePair::TakeReceive() {
   for (int i = 0; i < entry.pieces; ++i) {
     const ibv_sge& element = receives_.elements(count)[i];
     if (element.length == 0) continue;
-    uint8_t* bytes = rnic_.memory().ResolveLocal(*options_.pd, element.lkey, element.addr, element.length, true, false);
+    uint8_t* bytes = rnic_.memory().ResolveLocal(receive_pd(), element.lkey, element.addr, element.length, true, false);
     if (bytes == nullptr) {
       LogWarning(Format("qp 0x%x: receive %llu names memory (lkey 0x%08x, address 0x%llx, %u bytes) that is not registered with "
                         "IBV_ACCESS_LOCAL_WRITE in this protection domain",
@@ -438,6 +443,13 @@ std::optional<rdmap::ReceiveTarget> QueuePair::TakeReceive() {
     length += element.length;
   }
   return rdmap::ReceiveTarget{{memory, pieces}, length};
+}
+
+bool QueuePair::TakeShared() {
+  if (options_.shared_receives == nullptr) return false;
+  ibv_recv_wr wr;
+  ibv_sge elements[kMaxSge];
+  return options_.shared_receives->Take(&wr, elements) && receives_.Post(wr) == 0;
 }
 
 void QueuePair::Received(const rdmap::ReceivedSend& message) { CompleteReceive(IBV_WC_SUCCESS, &message); }

@@ -80,6 +80,12 @@ Result<std::shared_ptr<QueuePair>, int> Rnic::CreateQueuePair(QueuePairOptions o
   return qp;
 }
 
+std::shared_ptr<SharedReceiveQueue> Rnic::CreateSharedReceiveQueue(std::shared_ptr<Pd> pd, uint32_t max_wr, uint32_t max_sge,
+                                                                   std::shared_ptr<AsyncSink> async, void* owner) {
+  return std::make_shared<SharedReceiveQueue>(std::move(pd), next_srq_.fetch_add(1) & 0xffffff, max_wr, max_sge, std::move(async),
+                                              owner);
+}
+
 void Rnic::ForgetQueuePair(uint32_t number) {
   std::lock_guard lock(mutex_);
   queue_pairs_.erase(number);

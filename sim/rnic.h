@@ -41,6 +41,9 @@ class Rnic {
   bool DeregisterMemory(ddp::STag stag);
   // Errors: ENOMEM (numbers used up).
   Result<std::shared_ptr<QueuePair>, int> CreateQueuePair(QueuePairOptions options);
+  // `max_wr`, `max_sge` as SharedReceiveQueue takes them.
+  std::shared_ptr<SharedReceiveQueue> CreateSharedReceiveQueue(std::shared_ptr<Pd> pd, uint32_t max_wr, uint32_t max_sge,
+                                                               std::shared_ptr<AsyncSink> async, void* owner);
   CmApi& cm() { return *cm_; }
 
   // For the RNIC's own parts.
@@ -58,6 +61,7 @@ class Rnic {
   MemoryTable memory_;
   std::unique_ptr<CmApi> cm_;
   std::atomic<uint32_t> next_pd_{1};
+  std::atomic<uint32_t> next_srq_{1};
 
   std::mutex mutex_;  // guards the two below
   std::unordered_map<uint32_t, std::weak_ptr<AnyQueuePair>> queue_pairs_;

@@ -7,7 +7,7 @@
 namespace weft::verbs {
 namespace {
 
-enum class Affiliation { kCq, kQp, kPort };
+enum class Affiliation { kCq, kQp, kSrq, kPort };
 
 Affiliation AffiliationOf(ibv_event_type type) {
   switch (type) {
@@ -22,6 +22,9 @@ Affiliation AffiliationOf(ibv_event_type type) {
     case IBV_EVENT_PATH_MIG_ERR:
     case IBV_EVENT_QP_LAST_WQE_REACHED:
       return Affiliation::kQp;
+    case IBV_EVENT_SRQ_ERR:
+    case IBV_EVENT_SRQ_LIMIT_REACHED:
+      return Affiliation::kSrq;
     default:
       return Affiliation::kPort;
   }
@@ -34,6 +37,9 @@ void CountDelivery(const AsyncEvent& event) {
       break;
     case Affiliation::kQp:
       FromPublic(static_cast<ibv_qp*>(event.owner))->async_events_delivered.fetch_add(1);
+      break;
+    case Affiliation::kSrq:
+      FromPublic(static_cast<ibv_srq*>(event.owner))->async_events_delivered.fetch_add(1);
       break;
     case Affiliation::kPort:
       break;
@@ -58,6 +64,9 @@ WEFT_VERBS_API int ibv_get_async_event(ibv_context* context, ibv_async_event* ev
     case Affiliation::kQp:
       event->element.qp = static_cast<ibv_qp*>(taken->owner);
       break;
+    case Affiliation::kSrq:
+      event->element.srq = static_cast<ibv_srq*>(taken->owner);
+      break;
     case Affiliation::kPort:
       event->element.port_num = 1;
       break;
@@ -81,6 +90,14 @@ WEFT_VERBS_API void ibv_ack_async_event(ibv_async_event* event) {
       ++qp->events_completed;
       pthread_cond_signal(&qp->cond);
       pthread_mutex_unlock(&qp->mutex);
+      break;
+    }
+    case Affiliation::kSrq: {
+      ibv_srq* srq = event->element.srq;
+      pthread_mutex_lock(&srq->mutex);
+      ++srq->events_completed;
+      pthread_cond_signal(&srq->cond);
+      pthread_mutex_unlock(&srq->mutex);
       break;
     }
     case Affiliation::kPort:

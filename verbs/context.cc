@@ -33,6 +33,7 @@ WEFT_VERBS_API ibv_context* ibv_open_device(ibv_device* device) {
   weft::verbs::FillDeviceOperations(context);
   weft::verbs::FillCompletionOperations(context);
   weft::verbs::FillQueuePairOperations(context);
+  weft::verbs::FillSharedReceiveOperations(context);
   context->rnic = &weft::sim::Rnic::Process();
   context->context.device = device;
   context->context.cmd_fd = -1;

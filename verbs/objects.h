@@ -17,6 +17,7 @@
 #include "sim/memory.h"
 #include "sim/queue_pair.h"
 #include "sim/rnic.h"
+#include "sim/shared_receive_queue.h"
 
 // What stands behind the pointers that programs hold. Each object begins with the public structure, so that a verb
 // finds its object by a cast: the fast paths look nothing up.
@@ -54,6 +55,7 @@ struct Device : ibv_device {
 
   Budget pds{sim::kMaxPd};
   Budget cqs{sim::kMaxCq};
+  Budget srqs{sim::kMaxSrq};
   mutable std::mutex mutex;  // guards info
   sim::DeviceInfo info;      // as of the last enumeration
 };
@@ -61,7 +63,7 @@ static_assert(alignof(ibv_device) <= 8 && sizeof(ibv_device) % 8 == 0);
 
 struct AsyncEvent {
   ibv_event_type type;
-  void* owner;  // ibv_cq* or ibv_qp*, nullptr for the port
+  void* owner;  // ibv_cq*, ibv_qp* or ibv_srq*, nullptr for the port
 };
 
 // The queue behind context->async_fd. Queue pairs and completion queues share it, so it may outlive the context.
@@ -102,6 +104,11 @@ struct Cq : ibv_cq_ex {
   ibv_wc polled{};  // ibv_start_poll: the completion being read
 };
 
+struct Srq : ibv_srq {
+  std::shared_ptr<sim::SharedReceiveQueue> queue;
+  std::atomic<uint32_t> async_events_delivered{0};
+};
+
 class SendBatch;
 
 struct Qp : ibv_qp_ex {
@@ -121,6 +128,7 @@ inline Device* FromPublic(ibv_device* device) { return static_cast<Device*>(devi
 inline Pd* FromPublic(ibv_pd* pd) { return static_cast<Pd*>(pd); }
 inline Mr* FromPublic(ibv_mr* mr) { return static_cast<Mr*>(mr); }
 inline Channel* FromPublic(ibv_comp_channel* channel) { return static_cast<Channel*>(channel); }
+inline Srq* FromPublic(ibv_srq* srq) { return static_cast<Srq*>(srq); }
 inline Cq* FromPublic(ibv_cq_ex* cq) { return static_cast<Cq*>(cq); }
 inline Qp* FromPublic(ibv_qp_ex* qp) { return static_cast<Qp*>(qp); }
 
@@ -135,6 +143,7 @@ inline ibv_cq* ToPublic(Cq* cq) { return reinterpret_cast<ibv_cq*>(static_cast<i
 void FillDeviceOperations(verbs_context* vctx);      // query.cc
 void FillCompletionOperations(verbs_context* vctx);  // completion.cc
 void FillQueuePairOperations(verbs_context* vctx);   // queue_pair.cc
+void FillSharedReceiveOperations(verbs_context* vctx);  // srq.cc
 // Every entry of both tables: fails with EOPNOTSUPP as the verb's man page says. unsupported.cc
 void FillUnsupportedOperations(verbs_context* vctx);
 

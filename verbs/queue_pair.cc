@@ -59,11 +59,14 @@ bool WithinLimits(const ibv_qp_cap& cap) {
 }
 
 // 0, or why such a queue pair cannot be made.
-int Check(ibv_pd* pd, const ibv_qp_init_attr_ex& attributes) {
+int Check(ibv_pd* pd, ibv_qp_init_attr_ex& attributes) {
   if (attributes.qp_type != IBV_QPT_RC) return EOPNOTSUPP;
-  if (attributes.srq != nullptr) return EOPNOTSUPP;
   if (attributes.send_cq == nullptr || attributes.recv_cq == nullptr) return EINVAL;
   if (attributes.send_cq->context != pd->context || attributes.recv_cq->context != pd->context) return EINVAL;
+  if (attributes.srq != nullptr) {
+    if (attributes.srq->context != pd->context) return EINVAL;
+    attributes.cap.max_recv_wr = attributes.cap.max_recv_sge = 0;  // the shared queue's count, ibv_create_qp(3)
+  }
   if (!WithinLimits(attributes.cap)) return EINVAL;
   return 0;
 }
@@ -80,6 +83,7 @@ ibv_qp* CreateQp(ibv_pd* pd, ibv_qp_init_attr_ex& attributes, uint64_t send_ops_
   options.pd = FromPublic(pd)->domain;
   options.send_cq = FromPublic(attributes.send_cq)->queue;
   options.receive_cq = FromPublic(attributes.recv_cq)->queue;
+  if (attributes.srq != nullptr) options.shared_receives = FromPublic(attributes.srq)->queue;
   options.capabilities = attributes.cap;
   options.signal_all = attributes.sq_sig_all != 0;
   options.async = context->async;
@@ -95,6 +99,7 @@ ibv_qp* CreateQp(ibv_pd* pd, ibv_qp_init_attr_ex& attributes, uint64_t send_ops_
   base.pd = pd;
   base.send_cq = attributes.send_cq;
   base.recv_cq = attributes.recv_cq;
+  base.srq = attributes.srq;
   base.handle = context->next_handle.fetch_add(1);
   base.qp_num = qp->engine->number();
   base.state = IBV_QPS_RESET;

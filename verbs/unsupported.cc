@@ -4,7 +4,7 @@
 #include "verbs/export.h"
 #include "verbs/objects.h"
 
-// What this RNIC does not do: shared receive queues, memory windows, address handles (UD), multicast, XRC, flows, work
+// What this RNIC does not do: memory windows, address handles (UD), multicast, XRC, flows, work
 // queues, device memory, counters, thread and parent domains. Each fails as its man page says: functions return
 // EOPNOTSUPP, those that return an object return null with errno.
 namespace weft::verbs {
@@ -106,11 +106,6 @@ void FillUnsupportedOperations(verbs_context* vctx) {
 }  // namespace weft::verbs
 
 using weft::verbs::Fail;
-
-WEFT_VERBS_API ibv_srq* ibv_create_srq(ibv_pd*, ibv_srq_init_attr*) { return Fail<ibv_srq>(EOPNOTSUPP); }
-WEFT_VERBS_API int ibv_modify_srq(ibv_srq*, ibv_srq_attr*, int) { return EOPNOTSUPP; }
-WEFT_VERBS_API int ibv_query_srq(ibv_srq*, ibv_srq_attr*) { return EOPNOTSUPP; }
-WEFT_VERBS_API int ibv_destroy_srq(ibv_srq*) { return EOPNOTSUPP; }
 
 WEFT_VERBS_API ibv_ah* ibv_create_ah(ibv_pd*, ibv_ah_attr*) { return Fail<ibv_ah>(EOPNOTSUPP); }
 WEFT_VERBS_API int ibv_destroy_ah(ibv_ah*) { return EOPNOTSUPP; }

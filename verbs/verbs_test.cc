@@ -450,11 +450,6 @@ TEST_F(Verbs, WhatIsNotSupportedSaysSo) {
     errno = 0;
   };
   errno = 0;
-  ibv_srq_init_attr srq = {};
-  expect_null(ibv_create_srq(pd_, &srq), "ibv_create_srq");
-  ibv_srq_init_attr_ex srq_ex = {};
-  srq_ex.comp_mask = IBV_SRQ_INIT_ATTR_TYPE;
-  expect_null(ibv_create_srq_ex(context_, &srq_ex), "ibv_create_srq_ex");
   expect_null(ibv_alloc_mw(pd_, IBV_MW_TYPE_1), "ibv_alloc_mw");
   ibv_ah_attr ah = {};
   expect_null(ibv_create_ah(pd_, &ah), "ibv_create_ah");
