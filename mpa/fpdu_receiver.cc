@@ -144,6 +144,7 @@ bool FpduReceiver::ParseAsItComes() {
     WEFT_CHECK(plan.header_length <= head_length);
     placement_.Start(plan.payload);
     placing_ = true;
+    discarding_ = plan.discard;
     begin_ += kLengthFieldLength + plan.header_length;
     payload_left_ = length - plan.header_length;
     tail_left_ = PadLength(length) + kCrcLength;
@@ -198,6 +199,7 @@ bool FpduReceiver::DeliverWhole(size_t lead, size_t length, size_t total) {
   const size_t head_length = std::min(length, kUlpduHeadLength);
   if (!sink_.Begin(length, ulpdu.first(head_length), &plan)) return false;
   WEFT_CHECK(plan.header_length <= head_length);
+  if (plan.discard) return sink_.End();
   placement_.Start(plan.payload);
   placement_.Copy(ulpdu.subspan(plan.header_length));
   return sink_.End();
@@ -228,6 +230,7 @@ bool FpduReceiver::DeliverAroundMarkers(size_t lead, size_t length) {
   UlpduPlan plan;
   if (!sink_.Begin(length, ByteSpan(head).first(head_length), &plan)) return false;
   WEFT_CHECK(plan.header_length <= head_length);
+  if (plan.discard) return sink_.End();
   placement_.Start(plan.payload);
   placement_.Copy(ByteSpan(head).first(head_length).subspan(plan.header_length));
   for (size_t left = length - head_length; left != 0;) {

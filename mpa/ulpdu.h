@@ -22,6 +22,7 @@ inline constexpr size_t kUlpduHeadLength = 72;
 struct UlpduPlan {
   size_t header_length = 0;        // bytes at the front of the ULPDU that are header, at most `head.size()`
   std::span<const iovec> payload;  // exactly (ULPDU length - header_length) bytes; stays valid until End()
+  bool discard = false;            // the payload is dropped, `payload` not looked at; End() follows all the same
 };
 
 // Receives ULPDUs, in stream order. Begin and End alternate. With CRC on, Begin is called only after the whole FPDU was

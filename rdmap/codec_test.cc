@@ -40,7 +40,18 @@ TEST(OpcodeTable, IsFigureFour) {
     EXPECT_EQ(info->solicited, kFigure[opcode].solicited) << info->name;
     EXPECT_EQ(info->header_length, info->tagged ? 14u : 18u) << info->name;
   }
-  for (int opcode = 8; opcode < 256; ++opcode) EXPECT_EQ(FindOpcode(static_cast<uint8_t>(opcode)), nullptr) << opcode;
+  for (int opcode = 16; opcode < 256; ++opcode) EXPECT_EQ(FindOpcode(static_cast<uint8_t>(opcode)), nullptr) << opcode;
+}
+
+TEST(OpcodeTable, HasRfc7306AndNothingReserved) {
+  constexpr uint32_t kQueues[] = {0, 0, 1, 3};  // figure 2
+  for (uint8_t opcode = 8; opcode < 12; ++opcode) {
+    const OpcodeInfo* info = FindOpcode(opcode);
+    ASSERT_NE(info, nullptr);
+    EXPECT_TRUE(info->extended && !info->tagged) << info->name;
+    EXPECT_EQ(info->queue, kQueues[opcode - 8]) << info->name;
+  }
+  for (uint8_t opcode = 12; opcode < 15; ++opcode) EXPECT_EQ(FindOpcode(opcode), nullptr) << int{opcode};
 }
 
 // RFC 5040 figure 6, spelt out by hand.

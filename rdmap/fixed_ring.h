@@ -33,6 +33,11 @@ class FixedRing {
     ++size_;
     (*this)[size_ - 1] = entry;
   }
+  void PopBack() {
+    WEFT_CHECK(!empty());
+    --size_;
+  }
+  T& back() { return (*this)[size_ - 1]; }
   void Pop() {
     WEFT_CHECK(!empty());
     if (++first_ == capacity_) first_ = 0;

@@ -25,11 +25,20 @@ struct ReceiveTarget {
   uint64_t length = 0;            // bytes of `memory`
 };
 
-// A Send message that arrived whole.
+// A Send message that arrived whole, or the immediate data behind a Write.
 struct ReceivedSend {
-  uint32_t length = 0;
+  uint32_t length = 0;  // bytes in the receive; of the Write, which are where the peer wanted them
   bool solicited = false;
   std::optional<ddp::STag> invalidated;
+  std::optional<uint32_t> immediate;  // four bytes as the peer's program laid them out
+  bool of_write = false;
+};
+
+// RFC 7306 section 5.1, with both masks (all ones for the plain operations).
+struct AtomicOperation {
+  AtomicCode code = AtomicCode::kFetchAdd;
+  uint64_t add_or_swap = 0, add_or_swap_mask = ~uint64_t{0};
+  uint64_t compare = 0, compare_mask = ~uint64_t{0};
 };
 
 // What the stream asks of the RNIC. Called from within Begin, End, Transmit, OnTransmitted, HasWork; must not call the
@@ -45,8 +54,10 @@ class Host {
   virtual Result<uint8_t*, AccessError> Resolve(ddp::STag stag, ddp::TaggedOffset offset, uint32_t length,
                                                 Access access) = 0;
 
-  // The oldest posted receive that no message has taken; nullopt: none (the stream ends with a Terminate).
+  // The oldest posted receive that no message has taken; nullopt: none. A plain stream then ends with a Terminate; so does an
+  // extended one unless none was posted (ReceivesExhausted), which makes the peer wait.
   virtual std::optional<ReceiveTarget> TakeReceive() = 0;
+  virtual bool ReceivesExhausted() const { return false; }  // after TakeReceive() found none: none was posted
   // A Send message is complete in the receive taken for it. Invalidation was done by Invalidate().
   virtual void Received(const ReceivedSend& message) = 0;
   // Send with Invalidate: makes `stag` unusable. An error ends the stream.
@@ -55,10 +66,20 @@ class Host {
   // The next request to transmit, in posted order; nullptr: none. The stream calls Started() when it takes it.
   virtual Request* NextRequest() = 0;
   virtual void Started(Request& request) = 0;
-  // Every byte of a Write or Send was handed to the lower layer (RFC 5040 section 6.1: the source may be reused).
+  // Every byte of a Write or Send was handed to the lower layer (RFC 5040 section 6.1: the source may be reused); on a reliable
+  // stream the peer has it.
   virtual void Sent(Request& request) = 0;
-  // A Read's data are all in place.
+  // A Read's data are all in place, or what an atomic found.
   virtual void ReadDone(Request& request) = 0;
+
+  // Extended streams only.
+  // Carries `operation` out on the eight bytes at `offset`, which are 64-bit aligned, atomically towards everyone; what was there.
+  virtual Result<uint64_t, AccessError> Atomic(ddp::STag, ddp::TaggedOffset, const AtomicOperation&) {
+    return AccessError::kInvalidStag;
+  }
+  // The peer has no receive for `request`: it and everything started after it are to be given to the stream again (NextRequest) once
+  // the host has called Stream::Resume(), `timer` later (the code of min_rnr_timer in ibv_modify_qp(3)).
+  virtual void ReceiverNotReady(Request& request, uint8_t timer) {}
 };
 
 }  // namespace weft::rdmap

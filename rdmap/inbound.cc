@@ -1,13 +1,21 @@
 #include "rdmap/inbound.h"
 
+#include <array>
+#include <cstring>
+
 #include "base/check.h"
+#include "rdmap/outbound.h"
 
 namespace weft::rdmap {
 
-Inbound::Inbound(mpa::Rtr expected_rtr, Host& host, ReadQueues& reads, Termination& termination)
+Inbound::Inbound(mpa::Rtr expected_rtr, bool scatter_reads, Host& host, ReadQueues& reads, Termination& termination,
+                 DeliveryAccount& account, Outbound& outbound)
     : host_(host),
       reads_(reads),
       termination_(termination),
+      account_(account),
+      outbound_(outbound),
+      scatter_reads_(scatter_reads),
       awaiting_rtr_(expected_rtr != mpa::Rtr::kNone),
       expected_rtr_(expected_rtr) {}
 
@@ -16,6 +24,7 @@ bool Inbound::Begin(size_t length, ByteSpan head, mpa::UlpduPlan* plan) {
   WEFT_CHECK(!in_segment_ && head.size() <= length && length <= UINT16_MAX);
   segment_.Capture(length, head);
   payload_length_ = 0;
+  dropped_ = false;
 
   const bool tagged = !head.empty() && ddp::ControlField::Parse(head[0]).tagged;
   const bool accepted = tagged ? BeginTagged(head, plan) : BeginUntagged(head, plan);
@@ -37,9 +46,30 @@ bool Inbound::BeginTagged(ByteSpan head, mpa::UlpduPlan* plan) {
   plan->header_length = ddp::TaggedHeader::kLength;
   plan->payload = {};
   if (info_->handler == Handler::kReadResponse) {
-    return BeginReadResponse(*header) && Place(*header, Access::kReadSink, plan);
+    if (!BeginReadResponse(*header)) return false;
+    return scatter_reads_ ? Scatter(plan) : Place(*header, Access::kReadSink, plan);
   }
+  if (account_.dropping) return Drop(plan);
+  if (!tagged_open_) write_length_ = 0;
   return Place(*header, Access::kRemoteWrite, plan);
+}
+
+bool Inbound::Drop(mpa::UlpduPlan* plan) {
+  dropped_ = true;
+  plan->discard = true;
+  return true;
+}
+
+// A Read's data to where the request wants them.
+bool Inbound::Scatter(mpa::UlpduPlan* plan) {
+  if (payload_length_ == 0) return true;
+  const OutstandingRead& read = reads_.outstanding.front();
+  if (read.received == 0) read_cursor_ = ddp::IovecCursor(read.request->local);
+  size_t pieces = 0;
+  const size_t taken = read_cursor_.Take(payload_length_, pieces_, &pieces);
+  WEFT_CHECK(taken == payload_length_);  // BeginReadResponse() has compared the lengths; a request has at most kMaxPieces pieces
+  plan->payload = std::span<const iovec>(pieces_).first(pieces);
+  return true;
 }
 
 bool Inbound::Place(const ddp::TaggedHeader& header, Access access, mpa::UlpduPlan* plan) {
@@ -47,7 +77,11 @@ bool Inbound::Place(const ddp::TaggedHeader& header, Access access, mpa::UlpduPl
   if (payload_length_ == 0) return true;
   if (header.offset.value + payload_length_ < header.offset.value) return Fail(ddp::Error::kOffsetWrap);
   const auto memory = host_.Resolve(header.stag, header.offset, payload_length_, access);
-  if (!memory) return Fail(PlacementError(memory.error()));
+  if (!memory) {
+    if (account_.mode != Delivery::kUnreliable || access != Access::kRemoteWrite) return Fail(PlacementError(memory.error()));
+    plan->discard = true;
+    return true;
+  }
   placing_ = header.stag;
   pieces_[0] = {*memory, payload_length_};
   plan->payload = std::span<const iovec>(pieces_).first(1);
@@ -57,6 +91,7 @@ bool Inbound::Place(const ddp::TaggedHeader& header, Access access, mpa::UlpduPl
 bool Inbound::BeginReadResponse(const ddp::TaggedHeader& header) {
   // Against the oldest Read (RFC 5040 section 5.2.2: "MAY validate"): a peer writes only what was asked for.
   const OutstandingRead& read = reads_.outstanding.front();
+  if (read.request != nullptr && read.request->opcode != Opcode::kReadRequest) return Fail(Error::kUnexpectedOpcode);
   const uint32_t left = read.request == nullptr ? 0 : read.request->length - read.received;
   if (payload_length_ != 0) {
     if (payload_length_ > left) return Fail(ddp::Error::kBaseOrBounds);
@@ -75,23 +110,34 @@ bool Inbound::BeginUntagged(ByteSpan head, mpa::UlpduPlan* plan) {
     return header.error() == ddp::HeaderError::kBadVersion ? Fail(ddp::Error::kUntaggedInvalidVersion)
                                                            : Fail(Error::kUnspecifiedOperation);
   }
-  if (header->queue >= kQueueCount) return Fail(ddp::Error::kInvalidQueue);
-  if (auto error = queues_[header->queue].CheckPosition(*header)) return Fail(*error);
+  if (header->queue >= (account_.extended() ? kExtendedQueueCount : kQueueCount)) return Fail(ddp::Error::kInvalidQueue);
+  const bool dropping = account_.dropping && header->queue <= kReadRequestQueue;
+  if (header->queue != kDeliveryQueue && !dropping) {
+    if (auto error = queues_[header->queue].CheckPosition(*header)) return Fail(*error);
+  }
   info_ = CheckOpcode(header->rsvd_ulp, /*tagged=*/false, header->queue);
   if (info_ == nullptr) return false;
   last_ = header->last;
   payload_length_ = segment_.length - ddp::UntaggedHeader::kLength;
   plan->header_length = ddp::UntaggedHeader::kLength;
   plan->payload = {};
+  if (dropping) return Drop(plan);
   switch (info_->handler) {
     case Handler::kSend:
       return BeginSend(*header, plan);
     case Handler::kReadRequest:
+    case Handler::kAtomicRequest:
       // The IRD is the number of buffers on this queue (RFC 5040 section 5.2.2).
       if (!queues_[kReadRequestQueue].message_open() && reads_.inbound.full()) return Fail(ddp::Error::kNoBuffer);
-      return BeginControl(*header, read_request_, plan);
+      return BeginControl(*header, MutableByteSpan(read_request_).first(info_->rdmap_header_length), plan);
     case Handler::kTerminate:
       return BeginControl(*header, terminate_, plan);
+    case Handler::kImmediate:
+      return BeginImmediate(*header, plan);
+    case Handler::kAtomicResponse:
+      return BeginControl(*header, small_, plan);
+    case Handler::kDelivery:
+      return BeginDelivery(*header, plan);
     case Handler::kWrite:
     case Handler::kReadResponse:
       break;
@@ -108,15 +154,17 @@ bool Inbound::BeginSend(const ddp::UntaggedHeader& header, mpa::UlpduPlan* plan)
     swallow_rtr_ =
         awaiting_rtr_ && expected_rtr_ == mpa::Rtr::kSend && last_ && payload_length_ == 0 && !info_->invalidates;
     receive_ = {};
-    if (!swallow_rtr_) {
-      auto receive = host_.TakeReceive();
-      if (!receive) return Fail(ddp::Error::kNoBuffer);
-      receive_ = *receive;
-    }
+    unplaced_send_ = false;
+    has_immediate_ = account_.extended() && ControlByte::Parse(header.rsvd_ulp).immediate;
+    if (!swallow_rtr_ && !TakeReceive(plan)) return dropped_;
     receive_cursor_ = ddp::IovecCursor(receive_.memory);
   }
+  if (unplaced_send_) {
+    plan->discard = true;
+    return true;
+  }
   if (auto error = queue.CheckRoom(payload_length_, receive_.length)) return Fail(*error);
-  invalidate_ = ddp::STag(header.rsvd_ulp_word);
+  word_ = header.rsvd_ulp_word;
   size_t pieces = 0;
   const size_t taken = receive_cursor_.Take(payload_length_, pieces_, &pieces);
   WEFT_CHECK(taken == payload_length_);  // a receive has at most kMaxPieces pieces, and the length it says
@@ -124,10 +172,44 @@ bool Inbound::BeginSend(const ddp::UntaggedHeader& header, mpa::UlpduPlan* plan)
   return true;
 }
 
-template <size_t kCapacity>
-bool Inbound::BeginControl(const ddp::UntaggedHeader& header, std::array<uint8_t, kCapacity>& buffer,
-                           mpa::UlpduPlan* plan) {
-  if (auto error = queues_[header.queue].CheckRoom(payload_length_, kCapacity)) return Fail(*error);
+bool Inbound::TakeReceive(mpa::UlpduPlan* plan) {
+  auto receive = host_.TakeReceive();
+  if (receive) {
+    receive_ = *receive;
+    return true;
+  }
+  if (!account_.extended() || !host_.ReceivesExhausted()) return Fail(ddp::Error::kNoBuffer);
+  if (account_.mode == Delivery::kUnreliable) {
+    unplaced_send_ = true;
+    return true;
+  }
+  account_.refused = account_.dropping = true;
+  account_.send_msn = queues_[kSendQueue].next_msn();
+  account_.read_msn = queues_[kReadRequestQueue].next_msn();
+  Drop(plan);
+  return false;
+}
+
+bool Inbound::BeginImmediate(const ddp::UntaggedHeader& header, mpa::UlpduPlan* plan) {
+  if (queues_[kSendQueue].message_open()) return Fail(Error::kUnexpectedOpcode);
+  // "exactly 8 bytes", RFC 7306 section 6.3.
+  if (payload_length_ != kImmediateLength || !last_) return Fail(Error::kUnspecifiedOperation);
+  unplaced_send_ = false;
+  if (!TakeReceive(plan)) return dropped_;
+  return BeginControl(header, small_, plan);
+}
+
+bool Inbound::BeginDelivery(const ddp::UntaggedHeader& header, mpa::UlpduPlan* plan) {
+  if (!account_.reliable() || !last_ || header.message_offset != 0 || payload_length_ != DeliveryMessage::kLength) {
+    return Fail(Error::kUnspecifiedOperation);
+  }
+  pieces_[0] = {small_.data(), payload_length_};
+  plan->payload = std::span<const iovec>(pieces_).first(1);
+  return true;
+}
+
+bool Inbound::BeginControl(const ddp::UntaggedHeader& header, MutableByteSpan buffer, mpa::UlpduPlan* plan) {
+  if (auto error = queues_[header.queue].CheckRoom(payload_length_, buffer.size())) return Fail(*error);
   if (payload_length_ == 0) return true;
   pieces_[0] = {buffer.data() + header.message_offset, payload_length_};
   plan->payload = std::span<const iovec>(pieces_).first(1);
@@ -140,10 +222,12 @@ bool Inbound::End() {
   in_segment_ = false;
   if (!termination_.operational()) return false;
   WEFT_CHECK(was_in_segment);
+  if (dropped_) return true;
   if (info_->tagged) tagged_open_ = !last_;
   bool well = true;
   switch (info_->handler) {
     case Handler::kWrite:
+      write_length_ += payload_length_;
       break;
     case Handler::kReadResponse:
       well = EndReadResponse();
@@ -156,9 +240,41 @@ bool Inbound::End() {
       break;
     case Handler::kTerminate:
       return EndTerminate();
+    case Handler::kImmediate:
+      well = EndImmediate();
+      break;
+    case Handler::kAtomicRequest:
+      well = EndAtomicRequest();
+      break;
+    case Handler::kAtomicResponse:
+      well = EndAtomicResponse();
+      break;
+    case Handler::kDelivery:
+      return EndDelivery();
   }
-  if (last_ && well) awaiting_rtr_ = false;
+  if (last_ && well) {
+    if (info_->request && !IsRtr()) {
+      ++account_.received;
+      behind_write_ = info_->handler == Handler::kWrite;
+    }
+    awaiting_rtr_ = false;
+  }
   return well;
+}
+
+bool Inbound::IsRtr() {
+  if (!awaiting_rtr_) return false;
+  switch (expected_rtr_) {
+    case mpa::Rtr::kNone:
+      return false;
+    case mpa::Rtr::kSend:
+      return swallow_rtr_;
+    case mpa::Rtr::kWrite:
+      return info_->handler == Handler::kWrite && write_length_ == 0;
+    case mpa::Rtr::kRead:
+      return info_->handler == Handler::kReadRequest && reads_.inbound.back().header.length == 0;
+  }
+  return false;
 }
 
 bool Inbound::EndReadResponse() {
@@ -176,15 +292,89 @@ bool Inbound::EndSend() {
   const uint32_t length = queue.offset() + payload_length_;
   queue.Advance(payload_length_, last_);
   if (!last_) return true;
-  if (swallow_rtr_) return true;
-  ReceivedSend message{length, info_->solicited, std::nullopt};
+  if (swallow_rtr_ || unplaced_send_) return true;
+  ReceivedSend message{.length = length, .solicited = info_->solicited};
   if (info_->invalidates) {
-    if (auto error = host_.Invalidate(invalidate_)) return Fail(InvalidateError(*error));
-    message.invalidated = invalidate_;
+    if (auto error = host_.Invalidate(ddp::STag(word_))) return Fail(InvalidateError(*error));
+    message.invalidated = ddp::STag(word_);
+  } else if (has_immediate_) {
+    message.immediate = word_;
   }
   receive_ = {};
   host_.Received(message);
   return true;
+}
+
+bool Inbound::EndImmediate() {
+  queues_[kSendQueue].Advance(payload_length_, last_);
+  if (unplaced_send_) return true;
+  receive_ = {};
+  host_.Received({.length = behind_write_ ? write_length_ : 0,
+                  .solicited = info_->solicited,
+                  .immediate = ByteReader(small_).U32(),
+                  .of_write = true});
+  return true;
+}
+
+bool Inbound::EndAtomicRequest() {
+  ddp::UntaggedQueue& queue = queues_[kReadRequestQueue];
+  InboundRead read;
+  read.msn = queue.next_msn();
+  read.is_atomic = true;
+  const uint32_t length = queue.offset() + payload_length_;
+  queue.Advance(payload_length_, last_);
+  if (!last_) return true;
+  const auto header = AtomicRequestHeader::Parse(ByteSpan(read_request_).first(length));
+  if (!header) return Fail(Error::kUnspecifiedOperation);
+  // RFC 7306 section 8.2.
+  if (header->offset.value % sizeof(uint64_t) != 0) return Fail(Error::kCatastrophicStream);
+  const auto original = host_.Atomic(header->stag, header->offset, header->operation);
+  if (!original) return Fail(ReadError(original.error()));
+  read.atomic = {header->identifier, *original};
+  reads_.inbound.Push(read);
+  return true;
+}
+
+bool Inbound::EndAtomicResponse() {
+  ddp::UntaggedQueue& queue = queues_[kAtomicResponseQueue];
+  const uint32_t length = queue.offset() + payload_length_;
+  queue.Advance(payload_length_, last_);
+  if (!last_) return true;
+  const auto header = AtomicResponseHeader::Parse(ByteSpan(small_).first(length));
+  Request* const request = reads_.outstanding.front().request;
+  if (!header || request == nullptr || request->opcode != Opcode::kAtomicRequest || request->sequence != header->identifier) {
+    return Fail(Error::kUnspecifiedOperation);
+  }
+  // In the order of this host's bytes, as programs expect it (IBV_ATOMIC_HCA).
+  std::array<uint8_t, sizeof(uint64_t)> value;
+  std::memcpy(value.data(), &header->original, value.size());
+  ddp::IovecCursor cursor(request->local);
+  size_t pieces = 0;
+  cursor.Take(value.size(), pieces_, &pieces);
+  size_t at = 0;
+  for (size_t i = 0; i < pieces; at += pieces_[i].iov_len, ++i) std::memcpy(pieces_[i].iov_base, value.data() + at, pieces_[i].iov_len);
+  reads_.outstanding.Pop();
+  host_.ReadDone(*request);
+  return true;
+}
+
+bool Inbound::EndDelivery() {
+  const auto message = DeliveryMessage::Parse(small_);
+  if (!message) return Fail(Error::kUnspecifiedOperation);
+  bool sensible = false;
+  switch (message->kind) {
+    case DeliveryMessage::Kind::kAcknowledge:
+      sensible = outbound_.OnAcknowledged(message->sequence);
+      break;
+    case DeliveryMessage::Kind::kNotReady:
+      sensible = outbound_.OnNotReady(*message);
+      break;
+    case DeliveryMessage::Kind::kResume:
+      sensible = account_.dropping && message->sequence == account_.received + 1;
+      account_.dropping = false;
+      break;
+  }
+  return sensible || Fail(Error::kUnspecifiedOperation);
 }
 
 bool Inbound::EndReadRequest() {
@@ -236,7 +426,7 @@ const OpcodeInfo* Inbound::CheckOpcode(uint8_t control_byte, bool tagged, uint32
     return nullptr;
   }
   const OpcodeInfo* info = FindOpcode(control.opcode);
-  const bool fits = info != nullptr && info->tagged == tagged && info->queue == queue &&
+  const bool fits = info != nullptr && (!info->extended || account_.extended()) && info->tagged == tagged && info->queue == queue &&
                     (info->legal != Legal::kWhileReadOutstanding || !reads_.outstanding.empty());
   if (!fits) {
     Fail(Error::kUnexpectedOpcode);

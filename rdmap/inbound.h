@@ -14,6 +14,8 @@
 #include "ddp/untagged_queue.h"
 #include "mpa/start_up.h"
 #include "mpa/ulpdu.h"
+#include "rdmap/atomic.h"
+#include "rdmap/delivery.h"
 #include "rdmap/host.h"
 #include "rdmap/opcode.h"
 #include "rdmap/read_queues.h"
@@ -22,11 +24,15 @@
 
 namespace weft::rdmap {
 
+class Outbound;
+
 // The receiving half of a stream: checks each segment (RFC 5041 section 7.1, RFC 5040 section 7.2), says where its
 // payload goes, and completes messages. Nothing that the peer sends is trusted.
 class Inbound {
  public:
-  Inbound(mpa::Rtr expected_rtr, Host& host, ReadQueues& reads, Termination& termination);
+  // `outbound` hears what the peer says of delivery.
+  Inbound(mpa::Rtr expected_rtr, bool scatter_reads, Host& host, ReadQueues& reads, Termination& termination,
+          DeliveryAccount& account, Outbound& outbound);
 
   // As UlpduSink.
   bool Begin(size_t length, ByteSpan head, mpa::UlpduPlan* plan);
@@ -40,19 +46,31 @@ class Inbound {
 
  private:
   // One segment of an untagged message that is no Send.
-  template <size_t kCapacity>
-  bool BeginControl(const ddp::UntaggedHeader& header, std::array<uint8_t, kCapacity>& buffer, mpa::UlpduPlan* plan);
+  bool BeginControl(const ddp::UntaggedHeader& header, MutableByteSpan buffer, mpa::UlpduPlan* plan);
   bool BeginTagged(ByteSpan head, mpa::UlpduPlan* plan);
   bool BeginUntagged(ByteSpan head, mpa::UlpduPlan* plan);
   bool BeginReadResponse(const ddp::TaggedHeader& header);
   bool BeginSend(const ddp::UntaggedHeader& header, mpa::UlpduPlan* plan);
+  bool BeginImmediate(const ddp::UntaggedHeader& header, mpa::UlpduPlan* plan);
+  bool BeginDelivery(const ddp::UntaggedHeader& header, mpa::UlpduPlan* plan);
+  // A receive for the message that begins. False: the stream failed, or (reliable) the segment is dropped: `plan` says so.
+  bool TakeReceive(mpa::UlpduPlan* plan);
+  // The current segment is a request that the peer will send again.
+  bool Drop(mpa::UlpduPlan* plan);
   // Payload of a tagged segment into the memory that the host names.
   bool Place(const ddp::TaggedHeader& header, Access access, mpa::UlpduPlan* plan);
+  bool Scatter(mpa::UlpduPlan* plan);
 
   bool EndReadResponse();
   bool EndSend();
   bool EndReadRequest();
   bool EndTerminate();
+  bool EndImmediate();
+  bool EndAtomicRequest();
+  bool EndAtomicResponse();
+  bool EndDelivery();
+  // The message that ends is the RTR, which is nobody's request.
+  bool IsRtr();
 
   // The RDMAP control byte; nullptr after the stream failed.
   const OpcodeInfo* CheckOpcode(uint8_t control, bool tagged, uint32_t queue);
@@ -63,6 +81,9 @@ class Inbound {
   Host& host_;
   ReadQueues& reads_;
   Termination& termination_;
+  DeliveryAccount& account_;
+  Outbound& outbound_;
+  const bool scatter_reads_;
 
   bool awaiting_rtr_;
   bool swallow_rtr_ = false;  // the Send being received is the RTR
@@ -71,19 +92,26 @@ class Inbound {
   // The current segment.
   bool in_segment_ = false;
   bool last_ = false;
+  bool dropped_ = false;       // it is a request that the peer will send again
+  bool has_immediate_ = false; // of a Send
   const OpcodeInfo* info_ = nullptr;
   uint32_t payload_length_ = 0;
   ddp::STag placing_;  // tagged, with payload
-  ddp::STag invalidate_;
+  uint32_t word_ = 0;  // RsvdULP[8:39] of a Send: the STag to invalidate, or immediate data
   OffendingSegment segment_;
 
   // Messages whose last segment has not come.
   bool tagged_open_ = false;
   const OpcodeInfo* open_send_ = nullptr;
+  bool unplaced_send_ = false;   // unreliable: it found no receive
+  uint32_t write_length_ = 0;    // of the Write that is or was the last message
+  bool behind_write_ = false;    // the last request message was a Write
+  ddp::IovecCursor read_cursor_; // scatter_reads: of the oldest outstanding Read
   ReceiveTarget receive_;
   ddp::IovecCursor receive_cursor_;
-  std::array<ddp::UntaggedQueue, kQueueCount> queues_;
-  std::array<uint8_t, ReadRequestHeader::kLength> read_request_{};
+  std::array<ddp::UntaggedQueue, kExtendedQueueCount> queues_;
+  std::array<uint8_t, AtomicRequestHeader::kLength> read_request_{};  // Read or Atomic Request
+  std::array<uint8_t, DeliveryMessage::kLength> small_{};              // immediate data, Atomic Response, Delivery
   std::array<uint8_t, TerminateMessage::kMaxLength> terminate_{};
 
   std::array<iovec, ddp::Segmenter::kMaxPieces> pieces_{};  // of the plan

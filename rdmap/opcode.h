@@ -16,7 +16,11 @@ inline constexpr uint8_t kRdmapVersion = 1;
 inline constexpr uint32_t kSendQueue = 0;
 inline constexpr uint32_t kReadRequestQueue = 1;
 inline constexpr uint32_t kTerminateQueue = 2;
-inline constexpr uint32_t kQueueCount = 3;
+inline constexpr uint32_t kQueueCount = 3;  // of a plain stream
+// Extended streams: RFC 7306 section 4.1, and Weft's own.
+inline constexpr uint32_t kAtomicResponseQueue = 3;
+inline constexpr uint32_t kDeliveryQueue = 4;
+inline constexpr uint32_t kExtendedQueueCount = 5;
 
 inline constexpr size_t kReadRequestLength = 28;  // RDMAP header of an RDMA Read Request, section 4.4
 
@@ -27,19 +31,34 @@ inline constexpr size_t kReadRequestLength = 28;  // RDMAP header of an RDMA Rea
 struct ControlByte {
   uint8_t version = kRdmapVersion;  // 2 bits
   uint8_t opcode = 0;               // 4 bits, any value
+  // Rsv, which a plain stream ignores, as the RFC asks. On an extended one its last bit says of a Send that RsvdULP[8:39] is
+  // immediate data.
+  bool immediate = false;
 
-  static constexpr ControlByte Parse(uint8_t byte) {  // Rsv is ignored, as the RFC asks
-    return {static_cast<uint8_t>(byte >> 6), static_cast<uint8_t>(byte & 0x0f)};
+  static constexpr ControlByte Parse(uint8_t byte) {
+    return {static_cast<uint8_t>(byte >> 6), static_cast<uint8_t>(byte & 0x0f), (byte & 0x10) != 0};
   }
-  constexpr uint8_t Serialize() const { return static_cast<uint8_t>(version << 6 | (opcode & 0x0f)); }
+  constexpr uint8_t Serialize() const {
+    return static_cast<uint8_t>(version << 6 | (immediate ? 0x10 : 0) | (opcode & 0x0f));
+  }
 };
 
-constexpr uint8_t ControlByteOf(Opcode opcode) {
-  return ControlByte{kRdmapVersion, static_cast<uint8_t>(opcode)}.Serialize();
+constexpr uint8_t ControlByteOf(Opcode opcode, bool immediate = false) {
+  return ControlByte{kRdmapVersion, static_cast<uint8_t>(opcode), immediate}.Serialize();
 }
 
 // What a receiver does with a message of this kind.
-enum class Handler : uint8_t { kWrite, kReadResponse, kSend, kReadRequest, kTerminate };
+enum class Handler : uint8_t {
+  kWrite,
+  kReadResponse,
+  kSend,
+  kReadRequest,
+  kTerminate,
+  kImmediate,
+  kAtomicRequest,
+  kAtomicResponse,
+  kDelivery,
+};
 
 // When a peer may send it.
 enum class Legal : uint8_t {
@@ -47,7 +66,7 @@ enum class Legal : uint8_t {
   kWhileReadOutstanding,  // only in answer to an RDMA Read Request of ours
 };
 
-// One row of RFC 5040 figures 4 and 5.
+// One row of RFC 5040 figures 4 and 5, or of RFC 7306 figures 2 and 3.
 struct OpcodeInfo {
   const char* name = nullptr;
   bool tagged = false;
@@ -58,9 +77,11 @@ struct OpcodeInfo {
   bool invalidates = false;  // RsvdULP[8:39] is the Invalidate STag
   Handler handler = Handler::kWrite;
   Legal legal = Legal::kAlways;
+  bool extended = false;  // on extended streams only
+  bool request = true;    // asks the peer for something: counted by extended streams (rdmap/delivery.h)
 };
 
-// nullptr: reserved (RFC 7306's opcodes are not supported).
+// nullptr: reserved.
 const OpcodeInfo* FindOpcode(uint8_t opcode);
 inline const OpcodeInfo* FindOpcode(Opcode opcode) { return FindOpcode(static_cast<uint8_t>(opcode)); }
 

@@ -1,24 +1,32 @@
 #include "rdmap/outbound.h"
 
+#include "base/byte_writer.h"
 #include "base/check.h"
 
 namespace weft::rdmap {
 namespace {
+
+// Sequence numbers are compared modulo 2^32.
+bool IsAfter(uint32_t a, uint32_t b) { return static_cast<int32_t>(a - b) > 0; }
 
 // Some peers refuse STag 0 even where the RFC says that it is not looked at.
 constexpr ddp::STag kRtrStag{1};
 
 }  // namespace
 
-Outbound::Outbound(uint32_t ord, Host& host, ReadQueues& reads, Termination& termination)
-    : host_(host), reads_(reads), termination_(termination), ord_(ord) {}
+Outbound::Outbound(uint32_t ord, Host& host, ReadQueues& reads, Termination& termination, DeliveryAccount& account)
+    : host_(host), reads_(reads), termination_(termination), account_(account), ord_(ord) {}
 
 bool Outbound::Transmit(mpa::UlpduWriter& out, bool only_terminate) {
   bool appended = false;
   response_payload_known_ = false;
+  if (!only_terminate && termination_.operational() && owes_delivery()) {
+    appended = TransmitDelivery(out, false);
+    if (resume_) return appended;  // what it announces must not overtake it
+  }
   while (termination_.operational()) {
     if (only_terminate) return false;
-    if (!segmenter_.active() && !StartMessage()) return appended;
+    if (!segmenter_.active() && !StartMessage()) return TransmitDelivery(out, appended) || appended;
     if (source_ == Source::kResponse && !FindResponsePayload()) break;
     const ddp::Segmenter::Progress progress = segmenter_.AppendTo(out);
     if (progress == ddp::Segmenter::Progress::kNoRoom) return appended;
@@ -28,9 +36,97 @@ bool Outbound::Transmit(mpa::UlpduWriter& out, bool only_terminate) {
   return TransmitTerminate(out) || appended;
 }
 
+bool Outbound::TransmitDelivery(mpa::UlpduWriter& out, bool along) {
+  if (!account_.reliable()) return false;
+  bool appended = false;
+  if (resume_) {
+    if (!AppendDelivery(out, {.kind = DeliveryMessage::Kind::kResume, .sequence = acknowledged_ + 1})) return false;
+    resume_ = false;
+    appended = true;
+  }
+  if (account_.refused || (account_.owed() != 0 && (acknowledge_now_ || along))) {
+    DeliveryMessage message{.sequence = account_.received};
+    if (account_.refused) {
+      message.kind = DeliveryMessage::Kind::kNotReady;
+      message.timer = account_.timer;
+      message.send_msn = account_.send_msn;
+      message.read_msn = account_.read_msn;
+    }
+    if (!AppendDelivery(out, message)) return appended;
+    account_.refused = false;
+    account_.acknowledged = account_.received;
+    appended = true;
+  }
+  acknowledge_now_ = false;
+  return appended;
+}
+
+bool Outbound::AppendDelivery(mpa::UlpduWriter& out, const DeliveryMessage& message) {
+  std::array<uint8_t, DeliveryMessage::kLength> payload;  // NOLINT: filled by Serialize
+  const iovec piece = {payload.data(), message.Serialize(payload)};
+  if (!out.HasRoom(piece.iov_len, 1)) return false;
+  ddp::UntaggedHeader header;
+  header.last = true;
+  header.rsvd_ulp = ControlByteOf(Opcode::kDelivery);
+  header.queue = kDeliveryQueue;
+  header.msn = ddp::Msn(0);
+  std::array<uint8_t, ddp::UntaggedHeader::kLength> head;  // NOLINT: filled by Serialize
+  header.Serialize(head);
+  out.Append(head, {&piece, 1}, /*volatile_payload=*/true);
+  return true;
+}
+
+bool Outbound::OnAcknowledged(uint32_t sequence) {
+  if (IsAfter(acknowledged_, sequence) || IsAfter(sequence, sent_sequence_)) return false;
+  acknowledged_ = sequence;
+  OnTransmitted(transmitted_);
+  return true;
+}
+
+bool Outbound::OnNotReady(const DeliveryMessage& message) {
+  if (stalled_ || resume_ || !OnAcknowledged(message.sequence)) return false;
+  const uint32_t refused = acknowledged_ + 1;
+  // Behind those that the peer has although the lower layer has not said yet that it took them.
+  Request* last_kept = nullptr;
+  Request* request = oldest_unsent_;
+  while (request != nullptr && !IsAfter(request->sequence, acknowledged_)) {
+    last_kept = request;
+    request = request->next;
+  }
+  if (request == nullptr) request = request_;
+  if (request == nullptr || IsAfter(refused, sent_sequence_)) return false;
+  // The Write before its immediate data was carried out.
+  request->write_done = request->has_immediate && request->opcode == Opcode::kWrite && request->sequence == refused;
+  newest_unsent_ = last_kept;
+  (last_kept == nullptr ? oldest_unsent_ : last_kept->next) = nullptr;
+  // Reads behind it were dropped.
+  while (!reads_.outstanding.empty() && reads_.outstanding.back().request != nullptr &&
+         IsAfter(reads_.outstanding.back().request->sequence, acknowledged_)) {
+    reads_.outstanding.PopBack();
+  }
+  if (source_ == Source::kRequest || source_ == Source::kImmediate) {
+    segmenter_.Abandon();
+    source_ = Source::kNone;
+  }
+  request_ = nullptr;
+  sent_sequence_ = acknowledged_;
+  next_msn_[kSendQueue] = message.send_msn;
+  next_msn_[kReadRequestQueue] = message.read_msn;
+  stalled_ = true;
+  host_.ReceiverNotReady(*request, message.timer);
+  return true;
+}
+
+void Outbound::Resume() {
+  if (!stalled_) return;
+  stalled_ = false;
+  resume_ = true;
+}
+
 bool Outbound::TransmitTerminate(mpa::UlpduWriter& out) {
   if (termination_.state() != StreamState::kTerminating || terminate_end_position_ != 0) return false;
   if (source_ != Source::kTerminate) {
+    TransmitDelivery(out, /*along=*/true);  // so that the peer knows which request it is about
     source_ = Source::kTerminate;
     request_ = nullptr;
     piece_ = {control_.data(), termination_.message()->Serialize(control_)};
@@ -67,10 +163,12 @@ bool Outbound::StartMessage() {
 }
 
 Request* Outbound::NextReady() const {
+  if (stalled_) return nullptr;
   Request* const request = host_.NextRequest();
   if (request == nullptr) return nullptr;
   const uint32_t outstanding = reads_.outstanding.size();
-  if (request->opcode == Opcode::kReadRequest && outstanding >= ord_) return nullptr;
+  const bool answered = request->opcode == Opcode::kReadRequest || request->opcode == Opcode::kAtomicRequest;
+  if (answered && outstanding >= ord_) return nullptr;
   if (request->fence && outstanding != 0) return nullptr;
   return request;
 }
@@ -94,12 +192,16 @@ void Outbound::StartResponse() {
   source_ = Source::kResponse;
   response_next_ = false;
   response_payload_known_ = false;
+  if (reads_.inbound.front().is_atomic) {
+    piece_ = {control_.data(), reads_.inbound.front().atomic.Serialize(control_)};
+    return StartUntagged(Opcode::kAtomicResponse, 0, {&piece_, 1}, AtomicResponseHeader::kLength, true);
+  }
   const ReadRequestHeader& read = reads_.inbound.front().header;
   StartTagged(Opcode::kReadResponse, read.sink_stag, read.sink_offset, {}, read.length, false);
 }
 
 bool Outbound::FindResponsePayload() {
-  if (response_payload_known_) return true;
+  if (response_payload_known_ || reads_.inbound.front().is_atomic) return true;
   const InboundRead& read = reads_.inbound.front();
   const uint32_t left = segmenter_.remaining();
   // Asked anew in each call of Transmit: the region may have gone since.
@@ -123,8 +225,13 @@ void Outbound::StartRequest(Request& request) {
   response_next_ = true;
   request_ = &request;
   host_.Started(request);
+  request.sequence = ++sent_sequence_;
   switch (request.opcode) {
     case Opcode::kWrite:
+      if (request.has_immediate) {
+        if (request.write_done) return StartImmediate();
+        request.sequence = ++sent_sequence_;
+      }
       return StartTagged(Opcode::kWrite, request.remote_stag, request.remote_offset, request.local, request.length,
                          request.volatile_local);
     case Opcode::kReadRequest:
@@ -132,16 +239,47 @@ void Outbound::StartRequest(Request& request) {
           {request.sink_stag, request.sink_offset, request.length, request.remote_stag, request.remote_offset});
     case Opcode::kSend:
     case Opcode::kSendSolicited:
-      return StartUntagged(request.opcode, 0, request.local, request.length, request.volatile_local);
     case Opcode::kSendInvalidate:
     case Opcode::kSendSolicitedInvalidate:
-      return StartUntagged(request.opcode, request.invalidate_stag.value, request.local, request.length,
-                           request.volatile_local);
+      return StartSend(request);
+    case Opcode::kAtomicRequest:
+      return StartAtomicRequest(request);
     case Opcode::kReadResponse:
     case Opcode::kTerminate:
+    case Opcode::kImmediate:
+    case Opcode::kImmediateSolicited:
+    case Opcode::kAtomicResponse:
+    case Opcode::kDelivery:
       break;
   }
   WEFT_CHECK(false);  // not a work request
+}
+
+void Outbound::StartSend(const Request& request) {
+  const bool invalidates = FindOpcode(request.opcode)->invalidates;
+  const uint32_t word = invalidates ? request.invalidate_stag.value : request.has_immediate ? request.immediate : 0;
+  StartUntagged(request.opcode, word, request.local, request.length, request.volatile_local, request.has_immediate);
+}
+
+void Outbound::StartAtomicRequest(const Request& request) {
+  AtomicRequestHeader header;
+  header.operation.code = request.atomic_code;
+  header.operation.add_or_swap = request.add_or_swap;
+  header.operation.compare = request.compare;
+  header.identifier = request.sequence;
+  header.stag = request.remote_stag;
+  header.offset = request.remote_offset;
+  piece_ = {control_.data(), header.Serialize(control_)};
+  StartUntagged(Opcode::kAtomicRequest, 0, {&piece_, 1}, AtomicRequestHeader::kLength, true);
+}
+
+void Outbound::StartImmediate() {
+  source_ = Source::kImmediate;
+  ByteWriter writer(control_);
+  writer.U32(request_->immediate);
+  writer.U32(0);
+  piece_ = {control_.data(), kImmediateLength};
+  StartUntagged(request_->solicited ? Opcode::kImmediateSolicited : Opcode::kImmediate, 0, {&piece_, 1}, kImmediateLength, true);
 }
 
 void Outbound::StartReadRequest(const ReadRequestHeader& header) {
@@ -159,9 +297,9 @@ void Outbound::StartTagged(Opcode opcode, ddp::STag stag, ddp::TaggedOffset offs
 }
 
 void Outbound::StartUntagged(Opcode opcode, uint32_t word, std::span<const iovec> payload, uint32_t length,
-                             bool volatile_payload) {
+                             bool volatile_payload, bool immediate) {
   ddp::UntaggedHeader header;
-  header.rsvd_ulp = ControlByteOf(opcode);
+  header.rsvd_ulp = ControlByteOf(opcode, immediate);
   header.rsvd_ulp_word = word;
   header.queue = FindOpcode(opcode)->queue;
   ddp::Msn& msn = next_msn_[header.queue];
@@ -180,8 +318,11 @@ void Outbound::FinishMessage(uint64_t position) {
       reads_.inbound.Pop();
       break;
     case Source::kRequest:
+      if (request_->opcode == Opcode::kWrite && request_->has_immediate) return StartImmediate();
+      [[fallthrough]];
+    case Source::kImmediate:
       request_->end_position = position;
-      if (request_->opcode == Opcode::kReadRequest) {
+      if (request_->opcode == Opcode::kReadRequest || request_->opcode == Opcode::kAtomicRequest) {
         reads_.outstanding.Push({request_, 0});
       } else {
         request_->next = nullptr;
@@ -198,7 +339,9 @@ void Outbound::FinishMessage(uint64_t position) {
 }
 
 void Outbound::OnTransmitted(uint64_t position) {
+  transmitted_ = position;
   while (termination_.operational() && oldest_unsent_ != nullptr && oldest_unsent_->end_position <= position) {
+    if (account_.reliable() && IsAfter(oldest_unsent_->sequence, acknowledged_)) return;
     Request* const request = oldest_unsent_;
     oldest_unsent_ = request->next;  // before the host reuses it
     host_.Sent(*request);
@@ -215,13 +358,14 @@ bool Outbound::HasWork(bool only_terminate) const {
       break;
   }
   if (only_terminate) return false;
-  return segmenter_.active() || rtr_ != mpa::Rtr::kNone || !reads_.inbound.empty() || NextReady() != nullptr;
+  return segmenter_.active() || owes_delivery() || rtr_ != mpa::Rtr::kNone || !reads_.inbound.empty() || NextReady() != nullptr;
 }
 
 bool Outbound::Forget(ddp::STag stag) {
   for (uint32_t i = 0; i < reads_.inbound.size(); ++i) {
     const InboundRead& read = reads_.inbound[i];
     const bool under_way = i == 0 && source_ == Source::kResponse;
+    if (read.is_atomic) continue;
     const uint32_t left = under_way ? segmenter_.remaining() : read.header.length;
     if (left == 0 || read.header.source_stag != stag) continue;
     termination_.Fail(Explain(Error::kInvalidStag, read, read.header.length - left));

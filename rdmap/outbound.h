@@ -11,6 +11,7 @@
 #include "ddp/types.h"
 #include "mpa/start_up.h"
 #include "mpa/ulpdu.h"
+#include "rdmap/delivery.h"
 #include "rdmap/host.h"
 #include "rdmap/opcode.h"
 #include "rdmap/read_queues.h"
@@ -23,7 +24,7 @@ namespace weft::rdmap {
 // Terminate alone breaks into another message.
 class Outbound {
  public:
-  Outbound(uint32_t ord, Host& host, ReadQueues& reads, Termination& termination);
+  Outbound(uint32_t ord, Host& host, ReadQueues& reads, Termination& termination, DeliveryAccount& account);
 
   // `only_terminate`: the responder in peer-to-peer mode has nothing else to say before the RTR came.
   bool Transmit(mpa::UlpduWriter& out, bool only_terminate);
@@ -32,13 +33,21 @@ class Outbound {
   void SendRtr(mpa::Rtr kind) { rtr_ = kind; }
   uint64_t terminate_end_position() const { return terminate_end_position_; }
 
+  // Reliable streams (rdmap/delivery.h).
+  void Acknowledge() { acknowledge_now_ = true; }  // with the next Transmit, whatever else there is
+  // What the peer says of our requests. False: it cannot be true, and the stream is to end.
+  bool OnAcknowledged(uint32_t sequence);
+  bool OnNotReady(const DeliveryMessage& message);
+  void Resume();
+  bool waiting_for_receiver() const { return stalled_; }
+
   // A Read Response to send reads `stag`, or a Read of ours sinks into it; the stream then ends.
   bool Forget(ddp::STag stag);
   // No message is partly sent or waits for Sent().
   bool idle() const { return !segmenter_.active() && rtr_ == mpa::Rtr::kNone && oldest_unsent_ == nullptr; }
 
  private:
-  enum class Source : uint8_t { kNone, kRtr, kResponse, kRequest, kTerminate };
+  enum class Source : uint8_t { kNone, kRtr, kResponse, kRequest, kImmediate, kTerminate };
 
   // Begins the next message; false: there is none that may go.
   bool StartMessage();
@@ -46,12 +55,21 @@ class Outbound {
   void StartResponse();
   void StartRequest(Request& request);
   void StartReadRequest(const ReadRequestHeader& header);
+  void StartAtomicRequest(const Request& request);
+  void StartImmediate();  // behind request_'s Write
+  void StartSend(const Request& request);
   void StartTagged(Opcode opcode, ddp::STag stag, ddp::TaggedOffset offset, std::span<const iovec> payload,
                    uint32_t length, bool volatile_payload);
   void StartUntagged(Opcode opcode, uint32_t word, std::span<const iovec> payload, uint32_t length,
-                     bool volatile_payload);
+                     bool volatile_payload, bool immediate = false);
   void FinishMessage(uint64_t position);
   bool TransmitTerminate(mpa::UlpduWriter& out);
+  // What is to be said of delivery; `along`: other things go out anyway.
+  bool TransmitDelivery(mpa::UlpduWriter& out, bool along);
+  bool AppendDelivery(mpa::UlpduWriter& out, const DeliveryMessage& message);
+  bool owes_delivery() const {
+    return account_.reliable() && (resume_ || account_.refused || (acknowledge_now_ && account_.owed() != 0));
+  }
 
   // The host's next request unless it has to wait for Reads (ORD, fence).
   Request* NextReady() const;
@@ -61,6 +79,7 @@ class Outbound {
   Host& host_;
   ReadQueues& reads_;
   Termination& termination_;
+  DeliveryAccount& account_;
   const uint32_t ord_;
 
   mpa::Rtr rtr_ = mpa::Rtr::kNone;       // still to be sent
@@ -68,13 +87,20 @@ class Outbound {
   bool response_next_ = true;            // whose turn it is when both have something
   bool response_payload_known_ = false;  // in this call of Transmit
   Request* request_ = nullptr;           // under way
-  Request* oldest_unsent_ = nullptr;     // FIFO through Request::next: appended, not yet Sent()
+  Request* oldest_unsent_ = nullptr;     // FIFO through Request::next: appended, not yet Sent(); Writes and Sends
   Request* newest_unsent_ = nullptr;
+  uint64_t transmitted_ = 0;             // as OnTransmitted() was told
   uint64_t terminate_end_position_ = 0;
+  uint32_t sent_sequence_ = 0;           // of the last message of a request that was started
+  uint32_t acknowledged_ = 0;            // up to here the peer has them
+  bool acknowledge_now_ = false;
+  bool stalled_ = false;                 // the peer has no receive; until Resume()
+  bool resume_ = false;                  // kResume is to be sent
   ddp::Segmenter segmenter_;
-  std::array<ddp::Msn, kQueueCount> next_msn_{ddp::Msn(1), ddp::Msn(1), ddp::Msn(1)};
+  std::array<ddp::Msn, kExtendedQueueCount> next_msn_{ddp::Msn(1), ddp::Msn(1), ddp::Msn(1), ddp::Msn(1), ddp::Msn(0)};
   iovec piece_{};                                                // payload of a response or of a control message
-  std::array<uint8_t, TerminateMessage::kMaxLength> control_{};  // Read Request or Terminate
+  static_assert(TerminateMessage::kMaxLength >= AtomicRequestHeader::kLength);
+  std::array<uint8_t, TerminateMessage::kMaxLength> control_{};  // Read or Atomic Request, immediate data, Terminate
 };
 
 }  // namespace weft::rdmap

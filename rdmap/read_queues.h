@@ -4,25 +4,28 @@
 #include <cstdint>
 
 #include "ddp/types.h"
+#include "rdmap/atomic.h"
 #include "rdmap/fixed_ring.h"
 #include "rdmap/read_request.h"
 #include "rdmap/request.h"
 
 namespace weft::rdmap {
 
-// An RDMA Read Request of the peer, until its response is appended in full.
+// An RDMA Read Request of the peer, until its response is appended in full; or an Atomic Request, which was carried out when it came.
 struct InboundRead {
   ReadRequestHeader header;
   ddp::Msn msn;
+  bool is_atomic = false;
+  AtomicResponseHeader atomic;
 };
 
-// An RDMA Read Request of ours, until its response is in place.
+// An RDMA Read or Atomic Request of ours, until its response is in place.
 struct OutstandingRead {
   Request* request = nullptr;  // nullptr: the zero-length Read that is our RTR
   uint32_t received = 0;       // bytes
 };
 
-// The two directions of RDMA Reads (RFC 5040 section 5.2), both answered in the order of the requests.
+// The two directions of RDMA Reads (RFC 5040 section 5.2) and atomics, both answered in the order of the requests.
 struct ReadQueues {
   FixedRing<InboundRead> inbound;
   FixedRing<OutstandingRead> outstanding;

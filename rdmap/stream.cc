@@ -14,13 +14,15 @@ struct Stream::State {
       // An RTR that is a Read needs room on both sides, even where no Reads were agreed on.
       : reads{FixedRing<InboundRead>(std::max(options.ird, options.expected_rtr == mpa::Rtr::kRead ? 1u : 0u)),
               FixedRing<OutstandingRead>(std::max(options.ord, 1u))},
-        in(options.expected_rtr, host, reads, termination),
-        out(options.ord, host, reads, termination) {}
+        account{.mode = options.delivery},
+        out(options.ord, host, reads, termination, account),
+        in(options.expected_rtr, options.scatter_reads, host, reads, termination, account, out) {}
 
   Termination termination;
   ReadQueues reads;
-  Inbound in;
+  DeliveryAccount account;
   Outbound out;
+  Inbound in;
 };
 
 Stream::Stream(const StreamOptions& options, Host& host) : state_(std::make_unique<State>(options, host)) {
@@ -34,6 +36,12 @@ bool Stream::End() { return state_->in.End(); }
 bool Stream::Transmit(mpa::UlpduWriter& out) { return state_->out.Transmit(out, !RtrReceived()); }
 void Stream::OnTransmitted(uint64_t position) { state_->out.OnTransmitted(position); }
 bool Stream::HasWork() const { return state_->out.HasWork(!RtrReceived()); }
+
+uint32_t Stream::unacknowledged() const { return state_->account.reliable() ? state_->account.owed() : 0; }
+void Stream::Acknowledge() { state_->out.Acknowledge(); }
+void Stream::SetReceiverTimer(uint8_t timer) { state_->account.timer = timer; }
+void Stream::Resume() { state_->out.Resume(); }
+bool Stream::waiting_for_receiver() const { return state_->out.waiting_for_receiver(); }
 
 void Stream::SendRtr(mpa::Rtr kind) { state_->out.SendRtr(kind); }
 bool Stream::RtrReceived() const { return state_->in.rtr_received(); }

@@ -12,6 +12,7 @@
 #include "mpa/fpdu_receiver.h"
 #include "mpa/start_up.h"
 #include "mpa/ulpdu.h"
+#include "rdmap/delivery.h"
 #include "rdmap/host.h"
 #include "rdmap/request.h"
 #include "rdmap/stream_state.h"
@@ -26,6 +27,10 @@ struct StreamOptions {
   // section 9.2). Until it comes, nothing but a Terminate is sent. Any other valid first message says as well that the
   // initiator is ready, and is taken for what it is.
   mpa::Rtr expected_rtr = mpa::Rtr::kNone;
+  Delivery delivery = Delivery::kPlain;
+  // A Read's data go where Request::local says, in pieces; otherwise the host is asked for the sink as a tagged buffer
+  // (Access::kReadSink), which has to be open to the peer as RFC 5040 wants it.
+  bool scatter_reads = false;
 };
 
 // RDMAP over DDP for one stream (RFC 5040, RFC 5041): state, the untagged queues, the queue of inbound RDMA Reads,
@@ -49,6 +54,16 @@ class Stream final : public mpa::UlpduSink {
   void OnTransmitted(uint64_t position);
   // There is something that Transmit would append, given room.
   bool HasWork() const;
+
+  // Extended streams. Request messages of the peer that were carried out and not acknowledged yet; an acknowledgement goes with
+  // whatever is sent next, or, after Acknowledge(), with the next Transmit.
+  uint32_t unacknowledged() const;
+  void Acknowledge();
+  // A receive is missing there: so many (min_rnr_timer, 0 to 31) the peer is to wait.
+  void SetReceiverTimer(uint8_t timer);
+  // The time is over (Host::ReceiverNotReady): sends again what was refused and what came after it.
+  void Resume();
+  bool waiting_for_receiver() const;
 
   // Sends the zero-length RTR message of RFC 6581 ahead of everything else (initiator, once, at the start).
   void SendRtr(mpa::Rtr kind);

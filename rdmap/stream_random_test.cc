@@ -19,16 +19,17 @@ using testing::Workload;
 
 class Session {
  public:
-  explicit Session(uint32_t seed) : random_(seed) {
+  explicit Session(uint32_t seed, Delivery delivery = Delivery::kPlain)
+      : reliable_(delivery == Delivery::kReliable), random_(seed) {
     const uint32_t depth_a = 1 + Below(4);
     const uint32_t depth_b = 1 + Below(4);
     const auto rtr = static_cast<mpa::Rtr>(Below(4));
-    a_ = std::make_unique<Endpoint>(StreamOptions{.ird = depth_b, .ord = depth_a});
-    b_ = std::make_unique<Endpoint>(StreamOptions{.ird = depth_a, .ord = depth_b, .expected_rtr = rtr});
+    a_ = std::make_unique<Endpoint>(StreamOptions{.ird = depth_b, .ord = depth_a, .delivery = delivery});
+    b_ = std::make_unique<Endpoint>(StreamOptions{.ird = depth_a, .ord = depth_b, .expected_rtr = rtr, .delivery = delivery});
     if (rtr != mpa::Rtr::kNone) a_->stream.SendRtr(rtr);
-    to_b_ = std::make_unique<Workload>(a_->host, b_->host, seed * 2);
+    to_b_ = std::make_unique<Workload>(a_->host, b_->host, seed * 2, delivery != Delivery::kPlain);
     // Their regions have the same names, but live in different hosts.
-    to_a_ = std::make_unique<Workload>(b_->host, a_->host, seed * 2 + 1);
+    to_a_ = std::make_unique<Workload>(b_->host, a_->host, seed * 2 + 1, delivery != Delivery::kPlain);
   }
 
   void Go(int rounds) {
@@ -48,7 +49,9 @@ class Session {
     }
     to_a_->Verify();
     to_b_->Verify();
+    refusals_ += a_->host.refusals + b_->host.refusals;
   }
+  int refusals() const { return refusals_; }
 
  private:
   uint32_t Below(uint32_t bound) { return static_cast<uint32_t>(random_() % bound); }
@@ -67,9 +70,17 @@ class Session {
         EXPECT_EQ(sent, had_work);
         return sent;
       }
-      case 1:
+      case 1: {
         from.stream.OnTransmitted(from.wire.taken());
-        return false;
+        if (Below(2) == 0) from.stream.Acknowledge();
+        bool more = from.stream.unacknowledged() != 0;
+        if (Below(8) == 0) more |= (forward ? *to_b_ : *to_a_).PostLateReceives();
+        if (from.host.not_ready && Below(2) == 0) {
+          from.host.not_ready = false;
+          from.stream.Resume();
+        }
+        return more || from.host.not_ready;
+      }
       default:
         if (from.wire.empty()) return false;
         Deliver(to.stream, from.wire.Take());
@@ -79,24 +90,37 @@ class Session {
 
   size_t RandomSegment() {
     constexpr size_t kSizes[] = {19, 33, 64, 128, 512, 1440, 1460, 9000, 65535};
-    return kSizes[Below(std::size(kSizes))];
+    const uint32_t skip = reliable_ ? 2 : 0;  // a Delivery message is one segment
+    return kSizes[skip + Below(static_cast<uint32_t>(std::size(kSizes)) - skip)];
   }
 
+  const bool reliable_;
+  int refusals_ = 0;
   std::mt19937 random_;
   std::unique_ptr<Endpoint> a_, b_;
   std::unique_ptr<Workload> to_b_, to_a_;
 };
 
-TEST(StreamPair, KeepsMemoryAndCompletionsLikeTheModel) {
+class StreamPair : public ::testing::TestWithParam<Delivery> {};
+
+TEST_P(StreamPair, KeepsMemoryAndCompletionsLikeTheModel) {
   uint32_t first = 1;
   uint32_t last = 100;
   if (const char* seed = std::getenv("SEED")) first = last = static_cast<uint32_t>(std::strtoul(seed, nullptr, 0));
+  int refusals = 0;
   for (uint32_t seed = first; seed <= last; ++seed) {
     SCOPED_TRACE("SEED=" + std::to_string(seed));
-    Session(seed).Go(20);
+    Session session(seed, GetParam());
+    session.Go(20);
+    refusals += session.refusals();
     if (HasFailure()) break;
   }
+  if (first != last) {
+    EXPECT_EQ(refusals > 100, GetParam() == Delivery::kReliable) << refusals;
+  }
 }
+
+INSTANTIATE_TEST_SUITE_P(Modes, StreamPair, ::testing::Values(Delivery::kPlain, Delivery::kReliable));
 
 }  // namespace
 }  // namespace weft::rdmap

@@ -1,6 +1,7 @@
 #include "rdmap/testing/fake_host.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/check.h"
 
@@ -121,6 +122,27 @@ void FakeHost::Started(Request& request) {
 }
 
 void FakeHost::Sent(Request& request) { sent.push_back(IdOf(request)); }
+
+Result<uint64_t, AccessError> FakeHost::Atomic(ddp::STag stag, ddp::TaggedOffset offset, const AtomicOperation& operation) {
+  const auto memory = Resolve(stag, offset, sizeof(uint64_t), Access::kRemoteWrite);
+  if (!memory) return memory.error();
+  uint64_t value;
+  std::memcpy(&value, *memory, sizeof(value));
+  const uint64_t original = value;
+  if (operation.code == AtomicCode::kFetchAdd) value += operation.add_or_swap;
+  if (operation.code == AtomicCode::kCompareSwap && value == operation.compare) value = operation.add_or_swap;
+  std::memcpy(*memory, &value, sizeof(value));
+  return original;
+}
+
+void FakeHost::ReceiverNotReady(Request& request, uint8_t) {
+  WEFT_CHECK(!not_ready);
+  not_ready = true;
+  ++refusals;
+  next_request_ = static_cast<size_t>(IdOf(request));
+  started.resize(next_request_);
+}
+
 void FakeHost::ReadDone(Request& request) { reads_done.push_back(IdOf(request)); }
 
 }  // namespace weft::rdmap::testing

@@ -68,6 +68,13 @@ class FakeHost final : public Host {
   void Started(Request& request) override;
   void Sent(Request& request) override;
   void ReadDone(Request& request) override;
+  bool ReceivesExhausted() const override { return receives_taken == receives_.size(); }
+  Result<uint64_t, AccessError> Atomic(ddp::STag stag, ddp::TaggedOffset offset, const AtomicOperation& operation) override;
+  void ReceiverNotReady(Request& request, uint8_t timer) override;
+
+  // Extended streams: the stream waits to be resumed, and how often it had to.
+  bool not_ready = false;
+  int refusals = 0;
 
   std::vector<Arrival> arrivals;
   std::vector<int> started, sent, reads_done;  // ids, 0 for the first posted

@@ -44,6 +44,7 @@ bool Deliver(mpa::UlpduSink& sink, const Bytes& segment) {
   mpa::UlpduPlan plan;
   if (!sink.Begin(segment.size(), head, &plan)) return false;
   WEFT_CHECK(plan.header_length <= head.size());
+  if (plan.discard) return sink.End();
   size_t at = plan.header_length;
   for (const iovec& piece : plan.payload) {
     WEFT_CHECK(piece.iov_len <= segment.size() - at);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "rdmap/testing/segments.h"
 
@@ -11,6 +12,7 @@ namespace {
 
 constexpr ddp::STag kTarget{0x1001};
 constexpr ddp::STag kSink{0x2002};
+constexpr ddp::STag kCounter{0x3003};
 constexpr uint64_t kTargetBase = 0xfffffff000;  // crosses a 32-bit boundary
 constexpr uint64_t kSinkBase = 0x123;
 constexpr size_t kReadOnly = 20000;
@@ -18,16 +20,18 @@ constexpr size_t kMemory = 256 << 10;
 
 }  // namespace
 
-Workload::Workload(FakeHost& from, FakeHost& to, uint32_t seed)
+Workload::Workload(FakeHost& from, FakeHost& to, uint32_t seed, bool extended)
     : from_(from),
       to_(to),
       random_(seed),
       seed_(seed),
+      extended_(extended),
       target_(Pattern(kMemory, seed)),
       sink_(kMemory),
       target_used_(kReadOnly) {
   to_.AddRegion(kTarget, kTargetBase, kMemory).bytes = target_;
   from_.AddRegion(kSink, kSinkBase, kMemory);
+  to_.AddRegion(kCounter, 0, sizeof(uint64_t));
 }
 
 uint32_t Workload::RandomLength() {
@@ -61,6 +65,13 @@ void Workload::PostWrite() {
   request.remote_offset = ddp::TaggedOffset(kTargetBase + target_used_);
   std::copy(payload.begin(), payload.end(), target_.begin() + static_cast<ptrdiff_t>(target_used_));
   target_used_ += payload.size() + Below(3);
+  if (extended_ && Below(3) == 0) {
+    request.has_immediate = true;
+    request.immediate = random_();
+    request.solicited = Below(2) == 0;
+    PostReceive({});
+    sends_.push_back({.length = payload.size(), .solicited = request.solicited, .immediate = request.immediate, .of_write = true});
+  }
   sent_.push_back(from_.Post(request, payload, RandomPieces(payload.size())).id);
 }
 
@@ -85,6 +96,11 @@ void Workload::PostSend() {
     to_.AddRegion(request.invalidate_stag, 0, 1);
     expected.invalidated = request.invalidate_stag;
   }
+  if (extended_ && !expected.invalidated && Below(3) == 0) {
+    request.has_immediate = true;
+    request.immediate = random_();
+    expected.immediate = request.immediate;
+  }
   std::vector<size_t> receive;
   size_t room = 0;
   for (size_t size : RandomPieces(expected.length)) {
@@ -92,20 +108,60 @@ void Workload::PostSend() {
     room += size;
   }
   if (room < expected.length) receive.push_back(expected.length - room);
-  to_.PostReceive(receive);
+  PostReceive(receive);
   sent_.push_back(from_.Post(request, expected.bytes, RandomPieces(expected.length)).id);
   sends_.push_back(std::move(expected));
+}
+
+void Workload::PostAtomic() {
+  Request request;
+  request.opcode = Opcode::kAtomicRequest;
+  request.remote_stag = kCounter;
+  FakeHost::Posted& posted = from_.Post(request, Bytes(sizeof(uint64_t)), {Below(9)});
+  atomics_.push_back({&posted, counter_});
+  reads_.push_back(posted.id);
+  if (Below(2) == 0) {
+    posted.request.atomic_code = AtomicCode::kFetchAdd;
+    posted.request.add_or_swap = random_();
+    counter_ += posted.request.add_or_swap;
+  } else {
+    posted.request.atomic_code = AtomicCode::kCompareSwap;
+    posted.request.add_or_swap = random_();
+    const bool equal = Below(2) == 0;
+    posted.request.compare = equal ? counter_ : counter_ + 1;
+    if (equal) counter_ = posted.request.add_or_swap;
+  }
+}
+
+void Workload::PostReceive(const std::vector<size_t>& pieces) {
+  if (extended_ && (!late_receives_.empty() || Below(3) == 0)) {
+    late_receives_.push_back(pieces);
+  } else {
+    to_.PostReceive(pieces);
+  }
+}
+
+bool Workload::PostLateReceives() {
+  if (late_receives_.empty()) return false;
+  for (uint32_t count = 1 + Below(3); count != 0 && !late_receives_.empty(); --count) {
+    to_.PostReceive(late_receives_.front());
+    late_receives_.pop_front();
+  }
+  return true;
 }
 
 void Workload::Post(int count) {
   for (int i = 0; i < count; ++i) {
     if (target_used_ + 30000 > kMemory || sink_used_ + 30000 > kMemory) return;
-    switch (Below(3)) {
+    switch (Below(extended_ ? 4 : 3)) {
       case 0:
         PostWrite();
         break;
       case 1:
         PostRead();
+        break;
+      case 3:
+        PostAtomic();
         break;
       default:
         PostSend();
@@ -125,10 +181,22 @@ void Workload::Verify() const {
     EXPECT_EQ(to_.arrivals[i].message.length, sends_[i].length) << i;
     EXPECT_EQ(to_.arrivals[i].message.solicited, sends_[i].solicited) << i;
     EXPECT_EQ(to_.arrivals[i].message.invalidated, sends_[i].invalidated) << i;
-    EXPECT_TRUE(to_.arrivals[i].bytes == sends_[i].bytes) << i;
+    EXPECT_EQ(to_.arrivals[i].message.immediate, sends_[i].immediate) << i;
+    EXPECT_EQ(to_.arrivals[i].message.of_write, sends_[i].of_write) << i;
+    if (!sends_[i].of_write) {
+      EXPECT_TRUE(to_.arrivals[i].bytes == sends_[i].bytes) << i;
+    }
     if (sends_[i].invalidated) {
       EXPECT_EQ(to_.FindRegion(*sends_[i].invalidated), nullptr) << i;
     }
+  }
+  for (const ExpectedValue& atomic : atomics_) {
+    Bytes found;
+    for (const Bytes& piece : atomic.posted->pieces) found.insert(found.end(), piece.begin(), piece.end());
+    uint64_t value;
+    ASSERT_EQ(found.size(), sizeof(value));
+    std::memcpy(&value, found.data(), sizeof(value));
+    EXPECT_EQ(value, atomic.value) << atomic.posted->id;
   }
 }
 

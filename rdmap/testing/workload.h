@@ -2,6 +2,8 @@
 #define RDMAP_TESTING_WORKLOAD_H_
 
 #include <cstdint>
+#include <deque>
+#include <optional>
 #include <random>
 #include <vector>
 
@@ -14,10 +16,13 @@ namespace weft::rdmap::testing {
 // there.
 class Workload {
  public:
-  Workload(FakeHost& from, FakeHost& to, uint32_t seed);
+  // `extended`: immediate data and atomics as well, and receives that are posted late.
+  Workload(FakeHost& from, FakeHost& to, uint32_t seed, bool extended = false);
 
   // Posts `count` requests, and the receives that they need.
   void Post(int count);
+  // Posts some receives that are late; false: there are none.
+  bool PostLateReceives();
   // EXPECTs that all of it happened.
   void Verify() const;
   int posted() const { return posted_; }
@@ -27,6 +32,8 @@ class Workload {
     size_t length = 0;
     bool solicited = false;
     std::optional<ddp::STag> invalidated;
+    std::optional<uint32_t> immediate;
+    bool of_write = false;
     Bytes bytes;
   };
 
@@ -36,12 +43,22 @@ class Workload {
   void PostWrite();
   void PostRead();
   void PostSend();
+  void PostAtomic();
+  void PostReceive(const std::vector<size_t>& pieces);
 
   FakeHost& from_;
   FakeHost& to_;
   std::mt19937 random_;
   uint32_t seed_;
+  const bool extended_;
   int posted_ = 0;
+  std::deque<std::vector<size_t>> late_receives_;
+  uint64_t counter_ = 0;
+  struct ExpectedValue {
+    const FakeHost::Posted* posted;
+    uint64_t value;
+  };
+  std::vector<ExpectedValue> atomics_;
   // Of the target's region and the reader's sink, as they must be in the end; the first bytes of the target are only
   // read.
   Bytes target_, sink_;
