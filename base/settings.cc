@@ -28,6 +28,7 @@ constexpr SettingInfo kTable[] = {
     {"WEFT_DEVICES", "NAME[,NAME]...", "all", "Make devices of only these network interfaces."},
     {"WEFT_PERSONA", "iwarp|roce", "iwarp", "The kind of RNIC that programs see: a strict iWARP one, or one that looks like RoCE."},
     {"WEFT_LLP", "tcp", "tcp", "The transport below DDP."},
+    {"WEFT_PATHS", "on|off", "on", "Programs under `weft run` find Weft's devices in /sys/class/infiniband and /dev/infiniband too."},
     {"WEFT_LIBDIR", "DIRECTORY", "beside the weft command", "Where `weft run` finds Weft's libraries."},
 };
 
@@ -59,6 +60,7 @@ constexpr Apply kApply[] = {
     ApplyDevices,
     [](Settings& s, std::string_view v) { return s.persona = v == "roce" ? Persona::kRoce : Persona::kIwarp, true; },
     [](Settings&, std::string_view) { return true; },
+    [](Settings& s, std::string_view v) { return s.paths = v == "on", true; },
     [](Settings& s, std::string_view v) { return s.libdir = v, true; },
 };
 static_assert(std::size(kTable) == std::size(kApply));

@@ -33,6 +33,7 @@ struct Settings {
   std::string pcap;                      // WEFT_PCAP=FILE
   std::vector<std::string> devices;      // WEFT_DEVICES=lo,eth0: only these interfaces
   Persona persona = Persona::kIwarp;     // WEFT_PERSONA=iwarp|roce
+  bool paths = true;                     // WEFT_PATHS=on|off: `weft run` preloads libweft_paths.so
   std::string libdir;                    // WEFT_LIBDIR=DIRECTORY: where `weft run` finds the libraries
 
   // Reads the environment. Problems (a WEFT_ name that is not in the table, with the nearest one that is; a value that is not

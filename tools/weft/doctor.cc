@@ -99,9 +99,8 @@ void CheckMpi(Report& report, const std::string& folder) {
   }
 }
 
-// What a program started by `weft run` gets for `soname`, by starting one.
-std::string ResolvedUnderRun(const std::string& soname) {
-  const std::string self = fs::read_symlink("/proc/self/exe").string();
+// The output of a command without its last newline; empty when it cannot be run.
+std::string OutputOf(const std::vector<std::string>& command) {
   int fds[2];
   if (pipe(fds) != 0) return "";
   const pid_t child = fork();
@@ -109,7 +108,7 @@ std::string ResolvedUnderRun(const std::string& soname) {
     dup2(fds[1], STDOUT_FILENO);
     close(fds[0]);
     close(fds[1]);
-    std::exit(Run({self, "which", soname}));
+    std::exit(Run(command));
   }
   close(fds[1]);
   std::string out;
@@ -121,6 +120,9 @@ std::string ResolvedUnderRun(const std::string& soname) {
   while (!out.empty() && out.back() == '\n') out.pop_back();
   return out;
 }
+
+// What a program started by `weft run` gets for `soname`, by starting one.
+std::string ResolvedUnderRun(const std::string& soname) { return OutputOf({fs::read_symlink("/proc/self/exe").string(), "which", soname}); }
 
 void CheckShadows(Report& report, const std::string& folder) {
   for (const char* soname : {"libibverbs.so.1", "librdmacm.so.1"}) {
@@ -148,6 +150,21 @@ void CheckLimits(Report& report) {
     report.Good("open files allowed: " + count + " (each connection is one)");
   }
   report.Note("memlock needs no raising: Weft pins no memory");
+}
+
+// What programs find in /sys and /dev: made by the command beside the library, which says where.
+void CheckPaths(Report& report, const std::string& folder) {
+  std::vector<std::string> problems;
+  if (!weft::Settings::FromEnvironment(&problems).paths) return report.Note("WEFT_PATHS=off: programs see the machine's own /sys and /dev");
+  if (PathsLibrary(folder).empty()) {
+    return report.Bad("libweft_paths.so is not in " + folder, "run ./install PREFIX again: programs will not find /sys/class/infiniband");
+  }
+  const std::string root = OutputOf({folder + "/weft-paths"});
+  if (fs::exists(root + "/sys/class/infiniband")) {
+    report.Good("/sys/class/infiniband and /dev/infiniband are shown from " + root);
+  } else {
+    report.Bad("weft-paths made no tree for /sys/class/infiniband", "run " + folder + "/weft-paths: it says why");
+  }
 }
 
 void CheckDevices(Report& report, const Library& verbs) {
@@ -190,6 +207,7 @@ int Doctor() {
   CheckProviders(report);
   CheckMpi(report, folder);
   CheckShadows(report, folder);
+  CheckPaths(report, folder);
   CheckLimits(report);
   CheckDevices(report, verbs);
   if (problem = LoopbackSelfTest(cm); problem.empty()) {

@@ -37,6 +37,21 @@ std::string LibraryPathWith(const std::string& folder) {
   return folder + ":" + rest;
 }
 
+std::string PathsLibrary(const std::string& folder) {
+  static constexpr char kName[] = "libweft_paths.so";
+  const std::string path = (fs::path(folder) / kName).string();
+  std::error_code error;
+  if (!fs::exists(path, error)) return "";
+  return path.find_first_of(" :") == path.npos ? path : kName;
+}
+
+std::string PreloadWith(const std::string& library) {
+  const char* now = std::getenv("LD_PRELOAD");
+  if (now == nullptr || *now == '\0') return library;
+  const std::string all = std::string(":") + now + ":";
+  return all.find(":" + library + ":") != all.npos ? now : now + (":" + library);
+}
+
 Library::Library(const std::string& name, std::string* error) : handle_(dlopen(name.c_str(), RTLD_NOW | RTLD_GLOBAL)) {
   if (handle_ == nullptr) *error = dlerror();
 }

@@ -16,6 +16,13 @@ bool LibrariesPresent(const std::string& folder, std::string* problem);
 // variable holds now.
 std::string LibraryPathWith(const std::string& folder);
 
+// What LD_PRELOAD names the library by that shows programs Weft's devices in /sys and /dev: its file, or its name alone where the file's
+// holds a character that separates entries (it is then found like the libraries). Empty: it is not in `folder`.
+std::string PathsLibrary(const std::string& folder);
+
+// What LD_PRELOAD must be for it to be loaded behind what the variable holds now.
+std::string PreloadWith(const std::string& library);
+
 // A shared library, opened at once with all its references bound, and closed with this object.
 class Library {
  public:

@@ -18,11 +18,17 @@ constexpr int kUnusable = 125;
 constexpr int kCannotExecute = 126;
 constexpr int kNotFound = 127;
 
+std::string Quoted(const std::string& text) {
+  std::string quoted = "'";
+  for (char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
 }  // namespace
 
 int Run(const std::vector<std::string>& command) {
   std::vector<std::string> problems;
-  weft::Settings::FromEnvironment(&problems);
+  const weft::Settings settings = weft::Settings::FromEnvironment(&problems);
   for (const std::string& problem : problems) std::fprintf(stderr, "weft run: %s\n", problem.c_str());
   if (!problems.empty()) return kUnusable;
   if (command.empty()) {
@@ -36,6 +42,9 @@ int Run(const std::vector<std::string>& command) {
     return kUnusable;
   }
   setenv("LD_LIBRARY_PATH", LibraryPathWith(folder).c_str(), 1);
+  if (const std::string paths = PathsLibrary(folder); settings.paths && !paths.empty()) {
+    setenv("LD_PRELOAD", PreloadWith(paths).c_str(), 1);
+  }
 
   std::vector<char*> argv;
   for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
@@ -60,10 +69,13 @@ int Env() {
     std::fprintf(stderr, "weft env: %s\n", problem.c_str());
     return kUnusable;
   }
-  std::string quoted = "'";
-  for (char c : folder) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  quoted += "'";
-  std::printf("LD_LIBRARY_PATH=%s\"${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}\"\nexport LD_LIBRARY_PATH\n", quoted.c_str());
+  std::printf("LD_LIBRARY_PATH=%s\"${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}\"\nexport LD_LIBRARY_PATH\n", Quoted(folder).c_str());
+  std::vector<std::string> problems;
+  if (const std::string paths = PathsLibrary(folder); weft::Settings::FromEnvironment(&problems).paths && !paths.empty()) {
+    const std::string word = Quoted(paths);
+    std::printf("case \":$LD_PRELOAD:\" in *:%s:*) ;; *) LD_PRELOAD=\"${LD_PRELOAD:+$LD_PRELOAD:}\"%s; esac\nexport LD_PRELOAD\n",
+                word.c_str(), word.c_str());
+  }
   return 0;
 }
 
