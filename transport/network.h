@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <span>
 
 #include "base/result.h"
+#include "transport/datagram_socket.h"
 #include "transport/socket_address.h"
 
 // What the RNIC asks of the world: byte streams, listeners, readiness, timers, time. TcpNetwork implements it with kernel
@@ -97,9 +99,17 @@ class Network {
   virtual Result<std::unique_ptr<Listener>, int> Listen(const SocketAddress& local, int backlog, bool only_v6,
                                                         bool reuse_address) = 0;
 
+  // A UDP socket bound to `local`; port 0: one is chosen. Errors: EADDRINUSE, EADDRNOTAVAIL, EACCES, EAFNOSUPPORT ...; EOPNOTSUPP: a network
+  // without datagrams.
+  virtual Result<std::unique_ptr<DatagramSocket>, int> OpenDatagram(const SocketAddress& /*local*/,
+                                                                    const DatagramOptions& /*options*/) {
+    return EOPNOTSUPP;
+  }
+
   // Level-triggered readiness. An end of stream or an error counts as readable and writable.
   virtual WatchId Watch(ByteStream& stream, Interest interest, std::shared_ptr<ReadyHandler> handler) = 0;
   virtual WatchId Watch(Listener& listener, std::shared_ptr<ReadyHandler> handler) = 0;
+  virtual WatchId Watch(DatagramSocket& /*socket*/, Interest /*interest*/, std::shared_ptr<ReadyHandler> /*handler*/) { return 0; }
   virtual void SetInterest(WatchId id, Interest interest) = 0;
   // Unwatch before the stream is destroyed.
   virtual void Unwatch(WatchId id) = 0;

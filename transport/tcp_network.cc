@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "transport/tcp_listener.h"
 #include "transport/tcp_stream.h"
+#include "transport/udp_socket.h"
 
 namespace weft::transport {
 namespace {
@@ -87,6 +88,18 @@ Result<std::unique_ptr<Listener>, int> TcpNetwork::Listen(const SocketAddress& l
                                                           bool reuse_address) {
   if (int error = EnsureStarted(); error != 0) return error;
   return TcpListener::Open(local, backlog, only_v6, reuse_address);
+}
+
+Result<std::unique_ptr<DatagramSocket>, int> TcpNetwork::OpenDatagram(const SocketAddress& local,
+                                                                      const DatagramOptions& options) {
+  if (int error = EnsureStarted(); error != 0) return error;
+  return UdpSocket::Open(local, options);
+}
+
+WatchId TcpNetwork::Watch(DatagramSocket& socket, Interest interest, std::shared_ptr<ReadyHandler> handler) {
+  if (EnsureStarted() != 0) return 0;
+  auto id = watches_.Add(socket.fd(), interest, std::move(handler), nullptr);
+  return id ? *id : 0;
 }
 
 WatchId TcpNetwork::Watch(ByteStream& stream, Interest interest, std::shared_ptr<ReadyHandler> handler) {

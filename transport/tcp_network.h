@@ -15,7 +15,7 @@
 
 namespace weft::transport {
 
-// Kernel TCP sockets, and one thread (the progress thread) that sleeps in epoll and calls handlers, timers and posted
+// Kernel TCP and UDP sockets, and one thread (the progress thread) that sleeps in epoll and calls handlers, timers and posted
 // work. The thread starts at the first use that needs it.
 //
 // After fork() the child has no progress thread, and the epoll instance is the parent's: in the child every call on an
@@ -33,11 +33,14 @@ class TcpNetwork : public Network {
                                                         const SocketAddress& remote) override;
   Result<std::unique_ptr<Listener>, int> Listen(const SocketAddress& local, int backlog, bool only_v6,
                                                 bool reuse_address) override;
+  Result<std::unique_ptr<DatagramSocket>, int> OpenDatagram(const SocketAddress& local,
+                                                            const DatagramOptions& options) override;
 
-  // At most one watch per stream or listener at a time. 0 when the kernel is out of memory or of epoll watches
+  // At most one watch per stream, listener or socket at a time. 0 when the kernel is out of memory or of epoll watches
   // (/proc/sys/fs/epoll/max_user_watches).
   WatchId Watch(ByteStream& stream, Interest interest, std::shared_ptr<ReadyHandler> handler) override;
   WatchId Watch(Listener& listener, std::shared_ptr<ReadyHandler> handler) override;
+  WatchId Watch(DatagramSocket& socket, Interest interest, std::shared_ptr<ReadyHandler> handler) override;
   void SetInterest(WatchId id, Interest interest) override;
   void Unwatch(WatchId id) override;
 

@@ -1,0 +1,35 @@
+#ifndef TRANSPORT_UDP_SOCKET_H_
+#define TRANSPORT_UDP_SOCKET_H_
+
+#include <memory>
+
+#include "base/result.h"
+#include "transport/datagram_socket.h"
+
+namespace weft::transport {
+
+// The kernel's UDP. An IPv6 wildcard takes IPv4 too, unless only_v6; IPv4 addresses are shown as such.
+class UdpSocket final : public DatagramSocket {
+ public:
+  // Errors: EADDRINUSE, EADDRNOTAVAIL, EACCES, EAFNOSUPPORT (no such family here), ENODEV (the group's interface) ...
+  static Result<std::unique_ptr<DatagramSocket>, int> Open(const SocketAddress& local, const DatagramOptions& options);
+  ~UdpSocket() override;
+  UdpSocket(const UdpSocket&) = delete;
+  UdpSocket& operator=(const UdpSocket&) = delete;
+
+  size_t Send(std::span<const OutgoingDatagram> datagrams, int* error) override;
+  size_t Receive(std::span<IncomingDatagram> into) override;
+  SocketAddress LocalAddress() const override { return SocketAddress::Local(fd_); }
+  int fd() const override { return fd_; }
+
+ private:
+  UdpSocket(int fd, int family) : fd_(fd), family_(family) {}
+  int Prepare(const SocketAddress& local, const DatagramOptions& options);
+
+  const int fd_;
+  const int family_;
+};
+
+}  // namespace weft::transport
+
+#endif  // TRANSPORT_UDP_SOCKET_H_

@@ -1,0 +1,167 @@
+#include "transport/udp_socket.h"
+
+#include <gtest/gtest.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <poll.h>
+
+#include <cerrno>
+#include <string>
+#include <vector>
+
+namespace weft::transport {
+namespace {
+
+SocketAddress Address(const std::string& host, uint16_t port = 0) { return SocketAddress::Parse(host, port).value(); }
+
+std::unique_ptr<DatagramSocket> Open(const std::string& host, const DatagramOptions& options = {}, uint16_t port = 0) {
+  auto socket = UdpSocket::Open(Address(host, port), options);
+  EXPECT_TRUE(socket.ok()) << (socket.ok() ? 0 : socket.error());
+  return socket.ok() ? std::move(socket.value()) : nullptr;
+}
+
+void SendText(DatagramSocket& socket, const std::string& text, const SocketAddress& to, const SocketAddress& from = {},
+              uint32_t interface = 0) {
+  const iovec piece{const_cast<char*>(text.data()), text.size()};
+  const OutgoingDatagram datagram{to, from, interface, {&piece, 1}};
+  int error = 0;
+  EXPECT_EQ(socket.Send({&datagram, 1}, &error), 1u) << error;
+}
+
+struct Came {
+  std::string text;
+  IncomingDatagram about;
+};
+
+// What one look brings, after waiting for the first.
+std::vector<Came> ReceiveAll(DatagramSocket& socket, size_t room = 2000, int wait_ms = 5000) {
+  pollfd ready{socket.fd(), POLLIN, 0};
+  poll(&ready, 1, wait_ms);
+  std::vector<std::string> bytes(40, std::string(room, '\0'));
+  std::vector<IncomingDatagram> into(40);
+  for (size_t i = 0; i < into.size(); ++i) into[i].room = {bytes[i].data(), room};
+  std::vector<Came> came;
+  const size_t count = socket.Receive(into);
+  for (size_t i = 0; i < count; ++i) came.push_back({bytes[i].substr(0, into[i].length), into[i]});
+  return came;
+}
+
+TEST(UdpSocket, OneOnTheWildcardSpeaksBothFamiliesAndSaysWhichAddressWasMeant) {
+  auto server = Open("::");
+  const uint16_t port = server->LocalAddress().port();
+  auto v4 = Open("127.0.0.1"), v6 = Open("::1");
+  SendText(*v4, "four", Address("127.0.0.1", port));
+  auto came = ReceiveAll(*server);
+  ASSERT_EQ(came.size(), 1u);
+  EXPECT_EQ(came[0].text, "four");
+  EXPECT_EQ(came[0].about.from, v4->LocalAddress());
+  EXPECT_EQ(came[0].about.to, Address("127.0.0.1"));
+  EXPECT_EQ(came[0].about.interface, if_nametoindex("lo"));
+  SendText(*v6, "six", Address("::1", port));
+  came = ReceiveAll(*server);
+  ASSERT_EQ(came.size(), 1u);
+  EXPECT_EQ(came[0].about.from, v6->LocalAddress());
+  EXPECT_EQ(came[0].about.to, Address("::1"));
+}
+
+TEST(UdpSocket, SourceIsTheOneThatTheDatagramNames) {
+  auto server = Open("127.0.0.1"), client = Open("::");
+  SendText(*client, "x", server->LocalAddress(), Address("127.0.0.5"));
+  auto came = ReceiveAll(*server);
+  ASSERT_EQ(came.size(), 1u);
+  EXPECT_EQ(came[0].about.from, Address("127.0.0.5", client->LocalAddress().port()));
+}
+
+TEST(UdpSocket, SendsAndReceivesManyInOneGo) {
+  auto server = Open("::"), client = Open("::");
+  const SocketAddress to = Address("127.0.0.1", server->LocalAddress().port());
+  std::vector<std::string> texts;
+  for (int i = 0; i < 70; ++i) texts.push_back(std::to_string(i));
+  std::vector<iovec> pieces;
+  for (std::string& text : texts) pieces.push_back({text.data(), text.size()});
+  std::vector<OutgoingDatagram> out;
+  for (iovec& piece : pieces) out.push_back({to, {}, 0, {&piece, 1}});
+  int error = 0;
+  EXPECT_EQ(client->Send(out, &error), 70u);
+  size_t next = 0;
+  while (next < 70) {
+    auto came = ReceiveAll(*server);
+    ASSERT_FALSE(came.empty());
+    for (const Came& one : came) EXPECT_EQ(one.text, texts[next++]);
+  }
+}
+
+TEST(UdpSocket, SaysThatADatagramWasCutOff) {
+  auto server = Open("127.0.0.1"), client = Open("127.0.0.1");
+  SendText(*client, std::string(100, 'a'), server->LocalAddress());
+  auto came = ReceiveAll(*server, 60);
+  ASSERT_EQ(came.size(), 1u);
+  EXPECT_TRUE(came[0].about.cut_off);
+  EXPECT_EQ(came[0].about.length, 60u);
+}
+
+TEST(UdpSocket, SaysWhyADatagramDidNotGoAndHowManyDid) {
+  auto server = Open("127.0.0.1"), client = Open("::");
+  std::string small = "a", large(70000, 'b');
+  const iovec pieces[] = {{small.data(), small.size()}, {large.data(), large.size()}};
+  const OutgoingDatagram out[] = {{server->LocalAddress(), {}, 0, {&pieces[0], 1}}, {server->LocalAddress(), {}, 0, {&pieces[1], 1}}};
+  int error = 0;
+  EXPECT_EQ(client->Send(out, &error), 1u);
+  EXPECT_EQ(client->Send({&out[1], 1}, &error), 0u);
+  EXPECT_EQ(error, EMSGSIZE);
+}
+
+TEST(UdpSocket, NothingWaitsIsZero) { EXPECT_TRUE(ReceiveAll(*Open("127.0.0.1"), 100, 0).empty()); }
+
+TEST(UdpSocket, PortInUseIsRefusedUnlessShared) {
+  auto first = Open("127.0.0.1", {.shared = true});
+  const uint16_t port = first->LocalAddress().port();
+  EXPECT_EQ(UdpSocket::Open(Address("127.0.0.1", port), {}).error(), EADDRINUSE);
+  EXPECT_NE(Open("127.0.0.1", {.shared = true}, port), nullptr);
+}
+
+// The kernel routes IPv4 groups over lo, those of IPv6 only over an interface that says MULTICAST; empty: there is none.
+std::string InterfaceFor(const SocketAddress& group) {
+  if (group.family() == AF_INET) return "lo";
+  ifaddrs* list = nullptr;
+  EXPECT_EQ(getifaddrs(&list), 0);
+  std::string name;
+  for (const ifaddrs* one = list; one != nullptr; one = one->ifa_next) {
+    const bool usable = (one->ifa_flags & IFF_UP) && (one->ifa_flags & IFF_MULTICAST);
+    if (usable && one->ifa_addr != nullptr && one->ifa_addr->sa_family == AF_INET6) name = one->ifa_name;
+  }
+  freeifaddrs(list);
+  return name;
+}
+
+class Groups : public testing::TestWithParam<std::pair<std::string, std::string>> {};
+
+TEST_P(Groups, EveryMemberGetsACopyOfItsOwnGroupOnly) {
+  const auto [group, other] = GetParam();
+  const std::string name = InterfaceFor(Address(group));
+  if (name.empty()) GTEST_SKIP() << "no interface here has IPv6 and multicast";
+  const uint32_t interface = if_nametoindex(name.c_str());
+  const std::string scope = Address(group).family() == AF_INET6 ? "%" + name : "";
+  const uint16_t port = Open("127.0.0.1")->LocalAddress().port();
+  DatagramOptions options{.only_v6 = true, .shared = true, .group = Address(group + scope), .interface = interface};
+  auto first = Open(group + scope, options, port), second = Open(group + scope, options, port);
+  options.group = Address(other + scope);
+  auto stranger = Open(other + scope, options, port);
+  auto sender = Open("::");
+  SendText(*sender, "to all", Address(group + scope, port), {}, interface);
+  for (DatagramSocket* member : {first.get(), second.get()}) {
+    auto came = ReceiveAll(*member);
+    ASSERT_EQ(came.size(), 1u);
+    EXPECT_EQ(came[0].text, "to all");
+    EXPECT_TRUE(came[0].about.to.SameHost(Address(group + scope))) << came[0].about.to.ToString();
+  }
+  EXPECT_TRUE(ReceiveAll(*first, 100, 0).empty()) << "a second copy";
+  EXPECT_TRUE(ReceiveAll(*stranger, 100, 0).empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, Groups,
+                         testing::Values(std::pair<std::string, std::string>("239.4.4.4", "239.4.4.5"),
+                                         std::pair<std::string, std::string>("ff02::4:4", "ff02::4:5")));
+
+}  // namespace
+}  // namespace weft::transport
