@@ -42,7 +42,7 @@ Rnic& Rnic::Process() {
 }
 
 Rnic::Rnic(transport::Network& network, const Settings& settings, uint64_t host_id)
-    : network_(network), settings_(settings), host_id_(host_id), cm_(MakeCmEngine(*this)) {}
+    : network_(network), settings_(settings), host_id_(host_id), cm_(MakeCmEngine(*this)), datagram_groups_(network) {}
 
 Rnic::~Rnic() = default;
 
@@ -84,6 +84,43 @@ std::shared_ptr<SharedReceiveQueue> Rnic::CreateSharedReceiveQueue(std::shared_p
                                                                    std::shared_ptr<AsyncSink> async, void* owner) {
   return std::make_shared<SharedReceiveQueue>(std::move(pd), next_srq_.fetch_add(1) & 0xffffff, max_wr, max_sge, std::move(async),
                                               owner);
+}
+
+Result<std::shared_ptr<DatagramQueuePair>, int> Rnic::CreateDatagramQueuePair(DatagramOptions options) {
+  std::lock_guard lock(mutex_);
+  if (queue_pairs_.size() >= kMaxQp) return ENOMEM;
+  std::shared_ptr<DatagramPort> port;
+  uint32_t number = 0;
+  const auto unused = [this](uint32_t candidate) {
+    return candidate != kGroupQueuePair && !queue_pairs_.contains(candidate);
+  };
+  for (const auto& open : datagram_ports_) {
+    number = open->FreeNumber(unused);
+    if (number != 0) {
+      port = open;
+      break;
+    }
+  }
+  if (port == nullptr) {
+    auto opened = DatagramPort::Open(network_);
+    if (!opened.ok()) return opened.error();
+    port = *opened;
+    number = port->FreeNumber(unused);
+    if (number == 0) return ENOMEM;
+    datagram_ports_.push_back(port);
+  }
+  auto qp = std::make_shared<DatagramQueuePair>(*this, port, number, std::move(options));
+  port->Add(number, qp.get());
+  queue_pairs_.emplace(number, qp);
+  return qp;
+}
+
+void Rnic::ReleaseDatagramPort(const std::shared_ptr<DatagramPort>& port, uint32_t number) {
+  std::lock_guard lock(mutex_);
+  port->Remove(number);
+  if (!port->empty()) return;
+  port->Close();
+  std::erase(datagram_ports_, port);
 }
 
 void Rnic::ForgetQueuePair(uint32_t number) {

@@ -8,12 +8,14 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <vector>
 
 #include "base/buffer_pool.h"
 #include "base/result.h"
 #include "base/settings.h"
 #include "sim/any_queue_pair.h"
 #include "sim/cm_api.h"
+#include "sim/datagram_queue_pair.h"
 #include "sim/device.h"
 #include "sim/memory.h"
 #include "sim/queue_pair.h"
@@ -44,6 +46,8 @@ class Rnic {
   // `max_wr`, `max_sge` as SharedReceiveQueue takes them.
   std::shared_ptr<SharedReceiveQueue> CreateSharedReceiveQueue(std::shared_ptr<Pd> pd, uint32_t max_wr, uint32_t max_sge,
                                                                std::shared_ptr<AsyncSink> async, void* owner);
+  // The same for unreliable datagrams; also the errors of opening a UDP socket (EMFILE ...).
+  Result<std::shared_ptr<DatagramQueuePair>, int> CreateDatagramQueuePair(DatagramOptions options);
   CmApi& cm() { return *cm_; }
 
   // For the RNIC's own parts.
@@ -52,6 +56,9 @@ class Rnic {
   const Settings& settings() const { return settings_; }
   uint64_t host_id() const { return host_id_; }
   void ForgetQueuePair(uint32_t number);
+  DatagramGroups& datagram_groups() { return datagram_groups_; }
+  // The queue pair gets nothing from the port any more; a port without queue pairs is closed.
+  void ReleaseDatagramPort(const std::shared_ptr<DatagramPort>& port, uint32_t number);
 
  private:
   transport::Network& network_;
@@ -62,10 +69,12 @@ class Rnic {
   std::unique_ptr<CmApi> cm_;
   std::atomic<uint32_t> next_pd_{1};
   std::atomic<uint32_t> next_srq_{1};
+  DatagramGroups datagram_groups_;
 
-  std::mutex mutex_;  // guards the two below
+  std::mutex mutex_;  // guards what follows
   std::unordered_map<uint32_t, std::weak_ptr<AnyQueuePair>> queue_pairs_;
   uint32_t next_number_ = 2;  // 0 and 1 are special on InfiniBand; programs print them as such
+  std::vector<std::shared_ptr<DatagramPort>> datagram_ports_;
 };
 
 }  // namespace weft::sim

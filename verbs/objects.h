@@ -150,7 +150,7 @@ void FillUnsupportedOperations(verbs_context* vctx);
 // completion_ex.cc
 void FillPollOperations(Cq* cq, uint64_t wc_flags);
 // send_batch.cc. EOPNOTSUPP: an operation that the RNIC does not have.
-int FillSendOperations(Qp* qp, uint64_t send_ops_flags);
+int FillSendOperations(Qp* qp, ibv_qp_type type, uint64_t send_ops_flags);
 
 // errno = error, and a null pointer.
 template <typename T>

@@ -3,6 +3,8 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "base/settings.h"
+#include "sim/datagram_queue_pair.h"
 #include "verbs/export.h"
 #include "verbs/objects.h"
 #include "verbs/send_batch.h"
@@ -60,7 +62,8 @@ bool WithinLimits(const ibv_qp_cap& cap) {
 
 // 0, or why such a queue pair cannot be made.
 int Check(ibv_pd* pd, ibv_qp_init_attr_ex& attributes) {
-  if (attributes.qp_type != IBV_QPT_RC) return EOPNOTSUPP;
+  const bool datagrams = attributes.qp_type == IBV_QPT_UD && FromPublic(pd->context)->rnic->settings().persona == Persona::kRoce;
+  if (attributes.qp_type != IBV_QPT_RC && !datagrams) return EOPNOTSUPP;
   if (attributes.send_cq == nullptr || attributes.recv_cq == nullptr) return EINVAL;
   if (attributes.send_cq->context != pd->context || attributes.recv_cq->context != pd->context) return EINVAL;
   if (attributes.srq != nullptr) {
@@ -71,13 +74,25 @@ int Check(ibv_pd* pd, ibv_qp_init_attr_ex& attributes) {
   return 0;
 }
 
+Result<std::shared_ptr<sim::AnyQueuePair>, int> CreateEngine(Context& context, ibv_qp_type type, sim::QueuePairOptions options) {
+  if (type == IBV_QPT_UD) {
+    const ibv_mtu mtu = FromPublic(context.context.device)->Info().PortAttributes().active_mtu;
+    auto created = context.rnic->CreateDatagramQueuePair({std::move(options), 128u << mtu});  // IBV_MTU_256 is 1
+    if (!created.ok()) return created.error();
+    return std::shared_ptr<sim::AnyQueuePair>(std::move(*created));
+  }
+  auto created = context.rnic->CreateQueuePair(std::move(options));
+  if (!created.ok()) return created.error();
+  return std::shared_ptr<sim::AnyQueuePair>(std::move(*created));
+}
+
 // On success `attributes.cap` is what was granted. `send_ops_flags` as in ibv_qp_init_attr_ex; 0: without ibv_wr_*.
 ibv_qp* CreateQp(ibv_pd* pd, ibv_qp_init_attr_ex& attributes, uint64_t send_ops_flags) {
   if (int error = Check(pd, attributes)) return Fail<ibv_qp>(error);
   Context* context = FromPublic(pd->context);
   auto qp = std::make_unique<Qp>();
   if (send_ops_flags != 0) {
-    if (int error = FillSendOperations(qp.get(), send_ops_flags)) return Fail<ibv_qp>(error);
+    if (int error = FillSendOperations(qp.get(), attributes.qp_type, send_ops_flags)) return Fail<ibv_qp>(error);
   }
   sim::QueuePairOptions options;
   options.pd = FromPublic(pd)->domain;
@@ -88,7 +103,7 @@ ibv_qp* CreateQp(ibv_pd* pd, ibv_qp_init_attr_ex& attributes, uint64_t send_ops_
   options.signal_all = attributes.sq_sig_all != 0;
   options.async = context->async;
   options.owner = &qp->qp_base;
-  auto created = context->rnic->CreateQueuePair(std::move(options));
+  auto created = CreateEngine(*context, attributes.qp_type, std::move(options));
   if (!created.ok()) return Fail<ibv_qp>(created.error());
 
   qp->shared = std::move(*created);
@@ -177,6 +192,9 @@ WEFT_VERBS_API int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask, i
 
 WEFT_VERBS_API int ibv_destroy_qp(ibv_qp* public_qp) {
   Qp* qp = FromPublic(public_qp);
+  if (const auto* datagrams = dynamic_cast<const weft::sim::DatagramQueuePair*>(qp->engine)) {
+    if (datagrams->attached()) return EBUSY;
+  }
   weft::verbs::QueuePairNumbers::Process().Remove(public_qp);
   qp->engine->Destroy();
   FromPublic(public_qp->context)->async->Forget(public_qp);

@@ -73,6 +73,11 @@ void SendBatch::SetInline(const ibv_data_buf* buffers, size_t count) {
   entries_.back().wr.send_flags |= IBV_SEND_INLINE;
 }
 
+void SendBatch::SetDatagramAddress(ibv_ah* ah, uint32_t remote_qpn, uint32_t remote_qkey) {
+  if (entries_.empty()) return Refuse(EINVAL);
+  entries_.back().wr.wr.ud = {ah, remote_qpn, remote_qkey};
+}
+
 void SendBatch::Refuse(int error) {
   if (error_ == 0) error_ = error;
 }
@@ -81,6 +86,8 @@ namespace {
 
 constexpr uint64_t kSupported = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_READ |
                                 IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_SEND_WITH_INV;
+
+constexpr uint64_t kSupportedDatagrams = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
 
 SendBatch& BatchOf(ibv_qp_ex* qp) { return *FromPublic(qp)->batch; }
 
@@ -96,7 +103,12 @@ void WrRdmaRead(ibv_qp_ex* qp, uint32_t rkey, uint64_t address) { AddRdma(qp, IB
 void WrRdmaWrite(ibv_qp_ex* qp, uint32_t rkey, uint64_t address) { AddRdma(qp, IBV_WR_RDMA_WRITE, rkey, address); }
 void WrSend(ibv_qp_ex* qp) { Add(qp, IBV_WR_SEND); }
 void WrSendInvalidate(ibv_qp_ex* qp, uint32_t rkey) { Add(qp, IBV_WR_SEND_WITH_INV).invalidate_rkey = rkey; }
+void WrSendImmediate(ibv_qp_ex* qp, __be32 immediate) { Add(qp, IBV_WR_SEND_WITH_IMM).imm_data = immediate; }
 void WrLocalInvalidate(ibv_qp_ex* qp, uint32_t rkey) { Add(qp, IBV_WR_LOCAL_INV).invalidate_rkey = rkey; }
+
+void SetDatagramAddress(ibv_qp_ex* qp, ibv_ah* ah, uint32_t remote_qpn, uint32_t remote_qkey) {
+  BatchOf(qp).SetDatagramAddress(ah, remote_qpn, remote_qkey);
+}
 
 void SetInlineData(ibv_qp_ex* qp, void* address, size_t length) {
   const ibv_data_buf buffer = {address, length};
@@ -123,8 +135,8 @@ void Refuse(void (*&operation)(ibv_qp_ex*, Arguments...)) {
 
 }  // namespace
 
-int FillSendOperations(Qp* qp, uint64_t send_ops_flags) {
-  if (send_ops_flags & ~kSupported) return EOPNOTSUPP;
+int FillSendOperations(Qp* qp, ibv_qp_type type, uint64_t send_ops_flags) {
+  if (send_ops_flags & ~(type == IBV_QPT_UD ? kSupportedDatagrams : kSupported)) return EOPNOTSUPP;
   qp->batch = std::make_unique<SendBatch>();
   Refuse(qp->wr_atomic_cmp_swp);
   Refuse(qp->wr_atomic_fetch_add);
@@ -144,7 +156,9 @@ int FillSendOperations(Qp* qp, uint64_t send_ops_flags) {
   if (send_ops_flags & IBV_QP_EX_WITH_RDMA_READ) qp->wr_rdma_read = WrRdmaRead;
   if (send_ops_flags & IBV_QP_EX_WITH_RDMA_WRITE) qp->wr_rdma_write = WrRdmaWrite;
   if (send_ops_flags & IBV_QP_EX_WITH_SEND) qp->wr_send = WrSend;
+  if (send_ops_flags & IBV_QP_EX_WITH_SEND_WITH_IMM) qp->wr_send_imm = WrSendImmediate;
   if (send_ops_flags & IBV_QP_EX_WITH_SEND_WITH_INV) qp->wr_send_inv = WrSendInvalidate;
+  if (type == IBV_QPT_UD) qp->wr_set_ud_addr = SetDatagramAddress;
   qp->wr_set_inline_data = SetInlineData;
   qp->wr_set_inline_data_list = SetInlineDataList;
   qp->wr_set_sge = SetSge;

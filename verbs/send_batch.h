@@ -25,6 +25,7 @@ class SendBatch {
   void SetSges(const ibv_sge* sges, size_t count);
   // Copies the data, which the program may reuse at once.
   void SetInline(const ibv_data_buf* buffers, size_t count);
+  void SetDatagramAddress(ibv_ah* ah, uint32_t remote_qpn, uint32_t remote_qkey);
   void Refuse(int error);
 
  private:

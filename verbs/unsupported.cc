@@ -4,8 +4,8 @@
 #include "verbs/export.h"
 #include "verbs/objects.h"
 
-// What this RNIC does not do: memory windows, address handles (UD), multicast, XRC, flows, work
-// queues, device memory, counters, thread and parent domains. Each fails as its man page says: functions return
+// What this RNIC does not do: memory windows, XRC, flows, work queues, device memory, counters, thread and
+// parent domains. Each fails as its man page says: functions return
 // EOPNOTSUPP, those that return an object return null with errno.
 namespace weft::verbs {
 namespace {
@@ -107,19 +107,6 @@ void FillUnsupportedOperations(verbs_context* vctx) {
 
 using weft::verbs::Fail;
 
-WEFT_VERBS_API ibv_ah* ibv_create_ah(ibv_pd*, ibv_ah_attr*) { return Fail<ibv_ah>(EOPNOTSUPP); }
-WEFT_VERBS_API int ibv_destroy_ah(ibv_ah*) { return EOPNOTSUPP; }
-WEFT_VERBS_API ibv_ah* ibv_create_ah_from_wc(ibv_pd*, ibv_wc*, ibv_grh*, uint8_t) { return Fail<ibv_ah>(EOPNOTSUPP); }
-WEFT_VERBS_API int ibv_init_ah_from_wc(ibv_context*, uint8_t, ibv_wc*, ibv_grh*, ibv_ah_attr*) {
-  errno = EOPNOTSUPP;
-  return -1;
-}
-WEFT_VERBS_API int ibv_resolve_eth_l2_from_gid(ibv_context*, ibv_ah_attr*, uint8_t[ETHERNET_LL_SIZE], uint16_t*) {
-  return EOPNOTSUPP;
-}
-
-WEFT_VERBS_API int ibv_attach_mcast(ibv_qp*, const ibv_gid*, uint16_t) { return EOPNOTSUPP; }
-WEFT_VERBS_API int ibv_detach_mcast(ibv_qp*, const ibv_gid*, uint16_t) { return EOPNOTSUPP; }
 
 WEFT_VERBS_API int ibv_set_ece(ibv_qp*, ibv_ece*) { return EOPNOTSUPP; }
 WEFT_VERBS_API int ibv_query_ece(ibv_qp*, ibv_ece*) { return EOPNOTSUPP; }

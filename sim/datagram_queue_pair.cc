@@ -1,0 +1,436 @@
+#include "sim/datagram_queue_pair.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/log.h"
+#include "sim/datagram_transitions.h"
+#include "sim/rnic.h"
+
+namespace weft::sim {
+namespace {
+
+constexpr size_t kBatch = 32;  // datagrams handed to the kernel at once
+constexpr size_t kGrh = std::tuple_size_v<GlobalHeader>;
+// The Q_Key of the queue pair itself is sent instead of one with this bit (IBTA volume 1 section 10.2.5).
+constexpr uint32_t kOwnQkey = 0x80000000;
+
+bool MayReceive(ibv_qp_state state) {
+  return state == IBV_QPS_RTR || state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_SQE;
+}
+
+}  // namespace
+
+// What one batch needs while the kernel takes it.
+struct DatagramQueuePair::Outgoing {
+  explicit Outgoing(size_t pieces) : per_datagram(pieces), pieces(kBatch * pieces) {}
+  const size_t per_datagram;
+  std::vector<iovec> pieces;
+  uint8_t headers[kBatch][DatagramHeader::kLength];
+  transport::OutgoingDatagram datagrams[kBatch];
+};
+
+DatagramQueuePair::DatagramQueuePair(Rnic& rnic, std::shared_ptr<DatagramPort> port, uint32_t number, DatagramOptions options)
+    : rnic_(rnic),
+      port_(std::move(port)),
+      number_(number),
+      max_payload_(std::min(options.max_payload, kMaxDatagram)),
+      options_(std::move(options.common)),
+      receives_(options_.shared_receives ? 1 : options_.capabilities.max_recv_wr,
+                options_.shared_receives ? options_.shared_receives->max_sge() : options_.capabilities.max_recv_sge),
+      sends_({options_.capabilities.max_send_wr, options_.capabilities.max_send_sge, options_.capabilities.max_inline_data,
+              max_payload_, options_.pd->id}) {
+  if (options_.shared_receives) {
+    options_.shared_receives->users.fetch_add(1);
+    options_.capabilities.max_recv_wr = options_.capabilities.max_recv_sge = 0;
+  }
+  options_.pd->users.fetch_add(1);
+  options_.send_cq->users.fetch_add(1);
+  options_.receive_cq->users.fetch_add(1);
+}
+
+DatagramQueuePair::~DatagramQueuePair() = default;
+
+transport::Network& DatagramQueuePair::network() const { return rnic_.network(); }
+
+// --- Sending -----------------------------------------------------------------------------------------------------------------
+
+int DatagramQueuePair::PostSend(ibv_send_wr* list, ibv_send_wr** bad, bool all_or_nothing) {
+  std::lock_guard lock(send_mutex_);
+  const ibv_qp_state state = this->state();
+  if (state == IBV_QPS_RESET || state == IBV_QPS_INIT || state == IBV_QPS_RTR) {
+    *bad = list;
+    return EINVAL;
+  }
+  int error = 0;
+  uint32_t staged = 0;
+  for (; list != nullptr; list = list->next) {
+    error = sends_.Stage(*list, options_.signal_all, staged);
+    if (error != 0) {
+      *bad = list;
+      break;
+    }
+    DatagramHeader& header = sends_.entry(sends_.posted() + staged).header;
+    header.source = number_;
+    if (header.qkey & kOwnQkey) header.qkey = own_qkey_;
+    ++staged;
+  }
+  if (staged == 0 || (error != 0 && all_or_nothing)) return error;
+  sends_.Publish(staged);
+  Transmit();
+  return error;
+}
+
+void DatagramQueuePair::Transmit() {
+  const ibv_qp_state state = this->state();
+  if (state == IBV_QPS_ERR || state == IBV_QPS_SQE) return FlushSends();
+  if (state != IBV_QPS_RTS) return;
+  if (outgoing_ == nullptr) outgoing_ = std::make_unique<Outgoing>(1 + options_.capabilities.max_send_sge);
+  while (!sends_.empty()) {
+    const size_t wanted = std::min<uint64_t>(kBatch, sends_.posted() - sends_.retired());
+    const size_t ready = Gather(sends_.retired(), wanted);
+    int error = 0;
+    const size_t sent = ready == 0 ? 0 : port_->socket().Send({outgoing_->datagrams, ready}, &error);
+    for (size_t i = 0; i < sent; ++i) CompleteSend(IBV_WC_SUCCESS);
+    if (sent < ready) {
+      if (error == EAGAIN) {
+        if (!awaiting_writable_.exchange(true)) port_->AwaitWritable(weak_from_this());
+        return;
+      }
+      // A datagram that cannot be delivered is lost, as any.
+      if (!std::exchange(drop_reported_, true)) {
+        const auto& lost = outgoing_->datagrams[sent];
+        LogWarning(Format("QP 0x%x: datagrams to %s are lost: %s", number_, lost.to.ToString().c_str(), std::strerror(error)));
+      }
+      CompleteSend(IBV_WC_SUCCESS);
+    } else if (ready < wanted) {
+      LogWarning(Format("QP 0x%x: work request %llu names memory that is not registered in this protection domain; the send queue is in error",
+                        number_, static_cast<unsigned long long>(sends_.entry(sends_.retired()).id)));
+      state_.store(IBV_QPS_SQE, std::memory_order_release);
+      CompleteSend(IBV_WC_LOC_PROT_ERR);
+      return FlushSends();
+    }
+  }
+}
+
+size_t DatagramQueuePair::Gather(uint64_t first, size_t most) {
+  for (size_t i = 0; i < most; ++i) {
+    if (!Resolve(first + i, i)) return i;
+    const DatagramSend& entry = sends_.entry(first + i);
+    transport::OutgoingDatagram& datagram = outgoing_->datagrams[i];
+    entry.header.SerializeTo(outgoing_->headers[i]);
+    datagram.to = entry.to;
+    datagram.from = entry.from;
+    datagram.interface = entry.interface;
+  }
+  return most;
+}
+
+bool DatagramQueuePair::Resolve(uint64_t count, size_t slot) {
+  const DatagramSend& entry = sends_.entry(count);
+  iovec* const pieces = &outgoing_->pieces[slot * outgoing_->per_datagram];
+  size_t used = 0;
+  pieces[used++] = {outgoing_->headers[slot], DatagramHeader::kLength};
+  if (entry.is_inline) {
+    pieces[used++] = {const_cast<uint8_t*>(sends_.inline_bytes(count)), entry.header.length};
+  } else {
+    for (size_t i = 0; i < entry.pieces; ++i) {
+      const ibv_sge& element = sends_.elements(count)[i];
+      if (element.length == 0) continue;
+      uint8_t* bytes = rnic_.memory().ResolveLocal(*options_.pd, element.lkey, element.addr, element.length, false, false);
+      if (bytes == nullptr) return false;
+      pieces[used++] = {bytes, element.length};
+    }
+  }
+  outgoing_->datagrams[slot].pieces = {pieces, used};
+  return true;
+}
+
+void DatagramQueuePair::CompleteSend(ibv_wc_status status) {
+  const DatagramSend& entry = sends_.entry(sends_.retired());
+  const bool tell = entry.signaled || status != IBV_WC_SUCCESS;
+  ibv_wc completion{};
+  completion.wr_id = entry.id;
+  completion.status = status;
+  completion.opcode = IBV_WC_SEND;
+  completion.byte_len = entry.header.length;
+  completion.qp_num = number_;
+  sends_.Retire();
+  if (tell) Push(*options_.send_cq, completion, false);
+}
+
+void DatagramQueuePair::FlushSends() {
+  while (!sends_.empty()) CompleteSend(IBV_WC_WR_FLUSH_ERR);
+}
+
+void DatagramQueuePair::OnWritable() {
+  std::lock_guard lock(send_mutex_);
+  awaiting_writable_ = false;
+  Transmit();
+}
+
+// --- Receiving ---------------------------------------------------------------------------------------------------------------
+
+int DatagramQueuePair::PostReceive(ibv_recv_wr* list, ibv_recv_wr** bad) {
+  if (state() == IBV_QPS_RESET || options_.shared_receives) {
+    *bad = list;
+    return EINVAL;
+  }
+  int error = 0;
+  {
+    std::lock_guard lock(receives_.post_mutex());
+    for (; list != nullptr; list = list->next) {
+      error = receives_.Post(*list);
+      if (error != 0) {
+        *bad = list;
+        break;
+      }
+    }
+  }
+  if (state() == IBV_QPS_ERR) {
+    std::lock_guard lock(mutex_);
+    if (state() == IBV_QPS_ERR) FlushReceives();
+  }
+  return error;
+}
+
+void DatagramQueuePair::OnDatagram(const ReceivedDatagram& datagram) {
+  {
+    std::lock_guard lock(mutex_);
+    if (!MayReceive(state())) return;
+    const DatagramHeader& header = datagram.header;
+    if (header.qkey != attributes_.qkey) {
+      if (TraceEnabled()) Trace(Format("qp 0x%x: dropped a datagram, its Q_Key is 0x%x", number_, header.qkey));
+      return;
+    }
+    if (header.length > max_payload_ || !FillReceive(datagram)) return;
+    if (!failed_) return;
+    if (state() != IBV_QPS_ERR) {
+      std::lock_guard sending(send_mutex_);
+      state_.store(IBV_QPS_ERR, std::memory_order_release);
+      FlushSends();
+    }
+    FlushReceives();
+  }
+  Tell(IBV_EVENT_QP_FATAL);
+  if (options_.shared_receives) Tell(IBV_EVENT_QP_LAST_WQE_REACHED);
+}
+
+bool DatagramQueuePair::TakeShared() {
+  if (options_.shared_receives == nullptr) return false;
+  ibv_recv_wr wr;
+  ibv_sge elements[kMaxSge];
+  return options_.shared_receives->Take(&wr, elements) && receives_.Post(wr) == 0;
+}
+
+// Places GRH and payload in the oldest receive. False: there is none, or it is too short.
+bool DatagramQueuePair::FillReceive(const ReceivedDatagram& datagram) {
+  if (receives_.completed() == receives_.posted() && !TakeShared()) {
+    if (TraceEnabled()) Trace(Format("qp 0x%x: dropped a datagram, no receive is posted", number_));
+    return false;
+  }
+  const uint64_t count = receives_.completed();
+  const ReceiveQueue::Entry& entry = receives_.entry(count);
+  uint64_t room = 0;
+  for (int i = 0; i < entry.pieces; ++i) room += receives_.elements(count)[i].length;
+  if (room < kGrh + datagram.payload.size()) {
+    if (TraceEnabled()) Trace(Format("qp 0x%x: dropped a datagram, the receive has room for %llu bytes", number_, static_cast<unsigned long long>(room)));
+    return false;
+  }
+  ibv_wc completion{};
+  completion.wr_id = entry.id;
+  completion.byte_len = static_cast<uint32_t>(kGrh + datagram.payload.size());
+  completion.src_qp = datagram.header.source;
+  completion.wc_flags = IBV_WC_GRH;
+  if (datagram.header.opcode == DatagramHeader::Opcode::kSendImmediate) {
+    completion.wc_flags |= IBV_WC_WITH_IMM;
+    completion.imm_data = datagram.header.immediate;
+  }
+
+  const GlobalHeader grh = MakeGlobalHeader(datagram.header, datagram.from, datagram.to);
+  ByteSpan parts[] = {grh, datagram.payload};
+  size_t part = 0;
+  for (int i = 0; i < entry.pieces && part < 2; ++i) {
+    const ibv_sge& element = receives_.elements(count)[i];
+    if (element.length == 0) continue;
+    uint8_t* to = rnic_.memory().ResolveLocal(receive_pd(), element.lkey, element.addr, element.length, true, false);
+    if (to == nullptr) {
+      LogWarning(Format("QP 0x%x: receive %llu names memory (lkey 0x%08x, address 0x%llx, %u bytes) that is not registered with "
+                        "IBV_ACCESS_LOCAL_WRITE in this protection domain; the queue pair is in error",
+                        number_, static_cast<unsigned long long>(entry.id), element.lkey,
+                        static_cast<unsigned long long>(element.addr), element.length));
+      completion.status = IBV_WC_LOC_PROT_ERR;
+      failed_ = true;
+      break;
+    }
+    size_t left = element.length;
+    while (left > 0 && part < 2) {
+      const size_t some = std::min(left, parts[part].size());
+      if (some > 0) std::memcpy(to, parts[part].data(), some);
+      parts[part] = parts[part].subspan(some);
+      to += some;
+      left -= some;
+      if (parts[part].empty()) ++part;
+    }
+  }
+  CompleteReceive(completion, datagram.header.solicited);
+  return true;
+}
+
+void DatagramQueuePair::CompleteReceive(ibv_wc& completion, bool solicited) {
+  completion.opcode = IBV_WC_RECV;
+  completion.qp_num = number_;
+  ++receives_.taken;
+  receives_.Complete();
+  Push(*options_.receive_cq, completion, solicited);
+}
+
+void DatagramQueuePair::FlushReceives() {
+  while (receives_.completed() != receives_.posted()) {
+    ibv_wc completion{};
+    completion.wr_id = receives_.entry(receives_.completed()).id;
+    completion.status = IBV_WC_WR_FLUSH_ERR;
+    CompleteReceive(completion, true);
+  }
+}
+
+void DatagramQueuePair::Push(CompletionQueue& cq, const ibv_wc& completion, bool solicited) {
+  if (TraceEnabled()) {
+    Trace(Format("qp 0x%x completion: wr_id %llu, status %d, opcode %d, %u bytes", number_,
+                 static_cast<unsigned long long>(completion.wr_id), completion.status, completion.opcode, completion.byte_len));
+  }
+  cq.Push(completion, solicited);  // an overrun is reported by the queue
+}
+
+void DatagramQueuePair::DriveInline(bool spinning) {
+  port_->Drive(spinning);
+  if (awaiting_writable_.load(std::memory_order_relaxed)) {  // nobody else looks at a socket that a spinning thread drives
+    std::unique_lock lock(send_mutex_, std::try_to_lock);
+    if (lock.owns_lock()) Transmit();
+  }
+  if (!has_groups_.load(std::memory_order_relaxed)) return;
+  std::unique_lock lock(groups_mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return;
+  for (const Membership& membership : groups_) membership.group->Drive(spinning);
+}
+
+// --- States ------------------------------------------------------------------------------------------------------------------
+
+int DatagramQueuePair::Modify(const ibv_qp_attr& attributes, int mask) {
+  bool attach = false, drained = false, last_receive = false;
+  {
+    std::scoped_lock lock(mutex_, send_mutex_);
+    const ibv_qp_state from = state();
+    const ibv_qp_state to = mask & IBV_QP_STATE ? attributes.qp_state : from;
+    if ((mask & IBV_QP_CUR_STATE) && attributes.cur_qp_state != from) return EINVAL;
+    if (!MayModifyDatagram(from, to, mask)) return EINVAL;
+    if ((mask & IBV_QP_PORT) && attributes.port_num != 1) return EINVAL;
+    if ((mask & IBV_QP_PKEY_INDEX) && attributes.pkey_index != 0) return EINVAL;
+    if (mask & IBV_QP_QKEY) attributes_.qkey = own_qkey_ = attributes.qkey;
+    if (mask & IBV_QP_SQ_PSN) attributes_.sq_psn = attributes.sq_psn & 0xffffff;
+    if (mask & IBV_QP_PORT) attributes_.port_num = attributes.port_num;
+    drained = from == IBV_QPS_RTS && to == IBV_QPS_SQD && (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) && attributes.en_sqd_async_notify;
+    attach = from == IBV_QPS_INIT && to == IBV_QPS_RTR;
+    state_.store(to, std::memory_order_release);
+    if (to == IBV_QPS_RESET) {
+      Reset();
+    } else if (to == IBV_QPS_ERR) {
+      last_receive = from != IBV_QPS_ERR && options_.shared_receives;
+      FlushSends();
+      FlushReceives();
+    } else if (to == IBV_QPS_RTS && from != IBV_QPS_RTS) {
+      Transmit();  // what was posted while the queue drained
+    }
+  }
+  if (attach) {
+    options_.send_cq->Attach(shared_from_this());
+    if (options_.receive_cq != options_.send_cq) options_.receive_cq->Attach(shared_from_this());
+  }
+  // What was posted before is with the kernel already.
+  if (drained) Tell(IBV_EVENT_SQ_DRAINED);
+  if (last_receive) Tell(IBV_EVENT_QP_LAST_WQE_REACHED);
+  return 0;
+}
+
+void DatagramQueuePair::Tell(ibv_event_type event) {
+  if (options_.async) options_.async->OnAsyncEvent(event, options_.owner);
+}
+
+void DatagramQueuePair::Reset() {
+  sends_.Clear();
+  receives_.Clear();
+  options_.send_cq->Forget(number_);
+  options_.receive_cq->Forget(number_);
+  attributes_ = {};
+  own_qkey_ = 0;
+  failed_ = drop_reported_ = false;
+}
+
+void DatagramQueuePair::Query(ibv_qp_attr* attributes, ibv_qp_init_attr* init) {
+  std::scoped_lock lock(mutex_, send_mutex_);
+  *attributes = attributes_;
+  attributes->qp_state = attributes->cur_qp_state = state();
+  attributes->port_num = 1;
+  attributes->cap = options_.capabilities;
+  init->cap = options_.capabilities;
+  init->qp_type = IBV_QPT_UD;
+  init->sq_sig_all = options_.signal_all;
+}
+
+int DatagramQueuePair::AttachGroup(const transport::SocketAddress& group, uint32_t interface) {
+  std::lock_guard lock(groups_mutex_);
+  for (const Membership& known : groups_) {
+    if (known.address == group && known.interface == interface) return 0;  // it gets one copy all the same
+  }
+  auto joined = rnic_.datagram_groups().Attach(this, group, interface);
+  if (!joined.ok()) return joined.error();
+  groups_.push_back({group, interface, std::move(joined.value())});
+  has_groups_.store(true, std::memory_order_relaxed);
+  return 0;
+}
+
+int DatagramQueuePair::DetachGroup(const transport::SocketAddress& group, uint32_t interface) {
+  std::lock_guard lock(groups_mutex_);
+  if (int error = rnic_.datagram_groups().Detach(this, group, interface)) return error;
+  std::erase_if(groups_, [&](const Membership& each) { return each.address == group && each.interface == interface; });
+  has_groups_.store(!groups_.empty(), std::memory_order_relaxed);
+  return 0;
+}
+
+void DatagramQueuePair::ForgetRegion(ddp::STag) {
+  // Memory is looked up for each message anew: whoever had it from an earlier look is through after this.
+  std::scoped_lock lock(mutex_, send_mutex_);
+}
+
+void DatagramQueuePair::Destroy() {
+  while (attached()) {
+    transport::SocketAddress group;
+    uint32_t interface;
+    {
+      std::lock_guard lock(groups_mutex_);
+      group = groups_.front().address;
+      interface = groups_.front().interface;
+    }
+    DetachGroup(group, interface);
+  }
+  rnic_.ReleaseDatagramPort(port_, number_);  // nothing arrives from here on
+  {
+    std::scoped_lock lock(mutex_, send_mutex_);
+    state_.store(IBV_QPS_RESET, std::memory_order_release);
+    sends_.Clear();
+    receives_.Clear();
+  }
+  options_.send_cq->Detach(this);
+  options_.receive_cq->Detach(this);
+  options_.send_cq->Forget(number_);
+  options_.receive_cq->Forget(number_);
+  rnic_.ForgetQueuePair(number_);
+  options_.pd->users.fetch_sub(1);
+  options_.send_cq->users.fetch_sub(1);
+  options_.receive_cq->users.fetch_sub(1);
+  if (options_.shared_receives) options_.shared_receives->users.fetch_sub(1);
+}
+
+}  // namespace weft::sim
