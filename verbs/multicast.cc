@@ -1,5 +1,6 @@
 #include <cerrno>
 
+#include "base/settings.h"
 #include "sim/datagram_queue_pair.h"
 #include "sim/gid.h"
 #include "verbs/export.h"
@@ -14,9 +15,10 @@ struct Group {
   uint32_t interface = 0;
 };
 
-// EINVAL: not a datagram queue pair, not a group.
+// EOPNOTSUPP: the iwarp persona; EINVAL: not a datagram queue pair, not a group.
 int Find(ibv_qp* public_qp, const ibv_gid* gid, sim::DatagramQueuePair** qp, Group* group) {
   Qp* known = FromPublic(public_qp);
+  if (FromPublic(public_qp->context)->rnic->settings().persona == Persona::kIwarp) return EOPNOTSUPP;
   if (known->engine->type() != IBV_QPT_UD || !sim::IsGroup(*gid)) return EINVAL;
   *qp = static_cast<sim::DatagramQueuePair*>(known->engine);
   group->interface = static_cast<uint32_t>(FromPublic(public_qp->context->device)->Info().interface_index);
