@@ -42,7 +42,7 @@ Rnic& Rnic::Process() {
 }
 
 Rnic::Rnic(transport::Network& network, const Settings& settings, uint64_t host_id)
-    : network_(network), settings_(settings), host_id_(host_id), cm_(MakeCmEngine(*this)), datagram_groups_(network) {}
+    : network_(network), settings_(settings), host_id_(host_id), ports_(network), cm_(MakeCmEngine(*this)), datagram_groups_(network) {}
 
 Rnic::~Rnic() = default;
 

@@ -18,6 +18,7 @@
 #include "sim/datagram_queue_pair.h"
 #include "sim/device.h"
 #include "sim/memory.h"
+#include "sim/port_monitor.h"
 #include "sim/queue_pair.h"
 #include "transport/network.h"
 
@@ -49,6 +50,7 @@ class Rnic {
   // The same for unreliable datagrams; also the errors of opening a UDP socket (EMFILE ...).
   Result<std::shared_ptr<DatagramQueuePair>, int> CreateDatagramQueuePair(DatagramOptions options);
   CmApi& cm() { return *cm_; }
+  PortMonitor& ports() { return ports_; }
 
   // For the RNIC's own parts.
   transport::Network& network() { return network_; }
@@ -66,6 +68,7 @@ class Rnic {
   const uint64_t host_id_;
   BufferPool pool_;
   MemoryTable memory_;
+  PortMonitor ports_;
   std::unique_ptr<CmApi> cm_;
   std::atomic<uint32_t> next_pd_{1};
   std::atomic<uint32_t> next_srq_{1};

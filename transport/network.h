@@ -110,6 +110,8 @@ class Network {
   virtual WatchId Watch(ByteStream& stream, Interest interest, std::shared_ptr<ReadyHandler> handler) = 0;
   virtual WatchId Watch(Listener& listener, std::shared_ptr<ReadyHandler> handler) = 0;
   virtual WatchId Watch(DatagramSocket& /*socket*/, Interest /*interest*/, std::shared_ptr<ReadyHandler> /*handler*/) { return 0; }
+  // A descriptor of the caller's that becomes readable; 0 where the network has no descriptors.
+  virtual WatchId WatchDescriptor(int /*fd*/, std::shared_ptr<ReadyHandler> /*handler*/) { return 0; }
   virtual void SetInterest(WatchId id, Interest interest) = 0;
   // Unwatch before the stream is destroyed.
   virtual void Unwatch(WatchId id) = 0;

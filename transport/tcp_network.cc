@@ -115,6 +115,12 @@ WatchId TcpNetwork::Watch(Listener& listener, std::shared_ptr<ReadyHandler> hand
   return id ? *id : 0;
 }
 
+WatchId TcpNetwork::WatchDescriptor(int fd, std::shared_ptr<ReadyHandler> handler) {
+  if (EnsureStarted() != 0) return 0;
+  auto id = watches_.Add(fd, {.read = true}, std::move(handler), nullptr);
+  return id ? *id : 0;
+}
+
 void TcpNetwork::SetInterest(WatchId id, Interest interest) {
   if (InThisProcess()) watches_.SetInterest(id, interest);
 }

@@ -41,6 +41,7 @@ class TcpNetwork : public Network {
   WatchId Watch(ByteStream& stream, Interest interest, std::shared_ptr<ReadyHandler> handler) override;
   WatchId Watch(Listener& listener, std::shared_ptr<ReadyHandler> handler) override;
   WatchId Watch(DatagramSocket& socket, Interest interest, std::shared_ptr<ReadyHandler> handler) override;
+  WatchId WatchDescriptor(int fd, std::shared_ptr<ReadyHandler> handler) override;
   void SetInterest(WatchId id, Interest interest) override;
   void Unwatch(WatchId id) override;
 

@@ -23,7 +23,7 @@ using weft::verbs::Fail;
 using weft::verbs::FromPublic;
 
 WEFT_VERBS_API ibv_context* ibv_open_device(ibv_device* device) {
-  auto async = std::make_shared<weft::verbs::AsyncEvents>();
+  auto async = std::make_shared<weft::verbs::AsyncEvents>(FromPublic(device));
   if (async->queue.fd() < 0) return Fail<ibv_context>(EMFILE);
   weft::sim::Rnic::SetQueuePairResolver(weft::verbs::ResolveQueuePair);  // no ibv_qp can exist before this
 
@@ -42,6 +42,7 @@ WEFT_VERBS_API ibv_context* ibv_open_device(ibv_device* device) {
   context->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
   pthread_mutex_init(&context->context.mutex, nullptr);
   context->async = std::move(async);
+  context->rnic->ports().Observe(device->name, context->async);
   return &context->context;
 }
 

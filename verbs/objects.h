@@ -15,6 +15,7 @@
 #include "sim/device.h"
 #include "sim/event_queue.h"
 #include "sim/memory.h"
+#include "sim/port_monitor.h"
 #include "sim/queue_pair.h"
 #include "sim/rnic.h"
 #include "sim/shared_receive_queue.h"
@@ -67,14 +68,23 @@ struct AsyncEvent {
 };
 
 // The queue behind context->async_fd. Queue pairs and completion queues share it, so it may outlive the context.
-class AsyncEvents : public sim::AsyncSink {
+class AsyncEvents : public sim::AsyncSink, public sim::PortObserver {
  public:
+  explicit AsyncEvents(Device* device) : device_(device) {}
   void OnAsyncEvent(ibv_event_type type, void* owner) override { queue.Push({type, owner}); }
+  // The program that hears of a change finds the device changed.
+  void OnPortChange(const sim::DeviceInfo& now, const std::vector<ibv_event_type>& events) override {
+    device_->Update(now);
+    for (const ibv_event_type type : events) queue.Push({type, nullptr});
+  }
   // Events of `owner` that the program has not fetched are dropped; it is about to be destroyed.
   void Forget(void* owner) {
     queue.Remove([owner](const AsyncEvent& event) { return event.owner == owner; });
   }
   sim::EventQueue<AsyncEvent> queue;
+
+ private:
+  Device* const device_;
 };
 
 struct Context : verbs_context {

@@ -1,0 +1,155 @@
+"""Network namespaces: interfaces that come and go under a running program, and two hosts on one machine. Needs root."""
+
+import os
+import subprocess
+
+import stock
+
+
+def can_make_namespaces():
+    done = subprocess.run(["ip", "netns", "add", "weft-probe"], capture_output=True)
+    if done.returncode == 0:
+        subprocess.run(["ip", "netns", "del", "weft-probe"], check=True)
+    return done.returncode == 0
+
+
+class NamespaceTest(stock.StockTest):
+
+    def setUp(self):
+        super().setUp()
+        if os.geteuid() != 0 or not can_make_namespaces():
+            self.skipTest("making network namespaces needs root")
+        self._namespaces = []
+
+    def tearDown(self):
+        super().tearDown()
+        for name in self._namespaces:
+            subprocess.run(["ip", "netns", "del", name], check=True)
+
+    def namespace(self, suffix):
+        name = f"weft-{os.getpid()}-{suffix}"
+        subprocess.run(["ip", "netns", "add", name], check=True)
+        self._namespaces.append(name)
+        self.ip(name, "link set lo up")
+        return name
+
+    def ip(self, namespace, command):
+        subprocess.run(["ip", "-n", namespace] + command.split(), check=True)
+
+    def start_in(self, namespace, command, **settings):
+        """`command` under `weft run` in `namespace`."""
+        return self.start(f"ip netns exec {namespace} {stock.weft()} run -- {command}", under_weft=False, **settings)
+
+    def run_in(self, namespace, command, **settings):
+        process = self.start_in(namespace, command, **settings)
+        self.await_success(process)
+        return process.output
+
+    def await_listener_in(self, namespace, port=7174):
+        command = ["ip", "netns", "exec", namespace, "ss", "-ltn"]
+        self.await_condition(lambda: f":{port}" in subprocess.run(command, capture_output=True, text=True, check=True).stdout,
+                             "a listener", 20)
+
+    def pair(self):
+        """Two namespaces, "hosts" 10.9.0.1 and 10.9.0.2 (fd09::1, fd09::2) on interface w0 of each."""
+        one, two = self.namespace("one"), self.namespace("two")
+        self.ip(one, f"link add w0 type veth peer name w0 netns {two}")
+        for number, name in ((1, one), (2, two)):
+            self.ip(name, f"addr add 10.9.0.{number}/24 dev w0")
+            self.ip(name, f"addr add fd09::{number}/64 dev w0 nodad")
+            self.ip(name, "link set w0 up")
+        return one, two
+
+
+class PortEvents(NamespaceTest):
+
+    def watch(self, namespace, **settings):
+        watcher = self.start_in(namespace, "stdbuf -oL ibv_asyncwatch -d weft_w0", **settings)
+        self.await_condition(lambda: "weft_w0: async event FD" in watcher.output or not watcher.running(), "ibv_asyncwatch", 20)
+        self.expect(watcher.running(), "ibv_asyncwatch ended")
+        return watcher
+
+    def await_event(self, watcher, event, count=1):
+        self.await_condition(lambda: watcher.output.count(event) >= count or not watcher.running(), f"event '{event}'", 20)
+        self.expect(watcher.running(), "ibv_asyncwatch ended")
+
+    def link_down_and_up(self, persona):
+        one, _ = self.pair()
+        watcher = self.watch(one, WEFT_PERSONA=persona)
+        self.ip(one, "link set w0 down")
+        self.await_event(watcher, "IBV_EVENT_PORT_ERR (10)")
+        self.expect("PORT_DOWN" in self.run_in(one, "ibv_devinfo -d weft_w0"), "the port is not down")
+        self.expect("1: DOWN" in self.run_in(one, "cat /sys/class/infiniband/weft_w0/ports/1/state"), "/sys differs")
+        self.ip(one, "link set w0 up")
+        self.await_event(watcher, "IBV_EVENT_PORT_ACTIVE (9)")
+        self.expect("PORT_ACTIVE" in self.run_in(one, "ibv_devinfo -d weft_w0"), "the port is not active")
+        self.expect("4: ACTIVE" in self.run_in(one, "cat /sys/class/infiniband/weft_w0/ports/1/state"), "/sys differs")
+
+    def test_link_down_and_up(self):
+        self.link_down_and_up("iwarp")
+
+    def test_link_down_and_up_of_a_roce_device(self):
+        self.link_down_and_up("roce")
+
+    def test_peer_that_goes_takes_the_carrier_along(self):
+        one, two = self.pair()
+        watcher = self.watch(one)
+        self.ip(two, "link set w0 down")
+        self.await_event(watcher, "IBV_EVENT_PORT_ERR (10)")
+
+    def test_addresses_that_come_and_go(self):
+        one, _ = self.pair()
+        watcher = self.watch(one)
+        before = watcher.output.count("IBV_EVENT_GID_CHANGE (18)")
+        self.ip(one, "addr add 10.9.1.1/24 dev w0")
+        self.await_event(watcher, "IBV_EVENT_GID_CHANGE (18)", before + 1)
+        self.ip(one, "addr del 10.9.1.1/24 dev w0")
+        self.await_event(watcher, "IBV_EVENT_GID_CHANGE (18)", before + 2)
+
+    def test_an_interface_that_is_removed(self):
+        one, _ = self.pair()
+        watcher = self.watch(one)
+        self.ip(one, "link del w0")
+        self.await_event(watcher, "IBV_EVENT_PORT_ERR (10)")
+
+
+class TwoHosts(NamespaceTest):
+
+    def test_each_sees_its_own_devices(self):
+        one, two = self.pair()
+        alone = self.namespace("alone")
+        for name, address in ((one, "10.9.0.1"), (two, "10.9.0.2")):
+            out = self.run_in(name, "ibv_devinfo -v -d weft_w0", WEFT_PERSONA="roce")
+            self.expect(f"::ffff:{address}, RoCE v2" in out, f"no GID of {address}")
+            gid = self.run_in(name, "cat /sys/class/infiniband/weft_w0/ports/1/gids/0")
+            self.expect(gid.strip().endswith("0a09:000" + address[-1]), f"{gid} is not {address}")
+        listed = self.run_in(alone, "ls /sys/class/infiniband")
+        self.expect(listed == "weft_lo\n", f"{listed} is listed")
+
+    def test_one_shell_that_enters_another_namespace_sees_its_devices(self):
+        one, _ = self.pair()
+        script = f"ls /sys/class/infiniband; ip netns exec {one} ls /sys/class/infiniband"
+        out = self.run_one(["sh", "-c", script], LD_PRELOAD="")
+        self.expect("weft_w0\n" in out, "w0 of the other namespace is not listed")
+
+    def test_rping_between_them_while_another_pair_does_the_same(self):
+        one, two = self.pair()
+        third = self.namespace("third")
+        servers = [self.start_in(one, "rping -s -a 10.9.0.1 -p 7174 -C 200 -v -V"),
+                   self.start_in(third, "rping -s -a 127.0.0.1 -p 7174 -C 200 -v -V")]
+        for name in (one, third):
+            self.await_listener_in(name)
+        clients = [self.start_in(two, "rping -c -a 10.9.0.1 -p 7174 -C 200 -v -V"),
+                   self.start_in(third, "rping -c -a 127.0.0.1 -p 7174 -C 200 -v -V")]
+        self.await_success(*servers, *clients)
+
+    def test_rping_over_ipv6(self):
+        one, two = self.pair()
+        server = self.start_in(one, "rping -s -a fd09::1 -p 7174 -C 10 -v -V")
+        self.await_listener_in(one)
+        client = self.start_in(two, "rping -c -a fd09::1 -p 7174 -C 10 -v -V")
+        self.await_success(server, client)
+
+
+if __name__ == "__main__":
+    stock.main()
