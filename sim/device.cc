@@ -98,12 +98,14 @@ ibv_device_attr DeviceInfo::Attributes() const {
   a.max_qp = kMaxQp;
   a.max_qp_wr = kMaxQpWr;
   a.device_cap_flags =
-      IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SHUTDOWN_PORT | IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_SRQ_RESIZE;
+      IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SHUTDOWN_PORT | IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_SRQ_RESIZE |
+      IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
   a.max_sge = kMaxSge;
   a.max_sge_rd = 1;  // the sink of a Read is one tagged buffer (RFC 5040 section 4.4)
   a.max_cq = kMaxCq;
   a.max_cqe = kMaxCqe;
   a.max_mr = kMaxMr;
+  a.max_mw = kMaxMw;
   a.max_pd = kMaxPd;
   a.max_qp_rd_atom = kMaxReads;
   a.max_res_rd_atom = kMaxReads * 1024;

@@ -22,6 +22,7 @@ inline constexpr uint32_t kMaxSrqWr = 32768;
 inline constexpr uint32_t kMaxCq = 65536;
 inline constexpr uint32_t kMaxCqe = 1 << 22;
 inline constexpr uint32_t kMaxMr = 1 << 20;
+inline constexpr uint32_t kMaxMw = 1 << 20;             // they and the regions share kMaxMr places
 inline constexpr uint32_t kMaxPd = 65536;
 inline constexpr uint32_t kMaxReads = 128;              // IRD and ORD
 inline constexpr uint64_t kMaxMrSize = uint64_t{1} << 46;

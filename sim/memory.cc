@@ -1,13 +1,14 @@
 #include "sim/memory.h"
 
-#include <sys/mman.h>
 #include <sys/random.h>
-#include <unistd.h>
 
 #include <cerrno>
+#include <mutex>
 
-#include "base/check.h"
 #include "sim/device.h"
+#include "sim/memory_slot.h"
+#include "sim/null_memory.h"
+#include "sim/pages.h"
 
 namespace weft::sim {
 namespace {
@@ -17,68 +18,19 @@ constexpr uint32_t kHalfBits = kIndexBits / 2;
 constexpr uint32_t kHalfMask = (1u << kHalfBits) - 1;
 constexpr size_t kFreeBeforeReuse = 64;  // freed slots wait at least this long in line
 
+// IBV_ACCESS_FLUSH_GLOBAL and _PERSISTENT of newer headers: rights to an operation that nobody has yet.
+constexpr int kAccessFlushGlobal = 1 << 8, kAccessFlushPersistent = 1 << 9;
 constexpr int kKnownAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
                              IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |
-                             IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB;
-
-#ifndef MADV_POPULATE_READ
-constexpr int MADV_POPULATE_READ = 22;
-#endif
-#ifndef MADV_POPULATE_WRITE
-constexpr int MADV_POPULATE_WRITE = 23;
-#endif
+                             IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB | kAccessFlushGlobal | kAccessFlushPersistent;
+constexpr int kWrites = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
 
 uint32_t RoundFunction(uint32_t half, uint32_t key) {
   uint32_t x = (half ^ key) * 0x9e3779b1u;
   return (x ^ (x >> 15)) & kHalfMask;
 }
 
-bool IsMapped(uintptr_t first, size_t length) {
-  unsigned char residency[256];
-  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  while (length > 0) {
-    const size_t chunk = std::min(length, sizeof residency * page);
-    if (mincore(reinterpret_cast<void*>(first), chunk, residency) != 0) return false;
-    first += chunk;
-    length -= chunk;
-  }
-  return true;
-}
-
-// What pinning does on hardware: brings the pages in, and finds out that they are there and may be used as asked.
-int Populate(uint64_t address, uint64_t length, bool write) {
-  if (length == 0) return 0;
-  const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  const uint64_t first = address & ~(page - 1);
-  const uint64_t bytes = ((address + length + page - 1) & ~(page - 1)) - first;
-  if (madvise(reinterpret_cast<void*>(first), bytes, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0) return 0;
-  if (errno == ENOMEM || errno == EFAULT || errno == EHWPOISON) return EFAULT;
-  // EINVAL: a kernel before 5.14, or a mapping that cannot be populated (device memory, or not permitted). Only existence
-  // can be told then; permission of ordinary memory is refused by the first case on newer kernels.
-  const int error = errno;
-  if (!IsMapped(first, bytes)) return EFAULT;
-  return error == EINVAL && write ? (madvise(reinterpret_cast<void*>(first), bytes, MADV_POPULATE_READ) == 0 ? EFAULT : 0)
-                                  : 0;
-}
-
 }  // namespace
-
-// Guarded by `lock`, a spin lock held for a few instructions; slots are never freed, so a stale STag finds a slot that does
-// not match.
-struct MemoryTable::Slot {
-  std::atomic_flag lock = ATOMIC_FLAG_INIT;
-  bool live = false;
-  bool valid = false;        // false: invalidated
-  uint8_t key = 0;
-  uint32_t pd = 0;
-  RegionInfo info;
-
-  void Lock() {
-    while (lock.test_and_set(std::memory_order_acquire)) {
-    }
-  }
-  void Unlock() { lock.clear(std::memory_order_release); }
-};
 
 MemoryTable::MemoryTable() {
   if (getrandom(keys_.data(), sizeof keys_, 0) != sizeof keys_) keys_ = {1, 2, 3, 4};
@@ -116,14 +68,7 @@ MemoryTable::Slot* MemoryTable::Find(ddp::STag stag) {
   return chunk == nullptr ? nullptr : chunk + slot % kSlotsPerChunk;
 }
 
-Result<RegionInfo, int> MemoryTable::Register(Pd& pd, uint64_t address, uint64_t length, uint64_t offset, int access) {
-  if (access & ~(kKnownAccess | IBV_ACCESS_OPTIONAL_RANGE)) return EINVAL;
-  const bool local_write = access & IBV_ACCESS_LOCAL_WRITE;
-  if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) && !local_write) return EINVAL;
-  if (access & IBV_ACCESS_ZERO_BASED) offset = 0;
-  if (length > kMaxMrSize || address + length < address || offset + length < offset) return EINVAL;
-  if (int error = Populate(address, length, local_write)) return error;
-
+MemoryTable::Slot* MemoryTable::TakeSlot() {
   uint32_t number;
   {
     std::lock_guard lock(mutex_);
@@ -140,7 +85,7 @@ Result<RegionInfo, int> MemoryTable::Register(Pd& pd, uint64_t address, uint64_t
       } while (Scramble(number) == 0);
       if (number >= kSlotsPerChunk * kChunks) {
         --slots_;
-        return ENOMEM;
+        return nullptr;
       }
       auto& chunk = chunks_[number / kSlotsPerChunk];
       if (chunk.load(std::memory_order_relaxed) == nullptr) chunk.store(new Slot[kSlotsPerChunk], std::memory_order_release);
@@ -149,61 +94,134 @@ Result<RegionInfo, int> MemoryTable::Register(Pd& pd, uint64_t address, uint64_t
   Slot& slot = chunks_[number / kSlotsPerChunk].load(std::memory_order_acquire)[number % kSlotsPerChunk];
   uint8_t step = 0;
   [[maybe_unused]] ssize_t got = getrandom(&step, 1, 0);
-  slot.Lock();
+  std::lock_guard lock(slot);
+  slot.index = Scramble(number);
   slot.key = static_cast<uint8_t>(slot.key + 1 + step % 255);  // never the key that it had last
-  slot.pd = pd.id;
-  slot.info = {ddp::STag(Scramble(number) << 8 | slot.key), address, offset, length, access};
-  slot.live = slot.valid = true;
-  RegionInfo info = slot.info;
-  slot.Unlock();
-  return info;
+  return &slot;
 }
 
-bool MemoryTable::Deregister(ddp::STag stag) {
-  Slot* slot = Find(stag);
-  if (slot == nullptr) return false;
-  slot->Lock();
-  const bool known = slot->live && slot->key == (stag.value & 0xff);
-  if (known) slot->live = slot->valid = false;
-  slot->Unlock();
-  if (!known) return false;
+void MemoryTable::ReturnSlot(ddp::STag stag) {
   std::lock_guard lock(mutex_);
   free_.push_back(Unscramble(stag.value >> 8));
-  return true;
 }
 
-Result<uint8_t*, rdmap::AccessError> MemoryTable::ResolveRemote(const Pd& pd, ddp::STag stag, uint64_t offset,
-                                                                uint32_t length, int access) {
+Result<RegionInfo, int> MemoryTable::Register(Pd& pd, uint64_t address, uint64_t length, uint64_t offset, int access) {
+  if (access & ~(kKnownAccess | IBV_ACCESS_OPTIONAL_RANGE)) return EINVAL;
+  const bool local_write = access & IBV_ACCESS_LOCAL_WRITE;
+  if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) && !local_write) return EINVAL;
+  if (access & IBV_ACCESS_ZERO_BASED) offset = 0;
+  const bool on_demand = access & IBV_ACCESS_ON_DEMAND;
+  const bool implicit = on_demand && address == 0 && length == SIZE_MAX && offset == 0;
+  if (!implicit && (length > kMaxMrSize || address + length < address || offset + length < offset)) return EINVAL;
+  if (!on_demand) {
+    if (int error = PopulatePages(address, length, local_write)) return error;
+  }
+  Slot* slot = TakeSlot();
+  if (slot == nullptr) return ENOMEM;
+  std::lock_guard lock(*slot);
+  slot->kind = Kind::kRegion;
+  slot->pd = pd.id;
+  slot->windows = 0;
+  slot->info = {slot->stag(), address, offset, length, access};
+  slot->live = slot->valid = true;
+  return slot->info;
+}
+
+Result<RegionInfo, int> MemoryTable::RegisterNull(Pd& pd) {
+  if (!NullMemory::Process().available()) return ENOMEM;
+  Slot* slot = TakeSlot();
+  if (slot == nullptr) return ENOMEM;
+  std::lock_guard lock(*slot);
+  slot->kind = Kind::kNull;
+  slot->pd = pd.id;
+  slot->windows = 0;
+  slot->info = {slot->stag(), 0, 0, SIZE_MAX, IBV_ACCESS_LOCAL_WRITE};
+  slot->live = slot->valid = true;
+  return slot->info;
+}
+
+int MemoryTable::Deregister(ddp::STag stag) {
   Slot* slot = Find(stag);
-  if (slot == nullptr) return rdmap::AccessError::kInvalidStag;
-  slot->Lock();
-  const bool valid = slot->valid && slot->key == (stag.value & 0xff);
-  const uint32_t owner = slot->pd;
-  const RegionInfo info = slot->info;
-  slot->Unlock();
-  if (!valid) return rdmap::AccessError::kInvalidStag;
-  if (owner != pd.id) return rdmap::AccessError::kStagNotAssociated;
+  if (slot == nullptr) return ENOENT;
+  {
+    std::lock_guard windows(windows_mutex_);
+    std::lock_guard lock(*slot);
+    if (!slot->live || IsWindow(slot->kind) || slot->stag() != stag) return ENOENT;
+    if (slot->windows != 0) return EBUSY;
+    slot->live = slot->valid = false;
+  }
+  ReturnSlot(stag);
+  return 0;
+}
+
+std::optional<RegionInfo> MemoryTable::Find(const Pd& pd, uint32_t lkey) {
+  Slot* slot = Find(ddp::STag(lkey));
+  if (slot == nullptr) return std::nullopt;
+  std::lock_guard lock(*slot);
+  if (!slot->valid || slot->kind != Kind::kRegion || slot->stag().value != lkey || slot->pd != pd.id) return std::nullopt;
+  return slot->info;
+}
+
+Result<uint8_t*, rdmap::AccessError> MemoryTable::Locate(const RegionInfo& info, uint64_t offset, uint32_t length, int access) {
   if ((info.access & access) != access) return rdmap::AccessError::kAccessRights;
   if (offset + length < offset) return rdmap::AccessError::kOffsetWrap;
   if (offset < info.offset || offset + length > info.offset + info.length) return rdmap::AccessError::kBounds;
-  return reinterpret_cast<uint8_t*>(info.address + (offset - info.offset));
+  const uint64_t address = info.address + (offset - info.offset);
+  if (info.access & IBV_ACCESS_ON_DEMAND) [[unlikely]] {
+    if (PopulatePages(address, length, access & kWrites) != 0) return rdmap::AccessError::kBounds;
+  }
+  return reinterpret_cast<uint8_t*>(address);
+}
+
+Result<uint8_t*, rdmap::AccessError> MemoryTable::ResolveRemote(const Pd& pd, ddp::STag stag, uint64_t offset, uint32_t length,
+                                                                int access, WindowOwner owner, ddp::STag* region) {
+  Slot* slot = Find(stag);
+  if (slot == nullptr) return rdmap::AccessError::kInvalidStag;
+  slot->lock();
+  const bool valid = slot->valid && slot->key == (stag.value & 0xff) && slot->kind != Kind::kNull;
+  const bool associated = slot->pd == pd.id && (slot->kind != Kind::kWindow2 || slot->owner == owner);
+  if (region != nullptr) *region = IsWindow(slot->kind) ? slot->region : stag;
+  const RegionInfo info = slot->info;
+  slot->unlock();
+  if (!valid) return rdmap::AccessError::kInvalidStag;
+  if (!associated) return rdmap::AccessError::kStagNotAssociated;
+  return Locate(info, offset, length, access);
 }
 
 uint8_t* MemoryTable::ResolveLocal(const Pd& pd, uint32_t lkey, uint64_t address, uint32_t length, bool write,
                                    bool remote_write) {
+  Slot* slot = Find(ddp::STag(lkey));
+  if (slot == nullptr) return nullptr;
+  slot->lock();
+  const Kind kind = slot->kind;
+  const bool valid = slot->valid && slot->key == (lkey & 0xff) && slot->pd == pd.id && !IsWindow(kind);
+  const RegionInfo info = slot->info;
+  slot->unlock();
+  if (!valid) return nullptr;
+  if (kind == Kind::kNull) [[unlikely]] {
+    return remote_write || length > kMaxMessage ? nullptr : NullMemory::Process().Bytes(write);
+  }
   const int access = (write ? IBV_ACCESS_LOCAL_WRITE : 0) | (remote_write ? IBV_ACCESS_REMOTE_WRITE : 0);
-  auto memory = ResolveRemote(pd, ddp::STag(lkey), address, length, access);
+  auto memory = Locate(info, address, length, access);
   return memory.ok() ? *memory : nullptr;
 }
 
-bool MemoryTable::Invalidate(const Pd& pd, ddp::STag stag) {
+bool MemoryTable::Invalidate(const Pd& pd, ddp::STag stag, WindowOwner owner) {
   Slot* slot = Find(stag);
   if (slot == nullptr) return false;
-  slot->Lock();
-  const bool known = slot->valid && slot->key == (stag.value & 0xff) && slot->pd == pd.id;
-  if (known) slot->valid = false;
-  slot->Unlock();
-  return known;
+  std::lock_guard windows(windows_mutex_);
+  ddp::STag left;
+  {
+    std::lock_guard lock(*slot);
+    if (!slot->valid || slot->stag() != stag || slot->pd != pd.id || slot->windows != 0) return false;
+    if (slot->kind == Kind::kWindow1 || slot->kind == Kind::kNull) return false;
+    if (slot->kind == Kind::kWindow2 && slot->owner != owner) return false;
+    slot->valid = false;
+    if (slot->kind == Kind::kRegion) return true;
+    left = slot->region;
+  }
+  LeaveRegion(left);
+  return true;
 }
 
 }  // namespace weft::sim

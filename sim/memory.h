@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
@@ -21,7 +22,7 @@ namespace weft::sim {
 struct Pd {
   explicit Pd(uint32_t number) : id(number) {}
   const uint32_t id;
-  std::atomic<int> users{0};  // regions and queue pairs; ibv_dealloc_pd is EBUSY while there are any
+  std::atomic<int> users{0};  // regions, windows and queue pairs; ibv_dealloc_pd is EBUSY while there are any
 };
 
 struct RegionInfo {
@@ -32,39 +33,81 @@ struct RegionInfo {
   int access = 0;       // IBV_ACCESS_*
 };
 
-// All memory regions of the RNIC by STag (RFC 5042 section 6.2: STags are not predictable and one that was freed does not come
-// back soon). Thread safe; a look-up takes one short lock of the slot.
+// A request to bind a memory window (ibv_bind_mw, IBV_WR_BIND_MW).
+struct WindowBind {
+  ddp::STag window;      // the window, under the key that it is to have
+  ddp::STag region;      // lkey of the region
+  uint64_t address = 0;  // first byte, as the region's users address it
+  uint64_t length = 0;   // 0: unbind (type 1)
+  int access = 0;        // IBV_ACCESS_REMOTE_*, IBV_ACCESS_ZERO_BASED
+};
+
+// What a queue pair looks memory up as. A window of type 2 belongs to the queue pair that bound it; numbers of queue pairs come back,
+// these do not.
+using WindowOwner = uint64_t;
+inline constexpr WindowOwner kNoWindowOwner = 0;
+
+// All memory regions and windows of the RNIC by STag (RFC 5042 section 6.2: STags are not predictable and one that was freed does
+// not come back soon). Thread safe; a look-up takes one short lock of the slot.
 class MemoryTable {
  public:
   MemoryTable();
   ~MemoryTable();
 
   // Errors (errno): EINVAL (access flags that contradict each other, a range that wraps), EFAULT (not mapped, or not writable
-  // although the access asks for it), ENOMEM (no slot).
+  // although the access asks for it), ENOMEM (no slot). With IBV_ACCESS_ON_DEMAND the memory is looked at with each access instead,
+  // and `address` 0 with `length` SIZE_MAX is all of the address space.
   Result<RegionInfo, int> Register(Pd& pd, uint64_t address, uint64_t length, uint64_t offset, int access);
-  // After return no new look-up succeeds; memory that streams hold is forgotten through Rnic::ForgetRegion. False: unknown.
-  bool Deregister(ddp::STag stag);
+  // ibv_alloc_null_mr: a local key whose memory reads as zeroes and swallows what is written, of any address and up to kMaxMessage
+  // bytes. ENOMEM.
+  Result<RegionInfo, int> RegisterNull(Pd& pd);
+  // After return no new look-up succeeds; memory that streams hold is forgotten through Rnic::DeregisterMemory. 0, ENOENT (unknown)
+  // or EBUSY (windows are bound to it).
+  int Deregister(ddp::STag stag);
+  // What is known of a region by its lkey; nullopt: nothing, or it belongs to another domain.
+  std::optional<RegionInfo> Find(const Pd& pd, uint32_t lkey);
 
-  // Memory for a tagged access by the peer (RFC 5041 section 5.? and RFC 5040 section 5).
-  Result<uint8_t*, rdmap::AccessError> ResolveRemote(const Pd& pd, ddp::STag stag, uint64_t offset, uint32_t length,
-                                                     int access);
+  // A window of the domain, not bound yet. ENOMEM.
+  Result<ddp::STag, int> AllocateWindow(Pd& pd, ibv_mw_type type);
+  // Unbinds, too. `stag`: any key that the window has had. False: unknown.
+  bool DeallocateWindow(ddp::STag stag);
+  // False: refused, and the window is as it was. A window of type 1 takes the place of what it was bound to; one of type 2 must not be
+  // bound, and is then for `owner` alone (type 2B).
+  bool BindWindow(const Pd& pd, WindowOwner owner, const WindowBind& bind);
+
+  // Memory for a tagged access by the peer (RFC 5040 section 5, RFC 5041 section 5). `*region`, if wanted: what the memory belongs to,
+  // `stag` itself unless that is a window.
+  Result<uint8_t*, rdmap::AccessError> ResolveRemote(const Pd& pd, ddp::STag stag, uint64_t offset, uint32_t length, int access,
+                                                     WindowOwner owner = kNoWindowOwner, ddp::STag* region = nullptr);
   // Memory of a scatter/gather element of a work request. nullptr: invalid key, range or rights.
   uint8_t* ResolveLocal(const Pd& pd, uint32_t lkey, uint64_t address, uint32_t length, bool write, bool remote_write);
-  // Invalidates (Send with Invalidate, local invalidate): the STag stays allocated but is refused from now on.
-  bool Invalidate(const Pd& pd, ddp::STag stag);
+  // Invalidates (Send with Invalidate, local invalidate): the STag stays allocated but is refused from now on. False: it cannot be:
+  // unknown, a region to which windows are bound, a window of type 1 or of another owner.
+  bool Invalidate(const Pd& pd, ddp::STag stag, WindowOwner owner = kNoWindowOwner);
 
  private:
   struct Slot;
+  enum class Kind : uint8_t { kRegion, kNull, kWindow1, kWindow2 };
   static constexpr uint32_t kSlotsPerChunk = 4096;
   static constexpr uint32_t kChunks = 256;
 
+  static bool IsWindow(Kind kind) { return kind == Kind::kWindow1 || kind == Kind::kWindow2; }
   Slot* Find(ddp::STag stag);
+  // A slot nobody uses, with a fresh key; nullptr: none is left.
+  Slot* TakeSlot();
+  void ReturnSlot(ddp::STag stag);
+  // Memory at `offset` of what the slot said, if it is there.
+  static Result<uint8_t*, rdmap::AccessError> Locate(const RegionInfo& info, uint64_t offset, uint32_t length, int access);
+  // With windows_mutex_ held.
+  bool BindToRegion(const Pd& pd, const WindowBind& bind, RegionInfo* bound);
+  void LeaveRegion(ddp::STag region);
   uint32_t Scramble(uint32_t slot) const;    // 24-bit bijections, keyed per process
   uint32_t Unscramble(uint32_t index) const;
 
   std::array<std::atomic<Slot*>, kChunks> chunks_{};
   std::array<uint32_t, 4> keys_;
-  std::mutex mutex_;                  // guards the two below
+  std::mutex windows_mutex_;          // one at a time binds, unbinds or deregisters; locked before slots
+  std::mutex mutex_;                  // guards what follows
   std::vector<uint32_t> free_;        // ring of slots, oldest freed first
   size_t free_front_ = 0;
   uint32_t slots_ = 0;

@@ -21,6 +21,11 @@ constexpr uint32_t kMostDeferred = 64;        // work requests
 constexpr uint32_t kLongestDeferred = 1024;   // bytes of one
 constexpr std::chrono::microseconds kFlushAfter{100};
 
+WindowOwner NextWindowOwner() {
+  static std::atomic<WindowOwner> last{kNoWindowOwner};
+  return ++last;
+}
+
 constexpr uint32_t kMostTaken = 4;  // receives of a shared queue that messages are coming in for
 
 }  // namespace
@@ -28,6 +33,7 @@ constexpr uint32_t kMostTaken = 4;  // receives of a shared queue that messages 
 QueuePair::QueuePair(Rnic& rnic, uint32_t number, QueuePairOptions options)
     : rnic_(rnic),
       number_(number),
+      window_owner_(NextWindowOwner()),
       options_(std::move(options)),
       sends_(options_.capabilities.max_send_wr, options_.capabilities.max_send_sge, options_.capabilities.max_inline_data),
       receives_(options_.shared_receives ? kMostTaken : options_.capabilities.max_recv_wr,
@@ -274,6 +280,7 @@ void QueuePair::ForgetRegion(ddp::STag stag) {
   if (connection_ == nullptr) return;
   Connection& connection = *connection_;
   bool used = connection.stream.ForgetRegion(stag);
+  for (const WindowUse& use : window_uses_) used |= use.region == stag && connection.stream.ForgetRegion(use.window);
   for (uint64_t i = sends_.retired(); i != sends_.started && !used; ++i) {
     const SendEntry& entry = sends_.entry(i);
     if (entry.done || entry.is_inline) continue;

@@ -3,6 +3,7 @@
 
 #include <infiniband/verbs.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -138,6 +139,8 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   void NudgeLater(unsigned nudges_left);
   void UpdateInterest();
   bool ResolveSend(uint64_t count);
+  // Carries out an IBV_WR_BIND_MW; false: not yet, or its status says why not.
+  bool BindWindow(uint64_t count);
   void CompleteSend(SendEntry& entry);
   void RetireSends();
   // Moves the oldest receive of the shared queue to `receives_`; false: there is none.
@@ -154,6 +157,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
 
   Rnic& rnic_;
   const uint32_t number_;
+  const WindowOwner window_owner_;
   QueuePairOptions options_;
   SendQueue sends_;
   ReceiveQueue receives_;  // with a shared queue: what was taken from there
@@ -177,6 +181,11 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   std::vector<Upcall> upcalls_;
   ibv_qp_attr attributes_{};
   std::shared_ptr<ConnectionObserver> observer_;
+  // The last windows that the peer wrote and read through, and their regions: when one of those goes, so does what is under way.
+  struct WindowUse {
+    ddp::STag window, region;
+  };
+  std::array<WindowUse, 2> window_uses_{};
   bool local_error_ = false;         // the oldest request that is not retired cannot be carried out
   bool completion_lost_ = false;     // a completion queue overran
 };

@@ -32,6 +32,8 @@ ibv_wc_opcode CompletionOpcode(ibv_wr_opcode opcode) {
       return IBV_WC_RDMA_READ;
     case IBV_WR_LOCAL_INV:
       return IBV_WC_LOCAL_INV;
+    case IBV_WR_BIND_MW:
+      return IBV_WC_BIND_MW;
     default:
       return IBV_WC_SEND;
   }
@@ -51,6 +53,18 @@ ibv_wc_status BlameFor(const rdmap::TerminateMessage& terminate) {
       return IBV_WC_REM_OP_ERR;
   }
   return IBV_WC_REM_OP_ERR;
+}
+
+const char* LocalErrorText(ibv_wc_status status) {
+  switch (status) {
+    case IBV_WC_LOC_PROT_ERR:
+      return "a scatter/gather element is not in a memory region of this protection domain with the rights it needs";
+    case IBV_WC_MW_BIND_ERR:
+      return "the memory window is bound already or of another protection domain, or the range is not in a region with "
+             "IBV_ACCESS_MW_BIND and the rights asked for";
+    default:
+      return "the connection allows no RDMA Read (ORD is 0)";
+  }
 }
 
 size_t TotalLength(std::span<const iovec> pieces) {
@@ -309,9 +323,7 @@ void QueuePair::CheckStream() {
     SendEntry& entry = sends_.entry(sends_.retired());
     LogWarning(Format("qp 0x%x: work request %llu cannot be carried out: %s; the queue pair is in error", number_,
                       static_cast<unsigned long long>(entry.id),
-                      entry.status == IBV_WC_LOC_PROT_ERR
-                          ? "a scatter/gather element is not in a memory region of this protection domain with the rights it needs"
-                          : "the connection allows no RDMA Read (ORD is 0)"));
+                      LocalErrorText(entry.status)));
     return Fail(/*orderly=*/true, entry.status);
   }
   if (connection.write_failed) {
@@ -417,7 +429,10 @@ Result<uint8_t*, rdmap::AccessError> QueuePair::Resolve(ddp::STag stag, ddp::Tag
       needed = IBV_ACCESS_REMOTE_READ;
       break;
   }
-  return rnic_.memory().ResolveRemote(*options_.pd, stag, offset.value, length, needed);
+  ddp::STag region;
+  auto memory = rnic_.memory().ResolveRemote(*options_.pd, stag, offset.value, length, needed, window_owner_, &region);
+  if (region != stag) window_uses_[access == rdmap::Access::kRemoteRead] = {stag, region};
+  return memory;
 }
 
 std::optional<rdmap::ReceiveTarget> QueuePair::TakeReceive() {
@@ -474,7 +489,7 @@ void QueuePair::CompleteReceive(ibv_wc_status status, const rdmap::ReceivedSend*
 }
 
 std::optional<rdmap::AccessError> QueuePair::Invalidate(ddp::STag stag) {
-  if (rnic_.memory().Invalidate(*options_.pd, stag)) return std::nullopt;
+  if (rnic_.memory().Invalidate(*options_.pd, stag, window_owner_)) return std::nullopt;
   return rdmap::AccessError::kInvalidStag;
 }
 
@@ -515,7 +530,7 @@ rdmap::Request* QueuePair::NextRequest() {
     SendEntry& entry = sends_.entry(count);
     if (entry.opcode == IBV_WR_LOCAL_INV) {
       if (sends_.retired() != count) return nullptr;  // in order: after all that was posted before it
-      const bool known = rnic_.memory().Invalidate(*options_.pd, entry.request.invalidate_stag);
+      const bool known = rnic_.memory().Invalidate(*options_.pd, entry.request.invalidate_stag, window_owner_);
       ++sends_.started;
       if (!known) {
         entry.status = IBV_WC_LOC_PROT_ERR;
@@ -526,9 +541,14 @@ rdmap::Request* QueuePair::NextRequest() {
       RetireSends();
       continue;
     }
-    if (entry.resolved || ResolveSend(count)) return &entry.request;
+    if (entry.opcode == IBV_WR_BIND_MW && (entry.done || BindWindow(count))) {
+      ++sends_.started;
+      RetireSends();
+      continue;
+    }
+    if (entry.opcode != IBV_WR_BIND_MW && (entry.resolved || ResolveSend(count))) return &entry.request;
     // It fails when everything before it is complete, so that completions stay in order.
-    local_error_ = sends_.retired() == count;
+    local_error_ = sends_.retired() == count && entry.status != IBV_WC_SUCCESS;
     return nullptr;
   }
 }

@@ -55,8 +55,17 @@ std::shared_ptr<QueuePair> Rnic::QueuePairOf(ibv_qp* qp) {
 
 std::shared_ptr<Pd> Rnic::AllocatePd() { return std::make_shared<Pd>(next_pd_.fetch_add(1)); }
 
-bool Rnic::DeregisterMemory(ddp::STag stag) {
-  if (!memory_.Deregister(stag)) return false;
+int Rnic::DeregisterMemory(ddp::STag stag) {
+  if (int error = memory_.Deregister(stag)) return error;
+  ForgetRegion(stag);
+  return 0;
+}
+
+void Rnic::DeallocateWindow(ddp::STag stag) {
+  if (memory_.DeallocateWindow(stag)) ForgetRegion(stag);
+}
+
+void Rnic::ForgetRegion(ddp::STag stag) {
   std::vector<std::shared_ptr<AnyQueuePair>> queue_pairs;
   {
     std::lock_guard lock(mutex_);
@@ -66,7 +75,6 @@ bool Rnic::DeregisterMemory(ddp::STag stag) {
     }
   }
   for (const auto& qp : queue_pairs) qp->ForgetRegion(stag);
-  return true;
 }
 
 Result<std::shared_ptr<QueuePair>, int> Rnic::CreateQueuePair(QueuePairOptions options) {

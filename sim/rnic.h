@@ -40,8 +40,10 @@ class Rnic {
 
   std::shared_ptr<Pd> AllocatePd();
   MemoryTable& memory() { return memory_; }
-  // Deregisters and makes every stream forget the region; after return no byte of it is touched.
-  bool DeregisterMemory(ddp::STag stag);
+  // Deregisters and makes every stream forget the region; after return no byte of it is touched. As MemoryTable::Deregister.
+  int DeregisterMemory(ddp::STag stag);
+  // The same for a memory window.
+  void DeallocateWindow(ddp::STag stag);
   // Errors: ENOMEM (numbers used up).
   Result<std::shared_ptr<QueuePair>, int> CreateQueuePair(QueuePairOptions options);
   // `max_wr`, `max_sge` as SharedReceiveQueue takes them.
@@ -63,6 +65,8 @@ class Rnic {
   void ReleaseDatagramPort(const std::shared_ptr<DatagramPort>& port, uint32_t number);
 
  private:
+  void ForgetRegion(ddp::STag stag);
+
   transport::Network& network_;
   const Settings settings_;
   const uint64_t host_id_;

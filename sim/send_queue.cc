@@ -24,6 +24,7 @@ bool ToRequestOpcode(ibv_wr_opcode opcode, bool solicited, rdmap::Opcode* out) {
       *out = rdmap::Opcode::kReadRequest;
       return true;
     case IBV_WR_LOCAL_INV:
+    case IBV_WR_BIND_MW:
       return true;
     default:
       return false;
@@ -31,6 +32,23 @@ bool ToRequestOpcode(ibv_wr_opcode opcode, bool solicited, rdmap::Opcode* out) {
 }
 
 constexpr unsigned kKnownFlags = IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE;
+constexpr unsigned kWindowAccess = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED;
+
+// The rest is found out when its turn comes, and is a completion then. 0 or EINVAL.
+int ReadBind(const ibv_send_wr& wr, WindowBind* out) {
+  const ibv_mw* window = wr.bind_mw.mw;
+  const ibv_mw_bind_info& info = wr.bind_mw.bind_info;
+  if (window == nullptr || window->type != IBV_MW_TYPE_2) return EINVAL;
+  if ((window->rkey ^ wr.bind_mw.rkey) >> 8 != 0) return EINVAL;  // only the key part is the program's to choose
+  if (info.mr == nullptr && (info.addr != 0 || info.length != 0)) return EINVAL;
+  if (info.mw_access_flags & ~kWindowAccess) return EINVAL;
+  *out = {.window = ddp::STag(wr.bind_mw.rkey),
+          .region = ddp::STag(info.mr == nullptr ? 0 : info.mr->lkey),
+          .address = info.addr,
+          .length = info.length,
+          .access = static_cast<int>(info.mw_access_flags)};
+  return 0;
+}
 
 }  // namespace
 
@@ -48,7 +66,7 @@ int SendQueue::Stage(const ibv_send_wr& wr, bool signal_all, uint32_t max_read_s
   if (!ToRequestOpcode(wr.opcode, wr.send_flags & IBV_SEND_SOLICITED, &opcode)) return EOPNOTSUPP;
   if (wr.send_flags & ~kKnownFlags) return EINVAL;
   const bool is_read = wr.opcode == IBV_WR_RDMA_READ;
-  const uint32_t pieces = wr.opcode == IBV_WR_LOCAL_INV ? 0 : static_cast<uint32_t>(wr.num_sge);
+  const uint32_t pieces = wr.opcode == IBV_WR_LOCAL_INV || wr.opcode == IBV_WR_BIND_MW ? 0 : static_cast<uint32_t>(wr.num_sge);
   if (wr.num_sge < 0 || pieces > (is_read ? std::min(max_read_sge, max_sge_) : max_sge_)) return EINVAL;
   const bool is_inline = (wr.send_flags & IBV_SEND_INLINE) && pieces > 0;
   if (is_inline && is_read) return EINVAL;
@@ -60,6 +78,10 @@ int SendQueue::Stage(const ibv_send_wr& wr, bool signal_all, uint32_t max_read_s
   const uint64_t count = posted_.load(std::memory_order_relaxed) + staged;
   if (count - retired_.load(std::memory_order_acquire) >= depth_) return ENOMEM;
 
+  if (wr.opcode == IBV_WR_BIND_MW) {
+    if (binds_ == nullptr) binds_.reset(new WindowBind[depth_]);
+    if (int error = ReadBind(wr, &bind(count))) return error;
+  }
   SendEntry& slot = entry(count);
   slot.id = wr.wr_id;
   slot.opcode = wr.opcode;

@@ -10,6 +10,7 @@
 
 #include "base/spin_lock.h"
 #include "rdmap/request.h"
+#include "sim/memory.h"
 
 namespace weft::sim {
 
@@ -45,6 +46,7 @@ class SendQueue {
   // Consumer.
   SendEntry& entry(uint64_t count) { return entries_[count % depth_]; }
   const ibv_sge* elements(uint64_t count) const { return &elements_[(count % depth_) * max_sge_]; }
+  WindowBind& bind(uint64_t count) { return binds_[count % depth_]; }  // of an IBV_WR_BIND_MW
   iovec* memory(uint64_t count) { return &memory_[(count % depth_) * max_sge_]; }
   void* inline_bytes(uint64_t count) { return &inline_[(count % depth_) * max_inline_]; }
   uint64_t started = 0;
@@ -57,6 +59,7 @@ class SendQueue {
   std::unique_ptr<ibv_sge[]> elements_;
   std::unique_ptr<iovec[]> memory_;
   std::unique_ptr<uint8_t[]> inline_;
+  std::unique_ptr<WindowBind[]> binds_;  // made with the first one
   std::atomic<uint64_t> posted_{0};
   std::atomic<uint64_t> retired_{0};
   SpinLock post_mutex_;

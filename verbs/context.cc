@@ -34,6 +34,9 @@ WEFT_VERBS_API ibv_context* ibv_open_device(ibv_device* device) {
   weft::verbs::FillCompletionOperations(context);
   weft::verbs::FillQueuePairOperations(context);
   weft::verbs::FillSharedReceiveOperations(context);
+  weft::verbs::FillMemoryOperations(context);
+  weft::verbs::FillDeviceMemoryOperations(context);
+  weft::verbs::FillMemoryWindowOperations(context);
   context->rnic = &weft::sim::Rnic::Process();
   context->context.device = device;
   context->context.cmd_fd = -1;

@@ -1,6 +1,8 @@
 #include <cerrno>
 #include <cstdint>
+#include <vector>
 
+#include "sim/pages.h"
 #include "verbs/export.h"
 #include "verbs/objects.h"
 
@@ -11,29 +13,67 @@
 namespace weft::verbs {
 namespace {
 
-ibv_mr* RegisterRegion(ibv_pd* public_pd, void* address, size_t length, uint64_t iova, int access) {
-  Pd* pd = FromPublic(public_pd);
-  Context* context = FromPublic(pd->context);
-  // Optional flags are hints that a device may ignore (ibv_reg_mr(3)).
-  access &= ~static_cast<int>(IBV_ACCESS_OPTIONAL_RANGE);
-  if (access & IBV_ACCESS_ON_DEMAND) return Fail<ibv_mr>(EOPNOTSUPP);
-  auto region =
-      context->rnic->memory().Register(*pd->domain, reinterpret_cast<uintptr_t>(address), length, iova, access);
-  if (!region.ok()) return Fail<ibv_mr>(region.error());
+ibv_mr* NewMr(ibv_pd* pd, void* address, size_t length, const sim::RegionInfo& region) {
   auto* mr = new Mr{};
   mr->context = pd->context;
   mr->pd = pd;
   mr->addr = address;
   mr->length = length;
-  mr->handle = context->next_handle.fetch_add(1);
-  mr->lkey = mr->rkey = region->stag.value;
-  mr->access = access;
-  mr->iova = iova;
-  pd->domain->users.fetch_add(1);
+  mr->handle = FromPublic(pd->context)->next_handle.fetch_add(1);
+  mr->lkey = mr->rkey = region.stag.value;
+  mr->access = region.access;
+  mr->iova = region.offset;
+  FromPublic(pd)->domain->users.fetch_add(1);
   return mr;
 }
 
+ibv_mr* RegisterRegion(ibv_pd* pd, void* address, size_t length, uint64_t iova, int access) {
+  // Optional flags are hints that a device may ignore (ibv_reg_mr(3)).
+  access &= ~static_cast<int>(IBV_ACCESS_OPTIONAL_RANGE);
+  auto region = FromPublic(pd->context)->rnic->memory().Register(*FromPublic(pd)->domain, reinterpret_cast<uintptr_t>(address),
+                                                                 length, iova, access);
+  return region.ok() ? NewMr(pd, address, length, *region) : Fail<ibv_mr>(region.error());
+}
+
+ibv_mr* AllocNullMr(ibv_pd* pd) {
+  auto region = FromPublic(pd->context)->rnic->memory().RegisterNull(*FromPublic(pd)->domain);
+  if (!region.ok()) return Fail<ibv_mr>(region.error());
+  ibv_mr* mr = NewMr(pd, nullptr, SIZE_MAX, *region);
+  mr->rkey = 0;
+  FromPublic(mr)->null = true;
+  return mr;
+}
+
+// Each element is looked at before any is fetched. To prefetch without faulting is to look whether the pages are there, which is all
+// that a table walked by a processor needs.
+int AdviseMr(ibv_pd* pd, ibv_advise_mr_advice advice, uint32_t flags, ibv_sge* list, uint32_t count) {
+  const bool no_fault = advice == IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT;
+  const bool write = advice == IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_WRITE;
+  if (advice != IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH && !write && !no_fault) return ENOTSUP;
+  if (flags & ~uint32_t{IB_UVERBS_ADVISE_MR_FLAG_FLUSH}) return EINVAL;
+  if (count == 0 || list == nullptr) return EINVAL;
+  std::vector<uint64_t> addresses(count);
+  for (uint32_t i = 0; i < count; ++i) {
+    const auto region = FromPublic(pd->context)->rnic->memory().Find(*FromPublic(pd)->domain, list[i].lkey);
+    if (!region.has_value() || !(region->access & IBV_ACCESS_ON_DEMAND)) return EFAULT;
+    if (write && !(region->access & IBV_ACCESS_LOCAL_WRITE)) return EPERM;
+    const uint64_t offset = list[i].addr - region->offset;
+    if (list[i].addr < region->offset || offset > region->length || list[i].length > region->length - offset) return EFAULT;
+    addresses[i] = region->address + offset;
+  }
+  for (uint32_t i = 0; i < count && !no_fault; ++i) {
+    if (int error = sim::PopulatePages(addresses[i], list[i].length, write)) return error;
+  }
+  return 0;
+}
+
 }  // namespace
+
+void FillMemoryOperations(verbs_context* vctx) {
+  vctx->alloc_null_mr = AllocNullMr;
+  vctx->advise_mr = AdviseMr;
+}
+
 }  // namespace weft::verbs
 
 using weft::verbs::Context;
@@ -78,9 +118,9 @@ WEFT_VERBS_API ibv_mr* ibv_reg_dmabuf_mr(ibv_pd*, uint64_t, size_t, uint64_t, in
 
 WEFT_VERBS_API int ibv_dereg_mr(ibv_mr* public_mr) {
   Mr* mr = FromPublic(public_mr);
-  // The STag may be unknown by now: a peer or a local work request can have invalidated it.
-  FromPublic(mr->context)->rnic->DeregisterMemory(weft::ddp::STag(mr->lkey));
+  if (FromPublic(mr->context)->rnic->DeregisterMemory(weft::ddp::STag(mr->lkey)) == EBUSY) return EBUSY;  // windows are bound to it
   FromPublic(mr->pd)->domain->users.fetch_sub(1);
+  if (mr->dm != nullptr) mr->dm->regions.fetch_sub(1);
   delete mr;
   return 0;
 }
@@ -90,20 +130,25 @@ WEFT_VERBS_API int ibv_dereg_mr(ibv_mr* public_mr) {
 WEFT_VERBS_API int ibv_rereg_mr(ibv_mr* public_mr, int flags, ibv_pd* new_pd, void* address, size_t length,
                                 int access) {
   Mr* mr = FromPublic(public_mr);
-  const bool bad_flags = (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) != 0 || flags == 0;
-  const bool no_memory = (flags & IBV_REREG_MR_CHANGE_TRANSLATION) && (address == nullptr || length == 0);
-  const bool no_pd = (flags & IBV_REREG_MR_CHANGE_PD) && new_pd == nullptr;
-  if (bad_flags || no_memory || no_pd) {
-    errno = EINVAL;
+  const auto refuse = [](int error) {
+    errno = error;
     return IBV_REREG_MR_ERR_INPUT;
-  }
-  ibv_pd* pd = flags & IBV_REREG_MR_CHANGE_PD ? new_pd : mr->pd;
+  };
   const bool moved = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
+  const bool new_access = flags & IBV_REREG_MR_CHANGE_ACCESS;
+  if ((flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) != 0 || flags == 0 || mr->null || mr->dm != nullptr) return refuse(EINVAL);
+  if (moved && (address == nullptr || length == 0)) return refuse(EINVAL);
+  if (access != 0 && !new_access) return refuse(EINVAL);
+  if ((flags & IBV_REREG_MR_CHANGE_PD) && (new_pd == nullptr || new_pd->context != mr->context)) return refuse(EINVAL);
+  ibv_pd* pd = flags & IBV_REREG_MR_CHANGE_PD ? new_pd : mr->pd;
   ibv_mr* fresh = weft::verbs::RegisterRegion(pd, moved ? address : mr->addr, moved ? length : mr->length,
                                               moved ? reinterpret_cast<uintptr_t>(address) : mr->iova,
-                                              flags & IBV_REREG_MR_CHANGE_ACCESS ? access : mr->access);
+                                              new_access ? access : mr->access);
   if (fresh == nullptr) return IBV_REREG_MR_ERR_INPUT;
-  FromPublic(mr->context)->rnic->DeregisterMemory(weft::ddp::STag(mr->lkey));
+  if (FromPublic(mr->context)->rnic->DeregisterMemory(weft::ddp::STag(mr->lkey)) == EBUSY) {  // windows are bound to it
+    ibv_dereg_mr(fresh);
+    return refuse(EBUSY);
+  }
   FromPublic(mr->pd)->domain->users.fetch_sub(1);
   const uint32_t handle = mr->handle;
   *mr = *FromPublic(fresh);

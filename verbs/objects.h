@@ -40,6 +40,8 @@ class Budget {
   std::atomic<uint32_t> used_{0};
 };
 
+inline constexpr uint64_t kMaxDeviceMemory = uint64_t{64} << 20;  // bytes, of all of a device's users in the process
+
 // Lives as long as the process, so that a stale ibv_device* never dangles; there is one for each interface name.
 struct Device : ibv_device {
   // libmlx5 and libefa take every ibv_device for the head of rdma-core's private verbs_device and compare the pointer
@@ -57,6 +59,7 @@ struct Device : ibv_device {
   Budget pds{sim::kMaxPd};
   Budget cqs{sim::kMaxCq};
   Budget srqs{sim::kMaxSrq};
+  std::atomic<uint64_t> device_memory{0};  // bytes given out by ibv_alloc_dm
   mutable std::mutex mutex;  // guards info
   sim::DeviceInfo info;      // as of the last enumeration
 };
@@ -97,9 +100,18 @@ struct Pd : ibv_pd {
   std::shared_ptr<sim::Pd> domain;
 };
 
+// ibv_alloc_dm.
+struct Dm : ibv_dm {
+  uint8_t* bytes = nullptr;
+  uint64_t length = 0;
+  std::atomic<int> regions{0};  // registered; ibv_free_dm is EBUSY while there are any
+};
+
 struct Mr : ibv_mr {
   int access = 0;
   uint64_t iova = 0;
+  bool null = false;        // ibv_alloc_null_mr
+  Dm* dm = nullptr;         // ibv_reg_dm_mr
 };
 
 struct Channel : ibv_comp_channel {
@@ -137,6 +149,7 @@ inline Context* FromPublic(ibv_context* context) {
 inline Device* FromPublic(ibv_device* device) { return static_cast<Device*>(device); }
 inline Pd* FromPublic(ibv_pd* pd) { return static_cast<Pd*>(pd); }
 inline Mr* FromPublic(ibv_mr* mr) { return static_cast<Mr*>(mr); }
+inline Dm* FromPublic(ibv_dm* dm) { return static_cast<Dm*>(dm); }
 inline Channel* FromPublic(ibv_comp_channel* channel) { return static_cast<Channel*>(channel); }
 inline Srq* FromPublic(ibv_srq* srq) { return static_cast<Srq*>(srq); }
 inline Cq* FromPublic(ibv_cq_ex* cq) { return static_cast<Cq*>(cq); }
@@ -154,6 +167,9 @@ void FillDeviceOperations(verbs_context* vctx);      // query.cc
 void FillCompletionOperations(verbs_context* vctx);  // completion.cc
 void FillQueuePairOperations(verbs_context* vctx);   // queue_pair.cc
 void FillSharedReceiveOperations(verbs_context* vctx);  // srq.cc
+void FillDeviceMemoryOperations(verbs_context* vctx);  // device_memory.cc
+void FillMemoryOperations(verbs_context* vctx);      // memory.cc
+void FillMemoryWindowOperations(verbs_context* vctx);  // memory_window.cc
 // Every entry of both tables: fails with EOPNOTSUPP as the verb's man page says. unsupported.cc
 void FillUnsupportedOperations(verbs_context* vctx);
 

@@ -44,6 +44,10 @@ int QueryDeviceEx(ibv_context* context, const ibv_query_device_ex_input* input, 
   QueryDevice(context, &full.orig_attr);
   full.hca_core_clock = 1'000'000;  // kHz: the clock of query_rt_values counts nanoseconds
   full.device_cap_flags_ex = full.orig_attr.device_cap_flags;
+  full.odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
+  full.odp_caps.per_transport_caps.rc_odp_caps = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE |
+                                                 IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_SRQ_RECV;
+  full.max_dm_size = kMaxDeviceMemory;
   full.phys_port_cnt_ex = full.orig_attr.phys_port_cnt;
   memset(attributes, 0, size);
   memcpy(attributes, &full, std::min(size, sizeof full));

@@ -85,7 +85,7 @@ void SendBatch::Refuse(int error) {
 namespace {
 
 constexpr uint64_t kSupported = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_READ |
-                                IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_SEND_WITH_INV;
+                                IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_BIND_MW;
 
 constexpr uint64_t kSupportedDatagrams = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
 
@@ -104,6 +104,12 @@ void WrRdmaWrite(ibv_qp_ex* qp, uint32_t rkey, uint64_t address) { AddRdma(qp, I
 void WrSend(ibv_qp_ex* qp) { Add(qp, IBV_WR_SEND); }
 void WrSendInvalidate(ibv_qp_ex* qp, uint32_t rkey) { Add(qp, IBV_WR_SEND_WITH_INV).invalidate_rkey = rkey; }
 void WrSendImmediate(ibv_qp_ex* qp, __be32 immediate) { Add(qp, IBV_WR_SEND_WITH_IMM).imm_data = immediate; }
+void WrBindWindow(ibv_qp_ex* qp, ibv_mw* mw, uint32_t rkey, const ibv_mw_bind_info* info) {
+  ibv_send_wr& wr = Add(qp, IBV_WR_BIND_MW);
+  wr.bind_mw.mw = mw;
+  wr.bind_mw.rkey = rkey;
+  wr.bind_mw.bind_info = *info;
+}
 void WrLocalInvalidate(ibv_qp_ex* qp, uint32_t rkey) { Add(qp, IBV_WR_LOCAL_INV).invalidate_rkey = rkey; }
 
 void SetDatagramAddress(ibv_qp_ex* qp, ibv_ah* ah, uint32_t remote_qpn, uint32_t remote_qkey) {
@@ -152,6 +158,7 @@ int FillSendOperations(Qp* qp, ibv_qp_type type, uint64_t send_ops_flags) {
   Refuse(qp->wr_set_ud_addr);
   Refuse(qp->wr_set_xrc_srqn);
   Refuse(qp->wr_atomic_write);
+  if (send_ops_flags & IBV_QP_EX_WITH_BIND_MW) qp->wr_bind_mw = WrBindWindow;
   if (send_ops_flags & IBV_QP_EX_WITH_LOCAL_INV) qp->wr_local_inv = WrLocalInvalidate;
   if (send_ops_flags & IBV_QP_EX_WITH_RDMA_READ) qp->wr_rdma_read = WrRdmaRead;
   if (send_ops_flags & IBV_QP_EX_WITH_RDMA_WRITE) qp->wr_rdma_write = WrRdmaWrite;

@@ -4,9 +4,8 @@
 #include "verbs/export.h"
 #include "verbs/objects.h"
 
-// What this RNIC does not do: memory windows, XRC, flows, work queues, device memory, counters, thread and
-// parent domains. Each fails as its man page says: functions return
-// EOPNOTSUPP, those that return an object return null with errno.
+// What this RNIC does not do: XRC, flows, work queues, counters, thread and parent domains. Each fails as its man page says:
+// functions return EOPNOTSUPP, those that return an object return null with errno.
 namespace weft::verbs {
 namespace {
 

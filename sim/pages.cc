@@ -1,0 +1,48 @@
+#include "sim/pages.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace weft::sim {
+namespace {
+
+#ifndef MADV_POPULATE_READ
+constexpr int MADV_POPULATE_READ = 22;
+#endif
+#ifndef MADV_POPULATE_WRITE
+constexpr int MADV_POPULATE_WRITE = 23;
+#endif
+
+// One byte of each page, read by the kernel on our behalf, which fails where we would crash.
+bool IsReadable(uint64_t first, uint64_t length, uint64_t page) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return false;
+  bool readable = true;
+  for (uint64_t at = first; at < first + length && readable; at += page) {
+    char byte;
+    readable = write(ends[1], reinterpret_cast<const void*>(at), 1) == 1 && read(ends[0], &byte, 1) == 1;
+  }
+  close(ends[0]);
+  close(ends[1]);
+  return readable;
+}
+
+}  // namespace
+
+int PopulatePages(uint64_t address, uint64_t length, bool write) {
+  if (length == 0) return 0;
+  const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  if (address + length < address || address + length + page - 1 < address) return EFAULT;
+  const uint64_t first = address & ~(page - 1);
+  const uint64_t bytes = ((address + length + page - 1) & ~(page - 1)) - first;
+  if (madvise(reinterpret_cast<void*>(first), bytes, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0) return 0;
+  if (errno == ENOMEM || errno == EFAULT || errno == EHWPOISON) return EFAULT;
+  // EINVAL: a kernel before 5.14, a mapping that cannot be populated (device memory), or no permission.
+  if (!IsReadable(first, bytes, page)) return EFAULT;
+  return write && madvise(reinterpret_cast<void*>(first), bytes, MADV_POPULATE_READ) == 0 ? EFAULT : 0;
+}
+
+}  // namespace weft::sim
