@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/log.h"
+#include "base/nearest.h"
 
 extern char** environ;
 
@@ -25,6 +26,9 @@ constexpr SettingInfo kTable[] = {
      "Agree on larger FPDUs and the like with other Weft ends, by a trailer in the private data."},
     {"WEFT_TRACE", "0|1", "0", "Write a readable line per event to stderr."},
     {"WEFT_PCAP", "FILE", "none", "Capture every connection into FILE for Wireshark; %p in it becomes the process id."},
+    {"WEFT_FAULTS", "FAULT[;FAULT]...|@FILE", "none", "What is to fail, and when: `weft faults --list`, weft-faults(7)."},
+    {"WEFT_STATS", "0|1", "0", "Write a summary of every queue pair to stderr when the process ends."},
+    {"WEFT_CONTROL", "on|off", "on", "Let `weft stat` and `weft faults --pid` of the same user talk to the process."},
     {"WEFT_DEVICES", "NAME[,NAME]...", "all", "Make devices of only these network interfaces."},
     {"WEFT_PERSONA", "iwarp|roce", "iwarp", "The kind of RNIC that programs see: a strict iWARP one, or one that looks like RoCE."},
     {"WEFT_LLP", "tcp", "tcp", "The transport below DDP."},
@@ -57,6 +61,9 @@ constexpr Apply kApply[] = {
     [](Settings& s, std::string_view v) { return s.extensions = v == "auto", true; },
     [](Settings& s, std::string_view v) { return s.trace = v == "1", true; },
     [](Settings& s, std::string_view v) { return s.pcap = v, true; },
+    [](Settings& s, std::string_view v) { return s.faults = v, true; },
+    [](Settings& s, std::string_view v) { return s.stats = v == "1", true; },
+    [](Settings& s, std::string_view v) { return s.control = v == "on", true; },
     ApplyDevices,
     [](Settings& s, std::string_view v) { return s.persona = v == "roce" ? Persona::kRoce : Persona::kIwarp, true; },
     [](Settings&, std::string_view) { return true; },
@@ -75,21 +82,6 @@ bool IsChoice(std::string_view values, std::string_view value) {
     from = bar + 1;
   }
   return false;
-}
-
-size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      size_t substitute = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({substitute, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row[b.size()];
 }
 
 std::string UnknownName(std::string_view name) {

@@ -31,6 +31,9 @@ struct Settings {
   bool extensions = true;                // WEFT_EXTENSIONS=auto|off: the Weft trailer in private data
   bool trace = false;                    // WEFT_TRACE=0|1
   std::string pcap;                      // WEFT_PCAP=FILE
+  std::string faults;                    // WEFT_FAULTS=SPECIFICATION or @FILE: faults/plan.h reads it
+  bool stats = false;                    // WEFT_STATS=0|1
+  bool control = true;                   // WEFT_CONTROL=on|off
   std::vector<std::string> devices;      // WEFT_DEVICES=lo,eth0: only these interfaces
   Persona persona = Persona::kIwarp;     // WEFT_PERSONA=iwarp|roce
   bool paths = true;                     // WEFT_PATHS=on|off: `weft run` preloads libweft_paths.so

@@ -1,0 +1,213 @@
+#include "faults/kinds.h"
+
+#include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
+
+#include <cerrno>
+#include <iterator>
+
+#include "base/check.h"
+
+namespace weft::faults {
+namespace {
+
+constexpr KeyInfo kKeys[] = {
+    {kTime, "time", "TIME", "How long: 250us, 5ms, 2s, 1m."},
+    {kJitter, "jitter", "TIME", "Up to this much more or less each time."},
+    {kRate, "rate", "RATE", "Bits per second: 500kbit, 10mbit, 1gbit."},
+    {kStatus, "status", "STATUS", "A completion status of ibv_poll_cq(3), IBV_WC_ left out: RETRY_EXC_ERR, REM_ACCESS_ERR ..."},
+    {kErrno, "errno", "ERRNO", "An error of errno(3): ENOMEM, EAGAIN ..., or its number."},
+    {kCall, "call", "VERB", "The verb that fails: ibv_reg_mr, ibv_create_qp, ibv_post_send ..."},
+    {kEvent, "event", "EVENT", "An event of rdma_get_cm_event(3), RDMA_CM_EVENT_ left out."},
+    {kFor, "for", "TIME", "After so long it is over; without it, it stays."},
+    {kGiveUp, "give_up", "TIME", "After so long this end gives the connection up, as TCP does (ETIMEDOUT); without it, never."},
+    {kQp, "qp", "NUMBER", "Only this queue pair: ibv_qp.qp_num, 17 or 0x11."},
+    {kPeer, "peer", "ADDRESS", "Only connections to this peer: 192.0.2.7, 192.0.2.7:7471, [fd00::7]:7471, or :7471 for the port on any host."},
+    {kOpcode, "opcode", "OPCODE", "Only work requests of this opcode of ibv_post_send(3), IBV_WR_ left out (SEND, RDMA_WRITE, RDMA_READ ...); RECV: receives."},
+    {kDevice, "device", "NAME", "Only this device: weft_eth0."},
+    {kNth, "nth", "NUMBER", "Only the n-th time, counted from 1."},
+    {kEvery, "every", "NUMBER", "Every n-th time."},
+    {kProbability, "probability", "P", "With this probability each time: 0.01 or 1%."},
+    {kAfterBytes, "after_bytes", "BYTES", "When so many bytes have passed on the connection, both directions added, headers counted: 1000, 64K, 1M."},
+    {kAfter, "after", "TIME", "Not before so long: after the connection was established, or for others after the fault was set."},
+    {kTimes, "times", "NUMBER", "At most so many times."},
+};
+
+constexpr uint32_t kWhereConnection = kQp | kPeer | kDevice;
+constexpr uint32_t kChoice = kNth | kEvery | kProbability | kTimes;
+constexpr uint32_t kWhenOnConnection = kAfterBytes | kAfter;
+
+// Order is that of Kind, and of the list that users read.
+constexpr KindInfo kKinds[] = {
+    {Kind::kCut, "cut", kWhereConnection | kChoice | kWhenOnConnection, 0,
+     "The connection ends (FIN in both directions), wherever in a frame that is.", "connections",
+     "Both ends: what is outstanding completes with WR_FLUSH_ERR, the queue pair is in ERR, RDMA_CM_EVENT_DISCONNECTED.",
+     "cut after_bytes=64K"},
+    {Kind::kReset, "reset", kWhereConnection | kChoice | kWhenOnConnection, 0,
+     "The connection is reset (RST), as by a peer that crashed.", "connections",
+     "Both ends: what is outstanding completes with WR_FLUSH_ERR, the queue pair is in ERR, RDMA_CM_EVENT_DISCONNECTED.",
+     "reset after=2s peer=192.0.2.7"},
+    {Kind::kBlackhole, "blackhole", kWhereConnection | kChoice | kWhenOnConnection | kFor | kGiveUp, 0,
+     "Nothing passes any more in either direction, and nobody is told.", "connections",
+     "No completion of what needs the peer, no event. With for= everything flows again after that; with give_up= this end's queue "
+     "pair fails as with reset, and the peer still knows nothing.",
+     "blackhole after=1s give_up=10s qp=0x12"},
+    {Kind::kDelay, "delay", kWhereConnection | kChoice | kWhenOnConnection | kTime | kJitter | kFor, kTime,
+     "What this end sends arrives later; order is kept, as over a longer line.", "connections",
+     "Nothing but time.", "delay time=5ms jitter=1ms"},
+    {Kind::kBandwidth, "bandwidth", kWhereConnection | kChoice | kWhenOnConnection | kRate | kFor, kRate,
+     "What this end sends leaves at no more than this rate on each connection.", "connections",
+     "Nothing but time.", "bandwidth rate=10mbit device=weft_eth0"},
+    {Kind::kCorrupt, "corrupt", kWhereConnection | kChoice | kWhenOnConnection, 0,
+     "A bit of a frame (FPDU) that this end sends is inverted. CRC is switched on for connections made while this fault is set; one "
+     "that has none is left alone, and a line says so.",
+     "writes to the connection, of one or several frames each (times=1 unless said)",
+     "The peer's CRC check finds it: its queue pair is in ERR with IBV_EVENT_QP_REQ_ERR, and it ends the stream. Here: what is "
+     "outstanding completes, the oldest send with REM_OP_ERR, the rest with WR_FLUSH_ERR; IBV_EVENT_QP_FATAL. Both: "
+     "RDMA_CM_EVENT_DISCONNECTED. No wrong byte is placed.",
+     "corrupt nth=10"},
+    {Kind::kCompletion, "completion", kWhereConnection | kOpcode | kChoice | kAfter | kStatus, kStatus,
+     "A work request is not carried out and completes with this status.", "work requests",
+     "That completion; then, as with every error of a reliable queue pair, the others with WR_FLUSH_ERR, ERR, and "
+     "RDMA_CM_EVENT_DISCONNECTED at both ends.",
+     "completion status=RETRY_EXC_ERR opcode=RDMA_WRITE nth=5"},
+    {Kind::kCqOverrun, "cq_overrun", kQp | kChoice | kAfter, 0,
+     "The completion queue of a queue pair overruns when this completion comes, whatever room it has.", "completions",
+     "The completion is lost, IBV_EVENT_CQ_ERR, then IBV_EVENT_QP_FATAL and ERR for the queue pair whose completion it was.",
+     "cq_overrun nth=100"},
+    {Kind::kRnr, "rnr", kWhereConnection | kChoice | kAfter, 0,
+     "An incoming message that needs a receive is answered as if none were posted.", "incoming messages",
+     "Persona iwarp: the stream is terminated; the sender's oldest request completes with REM_OP_ERR, both queue pairs are in ERR. "
+     "Persona roce: the sender waits min_rnr_timer and tries again; after rnr_retry tries, RNR_RETRY_EXC_ERR.",
+     "rnr probability=20%"},
+    {Kind::kFail, "fail", kDevice | kQp | kOpcode | kChoice | kAfter | kCall | kErrno, kCall | kErrno,
+     "A verb fails with this errno and does nothing.", "calls",
+     "What the verb's man page says of a failure: a null pointer and errno, or the errno returned. ibv_post_send and ibv_post_recv: "
+     "bad_wr is the first of the list, none of it is posted, the queue pair stays as it was.",
+     "fail call=ibv_reg_mr errno=ENOMEM nth=3"},
+    {Kind::kCmEvent, "cm_event", kPeer | kDevice | kChoice | kAfter | kEvent | kErrno, kEvent,
+     "rdma_cm reports this event. ADDR_ERROR, ROUTE_ERROR: instead of the address or route being resolved. CONNECT_ERROR, UNREACHABLE, "
+     "REJECTED: instead of connecting. DEVICE_REMOVAL, ADDR_CHANGE: to an identifier whose connection is established, after= later. "
+     "TIMEWAIT_EXIT: after DISCONNECTED.",
+     "calls of rdma_resolve_addr, rdma_resolve_route, rdma_connect; established connections; disconnected ones",
+     "The event, with its status: -errno=, or the one that is usual for it. DEVICE_REMOVAL, ADDR_CHANGE and TIMEWAIT_EXIT change nothing "
+     "else: what the program does about them is its affair.",
+     "cm_event event=REJECTED peer=:7471 times=2"},
+    {Kind::kPortDown, "port_down", kDevice | kAfter | kFor | kTimes, 0,
+     "The port goes down, after for= up again, and with times= so often. Nothing passes on its connections while it is down; no byte "
+     "is lost.",
+     nullptr,
+     "IBV_EVENT_PORT_ERR, ibv_query_port says IBV_PORT_DOWN; when it is up again IBV_EVENT_PORT_ACTIVE.",
+     "port_down device=weft_eth0 after=1s for=500ms"},
+    {Kind::kDeviceFatal, "device_fatal", kDevice | kAfter, 0,
+     "The device fails for good.", nullptr,
+     "IBV_EVENT_DEVICE_FATAL on every context; every queue pair is in ERR and flushes, its peer sees a reset; verbs that create "
+     "something fail with EIO.",
+     "device_fatal after=3s"},
+    {Kind::kSlowProgress, "slow_progress", kTime | kJitter, kTime,
+     "The thread that plays the hardware sleeps this long before each round of work.", nullptr,
+     "Nothing but time, for everything that the program does not drive itself by polling.", "slow_progress time=10ms"},
+};
+
+constexpr Word kErrnos[] = {
+    {"EPERM", EPERM},           {"ENOENT", ENOENT},           {"EINTR", EINTR},           {"EIO", EIO},
+    {"ENXIO", ENXIO},           {"EBADF", EBADF},             {"EAGAIN", EAGAIN},         {"ENOMEM", ENOMEM},
+    {"EACCES", EACCES},         {"EFAULT", EFAULT},           {"EBUSY", EBUSY},           {"EEXIST", EEXIST},
+    {"ENODEV", ENODEV},         {"EINVAL", EINVAL},           {"ENFILE", ENFILE},         {"EMFILE", EMFILE},
+    {"ENOSPC", ENOSPC},         {"EPIPE", EPIPE},             {"ERANGE", ERANGE},         {"ENOSYS", ENOSYS},
+    {"EOPNOTSUPP", EOPNOTSUPP}, {"ENOTSUP", ENOTSUP},         {"EPROTO", EPROTO},         {"EMSGSIZE", EMSGSIZE},
+    {"EADDRINUSE", EADDRINUSE}, {"EADDRNOTAVAIL", EADDRNOTAVAIL}, {"ENETDOWN", ENETDOWN}, {"ENETUNREACH", ENETUNREACH},
+    {"ECONNABORTED", ECONNABORTED}, {"ECONNRESET", ECONNRESET}, {"ENOBUFS", ENOBUFS},     {"ENOTCONN", ENOTCONN},
+    {"ETIMEDOUT", ETIMEDOUT},   {"ECONNREFUSED", ECONNREFUSED}, {"EHOSTUNREACH", EHOSTUNREACH}, {"ESTALE", ESTALE},
+};
+
+constexpr Word kStatuses[] = {
+    {"LOC_LEN_ERR", IBV_WC_LOC_LEN_ERR},
+    {"LOC_QP_OP_ERR", IBV_WC_LOC_QP_OP_ERR},
+    {"LOC_EEC_OP_ERR", IBV_WC_LOC_EEC_OP_ERR},
+    {"LOC_PROT_ERR", IBV_WC_LOC_PROT_ERR},
+    {"WR_FLUSH_ERR", IBV_WC_WR_FLUSH_ERR},
+    {"MW_BIND_ERR", IBV_WC_MW_BIND_ERR},
+    {"BAD_RESP_ERR", IBV_WC_BAD_RESP_ERR},
+    {"LOC_ACCESS_ERR", IBV_WC_LOC_ACCESS_ERR},
+    {"REM_INV_REQ_ERR", IBV_WC_REM_INV_REQ_ERR},
+    {"REM_ACCESS_ERR", IBV_WC_REM_ACCESS_ERR},
+    {"REM_OP_ERR", IBV_WC_REM_OP_ERR},
+    {"RETRY_EXC_ERR", IBV_WC_RETRY_EXC_ERR},
+    {"RNR_RETRY_EXC_ERR", IBV_WC_RNR_RETRY_EXC_ERR},
+    {"LOC_RDD_VIOL_ERR", IBV_WC_LOC_RDD_VIOL_ERR},
+    {"REM_INV_RD_REQ_ERR", IBV_WC_REM_INV_RD_REQ_ERR},
+    {"REM_ABORT_ERR", IBV_WC_REM_ABORT_ERR},
+    {"INV_EECN_ERR", IBV_WC_INV_EECN_ERR},
+    {"INV_EEC_STATE_ERR", IBV_WC_INV_EEC_STATE_ERR},
+    {"FATAL_ERR", IBV_WC_FATAL_ERR},
+    {"RESP_TIMEOUT_ERR", IBV_WC_RESP_TIMEOUT_ERR},
+    {"GENERAL_ERR", IBV_WC_GENERAL_ERR},
+};
+
+constexpr Word kOpcodes[] = {
+    {"SEND", IBV_WR_SEND},
+    {"SEND_WITH_IMM", IBV_WR_SEND_WITH_IMM},
+    {"SEND_WITH_INV", IBV_WR_SEND_WITH_INV},
+    {"RDMA_WRITE", IBV_WR_RDMA_WRITE},
+    {"RDMA_WRITE_WITH_IMM", IBV_WR_RDMA_WRITE_WITH_IMM},
+    {"RDMA_READ", IBV_WR_RDMA_READ},
+    {"ATOMIC_CMP_AND_SWP", IBV_WR_ATOMIC_CMP_AND_SWP},
+    {"ATOMIC_FETCH_AND_ADD", IBV_WR_ATOMIC_FETCH_AND_ADD},
+    {"LOCAL_INV", IBV_WR_LOCAL_INV},
+    {"BIND_MW", IBV_WR_BIND_MW},
+    {"RECV", kReceiveOpcode},
+};
+
+constexpr Word kEvents[] = {
+    {"ADDR_ERROR", RDMA_CM_EVENT_ADDR_ERROR},
+    {"ROUTE_ERROR", RDMA_CM_EVENT_ROUTE_ERROR},
+    {"CONNECT_ERROR", RDMA_CM_EVENT_CONNECT_ERROR},
+    {"UNREACHABLE", RDMA_CM_EVENT_UNREACHABLE},
+    {"REJECTED", RDMA_CM_EVENT_REJECTED},
+    {"DEVICE_REMOVAL", RDMA_CM_EVENT_DEVICE_REMOVAL},
+    {"ADDR_CHANGE", RDMA_CM_EVENT_ADDR_CHANGE},
+    {"TIMEWAIT_EXIT", RDMA_CM_EVENT_TIMEWAIT_EXIT},
+};
+
+constexpr Word kCalls[] = {
+    {"ibv_open_device", static_cast<int>(Call::kOpenDevice)},
+    {"ibv_alloc_pd", static_cast<int>(Call::kAllocPd)},
+    {"ibv_reg_mr", static_cast<int>(Call::kRegMr)},
+    {"ibv_create_comp_channel", static_cast<int>(Call::kCreateCompChannel)},
+    {"ibv_create_cq", static_cast<int>(Call::kCreateCq)},
+    {"ibv_resize_cq", static_cast<int>(Call::kResizeCq)},
+    {"ibv_create_qp", static_cast<int>(Call::kCreateQp)},
+    {"ibv_modify_qp", static_cast<int>(Call::kModifyQp)},
+    {"ibv_post_send", static_cast<int>(Call::kPostSend)},
+    {"ibv_post_recv", static_cast<int>(Call::kPostRecv)},
+    {"ibv_create_srq", static_cast<int>(Call::kCreateSrq)},
+    {"ibv_create_ah", static_cast<int>(Call::kCreateAh)},
+    {"ibv_alloc_mw", static_cast<int>(Call::kAllocMw)},
+};
+
+}  // namespace
+
+std::span<const KeyInfo> AllKeys() { return kKeys; }
+std::span<const KindInfo> AllKinds() { return kKinds; }
+
+const KindInfo& InfoOf(Kind kind) {
+  const KindInfo& info = kKinds[static_cast<size_t>(kind)];
+  WEFT_CHECK(info.kind == kind);
+  return info;
+}
+
+std::span<const Word> ErrnoWords() { return kErrnos; }
+std::span<const Word> StatusWords() { return kStatuses; }
+std::span<const Word> OpcodeWords() { return kOpcodes; }
+std::span<const Word> EventWords() { return kEvents; }
+std::span<const Word> CallWords() { return kCalls; }
+
+std::string NameIn(std::span<const Word> words, int value) {
+  for (const Word& word : words) {
+    if (word.value == value) return word.name;
+  }
+  return "?";
+}
+
+}  // namespace weft::faults
