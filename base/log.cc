@@ -39,6 +39,14 @@ void LogWarning(std::string_view message) {
   WriteLine(std::move(line));
 }
 
+void LogLines(std::string_view text) {
+  for (size_t from = 0; from < text.size();) {
+    const size_t end = std::min(text.find('\n', from), text.size());
+    LogWarning(text.substr(from, end - from));
+    from = end + 1;
+  }
+}
+
 void Trace(std::string_view message) {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);

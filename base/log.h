@@ -10,6 +10,8 @@ namespace weft {
 // One line to stderr, "weft: MESSAGE", in one write. For what a user must know: each tells what was wrong, with the value, and
 // what to do.
 void LogWarning(std::string_view message);
+// The same for a text of several lines.
+void LogLines(std::string_view text);
 // For tests that provoke warnings by the thousand.
 void SilenceWarnings(bool silent);
 

@@ -97,6 +97,10 @@ int Identifier::Connect(const rdma_conn_param* given) {
     external_qp_ = queue_pair;
   }
 
+  if (PostFault(sim::CmApi::FaultPoint::kConnect)) {
+    set_state(State::kFailed);
+    return 0;
+  }
   SocketAddress local = source();
   if (port_was_chosen_) local.set_port(0);  // the kernel's choice for this destination has the wider range
   port_.CloseSocket();

@@ -175,7 +175,36 @@ void Identifier::Post(rdma_cm_event_type type, int status) {
   channel_->Push(event);
 }
 
+bool Identifier::PostFault(sim::CmApi::FaultPoint point) {
+  if (destroyed()) return false;
+  const auto fault = Engine()->FaultAt(point, destination(), device_ != nullptr ? device_->name.c_str() : nullptr);
+  if (!fault) return false;
+  const auto type = static_cast<rdma_cm_event_type>(fault->event);
+  if (fault->after.count() == 0) {
+    Post(type, -fault->status);
+    return true;
+  }
+  transport::Network& network = Engine()->network();
+  network.RunAt(network.Now() + fault->after, [weak = weak_from_this(), type, status = -fault->status] {
+    const auto self = weak.lock();
+    if (self != nullptr && !self->destroyed()) self->Post(type, status);
+  });
+  return true;
+}
+
+bool Identifier::destroyed() const {
+  std::lock_guard lock(mutex_);
+  return destroyed_;
+}
+
 void Identifier::OnCmEvent(sim::CmEvent from) {
+  const sim::CmEvent::Kind kind = from.kind;
+  Notify(std::move(from));
+  if (kind == sim::CmEvent::Kind::kEstablished) PostFault(sim::CmApi::FaultPoint::kEstablished);
+  if (kind == sim::CmEvent::Kind::kDisconnected) PostFault(sim::CmApi::FaultPoint::kDisconnected);
+}
+
+void Identifier::Notify(sim::CmEvent from) {
   const sim::CmEvent::Kind kind = from.kind;
   std::unique_ptr<Event> event = Translate(std::move(from));  // outlives the lock if nobody takes it
   event->id = this;

@@ -102,6 +102,10 @@ class Identifier : public rdma_cm_id, public sim::CmObserver, public std::enable
   State state() const;
   void set_state(State state);
   void Post(rdma_cm_event_type type, int status);
+  // Posts the event that a fault asks for here; false: none does.
+  bool PostFault(sim::CmApi::FaultPoint point);
+  bool destroyed() const;
+  void Notify(sim::CmEvent event);
   void ReleaseEvent();
   // Listener, with mutex_ held: tells of requests that were held back; starts the gate's timer if it wants one.
   void Announce(RequestGate::Events& requests);

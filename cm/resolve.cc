@@ -105,6 +105,7 @@ int Identifier::ResolveAddress(const SocketAddress& source, const SocketAddress&
   if (error == 0) error = BindDevice(*from);
   if (error == 0) {
     SetSource(*from);
+    if (PostFault(sim::CmApi::FaultPoint::kResolveAddress)) return 0;
     set_state(State::kAddressResolved);
     Post(RDMA_CM_EVENT_ADDR_RESOLVED, 0);
   } else {
@@ -137,6 +138,7 @@ void Identifier::FillPath() {
 
 int Identifier::ResolveRoute() {
   if (state() != State::kAddressResolved) return EINVAL;
+  if (PostFault(sim::CmApi::FaultPoint::kResolveRoute)) return 0;
   FillPath();
   set_state(State::kRouteResolved);
   Post(RDMA_CM_EVENT_ROUTE_RESOLVED, 0);

@@ -57,7 +57,7 @@ Injector& Injector::Process() {
 }
 
 void Injector::Set(Plan plan) {
-  std::vector<std::function<void()>> observers;
+  std::vector<std::weak_ptr<PlanObserver>> observers;
   {
     std::lock_guard lock(mutex_);
     seed_ = plan.seed ? *plan.seed : std::random_device{}();
@@ -76,7 +76,9 @@ void Injector::Set(Plan plan) {
     g_enabled.store(!active_.empty() || g_any_device.load(), std::memory_order_relaxed);
     observers = observers_;
   }
-  for (const auto& observer : observers) observer();
+  for (const auto& weak : observers) {
+    if (const auto observer = weak.lock()) observer->OnPlanChanged();
+  }
 }
 
 std::string Injector::Show() const {
@@ -170,8 +172,9 @@ double Injector::Draw(ActiveFault& fault) {
   return Uniform(fault.random);
 }
 
-void Injector::OnChange(std::function<void()> observer) {
+void Injector::AddObserver(std::weak_ptr<PlanObserver> observer) {
   std::lock_guard lock(mutex_);
+  std::erase_if(observers_, [](const auto& known) { return known.expired(); });
   observers_.push_back(std::move(observer));
 }
 

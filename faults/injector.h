@@ -2,7 +2,6 @@
 #define FAULTS_INJECTOR_H_
 
 #include <atomic>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -38,6 +37,13 @@ struct ActiveFault {
   std::chrono::steady_clock::time_point set_at;
 };
 
+// Told after each change of the plan, without locks, on the thread that changed it.
+class PlanObserver {
+ public:
+  virtual ~PlanObserver() = default;
+  virtual void OnPlanChanged() = 0;
+};
+
 // The faults of this process. Thread safe.
 class Injector {
  public:
@@ -46,7 +52,7 @@ class Injector {
   // What is wrong with WEFT_FAULTS; empty: nothing. Of one or more lines.
   const std::string& problem() const { return problem_; }
 
-  // Replaces the plan. Counts begin anew. Observers are told, outside of the lock, on the caller's thread.
+  // Replaces the plan. Counts begin anew. Observers are told.
   void Set(Plan plan);
   void Clear() { Set({}); }
   // One line for each fault: its text and counts.
@@ -66,8 +72,7 @@ class Injector {
   // From 0 to 1, of the fault's own generator.
   double Draw(ActiveFault& fault);
 
-  // Called after each Set(). Kept for ever.
-  void OnChange(std::function<void()> observer);
+  void AddObserver(std::weak_ptr<PlanObserver> observer);
 
  private:
   Injector() = default;
@@ -78,7 +83,7 @@ class Injector {
   mutable std::mutex mutex_;  // guards what follows
   std::vector<std::shared_ptr<ActiveFault>> active_;
   uint64_t seed_ = 0;
-  std::vector<std::function<void()>> observers_;
+  std::vector<std::weak_ptr<PlanObserver>> observers_;
 };
 
 // The errno of a verb that is to fail; 0: it is not. For the entry points of verbs, after Enabled().

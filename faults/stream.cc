@@ -50,6 +50,10 @@ bool ConcernsStream(const ConnectionInfo& info, const transport::SocketAddress& 
                      [&](Kind kind) { return Injector::Process().Has(kind, place); });
 }
 
+bool WantsCrc(const ConnectionInfo& info, const transport::SocketAddress& peer) {
+  return Injector::Process().Has(Kind::kCorrupt, {.qp = info.qp, .peer = &peer, .device = info.device.c_str()});
+}
+
 FaultyStream::FaultyStream(std::unique_ptr<ByteStream> stream, ConnectionInfo info, transport::Network& network,
                            std::function<void()> wake)
     : stream_(std::move(stream)),

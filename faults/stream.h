@@ -23,6 +23,8 @@ struct ConnectionInfo {
 
 // Whether any fault that works on bytes may concern such a connection, now. Counts nothing.
 bool ConcernsStream(const ConnectionInfo& info, const transport::SocketAddress& peer);
+// Whether such a connection needs CRC, so that what is corrupted is found.
+bool WantsCrc(const ConnectionInfo& info, const transport::SocketAddress& peer);
 
 // A stream on which faults of the connection's bytes happen: cut, reset, blackhole, delay, bandwidth, corrupt, and a port that is
 // down. It keeps what it may not hand on yet; nothing that was written is lost unless the connection ends.

@@ -4,8 +4,10 @@
 #include <infiniband/verbs.h>
 
 #include <cstdint>
+#include <string>
 
 #include "ddp/types.h"
+#include "sim/statistics.h"
 #include "transport/network.h"
 
 namespace weft::sim {
@@ -38,6 +40,13 @@ class AnyQueuePair {
 
   // The region goes away: after return no byte of it is touched (see Rnic::DeregisterMemory).
   virtual void ForgetRegion(ddp::STag stag) = 0;
+
+  // For `weft stat`.
+  virtual QueuePairSnapshot Snapshot() { return {.number = number(), .type = type()}; }
+  // The plan of faults changed.
+  virtual void ApplyFaults() {}
+  // The device failed for good (faults: device_fatal).
+  virtual void FailFatally(const std::string& device) { (void)device; }
 };
 
 }  // namespace weft::sim

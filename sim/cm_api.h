@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -91,6 +92,17 @@ class CmApi {
                                                           bool reuse_address, std::shared_ptr<CmObserver> observer) = 0;
   // Timers and deferred work for the connection manager (address and route resolution report as events).
   virtual transport::Network& network() = 0;
+
+  // An event that is to come instead of what would follow (faults: cm_event); nullopt: none.
+  enum class FaultPoint : uint8_t { kResolveAddress, kResolveRoute, kConnect, kEstablished, kDisconnected };
+  struct FaultEvent {
+    int event = 0;   // rdma_cm_event_type
+    int status = 0;  // 0 or a positive errno
+    transport::Duration after{};
+  };
+  virtual std::optional<FaultEvent> FaultAt(FaultPoint, const transport::SocketAddress& /*peer*/, const char* /*device*/) {
+    return std::nullopt;
+  }
 };
 
 }  // namespace weft::sim

@@ -1,12 +1,16 @@
 #include "sim/cm_engine.h"
 
+#include <rdma/rdma_cma.h>
+
 #include <algorithm>
 #include <deque>
 #include <mutex>
+#include <cerrno>
 #include <utility>
 #include <vector>
 
 #include "base/log.h"
+#include "faults/injector.h"
 #include "sim/endpoint.h"
 #include "sim/rnic.h"
 
@@ -134,6 +138,23 @@ class ListenerImpl final : public CmListener,
   size_t unanswered_ = 0;
 };
 
+// Where an event that is asked for can come, and its usual status.
+struct KnownFaultEvent {
+  CmApi::FaultPoint point;
+  rdma_cm_event_type event;
+  int error;
+};
+constexpr KnownFaultEvent kFaultEvents[] = {
+    {CmApi::FaultPoint::kResolveAddress, RDMA_CM_EVENT_ADDR_ERROR, EHOSTUNREACH},
+    {CmApi::FaultPoint::kResolveRoute, RDMA_CM_EVENT_ROUTE_ERROR, ETIMEDOUT},
+    {CmApi::FaultPoint::kConnect, RDMA_CM_EVENT_CONNECT_ERROR, ECONNRESET},
+    {CmApi::FaultPoint::kConnect, RDMA_CM_EVENT_UNREACHABLE, ETIMEDOUT},
+    {CmApi::FaultPoint::kConnect, RDMA_CM_EVENT_REJECTED, ECONNREFUSED},
+    {CmApi::FaultPoint::kEstablished, RDMA_CM_EVENT_DEVICE_REMOVAL, 0},
+    {CmApi::FaultPoint::kEstablished, RDMA_CM_EVENT_ADDR_CHANGE, 0},
+    {CmApi::FaultPoint::kDisconnected, RDMA_CM_EVENT_TIMEWAIT_EXIT, 0},
+};
+
 class CmEngine final : public CmApi {
  public:
   explicit CmEngine(Rnic& rnic) : rnic_(rnic) {}
@@ -150,6 +171,17 @@ class CmEngine final : public CmApi {
   }
 
   transport::Network& network() override { return rnic_.network(); }
+
+  std::optional<FaultEvent> FaultAt(FaultPoint point, const transport::SocketAddress& peer, const char* device) override {
+    if (!faults::Enabled()) return std::nullopt;
+    for (const auto& known : kFaultEvents) {
+      if (known.point != point) continue;
+      const std::string where = std::string("rdma_cm event ") + faults::NameIn(faults::EventWords(), known.event) + ", peer " + peer.ToString();
+      const auto fault = faults::Injector::Process().Ask(faults::Kind::kCmEvent, {.peer = &peer, .device = device, .event = known.event}, where);
+      if (fault) return FaultEvent{known.event, fault->error != 0 ? fault->error : known.error, fault->after};
+    }
+    return std::nullopt;
+  }
 
  private:
   Rnic& rnic_;

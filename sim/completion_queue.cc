@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "base/log.h"
+#include "faults/injector.h"
 #include "sim/any_queue_pair.h"
 #include "sim/device.h"
 
@@ -132,12 +133,23 @@ void CompletionQueue::Forget(uint32_t qp_num) {
   queued_.store(kept, std::memory_order_release);
 }
 
+namespace {
+
+bool OverrunAsked(const ibv_wc& completion) {
+  return faults::Injector::Process()
+      .Ask(faults::Kind::kCqOverrun, {.qp = completion.qp_num}, Format("qp 0x%x: its completion queue overruns", completion.qp_num))
+      .has_value();
+}
+
+}  // namespace
+
 bool CompletionQueue::Push(const ibv_wc& completion, bool solicited) {
+  const bool full = faults::Enabled() && OverrunAsked(completion);
   bool notify = false;
   {
     std::lock_guard lock(mutex_);
     const size_t queued = queued_.load(std::memory_order_relaxed);
-    if (queued < ring_.size()) [[likely]] {
+    if (queued < ring_.size() && !full) [[likely]] {
       size_t at = first_ + queued;
       if (at >= ring_.size()) at -= ring_.size();
       ring_[at] = completion;

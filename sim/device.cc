@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/settings.h"
+#include "faults/injector.h"
 #include "transport/interfaces.h"
 
 namespace weft::sim {
@@ -155,7 +156,7 @@ std::vector<DeviceInfo> ListDevices() {
     device.interface_index = static_cast<int>(interface.index);
     device.node_guid = NodeGuid(interface);
     device.mtu = interface.mtu;
-    device.up = interface.up && interface.running;
+    device.up = interface.up && interface.running && !faults::PortIsDown(device.name.c_str());
     device.speed_mbps = interface.speed_mbps;
     for (const SocketAddress& address : interface.addresses) {
       if (device.gids.size() == kGidTable) break;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "faults/stream.h"
 #include "mpa/fpdu_layout.h"
 #include "sim/lingering_close.h"
 #include "sim/rnic.h"
@@ -36,6 +37,11 @@ void FillInReads(const mpa::StartParams& ours, mpa::StartOutcome& outcome) {
   if (outcome.has_ird_ord) return;
   outcome.ird = kMaxReads;
   outcome.ord = ours.ord;
+}
+
+// A fault will damage frames of this connection: only CRC finds it.
+bool FaultsWantCrc(const QueuePair& qp, const transport::SocketAddress& peer) {
+  return faults::Enabled() && faults::WantsCrc({.qp = qp.number(), .device = qp.device()}, peer);
 }
 
 CmEvent::Kind KindForConnectError(int error) {
@@ -199,7 +205,8 @@ void EndpointImpl::SendRequest() {
   const bool same_host = remote_.is_loopback() || remote_.SameHost(local_);
   // Auto: without CRC only where the peer can be on this host; a Weft responder there agrees, others may insist (RFC 5044
   // section 7.1.1: either side's wish is enough).
-  ours_.crc = settings.crc == CrcPolicy::kOn || (settings.crc == CrcPolicy::kAuto && !(same_host && settings.extensions));
+  ours_.crc = settings.crc == CrcPolicy::kOn || (settings.crc == CrcPolicy::kAuto && !(same_host && settings.extensions)) ||
+              FaultsWantCrc(*qp_, remote_);
   const size_t words = revision_ >= 2 ? mpa::kIrdOrdLength : 0;
   if (settings.extensions && ours_.private_data.size() + words + mpa::WeftTrailer::kLength <= mpa::kMaxPrivateData) {
     mpa::WeftTrailer{.max_ulpdu = kLargestUlpdu, .host_id = rnic_.host_id()}.AppendTo(ours_.private_data);
@@ -336,7 +343,7 @@ int EndpointImpl::Accept(ibv_qp* qp, const ConnectParameters& parameters) {
     revision_ = static_cast<uint8_t>(settings.mpa_revision);
     ours_ = OurParams(parameters);
     const bool same_host = trailer_ && trailer_->host_id == rnic_.host_id();
-    ours_.crc = settings.crc == CrcPolicy::kOn || (settings.crc == CrcPolicy::kAuto && !same_host);
+    ours_.crc = settings.crc == CrcPolicy::kOn || (settings.crc == CrcPolicy::kAuto && !same_host) || FaultsWantCrc(*target, remote_);
     if (trailer_ && ours_.private_data.size() + words + mpa::WeftTrailer::kLength <= mpa::kMaxPrivateData) {
       mpa::WeftTrailer{.max_ulpdu = kLargestUlpdu, .host_id = rnic_.host_id()}.AppendTo(ours_.private_data);
     }

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "mpa/fpdu_receiver.h"
@@ -36,6 +37,7 @@ struct QueuePairOptions {
   bool signal_all = false;
   std::shared_ptr<AsyncSink> async;
   void* owner = nullptr;      // ibv_qp*, for async events
+  std::string device;         // its name; for statistics and faults
 };
 
 // Told about the life of a connection after its queue pair took it over. Called without locks held, from the progress thread
@@ -75,6 +77,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   uint32_t number() const override { return number_; }
   uint32_t pd_id() const { return options_.pd->id; }
   void* owner() const { return options_.owner; }
+  const std::string& device() const { return options_.device; }
   const ibv_qp_cap& capabilities() const override { return options_.capabilities; }
   ibv_qp_state state() const { return state_.load(std::memory_order_seq_cst); }
 
@@ -103,6 +106,11 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
 
   // The region goes away (see Rnic::DeregisterMemory).
   void ForgetRegion(ddp::STag stag) override;
+
+  // queue_pair_faults.cc
+  QueuePairSnapshot Snapshot() override;
+  void ApplyFaults() override;
+  void FailFatally(const std::string& device) override;
 
  private:
   class EngineLock;
@@ -138,6 +146,11 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   void FinishTerminateLater();
   void NudgeLater(unsigned nudges_left);
   void UpdateInterest();
+  void AttachFaults();               // queue_pair_faults.cc, to OnFaultTimer
+  bool InjectStatus(SendEntry& entry);
+  ibv_wc_status InjectReceiveStatus();
+  bool InjectNotReady();
+  void OnFaultTimer();               // without
   bool ResolveSend(uint64_t count);
   // Carries out an IBV_WR_BIND_MW; false: not yet, or its status says why not.
   bool BindWindow(uint64_t count);
@@ -176,8 +189,11 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   std::recursive_mutex upcall_mutex_;
   std::atomic<bool> destroyed_{false};
 
+  QueuePairCounters counters_;  // written with the engine held
+
   mutable std::mutex engine_mutex_;  // guards everything below
   std::unique_ptr<Connection> connection_;
+  transport::SocketAddress last_peer_;
   std::vector<Upcall> upcalls_;
   ibv_qp_attr attributes_{};
   std::shared_ptr<ConnectionObserver> observer_;

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/log.h"
+#include "faults/injector.h"
 #include "sim/device.h"
 #include "sim/lingering_close.h"
 #include "sim/queue_pair.h"
@@ -62,8 +63,10 @@ const char* LocalErrorText(ibv_wc_status status) {
     case IBV_WC_MW_BIND_ERR:
       return "the memory window is bound already or of another protection domain, or the range is not in a region with "
              "IBV_ACCESS_MW_BIND and the rights asked for";
-    default:
+    case IBV_WC_LOC_QP_OP_ERR:
       return "the connection allows no RDMA Read (ORD is 0)";
+    default:
+      return "a fault was asked for";
   }
 }
 
@@ -124,11 +127,14 @@ int QueuePair::Establish(std::unique_ptr<transport::ByteStream> socket, Establis
     Connection& connection = *connection_;
     connection.ird = outcome.ird;
     connection.ord = outcome.ord;
+    connection.crc = outcome.crc;
+    last_peer_ = connection.socket->PeerAddress();
     connection.established_told = !expects_rtr;
     connection.may_transmit = options.initiator;
     connection.prologue = std::move(options.prologue);
     observer_ = std::move(options.observer);
     local_error_ = completion_lost_ = false;
+    if (faults::Enabled()) [[unlikely]] AttachFaults();
     if (options.initiator && outcome.rtr != mpa::Rtr::kNone) connection.stream.SendRtr(outcome.rtr);
     if (options.initiator && options.foreign_peer) NudgeLater(kMostNudges);
     state_.store(IBV_QPS_RTS, std::memory_order_seq_cst);
@@ -178,7 +184,7 @@ transport::Network& QueuePair::network() const { return rnic_.network(); }
 
 void QueuePair::Step() {
   // The round of a spinning program that finds nothing ends here.
-  if (!Receive() && !connection_->write_blocked && sends_.started == sends_.posted()) return;
+  if (!Receive() && !connection_->write_blocked && sends_.started == sends_.posted() && connection_->faulty == nullptr) return;
   if (connection_ == nullptr) return;
   Transmit();
   CheckStream();
@@ -200,6 +206,7 @@ bool QueuePair::Receive() {
     switch (result.kind) {
       case IoResult::Kind::kDone:
         connection.heard = true;
+        counters_.bytes_received.Add(result.bytes);
         connection.may_transmit = true;  // the initiator is in FPDU mode: its first FPDU is here
         if (!connection.established_told && connection.stream.RtrReceived()) {
           connection.established_told = true;
@@ -241,6 +248,7 @@ void QueuePair::Transmit() {
     const IoResult result = connection.socket->Write(pending);
     if (result.kind == IoResult::Kind::kDone) {
       connection.sender.Consume(result.bytes);
+      counters_.bytes_sent.Add(result.bytes);
       connection.stream.OnTransmitted(connection.sender.consumed());
       if (result.bytes == wanted) continue;
     } else if (result.kind == IoResult::Kind::kFailed) {
@@ -363,7 +371,10 @@ void QueuePair::NudgeLater(unsigned nudges_left) {
 void QueuePair::UpdateInterest() {
   if (connection_ == nullptr) return;
   Connection& connection = *connection_;
-  const transport::Interest want{.read = true, .write = connection.write_blocked};
+  transport::Interest want{.read = true, .write = connection.write_blocked};
+  if (connection.faulty != nullptr) [[unlikely]] {
+    want = {.read = connection.faulty->wants_read(), .write = connection.faulty->wants_write(connection.write_blocked)};
+  }
   if (want == connection.interest) return;
   connection.interest = want;
   rnic_.network().SetInterest(connection.watch, want);
@@ -392,7 +403,8 @@ void QueuePair::CloseConnection(bool orderly) {
       }
       connection.sender.Consume(TotalLength(pending));
     }
-    CloseLingering(rnic_.network(), std::move(connection.socket), std::move(rest));
+    if (connection.faulty != nullptr) connection.socket = connection.faulty->Release(rest);
+    if (connection.socket != nullptr) CloseLingering(rnic_.network(), std::move(connection.socket), std::move(rest));
   } else {
     connection.socket->Abort();
   }
@@ -436,8 +448,15 @@ Result<uint8_t*, rdmap::AccessError> QueuePair::Resolve(ddp::STag stag, ddp::Tag
 }
 
 std::optional<rdmap::ReceiveTarget> QueuePair::TakeReceive() {
+  if (faults::Enabled() && InjectNotReady()) [[unlikely]] return std::nullopt;
   if (receives_.taken == receives_.posted() && !TakeShared()) return std::nullopt;
   const uint64_t count = receives_.taken++;
+  if (faults::Enabled()) [[unlikely]] {
+    if (const ibv_wc_status status = InjectReceiveStatus(); status != IBV_WC_SUCCESS) {
+      CompleteReceive(status, nullptr);
+      return std::nullopt;
+    }
+  }
   const ReceiveQueue::Entry& entry = receives_.entry(count);
   iovec* memory = receives_.memory();
   size_t pieces = 0;
@@ -495,6 +514,7 @@ std::optional<rdmap::AccessError> QueuePair::Invalidate(ddp::STag stag) {
 
 bool QueuePair::ResolveSend(uint64_t count) {
   SendEntry& entry = sends_.entry(count);
+  if (faults::Enabled() && InjectStatus(entry)) [[unlikely]] return false;
   const bool is_read = entry.opcode == IBV_WR_RDMA_READ;
   if (is_read && connection_->ord == 0) {
     entry.status = IBV_WC_LOC_QP_OP_ERR;
@@ -601,6 +621,7 @@ void QueuePair::Push(CompletionQueue& cq, const ibv_wc& completion, bool solicit
                  static_cast<unsigned long long>(completion.wr_id), completion.status, completion.opcode,
                  completion.byte_len));
   }
+  if (completion.status != IBV_WC_SUCCESS) counters_.errors.Add(1);
   if (!cq.Push(completion, solicited)) completion_lost_ = true;
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "faults/stream.h"
 #include "sim/queue_pair.h"
 
 namespace weft::sim {
@@ -20,6 +21,8 @@ struct QueuePair::Connection {
         sender(send, pool) {}
 
   std::unique_ptr<transport::ByteStream> socket;
+  faults::FaultyStream* faulty = nullptr;  // the socket, when faults concern it
+  bool crc = false;
   rdmap::Stream stream;
   mpa::FpduReceiver receiver;
   mpa::FpduSender sender;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "faults/injector.h"
 #include "sim/cm_engine.h"
 #include "transport/tcp_network.h"
 
@@ -37,12 +38,21 @@ Rnic& Rnic::Process() {
   if (instance == nullptr || owner != getpid()) {
     owner = getpid();
     instance = new Rnic(transport::ProcessNetwork(), ProcessSettings(), HostId());
+    instance->ServeProcess();
   }
   return *instance;
 }
 
 Rnic::Rnic(transport::Network& network, const Settings& settings, uint64_t host_id)
-    : network_(network), settings_(settings), host_id_(host_id), ports_(network), cm_(MakeCmEngine(*this)), datagram_groups_(network) {}
+    : network_(network),
+      settings_(settings),
+      host_id_(host_id),
+      ports_(network),
+      cm_(MakeCmEngine(*this)),
+      datagram_groups_(network),
+      device_faults_(std::make_shared<DeviceFaults>(*this)) {
+  faults::Injector::Process().AddObserver(device_faults_);
+}
 
 Rnic::~Rnic() = default;
 
@@ -129,11 +139,6 @@ void Rnic::ReleaseDatagramPort(const std::shared_ptr<DatagramPort>& port, uint32
   if (!port->empty()) return;
   port->Close();
   std::erase(datagram_ports_, port);
-}
-
-void Rnic::ForgetQueuePair(uint32_t number) {
-  std::lock_guard lock(mutex_);
-  queue_pairs_.erase(number);
 }
 
 }  // namespace weft::sim

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "sim/cm_api.h"
 #include "sim/datagram_queue_pair.h"
 #include "sim/device.h"
+#include "sim/device_faults.h"
 #include "sim/memory.h"
 #include "sim/port_monitor.h"
 #include "sim/queue_pair.h"
@@ -64,8 +66,17 @@ class Rnic {
   // The queue pair gets nothing from the port any more; a port without queue pairs is closed.
   void ReleaseDatagramPort(const std::shared_ptr<DatagramPort>& port, uint32_t number);
 
+  // rnic_statistics.cc: what `weft stat` shows. Those that are gone are counted only with WEFT_STATS=1.
+  std::vector<std::shared_ptr<AnyQueuePair>> QueuePairs();
+  std::vector<QueuePairSnapshot> Snapshots();
+  std::string Summary();
+  // Failures on demand.
+  DeviceFaults& device_faults() { return *device_faults_; }
+  void ApplyFaults();
+
  private:
   void ForgetRegion(ddp::STag stag);
+  void ServeProcess();  // the control socket, the summary at exit
 
   transport::Network& network_;
   const Settings settings_;
@@ -78,8 +89,12 @@ class Rnic {
   std::atomic<uint32_t> next_srq_{1};
   DatagramGroups datagram_groups_;
 
+  const std::shared_ptr<DeviceFaults> device_faults_;
+  std::shared_ptr<void> control_;  // control::Server
+
   std::mutex mutex_;  // guards what follows
   std::unordered_map<uint32_t, std::weak_ptr<AnyQueuePair>> queue_pairs_;
+  std::vector<QueuePairSnapshot> gone_;
   uint32_t next_number_ = 2;  // 0 and 1 are special on InfiniBand; programs print them as such
   std::vector<std::shared_ptr<DatagramPort>> datagram_ports_;
 };

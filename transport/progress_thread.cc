@@ -41,6 +41,8 @@ void AskForShortSlice() {
 
 }  // namespace
 
+std::atomic<void (*)()> g_progress_pause{nullptr};
+
 int ProgressThread::Start(std::function<void()> body) {
   body_ = std::move(body);
   pthread_attr_t attributes;

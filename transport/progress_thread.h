@@ -3,9 +3,13 @@
 
 #include <pthread.h>
 
+#include <atomic>
 #include <functional>
 
 namespace weft::transport {
+
+// Called by the network's thread before each round of work; null: not. For whoever wants a slow one (faults).
+extern std::atomic<void (*)()> g_progress_pause;
 
 // A thread inside somebody else's program: takes none of its signals, has a name in `top`, and asks the scheduler for a
 // short slice so that it preempts a spinning thread of the program soon.

@@ -169,6 +169,7 @@ void TcpNetwork::Run() {
   epoll_event storage[64];
   Time sleep_until;
   while (TakeWork(work, sleep_until)) {
+    if (const auto pause = g_progress_pause.load(std::memory_order_relaxed); pause != nullptr) [[unlikely]] pause();
     for (Work& one : work) one();
     work.clear();
     if (offered_.load(std::memory_order_acquire)) {

@@ -22,6 +22,7 @@ int RequestNotify(ibv_cq* cq, int solicited_only) {
 Cq* CreateCq(ibv_context* public_context, uint32_t entries, void* cq_context, ibv_comp_channel* channel,
              uint32_t comp_vector) {
   Context* context = FromPublic(public_context);
+  if (const int error = Fault(faults::Call::kCreateCq, public_context)) return Fail<Cq>(error);
   if (entries < 1 || entries > sim::kMaxCqe) return Fail<Cq>(EINVAL);
   if (comp_vector >= static_cast<uint32_t>(public_context->num_comp_vectors)) return Fail<Cq>(EINVAL);
   if (channel != nullptr && channel->context != public_context) return Fail<Cq>(EINVAL);
@@ -75,6 +76,7 @@ using weft::verbs::Fail;
 using weft::verbs::FromPublic;
 
 WEFT_VERBS_API ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
+  if (const int error = weft::verbs::Fault(weft::faults::Call::kCreateCompChannel, context)) return Fail<ibv_comp_channel>(error);
   auto queue = std::make_shared<weft::sim::CompletionChannel>();
   if (queue->fd() < 0) return Fail<ibv_comp_channel>(EMFILE);
   auto* channel = new Channel{};
@@ -103,6 +105,7 @@ WEFT_VERBS_API ibv_cq* ibv_create_cq(ibv_context* context, int entries, void* cq
 }
 
 WEFT_VERBS_API int ibv_resize_cq(ibv_cq* cq, int entries) {
+  if (const int error = weft::verbs::Fault(weft::faults::Call::kResizeCq, cq->context)) return error;
   const int error = FromPublic(cq)->queue->Resize(entries);
   if (error == 0) cq->cqe = FromPublic(cq)->queue->capacity();
   return error;

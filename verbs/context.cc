@@ -23,6 +23,9 @@ using weft::verbs::Fail;
 using weft::verbs::FromPublic;
 
 WEFT_VERBS_API ibv_context* ibv_open_device(ibv_device* device) {
+  if (weft::faults::Enabled()) {
+    if (const int error = weft::faults::FailureOf(weft::faults::Call::kOpenDevice, device->name)) return Fail<ibv_context>(error);
+  }
   auto async = std::make_shared<weft::verbs::AsyncEvents>(FromPublic(device));
   if (async->queue.fd() < 0) return Fail<ibv_context>(EMFILE);
   weft::sim::Rnic::SetQueuePairResolver(weft::verbs::ResolveQueuePair);  // no ibv_qp can exist before this
@@ -46,6 +49,7 @@ WEFT_VERBS_API ibv_context* ibv_open_device(ibv_device* device) {
   pthread_mutex_init(&context->context.mutex, nullptr);
   context->async = std::move(async);
   context->rnic->ports().Observe(device->name, context->async);
+  context->rnic->device_faults().Opened(device->name, context->async);
   return &context->context;
 }
 

@@ -58,9 +58,11 @@ bool SettingsAreSound() {
   const std::vector<std::string>& problems = ProcessSettingProblems();
   static std::once_flag once;
   std::call_once(once, [&problems] {
-    if (!problems.empty()) LogWarning("no devices until these settings are corrected or removed from the environment");
+    const std::string& wrong = faults::Injector::Process().problem();
+    LogLines(wrong);
+    if (!problems.empty() || !wrong.empty()) LogWarning("no devices until these settings are corrected or removed from the environment");
   });
-  return problems.empty();
+  return problems.empty() && faults::Injector::Process().problem().empty();
 }
 
 constexpr ibv_gid kNoGid = {};

@@ -28,6 +28,7 @@ ibv_mr* NewMr(ibv_pd* pd, void* address, size_t length, const sim::RegionInfo& r
 }
 
 ibv_mr* RegisterRegion(ibv_pd* pd, void* address, size_t length, uint64_t iova, int access) {
+  if (const int error = Fault(faults::Call::kRegMr, pd->context)) return Fail<ibv_mr>(error);
   // Optional flags are hints that a device may ignore (ibv_reg_mr(3)).
   access &= ~static_cast<int>(IBV_ACCESS_OPTIONAL_RANGE);
   auto region = FromPublic(pd->context)->rnic->memory().Register(*FromPublic(pd)->domain, reinterpret_cast<uintptr_t>(address),
@@ -84,6 +85,7 @@ using weft::verbs::Pd;
 
 WEFT_VERBS_API ibv_pd* ibv_alloc_pd(ibv_context* public_context) {
   Context* context = FromPublic(public_context);
+  if (const int error = weft::verbs::Fault(weft::faults::Call::kAllocPd, public_context)) return Fail<ibv_pd>(error);
   if (!FromPublic(public_context->device)->pds.Take()) return Fail<ibv_pd>(ENOMEM);
   auto* pd = new Pd{};
   pd->context = public_context;

@@ -9,6 +9,7 @@ namespace {
 
 ibv_mw* AllocMw(ibv_pd* pd, ibv_mw_type type) {
   if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2) return Fail<ibv_mw>(EINVAL);
+  if (const int error = Fault(faults::Call::kAllocMw, pd->context)) return Fail<ibv_mw>(error);
   Context* context = FromPublic(pd->context);
   auto stag = context->rnic->memory().AllocateWindow(*FromPublic(pd)->domain, type);
   if (!stag.ok()) return Fail<ibv_mw>(stag.error());

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sim/any_queue_pair.h"
+#include "faults/injector.h"
 #include "sim/completion_queue.h"
 #include "sim/device.h"
 #include "sim/event_queue.h"
@@ -177,6 +178,14 @@ void FillUnsupportedOperations(verbs_context* vctx);
 void FillPollOperations(Cq* cq, uint64_t wc_flags);
 // send_batch.cc. EOPNOTSUPP: an operation that the RNIC does not have.
 int FillSendOperations(Qp* qp, ibv_qp_type type, uint64_t send_ops_flags);
+
+// The errno with which a fault says that a verb fails; 0: none does. Without faults one predictable branch.
+inline int Fault(faults::Call call, const ibv_context* context) {
+  return faults::Enabled() ? faults::FailureOf(call, context->device->name) : 0;
+}
+inline int Fault(faults::Call call, const ibv_qp* qp, std::optional<int> opcode = std::nullopt) {
+  return faults::Enabled() ? faults::FailureOf(call, qp->context->device->name, qp->qp_num, opcode) : 0;
+}
 
 // errno = error, and a null pointer.
 template <typename T>

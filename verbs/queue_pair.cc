@@ -46,10 +46,16 @@ class QueuePairNumbers {
 // --- fast paths: no look-up, no reference counting ---
 
 int PostSend(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad) {
+  if (faults::Enabled()) [[unlikely]] {
+    if (const int error = Fault(faults::Call::kPostSend, qp, static_cast<int>(list->opcode))) return *bad = list, error;
+  }
   return FromPublic(qp)->engine->PostSend(list, bad, /*all_or_nothing=*/false);
 }
 
 int PostReceive(ibv_qp* qp, ibv_recv_wr* list, ibv_recv_wr** bad) {
+  if (faults::Enabled()) [[unlikely]] {
+    if (const int error = Fault(faults::Call::kPostRecv, qp)) return *bad = list, error;
+  }
   return FromPublic(qp)->engine->PostReceive(list, bad);
 }
 
@@ -89,6 +95,7 @@ Result<std::shared_ptr<sim::AnyQueuePair>, int> CreateEngine(Context& context, i
 // On success `attributes.cap` is what was granted. `send_ops_flags` as in ibv_qp_init_attr_ex; 0: without ibv_wr_*.
 ibv_qp* CreateQp(ibv_pd* pd, ibv_qp_init_attr_ex& attributes, uint64_t send_ops_flags) {
   if (int error = Check(pd, attributes)) return Fail<ibv_qp>(error);
+  if (int error = Fault(faults::Call::kCreateQp, pd->context)) return Fail<ibv_qp>(error);
   Context* context = FromPublic(pd->context);
   auto qp = std::make_unique<Qp>();
   if (send_ops_flags != 0) {
@@ -103,6 +110,7 @@ ibv_qp* CreateQp(ibv_pd* pd, ibv_qp_init_attr_ex& attributes, uint64_t send_ops_
   options.signal_all = attributes.sq_sig_all != 0;
   options.async = context->async;
   options.owner = &qp->qp_base;
+  options.device = pd->context->device->name;
   auto created = CreateEngine(*context, attributes.qp_type, std::move(options));
   if (!created.ok()) return Fail<ibv_qp>(created.error());
 
@@ -173,6 +181,7 @@ WEFT_VERBS_API ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
 }
 
 WEFT_VERBS_API int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) {
+  if (const int error = weft::verbs::Fault(weft::faults::Call::kModifyQp, qp)) return error;
   const int error = FromPublic(qp)->engine->Modify(*attributes, mask);
   if (error == 0 && (mask & IBV_QP_STATE)) qp->state = attributes->qp_state;
   return error;

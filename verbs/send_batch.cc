@@ -21,6 +21,10 @@ void SendBatch::Start() {
   Reset();
 }
 
+void SendBatch::Inject(const ibv_qp& qp) {
+  if (error_ == 0 && !entries_.empty()) error_ = Fault(faults::Call::kPostSend, &qp, static_cast<int>(entries_.front().wr.opcode));
+}
+
 int SendBatch::Complete(sim::AnyQueuePair& engine) {
   int error = error_;
   if (error == 0 && !entries_.empty()) {
@@ -130,7 +134,10 @@ void SetSge(ibv_qp_ex* qp, uint32_t lkey, uint64_t address, uint32_t length) {
 void SetSgeList(ibv_qp_ex* qp, size_t count, const ibv_sge* sges) { BatchOf(qp).SetSges(sges, count); }
 
 void Start(ibv_qp_ex* qp) { BatchOf(qp).Start(); }
-int Complete(ibv_qp_ex* qp) { return BatchOf(qp).Complete(*FromPublic(qp)->engine); }
+int Complete(ibv_qp_ex* qp) {
+  if (faults::Enabled()) [[unlikely]] BatchOf(qp).Inject(qp->qp_base);
+  return BatchOf(qp).Complete(*FromPublic(qp)->engine);
+}
 void Abort(ibv_qp_ex* qp) { BatchOf(qp).Abort(); }
 
 // An operation that the program did not, or could not, ask for at creation: ibv_wr_complete fails.

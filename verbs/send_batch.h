@@ -17,6 +17,8 @@ namespace weft::verbs {
 class SendBatch {
  public:
   void Start();
+  // Makes Complete() fail when a fault says so.
+  void Inject(const ibv_qp& qp);
   int Complete(sim::AnyQueuePair& engine);
   void Abort();
 

@@ -25,6 +25,19 @@ int Doctor();
 int Settings();
 std::string SettingsTable();
 
+// `weft faults`: what there is (--list), or what a running process is told. `action` is "", "set", "clear", "show" or "check".
+struct FaultsArguments {
+  bool list = false;
+  bool manual = false;  // the list as the source of a part of the manual
+  int pid = 0;
+  std::string action;
+  std::string specification;
+};
+int Faults(const FaultsArguments& arguments);
+
+// `weft stat`: the queue pairs of process `pid`; 0: of which processes there are any.
+int Stat(int pid, bool json, double interval);
+
 // Prints which file a program gets when it asks for the library `soname`. Doctor runs it in a child under `weft run`.
 int Which(const std::string& soname);
 

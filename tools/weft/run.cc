@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/settings.h"
+#include "faults/plan.h"
 #include "tools/weft/commands.h"
 #include "tools/weft/libraries.h"
 
@@ -30,6 +31,13 @@ int Run(const std::vector<std::string>& command) {
   std::vector<std::string> problems;
   const weft::Settings settings = weft::Settings::FromEnvironment(&problems);
   for (const std::string& problem : problems) std::fprintf(stderr, "weft run: %s\n", problem.c_str());
+  if (const char* specification = std::getenv("WEFT_FAULTS")) {
+    const auto plan = faults::ParseSetting(specification);
+    if (!plan.ok()) {
+      std::fprintf(stderr, "weft run: %s\n", plan.error().c_str());
+      return kUnusable;
+    }
+  }
   if (!problems.empty()) return kUnusable;
   if (command.empty()) {
     std::fprintf(stderr, "weft run: no program given. Usage: weft run [--] PROGRAM [ARGS...]\n");

@@ -1,0 +1,96 @@
+#include "control/client.h"
+
+#include <signal.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+
+#include "control/address.h"
+
+namespace weft::control {
+namespace {
+
+constexpr timeval kPatience{.tv_sec = 5, .tv_usec = 0};
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  const int fd_;
+};
+
+bool SendAll(int fd, const std::string& text) {
+  for (size_t sent = 0; sent < text.size();) {
+    const ssize_t count = send(fd, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    sent += static_cast<size_t>(count);
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<Reply, std::string> Ask(pid_t pid, const std::string& command, const std::string& body) {
+  const std::string who = "process " + std::to_string(pid);
+  const Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (socket.get() < 0) return std::string("cannot make a socket: ") + std::strerror(errno);
+  setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
+  setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
+  socklen_t length = 0;
+  const sockaddr_un address = AddressOf(pid, &length);
+  if (connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), length) != 0) {
+    if (kill(pid, 0) != 0 && errno == ESRCH) return who + " does not exist";
+    return who + " uses no RDMA device of Weft (yet), was started with WEFT_CONTROL=off, or is in another network namespace";
+  }
+  // Names of abstract sockets are anybody's to take.
+  ucred peer{};
+  socklen_t peer_length = sizeof peer;
+  if (getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &peer_length) != 0 || peer.uid != geteuid()) {
+    return who + " belongs to another user";
+  }
+  if (!SendAll(socket.get(), command + "\n" + body)) return who + " does not listen: " + std::strerror(errno);
+  shutdown(socket.get(), SHUT_WR);
+  std::string reply;
+  char buffer[65536];
+  for (;;) {
+    const ssize_t count = recv(socket.get(), buffer, sizeof buffer, 0);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return who + " does not answer" + (errno == EAGAIN ? " within 5 s; is it stopped?" : std::string(": ") + std::strerror(errno));
+    if (count == 0) break;
+    reply.append(buffer, static_cast<size_t>(count));
+  }
+  if (reply.starts_with("ok\n")) return Reply{reply.substr(3)};
+  if (reply.starts_with("error\n")) return reply.substr(6);
+  return who + " gave no answer; it may belong to another user, or be about to end";
+}
+
+std::vector<pid_t> Processes() {
+  std::vector<pid_t> found;
+  std::ifstream table("/proc/net/unix");
+  const std::string mark = std::string("@") + kNamePrefix;
+  for (std::string line; std::getline(table, line);) {
+    const size_t at = line.rfind(mark);
+    if (at == line.npos) continue;
+    pid_t pid = 0;
+    const char* begin = line.data() + at + mark.size();
+    if (std::from_chars(begin, line.data() + line.size(), pid).ec == std::errc()) found.push_back(pid);
+  }
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
+}  // namespace weft::control

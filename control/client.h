@@ -1,0 +1,25 @@
+#ifndef CONTROL_CLIENT_H_
+#define CONTROL_CLIENT_H_
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace weft::control {
+
+struct Reply {
+  std::string text;
+};
+
+// Asks a process that uses Weft; blocks, for a few seconds at most. The error is for users: what was wrong, and what to do.
+Result<Reply, std::string> Ask(pid_t pid, const std::string& command, const std::string& body = "");
+
+// Processes of this network namespace that listen, by id; not all need be the user's, or alive to an answer.
+std::vector<pid_t> Processes();
+
+}  // namespace weft::control
+
+#endif  // CONTROL_CLIENT_H_

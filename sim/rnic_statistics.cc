@@ -1,0 +1,155 @@
+#include <infiniband/verbs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <mutex>
+#include <utility>
+
+#include "base/log.h"
+#include "control/server.h"
+#include "faults/injector.h"
+#include "sim/rnic.h"
+
+// What an RNIC says of itself: to `weft stat`, to `weft faults`, and with WEFT_STATS=1 at exit.
+namespace weft::sim {
+namespace {
+
+constexpr size_t kMostGone = 10000;  // queue pairs that are kept in mind for the summary
+
+const char* NameOf(ibv_qp_type type) {
+  switch (type) {
+    case IBV_QPT_RC:
+      return "RC";
+    case IBV_QPT_UC:
+      return "UC";
+    case IBV_QPT_UD:
+      return "UD";
+    case IBV_QPT_XRC_SEND:
+      return "XRC_SEND";
+    case IBV_QPT_XRC_RECV:
+      return "XRC_RECV";
+    default:
+      return "other";
+  }
+}
+
+const char* NameOf(ibv_qp_state state) {
+  static constexpr const char* kNames[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
+  const auto index = static_cast<size_t>(state);
+  return index < std::size(kNames) ? kNames[index] : "?";
+}
+
+unsigned long long Long(uint64_t value) { return value; }
+
+std::string ProgramName() {
+  std::string name;
+  std::getline(std::ifstream("/proc/self/comm"), name);
+  return name;
+}
+
+// One line for each queue pair: KEY=VALUE with tabs between. tools/weft/stat.cc reads it.
+std::string Describe(Rnic& rnic) {
+  std::string text = "process\tpid=" + std::to_string(getpid()) + "\tprogram=" + ProgramName() +
+                     "\tpersona=" + (rnic.settings().persona == Persona::kRoce ? "roce" : "iwarp") + "\n";
+  for (const QueuePairSnapshot& qp : rnic.Snapshots()) {
+    text += Format("qp\tqp=%u\ttype=%s\tstate=%s\tdevice=%s\tpeer=%s", qp.number, NameOf(qp.type), NameOf(qp.state), qp.device.c_str(),
+                   qp.peer.c_str());
+    text += Format("\tsends_posted=%llu\tsends_completed=%llu\treceives_posted=%llu\treceives_completed=%llu", Long(qp.sends_posted),
+                   Long(qp.sends_completed), Long(qp.receives_posted), Long(qp.receives_completed));
+    text += Format("\tbytes_sent=%llu\tbytes_received=%llu\tretries=%llu\trnr=%llu\terrors=%llu\n", Long(qp.bytes_sent),
+                   Long(qp.bytes_received), Long(qp.retries), Long(qp.rnr), Long(qp.errors));
+  }
+  return text;
+}
+
+control::Answer SetFaults(const std::string& specification) {
+  auto plan = faults::Parse(specification);
+  if (!plan.ok()) return {false, plan.error().Describe(specification)};
+  faults::Injector::Process().Set(std::move(*plan));
+  return {true, faults::Injector::Process().Show()};
+}
+
+control::Answer Handle(Rnic& rnic, const std::string& command, const std::string& body) {
+  if (command == "stat") return {true, Describe(rnic)};
+  if (command == "faults show") return {true, faults::Injector::Process().Show()};
+  if (command == "faults set") return SetFaults(body);
+  if (command == "faults clear") return SetFaults("");
+  return {false, "unknown request; are the command weft and the program's libraries of one version?"};
+}
+
+}  // namespace
+
+void Rnic::ServeProcess() {
+  if (settings_.control) {
+    control_ = control::Server::Start(
+        network_, [this](const std::string& command, const std::string& body) { return Handle(*this, command, body); });
+  }
+  if (settings_.stats) {
+    static std::atomic<Rnic*> newest{nullptr};
+    if (newest.exchange(this) == nullptr) {
+      std::atexit([] { LogLines(newest.load()->Summary()); });
+    }
+  }
+}
+
+std::vector<std::shared_ptr<AnyQueuePair>> Rnic::QueuePairs() {
+  std::vector<std::shared_ptr<AnyQueuePair>> all;
+  std::lock_guard lock(mutex_);
+  all.reserve(queue_pairs_.size());
+  for (const auto& [number, weak] : queue_pairs_) {
+    if (auto qp = weak.lock()) all.push_back(std::move(qp));
+  }
+  return all;
+}
+
+std::vector<QueuePairSnapshot> Rnic::Snapshots() {
+  std::vector<QueuePairSnapshot> snapshots;
+  for (const auto& qp : QueuePairs()) snapshots.push_back(qp->Snapshot());
+  std::sort(snapshots.begin(), snapshots.end(), [](const auto& a, const auto& b) { return a.number < b.number; });
+  return snapshots;
+}
+
+std::string Rnic::Summary() {
+  std::vector<QueuePairSnapshot> all;
+  {
+    std::lock_guard lock(mutex_);
+    all = gone_;
+  }
+  const size_t gone = all.size();
+  for (QueuePairSnapshot& qp : Snapshots()) all.push_back(std::move(qp));
+  std::string text = Format("statistics of %s (%d): %zu queue pairs\n", ProgramName().c_str(), static_cast<int>(getpid()), all.size());
+  for (size_t i = 0; i < all.size(); ++i) {
+    const QueuePairSnapshot& qp = all[i];
+    text += Format("  qp 0x%x %s %s, peer %s: %llu of %llu sends, %llu of %llu receives completed, %llu with errors; ", qp.number,
+                   NameOf(qp.type), i < gone ? "destroyed" : NameOf(qp.state), qp.peer.empty() ? "none" : qp.peer.c_str(),
+                   Long(qp.sends_completed), Long(qp.sends_posted), Long(qp.receives_completed), Long(qp.receives_posted),
+                   Long(qp.errors));
+    text += Format("%llu bytes sent, %llu received, %llu retries, %llu RNR\n", Long(qp.bytes_sent), Long(qp.bytes_received),
+                   Long(qp.retries), Long(qp.rnr));
+  }
+  return text + faults::Injector::Process().Show();
+}
+
+void Rnic::ForgetQueuePair(uint32_t number) {
+  std::shared_ptr<AnyQueuePair> qp;  // destroyed after the lock is released
+  std::optional<QueuePairSnapshot> last;
+  if (settings_.stats) {
+    {
+      std::lock_guard lock(mutex_);
+      if (const auto found = queue_pairs_.find(number); found != queue_pairs_.end()) qp = found->second.lock();
+    }
+    if (qp != nullptr) last = qp->Snapshot();
+  }
+  std::lock_guard lock(mutex_);
+  queue_pairs_.erase(number);
+  if (last && gone_.size() < kMostGone) gone_.push_back(std::move(*last));
+}
+
+void Rnic::ApplyFaults() {
+  for (const auto& qp : QueuePairs()) qp->ApplyFaults();
+}
+
+}  // namespace weft::sim

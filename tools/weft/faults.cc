@@ -1,0 +1,134 @@
+#include <cstdio>
+#include <string>
+
+#include "control/client.h"
+#include "faults/plan.h"
+#include "tools/weft/commands.h"
+
+namespace weft::tool {
+namespace {
+
+constexpr size_t kWidth = 100;
+
+std::string Wrapped(const std::string& text, const std::string& indent) {
+  std::string out, line = indent;
+  for (size_t from = 0; from < text.size();) {
+    const size_t end = std::min(text.find(' ', from), text.size());
+    const std::string word = text.substr(from, end - from);
+    if (line.size() + word.size() + 1 > kWidth && line.size() > indent.size()) {
+      out += line + "\n";
+      line = indent;
+    }
+    if (line.size() > indent.size()) line += ' ';
+    line += word;
+    from = end + 1;
+  }
+  return out + line + "\n";
+}
+
+std::string KeysOf(const faults::KindInfo& kind) {
+  std::string keys;
+  for (const bool needed : {true, false}) {
+    for (const faults::KeyInfo& key : faults::AllKeys()) {
+      if (!(kind.takes & key.key) || needed != static_cast<bool>(kind.needs & key.key)) continue;
+      const std::string pair = std::string(key.name) + "=" + key.form;
+      keys += (keys.empty() ? "" : " ") + (needed ? pair : "[" + pair + "]");
+    }
+  }
+  return keys;
+}
+
+void PrintWords(const char* title, std::span<const faults::Word> words) {
+  std::string names;
+  for (const faults::Word& word : words) names += (names.empty() ? "" : " ") + std::string(word.name);
+  std::printf("  %s\n%s", title, Wrapped(names, "      ").c_str());
+}
+
+int List() {
+  std::printf("A specification is faults with \";\" between them; each is a kind and KEY=VALUE words. seed=NUMBER makes chance repeatable.\n\n");
+  for (const faults::KindInfo& kind : faults::AllKinds()) {
+    std::printf("%s\n%s", kind.name, Wrapped(kind.what, "    ").c_str());
+    std::printf("    Seen: %s", Wrapped(kind.symptom, "    ").substr(4).c_str());
+    std::printf("    Keys: %s", Wrapped(KeysOf(kind), "    ").substr(4).c_str());
+    if (kind.unit != nullptr) std::printf("    Counted: %s", Wrapped(kind.unit, "    ").substr(4).c_str());
+    std::printf("    Example: WEFT_FAULTS='%s'\n\n", kind.example);
+  }
+  std::printf("Keys:\n");
+  for (const faults::KeyInfo& key : faults::AllKeys()) {
+    std::printf("  %s=%s\n%s", key.name, key.form, Wrapped(key.explanation, "      ").c_str());
+  }
+  std::printf("\nWords:\n");
+  PrintWords("status=", faults::StatusWords());
+  PrintWords("opcode=", faults::OpcodeWords());
+  PrintWords("call=", faults::CallWords());
+  PrintWords("event=", faults::EventWords());
+  return 0;
+}
+
+std::string Roff(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '-') {
+      out += "\\-";
+    } else if (c == '\'' ) {
+      out += "\\(aq";
+    } else if (c == '\\') {
+      out += "\\e";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+// The part of weft-faults(7) that comes from the tables; tests/stock/faults_test.py compares.
+int Manual() {
+  for (const faults::KindInfo& kind : faults::AllKinds()) {
+    std::printf(".TP\n.B %s\n%s\n.RS\n.PP\nSeen: %s\n.PP\nKeys: %s.\n", Roff(kind.name).c_str(), Roff(kind.what).c_str(),
+                Roff(kind.symptom).c_str(), Roff(KeysOf(kind)).c_str());
+    if (kind.unit != nullptr) std::printf("Counted are %s.\n", Roff(kind.unit).c_str());
+    std::printf(".PP\nExample:\n.B %s\n.RE\n", Roff(kind.example).c_str());
+  }
+  std::printf(".SH KEYS\n");
+  for (const faults::KeyInfo& key : faults::AllKeys()) {
+    std::printf(".TP\n.BI %s= %s\n%s\n", Roff(key.name).c_str(), key.form, Roff(key.explanation).c_str());
+  }
+  return 0;
+}
+
+int Fail(const std::string& why) {
+  std::fprintf(stderr, "weft faults: %s\n", why.c_str());
+  return 1;
+}
+
+}  // namespace
+
+int Faults(const FaultsArguments& arguments) {
+  if (arguments.list) return List();
+  if (arguments.manual) return Manual();
+  if (arguments.action.empty()) {
+    std::fprintf(stderr, "weft faults: say what: --list, check SPECIFICATION, or --pid PID with set SPECIFICATION, clear or show\n");
+    return 2;
+  }
+  std::string specification;
+  if (arguments.action == "set" || arguments.action == "check") {
+    const auto plan = faults::ParseSetting(arguments.specification);
+    if (!plan.ok()) return Fail(plan.error());
+    for (const faults::Fault& fault : plan->faults) specification += fault.text + "\n";
+    if (plan->seed) specification += "seed=" + std::to_string(*plan->seed) + "\n";
+  }
+  if (arguments.action == "check") {
+    std::printf("%s", specification.c_str());
+    return 0;
+  }
+  if (arguments.pid <= 0) {
+    std::fprintf(stderr, "weft faults: %s needs --pid PID\n", arguments.action.c_str());
+    return 2;
+  }
+  const auto answer = control::Ask(arguments.pid, "faults " + arguments.action, specification);
+  if (!answer.ok()) return Fail(answer.error());
+  std::printf("%s", answer->text.c_str());
+  return 0;
+}
+
+}  // namespace weft::tool
