@@ -77,7 +77,8 @@ constexpr KindInfo kKinds[] = {
      "cq_overrun nth=100"},
     {Kind::kRnr, "rnr", kWhereConnection | kChoice | kAfter, 0,
      "An incoming message that needs a receive is answered as if none were posted.", "incoming messages",
-     "Persona iwarp: the stream is terminated; the sender's oldest request completes with REM_OP_ERR, both queue pairs are in ERR. "
+     "Persona iwarp: the stream is terminated; what of the sender is outstanding completes, the oldest with REM_OP_ERR, and both queue "
+     "pairs are in ERR. "
      "Persona roce: the sender waits min_rnr_timer and tries again; after rnr_retry tries, RNR_RETRY_EXC_ERR.",
      "rnr probability=20%"},
     {Kind::kFail, "fail", kDevice | kQp | kOpcode | kChoice | kAfter | kCall | kErrno, kCall | kErrno,

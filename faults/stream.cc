@@ -132,7 +132,7 @@ bool FaultyStream::Strike(Armed& armed, Time now) {
 }
 
 void FaultyStream::UpdateFaults(Time now) {
-  if (info_.start_up_bytes != 0) return;
+  if (info_.start_up_bytes != 0 || info_.start_up_write) return;
   bool shut = PortIsDown(info_.device.c_str());
   uint64_t rate = 0;
   for (Armed& armed : armed_) {
@@ -283,8 +283,9 @@ IoResult FaultyStream::Read(std::span<const iovec> into) {
 
 IoResult FaultyStream::Write(std::span<const iovec> from) {
   const size_t wanted = Total(from);
+  if (std::exchange(info_.start_up_write, false)) info_.start_up_bytes = wanted;
   if (info_.start_up_bytes != 0) {
-    // The MPA Reply: goes out as it is, unless nothing does.
+    // The MPA Reply, or the RTR: goes out as it is, unless nothing does.
     if (gate_ == Gate::kShut) return {};
     const IoResult result = stream_->Write(Head(from, info_.start_up_bytes));
     if (result.kind == IoResult::Kind::kDone) info_.start_up_bytes -= result.bytes;

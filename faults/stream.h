@@ -18,7 +18,10 @@ struct ConnectionInfo {
   uint32_t qp = 0;
   std::string device;
   bool crc = false;            // its frames have CRCs
-  size_t start_up_bytes = 0;   // that are still to be written before the first frame: never touched or counted
+  // What the two ends say to each other before the connection stands is never touched or counted: so many bytes, or all of the first
+  // write.
+  size_t start_up_bytes = 0;
+  bool start_up_write = false;
 };
 
 // Whether any fault that works on bytes may concern such a connection, now. Counts nothing.

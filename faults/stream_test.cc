@@ -244,6 +244,14 @@ TEST_F(FaultyStreamTest, StartUpBytesAreNeitherTouchedNorCounted) {
   EXPECT_EQ(ReadAll(*theirs), "replyab");
 }
 
+TEST_F(FaultyStreamTest, TheFirstWriteCanBeStartUp) {
+  Open("cut after_bytes=2; corrupt", {.qp = 1, .device = "weft_lo", .crc = true, .start_up_write = true});
+  EXPECT_EQ(Write(*ours, "ready").bytes, 5u);
+  EXPECT_EQ(Write(*ours, "abc").bytes, 2u);
+  Settle();
+  EXPECT_EQ(ReadAll(*theirs), "readyab");
+}
+
 TEST_F(FaultyStreamTest, ChangesWhileItRuns) {
   Open("blackhole");
   Write(*ours, "held");

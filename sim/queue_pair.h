@@ -146,7 +146,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   void FinishTerminateLater();
   void NudgeLater(unsigned nudges_left);
   void UpdateInterest();
-  void AttachFaults();               // queue_pair_faults.cc, to OnFaultTimer
+  void AttachFaults(bool rtr_follows = false);  // queue_pair_faults.cc, to OnFaultTimer
   bool InjectStatus(SendEntry& entry);
   ibv_wc_status InjectReceiveStatus();
   bool InjectNotReady();

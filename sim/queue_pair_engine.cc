@@ -134,7 +134,7 @@ int QueuePair::Establish(std::unique_ptr<transport::ByteStream> socket, Establis
     connection.prologue = std::move(options.prologue);
     observer_ = std::move(options.observer);
     local_error_ = completion_lost_ = false;
-    if (faults::Enabled()) [[unlikely]] AttachFaults();
+    if (faults::Enabled()) [[unlikely]] AttachFaults(options.initiator && outcome.rtr != mpa::Rtr::kNone);
     if (options.initiator && outcome.rtr != mpa::Rtr::kNone) connection.stream.SendRtr(outcome.rtr);
     if (options.initiator && options.foreign_peer) NudgeLater(kMostNudges);
     state_.store(IBV_QPS_RTS, std::memory_order_seq_cst);

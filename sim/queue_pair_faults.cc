@@ -17,13 +17,14 @@ void QueuePair::ApplyFaults() {
 }
 
 // With the engine held. The stream stays wrapped when the faults go: it may have bytes that it held.
-void QueuePair::AttachFaults() {
+void QueuePair::AttachFaults(bool rtr_follows) {
   Connection& connection = *connection_;
   if (connection.faulty != nullptr) return connection.faulty->Reselect();
   faults::ConnectionInfo info{.qp = number_,
                               .device = options_.device,
                               .crc = connection.crc,
-                              .start_up_bytes = connection.prologue.size()};
+                              .start_up_bytes = connection.prologue.size(),
+                              .start_up_write = rtr_follows};
   if (!faults::ConcernsStream(info, connection.socket->PeerAddress())) return;
   auto wake = [weak = weak_from_this()] {
     if (auto self = weak.lock()) self->OnFaultTimer();

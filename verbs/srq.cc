@@ -41,6 +41,7 @@ using weft::verbs::FromPublic;
 using weft::verbs::Srq;
 
 WEFT_VERBS_API ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* attributes) {
+  if (const int error = weft::verbs::Fault(weft::faults::Call::kCreateSrq, pd->context)) return weft::verbs::Fail<ibv_srq>(error);
   ibv_srq_attr& size = attributes->attr;
   if (size.max_wr < 1 || size.max_wr > weft::sim::kMaxSrqWr || size.max_sge > weft::sim::kMaxSge) return Fail<ibv_srq>(EINVAL);
   if (!FromPublic(pd->context->device)->srqs.Take()) return Fail<ibv_srq>(ENOMEM);

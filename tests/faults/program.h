@@ -87,7 +87,9 @@ class Pair {
     wr.wr.rdma.remote_addr = reinterpret_cast<uint64_t>(server_memory.data());
     wr.wr.rdma.rkey = server_mr->rkey;
     const int error = ibv_post_send(client->qp, &wr, &bad);
-    if (error != 0) EXPECT_EQ(bad, &wr);
+    if (error != 0) {
+      EXPECT_EQ(bad, &wr);
+    }
     return error;
   }
 
