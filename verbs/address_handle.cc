@@ -92,6 +92,7 @@ using weft::verbs::FromPublic;
 // Errors: EOPNOTSUPP (the iwarp persona), EINVAL.
 WEFT_VERBS_API ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attributes) {
   if (!weft::verbs::HasDatagrams(pd->context)) return Fail<ibv_ah>(EOPNOTSUPP);
+  if (const int error = weft::verbs::Fault(weft::faults::Call::kCreateAh, pd->context)) return Fail<ibv_ah>(error);
   auto handle = std::make_unique<weft::sim::AddressHandle>();
   if (int error = weft::verbs::Fill(pd, *attributes, *handle)) return Fail<ibv_ah>(error);
   handle->context = pd->context;
