@@ -514,7 +514,6 @@ std::optional<rdmap::AccessError> QueuePair::Invalidate(ddp::STag stag) {
 
 bool QueuePair::ResolveSend(uint64_t count) {
   SendEntry& entry = sends_.entry(count);
-  if (faults::Enabled() && InjectStatus(entry)) [[unlikely]] return false;
   const bool is_read = entry.opcode == IBV_WR_RDMA_READ;
   if (is_read && connection_->ord == 0) {
     entry.status = IBV_WC_LOC_QP_OP_ERR;
@@ -548,6 +547,10 @@ rdmap::Request* QueuePair::NextRequest() {
     if (local_error_ || count == sends_.posted()) return nullptr;
     if (connection_->closing && count >= connection_->last_to_send) return nullptr;
     SendEntry& entry = sends_.entry(count);
+    if ((faults::Enabled() || entry.asked) && InjectStatus(entry)) [[unlikely]] {
+      local_error_ = sends_.retired() == count;
+      return nullptr;
+    }
     if (entry.opcode == IBV_WR_LOCAL_INV) {
       if (sends_.retired() != count) return nullptr;  // in order: after all that was posted before it
       const bool known = rnic_.memory().Invalidate(*options_.pd, entry.request.invalidate_stag, window_owner_);

@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "base/log.h"
 #include "faults/injector.h"
 #include "faults/stream.h"
@@ -43,7 +45,7 @@ void QueuePair::OnFaultTimer() {
 
 // With the engine held. Whether a fault says that this request is not carried out; its status is in the entry.
 bool QueuePair::InjectStatus(SendEntry& entry) {
-  if (entry.status != IBV_WC_SUCCESS) return true;
+  if (std::exchange(entry.asked, true)) return entry.status != IBV_WC_SUCCESS;
   const transport::SocketAddress peer = connection_->socket->PeerAddress();
   const auto fault = faults::Injector::Process().Ask(
       faults::Kind::kCompletion,

@@ -86,6 +86,7 @@ int SendQueue::Stage(const ibv_send_wr& wr, bool signal_all, uint32_t max_read_s
   slot.id = wr.wr_id;
   slot.opcode = wr.opcode;
   slot.status = IBV_WC_SUCCESS;
+  slot.asked = false;
   slot.signaled = signal_all || (wr.send_flags & IBV_SEND_SIGNALED);
   slot.is_inline = is_inline;
   slot.resolved = false;

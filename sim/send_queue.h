@@ -22,6 +22,7 @@ struct SendEntry {
   ibv_wc_status status = IBV_WC_SUCCESS;
   bool signaled = false;
   bool is_inline = false;             // its bytes lie in the queue's inline storage
+  bool asked = false;                 // whether a fault strikes it has been asked
   bool resolved = false;              // request.local is valid
   bool done = false;                  // may be retired once it is the oldest
   uint8_t pieces = 0;                 // scatter/gather elements in use
