@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "sim/device.h"
+
 namespace weft::sim {
 
 bool DatagramGroup::Add(DatagramReceiver* receiver) {
@@ -37,6 +39,7 @@ Result<std::shared_ptr<DatagramGroup>, int> DatagramGroups::Attach(DatagramRecei
     if (!joined->Add(receiver)) return EINVAL;
     return joined;
   }
+  if (groups_.size() >= kMaxGroups) return ENOBUFS;
   transport::SocketAddress local = group;
   local.set_port(kGroupUdpPort);
   auto socket = network_.OpenDatagram(local, {.only_v6 = true, .shared = true, .group = group, .interface = interface});

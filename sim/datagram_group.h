@@ -41,7 +41,7 @@ class DatagramGroups {
  public:
   explicit DatagramGroups(transport::Network& network) : network_(network) {}
 
-  // The group that it joined, to be driven inline. Errors: EINVAL (a member already), ENODEV, ENOBUFS (more groups than the system
+  // The group that it joined, to be driven inline. Errors: EINVAL (a member already), ENODEV, ENOBUFS (more groups than kMaxGroups or the system
   // allows), EADDRINUSE (somebody else has kGroupUdpPort) ...
   Result<std::shared_ptr<DatagramGroup>, int> Attach(DatagramReceiver* receiver, const transport::SocketAddress& group,
                                                      uint32_t interface);

@@ -115,6 +115,12 @@ ibv_device_attr DeviceInfo::Attributes() const {
   a.max_srq = kMaxSrq;
   a.max_srq_wr = kMaxSrqWr;
   a.max_srq_sge = kMaxSge;
+  if (persona == Persona::kRoce) {  // unreliable datagrams
+    a.max_ah = kMaxAh;
+    a.max_mcast_grp = kMaxGroups;
+    a.max_mcast_qp_attach = kMaxQp;
+    a.max_total_mcast_qp_attach = kMaxGroups * kMaxQp;
+  }
   a.max_pkeys = 1;
   a.phys_port_cnt = 1;
   return a;

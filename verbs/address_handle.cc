@@ -89,12 +89,13 @@ Route ReadHeader(const ibv_grh& grh) {
 using weft::verbs::Fail;
 using weft::verbs::FromPublic;
 
-// Errors: EOPNOTSUPP (the iwarp persona), EINVAL.
+// Errors: EOPNOTSUPP (the iwarp persona), EINVAL, ENOMEM (max_ah).
 WEFT_VERBS_API ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attributes) {
   if (!weft::verbs::HasDatagrams(pd->context)) return Fail<ibv_ah>(EOPNOTSUPP);
   if (const int error = weft::verbs::Fault(weft::faults::Call::kCreateAh, pd->context)) return Fail<ibv_ah>(error);
   auto handle = std::make_unique<weft::sim::AddressHandle>();
   if (int error = weft::verbs::Fill(pd, *attributes, *handle)) return Fail<ibv_ah>(error);
+  if (!FromPublic(pd->context->device)->ahs.Take()) return Fail<ibv_ah>(ENOMEM);
   handle->context = pd->context;
   handle->pd = pd;
   handle->handle = FromPublic(pd->context)->next_handle.fetch_add(1);
@@ -106,6 +107,7 @@ WEFT_VERBS_API ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attributes) {
 WEFT_VERBS_API int ibv_destroy_ah(ibv_ah* ah) {
   auto* handle = static_cast<weft::sim::AddressHandle*>(ah);
   handle->domain->users.fetch_sub(1);
+  FromPublic(ah->context->device)->ahs.Return();
   delete handle;
   return 0;
 }

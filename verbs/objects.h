@@ -60,6 +60,7 @@ struct Device : ibv_device {
   Budget pds{sim::kMaxPd};
   Budget cqs{sim::kMaxCq};
   Budget srqs{sim::kMaxSrq};
+  Budget ahs{sim::kMaxAh};
   std::atomic<uint64_t> device_memory{0};  // bytes given out by ibv_alloc_dm
   mutable std::mutex mutex;  // guards info
   sim::DeviceInfo info;      // as of the last enumeration

@@ -40,6 +40,14 @@ TEST_F(Roce, IsAChannelAdapterOfInfiniBandTransportOverEthernet) {
   EXPECT_EQ(std::string(device_->dev_name).substr(0, 6), "uverbs");
 }
 
+TEST_F(Roce, DeviceHasWhatDatagramsNeed) {
+  ibv_device_attr device;
+  ASSERT_EQ(ibv_query_device(context_, &device), 0);
+  EXPECT_GT(device.max_ah, 0);
+  EXPECT_GT(device.max_mcast_grp, 0);
+  EXPECT_GT(device.max_mcast_qp_attach, 0);
+}
+
 TEST_F(Roce, PortHasNoLidAndWantsTheGlobalHeader) {
   EXPECT_EQ(port_.state, IBV_PORT_ACTIVE);
   EXPECT_EQ(port_.phys_state, 5);
