@@ -2,8 +2,10 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <pthread.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -74,7 +76,12 @@ ibv_gid ToGid(const transport::SocketAddress& address) {
 }
 
 Devices& Devices::Process() {
-  static Devices* const devices = new Devices;  // never destroyed: a program's threads may outlive main
+  // Never destroyed: a program's threads may outlive main. A fork's child opens its own: what its parent opened belongs to the
+  // parent's RNIC.
+  static std::atomic<Devices*> devices = [] {
+    pthread_atfork(nullptr, nullptr, [] { devices = new Devices; });
+    return new Devices;
+  }();
   return *devices;
 }
 

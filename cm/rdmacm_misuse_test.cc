@@ -222,16 +222,6 @@ TEST(RdmacmAddrinfo, Errors) {
   EXPECT_EQ(rdma_getaddrinfo("127.0.0.1", "1", &hints, &list), EAI_SOCKTYPE);
 }
 
-TEST(Rsockets, AreRefusedButPollServesOrdinaryDescriptors) {
-  EXPECT_EQ(rsocket(AF_INET, SOCK_STREAM, 0), -1);
-  EXPECT_EQ(errno, EOPNOTSUPP);
-  EXPECT_EQ(rclose(0), -1);
-  EXPECT_EQ(errno, EBADF);
-  Channel channel;
-  pollfd idle{channel.get()->fd, POLLIN, 0};
-  EXPECT_EQ(rpoll(&idle, 1, 0), 0);
-}
-
 TEST(RdmacmStrings, EveryEventHasAName) {
   for (int event = RDMA_CM_EVENT_ADDR_RESOLVED; event <= RDMA_CM_EVENT_TIMEWAIT_EXIT; ++event) {
     EXPECT_EQ(std::string(rdma_event_str(static_cast<rdma_cm_event_type>(event))).rfind("RDMA_CM_EVENT_", 0), 0u);

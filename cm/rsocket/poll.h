@@ -1,0 +1,15 @@
+#ifndef CM_RSOCKET_POLL_H_
+#define CM_RSOCKET_POLL_H_
+
+#include <poll.h>
+
+#include "cm/rsocket/waiting.h"
+
+namespace weft::rsocket {
+
+// poll(2) of rsockets and other descriptors together. How many are ready; negative: an errno.
+int PollAll(pollfd* fds, nfds_t count, const Deadline& deadline);
+
+}  // namespace weft::rsocket
+
+#endif  // CM_RSOCKET_POLL_H_

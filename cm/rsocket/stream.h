@@ -1,0 +1,203 @@
+#ifndef CM_RSOCKET_STREAM_H_
+#define CM_RSOCKET_STREAM_H_
+
+#include <rdma/rdma_cma.h>
+
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "cm/rsocket/defaults.h"
+#include "cm/rsocket/limits.h"
+#include "cm/rsocket/link.h"
+#include "cm/rsocket/rings.h"
+#include "cm/rsocket/socket.h"
+#include "cm/rsocket/wire.h"
+
+namespace weft::rsocket {
+
+// A stream rsocket (SOCK_STREAM): a listener, or one end of a connection.
+//
+// Nothing happens to it in the background but what the RNIC does: bytes are placed in its receive buffer, completions and events queue up.
+// Whoever calls in looks at them (Drive). Locks, outermost first: send_mutex_ or receive_mutex_ (one sender and one receiver at a time,
+// also while they wait), mutex_ (short; bytes are copied without it).
+class Stream final : public Socket {
+ public:
+  explicit Stream(int domain);
+  ~Stream() override;
+
+  int type() const override { return SOCK_STREAM; }
+
+  // stream.cc
+  int Bind(const sockaddr* address, socklen_t length) override;
+  int Listen(int backlog) override;
+  int Accept(std::shared_ptr<Socket>* accepted) override;
+  int Connect(const sockaddr* address, socklen_t length) override;
+  int Shutdown(int how) override;
+  void Close() override;
+  void Farewell() override;
+  int Name(bool peer, sockaddr_storage* name) override;
+
+  // stream_data.cc
+  ssize_t Send(const iovec* pieces, int count, int flags, const sockaddr* to, socklen_t to_length) override;
+  ssize_t Receive(const iovec* pieces, int count, int flags, sockaddr_storage* from, int* out_flags) override;
+
+  // stream_options.cc
+  int SetOption(int level, int name, const void* value, socklen_t length) override;
+  int GetOption(int level, int name, void* value, socklen_t* length) override;
+
+  // stream_map.cc
+  off_t Map(void* buffer, size_t length, int protection, off_t offset) override;
+  int Unmap(void* buffer, size_t length) override;
+  ssize_t WriteMapped(const void* from, size_t count, off_t offset, int flags) override;
+
+  // stream_wait.cc
+  short Poll(short events) override;
+  short BeginWait(short events, WaitNode& node, int fds[kWaitFds]) override;
+  void EndWait(WaitNode& node) override;
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+
+  enum class State : uint8_t {
+    kIdle,
+    kBound,
+    kListening,
+    kResolving,   // rconnect: address and route
+    kConnecting,  // the request is under way
+    kAccepting,   // raccept answered, the peer has not confirmed
+    kConnected,   // and then closed by either side or lost, see below
+    kFailed,      // rconnect came to nothing
+  };
+
+  // A mapping that riomap made.
+  struct Mapping {
+    ibv_mr* region = nullptr;
+    uint64_t offset = 0;
+    int index = -1;        // in the peer's map; -1: local only
+    bool announced = false;
+  };
+
+  // All below with mutex_ held, unless they say otherwise.
+
+  // stream.cc
+  int MakeIdentifier();
+  void DropIdentifier();
+  bool TakeCmEvents();
+  void OnCmEvent(const rdma_cm_event& event, const std::vector<uint8_t>& private_data);
+  void OnRequest(rdma_cm_id* request, const std::vector<uint8_t>& private_data);
+  void OnResolved();
+  int MakeLink();
+  bool Adopt(const ConnectData& peer);  // false: it makes no sense
+  void FailConnect(int error);
+  int TakeRequest(std::shared_ptr<Socket>* accepted);
+  int AcceptRequest(rdma_cm_id* request, const ConnectData& peer);  // of the new socket, without lock
+  void SayGoodbye(Lock& lock, const Deadline& deadline);
+  bool opening() const {
+    return state_ == State::kResolving || state_ == State::kConnecting || state_ == State::kAccepting;
+  }
+
+  // stream_progress.cc: what the connection does
+  //
+  // Looks at completions and events, returns buffers to the peer. True: something may have changed.
+  bool Drive();
+  void OnCompletion(const ibv_wc& completion);
+  bool OnMessage(Message message);  // false: the peer broke the protocol
+  void TakeTargets();
+  void GiveCredits();
+  int PostControl(Control control);
+  void OnLost(int error);
+  bool up() const { return state_ == State::kConnected && !lost_ && !said_goodbye_; }
+  bool CanSend() const;
+  int WhyNotWritable() const;  // 0: it may become so
+  // An ID for a work request's completion: what it gives back.
+  static uint64_t CompletionId(uint32_t slots, uint32_t bytes) { return uint64_t{slots} << 32 | bytes; }
+
+  // stream_wait.cc
+  //
+  // Until `ready`: 0, EAGAIN when the deadline passed, EINTR when a signal came. Gives up the lock while it waits.
+  using Condition = bool (Stream::*)() const;
+  int Await(Lock& lock, const Deadline& deadline, Condition ready);
+  bool Readable() const;
+  bool Writable() const;
+  bool Opened() const { return closing_ || !opening(); }
+  bool Settled() const { return !opening(); }
+  bool HasRequest() const { return closing_ || !requests_.empty(); }
+  bool HasControlSlot() const { return !up() || slots_free_ >= 1; }
+  bool AllSent() const { return lost_ || slots_free_ == sizes_.send_queue; }
+  void Arm();
+  bool TakeCqEvents();
+  short Events(short wanted) const;
+  int wait_fd() const;
+
+  // stream_data.cc
+  int AwaitReadable(Lock& lock, int flags);
+  int AwaitWritable(Lock& lock, int flags);
+  Deadline DeadlineOf(int flags, const timeval& timeout) const;
+
+  // stream_map.cc
+  int AnnounceMappings(Lock& lock, int flags);
+
+  std::mutex send_mutex_;
+  std::mutex receive_mutex_;
+  mutable std::mutex mutex_;  // guards everything below
+
+  State state_ = State::kIdle;
+  bool closing_ = false;       // rclose
+  bool read_shut_ = false;     // rshutdown here
+  bool write_shut_ = false;
+  bool said_goodbye_ = false;  // kDisconnect is sent
+  bool peer_done_ = false;     // the peer sends nothing more
+  bool peer_gone_ = false;     // and takes nothing more
+  bool lost_ = false;          // there is no connection below
+  int error_ = 0;              // SO_ERROR
+  WaitList waiters_;
+
+  rdma_event_channel* channel_ = nullptr;
+  rdma_cm_id* id_ = nullptr;
+  struct Request {
+    rdma_cm_id* id;
+    ConnectData data;
+  };
+  std::deque<Request> requests_;  // a listener's
+
+  // Options.
+  LinkSizes sizes_;
+  bool no_delay_ = false, keep_alive_ = false, inline_urgent_ = false, reuse_address_ = false, only_v6_ = false;
+  int keep_alive_seconds_ = 7200, keep_alive_interval_ = 75, keep_alive_probes_ = 9;
+  linger linger_{0, 0};
+  timeval receive_timeout_{0, 0}, send_timeout_{0, 0};
+
+  // The connection.
+  std::unique_ptr<Link> link_;
+  std::optional<SendRing> send_ring_;
+  std::optional<ReceiveRing> receive_ring_;
+  bool swap_ = false;               // the peer has the other byte order
+  bool armed_ = false;              // the completion queue will raise an event
+  unsigned unacknowledged_ = 0;     // events of the completion queue
+  uint32_t slots_free_ = 0;         // send work requests
+  uint32_t sends_undriven_ = 0;     // since Drive was called last
+  uint16_t sent_messages_ = 0;      // data messages, modulo 2^16
+  uint16_t credit_limit_ = 0;       // that the peer takes
+  uint16_t peer_reserve_ = 0;       // credits that are left to control messages
+  uint16_t credits_ = 0;            // that we give at a time
+  uint16_t credits_due_at_ = 0;     // messages read
+  Target peer_list_;                // where the peer wants to be told of free buffers
+  uint32_t peer_list_next_ = 1;
+  uint64_t peer_map_ = 0;           // its I/O map, with the key of its list
+  uint32_t peer_map_entries_ = 0;
+  Target targets_[kTargetListSize];  // what we may write into; length 0: nothing
+  uint32_t target_ = 0;             // that is in use
+  uint32_t target_next_ = 1;        // that comes next from the list
+  uint32_t map_credits_ = 0;        // messages about the map, which are not in the receive ring
+  std::list<Mapping> mappings_;
+  bool mappings_pending_ = false;
+};
+
+}  // namespace weft::rsocket
+
+#endif  // CM_RSOCKET_STREAM_H_
