@@ -27,6 +27,13 @@ class Devices(stock.StockTest):
         for name in listed:
             self.expect(f"hca_id:\t{name}" in out, f"{name} is missing")
 
+    def test_ibstat_and_ibstatus_read_the_same_from_sys(self):
+        out = self.run_one("ibstat weft_lo 1", WEFT_PERSONA="roce")
+        for wanted in ("State: Active", "Physical state: LinkUp", "Link layer: Ethernet", "Capability mask: 0x04010000"):
+            self.expect(wanted in out, f"no '{wanted}'")
+        out = self.run_one("ibstatus weft_lo", LD_PRELOAD="")  # a shell script
+        self.expect("4: ACTIVE" in out and "0000:0000:0000:0000:0000:ffff:7f00:0001" in out, "another port")
+
     def test_only_the_interfaces_of_weft_devices_become_devices(self):
         out = self.run_one("ibv_devices", WEFT_DEVICES="lo")
         names = [line.split()[0] for line in out.splitlines() if "weft_" in line]
