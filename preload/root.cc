@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -69,8 +70,38 @@ bool MakerPath(char* out, size_t size) {
   return true;
 }
 
+// The program's environment without LD_PRELOAD: the maker needs neither this library nor a sanitizer's order of libraries disturbed. Not in
+// memory of malloc, which the program may be in the middle of.
+class Environment {
+ public:
+  Environment() {
+    size_t count = 0;
+    while (environ != nullptr && environ[count] != nullptr) ++count;
+    bytes_ = (count + 1) * sizeof(char*);
+    void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return;
+    entries_ = static_cast<char**>(memory);
+    size_t kept = 0;
+    for (size_t i = 0; i < count; ++i) {
+      if (strncmp(environ[i], "LD_PRELOAD=", 11) != 0) entries_[kept++] = environ[i];
+    }
+  }
+  ~Environment() {
+    if (entries_ != nullptr) munmap(entries_, bytes_);
+  }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+  char** entries() const { return entries_; }  // null: no memory
+
+ private:
+  char** entries_ = nullptr;
+  size_t bytes_;
+};
+
 struct Maker {
   const char* path;
+  char** environment;
   int ends[2];  // of the pipe that it prints into
   char text[kMaxRoot];
   bool done;
@@ -86,7 +117,7 @@ int Execute(void* argument) {
   }
   syscall(SYS_dup3, maker->ends[1], 1, 0);
   char* const arguments[] = {const_cast<char*>(maker->path), nullptr};
-  execve(maker->path, arguments, environ);
+  execve(maker->path, arguments, maker->environment);
   _exit(127);
 }
 
@@ -136,8 +167,9 @@ int Keep(void* argument) {
 // Runs weft-paths; its one line of output, terminated, in `root`.
 bool RunMaker(char* root) {
   char path[4096];
-  Maker maker = {path, {-1, -1}, {}, false};
-  if (!MakerPath(path, sizeof path) || syscall(SYS_pipe2, maker.ends, O_CLOEXEC) != 0) return false;
+  const Environment environment;
+  Maker maker = {path, environment.entries(), {-1, -1}, {}, false};
+  if (environment.entries() == nullptr || !MakerPath(path, sizeof path) || syscall(SYS_pipe2, maker.ends, O_CLOEXEC) != 0) return false;
   // No signal at its end, and only waiting for it in this way returns it. It shares our memory and
   // descriptors; we sleep until it ends.
   const int pid = clone(Keep, g_keeper_stack + kStack, CLONE_VM | CLONE_FILES | CLONE_VFORK, &maker);

@@ -160,6 +160,10 @@ fds = os.listdir('/proc/self/fd'); os.listdir('/sys/class/infiniband')
 assert len(os.listdir('/proc/self/fd')) == len(fds)""")
         self.assertEqual(shown, "none\n")
 
+    def test_a_cleared_environment_is_enough(self):
+        shown = self.python("import os; os.environ.clear(); os.unsetenv('PATH'); print('weft_lo' in os.listdir('/sys/class/infiniband'))")
+        self.assertEqual(shown, "True\n")
+
     def test_threads_and_children_look_at_once(self):
         shown = self.python("""
 import os, threading, sys
