@@ -10,7 +10,7 @@ class Devices(stock.StockTest):
         self.expect("weft_lo" in out, "weft_lo is not listed")
 
     def test_ibv_devinfo_shows_an_active_iwarp_port(self):
-        out = self.run_one("ibv_devinfo -v -d weft_lo")
+        out = self.run_one("ibv_devinfo -v -d weft_lo", WEFT_PERSONA="iwarp")
         for wanted in ("hca_id:\tweft_lo", "iWARP", "PORT_ACTIVE", "max_qp:", "max_mr_size:", "GID["):
             self.expect(wanted in out, f"no '{wanted}'")
         self.expect("0000:0000:0000:0000:0000:ffff:7f00:0001" in out, "the GID of 127.0.0.1 is missing")

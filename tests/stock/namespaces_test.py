@@ -113,6 +113,41 @@ class PortEvents(NamespaceTest):
         self.await_event(watcher, "IBV_EVENT_PORT_ERR (10)")
 
 
+class GidTable(NamespaceTest):
+
+    PROGRAM = """
+import subprocess
+import pyverbs.device as device
+context = device.Context(name='weft_w0')
+def ip(command):
+    subprocess.run(['ip', *command.split()], check=True)
+def table():
+    length = context.query_port(1).gid_tbl_len
+    return {e.gid_index: e.gid_str() for e in context.query_gid_table(length) if not e.gid_str().startswith('fe80')}
+def mapped(address):
+    return '0000:0000:0000:0000:0000:ffff:' + '%02x%02x:%02x%02x' % tuple(int(part) for part in address.split('.'))
+ip('addr add 10.9.1.1/24 dev w0')
+before = table()
+assert before[0] == mapped('10.9.0.1'), before
+second = [i for i, gid in before.items() if gid == mapped('10.9.1.1')][0]
+ip('addr del 10.9.0.1/24 dev w0')
+without = table()
+assert 0 not in without and without[second] == mapped('10.9.1.1'), without
+assert str(context.query_gid(1, 0)) == ':'.join(['0000'] * 8)
+ip('addr add 10.9.2.1/24 dev w0')
+after = table()
+assert after[0] == mapped('10.9.2.1') and after[second] == mapped('10.9.1.1'), after
+print('stable')
+"""
+
+    def test_indices_stay_while_addresses_come_and_go(self):
+        one, _ = self.pair()
+        command = ["ip", "netns", "exec", one, stock.weft(), "run", "/usr/bin/python3", "-c", self.PROGRAM]
+        process = self.start(command, under_weft=False, WEFT_PERSONA="roce")
+        self.await_success(process)
+        self.expect("stable" in process.output, "GIDs moved")
+
+
 class TwoHosts(NamespaceTest):
 
     def test_each_sees_its_own_devices(self):

@@ -11,7 +11,7 @@ PYTHON = "/usr/bin/python3"
 
 def weft_run(command, under_weft=True, **settings):
     # These programs use no verbs library: the sanitizer's runtime, which some do not bear, is not needed.
-    env = stock.environment(**{"LD_PRELOAD": "", **settings})
+    env = stock.environment(**{"LD_PRELOAD": "", "WEFT_PERSONA": "iwarp", **settings})
     words = [stock.weft(), "run", "--"] if under_weft else []
     return subprocess.run(words + command, env=env, capture_output=True, text=True, timeout=120)
 
