@@ -22,19 +22,31 @@ constexpr std::chrono::milliseconds kSpinningWithin{1};
 // How often it looks at the rest of the network while only its own queue pairs have something to do.
 constexpr uint32_t kSeldom = 64;
 
+// Nanoseconds of the clock of ibv_query_rt_values_ex.
+uint64_t Stamp() {
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
+}
+
 }  // namespace
 
 CompletionQueue::CompletionQueue(int entries, std::shared_ptr<CompletionChannel> channel, std::shared_ptr<AsyncSink> async,
-                                 void* owner)
-    : channel_(std::move(channel)), async_(std::move(async)), owner_(owner), ring_(static_cast<size_t>(entries)) {}
+                                 void* owner, Features features)
+    : channel_(std::move(channel)),
+      async_(std::move(async)),
+      owner_(owner),
+      features_(features),
+      ring_(static_cast<size_t>(entries)),
+      stamps_(features.timestamps ? static_cast<size_t>(entries) : 0) {}
 
-int CompletionQueue::Take(int count, ibv_wc* out) {
+int CompletionQueue::Take(int count, ibv_wc* out, uint64_t* stamps) {
   if (queued_.load(std::memory_order_acquire) == 0) return 0;
   std::lock_guard lock(mutex_);
   const size_t queued = queued_.load(std::memory_order_relaxed);
   const size_t taken = std::min(queued, static_cast<size_t>(count));
   for (size_t i = 0; i < taken; ++i) {
     out[i] = ring_[first_];
+    if (stamps != nullptr) stamps[i] = stamps_[first_];
     if (++first_ == ring_.size()) first_ = 0;
   }
   queued_.store(queued - taken, std::memory_order_release);
@@ -42,11 +54,11 @@ int CompletionQueue::Take(int count, ibv_wc* out) {
   return static_cast<int>(taken);
 }
 
-int CompletionQueue::Poll(int count, ibv_wc* out) {
+int CompletionQueue::Poll(int count, ibv_wc* out, uint64_t* stamps) {
   if (count <= 0) return 0;
-  if (int taken = Take(count, out)) return taken;
+  if (int taken = Take(count, out, stamps)) return taken;
   const bool drive_network = DriveQueuePairs();
-  if (int taken = Take(count, out)) return taken;
+  if (int taken = Take(count, out, stamps)) return taken;
   if (!drive_network) return 0;
   const bool busy = network_.load(std::memory_order_relaxed)->DriveInline();
   {
@@ -56,7 +68,7 @@ int CompletionQueue::Poll(int count, ibv_wc* out) {
       until_network_ = network_every_;
     }
   }
-  return Take(count, out);
+  return Take(count, out, stamps);
 }
 
 bool CompletionQueue::DriveQueuePairs() {
@@ -105,14 +117,27 @@ void CompletionQueue::RequestNotify(bool solicited_only) {
 
 int CompletionQueue::Resize(int entries) {
   if (entries < 1 || entries > static_cast<int>(kMaxCqe)) return EINVAL;
+  // Made, and the old ones let go, without the lock.
+  std::vector<ibv_wc> ring(static_cast<size_t>(entries));
+  std::vector<uint64_t> stamps(features_.timestamps ? ring.size() : 0);
   std::lock_guard lock(mutex_);
   const size_t queued = queued_.load(std::memory_order_relaxed);
-  if (static_cast<size_t>(entries) < queued) return EINVAL;
-  std::vector<ibv_wc> ring(static_cast<size_t>(entries));
-  for (size_t i = 0; i < queued; ++i) ring[i] = ring_[(first_ + i) % ring_.size()];
+  if (ring.size() < queued) return EINVAL;
+  for (size_t i = 0; i < queued; ++i) {
+    const size_t from = (first_ + i) % ring_.size();
+    ring[i] = ring_[from];
+    if (features_.timestamps) stamps[i] = stamps_[from];
+  }
   ring_.swap(ring);
+  stamps_.swap(stamps);
   first_ = 0;
   return 0;
+}
+
+void CompletionQueue::Moderate(uint16_t count, std::chrono::microseconds period) {
+  std::lock_guard lock(mutex_);
+  moderate_count_ = count > 1 && period.count() > 0 ? count : 0;
+  moderate_period_ = period;
 }
 
 int CompletionQueue::capacity() const {
@@ -128,6 +153,7 @@ void CompletionQueue::Forget(uint32_t qp_num) {
     const ibv_wc& completion = ring_[(first_ + i) % ring_.size()];
     if (completion.qp_num == qp_num) continue;
     ring_[(first_ + kept) % ring_.size()] = completion;
+    if (features_.timestamps) stamps_[(first_ + kept) % ring_.size()] = stamps_[(first_ + i) % ring_.size()];
     ++kept;
   }
   queued_.store(kept, std::memory_order_release);
@@ -145,21 +171,25 @@ bool OverrunAsked(const ibv_wc& completion) {
 
 bool CompletionQueue::Push(const ibv_wc& completion, bool solicited) {
   const bool full = faults::Enabled() && OverrunAsked(completion);
-  bool notify = false;
+  bool notify = false, arm = false;
   {
     std::lock_guard lock(mutex_);
-    const size_t queued = queued_.load(std::memory_order_relaxed);
+    size_t queued = queued_.load(std::memory_order_relaxed);
+    if (queued == ring_.size() && features_.ignore_overrun) [[unlikely]] {
+      if (++first_ == ring_.size()) first_ = 0;
+      --queued;
+    }
     if (queued < ring_.size() && !full) [[likely]] {
       size_t at = first_ + queued;
       if (at >= ring_.size()) at -= ring_.size();
       ring_[at] = completion;
+      if (features_.timestamps) stamps_[at] = Stamp();
       queued_.store(queued + 1, std::memory_order_release);
       ++pushed_;
       if (armed_ == Armed::kNo) return true;
-      notify = armed_ == Armed::kAny || solicited || completion.status != IBV_WC_SUCCESS;
-      if (!notify) return true;
-      armed_ = Armed::kNo;
-      announced_ = pushed_;
+      const bool error = completion.status != IBV_WC_SUCCESS;
+      notify = (armed_ == Armed::kAny || solicited || error) && EventIsDue(error, &arm);
+      if (!notify && !arm) return true;
     } else if (overrun_) {
       return false;  // reported already
     } else {
@@ -170,11 +200,49 @@ bool CompletionQueue::Push(const ibv_wc& completion, bool solicited) {
     if (channel_) channel_->Push(owner_);
     return true;
   }
+  if (arm) {
+    ArmModerationTimer();
+    return true;
+  }
   LogWarning(Format("completion queue of %d entries overran and lost a completion: poll it more often, or create it with "
                     "at least as many entries as work requests can be outstanding",
                     capacity()));
   if (async_) async_->OnAsyncEvent(IBV_EVENT_CQ_ERR, owner_);
   return false;
+}
+
+bool CompletionQueue::EventIsDue(bool error, bool* arm) {
+  const bool moderated = moderate_count_ != 0 && network_.load(std::memory_order_relaxed) != nullptr;
+  if (moderated && !error && ++moderated_ < moderate_count_) [[unlikely]] {
+    *arm = !std::exchange(moderation_timer_armed_, true);
+    return false;
+  }
+  moderated_ = 0;
+  armed_ = Armed::kNo;
+  announced_ = pushed_;
+  return true;
+}
+
+void CompletionQueue::ArmModerationTimer() {
+  transport::Network& network = *network_.load(std::memory_order_relaxed);
+  network.RunAt(network.Now() + moderate_period_, [weak = weak_from_this()] {
+    if (auto self = weak.lock()) self->OnModerationTimer();
+  });
+}
+
+void CompletionQueue::OnModerationTimer() {
+  std::lock_guard lock(mutex_);
+  moderation_timer_armed_ = false;
+  if (std::exchange(moderated_, 0) == 0 || armed_ == Armed::kNo) return;
+  armed_ = Armed::kNo;
+  announced_ = pushed_;
+  if (channel_) channel_->Push(owner_);  // with the lock: once Retire() returned nobody speaks of the owner
+}
+
+void CompletionQueue::Retire() {
+  std::lock_guard lock(mutex_);
+  armed_ = Armed::kNo;
+  moderate_count_ = 0;
 }
 
 void CompletionQueue::Attach(std::shared_ptr<AnyQueuePair> qp) {

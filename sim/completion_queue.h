@@ -4,8 +4,10 @@
 #include <infiniband/verbs.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/spin_lock.h"
@@ -23,18 +25,33 @@ using CompletionChannel = EventQueue<void*>;
 
 // A completion queue: a ring of ibv_wc. Polling it when it is empty drives the connections of its queue pairs from the
 // caller's thread (design section 3, "Polling works inline"). Thread safe.
-class CompletionQueue {
+class CompletionQueue : public std::enable_shared_from_this<CompletionQueue> {
  public:
+  struct Features {
+    bool timestamps = false;      // each completion is stamped when it is pushed
+    bool ignore_overrun = false;  // IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN: a full queue loses its oldest completion, silently
+  };
   // `entries`: capacity. `channel` may be null. `owner`: reported on channel and in async events.
-  CompletionQueue(int entries, std::shared_ptr<CompletionChannel> channel, std::shared_ptr<AsyncSink> async, void* owner);
+  CompletionQueue(int entries, std::shared_ptr<CompletionChannel> channel, std::shared_ptr<AsyncSink> async, void* owner,
+                  Features features);
+  CompletionQueue(int entries, std::shared_ptr<CompletionChannel> channel, std::shared_ptr<AsyncSink> async, void* owner)
+      : CompletionQueue(entries, std::move(channel), std::move(async), owner, Features{}) {}
 
-  // Up to `count` completions into `out`; how many. Never negative.
-  int Poll(int count, ibv_wc* out);
+  // Up to `count` completions into `out`; how many. Never negative. With timestamps, `stamps` gets as many: nanoseconds of
+  // CLOCK_MONOTONIC.
+  int Poll(int count, ibv_wc* out, uint64_t* stamps = nullptr);
+  // The same, of what is in the queue already.
+  int Take(int count, ibv_wc* out, uint64_t* stamps = nullptr);
   // One notification for the next completion (`solicited_only`: that is solicited or in error).
   void RequestNotify(bool solicited_only);
+  // Event moderation: an event for `count` completions, or `period` after the first of them. Completions in error are told of at
+  // once. No moderation if `count` is 0 or 1 or `period` is 0.
+  void Moderate(uint16_t count, std::chrono::microseconds period);
   // Keeps every completion. EINVAL: `entries` is below what is queued now, or not in 1 .. kMaxCqe.
   int Resize(int entries);
   int capacity() const;
+  // No event names the owner from here on. No queue pair uses it any more.
+  void Retire();
   // Completions polled so far.
   uint64_t taken() const { return taken_.load(std::memory_order_relaxed); }
   // Drops a queue pair's completions (when it is destroyed or reset).
@@ -54,16 +71,21 @@ class CompletionQueue {
  private:
   enum class Armed : uint8_t { kNo, kSolicited, kAny };
 
-  int Take(int count, ibv_wc* out);
+  // With mutex_ held: whether an event is due for a completion that was asked for; `*arm`: a timer is to be set for it.
+  bool EventIsDue(bool error, bool* arm);
+  void ArmModerationTimer();
+  void OnModerationTimer();
   // Moves what the connections of its queue pairs have; whether the whole network is to be driven too.
   bool DriveQueuePairs();
 
   const std::shared_ptr<CompletionChannel> channel_;
   const std::shared_ptr<AsyncSink> async_;
   void* const owner_;
+  const Features features_;
 
-  mutable SpinLock mutex_;  // guards ring_, first_, armed_, overrun_; a leaf: nothing is locked inside it
+  mutable SpinLock mutex_;  // guards what follows; a leaf, but for the channel's inside the moderation timer
   std::vector<ibv_wc> ring_;
+  std::vector<uint64_t> stamps_;   // parallel to ring_; empty without timestamps
   size_t first_ = 0;
   std::atomic<size_t> queued_{0};
   std::atomic<uint64_t> taken_{0};  // written under the mutex
@@ -71,6 +93,10 @@ class CompletionQueue {
   uint64_t pushed_ = 0;            // completions ever
   uint64_t announced_ = 0;         // the completion before this count was the last that an event told of
   bool overrun_ = false;
+  uint16_t moderate_count_ = 0;    // 0: no moderation
+  uint16_t moderated_ = 0;         // completions since the last event
+  bool moderation_timer_armed_ = false;
+  std::chrono::microseconds moderate_period_{0};
 
   // Queue pairs that have a socket, driven when a poll finds nothing. Taken with try_lock in Poll: one driver is enough.
   SpinLock attached_mutex_;  // guards what follows

@@ -1,4 +1,5 @@
 #include <cerrno>
+#include <chrono>
 #include <memory>
 
 #include "verbs/export.h"
@@ -20,7 +21,7 @@ int RequestNotify(ibv_cq* cq, int solicited_only) {
 // ---
 
 Cq* CreateCq(ibv_context* public_context, uint32_t entries, void* cq_context, ibv_comp_channel* channel,
-             uint32_t comp_vector) {
+             uint32_t comp_vector, sim::CompletionQueue::Features features = {}) {
   Context* context = FromPublic(public_context);
   if (const int error = Fault(faults::Call::kCreateCq, public_context)) return Fail<Cq>(error);
   if (entries < 1 || entries > sim::kMaxCqe) return Fail<Cq>(EINVAL);
@@ -36,7 +37,7 @@ Cq* CreateCq(ibv_context* public_context, uint32_t entries, void* cq_context, ib
   pthread_cond_init(&cq->cond, nullptr);
   cq->queue = std::make_shared<sim::CompletionQueue>(static_cast<int>(entries),
                                                      channel == nullptr ? nullptr : FromPublic(channel)->queue,
-                                                     context->async, ToPublic(cq));
+                                                     context->async, ToPublic(cq), features);
   cq->cqe = cq->queue->capacity();
   if (channel != nullptr) {
     pthread_mutex_lock(&public_context->mutex);
@@ -46,18 +47,37 @@ Cq* CreateCq(ibv_context* public_context, uint32_t entries, void* cq_context, ib
   return cq;
 }
 
-// Single-threaded is a hint that we do not need; to ignore overruns we would have to lose completions silently.
 ibv_cq_ex* CreateCqEx(ibv_context* context, ibv_cq_init_attr_ex* attributes) {
-  constexpr uint32_t kKnownMask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
+  constexpr uint32_t kKnownMask = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
+  constexpr uint32_t kKnownFlags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+  constexpr uint64_t kTimestamps = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
   if (attributes->comp_mask & ~kKnownMask) return Fail<ibv_cq_ex>(EOPNOTSUPP);
-  if (attributes->wc_flags & ~uint64_t{IBV_WC_STANDARD_FLAGS}) return Fail<ibv_cq_ex>(EOPNOTSUPP);
-  if ((attributes->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) &&
-      (attributes->flags & ~uint32_t{IBV_CREATE_CQ_ATTR_SINGLE_THREADED})) {
-    return Fail<ibv_cq_ex>(EOPNOTSUPP);
+  if (attributes->wc_flags & ~(uint64_t{IBV_WC_STANDARD_FLAGS} | kTimestamps)) return Fail<ibv_cq_ex>(EOPNOTSUPP);
+  const uint32_t flags = attributes->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attributes->flags : 0;
+  if (flags & ~kKnownFlags) return Fail<ibv_cq_ex>(EOPNOTSUPP);
+  Pd* parent = nullptr;
+  if (attributes->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) {
+    if (attributes->parent_domain == nullptr || attributes->parent_domain->context != context) return Fail<ibv_cq_ex>(EINVAL);
+    parent = FromPublic(attributes->parent_domain);
+    if (parent->base == nullptr) return Fail<ibv_cq_ex>(EINVAL);  // a plain protection domain
   }
-  Cq* cq = CreateCq(context, attributes->cqe, attributes->cq_context, attributes->channel, attributes->comp_vector);
-  if (cq != nullptr) FillPollOperations(cq, attributes->wc_flags);
+  Cq* cq = CreateCq(context, attributes->cqe, attributes->cq_context, attributes->channel, attributes->comp_vector,
+                    {.timestamps = (attributes->wc_flags & kTimestamps) != 0,
+                     .ignore_overrun = (flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN) != 0});
+  if (cq == nullptr) return nullptr;
+  cq->single_threaded = flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+  cq->parent = parent;
+  if (parent != nullptr) parent->domain->users.fetch_add(1);
+  FillPollOperations(cq, attributes->wc_flags);
   return cq;
+}
+
+int ModifyCq(ibv_cq* cq, ibv_modify_cq_attr* attributes) {
+  if (attributes->attr_mask & ~uint32_t{IBV_CQ_ATTR_MODERATE}) return EINVAL;
+  if (attributes->attr_mask & IBV_CQ_ATTR_MODERATE) {
+    FromPublic(cq)->queue->Moderate(attributes->moderate.cq_count, std::chrono::microseconds(attributes->moderate.cq_period));
+  }
+  return 0;
 }
 
 }  // namespace
@@ -66,6 +86,7 @@ void FillCompletionOperations(verbs_context* vctx) {
   vctx->context.ops.poll_cq = PollCq;
   vctx->context.ops.req_notify_cq = RequestNotify;
   vctx->create_cq_ex = CreateCqEx;
+  vctx->modify_cq = ModifyCq;
 }
 
 }  // namespace weft::verbs
@@ -114,6 +135,7 @@ WEFT_VERBS_API int ibv_resize_cq(ibv_cq* cq, int entries) {
 WEFT_VERBS_API int ibv_destroy_cq(ibv_cq* public_cq) {
   Cq* cq = FromPublic(public_cq);
   if (cq->queue->users.load() != 0) return EBUSY;
+  cq->queue->Retire();
   if (cq->channel != nullptr) {
     FromPublic(cq->channel)->queue->Remove([public_cq](void* owner) { return owner == public_cq; });
   }
@@ -131,6 +153,7 @@ WEFT_VERBS_API int ibv_destroy_cq(ibv_cq* public_cq) {
     pthread_mutex_unlock(&cq->context->mutex);
   }
   FromPublic(cq->context->device)->cqs.Return();
+  if (cq->parent != nullptr) cq->parent->domain->users.fetch_sub(1);
   pthread_cond_destroy(&cq->cond);
   pthread_mutex_destroy(&cq->mutex);
   delete cq;

@@ -1,4 +1,5 @@
 #include <cerrno>
+#include <ctime>
 
 #include "verbs/objects.h"
 
@@ -6,26 +7,58 @@
 namespace weft::verbs {
 namespace {
 
-int Advance(Cq* cq) {
-  const int count = cq->queue->Poll(1, &cq->polled);
-  if (count == 0) return ENOENT;
+// Takes the completion that is read next.
+int Advance(Cq* cq, int taken) {
+  if (taken == 0) return ENOENT;
   cq->wr_id = cq->polled.wr_id;
   cq->status = cq->polled.status;
   return 0;
 }
 
-int StartPoll(ibv_cq_ex* cq, ibv_poll_cq_attr* attributes) {
+uint64_t* StampOf(Cq* cq) { return cq->read_completion_ts != nullptr ? &cq->polled_stamp : nullptr; }
+
+int StartPoll(ibv_cq_ex* public_cq, ibv_poll_cq_attr* attributes) {
   if (attributes != nullptr && attributes->comp_mask != 0) return EINVAL;
-  return Advance(FromPublic(cq));
+  Cq* cq = FromPublic(public_cq);
+  if (!cq->single_threaded) cq->polling.lock();
+  const int error = Advance(cq, cq->queue->Poll(1, &cq->polled, StampOf(cq)));
+  if (error != 0 && !cq->single_threaded) cq->polling.unlock();
+  return error;
 }
-int NextPoll(ibv_cq_ex* cq) { return Advance(FromPublic(cq)); }
-void EndPoll(ibv_cq_ex*) {}
+
+// Does not ask the network again: a batch ends with what had come when it began, or while it was read.
+int NextPoll(ibv_cq_ex* public_cq) {
+  Cq* cq = FromPublic(public_cq);
+  return Advance(cq, cq->queue->Take(1, &cq->polled, StampOf(cq)));
+}
+
+void EndPoll(ibv_cq_ex* public_cq) {
+  Cq* cq = FromPublic(public_cq);
+  if (!cq->single_threaded) cq->polling.unlock();
+}
+
+uint64_t NanosecondsOf(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+uint64_t ReadTimestamp(ibv_cq_ex* cq) { return FromPublic(cq)->polled_stamp; }
+
+// By the distance of the two clocks now: a step of the wall clock since the completion shows in it.
+uint64_t ReadWallClock(ibv_cq_ex* cq) {
+  return FromPublic(cq)->polled_stamp + NanosecondsOf(CLOCK_REALTIME) - NanosecondsOf(CLOCK_MONOTONIC);
+}
 
 const ibv_wc& Polled(ibv_cq_ex* cq) { return FromPublic(cq)->polled; }
 
 }  // namespace
 
 void FillPollOperations(Cq* cq, uint64_t wc_flags) {
+  if (wc_flags & (IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)) {
+    cq->read_completion_ts = ReadTimestamp;
+    cq->read_completion_wallclock_ns = ReadWallClock;
+  }
   cq->start_poll = StartPoll;
   cq->next_poll = NextPoll;
   cq->end_poll = EndPoll;

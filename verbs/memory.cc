@@ -97,6 +97,8 @@ WEFT_VERBS_API ibv_pd* ibv_alloc_pd(ibv_context* public_context) {
 WEFT_VERBS_API int ibv_dealloc_pd(ibv_pd* public_pd) {
   Pd* pd = FromPublic(public_pd);
   if (pd->domain->users.load() != 0) return EBUSY;
+  if (pd->base != nullptr) pd->base->domain->users.fetch_sub(1);
+  if (pd->td != nullptr) pd->td->users.fetch_sub(1);
   FromPublic(pd->context->device)->pds.Return();
   delete pd;
   return 0;

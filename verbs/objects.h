@@ -98,8 +98,16 @@ struct Context : verbs_context {
   std::atomic<uint32_t> next_handle{1};
 };
 
+// ibv_alloc_td: a promise of the program about its threads, of which we make no use.
+struct Td : ibv_td {
+  std::atomic<int> users{0};  // parent domains; ibv_dealloc_td is EBUSY while there are any
+};
+
 struct Pd : ibv_pd {
+  // A parent domain's own has the same id as its base's: regions and queue pairs of both go together, users are counted apart.
   std::shared_ptr<sim::Pd> domain;
+  Pd* base = nullptr;  // of a parent domain
+  Td* td = nullptr;    // of a parent domain; may be null
 };
 
 // ibv_alloc_dm.
@@ -125,7 +133,12 @@ struct Cq : ibv_cq_ex {
   // Events handed to the program. Destroying waits until as many are acknowledged.
   std::atomic<uint32_t> comp_events_delivered{0};
   std::atomic<uint32_t> async_events_delivered{0};
-  ibv_wc polled{};  // ibv_start_poll: the completion being read
+  Pd* parent = nullptr;  // the parent domain that it was made with
+  bool single_threaded = false;
+  // Between ibv_start_poll and ibv_end_poll, unless single-threaded: guards what follows.
+  std::mutex polling;
+  ibv_wc polled{};             // the completion being read
+  uint64_t polled_stamp = 0;   // nanoseconds of CLOCK_MONOTONIC
 };
 
 struct Srq : ibv_srq {
@@ -149,6 +162,7 @@ inline Context* FromPublic(ibv_context* context) {
   return static_cast<Context*>(reinterpret_cast<verbs_context*>(bytes));
 }
 inline Device* FromPublic(ibv_device* device) { return static_cast<Device*>(device); }
+inline Td* FromPublic(ibv_td* td) { return static_cast<Td*>(td); }
 inline Pd* FromPublic(ibv_pd* pd) { return static_cast<Pd*>(pd); }
 inline Mr* FromPublic(ibv_mr* mr) { return static_cast<Mr*>(mr); }
 inline Dm* FromPublic(ibv_dm* dm) { return static_cast<Dm*>(dm); }
@@ -169,6 +183,7 @@ void FillDeviceOperations(verbs_context* vctx);      // query.cc
 void FillCompletionOperations(verbs_context* vctx);  // completion.cc
 void FillQueuePairOperations(verbs_context* vctx);   // queue_pair.cc
 void FillSharedReceiveOperations(verbs_context* vctx);  // srq.cc
+void FillParentDomainOperations(verbs_context* vctx);  // parent_domain.cc
 void FillDeviceMemoryOperations(verbs_context* vctx);  // device_memory.cc
 void FillMemoryOperations(verbs_context* vctx);      // memory.cc
 void FillMemoryWindowOperations(verbs_context* vctx);  // memory_window.cc

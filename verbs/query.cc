@@ -42,11 +42,16 @@ int QueryDeviceEx(ibv_context* context, const ibv_query_device_ex_input* input, 
   ibv_device_attr_ex full;
   memset(&full, 0, sizeof full);
   QueryDevice(context, &full.orig_attr);
-  full.hca_core_clock = 1'000'000;  // kHz: the clock of query_rt_values counts nanoseconds
+  full.completion_timestamp_mask = UINT64_MAX;
+  full.hca_core_clock = 1'000'000;  // kHz: the clock of query_rt_values and of time stamps counts nanoseconds
   full.device_cap_flags_ex = full.orig_attr.device_cap_flags;
   full.odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
   full.odp_caps.per_transport_caps.rc_odp_caps = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE |
                                                  IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_SRQ_RECV;
+  if (context->device->transport_type == IBV_TRANSPORT_IB) {
+    full.odp_caps.per_transport_caps.ud_odp_caps = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV;
+  }
+  full.cq_mod_caps = {UINT16_MAX, UINT16_MAX};
   full.max_dm_size = kMaxDeviceMemory;
   full.phys_port_cnt_ex = full.orig_attr.phys_port_cnt;
   memset(attributes, 0, size);
@@ -66,7 +71,11 @@ int QueryRtValues(ibv_context*, ibv_values_ex* values) {
   const bool wanted = values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK;
   values->comp_mask = 0;
   if (!wanted) return 0;
-  if (clock_gettime(CLOCK_MONOTONIC, &values->raw_clock) != 0) return errno;
+  timespec now{};
+  if (clock_gettime(CLOCK_MONOTONIC, &now) != 0) return errno;
+  // The count of the clock, as adapters give it, all of it in tv_nsec: programs compare that with time stamps of completions.
+  values->raw_clock.tv_sec = 0;
+  values->raw_clock.tv_nsec = now.tv_sec * 1'000'000'000 + now.tv_nsec;
   values->comp_mask = IBV_VALUES_MASK_RAW_CLOCK;
   return 0;
 }
