@@ -62,6 +62,7 @@ class FaultyStream final : public transport::ByteStream {
   transport::SocketAddress LocalAddress() const override { return stream_->LocalAddress(); }
   transport::SocketAddress PeerAddress() const override { return stream_->PeerAddress(); }
   int fd() const override { return stream_->fd(); }
+  void Annotate(const std::string& comment) override { stream_->Annotate(comment); }
   transport::ByteStream& Innermost() override { return stream_->Innermost(); }
 
  private:

@@ -99,6 +99,7 @@ int EndpointImpl::StartConnecting() {
     return 0;
   }
   socket_ = transport::CaptureIfAsked(std::move(socket.value()), /*initiator=*/true);
+  socket_->Annotate(qp_->CaptureComment());
   local_ = socket_->LocalAddress();
   state_ = State::kConnecting;
   ArmTimer(kConnectLimit);

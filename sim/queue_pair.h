@@ -109,6 +109,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
 
   // queue_pair_faults.cc
   QueuePairSnapshot Snapshot() override;
+  std::string CaptureComment() const;  // names the queue pair for who reads a capture; empty when there is none
   void ApplyFaults() override;
   void FailFatally(const std::string& device) override;
 

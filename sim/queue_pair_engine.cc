@@ -129,6 +129,7 @@ int QueuePair::Establish(std::unique_ptr<transport::ByteStream> socket, Establis
     connection.ord = outcome.ord;
     connection.crc = outcome.crc;
     last_peer_ = connection.socket->PeerAddress();
+    connection.socket->Annotate(CaptureComment());
     connection.established_told = !expects_rtr;
     connection.may_transmit = options.initiator;
     connection.prologue = std::move(options.prologue);

@@ -1,6 +1,9 @@
+#include <unistd.h>
+
 #include <utility>
 
 #include "base/log.h"
+#include "base/settings.h"
 #include "faults/injector.h"
 #include "faults/stream.h"
 #include "sim/queue_pair.h"
@@ -81,6 +84,11 @@ void QueuePair::FailFatally(const std::string& device) {
   EngineLock engine(*this);
   if (state() == IBV_QPS_RESET || state() == IBV_QPS_ERR) return;
   Fail(/*orderly=*/false);
+}
+
+std::string QueuePair::CaptureComment() const {
+  if (ProcessSettings().pcap.empty()) return {};
+  return Format("Weft: queue pair 0x%x of process %d, device %s", number_, static_cast<int>(getpid()), options_.device.c_str());
 }
 
 QueuePairSnapshot QueuePair::Snapshot() {

@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "base/result.h"
 #include "transport/datagram_socket.h"
@@ -53,6 +54,8 @@ class ByteStream {
   virtual SocketAddress PeerAddress() const = 0;
   // The kernel's file descriptor, or -1 when there is none.
   virtual int fd() const { return -1; }
+  // What a reader of a capture is to know of the stream; a decorator that captures shows it with the next packet.
+  virtual void Annotate(const std::string&) {}
   // The stream that the network made: a decorator answers with that of the stream it wraps.
   virtual ByteStream& Innermost() { return *this; }
 };

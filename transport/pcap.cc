@@ -12,6 +12,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
+#include <utility>
 
 #include "base/log.h"
 #include "base/settings.h"
@@ -44,6 +46,13 @@ void AppendU32(std::vector<uint8_t>& out, uint32_t value) {
   out.insert(out.end(), bytes, bytes + sizeof value);
 }
 
+// "x.pcap", and "x.pcap.4711" of a second process.
+bool IsClassic(const std::string& name) {
+  const size_t dot = name.find_last_not_of("0123456789");
+  const std::string_view stem = dot != name.npos && name[dot] == '.' ? std::string_view(name).substr(0, dot) : std::string_view(name);
+  return stem.ends_with(".pcap") || name.ends_with(".pcap");
+}
+
 void AppendFileHeader(std::vector<uint8_t>& out) {
   AppendU32(out, 0xa1b23c4d);  // pcap with nanoseconds
   uint16_t version[] = {2, 4};
@@ -54,6 +63,57 @@ void AppendFileHeader(std::vector<uint8_t>& out) {
   AppendU32(out, 0);        // accuracy
   AppendU32(out, 1 << 18);  // longest packet
   AppendU32(out, 1);        // LINKTYPE_ETHERNET
+}
+
+// pcapng, draft-ietf-opsawg-pcapng. Blocks are of 32-bit words: type, length, body, length again.
+constexpr uint32_t kSectionHeader = 0x0a0d0d0a, kInterfaceDescription = 1, kEnhancedPacket = 6;
+constexpr uint16_t kEndOfOptions = 0, kComment = 1, kApplication = 4, kResolution = 9;
+
+void AppendPair(std::vector<uint8_t>& out, uint16_t first, uint16_t second) {
+  const uint16_t both[] = {first, second};
+  uint32_t word;
+  std::memcpy(&word, both, sizeof word);
+  AppendU32(out, word);
+}
+
+void PadToWord(std::vector<uint8_t>& out, size_t from) {
+  while ((out.size() - from) % 4 != 0) out.push_back(0);
+}
+
+void AppendOption(std::vector<uint8_t>& out, uint16_t code, std::string_view value) {
+  AppendPair(out, code, static_cast<uint16_t>(value.size()));
+  const size_t from = out.size();
+  out.insert(out.end(), value.begin(), value.end());
+  PadToWord(out, from);
+}
+
+size_t BeginBlock(std::vector<uint8_t>& out, uint32_t type) {
+  AppendU32(out, type);
+  AppendU32(out, 0);  // the length, by EndBlock
+  return out.size() - 8;
+}
+
+void EndBlock(std::vector<uint8_t>& out, size_t begin) {
+  const auto length = static_cast<uint32_t>(out.size() - begin + 4);
+  std::memcpy(out.data() + begin + 4, &length, sizeof length);
+  AppendU32(out, length);
+}
+
+void AppendSectionHeader(std::vector<uint8_t>& out) {
+  size_t block = BeginBlock(out, kSectionHeader);
+  AppendU32(out, 0x1a2b3c4d);  // of the byte order
+  AppendPair(out, 1, 0);       // version
+  AppendU32(out, UINT32_MAX);  // length of the section: not known, 64 bits
+  AppendU32(out, UINT32_MAX);
+  AppendOption(out, kApplication, "weft");
+  AppendPair(out, kEndOfOptions, 0);
+  EndBlock(out, block);
+  block = BeginBlock(out, kInterfaceDescription);
+  AppendPair(out, 1, 0);  // LINKTYPE_ETHERNET
+  AppendU32(out, 0);      // longest packet: no limit
+  AppendOption(out, kResolution, "\x09");  // nanoseconds
+  AppendPair(out, kEndOfOptions, 0);
+  EndBlock(out, block);
 }
 
 bool WriteAll(int fd, ByteSpan bytes) {
@@ -91,8 +151,8 @@ Result<std::unique_ptr<PcapFile>, int> PcapFile::OpenIfFree(const std::string& n
 }
 
 PcapFile::PcapFile(std::string name, int fd, Network* network)
-    : name_(std::move(name)), fd_(fd), owner_(getpid()), network_(network) {
-  AppendFileHeader(buffer_);
+    : name_(std::move(name)), classic_(IsClassic(name_)), fd_(fd), owner_(getpid()), network_(network) {
+  classic_ ? AppendFileHeader(buffer_) : AppendSectionHeader(buffer_);
   FlushLocked();
 }
 
@@ -111,12 +171,49 @@ PcapFile::~PcapFile() {
 
 bool PcapFile::InThisProcess() const { return owner_ == getpid(); }
 
-void PcapFile::Append(const TcpPacket& packet) {
+void PcapFile::Append(const TcpPacket& packet, const std::string& comment) {
   if (!InThisProcess()) return;
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
   std::lock_guard lock(mutex_);
   if (failed_) return;
+  if (classic_) {
+    AppendClassic(packet);
+  } else {
+    AppendBlock(packet, comment);
+  }
+  if (buffer_.size() >= kFlushAt) {
+    FlushLocked();
+  } else {
+    FlushSoon();
+  }
+}
+
+void PcapFile::AppendBlock(const TcpPacket& packet, const std::string& comment) {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  const uint64_t time = static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+  const size_t block = BeginBlock(buffer_, kEnhancedPacket);
+  AppendU32(buffer_, 0);  // the interface
+  AppendU32(buffer_, static_cast<uint32_t>(time >> 32));
+  AppendU32(buffer_, static_cast<uint32_t>(time));
+  const size_t lengths_at = buffer_.size();
+  AppendU32(buffer_, 0);
+  AppendU32(buffer_, 0);
+  const size_t frame_at = buffer_.size();
+  packet.AppendTo(buffer_);
+  uint32_t lengths[2];
+  lengths[0] = lengths[1] = static_cast<uint32_t>(buffer_.size() - frame_at);
+  std::memcpy(buffer_.data() + lengths_at, lengths, sizeof lengths);
+  PadToWord(buffer_, frame_at);
+  if (!comment.empty()) {
+    AppendOption(buffer_, kComment, std::string_view(comment).substr(0, UINT16_MAX));
+    AppendPair(buffer_, kEndOfOptions, 0);
+  }
+  EndBlock(buffer_, block);
+}
+
+void PcapFile::AppendClassic(const TcpPacket& packet) {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
   AppendU32(buffer_, static_cast<uint32_t>(now.tv_sec));
   AppendU32(buffer_, static_cast<uint32_t>(now.tv_nsec));
   size_t lengths_at = buffer_.size();
@@ -127,11 +224,6 @@ void PcapFile::Append(const TcpPacket& packet) {
   uint32_t lengths[2];
   lengths[0] = lengths[1] = static_cast<uint32_t>(buffer_.size() - frame_at);
   std::memcpy(buffer_.data() + lengths_at, lengths, sizeof lengths);
-  if (buffer_.size() >= kFlushAt) {
-    FlushLocked();
-  } else {
-    FlushSoon();
-  }
 }
 
 void PcapFile::FlushSoon() {
@@ -205,8 +297,14 @@ void CapturingStream::Show(End& from, End& to, uint8_t flags, ByteSpan payload) 
                  .sequence = from.next_sequence,
                  .acknowledgment = (flags & TcpPacket::kAck) != 0 ? to.next_sequence : 0,
                  .flags = flags,
-                 .payload = payload});
+                 .payload = payload},
+                comment_);
+  if (!comment_.empty()) shown_comment_ = std::exchange(comment_, {});
   from.next_sequence += static_cast<uint32_t>(payload.size());
+}
+
+void CapturingStream::Annotate(const std::string& comment) {
+  if (comment != shown_comment_) comment_ = comment;
 }
 
 void CapturingStream::ShowBytes(End& from, End& to, std::span<const iovec> parts, size_t bytes) {

@@ -16,7 +16,7 @@
 
 namespace weft::transport {
 
-// A capture file that Wireshark opens: classic pcap, nanoseconds, Ethernet. Thread safe. Writes are gathered; Flush, a
+// A capture file that Wireshark opens: pcapng, or classic pcap where the name ends in ".pcap"; nanoseconds, Ethernet. Thread safe. Writes are gathered; Flush, a
 // megabyte, destruction and (given a network) 100 ms after the first unwritten packet bring them to the file.
 //
 // The file belongs to the process that opened it: in a child after fork() every call does nothing.
@@ -31,7 +31,8 @@ class PcapFile {
   PcapFile(const PcapFile&) = delete;
   PcapFile& operator=(const PcapFile&) = delete;
 
-  void Append(const TcpPacket& packet);
+  // `comment` is shown with the packet; classic pcap has no place for it.
+  void Append(const TcpPacket& packet, const std::string& comment = "");
   void Flush();
 
   // The name after expansion.
@@ -48,8 +49,11 @@ class PcapFile {
   bool InThisProcess() const;
   void FlushLocked();
   void FlushSoon();
+  void AppendClassic(const TcpPacket& packet);
+  void AppendBlock(const TcpPacket& packet, const std::string& comment);
 
   const std::string name_;
+  const bool classic_;
   const int fd_;
   const pid_t owner_;
   Network* const network_;
@@ -78,6 +82,7 @@ class CapturingStream : public ByteStream {
   SocketAddress LocalAddress() const override { return stream_->LocalAddress(); }
   SocketAddress PeerAddress() const override { return stream_->PeerAddress(); }
   int fd() const override { return stream_->fd(); }
+  void Annotate(const std::string& comment) override;
   ByteStream& Innermost() override { return stream_->Innermost(); }
 
  private:
@@ -100,6 +105,7 @@ class CapturingStream : public ByteStream {
   const bool initiator_;
   PcapFile* const file_;
   Shown shown_ = Shown::kNotYet;
+  std::string comment_, shown_comment_;  // of the next packet, and the last that was shown
   FpduSegmenter segmenter_;
   End local_, peer_;
 };

@@ -323,6 +323,94 @@ TEST(PcapFileTest, PacketsReachTheFileSoonWithoutFurtherTraffic) {
   unlink(name.c_str());
 }
 
+// A packet of a pcapng file, with its comment.
+struct Commented {
+  Segment segment;
+  std::string comment;
+};
+
+// Takes the file apart block by block (draft-ietf-opsawg-pcapng section 3.1).
+std::vector<Commented> ReadCaptureNg(const std::string& name) {
+  std::ifstream file(name, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+  auto u32 = [&](size_t at) {
+    uint32_t value = 0;
+    std::memcpy(&value, bytes.data() + at, 4);
+    return value;
+  };
+  auto u16 = [&](size_t at) {
+    uint16_t value = 0;
+    std::memcpy(&value, bytes.data() + at, 2);
+    return value;
+  };
+  std::vector<Commented> packets;
+  std::vector<uint32_t> types;
+  for (size_t at = 0; at + 12 <= bytes.size();) {
+    const size_t length = u32(at + 4), end = at + length;
+    types.push_back(u32(at));
+    if (length < 12 || length % 4 != 0 || end > bytes.size() || u32(end - 4) != length) {
+      ADD_FAILURE() << "block of " << length << " bytes at " << at;
+      break;
+    }
+    if (u32(at) == 6) {
+      const size_t captured = u32(at + 20);
+      EXPECT_EQ(captured, u32(at + 24));
+      Commented packet{ParseFrame({reinterpret_cast<const uint8_t*>(bytes.data()) + at + 28, captured}), ""};
+      for (size_t option = at + 28 + (captured + 3) / 4 * 4; option + 4 <= end - 4 && u16(option) != 0;) {
+        EXPECT_EQ(u16(option), 1);
+        packet.comment = bytes.substr(option + 4, u16(option + 2));
+        option += 4 + (u16(option + 2) + 3u) / 4 * 4;
+      }
+      packets.push_back(std::move(packet));
+    }
+    at = end;
+  }
+  EXPECT_GE(types.size(), 2u);
+  EXPECT_EQ(types[0], 0x0a0d0d0au);
+  EXPECT_EQ(types[1], 1u);
+  return packets;
+}
+
+TEST(PcapNgTest, NamesThatEndInPcapAreClassicAndOthersAreNot) {
+  for (const char* ending : {".pcapng", "", ".cap", ".pcap.x"}) {
+    const std::string name = testing::TempDir() + "/new" + ending;
+    OpenFile(name).reset();
+    EXPECT_EQ(ReadCaptureNg(name).size(), 0u) << name;
+    unlink(name.c_str());
+  }
+  for (const char* ending : {".pcap", ".pcap.4711", ".2.pcap"}) {
+    const std::string name = testing::TempDir() + "/classic" + ending;
+    OpenFile(name).reset();
+    EXPECT_EQ(ReadCapture(name).size(), 0u);
+    unlink(name.c_str());
+  }
+}
+
+TEST(PcapNgTest, CarriesTheSamePacketsAndCommentsOnThem) {
+  const std::string name = TempName("ng") + "ng";
+  auto file = OpenFile(name);
+  {
+    CapturingStream stream(std::make_unique<FakeStream>("127.0.0.1", 1, 2), true, file.get());
+    stream.Annotate("the queue pair");
+    WriteText(stream, "one");
+    stream.Annotate("the queue pair");  // said already
+    WriteText(stream, "three");
+    stream.Annotate("another word");
+    WriteText(stream, "x");
+  }
+  const auto packets = ReadCaptureNg(name);
+  ASSERT_EQ(packets.size(), 7u);
+  EXPECT_EQ(packets[0].comment, "the queue pair");
+  EXPECT_EQ(packets[0].segment.flags, 0x02);
+  EXPECT_EQ(packets[3].segment.payload, "one");
+  EXPECT_EQ(packets[3].comment, "");
+  EXPECT_EQ(packets[4].segment.payload, "three");
+  EXPECT_EQ(packets[4].comment, "");
+  EXPECT_EQ(packets[5].comment, "another word");
+  EXPECT_EQ(packets[6].segment.flags, 0x11);
+  unlink(name.c_str());
+}
+
 // A start-up frame of revision 1 (RFC 5044 section 7.1) that asks for CRC, with private data.
 std::string StartUpFrame(const char* key, bool markers, const std::string& private_data) {
   std::string frame = key;
@@ -391,6 +479,24 @@ std::string OutputOf(const std::string& command) {
 class PcapTsharkTest : public testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(Markers, PcapTsharkTest, testing::Bool(),
                          [](const auto& info) { return info.param ? "On" : "Off"; });
+
+TEST(PcapNgTest, TsharkShowsTheComment) {
+  if (OutputOf("tshark --version 2>/dev/null").empty()) GTEST_SKIP() << "tshark is not installed";
+  const std::string name = TempName("tshark") + "ng";
+  auto file = OpenFile(name);
+  {
+    CapturingStream stream(std::make_unique<FakeStream>("127.0.0.1", 40000, 7174), true, file.get());
+    stream.Annotate("Weft: queue pair 0x12");
+    WriteText(stream, "hello");
+  }
+  const std::string verbose = OutputOf("tshark -r " + name + " -V -o ip.check_checksum:TRUE -o tcp.check_checksum:TRUE 2>&1");
+  const size_t at = verbose.find("Weft: queue pair 0x12");
+  ASSERT_NE(at, verbose.npos) << verbose;
+  EXPECT_LT(at, verbose.find("Frame 2:"));
+  EXPECT_NE(verbose.find("Frame 5:"), verbose.npos);
+  for (const char* fault : {"Malformed", "[incorrect", "corrupt"}) EXPECT_EQ(verbose.find(fault), verbose.npos) << fault;
+  unlink(name.c_str());
+}
 
 TEST_P(PcapTsharkTest, DecodesIwarpAndFindsNoFault) {
   if (OutputOf("tshark --version 2>/dev/null").empty()) GTEST_SKIP() << "tshark is not installed";
