@@ -3,6 +3,7 @@
 
 #include <infiniband/verbs.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -23,6 +24,8 @@ struct ConnectParameters {
   std::vector<uint8_t> private_data;
   uint16_t ird = 0;   // responder_resources
   uint16_t ord = 0;   // initiator_depth
+  uint32_t number = 0;  // datagrams, Accept: the queue pair that serves the requester
+  uint32_t qkey = 0;    // and its Q_Key
 };
 
 struct CmEvent {
@@ -39,6 +42,10 @@ struct CmEvent {
   std::vector<uint8_t> private_data;   // the peer's program's, exactly as it was given there
   uint16_t ird = 0, ord = 0;           // kConnectRequest: what the peer asks for, from our side's view; else negotiated
   std::shared_ptr<Endpoint> endpoint;  // kConnectRequest
+  // Datagrams only.
+  uint32_t number = 0;      // kEstablished: the peer's queue pair
+  uint32_t qkey = 0;        // and its Q_Key
+  uint8_t sidr_status = 0;  // kUnreachable: not 0 if the peer answered so (ib_cm's SIDR status)
 };
 
 // Called on the RNIC's thread or from within a program's verbs call, no locks held; events of one endpoint come in order, one
@@ -84,12 +91,19 @@ class CmListener {
 
 class CmApi {
  public:
-  static constexpr int kVersion = 1;
+  static constexpr int kVersion = 2;
   virtual ~CmApi() = default;
   virtual std::shared_ptr<Endpoint> CreateEndpoint() = 0;
   // `backlog` bounds connections not yet answered by the program. Errors: EADDRINUSE, EADDRNOTAVAIL, EACCES ...
   virtual Result<std::shared_ptr<CmListener>, int> Listen(const transport::SocketAddress& local, int backlog, bool only_v6,
                                                           bool reuse_address, std::shared_ptr<CmObserver> observer) = 0;
+  // The same for unreliable datagrams (sim/sidr.h), by which queue pairs are found and not connected.
+  virtual std::shared_ptr<Endpoint> CreateDatagramEndpoint() { return nullptr; }
+  virtual Result<std::shared_ptr<CmListener>, int> ListenDatagrams(const transport::SocketAddress& /*local*/, int /*backlog*/,
+                                                                   bool /*only_v6*/, bool /*reuse_address*/,
+                                                                   std::shared_ptr<CmObserver> /*observer*/) {
+    return EOPNOTSUPP;
+  }
   // Timers and deferred work for the connection manager (address and route resolution report as events).
   virtual transport::Network& network() = 0;
 

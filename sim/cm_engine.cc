@@ -13,6 +13,7 @@
 #include "faults/injector.h"
 #include "sim/endpoint.h"
 #include "sim/rnic.h"
+#include "sim/sidr.h"
 
 namespace weft::sim {
 namespace {
@@ -168,6 +169,13 @@ class CmEngine final : public CmApi {
     auto listener = std::make_shared<ListenerImpl>(rnic_, std::move(socket.value()), backlog, std::move(observer));
     listener->Start();
     return std::shared_ptr<CmListener>(std::move(listener));
+  }
+
+  std::shared_ptr<Endpoint> CreateDatagramEndpoint() override { return MakeSidrRequester(rnic_.network()); }
+
+  Result<std::shared_ptr<CmListener>, int> ListenDatagrams(const transport::SocketAddress& local, int backlog, bool only_v6,
+                                                           bool reuse_address, std::shared_ptr<CmObserver> observer) override {
+    return ListenForSidr(rnic_.network(), local, backlog, only_v6, reuse_address, std::move(observer));
   }
 
   transport::Network& network() override { return rnic_.network(); }

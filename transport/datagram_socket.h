@@ -32,6 +32,7 @@ struct DatagramOptions {
   bool shared = false;     // other sockets, of other processes too, may use the same address: each gets a group's datagrams
   SocketAddress group;     // with a family: joins it on `interface`, and gets no datagrams of other groups
   uint32_t interface = 0;
+  SocketAddress peer;      // with a family: talks to this one only, and hears (TakeError) when it refuses
 };
 
 // A bound UDP socket. Never waits; drops what does not fit, as UDP does. Send and Receive may be called from any thread. Owned by
@@ -44,6 +45,8 @@ class DatagramSocket {
   virtual size_t Send(std::span<const OutgoingDatagram> datagrams, int* error) = 0;
   // Takes up to that many of what waits; returns how many, 0 if nothing waits.
   virtual size_t Receive(std::span<IncomingDatagram> into) = 0;
+  // What happened to datagrams that were sent to `peer`: 0 or an errno (ECONNREFUSED: nobody has the port). Makes the socket readable.
+  virtual int TakeError() { return 0; }
   virtual SocketAddress LocalAddress() const = 0;
   virtual int fd() const { return -1; }
 };

@@ -141,10 +141,17 @@ int UdpSocket::Prepare(const SocketAddress& local, const DatagramOptions& option
   SetBuffer(fd_, SO_RCVBUFFORCE, SO_RCVBUF);
   SetBuffer(fd_, SO_SNDBUFFORCE, SO_SNDBUF);
   if (bind(fd_, local.get(), local.length()) != 0) return errno;
+  if (options.peer.family() != 0 && connect(fd_, options.peer.get(), options.peer.length()) != 0) return errno;
   return options.group.family() != 0 ? Join(fd_, options.group, options.interface) : 0;
 }
 
 UdpSocket::~UdpSocket() { close(fd_); }
+
+int UdpSocket::TakeError() {
+  int error = 0;
+  socklen_t length = sizeof error;
+  return getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : errno;
+}
 
 size_t UdpSocket::Send(std::span<const OutgoingDatagram> datagrams, int* error) {
   size_t sent = 0;

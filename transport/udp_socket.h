@@ -19,6 +19,7 @@ class UdpSocket final : public DatagramSocket {
 
   size_t Send(std::span<const OutgoingDatagram> datagrams, int* error) override;
   size_t Receive(std::span<IncomingDatagram> into) override;
+  int TakeError() override;
   SocketAddress LocalAddress() const override { return SocketAddress::Local(fd_); }
   int fd() const override { return fd_; }
 

@@ -111,6 +111,16 @@ TEST(UdpSocket, SaysWhyADatagramDidNotGoAndHowManyDid) {
   EXPECT_EQ(error, EMSGSIZE);
 }
 
+TEST(UdpSocket, HearsThatItsPeerRefuses) {
+  const SocketAddress nobody = Open("127.0.0.1")->LocalAddress();
+  auto client = Open("127.0.0.1", {.peer = nobody});
+  SendText(*client, "anyone?", nobody);
+  pollfd ready{client->fd(), POLLIN, 0};
+  EXPECT_EQ(poll(&ready, 1, 5000), 1);
+  EXPECT_EQ(client->TakeError(), ECONNREFUSED);
+  EXPECT_EQ(client->TakeError(), 0);
+}
+
 TEST(UdpSocket, NothingWaitsIsZero) { EXPECT_TRUE(ReceiveAll(*Open("127.0.0.1"), 100, 0).empty()); }
 
 TEST(UdpSocket, PortInUseIsRefusedUnlessShared) {

@@ -51,6 +51,10 @@ struct LinkFaults {
   uint64_t corrupt_byte = kNowhere;
   double corrupt_probability = 0;
 
+  // Datagrams: lost, or come twice, with these probabilities; `jitter` puts them out of order.
+  double lose_datagram = 0;
+  double repeat_datagram = 0;
+
   // What meets a connection attempt in this direction.
   enum class Connect : uint8_t { kWorks, kRefused, kTimesOut };
   Connect connect = Connect::kWorks;

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "sim/net/virtual_datagrams.h"
 #include "sim/net/virtual_endpoints.h"
 
 namespace weft::sim {
@@ -69,6 +70,13 @@ class VirtualNetwork::Host : public transport::Network {
   WatchId Watch(Listener& listener, std::shared_ptr<ReadyHandler> handler) override {
     return network_.Watch(listener, std::move(handler));
   }
+  Result<std::unique_ptr<transport::DatagramSocket>, int> OpenDatagram(const SocketAddress& local,
+                                                                       const transport::DatagramOptions& options) override {
+    return network_.OpenDatagramOn(*this, local, options);
+  }
+  WatchId Watch(transport::DatagramSocket& socket, Interest interest, std::shared_ptr<ReadyHandler> handler) override {
+    return network_.Watch(socket, interest, std::move(handler));
+  }
   void SetInterest(WatchId id, Interest interest) override { network_.SetInterest(id, interest); }
   void Unwatch(WatchId id) override { network_.Unwatch(id); }
   Time Now() override { return network_.Now(); }
@@ -97,6 +105,7 @@ VirtualNetwork::~VirtualNetwork() {
   while (!watches_.empty()) Unwatch(watches_.begin()->first);
   clock_.DropAll();
   WEFT_CHECK(listeners_.empty());
+  WEFT_CHECK(datagram_sockets_.empty());
 }
 
 transport::Network& VirtualNetwork::AddHost(const std::vector<std::string>& addresses) {
@@ -228,6 +237,65 @@ Result<std::unique_ptr<Listener>, int> VirtualNetwork::ListenOn(Host& host, Sock
                                                     [this](VirtualListener* gone) { std::erase(listeners_, gone); });
   listeners_.push_back(listener.get());
   return std::unique_ptr<Listener>(std::move(listener));
+}
+
+Result<std::unique_ptr<transport::DatagramSocket>, int> VirtualNetwork::OpenDatagram(
+    const SocketAddress& local, const transport::DatagramOptions& options) {
+  return OpenDatagramOn(*everywhere_, local, options);
+}
+
+Result<std::unique_ptr<transport::DatagramSocket>, int> VirtualNetwork::OpenDatagramOn(
+    Host& host, SocketAddress local, const transport::DatagramOptions& options) {
+  if (local.family() == AF_UNSPEC) return EAFNOSUPPORT;
+  if (options.group.family() != 0) return EOPNOTSUPP;
+  if (&host != everywhere_.get() && !local.is_wildcard() && !local.is_loopback() && !host.Has(local)) return EADDRNOTAVAIL;
+  if (local.port() == 0) local.set_port(EphemeralPort());
+  for (const VirtualDatagramSocket* other : datagram_sockets_) {
+    const SocketAddress taken = other->LocalAddress();
+    const bool same = other->host() == &host && taken.port() == local.port();
+    if (same && !options.shared && (taken.is_wildcard() || local.is_wildcard() || taken.SameHost(local))) return EADDRINUSE;
+  }
+  auto socket = std::make_unique<VirtualDatagramSocket>(
+      &host, local, options,
+      [this, &host](VirtualDatagramSocket& sender, VirtualDatagram datagram) { DatagramLeaves(host, sender, std::move(datagram)); },
+      [this](VirtualDatagramSocket* gone) { std::erase(datagram_sockets_, gone); });
+  datagram_sockets_.push_back(socket.get());
+  return std::unique_ptr<transport::DatagramSocket>(std::move(socket));
+}
+
+void VirtualNetwork::DatagramLeaves(Host& host, VirtualDatagramSocket& socket, VirtualDatagram datagram) {
+  if (datagram.from.is_wildcard()) {
+    const uint16_t port = datagram.from.port();
+    auto source = &host == everywhere_.get() ? datagram.to : host.SourceFor(datagram.to);
+    if (!source) return;
+    datagram.from = *source;
+    datagram.from.set_port(port);
+  }
+  const LinkFaults link = LinkBetween(datagram.from, datagram.to);
+  if (random_.Chance(link.lose_datagram)) return;
+  const int copies = random_.Chance(link.repeat_datagram) ? 2 : 1;
+  for (int i = 0; i < copies; ++i) {
+    const Duration delay = link.delay + Duration(random_.Between(0, static_cast<uint64_t>(link.jitter.count())));
+    clock_.After(delay, [this, &host, sender = &socket, datagram] { DatagramArrives(host, sender, datagram); });
+  }
+}
+
+void VirtualNetwork::DatagramArrives(Host& from, VirtualDatagramSocket* sender, VirtualDatagram datagram) {
+  Host* host = HostOf(datagram.to, &from);
+  if (host == nullptr) return;
+  for (VirtualDatagramSocket* socket : datagram_sockets_) {
+    if (!socket->Takes(host, datagram.from, datagram.to)) continue;
+    socket->Arrives(std::move(datagram));
+    return Changed(socket);
+  }
+  const bool alive = std::find(datagram_sockets_.begin(), datagram_sockets_.end(), sender) != datagram_sockets_.end();
+  if (alive && sender->Refused()) Changed(sender);
+}
+
+WatchId VirtualNetwork::Watch(transport::DatagramSocket& socket, Interest interest, std::shared_ptr<ReadyHandler> handler) {
+  auto* ours = dynamic_cast<VirtualDatagramSocket*>(&socket);
+  WEFT_CHECK(ours != nullptr);
+  return AddWatch(ours, interest, std::move(handler), [ours] { return ours->Ready(); });
 }
 
 WatchId VirtualNetwork::Watch(ByteStream& stream, Interest interest, std::shared_ptr<ReadyHandler> handler) {

@@ -17,6 +17,8 @@
 namespace weft::sim {
 
 class VirtualListener;
+class VirtualDatagramSocket;
+struct VirtualDatagram;
 
 // A network in virtual time, in one thread, the same for the same seed: the network's thread is whoever calls Step.
 // Time passes only there, and a handler that is called takes a little of it.
@@ -62,6 +64,10 @@ class VirtualNetwork : public transport::Network {
   transport::WatchId Watch(transport::ByteStream& stream, Interest interest,
                            std::shared_ptr<transport::ReadyHandler> handler) override;
   transport::WatchId Watch(transport::Listener& listener, std::shared_ptr<transport::ReadyHandler> handler) override;
+  Result<std::unique_ptr<transport::DatagramSocket>, int> OpenDatagram(const SocketAddress& local,
+                                                                       const transport::DatagramOptions& options) override;
+  transport::WatchId Watch(transport::DatagramSocket& socket, Interest interest,
+                           std::shared_ptr<transport::ReadyHandler> handler) override;
   void SetInterest(transport::WatchId id, Interest interest) override;
   void Unwatch(transport::WatchId id) override;
   Time Now() override { return clock_.Now(); }
@@ -88,6 +94,10 @@ class VirtualNetwork : public transport::Network {
                                                               const SocketAddress& remote);
   Result<std::unique_ptr<transport::Listener>, int> ListenOn(Host& host, SocketAddress local, int backlog,
                                                              bool only_v6);
+  Result<std::unique_ptr<transport::DatagramSocket>, int> OpenDatagramOn(Host& host, SocketAddress local,
+                                                                         const transport::DatagramOptions& options);
+  void DatagramLeaves(Host& host, VirtualDatagramSocket& socket, VirtualDatagram datagram);
+  void DatagramArrives(Host& from, VirtualDatagramSocket* sender, VirtualDatagram datagram);
   void SynArrives(std::shared_ptr<Connection> connection, Host& from, int attempt);
   LinkFaults LinkBetween(const SocketAddress& from, const SocketAddress& to);
   uint16_t EphemeralPort();
@@ -106,6 +116,7 @@ class VirtualNetwork : public transport::Network {
   std::unique_ptr<Host> everywhere_;  // the host that the network itself is
   std::vector<std::unique_ptr<Host>> hosts_;
   std::vector<VirtualListener*> listeners_;
+  std::vector<VirtualDatagramSocket*> datagram_sockets_;
   std::vector<std::weak_ptr<Connection>> connections_;
   std::map<std::pair<std::string, std::string>, LinkFaults> links_;
   std::function<LinkFaults(const SocketAddress&, const SocketAddress&)> default_link_;
