@@ -51,7 +51,9 @@ int Identifier::Listen(int backlog) {
   if (state() != State::kBound) return EINVAL;
   if (backlog <= 0 || backlog > kMostBacklog) backlog = kMostBacklog;
   set_state(State::kListening);  // a request may come before Listen returns
-  auto listener = Engine()->Listen(port_.address(), backlog, only_v6_, /*reuse_address=*/true, shared_from_this());
+  if (datagrams()) port_.CloseSocket();
+  auto listener = datagrams() ? Engine()->ListenDatagrams(port_.address(), backlog, only_v6_, reuse_address_, shared_from_this())
+                              : Engine()->Listen(port_.address(), backlog, only_v6_, /*reuse_address=*/true, shared_from_this());
   if (!listener.ok()) {
     set_state(State::kBound);
     return listener.error();
@@ -80,6 +82,24 @@ Result<sim::ConnectParameters, int> Identifier::Parameters(const rdma_conn_param
   return parameters;
 }
 
+// What a request takes along, or tells the requester of our queue pair: the identifier's own, or one named by its number.
+Result<sim::ConnectParameters, int> Identifier::DatagramParameters(const rdma_conn_param* given) const {
+  sim::ConnectParameters parameters;
+  parameters.private_data = connect_data_;
+  if (given != nullptr && given->private_data != nullptr) {
+    const auto* data = static_cast<const uint8_t*>(given->private_data);
+    parameters.private_data.insert(parameters.private_data.end(), data, data + given->private_data_len);
+  }
+  if (parameters.private_data.size() > kMostPrivateData) return EINVAL;
+  if (qp != nullptr) {
+    parameters.number = qp->qp_num;
+  } else if (given != nullptr) {
+    parameters.number = given->qp_num & 0xffffff;
+  }
+  parameters.qkey = RDMA_UDP_QKEY;
+  return parameters;
+}
+
 ibv_qp* Identifier::QueuePairFor(const rdma_conn_param* parameters) const {
   if (qp != nullptr) return qp;
   if (parameters == nullptr || weft_private_find_qp == nullptr) return nullptr;
@@ -88,11 +108,11 @@ ibv_qp* Identifier::QueuePairFor(const rdma_conn_param* parameters) const {
 
 int Identifier::Connect(const rdma_conn_param* given) {
   if (state() != State::kRouteResolved) return EINVAL;
-  ibv_qp* const queue_pair = QueuePairFor(given);
-  if (queue_pair == nullptr) return EINVAL;
-  auto parameters = Parameters(given);
+  ibv_qp* const queue_pair = datagrams() ? nullptr : QueuePairFor(given);
+  if (queue_pair == nullptr && !datagrams()) return EINVAL;
+  auto parameters = datagrams() ? DatagramParameters(given) : Parameters(given);
   if (!parameters.ok()) return parameters.error();
-  if (qp == nullptr) {
+  if (qp == nullptr && !datagrams()) {
     if (const int error = BringToInit(*this, queue_pair); error != 0) return error;
     external_qp_ = queue_pair;
   }
@@ -104,7 +124,8 @@ int Identifier::Connect(const rdma_conn_param* given) {
   SocketAddress local = source();
   if (port_was_chosen_) local.set_port(0);  // the kernel's choice for this destination has the wider range
   port_.CloseSocket();
-  const auto endpoint = Engine()->CreateEndpoint();
+  const auto endpoint = datagrams() ? Engine()->CreateDatagramEndpoint() : Engine()->CreateEndpoint();
+  if (endpoint == nullptr) return EOPNOTSUPP;
   {
     std::lock_guard lock(mutex_);
     endpoint_ = endpoint;
@@ -128,6 +149,7 @@ int Identifier::Accept(const rdma_conn_param* given) {
   const State before = state();
   if (before == State::kFailed) return ECONNRESET;  // the peer left meanwhile
   if (before != State::kRequested) return EINVAL;
+  if (datagrams()) return AcceptDatagrams(given);
   ibv_qp* const queue_pair = QueuePairFor(given);
   if (queue_pair == nullptr) return EINVAL;
   auto parameters = Parameters(given);
@@ -151,6 +173,16 @@ int Identifier::Accept(const rdma_conn_param* given) {
   return 0;
 }
 
+// The answer is all: no event follows.
+int Identifier::AcceptDatagrams(const rdma_conn_param* given) {
+  auto parameters = DatagramParameters(given);
+  if (!parameters.ok()) return parameters.error();
+  if (parameters->number == 0) return EINVAL;
+  if (const int error = endpoint()->Accept(nullptr, *parameters); error != 0) return error;
+  set_state(State::kEstablished);
+  return 0;
+}
+
 int Identifier::Reject(const void* data, size_t length) {
   TouchRequest();
   const State before = state();
@@ -166,6 +198,10 @@ int Identifier::Reject(const void* data, size_t length) {
 }
 
 int Identifier::Disconnect() {
+  if (datagrams()) {
+    FailQueuePair();
+    return EINVAL;  // nothing is connected
+  }
   switch (state()) {
     case State::kEstablished:
     case State::kAccepting: {
@@ -213,7 +249,7 @@ WEFT_CM_EXPORT int rdma_accept(rdma_cm_id* id, rdma_conn_param* conn_param) {
   const auto keep = Identifier::From(id)->shared_from_this();  // another thread may destroy it meanwhile
   Identifier& identifier = *keep;
   if (const int error = identifier.Accept(conn_param); error != 0) return Return(error);
-  return Return(identifier.Complete());
+  return identifier.datagrams() ? 0 : Return(identifier.Complete());
 }
 
 WEFT_CM_EXPORT int rdma_reject(rdma_cm_id* id, const void* private_data, uint8_t private_data_len) {

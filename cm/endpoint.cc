@@ -106,7 +106,9 @@ WEFT_CM_EXPORT int rdma_get_request(rdma_cm_id* listen, rdma_cm_id** id) {
 
 WEFT_CM_EXPORT int rdma_create_ep(rdma_cm_id** id, rdma_addrinfo* res, ibv_pd* pd, ibv_qp_init_attr* qp_init_attr) {
   if (id == nullptr || res == nullptr) return Return(EINVAL);
-  if (res->ai_qp_type != IBV_QPT_RC) return Return(EOPNOTSUPP);
+  const bool datagrams = res->ai_qp_type == IBV_QPT_UD && res->ai_port_space == RDMA_PS_UDP;
+  if (res->ai_qp_type != IBV_QPT_RC && !datagrams) return Return(EOPNOTSUPP);
+  if (datagrams != (res->ai_port_space == RDMA_PS_UDP)) return Return(EINVAL);
   rdma_cm_id* created = nullptr;
   if (rdma_create_id(nullptr, &created, nullptr, static_cast<rdma_port_space>(res->ai_port_space)) != 0) return -1;
   if (weft::cm::Prepare(created, *res, pd, qp_init_attr) != 0) {

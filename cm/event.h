@@ -26,7 +26,8 @@ struct Event : rdma_cm_event {
   // Whose destruction waits for the acknowledgement: of a connection request the listener, else `id`.
   std::shared_ptr<Identifier> owner;
   std::shared_ptr<sim::Endpoint> request;  // a connection request not yet turned into an identifier
-  std::vector<uint8_t> private_data;       // param.conn.private_data points here
+  std::vector<uint8_t> private_data;       // param.conn.private_data, or param.ud.private_data, points here
+  uint64_t join = 0;                       // RDMA_CM_EVENT_MULTICAST_JOIN: which
 };
 
 }  // namespace weft::cm

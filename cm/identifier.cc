@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/settings.h"
 #include "cm/export.h"
 
 namespace weft::cm {
@@ -49,12 +50,21 @@ constexpr std::chrono::milliseconds kPatience{200};
 uint8_t Byte(uint16_t value) { return static_cast<uint8_t>(std::min<uint16_t>(value, 255)); }
 
 // The lengths of the public structures are a byte; a foreign peer may have sent up to 512.
-std::unique_ptr<Event> Translate(sim::CmEvent&& from) {
+std::unique_ptr<Event> Translate(sim::CmEvent&& from, bool datagrams) {
   auto event = std::make_unique<Event>();
   event->event = TypeOf(from.kind);
   event->status = -from.error;
   event->request = std::move(from.endpoint);
   event->private_data = std::move(from.private_data);
+  if (datagrams) {
+    rdma_ud_param& ud = event->param.ud;
+    ud.private_data_len = static_cast<uint8_t>(std::min<size_t>(event->private_data.size(), 255));
+    ud.private_data = ud.private_data_len != 0 ? event->private_data.data() : nullptr;
+    ud.qp_num = from.number;
+    ud.qkey = from.qkey;
+    if (from.sidr_status != 0) event->status = from.sidr_status;  // rdma_get_cm_event(3): the peer's word, not an errno
+    return event;
+  }
   rdma_conn_param& conn = event->param.conn;
   conn.private_data_len = static_cast<uint8_t>(std::min<size_t>(event->private_data.size(), 255));
   conn.private_data = conn.private_data_len != 0 ? event->private_data.data() : nullptr;
@@ -106,6 +116,7 @@ void Identifier::Destroy() {
     channel = channel_;
     untold = requests_.Clear();
   }
+  LeaveAllGroups(/*forget=*/true);
   if (listener_ != nullptr) listener_->Close();
   listener_.reset();  // it may hold this as its observer
   if (endpoint != nullptr) {
@@ -206,7 +217,7 @@ void Identifier::OnCmEvent(sim::CmEvent from) {
 
 void Identifier::Notify(sim::CmEvent from) {
   const sim::CmEvent::Kind kind = from.kind;
-  std::unique_ptr<Event> event = Translate(std::move(from));  // outlives the lock if nobody takes it
+  std::unique_ptr<Event> event = Translate(std::move(from), datagrams());  // outlives the lock if nobody takes it
   event->id = this;
   event->owner = shared_from_this();
   RequestGate::Events untold;
@@ -283,7 +294,16 @@ bool Identifier::BeginDelivery(Event& event) {
     event.id = request.get();
     event.listen_id = this;
   }
-  if (event.event == RDMA_CM_EVENT_ESTABLISHED || event.event == RDMA_CM_EVENT_CONNECT_RESPONSE) ShowLocalAddress();
+  if (event.event == RDMA_CM_EVENT_ESTABLISHED || event.event == RDMA_CM_EVENT_CONNECT_RESPONSE) {
+    ShowLocalAddress();
+    if (datagrams()) event.param.ud.ah_attr = AddressVector(route.addr.addr.ibaddr.dgid);
+  }
+  if (event.event == RDMA_CM_EVENT_MULTICAST_JOIN) {
+    if (const int error = AttachGroup(event.join); error != 0) {
+      event.event = RDMA_CM_EVENT_MULTICAST_ERROR;
+      event.status = -error;
+    }
+  }
   // Work requests posted beforehand complete now, flushed.
   if (event.event == RDMA_CM_EVENT_REJECTED) FailQueuePair();
   return true;
@@ -315,8 +335,10 @@ std::shared_ptr<Identifier> Identifier::AdoptRequest(Event& event) {
   }
   request->SetSource(local);
   request->SetDestination(event.request->remote_address());
-  request->requested_responder_resources_ = event.param.conn.responder_resources;
-  request->requested_initiator_depth_ = event.param.conn.initiator_depth;
+  if (!datagrams()) {
+    request->requested_responder_resources_ = event.param.conn.responder_resources;
+    request->requested_initiator_depth_ = event.param.conn.initiator_depth;
+  }
   request->FillPath();
   request->state_ = State::kRequested;
   request->asked_ = weak_from_this();
@@ -347,19 +369,23 @@ using weft::cm::Return;
 
 WEFT_CM_EXPORT int rdma_create_id(rdma_event_channel* channel, rdma_cm_id** id, void* context, rdma_port_space ps) {
   if (id == nullptr) return Return(EINVAL);
+  const bool roce = weft::ProcessSettings().persona == weft::Persona::kRoce;
   switch (ps) {
     case RDMA_PS_TCP:
       break;
     case RDMA_PS_UDP:
-    case RDMA_PS_IPOIB:
     case RDMA_PS_IB:
+      if (!roce) return Return(EOPNOTSUPP);
+      break;
+    case RDMA_PS_IPOIB:
       return Return(EOPNOTSUPP);
     default:
       return Return(EINVAL);
   }
   if (weft::cm::Engine() == nullptr) return Return(ENODEV);
   const auto created =
-      Identifier::Create(channel != nullptr ? Channel::From(channel) : nullptr, context, ps, IBV_QPT_RC);
+      Identifier::Create(channel != nullptr ? Channel::From(channel) : nullptr, context, ps,
+                         ps == RDMA_PS_UDP ? IBV_QPT_UD : IBV_QPT_RC);
   if (created == nullptr) return -1;
   *id = created.get();
   return 0;

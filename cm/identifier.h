@@ -54,6 +54,8 @@ class Identifier : public rdma_cm_id, public sim::CmObserver, public std::enable
   // rdma_migrate_id; `to` is nullptr: synchronous operation.
   int Migrate(Channel* to);
   bool synchronous() const { return synchronous_; }
+  // Of unreliable datagrams: finds queue pairs, connects none.
+  bool datagrams() const { return rdma_cm_id::qp_type == IBV_QPT_UD; }
 
   // resolve.cc
   int Bind(const transport::SocketAddress& address);
@@ -64,10 +66,15 @@ class Identifier : public rdma_cm_id, public sim::CmObserver, public std::enable
   int Listen(int backlog);
   int Connect(const rdma_conn_param* parameters);
   int Accept(const rdma_conn_param* parameters);
+  int AcceptDatagrams(const rdma_conn_param* parameters);
   int Reject(const void* data, size_t length);
   int Disconnect();
   int Establish();
   bool connected() const;
+
+  // multicast.cc
+  int JoinGroup(const transport::SocketAddress& group, bool receive, void* context);
+  int LeaveGroup(const transport::SocketAddress& group);
 
   // options.cc
   int SetOption(int level, int name, const void* value, size_t length);
@@ -123,6 +130,12 @@ class Identifier : public rdma_cm_id, public sim::CmObserver, public std::enable
   Result<sim::ConnectParameters, int> Parameters(const rdma_conn_param* given) const;
   ibv_qp* QueuePairFor(const rdma_conn_param* parameters) const;
   void FillPath();
+  // The address vector that reaches `destination` from this identifier's source (ibv_create_ah).
+  ibv_ah_attr AddressVector(const ibv_gid& destination) const;
+  Result<sim::ConnectParameters, int> DatagramParameters(const rdma_conn_param* given) const;
+  // multicast.cc: attaches the queue pair when the program gets the event of a join. 0 or an errno.
+  int AttachGroup(uint64_t join);
+  void LeaveAllGroups(bool forget);
   int CreateCompletionQueues(uint32_t send_size, uint32_t receive_size);
   void DestroyCompletionQueues();
   std::shared_ptr<sim::Endpoint> endpoint() const;
@@ -150,6 +163,14 @@ class Identifier : public rdma_cm_id, public sim::CmObserver, public std::enable
   std::weak_ptr<Identifier> asked_;  // of a request: the listener, until the program touches the request
   uint8_t requested_responder_resources_ = 0;  // passive side: what the peer asked for
   uint8_t requested_initiator_depth_ = 0;
+  struct Membership {
+    uint64_t join;
+    transport::SocketAddress group;
+    bool receive;
+    bool attached;  // the queue pair is
+  };
+  std::vector<Membership> groups_;
+  uint64_t last_join_ = 0;
   ibv_qp* external_qp_ = nullptr;  // named by its number in rdma_conn_param, not created here
   std::vector<uint8_t> connect_data_;
   std::optional<ibv_qp_init_attr> queue_pair_template_;  // passive rdma_create_ep

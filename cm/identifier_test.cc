@@ -175,6 +175,8 @@ int ibv_query_gid(ibv_context*, uint8_t, int, ibv_gid* gid) {
   return 0;
 }
 int _ibv_query_gid_ex(ibv_context*, uint32_t, uint32_t, ibv_gid_entry*, uint32_t, size_t) { return EINVAL; }
+int ibv_attach_mcast(ibv_qp*, const ibv_gid*, uint16_t) { return 0; }
+int ibv_detach_mcast(ibv_qp*, const ibv_gid*, uint16_t) { return 0; }
 ibv_pd* ibv_alloc_pd(ibv_context*) { return &FakeVerbs::Get().pd; }
 ibv_comp_channel* ibv_create_comp_channel(ibv_context*) { return new ibv_comp_channel{}; }
 int ibv_destroy_comp_channel(ibv_comp_channel* channel) {

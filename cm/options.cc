@@ -1,4 +1,4 @@
-// rdma_set_option, ECE, multicast.
+// rdma_set_option, ECE.
 #include <cerrno>
 #include <cstring>
 
@@ -72,16 +72,4 @@ WEFT_CM_EXPORT int rdma_get_remote_ece(rdma_cm_id* id, ibv_ece* ece) {
 WEFT_CM_EXPORT int rdma_set_local_ece(rdma_cm_id* id, ibv_ece* ece) {
   if (id == nullptr || id->qp != nullptr || ece == nullptr) return Return(EINVAL);
   return 0;
-}
-
-WEFT_CM_EXPORT int rdma_join_multicast(rdma_cm_id* id, sockaddr* addr, void* /*context*/) {
-  return Return(id != nullptr && addr != nullptr ? EOPNOTSUPP : EINVAL);
-}
-
-WEFT_CM_EXPORT int rdma_join_multicast_ex(rdma_cm_id* id, rdma_cm_join_mc_attr_ex* mc_join_attr, void* /*context*/) {
-  return Return(id != nullptr && mc_join_attr != nullptr ? EOPNOTSUPP : EINVAL);
-}
-
-WEFT_CM_EXPORT int rdma_leave_multicast(rdma_cm_id* id, sockaddr* addr) {
-  return Return(id != nullptr && addr != nullptr ? EOPNOTSUPP : EINVAL);
 }

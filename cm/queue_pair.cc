@@ -26,6 +26,31 @@ int InitAttributes(bool iwarp, uint8_t port, ibv_qp_attr* attributes) {
   return IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
 }
 
+// A datagram queue pair's way to `state`, from the one before.
+int DatagramAttributes(ibv_qp_state state, uint8_t port, ibv_qp_attr* attributes) {
+  *attributes = {};
+  attributes->qp_state = state;
+  attributes->port_num = port;
+  attributes->qkey = RDMA_UDP_QKEY;
+  switch (state) {
+    case IBV_QPS_INIT:
+      return IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY;
+    case IBV_QPS_RTS:
+      return IBV_QP_STATE | IBV_QP_SQ_PSN;
+    default:
+      return IBV_QP_STATE;
+  }
+}
+
+int StartDatagrams(ibv_qp* qp, uint8_t port) {
+  for (const ibv_qp_state state : {IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS}) {
+    ibv_qp_attr attributes;
+    const int mask = DatagramAttributes(state, port, &attributes);
+    if (const int error = ibv_modify_qp(qp, &attributes, mask); error != 0) return error;
+  }
+  return 0;
+}
+
 }  // namespace
 
 int Identifier::CreateCompletionQueues(uint32_t send_size, uint32_t receive_size) {
@@ -52,6 +77,7 @@ void Identifier::DestroyCompletionQueues() {
 int Identifier::CreateQueuePair(ibv_qp_init_attr_ex* attributes) {
   TouchRequest();
   if (qp != nullptr || verbs == nullptr) return EINVAL;
+  if (datagrams() != (attributes->qp_type == IBV_QPT_UD)) return EINVAL;
   if ((attributes->comp_mask & IBV_QP_INIT_ATTR_PD) == 0 || attributes->pd == nullptr) {
     attributes->comp_mask |= IBV_QP_INIT_ATTR_PD;
     attributes->pd = pd;
@@ -75,7 +101,7 @@ int Identifier::CreateQueuePair(ibv_qp_init_attr_ex* attributes) {
   if (error == 0) {
     ibv_qp_attr initial;
     const int mask = InitAttributes(device_->is_iwarp(), port_num, &initial);
-    error = ibv_modify_qp(created, &initial, mask);
+    error = datagrams() ? StartDatagrams(created, port_num) : ibv_modify_qp(created, &initial, mask);
     if (error != 0) ibv_destroy_qp(created);
   }
   if (error != 0) {
@@ -88,6 +114,7 @@ int Identifier::CreateQueuePair(ibv_qp_init_attr_ex* attributes) {
 }
 
 void Identifier::DestroyQueuePair() {
+  LeaveAllGroups(/*forget=*/false);
   if (qp != nullptr) ibv_destroy_qp(qp);
   qp = nullptr;
   DestroyCompletionQueues();
@@ -128,6 +155,10 @@ int Identifier::InitQueuePairAttributes(ibv_qp_attr* attributes, int* mask) {
       break;
     default:
       return EINVAL;
+  }
+  if (datagrams()) {
+    *mask = DatagramAttributes(attributes->qp_state, port_num, attributes);
+    return 0;
   }
   *mask = InitAttributes(device_->is_iwarp(), port_num, attributes);
   const State now = state();

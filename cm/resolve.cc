@@ -17,6 +17,7 @@ using transport::SocketAddress;
 namespace {
 
 constexpr uint8_t kPort = 1;
+constexpr uint8_t kHopLimit = 64;
 
 void Store(const SocketAddress& from, sockaddr_storage* into) {
   memset(into, 0, sizeof *into);
@@ -37,6 +38,13 @@ SocketAddress Unmapped(const SocketAddress& address) {
   in.sin_port = in6->sin6_port;
   memcpy(&in.sin_addr, in6->sin6_addr.s6_addr + 12, 4);
   return SocketAddress::From(reinterpret_cast<const sockaddr*>(&in), sizeof in).value_or(address);
+}
+
+bool IsGroup(const SocketAddress& address) {
+  if (address.family() == AF_INET) {
+    return IN_MULTICAST(ntohl(reinterpret_cast<const sockaddr_in*>(address.get())->sin_addr.s_addr));
+  }
+  return address.family() == AF_INET6 && IN6_IS_ADDR_MULTICAST(&reinterpret_cast<const sockaddr_in6*>(address.get())->sin6_addr);
 }
 
 // A wildcard destination means this host.
@@ -74,7 +82,7 @@ int Identifier::BindDevice(const SocketAddress& local) {
 
 int Identifier::Bind(const SocketAddress& address) {
   if (state() != State::kIdle) return EINVAL;
-  if (const int error = port_.Reserve(address, {reuse_address_, only_v6_}); error != 0) return error;
+  if (const int error = port_.Reserve(address, {reuse_address_, only_v6_, datagrams()}); error != 0) return error;
   if (!address.is_wildcard()) {
     if (const int error = BindDevice(address); error != 0) {
       port_.Release();
@@ -100,7 +108,9 @@ int Identifier::ResolveAddress(const SocketAddress& source, const SocketAddress&
   if (port_.held() && port_.address().family() != destination.family()) return EINVAL;
 
   SetDestination(Reachable(destination));
-  const auto from = transport::SourceAddressFor(port_.address(), Reachable(destination));
+  // A group is on whatever network the program names by its source; there need not be a route.
+  const bool on_source = IsGroup(destination) && port_.held() && !port_.address().is_wildcard();
+  const auto from = on_source ? port_.address() : transport::SourceAddressFor(port_.address(), Reachable(destination));
   int error = from.ok() ? 0 : from.error();
   if (error == 0) error = BindDevice(*from);
   if (error == 0) {
@@ -114,6 +124,25 @@ int Identifier::ResolveAddress(const SocketAddress& source, const SocketAddress&
   return 0;
 }
 
+ibv_ah_attr Identifier::AddressVector(const ibv_gid& destination) const {
+  ibv_ah_attr vector{};
+  vector.is_global = 1;
+  vector.port_num = kPort;
+  vector.grh.dgid = destination;
+  vector.grh.hop_limit = kHopLimit;
+  const ibv_gid own = ToGid(source());
+  ibv_port_attr port{};
+  if (ibv_query_port(verbs, kPort, &port) != 0) return vector;
+  // An address of 127.0.0.0/8 that is not configured leaves from the first.
+  for (int index = 0; index < port.gid_tbl_len; ++index) {
+    ibv_gid gid{};
+    if (ibv_query_gid(verbs, kPort, index, &gid) != 0 || memcmp(gid.raw, own.raw, sizeof gid.raw) != 0) continue;
+    vector.grh.sgid_index = static_cast<uint8_t>(index);
+    break;
+  }
+  return vector;
+}
+
 void Identifier::FillPath() {
   if (device_->is_iwarp()) return;
   // Programs for InfiniBand read the path record; this is what RoCE shows them.
@@ -123,7 +152,7 @@ void Identifier::FillPath() {
   path_->pkey = 0xffff;
   path_->reversible = 1;
   path_->numb_path = 1;
-  path_->hop_limit = 64;
+  path_->hop_limit = kHopLimit;
   path_->mtu_selector = 2;  // exactly
   ibv_port_attr port{};
   if (ibv_query_port(verbs, kPort, &port) != 0) port.active_mtu = IBV_MTU_1024;

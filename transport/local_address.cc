@@ -69,6 +69,7 @@ class ReservedPorts {
   bool Add(PortReservation* wanted) {
     std::lock_guard lock(mutex_);
     for (const PortReservation* held : held_) {
+      if (held->options_.datagram != wanted->options_.datagram) continue;
       const bool shared = held->options_.reuse_address && wanted->options_.reuse_address;
       if (!shared && Overlap(held->address_, held->options_.only_v6, wanted->address_, wanted->options_.only_v6)) {
         return false;
@@ -107,10 +108,11 @@ Result<SocketAddress, int> SourceAddressFor(const SocketAddress& source, const S
 
 int PortReservation::Reserve(const SocketAddress& address, const Options& options) {
   if (held()) return EINVAL;
-  Socket holder(address.family(), SOCK_STREAM);
+  Socket holder(address.family(), options.datagram ? SOCK_DGRAM : SOCK_STREAM);
   if (holder.fd() < 0) return errno;
-  // The engine's own socket shares the port with this one for a moment.
-  if (!SetFlag(holder.fd(), SOL_SOCKET, SO_REUSEADDR, true)) return errno;
+  // The engine's own socket shares the port with this one for a moment. With UDP anybody's could.
+  const bool shared = !options.datagram || options.reuse_address;
+  if (!SetFlag(holder.fd(), SOL_SOCKET, SO_REUSEADDR, shared)) return errno;
   if (address.family() == AF_INET6 && !SetFlag(holder.fd(), IPPROTO_IPV6, IPV6_V6ONLY, options.only_v6)) return errno;
   if (bind(holder.fd(), address.get(), address.length()) != 0) return errno;
   const auto name = NameOf(holder.fd());

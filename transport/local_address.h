@@ -12,13 +12,14 @@ namespace weft::transport {
 Result<SocketAddress, int> SourceAddressFor(const SocketAddress& source,
                                                        const SocketAddress& destination);
 
-// Keeps others off a TCP port between rdma_bind_addr and rdma_listen or rdma_connect, and says which port was chosen.
+// Keeps others off a TCP port, or a UDP port, between rdma_bind_addr and rdma_listen or rdma_connect, and says which port was chosen.
 // RDMA port spaces know no TIME-WAIT, so a port whose old connections linger is free.
 class PortReservation {
  public:
   struct Options {
     bool reuse_address = false;  // both reusable and neither listening: may share (RDMA_OPTION_ID_REUSEADDR)
     bool only_v6 = false;
+    bool datagram = false;  // UDP. CloseSocket() before somebody else of this process opens the port
   };
 
   PortReservation() = default;

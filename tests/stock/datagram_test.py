@@ -1,8 +1,21 @@
-"""Unreliable datagrams: the distribution's programs that use UD queue pairs, without rdma_cm."""
+"""Unreliable datagrams: the distribution's programs that use UD queue pairs, with and without rdma_cm."""
 
 import stock
 
 ROCE = {"WEFT_PERSONA": "roce"}
+
+
+GROUP_PORT = 14791  # where groups' datagrams go
+UDADDY_PORT = 7174  # it takes no other
+
+
+def has_udp_port(port):
+    wanted = f":{port:04X}"
+    for table in ("/proc/net/udp", "/proc/net/udp6"):
+        with open(table) as rows:
+            if any(row.split()[1].endswith(wanted) for row in rows):
+                return True
+    return False
 
 
 class UdPingpong(stock.StockTest):
@@ -63,6 +76,59 @@ class PerftestDatagrams(stock.StockTest):
 
     def test_bandwidth_of_two_queue_pairs(self):
         self.check(self.pair("ib_send_bw -q 2 -s 1024"), 1024)
+
+    def test_latency_with_rdma_cm(self):
+        self.check(self.pair("ib_send_lat -R"), 2)
+
+    def test_bandwidth_with_rdma_cm(self):
+        self.check(self.pair("ib_send_bw -R"), 4096)
+
+
+class CmDatagrams(stock.StockTest):
+
+    def pair(self, server, client, port):
+        first = self.start(server, **ROCE)
+        self.await_condition(lambda: has_udp_port(port) or not first.running(), f"UDP port {port}")
+        if not first.running():
+            self.explain("the server ended early")
+        second = self.start(client, **ROCE)
+        self.await_success(first, second)
+        for process in (first, second):
+            self.expect("return status 0" in process.output, "no success")
+
+    def test_udaddy(self):
+        self.pair("udaddy", "udaddy -s 127.0.0.1", UDADDY_PORT)
+
+    def test_udaddy_ipv6(self):
+        self.pair("udaddy -b ::1", "udaddy -s ::1", UDADDY_PORT)
+
+    def test_udaddy_many_connections(self):
+        options = "-c 8 -C 50 -S 4000"
+        self.pair(f"udaddy {options}", f"udaddy -s 127.0.0.1 {options}", UDADDY_PORT)
+
+    def test_udaddy_nobody_listens(self):
+        process = self.start("udaddy -s 127.0.0.1", **ROCE)
+        self.await_condition(lambda: not process.running(), "the end")
+        self.expect("RDMA_CM_EVENT_UNREACHABLE" in process.output, "no event")
+
+    def test_mckey(self):
+        self.pair("mckey -m 239.1.2.3 -b 127.0.0.1", "mckey -m 239.1.2.3 -b 127.0.0.1 -s", GROUP_PORT)
+
+    def test_mckey_many_messages(self):
+        options = "-m 239.1.2.3 -b 127.0.0.1 -C 100 -S 1000"
+        self.pair(f"mckey {options}", f"mckey {options} -s", GROUP_PORT)
+
+    def test_mckey_two_receivers_on_one_host(self):
+        other = self.start("mckey -m 239.1.2.3 -b 127.0.0.1", **ROCE)
+        self.await_condition(lambda: has_udp_port(GROUP_PORT) or not other.running(), "the first receiver")
+        first = self.start("mckey -m 239.1.2.3 -b 127.0.0.1", **ROCE)
+        self.await_condition(lambda: len(self.members()) == 2, "the second receiver")
+        sender = self.start("mckey -m 239.1.2.3 -b 127.0.0.1 -s", **ROCE)
+        self.await_success(other, first, sender)
+
+    def members(self):
+        with open("/proc/net/udp") as rows:
+            return [row for row in rows if row.split()[1].endswith(f":{GROUP_PORT:04X}")]
 
 
 if __name__ == "__main__":
