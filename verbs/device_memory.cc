@@ -12,18 +12,24 @@ namespace {
 
 constexpr uint32_t kLargestAlignment = 21;  // log2 of bytes
 
+constexpr uint64_t kAccessUnit = 4;           // bytes: adapters want copies aligned so, and a program is to learn it here
+
 bool Within(const Dm& dm, uint64_t offset, uint64_t length) { return offset <= dm.length && length <= dm.length - offset; }
+
+bool MayCopy(const Dm& dm, uint64_t offset, uint64_t length) {
+  return offset % kAccessUnit == 0 && length % kAccessUnit == 0 && Within(dm, offset, length);
+}
 
 int CopyTo(ibv_dm* public_dm, uint64_t offset, const void* from, size_t length) {
   Dm* dm = FromPublic(public_dm);
-  if (!Within(*dm, offset, length)) return EFAULT;
+  if (!MayCopy(*dm, offset, length)) return EFAULT;
   if (length > 0) std::memcpy(dm->bytes + offset, from, length);
   return 0;
 }
 
 int CopyFrom(void* to, ibv_dm* public_dm, uint64_t offset, size_t length) {
   Dm* dm = FromPublic(public_dm);
-  if (!Within(*dm, offset, length)) return EFAULT;
+  if (!MayCopy(*dm, offset, length)) return EFAULT;
   if (length > 0) std::memcpy(to, dm->bytes + offset, length);
   return 0;
 }

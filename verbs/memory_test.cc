@@ -353,12 +353,14 @@ TEST_F(Memory, DeviceMemoryIsCopiedRegisteredAndUsed) {
   attributes.log_align_req = 12;
   ibv_dm* dm = ibv_alloc_dm(context_, &attributes);
   ASSERT_NE(dm, nullptr) << strerror(errno);
-  EXPECT_EQ(ibv_memcpy_to_dm(dm, 100, "in the device", 14), 0);
-  EXPECT_EQ(ibv_memcpy_to_dm(dm, 4090, "in the device", 14), EFAULT);
-  std::array<char, 14> out{};
-  EXPECT_EQ(ibv_memcpy_from_dm(out.data(), dm, 100, 14), 0);
+  std::array<char, 16> in = {"in the device"}, out{};
+  EXPECT_EQ(ibv_memcpy_to_dm(dm, 100, in.data(), 16), 0);
+  EXPECT_EQ(ibv_memcpy_to_dm(dm, 4084, in.data(), 16), EFAULT);
+  EXPECT_EQ(ibv_memcpy_to_dm(dm, 101, in.data(), 16), EFAULT) << "not aligned";
+  EXPECT_EQ(ibv_memcpy_to_dm(dm, 100, in.data(), 15), EFAULT) << "not aligned";
+  EXPECT_EQ(ibv_memcpy_from_dm(out.data(), dm, 100, 16), 0);
   EXPECT_STREQ(out.data(), "in the device");
-  EXPECT_EQ(ibv_memcpy_from_dm(out.data(), dm, UINT64_MAX, 14), EFAULT);
+  EXPECT_EQ(ibv_memcpy_from_dm(out.data(), dm, UINT64_MAX - 3, 16), EFAULT);
 
   EXPECT_EQ(ibv_reg_dm_mr(pd_, dm, 0, 100, kAll), nullptr);
   EXPECT_EQ(errno, EINVAL) << "not zero-based";

@@ -145,11 +145,12 @@ WEFT_VERBS_API ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry*
   if (flags != 0 || entry_size < sizeof(ibv_gid_entry)) return -EOPNOTSUPP;
   auto* bytes = reinterpret_cast<unsigned char*>(entries);
   size_t count = 0;
-  for (uint32_t index = 0; count < max_entries; ++index) {
+  for (uint32_t index = 0;; ++index) {
     ibv_gid_entry entry;
     const int error = weft::verbs::FindGid(context, weft::verbs::kPort, index, &entry);
     if (error == ENODATA) continue;  // only places that are filled
     if (error != 0) break;
+    if (count == max_entries) return -EINVAL;  // there are more
     memset(bytes + count * entry_size, 0, entry_size);
     memcpy(bytes + count * entry_size, &entry, sizeof entry);
     ++count;

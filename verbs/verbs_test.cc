@@ -162,6 +162,8 @@ TEST_F(Verbs, GidsAreThoseOfTheTable) {
     EXPECT_EQ(ibv_query_gid(context_, 1, static_cast<int>(count), &gid), 0);
     EXPECT_EQ(gid.global.interface_id, 0u);
   }
+  EXPECT_EQ(ibv_query_gid_table(context_, entries.data(), static_cast<size_t>(count) - 1, 0), -EINVAL) << "too small for all";
+  EXPECT_EQ(ibv_query_gid_table(context_, entries.data(), static_cast<size_t>(count), 0), count);
 }
 
 TEST_F(Verbs, PkeysOutsideTheTableAreRefused) {

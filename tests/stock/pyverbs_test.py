@@ -1,4 +1,4 @@
-"""pyverbs, rdma-core's Python binding as the distribution packages it, on Weft. (Its tests are not packaged.)"""
+"""pyverbs, rdma-core's Python binding as the distribution packages it, on Weft. (Its tests: rdma_core_test.py.)"""
 
 import stock
 
