@@ -60,6 +60,9 @@ class BandwidthTests:
     def test_bidirectional_eight_qps(self):
         self.measure("-b -q 8", sizes=[65536], both=True)
 
+    def test_on_demand_paging(self):
+        self.measure("--odp", sizes=[65536])
+
     def test_crc_and_markers(self):
         self.measure("-a -n 100", sizes=ALL_SIZES, WEFT_MPA_CRC="on", WEFT_MPA_MARKERS="on")
 
