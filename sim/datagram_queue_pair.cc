@@ -14,6 +14,8 @@ namespace {
 
 constexpr size_t kBatch = 32;  // datagrams handed to the kernel at once
 constexpr size_t kGrh = std::tuple_size_v<GlobalHeader>;
+// What mlx5 adapters report as a datagram's service level over RoCE v2, and UCX reads to know which header lies in front of it: 1 IPv6, 2 IPv4.
+constexpr uint8_t kOverIpv6 = 1, kOverIpv4 = 2;
 // The Q_Key of the queue pair itself is sent instead of one with this bit (IBTA volume 1 section 10.2.5).
 constexpr uint32_t kOwnQkey = 0x80000000;
 
@@ -244,6 +246,7 @@ bool DatagramQueuePair::FillReceive(const ReceivedDatagram& datagram) {
   completion.byte_len = static_cast<uint32_t>(kGrh + datagram.payload.size());
   completion.src_qp = datagram.header.source;
   completion.wc_flags = IBV_WC_GRH;
+  completion.sl = datagram.from.family() == AF_INET ? kOverIpv4 : kOverIpv6;
   if (datagram.header.opcode == DatagramHeader::Opcode::kSendImmediate) {
     completion.wc_flags |= IBV_WC_WITH_IMM;
     completion.imm_data = datagram.header.immediate;

@@ -81,6 +81,13 @@ class Fabrics(stock.StockTest):
         for transport in ("rc_verbs", "ud_verbs"):
             self.expect(f"#      Transport: {transport}\n#         Device: weft_lo:1\n" in out, f"no {transport}")
 
+    def test_ucx_carries_messages_over_ud_verbs(self):
+        settings = {"WEFT_PERSONA": "roce", "UCX_TLS": "ud_verbs,self", "UCX_NET_DEVICES": "weft_lo:1"}
+        for operation in ("tag_lat", "tag_bw"):
+            _, client = self.run_pair("ucx_perftest -p {port}", f"ucx_perftest -p {{port}} 127.0.0.1 -t {operation} -n 200 -w 10",
+                                      server_settings=settings, client_settings=settings)
+            self.expect("Final:" in client, f"no result of {operation}")
+
     def test_ucx_wants_the_device_nodes(self):
         out = self.run_one("ucx_info -d", WEFT_PERSONA="roce", WEFT_PATHS="off", UCX_LOG_LEVEL="fatal")
         self.expect("rc_verbs" not in out, "UCX no longer looks at /dev/infiniband: a test of the preload is gone")
