@@ -73,6 +73,11 @@ Result<sim::ConnectParameters, int> Identifier::Parameters(const rdma_conn_param
   if (!ird || !ord) return EINVAL;
   parameters.ird = *ird;
   parameters.ord = *ord;
+  if (given != nullptr) {
+    constexpr uint8_t kMost = 7;  // three bits
+    parameters.rnr_retry = std::min(given->rnr_retry_count, kMost);
+    parameters.retry_count = std::min(given->retry_count, kMost);
+  }
   parameters.private_data = connect_data_;
   if (given != nullptr && given->private_data != nullptr) {
     const auto* data = static_cast<const uint8_t*>(given->private_data);

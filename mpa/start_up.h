@@ -127,7 +127,10 @@ struct WeftTrailer {
   static constexpr size_t kLength = 20;
   uint8_t version = 1;
   uint16_t max_ulpdu = 65535;  // the longest ULPDU that this end takes
-  uint8_t flags = 0;           // for later use; unknown bits are ignored
+  // Unknown bits are ignored.
+  static constexpr uint8_t kReliable = 1;    // rdmap/delivery.h: both ends have to say so
+  static constexpr uint8_t kUnreliable = 2;
+  uint8_t flags = 0;
   uint64_t host_id = 0;        // equal on both ends: same host
 
   void AppendTo(std::vector<uint8_t>& private_data) const;  // caller checks the room

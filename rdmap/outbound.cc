@@ -26,8 +26,10 @@ bool Outbound::Transmit(mpa::UlpduWriter& out, bool only_terminate) {
   }
   while (termination_.operational()) {
     if (only_terminate) return false;
-    if (!segmenter_.active() && !StartMessage()) return TransmitDelivery(out, appended) || appended;
+    if (!segmenter_.active() && !StartMessage()) return appended;
     if (source_ == Source::kResponse && !FindResponsePayload()) break;
+    // In front, so that the peer's program never hears our answer before it can hear that we have what it answers.
+    if (!appended && account_.owed() != 0) appended = TransmitDelivery(out, true);
     const ddp::Segmenter::Progress progress = segmenter_.AppendTo(out);
     if (progress == ddp::Segmenter::Progress::kNoRoom) return appended;
     appended = true;
@@ -265,6 +267,7 @@ void Outbound::StartAtomicRequest(const Request& request) {
   AtomicRequestHeader header;
   header.operation.code = request.atomic_code;
   header.operation.add_or_swap = request.add_or_swap;
+  if (request.atomic_code == AtomicCode::kFetchAdd) header.operation.add_or_swap_mask = 0;  // one field of 64 bits
   header.operation.compare = request.compare;
   header.identifier = request.sequence;
   header.stag = request.remote_stag;

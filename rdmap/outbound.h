@@ -40,6 +40,7 @@ class Outbound {
   bool OnNotReady(const DeliveryMessage& message);
   void Resume();
   bool waiting_for_receiver() const { return stalled_; }
+  uint32_t acknowledged() const { return acknowledged_; }
 
   // A Read Response to send reads `stag`, or a Read of ours sinks into it; the stream then ends.
   bool Forget(ddp::STag stag);

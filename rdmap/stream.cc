@@ -41,6 +41,7 @@ uint32_t Stream::unacknowledged() const { return state_->account.reliable() ? st
 void Stream::Acknowledge() { state_->out.Acknowledge(); }
 void Stream::SetReceiverTimer(uint8_t timer) { state_->account.timer = timer; }
 void Stream::Resume() { state_->out.Resume(); }
+uint32_t Stream::acknowledged() const { return state_->out.acknowledged(); }
 bool Stream::waiting_for_receiver() const { return state_->out.waiting_for_receiver(); }
 
 void Stream::SendRtr(mpa::Rtr kind) { state_->out.SendRtr(kind); }

@@ -26,6 +26,9 @@ struct ConnectParameters {
   uint16_t ord = 0;   // initiator_depth
   uint32_t number = 0;  // datagrams, Accept: the queue pair that serves the requester
   uint32_t qkey = 0;    // and its Q_Key
+  // RoCE persona, towards another Weft end: ibv_modify_qp(3), IBV_QP_RNR_RETRY and IBV_QP_RETRY_CNT.
+  uint8_t rnr_retry = 7;
+  uint8_t retry_count = 7;
 };
 
 struct CmEvent {

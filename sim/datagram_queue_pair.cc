@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/log.h"
-#include "sim/datagram_transitions.h"
 #include "sim/rnic.h"
+#include "sim/transitions.h"
 
 namespace weft::sim {
 namespace {
@@ -328,7 +328,7 @@ int DatagramQueuePair::Modify(const ibv_qp_attr& attributes, int mask) {
     const ibv_qp_state from = state();
     const ibv_qp_state to = mask & IBV_QP_STATE ? attributes.qp_state : from;
     if ((mask & IBV_QP_CUR_STATE) && attributes.cur_qp_state != from) return EINVAL;
-    if (!MayModifyDatagram(from, to, mask)) return EINVAL;
+    if (!TransitionAllowed(IBV_QPT_UD, from, to, mask)) return EINVAL;
     if ((mask & IBV_QP_PORT) && attributes.port_num != 1) return EINVAL;
     if ((mask & IBV_QP_PKEY_INDEX) && attributes.pkey_index != 0) return EINVAL;
     if (mask & IBV_QP_QKEY) attributes_.qkey = own_qkey_ = attributes.qkey;

@@ -111,7 +111,7 @@ ibv_device_attr DeviceInfo::Attributes() const {
   a.max_qp_rd_atom = kMaxReads;
   a.max_res_rd_atom = kMaxReads * 1024;
   a.max_qp_init_rd_atom = kMaxReads;
-  a.atomic_cap = IBV_ATOMIC_NONE;
+  a.atomic_cap = persona == Persona::kRoce ? IBV_ATOMIC_GLOB : IBV_ATOMIC_NONE;
   a.max_srq = kMaxSrq;
   a.max_srq_wr = kMaxSrqWr;
   a.max_srq_sge = kMaxSge;

@@ -63,16 +63,23 @@ void EndpointImpl::SetObserver(std::shared_ptr<CmObserver> observer) {
 
 int EndpointImpl::Connect(const transport::SocketAddress& local, const transport::SocketAddress& remote, ibv_qp* qp,
                           const ConnectParameters& parameters) {
+  std::shared_ptr<QueuePair> target = Rnic::QueuePairOf(qp);
+  if (target == nullptr || target->state() != IBV_QPS_INIT) return EINVAL;
+  const rdmap::Delivery delivery = target->delivery();
+  return ConnectFor(std::move(target), local, remote, parameters, delivery, /*dialled=*/false);
+}
+
+int EndpointImpl::ConnectFor(std::shared_ptr<QueuePair> qp, const transport::SocketAddress& local,
+                             const transport::SocketAddress& remote, const ConnectParameters& parameters,
+                             rdmap::Delivery delivery, bool dialled) {
   std::lock_guard lock(mutex_);
   if (state_ != State::kIdle) return EINVAL;
   revision_ = static_cast<uint8_t>(rnic_.settings().mpa_revision);
   const size_t words = revision_ >= 2 ? mpa::kIrdOrdLength : 0;
   if (parameters.private_data.size() + words > mpa::kMaxPrivateData) return EINVAL;
-  qp_ = Rnic::QueuePairOf(qp);
-  if (qp_ == nullptr || qp_->state() != IBV_QPS_INIT) {
-    qp_.reset();
-    return EINVAL;
-  }
+  qp_ = std::move(qp);
+  delivery_ = delivery;
+  dialled_ = dialled;
   parameters_ = parameters;
   local_ = bind_to_ = local;
   remote_ = remote;
@@ -210,7 +217,7 @@ void EndpointImpl::SendRequest() {
               FaultsWantCrc(*qp_, remote_);
   const size_t words = revision_ >= 2 ? mpa::kIrdOrdLength : 0;
   if (settings.extensions && ours_.private_data.size() + words + mpa::WeftTrailer::kLength <= mpa::kMaxPrivateData) {
-    mpa::WeftTrailer{.max_ulpdu = kLargestUlpdu, .host_id = rnic_.host_id()}.AppendTo(ours_.private_data);
+    mpa::WeftTrailer{.max_ulpdu = kLargestUlpdu, .flags = Flags(), .host_id = rnic_.host_id()}.AppendTo(ours_.private_data);
   }
   unsent_ = mpa::MakeRequest(ours_).Serialize();
   state_ = State::kSendingRequest;
@@ -285,7 +292,15 @@ void EndpointImpl::OnReply() {
                   .ird = outcome.ird,
                   .ord = outcome.ord};
   const size_t max_ulpdu = MaxUlpdu(outcome, trailer_);
-  handover_ = {.outcome = std::move(outcome), .initiator = true, .foreign_peer = !trailer_, .max_ulpdu = max_ulpdu, .observer = shared_from_this()};
+  handover_ = {.outcome = std::move(outcome),
+               .initiator = true,
+               .foreign_peer = !trailer_,
+               .max_ulpdu = max_ulpdu,
+               .dialled = dialled_,
+               .delivery = Agreed(),
+               .rnr_retry = parameters_.rnr_retry,
+               .retry_count = parameters_.retry_count,
+               .observer = shared_from_this()};
 }
 
 int EndpointImpl::HandOver() {
@@ -331,11 +346,18 @@ CmEvent EndpointImpl::DescribeRequest() {
 }
 
 int EndpointImpl::Accept(ibv_qp* qp, const ConnectParameters& parameters) {
+  std::shared_ptr<QueuePair> target = Rnic::QueuePairOf(qp);
+  if (target == nullptr || target->state() != IBV_QPS_INIT) return EINVAL;
+  const rdmap::Delivery delivery = target->delivery();
+  return AcceptFor(std::move(target), parameters, delivery, /*dialled=*/false);
+}
+
+int EndpointImpl::AcceptFor(std::shared_ptr<QueuePair> target, const ConnectParameters& parameters, rdmap::Delivery delivery,
+                            bool dialled) {
   {
     std::lock_guard lock(mutex_);
     if (state_ != State::kRequested) return EINVAL;
-    std::shared_ptr<QueuePair> target = Rnic::QueuePairOf(qp);
-    if (target == nullptr || target->state() != IBV_QPS_INIT) return EINVAL;
+    delivery_ = delivery;
     const mpa::StartFrame& request = frame_->frame();
     const size_t words = request.enhanced ? mpa::kIrdOrdLength : 0;
     if (parameters.private_data.size() + words > mpa::kMaxPrivateData) return EINVAL;
@@ -345,8 +367,10 @@ int EndpointImpl::Accept(ibv_qp* qp, const ConnectParameters& parameters) {
     ours_ = OurParams(parameters);
     const bool same_host = trailer_ && trailer_->host_id == rnic_.host_id();
     ours_.crc = settings.crc == CrcPolicy::kOn || (settings.crc == CrcPolicy::kAuto && !same_host) || FaultsWantCrc(*target, remote_);
+    rdmap::Delivery agreed = rdmap::Delivery::kPlain;
     if (trailer_ && ours_.private_data.size() + words + mpa::WeftTrailer::kLength <= mpa::kMaxPrivateData) {
-      mpa::WeftTrailer{.max_ulpdu = kLargestUlpdu, .host_id = rnic_.host_id()}.AppendTo(ours_.private_data);
+      mpa::WeftTrailer{.max_ulpdu = kLargestUlpdu, .flags = Flags(), .host_id = rnic_.host_id()}.AppendTo(ours_.private_data);
+      agreed = Agreed();
     }
     mpa::StartOutcome outcome;
     std::vector<uint8_t> reply = mpa::MakeReply(request, ours_, &outcome).Serialize();
@@ -358,6 +382,10 @@ int EndpointImpl::Accept(ibv_qp* qp, const ConnectParameters& parameters) {
     handover_ = {.outcome = std::move(outcome),
                  .initiator = false,
                  .max_ulpdu = max_ulpdu,
+                 .dialled = dialled,
+                 .delivery = agreed,
+                 .rnr_retry = parameters.rnr_retry,
+                 .retry_count = parameters.retry_count,
                  .prologue = std::move(reply),
                  .observer = shared_from_this()};
   }
@@ -469,6 +497,22 @@ void EndpointImpl::ArmTimer(std::chrono::seconds limit) {
 std::optional<mpa::WeftTrailer> EndpointImpl::TakeTrailer(std::vector<uint8_t>& private_data) const {
   if (!rnic_.settings().extensions) return std::nullopt;
   return mpa::WeftTrailer::TakeFrom(private_data);
+}
+
+uint8_t EndpointImpl::Flags() const {
+  switch (delivery_) {
+    case rdmap::Delivery::kPlain:
+      return 0;
+    case rdmap::Delivery::kReliable:
+      return mpa::WeftTrailer::kReliable;
+    case rdmap::Delivery::kUnreliable:
+      return mpa::WeftTrailer::kUnreliable;
+  }
+  return 0;
+}
+
+rdmap::Delivery EndpointImpl::Agreed() const {
+  return trailer_ && (trailer_->flags & Flags()) != 0 ? delivery_ : rdmap::Delivery::kPlain;
 }
 
 size_t EndpointImpl::MaxUlpdu(const mpa::StartOutcome& outcome, const std::optional<mpa::WeftTrailer>& trailer) const {

@@ -48,6 +48,11 @@ class EndpointImpl final : public Endpoint,
   transport::SocketAddress local_address() const override;
   transport::SocketAddress remote_address() const override;
 
+  // As Connect() and Accept(), for any queue pair that Establish() takes. Asks for `delivery` between Weft ends.
+  int ConnectFor(std::shared_ptr<QueuePair> qp, const transport::SocketAddress& local, const transport::SocketAddress& remote,
+                 const ConnectParameters& parameters, rdmap::Delivery delivery, bool dialled);
+  int AcceptFor(std::shared_ptr<QueuePair> qp, const ConnectParameters& parameters, rdmap::Delivery delivery, bool dialled);
+
  private:
   enum class State : uint8_t {
     kIdle,
@@ -84,6 +89,9 @@ class EndpointImpl final : public Endpoint,
   mpa::StartParams OurParams(const ConnectParameters& parameters) const;
   std::optional<mpa::WeftTrailer> TakeTrailer(std::vector<uint8_t>& private_data) const;
   size_t MaxUlpdu(const mpa::StartOutcome& outcome, const std::optional<mpa::WeftTrailer>& trailer) const;
+  // Our trailer's flags, and what both ends agree on.
+  uint8_t Flags() const;
+  rdmap::Delivery Agreed() const;
   void Tell(CmEvent event);
   void Deliver();                     // without
   void ReleaseSink(bool had_request); // without
@@ -94,6 +102,8 @@ class EndpointImpl final : public Endpoint,
   std::unique_ptr<transport::ByteStream> socket_;
   std::shared_ptr<QueuePair> qp_;
   ConnectParameters parameters_;
+  rdmap::Delivery delivery_ = rdmap::Delivery::kPlain;  // wanted
+  bool dialled_ = false;
   transport::SocketAddress bind_to_, local_, remote_;
   transport::WatchId watch_ = 0;
   transport::TimerId timer_ = 0;

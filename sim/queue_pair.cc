@@ -34,6 +34,7 @@ QueuePair::QueuePair(Rnic& rnic, uint32_t number, QueuePairOptions options)
     : rnic_(rnic),
       number_(number),
       window_owner_(NextWindowOwner()),
+      roce_(rnic.settings().persona == Persona::kRoce),
       options_(std::move(options)),
       sends_(options_.capabilities.max_send_wr, options_.capabilities.max_send_sge, options_.capabilities.max_inline_data),
       receives_(options_.shared_receives ? kMostTaken : options_.capabilities.max_recv_wr,
@@ -63,7 +64,7 @@ int QueuePair::PostSend(ibv_send_wr* list, ibv_send_wr** bad, bool all_or_nothin
     uint64_t bytes = 0;
     uint32_t staged = 0;
     for (; list != nullptr; list = list->next) {
-      error = sends_.Stage(*list, options_.signal_all, 1, staged);
+      error = sends_.Stage(*list, options_.signal_all, is_roce(), staged);
       if (error != 0) {
         *bad = list;
         break;
@@ -143,8 +144,13 @@ void QueuePair::Ring() {
     if (connection_ != nullptr) {
       Transmit();
       CheckStream();
+      WatchProgress();
     } else if (state() == IBV_QPS_ERR) {
       FlushQueues(std::nullopt);
+    } else if (lost_ && sends_.posted() != sends_.retired()) {
+      Fail(/*orderly=*/false, IBV_WC_RETRY_EXC_ERR);
+    } else {
+      WatchProgress();
     }
     if (!upcalls_.empty()) {
       engine.release();
@@ -173,89 +179,22 @@ int QueuePair::PostReceive(ibv_recv_wr* list, ibv_recv_wr** bad) {
   return error;
 }
 
-int QueuePair::Modify(const ibv_qp_attr& attributes, int mask) {
-  EngineLock engine(*this);
-  if ((mask & IBV_QP_CUR_STATE) && attributes.cur_qp_state != state()) return EINVAL;
-  if ((mask & IBV_QP_PORT) && attributes.port_num != 1) return EINVAL;
-  if ((mask & IBV_QP_PKEY_INDEX) && attributes.pkey_index != 0) return EINVAL;
-  if ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) && attributes.max_dest_rd_atomic > kMaxReads) return EINVAL;
-  if ((mask & IBV_QP_MAX_QP_RD_ATOMIC) && attributes.max_rd_atomic > kMaxReads) return EINVAL;
-  if (mask & IBV_QP_STATE) {
-    if (int error = ChangeState(attributes.qp_state, attributes, mask)) return error;
-  }
-  if (mask & IBV_QP_ACCESS_FLAGS) attributes_.qp_access_flags = attributes.qp_access_flags;
-  if (mask & IBV_QP_MAX_DEST_RD_ATOMIC) attributes_.max_dest_rd_atomic = attributes.max_dest_rd_atomic;
-  if (mask & IBV_QP_MAX_QP_RD_ATOMIC) attributes_.max_rd_atomic = attributes.max_rd_atomic;
-  return 0;
-}
-
-// Transitions of an iWARP queue pair as a program may ask for them; to RTR and RTS it comes by rdma_cm only.
-int QueuePair::ChangeState(ibv_qp_state to, const ibv_qp_attr& attributes, int mask) {
-  const ibv_qp_state from = state();
-  switch (to) {
-    case IBV_QPS_RESET:
-      if (connection_ != nullptr) Fail(/*orderly=*/false);
-      sends_.Clear();
-      receives_.Clear();
-      options_.send_cq->Forget(number_);
-      options_.receive_cq->Forget(number_);
-      state_.store(IBV_QPS_RESET, std::memory_order_seq_cst);
-      observer_.reset();
-      upcalls_.clear();
-      return 0;
-    case IBV_QPS_INIT:
-      if (from != IBV_QPS_RESET && from != IBV_QPS_INIT) return EINVAL;
-      state_.store(IBV_QPS_INIT, std::memory_order_seq_cst);
-      return 0;
-    case IBV_QPS_RTR:
-    case IBV_QPS_RTS:
-      return from == IBV_QPS_RTS ? 0 : EINVAL;
-    case IBV_QPS_SQD:
-      if (from == IBV_QPS_SQD) return 0;
-      if (from != IBV_QPS_RTS || connection_ == nullptr) return EINVAL;
-      connection_->closing = true;
-      connection_->last_to_send = sends_.posted();
-      state_.store(IBV_QPS_SQD, std::memory_order_seq_cst);
-      FinishDisconnect();
-      return 0;
-    case IBV_QPS_ERR:
-      if (from == IBV_QPS_RESET) return EINVAL;
-      if (from != IBV_QPS_ERR) Fail(/*orderly=*/true);
-      return 0;
-    default:
-      return EINVAL;
-  }
-}
-
-void QueuePair::Query(ibv_qp_attr* attributes, ibv_qp_init_attr* init) {
-  EngineLock engine(*this);  // and not the bare mutex: a doorbell may ring meanwhile
-  *attributes = attributes_;
-  attributes->qp_state = attributes->cur_qp_state = state();
-  attributes->path_mtu = IBV_MTU_1024;
-  attributes->port_num = 1;
-  attributes->cap = options_.capabilities;
-  if (connection_ != nullptr) {
-    attributes->max_dest_rd_atomic = static_cast<uint8_t>(std::min<uint32_t>(connection_->ird, 255));
-    attributes->max_rd_atomic = static_cast<uint8_t>(std::min<uint32_t>(connection_->ord, 255));
-  }
-  init->cap = options_.capabilities;
-  init->qp_type = IBV_QPT_RC;
-  init->sq_sig_all = options_.signal_all;
-}
-
 void QueuePair::Destroy() {
   {
     EngineLock engine(*this);
     destroyed_ = true;
     if (connection_ != nullptr) Fail(/*orderly=*/true);
     state_.store(IBV_QPS_RESET, std::memory_order_seq_cst);
+    ForgetRefusals();
   }
+  if (roce_) rnic_.queue_pair_ports().Forget(number_);
   { std::lock_guard wait_for_upcalls(upcall_mutex_); }
   options_.send_cq->Detach(this);
   options_.receive_cq->Detach(this);
   options_.send_cq->Forget(number_);
   options_.receive_cq->Forget(number_);
   rnic_.ForgetQueuePair(number_);
+  if (roce_) rnic_.queue_pair_ports().Release(number_);
   options_.pd->users.fetch_sub(1);
   options_.send_cq->users.fetch_sub(1);
   options_.receive_cq->users.fetch_sub(1);

@@ -19,6 +19,7 @@
 #include "sim/any_queue_pair.h"
 #include "sim/completion_queue.h"
 #include "sim/memory.h"
+#include "sim/queue_pair_ports.h"
 #include "sim/receive_queue.h"
 #include "sim/send_queue.h"
 #include "sim/shared_receive_queue.h"
@@ -33,6 +34,9 @@ struct QueuePairOptions {
   std::shared_ptr<CompletionQueue> send_cq;
   std::shared_ptr<CompletionQueue> receive_cq;
   std::shared_ptr<SharedReceiveQueue> shared_receives;  // null: receives are posted to the queue pair
+  ibv_qp_type type = IBV_QPT_RC;  // or IBV_QPT_UC
+  std::vector<transport::SocketAddress> addresses;  // the device's, in the order of its GIDs (RoCE persona)
+  int interface_index = 0;
   ibv_qp_cap capabilities{};  // within the limits of sim/device.h; checked by the caller
   bool signal_all = false;
   std::shared_ptr<AsyncSink> async;
@@ -56,11 +60,14 @@ struct EstablishOptions {
   bool initiator = false;
   bool foreign_peer = false;  // not Weft, as far as we know
   size_t max_ulpdu = 0;   // that we may send
+  bool dialled = false;   // the program connects by ibv_modify_qp; otherwise by rdma_cm
+  rdmap::Delivery delivery = rdmap::Delivery::kPlain;  // that both ends agreed on
+  uint8_t rnr_retry = 7, retry_count = 7;              // rdma_cm's
   std::vector<uint8_t> prologue;  // responder: the MPA Reply, which goes out before any FPDU
   std::shared_ptr<ConnectionObserver> observer;
 };
 
-// A reliable connected queue pair (ibv_qp of type RC) and, once connected, the owner of its socket. Thread safe.
+// A connected queue pair (ibv_qp of type RC or UC) and, once connected, the owner of its socket. Thread safe.
 //
 // Locks, outermost first: engine_mutex_ (state, connection, protocol; held for one step of non-blocking I/O), the post mutexes of
 // the two queues (producers only), the completion queue's (a leaf). Posting never waits for the engine: it rings the doorbell, and
@@ -73,13 +80,19 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   QueuePair(Rnic& rnic, uint32_t number, QueuePairOptions options);
   ~QueuePair() override;
 
-  ibv_qp_type type() const override { return IBV_QPT_RC; }
+  ibv_qp_type type() const override { return options_.type; }
   uint32_t number() const override { return number_; }
   uint32_t pd_id() const { return options_.pd->id; }
   void* owner() const { return options_.owner; }
   const std::string& device() const { return options_.device; }
   const ibv_qp_cap& capabilities() const override { return options_.capabilities; }
   ibv_qp_state state() const { return state_.load(std::memory_order_seq_cst); }
+  bool is_roce() const { return roce_; }
+  // What it asks its peer for, if that is Weft as well.
+  rdmap::Delivery delivery() const {
+    if (!roce_) return rdmap::Delivery::kPlain;
+    return options_.type == IBV_QPT_UC ? rdmap::Delivery::kUnreliable : rdmap::Delivery::kReliable;
+  }
 
   // The verbs: 0 or a positive errno with `*bad` at the first work request not posted. EINVAL: state, opcode, flags,
   // too many SGEs, inline too long; ENOMEM: queue full; EOPNOTSUPP: an opcode that this RNIC does not have.
@@ -104,6 +117,9 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   void FlushDeferred() override;
   transport::Network& network() const override;
 
+  // At the end of the process: what the peer should know of what it sent. Does not wait for anybody.
+  void AcknowledgeAtExit();
+
   // The region goes away (see Rnic::DeregisterMemory).
   void ForgetRegion(ddp::STag stag) override;
 
@@ -116,7 +132,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
  private:
   class EngineLock;
   struct Connection;
-  enum class Upcall : uint8_t { kEstablished, kDisconnected, kNeverEstablished, kFatal, kAccessError, kRequestError, kLastReceive };
+  enum class Upcall : uint8_t { kEstablished, kDisconnected, kNeverEstablished, kFatal, kAccessError, kRequestError, kLastReceive, kCommunication, kDrained };
 
   // transport::ReadyHandler
   void OnReady(transport::Interest ready) override;
@@ -131,6 +147,10 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   void Started(rdmap::Request& request) override;
   void Sent(rdmap::Request& request) override;
   void ReadDone(rdmap::Request& request) override;
+  bool ReceivesExhausted() const override { return no_receive_; }
+  Result<uint64_t, rdmap::AccessError> Atomic(ddp::STag stag, ddp::TaggedOffset offset,
+                                              const rdmap::AtomicOperation& operation) override;
+  void ReceiverNotReady(rdmap::Request& request, uint8_t timer) override;
 
   // Everything below with the engine held, unless it says otherwise.
   void Ring();                       // without the engine; after posting
@@ -138,7 +158,8 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   bool DeferDoorbell(unsigned flags, uint32_t bytes);  // with the send queue's post mutex
   void ArmFlushTimer();              // without
   void OnFlushTimer(uint64_t posted_before);  // without
-  void Step();                       // receive, transmit, look at what became of the stream
+  // Receives, transmits, looks at what became of the stream. `eager`: what came is acknowledged at once.
+  void Step(bool eager);
   bool Receive();                    // false: there was nothing
   void Transmit();
   bool TransmitPrologue();
@@ -164,14 +185,36 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   void CompleteReceive(ibv_wc_status status, const rdmap::ReceivedSend* message);
   void Push(CompletionQueue& cq, const ibv_wc& completion, bool solicited);
   // Ends the connection: to ERR, everything outstanding completes, the socket is let go.
-  void Fail(bool orderly, std::optional<ibv_wc_status> blame = std::nullopt);
-  void FlushQueues(std::optional<ibv_wc_status> blame);
+  // `blame` is the status of the request with count `at`, the oldest that is not complete if it is not said.
+  void Fail(bool orderly, std::optional<ibv_wc_status> blame = std::nullopt, std::optional<uint64_t> at = std::nullopt);
+  void FlushQueues(std::optional<ibv_wc_status> blame, std::optional<uint64_t> at = std::nullopt);
   void CloseConnection(bool orderly);
+  // queue_pair_modify.cc
+  int ModifyIwarp(const ibv_qp_attr& attributes, int mask);  // without
+  int ModifyRoce(const ibv_qp_attr& attributes, int mask);   // without
   int ChangeState(ibv_qp_state to, const ibv_qp_attr& attributes, int mask);
+  std::optional<PeerChoice> ChoosePeer(const ibv_qp_attr& attributes) const;
+  void TakeAttributes(const ibv_qp_attr& from, int mask);
+  void EnterState(ibv_qp_state from, ibv_qp_state to);
+  void Reset();
+
+  // queue_pair_delivery.cc: what the RoCE persona adds.
+  bool OwesAcknowledgement() const;
+  void AcknowledgeLater();
+  void ForgetRefusals();
+  void TellOfDrain();
+  // The connection ended; the program's work fails if it waits for it.
+  void Lose(bool orderly);
+  transport::Duration RetryLimit() const;
+  void WatchProgress();
+  uint64_t CountOf(const rdmap::Request& request) const;
+  // The request that a Terminate of the peer is about.
+  uint64_t BlamedBy(const rdmap::TerminateMessage& terminate) const;
 
   Rnic& rnic_;
   const uint32_t number_;
   const WindowOwner window_owner_;
+  const bool roce_;
   QueuePairOptions options_;
   SendQueue sends_;
   ReceiveQueue receives_;  // with a shared queue: what was taken from there
@@ -205,6 +248,18 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   std::array<WindowUse, 2> window_uses_{};
   bool local_error_ = false;         // the oldest request that is not retired cannot be carried out
   bool completion_lost_ = false;     // a completion queue overran
+  bool no_receive_ = false;          // the last message found no receive
+  bool dialled_ = false;             // the program connects it by ibv_modify_qp
+  bool lost_ = false;                // ... and the connection that it had is gone
+  bool drain_told_ = true;           // IBV_EVENT_SQ_DRAINED
+  bool acknowledge_timer_armed_ = false;
+  uint64_t progress_ = 0;            // grows when the peer answers or takes bytes
+  transport::TimerId retry_timer_ = 0;
+  // Receiver not ready: the request that was refused, and how often in a row.
+  transport::TimerId refusal_timer_ = 0;
+  uint64_t refused_ = UINT64_MAX;
+  unsigned refusals_ = 0;
+  bool refusals_exhausted_ = false;
 };
 
 }  // namespace weft::sim

@@ -1,3 +1,5 @@
+#include <arpa/inet.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -31,6 +33,12 @@ ibv_wc_opcode CompletionOpcode(ibv_wr_opcode opcode) {
       return IBV_WC_RDMA_WRITE;
     case IBV_WR_RDMA_READ:
       return IBV_WC_RDMA_READ;
+    case IBV_WR_RDMA_WRITE_WITH_IMM:
+      return IBV_WC_RDMA_WRITE;
+    case IBV_WR_ATOMIC_CMP_AND_SWP:
+      return IBV_WC_COMP_SWAP;
+    case IBV_WR_ATOMIC_FETCH_AND_ADD:
+      return IBV_WC_FETCH_ADD;
     case IBV_WR_LOCAL_INV:
       return IBV_WC_LOCAL_INV;
     case IBV_WR_BIND_MW:
@@ -56,15 +64,17 @@ ibv_wc_status BlameFor(const rdmap::TerminateMessage& terminate) {
   return IBV_WC_REM_OP_ERR;
 }
 
-const char* LocalErrorText(ibv_wc_status status) {
-  switch (status) {
+const char* LocalErrorText(const SendEntry& entry) {
+  switch (entry.status) {
     case IBV_WC_LOC_PROT_ERR:
       return "a scatter/gather element is not in a memory region of this protection domain with the rights it needs";
     case IBV_WC_MW_BIND_ERR:
       return "the memory window is bound already or of another protection domain, or the range is not in a region with "
              "IBV_ACCESS_MW_BIND and the rights asked for";
     case IBV_WC_LOC_QP_OP_ERR:
-      return "the connection allows no RDMA Read (ORD is 0)";
+      return entry.opcode == IBV_WR_RDMA_READ
+                 ? "the connection allows no RDMA Read (ORD is 0)"
+                 : "the peer is no Weft in the roce persona, and plain iWARP has no immediate data and no atomics";
     default:
       return "a fault was asked for";
   }
@@ -106,6 +116,12 @@ void QueuePair::EngineLock::Deliver() {
       case Upcall::kLastReceive:
         type = IBV_EVENT_QP_LAST_WQE_REACHED;
         break;
+      case Upcall::kCommunication:
+        type = IBV_EVENT_COMM_EST;
+        break;
+      case Upcall::kDrained:
+        type = IBV_EVENT_SQ_DRAINED;
+        break;
     }
     if (!qp_.destroyed_.load() && qp_.options_.async) qp_.options_.async->OnAsyncEvent(type, qp_.options_.owner);
   }
@@ -114,12 +130,21 @@ void QueuePair::EngineLock::Deliver() {
 int QueuePair::Establish(std::unique_ptr<transport::ByteStream> socket, EstablishOptions options) {
   {
     EngineLock engine(*this);
-    if (destroyed_ || connection_ != nullptr || (state() != IBV_QPS_INIT && state() != IBV_QPS_RTR)) return EINVAL;
+    if (destroyed_ || connection_ != nullptr || options.dialled != dialled_ || lost_) return EINVAL;
+    const ibv_qp_state state = this->state();
+    if (options.dialled ? state != IBV_QPS_RTR && state != IBV_QPS_RTS && state != IBV_QPS_SQD
+                        : state != IBV_QPS_INIT && state != IBV_QPS_RTR) {
+      return EINVAL;
+    }
     const mpa::StartOutcome& outcome = options.outcome;
     const bool expects_rtr = !options.initiator && outcome.rtr != mpa::Rtr::kNone;
     connection_ = std::make_unique<Connection>(
         std::move(socket),
-        rdmap::StreamOptions{.ird = outcome.ird, .ord = outcome.ord, .expected_rtr = expects_rtr ? outcome.rtr : mpa::Rtr::kNone},
+        rdmap::StreamOptions{.ird = outcome.ird,
+                             .ord = outcome.ord,
+                             .expected_rtr = expects_rtr ? outcome.rtr : mpa::Rtr::kNone,
+                             .delivery = options.delivery,
+                             .scatter_reads = roce_},
         static_cast<rdmap::Host&>(*this),
         mpa::FpduReceiver::Options{.crc = outcome.crc, .markers = outcome.receive_markers, .max_ulpdu = 65535},
         mpa::FpduSender::Options{.crc = outcome.crc, .markers = outcome.send_markers, .max_ulpdu = options.max_ulpdu},
@@ -130,6 +155,8 @@ int QueuePair::Establish(std::unique_ptr<transport::ByteStream> socket, Establis
     connection.crc = outcome.crc;
     last_peer_ = connection.socket->PeerAddress();
     connection.socket->Annotate(CaptureComment());
+    connection.extended = options.delivery != rdmap::Delivery::kPlain;
+    connection.reliable = options.delivery == rdmap::Delivery::kReliable;
     connection.established_told = !expects_rtr;
     connection.may_transmit = options.initiator;
     connection.prologue = std::move(options.prologue);
@@ -138,7 +165,16 @@ int QueuePair::Establish(std::unique_ptr<transport::ByteStream> socket, Establis
     if (faults::Enabled()) [[unlikely]] AttachFaults(options.initiator && outcome.rtr != mpa::Rtr::kNone);
     if (options.initiator && outcome.rtr != mpa::Rtr::kNone) connection.stream.SendRtr(outcome.rtr);
     if (options.initiator && options.foreign_peer) NudgeLater(kMostNudges);
-    state_.store(IBV_QPS_RTS, std::memory_order_seq_cst);
+    if (!options.dialled) {
+      // As the kernel's connection manager sets them for its queue pairs, but for a receiver timer (code 12: 0.64 ms) that suits a
+      // software RNIC.
+      attributes_.rnr_retry = options.rnr_retry;
+      attributes_.retry_cnt = options.retry_count;
+      attributes_.timeout = 18;
+      attributes_.min_rnr_timer = 12;
+      state_.store(IBV_QPS_RTS, std::memory_order_seq_cst);
+    }
+    connection.stream.SetReceiverTimer(attributes_.min_rnr_timer);
     connection.interest = {.read = true, .write = false};
     connection.watch = rnic_.network().Watch(*connection.socket, connection.interest,
                                              std::shared_ptr<transport::ReadyHandler>(shared_from_this(), this));
@@ -151,6 +187,7 @@ int QueuePair::Establish(std::unique_ptr<transport::ByteStream> socket, Establis
     Transmit();
     CheckStream();
     UpdateInterest();
+    WatchProgress();
   }
   options_.send_cq->Attach(shared_from_this());
   if (options_.receive_cq != options_.send_cq) options_.receive_cq->Attach(shared_from_this());
@@ -161,14 +198,14 @@ void QueuePair::OnReady(transport::Interest) {
   EngineLock engine(*this);
   if (connection_ == nullptr) return;
   connection_->receiver.KeepStaging(false);
-  Step();
+  Step(/*eager=*/true);
 }
 
 void QueuePair::DriveInline(bool spinning) {
   EngineLock engine(*this, std::try_to_lock);
   if (!engine.owns_lock() || connection_ == nullptr) return;
   connection_->receiver.KeepStaging(true);
-  Step();
+  Step(/*eager=*/false);
   if (spinning && connection_ != nullptr) network().Lend(connection_->watch);
 }
 
@@ -183,13 +220,23 @@ void QueuePair::FlushDeferred() {
 
 transport::Network& QueuePair::network() const { return rnic_.network(); }
 
-void QueuePair::Step() {
+void QueuePair::Step(bool eager) {
+  const bool owed = OwesAcknowledgement();
+  const bool received = Receive();
   // The round of a spinning program that finds nothing ends here.
-  if (!Receive() && !connection_->write_blocked && sends_.started == sends_.posted() && connection_->faulty == nullptr) return;
+  if (!received && !owed && !connection_->write_blocked && sends_.started == sends_.posted() && connection_->faulty == nullptr) return;
   if (connection_ == nullptr) return;
+  if (OwesAcknowledgement()) {
+    if (eager || (owed && !received)) {
+      connection_->stream.Acknowledge();
+    } else {
+      AcknowledgeLater();
+    }
+  }
   Transmit();
   CheckStream();
   UpdateInterest();
+  WatchProgress();
 }
 
 bool QueuePair::Receive() {
@@ -198,7 +245,22 @@ bool QueuePair::Receive() {
     const std::span<const iovec> into = connection.receiver.PrepareRead();
     const size_t wanted = TotalLength(into);
     const IoResult result = connection.socket->Read(into);
-    if (!connection.receiver.Commit(result.kind == IoResult::Kind::kDone ? result.bytes : 0)) {
+    const bool got_bytes = result.kind == IoResult::Kind::kDone;
+    if (got_bytes) {
+      connection.heard = true;
+      connection.may_transmit = true;  // the initiator is in FPDU mode: its first FPDU is here
+      counters_.bytes_received.Add(result.bytes);
+      ++progress_;
+      if (dialled_ && !std::exchange(connection.communication_told, true) && state() == IBV_QPS_RTR) {
+        upcalls_.push_back(Upcall::kCommunication);
+      }
+    }
+    const bool well = connection.receiver.Commit(got_bytes ? result.bytes : 0);
+    if (!connection.established_told && connection.stream.RtrReceived()) {
+      connection.established_told = true;
+      upcalls_.push_back(Upcall::kEstablished);
+    }
+    if (!well) {
       if (connection.receiver.error() != mpa::FpduError::kNone) {
         connection.stream.OnLowerLayerError(connection.receiver.error());
       }
@@ -206,13 +268,6 @@ bool QueuePair::Receive() {
     }
     switch (result.kind) {
       case IoResult::Kind::kDone:
-        connection.heard = true;
-        counters_.bytes_received.Add(result.bytes);
-        connection.may_transmit = true;  // the initiator is in FPDU mode: its first FPDU is here
-        if (!connection.established_told && connection.stream.RtrReceived()) {
-          connection.established_told = true;
-          upcalls_.push_back(Upcall::kEstablished);
-        }
         if (result.bytes < wanted) return true;
         break;
       case IoResult::Kind::kWouldBlock:
@@ -224,12 +279,12 @@ bool QueuePair::Receive() {
         } else if (TraceEnabled()) {
           Trace(Format("qp 0x%x: the peer closed the connection", number_));
         }
-        Fail(/*orderly=*/true);
+        Lose(/*orderly=*/true);
         return true;
       case IoResult::Kind::kFailed:
         LogWarning(Format("qp 0x%x: lost the connection to %s: %s; the queue pair is in error", number_,
                           connection.socket->PeerAddress().ToString().c_str(), std::strerror(result.error)));
-        Fail(/*orderly=*/false);
+        Lose(/*orderly=*/false);
         return true;
     }
   }
@@ -248,6 +303,7 @@ void QueuePair::Transmit() {
     const size_t wanted = TotalLength(pending);
     const IoResult result = connection.socket->Write(pending);
     if (result.kind == IoResult::Kind::kDone) {
+      ++progress_;
       connection.sender.Consume(result.bytes);
       counters_.bytes_sent.Add(result.bytes);
       connection.stream.OnTransmitted(connection.sender.consumed());
@@ -304,6 +360,10 @@ void QueuePair::CheckStream() {
       const rdmap::TerminateMessage& why = *connection.stream.terminate();
       LogWarning(Format("qp 0x%x: %s terminated the stream: %s", number_,
                         connection.socket->PeerAddress().ToString().c_str(), why.ToString().c_str()));
+      if (connection.reliable) {
+        const uint64_t blamed = BlamedBy(why);
+        return Fail(/*orderly=*/true, BlameFor(why), blamed);
+      }
       upcalls_.push_back(Upcall::kFatal);
       return Fail(/*orderly=*/true, BlameFor(why));
     }
@@ -324,6 +384,11 @@ void QueuePair::CheckStream() {
       return Fail(/*orderly=*/true);
     }
   }
+  if (refusals_exhausted_) {
+    LogWarning(Format("qp 0x%x: the peer still has no receive for work request %llu after %u tries; the queue pair is in error",
+                      number_, static_cast<unsigned long long>(sends_.entry(refused_).id), refusals_));
+    return Fail(/*orderly=*/true, IBV_WC_RNR_RETRY_EXC_ERR, refused_);
+  }
   if (completion_lost_) {
     upcalls_.push_back(Upcall::kFatal);
     return Fail(/*orderly=*/false);
@@ -332,14 +397,14 @@ void QueuePair::CheckStream() {
     SendEntry& entry = sends_.entry(sends_.retired());
     LogWarning(Format("qp 0x%x: work request %llu cannot be carried out: %s; the queue pair is in error", number_,
                       static_cast<unsigned long long>(entry.id),
-                      LocalErrorText(entry.status)));
+                      LocalErrorText(entry)));
     return Fail(/*orderly=*/true, entry.status);
   }
   if (connection.write_failed) {
     Receive();
     if (connection_ == nullptr) return;
     if (connection.stream.state() != rdmap::StreamState::kOperational) return CheckStream();
-    Fail(/*orderly=*/false);
+    Lose(/*orderly=*/false);
   }
 }
 
@@ -381,11 +446,12 @@ void QueuePair::UpdateInterest() {
   rnic_.network().SetInterest(connection.watch, want);
 }
 
-void QueuePair::Fail(bool orderly, std::optional<ibv_wc_status> blame) {
+void QueuePair::Fail(bool orderly, std::optional<ibv_wc_status> blame, std::optional<uint64_t> at) {
   CloseConnection(orderly);
   const bool was_in_error = state() == IBV_QPS_ERR;
   if (!was_in_error) state_.store(IBV_QPS_ERR, std::memory_order_seq_cst);
-  FlushQueues(blame);
+  FlushQueues(blame, at);
+  ForgetRefusals();
   if (!was_in_error && options_.shared_receives) upcalls_.push_back(Upcall::kLastReceive);
 }
 
@@ -395,6 +461,10 @@ void QueuePair::CloseConnection(bool orderly) {
   if (connection.watch != 0) rnic_.network().Unwatch(connection.watch);
   if (connection.close_timer != 0) rnic_.network().Cancel(connection.close_timer);
   if (orderly && !connection.write_failed) {
+    if (OwesAcknowledgement() && connection.stream.state() == rdmap::StreamState::kOperational) {
+      connection.stream.Acknowledge();
+      connection.stream.Transmit(connection.sender);
+    }
     // The rest of an FPDU that went out in part has to follow, or the peer would see garbage instead of an end.
     std::vector<uint8_t> rest = std::move(connection.prologue);
     for (auto pending = connection.sender.Pending(); !pending.empty(); pending = connection.sender.Pending()) {
@@ -413,11 +483,11 @@ void QueuePair::CloseConnection(bool orderly) {
   connection_.reset();
 }
 
-void QueuePair::FlushQueues(std::optional<ibv_wc_status> blame) {
+void QueuePair::FlushQueues(std::optional<ibv_wc_status> blame, std::optional<uint64_t> at) {
+  const uint64_t blamed = at.value_or(sends_.retired());
   while (sends_.retired() != sends_.posted()) {
     SendEntry& entry = sends_.entry(sends_.retired());
-    entry.status = blame.value_or(IBV_WC_WR_FLUSH_ERR);
-    blame.reset();
+    entry.status = sends_.retired() == blamed ? blame.value_or(IBV_WC_WR_FLUSH_ERR) : IBV_WC_WR_FLUSH_ERR;
     entry.signaled = true;
     CompleteSend(entry);
   }
@@ -442,6 +512,7 @@ Result<uint8_t*, rdmap::AccessError> QueuePair::Resolve(ddp::STag stag, ddp::Tag
       needed = IBV_ACCESS_REMOTE_READ;
       break;
   }
+  if (roce_ && (static_cast<int>(attributes_.qp_access_flags) & needed) != needed) return rdmap::AccessError::kAccessRights;
   ddp::STag region;
   auto memory = rnic_.memory().ResolveRemote(*options_.pd, stag, offset.value, length, needed, window_owner_, &region);
   if (region != stag) window_uses_[access == rdmap::Access::kRemoteRead] = {stag, region};
@@ -449,8 +520,8 @@ Result<uint8_t*, rdmap::AccessError> QueuePair::Resolve(ddp::STag stag, ddp::Tag
 }
 
 std::optional<rdmap::ReceiveTarget> QueuePair::TakeReceive() {
-  if (faults::Enabled() && InjectNotReady()) [[unlikely]] return std::nullopt;
-  if (receives_.taken == receives_.posted() && !TakeShared()) return std::nullopt;
+  no_receive_ = (faults::Enabled() && InjectNotReady()) || (receives_.taken == receives_.posted() && !TakeShared());
+  if (no_receive_) return std::nullopt;
   const uint64_t count = receives_.taken++;
   if (faults::Enabled()) [[unlikely]] {
     if (const ibv_wc_status status = InjectReceiveStatus(); status != IBV_WC_SUCCESS) {
@@ -498,6 +569,11 @@ void QueuePair::CompleteReceive(ibv_wc_status status, const rdmap::ReceivedSend*
   bool solicited = true;
   if (message != nullptr) {
     completion.byte_len = message->length;
+    if (message->of_write) completion.opcode = IBV_WC_RECV_RDMA_WITH_IMM;
+    if (message->immediate) {
+      completion.wc_flags = IBV_WC_WITH_IMM;
+      completion.imm_data = htonl(*message->immediate);
+    }
     solicited = message->solicited;
     if (message->invalidated) {
       completion.wc_flags = IBV_WC_WITH_INV;
@@ -515,8 +591,10 @@ std::optional<rdmap::AccessError> QueuePair::Invalidate(ddp::STag stag) {
 
 bool QueuePair::ResolveSend(uint64_t count) {
   SendEntry& entry = sends_.entry(count);
-  const bool is_read = entry.opcode == IBV_WR_RDMA_READ;
-  if (is_read && connection_->ord == 0) {
+  const bool is_atomic = entry.request.opcode == rdmap::Opcode::kAtomicRequest && entry.opcode != IBV_WR_LOCAL_INV;
+  const bool is_read = entry.opcode == IBV_WR_RDMA_READ || is_atomic;
+  const bool extended = is_atomic || entry.request.has_immediate;
+  if ((is_read && connection_->ord == 0) || (extended && !connection_->extended)) {
     entry.status = IBV_WC_LOC_QP_OP_ERR;
     return false;
   }
@@ -524,13 +602,13 @@ bool QueuePair::ResolveSend(uint64_t count) {
   size_t pieces = 0;
   for (int i = 0; i < entry.pieces; ++i) {
     const ibv_sge& element = sends_.elements(count)[i];
-    if (is_read) {
+    if (is_read && i == 0) {
       entry.request.sink_stag = ddp::STag(element.lkey);
       entry.request.sink_offset = ddp::TaggedOffset(element.addr);
     }
     if (element.length == 0) continue;
     uint8_t* bytes =
-        rnic_.memory().ResolveLocal(*options_.pd, element.lkey, element.addr, element.length, is_read, is_read);
+        rnic_.memory().ResolveLocal(*options_.pd, element.lkey, element.addr, element.length, is_read, is_read && !roce_);
     if (bytes == nullptr) {
       entry.status = IBV_WC_LOC_PROT_ERR;
       return false;
@@ -546,6 +624,7 @@ rdmap::Request* QueuePair::NextRequest() {
   for (;;) {
     const uint64_t count = sends_.started;
     if (local_error_ || count == sends_.posted()) return nullptr;
+    if (roce_ && state() != IBV_QPS_RTS && !connection_->closing) return nullptr;
     if (connection_->closing && count >= connection_->last_to_send) return nullptr;
     SendEntry& entry = sends_.entry(count);
     if ((faults::Enabled() || entry.asked) && InjectStatus(entry)) [[unlikely]] {
@@ -565,12 +644,15 @@ rdmap::Request* QueuePair::NextRequest() {
       RetireSends();
       continue;
     }
-    if (entry.opcode == IBV_WR_BIND_MW && (entry.done || BindWindow(count))) {
-      ++sends_.started;
-      RetireSends();
-      continue;
+    if (entry.opcode == IBV_WR_BIND_MW) {
+      if (entry.done || BindWindow(count)) {
+        ++sends_.started;
+        RetireSends();
+        continue;
+      }
+    } else if ((entry.resolved && !(entry.request.has_immediate && !connection_->extended)) || ResolveSend(count)) {
+      return &entry.request;
     }
-    if (entry.opcode != IBV_WR_BIND_MW && (entry.resolved || ResolveSend(count))) return &entry.request;
     // It fails when everything before it is complete, so that completions stay in order.
     local_error_ = sends_.retired() == count && entry.status != IBV_WC_SUCCESS;
     return nullptr;
@@ -602,6 +684,7 @@ void QueuePair::RetireSends() {
     if (!entry.done) return;
     CompleteSend(entry);
   }
+  if (!drain_told_) TellOfDrain();
 }
 
 void QueuePair::CompleteSend(SendEntry& entry) {

@@ -17,7 +17,7 @@ void QueuePair::ApplyFaults() {
   EngineLock engine(*this);
   if (connection_ == nullptr) return;
   AttachFaults();
-  Step();
+  Step(/*eager=*/true);
   UpdateInterest();
 }
 
@@ -42,7 +42,7 @@ void QueuePair::AttachFaults(bool rtr_follows) {
 void QueuePair::OnFaultTimer() {
   EngineLock engine(*this);
   if (connection_ == nullptr) return;
-  Step();
+  Step(/*eager=*/true);
   UpdateInterest();
 }
 
@@ -93,7 +93,7 @@ std::string QueuePair::CaptureComment() const {
 
 QueuePairSnapshot QueuePair::Snapshot() {
   QueuePairSnapshot snapshot{.number = number_,
-                             .type = IBV_QPT_RC,
+                             .type = options_.type,
                              .state = state(),
                              .device = options_.device,
                              .sends_posted = sends_.posted(),

@@ -31,9 +31,12 @@ struct QueuePair::Connection {
   transport::Interest interest;
   transport::TimerId close_timer = 0;
   uint16_t ird = 0, ord = 0;
+  bool extended = false;           // immediate data and atomics can be sent
+  bool reliable = false;           // requests are acknowledged
   bool established_told = true;    // false: the responder waits for the RTR before it says so
   bool may_transmit = true;        // a responder waits for the first FPDU (RFC 5044 section 7.1.3)
   bool heard = false;              // bytes of the peer came
+  bool communication_told = false; // IBV_EVENT_COMM_EST
   bool write_blocked = false;
   bool write_failed = false;
   bool closing = false;            // Disconnect() was called

@@ -49,6 +49,7 @@ Rnic::Rnic(transport::Network& network, const Settings& settings, uint64_t host_
       host_id_(host_id),
       ports_(network),
       cm_(MakeCmEngine(*this)),
+      queue_pair_ports_(std::make_unique<QueuePairPorts>(*this)),
       datagram_groups_(network),
       device_faults_(std::make_shared<DeviceFaults>(*this)) {
   faults::Injector::Process().AddObserver(device_faults_);
@@ -90,9 +91,22 @@ void Rnic::ForgetRegion(ddp::STag stag) {
 Result<std::shared_ptr<QueuePair>, int> Rnic::CreateQueuePair(QueuePairOptions options) {
   std::lock_guard lock(mutex_);
   if (queue_pairs_.size() >= kMaxQp) return ENOMEM;
-  while (queue_pairs_.contains(next_number_) || next_number_ < 2) next_number_ = (next_number_ + 1) & 0xffffff;
-  const uint32_t number = next_number_;
-  next_number_ = (next_number_ + 1) & 0xffffff;
+  uint32_t number = 0;
+  if (settings_.persona == Persona::kRoce) {
+    // The number says where the process can be reached. Datagram queue pairs have theirs from UDP ports, which may be equal.
+    std::vector<uint32_t> in_use;
+    do {
+      auto allocated = queue_pair_ports_->Allocate();
+      if (!allocated.ok()) return allocated.error();
+      number = *allocated;
+      if (queue_pairs_.contains(number)) in_use.push_back(number);
+    } while (queue_pairs_.contains(number));
+    for (uint32_t other : in_use) queue_pair_ports_->Release(other);
+  } else {
+    while (queue_pairs_.contains(next_number_) || next_number_ < 2) next_number_ = (next_number_ + 1) & 0xffffff;
+    number = next_number_;
+    next_number_ = (next_number_ + 1) & 0xffffff;
+  }
   auto qp = std::make_shared<QueuePair>(*this, number, std::move(options));
   queue_pairs_.emplace(number, qp);
   return qp;

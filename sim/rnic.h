@@ -22,6 +22,7 @@
 #include "sim/memory.h"
 #include "sim/port_monitor.h"
 #include "sim/queue_pair.h"
+#include "sim/queue_pair_ports.h"
 #include "transport/network.h"
 
 namespace weft::sim {
@@ -55,6 +56,7 @@ class Rnic {
   Result<std::shared_ptr<DatagramQueuePair>, int> CreateDatagramQueuePair(DatagramOptions options);
   CmApi& cm() { return *cm_; }
   PortMonitor& ports() { return ports_; }
+  QueuePairPorts& queue_pair_ports() { return *queue_pair_ports_; }
 
   // For the RNIC's own parts.
   transport::Network& network() { return network_; }
@@ -85,6 +87,7 @@ class Rnic {
   MemoryTable memory_;
   PortMonitor ports_;
   std::unique_ptr<CmApi> cm_;
+  std::unique_ptr<QueuePairPorts> queue_pair_ports_;
   std::atomic<uint32_t> next_pd_{1};
   std::atomic<uint32_t> next_srq_{1};
   DatagramGroups datagram_groups_;

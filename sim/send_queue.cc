@@ -1,5 +1,7 @@
 #include "sim/send_queue.h"
 
+#include <arpa/inet.h>
+
 #include <cerrno>
 #include <cstring>
 
@@ -8,8 +10,9 @@
 namespace weft::sim {
 namespace {
 
-// Which verbs opcodes become which messages; no entry: this RNIC does not have the operation.
-bool ToRequestOpcode(ibv_wr_opcode opcode, bool solicited, rdmap::Opcode* out) {
+// Which verbs opcodes become which messages; no entry: this RNIC does not have the operation. `extended`: those that only extended
+// streams carry.
+bool ToRequestOpcode(ibv_wr_opcode opcode, bool solicited, bool extended, rdmap::Opcode* out) {
   switch (opcode) {
     case IBV_WR_SEND:
       *out = solicited ? rdmap::Opcode::kSendSolicited : rdmap::Opcode::kSend;
@@ -23,6 +26,16 @@ bool ToRequestOpcode(ibv_wr_opcode opcode, bool solicited, rdmap::Opcode* out) {
     case IBV_WR_RDMA_READ:
       *out = rdmap::Opcode::kReadRequest;
       return true;
+    case IBV_WR_SEND_WITH_IMM:
+      *out = solicited ? rdmap::Opcode::kSendSolicited : rdmap::Opcode::kSend;
+      return extended;
+    case IBV_WR_RDMA_WRITE_WITH_IMM:
+      *out = rdmap::Opcode::kWrite;
+      return extended;
+    case IBV_WR_ATOMIC_CMP_AND_SWP:
+    case IBV_WR_ATOMIC_FETCH_AND_ADD:
+      *out = rdmap::Opcode::kAtomicRequest;
+      return extended;
     case IBV_WR_LOCAL_INV:
     case IBV_WR_BIND_MW:
       return true;
@@ -61,11 +74,14 @@ SendQueue::SendQueue(uint32_t depth, uint32_t max_sge, uint32_t max_inline)
       memory_(new iovec[size_t{depth} * max_sge]),
       inline_(new uint8_t[size_t{depth} * max_inline]) {}  // not touched until used: costs no memory while it is idle
 
-int SendQueue::Stage(const ibv_send_wr& wr, bool signal_all, uint32_t max_read_sge, uint32_t staged) {
+int SendQueue::Stage(const ibv_send_wr& wr, bool signal_all, bool extended, uint32_t staged) {
   rdmap::Opcode opcode{};
-  if (!ToRequestOpcode(wr.opcode, wr.send_flags & IBV_SEND_SOLICITED, &opcode)) return EOPNOTSUPP;
+  if (!ToRequestOpcode(wr.opcode, wr.send_flags & IBV_SEND_SOLICITED, extended, &opcode)) return EOPNOTSUPP;
   if (wr.send_flags & ~kKnownFlags) return EINVAL;
-  const bool is_read = wr.opcode == IBV_WR_RDMA_READ;
+  const bool is_atomic = opcode == rdmap::Opcode::kAtomicRequest;
+  const bool is_read = wr.opcode == IBV_WR_RDMA_READ || is_atomic;
+  // On the wire the sink of a Read is one tagged buffer (RFC 5040 section 4.4); only who may scatter at will has more.
+  const uint32_t max_read_sge = extended ? max_sge_ : 1;
   const uint32_t pieces = wr.opcode == IBV_WR_LOCAL_INV || wr.opcode == IBV_WR_BIND_MW ? 0 : static_cast<uint32_t>(wr.num_sge);
   if (wr.num_sge < 0 || pieces > (is_read ? std::min(max_read_sge, max_sge_) : max_sge_)) return EINVAL;
   const bool is_inline = (wr.send_flags & IBV_SEND_INLINE) && pieces > 0;
@@ -74,6 +90,7 @@ int SendQueue::Stage(const ibv_send_wr& wr, bool signal_all, uint32_t max_read_s
   uint64_t length = 0;
   for (uint32_t i = 0; i < pieces; ++i) length += wr.sg_list[i].length;
   if (length > kMaxMessage || (is_inline && length > max_inline_)) return EINVAL;
+  if (is_atomic && length != sizeof(uint64_t)) return EINVAL;
 
   const uint64_t count = posted_.load(std::memory_order_relaxed) + staged;
   if (count - retired_.load(std::memory_order_acquire) >= depth_) return ENOMEM;
@@ -97,8 +114,23 @@ int SendQueue::Stage(const ibv_send_wr& wr, bool signal_all, uint32_t max_read_s
   request.fence = wr.send_flags & IBV_SEND_FENCE;
   request.volatile_local = false;  // inline bytes stay in the ring until the entry is retired
   request.length = static_cast<uint32_t>(length);
-  request.remote_stag = ddp::STag(wr.wr.rdma.rkey);
-  request.remote_offset = ddp::TaggedOffset(wr.wr.rdma.remote_addr);
+  request.has_immediate = wr.opcode == IBV_WR_SEND_WITH_IMM || wr.opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+  request.write_done = false;
+  if (request.has_immediate) {
+    request.immediate = ntohl(wr.imm_data);
+    request.solicited = wr.send_flags & IBV_SEND_SOLICITED;
+  }
+  if (is_atomic) {
+    const bool add = wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+    request.atomic_code = add ? rdmap::AtomicCode::kFetchAdd : rdmap::AtomicCode::kCompareSwap;
+    request.add_or_swap = add ? wr.wr.atomic.compare_add : wr.wr.atomic.swap;
+    request.compare = add ? 0 : wr.wr.atomic.compare_add;
+    request.remote_stag = ddp::STag(wr.wr.atomic.rkey);
+    request.remote_offset = ddp::TaggedOffset(wr.wr.atomic.remote_addr);
+  } else {
+    request.remote_stag = ddp::STag(wr.wr.rdma.rkey);
+    request.remote_offset = ddp::TaggedOffset(wr.wr.rdma.remote_addr);
+  }
   request.invalidate_stag = ddp::STag(wr.invalidate_rkey);
   if (is_inline) {
     auto* to = static_cast<uint8_t*>(inline_bytes(count));

@@ -37,7 +37,8 @@ class SendQueue {
 
   // Producer, with post_mutex() held. Stage() writes the request behind the `staged` ones that are not published yet: 0, or the errno of
   // ibv_post_send: EINVAL, ENOMEM, EOPNOTSUPP. Publish() posts the first `count` of them; those behind are forgotten.
-  int Stage(const ibv_send_wr& wr, bool signal_all, uint32_t max_read_sge, uint32_t staged);
+  // `extended`: immediate data, atomics and Reads into several pieces are among the operations.
+  int Stage(const ibv_send_wr& wr, bool signal_all, bool extended, uint32_t staged);
   void Publish(uint32_t count) { posted_.store(posted_.load(std::memory_order_relaxed) + count, std::memory_order_seq_cst); }
   SpinLock& post_mutex() { return post_mutex_; }
 
@@ -46,6 +47,7 @@ class SendQueue {
 
   // Consumer.
   SendEntry& entry(uint64_t count) { return entries_[count % depth_]; }
+  const SendEntry& entry(uint64_t count) const { return entries_[count % depth_]; }
   const ibv_sge* elements(uint64_t count) const { return &elements_[(count % depth_) * max_sge_]; }
   WindowBind& bind(uint64_t count) { return binds_[count % depth_]; }  // of an IBV_WR_BIND_MW
   iovec* memory(uint64_t count) { return &memory_[(count % depth_) * max_sge_]; }

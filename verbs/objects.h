@@ -193,7 +193,7 @@ void FillUnsupportedOperations(verbs_context* vctx);
 // completion_ex.cc
 void FillPollOperations(Cq* cq, uint64_t wc_flags);
 // send_batch.cc. EOPNOTSUPP: an operation that the RNIC does not have.
-int FillSendOperations(Qp* qp, ibv_qp_type type, uint64_t send_ops_flags);
+int FillSendOperations(Qp* qp, ibv_qp_type type, uint64_t send_ops_flags, Persona persona);
 
 // The errno with which a fault says that a verb fails; 0: none does. Without faults one predictable branch.
 inline int Fault(faults::Call call, const ibv_context* context) {

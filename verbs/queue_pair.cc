@@ -68,8 +68,10 @@ bool WithinLimits(const ibv_qp_cap& cap) {
 
 // 0, or why such a queue pair cannot be made.
 int Check(ibv_pd* pd, ibv_qp_init_attr_ex& attributes) {
-  const bool datagrams = attributes.qp_type == IBV_QPT_UD && FromPublic(pd->context)->rnic->settings().persona == Persona::kRoce;
-  if (attributes.qp_type != IBV_QPT_RC && !datagrams) return EOPNOTSUPP;
+  const bool roce = FromPublic(pd->context)->rnic->settings().persona == Persona::kRoce;
+  if (attributes.qp_type != IBV_QPT_RC && !(roce && (attributes.qp_type == IBV_QPT_UC || attributes.qp_type == IBV_QPT_UD))) {
+    return EOPNOTSUPP;
+  }
   if (attributes.send_cq == nullptr || attributes.recv_cq == nullptr) return EINVAL;
   if (attributes.send_cq->context != pd->context || attributes.recv_cq->context != pd->context) return EINVAL;
   if (attributes.srq != nullptr) {
@@ -99,7 +101,8 @@ ibv_qp* CreateQp(ibv_pd* pd, ibv_qp_init_attr_ex& attributes, uint64_t send_ops_
   Context* context = FromPublic(pd->context);
   auto qp = std::make_unique<Qp>();
   if (send_ops_flags != 0) {
-    if (int error = FillSendOperations(qp.get(), attributes.qp_type, send_ops_flags)) return Fail<ibv_qp>(error);
+    const Persona persona = context->rnic->settings().persona;
+    if (int error = FillSendOperations(qp.get(), attributes.qp_type, send_ops_flags, persona)) return Fail<ibv_qp>(error);
   }
   sim::QueuePairOptions options;
   options.pd = FromPublic(pd)->domain;
@@ -111,6 +114,10 @@ ibv_qp* CreateQp(ibv_pd* pd, ibv_qp_init_attr_ex& attributes, uint64_t send_ops_
   options.async = context->async;
   options.owner = &qp->qp_base;
   options.device = pd->context->device->name;
+  options.type = attributes.qp_type;
+  const sim::DeviceInfo device = FromPublic(pd->context->device)->Info();
+  options.addresses = device.addresses;
+  options.interface_index = device.interface_index;
   auto created = CreateEngine(*context, attributes.qp_type, std::move(options));
   if (!created.ok()) return Fail<ibv_qp>(created.error());
 

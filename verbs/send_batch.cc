@@ -90,6 +90,8 @@ namespace {
 
 constexpr uint64_t kSupported = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_READ |
                                 IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_BIND_MW;
+constexpr uint64_t kSupportedByRoce = kSupported | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND_WITH_IMM |
+                                      IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
 
 constexpr uint64_t kSupportedDatagrams = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
 
@@ -113,6 +115,23 @@ void WrBindWindow(ibv_qp_ex* qp, ibv_mw* mw, uint32_t rkey, const ibv_mw_bind_in
   wr.bind_mw.mw = mw;
   wr.bind_mw.rkey = rkey;
   wr.bind_mw.bind_info = *info;
+}
+void WrRdmaWriteImmediate(ibv_qp_ex* qp, uint32_t rkey, uint64_t address, __be32 immediate) {
+  AddRdma(qp, IBV_WR_RDMA_WRITE_WITH_IMM, rkey, address);
+  BatchOf(qp).Last().imm_data = immediate;
+}
+void AddAtomic(ibv_qp_ex* qp, ibv_wr_opcode opcode, uint32_t rkey, uint64_t address, uint64_t compare_add, uint64_t swap) {
+  ibv_send_wr& wr = Add(qp, opcode);
+  wr.wr.atomic.remote_addr = address;
+  wr.wr.atomic.rkey = rkey;
+  wr.wr.atomic.compare_add = compare_add;
+  wr.wr.atomic.swap = swap;
+}
+void WrCompareSwap(ibv_qp_ex* qp, uint32_t rkey, uint64_t address, uint64_t compare, uint64_t swap) {
+  AddAtomic(qp, IBV_WR_ATOMIC_CMP_AND_SWP, rkey, address, compare, swap);
+}
+void WrFetchAdd(ibv_qp_ex* qp, uint32_t rkey, uint64_t address, uint64_t add) {
+  AddAtomic(qp, IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, address, add, 0);
 }
 void WrLocalInvalidate(ibv_qp_ex* qp, uint32_t rkey) { Add(qp, IBV_WR_LOCAL_INV).invalidate_rkey = rkey; }
 
@@ -148,8 +167,9 @@ void Refuse(void (*&operation)(ibv_qp_ex*, Arguments...)) {
 
 }  // namespace
 
-int FillSendOperations(Qp* qp, ibv_qp_type type, uint64_t send_ops_flags) {
-  if (send_ops_flags & ~(type == IBV_QPT_UD ? kSupportedDatagrams : kSupported)) return EOPNOTSUPP;
+int FillSendOperations(Qp* qp, ibv_qp_type type, uint64_t send_ops_flags, Persona persona) {
+  const uint64_t supported = type == IBV_QPT_UD ? kSupportedDatagrams : persona == Persona::kRoce ? kSupportedByRoce : kSupported;
+  if (send_ops_flags & ~supported) return EOPNOTSUPP;
   qp->batch = std::make_unique<SendBatch>();
   Refuse(qp->wr_atomic_cmp_swp);
   Refuse(qp->wr_atomic_fetch_add);
@@ -173,6 +193,9 @@ int FillSendOperations(Qp* qp, ibv_qp_type type, uint64_t send_ops_flags) {
   if (send_ops_flags & IBV_QP_EX_WITH_SEND_WITH_IMM) qp->wr_send_imm = WrSendImmediate;
   if (send_ops_flags & IBV_QP_EX_WITH_SEND_WITH_INV) qp->wr_send_inv = WrSendInvalidate;
   if (type == IBV_QPT_UD) qp->wr_set_ud_addr = SetDatagramAddress;
+  if (send_ops_flags & IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM) qp->wr_rdma_write_imm = WrRdmaWriteImmediate;
+  if (send_ops_flags & IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP) qp->wr_atomic_cmp_swp = WrCompareSwap;
+  if (send_ops_flags & IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD) qp->wr_atomic_fetch_add = WrFetchAdd;
   qp->wr_set_inline_data = SetInlineData;
   qp->wr_set_inline_data_list = SetInlineDataList;
   qp->wr_set_sge = SetSge;

@@ -24,6 +24,7 @@ class SendBatch {
 
   // A new work request; the setters below apply to it.
   ibv_send_wr& Add(uint64_t wr_id, unsigned int flags, ibv_wr_opcode opcode);
+  ibv_send_wr& Last() { return entries_.back().wr; }  // the one that Add() returned last
   void SetSges(const ibv_sge* sges, size_t count);
   // Copies the data, which the program may reuse at once.
   void SetInline(const ibv_data_buf* buffers, size_t count);

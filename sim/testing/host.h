@@ -74,7 +74,9 @@ struct Program {
     qp.qp = rnic.CreateQueuePair(std::move(options)).value();
     ibv_qp_attr init{};
     init.qp_state = IBV_QPS_INIT;
-    qp.qp->Modify(init, IBV_QP_STATE);
+    init.port_num = 1;
+    init.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+    qp.qp->Modify(init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
   }
   ~Program() {
     if (endpoint) {

@@ -1,0 +1,170 @@
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <mutex>
+#include <utility>
+
+#include "base/log.h"
+#include "sim/atomics.h"
+#include "sim/queue_pair.h"
+#include "sim/queue_pair_internal.h"
+#include "sim/rnic.h"
+
+// What the RoCE persona adds to the engine between two Weft ends (rdmap/delivery.h): acknowledgements, waiting for the peer's
+// receives, giving up on a peer that does not answer, atomics.
+namespace weft::sim {
+namespace {
+
+// A program that polls usually answers soon, and the acknowledgement goes with its answer; otherwise at the next poll that finds
+// nothing, and at the latest so long after.
+constexpr std::chrono::microseconds kAcknowledgeAfter{200};
+// Requests that a peer gets acknowledged in any case, so that its send queue does not run dry.
+constexpr uint32_t kMostOwed = 16;
+
+// Hardware answers within microseconds, a process on a busy machine may not: whatever `timeout` and `retry_cnt` say, a peer has so
+// long.
+constexpr std::chrono::seconds kShortestRetryLimit{3};
+
+// ibv_modify_qp(3), min_rnr_timer: the waits of the InfiniBand specification, volume 1, table 45, in units of 10 us.
+constexpr std::array<uint32_t, 32> kReceiverTimers = {65536, 1,   2,   3,   4,   6,   8,    12,   16,   24,   32,
+                                                      48,    64,  96,  128, 192, 256, 384,  512,  768,  1024, 1536,
+                                                      2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152};
+
+}  // namespace
+
+bool QueuePair::OwesAcknowledgement() const { return connection_ != nullptr && connection_->stream.unacknowledged() != 0; }
+
+void QueuePair::AcknowledgeLater() {
+  if (connection_->stream.unacknowledged() >= kMostOwed) {
+    connection_->stream.Acknowledge();
+    return;
+  }
+  if (std::exchange(acknowledge_timer_armed_, true)) return;
+  rnic_.network().RunAt(rnic_.network().Now() + kAcknowledgeAfter, [weak = weak_from_this()] {
+    auto self = weak.lock();
+    if (self == nullptr) return;
+    EngineLock engine(*self);
+    self->acknowledge_timer_armed_ = false;
+    if (!self->OwesAcknowledgement()) return;
+    self->connection_->stream.Acknowledge();
+    self->Transmit();
+    self->CheckStream();
+  });
+}
+
+void QueuePair::AcknowledgeAtExit() {
+  std::unique_lock engine(engine_mutex_, std::try_to_lock);
+  if (!engine.owns_lock() || !OwesAcknowledgement()) return;
+  connection_->stream.Acknowledge();
+  Transmit();
+}
+
+// --- receiver not ready ---
+
+uint64_t QueuePair::CountOf(const rdmap::Request& request) const {
+  uint64_t count = sends_.retired();
+  while (count != sends_.started && &sends_.entry(count).request != &request) ++count;
+  return count;
+}
+
+void QueuePair::ReceiverNotReady(rdmap::Request& request, uint8_t timer) {
+  const uint64_t count = CountOf(request);
+  refusals_ = count == refused_ ? refusals_ + 1 : 1;
+  refused_ = count;
+  counters_.rnr.Add(1);
+  sends_.started = count;
+  if (TraceEnabled()) {
+    Trace(Format("qp 0x%x: the peer has no receive for work request %llu (%u)", number_,
+                 static_cast<unsigned long long>(sends_.entry(count).id), refusals_));
+  }
+  constexpr uint8_t kForEver = 7;
+  if (attributes_.rnr_retry != kForEver && refusals_ > attributes_.rnr_retry) {
+    refusals_exhausted_ = true;  // CheckStream() sees it
+    return;
+  }
+  const auto wait = std::chrono::microseconds(10) * kReceiverTimers[timer % kReceiverTimers.size()];
+  refusal_timer_ = rnic_.network().RunAt(rnic_.network().Now() + wait, [weak = weak_from_this(), of = connection_.get()] {
+    auto self = weak.lock();
+    if (self == nullptr) return;
+    EngineLock engine(*self);
+    if (self->connection_.get() != of || of == nullptr) return;
+    self->refusal_timer_ = 0;
+    of->stream.Resume();
+    self->Transmit();
+    self->CheckStream();
+  });
+}
+
+void QueuePair::ForgetRefusals() {
+  if (refusal_timer_ != 0) rnic_.network().Cancel(std::exchange(refusal_timer_, 0));
+  if (retry_timer_ != 0) rnic_.network().Cancel(std::exchange(retry_timer_, 0));
+  refused_ = UINT64_MAX;
+  refusals_ = 0;
+  refusals_exhausted_ = false;
+}
+
+// --- a peer that does not answer ---
+
+transport::Duration QueuePair::RetryLimit() const {
+  if (attributes_.timeout == 0) return {};  // for ever
+  const auto once = std::chrono::nanoseconds(4096) * (int64_t{1} << attributes_.timeout);
+  return std::max<transport::Duration>(once * (attributes_.retry_cnt + 1), kShortestRetryLimit);
+}
+
+void QueuePair::WatchProgress() {
+  if (retry_timer_ != 0 || !roce_ || sends_.retired() == sends_.posted() || state() != IBV_QPS_RTS) return;
+  if (connection_ != nullptr && !connection_->reliable) return;
+  const transport::Duration limit = RetryLimit();
+  if (limit == transport::Duration{}) return;
+  retry_timer_ = rnic_.network().RunAt(rnic_.network().Now() + limit, [weak = weak_from_this(), before = progress_] {
+    auto self = weak.lock();
+    if (self == nullptr) return;
+    EngineLock engine(*self);
+    self->retry_timer_ = 0;
+    if (self->progress_ != before || self->sends_.retired() == self->sends_.posted() || self->state() != IBV_QPS_RTS) {
+      return self->WatchProgress();
+    }
+    LogWarning(Format("qp 0x%x: no answer from its peer (qp 0x%x); the queue pair is in error", self->number_,
+                      self->attributes_.dest_qp_num));
+    self->Fail(/*orderly=*/false, IBV_WC_RETRY_EXC_ERR);
+  });
+}
+
+void QueuePair::Lose(bool orderly) {
+  if (!dialled_) return Fail(orderly, orderly ? std::nullopt : std::optional(IBV_WC_RETRY_EXC_ERR));
+  // As on InfiniBand: a queue pair learns that its peer is gone when it wants something from it.
+  if (sends_.retired() != sends_.posted()) return Fail(orderly, IBV_WC_RETRY_EXC_ERR);
+  CloseConnection(orderly);
+  lost_ = true;
+}
+
+uint64_t QueuePair::BlamedBy(const rdmap::TerminateMessage& terminate) const {
+  const uint32_t next = connection_->stream.acknowledged() + 1;
+  for (uint64_t count = sends_.retired(); count != sends_.started; ++count) {
+    const SendEntry& entry = sends_.entry(count);
+    if (entry.done) continue;
+    const bool answered =
+        entry.request.opcode == rdmap::Opcode::kReadRequest || entry.request.opcode == rdmap::Opcode::kAtomicRequest;
+    if (terminate.has_read_header ? answered : entry.request.sequence == next) return count;
+  }
+  return sends_.retired();
+}
+
+void QueuePair::TellOfDrain() {
+  if (drain_told_ || state() != IBV_QPS_SQD || sends_.retired() != sends_.started) return;
+  drain_told_ = true;
+  upcalls_.push_back(Upcall::kDrained);
+}
+
+Result<uint64_t, rdmap::AccessError> QueuePair::Atomic(ddp::STag stag, ddp::TaggedOffset offset,
+                                                       const rdmap::AtomicOperation& operation) {
+  if ((attributes_.qp_access_flags & IBV_ACCESS_REMOTE_ATOMIC) == 0) return rdmap::AccessError::kAccessRights;
+  const auto memory =
+      rnic_.memory().ResolveRemote(*options_.pd, stag, offset.value, sizeof(uint64_t), IBV_ACCESS_REMOTE_ATOMIC);
+  if (!memory) return memory.error();
+  // The offset is aligned, the region need not be.
+  if (reinterpret_cast<uintptr_t>(*memory) % sizeof(uint64_t) != 0) return rdmap::AccessError::kBounds;
+  return CarryOut(operation, reinterpret_cast<uint64_t*>(*memory));
+}
+
+}  // namespace weft::sim

@@ -1,0 +1,61 @@
+#ifndef SIM_QUEUE_PAIR_PORTS_H_
+#define SIM_QUEUE_PAIR_PORTS_H_
+
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+
+#include "base/result.h"
+#include "rdmap/delivery.h"
+#include "sim/cm_api.h"
+#include "transport/network.h"
+#include "transport/socket_address.h"
+
+namespace weft::sim {
+
+class QueuePair;
+class Rnic;
+
+// Whom a queue pair that goes to RTR wants to talk to (ibv_modify_qp(3): dest_qp_num and ah_attr.grh.dgid).
+struct PeerChoice {
+  uint32_t number = 0;
+  transport::SocketAddress address;      // of the peer; its port is the peer's number >> 8
+  transport::SocketAddress local;        // ours, port 0: where the connection comes from
+  rdmap::Delivery delivery = rdmap::Delivery::kReliable;
+  ConnectParameters parameters;          // without private data
+};
+
+// Connects queue pairs that programs connect themselves, by ibv_modify_qp with an exchanged number and GID (RoCE persona). A queue
+// pair's number names its process: its upper 16 bits are a TCP port on which that process's RNIC listens, its lower 8 bits count.
+// Of the two, the one with the smaller number opens the connection when it goes to RTR; a request that comes before the other is in
+// RTR waits for it. Thread safe; lives as long as the RNIC.
+class QueuePairPorts {
+ public:
+  explicit QueuePairPorts(Rnic& rnic);
+  ~QueuePairPorts();
+
+  // A number for a new queue pair; opens a port when those that there are have given out all of theirs. Errors: the system's (EMFILE).
+  Result<uint32_t, int> Allocate();
+  void Release(uint32_t number);
+
+  // `qp` is in RTR and looks for that peer until Forget().
+  void Connect(std::shared_ptr<QueuePair> qp, PeerChoice choice);
+  // It looks no more. No connection is handed to it after this returned, but for one that is just being.
+  void Forget(uint32_t number);
+
+ private:
+  struct State;
+  class Requests;
+  class Dial;
+  const std::shared_ptr<State> state_;
+};
+
+}  // namespace weft::sim
+
+#endif  // SIM_QUEUE_PAIR_PORTS_H_

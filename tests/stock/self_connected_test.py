@@ -1,0 +1,94 @@
+"""Programs that connect their queue pairs themselves, by an exchanged number and GID: the distribution's ping-pongs and perftest."""
+
+import stock
+
+ROCE = {"WEFT_PERSONA": "roce"}
+
+
+class SelfConnectedTest(stock.StockTest):
+
+    def pair(self, command, **options):
+        return self.run_pair(command, command + " 127.0.0.1", server_settings=ROCE, client_settings=ROCE, **options)
+
+
+class PingPong(SelfConnectedTest):
+
+    def check(self, program, options="-g 0"):
+        for output in self.pair(f"{program} -d weft_lo -p {{port}} {options}"):
+            self.expect("1000 iters in" in output, "no result")
+
+    def test_rc(self):
+        self.check("ibv_rc_pingpong")
+
+    def test_rc_over_ipv6_with_events(self):
+        self.check("ibv_rc_pingpong", "-g 1 -e")
+
+    def test_rc_of_one_byte_and_few_receives(self):
+        self.check("ibv_rc_pingpong", "-g 0 -s 1 -r 2")
+
+    def test_uc(self):
+        self.check("ibv_uc_pingpong")
+
+    def test_uc_with_events(self):
+        self.check("ibv_uc_pingpong", "-g 0 -e")
+
+    def test_shared_receives_of_many_queue_pairs(self):
+        self.check("ibv_srq_pingpong")
+
+    def test_shared_receives_with_events(self):
+        self.check("ibv_srq_pingpong", "-g 0 -e -q 4")
+
+    def test_without_a_gid_there_is_no_address(self):
+        server = self.start("ibv_rc_pingpong -d weft_lo -p 18599", **ROCE)
+        client = self.start("ibv_rc_pingpong -d weft_lo -p 18599 127.0.0.1", **ROCE)
+        self.await_condition(lambda: not client.running(), "the end")
+        self.expect(client.status == 1, "connected")
+        server.kill()
+
+
+class Perftest(SelfConnectedTest):
+
+    def check(self, command, size):
+        command += " -F -d weft_lo -p {port}" + (" -n 20" if self.sanitizer else "")
+        client = self.pair(command, timeout=120)[1]
+        self.expect(any(line.split()[:1] == [str(size)] for line in client.splitlines()), f"no row for {size} bytes")
+
+    def test_send_latency(self):
+        self.check("ib_send_lat", 2)
+
+    def test_write_latency(self):
+        self.check("ib_write_lat", 2)
+
+    def test_read_latency(self):
+        self.check("ib_read_lat", 2)
+
+    def test_atomic_latency(self):
+        self.check("ib_atomic_lat -n 200", 8)
+
+    def test_fetch_and_add_bandwidth(self):
+        self.check("ib_atomic_bw -A FETCH_AND_ADD", 8)
+
+    def test_compare_and_swap_bandwidth(self):
+        self.check("ib_atomic_bw -A CMP_AND_SWAP", 8)
+
+    def test_send_bandwidth_in_all_sizes_with_events(self):
+        self.check("ib_send_bw -e -a -n 50", 8388608)
+
+    def test_write_bandwidth_of_four_queue_pairs(self):
+        self.check("ib_write_bw -q 4", 65536)
+
+    def test_read_bandwidth_both_ways(self):
+        self.check("ib_read_bw -b", 65536)
+
+    def test_send_bandwidth_with_shared_receives(self):
+        self.check("ib_send_bw --use-srq -q 4", 65536)
+
+    def test_the_old_way_to_post(self):
+        self.check("ib_write_bw --use_old_post_send", 65536)
+
+    def test_unreliable_connections(self):
+        self.check("ib_write_bw -c UC", 65536)
+
+
+if __name__ == "__main__":
+    stock.main()
