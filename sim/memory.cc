@@ -105,17 +105,19 @@ void MemoryTable::ReturnSlot(ddp::STag stag) {
   free_.push_back(Unscramble(stag.value >> 8));
 }
 
-Result<RegionInfo, int> MemoryTable::Register(Pd& pd, uint64_t address, uint64_t length, uint64_t offset, int access) {
+int MemoryTable::CheckRegion(uint64_t address, uint64_t length, uint64_t offset, int access) {
   if (access & ~(kKnownAccess | IBV_ACCESS_OPTIONAL_RANGE)) return EINVAL;
   const bool local_write = access & IBV_ACCESS_LOCAL_WRITE;
   if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) && !local_write) return EINVAL;
-  if (access & IBV_ACCESS_ZERO_BASED) offset = 0;
   const bool on_demand = access & IBV_ACCESS_ON_DEMAND;
   const bool implicit = on_demand && address == 0 && length == SIZE_MAX && offset == 0;
   if (!implicit && (length > kMaxMrSize || address + length < address || offset + length < offset)) return EINVAL;
-  if (!on_demand) {
-    if (int error = PopulatePages(address, length, local_write)) return error;
-  }
+  return on_demand ? 0 : PopulatePages(address, length, local_write);
+}
+
+Result<RegionInfo, int> MemoryTable::Register(Pd& pd, uint64_t address, uint64_t length, uint64_t offset, int access) {
+  if (access & IBV_ACCESS_ZERO_BASED) offset = 0;
+  if (int error = CheckRegion(address, length, offset, access)) return error;
   Slot* slot = TakeSlot();
   if (slot == nullptr) return ENOMEM;
   std::lock_guard lock(*slot);
@@ -124,6 +126,22 @@ Result<RegionInfo, int> MemoryTable::Register(Pd& pd, uint64_t address, uint64_t
   slot->windows = 0;
   slot->info = {slot->stag(), address, offset, length, access};
   slot->live = slot->valid = true;
+  return slot->info;
+}
+
+Result<RegionInfo, int> MemoryTable::Reregister(ddp::STag stag, Pd& pd, uint64_t address, uint64_t length, uint64_t offset,
+                                                int access) {
+  if (access & IBV_ACCESS_ZERO_BASED) offset = 0;
+  if (int error = CheckRegion(address, length, offset, access)) return error;
+  Slot* slot = Find(stag);
+  if (slot == nullptr) return ENOENT;
+  std::lock_guard windows(windows_mutex_);
+  std::lock_guard lock(*slot);
+  if (!slot->live || slot->kind != Kind::kRegion || slot->stag() != stag) return ENOENT;
+  if (slot->windows != 0) return EBUSY;
+  slot->pd = pd.id;
+  slot->info = {stag, address, offset, length, access};
+  slot->valid = true;
   return slot->info;
 }
 

@@ -58,6 +58,9 @@ class MemoryTable {
   // although the access asks for it), ENOMEM (no slot). With IBV_ACCESS_ON_DEMAND the memory is looked at with each access instead,
   // and `address` 0 with `length` SIZE_MAX is all of the address space.
   Result<RegionInfo, int> Register(Pd& pd, uint64_t address, uint64_t length, uint64_t offset, int access);
+  // The same of a region that there is, whose STag stays (ibv_rereg_mr). On an error it is as it was; also ENOENT (unknown) and EBUSY
+  // (windows are bound to it). What streams hold of the old memory is forgotten through Rnic::ReregisterMemory.
+  Result<RegionInfo, int> Reregister(ddp::STag stag, Pd& pd, uint64_t address, uint64_t length, uint64_t offset, int access);
   // ibv_alloc_null_mr: a local key whose memory reads as zeroes and swallows what is written, of any address and up to kMaxMessage
   // bytes. ENOMEM.
   Result<RegionInfo, int> RegisterNull(Pd& pd);
@@ -92,6 +95,8 @@ class MemoryTable {
   static constexpr uint32_t kChunks = 256;
 
   static bool IsWindow(Kind kind) { return kind == Kind::kWindow1 || kind == Kind::kWindow2; }
+  // Whether a region may be made so, and its memory is there: 0 or an errno of Register().
+  static int CheckRegion(uint64_t address, uint64_t length, uint64_t offset, int access);
   Slot* Find(ddp::STag stag);
   // A slot nobody uses, with a fresh key; nullptr: none is left.
   Slot* TakeSlot();

@@ -72,6 +72,13 @@ int Rnic::DeregisterMemory(ddp::STag stag) {
   return 0;
 }
 
+Result<RegionInfo, int> Rnic::ReregisterMemory(ddp::STag stag, Pd& pd, uint64_t address, uint64_t length, uint64_t offset,
+                                              int access) {
+  auto region = memory_.Reregister(stag, pd, address, length, offset, access);
+  if (region.ok()) ForgetRegion(stag);
+  return region;
+}
+
 void Rnic::DeallocateWindow(ddp::STag stag) {
   if (memory_.DeallocateWindow(stag)) ForgetRegion(stag);
 }

@@ -45,7 +45,9 @@ class Rnic {
   MemoryTable& memory() { return memory_; }
   // Deregisters and makes every stream forget the region; after return no byte of it is touched. As MemoryTable::Deregister.
   int DeregisterMemory(ddp::STag stag);
-  // The same for a memory window.
+  // As MemoryTable::Reregister; after return no byte of the old memory is touched.
+  Result<RegionInfo, int> ReregisterMemory(ddp::STag stag, Pd& pd, uint64_t address, uint64_t length, uint64_t offset, int access);
+  // As DeregisterMemory, for a memory window.
   void DeallocateWindow(ddp::STag stag);
   // Errors: ENOMEM (numbers used up).
   Result<std::shared_ptr<QueuePair>, int> CreateQueuePair(QueuePairOptions options);

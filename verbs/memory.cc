@@ -129,8 +129,7 @@ WEFT_VERBS_API int ibv_dereg_mr(ibv_mr* public_mr) {
   return 0;
 }
 
-// The new region is made before the old one goes, so that every failure leaves the old one valid:
-// IBV_REREG_MR_ERR_INPUT. Keys change, as they may.
+// Keys stay, as adapters leave them. Every failure leaves the region valid: IBV_REREG_MR_ERR_INPUT.
 WEFT_VERBS_API int ibv_rereg_mr(ibv_mr* public_mr, int flags, ibv_pd* new_pd, void* address, size_t length,
                                 int access) {
   Mr* mr = FromPublic(public_mr);
@@ -145,18 +144,19 @@ WEFT_VERBS_API int ibv_rereg_mr(ibv_mr* public_mr, int flags, ibv_pd* new_pd, vo
   if (access != 0 && !new_access) return refuse(EINVAL);
   if ((flags & IBV_REREG_MR_CHANGE_PD) && (new_pd == nullptr || new_pd->context != mr->context)) return refuse(EINVAL);
   ibv_pd* pd = flags & IBV_REREG_MR_CHANGE_PD ? new_pd : mr->pd;
-  ibv_mr* fresh = weft::verbs::RegisterRegion(pd, moved ? address : mr->addr, moved ? length : mr->length,
-                                              moved ? reinterpret_cast<uintptr_t>(address) : mr->iova,
-                                              new_access ? access : mr->access);
-  if (fresh == nullptr) return IBV_REREG_MR_ERR_INPUT;
-  if (FromPublic(mr->context)->rnic->DeregisterMemory(weft::ddp::STag(mr->lkey)) == EBUSY) {  // windows are bound to it
-    ibv_dereg_mr(fresh);
-    return refuse(EBUSY);
-  }
+  if (new_access) access &= ~static_cast<int>(IBV_ACCESS_OPTIONAL_RANGE);
+  auto region = FromPublic(mr->context)->rnic->ReregisterMemory(
+      weft::ddp::STag(mr->lkey), *FromPublic(pd)->domain, reinterpret_cast<uintptr_t>(moved ? address : mr->addr),
+      moved ? length : mr->length, moved ? reinterpret_cast<uintptr_t>(address) : mr->iova, new_access ? access : mr->access);
+  if (!region.ok()) return refuse(region.error());
+  FromPublic(pd)->domain->users.fetch_add(1);
   FromPublic(mr->pd)->domain->users.fetch_sub(1);
-  const uint32_t handle = mr->handle;
-  *mr = *FromPublic(fresh);
-  mr->handle = handle;
-  delete FromPublic(fresh);
+  mr->pd = pd;
+  if (moved) {
+    mr->addr = address;
+    mr->length = length;
+  }
+  mr->access = region->access;
+  mr->iova = region->offset;
   return 0;
 }

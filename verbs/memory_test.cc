@@ -159,8 +159,9 @@ TEST_F(Memory, ReregistrationChangesWhatItsFlagsSay) {
   EXPECT_EQ(Read(6, AddressOf(second.data()), mr->rkey), IBV_WC_SUCCESS);
   EXPECT_STREQ(second.data(), "moved");
   ASSERT_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, first.data(), first.size(), 0), 0);
+  EXPECT_EQ(mr->rkey, old_key) << "as adapters leave it";
   EXPECT_EQ(Read(6, AddressOf(first.data()), mr->rkey), IBV_WC_SUCCESS) << "the rights stayed";
-  EXPECT_EQ(Read(6, AddressOf(first.data()), old_key), IBV_WC_REM_ACCESS_ERR);
+  EXPECT_EQ(Read(6, AddressOf(second.data()), mr->rkey), IBV_WC_REM_ACCESS_ERR) << "that is where it was";
   EXPECT_EQ(ibv_dereg_mr(mr), 0);
 }
 

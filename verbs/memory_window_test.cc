@@ -210,7 +210,7 @@ TEST_F(MemoryWindows, OfTypeOneAreRefusedByTheHeaderRules) {
   ibv_mw *first = Alloc(IBV_MW_TYPE_1), *second = Alloc(IBV_MW_TYPE_2);
   EXPECT_EQ(Bind1(second, Info(0, 10)), EINVAL) << "type 2";
   EXPECT_EQ(Bind1(first, {nullptr, 1, 1, 0}), EINVAL);
-  EXPECT_EQ(Bind1(first, Info(0, 10, IBV_ACCESS_LOCAL_WRITE)), EINVAL) << "not a right of windows";
+  EXPECT_EQ(Bind1(first, Info(0, 10, IBV_ACCESS_HUGETLB)), EINVAL) << "not a right";
   ibv_pd* other = ibv_alloc_pd(context_);
   ibv_mw* foreign = ibv_alloc_mw(other, IBV_MW_TYPE_1);
   EXPECT_EQ(Bind1(foreign, Info(0, 10)), EPERM);
@@ -236,6 +236,12 @@ TEST_F(MemoryWindows, RightsAreTheWindowsOwn) {
   EXPECT_EQ(WaitForCompletion(server_cq_).status, IBV_WC_SUCCESS);
   EXPECT_EQ(Access(IBV_WR_RDMA_WRITE, At(0), 100, window->rkey), IBV_WC_SUCCESS);
   EXPECT_EQ(Read(At(0), 100, window->rkey), IBV_WC_REM_ACCESS_ERR);
+}
+
+TEST_F(MemoryWindows, LocalRightsAreNoneOfTheirs) {
+  ibv_mw* window = Alloc(IBV_MW_TYPE_2);
+  ASSERT_EQ(Bind2(window, Info(0, 100, IBV_ACCESS_LOCAL_WRITE)), IBV_WC_SUCCESS);
+  EXPECT_EQ(Read(At(0), 1, window->rkey), IBV_WC_REM_ACCESS_ERR);
 }
 
 TEST_F(MemoryWindows, ZeroBasedOnesCountFromTheirStart) {
