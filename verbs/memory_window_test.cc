@@ -142,7 +142,7 @@ class MemoryWindows : public testing::Test {
   ibv_cq *client_cq_ = nullptr, *server_cq_ = nullptr;
   ibv_mr *local_ = nullptr, *region_ = nullptr;
   ibv_qp *client_ = nullptr, *server_ = nullptr;
-  std::array<char, 4096> memory_{};
+  alignas(8) std::array<char, 4096> memory_{};
   std::array<char, 4096> from_{};
   std::vector<ibv_qp*> queue_pairs_;
   std::vector<ibv_mw*> windows_;
@@ -405,6 +405,32 @@ TEST_F(MemoryWindows, ABatchBindsAndTellsThePeerTheKey) {
   std::memcpy(&told, from_.data() + 100, sizeof told);
   EXPECT_EQ(told, key);
   EXPECT_EQ(WriteAndRead(At(300), 100, told), IBV_WC_SUCCESS);
+}
+
+TEST_F(MemoryWindows, AtomicsGoThroughThem) {
+  ibv_device_attr limits;
+  ASSERT_EQ(ibv_query_device(context_, &limits), 0);
+  ibv_mw* window = Alloc(IBV_MW_TYPE_2);
+  ASSERT_EQ(Bind2(window, Info(64, 8, IBV_ACCESS_REMOTE_ATOMIC)), IBV_WC_SUCCESS);
+  ibv_sge element = ElementOf(local_, 0, 8);
+  ibv_send_wr wr = {};
+  wr.sg_list = &element;
+  wr.num_sge = 1;
+  wr.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
+  wr.wr.atomic.remote_addr = At(64);
+  wr.wr.atomic.rkey = window->rkey;
+  wr.wr.atomic.compare_add = 5;
+  ibv_send_wr* bad = nullptr;
+  if (limits.atomic_cap == IBV_ATOMIC_NONE) {  // the iwarp persona
+    EXPECT_EQ(ibv_post_send(client_, &wr, &bad), EOPNOTSUPP);
+    return;
+  }
+  ASSERT_EQ(ibv_post_send(client_, &wr, &bad), 0);
+  EXPECT_EQ(WaitForCompletion(client_cq_).status, IBV_WC_SUCCESS);
+  uint64_t sum = 0;
+  std::memcpy(&sum, memory_.data() + 64, sizeof sum);
+  EXPECT_EQ(sum, 5u);
+  EXPECT_EQ(Read(At(64), 8, window->rkey), IBV_WC_REM_ACCESS_ERR);
 }
 
 TEST_F(MemoryWindows, AFlushedBindSaysSo) {

@@ -49,6 +49,7 @@ int QueryDeviceEx(ibv_context* context, const ibv_query_device_ex_input* input, 
   full.odp_caps.per_transport_caps.rc_odp_caps = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE |
                                                  IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_SRQ_RECV;
   if (context->device->transport_type == IBV_TRANSPORT_IB) {
+    full.odp_caps.per_transport_caps.rc_odp_caps |= IBV_ODP_SUPPORT_ATOMIC;
     full.odp_caps.per_transport_caps.ud_odp_caps = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV;
   }
   full.cq_mod_caps = {UINT16_MAX, UINT16_MAX};

@@ -10,8 +10,6 @@ import stock
 
 PACKAGED = "/usr/share/doc/rdma-core/tests"
 
-# Left out until queue pairs connect by ibv_modify_qp.
-NEEDS_RC = "_rc_|rc$|_mw_type|_mr_rereg|_dm_.*traffic|implicit|prefetch|bind_mw"
 
 class RdmaCore(stock.StockTest):
 
@@ -48,22 +46,25 @@ class RdmaCore(stock.StockTest):
         self.run_modules("test_device", "test_pd", least=20, failed=("test_import_dm",))
 
     def test_memory(self):
-        self.run_modules("test_mr", least=5, leave_out=NEEDS_RC, skipped=("test_dmabuf",))
+        self.run_modules("test_mr", least=17, skipped=("test_dmabuf",))
 
     def test_completions(self):
-        self.run_modules("test_cq", "test_cqex", "test_cq_events", least=8, leave_out=NEEDS_RC, skipped=("test_xrc",))
+        self.run_modules("test_cq", "test_cqex", "test_cq_events", least=9, skipped=("test_xrc",))
 
     def test_parent_domains(self):
-        self.run_modules("test_parent_domain", least=1, leave_out=NEEDS_RC, skipped=("test_huge_page_traffic",))
+        self.run_modules("test_parent_domain", least=5, skipped=("test_huge_page_traffic",))
 
     def test_on_demand_paging(self):
-        self.run_modules("test_odp", least=1, leave_out=NEEDS_RC, skipped=("test_odp_xrc", "test_odp_rc_huge"))
+        self.run_modules("test_odp", least=12, skipped=("test_odp_xrc", "test_odp_rc_huge"))
 
     def test_queue_pairs(self):
-        self.run_modules("test_qp", "test_qpex", least=14, leave_out=NEEDS_RC + "|_uc_|raw|_xrc")
+        self.run_modules("test_qp", "test_qpex", least=29, leave_out="_uc_|raw|_xrc|_atomic_write")
+
+    def test_atomics(self):
+        self.run_modules("test_atomic", least=7, leave_out="_xrc|_dc_")
 
     def test_addresses(self):
-        self.run_modules("test_addr", "test_relaxed_ordering", least=4, leave_out=NEEDS_RC, skipped=("test_ro_xrc",))
+        self.run_modules("test_addr", "test_relaxed_ordering", least=5, skipped=("test_ro_xrc",))
 
 
 if __name__ == "__main__":
