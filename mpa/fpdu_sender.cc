@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/crc32c.h"
+#include "base/dma_scope.h"
 #include "mpa/fpdu_layout.h"
 
 namespace weft::mpa {
@@ -160,6 +161,7 @@ void FpduSender::AppendPlain(ByteSpan header, std::span<const iovec> payload, si
   // checksummed while they are copied, short ones with all around them in one go.
   uint32_t crc = 0;
   uint8_t* checked = frame;
+  const DmaScope dma;
   for (const iovec& piece : payload) {
     if (piece.iov_len == 0) continue;
     if (crc_ && piece.iov_len > kShortPayload) {
@@ -209,7 +211,10 @@ void FpduSender::AppendMarked(ByteSpan header, std::span<const iovec> payload, s
   StoreLength(length_field, ulpdu_length);
   writer.Put(length_field, sizeof(length_field));
   writer.Put(header.data(), header.size());
-  for (const iovec& piece : payload) writer.Put(piece.iov_base, piece.iov_len);
+  {
+    const DmaScope dma;
+    for (const iovec& piece : payload) writer.Put(piece.iov_base, piece.iov_len);
+  }
   constexpr uint8_t kZeros[4] = {};
   writer.Put(kZeros, PadLength(ulpdu_length));
   writer.MarkerIfDue();  // between PAD and CRC it is covered by the CRC (section 4.4)

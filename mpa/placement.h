@@ -11,6 +11,7 @@
 
 #include "base/byte_reader.h"
 #include "base/check.h"
+#include "base/dma_scope.h"
 
 namespace weft::mpa {
 
@@ -24,6 +25,7 @@ class Placement {
   }
 
   void Copy(ByteSpan bytes) {
+    const DmaScope dma;
     while (!bytes.empty()) {
       const size_t count = std::min(bytes.size(), CurrentPiece());
       std::memcpy(static_cast<uint8_t*>(memory_.front().iov_base) + in_piece_, bytes.data(), count);

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/dma_scope.h"
+
 namespace weft::transport {
 namespace {
 
@@ -98,6 +100,7 @@ TcpStream::~TcpStream() {
 IoResult TcpStream::Read(std::span<const iovec> into) {
   if (aborted_) return {IoResult::Kind::kFailed, 0, ECONNABORTED};
   if (IsEmpty(into)) return {IoResult::Kind::kWouldBlock, 0, 0};
+  const DmaScope dma;
   ssize_t count;
   do {
     if (into.size() == 1) {
@@ -115,6 +118,7 @@ IoResult TcpStream::Read(std::span<const iovec> into) {
 IoResult TcpStream::Write(std::span<const iovec> from) {
   if (aborted_) return {IoResult::Kind::kFailed, 0, ECONNABORTED};
   if (IsEmpty(from)) return {IoResult::Kind::kWouldBlock, 0, 0};
+  const DmaScope dma;
   constexpr int kFlags = MSG_NOSIGNAL | MSG_DONTWAIT;
   ssize_t count;
   do {

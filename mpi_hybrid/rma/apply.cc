@@ -3,6 +3,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/dma_scope.h"
 #include "mpi_hybrid/datatype/op.h"
 
 namespace weft::mpi::rma {
@@ -66,6 +67,7 @@ Applied ApplyData(const MessageHeader& header, ByteSpan body, const TargetWindow
   if (!inside) return window.dynamic && header.wants_reply ? Applied::kOutOfRange : Applied::kMalformed;
 
   AccumulateLock lock(data.accumulates ? window.accumulate_mutex : nullptr);
+  const DmaScope dma;
   const uint8_t* given = data.given.data();
   ForEachBlock(data, [&](uint64_t offset, uint32_t count) {
     uint8_t* memory = window.Resolve(offset, uint64_t{count - 1} * type.extent + type.span);
@@ -97,6 +99,7 @@ Applied ApplyCompareAndSwap(const MessageHeader& header, ByteSpan body, const Ta
   uint8_t* memory = window.Resolve(parsed->offset, type.span);
   if (memory == nullptr) return window.dynamic ? Applied::kOutOfRange : Applied::kMalformed;
   AccumulateLock lock(window.accumulate_mutex);
+  const DmaScope dma;
   FetchElements(type, memory, 1, fetched);
   *fetched_bytes = type.size;
   if (std::memcmp(fetched, parsed->compare.data(), type.size) == 0) {

@@ -115,6 +115,8 @@ class Languages(StockTest):
         self.expect_good(self.build("mpicxx.mpich", "with_cxx.cc"), "C++ is good")
 
     def test_hdf5_without_mpi_io(self):
+        if self.sanitizer:
+            self.skipTest("the distribution's libp11-kit, which libhdf5_mpich brings, hangs at exit under AddressSanitizer, on MPICH as well")
         self.expect_good(self.build("mpicc.mpich", "with_hdf5.c", f"-I{HDF5}/include", "-lhdf5_mpich"), "HDF5: 0 wrong")
 
 
