@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -137,6 +138,27 @@ int Link::PostMessage(uint32_t message, uint64_t id) {
   send.num_sge = 1;
   ibv_send_wr* bad = nullptr;
   return ibv_post_send(id_->qp, &send, &bad);
+}
+
+// ThreadSanitizer sees the adapter's writes as another thread's.
+__attribute__((no_sanitize("thread"))) Target Link::TakeTarget(uint32_t index) {
+  volatile Target& entry = reinterpret_cast<volatile Target*>(lists_.memory.get())[index];
+  Target taken;
+  taken.length = entry.length;  // first: it is written last
+  std::atomic_thread_fence(std::memory_order_acquire);
+  taken.key = entry.key;
+  taken.address = entry.address;
+  if (taken.length == 0 || taken.address == 0) return {};
+  entry.address = 0;
+  entry.key = 0;
+  entry.length = 0;
+  return taken;
+}
+
+__attribute__((no_sanitize("thread"))) IoMapEntry Link::MapEntry(uint32_t index) const {
+  const auto* map = reinterpret_cast<const volatile IoMapEntry*>(lists_.memory.get() + kTargetListSize * sizeof(Target));
+  const volatile IoMapEntry& entry = map[index];
+  return {entry.offset, {entry.target.address, entry.target.key, entry.target.length}};
 }
 
 uint32_t Link::MessageIn(uint32_t slot) const {

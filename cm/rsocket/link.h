@@ -43,11 +43,11 @@ class Link {
   uint8_t* receive_buffer() const { return receive_.memory.get(); }
   uint32_t receive_key() const { return receive_.region->rkey; }
   uint32_t send_key() const { return send_.region->lkey; }
-  // Written by the peer at any time.
-  volatile Target* target_list() const { return reinterpret_cast<volatile Target*>(lists_.memory.get()); }
-  volatile IoMapEntry* map() const {
-    return reinterpret_cast<volatile IoMapEntry*>(lists_.memory.get() + kTargetListSize * sizeof(Target));
-  }
+  // Of the lists that the peer writes at any time, also while they are read: what comes is checked, and announced by a message once it
+  // is whole. In the peer's byte order. TakeTarget: an entry of the target list, which is empty afterwards; length 0: none, or not
+  // whole yet.
+  Target TakeTarget(uint32_t index);
+  IoMapEntry MapEntry(uint32_t index) const;
 
   // A Write from `pieces` to `to` without a completion of its own, and with `message` a Send of it behind it. One completion, with
   // `id`. 0 or the errno of ibv_post_send.

@@ -14,6 +14,12 @@ namespace {
 
 constexpr int kPatienceMs = 20000;
 
+#ifdef __SANITIZE_THREAD__
+#define NEEDS_FORK() GTEST_SKIP() << "ThreadSanitizer allows no new threads after a fork"
+#else
+#define NEEDS_FORK()
+#endif
+
 TEST(RsocketConnection, IsMadeAndShowsItsNames) {
   sockaddr_in address;
   Fd listener = Listener(&address);
@@ -142,6 +148,7 @@ TEST(RsocketConnection, CloseWakesAThreadThatWaits) {
 
 // SIGKILL: nobody says goodbye.
 TEST(RsocketConnection, APeerThatDiesResetsIt) {
+  NEEDS_FORK();
   sockaddr_in address;
   int ready[2];
   ASSERT_EQ(pipe(ready), 0);
@@ -172,6 +179,7 @@ TEST(RsocketConnection, APeerThatDiesResetsIt) {
 
 // A program that ends without closing: the peer sees the end of the stream, as of a TCP socket.
 TEST(RsocketConnection, ExitIsAnOrderlyEnd) {
+  NEEDS_FORK();
   sockaddr_in address;
   int ready[2];
   ASSERT_EQ(pipe(ready), 0);
@@ -195,6 +203,7 @@ TEST(RsocketConnection, ExitIsAnOrderlyEnd) {
 }
 
 TEST(RsocketConnection, AForkedChildHasNoRsockets) {
+  NEEDS_FORK();
   Pair pair = Connected();
   const pid_t child = fork();
   if (child == 0) {

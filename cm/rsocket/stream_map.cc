@@ -89,8 +89,7 @@ ssize_t Stream::WriteMapped(const void* from, size_t count, off_t offset, int fl
     IoMapEntry entry;
     uint32_t index = 0;
     for (; index < sizes_.map_entries; ++index) {
-      volatile IoMapEntry& told = link_->map()[index];
-      entry = Swapped(IoMapEntry{told.offset, {told.target.address, told.target.key, told.target.length}}, swap_);
+      entry = Swapped(link_->MapEntry(index), swap_);
       if (at >= entry.offset && at - entry.offset < entry.target.length) break;
     }
     if (index == sizes_.map_entries) return result(EINVAL);

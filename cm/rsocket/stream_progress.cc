@@ -97,10 +97,8 @@ void Stream::TakeTargets() {
   for (;;) {
     Target& target = targets_[target_next_];
     if (target.length != 0) return;
-    volatile Target& entry = link_->target_list()[target_next_];
-    if (entry.length == 0) return;
-    target = Swapped(Target{entry.address, entry.key, entry.length}, swap_);
-    entry.length = 0;
+    target = Swapped(link_->TakeTarget(target_next_), swap_);
+    if (target.length == 0) return;
     target_next_ = (target_next_ + 1) % kTargetListSize;
   }
 }
