@@ -21,10 +21,22 @@ constexpr uint8_t kAnyHop = 0xff;
 
 bool HasDatagrams(ibv_context* context) { return FromPublic(context)->rnic->settings().persona == Persona::kRoce; }
 
-// 0 or an errno: EINVAL (no GRH, which RoCE always has; a port, GID or GID index that is none).
+// An address by LID, without GRH. All that has our port's LID is our port (qperf names its own host's like this).
+int FillByLid(const sim::DeviceInfo& device, const ibv_ah_attr& attributes, sim::AddressHandle& handle) {
+  if (attributes.dlid != device.PortAttributes().lid) return EINVAL;
+  for (const transport::SocketAddress& own : device.addresses) {
+    if (own.family() == 0) continue;
+    handle.remote = handle.local = own;
+    return 0;
+  }
+  return EINVAL;
+}
+
+// 0 or an errno: EINVAL (no GRH, which RoCE always has beyond the own host; a port, GID or GID index that is none).
 int Fill(ibv_pd* pd, const ibv_ah_attr& attributes, sim::AddressHandle& handle) {
-  if (attributes.port_num != kPort || !attributes.is_global) return EINVAL;
+  if (attributes.port_num != kPort) return EINVAL;
   const sim::DeviceInfo device = FromPublic(pd->context->device)->Info();
+  if (!attributes.is_global) return FillByLid(device, attributes, handle);
   const ibv_global_route& route = attributes.grh;
   if (route.sgid_index >= device.addresses.size() || device.addresses[route.sgid_index].family() == 0) return EINVAL;
   const auto interface = static_cast<uint32_t>(device.interface_index);

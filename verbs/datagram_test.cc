@@ -579,6 +579,7 @@ TEST_F(Datagrams, AddressHandlesNeedAGlobalRouteThatExists) {
   };
   ibv_ah_attr wrong = Route(0);
   wrong.is_global = 0;
+  wrong.dlid = 5;  // the port's is 0
   expect_refused(wrong);
   wrong = Route(0);
   wrong.port_num = 2;
@@ -593,6 +594,63 @@ TEST_F(Datagrams, AddressHandlesNeedAGlobalRouteThatExists) {
   ibv_ah_attr attributes;
   EXPECT_EQ(ibv_init_ah_from_wc(context_, 1, &wc, reinterpret_cast<ibv_grh*>(memory_.data()), &attributes), -1) << "no GRH";
   EXPECT_EQ(errno, EINVAL);
+}
+
+TEST_F(Datagrams, ToTheOwnLidReachTheOwnHost) {
+  ibv_ah_attr attributes{};
+  attributes.port_num = 1;
+  ASSERT_EQ(ibv_destroy_ah(ah_), 0);
+  ah_ = ibv_create_ah(pd_, &attributes);
+  ASSERT_NE(ah_, nullptr);
+  ASSERT_EQ(Receive(second_, 0, 200), 0);
+  ASSERT_EQ(Send(first_, second_, "lid"), 0);
+  ExpectSent();
+  EXPECT_EQ(Next().byte_len, kGrh + 3);
+}
+
+TEST_F(Datagrams, ArriveInASharedReceiveQueue) {
+  ibv_srq_init_attr shared{};
+  shared.attr = {8, 1, 0};
+  ibv_srq* srq = ibv_create_srq(pd_, &shared);
+  ASSERT_NE(srq, nullptr);
+  ibv_qp* members[2];
+  for (ibv_qp*& qp : members) {
+    ibv_qp_init_attr init{};
+    init.send_cq = send_cq_;
+    init.recv_cq = cq_;
+    init.srq = srq;
+    init.qp_type = IBV_QPT_UD;
+    init.cap = {8, 0, 1, 0, 0};
+    qp = ibv_create_qp(pd_, &init);
+    ASSERT_NE(qp, nullptr);
+    BringUp(qp);
+    EXPECT_EQ(Receive(qp, 0, 100), EINVAL);
+  }
+  ASSERT_EQ(Send(first_, members[0], "dropped"), 0);  // no receive yet
+  ExpectSent();
+  EXPECT_EQ(static_cast<int>(Next(50).status), -1);
+  for (uint64_t id = 0; id < 2; ++id) {
+    ibv_sge sge{reinterpret_cast<uint64_t>(memory_.data() + id * 200), 200, mr_->lkey};
+    ibv_recv_wr wr{id, nullptr, &sge, 1}, *bad = nullptr;
+    ASSERT_EQ(ibv_post_srq_recv(srq, &wr, &bad), 0);
+  }
+  for (uint64_t id = 0; id < 2; ++id) {
+    ASSERT_EQ(Send(first_, members[id], std::string(1 + id, 's')), 0);
+    ExpectSent();
+    const ibv_wc wc = Next();
+    EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
+    EXPECT_EQ(wc.wr_id, id);
+    EXPECT_EQ(wc.qp_num, members[id]->qp_num);
+    EXPECT_EQ(wc.byte_len, kGrh + 1 + id);
+  }
+  EXPECT_EQ(ibv_destroy_srq(srq), EBUSY);
+  ASSERT_EQ(Modify(members[0], IBV_QPS_ERR, IBV_QP_STATE), 0);
+  ibv_async_event event;
+  ASSERT_EQ(ibv_get_async_event(context_, &event), 0);
+  EXPECT_EQ(event.event_type, IBV_EVENT_QP_LAST_WQE_REACHED);
+  ibv_ack_async_event(&event);
+  for (ibv_qp* qp : members) EXPECT_EQ(ibv_destroy_qp(qp), 0);
+  EXPECT_EQ(ibv_destroy_srq(srq), 0);
 }
 
 TEST_F(Datagrams, ToAGroupReachEveryMemberAndOnlyMembers) {
