@@ -159,7 +159,9 @@ void DatagramQueuePair::CompleteSend(ibv_wc_status status) {
   completion.opcode = IBV_WC_SEND;
   completion.byte_len = entry.header.length;
   completion.qp_num = number_;
+  if (status == IBV_WC_SUCCESS) counters_.bytes_sent.Add(entry.header.length);
   sends_.Retire();
+  failed_sends_ += status != IBV_WC_SUCCESS;
   if (tell) Push(*options_.send_cq, completion, false);
 }
 
@@ -252,6 +254,7 @@ bool DatagramQueuePair::FillReceive(const ReceivedDatagram& datagram) {
     completion.imm_data = datagram.header.immediate;
   }
 
+  counters_.bytes_received.Add(datagram.payload.size());
   const GlobalHeader grh = MakeGlobalHeader(datagram.header, datagram.from, datagram.to);
   ByteSpan parts[] = {grh, datagram.payload};
   size_t part = 0;
@@ -285,6 +288,7 @@ bool DatagramQueuePair::FillReceive(const ReceivedDatagram& datagram) {
 void DatagramQueuePair::CompleteReceive(ibv_wc& completion, bool solicited) {
   completion.opcode = IBV_WC_RECV;
   completion.qp_num = number_;
+  failed_receives_ += completion.status != IBV_WC_SUCCESS;
   ++receives_.taken;
   receives_.Complete();
   Push(*options_.receive_cq, completion, solicited);
@@ -405,6 +409,21 @@ int DatagramQueuePair::DetachGroup(const transport::SocketAddress& group, uint32
 void DatagramQueuePair::ForgetRegion(ddp::STag) {
   // Memory is looked up for each message anew: whoever had it from an earlier look is through after this.
   std::scoped_lock lock(mutex_, send_mutex_);
+}
+
+QueuePairSnapshot DatagramQueuePair::Snapshot() {
+  std::scoped_lock lock(mutex_, send_mutex_);
+  return {.number = number_,
+          .type = IBV_QPT_UD,
+          .state = state(),
+          .device = options_.device,
+          .sends_posted = sends_.posted(),
+          .sends_completed = sends_.retired(),
+          .receives_posted = receives_.posted(),
+          .receives_completed = receives_.completed(),
+          .bytes_sent = counters_.bytes_sent.value(),
+          .bytes_received = counters_.bytes_received.value(),
+          .errors = failed_sends_ + failed_receives_};
 }
 
 void DatagramQueuePair::Destroy() {

@@ -58,6 +58,7 @@ class DatagramQueuePair final : public AnyQueuePair,
   void FlushDeferred() override {}  // nothing is deferred
   transport::Network& network() const override;
   void ForgetRegion(ddp::STag stag) override;
+  QueuePairSnapshot Snapshot() override;
 
   // DatagramReceiver
   void OnDatagram(const ReceivedDatagram& datagram) override;
@@ -99,14 +100,18 @@ class DatagramQueuePair final : public AnyQueuePair,
   ReceiveQueue receives_;  // with a shared queue: what was taken from there
   ibv_qp_attr attributes_{};
   bool failed_ = false;  // a receive's memory is bad
+  uint64_t failed_receives_ = 0;  // completed with an error
 
   std::mutex send_mutex_;  // guards what follows
   DatagramSendQueue sends_;
   uint32_t own_qkey_ = 0;  // attributes_.qkey
   std::atomic<bool> awaiting_writable_{false};  // written under it
   bool drop_reported_ = false;
+  uint64_t failed_sends_ = 0;
   struct Outgoing;
   std::unique_ptr<Outgoing> outgoing_;
+
+  QueuePairCounters counters_;  // bytes of payload; those of sends under send_mutex_, of receives under mutex_
 
   std::mutex groups_mutex_;  // guards groups_
   std::vector<Membership> groups_;

@@ -84,6 +84,27 @@ class PerftestDatagrams(stock.StockTest):
         self.check(self.pair("ib_send_bw -R"), 4096)
 
 
+class QperfDatagrams(stock.StockTest):
+    """qperf tells its peer a LID and a QPN, no GID: it reaches the own host only."""
+
+    def measure(self, test):
+        port = stock.free_port()
+        server = self.start(f"qperf -lp {port}", **ROCE)
+        self.await_listener(server, port)
+        client = self.start(f"qperf -lp {port} -t 1 127.0.0.1 {test}", **ROCE)
+        self.await_success(client)
+        self.expect("=" in client.output, "no result")
+
+    def test_latency(self):
+        self.measure("ud_lat")
+
+    def test_bandwidth(self):
+        self.measure("ud_bw")
+
+    def test_bandwidth_both_ways(self):
+        self.measure("ud_bi_bw")
+
+
 class CmDatagrams(stock.StockTest):
 
     def pair(self, server, client, port):
