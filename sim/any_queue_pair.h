@@ -37,6 +37,8 @@ class AnyQueuePair {
   // Sends what was posted and not sent yet for the sake of batching.
   virtual void FlushDeferred() = 0;
   virtual transport::Network& network() const = 0;
+  // The process ends: tells the peer what it should know. Waits for nobody.
+  virtual void OnExit() {}
 
   // The region goes away: after return no byte of it is touched (see Rnic::DeregisterMemory).
   virtual void ForgetRegion(ddp::STag stag) = 0;

@@ -183,6 +183,7 @@ void QueuePair::Destroy() {
   {
     EngineLock engine(*this);
     destroyed_ = true;
+    AcceptWhatCame();
     if (connection_ != nullptr) Fail(/*orderly=*/true);
     state_.store(IBV_QPS_RESET, std::memory_order_seq_cst);
     ForgetRefusals();

@@ -117,8 +117,8 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   void FlushDeferred() override;
   transport::Network& network() const override;
 
-  // At the end of the process: what the peer should know of what it sent. Does not wait for anybody.
-  void AcknowledgeAtExit();
+  // Acknowledges what came: a program may end right after its last completion.
+  void OnExit() override;
 
   // The region goes away (see Rnic::DeregisterMemory).
   void ForgetRegion(ddp::STag stag) override;
@@ -200,6 +200,8 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
 
   // queue_pair_delivery.cc: what the RoCE persona adds.
   bool OwesAcknowledgement() const;
+  // Before the end: what lies in the socket had reached the adapter already, which would have acknowledged it.
+  void AcceptWhatCame();
   void AcknowledgeLater();
   void ForgetRefusals();
   void TellOfDrain();

@@ -52,9 +52,15 @@ void QueuePair::AcknowledgeLater() {
   });
 }
 
-void QueuePair::AcknowledgeAtExit() {
+void QueuePair::OnExit() {
   std::unique_lock engine(engine_mutex_, std::try_to_lock);
-  if (!engine.owns_lock() || !OwesAcknowledgement()) return;
+  if (engine.owns_lock()) AcceptWhatCame();
+}
+
+void QueuePair::AcceptWhatCame() {
+  if (connection_ == nullptr || !connection_->reliable) return;
+  Receive();
+  if (!OwesAcknowledgement()) return;
   connection_->stream.Acknowledge();
   Transmit();
 }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <fstream>
 #include <string>
 #include <utility>
@@ -38,6 +39,12 @@ Rnic& Rnic::Process() {
   if (instance == nullptr || owner != getpid()) {
     owner = getpid();
     instance = new Rnic(transport::ProcessNetwork(), ProcessSettings(), HostId());
+    static std::once_flag at_exit;
+    std::call_once(at_exit, [] {
+      std::atexit([] {
+        if (instance != nullptr && owner == getpid()) instance->OnExit();
+      });
+    });
     instance->ServeProcess();
   }
   return *instance;
@@ -53,6 +60,10 @@ Rnic::Rnic(transport::Network& network, const Settings& settings, uint64_t host_
       datagram_groups_(network),
       device_faults_(std::make_shared<DeviceFaults>(*this)) {
   faults::Injector::Process().AddObserver(device_faults_);
+}
+
+void Rnic::OnExit() {
+  for (const auto& qp : QueuePairs()) qp->OnExit();
 }
 
 Rnic::~Rnic() = default;

@@ -60,6 +60,8 @@ class Rnic {
   PortMonitor& ports() { return ports_; }
   QueuePairPorts& queue_pair_ports() { return *queue_pair_ports_; }
 
+  void OnExit();  // of the process
+
   // For the RNIC's own parts.
   transport::Network& network() { return network_; }
   BufferPool& pool() { return pool_; }
