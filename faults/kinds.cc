@@ -67,7 +67,7 @@ constexpr KindInfo kKinds[] = {
      "RDMA_CM_EVENT_DISCONNECTED. No wrong byte is placed.",
      "corrupt nth=10"},
     {Kind::kCompletion, "completion", kWhereConnection | kOpcode | kChoice | kAfter | kStatus, kStatus,
-     "A work request is not carried out and completes with this status.", "work requests",
+     "A work request of a connected queue pair is not carried out and completes with this status.", "work requests",
      "That completion; then, as with every error of a reliable queue pair, the others with WR_FLUSH_ERR, ERR, and "
      "RDMA_CM_EVENT_DISCONNECTED at both ends.",
      "completion status=RETRY_EXC_ERR opcode=RDMA_WRITE nth=5"},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 #include <utility>
 
 #include "base/log.h"
@@ -309,6 +310,13 @@ void DatagramQueuePair::Push(CompletionQueue& cq, const ibv_wc& completion, bool
                  static_cast<unsigned long long>(completion.wr_id), completion.status, completion.opcode, completion.byte_len));
   }
   cq.Push(completion, solicited);  // an overrun is reported by the queue
+}
+
+void DatagramQueuePair::FailFatally(const std::string& device) {
+  if (options_.device != device || state() == IBV_QPS_RESET) return;
+  ibv_qp_attr attributes{};
+  attributes.qp_state = IBV_QPS_ERR;
+  Modify(attributes, IBV_QP_STATE);
 }
 
 void DatagramQueuePair::DriveInline(bool spinning) {

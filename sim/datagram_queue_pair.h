@@ -59,6 +59,7 @@ class DatagramQueuePair final : public AnyQueuePair,
   transport::Network& network() const override;
   void ForgetRegion(ddp::STag stag) override;
   QueuePairSnapshot Snapshot() override;
+  void FailFatally(const std::string& device) override;
 
   // DatagramReceiver
   void OnDatagram(const ReceivedDatagram& datagram) override;
