@@ -34,11 +34,12 @@ DeviceStates& Devices() {
   static DeviceStates* const states = new DeviceStates;
   return *states;
 }
-std::atomic<bool> g_any_device{false};
+std::atomic<bool> g_any_device{false};  // that is or was down: asked without the lock
+constexpr uint32_t kDeviceBit = 1u << 31;
 
 }  // namespace
 
-std::atomic<bool> g_enabled{false};
+std::atomic<uint32_t> g_kinds{0};
 
 Injector& Injector::Process() {
   static Injector* const injector = [] {
@@ -64,7 +65,9 @@ void Injector::Set(Plan plan) {
     active_.clear();
     const auto now = std::chrono::steady_clock::now();
     bool random = false;
+    uint32_t kinds = g_any_device.load() ? kDeviceBit : 0;
     for (Fault& fault : plan.faults) {
+      kinds |= 1u << static_cast<unsigned>(fault.kind);
       random |= fault.Has(kProbability) || fault.Has(kJitter);
       auto active = std::make_shared<ActiveFault>();
       active->fault = std::move(fault);
@@ -73,7 +76,7 @@ void Injector::Set(Plan plan) {
       active_.push_back(std::move(active));
     }
     if (random && !plan.seed) LogWarning(Format("faults: seed=%llu", static_cast<unsigned long long>(seed_)));
-    g_enabled.store(!active_.empty() || g_any_device.load(), std::memory_order_relaxed);
+    g_kinds.store(kinds, std::memory_order_relaxed);
     observers = observers_;
   }
   for (const auto& weak : observers) {
@@ -200,7 +203,7 @@ void SetPortDown(const std::string& device, bool down) {
   if (down) {
     Devices().down.insert(device);
     g_any_device.store(true);
-    g_enabled.store(true);
+    g_kinds.fetch_or(kDeviceBit);
   } else {
     Devices().down.erase(device);
   }
@@ -216,7 +219,7 @@ void SetDeviceDead(const std::string& device) {
   std::lock_guard lock(Devices().mutex);
   Devices().dead.insert(device);
   g_any_device.store(true);
-  g_enabled.store(true);
+  g_kinds.fetch_or(kDeviceBit);
 }
 
 }  // namespace weft::faults

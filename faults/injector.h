@@ -14,9 +14,10 @@
 
 namespace weft::faults {
 
-extern std::atomic<bool> g_enabled;
-// Whether there are faults at all. What everybody asks first; without faults it is one load and one predictable branch.
-inline bool Enabled() { return g_enabled.load(std::memory_order_relaxed); }
+extern std::atomic<uint32_t> g_kinds;  // a bit for each kind that the plan has; the highest when a port or device is down
+// Whether there are faults at all, or of a kind. What everybody asks first; without faults it is one load and one predictable branch.
+inline bool Enabled() { return g_kinds.load(std::memory_order_relaxed) != 0; }
+inline bool Enabled(Kind kind) { return g_kinds.load(std::memory_order_relaxed) & 1u << static_cast<unsigned>(kind); }
 
 // Where something can fail. What is not known there stays unset, and a fault that selects by it does not match.
 struct Place {

@@ -181,7 +181,7 @@ class CmEngine final : public CmApi {
   transport::Network& network() override { return rnic_.network(); }
 
   std::optional<FaultEvent> FaultAt(FaultPoint point, const transport::SocketAddress& peer, const char* device) override {
-    if (!faults::Enabled()) return std::nullopt;
+    if (!faults::Enabled(faults::Kind::kCmEvent)) return std::nullopt;
     for (const auto& known : kFaultEvents) {
       if (known.point != point) continue;
       const std::string where = std::string("rdma_cm event ") + faults::NameIn(faults::EventWords(), known.event) + ", peer " + peer.ToString();

@@ -170,7 +170,7 @@ bool OverrunAsked(const ibv_wc& completion) {
 }  // namespace
 
 bool CompletionQueue::Push(const ibv_wc& completion, bool solicited) {
-  const bool full = faults::Enabled() && OverrunAsked(completion);
+  const bool full = faults::Enabled(faults::Kind::kCqOverrun) && OverrunAsked(completion);
   bool notify = false, arm = false;
   {
     std::lock_guard lock(mutex_);

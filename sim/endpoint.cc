@@ -41,7 +41,7 @@ void FillInReads(const mpa::StartParams& ours, mpa::StartOutcome& outcome) {
 
 // A fault will damage frames of this connection: only CRC finds it.
 bool FaultsWantCrc(const QueuePair& qp, const transport::SocketAddress& peer) {
-  return faults::Enabled() && faults::WantsCrc({.qp = qp.number(), .device = qp.device()}, peer);
+  return faults::Enabled(faults::Kind::kCorrupt) && faults::WantsCrc({.qp = qp.number(), .device = qp.device()}, peer);
 }
 
 CmEvent::Kind KindForConnectError(int error) {

@@ -520,10 +520,10 @@ Result<uint8_t*, rdmap::AccessError> QueuePair::Resolve(ddp::STag stag, ddp::Tag
 }
 
 std::optional<rdmap::ReceiveTarget> QueuePair::TakeReceive() {
-  no_receive_ = (faults::Enabled() && InjectNotReady()) || (receives_.taken == receives_.posted() && !TakeShared());
+  no_receive_ = (faults::Enabled(faults::Kind::kRnr) && InjectNotReady()) || (receives_.taken == receives_.posted() && !TakeShared());
   if (no_receive_) return std::nullopt;
   const uint64_t count = receives_.taken++;
-  if (faults::Enabled()) [[unlikely]] {
+  if (faults::Enabled(faults::Kind::kCompletion)) [[unlikely]] {
     if (const ibv_wc_status status = InjectReceiveStatus(); status != IBV_WC_SUCCESS) {
       CompleteReceive(status, nullptr);
       return std::nullopt;
@@ -627,7 +627,7 @@ rdmap::Request* QueuePair::NextRequest() {
     if (roce_ && state() != IBV_QPS_RTS && !connection_->closing) return nullptr;
     if (connection_->closing && count >= connection_->last_to_send) return nullptr;
     SendEntry& entry = sends_.entry(count);
-    if ((faults::Enabled() || entry.asked) && InjectStatus(entry)) [[unlikely]] {
+    if ((faults::Enabled(faults::Kind::kCompletion) || entry.asked) && InjectStatus(entry)) [[unlikely]] {
       local_error_ = sends_.retired() == count;
       return nullptr;
     }

@@ -46,14 +46,14 @@ class QueuePairNumbers {
 // --- fast paths: no look-up, no reference counting ---
 
 int PostSend(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad) {
-  if (faults::Enabled()) [[unlikely]] {
+  if (faults::Enabled(faults::Kind::kFail)) [[unlikely]] {
     if (const int error = Fault(faults::Call::kPostSend, qp, static_cast<int>(list->opcode))) return *bad = list, error;
   }
   return FromPublic(qp)->engine->PostSend(list, bad, /*all_or_nothing=*/false);
 }
 
 int PostReceive(ibv_qp* qp, ibv_recv_wr* list, ibv_recv_wr** bad) {
-  if (faults::Enabled()) [[unlikely]] {
+  if (faults::Enabled(faults::Kind::kFail)) [[unlikely]] {
     if (const int error = Fault(faults::Call::kPostRecv, qp)) return *bad = list, error;
   }
   return FromPublic(qp)->engine->PostReceive(list, bad);
