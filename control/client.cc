@@ -68,6 +68,7 @@ Result<Reply, std::string> Ask(pid_t pid, const std::string& command, const std:
   for (;;) {
     const ssize_t count = recv(socket.get(), buffer, sizeof buffer, 0);
     if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == ECONNRESET && !reply.empty()) break;  // it ended right after the answer
     if (count < 0) return who + " does not answer" + (errno == EAGAIN ? " within 5 s; is it stopped?" : std::string(": ") + std::strerror(errno));
     if (count == 0) break;
     reply.append(buffer, static_cast<size_t>(count));

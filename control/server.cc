@@ -96,8 +96,9 @@ class Client final : public transport::ReadyHandler, public std::enable_shared_f
       request_.append(buffer, result.bytes);
     }
     const size_t end = std::min(request_.find('\n'), request_.size());
-    const Answer answer = handler_(request_.substr(0, end), end == request_.size() ? "" : request_.substr(end + 1));
+    Answer answer = handler_(request_.substr(0, end), end == request_.size() ? "" : request_.substr(end + 1));
     reply_ = (answer.ok ? "ok\n" : "error\n") + answer.text;
+    then_ = std::move(answer.then);
     answered_ = true;
     network_.SetInterest(watch_, {.read = false, .write = true});
   }
@@ -110,6 +111,7 @@ class Client final : public transport::ReadyHandler, public std::enable_shared_f
       if (result.kind != IoResult::Kind::kDone) break;
       sent_ += result.bytes;
     }
+    if (then_) then_();
     Finish();
   }
 
@@ -128,6 +130,7 @@ class Client final : public transport::ReadyHandler, public std::enable_shared_f
   transport::WatchId watch_ = 0;
   transport::TimerId timer_ = 0;
   std::string request_, reply_;
+  std::function<void()> then_;
   size_t sent_ = 0;
   bool answered_ = false;
 };

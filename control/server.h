@@ -12,6 +12,8 @@ namespace weft::control {
 struct Answer {
   bool ok = true;
   std::string text;
+  // Done when the answer is on its way, before its end is: the process may not live to answer afterwards.
+  std::function<void()> then;
 };
 
 // Answers requests of processes of the same user, on the network's thread. Nothing in it blocks.

@@ -14,6 +14,7 @@ namespace weft::control {
 namespace {
 
 Answer Echo(const std::string& command, const std::string& body) {
+  if (command == "end") return {true, "the end", [] { _exit(7); }};
   if (command == "fail") return {false, "because of " + body};
   return {true, command + "/" + body};
 }
@@ -80,6 +81,26 @@ TEST_F(ServerTest, ChildOfAForkDoesNotKeepTheName) {
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
+}
+
+TEST_F(ServerTest, AnswersBeforeItDoesWhatEndsIt) {
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    transport::TcpNetwork fresh;
+    auto own = Server::Start(fresh, Echo);
+    if (write(ready[1], "x", 1) != 1) _exit(1);
+    pause();
+  }
+  char byte;
+  ASSERT_EQ(read(ready[0], &byte, 1), 1);
+  const auto answer = Ask(child, "end");
+  ASSERT_TRUE(answer.ok()) << answer.error();
+  EXPECT_EQ(answer->text, "the end");
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 7);
 }
 
 TEST_F(ServerTest, ASilentClientHoldsNobodyUp) {

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <mutex>
+#include <random>
 #include <utility>
 
 #include "base/log.h"
@@ -68,8 +69,12 @@ std::string Describe(Rnic& rnic) {
 control::Answer SetFaults(const std::string& specification) {
   auto plan = faults::Parse(specification);
   if (!plan.ok()) return {false, plan.error().Describe(specification)};
-  faults::Injector::Process().Set(std::move(*plan));
-  return {true, faults::Injector::Process().Show()};
+  if (!plan->seed && !plan->faults.empty()) plan->seed = std::random_device{}();
+  std::string text;
+  for (const faults::Fault& fault : plan->faults) text += fault.text + "\n";
+  if (plan->seed) text += "seed=" + std::to_string(*plan->seed) + "\n";
+  // The program may end of it at once.
+  return {true, text, [plan = std::move(*plan)] { faults::Injector::Process().Set(plan); }};
 }
 
 control::Answer Handle(Rnic& rnic, const std::string& command, const std::string& body) {
