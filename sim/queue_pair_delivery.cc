@@ -137,7 +137,10 @@ void QueuePair::WatchProgress() {
 }
 
 void QueuePair::Lose(bool orderly) {
-  if (!dialled_) return Fail(orderly, orderly ? std::nullopt : std::optional(IBV_WC_RETRY_EXC_ERR));
+  if (!dialled_) {
+    const bool retried = connection_->reliable && !orderly;  // iWARP has no retries that could be exceeded
+    return Fail(orderly, retried ? std::optional(IBV_WC_RETRY_EXC_ERR) : std::nullopt);
+  }
   // As on InfiniBand: a queue pair learns that its peer is gone when it wants something from it.
   if (sends_.retired() != sends_.posted()) return Fail(orderly, IBV_WC_RETRY_EXC_ERR);
   CloseConnection(orderly);
