@@ -4,6 +4,7 @@
 #include <infiniband/verbs.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -19,6 +20,10 @@
 namespace weft::sim {
 
 class Endpoint;
+
+// A refused request is tried again for so long, at growing intervals: programs (perftest among them) tell their peer to connect and
+// only then listen, and rely on an RNIC's connection set-up taking longer than that.
+inline constexpr std::chrono::milliseconds kRefusalLimit{250};
 
 struct ConnectParameters {
   std::vector<uint8_t> private_data;

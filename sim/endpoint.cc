@@ -18,9 +18,6 @@ namespace {
 using transport::IoResult;
 
 constexpr std::chrono::seconds kConnectLimit{20};  // TCP
-// A refused connection is tried again for so long, at growing intervals: programs (perftest among them) tell their peer to connect
-// and only then listen, and rely on an RNIC's connection set-up taking longer than that.
-constexpr std::chrono::milliseconds kRefusalLimit{250};
 constexpr std::chrono::milliseconds kFirstRetry{1};
 constexpr std::chrono::seconds kReplyLimit{60};    // the peer's program may take its time to answer
 constexpr std::chrono::seconds kRequestLimit{10};  // a peer that connects and stays silent

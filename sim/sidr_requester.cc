@@ -46,6 +46,7 @@ class Requester final : public Endpoint,
     socket_ = std::move(socket.value());
     local_ = socket_->LocalAddress();
     remote_ = remote;
+    give_up_on_refusal_ = network_.Now() + kRefusalLimit;
     request_.transaction = RandomTransaction();
     request_.private_data = parameters.private_data;
     watch_ = network_.Watch(*socket_, {.read = true}, shared_from_this());
@@ -76,7 +77,7 @@ class Requester final : public Endpoint,
     for (;;) {
       std::unique_lock lock(mutex_);
       if (over_) return;
-      if (socket_->TakeError() == ECONNREFUSED) return Finish(lock, Failure(ECONNREFUSED));
+      if (socket_->TakeError() == ECONNREFUSED && network_.Now() >= give_up_on_refusal_) return Finish(lock, Failure(ECONNREFUSED));
       transport::IncomingDatagram datagram;
       datagram.room = {bytes, sizeof bytes};
       if (socket_->Receive({&datagram, 1}) == 0) return;
@@ -152,6 +153,7 @@ class Requester final : public Endpoint,
   SidrMessage request_;
   transport::WatchId watch_ = 0;
   transport::TimerId timer_ = 0;
+  transport::Time give_up_on_refusal_{};
   std::chrono::milliseconds interval_ = kFirstInterval;
   int unanswered_ = 0;
   bool over_ = false;

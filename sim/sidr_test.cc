@@ -91,13 +91,22 @@ TEST_F(Sidr, RejectionSaysSo) {
   EXPECT_EQ(answers_->events[0].private_data, Bytes("no"));
 }
 
-TEST_F(Sidr, PortThatNobodyHasIsRefusedAtOnce) {
+TEST_F(Sidr, PortThatNobodyHasIsRefusedSoon) {
   const auto start = network_.Now();
   auto requester = Ask(answers_);
   ASSERT_TRUE(network_.RunUntil([&] { return !answers_->events.empty(); }));
   EXPECT_EQ(answers_->events[0].kind, CmEvent::Kind::kUnreachable);
   EXPECT_EQ(answers_->events[0].error, ECONNREFUSED);
+  EXPECT_GT(network_.Now() - start, kRefusalLimit);
   EXPECT_LT(network_.Now() - start, 1s);
+}
+
+TEST_F(Sidr, ListenerThatIsALittleLateIsFound) {
+  auto requester = Ask(answers_);
+  network_.RunFor(100ms);
+  auto listener = Listen();
+  ASSERT_TRUE(network_.RunUntil([&] { return !requests_->events.empty() || !answers_->events.empty(); }));
+  EXPECT_TRUE(answers_->events.empty());
 }
 
 TEST_F(Sidr, SilenceIsATimeOutAndTheEnd) {
