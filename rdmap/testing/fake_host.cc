@@ -64,6 +64,13 @@ FakeHost::Posted& FakeHost::PostRead(ddp::STag source, uint64_t source_offset, u
   request.remote_offset = ddp::TaggedOffset(source_offset);
   request.sink_stag = sink;
   request.sink_offset = ddp::TaggedOffset(sink_offset);
+  // For streams that scatter, where the region has it: in two pieces.
+  if (Region* region = FindRegion(sink);
+      region != nullptr && sink_offset >= region->base && sink_offset - region->base + length <= region->bytes.size()) {
+    uint8_t* const at = region->bytes.data() + (sink_offset - region->base);
+    posted.memory = {{at, length / 2}, {at + length / 2, length - length / 2}};
+    request.local = posted.memory;
+  }
   return posted;
 }
 

@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "base/byte_reader.h"
 #include "base/check.h"
+#include "rdmap/atomic.h"
+#include "rdmap/delivery.h"
 #include "rdmap/stream.h"
 #include "rdmap/testing/fake_host.h"
 #include "rdmap/testing/segments.h"
@@ -58,14 +61,19 @@ class Session {
 
  private:
   static StreamOptions Options(uint8_t byte) {
-    return {.ird = byte & 3u, .ord = byte >> 2 & 3u, .expected_rtr = static_cast<mpa::Rtr>(byte >> 4 & 3)};
+    constexpr Delivery kModes[] = {Delivery::kPlain, Delivery::kReliable, Delivery::kUnreliable, Delivery::kReliable};
+    return {.ird = byte & 3u,
+            .ord = byte >> 2 & 3u,
+            .expected_rtr = static_cast<mpa::Rtr>(byte >> 4 & 3),
+            .delivery = kModes[byte >> 6],
+            .scatter_reads = byte >> 6 == 3};
   }
 
   void Step() {
     const uint8_t what = script_.Byte();
     const bool was_operational = stream_.state() == StreamState::kOperational;
     const size_t arrivals = host_.arrivals.size();
-    switch (what % 12) {
+    switch (what % 14) {
       case 0:
         return Receive(script_.Take(1 + script_.Byte() % 100));
       case 1:
@@ -90,6 +98,12 @@ class Session {
         break;
       case 10:
         stream_.ForgetRegion(ddp::STag(script_.Byte() % 4u));
+        break;
+      case 11:
+        stream_.Acknowledge();
+        break;
+      case 12:
+        if (std::exchange(host_.not_ready, false)) stream_.Resume();
         break;
       default:
         if (script_.Byte() % 8 == 0) stream_.OnLowerLayerError(mpa::FpduError::kBadCrc);
@@ -118,6 +132,7 @@ class Session {
 
   Bytes UntaggedSegment() {
     const uint8_t flags = script_.Byte();
+    if (extended() && (flags & 8) != 0) return ExtendedSegment(flags);
     const auto opcode = static_cast<Opcode>(flags % 5 + (flags % 5 < 2 ? 1 : 2));  // not the tagged ones, mostly
     const uint32_t queue = FindOpcode(opcode)->queue;
     uint32_t& msn = next_msn_[queue];
@@ -130,6 +145,34 @@ class Session {
     segment[5] = script_.Byte() % 4;  // Invalidate STag
     return Spoil(segment, flags);
   }
+
+  Bytes ExtendedSegment(uint8_t flags) {
+    constexpr Opcode kOpcodes[] = {Opcode::kImmediate, Opcode::kAtomicRequest, Opcode::kAtomicResponse, Opcode::kDelivery};
+    const Opcode opcode = kOpcodes[flags % 4];
+    const OpcodeInfo& info = *FindOpcode(opcode);
+    Bytes payload(info.rdmap_header_length);
+    if (opcode == Opcode::kDelivery) {
+      const DeliveryMessage message = {.kind = static_cast<DeliveryMessage::Kind>(script_.Byte() % 3),
+                                       .timer = script_.Byte(),
+                                       .sequence = script_.Byte() % 8u,
+                                       .send_msn = ddp::Msn(script_.Byte() % 4u),
+                                       .read_msn = ddp::Msn(script_.Byte() % 4u)};
+      message.Serialize(payload);
+      return Spoil(testing::Untagged(opcode, 0, 0, payload), flags);
+    }
+    if (opcode == Opcode::kAtomicRequest) {
+      AtomicRequestHeader header;
+      header.operation.add_or_swap = script_.Byte();
+      header.stag = ddp::STag(script_.Byte() % 4u);
+      header.offset = ddp::TaggedOffset(kBase + script_.Word() % (2 * kSize));
+      header.Serialize(payload);
+    } else if (opcode == Opcode::kAtomicResponse) {
+      AtomicResponseHeader{script_.Byte() % 8u, script_.Byte()}.Serialize(payload);
+    }
+    return Spoil(testing::Untagged(opcode, next_msn_[info.queue]++, 0, payload), flags);
+  }
+
+  bool extended() const { return options_.delivery != Delivery::kPlain; }
 
   Bytes ReadRequestPayload() {
     Bytes payload(ReadRequestHeader::kLength);
@@ -160,6 +203,12 @@ class Session {
     request.opcode = flags % 3 == 1 ? Opcode::kWrite : Opcode::kSend;
     request.fence = (flags & 0x80) != 0;
     request.volatile_local = (flags & 0x40) != 0;
+    request.has_immediate = extended() && (flags & 0x20) != 0;
+    if (extended() && (flags & 0x18) == 0x18) {
+      request = {.opcode = Opcode::kAtomicRequest};
+      host_.Post(request, Bytes(sizeof(uint64_t)), {3});
+      return;
+    }
     host_.Post(request, testing::Pattern(script_.Byte()), {3});
   }
 
@@ -185,8 +234,8 @@ class Session {
   testing::FakeHost host_;
   Stream stream_;
   testing::Wire wire_{100};
-  uint32_t next_msn_[kQueueCount] = {1, 1, 1};
-  uint32_t next_offset_[kQueueCount] = {};
+  uint32_t next_msn_[kExtendedQueueCount] = {1, 1, 1, 1, 0};
+  uint32_t next_offset_[kExtendedQueueCount] = {};
   bool terminate_seen_ = false;
 };
 
