@@ -35,7 +35,7 @@ struct Settings {
   bool stats = false;                    // WEFT_STATS=0|1
   bool control = true;                   // WEFT_CONTROL=on|off
   std::vector<std::string> devices;      // WEFT_DEVICES=lo,eth0: only these interfaces
-  Persona persona = Persona::kIwarp;     // WEFT_PERSONA=iwarp|roce
+  Persona persona = Persona::kRoce;      // WEFT_PERSONA=roce|iwarp
   bool paths = true;                     // WEFT_PATHS=on|off: `weft run` preloads libweft_paths.so
   std::string libdir;                    // WEFT_LIBDIR=DIRECTORY: where `weft run` finds the libraries
 

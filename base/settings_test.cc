@@ -35,12 +35,13 @@ TEST(SettingsTest, DefaultsHoldWhenNothingIsSet) {
   EXPECT_FALSE(read.settings.trace);
   EXPECT_TRUE(read.settings.pcap.empty());
   EXPECT_TRUE(read.settings.devices.empty());
+  EXPECT_EQ(read.settings.persona, Persona::kRoce);
 }
 
 TEST(SettingsTest, EverySettingIsRead) {
   Variable crc("WEFT_MPA_CRC", "off"), markers("WEFT_MPA_MARKERS", "on"), revision("WEFT_MPA_REVISION", "1");
   Variable extensions("WEFT_EXTENSIONS", "off"), trace("WEFT_TRACE", "1"), pcap("WEFT_PCAP", "x.pcap");
-  Variable devices("WEFT_DEVICES", "lo,eth0"), persona("WEFT_PERSONA", "roce"), llp("WEFT_LLP", "tcp");
+  Variable devices("WEFT_DEVICES", "lo,eth0"), persona("WEFT_PERSONA", "iwarp"), llp("WEFT_LLP", "tcp");
   Variable libdir("WEFT_LIBDIR", "/opt/weft");
   Outcome read;
   EXPECT_TRUE(read.problems.empty());
@@ -51,7 +52,7 @@ TEST(SettingsTest, EverySettingIsRead) {
   EXPECT_TRUE(read.settings.trace);
   EXPECT_EQ(read.settings.pcap, "x.pcap");
   EXPECT_EQ(read.settings.devices, (std::vector<std::string>{"lo", "eth0"}));
-  EXPECT_EQ(read.settings.persona, Persona::kRoce);
+  EXPECT_EQ(read.settings.persona, Persona::kIwarp);
   EXPECT_EQ(read.settings.libdir, "/opt/weft");
 }
 
@@ -85,6 +86,7 @@ TEST(SettingsTest, BadValueNamesTheAllowedOnesAndKeepsTheDefault) {
                       "WEFT_MPA_CRC=maybe is not allowed; the value must be auto|on|off"),
             read.problems.end());
   EXPECT_EQ(read.settings.crc, CrcPolicy::kAuto);
+  EXPECT_EQ(read.settings.persona, Persona::kRoce);
   EXPECT_TRUE(read.settings.devices.empty());
 }
 

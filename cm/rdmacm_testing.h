@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -27,6 +28,12 @@ namespace weft::cm::public_api {
 using std::chrono::milliseconds;
 
 inline constexpr int kPatienceMs = 20000;
+
+// Whether this run is the one of the iwarp persona; tools/personas.bzl names it in the environment.
+inline bool IwarpPersona() {
+  const char* persona = std::getenv("WEFT_PERSONA");
+  return persona != nullptr && std::string_view(persona) == "iwarp";
+}
 
 inline sockaddr_storage Address(const std::string& host, uint16_t port_network_order = 0) {
   sockaddr_storage storage{};

@@ -34,7 +34,7 @@ inline constexpr uint32_t kMaxMessage = 1u << 31;       // bytes of one message
 struct DeviceInfo {
   std::string name;             // "weft_lo"
   std::string interface;        // "lo"
-  Persona persona = Persona::kIwarp;
+  Persona persona = Persona::kRoce;
   int interface_index = 0;
   uint64_t node_guid = 0;       // network byte order, stable across processes on one host
   uint32_t mtu = 1500;

@@ -58,9 +58,11 @@ def sanitizer_settings():
 
 
 def environment(**settings):
-    """This process's environment with `settings`, and what the sanitizer needs."""
+    """This process's environment with `settings`, and what the sanitizer needs. STOCK_PERSONA: the persona unless a test sets one."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("WEFT_")}
     env["LC_ALL"] = "C"
+    if "STOCK_PERSONA" in env:
+        env["WEFT_PERSONA"] = env["STOCK_PERSONA"]
     env.update(sanitizer_settings())
     env.update({k: str(v) for k, v in settings.items()})
     return env
