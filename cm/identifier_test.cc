@@ -539,6 +539,10 @@ TEST_F(Identifiers, QueuePairIsFoundByItsNumber) {
   attributes.qp_state = IBV_QPS_INIT;
   ASSERT_EQ(rdma_init_qp_attr(id, &attributes, &mask), 0);
   EXPECT_EQ(attributes.qp_state, IBV_QPS_RTS) << "the engine brought it there";
+  EXPECT_EQ(mask, IBV_QP_STATE | IBV_QP_ACCESS_FLAGS) << "which a step through INIT would have set";
+  EXPECT_EQ(attributes.qp_access_flags & IBV_ACCESS_REMOTE_READ, IBV_ACCESS_REMOTE_READ);
+  attributes.qp_state = IBV_QPS_RTR;
+  ASSERT_EQ(rdma_init_qp_attr(id, &attributes, &mask), 0);
   EXPECT_EQ(mask, IBV_QP_STATE);
   EXPECT_EQ(rdma_establish(id), 0);
   EXPECT_EQ(rdma_destroy_id(id), 0);

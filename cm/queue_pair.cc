@@ -160,11 +160,14 @@ int Identifier::InitQueuePairAttributes(ibv_qp_attr* attributes, int* mask) {
     *mask = DatagramAttributes(attributes->qp_state, port_num, attributes);
     return 0;
   }
+  const ibv_qp_state asked = attributes->qp_state;
   *mask = InitAttributes(device_->is_iwarp(), port_num, attributes);
   const State now = state();
   if (now == State::kEstablished || now == State::kDisconnected) {
     attributes->qp_state = now == State::kEstablished ? IBV_QPS_RTS : IBV_QPS_ERR;
     *mask = IBV_QP_STATE;
+    // What the way through INIT would have granted.
+    if (now == State::kEstablished && asked == IBV_QPS_INIT) *mask |= IBV_QP_ACCESS_FLAGS;
   }
   return 0;
 }

@@ -78,7 +78,7 @@ class Devices(stock.StockTest):
         done = weft("devices")
         self.assertEqual(done.returncode, 0, done.stderr)
         row = next(line for line in done.stdout.splitlines() if line.startswith("weft_lo"))
-        for wanted in ("iWARP", "ACTIVE", "127.0.0.1"):
+        for wanted in ("RoCE", "ACTIVE", "127.0.0.1"):
             self.assertIn(wanted, row)
 
     def test_says_so_when_there_is_none(self):
