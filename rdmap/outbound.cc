@@ -46,7 +46,7 @@ bool Outbound::TransmitDelivery(mpa::UlpduWriter& out, bool along) {
     resume_ = false;
     appended = true;
   }
-  if (account_.refused || (account_.owed() != 0 && (acknowledge_now_ || along))) {
+  if (account_.refused || greeting_ || (account_.owed() != 0 && (acknowledge_now_ || along))) {
     DeliveryMessage message{.sequence = account_.received};
     if (account_.refused) {
       message.kind = DeliveryMessage::Kind::kNotReady;
@@ -55,7 +55,7 @@ bool Outbound::TransmitDelivery(mpa::UlpduWriter& out, bool along) {
       message.read_msn = account_.read_msn;
     }
     if (!AppendDelivery(out, message)) return appended;
-    account_.refused = false;
+    account_.refused = greeting_ = false;
     account_.acknowledged = account_.received;
     appended = true;
   }

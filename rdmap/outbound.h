@@ -35,6 +35,7 @@ class Outbound {
 
   // Reliable streams (rdmap/delivery.h).
   void Acknowledge() { acknowledge_now_ = true; }  // with the next Transmit, whatever else there is
+  void Greet() { greeting_ = true; }               // an acknowledgement although none is owed
   // What the peer says of our requests. False: it cannot be true, and the stream is to end.
   bool OnAcknowledged(uint32_t sequence);
   bool OnNotReady(const DeliveryMessage& message);
@@ -69,7 +70,7 @@ class Outbound {
   bool TransmitDelivery(mpa::UlpduWriter& out, bool along);
   bool AppendDelivery(mpa::UlpduWriter& out, const DeliveryMessage& message);
   bool owes_delivery() const {
-    return account_.reliable() && (resume_ || account_.refused || (acknowledge_now_ && account_.owed() != 0));
+    return account_.reliable() && (resume_ || account_.refused || greeting_ || (acknowledge_now_ && account_.owed() != 0));
   }
 
   // The host's next request unless it has to wait for Reads (ORD, fence).
@@ -95,6 +96,7 @@ class Outbound {
   uint32_t sent_sequence_ = 0;           // of the last message of a request that was started
   uint32_t acknowledged_ = 0;            // up to here the peer has them
   bool acknowledge_now_ = false;
+  bool greeting_ = false;
   bool stalled_ = false;                 // the peer has no receive; until Resume()
   bool resume_ = false;                  // kResume is to be sent
   ddp::Segmenter segmenter_;

@@ -39,6 +39,7 @@ bool Stream::HasWork() const { return state_->out.HasWork(!RtrReceived()); }
 
 uint32_t Stream::unacknowledged() const { return state_->account.reliable() ? state_->account.owed() : 0; }
 void Stream::Acknowledge() { state_->out.Acknowledge(); }
+void Stream::Greet() { state_->out.Greet(); }
 void Stream::SetReceiverTimer(uint8_t timer) { state_->account.timer = timer; }
 void Stream::Resume() { state_->out.Resume(); }
 uint32_t Stream::acknowledged() const { return state_->out.acknowledged(); }

@@ -59,6 +59,9 @@ class Stream final : public mpa::UlpduSink {
   // whatever is sent next, or, after Acknowledge(), with the next Transmit.
   uint32_t unacknowledged() const;
   void Acknowledge();
+  // Reliable streams, initiator, once, at the start: sends an acknowledgement of nothing. Until it hears from the initiator a responder
+  // may not send (RFC 5044 section 7.1.3), and revision 1 of MPA has no RTR message.
+  void Greet();
   // A receive is missing there: so many (min_rnr_timer, 0 to 31) the peer is to wait.
   void SetReceiverTimer(uint8_t timer);
   // The time is over (Host::ReceiverNotReady): sends again what was refused and what came after it.

@@ -164,6 +164,7 @@ int QueuePair::Establish(std::unique_ptr<transport::ByteStream> socket, Establis
     local_error_ = completion_lost_ = false;
     if (faults::Enabled()) [[unlikely]] AttachFaults(options.initiator && outcome.rtr != mpa::Rtr::kNone);
     if (options.initiator && outcome.rtr != mpa::Rtr::kNone) connection.stream.SendRtr(outcome.rtr);
+    if (options.initiator && outcome.rtr == mpa::Rtr::kNone) connection.stream.Greet();
     if (options.initiator && options.foreign_peer) NudgeLater(kMostNudges);
     if (!options.dialled) {
       // As the kernel's connection manager sets them for its queue pairs, but for a receiver timer (code 12: 0.64 ms) that suits a

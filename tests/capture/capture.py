@@ -7,6 +7,7 @@ import subprocess
 
 # RFC 5040 section 4.3, figure 4
 WRITE, READ_REQUEST, READ_RESPONSE, SEND, SEND_INVALIDATE, SEND_SOLICITED, SEND_INVALIDATE_SOLICITED, TERMINATE = range(8)
+DELIVERY = 15  # of two Weft ends in the roce persona: acknowledgements and the like
 
 TAGGED_HEADER = 14  # bytes of DDP and RDMAP control, STag and offset in front of a tagged payload
 UNTAGGED_HEADER = 18

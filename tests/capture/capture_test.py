@@ -23,6 +23,7 @@ CLIENT = [Message(opcode, size) for n in SIZES
                                (capture.READ_REQUEST, READ_REQUEST_HEADER))]
 CLIENT += [Message(capture.SEND_INVALIDATE, INVALIDATED), Message(capture.SEND_INVALIDATE_SOLICITED, INVALIDATED),
            Message(capture.READ_REQUEST, READ_REQUEST_HEADER)]
+DELIVERY = Message(capture.DELIVERY, 16)  # rdmap/delivery.h
 SERVER = [Message(capture.READ_RESPONSE, n) for n in SIZES]
 
 
@@ -83,10 +84,13 @@ class CaptureTest(stock.StockTest):
         """The same by a reader of our own, which Wireshark's troubles with markers do not touch (see stream.py)."""
         return {port: stream.messages(stream.parse(data, crc, markers)) for port, data in stream.payloads(path).items()}
 
-    def check_every_operation(self, flows, port):
+    def check_every_operation(self, flows, port, persona):
         server = flows.pop(port)
         self.expect(len(flows) == 1, f"{len(flows)} clients")
         client = flows.popitem()[1]
+        if persona == "roce":  # beside what they are about, the two tell each other what they carried out
+            self.expect(DELIVERY in server, "the server acknowledges nothing")
+            server, client = ([m for m in side if m != DELIVERY] for side in (server, client))
         if client[0] != CLIENT[0] or client[1] != CLIENT[1]:
             ready_to_receive = client.pop(0)  # RFC 6581 section 9: an empty Write, Read or Send
             self.expect(ready_to_receive.length in (0, READ_REQUEST_HEADER), f"{ready_to_receive} begins")
@@ -96,10 +100,10 @@ class CaptureTest(stock.StockTest):
         self.expect(server[:-1] == SERVER, f"the server sent {server[:-1]} instead of {SERVER}")
         self.expect(server[-1].opcode == capture.TERMINATE, f"the server ends with {server[-1]}")
 
-    def every_operation(self, wire=False, crc=False, markers=False, **settings):
+    def every_operation(self, wire=False, crc=False, markers=False, persona="iwarp", **settings):
         port = stock.free_port()
         program = stock.workspace_file("tests/capture/every_operation")
-        settings = dict(settings, WEFT_MPA_CRC="on" if crc else "off", WEFT_MPA_MARKERS="on" if markers else "off")
+        settings = dict(settings, WEFT_PERSONA=persona, WEFT_MPA_CRC="on" if crc else "off", WEFT_MPA_MARKERS="on" if markers else "off")
         path = os.path.join(self.folder, "lo.pcap")
         own = {side: {} if wire else {"WEFT_PCAP": os.path.join(self.folder, side + ".pcap")}
                for side in ("server", "client")}
@@ -110,9 +114,9 @@ class CaptureTest(stock.StockTest):
             self.await_success(server, client)
         self.expect(server.output.count(f"received {INVALIDATED} and invalidated") == 2, "no rkey was invalidated")
         if wire:
-            self.check_every_operation(self.read_stream(path, crc, markers), port)
+            self.check_every_operation(self.read_stream(path, crc, markers), port, persona)
         for file in [path] if wire and not markers else [own[side]["WEFT_PCAP"] for side in own if not wire]:
-            self.check_every_operation(self.check_frames(file, crc, markers), port)
+            self.check_every_operation(self.check_frames(file, crc, markers), port, persona)
             self.expect(capture.terminates(file) == [(0, 1, 0)], f"Terminates: {capture.terminates(file)}")
 
 
@@ -121,6 +125,9 @@ class EveryOperation(CaptureTest):
 
     def test_plain(self):
         self.every_operation()
+
+    def test_roce(self):
+        self.every_operation(crc=True, persona="roce")
 
     def test_crc(self):
         self.every_operation(crc=True)

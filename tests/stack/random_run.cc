@@ -58,6 +58,7 @@ struct Side {
   size_t next_completion = 0;     // of work
   bool failed = false;            // a completion was not a success: only flushes may follow
   bool receive_failed = false;
+  ibv_wc_status first_error = IBV_WC_SUCCESS;  // of a request
   Program program;                // goes first: its queue pair may still send from the memory above
 };
 
@@ -69,6 +70,7 @@ class RandomRun {
         a_net_(network_.AddHost({"10.0.0.1"})),
         b_net_(network_.AddHost({"10.0.0.2"})) {
     SetLinks();
+    if (random_.Chance(0.5)) persona_ = Persona::kIwarp;
     rnic_a_ = std::make_unique<Rnic>(a_net_, RandomSettings(), 1);
     rnic_b_ = std::make_unique<Rnic>(b_net_, RandomSettings(), random_.Chance(0.5) ? 1 : 2);
     const QpSize size{.sends = kMostRequests, .receives = kMostRequests + 1, .pieces = 4, .inline_bytes = 64,
@@ -119,7 +121,9 @@ class RandomRun {
       // A corrupted ULPDU_Length makes the receiver wait for bytes that nobody sends.
       if (!blackhole_ && !must_have_crc_) Fail() << "after " << std::chrono::duration<double>(network_.Now().time_since_epoch()).count() << " s work is left over: " << Left(*a_) << " and " << Left(*b_);
     }
-    if (result_.failure.empty() && broken && !faulty_) Fail() << "work failed over a network without faults";
+    if (result_.failure.empty() && broken && !faulty_) {
+      Fail() << "work failed over a network without faults: " << a_->first_error << " and " << b_->first_error;
+    }
     Disconnect();
     CheckMemory(*a_, *b_);
     CheckMemory(*b_, *a_);
@@ -142,6 +146,7 @@ class RandomRun {
     settings.markers = random_.Chance(0.25);
     settings.mpa_revision = random_.Chance(0.8) ? 2 : 1;
     settings.extensions = random_.Chance(0.7);
+    settings.persona = persona_;
     extensions_differ_ = rnic_a_ != nullptr && rnic_a_->settings().extensions != settings.extensions;
     return settings;
   }
@@ -363,6 +368,7 @@ class RandomRun {
       ++result_.completed;
       CheckRead(peer, side, work);
     } else {
+      if (!side.failed) side.first_error = wc.status;
       side.failed = true;
     }
   }
@@ -470,6 +476,7 @@ class RandomRun {
   VirtualNetwork network_;
   transport::Network& a_net_;
   transport::Network& b_net_;
+  Persona persona_ = Persona::kRoce;  // of both ends
   bool faulty_ = false, blackhole_ = false, must_have_crc_ = false, extensions_differ_ = false;
   size_t longest_ = 0;
   std::unique_ptr<Rnic> rnic_a_, rnic_b_;
