@@ -41,16 +41,20 @@ constexpr uint32_t kWhenOnConnection = kAfterBytes | kAfter;
 constexpr KindInfo kKinds[] = {
     {Kind::kCut, "cut", kWhereConnection | kChoice | kWhenOnConnection, 0,
      "The connection ends (FIN in both directions), wherever in a frame that is.", "connections",
-     "Both ends: what is outstanding completes with WR_FLUSH_ERR, the queue pair is in ERR, RDMA_CM_EVENT_DISCONNECTED.",
+     "Both ends: what is outstanding completes with WR_FLUSH_ERR, the queue pair is in ERR, RDMA_CM_EVENT_DISCONNECTED. A queue pair "
+     "that the program connects by ibv_modify_qp: the oldest send with RETRY_EXC_ERR, the rest with WR_FLUSH_ERR; one that is idle stays in "
+     "RTS until it is to send.",
      "cut after_bytes=64K"},
     {Kind::kReset, "reset", kWhereConnection | kChoice | kWhenOnConnection, 0,
      "The connection is reset (RST), as by a peer that crashed.", "connections",
-     "Both ends: what is outstanding completes with WR_FLUSH_ERR, the queue pair is in ERR, RDMA_CM_EVENT_DISCONNECTED.",
+     "Both ends: what is outstanding completes with WR_FLUSH_ERR (persona roce: the oldest send with RETRY_EXC_ERR), the queue pair is in "
+     "ERR, RDMA_CM_EVENT_DISCONNECTED. A queue pair that the program connects by ibv_modify_qp: as with cut.",
      "reset after=2s peer=192.0.2.7"},
     {Kind::kBlackhole, "blackhole", kWhereConnection | kChoice | kWhenOnConnection | kFor | kGiveUp, 0,
      "Nothing passes any more in either direction, and nobody is told.", "connections",
      "No completion of what needs the peer, no event. With for= everything flows again after that; with give_up= this end's queue "
-     "pair fails as with reset, and the peer still knows nothing.",
+     "pair fails as with reset, and the peer still knows nothing. Persona roce: after the time that timeout and retry_cnt give, 3 s at "
+     "least, and up to twice that, the oldest send completes with RETRY_EXC_ERR, the rest with WR_FLUSH_ERR, and the queue pair is in ERR.",
      "blackhole after=1s give_up=10s qp=0x12"},
     {Kind::kDelay, "delay", kWhereConnection | kChoice | kWhenOnConnection | kTime | kJitter | kFor, kTime,
      "What this end sends arrives later; order is kept, as over a longer line.", "connections",
@@ -63,7 +67,7 @@ constexpr KindInfo kKinds[] = {
      "that has none is left alone, and a line says so.",
      "writes to the connection, of one or several frames each (times=1 unless said)",
      "The peer's CRC check finds it: its queue pair is in ERR with IBV_EVENT_QP_REQ_ERR, and it ends the stream. Here: what is "
-     "outstanding completes, the oldest send with REM_OP_ERR, the rest with WR_FLUSH_ERR; IBV_EVENT_QP_FATAL. Both: "
+     "outstanding completes, the oldest send with REM_OP_ERR, the rest with WR_FLUSH_ERR; persona iwarp: IBV_EVENT_QP_FATAL. Both: "
      "RDMA_CM_EVENT_DISCONNECTED. No wrong byte is placed.",
      "corrupt nth=10"},
     {Kind::kCompletion, "completion", kWhereConnection | kOpcode | kChoice | kAfter | kStatus, kStatus,

@@ -78,6 +78,7 @@ void QueuePair::ReceiverNotReady(rdmap::Request& request, uint8_t timer) {
   refusals_ = count == refused_ ? refusals_ + 1 : 1;
   refused_ = count;
   counters_.rnr.Add(1);
+  const uint64_t dropped = std::max<uint64_t>(1, sends_.started - count);  // it and what followed it
   sends_.started = count;
   if (TraceEnabled()) {
     Trace(Format("qp 0x%x: the peer has no receive for work request %llu (%u)", number_,
@@ -88,6 +89,7 @@ void QueuePair::ReceiverNotReady(rdmap::Request& request, uint8_t timer) {
     refusals_exhausted_ = true;  // CheckStream() sees it
     return;
   }
+  counters_.retries.Add(dropped);
   const auto wait = std::chrono::microseconds(10) * kReceiverTimers[timer % kReceiverTimers.size()];
   refusal_timer_ = rnic_.network().RunAt(rnic_.network().Now() + wait, [weak = weak_from_this(), of = connection_.get()] {
     auto self = weak.lock();

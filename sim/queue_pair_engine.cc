@@ -522,7 +522,10 @@ Result<uint8_t*, rdmap::AccessError> QueuePair::Resolve(ddp::STag stag, ddp::Tag
 
 std::optional<rdmap::ReceiveTarget> QueuePair::TakeReceive() {
   no_receive_ = (faults::Enabled(faults::Kind::kRnr) && InjectNotReady()) || (receives_.taken == receives_.posted() && !TakeShared());
-  if (no_receive_) return std::nullopt;
+  if (no_receive_) {
+    if (connection_->reliable) counters_.rnr.Add(1);
+    return std::nullopt;
+  }
   const uint64_t count = receives_.taken++;
   if (faults::Enabled(faults::Kind::kCompletion)) [[unlikely]] {
     if (const ibv_wc_status status = InjectReceiveStatus(); status != IBV_WC_SUCCESS) {

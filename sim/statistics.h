@@ -23,7 +23,7 @@ class Counter {
 struct QueuePairCounters {
   Counter bytes_sent, bytes_received;  // on the wire, start-up frames left out
   Counter errors;                      // completions with a status other than success
-  Counter retries;                     // messages sent again
+  Counter retries;                     // messages sent again, because the receiver was not ready
   Counter rnr;                         // receiver-not-ready answers, sent and received
 };
 

@@ -3,7 +3,10 @@
 
 #include <unistd.h>
 
+#include <cstdlib>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "cm/rdmacm_testing.h"
 #include "control/client.h"
@@ -26,6 +29,12 @@ inline int Injected() {
   int sum = 0;
   for (size_t at = shown.find("injected "); at != shown.npos; at = shown.find("injected ", at + 1)) sum += std::stoi(shown.substr(at + 9));
   return sum;
+}
+
+// The persona of this run; otherwise iwarp.
+inline bool IsRoce() {
+  const char* persona = getenv("WEFT_PERSONA");
+  return persona == nullptr || std::string(persona) == "roce";
 }
 
 inline constexpr int kDepth = 32;
@@ -55,9 +64,12 @@ class Pair {
     rdma_destroy_id(listener);
   }
 
-  void Connect() {
+  // The retry counts of both ends; an `rnr_retry` of 7: for ever.
+  void Connect(uint8_t rnr_retry = 7, uint8_t retries = 7) {
     rdma_conn_param parameters = WithData("");
     parameters.responder_resources = parameters.initiator_depth = 4;
+    parameters.rnr_retry_count = rnr_retry;
+    parameters.retry_count = retries;
     ASSERT_EQ(rdma_connect(client, &parameters), 0) << strerror(errno);
     server = NextRequest(server_events, listener);
     ASSERT_NE(server, nullptr);
@@ -169,6 +181,12 @@ class Pair {
   }
 };
 
+// What a Terminate of the peer makes of the two ends of a connection: on InfiniBand the requester has its completion only.
+inline std::multiset<ibv_event_type> EventsOfTerminate() {
+  if (IsRoce()) return {IBV_EVENT_QP_REQ_ERR};
+  return {IBV_EVENT_QP_FATAL, IBV_EVENT_QP_REQ_ERR};
+}
+
 // The async events of a context that come within a time; acknowledged.
 inline std::multiset<ibv_event_type> AsyncEvents(ibv_context* context, size_t count, milliseconds patience = milliseconds(kPatienceMs)) {
   std::multiset<ibv_event_type> types;
@@ -193,9 +211,9 @@ class FaultsTest : public testing::Test {
     EXPECT_TRUE(AsyncEvents(subject.client->verbs, 1, milliseconds(0)).empty());
   }
   // With faults of the subject's client before the connections stand.
-  void Start(const std::string& faults) {
+  void Start(const std::string& faults, uint8_t rnr_retry = 7) {
     SetFaults(faults);
-    subject.Connect();
+    subject.Connect(rnr_retry);
     bystander.Connect();
   }
   Pair subject, bystander;
