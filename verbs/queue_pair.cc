@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cerrno>
 #include <memory>
 #include <mutex>
@@ -61,6 +62,10 @@ int PostReceive(ibv_qp* qp, ibv_recv_wr* list, ibv_recv_wr** bad) {
 
 // ---
 
+// Bytes of inline data that a queue pair takes whatever is asked for: adapters have room for some in any work request, and programs
+// (rdma_xclient) count on it.
+constexpr uint32_t kLeastInline = 64;
+
 bool WithinLimits(const ibv_qp_cap& cap) {
   return cap.max_send_wr <= sim::kMaxQpWr && cap.max_recv_wr <= sim::kMaxQpWr && cap.max_send_sge <= sim::kMaxSge &&
          cap.max_recv_sge <= sim::kMaxSge && cap.max_inline_data <= sim::kMaxInline;
@@ -110,6 +115,7 @@ ibv_qp* CreateQp(ibv_pd* pd, ibv_qp_init_attr_ex& attributes, uint64_t send_ops_
   options.receive_cq = FromPublic(attributes.recv_cq)->queue;
   if (attributes.srq != nullptr) options.shared_receives = FromPublic(attributes.srq)->queue;
   options.capabilities = attributes.cap;
+  options.capabilities.max_inline_data = std::max(options.capabilities.max_inline_data, kLeastInline);
   options.signal_all = attributes.sq_sig_all != 0;
   options.async = context->async;
   options.owner = &qp->qp_base;

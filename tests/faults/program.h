@@ -187,7 +187,7 @@ inline std::multiset<ibv_event_type> EventsOfTerminate() {
   return {IBV_EVENT_QP_FATAL, IBV_EVENT_QP_REQ_ERR};
 }
 
-// The async events of a context that come within a time; acknowledged.
+// The async events of a context that come within a time, but IBV_EVENT_COMM_EST, which is no fault's; acknowledged.
 inline std::multiset<ibv_event_type> AsyncEvents(ibv_context* context, size_t count, milliseconds patience = milliseconds(kPatienceMs)) {
   std::multiset<ibv_event_type> types;
   const auto deadline = Clock::now() + patience;
@@ -196,7 +196,7 @@ inline std::multiset<ibv_event_type> AsyncEvents(ibv_context* context, size_t co
     if (poll(&ready, 1, 10) != 1) continue;
     ibv_async_event event{};
     if (ibv_get_async_event(context, &event) != 0) break;
-    types.insert(event.event_type);
+    if (event.event_type != IBV_EVENT_COMM_EST) types.insert(event.event_type);
     ibv_ack_async_event(&event);
   }
   return types;

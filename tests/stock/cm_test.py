@@ -35,6 +35,14 @@ class RdmaServer(stock.StockTest):
         self.expect("rdma_client: end 0" in client, "the client did not end well")
 
 
+class RdmaXserver(stock.StockTest):
+
+    def test_reliable_connected(self):
+        server, client = self.run_pair("rdma_xserver -p {port} -c r", "rdma_xclient -s 127.0.0.1 -p {port} -c r")
+        self.expect("rdma_xserver: end 0" in server, "the server did not end well")
+        self.expect("rdma_xclient: end 0" in client, "the client did not end well")
+
+
 class Cmtime(stock.StockTest):
 
     def test_two_hundred_connections(self):
