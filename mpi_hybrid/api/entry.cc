@@ -80,7 +80,19 @@ Error CheckNotNull(const void* argument, const char* argument_name) {
   return Error(MPI_ERR_ARG, std::string(argument_name) + " is a null pointer");
 }
 
+Error CheckExtent(MPI_Count count, const Datatype& type) {
+  // More than any address space has, and few enough that the ranks of a job together do not overflow.
+  constexpr MPI_Aint kMost = MPI_Aint{1} << 52;
+  MPI_Aint bytes, span;
+  if (!__builtin_mul_overflow(count, type.size, &bytes) && !__builtin_mul_overflow(count, type.extent, &span) && bytes <= kMost &&
+      (type.size == 0 || count <= 1 || (span <= kMost && span >= -kMost))) [[likely]]
+    return {};
+  return Error(MPI_ERR_COUNT, std::to_string(count) + " elements of " + std::to_string(type.size) + " bytes, " +
+                                  std::to_string(type.extent) + " bytes apart, are more than any memory holds");
+}
+
 Error CheckBuffer(const void* buffer, MPI_Count count, const Datatype& type) {
+  WEFT_MPI_TRY(CheckExtent(count, type));
   // MPI_BOTTOM is null: legal with a type of absolute addresses, whose data lies far from its origin.
   if (buffer != nullptr || count == 0 || type.size == 0 || type.true_lb != 0) return {};
   return Error(MPI_ERR_BUFFER, "the buffer is a null pointer, with " + std::to_string(count) + " elements of " +

@@ -80,6 +80,7 @@ int Anywhere(const char* name, Body body) {
 // Arguments. Each error names the argument and its value.
 Error CheckCount(MPI_Count count);
 Error CheckNotNull(const void* argument, const char* argument_name);  // MPI_ERR_ARG
+Error CheckExtent(MPI_Count count, const Datatype& type);  // more than memory can hold: MPI_ERR_COUNT
 Error CheckBuffer(const void* buffer, MPI_Count count, const Datatype& type);  // null with data to move: MPI_ERR_BUFFER
 Error CheckSendRank(int rank, const Comm& comm);      // a rank of the remote group or MPI_PROC_NULL
 Error CheckReceiveRank(int rank, const Comm& comm);   // ... or MPI_ANY_SOURCE

@@ -29,6 +29,7 @@ Error FindOrigin(const OriginArguments& arguments, Origin* origin) {
 Error FindTarget(const TargetArguments& arguments, Target* target) {
   WEFT_MPI_TRY(CheckCount(arguments.count));
   WEFT_MPI_TRY(FindCommitted(arguments.datatype, &target->type));
+  WEFT_MPI_TRY(CheckExtent(arguments.count, *target->type));
   target->rank = arguments.rank;
   target->displacement = arguments.displacement;
   target->count = arguments.count;

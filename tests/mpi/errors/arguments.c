@@ -32,6 +32,11 @@ int main(int argc, char** argv) {
   MPI_Type_free(&type);
   if (!MpichDeviates("freed handles are not found out")) CHECK_CLASS(MPI_Type_commit(&freed), MPI_ERR_TYPE);
 
+  if (!MpichDeviates("the product of count and size may overflow")) {
+    CHECK_CLASS(MPI_Send_c(buffer, (MPI_Count)1 << 62, MPI_INT, 0, 0, world), MPI_ERR_COUNT);
+    CHECK_CLASS(MPI_Irecv_c(buffer, (MPI_Count)1 << 61, MPI_DOUBLE, 0, 0, world, &request), MPI_ERR_COUNT);
+    CHECK_CLASS(MPI_Bcast_c(buffer, (MPI_Count)1 << 53, MPI_BYTE, 0, world), MPI_ERR_COUNT);
+  }
   CHECK_CLASS(MPI_Bcast(buffer, 1, MPI_INT, world_size, world), MPI_ERR_ROOT);
   CHECK_CLASS(MPI_Bcast(buffer, -1, MPI_INT, 0, world), MPI_ERR_COUNT);
   CHECK_CLASS(MPI_Bcast(buffer, 1, MPI_INT, 0, null), MPI_ERR_COMM);
