@@ -111,7 +111,9 @@ ibv_device_attr DeviceInfo::Attributes() const {
   a.max_qp_rd_atom = kMaxReads;
   a.max_res_rd_atom = kMaxReads * 1024;
   a.max_qp_init_rd_atom = kMaxReads;
-  a.atomic_cap = persona == Persona::kRoce ? IBV_ATOMIC_GLOB : IBV_ATOMIC_NONE;
+  // As RoCE adapters say it, which is what programs compare with (UCX 1.13 does); that the processor's own atomics may meet these is
+  // in ibv_device_attr_ex::pci_atomic_caps.
+  a.atomic_cap = persona == Persona::kRoce ? IBV_ATOMIC_HCA : IBV_ATOMIC_NONE;
   a.max_srq = kMaxSrq;
   a.max_srq_wr = kMaxSrqWr;
   a.max_srq_sge = kMaxSge;

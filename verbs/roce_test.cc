@@ -48,6 +48,16 @@ TEST_F(Roce, DeviceHasWhatDatagramsNeed) {
   EXPECT_GT(device.max_mcast_qp_attach, 0);
 }
 
+// UCX 1.13 uses atomics of adapters that say this, and of no other.
+TEST_F(Roce, AtomicsAreTheAdaptersAndMeetTheProcessors) {
+  ibv_device_attr_ex device;
+  ASSERT_EQ(ibv_query_device_ex(context_, nullptr, &device), 0);
+  EXPECT_EQ(device.orig_attr.atomic_cap, IBV_ATOMIC_HCA);
+  EXPECT_EQ(device.pci_atomic_caps.fetch_add, IBV_PCI_ATOMIC_OPERATION_8_BYTE_SIZE_SUP);
+  EXPECT_EQ(device.pci_atomic_caps.compare_swap, IBV_PCI_ATOMIC_OPERATION_8_BYTE_SIZE_SUP);
+  EXPECT_EQ(device.pci_atomic_caps.swap, 0);
+}
+
 TEST_F(Roce, PortHasNoLidAndWantsTheGlobalHeader) {
   EXPECT_EQ(port_.state, IBV_PORT_ACTIVE);
   EXPECT_EQ(port_.phys_state, 5);
