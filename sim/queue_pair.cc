@@ -206,6 +206,8 @@ int QueuePair::Disconnect() {
   EngineLock engine(*this);
   if (connection_ == nullptr) return ENOTCONN;
   if (connection_->closing) return 0;
+  AcceptWhatCame();
+  if (connection_ == nullptr) return 0;
   connection_->closing = true;
   connection_->last_to_send = sends_.posted();
   if (state() == IBV_QPS_RTS) state_.store(IBV_QPS_SQD, std::memory_order_seq_cst);

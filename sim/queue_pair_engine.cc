@@ -297,6 +297,7 @@ void QueuePair::Transmit() {
   connection.write_blocked = false;
   if (!connection.prologue.empty() && !TransmitPrologue()) return;
   if (!connection.may_transmit) return;
+  if (connection.closing && OwesAcknowledgement()) connection.stream.Acknowledge();  // the last occasion
   for (;;) {
     connection.stream.Transmit(connection.sender);
     const std::span<const iovec> pending = connection.sender.Pending();
