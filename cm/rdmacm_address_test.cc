@@ -1,26 +1,69 @@
 // Binding and resolution through the public API, over the real RNIC on loopback.
+#include <ifaddrs.h>
+#include <net/if.h>
+
+#include <optional>
+
 #include "cm/rdmacm_testing.h"
 
 namespace weft::cm::public_api {
 namespace {
 
-TEST(RdmacmAddresses, BindChoosesAPortAndADevice) {
-  Channel channel;
-  rdma_cm_id* specific = NewId(channel);
-  sockaddr_storage address = Address("127.0.0.1");
-  ASSERT_EQ(rdma_bind_addr(specific, Raw(address)), 0);
-  EXPECT_NE(rdma_get_src_port(specific), 0);
-  ASSERT_NE(specific->verbs, nullptr);
-  EXPECT_STREQ(ibv_get_device_name(specific->verbs->device), "weft_lo");
-  EXPECT_NE(specific->pd, nullptr);
-  EXPECT_EQ(specific->port_num, 1);
+// An IPv4 address of an interface that is up and not the loopback; none: there is no such interface.
+std::optional<sockaddr_storage> OutsideAddress() {
+  ifaddrs* interfaces = nullptr;
+  if (getifaddrs(&interfaces) != 0) return std::nullopt;
+  std::optional<sockaddr_storage> found;
+  for (const ifaddrs* at = interfaces; at != nullptr && !found; at = at->ifa_next) {
+    if (at->ifa_addr == nullptr || at->ifa_addr->sa_family != AF_INET) continue;
+    if ((at->ifa_flags & IFF_UP) == 0 || (at->ifa_flags & IFF_LOOPBACK) != 0) continue;
+    memcpy(&found.emplace(), at->ifa_addr, sizeof(sockaddr_in));
+  }
+  freeifaddrs(interfaces);
+  return found;
+}
 
-  rdma_cm_id* wildcard = NewId(channel);
-  address = Address("0.0.0.0");
-  ASSERT_EQ(rdma_bind_addr(wildcard, Raw(address)), 0);
-  EXPECT_NE(rdma_get_src_port(wildcard), 0);
-  EXPECT_EQ(wildcard->verbs, nullptr) << "bound to no device in particular";
-  DestroyAll({specific, wildcard});
+TEST(RdmacmAddresses, BindChoosesAPortAndADevice) {
+  std::optional<sockaddr_storage> address = OutsideAddress();
+  if (!address) GTEST_SKIP() << "no interface but the loopback, which names no device";
+  Channel channel;
+  rdma_cm_id* id = NewId(channel);
+  ASSERT_EQ(rdma_bind_addr(id, Raw(*address)), 0);
+  EXPECT_NE(rdma_get_src_port(id), 0);
+  ASSERT_NE(id->verbs, nullptr);
+  EXPECT_STRNE(ibv_get_device_name(id->verbs->device), "weft_lo");
+  EXPECT_NE(id->pd, nullptr);
+  EXPECT_EQ(id->port_num, 1);
+  DestroyAll({id});
+}
+
+// As Linux's rdma_cm has it: libfabric takes an identifier that is bound to "localhost" for one that any device serves.
+TEST(RdmacmAddresses, WildcardAndLoopbackNameNoDevice) {
+  Channel channel;
+  for (const char* name : {"0.0.0.0", "::", "127.0.0.1", "127.1.2.3", "::1"}) {
+    rdma_cm_id* id = NewId(channel);
+    sockaddr_storage address = Address(name);
+    ASSERT_EQ(rdma_bind_addr(id, Raw(address)), 0) << name;
+    EXPECT_NE(rdma_get_src_port(id), 0) << name;
+    EXPECT_EQ(id->verbs, nullptr) << name << " is bound to no device in particular";
+    EXPECT_EQ(id->pd, nullptr) << name;
+    ibv_qp_init_attr attributes{};
+    attributes.qp_type = IBV_QPT_RC;
+    EXPECT_EQ(rdma_create_qp(id, nullptr, &attributes), -1) << name;
+    EXPECT_EQ(errno, EINVAL) << name;
+    DestroyAll({id});
+  }
+}
+
+TEST(RdmacmAddresses, ResolvingFromALoopbackAddressFindsItsDevice) {
+  Channel channel;
+  rdma_cm_id* id = NewId(channel);
+  sockaddr_storage address = Address("127.0.0.1");
+  ASSERT_EQ(rdma_bind_addr(id, Raw(address)), 0);
+  Resolve(channel, id, "127.0.0.1", htons(9));
+  ASSERT_NE(id->verbs, nullptr);
+  EXPECT_STREQ(ibv_get_device_name(id->verbs->device), "weft_lo");
+  DestroyAll({id});
 }
 
 TEST(RdmacmAddresses, BindErrors) {

@@ -27,6 +27,7 @@ namespace {
 constexpr uint32_t kIdlePolls = 64;       // how seldom progress looks here while nothing is expected
 constexpr uint32_t kLivelyPolls = 256;    // ... but so many times after something was found
 constexpr int kConnectTries = 300;        // of 100 ms
+constexpr int kResolveMs = 2000;
 constexpr int kCompletionsPerLink = 160;  // send queue's depth, and replies
 
 std::unique_ptr<Device> g_device;
@@ -63,6 +64,20 @@ std::vector<sockaddr_storage> Candidates(const std::string& host) {
     freeifaddrs(interfaces);
   }
   return candidates;
+}
+
+bool IsWeft(ibv_context* context) { return std::strncmp(ibv_get_device_name(context->device), "weft_", 5) == 0; }
+
+// The device of an identifier that is bound; nullptr: none. A loopback address binds to no device, and only Weft has one for it.
+ibv_context* DeviceOf(rdma_cm_id* bound) {
+  if (bound->verbs != nullptr) return bound->verbs;
+  rdma_cm_id* probe = nullptr;
+  if (rdma_create_id(nullptr, &probe, nullptr, RDMA_PS_TCP) != 0) return nullptr;
+  const bool resolved = rdma_resolve_addr(probe, nullptr, rdma_get_local_addr(bound), kResolveMs) == 0;
+  ibv_context* const context = resolved && probe->verbs != nullptr && IsWeft(probe->verbs) ? probe->verbs : nullptr;
+  rdma_destroy_id(probe);  // librdmacm keeps its devices open
+  errno = context == nullptr ? ENODEV : 0;
+  return context;
 }
 
 }  // namespace
@@ -110,7 +125,6 @@ Error Device::Start() {
   service_ = std::make_unique<Service>(*this);
   rdma_cm_id* listener = nullptr;
   WEFT_MPI_TRY(Listen(&listener));
-  context_ = listener->verbs;
   ibv_device_attr attributes{};
   if (ibv_query_device(context_, &attributes) != 0) return Failed("ibv_query_device", errno);
   max_reads_ = static_cast<uint32_t>(std::clamp(attributes.max_qp_init_rd_atom, 1, 64));
@@ -126,7 +140,7 @@ Error Device::Start() {
   const int entries = std::min<int>(attributes.max_cqe, kCompletionsPerLink * static_cast<int>(std::max<size_t>(size, 4)));
   queue_ = ibv_create_cq(context_, entries, nullptr, channel_, 0);
   if (queue_ == nullptr) return Failed("ibv_create_cq", errno);
-  registers_cheaply_ = std::strncmp(ibv_get_device_name(context_->device), "weft_", 5) == 0;
+  registers_cheaply_ = IsWeft(context_);
   registrations_ = std::make_unique<Registrations>(domain_, registers_cheaply_);
   bounce_ = std::make_unique<BouncePool>();
   if (!bounce_->Make(domain_)) return Failed("memory for one-sided operations cannot be registered", errno);
@@ -147,7 +161,8 @@ Error Device::StartOn(const sockaddr_storage& address, rdma_cm_id** listener) {
   sockaddr_storage local = address;
   rdma_cm_id* id = nullptr;
   if (rdma_create_id(service_->events(), &id, nullptr, RDMA_PS_TCP) != 0) return Failed("rdma_create_id", errno);
-  if (rdma_bind_addr(id, reinterpret_cast<sockaddr*>(&local)) == 0 && id->verbs != nullptr && rdma_listen(id, 128) == 0) {
+  const bool bound = rdma_bind_addr(id, reinterpret_cast<sockaddr*>(&local)) == 0;
+  if (bound && (context_ = DeviceOf(id)) != nullptr && rdma_listen(id, 128) == 0) {
     std::memcpy(&address_, rdma_get_local_addr(id), Length(local));
     *listener = id;
     return {};
