@@ -1,7 +1,6 @@
 """What looks libibverbs up at run time, or binds to its private node: provider libraries, dlopen and dlvsym."""
 
 import glob
-import subprocess
 
 import stock
 
@@ -71,41 +70,6 @@ class Children(stock.StockTest):
         # perl, since shells do not bear ThreadSanitizer's runtime
         out = self.run_one(["perl", "-e", "system('ibv_devices') == 0 or die; exec 'env', 'ibv_devices'"])
         self.expect(out.count("weft_lo") == 2, "the child sees other devices")
-
-
-class Fabrics(stock.StockTest):
-    """What other libraries make of the devices."""
-
-    def test_ucx_offers_its_verbs_transports(self):
-        out = self.run_one("ucx_info -d", WEFT_PERSONA="roce", UCX_LOG_LEVEL="fatal")
-        for transport in ("rc_verbs", "ud_verbs"):
-            self.expect(f"#      Transport: {transport}\n#         Device: weft_lo:1\n" in out, f"no {transport}")
-
-    def test_ucx_carries_messages_over_ud_verbs(self):
-        settings = {"WEFT_PERSONA": "roce", "UCX_TLS": "ud_verbs,self", "UCX_NET_DEVICES": "weft_lo:1"}
-        for operation in ("tag_lat", "tag_bw"):
-            _, client = self.run_pair("ucx_perftest -p {port}", f"ucx_perftest -p {{port}} 127.0.0.1 -t {operation} -n 200 -w 10",
-                                      server_settings=settings, client_settings=settings)
-            self.expect("Final:" in client, f"no result of {operation}")
-
-    def test_ucx_wants_the_device_nodes(self):
-        out = self.run_one("ucx_info -d", WEFT_PERSONA="roce", WEFT_PATHS="off", UCX_LOG_LEVEL="fatal")
-        self.expect("rc_verbs" not in out, "UCX no longer looks at /dev/infiniband: a test of the preload is gone")
-
-    def test_libfabric_lists_the_verbs_provider_of_an_address(self):
-        address = first_address()
-        if address is None:
-            self.skipTest("libfabric takes no loopback device, and there is no other interface with an IPv4 address")
-        out = self.run_one(f"fi_info -p verbs -s {address}", WEFT_PERSONA="roce")
-        for wanted in ("provider: verbs\n", "type: FI_EP_MSG", "protocol: FI_PROTO_RDMA_CM_IB_RC", "provider: verbs;ofi_rxm"):
-            self.expect(wanted in out, f"no '{wanted}'")
-
-
-def first_address():
-    shown = subprocess.run(["ip", "-4", "-o", "addr", "show", "up", "scope", "global"], capture_output=True, text=True).stdout
-    for line in shown.splitlines():
-        return line.split()[3].split("/")[0]
-    return None
 
 
 if __name__ == "__main__":
