@@ -10,7 +10,7 @@ SIZES = (8, 65536, 1 << 20)
 TWO_SIDED = ("tag_lat", "tag_bw", "tag_sync_lat", "ucp_am_lat", "ucp_am_bw", "stream_lat", "stream_bw")
 ONE_SIDED = ("ucp_put_lat", "ucp_put_bw", "ucp_get")
 ATOMICS = ("ucp_add", "ucp_fadd", "ucp_swap", "ucp_cswap")
-TIMES = 50
+TIMES = 20
 
 
 class UcxTest(stock.StockTest):
