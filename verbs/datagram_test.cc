@@ -43,6 +43,8 @@ void BringUp(ibv_qp* qp, uint32_t qkey = kQkey) {
   ASSERT_EQ(Modify(qp, IBV_QPS_RTS, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
 }
 
+constexpr ibv_wc_status kNothing = IBV_WC_TM_RNDV_INCOMPLETE;  // of no datagram's completion
+
 class Datagrams : public testing::Test {
  protected:
   void SetUp() override {
@@ -142,14 +144,14 @@ class Datagrams : public testing::Test {
     return Post(from, wr);
   }
 
-  // The next completion; status -1 if none comes in time.
+  // The next completion; status kNothing if none comes in time.
   ibv_wc NextOf(ibv_cq* cq, int milliseconds) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
     ibv_wc wc{};
     do {
       if (ibv_poll_cq(cq, 1, &wc) == 1) return wc;
     } while (std::chrono::steady_clock::now() < deadline);
-    wc.status = static_cast<ibv_wc_status>(-1);
+    wc.status = kNothing;
     return wc;
   }
   ibv_wc Next(int milliseconds = 5000) { return NextOf(cq_, milliseconds); }
@@ -315,7 +317,7 @@ TEST_F(Datagrams, QkeyWithTheHighBitMeansTheSendersOwn) {
 TEST_F(Datagrams, WithoutAPostedReceiveAreDropped) {
   ASSERT_EQ(Send(first_, second_, "nobody listens"), 0);
   ExpectSent();
-  EXPECT_EQ(static_cast<int>(Next(50).status), -1);
+  EXPECT_EQ(Next(50).status, kNothing);
   ASSERT_EQ(Receive(second_, 0, 200), 0);
   ExpectOnlyMarker();
 }
@@ -469,7 +471,7 @@ TEST_F(Datagrams, ResetForgetsAndTheQueuePairWorksAgainWithItsNumber) {
   ASSERT_EQ(Modify(second_, IBV_QPS_RESET, IBV_QP_STATE), 0);
   ASSERT_EQ(Send(first_, second_, "to a queue pair in RESET"), 0);
   ExpectSent();
-  EXPECT_EQ(static_cast<int>(Next(50).status), -1);
+  EXPECT_EQ(Next(50).status, kNothing);
   BringUp(second_);
   EXPECT_EQ(second_->qp_num, number);
   ASSERT_EQ(Receive(second_, 0, 200), 0);
@@ -533,7 +535,7 @@ TEST_F(Datagrams, SendsWaitWhileTheQueueIsDrained) {
   ibv_ack_async_event(&event);
   ASSERT_EQ(Receive(second_, 0, 200), 0);
   ASSERT_EQ(Send(first_, second_, "later"), 0);
-  EXPECT_EQ(static_cast<int>(NextSend(20).status), -1);
+  EXPECT_EQ(NextSend(20).status, kNothing);
   ASSERT_EQ(Modify(first_, IBV_QPS_RTS, IBV_QP_STATE), 0);
   ExpectSent();
   EXPECT_EQ(Next().byte_len, kGrh + 5);
@@ -628,7 +630,7 @@ TEST_F(Datagrams, ArriveInASharedReceiveQueue) {
   }
   ASSERT_EQ(Send(first_, members[0], "dropped"), 0);  // no receive yet
   ExpectSent();
-  EXPECT_EQ(static_cast<int>(Next(50).status), -1);
+  EXPECT_EQ(Next(50).status, kNothing);
   for (uint64_t id = 0; id < 2; ++id) {
     ibv_sge sge{reinterpret_cast<uint64_t>(memory_.data() + id * 200), 200, mr_->lkey};
     ibv_recv_wr wr{id, nullptr, &sge, 1}, *bad = nullptr;
@@ -682,14 +684,14 @@ TEST_F(Datagrams, ToAGroupReachEveryMemberAndOnlyMembers) {
     got.insert(wc.qp_num);
   }
   EXPECT_EQ(got, (std::multiset<uint32_t>{first_->qp_num, second_->qp_num}));
-  EXPECT_EQ(static_cast<int>(Next(50).status), -1) << "one copy each";
+  EXPECT_EQ(Next(50).status, kNothing) << "one copy each";
 
   ASSERT_EQ(ibv_detach_mcast(second_, &group, 0), 0);
   EXPECT_EQ(ibv_detach_mcast(second_, &group, 0), EINVAL);
   ASSERT_EQ(Post(first_, wr), 0);
   ExpectSent();
   EXPECT_EQ(Next().qp_num, first_->qp_num);
-  EXPECT_EQ(static_cast<int>(Next(50).status), -1);
+  EXPECT_EQ(Next(50).status, kNothing);
   ASSERT_EQ(ibv_detach_mcast(first_, &group, 0), 0);
   ASSERT_EQ(ibv_detach_mcast(stranger, &other, 0), 0);
   EXPECT_EQ(ibv_destroy_qp(stranger), 0);
