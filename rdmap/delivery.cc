@@ -8,7 +8,7 @@ std::optional<DeliveryMessage> DeliveryMessage::Parse(ByteSpan bytes) {
   if (bytes.size() < kLength) return std::nullopt;
   ByteReader reader(bytes);
   const uint8_t kind = reader.U8();
-  if (kind > static_cast<uint8_t>(Kind::kResume)) return std::nullopt;
+  if (kind > static_cast<uint8_t>(Kind::kTarget)) return std::nullopt;
   DeliveryMessage message;
   message.kind = static_cast<Kind>(kind);
   message.timer = reader.U8() & 31;

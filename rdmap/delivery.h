@@ -15,6 +15,9 @@
 // 2^32, as they follow each other on the stream. The other end acknowledges them. When it has no receive for one it refuses that
 // one and drops all requests behind it, until the sender, some time later, says that it starts again from there; responses and
 // acknowledgements go on meanwhile.
+//
+// A targeted stream (the verbs' extended reliable connection, XRC) has requests for several receivers behind one stream, each with its
+// own receives and memory: before a request whose target is not that of the one before, the sender names it.
 namespace weft::rdmap {
 
 // How an end treats the requests of its peer; both agree on it (sim/endpoint.cc).
@@ -40,6 +43,7 @@ struct DeliveryMessage {
     kAcknowledge = 0,  // all requests up to `sequence` were carried out (Reads and atomics: accepted)
     kNotReady = 1,     // that, and number `sequence + 1` found no receive: again after `timer`, with the MSNs below
     kResume = 2,       // the next request is number `sequence`
+    kTarget = 3,       // targeted streams: the requests that follow are for target `sequence`
   };
   Kind kind = Kind::kAcknowledge;
   uint8_t timer = 0;  // kNotReady: min_rnr_timer of ibv_modify_qp(3), 0 to 31
@@ -59,6 +63,9 @@ struct DeliveryAccount {
   bool refused = false;        // kNotReady is to be sent
   bool dropping = false;       // requests are dropped until the peer resumes
   ddp::Msn send_msn{1}, read_msn{1};  // when it was refused
+  bool targeted = false;       // requests name a target
+  uint32_t target = 0;         // ... that was named last; 0: none was
+  bool target_selected = false;  // the host knows (Host::SelectTarget)
 
   bool extended() const { return mode != Delivery::kPlain; }
   bool reliable() const { return mode == Delivery::kReliable; }

@@ -80,6 +80,9 @@ class Host {
   // The peer has no receive for `request`: it and everything started after it are to be given to the stream again (NextRequest) once
   // the host has called Stream::Resume(), `timer` later (the code of min_rnr_timer in ibv_modify_qp(3)).
   virtual void ReceiverNotReady(Request& request, uint8_t timer) {}
+  // Targeted streams: what is asked next, of TakeReceive(), Invalidate(), Atomic() and of remote memory, concerns target `number`. False:
+  // there is no such target.
+  virtual bool SelectTarget(uint32_t number) { return false; }
 };
 
 }  // namespace weft::rdmap

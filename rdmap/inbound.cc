@@ -50,8 +50,16 @@ bool Inbound::BeginTagged(ByteSpan head, mpa::UlpduPlan* plan) {
     return scatter_reads_ ? Scatter(plan) : Place(*header, Access::kReadSink, plan);
   }
   if (account_.dropping) return Drop(plan);
+  if (!SelectTarget()) return false;
   if (!tagged_open_) write_length_ = 0;
   return Place(*header, Access::kRemoteWrite, plan);
+}
+
+bool Inbound::SelectTarget() {
+  if (!account_.targeted || account_.target_selected) return true;
+  if (awaiting_rtr_ && account_.target == 0) return true;  // the RTR is for nobody
+  account_.target_selected = host_.SelectTarget(account_.target);
+  return account_.target_selected || Fail(ddp::Error::kInvalidQueue);
 }
 
 bool Inbound::Drop(mpa::UlpduPlan* plan) {
@@ -122,6 +130,7 @@ bool Inbound::BeginUntagged(ByteSpan head, mpa::UlpduPlan* plan) {
   plan->header_length = ddp::UntaggedHeader::kLength;
   plan->payload = {};
   if (dropping) return Drop(plan);
+  if (info_->request && !SelectTarget()) return false;
   switch (info_->handler) {
     case Handler::kSend:
       return BeginSend(*header, plan);
@@ -178,6 +187,8 @@ bool Inbound::TakeReceive(mpa::UlpduPlan* plan) {
     receive_ = *receive;
     return true;
   }
+  account_.target_selected = false;  // it may be gone
+  if (!SelectTarget()) return false;
   if (!account_.extended() || !host_.ReceivesExhausted()) return Fail(ddp::Error::kNoBuffer);
   if (account_.mode == Delivery::kUnreliable) {
     unplaced_send_ = true;
@@ -224,6 +235,7 @@ bool Inbound::End() {
   WEFT_CHECK(was_in_segment);
   if (dropped_) return true;
   if (info_->tagged) tagged_open_ = !last_;
+  if (!info_->tagged && info_->request && !SelectTarget()) return false;  // a response between may have selected another
   bool well = true;
   switch (info_->handler) {
     case Handler::kWrite:
@@ -321,6 +333,7 @@ bool Inbound::EndAtomicRequest() {
   InboundRead read;
   read.msn = queue.next_msn();
   read.is_atomic = true;
+  read.target = account_.target;
   const uint32_t length = queue.offset() + payload_length_;
   queue.Advance(payload_length_, last_);
   if (!last_) return true;
@@ -373,6 +386,13 @@ bool Inbound::EndDelivery() {
       sensible = account_.dropping && message->sequence == account_.received + 1;
       account_.dropping = false;
       break;
+    case DeliveryMessage::Kind::kTarget:
+      // Not within a request. Whether there is such a target is looked at with the request: it may be dropped, and another come first.
+      sensible = account_.targeted && message->sequence != 0 && !tagged_open_ && !queues_[kSendQueue].message_open() &&
+                 !queues_[kReadRequestQueue].message_open();
+      account_.target = message->sequence;
+      account_.target_selected = false;
+      break;
   }
   return sensible || Fail(Error::kUnspecifiedOperation);
 }
@@ -381,6 +401,7 @@ bool Inbound::EndReadRequest() {
   ddp::UntaggedQueue& queue = queues_[kReadRequestQueue];
   InboundRead read;
   read.msn = queue.next_msn();
+  read.target = account_.target;
   const uint32_t length = queue.offset() + payload_length_;
   queue.Advance(payload_length_, last_);
   if (!last_) return true;

@@ -55,6 +55,8 @@ class Inbound {
   bool BeginDelivery(const ddp::UntaggedHeader& header, mpa::UlpduPlan* plan);
   // A receive for the message that begins. False: the stream failed, or (reliable) the segment is dropped: `plan` says so.
   bool TakeReceive(mpa::UlpduPlan* plan);
+  // The host knows whom the current segment is for. False: the stream failed, there is no such target.
+  bool SelectTarget();
   // The current segment is a request that the peer will send again.
   bool Drop(mpa::UlpduPlan* plan);
   // Payload of a tagged segment into the memory that the host names.

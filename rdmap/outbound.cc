@@ -30,6 +30,12 @@ bool Outbound::Transmit(mpa::UlpduWriter& out, bool only_terminate) {
     if (source_ == Source::kResponse && !FindResponsePayload()) break;
     // In front, so that the peer's program never hears our answer before it can hear that we have what it answers.
     if (!appended && account_.owed() != 0) appended = TransmitDelivery(out, true);
+    if (target_owed_) [[unlikely]] {
+      if (!AppendDelivery(out, {.kind = DeliveryMessage::Kind::kTarget, .sequence = request_->target})) return appended;
+      appended = true;
+      target_ = request_->target;
+      target_owed_ = false;
+    }
     const ddp::Segmenter::Progress progress = segmenter_.AppendTo(out);
     if (progress == ddp::Segmenter::Progress::kNoRoom) return appended;
     appended = true;
@@ -111,6 +117,7 @@ bool Outbound::OnNotReady(const DeliveryMessage& message) {
     source_ = Source::kNone;
   }
   request_ = nullptr;
+  target_owed_ = false;
   sent_sequence_ = acknowledged_;
   next_msn_[kSendQueue] = message.send_msn;
   next_msn_[kReadRequestQueue] = message.read_msn;
@@ -208,6 +215,13 @@ bool Outbound::FindResponsePayload() {
   const uint32_t left = segmenter_.remaining();
   // Asked anew in each call of Transmit: the region may have gone since.
   if (left != 0) {
+    if (account_.targeted) {
+      account_.target_selected = false;  // the next request's may be another
+      if (!host_.SelectTarget(read.target)) {
+        termination_.Fail(Explain(ReadError(AccessError::kInvalidStag), read, read.header.length - left));
+        return false;
+      }
+    }
     const uint32_t done = read.header.length - left;
     const auto memory = host_.Resolve(
         read.header.source_stag, ddp::TaggedOffset(read.header.source_offset.value + done), left, Access::kRemoteRead);
@@ -228,6 +242,7 @@ void Outbound::StartRequest(Request& request) {
   request_ = &request;
   host_.Started(request);
   request.sequence = ++sent_sequence_;
+  target_owed_ = request.target != target_ && account_.reliable();
   switch (request.opcode) {
     case Opcode::kWrite:
       if (request.has_immediate) {

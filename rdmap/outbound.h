@@ -99,6 +99,8 @@ class Outbound {
   bool greeting_ = false;
   bool stalled_ = false;                 // the peer has no receive; until Resume()
   bool resume_ = false;                  // kResume is to be sent
+  uint32_t target_ = 0;                  // that the peer was told of last
+  bool target_owed_ = false;             // request_'s is to be told before its first segment
   ddp::Segmenter segmenter_;
   std::array<ddp::Msn, kExtendedQueueCount> next_msn_{ddp::Msn(1), ddp::Msn(1), ddp::Msn(1), ddp::Msn(1), ddp::Msn(0)};
   iovec piece_{};                                                // payload of a response or of a control message

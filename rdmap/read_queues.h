@@ -16,6 +16,7 @@ struct InboundRead {
   ReadRequestHeader header;
   ddp::Msn msn;
   bool is_atomic = false;
+  uint32_t target = 0;  // targeted streams
   AtomicResponseHeader atomic;
 };
 

@@ -48,6 +48,7 @@ struct Request {
   ddp::TaggedOffset remote_offset;  // Write, Read, atomic
   uint64_t add_or_swap = 0, compare = 0;  // atomic
   ddp::STag invalidate_stag;        // Send with Invalidate: the peer's STag
+  uint32_t target = 0;              // on a targeted stream of the peer: whom it is for; not 0
   ddp::STag sink_stag;              // Read: how the peer names our sink on the wire
   ddp::TaggedOffset sink_offset;
 

@@ -31,6 +31,8 @@ struct StreamOptions {
   // A Read's data go where Request::local says, in pieces; otherwise the host is asked for the sink as a tagged buffer
   // (Access::kReadSink), which has to be open to the peer as RFC 5040 wants it.
   bool scatter_reads = false;
+  // The peer's requests name the target that they are for (rdmap/delivery.h). Our own do wherever Request::target is not 0.
+  bool targeted = false;
 };
 
 // RDMAP over DDP for one stream (RFC 5040, RFC 5041): state, the untagged queues, the queue of inbound RDMA Reads,

@@ -17,18 +17,26 @@ using testing::Deliver;
 using testing::Endpoint;
 using testing::Workload;
 
+// `targeted`: one end's requests name a target.
+struct Mode {
+  Delivery delivery;
+  bool targeted = false;
+};
+
 class Session {
  public:
-  explicit Session(uint32_t seed, Delivery delivery = Delivery::kPlain)
+  Session(uint32_t seed, Mode mode) : Session(seed, mode.delivery, mode.targeted ? 3 : 0) {}
+  Session(uint32_t seed, Delivery delivery, uint32_t targets)
       : reliable_(delivery == Delivery::kReliable), random_(seed) {
     const uint32_t depth_a = 1 + Below(4);
     const uint32_t depth_b = 1 + Below(4);
     const auto rtr = static_cast<mpa::Rtr>(Below(4));
     a_ = std::make_unique<Endpoint>(
         StreamOptions{.ird = depth_b, .ord = depth_a, .delivery = delivery, .scatter_reads = delivery == Delivery::kReliable});
-    b_ = std::make_unique<Endpoint>(StreamOptions{.ird = depth_a, .ord = depth_b, .expected_rtr = rtr, .delivery = delivery});
+    b_ = std::make_unique<Endpoint>(
+        StreamOptions{.ird = depth_a, .ord = depth_b, .expected_rtr = rtr, .delivery = delivery, .targeted = targets != 0});
     if (rtr != mpa::Rtr::kNone) a_->stream.SendRtr(rtr);
-    to_b_ = std::make_unique<Workload>(a_->host, b_->host, seed * 2, delivery != Delivery::kPlain);
+    to_b_ = std::make_unique<Workload>(a_->host, b_->host, seed * 2, delivery != Delivery::kPlain, targets);
     // Their regions have the same names, but live in different hosts.
     to_a_ = std::make_unique<Workload>(b_->host, a_->host, seed * 2 + 1, delivery != Delivery::kPlain);
   }
@@ -102,7 +110,7 @@ class Session {
   std::unique_ptr<Workload> to_b_, to_a_;
 };
 
-class StreamPair : public ::testing::TestWithParam<Delivery> {};
+class StreamPair : public ::testing::TestWithParam<Mode> {};
 
 TEST_P(StreamPair, KeepsMemoryAndCompletionsLikeTheModel) {
   uint32_t first = 1;
@@ -117,11 +125,12 @@ TEST_P(StreamPair, KeepsMemoryAndCompletionsLikeTheModel) {
     if (HasFailure()) break;
   }
   if (first != last) {
-    EXPECT_EQ(refusals > 100, GetParam() == Delivery::kReliable) << refusals;
+    EXPECT_EQ(refusals > 100, GetParam().delivery == Delivery::kReliable) << refusals;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Modes, StreamPair, ::testing::Values(Delivery::kPlain, Delivery::kReliable));
+INSTANTIATE_TEST_SUITE_P(Modes, StreamPair, 
+                         ::testing::Values(Mode{Delivery::kPlain}, Mode{Delivery::kReliable}, Mode{Delivery::kReliable, true}));
 
 }  // namespace
 }  // namespace weft::rdmap

@@ -17,7 +17,7 @@ Bytes FakeHost::Receive::Joined(size_t length) const {
 }
 
 FakeHost::Region& FakeHost::AddRegion(ddp::STag stag, uint64_t base, size_t size, Rights rights) {
-  regions_.push_back({stag, base, Bytes(size), rights, true});
+  regions_.push_back({stag, base, Bytes(size), rights, true, 0});
   return regions_.back();
 }
 
@@ -80,7 +80,7 @@ Result<uint8_t*, AccessError> FakeHost::Resolve(ddp::STag stag, ddp::TaggedOffse
   WEFT_CHECK(length != 0);
   Region* region = FindRegion(stag);
   if (region == nullptr) return AccessError::kInvalidStag;
-  if (!region->rights.associated) return AccessError::kStagNotAssociated;
+  if (!region->rights.associated || (region->target != 0 && region->target != target_)) return AccessError::kStagNotAssociated;
   const bool allowed = access == Access::kRemoteWrite  ? region->rights.remote_write
                        : access == Access::kRemoteRead ? region->rights.remote_read
                                                        : region->rights.sink;
@@ -102,7 +102,7 @@ std::optional<ReceiveTarget> FakeHost::TakeReceive() {
 
 void FakeHost::Received(const ReceivedSend& message) {
   WEFT_CHECK(receives_taken != 0);
-  arrivals.push_back({receives_taken - 1, message, receives_[receives_taken - 1].Joined(message.length)});
+  arrivals.push_back({receives_taken - 1, message, receives_[receives_taken - 1].Joined(message.length), target_});
 }
 
 std::optional<AccessError> FakeHost::Invalidate(ddp::STag stag) {

@@ -31,6 +31,7 @@ class FakeHost final : public Host {
     Bytes bytes;
     Rights rights;
     bool valid = true;
+    uint32_t target = 0;  // whose it is on a targeted stream; 0: everyone's
   };
   struct Receive {
     std::vector<Bytes> pieces;
@@ -47,6 +48,7 @@ class FakeHost final : public Host {
     size_t receive = 0;  // index in order of posting
     ReceivedSend message;
     Bytes bytes;
+    uint32_t target = 0;
   };
 
   Region& AddRegion(ddp::STag stag, uint64_t base, size_t size, Rights rights = {});
@@ -71,6 +73,12 @@ class FakeHost final : public Host {
   bool ReceivesExhausted() const override { return receives_taken == receives_.size(); }
   Result<uint64_t, AccessError> Atomic(ddp::STag stag, ddp::TaggedOffset offset, const AtomicOperation& operation) override;
   void ReceiverNotReady(Request& request, uint8_t timer) override;
+  bool SelectTarget(uint32_t number) override {
+    target_ = number;
+    return number != 0 && number <= targets;
+  }
+
+  uint32_t targets = 0;  // of a targeted stream, numbered from 1
 
   // Extended streams: the stream waits to be resumed, and how often it had to.
   bool not_ready = false;
@@ -88,6 +96,7 @@ class FakeHost final : public Host {
   std::deque<Receive> receives_;
   std::deque<Posted> posted_;  // references stay
   size_t next_request_ = 0;
+  uint32_t target_ = 0;
 };
 
 }  // namespace weft::rdmap::testing

@@ -20,18 +20,20 @@ constexpr size_t kMemory = 256 << 10;
 
 }  // namespace
 
-Workload::Workload(FakeHost& from, FakeHost& to, uint32_t seed, bool extended)
+Workload::Workload(FakeHost& from, FakeHost& to, uint32_t seed, bool extended, uint32_t targets)
     : from_(from),
       to_(to),
       random_(seed),
       seed_(seed),
       extended_(extended),
+      targets_(targets),
       target_(Pattern(kMemory, seed)),
       sink_(kMemory),
       target_used_(kReadOnly) {
   to_.AddRegion(kTarget, kTargetBase, kMemory).bytes = target_;
   from_.AddRegion(kSink, kSinkBase, kMemory);
   to_.AddRegion(kCounter, 0, sizeof(uint64_t));
+  to_.targets = targets;
 }
 
 uint32_t Workload::RandomLength() {
@@ -59,6 +61,7 @@ void Workload::PostWrite() {
   const Bytes payload = Pattern(RandomLength(), random_());
   Request request;
   request.opcode = Opcode::kWrite;
+  request.target = RandomTarget();
   request.fence = Below(8) == 0;
   request.volatile_local = Below(4) == 0;
   request.remote_stag = kTarget;
@@ -70,7 +73,7 @@ void Workload::PostWrite() {
     request.immediate = random_();
     request.solicited = Below(2) == 0;
     PostReceive({});
-    sends_.push_back({.length = payload.size(), .solicited = request.solicited, .immediate = request.immediate, .of_write = true});
+    sends_.push_back({.length = payload.size(), .solicited = request.solicited, .immediate = request.immediate, .of_write = true, .bytes = {}, .target = request.target});
   }
   sent_.push_back(from_.Post(request, payload, RandomPieces(payload.size())).id);
 }
@@ -79,7 +82,9 @@ void Workload::PostRead() {
   const uint32_t length = RandomLength();
   const size_t at = Below(static_cast<uint32_t>(target_used_ - std::min<size_t>(length, kReadOnly - 1)));
   std::copy_n(target_.begin() + static_cast<ptrdiff_t>(at), length, sink_.begin() + static_cast<ptrdiff_t>(sink_used_));
-  reads_.push_back(from_.PostRead(kTarget, kTargetBase + at, length, kSink, kSinkBase + sink_used_, Below(8) == 0).id);
+  FakeHost::Posted& posted = from_.PostRead(kTarget, kTargetBase + at, length, kSink, kSinkBase + sink_used_, Below(8) == 0);
+  posted.request.target = RandomTarget();
+  reads_.push_back(posted.id);
   sink_used_ += length + Below(3);
 }
 
@@ -90,6 +95,7 @@ void Workload::PostSend() {
   Request request;
   request.opcode = static_cast<Opcode>(static_cast<uint32_t>(Opcode::kSend) + Below(4));
   request.fence = Below(8) == 0;
+  request.target = expected.target = RandomTarget();
   expected.solicited = request.opcode == Opcode::kSendSolicited || request.opcode == Opcode::kSendSolicitedInvalidate;
   if (request.opcode == Opcode::kSendInvalidate || request.opcode == Opcode::kSendSolicitedInvalidate) {
     request.invalidate_stag = ddp::STag(++next_invalidated_);
@@ -116,6 +122,7 @@ void Workload::PostSend() {
 void Workload::PostAtomic() {
   Request request;
   request.opcode = Opcode::kAtomicRequest;
+  request.target = RandomTarget();
   request.remote_stag = kCounter;
   FakeHost::Posted& posted = from_.Post(request, Bytes(sizeof(uint64_t)), {Below(9)});
   atomics_.push_back({&posted, counter_});
@@ -183,6 +190,7 @@ void Workload::Verify() const {
     EXPECT_EQ(to_.arrivals[i].message.invalidated, sends_[i].invalidated) << i;
     EXPECT_EQ(to_.arrivals[i].message.immediate, sends_[i].immediate) << i;
     EXPECT_EQ(to_.arrivals[i].message.of_write, sends_[i].of_write) << i;
+    EXPECT_EQ(to_.arrivals[i].target, sends_[i].target) << i;
     if (!sends_[i].of_write) {
       EXPECT_TRUE(to_.arrivals[i].bytes == sends_[i].bytes) << i;
     }

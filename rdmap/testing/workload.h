@@ -16,8 +16,9 @@ namespace weft::rdmap::testing {
 // there.
 class Workload {
  public:
-  // `extended`: immediate data and atomics as well, and receives that are posted late.
-  Workload(FakeHost& from, FakeHost& to, uint32_t seed, bool extended = false);
+  // `extended`: immediate data and atomics as well, and receives that are posted late. `targets`: requests are for one of so many
+  // (rdmap/delivery.h); 0: the stream is not targeted.
+  Workload(FakeHost& from, FakeHost& to, uint32_t seed, bool extended = false, uint32_t targets = 0);
 
   // Posts `count` requests, and the receives that they need.
   void Post(int count);
@@ -35,11 +36,13 @@ class Workload {
     std::optional<uint32_t> immediate;
     bool of_write = false;
     Bytes bytes;
+    uint32_t target = 0;
   };
 
   uint32_t Below(uint32_t bound) { return static_cast<uint32_t>(random_() % bound); }
   uint32_t RandomLength();
   std::vector<size_t> RandomPieces(size_t length);
+  uint32_t RandomTarget() { return targets_ == 0 ? 0 : 1 + Below(targets_); }
   void PostWrite();
   void PostRead();
   void PostSend();
@@ -51,6 +54,7 @@ class Workload {
   std::mt19937 random_;
   uint32_t seed_;
   const bool extended_;
+  const uint32_t targets_;
   int posted_ = 0;
   std::deque<std::vector<size_t>> late_receives_;
   uint64_t counter_ = 0;

@@ -49,6 +49,7 @@ class Script {
 class Session {
  public:
   explicit Session(Script& script) : script_(script), options_(Options(script.Byte())), stream_(options_, host_) {
+    host_.targets = 2;
     host_.AddRegion(kRegion, kBase, kSize);
     host_.AddRegion(ddp::STag(2), UINT64_MAX - kSize + 1, kSize, testing::Rights{.remote_read = false});
     host_.AddRegion(ddp::STag(3), kBase, kSize, testing::Rights{.associated = false, .can_invalidate = false});
@@ -66,7 +67,8 @@ class Session {
             .ord = byte >> 2 & 3u,
             .expected_rtr = static_cast<mpa::Rtr>(byte >> 4 & 3),
             .delivery = kModes[byte >> 6],
-            .scatter_reads = byte >> 6 == 3};
+            .scatter_reads = byte >> 6 == 3,
+            .targeted = byte >> 6 == 3};
   }
 
   void Step() {
