@@ -183,17 +183,7 @@ int DatagramQueuePair::PostReceive(ibv_recv_wr* list, ibv_recv_wr** bad) {
     *bad = list;
     return EINVAL;
   }
-  int error = 0;
-  {
-    std::lock_guard lock(receives_.post_mutex());
-    for (; list != nullptr; list = list->next) {
-      error = receives_.Post(*list);
-      if (error != 0) {
-        *bad = list;
-        break;
-      }
-    }
-  }
+  const int error = receives_.Post(list, bad);
   if (state() == IBV_QPS_ERR) {
     std::lock_guard lock(mutex_);
     if (state() == IBV_QPS_ERR) FlushReceives();

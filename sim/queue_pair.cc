@@ -164,17 +164,7 @@ int QueuePair::PostReceive(ibv_recv_wr* list, ibv_recv_wr** bad) {
     *bad = list;
     return EINVAL;
   }
-  int error = 0;
-  {
-    std::lock_guard lock(receives_.post_mutex());
-    for (; list != nullptr; list = list->next) {
-      error = receives_.Post(*list);
-      if (error != 0) {
-        *bad = list;
-        break;
-      }
-    }
-  }
+  const int error = receives_.Post(list, bad);
   if (state() == IBV_QPS_ERR) Ring();  // to flush what was just posted
   return error;
 }

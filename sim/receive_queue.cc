@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 
 namespace weft::sim {
 
@@ -11,6 +12,17 @@ ReceiveQueue::ReceiveQueue(uint32_t depth, uint32_t max_sge)
       entries_(new Entry[depth]),
       elements_(new ibv_sge[size_t{depth} * max_sge]),
       memory_(new iovec[max_sge]) {}
+
+int ReceiveQueue::Post(ibv_recv_wr* list, ibv_recv_wr** bad) {
+  std::lock_guard lock(post_mutex_);
+  for (; list != nullptr; list = list->next) {
+    if (const int error = Post(*list)) {
+      *bad = list;
+      return error;
+    }
+  }
+  return 0;
+}
 
 int ReceiveQueue::Post(const ibv_recv_wr& wr) {
   if (wr.num_sge < 0 || static_cast<uint32_t>(wr.num_sge) > max_sge_) return EINVAL;

@@ -17,9 +17,10 @@ class ReceiveQueue {
  public:
   ReceiveQueue(uint32_t depth, uint32_t max_sge);
 
-  // Producer, with post_mutex() held. 0, EINVAL (too many elements) or ENOMEM (full).
+  // Producers. 0, EINVAL (too many elements) or ENOMEM (full), with `*bad` at the first request not posted; those before it are posted.
+  int Post(ibv_recv_wr* list, ibv_recv_wr** bad);
+  // One, without excluding other producers: for what comes from a shared queue, by the consumer alone.
   int Post(const ibv_recv_wr& wr);
-  SpinLock& post_mutex() { return post_mutex_; }
   uint64_t posted() const { return posted_.load(std::memory_order_seq_cst); }
 
   // Consumer.
@@ -42,7 +43,7 @@ class ReceiveQueue {
   std::unique_ptr<iovec[]> memory_;
   std::atomic<uint64_t> posted_{0};
   std::atomic<uint64_t> completed_{0};
-  SpinLock post_mutex_;
+  SpinLock post_mutex_;  // of producers
 };
 
 }  // namespace weft::sim
