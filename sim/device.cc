@@ -117,7 +117,8 @@ ibv_device_attr DeviceInfo::Attributes() const {
   a.max_srq = kMaxSrq;
   a.max_srq_wr = kMaxSrqWr;
   a.max_srq_sge = kMaxSge;
-  if (persona == Persona::kRoce) {  // unreliable datagrams
+  if (persona == Persona::kRoce) {  // XRC, unreliable datagrams
+    a.device_cap_flags |= IBV_DEVICE_XRC;
     a.max_ah = kMaxAh;
     a.max_mcast_grp = kMaxGroups;
     a.max_mcast_qp_attach = kMaxQp;

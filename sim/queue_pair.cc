@@ -37,8 +37,10 @@ QueuePair::QueuePair(Rnic& rnic, uint32_t number, QueuePairOptions options)
       roce_(rnic.settings().persona == Persona::kRoce),
       options_(std::move(options)),
       sends_(options_.capabilities.max_send_wr, options_.capabilities.max_send_sge, options_.capabilities.max_inline_data),
-      receives_(options_.shared_receives ? kMostTaken : options_.capabilities.max_recv_wr,
-                options_.shared_receives ? options_.shared_receives->max_sge() : options_.capabilities.max_recv_sge) {
+      receives_(options_.shared_receives || options_.xrc ? kMostTaken : options_.capabilities.max_recv_wr,
+                options_.xrc                ? kMaxSge
+                : options_.shared_receives ? options_.shared_receives->max_sge()
+                                           : options_.capabilities.max_recv_sge) {
   if (options_.shared_receives) {
     options_.shared_receives->users.fetch_add(1);
     options_.capabilities.max_recv_wr = options_.capabilities.max_recv_sge = 0;
@@ -52,7 +54,7 @@ QueuePair::~QueuePair() = default;
 
 int QueuePair::PostSend(ibv_send_wr* list, ibv_send_wr** bad, bool all_or_nothing) {
   const ibv_qp_state state = this->state();
-  if (state == IBV_QPS_RESET || state == IBV_QPS_INIT || state == IBV_QPS_RTR) {
+  if (state == IBV_QPS_RESET || state == IBV_QPS_INIT || state == IBV_QPS_RTR || options_.xrc) {
     *bad = list;
     return EINVAL;
   }
@@ -69,6 +71,7 @@ int QueuePair::PostSend(ibv_send_wr* list, ibv_send_wr** bad, bool all_or_nothin
         *bad = list;
         break;
       }
+      if (options_.type == IBV_QPT_XRC_SEND) sends_.entry(sends_.posted() + staged).request.target = list->qp_type.xrc.remote_srqn;
       flags |= list->send_flags;
       bytes += sends_.entry(sends_.posted() + staged).request.length;
       ++staged;
@@ -160,7 +163,7 @@ void QueuePair::Ring() {
 }
 
 int QueuePair::PostReceive(ibv_recv_wr* list, ibv_recv_wr** bad) {
-  if (state() == IBV_QPS_RESET || options_.shared_receives) {
+  if (state() == IBV_QPS_RESET || options_.shared_receives || options_.xrc || options_.type == IBV_QPT_XRC_SEND) {
     *bad = list;
     return EINVAL;
   }
@@ -182,6 +185,7 @@ void QueuePair::Destroy() {
   { std::lock_guard wait_for_upcalls(upcall_mutex_); }
   options_.send_cq->Detach(this);
   options_.receive_cq->Detach(this);
+  DetachAll();
   options_.send_cq->Forget(number_);
   options_.receive_cq->Forget(number_);
   rnic_.ForgetQueuePair(number_);

@@ -23,6 +23,7 @@
 #include "sim/receive_queue.h"
 #include "sim/send_queue.h"
 #include "sim/shared_receive_queue.h"
+#include "sim/xrc_domain.h"
 #include "transport/network.h"
 
 namespace weft::sim {
@@ -34,7 +35,9 @@ struct QueuePairOptions {
   std::shared_ptr<CompletionQueue> send_cq;
   std::shared_ptr<CompletionQueue> receive_cq;
   std::shared_ptr<SharedReceiveQueue> shared_receives;  // null: receives are posted to the queue pair
-  ibv_qp_type type = IBV_QPT_RC;  // or IBV_QPT_UC
+  // IBV_QPT_XRC_RECV: `xrc` is set; pd and completion queues are its own.
+  std::shared_ptr<XrcDomain> xrc;
+  ibv_qp_type type = IBV_QPT_RC;  // or IBV_QPT_UC, IBV_QPT_XRC_SEND, IBV_QPT_XRC_RECV
   std::vector<transport::SocketAddress> addresses;  // the device's, in the order of its GIDs (RoCE persona)
   int interface_index = 0;
   ibv_qp_cap capabilities{};  // within the limits of sim/device.h; checked by the caller
@@ -67,10 +70,10 @@ struct EstablishOptions {
   std::shared_ptr<ConnectionObserver> observer;
 };
 
-// A connected queue pair (ibv_qp of type RC or UC) and, once connected, the owner of its socket. Thread safe.
+// A connected queue pair (ibv_qp of type RC, UC or one of XRC's two) and, once connected, the owner of its socket. Thread safe.
 //
 // Locks, outermost first: engine_mutex_ (state, connection, protocol; held for one step of non-blocking I/O), the post mutexes of
-// the two queues (producers only), the completion queue's (a leaf). Posting never waits for the engine: it rings the doorbell, and
+// the two queues (producers only), the completion queue's, the shared receive queue's (leaves). Posting never waits for the engine: it rings the doorbell, and
 // whoever has the engine looks at the doorbell before and after letting go.
 class QueuePair final : public std::enable_shared_from_this<QueuePair>,
                         public AnyQueuePair,
@@ -93,6 +96,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
     if (!roce_) return rdmap::Delivery::kPlain;
     return options_.type == IBV_QPT_UC ? rdmap::Delivery::kUnreliable : rdmap::Delivery::kReliable;
   }
+  Service service() const;
 
   // The verbs: 0 or a positive errno with `*bad` at the first work request not posted. EINVAL: state, opcode, flags,
   // too many SGEs, inline too long; ENOMEM: queue full; EOPNOTSUPP: an opcode that this RNIC does not have.
@@ -151,6 +155,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   Result<uint64_t, rdmap::AccessError> Atomic(ddp::STag stag, ddp::TaggedOffset offset,
                                               const rdmap::AtomicOperation& operation) override;
   void ReceiverNotReady(rdmap::Request& request, uint8_t timer) override;
+  bool SelectTarget(uint32_t number) override;
 
   // Everything below with the engine held, unless it says otherwise.
   void Ring();                       // without the engine; after posting
@@ -180,8 +185,15 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   void RetireSends();
   // Moves the oldest receive of the shared queue to `receives_`; false: there is none.
   bool TakeShared();
-  // The domain of the keys of receives.
-  const Pd& receive_pd() const { return options_.shared_receives ? options_.shared_receives->pd() : *options_.pd; }
+  // The domain of the keys of receives, and of those that the peer names.
+  const Pd& receive_pd() const {
+    if (receiving_ != nullptr) return receiving_->pd();
+    return options_.shared_receives ? options_.shared_receives->pd() : *options_.pd;
+  }
+  const Pd& remote_pd() const { return target_ != nullptr ? target_->pd() : *options_.pd; }
+  // queue_pair_xrc.cc
+  void AttachTo(const std::shared_ptr<CompletionQueue>& queue);
+  void DetachAll();  // without
   void CompleteReceive(ibv_wc_status status, const rdmap::ReceivedSend* message);
   void Push(CompletionQueue& cq, const ibv_wc& completion, bool solicited);
   // Ends the connection: to ERR, everything outstanding completes, the socket is let go.
@@ -237,6 +249,8 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
 
   QueuePairCounters counters_;  // written with the engine held
 
+  std::mutex attach_mutex_;  // taken before that of a completion queue's queue pairs, and never within it
+
   mutable std::mutex engine_mutex_;  // guards everything below
   std::unique_ptr<Connection> connection_;
   transport::SocketAddress last_peer_;
@@ -257,6 +271,9 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   bool acknowledge_timer_armed_ = false;
   uint64_t progress_ = 0;            // grows when the peer answers or takes bytes
   transport::TimerId retry_timer_ = 0;
+  // IBV_QPT_XRC_RECV: whom the peer's request is for, and from whom the receive is that is being filled.
+  std::shared_ptr<SharedReceiveQueue> target_, receiving_;
+  std::vector<std::shared_ptr<CompletionQueue>> attached_;  // that drive the connection, or are about to
   // Receiver not ready: the request that was refused, and how often in a row.
   transport::TimerId refusal_timer_ = 0;
   uint64_t refused_ = UINT64_MAX;

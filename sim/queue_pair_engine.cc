@@ -50,13 +50,14 @@ ibv_wc_opcode CompletionOpcode(ibv_wr_opcode opcode) {
 
 // What the peer's Terminate means for the oldest request that is not complete.
 ibv_wc_status BlameFor(const rdmap::TerminateMessage& terminate) {
-  constexpr uint8_t kRdmapProtection = 1, kDdpTagged = 1, kDdpUntagged = 2, kDdpMessageTooLong = 5;
+  constexpr uint8_t kRdmapProtection = 1, kDdpTagged = 1, kDdpUntagged = 2, kDdpInvalidQueue = 1, kDdpMessageTooLong = 5;
   switch (terminate.layer) {
     case rdmap::TerminateLayer::kRdmap:
       return terminate.error_type == kRdmapProtection ? IBV_WC_REM_ACCESS_ERR : IBV_WC_REM_OP_ERR;
     case rdmap::TerminateLayer::kDdp:
       if (terminate.error_type == kDdpTagged) return IBV_WC_REM_ACCESS_ERR;
       if (terminate.error_type == kDdpUntagged && terminate.error_code == kDdpMessageTooLong) return IBV_WC_REM_INV_REQ_ERR;
+      if (terminate.error_type == kDdpUntagged && terminate.error_code == kDdpInvalidQueue) return IBV_WC_REM_INV_REQ_ERR;  // XRC's
       return IBV_WC_REM_OP_ERR;
     case rdmap::TerminateLayer::kLlp:
       return IBV_WC_REM_OP_ERR;
@@ -144,7 +145,8 @@ int QueuePair::Establish(std::unique_ptr<transport::ByteStream> socket, Establis
                              .ord = outcome.ord,
                              .expected_rtr = expects_rtr ? outcome.rtr : mpa::Rtr::kNone,
                              .delivery = options.delivery,
-                             .scatter_reads = roce_},
+                             .scatter_reads = roce_,
+                             .targeted = options_.xrc != nullptr},
         static_cast<rdmap::Host&>(*this),
         mpa::FpduReceiver::Options{.crc = outcome.crc, .markers = outcome.receive_markers, .max_ulpdu = 65535},
         mpa::FpduSender::Options{.crc = outcome.crc, .markers = outcome.send_markers, .max_ulpdu = options.max_ulpdu},
@@ -514,9 +516,10 @@ Result<uint8_t*, rdmap::AccessError> QueuePair::Resolve(ddp::STag stag, ddp::Tag
       needed = IBV_ACCESS_REMOTE_READ;
       break;
   }
+  if (options_.type == IBV_QPT_XRC_SEND) return rdmap::AccessError::kAccessRights;  // it takes no requests
   if (roce_ && (static_cast<int>(attributes_.qp_access_flags) & needed) != needed) return rdmap::AccessError::kAccessRights;
   ddp::STag region;
-  auto memory = rnic_.memory().ResolveRemote(*options_.pd, stag, offset.value, length, needed, window_owner_, &region);
+  auto memory = rnic_.memory().ResolveRemote(remote_pd(), stag, offset.value, length, needed, window_owner_, &region);
   if (region != stag) window_uses_[access == rdmap::Access::kRemoteRead] = {stag, region};
   return memory;
 }
@@ -557,10 +560,13 @@ std::optional<rdmap::ReceiveTarget> QueuePair::TakeReceive() {
 }
 
 bool QueuePair::TakeShared() {
-  if (options_.shared_receives == nullptr) return false;
+  SharedReceiveQueue* const from = options_.xrc ? target_.get() : options_.shared_receives.get();
+  if (from == nullptr) return false;
   ibv_recv_wr wr;
   ibv_sge elements[kMaxSge];
-  return options_.shared_receives->Take(&wr, elements) && receives_.Post(wr) == 0;
+  if (!from->Take(&wr, elements) || receives_.Post(wr) != 0) return false;
+  if (options_.xrc) receiving_ = target_;
+  return true;
 }
 
 void QueuePair::Received(const rdmap::ReceivedSend& message) { CompleteReceive(IBV_WC_SUCCESS, &message); }
@@ -586,11 +592,11 @@ void QueuePair::CompleteReceive(ibv_wc_status status, const rdmap::ReceivedSend*
     }
   }
   receives_.Complete();
-  Push(*options_.receive_cq, completion, solicited);
+  Push(receiving_ != nullptr ? *receiving_->completions() : *options_.receive_cq, completion, solicited);
 }
 
 std::optional<rdmap::AccessError> QueuePair::Invalidate(ddp::STag stag) {
-  if (rnic_.memory().Invalidate(*options_.pd, stag, window_owner_)) return std::nullopt;
+  if (rnic_.memory().Invalidate(remote_pd(), stag, window_owner_)) return std::nullopt;
   return rdmap::AccessError::kInvalidStag;
 }
 

@@ -41,6 +41,8 @@ void QueuePair::Reset() {
   state_.store(IBV_QPS_RESET, std::memory_order_seq_cst);
   observer_.reset();
   upcalls_.clear();
+  target_.reset();
+  receiving_.reset();
   lost_ = dialled_ = false;
   ForgetRefusals();
 }
@@ -102,6 +104,7 @@ std::optional<PeerChoice> QueuePair::ChoosePeer(const ibv_qp_attr& attributes) c
   choice.address = AddressOf(handle.grh.dgid, static_cast<uint32_t>(options_.interface_index));
   choice.local = options_.addresses[handle.grh.sgid_index];
   if (choice.address.family() == 0 || choice.local.family() != choice.address.family()) return std::nullopt;
+  choice.service = service();
   choice.delivery = delivery();
   choice.parameters.ird = attributes.max_dest_rd_atomic;
   choice.parameters.ord = kMaxReads;  // the program says at RTS how many; until then as many as the peer takes

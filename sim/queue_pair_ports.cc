@@ -30,13 +30,13 @@ constexpr std::chrono::milliseconds kFirstRetry{5}, kLongestRetry{1000};
 // |                        Source queue pair                      |
 // |    Service    |                      Zero                     |
 // +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
-// The private data of the MPA Request.
+// The private data of the MPA Request. Service: of the source (sim/queue_pair_ports.h).
 struct Wish {
   static constexpr size_t kLength = 20;
   static constexpr uint64_t kMagic = 0x576566745150434e;
 
   uint32_t to = 0, from = 0;
-  rdmap::Delivery delivery = rdmap::Delivery::kReliable;
+  Service service = Service::kReliable;  // of the source
 
   std::vector<uint8_t> Serialize() const {
     std::vector<uint8_t> bytes(kLength);
@@ -44,7 +44,7 @@ struct Wish {
     writer.U64(kMagic);
     writer.U32(to);
     writer.U32(from);
-    writer.U32(static_cast<uint32_t>(delivery) << 24);
+    writer.U32(static_cast<uint32_t>(service) << 24);
     return bytes;
   }
   static std::optional<Wish> Parse(ByteSpan bytes) {
@@ -54,10 +54,21 @@ struct Wish {
     Wish wish;
     wish.to = reader.U32();
     wish.from = reader.U32();
-    wish.delivery = static_cast<rdmap::Delivery>(reader.U32() >> 24);
+    wish.service = static_cast<Service>(reader.U32() >> 24);
     return wish;
   }
 };
+
+Service ServiceOfPeer(Service ours) {
+  switch (ours) {
+    case Service::kXrcSend:
+      return Service::kXrcReceive;
+    case Service::kXrcReceive:
+      return Service::kXrcSend;
+    default:
+      return ours;
+  }
+}
 
 }  // namespace
 
@@ -84,7 +95,7 @@ struct QueuePairPorts::State : std::enable_shared_from_this<State> {
   // Gives `endpoint`'s connection to `qp`.
   void Accept(const std::shared_ptr<QueuePair>& qp, const PeerChoice& choice, const std::shared_ptr<Endpoint>& endpoint);
   static bool Fits(const Looking& looking, const Wish& wish, const transport::SocketAddress& from) {
-    return looking.dial == nullptr && looking.choice.number == wish.from && looking.choice.delivery == wish.delivery &&
+    return looking.dial == nullptr && looking.choice.number == wish.from && ServiceOfPeer(looking.choice.service) == wish.service &&
            looking.choice.address.SameHost(from);
   }
   void OnRequest(CmEvent event);
@@ -115,7 +126,7 @@ class QueuePairPorts::Dial final : public CmObserver, public std::enable_shared_
   Dial(std::shared_ptr<State> state, std::shared_ptr<QueuePair> qp, const PeerChoice& choice)
       : state_(state), rnic_(state->rnic), qp_(qp), number_(qp->number()), choice_(choice) {
     choice_.address.set_port(static_cast<uint16_t>(choice.number >> 8));
-    choice_.parameters.private_data = Wish{choice.number, number_, choice.delivery}.Serialize();
+    choice_.parameters.private_data = Wish{choice.number, number_, choice.service}.Serialize();
   }
 
   void Start() {

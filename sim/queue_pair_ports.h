@@ -22,11 +22,15 @@ namespace weft::sim {
 class QueuePair;
 class Rnic;
 
+// What a queue pair is to its peer. Those of XRC come in twos: one sends, the other receives.
+enum class Service : uint8_t { kReliable = 1, kUnreliable = 2, kXrcSend = 3, kXrcReceive = 4 };
+
 // Whom a queue pair that goes to RTR wants to talk to (ibv_modify_qp(3): dest_qp_num and ah_attr.grh.dgid).
 struct PeerChoice {
   uint32_t number = 0;
   transport::SocketAddress address;      // of the peer; its port is the peer's number >> 8
   transport::SocketAddress local;        // ours, port 0: where the connection comes from
+  Service service = Service::kReliable;  // our own
   rdmap::Delivery delivery = rdmap::Delivery::kReliable;
   ConnectParameters parameters;          // without private data
 };

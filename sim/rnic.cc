@@ -131,9 +131,10 @@ Result<std::shared_ptr<QueuePair>, int> Rnic::CreateQueuePair(QueuePairOptions o
 }
 
 std::shared_ptr<SharedReceiveQueue> Rnic::CreateSharedReceiveQueue(std::shared_ptr<Pd> pd, uint32_t max_wr, uint32_t max_sge,
-                                                                   std::shared_ptr<AsyncSink> async, void* owner) {
-  return std::make_shared<SharedReceiveQueue>(std::move(pd), next_srq_.fetch_add(1) & 0xffffff, max_wr, max_sge, std::move(async),
-                                              owner);
+                                                                   std::shared_ptr<AsyncSink> async, void* owner,
+                                                                   std::shared_ptr<CompletionQueue> completions) {
+  const uint32_t number = next_srq_.fetch_add(1) % 0xffffff + 1;
+  return std::make_shared<SharedReceiveQueue>(std::move(pd), number, max_wr, max_sge, std::move(async), owner, std::move(completions));
 }
 
 Result<std::shared_ptr<DatagramQueuePair>, int> Rnic::CreateDatagramQueuePair(DatagramOptions options) {

@@ -53,7 +53,8 @@ class Rnic {
   Result<std::shared_ptr<QueuePair>, int> CreateQueuePair(QueuePairOptions options);
   // `max_wr`, `max_sge` as SharedReceiveQueue takes them.
   std::shared_ptr<SharedReceiveQueue> CreateSharedReceiveQueue(std::shared_ptr<Pd> pd, uint32_t max_wr, uint32_t max_sge,
-                                                               std::shared_ptr<AsyncSink> async, void* owner);
+                                                               std::shared_ptr<AsyncSink> async, void* owner,
+                                                               std::shared_ptr<CompletionQueue> completions = nullptr);
   // The same for unreliable datagrams; also the errors of opening a UDP socket (EMFILE ...).
   Result<std::shared_ptr<DatagramQueuePair>, int> CreateDatagramQueuePair(DatagramOptions options);
   CmApi& cm() { return *cm_; }
@@ -93,7 +94,7 @@ class Rnic {
   std::unique_ptr<CmApi> cm_;
   std::unique_ptr<QueuePairPorts> queue_pair_ports_;
   std::atomic<uint32_t> next_pd_{1};
-  std::atomic<uint32_t> next_srq_{1};
+  std::atomic<uint32_t> next_srq_{0};
   DatagramGroups datagram_groups_;
 
   const std::shared_ptr<DeviceFaults> device_faults_;

@@ -11,8 +11,14 @@
 namespace weft::sim {
 
 SharedReceiveQueue::SharedReceiveQueue(std::shared_ptr<Pd> pd, uint32_t number, uint32_t max_wr, uint32_t max_sge,
-                                       std::shared_ptr<AsyncSink> async, void* owner)
-    : pd_(std::move(pd)), number_(number), max_sge_(max_sge), async_(std::move(async)), owner_(owner), ring_(max_wr, max_sge) {}
+                                       std::shared_ptr<AsyncSink> async, void* owner, std::shared_ptr<CompletionQueue> completions)
+    : pd_(std::move(pd)),
+      number_(number),
+      max_sge_(max_sge),
+      async_(std::move(async)),
+      owner_(owner),
+      completions_(std::move(completions)),
+      ring_(max_wr, max_sge) {}
 
 int SharedReceiveQueue::Post(ibv_recv_wr* list, ibv_recv_wr** bad) {
   std::lock_guard lock(mutex_);
@@ -62,21 +68,23 @@ ibv_srq_attr SharedReceiveQueue::Query() const {
 bool SharedReceiveQueue::BelowLimit() { return queued_ < limit_ && std::exchange(limit_, 0) != 0; }
 
 bool SharedReceiveQueue::Take(ibv_recv_wr* wr, ibv_sge* elements) {
-  bool taken = false, below = false;
-  {
-    std::lock_guard lock(mutex_);
-    if (queued_ > 0) {
-      const Entry& entry = ring_.entries[first_];
-      std::copy_n(ring_.elements.get() + size_t{first_} * max_sge_, entry.pieces, elements);
-      *wr = {.wr_id = entry.id, .next = nullptr, .sg_list = elements, .num_sge = entry.pieces};
-      if (++first_ == ring_.depth) first_ = 0;
-      --queued_;
-      taken = true;
-    }
-    below = BelowLimit();
+  std::lock_guard lock(mutex_);
+  const bool taken = queued_ > 0;
+  if (taken) {
+    const Entry& entry = ring_.entries[first_];
+    std::copy_n(ring_.elements.get() + size_t{first_} * max_sge_, entry.pieces, elements);
+    *wr = {.wr_id = entry.id, .next = nullptr, .sg_list = elements, .num_sge = entry.pieces};
+    if (++first_ == ring_.depth) first_ = 0;
+    --queued_;
   }
-  if (below && async_) async_->OnAsyncEvent(IBV_EVENT_SRQ_LIMIT_REACHED, owner_);
+  // With the lock: once Close() returned nobody speaks of the owner.
+  if (BelowLimit() && async_) async_->OnAsyncEvent(IBV_EVENT_SRQ_LIMIT_REACHED, owner_);
   return taken;
+}
+
+void SharedReceiveQueue::Close() {
+  std::lock_guard lock(mutex_);
+  queued_ = limit_ = 0;
 }
 
 }  // namespace weft::sim

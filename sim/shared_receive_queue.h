@@ -13,13 +13,16 @@
 
 namespace weft::sim {
 
-// ibv_srq of type basic: receives that several queue pairs take from, oldest first. A receive that a queue pair took is that
+class CompletionQueue;
+
+// ibv_srq of type basic or XRC: receives that several queue pairs take from, oldest first. A receive that a queue pair took is that
 // queue pair's (it is completed or flushed with it) and its place here is free. Thread safe.
 class SharedReceiveQueue {
  public:
   // `max_wr` in 1 .. kMaxSrqWr, `max_sge` in 0 .. kMaxSge; checked by the caller. `owner`: the ibv_srq*, for async events.
+  // `completions`: type XRC, where receives complete whatever queue pair took them; null: at the queue pair's.
   SharedReceiveQueue(std::shared_ptr<Pd> pd, uint32_t number, uint32_t max_wr, uint32_t max_sge, std::shared_ptr<AsyncSink> async,
-                     void* owner);
+                     void* owner, std::shared_ptr<CompletionQueue> completions = nullptr);
 
   // ibv_post_srq_recv: 0, EINVAL (too many elements) or ENOMEM (full), with `*bad` at the first request not posted; those
   // before it are posted.
@@ -33,13 +36,16 @@ class SharedReceiveQueue {
   // max_sge() of them; `wr->sg_list` points there. Allocates nothing. The first time that fewer than the armed limit are left,
   // IBV_EVENT_SRQ_LIMIT_REACHED.
   bool Take(ibv_recv_wr* wr, ibv_sge* elements);
+  // Type XRC, of which queue pairs may know still: nothing is taken any more, and no event names the owner.
+  void Close();
 
   // The domain in which the keys of its receives are looked up.
   const Pd& pd() const { return *pd_; }
   uint32_t number() const { return number_; }
   uint32_t max_sge() const { return max_sge_; }
+  const std::shared_ptr<CompletionQueue>& completions() const { return completions_; }
 
-  // Queue pairs that use it (ibv_destroy_srq is EBUSY while there are any).
+  // Queue pairs that were made with it (ibv_destroy_srq is EBUSY while there are any).
   std::atomic<int> users{0};
 
  private:
@@ -62,8 +68,9 @@ class SharedReceiveQueue {
   const uint32_t max_sge_;
   const std::shared_ptr<AsyncSink> async_;
   void* const owner_;
+  const std::shared_ptr<CompletionQueue> completions_;
 
-  mutable SpinLock mutex_;  // guards what follows; a leaf
+  mutable SpinLock mutex_;  // guards what follows; a leaf, but for the sink of events
   Ring ring_;
   uint32_t first_ = 0;
   uint32_t queued_ = 0;

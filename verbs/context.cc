@@ -39,6 +39,7 @@ WEFT_VERBS_API ibv_context* ibv_open_device(ibv_device* device) {
   weft::verbs::FillSharedReceiveOperations(context);
   weft::verbs::FillMemoryOperations(context);
   weft::verbs::FillDeviceMemoryOperations(context);
+  weft::verbs::FillXrcOperations(context);
   weft::verbs::FillParentDomainOperations(context);
   weft::verbs::FillMemoryWindowOperations(context);
   context->rnic = &weft::sim::Rnic::Process();

@@ -141,7 +141,11 @@ struct Cq : ibv_cq_ex {
   uint64_t polled_stamp = 0;   // nanoseconds of CLOCK_MONOTONIC
 };
 
+struct Xrcd;  // verbs/xrc.h
+
 struct Srq : ibv_srq {
+  Xrcd* xrcd = nullptr;  // of type XRC
+  ibv_cq* cq = nullptr;  // of type XRC
   std::shared_ptr<sim::SharedReceiveQueue> queue;
   std::atomic<uint32_t> async_events_delivered{0};
 };
@@ -152,6 +156,7 @@ struct Qp : ibv_qp_ex {
   sim::AnyQueuePair* engine = nullptr;  // == shared.get(), what the fast paths use
   std::shared_ptr<sim::AnyQueuePair> shared;
   std::atomic<uint32_t> async_events_delivered{0};
+  Xrcd* xrcd = nullptr;  // IBV_QPT_XRC_RECV
   std::unique_ptr<SendBatch> batch;  // ibv_wr_*: only for queue pairs created with send_ops_flags
   Qp();
   ~Qp();
@@ -183,6 +188,7 @@ void FillDeviceOperations(verbs_context* vctx);      // query.cc
 void FillCompletionOperations(verbs_context* vctx);  // completion.cc
 void FillQueuePairOperations(verbs_context* vctx);   // queue_pair.cc
 void FillSharedReceiveOperations(verbs_context* vctx);  // srq.cc
+void FillXrcOperations(verbs_context* vctx);  // xrc.cc
 void FillParentDomainOperations(verbs_context* vctx);  // parent_domain.cc
 void FillDeviceMemoryOperations(verbs_context* vctx);  // device_memory.cc
 void FillMemoryOperations(verbs_context* vctx);      // memory.cc

@@ -9,6 +9,7 @@
 #include "verbs/export.h"
 #include "verbs/objects.h"
 #include "verbs/send_batch.h"
+#include "verbs/xrc.h"
 
 // Queue pairs.
 namespace weft::verbs {
@@ -71,16 +72,46 @@ bool WithinLimits(const ibv_qp_cap& cap) {
          cap.max_recv_sge <= sim::kMaxSge && cap.max_inline_data <= sim::kMaxInline;
 }
 
-// 0, or why such a queue pair cannot be made.
-int Check(ibv_pd* pd, ibv_qp_init_attr_ex& attributes) {
-  const bool roce = FromPublic(pd->context)->rnic->settings().persona == Persona::kRoce;
-  if (attributes.qp_type != IBV_QPT_RC && !(roce && (attributes.qp_type == IBV_QPT_UC || attributes.qp_type == IBV_QPT_UD))) {
-    return EOPNOTSUPP;
+bool TypeAllowed(ibv_qp_type type, Persona persona) {
+  switch (type) {
+    case IBV_QPT_RC:
+      return true;
+    case IBV_QPT_UC:
+    case IBV_QPT_UD:
+    case IBV_QPT_XRC_SEND:
+    case IBV_QPT_XRC_RECV:
+      return persona == Persona::kRoce;
+    default:
+      return false;
   }
-  if (attributes.send_cq == nullptr || attributes.recv_cq == nullptr) return EINVAL;
-  if (attributes.send_cq->context != pd->context || attributes.recv_cq->context != pd->context) return EINVAL;
+}
+
+// What XRC's two halves do not have is left out of `attributes`; `pd` is null for the one that receives.
+void LeaveOut(ibv_pd*& pd, ibv_qp_init_attr_ex& attributes) {
+  if (attributes.qp_type == IBV_QPT_XRC_RECV) {
+    pd = nullptr;
+    attributes.send_cq = nullptr;
+    attributes.cap = {};
+  } else if (attributes.qp_type != IBV_QPT_XRC_SEND) {
+    return;
+  }
+  attributes.recv_cq = nullptr;
+  attributes.cap.max_recv_wr = attributes.cap.max_recv_sge = 0;
+}
+
+// 0, or why such a queue pair cannot be made.
+int Check(ibv_context* context, ibv_pd* pd, ibv_qp_init_attr_ex& attributes) {
+  const auto of_another = [context](const auto* object) { return object == nullptr || object->context != context; };
+  if (!TypeAllowed(attributes.qp_type, FromPublic(context)->rnic->settings().persona)) return EOPNOTSUPP;
+  if (attributes.qp_type == IBV_QPT_XRC_RECV) {
+    const bool in_domain = (attributes.comp_mask & IBV_QP_INIT_ATTR_XRCD) && !of_another(attributes.xrcd);
+    return in_domain && attributes.srq == nullptr ? 0 : EINVAL;
+  }
+  if (of_another(pd) || of_another(attributes.send_cq)) return EINVAL;
+  if (attributes.qp_type != IBV_QPT_XRC_SEND && of_another(attributes.recv_cq)) return EINVAL;
   if (attributes.srq != nullptr) {
-    if (attributes.srq->context != pd->context) return EINVAL;
+    if (attributes.srq->context != context || FromPublic(attributes.srq)->xrcd != nullptr) return EINVAL;
+    if (attributes.qp_type == IBV_QPT_XRC_SEND) return EINVAL;
     attributes.cap.max_recv_wr = attributes.cap.max_recv_sge = 0;  // the shared queue's count, ibv_create_qp(3)
   }
   if (!WithinLimits(attributes.cap)) return EINVAL;
@@ -99,29 +130,51 @@ Result<std::shared_ptr<sim::AnyQueuePair>, int> CreateEngine(Context& context, i
   return std::shared_ptr<sim::AnyQueuePair>(std::move(*created));
 }
 
+// What the public structure says, and programs may look at.
+void FillPublic(Qp& qp, ibv_context* context, ibv_qp_type type, void* qp_context) {
+  ibv_qp& base = qp.qp_base;
+  base.context = context;
+  base.qp_context = qp_context;
+  base.handle = FromPublic(context)->next_handle.fetch_add(1);
+  base.qp_num = qp.engine->number();
+  base.qp_type = type;
+  pthread_mutex_init(&base.mutex, nullptr);
+  pthread_cond_init(&base.cond, nullptr);
+}
+
 // On success `attributes.cap` is what was granted. `send_ops_flags` as in ibv_qp_init_attr_ex; 0: without ibv_wr_*.
-ibv_qp* CreateQp(ibv_pd* pd, ibv_qp_init_attr_ex& attributes, uint64_t send_ops_flags) {
-  if (int error = Check(pd, attributes)) return Fail<ibv_qp>(error);
-  if (int error = Fault(faults::Call::kCreateQp, pd->context)) return Fail<ibv_qp>(error);
-  Context* context = FromPublic(pd->context);
+ibv_qp* CreateQp(ibv_context* public_context, ibv_pd* pd, ibv_qp_init_attr_ex& attributes, uint64_t send_ops_flags) {
+  LeaveOut(pd, attributes);
+  if (int error = Check(public_context, pd, attributes)) return Fail<ibv_qp>(error);
+  if (int error = Fault(faults::Call::kCreateQp, public_context)) return Fail<ibv_qp>(error);
+  Context* context = FromPublic(public_context);
   auto qp = std::make_unique<Qp>();
   if (send_ops_flags != 0) {
     const Persona persona = context->rnic->settings().persona;
     if (int error = FillSendOperations(qp.get(), attributes.qp_type, send_ops_flags, persona)) return Fail<ibv_qp>(error);
   }
   sim::QueuePairOptions options;
-  options.pd = FromPublic(pd)->domain;
-  options.send_cq = FromPublic(attributes.send_cq)->queue;
-  options.receive_cq = FromPublic(attributes.recv_cq)->queue;
+  options.async = context->async;
+  options.owner = &qp->qp_base;
+  std::shared_ptr<SharedOwners> owners;
+  if (attributes.qp_type == IBV_QPT_XRC_RECV) {
+    qp->xrcd = FromPublic(attributes.xrcd);
+    options.xrc = qp->xrcd->shared->domain;
+    options.pd = options.xrc->domain();
+    options.send_cq = options.receive_cq = options.xrc->completions();
+    options.async = owners = std::make_shared<SharedOwners>();
+  } else {
+    options.pd = FromPublic(pd)->domain;
+    options.send_cq = FromPublic(attributes.send_cq)->queue;
+    options.receive_cq = attributes.recv_cq != nullptr ? FromPublic(attributes.recv_cq)->queue : options.send_cq;
+  }
   if (attributes.srq != nullptr) options.shared_receives = FromPublic(attributes.srq)->queue;
   options.capabilities = attributes.cap;
   options.capabilities.max_inline_data = std::max(options.capabilities.max_inline_data, kLeastInline);
   options.signal_all = attributes.sq_sig_all != 0;
-  options.async = context->async;
-  options.owner = &qp->qp_base;
-  options.device = pd->context->device->name;
+  options.device = public_context->device->name;
   options.type = attributes.qp_type;
-  const sim::DeviceInfo device = FromPublic(pd->context->device)->Info();
+  const sim::DeviceInfo device = FromPublic(public_context->device)->Info();
   options.addresses = device.addresses;
   options.interface_index = device.interface_index;
   auto created = CreateEngine(*context, attributes.qp_type, std::move(options));
@@ -129,36 +182,64 @@ ibv_qp* CreateQp(ibv_pd* pd, ibv_qp_init_attr_ex& attributes, uint64_t send_ops_
 
   qp->shared = std::move(*created);
   qp->engine = qp->shared.get();
+  FillPublic(*qp, public_context, attributes.qp_type, attributes.qp_context);
   ibv_qp& base = qp->qp_base;
-  base.context = pd->context;
-  base.qp_context = attributes.qp_context;
   base.pd = pd;
   base.send_cq = attributes.send_cq;
   base.recv_cq = attributes.recv_cq;
   base.srq = attributes.srq;
-  base.handle = context->next_handle.fetch_add(1);
-  base.qp_num = qp->engine->number();
   base.state = IBV_QPS_RESET;
-  base.qp_type = attributes.qp_type;
-  pthread_mutex_init(&base.mutex, nullptr);
-  pthread_cond_init(&base.cond, nullptr);
   attributes.cap = qp->engine->capabilities();
-  QueuePairNumbers::Process().Add(&base);
+  if (qp->xrcd != nullptr) {
+    owners->Add(&base);
+    qp->xrcd->users.fetch_add(1);
+    qp->xrcd->shared->Add({qp->shared, owners});
+  } else {
+    QueuePairNumbers::Process().Add(&base);
+  }
   return &qp.release()->qp_base;
 }
 
 ibv_qp* CreateQpEx(ibv_context* context, ibv_qp_init_attr_ex* attributes) {
-  constexpr uint32_t kKnownMask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+  constexpr uint32_t kKnownMask =
+      IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
   if (attributes->comp_mask & ~kKnownMask) return Fail<ibv_qp>(EOPNOTSUPP);
   if ((attributes->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && attributes->create_flags != 0) {
     return Fail<ibv_qp>(EOPNOTSUPP);
   }
-  if (!(attributes->comp_mask & IBV_QP_INIT_ATTR_PD) || attributes->pd == nullptr ||
-      attributes->pd->context != context) {
-    return Fail<ibv_qp>(EINVAL);
-  }
   const bool with_operations = attributes->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-  return CreateQp(attributes->pd, *attributes, with_operations ? attributes->send_ops_flags : 0);
+  return CreateQp(context, attributes->comp_mask & IBV_QP_INIT_ATTR_PD ? attributes->pd : nullptr, *attributes,
+                  with_operations ? attributes->send_ops_flags : 0);
+}
+
+// EINVAL: something is missing, or there is no such queue pair in the domain.
+ibv_qp* OpenQp(ibv_context* context, ibv_qp_open_attr* attributes) {
+  constexpr uint32_t kNeeded = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
+  if (attributes->comp_mask & ~(kNeeded | IBV_QP_OPEN_ATTR_CONTEXT)) return Fail<ibv_qp>(EOPNOTSUPP);
+  if ((attributes->comp_mask & kNeeded) != kNeeded || attributes->qp_type != IBV_QPT_XRC_RECV) return Fail<ibv_qp>(EINVAL);
+  if (attributes->xrcd == nullptr || attributes->xrcd->context != context) return Fail<ibv_qp>(EINVAL);
+  auto qp = std::make_unique<Qp>();
+  qp->xrcd = FromPublic(attributes->xrcd);
+  qp->qp_base.context = context;  // events may come from now on
+  XrcShared::Receiver receiver;
+  if (!qp->xrcd->shared->Open(attributes->qp_num, &qp->qp_base, &receiver)) return Fail<ibv_qp>(EINVAL);
+  qp->shared = receiver.engine;
+  qp->engine = qp->shared.get();
+  FillPublic(*qp, context, IBV_QPT_XRC_RECV,
+             attributes->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT ? attributes->qp_context : nullptr);
+  ibv_qp_attr current;
+  ibv_qp_init_attr unused;
+  qp->engine->Query(&current, &unused);
+  qp->qp_base.state = current.qp_state;
+  qp->xrcd->users.fetch_add(1);
+  return &qp.release()->qp_base;
+}
+
+// Lets go of the engine; it ends with the last that stands for it.
+void ReleaseEngine(Qp& qp) {
+  if (qp.xrcd == nullptr) return qp.engine->Destroy();
+  if (qp.xrcd->shared->Close(qp.qp_base.qp_num, &qp.qp_base)) qp.engine->Destroy();
+  qp.xrcd->users.fetch_sub(1);
 }
 
 }  // namespace
@@ -167,6 +248,7 @@ void FillQueuePairOperations(verbs_context* vctx) {
   vctx->context.ops.post_send = PostSend;
   vctx->context.ops.post_recv = PostReceive;
   vctx->create_qp_ex = CreateQpEx;
+  vctx->open_qp = OpenQp;
 }
 
 }  // namespace weft::verbs
@@ -183,7 +265,7 @@ WEFT_VERBS_API ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* attributes) {
   extended.cap = attributes->cap;
   extended.qp_type = attributes->qp_type;
   extended.sq_sig_all = attributes->sq_sig_all;
-  ibv_qp* qp = weft::verbs::CreateQp(pd, extended, 0);
+  ibv_qp* qp = weft::verbs::CreateQp(pd->context, pd, extended, 0);
   if (qp != nullptr) attributes->cap = extended.cap;
   return qp;
 }
@@ -217,8 +299,8 @@ WEFT_VERBS_API int ibv_destroy_qp(ibv_qp* public_qp) {
   if (const auto* datagrams = dynamic_cast<const weft::sim::DatagramQueuePair*>(qp->engine)) {
     if (datagrams->attached()) return EBUSY;
   }
-  weft::verbs::QueuePairNumbers::Process().Remove(public_qp);
-  qp->engine->Destroy();
+  if (qp->xrcd == nullptr) weft::verbs::QueuePairNumbers::Process().Remove(public_qp);
+  weft::verbs::ReleaseEngine(*qp);
   FromPublic(public_qp->context)->async->Forget(public_qp);
   // No event is delivered from here on; those that were are acknowledged first (ibv_get_async_event(3)).
   pthread_mutex_lock(&public_qp->mutex);

@@ -82,6 +82,11 @@ void SendBatch::SetDatagramAddress(ibv_ah* ah, uint32_t remote_qpn, uint32_t rem
   entries_.back().wr.wr.ud = {ah, remote_qpn, remote_qkey};
 }
 
+void SendBatch::SetSharedReceiveQueue(uint32_t number) {
+  if (entries_.empty()) return Refuse(EINVAL);
+  entries_.back().wr.qp_type.xrc.remote_srqn = number;
+}
+
 void SendBatch::Refuse(int error) {
   if (error_ == 0) error_ = error;
 }
@@ -150,6 +155,7 @@ void SetSge(ibv_qp_ex* qp, uint32_t lkey, uint64_t address, uint32_t length) {
   const ibv_sge sge = {address, length, lkey};
   BatchOf(qp).SetSges(&sge, 1);
 }
+void SetSharedReceiveQueue(ibv_qp_ex* qp, uint32_t number) { BatchOf(qp).SetSharedReceiveQueue(number); }
 void SetSgeList(ibv_qp_ex* qp, size_t count, const ibv_sge* sges) { BatchOf(qp).SetSges(sges, count); }
 
 void Start(ibv_qp_ex* qp) { BatchOf(qp).Start(); }
@@ -168,6 +174,7 @@ void Refuse(void (*&operation)(ibv_qp_ex*, Arguments...)) {
 }  // namespace
 
 int FillSendOperations(Qp* qp, ibv_qp_type type, uint64_t send_ops_flags, Persona persona) {
+  if (type == IBV_QPT_XRC_RECV) return EOPNOTSUPP;  // it sends nothing
   const uint64_t supported = type == IBV_QPT_UD ? kSupportedDatagrams : persona == Persona::kRoce ? kSupportedByRoce : kSupported;
   if (send_ops_flags & ~supported) return EOPNOTSUPP;
   qp->batch = std::make_unique<SendBatch>();
@@ -193,6 +200,7 @@ int FillSendOperations(Qp* qp, ibv_qp_type type, uint64_t send_ops_flags, Person
   if (send_ops_flags & IBV_QP_EX_WITH_SEND_WITH_IMM) qp->wr_send_imm = WrSendImmediate;
   if (send_ops_flags & IBV_QP_EX_WITH_SEND_WITH_INV) qp->wr_send_inv = WrSendInvalidate;
   if (type == IBV_QPT_UD) qp->wr_set_ud_addr = SetDatagramAddress;
+  if (type == IBV_QPT_XRC_SEND) qp->wr_set_xrc_srqn = SetSharedReceiveQueue;
   if (send_ops_flags & IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM) qp->wr_rdma_write_imm = WrRdmaWriteImmediate;
   if (send_ops_flags & IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP) qp->wr_atomic_cmp_swp = WrCompareSwap;
   if (send_ops_flags & IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD) qp->wr_atomic_fetch_add = WrFetchAdd;

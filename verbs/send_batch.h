@@ -29,6 +29,7 @@ class SendBatch {
   // Copies the data, which the program may reuse at once.
   void SetInline(const ibv_data_buf* buffers, size_t count);
   void SetDatagramAddress(ibv_ah* ah, uint32_t remote_qpn, uint32_t remote_qkey);
+  void SetSharedReceiveQueue(uint32_t number);  // XRC: whom it is for
   void Refuse(int error);
 
  private:

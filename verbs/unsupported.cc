@@ -4,7 +4,7 @@
 #include "verbs/export.h"
 #include "verbs/objects.h"
 
-// What this RNIC does not do: XRC, flows, work queues, counters. Each fails as its man page says:
+// What this RNIC does not do: flows, work queues, counters. Each fails as its man page says:
 // functions return EOPNOTSUPP, those that return an object return null with errno.
 namespace weft::verbs {
 namespace {

@@ -49,23 +49,23 @@ class RdmaCore(stock.StockTest):
         self.run_modules("test_mr", least=17, skipped=("test_dmabuf",))
 
     def test_completions(self):
-        self.run_modules("test_cq", "test_cqex", "test_cq_events", least=9, skipped=("test_xrc",))
+        self.run_modules("test_cq", "test_cqex", "test_cq_events", least=9)
 
     def test_parent_domains(self):
         self.run_modules("test_parent_domain", least=5, skipped=("test_huge_page_traffic",))
 
     def test_on_demand_paging(self):
-        self.run_modules("test_odp", least=12, skipped=("test_odp_xrc", "test_odp_rc_huge"))
+        self.run_modules("test_odp", least=12, skipped=("test_odp_rc_huge",))
 
     def test_queue_pairs(self):
-        self.run_modules("test_qp", "test_qpex", least=29, leave_out="_uc_|raw|_xrc|_atomic_write")
+        self.run_modules("test_qp", "test_qpex", least=29, leave_out="raw|_atomic_write")
 
     def test_atomics(self):
-        self.run_modules("test_atomic", least=7, leave_out="_xrc|_dc_")
+        self.run_modules("test_atomic", least=7, leave_out="_dc_")
 
     def test_addresses(self):
         # An address without a GID is the own host here, as qperf names it; RoCE hardware refuses it.
-        self.run_modules("test_addr", "test_relaxed_ordering", least=4, skipped=("test_ro_xrc",), failed=("test_create_ah_roce",))
+        self.run_modules("test_addr", "test_relaxed_ordering", least=4, failed=("test_create_ah_roce",))
 
 
 if __name__ == "__main__":

@@ -46,6 +46,29 @@ class PingPong(SelfConnectedTest):
         server.kill()
 
 
+class ExtendedPingPong(SelfConnectedTest):
+    """ibv_xsrq_pingpong: one shared receive queue for all, and the server sends its answers where each client said."""
+
+    def check(self, options="", clients=1):
+        port = stock.free_port()
+        command = f"ibv_xsrq_pingpong -d weft_lo -g 0 -p {port} {options}"
+        server = self.start(f"{command} -c {clients}", **ROCE)
+        self.await_listener(server, port)
+        others = [self.start(command + " 127.0.0.1", **ROCE) for _ in range(clients)]
+        self.await_success(server, *others)
+        for process in [server, *others]:
+            self.expect("success" in process.output, "no result")
+
+    def test_one_client(self):
+        self.check("-n 1000")
+
+    def test_three_clients_with_events(self):
+        self.check("-e -n 100", clients=3)
+
+    def test_small_messages_on_demand_memory(self):
+        self.check("-o -s 1")
+
+
 class Perftest(SelfConnectedTest):
 
     def check(self, command, size):
