@@ -42,6 +42,7 @@ void Stream::Acknowledge() { state_->out.Acknowledge(); }
 void Stream::Greet() { state_->out.Greet(); }
 void Stream::SetReceiverTimer(uint8_t timer) { state_->account.timer = timer; }
 void Stream::Resume() { state_->out.Resume(); }
+uint32_t Stream::received() const { return state_->account.received; }
 uint32_t Stream::acknowledged() const { return state_->out.acknowledged(); }
 bool Stream::waiting_for_receiver() const { return state_->out.waiting_for_receiver(); }
 

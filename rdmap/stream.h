@@ -69,6 +69,7 @@ class Stream final : public mpa::UlpduSink {
   // The time is over (Host::ReceiverNotReady): sends again what was refused and what came after it.
   void Resume();
   bool waiting_for_receiver() const;
+  uint32_t received() const;      // number of the peer's last request message that was carried out or accepted
   uint32_t acknowledged() const;  // number of our last request message that the peer has carried out
 
   // Sends the zero-length RTR message of RFC 6581 ahead of everything else (initiator, once, at the start).

@@ -22,8 +22,6 @@ constexpr std::chrono::milliseconds kFirstRetry{1};
 constexpr std::chrono::seconds kReplyLimit{60};    // the peer's program may take its time to answer
 constexpr std::chrono::seconds kRequestLimit{10};  // a peer that connects and stays silent
 
-// Between Weft ends: as long as an FPDU may be (RFC 5044 section 3).
-constexpr size_t kLargestUlpdu = 64768;
 // Towards others: a whole FPDU in a TCP segment (RFC 5044 section 5), and no longer than RNICs are known to take.
 constexpr size_t kForeignFpdu = 16384;
 constexpr size_t kSmallestUlpdu = 128;

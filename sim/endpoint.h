@@ -16,6 +16,9 @@ namespace weft::sim {
 
 class Rnic;
 
+// Between Weft ends: as long as an FPDU may be (RFC 5044 section 3).
+inline constexpr size_t kLargestUlpdu = 64768;
+
 // Whom a responder's endpoint tells that its request came, and that the program answered it.
 class RequestSink {
  public:

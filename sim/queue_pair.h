@@ -63,6 +63,7 @@ struct EstablishOptions {
   bool initiator = false;
   bool foreign_peer = false;  // not Weft, as far as we know
   size_t max_ulpdu = 0;   // that we may send
+  bool to_itself = false; // the stream's peer is this queue pair
   bool dialled = false;   // the program connects by ibv_modify_qp; otherwise by rdma_cm
   rdmap::Delivery delivery = rdmap::Delivery::kPlain;  // that both ends agreed on
   uint8_t rnr_retry = 7, retry_count = 7;              // rdma_cm's
@@ -222,6 +223,8 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   transport::Duration RetryLimit() const;
   void WatchProgress();
   uint64_t CountOf(const rdmap::Request& request) const;
+  // Connected to itself: the stream ends by our own Terminate, which is the peer's as well.
+  void FailByItself(const rdmap::TerminateMessage& why);
   // The request that a Terminate of the peer is about.
   uint64_t BlamedBy(const rdmap::TerminateMessage& terminate) const;
 

@@ -150,7 +150,7 @@ void QueuePair::Lose(bool orderly) {
 }
 
 uint64_t QueuePair::BlamedBy(const rdmap::TerminateMessage& terminate) const {
-  const uint32_t next = connection_->stream.acknowledged() + 1;
+  const uint32_t next = (connection_->to_itself ? connection_->stream.received() : connection_->stream.acknowledged()) + 1;
   for (uint64_t count = sends_.retired(); count != sends_.started; ++count) {
     const SendEntry& entry = sends_.entry(count);
     if (entry.done) continue;

@@ -161,6 +161,7 @@ int QueuePair::Establish(std::unique_ptr<transport::ByteStream> socket, Establis
     connection.reliable = options.delivery == rdmap::Delivery::kReliable;
     connection.established_told = !expects_rtr;
     connection.may_transmit = options.initiator;
+    connection.to_itself = options.to_itself;
     connection.prologue = std::move(options.prologue);
     observer_ = std::move(options.observer);
     local_error_ = completion_lost_ = false;
@@ -380,6 +381,7 @@ void QueuePair::CheckStream() {
       const rdmap::TerminateMessage& why = *connection.stream.terminate();
       LogWarning(Format("qp 0x%x: terminated the stream from %s: %s", number_,
                         connection.socket->PeerAddress().ToString().c_str(), why.ToString().c_str()));
+      if (connection.to_itself) return FailByItself(why);
       const bool protection = BlameFor(why) == IBV_WC_REM_ACCESS_ERR;
       upcalls_.push_back(protection ? Upcall::kAccessError : Upcall::kRequestError);
       if (receives_.taken != receives_.completed() && BlameFor(why) == IBV_WC_REM_INV_REQ_ERR) {
@@ -500,6 +502,21 @@ void QueuePair::FlushQueues(std::optional<ibv_wc_status> blame, std::optional<ui
     if (receives_.taken == receives_.completed()) ++receives_.taken;
     CompleteReceive(IBV_WC_WR_FLUSH_ERR, nullptr);
   }
+}
+
+void QueuePair::FailByItself(const rdmap::TerminateMessage& why) {
+  // What it has from itself is done, although the acknowledgement did not come back.
+  const uint32_t received = connection_->stream.received();
+  for (uint64_t count = sends_.retired(); count != sends_.started; ++count) {
+    SendEntry& entry = sends_.entry(count);
+    const bool answered =
+        entry.request.opcode == rdmap::Opcode::kReadRequest || entry.request.opcode == rdmap::Opcode::kAtomicRequest;
+    if (!answered && static_cast<int32_t>(entry.request.sequence - received) <= 0) entry.done = true;
+  }
+  RetireSends();
+  const uint64_t blamed = BlamedBy(why);
+  if (receives_.taken != receives_.completed() && BlameFor(why) == IBV_WC_REM_INV_REQ_ERR) CompleteReceive(IBV_WC_LOC_LEN_ERR, nullptr);
+  Fail(/*orderly=*/true, BlameFor(why), blamed);
 }
 
 // --- rdmap::Host -------------------------------------------------------------------------------------------------------------

@@ -34,6 +34,7 @@ struct QueuePair::Connection {
   bool extended = false;           // immediate data and atomics can be sent
   bool reliable = false;           // requests are acknowledged
   bool established_told = true;    // false: the responder waits for the RTR before it says so
+  bool to_itself = false;
   bool may_transmit = true;        // a responder waits for the first FPDU (RFC 5044 section 7.1.3)
   bool heard = false;              // bytes of the peer came
   bool communication_told = false; // IBV_EVENT_COMM_EST

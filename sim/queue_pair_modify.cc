@@ -97,12 +97,21 @@ int QueuePair::ChangeState(ibv_qp_state to, const ibv_qp_attr& attributes, int m
 
 std::optional<PeerChoice> QueuePair::ChoosePeer(const ibv_qp_attr& attributes) const {
   const ibv_ah_attr& handle = attributes.ah_attr;
-  // RoCE has no LIDs: without a GID there is no address.
-  if (!handle.is_global || handle.port_num != 1 || handle.grh.sgid_index >= options_.addresses.size()) return std::nullopt;
+  if (handle.port_num != 1) return std::nullopt;
   PeerChoice choice;
   choice.number = attributes.dest_qp_num;
-  choice.address = AddressOf(handle.grh.dgid, static_cast<uint32_t>(options_.interface_index));
-  choice.local = options_.addresses[handle.grh.sgid_index];
+  if (handle.is_global) {
+    if (handle.grh.sgid_index >= options_.addresses.size()) return std::nullopt;
+    choice.address = AddressOf(handle.grh.dgid, static_cast<uint32_t>(options_.interface_index));
+    choice.local = options_.addresses[handle.grh.sgid_index];
+  } else {
+    // All that has our port's LID is our port; RoCE's is 0. qperf names its own host's so, which tells its peer no GID.
+    if (handle.dlid != 0) return std::nullopt;
+    const auto own = std::find_if(options_.addresses.begin(), options_.addresses.end(), [](const auto& a) { return a.family() != 0; });
+    if (own == options_.addresses.end()) return std::nullopt;
+    choice.address = choice.local = *own;
+    choice.own_host = true;
+  }
   if (choice.address.family() == 0 || choice.local.family() != choice.address.family()) return std::nullopt;
   choice.service = service();
   choice.delivery = delivery();

@@ -3,15 +3,18 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 #include <vector>
 
 #include "base/byte_reader.h"
 #include "base/byte_writer.h"
 #include "base/log.h"
+#include "sim/device.h"
 #include "sim/endpoint.h"
 #include "sim/queue_pair.h"
 #include "sim/rnic.h"
+#include "transport/local_address.h"
 
 namespace weft::sim {
 namespace {
@@ -59,6 +62,12 @@ struct Wish {
   }
 };
 
+bool IsOwn(const transport::SocketAddress& address) {
+  if (address.is_loopback()) return true;
+  const auto source = transport::SourceAddressFor({}, address);  // an own address is reached from itself
+  return source.ok() && source->SameHost(address);
+}
+
 Service ServiceOfPeer(Service ours) {
   switch (ours) {
     case Service::kXrcSend:
@@ -96,7 +105,7 @@ struct QueuePairPorts::State : std::enable_shared_from_this<State> {
   void Accept(const std::shared_ptr<QueuePair>& qp, const PeerChoice& choice, const std::shared_ptr<Endpoint>& endpoint);
   static bool Fits(const Looking& looking, const Wish& wish, const transport::SocketAddress& from) {
     return looking.dial == nullptr && looking.choice.number == wish.from && ServiceOfPeer(looking.choice.service) == wish.service &&
-           looking.choice.address.SameHost(from);
+           (looking.choice.own_host ? IsOwn(from) : looking.choice.address.SameHost(from));
   }
   void OnRequest(CmEvent event);
 
@@ -223,6 +232,7 @@ void QueuePairPorts::Release(uint32_t number) {
 
 void QueuePairPorts::Connect(std::shared_ptr<QueuePair> qp, PeerChoice choice) {
   const uint32_t number = qp->number();
+  if (number == choice.number && IsOwn(choice.address)) return ConnectToItself(*qp, choice);
   // Numbers of different hosts may be equal; then their addresses decide.
   const bool opens = number != choice.number ? number < choice.number : choice.local.ToString() < choice.address.ToString();
   std::shared_ptr<Dial> dial = opens ? std::make_shared<Dial>(state_, qp, choice) : nullptr;
@@ -247,6 +257,23 @@ void QueuePairPorts::Connect(std::shared_ptr<QueuePair> qp, PeerChoice choice) {
   for (const auto& endpoint : stale) endpoint->Close();
   if (dial != nullptr) dial->Start();
   if (found != nullptr) state_->Accept(qp, choice, found);
+}
+
+void QueuePairPorts::ConnectToItself(QueuePair& qp, const PeerChoice& choice) {
+  const Settings& settings = state_->rnic.settings();
+  EstablishOptions options;
+  options.outcome.crc = settings.crc == CrcPolicy::kOn;
+  options.outcome.send_markers = options.outcome.receive_markers = settings.markers;
+  options.outcome.ird = options.outcome.ord = std::min<uint16_t>(choice.parameters.ird, kMaxReads);
+  options.initiator = options.to_itself = options.dialled = true;
+  options.max_ulpdu = kLargestUlpdu;
+  options.delivery = choice.delivery;
+  auto loop = state_->rnic.network().OpenLoop(choice.local);
+  if (!loop.ok()) {
+    LogWarning(Format("qp 0x%x cannot be connected to itself: %s", qp.number(), std::strerror(loop.error())));
+    return;
+  }
+  qp.Establish(std::move(*loop), std::move(options));
 }
 
 void QueuePairPorts::Forget(uint32_t number) {

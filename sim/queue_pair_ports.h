@@ -29,6 +29,7 @@ enum class Service : uint8_t { kReliable = 1, kUnreliable = 2, kXrcSend = 3, kXr
 struct PeerChoice {
   uint32_t number = 0;
   transport::SocketAddress address;      // of the peer; its port is the peer's number >> 8
+  bool own_host = false;                 // it is on this host, whatever its address
   transport::SocketAddress local;        // ours, port 0: where the connection comes from
   Service service = Service::kReliable;  // our own
   rdmap::Delivery delivery = rdmap::Delivery::kReliable;
@@ -38,7 +39,7 @@ struct PeerChoice {
 // Connects queue pairs that programs connect themselves, by ibv_modify_qp with an exchanged number and GID (RoCE persona). A queue
 // pair's number names its process: its upper 16 bits are a TCP port on which that process's RNIC listens, its lower 8 bits count.
 // Of the two, the one with the smaller number opens the connection when it goes to RTR; a request that comes before the other is in
-// RTR waits for it. Thread safe; lives as long as the RNIC.
+// RTR waits for it. One that is its own peer gets a stream that is its own peer. Thread safe; lives as long as the RNIC.
 class QueuePairPorts {
  public:
   explicit QueuePairPorts(Rnic& rnic);
@@ -57,6 +58,7 @@ class QueuePairPorts {
   struct State;
   class Requests;
   class Dial;
+  void ConnectToItself(QueuePair& qp, const PeerChoice& choice);
   const std::shared_ptr<State> state_;
 };
 

@@ -98,6 +98,9 @@ class Network {
   // outcome. The error is an errno (e.g. ENETUNREACH, EADDRNOTAVAIL).
   virtual Result<std::unique_ptr<ByteStream>, int> StartConnect(const SocketAddress& local,
                                                                 const SocketAddress& remote) = 0;
+  // A stream whose peer is itself: what is written is read again. `local`: a host's own address, port 0. May not be connected yet, then
+  // reads and writes would block. EOPNOTSUPP: a network without.
+  virtual Result<std::unique_ptr<ByteStream>, int> OpenLoop(const SocketAddress& /*local*/) { return EOPNOTSUPP; }
   // Errors: EADDRINUSE, EADDRNOTAVAIL, EACCES ... . `only_v6` for the IPv6 wildcard.
   virtual Result<std::unique_ptr<Listener>, int> Listen(const SocketAddress& local, int backlog, bool only_v6,
                                                         bool reuse_address) = 0;

@@ -84,6 +84,11 @@ Result<std::unique_ptr<ByteStream>, int> TcpNetwork::StartConnect(const SocketAd
   return TcpStream::StartConnect(local, remote);
 }
 
+Result<std::unique_ptr<ByteStream>, int> TcpNetwork::OpenLoop(const SocketAddress& local) {
+  if (int error = EnsureStarted(); error != 0) return error;
+  return TcpStream::OpenLoop(local);
+}
+
 Result<std::unique_ptr<Listener>, int> TcpNetwork::Listen(const SocketAddress& local, int backlog, bool only_v6,
                                                           bool reuse_address) {
   if (int error = EnsureStarted(); error != 0) return error;

@@ -31,6 +31,7 @@ class TcpNetwork : public Network {
 
   Result<std::unique_ptr<ByteStream>, int> StartConnect(const SocketAddress& local,
                                                         const SocketAddress& remote) override;
+  Result<std::unique_ptr<ByteStream>, int> OpenLoop(const SocketAddress& local) override;
   Result<std::unique_ptr<Listener>, int> Listen(const SocketAddress& local, int backlog, bool only_v6,
                                                 bool reuse_address) override;
   Result<std::unique_ptr<DatagramSocket>, int> OpenDatagram(const SocketAddress& local,

@@ -85,6 +85,17 @@ Result<std::unique_ptr<ByteStream>, int> TcpStream::StartConnect(const SocketAdd
   return std::unique_ptr<ByteStream>(std::move(stream));
 }
 
+// TCP's simultaneous open (RFC 9293 section 3.5), by a socket that connects to its own port.
+Result<std::unique_ptr<ByteStream>, int> TcpStream::OpenLoop(const SocketAddress& local) {
+  int fd = socket(local.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+  if (fd < 0) return errno;
+  auto stream = std::make_unique<TcpStream>(fd);
+  if (bind(fd, local.get(), local.length()) != 0) return errno;
+  const SocketAddress self = stream->LocalAddress();
+  if (connect(fd, self.get(), self.length()) != 0 && errno != EINPROGRESS && errno != EINTR) return errno;
+  return std::unique_ptr<ByteStream>(std::move(stream));
+}
+
 TcpStream::TcpStream(int fd) : fd_(fd) { SetFlag(fd_, IPPROTO_TCP, TCP_NODELAY); }
 
 TcpStream::~TcpStream() {

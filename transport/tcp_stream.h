@@ -14,6 +14,9 @@ class TcpStream : public ByteStream {
   // Starts connecting; the error is an errno. See Network::StartConnect.
   static Result<std::unique_ptr<ByteStream>, int> StartConnect(const SocketAddress& local, const SocketAddress& remote);
 
+  // See Network::OpenLoop.
+  static Result<std::unique_ptr<ByteStream>, int> OpenLoop(const SocketAddress& local);
+
   // Takes `fd`, a non-blocking connected or connecting TCP socket, and turns Nagle's algorithm off.
   explicit TcpStream(int fd);
   ~TcpStream() override;

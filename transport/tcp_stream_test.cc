@@ -222,6 +222,22 @@ TEST_P(TcpStreamTest, SocketsDoNotOutliveExecAndSendAtOnce) {
   }
 }
 
+TEST(TcpStreamTest, ALoopReadsWhatItWrote) {
+  auto loop = TcpStream::OpenLoop(*SocketAddress::Parse("127.0.0.1", 0));
+  ASSERT_TRUE(loop);
+  AwaitReadiness((*loop)->fd(), POLLOUT);
+  EXPECT_EQ((*loop)->PeerAddress(), (*loop)->LocalAddress());
+  char there[] = "there", back[sizeof there] = {};
+  const iovec from{there, sizeof there}, into{back, sizeof back};
+  ASSERT_EQ((*loop)->Write({&from, 1}).bytes, sizeof there);
+  AwaitReadiness((*loop)->fd(), POLLIN);
+  ASSERT_EQ((*loop)->Read({&into, 1}).bytes, sizeof there);
+  EXPECT_STREQ(back, there);
+  (*loop)->ShutdownWrite();
+  AwaitReadiness((*loop)->fd(), POLLIN);
+  EXPECT_EQ((*loop)->Read({&into, 1}).kind, IoResult::Kind::kEndOfStream);
+}
+
 TEST(TcpListenerTest, NothingPendingIsEagain) {
   auto listener = TcpListener::Open(*SocketAddress::Parse("127.0.0.1", 0), 1, false, true);
   ASSERT_TRUE(listener);

@@ -8,7 +8,9 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "verbs/testing/connected_pair.h"
@@ -45,7 +47,9 @@ struct End {
     EXPECT_EQ(ToInit(qp), 0);
   }
   ~End() {
-    if (qp != nullptr) EXPECT_EQ(ibv_destroy_qp(qp), 0);
+    if (qp != nullptr) {
+      EXPECT_EQ(ibv_destroy_qp(qp), 0);
+    }
     EXPECT_EQ(ibv_dereg_mr(mr), 0);
     EXPECT_EQ(ibv_destroy_cq(cq), 0);
     EXPECT_EQ(ibv_dealloc_pd(pd), 0);
@@ -207,13 +211,151 @@ TEST_F(SelfConnected, IllegalTransitionsLeaveTheQueuePairAsItWas) {
   }
   EXPECT_EQ(a.ToRts(8), EINVAL) << "three bits";
   EXPECT_EQ(a.ToRts(), 0);
-  // RoCE has no LIDs.
+  // RoCE has no LIDs but 0, which every port has: the own host's.
   ibv_qp_attr lid = {};
   lid.qp_state = IBV_QPS_RTR;
   lid.path_mtu = IBV_MTU_1024;
   lid.ah_attr.port_num = 1;
+  lid.ah_attr.dlid = 1;
   EXPECT_EQ(ibv_modify_qp(b.qp, &lid, kToRtr), EINVAL);
   EXPECT_EQ(b.State(), IBV_QPS_INIT);
+}
+
+TEST_F(SelfConnected, WithoutAGidThePeerIsOnTheOwnHost) {
+  End a(context_), b(context_);
+  for (auto [end, peer] : {std::pair(&a, &b), std::pair(&b, &a)}) {
+    ibv_qp_attr to = {};
+    to.qp_state = IBV_QPS_RTR;
+    to.path_mtu = IBV_MTU_1024;
+    to.dest_qp_num = peer->qp->qp_num;
+    to.max_dest_rd_atomic = 4;
+    to.ah_attr.port_num = 1;
+    ASSERT_EQ(ibv_modify_qp(end->qp, &to, kToRtr), 0);
+    ASSERT_EQ(end->ToRts(), 0);
+  }
+  ExpectMessage(a, b);
+  ExpectMessage(b, a);
+}
+
+// A queue pair that is its own peer.
+class ToItself : public SelfConnected {
+ protected:
+  void SetUp() override {
+    SelfConnected::SetUp();
+    end_ = std::make_unique<End>(context_);
+    Connect(*end_);
+  }
+  void TearDown() override {
+    end_.reset();
+    SelfConnected::TearDown();
+  }
+  static void Connect(End& end) {
+    ASSERT_EQ(end.ToRtr(end), 0);
+    ASSERT_EQ(end.ToRts(), 0);
+  }
+  // Its completion and that of its receive come in any order.
+  void ExpectMessageToItself() {
+    end_->memory[0] = static_cast<uint8_t>(end_->memory[0] + 1);
+    ASSERT_EQ(end_->Receive(64, 32), 0);
+    ASSERT_EQ(end_->Send(0, 32), 0);
+    bool sent = false, received = false;
+    for (int i = 0; i < 2; ++i) {
+      const ibv_wc wc = WaitForCompletion(end_->cq);
+      EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
+      (wc.opcode & IBV_WC_RECV ? received : sent) = true;
+    }
+    EXPECT_TRUE(sent && received);
+    EXPECT_EQ(end_->memory[64], end_->memory[0]);
+  }
+
+  std::unique_ptr<End> end_;
+};
+
+TEST_F(ToItself, Sends) {
+  for (int i = 0; i < 100; ++i) ExpectMessageToItself();
+}
+
+TEST_F(ToItself, WritesReadsAndAtomics) {
+  End& end = *end_;
+  end.memory[0] = 5;
+  ibv_sge element = end.Element(0, 8);
+  ASSERT_EQ(end.Post(end.Request(IBV_WR_RDMA_WRITE, &element, 1, &end, 100)), 0);
+  EXPECT_EQ(WaitForCompletion(end.cq).status, IBV_WC_SUCCESS);
+  EXPECT_EQ(end.memory[100], 5);
+  ibv_sge sink = end.Element(200, 8);
+  ASSERT_EQ(end.Post(end.Request(IBV_WR_RDMA_READ, &sink, 1, &end, 100)), 0);
+  EXPECT_EQ(WaitForCompletion(end.cq).status, IBV_WC_SUCCESS);
+  EXPECT_EQ(end.memory[200], 5);
+  ibv_sge found = end.Element(304, 8);
+  ibv_send_wr add = end.Request(IBV_WR_ATOMIC_FETCH_AND_ADD, &found, 1);
+  add.wr.atomic = {reinterpret_cast<uintptr_t>(end.memory.data()), 2, 0, end.mr->rkey};
+  ASSERT_EQ(end.Post(add), 0);
+  EXPECT_EQ(WaitForCompletion(end.cq).status, IBV_WC_SUCCESS);
+  EXPECT_EQ(end.memory[0], 7);
+  EXPECT_EQ(end.memory[304], 5);
+}
+
+TEST_F(ToItself, MoreThanTheSocketHolds) {
+  constexpr size_t kLarge = 32 << 20;
+  std::vector<uint8_t> from(kLarge, 9), to(kLarge);
+  End& end = *end_;
+  ibv_mr* source = ibv_reg_mr(end.pd, from.data(), kLarge, 0);
+  ibv_mr* target = ibv_reg_mr(end.pd, to.data(), kLarge, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+  ibv_sge element = testing::ElementOf(source, 0, kLarge);
+  ibv_send_wr write = end.Request(IBV_WR_RDMA_WRITE, &element, 1);
+  write.wr.rdma = {reinterpret_cast<uintptr_t>(to.data()), target->rkey};
+  ASSERT_EQ(end.Post(write), 0);
+  EXPECT_EQ(WaitForCompletion(end.cq).status, IBV_WC_SUCCESS);
+  EXPECT_EQ(from, to);
+  EXPECT_EQ(ibv_dereg_mr(source), 0);
+  EXPECT_EQ(ibv_dereg_mr(target), 0);
+}
+
+TEST_F(ToItself, ASendWaitsForItsReceive) {
+  ASSERT_EQ(end_->Send(0, 8), 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  ibv_wc wc;
+  EXPECT_EQ(ibv_poll_cq(end_->cq, 1, &wc), 0);
+  ASSERT_EQ(end_->Receive(64, 8), 0);
+  EXPECT_EQ(WaitForCompletion(end_->cq).status, IBV_WC_SUCCESS);
+  EXPECT_EQ(WaitForCompletion(end_->cq).status, IBV_WC_SUCCESS);
+}
+
+TEST_F(ToItself, TheRequestToBlameIsTheOneThatFailed) {
+  End& end = *end_;
+  ibv_sge element = end.Element(0, 8);
+  ibv_send_wr good = end.Request(IBV_WR_RDMA_WRITE, &element, 1, &end, 100);
+  ibv_send_wr bad = good;
+  bad.wr_id = 2;
+  bad.wr.rdma.rkey ^= 0x100;
+  ibv_send_wr late = good;
+  late.wr_id = 3;
+  good.next = &bad;
+  bad.next = &late;
+  ASSERT_EQ(end.Post(good), 0);
+  constexpr ibv_wc_status kExpected[] = {IBV_WC_SUCCESS, IBV_WC_REM_ACCESS_ERR, IBV_WC_WR_FLUSH_ERR};
+  for (uint64_t id = 1; id <= 3; ++id) {
+    const ibv_wc wc = WaitForCompletion(end.cq);
+    EXPECT_EQ(wc.wr_id, id);
+    EXPECT_EQ(wc.status, kExpected[id - 1]) << id;
+  }
+  EXPECT_EQ(end.State(), IBV_QPS_ERR);
+}
+
+TEST_F(ToItself, AgainAfterReset) {
+  for (int life = 0; life < 5; ++life) {
+    ExpectMessageToItself();
+    ASSERT_EQ(end_->ToState(IBV_QPS_RESET), 0);
+    ASSERT_EQ(ToInit(end_->qp), 0);
+    ASSERT_NO_FATAL_FAILURE(Connect(*end_));
+  }
+}
+
+TEST_F(ToItself, AnUnreliableConnection) {
+  end_ = std::make_unique<End>(context_, IBV_QPT_UC);
+  ASSERT_EQ(end_->ToRtr(*end_, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN), 0);
+  ASSERT_EQ(end_->ToRts(0, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
+  ExpectMessageToItself();
 }
 
 TEST_F(SelfConnected, ImmediateDataComesWithSendsAndWrites) {
