@@ -12,12 +12,14 @@
 #include <vector>
 
 #include "cm/export.h"
+#include "cm/rsocket/datagram.h"
 #include "cm/rsocket/poll.h"
 #include "cm/rsocket/stream.h"
 #include "cm/rsocket/table.h"
 
 using weft::cm::Return;
 using weft::rsocket::Clock;
+using weft::rsocket::Datagram;
 using weft::rsocket::Deadline;
 using weft::rsocket::PollAll;
 using weft::rsocket::Socket;
@@ -83,16 +85,20 @@ int Name(int fd, bool peer, sockaddr* address, socklen_t* length) {
 WEFT_CM_EXPORT int rsocket(int domain, int type, int protocol) {
   if (domain != AF_INET && domain != AF_INET6) return Return(EAFNOSUPPORT);
   const int flags = type & (SOCK_NONBLOCK | SOCK_CLOEXEC);
+  std::shared_ptr<Socket> socket;
   switch (type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) {
     case SOCK_STREAM:
+      if (protocol != 0 && protocol != IPPROTO_TCP) return Return(EPROTONOSUPPORT);
+      socket = std::make_shared<Stream>(domain);
       break;
     case SOCK_DGRAM:
-      return Return(EOPNOTSUPP);
+      if (protocol != 0 && protocol != IPPROTO_UDP) return Return(EPROTONOSUPPORT);
+      socket = Datagram::Create(domain);
+      if (socket == nullptr) return -1;
+      break;
     default:
       return Return(ESOCKTNOSUPPORT);
   }
-  if (protocol != 0 && protocol != IPPROTO_TCP) return Return(EPROTONOSUPPORT);
-  const auto socket = std::make_shared<Stream>(domain);
   socket->set_nonblocking((flags & SOCK_NONBLOCK) != 0);
   if (const int error = Table::Process().Add(socket, (flags & SOCK_CLOEXEC) != 0); error != 0) return Return(error);
   return socket->fd();

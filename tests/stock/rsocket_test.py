@@ -1,4 +1,4 @@
-"""The stock programs over rsockets on Weft: rstream, riostream, rcopy."""
+"""The stock programs over rsockets on Weft: rstream, riostream, rcopy, udpong."""
 
 import os
 import tempfile
@@ -92,6 +92,54 @@ class Rcopy(stock.StockTest):
                 self.run_one(f"rcopy {source} 127.0.0.1:{copy} -p {port}")
                 with open(copy, "rb") as file:
                     self.expect(file.read() == content, f"the copy of {size} bytes differs")
+
+
+class Udpong(stock.StockTest):
+    """Datagrams may get lost, also here when the machine is busy: what arrived is what its table counts."""
+
+    def exchange(self, options, least, address="127.0.0.1"):
+        port = stock.free_port()
+        # It serves until it is killed.
+        server = self.start(f"udpong -b {address} -p {port} {options}", WEFT_PERSONA="roce")
+        self.await_condition(lambda: has_udp_port(port) or not server.running(), "a UDP port", 20)
+        out = self.run_one(f"udpong -s {address} -p {port} {options}", WEFT_PERSONA="roce")
+        self.expect(server.running(), "the server ended")
+        rows = [line.split() for line in out.splitlines() if line.startswith("custom")]
+        self.expect(len(rows) == 1, "a row")
+        arrived = float(rows[0][2].replace("k", "e3"))
+        self.expect(arrived >= least, f"{arrived} datagrams of {least}")
+
+    def test_one_way(self):
+        for size in (16, 64, 1000, 2048):
+            self.exchange(f"-S {size} -C 300", 200)
+
+    def test_echo_with_poll(self):
+        for size in (64, 2048):
+            self.exchange(f"-T e -T a -S {size} -C 300", 500)
+
+    def test_echo_blocking(self):
+        self.exchange("-T e -T b -S 500 -C 100", 150)
+
+    def test_blocking_and_nonblocking(self):
+        self.exchange("-T b -S 64 -C 300", 200)
+        self.exchange("-T n -S 64 -C 300", 200)
+
+    def test_ipv6(self):
+        self.exchange("-S 64 -C 100", 80, address="::1")
+
+    def test_iwarp_persona_has_none(self):
+        process = self.start("udpong", WEFT_PERSONA="iwarp")
+        self.await_condition(lambda: not process.running(), "the end")
+        self.expect("not supported" in process.output, "it must say why")
+
+
+def has_udp_port(port):
+    wanted = f":{port:04X}"
+    for table in ("/proc/net/udp", "/proc/net/udp6"):
+        with open(table) as rows:
+            if any(row.split()[1].endswith(wanted) for row in rows):
+                return True
+    return False
 
 
 if __name__ == "__main__":

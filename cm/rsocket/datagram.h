@@ -1,0 +1,127 @@
+#ifndef CM_RSOCKET_DATAGRAM_H_
+#define CM_RSOCKET_DATAGRAM_H_
+
+#include <sys/time.h>
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cm/rsocket/datagram_link.h"
+#include "cm/rsocket/datagram_wire.h"
+#include "cm/rsocket/defaults.h"
+#include "cm/rsocket/socket.h"
+
+namespace weft::rsocket {
+
+// An rsocket of type SOCK_DGRAM. It has a UDP socket, which holds its address and carries what cannot go by RDMA: the first datagrams
+// to a peer, those that are longer than the port's MTU, and one each second to a peer of which nothing is heard, so that one that was
+// started anew is found. There is no thread: whoever calls in looks at both.
+class Datagram final : public Socket {
+ public:
+  // nullptr and errno; EOPNOTSUPP: the devices have no datagrams.
+  static std::shared_ptr<Datagram> Create(int domain);
+  ~Datagram() override;
+
+  int type() const override { return SOCK_DGRAM; }
+  int Bind(const sockaddr* address, socklen_t length) override;
+  int Listen(int) override { return EOPNOTSUPP; }
+  int Accept(std::shared_ptr<Socket>*) override { return EOPNOTSUPP; }
+  int Connect(const sockaddr* address, socklen_t length) override;  // AF_UNSPEC: no peer any more
+  int Shutdown(int how) override;
+  void Close() override;
+  void Farewell() override {}
+
+  ssize_t Send(const iovec* pieces, int count, int flags, const sockaddr* to, socklen_t to_length) override;
+  ssize_t Receive(const iovec* pieces, int count, int flags, sockaddr_storage* from, int* out_flags) override;
+  int Name(bool peer, sockaddr_storage* name) override;
+
+  int SetOption(int level, int name, const void* value, socklen_t length) override;
+  int GetOption(int level, int name, void* value, socklen_t* length) override;
+
+  off_t Map(void*, size_t, int, off_t) override { return -EOPNOTSUPP; }
+  int Unmap(void*, size_t) override { return EOPNOTSUPP; }
+  ssize_t WriteMapped(const void*, size_t, off_t, int) override { return -EOPNOTSUPP; }
+
+  short Poll(short events) override;
+  short BeginWait(short events, WaitNode& node, int fds[kWaitFds]) override;
+  void EndWait(WaitNode& node) override;
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+  using Condition = bool (Datagram::*)() const;
+
+  // Whoever datagrams go to or come from.
+  struct Peer {
+    sockaddr_storage address{};  // of the family that the network has: IPv4 for a mapped one
+    DatagramLink* link = nullptr;
+    ibv_ah* handle = nullptr;
+    sockaddr_storage own{};      // the address from which it is reached, with our port
+    uint32_t queue_pair = 0;     // 0: not known
+    std::optional<Clock::time_point> unheard_since;  // it was sent something by RDMA, and nothing came back
+  };
+  // What came and was not read yet.
+  struct Arrived {
+    DatagramLink* link = nullptr;  // in a place of it, or
+    uint32_t slot = 0;
+    std::vector<uint8_t> copy;     // came over UDP
+    Bytes bytes;                   // the program's
+    sockaddr_storage from{};
+  };
+
+  explicit Datagram(int domain);
+  int Open();
+
+  // All of these with mutex_ held.
+  int Await(Lock& lock, const Deadline& deadline, Condition ready);
+  bool Readable() const { return closing_ || read_shut_ || !arrived_.empty() || error_ != 0; }
+  bool Writable() const;
+  short Events(short wanted) const;
+  Deadline DeadlineOf(int flags, const timeval& timeout) const;
+  // Takes what came.
+  void Drive();
+  void DriveLinks();
+  void DriveUdp();
+  void OnUdp(Bytes datagram, const sockaddr_storage& from);
+  void Deliver(Arrived arrived);
+  bool IsWanted(const sockaddr_storage& from) const;  // connect(2): of the peer alone
+  void Arm();
+  void TakeEvents();
+
+  // nullptr and errno.
+  Peer* FindPeer(const sockaddr_storage& address);
+  int Resolve(Peer& peer);
+  DatagramLink* LinkOn(ibv_context* device);
+  void ForgetPeers();
+  int EnsureBound();
+  bool GoesByRdma(const Peer& peer, size_t length) const;
+  // The count or a negative errno.
+  ssize_t SendByUdp(Lock& lock, Peer& peer, LookupHeader::Op op, const iovec* pieces, int count, const Deadline& deadline);
+  int CheckAddress(const sockaddr* address, socklen_t length, sockaddr_storage* into) const;
+  sockaddr_storage InDomain(const sockaddr_storage& address) const;
+
+  mutable std::mutex mutex_;  // guards everything below
+  int udp_ = -1;
+  int wait_fd_ = -1;  // an epoll of the UDP socket and the links' channels
+  bool bound_ = false;
+  bool closing_ = false;
+  bool read_shut_ = false, write_shut_ = false;
+  int error_ = 0;  // SO_ERROR
+  WaitList waiters_;
+  LinkSizes sizes_;
+  timeval receive_timeout_{0, 0}, send_timeout_{0, 0};
+  std::vector<std::unique_ptr<DatagramLink>> links_;
+  std::map<std::string, Peer> peers_;  // by the bytes of family, port and address
+  std::string connected_;              // key of the peer; empty: none
+  std::deque<Arrived> arrived_;
+  size_t copied_ = 0;                  // bytes in `arrived_` that came over UDP
+  std::vector<uint8_t> staging_;       // of one UDP datagram
+};
+
+}  // namespace weft::rsocket
+
+#endif  // CM_RSOCKET_DATAGRAM_H_
