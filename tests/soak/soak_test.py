@@ -1,7 +1,7 @@
 """Random faults over 100 connections in 8 processes for a while: whatever fails, every request completes once, no byte is wrong, nothing hangs,
 crashes or is left behind. tests/soak/worker.cc says what is checked.
 
-SOAK_SECONDS (20) and SOAK_SEED (printed) can be set: bazel test --test_env=SOAK_SECONDS=1800 //tests/soak:soak_test
+SOAK_SECONDS (10) and SOAK_SEED (printed) can be set: bazel test --test_env=SOAK_SECONDS=1800 --test_timeout=2400 //tests/soak:soak_roce_test
 """
 
 import os
@@ -24,7 +24,7 @@ FAULTS = [
     lambda r: f"bandwidth rate={r.randrange(5, 500)}mbit",
     lambda r: f"corrupt every={r.randrange(10, 500)} times=3",
     lambda r: f"completion status={r.choice(['RETRY_EXC_ERR', 'REM_ACCESS_ERR', 'REM_OP_ERR', 'LOC_PROT_ERR'])} "
-              f"opcode={r.choice(['SEND', 'RDMA_WRITE', 'RDMA_READ', 'RECV'])} every={r.randrange(50, 2000)} times=10",
+              f"opcode={r.choice(['SEND', 'RDMA_WRITE', 'RDMA_READ', 'ATOMIC_FETCH_AND_ADD', 'RECV'])} every={r.randrange(50, 2000)} times=10",
     lambda r: f"rnr every={r.randrange(50, 2000)} times=10",
     lambda r: f"fail call={r.choice(['ibv_reg_mr', 'ibv_create_cq', 'ibv_create_qp', 'ibv_alloc_pd'])} errno=ENOMEM probability=20%",
     lambda r: f"fail call={r.choice(['ibv_post_send', 'ibv_post_recv'])} errno=ENOMEM probability=10%",
@@ -37,7 +37,7 @@ FAULTS = [
 class Soak(stock.StockTest):
 
     def test_random_faults(self):
-        seconds = int(os.environ.get("SOAK_SECONDS", "20"))
+        seconds = int(os.environ.get("SOAK_SECONDS", "10"))
         seed = int(os.environ.get("SOAK_SEED", str(random.randrange(1 << 31))))
         print(f"SOAK_SECONDS={seconds} SOAK_SEED={seed}", flush=True)
         choice = random.Random(seed)
@@ -74,7 +74,7 @@ class Soak(stock.StockTest):
         for server in servers:
             os.kill(server.pid, 15)
         self.await_success(*servers, timeout=120)
-        rounds = connected = 0
+        rounds = connected = ended = most_descriptors = 0
         for process in clients:
             self.expect("SOAK VIOLATED" not in process.output, "a violation")
             left, most = map(int, re.search(r"descriptors (\d+) of at most (\d+)", process.output).groups())
@@ -82,7 +82,11 @@ class Soak(stock.StockTest):
             found = re.search(r"client: rounds (\d+), connected (\d+), ended (\d+)", process.output)
             rounds += int(found.group(1))
             connected += int(found.group(2))
-        print(f"{applied} plans of faults, {rounds} rounds, {connected} connections")
+            ended += int(found.group(3))
+            most_descriptors = max(most_descriptors, left)
+        injected = sum(len(re.findall(r"^weft: fault \d+ of", p.output, re.MULTILINE)) for p in everybody)
+        print(f"{applied} plans of faults, {injected} faults, {rounds} rounds, {connected} connections, {ended} of them ended by a fault; "
+              f"at most {most_descriptors} descriptors left")
         self.expect(rounds > 0 and connected >= PROCESSES, "something got through")
         self.expect(applied > seconds, "faults were set")
 

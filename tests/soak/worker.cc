@@ -28,6 +28,8 @@ using namespace std::chrono_literals;
 constexpr uint32_t kReceives = 16;
 constexpr uint32_t kMessage = 4096;     // bytes of the longest Send
 constexpr uint32_t kWindow = 64 * 1024;  // bytes that the peer writes and reads
+// In the memory of each peer: the count to which the other adds by atomics.
+constexpr uint64_t kCounter = 2 * kWindow + kMessage * (kReceives + 1);
 // Longer than any fault of the driver holds a connection up, on a machine that is busy.
 constexpr auto kHang = 60s;
 
@@ -91,8 +93,13 @@ class Peer {
     if (pd == nullptr) return Refused();
     cq = ibv_create_cq(id->verbs, 128, nullptr, nullptr, 0);
     if (cq == nullptr) return Refused();
-    memory.resize(kWindow * 2 + kMessage * (kReceives + 1));
-    mr = ibv_reg_mr(pd, memory.data(), memory.size(), IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
+    ibv_device_attr device{};
+    if (ibv_query_device(id->verbs, &device) != 0) Violated("ibv_query_device");
+    has_atomics = device.atomic_cap != IBV_ATOMIC_NONE;
+    memory.resize(kCounter + 2 * sizeof(uint64_t));
+    int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+    if (has_atomics) access |= IBV_ACCESS_REMOTE_ATOMIC;
+    mr = ibv_reg_mr(pd, memory.data(), memory.size(), access);
     if (mr == nullptr) return Refused();
     ibv_qp_init_attr attributes{};
     attributes.send_cq = attributes.recv_cq = cq;
@@ -108,6 +115,8 @@ class Peer {
   uint8_t* window() { return memory.data(); }
   uint8_t* copy() { return memory.data() + kWindow; }
   uint8_t* outgoing() { return memory.data() + 2 * kWindow; }
+  // Where atomics put what they found.
+  uint64_t* found() { return reinterpret_cast<uint64_t*>(memory.data() + kCounter + sizeof(uint64_t)); }
   uint8_t* incoming(uint64_t count) { return memory.data() + 2 * kWindow + kMessage * (1 + count % kReceives); }
 
   bool PostReceive() {
@@ -134,6 +143,11 @@ class Peer {
     wr.num_sge = 1;
     wr.wr.rdma.remote_addr = remote;
     wr.wr.rdma.rkey = key;
+    if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+      wr.wr.atomic.remote_addr = remote;
+      wr.wr.atomic.compare_add = 1;
+      wr.wr.atomic.rkey = key;
+    }
     for (int tries = 0; tries < 1000; ++tries) {
       const int error = ibv_post_send(id->qp, &wr, &bad);
       if (error == 0) return ++sends_posted, true;
@@ -171,6 +185,7 @@ class Peer {
   std::vector<uint8_t> memory;
   uint64_t sends_posted = 0, sends_done = 0, receives_posted = 0, receives_done = 0;
   bool failed = false;
+  bool has_atomics = false;  // persona roce
   Clock::time_point last_progress = Clock::now();
 
  protected:
@@ -326,7 +341,7 @@ class ClientPeer final : public Peer {
         if (!Make()) return false;
         rdma_conn_param parameters{};
         parameters.responder_resources = parameters.initiator_depth = 4;
-        parameters.rnr_retry_count = 7;
+        parameters.rnr_retry_count = random_() % 8;  // 7: for ever
         parameters.retry_count = 7;
         return rdma_connect(id, &parameters) == 0;
       }
@@ -351,7 +366,7 @@ class ClientPeer final : public Peer {
   bool begin_again = true;
 
  private:
-  // A round: a Write, a Read of it, a message that is answered.
+  // A round: a Write, a Read of it, an atomic that counts the rounds, a message that is answered.
   void Begin() {
     if (failed || !begin_again) return;
     length_ = 1 + static_cast<uint32_t>(random_() % kWindow);
@@ -361,15 +376,22 @@ class ClientPeer final : public Peer {
     std::memcpy(outgoing(), &header, sizeof header);
     Fill(outgoing() + sizeof header, header.length - sizeof header, header.seed);
     answered_ = false;
-    outstanding_ = 3;
+    done_ = 0;
     if (!Post(IBV_WR_RDMA_WRITE, window(), length_, hello_.address, hello_.key) ||
-        !Post(IBV_WR_RDMA_READ, copy(), length_, hello_.address, hello_.key) || !Post(IBV_WR_SEND, outgoing(), header.length)) {
+        !Post(IBV_WR_RDMA_READ, copy(), length_, hello_.address, hello_.key) ||
+        (has_atomics &&
+         !Post(IBV_WR_ATOMIC_FETCH_AND_ADD, found(), sizeof(uint64_t), hello_.address + kCounter, hello_.key)) ||
+        !Post(IBV_WR_SEND, outgoing(), header.length)) {
       Fail();
     }
   }
   void OnSent() override {
-    // The Read is the second of the three.
-    if (--outstanding_ == 1 && std::memcmp(window(), copy(), length_) != 0) Violated("a wrong byte read back");
+    ++done_;
+    if (done_ == 2 && std::memcmp(window(), copy(), length_) != 0) Violated("a wrong byte read back");
+    if (done_ == 3 && has_atomics && *found() != sequence_) {
+      Violated("an atomic found %llu after %llu rounds", static_cast<unsigned long long>(*found()),
+               static_cast<unsigned long long>(sequence_));
+    }
     EndIfDone();
   }
   void OnReceived(const uint8_t* bytes, uint32_t length) override {
@@ -381,7 +403,7 @@ class ClientPeer final : public Peer {
     EndIfDone();
   }
   void EndIfDone() {
-    if (!answered_ || outstanding_ != 0) return;
+    if (!answered_ || done_ != (has_atomics ? 4 : 3)) return;
     ++sequence_;
     ++g_counts.rounds;
     Begin();
@@ -391,7 +413,7 @@ class ClientPeer final : public Peer {
   Hello hello_{};
   uint64_t sequence_ = 0;
   uint32_t length_ = 0;
-  int outstanding_ = 0;
+  int done_ = 0;
   bool answered_ = true;
 };
 

@@ -37,10 +37,13 @@ class RdmaServer(stock.StockTest):
 
 class RdmaXserver(stock.StockTest):
 
-    def test_reliable_connected(self):
-        server, client = self.run_pair("rdma_xserver -p {port} -c r", "rdma_xclient -s 127.0.0.1 -p {port} -c r")
+    def exchange(self, kind):
+        server, client = self.run_pair(f"rdma_xserver -p {{port}} -c {kind}", f"rdma_xclient -s 127.0.0.1 -p {{port}} -c {kind}")
         self.expect("rdma_xserver: end 0" in server, "the server did not end well")
         self.expect("rdma_xclient: end 0" in client, "the client did not end well")
+
+    def test_reliable_connected(self):
+        self.exchange("r")
 
 
 class Cmtime(stock.StockTest):
