@@ -17,8 +17,6 @@ class NamespaceTest(stock.StockTest):
 
     def setUp(self):
         super().setUp()
-        if os.geteuid() != 0 or not can_make_namespaces():
-            self.skipTest("making network namespaces needs root")
         self._namespaces = []
 
     def tearDown(self):
@@ -27,6 +25,8 @@ class NamespaceTest(stock.StockTest):
             subprocess.run(["ip", "netns", "del", name], check=True)
 
     def namespace(self, suffix):
+        if os.geteuid() != 0 or not can_make_namespaces():
+            self.skipTest("making network namespaces needs root")
         name = f"weft-{os.getpid()}-{suffix}"
         subprocess.run(["ip", "netns", "add", name], check=True)
         self._namespaces.append(name)
