@@ -24,6 +24,13 @@ TEST(ControlByte, IgnoresReservedBits) {
   EXPECT_EQ(ControlByte::Parse(0x73).version, 1);
 }
 
+TEST(ControlByte, CarriesTheBitsOfExtendedStreams) {
+  EXPECT_EQ(ControlByteOf(Opcode::kSend, true, false), 0x53);
+  EXPECT_EQ(ControlByteOf(Opcode::kSend, false, true), 0x63);
+  EXPECT_TRUE(ControlByte::Parse(0x63).acknowledge);
+  EXPECT_FALSE(ControlByte::Parse(0x63).immediate);
+}
+
 TEST(OpcodeTable, IsFigureFour) {
   const struct {
     bool tagged;

@@ -60,6 +60,7 @@ struct DeliveryAccount {
   uint8_t timer = 0;           // to ask for when a receive is missing
   uint32_t received = 0;       // number of the last request that was carried out or accepted
   uint32_t acknowledged = 0;   // ... that the peer was told of
+  bool wanted = false;         // the peer waits for an acknowledgement
   bool refused = false;        // kNotReady is to be sent
   bool dropping = false;       // requests are dropped until the peer resumes
   ddp::Msn send_msn{1}, read_msn{1};  // when it was refused

@@ -267,6 +267,7 @@ bool Inbound::End() {
   if (last_ && well) {
     if (info_->request && !IsRtr()) {
       ++account_.received;
+      account_.wanted |= acknowledge_;
       behind_write_ = info_->handler == Handler::kWrite;
     }
     awaiting_rtr_ = false;
@@ -446,6 +447,7 @@ const OpcodeInfo* Inbound::CheckOpcode(uint8_t control_byte, bool tagged, uint32
     Fail(Error::kInvalidVersion);
     return nullptr;
   }
+  acknowledge_ = control.acknowledge;
   const OpcodeInfo* info = FindOpcode(control.opcode);
   const bool fits = info != nullptr && (!info->extended || account_.extended()) && info->tagged == tagged && info->queue == queue &&
                     (info->legal != Legal::kWhileReadOutstanding || !reads_.outstanding.empty());

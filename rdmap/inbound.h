@@ -97,6 +97,7 @@ class Inbound {
   bool dropped_ = false;       // it is a request that the peer will send again
   bool has_immediate_ = false; // of a Send
   const OpcodeInfo* info_ = nullptr;
+  bool acknowledge_ = false;  // of the segment: ControlByte
   uint32_t payload_length_ = 0;
   ddp::STag placing_;  // tagged, with payload
   uint32_t word_ = 0;  // RsvdULP[8:39] of a Send: the STag to invalidate, or immediate data

@@ -32,19 +32,21 @@ struct ControlByte {
   uint8_t version = kRdmapVersion;  // 2 bits
   uint8_t opcode = 0;               // 4 bits, any value
   // Rsv, which a plain stream ignores, as the RFC asks. On an extended one its last bit says of a Send that RsvdULP[8:39] is
-  // immediate data.
+  // immediate data, and its first bit, on a reliable one, of a request that somebody waits to hear that it was carried out (AckReq of
+  // InfiniBand's transport header).
   bool immediate = false;
+  bool acknowledge = false;
 
   static constexpr ControlByte Parse(uint8_t byte) {
-    return {static_cast<uint8_t>(byte >> 6), static_cast<uint8_t>(byte & 0x0f), (byte & 0x10) != 0};
+    return {static_cast<uint8_t>(byte >> 6), static_cast<uint8_t>(byte & 0x0f), (byte & 0x10) != 0, (byte & 0x20) != 0};
   }
   constexpr uint8_t Serialize() const {
-    return static_cast<uint8_t>(version << 6 | (immediate ? 0x10 : 0) | (opcode & 0x0f));
+    return static_cast<uint8_t>(version << 6 | (acknowledge ? 0x20 : 0) | (immediate ? 0x10 : 0) | (opcode & 0x0f));
   }
 };
 
-constexpr uint8_t ControlByteOf(Opcode opcode, bool immediate = false) {
-  return ControlByte{kRdmapVersion, static_cast<uint8_t>(opcode), immediate}.Serialize();
+constexpr uint8_t ControlByteOf(Opcode opcode, bool immediate = false, bool acknowledge = false) {
+  return ControlByte{kRdmapVersion, static_cast<uint8_t>(opcode), immediate, acknowledge}.Serialize();
 }
 
 // What a receiver does with a message of this kind.

@@ -63,6 +63,7 @@ bool Outbound::TransmitDelivery(mpa::UlpduWriter& out, bool along) {
     if (!AppendDelivery(out, message)) return appended;
     account_.refused = greeting_ = false;
     account_.acknowledged = account_.received;
+    account_.wanted = false;
     appended = true;
   }
   acknowledge_now_ = false;
@@ -305,10 +306,22 @@ void Outbound::StartReadRequest(const ReadRequestHeader& header) {
   StartUntagged(Opcode::kReadRequest, 0, {&piece_, 1}, ReadRequestHeader::kLength, true);
 }
 
+// Reads and atomics have their answers; of a Write with immediate data only the latter asks.
+bool Outbound::Asks() const {
+  if (!account_.reliable() || (source_ != Source::kRequest && source_ != Source::kImmediate) || !request_->acknowledge) return false;
+  switch (request_->opcode) {
+    case Opcode::kReadRequest:
+    case Opcode::kAtomicRequest:
+      return false;
+    default:
+      return source_ == Source::kImmediate || !(request_->opcode == Opcode::kWrite && request_->has_immediate);
+  }
+}
+
 void Outbound::StartTagged(Opcode opcode, ddp::STag stag, ddp::TaggedOffset offset, std::span<const iovec> payload,
                            uint32_t length, bool volatile_payload) {
   ddp::TaggedHeader header;
-  header.rsvd_ulp = ControlByteOf(opcode);
+  header.rsvd_ulp = ControlByteOf(opcode, false, Asks());
   header.stag = stag;
   header.offset = offset;
   segmenter_.Start(header, payload, length, volatile_payload);
@@ -317,7 +330,7 @@ void Outbound::StartTagged(Opcode opcode, ddp::STag stag, ddp::TaggedOffset offs
 void Outbound::StartUntagged(Opcode opcode, uint32_t word, std::span<const iovec> payload, uint32_t length,
                              bool volatile_payload, bool immediate) {
   ddp::UntaggedHeader header;
-  header.rsvd_ulp = ControlByteOf(opcode, immediate);
+  header.rsvd_ulp = ControlByteOf(opcode, immediate, Asks());
   header.rsvd_ulp_word = word;
   header.queue = FindOpcode(opcode)->queue;
   ddp::Msn& msn = next_msn_[header.queue];

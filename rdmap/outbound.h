@@ -60,6 +60,7 @@ class Outbound {
   void StartAtomicRequest(const Request& request);
   void StartImmediate();  // behind request_'s Write
   void StartSend(const Request& request);
+  bool Asks() const;  // for an acknowledgement of the message that is started
   void StartTagged(Opcode opcode, ddp::STag stag, ddp::TaggedOffset offset, std::span<const iovec> payload,
                    uint32_t length, bool volatile_payload);
   void StartUntagged(Opcode opcode, uint32_t word, std::span<const iovec> payload, uint32_t length,

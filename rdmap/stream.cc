@@ -37,6 +37,7 @@ bool Stream::Transmit(mpa::UlpduWriter& out) { return state_->out.Transmit(out, 
 void Stream::OnTransmitted(uint64_t position) { state_->out.OnTransmitted(position); }
 bool Stream::HasWork() const { return state_->out.HasWork(!RtrReceived()); }
 
+bool Stream::acknowledgement_wanted() const { return state_->account.reliable() && state_->account.wanted; }
 uint32_t Stream::unacknowledged() const { return state_->account.reliable() ? state_->account.owed() : 0; }
 void Stream::Acknowledge() { state_->out.Acknowledge(); }
 void Stream::Greet() { state_->out.Greet(); }

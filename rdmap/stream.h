@@ -60,6 +60,7 @@ class Stream final : public mpa::UlpduSink {
   // Extended streams. Request messages of the peer that were carried out and not acknowledged yet; an acknowledgement goes with
   // whatever is sent next, or, after Acknowledge(), with the next Transmit.
   uint32_t unacknowledged() const;
+  bool acknowledgement_wanted() const;  // the peer waits for one of them (Request::acknowledge)
   void Acknowledge();
   // Reliable streams, initiator, once, at the start: sends an acknowledgement of nothing. Until it hears from the initiator a responder
   // may not send (RFC 5044 section 7.1.3), and revision 1 of MPA has no RTR message.

@@ -325,6 +325,29 @@ TEST_F(StreamTest, TheTerminateWaitsForRoom) {
   EXPECT_EQ(stream_.terminate_end_position(), wire_.appended());
 }
 
+TEST(ReliableStream, AcknowledgementsAreWantedOfRequestsThatSomebodyWaitsFor) {
+  testing::Endpoint from{{.ord = 4, .delivery = Delivery::kReliable}}, to{{.ird = 4, .delivery = Delivery::kReliable}};
+  for (int i = 0; i < 3; ++i) to.host.PostReceive({3000});
+  Request request;
+  request.opcode = Opcode::kSend;
+  request.acknowledge = false;
+  from.host.Post(request, Pattern(3000));
+  Exchange(from, to);
+  EXPECT_EQ(to.stream.unacknowledged(), 1u);
+  EXPECT_FALSE(to.stream.acknowledgement_wanted());
+  request.acknowledge = true;
+  from.host.Post(request, Pattern(3000));
+  request.acknowledge = false;
+  from.host.Post(request, Pattern(10));
+  Exchange(from, to);
+  EXPECT_TRUE(to.stream.acknowledgement_wanted());
+  to.stream.Acknowledge();
+  Exchange(from, to);
+  EXPECT_EQ(to.stream.unacknowledged(), 0u);
+  EXPECT_FALSE(to.stream.acknowledgement_wanted());
+  EXPECT_EQ(from.host.sent.size(), 3u);
+}
+
 // Requests that name a target (rdmap/delivery.h): `to_` serves two.
 class TargetedStreamTest : public ::testing::Test {
  protected:

@@ -213,6 +213,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
 
   // queue_pair_delivery.cc: what the RoCE persona adds.
   bool OwesAcknowledgement() const;
+  bool AcknowledgementWanted() const;  // the peer's program waits for it
   // Before the end: what lies in the socket had reached the adapter already, which would have acknowledged it.
   void AcceptWhatCame();
   void AcknowledgeLater();
@@ -271,7 +272,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   bool dialled_ = false;             // the program connects it by ibv_modify_qp
   bool lost_ = false;                // ... and the connection that it had is gone
   bool drain_told_ = true;           // IBV_EVENT_SQ_DRAINED
-  bool acknowledge_timer_armed_ = false;
+  bool acknowledge_timer_armed_[2] = {};  // for what nobody waits for, and for what is wanted
   uint64_t progress_ = 0;            // grows when the peer answers or takes bytes
   transport::TimerId retry_timer_ = 0;
   // IBV_QPT_XRC_RECV: whom the peer's request is for, and from whom the receive is that is being filled.

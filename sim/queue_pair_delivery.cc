@@ -20,6 +20,9 @@ namespace {
 constexpr std::chrono::microseconds kAcknowledgeAfter{200};
 // Requests that a peer gets acknowledged in any case, so that its send queue does not run dry.
 constexpr uint32_t kMostOwed = 16;
+// What nobody waits for goes with the next message, is gathered, or goes so long after: the peer watches for progress.
+constexpr std::chrono::milliseconds kAcknowledgeUnwantedAfter{20};
+constexpr uint32_t kMostUnwantedOwed = 64;
 
 // Hardware answers within microseconds, a process on a busy machine may not: whatever `timeout` and `retry_cnt` say, a peer has so
 // long.
@@ -34,17 +37,21 @@ constexpr std::array<uint32_t, 32> kReceiverTimers = {65536, 1,   2,   3,   4,  
 
 bool QueuePair::OwesAcknowledgement() const { return connection_ != nullptr && connection_->stream.unacknowledged() != 0; }
 
+bool QueuePair::AcknowledgementWanted() const { return connection_ != nullptr && connection_->stream.acknowledgement_wanted(); }
+
 void QueuePair::AcknowledgeLater() {
-  if (connection_->stream.unacknowledged() >= kMostOwed) {
+  const bool wanted = AcknowledgementWanted();
+  if (connection_->stream.unacknowledged() >= (wanted ? kMostOwed : kMostUnwantedOwed)) {
     connection_->stream.Acknowledge();
     return;
   }
-  if (std::exchange(acknowledge_timer_armed_, true)) return;
-  rnic_.network().RunAt(rnic_.network().Now() + kAcknowledgeAfter, [weak = weak_from_this()] {
+  if (std::exchange(acknowledge_timer_armed_[wanted], true)) return;
+  const transport::Duration after = wanted ? transport::Duration(kAcknowledgeAfter) : kAcknowledgeUnwantedAfter;
+  rnic_.network().RunAt(rnic_.network().Now() + after, [weak = weak_from_this(), wanted] {
     auto self = weak.lock();
     if (self == nullptr) return;
     EngineLock engine(*self);
-    self->acknowledge_timer_armed_ = false;
+    self->acknowledge_timer_armed_[wanted] = false;
     if (!self->OwesAcknowledgement()) return;
     self->connection_->stream.Acknowledge();
     self->Transmit();

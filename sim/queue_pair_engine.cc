@@ -225,13 +225,13 @@ void QueuePair::FlushDeferred() {
 transport::Network& QueuePair::network() const { return rnic_.network(); }
 
 void QueuePair::Step(bool eager) {
-  const bool owed = OwesAcknowledgement();
+  const bool owed = AcknowledgementWanted();
   const bool received = Receive();
   // The round of a spinning program that finds nothing ends here.
   if (!received && !owed && !connection_->write_blocked && sends_.started == sends_.posted() && connection_->faulty == nullptr) return;
   if (connection_ == nullptr) return;
   if (OwesAcknowledgement()) {
-    if (eager || (owed && !received)) {
+    if (AcknowledgementWanted() && (eager || (owed && !received))) {
       connection_->stream.Acknowledge();
     } else {
       AcknowledgeLater();

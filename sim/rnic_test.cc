@@ -329,6 +329,22 @@ TEST_P(RnicTest, DisconnectAcknowledgesWhatWasReceived) {
   }
 }
 
+TEST_P(RnicTest, RequestsThatNobodyWaitsForAreAcknowledgedInTheEnd) {
+  Program client(rnic_, {.signal_all = false}), server(rnic_);
+  Connect(client, server);
+  std::vector<uint8_t> from(16, 1), into(16);
+  const auto from_key = client.Register(from.data(), from.size()).stag.value;
+  const auto into_key = server.Register(into.data(), into.size()).stag.value;
+  ASSERT_EQ(PostReceive(server, into.data(), 16, into_key), 0);
+  ASSERT_EQ(Post(client, IBV_WR_SEND, from.data(), 16, from_key), 0);
+  EXPECT_EQ(WaitForCompletion(server).status, IBV_WC_SUCCESS);
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (client.qp.qp->Snapshot().sends_completed == 0 && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
+  EXPECT_LT(std::chrono::steady_clock::now(), limit);
+  ibv_wc none{};
+  EXPECT_EQ(client.cq->Poll(1, &none), 0);
+}
+
 TEST_P(RnicTest, RejectionReachesTheClientWithItsPrivateData) {
   Program client(rnic_), server(rnic_);
   auto listening = rnic_.cm().Listen(*SocketAddress::Parse("127.0.0.1", 0), 8, false, true, server.cm);

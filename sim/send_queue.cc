@@ -113,6 +113,7 @@ int SendQueue::Stage(const ibv_send_wr& wr, bool signal_all, bool extended, uint
   rdmap::Request& request = slot.request;
   request.opcode = opcode;
   request.fence = wr.send_flags & IBV_SEND_FENCE;
+  request.acknowledge = slot.signaled;
   request.volatile_local = false;  // inline bytes stay in the ring until the entry is retired
   request.length = static_cast<uint32_t>(length);
   request.has_immediate = wr.opcode == IBV_WR_SEND_WITH_IMM || wr.opcode == IBV_WR_RDMA_WRITE_WITH_IMM;

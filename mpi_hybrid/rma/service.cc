@@ -30,7 +30,9 @@ namespace {
 constexpr uint32_t kReceives = kSlots + 1;
 constexpr size_t kMemoryBytes = (kReceives + kSlots) * kSlotBytes;  // receives, then replies
 constexpr uint32_t kReplyDepth = 2 * kSlots;
-constexpr int kMostUnpolledReplies = 512;
+// One reply in so many tells when it was delivered, for its and earlier ones' room. The peer need not acknowledge the others.
+constexpr uint32_t kUnsignaledReplies = 8;
+static_assert(kSlots + kUnsignaledReplies <= kReplyDepth);
 constexpr int kRestMs = 1;  // how often to look whether threads inside MPI still look after the messages
 constexpr int kQueueEntries = 4096;
 constexpr uint64_t kOwn = uint64_t{1} << 63;  // lock askers: of this process; the rest is the address of its flag
@@ -63,6 +65,7 @@ struct Service::Incoming {
   uint8_t* memory = nullptr;
   ibv_mr* mr = nullptr;
   uint32_t consumed = 0;
+  uint32_t replies = 0;
   uint32_t inline_room = 0;
   std::string bad;  // why it is to be dropped
 
@@ -284,7 +287,6 @@ Error Service::Accept(Incoming& incoming, const rdma_conn_param& asked) {
   attributes.send_cq = replies_;
   attributes.recv_cq = messages_;
   attributes.qp_type = IBV_QPT_RC;
-  attributes.sq_sig_all = 1;
   for (uint32_t inline_bytes = 256;; inline_bytes /= 4) {
     attributes.cap = {.max_send_wr = kReplyDepth,
                       .max_recv_wr = kReceives,
@@ -356,14 +358,15 @@ uint8_t* Service::ReplyData(Incoming& incoming, uint16_t slot) {
   return incoming.memory + (kReceives + slot) * kSlotBytes + kReplyBytes;
 }
 
-void Service::SendReply(Incoming& incoming, uint16_t slot, ReplyStatus status, size_t data_bytes) {
-  if (++unpolled_replies_ >= kMostUnpolledReplies || unpolled_replies_ % static_cast<int>(kSlots) == 0) {
-    ibv_wc completions[64];
-    for (int count = 64; count == 64;) {
-      count = ibv_poll_cq(replies_, 64, completions);
-      unpolled_replies_ -= std::max(count, 0);
-    }
+void Service::ForgetReplies() {
+  ibv_wc completions[64];
+  while (ibv_poll_cq(replies_, 64, completions) == 64) {
   }
+}
+
+void Service::SendReply(Incoming& incoming, uint16_t slot, ReplyStatus status, size_t data_bytes) {
+  const bool signaled = ++incoming.replies % kUnsignaledReplies == 0;
+  if (signaled) ForgetReplies();
   uint8_t* bytes = incoming.memory + (kReceives + slot) * kSlotBytes;
   WriteReply({status, slot, incoming.consumed}, {bytes, kReplyBytes});
   ibv_sge piece{reinterpret_cast<uintptr_t>(bytes), static_cast<uint32_t>(kReplyBytes + data_bytes), incoming.mr->lkey};
@@ -371,13 +374,12 @@ void Service::SendReply(Incoming& incoming, uint16_t slot, ReplyStatus status, s
   request.sg_list = &piece;
   request.num_sge = 1;
   request.opcode = IBV_WR_SEND;
-  request.send_flags = piece.length <= incoming.inline_room ? IBV_SEND_INLINE : 0;
+  if (piece.length <= incoming.inline_room) request.send_flags |= IBV_SEND_INLINE;
+  if (signaled) request.send_flags |= IBV_SEND_SIGNALED;
   ibv_send_wr* bad = nullptr;
   int error = ibv_post_send(incoming.qp, &request, &bad);
   if (error == ENOMEM) {  // the queue is full of replies that were delivered
-    ibv_wc completions[64];
-    while (ibv_poll_cq(replies_, 64, completions) > 0) {
-    }
+    ForgetReplies();
     error = ibv_post_send(incoming.qp, &request, &bad);
   }
   if (error != 0) Drop(incoming, std::string("a reply cannot be sent: ") + std::strerror(error));

@@ -70,6 +70,7 @@ class Service {
   bool OnData(Incoming& incoming, const MessageHeader& header, const TargetWindow& window, ByteSpan body);
   bool OnLock(Incoming& incoming, const MessageHeader& header, TargetWindow& window, int rank);
   bool OnFindRegion(Incoming& incoming, const MessageHeader& header, TargetWindow& window, ByteSpan body);
+  void ForgetReplies();
   void SendReply(Incoming& incoming, uint16_t slot, ReplyStatus status, size_t data_bytes);
   uint8_t* ReplyData(Incoming& incoming, uint16_t slot);
   void Grant(const std::vector<LockManager::Asker>& granted);
@@ -96,7 +97,6 @@ class Service {
   std::vector<uint32_t> broken_;                     // indices to drop
   std::unordered_map<uint32_t, TargetWindow*> windows_;
   uint32_t next_window_ = 1;
-  int unpolled_replies_ = 0;
   bool changed_ = false;  // something that a thread inside MPI may wait for
 };
 
