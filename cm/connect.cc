@@ -105,10 +105,13 @@ Result<sim::ConnectParameters, int> Identifier::DatagramParameters(const rdma_co
   return parameters;
 }
 
-ibv_qp* Identifier::QueuePairFor(const rdma_conn_param* parameters) const {
+// UCX names an unreliable datagram queue pair that it made for its number only: rdma_cm is to carry private data, and its queue pairs
+// connect themselves. Ours stands in for that one.
+ibv_qp* Identifier::QueuePairFor(const rdma_conn_param* parameters) {
   if (qp != nullptr) return qp;
   if (parameters == nullptr || weft_private_find_qp == nullptr) return nullptr;
-  return weft_private_find_qp(parameters->qp_num);
+  ibv_qp* const named = weft_private_find_qp(parameters->qp_num);
+  return named != nullptr && named->qp_type == IBV_QPT_UD ? StandIn() : named;
 }
 
 int Identifier::Connect(const rdma_conn_param* given) {

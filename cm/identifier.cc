@@ -123,6 +123,7 @@ void Identifier::Destroy() {
     endpoint->SetObserver(nullptr);
     endpoint->Close();
   }
+  DestroyStandIn();
   channel->Extract(this);
   untold.clear();
   ReleaseEvent();

@@ -128,7 +128,9 @@ class Identifier : public rdma_cm_id, public sim::CmObserver, public std::enable
   transport::SocketAddress source() const;
   transport::SocketAddress destination() const;
   Result<sim::ConnectParameters, int> Parameters(const rdma_conn_param* given) const;
-  ibv_qp* QueuePairFor(const rdma_conn_param* parameters) const;
+  ibv_qp* QueuePairFor(const rdma_conn_param* parameters);
+  ibv_qp* StandIn();
+  void DestroyStandIn();
   void FillPath();
   // The address vector that reaches `destination` from this identifier's source (ibv_create_ah).
   ibv_ah_attr AddressVector(const ibv_gid& destination) const;
@@ -172,6 +174,7 @@ class Identifier : public rdma_cm_id, public sim::CmObserver, public std::enable
   std::vector<Membership> groups_;
   uint64_t last_join_ = 0;
   ibv_qp* external_qp_ = nullptr;  // named by its number in rdma_conn_param, not created here
+  ibv_qp* stand_in_ = nullptr;     // see QueuePairFor
   std::vector<uint8_t> connect_data_;
   std::optional<ibv_qp_init_attr> queue_pair_template_;  // passive rdma_create_ep
   std::unique_ptr<ibv_sa_path_rec> path_;

@@ -120,6 +120,27 @@ void Identifier::DestroyQueuePair() {
   DestroyCompletionQueues();
 }
 
+ibv_qp* Identifier::StandIn() {
+  if (stand_in_ != nullptr) return stand_in_;
+  ibv_cq* const cq = ibv_create_cq(verbs, 1, nullptr, nullptr, 0);
+  if (cq == nullptr) return nullptr;
+  ibv_qp_init_attr attributes{};
+  attributes.send_cq = attributes.recv_cq = cq;
+  attributes.qp_type = IBV_QPT_RC;
+  attributes.cap = {1, 1, 1, 1, 0};
+  stand_in_ = ibv_create_qp(device_->pd, &attributes);
+  if (stand_in_ == nullptr) ibv_destroy_cq(cq);
+  return stand_in_;
+}
+
+void Identifier::DestroyStandIn() {
+  if (stand_in_ == nullptr) return;
+  ibv_cq* const cq = stand_in_->send_cq;
+  ibv_destroy_qp(stand_in_);
+  ibv_destroy_cq(cq);
+  stand_in_ = nullptr;
+}
+
 int Identifier::CreateSharedReceiveQueue(ibv_srq_init_attr_ex* attributes) {
   if (srq != nullptr || verbs == nullptr) return EINVAL;
   if ((attributes->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) == 0) return EINVAL;
@@ -162,6 +183,12 @@ int Identifier::InitQueuePairAttributes(ibv_qp_attr* attributes, int* mask) {
   }
   const ibv_qp_state asked = attributes->qp_state;
   *mask = InitAttributes(device_->is_iwarp(), port_num, attributes);
+  if (asked != IBV_QPS_INIT && !device_->is_iwarp()) {
+    // For programs that connect a queue pair themselves and ask where the peer is (UCX).
+    attributes->ah_attr = AddressVector(route.addr.addr.ibaddr.dgid);
+    ibv_port_attr port{};
+    attributes->path_mtu = ibv_query_port(verbs, port_num, &port) == 0 ? port.active_mtu : IBV_MTU_1024;
+  }
   const State now = state();
   if (now == State::kEstablished || now == State::kDisconnected) {
     attributes->qp_state = now == State::kEstablished ? IBV_QPS_RTS : IBV_QPS_ERR;

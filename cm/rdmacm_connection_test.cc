@@ -66,6 +66,62 @@ INSTANTIATE_TEST_SUITE_P(Loopback, Families,
                                          std::pair{"0.0.0.0", "127.0.0.5"}, std::pair{"::", "::1"},
                                          std::pair{"::1", "::1"}, std::pair{"::", "127.0.0.1"}));
 
+// UCX does so: the number of a datagram queue pair stands for none, and its own queue pairs connect by what private data say.
+TEST(Rdmacm, ConnectionOfNoQueuePairCarriesPrivateData) {
+  if (IwarpPersona()) GTEST_SKIP() << "the iwarp persona has no datagram queue pairs";
+  Channel servers, clients;
+  rdma_cm_id* listener = Listener(servers, "127.0.0.1");
+  rdma_cm_id* client = NewId(clients);
+  Resolve(clients, client, "127.0.0.1", rdma_get_src_port(listener));
+  ibv_cq* cq = ibv_create_cq(client->verbs, 1, nullptr, nullptr, 0);
+  ibv_qp_init_attr attributes{};
+  attributes.send_cq = attributes.recv_cq = cq;
+  attributes.cap = {2, 2, 1, 1, 0};
+  attributes.qp_type = IBV_QPT_UD;
+  ibv_qp* number = ibv_create_qp(client->pd, &attributes);
+  ASSERT_NE(number, nullptr);
+  rdma_conn_param parameters = WithData("from the client");
+  parameters.qp_num = number->qp_num;
+  ASSERT_EQ(rdma_connect(client, &parameters), 0) << strerror(errno);
+
+  rdma_cm_event* request = servers.Get();
+  ASSERT_NE(request, nullptr);
+  ASSERT_EQ(request->event, RDMA_CM_EVENT_CONNECT_REQUEST);
+  EXPECT_EQ(DataOf(request), "from the client");
+  rdma_cm_id* server = request->id;
+  parameters = WithData("from the server");
+  parameters.qp_num = number->qp_num;
+  ASSERT_EQ(rdma_accept(server, &parameters), 0) << strerror(errno);
+  rdma_ack_cm_event(request);
+  rdma_cm_event* response = clients.Get();
+  ASSERT_NE(response, nullptr);
+  EXPECT_STREQ(rdma_event_str(response->event), rdma_event_str(RDMA_CM_EVENT_CONNECT_RESPONSE));
+  EXPECT_EQ(DataOf(response), "from the server");
+  rdma_ack_cm_event(response);
+  ASSERT_EQ(rdma_establish(client), 0) << strerror(errno);
+  servers.Expect(RDMA_CM_EVENT_ESTABLISHED, server);
+
+  for (rdma_cm_id* id : {client, server}) {
+    ibv_qp_attr where{};
+    int mask = 0;
+    where.qp_state = IBV_QPS_RTR;
+    ASSERT_EQ(rdma_init_qp_attr(id, &where, &mask), 0) << strerror(errno);
+    EXPECT_EQ(where.ah_attr.is_global, 1);
+    EXPECT_EQ(where.ah_attr.port_num, 1);
+    EXPECT_EQ(memcmp(where.ah_attr.grh.dgid.raw + 12, "\x7f\0\0\1", 4), 0);
+    EXPECT_GE(where.path_mtu, IBV_MTU_256);
+  }
+  ibv_qp_attr state{};
+  EXPECT_EQ(ibv_query_qp(number, &state, IBV_QP_STATE, &attributes), 0);
+  EXPECT_EQ(state.qp_state, IBV_QPS_RESET) << "it stays as it was";
+  EXPECT_EQ(rdma_disconnect(client), 0);
+  clients.Expect(RDMA_CM_EVENT_DISCONNECTED, client);
+  servers.Expect(RDMA_CM_EVENT_DISCONNECTED, server);
+  EXPECT_EQ(ibv_destroy_qp(number), 0);
+  EXPECT_EQ(ibv_destroy_cq(cq), 0);
+  DestroyAll({client, server, listener});
+}
+
 TEST(Rdmacm, RejectCarriesPrivateData) {
   Channel servers, clients;
   rdma_cm_id* listener = Listener(servers, "127.0.0.1");

@@ -1,6 +1,8 @@
 """UCX on Weft: ucx_perftest over each transport that the devices offer. Each run is one pair that carries a list of tests out."""
 
+import os
 import re
+import subprocess
 import tempfile
 
 import stock
@@ -66,6 +68,22 @@ class Protocols(UcxTest):
         client = self.start(f"ucx_perftest -p {port} 127.0.0.1 -t tag_lat -n 10", **settings)
         self.await_condition(lambda: not client.running(), "the client's end")
         self.expect("no auxiliary transport" in client.output, "UCX no longer needs one: use rc_verbs alone in these tests")
+
+
+class Addresses(UcxTest):
+    """Programs that UCX connects through rdma_cm: it carries private data only, the queue pairs connect themselves."""
+
+    def test_client_and_server(self):
+        settings = {"UCX_TLS": "rc_v,self", "UCX_SOCKADDR_TLS_PRIORITY": "rdmacm", "UCX_NET_DEVICES": "weft_lo:1", "WEFT_STATS": "1"}
+        with tempfile.TemporaryDirectory() as directory:
+            program = os.path.join(directory, "ucx_program")
+            subprocess.run(["gcc", "-O1", stock.workspace_file("tests/stock/ucx_program.c"), "-o", program, "-lucp", "-lucs"], check=True)
+            outputs = self.run_pair(f"{program} 127.0.0.1 {{port}} server", f"{program} 127.0.0.1 {{port}}", server_settings=settings,
+                                    client_settings=settings)
+        for output in outputs:
+            self.expect("right\n" in output, "a program did not get to its end")
+            sent = sum(int(n) for n in re.findall(r"weft: +qp \S+ RC .*; (\d+) bytes sent", output))
+            self.expect(sent > 20_000_000, f"queue pairs sent {sent} bytes")
 
 
 class Transports(UcxTest):
