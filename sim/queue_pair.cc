@@ -150,8 +150,8 @@ void QueuePair::Ring() {
       WatchProgress();
     } else if (state() == IBV_QPS_ERR) {
       FlushQueues(std::nullopt);
-    } else if (lost_ && sends_.posted() != sends_.retired()) {
-      Fail(/*orderly=*/false, IBV_WC_RETRY_EXC_ERR);
+    } else if (lost_) {
+      AskNobody();
     } else {
       WatchProgress();
     }

@@ -219,8 +219,9 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   void AcknowledgeLater();
   void ForgetRefusals();
   void TellOfDrain();
-  // The connection ended; the program's work fails if it waits for it.
+  // The connection ended; what the program wants of the peer fails, of a peer that it chose itself after the retries.
   void Lose(bool orderly);
+  void AskNobody();  // the peer is gone, and the program may want something of it
   transport::Duration RetryLimit() const;
   void WatchProgress();
   uint64_t CountOf(const rdmap::Request& request) const;

@@ -27,6 +27,9 @@ constexpr uint32_t kMostUnwantedOwed = 64;
 // Hardware answers within microseconds, a process on a busy machine may not: whatever `timeout` and `retry_cnt` say, a peer has so
 // long.
 constexpr std::chrono::seconds kShortestRetryLimit{3};
+// A peer that is known to be gone: the adapter would not know, and try again as long as it was told to. Programs end meanwhile whose peers
+// ended before them, with requests under way that nobody waits for. No longer than this, though.
+constexpr std::chrono::milliseconds kLongestGoneLimit{500};
 
 // ibv_modify_qp(3), min_rnr_timer: the waits of the InfiniBand specification, volume 1, table 45, in units of 10 us.
 constexpr std::array<uint32_t, 32> kReceiverTimers = {65536, 1,   2,   3,   4,   6,   8,    12,   16,   24,   32,
@@ -121,9 +124,10 @@ void QueuePair::ForgetRefusals() {
 // --- a peer that does not answer ---
 
 transport::Duration QueuePair::RetryLimit() const {
-  if (attributes_.timeout == 0) return {};  // for ever
+  if (attributes_.timeout == 0) return lost_ ? kLongestGoneLimit : transport::Duration{};  // for ever
   const auto once = std::chrono::nanoseconds(4096) * (int64_t{1} << attributes_.timeout);
-  return std::max<transport::Duration>(once * (attributes_.retry_cnt + 1), kShortestRetryLimit);
+  const transport::Duration all = once * (attributes_.retry_cnt + 1);
+  return lost_ ? std::min<transport::Duration>(all, kLongestGoneLimit) : std::max<transport::Duration>(all, kShortestRetryLimit);
 }
 
 void QueuePair::WatchProgress() {
@@ -151,9 +155,18 @@ void QueuePair::Lose(bool orderly) {
     return Fail(orderly, retried ? std::optional(IBV_WC_RETRY_EXC_ERR) : std::nullopt);
   }
   // As on InfiniBand: a queue pair learns that its peer is gone when it wants something from it.
-  if (sends_.retired() != sends_.posted()) return Fail(orderly, IBV_WC_RETRY_EXC_ERR);
+  if (retry_timer_ != 0) rnic_.network().Cancel(std::exchange(retry_timer_, 0));
+  if (refusal_timer_ != 0) rnic_.network().Cancel(std::exchange(refusal_timer_, 0));
   CloseConnection(orderly);
   lost_ = true;
+  AskNobody();
+}
+
+void QueuePair::AskNobody() {
+  if (options_.type != IBV_QPT_UC) return WatchProgress();
+  // What an unreliable connection sends is done when it is sent, whoever may hear it.
+  if (state() != IBV_QPS_RTS) return;
+  for (; sends_.retired() != sends_.posted(); sends_.started = sends_.retired()) CompleteSend(sends_.entry(sends_.retired()));
 }
 
 uint64_t QueuePair::BlamedBy(const rdmap::TerminateMessage& terminate) const {

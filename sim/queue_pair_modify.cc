@@ -121,6 +121,7 @@ std::optional<PeerChoice> QueuePair::ChoosePeer(const ibv_qp_attr& attributes) c
 }
 
 int QueuePair::ModifyRoce(const ibv_qp_attr& attributes, int mask) {
+  mask = RelevantAttributes(options_.type, mask);
   std::optional<PeerChoice> choice;
   bool forget = false;
   {

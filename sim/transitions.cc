@@ -64,6 +64,17 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
+int RelevantAttributes(ibv_qp_type type, int mask) {
+  switch (type) {
+    case IBV_QPT_XRC_SEND:
+      return mask & ~(IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+    case IBV_QPT_XRC_RECV:
+      return mask & ~(IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY);
+    default:
+      return mask;
+  }
+}
+
 bool TransitionAllowed(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to, int mask) {
   mask &= ~IBV_QP_STATE;
   if (to == IBV_QPS_RESET || to == IBV_QPS_ERR) return mask == 0 || mask == IBV_QP_CUR_STATE;

@@ -528,13 +528,31 @@ TEST_F(SelfConnected, APeerThatIsGoneIsAnErrorOfTheNextRequest) {
   ibv_wc wc;
   EXPECT_EQ(ibv_poll_cq(a.cq, 1, &wc), 0) << "nothing was asked of the peer yet";
   EXPECT_EQ(a.State(), IBV_QPS_RTS);
+  const auto before = std::chrono::steady_clock::now();
   ASSERT_EQ(a.Send(0, 8, 5), 0);
   wc = WaitForCompletion(a.cq);
   EXPECT_EQ(wc.status, IBV_WC_RETRY_EXC_ERR);
   EXPECT_EQ(wc.wr_id, 5u);
+  EXPECT_GT(std::chrono::steady_clock::now() - before, std::chrono::milliseconds(400)) << "it tries again, as an adapter does";
   wc = WaitForCompletion(a.cq);
   EXPECT_EQ(wc.status, IBV_WC_WR_FLUSH_ERR);
   EXPECT_EQ(wc.wr_id, 77u);
+}
+
+// ibv_srq_pingpong ends when it has what it needs, while its peer waits for more on other queue pairs.
+TEST_F(SelfConnected, RequestsUnderWayWhenThePeerGoesFailAfterTheRetries) {
+  End a(context_);
+  auto b = std::make_unique<End>(context_);
+  ASSERT_NO_FATAL_FAILURE(Connect(a, *b));
+  ASSERT_EQ(a.Send(0, 8, 5), 0);  // finds no receive
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  b.reset();
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  ibv_wc wc;
+  EXPECT_EQ(ibv_poll_cq(a.cq, 1, &wc), 0);
+  EXPECT_EQ(a.State(), IBV_QPS_RTS);
+  EXPECT_EQ(WaitForCompletion(a.cq).status, IBV_WC_RETRY_EXC_ERR);
+  EXPECT_EQ(a.State(), IBV_QPS_ERR);
 }
 
 TEST_F(SelfConnected, APeerThatNeverWasIsAnErrorAfterTheRetries) {
@@ -625,6 +643,24 @@ TEST_F(SelfConnected, AnUnreliableConnectionDropsWhatFindsNoReceive) {
   ASSERT_EQ(a.Send(0, 1), 0);
   EXPECT_EQ(WaitForCompletion(b.cq).status, IBV_WC_SUCCESS);
   EXPECT_EQ(b.memory[64], 3);
+}
+
+TEST_F(SelfConnected, AnUnreliableConnectionDoesNotMissItsPeer) {
+  End a(context_, IBV_QPT_UC);
+  auto b = std::make_unique<End>(context_, IBV_QPT_UC);
+  constexpr int kUcToRtr = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+  ASSERT_EQ(a.ToRtr(*b, kUcToRtr), 0);
+  ASSERT_EQ(b->ToRtr(a, kUcToRtr), 0);
+  ASSERT_EQ(a.ToRts(0, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
+  ASSERT_EQ(b->ToRts(0, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
+  ExpectMessage(a, *b);
+  b.reset();
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  for (int i = 0; i < 40; ++i) {
+    ASSERT_EQ(a.Send(0, 8), 0);
+    EXPECT_EQ(WaitForCompletion(a.cq).status, IBV_WC_SUCCESS);
+  }
+  EXPECT_EQ(a.State(), IBV_QPS_RTS);
 }
 
 TEST_F(SelfConnected, DrainedSendQueuesSaySo) {

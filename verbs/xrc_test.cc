@@ -182,6 +182,18 @@ class Xrc : public ::testing::Test {
   ibv_qp *receiver_ = nullptr, *sender_ = nullptr;
 };
 
+TEST_F(Xrc, AttributesOfTheOtherHalfAreIgnored) {
+  ASSERT_EQ(ToInit(sender_), 0);
+  ibv_qp_attr a = {};
+  a.qp_state = IBV_QPS_RTR;
+  a.path_mtu = IBV_MTU_1024;
+  a.dest_qp_num = receiver_->qp_num;
+  a.ah_attr.port_num = 1;
+  a.max_dest_rd_atomic = 1;
+  EXPECT_EQ(ibv_modify_qp(sender_, &a, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                                           IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER), 0);
+}
+
 TEST_F(Xrc, TheDeviceHasIt) {
   ibv_device_attr attributes;
   ASSERT_EQ(ibv_query_device(context_, &attributes), 0);

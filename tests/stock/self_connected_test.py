@@ -105,8 +105,33 @@ class Perftest(SelfConnectedTest):
     def test_the_old_way_to_post(self):
         self.check("ib_write_bw --use_old_post_send", 65536)
 
+    def test_the_old_way_to_post_reads_and_atomics(self):
+        self.check("ib_read_bw --use_old_post_send -n 200", 65536)
+        self.check("ib_atomic_bw --use_old_post_send -n 200", 8)
+
+    def test_inline_sizes(self):
+        self.check("ib_write_lat -I 64 -s 64 -n 200", 64)
+        self.check("ib_send_lat -I 200 -s 200 -n 200", 200)
+        self.check("ib_send_lat -I 0 -s 32 -n 200", 32)
+
+    def test_latency_of_both_atomics(self):
+        self.check("ib_atomic_lat -A CMP_AND_SWAP -n 200", 8)
+        self.check("ib_atomic_lat -A FETCH_AND_ADD -n 200", 8)
+
+    def test_latency_with_shared_receives(self):
+        self.check("ib_send_lat --use-srq -n 200", 2)
+
     def test_unreliable_connections(self):
         self.check("ib_write_bw -c UC", 65536)
+
+    def test_sends_of_unreliable_connections(self):
+        self.check("ib_send_bw -c UC -n 500", 65536)
+        self.check("ib_send_lat -c UC -n 200", 2)
+
+    def test_extended_reliable_connections(self):
+        self.check("ib_send_bw -c XRC -n 200", 65536)
+        self.check("ib_send_lat -c XRC -n 200", 2)
+        self.check("ib_write_bw -c XRC -n 200", 65536)
 
 
 class Qperf(SelfConnectedTest):
