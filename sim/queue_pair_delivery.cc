@@ -170,6 +170,8 @@ void QueuePair::AskNobody() {
 }
 
 uint64_t QueuePair::BlamedBy(const rdmap::TerminateMessage& terminate) const {
+  // A frame that was damaged may have been any of them.
+  if (terminate.layer == rdmap::TerminateLayer::kLlp) return sends_.retired();
   const uint32_t next = (connection_->to_itself ? connection_->stream.received() : connection_->stream.acknowledged()) + 1;
   for (uint64_t count = sends_.retired(); count != sends_.started; ++count) {
     const SendEntry& entry = sends_.entry(count);

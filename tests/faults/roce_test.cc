@@ -95,6 +95,20 @@ TEST_F(FaultsTest, BlackholeExceedsTheRetries) {
   EXPECT_EQ(Pair::StateOf(subject.client), IBV_QPS_ERR);
 }
 
+// Nobody knows which request was in a damaged frame.
+TEST_F(FaultsTest, DamageIsBlamedOnTheOldest) {
+  Start("corrupt nth=100000" + subject.SelectClient());  // CRC is agreed
+  const std::string slow = "bandwidth rate=8mbit" + subject.SelectServer();
+  SetFaults(slow);
+  ASSERT_EQ(subject.Post(IBV_WR_RDMA_READ, 1, kBytes), 0);
+  usleep(20'000);  // it is being answered
+  SetFaults(slow + "; corrupt" + subject.SelectClient());
+  ASSERT_EQ(subject.Post(IBV_WR_RDMA_WRITE, 2, 1000), 0);
+  EXPECT_EQ(subject.SendStatuses(2), "1:remote operation error 2:Work Request Flushed Error ");
+  subject.ExpectDisconnected();
+  EXPECT_EQ(AsyncEvents(subject.client->verbs, 1), EventsOfTerminate());
+}
+
 // --- queue pairs that the program connects itself ---
 
 // Two of this process, connected by ibv_modify_qp.
