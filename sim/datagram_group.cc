@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sim/device.h"
+#include "transport/datagram_capture.h"
 
 namespace weft::sim {
 
@@ -44,7 +45,8 @@ Result<std::shared_ptr<DatagramGroup>, int> DatagramGroups::Attach(DatagramRecei
   local.set_port(kGroupUdpPort);
   auto socket = network_.OpenDatagram(local, {.only_v6 = true, .shared = true, .group = group, .interface = interface});
   if (!socket.ok()) return socket.error();
-  auto joined = std::make_shared<DatagramGroup>(network_, std::move(socket.value()), group, interface);
+  auto captured = transport::CaptureIfAsked(std::move(socket.value()), DescribeDatagram);
+  auto joined = std::make_shared<DatagramGroup>(network_, std::move(captured), group, interface);
   joined->Add(receiver);
   joined->Start();
   groups_.push_back(joined);

@@ -51,6 +51,15 @@ void WriteIpv6(const DatagramHeader& header, const sockaddr_in6& from, const soc
 
 }  // namespace
 
+std::string DescribeDatagram(ByteSpan datagram) {
+  if (datagram.size() < DatagramHeader::kLength) return {};
+  ByteReader reader(datagram);
+  if (reader.U16() != DatagramHeader::kMagic) return {};
+  reader.U16();
+  const uint32_t destination = reader.U32() & 0xffffff, source = reader.U32() & 0xffffff;
+  return Format("Weft: datagram of queue pair 0x%x to queue pair 0x%x", source, destination);
+}
+
 std::optional<DatagramHeader> DatagramHeader::Parse(ByteSpan datagram) {
   if (datagram.size() < kLength) return std::nullopt;
   ByteReader reader(datagram);

@@ -55,6 +55,9 @@ struct DatagramHeader {
   bool operator==(const DatagramHeader&) const = default;
 };
 
+// For who reads a capture: which queue pairs a datagram goes between. Empty: it is none of ours.
+std::string DescribeDatagram(ByteSpan datagram);
+
 // The 40 bytes in front of a received datagram's payload: for IPv6 a GRH, for IPv4 20 zeros and an IPv4 header (IBTA annex A17). `length`: bytes
 // of payload. Addresses of different families, or none: zeros.
 using GlobalHeader = std::array<uint8_t, 40>;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "transport/datagram_capture.h"
 
 namespace weft::sim {
 namespace {
@@ -66,7 +67,7 @@ Result<std::shared_ptr<DatagramPort>, int> DatagramPort::Open(transport::Network
     socket = network.OpenDatagram(transport::SocketAddress::Parse("0.0.0.0", 0).value(), {});
   }
   if (!socket.ok()) return socket.error();
-  auto port = std::make_shared<DatagramPort>(network, std::move(socket.value()));
+  auto port = std::make_shared<DatagramPort>(network, transport::CaptureIfAsked(std::move(socket.value()), DescribeDatagram));
   port->Start();
   return port;
 }

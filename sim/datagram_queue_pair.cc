@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "faults/injector.h"
 #include "sim/rnic.h"
 #include "sim/transitions.h"
 
@@ -61,7 +62,7 @@ transport::Network& DatagramQueuePair::network() const { return rnic_.network();
 // --- Sending -----------------------------------------------------------------------------------------------------------------
 
 int DatagramQueuePair::PostSend(ibv_send_wr* list, ibv_send_wr** bad, bool all_or_nothing) {
-  std::lock_guard lock(send_mutex_);
+  std::unique_lock lock(send_mutex_);
   const ibv_qp_state state = this->state();
   if (state == IBV_QPS_RESET || state == IBV_QPS_INIT || state == IBV_QPS_RTR) {
     *bad = list;
@@ -83,6 +84,8 @@ int DatagramQueuePair::PostSend(ibv_send_wr* list, ibv_send_wr** bad, bool all_o
   if (staged == 0 || (error != 0 && all_or_nothing)) return error;
   sends_.Publish(staged);
   Transmit();
+  lock.unlock();
+  CheckOverrun();
   return error;
 }
 
@@ -92,7 +95,17 @@ void DatagramQueuePair::Transmit() {
   if (state != IBV_QPS_RTS) return;
   if (outgoing_ == nullptr) outgoing_ = std::make_unique<Outgoing>(1 + options_.capabilities.max_send_sge);
   while (!sends_.empty()) {
-    const size_t wanted = std::min<uint64_t>(kBatch, sends_.posted() - sends_.retired());
+    size_t wanted = std::min<uint64_t>(kBatch, sends_.posted() - sends_.retired());
+    if (faults::Enabled()) [[unlikely]] {
+      // One at a time, so that each can fail.
+      const ibv_wc_status status = InjectSendStatus(sends_.entry(sends_.retired()));
+      if (status != IBV_WC_SUCCESS) return FailSends(status);
+      if (PortIsDown()) {
+        CompleteSend(IBV_WC_SUCCESS);  // it is lost
+        continue;
+      }
+      wanted = 1;
+    }
     const size_t ready = Gather(sends_.retired(), wanted);
     int error = 0;
     const size_t sent = ready == 0 ? 0 : port_->socket().Send({outgoing_->datagrams, ready}, &error);
@@ -111,9 +124,7 @@ void DatagramQueuePair::Transmit() {
     } else if (ready < wanted) {
       LogWarning(Format("QP 0x%x: work request %llu names memory that is not registered in this protection domain; the send queue is in error",
                         number_, static_cast<unsigned long long>(sends_.entry(sends_.retired()).id)));
-      state_.store(IBV_QPS_SQE, std::memory_order_release);
-      CompleteSend(IBV_WC_LOC_PROT_ERR);
-      return FlushSends();
+      return FailSends(IBV_WC_LOC_PROT_ERR);
     }
   }
 }
@@ -171,9 +182,12 @@ void DatagramQueuePair::FlushSends() {
 }
 
 void DatagramQueuePair::OnWritable() {
-  std::lock_guard lock(send_mutex_);
-  awaiting_writable_ = false;
-  Transmit();
+  {
+    std::lock_guard lock(send_mutex_);
+    awaiting_writable_ = false;
+    Transmit();
+  }
+  CheckOverrun();
 }
 
 // --- Receiving ---------------------------------------------------------------------------------------------------------------
@@ -200,8 +214,10 @@ void DatagramQueuePair::OnDatagram(const ReceivedDatagram& datagram) {
       if (TraceEnabled()) Trace(Format("qp 0x%x: dropped a datagram, its Q_Key is 0x%x", number_, header.qkey));
       return;
     }
-    if (header.length > max_payload_ || !FillReceive(datagram)) return;
-    if (!failed_) return;
+    if (header.length > max_payload_) return;
+    if (faults::Enabled() && (PortIsDown() || InjectNotReady(datagram))) [[unlikely]] return;
+    if (!FillReceive(datagram) || (!failed_ && !overrun_.load(std::memory_order_relaxed))) return;
+    overrun_ = false;
     if (state() != IBV_QPS_ERR) {
       std::lock_guard sending(send_mutex_);
       state_.store(IBV_QPS_ERR, std::memory_order_release);
@@ -236,6 +252,14 @@ bool DatagramQueuePair::FillReceive(const ReceivedDatagram& datagram) {
   }
   ibv_wc completion{};
   completion.wr_id = entry.id;
+  if (faults::Enabled(faults::Kind::kCompletion)) [[unlikely]] {
+    completion.status = InjectReceiveStatus(datagram);
+    if (completion.status != IBV_WC_SUCCESS) {
+      failed_ = true;
+      CompleteReceive(completion, true);
+      return true;
+    }
+  }
   completion.byte_len = static_cast<uint32_t>(kGrh + datagram.payload.size());
   completion.src_qp = datagram.header.source;
   completion.wc_flags = IBV_WC_GRH;
@@ -299,7 +323,7 @@ void DatagramQueuePair::Push(CompletionQueue& cq, const ibv_wc& completion, bool
     Trace(Format("qp 0x%x completion: wr_id %llu, status %d, opcode %d, %u bytes", number_,
                  static_cast<unsigned long long>(completion.wr_id), completion.status, completion.opcode, completion.byte_len));
   }
-  cq.Push(completion, solicited);  // an overrun is reported by the queue
+  if (!cq.Push(completion, solicited)) overrun_ = true;  // the queue says so; CheckOverrun() ends this
 }
 
 void DatagramQueuePair::FailFatally(const std::string& device) {
@@ -371,6 +395,7 @@ void DatagramQueuePair::Reset() {
   attributes_ = {};
   own_qkey_ = 0;
   failed_ = drop_reported_ = false;
+  overrun_ = false;
 }
 
 void DatagramQueuePair::Query(ibv_qp_attr* attributes, ibv_qp_init_attr* init) {

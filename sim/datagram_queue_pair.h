@@ -84,6 +84,14 @@ class DatagramQueuePair final : public AnyQueuePair,
   void FlushReceives();
   // With send_mutex_ held.
   void Transmit();
+  // datagram_faults.cc: failures on demand. What completes with an error, or is lost.
+  ibv_wc_status InjectSendStatus(const DatagramSend& entry);
+  ibv_wc_status InjectReceiveStatus(const ReceivedDatagram& datagram);
+  bool InjectNotReady(const ReceivedDatagram& datagram);
+  bool PortIsDown() const;
+  void FailSends(ibv_wc_status status);
+  // Without locks, but the port's: a completion queue that overran ends the queue pair.
+  void CheckOverrun();
   size_t Gather(uint64_t first, size_t most);  // how many are ready to go
   bool Resolve(uint64_t count, size_t slot);
   void CompleteSend(ibv_wc_status status);
@@ -109,6 +117,8 @@ class DatagramQueuePair final : public AnyQueuePair,
   std::atomic<bool> awaiting_writable_{false};  // written under it
   bool drop_reported_ = false;
   uint64_t failed_sends_ = 0;
+  uint64_t asked_ = 0;  // 1 + the count of the request for which faults were asked last
+  std::atomic<bool> overrun_{false};  // a completion was lost
   struct Outgoing;
   std::unique_ptr<Outgoing> outgoing_;
 

@@ -171,7 +171,11 @@ PcapFile::~PcapFile() {
 
 bool PcapFile::InThisProcess() const { return owner_ == getpid(); }
 
-void PcapFile::Append(const TcpPacket& packet, const std::string& comment) {
+void PcapFile::Append(const TcpPacket& packet, const std::string& comment) { AppendAny(packet, comment); }
+void PcapFile::Append(const UdpPacket& packet, const std::string& comment) { AppendAny(packet, comment); }
+
+template <typename Packet>
+void PcapFile::AppendAny(const Packet& packet, const std::string& comment) {
   if (!InThisProcess()) return;
   std::lock_guard lock(mutex_);
   if (failed_) return;
@@ -187,7 +191,8 @@ void PcapFile::Append(const TcpPacket& packet, const std::string& comment) {
   }
 }
 
-void PcapFile::AppendBlock(const TcpPacket& packet, const std::string& comment) {
+template <typename Packet>
+void PcapFile::AppendBlock(const Packet& packet, const std::string& comment) {
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
   const uint64_t time = static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
@@ -211,7 +216,8 @@ void PcapFile::AppendBlock(const TcpPacket& packet, const std::string& comment) 
   EndBlock(buffer_, block);
 }
 
-void PcapFile::AppendClassic(const TcpPacket& packet) {
+template <typename Packet>
+void PcapFile::AppendClassic(const Packet& packet) {
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
   AppendU32(buffer_, static_cast<uint32_t>(now.tv_sec));
@@ -399,9 +405,10 @@ PcapFile* ProcessPcap() {
 
 }  // namespace
 
+PcapFile* PcapIfAsked() { return ProcessSettings().pcap.empty() ? nullptr : ProcessPcap(); }
+
 std::unique_ptr<ByteStream> CaptureIfAsked(std::unique_ptr<ByteStream> stream, bool initiator) {
-  if (ProcessSettings().pcap.empty()) return stream;
-  PcapFile* file = ProcessPcap();
+  PcapFile* file = PcapIfAsked();
   if (file == nullptr) return stream;
   return std::make_unique<CapturingStream>(std::move(stream), initiator, file);
 }

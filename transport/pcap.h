@@ -13,6 +13,7 @@
 #include "transport/fpdu_segmenter.h"
 #include "transport/network.h"
 #include "transport/tcp_packet.h"
+#include "transport/udp_packet.h"
 
 namespace weft::transport {
 
@@ -33,6 +34,7 @@ class PcapFile {
 
   // `comment` is shown with the packet; classic pcap has no place for it.
   void Append(const TcpPacket& packet, const std::string& comment = "");
+  void Append(const UdpPacket& packet, const std::string& comment = "");
   void Flush();
 
   // The name after expansion.
@@ -49,8 +51,12 @@ class PcapFile {
   bool InThisProcess() const;
   void FlushLocked();
   void FlushSoon();
-  void AppendClassic(const TcpPacket& packet);
-  void AppendBlock(const TcpPacket& packet, const std::string& comment);
+  template <typename Packet>
+  void AppendAny(const Packet& packet, const std::string& comment);
+  template <typename Packet>
+  void AppendClassic(const Packet& packet);
+  template <typename Packet>
+  void AppendBlock(const Packet& packet, const std::string& comment);
 
   const std::string name_;
   const bool classic_;
@@ -110,7 +116,9 @@ class CapturingStream : public ByteStream {
   End local_, peer_;
 };
 
-// WEFT_PCAP: wraps `stream`, or hands it back as it is when nothing is to be captured.
+// WEFT_PCAP: the file of this process, opened on first use; nullptr: nothing is to be captured.
+PcapFile* PcapIfAsked();
+// Wraps `stream`, or hands it back as it is when nothing is to be captured.
 std::unique_ptr<ByteStream> CaptureIfAsked(std::unique_ptr<ByteStream> stream, bool initiator);
 
 }  // namespace weft::transport

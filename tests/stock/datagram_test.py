@@ -1,5 +1,9 @@
 """Unreliable datagrams: the distribution's programs that use UD queue pairs, with and without rdma_cm."""
 
+import os
+import subprocess
+import tempfile
+
 import stock
 
 ROCE = {"WEFT_PERSONA": "roce"}
@@ -45,6 +49,19 @@ class UdPingpong(stock.StockTest):
 
     def test_deep_queue(self):
         self.check(self.pair("-g 0 -r 8"))
+
+    def test_captured(self):
+        """Wireshark sees UDP with right checksums, and which queue pairs talk."""
+        with tempfile.TemporaryDirectory() as directory:
+            file = os.path.join(directory, "ud.pcapng")
+            command = "ibv_ud_pingpong -d weft_lo -g 0 -n 100 -p {port}"
+            self.run_pair(command, command + " 127.0.0.1", server_settings=dict(ROCE, WEFT_PCAP=file), client_settings=ROCE)
+            shown = subprocess.run(["tshark", "-r", file, "-o", "udp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE", "-T", "fields",
+                                    "-e", "udp.checksum.status", "-e", "ip.checksum.status", "-e", "udp.length", "-e", "frame.comment"],
+                                   capture_output=True, text=True, timeout=60, check=True).stdout.splitlines()
+        self.assertEqual(len(shown), 200, "100 each way")
+        for packet in shown:
+            self.assertRegex(packet, r"^1\t1\t1056\tWeft: datagram of queue pair 0x\w+ to queue pair 0x\w+$")
 
     def test_iwarp_persona_has_none(self):
         process = self.start("ibv_ud_pingpong -d weft_lo -g 0", WEFT_PERSONA="iwarp")

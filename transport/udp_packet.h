@@ -1,0 +1,28 @@
+#ifndef TRANSPORT_UDP_PACKET_H_
+#define TRANSPORT_UDP_PACKET_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <sys/uio.h>
+
+#include "transport/socket_address.h"
+
+namespace weft::transport {
+
+// What a capture shows of one UDP datagram; see IpFrame.
+struct UdpPacket {
+  SocketAddress from, to;  // IpFrame::SameFamily()
+  std::span<const iovec> payload;
+  size_t length = 0;  // of it, at most kMostPayload
+
+  static constexpr size_t kMostPayload = 60 * 1024;
+
+  // Appends the Ethernet frame.
+  void AppendTo(std::vector<uint8_t>& out) const;
+};
+
+}  // namespace weft::transport
+
+#endif  // TRANSPORT_UDP_PACKET_H_
