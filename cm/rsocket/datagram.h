@@ -18,9 +18,9 @@
 
 namespace weft::rsocket {
 
-// An rsocket of type SOCK_DGRAM. It has a UDP socket, which holds its address and carries what cannot go by RDMA: the first datagrams
-// to a peer, those that are longer than the port's MTU, and one each second to a peer of which nothing is heard, so that one that was
-// started anew is found. There is no thread: whoever calls in looks at both.
+// An rsocket of type SOCK_DGRAM. It has a UDP socket, which holds its address and carries what cannot go by RDMA: the first
+// datagrams to a peer, those that are longer than the port's MTU, and one each second to a peer of which nothing is heard, so that
+// one that was started anew is found. There is no thread: whoever calls in looks at both.
 class Datagram final : public Socket {
  public:
   // nullptr and errno; EOPNOTSUPP: the devices have no datagrams.

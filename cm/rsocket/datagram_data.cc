@@ -19,7 +19,8 @@ namespace {
 constexpr size_t kMostBytes = 65507 - LookupHeader::kMostLength;
 // A peer of which nothing was heard for so long is asked again.
 constexpr std::chrono::seconds kTrustFor{1};
-constexpr int kMostAtOnce = 64;  // UDP datagrams that one call takes
+// UDP datagrams that one call takes: all that a socket holds, so that short ones do not overtake long ones.
+constexpr int kMostAtOnce = 4096;
 
 }  // namespace
 
@@ -78,7 +79,8 @@ ssize_t Datagram::Send(const iovec* pieces, int count, int flags, const sockaddr
   return error == 0 ? static_cast<ssize_t>(length) : -error;
 }
 
-ssize_t Datagram::SendByUdp(Lock& lock, Peer& peer, LookupHeader::Op op, const iovec* pieces, int count, const Deadline& deadline) {
+ssize_t Datagram::SendByUdp(Lock& lock, Peer& peer, LookupHeader::Op op, const iovec* pieces, int count,
+                            const Deadline& deadline) {
   std::array<uint8_t, LookupHeader::kMostLength> header;
   const size_t header_length = LookupHeader{op, peer.link->number(), peer.address}.Serialize(header);
   std::vector<iovec> whole{{header.data(), header_length}};
@@ -182,7 +184,8 @@ void Datagram::OnUdp(Bytes datagram, const sockaddr_storage& from) {
   }
   if (header->op != LookupHeader::Op::kData || read_shut_ || !IsWanted(from)) return;
   const Bytes bytes = datagram.subspan(header_length);
-  if (copied_ + bytes.size() > std::max<size_t>(sizes_.receive_bytes, kMostBytes)) return;  // lost, as where a receive buffer is full
+  // Lost, as where a receive buffer is full.
+  if (copied_ + bytes.size() > std::max<size_t>(sizes_.receive_bytes, kMostBytes)) return;
   Arrived arrived;
   arrived.copy.assign(bytes.begin(), bytes.end());
   arrived.bytes = arrived.copy;

@@ -14,8 +14,8 @@
 
 namespace weft::rsocket {
 
-// The verbs objects of a datagram rsocket on one device: queue pair, completion queue with its channel, a place for each datagram that
-// comes or goes. Not thread safe.
+// The verbs objects of a datagram rsocket on one device: queue pair, completion queue with its channel, a place for each datagram
+// that comes or goes. Not thread safe.
 class DatagramLink {
  public:
   // `device` outlives it, as rdma_cm's do. `sizes`: bytes and work requests. nullptr and errno.

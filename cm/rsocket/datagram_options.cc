@@ -1,4 +1,5 @@
-// Options of datagram rsockets: those of rsocket(7) that make sense here, and others of socket(7), ip(7) and ipv6(7) that are the UDP socket's.
+// Options of datagram rsockets: those of rsocket(7) that make sense here, and others of socket(7), ip(7) and ipv6(7) that are the UDP
+// socket's.
 #include <netinet/in.h>
 #include <rdma/rsocket.h>
 
@@ -54,7 +55,8 @@ int Datagram::SetOption(int level, int name, const void* value, socklen_t length
     return 0;
   };
   if (level == SOL_SOCKET && (name == SO_RCVBUF || name == SO_SNDBUF)) {
-    if (const int error = size(name == SO_RCVBUF ? &sizes_.receive_bytes : &sizes_.send_bytes, kLeastBuffer, kMostBuffer)) return error;
+    uint32_t* const bytes = name == SO_RCVBUF ? &sizes_.receive_bytes : &sizes_.send_bytes;
+    if (const int error = size(bytes, kLeastBuffer, kMostBuffer)) return error;
     return setsockopt(udp_, level, name, value, length) == 0 ? 0 : errno;
   }
   if (level != SOL_RDMA) return ENOPROTOOPT;

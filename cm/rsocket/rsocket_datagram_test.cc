@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <cstring>
+#include <fstream>
 #include <thread>
 
 #include "cm/rsocket/rsocket_testing.h"
@@ -84,6 +85,23 @@ TEST_F(RsocketDatagram, OfEveryLength) {
   }
   EXPECT_EQ(SendTo(one_, std::string(65480, 'x'), to), -1);
   EXPECT_EQ(errno, EMSGSIZE);
+}
+
+// Short ones go another way than long ones.
+TEST_F(RsocketDatagram, WhatWaitsIsReadInOrder) {
+  const int room = 1 << 20;
+  ASSERT_EQ(rsetsockopt(two_, SOL_SOCKET, SO_RCVBUF, &room, sizeof room), 0);
+  const sockaddr_in to = NameOf(two_);
+  ASSERT_EQ(SendTo(one_, "hello", to), 5);
+  ASSERT_EQ(Take(two_), "hello");  // the queue pair is known
+  const std::string text(5000, 'l');
+  int most = 0;
+  std::ifstream("/proc/sys/net/core/rmem_max") >> most;
+  const int count = most >= room ? 80 : 20;  // as many as the kernel lets wait
+  for (int i = 0; i < count; ++i) ASSERT_EQ(SendTo(one_, text, to), 5000);
+  ASSERT_EQ(SendTo(one_, "short", to), 5);
+  for (int i = 0; i < count; ++i) ASSERT_EQ(Take(two_), text) << i;
+  EXPECT_EQ(Take(two_), "short");
 }
 
 TEST_F(RsocketDatagram, CutWhereThereIsNoRoom) {
