@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdarg>
@@ -247,7 +248,9 @@ class ServerPeer final : public Peer {
     if (header.length != length) Violated("a message of %u bytes came with %u", header.length, length);
     std::vector<uint8_t> expected(length - sizeof header);
     Fill(expected.data(), expected.size(), header.seed);
-    if (std::memcmp(expected.data(), bytes + sizeof header, expected.size()) != 0) Violated("a wrong byte in message %llu", static_cast<unsigned long long>(next_));
+    if (!std::equal(expected.begin(), expected.end(), bytes + sizeof header)) {
+      Violated("a wrong byte in message %llu", static_cast<unsigned long long>(next_));
+    }
     ++next_;
     std::memcpy(outgoing(), &header.sequence, sizeof header.sequence);
     if (!failed && !Post(IBV_WR_SEND, outgoing(), sizeof header.sequence)) Fail();

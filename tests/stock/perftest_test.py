@@ -48,7 +48,7 @@ class MainBandwidthTests:
         self.measure(sizes=[65536])
 
     def test_all_sizes(self):
-        self.measure("-a -n 1000", sizes=ALL_SIZES)
+        self.measure("-a -n 300", sizes=ALL_SIZES)
 
     def test_bidirectional_eight_qps(self):
         self.measure("-b -q 8", sizes=[65536], both=True)
@@ -66,7 +66,7 @@ class BandwidthTests(MainBandwidthTests):
         self.measure("-b", sizes=[65536], both=True)
 
     def test_bidirectional_all_sizes(self):
-        self.measure("-b -a -n 500", sizes=ALL_SIZES, both=True)
+        self.measure("-b -a -n 200", sizes=ALL_SIZES, both=True)
 
     def test_on_demand_paging(self):
         self.measure("--odp", sizes=[65536])
@@ -82,7 +82,7 @@ class LatencyTests:
         self.measure(sizes=[2])
 
     def test_all_sizes(self):
-        self.measure("-a", sizes=ALL_SIZES)
+        self.measure("-a -n 200", sizes=ALL_SIZES)
 
 
 class BandwidthEventTests:
@@ -91,7 +91,7 @@ class BandwidthEventTests:
         self.measure("-e", sizes=[65536], few=1000)
 
     def test_events_all_sizes(self):
-        self.measure("-e -a -n 1000", sizes=ALL_SIZES)
+        self.measure("-e -a -n 300", sizes=ALL_SIZES)
 
 
 class LatencyEventTests:
@@ -100,7 +100,7 @@ class LatencyEventTests:
         self.measure("-e", sizes=[2])
 
     def test_events_all_sizes(self):
-        self.measure("-e -a", sizes=ALL_SIZES)
+        self.measure("-e -a -n 200", sizes=ALL_SIZES)
 
 
 class SharedReceiveTests:

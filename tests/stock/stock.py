@@ -52,9 +52,11 @@ def sanitizer():
 
 
 def sanitizer_settings():
-    """What a program that was not linked with the libraries' sanitizer needs to run on them: its runtime in front. It may leak."""
+    """What a program that was not linked with the libraries' sanitizer needs to run on them: its runtime in front, and for C programs C++'s,
+    whose exceptions the sanitizer's runtime looks for when it starts. It may leak, and preload other libraries too."""
     runtime = sanitizer()[1]
-    return {"LD_PRELOAD": runtime, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"} if runtime else {}
+    options = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0:verify_asan_link_order=0"
+    return {"LD_PRELOAD": f"{runtime}:libstdc++.so.6", "ASAN_OPTIONS": options} if runtime else {}
 
 
 def environment(**settings):
