@@ -1,33 +1,83 @@
 #include "cm/channel.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
 #include <cerrno>
 #include <utility>
 
+#include "base/log.h"
 #include "cm/export.h"
 #include "cm/identifier.h"
 
 namespace weft::cm {
 
+namespace {
+
+// Keeps the memory of channels that were closed lately. Programs whose main thread destroys the channel that their event thread
+// loops on (rping, as Debian 12 has it) let that thread's next call race with it; on hardware the call nearly always wins.
+class ClosedChannels {
+ public:
+  static ClosedChannels& Instance() {
+    static auto* const instance = new ClosedChannels;  // for threads that outlive main
+    return *instance;
+  }
+  void Keep(std::shared_ptr<Channel> channel) {
+    std::lock_guard lock(mutex_);
+    std::swap(kept_[next_++ % kept_.size()], channel);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::array<std::shared_ptr<Channel>, 16> kept_;
+  size_t next_ = 0;
+};
+
+}  // namespace
+
 std::shared_ptr<Channel> Channel::Create() {
   std::shared_ptr<Channel> channel(new Channel);
-  if (channel->queue_.fd() < 0) return nullptr;
-  channel->fd = channel->queue_.fd();
+  channel->fd = channel->queue_->fd();
+  if (channel->fd < 0) return nullptr;
   channel->self_ = channel;
   return channel;
 }
 
+std::shared_ptr<Channel::Queue> Channel::queue() const {
+  std::lock_guard lock(mutex_);
+  return queue_;
+}
+
+bool Channel::closed() const { return queue() == nullptr; }
+
 void Channel::Push(std::unique_ptr<Event>& event) {
-  if (!closed_) queue_.Push(std::move(event));
+  std::lock_guard lock(mutex_);
+  if (queue_ != nullptr) queue_->Push(std::move(event));
 }
 
 std::unique_ptr<Event> Channel::Take() {
-  auto event = queue_.Pop();
-  return event ? *std::move(event) : nullptr;
+  if (const auto waiting = queue()) {
+    auto event = waiting->Pop();
+    return event ? *std::move(event) : nullptr;
+  }
+  {
+    std::lock_guard lock(mutex_);
+    if (!blocking_) {
+      errno = EBADF;
+      return nullptr;
+    }
+  }
+  LogWarning("rdma_get_cm_event waits on an event channel that was destroyed");
+  pause();  // errno: EINTR
+  return nullptr;
 }
 
 std::vector<std::unique_ptr<Event>> Channel::Extract(const Identifier* owner) {
   std::vector<std::unique_ptr<Event>> taken;
-  queue_.Remove([&](std::unique_ptr<Event>& event) {
+  const auto waiting = queue();
+  if (waiting == nullptr) return taken;
+  waiting->Remove([&](std::unique_ptr<Event>& event) {
     if (owner != nullptr && event->owner.get() != owner) return false;
     taken.push_back(std::move(event));
     return true;
@@ -36,9 +86,21 @@ std::vector<std::unique_ptr<Event>> Channel::Extract(const Identifier* owner) {
 }
 
 void Channel::Close() {
-  closed_ = true;
-  Extract(nullptr);
-  self_.reset();  // may destroy this
+  std::shared_ptr<Queue> last;
+  std::shared_ptr<Channel> self;  // destroyed at the end: may destroy this
+  std::vector<std::unique_ptr<Event>> dropped;
+  {
+    std::lock_guard lock(mutex_);
+    if (queue_ == nullptr) return;
+    blocking_ = (fcntl(queue_->fd(), F_GETFL) & O_NONBLOCK) == 0;
+    last = std::move(queue_);
+    self = std::move(self_);
+  }
+  last->Remove([&](std::unique_ptr<Event>& event) {
+    dropped.push_back(std::move(event));
+    return true;
+  });
+  ClosedChannels::Instance().Keep(std::move(self));
 }
 
 int GetEvent(Channel& channel, rdma_cm_event** event) {

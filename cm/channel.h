@@ -3,8 +3,8 @@
 
 #include <rdma/rdma_cma.h>
 
-#include <atomic>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "cm/event.h"
@@ -23,19 +23,25 @@ class Channel : public rdma_event_channel, public std::enable_shared_from_this<C
 
   // After Close `event` stays with the caller, to be destroyed while it holds no lock: that may call the engine.
   void Push(std::unique_ptr<Event>& event);
-  // The oldest event; waits unless the program made the descriptor non-blocking. nullptr and errno (EAGAIN, EINTR).
+  // The oldest event; waits unless the program made the descriptor non-blocking. nullptr and errno (EAGAIN, EINTR; EBADF after
+  // Close). A thread that waits when another one closes the channel goes on waiting, as in the kernel, and so does one that comes a
+  // moment later, unless the descriptor did not block.
   std::unique_ptr<Event> Take();
   // Takes out all events of `owner`, in order. The caller destroys what it does not keep while it holds no lock.
   std::vector<std::unique_ptr<Event>> Extract(const Identifier* owner);
-  // Drops what waits and what comes. The creator's reference ends here.
+  // Drops what waits and what comes, and closes the descriptor once nobody waits there. The creator's reference ends here.
   void Close();
-  bool closed() const { return closed_; }
+  bool closed() const;
 
  private:
-  Channel() : rdma_event_channel{} {}
+  using Queue = sim::EventQueue<std::unique_ptr<Event>>;
 
-  sim::EventQueue<std::unique_ptr<Event>> queue_;
-  std::atomic<bool> closed_ = false;
+  Channel() : rdma_event_channel{}, queue_(std::make_shared<Queue>()) {}
+  std::shared_ptr<Queue> queue() const;
+
+  mutable std::mutex mutex_;  // guards what follows
+  std::shared_ptr<Queue> queue_;  // nullptr: closed
+  bool blocking_ = true;          // once closed: as the program had set its descriptor
   std::shared_ptr<Channel> self_;  // the program's reference
 };
 

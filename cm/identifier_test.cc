@@ -2,14 +2,20 @@
 #include "cm/identifier.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <pthread.h>
 #include <rdma/rdma_verbs.h>
+#include <signal.h>
 
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -420,6 +426,45 @@ TEST_F(Identifiers, RequestNotGottenIsClosedWithItsChannel) {
   EXPECT_TRUE(next->closed);
   EXPECT_EQ(rdma_destroy_id(listener), 0);
   channel_ = rdma_create_event_channel();
+}
+
+TEST_F(Identifiers, GetAfterTheChannelIsDestroyedFailsIfItDidNotBlock) {
+  ASSERT_EQ(fcntl(channel_->fd, F_SETFL, O_NONBLOCK), 0);
+  rdma_event_channel* const gone = channel_;
+  rdma_destroy_event_channel(channel_);
+  channel_ = rdma_create_event_channel();
+  rdma_cm_event* event = nullptr;
+  EXPECT_EQ(rdma_get_cm_event(gone, &event), -1);
+  EXPECT_EQ(errno, EBADF);
+}
+
+// An event thread that comes back for the next event as another thread destroys the channel (rping): it must not be told of an error,
+// no more than one that waits there already.
+TEST_F(Identifiers, GetAfterTheChannelIsDestroyedWaitsIfItBlocked) {
+  struct sigaction nothing = {}, before = {};
+  nothing.sa_handler = [](int) {};
+  ASSERT_EQ(sigaction(SIGUSR1, &nothing, &before), 0);
+  rdma_event_channel* const gone = channel_;
+  rdma_destroy_event_channel(channel_);
+  channel_ = rdma_create_event_channel();
+  std::atomic<bool> interrupted = false, returned = false;
+  std::atomic<int> error = 0;
+  std::thread late([&] {
+    rdma_cm_event* event = nullptr;
+    EXPECT_EQ(rdma_get_cm_event(gone, &event), -1);
+    error = errno;
+    EXPECT_TRUE(interrupted) << "it returned although nothing interrupted it: " << strerror(error);
+    returned = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  interrupted = true;
+  while (!returned) {  // again and again: a signal that comes before it waits is lost
+    pthread_kill(late.native_handle(), SIGUSR1);
+    std::this_thread::yield();
+  }
+  late.join();
+  EXPECT_EQ(error, EINTR);
+  EXPECT_EQ(sigaction(SIGUSR1, &before, nullptr), 0);
 }
 
 TEST_F(Identifiers, RequestAfterAClosedChannelComesOnTheNextOne) {
