@@ -105,14 +105,15 @@ class LatencyEventTests:
 
 class SharedReceiveTests:
 
-    # Not with -q: perftest counts the credits of a queue pair by wr_id, which names the receive. With a shared queue another queue pair's
-    # message may have taken it, and the sender that is told of more than it sent waits for ever.
     def test_shared_receive_queue(self):
         self.measure("--use-srq", sizes=[65536 if self.program == "ib_send_bw" else 2])
 
 
 class SendBandwidth(BandwidthTests, BandwidthEventTests, SharedReceiveTests, Perftest):
     program = "ib_send_bw"
+
+    def test_shared_receive_queue_of_eight_qps(self):
+        self.measure("--use-srq -q 8", sizes=[65536])
 
 
 class SendLatency(LatencyTests, LatencyEventTests, SharedReceiveTests, Perftest):
@@ -142,6 +143,8 @@ class IwarpPerftest(MainBandwidthTests, Perftest):
 
 
 class IwarpSendBandwidth(SharedReceiveTests, IwarpPerftest):
+    # Not --use-srq with -q: perftest counts the credits of a queue pair by wr_id, which names the receive. With a shared queue another queue
+    # pair's message may have taken it, and the sender that is told of more than it sent waits for ever.
     # Without -e: the client, out of the server's credits, would sleep until one of its own Sends is complete, and they all may be, as TCP
     # has them (README, "What works").
     program = "ib_send_bw"
