@@ -20,7 +20,7 @@ constexpr size_t kMostPeers = 4096;
 
 }  // namespace
 
-Datagram::Datagram(int domain) : Socket(domain) {
+Datagram::Datagram(int domain) : WaitingSocket(domain) {
   const Defaults& defaults = Defaults::Process();
   sizes_ = {defaults.send_bytes, defaults.receive_bytes, defaults.send_queue, defaults.receive_queue, defaults.inline_bytes, 0};
 }

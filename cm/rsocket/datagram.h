@@ -1,12 +1,9 @@
 #ifndef CM_RSOCKET_DATAGRAM_H_
 #define CM_RSOCKET_DATAGRAM_H_
 
-#include <sys/time.h>
-
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,14 +11,14 @@
 #include "cm/rsocket/datagram_link.h"
 #include "cm/rsocket/datagram_wire.h"
 #include "cm/rsocket/defaults.h"
-#include "cm/rsocket/socket.h"
+#include "cm/rsocket/waiting_socket.h"
 
 namespace weft::rsocket {
 
 // An rsocket of type SOCK_DGRAM. It has a UDP socket, which holds its address and carries what cannot go by RDMA: the first
 // datagrams to a peer, those that are longer than the port's MTU, and one each second to a peer of which nothing is heard, so that
 // one that was started anew is found. There is no thread: whoever calls in looks at both.
-class Datagram final : public Socket {
+class Datagram final : public WaitingSocket {
  public:
   // nullptr and errno; EOPNOTSUPP: the devices have no datagrams.
   static std::shared_ptr<Datagram> Create(int domain);
@@ -47,14 +44,7 @@ class Datagram final : public Socket {
   int Unmap(void*, size_t) override { return EOPNOTSUPP; }
   ssize_t WriteMapped(const void*, size_t, off_t, int) override { return -EOPNOTSUPP; }
 
-  short Poll(short events) override;
-  short BeginWait(short events, WaitNode& node, int fds[kWaitFds]) override;
-  void EndWait(WaitNode& node) override;
-
  private:
-  using Lock = std::unique_lock<std::mutex>;
-  using Condition = bool (Datagram::*)() const;
-
   // Whoever datagrams go to or come from.
   struct Peer {
     sockaddr_storage address{};  // of the family that the network has: IPv4 for a mapped one
@@ -77,20 +67,18 @@ class Datagram final : public Socket {
   int Open();
 
   // All of these with mutex_ held.
-  int Await(Lock& lock, const Deadline& deadline, Condition ready);
   bool Readable() const { return closing_ || read_shut_ || !arrived_.empty() || error_ != 0; }
   bool Writable() const;
-  short Events(short wanted) const;
-  Deadline DeadlineOf(int flags, const timeval& timeout) const;
-  // Takes what came.
-  void Drive();
+  short Events(short wanted) const override;
+  void Drive() override;
   void DriveLinks();
   void DriveUdp();
   void OnUdp(Bytes datagram, const sockaddr_storage& from);
   void Deliver(Arrived arrived);
   bool IsWanted(const sockaddr_storage& from) const;  // connect(2): of the peer alone
-  void Arm();
-  void TakeEvents();
+  void Arm() override;
+  void TakeEvents() override;
+  int wait_fd() const override { return wait_fd_; }
 
   // nullptr and errno.
   Peer* FindPeer(const sockaddr_storage& address);
@@ -104,16 +92,13 @@ class Datagram final : public Socket {
   int CheckAddress(const sockaddr* address, socklen_t length, sockaddr_storage* into) const;
   sockaddr_storage InDomain(const sockaddr_storage& address) const;
 
-  mutable std::mutex mutex_;  // guards everything below
+  // Guarded by mutex_:
   int udp_ = -1;
   int wait_fd_ = -1;  // an epoll of the UDP socket and the links' channels
   bool bound_ = false;
-  bool closing_ = false;
   bool read_shut_ = false, write_shut_ = false;
   int error_ = 0;  // SO_ERROR
-  WaitList waiters_;
   LinkSizes sizes_;
-  timeval receive_timeout_{0, 0}, send_timeout_{0, 0};
   std::vector<std::unique_ptr<DatagramLink>> links_;
   std::map<std::string, Peer> peers_;  // by the bytes of family, port and address
   std::string connected_;              // key of the peer; empty: none

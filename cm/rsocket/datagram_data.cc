@@ -199,49 +199,7 @@ void Datagram::Deliver(Arrived arrived) {
   waiters_.WakeAll(&Waiter::Mine());
 }
 
-// --- waiting (see stream_wait.cc: the same order, so that no wake-up is lost) ---
-
-Deadline Datagram::DeadlineOf(int flags, const timeval& timeout) const {
-  if (nonblocking_ || (flags & MSG_DONTWAIT) != 0) return Clock::time_point::min();
-  if (timeout.tv_sec == 0 && timeout.tv_usec == 0) return std::nullopt;
-  return Clock::now() + std::chrono::seconds(timeout.tv_sec) + std::chrono::microseconds(timeout.tv_usec);
-}
-
-int Datagram::Await(Lock& lock, const Deadline& deadline, Condition ready) {
-  const auto spin_until = Clock::now() + std::chrono::microseconds(Defaults::Process().polling_us);
-  do {
-    Drive();
-    if ((this->*ready)()) return 0;
-    if (Passed(deadline)) return EAGAIN;
-    lock.unlock();  // for the other direction
-    lock.lock();
-  } while (Clock::now() < spin_until);
-
-  Waiter& me = Waiter::Mine();
-  if (me.fd() < 0) return EMFILE;
-  for (;;) {
-    WaitNode node{&me};
-    waiters_.Add(node);
-    Arm();
-    Drive();
-    if ((this->*ready)()) {
-      waiters_.Remove(node);
-      return 0;
-    }
-    pollfd fds[] = {{wait_fd_, POLLIN, 0}, {me.fd(), POLLIN, 0}};
-    lock.unlock();
-    const int count = poll(fds, 2, PollTimeout(deadline));
-    const int error = count < 0 ? errno : 0;
-    if (fds[1].revents != 0) me.Clear();
-    lock.lock();
-    waiters_.Remove(node);
-    TakeEvents();
-    Drive();
-    if ((this->*ready)()) return 0;
-    if (error != 0) return error;
-    if (Passed(deadline)) return EAGAIN;
-  }
-}
+// --- waiting ---
 
 void Datagram::Arm() {
   for (const auto& link : links_) link->Arm();
@@ -269,34 +227,6 @@ short Datagram::Events(short wanted) const {
   if (read_shut_) events |= POLLRDHUP;
   if (read_shut_ && write_shut_) events |= POLLHUP;
   return static_cast<short>(events & (wanted | POLLERR | POLLHUP));
-}
-
-short Datagram::Poll(short events) {
-  Lock lock(mutex_);
-  if (closing_) return POLLNVAL;
-  Drive();
-  return Events(events);
-}
-
-short Datagram::BeginWait(short events, WaitNode& node, int fds[kWaitFds]) {
-  fds[0] = fds[1] = -1;
-  Lock lock(mutex_);
-  if (closing_) return POLLNVAL;
-  waiters_.Add(node);
-  Arm();
-  Drive();
-  if (const short now = Events(events); now != 0) {
-    waiters_.Remove(node);
-    return now;
-  }
-  fds[0] = wait_fd_;
-  return 0;
-}
-
-void Datagram::EndWait(WaitNode& node) {
-  Lock lock(mutex_);
-  waiters_.Remove(node);
-  TakeEvents();
 }
 
 }  // namespace weft::rsocket

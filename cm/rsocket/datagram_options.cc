@@ -3,13 +3,12 @@
 #include <netinet/in.h>
 #include <rdma/rsocket.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "cm/rsocket/datagram.h"
 #include "cm/rsocket/limits.h"
+#include "cm/rsocket/option_values.h"
 
 namespace weft::rsocket {
 namespace {
@@ -38,22 +37,12 @@ int Datagram::SetOption(int level, int name, const void* value, socklen_t length
   if (closing_) return EBADF;
   if (IsUdps(level, name, /*get=*/false)) return setsockopt(udp_, level, name, value, length) == 0 ? 0 : errno;
   if (level == SOL_SOCKET && (name == SO_RCVTIMEO || name == SO_SNDTIMEO)) {
-    timeval given{};
-    if (length < sizeof given) return EINVAL;
-    std::memcpy(&given, value, sizeof given);
-    if (given.tv_sec < 0 || given.tv_usec < 0 || given.tv_usec >= 1'000'000) return EDOM;
-    (name == SO_RCVTIMEO ? receive_timeout_ : send_timeout_) = given;
-    return 0;
+    return LoadTimeout(value, length, name == SO_RCVTIMEO ? &receive_timeout_ : &send_timeout_);
   }
   int number = 0;
-  if (length < sizeof number) return EINVAL;
-  std::memcpy(&number, value, sizeof number);
-  // Of links that are made from here on; EINVAL for a negative one.
-  const auto size = [number](uint32_t* into, uint32_t least, uint32_t most) {
-    if (number < 0) return EINVAL;
-    *into = std::clamp(static_cast<uint32_t>(number), least, most);
-    return 0;
-  };
+  if (!LoadOption(value, length, &number)) return EINVAL;
+  // Of links that are made from here on.
+  const auto size = [number](uint32_t* into, uint32_t least, uint32_t most) { return LoadSize(number, least, most, into); };
   if (level == SOL_SOCKET && (name == SO_RCVBUF || name == SO_SNDBUF)) {
     uint32_t* const bytes = name == SO_RCVBUF ? &sizes_.receive_bytes : &sizes_.send_bytes;
     if (const int error = size(bytes, kLeastBuffer, kMostBuffer)) return error;
@@ -78,14 +67,7 @@ int Datagram::GetOption(int level, int name, void* value, socklen_t* length) {
   Lock lock(mutex_);
   if (closing_) return EBADF;
   if (IsUdps(level, name, /*get=*/true)) return getsockopt(udp_, level, name, value, length) == 0 ? 0 : errno;
-  // As getsockopt(2): a shorter buffer gets the beginning.
-  const auto store = [&](const auto& given) {
-    const auto part = std::min<socklen_t>(*length, sizeof given);
-    std::memcpy(value, &given, part);
-    *length = part;
-    return 0;
-  };
-  const auto number = [&](auto given) { return store(static_cast<int>(given)); };
+  const auto number = [&](auto given) { return StoreOption(static_cast<int>(given), value, length); };
   if (level == SOL_SOCKET) {
     switch (name) {
       case SO_ERROR:
@@ -96,9 +78,9 @@ int Datagram::GetOption(int level, int name, void* value, socklen_t* length) {
       case SO_SNDBUF:
         return number(sizes_.send_bytes);
       case SO_RCVTIMEO:
-        return store(receive_timeout_);
+        return StoreOption(receive_timeout_, value, length);
       case SO_SNDTIMEO:
-        return store(send_timeout_);
+        return StoreOption(send_timeout_, value, length);
       default:
         return ENOPROTOOPT;
     }

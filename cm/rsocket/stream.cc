@@ -50,7 +50,7 @@ int ErrorOf(const rdma_cm_event& event) {
 
 }  // namespace
 
-Stream::Stream(int domain) : Socket(domain) {
+Stream::Stream(int domain) : WaitingSocket(domain) {
   const Defaults& defaults = Defaults::Process();
   sizes_ = {defaults.send_bytes,    defaults.receive_bytes, defaults.send_queue,
             defaults.receive_queue, defaults.inline_bytes,  defaults.map_entries};

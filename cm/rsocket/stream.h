@@ -15,7 +15,7 @@
 #include "cm/rsocket/limits.h"
 #include "cm/rsocket/link.h"
 #include "cm/rsocket/rings.h"
-#include "cm/rsocket/socket.h"
+#include "cm/rsocket/waiting_socket.h"
 #include "cm/rsocket/wire.h"
 
 namespace weft::rsocket {
@@ -25,7 +25,7 @@ namespace weft::rsocket {
 // Nothing happens to it in the background but what the RNIC does: bytes are placed in its receive buffer, completions and events queue up.
 // Whoever calls in looks at them (Drive). Locks, outermost first: send_mutex_ or receive_mutex_ (one sender and one receiver at a time,
 // also while they wait), mutex_ (short; bytes are copied without it).
-class Stream final : public Socket {
+class Stream final : public WaitingSocket {
  public:
   explicit Stream(int domain);
   ~Stream() override;
@@ -55,14 +55,7 @@ class Stream final : public Socket {
   int Unmap(void* buffer, size_t length) override;
   ssize_t WriteMapped(const void* from, size_t count, off_t offset, int flags) override;
 
-  // stream_wait.cc
-  short Poll(short events) override;
-  short BeginWait(short events, WaitNode& node, int fds[kWaitFds]) override;
-  void EndWait(WaitNode& node) override;
-
  private:
-  using Lock = std::unique_lock<std::mutex>;
-
   enum class State : uint8_t {
     kIdle,
     kBound,
@@ -103,8 +96,8 @@ class Stream final : public Socket {
 
   // stream_progress.cc: what the connection does
   //
-  // Looks at completions and events, returns buffers to the peer. True: something may have changed.
-  bool Drive();
+  // Looks at completions and events, returns buffers to the peer.
+  void Drive() override;
   void OnCompletion(const ibv_wc& completion);
   bool OnMessage(Message message);  // false: the peer broke the protocol
   void TakeTargets();
@@ -118,10 +111,6 @@ class Stream final : public Socket {
   static uint64_t CompletionId(uint32_t slots, uint32_t bytes) { return uint64_t{slots} << 32 | bytes; }
 
   // stream_wait.cc
-  //
-  // Until `ready`: 0, EAGAIN when the deadline passed, EINTR when a signal came. Gives up the lock while it waits.
-  using Condition = bool (Stream::*)() const;
-  int Await(Lock& lock, const Deadline& deadline, Condition ready);
   bool Readable() const;
   bool Writable() const;
   bool Opened() const { return closing_ || !opening(); }
@@ -129,25 +118,23 @@ class Stream final : public Socket {
   bool HasRequest() const { return closing_ || !requests_.empty(); }
   bool HasControlSlot() const { return !up() || slots_free_ >= 1; }
   bool AllSent() const { return lost_ || slots_free_ == sizes_.send_queue; }
-  void Arm();
-  bool TakeCqEvents();
-  short Events(short wanted) const;
-  int wait_fd() const;
+  void Arm() override;
+  void TakeEvents() override;
+  short Events(short wanted) const override;
+  int wait_fd() const override;
 
   // stream_data.cc
   int AwaitReadable(Lock& lock, int flags);
   int AwaitWritable(Lock& lock, int flags);
-  Deadline DeadlineOf(int flags, const timeval& timeout) const;
 
   // stream_map.cc
   int AnnounceMappings(Lock& lock, int flags);
 
   std::mutex send_mutex_;
   std::mutex receive_mutex_;
-  mutable std::mutex mutex_;  // guards everything below
 
+  // Guarded by mutex_:
   State state_ = State::kIdle;
-  bool closing_ = false;       // rclose
   bool read_shut_ = false;     // rshutdown here
   bool write_shut_ = false;
   bool said_goodbye_ = false;  // kDisconnect is sent
@@ -155,7 +142,6 @@ class Stream final : public Socket {
   bool peer_gone_ = false;     // and takes nothing more
   bool lost_ = false;          // there is no connection below
   int error_ = 0;              // SO_ERROR
-  WaitList waiters_;
 
   rdma_event_channel* channel_ = nullptr;
   rdma_cm_id* id_ = nullptr;
@@ -170,7 +156,6 @@ class Stream final : public Socket {
   bool no_delay_ = false, keep_alive_ = false, inline_urgent_ = false, reuse_address_ = false, only_v6_ = false;
   int keep_alive_seconds_ = 7200, keep_alive_interval_ = 75, keep_alive_probes_ = 9;
   linger linger_{0, 0};
-  timeval receive_timeout_{0, 0}, send_timeout_{0, 0};
 
   // The connection.
   std::unique_ptr<Link> link_;

@@ -3,31 +3,14 @@
 #include <netinet/tcp.h>
 #include <rdma/rsocket.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
+#include "cm/rsocket/option_values.h"
 #include "cm/rsocket/stream.h"
 
 namespace weft::rsocket {
 namespace {
-
-template <typename Value>
-bool Load(const void* from, socklen_t length, Value* into) {
-  if (length < sizeof *into) return false;
-  std::memcpy(into, from, sizeof *into);
-  return true;
-}
-
-// As getsockopt(2): a shorter buffer gets the beginning.
-template <typename Value>
-int Store(const Value& value, void* into, socklen_t* length) {
-  const auto part = std::min<socklen_t>(*length, sizeof value);
-  std::memcpy(into, &value, part);
-  *length = part;
-  return 0;
-}
 
 constexpr int kTcpMaxSegment = 65536;  // of one RDMA Write
 constexpr int kLongestKeepAlive = 32767;
@@ -37,14 +20,12 @@ constexpr int kLongestKeepAlive = 32767;
 int Stream::SetOption(int level, int name, const void* value, socklen_t length) {
   if (value == nullptr) return EFAULT;
   int number = 0;
-  const bool has_number = Load(value, length, &number);
+  const bool has_number = LoadOption(value, length, &number);
   Lock lock(mutex_);
   if (closing_) return EBADF;
   const auto size = [&](uint32_t* into, uint32_t least, uint32_t most) {
-    if (!has_number || number < 0) return EINVAL;
-    // A connection keeps what it was made with.
-    if (link_ == nullptr) *into = std::clamp(static_cast<uint32_t>(number), least, most);
-    return 0;
+    uint32_t ignored;  // a connection keeps what it was made with
+    return has_number ? LoadSize(number, least, most, link_ == nullptr ? into : &ignored) : EINVAL;
   };
   const auto flag = [&](bool* into) {
     if (!has_number) return EINVAL;
@@ -56,13 +37,6 @@ int Stream::SetOption(int level, int name, const void* value, socklen_t length) 
     int on = number != 0;
     if (id_ != nullptr && rdma_set_option(id_, RDMA_OPTION_ID, option, &on, sizeof on) != 0) return errno;
     *into = on != 0;
-    return 0;
-  };
-  const auto timeout = [&](timeval* into) {
-    timeval given{};
-    if (!Load(value, length, &given)) return EINVAL;
-    if (given.tv_sec < 0 || given.tv_usec < 0 || given.tv_usec >= 1'000'000) return EDOM;
-    *into = given;
     return 0;
   };
   const auto keep_alive = [&](int* into, int most) {
@@ -84,11 +58,11 @@ int Stream::SetOption(int level, int name, const void* value, socklen_t length) 
         case SO_OOBINLINE:
           return flag(&inline_urgent_);
         case SO_LINGER:
-          return Load(value, length, &linger_) ? 0 : EINVAL;
+          return LoadOption(value, length, &linger_) ? 0 : EINVAL;
         case SO_RCVTIMEO:
-          return timeout(&receive_timeout_);
+          return LoadTimeout(value, length, &receive_timeout_);
         case SO_SNDTIMEO:
-          return timeout(&send_timeout_);
+          return LoadTimeout(value, length, &send_timeout_);
         case SO_PRIORITY:
         case SO_RCVLOWAT:
           return has_number ? 0 : EINVAL;  // no effect
@@ -151,7 +125,7 @@ int Stream::GetOption(int level, int name, void* value, socklen_t* length) {
   if (value == nullptr || length == nullptr) return EFAULT;
   Lock lock(mutex_);
   if (closing_) return EBADF;
-  const auto number = [&](auto given) { return Store(static_cast<int>(given), value, length); };
+  const auto number = [&](auto given) { return StoreOption(static_cast<int>(given), value, length); };
   switch (level) {
     case SOL_SOCKET:
       switch (name) {
@@ -169,11 +143,11 @@ int Stream::GetOption(int level, int name, void* value, socklen_t* length) {
         case SO_OOBINLINE:
           return number(inline_urgent_);
         case SO_LINGER:
-          return Store(linger_, value, length);
+          return StoreOption(linger_, value, length);
         case SO_RCVTIMEO:
-          return Store(receive_timeout_, value, length);
+          return StoreOption(receive_timeout_, value, length);
         case SO_SNDTIMEO:
-          return Store(send_timeout_, value, length);
+          return StoreOption(send_timeout_, value, length);
         case SO_TYPE:
           return number(SOCK_STREAM);
         case SO_DOMAIN:

@@ -16,7 +16,7 @@ int16_t Ahead(uint16_t ahead, uint16_t of) { return static_cast<int16_t>(static_
 
 }  // namespace
 
-bool Stream::Drive() {
+void Stream::Drive() {
   bool moved = false;
   if (opening() || state_ == State::kListening) moved = TakeCmEvents();
   // While rconnect waits for the answer, messages behind it wait as well: it says how to read them.
@@ -32,7 +32,6 @@ bool Stream::Drive() {
     GiveCredits();
   }
   if (moved && !waiters_.empty()) waiters_.WakeAll(&Waiter::Mine());
-  return moved;
 }
 
 void Stream::OnCompletion(const ibv_wc& completion) {
