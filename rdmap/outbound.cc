@@ -24,7 +24,8 @@ bool Outbound::Transmit(mpa::UlpduWriter& out, bool only_terminate) {
     appended = TransmitDelivery(out, false);
     if (resume_) return appended;  // what it announces must not overtake it
   }
-  while (termination_.operational()) {
+  if (!termination_.operational()) AbandonRequest();
+  while (termination_.operational() || (!only_terminate && Answering())) {
     if (only_terminate) return false;
     if (!segmenter_.active() && !StartMessage()) return appended;
     if (source_ == Source::kResponse && !FindResponsePayload()) break;
@@ -154,7 +155,31 @@ bool Outbound::TransmitTerminate(mpa::UlpduWriter& out) {
   return true;
 }
 
+bool Outbound::Answering() const {
+  return account_.reliable() && termination_.state() == StreamState::kTerminating && source_ != Source::kTerminate &&
+         terminate_end_position_ == 0 && !reads_.inbound.empty();
+}
+
+void Outbound::AbandonRequest() {
+  if (source_ != Source::kRtr && source_ != Source::kRequest && source_ != Source::kImmediate) return;
+  segmenter_.Abandon();
+  source_ = Source::kNone;
+  request_ = nullptr;
+  target_owed_ = false;
+}
+
+void Outbound::DropAnswersFrom(uint32_t index) {
+  while (reads_.inbound.size() > index) reads_.inbound.PopBack();
+  if (index != 0 || source_ != Source::kResponse) return;
+  segmenter_.Abandon();
+  source_ = Source::kNone;
+}
+
 bool Outbound::StartMessage() {
+  if (!termination_.operational()) {
+    StartResponse();
+    return true;
+  }
   if (rtr_ != mpa::Rtr::kNone) {
     StartRtr();
     return true;
@@ -218,23 +243,24 @@ bool Outbound::FindResponsePayload() {
   if (left != 0) {
     if (account_.targeted) {
       account_.target_selected = false;  // the next request's may be another
-      if (!host_.SelectTarget(read.target)) {
-        termination_.Fail(Explain(ReadError(AccessError::kInvalidStag), read, read.header.length - left));
-        return false;
-      }
+      if (!host_.SelectTarget(read.target)) return RefuseRead(AccessError::kInvalidStag);
     }
     const uint32_t done = read.header.length - left;
     const auto memory = host_.Resolve(
         read.header.source_stag, ddp::TaggedOffset(read.header.source_offset.value + done), left, Access::kRemoteRead);
-    if (!memory) {
-      termination_.Fail(Explain(ReadError(memory.error()), read, done));
-      return false;
-    }
+    if (!memory) return RefuseRead(memory.error());
     piece_ = {*memory, left};
     segmenter_.ReplacePayload({&piece_, 1});
   }
   response_payload_known_ = true;
   return true;
+}
+
+bool Outbound::RefuseRead(AccessError error) {
+  const InboundRead& read = reads_.inbound.front();
+  termination_.Fail(Explain(ReadError(error), read, read.header.length - segmenter_.remaining()));
+  DropAnswersFrom(0);
+  return false;
 }
 
 void Outbound::StartRequest(Request& request) {
@@ -393,6 +419,7 @@ bool Outbound::HasWork(bool only_terminate) const {
 }
 
 bool Outbound::Forget(ddp::STag stag) {
+  if (!termination_.operational() && !Answering()) return false;  // nothing is touched any more
   for (uint32_t i = 0; i < reads_.inbound.size(); ++i) {
     const InboundRead& read = reads_.inbound[i];
     const bool under_way = i == 0 && source_ == Source::kResponse;
@@ -400,8 +427,10 @@ bool Outbound::Forget(ddp::STag stag) {
     const uint32_t left = under_way ? segmenter_.remaining() : read.header.length;
     if (left == 0 || read.header.source_stag != stag) continue;
     termination_.Fail(Explain(Error::kInvalidStag, read, read.header.length - left));
+    DropAnswersFrom(i);
     return true;
   }
+  if (!termination_.operational()) return false;
   const auto sinks_into = [stag](const Request* request) {
     return request != nullptr && request->opcode == Opcode::kReadRequest && request->length != 0 &&
            request->sink_stag == stag;

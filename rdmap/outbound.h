@@ -21,7 +21,8 @@
 namespace weft::rdmap {
 
 // The sending half of a stream: chooses what goes next and segments it. One message at a time is cut into segments; a
-// Terminate alone breaks into another message.
+// Terminate alone breaks into another message. On a reliable stream it follows the answers to the Reads and atomics that came before
+// what it is about, as their requests are not to blame.
 class Outbound {
  public:
   Outbound(uint32_t ord, Host& host, ReadQueues& reads, Termination& termination, DeliveryAccount& account);
@@ -78,6 +79,13 @@ class Outbound {
   Request* NextReady() const;
   // Points the segmenter at the source of the response under way; false: it is gone, and so is the stream.
   bool FindResponsePayload();
+  bool RefuseRead(AccessError error);  // the one under way; false
+  // There are answers that go in front of the Terminate.
+  bool Answering() const;
+  // What we asked for ends in the middle.
+  void AbandonRequest();
+  // The stream has failed at the inbound Read `index`, or there is nothing left to read.
+  void DropAnswersFrom(uint32_t index);
 
   Host& host_;
   ReadQueues& reads_;

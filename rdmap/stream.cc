@@ -62,7 +62,6 @@ uint64_t Stream::terminate_end_position() const { return state_->out.terminate_e
 
 bool Stream::ForgetRegion(ddp::STag stag) {
   const bool receiving = state_->in.Forget(stag);
-  if (!state_->termination.operational()) return receiving;  // nothing else is touched any more
   return state_->out.Forget(stag) || receiving;
 }
 

@@ -49,8 +49,9 @@ class Stream final : public mpa::UlpduSink {
   bool Begin(size_t length, ByteSpan head, mpa::UlpduPlan* plan) override;
   bool End() override;
 
-  // Appends segments while `out` has room and there is something to send: a Terminate first, then inbound Reads'
-  // responses and the host's requests, message by message. Returns whether anything was appended.
+  // Appends segments while `out` has room and there is something to send: a Terminate first (on a reliable stream the answers to
+  // what came before its cause are in front), then inbound Reads' responses and the host's requests, message by message. Returns
+  // whether anything was appended.
   bool Transmit(mpa::UlpduWriter& out);
   // Bytes up to stream position `position` (see UlpduWriter::appended) were handed down; reports Sent() in order.
   void OnTransmitted(uint64_t position);

@@ -348,6 +348,92 @@ TEST(ReliableStream, AcknowledgementsAreWantedOfRequestsThatSomebodyWaitsFor) {
   EXPECT_EQ(from.host.sent.size(), 3u);
 }
 
+// The Terminate of a reliable stream is in order with the answers, so that the request that it is about is the first that fails.
+class ReliableTerminateTest : public ::testing::Test {
+ protected:
+  ReliableTerminateTest() {
+    for (ddp::STag stag : {kRegion, kOther}) to_.host.AddRegion(stag, kBase, kSize);
+    from_.host.AddRegion(kSink, kBase, kSize);
+  }
+  void PostRead(ddp::STag from, uint32_t length = kSize) { from_.host.PostRead(from, kBase, length, kSink, kBase); }
+  void PostBadWrite() {
+    Request request;
+    request.opcode = Opcode::kWrite;
+    request.remote_stag = ddp::STag(0xbad);
+    from_.host.Post(request, Pattern(100));
+  }
+  void ExpectTerminated(size_t reads_done) const {
+    EXPECT_EQ(from_.stream.state(), StreamState::kTerminated);
+    EXPECT_EQ(from_.host.reads_done.size(), reads_done);
+    EXPECT_FALSE(to_.stream.HasWork());
+  }
+
+  static constexpr ddp::STag kOther{0x120};
+  testing::Endpoint from_{{.ord = 4, .delivery = Delivery::kReliable}};
+  testing::Endpoint to_{{.ird = 4, .delivery = Delivery::kReliable}};
+};
+
+TEST_F(ReliableTerminateTest, FollowsTheAnswersToWhatCameBefore) {
+  PostRead(kRegion);
+  PostRead(kOther);
+  PostBadWrite();
+  Exchange(from_, to_);
+  ExpectTerminated(2);
+}
+
+TEST_F(ReliableTerminateTest, ComesInPlaceOfTheAnswerThatItIsAbout) {
+  PostRead(kRegion);
+  PostRead(ddp::STag(0xbad));
+  PostRead(kOther);
+  Exchange(from_, to_);
+  ExpectTerminated(1);
+}
+
+TEST_F(ReliableTerminateTest, AnswersGoOnInTheMiddleOfAMessage) {
+  from_.host.PostReceive({kSize});
+  Request request;
+  request.opcode = Opcode::kSend;
+  to_.host.Post(request, Pattern(kSize));
+  to_.wire.set_room(2);
+  to_.stream.Transmit(to_.wire);
+  PostRead(kRegion);
+  PostBadWrite();
+  Move(from_, to_);
+  ASSERT_EQ(to_.stream.state(), StreamState::kTerminating);
+  to_.wire.set_room(100);
+  Exchange(from_, to_);
+  ExpectTerminated(1);
+  EXPECT_TRUE(from_.host.arrivals.empty());
+}
+
+TEST_F(ReliableTerminateTest, MemoryThatGoesMeanwhileIsNotReadAnyMore) {
+  PostRead(kRegion);
+  PostRead(kOther);
+  PostBadWrite();
+  Move(from_, to_);
+  ASSERT_EQ(to_.stream.state(), StreamState::kTerminating);
+  EXPECT_TRUE(to_.stream.ForgetRegion(kOther));
+  EXPECT_FALSE(to_.stream.ForgetRegion(kOther));
+  Exchange(from_, to_);
+  ExpectTerminated(1);
+}
+
+TEST_F(ReliableTerminateTest, MemoryThatIsGoneEndsTheAnswers) {
+  PostRead(kRegion);
+  PostRead(kOther);
+  PostBadWrite();
+  Move(from_, to_);
+  to_.host.FindRegion(kRegion)->valid = false;
+  Exchange(from_, to_);
+  ExpectTerminated(0);
+}
+
+TEST_F(StreamTest, ThePlainTerminateGoesFirst) {
+  ASSERT_TRUE(ReceiveReadRequest(1, 3000));
+  stream_.Terminate({});
+  EXPECT_EQ(Sequence(), "T");
+}
+
 // Requests that name a target (rdmap/delivery.h): `to_` serves two.
 class TargetedStreamTest : public ::testing::Test {
  protected:
