@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/crc32c.h"
 #include "base/dma_scope.h"
+#include "base/iovec_length.h"
 #include "mpa/fpdu_layout.h"
 
 namespace weft::mpa {
@@ -20,12 +21,6 @@ static_assert(kMaxReferencedPieces + 2 <= FpduSender::kMaxPieces);
 void StoreLength(uint8_t* at, size_t ulpdu_length) {
   at[0] = static_cast<uint8_t>(ulpdu_length >> 8);
   at[1] = static_cast<uint8_t>(ulpdu_length);
-}
-
-size_t TotalLength(std::span<const iovec> pieces) {
-  size_t total = 0;
-  for (const iovec& piece : pieces) total += piece.iov_len;
-  return total;
 }
 
 // Writes stream bytes and puts the markers between them where they are due.
