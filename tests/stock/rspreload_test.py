@@ -103,21 +103,26 @@ class Rspreload(stock.StockTest):
         client = self.start(f"rstream -T b -T v -s 127.0.0.1 -p {port} -I 20 -C 5 -S 100000")
         self.await_success(server, client)
 
+    def fetch(self, url, into):
+        # Debian's curl hangs in setlocale() with libasan in front of it, Weft or not.
+        if stock.sanitizer()[0] == "asan":
+            return self.preloaded(["python3", "-c", "import sys, urllib.request; urllib.request.urlretrieve(*sys.argv[1:])", url, into])
+        return self.preloaded([self.program("curl"), "-sS", "-f", "-o", into, url])
+
     def test_python_http_server_and_curl(self):
-        curl = self.program("curl")
         content = os.urandom(3000000)
         self.path("file", content)
         port = stock.free_port()
         server = self.preloaded(f"python3 -m http.server -b 127.0.0.1 -d {self.directory.name} {port}")
         self.await_listener(server, port)
         for i in range(3):
-            client = self.preloaded(f"{curl} -sS -o {self.path('copy')} http://127.0.0.1:{port}/file")
+            client = self.fetch(f"http://127.0.0.1:{port}/file", self.path("copy"))
             self.await_success(client)
             with open(self.path("copy"), "rb") as file:
                 self.expect(file.read() == content, "the copy differs")
-        missing = self.preloaded(f"{curl} -sS -f http://127.0.0.1:{port}/no-such-file")
+        missing = self.fetch(f"http://127.0.0.1:{port}/no-such-file", self.path("copy"))
         self.await_condition(lambda: not missing.running(), "the end")
-        self.expect("404" in missing.output, "curl did not get the server's answer")
+        self.expect("404" in missing.output, "the client did not get the server's answer")
 
     def test_netcat(self):
         nc = self.program("nc")
