@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <endian.h>
+#include <infiniband/weft.h>
 #include <netinet/in.h>
 
 #include <algorithm>
@@ -17,7 +18,6 @@ namespace {
 using transport::NetworkInterface;
 using transport::SocketAddress;
 
-constexpr uint32_t kVendorId = 0x626d74;  // as Linux's software RNIC: no vendor of a chip
 constexpr size_t kGidTable = 256;
 constexpr size_t kRoceGidTable = 32;  // at least: programs and /sys walk all of it
 
@@ -94,7 +94,7 @@ ibv_device_attr DeviceInfo::Attributes() const {
   a.sys_image_guid = node_guid;
   a.max_mr_size = kMaxMrSize;
   a.page_size_cap = 0xfffff000;
-  a.vendor_id = kVendorId;
+  a.vendor_id = WEFT_ECE_VENDOR_ID;
   a.vendor_part_id = 1;
   a.max_qp = kMaxQp;
   a.max_qp_wr = kMaxQpWr;

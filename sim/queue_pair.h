@@ -94,10 +94,14 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   bool is_roce() const { return roce_; }
   // What it asks its peer for, if that is Weft as well.
   rdmap::Delivery delivery() const {
-    if (!roce_) return rdmap::Delivery::kPlain;
+    if (!roce_ || plain_) return rdmap::Delivery::kPlain;
     return options_.type == IBV_QPT_UC ? rdmap::Delivery::kUnreliable : rdmap::Delivery::kReliable;
   }
   Service service() const;
+  // ibv_query_ece(3), ibv_set_ece(3): WEFT_ECE_* (infiniband/weft.h).
+  uint32_t ConnectionOptions() const;
+  // What it does not have is taken out of `*options`. EINVAL: it is too late.
+  int SetConnectionOptions(uint32_t* options);
 
   // The verbs: 0 or a positive errno with `*bad` at the first work request not posted. EINVAL: state, opcode, flags,
   // too many SGEs, inline too long; ENOMEM: queue full; EOPNOTSUPP: an opcode that this RNIC does not have.
@@ -234,6 +238,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   const uint32_t number_;
   const WindowOwner window_owner_;
   const bool roce_;
+  std::atomic<bool> plain_ = false;  // for all that, it asks for nothing
   QueuePairOptions options_;
   SendQueue sends_;
   ReceiveQueue receives_;  // with a shared queue: what was taken from there

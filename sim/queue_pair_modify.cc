@@ -1,3 +1,5 @@
+#include <infiniband/weft.h>
+
 #include <algorithm>
 #include <cerrno>
 
@@ -45,6 +47,18 @@ void QueuePair::Reset() {
   receiving_.reset();
   lost_ = dialled_ = false;
   ForgetRefusals();
+}
+
+uint32_t QueuePair::ConnectionOptions() const {
+  return options_.type == IBV_QPT_RC && delivery() == rdmap::Delivery::kReliable ? WEFT_ECE_INFINIBAND_SEMANTICS : 0;
+}
+
+int QueuePair::SetConnectionOptions(uint32_t* options) {
+  EngineLock engine(*this);
+  if (connection_ != nullptr || (state() != IBV_QPS_RESET && state() != IBV_QPS_INIT)) return EINVAL;
+  *options &= roce_ && options_.type == IBV_QPT_RC ? WEFT_ECE_INFINIBAND_SEMANTICS : 0;
+  if (options_.type == IBV_QPT_RC) plain_ = *options == 0;
+  return 0;
 }
 
 int QueuePair::ModifyIwarp(const ibv_qp_attr& attributes, int mask) {

@@ -2,6 +2,7 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <infiniband/verbs.h>
+#include <infiniband/weft.h>
 
 #include <cerrno>
 #include <chrono>
@@ -259,6 +260,51 @@ TEST_F(SelfConnected, AReadBeforeTheRequestToBlameIsAnswered) {
   End a(context_), b(context_);
   ASSERT_NO_FATAL_FAILURE(Connect(a, b));
   ExpectTheSecondToBeBlamed(a, b, IBV_WR_RDMA_READ);
+}
+
+// The options of ibv_set_ece(3) turn it all off, whichever end asks for that.
+TEST_F(SelfConnected, PlainIwarpIfOneEndHasNoUseForMore) {
+  for (int plain : {1, 2, 3}) {
+    End a(context_), b(context_);
+    for (int end : {1, 2}) {
+      if ((plain & end) == 0) continue;
+      ibv_ece ece = {};
+      ibv_qp* const qp = (end == 1 ? a : b).qp;
+      ASSERT_EQ(ibv_query_ece(qp, &ece), 0);
+      EXPECT_EQ(ece.vendor_id, static_cast<uint32_t>(WEFT_ECE_VENDOR_ID));
+      EXPECT_EQ(ece.options, WEFT_ECE_INFINIBAND_SEMANTICS);
+      ece.options = 0;
+      ASSERT_EQ(ibv_set_ece(qp, &ece), 0);
+      ASSERT_EQ(ibv_query_ece(qp, &ece), 0);
+      EXPECT_EQ(ece.options, 0u);
+    }
+    ASSERT_NO_FATAL_FAILURE(Connect(a, b));
+    ExpectMessage(a, b);
+    ExpectMessage(b, a);
+    ibv_sge element = a.Element(0, 8);
+    ASSERT_EQ(a.Post(a.Request(IBV_WR_RDMA_READ, &element, 1, &b, 64)), 0);
+    EXPECT_EQ(WaitForCompletion(a.cq).status, IBV_WC_SUCCESS);
+    ASSERT_EQ(a.Send(0, 8), 0);
+    EXPECT_EQ(WaitForCompletion(a.cq).status, IBV_WC_SUCCESS) << "nobody waits for a receive at " << plain;
+  }
+}
+
+TEST_F(SelfConnected, ConnectionOptionsThatMakeNoSenseAreRefused) {
+  End a(context_), b(context_);
+  ibv_ece ece = {.vendor_id = WEFT_ECE_VENDOR_ID + 1, .options = 0, .comp_mask = 0};
+  EXPECT_EQ(ibv_set_ece(a.qp, &ece), EINVAL) << "another vendor's";
+  ece = {.vendor_id = WEFT_ECE_VENDOR_ID, .options = ~0u, .comp_mask = 1};
+  EXPECT_EQ(ibv_set_ece(a.qp, &ece), EINVAL);
+  ece.comp_mask = 0;
+  EXPECT_EQ(ibv_set_ece(a.qp, &ece), 0);
+  EXPECT_EQ(ece.options, WEFT_ECE_INFINIBAND_SEMANTICS) << "what there is of it";
+  ASSERT_NO_FATAL_FAILURE(Connect(a, b));
+  ece.options = 0;
+  EXPECT_EQ(ibv_set_ece(a.qp, &ece), EINVAL) << "too late";
+  End unreliable(context_, IBV_QPT_UC);
+  ece.options = WEFT_ECE_INFINIBAND_SEMANTICS;
+  EXPECT_EQ(ibv_set_ece(unreliable.qp, &ece), 0);
+  EXPECT_EQ(ece.options, 0u);
 }
 
 TEST_F(SelfConnected, TheQueuePairsAccessFlagsHold) {

@@ -1,3 +1,5 @@
+#include <infiniband/weft.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <memory>
@@ -312,6 +314,21 @@ WEFT_VERBS_API int ibv_destroy_qp(ibv_qp* public_qp) {
   pthread_mutex_destroy(&public_qp->mutex);
   delete qp;
   return 0;
+}
+
+// Connected queue pairs have options (infiniband/weft.h).
+WEFT_VERBS_API int ibv_query_ece(ibv_qp* qp, ibv_ece* ece) {
+  const auto* engine = dynamic_cast<const weft::sim::QueuePair*>(FromPublic(qp)->engine);
+  if (engine == nullptr) return EOPNOTSUPP;
+  *ece = {.vendor_id = WEFT_ECE_VENDOR_ID, .options = engine->ConnectionOptions(), .comp_mask = 0};
+  return 0;
+}
+
+WEFT_VERBS_API int ibv_set_ece(ibv_qp* qp, ibv_ece* ece) {
+  auto* engine = dynamic_cast<weft::sim::QueuePair*>(FromPublic(qp)->engine);
+  if (engine == nullptr) return EOPNOTSUPP;
+  if (ece->vendor_id != WEFT_ECE_VENDOR_ID || ece->comp_mask != 0) return EINVAL;
+  return engine->SetConnectionOptions(&ece->options);
 }
 
 // Data arrives over a byte stream and is placed by a processor that copies upward, but nothing promises that.

@@ -107,5 +107,3 @@ void FillUnsupportedOperations(verbs_context* vctx) {
 using weft::verbs::Fail;
 
 
-WEFT_VERBS_API int ibv_set_ece(ibv_qp*, ibv_ece*) { return EOPNOTSUPP; }
-WEFT_VERBS_API int ibv_query_ece(ibv_qp*, ibv_ece*) { return EOPNOTSUPP; }

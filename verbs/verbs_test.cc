@@ -468,8 +468,6 @@ TEST_F(Verbs, WhatIsNotSupportedSaysSo) {
   ASSERT_NE(qp, nullptr);
   ibv_gid gid = {};
   EXPECT_EQ(ibv_attach_mcast(qp, &gid, 0), EOPNOTSUPP);
-  ibv_ece ece = {};
-  EXPECT_EQ(ibv_query_ece(qp, &ece), EOPNOTSUPP);
   ibv_flow_attr flow = {};
   errno = 0;
   expect_null(ibv_create_flow(qp, &flow), "ibv_create_flow");

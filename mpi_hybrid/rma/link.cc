@@ -1,5 +1,6 @@
 #include "mpi_hybrid/rma/link.h"
 
+#include <infiniband/weft.h>
 #include <mpi.h>
 #include <sys/mman.h>
 
@@ -22,6 +23,15 @@ constexpr int kResolveMs = 5000;
 uint8_t* MapMemory(size_t bytes) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return memory == MAP_FAILED ? nullptr : static_cast<uint8_t*>(memory);
+}
+
+// No message here finds no receive (Link's slots), and fences and flushes say what was carried out. On Weft's own RNIC acknowledgements,
+// which tell the same of each request, would be one more message each way.
+void AskForPlainIwarp(ibv_qp* qp) {
+  ibv_ece ece{};
+  if (ibv_query_ece(qp, &ece) != 0 || ece.vendor_id != WEFT_ECE_VENDOR_ID) return;
+  ece.options &= ~WEFT_ECE_INFINIBAND_SEMANTICS;
+  ibv_set_ece(qp, &ece);
 }
 
 }  // namespace
@@ -83,6 +93,7 @@ Error Link::MakeQueuePair() {
     }
   }
   qp_ = id_->qp;
+  AskForPlainIwarp(qp_);
   return MakeBuffers();
 }
 
