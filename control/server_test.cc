@@ -93,6 +93,7 @@ TEST_F(ServerTest, AnswersBeforeItDoesWhatEndsIt) {
     if (write(ready[1], "x", 1) != 1) _exit(1);
     pause();
   }
+  close(ready[1]);
   char byte;
   ASSERT_EQ(read(ready[0], &byte, 1), 1);
   const auto answer = Ask(child, "end");
