@@ -17,6 +17,9 @@
 #include <cstdlib>
 #include <cstring>
 
+// The C library's own name: libtsan takes clone() for fork(), and then this process for the child that shares its memory.
+extern "C" int __clone(int (*function)(void*), void* stack, int flags, void* argument, ...);
+
 namespace weft::preload {
 namespace {
 
@@ -149,7 +152,7 @@ ssize_t ReadLine(int fd, char* into, size_t size) {
 // whose parent's wait() returns it, so the program cannot be the parent itself.
 int Keep(void* argument) {
   auto* maker = static_cast<Maker*>(argument);
-  const int pid = clone(Execute, g_maker_stack + kStack, CLONE_VM | CLONE_VFORK | SIGCHLD, maker);
+  const int pid = __clone(Execute, g_maker_stack + kStack, CLONE_VM | CLONE_VFORK | SIGCHLD, maker);
   syscall(SYS_close, maker->ends[1]);
   maker->ends[1] = -1;
   if (pid < 0) return 1;
@@ -172,7 +175,7 @@ bool RunMaker(char* root) {
   if (environment.entries() == nullptr || !MakerPath(path, sizeof path) || syscall(SYS_pipe2, maker.ends, O_CLOEXEC) != 0) return false;
   // No signal at its end, and only waiting for it in this way returns it. It shares our memory and
   // descriptors; we sleep until it ends.
-  const int pid = clone(Keep, g_keeper_stack + kStack, CLONE_VM | CLONE_FILES | CLONE_VFORK, &maker);
+  const int pid = __clone(Keep, g_keeper_stack + kStack, CLONE_VM | CLONE_FILES | CLONE_VFORK, &maker);
   while (pid > 0 && syscall(SYS_wait4, pid, nullptr, __WALL, nullptr) < 0 && errno == EINTR) {
   }
   for (const int end : maker.ends) {

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/dma_scope.h"
 #include "base/log.h"
 #include "faults/injector.h"
 #include "sim/rnic.h"
@@ -289,7 +290,10 @@ bool DatagramQueuePair::FillReceive(const ReceivedDatagram& datagram) {
     size_t left = element.length;
     while (left > 0 && part < 2) {
       const size_t some = std::min(left, parts[part].size());
-      if (some > 0) std::memcpy(to, parts[part].data(), some);
+      if (some > 0) {
+        const DmaScope dma;
+        std::memcpy(to, parts[part].data(), some);
+      }
       parts[part] = parts[part].subspan(some);
       to += some;
       left -= some;

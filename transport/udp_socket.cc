@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/dma_scope.h"
+
 namespace weft::transport {
 namespace {
 
@@ -178,7 +180,11 @@ size_t UdpSocket::Send(std::span<const OutgoingDatagram> datagrams, int* error) 
       header.msg_controllen = kControlBytes;
       ChooseSource(datagram, family_, header);
     }
-    const int done = sendmmsg(fd_, messages, static_cast<unsigned>(count), MSG_NOSIGNAL);
+    int done;
+    {
+      const DmaScope dma;
+      done = sendmmsg(fd_, messages, static_cast<unsigned>(count), MSG_NOSIGNAL);
+    }
     if (done < 0) {
       if (errno == EINTR) continue;
       *error = errno;
