@@ -268,4 +268,4 @@ def main():
     result = unittest.main(module="__main__", testRunner=runner, exit=False).result
     if os.environ.get("XML_OUTPUT_FILE"):
         _write_junit(os.environ["XML_OUTPUT_FILE"], result.cases)
-    sys.exit(0 if result.wasSuccessful() and result.testsRun > 0 else 1)
+    sys.exit(0 if result.wasSuccessful() and result.testsRun + len(result.skipped) > 0 else 1)
