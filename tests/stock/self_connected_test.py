@@ -146,6 +146,8 @@ class Qperf(SelfConnectedTest):
         server = self.start(f"qperf -lp {port}", **ROCE)
         self.await_listener(server, port)
         for test in tests:
+            if test.endswith("_poll_lat") and self.sanitizer == "tsan":
+                continue  # qperf's alarm ends its loop over memory, and ThreadSanitizer holds signals back until the program calls something
             client = self.start(f"qperf -lp {port} -t 1 {options} 127.0.0.1 {test}", **ROCE)
             self.await_success(client)
             self.expect("=" in client.output, "no result")
