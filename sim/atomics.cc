@@ -1,5 +1,7 @@
 #include "sim/atomics.h"
 
+#include "base/dma_scope.h"
+
 namespace weft::sim {
 namespace {
 
@@ -29,6 +31,7 @@ uint64_t Result(const rdmap::AtomicOperation& operation, uint64_t value) {
 }  // namespace
 
 uint64_t CarryOut(const rdmap::AtomicOperation& operation, uint64_t* memory) {
+  const DmaScope dma;
   uint64_t found = __atomic_load_n(memory, __ATOMIC_SEQ_CST);
   while (!__atomic_compare_exchange_n(memory, &found, Result(operation, found), false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
   }
