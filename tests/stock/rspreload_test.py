@@ -75,8 +75,9 @@ class Rspreload(stock.StockTest):
 
     @classmethod
     def setUpClass(cls):
+        super().setUpClass()
         # It knows Weft's own sockets by who calls, and libtsan's interceptors stand between them.
-        if stock.sanitizer()[0] == "tsan":
+        if cls.sanitizer == "tsan":
             raise stock.unittest.SkipTest("ThreadSanitizer's interceptors call librspreload's functions in the program's place")
 
     def setUp(self):
@@ -111,7 +112,7 @@ class Rspreload(stock.StockTest):
 
     def fetch(self, url, into):
         # Debian's curl hangs in setlocale() with libasan in front of it, Weft or not.
-        if stock.sanitizer()[0] == "asan":
+        if self.sanitizer == "asan":
             return self.preloaded(["python3", "-c", "import sys, urllib.request; urllib.request.urlretrieve(*sys.argv[1:])", url, into])
         return self.preloaded([self.program("curl"), "-sS", "-f", "-o", into, url])
 

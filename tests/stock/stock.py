@@ -54,9 +54,7 @@ def sanitizer():
 def sanitizer_settings():
     """What a program that was not linked with the libraries' sanitizer needs to run on them: its runtime in front, and for C programs C++'s,
     whose exceptions the sanitizer's runtime looks for when it starts. It may leak, and preload other libraries too."""
-    name, runtime = sanitizer()
-    if name == "tsan":  # UCX's hooks of mmap() do not get along with libtsan's: ucx_info crashes without Weft too
-        return {"LD_PRELOAD": f"{runtime}:libstdc++.so.6", "UCX_MEM_EVENTS": "n"}
+    runtime = sanitizer()[1]
     options = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0:verify_asan_link_order=0"
     return {"LD_PRELOAD": f"{runtime}:libstdc++.so.6", "ASAN_OPTIONS": options} if runtime else {}
 
