@@ -29,8 +29,8 @@ bool Outbound::Transmit(mpa::UlpduWriter& out, bool only_terminate) {
     if (only_terminate) return false;
     if (!segmenter_.active() && !StartMessage()) return appended;
     if (source_ == Source::kResponse && !FindResponsePayload()) break;
-    // In front, so that the peer's program never hears our answer before it can hear that we have what it answers.
-    if (!appended && account_.owed() != 0) appended = TransmitDelivery(out, true);
+    // In front, so that the peer's program never hears our answer before it can hear that we have what it answers, if it waits for that.
+    if (!appended && account_.wanted) appended = TransmitDelivery(out, true);
     if (target_owed_) [[unlikely]] {
       if (!AppendDelivery(out, {.kind = DeliveryMessage::Kind::kTarget, .sequence = request_->target})) return appended;
       appended = true;

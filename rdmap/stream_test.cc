@@ -348,6 +348,24 @@ TEST(ReliableStream, AcknowledgementsAreWantedOfRequestsThatSomebodyWaitsFor) {
   EXPECT_EQ(from.host.sent.size(), 3u);
 }
 
+TEST(ReliableStream, AMessageTakesAlongOnlyWhatThePeerWaitsFor) {
+  testing::Endpoint from{{.ord = 4, .delivery = Delivery::kReliable}}, to{{.ird = 4, .delivery = Delivery::kReliable}};
+  Request request;
+  request.opcode = Opcode::kSend;
+  for (const bool wanted : {false, true}) {
+    from.host.PostReceive({10});
+    to.host.PostReceive({10});
+    request.acknowledge = wanted;
+    from.host.Post(request, Pattern(10));
+    Exchange(from, to);
+    request.acknowledge = false;
+    to.host.Post(request, Pattern(10));
+    Exchange(from, to);
+    EXPECT_EQ(to.stream.unacknowledged(), wanted ? 0u : 1u);
+    EXPECT_EQ(from.host.sent.size(), wanted ? 2u : 0u);
+  }
+}
+
 // The Terminate of a reliable stream is in order with the answers, so that the request that it is about is the first that fails.
 class ReliableTerminateTest : public ::testing::Test {
  protected:

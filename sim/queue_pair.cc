@@ -13,14 +13,6 @@
 namespace weft::sim {
 namespace {
 
-// Doorbell batching: work requests that are posted back to back (the program did nothing else in between) and are small go out
-// together, when enough are there, when the program looks at the completion queue, or after kFlushAfter.
-constexpr std::chrono::nanoseconds kDenseGap{700};
-constexpr uint32_t kDenseEnough = 4;          // posts in a row before batching begins
-constexpr uint32_t kMostDeferred = 64;        // work requests
-constexpr uint32_t kLongestDeferred = 1024;   // bytes of one
-constexpr std::chrono::microseconds kFlushAfter{100};
-
 WindowOwner NextWindowOwner() {
   static std::atomic<WindowOwner> last{kNoWindowOwner};
   return ++last;
@@ -78,52 +70,23 @@ int QueuePair::PostSend(ibv_send_wr* list, ibv_send_wr** bad, bool all_or_nothin
     }
     if (staged == 0 || (error != 0 && all_or_nothing)) return error;
     sends_.Publish(staged);
-    answers = AnswersACompletion();
-    ring = answers || !DeferDoorbell(flags, static_cast<uint32_t>(std::min<uint64_t>(bytes, UINT32_MAX)));
+    answers = batching_.Answers(options_.send_cq->taken() + options_.receive_cq->taken());
+    const DoorbellBatching::Post post = {
+        .bytes = bytes, .signaled = (flags & IBV_SEND_SIGNALED) != 0, .may_sleep = options_.send_cq->channel() != nullptr};
+    ring = answers || !batching_.Defers(post, network().Now());
     arm = !ring && !std::exchange(flush_timer_armed_, true);
   }
   if (arm) ArmFlushTimer();
   if (ring || this->state() != IBV_QPS_RTS) {
     Ring();
     // What the program does between two posts counts, not what we do in one.
-    last_post_.store(answers ? transport::Time{} : network().Now(), std::memory_order_relaxed);
+    batching_.Returned(answers ? transport::Time{} : network().Now());
   }
   return error;
 }
 
-// Whether the program polled a completion since its last post and was not posting in a row: then it waits for answers, and reading
-// the clock to find out whether more will follow is time lost.
-bool QueuePair::AnswersACompletion() {
-  const uint64_t taken = options_.send_cq->taken() + options_.receive_cq->taken();
-  return std::exchange(taken_at_post_, taken) != taken && dense_posts_ == 0;
-}
-
-bool QueuePair::DeferDoorbell(unsigned flags, uint32_t bytes) {
-  const transport::Time now = network().Now();
-  const bool dense = now - last_post_.load(std::memory_order_relaxed) < kDenseGap;
-  last_post_.store(now, std::memory_order_relaxed);
-  if (!dense) {
-    dense_posts_ = 0;
-    deferred_.store(0, std::memory_order_relaxed);
-    return false;
-  }
-  if (dense_posts_ < kDenseEnough) {
-    ++dense_posts_;
-    return false;
-  }
-  // A program that will sleep until this completes gets it sent now.
-  const bool sleeps_on_it = (flags & IBV_SEND_SIGNALED) && options_.send_cq->channel() != nullptr;
-  const uint32_t deferred = deferred_.load(std::memory_order_relaxed) + 1;
-  if (bytes > kLongestDeferred || sleeps_on_it || deferred >= kMostDeferred) {
-    deferred_.store(0, std::memory_order_relaxed);
-    return false;
-  }
-  deferred_.store(deferred, std::memory_order_relaxed);
-  return true;
-}
-
 void QueuePair::ArmFlushTimer() {
-  rnic_.network().RunAt(network().Now() + kFlushAfter, [weak = weak_from_this(), posted = sends_.posted()] {
+  rnic_.network().RunAt(network().Now() + DoorbellBatching::kFlushAfter, [weak = weak_from_this(), posted = sends_.posted()] {
     if (auto self = weak.lock()) self->OnFlushTimer(posted);
   });
 }

@@ -18,6 +18,7 @@
 #include "rdmap/stream.h"
 #include "sim/any_queue_pair.h"
 #include "sim/completion_queue.h"
+#include "sim/doorbell_batching.h"
 #include "sim/memory.h"
 #include "sim/queue_pair_ports.h"
 #include "sim/receive_queue.h"
@@ -164,8 +165,6 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
 
   // Everything below with the engine held, unless it says otherwise.
   void Ring();                       // without the engine; after posting
-  bool AnswersACompletion();         // with the send queue's post mutex
-  bool DeferDoorbell(unsigned flags, uint32_t bytes);  // with the send queue's post mutex
   void ArmFlushTimer();              // without
   void OnFlushTimer(uint64_t posted_before);  // without
   // Receives, transmits, looks at what became of the stream. `eager`: what came is acknowledged at once.
@@ -221,6 +220,9 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   // Before the end: what lies in the socket had reached the adapter already, which would have acknowledged it.
   void AcceptWhatCame();
   void AcknowledgeLater();
+  void ArmAcknowledgementTimer(bool wanted);
+  void RunAcknowledgementTimer(bool wanted, transport::Duration after);  // with or without the engine
+  void OnAcknowledgementTimer(bool wanted);                              // without
   void ForgetRefusals();
   void TellOfDrain();
   // The connection ended; what the program wants of the peer fails, of a peer that it chose itself after the retries.
@@ -247,10 +249,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   std::atomic<bool> doorbell_{false};
 
   // Guarded by the post mutex of sends_.
-  std::atomic<transport::Time> last_post_{};  // when the program got control back
-  uint32_t dense_posts_ = 0;
-  uint64_t taken_at_post_ = 0;  // completions that the program had polled
-  std::atomic<uint32_t> deferred_{0};  // written under it
+  DoorbellBatching batching_;
   bool flush_timer_armed_ = false;
 
   // Held while others are called, so that Destroy() can wait for that; recursive because they may call in again.
@@ -267,6 +266,11 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   std::vector<Upcall> upcalls_;
   ibv_qp_attr attributes_{};
   std::shared_ptr<ConnectionObserver> observer_;
+  struct AcknowledgementTimer {
+    bool armed = false;
+    uint32_t received = 0;  // the peer's last request when it was armed: what is owed of those is due when it fires
+    transport::Duration after{};
+  };
   // The last windows that the peer wrote and read through, and their regions: when one of those goes, so does what is under way.
   struct WindowUse {
     ddp::STag window, region;
@@ -278,7 +282,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   bool dialled_ = false;             // the program connects it by ibv_modify_qp
   bool lost_ = false;                // ... and the connection that it had is gone
   bool drain_told_ = true;           // IBV_EVENT_SQ_DRAINED
-  bool acknowledge_timer_armed_[2] = {};  // for what nobody waits for, and for what is wanted
+  AcknowledgementTimer acknowledgement_timers_[2];  // for what nobody waits for, and for what is wanted
   uint64_t progress_ = 0;            // grows when the peer answers or takes bytes
   transport::TimerId retry_timer_ = 0;
   // IBV_QPT_XRC_RECV: whom the peer's request is for, and from whom the receive is that is being filled.

@@ -18,9 +18,11 @@ namespace {
 // A program that polls usually answers soon, and the acknowledgement goes with its answer; otherwise at the next poll that finds
 // nothing, and at the latest so long after.
 constexpr std::chrono::microseconds kAcknowledgeAfter{200};
+// A program that always answers in time makes every look of the timer a waste, and takes the thread that looks from a processor.
+constexpr std::chrono::milliseconds kLongestAcknowledgeTick{1};
 // Requests that a peer gets acknowledged in any case, so that its send queue does not run dry.
 constexpr uint32_t kMostOwed = 16;
-// What nobody waits for goes with the next message, is gathered, or goes so long after: the peer watches for progress.
+// What nobody waits for goes along with what somebody does, is gathered, or goes so long after: the peer watches for progress.
 constexpr std::chrono::milliseconds kAcknowledgeUnwantedAfter{20};
 constexpr uint32_t kMostUnwantedOwed = 64;
 
@@ -48,18 +50,43 @@ void QueuePair::AcknowledgeLater() {
     connection_->stream.Acknowledge();
     return;
   }
-  if (std::exchange(acknowledge_timer_armed_[wanted], true)) return;
-  const transport::Duration after = wanted ? transport::Duration(kAcknowledgeAfter) : kAcknowledgeUnwantedAfter;
+  if (!acknowledgement_timers_[wanted].armed) ArmAcknowledgementTimer(wanted);
+}
+
+void QueuePair::ArmAcknowledgementTimer(bool wanted) {
+  AcknowledgementTimer& timer = acknowledgement_timers_[wanted];
+  const transport::Duration shortest = wanted ? transport::Duration(kAcknowledgeAfter) : kAcknowledgeUnwantedAfter;
+  timer.after = timer.armed ? std::max(shortest, std::min<transport::Duration>(2 * timer.after, kLongestAcknowledgeTick)) : shortest;
+  timer.armed = true;
+  timer.received = connection_->stream.received();
+  RunAcknowledgementTimer(wanted, timer.after);
+}
+
+void QueuePair::RunAcknowledgementTimer(bool wanted, transport::Duration after) {
   rnic_.network().RunAt(rnic_.network().Now() + after, [weak = weak_from_this(), wanted] {
-    auto self = weak.lock();
-    if (self == nullptr) return;
-    EngineLock engine(*self);
-    self->acknowledge_timer_armed_[wanted] = false;
-    if (!self->OwesAcknowledgement()) return;
-    self->connection_->stream.Acknowledge();
-    self->Transmit();
-    self->CheckStream();
+    if (auto self = weak.lock()) self->OnAcknowledgementTimer(wanted);
   });
+}
+
+void QueuePair::OnAcknowledgementTimer(bool wanted) {
+  EngineLock engine(*this, std::try_to_lock);
+  if (!engine.owns_lock()) return RunAcknowledgementTimer(wanted, kLongestAcknowledgeTick);  // somebody drives it; do not stand in its way
+  AcknowledgementTimer& timer = acknowledgement_timers_[wanted];
+  if (connection_ == nullptr || !connection_->reliable) {
+    timer.armed = false;
+    return;
+  }
+  const uint32_t received_since = connection_->stream.received() - timer.received;
+  if (connection_->stream.unacknowledged() > received_since) {
+    timer.armed = false;
+    connection_->stream.Acknowledge();
+    Transmit();
+    CheckStream();
+  } else if (received_since != 0) {
+    ArmAcknowledgementTimer(wanted);  // all that was owed then went along with something: so may what is owed now
+  } else {
+    timer.armed = false;
+  }
 }
 
 void QueuePair::OnExit() {

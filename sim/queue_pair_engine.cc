@@ -174,10 +174,10 @@ void QueuePair::DriveInline(bool spinning) {
 }
 
 void QueuePair::FlushDeferred() {
-  if (deferred_.load(std::memory_order_relaxed) == 0) return;
+  if (!batching_.pending()) return;
   {
     std::lock_guard lock(sends_.post_mutex());
-    deferred_.store(0, std::memory_order_relaxed);
+    batching_.Clear();
   }
   Ring();
 }
