@@ -1,6 +1,7 @@
 #include "cm/devices.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
 
@@ -63,6 +64,16 @@ std::unique_ptr<Device> Open(ibv_device* from) {
 }
 
 }  // namespace
+
+ibv_xrcd* Device::XrcDomain() {
+  std::lock_guard lock(mutex_);
+  if (xrcd_ != nullptr) return xrcd_;
+  ibv_xrcd_init_attr attributes{};
+  attributes.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
+  attributes.fd = -1;
+  attributes.oflags = O_CREAT;
+  return xrcd_ = ibv_open_xrcd(verbs, &attributes);
+}
 
 ibv_gid ToGid(const transport::SocketAddress& address) {
   ibv_gid gid{};

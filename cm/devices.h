@@ -22,6 +22,13 @@ struct Device {
   uint8_t max_initiator_depth = 0;      // ORD
 
   bool is_iwarp() const { return verbs->device->transport_type == IBV_TRANSPORT_IWARP; }
+  // The default domain of extended reliable connections, opened when first asked for. nullptr and errno: there is none (EOPNOTSUPP in
+  // the iwarp persona).
+  ibv_xrcd* XrcDomain();
+
+ private:
+  std::mutex mutex_;  // guards xrcd_
+  ibv_xrcd* xrcd_ = nullptr;
 };
 
 // The devices that libibverbs offers, opened when first asked for. Thread safe.

@@ -72,6 +72,22 @@ namespace {
 
 constexpr int kResolveMilliseconds = 2000;
 
+// Whether there are queue pairs of that type, in that port space: 0, EOPNOTSUPP or EINVAL.
+int CheckType(const rdma_addrinfo& asked) {
+  const bool datagrams = asked.ai_port_space == RDMA_PS_UDP;
+  switch (asked.ai_qp_type) {
+    case IBV_QPT_RC:
+      return datagrams ? EINVAL : 0;
+    case IBV_QPT_XRC_SEND:
+    case IBV_QPT_XRC_RECV:
+      return asked.ai_port_space == RDMA_PS_IB ? 0 : EINVAL;
+    case IBV_QPT_UD:
+      return datagrams ? 0 : EOPNOTSUPP;
+    default:
+      return EOPNOTSUPP;
+  }
+}
+
 int Prepare(rdma_cm_id* id, const rdma_addrinfo& from, ibv_pd* pd, ibv_qp_init_attr* attributes) {
   if ((from.ai_flags & RAI_PASSIVE) != 0) {
     if (rdma_bind_addr(id, from.ai_src_addr) != 0) return -1;
@@ -106,11 +122,11 @@ WEFT_CM_EXPORT int rdma_get_request(rdma_cm_id* listen, rdma_cm_id** id) {
 
 WEFT_CM_EXPORT int rdma_create_ep(rdma_cm_id** id, rdma_addrinfo* res, ibv_pd* pd, ibv_qp_init_attr* qp_init_attr) {
   if (id == nullptr || res == nullptr) return Return(EINVAL);
-  const bool datagrams = res->ai_qp_type == IBV_QPT_UD && res->ai_port_space == RDMA_PS_UDP;
-  if (res->ai_qp_type != IBV_QPT_RC && !datagrams) return Return(EOPNOTSUPP);
-  if (datagrams != (res->ai_port_space == RDMA_PS_UDP)) return Return(EINVAL);
+  if (const int error = weft::cm::CheckType(*res); error != 0) return Return(error);
   rdma_cm_id* created = nullptr;
-  if (rdma_create_id(nullptr, &created, nullptr, static_cast<rdma_port_space>(res->ai_port_space)) != 0) return -1;
+  const int made = Identifier::Make(nullptr, nullptr, static_cast<rdma_port_space>(res->ai_port_space),
+                                    static_cast<ibv_qp_type>(res->ai_qp_type), &created);
+  if (made != 0) return Return(made);
   if (weft::cm::Prepare(created, *res, pd, qp_init_attr) != 0) {
     const int error = errno;
     rdma_destroy_ep(created);

@@ -104,6 +104,27 @@ std::shared_ptr<Identifier> Identifier::Create(Channel* on, void* context, rdma_
   return id;
 }
 
+int Identifier::Make(rdma_event_channel* channel, void* context, rdma_port_space port_space, ibv_qp_type qp_type, rdma_cm_id** made) {
+  const bool roce = ProcessSettings().persona == Persona::kRoce;
+  switch (port_space) {
+    case RDMA_PS_TCP:
+      break;
+    case RDMA_PS_UDP:
+    case RDMA_PS_IB:
+      if (!roce) return EOPNOTSUPP;
+      break;
+    case RDMA_PS_IPOIB:
+      return EOPNOTSUPP;
+    default:
+      return EINVAL;
+  }
+  if (Engine() == nullptr) return ENODEV;
+  const auto created = Create(channel != nullptr ? Channel::From(channel) : nullptr, context, port_space, qp_type);
+  if (created == nullptr) return errno;
+  *made = created.get();
+  return 0;
+}
+
 void Identifier::Destroy() {
   TouchRequest();
   RequestGate::Events untold;
@@ -370,26 +391,7 @@ using weft::cm::Return;
 
 WEFT_CM_EXPORT int rdma_create_id(rdma_event_channel* channel, rdma_cm_id** id, void* context, rdma_port_space ps) {
   if (id == nullptr) return Return(EINVAL);
-  const bool roce = weft::ProcessSettings().persona == weft::Persona::kRoce;
-  switch (ps) {
-    case RDMA_PS_TCP:
-      break;
-    case RDMA_PS_UDP:
-    case RDMA_PS_IB:
-      if (!roce) return Return(EOPNOTSUPP);
-      break;
-    case RDMA_PS_IPOIB:
-      return Return(EOPNOTSUPP);
-    default:
-      return Return(EINVAL);
-  }
-  if (weft::cm::Engine() == nullptr) return Return(ENODEV);
-  const auto created =
-      Identifier::Create(channel != nullptr ? Channel::From(channel) : nullptr, context, ps,
-                         ps == RDMA_PS_UDP ? IBV_QPT_UD : IBV_QPT_RC);
-  if (created == nullptr) return -1;
-  *id = created.get();
-  return 0;
+  return Return(Identifier::Make(channel, context, ps, ps == RDMA_PS_UDP ? IBV_QPT_UD : IBV_QPT_RC, id));
 }
 
 WEFT_CM_EXPORT int rdma_destroy_id(rdma_cm_id* id) {

@@ -44,6 +44,8 @@ class Identifier : public rdma_cm_id, public sim::CmObserver, public std::enable
   // `on` is nullptr: synchronous operation on a channel of its own. nullptr and errno: no descriptor left.
   static std::shared_ptr<Identifier> Create(Channel* on, void* context, rdma_port_space port_space,
                                             ibv_qp_type qp_type);
+  // rdma_create_id, for queue pairs of `qp_type`, which the port space allows. 0 or errno.
+  static int Make(rdma_event_channel* channel, void* context, rdma_port_space port_space, ibv_qp_type qp_type, rdma_cm_id** made);
   static Identifier* From(rdma_cm_id* id) { return static_cast<Identifier*>(id); }
   ~Identifier() override;
   Identifier(const Identifier&) = delete;
@@ -129,6 +131,7 @@ class Identifier : public rdma_cm_id, public sim::CmObserver, public std::enable
   transport::SocketAddress destination() const;
   Result<sim::ConnectParameters, int> Parameters(const rdma_conn_param* given) const;
   ibv_qp* QueuePairFor(const rdma_conn_param* parameters);
+  int FillXrcDefaults(ibv_srq_init_attr_ex* attributes);
   ibv_qp* StandIn();
   void DestroyStandIn();
   void FillPath();

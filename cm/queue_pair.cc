@@ -87,14 +87,20 @@ int Identifier::CreateQueuePair(ibv_qp_init_attr_ex* attributes) {
   if (send_cq != nullptr && attributes->send_cq != nullptr && send_cq != attributes->send_cq) return EINVAL;
 
   const bool needs_send = attributes->send_cq == nullptr && send_cq == nullptr;
-  const bool needs_receive = attributes->recv_cq == nullptr && recv_cq == nullptr;
+  const bool xrc_receiver = attributes->qp_type == IBV_QPT_XRC_RECV;  // its shared receive queues have completions
+  if (xrc_receiver && ((attributes->comp_mask & IBV_QP_INIT_ATTR_XRCD) == 0 || attributes->xrcd == nullptr)) {
+    attributes->xrcd = device_->XrcDomain();
+    if (attributes->xrcd == nullptr) return errno;
+    attributes->comp_mask |= IBV_QP_INIT_ATTR_XRCD;
+  }
+  const bool needs_receive = attributes->recv_cq == nullptr && recv_cq == nullptr && !xrc_receiver;
   int error = CreateCompletionQueues(needs_send ? attributes->cap.max_send_wr : 0,
                                      needs_receive ? attributes->cap.max_recv_wr : 0);
   ibv_qp* created = nullptr;
   if (error == 0) {
     if (attributes->send_cq == nullptr) attributes->send_cq = send_cq;
     if (attributes->recv_cq == nullptr) attributes->recv_cq = recv_cq;
-    if (attributes->srq == nullptr) attributes->srq = srq;
+    if (attributes->srq == nullptr && !xrc_receiver) attributes->srq = srq;
     created = ibv_create_qp_ex(verbs, attributes);
     if (created == nullptr) error = errno;
   }
@@ -108,7 +114,7 @@ int Identifier::CreateQueuePair(ibv_qp_init_attr_ex* attributes) {
     DestroyCompletionQueues();
     return error;
   }
-  pd = created->pd;
+  if (created->pd != nullptr) pd = created->pd;
   qp = created;
   return 0;
 }
@@ -117,7 +123,7 @@ void Identifier::DestroyQueuePair() {
   LeaveAllGroups(/*forget=*/false);
   if (qp != nullptr) ibv_destroy_qp(qp);
   qp = nullptr;
-  DestroyCompletionQueues();
+  if (rdma_cm_id::qp_type != IBV_QPT_XRC_RECV || srq == nullptr) DestroyCompletionQueues();  // they are the shared receive queue's
 }
 
 ibv_qp* Identifier::StandIn() {
@@ -144,17 +150,41 @@ void Identifier::DestroyStandIn() {
 int Identifier::CreateSharedReceiveQueue(ibv_srq_init_attr_ex* attributes) {
   if (srq != nullptr || verbs == nullptr) return EINVAL;
   if ((attributes->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) == 0) return EINVAL;
-  if (attributes->srq_type != IBV_SRQT_BASIC) return EOPNOTSUPP;
+  const bool xrc = attributes->srq_type == IBV_SRQT_XRC;
+  if (attributes->srq_type != IBV_SRQT_BASIC && !xrc) return EOPNOTSUPP;
   if ((attributes->comp_mask & IBV_SRQ_INIT_ATTR_PD) == 0 || attributes->pd == nullptr) {
     attributes->comp_mask |= IBV_SRQ_INIT_ATTR_PD;
     attributes->pd = pd;
   }
   if (attributes->pd->context != verbs) return EINVAL;
-  ibv_srq_init_attr basic{attributes->srq_context, attributes->attr};
-  ibv_srq* const created = ibv_create_srq(attributes->pd, &basic);
-  if (created == nullptr) return errno;
-  attributes->attr = basic.attr;
+  if (xrc) {
+    if (const int error = FillXrcDefaults(attributes); error != 0) return error;
+  }
+  ibv_srq* const created = ibv_create_srq_ex(verbs, attributes);
+  if (created == nullptr) {
+    const int error = errno;
+    if (xrc) DestroyCompletionQueues();
+    return error;
+  }
   srq = created;
+  return 0;
+}
+
+// The domain and the completion queue of a shared receive queue for extended connections, where the program names none.
+int Identifier::FillXrcDefaults(ibv_srq_init_attr_ex* attributes) {
+  if ((attributes->comp_mask & IBV_SRQ_INIT_ATTR_XRCD) == 0 || attributes->xrcd == nullptr) {
+    attributes->xrcd = device_->XrcDomain();
+    if (attributes->xrcd == nullptr) return errno;
+  }
+  if ((attributes->comp_mask & IBV_SRQ_INIT_ATTR_CQ) == 0 || attributes->cq == nullptr) {
+    const int error = recv_cq == nullptr ? CreateCompletionQueues(0, attributes->attr.max_wr) : 0;
+    if (error != 0) {
+      DestroyCompletionQueues();
+      return error;
+    }
+    attributes->cq = recv_cq;
+  }
+  attributes->comp_mask |= IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
   return 0;
 }
 

@@ -37,13 +37,17 @@ class RdmaServer(stock.StockTest):
 
 class RdmaXserver(stock.StockTest):
 
-    def exchange(self, kind):
-        server, client = self.run_pair(f"rdma_xserver -p {{port}} -c {kind}", f"rdma_xclient -s 127.0.0.1 -p {{port}} -c {kind}")
+    def exchange(self, kind, **settings):
+        server, client = self.run_pair(f"rdma_xserver -p {{port}} -c {kind}", f"rdma_xclient -s 127.0.0.1 -p {{port}} -c {kind}",
+                                        server_settings=settings, client_settings=settings)
         self.expect("rdma_xserver: end 0" in server, "the server did not end well")
         self.expect("rdma_xclient: end 0" in client, "the client did not end well")
 
     def test_reliable_connected(self):
         self.exchange("r")
+
+    def test_extended_reliable_connected(self):
+        self.exchange("x", WEFT_PERSONA="roce")
 
 
 class Cmtime(stock.StockTest):
