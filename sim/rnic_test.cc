@@ -345,6 +345,30 @@ TEST_P(RnicTest, RequestsThatNobodyWaitsForAreAcknowledgedInTheEnd) {
   EXPECT_EQ(client.cq->Poll(1, &none), 0);
 }
 
+TEST_P(RnicTest, WhoStopsPollingAcknowledgesAllTheSame) {
+  Program client(rnic_), server(rnic_);
+  ASSERT_NO_FATAL_FAILURE(Connect(client, server));
+  std::array<uint8_t, 64> bytes{};
+  const uint32_t client_key = client.Register(bytes.data(), bytes.size()).stag.value;
+  const uint32_t server_key = server.Register(bytes.data(), bytes.size()).stag.value;
+  const auto await = [](Program& program, int completions) {
+    for (int i = 0; i < completions; ++i) ASSERT_EQ(WaitForCompletion(program).status, IBV_WC_SUCCESS);
+  };
+  for (int round = 0; round < 200; ++round) {  // answers that come in time make the timer slow
+    ASSERT_EQ(PostReceive(server, bytes.data(), 8, server_key), 0);
+    ASSERT_EQ(PostReceive(client, bytes.data(), 8, client_key), 0);
+    ASSERT_EQ(Post(client, IBV_WR_SEND, bytes.data() + 16, 8, client_key), 0);
+    await(server, 1);
+    ASSERT_EQ(Post(server, IBV_WR_SEND, bytes.data() + 32, 8, server_key), 0);
+    await(client, 2);
+    await(server, 1);
+  }
+  ASSERT_EQ(PostReceive(server, bytes.data(), 8, server_key), 0);
+  ASSERT_EQ(Post(client, IBV_WR_SEND, bytes.data() + 16, 8, client_key), 0);
+  await(server, 1);
+  await(client, 1);
+}
+
 TEST_P(RnicTest, RejectionReachesTheClientWithItsPrivateData) {
   Program client(rnic_), server(rnic_);
   auto listening = rnic_.cm().Listen(*SocketAddress::Parse("127.0.0.1", 0), 8, false, true, server.cm);

@@ -43,8 +43,10 @@ class Libfabric(NamespaceTest):
         self.expect_traffic(self.pingpong("-p verbs;ofi_rxm -e rdm -m tagged", count=3), "RC", 1 << 20)
 
     def test_datagrams(self):
+        # libfabric's hook of madvise() takes a lock in a thread that has ended for libtsan, which crashes.
+        settings = {"FI_MR_CACHE_MONITOR": "disabled"} if self.sanitizer == "tsan" else {}
         # Without a domain it takes the first, which is the loopback's.
-        self.expect_traffic(self.pingpong("-p verbs -e dgram -d weft_w0-dgram", count=3), "UD", 5 * 1024)
+        self.expect_traffic(self.pingpong("-p verbs -e dgram -d weft_w0-dgram", count=3, **settings), "UD", 5 * 1024)
 
     def test_provider_of_an_address(self):
         one, _ = self.pair()
