@@ -20,7 +20,7 @@ constexpr size_t kMostDrivenDirectly = 4;
 constexpr uint32_t kPollsUntilSpinning = 16;
 constexpr std::chrono::milliseconds kSpinningWithin{1};
 // How often it looks at the rest of the network while only its own queue pairs have something to do.
-constexpr uint32_t kSeldom = 16;
+constexpr uint32_t kSeldom = 4;
 
 // Nanoseconds of the clock of ibv_query_rt_values_ex.
 uint64_t Stamp() {
