@@ -70,6 +70,7 @@ int Identifier::CreateCompletionQueues(uint32_t send_size, uint32_t receive_size
 }
 
 void Identifier::DestroyCompletionQueues() {
+  if (rdma_cm_id::qp_type == IBV_QPT_XRC_RECV && srq != nullptr) return;  // they are the shared receive queue's
   DestroyPair(&recv_cq, &recv_cq_channel);
   DestroyPair(&send_cq, &send_cq_channel);
 }
@@ -123,7 +124,7 @@ void Identifier::DestroyQueuePair() {
   LeaveAllGroups(/*forget=*/false);
   if (qp != nullptr) ibv_destroy_qp(qp);
   qp = nullptr;
-  if (rdma_cm_id::qp_type != IBV_QPT_XRC_RECV || srq == nullptr) DestroyCompletionQueues();  // they are the shared receive queue's
+  DestroyCompletionQueues();
 }
 
 ibv_qp* Identifier::StandIn() {
@@ -157,17 +158,14 @@ int Identifier::CreateSharedReceiveQueue(ibv_srq_init_attr_ex* attributes) {
     attributes->pd = pd;
   }
   if (attributes->pd->context != verbs) return EINVAL;
-  if (xrc) {
-    if (const int error = FillXrcDefaults(attributes); error != 0) return error;
+  const bool had_queue = recv_cq != nullptr;
+  int error = xrc ? FillXrcDefaults(attributes) : 0;
+  if (error == 0) {
+    srq = ibv_create_srq_ex(verbs, attributes);
+    if (srq == nullptr) error = errno;
   }
-  ibv_srq* const created = ibv_create_srq_ex(verbs, attributes);
-  if (created == nullptr) {
-    const int error = errno;
-    if (xrc) DestroyCompletionQueues();
-    return error;
-  }
-  srq = created;
-  return 0;
+  if (error != 0 && !had_queue) DestroyPair(&recv_cq, &recv_cq_channel);
+  return error;
 }
 
 // The domain and the completion queue of a shared receive queue for extended connections, where the program names none.
@@ -178,10 +176,7 @@ int Identifier::FillXrcDefaults(ibv_srq_init_attr_ex* attributes) {
   }
   if ((attributes->comp_mask & IBV_SRQ_INIT_ATTR_CQ) == 0 || attributes->cq == nullptr) {
     const int error = recv_cq == nullptr ? CreateCompletionQueues(0, attributes->attr.max_wr) : 0;
-    if (error != 0) {
-      DestroyCompletionQueues();
-      return error;
-    }
+    if (error != 0) return error;
     attributes->cq = recv_cq;
   }
   attributes->comp_mask |= IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;

@@ -103,6 +103,11 @@ TEST(RdmacmXrc, CompletionsOutliveTheQueuePairWhileTheSharedReceiveQueueUsesThem
   ASSERT_EQ(rdma_create_srq(id, nullptr, &shared), 0) << strerror(errno);
   rdma_destroy_qp(id);
   EXPECT_NE(id->recv_cq, nullptr);
+  attributes = {};
+  attributes.qp_type = IBV_QPT_XRC_SEND;
+  attributes.cap.max_send_wr = 1u << 30;
+  EXPECT_EQ(rdma_create_qp(id, nullptr, &attributes), -1);
+  EXPECT_NE(id->recv_cq, nullptr) << "a queue pair that cannot be made";
   rdma_destroy_srq(id);
   EXPECT_EQ(id->recv_cq, nullptr);
   rdma_destroy_ep(id);
