@@ -23,6 +23,8 @@ constexpr int kFirstSleepMs = 250;  // then receives from processes that we have
 constexpr auto kGreedy = std::chrono::microseconds(50);  // from then on a spinning wait offers the processor to others
 constexpr Clock::duration kAfterSleep = std::chrono::microseconds(30);
 constexpr Clock::duration kTrial = std::chrono::microseconds(100);  // where spinning was in vain before
+constexpr uint32_t kSocketsEvery = 4;      // so seldom are sockets polled while a stage is awaited
+constexpr uint32_t kLivelySockets = 64;   // ... but in so many polls after something moved on them
 constexpr int kMostDoublings = 8;   // of the number of waits that do not spin after those that spun in vain
 
 struct Stage {
@@ -39,6 +41,7 @@ struct Lockable {
 struct State {
   std::vector<Stage> stages;
   bool polling_stages = false;
+  uint32_t polls = 0, lively_until = 0;  // the latter of the sockets
   bool in_epoll = false;   // a thread sleeps there
   bool wake_sent = false;  // ... and will be woken
   int others_asleep = 0;   // threads that sleep in `others`
@@ -60,6 +63,12 @@ bool PollStages(State& state) {
   for (size_t i = 0; i < state.stages.size(); ++i) moved |= state.stages[i].stage->Poll();
   state.polling_stages = false;
   return moved;
+}
+
+bool SocketsAreDue(State& state) {
+  ++state.polls;
+  if (state.polls % kSocketsEvery == 0 || static_cast<int32_t>(state.lively_until - state.polls) > 0) return true;
+  return std::none_of(state.stages.begin(), state.stages.end(), [](const Stage& entry) { return entry.stage->Awaited(); });
 }
 
 bool ArmStages(State& state, Device& device) {
@@ -104,9 +113,13 @@ void Progress::RemoveStage(ProgressStage* stage) {
 }
 
 bool Progress::Poll() {
+  State& state = TheState();
   bool moved = false;
-  if (Device* device = ProcessDevice()) moved = device->Poll();
-  return PollStages(TheState()) | moved;
+  if (Device* device = ProcessDevice(); device != nullptr && SocketsAreDue(state)) {
+    moved = device->Poll();
+    if (moved) state.lively_until = state.polls + kLivelySockets;
+  }
+  return PollStages(state) | moved;
 }
 
 bool Progress::PollForTest() {

@@ -19,6 +19,8 @@ class ProgressStage {
   virtual bool Arm() = 0;
   // Readable when there is something to do, after Arm(); -1 when the stage needs no wake-up.
   virtual int fd() const = 0;
+  // A thread waits for what only this stage brings: sockets on which nothing moves are then looked at less often.
+  virtual bool Awaited() const { return false; }
 };
 
 // The one place that polls (design section 5). All calls with the library's lock; Wait lets go of it while it sleeps.

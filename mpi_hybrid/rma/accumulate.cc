@@ -61,6 +61,7 @@ Error RdmaWindow::Accumulate(const Origin& origin, const Target& target, const O
     FinishedRequest(request);
     return access.peer == nullptr ? Error() : AccumulateHere(access, origin, nullptr, target, op, type);
   }
+  access.waits = request == nullptr;
   if (request == nullptr) return AccumulateMessages(access, origin, nullptr, target, op, type);
   access.request = new RmaRequest;
   access.request->AddRef();
@@ -85,6 +86,7 @@ Error RdmaWindow::GetAccumulate(const Origin& origin, const Origin& result, cons
     FinishedRequest(request);
     return access.peer == nullptr ? Error() : AccumulateHere(access, origin, &result, target, op, type);
   }
+  access.waits = request == nullptr && epochs_.in_fence();
   if (request == nullptr) return AccumulateMessages(access, origin, &result, target, op, type);
   access.request = new RmaRequest;
   access.request->AddRef();
@@ -120,7 +122,7 @@ Error RdmaWindow::AccumulateMessages(const Access& access, const Origin& origin,
       reply->sink = {const_cast<void*>(result->buffer), result->count, Ref<const Datatype>(result->type), position, part.bytes};
     }
     const MessageKind kind = result != nullptr ? MessageKind::kGetAccumulate : MessageKind::kAccumulate;
-    WEFT_MPI_TRY(SendData(access, kind, bytes, reply));
+    WEFT_MPI_TRY(SendData(access, kind, bytes, reply, !source.done()));
     position += static_cast<MPI_Aint>(part.bytes);
   }
   return {};
@@ -189,7 +191,7 @@ Error RdmaWindow::CompareAndSwap(const void* origin, const void* compare, void* 
   Reply reply;
   ReplyFor(access, true, &reply);
   reply.sink = {result, 1, Ref<const Datatype>(&type), 0, element.size};
-  return SendData(access, MessageKind::kCompareAndSwap, bytes, &reply);
+  return SendData(access, MessageKind::kCompareAndSwap, bytes, &reply, false);
 }
 
 }  // namespace weft::mpi::rma

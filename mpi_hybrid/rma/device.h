@@ -86,6 +86,7 @@ class Device : private ProgressStage {
   bool Poll() override;
   bool Arm() override;
   int fd() const override { return channel_ == nullptr ? -1 : channel_->fd; }
+  bool Awaited() const override { return waiting_ != 0; }
 
   sockaddr_storage address_{};
   std::vector<sockaddr_storage> addresses_;   // by process

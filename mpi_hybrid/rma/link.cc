@@ -19,6 +19,8 @@ constexpr size_t kProofOffset = 2 * kSlots * kSlotBytes;
 constexpr size_t kProofBytes = 8;
 constexpr size_t kMemoryBytes = kProofOffset + 4096;
 constexpr int kResolveMs = 5000;
+constexpr size_t kWaits = 32768;        // longer Writes than these go out at once, for their data to be under way early
+constexpr size_t kMostWaiting = 65536;  // bytes that wait for company
 
 uint8_t* MapMemory(size_t bytes) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -191,6 +193,7 @@ Error Link::Ring() {
   if (broken()) return failure();
   for (uint32_t i = 0; i + 1 < waiting_count_; ++i) waiting_[i].request.next = &waiting_[i + 1].request;
   waiting_count_ = 0;
+  waiting_bytes_ = 0;
   ibv_send_wr* bad = nullptr;
   if (int error = ibv_post_send(qp_, &waiting_[0].request, &bad); error != 0) {
     Break(std::string("ibv_post_send: ") + std::strerror(error));
@@ -198,6 +201,8 @@ Error Link::Ring() {
   }
   return {};
 }
+
+Error Link::RingIfFull() { return waiting_count_ == kBatch || waiting_bytes_ >= kMostWaiting ? Ring() : Error(); }
 
 Error Link::Write(const void* from, uint32_t key, uint64_t to, uint32_t to_key, size_t bytes) {
   if (broken()) return failure();
@@ -213,12 +218,13 @@ Error Link::Write(const void* from, uint32_t key, uint64_t to, uint32_t to_key, 
   g_counters.rdma_bytes += bytes;
   if (!small) {
     local_ = posted_;
-    return Ring();
+    waiting_bytes_ += bytes;
+    return bytes > kWaits ? Ring() : RingIfFull();
   }
   std::memcpy(copy, from, bytes);
   request.sg_list->addr = reinterpret_cast<uintptr_t>(copy);
   request.send_flags |= IBV_SEND_INLINE;
-  return waiting_count_ == kBatch ? Ring() : Error();
+  return RingIfFull();
 }
 
 Error Link::Read(void* into, uint32_t key, uint64_t from, uint32_t from_key, size_t bytes) {
@@ -285,7 +291,8 @@ Error Link::SendMessage(MessageKind kind, uint32_t window, size_t body_bytes, co
   ++sent_;
   last_wants_reply_ = header.wants_reply;
   writes_since_message_ = false;
-  return options.waits && waiting_count_ < kBatch ? Error() : Ring();
+  waiting_bytes_ += bytes;
+  return options.waits ? RingIfFull() : Ring();
 }
 
 Error Link::SendPlain(MessageKind kind, uint32_t window, const SendOptions& options) {

@@ -59,9 +59,9 @@ struct LocalCompletion {
 };
 
 // The connection over which this process works on one target: a queue pair of which it is the initiator. RDMA Writes
-// and Reads and messages (wire.h) go out in the order of the calls, and the target sees them in that order. Small
-// Writes wait for company until Ring(). Guarded by the library's lock. Calls may wait for progress when queues are
-// full.
+// and Reads and messages (wire.h) go out in the order of the calls, and the target sees them in that order. Writes of up
+// to 32 KiB, and messages that others follow, wait for company until Ring(): one system call for all of them. Guarded by
+// the library's lock. Calls may wait for progress when queues are full.
 class Link {
  public:
   // Starts connecting. `index`: of the completions' work request ids.
@@ -100,7 +100,7 @@ class Link {
     bool urgent = true;
     bool behind_reads = false;
     LockKind epoch = LockKind::kNone;  // of which the message is all; `reply` is wanted
-    bool waits = false;  // for company, as small Writes do
+    bool waits = false;  // for company, as Writes do
   };
   Error SendMessage(MessageKind kind, uint32_t window, size_t body_bytes, const SendOptions& options);
   // One without a body.
@@ -139,6 +139,7 @@ class Link {
   Error MakeBuffers();
   Error WaitForRoom();
   ibv_send_wr& Add(bool signaled);
+  Error RingIfFull();
   Error TakeReplySlot(uint16_t* slot);
   void OnReply(const uint8_t* bytes, size_t size);
   void FinishReply(PendingReply& pending, const Error& error, ByteSpan data, ReplyStatus status);
@@ -172,6 +173,7 @@ class Link {
   };
   std::array<Waiting, kBatch> waiting_;
   uint32_t waiting_count_ = 0;
+  size_t waiting_bytes_ = 0;  // of messages and Writes that are not inline
   std::unique_ptr<uint8_t[]> inline_bytes_;  // kBatch times inline_room_
 
   // Messages and replies.

@@ -105,7 +105,8 @@ class RdmaWindow final : public Window {
   Error EnsureAccess(int rank);
   bool Stage(const Target& target, const Access& access, bool with_request);
   Error BeginData(const Access& access, uint8_t** room);
-  Error SendData(const Access& access, MessageKind kind, size_t bytes, const Reply* reply);
+  // `more`: another message of the operation follows.
+  Error SendData(const Access& access, MessageKind kind, size_t bytes, const Reply* reply, bool more);
   Error SendStaged(Peer& peer);
   // Lock, operation and unlock at once. `done` false: the lock is not free.
   Error SendEpoch(Peer& peer, bool* done);

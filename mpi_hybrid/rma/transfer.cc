@@ -133,8 +133,10 @@ Error RdmaWindow::BeginData(const Access& access, uint8_t** room) {
   return {};
 }
 
-Error RdmaWindow::SendData(const Access& access, MessageKind kind, size_t bytes, const Reply* reply) {
-  if (!access.staged) return access.link->SendMessage(kind, access.peer->window, bytes, {.reply = reply, .waits = access.waits});
+Error RdmaWindow::SendData(const Access& access, MessageKind kind, size_t bytes, const Reply* reply, bool more) {
+  if (!access.staged) {
+    return access.link->SendMessage(kind, access.peer->window, bytes, {.reply = reply, .waits = access.waits || more});
+  }
   staged_.kind = kind;
   staged_.bytes = bytes;
   staged_.wants_reply = reply != nullptr;
@@ -280,7 +282,7 @@ Error RdmaWindow::PutMessages(const Access& access, const Origin& origin, const 
     const size_t header =
         WriteDataHeader({.bytes = static_cast<uint32_t>(part.bytes)}, part.blocks, {room, kSlotBytes - kHeaderBytes});
     Pack(here, {room + header, part.bytes});
-    WEFT_MPI_TRY(SendData(access, MessageKind::kPut, header + part.bytes, ReplyFor(access, false, &storage)));
+    WEFT_MPI_TRY(SendData(access, MessageKind::kPut, header + part.bytes, ReplyFor(access, false, &storage), !source.done()));
   }
   return {};
 }
@@ -372,7 +374,7 @@ Error RdmaWindow::GetMessages(const Access& access, const Origin& origin, const 
         WriteDataHeader({.bytes = static_cast<uint32_t>(part.bytes)}, part.blocks, {room, kSlotBytes - kHeaderBytes});
     ReplyFor(access, true, &reply);
     reply.sink = {const_cast<void*>(origin.buffer), origin.count, Ref<const Datatype>(origin.type), position, part.bytes};
-    WEFT_MPI_TRY(SendData(access, MessageKind::kGet, header, &reply));
+    WEFT_MPI_TRY(SendData(access, MessageKind::kGet, header, &reply, !source.done()));
     position += static_cast<MPI_Aint>(part.bytes);
   }
   return {};
