@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """test_report.py EVENTS: counts the test cases of one `bazel test` run from its --build_event_json_file.
 
-Prints the name of everything that failed, a target that did not build included, and as its last line "PASSED FAILED".
+Prints the name of everything that failed, a target that did not build or does not exist included, and as its last line "PASSED FAILED".
 A target without a test.xml (it crashed, or ran out of time) counts as one case. Of one that Bazel tried more than once
 (flaky = True) the last attempt counts; those before it are printed.
 """
@@ -51,6 +51,9 @@ def main():
         elif "targetCompleted" in identity and not event.get("completed", {}).get("success"):
             failed += 1
             print(f"FAILED  {identity['targetCompleted']['label']}  does not build")
+        elif "pattern" in identity and "aborted" in event:
+            failed += 1
+            print(f"FAILED  {' '.join(identity['pattern']['pattern'])}  names no target")
     for (label, _, _), outcomes in attempts.items():
         *earlier, (good, bad) = (outcomes[number] for number in sorted(outcomes))
         passed += good
