@@ -100,7 +100,8 @@ void QueuePair::CheckStream() {
       return Fail(/*orderly=*/true);
     }
   }
-  if (refusals_exhausted_) {
+  // Reads and atomics before it may not have been answered yet; nothing behind it goes out meanwhile.
+  if (refusals_exhausted_ && sends_.retired() == refused_) {
     LogWarning(Format("qp 0x%x: the peer still has no receive for work request %llu after %u tries; the queue pair is in error",
                       number_, static_cast<unsigned long long>(sends_.entry(refused_).id), refusals_));
     return Fail(/*orderly=*/true, IBV_WC_RNR_RETRY_EXC_ERR, refused_);

@@ -183,6 +183,33 @@ TEST_F(SelfConnected, ReceiverNotReadyIsGivenUpAfterRnrRetry) {
   EXPECT_EQ(b.State(), IBV_QPS_RTS) << "the other end notices when it wants something";
 }
 
+// The refusal comes long before all of the answer.
+TEST_F(SelfConnected, AReadBeforeTheSendThatIsGivenUpIsAnswered) {
+  constexpr uint32_t kLong = 16 << 20;
+  End a(context_), b(context_);
+  ASSERT_NO_FATAL_FAILURE(Connect(a, b, /*rnr_retry=*/0));
+  std::vector<uint8_t> source(kLong, 7), sink(kLong);
+  ibv_mr* const from = ibv_reg_mr(b.pd, source.data(), kLong, IBV_ACCESS_REMOTE_READ);
+  ibv_mr* const into = ibv_reg_mr(a.pd, sink.data(), kLong, IBV_ACCESS_LOCAL_WRITE);
+  ibv_sge whole{reinterpret_cast<uintptr_t>(sink.data()), kLong, into->lkey}, text = a.Element(2048, 8);
+  ibv_send_wr read = a.Request(IBV_WR_RDMA_READ, &whole, 1), send = a.Request(IBV_WR_SEND, &text, 1), late = send;
+  read.wr.rdma = {reinterpret_cast<uintptr_t>(source.data()), from->rkey};
+  send.wr_id = 2;
+  late.wr_id = 3;
+  read.next = &send;
+  send.next = &late;
+  ASSERT_EQ(a.Post(read), 0);
+  constexpr ibv_wc_status kExpected[] = {IBV_WC_SUCCESS, IBV_WC_RNR_RETRY_EXC_ERR, IBV_WC_WR_FLUSH_ERR};
+  for (uint64_t id = 1; id <= 3; ++id) {
+    const ibv_wc wc = WaitForCompletion(a.cq);
+    EXPECT_EQ(wc.wr_id, id);
+    EXPECT_EQ(wc.status, kExpected[id - 1]) << id;
+  }
+  EXPECT_TRUE(sink == source);
+  ibv_dereg_mr(from);
+  ibv_dereg_mr(into);
+}
+
 TEST_F(SelfConnected, APeerThatIsGoneIsAnErrorOfTheNextRequest) {
   End a(context_);
   auto b = std::make_unique<End>(context_);
