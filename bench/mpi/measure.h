@@ -23,13 +23,13 @@ inline double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Calls `once()` so often that a batch takes about 5 ms (`guess_us`: what one takes), for 5 batches (3 when quick) after one to warm up;
+// Calls `once()` so often that a batch takes about 8 ms (`guess_us`: what one takes; 2 ms when quick), for 9 batches (3) after one to warm up;
 // the median over the batches of the microseconds per call. All ranks of the world call it with the same guess.
 template <typename Once>
 double Measure(double guess_us, Once once) {
-  const int per_batch = std::max(5, static_cast<int>((g_quick ? 2000 : 5000) / guess_us));
+  const int per_batch = std::max(5, static_cast<int>((g_quick ? 2000 : 8000) / guess_us));
   std::vector<double> batches;
-  for (int batch = -1; batch < (g_quick ? 3 : 5); batch++) {
+  for (int batch = -1; batch < (g_quick ? 3 : 9); batch++) {
     MPI_Barrier(MPI_COMM_WORLD);
     const double start = MPI_Wtime();
     for (int i = 0; i < per_batch; i++) once();
