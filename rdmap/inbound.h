@@ -44,6 +44,9 @@ class Inbound {
   // No message is partly received.
   bool idle() const;
 
+  // Of a Write, a Send or a Read's answer the last segment has not come.
+  bool message_open() const { return tagged_open_ || queues_[kSendQueue].message_open(); }
+
  private:
   // One segment of an untagged message that is no Send.
   bool BeginControl(const ddp::UntaggedHeader& header, MutableByteSpan buffer, mpa::UlpduPlan* plan);

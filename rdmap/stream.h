@@ -74,6 +74,8 @@ class Stream final : public mpa::UlpduSink {
   uint32_t received() const;      // number of the peer's last request message that was carried out or accepted
   uint32_t acknowledged() const;  // number of our last request message that the peer has carried out
 
+  bool message_open() const;      // some segments of a message came, the last did not
+
   // Sends the zero-length RTR message of RFC 6581 ahead of everything else (initiator, once, at the start).
   void SendRtr(mpa::Rtr kind);
   // Responder in peer-to-peer mode: true once the RTR came. Otherwise true: there is nothing to wait for.

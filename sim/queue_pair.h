@@ -169,6 +169,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   void OnFlushTimer(uint64_t posted_before);  // without
   // Receives, transmits, looks at what became of the stream. `eager`: what came is acknowledged at once.
   void Step(bool eager);
+  void ReceiveRestOfMessage();
   bool Receive();                    // false: there was nothing
   void Transmit();
   bool TransmitPrologue();
