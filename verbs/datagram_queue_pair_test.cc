@@ -1,6 +1,7 @@
 // What a UD queue pair refuses, its states, and its number.
 #include <gtest/gtest.h>
 #include <infiniband/verbs.h>
+#include <sys/mman.h>
 
 #include <cerrno>
 #include <cstring>
@@ -193,6 +194,24 @@ TEST_F(Datagrams, NumbersAreUniqueBeyondTheQueuePairsOfOnePort) {
   ExpectSent();
   EXPECT_EQ(Next().qp_num, last->qp_num);
   for (ibv_qp* qp : many) EXPECT_EQ(ibv_destroy_qp(qp), 0);
+}
+
+// UCX does that when it ends; an adapter would write to the pages, which it has pinned.
+TEST_F(Datagrams, IntoMemoryThatIsRegisteredButUnmappedDoNoHarm) {
+  constexpr size_t kPage = 4096;
+  void* const gone = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(gone, MAP_FAILED);
+  ibv_mr* const mr = ibv_reg_mr(pd_, gone, kPage, IBV_ACCESS_LOCAL_WRITE);
+  ibv_sge sge{reinterpret_cast<uint64_t>(gone), 200, mr->lkey};
+  ibv_recv_wr wr{1, nullptr, &sge, 1}, *bad = nullptr;
+  ASSERT_EQ(ibv_post_recv(second_, &wr, &bad), 0);
+  ASSERT_EQ(munmap(gone, kPage), 0);
+  ASSERT_EQ(Send(first_, second_, "lost"), 0);
+  ExpectSent();
+  EXPECT_EQ(Next().byte_len, kGrh + 4);
+  ASSERT_EQ(Receive(second_, 1000, 200), 0);
+  ExpectOnlyMarker(1000);
+  EXPECT_EQ(ibv_dereg_mr(mr), 0);
 }
 
 TEST_F(Datagrams, ReachNoMemoryOfADestroyedQueuePair) {
