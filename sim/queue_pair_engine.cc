@@ -19,7 +19,8 @@ namespace {
 using transport::IoResult;
 
 constexpr int kMostReadsPerStep = 32;               // then others get their turn
-constexpr int kPollsForMessage = 64;                 // in vain, for the rest of a message that has begun to come
+constexpr int kPollsForMessage = 64;                // in vain, for the rest of a message that has begun to come
+constexpr uint64_t kMostOfMessage = 256 * 1024;     // ... and so many bytes of it
 
 // Linux's siw driver forgets to look at what reaches it between its MPA Reply and the moment at which its queue pair gets the socket:
 // often the RTR, and then it never says that the connection is established. It looks when more comes; a zero-length RDMA Write is
@@ -170,22 +171,26 @@ void QueuePair::DriveInline(bool spinning) {
   EngineLock engine(*this, std::try_to_lock);
   if (!engine.owns_lock() || connection_ == nullptr) return;
   connection_->receiver.KeepStaging(true);
+  const uint64_t before = counters_.bytes_received.value();
   Step(/*eager=*/false);
   if (!spinning) return;
-  ReceiveRestOfMessage();
+  if (counters_.bytes_received.value() != before) ReceiveRestOfMessage();
   if (connection_ != nullptr) network().Lend(connection_->watch);
 }
 
 // A program that finds a completion may look at its memory next, for what comes behind it, and poll no more meanwhile, while the progress
-// thread trusts it to: ib_write_lat does.
+// thread trusts it to: ib_write_lat does. Only right after some of it came, and no more than so much in one poll: a peer that stops in the
+// middle, or sends gigabytes, does not hold the program.
 void QueuePair::ReceiveRestOfMessage() {
   const auto is_open = [this] {
     return connection_ != nullptr && (!connection_->receiver.at_boundary() || connection_->stream.message_open());
   };
-  for (int in_vain = 0; is_open() && in_vain < kPollsForMessage;) {
-    const uint64_t before = counters_.bytes_received.value();
+  uint64_t received = counters_.bytes_received.value();
+  const uint64_t enough = received + kMostOfMessage;
+  for (int in_vain = 0; is_open() && in_vain < kPollsForMessage && received < enough;) {
     Step(/*eager=*/false);
-    in_vain = counters_.bytes_received.value() == before ? in_vain + 1 : 0;
+    const uint64_t before = std::exchange(received, counters_.bytes_received.value());
+    in_vain = received == before ? in_vain + 1 : 0;
   }
 }
 
