@@ -108,7 +108,7 @@ class BothWays:
             self._started.clear()  # a report is about the pair that failed
 
     # Between two iWARP devices ib_send_bw has credits, with a RoCE device it counts on RNR: its two ends must see the same kind
-    # (README, "What works").
+    # (docs/supported.md, "Peers").
     @unittest.skipIf(ROCE, "perftest wants the same kind of device at both ends")
     def test_ib_send_bw_with_crc(self):
         self.measure("ib_send_bw", "on")

@@ -57,7 +57,7 @@ class Mpich(MpiTest):
     compiler = "mpicc.mpich"
 
     def over_ucx(self, what, kind, least, settings):
-        # `weft run` prefers what is installed with Weft, its own MPI library too (README).
+        # `weft run` prefers what is installed with Weft, its own MPI library too (docs/supported.md, "Programs").
         mpich = subprocess.run(["gcc", "-print-file-name=libmpich.so.12"], capture_output=True, text=True, check=True).stdout.strip()
         preload = ":".join(filter(None, [stock.sanitizer_settings().get("LD_PRELOAD"), mpich]))
         command = f"mpiexec.hydra -n 2 {self.program()} {what}"

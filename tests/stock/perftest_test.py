@@ -146,7 +146,7 @@ class IwarpSendBandwidth(SharedReceiveTests, IwarpPerftest):
     # Not --use-srq with -q: perftest counts the credits of a queue pair by wr_id, which names the receive. With a shared queue another queue
     # pair's message may have taken it, and the sender that is told of more than it sent waits for ever.
     # Without -e: the client, out of the server's credits, would sleep until one of its own Sends is complete, and they all may be, as TCP
-    # has them (README, "What works").
+    # has them (docs/supported.md, "Programs").
     program = "ib_send_bw"
 
 

@@ -110,9 +110,9 @@ class Settings(stock.StockTest):
     def names(self):
         return set(re.findall(r"^  (WEFT_\w+)=", weft("settings").stdout, re.M))
 
-    def test_the_manual_and_the_readme_list_the_same(self):
+    def test_the_manual_and_the_docs_list_the_same(self):
         self.assertTrue(self.names())
-        for path, pattern in (("docs/man/weft.1", r"^\.B[RI] (WEFT_\w+) ?="), ("README.md", r"^\| `(WEFT_(?!MPI_)\w+)`")):
+        for path, pattern in (("docs/man/weft.1", r"^\.B[RI] (WEFT_\w+) ?="), ("docs/settings.md", r"^\| `(WEFT_(?!MPI_)\w+)`")):
             with open(stock.workspace_file(path)) as file:
                 self.assertEqual(set(re.findall(pattern, file.read(), re.M)), self.names(), path)
 
