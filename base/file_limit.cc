@@ -1,0 +1,38 @@
+#include "base/file_limit.h"
+
+#include <cerrno>
+#include <cstring>
+
+namespace weft {
+
+rlimit RaiseFileLimit() {
+  static const rlimit before = [] {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return limit;
+    rlimit raised = limit;
+    raised.rlim_cur = raised.rlim_max;
+    if (raised.rlim_cur != limit.rlim_cur) setrlimit(RLIMIT_NOFILE, &raised);  // where it fails the old one stays
+    return limit;
+  }();
+  return before;
+}
+
+bool IsShortage(int error) {
+  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM || error == EADDRNOTAVAIL ||
+         error == EAGAIN;
+}
+
+std::string DescribeShortage(int error) {
+  std::string text = std::strerror(error);
+  rlimit limit{};
+  if (error == EMFILE && getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    text += " (the limit is " + std::to_string(limit.rlim_cur) + ", see ulimit -n)";
+  } else if (error == ENFILE) {
+    text += " (of all processes together, see /proc/sys/fs/file-max)";
+  } else if (error == EADDRNOTAVAIL) {
+    text += " (no port is free, see /proc/sys/net/ipv4/ip_local_port_range)";
+  }
+  return text;
+}
+
+}  // namespace weft

@@ -1,0 +1,24 @@
+#ifndef BASE_FILE_LIMIT_H_
+#define BASE_FILE_LIMIT_H_
+
+#include <sys/resource.h>
+
+#include <string>
+
+namespace weft {
+
+// Raises this process's soft limit on open descriptors to the hard one, where sockets will be opened; once, later calls
+// do nothing. Returns the limit as it was before the first call, for programs that are started from here: one that uses
+// select() must not get numbers beyond 1023.
+rlimit RaiseFileLimit();
+
+// Whether `error`, of socket(), accept(), connect() and the like, says that there is no room now (descriptors, memory,
+// ports): a state to wait in, and nothing that the peer did.
+bool IsShortage(int error);
+
+// "Too many open files (the limit is 256, see ulimit -n)", for a message that names the limit that was met.
+std::string DescribeShortage(int error);
+
+}  // namespace weft
+
+#endif  // BASE_FILE_LIMIT_H_

@@ -1,0 +1,33 @@
+#include "base/file_limit.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+namespace weft {
+namespace {
+
+TEST(FileLimitTest, SoftLimitRisesToTheHardOneAndTheOldOneIsTold) {
+  rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  ASSERT_GT(limit.rlim_max, 100u);
+  limit.rlim_cur = 100;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_EQ(RaiseFileLimit().rlim_cur, 100u);
+  rlimit now{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &now), 0);
+  EXPECT_EQ(now.rlim_cur, limit.rlim_max);
+  EXPECT_EQ(RaiseFileLimit().rlim_cur, 100u);
+}
+
+TEST(FileLimitTest, MessageNamesTheLimitThatWasMet) {
+  rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_EQ(DescribeShortage(EMFILE),
+            "Too many open files (the limit is " + std::to_string(limit.rlim_cur) + ", see ulimit -n)");
+  EXPECT_TRUE(IsShortage(ENFILE));
+  EXPECT_FALSE(IsShortage(ECONNREFUSED));
+}
+
+}  // namespace
+}  // namespace weft
