@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "bench/other_load.h"
+#include "bench/own_process.h"
 #include "bench/suite.h"
 #include "bench/worker.h"
 

@@ -69,17 +69,21 @@ uint16_t VerbsConnections::Listen() {
 
 void VerbsConnections::Accept() { HandleEvents(); }
 
-void VerbsConnections::Connect(uint16_t port) {
+void VerbsConnections::Connect(uint16_t port, int64_t at_once) {
   OpenEventChannel();
-  SocketAddress address = ToSocketAddress(shape_.address, port);
-  for (int64_t i = 0; i < shape_.connections; ++i) {
-    rdma_cm_id* id = nullptr;
-    if (rdma_create_id(events_.get(), &id, nullptr, RDMA_PS_TCP) != 0) Fail("rdma_create_id", errno);
-    id->context = reinterpret_cast<void*>(connections_.size());
-    connections_.push_back({OwnedId(id), {}});
-    if (rdma_resolve_addr(id, nullptr, &address.any, kTimeoutMs) != 0) Fail("rdma_resolve_addr", errno);
-  }
+  port_ = port;
+  const int64_t first = at_once == 0 ? shape_.connections : std::min(at_once, shape_.connections);
+  for (int64_t i = 0; i < first; ++i) StartConnecting();
   HandleEvents();
+}
+
+void VerbsConnections::StartConnecting() {
+  SocketAddress address = ToSocketAddress(shape_.address, port_);
+  rdma_cm_id* id = nullptr;
+  if (rdma_create_id(events_.get(), &id, nullptr, RDMA_PS_TCP) != 0) Fail("rdma_create_id", errno);
+  id->context = reinterpret_cast<void*>(connections_.size());
+  connections_.push_back({OwnedId(id), {}});
+  if (rdma_resolve_addr(id, nullptr, &address.any, kTimeoutMs) != 0) Fail("rdma_resolve_addr", errno);
 }
 
 Connection& VerbsConnections::first() {
@@ -158,6 +162,7 @@ void VerbsConnections::OnEstablished(const rdma_cm_event& event) {
   // The responder has read its peer's private data from the request.
   if (!listener_) {
     connections_[reinterpret_cast<size_t>(event.id->context)].remote = ReadRemoteBuffer(event.param.conn);
+    if (static_cast<int64_t>(connections_.size()) < shape_.connections) StartConnecting();
   }
   ++established_;
 }

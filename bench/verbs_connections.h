@@ -33,10 +33,12 @@ class VerbsConnections {
 
   uint16_t Listen();
   void Accept();
-  void Connect(uint16_t port);
+  // No more than `at_once` are under way at a time; 0: all of them.
+  void Connect(uint16_t port, int64_t at_once = 0);
 
   const Shape& shape() const { return shape_; }
   Connection& first();
+  const std::vector<Connection>& all() const { return connections_; }
   ibv_cq* send_cq() const { return send_cq_.get(); }
   ibv_cq* receive_cq() const { return receive_cq_.get(); }
   uint32_t max_inline() const { return max_inline_; }
@@ -54,6 +56,7 @@ class VerbsConnections {
   // Gives `id` a QP with a full receive queue.
   void MakeQp(rdma_cm_id* id);
   RemoteBuffer Exposed();
+  void StartConnecting();
   rdma_conn_param Parameters(const RemoteBuffer* exposed) const;
   void OnConnectRequest(const rdma_cm_event& event);
   void OnEstablished(const rdma_cm_event& event);
@@ -61,6 +64,7 @@ class VerbsConnections {
   void HandleEvents();
 
   const Shape shape_;
+  uint16_t port_ = 0;
   int64_t established_ = 0;
   uint32_t max_inline_ = 0;
   std::vector<uint8_t> buffer_;

@@ -2,17 +2,16 @@
 
 #include <dlfcn.h>
 #include <infiniband/verbs.h>
-#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <time.h>
 
 #include <cerrno>
 #include <csignal>
-#include <fstream>
 
 #include "bench/control_channel.h"
 #include "bench/endpoint.h"
+#include "bench/own_process.h"
 
 namespace weft::bench {
 namespace {
@@ -44,30 +43,12 @@ class Usage {
   const rusage start_;
 };
 
-// Exact, unlike VmRSS, which the kernel rounds per CPU.
-int64_t ResidentBytes() {
-  std::ifstream rollup("/proc/self/smaps_rollup");
-  for (std::string word; rollup >> word;) {
-    int64_t kib = 0;
-    if (word == "Rss:" && rollup >> kib) return kib * 1024;
-  }
-  throw Failure("no Rss in /proc/self/smaps_rollup");
-}
-
 void Idle(double seconds) {
   timespec left{};
   left.tv_sec = static_cast<time_t>(seconds);
   left.tv_nsec = static_cast<long>((seconds - static_cast<double>(left.tv_sec)) * 1e9);
   while (nanosleep(&left, &left) != 0 && errno == EINTR) {
   }
-}
-
-// A process may hold as many connections as the administrator allows.
-void RaiseFileLimit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 std::string VerbsLibrary() {
@@ -112,17 +93,6 @@ Message Obey(Endpoint& endpoint, const Message& order) {
 }
 
 }  // namespace
-
-void UseHalfOfTheCpus(int half) {
-  cpu_set_t all, ours;
-  if (sched_getaffinity(0, sizeof all, &all) != 0) return;
-  CPU_ZERO(&ours);
-  const int count = CPU_COUNT(&all);
-  for (int cpu = 0, seen = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(cpu, &all) && seen++ * 2 / count == half) CPU_SET(cpu, &ours);
-  }
-  if (CPU_COUNT(&ours) > 0) sched_setaffinity(0, sizeof ours, &ours);
-}
 
 int RunWorker(const std::string& kind, int control_fd) {
   // Nothing outlives a driver that was killed.

@@ -12,10 +12,6 @@ namespace weft::bench {
 // `kind` is raw or verbs. Returns the exit status when the driver is gone or after an error.
 int RunWorker(const std::string& kind, int control_fd);
 
-// Leaves this process one half of the CPUs that it may use, 0 or 1, if there are two at least: both ends on one CPU
-// would show what no two machines can.
-void UseHalfOfTheCpus(int half);
-
 }  // namespace weft::bench
 
 #endif  // BENCH_WORKER_H_
