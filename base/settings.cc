@@ -93,7 +93,7 @@ std::string UnknownName(std::string_view name) {
   // Beyond that the nearest name is no likely meaning.
   constexpr size_t kLikelyTypo = 4;
   if (EditDistance(nearest->name, name) <= kLikelyTypo) return text + "did you mean " + nearest->name + "?";
-  return text + "`weft env --help` lists the settings";
+  return text + "`weft settings` lists them";
 }
 
 void ReadOne(std::string_view name, std::string_view value, Settings& settings, std::vector<std::string>* problems) {

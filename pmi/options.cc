@@ -5,8 +5,11 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <sstream>
+#include <string_view>
 
+#include "base/nearest.h"
 #include "pmi/message.h"
 
 namespace weft::pmi {
@@ -120,6 +123,17 @@ const Parser::Option* FindOption(const std::string& name) {
   return nullptr;
 }
 
+// The option that `name`, which is none, was meant to be.
+std::optional<std::string> NearestOption(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Parser::Option& option : Parser::kOptions) {
+    for (const std::string& known : Split(option.names, ',')) names.push_back(known);
+  }
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  const auto nearest = NearestName(name, views);
+  return nearest ? std::optional<std::string>(*nearest) : std::nullopt;
+}
+
 std::string Parser::Positive(const std::string& text, const char* what, std::optional<int>* number) {
   const std::optional<int> value = ParseInt(text);
   if (!value || *value < 1 || *value > kMostRanks) {
@@ -212,7 +226,10 @@ std::string Parser::TakeOption(const std::vector<std::string>& words, size_t* at
     name.resize(equals);
   }
   const Option* option = FindOption(name);
-  if (option == nullptr) return "unknown option " + Printable(word) + "; mpiexec -help lists those that are known";
+  if (option == nullptr) {
+    const auto meant = NearestOption(name);
+    return "unknown option " + Printable(word) + (meant ? "; did you mean -" + *meant + "?" : "; mpiexec -help lists those that are known");
+  }
   const size_t wanted = Split(option->values, ' ').size();
   const size_t available = words.size() - *at - 1;
   if (values.size() > wanted) return "-" + name + " takes no value, but is " + Printable(word);

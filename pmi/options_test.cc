@@ -113,7 +113,9 @@ TEST(MpiexecOptions, NamesWhatIsWrong) {
   EXPECT_THAT(ErrorOf("-n"), HasSubstr("-n needs COUNT"));
   EXPECT_THAT(ErrorOf("-genv A"), HasSubstr("-genv needs NAME VALUE"));
   EXPECT_THAT(ErrorOf("-genv A=1 ./a b"), HasSubstr("'A=1' is not the name of an environment variable"));
-  EXPECT_THAT(ErrorOf("-frobnicate a"), HasSubstr("unknown option -frobnicate"));
+  EXPECT_THAT(ErrorOf("-frobnicate a"), HasSubstr("unknown option -frobnicate; mpiexec -help"));
+  EXPECT_THAT(ErrorOf("--hlep"), HasSubstr("unknown option --hlep; did you mean -help?"));
+  EXPECT_THAT(ErrorOf("-hostfiel a b"), HasSubstr("did you mean -hostfile?"));
   EXPECT_THAT(ErrorOf("-l=yes a"), HasSubstr("-l takes no value"));
   EXPECT_THAT(ErrorOf("-hosts a:b x"), HasSubstr("-hosts: the host 'a:b' has 'b'"));
   EXPECT_THAT(ErrorOf("-launcher rsh a"), HasSubstr("'rsh' is not supported"));

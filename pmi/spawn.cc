@@ -96,7 +96,10 @@ LaunchError Describe(const Failure& failure, const SpawnRequest& request) {
   const std::string& program = request.arguments[0];
   std::error_code ignored;
   if (failure.error != ENOENT) return {126, "cannot execute " + program + ": " + std::strerror(failure.error)};
-  if (program.find('/') == std::string::npos) return {127, "cannot find " + program + " in PATH"};
+  if (program.find('/') == std::string::npos) {
+    const bool here = std::filesystem::is_regular_file(std::filesystem::path(request.directory) / program, ignored);
+    return {127, "cannot find " + program + " in PATH" + (here ? ", but in the working directory: ./" + program : "")};
+  }
   if (std::filesystem::exists(std::filesystem::path(request.directory) / program, ignored)) {
     return {127, "cannot execute " + program + ": its interpreter does not exist"};
   }

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import tempfile
 import time
 
 import launch
@@ -181,6 +182,14 @@ class ExitCodes(launch.LaunchTest):
 
 
 class CommandLine(launch.LaunchTest):
+
+    def test_a_program_of_the_working_directory_is_named_with_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "my_job"), "w"):
+                pass
+            done = self.run_job("-wdir", folder, "my_job", settings={"PATH": "/usr/bin:/bin"})
+        self.assertEqual(done.status, 127)
+        self.assertIn("cannot find my_job in PATH, but in the working directory: ./my_job", done.err)
 
     def test_wrong_arguments_are_named(self):
         for words, wanted in ((["-n", "many", "true"], "-n: 'many'"), (["-n", "2"], "no program"), ([], "no program given"),

@@ -38,6 +38,21 @@ class Run(stock.StockTest):
         self.assertEqual(done.returncode, 126)
         self.assertIn(file.name, done.stderr)
 
+    def test_a_program_of_this_folder_is_named_with_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "my_server"), "w") as program:
+                program.write("#!/bin/sh\n")
+            os.chmod(program.name, 0o755)
+            done = subprocess.run([os.path.abspath(stock.weft()), "run", "my_server"], env=stock.environment(PATH="/usr/bin:/bin"),
+                                  capture_output=True, text=True, timeout=60, cwd=folder)
+        self.assertEqual(done.returncode, 127)
+        self.assertIn("weft run ./my_server", done.stderr)
+
+    def test_a_setting_behind_run_is_told_its_place(self):
+        done = weft("run", "WEFT_TRACE=1", "rping")
+        self.assertEqual(done.returncode, 127)
+        self.assertIn("in front: WEFT_TRACE=1 weft run", done.stderr)
+
     def test_no_program_is_125(self):
         self.assertEqual(weft("run").returncode, 125)
 
@@ -119,8 +134,87 @@ class Settings(stock.StockTest):
     def test_version(self):
         self.assertRegex(weft("--version").stdout, r"^weft \d+\.\d+\.\d+$")
 
-    def test_wrong_subcommand_is_2(self):
-        self.assertEqual(weft("frobnicate").returncode, 2)
+
+class Words(stock.StockTest):
+    """Words that mean nothing: each is named, with the right one where one is near."""
+
+    def refused(self, arguments, *wanted):
+        done = weft(*arguments)
+        self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+        self.assertEqual(done.stdout, "")
+        for text in wanted:
+            self.assertIn(text, done.stderr)
+
+    def test_a_wrong_command(self):
+        self.refused(["rn"], '"rn"', "weft run?")
+        self.refused(["rn", "ls"], '"rn"', "weft run?")
+        self.refused(["device"], '"device"', "weft devices?")
+        self.refused(["dev"], '"dev"', "weft devices?")
+        self.refused(["version"], "weft --version?")
+        self.refused(["frobnicate"], '"frobnicate"', "run, devices, env, doctor, settings, faults, stat and help")
+        self.refused(["WEFT_TRACE=1", "rping"], "WEFT_TRACE=1 weft run PROGRAM")
+
+    def test_a_program_where_a_command_was_expected(self):
+        self.refused(["printf", "x"], "weft run printf?")
+
+    def test_a_wrong_option(self):
+        self.refused(["--hlep"], '"--hlep"', "weft --help?")
+        self.refused(["stat", "--jsn"], '"--jsn"', "--json?")
+        self.refused(["faults", "--lsit"], '"--lsit"', "--list?")
+        self.refused(["devices", "--json"], '"--json"', "weft devices --help")
+
+    def test_a_word_too_many(self):
+        for command in ("devices", "doctor", "env", "settings"):
+            self.refused([command, "superfluous"], '"superfluous"', f"weft {command}")
+        self.refused(["stat", "1", "superfluous"], '"superfluous"')
+        self.refused(["faults", "--pid", "1", "clear", "superfluous"], '"superfluous"')
+
+    def test_no_command_shows_them_all(self):
+        self.refused([], "Usage: weft", "devices", "doctor")
+
+    def test_help_in_all_its_forms(self):
+        for arguments in (["--help"], ["-h"], ["help"]):
+            done = weft(*arguments)
+            self.assertEqual(done.returncode, 0, arguments)
+            self.assertIn("Usage: weft COMMAND", done.stdout)
+        for arguments in (["stat", "--help"], ["help", "stat"]):
+            done = weft(*arguments)
+            self.assertEqual(done.returncode, 0, arguments)
+            self.assertIn("Usage: weft stat [PID]", done.stdout)
+        self.refused(["help", "stta"], "weft stat?")
+
+    def test_what_is_no_process_id(self):
+        for word in ("abc", "0", "-5", "12x", "99999999999", ""):
+            if word:
+                self.refused(["stat", word], f'"{word}"')
+            self.refused(["faults", f"--pid={word}", "show"])
+
+    def test_what_is_no_interval(self):
+        for word in ("abc", "0", "-1", "nan", "1e9"):
+            self.refused(["stat", f"--interval={word}"], f'"{word}"', "0.01 to 3600")
+
+    def test_faults_that_lack_something(self):
+        self.refused(["faults"], "--list", "check", "--pid")
+        self.refused(["faults", "check"], "check needs a SPECIFICATION")
+        self.refused(["faults", "check", " ; "], "check needs a SPECIFICATION")
+        self.refused(["faults", "set", "cut"], "--pid")
+        self.refused(["faults", "--pid", "1"], "set SPECIFICATION, clear or show")
+        self.refused(["faults", "--pid", "1", "set"], "set needs a SPECIFICATION")
+        self.refused(["faults", "chek", "cut"], "check?")
+        self.refused(["faults", "list"], "--list?")
+
+    def test_a_specification_without_quotes_is_one_all_the_same(self):
+        done = weft("faults", "check", "cut", "after=2s")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout, "cut after=2s\n")
+
+    def test_a_process_that_is_gone_is_named(self):
+        gone = subprocess.Popen(["true"])
+        gone.wait()
+        for arguments in (["stat", str(gone.pid)], ["faults", "--pid", str(gone.pid), "show"]):
+            done = weft(*arguments)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f"process {gone.pid} does not exist", done.stderr)
 
 
 if __name__ == "__main__":

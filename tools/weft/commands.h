@@ -29,14 +29,19 @@ std::string SettingsTable();
 struct FaultsArguments {
   bool list = false;
   bool manual = false;  // the list as the source of a part of the manual
-  int pid = 0;
+  std::string pid;
   std::string action;
-  std::string specification;
+  std::vector<std::string> specification;  // its words; a shell split what was not quoted
 };
 int Faults(const FaultsArguments& arguments);
 
-// `weft stat`: the queue pairs of process `pid`; 0: of which processes there are any.
-int Stat(int pid, bool json, double interval);
+// `weft stat`: the queue pairs of process `pid`, looked at again every `interval` seconds; without a pid, which processes have any.
+struct StatArguments {
+  std::string pid;
+  bool json = false;
+  std::string interval;
+};
+int Stat(const StatArguments& arguments);
 
 // Prints which file a program gets when it asks for the library `soname`. Doctor runs it in a child under `weft run`.
 int Which(const std::string& soname);

@@ -1,13 +1,18 @@
+#include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <string>
+#include <string_view>
 
 #include "control/client.h"
 #include "faults/plan.h"
 #include "tools/weft/commands.h"
+#include "tools/weft/words.h"
 
 namespace weft::tool {
 namespace {
 
+constexpr int kWrongCommandLine = 2;
 constexpr size_t kWidth = 100;
 
 std::string Wrapped(const std::string& text, const std::string& indent) {
@@ -101,31 +106,50 @@ int Fail(const std::string& why) {
   return 1;
 }
 
+int Refuse(const std::string& why) {
+  Fail(why);
+  return kWrongCommandLine;
+}
+
 }  // namespace
 
 int Faults(const FaultsArguments& arguments) {
-  if (arguments.list) return List();
+  if (arguments.list && arguments.action.empty()) return List();
   if (arguments.manual) return Manual();
-  if (arguments.action.empty()) {
-    std::fprintf(stderr, "weft faults: say what: --list, check SPECIFICATION, or --pid PID with set SPECIFICATION, clear or show\n");
-    return 2;
+  const std::string& action = arguments.action;
+  if (action.empty()) {
+    return Refuse(arguments.pid.empty() ? "say what: --list, check SPECIFICATION, or --pid PID with set SPECIFICATION, clear or show"
+                                        : "--pid needs what to do there: set SPECIFICATION, clear or show");
   }
+  constexpr std::string_view kKnown[] = {"set", "clear", "show", "check", "--list"};
+  if (std::find(kKnown, std::end(kKnown) - 1, action) == std::end(kKnown) - 1 || arguments.list) {
+    std::fprintf(stderr, "%s\n", UnknownWord("weft faults", action, kKnown).c_str());
+    return kWrongCommandLine;
+  }
+  const bool takes_specification = action == "set" || action == "check";
+  std::string text;
+  for (const std::string& word : arguments.specification) text += (text.empty() ? "" : " ") + word;
+  if (!takes_specification && !text.empty()) return Refuse(action + " takes nothing more, but was given \"" + text + "\"");
+  if (takes_specification && text.find_first_not_of(" \t\n;") == text.npos) {
+    return Refuse(action + " needs a SPECIFICATION, for example 'cut after=2s'; weft faults --list has all" +
+                  (action == "set" ? ", and clear ends those that are set" : ""));
+  }
+  if (action != "check" && arguments.pid.empty()) return Refuse(action + " needs --pid PID; weft stat lists the processes that can be asked");
+  const auto pid = ParsePid(arguments.pid);
+  if (!arguments.pid.empty() && !pid) return Refuse("\"" + arguments.pid + "\" is no process id; weft stat lists the processes that can be asked");
+  if (action == "check" && pid) return Refuse("check asks no process; leave --pid out, or say set");
   std::string specification;
-  if (arguments.action == "set" || arguments.action == "check") {
-    const auto plan = faults::ParseSetting(arguments.specification);
+  if (takes_specification) {
+    const auto plan = faults::ParseSetting(text);
     if (!plan.ok()) return Fail(plan.error());
     for (const faults::Fault& fault : plan->faults) specification += fault.text + "\n";
     if (plan->seed) specification += "seed=" + std::to_string(*plan->seed) + "\n";
   }
-  if (arguments.action == "check") {
+  if (action == "check") {
     std::printf("%s", specification.c_str());
     return 0;
   }
-  if (arguments.pid <= 0) {
-    std::fprintf(stderr, "weft faults: %s needs --pid PID\n", arguments.action.c_str());
-    return 2;
-  }
-  const auto answer = control::Ask(arguments.pid, "faults " + arguments.action, specification);
+  const auto answer = control::Ask(*pid, "faults " + action, specification);
   if (!answer.ok()) return Fail(answer.error());
   std::printf("%s", answer->text.c_str());
   return 0;

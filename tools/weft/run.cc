@@ -11,6 +11,7 @@
 #include "faults/plan.h"
 #include "tools/weft/commands.h"
 #include "tools/weft/libraries.h"
+#include "tools/weft/words.h"
 
 namespace weft::tool {
 namespace {
@@ -23,6 +24,14 @@ std::string Quoted(const std::string& text) {
   std::string quoted = "'";
   for (char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + "'";
+}
+
+// What a program's name that was not found may have been meant to be, as the rest of a sentence; or empty.
+std::string MeantProgram(const std::string& name) {
+  if (name.starts_with('-')) return "; weft run takes no options: settings are environment variables, which weft settings lists";
+  if (const std::string setting = MisplacedSetting(name); !setting.empty()) return "; " + setting;
+  if (name.find('/') == std::string::npos && IsProgram("./" + name)) return ", but in this folder: weft run ./" + name;
+  return "";
 }
 
 }  // namespace
@@ -62,8 +71,8 @@ int Run(const std::vector<std::string>& command) {
   const int error = errno;
   const bool has_slash = command[0].find('/') != std::string::npos;
   if (error == ENOENT) {
-    std::fprintf(stderr, "weft run: %s: %s\n", argv[0],
-                 has_slash ? "no such program, or its interpreter is missing" : "not found in PATH");
+    std::fprintf(stderr, "weft run: %s: %s%s\n", argv[0],
+                 has_slash ? "no such program, or its interpreter is missing" : "not found in PATH", MeantProgram(command[0]).c_str());
     return kNotFound;
   }
   std::fprintf(stderr, "weft run: %s: cannot execute: %s\n", argv[0], std::strerror(error));

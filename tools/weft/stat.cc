@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -11,9 +12,13 @@
 
 #include "control/client.h"
 #include "tools/weft/commands.h"
+#include "tools/weft/words.h"
 
 namespace weft::tool {
 namespace {
+
+constexpr int kWrongCommandLine = 2;
+constexpr double kShortestInterval = 0.01, kLongestInterval = 3600;  // seconds
 
 using Row = std::map<std::string, std::string>;
 
@@ -176,15 +181,28 @@ int ListProcesses(bool json) {
 
 }  // namespace
 
-int Stat(int pid, bool json, double interval) {
-  if (pid == 0) return ListProcesses(json);
-  auto before = LookAt(pid);
+int Stat(const StatArguments& arguments) {
+  const auto refuse = [](const std::string& why) {
+    std::fprintf(stderr, "weft stat: %s\n", why.c_str());
+    return kWrongCommandLine;
+  };
+  double interval = 0;
+  const std::string& text = arguments.interval;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), interval);
+  if (error != std::errc() || end != text.data() + text.size() || !(interval >= kShortestInterval && interval <= kLongestInterval)) {
+    return refuse("--interval: \"" + text + "\" is no number of seconds from 0.01 to 3600");
+  }
+  const bool json = arguments.json;
+  if (arguments.pid.empty()) return ListProcesses(json);
+  const auto pid = ParsePid(arguments.pid);
+  if (!pid) return refuse("\"" + arguments.pid + "\" is no process id; weft stat alone lists the processes that can be asked");
+  auto before = LookAt(*pid);
   if (!before) return 1;
   const bool once = json || isatty(STDOUT_FILENO) == 0;
   if (once) interval = std::min(interval, 0.5);
   for (;;) {
     Sleep(interval);
-    auto now = LookAt(pid);
+    auto now = LookAt(*pid);
     if (!now) return once ? 1 : 0;
     if (json) {
       PrintJson(*before, *now);
