@@ -1,5 +1,6 @@
 #include "base/file_limit.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -10,8 +11,8 @@ rlimit RaiseFileLimit() {
     rlimit limit{};
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return limit;
     rlimit raised = limit;
-    raised.rlim_cur = raised.rlim_max;
-    if (raised.rlim_cur != limit.rlim_cur) setrlimit(RLIMIT_NOFILE, &raised);  // where it fails the old one stays
+    raised.rlim_cur = std::min(raised.rlim_max, kMostFiles);
+    if (raised.rlim_cur > limit.rlim_cur) setrlimit(RLIMIT_NOFILE, &raised);  // where it fails the old one stays
     return limit;
   }();
   return before;

@@ -7,7 +7,11 @@
 
 namespace weft {
 
-// Raises this process's soft limit on open descriptors to the hard one, where sockets will be opened; once, later calls
+// As many descriptors as a process of Weft's can use: 65,536 queue pairs, and as many of the program's own. No more, since there are
+// programs that close every number up to the limit before they execute another, and containers whose hard limit is 2^30.
+inline constexpr rlim_t kMostFiles = 131072;
+
+// Raises this process's soft limit on open descriptors to the hard one (kMostFiles at most), where sockets will be opened; once, later calls
 // do nothing. Returns the limit as it was before the first call, for programs that are started from here: one that uses
 // select() must not get numbers beyond 1023.
 rlimit RaiseFileLimit();

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace weft {
@@ -16,7 +17,7 @@ TEST(FileLimitTest, SoftLimitRisesToTheHardOneAndTheOldOneIsTold) {
   EXPECT_EQ(RaiseFileLimit().rlim_cur, 100u);
   rlimit now{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &now), 0);
-  EXPECT_EQ(now.rlim_cur, limit.rlim_max);
+  EXPECT_EQ(now.rlim_cur, std::min(limit.rlim_max, kMostFiles));
   EXPECT_EQ(RaiseFileLimit().rlim_cur, 100u);
 }
 

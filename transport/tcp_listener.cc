@@ -6,6 +6,7 @@
 
 #include <cerrno>
 
+#include "transport/high_descriptor.h"
 #include "transport/tcp_stream.h"
 
 namespace weft::transport {
@@ -47,7 +48,7 @@ int Prepare(int fd, const SocketAddress& local, int backlog, bool only_v6, bool 
 
 Result<std::unique_ptr<Listener>, int> TcpListener::Open(const SocketAddress& local, int backlog, bool only_v6,
                                                          bool reuse_address) {
-  int fd = socket(local.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+  int fd = LeaveRoomForSelect(socket(local.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
   if (fd < 0) return errno;
   std::unique_ptr<Listener> listener(new TcpListener(fd));
   if (int error = Prepare(fd, local, backlog, only_v6, reuse_address); error != 0) return error;
@@ -59,7 +60,7 @@ TcpListener::~TcpListener() { close(fd_); }
 Result<std::unique_ptr<ByteStream>, int> TcpListener::Accept() {
   // Bounded, so that a peer that opens and resets at full speed cannot hold the caller.
   for (int attempt = 0; attempt < 64; ++attempt) {
-    int fd = accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    int fd = LeaveRoomForSelect(accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (fd >= 0) return std::unique_ptr<ByteStream>(std::make_unique<TcpStream>(fd));
     if (IsShortage(errno)) starved_->store(true, std::memory_order_relaxed);
     if (!IsErrorOfTheConnection(errno)) return errno;

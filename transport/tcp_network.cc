@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/file_limit.h"
 #include "base/log.h"
 #include "transport/tcp_listener.h"
 #include "transport/tcp_stream.h"
@@ -64,7 +65,7 @@ int TcpNetwork::EnsureStarted() {
   int error = Start();
   if (error != 0) {
     LogWarning(
-        Format("cannot start the progress thread (errno %d); raise the limits of open files and threads", error));
+        Format("cannot start the progress thread: %s (ulimit -u limits threads)", DescribeShortage(error).c_str()));
   }
   return error;
 }
@@ -72,6 +73,7 @@ int TcpNetwork::EnsureStarted() {
 int TcpNetwork::Start() {
   std::lock_guard lock(mutex_);
   if (started_.load(std::memory_order_relaxed)) return 0;
+  RaiseFileLimit();
   if (int error = epoll_.Open(); error != 0) return error;
   if (int error = thread_.Start([this] { Run(); }); error != 0) return error;
   started_.store(true, std::memory_order_release);

@@ -9,11 +9,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <fstream>
 #include <string>
 #include <thread>
+
+#include "base/file_limit.h"
+#include "transport/high_descriptor.h"
 
 namespace weft::transport {
 namespace {
@@ -421,6 +425,25 @@ TEST(TcpNetworkExhaustionTest, AListenerWithoutDescriptorsRestsAndThenGoesOn) {
   EXPECT_TRUE(accepted.Await(2));
   network.Unwatch(id);
   RunThere(network);
+}
+
+TEST(TcpNetworkExhaustionTest, ManyConnectionsLeaveTheNumbersThatSelectKnowsToTheProgram) {
+  TcpNetwork network;
+  auto listener = network.Listen(*SocketAddress::Parse("127.0.0.1", 0), 1024, false, true).value();
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  EXPECT_EQ(limit.rlim_cur, std::min<rlim_t>(limit.rlim_max, kMostFiles));  // raised when the network started
+  if (limit.rlim_cur < 4096) GTEST_SKIP() << "the hard limit of descriptors is " << limit.rlim_max;
+  std::vector<std::unique_ptr<ByteStream>> streams;
+  for (int i = 0; i < 700; ++i) {
+    streams.push_back(network.StartConnect({}, listener->LocalAddress()).value());
+    auto accepted = listener->Accept();
+    if (accepted.ok()) streams.push_back(std::move(accepted).value());
+  }
+  for (const auto& stream : streams) EXPECT_TRUE(stream->fd() < kSocketsBelow || stream->fd() >= FD_SETSIZE) << stream->fd();
+  const int own = dup(listener->fd());
+  EXPECT_LT(own, FD_SETSIZE);
+  close(own);
 }
 
 TEST(TcpNetworkForkTest, ChildRefusesTheParentsInstanceAndGetsOneOfItsOwn) {

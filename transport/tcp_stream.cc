@@ -11,6 +11,7 @@
 #include <cerrno>
 
 #include "base/dma_scope.h"
+#include "transport/high_descriptor.h"
 
 namespace weft::transport {
 namespace {
@@ -78,7 +79,7 @@ int BindAndConnect(int fd, const SocketAddress& local, const SocketAddress& remo
 
 Result<std::unique_ptr<ByteStream>, int> TcpStream::StartConnect(const SocketAddress& local,
                                                                  const SocketAddress& remote) {
-  int fd = socket(remote.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+  int fd = LeaveRoomForSelect(socket(remote.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
   if (fd < 0) return errno;
   auto stream = std::make_unique<TcpStream>(fd);
   if (int error = BindAndConnect(fd, local, remote); error != 0) return error;
@@ -87,7 +88,7 @@ Result<std::unique_ptr<ByteStream>, int> TcpStream::StartConnect(const SocketAdd
 
 // TCP's simultaneous open (RFC 9293 section 3.5), by a socket that connects to its own port.
 Result<std::unique_ptr<ByteStream>, int> TcpStream::OpenLoop(const SocketAddress& local) {
-  int fd = socket(local.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+  int fd = LeaveRoomForSelect(socket(local.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
   if (fd < 0) return errno;
   auto stream = std::make_unique<TcpStream>(fd);
   if (bind(fd, local.get(), local.length()) != 0) return errno;

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/dma_scope.h"
+#include "transport/high_descriptor.h"
 
 namespace weft::transport {
 namespace {
@@ -126,7 +127,7 @@ void ReadDestination(msghdr& header, IncomingDatagram& datagram) {
 
 Result<std::unique_ptr<DatagramSocket>, int> UdpSocket::Open(const SocketAddress& local, const DatagramOptions& options) {
   if (local.length() == 0) return EAFNOSUPPORT;
-  const int fd = socket(local.family(), SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP);
+  const int fd = LeaveRoomForSelect(socket(local.family(), SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP));
   if (fd < 0) return errno;
   std::unique_ptr<UdpSocket> opened(new UdpSocket(fd, local.family()));
   if (int error = opened->Prepare(local, options)) return error;

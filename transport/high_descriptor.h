@@ -1,0 +1,25 @@
+#ifndef TRANSPORT_HIGH_DESCRIPTOR_H_
+#define TRANSPORT_HIGH_DESCRIPTOR_H_
+
+#include <fcntl.h>
+#include <sys/select.h>
+#include <unistd.h>
+
+namespace weft::transport {
+
+// A program that uses select(2) can name no descriptor from FD_SETSIZE (1,024) on: FD_SET would write beyond its set. With an adapter it could
+// have thousands of connections all the same. So the RNIC's sockets stay out of the upper half of those numbers, which are the program's.
+inline constexpr int kSocketsBelow = FD_SETSIZE / 2;
+
+// `fd`, a socket that was just opened, or its duplicate above FD_SETSIZE in its stead. Takes -1 for an answer; leaves errno alone.
+inline int LeaveRoomForSelect(int fd) {
+  if (fd < kSocketsBelow || fd >= FD_SETSIZE) return fd;
+  const int high = fcntl(fd, F_DUPFD_CLOEXEC, FD_SETSIZE);
+  if (high < 0) return fd;  // the limit does not reach so far
+  close(fd);
+  return high;
+}
+
+}  // namespace weft::transport
+
+#endif  // TRANSPORT_HIGH_DESCRIPTOR_H_
