@@ -18,6 +18,8 @@ int main(int argc, char** argv) {
   give_up_if(rdma_getaddrinfo(NULL, argv[1], &hints, &address) != 0, "rdma_getaddrinfo");
   give_up_if(rdma_create_ep(&listener, address, NULL, &qp) != 0, "rdma_create_ep");
   give_up_if(rdma_listen(listener, 1) != 0, "rdma_listen");
+  printf("note_server: listening on port %s\n", argv[1]);
+  fflush(stdout); /* into a pipe, too: whoever reads this line may start the client */
   give_up_if(rdma_get_request(listener, &id) != 0, "rdma_get_request");
 
   /* 2. Register the memory: the RNIC will check every access of the client against these bounds and rights. */
