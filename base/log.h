@@ -7,10 +7,13 @@
 
 namespace weft {
 
+// Nothing here waits for whoever reads stderr, and any thread may log (base/line_output.h).
+
 // One line to stderr, "weft: MESSAGE", in one write. For what a user must know: each tells what was wrong, with the value, and
-// what to do.
-void LogWarning(std::string_view message);
-// The same for a text of several lines.
+// what to do. What one place in the code says many times in a second is left out, and counted (base/warning_limit.h): leave `file` and
+// `line` to the compiler.
+void LogWarning(std::string_view message, const char* file = __builtin_FILE(), int line = __builtin_LINE());
+// A text of several lines, "weft: " before each, all of it.
 void LogLines(std::string_view text);
 // For tests that provoke warnings by the thousand.
 void SilenceWarnings(bool silent);

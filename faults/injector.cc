@@ -117,8 +117,8 @@ bool Injector::Due(ActiveFault& active) {
 }
 
 void Injector::Log(const ActiveFault& active, const std::string& where) const {
-  LogWarning(Format("fault %llu of \"%s\": %s", static_cast<unsigned long long>(active.injected), active.fault.text.c_str(),
-                    where.c_str()));
+  // Asked for, so each is told, however many there are.
+  LogLines(Format("fault %llu of \"%s\": %s", static_cast<unsigned long long>(active.injected), active.fault.text.c_str(), where.c_str()));
 }
 
 std::optional<Fault> Injector::Ask(Kind kind, const Place& place, const std::string& where) {
