@@ -1,6 +1,7 @@
 #include "mpi_hybrid/core/attributes.h"
 
 #include <string>
+#include <utility>
 
 #include "mpi_hybrid/core/error_handler.h"
 #include "mpi_hybrid/core/lock.h"
@@ -47,10 +48,7 @@ Error CallRemove(const Keyval& keyval, int object, AttributeType type, void* val
 
 }  // namespace
 
-Keyval* Keyval::Find(int handle) {
-  Keyval* keyval = Table().Find(handle);
-  return keyval != nullptr && !keyval->freed ? keyval : nullptr;
-}
+Keyval* Keyval::Find(int handle) { return Table().Find(handle); }
 
 Keyval::~Keyval() {
   if (handle != MPI_KEYVAL_INVALID) Table().Remove(handle);
@@ -69,7 +67,7 @@ Keyval& MakeKeyval(AttributeOwner owner, int (*copy)(int, int, void*, void*, voi
 }
 
 void FreeKeyval(Keyval& keyval) {
-  keyval.freed = true;
+  if (std::exchange(keyval.freed, true)) return;
   keyval.Release();
 }
 
@@ -90,6 +88,7 @@ void Attributes::Erase(const Entry* entry) {
 
 Error Attributes::Set(int object, Keyval& keyval, void* value, AttributeType type) {
   if (Entry* entry = FindEntry(keyval)) {
+    const Ref<Keyval> held(&keyval);
     WEFT_MPI_TRY(CallRemove(keyval, object, entry->type, entry->value));
     // The delete function may have deleted the attribute itself.
     entry = FindEntry(keyval);
@@ -123,6 +122,7 @@ Error Attributes::Delete(int object, Keyval& keyval) {
   const Entry* entry = FindEntry(keyval);
   if (entry == nullptr)
     return Error(MPI_ERR_KEYVAL, "keyval " + std::to_string(keyval.handle) + " has no attribute to delete here");
+  const Ref<Keyval> held(&keyval);  // the delete function may take the last attribute of a freed one
   WEFT_MPI_TRY(CallRemove(keyval, object, entry->type, entry->value));
   Erase(FindEntry(keyval));
   return {};

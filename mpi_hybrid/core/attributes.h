@@ -35,14 +35,16 @@ struct Keyval : RefCounted<Keyval> {
   void* extra_state = nullptr;
   CopyProxy* copy_proxy = nullptr;  // null: C calling sequence
   DeleteProxy* delete_proxy = nullptr;
-  bool freed = false;  // by the user; lives on while attributes have it
+  bool freed = false;  // by the user; lives on, and its handle with it, while attributes have it
 
-  static Keyval* Find(int handle);  // null: unknown, freed or not `owner`'s (caller checks)
+  // Null: unknown, or freed and in no attribute any more. The caller checks the owner. A freed keyval is found while an
+  // attribute has it: the program deletes those by a copy of the handle (MPI 4.0 section 7.7.2, MPI_Comm_free_keyval).
+  static Keyval* Find(int handle);
 
   ~Keyval();
 };
 
-// The user's reference is in the result's table entry; FreeKeyval takes it back.
+// The user's reference is in the result's table entry; FreeKeyval takes it back, once: later calls do nothing.
 Keyval& MakeKeyval(AttributeOwner owner, int (*copy)(int, int, void*, void*, void*, int*), int (*remove)(int, int, void*, void*),
                    void* extra_state);
 void FreeKeyval(Keyval& keyval);

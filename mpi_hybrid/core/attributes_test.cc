@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 namespace weft::mpi {
 namespace {
@@ -123,17 +124,46 @@ TEST_F(AttributesTest, DupFunctionCopiesAFortranIntegerAsItIs) {
   FreeKeyval(dup);
 }
 
-TEST_F(AttributesTest, FreedKeyvalIsNotFoundButItsAttributesStillDelete) {
-  const int handle = keyval_.handle;
-  ASSERT_TRUE(attributes_.Set(kObject, keyval_, Value(3), AttributeType::kPointer).ok());
-  FreeKeyval(keyval_);
+TEST_F(AttributesTest, FreedKeyvalIsFoundUntilItsLastAttributeIsDeleted) {
+  Keyval& freed = MakeKeyval(AttributeOwner::kComm, nullptr, LogDelete, nullptr);
+  const int handle = freed.handle;
+  ASSERT_TRUE(attributes_.Set(kObject, freed, Value(3), AttributeType::kPointer).ok());
+  FreeKeyval(freed);
+  ASSERT_EQ(Keyval::Find(handle), &freed);
+  ASSERT_TRUE(attributes_.Delete(kObject, freed).ok());
+  EXPECT_EQ(log_, "d3");
   EXPECT_EQ(Keyval::Find(handle), nullptr);
+}
+
+TEST_F(AttributesTest, KeyvalFreedTwiceKeepsItsAttribute) {
+  Keyval& freed = MakeKeyval(AttributeOwner::kComm, nullptr, LogDelete, nullptr);
+  ASSERT_TRUE(attributes_.Set(kObject, freed, Value(3), AttributeType::kPointer).ok());
+  FreeKeyval(freed);
+  FreeKeyval(freed);
+  void* value;
+  ASSERT_TRUE(attributes_.GetAs(freed, AttributeType::kPointer, &value));
+  EXPECT_EQ(value, Value(3));
   ASSERT_TRUE(attributes_.DeleteAll(kObject).ok());
   EXPECT_EQ(log_, "d3");
 }
 
 Attributes* g_own;
 Keyval* g_other;
+int DeleteOnceMore(int object, int, void*, void*) {
+  Keyval* const mine = std::exchange(g_other, nullptr);
+  EXPECT_TRUE(mine == nullptr || g_own->Delete(object, *mine).ok());
+  return MPI_SUCCESS;
+}
+
+TEST_F(AttributesTest, DeleteFunctionMayDeleteTheAttributeThatKeptAFreedKeyval) {
+  Keyval& freed = MakeKeyval(AttributeOwner::kComm, nullptr, DeleteOnceMore, nullptr);
+  g_own = &attributes_;
+  g_other = &freed;
+  ASSERT_TRUE(attributes_.Set(kObject, freed, Value(1), AttributeType::kPointer).ok());
+  FreeKeyval(freed);
+  EXPECT_TRUE(attributes_.Delete(kObject, freed).ok());
+}
+
 int DeleteAnother(int object, int, void*, void*) {
   (void)g_own->Delete(object, *g_other);
   return MPI_SUCCESS;

@@ -86,6 +86,36 @@ static void OnComms(void) {
   MPI_Comm_free_keyval(&key);
 }
 
+/* Handles of a keyval that was copied before it was freed serve while an attribute has it: to ask, to delete, to free again. */
+static void ByCopiesOfTheHandle(void) {
+  int key, copy, found;
+  void* got;
+  MPI_Comm comm;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, Delete, &key, NULL);
+  MPI_Comm_set_attr(comm, key, (void*)40);
+  MPI_Comm_set_attr(MPI_COMM_SELF, key, (void*)41);
+  copy = key;
+  MPI_Comm_free_keyval(&key);
+  key = copy;
+  CHECK_OK(MPI_Comm_free_keyval(&key));
+  CHECK_EQ(key, MPI_KEYVAL_INVALID);
+  CHECK_OK(MPI_Comm_get_attr(comm, copy, &got, &found));
+  CHECK(found && (long)got == 40);
+  deletes = 0;
+  CHECK_OK(MPI_Comm_delete_attr(comm, copy));
+  CHECK_EQ(last_deleted, 40);
+  CHECK_OK(MPI_Comm_delete_attr(MPI_COMM_SELF, copy));
+  CHECK_EQ(last_deleted, 41);
+  CHECK_EQ(deletes, 2);
+  MPI_Comm_free(&comm);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
 static void OnTypes(void) {
   int key, found;
   void* got;
@@ -136,6 +166,7 @@ static int Note(MPI_Comm comm, int keyval, void* value, void* extra) {
 int main(int argc, char** argv) {
   Begin(&argc, &argv);
   OnComms();
+  ByCopiesOfTheHandle();
   OnTypes();
   OnWindows();
   for (long i = 0; i < 3; i++) {
