@@ -4,8 +4,10 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 
 #include "mpi_hybrid/comm/group.h"
 #include "mpi_hybrid/comm/topology.h"
@@ -31,12 +33,14 @@ class Comm : public RefCounted<Comm> {
   bool is_local_first = false;  // intercommunicators: which side's ranks come first in a merge with equal `high`
   Ref<Comm> local_comm;         // intercommunicators: over `local`, for their collectives
 
-  Ref<ErrorHandler> error_handler;
+  Ref<ErrorHandler> error_handler;  // null: the program gave none to this or to what it was made from
   Attributes attributes;
   std::unique_ptr<Topology> topology;
   Ref<Info> info;
   std::string name;
   uint32_t next_collective = 0;  // tag of the next collective on the collective context, in program order at all ranks
+  // Partitioned requests made so far, by {is a send, peer, tag}: both ends number theirs in the order of their making.
+  std::map<std::tuple<bool, int, int>, uint32_t> partitioned;
   bool freed = false;            // by the user
   bool owns_context = false;     // receive_context goes back to the pool with this object
 

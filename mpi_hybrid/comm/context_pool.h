@@ -20,6 +20,7 @@ class ContextPool {
  public:
   static constexpr size_t kWords = 1024;  // of 64 ids
   static constexpr uint32_t kFirstFree = 2;
+  static constexpr uint32_t kContexts = 2 * 64 * kWords;  // all contexts are below
 
   static ContextId ContextOf(uint32_t id) { return 2 * id; }
   static uint32_t IdOf(ContextId context) { return context / 2; }

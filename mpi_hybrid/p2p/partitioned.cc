@@ -1,22 +1,9 @@
 #include "mpi_hybrid/p2p/partitioned.h"
 
-#include <map>
 #include <string>
-#include <tuple>
 #include <utility>
 
 namespace weft::mpi {
-namespace {
-
-// Messages of partitions have tags of their own on the collective context, where no receive has a wild card.
-int WireTag(bool is_send, int peer, int tag, const Comm& comm) {
-  static auto* made = new std::map<std::tuple<bool, ContextId, int, int>, uint32_t>;
-  const ContextId context = is_send ? comm.send_context : comm.receive_context;
-  const uint32_t number = (*made)[{is_send, context, peer, tag}]++;
-  return 0x40000000 | (tag & 0x3fffff) << 8 | static_cast<int>(number & 0xff);
-}
-
-}  // namespace
 
 PartitionedRequest* PartitionedRequest::Make(bool is_send, void* buffer, int partitions, MPI_Aint count, const Datatype& type, int peer,
                                              int tag, Comm& comm) {
@@ -31,7 +18,8 @@ PartitionedRequest* PartitionedRequest::Make(bool is_send, void* buffer, int par
   made->type_ = &type;
   if (!type.builtin) made->type_reference_ = Ref<const Datatype>(&type);
   made->peer_ = peer;
-  made->tag_ = WireTag(is_send, peer, tag, comm);
+  made->tag_ = tag;
+  made->channel_ = PartitionedChannel(comm.partitioned[{is_send, peer, tag}]++);
   made->ready_.resize(static_cast<size_t>(partitions));
   return made;
 }
@@ -70,8 +58,9 @@ Error PartitionedRequest::Ready(int partition) {
 
 Error PartitionedRequest::Launch() {
   Request* inner = nullptr;
-  Error failed = is_send_ ? StartSend(buffer_, count_, *type_, peer_, tag_, *comm, SendMode::kStandard, Channel::kCollective, &inner)
-                          : StartReceive(buffer_, count_, *type_, peer_, tag_, *comm, Channel::kCollective, &inner);
+  Error failed = is_send_
+                     ? StartSend(buffer_, count_, *type_, peer_, tag_, *comm, SendMode::kStandard, channel_, &inner)
+                     : StartReceive(buffer_, count_, *type_, peer_, tag_, *comm, channel_, &inner);
   if (!failed.ok()) {
     active = false;
     complete = true;
@@ -90,7 +79,6 @@ Error PartitionedRequest::Launch() {
 
 void PartitionedRequest::InnerDone(Request& inner) {
   status = inner.status;
-  if (!is_send_ && status.MPI_TAG != MPI_ANY_TAG) status.MPI_TAG = status.MPI_TAG >> 8 & 0x3fffff;
   error = std::move(inner.error);
   Complete();
   if (std::exchange(held_, false)) Release();

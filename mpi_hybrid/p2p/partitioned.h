@@ -8,9 +8,9 @@
 
 namespace weft::mpi {
 
-// Partitioned communication (MPI 4.0 chapter 4): a persistent request whose message is sent when all its partitions are ready, and
-// whose partitions all arrive with it. Sends match receives in the order of their making among those of the same communicator, pair
-// and tag; exactly so for tags below 2^22 and fewer than 256 of them at a time.
+// Partitioned communication (MPI 4.0 chapter 4): a persistent request whose message is sent when all its partitions are
+// ready, and whose partitions all arrive with it. Sends match receives in the order of their making among those of the
+// same communicator, pair and tag, of which kMostPartitioned may be there at a time.
 class PartitionedRequest : public Request {
  public:
   // `count` elements per partition.
@@ -39,6 +39,7 @@ class PartitionedRequest : public Request {
   const Datatype* type_ = nullptr;
   Ref<const Datatype> type_reference_;
   int peer_ = 0, tag_ = 0;
+  Channel channel_ = PartitionedChannel(0);
   std::vector<bool> ready_;
   int not_ready_ = 0;
   Request* inner_ = nullptr;
