@@ -33,28 +33,53 @@ Error BadRank(const char* argument, int rank, const Comm& comm, const char* what
 
 // --- reports ---
 
+namespace {
+
+// Who is told of an error: a handler (null: the job ends), with the object that it is given.
+struct Told {
+  Ref<ErrorHandler> handler;
+  ErrorHandler::Kind kind;
+  int object;
+};
+
+// `own` is the handler that the program gave to `object`. Where it gave none, that of MPI_COMM_WORLD is told if the
+// program gave one to that, as MPICH does: the standard would have the job end.
+Told WhoIsTold(const Ref<ErrorHandler>& own, ErrorHandler::Kind kind, int object) {
+  if (own || g_library_state != LibraryState::kRunning || !World().error_handler) return {own, kind, object};
+  return {World().error_handler, ErrorHandler::Kind::kComm, MPI_COMM_WORLD};
+}
+
+Told WhoIsToldAnywhere() {
+  const bool running = g_library_state == LibraryState::kRunning;
+  return WhoIsTold(running ? Self().error_handler : Ref<ErrorHandler>(), ErrorHandler::Kind::kComm, MPI_COMM_SELF);
+}
+
+int Tell(Told told, const char* name, const Error& error) {
+  return CallHandler(name, told.handler.get(), told.kind, &told.object, error);
+}
+
+}  // namespace
+
 int ReportOnComm(const char* name, Comm* comm, const Error& error) {
   if (error.ok()) return MPI_SUCCESS;
   if (comm == nullptr) return ReportAnywhere(name, error);
-  const Ref<ErrorHandler> handler = comm->error_handler;
-  int handle = comm->handle;
-  return CallHandler(name, handler.get(), ErrorHandler::Kind::kComm, &handle, error);
+  return Tell(WhoIsTold(comm->error_handler, ErrorHandler::Kind::kComm, comm->handle), name, error);
 }
 
 int ReportOnWin(const char* name, Window* window, const Error& error) {
   if (error.ok()) return MPI_SUCCESS;
   if (window == nullptr) return ReportAnywhere(name, error);
-  const Ref<ErrorHandler> handler = window->error_handler;
-  int handle = window->handle;
-  return CallHandler(name, handler.get(), ErrorHandler::Kind::kWin, &handle, error);
+  return Tell(WhoIsTold(window->error_handler, ErrorHandler::Kind::kWin, window->handle), name, error);
 }
 
 int ReportAnywhere(const char* name, const Error& error) {
-  if (error.ok()) return MPI_SUCCESS;
-  int handle = MPI_COMM_SELF;
-  Ref<ErrorHandler> handler;
-  if (g_library_state == LibraryState::kRunning) handler = Self().error_handler;
-  return CallHandler(name, handler.get(), ErrorHandler::Kind::kComm, &handle, error);
+  return error.ok() ? MPI_SUCCESS : Tell(WhoIsToldAnywhere(), name, error);
+}
+
+int ReportCodeAnywhere(const char* name, int code) {
+  if (code == MPI_SUCCESS) return MPI_SUCCESS;
+  Told told = WhoIsToldAnywhere();
+  return CallHandlerWithCode(name, told.handler.get(), told.kind, &told.object, code);
 }
 
 void NotRunning(const char* name) {

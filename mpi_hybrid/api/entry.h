@@ -34,11 +34,15 @@ namespace weft::mpi {
 enum class LibraryState : uint8_t { kBefore, kRunning, kAfter };
 extern LibraryState g_library_state;
 
-// Gives `error` (of the function `name`) to the error handler of the object, and returns the code that the entry point is to return:
-// MPI_SUCCESS for a success. Called with the lock; lets go of it around the handler, which may not return.
+// Gives `error` (of the function `name`) to the error handler of the object, and returns the code that the entry point
+// is to return: MPI_SUCCESS for a success. An object to which the program gave no handler, MPI_COMM_SELF too, has that
+// of MPI_COMM_WORLD if the program gave one to that. Called with the lock; lets go of it around the handler, which may
+// not return.
 int ReportOnComm(const char* name, Comm* comm, const Error& error);
 int ReportOnWin(const char* name, Window* window, const Error& error);
-int ReportAnywhere(const char* name, const Error& error);  // errors without an object: MPI_COMM_SELF's handler (MPI 4.0 section 9.3)
+// Errors without an object: MPI_COMM_SELF's handler (MPI 4.0 section 9.3).
+int ReportAnywhere(const char* name, const Error& error);
+int ReportCodeAnywhere(const char* name, int code);
 // Ends the program with a message: a call before MPI_Init or after MPI_Finalize, for functions that may not be called then.
 [[noreturn]] void NotRunning(const char* name);
 

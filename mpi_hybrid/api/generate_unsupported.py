@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """generate_unsupported.py MPI_H OBJECT_OR_ARCHIVE...: writes to stdout a definition of each function that mpi.h declares and none of
 the objects defines. Each sets its output handles to null and returns MPI_ERR_UNSUPPORTED_OPERATION through the error handler of its
-communicator, window or file."""
+communicator, window or file; those of MPI_FILE_NULL for what makes, deletes or prepares files."""
 import re
 import subprocess
 import sys
@@ -36,12 +36,17 @@ def definition(prefix, name, parameters):
     listed = [] if parameters == "void" else parameters.split(", ")
     lines = [f"int P{prefix}{name}({parameters}) {{"]
     report = "UnsupportedAnywhere(%s)"
+    # MPI 4.0 section 14.7: with no file yet, as in MPI_File_open, the handler of MPI_FILE_NULL is told, not that of the communicator.
+    if name.startswith("File_") or name.startswith("Register_datarep"):
+        report = "UnsupportedOnFile(%s, MPI_FILE_NULL)"
     for parameter in listed:
         handle = re.match(r"(\w+) \*(\w+)$", parameter)
         if handle and handle.group(1) in HANDLES:
             lines.append(f"  if ({handle.group(2)} != nullptr) *{handle.group(2)} = {HANDLES[handle.group(1)]};")
         for kind in ("Comm", "Win", "File"):
-            if re.match(rf"MPI_{kind} \w+$", parameter) and report.startswith("UnsupportedAnywhere"):
+            if not re.match(rf"MPI_{kind} \w+$", parameter):
+                continue
+            if kind == "File" or report.startswith("UnsupportedAnywhere"):
                 report = f"UnsupportedOn{kind}(%s, {name_of(parameter)})"
     call = report % f'"{prefix}{name}"'
     lines += [f"  return {call};", "}"]

@@ -83,11 +83,7 @@ int MPIR_Err_create_code(int last_code, int, const char function[], int line, in
 namespace {
 int ReturnCode(const char* function, int code) {
   LockGuard lock;
-  if (code == MPI_SUCCESS) return code;
-  int self = MPI_COMM_SELF;
-  Ref<ErrorHandler> handler;
-  if (g_library_state == LibraryState::kRunning) handler = Self().error_handler;
-  return CallHandlerWithCode(function != nullptr ? function : "MPI", handler.get(), ErrorHandler::Kind::kComm, &self, code);
+  return ReportCodeAnywhere(function != nullptr ? function : "MPI", code);
 }
 }  // namespace
 

@@ -26,7 +26,6 @@ Comm* MakePredefined(MPI_Comm handle, const char* name, ContextId context, int r
   comm->send_context = comm->receive_context = context;
   comm->rank = rank;
   comm->local = comm->remote = MakeGroup(std::move(members));
-  comm->error_handler = Ref<ErrorHandler>(ErrorHandler::Find(MPI_ERRORS_ARE_FATAL));
   return comm;
 }
 

@@ -78,7 +78,6 @@ Error MakeWindow(int flavor, int unit, Comm& comm, const Info* info, Ref<RdmaWin
   (*made)->flavor = flavor;
   (*made)->displacement_unit = unit;
   (*made)->info = InfoOf(info);
-  (*made)->error_handler = Ref<ErrorHandler>(&FatalErrorHandler());
   return {};
 }
 

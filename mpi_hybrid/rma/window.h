@@ -39,7 +39,7 @@ class Window : public RefCounted<Window> {
   void* base = nullptr;
   MPI_Aint size = 0;
   int displacement_unit = 1;
-  Ref<ErrorHandler> error_handler;
+  Ref<ErrorHandler> error_handler;  // null: the program gave none
   Attributes attributes;
   Ref<Info> info;
   std::string name;
