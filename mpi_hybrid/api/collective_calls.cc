@@ -309,10 +309,12 @@ Error CallExscan(Comm& comm, const void* sendbuf, void* recvbuf, MPI_Count count
   const Datatype* type;
   const Op* op;
   WEFT_MPI_TRY(CheckIntra(comm));
-  // Rank 0 gets no result: its recvbuf is not looked at, unless it is the input too.
+  // Rank 0 gets no result: its recvbuf need not hold one. That it is not sendbuf is checked there too: the mistake is
+  // the same at all ranks, and one that went on alone would hide it.
   const bool unused = comm.rank == 0 && sendbuf != MPI_IN_PLACE;
   int placeholder;
   WEFT_MPI_TRY(MakeReduction(sendbuf, unused ? &placeholder : recvbuf, count, datatype, handle, &type, &op));
+  WEFT_MPI_TRY(CheckDistinct(sendbuf, recvbuf, count * type->size == 0));
   return Scan(sendbuf, recvbuf, count, *type, *op, true, comm, launch);
 }
 

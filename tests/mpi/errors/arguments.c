@@ -47,6 +47,8 @@ int main(int argc, char** argv) {
               MpichDeviates("blames the operation") ? MPI_ERR_OP : MPI_ERR_TYPE);
   if (!MpichDeviates("aliased buffers of one rank are found late"))
     CHECK_CLASS(MPI_Allreduce(buffer, buffer, 1, MPI_INT, MPI_SUM, world), MPI_ERR_BUFFER);
+  CHECK_CLASS(MPI_Exscan(buffer, buffer, 1, MPI_INT, MPI_SUM, world), MPI_ERR_BUFFER);  /* at rank 0, too */
+  CHECK_CLASS(MPI_Iexscan(buffer, buffer, 1, MPI_INT, MPI_SUM, world, &request), MPI_ERR_BUFFER);
 
   CHECK_CLASS(MPI_Type_contiguous(-1, MPI_INT, &type), MPI_ERR_COUNT);
   CHECK_CLASS(MPI_Type_vector(1, -1, 1, MPI_INT, &type), MPI_ERR_COUNT);
