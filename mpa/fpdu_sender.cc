@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
+#include <utility>
 
 #include "base/check.h"
 #include "base/crc32c.h"
@@ -244,6 +246,27 @@ void FpduSender::Consume(size_t count) {
     staging_.Reset();
     head_ = tail_ = 0;
     wrapped_ = false;
+    taken_over_.clear();
+  }
+}
+
+void FpduSender::TakeOver(const void* begin, size_t length, Copy copy) {
+  const std::span<iovec> pending = std::span(pieces_).first(count_);
+  std::erase_if(taken_over_, [pending](const std::vector<uint8_t>& own) {
+    return std::ranges::none_of(pending, [&own](const iovec& piece) {
+      const auto* at = static_cast<const uint8_t*>(piece.iov_base);
+      return std::greater_equal()(at, own.data()) && std::less()(at, own.data() + own.size());
+    });
+  });
+  const auto first = reinterpret_cast<uintptr_t>(begin);
+  for (iovec& piece : pending) {
+    const auto at = reinterpret_cast<uintptr_t>(piece.iov_base);
+    const bool overlaps = at < first ? first - at < piece.iov_len : at - first < length;
+    if (!overlaps || IsStaged(piece.iov_base)) continue;
+    std::vector<uint8_t> own(piece.iov_len);
+    copy(own.data(), static_cast<const uint8_t*>(piece.iov_base), piece.iov_len);
+    piece.iov_base = own.data();
+    taken_over_.push_back(std::move(own));
   }
 }
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "base/buffer_pool.h"
 #include "mpa/ulpdu.h"
@@ -41,6 +42,12 @@ class FpduSender final : public UlpduWriter {
   uint64_t consumed() const;
   bool empty() const;
 
+  // Copies `count` bytes that may not be there any more; what is gone reads as anything.
+  using Copy = void (*)(uint8_t* to, const uint8_t* from, size_t count);
+  // The `length` bytes at `begin` are going away: pieces of Pending() that lie there are taken over into memory of the sender's own,
+  // which it keeps until they are out (2 MB at most). What goes out is what was there until now.
+  void TakeOver(const void* begin, size_t length, Copy copy);
+
  private:
   bool References(size_t payload_length, size_t payload_pieces) const;
   bool Fits(size_t bytes) const;
@@ -61,6 +68,8 @@ class FpduSender final : public UlpduWriter {
   size_t head_ = 0;
   size_t tail_ = 0;
   bool wrapped_ = false;
+
+  std::vector<std::vector<uint8_t>> taken_over_;  // some piece that waits lies in each, or did
 
   size_t count_ = 0;  // pieces that wait
   uint64_t appended_ = 0;

@@ -197,6 +197,35 @@ TEST_P(FpduSenderModesTest, UsesStagingRoundAndRoundAsSoonAsThereIsRoom) {
   EXPECT_TRUE(wire == expected);
 }
 
+TEST_P(FpduSenderModesTest, TakesOverWhatLiesInMemoryThatGoesAwayAndLeavesTheRestWhereItIs) {
+  BufferPool pool;
+  FpduSender sender(options(), pool);
+  const Bytes header = MakeBytes(14, 7);
+  Bytes going = MakeBytes(30000, 8), staying = MakeBytes(30000, 9), wire, expected;
+  for (const Bytes* payload : {&going, &staying, &going}) {
+    const iovec piece = Piece(*payload);
+    sender.Append(header, {&piece, 1}, false);
+    Bytes ulpdu = header;
+    ulpdu.insert(ulpdu.end(), payload->begin(), payload->end());
+    ReferenceEncode(expected, ulpdu, crc(), markers());
+  }
+  Drain(sender, 1000, wire);  // a frame that is partly out
+  const auto copy = [](uint8_t* to, const uint8_t* from, size_t count) { std::memcpy(to, from, count); };
+  sender.TakeOver(going.data() + 5000, 100, copy);  // a part of it is enough
+  const auto refers = [&sender](const Bytes& bytes) {
+    for (const iovec& piece : sender.Pending()) {
+      if (piece.iov_base >= bytes.data() && piece.iov_base < bytes.data() + bytes.size()) return true;
+    }
+    return false;
+  };
+  EXPECT_FALSE(refers(going));
+  EXPECT_EQ(refers(staying), !crc() && !markers());
+  std::fill(going.begin(), going.end(), 0xee);
+  sender.TakeOver(going.data(), going.size(), copy);
+  while (!sender.empty()) Drain(sender, 7000, wire);
+  EXPECT_TRUE(wire == expected);
+}
+
 TEST_P(FpduSenderModesTest, GivesItsBlockBackAfterTheLastByte) {
   BufferPool pool(1);
   uint8_t* const block = pool.Take().data();

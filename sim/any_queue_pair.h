@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "ddp/types.h"
+#include "sim/memory.h"
 #include "sim/statistics.h"
 #include "transport/network.h"
 
@@ -41,7 +41,7 @@ class AnyQueuePair {
   virtual void OnExit() {}
 
   // The region goes away: after return no byte of it is touched (see Rnic::DeregisterMemory).
-  virtual void ForgetRegion(ddp::STag stag) = 0;
+  virtual void ForgetRegion(const RegionInfo& gone) = 0;
 
   // For `weft stat`.
   virtual QueuePairSnapshot Snapshot() { return {.number = number(), .type = type()}; }

@@ -32,7 +32,7 @@ class IdleQueuePair final : public AnyQueuePair {
   void DriveInline(bool) override {}
   void FlushDeferred() override {}
   transport::Network& network() const override { return network_; }
-  void ForgetRegion(ddp::STag) override {}
+  void ForgetRegion(const RegionInfo&) override {}
 
  private:
   transport::Network& network_;

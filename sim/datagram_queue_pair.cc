@@ -449,7 +449,7 @@ int DatagramQueuePair::DetachGroup(const transport::SocketAddress& group, uint32
   return 0;
 }
 
-void DatagramQueuePair::ForgetRegion(ddp::STag) {
+void DatagramQueuePair::ForgetRegion(const RegionInfo&) {
   // Memory is looked up for each message anew: whoever had it from an earlier look is through after this.
   std::scoped_lock lock(mutex_, send_mutex_);
 }

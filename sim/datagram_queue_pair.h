@@ -57,7 +57,7 @@ class DatagramQueuePair final : public AnyQueuePair,
   void DriveInline(bool spinning) override;
   void FlushDeferred() override {}  // nothing is deferred
   transport::Network& network() const override;
-  void ForgetRegion(ddp::STag stag) override;
+  void ForgetRegion(const RegionInfo& gone) override;
   QueuePairSnapshot Snapshot() override;
   void FailFatally(const std::string& device) override;
 

@@ -129,8 +129,16 @@ Result<RegionInfo, int> MemoryTable::Register(Pd& pd, uint64_t address, uint64_t
   return slot->info;
 }
 
+void MemoryTable::Tell(RegionInfo* was, const Slot& slot) {
+  if (was == nullptr) return;
+  *was = slot.info;
+  was->stag = slot.stag();
+  was->owner = slot.kind == Kind::kWindow2 ? slot.owner : kNoWindowOwner;
+  if (!slot.valid || slot.kind == Kind::kNull) was->length = 0;
+}
+
 Result<RegionInfo, int> MemoryTable::Reregister(ddp::STag stag, Pd& pd, uint64_t address, uint64_t length, uint64_t offset,
-                                                int access) {
+                                                int access, RegionInfo* was) {
   if (access & IBV_ACCESS_ZERO_BASED) offset = 0;
   if (int error = CheckRegion(address, length, offset, access)) return error;
   Slot* slot = Find(stag);
@@ -139,6 +147,7 @@ Result<RegionInfo, int> MemoryTable::Reregister(ddp::STag stag, Pd& pd, uint64_t
   std::lock_guard lock(*slot);
   if (!slot->live || slot->kind != Kind::kRegion || slot->stag() != stag) return ENOENT;
   if (slot->windows != 0) return EBUSY;
+  Tell(was, *slot);
   slot->pd = pd.id;
   slot->info = {stag, address, offset, length, access};
   slot->valid = true;
@@ -158,7 +167,7 @@ Result<RegionInfo, int> MemoryTable::RegisterNull(Pd& pd) {
   return slot->info;
 }
 
-int MemoryTable::Deregister(ddp::STag stag) {
+int MemoryTable::Deregister(ddp::STag stag, RegionInfo* was) {
   Slot* slot = Find(stag);
   if (slot == nullptr) return ENOENT;
   {
@@ -166,6 +175,7 @@ int MemoryTable::Deregister(ddp::STag stag) {
     std::lock_guard lock(*slot);
     if (!slot->live || IsWindow(slot->kind) || slot->stag() != stag) return ENOENT;
     if (slot->windows != 0) return EBUSY;
+    Tell(was, *slot);
     slot->live = slot->valid = false;
   }
   ReturnSlot(stag);
@@ -224,7 +234,7 @@ uint8_t* MemoryTable::ResolveLocal(const Pd& pd, uint32_t lkey, uint64_t address
   return memory.ok() ? *memory : nullptr;
 }
 
-bool MemoryTable::Invalidate(const Pd& pd, ddp::STag stag, WindowOwner owner) {
+bool MemoryTable::Invalidate(const Pd& pd, ddp::STag stag, WindowOwner owner, RegionInfo* was) {
   Slot* slot = Find(stag);
   if (slot == nullptr) return false;
   std::lock_guard windows(windows_mutex_);
@@ -234,12 +244,32 @@ bool MemoryTable::Invalidate(const Pd& pd, ddp::STag stag, WindowOwner owner) {
     if (!slot->valid || slot->stag() != stag || slot->pd != pd.id || slot->windows != 0) return false;
     if (slot->kind == Kind::kWindow1 || slot->kind == Kind::kNull) return false;
     if (slot->kind == Kind::kWindow2 && slot->owner != owner) return false;
+    Tell(was, *slot);
     slot->valid = false;
     if (slot->kind == Kind::kRegion) return true;
     left = slot->region;
   }
   LeaveRegion(left);
   return true;
+}
+
+std::optional<rdmap::AccessError> MemoryTable::InvalidateForPeer(const Pd& pd, ddp::STag stag, WindowOwner owner, RegionInfo* was) {
+  Slot* slot = Find(stag);
+  if (slot == nullptr) return rdmap::AccessError::kInvalidStag;
+  std::lock_guard windows(windows_mutex_);
+  ddp::STag left;
+  {
+    std::lock_guard lock(*slot);
+    if (!slot->valid || slot->stag() != stag || slot->kind == Kind::kNull) return rdmap::AccessError::kInvalidStag;
+    if (slot->pd != pd.id) return rdmap::AccessError::kStagNotAssociated;
+    if (slot->kind != Kind::kWindow2) return rdmap::AccessError::kAccessRights;
+    if (slot->owner != owner) return rdmap::AccessError::kStagNotAssociated;
+    Tell(was, *slot);
+    slot->valid = false;
+    left = slot->region;
+  }
+  LeaveRegion(left);
+  return std::nullopt;
 }
 
 }  // namespace weft::sim

@@ -25,12 +25,18 @@ struct Pd {
   std::atomic<int> users{0};  // regions, windows and queue pairs; ibv_dealloc_pd is EBUSY while there are any
 };
 
+// What a queue pair looks memory up as. A window of type 2 belongs to the queue pair that bound it; numbers of queue pairs come back,
+// these do not.
+using WindowOwner = uint64_t;
+inline constexpr WindowOwner kNoWindowOwner = 0;
+
 struct RegionInfo {
   ddp::STag stag;       // lkey and rkey
   uint64_t address = 0; // of its first byte, as the process sees it
   uint64_t offset = 0;  // tagged offset of its first byte (iova)
   uint64_t length = 0;
   int access = 0;       // IBV_ACCESS_*
+  WindowOwner owner = kNoWindowOwner;  // of a window of type 2 that is bound
 };
 
 // A request to bind a memory window (ibv_bind_mw, IBV_WR_BIND_MW).
@@ -41,11 +47,6 @@ struct WindowBind {
   uint64_t length = 0;   // 0: unbind (type 1)
   int access = 0;        // IBV_ACCESS_REMOTE_*, IBV_ACCESS_ZERO_BASED
 };
-
-// What a queue pair looks memory up as. A window of type 2 belongs to the queue pair that bound it; numbers of queue pairs come back,
-// these do not.
-using WindowOwner = uint64_t;
-inline constexpr WindowOwner kNoWindowOwner = 0;
 
 // All memory regions and windows of the RNIC by STag (RFC 5042 section 6.2: STags are not predictable and one that was freed does
 // not come back soon). Thread safe; a look-up takes one short lock of the slot.
@@ -60,23 +61,25 @@ class MemoryTable {
   Result<RegionInfo, int> Register(Pd& pd, uint64_t address, uint64_t length, uint64_t offset, int access);
   // The same of a region that there is, whose STag stays (ibv_rereg_mr). On an error it is as it was; also ENOENT (unknown) and EBUSY
   // (windows are bound to it). What streams hold of the old memory is forgotten through Rnic::ReregisterMemory.
-  Result<RegionInfo, int> Reregister(ddp::STag stag, Pd& pd, uint64_t address, uint64_t length, uint64_t offset, int access);
+  // `*was`, if wanted here and below: what could be reached until now.
+  Result<RegionInfo, int> Reregister(ddp::STag stag, Pd& pd, uint64_t address, uint64_t length, uint64_t offset, int access,
+                                     RegionInfo* was = nullptr);
   // ibv_alloc_null_mr: a local key whose memory reads as zeroes and swallows what is written, of any address and up to kMaxMessage
   // bytes. ENOMEM.
   Result<RegionInfo, int> RegisterNull(Pd& pd);
   // After return no new look-up succeeds; memory that streams hold is forgotten through Rnic::DeregisterMemory. 0, ENOENT (unknown)
   // or EBUSY (windows are bound to it).
-  int Deregister(ddp::STag stag);
+  int Deregister(ddp::STag stag, RegionInfo* was = nullptr);
   // What is known of a region by its lkey; nullopt: nothing, or it belongs to another domain.
   std::optional<RegionInfo> Find(const Pd& pd, uint32_t lkey);
 
   // A window of the domain, not bound yet. ENOMEM.
   Result<ddp::STag, int> AllocateWindow(Pd& pd, ibv_mw_type type);
   // Unbinds, too. `stag`: any key that the window has had. False: unknown.
-  bool DeallocateWindow(ddp::STag stag);
+  bool DeallocateWindow(ddp::STag stag, RegionInfo* was = nullptr);
   // False: refused, and the window is as it was. A window of type 1 takes the place of what it was bound to; one of type 2 must not be
-  // bound, and is then for `owner` alone (type 2B).
-  bool BindWindow(const Pd& pd, WindowOwner owner, const WindowBind& bind);
+  // bound, and is then for `owner` alone (type 2B). `was->length` is 0 if it was not bound.
+  bool BindWindow(const Pd& pd, WindowOwner owner, const WindowBind& bind, RegionInfo* was = nullptr);
 
   // Memory for a tagged access by the peer (RFC 5040 section 5, RFC 5041 section 5). `*region`, if wanted: what the memory belongs to,
   // `stag` itself unless that is a window.
@@ -84,9 +87,13 @@ class MemoryTable {
                                                      WindowOwner owner = kNoWindowOwner, ddp::STag* region = nullptr);
   // Memory of a scatter/gather element of a work request. nullptr: invalid key, range or rights.
   uint8_t* ResolveLocal(const Pd& pd, uint32_t lkey, uint64_t address, uint32_t length, bool write, bool remote_write);
-  // Invalidates (Send with Invalidate, local invalidate): the STag stays allocated but is refused from now on. False: it cannot be:
-  // unknown, a region to which windows are bound, a window of type 1 or of another owner.
-  bool Invalidate(const Pd& pd, ddp::STag stag, WindowOwner owner = kNoWindowOwner);
+  // Local invalidate: the STag stays allocated but is refused from now on. False: it cannot be: unknown, a region to which windows are
+  // bound, a window of type 1 or of another owner.
+  bool Invalidate(const Pd& pd, ddp::STag stag, WindowOwner owner = kNoWindowOwner, RegionInfo* was = nullptr);
+  // The same for a peer's Send with Invalidate. Only a window of type 2 is made for one stream, and only of that stream it may be: a
+  // region is for all queue pairs of its domain, and its key is the program's own lkey besides ("not able to invalidate an STag [...]
+  // shared on multiple streams", RFC 5040 section 8.1.1, item 7; adapters and the kernel's rxe refuse it, too). nullopt: it was.
+  std::optional<rdmap::AccessError> InvalidateForPeer(const Pd& pd, ddp::STag stag, WindowOwner owner, RegionInfo* was = nullptr);
 
  private:
   struct Slot;
@@ -106,6 +113,7 @@ class MemoryTable {
   // With windows_mutex_ held.
   bool BindToRegion(const Pd& pd, const WindowBind& bind, RegionInfo* bound);
   void LeaveRegion(ddp::STag region);
+  static void Tell(RegionInfo* was, const Slot& slot);  // with the slot's lock
   uint32_t Scramble(uint32_t slot) const;    // 24-bit bijections, keyed per process
   uint32_t Unscramble(uint32_t index) const;
 

@@ -79,6 +79,33 @@ TEST_F(MemoryTableTest, AWindowNamesTheRegionBehindIt) {
   EXPECT_EQ(table_.Deregister(region.stag), 0);
 }
 
+TEST_F(MemoryTableTest, APeerInvalidatesWindowsOfTypeTwoOfItsOwnStreamOnly) {
+  const RegionInfo region = Register();
+  const ddp::STag window = table_.AllocateWindow(pd_, IBV_MW_TYPE_2).value(), first = table_.AllocateWindow(pd_, IBV_MW_TYPE_1).value();
+  EXPECT_EQ(table_.InvalidateForPeer(pd_, region.stag, 7), rdmap::AccessError::kAccessRights);
+  EXPECT_EQ(table_.InvalidateForPeer(pd_, window, 7), rdmap::AccessError::kInvalidStag) << "it is not bound";
+  ASSERT_TRUE(table_.BindWindow(pd_, 7, {window, region.stag, At(10), 20, IBV_ACCESS_REMOTE_READ}));
+  ASSERT_TRUE(table_.BindWindow(pd_, 7, {first, region.stag, At(10), 20, IBV_ACCESS_REMOTE_READ}));
+  EXPECT_EQ(table_.InvalidateForPeer(pd_, first, 7), rdmap::AccessError::kAccessRights);
+  EXPECT_EQ(table_.InvalidateForPeer(pd_, window, 8), rdmap::AccessError::kStagNotAssociated);
+  EXPECT_EQ(table_.InvalidateForPeer(other_pd_, window, 7), rdmap::AccessError::kStagNotAssociated);
+  EXPECT_EQ(table_.InvalidateForPeer(pd_, ddp::STag(window.value ^ 1), 7), rdmap::AccessError::kInvalidStag);
+  const RegionInfo null = table_.RegisterNull(pd_).value();
+  EXPECT_EQ(table_.InvalidateForPeer(pd_, null.stag, 7), rdmap::AccessError::kInvalidStag);
+  EXPECT_TRUE(Readable(window, At(10), 20, 7));
+  EXPECT_TRUE(Readable(region.stag, At(0), 1));
+
+  RegionInfo was;
+  EXPECT_EQ(table_.InvalidateForPeer(pd_, window, 7, &was), std::nullopt);
+  EXPECT_EQ(was.stag, window);
+  EXPECT_EQ(was.address, At(10));
+  EXPECT_EQ(was.length, 20u);
+  EXPECT_EQ(was.owner, 7u);
+  EXPECT_FALSE(Readable(window, At(10), 20, 7));
+  EXPECT_TRUE(table_.DeallocateWindow(window, &was));
+  EXPECT_EQ(was.length, 0u) << "it was not bound any more";
+}
+
 TEST_F(MemoryTableTest, AWindowOfAnotherDomainIsNotBound) {
   const RegionInfo region = Register();
   const ddp::STag window = table_.AllocateWindow(other_pd_, IBV_MW_TYPE_1).value();

@@ -20,7 +20,7 @@ Result<ddp::STag, int> MemoryTable::AllocateWindow(Pd& pd, ibv_mw_type type) {
   return slot->stag();
 }
 
-bool MemoryTable::DeallocateWindow(ddp::STag stag) {
+bool MemoryTable::DeallocateWindow(ddp::STag stag, RegionInfo* was) {
   Slot* slot = Find(stag);
   if (slot == nullptr) return false;
   {
@@ -30,6 +30,7 @@ bool MemoryTable::DeallocateWindow(ddp::STag stag) {
     {
       std::lock_guard lock(*slot);
       if (!slot->live || !IsWindow(slot->kind)) return false;
+      Tell(was, *slot);
       bound = slot->valid;
       left = slot->region;
       slot->live = slot->valid = false;
@@ -40,7 +41,7 @@ bool MemoryTable::DeallocateWindow(ddp::STag stag) {
   return true;
 }
 
-bool MemoryTable::BindWindow(const Pd& pd, WindowOwner owner, const WindowBind& bind) {
+bool MemoryTable::BindWindow(const Pd& pd, WindowOwner owner, const WindowBind& bind, RegionInfo* was) {
   Slot* slot = Find(bind.window);
   if (slot == nullptr) return false;
   std::lock_guard windows(windows_mutex_);  // nobody else changes a window meanwhile
@@ -57,6 +58,7 @@ bool MemoryTable::BindWindow(const Pd& pd, WindowOwner owner, const WindowBind& 
   if (bind.length != 0 && !BindToRegion(pd, bind, &bound)) return false;
   {
     std::lock_guard lock(*slot);
+    Tell(was, *slot);
     slot->key = static_cast<uint8_t>(bind.window.value);
     slot->owner = slot->kind == Kind::kWindow2 ? owner : kNoWindowOwner;
     slot->region = bind.region;

@@ -174,29 +174,4 @@ int QueuePair::Disconnect() {
   return 0;
 }
 
-void QueuePair::ForgetRegion(ddp::STag stag) {
-  EngineLock engine(*this);
-  if (connection_ == nullptr) return;
-  Connection& connection = *connection_;
-  bool used = connection.stream.ForgetRegion(stag);
-  for (const WindowUse& use : window_uses_) used |= use.region == stag && connection.stream.ForgetRegion(use.window);
-  for (uint64_t i = sends_.retired(); i != sends_.started && !used; ++i) {
-    const SendEntry& entry = sends_.entry(i);
-    if (entry.done || entry.is_inline) continue;
-    for (int piece = 0; piece < entry.pieces; ++piece) used |= sends_.elements(i)[piece].lkey == stag.value;
-  }
-  if (receives_.completed() != receives_.taken) {
-    const uint64_t i = receives_.completed();
-    for (int piece = 0; piece < receives_.entry(i).pieces; ++piece) used |= receives_.elements(i)[piece].lkey == stag.value;
-  }
-  if (!used) return;
-  LogWarning(Format("memory region 0x%08x was deregistered while QP 0x%x still used it: the connection is closed; wait for "
-                    "the work requests' completions before ibv_dereg_mr",
-                    stag.value, number_));
-  connection.receiver.DivertPlacement();
-  Transmit();
-  CheckStream();
-  if (connection_ != nullptr) Fail(/*orderly=*/false, IBV_WC_LOC_PROT_ERR);
-}
-
 }  // namespace weft::sim

@@ -131,7 +131,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   void OnExit() override;
 
   // The region goes away (see Rnic::DeregisterMemory).
-  void ForgetRegion(ddp::STag stag) override;
+  void ForgetRegion(const RegionInfo& gone) override;
 
   // queue_pair_faults.cc
   QueuePairSnapshot Snapshot() override;
@@ -142,7 +142,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
  private:
   class EngineLock;
   struct Connection;
-  enum class Upcall : uint8_t { kEstablished, kDisconnected, kNeverEstablished, kFatal, kAccessError, kRequestError, kLastReceive, kCommunication, kDrained };
+  enum class Upcall : uint8_t { kEstablished, kDisconnected, kNeverEstablished, kFatal, kAccessError, kRequestError, kLastReceive, kCommunication, kDrained, kRevocation };
 
   // transport::ReadyHandler
   void OnReady(transport::Interest ready) override;
@@ -184,8 +184,14 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   bool InjectNotReady();
   void OnFaultTimer();               // without
   bool ResolveSend(uint64_t count);
-  // Carries out an IBV_WR_BIND_MW; false: not yet, or its status says why not.
+  // Carry out an IBV_WR_BIND_MW, an IBV_WR_LOCAL_INV, the oldest that was not started; false: not yet, or its status says why not.
   bool BindWindow(uint64_t count);
+  bool InvalidateLocally(uint64_t count);
+  // The request is done when nobody touches `gone` any more, which is seen to once the engine is let go.
+  // ForgetRegion(). `request`: which takes it away, and is then done.
+  void Forget(const RegionInfo& gone, std::optional<uint64_t> request);
+  void RevokeLater(uint64_t count, const RegionInfo& gone);
+  void CarryOutRevocation(std::unique_lock<std::mutex>& engine);
   void CompleteSend(SendEntry& entry);
   void RetireSends();
   // Moves the oldest receive of the shared queue to `receives_`; false: there is none.
@@ -277,6 +283,13 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
     ddp::STag window, region;
   };
   std::array<WindowUse, 2> window_uses_{};
+  // A request that takes memory away from peers, and may have to wait until other queue pairs are through with it.
+  struct Revocation {
+    uint64_t count;
+    RegionInfo gone;
+    bool begun;
+  };
+  std::optional<Revocation> revocation_;
   bool local_error_ = false;         // the oldest request that is not retired cannot be carried out
   bool completion_lost_ = false;     // a completion queue overran
   bool no_receive_ = false;          // the last message found no receive

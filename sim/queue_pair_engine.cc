@@ -53,6 +53,7 @@ ibv_wc_opcode CompletionOpcode(ibv_wr_opcode opcode) {
 }  // namespace
 
 void QueuePair::EngineLock::Deliver() {
+  while (qp_.revocation_ && !qp_.revocation_->begun) qp_.CarryOutRevocation(lock_);
   std::vector<Upcall> upcalls = std::exchange(qp_.upcalls_, {});
   std::shared_ptr<ConnectionObserver> observer = qp_.observer_;
   lock_.unlock();
@@ -68,6 +69,8 @@ void QueuePair::EngineLock::Deliver() {
         continue;
       case Upcall::kNeverEstablished:
         if (observer) observer->OnDisconnected(/*was_established=*/false);
+        continue;
+      case Upcall::kRevocation:
         continue;
       case Upcall::kFatal:
         break;
@@ -438,11 +441,6 @@ void QueuePair::CompleteReceive(ibv_wc_status status, const rdmap::ReceivedSend*
   Push(receiving_ != nullptr ? *receiving_->completions() : *options_.receive_cq, completion, solicited);
 }
 
-std::optional<rdmap::AccessError> QueuePair::Invalidate(ddp::STag stag) {
-  if (rnic_.memory().Invalidate(remote_pd(), stag, window_owner_)) return std::nullopt;
-  return rdmap::AccessError::kInvalidStag;
-}
-
 bool QueuePair::ResolveSend(uint64_t count) {
   SendEntry& entry = sends_.entry(count);
   const bool is_atomic = entry.request.opcode == rdmap::Opcode::kAtomicRequest && entry.opcode != IBV_WR_LOCAL_INV;
@@ -477,7 +475,7 @@ bool QueuePair::ResolveSend(uint64_t count) {
 rdmap::Request* QueuePair::NextRequest() {
   for (;;) {
     const uint64_t count = sends_.started;
-    if (local_error_ || count == sends_.posted()) return nullptr;
+    if (local_error_ || revocation_ || count == sends_.posted()) return nullptr;
     if (roce_ && state() != IBV_QPS_RTS && !connection_->closing) return nullptr;
     if (connection_->closing && count >= connection_->last_to_send) return nullptr;
     SendEntry& entry = sends_.entry(count);
@@ -485,21 +483,8 @@ rdmap::Request* QueuePair::NextRequest() {
       local_error_ = sends_.retired() == count;
       return nullptr;
     }
-    if (entry.opcode == IBV_WR_LOCAL_INV) {
-      if (sends_.retired() != count) return nullptr;  // in order: after all that was posted before it
-      const bool known = rnic_.memory().Invalidate(*options_.pd, entry.request.invalidate_stag, window_owner_);
-      ++sends_.started;
-      if (!known) {
-        entry.status = IBV_WC_LOC_PROT_ERR;
-        local_error_ = true;
-        return nullptr;
-      }
-      entry.done = true;
-      RetireSends();
-      continue;
-    }
-    if (entry.opcode == IBV_WR_BIND_MW) {
-      if (entry.done || BindWindow(count)) {
+    if (entry.opcode == IBV_WR_LOCAL_INV || entry.opcode == IBV_WR_BIND_MW) {
+      if (entry.done || (entry.opcode == IBV_WR_BIND_MW ? BindWindow(count) : InvalidateLocally(count))) {
         ++sends_.started;
         RetireSends();
         continue;

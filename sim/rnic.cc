@@ -78,23 +78,26 @@ std::shared_ptr<QueuePair> Rnic::QueuePairOf(ibv_qp* qp) {
 std::shared_ptr<Pd> Rnic::AllocatePd() { return std::make_shared<Pd>(next_pd_.fetch_add(1)); }
 
 int Rnic::DeregisterMemory(ddp::STag stag) {
-  if (int error = memory_.Deregister(stag)) return error;
-  ForgetRegion(stag);
+  RegionInfo gone;
+  if (int error = memory_.Deregister(stag, &gone)) return error;
+  ForgetRegion(gone);
   return 0;
 }
 
 Result<RegionInfo, int> Rnic::ReregisterMemory(ddp::STag stag, Pd& pd, uint64_t address, uint64_t length, uint64_t offset,
                                               int access) {
-  auto region = memory_.Reregister(stag, pd, address, length, offset, access);
-  if (region.ok()) ForgetRegion(stag);
+  RegionInfo gone;
+  auto region = memory_.Reregister(stag, pd, address, length, offset, access, &gone);
+  if (region.ok()) ForgetRegion(gone);
   return region;
 }
 
 void Rnic::DeallocateWindow(ddp::STag stag) {
-  if (memory_.DeallocateWindow(stag)) ForgetRegion(stag);
+  RegionInfo gone;
+  if (memory_.DeallocateWindow(stag, &gone)) ForgetRegion(gone);
 }
 
-void Rnic::ForgetRegion(ddp::STag stag) {
+void Rnic::ForgetRegion(const RegionInfo& gone, const AnyQueuePair* but) {
   std::vector<std::shared_ptr<AnyQueuePair>> queue_pairs;
   {
     std::lock_guard lock(mutex_);
@@ -103,7 +106,9 @@ void Rnic::ForgetRegion(ddp::STag stag) {
       if (auto qp = weak.lock()) queue_pairs.push_back(std::move(qp));
     }
   }
-  for (const auto& qp : queue_pairs) qp->ForgetRegion(stag);
+  for (const auto& qp : queue_pairs) {
+    if (qp.get() != but) qp->ForgetRegion(gone);
+  }
 }
 
 Result<std::shared_ptr<QueuePair>, int> Rnic::CreateQueuePair(QueuePairOptions options) {

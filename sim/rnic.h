@@ -69,6 +69,8 @@ class Rnic {
   const Settings& settings() const { return settings_; }
   uint64_t host_id() const { return host_id_; }
   void ForgetQueuePair(uint32_t number);
+  // Makes every queue pair, `but` one, forget memory that was taken away; without an engine.
+  void ForgetRegion(const RegionInfo& gone, const AnyQueuePair* but = nullptr);
   DatagramGroups& datagram_groups() { return datagram_groups_; }
   // The queue pair gets nothing from the port any more; a port without queue pairs is closed.
   void ReleaseDatagramPort(const std::shared_ptr<DatagramPort>& port, uint32_t number);
@@ -82,7 +84,6 @@ class Rnic {
   void ApplyFaults();
 
  private:
-  void ForgetRegion(ddp::STag stag);
   void ServeProcess();  // the control socket, the summary at exit
 
   transport::Network& network_;

@@ -96,6 +96,24 @@ class RnicTest : public ::testing::TestWithParam<Variant> {
     return program.qp.qp->PostSend(&wr, &bad);
   }
 
+  // A window of type 2 over all of `region`, bound by the program's queue pair.
+  static ddp::STag BindWindow(Program& program, const RegionInfo& region) {
+    ibv_mw window{};
+    window.type = IBV_MW_TYPE_2;
+    window.rkey = program.rnic.memory().AllocateWindow(*program.pd, IBV_MW_TYPE_2)->value;
+    ibv_mr mr{};
+    mr.lkey = region.stag.value;
+    ibv_send_wr wr{}, *bad = nullptr;
+    wr.opcode = IBV_WR_BIND_MW;
+    wr.bind_mw.mw = &window;
+    wr.bind_mw.rkey = window.rkey;
+    wr.bind_mw.bind_info = {.mr = &mr, .addr = region.address, .length = region.length,
+                            .mw_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ};
+    EXPECT_EQ(program.qp.qp->PostSend(&wr, &bad), 0);
+    EXPECT_EQ(WaitForCompletion(program).status, IBV_WC_SUCCESS);
+    return ddp::STag(window.rkey);
+  }
+
   static int PostReceive(Program& program, void* memory, uint32_t length, uint32_t lkey, uint64_t id = 2) {
     ibv_sge element{reinterpret_cast<uint64_t>(memory), length, lkey};
     ibv_recv_wr wr{};
@@ -246,13 +264,14 @@ TEST_P(RnicTest, AWrongLocalKeyFailsTheRequestAndFlushesTheRest) {
   EXPECT_EQ(second.status, IBV_WC_WR_FLUSH_ERR);
 }
 
-TEST_P(RnicTest, SendWithInvalidateTakesTheKeyAway) {
+TEST_P(RnicTest, SendWithInvalidateTakesTheKeyOfAWindowAway) {
   Program client(rnic_), server(rnic_);
   ASSERT_NO_FATAL_FAILURE(Connect(client, server));
   std::array<uint8_t, 8> bytes{}, sink{}, target{};
   const uint32_t key = client.Register(bytes.data(), bytes.size()).stag.value;
   const uint32_t sink_key = server.Register(sink.data(), sink.size()).stag.value;
-  const RegionInfo victim = server.Register(target.data(), target.size());
+  const RegionInfo behind = server.Register(target.data(), target.size(), IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+  const RegionInfo victim = {.stag = BindWindow(server, behind), .address = behind.address};
   ASSERT_EQ(PostReceive(server, sink.data(), 8, sink_key), 0);
   ibv_sge element{reinterpret_cast<uint64_t>(bytes.data()), 8, key};
   ibv_send_wr wr{};

@@ -260,21 +260,31 @@ TEST_F(VerbsData, ReadsIntoAListOfElements) {
 
 TEST_F(VerbsData, SendWithInvalidateReportsTheKey) {
   PostReceive(server_, 1, 16);
-  ibv_mr* extra =
-      ibv_reg_mr(server_.pd, server_.memory.data() + 1024, 64, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+  ibv_mr* extra = ibv_reg_mr(server_.pd, server_.memory.data() + 1024, 64, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
   ASSERT_NE(extra, nullptr);
+  ibv_mw* window = ibv_alloc_mw(server_.pd, IBV_MW_TYPE_2);
+  ASSERT_NE(window, nullptr);
+  ibv_send_wr bind = {}, *bad = nullptr;
+  bind.opcode = IBV_WR_BIND_MW;
+  bind.send_flags = IBV_SEND_SIGNALED;
+  bind.bind_mw.mw = window;
+  bind.bind_mw.rkey = window->rkey;
+  bind.bind_mw.bind_info = {.mr = extra, .addr = At(server_, 1024), .length = 64, .mw_access_flags = IBV_ACCESS_REMOTE_WRITE};
+  ASSERT_EQ(ibv_post_send(server_.qp, &bind, &bad), 0);
+  ASSERT_EQ(Next(server_).status, IBV_WC_SUCCESS);
   ibv_qp_ex* qp = ibv_qp_to_qp_ex(client_.qp);
   ibv_wr_start(qp);
   qp->wr_id = 30;
   qp->wr_flags = IBV_SEND_SIGNALED;
-  ibv_wr_send_inv(qp, extra->rkey);
+  ibv_wr_send_inv(qp, window->rkey);
   ibv_wr_set_inline_data(qp, const_cast<char*>("bye"), 3);
   ASSERT_EQ(ibv_wr_complete(qp), 0);
   const ibv_wc received = Next(server_);
   EXPECT_EQ(received.status, IBV_WC_SUCCESS);
   EXPECT_TRUE(received.wc_flags & IBV_WC_WITH_INV);
-  EXPECT_EQ(received.invalidated_rkey, extra->rkey);
-  EXPECT_EQ(ibv_dereg_mr(extra), 0) << "an invalidated region is still the program's to deregister";
+  EXPECT_EQ(received.invalidated_rkey, window->rkey);
+  EXPECT_EQ(ibv_dealloc_mw(window), 0) << "an invalidated window is still the program's to free";
+  EXPECT_EQ(ibv_dereg_mr(extra), 0);
   EXPECT_EQ(Next(client_).status, IBV_WC_SUCCESS);
 }
 

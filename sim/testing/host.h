@@ -59,11 +59,11 @@ struct QpSize {
   bool signal_all = true;
 };
 
-// One program on an RNIC: a protection domain, one completion queue, one queue pair.
+// One program on an RNIC: a protection domain, if it does not share another's, one completion queue, one queue pair.
 struct Program {
-  explicit Program(Rnic& its_rnic, QpSize size = {})
+  explicit Program(Rnic& its_rnic, QpSize size = {}, std::shared_ptr<Pd> shared = nullptr)
       : rnic(its_rnic),
-        pd(rnic.AllocatePd()),
+        pd(shared != nullptr ? std::move(shared) : rnic.AllocatePd()),
         async(std::make_shared<RecordedAsync>()),
         channel(std::make_shared<CompletionChannel>()),
         cq(std::make_shared<CompletionQueue>(size.completions, channel, async, this)),

@@ -6,9 +6,11 @@
  * The client, for each size: Send, Send with Solicited Event, RDMA Write, RDMA Read. Then Send with Invalidate, Send with
  * Solicited Event and Invalidate, and a Read with a wrong rkey, which the server answers with a Terminate. */
 #include <errno.h>
+#include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 #include <rdma/rdma_verbs.h>
+#include <semaphore.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,10 +45,36 @@ static struct ibv_qp_init_attr qp_attributes(void) {
 }
 
 static struct ibv_mr* registered(struct rdma_cm_id* id, void* at, size_t bytes) {
-  struct ibv_mr* region =
-      ibv_reg_mr(id->pd, at, bytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
+  struct ibv_mr* region = ibv_reg_mr(
+      id->pd, at, bytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_MW_BIND);
   must(region != NULL, "ibv_reg_mr");
   return region;
+}
+
+/* Says between the two programs that the server's windows are bound, beside the connection, whose messages are counted. */
+static void say_bound(const char* port, int wait) {
+  char name[64];
+  snprintf(name, sizeof name, "/every_operation-%s", port);
+  sem_t* semaphore = sem_open(name, O_CREAT, 0600, 0);
+  must(semaphore != SEM_FAILED, "sem_open");
+  must((wait ? sem_wait(semaphore) : sem_post(semaphore)) == 0, "semaphore");
+  if (wait) sem_unlink(name);
+}
+
+static void bind_windows(struct rdma_cm_id* id, struct ibv_mw* windows[2], struct ibv_mr* regions[2], const uint32_t keys[2]) {
+  for (int i = 0; i < 2; ++i) {
+    struct ibv_send_wr wr = {.opcode = IBV_WR_BIND_MW}, *bad;
+    wr.bind_mw.mw = windows[i];
+    wr.bind_mw.rkey = keys[i];
+    wr.bind_mw.bind_info.mr = regions[i];
+    wr.bind_mw.bind_info.addr = (uintptr_t)other[i];
+    wr.bind_mw.bind_info.length = sizeof other[i];
+    wr.bind_mw.bind_info.mw_access_flags = IBV_ACCESS_REMOTE_WRITE;
+    struct ibv_wc wc;
+    errno = ibv_post_send(id->qp, &wr, &bad);
+    must(errno == 0, "ibv_post_send");
+    must(rdma_get_send_comp(id, &wc) == 1 && wc.status == IBV_WC_SUCCESS, "binding a window");
+  }
 }
 
 static int serve(const char* port) {
@@ -59,11 +87,20 @@ static int serve(const char* port) {
   must(rdma_get_request(listener, &id) == 0, "rdma_get_request");
   mr = registered(id, memory, sizeof memory);
   struct location location = {.address = (uintptr_t)memory, .rkey = mr->rkey};
-  for (int i = 0; i < 2; ++i) location.to_invalidate[i] = registered(id, other[i], sizeof other[i])->rkey;
+  struct ibv_mw* windows[2];
+  struct ibv_mr* regions[2];
+  for (int i = 0; i < 2; ++i) {
+    regions[i] = registered(id, other[i], sizeof other[i]);
+    windows[i] = ibv_alloc_mw(id->pd, IBV_MW_TYPE_2);
+    must(windows[i] != NULL, "ibv_alloc_mw");
+    location.to_invalidate[i] = ibv_inc_rkey(windows[i]->rkey);
+  }
   for (int i = 0; i < kReceives; ++i) must(rdma_post_recv(id, NULL, memory, sizeof memory, mr) == 0, "rdma_post_recv");
   struct rdma_conn_param param = {
       .private_data = &location, .private_data_len = sizeof location, .responder_resources = 1, .initiator_depth = 1};
   must(rdma_accept(id, &param) == 0, "rdma_accept");
+  bind_windows(id, windows, regions, location.to_invalidate);
+  say_bound(port, /*wait=*/0);
   /* Each receive with what came in it, until the end flushes one. */
   for (;;) {
     struct ibv_wc wc;
@@ -116,6 +153,7 @@ static int drive(const char* host, const char* port) {
     must(perform(id, IBV_WR_RDMA_WRITE, 0, n, at.address, at.rkey) == IBV_WC_SUCCESS, "RDMA Write");
     must(perform(id, IBV_WR_RDMA_READ, 0, n, at.address, at.rkey) == IBV_WC_SUCCESS, "RDMA Read");
   }
+  say_bound(port, /*wait=*/1);
   must(perform(id, IBV_WR_SEND_WITH_INV, 0, kInvalidated, 0, at.to_invalidate[0]) == IBV_WC_SUCCESS,
        "Send with Invalidate");
   must(perform(id, IBV_WR_SEND_WITH_INV, IBV_SEND_SOLICITED, kInvalidated, 0, at.to_invalidate[1]) == IBV_WC_SUCCESS,

@@ -1,0 +1,94 @@
+#ifndef TESTS_HOSTILE_STREAMS_STAGE_H_
+#define TESTS_HOSTILE_STREAMS_STAGE_H_
+
+#include <infiniband/verbs.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "ddp/types.h"
+#include "rdmap/delivery.h"
+#include "rdmap/terminate.h"
+#include "rdmap/testing/segments.h"
+#include "sim/net/virtual_network.h"
+#include "sim/rnic.h"
+#include "sim/testing/host.h"
+
+// An RNIC whose queue pairs are connected, in virtual time, to peers that a test plays segment by segment.
+namespace weft::hostile {
+
+using Bytes = rdmap::testing::Bytes;
+
+// The peer's end of one connection: FPDUs without CRC and markers.
+class Peer {
+ public:
+  Peer(sim::VirtualNetwork& network, std::unique_ptr<transport::ByteStream> stream)
+      : network_(network), stream_(std::move(stream)) {}
+
+  // One FPDU around `segment`; all of it, or its first `bytes`. The rest can follow with SendBytes().
+  void Send(const Bytes& segment) { SendBytes(Frame(segment)); }
+  void SendBytes(const Bytes& bytes);
+  static Bytes Frame(const Bytes& segment);
+
+  // What came and was not heard yet, at most `most` bytes of it; the network has a moment for it.
+  void Listen(size_t most = SIZE_MAX);
+  // The next segment that is here in full; nullopt: none is.
+  std::optional<Bytes> Next();
+  // Skips to the Terminate that came; nullopt: none did.
+  std::optional<rdmap::TerminateMessage> NextTerminate();
+  bool ended() const { return ended_; }  // the other end closed or reset
+
+  void ShutdownWrite() { stream_->ShutdownWrite(); }
+
+ private:
+  sim::VirtualNetwork& network_;
+  std::unique_ptr<transport::ByteStream> stream_;
+  Bytes heard_;
+  bool ended_ = false;
+};
+
+struct Terms {
+  rdmap::Delivery delivery = rdmap::Delivery::kPlain;
+  uint16_t ird = 4, ord = 4;
+  size_t max_ulpdu = 64768;
+};
+
+class Stage {
+ public:
+  // In the persona that WEFT_PERSONA names.
+  Stage();
+  ~Stage();
+
+  sim::Rnic& rnic() { return *rnic_; }
+  sim::VirtualNetwork& network() { return network_; }
+  bool roce() const { return rnic_->settings().persona == Persona::kRoce; }
+
+  // The victim's queue pair goes to RTS, as after rdma_connect.
+  std::unique_ptr<Peer> Connect(sim::testing::Program& victim, const Terms& terms = {});
+
+  template <typename Rep, typename Period>
+  void Pass(std::chrono::duration<Rep, Period> time) {
+    network_.RunFor(time);
+  }
+  void Pass() { Pass(std::chrono::milliseconds(1)); }
+
+  // The next completion of `program`, without waiting; nullopt: none.
+  static std::optional<ibv_wc> Completion(sim::testing::Program& program);
+
+ private:
+  sim::VirtualNetwork network_{1};
+  std::unique_ptr<sim::Rnic> rnic_;
+  std::unique_ptr<transport::Listener> listener_;
+};
+
+// 0 or what ibv_post_send says.
+int PostSend(sim::testing::Program& program, ibv_send_wr wr, const sim::RegionInfo& memory, uint64_t offset = 0,
+             uint32_t length = 8);
+int PostReceive(sim::testing::Program& program, const sim::RegionInfo& memory, uint32_t length = 64);
+
+}  // namespace weft::hostile
+
+#endif  // TESTS_HOSTILE_STREAMS_STAGE_H_
