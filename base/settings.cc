@@ -1,5 +1,7 @@
 #include "base/settings.h"
 
+#include <sys/auxv.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -111,12 +113,27 @@ void ReadOne(std::string_view name, std::string_view value, Settings& settings, 
   }
 }
 
+// The names of settings that a program with other rights than its caller's was given.
+std::string IgnoredNames() {
+  std::string names;
+  if (Settings::EnvironmentIsTrusted()) return names;
+  for (const SettingInfo& setting : kTable) {
+    const char* value = std::getenv(setting.name);  // only whether it is there
+    if (value != nullptr && *value != '\0') names += (names.empty() ? "" : ", ") + std::string(setting.name);
+  }
+  return names;
+}
+
 struct Process {
   std::vector<std::string> problems;
   Settings settings;
 
   Process() : settings(Settings::FromEnvironment(&problems)) {
     for (const std::string& problem : problems) LogWarning(problem);
+    if (const std::string names = IgnoredNames(); !names.empty()) {
+      LogWarning("this program has other rights than whoever started it (set-user-ID, set-group-ID, capabilities): " + names +
+                 " in the environment count for nothing");
+    }
     if (settings.trace) g_trace_enabled.store(true, std::memory_order_relaxed);
   }
 };
@@ -131,8 +148,11 @@ const Process& TheProcess() {
 
 std::span<const SettingInfo> AllSettings() { return kTable; }
 
+bool Settings::EnvironmentIsTrusted() { return getauxval(AT_SECURE) == 0; }
+
 Settings Settings::FromEnvironment(std::vector<std::string>* problems) {
   Settings settings;
+  if (!EnvironmentIsTrusted()) return settings;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     std::string_view text = *entry;
     size_t equals = text.find('=');

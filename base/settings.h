@@ -39,7 +39,11 @@ struct Settings {
   bool paths = true;                     // WEFT_PATHS=on|off: `weft run` preloads libweft_paths.so
   std::string libdir;                    // WEFT_LIBDIR=DIRECTORY: where `weft run` finds the libraries
 
-  // Reads the environment. Problems (a WEFT_ name that is not in the table, with the nearest one that is; a value that is not
+  // Whether the environment is that of a user with our rights: not in a program that is set-user-ID or set-group-ID or has got
+  // capabilities (secure_getenv(3)), where it would let whoever starts it read and write files as somebody else.
+  static bool EnvironmentIsTrusted();
+
+  // Reads the environment, of which nothing counts unless it is trusted. Problems (a WEFT_ name that is not in the table, with the nearest one that is; a value that is not
   // allowed) are described one per entry of `problems`, and the setting keeps its default.
   static Settings FromEnvironment(std::vector<std::string>* problems);
 };

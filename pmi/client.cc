@@ -302,7 +302,7 @@ class Connection final : public Client {
 
 // The decimal number in the environment variable `name`.
 Result<int, PmiError> NumberOf(const char* name, const char* needed_by) {
-  const char* text = std::getenv(name);
+  const char* text = secure_getenv(name);
   if (text == nullptr) return Failure(std::string(name) + " is not set, but " + needed_by + " is");
   const std::optional<int> number = ParseInt(text);
   if (!number || *number < 0) return Failure(Quoted(name, text) + " is not a number of 0 or more");
@@ -344,8 +344,8 @@ Result<std::unique_ptr<Client>, PmiError> ConnectByPort(const std::string& place
 }  // namespace
 
 Result<std::unique_ptr<Client>, PmiError> Client::Connect() {
-  if (std::getenv("PMI_FD") != nullptr) return ConnectByDescriptor();
-  if (const char* place = std::getenv("PMI_PORT")) return ConnectByPort(place);
+  if (secure_getenv("PMI_FD") != nullptr) return ConnectByDescriptor();
+  if (const char* place = secure_getenv("PMI_PORT")) return ConnectByPort(place);
   return std::unique_ptr<Client>(std::make_unique<Singleton>());
 }
 

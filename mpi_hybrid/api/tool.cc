@@ -72,7 +72,7 @@ int WhenInitialized(Body body) {
 
 const char* ValueOf(int setting) {
   const auto& info = AllSettings()[static_cast<size_t>(setting)];
-  const char* value = std::getenv(info.name);
+  const char* value = secure_getenv(info.name);
   return value != nullptr && *value != '\0' ? value : info.initial;
 }
 

@@ -182,7 +182,7 @@ Error ConfigureCollectives(const char* setting) {
 }
 
 const Error& TuningError() {
-  static const Error error = ConfigureCollectives(std::getenv("WEFT_MPI_COLL"));
+  static const Error error = ConfigureCollectives(secure_getenv("WEFT_MPI_COLL"));
   return error;
 }
 

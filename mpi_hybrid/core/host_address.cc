@@ -82,7 +82,7 @@ std::string Towards(const std::string& endpoint) {
 }  // namespace
 
 Error FindHostAddress(bool one_host, std::string* address) {
-  const char* setting = std::getenv("WEFT_MPI_HOST");
+  const char* setting = secure_getenv("WEFT_MPI_HOST");
   if (setting != nullptr && *setting != '\0') {
     *address = OfInterface(setting);
     if (address->empty()) *address = OfName(setting);
@@ -93,7 +93,7 @@ Error FindHostAddress(bool one_host, std::string* address) {
   *address = kLoopback;
   if (one_host) return {};
   std::string other;
-  if (const char* port = std::getenv("PMI_PORT")) other = Towards(port);
+  if (const char* port = secure_getenv("PMI_PORT")) other = Towards(port);
   // A launcher on this very host is reached by the loopback, which is no use to ranks elsewhere.
   if (other.empty() || other == "::1" || other.compare(0, 4, "127.") == 0) other = OfInterface("");
   if (!other.empty()) *address = other;

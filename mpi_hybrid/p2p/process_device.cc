@@ -25,7 +25,7 @@ std::chrono::microseconds g_spin{0};
 
 // A setting in bytes or microseconds: digits, with k or m (1024, 1024 * 1024) behind. Anything else is told and ignored.
 std::optional<long> NumberFromEnvironment(const char* name) {
-  const char* text = std::getenv(name);
+  const char* text = secure_getenv(name);
   if (text == nullptr || *text == '\0') return std::nullopt;
   char* end = nullptr;
   long value = std::strtol(text, &end, 10);

@@ -111,7 +111,7 @@ void Device::Close() {
 }
 
 Error Device::Start() {
-  const char* connect = std::getenv("WEFT_MPI_RMA_CONNECT");
+  const char* connect = secure_getenv("WEFT_MPI_RMA_CONNECT");
   connects_at_once_ = connect != nullptr && std::strcmp(connect, "static") == 0;
   if (connect != nullptr && !connects_at_once_ && std::strcmp(connect, "dynamic") != 0) {
     return Error(MPI_ERR_OTHER, std::string("WEFT_MPI_RMA_CONNECT is '") + connect + "'; it can be static or dynamic");
