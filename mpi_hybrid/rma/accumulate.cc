@@ -34,9 +34,10 @@ bool Comparable(MPI_Datatype type) {
 
 }  // namespace
 
-Error RdmaWindow::CheckElements(const Datatype& origin, const Datatype& target, const Op& op, ElementType* type) const {
+Error RdmaWindow::CheckElements(const Origin& origin, const Target& target, const Op& op, ElementType* type) const {
   if (!op.builtin) return Error(MPI_ERR_OP, "operations of MPI_Op_create are not for accumulates");
-  if (!FindElementType(target.OnlyBasic(), type)) {
+  if (target.count == 0 || target.type->size == 0) return {};  // no element, so none of a wrong type
+  if (!FindElementType(target.type->OnlyBasic(), type)) {
     return Error(MPI_ERR_TYPE, "the target's data is not of one predefined type");
   }
   if (!Op::IsDefined(op.handle, type->handle)) {
@@ -44,9 +45,9 @@ Error RdmaWindow::CheckElements(const Datatype& origin, const Datatype& target, 
   }
   ElementType other;
   if (op.handle == MPI_NO_OP) return {};  // its origin does not matter
-  if (!FindElementType(origin.OnlyBasic(), &other) || other.size != type->size ||
+  if (!FindElementType(origin.type->OnlyBasic(), &other) || other.size != type->size ||
       FindBasic(other.handle)->kind != FindBasic(type->handle)->kind) {
-    return Error(MPI_ERR_TYPE, "the origin's data is " + Name(origin.OnlyBasic()) + ", the target's " + Name(type->handle));
+    return Error(MPI_ERR_TYPE, "the origin's data is " + Name(origin.type->OnlyBasic()) + ", the target's " + Name(type->handle));
   }
   return {};
 }
@@ -54,7 +55,7 @@ Error RdmaWindow::CheckElements(const Datatype& origin, const Datatype& target, 
 Error RdmaWindow::Accumulate(const Origin& origin, const Target& target, const Op& op, Request** request) {
   if (op.handle == MPI_NO_OP) return Error(MPI_ERR_OP, "MPI_NO_OP is for operations that fetch");
   ElementType type;
-  WEFT_MPI_TRY(CheckElements(*origin.type, *target.type, op, &type));
+  WEFT_MPI_TRY(CheckElements(origin, target, op, &type));
   Access access;
   WEFT_MPI_TRY(BeginAccess(target, origin.count * origin.type->size, request != nullptr, &access));
   if (access.peer == nullptr || access.link == nullptr) {
@@ -74,7 +75,7 @@ Error RdmaWindow::Accumulate(const Origin& origin, const Target& target, const O
 Error RdmaWindow::GetAccumulate(const Origin& origin, const Origin& result, const Target& target, const Op& op,
                                 Request** request) {
   ElementType type;
-  WEFT_MPI_TRY(CheckElements(*origin.type, *target.type, op, &type));
+  WEFT_MPI_TRY(CheckElements(origin, target, op, &type));
   Access access;
   const MPI_Aint bytes = result.count * result.type->size;
   if (op.handle != MPI_NO_OP && origin.count * origin.type->size != bytes) {

@@ -53,6 +53,23 @@ TEST_F(ApplyTest, PutsBlocks) {
   EXPECT_TRUE(fetched_.empty());
 }
 
+TEST_F(ApplyTest, ADataMessageMaySpanRegionsThatLieNextToOneAnother) {
+  auto* const base = reinterpret_cast<uint8_t*>(memory_.data());
+  const auto at = [&](int index) { return reinterpret_cast<uint64_t>(&memory_[static_cast<size_t>(index)]); };
+  window_.dynamic = true;
+  window_.regions = {{base + 40, 40, nullptr}, {base + 100, 20, nullptr}, {base, 40, nullptr}, {base + 80, 8, nullptr}};
+  EXPECT_EQ(Apply(MessageKind::kPut, 0, {{at(8), 16, 1, 0}}, {-8, -9, -10, -11}), Applied::kDone);
+  EXPECT_EQ(memory_[9], -9);
+  EXPECT_EQ(memory_[10], -10);
+  EXPECT_EQ(Apply(MessageKind::kGet, 0, {{at(0), 88, 1, 0}}, std::vector<int>(22), false), Applied::kDone);
+  EXPECT_EQ(fetched_.size(), 22u);
+  // From byte 88 to 100 nothing is attached, nor behind 120.
+  EXPECT_EQ(Apply(MessageKind::kPut, 0, {{at(21), 8, 1, 0}}, {1, 2}), Applied::kOutOfRange);
+  EXPECT_EQ(Apply(MessageKind::kPut, 0, {{at(21), 20, 1, 0}}, {1, 2, 3, 4, 5}), Applied::kOutOfRange);
+  EXPECT_EQ(Apply(MessageKind::kPut, 0, {{at(29), 8, 1, 0}}, {1, 2}), Applied::kOutOfRange);
+  EXPECT_EQ(memory_[21], 21);
+}
+
 TEST_F(ApplyTest, GetsBlocks) {
   EXPECT_EQ(Apply(MessageKind::kGet, 0, {{12, 4, 2, -8}}, {0, 0}, false), Applied::kDone);
   EXPECT_EQ(fetched_, std::vector<int>({3, 1}));

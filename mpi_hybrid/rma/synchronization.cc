@@ -188,8 +188,8 @@ Error RdmaWindow::Start(const Ref<Group>& group, int assertion) {
   WEFT_MPI_TRY(CheckAssert(assertion, MPI_MODE_NOCHECK, "MPI_Win_start"));
   std::vector<int> targets;
   WEFT_MPI_TRY(RanksOf(*group, &targets));
-  for (int rank : targets) peers_[static_cast<size_t>(rank)].post_seen = false;
-  WEFT_MPI_TRY(epochs_.Start(std::move(targets)));
+  WEFT_MPI_TRY(epochs_.Start(std::move(targets)));  // a call that is misplaced leaves the open epoch as it is
+  for (int rank : epochs_.targets()) peers_[static_cast<size_t>(rank)].post_seen = false;
   start_no_check_ = (assertion & MPI_MODE_NOCHECK) != 0;
   return {};  // each target's post is waited for when it is first needed
 }

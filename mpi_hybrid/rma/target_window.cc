@@ -15,8 +15,19 @@ const TargetWindow::Region* TargetWindow::RegionOf(uint64_t address, uint64_t by
   return nullptr;
 }
 
+bool TargetWindow::Attached(uint64_t address, uint64_t bytes) const {
+  while (true) {
+    const Region* region = RegionOf(address, 1);
+    if (region == nullptr) return false;
+    const uint64_t inside = region->size - (address - reinterpret_cast<uintptr_t>(region->base));
+    if (bytes <= inside) return true;
+    address += inside;
+    bytes -= inside;
+  }
+}
+
 uint8_t* TargetWindow::Resolve(uint64_t offset, uint64_t bytes) const {
-  if (dynamic) return RegionOf(offset, bytes) == nullptr ? nullptr : reinterpret_cast<uint8_t*>(offset);
+  if (dynamic) return Attached(offset, bytes) ? reinterpret_cast<uint8_t*>(offset) : nullptr;
   if (bytes > size || offset > size - bytes) return nullptr;
   return base + offset;
 }

@@ -16,8 +16,8 @@ struct ibv_mr;
 
 namespace weft::mpi::rma {
 
-// What origins may work on in this process through one window. Guarded by the service's mutex, but for the counters; `base`,
-// `size` and `rank_of` do not change while it is known to the service.
+// What origins may work on in this process through one window. Guarded by the service's mutex, but for the counters;
+// `base`, `size` and `rank_of` do not change while it is known to the service.
 struct TargetWindow {
   struct Region {
     uint8_t* base = nullptr;
@@ -38,9 +38,14 @@ struct TargetWindow {
   // By rank of the origin: messages of these kinds that came so far.
   Counters fences, posts, completes;
 
-  // The memory, or null when it is not all inside (one region of) the window.
+  // The memory, or null when it is not all inside the window: attached, in one region or in several that lie next to
+  // one another.
   uint8_t* Resolve(uint64_t offset, uint64_t bytes) const;
+  // The one region that holds all of it, or null.
   const Region* RegionOf(uint64_t address, uint64_t bytes) const;
+
+ private:
+  bool Attached(uint64_t address, uint64_t bytes) const;
 };
 
 // Elements of predefined types in windows, one extent apart; packed in messages, pairs without their padding.

@@ -1,8 +1,42 @@
 /* Dynamic windows (MPI 4.0 section 12.2.4): memory attached and detached while the window lives, addressed by MPI_Get_address. */
 #include "tests/mpi/check.h"
 
+/* Pieces of one array that are attached one by one are memory like any other: an operation may span them, large or small. */
+static void AcrossRegions(void) {
+  enum { kCount = 60000, kCut = 100 };
+  static int memory[kCount], out[kCount], in[kCount];
+  MPI_Win win;
+  MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+  MPI_Win_attach(win, memory, sizeof(int) * kCut);
+  MPI_Win_attach(win, memory + kCut, sizeof(int) * (kCount - kCut));
+  MPI_Aint address, theirs;
+  MPI_Get_address(memory, &address);
+  MPI_Sendrecv(&address, 1, MPI_AINT, Left(), 0, &theirs, 1, MPI_AINT, Right(), 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  const int counts[] = {2 * kCut, kCount};
+  for (int k = 0; k < 2; k++) {
+    for (int i = 0; i < kCount; i++) out[i] = 10 * i + k;
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, Right(), 0, win);
+    MPI_Put(out, counts[k], MPI_INT, Right(), theirs, counts[k], MPI_INT, win);
+    MPI_Win_flush(Right(), win);
+    MPI_Get(in, counts[k], MPI_INT, Right(), theirs, counts[k], MPI_INT, win);
+    MPI_Accumulate(out, 2, MPI_INT, Right(), MPI_Aint_add(theirs, (kCut - 1) * (MPI_Aint)sizeof(int)), 2, MPI_INT, MPI_REPLACE, win);
+    MPI_Win_unlock(Right(), win);
+    for (int i = 0; i < counts[k]; i++) CHECK_EQ(in[i], out[i]);
+    MPI_Barrier(MPI_COMM_WORLD);
+    CHECK_EQ(memory[kCut - 1], out[0]);
+    CHECK_EQ(memory[kCut], out[1]);
+    CHECK_EQ(memory[kCut + 1], out[kCut + 1]);
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  MPI_Win_detach(win, memory);
+  MPI_Win_detach(win, memory + kCut);
+  MPI_Win_free(&win);
+}
+
 int main(int argc, char** argv) {
   Begin(&argc, &argv);
+  AcrossRegions();
   enum { kPieces = 5, kCount = 1000 };
   MPI_Win win;
   MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);

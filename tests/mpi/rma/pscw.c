@@ -106,10 +106,35 @@ static void TestIsNotEarly(void) {
   MPI_Win_free(&win);
 }
 
+/* A second MPI_Win_start is an error and changes nothing: the epoch that is open goes on, and its end does not wait for another post. */
+static void NestedStart(void) {
+  int *memory, value = 7;
+  MPI_Win win;
+  MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+  MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+  if (world_size > 1 && world_rank < 2) {
+    const int other = 1 - world_rank;
+    MPI_Group partner = GroupOf(1, &other);
+    if (world_rank == 0) {
+      MPI_Win_post(partner, 0, win);
+      MPI_Win_wait(win);
+      CHECK_EQ(*memory, 7);
+    } else {
+      MPI_Win_start(partner, 0, win);
+      MPI_Put(&value, 1, MPI_INT, 0, 0, 1, MPI_INT, win);
+      CHECK_CLASS(MPI_Win_start(partner, 0, win), MPI_ERR_RMA_SYNC);
+      CHECK_OK(MPI_Win_complete(win));
+    }
+    MPI_Group_free(&partner);
+  }
+  MPI_Win_free(&win);
+}
+
 int main(int argc, char** argv) {
   Begin(&argc, &argv);
   Ring(20);
   Star();
   TestIsNotEarly();
+  NestedStart();
   return End();
 }

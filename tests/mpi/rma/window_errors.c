@@ -40,6 +40,23 @@ int main(int argc, char** argv) {
   CHECK_OK(MPI_Win_unlock(world_rank, win));
   CHECK_EQ(memory[9], 1);
 
+  /* No elements have no wrong type. */
+  struct Mixed {
+    int a;
+    double b;
+  };
+  MPI_Datatype mixed;
+  MPI_Type_create_struct(2, (int[]){1, 1}, (MPI_Aint[]){0, 8}, (MPI_Datatype[]){MPI_INT, MPI_DOUBLE}, &mixed);
+  MPI_Type_commit(&mixed);
+  for (int rank = 0; rank < world_size; rank++) {
+    CHECK_OK(MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win));
+    CHECK_OK(MPI_Accumulate(&value, 0, mixed, rank, 0, 0, mixed, MPI_SUM, win));
+    CHECK_OK(MPI_Get_accumulate(&value, 0, mixed, &value, 0, mixed, rank, 0, 0, mixed, MPI_SUM, win));
+    CHECK_OK(MPI_Get_accumulate(NULL, 0, MPI_INT, NULL, 0, MPI_INT, rank, 0, 0, MPI_INT, MPI_NO_OP, win));
+    CHECK_OK(MPI_Win_unlock(rank, win));
+  }
+  MPI_Type_free(&mixed);
+
   const int says_arg = MpichDeviates("lock types and asserts are MPI_ERR_ARG, not classes of their own");
   CHECK_CLASS(MPI_Win_lock(12345, world_rank, 0, win), says_arg ? MPI_ERR_ARG : MPI_ERR_LOCKTYPE);
   CHECK_CLASS(MPI_Win_lock(MPI_LOCK_SHARED, -7, 0, win), MPI_ERR_RANK);
