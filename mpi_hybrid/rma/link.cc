@@ -36,6 +36,11 @@ void AskForPlainIwarp(ibv_qp* qp) {
   ibv_set_ece(qp, &ece);
 }
 
+bool Changes(MessageKind kind) {
+  return kind == MessageKind::kPut || kind == MessageKind::kAccumulate || kind == MessageKind::kGetAccumulate ||
+         kind == MessageKind::kCompareAndSwap;
+}
+
 }  // namespace
 
 Link::Link(Device& device, ProcessId process) : device_(device), process_(process) {}
@@ -289,6 +294,11 @@ Error Link::SendMessage(MessageKind kind, uint32_t window, size_t body_bytes, co
   if (options.urgent || header.wants_reply) request.send_flags |= IBV_SEND_SOLICITED;
   if (options.behind_reads && reads_outstanding()) request.send_flags |= IBV_SEND_FENCE;
   ++sent_;
+  if (Changes(kind)) {
+    last_change_ = sent_;
+    changes_pending_ = true;
+    if (kind != MessageKind::kPut) detours_ = 0;
+  }
   last_wants_reply_ = header.wants_reply;
   writes_since_message_ = false;
   waiting_bytes_ += bytes;
@@ -299,6 +309,17 @@ Error Link::SendPlain(MessageKind kind, uint32_t window, const SendOptions& opti
   uint8_t* room;
   WEFT_MPI_TRY(BeginMessage(&room));
   return SendMessage(kind, window, 0, options);
+}
+
+Error Link::AwaitChanges() {
+  if (!changes_pending_) return {};
+  if (!last_wants_reply_) {
+    const Reply none;
+    WEFT_MPI_TRY(SendPlain(MessageKind::kNothing, 0, {.reply = &none}));
+  }
+  WEFT_MPI_TRY(Ring());
+  device_.Await([this] { return broken() || !changes_pending_; });
+  return broken() ? failure() : Error();
 }
 
 // --- flushing ---
@@ -366,6 +387,10 @@ void Link::OnReply(const uint8_t* bytes, size_t size) {
     return Break("it sent a reply that nobody asked for");
   }
   consumed_ = header->consumed;
+  if (changes_pending_ && static_cast<int32_t>(consumed_ - last_change_) >= 0) {
+    changes_pending_ = false;
+    detours_ = 0;
+  }
   FinishReply(pending_[header->reply_slot], {}, {bytes + kReplyBytes, size - kReplyBytes}, header->status);
 }
 

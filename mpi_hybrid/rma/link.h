@@ -109,6 +109,14 @@ class Link {
   // Hands what waits to the RNIC.
   Error Ring();
 
+  // Messages were sent that change the target's memory and are not known to have been applied: a Write or Read that is posted now may
+  // overtake them.
+  bool changes_pending() const { return changes_pending_; }
+  // Waits for these.
+  Error AwaitChanges();
+  // Whether a small operation should be a message, too, instead of waiting for these. A few in a row; more are faster as RDMA, after a wait.
+  bool TakeDetour() { return detours_++ < kMostDetours; }
+
   // What has to be seen before all that was posted so far is complete at the origin, or at the target too.
   struct Mark {
     uint64_t number = 0;
@@ -149,6 +157,7 @@ class Link {
   static constexpr uint32_t kDepth = SendOrder::kMostReads;  // of the send queue
   static constexpr uint32_t kBatch = 16;                     // most that wait for Ring()
   static constexpr uint32_t kUnsignaled = 32;                // most work requests without a completion
+  static constexpr uint32_t kMostDetours = 4;
 
   Device& device_;
   const ProcessId process_;
@@ -180,6 +189,9 @@ class Link {
   uint32_t sent_ = 0, consumed_ = 0;  // modulo 2^32
   bool last_wants_reply_ = false;     // the newest message
   bool writes_since_message_ = false;
+  uint32_t last_change_ = 0;      // sent_ behind the newest message that changes memory
+  bool changes_pending_ = false;  // consumed_ has not come there
+  uint32_t detours_ = 0;          // since the last accumulate, or the last time that nothing was pending
   int replies_expected_ = 0;
   int sinks_expected_ = 0;  // replies that carry data
   std::array<PendingReply, kSlots> pending_;

@@ -111,6 +111,10 @@ class RdmaWindow final : public Window {
   // Lock, operation and unlock at once. `done` false: the lock is not free.
   Error SendEpoch(Peer& peer, bool* done);
   bool LocalMemoryAttached(const Access& access, const Target& target);
+  // Operations on one target take effect in the order of the calls, also where some are messages and some RDMA (the standard asks for less;
+  // ARMCI and what stands on it do not). An RDMA operation behind a message that may not have been applied becomes a message (`rdma` false) or
+  // waits.
+  Error KeepOrder(const Access& access, bool* rdma);
   // Makes and gives out the request around `body`, which adds parts.
   template <typename Body>
   Error WithRequest(Access& access, Request** request, Body body);
@@ -128,7 +132,8 @@ class RdmaWindow final : public Window {
   Error FindKey(const Access& access, const Target& target, uint32_t* key, bool* found);
   Reply* ReplyFor(const Access& access, bool wanted, Reply* storage);
 
-  Error CheckElements(const Datatype& origin, const Datatype& target, const Op& op, ElementType* type) const;
+  // `type` stays as it was when there is no element.
+  Error CheckElements(const Origin& origin, const Target& target, const Op& op, ElementType* type) const;
   Error AccumulateMessages(const Access& access, const Origin& origin, const Origin* result, const Target& target, const Op& op,
                            const ElementType& type);
   Error AccumulateHere(const Access& access, const Origin& origin, const Origin* result, const Target& target, const Op& op,

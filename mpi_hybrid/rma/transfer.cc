@@ -21,6 +21,8 @@ constexpr MPI_Aint kDynamicMessage = 16384;
 // Up to here the first Get of an epoch of MPI_Win_fence goes by message: what the fence tells the target need not wait for the answer, as
 // it has to behind a Read.
 constexpr MPI_Aint kFenceGet = 8192;
+// Up to here an RDMA operation behind messages becomes one rather than wait for them.
+constexpr MPI_Aint kDetour = 8192;
 // Up to here the only operation of an epoch goes with its lock and unlock.
 constexpr MPI_Aint kStaged = 8192;
 
@@ -167,6 +169,14 @@ void RdmaWindow::FinishedRequest(Request** request) {
   *request = made;
 }
 
+Error RdmaWindow::KeepOrder(const Access& access, bool* rdma) {
+  if (!*rdma || !access.link->changes_pending()) [[likely]]
+    return {};
+  if (access.bytes > kDetour || !access.link->TakeDetour()) return access.link->AwaitChanges();
+  *rdma = false;
+  return {};
+}
+
 template <typename Body>
 Error RdmaWindow::WithRequest(Access& access, Request** request, Body body) {
   if (request == nullptr) return body();
@@ -203,6 +213,7 @@ Error RdmaWindow::Put(const Origin& origin, const Target& target, Request** requ
     } else if (target.type->dense) {
       rdma = !access.staged;
     }
+    WEFT_MPI_TRY(KeepOrder(access, &rdma));
     return rdma ? PutRdma(access, origin, target, key) : PutMessages(access, origin, target);
   });
 }
@@ -317,6 +328,7 @@ Error RdmaWindow::Get(const Origin& origin, const Target& target, Request** requ
       rdma = rdma && access.bytes > kDynamicMessage;
       if (rdma) WEFT_MPI_TRY(FindKey(access, target, &key, &rdma));
     }
+    WEFT_MPI_TRY(KeepOrder(access, &rdma));
     return rdma ? GetRdma(access, origin, target, key) : GetMessages(access, origin, target);
   });
 }
