@@ -25,6 +25,7 @@ int main(int argc, char** argv) {
     Stream();
     Fences();
     Locks();
+    Rates();
     PassiveTarget();
     Mixed();
   } else {

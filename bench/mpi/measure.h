@@ -44,6 +44,7 @@ void PingPong();
 void Stream();
 void Fences();
 void Locks();
+void Rates();
 void PassiveTarget();
 void Mixed();
 // All ranks.

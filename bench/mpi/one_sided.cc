@@ -38,6 +38,32 @@ void Fences() {
   }
 }
 
+// Operations of 8 bytes per second, 64 in flight, in one epoch of MPI_Win_lock_all; the target waits in MPI for the end.
+void Rates() {
+  constexpr int kInFlight = 64;
+  Window window(kInFlight * 8);
+  std::vector<long> buffer(kInFlight);
+  MPI_Win_lock_all(0, window.win);
+  const auto rate = [&](const char* name, auto operation) {
+    std::vector<double> batches;
+    for (int batch = -1; batch < (g_quick ? 3 : 9); batch++) {
+      const int times = g_quick ? 20 : 100;
+      const double start = MPI_Wtime();
+      for (int i = 0; i < times && g_rank == 0; i++) {
+        for (int k = 0; k < kInFlight; k++) operation(k);
+        MPI_Win_flush_local(1, window.win);
+      }
+      if (g_rank == 0) MPI_Win_flush(1, window.win);
+      if (batch >= 0) batches.push_back(kInFlight * times / (MPI_Wtime() - start));
+      MPI_Barrier(MPI_COMM_WORLD);
+    }
+    Print(name, 8, Median(batches));
+  };
+  rate("put_rate", [&](int k) { MPI_Put(&buffer[k], 8, MPI_BYTE, 1, 8 * k, 8, MPI_BYTE, window.win); });
+  rate("get_rate", [&](int k) { MPI_Get(&buffer[k], 8, MPI_BYTE, 1, 8 * k, 8, MPI_BYTE, window.win); });
+  MPI_Win_unlock_all(window.win);
+}
+
 // Rank 0 locks, puts and unlocks; rank 1 waits in MPI for its end.
 void Locks() {
   for (const int size : g_quick ? std::vector<int>{8, 65536} : std::vector<int>{8, 4096, 65536, 1048576}) {

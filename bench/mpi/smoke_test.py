@@ -3,8 +3,8 @@
 import mpi
 import stock
 
-PAIR = {"ping_pong", "message_rate", "bandwidth", "put_fence", "get_fence", "accumulate_fence", "lock_put_unlock", "passive_put", "mixed",
-        "mixed_emulated"}
+PAIR = {"ping_pong", "message_rate", "bandwidth", "put_fence", "get_fence", "accumulate_fence", "lock_put_unlock", "put_rate", "get_rate",
+        "passive_put", "mixed", "mixed_emulated"}
 COLLECTIVE = {"barrier", "bcast", "allreduce", "alltoall"}
 
 
