@@ -53,6 +53,51 @@ class Run(stock.StockTest):
         self.assertEqual(done.returncode, 127)
         self.assertIn("in front: WEFT_TRACE=1 weft run", done.stderr)
 
+    def test_a_program_built_with_a_sanitizer_starts_and_is_checked(self):
+        if stock.sanitizer()[0]:
+            self.skipTest("Weft's libraries bring a sanitizer of their own")
+        with tempfile.TemporaryDirectory() as folder:
+            source, program = os.path.join(folder, "main.c"), os.path.join(folder, "main")
+            with open(source, "w") as file:
+                file.write("""#include <infiniband/verbs.h>
+                    #include <stdio.h>
+                    #include <stdlib.h>
+                    #include <sys/stat.h>
+                    int main(int argc, char** argv) {
+                      struct stat seen;
+                      int count = 0;
+                      ibv_free_device_list(ibv_get_device_list(&count));
+                      printf("%d device, %d\\n", count, stat("/sys/class/infiniband/weft_lo", &seen));
+                      char* freed = malloc(8);
+                      free(freed);
+                      return argc > 1 ? freed[argc] : 0;
+                    }""")
+            subprocess.run(["gcc", "-fsanitize=address", source, "-libverbs", "-o", program], check=True)
+            done = weft("run", program, WEFT_DEVICES="lo")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stdout, "1 device, 0\n")
+            self.assertIn("heap-use-after-free", weft("run", program, "bug", ASAN_OPTIONS="detect_leaks=0").stderr)
+            by_shell = subprocess.run(["sh", "-c", f"eval \"$('{stock.weft()}' env)\"; '{program}'"],
+                                      env=stock.environment(WEFT_DEVICES="lo"), capture_output=True, text=True, timeout=60)
+            self.assertEqual(by_shell.stdout, "1 device, 0\n", by_shell.stderr)
+
+    def test_a_program_that_ignores_the_libraries_is_started_and_told_of(self):
+        with tempfile.TemporaryDirectory() as folder:
+            source, program = os.path.join(folder, "main.c"), os.path.join(folder, "static_program")
+            with open(source, "w") as file:
+                file.write("int main(void) { return 3; }")
+            subprocess.run(["gcc", "-static", source, "-o", program], check=True)
+            done = weft("run", program)
+            self.assertEqual(done.returncode, 3)
+            self.assertIn("static_program is linked statically: it does not load Weft's libraries", done.stderr)
+            if os.geteuid() != 0:
+                return
+            subprocess.run(["gcc", source, "-o", program], check=True)
+            self.assertNotIn("does not load", weft("run", program).stderr)
+            os.chown(program, 65534, -1)
+            os.chmod(program, 0o4755)
+            self.assertIn("has the set-user-ID bit", weft("run", program).stderr)
+
     def test_no_program_is_125(self):
         self.assertEqual(weft("run").returncode, 125)
 

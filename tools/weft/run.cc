@@ -11,6 +11,7 @@
 #include "faults/plan.h"
 #include "tools/weft/commands.h"
 #include "tools/weft/libraries.h"
+#include "tools/weft/program.h"
 #include "tools/weft/words.h"
 
 namespace weft::tool {
@@ -19,6 +20,10 @@ namespace {
 constexpr int kUnusable = 125;
 constexpr int kCannotExecute = 126;
 constexpr int kNotFound = 127;
+
+// AddressSanitizer refuses to start a program before whose runtime another library is preloaded. Ours needs the C library only and
+// calls on to the runtime's functions.
+constexpr const char* kAnyPreloadOrder = "verify_asan_link_order=0";
 
 std::string Quoted(const std::string& text) {
   std::string quoted = "'";
@@ -30,7 +35,7 @@ std::string Quoted(const std::string& text) {
 std::string MeantProgram(const std::string& name) {
   if (name.starts_with('-')) return "; weft run takes no options: settings are environment variables, which weft settings lists";
   if (const std::string setting = MisplacedSetting(name); !setting.empty()) return "; " + setting;
-  if (name.find('/') == std::string::npos && IsProgram("./" + name)) return ", but in this folder: weft run ./" + name;
+  if (name.find('/') == std::string::npos && !FindProgram("./" + name).empty()) return ", but in this folder: weft run ./" + name;
   return "";
 }
 
@@ -61,11 +66,19 @@ int Run(const std::vector<std::string>& command) {
   setenv("LD_LIBRARY_PATH", LibraryPathWith(folder).c_str(), 1);
   if (const std::string paths = PathsLibrary(folder); settings.paths && !paths.empty()) {
     setenv("LD_PRELOAD", PreloadWith(paths).c_str(), 1);
+    const char* options = std::getenv("ASAN_OPTIONS");
+    setenv("ASAN_OPTIONS", ((options == nullptr || *options == '\0' ? "" : std::string(options) + ":") + kAnyPreloadOrder).c_str(), 1);
   }
 
   std::vector<char*> argv;
   for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
+  if (const std::string file = FindProgram(command[0]); !file.empty()) {
+    if (const std::string why = WhyLibrariesAreIgnored(file); !why.empty()) {
+      std::fprintf(stderr, "weft run: %s %s: it does not load Weft's libraries, and sees what RDMA devices the machine has itself\n",
+                   file.c_str(), why.c_str());
+    }
+  }
   execvp(argv[0], argv.data());
 
   const int error = errno;
@@ -92,6 +105,8 @@ int Env() {
     const std::string word = Quoted(paths);
     std::printf("case \":$LD_PRELOAD:\" in *:%s:*) ;; *) LD_PRELOAD=\"${LD_PRELOAD:+$LD_PRELOAD:}\"%s; esac\nexport LD_PRELOAD\n",
                 word.c_str(), word.c_str());
+    std::printf("case \":$ASAN_OPTIONS:\" in *:%s:*) ;; *) ASAN_OPTIONS=\"${ASAN_OPTIONS:+$ASAN_OPTIONS:}%s\"; esac\nexport ASAN_OPTIONS\n",
+                kAnyPreloadOrder, kAnyPreloadOrder);
   }
   return 0;
 }

@@ -1,13 +1,10 @@
 #include "tools/weft/words.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 
 #include "base/nearest.h"
+#include "tools/weft/program.h"
 
 namespace weft::tool {
 namespace {
@@ -45,11 +42,6 @@ std::optional<std::string_view> Meant(std::string_view word, std::span<const std
   return known[static_cast<size_t>(std::find(names.begin(), names.end(), *nearest) - names.begin())];
 }
 
-bool IsExecutableFile(const std::string& path) {
-  struct stat file {};
-  return stat(path.c_str(), &file) == 0 && S_ISREG(file.st_mode) && access(path.c_str(), X_OK) == 0;
-}
-
 }  // namespace
 
 std::string UnknownCommand(const std::vector<std::string>& words, std::span<const std::string_view> commands) {
@@ -58,7 +50,7 @@ std::string UnknownCommand(const std::vector<std::string>& words, std::span<cons
   std::string text = "weft: \"" + word + "\" is no " + (option ? "option" : "command") + " of weft; ";
   if (const std::string setting = MisplacedSetting(word); !setting.empty()) return text + setting;
   if (const auto meant = Meant(word, commands)) return text + "did you mean weft " + std::string(*meant) + "?";
-  if (!option && IsProgram(word)) return text + "did you mean weft run " + word + "?";
+  if (!option && !FindProgram(word).empty()) return text + "did you mean weft run " + word + "?";
   std::vector<std::string_view> listed;
   for (const std::string_view command : commands) {
     if (!command.starts_with('-')) listed.push_back(command);
@@ -83,19 +75,6 @@ std::optional<int> ParsePid(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pid);
   if (error != std::errc() || end != text.data() + text.size() || pid < 1 || pid > kMostPid) return std::nullopt;
   return pid;
-}
-
-bool IsProgram(const std::string& program) {
-  if (program.find('/') != std::string::npos) return IsExecutableFile(program);
-  const char* path = std::getenv("PATH");
-  const std::string_view folders = path == nullptr ? "/bin:/usr/bin" : path;
-  for (size_t from = 0; from <= folders.size();) {
-    const size_t end = std::min(folders.find(':', from), folders.size());
-    const std::string folder = end == from ? "." : std::string(folders.substr(from, end - from));
-    if (!program.empty() && IsExecutableFile(folder + "/" + program)) return true;
-    from = end + 1;
-  }
-  return false;
 }
 
 }  // namespace weft::tool

@@ -26,9 +26,6 @@ std::string MisplacedSetting(std::string_view word);
 // The process id that `text` is, or nothing: a decimal number from 1 to 2^22, the most that Linux gives.
 std::optional<int> ParsePid(std::string_view text);
 
-// Whether a shell would find `program`: a path to an executable file, or the name of one in PATH.
-bool IsProgram(const std::string& program);
-
 }  // namespace weft::tool
 
 #endif  // TOOLS_WEFT_WORDS_H_
