@@ -108,6 +108,7 @@ void ScheduleRequest::Recycle() {
   active = true;
   error = Error();
   first_error_ = Error();
+  spoiled_ = false;
   comm = nullptr;
   next_ = 0;
   pending_.clear();
@@ -126,6 +127,7 @@ Error ScheduleRequest::Start() {
   complete = false;
   error = Error();
   first_error_ = Error();
+  spoiled_ = false;
   next_ = 0;
   Launch();
   return {};
@@ -198,10 +200,12 @@ void ScheduleRequest::WaitForRound() {
 
 int ScheduleRequest::TagOf(const Step& step) const { return step.local ? tag_ | kLocalTag : tag_; }
 
+MPI_Aint ScheduleRequest::CountToSend(const Step& step) const { return spoiled_ ? 0 : step.count; }
+
 void ScheduleRequest::Begin(const Step& step) {
   Request* request = nullptr;
   Error failed = step.kind == Step::Kind::kSend
-                     ? StartSend(step.from, step.count, *step.type, step.peer, TagOf(step), CommOf(step),
+                     ? StartSend(step.from, CountToSend(step), *step.type, step.peer, TagOf(step), CommOf(step),
                                  SendMode::kStandard, Channel::kCollective, &request)
                      : StartReceive(step.to, step.count, *step.type, step.peer, TagOf(step), CommOf(step),
                                     Channel::kCollective, &request);
@@ -215,15 +219,15 @@ void ScheduleRequest::Begin(const Step& step) {
 
 void ScheduleRequest::Direct(const Step& step) {
   if (step.kind == Step::Kind::kSend) {
-    Note(Send(step.from, step.count, *step.type, step.peer, TagOf(step), CommOf(step), SendMode::kStandard,
+    Note(Send(step.from, CountToSend(step), *step.type, step.peer, TagOf(step), CommOf(step), SendMode::kStandard,
               Channel::kCollective));
     return;
   }
   MPI_Status message{};
   Error failed =
       Receive(step.to, step.count, *step.type, step.peer, TagOf(step), CommOf(step), Channel::kCollective, &message);
-  if (failed.ok()) CheckLength(step, message);
-  Note(std::move(failed));
+  if (failed.ok()) return CheckLength(step, message);
+  NoteReceive(std::move(failed));
 }
 
 void ScheduleRequest::Local(const Step& step) {
@@ -237,7 +241,10 @@ void ScheduleRequest::Local(const Step& step) {
 
 void ScheduleRequest::Collect(const Pending& pending) {
   if (!pending.request->error.ok()) [[unlikely]] {
-    Note(std::move(pending.request->error));
+    if (pending.step->kind == Step::Kind::kReceive)
+      NoteReceive(std::move(pending.request->error));
+    else
+      Note(std::move(pending.request->error));
   } else if (pending.step->kind == Step::Kind::kReceive) {
     CheckLength(*pending.step, pending.request->status);
   }
@@ -248,9 +255,17 @@ void ScheduleRequest::CheckLength(const Step& step, const MPI_Status& message) {
   const MPI_Aint expected = step.count * step.type->size;
   if (!step.exact || GetCount(message) == expected) [[likely]]
     return;
-  Note(Error(MPI_ERR_TRUNCATE, "rank " + std::to_string(step.peer) + " sent " + std::to_string(GetCount(message)) +
-                                   " bytes of a collective of which this rank expects " + std::to_string(expected) +
-                                   ": the calls at the two ranks do not match"));
+  const char* why = GetCount(message) == 0
+                        ? ": its part of the collective failed, or the calls at the two ranks do not match"
+                        : ": the calls at the two ranks do not match";
+  NoteReceive(Error(MPI_ERR_TRUNCATE,
+                    "rank " + std::to_string(step.peer) + " sent " + std::to_string(GetCount(message)) +
+                        " bytes of a collective of which this rank expects " + std::to_string(expected) + why));
+}
+
+void ScheduleRequest::NoteReceive(Error error) {
+  spoiled_ = true;
+  Note(std::move(error));
 }
 
 void ScheduleRequest::Note(Error error) {

@@ -14,7 +14,9 @@ namespace weft::mpi {
 // nothing.
 //
 // An error of a message (a peer died, a message is longer or shorter than the schedule expects because the calls do not
-// match) does not stop the rest: the others depend on our messages. The first one is the collective's.
+// match) does not stop the rest: the others depend on our messages. The first one is the collective's. After a receive
+// that failed, what this rank would pass on is not what it should be: it sends empty messages, so that those who get
+// them, and those who get theirs, fail as well.
 class ScheduleRequest final : public Request {
  public:
   // With the caller's reference. The schedule is empty.
@@ -56,6 +58,8 @@ class ScheduleRequest final : public Request {
   void Local(const Step& step);
   void Collect(const Pending& pending);
   void Note(Error error);
+  void NoteReceive(Error error);
+  MPI_Aint CountToSend(const Step& step) const;
   void CheckLength(const Step& step, const MPI_Status& message);
   Comm& CommOf(const Step& step) { return step.local ? *comm->local_comm : *comm; }
   int TagOf(const Step& step) const;
@@ -65,6 +69,7 @@ class ScheduleRequest final : public Request {
   size_t next_ = 0;  // step
   std::vector<Pending> pending_;
   Error first_error_;
+  bool spoiled_ = false;  // a receive failed
 };
 
 }  // namespace weft::mpi
