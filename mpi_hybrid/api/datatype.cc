@@ -202,7 +202,10 @@ int PMPI_Type_free(MPI_Datatype* datatype) {
 }
 WEFT_MPI_ALIAS(Type_free)
 int PMPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  return Anywhere("MPI_Type_dup", [&] { return Duplicate(oldtype, newtype); });
+  return Anywhere("MPI_Type_dup", [&] {
+    if (newtype != nullptr) *newtype = MPI_DATATYPE_NULL;  // also when a copy function refuses
+    return Duplicate(oldtype, newtype);
+  });
 }
 WEFT_MPI_ALIAS(Type_dup)
 

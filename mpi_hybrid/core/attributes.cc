@@ -15,7 +15,8 @@ HandleTable<Keyval>& Table() {
 }
 
 Error UserError(const char* which, const Keyval& keyval, int code) {
-  int mpi_class = ErrorClassOf(code);
+  // The program hears of the code that it made itself.
+  int mpi_class = IsAddedCode(code) ? code : ErrorClassOf(code);
   if (mpi_class == MPI_SUCCESS || mpi_class == MPI_ERR_UNKNOWN) mpi_class = MPI_ERR_OTHER;
   return Error(mpi_class, "the attribute's " + std::string(which) + " function (keyval " + std::to_string(keyval.handle) +
                               ") returned error code " + std::to_string(code));

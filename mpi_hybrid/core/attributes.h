@@ -49,8 +49,9 @@ Keyval& MakeKeyval(AttributeOwner owner, int (*copy)(int, int, void*, void*, voi
                    void* extra_state);
 void FreeKeyval(Keyval& keyval);
 
-// The attributes of one object. Callbacks run in the order that MPI asks for (on free: last set first). A callback that returns
-// an error makes the operation fail with that error code's class, MPI_ERR_OTHER if it has none.
+// The attributes of one object. Callbacks run in the order that MPI asks for (on free: last set first). A callback that
+// returns an error makes the operation fail with that error code's class, MPI_ERR_OTHER if it has none; with the code
+// itself if the program added it (MPI_Add_error_code).
 class Attributes {
  public:
   Error Set(int object, Keyval& keyval, void* value, AttributeType type);

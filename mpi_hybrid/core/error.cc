@@ -80,6 +80,8 @@ bool IsErrorCode(int code) {
   return IsErrorClass(code & kClassMask);
 }
 
+bool IsAddedCode(int code) { return FindAdded(code) != nullptr; }
+
 std::string ErrorString(int code) {
   if (const AddedCode* added = FindAdded(code)) return added->text;
   const std::string of_class = ErrorClassString(ErrorClassOf(code));

@@ -11,7 +11,8 @@ namespace weft::mpi {
 class [[nodiscard]] Error {
  public:
   Error() = default;  // success
-  // `mpi_class`: MPI_ERR_... as in mpi.h, not MPI_SUCCESS. `message`: a sentence without full stop.
+  // `mpi_class`: MPI_ERR_... as in mpi.h, not MPI_SUCCESS, or what the program added (IsAddedCode). `message`: a
+  // sentence without full stop.
   Error(int mpi_class, std::string message) : detail_(new Detail{mpi_class, std::move(message)}) {}
   Error(const Error& other) : detail_(other.detail_ ? new Detail(*other.detail_) : nullptr) {}
   Error(Error&&) = default;

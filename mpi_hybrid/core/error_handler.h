@@ -36,12 +36,15 @@ ErrorHandler& ReturnErrorHandler();  // MPI_ERRORS_RETURN
 ErrorHandler& FileErrorHandler();
 void SetFileErrorHandler(const Ref<ErrorHandler>& handler);
 
-// Makes the error code of an error: the class in the low 7 bits, above it the number of its message in a ring of the last 4096,
-// so that MPI_Error_string tells more than the class. A class of MPI_Add_error_class is its own code.
+// Makes the error code of an error: the class in the low 7 bits, above it the number of its message in a ring of the
+// last 4096, so that MPI_Error_string tells more than the class. A class of MPI_Add_error_class and a code of
+// MPI_Add_error_code, which an error may have for a class when the program's own function returned it, are their own
+// codes.
 int MakeErrorCode(const Error& error);
 int ErrorClassOf(int code);  // MPI_ERR_UNKNOWN when it is not an error code
 bool IsErrorCode(int code);
 bool IsErrorClass(int mpi_class);  // of the standard or MPICH's, not added
+bool IsAddedCode(int code);        // by MPI_Add_error_class or _code
 // The message of a code of MakeErrorCode or MPI_Add_error_string, else that of its class.
 std::string ErrorString(int code);
 const char* ErrorClassString(int mpi_class);  // "MPI_ERR_RANK: invalid rank" ...

@@ -116,6 +116,39 @@ static void ByCopiesOfTheHandle(void) {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
+/* What a callback returns reaches the caller: as it is when the program made the code, and no duplicate is left. */
+static int my_code;
+static int RefuseCopy(int object, int keyval, void* extra, void* in, void* out, int* flag) {
+  (void)object, (void)keyval, (void)extra, (void)in, (void)out, (void)flag;
+  return my_code;
+}
+static void CodesOfCallbacks(void) {
+  int my_class, key;
+  MPI_Comm comm, dup;
+  MPI_Datatype type, copy = MPI_INT;
+  MPI_Add_error_class(&my_class);
+  MPI_Add_error_code(my_class, &my_code);
+  MPI_Add_error_string(my_code, "a copy that I refuse");
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  MPI_Comm_create_keyval(RefuseCopy, MPI_COMM_NULL_DELETE_FN, &key, NULL);
+  MPI_Comm_set_attr(comm, key, NULL);
+  CHECK_EQ(MPI_Comm_dup(comm, &dup), my_code);
+  MPI_Comm_free_keyval(&key);
+  MPI_Comm_free(&comm);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Type_create_keyval(RefuseCopy, MPI_TYPE_NULL_DELETE_FN, &key, NULL);
+  MPI_Type_contiguous(2, MPI_INT, &type);
+  MPI_Type_set_attr(type, key, NULL);
+  CHECK_EQ(MPI_Type_dup(type, &copy), my_code);
+  CHECK_EQ(copy, MPI_DATATYPE_NULL);
+  MPI_Type_free_keyval(&key);
+  MPI_Type_free(&type);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
 static void OnTypes(void) {
   int key, found;
   void* got;
@@ -167,6 +200,7 @@ int main(int argc, char** argv) {
   Begin(&argc, &argv);
   OnComms();
   ByCopiesOfTheHandle();
+  CodesOfCallbacks();
   OnTypes();
   OnWindows();
   for (long i = 0; i < 3; i++) {
