@@ -256,7 +256,7 @@ Error RdmaWindow::SharedQuery(int rank, MPI_Aint* bytes, int* unit, void** memor
   const Peer& peer = peers_[static_cast<size_t>(rank)];
   *bytes = static_cast<MPI_Aint>(peer.size);
   *unit = peer.unit;
-  *memory = peer.local;
+  *memory = peer.size != 0 ? peer.local : nullptr;  // programs compare with null, which is what MPICH gives
   return {};
 }
 
