@@ -23,7 +23,8 @@ Error CheckNamedCount(MPI_Aint count, const std::string& argument) {
 
 Error MakeUniform(const char* side, const void* buffer, MPI_Count count, MPI_Datatype type, Uniform* uniform) {
   if (count < 0) return CheckNamedCount(count, std::string(side) + "count");
-  if (Error error = FindCommitted(type, &uniform->type); !error.ok()) return Named(error, std::string(side) + "type");
+  if (Error error = FindTypeOfData(count, type, &uniform->type); !error.ok())
+    return Named(error, std::string(side) + "type");
   if (Error error = CheckBuffer(buffer, count, *uniform->type); !error.ok())
     return Named(error, std::string(side) + "buf");
   uniform->buffer = buffer;
@@ -62,12 +63,7 @@ Error VaryingArgument::SetTyped(const char* side, const void* buffer, IntArray c
   if (n_ != 0 && types == nullptr) return Error(MPI_ERR_ARG, std::string(side) + "types is a null pointer");
   for (size_t i = 0; i < n_; ++i) {
     const std::string index = "[" + std::to_string(i) + "]";
-    if (counts_[i] == 0 &&
-        types[i] == MPI_DATATYPE_NULL) {  // as programs do that write for MPICH, which does not look either
-      types_[i] = Datatype::Find(MPI_BYTE);
-      continue;
-    }
-    if (Error error = FindCommitted(types[i], &types_[i]); !error.ok())
+    if (Error error = FindTypeOfData(counts_[i], types[i], &types_[i]); !error.ok())
       return Named(error, std::string(side) + "types" + index);
     // MPI_BOTTOM with displacements that are addresses is legal.
     if (buffer == nullptr && displacements_[i] == 0)

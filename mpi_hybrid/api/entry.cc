@@ -178,6 +178,10 @@ Error FindCommitted(MPI_Datatype handle, const Datatype** type) {
   return Error(MPI_ERR_TYPE, "datatype " + Hexadecimal(handle) + " has not been committed (MPI_Type_commit)");
 }
 
+Error FindTypeOfData(MPI_Count count, MPI_Datatype handle, const Datatype** type) {
+  return FindCommitted(count == 0 && handle == MPI_DATATYPE_NULL ? MPI_BYTE : handle, type);
+}
+
 Error FindOp(MPI_Op handle, const Op** op) {
   *op = Op::Find(handle);
   if (*op != nullptr) [[likely]]

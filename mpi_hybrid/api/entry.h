@@ -94,6 +94,9 @@ Error CheckReceiveTag(int tag);
 Error CheckIntra(const Comm& comm);
 Error FindType(MPI_Datatype handle, const Datatype** type);
 Error FindCommitted(MPI_Datatype handle, const Datatype** type);
+// The type of `count` elements to move. MPI_DATATYPE_NULL is one of nothing, as in programs that are written for MPICH,
+// which does not look at it either.
+Error FindTypeOfData(MPI_Count count, MPI_Datatype handle, const Datatype** type);
 Error FindOp(MPI_Op handle, const Op** op);
 
 }  // namespace weft::mpi

@@ -24,10 +24,11 @@ struct ReceiveArguments {
   const Datatype* type = nullptr;
 };
 
-// A committed type and a buffer for `count` of it. MPI_DATATYPE_NULL and uncommitted types: MPI_ERR_TYPE.
+// A committed type and a buffer for `count` of it. MPI_DATATYPE_NULL, but of nothing, and uncommitted types:
+// MPI_ERR_TYPE.
 inline Error FindData(const void* buffer, MPI_Count count, MPI_Datatype datatype, const Datatype** type) {
   WEFT_MPI_TRY(CheckCount(count));
-  WEFT_MPI_TRY(FindCommitted(datatype, type));
+  WEFT_MPI_TRY(FindTypeOfData(count, datatype, type));
   return CheckBuffer(buffer, count, **type);
 }
 

@@ -36,6 +36,26 @@ static void NullRequests(void) {
   MPI_Waitall(0, NULL, MPI_STATUSES_IGNORE);
 }
 
+/* Nothing may have MPI_DATATYPE_NULL for its type. Statuses of several requests say that each is in order, whatever stood there before. */
+static void NothingOfNoType(void) {
+  MPI_Request requests[2];
+  MPI_Status statuses[2];
+  int flag = 0;
+  for (int round = 0; round < 2; round++) {
+    statuses[0].MPI_ERROR = statuses[1].MPI_ERROR = 77;
+    MPI_Irecv(NULL, 0, MPI_DATATYPE_NULL, Left(), 8, MPI_COMM_WORLD, &requests[0]);
+    MPI_Isend(NULL, 0, MPI_DATATYPE_NULL, Right(), 8, MPI_COMM_WORLD, &requests[1]);
+    if (round == 0) {
+      MPI_Waitall(2, requests, statuses);
+    } else {
+      while (!flag) MPI_Testall(2, requests, &flag, statuses);
+      if (MpichDeviates("MPI_Testall leaves MPI_ERROR alone, as the standard has it")) continue;
+    }
+    CHECK_EQ(statuses[0].MPI_ERROR, MPI_SUCCESS);
+    CHECK_EQ(statuses[1].MPI_ERROR, MPI_SUCCESS);
+  }
+}
+
 enum { kRequests = 12 };
 
 /* Messages to self arrive one by one in a scrambled order; `collect` says by which function they are found. */
@@ -131,6 +151,7 @@ static void ManyAtOnce(void) {
 int main(int argc, char** argv) {
   Begin(&argc, &argv);
   NullRequests();
+  NothingOfNoType();
   OneByOne('a');
   OneByOne('s');
   OneByOne('t');
