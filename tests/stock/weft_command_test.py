@@ -2,6 +2,7 @@
 
 import os
 import re
+import resource
 import subprocess
 import tempfile
 
@@ -159,10 +160,29 @@ class Doctor(stock.StockTest):
         self.assertEqual(done.returncode, 1)
         self.assertIn("FAIL", done.stdout)
 
-    def test_finds_a_wrong_setting(self):
-        done = weft("doctor", WEFT_TRACE="yes")
+    def test_finds_a_wrong_setting_and_blames_nothing_else(self):
+        for setting, value in (("WEFT_TRACE", "yes"), ("WEFT_FAULTS", "cut afer=1s")):
+            done = weft("doctor", **{setting: value})
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(value.split()[-1].split("=")[0], done.stdout)
+            self.assertEqual(done.stdout.count("FAIL  "), 1, done.stdout)
+            self.assertEqual(done.stdout.count("settings"), 1, done.stdout)
+            self.assertEqual(done.stderr, "")
+
+    def test_finds_that_no_interface_is_named(self):
+        done = weft("doctor", WEFT_DEVICES="no_such_interface")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("WEFT_TRACE=yes", done.stdout)
+        self.assertEqual(done.stdout.count("FAIL  "), 1, done.stdout)
+        self.assertRegex(done.stdout, r"WEFT_DEVICES=no_such_interface names none of the interfaces .*\blo\b")
+
+    def test_measures_files_by_the_hard_limit_to_which_the_rnic_raises_the_soft_one(self):
+        def limit(soft, hard):
+            return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for soft, hard, status in ((100, 1000, 0), (100, 100, 1)):
+            done = subprocess.run([stock.weft(), "doctor"], env=stock.environment(), capture_output=True, text=True, timeout=120,
+                                  preexec_fn=limit(soft, hard))
+            self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+            self.assertIn(f"{hard} open files" if status else f"open files allowed: {hard}", done.stdout)
 
 
 class Settings(stock.StockTest):

@@ -24,6 +24,8 @@ int Doctor();
 // Prints the table of settings, and what is wrong with those that are set.
 int Settings();
 std::string SettingsTable();
+// What is wrong with the WEFT_ variables that are set, WEFT_FAULTS' words included; a text for each.
+std::vector<std::string> SettingProblems();
 
 // `weft faults`: what there is (--list), or what a running process is told. `action` is "", "set", "clear", "show" or "check".
 struct FaultsArguments {

@@ -17,7 +17,7 @@ int Devices() {
   const auto views = ListDevices(library, &error);
   if (!error.empty()) std::fprintf(stderr, "weft devices: %s\n", error.c_str());
   if (views.empty()) {
-    std::fprintf(stderr, "weft devices: none. Is a network interface up, and does WEFT_DEVICES (if set) name it?\n");
+    std::fprintf(stderr, "weft devices: none: %s\n", WhyNoDevice().c_str());
     return 1;
   }
   std::printf("%-16s %-10s %-8s %6s  %s\n", "DEVICE", "TRANSPORT", "STATE", "MTU", "ADDRESSES (GID index: address)");

@@ -3,12 +3,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "base/file_limit.h"
 #include "base/settings.h"
 #include "tools/weft/commands.h"
 #include "tools/weft/libraries.h"
@@ -54,11 +56,12 @@ constexpr Node kNodes[] = {
     {"librdmacm.so.1", "rdma_set_local_ece", "RDMACM_1.3"},
 };
 
-void CheckSettings(Report& report) {
-  std::vector<std::string> problems;
-  weft::Settings::FromEnvironment(&problems);
+// False: the libraries show no device until it is mended.
+bool CheckSettings(Report& report) {
+  const std::vector<std::string> problems = SettingProblems();
   for (const std::string& problem : problems) report.Bad(problem, "unset or correct it; 'weft settings' lists them");
   if (problems.empty()) report.Good("settings: every WEFT_ variable is known and has a value it can have");
+  return problems.empty();
 }
 
 void CheckNodes(Report& report, const Library& verbs, const Library& cm) {
@@ -103,12 +106,13 @@ void CheckMpi(Report& report, const std::string& folder) {
 std::string OutputOf(const std::vector<std::string>& command) {
   int fds[2];
   if (pipe(fds) != 0) return "";
+  std::fflush(stdout);  // or the child has what waits there, too
   const pid_t child = fork();
   if (child == 0) {
     dup2(fds[1], STDOUT_FILENO);
     close(fds[0]);
     close(fds[1]);
-    std::exit(Run(command));
+    _exit(Run(command));
   }
   close(fds[1]);
   std::string out;
@@ -143,9 +147,11 @@ void CheckShadows(Report& report, const std::string& folder) {
 void CheckLimits(Report& report) {
   rlimit files{};
   getrlimit(RLIMIT_NOFILE, &files);
-  const std::string count = std::to_string(files.rlim_cur);
-  if (files.rlim_cur < 256) {
-    report.Bad("only " + count + " open files are allowed, and each connection is one", "raise it: ulimit -n 4096");
+  const rlim_t most = std::min(files.rlim_max, weft::kMostFiles);  // the RNIC raises the soft limit to the hard one
+  const std::string count = std::to_string(most);
+  if (most < 256) {
+    report.Bad("only " + count + " open files are allowed, and each connection is one",
+               "raise the hard limit (ulimit -Hn shows it): /etc/security/limits.conf, LimitNOFILE= of a service, --ulimit of a container");
   } else {
     report.Good("open files allowed: " + count + " (each connection is one)");
   }
@@ -167,28 +173,35 @@ void CheckPaths(Report& report, const std::string& folder) {
   }
 }
 
-void CheckDevices(Report& report, const Library& verbs) {
+// Whether the loopback has a device.
+bool CheckDevices(Report& report, const Library& verbs) {
   std::string error;
   const auto views = ListDevices(verbs, &error);
   if (!error.empty()) report.Bad(error, "see the line that Weft logged above");
   if (views.empty()) {
-    report.Bad("no device is visible", "bring a network interface up (ip link set lo up); check WEFT_DEVICES");
-    return;
+    report.Bad("no device is visible", WhyNoDevice());
+    return false;
   }
+  bool loopback = false;
   std::string names;
-  for (const DeviceView& view : views) names += " " + view.name + "(" + view.state + ")";
+  for (const DeviceView& view : views) {
+    names += " " + view.name + "(" + view.state + ")";
+    loopback = loopback || std::find(view.gids.begin(), view.gids.end(), "127.0.0.1") != view.gids.end();
+  }
   report.Good("devices:" + names);
+  return loopback;
 }
 
 }  // namespace
 
 int Doctor() {
   Report report;
-  CheckSettings(report);
+  const bool settings_are_right = CheckSettings(report);
   const std::string folder = LibraryFolder();
   std::string problem;
-  if (!LibrariesPresent(folder, &problem)) {
-    report.Bad(problem, "nothing else can be checked until then");
+  if (!LibrariesPresent(folder, &problem)) report.Bad(problem, "run ./install PREFIX again, and that PREFIX's weft");
+  if (!settings_are_right || !problem.empty()) {
+    std::printf("Something is wrong; see FAIL above. Nothing else can be checked until it is mended.\n");
     return 1;
   }
   std::string error;
@@ -209,8 +222,9 @@ int Doctor() {
   CheckShadows(report, folder);
   CheckPaths(report, folder);
   CheckLimits(report);
-  CheckDevices(report, verbs);
-  if (problem = LoopbackSelfTest(cm); problem.empty()) {
+  if (!CheckDevices(report, verbs)) {
+    report.Note("no self test: 127.0.0.1 has no device");
+  } else if (problem = LoopbackSelfTest(cm); problem.empty()) {
     report.Good("self test: rdma_cm listens, connects and disconnects over 127.0.0.1");
   } else {
     report.Bad("self test over 127.0.0.1: " + problem, "is lo up? WEFT_TRACE=1 weft doctor shows each step");

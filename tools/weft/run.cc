@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/settings.h"
-#include "faults/plan.h"
 #include "tools/weft/commands.h"
 #include "tools/weft/libraries.h"
 #include "tools/weft/program.h"
@@ -42,17 +41,11 @@ std::string MeantProgram(const std::string& name) {
 }  // namespace
 
 int Run(const std::vector<std::string>& command) {
-  std::vector<std::string> problems;
-  const weft::Settings settings = weft::Settings::FromEnvironment(&problems);
+  const std::vector<std::string> problems = SettingProblems();
   for (const std::string& problem : problems) std::fprintf(stderr, "weft run: %s\n", problem.c_str());
-  if (const char* specification = std::getenv("WEFT_FAULTS")) {
-    const auto plan = faults::ParseSetting(specification);
-    if (!plan.ok()) {
-      std::fprintf(stderr, "weft run: %s\n", plan.error().c_str());
-      return kUnusable;
-    }
-  }
   if (!problems.empty()) return kUnusable;
+  std::vector<std::string> reported;
+  const weft::Settings settings = weft::Settings::FromEnvironment(&reported);
   if (command.empty()) {
     std::fprintf(stderr, "weft run: no program given. Usage: weft run [--] PROGRAM [ARGS...]\n");
     return kUnusable;

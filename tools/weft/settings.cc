@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "faults/plan.h"
 #include "tools/weft/commands.h"
 
 namespace weft::tool {
@@ -19,10 +20,19 @@ std::string SettingsTable() {
   return table;
 }
 
-int Settings() {
-  std::printf("%s", SettingsTable().c_str());
+std::vector<std::string> SettingProblems() {
   std::vector<std::string> problems;
   weft::Settings::FromEnvironment(&problems);
+  if (const char* specification = std::getenv("WEFT_FAULTS")) {
+    if (const auto plan = faults::ParseSetting(specification); !plan.ok()) problems.push_back(plan.error());
+  }
+  return problems;
+}
+
+int Settings() {
+  std::printf("%s", SettingsTable().c_str());
+  std::fflush(stdout);
+  const std::vector<std::string> problems = SettingProblems();
   for (const std::string& problem : problems) std::fprintf(stderr, "weft settings: %s\n", problem.c_str());
   return problems.empty() ? 0 : 1;
 }

@@ -1,9 +1,13 @@
 #include "tools/weft/verbs_api.h"
 
 #include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <set>
 
 // verbs.h makes these names macros or inline functions that would bind to a library at link time.
 #undef ibv_query_port
@@ -104,6 +108,24 @@ std::vector<DeviceView> ListDevices(const Library& libibverbs, std::string* erro
   }
   verbs.free_device_list(list);
   return views;
+}
+
+std::string WhyNoDevice() {
+  std::set<std::string> names;
+  ifaddrs* all = nullptr;
+  if (getifaddrs(&all) == 0) {
+    for (const ifaddrs* at = all; at != nullptr; at = at->ifa_next) {
+      const bool internet = at->ifa_addr != nullptr && (at->ifa_addr->sa_family == AF_INET || at->ifa_addr->sa_family == AF_INET6);
+      if (internet && (at->ifa_flags & IFF_UP) != 0) names.insert(at->ifa_name);
+    }
+    freeifaddrs(all);
+  }
+  std::string up;
+  for (const std::string& name : names) up += (up.empty() ? "" : ", ") + name;
+  if (up.empty()) return "no network interface is up and has an address: ip link set lo up";
+  const char* wanted = std::getenv("WEFT_DEVICES");
+  if (wanted == nullptr || *wanted == '\0') return "interfaces with an address are " + up + ": see what Weft logged";
+  return std::string("WEFT_DEVICES=") + wanted + " names none of the interfaces that are up and have an address: " + up;
 }
 
 }  // namespace weft::tool

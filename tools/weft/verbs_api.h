@@ -23,6 +23,9 @@ struct DeviceView {
 // names the call and its errno; devices that could be read are returned all the same.
 std::vector<DeviceView> ListDevices(const Library& libibverbs, std::string* error);
 
+// Why there may be no device, and what to do: a sentence that names WEFT_DEVICES and the interfaces that there are.
+std::string WhyNoDevice();
+
 }  // namespace weft::tool
 
 #endif  // TOOLS_WEFT_VERBS_API_H_
