@@ -5,8 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <climits>
+
+#include "transport/high_descriptor.h"
 
 namespace weft::transport {
 namespace {
@@ -24,26 +27,67 @@ uint32_t EventsFor(Interest interest) {
   return (interest.read ? EPOLLIN : 0u) | (interest.write ? EPOLLOUT : 0u);
 }
 
+// Cleared for ever where the kernel has no epoll_pwait2 (5.11) or something forbids it.
+std::atomic<bool> g_has_nanoseconds{true};
+
 }  // namespace
 
-Epoll::~Epoll() {
-  for (int fd : {wake_fd_, wake_epoll_fd_, epoll_fd_}) {
-    if (fd >= 0) close(fd);
+EpollSet::~EpollSet() {
+  if (fd_ >= 0) close(fd_);
+}
+
+int EpollSet::Open() {
+  if (fd_ < 0) fd_ = LeaveRoomForSelect(epoll_create1(EPOLL_CLOEXEC));
+  return fd_ < 0 ? errno : 0;
+}
+
+int EpollSet::Control(int operation, int fd, Interest interest, uint64_t key) {
+  epoll_event event{.events = EventsFor(interest), .data = {.u64 = key}};
+  return epoll_ctl(fd_, operation, fd, &event) == 0 ? 0 : errno;
+}
+
+std::span<const epoll_event> EpollSet::Wait(std::span<epoll_event> storage, Time deadline) {
+  int count = WaitOnce(storage, deadline);
+  return storage.first(std::max(count, 0));
+}
+
+int EpollSet::WaitOnce(std::span<epoll_event> storage, Time deadline) {
+  int room = static_cast<int>(storage.size());
+  if (deadline == Time::max()) return epoll_wait(fd_, storage.data(), room, -1);
+  Duration left = deadline == Time::min() ? Duration::zero() : deadline - std::chrono::steady_clock::now();
+  if (left <= Duration::zero()) return epoll_wait(fd_, storage.data(), room, 0);
+
+  if (g_has_nanoseconds.load(std::memory_order_relaxed)) {
+    auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
+    timespec timeout{.tv_sec = seconds.count(), .tv_nsec = (left - seconds).count()};
+    long count = syscall(kEpollPwait2, fd_, storage.data(), room, &timeout, nullptr, size_t{0});
+    // EPERM: a container's filter that does not know the call.
+    if (count >= 0 || (errno != ENOSYS && errno != EPERM)) return static_cast<int>(count);
+    g_has_nanoseconds.store(false, std::memory_order_relaxed);
   }
+  auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(left).count();
+  return epoll_wait(fd_, storage.data(), room, static_cast<int>(std::min<int64_t>(milliseconds, INT_MAX)));
+}
+
+Interest EpollSet::ReadyOf(uint32_t events) {
+  bool broken = (events & (EPOLLERR | EPOLLHUP)) != 0;
+  return {.read = broken || (events & EPOLLIN) != 0, .write = broken || (events & EPOLLOUT) != 0};
+}
+
+Epoll::~Epoll() {
+  if (wake_fd_ >= 0) close(wake_fd_);
 }
 
 int Epoll::Open() {
-  if (epoll_fd_ < 0) epoll_fd_ = epoll_create1(EPOLL_CLOEXEC);
-  if (epoll_fd_ < 0) return errno;
-  if (wake_epoll_fd_ < 0) wake_epoll_fd_ = epoll_create1(EPOLL_CLOEXEC);
-  if (wake_epoll_fd_ < 0) return errno;
+  if (int error = set_.Open(); error != 0) return error;
+  if (int error = wakes_.Open(); error != 0) return error;
   if (wake_fd_ >= 0) return 0;
   wake_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (wake_fd_ < 0) return errno;
   // Edge-triggered, so that nobody needs to read it empty.
   epoll_event event{.events = EPOLLIN | EPOLLET, .data = {.u64 = kWakeKey}};
-  if (epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, wake_fd_, &event) == 0 &&
-      epoll_ctl(wake_epoll_fd_, EPOLL_CTL_ADD, wake_fd_, &event) == 0) {
+  if (epoll_ctl(set_.fd(), EPOLL_CTL_ADD, wake_fd_, &event) == 0 &&
+      epoll_ctl(wakes_.fd(), EPOLL_CTL_ADD, wake_fd_, &event) == 0) {
     return 0;
   }
   int error = errno;
@@ -52,47 +96,14 @@ int Epoll::Open() {
   return error;
 }
 
-int Epoll::Control(int operation, int fd, Interest interest, uint64_t key) {
-  epoll_event event{.events = EventsFor(interest), .data = {.u64 = key}};
-  return epoll_ctl(epoll_fd_, operation, fd, &event) == 0 ? 0 : errno;
-}
-
 void Epoll::Wake() {
   uint64_t one = 1;
   [[maybe_unused]] ssize_t written = write(wake_fd_, &one, sizeof one);
 }
 
-std::span<const epoll_event> Epoll::Wait(std::span<epoll_event> storage, Time deadline) {
-  int count = WaitOnce(epoll_fd_, storage, deadline);
-  return storage.first(std::max(count, 0));
-}
-
 void Epoll::WaitForWake(Time deadline) {
   epoll_event event;
-  WaitOnce(wake_epoll_fd_, {&event, 1}, deadline);
-}
-
-int Epoll::WaitOnce(int epoll_fd, std::span<epoll_event> storage, Time deadline) {
-  int room = static_cast<int>(storage.size());
-  if (deadline == Time::max()) return epoll_wait(epoll_fd, storage.data(), room, -1);
-  Duration left = deadline == Time::min() ? Duration::zero() : deadline - std::chrono::steady_clock::now();
-  if (left <= Duration::zero()) return epoll_wait(epoll_fd, storage.data(), room, 0);
-
-  if (has_nanoseconds_) {
-    auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
-    timespec timeout{.tv_sec = seconds.count(), .tv_nsec = (left - seconds).count()};
-    long count = syscall(kEpollPwait2, epoll_fd, storage.data(), room, &timeout, nullptr, size_t{0});
-    // EPERM: a container's filter that does not know the call.
-    if (count >= 0 || (errno != ENOSYS && errno != EPERM)) return static_cast<int>(count);
-    has_nanoseconds_ = false;
-  }
-  auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(left).count();
-  return epoll_wait(epoll_fd, storage.data(), room, static_cast<int>(std::min<int64_t>(milliseconds, INT_MAX)));
-}
-
-Interest Epoll::ReadyOf(uint32_t events) {
-  bool broken = (events & (EPOLLERR | EPOLLHUP)) != 0;
-  return {.read = broken || (events & EPOLLIN) != 0, .write = broken || (events & EPOLLOUT) != 0};
+  wakes_.Wait({&event, 1}, deadline);
 }
 
 }  // namespace weft::transport

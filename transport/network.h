@@ -82,11 +82,26 @@ class ReadyHandler {
  public:
   virtual ~ReadyHandler() = default;
   virtual void OnReady(Interest ready) = 0;
+  // The same, called by WatchGroup::Drive on the thread that drives.
+  virtual void OnDriven(Interest ready, bool /*spinning*/) { OnReady(ready); }
 };
 
 // Identify a watch and a timer; never reused. 0 is none.
 using WatchId = uint64_t;
 using TimerId = uint64_t;
+
+// Watches that a program's thread looks at by itself: what is ready of any number of them costs one system call. The network's own
+// thread goes on looking at them. Thread safe. When it goes, its watches are the network's alone again.
+class WatchGroup {
+ public:
+  virtual ~WatchGroup() = default;
+  // Until Unwatch; a watch may be in several groups. False: it is not in the group (no such watch, or the kernel is out of memory).
+  virtual bool Add(WatchId id) = 0;
+  // Calls OnDriven() of what is ready now; whether anything was. `spinning`: it will be called again at once, so that the group is
+  // lent as Network::Lend() says.
+  virtual bool Drive(bool spinning) = 0;
+  virtual void Lend() = 0;
+};
 
 class Network {
  public:
@@ -140,6 +155,9 @@ class Network {
   // then need not watch it, which would cost every segment that arrives a turn through epoll. Watched again after EndDrive(), or by
   // itself (below a millisecond) after the last Lend(). No handler runs from within.
   virtual void Lend(WatchId) {}
+
+  // Null: there is no descriptor left for one, or it is a network without.
+  virtual std::unique_ptr<WatchGroup> MakeGroup() { return nullptr; }
 };
 
 }  // namespace weft::transport

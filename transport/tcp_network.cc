@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "transport/tcp_listener.h"
 #include "transport/tcp_stream.h"
+#include "transport/tcp_watch_group.h"
 #include "transport/udp_socket.h"
 
 namespace weft::transport {
@@ -183,7 +184,7 @@ void TcpNetwork::Run() {
       Park(sleep_until);
       continue;
     }
-    auto events = epoll_.Wait(storage, sleep_until);
+    auto events = epoll_.set().Wait(storage, sleep_until);
     asleep_.store(false, std::memory_order_relaxed);
     for (const epoll_event& event : events) Dispatch(event);
   }
@@ -225,7 +226,7 @@ bool TcpNetwork::DriveInline() {
   std::unique_lock lock(drive_mutex_, std::try_to_lock);
   if (!lock.owns_lock() || !parked_.load(std::memory_order_acquire)) return false;
   epoll_event storage[64];
-  auto events = epoll_.Poll(storage);
+  auto events = epoll_.set().Poll(storage);
   bool any = false;
   for (const epoll_event& event : events) {
     any |= event.data.u64 != Epoll::kWakeKey;
@@ -236,6 +237,11 @@ bool TcpNetwork::DriveInline() {
 
 void TcpNetwork::Lend(WatchId id) {
   if (parked_.load(std::memory_order_relaxed) && InThisProcess()) watches_.Lend(id);
+}
+
+std::unique_ptr<WatchGroup> TcpNetwork::MakeGroup() {
+  if (EnsureStarted() != 0) return nullptr;
+  return TcpWatchGroup::Open(*this, watches_);
 }
 
 void TcpNetwork::EndDrive() {
@@ -259,17 +265,11 @@ bool TcpNetwork::TakeWork(std::vector<Work>& work, Time& sleep_until) {
 }
 
 void TcpNetwork::Dispatch(const epoll_event& event) {
-  WatchId id = event.data.u64;
-  if (id == Epoll::kWakeKey) return;
-  WatchTable::Hit hit = watches_.Find(id);
+  if (event.data.u64 == Epoll::kWakeKey) return;
+  const WatchTable::Hit hit = watches_.Find(event);
   if (hit.handler == nullptr) return;
-  // What the watcher wants now: it may have changed its mind since epoll_wait returned.
-  Interest ready = Epoll::ReadyOf(event.events);
-  ready.read = ready.read && hit.interest.read;
-  ready.write = ready.write && hit.interest.write;
-  if (ready == Interest{}) return;
-  hit.handler->OnReady(ready);
-  if (hit.starved != nullptr && hit.starved->exchange(false, std::memory_order_relaxed)) LetRest(id);
+  hit.handler->OnReady(hit.ready);
+  if (hit.starved != nullptr && hit.starved->exchange(false, std::memory_order_relaxed)) LetRest(event.data.u64);
 }
 
 // The backlog stays readable while there is no descriptor for what waits in it: without a rest the thread would spin.

@@ -53,6 +53,7 @@ class TcpNetwork : public Network {
   bool DriveInline() override;
   void EndDrive() override;
   void Lend(WatchId id) override;
+  std::unique_ptr<WatchGroup> MakeGroup() override;
 
   // False in a child of the process that made this instance.
   bool InThisProcess() const;
@@ -74,7 +75,7 @@ class TcpNetwork : public Network {
 
   const unsigned born_;  // number of forks before this instance was made
   Epoll epoll_;
-  WatchTable watches_{epoll_};
+  WatchTable watches_{epoll_.set()};
   ProgressThread thread_;
   std::atomic<bool> started_{false};
   // True while the thread sleeps or is about to. Set under mutex_ after looking at the queues, so that whoever adds to

@@ -216,6 +216,83 @@ TEST_P(TcpNetworkTest, ALentWatchIsHeardOfAgainWhenItsReaderStopsOrSaysSo) {
   RunThere(network_);
 }
 
+// Two threads in one handler would be seen by TSan.
+class GroupedHandler : public ReadyHandler {
+ public:
+  void OnReady(Interest) override { heard.Add(); }
+  void OnDriven(Interest, bool) override { ++driven; }
+  Counter heard;               // by the network's thread
+  std::atomic<int> driven{0};  // by the one that drives
+};
+
+TEST_P(TcpNetworkTest, AGroupIsItsDriversWhileItDrivesAndTheNetworksOtherwise) {
+  Connect();
+  if (IsSkipped()) return;
+  auto handler = std::make_shared<GroupedHandler>();
+  const WatchId id = network_.Watch(*server_, {.read = true}, handler);
+  auto group = network_.MakeGroup();
+  ASSERT_TRUE(group);
+  ASSERT_TRUE(group->Add(id));
+  for (auto end = network_.Now() + 5ms; network_.Now() < end;) {  // until the network's thread leaves the sockets alone
+    network_.DriveInline();
+    group->Drive(/*spinning=*/true);
+  }
+  WriteText(*client_, "x");
+  while (handler->driven == 0) {
+    network_.DriveInline();
+    group->Drive(/*spinning=*/true);
+  }
+  EXPECT_TRUE(handler->heard.Await(1)) << "the driver stopped";
+  network_.SetInterest(id, {});
+  RunThere(network_);
+  handler->driven = 0;
+  EXPECT_FALSE(group->Drive(/*spinning=*/false));
+
+  group.reset();
+  const int before = handler->heard.count();
+  network_.SetInterest(id, {.read = true});
+  EXPECT_TRUE(handler->heard.Await(before + 1)) << "there is no group any more";
+  EXPECT_EQ(handler->driven, 0);
+  network_.Unwatch(id);
+  RunThere(network_);
+}
+
+TEST_P(TcpNetworkTest, ThreadsThatDriveTwoGroupsDoNotWaitForEachOther) {
+  Connect();
+  if (IsSkipped()) return;
+  Counter in_handler, may_return;
+  struct Blocking : ReadyHandler {
+    void OnReady(Interest) override {}
+    void OnDriven(Interest, bool) override {
+      entered.Add();
+      released.Await(1);
+    }
+    Counter& entered;
+    Counter& released;
+    Blocking(Counter& enter, Counter& release) : entered(enter), released(release) {}
+  };
+  auto other = std::make_shared<GroupedHandler>();
+  const WatchId blocking_id = network_.Watch(*server_, {.read = true}, std::make_shared<Blocking>(in_handler, may_return));
+  const WatchId other_id = network_.Watch(*client_, {.read = true}, other);
+  auto blocking_group = network_.MakeGroup(), other_group = network_.MakeGroup();
+  ASSERT_TRUE(blocking_group && other_group);
+  ASSERT_TRUE(blocking_group->Add(blocking_id) && other_group->Add(other_id));
+  WriteText(*client_, "x");
+  WriteText(*server_, "x");
+  std::thread driver([&] {
+    while (in_handler.count() == 0) blocking_group->Drive(false);
+  });
+  ASSERT_TRUE(in_handler.Await(1));
+  const auto limit = network_.Now() + 10s;
+  while (other->driven == 0 && network_.Now() < limit) other_group->Drive(false);
+  EXPECT_NE(other->driven, 0);
+  may_return.Add();
+  driver.join();
+  network_.Unwatch(blocking_id);
+  network_.Unwatch(other_id);
+  RunThere(network_);
+}
+
 TEST_P(TcpNetworkTest, StaleEventOfAReusedDescriptorReachesNobody) {
   Connect();
   if (IsSkipped()) return;

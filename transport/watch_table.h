@@ -22,11 +22,17 @@ class WatchTable {
  public:
   struct Hit {
     std::shared_ptr<ReadyHandler> handler;
-    Interest interest;
+    Interest ready;
     TcpListener::Starved starved;  // only a listener has one
   };
 
-  explicit WatchTable(Epoll& epoll) : epoll_(epoll) {}
+  // Descriptors of watches that are in the set of a group in place of the network's own.
+  struct Group {
+    EpollSet set;
+    std::atomic<int> members{0};  // slots that name it
+  };
+
+  explicit WatchTable(EpollSet& epoll) : epoll_(epoll) {}
   ~WatchTable();
   WatchTable(const WatchTable&) = delete;
   WatchTable& operator=(const WatchTable&) = delete;
@@ -36,8 +42,15 @@ class WatchTable {
                            TcpListener::Starved starved);
   void SetInterest(WatchId id, Interest interest);
   void Remove(WatchId id);
-  // An empty handler when the watch is gone.
-  Hit Find(WatchId id);
+  // Who is to hear of an event. An empty handler when the watch is gone or does not want to know.
+  Hit Find(const epoll_event& event);
+
+  // The descriptor of `group` itself: when lent it stays in epoll and reports nothing, for to put back a set with many members takes long.
+  Result<WatchId, int> AddGroup(const Group& group, std::shared_ptr<ReadyHandler> handler);
+  // The watch moves to the group. 0 (also when it is there already), ENOENT (it is gone) or an errno of epoll_ctl.
+  int Join(WatchId id, const std::shared_ptr<Group>& group);
+  // All that is left in the group goes back.
+  void Dissolve(const std::shared_ptr<Group>& group);
 
   // Lending (Network::Lend): a lent watch is not in epoll. Lend() does nothing while lending is closed, as it is at first.
   void Lend(WatchId id);
@@ -55,6 +68,8 @@ class WatchTable {
     Interest interest;
     std::shared_ptr<ReadyHandler> handler;  // empty: not in use
     TcpListener::Starved starved;
+    std::vector<std::shared_ptr<Group>> groups;  // whose sets have it; empty: epoll_ has, unless it is lent
+    bool stays = false;                          // in epoll while lent
     std::atomic<bool> lent{false};        // written under the mutex
     std::atomic<uint32_t> lent_again{0};  // calls of Lend(), of one thread at a time
     uint32_t lent_before = 0;             // lent_again at the last ReclaimIdle(); guarded by lent_mutex_
@@ -69,10 +84,11 @@ class WatchTable {
   uint32_t TakeFreeSlot();
   static constexpr uint32_t kNoSlot = UINT32_MAX;
   bool ReclaimLent(bool idle_only);
+  Result<WatchId, int> Add(int fd, Interest interest, std::shared_ptr<ReadyHandler> handler, TcpListener::Starved starved, bool stays);
   // Under the slot's lock. False: epoll has no memory for it.
   bool PutBack(Slot& slot, WatchId id);
 
-  Epoll& epoll_;
+  EpollSet& epoll_;
   // Chunks are added and never moved, so that looking one up needs no lock.
   std::array<std::atomic<Slot*>, kMostChunks> chunks_{};
   std::mutex free_mutex_;  // guards free_ and used_
