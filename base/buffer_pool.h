@@ -14,8 +14,8 @@
 
 namespace weft {
 
-// Staging memory of one size, lent to whoever has a frame in flight, so that an idle connection holds none. Thread safe.
-// The pool outlives its leases.
+// Staging memory of one size, lent to whoever has a frame in flight, so that an idle connection holds none. Thread safe: each thread keeps
+// the two blocks (one to send from, one to receive into) that it gave back last, and asks nobody for them. The pool outlives its leases.
 class BufferPool {
  public:
   // Fits two whole FPDUs of 64 KiB with markers, with room to read ahead.
@@ -49,10 +49,11 @@ class BufferPool {
     std::unique_ptr<uint8_t[]> block_;
   };
 
-  // `keep`: blocks that stay allocated while nobody has them.
+  // `keep`: blocks that stay allocated while nobody has them, besides those of threads.
   explicit BufferPool(size_t keep = 16) : keep_(keep) { free_.reserve(keep); }
 
   Lease Take() {
+    if (uint8_t* const block = TakeOwn()) return Lease(this, std::unique_ptr<uint8_t[]>(block));
     {
       std::lock_guard lock(mutex_);
       if (!free_.empty()) {
@@ -65,7 +66,15 @@ class BufferPool {
   }
 
  private:
+  // Of the calling thread; null, false: none, no room.
+  static uint8_t* TakeOwn();
+  static bool KeepOwn(uint8_t* block);
+
   void GiveBack(std::unique_ptr<uint8_t[]> block) {
+    if (KeepOwn(block.get())) {
+      block.release();
+      return;
+    }
     std::lock_guard lock(mutex_);
     if (free_.size() < keep_) free_.push_back(std::move(block));
   }

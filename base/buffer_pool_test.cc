@@ -62,5 +62,28 @@ TEST(BufferPoolTest, ServesSeveralThreads) {
   for (std::thread& thread : threads) thread.join();
 }
 
+TEST(BufferPoolTest, AThreadGetsItsOwnBlocksBackAndOthersDoNot) {
+  BufferPool pool(0);  // keeps none itself
+  const auto one_at_a_time = [&pool] {
+    uint8_t* const first = pool.Take().data();
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(pool.Take().data(), first);
+    return first;
+  };
+  uint8_t* const ours = one_at_a_time();
+  uint8_t* theirs = nullptr;
+  std::thread([&] { theirs = one_at_a_time(); }).join();
+  EXPECT_NE(theirs, ours);
+  EXPECT_EQ(one_at_a_time(), ours);
+}
+
+TEST(BufferPoolTest, ABlockMayBeGivenBackByAnotherThreadAndAsAThreadEnds) {
+  BufferPool pool;
+  for (int i = 0; i < 100; ++i) {
+    std::vector<BufferPool::Lease> leases;
+    for (int n = 0; n < 5; ++n) leases.push_back(pool.Take());
+    std::thread([back = std::move(leases)]() mutable { back.clear(); }).join();
+  }
+}
+
 }  // namespace
 }  // namespace weft

@@ -93,7 +93,7 @@ bool FpduReceiver::Commit(size_t count) {
   }
   if (begin_ == end_) {
     begin_ = end_ = 0;
-    if (!keep_staging_) staging_.Reset();
+    staging_.Reset();
   }
   return !stopped_;
 }

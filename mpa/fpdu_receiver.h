@@ -46,9 +46,6 @@ class FpduReceiver {
   // Returns false when the stream has to stop: error() tells, or the sink said so (kNone).
   bool Commit(size_t count);
 
-  // Whether an empty staging block is kept for the next read (a program that polls comes back at once) or given back to the pool.
-  void KeepStaging(bool keep) { keep_staging_ = keep; }
-
   FpduError error() const { return error_; }
   // No FPDU is partly received: an end of stream here is between FPDUs.
   bool at_boundary() const;
@@ -93,7 +90,6 @@ class FpduReceiver {
   size_t prepared_direct_ = 0;  // bytes of the prepared read that are sink memory
   size_t prepared_ = 0;         // all its bytes
   bool stopped_ = false;
-  bool keep_staging_ = false;
   FpduError error_ = FpduError::kNone;
   std::array<iovec, kMaxPieces> pieces_;
 };

@@ -3,6 +3,7 @@
 
 #include <infiniband/verbs.h>
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 
@@ -11,6 +12,15 @@
 #include "transport/network.h"
 
 namespace weft::sim {
+
+class AnyQueuePair;
+
+// A queue pair's place in the list of a completion queue (CompletionQueue::AddErrand), whose lock guards it.
+struct Errand {
+  AnyQueuePair* queue_pair = nullptr;  // null: not attached
+  Errand* next = nullptr;
+  std::atomic<bool> listed{false};     // read without the lock, too
+};
 
 // What verbs and completion queues ask of a queue pair of whatever service type: QueuePair (reliable, connected) and
 // DatagramQueuePair (unreliable datagrams). Thread safe. Verbs return 0 or a positive errno.
@@ -36,6 +46,8 @@ class AnyQueuePair {
   virtual void DriveInline(bool spinning) = 0;
   // Sends what was posted and not sent yet for the sake of batching.
   virtual void FlushDeferred() = 0;
+  // ... and whatever else waited for the next poll that finds nothing.
+  virtual void RunErrand() { FlushDeferred(); }
   virtual transport::Network& network() const = 0;
   // The process ends: tells the peer what it should know. Waits for nobody.
   virtual void OnExit() {}

@@ -12,13 +12,16 @@
 namespace weft::sim {
 namespace {
 
-// With more connected queue pairs than this a system call for each at every poll would cost more than asking the network which of
-// them is ready.
+// With more connected queue pairs than this a system call for each at every poll would cost more than asking which of them is ready.
 constexpr size_t kMostDrivenDirectly = 4;
 // A program that found nothing so many times in a row, and that fast, spins: its thread then drives the whole network, in place
 // of the progress thread, which would compete with it for a processor.
 constexpr uint32_t kPollsUntilSpinning = 16;
 constexpr std::chrono::milliseconds kSpinningWithin{1};
+// A program that does not poll after all leaves its queue pairs' errands to the network's thread after so long. One that always polls in
+// time makes every look of the timer a waste.
+constexpr std::chrono::microseconds kErrandsAfter{200};
+constexpr std::chrono::microseconds kLongestErrandTick{1000};
 // How often it looks at the rest of the network while only its own queue pairs have something to do.
 constexpr uint32_t kSeldom = 4;
 
@@ -74,20 +77,83 @@ int CompletionQueue::Poll(int count, ibv_wc* out, uint64_t* stamps) {
 bool CompletionQueue::DriveQueuePairs() {
   std::unique_lock lock(attached_mutex_, std::try_to_lock);
   if (!lock.owns_lock() || attached_.empty()) return false;
+  const bool spinning = empty_polls_ == kPollsUntilSpinning;
   const bool directly = attached_.size() <= kMostDrivenDirectly;
   if (directly) {
-    for (const auto& qp : attached_) qp->DriveInline(/*spinning=*/empty_polls_ == kPollsUntilSpinning);
+    for (const Attached& attached : attached_) attached.queue_pair->DriveInline(spinning);
+    if (group_ != nullptr && spinning) group_->Lend();
   } else {
-    for (const auto& qp : attached_) qp->FlushDeferred();
+    Errand* const errands = TakeErrands();  // what comes now adds some for the next poll
+    if (errands != nullptr) errand_turns_.store(errand_turns_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    if (group_ != nullptr) group_->Drive(spinning);
+    RunErrands(errands, [](Errand& errand) { errand.queue_pair->RunErrand(); });
   }
-  if (empty_polls_ < kPollsUntilSpinning) {
+  if (!spinning) {
     transport::Network& network = *network_.load(std::memory_order_relaxed);
     if (empty_polls_ == 0) empty_since_ = network.Now();
-    if (++empty_polls_ == kPollsUntilSpinning && network.Now() - empty_since_ > kSpinningWithin) empty_polls_ = 0;
+    if (++empty_polls_ < kPollsUntilSpinning) return false;
+    if (network.Now() - empty_since_ > kSpinningWithin) {
+      empty_polls_ = 0;
+    } else if (!directly) {
+      MakeGroup();
+    }
     return false;
   }
-  if (!directly) return true;
+  if (!directly && group_ == nullptr) return true;
   return until_network_ == 0 || --until_network_ == 0;
+}
+
+// Not before a program spins: others need no descriptor for it.
+void CompletionQueue::MakeGroup() {
+  if (group_ != nullptr) return;
+  group_ = network_.load(std::memory_order_relaxed)->MakeGroup();
+  if (group_ == nullptr) return;
+  for (const Attached& attached : attached_) group_->Add(attached.watch);
+}
+
+void CompletionQueue::AddErrand(Errand& errand) {
+  if (errand.listed.exchange(true, std::memory_order_acq_rel)) return;
+  {
+    std::lock_guard lock(errands_mutex_);
+    if (errand.queue_pair == nullptr) {
+      errand.listed.store(false, std::memory_order_relaxed);
+      return;
+    }
+    errand.next = errands_.load(std::memory_order_relaxed);
+    errands_.store(&errand, std::memory_order_relaxed);
+  }
+  if (!errand_timer_armed_.load(std::memory_order_relaxed) && !errand_timer_armed_.exchange(true)) ArmErrandTimer(kErrandsAfter);
+}
+
+void CompletionQueue::ArmErrandTimer(std::chrono::microseconds after) {
+  transport::Network& network = *network_.load(std::memory_order_relaxed);
+  network.RunAt(network.Now() + after, [weak = weak_from_this(), after, turns = errand_turns_.load(std::memory_order_relaxed)] {
+    if (auto self = weak.lock()) self->OnErrandTimer(after, turns);
+  });
+}
+
+void CompletionQueue::OnErrandTimer(std::chrono::microseconds after, uint32_t turns_before) {
+  std::unique_lock lock(attached_mutex_, std::try_to_lock);
+  const bool polled = !lock.owns_lock() || errand_turns_.load(std::memory_order_relaxed) != turns_before;
+  if (polled) return ArmErrandTimer(std::min(2 * after, kLongestErrandTick));
+  errand_timer_armed_.store(false);
+  // Also what was added since and found the timer armed.
+  if (lock.owns_lock()) RunErrands(TakeErrands(), [](Errand& errand) { errand.queue_pair->RunErrand(); });
+}
+
+template <typename Run>
+void CompletionQueue::RunErrands(Errand* list, const Run& run) {
+  while (list != nullptr) {
+    Errand& errand = *std::exchange(list, list->next);
+    errand.listed.exchange(false, std::memory_order_acq_rel);  // what is to be done from here on makes it be added again
+    run(errand);
+  }
+}
+
+Errand* CompletionQueue::TakeErrands() {
+  if (errands_.load(std::memory_order_relaxed) == nullptr) return nullptr;
+  std::lock_guard lock(errands_mutex_);
+  return errands_.exchange(nullptr, std::memory_order_relaxed);
 }
 
 void CompletionQueue::RequestNotify(bool solicited_only) {
@@ -111,7 +177,14 @@ void CompletionQueue::RequestNotify(bool solicited_only) {
   if (notify) channel_->Push(owner_);
   // The program is about to sleep: what it posted goes out now, and the network's thread looks after its connections.
   std::lock_guard lock(attached_mutex_);
-  for (const auto& qp : attached_) qp->FlushDeferred();
+  if (attached_.size() <= kMostDrivenDirectly) {
+    for (const Attached& attached : attached_) attached.queue_pair->FlushDeferred();
+  } else {
+    RunErrands(TakeErrands(), [this](Errand& errand) {
+      errand.queue_pair->FlushDeferred();
+      AddErrand(errand);  // what else it has waits for a poll
+    });
+  }
   if (std::exchange(empty_polls_, 0) == kPollsUntilSpinning) network_.load(std::memory_order_relaxed)->EndDrive();
 }
 
@@ -245,18 +318,45 @@ void CompletionQueue::Retire() {
   moderate_count_ = 0;
 }
 
-void CompletionQueue::Attach(std::shared_ptr<AnyQueuePair> qp) {
+void CompletionQueue::Attach(std::shared_ptr<AnyQueuePair> qp, transport::WatchId watch, Errand* errand) {
   std::lock_guard lock(attached_mutex_);
-  for (const auto& known : attached_) {
-    if (known == qp) return;
-  }
   network_.store(&qp->network(), std::memory_order_relaxed);
-  attached_.push_back(std::move(qp));
+  const auto known = std::find_if(attached_.begin(), attached_.end(), [&](const Attached& one) { return one.queue_pair == qp; });
+  if (known != attached_.end()) {
+    known->watch = watch;  // of a new connection
+  } else {
+    if (errand != nullptr) {
+      std::lock_guard errands(errands_mutex_);
+      errand->queue_pair = qp.get();
+    }
+    attached_.push_back({std::move(qp), watch, errand});
+  }
+  takes_errands_.store(attached_.size() > kMostDrivenDirectly, std::memory_order_relaxed);
+  if (group_ != nullptr) group_->Add(watch);
+}
+
+// With errands_mutex_ held, too.
+void CompletionQueue::Unlist(const Errand& errand) {
+  Errand* before = errands_.load(std::memory_order_relaxed);
+  if (before == &errand) return errands_.store(errand.next, std::memory_order_relaxed);
+  while (before != nullptr && before->next != &errand) before = before->next;
+  if (before != nullptr) before->next = errand.next;
 }
 
 void CompletionQueue::Detach(const AnyQueuePair* qp) {
+  std::shared_ptr<AnyQueuePair> last;  // let go of after the lock
   std::lock_guard lock(attached_mutex_);
-  std::erase_if(attached_, [qp](const auto& known) { return known.get() == qp; });
+  const auto known = std::find_if(attached_.begin(), attached_.end(), [&](const Attached& one) { return one.queue_pair.get() == qp; });
+  if (known == attached_.end()) return;
+  if (Errand* const errand = known->errand; errand != nullptr) {
+    std::lock_guard errands(errands_mutex_);
+    errand->queue_pair = nullptr;
+    if (errand->listed.exchange(false, std::memory_order_relaxed)) Unlist(*errand);
+  }
+  last = std::move(known->queue_pair);
+  *known = std::move(attached_.back());
+  attached_.pop_back();
+  takes_errands_.store(attached_.size() > kMostDrivenDirectly, std::memory_order_relaxed);
 }
 
 }  // namespace weft::sim

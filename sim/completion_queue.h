@@ -17,14 +17,16 @@
 
 namespace weft::sim {
 
-class CompletionQueue;
 class AnyQueuePair;
+class CompletionQueue;
+struct Errand;
 
 // ibv_comp_channel: completion queues that asked for notification, in order. Elements are the owner pointers (ibv_cq*).
 using CompletionChannel = EventQueue<void*>;
 
 // A completion queue: a ring of ibv_wc. Polling it when it is empty drives the connections of its queue pairs from the
-// caller's thread (design section 3, "Polling works inline"). Thread safe.
+// caller's thread (design section 3, "Polling works inline"): each of a few; of many, those that one system call says are ready, and those
+// that said that they have something to do. Thread safe.
 class CompletionQueue : public std::enable_shared_from_this<CompletionQueue> {
  public:
   struct Features {
@@ -59,8 +61,14 @@ class CompletionQueue : public std::enable_shared_from_this<CompletionQueue> {
 
   // For queue pairs. `solicited` matters only for successes. A full queue is an overrun: IBV_EVENT_CQ_ERR, and false.
   bool Push(const ibv_wc& completion, bool solicited);
-  void Attach(std::shared_ptr<AnyQueuePair> qp);
+  // A queue pair whose network polls drive. `watch`: of its stream or socket. `errand`: the queue pair's own, or null if it has none.
+  void Attach(std::shared_ptr<AnyQueuePair> qp, transport::WatchId watch, Errand* errand = nullptr);
   void Detach(const AnyQueuePair* qp);
+  // With few queue pairs an empty poll looks at each, and nobody need say what there is to do.
+  bool takes_errands() const { return takes_errands_.load(std::memory_order_relaxed); }
+  // The next poll that finds nothing calls RunErrand(), or the network's thread after a while (below a millisecond and a half);
+  // RequestNotify() calls FlushDeferred(). With any lock of the queue pair.
+  void AddErrand(Errand& errand);
 
   void* owner() const { return owner_; }
   const std::shared_ptr<CompletionChannel>& channel() const { return channel_; }
@@ -77,6 +85,15 @@ class CompletionQueue : public std::enable_shared_from_this<CompletionQueue> {
   void OnModerationTimer();
   // Moves what the connections of its queue pairs have; whether the whole network is to be driven too.
   bool DriveQueuePairs();
+  // With attached_mutex_ held.
+  void MakeGroup();
+  Errand* TakeErrands();
+  template <typename Run>
+  void RunErrands(Errand* list, const Run& run);
+  void Unlist(const Errand& errand);
+  // Without.
+  void ArmErrandTimer(std::chrono::microseconds after);
+  void OnErrandTimer(std::chrono::microseconds after, uint32_t turns_before);
 
   const std::shared_ptr<CompletionChannel> channel_;
   const std::shared_ptr<AsyncSink> async_;
@@ -98,14 +115,28 @@ class CompletionQueue : public std::enable_shared_from_this<CompletionQueue> {
   bool moderation_timer_armed_ = false;
   std::chrono::microseconds moderate_period_{0};
 
-  // Queue pairs that have a socket, driven when a poll finds nothing. Taken with try_lock in Poll: one driver is enough.
+  struct Attached {
+    std::shared_ptr<AnyQueuePair> queue_pair;
+    transport::WatchId watch;
+    Errand* errand;
+  };
+  // Queue pairs that have a socket, driven when a poll finds nothing. Taken with try_lock in Poll: one driver is enough. Taken before the
+  // queue pairs' locks.
   SpinLock attached_mutex_;  // guards what follows
-  std::vector<std::shared_ptr<AnyQueuePair>> attached_;
+  std::vector<Attached> attached_;
+  // Has the watches of all of them once a program spun on more than a few.
+  std::unique_ptr<transport::WatchGroup> group_;
   uint32_t empty_polls_ = 0;       // in a row
   transport::Time empty_since_{};  // when the row began
   uint32_t until_network_ = 0;     // polls until the network is driven again
   uint32_t network_every_ = 1;
   std::atomic<transport::Network*> network_{nullptr};  // of its queue pairs, once there is one
+
+  std::atomic<bool> takes_errands_{false};
+  SpinLock errands_mutex_;  // guards the list; a leaf
+  std::atomic<Errand*> errands_{nullptr};
+  std::atomic<bool> errand_timer_armed_{false};
+  std::atomic<uint32_t> errand_turns_{0};  // polls that took the list; written with attached_mutex_ held
 };
 
 }  // namespace weft::sim

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "sim/any_queue_pair.h"
@@ -18,7 +19,7 @@ namespace {
 using std::chrono::microseconds;
 
 // What a completion queue needs to know a network.
-class IdleQueuePair final : public AnyQueuePair {
+class IdleQueuePair : public AnyQueuePair {
  public:
   explicit IdleQueuePair(transport::Network& network) : network_(network) {}
   ibv_qp_type type() const override { return IBV_QPT_RC; }
@@ -119,10 +120,110 @@ TEST(CompletionQueueTest, AQueueThatIgnoresOverrunsLosesTheOldest) {
   EXPECT_EQ(out[1].wr_id, 4u);
 }
 
+// Counts how often it is looked at.
+class CountingQueuePair final : public IdleQueuePair {
+ public:
+  using IdleQueuePair::IdleQueuePair;
+  void DriveInline(bool) override { ++driven; }
+  void FlushDeferred() override { ++flushed; }
+  void RunErrand() override { ++errands; }
+
+  Errand errand;
+  int driven = 0, flushed = 0, errands = 0;
+};
+
+class ManyQueuePairsTest : public ::testing::TestWithParam<int> {
+ protected:
+  ManyQueuePairsTest() {
+    for (int i = 0; i < GetParam(); ++i) {
+      queue_pairs_.push_back(std::make_shared<CountingQueuePair>(network_));
+      queue_->Attach(queue_pairs_.back(), 0, &queue_pairs_.back()->errand);
+    }
+  }
+  ~ManyQueuePairsTest() override {
+    for (const auto& qp : queue_pairs_) queue_->Detach(qp.get());
+  }
+  void Poll() {
+    ibv_wc out;
+    ASSERT_EQ(queue_->Poll(1, &out), 0);
+  }
+  // How many of them were looked at since the last call.
+  int Looked() {
+    int looked = 0;
+    for (const auto& qp : queue_pairs_) {
+      looked += std::exchange(qp->driven, 0) + std::exchange(qp->flushed, 0) + std::exchange(qp->errands, 0);
+    }
+    return looked;
+  }
+
+  VirtualNetwork network_{1};
+  std::shared_ptr<CompletionQueue> queue_ = std::make_shared<CompletionQueue>(4, nullptr, nullptr, nullptr);
+  std::vector<std::shared_ptr<CountingQueuePair>> queue_pairs_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Numbers, ManyQueuePairsTest, ::testing::Values(1, 4, 5, 1000));
+
+TEST_P(ManyQueuePairsTest, APollThatFindsNothingAndAnArmLookAtNoMoreThanAtFew) {
+  for (int i = 0; i < 100; ++i) {
+    Poll();
+    EXPECT_LE(Looked(), 4);
+    queue_->RequestNotify(false);
+    EXPECT_LE(Looked(), 4);
+  }
+}
+
+TEST_P(ManyQueuePairsTest, AnErrandIsRunOnceByThePollAndKeptByTheArm) {
+  if (!queue_->takes_errands()) {
+    EXPECT_LE(GetParam(), 4);
+    return;
+  }
+  CountingQueuePair& qp = *queue_pairs_[3];
+  queue_->AddErrand(qp.errand);
+  queue_->AddErrand(qp.errand);
+  queue_->AddErrand(queue_pairs_[1]->errand);
+  queue_->RequestNotify(false);
+  EXPECT_EQ(qp.flushed, 1);
+  EXPECT_EQ(Looked(), 2);
+  Poll();
+  EXPECT_EQ(qp.errands, 1);
+  EXPECT_EQ(Looked(), 2);
+  Poll();
+  EXPECT_EQ(Looked(), 0);
+  queue_->AddErrand(qp.errand);
+  Poll();
+  EXPECT_EQ(qp.errands, 1);
+}
+
+TEST_P(ManyQueuePairsTest, AnErrandOfAProgramThatDoesNotPollIsRunAllTheSame) {
+  if (!queue_->takes_errands()) return;
+  queue_->AddErrand(queue_pairs_[0]->errand);
+  network_.RunFor(microseconds(2000));
+  EXPECT_EQ(queue_pairs_[0]->errands, 1);
+  Poll();
+  EXPECT_EQ(Looked(), 1);
+  // Also when it polled once in between.
+  queue_->AddErrand(queue_pairs_[0]->errand);
+  network_.RunFor(microseconds(10));
+  Poll();
+  queue_->AddErrand(queue_pairs_[1]->errand);
+  network_.RunFor(microseconds(2000));
+  EXPECT_EQ(queue_pairs_[1]->errands, 1);
+}
+
+TEST_P(ManyQueuePairsTest, AQueuePairThatIsDetachedTakesItsErrandAlong) {
+  for (const auto& qp : queue_pairs_) queue_->AddErrand(qp->errand);
+  for (size_t i = 0; i < queue_pairs_.size(); i += 2) queue_->Detach(queue_pairs_[i].get());
+  Looked();
+  queue_->AddErrand(queue_pairs_[0]->errand);  // too late
+  Poll();
+  EXPECT_EQ(queue_pairs_[0]->errands + queue_pairs_[0]->driven, 0);
+  EXPECT_EQ(Looked(), GetParam() / 2);
+}
+
 class ModerationTest : public ::testing::Test {
  protected:
   ModerationTest() : queue_(std::make_shared<CompletionQueue>(64, channel_, nullptr, this)) {
-    queue_->Attach(std::make_shared<IdleQueuePair>(network_));
+    queue_->Attach(std::make_shared<IdleQueuePair>(network_), 0);
     queue_->Moderate(4, microseconds(100));
     queue_->RequestNotify(false);
   }

@@ -43,6 +43,7 @@ class DatagramSocketOwner : public transport::ReadyHandler, public std::enable_s
   // Takes what waits on the caller's thread, if nobody else is at it. `spinning`: the caller will be back at once.
   void Drive(bool spinning);
   transport::DatagramSocket& socket() { return *socket_; }
+  transport::WatchId watch() const { return watch_.load(); }
 
  protected:
   DatagramSocketOwner(transport::Network& network, std::unique_ptr<transport::DatagramSocket> socket);

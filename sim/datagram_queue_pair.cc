@@ -394,8 +394,8 @@ int DatagramQueuePair::Modify(const ibv_qp_attr& attributes, int mask) {
     }
   }
   if (attach) {
-    options_.send_cq->Attach(shared_from_this());
-    if (options_.receive_cq != options_.send_cq) options_.receive_cq->Attach(shared_from_this());
+    options_.send_cq->Attach(shared_from_this(), port_->watch());
+    if (options_.receive_cq != options_.send_cq) options_.receive_cq->Attach(shared_from_this(), port_->watch());
   }
   // What was posted before is with the kernel already.
   if (drained) Tell(IBV_EVENT_SQ_DRAINED);

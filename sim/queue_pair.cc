@@ -76,6 +76,7 @@ int QueuePair::PostSend(ibv_send_wr* list, ibv_send_wr** bad, bool all_or_nothin
     ring = answers || !batching_.Defers(post, network().Now());
     arm = !ring && !std::exchange(flush_timer_armed_, true);
   }
+  if (!ring) AddErrand();
   if (arm) ArmFlushTimer();
   if (ring || this->state() != IBV_QPS_RTS) {
     Ring();

@@ -125,6 +125,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   void DriveInline(bool spinning) override;
   // Sends what was posted and not sent yet for the sake of batching.
   void FlushDeferred() override;
+  void RunErrand() override;
   transport::Network& network() const override;
 
   // Acknowledges what came: a program may end right after its last completion.
@@ -146,6 +147,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
 
   // transport::ReadyHandler
   void OnReady(transport::Interest ready) override;
+  void OnDriven(transport::Interest ready, bool spinning) override;
 
   // rdmap::Host; with the engine held.
   Result<uint8_t*, rdmap::AccessError> Resolve(ddp::STag stag, ddp::TaggedOffset offset, uint32_t length,
@@ -169,7 +171,12 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   void OnFlushTimer(uint64_t posted_before);  // without
   // Receives, transmits, looks at what became of the stream. `eager`: what came is acknowledged at once.
   void Step(bool eager);
+  // ... for a program that polls.
+  void StepForPoll(bool spinning, bool eager);
   void ReceiveRestOfMessage();
+  // With or without the engine: what waits for the next poll. No completion queue takes it: there are few queue pairs, which polls look at.
+  bool TakesErrands() const { return options_.send_cq->takes_errands() || options_.receive_cq->takes_errands(); }
+  void AddErrand();
   bool Receive();                    // false: there was nothing
   void Transmit();
   bool TransmitPrologue();
@@ -254,6 +261,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
 
   std::atomic<ibv_qp_state> state_{IBV_QPS_RESET};
   std::atomic<bool> doorbell_{false};
+  std::array<Errand, 2> errands_;  // of the completion queues for sends and for receives
 
   // Guarded by the post mutex of sends_.
   DoorbellBatching batching_;
@@ -296,6 +304,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   bool dialled_ = false;             // the program connects it by ibv_modify_qp
   bool lost_ = false;                // ... and the connection that it had is gone
   bool drain_told_ = true;           // IBV_EVENT_SQ_DRAINED
+  uint32_t errand_received_ = 0;     // the peer's last request when an acknowledgement was left to the next poll
   AcknowledgementTimer acknowledgement_timers_[2];  // for what nobody waits for, and for what is wanted
   uint64_t progress_ = 0;            // grows when the peer answers or takes bytes
   transport::TimerId retry_timer_ = 0;

@@ -50,7 +50,12 @@ void QueuePair::AcknowledgeLater() {
     connection_->stream.Acknowledge();
     return;
   }
-  if (!acknowledgement_timers_[wanted].armed) ArmAcknowledgementTimer(wanted);
+  if (wanted && TakesErrands()) {
+    errand_received_ = connection_->stream.received();
+    AddErrand();
+  } else if (!acknowledgement_timers_[wanted].armed) {
+    ArmAcknowledgementTimer(wanted);
+  }
 }
 
 void QueuePair::ArmAcknowledgementTimer(bool wanted) {

@@ -95,6 +95,7 @@ void QueuePair::EngineLock::Deliver() {
 }
 
 int QueuePair::Establish(std::unique_ptr<transport::ByteStream> socket, EstablishOptions options) {
+  transport::WatchId watch;
   {
     EngineLock engine(*this);
     if (destroyed_ || connection_ != nullptr || options.dialled != dialled_ || lost_) return EINVAL;
@@ -148,6 +149,7 @@ int QueuePair::Establish(std::unique_ptr<transport::ByteStream> socket, Establis
     connection.interest = {.read = true, .write = false};
     connection.watch = rnic_.network().Watch(*connection.socket, connection.interest,
                                              std::shared_ptr<transport::ReadyHandler>(shared_from_this(), this));
+    watch = connection.watch;
     if (TraceEnabled()) {
       Trace(Format("qp 0x%x connected: %s, peer %s, MPA revision %u, CRC %s, markers %s/%s, IRD %u, ORD %u, MULPDU %zu", number_,
                    options.initiator ? "initiator" : "responder", connection.socket->PeerAddress().ToString().c_str(),
@@ -159,27 +161,35 @@ int QueuePair::Establish(std::unique_ptr<transport::ByteStream> socket, Establis
     UpdateInterest();
     WatchProgress();
   }
-  options_.send_cq->Attach(shared_from_this());
-  if (options_.receive_cq != options_.send_cq) options_.receive_cq->Attach(shared_from_this());
+  options_.send_cq->Attach(shared_from_this(), watch, &errands_[0]);
+  if (options_.receive_cq != options_.send_cq) options_.receive_cq->Attach(shared_from_this(), watch, &errands_[1]);
   return 0;
 }
 
 void QueuePair::OnReady(transport::Interest) {
   EngineLock engine(*this);
   if (connection_ == nullptr) return;
-  connection_->receiver.KeepStaging(false);
   Step(/*eager=*/true);
 }
 
 void QueuePair::DriveInline(bool spinning) {
   EngineLock engine(*this, std::try_to_lock);
   if (!engine.owns_lock() || connection_ == nullptr) return;
-  connection_->receiver.KeepStaging(true);
+  StepForPoll(spinning, /*eager=*/false);
+  if (spinning && connection_ != nullptr) network().Lend(connection_->watch);
+}
+
+void QueuePair::OnDriven(transport::Interest, bool spinning) {
+  EngineLock engine(*this, std::try_to_lock);
+  if (!engine.owns_lock() || connection_ == nullptr) return;
+  // What the program polls of XRC's is the queue of the shared receives, which has no place for an errand of ours.
+  StepForPoll(spinning, /*eager=*/options_.xrc != nullptr);
+}
+
+void QueuePair::StepForPoll(bool spinning, bool eager) {
   const uint64_t before = counters_.bytes_received.value();
-  Step(/*eager=*/false);
-  if (!spinning) return;
-  if (counters_.bytes_received.value() != before) ReceiveRestOfMessage();
-  if (connection_ != nullptr) network().Lend(connection_->watch);
+  Step(eager);
+  if (spinning && counters_.bytes_received.value() != before) ReceiveRestOfMessage();
 }
 
 // A program that finds a completion may look at its memory next, for what comes behind it, and poll no more meanwhile, while the progress
@@ -205,6 +215,26 @@ void QueuePair::FlushDeferred() {
     batching_.Clear();
   }
   Ring();
+}
+
+void QueuePair::AddErrand() {
+  if (options_.send_cq->takes_errands()) options_.send_cq->AddErrand(errands_[0]);
+  if (options_.receive_cq != options_.send_cq && options_.receive_cq->takes_errands()) options_.receive_cq->AddErrand(errands_[1]);
+}
+
+void QueuePair::RunErrand() {
+  FlushDeferred();
+  EngineLock engine(*this, std::try_to_lock);
+  if (!engine.owns_lock()) return AddErrand();
+  if (!AcknowledgementWanted()) return;
+  if (connection_->stream.received() != errand_received_) {
+    AcknowledgeLater();  // the program has just got more to answer
+  } else {
+    connection_->stream.Acknowledge();
+  }
+  Transmit();
+  CheckStream();
+  WatchProgress();
 }
 
 transport::Network& QueuePair::network() const { return rnic_.network(); }

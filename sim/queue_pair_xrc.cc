@@ -33,11 +33,11 @@ bool QueuePair::SelectTarget(uint32_t number) {
 // A program that polls the queue drives the connection. Later: a completion queue that drives us now holds what it needs.
 void QueuePair::AttachTo(const std::shared_ptr<CompletionQueue>& queue) {
   attached_.push_back(queue);
-  network().Post([weak = weak_from_this(), queue] {
+  network().Post([weak = weak_from_this(), queue, watch = connection_->watch] {
     auto self = weak.lock();
     if (self == nullptr) return;
     std::lock_guard lock(self->attach_mutex_);
-    if (!self->destroyed_) queue->Attach(self);
+    if (!self->destroyed_) queue->Attach(self, watch);
   });
 }
 
