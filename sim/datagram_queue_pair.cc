@@ -178,7 +178,7 @@ bool DatagramQueuePair::Resolve(uint64_t count, size_t slot) {
     for (size_t i = 0; i < entry.pieces; ++i) {
       const ibv_sge& element = sends_.elements(count)[i];
       if (element.length == 0) continue;
-      uint8_t* bytes = rnic_.memory().ResolveLocal(*options_.pd, element.lkey, element.addr, element.length, false, false);
+      uint8_t* bytes = rnic_.memory().ResolveLocal(*options_.pd, element.lkey, element.addr, element.length, false, false, memory_user_);
       if (bytes == nullptr) return false;
       pieces[used++] = {bytes, element.length};
     }
@@ -302,7 +302,7 @@ bool DatagramQueuePair::FillReceive(const ReceivedDatagram& datagram) {
     const ibv_sge& element = receives_.elements(count)[pieces];
     into[static_cast<size_t>(pieces)] = {nullptr, std::min<size_t>(left, element.length)};
     if (element.length == 0) continue;
-    uint8_t* to = rnic_.memory().ResolveLocal(receive_pd(), element.lkey, element.addr, element.length, true, false);
+    uint8_t* to = rnic_.memory().ResolveLocal(receive_pd(), element.lkey, element.addr, element.length, true, false, memory_user_);
     if (to == nullptr) {
       LogWarning(Format("QP 0x%x: receive %llu names memory (lkey 0x%08x, address 0x%llx, %u bytes) that is not registered with "
                         "IBV_ACCESS_LOCAL_WRITE in this protection domain; the queue pair is in error",

@@ -101,6 +101,7 @@ class DatagramQueuePair final : public AnyQueuePair,
   Rnic& rnic_;
   const std::shared_ptr<DatagramPort> port_;
   const uint32_t number_;
+  const MemoryUser memory_user_ = MemoryUser::QueuePair(number_, kNoWindowOwner);
   const uint32_t max_payload_;
   QueuePairOptions options_;
   std::atomic<ibv_qp_state> state_{IBV_QPS_RESET};  // written with both locks held, but for RTS to SQE (send_mutex_)

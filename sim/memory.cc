@@ -202,13 +202,14 @@ Result<uint8_t*, rdmap::AccessError> MemoryTable::Locate(const RegionInfo& info,
 }
 
 Result<uint8_t*, rdmap::AccessError> MemoryTable::ResolveRemote(const Pd& pd, ddp::STag stag, uint64_t offset, uint32_t length,
-                                                                int access, WindowOwner owner, ddp::STag* region) {
+                                                                int access, const MemoryUser& who, ddp::STag* region) {
   Slot* slot = Find(stag);
   if (slot == nullptr) return rdmap::AccessError::kInvalidStag;
   slot->lock();
   const bool valid = slot->valid && slot->key == (stag.value & 0xff) && slot->kind != Kind::kNull;
-  const bool associated = slot->pd == pd.id && (slot->kind != Kind::kWindow2 || slot->owner == owner);
+  const bool associated = slot->pd == pd.id && (slot->kind != Kind::kWindow2 || slot->owner == who.owner);
   if (region != nullptr) *region = IsWindow(slot->kind) ? slot->region : stag;
+  slot->info.users |= who.as;
   const RegionInfo info = slot->info;
   slot->unlock();
   if (!valid) return rdmap::AccessError::kInvalidStag;
@@ -217,12 +218,13 @@ Result<uint8_t*, rdmap::AccessError> MemoryTable::ResolveRemote(const Pd& pd, dd
 }
 
 uint8_t* MemoryTable::ResolveLocal(const Pd& pd, uint32_t lkey, uint64_t address, uint32_t length, bool write,
-                                   bool remote_write) {
+                                   bool remote_write, const MemoryUser& who) {
   Slot* slot = Find(ddp::STag(lkey));
   if (slot == nullptr) return nullptr;
   slot->lock();
   const Kind kind = slot->kind;
   const bool valid = slot->valid && slot->key == (lkey & 0xff) && slot->pd == pd.id && !IsWindow(kind);
+  slot->info.users |= who.as;
   const RegionInfo info = slot->info;
   slot->unlock();
   if (!valid) return nullptr;
@@ -239,6 +241,7 @@ bool MemoryTable::Invalidate(const Pd& pd, ddp::STag stag, WindowOwner owner, Re
   if (slot == nullptr) return false;
   std::lock_guard windows(windows_mutex_);
   ddp::STag left;
+  MemoryUsers users;
   {
     std::lock_guard lock(*slot);
     if (!slot->valid || slot->stag() != stag || slot->pd != pd.id || slot->windows != 0) return false;
@@ -248,8 +251,9 @@ bool MemoryTable::Invalidate(const Pd& pd, ddp::STag stag, WindowOwner owner, Re
     slot->valid = false;
     if (slot->kind == Kind::kRegion) return true;
     left = slot->region;
+    users = slot->info.users;
   }
-  LeaveRegion(left);
+  LeaveRegion(left, users);
   return true;
 }
 
@@ -258,6 +262,7 @@ std::optional<rdmap::AccessError> MemoryTable::InvalidateForPeer(const Pd& pd, d
   if (slot == nullptr) return rdmap::AccessError::kInvalidStag;
   std::lock_guard windows(windows_mutex_);
   ddp::STag left;
+  MemoryUsers users;
   {
     std::lock_guard lock(*slot);
     if (!slot->valid || slot->stag() != stag || slot->kind == Kind::kNull) return rdmap::AccessError::kInvalidStag;
@@ -267,8 +272,9 @@ std::optional<rdmap::AccessError> MemoryTable::InvalidateForPeer(const Pd& pd, d
     Tell(was, *slot);
     slot->valid = false;
     left = slot->region;
+    users = slot->info.users;
   }
-  LeaveRegion(left);
+  LeaveRegion(left, users);
   return std::nullopt;
 }
 

@@ -30,6 +30,20 @@ struct Pd {
 using WindowOwner = uint64_t;
 inline constexpr WindowOwner kNoWindowOwner = 0;
 
+// Queue pairs that looked a piece of memory up, and may hold pointers into it: each is one of 64 bits by its number, which others have too.
+// Only they are asked to let go of memory that goes.
+using MemoryUsers = uint64_t;
+inline constexpr size_t kMemoryUsers = 64;
+inline constexpr MemoryUsers kAllMemoryUsers = ~MemoryUsers{0};
+inline size_t MemoryUserIndex(uint32_t queue_pair) { return queue_pair % kMemoryUsers; }
+
+// Who looks memory up.
+struct MemoryUser {
+  static MemoryUser QueuePair(uint32_t number, WindowOwner owner) { return {owner, MemoryUsers{1} << MemoryUserIndex(number)}; }
+  WindowOwner owner = kNoWindowOwner;
+  MemoryUsers as = kAllMemoryUsers;
+};
+
 struct RegionInfo {
   ddp::STag stag;       // lkey and rkey
   uint64_t address = 0; // of its first byte, as the process sees it
@@ -37,6 +51,7 @@ struct RegionInfo {
   uint64_t length = 0;
   int access = 0;       // IBV_ACCESS_*
   WindowOwner owner = kNoWindowOwner;  // of a window of type 2 that is bound
+  MemoryUsers users = 0;
 };
 
 // A request to bind a memory window (ibv_bind_mw, IBV_WR_BIND_MW).
@@ -84,9 +99,10 @@ class MemoryTable {
   // Memory for a tagged access by the peer (RFC 5040 section 5, RFC 5041 section 5). `*region`, if wanted: what the memory belongs to,
   // `stag` itself unless that is a window.
   Result<uint8_t*, rdmap::AccessError> ResolveRemote(const Pd& pd, ddp::STag stag, uint64_t offset, uint32_t length, int access,
-                                                     WindowOwner owner = kNoWindowOwner, ddp::STag* region = nullptr);
+                                                     const MemoryUser& who = {}, ddp::STag* region = nullptr);
   // Memory of a scatter/gather element of a work request. nullptr: invalid key, range or rights.
-  uint8_t* ResolveLocal(const Pd& pd, uint32_t lkey, uint64_t address, uint32_t length, bool write, bool remote_write);
+  uint8_t* ResolveLocal(const Pd& pd, uint32_t lkey, uint64_t address, uint32_t length, bool write, bool remote_write,
+                        const MemoryUser& who = {});
   // Local invalidate: the STag stays allocated but is refused from now on. False: it cannot be: unknown, a region to which windows are
   // bound, a window of type 1 or of another owner.
   bool Invalidate(const Pd& pd, ddp::STag stag, WindowOwner owner = kNoWindowOwner, RegionInfo* was = nullptr);
@@ -112,7 +128,7 @@ class MemoryTable {
   static Result<uint8_t*, rdmap::AccessError> Locate(const RegionInfo& info, uint64_t offset, uint32_t length, int access);
   // With windows_mutex_ held.
   bool BindToRegion(const Pd& pd, const WindowBind& bind, RegionInfo* bound);
-  void LeaveRegion(ddp::STag region);
+  void LeaveRegion(ddp::STag region, MemoryUsers users);
   static void Tell(RegionInfo* was, const Slot& slot);  // with the slot's lock
   uint32_t Scramble(uint32_t slot) const;    // 24-bit bijections, keyed per process
   uint32_t Unscramble(uint32_t index) const;

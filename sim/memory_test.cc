@@ -22,7 +22,7 @@ class MemoryTableTest : public ::testing::Test {
     return table_.Register(pd_, At(offset), length, At(offset), access).value();
   }
   bool Readable(ddp::STag stag, uint64_t offset, uint32_t length, WindowOwner owner = 1) {
-    return table_.ResolveRemote(pd_, stag, offset, length, IBV_ACCESS_REMOTE_READ, owner).ok();
+    return table_.ResolveRemote(pd_, stag, offset, length, IBV_ACCESS_REMOTE_READ, {.owner = owner}).ok();
   }
 
   MemoryTable table_;
@@ -45,6 +45,30 @@ TEST_F(MemoryTableTest, ChecksEveryBoundaryOfARegion) {
             rdmap::AccessError::kAccessRights);
 }
 
+TEST_F(MemoryTableTest, RemembersWhoLookedARegionUp) {
+  const MemoryUser one = MemoryUser::QueuePair(0x8103, 1), two = MemoryUser::QueuePair(0x8204, 2), three = MemoryUser::QueuePair(5, 3);
+  RegionInfo gone;
+  ASSERT_EQ(table_.Deregister(Register().stag, &gone), 0);
+  EXPECT_EQ(gone.users, 0u) << "nobody: none need be asked";
+
+  RegionInfo region = Register();
+  EXPECT_TRUE(table_.ResolveRemote(pd_, region.stag, At(0), 1, IBV_ACCESS_REMOTE_READ, one).ok());
+  EXPECT_NE(table_.ResolveLocal(pd_, region.stag.value, At(0), 1, false, false, two), nullptr);
+  ASSERT_TRUE(table_.Reregister(region.stag, pd_, At(0), 4096, At(0), kAll, &gone).ok());
+  EXPECT_EQ(gone.users, one.as | two.as);
+  ASSERT_EQ(table_.Deregister(region.stag, &gone), 0);
+  EXPECT_EQ(gone.users, 0u) << "of the new memory";
+
+  region = Register();
+  const ddp::STag window = table_.AllocateWindow(pd_, IBV_MW_TYPE_1).value();
+  ASSERT_TRUE(table_.BindWindow(pd_, 1, {window, region.stag, At(0), 4096, IBV_ACCESS_REMOTE_READ}));
+  EXPECT_TRUE(table_.ResolveRemote(pd_, window, At(0), 1, IBV_ACCESS_REMOTE_READ, three).ok());
+  ASSERT_TRUE(table_.DeallocateWindow(window, &gone));
+  EXPECT_EQ(gone.users, three.as);
+  ASSERT_EQ(table_.Deregister(region.stag, &gone), 0);
+  EXPECT_EQ(gone.users, three.as) << "through the window";
+}
+
 TEST_F(MemoryTableTest, AFreedKeyIsNotGivenOutAgainSoon) {
   std::deque<uint32_t> last;
   for (int i = 0; i < 1000; ++i) {
@@ -63,12 +87,12 @@ TEST_F(MemoryTableTest, AWindowNamesTheRegionBehindIt) {
   const ddp::STag window = table_.AllocateWindow(pd_, IBV_MW_TYPE_2).value();
   ASSERT_TRUE(table_.BindWindow(pd_, 7, {window, region.stag, At(10), 20, IBV_ACCESS_REMOTE_READ}));
   ddp::STag behind;
-  auto memory = table_.ResolveRemote(pd_, window, At(12), 18, IBV_ACCESS_REMOTE_READ, 7, &behind);
+  auto memory = table_.ResolveRemote(pd_, window, At(12), 18, IBV_ACCESS_REMOTE_READ, {.owner = 7}, &behind);
   ASSERT_TRUE(memory.ok());
   EXPECT_EQ(*memory, bytes_.data() + 12);
   EXPECT_EQ(behind, region.stag);
-  EXPECT_EQ(table_.ResolveRemote(pd_, window, At(12), 19, IBV_ACCESS_REMOTE_READ, 7).error(), rdmap::AccessError::kBounds);
-  EXPECT_EQ(table_.ResolveRemote(pd_, window, At(12), 1, IBV_ACCESS_REMOTE_READ, 8).error(),
+  EXPECT_EQ(table_.ResolveRemote(pd_, window, At(12), 19, IBV_ACCESS_REMOTE_READ, {.owner = 7}).error(), rdmap::AccessError::kBounds);
+  EXPECT_EQ(table_.ResolveRemote(pd_, window, At(12), 1, IBV_ACCESS_REMOTE_READ, {.owner = 8}).error(),
             rdmap::AccessError::kStagNotAssociated);
   EXPECT_EQ(table_.Deregister(window), ENOENT) << "not a region";
   EXPECT_FALSE(table_.DeallocateWindow(region.stag)) << "not a window";
@@ -131,7 +155,7 @@ TEST_F(MemoryTableTest, ThreadsThatBindInvalidateAndLookAgree) {
       while (!over) {
         for (uint32_t key = 0; key < 256; ++key) {
           for (ddp::STag stag : {ddp::STag((window.value & ~0xffu) | key), ddp::STag((moving.value & ~0xffu) | key)}) {
-            auto memory = table_.ResolveRemote(pd_, stag, At(key * 16), 16, IBV_ACCESS_REMOTE_READ, 1);
+            auto memory = table_.ResolveRemote(pd_, stag, At(key * 16), 16, IBV_ACCESS_REMOTE_READ, {.owner = 1});
             if (memory.ok()) {
               EXPECT_EQ(*memory, bytes_.data() + key * 16);
             }

@@ -15,6 +15,7 @@ Result<ddp::STag, int> MemoryTable::AllocateWindow(Pd& pd, ibv_mw_type type) {
   slot->pd = pd.id;
   slot->windows = 0;
   slot->owner = kNoWindowOwner;
+  slot->info = {};
   slot->live = true;
   slot->valid = false;
   return slot->stag();
@@ -26,6 +27,7 @@ bool MemoryTable::DeallocateWindow(ddp::STag stag, RegionInfo* was) {
   {
     std::lock_guard windows(windows_mutex_);
     ddp::STag left;
+    MemoryUsers users;
     bool bound;
     {
       std::lock_guard lock(*slot);
@@ -33,9 +35,10 @@ bool MemoryTable::DeallocateWindow(ddp::STag stag, RegionInfo* was) {
       Tell(was, *slot);
       bound = slot->valid;
       left = slot->region;
+      users = slot->info.users;
       slot->live = slot->valid = false;
     }
-    if (bound) LeaveRegion(left);
+    if (bound) LeaveRegion(left, users);
   }
   ReturnSlot(stag);
   return true;
@@ -46,6 +49,7 @@ bool MemoryTable::BindWindow(const Pd& pd, WindowOwner owner, const WindowBind& 
   if (slot == nullptr) return false;
   std::lock_guard windows(windows_mutex_);  // nobody else changes a window meanwhile
   ddp::STag left;
+  MemoryUsers users;
   bool was_bound;
   {
     std::lock_guard lock(*slot);
@@ -59,13 +63,14 @@ bool MemoryTable::BindWindow(const Pd& pd, WindowOwner owner, const WindowBind& 
   {
     std::lock_guard lock(*slot);
     Tell(was, *slot);
+    users = slot->info.users;
     slot->key = static_cast<uint8_t>(bind.window.value);
     slot->owner = slot->kind == Kind::kWindow2 ? owner : kNoWindowOwner;
     slot->region = bind.region;
     slot->info = bound;
     slot->valid = bind.length != 0;
   }
-  if (was_bound) LeaveRegion(left);
+  if (was_bound) LeaveRegion(left, users);
   return true;
 }
 
@@ -87,10 +92,11 @@ bool MemoryTable::BindToRegion(const Pd& pd, const WindowBind& bind, RegionInfo*
   return true;
 }
 
-// A region with windows is neither deregistered nor invalidated, so it is still there.
-void MemoryTable::LeaveRegion(ddp::STag region) {
+// A region with windows is neither deregistered nor invalidated, so it is still there. Who used the window used the region.
+void MemoryTable::LeaveRegion(ddp::STag region, MemoryUsers users) {
   Slot* slot = Find(region);
   std::lock_guard lock(*slot);
+  slot->info.users |= users;
   --slot->windows;
 }
 

@@ -26,6 +26,7 @@ QueuePair::QueuePair(Rnic& rnic, uint32_t number, QueuePairOptions options)
     : rnic_(rnic),
       number_(number),
       window_owner_(NextWindowOwner()),
+      memory_user_(MemoryUser::QueuePair(number_, window_owner_)),
       roce_(rnic.settings().persona == Persona::kRoce),
       options_(std::move(options)),
       sends_(options_.capabilities.max_send_wr, options_.capabilities.max_send_sge, options_.capabilities.max_inline_data),

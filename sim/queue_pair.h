@@ -253,6 +253,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   Rnic& rnic_;
   const uint32_t number_;
   const WindowOwner window_owner_;
+  const MemoryUser memory_user_;
   const bool roce_;
   std::atomic<bool> plain_ = false;  // for all that, it asks for nothing
   QueuePairOptions options_;

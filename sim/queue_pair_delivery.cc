@@ -225,7 +225,7 @@ Result<uint64_t, rdmap::AccessError> QueuePair::Atomic(ddp::STag stag, ddp::Tagg
                                                        const rdmap::AtomicOperation& operation) {
   if ((attributes_.qp_access_flags & IBV_ACCESS_REMOTE_ATOMIC) == 0) return rdmap::AccessError::kAccessRights;
   const auto memory =
-      rnic_.memory().ResolveRemote(remote_pd(), stag, offset.value, sizeof(uint64_t), IBV_ACCESS_REMOTE_ATOMIC, window_owner_);
+      rnic_.memory().ResolveRemote(remote_pd(), stag, offset.value, sizeof(uint64_t), IBV_ACCESS_REMOTE_ATOMIC, memory_user_);
   if (!memory) return memory.error();
   // The offset is aligned, the region need not be.
   if (reinterpret_cast<uintptr_t>(*memory) % sizeof(uint64_t) != 0) return rdmap::AccessError::kBounds;

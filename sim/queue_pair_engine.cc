@@ -395,7 +395,7 @@ Result<uint8_t*, rdmap::AccessError> QueuePair::Resolve(ddp::STag stag, ddp::Tag
   if (options_.type == IBV_QPT_XRC_SEND) return rdmap::AccessError::kAccessRights;  // it takes no requests
   if (roce_ && (static_cast<int>(attributes_.qp_access_flags) & needed) != needed) return rdmap::AccessError::kAccessRights;
   ddp::STag region;
-  auto memory = rnic_.memory().ResolveRemote(remote_pd(), stag, offset.value, length, needed, window_owner_, &region);
+  auto memory = rnic_.memory().ResolveRemote(remote_pd(), stag, offset.value, length, needed, memory_user_, &region);
   if (region != stag) window_uses_[access == rdmap::Access::kRemoteRead] = {stag, region};
   return memory;
 }
@@ -420,7 +420,7 @@ std::optional<rdmap::ReceiveTarget> QueuePair::TakeReceive() {
   for (int i = 0; i < entry.pieces; ++i) {
     const ibv_sge& element = receives_.elements(count)[i];
     if (element.length == 0) continue;
-    uint8_t* bytes = rnic_.memory().ResolveLocal(receive_pd(), element.lkey, element.addr, element.length, true, false);
+    uint8_t* bytes = rnic_.memory().ResolveLocal(receive_pd(), element.lkey, element.addr, element.length, true, false, memory_user_);
     if (bytes == nullptr) {
       LogWarning(Format("qp 0x%x: receive %llu names memory (lkey 0x%08x, address 0x%llx, %u bytes) that is not registered with "
                         "IBV_ACCESS_LOCAL_WRITE in this protection domain",
@@ -490,7 +490,7 @@ bool QueuePair::ResolveSend(uint64_t count) {
     }
     if (element.length == 0) continue;
     uint8_t* bytes =
-        rnic_.memory().ResolveLocal(*options_.pd, element.lkey, element.addr, element.length, is_read, is_read && !roce_);
+        rnic_.memory().ResolveLocal(*options_.pd, element.lkey, element.addr, element.length, is_read, is_read && !roce_, memory_user_);
     if (bytes == nullptr) {
       entry.status = IBV_WC_LOC_PROT_ERR;
       return false;

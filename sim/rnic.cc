@@ -98,13 +98,11 @@ void Rnic::DeallocateWindow(ddp::STag stag) {
 }
 
 void Rnic::ForgetRegion(const RegionInfo& gone, const AnyQueuePair* but) {
+  if (gone.users == 0) return;
   std::vector<std::shared_ptr<AnyQueuePair>> queue_pairs;
   {
     std::lock_guard lock(mutex_);
-    queue_pairs.reserve(queue_pairs_.size());
-    for (const auto& [number, weak] : queue_pairs_) {
-      if (auto qp = weak.lock()) queue_pairs.push_back(std::move(qp));
-    }
+    queue_pairs = queue_pairs_.Of(gone.users);
   }
   for (const auto& qp : queue_pairs) {
     if (qp.get() != but) qp->ForgetRegion(gone);
@@ -131,7 +129,7 @@ Result<std::shared_ptr<QueuePair>, int> Rnic::CreateQueuePair(QueuePairOptions o
     next_number_ = (next_number_ + 1) & 0xffffff;
   }
   auto qp = std::make_shared<QueuePair>(*this, number, std::move(options));
-  queue_pairs_.emplace(number, qp);
+  queue_pairs_.Add(number, qp);
   return qp;
 }
 
@@ -167,7 +165,7 @@ Result<std::shared_ptr<DatagramQueuePair>, int> Rnic::CreateDatagramQueuePair(Da
   }
   auto qp = std::make_shared<DatagramQueuePair>(*this, port, number, std::move(options));
   port->Add(number, qp.get());
-  queue_pairs_.emplace(number, qp);
+  queue_pairs_.Add(number, qp);
   return qp;
 }
 

@@ -8,7 +8,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "base/buffer_pool.h"
@@ -23,6 +22,7 @@
 #include "sim/port_monitor.h"
 #include "sim/queue_pair.h"
 #include "sim/queue_pair_ports.h"
+#include "sim/queue_pair_table.h"
 #include "transport/network.h"
 
 namespace weft::sim {
@@ -102,7 +102,7 @@ class Rnic {
   std::shared_ptr<void> control_;  // control::Server
 
   std::mutex mutex_;  // guards what follows
-  std::unordered_map<uint32_t, std::weak_ptr<AnyQueuePair>> queue_pairs_;
+  QueuePairTable queue_pairs_;
   std::vector<QueuePairSnapshot> gone_;
   uint32_t next_number_ = 2;  // 0 and 1 are special on InfiniBand; programs print them as such
   std::vector<std::shared_ptr<DatagramPort>> datagram_ports_;

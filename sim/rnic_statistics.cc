@@ -101,13 +101,8 @@ void Rnic::ServeProcess() {
 }
 
 std::vector<std::shared_ptr<AnyQueuePair>> Rnic::QueuePairs() {
-  std::vector<std::shared_ptr<AnyQueuePair>> all;
   std::lock_guard lock(mutex_);
-  all.reserve(queue_pairs_.size());
-  for (const auto& [number, weak] : queue_pairs_) {
-    if (auto qp = weak.lock()) all.push_back(std::move(qp));
-  }
-  return all;
+  return queue_pairs_.Of(kAllMemoryUsers);
 }
 
 std::vector<QueuePairSnapshot> Rnic::Snapshots() {
@@ -144,12 +139,12 @@ void Rnic::ForgetQueuePair(uint32_t number) {
   if (settings_.stats) {
     {
       std::lock_guard lock(mutex_);
-      if (const auto found = queue_pairs_.find(number); found != queue_pairs_.end()) qp = found->second.lock();
+      qp = queue_pairs_.Find(number);
     }
     if (qp != nullptr) last = qp->Snapshot();
   }
   std::lock_guard lock(mutex_);
-  queue_pairs_.erase(number);
+  queue_pairs_.Erase(number);
   if (last && gone_.size() < kMostGone) gone_.push_back(std::move(*last));
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <future>
@@ -477,6 +478,27 @@ TEST_P(RnicTest, AForeignPeerThatSaysNothingIsSentMoreThanTheRtr) {
   constexpr size_t kZeroLengthWrite = 2 + 14 + 4;  // MPA length, tagged DDP header, CRC
   ASSERT_TRUE(hear(2 * kZeroLengthWrite)) << count << " bytes came";
   EXPECT_TRUE(std::equal(&heard[0], &heard[kZeroLengthWrite], &heard[kZeroLengthWrite]));
+}
+
+TEST_P(RnicTest, DeregisteringAsksOnlyThoseThatMayHaveUsedTheMemory) {
+  constexpr int kQueuePairs = 640;
+  std::vector<std::unique_ptr<Program>> programs;
+  QueuePairTable table;
+  for (int i = 0; i < kQueuePairs; ++i) {
+    programs.push_back(std::make_unique<Program>(rnic_));
+    table.Add(programs.back()->qp.qp->number(), programs.back()->qp.qp);
+  }
+  EXPECT_EQ(table.size(), kQueuePairs);
+  const uint32_t number = programs[7]->qp.qp->number();
+  const auto asked = table.Of(MemoryUser::QueuePair(number, 1).as);
+  EXPECT_LE(asked.size(), 3 * kQueuePairs / kMemoryUsers) << "numbers are spread";
+  EXPECT_TRUE(std::any_of(asked.begin(), asked.end(), [&](const auto& qp) { return qp->number() == number; }));
+  EXPECT_EQ(table.Of(kAllMemoryUsers).size(), kQueuePairs);
+  EXPECT_EQ(table.Of(0).size(), 0u);
+  EXPECT_EQ(table.Find(number), programs[7]->qp.qp);
+  table.Erase(number);
+  EXPECT_EQ(table.Find(number), nullptr);
+  EXPECT_EQ(table.size(), kQueuePairs - 1);
 }
 
 TEST_P(RnicTest, DeregisteringMemoryUnderAReadEndsItAndTouchesItNoMore) {
