@@ -37,7 +37,10 @@ class Run(stock.StockTest):
         with tempfile.NamedTemporaryFile() as file:
             done = weft("run", file.name)
         self.assertEqual(done.returncode, 126)
-        self.assertIn(file.name, done.stderr)
+        self.assertIn(f"{file.name}: cannot execute: it has no execute permission", done.stderr)
+        done = weft("run", "/tmp")
+        self.assertEqual(done.returncode, 126)
+        self.assertIn("/tmp: cannot execute: it is a folder", done.stderr)
 
     def test_a_program_of_this_folder_is_named_with_it(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -100,7 +103,10 @@ class Run(stock.StockTest):
             self.assertIn("has the set-user-ID bit", weft("run", program).stderr)
 
     def test_no_program_is_125(self):
-        self.assertEqual(weft("run").returncode, 125)
+        for arguments in (["run"], ["run", "--"], ["run", ""]):
+            done = weft(*arguments)
+            self.assertEqual(done.returncode, 125)
+            self.assertIn("no program given", done.stderr)
 
     def test_misspelt_setting_is_refused_with_the_nearest_name(self):
         done = weft("run", "true", WEFT_MPA_CCR="on")
@@ -145,7 +151,12 @@ class Devices(stock.StockTest):
     def test_says_so_when_there_is_none(self):
         done = weft("devices", WEFT_DEVICES="no_such_interface")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("WEFT_DEVICES", done.stderr)
+        self.assertRegex(done.stderr, r"^weft devices: none: WEFT_DEVICES=no_such_interface names none of the interfaces .*\blo\b")
+
+    def test_a_wrong_setting_is_all_that_is_said(self):
+        done = weft("devices", WEFT_TRACE="yes")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"^weft devices: WEFT_TRACE=yes .*\nweft devices: none until this is corrected.*\n$")
 
 
 class Doctor(stock.StockTest):

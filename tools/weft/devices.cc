@@ -8,6 +8,12 @@
 namespace weft::tool {
 
 int Devices() {
+  const std::vector<std::string> problems = SettingProblems();
+  for (const std::string& problem : problems) std::fprintf(stderr, "weft devices: %s\n", problem.c_str());
+  if (!problems.empty()) {
+    std::fprintf(stderr, "weft devices: none until this is corrected; weft settings lists the settings\n");
+    return 1;
+  }
   std::string error;
   const Library library(LibraryFolder() + "/libibverbs.so.1", &error);
   if (!library) {

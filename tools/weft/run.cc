@@ -1,3 +1,4 @@
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -46,7 +47,7 @@ int Run(const std::vector<std::string>& command) {
   if (!problems.empty()) return kUnusable;
   std::vector<std::string> reported;
   const weft::Settings settings = weft::Settings::FromEnvironment(&reported);
-  if (command.empty()) {
+  if (command.empty() || command[0].empty()) {
     std::fprintf(stderr, "weft run: no program given. Usage: weft run [--] PROGRAM [ARGS...]\n");
     return kUnusable;
   }
@@ -81,11 +82,17 @@ int Run(const std::vector<std::string>& command) {
                  has_slash ? "no such program, or its interpreter is missing" : "not found in PATH", MeantProgram(command[0]).c_str());
     return kNotFound;
   }
-  std::fprintf(stderr, "weft run: %s: cannot execute: %s\n", argv[0], std::strerror(error));
+  struct stat file{};
+  const bool found = stat(argv[0], &file) == 0;
+  const char* const why = found && S_ISDIR(file.st_mode)                           ? "it is a folder"
+                          : error == EACCES && found && (file.st_mode & 0111) == 0 ? "it has no execute permission (chmod +x)"
+                                                                                   : std::strerror(error);
+  std::fprintf(stderr, "weft run: %s: cannot execute: %s\n", argv[0], why);
   return kCannotExecute;
 }
 
 int Env() {
+  for (const std::string& problem : SettingProblems()) std::fprintf(stderr, "weft env: %s\n", problem.c_str());
   const std::string folder = LibraryFolder();
   std::string problem;
   if (!LibrariesPresent(folder, &problem)) {
