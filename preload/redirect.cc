@@ -33,7 +33,10 @@ bool LooksLikeATree(const char* path) {
     if (strncmp(path, home, strlen(home)) != 0) continue;
     const char* user = path + strlen(home);
     const size_t digits = strspn(user, "0123456789");
-    return digits > 0 && user[digits] == '/';
+    // "weft-UID" or "weft-UID.XXXXXX" (home.h)
+    const char* rest = user + digits;
+    if (digits > 0 && *rest == '.') rest += strcspn(rest, "/");
+    return digits > 0 && *rest == '/';
   }
   return false;
 }

@@ -15,6 +15,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -24,14 +25,15 @@ extern "C" int __clone(int (*function)(void*), void* stack, int flags, void* arg
 namespace weft::preload {
 namespace {
 
-constexpr long kFreshSeconds = 2;
+constexpr long kFreshSeconds = 2, kFreshAfterFailureSeconds = 60;
+constexpr size_t kMaxText = 1024;
 constexpr int kPatienceMs = 5000;
 constexpr char kMaker[] = "/weft-paths";
 
 pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;  // guards what follows
 char g_root[kMaxRoot];
 timespec g_asked;
-bool g_was_asked;
+bool g_was_asked, g_failed;
 
 // Stacks of the two children, which share our memory.
 constexpr size_t kStack = 16384;
@@ -64,7 +66,8 @@ class Guard {
 // The folder of this library plus kMaker.
 bool MakerPath(char* out, size_t size) {
   Dl_info info;
-  if (dladdr(&g_root, &info) == 0 || info.dli_fname == nullptr) return false;
+  // From a relative path whoever chose the working directory would choose the program.
+  if (dladdr(&g_root, &info) == 0 || info.dli_fname == nullptr || info.dli_fname[0] != '/') return false;
   const char* slash = strrchr(info.dli_fname, '/');
   if (slash == nullptr) return false;
   const size_t length = static_cast<size_t>(slash - info.dli_fname);
@@ -107,8 +110,9 @@ struct Maker {
   const char* path;
   char** environment;
   int ends[2];  // of the pipe that it prints into
-  char text[kMaxRoot];
-  bool done;
+  char text[kMaxText];
+  bool done;  // `text` is the root
+  bool told;  // `text` says why there is none
 };
 
 // In the maker's process until it executes.
@@ -163,16 +167,37 @@ int Keep(void* argument) {
   // ECHILD where the program ignores SIGCHLD: what was printed has to do.
   while (syscall(SYS_wait4, pid, &status, __WALL, nullptr) < 0 && errno == EINTR) {
   }
-  maker->done = length >= 2 && status == 0 && maker->text[0] == '/';
-  if (maker->done) maker->text[length - 1] = '\0';
+  if (length >= 2) maker->text[length - 1] = '\0';
+  maker->done = length >= 2 && length <= static_cast<ssize_t>(kMaxRoot) && status == 0 && maker->text[0] == '/';
+  maker->told = length >= 2 && maker->text[0] == '!';
   return 0;
+}
+
+// What stderr was when the program started; anything else there is a file of the program.
+struct stat g_stderr;
+bool g_has_stderr;
+
+// Once. Neither waits for whoever reads stderr, nor uses memory of malloc or buffers of stdio.
+void Say(const char* why) {
+  static bool said = false;
+  struct stat now;
+  pollfd ready = {STDERR_FILENO, POLLOUT, 0};
+  const timespec none = {0, 0};
+  if (said || !g_has_stderr || syscall(SYS_fstat, STDERR_FILENO, &now) != 0 || now.st_ino != g_stderr.st_ino ||
+      now.st_dev != g_stderr.st_dev || syscall(SYS_ppoll, &ready, 1, &none, nullptr, 0) != 1 || (ready.revents & POLLOUT) == 0) {
+    return;
+  }
+  said = true;
+  char line[kMaxText + 256];
+  const int length = snprintf(line, sizeof line, "weft: /sys/class/infiniband and /dev/infiniband show no device of Weft: %s (WEFT_PATHS=off: do not look)\n", why);
+  if (length > 0) syscall(SYS_write, STDERR_FILENO, line, static_cast<size_t>(length) < sizeof line ? static_cast<size_t>(length) : sizeof line - 1);
 }
 
 // Runs weft-paths; its one line of output, terminated, in `root`.
 bool RunMaker(char* root) {
   char path[4096];
   const Environment environment;
-  Maker maker = {path, environment.entries(), {-1, -1}, {}, false};
+  Maker maker = {path, environment.entries(), {-1, -1}, {}, false, false};
   if (environment.entries() == nullptr || !MakerPath(path, sizeof path) || syscall(SYS_pipe2, maker.ends, O_CLOEXEC) != 0) return false;
   // No signal at its end, and only waiting for it in this way returns it. It shares our memory and
   // descriptors; we sleep until it ends.
@@ -182,7 +207,8 @@ bool RunMaker(char* root) {
   for (const int end : maker.ends) {
     if (end >= 0) syscall(SYS_close, end);
   }
-  if (maker.done) memcpy(root, maker.text, sizeof maker.text);
+  if (maker.done) memcpy(root, maker.text, kMaxRoot);
+  if (maker.told) Say(maker.text + 1);
   return maker.done;
 }
 
@@ -194,13 +220,15 @@ bool IsOff() {
 
 // Requires g_mutex.
 void Refresh() {
-  if (g_was_asked && MsSince(g_asked) < kFreshSeconds * 1000) return;
+  if (g_was_asked && MsSince(g_asked) < (g_failed ? kFreshAfterFailureSeconds : kFreshSeconds) * 1000) return;
+  g_failed = true;
   char root[kMaxRoot];
   struct stat status;
   if (!IsOff() && RunMaker(root) && syscall(SYS_newfstatat, AT_FDCWD, root, &status, 0) == 0) {
     memcpy(g_root, root, sizeof g_root);
     g_device.store(status.st_dev, std::memory_order_relaxed);
     g_known.store(true, std::memory_order_release);
+    g_failed = false;
   }
   clock_gettime(CLOCK_MONOTONIC, &g_asked);
   g_was_asked = true;
@@ -209,7 +237,10 @@ void Refresh() {
 // Another thread may have held it when the process forked.
 void UnlockInChild() { pthread_mutex_init(&g_mutex, nullptr); }
 
-__attribute__((constructor)) void Initialize() { pthread_atfork(nullptr, nullptr, UnlockInChild); }
+__attribute__((constructor)) void Initialize() {
+  g_has_stderr = syscall(SYS_fstat, STDERR_FILENO, &g_stderr) == 0;
+  pthread_atfork(nullptr, nullptr, UnlockInChild);
+}
 
 }  // namespace
 

@@ -1,9 +1,9 @@
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <fcntl.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
@@ -12,10 +12,12 @@
 #include <system_error>
 
 #include "base/settings.h"
+#include "preload/home.h"
 #include "preload/tree.h"
 #include "sim/device.h"
 
-// weft-paths: makes or brings up to date the tree for this user, network namespace and settings, and prints where it is.
+// weft-paths: makes or brings up to date the tree for this user, network namespace and settings, and prints where it is, or behind a '!' why
+// there is none.
 // libweft_paths.so runs it in a program's place when the program first looks.
 namespace weft::preload {
 namespace {
@@ -26,26 +28,9 @@ namespace fs = std::filesystem;
 constexpr const char* kPlaces[] = {"/dev/shm", "/tmp"};
 // Trees of namespaces and settings that nobody looked at for so long go.
 constexpr time_t kUnusedSeconds = 24 * 3600;
-
-// A directory that only this user writes and everybody reads: a program may give up its privileges later.
-bool MakeOwn(const std::string& path) {
-  if (mkdir(path.c_str(), 0755) == 0) return chmod(path.c_str(), 0755) == 0;
-  struct stat now;
-  if (errno != EEXIST || lstat(path.c_str(), &now) != 0) return false;
-  if (!S_ISDIR(now.st_mode) || now.st_uid != geteuid() || (now.st_mode & 022) != 0) {
-    errno = EPERM;  // somebody else's: what it shows is not to be trusted
-    return false;
-  }
-  return true;
-}
-
-std::string Home() {
-  for (const char* place : kPlaces) {
-    const std::string path = std::string(place) + "/weft-" + std::to_string(geteuid());
-    if (MakeOwn(path)) return path;
-  }
-  return "";
-}
+// Less than libweft_paths.so has (root.cc).
+constexpr std::chrono::seconds kPatience{2};
+constexpr char kRefusal = '!';
 
 // What tells trees apart: the network namespace, and the settings that make devices what they are.
 std::string Name() {
@@ -66,36 +51,53 @@ void RemoveUnused(const std::string& home) {
   std::error_code error;
   for (auto it = fs::directory_iterator(home, error); !error && it != fs::directory_iterator(); it.increment(error)) {
     struct stat now;
-    if (lstat(it->path().c_str(), &now) != 0 || now.st_mtime > time(nullptr) - kUnusedSeconds) continue;
+    if (it->path().filename() == kLockName || lstat(it->path().c_str(), &now) != 0 || now.st_mtime > time(nullptr) - kUnusedSeconds) continue;
     std::error_code ignored;
     fs::remove_all(it->path(), ignored);
   }
 }
 
-int Fail(const char* what, const std::string& path) {
-  fprintf(stderr, "weft-paths: %s %s: %s\n", what, path.c_str(), strerror(errno));
-  return 1;
+bool IsTree(const std::string& root) {
+  struct stat now;
+  return lstat((root + "/sys").c_str(), &now) == 0;
+}
+
+// The tree in `place`; the error says why there is none.
+Result<std::string, Refusal> MakeTree(const std::string& place) {
+  const auto home = FindHome(place);
+  if (!home.ok()) return home.error();
+  const std::string root = *home + "/" + Name();
+  std::string error;
+  if (!LockHome(*home, kPatience, &error)) {
+    if (IsTree(root)) return root;  // as it was when somebody last looked
+    return Refusal{error};
+  }
+  Machine machine;
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  machine.host_name = host;
+  if (!MakeOwn(root) || !WriteTree(root, sim::ListDevices(), machine)) {
+    return Refusal{root + ": " + strerror(errno)};
+  }
+  utimensat(AT_FDCWD, root.c_str(), nullptr, 0);
+  RemoveUnused(*home);
+  return root;
 }
 
 int Main() {
   if (!ProcessSettingProblems().empty()) return 1;  // the settings have said it
   umask(022);
-  const std::string home = Home();
-  if (home.empty()) return Fail("cannot use", std::string(kPlaces[0]) + " or " + kPlaces[1]);
-  const int lock = open(home.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (lock < 0 || flock(lock, LOCK_EX) != 0) return Fail("cannot lock", home);
-  const std::string root = home + "/" + Name();
-  if (!MakeOwn(root)) return Fail("cannot make", root);
-
-  Machine machine;
-  char host[256] = "";
-  gethostname(host, sizeof host - 1);
-  machine.host_name = host;
-  if (!WriteTree(root, sim::ListDevices(), machine)) return Fail("cannot write", root);
-  utimensat(AT_FDCWD, root.c_str(), nullptr, 0);
-  RemoveUnused(home);
-  printf("%s\n", root.c_str());
-  return 0;
+  std::string problems;
+  for (const char* place : kPlaces) {
+    const auto root = MakeTree(place);
+    if (root.ok()) {
+      printf("%s\n", root->c_str());
+      return 0;
+    }
+    problems += (problems.empty() ? "" : "; ") + root.error().reason;
+  }
+  printf("%c%s\n", kRefusal, problems.c_str());
+  return 1;
 }
 
 }  // namespace
