@@ -15,8 +15,6 @@ namespace weft::rsocket {
 namespace {
 
 constexpr int kResolveMilliseconds = 2000;
-// Who is written to by more forgets whom it knows, and asks again.
-constexpr size_t kMostPeers = 4096;
 
 }  // namespace
 
@@ -50,17 +48,19 @@ int Datagram::Open() {
 // May run at the end of a call that has set errno.
 Datagram::~Datagram() {
   const int error = errno;
-  ForgetPeers();
+  arrived_.clear();
+  peers_.Clear();
   links_.clear();
   if (wait_fd_ >= 0) close(wait_fd_);
   if (udp_ >= 0) close(udp_);
   errno = error;
 }
 
-void Datagram::Close() {
+bool Datagram::Close() {
   Lock lock(mutex_);
   closing_ = true;
   waiters_.WakeAll();  // whoever waits keeps the port until it has noticed
+  return true;
 }
 
 int Datagram::Shutdown(int how) {
@@ -127,7 +127,7 @@ int Datagram::Connect(const sockaddr* address, socklen_t length) {
   // What came from others before is theirs no more.
   std::erase_if(arrived_, [this](Arrived& each) {
     if (IsWanted(each.from)) return false;
-    copied_ -= each.copy.size();
+    copied_ -= each.Cost();
     if (each.link != nullptr) each.link->Release(each.slot);
     return true;
   });
@@ -151,24 +151,17 @@ bool Datagram::IsWanted(const sockaddr_storage& from) const { return connected_.
 
 // --- peers ---
 
-void Datagram::ForgetPeers() {
-  for (auto& [key, peer] : peers_) {
-    if (peer.handle != nullptr) ibv_destroy_ah(peer.handle);
-  }
-  peers_.clear();
-}
-
-Datagram::Peer* Datagram::FindPeer(const sockaddr_storage& address) {
+std::shared_ptr<DatagramPeer> Datagram::FindPeer(const sockaddr_storage& address) {
   const std::string key = KeyOf(address);
-  if (const auto known = peers_.find(key); known != peers_.end()) return &known->second;
-  if (peers_.size() >= kMostPeers) ForgetPeers();
-  Peer peer;
-  peer.address = Unmapped(address);
-  if (const int error = Resolve(peer); error != 0) {
+  if (auto known = peers_.Find(key); known != nullptr) return known;
+  auto peer = std::make_shared<Peer>();
+  peer->address = Unmapped(address);
+  if (const int error = Resolve(*peer); error != 0) {
     errno = error;
     return nullptr;
   }
-  return &peers_.emplace(key, peer).first->second;
+  peers_.Add(key, peer, connected_);
+  return peer;
 }
 
 // Which device and address lead to it: no packet is sent for that.

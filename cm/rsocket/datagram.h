@@ -2,13 +2,13 @@
 #define CM_RSOCKET_DATAGRAM_H_
 
 #include <deque>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "cm/rsocket/datagram_link.h"
+#include "cm/rsocket/datagram_peers.h"
 #include "cm/rsocket/datagram_wire.h"
 #include "cm/rsocket/defaults.h"
 #include "cm/rsocket/waiting_socket.h"
@@ -30,8 +30,8 @@ class Datagram final : public WaitingSocket {
   int Accept(std::shared_ptr<Socket>*) override { return EOPNOTSUPP; }
   int Connect(const sockaddr* address, socklen_t length) override;  // AF_UNSPEC: no peer any more
   int Shutdown(int how) override;
-  void Close() override;
-  void Farewell() override {}
+  bool Close() override;
+  bool Farewell() override { return true; }
 
   ssize_t Send(const iovec* pieces, int count, int flags, const sockaddr* to, socklen_t to_length) override;
   ssize_t Receive(const iovec* pieces, int count, int flags, sockaddr_storage* from, int* out_flags) override;
@@ -45,15 +45,7 @@ class Datagram final : public WaitingSocket {
   ssize_t WriteMapped(const void*, size_t, off_t, int) override { return -EOPNOTSUPP; }
 
  private:
-  // Whoever datagrams go to or come from.
-  struct Peer {
-    sockaddr_storage address{};  // of the family that the network has: IPv4 for a mapped one
-    DatagramLink* link = nullptr;
-    ibv_ah* handle = nullptr;
-    sockaddr_storage own{};      // the address from which it is reached, with our port
-    uint32_t queue_pair = 0;     // 0: not known
-    std::optional<Clock::time_point> unheard_since;  // it was sent something by RDMA, and nothing came back
-  };
+  using Peer = DatagramPeer;
   // What came and was not read yet.
   struct Arrived {
     DatagramLink* link = nullptr;  // in a place of it, or
@@ -61,6 +53,9 @@ class Datagram final : public WaitingSocket {
     std::vector<uint8_t> copy;     // came over UDP
     Bytes bytes;                   // the program's
     sockaddr_storage from{};
+
+    // What it counts for in copied_: short ones take room, too.
+    size_t Cost() const { return link == nullptr ? copy.size() + sizeof(Arrived) : 0; }
   };
 
   explicit Datagram(int domain);
@@ -81,10 +76,9 @@ class Datagram final : public WaitingSocket {
   int wait_fd() const override { return wait_fd_; }
 
   // nullptr and errno.
-  Peer* FindPeer(const sockaddr_storage& address);
+  std::shared_ptr<Peer> FindPeer(const sockaddr_storage& address);
   int Resolve(Peer& peer);
   DatagramLink* LinkOn(ibv_context* device);
-  void ForgetPeers();
   int EnsureBound();
   bool GoesByRdma(const Peer& peer, size_t length) const;
   // The count or a negative errno.
@@ -100,10 +94,10 @@ class Datagram final : public WaitingSocket {
   int error_ = 0;  // SO_ERROR
   LinkSizes sizes_;
   std::vector<std::unique_ptr<DatagramLink>> links_;
-  std::map<std::string, Peer> peers_;  // by the bytes of family, port and address
+  DatagramPeers peers_;                // by KeyOf
   std::string connected_;              // key of the peer; empty: none
   std::deque<Arrived> arrived_;
-  size_t copied_ = 0;                  // bytes in `arrived_` that came over UDP
+  size_t copied_ = 0;                  // bytes of `arrived_` that came over UDP
   std::vector<uint8_t> staging_;       // of one UDP datagram
 };
 

@@ -40,7 +40,7 @@ ssize_t Datagram::Send(const iovec* pieces, int count, int flags, const sockaddr
   if (closing_) return -EBADF;
   if (write_shut_) return -EPIPE;
   if (error_ != 0) return -std::exchange(error_, 0);
-  Peer* peer = nullptr;
+  std::shared_ptr<Peer> peer;  // others may have it forgotten while this waits
   if (to != nullptr && to_length != 0) {
     sockaddr_storage address;
     if (const int error = CheckAddress(to, to_length, &address); error != 0) return -error;
@@ -49,11 +49,13 @@ ssize_t Datagram::Send(const iovec* pieces, int count, int flags, const sockaddr
   } else if (connected_.empty()) {
     return -EDESTADDRREQ;
   } else {
-    const auto known = peers_.find(connected_);
+    peer = peers_.Find(connected_);
     sockaddr_storage address{};
     socklen_t address_length = sizeof address;
-    if (known == peers_.end() && getpeername(udp_, Raw(address), &address_length) != 0) return -errno;
-    peer = known != peers_.end() ? &known->second : FindPeer(address);
+    if (peer == nullptr) {
+      if (getpeername(udp_, Raw(address), &address_length) != 0) return -errno;
+      peer = FindPeer(address);
+    }
   }
   if (peer == nullptr) return -errno;
 
@@ -62,13 +64,9 @@ ssize_t Datagram::Send(const iovec* pieces, int count, int flags, const sockaddr
   if (!GoesByRdma(*peer, length)) return SendByUdp(lock, *peer, LookupHeader::Op::kData, pieces, count, deadline);
   if (!peer->link->can_send()) {
     DriveLinks();
-    const std::string key = KeyOf(peer->address);
     if (!peer->link->can_send()) {
       if (const int error = Await(lock, deadline, &Datagram::Writable); error != 0) return -error;
       if (closing_) return -EBADF;
-      const auto known = peers_.find(key);  // others may have forgotten it meanwhile
-      if (known == peers_.end()) return static_cast<ssize_t>(length);  // lost, as any may be
-      peer = &known->second;
       if (!peer->link->can_send()) return -EAGAIN;
     }
   }
@@ -127,7 +125,7 @@ ssize_t Datagram::Receive(const iovec* pieces, int count, int flags, sockaddr_st
   const size_t whole = arrived.bytes.size();
   if ((flags & MSG_PEEK) == 0) {
     if (arrived.link != nullptr) arrived.link->Release(arrived.slot);
-    copied_ -= arrived.copy.size();
+    copied_ -= arrived.Cost();
     arrived_.pop_front();
   }
   return static_cast<ssize_t>((flags & MSG_TRUNC) != 0 ? whole : part);
@@ -148,9 +146,8 @@ void Datagram::DriveLinks() {
         link->Release(incoming.slot);
         continue;
       }
-      if (const auto known = peers_.find(KeyOf(header->from)); known != peers_.end()) {
-        if (known->second.queue_pair == incoming.sender) known->second.unheard_since.reset();
-      }
+      const auto known = peers_.Find(KeyOf(header->from));
+      if (known != nullptr && known->queue_pair == incoming.sender) known->unheard_since.reset();
       Deliver({link.get(), incoming.slot, {}, incoming.bytes.subspan(header_length), header->from});
     }
   }
@@ -174,7 +171,7 @@ void Datagram::OnUdp(Bytes datagram, const sockaddr_storage& from) {
   size_t header_length = 0;
   const auto header = LookupHeader::Parse(datagram, &header_length);
   if (!header) return;
-  if (Peer* peer = FindPeer(from)) {
+  if (const auto peer = FindPeer(from); peer != nullptr) {
     peer->queue_pair = header->queue_pair;
     peer->unheard_since.reset();
     if (header->op == LookupHeader::Op::kData) {
@@ -185,12 +182,12 @@ void Datagram::OnUdp(Bytes datagram, const sockaddr_storage& from) {
   if (header->op != LookupHeader::Op::kData || read_shut_ || !IsWanted(from)) return;
   const Bytes bytes = datagram.subspan(header_length);
   // Lost, as where a receive buffer is full.
-  if (copied_ + bytes.size() > std::max<size_t>(sizes_.receive_bytes, kMostBytes)) return;
+  if (copied_ + bytes.size() + sizeof(Arrived) > std::max<size_t>(sizes_.receive_bytes, kMostBytes + sizeof(Arrived))) return;
   Arrived arrived;
   arrived.copy.assign(bytes.begin(), bytes.end());
   arrived.bytes = arrived.copy;
   arrived.from = from;
-  copied_ += arrived.copy.size();
+  copied_ += arrived.Cost();
   Deliver(std::move(arrived));
 }
 
