@@ -13,6 +13,7 @@
 
 #include "cm/export.h"
 #include "cm/rsocket/datagram.h"
+#include "cm/rsocket/lingering.h"
 #include "cm/rsocket/poll.h"
 #include "cm/rsocket/stream.h"
 #include "cm/rsocket/table.h"
@@ -21,6 +22,7 @@ using weft::cm::Return;
 using weft::rsocket::Clock;
 using weft::rsocket::Datagram;
 using weft::rsocket::Deadline;
+using weft::rsocket::Lingering;
 using weft::rsocket::PollAll;
 using weft::rsocket::Socket;
 using weft::rsocket::Stream;
@@ -139,7 +141,7 @@ WEFT_CM_EXPORT int rshutdown(int fd, int how) {
 WEFT_CM_EXPORT int rclose(int fd) {
   const auto socket = Table::Process().Remove(fd);
   if (socket == nullptr) return Return(EBADF);
-  socket->Close();
+  if (!socket->Close()) Lingering::Process().Add(socket);
   return 0;
 }
 

@@ -34,6 +34,7 @@ class Fd {
     return *this;
   }
   operator int() const { return fd_; }
+  int Release() { return std::exchange(fd_, -1); }
   void Reset() {
     if (fd_ >= 0) rclose(fd_);
     fd_ = -1;

@@ -35,10 +35,14 @@ class Socket {
   virtual int Accept(std::shared_ptr<Socket>* accepted) = 0;
   virtual int Connect(const sockaddr* address, socklen_t length) = 0;
   virtual int Shutdown(int how) = 0;
-  // Ends what others wait for in it (EBADF). Last call, but for those that are under way.
-  virtual void Close() = 0;
-  // The process ends and nobody closed it: as much of Close as the peer should notice.
-  virtual void Farewell() = 0;
+  // Ends what others wait for in it (EBADF). Last call, but for those that are under way. False: something that was sent is not with the
+  // peer yet, and Linger() has to be called now and then until it is true.
+  virtual bool Close() = 0;
+  // Waits for nothing. True: it may go.
+  virtual bool Linger() { return true; }
+  // The process ends and nobody closed it: as much of Close as the peer should notice. Waits for nothing; false: call it again, as long
+  // as there is time.
+  virtual bool Farewell() = 0;
 
   virtual ssize_t Send(const iovec* pieces, int count, int flags, const sockaddr* to, socklen_t to_length) = 0;
   // `from` may be nullptr. MSG_TRUNC is set in `*out_flags` if a datagram was cut.

@@ -11,13 +11,18 @@
 #include <cstring>
 #include <utility>
 
+#include "base/file_limit.h"
+#include "cm/rsocket/lingering.h"
+
 namespace weft::rsocket {
 namespace {
 
 constexpr int kResolveMilliseconds = 10000;
-// How long rclose, and the end of the process, wait until what was sent is with TCP.
+// How long what was sent before rclose has to reach the peer, and who calls rclose waits while nothing moves: less when there
+// are others that nobody answers.
 constexpr std::chrono::seconds kCloseLimit{10};
-constexpr std::chrono::seconds kFarewellLimit{2};
+constexpr std::chrono::milliseconds kPatience{200}, kPatienceAmongSilent{10};
+constexpr std::chrono::seconds kOpenLimit{2};
 
 rdma_conn_param Parameters(const uint8_t* private_data) {
   rdma_conn_param parameters{};
@@ -292,6 +297,16 @@ int Stream::Accept(std::shared_ptr<Socket>* accepted) {
     }
     const int error = stream->AcceptRequest(request.id, request.data);
     if (error == ECONNRESET) continue;  // it left meanwhile
+    if (IsShortage(error)) {
+      // It goes on waiting, as with accept(2).
+      Lock lock(mutex_);
+      if (state_ == State::kListening && !closing_) {
+        requests_.push_front(request);
+      } else {
+        rdma_reject(request.id, nullptr, 0);
+        rdma_destroy_id(request.id);
+      }
+    }
     if (error != 0) return error;
     *accepted = std::move(stream);
     return 0;
@@ -300,23 +315,25 @@ int Stream::Accept(std::shared_ptr<Socket>* accepted) {
 
 int Stream::AcceptRequest(rdma_cm_id* request, const ConnectData& peer) {
   Lock lock(mutex_);
+  // Of a shortage the caller's request is not touched.
   const auto refuse = [&](int error) {
-    rdma_reject(request, nullptr, 0);
     link_.reset();
     id_ = nullptr;
+    if (IsShortage(error)) return error;
+    rdma_reject(request, nullptr, 0);
     rdma_destroy_id(request);
     return error;
   };
   channel_ = rdma_create_event_channel();
   if (channel_ == nullptr || fcntl(channel_->fd, F_SETFL, O_NONBLOCK) != 0) return refuse(errno);
-  if (rdma_migrate_id(request, channel_) != 0) return refuse(errno);
   id_ = request;
   if (const int error = MakeLink(); error != 0) return refuse(error);
   if (!Adopt(peer)) return refuse(ECONNRESET);
+  if (rdma_migrate_id(request, channel_) != 0) return refuse(ECONNRESET);
   uint8_t private_data[ConnectData::kSize];
   link_->Describe().Serialize(private_data);
   rdma_conn_param parameters = Parameters(private_data);
-  if (rdma_accept(id_, &parameters) != 0) return refuse(errno);
+  if (rdma_accept(id_, &parameters) != 0) return refuse(IsShortage(errno) ? ECONNRESET : errno);
   state_ = State::kAccepting;
   return 0;
 }
@@ -329,7 +346,7 @@ int Stream::Shutdown(int how) {
     Lock lock(mutex_);
     if (closing_) return EBADF;
     Drive();
-    if (state_ == State::kAccepting) Await(lock, Clock::now() + kFarewellLimit, &Stream::Opened);
+    if (state_ == State::kAccepting) Await(lock, Clock::now() + kOpenLimit, &Stream::Opened);
     if (state_ != State::kConnected) return ENOTCONN;
     if (how != SHUT_WR) read_shut_ = true;
     if (how != SHUT_RD) write_shut_ = true;
@@ -344,12 +361,15 @@ int Stream::Shutdown(int how) {
   return 0;
 }
 
-void Stream::SayGoodbye(Lock& lock, const Deadline& deadline) {
-  if (up() && Await(lock, deadline, &Stream::HasControlSlot) == 0 && up()) PostControl(Control::kDisconnect);
-  Await(lock, deadline, &Stream::AllSent);
+// Says goodbye as soon as there is room. True: there is nothing left to wait for. Waits for nothing.
+bool Stream::StepOut() {
+  if (opening()) return false;
+  if (state_ != State::kConnected) return true;
+  if (up() && slots_free_ >= 1) PostControl(Control::kDisconnect);
+  return AllSent();
 }
 
-void Stream::Close() {
+bool Stream::Close() {
   Lock lock(mutex_);
   closing_ = true;
   waiters_.WakeAll();
@@ -361,24 +381,37 @@ void Stream::Close() {
     }
     requests_.clear();
     rdma_destroy_id(std::exchange(id_, nullptr));
-    return;
+    return true;
   }
   Drive();
-  if (state_ != State::kConnected && state_ != State::kAccepting) return;
-  const bool abort = linger_.l_onoff != 0 && linger_.l_linger == 0;
-  if (!abort) {
-    Deadline limit = Clock::now() + kCloseLimit;
-    if (linger_.l_onoff != 0) limit = Clock::now() + std::chrono::seconds(linger_.l_linger);
-    Await(lock, limit, &Stream::Settled);
-    if (state_ == State::kConnected) SayGoodbye(lock, limit);
+  if (state_ != State::kConnected && state_ != State::kAccepting) return true;
+  const bool wait = linger_.l_onoff != 0;  // socket(7): SO_LINGER; otherwise the rest goes out behind our back
+  linger_until_ = Clock::now() + (wait ? std::chrono::seconds(linger_.l_linger) : kCloseLimit);
+  while (!Passed(linger_until_)) {
+    const uint32_t before = slots_free_;
+    const auto patience = Lingering::Process().any() ? kPatienceAmongSilent : kPatience;
+    const int error = Await(lock, wait ? linger_until_ : Clock::now() + patience, &Stream::CanStepOut);
+    if (StepOut()) break;
+    if (!wait && error != 0 && slots_free_ == before) return false;  // nothing moves
+    if (wait && error != 0) break;
   }
   rdma_disconnect(id_);
+  return true;
 }
 
-void Stream::Farewell() {
+bool Stream::Linger() {
+  Lock lock(mutex_);
+  Drive();
+  if (!StepOut() && !Passed(linger_until_)) return false;
+  rdma_disconnect(id_);
+  return true;
+}
+
+bool Stream::Farewell() {
   Lock lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock() || state_ != State::kConnected) return;
-  SayGoodbye(lock, Clock::now() + kFarewellLimit);
+  if (!lock.owns_lock()) return true;
+  if (state_ == State::kConnected || state_ == State::kAccepting) Drive();
+  return state_ != State::kConnected || StepOut();
 }
 
 // --- names ---

@@ -38,8 +38,9 @@ class Stream final : public WaitingSocket {
   int Accept(std::shared_ptr<Socket>* accepted) override;
   int Connect(const sockaddr* address, socklen_t length) override;
   int Shutdown(int how) override;
-  void Close() override;
-  void Farewell() override;
+  bool Close() override;
+  bool Linger() override;
+  bool Farewell() override;
   int Name(bool peer, sockaddr_storage* name) override;
 
   // stream_data.cc
@@ -89,7 +90,7 @@ class Stream final : public WaitingSocket {
   void FailConnect(int error);
   int TakeRequest(std::shared_ptr<Socket>* accepted);
   int AcceptRequest(rdma_cm_id* request, const ConnectData& peer);  // of the new socket, without lock
-  void SayGoodbye(Lock& lock, const Deadline& deadline);
+  bool StepOut();
   bool opening() const {
     return state_ == State::kResolving || state_ == State::kConnecting || state_ == State::kAccepting;
   }
@@ -114,9 +115,9 @@ class Stream final : public WaitingSocket {
   bool Readable() const;
   bool Writable() const;
   bool Opened() const { return closing_ || !opening(); }
-  bool Settled() const { return !opening(); }
   bool HasRequest() const { return closing_ || !requests_.empty(); }
   bool HasControlSlot() const { return !up() || slots_free_ >= 1; }
+  bool CanStepOut() const { return !opening() && ((up() && slots_free_ >= 1) || AllSent()); }
   bool AllSent() const { return lost_ || slots_free_ == sizes_.send_queue; }
   void Arm() override;
   void TakeEvents() override;
@@ -156,6 +157,7 @@ class Stream final : public WaitingSocket {
   bool no_delay_ = false, keep_alive_ = false, inline_urgent_ = false, reuse_address_ = false, only_v6_ = false;
   int keep_alive_seconds_ = 7200, keep_alive_interval_ = 75, keep_alive_probes_ = 9;
   linger linger_{0, 0};
+  Deadline linger_until_;           // since rclose
 
   // The connection.
   std::unique_ptr<Link> link_;

@@ -5,11 +5,22 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <mutex>
 #include <new>
+#include <thread>
+
+#include "cm/rsocket/lingering.h"
 
 namespace weft::rsocket {
+namespace {
+
+// How long the end of the process waits for what was sent.
+constexpr std::chrono::seconds kFarewellLimit{2};
+constexpr std::chrono::milliseconds kPause{1};
+
+}  // namespace
 
 Table& Table::Process() {
   static Table* const table = new Table;
@@ -60,7 +71,14 @@ void Table::FarewellAll() {
       if (socket != nullptr) open.push_back(socket);
     }
   }
-  for (const auto& socket : open) socket->Farewell();
+  for (const auto& socket : Lingering::Process().Sockets()) open.push_back(socket);
+  // All of them together: a peer that is silent costs the others nothing.
+  const auto limit = Clock::now() + kFarewellLimit;
+  for (;;) {
+    std::erase_if(open, [](const auto& socket) { return socket->Farewell(); });
+    if (open.empty() || Clock::now() >= limit) return;
+    std::this_thread::sleep_for(kPause);
+  }
 }
 
 }  // namespace weft::rsocket
