@@ -16,6 +16,7 @@ namespace weft::control {
 namespace {
 
 constexpr timeval kPatience{.tv_sec = 5, .tv_usec = 0};
+constexpr size_t kLongestSuffix = 16;
 
 class Descriptor {
  public:
@@ -41,25 +42,55 @@ bool SendAll(int fd, const std::string& text) {
   return true;
 }
 
+// What stands behind the prefix in the names of this network namespace: "4711", "4711.17".
+std::vector<std::string> Names() {
+  std::vector<std::string> names;
+  std::ifstream table("/proc/net/unix");
+  const std::string mark = std::string("@") + kNamePrefix;
+  for (std::string line; std::getline(table, line);) {
+    const size_t at = line.rfind(mark);
+    if (at != line.npos) names.push_back(line.substr(at + mark.size()));
+  }
+  return names;
+}
+
+// Names of abstract sockets are anybody's to take: of those that are this process's by name the one whose owner is the user.
+// -1: there is none, and `others` whether there is any.
+int ConnectTo(pid_t pid, bool* others) {
+  const std::string own = std::to_string(pid);
+  std::vector<std::string> suffixes{""};
+  for (const std::string& name : Names()) {
+    if (name.starts_with(own + ".")) suffixes.push_back(name.substr(own.size()));
+  }
+  *others = false;
+  for (const std::string& suffix : suffixes) {
+    if (suffix.size() > kLongestSuffix) continue;
+    const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
+    socklen_t length = 0;
+    const sockaddr_un address = AddressOf(pid, &length, suffix);
+    if (connect(fd, reinterpret_cast<const sockaddr*>(&address), length) == 0) {
+      ucred peer{};
+      socklen_t peer_length = sizeof peer;
+      if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &peer_length) == 0 && peer.uid == geteuid()) return fd;
+      *others = true;
+    }
+    close(fd);
+  }
+  return -1;
+}
+
 }  // namespace
 
 Result<Reply, std::string> Ask(pid_t pid, const std::string& command, const std::string& body) {
   const std::string who = "process " + std::to_string(pid);
-  const Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (socket.get() < 0) return std::string("cannot make a socket: ") + std::strerror(errno);
-  setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
-  setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
-  socklen_t length = 0;
-  const sockaddr_un address = AddressOf(pid, &length);
-  if (connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), length) != 0) {
+  bool others = false;
+  const Descriptor socket(ConnectTo(pid, &others));
+  if (socket.get() < 0) {
     if (kill(pid, 0) != 0 && errno == ESRCH) return who + " does not exist";
+    if (others) return who + " belongs to another user";
     return who + " uses no RDMA device of Weft (yet), was started with WEFT_CONTROL=off, or is in another network namespace";
-  }
-  // Names of abstract sockets are anybody's to take.
-  ucred peer{};
-  socklen_t peer_length = sizeof peer;
-  if (getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &peer_length) != 0 || peer.uid != geteuid()) {
-    return who + " belongs to another user";
   }
   if (!SendAll(socket.get(), command + "\n" + body)) return who + " does not listen: " + std::strerror(errno);
   shutdown(socket.get(), SHUT_WR);
@@ -80,14 +111,9 @@ Result<Reply, std::string> Ask(pid_t pid, const std::string& command, const std:
 
 std::vector<pid_t> Processes() {
   std::vector<pid_t> found;
-  std::ifstream table("/proc/net/unix");
-  const std::string mark = std::string("@") + kNamePrefix;
-  for (std::string line; std::getline(table, line);) {
-    const size_t at = line.rfind(mark);
-    if (at == line.npos) continue;
+  for (const std::string& name : Names()) {
     pid_t pid = 0;
-    const char* begin = line.data() + at + mark.size();
-    if (std::from_chars(begin, line.data() + line.size(), pid).ec == std::errc()) found.push_back(pid);
+    if (std::from_chars(name.data(), name.data() + name.size(), pid).ec == std::errc()) found.push_back(pid);
   }
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());

@@ -9,8 +9,11 @@
 #include <cerrno>
 #include <chrono>
 #include <mutex>
+#include <random>
+#include <string>
 #include <utility>
 
+#include "base/file_limit.h"
 #include "control/address.h"
 
 namespace weft::control {
@@ -20,6 +23,9 @@ using transport::IoResult;
 
 constexpr int kMostClients = 16;
 constexpr std::chrono::seconds kClientLimit{5};
+constexpr int kMostAtOnce = 16;
+// How long nobody is accepted when descriptors have run out.
+constexpr std::chrono::milliseconds kPause{100};
 
 // A descriptor as what the network can watch.
 class DescriptorStream final : public transport::ByteStream {
@@ -143,7 +149,7 @@ class ServerImpl final : public Server, public transport::ReadyHandler, public t
   ServerImpl(transport::Network& network, int fd, Handler handler)
       : network_(network), fd_(fd), handler_(std::move(handler)), clients_(std::make_shared<std::atomic<int>>(0)) {}
 
-  void Watch() { network_.Watch(*this, std::shared_ptr<transport::ReadyHandler>(std::shared_ptr<void>(), this)); }
+  void Watch() { watch_ = network_.Watch(*this, std::shared_ptr<transport::ReadyHandler>(std::shared_ptr<void>(), this)); }
 
   // transport::Listener, for Watch() only.
   Result<std::unique_ptr<transport::ByteStream>, int> Accept() override { return ENOTSUP; }
@@ -151,9 +157,12 @@ class ServerImpl final : public Server, public transport::ReadyHandler, public t
   int fd() const override { return fd_; }
 
   void OnReady(transport::Interest) override {
-    for (;;) {
+    for (int i = 0; i < kMostAtOnce; ++i) {
       const int fd = accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-      if (fd < 0) return;
+      if (fd < 0) {
+        if (IsShortage(errno)) Pause();
+        return;
+      }
       if (!IsSameUser(fd) || clients_->load() >= kMostClients) {
         close(fd);
         continue;
@@ -163,11 +172,30 @@ class ServerImpl final : public Server, public transport::ReadyHandler, public t
   }
 
  private:
+  // Who waits to be accepted keeps the listener readable, and the thread would do nothing else.
+  void Pause() {
+    network_.SetInterest(watch_, {});
+    network_.RunAt(network_.Now() + kPause, [this] { network_.SetInterest(watch_, {.read = true}); });
+  }
+
   transport::Network& network_;
   const int fd_;
   const Handler handler_;
   const std::shared_ptr<std::atomic<int>> clients_;
+  transport::WatchId watch_ = 0;
 };
+
+// The process's name, or one that nobody can have guessed where somebody took that, as anybody can.
+bool BindToName(int fd) {
+  std::random_device random;
+  for (const std::string& suffix : {std::string(), "." + std::to_string(random()), "." + std::to_string(random())}) {
+    socklen_t length = 0;
+    const sockaddr_un address = AddressOf(getpid(), &length, suffix);
+    if (bind(fd, reinterpret_cast<const sockaddr*>(&address), length) == 0) return true;
+    if (errno != EADDRINUSE) return false;
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -176,11 +204,10 @@ std::unique_ptr<Server> Server::Start(transport::Network& network, Handler handl
     if (const int fd = g_listening.exchange(-1); fd >= 0) close(fd);
   });
   if (at_fork != 0) return nullptr;
+  if (g_listening.load() >= 0) return nullptr;
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return nullptr;
-  socklen_t length = 0;
-  const sockaddr_un address = AddressOf(getpid(), &length);
-  if (bind(fd, reinterpret_cast<const sockaddr*>(&address), length) != 0 || listen(fd, 8) != 0) {
+  if (!BindToName(fd) || listen(fd, 8) != 0) {
     close(fd);
     return nullptr;
   }

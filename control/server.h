@@ -22,7 +22,7 @@ class Server {
   // `command` is the first line of a request, `body` what follows it.
   using Handler = std::function<Answer(const std::string& command, const std::string& body)>;
 
-  // nullptr: the name is taken (by a process of another pid namespace), or there is no descriptor left; that is no failure of the
+  // nullptr: this process has one, or there is no descriptor left; that is no failure of the
   // program, which goes on without. `network` outlives the server.
   static std::unique_ptr<Server> Start(transport::Network& network, Handler handler);
   virtual ~Server() = default;

@@ -1,10 +1,14 @@
 #include "control/server.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <future>
 
 #include "control/address.h"
 #include "control/client.h"
@@ -111,6 +115,74 @@ TEST_F(ServerTest, ASilentClientHoldsNobodyUp) {
   ASSERT_EQ(connect(silent, reinterpret_cast<const sockaddr*>(&address), length), 0);
   EXPECT_TRUE(Ask(getpid(), "one").ok());
   close(silent);
+}
+
+// Anybody can have the name that a process would take.
+TEST_F(ServerTest, AProcessWhoseNameIsTakenIsFoundAllTheSame) {
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const int taken = socket(AF_UNIX, SOCK_STREAM, 0);  // not listening: as nobody of ours
+    socklen_t length = 0;
+    const sockaddr_un address = AddressOf(getpid(), &length);
+    if (bind(taken, reinterpret_cast<const sockaddr*>(&address), length) != 0) _exit(1);
+    transport::TcpNetwork fresh;
+    auto own = Server::Start(fresh, Echo);
+    if (own == nullptr || write(ready[1], "x", 1) != 1) _exit(2);
+    pause();
+  }
+  close(ready[1]);
+  char byte;
+  EXPECT_EQ(read(ready[0], &byte, 1), 1);
+  const auto answer = Ask(child, "one", "two");
+  EXPECT_TRUE(answer.ok() && answer->text == "one/two") << (answer.ok() ? answer->text : answer.error());
+  EXPECT_EQ(kill(child, SIGKILL), 0);
+  EXPECT_EQ(waitpid(child, nullptr, 0), child);
+}
+
+// Whoever waits to be accepted keeps the listener readable.
+TEST_F(ServerTest, WithoutADescriptorLeftItWaitsAndDoesNotSpin) {
+  int ready[2], more[2];
+  ASSERT_EQ(pipe(ready), 0);
+  ASSERT_EQ(pipe(more), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    transport::TcpNetwork fresh;
+    auto own = Server::Start(fresh, Echo);
+    const int last = dup(0);
+    close(last);
+    rlimit limit{};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = static_cast<rlim_t>(last);
+    setrlimit(RLIMIT_NOFILE, &limit);
+    char byte = 'x';
+    if (write(ready[1], &byte, 1) != 1 || read(more[0], &byte, 1) != 1) _exit(1);
+    timespec used{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    const int64_t ms = used.tv_sec * 1000 + used.tv_nsec / 1'000'000;
+    if (write(ready[1], &ms, sizeof ms) != sizeof ms) _exit(1);
+    pause();
+  }
+  char byte;
+  ASSERT_EQ(read(ready[0], &byte, 1), 1);
+  auto answer = std::async(std::launch::async, [child] { return Ask(child, "one"); });
+  timespec before{}, now{};
+  clock_gettime(CLOCK_MONOTONIC, &before);
+  do {
+    usleep(10'000);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+  } while (now.tv_sec - before.tv_sec < 2);
+  ASSERT_EQ(write(more[1], "x", 1), 1);
+  int64_t ms = 0;
+  ASSERT_EQ(read(ready[0], &ms, sizeof ms), static_cast<ssize_t>(sizeof ms));
+  EXPECT_LT(ms, 300) << "of processor time in two seconds";
+  const auto got = answer.get();
+  EXPECT_TRUE(got.ok()) << got.error();
+  EXPECT_EQ(kill(child, SIGKILL), 0);
+  EXPECT_EQ(waitpid(child, nullptr, 0), child);
 }
 
 }  // namespace
