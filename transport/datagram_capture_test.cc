@@ -68,7 +68,7 @@ class DatagramCapture : public testing::Test {
   }
   // The Ethernet frames.
   std::vector<std::string> Frames() {
-    file_->Flush();
+    file_->Sync();
     const std::string bytes = Contents(name_);
     std::vector<std::string> frames;
     for (size_t at = 0; at + 12 <= bytes.size();) {

@@ -24,6 +24,8 @@ namespace {
 
 constexpr size_t kFlushAt = 1 << 20;
 constexpr Duration kFlushAfter = std::chrono::milliseconds(100);
+// Who reads a pipe has so long to take something when the capture ends.
+constexpr std::chrono::seconds kPatience{2};
 
 std::string Expand(const std::string& name) {
   std::string expanded;
@@ -116,16 +118,6 @@ void AppendSectionHeader(std::vector<uint8_t>& out) {
   EndBlock(out, block);
 }
 
-bool WriteAll(int fd, ByteSpan bytes) {
-  while (!bytes.empty()) {
-    ssize_t count = write(fd, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return false;
-    bytes = bytes.subspan(static_cast<size_t>(count));
-  }
-  return true;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<PcapFile>, int> PcapFile::Open(const std::string& name, Network* network) {
@@ -136,7 +128,8 @@ Result<std::unique_ptr<PcapFile>, int> PcapFile::Open(const std::string& name, N
 }
 
 Result<std::unique_ptr<PcapFile>, int> PcapFile::OpenIfFree(const std::string& name, Network* network) {
-  int fd = open(name.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  // A FIFO that nobody reads is an error (ENXIO), and no reason to wait.
+  int fd = open(name.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
   if (fd < 0) return errno;
   // Only what is a file can be in use by another capture, and emptied.
   struct stat kind {};
@@ -151,7 +144,7 @@ Result<std::unique_ptr<PcapFile>, int> PcapFile::OpenIfFree(const std::string& n
 }
 
 PcapFile::PcapFile(std::string name, int fd, Network* network)
-    : name_(std::move(name)), classic_(IsClassic(name_)), fd_(fd), owner_(getpid()), network_(network) {
+    : name_(std::move(name)), classic_(IsClassic(name_)), file_(fd, name_), owner_(getpid()), network_(network) {
   classic_ ? AppendFileHeader(buffer_) : AppendSectionHeader(buffer_);
   FlushLocked();
 }
@@ -165,8 +158,9 @@ PcapFile::~PcapFile() {
       lock.lock();
     }
     FlushLocked();
+    lock.unlock();
+    file_.Sync(kPatience);
   }
-  close(fd_);
 }
 
 bool PcapFile::InThisProcess() const { return owner_ == getpid(); }
@@ -178,7 +172,6 @@ template <typename Packet>
 void PcapFile::AppendAny(const Packet& packet, const std::string& comment) {
   if (!InThisProcess()) return;
   std::lock_guard lock(mutex_);
-  if (failed_) return;
   if (classic_) {
     AppendClassic(packet);
   } else {
@@ -247,13 +240,13 @@ void PcapFile::Flush() {
   FlushLocked();
 }
 
-void PcapFile::FlushLocked() {
-  if (!failed_ && !WriteAll(fd_, buffer_)) {
-    failed_ = true;
-    LogWarning(Format("cannot write the capture %s (errno %d); nothing more is captured", name_.c_str(), errno));
-  }
-  buffer_.clear();
+void PcapFile::Sync() {
+  if (!InThisProcess()) return;
+  Flush();
+  file_.Sync(kPatience);
 }
+
+void PcapFile::FlushLocked() { file_.Append(buffer_); }
 
 bool PcapFile::Claim(const SocketAddress& local, const SocketAddress& peer) {
   if (!InThisProcess()) return false;
@@ -397,7 +390,7 @@ PcapFile* ProcessPcap() {
   if (entry == nullptr) {
     std::atexit([] {
       Entry* last = current.load(std::memory_order_acquire);
-      if (last->file != nullptr) last->file->Flush();
+      if (last->file != nullptr) last->file->Sync();
     });
   }
   return fresh->file.get();

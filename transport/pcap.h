@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "transport/background_file.h"
 #include "transport/fpdu_segmenter.h"
 #include "transport/network.h"
 #include "transport/tcp_packet.h"
@@ -18,7 +19,8 @@
 namespace weft::transport {
 
 // A capture file that Wireshark opens: pcapng, or classic pcap where the name ends in ".pcap"; nanoseconds, Ethernet. Thread safe. Writes are gathered; Flush, a
-// megabyte, destruction and (given a network) 100 ms after the first unwritten packet bring them to the file.
+// megabyte, destruction and (given a network) 100 ms after the first unwritten packet bring them to the file, on a thread of its own: nobody
+// waits for a disk, or for who reads a pipe.
 //
 // The file belongs to the process that opened it: in a child after fork() every call does nothing.
 class PcapFile {
@@ -36,6 +38,8 @@ class PcapFile {
   void Append(const TcpPacket& packet, const std::string& comment = "");
   void Append(const UdpPacket& packet, const std::string& comment = "");
   void Flush();
+  // Flush, and waits until it is in the file, as long as something goes there within any two seconds. For the end of the process.
+  void Sync();
 
   // The name after expansion.
   const std::string& name() const { return name_; }
@@ -60,14 +64,13 @@ class PcapFile {
 
   const std::string name_;
   const bool classic_;
-  const int fd_;
+  BackgroundFile file_;
   const pid_t owner_;
   Network* const network_;
 
   std::mutex mutex_;             // guards the rest
   std::vector<uint8_t> buffer_;  // not yet in the file
   TimerId flush_timer_ = 0;
-  bool failed_ = false;  // a write failed; said once, nothing more is captured
   std::set<std::string> claimed_;
 };
 

@@ -104,7 +104,8 @@ Segment ParseFrame(ByteSpan frame) {
   return segment;
 }
 
-std::vector<Segment> ReadCapture(const std::string& name) {
+std::vector<Segment> ReadCapture(const std::string& name, PcapFile* open = nullptr) {
+  if (open != nullptr) open->Sync();
   std::ifstream file(name, std::ios::binary);
   std::string bytes((std::istreambuf_iterator<char>(file)), {});
   auto u32 = [&](size_t at) {
@@ -158,7 +159,7 @@ TEST(PcapTest, ShowsHandshakeDataAndCloseWithMatchingNumbers) {
       ReadAll(stream);
       stream.ShutdownWrite();
     }
-    std::vector<Segment> segments = ReadCapture(name);
+    std::vector<Segment> segments = ReadCapture(name, file.get());
     ASSERT_EQ(segments.size(), 7u);
     constexpr uint8_t kFin = 0x11, kSyn = 0x02, kSynAck = 0x12, kAck = 0x10, kData = 0x18;
     struct {
@@ -188,7 +189,7 @@ TEST(PcapTest, AcceptingEndShowsThePeersSyn) {
     CapturingStream stream(std::make_unique<FakeStream>("::1", 1, 2), /*initiator=*/false, file.get());
     WriteText(stream, "x");
   }
-  std::vector<Segment> segments = ReadCapture(name);
+  std::vector<Segment> segments = ReadCapture(name, file.get());
   ASSERT_EQ(segments.size(), 5u);
   EXPECT_EQ(segments[0].source_port, 2);
   EXPECT_EQ(segments[1].source_port, 1);
@@ -212,7 +213,7 @@ TEST(PcapTest, CutsLargeAndOddWritesAndLosesNothing) {
     EXPECT_EQ(stream.Write(parts).bytes, all.size());
   }
   std::string shown;
-  for (const Segment& segment : ReadCapture(name)) {
+  for (const Segment& segment : ReadCapture(name, file.get())) {
     EXPECT_LE(segment.payload.size(), TcpPacket::kMostPayload);
     if (!segment.payload.empty()) {
       EXPECT_EQ(segment.sequence, 1 + shown.size());
@@ -236,7 +237,7 @@ TEST(PcapTest, AbortAndFailureAreResets) {
     WriteText(theirs, "x");
     ReadAll(theirs);
   }
-  std::vector<Segment> segments = ReadCapture(name);
+  std::vector<Segment> segments = ReadCapture(name, file.get());
   ASSERT_EQ(segments.size(), 10u);
   EXPECT_EQ(segments[4].source_port, 1);
   EXPECT_EQ(segments[4].flags, 0x14);
@@ -254,7 +255,7 @@ TEST(PcapTest, BothEndsInOneProcessAreShownOnce) {
     WriteText(one, "x");
     WriteText(other, "y");
   }
-  EXPECT_EQ(ReadCapture(name).size(), 5u);
+  EXPECT_EQ(ReadCapture(name, file.get()).size(), 5u);
   unlink(name.c_str());
 }
 
@@ -271,7 +272,7 @@ TEST(PcapTest, NothingIsShownOfAStreamThatNeverConnected) {
     stream.ShutdownWrite();
     stream.Abort();
   }
-  EXPECT_EQ(ReadCapture(name).size(), 0u);
+  EXPECT_EQ(ReadCapture(name, file.get()).size(), 0u);
   unlink(name.c_str());
 }
 
@@ -303,8 +304,26 @@ TEST(PcapFileTest, ChildOfAForkWritesNothingIntoTheParentsFile) {
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
+  file->Sync();
+  EXPECT_EQ(ReadCapture(name, file.get()).size(), 4u);
+  unlink(name.c_str());
+}
+
+// As Wireshark's, that is started later or never.
+TEST(PcapFileTest, AFifoThatNobodyReadsIsAnErrorAndNoReasonToWait) {
+  const std::string name = TempName("fifo");
+  ASSERT_EQ(mkfifo(name.c_str(), 0600), 0);
+  EXPECT_EQ(PcapFile::Open(name, nullptr).error(), ENXIO);
+  const int reader = open(name.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  auto file = OpenFile(name);
+  {
+    // More than the FIFO takes.
+    CapturingStream stream(std::make_unique<FakeStream>("127.0.0.1", 1, 2), true, file.get());
+    for (int i = 0; i < 50; ++i) WriteText(stream, std::string(30'000, 'x'));
+  }
   file->Flush();
-  EXPECT_EQ(ReadCapture(name).size(), 4u);
+  close(reader);
+  file.reset();
   unlink(name.c_str());
 }
 
@@ -319,7 +338,7 @@ TEST(PcapFileTest, PacketsReachTheFileSoonWithoutFurtherTraffic) {
   auto size = [&] { return std::ifstream(name, std::ios::ate).tellg(); };
   while (size() <= 24 && network.Now() < deadline) usleep(10'000);
   EXPECT_GT(size(), 24);
-  EXPECT_EQ(ReadCapture(name).size(), 4u);
+  EXPECT_EQ(ReadCapture(name, file.get()).size(), 4u);
   unlink(name.c_str());
 }
 
@@ -330,7 +349,8 @@ struct Commented {
 };
 
 // Takes the file apart block by block (draft-ietf-opsawg-pcapng section 3.1).
-std::vector<Commented> ReadCaptureNg(const std::string& name) {
+std::vector<Commented> ReadCaptureNg(const std::string& name, PcapFile* open = nullptr) {
+  if (open != nullptr) open->Sync();
   std::ifstream file(name, std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(file)), {});
   auto u32 = [&](size_t at) {
@@ -398,7 +418,7 @@ TEST(PcapNgTest, CarriesTheSamePacketsAndCommentsOnThem) {
     stream.Annotate("another word");
     WriteText(stream, "x");
   }
-  const auto packets = ReadCaptureNg(name);
+  const auto packets = ReadCaptureNg(name, file.get());
   ASSERT_EQ(packets.size(), 7u);
   EXPECT_EQ(packets[0].comment, "the queue pair");
   EXPECT_EQ(packets[0].segment.flags, 0x02);
@@ -489,6 +509,7 @@ TEST(PcapNgTest, TsharkShowsTheComment) {
     stream.Annotate("Weft: queue pair 0x12");
     WriteText(stream, "hello");
   }
+  file->Sync();
   const std::string verbose = OutputOf("tshark -r " + name + " -V -o ip.check_checksum:TRUE -o tcp.check_checksum:TRUE 2>&1");
   const size_t at = verbose.find("Weft: queue pair 0x12");
   ASSERT_NE(at, verbose.npos) << verbose;
@@ -518,6 +539,7 @@ TEST_P(PcapTsharkTest, DecodesIwarpAndFindsNoFault) {
     WriteText(stream, std::string_view(sent).substr(1));
     ReadAll(stream, 1001);
   }
+  file->Sync();
   // The dissector of RPC over RDMA guesses at any Send and calls short ones malformed.
   std::string verbose = OutputOf("tshark -r " + name +
                                  " -V -o ip.check_checksum:TRUE -o tcp.check_checksum:TRUE --disable-protocol rpcordma"
