@@ -1,245 +1,117 @@
 #include "mpi_hybrid/api/collective_calls.h"
 
+// The entry points of the collectives (MPI 4.0 chapter 6 and sections 8.6 to 8.8). Each has a blocking, a nonblocking
+// and a persistent form, and each of these a binding with int and one with MPI_Count; all six do the same with their
+// arguments (collective_calls.h). A line of the table at the end of this file makes all of a collective's.
+
 using namespace weft::mpi;
 
-// Blocking collectives (MPI 4.0 chapter 6).
+namespace {
 
-int PMPI_Barrier(MPI_Comm comm) {
-  return OnComm("MPI_Barrier", comm, [&](Comm& c) { return CallBarrier(c, {}); });
-}
-WEFT_MPI_ALIAS(Barrier)
+// What the two bindings of a function call their arguments.
+struct Small {
+  using Count = int;
+  using Counts = const int*;
+  using Displacements = const int*;
+};
+struct Large {
+  using Count = MPI_Count;
+  using Counts = const MPI_Count*;
+  using Displacements = const MPI_Aint*;
+};
 
-int PMPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm) {
-  return OnComm("MPI_Bcast", comm, [&](Comm& c) { return CallBcast(c, buffer, count, datatype, root, {}); });
-}
-WEFT_MPI_ALIAS(Bcast)
+// MPI_Neighbor_alltoallw: its displacements are in bytes, and addresses with either binding.
+struct SmallWithAddresses {
+  using Count = int;
+  using Counts = const int*;
+  using Displacements = const MPI_Aint*;
+};
 
-int PMPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm) {
-  return OnComm("MPI_Bcast_c", comm, [&](Comm& c) { return CallBcast(c, buffer, count, datatype, root, {}); });
-}
-WEFT_MPI_ALIAS(Bcast_c)
+}  // namespace
 
-int PMPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
-                MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  return OnComm("MPI_Gather", comm, [&](Comm& c) {
-    return CallGather(c, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, {});
-  });
-}
-WEFT_MPI_ALIAS(Gather)
+// The three forms with one binding: `suffix` is nothing or _c, `parameters` the parameters before comm, in parentheses;
+// their names follow.
+#define WEFT_MPI_FORMS(name, nonblocking, suffix, parameters, ...)                                                     \
+  int PMPI_##name##suffix(WEFT_MPI_LIST parameters MPI_Comm comm) {                                                    \
+    return OnComm("MPI_" #name #suffix, comm, [&](Comm& c) { return Call##name(c, __VA_ARGS__ __VA_OPT__(, ){}); });   \
+  }                                                                                                                    \
+  WEFT_MPI_ALIAS(name##suffix)                                                                                         \
+  int PMPI_##nonblocking##suffix(WEFT_MPI_LIST parameters MPI_Comm comm, MPI_Request* request) {                       \
+    return StartOnComm("MPI_" #nonblocking #suffix, comm, request,                                                     \
+                       [&](Comm& c, Launch launch) { return Call##name(c, __VA_ARGS__ __VA_OPT__(, ) launch); });      \
+  }                                                                                                                    \
+  WEFT_MPI_ALIAS(nonblocking##suffix)                                                                                  \
+  int PMPI_##name##_init##suffix(WEFT_MPI_LIST parameters MPI_Comm comm, MPI_Info info, MPI_Request* request) {        \
+    return PersistentOnComm("MPI_" #name "_init" #suffix, comm, info, request,                                         \
+                            [&](Comm& c, Launch launch) { return Call##name(c, __VA_ARGS__ __VA_OPT__(, ) launch); }); \
+  }                                                                                                                    \
+  WEFT_MPI_ALIAS(name##_init##suffix)
+#define WEFT_MPI_LIST(...) __VA_ARGS__ __VA_OPT__(, )
 
-int PMPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
-                  MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  return OnComm("MPI_Gather_c", comm, [&](Comm& c) {
-    return CallGather(c, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, {});
-  });
-}
-WEFT_MPI_ALIAS(Gather_c)
+// The names of the parameters in `parameters` are in parameters##_NAMES.
+#define WEFT_MPI_COLLECTIVE(name, nonblocking, parameters)                     \
+  WEFT_MPI_FORMS(name, nonblocking, , (parameters(Small)), parameters##_NAMES) \
+  WEFT_MPI_FORMS(name, nonblocking, _c, (parameters(Large)), parameters##_NAMES)
 
-int PMPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[],
-                 const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  return OnComm("MPI_Gatherv", comm, [&](Comm& c) {
-    return CallGatherv(c, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, {});
-  });
-}
-WEFT_MPI_ALIAS(Gatherv)
+// One block, blocks of one type, and blocks each of its own type, with B the binding.
+#define SEND_ONE(B) const void *sendbuf, B::Count sendcount, MPI_Datatype sendtype
+#define SEND_ONE_NAMES sendbuf, sendcount, sendtype
+#define SEND_EACH(B) const void *sendbuf, B::Counts sendcounts, B::Displacements sdispls, MPI_Datatype sendtype
+#define SEND_EACH_NAMES sendbuf, sendcounts, sdispls, sendtype
+#define SEND_TYPED(B) const void *sendbuf, B::Counts sendcounts, B::Displacements sdispls, const MPI_Datatype *sendtypes
+#define SEND_TYPED_NAMES sendbuf, sendcounts, sdispls, sendtypes
+#define RECEIVE_ONE(B) void *recvbuf, B::Count recvcount, MPI_Datatype recvtype
+#define RECEIVE_ONE_NAMES recvbuf, recvcount, recvtype
+#define RECEIVE_EACH(B) void *recvbuf, B::Counts recvcounts, B::Displacements rdispls, MPI_Datatype recvtype
+#define RECEIVE_EACH_NAMES recvbuf, recvcounts, rdispls, recvtype
+#define RECEIVE_TYPED(B) void *recvbuf, B::Counts recvcounts, B::Displacements rdispls, const MPI_Datatype *recvtypes
+#define RECEIVE_TYPED_NAMES recvbuf, recvcounts, rdispls, recvtypes
 
-int PMPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
-                   const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root,
-                   MPI_Comm comm) {
-  return OnComm("MPI_Gatherv_c", comm, [&](Comm& c) {
-    return CallGatherv(c, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, {});
-  });
-}
-WEFT_MPI_ALIAS(Gatherv_c)
+// The parameters of the collectives.
+#define BROADCAST(B) void *buffer, B::Count count, MPI_Datatype datatype, int root
+#define BROADCAST_NAMES buffer, count, datatype, root
+#define ONE_TO_ONE(B) SEND_ONE(B), RECEIVE_ONE(B)
+#define ONE_TO_ONE_NAMES SEND_ONE_NAMES, RECEIVE_ONE_NAMES
+#define ONE_TO_ONE_AT_ROOT(B) ONE_TO_ONE(B), int root
+#define ONE_TO_ONE_AT_ROOT_NAMES ONE_TO_ONE_NAMES, root
+#define ONE_TO_EACH(B) SEND_ONE(B), RECEIVE_EACH(B)
+#define ONE_TO_EACH_NAMES SEND_ONE_NAMES, RECEIVE_EACH_NAMES
+#define ONE_TO_EACH_AT_ROOT(B) ONE_TO_EACH(B), int root
+#define ONE_TO_EACH_AT_ROOT_NAMES ONE_TO_EACH_NAMES, root
+#define EACH_TO_ONE_AT_ROOT(B) SEND_EACH(B), RECEIVE_ONE(B), int root
+#define EACH_TO_ONE_AT_ROOT_NAMES SEND_EACH_NAMES, RECEIVE_ONE_NAMES, root
+#define EACH_TO_EACH(B) SEND_EACH(B), RECEIVE_EACH(B)
+#define EACH_TO_EACH_NAMES SEND_EACH_NAMES, RECEIVE_EACH_NAMES
+#define TYPED_TO_TYPED(B) SEND_TYPED(B), RECEIVE_TYPED(B)
+#define TYPED_TO_TYPED_NAMES SEND_TYPED_NAMES, RECEIVE_TYPED_NAMES
+#define REDUCTION(B) const void *sendbuf, void *recvbuf, B::Count count, MPI_Datatype datatype, MPI_Op op
+#define REDUCTION_NAMES sendbuf, recvbuf, count, datatype, op
+#define REDUCTION_AT_ROOT(B) REDUCTION(B), int root
+#define REDUCTION_AT_ROOT_NAMES REDUCTION_NAMES, root
+#define REDUCTION_OF_EACH(B) const void *sendbuf, void *recvbuf, B::Counts recvcounts, MPI_Datatype datatype, MPI_Op op
+#define REDUCTION_OF_EACH_NAMES sendbuf, recvbuf, recvcounts, datatype, op
 
-int PMPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
-                 MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  return OnComm("MPI_Scatter", comm, [&](Comm& c) {
-    return CallScatter(c, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, {});
-  });
-}
-WEFT_MPI_ALIAS(Scatter)
-
-int PMPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
-                   MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  return OnComm("MPI_Scatter_c", comm, [&](Comm& c) {
-    return CallScatter(c, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, {});
-  });
-}
-WEFT_MPI_ALIAS(Scatter_c)
-
-int PMPI_Scatterv(const void* sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void* recvbuf,
-                  int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  return OnComm("MPI_Scatterv", comm, [&](Comm& c) {
-    return CallScatterv(c, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, {});
-  });
-}
-WEFT_MPI_ALIAS(Scatterv)
-
-int PMPI_Scatterv_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype,
-                    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  return OnComm("MPI_Scatterv_c", comm, [&](Comm& c) {
-    return CallScatterv(c, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, {});
-  });
-}
-WEFT_MPI_ALIAS(Scatterv_c)
-
-int PMPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
-                   MPI_Datatype recvtype, MPI_Comm comm) {
-  return OnComm("MPI_Allgather", comm, [&](Comm& c) {
-    return CallAllgather(c, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, {});
-  });
-}
-WEFT_MPI_ALIAS(Allgather)
-
-int PMPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
-                     MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  return OnComm("MPI_Allgather_c", comm, [&](Comm& c) {
-    return CallAllgather(c, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, {});
-  });
-}
-WEFT_MPI_ALIAS(Allgather_c)
-
-int PMPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[],
-                    const int displs[], MPI_Datatype recvtype, MPI_Comm comm) {
-  return OnComm("MPI_Allgatherv", comm, [&](Comm& c) {
-    return CallAllgatherv(c, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, {});
-  });
-}
-WEFT_MPI_ALIAS(Allgatherv)
-
-int PMPI_Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
-                      const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm) {
-  return OnComm("MPI_Allgatherv_c", comm, [&](Comm& c) {
-    return CallAllgatherv(c, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, {});
-  });
-}
-WEFT_MPI_ALIAS(Allgatherv_c)
-
-int PMPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
-                  MPI_Datatype recvtype, MPI_Comm comm) {
-  return OnComm("MPI_Alltoall", comm, [&](Comm& c) {
-    return CallAlltoall(c, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, {});
-  });
-}
-WEFT_MPI_ALIAS(Alltoall)
-
-int PMPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
-                    MPI_Datatype recvtype, MPI_Comm comm) {
-  return OnComm("MPI_Alltoall_c", comm, [&](Comm& c) {
-    return CallAlltoall(c, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, {});
-  });
-}
-WEFT_MPI_ALIAS(Alltoall_c)
-
-int PMPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype,
-                   void* recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm) {
-  return OnComm("MPI_Alltoallv", comm, [&](Comm& c) {
-    return CallAlltoallv(c, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, {});
-  });
-}
-WEFT_MPI_ALIAS(Alltoallv)
-
-int PMPI_Alltoallv_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype,
-                     void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype,
-                     MPI_Comm comm) {
-  return OnComm("MPI_Alltoallv_c", comm, [&](Comm& c) {
-    return CallAlltoallv(c, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, {});
-  });
-}
-WEFT_MPI_ALIAS(Alltoallv_c)
-
-int PMPI_Alltoallw(const void* sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[],
-                   void* recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[],
-                   MPI_Comm comm) {
-  return OnComm("MPI_Alltoallw", comm, [&](Comm& c) {
-    return CallAlltoallw(c, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, {});
-  });
-}
-WEFT_MPI_ALIAS(Alltoallw)
-
-int PMPI_Alltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
-                     const MPI_Datatype sendtypes[], void* recvbuf, const MPI_Count recvcounts[],
-                     const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
-  return OnComm("MPI_Alltoallw_c", comm, [&](Comm& c) {
-    return CallAlltoallw(c, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, {});
-  });
-}
-WEFT_MPI_ALIAS(Alltoallw_c)
-
-int PMPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root,
-                MPI_Comm comm) {
-  return OnComm("MPI_Reduce", comm,
-                [&](Comm& c) { return CallReduce(c, sendbuf, recvbuf, count, datatype, op, root, {}); });
-}
-WEFT_MPI_ALIAS(Reduce)
-
-int PMPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
-                  MPI_Comm comm) {
-  return OnComm("MPI_Reduce_c", comm,
-                [&](Comm& c) { return CallReduce(c, sendbuf, recvbuf, count, datatype, op, root, {}); });
-}
-WEFT_MPI_ALIAS(Reduce_c)
-
-int PMPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  return OnComm("MPI_Allreduce", comm,
-                [&](Comm& c) { return CallAllreduce(c, sendbuf, recvbuf, count, datatype, op, {}); });
-}
-WEFT_MPI_ALIAS(Allreduce)
-
-int PMPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
-                     MPI_Comm comm) {
-  return OnComm("MPI_Allreduce_c", comm,
-                [&](Comm& c) { return CallAllreduce(c, sendbuf, recvbuf, count, datatype, op, {}); });
-}
-WEFT_MPI_ALIAS(Allreduce_c)
-
-int PMPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op,
-                              MPI_Comm comm) {
-  return OnComm("MPI_Reduce_scatter_block", comm,
-                [&](Comm& c) { return CallReduce_scatter_block(c, sendbuf, recvbuf, recvcount, datatype, op, {}); });
-}
-WEFT_MPI_ALIAS(Reduce_scatter_block)
-
-int PMPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Count recvcount, MPI_Datatype datatype,
-                                MPI_Op op, MPI_Comm comm) {
-  return OnComm("MPI_Reduce_scatter_block_c", comm,
-                [&](Comm& c) { return CallReduce_scatter_block(c, sendbuf, recvbuf, recvcount, datatype, op, {}); });
-}
-WEFT_MPI_ALIAS(Reduce_scatter_block_c)
-
-int PMPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op,
-                        MPI_Comm comm) {
-  return OnComm("MPI_Reduce_scatter", comm,
-                [&](Comm& c) { return CallReduce_scatter(c, sendbuf, recvbuf, recvcounts, datatype, op, {}); });
-}
-WEFT_MPI_ALIAS(Reduce_scatter)
-
-int PMPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype,
-                          MPI_Op op, MPI_Comm comm) {
-  return OnComm("MPI_Reduce_scatter_c", comm,
-                [&](Comm& c) { return CallReduce_scatter(c, sendbuf, recvbuf, recvcounts, datatype, op, {}); });
-}
-WEFT_MPI_ALIAS(Reduce_scatter_c)
-
-int PMPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  return OnComm("MPI_Scan", comm, [&](Comm& c) { return CallScan(c, sendbuf, recvbuf, count, datatype, op, {}); });
-}
-WEFT_MPI_ALIAS(Scan)
-
-int PMPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  return OnComm("MPI_Scan_c", comm, [&](Comm& c) { return CallScan(c, sendbuf, recvbuf, count, datatype, op, {}); });
-}
-WEFT_MPI_ALIAS(Scan_c)
-
-int PMPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  return OnComm("MPI_Exscan", comm, [&](Comm& c) { return CallExscan(c, sendbuf, recvbuf, count, datatype, op, {}); });
-}
-WEFT_MPI_ALIAS(Exscan)
-
-int PMPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
-                  MPI_Comm comm) {
-  return OnComm("MPI_Exscan_c", comm,
-                [&](Comm& c) { return CallExscan(c, sendbuf, recvbuf, count, datatype, op, {}); });
-}
-WEFT_MPI_ALIAS(Exscan_c)
+// The table.
+WEFT_MPI_FORMS(Barrier, Ibarrier, , ())
+WEFT_MPI_COLLECTIVE(Bcast, Ibcast, BROADCAST)
+WEFT_MPI_COLLECTIVE(Gather, Igather, ONE_TO_ONE_AT_ROOT)
+WEFT_MPI_COLLECTIVE(Gatherv, Igatherv, ONE_TO_EACH_AT_ROOT)
+WEFT_MPI_COLLECTIVE(Scatter, Iscatter, ONE_TO_ONE_AT_ROOT)
+WEFT_MPI_COLLECTIVE(Scatterv, Iscatterv, EACH_TO_ONE_AT_ROOT)
+WEFT_MPI_COLLECTIVE(Allgather, Iallgather, ONE_TO_ONE)
+WEFT_MPI_COLLECTIVE(Allgatherv, Iallgatherv, ONE_TO_EACH)
+WEFT_MPI_COLLECTIVE(Alltoall, Ialltoall, ONE_TO_ONE)
+WEFT_MPI_COLLECTIVE(Alltoallv, Ialltoallv, EACH_TO_EACH)
+WEFT_MPI_COLLECTIVE(Alltoallw, Ialltoallw, TYPED_TO_TYPED)
+WEFT_MPI_COLLECTIVE(Reduce, Ireduce, REDUCTION_AT_ROOT)
+WEFT_MPI_COLLECTIVE(Allreduce, Iallreduce, REDUCTION)
+WEFT_MPI_COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block, REDUCTION)
+WEFT_MPI_COLLECTIVE(Reduce_scatter, Ireduce_scatter, REDUCTION_OF_EACH)
+WEFT_MPI_COLLECTIVE(Scan, Iscan, REDUCTION)
+WEFT_MPI_COLLECTIVE(Exscan, Iexscan, REDUCTION)
+WEFT_MPI_COLLECTIVE(Neighbor_allgather, Ineighbor_allgather, ONE_TO_ONE)
+WEFT_MPI_COLLECTIVE(Neighbor_allgatherv, Ineighbor_allgatherv, ONE_TO_EACH)
+WEFT_MPI_COLLECTIVE(Neighbor_alltoall, Ineighbor_alltoall, ONE_TO_ONE)
+WEFT_MPI_COLLECTIVE(Neighbor_alltoallv, Ineighbor_alltoallv, EACH_TO_EACH)
+WEFT_MPI_FORMS(Neighbor_alltoallw, Ineighbor_alltoallw, , (TYPED_TO_TYPED(SmallWithAddresses)), TYPED_TO_TYPED_NAMES)
+WEFT_MPI_FORMS(Neighbor_alltoallw, Ineighbor_alltoallw, _c, (TYPED_TO_TYPED(Large)), TYPED_TO_TYPED_NAMES)

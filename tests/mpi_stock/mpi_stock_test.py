@@ -131,7 +131,8 @@ class Coarrays(StockTest):
 # Programs that find wrong data on MPICH 4.0.2 itself, every time: its Gets may come after MPI_Win_flush_local and MPI_Win_unlock.
 WRONG_ON_MPICH = {"strided_sendget", "whole_get_array", "coarray_distributed_transpose", "teams_coarray_get"}
 
-# Take half of the time of all; who started them makes no difference to what they do, so that one launcher is enough.
+# Take half of the time of all, and more than a minute on a busy machine; who started them makes no difference to what they do, so that
+# one launcher is enough.
 LONG = {"send_array", "coarray_distributed_transpose"}
 
 
@@ -146,7 +147,7 @@ def add_coarrays(library):
         def case(self, name=name):
             programs = glob.glob(f"{COARRAYS}/bin/OpenCoarrays-*-tests/{name}")
             self.assertEqual(len(programs), 1, name)
-            output = self.run_here(4, programs[0])
+            output = self.run_here(4, programs[0], timeout=240 if name in LONG else mpi.TIMEOUT)
             self.assertNotRegex(output.lower(), "fail|error")
         setattr(Coarrays, f"test_{name.replace('-', '_')}", case)
 

@@ -17,7 +17,8 @@ static void OwnWindow(int t) {
 }
 
 static void CommonCounter(int t) {
-  long one = 1, was;
+  static const long one = 1; /* accumulates read it until MPI_Win_unlock_all, when this function is left */
+  long was;
   for (int i = 0; i < 50; i++) {
     MPI_Fetch_and_op(&one, &was, MPI_LONG, 0, 0, MPI_SUM, common);
     MPI_Win_flush(0, common);
