@@ -65,8 +65,7 @@ std::string KvsName() {
 
 }  // namespace
 
-JobPlan MakePlan(const Options& options, const std::vector<std::string>& own_environment, const std::string& directory,
-                 const std::string& secret) {
+JobPlan MakePlan(const Options& options, const std::vector<std::string>& own_environment, const std::string& directory) {
   JobPlan plan;
   const std::vector<int> ranks = RanksOfPrograms(options);
   for (size_t program = 0; program < ranks.size(); ++program) {
@@ -79,7 +78,6 @@ JobPlan MakePlan(const Options& options, const std::vector<std::string>& own_env
   order.job_size = plan.size();
   order.universe_size = options.universe_size.value_or(plan.size());
   order.kvs_name = KvsName();
-  order.values.emplace_back("weft_secret", secret);
   if (!plan.placement.mapping.empty()) order.values.emplace_back("PMI_process_mapping", plan.placement.mapping);
   for (const ProgramOptions& program : options.programs) {
     order.programs.push_back(ProgramOf(program, options.environment, own, directory));

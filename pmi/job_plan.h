@@ -20,9 +20,8 @@ struct JobPlan {
 };
 
 // `own_environment`: NAME=VALUE entries of mpiexec itself. `directory`: where programs run that have no -wdir.
-// `secret`: what the ranks find under the key weft_secret, 32 hexadecimal digits.
-JobPlan MakePlan(const Options& options, const std::vector<std::string>& own_environment, const std::string& directory,
-                 const std::string& secret);
+// The job's secret is not in it: orders cross the network in clear.
+JobPlan MakePlan(const Options& options, const std::vector<std::string>& own_environment, const std::string& directory);
 
 }  // namespace weft::pmi
 

@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/file_limit.h"
 #include "pmi/message.h"
 #include "pmi/spawn.h"
 
@@ -31,6 +32,8 @@ constexpr milliseconds kTerminalLook{500};  // between two looks whether the ter
 constexpr milliseconds kChildTime{2000};    // for proxies and ssh to end by themselves
 
 constexpr size_t kMostUnwrittenAtEnd = 64 << 20;  // bytes of output
+
+constexpr int kTimedOut = 255;  // hydra's
 
 constexpr int kPassedOn[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT};
 
@@ -70,7 +73,7 @@ int ExitCodeOf(int code) { return (code & 0xff) != 0 || code == 0 ? code & 0xff 
 
 Launcher::Launcher(const Options& options)
     : options_(options),
-      plan_(MakePlan(options, OwnEnvironment(), CurrentDirectory(), RandomHex(16))),
+      plan_(MakePlan(options, OwnEnvironment(), CurrentDirectory())),
       input_(STDIN_FILENO),
       output_(STDOUT_FILENO, "standard output", options.label),
       error_output_(STDERR_FILENO, "standard error", options.label) {}
@@ -81,6 +84,7 @@ Launcher::~Launcher() {
 
 int Launcher::Run() {
   TakeSignals();
+  if (options_.time_out) time_out_at_ = Clock::now() + *options_.time_out;
   StartJob();
   while (!finished()) {
     WatchAll();
@@ -107,7 +111,7 @@ void Launcher::TakeSignals() {
 }
 
 void Launcher::StartJob() {
-  auto links = StartProxies({plan_.placement.hosts, options_.remote_shell, options_.interface, signals_});
+  auto links = StartProxies({plan_.placement.hosts, options_.remote_shell, options_.interface, signals_, secret_});
   if (!links) {
     return EndJob(links.error().exit_code, links.error().message, milliseconds(0));
   }
@@ -118,7 +122,10 @@ void Launcher::StartJob() {
     hosts_.back().link = std::move(link);
   }
   for (size_t i = 0; i < hosts_.size(); ++i) {
-    if (hosts_[i].link.is_local) plan_.orders[i].host_address = here;
+    if (hosts_[i].link.is_local) {
+      plan_.orders[i].host_address = here;
+      plan_.orders[i].values.emplace_back("weft_secret", secret_.ToHex());  // by a socket pair; others have it from their invitation
+    }
     const std::string order = plan_.orders[i].Serialize();
     if (order.size() > FrameReader::kLongestPayload) {
       return EndJob(1,
@@ -155,7 +162,7 @@ void Launcher::WatchAll() {
 
 int Launcher::MillisecondsToSleep() const {
   int shortest = input_.waits_for_terminal() ? static_cast<int>(kTerminalLook.count()) : -1;
-  for (const auto& deadline : {give_up_at_, output_.merger.deadline(), error_output_.merger.deadline()}) {
+  for (const auto& deadline : {give_up_at_, ending_ ? std::nullopt : time_out_at_, output_.merger.deadline(), error_output_.merger.deadline()}) {
     if (!deadline) continue;
     const int left = MillisecondsUntil(*deadline);
     shortest = shortest < 0 ? left : std::min(shortest, left);
@@ -166,6 +173,9 @@ int Launcher::MillisecondsToSleep() const {
 void Launcher::Tick() {
   output_.merger.Tick(Clock::now());
   error_output_.merger.Tick(Clock::now());
+  if (!ending_ && time_out_at_ && Clock::now() >= *time_out_at_) {
+    EndJob(kTimedOut, "the job has run for " + std::to_string(options_.time_out->count()) + " s, as long as MPIEXEC_TIMEOUT allows", kGrace);
+  }
 }
 
 void Launcher::OnHost(Host& host, short events) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/job_secret.h"
 #include "pmi/input.h"
 #include "pmi/job_plan.h"
 #include "pmi/names.h"
@@ -73,6 +74,7 @@ class Launcher {
   std::string NameOf(int rank) const;
 
   const Options options_;
+  const JobSecret secret_ = JobSecret::Random();
   JobPlan plan_;
   NameService names_;
   KeyValues put_;        // by the hosts that are in the barrier
@@ -88,6 +90,7 @@ class Launcher {
   int times_interrupted_ = 0;
   std::optional<int> exit_code_;  // of the first failure
   bool ending_ = false;
+  std::optional<Clock::time_point> time_out_at_;
   std::optional<Clock::time_point> give_up_at_;  // when proxies and readers of our output have had their time
 };
 

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,7 @@ int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (words.size() == 1 && words[0] == "--proxy") return weft::pmi::RemoteProxyMain();
 
-  const auto options = weft::pmi::ParseOptions(words);
+  auto options = weft::pmi::ParseOptions(words);
   if (!options) {
     std::fprintf(stderr, "mpiexec: %s\n", options.error().message.c_str());
     return kWrongCommandLine;
@@ -42,6 +43,12 @@ int main(int argc, char** argv) {
     case weft::pmi::Options::Action::kRun:
       break;
   }
+  const auto time_out = weft::pmi::ParseTimeOut(secure_getenv("MPIEXEC_TIMEOUT"));
+  if (!time_out) {
+    std::fprintf(stderr, "mpiexec: %s\n", time_out.error().message.c_str());
+    return kWrongCommandLine;
+  }
+  options.value().time_out = time_out.value();
   for (const std::string& note : options.value().notes) std::fprintf(stderr, "mpiexec: %s\n", note.c_str());
   return weft::pmi::Launcher(options.value()).Run();
 }

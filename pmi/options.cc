@@ -273,6 +273,14 @@ Result<Options, PmiError> Parser::Parse(const std::vector<std::string>& words) {
 
 Result<Options, PmiError> ParseOptions(const std::vector<std::string>& words) { return Parser().Parse(words); }
 
+Result<std::optional<std::chrono::seconds>, PmiError> ParseTimeOut(const char* text) {
+  if (text == nullptr || *text == '\0') return std::optional<std::chrono::seconds>();
+  const std::optional<int> seconds = ParseInt(text);
+  if (!seconds || *seconds < 0) return PmiError{"MPIEXEC_TIMEOUT is '" + Printable(text) + "', not a number of seconds"};
+  if (*seconds == 0) return std::optional<std::chrono::seconds>();
+  return std::optional<std::chrono::seconds>(*seconds);
+}
+
 std::string HelpText() {
   std::string text =
       "usage: mpiexec [OPTIONS] PROGRAM [ARGUMENTS...] [: [OPTIONS] PROGRAM [ARGUMENTS...]]...\n\n"
@@ -288,7 +296,7 @@ std::string HelpText() {
          "126 "
          "when it\ncannot be executed, 1 when the job could not be started or mpiexec's output could not be written, 2 for a "
          "wrong "
-         "command line.\n";
+         "command line;\n255 when it ran for longer than MPIEXEC_TIMEOUT seconds (environment).\n";
 }
 
 std::vector<HostSlots> HostEntries(const Options& options) {

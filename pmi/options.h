@@ -1,6 +1,7 @@
 #ifndef PMI_OPTIONS_H_
 #define PMI_OPTIONS_H_
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <utility>
@@ -41,11 +42,15 @@ struct Options {
   std::string remote_shell = "ssh";
   std::string interface;  // -iface: whose address the proxies connect to; empty: tried in turn
   EnvironmentOptions environment;
+  std::optional<std::chrono::seconds> time_out;  // MPIEXEC_TIMEOUT
   std::vector<std::string> notes;  // what was ignored, for stderr
 };
 
 // `words`: the command line without argv[0]. Reads the host file. An error names the option, its value and what it may be.
 Result<Options, PmiError> ParseOptions(const std::vector<std::string>& words);
+
+// What MPIEXEC_TIMEOUT says, `text`: seconds until the job is ended. No value or 0: none.
+Result<std::optional<std::chrono::seconds>, PmiError> ParseTimeOut(const char* text);
 
 // The text of -help.
 std::string HelpText();

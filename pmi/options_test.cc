@@ -121,5 +121,15 @@ TEST(MpiexecOptions, NamesWhatIsWrong) {
   EXPECT_THAT(ErrorOf("-launcher rsh a"), HasSubstr("'rsh' is not supported"));
 }
 
+TEST(Options, TimeOutIsANumberOfSeconds) {
+  EXPECT_EQ(ParseTimeOut("90").value(), std::chrono::seconds(90));
+  for (const char* none : {static_cast<const char*>(nullptr), "", "0"}) EXPECT_EQ(ParseTimeOut(none).value(), std::nullopt);
+  for (const char* wrong : {"abc", "-1", "1.5", "99999999999"}) {
+    const auto parsed = ParseTimeOut(wrong);
+    ASSERT_FALSE(parsed) << wrong;
+    EXPECT_NE(parsed.error().message.find(wrong), std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace weft::pmi

@@ -1,6 +1,8 @@
 #include "pmi/proxy.h"
 
 #include <signal.h>
+#include <poll.h>
+#include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -14,7 +16,9 @@
 #include <utility>
 #include <vector>
 
-#include "pmi/poller.h"
+#include "base/file_limit.h"
+#include "base/job_secret.h"
+#include "pmi/event_poller.h"
 #include "pmi/remote_start.h"
 #include "pmi/server.h"
 #include "pmi/spawn.h"
@@ -31,13 +35,10 @@ constexpr milliseconds kGrace{2000};        // from SIGTERM to SIGKILL when nobo
 constexpr milliseconds kOrphanLook{10};     // between two looks for what ranks left behind
 constexpr milliseconds kFarewell{5000};     // for mpiexec to take the last bytes
 
-void CloseFile(int* fd) {
-  if (*fd >= 0) close(std::exchange(*fd, -1));
-}
-
 class Proxy final : private Server::Owner {
  public:
-  explicit Proxy(std::unique_ptr<Connection> connection) : connection_(std::move(connection)) {}
+  Proxy(std::unique_ptr<Connection> connection, const std::optional<JobSecret>& secret)
+      : connection_(std::move(connection)), secret_(secret) {}
   void Run();
 
  private:
@@ -52,15 +53,20 @@ class Proxy final : private Server::Owner {
     int number = 0;
     Spawned files;
     bool running = true;
+    bool output_waits = false;  // in the rank's pipes: they are not watched
     Outbox to_pmi;
     Outbox to_input;
     bool input_ends = false;  // behind to_input
   };
 
   void TakeSignals();
-  void WatchAll();
+  void WatchOwn();
+  bool WatchRank(Rank& rank);
+  void WatchOutput(Rank& rank);
+  void CloseFile(int* fd);
+  void MakeRoom();
   int MillisecondsToSleep() const;
-  void OnConnection(short events);
+  void OnConnection(uint32_t events);
   void OnSignal();
   void Handle(const Frame& frame);
   void Start(const Frame& frame);
@@ -82,7 +88,9 @@ class Proxy final : private Server::Owner {
   Rank* Find(int number);
 
   std::unique_ptr<Connection> connection_;
-  Poller poller_;
+  const std::optional<JobSecret> secret_;  // what the order does not say, where it goes over the network
+  EventPoller poller_;
+  bool room_ = true;  // for more output on the way to mpiexec
   bool connected_ = true;
   std::unique_ptr<Server> server_;
   std::vector<std::unique_ptr<Rank>> ranks_;
@@ -99,8 +107,10 @@ class Proxy final : private Server::Owner {
 
 void Proxy::Run() {
   TakeSignals();
+  WatchOwn();
   while (!done_) {
-    WatchAll();
+    poller_.Change(connected_ ? connection_->fd() : -1, EPOLLIN | (connection_->wants_to_write() ? EPOLLOUT : 0u));
+    MakeRoom();
     poller_.Wait(MillisecondsToSleep());
     ReapChildren();
     CheckWhetherStuck();
@@ -130,28 +140,52 @@ void Proxy::TakeSignals() {
   RaiseFileLimit();
 }
 
-void Proxy::WatchAll() {
-  poller_.Watch(signals_, POLLIN, [this](short) { OnSignal(); });
-  if (connected_) {
-    const short events = static_cast<short>(POLLIN | (connection_->wants_to_write() ? POLLOUT : 0));
-    poller_.Watch(connection_->fd(), events, [this](short ready) { OnConnection(ready); });
+// Without them there is no proxy; the ranks are not started yet.
+void Proxy::WatchOwn() {
+  if (!poller_.Watch(signals_, EPOLLIN, [this](uint32_t) { OnSignal(); }) ||
+      !poller_.Watch(connection_->fd(), EPOLLIN, [this](uint32_t events) { OnConnection(events); })) {
+    Tell({FrameType::kNotStarted, 0, NumberAndText(1, "cannot watch over the ranks: " + DescribeShortage(errno))});
+    connected_ = false;
+    done_ = true;
   }
-  const bool room = connection_->unsent() < kMostUnsent;
-  for (const auto& owned : ranks_) {
-    Rank* rank = owned.get();
-    Spawned& files = rank->files;
-    poller_.Watch(files.pmi, static_cast<short>(POLLIN | (rank->to_pmi.empty() ? 0 : POLLOUT)), [this, rank](short events) {
-      if (events & POLLOUT) WritePmi(*rank);
-      if (events & ~POLLOUT) ReadPmi(*rank);
-    });
-    if (room) {
-      poller_.Watch(files.output, POLLIN, [this, rank](short) { Forward(*rank, &rank->files.output, FrameType::kOutput); });
-      poller_.Watch(files.error_output, POLLIN,
-                    [this, rank](short) { Forward(*rank, &rank->files.error_output, FrameType::kErrorOutput); });
+}
+
+bool Proxy::WatchRank(Rank& rank) {
+  const auto on_pmi = [this, &rank](uint32_t events) {
+    if (events & EPOLLOUT) WritePmi(rank);
+    if (events & ~static_cast<uint32_t>(EPOLLOUT)) ReadPmi(rank);
+  };
+  rank.output_waits = true;
+  WatchOutput(rank);
+  // Without anything to write, only the reader's end is looked for.
+  return poller_.Watch(rank.files.pmi, EPOLLIN, on_pmi) && poller_.Watch(rank.files.input, 0, [this, &rank](uint32_t) { WriteInput(rank); });
+}
+
+// Looks at the rank's output, or, while there is no room for it, not: its pipe would be ready all the time.
+void Proxy::WatchOutput(Rank& rank) {
+  if (rank.output_waits != room_) return;
+  rank.output_waits = !room_;
+  const auto watch = [&](int* fd, FrameType type) {
+    if (room_) {
+      poller_.Watch(*fd, EPOLLIN, [this, &rank, fd, type](uint32_t) { Forward(rank, fd, type); });
+    } else {
+      poller_.Forget(*fd);
     }
-    // Without anything to write, only the reader's end is looked for.
-    poller_.Watch(files.input, rank->to_input.empty() ? 0 : POLLOUT, [this, rank](short) { WriteInput(*rank); });
-  }
+  };
+  watch(&rank.files.output, FrameType::kOutput);
+  watch(&rank.files.error_output, FrameType::kErrorOutput);
+}
+
+void Proxy::MakeRoom() {
+  const bool room = connection_->unsent() < kMostUnsent;
+  if (std::exchange(room_, room) == room) return;
+  for (const auto& rank : ranks_) WatchOutput(*rank);
+}
+
+void Proxy::CloseFile(int* fd) {
+  if (*fd < 0) return;
+  poller_.Forget(*fd);
+  close(std::exchange(*fd, -1));
 }
 
 int Proxy::MillisecondsToSleep() const {
@@ -161,16 +195,18 @@ int Proxy::MillisecondsToSleep() const {
   return static_cast<int>(std::max<long>(left, 0));
 }
 
-void Proxy::OnConnection(short events) {
-  if ((events & POLLOUT) && !connection_->Write()) connected_ = false;
-  if (connected_ && (events & ~POLLOUT) && !connection_->Read()) connected_ = false;
+void Proxy::OnConnection(uint32_t events) {
+  if ((events & EPOLLOUT) && !connection_->Write()) connected_ = false;
+  if (connected_ && (events & ~static_cast<uint32_t>(EPOLLOUT)) && !connection_->Read()) connected_ = false;
   while (connected_) {
     const std::optional<Frame> frame = connection_->Next();
     if (!frame) break;
     Handle(*frame);
   }
   if (connection_->broken()) connected_ = false;
-  if (!connected_) End(kGrace);  // mpiexec is gone
+  if (connected_) return;
+  poller_.Forget(connection_->fd());
+  End(kGrace);  // mpiexec is gone
 }
 
 void Proxy::OnSignal() {
@@ -221,6 +257,7 @@ void Proxy::Start(const Frame& frame) {
     return;
   }
   started_ = true;
+  if (secret_) order->values.emplace_back("weft_secret", secret_->ToHex());
   if (order->host_address.empty()) order->host_address = OwnAddress(connection_->fd());
   Server::Setup setup{order->kvs_name, order->job_size, order->universe_size, {}, order->values};
   for (const StartOrder::Rank& rank : order->ranks) setup.application_of[rank.rank] = rank.program;
@@ -260,7 +297,9 @@ bool Proxy::StartRank(const StartOrder& order, size_t local_rank) {
   rank->files = *spawned;
   ranks_.push_back(std::move(rank));
   ++running_;
-  return true;
+  if (WatchRank(*ranks_.back())) return true;
+  Tell({FrameType::kNotStarted, ordered.rank, NumberAndText(1, "cannot watch over a rank: " + DescribeShortage(errno))});
+  return false;
 }
 
 void Proxy::ReapChildren() {
@@ -350,7 +389,8 @@ void Proxy::Forward(Rank& rank, int* fd, FrameType type, size_t most) {
 
 void Proxy::WritePmi(Rank& rank) {
   if (rank.files.pmi < 0) return;
-  if (rank.to_pmi.WriteTo(rank.files.pmi) != 0) CloseFile(&rank.files.pmi);
+  if (rank.to_pmi.WriteTo(rank.files.pmi) != 0) return CloseFile(&rank.files.pmi);
+  poller_.Change(rank.files.pmi, EPOLLIN | (rank.to_pmi.empty() ? 0u : EPOLLOUT));
 }
 
 void Proxy::WriteInput(Rank& rank) {
@@ -361,7 +401,8 @@ void Proxy::WriteInput(Rank& rank) {
   if (taken != 0) Tell({FrameType::kInputTaken, static_cast<int32_t>(taken)});
   if (rank.to_input.empty() && rank.input_ends) return CloseFile(&rank.files.input);
   pollfd entry{rank.files.input, 0, 0};
-  if (!open || (poll(&entry, 1, 0) > 0 && (entry.revents & POLLERR))) CloseInput(rank);
+  if (!open || (poll(&entry, 1, 0) > 0 && (entry.revents & POLLERR))) return CloseInput(rank);
+  poller_.Change(rank.files.input, rank.to_input.empty() ? 0u : EPOLLOUT);
 }
 
 // Nobody reads it any more.
@@ -414,16 +455,18 @@ void Proxy::ClearOrphans() {
 
 }  // namespace
 
-void RunProxy(std::unique_ptr<Connection> connection) { Proxy(std::move(connection)).Run(); }
+void RunProxy(std::unique_ptr<Connection> connection, const std::optional<JobSecret>& secret) {
+  Proxy(std::move(connection), secret).Run();
+}
 
 int RemoteProxyMain() {
-  auto connection = AcceptInvitation(STDIN_FILENO);
-  if (!connection) {
-    std::fprintf(stderr, "mpiexec: %s\n", connection.error().message.c_str());
+  auto invited = AcceptInvitation(STDIN_FILENO);
+  if (!invited) {
+    std::fprintf(stderr, "mpiexec: %s\n", invited.error().message.c_str());
     return 1;
   }
   setsid();  // fails where ssh made a session already
-  RunProxy(std::move(connection).value());
+  RunProxy(std::move(invited.value().connection), invited.value().secret);
   return 0;
 }
 

@@ -10,7 +10,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -22,10 +21,11 @@
 #include <cstring>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <sstream>
 #include <utility>
 
-#include "base/check.h"
+#include "base/file_limit.h"
 #include "pmi/message.h"
 #include "pmi/placement.h"
 #include "pmi/poller.h"
@@ -43,6 +43,12 @@ constexpr seconds kGreetingLimit{10};  // for a connection to say who it is
 constexpr seconds kDialLimit{5};       // for one address to answer
 constexpr size_t kLongestGreeting = 4096;
 constexpr size_t kMostGreeting = 256;  // connections that have not yet said who they are
+constexpr seconds kShortestGreeting{1};  // ... for so long, when there is no room for the next
+constexpr milliseconds kPause{100};      // until the listener is looked at again when there was no room
+constexpr seconds kProxyPatience{60};    // of a proxy, while mpiexec is there but has no room for it
+constexpr milliseconds kLongestRetry{1000};
+
+constexpr char kMpiexec[] = "weft-mpiexec", kProxy[] = "weft-proxy";
 
 int MillisecondsUntil(Clock::time_point when) {
   return static_cast<int>(std::max<long>(std::chrono::ceil<milliseconds>(when - Clock::now()).count(), 0));
@@ -80,8 +86,25 @@ bool SendText(int fd, const std::string& text) {
   return send(fd, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
 }
 
+std::string HexOf(std::span<const uint8_t> bytes) {
+  std::string text;
+  for (const uint8_t byte : bytes) {
+    constexpr char kDigits[] = "0123456789abcdef";
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
+}
+
+// What `side` says to prove that it knows the secret.
+std::string ProofOf(const JobSecret& secret, const char* side, const std::string& node, const std::string& nonce_of_mpiexec,
+                    const std::string& nonce_of_proxy) {
+  const std::string said = node + " " + nonce_of_mpiexec + " " + nonce_of_proxy;
+  return HexOf(secret.Prove(side, {reinterpret_cast<const uint8_t*>(said.data()), said.size()}));
+}
+
 // Takes as long whatever the difference is.
-bool SameSecret(const std::string& a, const std::string& b) {
+bool SameProof(const std::string& a, const std::string& b) {
   unsigned difference = a.size() == b.size() ? 0 : 1;
   for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) difference |= static_cast<unsigned>(a[i] ^ b[i]);
   return difference == 0;
@@ -165,7 +188,7 @@ int Listen(int* port) {
   const int kept = fcntl(fd, F_DUPFD_CLOEXEC, 3);
   dup2(kept, 3);
   close_range(4, ~0u, 0);
-  RunProxy(std::make_unique<Connection>(3));
+  RunProxy(std::make_unique<Connection>(3), std::nullopt);
   _exit(0);
 }
 
@@ -185,14 +208,16 @@ class Starter {
  private:
   struct Greeting {
     int fd;
+    std::string nonce;  // ours
     std::string text;
-    Clock::time_point deadline;
+    Clock::time_point since;
   };
 
   std::optional<LaunchError> StartLocal(ProxyLink* link);
   std::optional<LaunchError> StartRemote(size_t node);
   [[noreturn]] void RemoteShell(const std::string& host, int input);
   void AcceptConnections();
+  bool GiveWay();
   bool Greet(Greeting& greeting);  // false: it is over, well or badly
   void Admit(Greeting& greeting, const std::string& line);
   std::optional<LaunchError> OnSignal();
@@ -202,11 +227,10 @@ class Starter {
 
   const RemoteStart& start_;
   const Clock::time_point deadline_;
-  const std::string secret_of_proxies_ = RandomHex(16);
-  const std::string secret_of_mpiexec_ = RandomHex(16);
   std::vector<ProxyLink> links_;
   std::vector<int> inputs_;  // of the remote shells
-  std::vector<Greeting> greetings_;
+  std::vector<Greeting> greetings_;  // oldest first
+  Clock::time_point listen_again_{};
   int listener_ = -1;
   int port_ = 0;
 };
@@ -242,9 +266,11 @@ Result<std::vector<ProxyLink>, LaunchError> Starter::Run() {
   Poller poller;
   while (!error && !complete()) {
     poller.Watch(start_.signals, POLLIN, [&](short) { error = OnSignal(); });
-    poller.Watch(listener_, POLLIN, [&](short) { AcceptConnections(); });
+    // A listener that is watched but not accepted from would end every sleep at once.
+    const bool listens = Clock::now() >= listen_again_;
+    if (listens) poller.Watch(listener_, POLLIN, [&](short) { AcceptConnections(); });
     for (const Greeting& greeting : greetings_) poller.Watch(greeting.fd, POLLIN, [](short) {});
-    poller.Wait(std::min(1000, MillisecondsUntil(deadline_)));
+    poller.Wait(std::min(listens ? 1000 : static_cast<int>(kPause.count()), MillisecondsUntil(deadline_)));
     std::erase_if(greetings_, [&](Greeting& greeting) { return !Greet(greeting); });
     if (!error && Clock::now() >= deadline_) {
       error =
@@ -278,7 +304,7 @@ std::optional<LaunchError> Starter::StartRemote(size_t node) {
     return LaunchError{1, std::string("cannot listen for proxies: ") + std::strerror(errno)};
   }
   std::string invitation =
-      "weft-proxy " + std::to_string(node) + " " + std::to_string(port_) + " " + secret_of_proxies_ + " " + secret_of_mpiexec_;
+      std::string(kProxy) + " " + std::to_string(node) + " " + std::to_string(port_) + " " + start_.secret.ToHex();
   const std::vector<std::string> addresses = AddressesFor(link.host, start_.interface);
   if (addresses.empty()) return LaunchError{1, "-iface " + start_.interface + " is not up or has no address"};
   for (const std::string& address : addresses) {
@@ -321,23 +347,41 @@ void Starter::RemoteShell(const std::string& host, int input) {
   _exit(127);
 }
 
+// Who finds no room waits in the kernel's backlog.
 void Starter::AcceptConnections() {
   for (;;) {
+    if (greetings_.size() >= kMostGreeting && !GiveWay()) break;
     const int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0) return;
-    if (greetings_.size() == kMostGreeting) {
-      close(fd);
+    if (fd < 0 && errno == EAGAIN) return;
+    if (fd < 0 && IsShortage(errno) && !GiveWay()) break;
+    if (fd < 0) continue;
+    const std::string nonce = HexOf(NewNonce());
+    if (SendText(fd, std::string(kMpiexec) + " " + nonce + "\n")) {
+      greetings_.push_back({fd, nonce, {}, Clock::now()});
     } else {
-      greetings_.push_back({fd, {}, Clock::now() + kGreetingLimit});
+      close(fd);
     }
   }
+  listen_again_ = Clock::now() + kPause;
+}
+
+// Closes the connection that has been silent for longest, when that is long enough; whether one was.
+bool Starter::GiveWay() {
+  while (!greetings_.empty()) {
+    if (Clock::now() - greetings_.front().since < kShortestGreeting) return false;
+    const bool silent = Greet(greetings_.front());
+    if (silent) close(greetings_.front().fd);
+    greetings_.erase(greetings_.begin());
+    if (silent) return true;
+  }
+  return false;
 }
 
 bool Starter::Greet(Greeting& greeting) {
   char c = 0;
   long count = 0;
   while ((count = ReadSome(greeting.fd, &c, 1)) == 1 && c != '\n' && greeting.text.size() < kLongestGreeting) greeting.text += c;
-  if (count == -EAGAIN && Clock::now() < greeting.deadline) return true;
+  if (count == -EAGAIN && Clock::now() - greeting.since < kGreetingLimit) return true;
   if (count == 1 && c == '\n') {
     Admit(greeting, greeting.text);
   } else {
@@ -348,12 +392,13 @@ bool Starter::Greet(Greeting& greeting) {
 
 void Starter::Admit(Greeting& greeting, const std::string& line) {
   std::istringstream words(line);
-  std::string name, node_text, secret;
-  words >> name >> node_text >> secret;
+  std::string name, node_text, nonce, proof;
+  words >> name >> node_text >> nonce >> proof;
   const int node = ParseInt(node_text).value_or(-1);
-  const bool invited = name == "weft-proxy" && SameSecret(secret, secret_of_proxies_) && node >= 0 &&
+  const bool invited = name == kProxy && SameProof(proof, ProofOf(start_.secret, kProxy, node_text, greeting.nonce, nonce)) && node >= 0 &&
                        static_cast<size_t>(node) < links_.size() && links_[static_cast<size_t>(node)].connection == nullptr;
-  if (!invited || !SendText(greeting.fd, "weft-mpiexec " + secret_of_mpiexec_ + "\n")) {
+  const std::string own_proof = ProofOf(start_.secret, kMpiexec, node_text, greeting.nonce, nonce);
+  if (!invited || !SendText(greeting.fd, std::string(kMpiexec) + " " + own_proof + "\n")) {
     close(greeting.fd);
     return;
   }
@@ -412,45 +457,58 @@ int Dial(const std::string& address, const std::string& port) {
   return -1;
 }
 
+// Proves to what listens at the other end of `fd` that it was invited, and learns that it is mpiexec. `closed`: it hung up without having
+// said anything wrong.
+bool GreetMpiexec(int fd, const JobSecret& secret, const std::string& node, bool* closed) {
+  *closed = true;
+  const auto challenge = ReadLine(fd, Clock::now() + kGreetingLimit);
+  if (!challenge) return false;
+  std::istringstream words(*challenge);
+  std::string name, nonce;
+  words >> name >> nonce;
+  *closed = false;
+  if (name != kMpiexec || nonce.size() != 2 * sizeof(Nonce)) return false;
+  const std::string own_nonce = HexOf(NewNonce());
+  if (!SendText(fd, std::string(kProxy) + " " + node + " " + own_nonce + " " + ProofOf(secret, kProxy, node, nonce, own_nonce) + "\n")) return false;
+  const auto reply = ReadLine(fd, Clock::now() + kGreetingLimit);
+  *closed = !reply;
+  return reply && SameProof(*reply, std::string(kMpiexec) + " " + ProofOf(secret, kMpiexec, node, nonce, own_nonce));
+}
+
 }  // namespace
 
 Result<std::vector<ProxyLink>, LaunchError> StartProxies(const RemoteStart& start) { return Starter(start).Run(); }
 
-Result<std::unique_ptr<Connection>, PmiError> AcceptInvitation(int input) {
+Result<Invited, PmiError> AcceptInvitation(int input) {
   const auto line = ReadLine(input, Clock::now() + kStartLimit);
   std::istringstream words(line.value_or(""));
-  std::string name, node, port, secret, answer;
-  words >> name >> node >> port >> secret >> answer;
-  if (name != "weft-proxy" || answer.empty()) {
+  std::string name, node, port, digits;
+  words >> name >> node >> port >> digits;
+  const auto secret = JobSecret::FromHex(digits);
+  if (name != kProxy || !secret) {
     return PmiError{"mpiexec --proxy is for mpiexec's own use: it expects an invitation on standard input"};
   }
+  std::vector<std::string> addresses;
   std::string tried;
-  for (std::string address; words >> address;) {
-    tried += " " + address;
-    const int fd = Dial(address, port);
-    if (fd < 0) continue;
-    if (SendText(fd, "weft-proxy " + node + " " + secret + "\n")) {
-      const auto reply = ReadLine(fd, Clock::now() + kGreetingLimit);
-      if (reply && SameSecret(*reply, "weft-mpiexec " + answer)) {
+  for (std::string address; words >> address; tried += " " + address) addresses.push_back(address);
+  const auto deadline = Clock::now() + kProxyPatience;
+  milliseconds pause = kPause;
+  for (bool again = true; again && Clock::now() < deadline; pause = std::min(pause * 2, kLongestRetry)) {
+    again = false;
+    for (const std::string& address : addresses) {
+      const int fd = Dial(address, port);
+      if (fd < 0) continue;
+      bool closed;
+      if (GreetMpiexec(fd, *secret, node, &closed)) {
         ConfigureTcp(fd);
-        return std::make_unique<Connection>(fd);
+        return Invited{std::make_unique<Connection>(fd), *secret};
       }
+      again |= closed;  // for want of room, perhaps
+      close(fd);
     }
-    close(fd);
+    if (again) poll(nullptr, 0, static_cast<int>(pause.count()));
   }
   return PmiError{"cannot connect to mpiexec at port " + port + " of" + tried + "; is a firewall between, or is -iface needed?"};
-}
-
-std::string RandomHex(size_t bytes) {
-  std::string raw(bytes, '\0');
-  WEFT_CHECK(getrandom(raw.data(), bytes, 0) == static_cast<ssize_t>(bytes));
-  std::string text;
-  for (const char c : raw) {
-    constexpr char kDigits[] = "0123456789abcdef";
-    text += kDigits[static_cast<uint8_t>(c) >> 4];
-    text += kDigits[static_cast<uint8_t>(c) & 15];
-  }
-  return text;
 }
 
 std::string OwnAddress(int fd) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/job_secret.h"
 #include "base/result.h"
 #include "pmi/connection.h"
 #include "pmi/error.h"
@@ -17,11 +18,13 @@ namespace weft::pmi {
 // ssh starts `mpiexec --proxy`, which reads an invitation from its standard input, connects by TCP and proves that it is the one
 // invited; mpiexec then proves that it is the one who invited:
 //
-//   ssh's input   weft-proxy NODE PORT SECRET1 SECRET2 ADDRESS...\n
-//   proxy         weft-proxy NODE SECRET1\n
-//   mpiexec       weft-mpiexec SECRET2\n           from here on frames (frame.h)
+//   ssh's input   weft-proxy NODE PORT SECRET ADDRESS...\n
+//   mpiexec       weft-mpiexec NONCE\n
+//   proxy         weft-proxy NODE NONCE PROOF\n
+//   mpiexec       weft-mpiexec PROOF\n             from here on frames (frame.h)
 //
-// The secrets are made for each job and travel to the proxy inside ssh; whoever else connects learns neither.
+// The secret is made for each job and travels to the proxy inside ssh, never in an argument list or an environment, and never over TCP: the
+// proofs are of node and nonces (base/job_secret.h). The ranks prove themselves to one another by the same.
 
 struct ProxyLink {
   std::string host;
@@ -35,17 +38,19 @@ struct RemoteStart {
   std::string remote_shell;        // ssh
   std::string interface;           // only this interface's addresses are given to proxies; empty: all
   int signals = -1;                // signalfd that interrupts: any signal but SIGCHLD ends the attempt
+  JobSecret secret;
 };
 
 // One link for each host, or why one is missing (which host, and what ssh did). On failure nothing is left behind but children
 // that are about to end.
 Result<std::vector<ProxyLink>, LaunchError> StartProxies(const RemoteStart& start);
 
-// The proxy's end: takes the invitation from `input` and connects.
-Result<std::unique_ptr<Connection>, PmiError> AcceptInvitation(int input);
-
-// `bytes` random bytes in hexadecimal.
-std::string RandomHex(size_t bytes);
+// The proxy's end: takes the invitation from `input` and connects. An mpiexec that is there but has no room is tried again.
+struct Invited {
+  std::unique_ptr<Connection> connection;
+  JobSecret secret;
+};
+Result<Invited, PmiError> AcceptInvitation(int input);
 
 // The numeric address of this end of a connection; empty when it has none.
 std::string OwnAddress(int fd);

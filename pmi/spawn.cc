@@ -17,15 +17,13 @@
 #include <fstream>
 #include <map>
 
+#include "base/file_limit.h"
 #include "pmi/connection.h"
 
 extern char** environ;
 
 namespace weft::pmi {
 namespace {
-
-rlimit g_file_limit{};
-bool g_file_limit_raised = false;
 
 // What the child could not do, through a pipe that exec closes.
 struct Failure {
@@ -68,11 +66,13 @@ std::vector<char*> Pointers(const std::vector<std::string>& words) {
   _exit(126);
 }
 
-[[noreturn]] void Child(const SpawnRequest& request, const Files& files, char** arguments, char** environment, pid_t parent) {
+[[noreturn]] void Child(const SpawnRequest& request, const Files& files, char** arguments, char** environment, pid_t parent,
+                        const rlimit& file_limit) {
   setsid();
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(125);  // it died before the line above
-  if (g_file_limit_raised) setrlimit(RLIMIT_NOFILE, &g_file_limit);
+  // Weft's library raises the limit itself where it opens sockets; other programs may count on the old one (select(2)).
+  setrlimit(RLIMIT_NOFILE, &file_limit);
   signal(SIGPIPE, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
@@ -108,27 +108,22 @@ LaunchError Describe(const Failure& failure, const SpawnRequest& request) {
 
 }  // namespace
 
-void RaiseFileLimit() {
-  if (g_file_limit_raised || getrlimit(RLIMIT_NOFILE, &g_file_limit) != 0) return;
-  rlimit raised = g_file_limit;
-  raised.rlim_cur = raised.rlim_max;
-  g_file_limit_raised = setrlimit(RLIMIT_NOFILE, &raised) == 0;
-}
-
 Result<Spawned, LaunchError> Spawn(const SpawnRequest& request) {
   Files files;
   if (!files.Open(request.wants_input)) {
-    return LaunchError{1, "cannot open what joins a rank to its launcher: " + std::string(std::strerror(errno))};
+    return LaunchError{1, "cannot open what joins a rank to its launcher, 3 descriptors for each: " + DescribeShortage(errno)};
   }
   std::vector<std::string> environment = request.environment;
   environment.push_back("PMI_FD=" + std::to_string(files.pmi[1]));
   const std::vector<char*> argument_pointers = Pointers(request.arguments);
   const std::vector<char*> environment_pointers = Pointers(environment);
   const pid_t parent = getpid();
+  const rlimit file_limit = RaiseFileLimit();
   const pid_t pid = fork();
   if (pid < 0) return LaunchError{1, "cannot start another process: " + std::string(std::strerror(errno))};
   if (pid == 0) {
-    Child(request, files, const_cast<char**>(argument_pointers.data()), const_cast<char**>(environment_pointers.data()), parent);
+    Child(request, files, const_cast<char**>(argument_pointers.data()), const_cast<char**>(environment_pointers.data()), parent,
+          file_limit);
   }
   close(std::exchange(files.failure[1], -1));
   Failure failure{};

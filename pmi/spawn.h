@@ -29,12 +29,9 @@ struct SpawnRequest {
 
 // Starts a program with signals as a shell would leave them, as the leader of a session of its own: a signal to its process group
 // reaches what it starts too, and where the kernel shares the CPU between sessions (autogroup), ranks count as hydra's do. It is
-// killed when the calling process dies. Returns when the program runs, or cannot: exit code 127 when it is not found, 126 when it
+// killed when the calling process dies. Its limit on open files is what RaiseFileLimit() (base/file_limit.h) found. Returns when the program runs, or cannot: exit code 127 when it is not found, 126 when it
 // cannot be executed, 1 otherwise.
 Result<Spawned, LaunchError> Spawn(const SpawnRequest& request);
-
-// The limit on open files as it was before RaiseFileLimit(); Spawn() gives it back to programs.
-void RaiseFileLimit();
 
 // The processes that descend from `ancestor`, as /proc tells.
 std::vector<pid_t> DescendantsOf(pid_t ancestor);

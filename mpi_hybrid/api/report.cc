@@ -60,10 +60,13 @@ void WriteLine(const std::string& message) {
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
 }
 
+// Only 8 bits of it are seen by others, and a failure must not look like success. MPI_Abort(comm, 0) means to look like one.
+int StatusFor(int exit_code) { return exit_code == 0 || (exit_code & 0xff) != 0 ? exit_code & 0xff : 1; }
+
 [[noreturn]] void Leave(int exit_code) {
   std::fflush(nullptr);
   // Not exit(): destructors of the program's must not run under other threads, nor call MPI.
-  _exit((exit_code & 0xff) != 0 ? exit_code & 0xff : 1);
+  _exit(StatusFor(exit_code));
 }
 
 }  // namespace
@@ -76,7 +79,7 @@ void EndProcess(int exit_code, const std::string& message) {
 void EndJob(int exit_code, const std::string& message) {
   WriteLine(message);
   Job& job = ThisJob();
-  if (job.pmi && !job.pmi->is_singleton()) job.pmi->Abort((exit_code & 0xff) != 0 ? exit_code & 0xff : 1, message);
+  if (job.pmi && !job.pmi->is_singleton()) job.pmi->Abort(StatusFor(exit_code), message);
   Leave(exit_code);
 }
 

@@ -26,6 +26,7 @@ class Ranks(launch.LaunchTest):
                                       (("exit", 5), 5, "rank 1 (%s) exited with status 5 without MPI_Finalize; the job ends"),
                                       (("exit", 0), 1, "rank 1 (%s) exited with status 0 without MPI_Finalize; the job ends"),
                                       (("abort", 7), 7, "rank 1 (%s) aborted the job with code 7: asked_to"),
+                                      (("abort", 0), 0, "aborted the job with code 0"),
                                       (("abort", 256), 1, "aborted the job with code 256")):
             done = self.run_job("-n", 4, launch.exchange(), *words)
             self.expect_end(done, status, wanted.replace("%s", launch.exchange()))
@@ -33,6 +34,13 @@ class Ranks(launch.LaunchTest):
     def test_a_rank_without_mpi_does_not_keep_the_others_waiting(self):
         done = self.run_job("-n", 2, launch.exchange(), ":", "-n", 1, "true")
         self.expect_end(done, 1, "rank 2 (true) has ended, but other ranks wait for it")
+
+    def test_a_job_that_takes_longer_than_it_may_is_ended(self):
+        done = self.run_job("-n", 2, *sh("sleep 300"), settings={"MPIEXEC_TIMEOUT": "1"})
+        self.expect_end(done, 255, "the job has run for 1 s, as long as MPIEXEC_TIMEOUT allows")
+        self.assertEqual(self.run_job("-n", 2, "true", settings={"MPIEXEC_TIMEOUT": "30"}).status, 0)
+        done = self.run_job("-n", 1, "true", settings={"MPIEXEC_TIMEOUT": "soon"})
+        self.assertEqual((done.status, done.err), (2, "mpiexec: MPIEXEC_TIMEOUT is 'soon', not a number of seconds\n"))
 
     def test_ranks_that_ignore_sigterm_are_killed(self):
         done = self.run_job("-n", 2, *sh("trap '' TERM; test $PMI_RANK = 0 && kill -9 $$; sleep 300; sleep 300"))

@@ -143,14 +143,17 @@ class Strangers(launch.LaunchTest):
         process = self.start("-launcher-exec", ssh, "-hosts", "a.invalid", "echo", "hello")
         self.await_files("gate")
         with open(gate) as file:
-            _, node, port, secret, answer, *_ = file.read().split()
+            _, node, port, secret, *_ = file.read().split()
+        nonce = "0" * 32
+        right = launch.proof(secret, "weft-proxy", f"0 {nonce} {nonce}")  # of a challenge that was not made
         for greeting in (b"GET / HTTP/1.1\r\n\r\n", b"weft-proxy 0 " + b"0" * 32 + b"\n", b"weft-proxy 0\n",
-                         b"weft-proxy 7 " + secret.encode() + b"\n", b"x" * 100000, b"\0" * 100):
+                         b"weft-proxy 0 " + secret.encode() + b"\n", f"weft-proxy 0 {nonce} {right}\n".encode(),
+                         b"x" * 100000, b"\0" * 100):
             with socket.create_connection(("127.0.0.1", int(port)), timeout=20) as stranger:
                 try:
                     stranger.sendall(greeting)
                     stranger.shutdown(socket.SHUT_WR)
-                    self.assertEqual(stranger.recv(100), b"", greeting[:40])
+                    self.assertRegex(stranger.makefile().read(), "^weft-mpiexec [0-9a-f]{32}\n$", greeting[:40])
                 except OSError:
                     pass  # a reset is as good an answer
         silent = socket.create_connection(("127.0.0.1", int(port)))
@@ -166,13 +169,14 @@ class Strangers(launch.LaunchTest):
 
         def answer():
             connection, _ = listener.accept()
-            connection.recv(1000)
             connection.sendall(b"weft-mpiexec " + b"0" * 32 + b"\n")
+            connection.recv(1000)
+            connection.sendall(b"weft-mpiexec " + b"0" * 64 + b"\n")
             connection.close()
 
         thread = threading.Thread(target=answer)
         thread.start()
-        invitation = f"weft-proxy 0 {listener.getsockname()[1]} {'1' * 32} {'2' * 32} 127.0.0.1\n"
+        invitation = f"weft-proxy 0 {listener.getsockname()[1]} {'1' * 32} 127.0.0.1\n"
         done = self.run_job("--proxy", given=invitation)
         thread.join()
         listener.close()

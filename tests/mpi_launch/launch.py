@@ -2,6 +2,7 @@
 environment, by which it is found wherever it went."""
 
 import glob
+import hmac
 import os
 import signal
 import subprocess
@@ -24,6 +25,11 @@ def mpiexec():
 
 def exchange():
     return stock.workspace_file("tests/mpi_launch/exchange")
+
+
+def proof(secret, side, said):
+    """What shows that `side` knows the job's secret (base/job_secret.h)."""
+    return hmac.new(bytes.fromhex(secret), bytes([len(side)]) + side.encode() + said.encode(), "sha256").hexdigest()
 
 
 class Done:
