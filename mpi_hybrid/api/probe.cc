@@ -90,15 +90,10 @@ using namespace weft::mpi;
 int PMPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
   return OnComm("MPI_Probe", comm, [&](Comm& c) -> Error {
     WEFT_MPI_TRY(CheckProbe(source, tag, status, c));
-    bool found = false;
     MPI_Status got;
-    Error error;
-    Progress::WaitUntil([&] {
-      error = Probe(source, tag, c, &found, &got);
-      return found || !error.ok();
-    });
-    if (found) SetStatus(status, got);
-    return error;
+    WEFT_MPI_TRY(AwaitMessage(source, tag, c, &got));
+    SetStatus(status, got);
+    return {};
   });
 }
 WEFT_MPI_ALIAS(Probe)
@@ -130,14 +125,9 @@ int PMPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_St
       SetStatus(status, ProcNullStatus());
       return {};
     }
-    bool found = false;
+    bool found;
     MPI_Status got;
-    Error error;
-    Progress::WaitUntil([&] {
-      error = Probe(source, tag, c, &found, &got);
-      return found || !error.ok();
-    });
-    WEFT_MPI_TRY(std::move(error));
+    WEFT_MPI_TRY(AwaitMessage(source, tag, c, &got));
     return TakeMatched(source, tag, c, &found, message, status);
   });
 }

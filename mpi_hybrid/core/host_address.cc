@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 
@@ -30,19 +31,23 @@ bool IsUsable(const sockaddr& address, int family) {
   return family == AF_INET || !IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
 }
 
-// Of the interface `name`, or of the first that is up and not the loopback when it is empty.
-std::string OfInterface(const std::string& name) {
+// Of the interface `name`, or of all that are up and not the loopback when it is empty: bridges without a member (a container engine's) have
+// no carrier, and go last.
+std::vector<std::string> OfInterfaces(const std::string& name) {
   ifaddrs* list = nullptr;
-  if (getifaddrs(&list) != 0) return "";
+  if (getifaddrs(&list) != 0) return {};
   const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(list, freeifaddrs);
-  for (int family : {AF_INET, AF_INET6}) {
-    for (const ifaddrs* at = list; at != nullptr; at = at->ifa_next) {
-      if (at->ifa_addr == nullptr || !IsUsable(*at->ifa_addr, family)) continue;
-      const bool wanted = name.empty() ? (at->ifa_flags & IFF_UP) && !(at->ifa_flags & IFF_LOOPBACK) : name == at->ifa_name;
-      if (wanted) return Numeric(*at->ifa_addr);
+  std::vector<std::string> addresses;
+  for (const unsigned running : {static_cast<unsigned>(IFF_RUNNING), 0u}) {
+    for (const int family : {AF_INET, AF_INET6}) {
+      for (const ifaddrs* at = list; at != nullptr; at = at->ifa_next) {
+        if (at->ifa_addr == nullptr || !IsUsable(*at->ifa_addr, family) || (at->ifa_flags & IFF_RUNNING) != running) continue;
+        const bool wanted = name.empty() ? (at->ifa_flags & IFF_UP) && !(at->ifa_flags & IFF_LOOPBACK) : name == at->ifa_name;
+        if (wanted) addresses.push_back(Numeric(*at->ifa_addr));
+      }
     }
   }
-  return "";
+  return addresses;
 }
 
 std::unique_ptr<addrinfo, void (*)(addrinfo*)> Resolve(const std::string& host, const char* service) {
@@ -81,22 +86,27 @@ std::string Towards(const std::string& endpoint) {
 
 }  // namespace
 
-Error FindHostAddress(bool one_host, std::string* address) {
+Error FindHostAddresses(bool one_host, std::vector<std::string>* addresses) {
+  addresses->clear();
+  const auto add = [&](const std::string& address) {
+    if (!address.empty() && std::find(addresses->begin(), addresses->end(), address) == addresses->end()) addresses->push_back(address);
+  };
   const char* setting = secure_getenv("WEFT_MPI_HOST");
   if (setting != nullptr && *setting != '\0') {
-    *address = OfInterface(setting);
-    if (address->empty()) *address = OfName(setting);
-    if (!address->empty()) return {};
+    const std::vector<std::string> of_interface = OfInterfaces(setting);
+    add(of_interface.empty() ? OfName(setting) : of_interface.front());
+    if (!addresses->empty()) return {};
     return Error(MPI_ERR_OTHER,
                  "WEFT_MPI_HOST=" + std::string(setting) + " is neither an address, nor a host, nor an interface of this host");
   }
-  *address = kLoopback;
-  if (one_host) return {};
-  std::string other;
-  if (const char* port = secure_getenv("PMI_PORT")) other = Towards(port);
-  // A launcher on this very host is reached by the loopback, which is no use to ranks elsewhere.
-  if (other.empty() || other == "::1" || other.compare(0, 4, "127.") == 0) other = OfInterface("");
-  if (!other.empty()) *address = other;
+  if (!one_host) {
+    const char* port = secure_getenv("PMI_PORT");
+    const std::string towards = port != nullptr ? Towards(port) : "";
+    // A launcher on this very host is reached by the loopback, which is no use to ranks elsewhere.
+    if (towards != "::1" && towards.compare(0, 4, "127.") != 0) add(towards);
+    for (const std::string& address : OfInterfaces("")) add(address);
+  }
+  if (addresses->empty()) add(kLoopback);
   return {};
 }
 

@@ -1,37 +1,19 @@
 #include "mpi_hybrid/core/job.h"
 
 #include <mpi.h>
-#include <sys/random.h>
 
-#include <cctype>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
+#include <optional>
 
+#include "base/job_secret.h"
 #include "mpi_hybrid/core/host_address.h"
 #include "mpi_hybrid/core/launcher_watch.h"
+#include "mpi_hybrid/core/process_mapping.h"
 #include "pmi/client.h"
 
 namespace weft::mpi {
 namespace {
 
 constexpr char kSecretKey[] = "weft_secret";
-constexpr size_t kSecretBytes = 16;
-
-std::string NewSecret() {
-  uint8_t bytes[kSecretBytes];
-  if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) {
-    std::perror("weft: getrandom");
-    std::abort();
-  }
-  std::string digits;
-  for (uint8_t byte : bytes) {
-    char two[3];
-    std::snprintf(two, sizeof two, "%02x", byte);
-    digits += two;
-  }
-  return digits;
-}
 
 Error Failed(const std::string& what, const std::string& why) {
   return why.empty() ? Error() : Error(MPI_ERR_OTHER, what + ": " + why);
@@ -42,11 +24,11 @@ std::string KeyOf(const std::string& key, int rank) { return key + "-" + std::to
 // The launcher's, or rank 0 makes one.
 Error AgreeOnSecret(Job& job) {
   if (job.size == 1) {
-    job.secret = NewSecret();
+    job.secret = JobSecret::Random().ToHex();
     return {};
   }
   if (job.rank == 0 && !job.pmi->Get(kSecretKey).ok()) {
-    WEFT_MPI_TRY(Failed("giving the job's secret to the launcher", job.pmi->Put(kSecretKey, NewSecret())));
+    WEFT_MPI_TRY(Failed("giving the job's secret to the launcher", job.pmi->Put(kSecretKey, JobSecret::Random().ToHex())));
   }
   WEFT_MPI_TRY(job.Fence());
   auto secret = job.pmi->Get(kSecretKey);
@@ -80,22 +62,6 @@ Job& ThisJob() {
   return *job;
 }
 
-bool MapsToOneNode(const std::string& mapping) {
-  static constexpr char kStart[] = "(vector,";
-  if (mapping.compare(0, sizeof kStart - 1, kStart) != 0) return false;
-  // Triples: first node, number of nodes, ranks on each.
-  const char* at = mapping.c_str() + sizeof kStart - 1;
-  bool any = false;
-  int first, nodes, ranks, length;
-  while (std::sscanf(at, " (%d,%d,%d)%n", &first, &nodes, &ranks, &length) == 3) {
-    if (first != 0 || nodes != 1) return false;
-    any = true;
-    at += length;
-    if (*at == ',') ++at;
-  }
-  return any && std::strcmp(at, ")") == 0;
-}
-
 Error JoinJob() {
   auto client = pmi::Client::Connect();
   if (!client.ok()) return Error(MPI_ERR_OTHER, "connecting to the launcher: " + client.error().message);
@@ -107,11 +73,13 @@ Error JoinJob() {
   job.universe_size = job.pmi->universe_size();
   if (!job.pmi->is_singleton()) WatchLauncher(job.pmi->fd(), job.rank);
   if (job.size > 1) {
-    auto mapping = job.pmi->Get("PMI_process_mapping");
-    job.one_host = mapping.ok() && MapsToOneNode(*mapping);
+    const auto text = job.pmi->Get("PMI_process_mapping");
+    const auto mapping = text.ok() ? ProcessMapping::Parse(*text) : std::nullopt;
+    job.one_host = mapping && mapping->is_one_node();
+    job.ranks_on_host = mapping ? mapping->RanksOnNodeOf(job.rank, job.size) : job.size;
   }
   WEFT_MPI_TRY(AgreeOnSecret(job));
-  return FindHostAddress(job.one_host, &job.host);
+  return FindHostAddresses(job.one_host, &job.hosts);
 }
 
 Error LeaveJob() {

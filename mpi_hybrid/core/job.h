@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "mpi_hybrid/core/error.h"
 
@@ -19,9 +20,10 @@ struct Job {
   int size = 1;
   int appnum = -1;         // MPI_APPNUM, or -1
   int universe_size = -1;  // MPI_UNIVERSE_SIZE, or -1
-  std::string host;        // that others reach us by: the address of the interface that leads to the launcher, or WEFT_MPI_HOST
+  std::vector<std::string> hosts;  // numeric addresses that others may reach us by, the likeliest first
   std::string secret;  // 32 hexadecimal digits, the same at all ranks, known to no one else (from PMI: the job's key-value space)
-  bool one_host = true;  // the launcher started all ranks on this host
+  bool one_host = true;   // the launcher started all ranks on this host
+  int ranks_on_host = 1;  // this one among them
   std::unique_ptr<pmi::Client> pmi;
 
   // Publishes this process's `value` under `key` (its rank is added); visible to others after Fence(). Values are printable and
@@ -41,10 +43,6 @@ Job& ThisJob();
 Error JoinJob();
 // Collective: an orderly good-bye to the launcher.
 Error LeaveJob();
-
-// The part of PMI_process_mapping, "(vector,(first node,nodes,ranks per node),...)", that we need: whether it names one node
-// only.
-bool MapsToOneNode(const std::string& mapping);
 
 }  // namespace weft::mpi
 

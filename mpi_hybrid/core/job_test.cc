@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <string>
+#include <vector>
 
 #include "mpi_hybrid/core/host_address.h"
 #include "mpi_hybrid/core/launcher_watch.h"
@@ -15,46 +17,34 @@
 namespace weft::mpi {
 namespace {
 
-TEST(ProcessMappingTest, OneNodeIsTold) {
-  EXPECT_TRUE(MapsToOneNode("(vector,(0,1,4))"));
-  EXPECT_TRUE(MapsToOneNode("(vector,(0,1,2),(0,1,1))"));
-  EXPECT_FALSE(MapsToOneNode("(vector,(0,2,1))"));
-  EXPECT_FALSE(MapsToOneNode("(vector,(0,1,2),(1,1,2))"));
-}
-
-TEST(ProcessMappingTest, WhatIsNoMappingIsNotOneNode) {
-  for (const char* text :
-       {"", "(vector", "(vector,", "(vector,)", "(vector,(0,1,4)", "(vector,(0,1,4)) ", "(vector,(0,1))", "x(vector,(0,1,4))"}) {
-    EXPECT_FALSE(MapsToOneNode(text)) << text;
-  }
-}
+using Addresses = std::vector<std::string>;
 
 TEST(HostAddressTest, SettingMayBeAnAddressANameOrAnInterface) {
-  std::string address;
+  Addresses addresses;
   for (const char* setting : {"127.0.0.1", "localhost", "lo"}) {
     setenv("WEFT_MPI_HOST", setting, 1);
-    ASSERT_TRUE(FindHostAddress(false, &address).ok()) << setting;
-    EXPECT_EQ(address, "127.0.0.1") << setting;
+    ASSERT_TRUE(FindHostAddresses(false, &addresses).ok()) << setting;
+    EXPECT_EQ(addresses, Addresses{"127.0.0.1"}) << setting;
   }
   setenv("WEFT_MPI_HOST", "::1", 1);
-  ASSERT_TRUE(FindHostAddress(false, &address).ok());
-  EXPECT_EQ(address, "::1");
+  ASSERT_TRUE(FindHostAddresses(false, &addresses).ok());
+  EXPECT_EQ(addresses, Addresses{"::1"});
   unsetenv("WEFT_MPI_HOST");
 }
 
 TEST(HostAddressTest, SettingThatMeansNothingIsNamed) {
-  std::string address;
+  Addresses addresses;
   setenv("WEFT_MPI_HOST", "no such host", 1);
-  const Error error = FindHostAddress(true, &address);
+  const Error error = FindHostAddresses(true, &addresses);
   unsetenv("WEFT_MPI_HOST");
   EXPECT_EQ(error.mpi_class(), MPI_ERR_OTHER);
   EXPECT_NE(error.message().find("WEFT_MPI_HOST=no such host"), std::string::npos);
 }
 
 TEST(HostAddressTest, RanksOnOneHostUseTheLoopback) {
-  std::string address;
-  ASSERT_TRUE(FindHostAddress(true, &address).ok());
-  EXPECT_EQ(address, "127.0.0.1");
+  Addresses addresses;
+  ASSERT_TRUE(FindHostAddresses(true, &addresses).ok());
+  EXPECT_EQ(addresses, Addresses{"127.0.0.1"});
 }
 
 TEST(SettingsTest, UnknownNameIsReportedAndKnownOnesAreNot) {

@@ -14,7 +14,7 @@ constexpr SettingInfo kSettings[] = {
     {"WEFT_MPI_HOST", "found by itself",
      "The address, host name or interface that the other ranks reach this process by; by default 127.0.0.1 when all ranks are on "
      "one host, "
-     "else the address towards the launcher."},
+     "else the address towards the launcher and those of all interfaces that are up, tried in turn."},
     {"WEFT_MPI_EAGER", "131072", "Messages of more bytes wait for the receiver to be ready (rendezvous)."},
     {"WEFT_MPI_WINDOW", "8388608", "Bytes of unexpected messages from one sender that a process stores."},
     {"WEFT_MPI_SPIN_US", "chosen by cores and ranks", "Microseconds that a waiting process polls before it sleeps."},

@@ -1,7 +1,6 @@
 #include "mpi_hybrid/p2p/device.h"
 
 #include <errno.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -9,11 +8,12 @@
 #include <cstring>
 #include <utility>
 
-#include "base/check.h"
+#include "base/file_limit.h"
 #include "base/log.h"
 #include "mpi_hybrid/core/job.h"
 #include "mpi_hybrid/core/lock.h"
 #include "mpi_hybrid/p2p/process_device.h"
+#include "pmi/client.h"
 #include "transport/send_buffer.h"
 
 namespace weft::mpi {
@@ -26,18 +26,14 @@ constexpr int kReadsPerTurn = 16;       // of one connection before others have 
 constexpr size_t kDirectConnections = 4;  // up to so many are read without asking epoll first
 constexpr unsigned kEpollEvery = 32;    // rounds of reading directly, for listener and greetings
 constexpr uint64_t kLongBody = 128 * 1024, kMostLowWater = 512 * 1024;
-constexpr size_t kMostStrangers = 1024;
-constexpr auto kStrangerPatience = std::chrono::seconds(10);
+// A receive from anyone watches those that follow in the communicator, no more: a connection to each member would take a descriptor for each at
+// each. Every member is watched by as many.
+constexpr size_t kMostWatchedOfAny = 16;
+constexpr auto kTellAgain = std::chrono::seconds(10);
 
-// "host:port", "[v6]:port".
-std::optional<transport::SocketAddress> ParseAddress(const std::string& text) {
-  const size_t colon = text.rfind(':');
-  if (colon == std::string::npos) return std::nullopt;
-  std::string host = text.substr(0, colon);
-  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
-  const int port = std::atoi(text.c_str() + colon + 1);
-  if (port <= 0 || port > 65535) return std::nullopt;
-  return transport::SocketAddress::Parse(host, static_cast<uint16_t>(port));
+int MillisecondsUntil(std::chrono::steady_clock::time_point when) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(when - std::chrono::steady_clock::now()).count();
+  return static_cast<int>(std::max<long>(left, 0));
 }
 
 }  // namespace
@@ -45,42 +41,36 @@ std::optional<transport::SocketAddress> ParseAddress(const std::string& text) {
 Device::~Device() = default;
 
 Error Device::Start() {
-  const auto secret = JobSecret::FromHex(job_.secret.c_str());
-  if (!secret && job_.size > 1) return Error(MPI_ERR_INTERN, "the job's secret is not 32 hexadecimal digits");
-  if (secret) secret_ = *secret;
-  epoll_ = Socket(epoll_create1(EPOLL_CLOEXEC));
+  RaiseFileLimit();
+  secret_ = JobSecret::FromHex(job_.secret);
+  if (!secret_ && job_.size > 1) return Error(MPI_ERR_INTERN, "the job's secret is not 32 hexadecimal digits");
   wake_ = Socket(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-  if (!epoll_ || !wake_) return Error(MPI_ERR_OTHER, std::string("cannot create a descriptor for events: ") + std::strerror(errno));
-  Add(wake_.fd(), EPOLLIN);
+  if (!wake_ || !events_.Create()) return Error(MPI_ERR_OTHER, "cannot create a descriptor for events: " + DescribeShortage(errno));
+  events_.Add(wake_.fd(), EPOLLIN);
   staging_.resize(kStaging);
   if (job_.size == 1) return {};
-  const auto address = transport::SocketAddress::Parse(job_.host, 0);
-  if (!address) return Error(MPI_ERR_OTHER, "the address of this host, '" + job_.host + "', is not a numeric one (WEFT_MPI_HOST)");
-  listener_ = Socket::Listen(*address);
-  if (!listener_) return Error(MPI_ERR_OTHER, "cannot listen on " + job_.host + " (WEFT_MPI_HOST): " + std::strerror(errno));
-  Add(listener_.fd(), EPOLLIN);
-  return job_.Publish(kKey, listener_.LocalAddress().ToString());
+  std::vector<transport::SocketAddress> addresses;
+  for (const std::string& host : job_.hosts) {
+    const auto address = transport::SocketAddress::Parse(host, 0);
+    if (!address) return Error(MPI_ERR_OTHER, "the address of this host, '" + host + "', is not a numeric one (WEFT_MPI_HOST)");
+    addresses.push_back(*address);
+  }
+  Socket listener = addresses.size() == 1 ? Socket::Listen(addresses[0]) : Socket::ListenEverywhere();
+  if (!listener) {
+    return Error(MPI_ERR_OTHER, "cannot listen on " + (addresses.size() == 1 ? job_.hosts[0] : "all addresses") + " (WEFT_MPI_HOST): " +
+                                    DescribeShortage(errno));
+  }
+  for (transport::SocketAddress& address : addresses) address.set_port(listener.LocalAddress().port());
+  strangers_.emplace(events_, *secret_, job_.rank, job_.size, [this](Visitor visitor) { Admit(std::move(visitor)); });
+  strangers_->Listen(std::move(listener));
+  return job_.Publish(kKey, JoinAddresses(addresses, job_.pmi->max_value_length() - 1));
 }
 
 // --- epoll ---
 
-void Device::Add(int fd, uint32_t events) {
-  epoll_event event{};
-  event.events = events;
-  event.data.fd = fd;
-  WEFT_CHECK(epoll_ctl(epoll_.fd(), EPOLL_CTL_ADD, fd, &event) == 0);
-}
+void Device::Watch(int fd) { events_.Add(fd, EPOLLIN); }
 
-void Device::Modify(int fd, uint32_t events) {
-  epoll_event event{};
-  event.events = events;
-  event.data.fd = fd;
-  WEFT_CHECK(epoll_ctl(epoll_.fd(), EPOLL_CTL_MOD, fd, &event) == 0);
-}
-
-void Device::Watch(int fd) { Add(fd, EPOLLIN); }
-
-void Device::Unwatch(int fd) { epoll_ctl(epoll_.fd(), EPOLL_CTL_DEL, fd, nullptr); }
+void Device::Unwatch(int fd) { events_.Remove(fd); }
 
 void Device::Wake() {
   const uint64_t one = 1;
@@ -90,23 +80,28 @@ void Device::Wake() {
 bool Device::Sleep(int timeout_ms) {
   epoll_event events[64];
   RaiseLowWater();
+  const auto due = deadline();
+  const int until_due = due ? MillisecondsUntil(*due) : -1;
+  const bool earlier = until_due >= 0 && (timeout_ms < 0 || until_due < timeout_ms);
   LibraryLock::Release();
-  const int count = epoll_wait(epoll_.fd(), events, std::size(events), timeout_ms);
+  const int count = events_.Wait(events, earlier ? until_due : timeout_ms);
   LibraryLock::Acquire();
   for (int i = 0; i < count; ++i) OnReady(events[i].data.fd, events[i].events);
+  OnTime();
   Flush();
-  return count != 0;
+  return count != 0 || earlier;
 }
 
 bool Device::DispatchReady(int timeout_ms) {
   epoll_event events[64];
-  const int count = epoll_wait(epoll_.fd(), events, std::size(events), timeout_ms);
+  const int count = events_.Wait(events, timeout_ms);
   bool any = false;
   for (int i = 0; i < count; ++i) {
     if (events[i].data.fd == wake_.fd()) continue;  // for the thread that sleeps, which would sleep on if it were read here
     OnReady(events[i].data.fd, events[i].events);
     any = true;
   }
+  OnTime();
   return any;
 }
 
@@ -114,16 +109,14 @@ bool Device::DispatchReady(int timeout_ms) {
 // being ready.
 void Device::OnReady(int fd, uint32_t events) {
   const size_t at = static_cast<size_t>(fd);
-  if (fd == listener_.fd()) {
-    OnListener();
-  } else if (fd == wake_.fd()) {
+  if (fd == wake_.fd()) {
     uint64_t count;
     [[maybe_unused]] const ssize_t got = read(fd, &count, sizeof(count));
   } else if (at < connections_.size() && connections_[at] != nullptr) {
     Connection& connection = *connections_[at];
     switch (connection.state) {
       case Connection::State::kConnecting:
-        if (events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) OnConnecting(connection);
+        OnConnecting(connection);
         break;
       case Connection::State::kGreeting:
         OnGreeting(connection);
@@ -133,8 +126,8 @@ void Device::OnReady(int fd, uint32_t events) {
         // Write may have closed it.
         if (connections_[at] != nullptr && (events & ~static_cast<uint32_t>(EPOLLOUT))) Read(*connections_[at]);
     }
-  } else if (at < strangers_.size() && strangers_[at] != nullptr) {
-    OnStranger(fd);
+  } else if (strangers_ && strangers_->Owns(fd)) {
+    strangers_->OnReady(fd);
   }
 }
 
@@ -149,7 +142,7 @@ bool Device::Poll() {
       if (i < open_.size() && open_[i] == connection) moved |= Read(*connection);
       if (i < open_.size() && open_[i] == connection) ++i;
     }
-    if (listener_ && (open_.empty() || ++polls_ % kEpollEvery == 0)) moved |= DispatchReady(0);
+    if (strangers_ && (open_.empty() || ++polls_ % kEpollEvery == 0)) moved |= DispatchReady(0);
   }
   return Flush() | moved;
 }
@@ -181,7 +174,7 @@ bool Device::Write(Connection& connection) {
     const size_t count = link.PrepareWrite(pieces);
     const ssize_t written = connection.socket.Write({pieces, count});
     if (written == -EAGAIN) {
-      if (!std::exchange(connection.blocked, true)) Modify(connection.socket.fd(), EPOLLIN | EPOLLOUT);
+      if (!std::exchange(connection.blocked, true)) events_.Modify(connection.socket.fd(), EPOLLIN | EPOLLOUT);
       return moved;
     }
     moved = true;
@@ -191,7 +184,7 @@ bool Device::Write(Connection& connection) {
     }
     link.Written(static_cast<size_t>(written));
   }
-  if (std::exchange(connection.blocked, false)) Modify(connection.socket.fd(), EPOLLIN);
+  if (std::exchange(connection.blocked, false)) events_.Modify(connection.socket.fd(), EPOLLIN);
   return moved;
 }
 
@@ -265,7 +258,7 @@ void Device::Lost(Connection& connection, int error, const char* what) {
 void Device::Close(Connection& connection) {
   connection.link->connection = nullptr;
   std::erase(open_, &connection);
-  Unwatch(connection.socket.fd());
+  events_.Remove(connection.socket.fd());
   connections_[static_cast<size_t>(connection.socket.fd())].reset();
 }
 
@@ -289,131 +282,184 @@ Device::Connection& Device::Connect(Link& link, Socket socket) {
 }
 
 void Device::StartConnect(Link& link) {
-  if (stopping_ || link.awaits_connection) return;
-  std::string text;
-  Error error = job_.Lookup(kKey, link.peer(), &text);
-  const auto address = error.ok() ? ParseAddress(text) : std::nullopt;
-  Socket socket;
-  if (address) {
-    socket = Socket::StartConnect(*address);
-    if (!socket) error = Error(MPI_ERR_OTHER, std::strerror(errno));
-  } else if (error.ok()) {
-    error = Error(MPI_ERR_OTHER, "'" + text + "' is no address");
+  const ProcessId process = link.peer();
+  if (stopping_ || link.awaits_connection || dials_.contains(process)) return;
+  std::string published;
+  Error error = job_.Lookup(kKey, process, &published);
+  std::optional<Dial> dial;
+  if (error.ok()) {
+    dial = Dial::Make(published);
+    if (!dial) error = Error(MPI_ERR_OTHER, "'" + published + "' is no address");
   }
+  if (!dial) {
+    LogWarning(Format("cannot connect to rank %d of MPI_COMM_WORLD: %s", process, error.message().c_str()));
+    engine_.OnGone(process, /*left=*/false);
+    return;
+  }
+  dials_.emplace(process, std::move(*dial));
+  TryDial(process);
+}
+
+// One attempt; what comes of it is another, at its time, or the end of all.
+void Device::TryDial(ProcessId process) {
+  Dial& dial = dials_.at(process);
+  const auto now = Clock::now();
+  Socket socket = Socket::StartConnect(dial.address());
   if (!socket) {
-    LogWarning(Format("cannot connect to rank %d of MPI_COMM_WORLD: %s", link.peer(), error.message().c_str()));
-    engine_.OnGone(link.peer(), /*left=*/false);
+    const int error = errno;
+    if (!IsShortage(error)) {
+      dial.Begin(now);
+      return OnDialEnd(process, dial.Failed(now, /*somebody=*/false), Error(MPI_ERR_OTHER, std::strerror(error)));
+    }
+    if (!told_of_shortage_ || now - *told_of_shortage_ >= kTellAgain) {
+      LogWarning(Format("no room for a connection to rank %d of MPI_COMM_WORLD: %s; it is tried again for %d s", process,
+                        DescribeShortage(error).c_str(), static_cast<int>(Dial::kPatience.count())));
+      told_of_shortage_ = now;
+    }
+    const Dial::Next next = dial.NoRoom(now);
+    strangers_->GiveWay(now);  // this dial may be over then: one of them was the process itself
+    if (next == Dial::Next::kUnreachable && dials_.contains(process)) OnDialEnd(process, next, Error(MPI_ERR_OTHER, DescribeShortage(error)));
     return;
   }
   const int fd = socket.fd();
-  Connect(link, std::move(socket));
-  Add(fd, EPOLLOUT);
+  Connection& connection = Connect(engine_.LinkTo(process), std::move(socket));
+  connection.give_up_at = dial.Begin(now);
+  events_.Add(fd, EPOLLIN);
+}
+
+void Device::OnDialEnd(ProcessId process, Dial::Next next, const Error& error) {
+  if (next == Dial::Next::kTry) return;
+  dials_.erase(process);
+  if (next == Dial::Next::kDead) return engine_.OnGone(process, /*left=*/false);
+  engine_.OnUnreachable(process, Error(MPI_ERR_OTHER, Format("cannot connect to rank %d of MPI_COMM_WORLD: %s", process,
+                                                             error.message().c_str())));
+}
+
+// Nobody was there, or somebody who closed the connection before it was open.
+void Device::OnNotGreeted(Connection& connection, int error, bool somebody) {
+  const ProcessId process = connection.link->peer();
+  if (TraceEnabled()) {
+    Trace(Format("mpi: connecting to rank %d: %s", process, error == 0 ? "end of stream" : std::strerror(error)));
+  }
+  Close(connection);
+  if (stopping_) return dials_.clear();
+  OnDialEnd(process, dials_.at(process).Failed(Clock::now(), somebody),
+            Error(MPI_ERR_OTHER, error == 0 ? "it closes each connection; is there a descriptor left for it?" : std::strerror(error)));
 }
 
 void Device::OnConnecting(Connection& connection) {
   const int error = connection.socket.ConnectError();
-  if (error != 0) return Lost(connection, error, "connect");
-  if (!SendGreeting(connection.socket, connection.link->peer(), Greeting::Answer::kHello)) {
-    return Lost(connection, errno, "greet");
+  if (error != 0) return OnNotGreeted(connection, error, /*somebody=*/error == ECONNRESET || error == EPIPE);
+  const iovec piece = {connection.challenge + connection.have, sizeof(connection.challenge) - connection.have};
+  const ssize_t got = connection.socket.Read({&piece, 1});
+  if (got == -EAGAIN) return;
+  connection.give_up_at.reset();
+  if (got <= 0) return OnNotGreeted(connection, static_cast<int>(-got), /*somebody=*/true);
+  connection.have += static_cast<size_t>(got);
+  if (connection.have < sizeof(connection.challenge)) return;
+  if (!Challenge::IsOne(connection.challenge)) return OnNotGreeted(connection, EPROTO, /*somebody=*/true);
+  BoundSendBuffer(connection.socket);
+  Hello{.from = job_.rank, .to = connection.link->peer(), .window = engine_.limits().window}.Write(*secret_, connection.challenge,
+                                                                                                   connection.hello);
+  const iovec hello = {connection.hello, sizeof(connection.hello)};  // the first bytes on it: there is room
+  if (connection.socket.Write({&hello, 1}) != static_cast<ssize_t>(sizeof(connection.hello))) {
+    return OnNotGreeted(connection, errno, /*somebody=*/true);
   }
+  connection.have = 0;
   connection.state = Connection::State::kGreeting;
-  Modify(connection.socket.fd(), EPOLLIN);
 }
 
-bool Device::SendGreeting(const Socket& socket, ProcessId to, Greeting::Answer answer) {
-  // Ranks that spin empty it at once; those that share a processor would only take turns more often.
+// Ranks that spin empty it at once; those that share a processor would only take turns more often.
+void Device::BoundSendBuffer(const Socket& socket) {
   if (SpinTime().count() != 0) transport::BoundSendBufferOnOneHost(socket.fd());
-  uint8_t bytes[Greeting::kLength];
-  Greeting{.secret = secret_, .from = job_.rank, .to = to, .window = engine_.limits().window, .answer = answer}.SerializeTo(bytes);
-  const iovec piece = {bytes, sizeof(bytes)};
-  return socket.Write({&piece, 1}) == static_cast<ssize_t>(sizeof(bytes));  // the first bytes on it: there is room
 }
 
 void Device::OnGreeting(Connection& connection) {
-  const iovec piece = {connection.greeting + connection.greeting_have, sizeof(connection.greeting) - connection.greeting_have};
+  const iovec piece = {connection.answer + connection.have, sizeof(connection.answer) - connection.have};
   const ssize_t got = connection.socket.Read({&piece, 1});
   if (got == -EAGAIN) return;
-  if (got <= 0) return Lost(connection, static_cast<int>(-got), "greet");
-  connection.greeting_have += static_cast<size_t>(got);
-  if (connection.greeting_have < sizeof(connection.greeting)) return;
-  const auto greeting = Greeting::Parse(connection.greeting);
-  if (!greeting || !secret_.Matches(greeting->secret) || greeting->from != connection.link->peer() || greeting->to != job_.rank ||
-      greeting->answer == Greeting::Answer::kHello) {
+  if (got <= 0) return OnNotGreeted(connection, static_cast<int>(-got), /*somebody=*/true);
+  connection.have += static_cast<size_t>(got);
+  if (connection.have < sizeof(connection.answer)) return;
+  const auto answer = Answer::Read(*secret_, connection.challenge, connection.hello, connection.answer);
+  if (!answer) {
     LogWarning("closed a connection to " + connection.socket.PeerName() + ": what listens there is not of this job");
-    return Lost(connection, EPROTO, "greet");
+    return OnNotGreeted(connection, EPROTO, /*somebody=*/true);
   }
-  if (greeting->answer == Greeting::Answer::kWelcome) return Open(connection, *greeting);
+  dials_.erase(connection.link->peer());
+  if (answer->kind == Answer::Kind::kWelcome) return Open(connection, answer->window);
   // Busy: theirs is on its way.
   connection.link->awaits_connection = true;
   Close(connection);
 }
 
-void Device::Open(Connection& connection, const Greeting& greeting) {
+void Device::Open(Connection& connection, uint64_t window) {
   connection.state = Connection::State::kOpen;
   connection.link->awaits_connection = false;
-  connection.link->Open(greeting.window);
+  connection.link->Open(window);
   open_.push_back(&connection);
   Write(connection);
 }
 
-void Device::OnListener() {
-  while (Socket socket = listener_.Accept()) {
-    const int fd = socket.fd();
-    if (stranger_count_ >= kMostStrangers) {
-      const auto now = Clock::now();
-      for (auto& stranger : strangers_) {
-        if (stranger == nullptr || now - stranger->since < kStrangerPatience) continue;
-        Unwatch(stranger->socket.fd());
-        stranger.reset();
-        --stranger_count_;
-      }
-      if (stranger_count_ >= kMostStrangers) return;  // drops this one
-    }
-    Stranger& stranger = Place(strangers_, fd);
-    stranger.socket = std::move(socket);
-    stranger.since = Clock::now();
-    ++stranger_count_;
-    Add(fd, EPOLLIN);
-    OnStranger(fd);
-  }
+bool Device::AnswerVisitor(const Visitor& visitor, Answer::Kind kind) {
+  uint8_t bytes[Answer::kLength];
+  Answer{.window = engine_.limits().window, .kind = kind}.Write(*secret_, visitor.challenge, visitor.hello_bytes, bytes);
+  const iovec piece = {bytes, sizeof(bytes)};
+  return visitor.socket.Write({&piece, 1}) == static_cast<ssize_t>(sizeof(bytes));  // there is room
 }
 
-void Device::OnStranger(int fd) {
-  Stranger& stranger = *strangers_[static_cast<size_t>(fd)];
-  const iovec piece = {stranger.greeting + stranger.have, sizeof(stranger.greeting) - stranger.have};
-  const ssize_t got = stranger.socket.Read({&piece, 1});
-  if (got == -EAGAIN) return;
-  if (got > 0) stranger.have += static_cast<size_t>(got);
-  if (got > 0 && stranger.have < sizeof(stranger.greeting)) return;
-  Stranger taken = std::move(stranger);
-  Unwatch(fd);
-  strangers_[static_cast<size_t>(fd)].reset();
-  --stranger_count_;
-  // A peer whose connection to us gave way to ours before its greeting went out; or one who only tried the port.
-  if (got <= 0 && taken.have == 0) return;
-  const auto greeting = got > 0 ? Greeting::Parse(taken.greeting) : std::nullopt;
-  if (!greeting || !secret_.Matches(greeting->secret) || greeting->to != job_.rank || greeting->from < 0 ||
-      greeting->from >= job_.size || greeting->from == job_.rank || greeting->answer != Greeting::Answer::kHello) {
-    LogWarning("dropped a connection from " + taken.socket.PeerName() + ": it does not come from a process of this job");
-    return;
-  }
-  Adopt(std::move(taken), *greeting);
-}
-
-void Device::Adopt(Stranger stranger, const Greeting& greeting) {
-  Link& link = engine_.LinkTo(greeting.from);
+void Device::Admit(Visitor visitor) {
+  Link& link = engine_.LinkTo(visitor.hello.from);
   Connection* ours = ConnectionOf(link);
   if (link.is_gone()) return;
-  if (ours != nullptr && (ours->state == Connection::State::kOpen || greeting.from > job_.rank)) {
-    SendGreeting(stranger.socket, greeting.from, Greeting::Answer::kBusy);
+  if (ours != nullptr && (ours->state == Connection::State::kOpen || visitor.hello.from > job_.rank)) {
+    AnswerVisitor(visitor, Answer::Kind::kBusy);
     return;
   }
   if (ours != nullptr) Close(*ours);
-  const int fd = stranger.socket.fd();
-  Connection& connection = Connect(link, std::move(stranger.socket));
-  Add(fd, EPOLLIN);
-  if (!SendGreeting(connection.socket, greeting.from, Greeting::Answer::kWelcome)) return Lost(connection, errno, "greet");
-  Open(connection, greeting);
+  dials_.erase(visitor.hello.from);
+  BoundSendBuffer(visitor.socket);
+  if (!AnswerVisitor(visitor, Answer::Kind::kWelcome)) {  // it is gone again
+    if (link.has_output()) StartConnect(link);
+    return;
+  }
+  const int fd = visitor.socket.fd();
+  Connection& connection = Connect(link, std::move(visitor.socket));
+  events_.Add(fd, EPOLLIN);
+  Open(connection, visitor.hello.window);
+}
+
+std::optional<Device::Clock::time_point> Device::deadline() const {
+  std::optional<Clock::time_point> first;
+  const auto take = [&](const std::optional<Clock::time_point>& at) {
+    if (at && (!first || *at < *first)) first = at;
+  };
+  if (strangers_) take(strangers_->deadline());
+  for (const auto& [process, dial] : dials_) {
+    const Connection* connection = ConnectionOf(*engine_.FindLink(process));
+    take(connection != nullptr ? connection->give_up_at : dial.retry_at());
+  }
+  return first;
+}
+
+void Device::OnTime() {
+  const auto due = deadline();
+  if (!due) return;
+  const auto now = Clock::now();
+  if (now < *due) return;
+  if (strangers_) strangers_->OnTime(now);
+  std::vector<ProcessId> waiting;  // each attempt may change dials_
+  for (const auto& entry : dials_) waiting.push_back(entry.first);
+  for (const ProcessId process : waiting) {
+    const auto dial = dials_.find(process);
+    if (dial == dials_.end()) continue;
+    Connection* connection = ConnectionOf(*engine_.FindLink(process));
+    if (connection == nullptr) {
+      if (now >= dial->second.retry_at()) TryDial(process);
+    } else if (connection->give_up_at && now >= *connection->give_up_at) {
+      OnNotGreeted(*connection, ETIMEDOUT, /*somebody=*/false);
+    }
+  }
 }
 
 void Device::ConnectToAwaited() {
@@ -421,9 +467,11 @@ void Device::ConnectToAwaited() {
   engine_.ForEachAwaited([&](ProcessId process, const Comm& comm) {
     if (process != MPI_ANY_SOURCE) {
       processes.push_back(process);
-    } else {
-      processes.insert(processes.end(), comm.remote->members.begin(), comm.remote->members.end());
+      return;
     }
+    const std::vector<ProcessId>& members = comm.remote->members;
+    const size_t count = std::min(members.size(), kMostWatchedOfAny);
+    for (size_t i = 1; i <= count; ++i) processes.push_back(members[(static_cast<size_t>(comm.rank) + i) % members.size()]);
   });
   std::sort(processes.begin(), processes.end());
   processes.erase(std::unique(processes.begin(), processes.end()), processes.end());
@@ -468,10 +516,10 @@ void Device::Stop(std::chrono::milliseconds patience) {
   for (Connection* connection : open_) connection->socket.ShutdownWrite();
   // A socket closed with data unread would take back what the other has not read yet.
   PollUntil([&] { return open_.empty(); }, patience);
-  listener_.Close();
+  if (strangers_) strangers_->Close();
   while (!open_.empty()) Close(*open_.back());
   connections_.clear();
-  strangers_.clear();
+  dials_.clear();
   open_.clear();
 }
 

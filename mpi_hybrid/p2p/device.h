@@ -4,15 +4,20 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
+#include "base/job_secret.h"
 #include "mpi_hybrid/core/error.h"
+#include "mpi_hybrid/p2p/dial.h"
 #include "mpi_hybrid/p2p/engine.h"
+#include "mpi_hybrid/p2p/event_set.h"
+#include "mpi_hybrid/p2p/greeting.h"
 #include "mpi_hybrid/p2p/socket.h"
-#include "mpi_hybrid/p2p/wire.h"
+#include "mpi_hybrid/p2p/strangers.h"
 
 namespace weft::mpi {
 
@@ -21,8 +26,11 @@ struct Job;
 // The sockets under an Engine: a listener, connections made on first use, and one epoll instance to sleep in. Guarded by the library's
 // lock; only Sleep lets go of it.
 //
-// One connection per pair. Either side may open it and says hello; the other answers welcome, or busy when there is or will be another. When
-// both open one at once, that of the lower rank stays. No frame is sent before the welcome, so that none is lost with the other.
+// One connection per pair. Either side may open it (dial.h); both prove that they are of the job (greeting.h), and the listener (strangers.h)
+// answers welcome, or busy when there is or will be another. When both open one at once, that of the lower rank stays. No frame is sent before
+// the welcome, so that none is lost with the other.
+//
+// Having no descriptor for a connection says nothing of the peer: it is tried again, and after Dial::kPatience the sends that wait for it fail.
 class Device {
  public:
   // `job` and `engine` outlive it.
@@ -31,7 +39,7 @@ class Device {
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
-  // Listens and publishes the address.
+  // Raises the limit on descriptors, listens and publishes the addresses.
   Error Start();
   // Writes what is queued, says goodbye, waits until the others did too; gives up each when nothing moves for `patience`.
   void Stop(std::chrono::milliseconds patience = std::chrono::seconds(3));
@@ -48,7 +56,8 @@ class Device {
   void Watch(int fd);
   void Unwatch(int fd);
 
-  // Opens connections to the processes that posted receives wait for, so that their death is noticed.
+  // Opens connections to the processes that posted receives and probes wait for, so that their death is noticed; for MPI_ANY_SOURCE to 16 that
+  // follow this one in the communicator.
   void ConnectToAwaited();
 
   // Writes an eager message at once, without a request, when nothing stands in the way: the bytes that went out (of header and payload,
@@ -60,37 +69,41 @@ class Device {
   using Clock = std::chrono::steady_clock;
   // One that leads to a process of the job.
   struct Connection {
-    enum class State : uint8_t { kConnecting, kGreeting, kOpen };
+    enum class State : uint8_t {
+      kConnecting,  // until the other side's challenge is here
+      kGreeting,    // ... its answer
+      kOpen,
+    };
     Socket socket;
     Link* link = nullptr;
     State state = State::kConnecting;
     size_t low_water = 1;  // SO_RCVLOWAT
     bool blocked = false;  // the kernel's buffer is full: epoll tells when it is not
-    size_t greeting_have = 0;
-    uint8_t greeting[Greeting::kLength];
-  };
-  // One that was accepted and has not proven yet whose it is.
-  struct Stranger {
-    Socket socket;
-    Clock::time_point since;
-    size_t have = 0;
-    uint8_t greeting[Greeting::kLength];
+    std::optional<Clock::time_point> give_up_at;  // kConnecting
+    size_t have = 0;                              // bytes of the challenge or the answer
+    uint8_t challenge[Challenge::kLength];
+    uint8_t hello[Hello::kLength];
+    uint8_t answer[Answer::kLength];
   };
 
-  void Add(int fd, uint32_t events);
-  void Modify(int fd, uint32_t events);
   bool DispatchReady(int timeout_ms);
   void OnReady(int fd, uint32_t events);
 
   Connection& Connect(Link& link, Socket socket);
   void StartConnect(Link& link);
+  void TryDial(ProcessId process);
+  void OnDialEnd(ProcessId process, Dial::Next next, const Error& error);
   void OnConnecting(Connection& connection);
   void OnGreeting(Connection& connection);
-  void Open(Connection& connection, const Greeting& greeting);
-  void OnListener();
-  void OnStranger(int fd);
-  void Adopt(Stranger stranger, const Greeting& greeting);
-  bool SendGreeting(const Socket& socket, ProcessId to, Greeting::Answer answer);
+  void OnNotGreeted(Connection& connection, int error, bool somebody);
+  void Open(Connection& connection, uint64_t window);
+  void Admit(Visitor visitor);
+  bool AnswerVisitor(const Visitor& visitor, Answer::Kind kind);
+  void BoundSendBuffer(const Socket& socket);
+
+  // What time brings: attempts to connect that are due, or took too long.
+  std::optional<Clock::time_point> deadline() const;
+  void OnTime();
 
   // Lets the kernel report a long body only when much of it is there; before a sleep.
   void RaiseLowWater();
@@ -110,11 +123,13 @@ class Device {
 
   Job& job_;
   Engine& engine_;
-  JobSecret secret_;
-  Socket listener_, epoll_, wake_;
+  std::optional<JobSecret> secret_;
+  EventSet events_;
+  Socket wake_;
   std::vector<std::unique_ptr<Connection>> connections_;  // by descriptor
-  std::vector<std::unique_ptr<Stranger>> strangers_;      // by descriptor
-  size_t stranger_count_ = 0;
+  std::optional<Strangers> strangers_;
+  std::map<ProcessId, Dial> dials_;  // that are not open yet
+  std::optional<Clock::time_point> told_of_shortage_;
   std::vector<Connection*> open_;  // state kOpen
   unsigned polls_ = 0;
   bool stopping_ = false;

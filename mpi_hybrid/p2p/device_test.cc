@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "base/log.h"
@@ -21,6 +23,8 @@
 
 namespace weft::mpi {
 namespace {
+
+constexpr char kSecret[] = "00112233445566778899aabbccddeeff";
 
 using Space = std::map<std::string, std::string>;
 
@@ -59,8 +63,8 @@ struct Process {
   Process(Space& space, int rank, int size, const EngineLimits& limits) : comm(new Comm) {
     job.rank = rank;
     job.size = size;
-    job.host = "127.0.0.1";
-    job.secret = "00112233445566778899aabbccddeeff";
+    job.hosts = {"127.0.0.1"};
+    job.secret = kSecret;
     job.pmi = std::make_unique<FakeClient>(space, rank, size);
     engine = std::make_unique<Engine>(rank, limits);
     device = std::make_unique<Device>(job, *engine);
@@ -124,10 +128,22 @@ class DeviceTest : public testing::Test {
     EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof(to)), 0);
     return fd;
   }
+  // Reads its challenge and answers it.
+  void SendHello(int fd, const char* secret, int from, int to) {
+    uint8_t challenge[Challenge::kLength], hello[Hello::kLength];
+    size_t have = 0;
+    ASSERT_TRUE(PollUntil([&] {
+      const ssize_t got = recv(fd, challenge + have, sizeof(challenge) - have, MSG_DONTWAIT);
+      if (got > 0) have += static_cast<size_t>(got);
+      return have == sizeof(challenge);
+    }));
+    Hello{.from = from, .to = to, .window = 1000}.Write(*JobSecret::FromHex(secret), challenge, hello);
+    ASSERT_EQ(send(fd, hello, sizeof(hello), 0), static_cast<ssize_t>(sizeof(hello)));
+  }
   void ExpectDropped(int fd) {
-    char byte;
     EXPECT_TRUE(PollUntil([&] {
-      const ssize_t got = recv(fd, &byte, 1, MSG_DONTWAIT);
+      char bytes[100];
+      const ssize_t got = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
       return got == 0 || (got < 0 && errno == ECONNRESET);
     }));
     close(fd);
@@ -180,22 +196,18 @@ TEST_F(DeviceTest, BothSidesConnectAtOnceAndNothingIsLostOrReordered) {
 TEST_F(DeviceTest, StrangersAreDroppedAndTheJobGoesOn) {
   SilenceWarnings(true);
   Make(2);
-  uint8_t greeting[Greeting::kLength];
-  Greeting wrong = {.secret = *JobSecret::FromHex("00112233445566778899aabbccddeefe"), .from = 1, .to = 0, .window = 1000};
-  wrong.SerializeTo(greeting);
-  for (size_t length : {Greeting::kLength, sizeof("GET / HTTP/1.1\r\n\r\n it could be a program that looks for web servers"), size_t{3}}) {
+  const std::string text = "GET / HTTP/1.1\r\n\r\n it could be a program that looks for web servers, or for anything else";
+  for (size_t length : {text.size(), size_t{3}}) {
     const int fd = ConnectTo(0);
-    const char text[] = "GET / HTTP/1.1\r\n\r\n it could be a program that looks for web servers";
-    ASSERT_EQ(send(fd, length == Greeting::kLength ? reinterpret_cast<const char*>(greeting) : text, length, 0), static_cast<ssize_t>(length));
+    ASSERT_EQ(send(fd, text.data(), length, 0), static_cast<ssize_t>(length));
     if (length == 3) shutdown(fd, SHUT_WR);
     ExpectDropped(fd);
   }
-  // Right secret, wrong ranks.
-  for (const auto& [from, to] : {std::pair{1, 1}, {0, 0}, {2, 0}, {-1, 0}}) {
-    Greeting bad = {.secret = *JobSecret::FromHex("00112233445566778899aabbccddeeff"), .from = from, .to = to, .window = 1000};
-    bad.SerializeTo(greeting);
+  // The wrong secret; and the right one, with wrong ranks.
+  for (const auto& [secret, from, to] : {std::tuple{"00112233445566778899aabbccddeefe", 1, 0}, {kSecret, 1, 1}, {kSecret, 0, 0},
+                                         {kSecret, 2, 0}, {kSecret, -1, 0}}) {
     const int fd = ConnectTo(0);
-    ASSERT_EQ(send(fd, greeting, sizeof(greeting), 0), static_cast<ssize_t>(sizeof(greeting)));
+    SendHello(fd, secret, from, to);
     ExpectDropped(fd);
   }
   const int silent = ConnectTo(0);
@@ -223,6 +235,39 @@ TEST_F(DeviceTest, ADeadPeerIsAnErrorWhereverItIsNeeded) {
   EXPECT_TRUE(PollUntil([&] { return late->complete; }));
   EXPECT_EQ(late->error.mpi_class(), MPI_ERR_PROC_ABORTED);
   for (Request* request : {receive, other, send, late}) request->Release();
+}
+
+TEST_F(DeviceTest, AProbeNoticesTheDeathOfAPeerThatWasNeverTalkedTo) {
+  Make(2);
+  const AwaitedProbe probe{1, *at(0).comm};
+  at(0).engine->StartAwaiting(probe);
+  processes_[1].reset();
+  at(0).device->ConnectToAwaited();
+  EXPECT_TRUE(PollUntil([&] { return at(0).engine->IsDead(1); }));
+  at(0).engine->StopAwaiting(probe);
+}
+
+TEST_F(DeviceTest, AReceiveFromAnyoneConnectsToFewOfMany) {
+  constexpr int kRanks = 40;
+  Make(kRanks);
+  std::vector<uint8_t> got(10);
+  Request* receive = at(30).Receive(got, MPI_ANY_SOURCE, 1);
+  at(30).device->ConnectToAwaited();
+  const auto connections = [&] {
+    int count = 0;
+    for (int rank = 0; rank < kRanks; ++rank) {
+      const Link* link = at(30).engine->FindLink(rank);
+      count += link != nullptr && link->state() == Link::State::kOpen;
+    }
+    return count;
+  };
+  ASSERT_TRUE(PollUntil([&] { return connections() == 16; }));
+  // One of those that are watched dies.
+  processes_[5].reset();
+  EXPECT_TRUE(PollUntil([&] { return receive->complete; }));
+  EXPECT_EQ(receive->error.mpi_class(), MPI_ERR_PROC_ABORTED);
+  EXPECT_EQ(connections(), 15);
+  receive->Release();
 }
 
 TEST_F(DeviceTest, PollTellsOfWritesToo) {
@@ -266,6 +311,122 @@ TEST_F(DeviceTest, WhatWasSentBeforeAnOrderlyEndArrives) {
   EXPECT_TRUE(send->complete && send->error.ok());
   send->Release();
   receive->Release();
+}
+
+TEST_F(DeviceTest, ElevenHundredSilentStrangersKeepNobodyOut) {
+  Make(2);
+  std::vector<int> silent;
+  for (int i = 0; i < 1100; ++i) {
+    silent.push_back(ConnectTo(0));
+    at(0).device->Poll();
+  }
+  // Rank 1 opens the connection, behind all of them.
+  std::vector<uint8_t> sent(1000, 7), got(1000);
+  Request* receive = at(0).Receive(got, 1, 9);
+  Request* send = at(1).Send(sent, 0, 9);
+  EXPECT_TRUE(PollUntil([&] { return receive->complete && send->complete; }));
+  EXPECT_TRUE(receive->error.ok()) << receive->error.message();
+  EXPECT_EQ(got, sent);
+  send->Release();
+  receive->Release();
+  for (int fd : silent) close(fd);
+}
+
+// While it lives, this process can open so many descriptors more and no others.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(int left) {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit limit = before_;
+    std::vector<int> taken;  // the lowest that are free
+    for (int i = 0; i <= left; ++i) taken.push_back(dup(0));
+    limit.rlim_cur = static_cast<rlim_t>(taken.back());
+    setrlimit(RLIMIT_NOFILE, &limit);
+    for (int fd : taken) close(fd);
+  }
+  ~FewDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_;
+};
+
+TEST_F(DeviceTest, AtTheDescriptorLimitASendWaitsAndThePeerLives) {
+  SilenceWarnings(true);
+  Make(2);
+  std::vector<uint8_t> sent(1000, 7), got(1000);
+  Request* receive = at(0).Receive(got, 1, 9);
+  Request* send;
+  {
+    FewDescriptors none(0);
+    send = at(1).Send(sent, 0, 9);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(250);
+    int wakes = 0;
+    for (; std::chrono::steady_clock::now() < end; ++wakes) at(1).device->Sleep(1000);
+    EXPECT_LT(wakes, 20) << "it spins";
+    EXPECT_FALSE(send->complete);
+    EXPECT_FALSE(at(1).engine->IsDead(0));
+  }
+  EXPECT_TRUE(PollUntil([&] { return receive->complete && send->complete; }));
+  EXPECT_TRUE(send->error.ok()) << send->error.message();
+  EXPECT_EQ(got, sent);
+  send->Release();
+  receive->Release();
+  SilenceWarnings(false);
+}
+
+TEST_F(DeviceTest, AtTheDescriptorLimitAListenerNeitherSpinsNorLosesWhoConnects) {
+  SilenceWarnings(true);
+  Make(2);
+  std::vector<uint8_t> sent(1000, 7), got(1000);
+  Request* receive = at(0).Receive(got, 1, 9);
+  Request* send;
+  {
+    FewDescriptors one(1);  // for rank 1
+    send = at(1).Send(sent, 0, 9);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(250);
+    int wakes = 0;
+    for (; std::chrono::steady_clock::now() < end; ++wakes) at(0).device->Sleep(1000);
+    EXPECT_LT(wakes, 20) << "it spins";
+    EXPECT_FALSE(send->complete);
+  }
+  EXPECT_TRUE(PollUntil([&] { return receive->complete && send->complete; }));
+  EXPECT_TRUE(send->error.ok()) << send->error.message();
+  EXPECT_EQ(got, sent);
+  send->Release();
+  receive->Release();
+  SilenceWarnings(false);
+}
+
+TEST_F(DeviceTest, AProcessIsFoundAtAnyOfItsAddresses) {
+  Make(3);
+  // Nobody at the first; another rank of the job at the second, as where two hosts have the same address (a container engine's bridge).
+  const int closed = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_zero = {}};
+  ASSERT_EQ(bind(closed, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  const std::string nobody = transport::SocketAddress::Local(closed).ToString();
+  space_["weft-p2p-1"] = nobody + "," + space_["weft-p2p-2"] + "," + space_["weft-p2p-1"];
+  std::vector<uint8_t> sent(1000, 7), got(1000);
+  Request* receive = at(1).Receive(got, 0, 9);
+  Request* send = at(0).Send(sent, 1, 9);
+  EXPECT_TRUE(PollUntil([&] { return receive->complete && send->complete; }));
+  EXPECT_TRUE(send->error.ok()) << send->error.message();
+  EXPECT_EQ(got, sent);
+  send->Release();
+  receive->Release();
+  close(closed);
+}
+
+TEST(SocketTest, ConnectionsNoticeByThemselvesThatTheOtherHostIsGone) {
+  const Socket listener = Socket::Listen(*transport::SocketAddress::Parse("127.0.0.1", 0));
+  const Socket connected = Socket::StartConnect(listener.LocalAddress());
+  Socket accepted;
+  while (!accepted) accepted = listener.Accept();
+  for (const Socket* socket : {&connected, static_cast<const Socket*>(&accepted)}) {
+    int on = 0;
+    socklen_t length = sizeof(on);
+    ASSERT_EQ(getsockopt(socket->fd(), SOL_SOCKET, SO_KEEPALIVE, &on, &length), 0);
+    EXPECT_EQ(on, 1);
+  }
 }
 
 }  // namespace

@@ -220,7 +220,9 @@ bool Engine::CancelSend(SendRequest& send) {
     FinishCancelled(send);
     return true;
   }
-  if (!send.cancelling && (send.stage == Stage::kAnnounced || send.stage == Stage::kMatching)) {
+  // What is partly written goes out, and the question behind it. Without an id the other side need not match it for the send to complete.
+  const bool asks = send.stage == Stage::kAnnounced || send.stage == Stage::kMatching || (send.stage == Stage::kQueued && send.id != 0);
+  if (!send.cancelling && asks && send.link != nullptr) {
     send.cancelling = true;
     send.link->SendControl({.kind = FrameKind::kCancel, .send_id = send.id});
   }
@@ -480,6 +482,19 @@ void Engine::OnGone(ProcessId process, bool left) {
     message->Drop();
   }
   FailPosted(process, error);
+  Progress::Wake();
+}
+
+void Engine::StartAwaiting(const AwaitedProbe& probe) { probes_.push_back(&probe); }
+
+void Engine::StopAwaiting(const AwaitedProbe& probe) { std::erase(probes_, &probe); }
+
+void Engine::OnUnreachable(ProcessId process, const Error& error) {
+  Link& link = LinkTo(process);
+  if (link.is_gone()) return;
+  WEFT_CHECK(link.state() == Link::State::kFresh);
+  link.credit_ = static_cast<int64_t>(limits_.window);  // nothing was ever sent
+  link.Abandon(error);
   Progress::Wake();
 }
 

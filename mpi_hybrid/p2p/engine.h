@@ -66,6 +66,12 @@ class IdTable {
   std::vector<uint32_t> free_;
 };
 
+// What a blocking probe waits for.
+struct AwaitedProbe {
+  ProcessId process;  // or MPI_ANY_SOURCE
+  const Comm& comm;
+};
+
 struct EngineLimits {
   size_t eager = 128 * 1024;                 // messages of more bytes go by rendezvous
   size_t window = 8 * 1024 * 1024;           // bytes of eager messages from one sender that we store
@@ -112,18 +118,24 @@ class Engine {
 
   // A process died (or left in order, `left`): what needs it fails.
   void OnGone(ProcessId process, bool left);
+  // There is no way to `process` now, which may well live: the sends that wait for one fail. Later ones try again.
+  void OnUnreachable(ProcessId process, const Error& error);
   bool IsDead(ProcessId process) const;
   int deaths() const { return deaths_; }
 
   // Sends that are not done; what StopDevice waits for.
   bool HasUnfinishedSends() const { return unfinished_sends_ != 0; }
-  // Calls visit(ProcessId or MPI_ANY_SOURCE, Comm&) for each receive that waits for a message.
+  // A probe waits from Start to Stop; `probe` lives as long.
+  void StartAwaiting(const AwaitedProbe& probe);
+  void StopAwaiting(const AwaitedProbe& probe);
+  // Calls visit(ProcessId or MPI_ANY_SOURCE, const Comm&) for each receive and each probe that waits for a message.
   template <typename Visit>
   void ForEachAwaited(Visit visit) const {
     posted_.ForEach([&](MatchHook& hook) {
       const auto& receive = *static_cast<ReceiveRequest*>(hook.owner);
       visit(receive.process, *receive.comm);
     });
+    for (const AwaitedProbe* probe : probes_) visit(probe->process, probe->comm);
   }
 
   // For Link.
@@ -164,6 +176,7 @@ class Engine {
   std::vector<Link*> with_output_;
   PostedReceives posted_;
   WaitingMessages waiting_;
+  std::vector<const AwaitedProbe*> probes_;
   size_t self_stored_ = 0;  // bytes of messages to ourselves that wait as copies
   IdTable<SendRequest> sends_;
   IdTable<ReceiveRequest> receives_;

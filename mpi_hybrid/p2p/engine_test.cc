@@ -408,5 +408,87 @@ TEST(LinkTest, DropsAPeerThatBreaksTheProtocol) {
   }
 }
 
+TEST(EngineTest, SendsToAPeerThatCannotBeReachedFailAndLaterOnesGoOut) {
+  Process a(0, kSmall);  // the link is not open
+  std::vector<Request*> failed;
+  for (int i = 0; i < 20; ++i) failed.push_back(a.Send(Data(250, i), i));  // more than there is credit for
+  std::vector<uint8_t> got(10);
+  Request* receive = a.Receive(got, 1, 1);
+  a.engine.OnUnreachable(1, Error(MPI_ERR_OTHER, "no descriptor"));
+  for (Request* request : failed) {
+    ASSERT_TRUE(request->complete);
+    EXPECT_EQ(request->error.mpi_class(), MPI_ERR_OTHER);
+    request->Release();
+  }
+  EXPECT_FALSE(receive->complete);
+  EXPECT_FALSE(a.engine.IsDead(1));
+  EXPECT_TRUE(a.link().HasCredit(static_cast<int64_t>(kSmall.window)));
+  Request* later = a.Send(Data(100, 1), 1);
+  EXPECT_TRUE(a.link().has_output());
+  a.engine.OnGone(1, false);
+  for (Request* request : {receive, later}) request->Release();
+}
+
+TEST(EngineTest, APeerMaySayOfItsWindowWhatItWill) {
+  for (const uint64_t window : {UINT64_MAX, uint64_t{1} << 63, uint64_t{1} << 62, uint64_t{0}}) {
+    Process a(0, kSmall);
+    a.link().Open(window);
+    EXPECT_EQ(a.link().HasCredit(1000), window != 0) << window;
+  }
+}
+
+// MPI_Wait after MPI_Cancel must return whatever the other process does (MPI 4.0 section 3.8.4).
+TEST(EngineTest, ASendOfWhichAPartIsWrittenCanBeCancelled) {
+  for (const SendMode mode : {SendMode::kStandard, SendMode::kSynchronous}) {
+    for (const size_t written : {size_t{1}, size_t{39}, FrameHeader::kLength, FrameHeader::kLength + 50}) {
+      for (const size_t length : {size_t{200}, size_t{5000}}) {
+        if (mode == SendMode::kStandard && length == 200) continue;  // complete as soon as it is written
+        Pair pair(kSmall);
+        const std::vector<uint8_t> data = Data(length, 1);
+        Request* send = pair.a.Send(data, 1, mode);
+        pair.Write(pair.a, pair.a_to_b, written);
+        EXPECT_TRUE(send->Cancel().ok());
+        pair.Settle();
+        ASSERT_TRUE(send->complete) << length << " bytes, " << written << " written";
+        EXPECT_EQ(send->status.count_hi_and_cancelled & 1, 1);
+        send->Release();
+        // The next message is received, not the cancelled one.
+        const std::vector<uint8_t> next = Data(100, 9);
+        std::vector<uint8_t> got(100);
+        Request* requests[] = {pair.a.Send(next, 1), pair.b.Receive(got, 0, 1)};
+        pair.Settle();
+        for (Request* request : requests) {
+          EXPECT_TRUE(request->complete);
+          request->Release();
+        }
+        EXPECT_EQ(got, next);
+      }
+    }
+  }
+}
+
+TEST(EngineTest, CreditThatACancelledSendWouldHaveBroughtGoesWithTheNext) {
+  Pair pair(kSmall);
+  for (int round = 0; round < 100; ++round) {
+    // b owes a for this one, and would pay with the message that it cancels.
+    std::vector<uint8_t> data = Data(100, round), got(100);
+    Request* requests[] = {pair.a.Send(data, 1), pair.b.Receive(got, 0, 1)};
+    pair.Settle();
+    Request* cancelled = pair.b.Send(data, 1);
+    EXPECT_TRUE(cancelled->Cancel().ok());
+    ASSERT_TRUE(cancelled->complete);
+    cancelled->Release();
+    for (Request* request : requests) {
+      ASSERT_TRUE(request->complete);
+      request->Release();
+    }
+  }
+  std::vector<uint8_t> data = Data(100, 1), got(100);
+  Request* requests[] = {pair.b.Send(data, 1), pair.a.Receive(got, 1, 1)};
+  pair.Settle();
+  for (Request* request : requests) request->Release();
+  EXPECT_TRUE(pair.a.link().HasCredit(static_cast<int64_t>(kSmall.window)));
+}
+
 }  // namespace
 }  // namespace weft::mpi

@@ -15,6 +15,10 @@ namespace {
 // Read ahead of a large body that was asked for: its header, and small messages before it.
 constexpr size_t kStagedBeforeBody = 4096;
 
+// Whatever a peer says that it stores, so many bytes; and it cannot give back more than was taken.
+constexpr uint64_t kMostWindow = uint64_t{1} << 39;
+constexpr int64_t kMostCredit = int64_t{1} << 40;
+
 }  // namespace
 
 Link::Link(Engine& engine, ProcessId peer)
@@ -27,9 +31,9 @@ Link::~Link() {
   }
 }
 
-void Link::Open(size_t window) {
+void Link::Open(uint64_t window) {
   state_ = State::kOpen;
-  credit_ += static_cast<int64_t>(window) - static_cast<int64_t>(engine_.limits().window);
+  credit_ += static_cast<int64_t>(std::min(window, kMostWindow)) - static_cast<int64_t>(engine_.limits().window);
 }
 
 // --- out ---
@@ -66,6 +70,7 @@ bool Link::Dequeue(OutFrame& frame) {
     if (frame.header_written != 0) return false;
     (previous == nullptr ? first_ : previous->next) = frame.next;
     if (last_ == &frame) last_ = previous;
+    owed_ += FrameHeader::CreditOf(frame.header);
     return true;
   }
   return false;
@@ -237,7 +242,7 @@ void Link::OnBodyEnd() {
 
 bool Link::OnHeader(const FrameHeader& header) {
   credit_ += header.credit;
-  if (credit_ > int64_t{1} << 40) return false;
+  if (credit_ > kMostCredit) return false;
   if (header.kind == FrameKind::kEager || header.kind == FrameKind::kRequest) {
     ++g_counters.messages_received;
     g_counters.bytes_received += header.length;
@@ -357,15 +362,16 @@ bool Link::OnCancelled(const FrameHeader& header) {
 }
 
 void Link::Abandon(const Error& error) {
-  while (first_ != nullptr) {
-    OutFrame* frame = std::exchange(first_, first_->next);
+  OutFrame* next = std::exchange(first_, nullptr);
+  last_ = nullptr;
+  while (next != nullptr) {
+    OutFrame* frame = std::exchange(next, next->next);
     if (frame->send == nullptr) {
       Pool<OutFrame>::Give(frame);
     } else {
       engine_.Fail(*frame->send, error);
     }
   }
-  last_ = nullptr;
   if (!in_body_) return;
   in_body_ = false;
   message_ = nullptr;  // the engine looks through them

@@ -25,8 +25,8 @@ class Link {
 
   ProcessId peer() const { return peer_; }
   State state() const { return state_; }
-  // The other side stores up to `window` bytes for us.
-  void Open(size_t window);
+  // The other side says that it stores up to `window` bytes for us.
+  void Open(uint64_t window);
   void set_gone(bool left) { state_ = left ? State::kLeft : State::kDead; }
   bool is_gone() const { return state_ == State::kLeft || state_ == State::kDead; }
   void* connection = nullptr;      // the device's
@@ -45,7 +45,7 @@ class Link {
   void Enqueue(OutFrame& frame, const FrameHeader& header);
   // The same for a header as it is, and with `written` bytes of the frame gone.
   void EnqueueRest(OutFrame& frame, const FrameHeader& header, size_t written);
-  // Takes a frame of which nothing is written out of the queue; false: too late.
+  // Takes a frame of which nothing is written out of the queue, and keeps the credit that it carried for the next; false: too late.
   bool Dequeue(OutFrame& frame);
   void AddCreditTo(FrameHeader& header);  // to one that is written at once
   void SendControl(FrameHeader header);

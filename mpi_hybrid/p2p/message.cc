@@ -130,6 +130,20 @@ Error Probe(int source, int tag, Comm& comm, bool* found, MPI_Status* status) {
   return {};
 }
 
+Error AwaitMessage(int source, int tag, Comm& comm, MPI_Status* status) {
+  bool found;
+  Error error = Probe(source, tag, comm, &found, status);
+  if (found || !error.ok()) return error;
+  const AwaitedProbe awaited{source == MPI_ANY_SOURCE ? MPI_ANY_SOURCE : comm.peer(source), comm};
+  ProcessEngine()->StartAwaiting(awaited);
+  Progress::WaitUntil([&] {
+    error = Probe(source, tag, comm, &found, status);
+    return found || !error.ok();
+  });
+  ProcessEngine()->StopAwaiting(awaited);
+  return error;
+}
+
 Error MatchedProbe(int source, int tag, Comm& comm, bool* found, Request** request, MPI_Status* status) {
   WEFT_CHECK(source != MPI_PROC_NULL);
   Message* message = ProcessEngine()->FindMessage(source, tag, comm);

@@ -45,8 +45,10 @@ Error MakePersistentSend(const void* buffer, MPI_Aint count, const Datatype& typ
                          Request** request);
 Error MakePersistentReceive(void* buffer, MPI_Aint count, const Datatype& type, int source, int tag, Comm& comm, Request** request);
 
-// Whether a message is there to be received; only looks (api/ polls and waits around it). Its status in `status`.
+// Whether a message is there to be received; only looks. Its status in `status`.
 Error Probe(int source, int tag, Comm& comm, bool* found, MPI_Status* status);
+// Waits until one is, or none can come any more.
+Error AwaitMessage(int source, int tag, Comm& comm, MPI_Status* status);
 // Matched probe: takes the message out; `*message` (Request::Kind::kMessage, the caller's reference) is for StartMatchedReceive, which
 // consumes it. Not for MPI_PROC_NULL.
 Error MatchedProbe(int source, int tag, Comm& comm, bool* found, Request** message, MPI_Status* status);

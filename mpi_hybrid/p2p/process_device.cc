@@ -10,8 +10,6 @@
 #include "base/log.h"
 #include "mpi_hybrid/core/job.h"
 #include "mpi_hybrid/p2p/message.h"
-#include "mpi_hybrid/p2p/ranks_per_host.h"
-#include "pmi/client.h"
 
 namespace weft::mpi {
 namespace {
@@ -49,14 +47,9 @@ int ProcessorCount() {
   return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
 }
 
-std::chrono::microseconds ChooseSpin(Job& job) {
+std::chrono::microseconds ChooseSpin(const Job& job) {
   if (auto value = NumberFromEnvironment("WEFT_MPI_SPIN_US")) return std::chrono::microseconds(*value);
-  int here = job.size;
-  if (job.size > 1 && job.pmi != nullptr) {
-    auto mapping = job.pmi->Get("PMI_process_mapping");
-    if (mapping.ok()) here = RanksOnHostOf(job.rank, mapping.value()).value_or(job.size);
-  }
-  return std::chrono::microseconds(here <= ProcessorCount() ? kSpinUs : 0);
+  return std::chrono::microseconds(job.ranks_on_host <= ProcessorCount() ? kSpinUs : 0);
 }
 
 }  // namespace

@@ -83,18 +83,20 @@ bool ArmStages(State& state, Device& device) {
   return true;
 }
 
-void SleepInEpoll(State& state, Device& device, bool first) {
-  if (!ArmStages(state, device)) return;
+// `watches`: those that are waited for were connected to, after a sleep that nothing ended. Returns whether they are now.
+bool SleepInEpoll(State& state, Device& device, bool watches) {
+  if (!ArmStages(state, device)) return watches;
   state.in_epoll = true;
   state.wake_sent = false;
   // News from outside that came before now were seen by the last look; those after it end the sleep.
   const bool news = state.outside_news.exchange(false);
-  const bool ready = news || device.Sleep(first ? kFirstSleepMs : -1);
+  const bool ready = news || device.Sleep(watches ? -1 : kFirstSleepMs);
   state.in_epoll = false;
   if (!ready) device.ConnectToAwaited();
   if (state.outside_news.exchange(false) || news) {
     if (state.others_asleep != 0) state.others.notify_all();
   }
+  return watches || !ready;
 }
 
 }  // namespace
@@ -196,7 +198,7 @@ void Progress::Waiter::Rest() {
     state.others.wait(lock);
     --state.others_asleep;
   } else {
-    SleepInEpoll(state, *device, !slept_);
+    watches_ = SleepInEpoll(state, *device, watches_);
     slept_ = true;
   }
   in_vain_ = 0;

@@ -71,6 +71,7 @@ class Progress {
     int in_vain_ = 0;
     bool spins_;  // rather than sleep at once
     bool slept_ = false;
+    bool watches_ = false;  // has connected to those that are waited for
     std::chrono::steady_clock::time_point idle_since_;
   };
 };

@@ -12,7 +12,6 @@
 #include "mpi_hybrid/core/lock.h"
 #include "mpi_hybrid/datatype/datatype.h"
 #include "mpi_hybrid/p2p/message.h"
-#include "mpi_hybrid/p2p/ranks_per_host.h"
 
 namespace weft::mpi {
 namespace {
@@ -105,17 +104,6 @@ TEST_F(ProgressTest, AStageThatHasNewsKeepsTheWaitAwake) {
   }
   outside.join();
   EXPECT_GT(stage.armed, 3);
-}
-
-TEST(RanksPerHostTest, ReadsPmisProcessMapping) {
-  EXPECT_EQ(RanksOnHostOf(0, "(vector,(0,1,4))"), 4);
-  EXPECT_EQ(RanksOnHostOf(5, "(vector,(0,2,4))"), 4);
-  EXPECT_EQ(RanksOnHostOf(8, "(vector,(0,2,4),(0,1,3),(2,1,1))"), 7);
-  EXPECT_EQ(RanksOnHostOf(11, "(vector,(0,2,4),(0,1,3),(2,1,1))"), 1);
-  for (const char* bad : {"", "(vector,(0,1,4)", "(vector,)", "vector", "(vector,(0,0,4))", "(vector,(0,1,-4))", "(vector,(0,1,2),x)"}) {
-    EXPECT_FALSE(RanksOnHostOf(5, bad).has_value()) << bad;
-  }
-  EXPECT_FALSE(RanksOnHostOf(4, "(vector,(0,1,4))").has_value());
 }
 
 }  // namespace

@@ -11,9 +11,15 @@ namespace {
 
 constexpr int kBacklog = 4096;  // the kernel cuts it to net.core.somaxconn
 
-void SetNoDelay(int fd) {
-  const int on = 1;
+// A host that is silent is gone after 30 + 6 * 10 s. No TCP_USER_TIMEOUT: it would end the connection to a rank that is alive and computes for
+// longer than that with its buffer full.
+void Configure(int fd) {
+  const int on = 1, idle_seconds = 30, interval_seconds = 10, probes = 6;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_seconds, sizeof(idle_seconds));
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_seconds, sizeof(interval_seconds));
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
 }
 
 }  // namespace
@@ -25,6 +31,9 @@ void Socket::Close() {
 Socket Socket::Listen(const transport::SocketAddress& address) {
   Socket socket(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket) return socket;
+  // Where the system's default is otherwise (net.ipv6.bindv6only), IPv4 comes to the wildcard of IPv6 all the same.
+  const int off = 0;
+  if (address.family() == AF_INET6 && address.is_wildcard()) setsockopt(socket.fd_, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
   if (bind(socket.fd_, address.get(), address.length()) != 0 || listen(socket.fd_, kBacklog) != 0) {
     const int error = errno;
     socket.Close();
@@ -33,10 +42,15 @@ Socket Socket::Listen(const transport::SocketAddress& address) {
   return socket;
 }
 
+Socket Socket::ListenEverywhere() {
+  Socket socket = Listen(*transport::SocketAddress::Parse("::", 0));
+  return socket ? std::move(socket) : Listen(*transport::SocketAddress::Parse("0.0.0.0", 0));
+}
+
 Socket Socket::StartConnect(const transport::SocketAddress& address) {
   Socket socket(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket) return socket;
-  SetNoDelay(socket.fd_);
+  Configure(socket.fd_);
   if (connect(socket.fd_, address.get(), address.length()) != 0 && errno != EINPROGRESS && errno != EINTR) {
     const int error = errno;
     socket.Close();
@@ -47,7 +61,7 @@ Socket Socket::StartConnect(const transport::SocketAddress& address) {
 
 Socket Socket::Accept() const {
   Socket socket(accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-  if (socket) SetNoDelay(socket.fd_);
+  if (socket) Configure(socket.fd_);
   return socket;
 }
 

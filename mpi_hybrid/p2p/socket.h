@@ -28,8 +28,9 @@ class Socket {
   explicit operator bool() const { return fd_ >= 0; }
   void Close();
 
-  // Each: a socket, or none and errno.
+  // Each: a socket, or none and errno. Those that carry messages find out by themselves (keepalive) that the other host is gone.
   static Socket Listen(const transport::SocketAddress& address);
+  static Socket ListenEverywhere();  // on all addresses, of both families where there are two
   static Socket StartConnect(const transport::SocketAddress& address);
   Socket Accept() const;
 

@@ -8,7 +8,7 @@
 
 namespace weft::mpi {
 
-// What goes over a connection between two ranks: one greeting each way, then frames. Little-endian.
+// What goes over a connection between two ranks: a greeting (greeting.h), then frames. Little-endian.
 
 enum class FrameKind : uint8_t {
   kEager = 1,      // a message with its data
@@ -58,37 +58,7 @@ struct FrameHeader {
   // nullopt: not a frame (unknown kind or flag, reserved field not 0, source or tag negative, length out of range).
   static std::optional<FrameHeader> Parse(std::span<const uint8_t, kLength> bytes);
   void SerializeTo(std::span<uint8_t, kLength> bytes) const;
-};
-
-// 16 bytes that only the processes of one job know.
-struct JobSecret {
-  uint8_t bytes[16] = {};
-
-  // From Job::secret: 32 hexadecimal digits. nullopt: something else.
-  static std::optional<JobSecret> FromHex(const char* digits);
-  // In constant time.
-  bool Matches(const JobSecret& other) const;
-};
-
-// The first bytes on a connection, from either side: "WEFTMPI" and a version, secret, rank of the sender and of whom it means, how many
-// bytes of eager messages it stores for the other, and the answer.
-struct Greeting {
-  static constexpr size_t kLength = 48;
-  enum class Answer : uint32_t {
-    kHello = 0,    // from the side that connected
-    kWelcome = 1,  // frames may follow
-    kBusy = 2,     // another connection between the two is or will be there: use that one
-  };
-
-  JobSecret secret;
-  int32_t from = 0;
-  int32_t to = 0;
-  uint64_t window = 0;
-  Answer answer = Answer::kHello;
-
-  // nullopt: not a greeting of this version. The secret is not looked at.
-  static std::optional<Greeting> Parse(std::span<const uint8_t, kLength> bytes);
-  void SerializeTo(std::span<uint8_t, kLength> bytes) const;
+  static uint32_t CreditOf(std::span<const uint8_t, kLength> bytes);
 };
 
 }  // namespace weft::mpi

@@ -56,47 +56,5 @@ TEST(FrameHeaderTest, RefusesWhatIsNotAFrame) {
   }
 }
 
-TEST(JobSecretTest, ReadsThirtyTwoHexadecimalDigits) {
-  const auto secret = JobSecret::FromHex("000102030405060708090a0b0c0d0eFf");
-  ASSERT_TRUE(secret.has_value());
-  EXPECT_EQ(secret->bytes[1], 1);
-  EXPECT_EQ(secret->bytes[15], 0xff);
-  EXPECT_FALSE(JobSecret::FromHex("").has_value());
-  EXPECT_FALSE(JobSecret::FromHex("000102030405060708090a0b0c0d0e0").has_value());
-  EXPECT_FALSE(JobSecret::FromHex("000102030405060708090a0b0c0d0e0ff").has_value());
-  EXPECT_FALSE(JobSecret::FromHex("g00102030405060708090a0b0c0d0e0f").has_value());
-}
-
-TEST(JobSecretTest, DiffersInEachByte) {
-  const JobSecret secret = *JobSecret::FromHex("000102030405060708090a0b0c0d0e0f");
-  EXPECT_TRUE(secret.Matches(secret));
-  for (size_t i = 0; i < sizeof(secret.bytes); ++i) {
-    JobSecret other = secret;
-    other.bytes[i] ^= 0x10;
-    EXPECT_FALSE(secret.Matches(other)) << i;
-  }
-}
-
-TEST(GreetingTest, RoundTripsAndRefusesOthers) {
-  uint8_t bytes[Greeting::kLength];
-  Greeting{.secret = *JobSecret::FromHex("000102030405060708090a0b0c0d0e0f"),
-           .from = 3,
-           .to = 4,
-           .window = 1 << 20,
-           .answer = Greeting::Answer::kWelcome}
-      .SerializeTo(bytes);
-  const auto parsed = Greeting::Parse(bytes);
-  ASSERT_TRUE(parsed.has_value());
-  EXPECT_EQ(parsed->from, 3);
-  EXPECT_EQ(parsed->to, 4);
-  EXPECT_EQ(parsed->window, 1u << 20);
-  EXPECT_EQ(parsed->answer, Greeting::Answer::kWelcome);
-  for (size_t at : {0u, 7u, 40u, 44u}) {
-    bytes[at] ^= 0x55;
-    EXPECT_FALSE(Greeting::Parse(bytes).has_value()) << at;
-    bytes[at] ^= 0x55;
-  }
-}
-
 }  // namespace
 }  // namespace weft::mpi

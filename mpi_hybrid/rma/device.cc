@@ -149,7 +149,7 @@ Error Device::Start() {
 
 Error Device::Listen(rdma_cm_id** listener) {
   Error first;
-  for (const sockaddr_storage& candidate : Candidates(ThisJob().host)) {
+  for (const sockaddr_storage& candidate : Candidates(ThisJob().hosts.front())) {
     Error error = StartOn(candidate, listener);
     if (error.ok()) return {};
     if (first.ok()) first = std::move(error);

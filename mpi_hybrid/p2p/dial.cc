@@ -1,0 +1,74 @@
+#include "mpi_hybrid/p2p/dial.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+namespace weft::mpi {
+namespace {
+
+constexpr auto kFirstPause = std::chrono::milliseconds(10);  // between rounds; doubled each time
+constexpr int kMostDoublings = 6;
+
+// "host:port", "[v6]:port".
+std::optional<transport::SocketAddress> ParseAddress(const std::string& text) {
+  const size_t colon = text.rfind(':');
+  if (colon == std::string::npos) return std::nullopt;
+  std::string host = text.substr(0, colon);
+  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  uint16_t port = 0;
+  const char* end = text.data() + text.size();
+  if (std::from_chars(text.data() + colon + 1, end, port).ptr != end || port == 0) return std::nullopt;
+  return transport::SocketAddress::Parse(host, port);
+}
+
+}  // namespace
+
+std::optional<Dial> Dial::Make(const std::string& published) {
+  Dial dial;
+  for (size_t at = 0; at <= published.size();) {
+    const size_t comma = std::min(published.find(',', at), published.size());
+    if (const auto address = ParseAddress(published.substr(at, comma - at))) dial.addresses_.push_back(*address);
+    at = comma + 1;
+  }
+  if (dial.addresses_.empty()) return std::nullopt;
+  return dial;
+}
+
+std::optional<Dial::Clock::time_point> Dial::Begin(Clock::time_point now) {
+  if (!since_) since_ = now;
+  no_room_since_.reset();
+  // The last one has the kernel's time.
+  if (at_ + 1 == addresses_.size()) return std::nullopt;
+  return now + kAddressLimit;
+}
+
+Dial::Next Dial::Failed(Clock::time_point now, bool somebody) {
+  somebody_ |= somebody;
+  retry_at_ = now;
+  if (++at_ < addresses_.size()) return Next::kTry;
+  at_ = 0;
+  if (!std::exchange(somebody_, false)) return Next::kDead;
+  if (now - *since_ >= kPatience) return Next::kUnreachable;
+  retry_at_ = now + kFirstPause * (1 << std::min(round_++, kMostDoublings));
+  return Next::kTry;
+}
+
+Dial::Next Dial::NoRoom(Clock::time_point now) {
+  if (!no_room_since_) no_room_since_ = now;
+  if (now - *no_room_since_ >= kPatience) return Next::kUnreachable;
+  retry_at_ = now + kRoomLook;
+  return Next::kTry;
+}
+
+std::string JoinAddresses(const std::vector<transport::SocketAddress>& addresses, size_t most) {
+  std::string text;
+  for (const transport::SocketAddress& address : addresses) {
+    const std::string one = address.ToString();
+    if (!text.empty() && text.size() + 1 + one.size() > most) continue;
+    text += (text.empty() ? "" : ",") + one;
+  }
+  return text;
+}
+
+}  // namespace weft::mpi

@@ -1,0 +1,59 @@
+#ifndef MPI_HYBRID_P2P_DIAL_H_
+#define MPI_HYBRID_P2P_DIAL_H_
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "transport/socket_address.h"
+
+namespace weft::mpi {
+
+// The attempts to reach one process: which of its addresses is next, when, and when to stop. No I/O; the caller opens
+// the sockets.
+//
+// Addresses are tried in order. Where one round through them found nobody at all, the process is dead. Where somebody was there but closed
+// the connection (it has no room for more, or the address is another host's for us), there are more rounds, for kPatience; as long is waited for
+// a descriptor, memory or a port here. Neither says that the process is dead: then the call fails.
+class Dial {
+ public:
+  using Clock = std::chrono::steady_clock;
+  static constexpr auto kPatience = std::chrono::seconds(30);
+  static constexpr auto kAddressLimit = std::chrono::seconds(10);  // for one of several addresses to answer
+  static constexpr auto kRoomLook = std::chrono::milliseconds(100);
+
+  enum class Next {
+    kTry,          // at retry_at(), address()
+    kDead,         // nobody is there
+    kUnreachable,  // the call fails
+  };
+
+  // `published`: "HOST:PORT[,HOST:PORT...]". nullopt: no address in it.
+  static std::optional<Dial> Make(const std::string& published);
+
+  const transport::SocketAddress& address() const { return addresses_[at_]; }
+  Clock::time_point retry_at() const { return retry_at_; }
+  // An attempt begins; when to give it up, if at all.
+  std::optional<Clock::time_point> Begin(Clock::time_point now);
+  // It ended. `somebody`: something accepted the connection.
+  Next Failed(Clock::time_point now, bool somebody);
+  // It could not begin.
+  Next NoRoom(Clock::time_point now);
+
+ private:
+  std::vector<transport::SocketAddress> addresses_;  // at least one
+  size_t at_ = 0;
+  int round_ = 0;
+  bool somebody_ = false;  // in this round
+  Clock::time_point retry_at_{};
+  std::optional<Clock::time_point> since_, no_room_since_;
+};
+
+// What Dial::Make takes; as many of the addresses as fit in `most` characters, at least the first.
+std::string JoinAddresses(const std::vector<transport::SocketAddress>& addresses, size_t most);
+
+}  // namespace weft::mpi
+
+#endif  // MPI_HYBRID_P2P_DIAL_H_

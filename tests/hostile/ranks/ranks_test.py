@@ -1,0 +1,96 @@
+"""Strangers at the port where a rank waits for the others, and ranks without descriptors: nobody who lives is taken for dead, no thread spins,
+and a limit that is met is named."""
+
+import glob
+import os
+import re
+import resource
+import socket
+import struct
+import tempfile
+import time
+
+import mpi
+import stock
+
+
+def meet():
+    return stock.workspace_file("tests/hostile/ranks/meet")
+
+
+def listening_ports(pid):
+    """The TCP ports on 127.0.0.1 at which the process waits for connections."""
+    inodes = set()
+    for path in glob.glob(f"/proc/{pid}/fd/*"):
+        try:
+            found = re.fullmatch(r"socket:\[(\d+)\]", os.readlink(path))
+        except OSError:
+            continue
+        if found:
+            inodes.add(found[1])
+    ports = []
+    with open(f"/proc/{pid}/net/tcp") as file:
+        for line in file.readlines()[1:]:
+            fields = line.split()
+            address, port = fields[1].split(":")
+            if fields[3] == "0A" and fields[9] in inodes and address == f"{struct.unpack('=I', bytes([127, 0, 0, 1]))[0]:08X}":
+                ports.append(int(port, 16))
+    return ports
+
+
+class Limited(mpi.WeftUnderMpiexec):
+    """mpiexec and all that it starts with few descriptors."""
+
+    limit = 0
+
+    @classmethod
+    def launcher(cls):
+        return ["sh", "-c", f'ulimit -n {cls.limit}; exec "$0" "$@"', *mpi.weft_mpiexec()]
+
+
+class Ranks(mpi.MpiTest):
+    library = mpi.WeftUnderMpiexec
+
+    def test_silent_strangers_keep_no_rank_out(self):
+        with tempfile.TemporaryDirectory() as directory:
+            job = self.start(4, meet(), directory)
+            ready = [os.path.join(directory, f"ready.{rank}") for rank in range(4)]
+            deadline = time.monotonic() + 20 * self.slow
+            while not all(map(os.path.exists, ready)):
+                self.assertLess(time.monotonic(), deadline, job.output)
+                time.sleep(0.01)
+            ports = [port for pid in job.members() for port in listening_ports(pid)]
+            self.assertGreaterEqual(len(ports), 4)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+            strangers = []
+            for number in range(2048):
+                for port in ports[:1] if number >= 1100 else ports[:2]:
+                    stranger = socket.socket()
+                    stranger.setblocking(False)
+                    stranger.connect_ex(("127.0.0.1", port))
+                    strangers.append(stranger)
+                if number % 64 == 0:
+                    time.sleep(0.01)
+            open(os.path.join(directory, "go"), "w").close()
+            ended = job.wait(mpi.TIMEOUT * self.slow)
+            for stranger in strangers:
+                stranger.close()
+            self.assertTrue(ended, job.output)
+            self.assertEqual((job.status, "all have met" in job.output), (0, True), job.output)
+
+
+class FewDescriptors(mpi.MpiTest):
+    library = Limited
+
+    def test_sixty_four_ranks_run_with_256(self):
+        Limited.limit = 256
+        self.assertIn("all have met", self.run_job(64, meet()))
+
+    def test_a_launcher_names_the_limit_that_it_met(self):
+        Limited.limit = 64
+        output = self.run_job(64, meet(), status=1)
+        self.assertRegex(output, r"3 descriptors for each: Too many open files \(the limit is 64, see ulimit -n\)")
+
+
+if __name__ == "__main__":
+    stock.main()
