@@ -24,11 +24,12 @@
 namespace weft::mpi::rma {
 namespace {
 
-constexpr uint32_t kIdlePolls = 64;       // how seldom progress looks here while nothing is expected
-constexpr uint32_t kLivelyPolls = 256;    // ... but so many times after something was found
-constexpr int kConnectTries = 300;        // of 100 ms
+constexpr uint32_t kIdlePolls = 64;     // how seldom progress looks here while nothing is expected
+constexpr uint32_t kLivelyPolls = 256;  // ... but so many times after something was found
+constexpr int kConnectTries = 300;      // of 100 ms
 constexpr int kResolveMs = 2000;
-constexpr int kCompletionsPerLink = 160;  // send queue's depth, and replies
+constexpr int kCompletionsPerLink = Link::kDepth + kSlots;  // replies, too
+constexpr int kFirstLinks = 4;                              // for which the completion queue has room at first
 
 std::unique_ptr<Device> g_device;
 
@@ -68,7 +69,8 @@ std::vector<sockaddr_storage> Candidates(const std::string& host) {
 
 bool IsWeft(ibv_context* context) { return std::strncmp(ibv_get_device_name(context->device), "weft_", 5) == 0; }
 
-// The device of an identifier that is bound; nullptr: none. A loopback address binds to no device, and only Weft has one for it.
+// The device of an identifier that is bound; nullptr: none. A loopback address binds to no device, and only Weft has
+// one for it.
 ibv_context* DeviceOf(rdma_cm_id* bound) {
   if (bound->verbs != nullptr) return bound->verbs;
   rdma_cm_id* probe = nullptr;
@@ -117,7 +119,10 @@ Error Device::Start() {
     return Error(MPI_ERR_OTHER, std::string("WEFT_MPI_RMA_CONNECT is '") + connect + "'; it can be static or dynamic");
   }
   const size_t size = static_cast<size_t>(ThisJob().size);
+  secret_ = JobSecret::FromHex(ThisJob().secret);
+  if (!secret_) return Error(MPI_ERR_INTERN, "the job's secret is not 32 hexadecimal digits");
   addresses_.resize(size);
+  nonces_.resize(size);
   links_.resize(size);
   dead_ = std::vector<std::atomic<bool>>(size);
   events_ = rdma_create_event_channel();
@@ -129,7 +134,8 @@ Error Device::Start() {
   if (ibv_query_device(context_, &attributes) != 0) return Failed("ibv_query_device", errno);
   max_reads_ = static_cast<uint32_t>(std::clamp(attributes.max_qp_init_rd_atom, 1, 64));
   ibv_port_attr port{};
-  if (ibv_query_port(context_, listener->port_num == 0 ? 1 : listener->port_num, &port) == 0 && port.max_msg_sz >= 4096) {
+  if (ibv_query_port(context_, listener->port_num == 0 ? 1 : listener->port_num, &port) == 0 &&
+      port.max_msg_sz >= 4096) {
     max_message_ = std::min<uint64_t>(max_message_, port.max_msg_sz / 4096 * 4096);
   }
   domain_ = ibv_alloc_pd(context_);
@@ -137,14 +143,41 @@ Error Device::Start() {
   channel_ = ibv_create_comp_channel(context_);
   if (channel_ == nullptr) return Failed("ibv_create_comp_channel", errno);
   fcntl(channel_->fd, F_SETFL, fcntl(channel_->fd, F_GETFL) | O_NONBLOCK);
-  const int entries = std::min<int>(attributes.max_cqe, kCompletionsPerLink * static_cast<int>(std::max<size_t>(size, 4)));
-  queue_ = ibv_create_cq(context_, entries, nullptr, channel_, 0);
-  if (queue_ == nullptr) return Failed("ibv_create_cq", errno);
+  most_entries_ = attributes.max_cqe;
+  WEFT_MPI_TRY(MakeQueue(kFirstLinks));
+  // Linux's siw, for one, resizes none: there it is made for all at once.
+  if (size > size_t{kFirstLinks} && ibv_resize_cq(queue_, queue_->cqe) != 0) {
+    ibv_destroy_cq(std::exchange(queue_, nullptr));
+    WEFT_MPI_TRY(MakeQueue(static_cast<int>(size)));
+  }
   registers_cheaply_ = IsWeft(context_);
   registrations_ = std::make_unique<Registrations>(domain_, registers_cheaply_);
-  bounce_ = std::make_unique<BouncePool>();
-  if (!bounce_->Make(domain_)) return Failed("memory for one-sided operations cannot be registered", errno);
-  return service_->Start(listener, static_cast<uint32_t>(attributes.max_qp_rd_atom));
+  bounce_ = std::make_unique<BufferPool>(domain_, kBounceBytes, 4, 32, kSinkAccess);
+  messages_ = std::make_unique<BufferPool>(domain_, kSlotBytes, 4, SIZE_MAX, IBV_ACCESS_LOCAL_WRITE);
+  proof_mr_ = ibv_reg_mr(domain_, proof_, sizeof proof_, kSinkAccess);
+  if (proof_mr_ == nullptr) return Failed("memory for one-sided operations cannot be registered", errno);
+  return service_->Start(listener, attributes);
+}
+
+Error Device::MakeQueue(int links) {
+  queue_ = ibv_create_cq(context_, std::min(most_entries_, kCompletionsPerLink * links), nullptr, channel_, 0);
+  return queue_ == nullptr ? Failed("ibv_create_cq", errno) : Error();
+}
+
+// For one more link. It may use what it needs of the RNIC's memory only then: a job of many ranks in which few talk
+// takes little.
+Error Device::MakeRoomInQueue() {
+  const int needed = kCompletionsPerLink * (made_ + 1);
+  if (needed > queue_->cqe) {
+    const int error = ibv_resize_cq(queue_, std::min(most_entries_, std::max(needed, 2 * queue_->cqe)));
+    if (error != 0 || needed > queue_->cqe) {
+      return Failed("a completion queue of " + std::to_string(queue_->cqe) + " entries cannot grow to " +
+                        std::to_string(needed) + ", for " + std::to_string(made_ + 1) + " targets",
+                    error == 0 ? ENOSPC : error);
+    }
+  }
+  ++made_;
+  return {};
 }
 
 Error Device::Listen(rdma_cm_id** listener) {
@@ -177,6 +210,8 @@ Device::~Device() {
   links_.clear();
   registrations_.reset();
   bounce_.reset();
+  messages_.reset();
+  if (proof_mr_ != nullptr) ibv_dereg_mr(proof_mr_);
   service_.reset();
   if (queue_ != nullptr) ibv_destroy_cq(queue_);
   if (channel_ != nullptr) ibv_destroy_comp_channel(channel_);
@@ -184,13 +219,15 @@ Device::~Device() {
   if (events_ != nullptr) rdma_destroy_event_channel(events_);
 }
 
-void Device::SetAddress(ProcessId process, const sockaddr_storage& address) {
+void Device::SetAddress(ProcessId process, const sockaddr_storage& address, const Nonce& nonce) {
   addresses_[static_cast<size_t>(process)] = address;
+  nonces_[static_cast<size_t>(process)] = nonce;
 }
 
 Error Device::Prepare(ProcessId process) {
   auto& link = links_[static_cast<size_t>(process)];
   if (link != nullptr) return {};
+  WEFT_MPI_TRY(MakeRoomInQueue());
   link = std::make_unique<Link>(*this, process);
   return link->StartConnect(address_, addresses_[static_cast<size_t>(process)]);
 }

@@ -7,8 +7,10 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "base/job_secret.h"
 #include "mpi_hybrid/comm/group.h"
 #include "mpi_hybrid/core/error.h"
 #include "mpi_hybrid/p2p/progress.h"
@@ -19,11 +21,12 @@ namespace weft::mpi::rma {
 class Link;
 class Service;
 
-// This process's RNIC: opened when the first window is made, closed by MPI_Finalize. Owns the connections to targets (links) and
-// the service, which answers origins. Guarded by the library's lock, but for dead().
+// This process's RNIC: opened when the first window is made, closed by MPI_Finalize. Owns the connections to targets
+// (links) and the service, which answers origins. Guarded by the library's lock, but for dead().
 class Device : private ProgressStage {
  public:
-  // The device, opened if need be; collective only in that all ranks of a window do it. MPI_ERR_OTHER says why there is none.
+  // The device, opened if need be; collective only in that all ranks of a window do it. MPI_ERR_OTHER says why there is
+  // none.
   static Error Open(Device** device);
   static Device* current();
   static void Close();
@@ -32,8 +35,12 @@ class Device : private ProgressStage {
 
   // Where this process listens: numbers of an address, to be told to the others.
   const sockaddr_storage& address() const { return address_; }
+  // Goes with it: what origins say in their proofs (wire.h).
+  const Nonce& nonce() const { return nonce_; }
   // What another process said.
-  void SetAddress(ProcessId process, const sockaddr_storage& address);
+  void SetAddress(ProcessId process, const sockaddr_storage& address, const Nonce& nonce);
+  const Nonce& nonce_of(ProcessId process) const { return nonces_[static_cast<size_t>(process)]; }
+  const JobSecret& secret() const { return *secret_; }
 
   // The connection to `process`, made on first use. MPI_ERR_PROC_ABORTED: it is gone, or cannot be reached.
   Error Find(ProcessId process, Link** link);
@@ -60,15 +67,23 @@ class Device : private ProgressStage {
   ibv_cq* queue() const { return queue_; }
   rdma_event_channel* events() const { return events_; }
   Registrations& registrations() { return *registrations_; }
-  BouncePool& bounce() { return *bounce_; }
+  // Of kBounceBytes, for data that cannot be registered or is scattered.
+  BufferPool& bounce() { return *bounce_; }
+  static constexpr size_t kBounceBytes = 65536;
+  // Of kSlotBytes, for messages to targets and their replies; shared by all links.
+  BufferPool& messages() { return *messages_; }
+  // Eight bytes for Reads that prove something, whatever they bring.
+  uint8_t* proof() { return proof_; }
+  uint32_t proof_key() const { return proof_mr_->lkey; }
   // Whether origin buffers are registered at no risk and little cost, so that even small ones are.
   bool registers_cheaply() const { return registers_cheaply_; }
-  // WEFT_MPI_RMA_CONNECT=static: all connections of a window are made with it (the default, dynamic: each on first use).
+  // WEFT_MPI_RMA_CONNECT=static: all connections of a window are made with it (the default, dynamic: each on first
+  // use).
   bool connects_at_once() const { return connects_at_once_; }
   uint32_t max_reads() const { return max_reads_; }
   uint64_t max_message() const { return max_message_; }
   // Most bytes of an inline work request that the RNIC grants; learned from the first queue pair.
-  uint32_t inline_wanted = 1024;
+  uint32_t inline_wanted = 128;
   // Completions that will come: while there are none, progress looks seldom.
   int64_t expected = 0;
 
@@ -82,6 +97,8 @@ class Device : private ProgressStage {
   Error Listen(rdma_cm_id** listener);
   void SetAttended(bool attended);
   Error Connected(Link& link);
+  Error MakeQueue(int links);
+  Error MakeRoomInQueue();
 
   bool Poll() override;
   bool Arm() override;
@@ -89,21 +106,28 @@ class Device : private ProgressStage {
   bool Awaited() const override { return waiting_ != 0; }
 
   sockaddr_storage address_{};
-  std::vector<sockaddr_storage> addresses_;   // by process
+  std::vector<sockaddr_storage> addresses_;  // by process
+  const Nonce nonce_ = NewNonce();
+  std::vector<Nonce> nonces_;  // by process
+  std::optional<JobSecret> secret_;
   std::vector<std::unique_ptr<Link>> links_;  // by process
   std::vector<std::atomic<bool>> dead_;
   rdma_event_channel* events_ = nullptr;  // of links
   ibv_context* context_ = nullptr;
   ibv_pd* domain_ = nullptr;
   ibv_comp_channel* channel_ = nullptr;
-  ibv_cq* queue_ = nullptr;  // all completions of links
+  ibv_cq* queue_ = nullptr;  // all completions of links; grows with their number where the RNIC lets it
+  int most_entries_ = 0;     // of a completion queue
+  int made_ = 0;             // links
   bool armed_ = false;
   bool registers_cheaply_ = false;
   bool connects_at_once_ = false;
   uint32_t max_reads_ = 1;
   uint64_t max_message_ = 1 << 30;
   std::unique_ptr<Registrations> registrations_;
-  std::unique_ptr<BouncePool> bounce_;
+  std::unique_ptr<BufferPool> bounce_, messages_;
+  alignas(8) uint8_t proof_[8] = {};
+  ibv_mr* proof_mr_ = nullptr;
   std::unique_ptr<Service> service_;
   int waiting_ = 0;
   uint32_t idle_polls_ = 0;

@@ -2,10 +2,11 @@
 
 #include <infiniband/weft.h>
 #include <mpi.h>
-#include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/check.h"
 #include "mpi_hybrid/core/counters.h"
@@ -15,25 +16,22 @@
 namespace weft::mpi::rma {
 namespace {
 
-constexpr size_t kProofOffset = 2 * kSlots * kSlotBytes;
 constexpr size_t kProofBytes = 8;
-constexpr size_t kMemoryBytes = kProofOffset + 4096;
 constexpr int kResolveMs = 5000;
 constexpr size_t kWaits = 32768;        // longer Writes than these go out at once, for their data to be under way early
 constexpr size_t kMostWaiting = 65536;  // bytes that wait for company
 
-uint8_t* MapMemory(size_t bytes) {
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return memory == MAP_FAILED ? nullptr : static_cast<uint8_t*>(memory);
-}
-
-// No message here finds no receive (Link's slots), and fences and flushes say what was carried out. On Weft's own RNIC acknowledgements,
-// which tell the same of each request, would be one more message each way.
+// No message here finds no receive (Link's slots), and fences and flushes say what was carried out. On Weft's own RNIC
+// acknowledgements, which tell the same of each request, would be one more message each way.
 void AskForPlainIwarp(ibv_qp* qp) {
   ibv_ece ece{};
   if (ibv_query_ece(qp, &ece) != 0 || ece.vendor_id != WEFT_ECE_VENDOR_ID) return;
   ece.options &= ~WEFT_ECE_INFINIBAND_SEMANTICS;
   ibv_set_ece(qp, &ece);
+}
+
+Error NoBuffer() {
+  return Error(MPI_ERR_NO_MEM, std::string("no memory can be registered for a message: ") + std::strerror(errno));
 }
 
 bool Changes(MessageKind kind) {
@@ -54,8 +52,12 @@ Link::~Link() {
     }
     rdma_destroy_id(id_);
   }
-  if (mr_ != nullptr) ibv_dereg_mr(mr_);
-  if (memory_ != nullptr) munmap(memory_, kMemoryBytes);
+  for (auto* buffers : {&in_flight_, &receives_}) {
+    for (const BufferPool::Buffer& buffer : *buffers) {
+      if (buffer.bytes != nullptr) device_.messages().Give(buffer);
+    }
+  }
+  if (building_.bytes != nullptr) device_.messages().Give(building_);
 }
 
 Error Link::failure() const {
@@ -101,30 +103,28 @@ Error Link::MakeQueuePair() {
   }
   qp_ = id_->qp;
   AskForPlainIwarp(qp_);
-  return MakeBuffers();
-}
-
-Error Link::MakeBuffers() {
-  inline_bytes_ = std::make_unique<uint8_t[]>(kBatch * inline_room_);
-  memory_ = MapMemory(kMemoryBytes);
-  if (memory_ == nullptr) return Error(MPI_ERR_NO_MEM, "no memory for message buffers");
-  mr_ = ibv_reg_mr(device_.domain(), memory_, kMemoryBytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-  if (mr_ == nullptr)
-    return Error(MPI_ERR_NO_MEM, std::string("message buffers cannot be registered: ") + std::strerror(errno));
-  for (uint32_t slot = 0; slot < kSlots; ++slot) WEFT_MPI_TRY(PostReceive(slot));
+  inline_bytes_ = std::make_unique_for_overwrite<uint8_t[]>(kBatch * inline_room_);
   return {};
 }
 
-Error Link::PostReceive(uint32_t slot) {
-  ibv_sge piece{reinterpret_cast<uintptr_t>(memory_ + (kSlots + slot) * kSlotBytes), kSlotBytes, mr_->lkey};
+// One for each reply that is expected.
+Error Link::PostReceive() {
+  const uint32_t index = receives_posted_ % kSlots;
+  BufferPool::Buffer& buffer = receives_[index];
+  WEFT_CHECK(buffer.bytes == nullptr);
+  buffer = device_.messages().Take();
+  if (buffer.bytes == nullptr) return NoBuffer();
+  ibv_sge piece{reinterpret_cast<uintptr_t>(buffer.bytes), kSlotBytes, buffer.key};
   ibv_recv_wr request{};
-  request.wr_id = kReceive | static_cast<uint64_t>(process_) << kIndexShift | slot;
+  request.wr_id = kReceive | static_cast<uint64_t>(process_) << kIndexShift | index;
   request.sg_list = &piece;
   request.num_sge = 1;
   ibv_recv_wr* bad = nullptr;
   if (int error = ibv_post_recv(qp_, &request, &bad); error != 0) {
+    device_.messages().Give(std::exchange(buffer, {}));
     return Error(MPI_ERR_OTHER, std::string("a receive cannot be posted: ") + std::strerror(error));
   }
+  ++receives_posted_;
   return {};
 }
 
@@ -136,9 +136,10 @@ void Link::OnEvent(const rdma_cm_event& event) {
       return;
     case RDMA_CM_EVENT_ROUTE_RESOLVED: {
       if (Error error = MakeQueuePair(); !error.ok()) return Break(error.message());
-      Hello hello;
-      hello.process = static_cast<uint32_t>(ThisJob().rank);
-      std::memcpy(hello.secret, ThisJob().secret.data(), std::min(kSecretBytes, ThisJob().secret.size()));
+      said_ = {
+          .target = device_.nonce_of(process_), .origin = NewNonce(), .process = static_cast<uint32_t>(ThisJob().rank)};
+      const Hello hello{
+          .process = said_.process, .nonce = said_.origin, .proof = Prove(device_.secret(), kOrigin, said_)};
       uint8_t bytes[kHelloBytes];
       WriteHello(hello, bytes);
       rdma_conn_param parameters{};
@@ -153,8 +154,13 @@ void Link::OnEvent(const rdma_cm_event& event) {
     case RDMA_CM_EVENT_ESTABLISHED: {
       const auto* data = static_cast<const uint8_t*>(event.param.conn.private_data);
       auto welcome = ParseWelcome(ByteSpan(data, data == nullptr ? 0 : event.param.conn.private_data_len));
-      if (!welcome) return Break("whoever listens at its address is no rank of this job");
-      welcome_ = *welcome;
+      if (welcome) {
+        said_.control_address = welcome->control_address;
+        said_.control_key = welcome->control_key;
+      }
+      if (!welcome || !Verifies(device_.secret(), kTarget, said_, welcome->proof)) {
+        return Break("whoever listens at its address is no rank of this job");
+      }
       state_ = State::kUp;
       return;
     }
@@ -173,6 +179,7 @@ Error Link::WaitForRoom() {
   if (posted_ - completed() < kDepth) [[likely]]
     return {};
   WEFT_MPI_TRY(Ring());
+  device_.PollLinks();
   device_.Await([this] { return broken() || posted_ - completed() < kDepth; });
   return broken() ? failure() : Error();
 }
@@ -235,6 +242,7 @@ Error Link::Write(const void* from, uint32_t key, uint64_t to, uint32_t to_key, 
 Error Link::Read(void* into, uint32_t key, uint64_t from, uint32_t from_key, size_t bytes) {
   if (broken()) return failure();
   WEFT_MPI_TRY(WaitForRoom());
+  const bool first = !reads_outstanding();
   ibv_send_wr& request = Add(true);
   request.opcode = IBV_WR_RDMA_READ;
   request.wr.rdma = {from, from_key};
@@ -243,7 +251,7 @@ Error Link::Read(void* into, uint32_t key, uint64_t from, uint32_t from_key, siz
   order_.ReadPosted(posted_);
   ++g_counters.rdma_operations;
   g_counters.rdma_bytes += bytes;
-  return Ring();
+  return first || bytes > kWaits ? Ring() : RingIfFull();
 }
 
 void Link::WhenComplete(LocalCompletion&& completion) {
@@ -254,26 +262,51 @@ void Link::WhenComplete(LocalCompletion&& completion) {
   local_completions_.push_back(std::move(completion));
 }
 
+bool Link::HasRoom() const {
+  if (sent_ - consumed_ >= room_ || posted_ - completed() >= kDepth) return false;
+  return replies_expected_ < static_cast<int>(kSlots);
+}
+
+// For a message that is longer than a new connection takes. It was begun, and waits.
+Error Link::GrowRoom() {
+  const BufferPool::Buffer message = std::exchange(building_, {});
+  ReplyWaiter waiter;
+  const Reply reply{.waiter = &waiter};
+  stalled_ = true;
+  Error error = SendPlain(MessageKind::kNothing, 0, {.reply = &reply});
+  if (error.ok()) device_.Await([&] { return waiter.done; });
+  if (room_ == kFirstRoom && !broken()) Break("it has no memory for long messages");
+  if (error.ok()) device_.Await([this] { return broken() || HasRoom(); });
+  if (building_.bytes != nullptr) device_.messages().Give(building_);
+  building_ = message;
+  return broken() ? failure() : std::move(error);
+}
+
 Error Link::BeginMessage(uint8_t** room) {
   if (broken()) return failure();
-  const auto has_room = [this] {
-    if (sent_ - consumed_ >= kSlots || posted_ - completed() >= kDepth) return false;
-    return replies_expected_ < static_cast<int>(kSlots);
-  };
-  if (!has_room()) {
+  if (!HasRoom()) {
+    stalled_ |= sent_ - consumed_ >= room_;
     WEFT_MPI_TRY(Ring());
-    device_.Await([&] { return broken() || has_room(); });
+    device_.Await([this] { return broken() || HasRoom(); });
     if (broken()) return failure();
   }
-  *room = memory_ + sent_ % kSlots * kSlotBytes + kHeaderBytes;
+  if (building_.bytes == nullptr) building_ = device_.messages().Take();
+  if (building_.bytes == nullptr) return NoBuffer();
+  *room = building_.bytes + kHeaderBytes;
   return {};
 }
 
 Error Link::SendMessage(MessageKind kind, uint32_t window, size_t body_bytes, const SendOptions& options) {
+  const size_t bytes = kHeaderBytes + body_bytes;
+  if (bytes > kFirstBytes && room_ == kFirstRoom) WEFT_MPI_TRY(GrowRoom());
   MessageHeader header{kind, options.reply != nullptr, 0, window, options.epoch};
-  // Without replies the target could not give back the right to send more.
-  if (sent_ - consumed_ >= kSlots / 2 && sent_ % 4 == 0) header.wants_reply = true;
+  // Without replies the target could not give back the right to send more. Who has to ask for them sends many.
+  if (!header.wants_reply && sent_ - consumed_ >= room_ / 2 && sent_ % std::max(1u, room_ / 4) == 0) {
+    header.wants_reply = stalled_ = true;
+  }
+  header.wants_room = std::exchange(stalled_, false) && room_ < kSlots;
   if (header.wants_reply) {
+    WEFT_MPI_TRY(PostReceive());
     uint16_t slot = 0;
     while (pending_[slot].in_use) ++slot;  // BeginMessage waited for one
     header.reply_slot = slot;
@@ -284,13 +317,20 @@ Error Link::SendMessage(MessageKind kind, uint32_t window, size_t body_bytes, co
     ++replies_expected_;
     ++device_.expected;
   }
-  uint8_t* message = memory_ + sent_ % kSlots * kSlotBytes;
-  WriteHeader(header, {message, kHeaderBytes});
-  const size_t bytes = kHeaderBytes + body_bytes;
+  BufferPool::Buffer message = std::exchange(building_, {});
+  WriteHeader(header, {message.bytes, kHeaderBytes});
+  uint8_t* copy = inline_bytes_.get() + waiting_count_ * inline_room_;
   ibv_send_wr& request = Add(false);
   request.opcode = IBV_WR_SEND;
-  *request.sg_list = {reinterpret_cast<uintptr_t>(message), static_cast<uint32_t>(bytes), mr_->lkey};
-  if (bytes <= inline_room_) request.send_flags |= IBV_SEND_INLINE;
+  *request.sg_list = {reinterpret_cast<uintptr_t>(message.bytes), static_cast<uint32_t>(bytes), message.key};
+  if (bytes <= inline_room_) {
+    std::memcpy(copy, message.bytes, bytes);
+    request.sg_list->addr = reinterpret_cast<uintptr_t>(copy);
+    request.send_flags |= IBV_SEND_INLINE;
+    device_.messages().Give(message);
+  } else {
+    in_flight_[sent_ % kSlots] = message;
+  }
   if (options.urgent || header.wants_reply) request.send_flags |= IBV_SEND_SOLICITED;
   if (options.behind_reads && reads_outstanding()) request.send_flags |= IBV_SEND_FENCE;
   ++sent_;
@@ -334,7 +374,7 @@ Error Link::StartFlush(bool remote, Mark* mark) {
     }
     writes_unproved_ = false;
   } else if (remote && writes_unproved_) {
-    WEFT_MPI_TRY(Read(memory_ + kProofOffset, mr_->lkey, welcome_.control_address, welcome_.control_key, kProofBytes));
+    WEFT_MPI_TRY(Read(device_.proof(), device_.proof_key(), said_.control_address, said_.control_key, kProofBytes));
     writes_unproved_ = false;
   }
   WEFT_MPI_TRY(Ring());
@@ -342,7 +382,7 @@ Error Link::StartFlush(bool remote, Mark* mark) {
     WEFT_MPI_TRY(WaitForRoom());
     ibv_send_wr& request = Add(true);
     request.opcode = IBV_WR_RDMA_WRITE;
-    request.wr.rdma = {welcome_.control_address, welcome_.control_key};
+    request.wr.rdma = {said_.control_address, said_.control_key};
     request.num_sge = 0;
     WEFT_MPI_TRY(Ring());
   }
@@ -366,9 +406,9 @@ void Link::OnCompletion(const ibv_wc& completion) {
   }
   const uint64_t low = completion.wr_id & ((uint64_t{1} << kIndexShift) - 1);
   if (completion.wr_id & kReceive) {
-    OnReply(memory_ + (kSlots + low) * kSlotBytes, completion.byte_len);
-    if (broken()) return;
-    if (Error error = PostReceive(static_cast<uint32_t>(low)); !error.ok()) Break(error.message());
+    const BufferPool::Buffer reply = std::exchange(receives_[low], {});
+    OnReply(reply.bytes, completion.byte_len);
+    device_.messages().Give(reply);
     return;
   }
   order_.Completed(low);
@@ -383,15 +423,25 @@ void Link::OnCompletion(const ibv_wc& completion) {
 
 void Link::OnReply(const uint8_t* bytes, size_t size) {
   const auto header = ParseReply({bytes, size});
-  if (!header || !pending_[header->reply_slot].in_use || sent_ - header->consumed > kSlots) {
+  if (!header || !pending_[header->reply_slot].in_use || sent_ - header->consumed > sent_ - consumed_ ||
+      header->room < room_) {
     return Break("it sent a reply that nobody asked for");
   }
-  consumed_ = header->consumed;
+  room_ = header->room;
+  Consumed(header->consumed);
   if (changes_pending_ && static_cast<int32_t>(consumed_ - last_change_) >= 0) {
     changes_pending_ = false;
     detours_ = 0;
   }
   FinishReply(pending_[header->reply_slot], {}, {bytes + kReplyBytes, size - kReplyBytes}, header->status);
+}
+
+// The target has dealt with this many messages.
+void Link::Consumed(uint32_t messages) {
+  for (; consumed_ != messages; ++consumed_) {
+    BufferPool::Buffer& buffer = in_flight_[consumed_ % kSlots];
+    if (buffer.bytes != nullptr) device_.messages().Give(std::exchange(buffer, {}));
+  }
 }
 
 void Link::FinishReply(PendingReply& pending, const Error& error, ByteSpan data, ReplyStatus status) {

@@ -54,14 +54,15 @@ struct LocalCompletion {
   uint64_t number = 0;
   RmaRequest* request = nullptr;
   Registration* registration = nullptr;
-  BouncePool::Buffer bounce;  // given back, after `sink` was filled from it
+  BufferPool::Buffer bounce;  // given back, after `sink` was filled from it
   Sink sink;
 };
 
 // The connection over which this process works on one target: a queue pair of which it is the initiator. RDMA Writes
-// and Reads and messages (wire.h) go out in the order of the calls, and the target sees them in that order. Writes of up
-// to 32 KiB, and messages that others follow, wait for company until Ring(): one system call for all of them. Guarded by
-// the library's lock. Calls may wait for progress when queues are full.
+// and Reads and messages (wire.h) go out in the order of the calls, and the target sees them in that order. Writes and
+// Reads of up to 32 KiB, and messages that others follow, wait for company until Ring(): one system call for all of
+// them; a Read does so only while another one is on its way. Guarded by the library's lock. Calls may wait for progress
+// when queues are full.
 class Link {
  public:
   // Starts connecting. `index`: of the completions' work request ids.
@@ -91,7 +92,8 @@ class Link {
   uint64_t last_local() const { return local_; }
   void WhenComplete(LocalCompletion&& completion);
 
-  // A message in two steps: room for it (kSlotBytes), then its length. Nothing may come between them on this link.
+  // A message in two steps: room for its body (kSlotBytes less the header), then its length. Nothing may come between
+  // them on this link.
   Error BeginMessage(uint8_t** room);
   // `reply` null: no reply is wanted. `urgent`: wakes the target's service if it sleeps. `behind_reads`: goes out when
   // Reads posted before have completed.
@@ -100,7 +102,7 @@ class Link {
     bool urgent = true;
     bool behind_reads = false;
     LockKind epoch = LockKind::kNone;  // of which the message is all; `reply` is wanted
-    bool waits = false;  // for company, as Writes do
+    bool waits = false;                // for company, as Writes do
   };
   Error SendMessage(MessageKind kind, uint32_t window, size_t body_bytes, const SendOptions& options);
   // One without a body.
@@ -109,12 +111,13 @@ class Link {
   // Hands what waits to the RNIC.
   Error Ring();
 
-  // Messages were sent that change the target's memory and are not known to have been applied: a Write or Read that is posted now may
-  // overtake them.
+  // Messages were sent that change the target's memory and are not known to have been applied: a Write or Read that is
+  // posted now may overtake them.
   bool changes_pending() const { return changes_pending_; }
   // Waits for these.
   Error AwaitChanges();
-  // Whether a small operation should be a message, too, instead of waiting for these. A few in a row; more are faster as RDMA, after a wait.
+  // Whether a small operation should be a message, too, instead of waiting for these. A few in a row; more are faster
+  // as RDMA, after a wait.
   bool TakeDetour() { return detours_++ < kMostDetours; }
 
   // What has to be seen before all that was posted so far is complete at the origin, or at the target too.
@@ -132,6 +135,7 @@ class Link {
   // Completes everything with an error.
   void Break(std::string why);
 
+  static constexpr uint32_t kDepth = 32;  // of the send queue
   static constexpr int kIndexShift = 40;
   static constexpr uint64_t kReceive = uint64_t{1} << 63;
 
@@ -144,7 +148,6 @@ class Link {
 
   uint64_t completed() const { return order_.completed(); }
   Error MakeQueuePair();
-  Error MakeBuffers();
   Error WaitForRoom();
   ibv_send_wr& Add(bool signaled);
   Error RingIfFull();
@@ -152,11 +155,14 @@ class Link {
   void OnReply(const uint8_t* bytes, size_t size);
   void FinishReply(PendingReply& pending, const Error& error, ByteSpan data, ReplyStatus status);
   void FinishLocal(LocalCompletion& completion, const Error& error);
-  Error PostReceive(uint32_t slot);
+  Error PostReceive();
+  bool HasRoom() const;
+  Error GrowRoom();
+  void Consumed(uint32_t messages);
 
-  static constexpr uint32_t kDepth = SendOrder::kMostReads;  // of the send queue
-  static constexpr uint32_t kBatch = 16;                     // most that wait for Ring()
-  static constexpr uint32_t kUnsignaled = 32;                // most work requests without a completion
+  static_assert(kDepth <= SendOrder::kMostReads);
+  static constexpr uint32_t kBatch = 16;       // most that wait for Ring()
+  static constexpr uint32_t kUnsignaled = 16;  // most work requests without a completion
   static constexpr uint32_t kMostDetours = 4;
 
   Device& device_;
@@ -166,7 +172,7 @@ class Link {
   rdma_cm_id* id_ = nullptr;
   ibv_qp* qp_ = nullptr;
   uint32_t inline_room_ = 0;
-  Welcome welcome_;
+  Acquaintance said_{};  // when the connection was made
 
   // Send queue: numbers count work requests from 1.
   uint64_t posted_ = 0, signaled_ = 0;
@@ -182,7 +188,7 @@ class Link {
   };
   std::array<Waiting, kBatch> waiting_;
   uint32_t waiting_count_ = 0;
-  size_t waiting_bytes_ = 0;  // of messages and Writes that are not inline
+  size_t waiting_bytes_ = 0;                 // of messages and Writes that are not inline
   std::unique_ptr<uint8_t[]> inline_bytes_;  // kBatch times inline_room_
 
   // Messages and replies.
@@ -195,8 +201,13 @@ class Link {
   int replies_expected_ = 0;
   int sinks_expected_ = 0;  // replies that carry data
   std::array<PendingReply, kSlots> pending_;
-  uint8_t* memory_ = nullptr;  // kSlots message slots, kSlots reply slots, 8 bytes for proofs
-  ibv_mr* mr_ = nullptr;
+  uint32_t room_ = kFirstRoom;  // messages that may be in flight
+  bool stalled_ = false;        // for want of room, since it was last asked for
+  // Of the device's pool; given back when the queue pair is gone, at the latest.
+  BufferPool::Buffer building_;                       // from BeginMessage to SendMessage
+  std::array<BufferPool::Buffer, kSlots> in_flight_;  // messages that were not inline, by their number
+  std::array<BufferPool::Buffer, kSlots> receives_;   // posted: as many as replies are expected
+  uint32_t receives_posted_ = 0;                      // so far, modulo 2^32
 };
 
 }  // namespace weft::mpi::rma

@@ -49,6 +49,7 @@ struct Card {
   int32_t error = MPI_SUCCESS;  // its class, when this rank failed
   int32_t process = 0;
   sockaddr_storage address{};
+  Nonce nonce{};
 };
 
 // The keys of MPI 4.0 section 12.2.1 and what they are when nobody says anything.
@@ -168,6 +169,7 @@ Error RdmaWindow::Publish(const Error& failed) {
     card.key = mr_ == nullptr ? 0 : mr_->rkey;
     card.window = own_.id;
     card.address = device_->address();
+    card.nonce = device_->nonce();
   }
   std::vector<Card> cards(peers_.size());
   const Datatype& byte = *Datatype::Find(MPI_BYTE);
@@ -190,7 +192,7 @@ Error RdmaWindow::Publish(const Error& failed) {
     if (me) peer.local = own_.dynamic ? nullptr : own_.base;
     if (!share_offsets_.empty()) peer.local = segment_.data() + share_offsets_[rank];
     peer.here = me || !share_offsets_.empty();
-    if (!me) device_->SetAddress(peer.process, its.address);
+    if (!me) device_->SetAddress(peer.process, its.address, its.nonce);
   }
   if (!device_->connects_at_once()) return {};
   for (const Peer& peer : peers_) {

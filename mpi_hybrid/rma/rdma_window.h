@@ -126,7 +126,7 @@ class RdmaWindow final : public Window {
   Error GetRdma(const Access& access, const Origin& origin, const Target& target, uint32_t key);
   Error GetThroughBounce(const Access& access, const Origin& origin, const Target& target, uint32_t key);
   Error GetMessages(const Access& access, const Origin& origin, const Target& target);
-  Error WaitForBounce(Link& link, BouncePool::Buffer* buffer);
+  Error WaitForBounce(Link& link, BufferPool::Buffer* buffer);
   Registration* RegisterOrigin(const Origin& origin, MPI_Aint bytes, bool sink);
   // For dynamic windows, by asking. False: use messages.
   Error FindKey(const Access& access, const Target& target, uint32_t* key, bool* found);

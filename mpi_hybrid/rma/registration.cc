@@ -9,8 +9,6 @@ namespace weft::mpi::rma {
 namespace {
 
 constexpr size_t kRemembered = 256;
-constexpr int kSinkAccess =
-    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;  // iWARP: the answer of a Read is written by the peer
 
 uintptr_t PageSize() {
   static const uintptr_t size = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
@@ -79,24 +77,37 @@ void Registrations::Clear() {
   }
 }
 
-bool BouncePool::Make(ibv_pd* domain) {
-  void* memory = mmap(nullptr, kBytes * kBuffers, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+BufferPool::~BufferPool() {
+  for (const Chunk& chunk : chunks_) {
+    ibv_dereg_mr(chunk.mr);
+    munmap(chunk.memory, bytes_ * per_chunk_);
+  }
+}
+
+bool BufferPool::Grow() {
+  if ((chunks_.size() + 1) * per_chunk_ > most_) return false;
+  const size_t bytes = bytes_ * per_chunk_;
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return false;
-  memory_ = memory;
-  mr_ = ibv_reg_mr(domain, memory_, kBytes * kBuffers, kSinkAccess);
-  if (mr_ == nullptr) return false;
-  for (size_t i = kBuffers; i-- > 0;) free_.push_back({static_cast<uint8_t*>(memory_) + i * kBytes, mr_->lkey});
+  ibv_mr* mr = ibv_reg_mr(domain_, memory, bytes, access_);
+  if (mr == nullptr) {
+    munmap(memory, bytes);
+    return false;
+  }
+  chunks_.push_back({static_cast<uint8_t*>(memory), mr});
+  for (size_t i = chunks_.size() * per_chunk_; i-- > (chunks_.size() - 1) * per_chunk_;)
+    free_.push_back(at(static_cast<uint32_t>(i)));
   return true;
 }
 
-BouncePool::~BouncePool() {
-  if (mr_ != nullptr) ibv_dereg_mr(mr_);
-  if (memory_ != nullptr) munmap(memory_, kBytes * kBuffers);
+BufferPool::Buffer BufferPool::at(uint32_t index) const {
+  const Chunk& chunk = chunks_[index / per_chunk_];
+  return {chunk.memory + index % per_chunk_ * bytes_, chunk.mr->lkey, index};
 }
 
-BouncePool::Buffer BouncePool::Take() {
-  WEFT_CHECK(!free_.empty());
-  Buffer buffer = free_.back();
+BufferPool::Buffer BufferPool::Take() {
+  if (free_.empty() && !Grow()) return {};
+  const Buffer buffer = free_.back();
   free_.pop_back();
   return buffer;
 }

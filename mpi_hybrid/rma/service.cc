@@ -6,11 +6,11 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -26,18 +26,18 @@
 namespace weft::mpi::rma {
 namespace {
 
-// One more than messages may be in flight: the one that is being dealt with is counted as consumed in its own reply.
-constexpr uint32_t kReceives = kSlots + 1;
-constexpr size_t kMemoryBytes = (kReceives + kSlots) * kSlotBytes;  // receives, then replies
-constexpr uint32_t kReplyDepth = 2 * kSlots;
-// One reply in so many tells when it was delivered, for its and earlier ones' room. The peer need not acknowledge the others.
+// Of the replies that are inline one in so many tells when it was delivered, for its and earlier ones' room. The peer
+// need not acknowledge the others. The rest tell each, and their buffer is free again.
 constexpr uint32_t kUnsignaledReplies = 8;
-static_assert(kSlots + kUnsignaledReplies <= kReplyDepth);
+constexpr uint32_t kReplyDepth = kSlots + kUnsignaledReplies;
+constexpr uint32_t kReplyInline = 64;
+constexpr size_t kBuffersPerChunk = 4, kShortPerChunk = 16;
+constexpr uint32_t kNoBuffer = UINT32_MAX;
 constexpr int kRestMs = 1;  // how often to look whether threads inside MPI still look after the messages
-constexpr int kQueueEntries = 4096;
 constexpr uint64_t kOwn = uint64_t{1} << 63;  // lock askers: of this process; the rest is the address of its flag
 
-// struct sched_attr of Linux; a short slice lets a thread that wakes up preempt a program that computes (since Linux 6.12).
+// struct sched_attr of Linux; a short slice lets a thread that wakes up preempt a program that computes (since
+// Linux 6.12).
 void AskForShortSlice() {
   struct {
     uint32_t size = 48, policy = SCHED_OTHER;
@@ -52,6 +52,11 @@ void AskForShortSlice() {
   if (errno == 0) syscall(SYS_sched_setattr, 0, &attributes, 0u);
 }
 
+bool AsksForRoom(ByteSpan message) {
+  const auto header = ParseHeader(message);
+  return header && header->wants_room;
+}
+
 Error Failed(const char* what) { return Error(MPI_ERR_OTHER, std::string(what) + ": " + std::strerror(errno)); }
 
 }  // namespace
@@ -62,8 +67,10 @@ struct Service::Incoming {
   ProcessId process = 0;
   rdma_cm_id* id = nullptr;
   ibv_qp* qp = nullptr;
-  uint8_t* memory = nullptr;
-  ibv_mr* mr = nullptr;
+  uint32_t room = 0;         // messages that may be in flight, and receives
+  bool short_first = false;  // the first receive is of kFirstBytes; there is no other
+  BufferPool::Buffer receives[kSlots];
+  std::vector<uint32_t> sending;  // indices of buffers of replies that are not known to be delivered
   uint32_t consumed = 0;
   uint32_t replies = 0;
   uint32_t inline_room = 0;
@@ -72,8 +79,6 @@ struct Service::Incoming {
   ~Incoming() {
     if (qp != nullptr) rdma_destroy_qp(id);
     if (id != nullptr) rdma_destroy_id(id);
-    if (mr != nullptr) ibv_dereg_mr(mr);
-    if (memory != nullptr) munmap(memory, kMemoryBytes);
   }
 };
 
@@ -81,7 +86,9 @@ Service::Service(Device& device) : device_(device), events_(rdma_create_event_ch
 
 Service::~Service() {
   Stop();
-  incoming_.clear();
+  for (uint32_t index = 0; index < incoming_.size(); ++index) Close(index);
+  buffers_.reset();
+  short_.reset();
   if (listener_ != nullptr) rdma_destroy_id(listener_);
   if (messages_ != nullptr) ibv_destroy_cq(messages_);
   if (replies_ != nullptr) ibv_destroy_cq(replies_);
@@ -91,15 +98,24 @@ Service::~Service() {
   if (stop_fd_ >= 0) close(stop_fd_);
 }
 
-Error Service::Start(rdma_cm_id* listener, uint32_t max_reads) {
+Error Service::Start(rdma_cm_id* listener, const ibv_device_attr& limits) {
   listener_ = listener;
-  max_reads_ = max_reads;
-  control_mr_ = ibv_reg_mr(device_.domain(), &control_, sizeof control_, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
+  met_.resize(static_cast<size_t>(ThisJob().size));
+  max_reads_ = static_cast<uint32_t>(limits.max_qp_rd_atom);
+  short_ =
+      std::make_unique<BufferPool>(device_.domain(), kFirstBytes, kShortPerChunk, SIZE_MAX, IBV_ACCESS_LOCAL_WRITE);
+  buffers_ =
+      std::make_unique<BufferPool>(device_.domain(), kSlotBytes, kBuffersPerChunk, SIZE_MAX, IBV_ACCESS_LOCAL_WRITE);
+  control_mr_ =
+      ibv_reg_mr(device_.domain(), &control_, sizeof control_, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
   if (control_mr_ == nullptr) return Failed("ibv_reg_mr");
   channel_ = ibv_create_comp_channel(device_.context());
   if (channel_ == nullptr) return Failed("ibv_create_comp_channel");
-  messages_ = ibv_create_cq(device_.context(), kQueueEntries, nullptr, channel_, 0);
-  replies_ = ibv_create_cq(device_.context(), kQueueEntries, nullptr, nullptr, 0);
+  // For all that the job's other processes may send. Where the RNIC has no queue as long as that, fewer messages may be
+  // in flight (GiveRoom).
+  const int entries = static_cast<int>(std::min<int64_t>(limits.max_cqe, int64_t{kSlots} * ThisJob().size));
+  messages_ = ibv_create_cq(device_.context(), entries, nullptr, channel_, 0);
+  replies_ = ibv_create_cq(device_.context(), entries, nullptr, nullptr, 0);
   stop_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (messages_ == nullptr || replies_ == nullptr || stop_fd_ < 0) return Failed("ibv_create_cq");
   for (int fd : {channel_->fd, events_->fd}) fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
@@ -117,7 +133,8 @@ Error Service::Start(rdma_cm_id* listener, uint32_t max_reads) {
       },
       this);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (error != 0) return Error(MPI_ERR_OTHER, std::string("a thread for one-sided communication: ") + std::strerror(error));
+  if (error != 0)
+    return Error(MPI_ERR_OTHER, std::string("a thread for one-sided communication: ") + std::strerror(error));
   running_ = true;
   return {};
 }
@@ -173,8 +190,8 @@ void Service::Run() {
   }
 }
 
-// Whether threads inside MPI have looked after the messages since the last look, or do so now. Asking for an event after each message
-// would have this thread and the RNIC's take turns with the program's for the processors.
+// Whether threads inside MPI have looked after the messages since the last look, or do so now. Asking for an event
+// after each message would have this thread and the RNIC's take turns with the program's for the processors.
 bool Service::LeaveToOthers(uint32_t* polls_seen) const {
   if (waiter_asleep_) return false;
   const uint32_t polls = polls_.load(std::memory_order_relaxed);
@@ -211,13 +228,24 @@ bool Service::PollLocked() {
         Drop(incoming, "closed");
         continue;
       }
-      if (!OnMessage(incoming, {incoming.memory + slot * kSlotBytes, completion.byte_len})) {
-        LogWarning(Format("rank %d: process %d sent a malformed one-sided message; its connection is closed", ThisJob().rank,
-                          incoming.process));
+      // Another receive comes first: the message counts as consumed in its own reply.
+      const BufferPool::Buffer message = incoming.receives[slot];
+      const bool is_short = slot == 0 && incoming.short_first;
+      const ByteSpan bytes(message.bytes, completion.byte_len);
+      if (Error error = PostReceive(incoming, slot, is_short && !AsksForRoom(bytes)); !error.ok()) {
+        LogWarning(Format("rank %d: the one-sided connection of process %d is closed: %s", ThisJob().rank,
+                          incoming.process, error.message().c_str()));
+        Drop(incoming, "no receive");
+        continue;
+      }
+      const bool fine = OnMessage(incoming, bytes);
+      PoolOf(is_short).Give(message);
+      if (!fine) {
+        LogWarning(Format("rank %d: process %d sent a malformed one-sided message; its connection is closed",
+                          ThisJob().rank, incoming.process));
         Drop(incoming, "malformed message");
         continue;
       }
-      if (incoming.bad.empty() && !PostReceive(incoming, slot)) Drop(incoming, "no receive");
       changed_ = true;
     }
     any |= count > 0;
@@ -257,39 +285,44 @@ void Service::OnConnectionEvent() {
 void Service::OnRequest(rdma_cm_id* id, const rdma_conn_param& asked) {
   const auto hello = ParseHello({static_cast<const uint8_t*>(asked.private_data),
                                  asked.private_data == nullptr ? size_t{0} : size_t{asked.private_data_len}});
-  uint8_t secret[kSecretBytes] = {};
-  std::memcpy(secret, ThisJob().secret.data(), std::min(kSecretBytes, ThisJob().secret.size()));
-  const bool ours =
-      hello && std::memcmp(hello->secret, secret, kSecretBytes) == 0 && hello->process < static_cast<uint32_t>(ThisJob().size);
-  if (!ours) {
+  Acquaintance said{.target = device_.nonce()};
+  if (hello) {
+    said.origin = hello->nonce;
+    said.process = hello->process;
+  }
+  const bool ours = hello && hello->process < static_cast<uint32_t>(ThisJob().size) &&
+                    Verifies(device_.secret(), kOrigin, said, hello->proof);
+  // A process connects once; what comes again was overheard.
+  if (!ours || met_[hello->process]) {
     rdma_reject(id, nullptr, 0);
     rdma_destroy_id(id);
     LogWarning(Format("rank %d: an RDMA connection that is not of this job was refused", ThisJob().rank));
     return;
   }
+  met_[hello->process] = true;
   auto incoming = std::make_unique<Incoming>();
   incoming->index = static_cast<uint32_t>(incoming_.size());
   incoming->process = static_cast<ProcessId>(hello->process);
   incoming->id = id;
   Incoming& made = *incoming;
   incoming_.push_back(std::move(incoming));
-  if (Error error = Accept(made, asked); !error.ok()) {
+  if (Error error = Accept(made, asked, said); !error.ok()) {
     LogWarning(Format("rank %d: the RDMA connection of process %d was refused: %s", ThisJob().rank, made.process,
                       error.message().c_str()));
     rdma_reject(id, nullptr, 0);
-    incoming_.back().reset();
+    Close(made.index);
   }
 }
 
-Error Service::Accept(Incoming& incoming, const rdma_conn_param& asked) {
+Error Service::Accept(Incoming& incoming, const rdma_conn_param& asked, Acquaintance& said) {
   if (incoming.id->verbs != device_.context()) return Error(MPI_ERR_OTHER, "it came over another RDMA device");
   ibv_qp_init_attr attributes{};
   attributes.send_cq = replies_;
   attributes.recv_cq = messages_;
   attributes.qp_type = IBV_QPT_RC;
-  for (uint32_t inline_bytes = 256;; inline_bytes /= 4) {
+  for (uint32_t inline_bytes = kReplyInline;; inline_bytes /= 4) {
     attributes.cap = {.max_send_wr = kReplyDepth,
-                      .max_recv_wr = kReceives,
+                      .max_recv_wr = kSlots,
                       .max_send_sge = 1,
                       .max_recv_sge = 1,
                       .max_inline_data = inline_bytes};
@@ -298,16 +331,14 @@ Error Service::Accept(Incoming& incoming, const rdma_conn_param& asked) {
   }
   incoming.qp = incoming.id->qp;
   incoming.inline_room = attributes.cap.max_inline_data;
-  void* memory = mmap(nullptr, kMemoryBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return Failed("mmap");
-  incoming.memory = static_cast<uint8_t*>(memory);
-  incoming.mr = ibv_reg_mr(device_.domain(), incoming.memory, kMemoryBytes, IBV_ACCESS_LOCAL_WRITE);
-  if (incoming.mr == nullptr) return Failed("ibv_reg_mr");
-  for (uint32_t slot = 0; slot < kReceives; ++slot) {
-    if (!PostReceive(incoming, slot)) return Failed("ibv_post_recv");
+  WEFT_MPI_TRY(GiveRoom(incoming, kFirstRoom));
+  if (incoming.room < kFirstRoom) {
+    return Error(MPI_ERR_OTHER, "the completion queue of " + std::to_string(messages_->cqe) + " entries is taken");
   }
   uint8_t bytes[kWelcomeBytes];
-  WriteWelcome({reinterpret_cast<uintptr_t>(&control_), control_mr_->rkey}, bytes);
+  said.control_address = reinterpret_cast<uintptr_t>(&control_);
+  said.control_key = control_mr_->rkey;
+  WriteWelcome({said.control_address, said.control_key, Prove(device_.secret(), kTarget, said)}, bytes);
   rdma_conn_param parameters{};
   parameters.private_data = bytes;
   parameters.private_data_len = sizeof bytes;
@@ -318,14 +349,46 @@ Error Service::Accept(Incoming& incoming, const rdma_conn_param& asked) {
   return {};
 }
 
-bool Service::PostReceive(Incoming& incoming, uint32_t slot) {
-  ibv_sge piece{reinterpret_cast<uintptr_t>(incoming.memory + slot * kSlotBytes), kSlotBytes, incoming.mr->lkey};
+// So many messages may be in flight, or as many more as the completion queue has room for.
+Error Service::GiveRoom(Incoming& incoming, uint32_t room) {
+  for (; incoming.room < room && room_given_ < static_cast<uint64_t>(messages_->cqe); ++incoming.room, ++room_given_) {
+    WEFT_MPI_TRY(PostReceive(incoming, incoming.room, room == kFirstRoom));
+  }
+  return {};
+}
+
+// A buffer of its own for the receive; what was there is the caller's.
+Error Service::PostReceive(Incoming& incoming, uint32_t slot, bool is_short) {
+  const BufferPool::Buffer buffer = PoolOf(is_short).Take();
+  if (buffer.bytes == nullptr) return Failed("memory for messages");
+  ibv_sge piece{reinterpret_cast<uintptr_t>(buffer.bytes), static_cast<uint32_t>(is_short ? kFirstBytes : kSlotBytes),
+                buffer.key};
   ibv_recv_wr request{};
   request.wr_id = uint64_t{incoming.index} << 8 | slot;
   request.sg_list = &piece;
   request.num_sge = 1;
   ibv_recv_wr* bad = nullptr;
-  return ibv_post_recv(incoming.qp, &request, &bad) == 0;
+  if (const int error = ibv_post_recv(incoming.qp, &request, &bad); error != 0) {
+    PoolOf(is_short).Give(buffer);
+    return Error(MPI_ERR_OTHER, std::string("ibv_post_recv: ") + std::strerror(error));
+  }
+  incoming.receives[slot] = buffer;
+  if (slot == 0) incoming.short_first = is_short;
+  return {};
+}
+
+// The queue pair goes first, and then nobody uses its buffers.
+void Service::Close(uint32_t index) {
+  const std::unique_ptr<Incoming> incoming = std::move(incoming_[index]);
+  if (incoming == nullptr) return;
+  if (incoming->qp != nullptr) rdma_destroy_qp(incoming->id);
+  incoming->qp = nullptr;
+  for (uint32_t slot = 0; slot < kSlots; ++slot) {
+    const BufferPool::Buffer& buffer = incoming->receives[slot];
+    if (buffer.bytes != nullptr) PoolOf(slot == 0 && incoming->short_first).Give(buffer);
+  }
+  for (uint32_t buffer : incoming->sending) buffers_->Give(buffers_->at(buffer));
+  room_given_ -= incoming->room;
 }
 
 void Service::Drop(Incoming& incoming, const std::string& why) {
@@ -340,7 +403,7 @@ void Service::Sweep() {
     const uint32_t index = broken_.back();
     broken_.pop_back();
     const ProcessId process = incoming_[index]->process;
-    incoming_[index].reset();
+    Close(index);
     device_.SetDead(process);
     std::vector<LockManager::Asker> granted;
     for (auto& [id, window] : windows_) {
@@ -354,27 +417,36 @@ void Service::Sweep() {
 
 // --- messages ---
 
-uint8_t* Service::ReplyData(Incoming& incoming, uint16_t slot) {
-  return incoming.memory + (kReceives + slot) * kSlotBytes + kReplyBytes;
-}
-
 void Service::ForgetReplies() {
-  ibv_wc completions[64];
-  while (ibv_poll_cq(replies_, 64, completions) == 64) {
-  }
+  constexpr int kBatch = 64;
+  ibv_wc completions[kBatch];
+  int count;
+  do {
+    count = ibv_poll_cq(replies_, kBatch, completions);
+    for (int i = 0; i < count; ++i) {
+      const auto buffer = static_cast<uint32_t>(completions[i].wr_id);
+      Incoming* incoming = incoming_[completions[i].wr_id >> 32].get();
+      if (buffer == kNoBuffer || incoming == nullptr || std::erase(incoming->sending, buffer) == 0) continue;
+      buffers_->Give(buffers_->at(buffer));
+    }
+  } while (count == kBatch);
 }
 
 void Service::SendReply(Incoming& incoming, uint16_t slot, ReplyStatus status, size_t data_bytes) {
-  const bool signaled = ++incoming.replies % kUnsignaledReplies == 0;
+  if (reply_.bytes == nullptr && (reply_ = buffers_->Take()).bytes == nullptr)
+    return Drop(incoming, "no memory for a reply");
+  WriteReply({status, slot, incoming.consumed, static_cast<uint8_t>(incoming.room)}, {reply_.bytes, kReplyBytes});
+  const size_t bytes = kReplyBytes + data_bytes;
+  const bool is_inline = bytes <= incoming.inline_room;
+  const bool signaled = ++incoming.replies % kUnsignaledReplies == 0 || !is_inline;
   if (signaled) ForgetReplies();
-  uint8_t* bytes = incoming.memory + (kReceives + slot) * kSlotBytes;
-  WriteReply({status, slot, incoming.consumed}, {bytes, kReplyBytes});
-  ibv_sge piece{reinterpret_cast<uintptr_t>(bytes), static_cast<uint32_t>(kReplyBytes + data_bytes), incoming.mr->lkey};
+  ibv_sge piece{reinterpret_cast<uintptr_t>(reply_.bytes), static_cast<uint32_t>(bytes), reply_.key};
   ibv_send_wr request{};
+  request.wr_id = uint64_t{incoming.index} << 32 | (is_inline ? kNoBuffer : reply_.index);
   request.sg_list = &piece;
   request.num_sge = 1;
   request.opcode = IBV_WR_SEND;
-  if (piece.length <= incoming.inline_room) request.send_flags |= IBV_SEND_INLINE;
+  if (is_inline) request.send_flags |= IBV_SEND_INLINE;
   if (signaled) request.send_flags |= IBV_SEND_SIGNALED;
   ibv_send_wr* bad = nullptr;
   int error = ibv_post_send(incoming.qp, &request, &bad);
@@ -382,13 +454,28 @@ void Service::SendReply(Incoming& incoming, uint16_t slot, ReplyStatus status, s
     ForgetReplies();
     error = ibv_post_send(incoming.qp, &request, &bad);
   }
-  if (error != 0) Drop(incoming, std::string("a reply cannot be sent: ") + std::strerror(error));
+  if (error != 0) return Drop(incoming, std::string("a reply cannot be sent: ") + std::strerror(error));
+  if (is_inline) return;
+  incoming.sending.push_back(reply_.index);
+  reply_ = {};
 }
 
 bool Service::OnMessage(Incoming& incoming, ByteSpan message) {
   const auto header = ParseHeader(message);
   if (!header) return false;
   ++incoming.consumed;
+  if (reply_.bytes == nullptr && (reply_ = buffers_->Take()).bytes == nullptr) {
+    Drop(incoming, "no memory for a reply");
+    return true;
+  }
+  // Without memory there is no more room, and the origin goes on with what it has; but for long messages it has none.
+  if (header->wants_room) {
+    const Error error = GiveRoom(incoming, std::min(kSlots, 2 * incoming.room));
+    if (incoming.room == kFirstRoom) {
+      Drop(incoming, error.ok() ? "no room in the completion queue" : error.message());
+      return true;
+    }
+  }
   const ByteSpan body = message.subspan(kHeaderBytes);
   if (header->kind == MessageKind::kNothing) {
     if (!body.empty()) return false;
@@ -444,10 +531,11 @@ bool Service::OnMessage(Incoming& incoming, ByteSpan message) {
 }
 
 bool Service::OnData(Incoming& incoming, const MessageHeader& header, const TargetWindow& window, ByteSpan body) {
-  uint8_t* fetched = ReplyData(incoming, header.reply_slot);
+  uint8_t* fetched = ReplyData();
   size_t bytes = 0;
-  const Applied applied = header.kind == MessageKind::kCompareAndSwap ? ApplyCompareAndSwap(header, body, window, fetched, &bytes)
-                                                                      : ApplyData(header, body, window, fetched, &bytes);
+  const Applied applied = header.kind == MessageKind::kCompareAndSwap
+                              ? ApplyCompareAndSwap(header, body, window, fetched, &bytes)
+                              : ApplyData(header, body, window, fetched, &bytes);
   if (applied == Applied::kMalformed) return false;
   const ReplyStatus status = applied == Applied::kDone ? ReplyStatus::kDone : ReplyStatus::kOutOfRange;
   if (header.wants_reply) SendReply(incoming, header.reply_slot, status, bytes);
@@ -462,7 +550,7 @@ bool Service::OnFindRegion(Incoming& incoming, const MessageHeader& header, Targ
     SendReply(incoming, header.reply_slot, ReplyStatus::kOutOfRange, 0);
     return true;
   }
-  ByteWriter writer({ReplyData(incoming, header.reply_slot), 4});
+  ByteWriter writer({ReplyData(), 4});
   writer.U32(region->mr->rkey);
   SendReply(incoming, header.reply_slot, ReplyStatus::kDone, writer.size());
   return true;

@@ -13,6 +13,7 @@
 
 #include "mpi_hybrid/comm/group.h"
 #include "mpi_hybrid/core/error.h"
+#include "mpi_hybrid/rma/registration.h"
 #include "mpi_hybrid/rma/target_window.h"
 #include "mpi_hybrid/rma/wire.h"
 
@@ -20,9 +21,9 @@ namespace weft::mpi::rma {
 
 class Device;
 
-// The target's side: accepts connections of the job's other processes and answers their messages, on a thread of its own that
-// sleeps while nothing happens, or on the thread of a program that waits inside MPI (TryPoll), which is faster. RDMA Writes and
-// Reads need neither. What a peer sends is checked; a bad message ends that peer's connection.
+// The target's side: accepts connections of the job's other processes and answers their messages, on a thread of its
+// own that sleeps while nothing happens, or on the thread of a program that waits inside MPI (TryPoll), which is
+// faster. RDMA Writes and Reads need neither. What a peer sends is checked; a bad message ends that peer's connection.
 class Service {
  public:
   explicit Service(Device& device);
@@ -32,8 +33,8 @@ class Service {
 
   // The channel that the listener belongs to.
   rdma_event_channel* events() const { return events_; }
-  // Takes the listener. `max_reads`: that a peer may have outstanding here.
-  Error Start(rdma_cm_id* listener, uint32_t max_reads);
+  // Takes the listener. `limits`: of the device.
+  Error Start(rdma_cm_id* listener, const ibv_device_attr& limits);
   void Stop();
 
   // Windows that origins may name. The mutex guards what TargetWindow says it does.
@@ -43,7 +44,8 @@ class Service {
 
   // Does what there is to do, unless another thread is at it; whether there was anything.
   bool TryPoll();
-  // A thread waits inside MPI and calls TryPoll all the time, so that this one need not wake up for messages / no longer does.
+  // A thread waits inside MPI and calls TryPoll all the time, so that this one need not wake up for messages / no
+  // longer does.
   void SetAttended(bool attended) { attended_.store(attended, std::memory_order_relaxed); }
   // A thread goes to sleep and wants to hear of every message / has woken up.
   void SetWaiter(bool asleep);
@@ -59,11 +61,14 @@ class Service {
   bool LeaveToOthers(uint32_t* polls_seen) const;
   void OnConnectionEvent();
   void OnRequest(rdma_cm_id* id, const rdma_conn_param& asked);
-  Error Accept(Incoming& incoming, const rdma_conn_param& asked);
+  Error Accept(Incoming& incoming, const rdma_conn_param& asked, Acquaintance& said);
   void Drop(Incoming& incoming, const std::string& why);
   void Sweep();
   bool PollLocked();
-  bool PostReceive(Incoming& incoming, uint32_t slot);
+  Error PostReceive(Incoming& incoming, uint32_t slot, bool is_short);
+  BufferPool& PoolOf(bool is_short) { return is_short ? *short_ : *buffers_; }
+  Error GiveRoom(Incoming& incoming, uint32_t room);
+  void Close(uint32_t index);
 
   // False: the message is malformed.
   bool OnMessage(Incoming& incoming, ByteSpan message);
@@ -72,7 +77,7 @@ class Service {
   bool OnFindRegion(Incoming& incoming, const MessageHeader& header, TargetWindow& window, ByteSpan body);
   void ForgetReplies();
   void SendReply(Incoming& incoming, uint16_t slot, ReplyStatus status, size_t data_bytes);
-  uint8_t* ReplyData(Incoming& incoming, uint16_t slot);
+  uint8_t* ReplyData() { return reply_.bytes + kReplyBytes; }
   void Grant(const std::vector<LockManager::Asker>& granted);
 
   Device& device_;
@@ -91,9 +96,16 @@ class Service {
   ibv_comp_channel* channel_ = nullptr;
   ibv_cq* messages_ = nullptr;  // received
   ibv_cq* replies_ = nullptr;   // sent; looked at when room is needed
-  uint64_t control_ = 0;        // what proofs read
+  // Receives, one for each message that may be in flight, and replies; a connection has more of them as its origin
+  // shows that it needs more.
+  std::unique_ptr<BufferPool> buffers_;
+  std::unique_ptr<BufferPool> short_;  // of kFirstBytes, for connections with no more than the first room
+  BufferPool::Buffer reply_;           // the next one
+  uint64_t room_given_ = 0;            // all connections together; messages_ has an entry for each
+  uint64_t control_ = 0;               // what proofs read
   ibv_mr* control_mr_ = nullptr;
   std::vector<std::unique_ptr<Incoming>> incoming_;  // by index; null: gone
+  std::vector<bool> met_;                            // by process: it has connected
   std::vector<uint32_t> broken_;                     // indices to drop
   std::unordered_map<uint32_t, TargetWindow*> windows_;
   uint32_t next_window_ = 1;

@@ -248,14 +248,15 @@ Error RdmaWindow::PutRdma(const Access& access, const Origin& origin, const Targ
   return error;
 }
 
-Error RdmaWindow::WaitForBounce(Link& link, BouncePool::Buffer* buffer) {
-  if (device_->bounce().empty()) {
-    WEFT_MPI_TRY(link.Ring());
-    device_->Await([&] { return link.broken() || !device_->bounce().empty(); });
-    if (link.broken()) return link.failure();
-  }
-  *buffer = device_->bounce().Take();
-  return {};
+Error RdmaWindow::WaitForBounce(Link& link, BufferPool::Buffer* buffer) {
+  const auto found = [&] { return (*buffer = device_->bounce().Take()).bytes != nullptr; };
+  if (found()) return {};
+  WEFT_MPI_TRY(link.Ring());
+  bool none = false;
+  device_->Await([&] { return link.broken() || found() || (none = !device_->bounce().in_use()); });
+  if (buffer->bytes != nullptr) return {};
+  if (none) return Error(MPI_ERR_NO_MEM, "no memory can be registered for data on its way");
+  return link.failure();
 }
 
 Error RdmaWindow::PutThroughBounce(const Access& access, const Origin& origin, const Target& target, uint32_t key) {
@@ -264,9 +265,9 @@ Error RdmaWindow::PutThroughBounce(const Access& access, const Origin& origin, c
   TypeCursor here(origin.buffer, origin.count, *origin.type);
   TypeCursor there(reinterpret_cast<const void*>(to), target.count, *target.type);
   while (here.position() < access.bytes) {
-    BouncePool::Buffer buffer;
+    BufferPool::Buffer buffer;
     WEFT_MPI_TRY(WaitForBounce(link, &buffer));
-    size_t left = std::min<size_t>(BouncePool::kBytes, static_cast<size_t>(access.bytes - here.position()));
+    size_t left = std::min<size_t>(Device::kBounceBytes, static_cast<size_t>(access.bytes - here.position()));
     Pack(here, {buffer.bytes, left});
     Error error;
     for (const uint8_t* from = buffer.bytes; error.ok() && left > 0;) {
@@ -356,10 +357,10 @@ Error RdmaWindow::GetThroughBounce(const Access& access, const Origin& origin, c
   const uint64_t base = flavor == MPI_WIN_FLAVOR_DYNAMIC ? access.offset : access.peer->base + access.offset;
   TypeCursor there(reinterpret_cast<const void*>(base), target.count, *target.type);
   while (there.position() < access.bytes) {
-    BouncePool::Buffer buffer;
+    BufferPool::Buffer buffer;
     WEFT_MPI_TRY(WaitForBounce(link, &buffer));
     Sink sink{const_cast<void*>(origin.buffer), origin.count, Ref<const Datatype>(origin.type), there.position(), 0};
-    const size_t wanted = std::min<size_t>(BouncePool::kBytes, static_cast<size_t>(access.bytes - there.position()));
+    const size_t wanted = std::min<size_t>(Device::kBounceBytes, static_cast<size_t>(access.bytes - there.position()));
     Error error;
     while (error.ok() && sink.bytes < wanted) {
       iovec piece{};

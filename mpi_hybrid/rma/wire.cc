@@ -1,5 +1,6 @@
 #include "mpi_hybrid/rma/wire.h"
 
+#include <array>
 #include <cstring>
 
 #include "base/byte_writer.h"
@@ -8,9 +9,10 @@ namespace weft::mpi::rma {
 namespace {
 
 constexpr uint8_t kWantsReply = 1;
-constexpr int kEpochShift = 1;
-constexpr uint32_t kHelloMagic = 0x57524d48;    // "WRMH"
-constexpr uint32_t kWelcomeMagic = 0x57524d57;  // "WRMW"; both count as version 1
+constexpr int kEpochShift = 1, kEpochMask = 3;
+constexpr uint8_t kWantsRoom = 8;
+constexpr uint32_t kHelloMagic = 0x57524d68;    // "WRMh"
+constexpr uint32_t kWelcomeMagic = 0x57524d77;  // "WRMw"; both count as version 2
 
 // Whether all of the block's bytes have addresses of at most 2^63 above its offset's zero.
 bool Fits(const Block& block) {
@@ -25,7 +27,8 @@ bool Fits(const Block& block) {
 size_t WriteHeader(const MessageHeader& header, std::span<uint8_t> out) {
   ByteWriter writer(out);
   writer.U8(static_cast<uint8_t>(header.kind));
-  writer.U8(static_cast<uint8_t>((header.wants_reply ? kWantsReply : 0) | static_cast<int>(header.epoch) << kEpochShift));
+  writer.U8(static_cast<uint8_t>((header.wants_reply ? kWantsReply : 0) |
+                                 static_cast<int>(header.epoch) << kEpochShift | (header.wants_room ? kWantsRoom : 0)));
   writer.U16(header.reply_slot);
   writer.U32(header.window);
   return writer.size();
@@ -66,7 +69,7 @@ size_t WriteFindRegion(const FindRegion& message, std::span<uint8_t> out) {
 size_t WriteReply(const ReplyHeader& header, std::span<uint8_t> out) {
   ByteWriter writer(out);
   writer.U8(static_cast<uint8_t>(header.status));
-  writer.U8(0);
+  writer.U8(header.room);
   writer.U16(header.reply_slot);
   writer.U32(header.consumed);
   return writer.size();
@@ -76,10 +79,13 @@ std::optional<MessageHeader> ParseHeader(ByteSpan message) {
   if (message.size() < kHeaderBytes) return {};
   ByteReader reader(message);
   const uint8_t kind = reader.U8(), flags = reader.U8();
-  const int epoch = flags >> kEpochShift;
+  const int epoch = flags >> kEpochShift & kEpochMask;
+  if (flags > (kWantsRoom | kEpochMask << kEpochShift | kWantsReply)) return {};
   if (kind > static_cast<uint8_t>(MessageKind::kLast) || epoch > static_cast<int>(LockKind::kExclusive)) return {};
-  MessageHeader header{static_cast<MessageKind>(kind), (flags & kWantsReply) != 0, reader.U16(), 0, static_cast<LockKind>(epoch)};
+  MessageHeader header{static_cast<MessageKind>(kind), (flags & kWantsReply) != 0, reader.U16(), 0,
+                       static_cast<LockKind>(epoch)};
   header.window = reader.U32();
+  header.wants_room = (flags & kWantsRoom) != 0;
   const bool data = header.kind >= MessageKind::kPut && header.kind <= MessageKind::kCompareAndSwap;
   if (header.epoch != LockKind::kNone && (!data || !header.wants_reply)) return {};
   if (header.wants_reply && header.reply_slot >= kSlots) return {};
@@ -143,10 +149,11 @@ std::optional<ReplyHeader> ParseReply(ByteSpan reply) {
   if (reply.size() < kReplyBytes) return {};
   ByteReader reader(reply);
   const uint8_t status = reader.U8();
-  if (status > static_cast<uint8_t>(ReplyStatus::kLast) || reader.U8() != 0) return {};
-  ReplyHeader header{static_cast<ReplyStatus>(status), reader.U16(), 0};
+  if (status > static_cast<uint8_t>(ReplyStatus::kLast)) return {};
+  ReplyHeader header{.status = static_cast<ReplyStatus>(status), .room = reader.U8()};
+  header.reply_slot = reader.U16();
   header.consumed = reader.U32();
-  if (header.reply_slot >= kSlots) return {};
+  if (header.room < kFirstRoom || header.room > kSlots || header.reply_slot >= kSlots) return {};
   return header;
 }
 
@@ -154,7 +161,8 @@ void WriteHello(const Hello& hello, std::span<uint8_t, kHelloBytes> out) {
   ByteWriter writer(out);
   writer.U32(kHelloMagic);
   writer.U32(hello.process);
-  writer.Bytes(hello.secret);
+  writer.Bytes(hello.nonce);
+  writer.Bytes(hello.proof);
 }
 
 std::optional<Hello> ParseHello(ByteSpan bytes) {
@@ -163,7 +171,8 @@ std::optional<Hello> ParseHello(ByteSpan bytes) {
   if (reader.U32() != kHelloMagic) return {};
   Hello hello;
   hello.process = reader.U32();
-  std::memcpy(hello.secret, reader.Bytes(kSecretBytes).data(), kSecretBytes);
+  std::memcpy(hello.nonce.data(), reader.Bytes(hello.nonce.size()).data(), hello.nonce.size());
+  std::memcpy(hello.proof.data(), reader.Bytes(hello.proof.size()).data(), hello.proof.size());
   return hello;
 }
 
@@ -172,6 +181,7 @@ void WriteWelcome(const Welcome& welcome, std::span<uint8_t, kWelcomeBytes> out)
   writer.U32(kWelcomeMagic);
   writer.U64(welcome.control_address);
   writer.U32(welcome.control_key);
+  writer.Bytes(welcome.proof);
 }
 
 std::optional<Welcome> ParseWelcome(ByteSpan bytes) {
@@ -181,7 +191,33 @@ std::optional<Welcome> ParseWelcome(ByteSpan bytes) {
   Welcome welcome;
   welcome.control_address = reader.U64();
   welcome.control_key = reader.U32();
+  std::memcpy(welcome.proof.data(), reader.Bytes(welcome.proof.size()).data(), welcome.proof.size());
   return welcome;
+}
+
+namespace {
+
+using Said = std::array<uint8_t, 2 * sizeof(Nonce) + 16>;
+
+Said ToBytes(const Acquaintance& said) {
+  Said bytes;
+  ByteWriter writer(bytes);
+  writer.Bytes(said.target);
+  writer.Bytes(said.origin);
+  writer.U32(said.process);
+  writer.U64(said.control_address);
+  writer.U32(said.control_key);
+  return bytes;
+}
+
+}  // namespace
+
+JobSecret::Proof Prove(const JobSecret& secret, const char* who, const Acquaintance& said) {
+  return secret.Prove(who, ToBytes(said));
+}
+
+bool Verifies(const JobSecret& secret, const char* who, const Acquaintance& said, const JobSecret::Proof& proof) {
+  return secret.Verifies(proof, who, ToBytes(said));
 }
 
 }  // namespace weft::mpi::rma

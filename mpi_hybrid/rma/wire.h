@@ -9,26 +9,30 @@
 #include <span>
 
 #include "base/byte_reader.h"
+#include "base/job_secret.h"
 
 // What origins send to targets beside RDMA Writes and Reads, and what targets answer. Big-endian.
 //
 //  message                       0       1       2               4               8
 //                                | kind  | flags | reply slot    | window        | body ...
-//  body of a data message        | op            | basic type    | bytes of data | blocks (16)   0 (16)  | block ... | data
-//  block                         | offset (64)                   | bytes         | count         | stride (64)       |
+//  body of a data message        | op            | basic type    | bytes of data | blocks (16)   0 (16)  | block ... |
+//  data block                         | offset (64)                   | bytes         | count         | stride (64) |
 //  body of compare and swap      | offset (64)                   | basic type    | origin | compare
 //  body of find region           | address (64)                  | bytes (64)    |
-//  reply                         | status| 0     | reply slot    | consumed      | data ...
+//  reply                         | status| room  | reply slot    | consumed      | data ...
 //
-// Bit 0 of the flags: a reply is wanted, in the origin's receive buffer number `reply slot`. Bits 1 and 2, of data messages that want a
-// reply: the operation is a whole epoch, of a shared lock or of an exclusive one; it is done if the lock is free, else the reply is
-// "busy" and nothing was done. `consumed`: messages of this
-// connection that the target has dealt with, modulo 2^32; each gives the origin one more to send. Offsets count from the window's
-// base; in a dynamic window they are addresses.
+// Bit 0 of the flags: a reply is wanted, which names the `reply slot` again. Bit 3: the origin would have use for more
+// room. Bits 1 and 2, of data messages that want a reply: the operation is a whole epoch, of a shared lock or of an
+// exclusive one; it is done if the lock is free, else the reply is "busy" and nothing was done. `consumed`: messages of
+// this connection that the target has dealt with, modulo 2^32; each gives the origin one more to send. `room`: how many
+// may be in flight, from kFirstRoom up to kSlots; it never shrinks. Each takes registered memory at the target, so that
+// an origin that sends little has little. Offsets count from the window's base; in a dynamic window they are addresses.
 namespace weft::mpi::rma {
 
 constexpr size_t kSlotBytes = 16384;  // longest message and longest reply
-constexpr uint32_t kSlots = 16;       // messages in flight per connection, and replies
+constexpr uint32_t kSlots = 16;       // most messages in flight per connection, and replies
+constexpr uint32_t kFirstRoom = 1;    // messages in flight on a new connection
+constexpr size_t kFirstBytes = 2048;  // longest message on a connection with no more room than that
 constexpr size_t kHeaderBytes = 8;
 constexpr size_t kDataHeaderBytes = 16;
 constexpr size_t kBlockBytes = 24;
@@ -62,10 +66,11 @@ struct MessageHeader {
   uint16_t reply_slot = 0;
   uint32_t window = 0;
   LockKind epoch = LockKind::kNone;  // of which the operation is all
+  bool wants_room = false;
 };
 
-// `count` blocks of `bytes` bytes of data, `stride` bytes apart. In accumulates a block is whole elements, one extent apart in
-// memory.
+// `count` blocks of `bytes` bytes of data, `stride` bytes apart. In accumulates a block is whole elements, one extent
+// apart in memory.
 struct Block {
   uint64_t offset = 0;
   uint32_t bytes = 0;
@@ -96,6 +101,7 @@ struct ReplyHeader {
   ReplyStatus status = ReplyStatus::kDone;
   uint16_t reply_slot = 0;
   uint32_t consumed = 0;
+  uint8_t room = kFirstRoom;
 };
 
 // Writers: into `out`, which has room; the bytes written.
@@ -107,8 +113,9 @@ size_t WriteReply(const ReplyHeader& header, std::span<uint8_t> out);
 
 // Parsers: nothing is trusted. Nothing: the message is malformed.
 std::optional<MessageHeader> ParseHeader(ByteSpan message);
-// `body` is what follows the message's header. `blocks` has room for kMaxBlocks. The blocks are not empty, hold header.bytes
-// bytes together, and do not leave the 64-bit address space; `data` is header.bytes long, or empty for `with_data` false.
+// `body` is what follows the message's header. `blocks` has room for kMaxBlocks. The blocks are not empty, hold
+// header.bytes bytes together, and do not leave the 64-bit address space; `data` is header.bytes long, or empty for
+// `with_data` false.
 std::optional<DataHeader> ParseData(ByteSpan body, bool with_data, std::span<Block> blocks, ByteSpan* data);
 // Whether the header's operation of a kGetAccumulate comes with data.
 std::optional<MPI_Op> PeekOp(ByteSpan body);
@@ -116,22 +123,41 @@ std::optional<CompareAndSwapMessage> ParseCompareAndSwap(ByteSpan body);
 std::optional<FindRegion> ParseFindRegion(ByteSpan body);
 std::optional<ReplyHeader> ParseReply(ByteSpan reply);
 
-// Who connects: the private data of the connection request, and of its acceptance.
-constexpr size_t kSecretBytes = 32;
+// Who connects: the private data of the connection request, and of its acceptance. Each end proves that it knows the
+// job's secret, and shows it to nobody. The target's nonce comes with its address, over the job's messages; so the
+// origin's proof needs no question first. It would be good for as long as the target lives, and the target takes one of
+// each process.
+//
+//  request     magic | process | origin's nonce (16) | proof (32)
+//  acceptance  magic | control address (64) | control key | proof (32)
 struct Hello {
   uint32_t process = 0;
-  uint8_t secret[kSecretBytes] = {};
+  Nonce nonce{};
+  JobSecret::Proof proof{};
 };
 struct Welcome {
   uint64_t control_address = 0;  // 8 readable bytes, for Reads that prove that Writes arrived
   uint32_t control_key = 0;
+  JobSecret::Proof proof{};
 };
-constexpr size_t kHelloBytes = 8 + kSecretBytes;
-constexpr size_t kWelcomeBytes = 16;
+constexpr size_t kHelloBytes = 8 + sizeof(Nonce) + sizeof(JobSecret::Proof);
+static_assert(kHelloBytes <= 56, "what the connection manager of InfiniBand has room for");
+constexpr size_t kWelcomeBytes = 16 + sizeof(JobSecret::Proof);
 void WriteHello(const Hello& hello, std::span<uint8_t, kHelloBytes> out);
 std::optional<Hello> ParseHello(ByteSpan bytes);  // longer is allowed: some transports pad private data
 void WriteWelcome(const Welcome& welcome, std::span<uint8_t, kWelcomeBytes> out);
 std::optional<Welcome> ParseWelcome(ByteSpan bytes);
+
+// What an end proves, and what it proves it with.
+struct Acquaintance {
+  Nonce target, origin;
+  uint32_t process = 0;          // of the origin
+  uint64_t control_address = 0;  // of the target; 0 in the origin's proof, which comes before
+  uint32_t control_key = 0;
+};
+constexpr char kOrigin[] = "weft-rma origin", kTarget[] = "weft-rma target";
+JobSecret::Proof Prove(const JobSecret& secret, const char* who, const Acquaintance& said);
+bool Verifies(const JobSecret& secret, const char* who, const Acquaintance& said, const JobSecret::Proof& proof);
 
 }  // namespace weft::mpi::rma
 

@@ -37,6 +37,19 @@ TEST(WireTest, AnOperationThatIsAWholeEpochIsADataMessageThatIsAnswered) {
   EXPECT_FALSE(ParseHeader(bytes)) << "both kinds of lock";
 }
 
+TEST(WireTest, AnOriginAsksForMoreRoomInAnyMessage) {
+  uint8_t bytes[kHeaderBytes];
+  WriteHeader({.kind = MessageKind::kFence, .window = 1, .wants_room = true}, bytes);
+  EXPECT_EQ(bytes[1], 8);
+  auto parsed = ParseHeader(bytes);
+  ASSERT_TRUE(parsed);
+  EXPECT_TRUE(parsed->wants_room);
+  EXPECT_FALSE(parsed->wants_reply);
+  EXPECT_EQ(parsed->epoch, LockKind::kNone);
+  bytes[1] = 16;
+  EXPECT_FALSE(ParseHeader(bytes)) << "a flag that does not exist";
+}
+
 TEST(WireTest, HeaderOnTheWire) {
   uint8_t bytes[kHeaderBytes];
   ASSERT_EQ(WriteHeader({MessageKind::kAccumulate, true, 5, 0x01020304}, bytes), kHeaderBytes);
@@ -132,11 +145,18 @@ TEST(WireTest, CompareAndSwapHasTwoElementsOfEqualLength) {
 
 TEST(WireTest, RepliesForNoSlotAreRefused) {
   uint8_t bytes[kReplyBytes];
-  WriteReply({ReplyStatus::kOutOfRange, 3, 0xfffffffe}, bytes);
+  WriteReply({ReplyStatus::kOutOfRange, 3, 0xfffffffe, 8}, bytes);
   const auto parsed = ParseReply(bytes);
   ASSERT_TRUE(parsed);
   EXPECT_EQ(parsed->status, ReplyStatus::kOutOfRange);
   EXPECT_EQ(parsed->consumed, 0xfffffffeu);
+  EXPECT_EQ(parsed->room, 8);
+  for (int room : {0, 17, 255}) {
+    bytes[1] = static_cast<uint8_t>(room);
+    EXPECT_FALSE(ParseReply(bytes)) << room;
+  }
+  bytes[1] = kSlots;
+  EXPECT_TRUE(ParseReply(bytes));
   bytes[3] = kSlots;
   EXPECT_FALSE(ParseReply(bytes));
   bytes[3] = 0;
@@ -145,16 +165,39 @@ TEST(WireTest, RepliesForNoSlotAreRefused) {
 }
 
 TEST(WireTest, PrivateDataMayBePadded) {
-  Hello hello{.process = 12};
-  std::memset(hello.secret, 'x', kSecretBytes);
+  const Hello hello{.process = 12, .nonce = NewNonce(), .proof = {1, 2, 3}};
   std::vector<uint8_t> bytes(kHelloBytes + 20);
   WriteHello(hello, std::span<uint8_t, kHelloBytes>(bytes.data(), kHelloBytes));
   const auto parsed = ParseHello(bytes);
   ASSERT_TRUE(parsed);
   EXPECT_EQ(parsed->process, 12u);
-  EXPECT_EQ(std::memcmp(parsed->secret, hello.secret, kSecretBytes), 0);
+  EXPECT_EQ(parsed->nonce, hello.nonce);
+  EXPECT_EQ(parsed->proof, hello.proof);
   EXPECT_FALSE(ParseHello(ByteSpan(bytes).first(kHelloBytes - 1)));
   EXPECT_FALSE(ParseWelcome(bytes));
+  WriteWelcome({77, 88, {4, 5}}, std::span<uint8_t, kWelcomeBytes>(bytes.data(), kWelcomeBytes));
+  const auto welcome = ParseWelcome(bytes);
+  ASSERT_TRUE(welcome);
+  EXPECT_EQ(welcome->control_address, 77u);
+  EXPECT_EQ(welcome->control_key, 88u);
+  EXPECT_EQ(welcome->proof[1], 5);
+  EXPECT_FALSE(ParseWelcome(ByteSpan(bytes).first(kWelcomeBytes - 1)));
+}
+
+TEST(WireTest, AProofIsOfOneSideOneConnectionAndOneSecret) {
+  const JobSecret secret = JobSecret::Random();
+  const Acquaintance said{NewNonce(), NewNonce(), 3, 4, 5};
+  const JobSecret::Proof proof = Prove(secret, kTarget, said);
+  EXPECT_TRUE(Verifies(secret, kTarget, said, proof));
+  EXPECT_FALSE(Verifies(secret, kOrigin, said, proof)) << "sent back to whom it came from";
+  EXPECT_FALSE(Verifies(JobSecret::Random(), kTarget, said, proof));
+  Acquaintance other[] = {said, said, said, said, said};
+  other[0].target = NewNonce();
+  other[1].origin = NewNonce();
+  ++other[2].process;
+  ++other[3].control_address;
+  ++other[4].control_key;
+  for (const Acquaintance& one : other) EXPECT_FALSE(Verifies(secret, kTarget, one, proof));
 }
 
 }  // namespace
