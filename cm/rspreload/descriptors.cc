@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #include <atomic>
 
@@ -14,7 +15,10 @@ namespace {
 std::atomic<int> rsockets[kMost];  // what it stands for, plus 1; or kDead
 std::atomic<int> sharers[kMost];   // of an rsocket: how many stand for it
 
+std::atomic<pid_t> owner{0};  // 0: there was no rsocket yet
+
 void ForgetInChild() {
+  owner.store(getpid());
   for (auto& one : rsockets) {
     if (one.load(std::memory_order_relaxed) > 0) one.store(kDead, std::memory_order_relaxed);
   }
@@ -28,8 +32,14 @@ int Lookup(int fd) {
   return known == kDead ? kDead : known - 1;
 }
 
+bool IsOwner() {
+  const pid_t known = owner.load(std::memory_order_relaxed);
+  return known == 0 || known == getpid();
+}
+
 int Attach(int rsocket, bool close_on_exec) {
   [[maybe_unused]] static const int registered = pthread_atfork(nullptr, nullptr, ForgetInChild);
+  if (owner.load(std::memory_order_relaxed) == 0) owner.store(getpid());
   WEFT_NEXT(fcntl);
   const int fd = next(rsocket, close_on_exec ? F_DUPFD_CLOEXEC : F_DUPFD, 0);
   if (fd < 0) return -1;

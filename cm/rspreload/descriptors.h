@@ -11,6 +11,8 @@ inline constexpr int kDead = -2;  // an rsocket of the process that this one was
 
 // The rsocket, kNone or kDead.
 int Lookup(int fd);
+// False in the child of a vfork, which has this memory and other descriptors: what it closes is open here.
+bool IsOwner();
 // Gives `rsocket` a descriptor of its own. -1 and errno; then `rsocket` is still the caller's.
 int Attach(int rsocket, bool close_on_exec);
 // `fd`, which was made by dup(2) or its kin, stands for what `rsocket` is.

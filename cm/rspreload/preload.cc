@@ -1,5 +1,6 @@
 // The socket calls of a TCP program, sent to rsockets where the descriptor is one.
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <netinet/in.h>
 #include <sys/ioctl.h>
 #include <sys/sendfile.h>
@@ -17,6 +18,7 @@
 
 using weft::rspreload::Attach;
 using weft::rspreload::Detach;
+using weft::rspreload::IsOwner;
 using weft::rspreload::kDead;
 using weft::rspreload::kNone;
 using weft::rspreload::Lookup;
@@ -149,11 +151,26 @@ WEFT_PRELOAD_EXPORT int shutdown(int fd, int how) {
 
 WEFT_PRELOAD_EXPORT int close(int fd) {
   WEFT_NEXT(close);
-  const int rsocket = Lookup(fd);
+  const int rsocket = IsOwner() ? Lookup(fd) : kNone;
   if (rsocket != kNone && Detach(fd)) CloseRsocket(rsocket);
-  if (rsocket == kNone) weft::rspreload::ForgetEpollSet(fd);
+  if (rsocket == kNone && IsOwner()) weft::rspreload::ForgetEpollSet(fd);
   return next(fd);
 }
+
+// Whoever gets the number of a descriptor that was closed in this way must not be taken for the rsocket.
+WEFT_PRELOAD_EXPORT int close_range(unsigned first, unsigned last, int flags) {
+  WEFT_NEXT(close_range);
+  if (first <= last && (flags & CLOSE_RANGE_CLOEXEC) == 0 && IsOwner()) {
+    for (unsigned fd = first; fd <= last && fd < weft::rspreload::kMost; ++fd) {
+      const int rsocket = Lookup(static_cast<int>(fd));
+      if (rsocket != kNone && Detach(static_cast<int>(fd))) CloseRsocket(rsocket);
+      if (rsocket == kNone) weft::rspreload::ForgetEpollSet(static_cast<int>(fd));
+    }
+  }
+  return next(first, last, flags);
+}
+
+WEFT_PRELOAD_EXPORT void closefrom(int first) { close_range(static_cast<unsigned>(std::max(first, 0)), ~0u, 0); }
 
 WEFT_PRELOAD_EXPORT int dup(int fd) {
   WEFT_NEXT(dup);
@@ -182,7 +199,11 @@ WEFT_PRELOAD_EXPORT ssize_t recv(int fd, void* buffer, size_t length, int flags)
   return next(fd, buffer, length, flags);
 }
 
-WEFT_PRELOAD_EXPORT ssize_t __recv_chk(int fd, void* buffer, size_t length, size_t /*room*/, int flags) {
+// The calls of programs that were built with _FORTIFY_SOURCE: they end where there is less room than they ask for.
+extern "C" [[noreturn]] void __chk_fail();
+
+WEFT_PRELOAD_EXPORT ssize_t __recv_chk(int fd, void* buffer, size_t length, size_t room, int flags) {
+  if (length > room) __chk_fail();
   return recv(fd, buffer, length, flags);
 }
 
@@ -193,8 +214,9 @@ WEFT_PRELOAD_EXPORT ssize_t recvfrom(int fd, void* buffer, size_t length, int fl
   return next(fd, buffer, length, flags, from, from_length);
 }
 
-WEFT_PRELOAD_EXPORT ssize_t __recvfrom_chk(int fd, void* buffer, size_t length, size_t /*room*/, int flags, sockaddr* from,
+WEFT_PRELOAD_EXPORT ssize_t __recvfrom_chk(int fd, void* buffer, size_t length, size_t room, int flags, sockaddr* from,
                                            socklen_t* from_length) {
+  if (length > room) __chk_fail();
   return recvfrom(fd, buffer, length, flags, from, from_length);
 }
 
@@ -212,7 +234,8 @@ WEFT_PRELOAD_EXPORT ssize_t read(int fd, void* buffer, size_t count) {
   return next(fd, buffer, count);
 }
 
-WEFT_PRELOAD_EXPORT ssize_t __read_chk(int fd, void* buffer, size_t count, size_t /*room*/) {
+WEFT_PRELOAD_EXPORT ssize_t __read_chk(int fd, void* buffer, size_t count, size_t room) {
+  if (count > room) __chk_fail();
   return read(fd, buffer, count);
 }
 

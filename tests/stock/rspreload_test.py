@@ -6,6 +6,21 @@ import tempfile
 
 import stock
 
+# A child of vfork closes all numbers, and the parent keeps its socket; then the parent closes it in the same way.
+CLOSED_RANGES = """
+import os, socket, subprocess, sys
+s = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+subprocess.run(["true"], close_fds=True, check=True)
+s.sendall(b"still here")
+assert s.recv(100) == b"still here"
+number = s.detach()
+os.closerange(number, number + 1)
+while (fd := os.open(__file__, os.O_RDONLY)) != number:
+    assert fd < number
+assert os.read(number, 100) != b""
+print("its own again")
+"""
+
 ECHO_SERVER = """
 import asyncio, sys
 async def serve(reader, writer):
@@ -166,6 +181,14 @@ class Rspreload(stock.StockTest):
         client = self.preloaded(["python3", self.path("client.py", OPTIONS_AND_ENDS), str(port)])
         self.await_success(client)
         self.expect("as sockets are" in client.output, "it ended early")
+
+    def test_a_number_that_close_range_closed_is_a_socket_no_more(self):
+        port = stock.free_port()
+        server = self.preloaded(["python3", self.path("server.py", ECHO_SERVER), str(port)])
+        self.await_listener(server, port)
+        client = self.preloaded(["python3", self.path("client.py", CLOSED_RANGES), str(port)])
+        self.await_success(client)
+        self.expect("its own again" in client.output, "it ended early")
 
 
 if __name__ == "__main__":
