@@ -11,6 +11,7 @@
 #include <new>
 #include <thread>
 
+#include "base/file_limit.h"
 #include "cm/rsocket/lingering.h"
 
 namespace weft::rsocket {
@@ -34,6 +35,7 @@ Table::Table() {
 }
 
 int Table::Add(std::shared_ptr<Socket> socket, bool close_on_exec) {
+  RaiseFileLimit();  // also where no adapter was looked for yet
   const int fd = eventfd(0, close_on_exec ? EFD_CLOEXEC : 0);
   if (fd < 0) return errno;
   socket->set_fd(fd);
