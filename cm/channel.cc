@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "cm/devices.h"
 #include "cm/export.h"
 #include "cm/identifier.h"
 
@@ -121,7 +122,11 @@ using weft::cm::Channel;
 using weft::cm::Event;
 using weft::cm::Return;
 
-WEFT_CM_EXPORT rdma_event_channel* rdma_create_event_channel() { return Channel::Create().get(); }
+// With no RDMA device a machine has no rdma_cm either, and a server would wait for ever for clients that cannot come.
+WEFT_CM_EXPORT rdma_event_channel* rdma_create_event_channel() {
+  if (!weft::cm::Devices::Process().Exist()) return nullptr;
+  return Channel::Create().get();
+}
 
 WEFT_CM_EXPORT void rdma_destroy_event_channel(rdma_event_channel* channel) {
   if (channel == nullptr) return;

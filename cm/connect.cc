@@ -78,6 +78,7 @@ Result<sim::ConnectParameters, int> Identifier::Parameters(const rdma_conn_param
     parameters.rnr_retry = std::min(given->rnr_retry_count, kMost);
     parameters.retry_count = std::min(given->retry_count, kMost);
   }
+  if (ack_timeout_) parameters.ack_timeout = *ack_timeout_;
   parameters.private_data = connect_data_;
   if (given != nullptr && given->private_data != nullptr) {
     const auto* data = static_cast<const uint8_t*>(given->private_data);
@@ -130,8 +131,12 @@ int Identifier::Connect(const rdma_conn_param* given) {
     return 0;
   }
   SocketAddress local = source();
-  if (port_was_chosen_) local.set_port(0);  // the kernel's choice for this destination has the wider range
-  port_.CloseSocket();
+  if (port_was_chosen_) {
+    local.set_port(0);  // the kernel's choice for this destination has the wider range
+    port_.Release();
+  } else {
+    port_.CloseSocket();
+  }
   const auto endpoint = datagrams() ? Engine()->CreateDatagramEndpoint() : Engine()->CreateEndpoint();
   if (endpoint == nullptr) return EOPNOTSUPP;
   {
@@ -241,12 +246,15 @@ using weft::cm::Return;
 
 WEFT_CM_EXPORT int rdma_listen(rdma_cm_id* id, int backlog) {
   if (id == nullptr) return Return(EINVAL);
-  return Return(Identifier::From(id)->Listen(backlog));
+  const auto keep = Identifier::Find(id);
+  if (keep == nullptr) return Return(EINVAL);
+  return Return(keep->Listen(backlog));
 }
 
 WEFT_CM_EXPORT int rdma_connect(rdma_cm_id* id, rdma_conn_param* conn_param) {
   if (id == nullptr) return Return(EINVAL);
-  const auto keep = Identifier::From(id)->shared_from_this();  // another thread may destroy it meanwhile
+  const auto keep = Identifier::Find(id);
+  if (keep == nullptr) return Return(EINVAL);
   Identifier& identifier = *keep;
   if (const int error = identifier.Connect(conn_param); error != 0) return Return(error);
   return Return(identifier.Complete());
@@ -254,15 +262,21 @@ WEFT_CM_EXPORT int rdma_connect(rdma_cm_id* id, rdma_conn_param* conn_param) {
 
 WEFT_CM_EXPORT int rdma_accept(rdma_cm_id* id, rdma_conn_param* conn_param) {
   if (id == nullptr) return Return(EINVAL);
-  const auto keep = Identifier::From(id)->shared_from_this();  // another thread may destroy it meanwhile
+  const auto keep = Identifier::Find(id);
+  if (keep == nullptr) return Return(EINVAL);
   Identifier& identifier = *keep;
   if (const int error = identifier.Accept(conn_param); error != 0) return Return(error);
-  return identifier.datagrams() ? 0 : Return(identifier.Complete());
+  if (identifier.datagrams()) return 0;
+  if (const int error = identifier.Complete(); error != 0) return Return(error);
+  const bool left = identifier.synchronous() && identifier.event->event == RDMA_CM_EVENT_DISCONNECTED;  // before it was established
+  return left ? Return(ECONNRESET) : 0;
 }
 
 WEFT_CM_EXPORT int rdma_reject(rdma_cm_id* id, const void* private_data, uint8_t private_data_len) {
   if (id == nullptr) return Return(EINVAL);
-  return Return(Identifier::From(id)->Reject(private_data, private_data_len));
+  const auto keep = Identifier::Find(id);
+  if (keep == nullptr) return Return(EINVAL);
+  return Return(keep->Reject(private_data, private_data_len));
 }
 
 // The reason that it adds (a vendor option was not acceptable) has no place in an MPA reply.
@@ -272,7 +286,8 @@ WEFT_CM_EXPORT int rdma_reject_ece(rdma_cm_id* id, const void* private_data, uin
 
 WEFT_CM_EXPORT int rdma_disconnect(rdma_cm_id* id) {
   if (id == nullptr) return Return(EINVAL);
-  const auto keep = Identifier::From(id)->shared_from_this();  // another thread may destroy it meanwhile
+  const auto keep = Identifier::Find(id);
+  if (keep == nullptr) return Return(EINVAL);
   Identifier& identifier = *keep;
   if (const int error = identifier.Disconnect(); error != 0) return Return(error);
   return Return(identifier.CompleteDisconnect());

@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
+#include "base/log.h"
 #include "cm/export.h"
 
 namespace weft::cm {
@@ -102,6 +104,19 @@ std::vector<Device*> Devices::All() {
   std::vector<Device*> all;
   for (const auto& device : devices_) all.push_back(device.get());
   return all;
+}
+
+bool Devices::Exist() {
+  {
+    std::lock_guard lock(mutex_);
+    if (devices_.empty()) Refresh();
+    if (!devices_.empty()) return true;
+  }
+  const char* const wanted = getenv("WEFT_DEVICES");
+  LogWarning(Format("there is no RDMA device: no network interface%s%s has an address (weft devices lists those that do)",
+                    wanted != nullptr && *wanted != 0 ? " of WEFT_DEVICES=" : "", wanted != nullptr ? wanted : ""));
+  errno = ENODEV;
+  return false;
 }
 
 Device* Devices::WithAddress(const transport::SocketAddress& address) {

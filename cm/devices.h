@@ -38,6 +38,8 @@ class Devices {
 
   // All of them. Empty: there is none (errno is set).
   std::vector<Device*> All();
+  // Whether there is one; else errno is ENODEV, and a line says why.
+  bool Exist();
   // The device that has `address` (its port is ignored). nullptr: none has.
   Device* WithAddress(const transport::SocketAddress& address);
 

@@ -1,9 +1,12 @@
 #include "cm/identifier.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <unordered_map>
 #include <utility>
 
 #include "base/log.h"
@@ -86,10 +89,46 @@ sim::CmApi* Engine() {
   return engine;
 }
 
+namespace {
+
+// The identifiers that programs have. Perftest goes on with those that it destroyed, when a connection fails for want of descriptors.
+class LiveIdentifiers {
+ public:
+  // Never destroyed: a program's threads may outlive main.
+  static LiveIdentifiers& Process() {
+    static LiveIdentifiers* const live = [] {
+      pthread_atfork([] { Process().mutex_.lock(); }, [] { Process().mutex_.unlock(); }, [] { Process().mutex_.unlock(); });
+      return new LiveIdentifiers;
+    }();
+    return *live;
+  }
+  void Add(const std::shared_ptr<Identifier>& id) {
+    std::lock_guard lock(mutex_);
+    live_[id.get()] = id;
+  }
+  void Remove(const Identifier* id) {
+    std::lock_guard lock(mutex_);
+    live_.erase(id);
+  }
+  std::shared_ptr<Identifier> Find(const Identifier* id) {
+    std::lock_guard lock(mutex_);
+    const auto at = live_.find(id);
+    return at == live_.end() ? nullptr : at->second.lock();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<const Identifier*, std::weak_ptr<Identifier>> live_;
+};
+
+}  // namespace
+
 Identifier::Identifier(std::shared_ptr<Channel> on, bool synchronous)
     : rdma_cm_id{}, channel_(std::move(on)), synchronous_(synchronous) {}
 
 Identifier::~Identifier() = default;
+
+std::shared_ptr<Identifier> Identifier::Find(rdma_cm_id* id) { return LiveIdentifiers::Process().Find(static_cast<Identifier*>(id)); }
 
 std::shared_ptr<Identifier> Identifier::Create(Channel* on, void* context, rdma_port_space port_space,
                                                ibv_qp_type qp_type) {
@@ -101,6 +140,7 @@ std::shared_ptr<Identifier> Identifier::Create(Channel* on, void* context, rdma_
   id->rdma_cm_id::ps = port_space;
   id->rdma_cm_id::qp_type = qp_type;
   id->self_ = id;
+  LiveIdentifiers::Process().Add(id);
   return id;
 }
 
@@ -118,7 +158,7 @@ int Identifier::Make(rdma_event_channel* channel, void* context, rdma_port_space
     default:
       return EINVAL;
   }
-  if (Engine() == nullptr) return ENODEV;
+  if (Engine() == nullptr || (channel == nullptr && !Devices::Process().Exist())) return ENODEV;
   const auto created = Create(channel != nullptr ? Channel::From(channel) : nullptr, context, port_space, qp_type);
   if (created == nullptr) return errno;
   *made = created.get();
@@ -126,6 +166,7 @@ int Identifier::Make(rdma_event_channel* channel, void* context, rdma_port_space
 }
 
 void Identifier::Destroy() {
+  LiveIdentifiers::Process().Remove(this);
   TouchRequest();
   RequestGate::Events untold;
   std::shared_ptr<sim::Endpoint> endpoint;
@@ -396,7 +437,8 @@ WEFT_CM_EXPORT int rdma_create_id(rdma_event_channel* channel, rdma_cm_id** id, 
 
 WEFT_CM_EXPORT int rdma_destroy_id(rdma_cm_id* id) {
   if (id == nullptr) return Return(EINVAL);
-  const auto keep = Identifier::From(id)->shared_from_this();
+  const auto keep = Identifier::Find(id);
+  if (keep == nullptr) return Return(EINVAL);
   keep->Destroy();
   return 0;
 }

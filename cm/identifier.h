@@ -47,6 +47,8 @@ class Identifier : public rdma_cm_id, public sim::CmObserver, public std::enable
   // rdma_create_id, for queue pairs of `qp_type`, which the port space allows. 0 or errno.
   static int Make(rdma_event_channel* channel, void* context, rdma_port_space port_space, ibv_qp_type qp_type, rdma_cm_id** made);
   static Identifier* From(rdma_cm_id* id) { return static_cast<Identifier*>(id); }
+  // For what a program hands in, which may be destroyed already or be destroyed by another thread meanwhile. nullptr: it is none (any more).
+  static std::shared_ptr<Identifier> Find(rdma_cm_id* id);
   ~Identifier() override;
   Identifier(const Identifier&) = delete;
   Identifier& operator=(const Identifier&) = delete;
@@ -165,6 +167,7 @@ class Identifier : public rdma_cm_id, public sim::CmObserver, public std::enable
   bool port_was_chosen_ = false;  // by us, the program bound to port 0
   bool reuse_address_ = false;
   bool only_v6_ = false;
+  std::optional<uint8_t> ack_timeout_;  // RDMA_OPTION_ID_ACK_TIMEOUT
   std::weak_ptr<Identifier> asked_;  // of a request: the listener, until the program touches the request
   uint8_t requested_responder_resources_ = 0;  // passive side: what the peer asked for
   uint8_t requested_initiator_depth_ = 0;

@@ -104,7 +104,8 @@ int Join(rdma_cm_id* id, const sockaddr* address, bool receive, void* context) {
   if (id == nullptr || address == nullptr) return Return(EINVAL);
   if (!HasDatagrams()) return Return(EOPNOTSUPP);
   if (!group) return Return(EINVAL);
-  const auto keep = Identifier::From(id)->shared_from_this();  // another thread may destroy it meanwhile
+  const auto keep = Identifier::Find(id);
+  if (keep == nullptr) return Return(EINVAL);
   if (const int error = keep->JoinGroup(*group, receive, context); error != 0) return Return(error);
   return Return(keep->Complete());
 }

@@ -45,7 +45,10 @@ int Identifier::SetOption(int level, int name, const void* value, size_t length)
     }
     case RDMA_OPTION_ID_ACK_TIMEOUT: {
       if (value == nullptr || length != sizeof(uint8_t)) return EINVAL;
-      return *static_cast<const uint8_t*>(value) <= 31 ? 0 : EINVAL;  // 5 bits; TCP has timers of its own
+      const uint8_t timeout = *static_cast<const uint8_t*>(value);
+      if (timeout > 31) return EINVAL;  // 5 bits
+      ack_timeout_ = timeout;
+      return 0;
     }
     default:
       return ENOSYS;

@@ -66,6 +66,59 @@ INSTANTIATE_TEST_SUITE_P(Loopback, Families,
                                          std::pair{"0.0.0.0", "127.0.0.5"}, std::pair{"::", "::1"},
                                          std::pair{"::1", "::1"}, std::pair{"::", "127.0.0.1"}));
 
+// As the ranks of a large job do, each of which names its own address and no port.
+TEST(Rdmacm, AThousandIdentifiersOfOneProcessConnect) {
+  constexpr int kCount = 1000;
+  Channel servers, clients;
+  rdma_cm_id* listener = Listener(servers, "127.0.0.1", kCount);
+  std::vector<rdma_cm_id*> ids, requests;
+  for (int i = 0; i < kCount; ++i) {
+    rdma_cm_id* id = NewId(clients);
+    sockaddr_storage from = Address("127.0.0.1"), to = Address("127.0.0.1", rdma_get_src_port(listener));
+    ASSERT_EQ(rdma_resolve_addr(id, Raw(from), Raw(to), 2000), 0) << strerror(errno) << " at number " << i;
+    clients.Expect(RDMA_CM_EVENT_ADDR_RESOLVED, id);
+    ASSERT_EQ(rdma_resolve_route(id, 2000), 0);
+    clients.Expect(RDMA_CM_EVENT_ROUTE_RESOLVED, id);
+    MakeQueuePair(id);
+    rdma_conn_param parameters = WithData("");
+    ASSERT_EQ(rdma_connect(id, &parameters), 0) << strerror(errno) << " at number " << i;
+    ids.push_back(id);
+    rdma_cm_id* request = NextRequest(servers, listener);
+    ASSERT_NE(request, nullptr) << " at number " << i;
+    MakeQueuePair(request);
+    ASSERT_EQ(rdma_accept(request, &parameters), 0);
+    requests.push_back(request);
+    clients.Expect(RDMA_CM_EVENT_ESTABLISHED, id);
+    servers.Expect(RDMA_CM_EVENT_ESTABLISHED, request);
+  }
+  for (rdma_cm_id* id : ids) DestroyAll({id});
+  for (rdma_cm_id* id : requests) DestroyAll({id});
+  DestroyAll({listener});
+}
+
+TEST(Rdmacm, TheAckTimeoutThatWasAskedForIsTheQueuePairs) {
+  Channel servers, clients;
+  rdma_cm_id* listener = Listener(servers, "127.0.0.1");
+  rdma_cm_id* client = NewId(clients);
+  uint8_t timeout = 22;
+  ASSERT_EQ(rdma_set_option(client, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout, sizeof timeout), 0);
+  Resolve(clients, client, "127.0.0.1", rdma_get_src_port(listener));
+  MakeQueuePair(client);
+  rdma_conn_param parameters = WithData("");
+  ASSERT_EQ(rdma_connect(client, &parameters), 0);
+  rdma_cm_id* server = NextRequest(servers, listener);
+  MakeQueuePair(server);
+  ASSERT_EQ(rdma_accept(server, &parameters), 0);
+  clients.Expect(RDMA_CM_EVENT_ESTABLISHED, client);
+  ibv_qp_attr attributes{};
+  ibv_qp_init_attr unused{};
+  ASSERT_EQ(ibv_query_qp(client->qp, &attributes, IBV_QP_TIMEOUT, &unused), 0);
+  EXPECT_EQ(attributes.timeout, timeout);
+  ASSERT_EQ(ibv_query_qp(server->qp, &attributes, IBV_QP_TIMEOUT, &unused), 0);
+  EXPECT_EQ(attributes.timeout, 18) << "nothing was asked for there";
+  DestroyAll({client, server, listener});
+}
+
 // UCX does so: the number of a datagram queue pair stands for none, and its own queue pairs connect by what private data say.
 TEST(Rdmacm, ConnectionOfNoQueuePairCarriesPrivateData) {
   if (IwarpPersona()) GTEST_SKIP() << "the iwarp persona has no datagram queue pairs";

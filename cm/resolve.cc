@@ -197,7 +197,9 @@ std::optional<SocketAddress> FromProgram(const sockaddr* address) {
 WEFT_CM_EXPORT int rdma_bind_addr(rdma_cm_id* id, sockaddr* addr) {
   const auto address = FromProgram(addr);
   if (id == nullptr || !address) return Return(EINVAL);
-  return Return(Identifier::From(id)->Bind(*address));
+  const auto keep = Identifier::Find(id);
+  if (keep == nullptr) return Return(EINVAL);
+  return Return(keep->Bind(*address));
 }
 
 WEFT_CM_EXPORT int rdma_resolve_addr(rdma_cm_id* id, sockaddr* src_addr, sockaddr* dst_addr, int /*timeout_ms*/) {
@@ -206,7 +208,8 @@ WEFT_CM_EXPORT int rdma_resolve_addr(rdma_cm_id* id, sockaddr* src_addr, sockadd
   const bool has_source = src_addr != nullptr && src_addr->sa_family != AF_UNSPEC;
   const auto source = has_source ? FromProgram(src_addr) : SocketAddress();
   if (id == nullptr || !destination || !source) return Return(EINVAL);
-  const auto keep = Identifier::From(id)->shared_from_this();  // another thread may destroy it meanwhile
+  const auto keep = Identifier::Find(id);
+  if (keep == nullptr) return Return(EINVAL);
   Identifier& identifier = *keep;
   if (const int error = identifier.ResolveAddress(*source, *destination); error != 0) return Return(error);
   return Return(identifier.Complete());
@@ -214,7 +217,8 @@ WEFT_CM_EXPORT int rdma_resolve_addr(rdma_cm_id* id, sockaddr* src_addr, sockadd
 
 WEFT_CM_EXPORT int rdma_resolve_route(rdma_cm_id* id, int /*timeout_ms*/) {
   if (id == nullptr) return Return(EINVAL);
-  const auto keep = Identifier::From(id)->shared_from_this();  // another thread may destroy it meanwhile
+  const auto keep = Identifier::Find(id);
+  if (keep == nullptr) return Return(EINVAL);
   Identifier& identifier = *keep;
   if (const int error = identifier.ResolveRoute(); error != 0) return Return(error);
   return Return(identifier.Complete());

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 namespace weft::transport {
@@ -108,23 +110,40 @@ Result<SocketAddress, int> SourceAddressFor(const SocketAddress& source, const S
 
 int PortReservation::Reserve(const SocketAddress& address, const Options& options) {
   if (held()) return EINVAL;
+  if (address.port() != 0) return TryToReserve(address, options, /*exclusively=*/false);
+  // A port that the kernel chooses is nobody's, but when all have old connections in TIME-WAIT. Even then it may be one whose socket
+  // somebody here has closed already: what was chosen in vain is kept from the kernel until another is found.
+  std::vector<std::unique_ptr<PortReservation>> in_vain;
+  constexpr int kMostTries = 64;
+  int error = 0;
+  for (int i = 0; i < kMostTries; ++i) {
+    error = TryToReserve(address, options, /*exclusively=*/true);
+    if (error == EADDRINUSE && fd_ < 0) error = TryToReserve(address, options, /*exclusively=*/false);
+    if (error != EADDRINUSE || fd_ < 0) break;
+    auto& kept = in_vain.emplace_back(std::make_unique<PortReservation>());
+    kept->fd_ = std::exchange(fd_, -1);
+  }
+  return error;
+}
+
+// EADDRINUSE with fd_ open: the kernel chose a port that somebody here holds.
+int PortReservation::TryToReserve(const SocketAddress& address, const Options& options, bool exclusively) {
   Socket holder(address.family(), options.datagram ? SOCK_DGRAM : SOCK_STREAM);
   if (holder.fd() < 0) return errno;
   // The engine's own socket shares the port with this one for a moment. With UDP anybody's could.
   const bool shared = !options.datagram || options.reuse_address;
-  if (!SetFlag(holder.fd(), SOL_SOCKET, SO_REUSEADDR, shared)) return errno;
+  if (!SetFlag(holder.fd(), SOL_SOCKET, SO_REUSEADDR, shared && !exclusively)) return errno;
   if (address.family() == AF_INET6 && !SetFlag(holder.fd(), IPPROTO_IPV6, IPV6_V6ONLY, options.only_v6)) return errno;
   if (bind(holder.fd(), address.get(), address.length()) != 0) return errno;
+  if (exclusively && !SetFlag(holder.fd(), SOL_SOCKET, SO_REUSEADDR, shared)) return errno;
   const auto name = NameOf(holder.fd());
   if (!name.ok()) return name.error();
   address_ = *name;
   options_ = options;
-  if (!ReservedPorts::Process().Add(this)) {
-    address_ = SocketAddress();
-    return EADDRINUSE;
-  }
-  fd_ = holder.Detach();
-  return 0;
+  const bool added = ReservedPorts::Process().Add(this);
+  if (!added) address_ = SocketAddress();
+  if (added || address.port() == 0) fd_ = holder.Detach();
+  return added ? 0 : EADDRINUSE;
 }
 
 void PortReservation::CloseSocket() {

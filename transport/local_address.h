@@ -37,6 +37,7 @@ class PortReservation {
 
  private:
   friend class ReservedPorts;
+  int TryToReserve(const SocketAddress& address, const Options& options, bool exclusively);
   SocketAddress address_;
   Options options_;
   int fd_ = -1;

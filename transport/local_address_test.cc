@@ -5,6 +5,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <memory>
+#include <set>
+#include <vector>
 
 namespace weft::transport {
 namespace {
@@ -57,6 +60,18 @@ TEST(PortReservationTest, SecondReservationOfAPortIsRefused) {
   EXPECT_EQ(dual.Reserve(Address("::", port), {}), EADDRINUSE);
   EXPECT_EQ(only_v6.Reserve(Address("::", port), {.only_v6 = true}), 0);
   EXPECT_EQ(elsewhere.Reserve(Address("127.0.0.2", port), {}), 0);
+}
+
+// The kernel lends out again a port whose socket is closed, as those are whose connection took another.
+TEST(PortReservationTest, PortZeroIsAlwaysOneThatNobodyHereHolds) {
+  std::vector<std::unique_ptr<PortReservation>> ports;
+  std::set<uint16_t> seen;
+  for (int i = 0; i < 3000; ++i) {
+    ports.push_back(std::make_unique<PortReservation>());
+    ASSERT_EQ(ports.back()->Reserve(Address("127.0.0.1"), {}), 0) << i;
+    EXPECT_TRUE(seen.insert(ports.back()->address().port()).second);
+    ports.back()->CloseSocket();
+  }
 }
 
 TEST(PortReservationTest, ReusablePortsAreShared) {
