@@ -25,6 +25,9 @@ class Endpoint;
 // only then listen, and rely on an RNIC's connection set-up taking longer than that.
 inline constexpr std::chrono::milliseconds kRefusalLimit{250};
 
+// As the kernel's connection manager sets it for its queue pairs: 1 s.
+inline constexpr uint8_t kUsualAckTimeout = 18;
+
 struct ConnectParameters {
   std::vector<uint8_t> private_data;
   uint16_t ird = 0;   // responder_resources
@@ -34,6 +37,7 @@ struct ConnectParameters {
   // RoCE persona, towards another Weft end: ibv_modify_qp(3), IBV_QP_RNR_RETRY and IBV_QP_RETRY_CNT.
   uint8_t rnr_retry = 7;
   uint8_t retry_count = 7;
+  uint8_t ack_timeout = kUsualAckTimeout;  // IBV_QP_TIMEOUT: 4.096 us * 2^n, 0 for ever
 };
 
 struct CmEvent {
@@ -99,7 +103,7 @@ class CmListener {
 
 class CmApi {
  public:
-  static constexpr int kVersion = 2;
+  static constexpr int kVersion = 3;
   virtual ~CmApi() = default;
   virtual std::shared_ptr<Endpoint> CreateEndpoint() = 0;
   // `backlog` bounds connections not yet answered by the program. Errors: EADDRINUSE, EADDRNOTAVAIL, EACCES ...

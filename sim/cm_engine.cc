@@ -3,24 +3,27 @@
 #include <rdma/rdma_cma.h>
 
 #include <algorithm>
-#include <deque>
-#include <mutex>
 #include <cerrno>
+#include <mutex>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "base/file_limit.h"
 #include "base/log.h"
 #include "faults/injector.h"
 #include "sim/endpoint.h"
 #include "sim/rnic.h"
 #include "sim/sidr.h"
+#include "sim/waiting_room.h"
 
 namespace weft::sim {
 namespace {
 
-// Connections that have not sent their whole MPA Request yet; beyond this new ones are refused until some are through or
-// timed out, so that silent peers cannot use up the process.
-constexpr size_t kMostSilent = 2048;
+// Connections that have not sent their whole MPA Request yet, and those that have and of which the program was not told, since its backlog is
+// full. Beyond this the one that has waited longest gives way, so that silent peers neither use up the process nor keep others out.
+constexpr size_t kMostSilent = 2048, kMostUntold = 4096;
+constexpr std::chrono::seconds kBetweenWarnings{10};
 constexpr int kAcceptsPerTurn = 64;
 constexpr int kSmallestTcpBacklog = 128;
 
@@ -46,83 +49,121 @@ class ListenerImpl final : public CmListener,
 
   void Close() override {
     std::unique_ptr<transport::Listener> listener;
-    std::vector<std::shared_ptr<EndpointImpl>> silent;
-    std::deque<std::shared_ptr<Endpoint>> waiting;
+    std::vector<std::shared_ptr<EndpointImpl>> silent, untold;
     {
       std::lock_guard wait_for_delivery(delivery_mutex_);
       std::lock_guard lock(mutex_);
       if (watch_ != 0) rnic_.network().Unwatch(std::exchange(watch_, 0));
       listener = std::move(listener_);
       observer_.reset();
-      silent.swap(silent_);
-      waiting.swap(waiting_);
+      silent = silent_.TakeAll();
+      untold = untold_.TakeAll();
     }
     for (const auto& endpoint : silent) endpoint->Close();
-    for (const auto& endpoint : waiting) endpoint->Close();
+    for (const auto& endpoint : untold) endpoint->Close();
   }
 
   void OnReady(transport::Interest) override {
     for (int i = 0; i < kAcceptsPerTurn; ++i) {
-      std::shared_ptr<EndpointImpl> endpoint;
-      std::unique_ptr<transport::ByteStream> socket;
-      {
-        std::lock_guard lock(mutex_);
-        if (listener_ == nullptr) return;
-        auto accepted = listener_->Accept();
-        if (!accepted.ok()) return;
-        socket = std::move(accepted.value());
-        if (silent_.size() >= kMostSilent) {
-          LogWarning(Format("refused %s at %s: %zu connections have not sent an MPA request yet",
-                            socket->PeerAddress().ToString().c_str(), local_.ToString().c_str(), silent_.size()));
-          socket->Abort();
-          continue;
-        }
-        endpoint = std::make_shared<EndpointImpl>(rnic_);
-        silent_.push_back(endpoint);
-      }
-      endpoint->StartResponder(std::move(socket), shared_from_this());
-      ForgetSilent();  // those that failed already
+      if (!AcceptOne()) return;
     }
   }
 
-  void OnRequest(std::shared_ptr<Endpoint> endpoint) override {
+  void OnRequest(std::shared_ptr<EndpointImpl> endpoint) override {
+    std::shared_ptr<EndpointImpl> known, oldest;
     {
       std::lock_guard lock(mutex_);
-      if (listener_ != nullptr) waiting_.push_back(endpoint);
-      std::erase_if(silent_, [&](const auto& known) { return known == endpoint; });
+      known = silent_.Take(endpoint.get());
+      if (listener_ != nullptr) {
+        if (untold_.size() >= kMostUntold) oldest = untold_.TakeOldest();
+        untold_.Add(std::move(endpoint));
+      }
+    }
+    if (oldest != nullptr) TurnAway(*oldest, "whose requests wait for the program");
+    Announce();
+  }
+
+  // A request of which the program was told keeps its place in the backlog until the program lets it go: else one that comes and goes could
+  // fill the program's queue of events.
+  void OnLost(EndpointImpl& endpoint) override {
+    std::shared_ptr<EndpointImpl> silent, untold;
+    std::lock_guard lock(mutex_);
+    silent = silent_.Take(&endpoint);
+    untold = untold_.Take(&endpoint);
+  }
+
+  void OnDone(EndpointImpl& endpoint) override {
+    std::shared_ptr<EndpointImpl> silent, untold;
+    {
+      std::lock_guard lock(mutex_);
+      silent = silent_.Take(&endpoint);
+      untold = untold_.Take(&endpoint);
+      if (told_.erase(&endpoint) == 0) return;
     }
     Announce();
   }
 
-  void OnGone(bool had_request) override {
+ private:
+  // False: nobody waits to be accepted, or there is no room.
+  bool AcceptOne() {
+    std::shared_ptr<EndpointImpl> endpoint, oldest;
+    std::unique_ptr<transport::ByteStream> socket;
     {
       std::lock_guard lock(mutex_);
-      if (had_request && unanswered_ > 0) --unanswered_;
+      if (listener_ == nullptr) return false;
+      auto accepted = listener_->Accept();
+      if (!accepted.ok()) {
+        if (accepted.error() != EMFILE && accepted.error() != ENFILE) return false;
+        if (MayWarn()) LogWarning(Format("a connection to %s waits: %s", local_.ToString().c_str(), DescribeShortage(accepted.error()).c_str()));
+        oldest = silent_.TakeOldest();
+        if (oldest == nullptr) return false;
+      } else {
+        socket = std::move(accepted.value());
+        if (silent_.size() >= kMostSilent) oldest = silent_.TakeOldest();
+        endpoint = std::make_shared<EndpointImpl>(rnic_);
+        silent_.Add(endpoint);
+      }
     }
-    if (had_request) Announce();
+    if (oldest != nullptr) TurnAway(*oldest, "that have not sent an MPA request");
+    if (endpoint != nullptr) endpoint->StartResponder(std::move(socket), shared_from_this());
+    return true;
   }
 
- private:
-  void ForgetSilent() {
-    std::lock_guard lock(mutex_);
-    std::erase_if(silent_, [](const auto& endpoint) { return endpoint.use_count() == 1; });
+  void TurnAway(EndpointImpl& endpoint, const char* among) {
+    bool warn;
+    {
+      std::lock_guard lock(mutex_);
+      warn = MayWarn();
+    }
+    if (warn) {
+      LogWarning(Format("%s gives way at %s, the oldest of too many connections %s", endpoint.remote_address().ToString().c_str(),
+                        local_.ToString().c_str(), among));
+    }
+    endpoint.TurnAway();
+  }
+
+  // With mutex_ held. A flood of connections is not one of warnings.
+  bool MayWarn() {
+    const transport::Time now = rnic_.network().Now();
+    if (next_warning_ != transport::Time{} && now < next_warning_) return false;
+    next_warning_ = now + kBetweenWarnings;
+    return true;
   }
 
   // Tells the program of waiting requests, up to its backlog of unanswered ones.
   void Announce() {
     std::lock_guard delivering(delivery_mutex_);
     for (;;) {
-      std::shared_ptr<Endpoint> endpoint;
+      std::shared_ptr<EndpointImpl> endpoint;
       std::shared_ptr<CmObserver> observer;
       {
         std::lock_guard lock(mutex_);
-        if (waiting_.empty() || unanswered_ >= backlog_ || observer_ == nullptr) return;
-        endpoint = std::move(waiting_.front());
-        waiting_.pop_front();
-        ++unanswered_;
+        if (untold_.empty() || told_.size() >= backlog_ || observer_ == nullptr) return;
+        endpoint = untold_.TakeOldest();
+        told_.insert(endpoint.get());
         observer = observer_;
       }
-      observer->OnCmEvent(static_cast<EndpointImpl&>(*endpoint).DescribeRequest());
+      observer->OnCmEvent(endpoint->DescribeRequest());
     }
   }
 
@@ -130,13 +171,14 @@ class ListenerImpl final : public CmListener,
   const transport::SocketAddress local_;
   const size_t backlog_;
   std::recursive_mutex delivery_mutex_;  // one announcement at a time; before mutex_
-  std::mutex mutex_;                     // guards everything below
+  std::mutex mutex_;                     // guards everything below; no endpoint is called or destroyed with it held
   std::unique_ptr<transport::Listener> listener_;
   std::shared_ptr<CmObserver> observer_;
   transport::WatchId watch_ = 0;
-  std::vector<std::shared_ptr<EndpointImpl>> silent_;
-  std::deque<std::shared_ptr<Endpoint>> waiting_;
-  size_t unanswered_ = 0;
+  WaitingRoom<EndpointImpl> silent_;  // whose request is not complete
+  WaitingRoom<EndpointImpl> untold_;  // ... is, and the program was not told of it
+  std::unordered_set<const EndpointImpl*> told_;  // ... was, and did not answer
+  transport::Time next_warning_{};
 };
 
 // Where an event that is asked for can come, and its usual status.

@@ -32,6 +32,12 @@ ibv_gid GidOf(const SocketAddress& address) {
   return gid;
 }
 
+// Many programs take the first device: one that reaches other hosts comes first, one that works at all before one whose cable is out.
+int Rank(const NetworkInterface& interface) {
+  if (!interface.up || !interface.running) return 2;
+  return interface.loopback ? 1 : 0;
+}
+
 // EUI-64 of the interface's MAC; where it has none (loopback), of its name.
 uint64_t NodeGuid(const NetworkInterface& interface) {
   uint8_t guid[8] = {0, 0, 0, 0xff, 0xfe, 0, 0, 0};
@@ -155,7 +161,9 @@ ibv_port_attr DeviceInfo::PortAttributes() const {
 std::vector<DeviceInfo> ListDevices() {
   const std::vector<std::string>& wanted = ProcessSettings().devices;
   std::vector<DeviceInfo> devices;
-  for (const NetworkInterface& interface : transport::ListInterfaces()) {
+  std::vector<NetworkInterface> interfaces = transport::ListInterfaces();
+  std::stable_sort(interfaces.begin(), interfaces.end(), [](const auto& a, const auto& b) { return Rank(a) < Rank(b); });
+  for (const NetworkInterface& interface : interfaces) {
     if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), interface.name) == wanted.end()) continue;
     DeviceInfo device;
     device.name = "weft_" + interface.name;

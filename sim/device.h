@@ -54,7 +54,8 @@ struct DeviceInfo {
   ibv_port_attr PortAttributes() const;
 };
 
-// The devices of this machine (or namespace) now, in a stable order; WEFT_DEVICES narrows them.
+// The devices of this machine (or namespace) now; WEFT_DEVICES narrows them. Those of interfaces that are up come first, the loopback's behind
+// the others of them; else in the order of the interfaces.
 std::vector<DeviceInfo> ListDevices();
 
 }  // namespace weft::sim

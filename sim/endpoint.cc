@@ -5,11 +5,13 @@
 #include <cstring>
 #include <utility>
 
+#include "base/file_limit.h"
 #include "base/log.h"
 #include "faults/stream.h"
 #include "mpa/fpdu_layout.h"
 #include "sim/lingering_close.h"
 #include "sim/rnic.h"
+#include "sim/start_up_terminate.h"
 #include "transport/pcap.h"
 
 namespace weft::sim {
@@ -21,6 +23,7 @@ constexpr std::chrono::seconds kConnectLimit{20};  // TCP
 constexpr std::chrono::milliseconds kFirstRetry{1};
 constexpr std::chrono::seconds kReplyLimit{60};    // the peer's program may take its time to answer
 constexpr std::chrono::seconds kRequestLimit{10};  // a peer that connects and stays silent
+constexpr std::chrono::seconds kAnnounceLimit{60}; // until the program is told of its request
 
 // Towards others: a whole FPDU in a TCP segment (RFC 5044 section 5), and no longer than RNICs are known to take.
 constexpr size_t kForeignFpdu = 16384;
@@ -45,7 +48,19 @@ CmEvent::Kind KindForConnectError(int error) {
 
 }  // namespace
 
-EndpointImpl::~EndpointImpl() { Close(); }
+// Watches a connection whose request is not answered, and does not keep it: who drops the request drops the connection.
+class EndpointImpl::RequestWatch final : public transport::ReadyHandler {
+ public:
+  explicit RequestWatch(std::weak_ptr<EndpointImpl> endpoint) : endpoint_(std::move(endpoint)) {}
+  void OnReady(transport::Interest ready) override {
+    if (const auto endpoint = endpoint_.lock()) endpoint->OnReady(ready);
+  }
+
+ private:
+  const std::weak_ptr<EndpointImpl> endpoint_;
+};
+
+EndpointImpl::~EndpointImpl() { End(/*politely=*/true); }
 
 void EndpointImpl::SetObserver(std::shared_ptr<CmObserver> observer) {
   {
@@ -80,14 +95,20 @@ int EndpointImpl::ConnectFor(std::shared_ptr<QueuePair> qp, const transport::Soc
   remote_ = remote;
   give_up_on_refusal_ = rnic_.network().Now() + kRefusalLimit;
   retry_after_ = kFirstRetry;
+  give_up_on_reset_ = {};
   return StartConnecting();
 }
 
 int EndpointImpl::StartConnecting() {
+  got_bytes_ = closed_in_order_ = false;
   auto socket = rnic_.network().StartConnect(bind_to_, remote_);
   if (!socket.ok()) {
     const int error = socket.error();
-    if (error == EINVAL || error == EMFILE || error == ENFILE) return error;
+    if (error == EMFILE || error == ENFILE) {
+      LogWarning(Format("cannot connect to %s: %s", remote_.ToString().c_str(), DescribeShortage(error).c_str()));
+      return error;
+    }
+    if (error == EINVAL) return error;
     state_ = State::kConnecting;
     // Reported as an event all the same: a program looks for it there.
     rnic_.network().Post([self = shared_from_this(), error] {
@@ -111,6 +132,7 @@ int EndpointImpl::StartConnecting() {
 
 void EndpointImpl::StartResponder(std::unique_ptr<transport::ByteStream> socket, std::shared_ptr<RequestSink> sink) {
   std::lock_guard lock(mutex_);
+  if (state_ != State::kIdle) return socket->Abort();  // its listener is closed
   socket_ = transport::CaptureIfAsked(std::move(socket), /*initiator=*/false);
   local_ = socket_->LocalAddress();
   remote_ = socket_->PeerAddress();
@@ -139,6 +161,10 @@ void EndpointImpl::OnReady(transport::Interest) {
         requested = OnRequestBytes();
         lost = state_ == State::kClosed;
         break;
+      case State::kRequested:
+        OnUnansweredReady();
+        lost = state_ == State::kClosed;
+        break;
       default:
         break;
     }
@@ -156,7 +182,7 @@ void EndpointImpl::OnReady(transport::Interest) {
     }
     if (sink) sink->OnRequest(shared_from_this());
   }
-  if (lost) ReleaseSink(/*had_request=*/false);
+  if (lost) ReportLoss();
 }
 
 void EndpointImpl::OnConnectReady() {
@@ -172,6 +198,28 @@ void EndpointImpl::OnConnectFailed(int error) {
   if (error != ECONNREFUSED || network.Now() + retry_after_ > give_up_on_refusal_) {
     return FailAttempt(KindForConnectError(error), error, "cannot connect");
   }
+  TryAgainLater();
+}
+
+// A reset before a byte of the answer: the peer had no room for us, or knows revision 1 only and closes on a revision 2 request instead of
+// answering it (RFC 6581 section 3). For a while it is taken for the former.
+bool EndpointImpl::TryAgainAfterReset() {
+  const transport::Time now = rnic_.network().Now();
+  if (give_up_on_reset_ == transport::Time{}) {
+    give_up_on_reset_ = now + kRefusalLimit;
+    retry_after_ = kFirstRetry;
+  }
+  if (!closed_in_order_ && revision_ == rnic_.settings().mpa_revision && now + retry_after_ <= give_up_on_reset_) {
+    TryAgainLater();
+    return true;
+  }
+  if (revision_ < 2) return false;
+  revision_ = 1;
+  return StartConnecting() == 0;
+}
+
+void EndpointImpl::TryAgainLater() {
+  transport::Network& network = rnic_.network();
   StopWatching();
   socket_.reset();
   state_ = State::kRefused;
@@ -191,6 +239,8 @@ void EndpointImpl::OnRetryTime(uint64_t attempt) {
   Deliver();
 }
 
+bool EndpointImpl::IsSameHost() const { return remote_.is_loopback() || remote_.SameHost(local_); }
+
 mpa::StartParams EndpointImpl::OurParams(const ConnectParameters& parameters) const {
   mpa::StartParams ours;
   ours.revision = revision_;
@@ -205,7 +255,7 @@ void EndpointImpl::SendRequest() {
   ours_ = OurParams(parameters_);
   ours_.peer_to_peer = revision_ >= 2;
   const Settings& settings = rnic_.settings();
-  const bool same_host = remote_.is_loopback() || remote_.SameHost(local_);
+  const bool same_host = IsSameHost();
   // Auto: without CRC only where the peer can be on this host; a Weft responder there agrees, others may insist (RFC 5044
   // section 7.1.1: either side's wish is enough).
   ours_.crc = settings.crc == CrcPolicy::kOn || (settings.crc == CrcPolicy::kAuto && !(same_host && settings.extensions)) ||
@@ -230,7 +280,6 @@ void EndpointImpl::ContinueRequest() {
   if (!unsent_.empty()) return;  // still watched for writing
   state_ = State::kAwaitingReply;
   frame_.emplace(/*expect_reply=*/true);
-  got_bytes_ = false;
   rnic_.network().SetInterest(watch_, {.read = true, .write = false});
 }
 
@@ -244,6 +293,7 @@ bool EndpointImpl::ReadFrame(const char* what) {
         return false;
       case IoResult::Kind::kEndOfStream:
       case IoResult::Kind::kFailed:
+        closed_in_order_ = result.kind == IoResult::Kind::kEndOfStream;
         FailAttempt(CmEvent::Kind::kConnectError, result.error != 0 ? result.error : ECONNRESET,
                     Format("the connection was closed before the %s was complete", what));
         return false;
@@ -276,9 +326,7 @@ void EndpointImpl::OnReply() {
     Tell({.kind = CmEvent::Kind::kRejected, .error = ECONNREFUSED, .private_data = std::move(outcome.private_data)});
     return;
   }
-  if (error != mpa::StartError::kNone) {
-    return FailAttempt(CmEvent::Kind::kConnectError, EPROTO, Format("bad MPA reply: %s", mpa::ToString(error)));
-  }
+  if (error != mpa::StartError::kNone) return RefuseReply(error, outcome);
   FillInReads(ours_, outcome);
   StopWatching();
   state_ = State::kConnected;
@@ -295,7 +343,16 @@ void EndpointImpl::OnReply() {
                .delivery = Agreed(),
                .rnr_retry = parameters_.rnr_retry,
                .retry_count = parameters_.retry_count,
+               .ack_timeout = parameters_.ack_timeout,
                .observer = shared_from_this()};
+}
+
+void EndpointImpl::RefuseReply(mpa::StartError error, const mpa::StartOutcome& outcome) {
+  if (auto last_words = StartUpTerminate(error, outcome, rnic_.pool()); !last_words.empty()) {
+    StopWatching();
+    CloseLingering(rnic_.network(), std::move(socket_), std::move(last_words));
+  }
+  FailAttempt(CmEvent::Kind::kConnectError, EPROTO, Format("bad MPA reply: %s", mpa::ToString(error)));
 }
 
 int EndpointImpl::HandOver() {
@@ -304,7 +361,7 @@ int EndpointImpl::HandOver() {
   EstablishOptions options;
   {
     std::lock_guard lock(mutex_);
-    if (!handover_) return 0;
+    if (!handover_) return 0;  // nothing to do, or Close() came first
     options = std::move(*handover_);
     handover_.reset();
     qp = qp_;
@@ -328,11 +385,36 @@ bool EndpointImpl::OnRequestBytes() {
   state_ = State::kRequested;
   request_ = mpa::DescribeRequest(frame_->frame());
   trailer_ = TakeTrailer(request_.private_data);
+  ArmTimer(kAnnounceLimit);
+  watch_ = rnic_.network().Watch(*socket_, {.read = true, .write = false}, std::make_shared<RequestWatch>(weak_from_this()));
   return true;
+}
+
+// The peer may send nothing before it has the answer (RFC 5044 section 7.1.2), so that whatever comes ends the connection.
+void EndpointImpl::OnUnansweredReady() {
+  uint8_t byte;
+  const iovec into{&byte, 1};
+  const IoResult result = socket_->Read({&into, 1});
+  switch (result.kind) {
+    case IoResult::Kind::kWouldBlock:
+      return;
+    case IoResult::Kind::kDone:
+      return FailAttempt(CmEvent::Kind::kConnectError, EPROTO, "it sends before its MPA request is answered");
+    case IoResult::Kind::kEndOfStream:
+    case IoResult::Kind::kFailed:
+      return FailAttempt(CmEvent::Kind::kConnectError, result.error != 0 ? result.error : ECONNRESET,
+                         "it left before its MPA request was answered");
+  }
+}
+
+void EndpointImpl::LimitAnswer(std::chrono::seconds limit) {
+  std::lock_guard lock(mutex_);
+  if (state_ == State::kRequested) ArmTimer(limit);
 }
 
 CmEvent EndpointImpl::DescribeRequest() {
   std::lock_guard lock(mutex_);
+  if (timer_ != 0) rnic_.network().Cancel(std::exchange(timer_, 0));
   return {.kind = CmEvent::Kind::kConnectRequest,
           .private_data = request_.private_data,
           .ird = std::min<uint16_t>(request_.has_ird_ord ? request_.ird : uint16_t{kMaxReads}, kMaxReads),
@@ -360,7 +442,9 @@ int EndpointImpl::AcceptFor(std::shared_ptr<QueuePair> target, const ConnectPara
     const Settings& settings = rnic_.settings();
     revision_ = static_cast<uint8_t>(settings.mpa_revision);
     ours_ = OurParams(parameters);
-    const bool same_host = trailer_ && trailer_->host_id == rnic_.host_id();
+    // What the peer says of its host is a claim. That its address is ours is proven: nobody else's answers reach it. The claim is needed all
+    // the same, since a forwarder (ssh, a virtual machine's network) has our address too.
+    const bool same_host = trailer_ && trailer_->host_id == rnic_.host_id() && IsSameHost();
     ours_.crc = settings.crc == CrcPolicy::kOn || (settings.crc == CrcPolicy::kAuto && !same_host) || FaultsWantCrc(*target, remote_);
     rdmap::Delivery agreed = rdmap::Delivery::kPlain;
     if (trailer_ && ours_.private_data.size() + words + mpa::WeftTrailer::kLength <= mpa::kMaxPrivateData) {
@@ -370,6 +454,7 @@ int EndpointImpl::AcceptFor(std::shared_ptr<QueuePair> target, const ConnectPara
     mpa::StartOutcome outcome;
     std::vector<uint8_t> reply = mpa::MakeReply(request, ours_, &outcome).Serialize();
     FillInReads(ours_, outcome);
+    StopWatching();
     state_ = State::kConnected;
     qp_ = target;
     established_ = {.kind = CmEvent::Kind::kEstablished, .ird = outcome.ird, .ord = outcome.ord};
@@ -381,13 +466,16 @@ int EndpointImpl::AcceptFor(std::shared_ptr<QueuePair> target, const ConnectPara
                  .delivery = agreed,
                  .rnr_retry = parameters.rnr_retry,
                  .retry_count = parameters.retry_count,
+                 .ack_timeout = parameters.ack_timeout,
                  .prologue = std::move(reply),
                  .observer = shared_from_this()};
   }
   const int failed = HandOver();
-  ReleaseSink(/*had_request=*/true);
+  ReleaseSink();
   Deliver();
-  return failed;
+  if (failed != 0) return failed;
+  std::lock_guard lock(mutex_);
+  return state_ == State::kClosed && !established_told_ ? ECONNABORTED : 0;
 }
 
 int EndpointImpl::Reject(const std::vector<uint8_t>& private_data) {
@@ -397,6 +485,7 @@ int EndpointImpl::Reject(const std::vector<uint8_t>& private_data) {
     const mpa::StartFrame& request = frame_->frame();
     const size_t words = request.enhanced ? mpa::kIrdOrdLength : 0;
     if (private_data.size() + words > mpa::kMaxPrivateData) return EINVAL;
+    StopWatching();
     state_ = State::kClosed;
     std::vector<uint8_t> theirs = private_data;
     if (trailer_ && theirs.size() + words + mpa::WeftTrailer::kLength <= mpa::kMaxPrivateData) {
@@ -404,7 +493,7 @@ int EndpointImpl::Reject(const std::vector<uint8_t>& private_data) {
     }
     CloseLingering(rnic_.network(), std::move(socket_), mpa::MakeReject(request, theirs).Serialize());
   }
-  ReleaseSink(/*had_request=*/true);
+  ReleaseSink();
   return 0;
 }
 
@@ -418,23 +507,21 @@ int EndpointImpl::Disconnect() {
   return qp == nullptr ? ENOTCONN : qp->Disconnect();
 }
 
-void EndpointImpl::Close() {
-  bool had_request = false, unanswered = false;
+void EndpointImpl::End(bool politely) {
   {
     std::lock_guard lock(mutex_);
-    unanswered = state_ == State::kRequested || state_ == State::kAwaitingRequest;
-    had_request = state_ == State::kRequested;
-    if (had_request) {
+    StopWatching();
+    if (state_ == State::kRequested && politely) {
       CloseLingering(rnic_.network(), std::move(socket_), mpa::MakeReject(frame_->frame(), {}).Serialize());
     }
-    StopWatching();
     if (socket_) socket_->Abort();
     socket_.reset();
+    handover_.reset();
     qp_.reset();
     pending_.clear();
     state_ = State::kClosed;
   }
-  if (unanswered) ReleaseSink(had_request);
+  ReleaseSink();
 }
 
 void EndpointImpl::OnTimeout(uint64_t attempt) {
@@ -443,14 +530,15 @@ void EndpointImpl::OnTimeout(uint64_t attempt) {
     std::lock_guard lock(mutex_);
     if (attempt != attempt_ || timer_ == 0) return;
     timer_ = 0;
-    lost = state_ == State::kAwaitingRequest;
+    lost = state_ == State::kAwaitingRequest || state_ == State::kRequested;
     FailAttempt(CmEvent::Kind::kUnreachable, ETIMEDOUT,
                 state_ == State::kConnecting       ? "no answer to the TCP connection request"
                 : state_ == State::kAwaitingReply ? "no MPA reply"
+                : state_ == State::kRequested     ? "its MPA request was not answered"
                                                   : "no complete MPA request");
   }
   Deliver();
-  if (lost) ReleaseSink(/*had_request=*/false);
+  if (lost) ReportLoss();
 }
 
 void EndpointImpl::FailAttempt(CmEvent::Kind kind, int error, const std::string& why) {
@@ -458,16 +546,12 @@ void EndpointImpl::FailAttempt(CmEvent::Kind kind, int error, const std::string&
   StopWatching();
   if (socket_) socket_->Abort();
   socket_.reset();
-  // A peer that knows revision 1 only may close on a revision 2 request instead of answering it (RFC 6581 section 3).
-  if (was == State::kAwaitingReply && kind == CmEvent::Kind::kConnectError && !got_bytes_ && revision_ >= 2 &&
-      error == ECONNRESET) {
-    revision_ = 1;
-    if (parameters_.private_data.size() <= mpa::kMaxPrivateData && StartConnecting() == 0) return;
-  }
+  const bool unanswered = was == State::kSendingRequest || was == State::kAwaitingReply;
+  if (unanswered && !got_bytes_ && (error == ECONNRESET || error == EPIPE) && TryAgainAfterReset()) return;
   state_ = State::kClosed;
   qp_.reset();
-  const std::string line = Format("connection %s %s: %s (%s)", was == State::kAwaitingRequest ? "from" : "to",
-                                  remote_.ToString().c_str(), why.c_str(), std::strerror(error));
+  const bool from = was == State::kAwaitingRequest || was == State::kRequested;
+  const std::string line = Format("connection %s %s: %s (%s)", from ? "from" : "to", remote_.ToString().c_str(), why.c_str(), std::strerror(error));
   if (was == State::kAwaitingRequest || error == EPROTO) {
     LogWarning(line);
   } else if (TraceEnabled()) {
@@ -533,11 +617,8 @@ void EndpointImpl::OnDisconnected(bool was_established) {
     state_ = State::kClosed;
     qp_.reset();
     if (!established_told_ && was_established) Tell(established_);  // the news of it is still under way on another thread
-    if (established_told_ || was_established) {
-      Tell({.kind = CmEvent::Kind::kDisconnected});
-    } else {
-      Tell({.kind = CmEvent::Kind::kConnectError, .error = ECONNRESET});
-    }
+    // Also where the RTR of a peer that we answered never came: so Linux has it, and servers that live on rely on it.
+    Tell({.kind = CmEvent::Kind::kDisconnected});
     established_told_ = true;
   }
   Deliver();
@@ -561,13 +642,22 @@ void EndpointImpl::Deliver() {
   }
 }
 
-void EndpointImpl::ReleaseSink(bool had_request) {
+void EndpointImpl::ReportLoss() {
+  std::shared_ptr<RequestSink> sink;
+  {
+    std::lock_guard lock(mutex_);
+    sink = sink_;
+  }
+  if (sink) sink->OnLost(*this);
+}
+
+void EndpointImpl::ReleaseSink() {
   std::shared_ptr<RequestSink> sink;
   {
     std::lock_guard lock(mutex_);
     sink = std::move(sink_);
   }
-  if (sink) sink->OnGone(had_request);
+  if (sink) sink->OnDone(*this);
 }
 
 transport::SocketAddress EndpointImpl::local_address() const {

@@ -19,12 +19,16 @@ class Rnic;
 // Between Weft ends: as long as an FPDU may be (RFC 5044 section 3).
 inline constexpr size_t kLargestUlpdu = 64768;
 
-// Whom a responder's endpoint tells that its request came, and that the program answered it.
+class EndpointImpl;
+
+// Whom a responder's endpoint tells what became of it. Called without locks held.
 class RequestSink {
  public:
   virtual ~RequestSink() = default;
-  virtual void OnRequest(std::shared_ptr<Endpoint> endpoint) = 0;
-  virtual void OnGone(bool had_request) = 0;  // answered, or lost before the request was complete
+  virtual void OnRequest(std::shared_ptr<EndpointImpl> endpoint) = 0;  // its request is complete
+  // Its peer left, broke the rules or took too long, before the program answered. It may be that the program was told of it already.
+  virtual void OnLost(EndpointImpl& endpoint) = 0;
+  virtual void OnDone(EndpointImpl& endpoint) = 0;  // answered, or let go. The last call for it
 };
 
 // One side of MPA start-up (RFC 5044 section 7, RFC 6581) over a byte stream, from the first SYN until a queue pair takes the
@@ -39,7 +43,12 @@ class EndpointImpl final : public Endpoint,
 
   // A socket that a listener accepted: waits for the MPA Request, then tells `sink`.
   void StartResponder(std::unique_ptr<transport::ByteStream> socket, std::shared_ptr<RequestSink> sink);
-  CmEvent DescribeRequest();  // the kConnectRequest event, once OnRequest was called
+  // The kConnectRequest event, once OnRequest was called. From now on the request waits as long as the peer does.
+  CmEvent DescribeRequest();
+  // ... but no longer than this: then it is lost.
+  void LimitAnswer(std::chrono::seconds limit);
+  // As Close(), but the peer learns nothing of why: a Weft end tries again for a while.
+  void TurnAway() { End(/*politely=*/false); }
 
   void SetObserver(std::shared_ptr<CmObserver> observer) override;
   int Connect(const transport::SocketAddress& local, const transport::SocketAddress& remote, ibv_qp* qp,
@@ -47,7 +56,7 @@ class EndpointImpl final : public Endpoint,
   int Accept(ibv_qp* qp, const ConnectParameters& parameters) override;
   int Reject(const std::vector<uint8_t>& private_data) override;
   int Disconnect() override;
-  void Close() override;
+  void Close() override { End(/*politely=*/true); }
   transport::SocketAddress local_address() const override;
   transport::SocketAddress remote_address() const override;
 
@@ -60,7 +69,7 @@ class EndpointImpl final : public Endpoint,
   enum class State : uint8_t {
     kIdle,
     kConnecting,     // initiator: TCP
-    kRefused,        // nobody listened; about to try again
+    kRefused,        // nobody listened, or there was no room; about to try again
     kSendingRequest, // initiator: MPA
     kAwaitingReply,
     kAwaitingRequest,
@@ -69,6 +78,8 @@ class EndpointImpl final : public Endpoint,
     kClosed,
   };
 
+  class RequestWatch;
+
   void OnReady(transport::Interest ready) override;
   void OnEstablished() override;
   void OnDisconnected(bool was_established) override;
@@ -76,6 +87,8 @@ class EndpointImpl final : public Endpoint,
   // With mutex_ held; what they have to tell goes to pending_ and is delivered by the caller after it let go.
   int StartConnecting();
   void OnConnectFailed(int error);    // reports it, or tries again
+  bool TryAgainAfterReset();
+  void TryAgainLater();
   void OnRetryTime(uint64_t attempt); // without
   void OnConnectReady();
   void SendRequest();
@@ -84,11 +97,14 @@ class EndpointImpl final : public Endpoint,
   void OnReply();
   int HandOver();                     // without: gives the socket to the queue pair, if it is time; an errno
   bool OnRequestBytes();              // true: the request is complete
+  void OnUnansweredReady();           // bytes or an end where nothing may come
+  void RefuseReply(mpa::StartError error, const mpa::StartOutcome& outcome);
   bool ReadFrame(const char* what);   // true: complete; false: more to come, or the attempt has failed
   void OnTimeout(uint64_t attempt);   // without
   void FailAttempt(CmEvent::Kind kind, int error, const std::string& why);
   void StopWatching();
   void ArmTimer(std::chrono::seconds limit);
+  bool IsSameHost() const;            // the peer's address is one of this host's
   mpa::StartParams OurParams(const ConnectParameters& parameters) const;
   std::optional<mpa::WeftTrailer> TakeTrailer(std::vector<uint8_t>& private_data) const;
   size_t MaxUlpdu(const mpa::StartOutcome& outcome, const std::optional<mpa::WeftTrailer>& trailer) const;
@@ -97,7 +113,9 @@ class EndpointImpl final : public Endpoint,
   rdmap::Delivery Agreed() const;
   void Tell(CmEvent event);
   void Deliver();                     // without
-  void ReleaseSink(bool had_request); // without
+  void End(bool politely);            // without
+  void ReportLoss();                  // without
+  void ReleaseSink();                 // without
 
   Rnic& rnic_;
   mutable std::mutex mutex_;  // guards everything but delivery_mutex_
@@ -112,12 +130,14 @@ class EndpointImpl final : public Endpoint,
   transport::TimerId timer_ = 0;
   uint64_t attempt_ = 0;
   transport::Time give_up_on_refusal_{};
+  transport::Time give_up_on_reset_{};
   transport::Duration retry_after_{};
   uint8_t revision_ = 2;
   mpa::StartParams ours_;
   std::vector<uint8_t> unsent_;       // of our MPA Request
   std::optional<mpa::StartFrameCollector> frame_;
   bool got_bytes_ = false;
+  bool closed_in_order_ = false;      // by the peer, during set-up
   mpa::StartOutcome request_;         // responder: what the peer asks for
   std::optional<mpa::WeftTrailer> trailer_;  // the peer's
   std::shared_ptr<RequestSink> sink_;

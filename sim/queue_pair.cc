@@ -148,8 +148,11 @@ void QueuePair::Destroy() {
   }
   if (roce_) rnic_.queue_pair_ports().Forget(number_);
   { std::lock_guard wait_for_upcalls(upcall_mutex_); }
-  options_.send_cq->Detach(this);
-  options_.receive_cq->Detach(this);
+  {
+    std::lock_guard lock(attach_mutex_);
+    options_.send_cq->Detach(this);
+    options_.receive_cq->Detach(this);
+  }
   DetachAll();
   options_.send_cq->Forget(number_);
   options_.receive_cq->Forget(number_);

@@ -67,7 +67,7 @@ struct EstablishOptions {
   bool to_itself = false; // the stream's peer is this queue pair
   bool dialled = false;   // the program connects by ibv_modify_qp; otherwise by rdma_cm
   rdmap::Delivery delivery = rdmap::Delivery::kPlain;  // that both ends agreed on
-  uint8_t rnr_retry = 7, retry_count = 7;              // rdma_cm's
+  uint8_t rnr_retry = 7, retry_count = 7, ack_timeout = kUsualAckTimeout;  // rdma_cm's
   std::vector<uint8_t> prologue;  // responder: the MPA Reply, which goes out before any FPDU
   std::shared_ptr<ConnectionObserver> observer;
 };

@@ -141,7 +141,7 @@ int QueuePair::Establish(std::unique_ptr<transport::ByteStream> socket, Establis
       // software RNIC.
       attributes_.rnr_retry = options.rnr_retry;
       attributes_.retry_cnt = options.retry_count;
-      attributes_.timeout = 18;
+      attributes_.timeout = options.ack_timeout;
       attributes_.min_rnr_timer = 12;
       state_.store(IBV_QPS_RTS, std::memory_order_seq_cst);
     }
@@ -161,6 +161,8 @@ int QueuePair::Establish(std::unique_ptr<transport::ByteStream> socket, Establis
     UpdateInterest();
     WatchProgress();
   }
+  std::lock_guard lock(attach_mutex_);
+  if (destroyed_) return 0;  // meanwhile: nobody would detach it
   options_.send_cq->Attach(shared_from_this(), watch, &errands_[0]);
   if (options_.receive_cq != options_.send_cq) options_.receive_cq->Attach(shared_from_this(), watch, &errands_[1]);
   return 0;

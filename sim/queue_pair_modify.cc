@@ -130,6 +130,7 @@ std::optional<PeerChoice> QueuePair::ChoosePeer(const ibv_qp_attr& attributes) c
   choice.service = service();
   choice.delivery = delivery();
   choice.parameters.ird = attributes.max_dest_rd_atomic;
+  choice.receive_number = attributes.rq_psn & 0xffffff;
   choice.parameters.ord = kMaxReads;  // the program says at RTS how many; until then as many as the peer takes
   return choice;
 }
@@ -138,6 +139,7 @@ int QueuePair::ModifyRoce(const ibv_qp_attr& attributes, int mask) {
   mask = RelevantAttributes(options_.type, mask);
   std::optional<PeerChoice> choice;
   bool forget = false;
+  std::optional<uint32_t> send_number;
   {
     EngineLock engine(*this);
     const ibv_qp_state from = state();
@@ -150,10 +152,12 @@ int QueuePair::ModifyRoce(const ibv_qp_attr& attributes, int mask) {
     }
     TakeAttributes(attributes, mask);
     forget = to == IBV_QPS_RESET || to == IBV_QPS_ERR;
+    if (from == IBV_QPS_RTR && to == IBV_QPS_RTS && dialled_) send_number = attributes_.sq_psn;
     EnterState(from, to);
   }
   if (forget) rnic_.queue_pair_ports().Forget(number_);
   if (choice) rnic_.queue_pair_ports().Connect(shared_from_this(), std::move(*choice));
+  if (send_number) rnic_.queue_pair_ports().Dial(number_, *send_number);
   return 0;
 }
 

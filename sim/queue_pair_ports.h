@@ -34,12 +34,15 @@ struct PeerChoice {
   Service service = Service::kReliable;  // our own
   rdmap::Delivery delivery = rdmap::Delivery::kReliable;
   ConnectParameters parameters;          // without private data
+  uint32_t receive_number = 0;           // rq_psn: the peer's sq_psn
 };
 
 // Connects queue pairs that programs connect themselves, by ibv_modify_qp with an exchanged number and GID (RoCE persona). A queue
 // pair's number names its process: its upper 16 bits are a TCP port on which that process's RNIC listens, its lower 8 bits count.
-// Of the two, the one with the smaller number opens the connection when it goes to RTR; a request that comes before the other is in
-// RTR waits for it. One that is its own peer gets a stream that is its own peer. Thread safe; lives as long as the RNIC.
+// Of the two, the one with the smaller number opens the connection when it goes to RTS; the other does so too if it is in RTS for a while and
+// no request came, since its peer may stay in RTR, where it only receives. A request that comes before its queue pair is in RTR waits for it.
+// Who opens the connection shows that it knows the packet sequence numbers that the two programs exchanged (rq_psn, sq_psn): on InfiniBand its
+// packets would not be taken otherwise. One that is its own peer gets a stream that is its own peer. Thread safe; lives as long as the RNIC.
 class QueuePairPorts {
  public:
   explicit QueuePairPorts(Rnic& rnic);
@@ -51,13 +54,15 @@ class QueuePairPorts {
 
   // `qp` is in RTR and looks for that peer until Forget().
   void Connect(std::shared_ptr<QueuePair> qp, PeerChoice choice);
+  // It is in RTS, with that sq_psn.
+  void Dial(uint32_t number, uint32_t send_number);
   // It looks no more. No connection is handed to it after this returned, but for one that is just being.
   void Forget(uint32_t number);
 
  private:
   struct State;
   class Requests;
-  class Dial;
+  class Dialler;
   void ConnectToItself(QueuePair& qp, const PeerChoice& choice);
   const std::shared_ptr<State> state_;
 };
