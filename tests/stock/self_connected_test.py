@@ -42,6 +42,26 @@ class PingPong(SelfConnectedTest):
         self.check("ibv_rc_pingpong", "")
 
 
+class DescriptorLimit(SelfConnectedTest):
+    """64 queue pairs in a process that may have 64 descriptors: it ends, by itself, and says what it lacked."""
+
+    def meet(self, options):
+        port = stock.free_port()
+        command = f"ib_write_bw -F -q 64 -n 10 -p {port} {options}"
+        server = self.start(command, **ROCE)
+        self.await_listener(server, port)
+        client = self.start(f"prlimit --nofile=64:64 {command} 127.0.0.1", **ROCE)
+        self.await_condition(lambda: not client.running(), "the end of the client")
+        self.expect(client.status > 0, "it was ended by a signal, or there was nothing that it lacked")
+        self.expect("the limit is 64" in client.output, "the limit is not named")
+
+    def test_by_rdma_cm(self):
+        self.meet("-R")
+
+    def test_self_connected(self):
+        self.meet("-d weft_lo -x 0")
+
+
 class ExtendedPingPong(SelfConnectedTest):
     """ibv_xsrq_pingpong: one shared receive queue for all, and the server sends its answers where each client said."""
 
