@@ -491,10 +491,11 @@ void Engine::StopAwaiting(const AwaitedProbe& probe) { std::erase(probes_, &prob
 
 void Engine::OnUnreachable(ProcessId process, const Error& error) {
   Link& link = LinkTo(process);
-  if (link.is_gone()) return;
+  if (link.is_gone() || !link.has_output()) return;
   WEFT_CHECK(link.state() == Link::State::kFresh);
   link.credit_ = static_cast<int64_t>(limits_.window);  // nothing was ever sent
   link.Abandon(error);
+  FailPosted(process, error);
   Progress::Wake();
 }
 

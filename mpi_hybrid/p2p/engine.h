@@ -118,7 +118,8 @@ class Engine {
 
   // A process died (or left in order, `left`): what needs it fails.
   void OnGone(ProcessId process, bool left);
-  // There is no way to `process` now, which may well live: the sends that wait for one fail. Later ones try again.
+  // There is no way to `process` now, which may well live: the sends that wait for one fail, and where there are any the receives from it, which
+  // an exchange would wait for in vain. Later ones try again.
   void OnUnreachable(ProcessId process, const Error& error);
   bool IsDead(ProcessId process) const;
   int deaths() const { return deaths_; }

@@ -414,19 +414,26 @@ TEST(EngineTest, SendsToAPeerThatCannotBeReachedFailAndLaterOnesGoOut) {
   for (int i = 0; i < 20; ++i) failed.push_back(a.Send(Data(250, i), i));  // more than there is credit for
   std::vector<uint8_t> got(10);
   Request* receive = a.Receive(got, 1, 1);
+  Request* anyone = a.Receive(got, MPI_ANY_SOURCE, 2);
   a.engine.OnUnreachable(1, Error(MPI_ERR_OTHER, "no descriptor"));
   for (Request* request : failed) {
     ASSERT_TRUE(request->complete);
     EXPECT_EQ(request->error.mpi_class(), MPI_ERR_OTHER);
     request->Release();
   }
-  EXPECT_FALSE(receive->complete);
+  ASSERT_TRUE(receive->complete);
+  EXPECT_EQ(receive->error.mpi_class(), MPI_ERR_OTHER);
+  EXPECT_FALSE(anyone->complete);
   EXPECT_FALSE(a.engine.IsDead(1));
+  receive->Release();
+  receive = a.Receive(got, 1, 1);
+  a.engine.OnUnreachable(1, Error(MPI_ERR_OTHER, "no descriptor"));  // nothing was to be sent
+  EXPECT_FALSE(receive->complete);
   EXPECT_TRUE(a.link().HasCredit(static_cast<int64_t>(kSmall.window)));
   Request* later = a.Send(Data(100, 1), 1);
   EXPECT_TRUE(a.link().has_output());
   a.engine.OnGone(1, false);
-  for (Request* request : {receive, later}) request->Release();
+  for (Request* request : {receive, anyone, later}) request->Release();
 }
 
 TEST(EngineTest, APeerMaySayOfItsWindowWhatItWill) {

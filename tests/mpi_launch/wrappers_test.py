@@ -106,6 +106,12 @@ class Programs(launch.LaunchTest):
         self.expect_hello(program, 3)
         self.assertEqual(self.succeed(launcher=program).out, "rank 0 of 1\n")
 
+    def test_an_abort_with_0_is_no_failure(self):
+        program = self.compile(C.replace("printf", "if (rank == 0) MPI_Abort(MPI_COMM_WORLD, 0);\n  printf"), compiler=wrapper("mpicc"))
+        done = self.run_job("-n", 2, program)
+        self.assertEqual(done.status, 0, done)
+        self.assertIn("aborted the job with code 0", done.err)
+
     def test_cxx(self):
         self.expect_hello(self.compile(C, compiler=wrapper("mpicxx"), suffix=".cc"), 2)
 

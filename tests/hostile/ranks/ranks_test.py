@@ -91,6 +91,18 @@ class FewDescriptors(mpi.MpiTest):
         output = self.run_job(64, meet(), status=1)
         self.assertRegex(output, r"3 descriptors for each: Too many open files \(the limit is 64, see ulimit -n\)")
 
+    def test_ranks_that_have_none_for_one_another_name_the_limit_and_take_nobody_for_dead(self):
+        Limited.limit = 1024
+        words = ("sh", "-c", f"ulimit -n 24; exec {meet()}")
+        job = self.start(32, *words)
+        self.assertTrue(job.wait(90 * self.slow), job.output)
+        self.assertNotEqual(job.status, 0, job.output)
+        self.assertIn("Too many open files (the limit is 24, see ulimit -n)", job.output)
+        # What ends the job is the first failure; others see then that ranks end.
+        first = next(line for line in job.output.splitlines() if " failed on MPI_COMM_WORLD" in line)
+        self.assertIn("MPI_ERR_OTHER: the operation failed; cannot connect to rank", first)
+        self.assertEqual(job.left_behind(), [])
+
 
 if __name__ == "__main__":
     stock.main()
