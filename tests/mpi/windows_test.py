@@ -1,0 +1,27 @@
+"""A window over many ranks: all of them put to all others and fence, and the memory that each other rank costs stays small."""
+
+import re
+
+import mpi
+import stock
+
+LIMIT_KIB = 64  # a window peer; under a sanitizer memory means nothing
+
+
+class Windows(mpi.MpiTest):
+    library = mpi.WeftUnderMpiexec
+
+    def put_to_all(self, ranks, timeout):
+        limit = [] if self.sanitizer else [str(LIMIT_KIB)]
+        output = self.run_job(ranks, stock.workspace_file("tests/mpi/scale/windows"), *limit, timeout=timeout)
+        print(f"{ranks} ranks, {re.search('KiB per window peer: .*', output).group(0)}")
+
+    def test_32_ranks_put_to_all(self):
+        self.put_to_all(32, timeout=60)
+
+    def test_128_ranks_put_to_all(self):
+        self.put_to_all(32 if self.sanitizer else 128, timeout=240)
+
+
+if __name__ == "__main__":
+    stock.main()
