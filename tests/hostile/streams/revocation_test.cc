@@ -28,7 +28,7 @@ class Revocation : public ::testing::Test {
   }
 
   bool Readable(ddp::STag stag, uint64_t at) {
-    return stage_.rnic().memory().ResolveRemote(*victim_.pd, stag, at, 8, IBV_ACCESS_REMOTE_READ, 0).ok();
+    return stage_.rnic().memory().ResolveRemote(*victim_.pd, stag, at, 8, IBV_ACCESS_REMOTE_READ).ok();
   }
 
   void SendInvalidate(Peer& peer, ddp::STag stag) {
