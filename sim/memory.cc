@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <mutex>
 
+#include "base/log.h"
 #include "sim/device.h"
 #include "sim/memory_slot.h"
 #include "sim/null_memory.h"
@@ -234,6 +235,33 @@ uint8_t* MemoryTable::ResolveLocal(const Pd& pd, uint32_t lkey, uint64_t address
   const int access = (write ? IBV_ACCESS_LOCAL_WRITE : 0) | (remote_write ? IBV_ACCESS_REMOTE_WRITE : 0);
   auto memory = Locate(info, address, length, access);
   return memory.ok() ? *memory : nullptr;
+}
+
+std::string MemoryTable::ExplainLocal(const Pd& pd, uint32_t lkey, uint64_t address, uint32_t length, bool write, bool remote_write) {
+  if (ResolveLocal(pd, lkey, address, length, write, remote_write) != nullptr) return {};
+  Slot* slot = Find(ddp::STag(lkey));
+  if (slot == nullptr) return "there is no region with this key";
+  Kind kind;
+  bool known, valid, here;
+  RegionInfo info;
+  {
+    std::lock_guard lock(*slot);
+    kind = slot->kind;
+    known = slot->live && slot->key == (lkey & 0xff);
+    valid = slot->valid;
+    here = slot->pd == pd.id;
+    info = slot->info;
+  }
+  if (!known) return "there is no region with this key, or no longer";
+  if (IsWindow(kind)) return "this is the key of a memory window, which only peers can use";
+  if (!valid) return "the region was invalidated";
+  if (!here) return "the region is of another protection domain";
+  if (write && !(info.access & IBV_ACCESS_LOCAL_WRITE)) return "the region was registered without IBV_ACCESS_LOCAL_WRITE";
+  if (remote_write && !(info.access & IBV_ACCESS_REMOTE_WRITE)) {
+    return "the region was registered without IBV_ACCESS_REMOTE_WRITE, which the sink of an RDMA Read needs on iWARP";
+  }
+  return Format("the region has %llu bytes from 0x%llx on", static_cast<unsigned long long>(info.length),
+                static_cast<unsigned long long>(info.offset));
 }
 
 bool MemoryTable::Invalidate(const Pd& pd, ddp::STag stag, WindowOwner owner, RegionInfo* was) {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -103,6 +104,8 @@ class MemoryTable {
   // Memory of a scatter/gather element of a work request. nullptr: invalid key, range or rights.
   uint8_t* ResolveLocal(const Pd& pd, uint32_t lkey, uint64_t address, uint32_t length, bool write, bool remote_write,
                         const MemoryUser& who = {});
+  // Why ResolveLocal() refused, with what the region is, in words for a program's author; empty: it would not.
+  std::string ExplainLocal(const Pd& pd, uint32_t lkey, uint64_t address, uint32_t length, bool write, bool remote_write);
   // Local invalidate: the STag stays allocated but is refused from now on. False: it cannot be: unknown, a region to which windows are
   // bound, a window of type 1 or of another owner.
   bool Invalidate(const Pd& pd, ddp::STag stag, WindowOwner owner = kNoWindowOwner, RegionInfo* was = nullptr);

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cerrno>
 #include <deque>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -128,6 +129,22 @@ TEST_F(MemoryTableTest, APeerInvalidatesWindowsOfTypeTwoOfItsOwnStreamOnly) {
   EXPECT_FALSE(Readable(window, At(10), 20, 7));
   EXPECT_TRUE(table_.DeallocateWindow(window, &was));
   EXPECT_EQ(was.length, 0u) << "it was not bound any more";
+}
+
+TEST_F(MemoryTableTest, SaysWhatIsWrongWithAKeyOrARange) {
+  const RegionInfo region = Register(0, 100, 0);
+  const uint32_t key = region.stag.value;
+  const auto explain = [&](const Pd& pd, uint32_t lkey, uint32_t length, bool write) {
+    return table_.ExplainLocal(pd, lkey, At(0), length, write, false);
+  };
+  EXPECT_EQ(explain(pd_, key, 100, false), "");
+  EXPECT_NE(explain(pd_, key, 101, false).find("100 bytes from 0x"), std::string::npos) << explain(pd_, key, 101, false);
+  EXPECT_NE(explain(pd_, key, 100, true).find("without IBV_ACCESS_LOCAL_WRITE"), std::string::npos);
+  EXPECT_NE(explain(other_pd_, key, 100, false).find("another protection domain"), std::string::npos);
+  EXPECT_NE(explain(pd_, key ^ 1, 100, false).find("no region with this key"), std::string::npos);
+  EXPECT_NE(explain(pd_, table_.AllocateWindow(pd_, IBV_MW_TYPE_1)->value, 1, false).find("memory window"), std::string::npos);
+  EXPECT_TRUE(table_.Invalidate(pd_, region.stag));
+  EXPECT_NE(explain(pd_, key, 100, false).find("invalidated"), std::string::npos);
 }
 
 TEST_F(MemoryTableTest, AWindowOfAnotherDomainIsNotBound) {

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "control/server.h"
 #include "faults/injector.h"
+#include "sim/names.h"
 #include "sim/rnic.h"
 
 // What an RNIC says of itself: to `weft stat`, to `weft faults`, and with WEFT_STATS=1 at exit.
@@ -19,29 +20,6 @@ namespace weft::sim {
 namespace {
 
 constexpr size_t kMostGone = 10000;  // queue pairs that are kept in mind for the summary
-
-const char* NameOf(ibv_qp_type type) {
-  switch (type) {
-    case IBV_QPT_RC:
-      return "RC";
-    case IBV_QPT_UC:
-      return "UC";
-    case IBV_QPT_UD:
-      return "UD";
-    case IBV_QPT_XRC_SEND:
-      return "XRC_SEND";
-    case IBV_QPT_XRC_RECV:
-      return "XRC_RECV";
-    default:
-      return "other";
-  }
-}
-
-const char* NameOf(ibv_qp_state state) {
-  static constexpr const char* kNames[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
-  const auto index = static_cast<size_t>(state);
-  return index < std::size(kNames) ? kNames[index] : "?";
-}
 
 unsigned long long Long(uint64_t value) { return value; }
 
@@ -56,7 +34,7 @@ std::string Describe(Rnic& rnic) {
   std::string text = "process\tpid=" + std::to_string(getpid()) + "\tprogram=" + ProgramName() +
                      "\tpersona=" + (rnic.settings().persona == Persona::kRoce ? "roce" : "iwarp") + "\n";
   for (const QueuePairSnapshot& qp : rnic.Snapshots()) {
-    text += Format("qp\tqp=%u\ttype=%s\tstate=%s\tdevice=%s\tpeer=%s", qp.number, NameOf(qp.type), NameOf(qp.state), qp.device.c_str(),
+    text += Format("qp\tqp=0x%x\ttype=%s\tstate=%s\tdevice=%s\tpeer=%s", qp.number, NameOf(qp.type), NameOf(qp.state), qp.device.c_str(),
                    qp.peer.c_str());
     text += Format("\tsends_posted=%llu\tsends_completed=%llu\treceives_posted=%llu\treceives_completed=%llu", Long(qp.sends_posted),
                    Long(qp.sends_completed), Long(qp.receives_posted), Long(qp.receives_completed));

@@ -1,4 +1,6 @@
 // Faults whose symptom is InfiniBand's.
+#include <cstdio>
+
 #include "tests/faults/program.h"
 
 namespace weft::faults_test {
@@ -9,7 +11,9 @@ const std::string kExceeded = "transport retry counter exceeded";
 // A number of `weft stat` for a queue pair of this process.
 uint64_t Statistic(uint32_t number, const std::string& name) {
   const std::string all = control::Ask(getpid(), "stat").value().text;
-  const size_t line = all.find("qp=" + std::to_string(number) + "\t");
+  char key[32];
+  std::snprintf(key, sizeof key, "qp=0x%x\t", number);
+  const size_t line = all.find(key);
   EXPECT_NE(line, all.npos) << all;
   const size_t at = all.find("\t" + name + "=", line);
   EXPECT_NE(at, all.npos) << all;
