@@ -64,6 +64,7 @@ struct DeliveryAccount {
   bool refused = false;        // kNotReady is to be sent
   bool dropping = false;       // requests are dropped until the peer resumes
   ddp::Msn send_msn{1}, read_msn{1};  // when it was refused
+  uint64_t answers = 0;        // grows with each byte and message that says that the peer is at our requests
   bool targeted = false;       // requests name a target
   uint32_t target = 0;         // ... that was named last; 0: none was
   bool target_selected = false;  // the host knows (Host::SelectTarget)

@@ -17,7 +17,14 @@ namespace weft::rdmap {
 enum class Access : uint8_t { kRemoteWrite, kRemoteRead, kReadSink };
 
 // Why memory was refused; the stream turns it into the Terminate that RFC 5040 section 4.8 asks for.
-enum class AccessError : uint8_t { kInvalidStag, kBounds, kAccessRights, kStagNotAssociated, kOffsetWrap };
+enum class AccessError : uint8_t {
+  kInvalidStag,
+  kBounds,
+  kAccessRights,
+  kStagNotAssociated,
+  kOffsetWrap,
+  kMisaligned,  // an atomic's memory: not at a multiple of eight bytes
+};
 
 // A receive that a program posted.
 struct ReceiveTarget {
@@ -73,7 +80,8 @@ class Host {
   virtual void ReadDone(Request& request) = 0;
 
   // Extended streams only.
-  // Carries `operation` out on the eight bytes at `offset`, which are 64-bit aligned, atomically towards everyone; what was there.
+  // Carries `operation` out on the eight bytes at `offset`, atomically towards everyone; what was there. It is their address that has to
+  // be 64-bit aligned (kMisaligned, RFC 7306 section 8.2), whatever the offset is.
   virtual Result<uint64_t, AccessError> Atomic(ddp::STag, ddp::TaggedOffset, const AtomicOperation&) {
     return AccessError::kInvalidStag;
   }

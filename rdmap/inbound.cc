@@ -136,6 +136,10 @@ bool Inbound::BeginUntagged(ByteSpan head, mpa::UlpduPlan* plan) {
       return BeginSend(*header, plan);
     case Handler::kReadRequest:
     case Handler::kAtomicRequest:
+      // The unreliable connection has none; its RTR may be an empty Read.
+      if (account_.mode == Delivery::kUnreliable && (info_->handler != Handler::kReadRequest || !awaiting_rtr_)) {
+        return Fail(Error::kUnexpectedOpcode);
+      }
       // The IRD is the number of buffers on this queue (RFC 5040 section 5.2.2).
       if (!queues_[kReadRequestQueue].message_open() && reads_.inbound.full()) return Fail(ddp::Error::kNoBuffer);
       return BeginControl(*header, MutableByteSpan(read_request_).first(info_->rdmap_header_length), plan);
@@ -293,6 +297,7 @@ bool Inbound::IsRtr() {
 bool Inbound::EndReadResponse() {
   OutstandingRead& read = reads_.outstanding.front();
   read.received += payload_length_;
+  account_.answers += payload_length_ + (last_ ? 1 : 0);
   if (!last_) return true;
   Request* const request = read.request;
   reads_.outstanding.Pop();
@@ -340,8 +345,6 @@ bool Inbound::EndAtomicRequest() {
   if (!last_) return true;
   const auto header = AtomicRequestHeader::Parse(ByteSpan(read_request_).first(length));
   if (!header) return Fail(Error::kUnspecifiedOperation);
-  // RFC 7306 section 8.2.
-  if (header->offset.value % sizeof(uint64_t) != 0) return Fail(Error::kCatastrophicStream);
   const auto original = host_.Atomic(header->stag, header->offset, header->operation);
   if (!original) return Fail(ReadError(original.error()));
   read.atomic = {header->identifier, *original};
@@ -368,6 +371,7 @@ bool Inbound::EndAtomicResponse() {
   size_t at = 0;
   for (size_t i = 0; i < pieces; at += pieces_[i].iov_len, ++i) std::memcpy(pieces_[i].iov_base, value.data() + at, pieces_[i].iov_len);
   reads_.outstanding.Pop();
+  ++account_.answers;
   host_.ReadDone(*request);
   return true;
 }
@@ -411,6 +415,7 @@ bool Inbound::EndReadRequest() {
 
   // An empty Read's source "MUST NOT" be validated, RFC 5040 section 5.2.1.
   if (read.header.length != 0) {
+    if (account_.mode == Delivery::kUnreliable) return Fail(Error::kUnexpectedOpcode);
     std::optional<Error> refused;
     if (read.header.source_offset.value + read.header.length < read.header.source_offset.value) {
       refused = Error::kOffsetWrap;

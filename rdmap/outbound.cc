@@ -88,6 +88,7 @@ bool Outbound::AppendDelivery(mpa::UlpduWriter& out, const DeliveryMessage& mess
 
 bool Outbound::OnAcknowledged(uint32_t sequence) {
   if (IsAfter(acknowledged_, sequence) || IsAfter(sequence, sent_sequence_)) return false;
+  if (sequence != acknowledged_) ++account_.answers;
   acknowledged_ = sequence;
   OnTransmitted(transmitted_);
   return true;
@@ -124,6 +125,7 @@ bool Outbound::OnNotReady(const DeliveryMessage& message) {
   next_msn_[kSendQueue] = message.send_msn;
   next_msn_[kReadRequestQueue] = message.read_msn;
   stalled_ = true;
+  ++account_.answers;
   host_.ReceiverNotReady(*request, message.timer);
   return true;
 }

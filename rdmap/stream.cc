@@ -44,6 +44,7 @@ void Stream::Greet() { state_->out.Greet(); }
 void Stream::SetReceiverTimer(uint8_t timer) { state_->account.timer = timer; }
 void Stream::Resume() { state_->out.Resume(); }
 uint32_t Stream::received() const { return state_->account.received; }
+uint64_t Stream::answers() const { return state_->account.answers; }
 bool Stream::message_open() const { return state_->in.message_open(); }
 uint32_t Stream::acknowledged() const { return state_->out.acknowledged(); }
 bool Stream::waiting_for_receiver() const { return state_->out.waiting_for_receiver(); }

@@ -74,6 +74,9 @@ class Stream final : public mpa::UlpduSink {
   uint32_t received() const;      // number of the peer's last request message that was carried out or accepted
   uint32_t acknowledged() const;  // number of our last request message that the peer has carried out
 
+  // Grows when the peer acknowledges, refuses or answers requests of ours; not with what else it says.
+  uint64_t answers() const;
+
   bool message_open() const;      // some segments of a message came, the last did not
 
   // Sends the zero-length RTR message of RFC 6581 ahead of everything else (initiator, once, at the start).

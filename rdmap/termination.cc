@@ -94,6 +94,7 @@ ddp::Error PlacementError(AccessError error) {
   switch (error) {
     case AccessError::kInvalidStag:
     case AccessError::kAccessRights:
+    case AccessError::kMisaligned:  // only atomics have to be aligned
       return ddp::Error::kInvalidStag;
     case AccessError::kBounds:
       return ddp::Error::kBaseOrBounds;
@@ -117,6 +118,8 @@ Error ReadError(AccessError error) {
       return Error::kStagNotAssociated;
     case AccessError::kOffsetWrap:
       return Error::kOffsetWrap;
+    case AccessError::kMisaligned:
+      return Error::kCatastrophicStream;  // RFC 7306 section 8.2
   }
   return Error::kUnspecifiedProtection;
 }

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "sim/device.h"
+#include "sim/names.h"
 #include "sim/queue_pair_internal.h"
 #include "sim/rnic.h"
 
@@ -16,6 +17,12 @@ namespace {
 WindowOwner NextWindowOwner() {
   static std::atomic<WindowOwner> last{kNoWindowOwner};
   return ++last;
+}
+
+// The unreliable connection has no answers (InfiniBand specification, volume 1, table 37).
+bool TypeHas(ibv_qp_type type, ibv_wr_opcode opcode) {
+  const bool answered = opcode == IBV_WR_RDMA_READ || opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+  return type != IBV_QPT_UC || !answered;
 }
 
 constexpr uint32_t kMostTaken = 4;  // receives of a shared queue that messages are coming in for
@@ -38,12 +45,24 @@ QueuePair::QueuePair(Rnic& rnic, uint32_t number, QueuePairOptions options)
     options_.shared_receives->users.fetch_add(1);
     options_.capabilities.max_recv_wr = options_.capabilities.max_recv_sge = 0;
   }
+  // On iWARP what a program does not say is open to peers.
+  if (!roce_) attributes_.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
   options_.pd->users.fetch_add(1);
   options_.send_cq->users.fetch_add(1);
   options_.receive_cq->users.fetch_add(1);
 }
 
 QueuePair::~QueuePair() = default;
+
+void QueuePair::SetState(ibv_qp_state to) {
+  const ibv_qp_state from = state_.exchange(to, std::memory_order_seq_cst);
+  if (from != to && TraceEnabled()) Trace(Format("qp 0x%x: %s -> %s", number_, NameOf(from), NameOf(to)));
+}
+
+std::string QueuePair::PeerName() const {
+  std::string address = last_peer_.family() != 0 ? last_peer_.ToString() : "a peer that it never reached";
+  return dialled_ ? Format("qp 0x%x at %s", attributes_.dest_qp_num, address.c_str()) : address;
+}
 
 int QueuePair::PostSend(ibv_send_wr* list, ibv_send_wr** bad, bool all_or_nothing) {
   const ibv_qp_state state = this->state();
@@ -59,7 +78,7 @@ int QueuePair::PostSend(ibv_send_wr* list, ibv_send_wr** bad, bool all_or_nothin
     uint64_t bytes = 0;
     uint32_t staged = 0;
     for (; list != nullptr; list = list->next) {
-      error = sends_.Stage(*list, options_.signal_all, is_roce(), staged);
+      error = TypeHas(options_.type, list->opcode) ? sends_.Stage(*list, options_.signal_all, is_roce(), staged) : EINVAL;
       if (error != 0) {
         *bad = list;
         break;
@@ -143,7 +162,7 @@ void QueuePair::Destroy() {
     destroyed_ = true;
     AcceptWhatCame();
     if (connection_ != nullptr) Fail(/*orderly=*/true);
-    state_.store(IBV_QPS_RESET, std::memory_order_seq_cst);
+    SetState(IBV_QPS_RESET);
     ForgetRefusals();
   }
   if (roce_) rnic_.queue_pair_ports().Forget(number_);
@@ -172,7 +191,7 @@ int QueuePair::Disconnect() {
   if (connection_ == nullptr) return 0;
   connection_->closing = true;
   connection_->last_to_send = sends_.posted();
-  if (state() == IBV_QPS_RTS) state_.store(IBV_QPS_SQD, std::memory_order_seq_cst);
+  if (state() == IBV_QPS_RTS) SetState(IBV_QPS_SQD);
   Transmit();
   FinishDisconnect();
   CheckStream();

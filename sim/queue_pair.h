@@ -149,6 +149,10 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   void OnReady(transport::Interest ready) override;
   void OnDriven(transport::Interest ready, bool spinning) override;
 
+  void SetState(ibv_qp_state to);
+  // For messages: the peer's address, and its queue pair where the program names one.
+  std::string PeerName() const;
+
   // rdmap::Host; with the engine held.
   Result<uint8_t*, rdmap::AccessError> Resolve(ddp::STag stag, ddp::TaggedOffset offset, uint32_t length,
                                                rdmap::Access access) override;
@@ -182,7 +186,11 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   bool TransmitPrologue();
   void CheckStream();
   void FinishDisconnect();
-  void FinishTerminateLater();
+  void FinishTerminateLater(transport::Time until);
+  // We end the stream: the program hears of it, once, whatever the peer still has to take in front of the Terminate.
+  void TellOfTermination(const rdmap::TerminateMessage& why);
+  // An error of our own; the peer of a plain stream is to hear of it (RFC 5040 section 7.1).
+  void TellPeerOfLocalError();
   void NudgeLater(unsigned nudges_left);
   void UpdateInterest();
   void AttachFaults(bool rtr_follows = false);  // queue_pair_faults.cc, to OnFaultTimer
@@ -217,6 +225,8 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   // Ends the connection: to ERR, everything outstanding completes, the socket is let go.
   // `blame` is the status of the request with count `at`, the oldest that is not complete if it is not said.
   void Fail(bool orderly, std::optional<ibv_wc_status> blame = std::nullopt, std::optional<uint64_t> at = std::nullopt);
+  void EnterError();  // what Fail() does, and the connection stays
+  std::string ExplainLocalError(uint64_t count);
   void FlushQueues(std::optional<ibv_wc_status> blame, std::optional<uint64_t> at = std::nullopt);
   void CloseConnection(bool orderly);
   // queue_pair_modify.cc
@@ -243,12 +253,15 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   void Lose(bool orderly);
   void AskNobody();  // the peer is gone, and the program may want something of it
   transport::Duration RetryLimit() const;
+  uint64_t Progress() const;
   void WatchProgress();
   uint64_t CountOf(const rdmap::Request& request) const;
   // Connected to itself: the stream ends by our own Terminate, which is the peer's as well.
   void FailByItself(const rdmap::TerminateMessage& why);
   // The request that a Terminate of the peer is about.
   uint64_t BlamedBy(const rdmap::TerminateMessage& terminate) const;
+  // What that means for it.
+  ibv_wc_status BlameFor(const rdmap::TerminateMessage& terminate, uint64_t blamed) const;
 
   Rnic& rnic_;
   const uint32_t number_;
@@ -307,7 +320,8 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   bool drain_told_ = true;           // IBV_EVENT_SQ_DRAINED
   uint32_t errand_received_ = 0;     // the peer's last request when an acknowledgement was left to the next poll
   AcknowledgementTimer acknowledgement_timers_[2];  // for what nobody waits for, and for what is wanted
-  uint64_t progress_ = 0;            // grows when the peer answers or takes bytes
+  uint64_t progress_ = 0;            // grows when the peer's end takes bytes
+  unsigned postponed_ = 0;           // how often in a row it talked without answering
   transport::TimerId retry_timer_ = 0;
   // IBV_QPT_XRC_RECV: whom the peer's request is for, and from whom the receive is that is being filled.
   std::shared_ptr<SharedReceiveQueue> target_, receiving_;

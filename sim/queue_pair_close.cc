@@ -1,6 +1,13 @@
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "base/iovec_length.h"
 #include "base/log.h"
 #include "sim/lingering_close.h"
+#include "sim/names.h"
 #include "sim/queue_pair.h"
 #include "sim/queue_pair_internal.h"
 #include "sim/rnic.h"
@@ -12,7 +19,15 @@ namespace {
 
 constexpr std::chrono::seconds kDrainLimit{5};  // what Disconnect() found posted has this long to go out
 
-// What the peer's Terminate means for the oldest request that is not complete.
+// A peer that takes what is in front of our Terminate bit by bit has so long.
+constexpr std::chrono::seconds kTerminateLimit{60};
+
+bool IsTooLong(const rdmap::TerminateMessage& why) {
+  constexpr uint8_t kUntagged = 2, kMessageTooLong = 5;
+  return why.layer == rdmap::TerminateLayer::kDdp && why.error_type == kUntagged && why.error_code == kMessageTooLong;
+}
+
+// What the peer's Terminate means for the request that it is about.
 ibv_wc_status BlameFor(const rdmap::TerminateMessage& terminate) {
   constexpr uint8_t kRdmapProtection = 1, kDdpTagged = 1, kDdpUntagged = 2, kDdpInvalidQueue = 1, kDdpMessageTooLong = 5;
   switch (terminate.layer) {
@@ -32,7 +47,7 @@ ibv_wc_status BlameFor(const rdmap::TerminateMessage& terminate) {
 const char* LocalErrorText(const SendEntry& entry) {
   switch (entry.status) {
     case IBV_WC_LOC_PROT_ERR:
-      return "a scatter/gather element is not in a memory region of this protection domain with the rights it needs";
+      return "the key to invalidate is not that of a region without windows, nor of a window of type 2 that this queue pair bound";
     case IBV_WC_MW_BIND_ERR:
       return "the memory window is bound already or of another protection domain, or the range is not in a region with "
              "IBV_ACCESS_MW_BIND and the rights asked for";
@@ -46,6 +61,16 @@ const char* LocalErrorText(const SendEntry& entry) {
 }
 
 }  // namespace
+
+ibv_wc_status QueuePair::BlameFor(const rdmap::TerminateMessage& terminate, uint64_t blamed) const {
+  constexpr uint8_t kOperation = 2, kCatastrophic = 7;
+  // RFC 7306 section 8.2: the address of an atomic is not aligned.
+  if (terminate.layer == rdmap::TerminateLayer::kRdmap && terminate.error_type == kOperation && terminate.error_code == kCatastrophic &&
+      blamed != sends_.posted() && sends_.entry(blamed).request.opcode == rdmap::Opcode::kAtomicRequest) {
+    return IBV_WC_REM_INV_REQ_ERR;
+  }
+  return sim::BlameFor(terminate);
+}
 
 void QueuePair::FinishDisconnect() {
   Connection& connection = *connection_;
@@ -73,31 +98,23 @@ void QueuePair::CheckStream() {
       break;
     case rdmap::StreamState::kTerminated: {
       const rdmap::TerminateMessage& why = *connection.stream.terminate();
-      LogWarning(Format("qp 0x%x: %s terminated the stream: %s", number_,
-                        connection.socket->PeerAddress().ToString().c_str(), why.ToString().c_str()));
+      LogWarning(Format("qp 0x%x: %s terminated the stream: %s", number_, PeerName().c_str(), why.ToString().c_str()));
       if (connection.reliable) {
         const uint64_t blamed = BlamedBy(why);
-        return Fail(/*orderly=*/true, BlameFor(why), blamed);
+        return Fail(/*orderly=*/true, BlameFor(why, blamed), blamed);
       }
       upcalls_.push_back(Upcall::kFatal);
-      return Fail(/*orderly=*/true, BlameFor(why));
+      return Fail(/*orderly=*/true, sim::BlameFor(why));
     }
     case rdmap::StreamState::kTerminating: {
       if (connection.stream.terminate_end_position() == 0) Transmit();
-      if (connection.stream.terminate_end_position() == 0 && connection.may_transmit && !connection.write_failed) {
-        FinishTerminateLater();
-        return;
-      }
+      const bool later = connection.stream.terminate_end_position() == 0 && connection.may_transmit && !connection.write_failed;
       const rdmap::TerminateMessage& why = *connection.stream.terminate();
-      LogWarning(Format("qp 0x%x: terminated the stream from %s: %s", number_,
-                        connection.socket->PeerAddress().ToString().c_str(), why.ToString().c_str()));
-      if (connection.to_itself) return FailByItself(why);
-      const bool protection = BlameFor(why) == IBV_WC_REM_ACCESS_ERR;
-      upcalls_.push_back(protection ? Upcall::kAccessError : Upcall::kRequestError);
-      if (receives_.taken != receives_.completed() && BlameFor(why) == IBV_WC_REM_INV_REQ_ERR) {
-        CompleteReceive(IBV_WC_LOC_LEN_ERR, nullptr);
-      }
-      return Fail(/*orderly=*/true);
+      if (!later && connection.to_itself) return FailByItself(why);
+      if (!connection.to_itself) TellOfTermination(why);
+      if (!later) return Fail(/*orderly=*/true);
+      if (!connection.to_itself) FlushQueues(std::nullopt);
+      return FinishTerminateLater(rnic_.network().Now() + kTerminateLimit);
     }
   }
   // Reads and atomics before it may not have been answered yet; nothing behind it goes out meanwhile.
@@ -108,13 +125,14 @@ void QueuePair::CheckStream() {
   }
   if (completion_lost_) {
     upcalls_.push_back(Upcall::kFatal);
-    return Fail(/*orderly=*/false);
+    TellPeerOfLocalError();
+    return Fail(/*orderly=*/!connection.extended);
   }
   if (local_error_) {
-    SendEntry& entry = sends_.entry(sends_.retired());
-    LogWarning(Format("qp 0x%x: work request %llu cannot be carried out: %s; the queue pair is in error", number_,
-                      static_cast<unsigned long long>(entry.id),
-                      LocalErrorText(entry)));
+    const SendEntry& entry = sends_.entry(sends_.retired());
+    LogWarning(Format("qp 0x%x: work request %llu (%s) cannot be carried out: %s; the queue pair is in error", number_,
+                      static_cast<unsigned long long>(entry.id), NameOf(entry.opcode), ExplainLocalError(sends_.retired()).c_str()));
+    TellPeerOfLocalError();
     return Fail(/*orderly=*/true, entry.status);
   }
   if (connection.write_failed) {
@@ -125,29 +143,70 @@ void QueuePair::CheckStream() {
   }
 }
 
-void QueuePair::FinishTerminateLater() {
+void QueuePair::TellOfTermination(const rdmap::TerminateMessage& why) {
+  Connection& connection = *connection_;
+  if (std::exchange(connection.termination_told, true)) return;
+  LogWarning(Format("qp 0x%x: terminated the stream from %s: %s", number_, PeerName().c_str(), why.ToString().c_str()));
+  upcalls_.push_back(sim::BlameFor(why) == IBV_WC_REM_ACCESS_ERR ? Upcall::kAccessError : Upcall::kRequestError);
+  if (receives_.taken != receives_.completed() && IsTooLong(why)) CompleteReceive(IBV_WC_LOC_LEN_ERR, nullptr);
+  // The memory of requests and receives is the program's again.
+  connection.receiver.DivertPlacement();
+  if (connection.stream.terminate_end_position() == 0) connection.sender.TakeOver(nullptr, SIZE_MAX, CopyWhatIsThere);
+  EnterError();
+}
+
+void QueuePair::TellPeerOfLocalError() {
+  if (!connection_->extended) connection_->stream.Terminate({});  // RDMAP, local catastrophic error
+}
+
+std::string QueuePair::ExplainLocalError(uint64_t count) {
+  const SendEntry& entry = sends_.entry(count);
+  if (entry.status != IBV_WC_LOC_PROT_ERR || entry.opcode == IBV_WR_LOCAL_INV) return LocalErrorText(entry);
+  const bool write = entry.opcode == IBV_WR_RDMA_READ || entry.request.opcode == rdmap::Opcode::kAtomicRequest;
+  for (int i = 0; i < entry.pieces; ++i) {
+    const ibv_sge& element = sends_.elements(count)[i];
+    if (element.length == 0) continue;
+    const std::string why =
+        rnic_.memory().ExplainLocal(*options_.pd, element.lkey, element.addr, element.length, write, write && !roce_);
+    if (why.empty()) continue;
+    return Format("scatter/gather element %d (lkey 0x%08x, address 0x%llx, %u bytes): %s", i, element.lkey,
+                  static_cast<unsigned long long>(element.addr), element.length, why.c_str());
+  }
+  return "a fault was asked for, or the memory was registered since";
+}
+
+void QueuePair::FinishTerminateLater(transport::Time until) {
   // The socket is full: the Terminate, and the answers in front of it, follow when it drains; nothing for the linger limit is the end.
   Connection& connection = *connection_;
   if (connection.close_timer != 0) return;
   connection.close_timer = rnic_.network().RunAt(
-      rnic_.network().Now() + kLingerLimit, [weak = weak_from_this(), before = connection.sender.consumed()] {
+      rnic_.network().Now() + kLingerLimit, [weak = weak_from_this(), before = connection.sender.consumed(), until] {
         auto self = weak.lock();
         if (self == nullptr) return;
         EngineLock engine(*self);
         if (self->connection_ == nullptr) return;
         self->connection_->close_timer = 0;
-        if (self->connection_->sender.consumed() == before) return self->Fail(/*orderly=*/false);
-        self->FinishTerminateLater();
+        const bool stuck = self->connection_->sender.consumed() == before;
+        if (stuck || self->rnic_.network().Now() >= until) return self->Fail(/*orderly=*/false);
+        self->FinishTerminateLater(until);
       });
 }
 
 void QueuePair::Fail(bool orderly, std::optional<ibv_wc_status> blame, std::optional<uint64_t> at) {
   CloseConnection(orderly);
   const bool was_in_error = state() == IBV_QPS_ERR;
-  if (!was_in_error) state_.store(IBV_QPS_ERR, std::memory_order_seq_cst);
+  if (!was_in_error) SetState(IBV_QPS_ERR);
   FlushQueues(blame, at);
   ForgetRefusals();
   if (!was_in_error && options_.shared_receives) upcalls_.push_back(Upcall::kLastReceive);
+}
+
+void QueuePair::EnterError() {
+  if (state() == IBV_QPS_ERR) return;
+  SetState(IBV_QPS_ERR);
+  FlushQueues(std::nullopt);
+  ForgetRefusals();
+  if (options_.shared_receives) upcalls_.push_back(Upcall::kLastReceive);
 }
 
 void QueuePair::CloseConnection(bool orderly) {
@@ -162,13 +221,18 @@ void QueuePair::CloseConnection(bool orderly) {
     }
     // The rest of an FPDU that went out in part has to follow, or the peer would see garbage instead of an end.
     std::vector<uint8_t> rest = std::move(connection.prologue);
-    for (auto pending = connection.sender.Pending(); !pending.empty(); pending = connection.sender.Pending()) {
+    const auto gather = [&] {
+      const std::span<const iovec> pending = connection.sender.Pending();
       for (const iovec& piece : pending) {
         const auto* bytes = static_cast<const uint8_t*>(piece.iov_base);
         rest.insert(rest.end(), bytes, bytes + piece.iov_len);
       }
       connection.sender.Consume(TotalLength(pending));
-    }
+    };
+    gather();
+    // A plain stream's Terminate about an error of our own: nothing goes in front of it.
+    const bool says_why = !connection.extended && connection.may_transmit && connection.stream.state() == rdmap::StreamState::kTerminating;
+    if (says_why && connection.stream.Transmit(connection.sender)) gather();
     if (connection.faulty != nullptr) connection.socket = connection.faulty->Release(rest);
     if (connection.socket != nullptr) CloseLingering(rnic_.network(), std::move(connection.socket), std::move(rest));
   } else {
@@ -204,8 +268,9 @@ void QueuePair::FailByItself(const rdmap::TerminateMessage& why) {
   }
   RetireSends();
   const uint64_t blamed = BlamedBy(why);
-  if (receives_.taken != receives_.completed() && BlameFor(why) == IBV_WC_REM_INV_REQ_ERR) CompleteReceive(IBV_WC_LOC_LEN_ERR, nullptr);
-  Fail(/*orderly=*/true, BlameFor(why), blamed);
+  LogWarning(Format("qp 0x%x: terminated the stream from itself: %s", number_, why.ToString().c_str()));
+  if (receives_.taken != receives_.completed() && IsTooLong(why)) CompleteReceive(IBV_WC_LOC_LEN_ERR, nullptr);
+  Fail(/*orderly=*/true, BlameFor(why, blamed), blamed);
 }
 
 }  // namespace weft::sim

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "sim/atomics.h"
+#include "sim/names.h"
 #include "sim/queue_pair.h"
 #include "sim/queue_pair_internal.h"
 #include "sim/rnic.h"
@@ -29,6 +30,9 @@ constexpr uint32_t kMostUnwantedOwed = 64;
 // Hardware answers within microseconds, a process on a busy machine may not: whatever `timeout` and `retry_cnt` say, a peer has so
 // long.
 constexpr std::chrono::seconds kShortestRetryLimit{3};
+// A peer that talks but answers nothing has so many times as long: what it says now was under way, or behind other bytes, when it could
+// not know of our request yet.
+constexpr unsigned kMostPostponements = 7;
 // A peer that is known to be gone: the adapter would not know, and try again as long as it was told to. Programs end meanwhile whose peers
 // ended before them, with requests under way that nobody waits for. No longer than this, though.
 constexpr std::chrono::milliseconds kLongestGoneLimit{500};
@@ -162,23 +166,34 @@ transport::Duration QueuePair::RetryLimit() const {
   return lost_ ? std::min<transport::Duration>(all, kLongestGoneLimit) : std::max<transport::Duration>(all, kShortestRetryLimit);
 }
 
+uint64_t QueuePair::Progress() const { return progress_ + (connection_ != nullptr ? connection_->stream.answers() : 0); }
+
 void QueuePair::WatchProgress() {
   if (retry_timer_ != 0 || !roce_ || sends_.retired() == sends_.posted() || state() != IBV_QPS_RTS) return;
   if (connection_ != nullptr && !connection_->reliable) return;
   const transport::Duration limit = RetryLimit();
   if (limit == transport::Duration{}) return;
-  retry_timer_ = rnic_.network().RunAt(rnic_.network().Now() + limit, [weak = weak_from_this(), before = progress_] {
+  auto look = [weak = weak_from_this(), before = Progress(), heard = counters_.bytes_received.value()] {
     auto self = weak.lock();
     if (self == nullptr) return;
     EngineLock engine(*self);
     self->retry_timer_ = 0;
-    if (self->progress_ != before || self->sends_.retired() == self->sends_.posted() || self->state() != IBV_QPS_RTS) {
+    const bool waits = self->sends_.retired() != self->sends_.posted() && self->state() == IBV_QPS_RTS;
+    if (!waits || self->Progress() != before) {
+      self->postponed_ = 0;
       return self->WatchProgress();
     }
-    LogWarning(Format("qp 0x%x: no answer from its peer (qp 0x%x); the queue pair is in error", self->number_,
-                      self->attributes_.dest_qp_num));
+    if (self->counters_.bytes_received.value() != heard && self->postponed_ < kMostPostponements) {
+      ++self->postponed_;
+      return self->WatchProgress();
+    }
+    self->postponed_ = 0;
+    LogWarning(Format("qp 0x%x: no answer from %s to work request %llu (%s); the queue pair is in error", self->number_,
+                      self->PeerName().c_str(), static_cast<unsigned long long>(self->sends_.entry(self->sends_.retired()).id),
+                      NameOf(self->sends_.entry(self->sends_.retired()).opcode)));
     self->Fail(/*orderly=*/false, IBV_WC_RETRY_EXC_ERR);
-  });
+  };
+  retry_timer_ = rnic_.network().RunAt(rnic_.network().Now() + limit, std::move(look));
 }
 
 void QueuePair::Lose(bool orderly) {
@@ -227,8 +242,7 @@ Result<uint64_t, rdmap::AccessError> QueuePair::Atomic(ddp::STag stag, ddp::Tagg
   const auto memory =
       rnic_.memory().ResolveRemote(remote_pd(), stag, offset.value, sizeof(uint64_t), IBV_ACCESS_REMOTE_ATOMIC, memory_user_);
   if (!memory) return memory.error();
-  // The offset is aligned, the region need not be.
-  if (reinterpret_cast<uintptr_t>(*memory) % sizeof(uint64_t) != 0) return rdmap::AccessError::kBounds;
+  if (reinterpret_cast<uintptr_t>(*memory) % sizeof(uint64_t) != 0) return rdmap::AccessError::kMisaligned;
   return CarryOut(operation, reinterpret_cast<uint64_t*>(*memory));
 }
 

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "faults/injector.h"
 #include "sim/device.h"
+#include "sim/names.h"
 #include "sim/queue_pair.h"
 #include "sim/queue_pair_internal.h"
 #include "sim/rnic.h"
@@ -90,6 +91,7 @@ void QueuePair::EngineLock::Deliver() {
         type = IBV_EVENT_SQ_DRAINED;
         break;
     }
+    if (TraceEnabled()) Trace(Format("qp 0x%x: asynchronous event %s", qp_.number_, NameOf(type)));
     if (!qp_.destroyed_.load() && qp_.options_.async) qp_.options_.async->OnAsyncEvent(type, qp_.options_.owner);
   }
 }
@@ -143,7 +145,7 @@ int QueuePair::Establish(std::unique_ptr<transport::ByteStream> socket, Establis
       attributes_.retry_cnt = options.retry_count;
       attributes_.timeout = options.ack_timeout;
       attributes_.min_rnr_timer = 12;
-      state_.store(IBV_QPS_RTS, std::memory_order_seq_cst);
+      SetState(IBV_QPS_RTS);
     }
     connection.stream.SetReceiverTimer(attributes_.min_rnr_timer);
     connection.interest = {.read = true, .write = false};
@@ -271,7 +273,6 @@ bool QueuePair::Receive() {
       connection.heard = true;
       connection.may_transmit = true;  // the initiator is in FPDU mode: its first FPDU is here
       counters_.bytes_received.Add(result.bytes);
-      ++progress_;
       if (dialled_ && !std::exchange(connection.communication_told, true) && state() == IBV_QPS_RTR) {
         upcalls_.push_back(Upcall::kCommunication);
       }
@@ -285,6 +286,9 @@ bool QueuePair::Receive() {
       if (connection.receiver.error() != mpa::FpduError::kNone) {
         connection.stream.OnLowerLayerError(connection.receiver.error());
       }
+      // What comes is thrown away, but its end must not be looked at for ever.
+      connection.read_ended |= result.kind == IoResult::Kind::kEndOfStream || result.kind == IoResult::Kind::kFailed;
+      connection.write_failed |= result.kind == IoResult::Kind::kFailed;
       return true;  // CheckStream() sees why
     }
     switch (result.kind) {
@@ -294,9 +298,13 @@ bool QueuePair::Receive() {
       case IoResult::Kind::kWouldBlock:
         return reads != 0;
       case IoResult::Kind::kEndOfStream:
+        if (connection.stream.state() == rdmap::StreamState::kTerminating) {  // it still has our Terminate to read
+          connection.read_ended = true;
+          return true;
+        }
         if (!connection.receiver.at_boundary()) {
           LogWarning(Format("qp 0x%x: %s closed the connection in the middle of a frame; the queue pair is in error", number_,
-                            connection.socket->PeerAddress().ToString().c_str()));
+                            PeerName().c_str()));
         } else if (TraceEnabled()) {
           Trace(Format("qp 0x%x: the peer closed the connection", number_));
         }
@@ -304,7 +312,7 @@ bool QueuePair::Receive() {
         return true;
       case IoResult::Kind::kFailed:
         LogWarning(Format("qp 0x%x: lost the connection to %s: %s; the queue pair is in error", number_,
-                          connection.socket->PeerAddress().ToString().c_str(), std::strerror(result.error)));
+                          PeerName().c_str(), std::strerror(result.error)));
         Lose(/*orderly=*/false);
         return true;
     }
@@ -371,9 +379,9 @@ void QueuePair::NudgeLater(unsigned nudges_left) {
 void QueuePair::UpdateInterest() {
   if (connection_ == nullptr) return;
   Connection& connection = *connection_;
-  transport::Interest want{.read = true, .write = connection.write_blocked};
+  transport::Interest want{.read = !connection.read_ended, .write = connection.write_blocked};
   if (connection.faulty != nullptr) [[unlikely]] {
-    want = {.read = connection.faulty->wants_read(), .write = connection.faulty->wants_write(connection.write_blocked)};
+    want = {.read = !connection.read_ended && connection.faulty->wants_read(), .write = connection.faulty->wants_write(connection.write_blocked)};
   }
   if (want == connection.interest) return;
   connection.interest = want;
@@ -395,7 +403,8 @@ Result<uint8_t*, rdmap::AccessError> QueuePair::Resolve(ddp::STag stag, ddp::Tag
       break;
   }
   if (options_.type == IBV_QPT_XRC_SEND) return rdmap::AccessError::kAccessRights;  // it takes no requests
-  if (roce_ && (static_cast<int>(attributes_.qp_access_flags) & needed) != needed) return rdmap::AccessError::kAccessRights;
+  const int open = access == rdmap::Access::kReadSink ? needed : static_cast<int>(attributes_.qp_access_flags);
+  if ((open & needed) != needed) return rdmap::AccessError::kAccessRights;
   ddp::STag region;
   auto memory = rnic_.memory().ResolveRemote(remote_pd(), stag, offset.value, length, needed, memory_user_, &region);
   if (region != stag) window_uses_[access == rdmap::Access::kRemoteRead] = {stag, region};
@@ -424,10 +433,10 @@ std::optional<rdmap::ReceiveTarget> QueuePair::TakeReceive() {
     if (element.length == 0) continue;
     uint8_t* bytes = rnic_.memory().ResolveLocal(receive_pd(), element.lkey, element.addr, element.length, true, false, memory_user_);
     if (bytes == nullptr) {
-      LogWarning(Format("qp 0x%x: receive %llu names memory (lkey 0x%08x, address 0x%llx, %u bytes) that is not registered with "
-                        "IBV_ACCESS_LOCAL_WRITE in this protection domain",
-                        number_, static_cast<unsigned long long>(entry.id), element.lkey,
-                        static_cast<unsigned long long>(element.addr), element.length));
+      LogWarning(Format("qp 0x%x: receive %llu names memory (lkey 0x%08x, address 0x%llx, %u bytes) that it cannot use: %s", number_,
+                        static_cast<unsigned long long>(entry.id), element.lkey, static_cast<unsigned long long>(element.addr),
+                        element.length,
+                        rnic_.memory().ExplainLocal(receive_pd(), element.lkey, element.addr, element.length, true, false).c_str()));
       CompleteReceive(IBV_WC_LOC_PROT_ERR, nullptr);
       return std::nullopt;
     }
@@ -530,7 +539,14 @@ rdmap::Request* QueuePair::NextRequest() {
   }
 }
 
-void QueuePair::Started(rdmap::Request&) { ++sends_.started; }
+void QueuePair::Started(rdmap::Request& request) {
+  if (TraceEnabled()) {
+    const SendEntry& entry = sends_.entry(sends_.started);
+    Trace(Format("qp 0x%x: work request %llu begins: %s, %u bytes", number_, static_cast<unsigned long long>(entry.id),
+                 NameOf(entry.opcode), request.length));
+  }
+  ++sends_.started;
+}
 
 namespace {
 SendEntry& EntryOf(rdmap::Request& request) {
@@ -575,8 +591,8 @@ void QueuePair::CompleteSend(SendEntry& entry) {
 
 void QueuePair::Push(CompletionQueue& cq, const ibv_wc& completion, bool solicited) {
   if (TraceEnabled()) {
-    Trace(Format("qp 0x%x completion: wr_id %llu, status %d, opcode %d, %u bytes", number_,
-                 static_cast<unsigned long long>(completion.wr_id), completion.status, completion.opcode,
+    Trace(Format("qp 0x%x: completion of work request %llu: %s, %s, %u bytes", number_,
+                 static_cast<unsigned long long>(completion.wr_id), NameOf(completion.opcode), NameOf(completion.status),
                  completion.byte_len));
   }
   if (completion.status != IBV_WC_SUCCESS) counters_.errors.Add(1);

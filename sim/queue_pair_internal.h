@@ -40,10 +40,15 @@ struct QueuePair::Connection {
   bool communication_told = false; // IBV_EVENT_COMM_EST
   bool write_blocked = false;
   bool write_failed = false;
+  bool read_ended = false;         // there will be no more to read
+  bool termination_told = false;   // TellOfTermination()
   bool closing = false;            // Disconnect() was called
   bool fin_sent = false;
   uint64_t last_to_send = 0;       // closing: requests posted before this count still go out
 };
+
+// For FpduSender::TakeOver. Programs unmap memory before they deregister it, which an adapter that has pinned it does not notice.
+void CopyWhatIsThere(uint8_t* to, const uint8_t* from, size_t count);
 
 // Holds the engine; on release delivers what has to be said to others without locks, and answers a doorbell that rang meanwhile.
 class QueuePair::EngineLock {

@@ -12,17 +12,13 @@
 
 // Memory that a queue pair used, or was to use, and that is taken away: by its program, by a work request, by the peer.
 namespace weft::sim {
-namespace {
 
-// Programs unmap memory before they deregister it, which an adapter that has pinned it does not notice.
 void CopyWhatIsThere(uint8_t* to, const uint8_t* from, size_t count) {
   const iovec into{to, count}, of{const_cast<uint8_t*>(from), count};
   if (process_vm_readv(getpid(), &into, 1, &of, 1, 0) >= 0 || errno == EFAULT) return;
   const DmaScope dma;  // not allowed here (a container's filter), or not there
   std::memcpy(to, from, count);
 }
-
-}  // namespace
 
 void QueuePair::ForgetRegion(const RegionInfo& gone) {
   EngineLock engine(*this);
@@ -67,6 +63,10 @@ void QueuePair::Forget(const RegionInfo& gone, std::optional<uint64_t> request) 
              "connection is closed; "
              "wait for the work requests' completions, and tell the peer, before the memory goes",
              number_, gone.stag.value));
+  if (connection.stream.state() == rdmap::StreamState::kOperational) {  // a request or a receive of our own
+    TellPeerOfLocalError();
+    return Fail(/*orderly=*/!connection.extended, IBV_WC_LOC_PROT_ERR);
+  }
   Transmit();
   CheckStream();
   if (connection_ != nullptr) Fail(/*orderly=*/false, IBV_WC_LOC_PROT_ERR);

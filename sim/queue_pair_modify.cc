@@ -40,7 +40,7 @@ void QueuePair::Reset() {
   receives_.Clear();
   options_.send_cq->Forget(number_);
   options_.receive_cq->Forget(number_);
-  state_.store(IBV_QPS_RESET, std::memory_order_seq_cst);
+  SetState(IBV_QPS_RESET);
   observer_.reset();
   upcalls_.clear();
   target_.reset();
@@ -86,7 +86,7 @@ int QueuePair::ChangeState(ibv_qp_state to, const ibv_qp_attr& attributes, int m
       return 0;
     case IBV_QPS_INIT:
       if (from != IBV_QPS_RESET && from != IBV_QPS_INIT) return EINVAL;
-      state_.store(IBV_QPS_INIT, std::memory_order_seq_cst);
+      SetState(IBV_QPS_INIT);
       return 0;
     case IBV_QPS_RTR:
     case IBV_QPS_RTS:
@@ -96,7 +96,7 @@ int QueuePair::ChangeState(ibv_qp_state to, const ibv_qp_attr& attributes, int m
       if (from != IBV_QPS_RTS || connection_ == nullptr) return EINVAL;
       connection_->closing = true;
       connection_->last_to_send = sends_.posted();
-      state_.store(IBV_QPS_SQD, std::memory_order_seq_cst);
+      SetState(IBV_QPS_SQD);
       FinishDisconnect();
       return 0;
     case IBV_QPS_ERR:
@@ -192,7 +192,7 @@ void QueuePair::EnterState(ibv_qp_state from, ibv_qp_state to) {
       return;
     case IBV_QPS_ERR:
       if (from == IBV_QPS_RESET) {
-        state_.store(IBV_QPS_ERR, std::memory_order_seq_cst);
+        SetState(IBV_QPS_ERR);
       } else if (from != IBV_QPS_ERR) {
         Fail(/*orderly=*/true);
       }
@@ -200,21 +200,21 @@ void QueuePair::EnterState(ibv_qp_state from, ibv_qp_state to) {
     case IBV_QPS_RTR:
       dialled_ = true;
       lost_ = false;
-      state_.store(IBV_QPS_RTR, std::memory_order_seq_cst);
+      SetState(IBV_QPS_RTR);
       return;
     case IBV_QPS_SQD:
-      state_.store(IBV_QPS_SQD, std::memory_order_seq_cst);
+      SetState(IBV_QPS_SQD);
       if (from != IBV_QPS_SQD) {
         drain_told_ = attributes_.en_sqd_async_notify == 0;
         TellOfDrain();
       }
       return;
     case IBV_QPS_RTS:
-      state_.store(IBV_QPS_RTS, std::memory_order_seq_cst);
+      SetState(IBV_QPS_RTS);
       doorbell_.store(true, std::memory_order_seq_cst);  // answered when the engine is let go
       return;
     default:
-      state_.store(to, std::memory_order_seq_cst);
+      SetState(to);
   }
 }
 

@@ -88,7 +88,7 @@ TEST_F(SelfConnected, AtomicsReturnWhatWasThere) {
   element.length = 8;
   wr.wr.atomic.remote_addr += 4;  // not aligned: an error, and nothing is changed
   ASSERT_EQ(a.Post(wr), 0);
-  EXPECT_EQ(WaitForCompletion(a.cq).status, IBV_WC_REM_OP_ERR);
+  EXPECT_EQ(WaitForCompletion(a.cq).status, IBV_WC_REM_INV_REQ_ERR);
   EXPECT_EQ(*value, 99u);
 }
 

@@ -98,6 +98,8 @@ constexpr uint64_t kSupported = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_SEND 
 constexpr uint64_t kSupportedByRoce = kSupported | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND_WITH_IMM |
                                       IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
 
+constexpr uint64_t kSupportedUnreliable =
+    kSupportedByRoce & ~(IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD);
 constexpr uint64_t kSupportedDatagrams = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
 
 SendBatch& BatchOf(ibv_qp_ex* qp) { return *FromPublic(qp)->batch; }
@@ -175,7 +177,10 @@ void Refuse(void (*&operation)(ibv_qp_ex*, Arguments...)) {
 
 int FillSendOperations(Qp* qp, ibv_qp_type type, uint64_t send_ops_flags, Persona persona) {
   if (type == IBV_QPT_XRC_RECV) return EOPNOTSUPP;  // it sends nothing
-  const uint64_t supported = type == IBV_QPT_UD ? kSupportedDatagrams : persona == Persona::kRoce ? kSupportedByRoce : kSupported;
+  const uint64_t supported = type == IBV_QPT_UD          ? kSupportedDatagrams
+                             : type == IBV_QPT_UC          ? kSupportedUnreliable
+                             : persona == Persona::kRoce ? kSupportedByRoce
+                                                         : kSupported;
   if (send_ops_flags & ~supported) return EOPNOTSUPP;
   qp->batch = std::make_unique<SendBatch>();
   Refuse(qp->wr_atomic_cmp_swp);

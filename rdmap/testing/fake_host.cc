@@ -131,6 +131,7 @@ void FakeHost::Started(Request& request) {
 void FakeHost::Sent(Request& request) { sent.push_back(IdOf(request)); }
 
 Result<uint64_t, AccessError> FakeHost::Atomic(ddp::STag stag, ddp::TaggedOffset offset, const AtomicOperation& operation) {
+  if (offset.value % sizeof(uint64_t) != 0) return AccessError::kMisaligned;  // its regions begin at aligned offsets
   const auto memory = Resolve(stag, offset, sizeof(uint64_t), Access::kRemoteWrite);
   if (!memory) return memory.error();
   uint64_t value;
