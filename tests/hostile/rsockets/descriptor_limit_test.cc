@@ -71,7 +71,9 @@ TEST(DescriptorLimit, FailsTheOneCallAndNothingThatLives) {
     open.push_back(std::move(ends));
   }
   std::printf("%zu connections under a limit of 300 descriptors, then: %s\n", open.size(), strerror(error));
-  EXPECT_TRUE(error == EMFILE || error == ENOMEM || error == ENOBUFS) << strerror(error);
+  // Either end may be the one that finds no descriptor. The accepting one turns a stranger away, or lets the connecting one wait for room, and
+  // that one gives up in the end.
+  EXPECT_TRUE(error == EMFILE || error == ENOMEM || error == ENOBUFS || error == ECONNRESET || error == ETIMEDOUT) << strerror(error);
   ASSERT_GT(open.size(), 10u);
   for (const Ends& ends : open) Exchange(ends);
   // And again with room.
