@@ -130,7 +130,9 @@ bool IsNumber(const std::string& key) {
 std::string Json(const Row& row) {
   std::string out;
   for (const auto& [key, value] : row) {
-    out += (out.empty() ? "" : ", ") + Quoted(key) + ": " + (IsNumber(key) && !value.empty() ? value : Quoted(value));
+    // JSON has no hexadecimal numbers.
+    const std::string number = value.starts_with("0x") ? std::to_string(std::strtoull(value.c_str(), nullptr, 16)) : value;
+    out += (out.empty() ? "" : ", ") + Quoted(key) + ": " + (IsNumber(key) && !value.empty() ? number : Quoted(value));
   }
   return out;
 }
