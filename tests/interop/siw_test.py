@@ -160,6 +160,7 @@ class WeftAsClient(BothWays, SiwTest):
                                    f"{stock.workspace_file('tests/interop/bad_rkey')} client {{host}} {{port}} {kind}", "on")
         self.expect("memory: good" in server, "the bad access reached memory")
         self.expect("RDMA_CM_EVENT_DISCONNECTED" in server and "RDMA_CM_EVENT_DISCONNECTED" in client, "no orderly end")
+        self.expect("completion of the last Read: none" not in client, "a posted Read never completed")
         # siw answered with a Terminate, and Weft's end understood it.
         found = capture.terminates(self.pcap)
         self.expect(found == [as_siw_has_it(terminate)], f"Terminates: {found}")
