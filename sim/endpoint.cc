@@ -433,7 +433,8 @@ int EndpointImpl::AcceptFor(std::shared_ptr<QueuePair> target, const ConnectPara
                             bool dialled) {
   {
     std::lock_guard lock(mutex_);
-    if (state_ != State::kRequested) return EINVAL;
+    // The peer may have left since the program was told of it.
+    if (state_ != State::kRequested) return state_ == State::kClosed ? ECONNRESET : EINVAL;
     delivery_ = delivery;
     const mpa::StartFrame& request = frame_->frame();
     const size_t words = request.enhanced ? mpa::kIrdOrdLength : 0;
