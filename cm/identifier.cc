@@ -106,11 +106,12 @@ class LiveIdentifiers {
     std::lock_guard lock(mutex_);
     live_[id.get()] = id;
   }
-  void Remove(const Identifier* id) {
+  void Remove(const rdma_cm_id* id) {
     std::lock_guard lock(mutex_);
     live_.erase(id);
   }
-  std::shared_ptr<Identifier> Find(const Identifier* id) {
+  // By its address alone: it may have been destroyed.
+  std::shared_ptr<Identifier> Find(const rdma_cm_id* id) {
     std::lock_guard lock(mutex_);
     const auto at = live_.find(id);
     return at == live_.end() ? nullptr : at->second.lock();
@@ -118,7 +119,7 @@ class LiveIdentifiers {
 
  private:
   std::mutex mutex_;
-  std::unordered_map<const Identifier*, std::weak_ptr<Identifier>> live_;
+  std::unordered_map<const rdma_cm_id*, std::weak_ptr<Identifier>> live_;
 };
 
 }  // namespace
@@ -128,7 +129,7 @@ Identifier::Identifier(std::shared_ptr<Channel> on, bool synchronous)
 
 Identifier::~Identifier() = default;
 
-std::shared_ptr<Identifier> Identifier::Find(rdma_cm_id* id) { return LiveIdentifiers::Process().Find(static_cast<Identifier*>(id)); }
+std::shared_ptr<Identifier> Identifier::Find(rdma_cm_id* id) { return LiveIdentifiers::Process().Find(id); }
 
 std::shared_ptr<Identifier> Identifier::Create(Channel* on, void* context, rdma_port_space port_space,
                                                ibv_qp_type qp_type) {
