@@ -19,8 +19,7 @@ rlimit RaiseFileLimit() {
 }
 
 bool IsShortage(int error) {
-  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM || error == EADDRNOTAVAIL ||
-         error == EAGAIN;
+  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM || error == EADDRNOTAVAIL;
 }
 
 std::string DescribeShortage(int error) {

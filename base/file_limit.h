@@ -17,7 +17,8 @@ inline constexpr rlim_t kMostFiles = 131072;
 rlimit RaiseFileLimit();
 
 // Whether `error`, of socket(), accept(), connect() and the like, says that there is no room now (descriptors, memory,
-// ports): a state to wait in, and nothing that the peer did.
+// ports): a state to wait in, and nothing that the peer did. EAGAIN is none: of a descriptor that does not block it says
+// that there is nothing to do.
 bool IsShortage(int error);
 
 // "Too many open files (the limit is 256, see ulimit -n)", for a message that names the limit that was met.

@@ -28,6 +28,7 @@ TEST(FileLimitTest, MessageNamesTheLimitThatWasMet) {
             "Too many open files (the limit is " + std::to_string(limit.rlim_cur) + ", see ulimit -n)");
   EXPECT_TRUE(IsShortage(ENFILE));
   EXPECT_FALSE(IsShortage(ECONNREFUSED));
+  EXPECT_FALSE(IsShortage(EAGAIN)) << "nobody waits to be accepted";
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <future>
 
 #include "control/address.h"
@@ -53,6 +54,12 @@ TEST_F(ServerTest, LongRequestsAndAnswersPass) {
   EXPECT_EQ(answer->text, "c/" + body);
   EXPECT_FALSE(Ask(getpid(), "c", std::string(2 << 20, 'x')).ok());
   EXPECT_TRUE(Ask(getpid(), "still there").ok());
+}
+
+TEST_F(ServerTest, FindingNobodyIsNoReasonToRest) {
+  const auto begun = std::chrono::steady_clock::now();
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(Ask(getpid(), "again").ok());
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(5)) << "a rest of 100 ms after each";
 }
 
 TEST_F(ServerTest, IsListed) {

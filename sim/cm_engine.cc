@@ -23,7 +23,6 @@ namespace {
 // Connections that have not sent their whole MPA Request yet, and those that have and of which the program was not told, since its backlog is
 // full. Beyond this the one that has waited longest gives way, so that silent peers neither use up the process nor keep others out.
 constexpr size_t kMostSilent = 2048, kMostUntold = 4096;
-constexpr std::chrono::seconds kBetweenWarnings{10};
 constexpr int kAcceptsPerTurn = 64;
 constexpr int kSmallestTcpBacklog = 128;
 
@@ -113,8 +112,8 @@ class ListenerImpl final : public CmListener,
       if (listener_ == nullptr) return false;
       auto accepted = listener_->Accept();
       if (!accepted.ok()) {
-        if (accepted.error() != EMFILE && accepted.error() != ENFILE) return false;
-        if (MayWarn()) LogWarning(Format("a connection to %s waits: %s", local_.ToString().c_str(), DescribeShortage(accepted.error()).c_str()));
+        if (!IsShortage(accepted.error())) return false;
+        LogWarning(Format("a connection to %s waits: %s", local_.ToString().c_str(), DescribeShortage(accepted.error()).c_str()));
         oldest = silent_.TakeOldest();
         if (oldest == nullptr) return false;
       } else {
@@ -130,24 +129,9 @@ class ListenerImpl final : public CmListener,
   }
 
   void TurnAway(EndpointImpl& endpoint, const char* among) {
-    bool warn;
-    {
-      std::lock_guard lock(mutex_);
-      warn = MayWarn();
-    }
-    if (warn) {
-      LogWarning(Format("%s gives way at %s, the oldest of too many connections %s", endpoint.remote_address().ToString().c_str(),
-                        local_.ToString().c_str(), among));
-    }
+    LogWarning(Format("%s gives way at %s, the oldest of too many connections %s", endpoint.remote_address().ToString().c_str(),
+                      local_.ToString().c_str(), among));
     endpoint.TurnAway();
-  }
-
-  // With mutex_ held. A flood of connections is not one of warnings.
-  bool MayWarn() {
-    const transport::Time now = rnic_.network().Now();
-    if (next_warning_ != transport::Time{} && now < next_warning_) return false;
-    next_warning_ = now + kBetweenWarnings;
-    return true;
   }
 
   // Tells the program of waiting requests, up to its backlog of unanswered ones.
@@ -178,7 +162,6 @@ class ListenerImpl final : public CmListener,
   WaitingRoom<EndpointImpl> silent_;  // whose request is not complete
   WaitingRoom<EndpointImpl> untold_;  // ... is, and the program was not told of it
   std::unordered_set<const EndpointImpl*> told_;  // ... was, and did not answer
-  transport::Time next_warning_{};
 };
 
 // Where an event that is asked for can come, and its usual status.

@@ -104,7 +104,7 @@ int EndpointImpl::StartConnecting() {
   auto socket = rnic_.network().StartConnect(bind_to_, remote_);
   if (!socket.ok()) {
     const int error = socket.error();
-    if (error == EMFILE || error == ENFILE) {
+    if (IsShortage(error)) {
       LogWarning(Format("cannot connect to %s: %s", remote_.ToString().c_str(), DescribeShortage(error).c_str()));
       return error;
     }

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 
+#include "base/file_limit.h"
 #include "transport/high_descriptor.h"
 #include "transport/tcp_stream.h"
 
@@ -31,8 +32,6 @@ bool IsErrorOfTheConnection(int error) {
       return false;
   }
 }
-
-bool IsShortage(int error) { return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM; }
 
 int Prepare(int fd, const SocketAddress& local, int backlog, bool only_v6, bool reuse_address) {
   int v6_only = only_v6, reuse = reuse_address;
