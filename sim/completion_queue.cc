@@ -138,7 +138,7 @@ void CompletionQueue::OnErrandTimer(std::chrono::microseconds after, uint32_t tu
   if (polled) return ArmErrandTimer(std::min(2 * after, kLongestErrandTick));
   errand_timer_armed_.store(false);
   // Also what was added since and found the timer armed.
-  if (lock.owns_lock()) RunErrands(TakeErrands(), [](Errand& errand) { errand.queue_pair->RunErrand(); });
+  RunErrands(TakeErrands(), [](Errand& errand) { errand.queue_pair->RunErrand(); });
 }
 
 template <typename Run>
@@ -332,7 +332,11 @@ void CompletionQueue::Attach(std::shared_ptr<AnyQueuePair> qp, transport::WatchI
     attached_.push_back({std::move(qp), watch, errand});
   }
   takes_errands_.store(attached_.size() > kMostDrivenDirectly, std::memory_order_relaxed);
-  if (group_ != nullptr) group_->Add(watch);
+  if (group_ != nullptr) {
+    group_->Add(watch);
+  } else if (empty_polls_ == kPollsUntilSpinning && attached_.size() > kMostDrivenDirectly) {
+    MakeGroup();  // it spun when there were few
+  }
 }
 
 // With errands_mutex_ held, too.

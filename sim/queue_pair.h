@@ -178,9 +178,9 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   // ... for a program that polls.
   void StepForPoll(bool spinning, bool eager);
   void ReceiveRestOfMessage();
-  // With or without the engine: what waits for the next poll. No completion queue takes it: there are few queue pairs, which polls look at.
-  bool TakesErrands() const { return options_.send_cq->takes_errands() || options_.receive_cq->takes_errands(); }
-  void AddErrand();
+  // With or without the engine: what waits for the next poll. False: no completion queue takes it; there are few queue
+  // pairs, and a poll looks at each.
+  bool AddErrand();
   bool Receive();                    // false: there was nothing
   void Transmit();
   bool TransmitPrologue();

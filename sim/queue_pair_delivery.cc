@@ -54,12 +54,11 @@ void QueuePair::AcknowledgeLater() {
     connection_->stream.Acknowledge();
     return;
   }
-  if (wanted && TakesErrands()) {
+  if (wanted) {
     errand_received_ = connection_->stream.received();
-    AddErrand();
-  } else if (!acknowledgement_timers_[wanted].armed) {
-    ArmAcknowledgementTimer(wanted);
+    if (AddErrand()) return;
   }
+  if (!acknowledgement_timers_[wanted].armed) ArmAcknowledgementTimer(wanted);
 }
 
 void QueuePair::ArmAcknowledgementTimer(bool wanted) {

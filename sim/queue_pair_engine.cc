@@ -221,15 +221,21 @@ void QueuePair::FlushDeferred() {
   Ring();
 }
 
-void QueuePair::AddErrand() {
-  if (options_.send_cq->takes_errands()) options_.send_cq->AddErrand(errands_[0]);
-  if (options_.receive_cq != options_.send_cq && options_.receive_cq->takes_errands()) options_.receive_cq->AddErrand(errands_[1]);
+bool QueuePair::AddErrand() {
+  const bool with_sends = options_.send_cq->takes_errands();
+  const bool with_receives = options_.receive_cq != options_.send_cq && options_.receive_cq->takes_errands();
+  if (with_sends) options_.send_cq->AddErrand(errands_[0]);
+  if (with_receives) options_.receive_cq->AddErrand(errands_[1]);
+  return with_sends || with_receives;
 }
 
 void QueuePair::RunErrand() {
   FlushDeferred();
   EngineLock engine(*this, std::try_to_lock);
-  if (!engine.owns_lock()) return AddErrand();
+  if (!engine.owns_lock()) {
+    AddErrand();
+    return;
+  }
   if (!AcknowledgementWanted()) return;
   if (connection_->stream.received() != errand_received_) {
     AcknowledgeLater();  // the program has just got more to answer
