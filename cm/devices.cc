@@ -112,7 +112,7 @@ bool Devices::Exist() {
     if (devices_.empty()) Refresh();
     if (!devices_.empty()) return true;
   }
-  const char* const wanted = getenv("WEFT_DEVICES");
+  const char* const wanted = secure_getenv("WEFT_DEVICES");
   LogWarning(Format("there is no RDMA device: no network interface%s%s has an address (weft devices lists those that do)",
                     wanted != nullptr && *wanted != 0 ? " of WEFT_DEVICES=" : "", wanted != nullptr ? wanted : ""));
   errno = ENODEV;

@@ -1,4 +1,6 @@
 // meet DIRECTORY: each rank leaves the file ready.RANK there and looks for messages until there is a file go; then all exchange a word with each.
+#define _DEFAULT_SOURCE  // usleep()
+
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
