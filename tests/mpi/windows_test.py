@@ -1,4 +1,5 @@
-"""A window over many ranks: all of them put to all others and fence, and the memory that each other rank costs stays small."""
+"""A window over many ranks: all of them put to all others and fence, and the memory that each other rank costs stays small; or accumulate
+at one rank at once."""
 
 import re
 
@@ -21,6 +22,9 @@ class Windows(mpi.MpiTest):
 
     def test_128_ranks_put_to_all(self):
         self.put_to_all(32 if self.sanitizer else 128, timeout=240)
+
+    def test_260_ranks_accumulate_at_one_of_them_that_computes(self):
+        self.run_job(32 if self.sanitizer else 260, stock.workspace_file("tests/mpi/scale/origins"), timeout=240)
 
 
 if __name__ == "__main__":
