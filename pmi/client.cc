@@ -232,9 +232,7 @@ class Connection final : public Client {
     Message abort{"abort"};
     abort.Add("exitcode", exit_code);
     // Hydra and Slurm read exitcode= only; our mpiexec shows error= too.
-    std::string words = Printable(message);
-    for (char& c : words) c = c == ' ' ? '_' : c;
-    if (!words.empty()) abort.Add("error", words);
+    if (!message.empty()) abort.Add("error", EscapeBlanks(Printable(message)));
     (void)wire_.Send(abort);  // the caller exits in any case
   }
 

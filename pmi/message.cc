@@ -27,6 +27,34 @@ std::string Printable(std::string_view bytes) {
   return out;
 }
 
+std::string EscapeBlanks(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == ' ') {
+      out += "%20";
+    } else if (c == '%') {
+      out += "%25";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::string UnescapeBlanks(std::string_view escaped) {
+  std::string out;
+  for (size_t at = 0; at < escaped.size(); ++at) {
+    const std::string_view three = escaped.substr(at, 3);
+    if (three == "%20" || three == "%25") {
+      out += three == "%20" ? ' ' : '%';
+      at += 2;
+    } else {
+      out += escaped[at];
+    }
+  }
+  return out;
+}
+
 const std::string* Message::Find(std::string_view name) const {
   for (const auto& [field, value] : fields) {
     if (field == name) return &value;

@@ -66,6 +66,10 @@ std::optional<int> ParseInt(std::string_view text);
 // Shortened and with bytes that are not printable replaced, for error messages.
 std::string Printable(std::string_view bytes);
 
+// A sentence as one value of a one-line message: a blank is %20, a per cent sign %25; and back.
+std::string EscapeBlanks(std::string_view text);
+std::string UnescapeBlanks(std::string_view escaped);
+
 }  // namespace weft::pmi
 
 #endif  // PMI_MESSAGE_H_

@@ -145,6 +145,14 @@ TEST(PmiMessage, NothingFollowsAnError) {
   EXPECT_FALSE(reader.Next());
 }
 
+TEST(PmiMessage, ASentenceIsOneValue) {
+  for (const char* text : {"", "no blank", "window_1 is 100% full, a=b", "%20", "%2", "%", " "}) {
+    EXPECT_EQ(EscapeBlanks(text).find(' '), std::string::npos) << text;
+    EXPECT_EQ(UnescapeBlanks(EscapeBlanks(text)), text);
+  }
+  EXPECT_EQ(UnescapeBlanks("%41 as it came"), "%41 as it came");
+}
+
 TEST(PmiMessage, NumbersAreWholeAndFit) {
   const Message message = ReadOne("cmd=x a=12 b=12x c= d=99999999999 e=-3\n");
   EXPECT_EQ(message.FindInt("a"), 12);

@@ -30,7 +30,7 @@ void Server::Handle(int rank, const Message& message) {
   if (NameService::IsFor(message)) return owner_->OnNameQuestion(rank, message);
   if (message.command == "abort") {
     const std::string* words = message.Find("error");
-    return owner_->OnAbort(rank, message.FindInt("exitcode").value_or(1), words == nullptr ? std::string() : *words);
+    return owner_->OnAbort(rank, message.FindInt("exitcode").value_or(1), words == nullptr ? std::string() : UnescapeBlanks(*words));
   }
   const Message answer = Answer(rank, message);
   if (answer.command.empty()) {

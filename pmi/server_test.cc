@@ -121,9 +121,9 @@ TEST_F(PmiServer, SpawnIsRefusedAndNotIgnored) {
 }
 
 TEST_F(PmiServer, AbortReachesTheOwner) {
-  Ask(3, "cmd=abort exitcode=7 error=no_disk");
+  Ask(3, "cmd=abort exitcode=7 error=no%20disk");
   Ask(2, "cmd=abort");
-  EXPECT_THAT(owner.events, ElementsAre("abort 3 7 no_disk", "abort 2 1 "));
+  EXPECT_THAT(owner.events, ElementsAre("abort 3 7 no disk", "abort 2 1 "));
 }
 
 TEST_F(PmiServer, NamesTheMisuse) {

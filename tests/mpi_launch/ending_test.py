@@ -25,7 +25,7 @@ class Ranks(launch.LaunchTest):
         for words, status, wanted in ((("die", 9), 137, "rank 1 (%s) was killed by signal 9"),
                                       (("exit", 5), 5, "rank 1 (%s) exited with status 5 without MPI_Finalize; the job ends"),
                                       (("exit", 0), 1, "rank 1 (%s) exited with status 0 without MPI_Finalize; the job ends"),
-                                      (("abort", 7), 7, "rank 1 (%s) aborted the job with code 7: asked_to"),
+                                      (("abort", 7), 7, "rank 1 (%s) aborted the job with code 7: asked to"),
                                       (("abort", 0), 0, "aborted the job with code 0"),
                                       (("abort", 256), 1, "aborted the job with code 256")):
             done = self.run_job("-n", 4, launch.exchange(), *words)
