@@ -67,6 +67,50 @@ TEST(RsocketConnection, CanBeMadeWithoutBlocking) {
   EXPECT_EQ(errno, EAGAIN);
 }
 
+TEST(RsocketConnection, AThousandAreHeldByOneProcess) {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  constexpr int kConnections = 100;
+#else
+  constexpr int kConnections = 1000;
+#endif
+  sockaddr_in address;
+  Fd listener = Listener(&address);
+  std::vector<Fd> clients, servers;
+  for (int i = 0; i < kConnections; ++i) {
+    clients.emplace_back(::rsocket(AF_INET, SOCK_STREAM, 0));
+    auto connecting = std::async(std::launch::async, [&] { return ConnectTo(clients.back(), address); });
+    servers.emplace_back(raccept(listener, nullptr, nullptr));
+    ASSERT_EQ(connecting.get(), 0) << i << ": " << strerror(errno);
+    ASSERT_GE(servers.back(), 0) << i << ": " << strerror(errno);
+  }
+  std::vector<pollfd> all;
+  for (const Fd& server : servers) all.push_back({server, POLLIN, 0});
+  EXPECT_EQ(rpoll(all.data(), all.size(), 0), 0);
+  for (int turn = 0; turn < 2; ++turn) {
+    for (int i = 0; i < kConnections; ++i) {
+      const auto number = static_cast<uint32_t>(i);
+      ASSERT_EQ(rsend(clients[i], &number, sizeof number, 0), static_cast<ssize_t>(sizeof number));
+    }
+    int ready = 0;
+    for (int look = 0; look < 100 && ready < kConnections; ++look) {
+      ready = rpoll(all.data(), all.size(), 100);
+      if (ready < kConnections) usleep(10'000);
+    }
+    EXPECT_EQ(ready, kConnections);
+    for (int i = 0; i < kConnections; ++i) {
+      uint32_t number = 0;
+      ASSERT_EQ(rrecv(servers[i], &number, sizeof number, MSG_WAITALL), static_cast<ssize_t>(sizeof number));
+      EXPECT_EQ(number, static_cast<uint32_t>(i));
+    }
+  }
+  EXPECT_EQ(rpoll(all.data(), all.size(), 0), 0);
+  clients.clear();
+  for (const Fd& server : servers) {
+    char byte;
+    EXPECT_EQ(rrecv(server, &byte, 1, 0), 0);
+  }
+}
+
 TEST(RsocketConnection, IsRefusedWhereNobodyListens) {
   sockaddr_in address;
   { Fd listener = Listener(&address); }
