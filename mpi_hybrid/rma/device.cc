@@ -15,6 +15,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "base/file_limit.h"
 #include "mpi_hybrid/core/job.h"
 #include "mpi_hybrid/core/lock.h"
 #include "mpi_hybrid/p2p/message.h"
@@ -34,6 +35,7 @@ constexpr int kFirstLinks = 4;                              // for which the com
 std::unique_ptr<Device> g_device;
 
 Error Failed(const std::string& what, int error) {
+  if (IsShortage(error)) return Error(MPI_ERR_OTHER, what + ": " + DescribeShortage(error));
   return Error(MPI_ERR_OTHER, what + ": " + std::strerror(error) +
                                   "; one-sided communication needs an RDMA device (Weft's libibverbs.so.1 "
                                   "and librdmacm.so.1 in the library path make one)");

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/file_limit.h"
 #include "mpi_hybrid/core/counters.h"
 #include "mpi_hybrid/core/job.h"
 #include "mpi_hybrid/rma/device.h"
@@ -75,7 +76,7 @@ Error Link::StartConnect(const sockaddr_storage& from, const sockaddr_storage& t
   if (rdma_create_id(device_.events(), &id_, this, RDMA_PS_TCP) != 0 ||
       rdma_resolve_addr(id_, reinterpret_cast<sockaddr*>(&source), reinterpret_cast<sockaddr*>(&target), kResolveMs) !=
           0) {
-    Break("address " + ToString(to) + " cannot be resolved: " + std::strerror(errno));
+    Break("address " + ToString(to) + " cannot be resolved: " + DescribeShortage(errno));
     return failure();
   }
   return {};
@@ -98,7 +99,7 @@ Error Link::MakeQueuePair() {
       break;
     }
     if (device_.inline_wanted < 16) {
-      return Error(MPI_ERR_OTHER, std::string("no queue pair could be made: ") + std::strerror(errno));
+      return Error(MPI_ERR_OTHER, std::string("no queue pair could be made: ") + DescribeShortage(errno));
     }
   }
   qp_ = id_->qp;
@@ -132,7 +133,7 @@ void Link::OnEvent(const rdma_cm_event& event) {
   if (state_ == State::kBroken) return;
   switch (event.event) {
     case RDMA_CM_EVENT_ADDR_RESOLVED:
-      if (rdma_resolve_route(id_, kResolveMs) != 0) Break(std::string("no route: ") + std::strerror(errno));
+      if (rdma_resolve_route(id_, kResolveMs) != 0) Break(std::string("no route: ") + DescribeShortage(errno));
       return;
     case RDMA_CM_EVENT_ROUTE_RESOLVED: {
       if (Error error = MakeQueuePair(); !error.ok()) return Break(error.message());
@@ -148,7 +149,7 @@ void Link::OnEvent(const rdma_cm_event& event) {
       parameters.initiator_depth = static_cast<uint8_t>(device_.max_reads());
       parameters.responder_resources = 1;
       parameters.retry_count = parameters.rnr_retry_count = 7;
-      if (rdma_connect(id_, &parameters) != 0) Break(std::string("connecting failed: ") + std::strerror(errno));
+      if (rdma_connect(id_, &parameters) != 0) Break(std::string("connecting failed: ") + DescribeShortage(errno));
       return;
     }
     case RDMA_CM_EVENT_ESTABLISHED: {

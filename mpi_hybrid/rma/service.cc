@@ -17,6 +17,7 @@
 
 #include "base/byte_writer.h"
 #include "base/check.h"
+#include "base/file_limit.h"
 #include "base/log.h"
 #include "mpi_hybrid/core/job.h"
 #include "mpi_hybrid/p2p/progress.h"
@@ -57,7 +58,7 @@ bool AsksForRoom(ByteSpan message) {
   return header && header->wants_room;
 }
 
-Error Failed(const char* what) { return Error(MPI_ERR_OTHER, std::string(what) + ": " + std::strerror(errno)); }
+Error Failed(const char* what) { return Error(MPI_ERR_OTHER, std::string(what) + ": " + DescribeShortage(errno)); }
 
 }  // namespace
 

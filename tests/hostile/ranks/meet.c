@@ -1,4 +1,5 @@
-// meet DIRECTORY: each rank leaves the file ready.RANK there and looks for messages until there is a file go; then all exchange a word with each.
+// meet [DIRECTORY [windows]]: each rank leaves the file ready.RANK there and looks for messages until there is a file go; then all exchange a word with each,
+// and, if asked to, put one into each other's window.
 #define _DEFAULT_SOURCE  // usleep()
 
 #include <mpi.h>
@@ -11,6 +12,9 @@ int main(int argc, char** argv) {
   int rank, size;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
+  int* memory;
+  MPI_Win window = MPI_WIN_NULL;
+  if (argc > 2) MPI_Win_allocate(sizeof(int) * size, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
   if (argc > 1) {
     char path[4096];
     snprintf(path, sizeof path, "%s/ready.%d", argv[1], rank);
@@ -30,6 +34,15 @@ int main(int argc, char** argv) {
   MPI_Waitall(2 * size, requests, MPI_STATUSES_IGNORE);
   for (int i = 0; i < size; ++i) {
     if (got[i] != i * 1000 + rank) MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+  if (window != MPI_WIN_NULL) {
+    MPI_Win_fence(0, window);
+    for (int i = 0; i < size; ++i) MPI_Put(&given[i], 1, MPI_INT, i, rank, 1, MPI_INT, window);
+    MPI_Win_fence(0, window);
+    for (int i = 0; i < size; ++i) {
+      if (memory[i] != i * 1000 + rank) MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    MPI_Win_free(&window);
   }
   if (rank == 0) puts("all have met");
   MPI_Finalize();

@@ -1,6 +1,7 @@
 """Strangers at the port where a rank waits for the others, and ranks without descriptors: nobody who lives is taken for dead, no thread spins,
 and a limit that is met is named."""
 
+import contextlib
 import glob
 import os
 import re
@@ -12,6 +13,9 @@ import time
 
 import mpi
 import stock
+
+
+HELLO_MAGIC = 0x57524D68  # mpi_hybrid/rma/wire.cc
 
 
 def meet():
@@ -48,17 +52,51 @@ class Limited(mpi.WeftUnderMpiexec):
         return ["sh", "-c", f'ulimit -n {cls.limit}; exec "$0" "$@"', *mpi.weft_mpiexec()]
 
 
+def asks_in_vain(port, private_data):
+    """Whether who sends this MPA Request is refused with an MPA Reply; False: whoever listens at the port speaks something else."""
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as stranger:
+        stranger.sendall(b"MPA ID Req Frame" + struct.pack("!BBH", 0x40, 1, len(private_data)) + private_data)
+        answer = b""
+        with contextlib.suppress(ConnectionResetError):
+            while piece := stranger.recv(4096):
+                answer += piece
+    if not answer.startswith(b"MPA ID Rep Frame"):
+        return False
+    assert answer[16] & 0x20, f"port {port} accepts whoever asks"
+    return True
+
+
 class Ranks(mpi.MpiTest):
     library = mpi.WeftUnderMpiexec
+
+    def await_ready(self, job, directory):
+        ready = [os.path.join(directory, f"ready.{rank}") for rank in range(4)]
+        deadline = time.monotonic() + 20 * self.slow
+        while not all(map(os.path.exists, ready)):
+            self.assertLess(time.monotonic(), deadline, job.output)
+            time.sleep(0.01)
+
+    def test_who_proves_nothing_gets_no_one_sided_connection(self):
+        with tempfile.TemporaryDirectory() as directory:
+            job = self.start(4, meet(), directory, "windows")
+            self.await_ready(job, directory)
+            ports = [port for pid in job.members() for port in listening_ports(pid)]
+            forged = struct.pack("!II", HELLO_MAGIC, 1) + bytes(16) + bytes(32)
+            ports = [port for port in ports if asks_in_vain(port, b"")]
+            self.assertEqual(len(ports), 4, job.output)
+            for private_data in (b"x", bytes(56), os.urandom(56), forged, forged + bytes(200), struct.pack("!II", HELLO_MAGIC, 2**31) + bytes(48)):
+                for port in ports:
+                    self.assertTrue(asks_in_vain(port, private_data), (private_data, job.output))
+            open(os.path.join(directory, "go"), "w").close()
+            ended = job.wait(mpi.TIMEOUT * self.slow)
+            self.assertTrue(ended, job.output)
+            self.assertEqual((job.status, "all have met" in job.output), (0, True), job.output)
+            self.assertIn("an RDMA connection that is not of this job was refused", job.output)
 
     def test_silent_strangers_keep_no_rank_out(self):
         with tempfile.TemporaryDirectory() as directory:
             job = self.start(4, meet(), directory)
-            ready = [os.path.join(directory, f"ready.{rank}") for rank in range(4)]
-            deadline = time.monotonic() + 20 * self.slow
-            while not all(map(os.path.exists, ready)):
-                self.assertLess(time.monotonic(), deadline, job.output)
-                time.sleep(0.01)
+            self.await_ready(job, directory)
             ports = [port for pid in job.members() for port in listening_ports(pid)]
             self.assertGreaterEqual(len(ports), 4)
             resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
@@ -101,7 +139,17 @@ class FewDescriptors(mpi.MpiTest):
         # What ends the job is the first failure; others see then that ranks end.
         first = next(line for line in job.output.splitlines() if " failed on MPI_COMM_WORLD" in line)
         # It is told by whichever call waited for it: MPI_Send with MPI_ERR_OTHER, MPI_Waitall with MPI_ERR_IN_STATUS.
-        self.assertRegex(first, r"cannot connect to rank \d+ of MPI_COMM_WORLD: Too many open files")
+        # Either end of a connection may be the one that has no descriptor.
+        self.assertRegex(first, r"cannot connect to rank \d+ of MPI_COMM_WORLD: (Too many open files|it closes each connection; is there a descriptor)")
+        self.assertEqual(job.left_behind(), [])
+
+    def test_a_window_without_descriptors_fails_and_names_the_limit(self):
+        Limited.limit = 1024
+        with tempfile.TemporaryDirectory() as directory:
+            job = self.start(2, "sh", "-c", f"ulimit -n 14; exec {meet()} {directory} windows")
+            self.assertTrue(job.wait(90 * self.slow), job.output)
+        self.assertNotEqual(job.status, 0, job.output)
+        self.assertRegex(job.output, r"MPI_Win_allocate failed .*Too many open files \(the limit is 14, see ulimit -n\)")
         self.assertEqual(job.left_behind(), [])
 
 
