@@ -5,16 +5,10 @@
 #include <sys/random.h>
 
 #include "base/check.h"
+#include "base/hex.h"
 
 namespace weft {
 namespace {
-
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 // Up to 256 bytes are never cut short by a signal (getrandom(2)).
 void FillRandom(std::span<uint8_t> bytes) {
@@ -30,25 +24,12 @@ JobSecret JobSecret::Random() {
 }
 
 std::optional<JobSecret> JobSecret::FromHex(std::string_view digits) {
-  if (digits.size() != 2 * kLength) return std::nullopt;
   JobSecret secret;
-  for (size_t i = 0; i < kLength; ++i) {
-    const int high = HexDigit(digits[2 * i]), low = HexDigit(digits[2 * i + 1]);
-    if (high < 0 || low < 0) return std::nullopt;
-    secret.bytes_[i] = static_cast<uint8_t>(high << 4 | low);
-  }
+  if (!ParseHex(digits, secret.bytes_)) return std::nullopt;
   return secret;
 }
 
-std::string JobSecret::ToHex() const {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string digits;
-  for (const uint8_t byte : bytes_) {
-    digits += kDigits[byte >> 4];
-    digits += kDigits[byte & 15];
-  }
-  return digits;
-}
+std::string JobSecret::ToHex() const { return HexOf(bytes_); }
 
 JobSecret::Proof JobSecret::Prove(std::string_view purpose, std::span<const uint8_t> said) const {
   hmac_sha256_ctx context;

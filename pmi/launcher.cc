@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/deadline.h"
 #include "base/file_limit.h"
 #include "pmi/message.h"
 #include "pmi/spawn.h"
@@ -58,11 +59,6 @@ std::string SignalName(int number) {
   std::string text = "signal " + std::to_string(number);
   if (name != nullptr && words != nullptr) text += std::string(" (SIG") + name + ": " + words + ")";
   return text;
-}
-
-int MillisecondsUntil(std::chrono::steady_clock::time_point when) {
-  const auto left = std::chrono::ceil<milliseconds>(when - std::chrono::steady_clock::now()).count();
-  return static_cast<int>(std::max<long>(left, 0));
 }
 
 // The exit status that stands for `code` of MPI_Abort; only 8 bits of it are seen by others, and a failure must not look like

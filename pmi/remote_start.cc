@@ -25,7 +25,9 @@
 #include <sstream>
 #include <utility>
 
+#include "base/deadline.h"
 #include "base/file_limit.h"
+#include "base/hex.h"
 #include "pmi/message.h"
 #include "pmi/placement.h"
 #include "pmi/poller.h"
@@ -49,10 +51,6 @@ constexpr seconds kProxyPatience{60};    // of a proxy, while mpiexec is there b
 constexpr milliseconds kLongestRetry{1000};
 
 constexpr char kMpiexec[] = "weft-mpiexec", kProxy[] = "weft-proxy";
-
-int MillisecondsUntil(Clock::time_point when) {
-  return static_cast<int>(std::max<long>(std::chrono::ceil<milliseconds>(when - Clock::now()).count(), 0));
-}
 
 // A closed mpiexec, or one whose host has gone, ends the connection within half a minute.
 void ConfigureTcp(int fd) {
@@ -86,28 +84,19 @@ bool SendText(int fd, const std::string& text) {
   return send(fd, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
 }
 
-std::string HexOf(std::span<const uint8_t> bytes) {
-  std::string text;
-  for (const uint8_t byte : bytes) {
-    constexpr char kDigits[] = "0123456789abcdef";
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
-  return text;
-}
+// What both sides have said, for the proof of either.
+struct Said {
+  Said(const std::string& node, const std::string& nonce_of_mpiexec, const std::string& nonce_of_proxy)
+      : words(node + " " + nonce_of_mpiexec + " " + nonce_of_proxy) {}
+  std::span<const uint8_t> bytes() const { return {reinterpret_cast<const uint8_t*>(words.data()), words.size()}; }
 
-// What `side` says to prove that it knows the secret.
-std::string ProofOf(const JobSecret& secret, const char* side, const std::string& node, const std::string& nonce_of_mpiexec,
-                    const std::string& nonce_of_proxy) {
-  const std::string said = node + " " + nonce_of_mpiexec + " " + nonce_of_proxy;
-  return HexOf(secret.Prove(side, {reinterpret_cast<const uint8_t*>(said.data()), said.size()}));
-}
+  const std::string words;
+};
 
-// Takes as long whatever the difference is.
-bool SameProof(const std::string& a, const std::string& b) {
-  unsigned difference = a.size() == b.size() ? 0 : 1;
-  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) difference |= static_cast<unsigned>(a[i] ^ b[i]);
-  return difference == 0;
+// `digits`: of a whole proof.
+bool Proves(const std::string& digits, const JobSecret& secret, const char* side, const Said& said) {
+  JobSecret::Proof proof;
+  return ParseHex(digits, proof) && secret.Verifies(proof, side, said.bytes());
 }
 
 std::string NumericAddress(const sockaddr* address) {
@@ -395,9 +384,10 @@ void Starter::Admit(Greeting& greeting, const std::string& line) {
   std::string name, node_text, nonce, proof;
   words >> name >> node_text >> nonce >> proof;
   const int node = ParseInt(node_text).value_or(-1);
-  const bool invited = name == kProxy && SameProof(proof, ProofOf(start_.secret, kProxy, node_text, greeting.nonce, nonce)) && node >= 0 &&
+  const Said said(node_text, greeting.nonce, nonce);
+  const bool invited = name == kProxy && Proves(proof, start_.secret, kProxy, said) && node >= 0 &&
                        static_cast<size_t>(node) < links_.size() && links_[static_cast<size_t>(node)].connection == nullptr;
-  const std::string own_proof = ProofOf(start_.secret, kMpiexec, node_text, greeting.nonce, nonce);
+  const std::string own_proof = HexOf(start_.secret.Prove(kMpiexec, said.bytes()));
   if (!invited || !SendText(greeting.fd, std::string(kMpiexec) + " " + own_proof + "\n")) {
     close(greeting.fd);
     return;
@@ -469,10 +459,12 @@ bool GreetMpiexec(int fd, const JobSecret& secret, const std::string& node, bool
   *closed = false;
   if (name != kMpiexec || nonce.size() != 2 * sizeof(Nonce)) return false;
   const std::string own_nonce = HexOf(NewNonce());
-  if (!SendText(fd, std::string(kProxy) + " " + node + " " + own_nonce + " " + ProofOf(secret, kProxy, node, nonce, own_nonce) + "\n")) return false;
+  const Said said(node, nonce, own_nonce);
+  if (!SendText(fd, std::string(kProxy) + " " + node + " " + own_nonce + " " + HexOf(secret.Prove(kProxy, said.bytes())) + "\n")) return false;
   const auto reply = ReadLine(fd, Clock::now() + kGreetingLimit);
   *closed = !reply;
-  return reply && SameProof(*reply, std::string(kMpiexec) + " " + ProofOf(secret, kMpiexec, node, nonce, own_nonce));
+  const std::string start = std::string(kMpiexec) + " ";
+  return reply && reply->starts_with(start) && Proves(reply->substr(start.size()), secret, kMpiexec, said);
 }
 
 }  // namespace
