@@ -142,10 +142,9 @@ void Proxy::TakeSignals() {
 
 // Without them there is no proxy; the ranks are not started yet.
 void Proxy::WatchOwn() {
-  if (!poller_.Watch(signals_, EPOLLIN, [this](uint32_t) { OnSignal(); }) ||
+  if (signals_ < 0 || !poller_.Watch(signals_, EPOLLIN, [this](uint32_t) { OnSignal(); }) ||
       !poller_.Watch(connection_->fd(), EPOLLIN, [this](uint32_t events) { OnConnection(events); })) {
     Tell({FrameType::kNotStarted, 0, NumberAndText(1, "cannot watch over the ranks: " + DescribeShortage(errno))});
-    connected_ = false;
     done_ = true;
   }
 }
