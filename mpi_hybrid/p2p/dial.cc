@@ -38,6 +38,7 @@ std::optional<Dial> Dial::Make(const std::string& published) {
 std::optional<Dial::Clock::time_point> Dial::Begin(Clock::time_point now) {
   if (!since_) since_ = now;
   no_room_since_.reset();
+  looks_for_room_ = 0;
   // The last one has the kernel's time.
   if (at_ + 1 == addresses_.size()) return std::nullopt;
   return now + kAddressLimit;
@@ -49,14 +50,14 @@ Dial::Next Dial::Failed(Clock::time_point now, bool somebody) {
   if (++at_ < addresses_.size()) return Next::kTry;
   at_ = 0;
   if (!std::exchange(somebody_, false)) return Next::kDead;
-  if (now - *since_ >= kPatience) return Next::kUnreachable;
-  retry_at_ = now + kFirstPause * (1 << std::min(round_++, kMostDoublings));
+  if (++rounds_ >= kFewestAttempts && now - *since_ >= kPatience) return Next::kUnreachable;
+  retry_at_ = now + kFirstPause * (1 << std::min(rounds_ - 1, kMostDoublings));
   return Next::kTry;
 }
 
 Dial::Next Dial::NoRoom(Clock::time_point now) {
   if (!no_room_since_) no_room_since_ = now;
-  if (now - *no_room_since_ >= kPatience) return Next::kUnreachable;
+  if (++looks_for_room_ >= kFewestAttempts && now - *no_room_since_ >= kPatience) return Next::kUnreachable;
   retry_at_ = now + kRoomLook;
   return Next::kTry;
 }

@@ -16,11 +16,13 @@ namespace weft::mpi {
 //
 // Addresses are tried in order. Where one round through them found nobody at all, the process is dead. Where somebody was there but closed
 // the connection (it has no room for more, or the address is another host's for us), there are more rounds, for kPatience; as long is waited for
-// a descriptor, memory or a port here. Neither says that the process is dead: then the call fails.
+// a descriptor, memory or a port here. Neither says that the process is dead: then the call fails. Time in which the program computes, outside of
+// MPI, tells nothing of the peer: patience ends after kFewestAttempts, too, not by time alone.
 class Dial {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr auto kPatience = std::chrono::seconds(30);
+  static constexpr int kFewestAttempts = 20;
   static constexpr auto kAddressLimit = std::chrono::seconds(10);  // for one of several addresses to answer
   static constexpr auto kRoomLook = std::chrono::milliseconds(100);
 
@@ -45,7 +47,8 @@ class Dial {
  private:
   std::vector<transport::SocketAddress> addresses_;  // at least one
   size_t at_ = 0;
-  int round_ = 0;
+  int rounds_ = 0;  // that have ended
+  int looks_for_room_ = 0;  // since no_room_since_
   bool somebody_ = false;  // in this round
   Clock::time_point retry_at_{};
   std::optional<Clock::time_point> since_, no_room_since_;

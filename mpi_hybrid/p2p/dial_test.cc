@@ -52,6 +52,25 @@ TEST(DialTest, WhoIsRefusedForWantOfRoomTriesAgainForHalfAMinute) {
   EXPECT_LT(attempts, 100);
 }
 
+// A rank that computes looks seldom, or not for a minute: it is not the peer's fault, and the first look says little.
+TEST(DialTest, PatienceIsNotSpentWhileNobodyLooks) {
+  Dial dial = Of("127.0.0.1:7000");
+  auto now = kStart;
+  for (int look = 0; look < 15; ++look) {
+    dial.Begin(now);
+    now += seconds(60);
+    ASSERT_EQ(dial.Failed(now, /*somebody=*/true), Next::kTry) << "look " << look;
+  }
+}
+
+TEST(DialTest, PatienceForRoomIsNotSpentWhileNobodyLooks) {
+  Dial dial = Of("127.0.0.1:7000");
+  auto now = kStart;
+  for (int look = 0; look < 15; ++look, now += seconds(60)) ASSERT_EQ(dial.NoRoom(now), Next::kTry) << "look " << look;
+  dial.Begin(now);
+  for (int look = 0; look < 15; ++look, now += seconds(60)) ASSERT_EQ(dial.NoRoom(now), Next::kTry) << "look " << look;
+}
+
 TEST(DialTest, WhoIsFoundDeadAfterARefusalIsDeadAtOnce) {
   Dial dial = Of("127.0.0.1:7000");
   dial.Begin(kStart);

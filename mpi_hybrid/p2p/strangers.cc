@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <sys/eventfd.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "base/file_limit.h"
@@ -138,23 +137,10 @@ bool Strangers::GiveWay(Clock::time_point now) {
   return false;
 }
 
-std::optional<Strangers::Clock::time_point> Strangers::deadline() const {
-  std::optional<Clock::time_point> first = paused_until_;
-  if (!by_age_.empty()) {
-    const auto oldest = Find(by_age_.front())->since + kLongest;
-    first = first ? std::min(*first, oldest) : oldest;
-  }
-  return first;
-}
-
 void Strangers::OnTime(Clock::time_point now) {
-  while (!by_age_.empty() && now - Find(by_age_.front())->since >= kLongest) {
-    if (!GiveWay(now)) break;
-  }
-  if (paused_until_ && now >= *paused_until_) {
-    paused_until_.reset();
-    events_.Modify(listener_.fd(), EPOLLIN);
-  }
+  if (!paused_until_ || now < *paused_until_) return;
+  paused_until_.reset();
+  events_.Modify(listener_.fd(), EPOLLIN);
 }
 
 }  // namespace weft::mpi

@@ -25,15 +25,15 @@ struct Visitor {
   Hello hello;
 };
 
-// The listener and the connections that it accepted and that have not yet proven whose they are. Their number is bounded, and the oldest
-// gives way: kMost of them, each for kLongest, or kShortest when there is no room for the next. Where there is room for none, who connects waits in
-// the kernel's backlog, and the listener is not looked at for a while. After kStarved without a descriptor all who wait are turned away, so that
-// those of the job learn of it (dial.h); for that one descriptor is kept in reserve.
+// The listener and the connections that it accepted and that have not yet proven whose they are. Their number is bounded: there are kMost of them,
+// and the oldest gives way, after kShortest, when there is no room for the next. While there is room silence is no reason to close one: a rank of
+// the job that computes is silent for as long as it computes. Where there is room for none, who connects waits in the kernel's backlog, and the
+// listener is not looked at for a while. After kStarved without a descriptor all who wait are turned away, so that those of the job learn of it
+// (dial.h); for that one descriptor is kept in reserve.
 class Strangers {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr size_t kMost = 1024;
-  static constexpr auto kLongest = std::chrono::seconds(10);
   static constexpr auto kShortest = std::chrono::seconds(1);
   static constexpr auto kPause = std::chrono::milliseconds(100);
   static constexpr auto kStarved = std::chrono::seconds(5);
@@ -51,7 +51,7 @@ class Strangers {
   void OnReady(int fd);
 
   // What time brings: call it when deadline() has come.
-  std::optional<Clock::time_point> deadline() const;
+  std::optional<Clock::time_point> deadline() const { return paused_until_; }
   void OnTime(Clock::time_point now);
   // Closes the connection that has been silent for longest, when that is long enough; whether one was.
   bool GiveWay(Clock::time_point now);

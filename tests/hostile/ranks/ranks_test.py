@@ -1,5 +1,5 @@
-"""Strangers at the port where a rank waits for the others, and ranks without descriptors: nobody who lives is taken for dead, no thread spins,
-and a limit that is met is named."""
+"""Strangers at the port where a rank waits for the others, ranks without descriptors, and ranks that compute while others dial them: nobody who
+lives is taken for dead, no thread spins, and a limit that is met is named."""
 
 import contextlib
 import glob
@@ -22,8 +22,11 @@ def meet():
     return stock.workspace_file("tests/hostile/ranks/meet")
 
 
-def listening_ports(pid):
-    """The TCP ports on 127.0.0.1 at which the process waits for connections."""
+LISTEN, CLOSE_WAIT = "0A", "08"  # proc_net_tcp; the latter: the other side closed it
+
+
+def ports_in(state, pid):
+    """The ports on 127.0.0.1 of the process's TCP sockets in that state."""
     inodes = set()
     for path in glob.glob(f"/proc/{pid}/fd/*"):
         try:
@@ -37,9 +40,13 @@ def listening_ports(pid):
         for line in file.readlines()[1:]:
             fields = line.split()
             address, port = fields[1].split(":")
-            if fields[3] == "0A" and fields[9] in inodes and address == f"{struct.unpack('=I', bytes([127, 0, 0, 1]))[0]:08X}":
+            if fields[3] == state and fields[9] in inodes and address == f"{struct.unpack('=I', bytes([127, 0, 0, 1]))[0]:08X}":
                 ports.append(int(port, 16))
     return ports
+
+
+def listening_ports(pid):
+    return ports_in(LISTEN, pid)
 
 
 class Limited(mpi.WeftUnderMpiexec):
@@ -58,7 +65,7 @@ def asks_in_vain(port, private_data):
         stranger.sendall(b"MPA ID Req Frame" + struct.pack("!BBH", 0x40, 1, len(private_data)) + private_data)
         answer = b""
         with contextlib.suppress(ConnectionResetError):
-            while piece := stranger.recv(4096):
+            while b"MPA ID Rep Frame".startswith(answer[:16]) and (piece := stranger.recv(4096)):
                 answer += piece
     if not answer.startswith(b"MPA ID Rep Frame"):
         return False
@@ -115,6 +122,19 @@ class Ranks(mpi.MpiTest):
                 stranger.close()
             self.assertTrue(ended, job.output)
             self.assertEqual((job.status, "all have met" in job.output), (0, True), job.output)
+
+
+    def test_ranks_that_compute_between_a_send_and_its_wait_are_waited_for(self):
+        with tempfile.TemporaryDirectory() as directory:
+            job = self.start(4, stock.workspace_file("tests/hostile/ranks/away"), directory)
+            self.await_ready(job, directory)
+            time.sleep(11)
+            closed = [port for pid in job.members() for port in ports_in(CLOSE_WAIT, pid)]
+            open(os.path.join(directory, "go"), "w").close()
+            ended = job.wait(mpi.TIMEOUT * self.slow)
+            self.assertTrue(ended, job.output)
+            self.assertEqual((job.status, "all have met" in job.output), (0, True), job.output)
+            self.assertEqual(closed, [], "a rank closed the connection of one that computes")
 
 
 class FewDescriptors(mpi.MpiTest):
