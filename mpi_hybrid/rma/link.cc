@@ -40,6 +40,9 @@ bool Changes(MessageKind kind) {
          kind == MessageKind::kCompareAndSwap;
 }
 
+// The target replies to it when it has the lock, which may be never; it replies to all others when it comes to them.
+bool AsksForLock(MessageKind kind) { return kind == MessageKind::kLockShared || kind == MessageKind::kLockExclusive; }
+
 }  // namespace
 
 Link::Link(Device& device, ProcessId process) : device_(device), process_(process) {}
@@ -340,7 +343,7 @@ Error Link::SendMessage(MessageKind kind, uint32_t window, size_t body_bytes, co
     changes_pending_ = true;
     if (kind != MessageKind::kPut) detours_ = 0;
   }
-  last_wants_reply_ = header.wants_reply;
+  last_is_answered_ = header.wants_reply && !AsksForLock(kind);
   writes_since_message_ = false;
   waiting_bytes_ += bytes;
   return options.waits ? RingIfFull() : Ring();
@@ -354,7 +357,7 @@ Error Link::SendPlain(MessageKind kind, uint32_t window, const SendOptions& opti
 
 Error Link::AwaitChanges() {
   if (!changes_pending_) return {};
-  if (!last_wants_reply_) {
+  if (!last_is_answered_) {
     const Reply none;
     WEFT_MPI_TRY(SendPlain(MessageKind::kNothing, 0, {.reply = &none}));
   }
@@ -369,7 +372,7 @@ Error Link::StartFlush(bool remote, Mark* mark) {
   if (broken()) return failure();
   if (remote && sent_ != consumed_) {
     // A message is under way anyway: the reply to one behind the Writes proves both.
-    if (!last_wants_reply_ || writes_since_message_) {
+    if (!last_is_answered_ || writes_since_message_) {
       const Reply none;
       WEFT_MPI_TRY(SendPlain(MessageKind::kNothing, 0, {.reply = &none}));
     }

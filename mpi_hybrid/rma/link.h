@@ -193,7 +193,7 @@ class Link {
 
   // Messages and replies.
   uint32_t sent_ = 0, consumed_ = 0;  // modulo 2^32
-  bool last_wants_reply_ = false;     // the newest message
+  bool last_is_answered_ = false;     // the newest message, as soon as the target comes to it
   bool writes_since_message_ = false;
   uint32_t last_change_ = 0;      // sent_ behind the newest message that changes memory
   bool changes_pending_ = false;  // consumed_ has not come there

@@ -1,0 +1,71 @@
+/* One thread waits for the lock of a window that its target holds until another thread's Put behind an accumulate, in
+ * another window of the same target, has arrived: the one that waits holds up nobody. */
+#define _DEFAULT_SOURCE /* usleep() */
+#include <unistd.h>
+
+#include "tests/mpi/threads/threads.h"
+
+enum { kLong = 100000, kWarm = 200 };
+
+static MPI_Win data, locked;
+
+static void* AskForLock(void* unused) {
+  const long one = 1;
+  MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, locked);
+  MPI_Put(&one, 1, MPI_LONG, 0, world_rank, 1, MPI_LONG, locked);
+  MPI_Win_unlock(0, locked);
+  return unused;
+}
+
+static void PutBehindAccumulate(const char* values) {
+  static const long one = 1;
+  pthread_t waiting;
+  /* Many at first, for as many messages to be in flight as ever. */
+  for (int i = 0; i < kWarm; i++) MPI_Accumulate(&one, 1, MPI_LONG, 0, 0, 1, MPI_LONG, MPI_SUM, data);
+  MPI_Win_flush(0, data);
+  for (int kind = 0; kind < 2; kind++) {
+    MPI_Barrier(MPI_COMM_WORLD); /* the target has the lock */
+    MPI_Accumulate(&one, 1, MPI_LONG, 0, 0, 1, MPI_LONG, MPI_SUM, data);
+    pthread_create(&waiting, NULL, AskForLock, NULL);
+    usleep(300000); /* it has asked */
+    if (kind == 0) MPI_Put(values, kLong, MPI_BYTE, 0, sizeof(long), kLong, MPI_BYTE, data);
+    MPI_Win_flush(0, data);
+    MPI_Send(NULL, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+    pthread_join(waiting, NULL);
+  }
+}
+
+int main(int argc, char** argv) {
+  BeginThreads(&argc, &argv);
+  char *memory, *values = malloc(kLong);
+  long* counters;
+  memset(values, 7, kLong);
+  MPI_Win_allocate(sizeof(long) + kLong, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &data);
+  MPI_Win_allocate((MPI_Aint)sizeof(long) * world_size, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &counters, &locked);
+  memset(memory, 0, sizeof(long) + kLong);
+  memset(counters, 0, sizeof(long) * (size_t)world_size);
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Win_lock_all(0, data);
+  if (world_rank == 1) {
+    PutBehindAccumulate(values);
+  } else {
+    for (int kind = 0; kind < 2; kind++) {
+      if (world_rank == 0) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, locked);
+      MPI_Barrier(MPI_COMM_WORLD);
+      if (world_rank != 0) continue;
+      if (world_size > 1) MPI_Recv(NULL, 0, MPI_BYTE, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      MPI_Win_unlock(0, locked);
+    }
+  }
+  MPI_Win_unlock_all(data);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (world_rank == 0 && world_size > 1) {
+    CHECK_EQ(*(long*)(void*)memory, kWarm + 2);
+    CHECK_EQ(memcmp(memory + sizeof(long), values, kLong), 0);
+    CHECK_EQ(counters[1], 1);
+  }
+  MPI_Win_free(&locked);
+  MPI_Win_free(&data);
+  free(values);
+  return End();
+}
