@@ -271,7 +271,8 @@ bool Link::HasRoom() const {
   return replies_expected_ < static_cast<int>(kSlots);
 }
 
-// For a message that is longer than a new connection takes. It was begun, and waits.
+// For a message that is longer than a new connection takes. It was begun, and waits. Want of memory at either end is an
+// error of this message alone: the connection stays, and the next message asks again.
 Error Link::GrowRoom() {
   const BufferPool::Buffer message = std::exchange(building_, {});
   ReplyWaiter waiter;
@@ -279,11 +280,16 @@ Error Link::GrowRoom() {
   stalled_ = true;
   Error error = SendPlain(MessageKind::kNothing, 0, {.reply = &reply});
   if (error.ok()) device_.Await([&] { return waiter.done; });
-  if (room_ == kFirstRoom && !broken()) Break("it has no memory for long messages");
-  if (error.ok()) device_.Await([this] { return broken() || HasRoom(); });
+  if (error.ok() && room_ > kFirstRoom) device_.Await([this] { return broken() || HasRoom(); });
   if (building_.bytes != nullptr) device_.messages().Give(building_);
   building_ = message;
-  return broken() ? failure() : std::move(error);
+  if (broken()) return failure();
+  if (error.ok() && room_ == kFirstRoom) {
+    error = Error(MPI_ERR_NO_MEM, "process " + std::to_string(process_) +
+                                      " has no memory, or no room in its completion queue, for messages of more than " +
+                                      std::to_string(kFirstBytes) + " bytes");
+  }
+  return error;
 }
 
 Error Link::BeginMessage(uint8_t** room) {
