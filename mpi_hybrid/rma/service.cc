@@ -107,6 +107,9 @@ Error Service::Start(rdma_cm_id* listener, const ibv_device_attr& limits) {
       std::make_unique<BufferPool>(device_.domain(), kFirstBytes, kShortPerChunk, SIZE_MAX, IBV_ACCESS_LOCAL_WRITE);
   buffers_ =
       std::make_unique<BufferPool>(device_.domain(), kSlotBytes, kBuffersPerChunk, SIZE_MAX, IBV_ACCESS_LOCAL_WRITE);
+  reply_ = buffers_->Take();
+  if (reply_.bytes == nullptr) return Failed("memory for messages");
+  aside_ = std::make_unique_for_overwrite<uint8_t[]>(kSlotBytes);
   control_mr_ =
       ibv_reg_mr(device_.domain(), &control_, sizeof control_, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
   if (control_mr_ == nullptr) return Failed("ibv_reg_mr");
@@ -229,18 +232,27 @@ bool Service::PollLocked() {
         Drop(incoming, "closed");
         continue;
       }
-      // Another receive comes first: the message counts as consumed in its own reply.
+      // Another receive comes first: the message counts as consumed in its own reply. Without memory for one the message
+      // moves aside, and its own buffer is the next receive.
       const BufferPool::Buffer message = incoming.receives[slot];
       const bool is_short = slot == 0 && incoming.short_first;
-      const ByteSpan bytes(message.bytes, completion.byte_len);
-      if (Error error = PostReceive(incoming, slot, is_short && !AsksForRoom(bytes)); !error.ok()) {
+      ByteSpan bytes(message.bytes, completion.byte_len);
+      bool next_short = is_short && !AsksForRoom(bytes);
+      BufferPool::Buffer next = PoolOf(next_short).Take();
+      if (next.bytes == nullptr) {
+        std::memcpy(aside_.get(), bytes.data(), bytes.size());
+        bytes = {aside_.get(), bytes.size()};
+        next = message;
+        next_short = is_short;
+      }
+      if (Error error = PostReceive(incoming, slot, next, next_short); !error.ok()) {
         LogWarning(Format("rank %d: the one-sided connection of process %d is closed: %s", ThisJob().rank,
                           incoming.process, error.message().c_str()));
         Drop(incoming, "no receive");
         continue;
       }
       const bool fine = OnMessage(incoming, bytes);
-      PoolOf(is_short).Give(message);
+      if (next.bytes != message.bytes) PoolOf(is_short).Give(message);
       if (!fine) {
         LogWarning(Format("rank %d: process %d sent a malformed one-sided message; its connection is closed",
                           ThisJob().rank, incoming.process));
@@ -350,18 +362,19 @@ Error Service::Accept(Incoming& incoming, const rdma_conn_param& asked, Acquaint
   return {};
 }
 
-// So many messages may be in flight, or as many more as the completion queue has room for.
+// So many messages may be in flight, or as many more as there is memory, and room in the completion queue, for.
 Error Service::GiveRoom(Incoming& incoming, uint32_t room) {
+  const bool is_short = room == kFirstRoom;
   for (; incoming.room < room && room_given_ < static_cast<uint64_t>(messages_->cqe); ++incoming.room, ++room_given_) {
-    WEFT_MPI_TRY(PostReceive(incoming, incoming.room, room == kFirstRoom));
+    const BufferPool::Buffer buffer = PoolOf(is_short).Take();
+    if (buffer.bytes == nullptr) return Failed("memory for messages");
+    WEFT_MPI_TRY(PostReceive(incoming, incoming.room, buffer, is_short));
   }
   return {};
 }
 
-// A buffer of its own for the receive; what was there is the caller's.
-Error Service::PostReceive(Incoming& incoming, uint32_t slot, bool is_short) {
-  const BufferPool::Buffer buffer = PoolOf(is_short).Take();
-  if (buffer.bytes == nullptr) return Failed("memory for messages");
+// Takes the buffer, also when it fails; what the slot held is the caller's then, if it succeeds.
+Error Service::PostReceive(Incoming& incoming, uint32_t slot, const BufferPool::Buffer& buffer, bool is_short) {
   ibv_sge piece{reinterpret_cast<uintptr_t>(buffer.bytes), static_cast<uint32_t>(is_short ? kFirstBytes : kSlotBytes),
                 buffer.key};
   ibv_recv_wr request{};
@@ -370,7 +383,7 @@ Error Service::PostReceive(Incoming& incoming, uint32_t slot, bool is_short) {
   request.num_sge = 1;
   ibv_recv_wr* bad = nullptr;
   if (const int error = ibv_post_recv(incoming.qp, &request, &bad); error != 0) {
-    PoolOf(is_short).Give(buffer);
+    if (buffer.bytes != incoming.receives[slot].bytes) PoolOf(is_short).Give(buffer);
     return Error(MPI_ERR_OTHER, std::string("ibv_post_recv: ") + std::strerror(error));
   }
   incoming.receives[slot] = buffer;
@@ -433,9 +446,19 @@ void Service::ForgetReplies() {
   } while (count == kBatch);
 }
 
+// Whether there is a buffer for the next reply.
+bool Service::TakeReply() {
+  if (reply_.bytes != nullptr) return true;
+  reply_ = buffers_->Take();
+  if (reply_.bytes == nullptr) {
+    ForgetReplies();
+    reply_ = buffers_->Take();
+  }
+  return reply_.bytes != nullptr;
+}
+
 void Service::SendReply(Incoming& incoming, uint16_t slot, ReplyStatus status, size_t data_bytes) {
-  if (reply_.bytes == nullptr && (reply_ = buffers_->Take()).bytes == nullptr)
-    return Drop(incoming, "no memory for a reply");
+  if (!TakeReply()) return Drop(incoming, "no memory for a reply");
   WriteReply({status, slot, incoming.consumed, static_cast<uint8_t>(incoming.room)}, {reply_.bytes, kReplyBytes});
   const size_t bytes = kReplyBytes + data_bytes;
   const bool is_inline = bytes <= incoming.inline_room;
@@ -465,18 +488,13 @@ bool Service::OnMessage(Incoming& incoming, ByteSpan message) {
   const auto header = ParseHeader(message);
   if (!header) return false;
   ++incoming.consumed;
-  if (reply_.bytes == nullptr && (reply_ = buffers_->Take()).bytes == nullptr) {
+  if (!TakeReply()) {
     Drop(incoming, "no memory for a reply");
     return true;
   }
-  // Without memory there is no more room, and the origin goes on with what it has; but for long messages it has none.
-  if (header->wants_room) {
-    const Error error = GiveRoom(incoming, std::min(kSlots, 2 * incoming.room));
-    if (incoming.room == kFirstRoom) {
-      Drop(incoming, error.ok() ? "no room in the completion queue" : error.message());
-      return true;
-    }
-  }
+  // Without memory there is no more room, and the origin goes on with what it has. It sends long messages only when it has more,
+  // which it gets only where there is a buffer for them behind this one.
+  if (header->wants_room && !incoming.short_first) (void)GiveRoom(incoming, std::min(kSlots, 2 * incoming.room));
   const ByteSpan body = message.subspan(kHeaderBytes);
   if (header->kind == MessageKind::kNothing) {
     if (!body.empty()) return false;

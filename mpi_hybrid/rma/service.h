@@ -65,7 +65,7 @@ class Service {
   void Drop(Incoming& incoming, const std::string& why);
   void Sweep();
   bool PollLocked();
-  Error PostReceive(Incoming& incoming, uint32_t slot, bool is_short);
+  Error PostReceive(Incoming& incoming, uint32_t slot, const BufferPool::Buffer& buffer, bool is_short);
   BufferPool& PoolOf(bool is_short) { return is_short ? *short_ : *buffers_; }
   Error GiveRoom(Incoming& incoming, uint32_t room);
   void Close(uint32_t index);
@@ -76,6 +76,7 @@ class Service {
   bool OnLock(Incoming& incoming, const MessageHeader& header, TargetWindow& window, int rank);
   bool OnFindRegion(Incoming& incoming, const MessageHeader& header, TargetWindow& window, ByteSpan body);
   void ForgetReplies();
+  bool TakeReply();
   void SendReply(Incoming& incoming, uint16_t slot, ReplyStatus status, size_t data_bytes);
   uint8_t* ReplyData() { return reply_.bytes + kReplyBytes; }
   void Grant(const std::vector<LockManager::Asker>& granted);
@@ -101,6 +102,7 @@ class Service {
   std::unique_ptr<BufferPool> buffers_;
   std::unique_ptr<BufferPool> short_;  // of kFirstBytes, for connections with no more than the first room
   BufferPool::Buffer reply_;           // the next one
+  std::unique_ptr<uint8_t[]> aside_;   // kSlotBytes: a message whose buffer is the next receive already
   uint64_t room_given_ = 0;            // all connections together; messages_ has an entry for each
   uint64_t control_ = 0;               // what proofs read
   ibv_mr* control_mr_ = nullptr;
