@@ -10,9 +10,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <thread>
 
 #include "base/check.h"
 #include "base/file_limit.h"
@@ -29,6 +31,8 @@ constexpr uint32_t kIdlePolls = 64;     // how seldom progress looks here while 
 constexpr uint32_t kLivelyPolls = 256;  // ... but so many times after something was found
 constexpr int kConnectTries = 300;      // of 100 ms
 constexpr int kResolveMs = 2000;
+constexpr std::chrono::seconds kPatience{30};  // with want of room, as for messages (p2p/dial.h)
+constexpr std::chrono::milliseconds kFirstPause{10}, kLongestPause{640};  // between tries; doubled each time
 constexpr int kCompletionsPerLink = Link::kDepth + kSlots;  // replies, too
 constexpr int kFirstLinks = 4;                              // for which the completion queue has room at first
 
@@ -231,22 +235,43 @@ Error Device::Prepare(ProcessId process) {
   if (link != nullptr) return {};
   WEFT_MPI_TRY(MakeRoomInQueue());
   link = std::make_unique<Link>(*this, process);
-  return link->StartConnect(address_, addresses_[static_cast<size_t>(process)]);
+  link->StartConnect(address_, addresses_[static_cast<size_t>(process)]);
+  return {};
 }
 
 Error Device::Find(ProcessId process, Link** found) {
-  auto& link = links_[static_cast<size_t>(process)];
-  if (link == nullptr) WEFT_MPI_TRY(Prepare(process));
-  if (link->connecting()) [[unlikely]]
-    WEFT_MPI_TRY(Connected(*link));
-  if (link->broken()) [[unlikely]]
-    return link->failure();
+  const auto& link = links_[static_cast<size_t>(process)];
+  if (link == nullptr || !link->up()) [[unlikely]]
+    WEFT_MPI_TRY(Connect(process));
   *found = link.get();
   return {};
 }
 
+// Tries again for kPatience where room is wanting, here or there: who has none is not dead. A link that was never up is
+// forgotten, and the next call makes another.
+Error Device::Connect(ProcessId process) {
+  using Clock = std::chrono::steady_clock;
+  auto& link = links_[static_cast<size_t>(process)];
+  const auto start = Clock::now();
+  for (auto pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
+    WEFT_MPI_TRY(Prepare(process));
+    AwaitConnected(*link);
+    if (!link->unreachable()) return link->broken() ? link->failure() : Error();
+    const Error error = link->failure();
+    const bool wants_room = link->wants_room();
+    link.reset();
+    --made_;
+    if (!wants_room || IsDead(process)) return error;
+    if (Clock::now() - start >= kPatience) {
+      return Error(error.mpi_class(), error.message() + ", for " + std::to_string(kPatience.count()) + " s");
+    }
+    std::this_thread::sleep_for(pause);
+    Progress::Poll();
+  }
+}
+
 // The others' services accept without help of their programs, and ours needs none of this thread: it may simply wait.
-Error Device::Connected(Link& link) {
+void Device::AwaitConnected(Link& link) {
   for (int tries = 0; link.connecting(); ++tries) {
     pollfd ready{events_->fd, POLLIN, 0};
     if (poll(&ready, 1, 100) == 1) {
@@ -260,7 +285,6 @@ Error Device::Connected(Link& link) {
       link.Break("it does not answer at " + ToString(addresses_[static_cast<size_t>(link.process())]));
     }
   }
-  return {};
 }
 
 bool Device::PollLinks() {

@@ -42,7 +42,8 @@ class Device : private ProgressStage {
   const Nonce& nonce_of(ProcessId process) const { return nonces_[static_cast<size_t>(process)]; }
   const JobSecret& secret() const { return *secret_; }
 
-  // The connection to `process`, made on first use. MPI_ERR_PROC_ABORTED: it is gone, or cannot be reached.
+  // The connection to `process`, made on first use. MPI_ERR_PROC_ABORTED: it is gone. MPI_ERR_OTHER: it cannot be reached
+  // for want of room (descriptors, memory), here or there, for 30 s; a later call tries again.
   Error Find(ProcessId process, Link** link);
   // Starts a connection without waiting for it.
   Error Prepare(ProcessId process);
@@ -96,7 +97,8 @@ class Device : private ProgressStage {
   Error StartOn(const sockaddr_storage& address, rdma_cm_id** listener);
   Error Listen(rdma_cm_id** listener);
   void SetAttended(bool attended);
-  Error Connected(Link& link);
+  Error Connect(ProcessId process);
+  void AwaitConnected(Link& link);
   Error MakeQueue(int links);
   Error MakeRoomInQueue();
 

@@ -65,13 +65,16 @@ Link::~Link() {
 }
 
 Error Link::failure() const {
+  if (unreachable_) {
+    return Error(MPI_ERR_OTHER, "no RDMA connection to process " + std::to_string(process_) + " can be made: " + why_);
+  }
   return Error(MPI_ERR_PROC_ABORTED,
                "the RDMA connection to process " + std::to_string(process_) + " is broken: " + why_);
 }
 
 // --- connecting ---
 
-Error Link::StartConnect(const sockaddr_storage& from, const sockaddr_storage& to) {
+void Link::StartConnect(const sockaddr_storage& from, const sockaddr_storage& to) {
   sockaddr_storage source = from, target = to;
   (source.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&source)->sin6_port
                                 : reinterpret_cast<sockaddr_in*>(&source)->sin_port) = 0;
@@ -79,16 +82,28 @@ Error Link::StartConnect(const sockaddr_storage& from, const sockaddr_storage& t
   if (rdma_create_id(device_.events(), &id_, this, RDMA_PS_TCP) != 0 ||
       rdma_resolve_addr(id_, reinterpret_cast<sockaddr*>(&source), reinterpret_cast<sockaddr*>(&target), kResolveMs) !=
           0) {
-    Break("address " + ToString(to) + " cannot be resolved: " + DescribeShortage(errno));
-    return failure();
+    const int error = errno;
+    Unreachable("address " + ToString(to) + " cannot be resolved: " + DescribeShortage(error), IsShortage(error));
   }
-  return {};
 }
 
-Error Link::MakeQueuePair() {
-  if (id_->verbs != device_.context()) return Error(MPI_ERR_OTHER, "the way to it leads over another RDMA device");
-  // The largest inline size that the RNIC grants: some refuse what others allow.
-  for (;; device_.inline_wanted /= 4) {
+void Link::Unreachable(std::string why, bool wants_room) {
+  state_ = State::kBroken;
+  why_ = std::move(why);
+  unreachable_ = true;
+  wants_room_ = wants_room;
+}
+
+// False: it said that the target is unreachable.
+bool Link::MakeQueuePair() {
+  if (id_->verbs != device_.context()) {
+    Unreachable("the way to it leads over another RDMA device", false);
+    return false;
+  }
+  // The largest inline size that the RNIC grants: some refuse what others allow. What is refused for want of room says
+  // nothing about those to come.
+  bool wants_room = false;
+  for (uint32_t inline_bytes = device_.inline_wanted;; inline_bytes /= 4) {
     ibv_qp_init_attr attributes{};
     attributes.send_cq = attributes.recv_cq = device_.queue();
     attributes.qp_type = IBV_QPT_RC;
@@ -96,19 +111,23 @@ Error Link::MakeQueuePair() {
                       .max_recv_wr = kSlots,
                       .max_send_sge = 1,
                       .max_recv_sge = 1,
-                      .max_inline_data = device_.inline_wanted};
+                      .max_inline_data = inline_bytes};
     if (rdma_create_qp(id_, device_.domain(), &attributes) == 0) {
       inline_room_ = std::min(attributes.cap.max_inline_data, 1024u);
+      if (!wants_room) device_.inline_wanted = inline_bytes;
       break;
     }
-    if (device_.inline_wanted < 16) {
-      return Error(MPI_ERR_OTHER, std::string("no queue pair could be made: ") + DescribeShortage(errno));
+    const int error = errno;
+    wants_room |= IsShortage(error);
+    if (inline_bytes < 16) {
+      Unreachable("no queue pair could be made: " + DescribeShortage(error), wants_room);
+      return false;
     }
   }
   qp_ = id_->qp;
   AskForPlainIwarp(qp_);
   inline_bytes_ = std::make_unique_for_overwrite<uint8_t[]>(kBatch * inline_room_);
-  return {};
+  return true;
 }
 
 // One for each reply that is expected.
@@ -136,10 +155,13 @@ void Link::OnEvent(const rdma_cm_event& event) {
   if (state_ == State::kBroken) return;
   switch (event.event) {
     case RDMA_CM_EVENT_ADDR_RESOLVED:
-      if (rdma_resolve_route(id_, kResolveMs) != 0) Break(std::string("no route: ") + DescribeShortage(errno));
+      if (rdma_resolve_route(id_, kResolveMs) != 0) {
+        const int error = errno;
+        Unreachable("no route: " + DescribeShortage(error), IsShortage(error));
+      }
       return;
     case RDMA_CM_EVENT_ROUTE_RESOLVED: {
-      if (Error error = MakeQueuePair(); !error.ok()) return Break(error.message());
+      if (!MakeQueuePair()) return;
       said_ = {
           .target = device_.nonce_of(process_), .origin = NewNonce(), .process = static_cast<uint32_t>(ThisJob().rank)};
       const Hello hello{
@@ -152,7 +174,10 @@ void Link::OnEvent(const rdma_cm_event& event) {
       parameters.initiator_depth = static_cast<uint8_t>(device_.max_reads());
       parameters.responder_resources = 1;
       parameters.retry_count = parameters.rnr_retry_count = 7;
-      if (rdma_connect(id_, &parameters) != 0) Break(std::string("connecting failed: ") + DescribeShortage(errno));
+      if (rdma_connect(id_, &parameters) != 0) {
+        const int error = errno;
+        Unreachable("connecting failed: " + DescribeShortage(error), IsShortage(error));
+      }
       return;
     }
     case RDMA_CM_EVENT_ESTABLISHED: {
@@ -168,13 +193,31 @@ void Link::OnEvent(const rdma_cm_event& event) {
       state_ = State::kUp;
       return;
     }
-    case RDMA_CM_EVENT_REJECTED:
-      return Break("it refuses the connection");
     case RDMA_CM_EVENT_DISCONNECTED:
       return Break("it closed the connection");
     default:
-      return Break(std::string(rdma_event_str(event.event)) + ", status " + std::to_string(event.status));
+      return OnFailure(event);
   }
+}
+
+// Want of room, here or there, does not say that the target is dead. Where nobody listens, and where nobody answers, it
+// is.
+void Link::OnFailure(const rdma_cm_event& event) {
+  const std::string what = std::string(rdma_event_str(event.event)) + ", status " + std::to_string(event.status);
+  if (!connecting()) return Break(what);
+  if (event.event == RDMA_CM_EVENT_REJECTED) {
+    const rdma_conn_param& answer = event.param.conn;
+    if (answer.private_data == nullptr || answer.private_data_len < sizeof kNoRoom ||
+        std::memcmp(answer.private_data, kNoRoom, sizeof kNoRoom) != 0) {
+      return Break("it refuses the connection");
+    }
+    return Unreachable("it has no room for another (what it lacks is in its own messages)", true);
+  }
+  if (IsShortage(-event.status)) return Unreachable(what + ": " + DescribeShortage(-event.status), true);
+  if (event.event == RDMA_CM_EVENT_ADDR_ERROR || event.event == RDMA_CM_EVENT_ROUTE_ERROR) {
+    return Unreachable(what, false);
+  }
+  Break(what);
 }
 
 // --- posting ---

@@ -65,18 +65,22 @@ struct LocalCompletion {
 // when queues are full.
 class Link {
  public:
-  // Starts connecting. `index`: of the completions' work request ids.
   Link(Device& device, ProcessId process);
   ~Link();
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
-  Error StartConnect(const sockaddr_storage& from, const sockaddr_storage& to);
+  void StartConnect(const sockaddr_storage& from, const sockaddr_storage& to);
   // An event of the connection manager for this link; acknowledged by the caller.
   void OnEvent(const rdma_cm_event& event);
   bool connecting() const { return state_ == State::kConnecting; }
+  bool up() const { return state_ == State::kUp; }
   bool broken() const { return state_ == State::kBroken; }
-  // MPI_ERR_PROC_ABORTED, when broken.
+  // Broken, but never up, for a reason that does not say that the target is gone; whether it is want of room, here or
+  // there, so that another link may come up.
+  bool unreachable() const { return broken() && unreachable_; }
+  bool wants_room() const { return wants_room_; }
+  // MPI_ERR_PROC_ABORTED, when broken; MPI_ERR_OTHER, when unreachable.
   Error failure() const;
   ProcessId process() const { return process_; }
 
@@ -132,7 +136,7 @@ class Link {
   bool reads_outstanding() const { return reads_posted_ > completed(); }
 
   void OnCompletion(const ibv_wc& completion);
-  // Completes everything with an error.
+  // Completes everything with an error; the target is taken for dead.
   void Break(std::string why);
 
   static constexpr uint32_t kDepth = 32;  // of the send queue
@@ -147,7 +151,10 @@ class Link {
   };
 
   uint64_t completed() const { return order_.completed(); }
-  Error MakeQueuePair();
+  // While connecting.
+  void Unreachable(std::string why, bool wants_room);
+  void OnFailure(const rdma_cm_event& event);
+  bool MakeQueuePair();
   Error WaitForRoom();
   ibv_send_wr& Add(bool signaled);
   Error RingIfFull();
@@ -169,6 +176,7 @@ class Link {
   const ProcessId process_;
   State state_ = State::kNew;
   std::string why_;  // broken
+  bool unreachable_ = false, wants_room_ = false;
   rdma_cm_id* id_ = nullptr;
   ibv_qp* qp_ = nullptr;
   uint32_t inline_room_ = 0;

@@ -306,13 +306,12 @@ void Service::OnRequest(rdma_cm_id* id, const rdma_conn_param& asked) {
   const bool ours = hello && hello->process < static_cast<uint32_t>(ThisJob().size) &&
                     Verifies(device_.secret(), kOrigin, said, hello->proof);
   // A process connects once; what comes again was overheard.
-  if (!ours || met_[hello->process]) {
+  if (!ours || met_[hello->process] || refused_.contains(hello->nonce)) {
     rdma_reject(id, nullptr, 0);
     rdma_destroy_id(id);
     LogWarning(Format("rank %d: an RDMA connection that is not of this job was refused", ThisJob().rank));
     return;
   }
-  met_[hello->process] = true;
   auto incoming = std::make_unique<Incoming>();
   incoming->index = static_cast<uint32_t>(incoming_.size());
   incoming->process = static_cast<ProcessId>(hello->process);
@@ -322,9 +321,12 @@ void Service::OnRequest(rdma_cm_id* id, const rdma_conn_param& asked) {
   if (Error error = Accept(made, asked, said); !error.ok()) {
     LogWarning(Format("rank %d: the RDMA connection of process %d was refused: %s", ThisJob().rank, made.process,
                       error.message().c_str()));
-    rdma_reject(id, nullptr, 0);
+    rdma_reject(id, kNoRoom, sizeof kNoRoom);
     Close(made.index);
+    refused_.insert(hello->nonce);
+    return;
   }
+  met_[hello->process] = true;
 }
 
 Error Service::Accept(Incoming& incoming, const rdma_conn_param& asked, Acquaintance& said) {

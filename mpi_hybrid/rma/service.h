@@ -8,6 +8,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -108,6 +109,7 @@ class Service {
   ibv_mr* control_mr_ = nullptr;
   std::vector<std::unique_ptr<Incoming>> incoming_;  // by index; null: gone
   std::vector<bool> met_;                            // by process: it has connected
+  std::set<Nonce> refused_;                          // of requests that there was no room for
   std::vector<uint32_t> broken_;                     // indices to drop
   std::unordered_map<uint32_t, TargetWindow*> windows_;
   uint32_t next_window_ = 1;

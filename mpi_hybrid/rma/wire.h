@@ -126,10 +126,11 @@ std::optional<ReplyHeader> ParseReply(ByteSpan reply);
 // Who connects: the private data of the connection request, and of its acceptance. Each end proves that it knows the
 // job's secret, and shows it to nobody. The target's nonce comes with its address, over the job's messages; so the
 // origin's proof needs no question first. It would be good for as long as the target lives, and the target takes one of
-// each process.
+// each process. One that it refused for want of room is not taken again: the origin comes back with another nonce.
 //
 //  request     magic | process | origin's nonce (16) | proof (32)
 //  acceptance  magic | control address (64) | control key | proof (32)
+//  refusal     kNoRoom, or nothing
 struct Hello {
   uint32_t process = 0;
   Nonce nonce{};
@@ -140,6 +141,7 @@ struct Welcome {
   uint32_t control_key = 0;
   JobSecret::Proof proof{};
 };
+constexpr uint8_t kNoRoom[8] = {'n', 'o', ' ', 'r', 'o', 'o', 'm', 0};
 constexpr size_t kHelloBytes = 8 + sizeof(Nonce) + sizeof(JobSecret::Proof);
 static_assert(kHelloBytes <= 56, "what the connection manager of InfiniBand has room for");
 constexpr size_t kWelcomeBytes = 16 + sizeof(JobSecret::Proof);
