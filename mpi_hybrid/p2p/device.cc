@@ -309,7 +309,7 @@ void Device::TryDial(ProcessId process) {
     const int error = errno;
     if (!IsShortage(error)) {
       dial.Begin(now);
-      return OnDialEnd(process, dial.Failed(now, /*somebody=*/false), Error(MPI_ERR_OTHER, std::strerror(error)));
+      return OnDialEnd(process, dial.Failed(now, Dial::End::kNobody), Error(MPI_ERR_OTHER, std::strerror(error)));
     }
     if (!told_of_shortage_ || now - *told_of_shortage_ >= kTellAgain) {
       LogWarning(Format("no room for a connection to rank %d of MPI_COMM_WORLD: %s; it is tried again for %d s", process,
@@ -335,35 +335,35 @@ void Device::OnDialEnd(ProcessId process, Dial::Next next, const Error& error) {
                                                              error.message().c_str())));
 }
 
-// Nobody was there, or somebody who closed the connection before it was open.
-void Device::OnNotGreeted(Connection& connection, int error, bool somebody) {
+// Nobody was there, or somebody who said nothing or closed the connection before it was open.
+void Device::OnNotGreeted(Connection& connection, int error, Dial::End end) {
   const ProcessId process = connection.link->peer();
   if (TraceEnabled()) {
     Trace(Format("mpi: connecting to rank %d: %s", process, error == 0 ? "end of stream" : std::strerror(error)));
   }
   Close(connection);
   if (stopping_) return dials_.clear();
-  OnDialEnd(process, dials_.at(process).Failed(Clock::now(), somebody),
+  OnDialEnd(process, dials_.at(process).Failed(Clock::now(), end),
             Error(MPI_ERR_OTHER, error == 0 ? "it closes each connection; is there a descriptor left for it?" : std::strerror(error)));
 }
 
 void Device::OnConnecting(Connection& connection) {
   const int error = connection.socket.ConnectError();
-  if (error != 0) return OnNotGreeted(connection, error, /*somebody=*/error == ECONNRESET || error == EPIPE);
+  if (error != 0) return OnNotGreeted(connection, error, error == ECONNRESET || error == EPIPE ? Dial::End::kClosed : Dial::End::kNobody);
   const iovec piece = {connection.challenge + connection.have, sizeof(connection.challenge) - connection.have};
   const ssize_t got = connection.socket.Read({&piece, 1});
   if (got == -EAGAIN) return;
   connection.give_up_at.reset();
-  if (got <= 0) return OnNotGreeted(connection, static_cast<int>(-got), /*somebody=*/true);
+  if (got <= 0) return OnNotGreeted(connection, static_cast<int>(-got), Dial::End::kClosed);
   connection.have += static_cast<size_t>(got);
   if (connection.have < sizeof(connection.challenge)) return;
-  if (!Challenge::IsOne(connection.challenge)) return OnNotGreeted(connection, EPROTO, /*somebody=*/true);
+  if (!Challenge::IsOne(connection.challenge)) return OnNotGreeted(connection, EPROTO, Dial::End::kClosed);
   BoundSendBuffer(connection.socket);
   Hello{.from = job_.rank, .to = connection.link->peer(), .window = engine_.limits().window}.Write(*secret_, connection.challenge,
                                                                                                    connection.hello);
   const iovec hello = {connection.hello, sizeof(connection.hello)};  // the first bytes on it: there is room
   if (connection.socket.Write({&hello, 1}) != static_cast<ssize_t>(sizeof(connection.hello))) {
-    return OnNotGreeted(connection, errno, /*somebody=*/true);
+    return OnNotGreeted(connection, errno, Dial::End::kClosed);
   }
   connection.have = 0;
   connection.state = Connection::State::kGreeting;
@@ -378,13 +378,13 @@ void Device::OnGreeting(Connection& connection) {
   const iovec piece = {connection.answer + connection.have, sizeof(connection.answer) - connection.have};
   const ssize_t got = connection.socket.Read({&piece, 1});
   if (got == -EAGAIN) return;
-  if (got <= 0) return OnNotGreeted(connection, static_cast<int>(-got), /*somebody=*/true);
+  if (got <= 0) return OnNotGreeted(connection, static_cast<int>(-got), Dial::End::kClosed);
   connection.have += static_cast<size_t>(got);
   if (connection.have < sizeof(connection.answer)) return;
   const auto answer = Answer::Read(*secret_, connection.challenge, connection.hello, connection.answer);
   if (!answer) {
     LogWarning("closed a connection to " + connection.socket.PeerName() + ": what listens there is not of this job");
-    return OnNotGreeted(connection, EPROTO, /*somebody=*/true);
+    return OnNotGreeted(connection, EPROTO, Dial::End::kClosed);
   }
   dials_.erase(connection.link->peer());
   if (answer->kind == Answer::Kind::kWelcome) return Open(connection, answer->window);
@@ -457,7 +457,7 @@ void Device::OnTime() {
     if (connection == nullptr) {
       if (now >= dial->second.retry_at()) TryDial(process);
     } else if (connection->give_up_at && now >= *connection->give_up_at) {
-      OnNotGreeted(*connection, ETIMEDOUT, /*somebody=*/false);
+      OnNotGreeted(*connection, ETIMEDOUT, connection->socket.IsConnected() ? Dial::End::kSilent : Dial::End::kNobody);
     }
   }
 }

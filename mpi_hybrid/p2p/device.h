@@ -95,7 +95,7 @@ class Device {
   void OnDialEnd(ProcessId process, Dial::Next next, const Error& error);
   void OnConnecting(Connection& connection);
   void OnGreeting(Connection& connection);
-  void OnNotGreeted(Connection& connection, int error, bool somebody);
+  void OnNotGreeted(Connection& connection, int error, Dial::End end);
   void Open(Connection& connection, uint64_t window);
   void Admit(Visitor visitor);
   bool AnswerVisitor(const Visitor& visitor, Answer::Kind kind);

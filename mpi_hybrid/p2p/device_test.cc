@@ -166,6 +166,8 @@ class DeviceTest : public testing::Test {
   std::vector<std::unique_ptr<Process>> processes_;
 };
 
+Socket ListenAtLoopback() { return Socket::Listen(*transport::SocketAddress::Parse("127.0.0.1", 0)); }
+
 TEST_F(DeviceTest, BothSidesConnectAtOnceAndNothingIsLostOrReordered) {
   for (int first : {0, 1}) {
     processes_.clear();
@@ -414,6 +416,25 @@ TEST_F(DeviceTest, AProcessIsFoundAtAnyOfItsAddresses) {
   send->Release();
   receive->Release();
   close(closed);
+}
+
+TEST_F(DeviceTest, ARankThatComputesIsNotDeadBecauseNobodyIsAtItsOtherAddress) {
+  Make(2);
+  Socket closed = ListenAtLoopback();
+  space_["weft-p2p-1"] += "," + closed.LocalAddress().ToString();
+  closed.Close();
+  std::vector<uint8_t> sent(1000, 7), got(1000);
+  Request* send = at(0).Send(sent, 1, 9);
+  // Its kernel accepts, it looks at nothing, for longer than one of several addresses has.
+  const auto end = std::chrono::steady_clock::now() + Dial::kAddressLimit + std::chrono::milliseconds(500);
+  while (std::chrono::steady_clock::now() < end) at(0).device->Sleep(100);
+  ASSERT_FALSE(at(0).engine->IsDead(1));
+  Request* receive = at(1).Receive(got, 0, 9);
+  EXPECT_TRUE(PollUntil([&] { return receive->complete && send->complete; }));
+  EXPECT_TRUE(send->error.ok()) << send->error.message();
+  EXPECT_EQ(got, sent);
+  send->Release();
+  receive->Release();
 }
 
 TEST(SocketTest, ConnectionsNoticeByThemselvesThatTheOtherHostIsGone) {

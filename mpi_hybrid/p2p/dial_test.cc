@@ -8,6 +8,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Next = Dial::Next;
+using End = Dial::End;
 
 constexpr Dial::Clock::time_point kStart{};
 
@@ -22,7 +23,7 @@ TEST(DialTest, AddressesAreTriedInOrderAndNobodyAtAnyIsADeath) {
   for (const char* expected : {"172.17.0.1:7000", "10.0.0.5:7000", "[::1]:7000"}) {
     EXPECT_EQ(dial.address().ToString(), expected);
     dial.Begin(kStart);
-    const Next next = dial.Failed(kStart, /*somebody=*/false);
+    const Next next = dial.Failed(kStart, End::kNobody);
     EXPECT_EQ(next, std::string(expected) == "[::1]:7000" ? Next::kDead : Next::kTry);
   }
 }
@@ -30,8 +31,49 @@ TEST(DialTest, AddressesAreTriedInOrderAndNobodyAtAnyIsADeath) {
 TEST(DialTest, OneOfSeveralAddressesHasTenSecondsAndTheLastTheKernelsTime) {
   Dial dial = Of("172.17.0.1:7000,10.0.0.5:7000");
   EXPECT_EQ(dial.Begin(kStart), kStart + seconds(10));
-  EXPECT_EQ(dial.Failed(kStart + seconds(10), false), Next::kTry);
+  EXPECT_EQ(dial.Failed(kStart + seconds(10), End::kNobody), Next::kTry);
   EXPECT_EQ(dial.Begin(kStart + seconds(10)), std::nullopt);
+}
+
+// Its kernel accepts at the first address; at the second our own host refuses, since it has that address, too (a container engine's bridge).
+TEST(DialTest, ASilentAddressIsWaitedForWithoutLimitAndNobodyAtAnotherIsNoDeath) {
+  Dial dial = Of("10.0.0.5:7000,172.17.0.1:7000");
+  auto now = *dial.Begin(kStart);
+  EXPECT_EQ(dial.Failed(now, End::kSilent), Next::kTry);
+  EXPECT_EQ(dial.address().ToString(), "172.17.0.1:7000");
+  dial.Begin(now);
+  ASSERT_EQ(dial.Failed(now, End::kNobody), Next::kTry);
+  EXPECT_EQ(dial.address().ToString(), "10.0.0.5:7000");
+  EXPECT_EQ(dial.Begin(now), std::nullopt);
+  // An hour later its host is gone: all are asked once more before that is believed.
+  now += std::chrono::hours(1);
+  for (const char* expected : {"10.0.0.5:7000", "172.17.0.1:7000"}) {
+    ASSERT_EQ(dial.Failed(now, End::kNobody), Next::kTry);
+    EXPECT_EQ(dial.address().ToString(), expected);
+    dial.Begin(now);
+  }
+  EXPECT_EQ(dial.Failed(now, End::kNobody), Next::kDead);
+}
+
+TEST(DialTest, SeveralSilentAddressesTakeTurnsEachTimeForLonger) {
+  Dial dial = Of("10.0.0.5:7000,10.0.0.6:7000,10.0.0.7:7000");
+  auto now = kStart;
+  for (const int limit : {10, 20, 40, 80, 160, 320, 600, 600}) {
+    for (const char* expected : {"10.0.0.5:7000", "10.0.0.7:7000"}) {
+      ASSERT_EQ(dial.address().ToString(), expected);
+      ASSERT_EQ(dial.Begin(now), now + seconds(limit));
+      now += seconds(limit);
+      ASSERT_EQ(dial.Failed(now, End::kSilent), Next::kTry);
+      if (dial.address().ToString() != "10.0.0.6:7000") continue;
+      dial.Begin(now);
+      ASSERT_EQ(dial.Failed(now, End::kNobody), Next::kTry);
+    }
+  }
+  // The patience with who closes begins now.
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    dial.Begin(now);
+    EXPECT_EQ(dial.Failed(now, End::kClosed), Next::kTry);
+  }
 }
 
 TEST(DialTest, WhoIsRefusedForWantOfRoomTriesAgainForHalfAMinute) {
@@ -40,7 +82,7 @@ TEST(DialTest, WhoIsRefusedForWantOfRoomTriesAgainForHalfAMinute) {
   int attempts = 0;
   for (;; ++attempts) {
     dial.Begin(now);
-    const Next next = dial.Failed(now, /*somebody=*/true);
+    const Next next = dial.Failed(now, End::kClosed);
     ASSERT_NE(next, Next::kDead);
     if (next == Next::kUnreachable) break;
     EXPECT_GT(dial.retry_at(), now);
@@ -59,7 +101,7 @@ TEST(DialTest, PatienceIsNotSpentWhileNobodyLooks) {
   for (int look = 0; look < 15; ++look) {
     dial.Begin(now);
     now += seconds(60);
-    ASSERT_EQ(dial.Failed(now, /*somebody=*/true), Next::kTry) << "look " << look;
+    ASSERT_EQ(dial.Failed(now, End::kClosed), Next::kTry) << "look " << look;
   }
 }
 
@@ -74,9 +116,9 @@ TEST(DialTest, PatienceForRoomIsNotSpentWhileNobodyLooks) {
 TEST(DialTest, WhoIsFoundDeadAfterARefusalIsDeadAtOnce) {
   Dial dial = Of("127.0.0.1:7000");
   dial.Begin(kStart);
-  EXPECT_EQ(dial.Failed(kStart, /*somebody=*/true), Next::kTry);
+  EXPECT_EQ(dial.Failed(kStart, End::kClosed), Next::kTry);
   dial.Begin(kStart + milliseconds(10));
-  EXPECT_EQ(dial.Failed(kStart + milliseconds(10), /*somebody=*/false), Next::kDead);
+  EXPECT_EQ(dial.Failed(kStart + milliseconds(10), End::kNobody), Next::kDead);
 }
 
 TEST(DialTest, WantOfRoomHereIsWaitedForAndIsNeverADeath) {

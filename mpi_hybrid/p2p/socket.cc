@@ -71,6 +71,8 @@ int Socket::ConnectError() const {
   return getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : errno;
 }
 
+bool Socket::IsConnected() const { return transport::SocketAddress::Peer(fd_).family() != AF_UNSPEC; }
+
 transport::SocketAddress Socket::LocalAddress() const { return transport::SocketAddress::Local(fd_); }
 
 std::string Socket::PeerName() const {

@@ -36,6 +36,7 @@ class Socket {
 
   // After readiness for writing: 0 when established, else the errno.
   int ConnectError() const;
+  bool IsConnected() const;  // established, and not reset since
   transport::SocketAddress LocalAddress() const;
   std::string PeerName() const;  // for messages
   void ShutdownWrite() const;
