@@ -283,7 +283,7 @@ Device::Connection& Device::Connect(Link& link, Socket socket) {
 
 void Device::StartConnect(Link& link) {
   const ProcessId process = link.peer();
-  if (stopping_ || link.awaits_connection || dials_.contains(process)) return;
+  if (stopping_ || dials_.contains(process)) return;
   std::string published;
   Error error = job_.Lookup(kKey, process, &published);
   std::optional<Dial> dial;
@@ -386,16 +386,17 @@ void Device::OnGreeting(Connection& connection) {
     LogWarning("closed a connection to " + connection.socket.PeerName() + ": what listens there is not of this job");
     return OnNotGreeted(connection, EPROTO, Dial::End::kClosed);
   }
+  if (answer->kind == Answer::Kind::kBusy) {
+    // Theirs is on its way, if it gets through.
+    dials_.at(connection.link->peer()).Busy(Clock::now());
+    return Close(connection);
+  }
   dials_.erase(connection.link->peer());
-  if (answer->kind == Answer::Kind::kWelcome) return Open(connection, answer->window);
-  // Busy: theirs is on its way.
-  connection.link->awaits_connection = true;
-  Close(connection);
+  Open(connection, answer->window);
 }
 
 void Device::Open(Connection& connection, uint64_t window) {
   connection.state = Connection::State::kOpen;
-  connection.link->awaits_connection = false;
   connection.link->Open(window);
   open_.push_back(&connection);
   Write(connection);
@@ -412,15 +413,17 @@ void Device::Admit(Visitor visitor) {
   Link& link = engine_.LinkTo(visitor.hello.from);
   Connection* ours = ConnectionOf(link);
   if (link.is_gone()) return;
-  if (ours != nullptr && (ours->state == Connection::State::kOpen || visitor.hello.from > job_.rank)) {
+  // While ours connects the visitor has not heard of us on it, and may never: only from our Hello on it may have admitted us.
+  if (ours != nullptr && (ours->state == Connection::State::kOpen ||
+                          (ours->state == Connection::State::kGreeting && visitor.hello.from > job_.rank))) {
     AnswerVisitor(visitor, Answer::Kind::kBusy);
     return;
   }
   if (ours != nullptr) Close(*ours);
-  dials_.erase(visitor.hello.from);
+  const bool dialled = dials_.erase(visitor.hello.from) != 0;
   BoundSendBuffer(visitor.socket);
   if (!AnswerVisitor(visitor, Answer::Kind::kWelcome)) {  // it is gone again
-    if (link.has_output()) StartConnect(link);
+    if (dialled || link.has_output()) StartConnect(link);
     return;
   }
   const int fd = visitor.socket.fd();

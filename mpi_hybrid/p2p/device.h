@@ -27,8 +27,8 @@ struct Job;
 // lock; only Sleep lets go of it.
 //
 // One connection per pair. Either side may open it (dial.h); both prove that they are of the job (greeting.h), and the listener (strangers.h)
-// answers welcome, or busy when there is or will be another. When both open one at once, that of the lower rank stays. No frame is sent before
-// the welcome, so that none is lost with the other.
+// answers welcome, or busy when there is or will be another. When both greet at once, the connection of the lower rank stays; the other asks
+// again until that is there, since it may never be. No frame is sent before the welcome, so that none is lost with the other.
 //
 // Having no descriptor for a connection says nothing of the peer: it is tried again, and after Dial::kPatience the sends that wait for it fail.
 class Device {

@@ -140,6 +140,23 @@ class DeviceTest : public testing::Test {
     Hello{.from = from, .to = to, .window = 1000}.Write(*JobSecret::FromHex(secret), challenge, hello);
     ASSERT_EQ(send(fd, hello, sizeof(hello), 0), static_cast<ssize_t>(sizeof(hello)));
   }
+  // At a listener where a rank of the job would be: awaits a connection of the job and answers it.
+  void AnswerNext(const Socket& listener, Answer::Kind kind, Socket* connection) {
+    ASSERT_TRUE(PollUntil([&] { return static_cast<bool>(*connection = listener.Accept()); }));
+    uint8_t challenge[Challenge::kLength], hello[Hello::kLength], answer[Answer::kLength];
+    Challenge::Write(NewNonce(), challenge);
+    ASSERT_EQ(send(connection->fd(), challenge, sizeof(challenge), 0), static_cast<ssize_t>(sizeof(challenge)));
+    size_t have = 0;
+    ASSERT_TRUE(PollUntil([&] {
+      const ssize_t got = recv(connection->fd(), hello + have, sizeof(hello) - have, MSG_DONTWAIT);
+      if (got > 0) have += static_cast<size_t>(got);
+      return have == sizeof(hello);
+    }));
+    const JobSecret secret = *JobSecret::FromHex(kSecret);
+    ASSERT_TRUE(Hello::Read(secret, challenge, hello).has_value());
+    Answer{.window = 100000, .kind = kind}.Write(secret, challenge, hello, answer);
+    ASSERT_EQ(send(connection->fd(), answer, sizeof(answer), 0), static_cast<ssize_t>(sizeof(answer)));
+  }
   void ExpectDropped(int fd) {
     EXPECT_TRUE(PollUntil([&] {
       char bytes[100];
@@ -434,6 +451,50 @@ TEST_F(DeviceTest, ARankThatComputesIsNotDeadBecauseNobodyIsAtItsOtherAddress) {
   EXPECT_TRUE(send->error.ok()) << send->error.message();
   EXPECT_EQ(got, sent);
   send->Release();
+  receive->Release();
+}
+
+TEST_F(DeviceTest, WhoCannotReachAPeerIsReachedByIt) {
+  Make(2);
+  // To rank 0 a listener that answers nothing looks like a filter that drops what it sends.
+  const Socket silent = ListenAtLoopback();
+  space_["weft-p2p-1"] = silent.LocalAddress().ToString();
+  std::vector<uint8_t> sent(1000, 7), got(1000);
+  Request* from_0 = at(0).Send(sent, 1, 9);
+  Request* at_1 = at(1).Receive(got, 0, 9);
+  Request* from_1 = at(1).Send(sent, 0, 9);
+  ASSERT_TRUE(PollUntil([&] { return from_0->complete && at_1->complete && from_1->complete; }));
+  EXPECT_EQ(got, sent);
+  for (Request* request : {from_0, at_1, from_1}) request->Release();
+}
+
+TEST_F(DeviceTest, WhoIsToldBusyAsksAgainUntilItIsWelcome) {
+  Make(2);
+  const Socket listener = ListenAtLoopback();
+  space_["weft-p2p-0"] = listener.LocalAddress().ToString();
+  std::vector<uint8_t> sent(1000, 7);
+  Request* send = at(1).Send(sent, 0, 9);
+  Socket connection;
+  for (const auto kind : {Answer::Kind::kBusy, Answer::Kind::kBusy, Answer::Kind::kWelcome}) {
+    ASSERT_NO_FATAL_FAILURE(AnswerNext(listener, kind, &connection));
+  }
+  EXPECT_TRUE(PollUntil([&] { return send->complete; }));
+  EXPECT_TRUE(send->error.ok()) << send->error.message();
+  send->Release();
+}
+
+TEST_F(DeviceTest, WhoIsToldBusyByOneThatDiesThenLearnsOfIt) {
+  Make(2);
+  Socket listener = ListenAtLoopback();
+  space_["weft-p2p-0"] = listener.LocalAddress().ToString();
+  std::vector<uint8_t> got(1000);
+  Request* receive = at(1).Receive(got, 0, 9);
+  at(1).device->ConnectToAwaited();
+  Socket connection;
+  ASSERT_NO_FATAL_FAILURE(AnswerNext(listener, Answer::Kind::kBusy, &connection));
+  listener.Close();
+  ASSERT_TRUE(PollUntil([&] { return receive->complete; }));
+  EXPECT_EQ(receive->error.mpi_class(), MPI_ERR_PROC_ABORTED);
   receive->Release();
 }
 

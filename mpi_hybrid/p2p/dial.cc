@@ -72,6 +72,12 @@ Dial::Next Dial::EndRound(Clock::time_point now) {
   return Next::kTry;
 }
 
+void Dial::Busy(Clock::time_point now) {
+  since_.reset();
+  rounds_ = 0;
+  retry_at_ = now + kBusyPause;
+}
+
 Dial::Next Dial::NoRoom(Clock::time_point now) {
   if (!no_room_since_) no_room_since_ = now;
   if (++looks_for_room_ >= kFewestAttempts && now - *no_room_since_ >= kPatience) return Next::kUnreachable;

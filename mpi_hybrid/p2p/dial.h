@@ -28,6 +28,7 @@ class Dial {
   static constexpr int kFewestAttempts = 20;
   static constexpr auto kAddressLimit = std::chrono::seconds(10);  // for one of several addresses to answer; doubled after a round of silence
   static constexpr auto kMostAddressLimit = std::chrono::minutes(10);
+  static constexpr auto kBusyPause = std::chrono::seconds(1);
   static constexpr auto kRoomLook = std::chrono::milliseconds(100);
 
   enum class Next {
@@ -52,6 +53,9 @@ class Dial {
   std::optional<Clock::time_point> Begin(Clock::time_point now);
   // It ended.
   Next Failed(Clock::time_point now, End end);
+  // It ended with the process itself, which says that a connection of its own making is on its way. If that comes, this Dial is over; else the
+  // same address is asked again.
+  void Busy(Clock::time_point now);
   // It could not begin.
   Next NoRoom(Clock::time_point now);
 

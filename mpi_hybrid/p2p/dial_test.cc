@@ -105,6 +105,22 @@ TEST(DialTest, PatienceIsNotSpentWhileNobodyLooks) {
   }
 }
 
+TEST(DialTest, WhoIsBusyIsAskedAgainForAsLongAsItSaysSo) {
+  Dial dial = Of("172.17.0.1:7000,10.0.0.5:7000");
+  auto now = kStart;
+  dial.Begin(now);
+  ASSERT_EQ(dial.Failed(now, End::kNobody), Next::kTry);
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    ASSERT_EQ(dial.address().ToString(), "10.0.0.5:7000");
+    dial.Begin(now);
+    dial.Busy(now);
+    ASSERT_EQ(dial.retry_at(), now + seconds(1));
+    now = dial.retry_at();
+  }
+  dial.Begin(now);
+  EXPECT_EQ(dial.Failed(now, End::kClosed), Next::kTry) << "patience begins anew";
+}
+
 TEST(DialTest, PatienceForRoomIsNotSpentWhileNobodyLooks) {
   Dial dial = Of("127.0.0.1:7000");
   auto now = kStart;

@@ -29,8 +29,7 @@ class Link {
   void Open(uint64_t window);
   void set_gone(bool left) { state_ = left ? State::kLeft : State::kDead; }
   bool is_gone() const { return state_ == State::kLeft || state_ == State::kDead; }
-  void* connection = nullptr;      // the device's
-  bool awaits_connection = false;  // of the peer's making
+  void* connection = nullptr;  // the device's
 
   // --- out ---
   bool has_output() const { return first_ != nullptr; }
