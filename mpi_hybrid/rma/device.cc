@@ -22,6 +22,7 @@
 #include "mpi_hybrid/core/lock.h"
 #include "mpi_hybrid/p2p/message.h"
 #include "mpi_hybrid/rma/link.h"
+#include "mpi_hybrid/rma/listen_addresses.h"
 #include "mpi_hybrid/rma/service.h"
 
 namespace weft::mpi::rma {
@@ -49,28 +50,17 @@ socklen_t Length(const sockaddr_storage& address) {
   return address.ss_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
 }
 
-// Where to listen: what the job calls this process by, else any interface's address (siw does not listen on 127.0.0.1).
-std::vector<sockaddr_storage> Candidates(const std::string& host) {
-  std::vector<sockaddr_storage> candidates;
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (!host.empty() && getaddrinfo(host.c_str(), nullptr, &hints, &found) == 0) {
-    for (addrinfo* at = found; at != nullptr; at = at->ai_next) {
-      if (at->ai_family != AF_INET && at->ai_family != AF_INET6) continue;
-      std::memcpy(&candidates.emplace_back(), at->ai_addr, at->ai_addrlen);
-    }
-    freeaddrinfo(found);
-  }
+// siw does not listen on 127.0.0.1, by which ranks of one host know each other.
+std::vector<sockaddr_storage> InterfaceAddresses() {
+  std::vector<sockaddr_storage> addresses;
   ifaddrs* interfaces = nullptr;
-  if (getifaddrs(&interfaces) == 0) {
-    for (ifaddrs* at = interfaces; at != nullptr; at = at->ifa_next) {
-      if (at->ifa_addr == nullptr || at->ifa_addr->sa_family != AF_INET) continue;
-      std::memcpy(&candidates.emplace_back(), at->ifa_addr, sizeof(sockaddr_in));
-    }
-    freeifaddrs(interfaces);
+  if (getifaddrs(&interfaces) != 0) return addresses;
+  for (ifaddrs* at = interfaces; at != nullptr; at = at->ifa_next) {
+    if (at->ifa_addr == nullptr || at->ifa_addr->sa_family != AF_INET) continue;
+    std::memcpy(&addresses.emplace_back(), at->ifa_addr, sizeof(sockaddr_in));
   }
-  return candidates;
+  freeifaddrs(interfaces);
+  return addresses;
 }
 
 bool IsWeft(ibv_context* context) { return std::strncmp(ibv_get_device_name(context->device), "weft_", 5) == 0; }
@@ -188,7 +178,8 @@ Error Device::MakeRoomInQueue() {
 
 Error Device::Listen(rdma_cm_id** listener) {
   Error first;
-  for (const sockaddr_storage& candidate : Candidates(ThisJob().hosts.front())) {
+  for (const sockaddr_storage& candidate :
+       ListenAddresses(ThisJob().hosts, InterfaceAddresses(), ThisJob().one_host)) {
     Error error = StartOn(candidate, listener);
     if (error.ok()) return {};
     if (first.ok()) first = std::move(error);

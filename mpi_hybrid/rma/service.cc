@@ -494,8 +494,8 @@ bool Service::OnMessage(Incoming& incoming, ByteSpan message) {
     Drop(incoming, "no memory for a reply");
     return true;
   }
-  // Without memory there is no more room, and the origin goes on with what it has. It sends long messages only when it has more,
-  // which it gets only where there is a buffer for them behind this one.
+  // Without memory there is no more room, and the origin goes on with what it has. It sends long messages only when it
+  // has more, which it gets only where there is a long buffer behind this one.
   if (header->wants_room && !incoming.short_first) (void)GiveRoom(incoming, std::min(kSlots, 2 * incoming.room));
   const ByteSpan body = message.subspan(kHeaderBytes);
   if (header->kind == MessageKind::kNothing) {
