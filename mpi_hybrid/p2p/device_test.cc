@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -19,6 +18,7 @@
 #include "base/log.h"
 #include "mpi_hybrid/core/job.h"
 #include "mpi_hybrid/datatype/datatype.h"
+#include "mpi_hybrid/p2p/few_descriptors.h"
 #include "pmi/client.h"
 
 namespace weft::mpi {
@@ -350,24 +350,6 @@ TEST_F(DeviceTest, ElevenHundredSilentStrangersKeepNobodyOut) {
   receive->Release();
   for (int fd : silent) close(fd);
 }
-
-// While it lives, this process can open so many descriptors more and no others.
-class FewDescriptors {
- public:
-  explicit FewDescriptors(int left) {
-    getrlimit(RLIMIT_NOFILE, &before_);
-    rlimit limit = before_;
-    std::vector<int> taken;  // the lowest that are free
-    for (int i = 0; i <= left; ++i) taken.push_back(dup(0));
-    limit.rlim_cur = static_cast<rlim_t>(taken.back());
-    setrlimit(RLIMIT_NOFILE, &limit);
-    for (int fd : taken) close(fd);
-  }
-  ~FewDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
-
- private:
-  rlimit before_;
-};
 
 TEST_F(DeviceTest, AtTheDescriptorLimitASendWaitsAndThePeerLives) {
   SilenceWarnings(true);

@@ -18,7 +18,7 @@ constexpr auto kTellAgain = std::chrono::seconds(10);
 
 void Strangers::Listen(Socket listener) {
   listener_ = std::move(listener);
-  reserve_ = Socket(eventfd(0, EFD_CLOEXEC));
+  Reserve();
   events_.Add(listener_.fd(), EPOLLIN);
 }
 
@@ -46,10 +46,14 @@ void Strangers::Accept() {
     if (socket) {
       starved_since_.reset();
       Take(std::move(socket), now);
+      Reserve();
       continue;
     }
     const int error = errno;
-    if (error == EAGAIN) return;
+    if (error == EAGAIN) {  // there was a descriptor, and nobody to give it to
+      starved_since_.reset();
+      return Reserve();
+    }
     if (!IsShortage(error)) continue;  // who connected is gone again (accept(2))
     if (GiveWay(now)) continue;
     OnShortage(error, now);
@@ -70,9 +74,13 @@ void Strangers::TurnAway() {
   for (int turn = 0; turn < kAcceptsPerTurn && reserve_; ++turn) {
     reserve_.Close();
     const bool any = static_cast<bool>(listener_.Accept());  // and closed again
-    reserve_ = Socket(eventfd(0, EFD_CLOEXEC));
+    Reserve();
     if (!any) return;
   }
+}
+
+void Strangers::Reserve() {
+  if (!reserve_) reserve_ = Socket(eventfd(0, EFD_CLOEXEC));
 }
 
 // A listener that is watched but not accepted from would end every sleep at once.

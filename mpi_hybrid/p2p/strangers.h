@@ -70,6 +70,7 @@ class Strangers {
   void Accept();
   void OnShortage(int error, Clock::time_point now);
   void TurnAway();
+  void Reserve();
   void Pause(Clock::time_point now);
   void Take(Socket socket, Clock::time_point now);
   void Read(Stranger& stranger);
@@ -83,7 +84,7 @@ class Strangers {
   std::vector<std::unique_ptr<Stranger>> strangers_;  // by descriptor
   std::list<int> by_age_;                             // oldest first
   std::optional<Clock::time_point> paused_until_;     // the listener is not watched
-  Socket reserve_;                                    // a descriptor
+  Socket reserve_;                                    // a descriptor; none when another thread was faster
   std::optional<Clock::time_point> starved_since_;
   std::optional<Clock::time_point> told_;             // of it
 };

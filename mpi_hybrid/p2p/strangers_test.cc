@@ -1,11 +1,15 @@
 #include "mpi_hybrid/p2p/strangers.h"
 
+#include <errno.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <utility>
 
 #include "base/job_secret.h"
+#include "base/log.h"
 #include "mpi_hybrid/p2p/event_set.h"
+#include "mpi_hybrid/p2p/few_descriptors.h"
 #include "mpi_hybrid/p2p/greeting.h"
 #include "mpi_hybrid/p2p/socket.h"
 
@@ -55,6 +59,36 @@ TEST_F(StrangersTest, WhoComputesForAnHourBeforeItProvesItselfIsAdmitted) {
   ASSERT_EQ(rank_1.Write({&piece, 1}), static_cast<ssize_t>(sizeof(hello)));
   for (int turn = 0; turn < 500 && !admitted_; ++turn) Look();
   EXPECT_TRUE(admitted_);
+}
+
+// Another thread may be faster to take the number of the reserve.
+TEST_F(StrangersTest, AReserveThatWasLostIsMadeAgainWhenThereIsRoom) {
+  SilenceWarnings(true);
+  strangers_.Close();
+  Socket listener = Socket::Listen(*transport::SocketAddress::Parse("127.0.0.1", 0));
+  address_ = listener.LocalAddress();
+  {
+    const FewDescriptors none(0);
+    strangers_.Listen(std::move(listener));
+  }
+  {
+    const Socket passing = Socket::StartConnect(address_);
+    ASSERT_TRUE(Look());
+  }
+  ASSERT_TRUE(Look()) << "it went";
+  const Socket waits = Socket::StartConnect(address_);
+  const Socket other(dup(0));  // the other number below the reserve's, which would lie above the limit else
+  const FewDescriptors none(0);
+  const auto end = Clock::now() + 2 * Strangers::kStarved;
+  uint8_t byte;
+  const iovec piece = {&byte, 1};
+  ssize_t got;
+  while ((got = waits.Read({&piece, 1})) == -EAGAIN && Clock::now() < end) {
+    Look();
+    strangers_.OnTime(Clock::now());
+  }
+  EXPECT_TRUE(got == 0 || got == -ECONNRESET) << "it is to be turned away";
+  SilenceWarnings(false);
 }
 
 }  // namespace
