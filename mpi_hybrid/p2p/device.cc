@@ -89,7 +89,7 @@ bool Device::Sleep(int timeout_ms) {
   for (int i = 0; i < count; ++i) OnReady(events[i].data.fd, events[i].events);
   OnTime();
   Flush();
-  return count != 0 || earlier;
+  return count > 0;
 }
 
 bool Device::DispatchReady(int timeout_ms) {
@@ -331,6 +331,7 @@ void Device::OnDialEnd(ProcessId process, Dial::Next next, const Error& error) {
   if (next == Dial::Next::kTry) return;
   dials_.erase(process);
   if (next == Dial::Next::kDead) return engine_.OnGone(process, /*left=*/false);
+  ++unreached_;
   engine_.OnUnreachable(process, Error(MPI_ERR_OTHER, Format("cannot connect to rank %d of MPI_COMM_WORLD: %s", process,
                                                              error.message().c_str())));
 }

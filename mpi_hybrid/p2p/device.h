@@ -48,7 +48,8 @@ class Device {
   bool Poll();
   // Writes what was queued since the last call, and connects where that is needed; whether anything was written.
   bool Flush();
-  // Until a descriptor is ready, Wake(), or `timeout_ms` (-1: none) is over; then deals with it. Lets go of the lock. False: time-out.
+  // Until a descriptor is ready, Wake(), `timeout_ms` (-1: none) is over, or time brings something; then deals with it. Lets go of the lock. False: no
+  // descriptor was ready.
   bool Sleep(int timeout_ms);
   void Wake();  // from any thread
 
@@ -59,6 +60,8 @@ class Device {
   // Opens connections to the processes that posted receives and probes wait for, so that their death is noticed; for MPI_ANY_SOURCE to 16 that
   // follow this one in the communicator.
   void ConnectToAwaited();
+  // How many attempts to connect ended without telling whether the process lives. Who waits for it has nothing to learn its death by then.
+  unsigned unreached() const { return unreached_; }
 
   // Writes an eager message at once, without a request, when nothing stands in the way: the bytes that went out (of header and payload,
   // of `total`), 0 when nothing could be.
@@ -132,6 +135,7 @@ class Device {
   std::optional<Clock::time_point> told_of_shortage_;
   std::vector<Connection*> open_;  // state kOpen
   unsigned polls_ = 0;
+  unsigned unreached_ = 0;
   bool stopping_ = false;
   std::vector<uint8_t> staging_;
 };

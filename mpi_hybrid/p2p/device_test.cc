@@ -362,7 +362,7 @@ TEST_F(DeviceTest, AtTheDescriptorLimitASendWaitsAndThePeerLives) {
     send = at(1).Send(sent, 0, 9);
     const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(250);
     int wakes = 0;
-    for (; std::chrono::steady_clock::now() < end; ++wakes) at(1).device->Sleep(1000);
+    for (; std::chrono::steady_clock::now() < end; ++wakes) EXPECT_FALSE(at(1).device->Sleep(1000)) << "nothing came";
     EXPECT_LT(wakes, 20) << "it spins";
     EXPECT_FALSE(send->complete);
     EXPECT_FALSE(at(1).engine->IsDead(0));

@@ -18,8 +18,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kFirstSleepMs = 250;  // then receives from processes that we have no connection to get one
-
 constexpr auto kGreedy = std::chrono::microseconds(50);  // from then on a spinning wait offers the processor to others
 constexpr Clock::duration kAfterSleep = std::chrono::microseconds(30);
 constexpr Clock::duration kTrial = std::chrono::microseconds(100);  // where spinning was in vain before
@@ -83,20 +81,18 @@ bool ArmStages(State& state, Device& device) {
   return true;
 }
 
-// `watches`: those that are waited for were connected to, after a sleep that nothing ended. Returns whether they are now.
-bool SleepInEpoll(State& state, Device& device, bool watches) {
-  if (!ArmStages(state, device)) return watches;
+void SleepInEpoll(State& state, Device& device, Watch& watch) {
+  if (!ArmStages(state, device)) return;
   state.in_epoll = true;
   state.wake_sent = false;
   // News from outside that came before now were seen by the last look; those after it end the sleep.
   const bool news = state.outside_news.exchange(false);
-  const bool ready = news || device.Sleep(watches ? -1 : kFirstSleepMs);
+  const bool ready = news || device.Sleep(watch.BeforeSleep(Clock::now(), device.unreached()));
   state.in_epoll = false;
-  if (!ready) device.ConnectToAwaited();
+  if (watch.AfterSleep(Clock::now(), ready)) device.ConnectToAwaited();
   if (state.outside_news.exchange(false) || news) {
     if (state.others_asleep != 0) state.others.notify_all();
   }
-  return watches || !ready;
 }
 
 }  // namespace
@@ -198,7 +194,7 @@ void Progress::Waiter::Rest() {
     state.others.wait(lock);
     --state.others_asleep;
   } else {
-    watches_ = SleepInEpoll(state, *device, watches_);
+    SleepInEpoll(state, *device, watch_);
     slept_ = true;
   }
   in_vain_ = 0;

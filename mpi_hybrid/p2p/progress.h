@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "mpi_hybrid/p2p/request.h"
+#include "mpi_hybrid/p2p/watch.h"
 
 namespace weft::mpi {
 
@@ -71,7 +72,7 @@ class Progress {
     int in_vain_ = 0;
     bool spins_;  // rather than sleep at once
     bool slept_ = false;
-    bool watches_ = false;  // has connected to those that are waited for
+    Watch watch_;
     std::chrono::steady_clock::time_point idle_since_;
   };
 };

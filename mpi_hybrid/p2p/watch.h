@@ -1,0 +1,42 @@
+#ifndef MPI_HYBRID_P2P_WATCH_H_
+#define MPI_HYBRID_P2P_WATCH_H_
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+namespace weft::mpi {
+
+// When a wait that sleeps connects to the processes that it waits for (Device::ConnectToAwaited), so that it learns of their death: after 250 ms in
+// which nothing came. As long after such an attempt ended without telling whether the process lives, it does so again. No I/O.
+class Watch {
+ public:
+  using Clock = std::chrono::steady_clock;
+  static constexpr auto kAfter = std::chrono::milliseconds(250);
+
+  // Before a sleep: its longest time in milliseconds; -1: no limit. `unreached` is Device::unreached().
+  int BeforeSleep(Clock::time_point now, unsigned unreached) {
+    if (watches_ && unreached == unreached_) return -1;
+    watches_ = false;
+    unreached_ = unreached;
+    if (!due_) due_ = now + kAfter;
+    return static_cast<int>(std::max<long>(std::chrono::ceil<std::chrono::milliseconds>(*due_ - now).count(), 0));
+  }
+  // After it; `ready`: something came. Whether to connect now.
+  bool AfterSleep(Clock::time_point now, bool ready) {
+    if (watches_) return false;
+    if (ready) due_.reset();
+    if (!due_ || now < *due_) return false;
+    due_.reset();
+    return watches_ = true;
+  }
+
+ private:
+  bool watches_ = false;
+  unsigned unreached_ = 0;
+  std::optional<Clock::time_point> due_;
+};
+
+}  // namespace weft::mpi
+
+#endif  // MPI_HYBRID_P2P_WATCH_H_
