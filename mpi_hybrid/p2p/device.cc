@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/deadline.h"
 #include "base/file_limit.h"
 #include "base/log.h"
 #include "mpi_hybrid/core/job.h"
@@ -30,11 +31,6 @@ constexpr uint64_t kLongBody = 128 * 1024, kMostLowWater = 512 * 1024;
 // each. Every member is watched by as many.
 constexpr size_t kMostWatchedOfAny = 16;
 constexpr auto kTellAgain = std::chrono::seconds(10);
-
-int MillisecondsUntil(std::chrono::steady_clock::time_point when) {
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(when - std::chrono::steady_clock::now()).count();
-  return static_cast<int>(std::max<long>(left, 0));
-}
 
 }  // namespace
 
