@@ -46,8 +46,11 @@ class AnyQueuePair {
   virtual void DriveInline(bool spinning) = 0;
   // Sends what was posted and not sent yet for the sake of batching.
   virtual void FlushDeferred() = 0;
-  // ... and whatever else waited for the next poll that finds nothing.
-  virtual void RunErrand() { FlushDeferred(); }
+  // ... and whatever else waited for the next poll that finds nothing. False: another thread is at the queue pair, and it is to be called again.
+  virtual bool RunErrand() {
+    FlushDeferred();
+    return true;
+  }
   virtual transport::Network& network() const = 0;
   // The process ends: tells the peer what it should know. Waits for nobody.
   virtual void OnExit() {}

@@ -31,6 +31,13 @@ uint64_t Stamp() {
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
 }
 
+// From here on what its queue pair finds to do makes it be added again.
+Errand& TakeFirst(Errand** list) {
+  Errand& first = *std::exchange(*list, (*list)->next);
+  first.listed.exchange(false, std::memory_order_acq_rel);
+  return first;
+}
+
 }  // namespace
 
 CompletionQueue::CompletionQueue(int entries, std::shared_ptr<CompletionChannel> channel, std::shared_ptr<AsyncSink> async,
@@ -86,7 +93,7 @@ bool CompletionQueue::DriveQueuePairs() {
     Errand* const errands = TakeErrands();  // what comes now adds some for the next poll
     if (errands != nullptr) errand_turns_.store(errand_turns_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     if (group_ != nullptr) group_->Drive(spinning);
-    RunErrands(errands, [](Errand& errand) { errand.queue_pair->RunErrand(); });
+    RunErrands(errands);
   }
   if (!spinning) {
     transport::Network& network = *network_.load(std::memory_order_relaxed);
@@ -113,6 +120,7 @@ void CompletionQueue::MakeGroup() {
 
 void CompletionQueue::AddErrand(Errand& errand) {
   if (errand.listed.exchange(true, std::memory_order_acq_rel)) return;
+  bool arm;
   {
     std::lock_guard lock(errands_mutex_);
     if (errand.queue_pair == nullptr) {
@@ -121,8 +129,9 @@ void CompletionQueue::AddErrand(Errand& errand) {
     }
     errand.next = errands_.load(std::memory_order_relaxed);
     errands_.store(&errand, std::memory_order_relaxed);
+    arm = !std::exchange(errand_timer_armed_, true);
   }
-  if (!errand_timer_armed_.load(std::memory_order_relaxed) && !errand_timer_armed_.exchange(true)) ArmErrandTimer(kErrandsAfter);
+  if (arm) ArmErrandTimer(kErrandsAfter);
 }
 
 void CompletionQueue::ArmErrandTimer(std::chrono::microseconds after) {
@@ -136,17 +145,19 @@ void CompletionQueue::OnErrandTimer(std::chrono::microseconds after, uint32_t tu
   std::unique_lock lock(attached_mutex_, std::try_to_lock);
   const bool polled = !lock.owns_lock() || errand_turns_.load(std::memory_order_relaxed) != turns_before;
   if (polled) return ArmErrandTimer(std::min(2 * after, kLongestErrandTick));
-  errand_timer_armed_.store(false);
-  // Also what was added since and found the timer armed.
-  RunErrands(TakeErrands(), [](Errand& errand) { errand.queue_pair->RunErrand(); });
+  Errand* errands;
+  {
+    std::lock_guard list(errands_mutex_);  // what is added from here on arms the timer anew
+    errand_timer_armed_ = false;
+    errands = errands_.exchange(nullptr, std::memory_order_relaxed);
+  }
+  RunErrands(errands);
 }
 
-template <typename Run>
-void CompletionQueue::RunErrands(Errand* list, const Run& run) {
+void CompletionQueue::RunErrands(Errand* list) {
   while (list != nullptr) {
-    Errand& errand = *std::exchange(list, list->next);
-    errand.listed.exchange(false, std::memory_order_acq_rel);  // what is to be done from here on makes it be added again
-    run(errand);
+    Errand& errand = TakeFirst(&list);
+    if (!errand.queue_pair->RunErrand()) AddErrand(errand);
   }
 }
 
@@ -180,10 +191,11 @@ void CompletionQueue::RequestNotify(bool solicited_only) {
   if (attached_.size() <= kMostDrivenDirectly) {
     for (const Attached& attached : attached_) attached.queue_pair->FlushDeferred();
   } else {
-    RunErrands(TakeErrands(), [this](Errand& errand) {
+    for (Errand* list = TakeErrands(); list != nullptr;) {
+      Errand& errand = TakeFirst(&list);
       errand.queue_pair->FlushDeferred();
       AddErrand(errand);  // what else it has waits for a poll
-    });
+    }
   }
   if (std::exchange(empty_polls_, 0) == kPollsUntilSpinning) network_.load(std::memory_order_relaxed)->EndDrive();
 }

@@ -88,8 +88,7 @@ class CompletionQueue : public std::enable_shared_from_this<CompletionQueue> {
   // With attached_mutex_ held.
   void MakeGroup();
   Errand* TakeErrands();
-  template <typename Run>
-  void RunErrands(Errand* list, const Run& run);
+  void RunErrands(Errand* list);
   void Unlist(const Errand& errand);
   // Without.
   void ArmErrandTimer(std::chrono::microseconds after);
@@ -133,9 +132,9 @@ class CompletionQueue : public std::enable_shared_from_this<CompletionQueue> {
   std::atomic<transport::Network*> network_{nullptr};  // of its queue pairs, once there is one
 
   std::atomic<bool> takes_errands_{false};
-  SpinLock errands_mutex_;  // guards the list; a leaf
+  SpinLock errands_mutex_;  // guards the list and errand_timer_armed_; a leaf
   std::atomic<Errand*> errands_{nullptr};
-  std::atomic<bool> errand_timer_armed_{false};
+  bool errand_timer_armed_ = false;
   std::atomic<uint32_t> errand_turns_{0};  // polls that took the list; written with attached_mutex_ held
 };
 

@@ -126,10 +126,14 @@ class CountingQueuePair final : public IdleQueuePair {
   using IdleQueuePair::IdleQueuePair;
   void DriveInline(bool) override { ++driven; }
   void FlushDeferred() override { ++flushed; }
-  void RunErrand() override { ++errands; }
+  bool RunErrand() override {
+    ++errands;
+    return !std::exchange(busy, false);
+  }
 
   Errand errand;
   int driven = 0, flushed = 0, errands = 0;
+  bool busy = false;  // once
 };
 
 class ManyQueuePairsTest : public ::testing::TestWithParam<int> {
@@ -208,6 +212,26 @@ TEST_P(ManyQueuePairsTest, AnErrandOfAProgramThatDoesNotPollIsRunAllTheSame) {
   queue_->AddErrand(queue_pairs_[1]->errand);
   network_.RunFor(microseconds(2000));
   EXPECT_EQ(queue_pairs_[1]->errands, 1);
+}
+
+TEST_P(ManyQueuePairsTest, AnErrandWhoseQueuePairIsBusyIsRunAgain) {
+  if (!queue_->takes_errands()) return;
+  CountingQueuePair& qp = *queue_pairs_[0];
+  qp.busy = true;
+  queue_->AddErrand(qp.errand);
+  Poll();
+  EXPECT_EQ(qp.errands, 1);
+  Poll();
+  EXPECT_EQ(qp.errands, 2);
+  Poll();
+  EXPECT_EQ(qp.errands, 2);
+  // Also by the timer, where there are meanwhile so few that polls look at each.
+  queue_->AddErrand(qp.errand);
+  for (size_t i = 1; i < queue_pairs_.size(); ++i) queue_->Detach(queue_pairs_[i].get());
+  EXPECT_FALSE(queue_->takes_errands());
+  qp.busy = true;
+  network_.RunFor(microseconds(2000));
+  EXPECT_EQ(qp.errands, 4);
 }
 
 TEST_P(ManyQueuePairsTest, AQueuePairThatIsDetachedTakesItsErrandAlong) {

@@ -229,14 +229,11 @@ bool QueuePair::AddErrand() {
   return with_sends || with_receives;
 }
 
-void QueuePair::RunErrand() {
+bool QueuePair::RunErrand() {
   FlushDeferred();
   EngineLock engine(*this, std::try_to_lock);
-  if (!engine.owns_lock()) {
-    AddErrand();
-    return;
-  }
-  if (!AcknowledgementWanted()) return;
+  if (!engine.owns_lock()) return false;
+  if (!AcknowledgementWanted()) return true;
   if (connection_->stream.received() != errand_received_) {
     AcknowledgeLater();  // the program has just got more to answer
   } else {
@@ -245,6 +242,7 @@ void QueuePair::RunErrand() {
   Transmit();
   CheckStream();
   WatchProgress();
+  return true;
 }
 
 transport::Network& QueuePair::network() const { return rnic_.network(); }
@@ -252,8 +250,12 @@ transport::Network& QueuePair::network() const { return rnic_.network(); }
 void QueuePair::Step(bool eager) {
   const bool owed = AcknowledgementWanted();
   const bool received = Receive();
-  // The round of a spinning program that finds nothing ends here.
-  if (!received && !owed && !connection_->write_blocked && sends_.started == sends_.posted() && connection_->faulty == nullptr) return;
+  // The round of a spinning program that finds nothing ends here. One that is still told of room to write, since a post took what there was,
+  // says so first.
+  if (!received && !owed && !connection_->write_blocked && !connection_->interest.write && sends_.started == sends_.posted() &&
+      connection_->faulty == nullptr) {
+    return;
+  }
   if (connection_ == nullptr) return;
   if (OwesAcknowledgement()) {
     if (AcknowledgementWanted() && (eager || (owed && !received))) {
