@@ -472,22 +472,19 @@ void QueuePairPorts::State::OnRequest(CmEvent event) {
     } else {
       wrong_numbers = at != looking.end() && at->second.send_number && Fits(at->second, *wish, from) && !Proven(at->second, *wish);
       if (wrong_numbers) choice = at->second.choice;
+      if (wrong_numbers) refused = event.endpoint;
       // One request of each: an older one is from a life before.
       const auto same = [&](const Waiting& other) {
         return other.wish.to == wish->to && other.wish.from == wish->from && other.wish.receive_number == wish->receive_number &&
                other.wish.send_number == wish->send_number && other.endpoint->remote_address().SameHost(from);
       };
       auto old = std::find_if(waiting.begin(), waiting.end(), same);
-      if (old == waiting.end() && waiting.size() >= kMostWaiting) old = waiting.begin();
+      if (old == waiting.end() && !wrong_numbers && waiting.size() >= kMostWaiting) old = waiting.begin();
       if (old != waiting.end()) {
         stale = std::move(old->endpoint);
         waiting.erase(old);
       }
-      if (wrong_numbers) {
-        refused = event.endpoint;
-      } else {
-        waiting.push_back({*wish, event.endpoint});
-      }
+      if (!wrong_numbers) waiting.push_back({*wish, event.endpoint});
     }
   }
   if (stale != nullptr) stale->Close();
@@ -518,10 +515,13 @@ void QueuePairPorts::State::WarnOfNumbers(uint32_t number, const PeerChoice& cho
 void QueuePairPorts::State::Accept(const std::shared_ptr<QueuePair>& qp, const PeerChoice& choice,
                                    const std::shared_ptr<Endpoint>& endpoint) {
   if (static_cast<EndpointImpl&>(*endpoint).AcceptFor(qp, choice.parameters, choice.delivery, /*dialled=*/true) == 0) return;
-  // The peer left meanwhile; it comes again.
-  std::lock_guard lock(mutex);
-  const auto at = looking.find(qp->number());
-  if (at != looking.end() && at->second.endpoint == endpoint) at->second.endpoint = nullptr;
+  // The peer left meanwhile. It comes again, or, where it is only there to receive, is come to.
+  {
+    std::lock_guard lock(mutex);
+    const auto at = looking.find(qp->number());
+    if (at != looking.end() && at->second.endpoint == endpoint) at->second.endpoint = nullptr;
+  }
+  StartDialling(qp->number());
 }
 
 }  // namespace weft::sim
