@@ -60,7 +60,10 @@ Result<std::unique_ptr<ByteStream>, int> TcpListener::Accept() {
   // Bounded, so that a peer that opens and resets at full speed cannot hold the caller.
   for (int attempt = 0; attempt < 64; ++attempt) {
     int fd = LeaveRoomForSelect(accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (fd >= 0) return std::unique_ptr<ByteStream>(std::make_unique<TcpStream>(fd));
+    if (fd >= 0) {
+      if (starved_->load(std::memory_order_relaxed)) starved_->store(false, std::memory_order_relaxed);  // the caller made room
+      return std::unique_ptr<ByteStream>(std::make_unique<TcpStream>(fd));
+    }
     if (IsShortage(errno)) starved_->store(true, std::memory_order_relaxed);
     if (!IsErrorOfTheConnection(errno)) return errno;
   }
