@@ -30,7 +30,7 @@ std::string DescribeShortage(int error) {
   } else if (error == ENFILE) {
     text += " (of all processes together, see /proc/sys/fs/file-max)";
   } else if (error == EADDRNOTAVAIL) {
-    text += " (no port is free, see /proc/sys/net/ipv4/ip_local_port_range)";
+    text += " (no port is free, see /proc/sys/net/ipv4/ip_local_port_range, or the address is this host's no longer)";
   }
   return text;
 }

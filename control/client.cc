@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 
+#include "base/file_limit.h"
 #include "control/address.h"
 
 namespace weft::control {
@@ -55,17 +57,24 @@ std::vector<std::string> Names() {
 }
 
 // Names of abstract sockets are anybody's to take: of those that are this process's by name the one whose owner is the user.
-// -1: there is none, and `others` whether there is any.
-int ConnectTo(pid_t pid, bool* others) {
+// -1: there is none, and `others` whether there is any; or `*error` is why no socket could be made.
+int ConnectTo(pid_t pid, bool* others, int* error) {
   const std::string own = std::to_string(pid);
   std::vector<std::string> suffixes{""};
   for (const std::string& name : Names()) {
     if (name.starts_with(own + ".")) suffixes.push_back(name.substr(own.size()));
   }
   *others = false;
+  *error = 0;
+  const auto give_up_at = std::chrono::steady_clock::now() + std::chrono::seconds(kPatience.tv_sec);
   for (const std::string& suffix : suffixes) {
     if (suffix.size() > kLongestSuffix) continue;
+    if (std::chrono::steady_clock::now() >= give_up_at) break;  // names of others that accept nobody
     const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) {
+      *error = errno;
+      return -1;
+    }
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
     socklen_t length = 0;
@@ -86,8 +95,10 @@ int ConnectTo(pid_t pid, bool* others) {
 Result<Reply, std::string> Ask(pid_t pid, const std::string& command, const std::string& body) {
   const std::string who = "process " + std::to_string(pid);
   bool others = false;
-  const Descriptor socket(ConnectTo(pid, &others));
+  int error = 0;
+  const Descriptor socket(ConnectTo(pid, &others, &error));
   if (socket.get() < 0) {
+    if (error != 0) return "cannot make a socket: " + DescribeShortage(error);
     if (kill(pid, 0) != 0 && errno == ESRCH) return who + " does not exist";
     if (others) return who + " belongs to another user";
     return who + " uses no RDMA device of Weft (yet), was started with WEFT_CONTROL=off, or is in another network namespace";
