@@ -136,6 +136,11 @@ WRONG_ON_MPICH = {"strided_sendget", "whole_get_array", "coarray_distributed_tra
 LONG = {"send_array", "coarray_distributed_transpose"}
 
 
+# Programs that now and then change a neighbour's coarray before that has set it to its initial value, and notice: on MPICH 4.0.2 in one run of
+# three. They have so many tries.
+RACES = {"increment_my_neighbor": 8}
+
+
 def add_coarrays(library):
     """Left out: those that need 8 images or more, and get_array, which does not end within a minute on MPICH either."""
     for name in ("co_broadcast_test", "co_max_test", "co_min_test", "co_reduce_test", "co_sum_test", "send_array",
@@ -147,7 +152,13 @@ def add_coarrays(library):
         def case(self, name=name):
             programs = glob.glob(f"{COARRAYS}/bin/OpenCoarrays-*-tests/{name}")
             self.assertEqual(len(programs), 1, name)
-            output = self.run_here(4, programs[0], timeout=240 if name in LONG else mpi.TIMEOUT)
+            for tries_left in reversed(range(RACES.get(name, 1))):
+                try:
+                    output = self.run_here(4, programs[0], timeout=240 if name in LONG else mpi.TIMEOUT)
+                    break
+                except AssertionError:
+                    if tries_left == 0:
+                        raise
             self.assertNotRegex(output.lower(), "fail|error")
         setattr(Coarrays, f"test_{name.replace('-', '_')}", case)
 
