@@ -136,8 +136,8 @@ WRONG_ON_MPICH = {"strided_sendget", "whole_get_array", "coarray_distributed_tra
 LONG = {"send_array", "coarray_distributed_transpose"}
 
 
-# Programs that now and then change a neighbour's coarray before that has set it to its initial value, and notice: on MPICH 4.0.2 in one run of
-# three. They have so many tries.
+# Programs that now and then change a neighbour's coarray before that has set it to its initial value, and notice ("Test failed"): on MPICH 4.0.2
+# in one run of three. They have so many tries; how else they may fail counts at once.
 RACES = {"increment_my_neighbor": 8}
 
 
@@ -156,8 +156,8 @@ def add_coarrays(library):
                 try:
                     output = self.run_here(4, programs[0], timeout=240 if name in LONG else mpi.TIMEOUT)
                     break
-                except AssertionError:
-                    if tries_left == 0:
+                except AssertionError as error:
+                    if tries_left == 0 or "ERROR STOP Test failed." not in str(error):
                         raise
             self.assertNotRegex(output.lower(), "fail|error")
         setattr(Coarrays, f"test_{name.replace('-', '_')}", case)

@@ -123,7 +123,6 @@ class Ranks(mpi.MpiTest):
             self.assertTrue(ended, job.output)
             self.assertEqual((job.status, "all have met" in job.output), (0, True), job.output)
 
-
     def test_ranks_that_compute_between_a_send_and_its_wait_are_waited_for(self):
         with tempfile.TemporaryDirectory() as directory:
             job = self.start(4, stock.workspace_file("tests/hostile/ranks/away"), directory)
