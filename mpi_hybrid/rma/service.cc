@@ -35,6 +35,8 @@ constexpr uint32_t kReplyInline = 64;
 constexpr size_t kBuffersPerChunk = 4, kShortPerChunk = 16;
 constexpr uint32_t kNoBuffer = UINT32_MAX;
 constexpr int kRestMs = 1;  // how often to look whether threads inside MPI still look after the messages
+// siw (Linux 6.1) never counts a receive as solicited: a queue of its that waits for those alone waits for ever.
+constexpr uint32_t kSiwVendor = 0x626d74;
 constexpr uint64_t kOwn = uint64_t{1} << 63;  // lock askers: of this process; the rest is the address of its flag
 
 // struct sched_attr of Linux; a short slice lets a thread that wakes up preempt a program that computes (since
@@ -103,6 +105,7 @@ Error Service::Start(rdma_cm_id* listener, const ibv_device_attr& limits) {
   listener_ = listener;
   met_.resize(static_cast<size_t>(ThisJob().size));
   max_reads_ = static_cast<uint32_t>(limits.max_qp_rd_atom);
+  tells_solicited_ = limits.vendor_id != kSiwVendor;
   short_ =
       std::make_unique<BufferPool>(device_.domain(), kFirstBytes, kShortPerChunk, SIZE_MAX, IBV_ACCESS_LOCAL_WRITE);
   buffers_ =
@@ -123,7 +126,7 @@ Error Service::Start(rdma_cm_id* listener, const ibv_device_attr& limits) {
   stop_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (messages_ == nullptr || replies_ == nullptr || stop_fd_ < 0) return Failed("ibv_create_cq");
   for (int fd : {channel_->fd, events_->fd}) fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-  ibv_req_notify_cq(messages_, 1);
+  AskForEvent();
 
   // The thread takes none of the program's signals.
   sigset_t all, before;
@@ -185,7 +188,7 @@ void Service::Run() {
       if (ready[1].revents != 0) OnConnectionEvent();
       PollLocked();
       if (std::exchange(unarmed, false)) {
-        ibv_req_notify_cq(messages_, waiter_asleep_ ? 0 : 1);
+        AskForEvent();
         PollLocked();
       }
       changed = std::exchange(changed_, false);
@@ -212,8 +215,12 @@ bool Service::TryPoll() {
 
 void Service::SetWaiter(bool asleep) {
   waiter_asleep_ = asleep;
-  if (asleep) ibv_req_notify_cq(messages_, 0);
+  if (asleep) AskForEvent();
 }
+
+// Of the next message that is urgent; of the next one of all while a thread sleeps in MPI, and where the RNIC does not
+// tell which is which.
+void Service::AskForEvent() { ibv_req_notify_cq(messages_, tells_solicited_ && !waiter_asleep_ ? 1 : 0); }
 
 bool Service::PollLocked() {
   constexpr int kBatch = 16;

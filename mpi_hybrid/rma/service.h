@@ -60,6 +60,7 @@ class Service {
 
   void Run();
   bool LeaveToOthers(uint32_t* polls_seen) const;
+  void AskForEvent();
   void OnConnectionEvent();
   void OnRequest(rdma_cm_id* id, const rdma_conn_param& asked);
   Error Accept(Incoming& incoming, const rdma_conn_param& asked, Acquaintance& said);
@@ -86,6 +87,7 @@ class Service {
   rdma_event_channel* events_ = nullptr;
   rdma_cm_id* listener_ = nullptr;
   uint32_t max_reads_ = 1;
+  bool tells_solicited_ = true;  // the RNIC tells of solicited messages alone when asked to
   int stop_fd_ = -1;
   pthread_t thread_{};
   bool running_ = false;

@@ -74,6 +74,10 @@ class OneSided(stock.StockTest):
     def test_connections_made_with_the_window(self):
         self.expect_operations(self.run_job(4, "fence", "WEFT_MPI_RMA_CONNECT=static"))
 
+    def test_a_target_that_never_slept_in_mpi(self):
+        """siw tells a queue that waits for solicited completions of no receive."""
+        self.expect_operations(self.run_job(2, "passive_progress", "WEFT_MPI_SPIN_US=2000000"))
+
     def test_heat(self):
         output = self.run_job(4, "heat 48 10")
         self.assertIn("; 0 places differ", output)
