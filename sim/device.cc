@@ -135,6 +135,8 @@ ibv_device_attr DeviceInfo::Attributes() const {
   return a;
 }
 
+bool DeviceInfo::UpNow() const { return linked && !faults::PortIsDown(name.c_str()); }
+
 ibv_port_attr DeviceInfo::PortAttributes() const {
   ibv_port_attr a{};
   a.state = up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
@@ -173,7 +175,8 @@ std::vector<DeviceInfo> ListDevices() {
     device.interface_index = static_cast<int>(interface.index);
     device.node_guid = NodeGuid(interface);
     device.mtu = interface.mtu;
-    device.up = interface.up && interface.running && !faults::PortIsDown(device.name.c_str());
+    device.linked = interface.up && interface.running;
+    device.up = device.UpNow();
     device.speed_mbps = interface.speed_mbps;
     for (const SocketAddress& address : interface.addresses) {
       if (device.gids.size() == kGidTable) break;

@@ -38,7 +38,8 @@ struct DeviceInfo {
   int interface_index = 0;
   uint64_t node_guid = 0;       // network byte order, stable across processes on one host
   uint32_t mtu = 1500;
-  bool up = true;
+  bool linked = true;           // the interface is up and has a carrier
+  bool up = true;               // ... and no injected fault holds the port down
   uint64_t speed_mbps = 0;      // 0: not known
   std::vector<ibv_gid> gids;    // IPv4-mapped or IPv6, in the order of `addresses`; zero: an empty place
   std::vector<transport::SocketAddress> addresses;  // port 0
@@ -49,6 +50,8 @@ struct DeviceInfo {
   // As the public API has it: IBV_GID_TYPE_IB for iWARP (the kernel's value), IBV_GID_TYPE_ROCE_V2.
   ibv_gid_type GidType() const;
   int GidTableLength() const;
+  // What `up` is now: injected faults come and go without news of the interface.
+  bool UpNow() const;
 
   ibv_device_attr Attributes() const;
   ibv_port_attr PortAttributes() const;

@@ -82,10 +82,35 @@ void PortMonitor::Start() {
     if (TraceEnabled()) Trace(Format("no news of interfaces (errno %d): port events will not come", news.error()));
     return;
   }
-  known_ = ListDevices();  // after the socket is open, so that no change is missed
+  current_ = known_ = ListDevices();  // after the socket is open, so that no change is missed
   handler_ = std::make_shared<Handler>(this);
   watch_ = network_.WatchDescriptor((*news)->fd(), handler_);
   if (watch_ != 0) news_ = std::move(*news);
+}
+
+bool PortMonitor::Refresh() {
+  if (!news_->Drain()) return false;
+  current_ = ListDevices();
+  return true;
+}
+
+std::optional<DeviceInfo> PortMonitor::Current(const std::string& device) {
+  std::unique_lock lock(mutex_, std::defer_lock);
+  if (getpid() == owner_) lock.lock();
+  if (!lock.owns_lock() || news_ == nullptr) {
+    const std::vector<DeviceInfo> now = ListDevices();
+    const DeviceInfo* found = Find(now, device);
+    return found != nullptr ? std::optional(*found) : std::nullopt;
+  }
+  if (Refresh()) {
+    untold_ = true;  // and the descriptor is readable no more
+    network_.Post([handler = handler_] { handler->OnReady({}); });
+  }
+  const DeviceInfo* found = Find(current_, device);
+  if (found == nullptr) return std::nullopt;
+  DeviceInfo info = *found;
+  info.up = info.UpNow();
+  return info;
 }
 
 void PortMonitor::OnNews() {
@@ -93,9 +118,10 @@ void PortMonitor::OnNews() {
   std::vector<std::vector<ibv_event_type>> events;
   {
     std::lock_guard lock(mutex_);
-    if (!news_->Drain()) return;
+    if (!Refresh() && !untold_) return;
+    untold_ = false;
     const std::vector<DeviceInfo> before = std::exchange(known_, {});
-    known_ = WithGone(ListDevices(), before);
+    known_ = WithGone(current_, before);
     for (const DeviceInfo& now : known_) {
       const DeviceInfo* old = Find(before, now.name);
       const auto changes = PortEvents(old != nullptr ? *old : Gone(now), now);

@@ -1,9 +1,12 @@
 #ifndef SIM_PORT_MONITOR_H_
 #define SIM_PORT_MONITOR_H_
 
+#include <unistd.h>
+
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +38,10 @@ class PortMonitor {
   // The observer hears of changes from now on, until it is destroyed.
   void Observe(const std::string& device, std::weak_ptr<PortObserver> observer);
 
+  // The device as it is now; none if its interface is gone. Lists the interfaces, which takes some 20 system calls for each, only when the
+  // kernel told of a change since the last call.
+  std::optional<DeviceInfo> Current(const std::string& device);
+
  private:
   class Handler;
   struct Subscription {
@@ -45,14 +52,19 @@ class PortMonitor {
   // Requires mutex_.
   void Start();
   void OnNews();
+  // Takes the kernel's news; whether there was any. Requires mutex_ and news_.
+  bool Refresh();
 
   transport::Network& network_;
+  const pid_t owner_ = getpid();  // the child of a fork may query, too; the news are its parent's
   std::mutex mutex_;  // guards what follows
   bool started_ = false;
   std::unique_ptr<transport::InterfaceEvents> news_;
   std::shared_ptr<Handler> handler_;
   transport::WatchId watch_ = 0;
-  std::vector<DeviceInfo> known_;
+  std::vector<DeviceInfo> current_;  // by the last news
+  bool untold_ = false;              // current_ is newer than known_
+  std::vector<DeviceInfo> known_;    // what observers know
   std::vector<Subscription> subscriptions_;
 };
 

@@ -1,8 +1,18 @@
 #include "sim/port_monitor.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <net/if.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <memory>
+#include <utility>
 
 namespace weft::sim {
 namespace {
@@ -38,7 +48,7 @@ TEST(PortEvents, PortGoesBeforeItsAddresses) {
   EXPECT_EQ(PortEvents(Device(true, {1, 2}), Device(false, {1})), (Events{IBV_EVENT_PORT_ERR, IBV_EVENT_GID_CHANGE}));
 }
 
-// A network without descriptors, as in virtual time.
+// A network without descriptors, as in virtual time; what is posted waits.
 class Nowhere : public transport::Network {
  public:
   Result<std::unique_ptr<transport::ByteStream>, int> StartConnect(const transport::SocketAddress&,
@@ -55,7 +65,39 @@ class Nowhere : public transport::Network {
   transport::Time Now() override { return {}; }
   transport::TimerId RunAt(transport::Time, std::function<void()>) override { return 0; }
   bool Cancel(transport::TimerId) override { return false; }
-  void Post(std::function<void()>) override {}
+  void Post(std::function<void()> work) override { posted.push_back(std::move(work)); }
+
+  std::vector<std::function<void()>> posted;
+};
+
+// One with descriptors.
+class Somewhere : public Nowhere {
+ public:
+  transport::WatchId WatchDescriptor(int, std::shared_ptr<transport::ReadyHandler>) override { return 1; }
+};
+
+// A network namespace for this thread alone, with a loopback that is down, while it lives.
+class OwnNamespace {
+ public:
+  OwnNamespace() : before_(open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC)) {
+    EXPECT_EQ(unshare(geteuid() == 0 ? CLONE_NEWNET : CLONE_NEWNET | CLONE_NEWUSER), 0) << std::strerror(errno);
+  }
+  ~OwnNamespace() {
+    setns(before_, CLONE_NEWNET);
+    close(before_);
+  }
+  void SetLoopback(bool up) {
+    const int fd = socket(AF_INET, SOCK_DGRAM, 0);
+    ifreq request{};
+    std::strcpy(request.ifr_name, "lo");
+    ioctl(fd, SIOCGIFFLAGS, &request);
+    request.ifr_flags = static_cast<short>(up ? request.ifr_flags | IFF_UP : request.ifr_flags & ~IFF_UP);
+    EXPECT_EQ(ioctl(fd, SIOCSIFFLAGS, &request), 0) << std::strerror(errno);
+    close(fd);
+  }
+
+ private:
+  const int before_;
 };
 
 TEST(PortMonitor, WithoutNewsOfInterfacesThereAreNoEventsAndNoHarm) {
@@ -67,6 +109,55 @@ TEST(PortMonitor, WithoutNewsOfInterfacesThereAreNoEventsAndNoHarm) {
   PortMonitor monitor(network);
   monitor.Observe("weft_lo", observer);
   monitor.Observe("weft_lo", observer);
+}
+
+TEST(PortMonitor, AQuerySeesAChangeAtOnceAndObserversHearOfItAllTheSame) {
+  struct Observer : PortObserver {
+    void OnPortChange(const DeviceInfo& now, const Events& events) override {
+      EXPECT_EQ(now.name, "weft_lo");
+      heard.insert(heard.end(), events.begin(), events.end());
+    }
+    Events heard;
+  };
+  OwnNamespace space;
+  space.SetLoopback(true);
+  Somewhere network;
+  auto observer = std::make_shared<Observer>();
+  PortMonitor monitor(network);
+  monitor.Observe("weft_lo", observer);
+  ASSERT_TRUE(monitor.Current("weft_lo").has_value());
+  EXPECT_TRUE(monitor.Current("weft_lo")->up);
+  EXPECT_FALSE(monitor.Current("weft_none").has_value());
+
+  space.SetLoopback(false);
+  EXPECT_FALSE(monitor.Current("weft_lo")->up);
+  EXPECT_EQ(observer->heard, Events{}) << "before the network's thread had its turn";
+  for (const auto& work : std::exchange(network.posted, {})) work();
+  ASSERT_FALSE(observer->heard.empty());
+  EXPECT_EQ(observer->heard[0], IBV_EVENT_PORT_ERR);
+
+  observer->heard.clear();
+  space.SetLoopback(true);
+  EXPECT_TRUE(monitor.Current("weft_lo")->up);
+  for (const auto& work : network.posted) work();
+  ASSERT_FALSE(observer->heard.empty());
+  EXPECT_EQ(observer->heard[0], IBV_EVENT_PORT_ACTIVE);
+}
+
+TEST(PortMonitor, TheChildOfAForkQueriesWithoutItsParentsNews) {
+  OwnNamespace space;
+  space.SetLoopback(true);
+  Somewhere network;
+  PortMonitor monitor(network);
+  monitor.Observe("weft_lo", {});
+  ASSERT_TRUE(monitor.Current("weft_lo")->up);
+  space.SetLoopback(false);
+  const pid_t child = fork();
+  if (child == 0) _exit(monitor.Current("weft_lo")->up ? 1 : 0);
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0) << "the child sees that the interface is down";
+  EXPECT_FALSE(monitor.Current("weft_lo")->up) << "the child took the news away";
 }
 
 }  // namespace

@@ -20,9 +20,8 @@ constexpr size_t kCompatPortSize = offsetof(ibv_port_attr, port_cap_flags2);
 // Brings the device's picture of its interface up to date: link state and addresses change while programs run.
 sim::DeviceInfo Refreshed(ibv_context* context) {
   Device* device = FromPublic(context->device);
-  for (sim::DeviceInfo& info : sim::ListDevices()) {
-    if (info.name != device->name) continue;
-    device->Update(std::move(info));
+  if (auto now = FromPublic(context)->rnic->ports().Current(device->name)) {
+    device->Update(std::move(*now));
     return device->Info();
   }
   sim::DeviceInfo gone = device->Info();
