@@ -22,8 +22,9 @@ constexpr std::chrono::milliseconds kSpinningWithin{1};
 // time makes every look of the timer a waste.
 constexpr std::chrono::microseconds kErrandsAfter{200};
 constexpr std::chrono::microseconds kLongestErrandTick{1000};
-// How often it looks at the rest of the network while only its own queue pairs have something to do.
-constexpr uint32_t kSeldom = 4;
+// At which of its polls it looks at the rest of the network, while that has nothing to do: seldom, or more seldom while its own queue pairs
+// have something to do, as a look makes their next message wait.
+constexpr uint32_t kSeldom = 4, kVerySeldom = 16;
 
 // Nanoseconds of the clock of ibv_query_rt_values_ex.
 uint64_t Stamp() {
@@ -68,13 +69,17 @@ int CompletionQueue::Poll(int count, ibv_wc* out, uint64_t* stamps) {
   if (count <= 0) return 0;
   if (int taken = Take(count, out, stamps)) return taken;
   const bool drive_network = DriveQueuePairs();
-  if (int taken = Take(count, out, stamps)) return taken;
+  if (int taken = Take(count, out, stamps)) {
+    lively_.store(true, std::memory_order_relaxed);
+    return taken;
+  }
   if (!drive_network) return 0;
   const bool busy = network_.load(std::memory_order_relaxed)->DriveInline();
   {
     std::unique_lock lock(attached_mutex_, std::try_to_lock);
     if (lock.owns_lock()) {
-      network_every_ = busy ? 1 : std::min(network_every_ * 2, kSeldom);
+      const uint32_t seldom = lively_.exchange(false, std::memory_order_relaxed) ? kVerySeldom : kSeldom;
+      network_every_ = busy ? 1 : std::min(network_every_ * 2, seldom);
       until_network_ = network_every_;
     }
   }

@@ -129,6 +129,7 @@ class CompletionQueue : public std::enable_shared_from_this<CompletionQueue> {
   transport::Time empty_since_{};  // when the row began
   uint32_t until_network_ = 0;     // polls until the network is driven again
   uint32_t network_every_ = 1;
+  std::atomic<bool> lively_{false};  // a poll found something since the last look at the network
   std::atomic<transport::Network*> network_{nullptr};  // of its queue pairs, once there is one
 
   std::atomic<bool> takes_errands_{false};
