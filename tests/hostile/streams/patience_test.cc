@@ -35,11 +35,19 @@ class Patience : public ::testing::Test {
                              ddp::TaggedOffset(region_.address)});
   }
 
-  int PostWrite() {
+  int PostWrite(uint32_t length = 8) {
     ibv_send_wr write{};
     write.opcode = IBV_WR_RDMA_WRITE;
     write.wr.rdma.rkey = 0x1234;
-    return PostSend(victim_, write, region_);
+    return PostSend(victim_, write, region_, 0, length);
+  }
+
+  // What the network's thread does in the next second, at most 100,000 handlers and pieces of work.
+  int StepsOfASecond() {
+    const auto until = stage_.network().Now() + std::chrono::seconds(1);
+    int steps = 0;
+    while (stage_.network().Now() < until && steps < 100'000 && stage_.network().Step()) ++steps;
+    return steps;
   }
 
   Stage stage_;
@@ -155,10 +163,22 @@ TEST_F(Patience, APeerThatClosesItsHalfWhileOurTerminateIsBlockedKeepsNoThreadBu
   peer->Send(Tagged(Opcode::kWrite, 0x7777, 0, Bytes(64, 0x77)));
   peer->ShutdownWrite();
   stage_.Pass(std::chrono::milliseconds(10));
-  const auto until = stage_.network().Now() + std::chrono::seconds(1);
-  int steps = 0;
-  while (stage_.network().Now() < until && steps < 100'000 && stage_.network().Step()) ++steps;
-  EXPECT_LT(steps, 100);
+  EXPECT_LT(StepsOfASecond(), 100);
+}
+
+// The thread was told to wait for room; the post is what used it.
+TEST_F(Patience, APostThatTakesTheRoomThatItsPeerMadeKeepsNoThreadBusy) {
+  constexpr uint32_t kBuffer = 256 * 1024;  // of the virtual network
+  const auto peer = stage_.Connect(victim_);
+  ASSERT_EQ(PostWrite(kBuffer + 64 * 1024), 0);
+  stage_.Pass();
+  ASSERT_EQ(victim_.qp.qp->state(), IBV_QPS_RTS);
+  EXPECT_FALSE(Stage::Completion(victim_).has_value()) << "the socket is not full";
+  peer->Listen(kBuffer);  // while the victim's thread has something else to do
+  ASSERT_EQ(PostWrite(), 0);
+  EXPECT_LT(StepsOfASecond(), 100);
+  EXPECT_TRUE(Stage::Completion(victim_).has_value()) << "and both are out";
+  EXPECT_TRUE(Stage::Completion(victim_).has_value());
 }
 
 // As before, with a destroyed queue pair: the answers do not outlive it.
