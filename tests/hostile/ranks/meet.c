@@ -1,5 +1,5 @@
 // meet [DIRECTORY [windows]]: each rank leaves the file ready.RANK there and looks for messages until there is a file go; then all exchange a word with each,
-// and, if asked to, put one into each other's window.
+// and, if asked to, put one into each other's window. MEET_DESCRIPTORS: how many each may have.
 #define _DEFAULT_SOURCE  // usleep()
 
 #include <mpi.h>
@@ -7,7 +7,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "tests/hostile/no_descriptors/limit.h"
+
 int main(int argc, char** argv) {
+  const char* descriptors = getenv("MEET_DESCRIPTORS");
+  if (descriptors != NULL) LowerDescriptorLimit(strtoul(descriptors, NULL, 10));
   MPI_Init(&argc, &argv);
   int rank, size;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -150,8 +150,7 @@ class FewDescriptors(mpi.MpiTest):
 
     def test_ranks_that_have_none_for_one_another_name_the_limit_and_take_nobody_for_dead(self):
         Limited.limit = 1024
-        words = ("sh", "-c", f"ulimit -n 24; exec {meet()}")
-        job = self.start(32, *words)
+        job = self.start(32, "env", "MEET_DESCRIPTORS=24", meet())
         self.assertTrue(job.wait(90 * self.slow), job.output)
         self.assertNotEqual(job.status, 0, job.output)
         self.assertIn("Too many open files (the limit is 24, see ulimit -n)", job.output)
@@ -165,7 +164,7 @@ class FewDescriptors(mpi.MpiTest):
     def test_a_window_without_descriptors_fails_and_names_the_limit(self):
         Limited.limit = 1024
         with tempfile.TemporaryDirectory() as directory:
-            job = self.start(2, "sh", "-c", f"ulimit -n 14; exec {meet()} {directory} windows")
+            job = self.start(2, "env", "MEET_DESCRIPTORS=14", meet(), directory, "windows")
             self.assertTrue(job.wait(90 * self.slow), job.output)
         self.assertNotEqual(job.status, 0, job.output)
         self.assertRegex(job.output, r"MPI_Win_allocate failed .*Too many open files \(the limit is 14, see ulimit -n\)")
