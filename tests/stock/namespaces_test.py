@@ -1,5 +1,6 @@
 """Network namespaces: interfaces that come and go under a running program, and two hosts on one machine. Needs root."""
 
+import re
 import subprocess
 
 import stock
@@ -105,6 +106,15 @@ class TwoHosts(NamespaceTest):
             self.expect(gid.strip().endswith("0a09:000" + address[-1]), f"{gid} is not {address}")
         listed = self.run_in(alone, "ls /sys/class/infiniband")
         self.expect(listed == "weft_lo\n", f"{listed} is listed")
+
+    def test_the_first_device_is_one_that_reaches_the_other(self):
+        """Programs that are not told which take the first: the loopback's only where no other works."""
+        one, _ = self.pair()
+        def names():
+            return re.findall(r"weft_\w+", self.run_in(one, "ibv_devices"))
+        self.expect(names() == ["weft_w0", "weft_lo"], "the order")
+        self.ip(one, "link set w0 down")
+        self.expect(names() == ["weft_lo", "weft_w0"], "the order with w0 down")
 
     def test_one_shell_that_enters_another_namespace_sees_its_devices(self):
         one, _ = self.pair()
