@@ -6,7 +6,7 @@
 #include "mpi_hybrid/api/language_hooks.h"
 #include "mpi_hybrid/core/error_handler.h"
 #include "mpi_hybrid/p2p/progress.h"
-#include "mpi_hybrid/p2p/request.h"
+#include "mpi_hybrid/p2p/request/request.h"
 
 // Generalized requests (MPI 4.0 section 13.2), and MPICH's extension of them by functions that make progress.
 namespace weft::mpi {

@@ -6,7 +6,7 @@
 #include "mpi_hybrid/api/message_arguments.h"
 #include "mpi_hybrid/core/error_handler.h"
 #include "mpi_hybrid/p2p/progress.h"
-#include "mpi_hybrid/p2p/request.h"
+#include "mpi_hybrid/p2p/request/request.h"
 
 // Completion of requests (MPI 4.0 sections 3.7.3 to 3.7.6, 3.8.4).
 namespace weft::mpi {

@@ -1,6 +1,6 @@
 #include "mpi_hybrid/api/entry.h"
 #include "mpi_hybrid/datatype/signature.h"
-#include "mpi_hybrid/p2p/request.h"
+#include "mpi_hybrid/p2p/request/request.h"
 
 // What programs write into statuses (MPI 4.0 sections 3.2.5, 13.3 and 19.3.5). At any time.
 namespace weft::mpi {

@@ -1,7 +1,7 @@
 #include "mpi_hybrid/api/entry.h"
 #include "mpi_hybrid/api/type_arguments.h"
 #include "mpi_hybrid/datatype/signature.h"
-#include "mpi_hybrid/p2p/request.h"
+#include "mpi_hybrid/p2p/request/request.h"
 
 // How much a status says was received (MPI 4.0 sections 3.2.5 and 5.1.11); what programs write into one is in status.cc.
 namespace weft::mpi {

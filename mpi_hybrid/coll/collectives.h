@@ -8,7 +8,7 @@
 #include "mpi_hybrid/comm/communicator.h"
 #include "mpi_hybrid/datatype/datatype.h"
 #include "mpi_hybrid/datatype/op.h"
-#include "mpi_hybrid/p2p/request.h"
+#include "mpi_hybrid/p2p/request/request.h"
 
 // Collectives (MPI 4.0 chapter 6), on intra- and intercommunicators, with MPI_IN_PLACE. All calls with the library's
 // lock; arguments are valid. Counts and displacements are MPI_Aint, so that one body serves the int and the MPI_Count

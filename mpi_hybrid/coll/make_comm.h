@@ -2,7 +2,7 @@
 #define MPI_HYBRID_COLL_MAKE_COMM_H_
 
 #include "mpi_hybrid/comm/communicator.h"
-#include "mpi_hybrid/p2p/request.h"
+#include "mpi_hybrid/p2p/request/request.h"
 
 // Collective constructors of communicators (MPI 4.0 chapters 7 and 8); they agree on a context id by a reduction over
 // the parent. All with the library's lock; arguments are valid. A process that is not in the result gets a null

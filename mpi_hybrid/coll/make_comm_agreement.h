@@ -8,7 +8,7 @@
 
 #include "mpi_hybrid/comm/communicator.h"
 #include "mpi_hybrid/comm/context_pool.h"
-#include "mpi_hybrid/p2p/request.h"
+#include "mpi_hybrid/p2p/request/request.h"
 
 // What the constructors of communicators (make_comm.h) have in common.
 namespace weft::mpi {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "mpi_hybrid/p2p/message.h"
-#include "mpi_hybrid/p2p/payload.h"
+#include "mpi_hybrid/p2p/engine/payload.h"
 #include "mpi_hybrid/p2p/progress.h"
 
 namespace weft::mpi {

@@ -12,12 +12,12 @@
 
 #include "base/job_secret.h"
 #include "mpi_hybrid/core/error.h"
-#include "mpi_hybrid/p2p/dial.h"
-#include "mpi_hybrid/p2p/engine.h"
-#include "mpi_hybrid/p2p/event_set.h"
-#include "mpi_hybrid/p2p/greeting.h"
-#include "mpi_hybrid/p2p/socket.h"
-#include "mpi_hybrid/p2p/strangers.h"
+#include "mpi_hybrid/p2p/tcp/dial.h"
+#include "mpi_hybrid/p2p/engine/engine.h"
+#include "mpi_hybrid/p2p/loop/event_set.h"
+#include "mpi_hybrid/p2p/tcp/greeting.h"
+#include "mpi_hybrid/p2p/tcp/socket.h"
+#include "mpi_hybrid/p2p/tcp/strangers.h"
 
 namespace weft::mpi {
 

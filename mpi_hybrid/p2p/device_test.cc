@@ -18,7 +18,7 @@
 #include "base/log.h"
 #include "mpi_hybrid/core/job.h"
 #include "mpi_hybrid/datatype/datatype.h"
-#include "mpi_hybrid/p2p/few_descriptors.h"
+#include "mpi_hybrid/p2p/tcp/few_descriptors.h"
 #include "pmi/client.h"
 
 namespace weft::mpi {

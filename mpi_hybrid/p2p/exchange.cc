@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "mpi_hybrid/p2p/message.h"
-#include "mpi_hybrid/p2p/payload.h"
+#include "mpi_hybrid/p2p/engine/payload.h"
 #include "mpi_hybrid/p2p/progress.h"
 
 namespace weft::mpi {

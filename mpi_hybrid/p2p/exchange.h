@@ -6,7 +6,7 @@
 #include "mpi_hybrid/comm/communicator.h"
 #include "mpi_hybrid/core/error.h"
 #include "mpi_hybrid/datatype/datatype.h"
-#include "mpi_hybrid/p2p/request.h"
+#include "mpi_hybrid/p2p/request/request.h"
 
 namespace weft::mpi {
 

@@ -7,8 +7,8 @@
 #include "base/check.h"
 #include "mpi_hybrid/core/counters.h"
 #include "mpi_hybrid/p2p/attached_buffer.h"
-#include "mpi_hybrid/p2p/engine.h"
-#include "mpi_hybrid/p2p/operation.h"
+#include "mpi_hybrid/p2p/engine/engine.h"
+#include "mpi_hybrid/p2p/engine/operation.h"
 #include "mpi_hybrid/p2p/process_device.h"
 #include "mpi_hybrid/p2p/progress.h"
 

@@ -4,26 +4,13 @@
 #include <mpi.h>
 
 #include "mpi_hybrid/comm/communicator.h"
-#include "mpi_hybrid/comm/context_pool.h"
 #include "mpi_hybrid/datatype/datatype.h"
-#include "mpi_hybrid/p2p/request.h"
+#include "mpi_hybrid/p2p/engine/channel.h"
+#include "mpi_hybrid/p2p/request/request.h"
 
 // Point-to-point messages (MPI 4.0 chapter 3) as api/, coll/ and rma/ use them. All calls with the library's lock. Ranks are valid or
 // MPI_PROC_NULL, counts not negative, types committed, tags in range: api/ has checked.
 namespace weft::mpi {
-
-enum class SendMode : uint8_t { kStandard, kSynchronous, kReady, kBuffered };
-
-// Which of the communicator's two contexts, and the context of a partitioned message: it has the tag that the program
-// chose, and the number of the request among those of the same communicator, pair and tag stands above every context of
-// a communicator.
-enum class Channel : uint32_t { kPointToPoint = 0, kCollective = 1 };
-
-constexpr uint32_t kMostPartitioned = 1 << 14;  // numbers start again after so many
-constexpr Channel PartitionedChannel(uint32_t number) {
-  static_assert(ContextPool::kContexts <= 1 << 17);
-  return static_cast<Channel>(1u << 31 | number % kMostPartitioned << 17);
-}
 
 constexpr int kLargestTag = 0x3fffffff;  // MPI_TAG_UB
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "mpi_hybrid/p2p/message.h"
-#include "mpi_hybrid/p2p/request.h"
+#include "mpi_hybrid/p2p/request/request.h"
 
 namespace weft::mpi {
 

@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "mpi_hybrid/p2p/device.h"
-#include "mpi_hybrid/p2p/engine.h"
+#include "mpi_hybrid/p2p/engine/engine.h"
 
 namespace weft::mpi {
 

@@ -12,6 +12,7 @@
 #include "mpi_hybrid/core/lock.h"
 #include "mpi_hybrid/p2p/device.h"
 #include "mpi_hybrid/p2p/process_device.h"
+#include "mpi_hybrid/p2p/request/news.h"
 
 namespace weft::mpi {
 namespace {
@@ -50,7 +51,10 @@ struct State {
 };
 
 State& TheState() {
-  static State* state = new State;  // outlives the program's exit handlers
+  static State* state = [] {
+    News::Listen(&Progress::Wake);
+    return new State;  // outlives the program's exit handlers
+  }();
   return *state;
 }
 

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <functional>
 
-#include "mpi_hybrid/p2p/request.h"
+#include "mpi_hybrid/p2p/request/request.h"
 #include "mpi_hybrid/p2p/watch.h"
 
 namespace weft::mpi {

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "mpi_hybrid/p2p/request.h"
+#include "mpi_hybrid/p2p/request/request.h"
 
 namespace weft::mpi::rma {
 

@@ -9,7 +9,7 @@
 #include "mpi_hybrid/core/attributes.h"
 #include "mpi_hybrid/datatype/datatype.h"
 #include "mpi_hybrid/datatype/op.h"
-#include "mpi_hybrid/p2p/request.h"
+#include "mpi_hybrid/p2p/request/request.h"
 
 // One-sided communication (MPI 4.0 chapter 12) over verbs. All calls with the library's lock. Handles, counts and types are
 // valid; target ranks, ranges, epochs, lock types and asserts are checked here, because only the window knows them.

@@ -1,0 +1,25 @@
+#ifndef MPI_HYBRID_P2P_ENGINE_CHANNEL_H_
+#define MPI_HYBRID_P2P_ENGINE_CHANNEL_H_
+
+#include <cstdint>
+
+#include "mpi_hybrid/comm/context_pool.h"
+
+namespace weft::mpi {
+
+enum class SendMode : uint8_t { kStandard, kSynchronous, kReady, kBuffered };
+
+// Which of the communicator's two contexts, and the context of a partitioned message: it has the tag that the program
+// chose, and the number of the request among those of the same communicator, pair and tag stands above every context of
+// a communicator.
+enum class Channel : uint32_t { kPointToPoint = 0, kCollective = 1 };
+
+constexpr uint32_t kMostPartitioned = 1 << 14;  // numbers start again after so many
+constexpr Channel PartitionedChannel(uint32_t number) {
+  static_assert(ContextPool::kContexts <= 1 << 17);
+  return static_cast<Channel>(1u << 31 | number % kMostPartitioned << 17);
+}
+
+}  // namespace weft::mpi
+
+#endif  // MPI_HYBRID_P2P_ENGINE_CHANNEL_H_

@@ -1,0 +1,520 @@
+#include "mpi_hybrid/p2p/engine/engine.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/check.h"
+#include "mpi_hybrid/core/counters.h"
+#include "mpi_hybrid/p2p/engine/pool.h"
+#include "mpi_hybrid/p2p/request/news.h"
+
+namespace weft::mpi {
+namespace {
+
+MatchKey ReceiveKey(int source, int tag, const Comm& comm, Channel channel) {
+  return {comm.receive_context + static_cast<uint32_t>(channel), source, tag};
+}
+
+void SetType(const Datatype& type, const Datatype** pointer, Ref<const Datatype>* reference) {
+  *pointer = &type;
+  if (!type.builtin) *reference = Ref<const Datatype>(&type);
+}
+
+ReceiveRequest* NewReceive(Engine* engine, void* buffer, MPI_Aint count, const Datatype& type, Comm* comm) {
+  ReceiveRequest* receive = Pool<ReceiveRequest>::Take();
+  receive->engine = engine;
+  receive->comm = Ref<Comm>(comm);
+  SetType(type, &receive->type, &receive->type_reference);
+  receive->payload = Payload(buffer, count, type);
+  receive->capacity = receive->payload.left();
+  receive->buffer = buffer;
+  receive->count = count;
+  receive->AddRef();
+  return receive;
+}
+
+}  // namespace
+
+Engine::~Engine() {
+  // Messages that nobody received; MPI_Finalize does not ask for it.
+  std::vector<Message*> waiting;
+  waiting_.ForEach([&](void* message) { waiting.push_back(static_cast<Message*>(message)); });
+  for (Message* message : waiting) {
+    waiting_.Remove(message->hooks);
+    message->Drop();
+  }
+}
+
+Link& Engine::LinkTo(ProcessId process) {
+  WEFT_CHECK(process >= 0 && process != self_);
+  const size_t at = static_cast<size_t>(process);
+  if (at >= links_.size()) links_.resize(at + 1);
+  if (links_[at] == nullptr) links_[at] = std::make_unique<Link>(*this, process);
+  return *links_[at];
+}
+
+bool Engine::IsDead(ProcessId process) const {
+  const Link* link = FindLink(process);
+  return link != nullptr && link->state() == Link::State::kDead;
+}
+
+Error Engine::GoneError(ProcessId process) const {
+  const Link* link = FindLink(process);
+  if (link == nullptr || !link->is_gone()) return {};
+  const std::string who = "rank " + std::to_string(process) + " of MPI_COMM_WORLD ";
+  return Error(MPI_ERR_PROC_ABORTED, who + (link->state() == Link::State::kDead ? "died" : "has called MPI_Finalize"));
+}
+
+// --- sends ---
+
+Error Engine::StartSend(const void* buffer, MPI_Aint count, const Datatype& type, int destination, int tag, Comm& comm,
+                        SendMode mode, Channel channel, Request** request) {
+  const ProcessId process = comm.peer(destination);
+  Link* link = nullptr;
+  if (process != self_) {
+    link = &LinkTo(process);
+    if (link->is_gone()) return GoneError(process);
+  }
+  SendRequest* send = Pool<SendRequest>::Take();
+  send->engine = this;
+  send->link = link;
+  send->comm = Ref<Comm>(&comm);
+  SetType(type, &send->type, &send->type_reference);
+  send->payload = Payload(buffer, count, type);
+  send->length = send->payload.left();
+  send->buffer = buffer;
+  send->count = count;
+  send->synchronous = mode == SendMode::kSynchronous;
+  send->AddRef();
+  ++unfinished_sends_;
+  *request = send;
+
+  const MatchKey envelope = {comm.send_context + static_cast<uint32_t>(channel), comm.rank, tag};
+  if (link == nullptr) {
+    SendToSelf(*send, envelope);
+    return {};
+  }
+  ++g_counters.messages_sent;
+  g_counters.bytes_sent += send->length;
+  if (send->payload.fine_grained()) std::swap(send->payload, send->fine_grained);
+  if (send->length <= limits_.eager && link->HasCredit(Link::CostOf(send->length))) {
+    SendEager(*send, envelope);
+  } else {
+    Announce(*send, envelope);
+  }
+  return {};
+}
+
+Request* Engine::ContinueSend(Link& link, const FrameHeader& header, const Payload& payload, size_t written, const Datatype& type,
+                              Comm& comm) {
+  SendRequest* send = Pool<SendRequest>::Take();
+  send->engine = this;
+  send->link = &link;
+  send->comm = Ref<Comm>(&comm);
+  SetType(type, &send->type, &send->type_reference);
+  send->length = header.length;
+  if (payload.fine_grained()) {
+    send->fine_grained = payload;
+    send->PackNext(send->length);
+  } else {
+    send->payload = payload;
+  }
+  if (written > FrameHeader::kLength) send->payload.Advance(written - FrameHeader::kLength);
+  send->eager = true;
+  send->stage = SendRequest::Stage::kQueued;
+  send->frame.send = send;
+  send->frame.body = send->payload.left();
+  send->AddRef();
+  ++unfinished_sends_;
+  link.EnqueueRest(send->frame, header, written);
+  return send;
+}
+
+void Engine::SendEager(SendRequest& send, const MatchKey& envelope) {
+  FrameHeader header = {.kind = FrameKind::kEager,
+                        .context = envelope.context,
+                        .tag = envelope.tag,
+                        .source = envelope.source,
+                        .length = send.length};
+  send.PackNext(send.length);
+  send.eager = true;
+  send.stage = SendRequest::Stage::kQueued;
+  if (send.synchronous) {
+    send.id = sends_.Add(&send);
+    header.flags = kFlagSynchronous;
+    header.send_id = send.id;
+  }
+  send.frame.send = &send;
+  send.frame.body = send.payload.left();
+  send.link->TakeCredit(Link::CostOf(header.length));
+  send.link->Enqueue(send.frame, header);
+}
+
+void Engine::Announce(SendRequest& send, const MatchKey& envelope) {
+  send.id = sends_.Add(&send);
+  send.stage = SendRequest::Stage::kQueued;
+  send.frame.send = &send;
+  send.frame.body = 0;
+  send.link->Enqueue(send.frame, {.kind = FrameKind::kRequest,
+                                  .context = envelope.context,
+                                  .tag = envelope.tag,
+                                  .source = envelope.source,
+                                  .send_id = send.id,
+                                  .length = send.length});
+}
+
+void Engine::SendToSelf(SendRequest& send, const MatchKey& envelope) {
+  const size_t length = send.payload.left();
+  ReceiveRequest* receive = TakePosted(envelope);
+  Message* message = Pool<Message>::Take();
+  message->envelope = envelope;
+  message->length = length;
+  if (receive == nullptr && !send.synchronous && length <= limits_.eager && self_stored_ + length <= limits_.window) {
+    send.payload.Take({message->Allocate(length), length});
+    message->arrived = length;
+    self_stored_ += length;
+    Finish(send);
+  } else {
+    message->send = &send;
+    send.self = message;
+    send.stage = SendRequest::Stage::kAnnounced;
+  }
+  if (receive != nullptr) {
+    Give(*message, *receive);
+  } else {
+    waiting_.Append(envelope, message->hooks, message);
+    News::Tell();
+  }
+}
+
+void Engine::Finish(SendRequest& send) {
+  if (send.id != 0) sends_.Remove(std::exchange(send.id, 0));
+  send.stage = SendRequest::Stage::kDone;
+  --unfinished_sends_;
+  send.Complete();
+  send.Release();
+}
+
+void Engine::Fail(SendRequest& send, const Error& error) {
+  send.error = error;
+  Finish(send);
+}
+
+void Engine::FinishCancelled(SendRequest& send) {
+  SetCancelled(send.status, true);
+  Finish(send);
+}
+
+bool Engine::CancelSend(SendRequest& send) {
+  using Stage = SendRequest::Stage;
+  if (send.stage == Stage::kQueued && send.link != nullptr && send.link->Dequeue(send.frame)) {
+    if (send.eager) send.link->ReturnCredit(Link::CostOf(send.length));
+    FinishCancelled(send);
+    return true;
+  }
+  if (send.stage == Stage::kAnnounced && send.link == nullptr) {
+    if (send.self->taken) return false;
+    waiting_.Remove(send.self->hooks);
+    send.self->Drop();
+    FinishCancelled(send);
+    return true;
+  }
+  // What is partly written goes out, and the question behind it. Without an id the other side need not match it for the send to complete.
+  const bool asks = send.stage == Stage::kAnnounced || send.stage == Stage::kMatching || (send.stage == Stage::kQueued && send.id != 0);
+  if (!send.cancelling && asks && send.link != nullptr) {
+    send.cancelling = true;
+    send.link->SendControl({.kind = FrameKind::kCancel, .send_id = send.id});
+  }
+  return false;
+}
+
+SendRequest* Engine::SendOf(const Link& link, uint32_t id) const {
+  SendRequest* send = sends_.Find(id);
+  return send != nullptr && send->link == &link ? send : nullptr;
+}
+
+// --- receives ---
+
+Error Engine::StartReceive(void* buffer, MPI_Aint count, const Datatype& type, int source, int tag, Comm& comm, Channel channel,
+                           Request** request) {
+  const MatchKey key = ReceiveKey(source, tag, comm, channel);
+  auto* message = static_cast<Message*>(waiting_.Find(key));
+  if (message == nullptr && (deaths_ != 0 || anyone_left_)) WEFT_MPI_TRY(SourceError(source, comm));
+  ReceiveRequest* receive = NewReceive(this, buffer, count, type, &comm);
+  receive->key = key;
+  receive->process = source == MPI_ANY_SOURCE ? MPI_ANY_SOURCE : comm.peer(source);
+  *request = receive;
+  if (message != nullptr) {
+    TakeOut(*message);
+    Give(*message, *receive);
+  } else {
+    receive->stage = ReceiveRequest::Stage::kPosted;
+    receive->hook.owner = receive;
+    posted_.Append(key, receive->hook);
+  }
+  return {};
+}
+
+ReceiveRequest* Engine::TakePosted(const MatchKey& envelope) {
+  MatchHook* hook = posted_.Find(envelope);
+  if (hook == nullptr) return nullptr;
+  posted_.Remove(*hook);
+  return static_cast<ReceiveRequest*>(hook->owner);
+}
+
+Message* Engine::Store(const FrameHeader& header, Link& link) {
+  Message* message = Pool<Message>::Take();
+  message->envelope = {header.context, header.source, header.tag};
+  message->length = header.length;
+  message->link = &link;
+  message->kind = header.kind;
+  message->synchronous = (header.flags & kFlagSynchronous) != 0;
+  message->send_id = header.send_id;
+  if (header.kind == FrameKind::kEager) message->Allocate(header.length);
+  waiting_.Append(message->envelope, message->hooks, message);
+  News::Tell();  // for probes
+  return message;
+}
+
+Message* Engine::FindMessage(int source, int tag, Comm& comm) {
+  return static_cast<Message*>(waiting_.Find(ReceiveKey(source, tag, comm, Channel::kPointToPoint)));
+}
+
+MPI_Status Engine::StatusOf(const Message& message) {
+  MPI_Status status{};
+  status.MPI_SOURCE = message.envelope.source;
+  status.MPI_TAG = message.envelope.tag;
+  SetCount(status, static_cast<MPI_Count>(message.length));
+  return status;
+}
+
+void Engine::TakeOut(Message& message) {
+  waiting_.Remove(message.hooks);
+  message.taken = true;
+}
+
+Error Engine::ReceiveTaken(void* buffer, MPI_Aint count, const Datatype& type, Message& message, Comm* comm, Request** request) {
+  if (message.link != nullptr && message.link->is_gone() && (message.kind == FrameKind::kRequest || message.arrived < message.length)) {
+    Error error = GoneError(message.link->peer());
+    message.Drop();
+    return error;
+  }
+  ReceiveRequest* receive = NewReceive(this, buffer, count, type, comm);
+  *request = receive;
+  Give(message, *receive);
+  return {};
+}
+
+void Engine::Give(Message& message, ReceiveRequest& receive) {
+  receive.Matched(message.envelope, message.length);
+  if (message.send != nullptr) {
+    SendRequest& send = *message.send;
+    message.Drop();
+    if (receive.capacity != 0) {
+      receive.error = CopyTyped(send.buffer, send.count, *send.type, receive.buffer, receive.count, *receive.type);
+    }
+    Finish(send);
+    Finish(receive);
+    return;
+  }
+  if (message.kind == FrameKind::kRequest) {
+    Link& link = *message.link;
+    const uint32_t send_id = message.send_id;
+    message.Drop();
+    Clear(receive, link, send_id, receive.length);
+    return;
+  }
+  if (message.synchronous && !message.link->is_gone()) {
+    message.link->SendControl({.kind = FrameKind::kMatched, .send_id = message.send_id});
+  }
+  receive.link = message.link;
+  receive.stage = ReceiveRequest::Stage::kArriving;
+  message.receive = &receive;
+  if (message.arrived == message.length) FinishStored(message);
+}
+
+void Engine::FinishStored(Message& message) {
+  if (message.receive == nullptr) return;
+  ReceiveRequest& receive = *message.receive;
+  receive.payload.Fill({message.data, static_cast<size_t>(std::min(message.length, receive.capacity))});
+  if (message.link != nullptr) {
+    message.link->GiveBack(Link::CostOf(message.length));
+  } else {
+    self_stored_ -= message.length;
+  }
+  message.Drop();
+  Finish(receive);
+}
+
+void Engine::Clear(ReceiveRequest& receive, Link& link, uint32_t send_id, uint64_t length) {
+  const uint64_t wanted = std::min(length, receive.capacity);
+  receive.link = &link;
+  receive.stage = ReceiveRequest::Stage::kCleared;
+  receive.expected = wanted;
+  if (wanted != 0) {
+    receive.id = receives_.Add(&receive);
+    ++link.cleared;
+  }
+  link.SendControl({.kind = FrameKind::kClear, .send_id = send_id, .receive_id = receive.id, .length = wanted});
+  if (wanted == 0) Finish(receive);
+}
+
+void Engine::Finish(ReceiveRequest& receive) {
+  if (receive.id != 0) {
+    receives_.Remove(std::exchange(receive.id, 0));
+    --receive.link->cleared;
+  }
+  receive.stage = ReceiveRequest::Stage::kDone;
+  if (receive.length > receive.capacity && receive.error.ok()) [[unlikely]] {
+    receive.error = Error(MPI_ERR_TRUNCATE, "the message from rank " + std::to_string(receive.status.MPI_SOURCE) + " with tag " +
+                                                std::to_string(receive.status.MPI_TAG) + " has " + std::to_string(receive.length) +
+                                                " bytes, the receive has room for " + std::to_string(receive.capacity));
+  }
+  receive.Complete();
+  receive.Release();
+}
+
+void Engine::Fail(ReceiveRequest& receive, const Error& error) {
+  receive.error = error;
+  receive.length = 0;
+  Finish(receive);
+}
+
+void Engine::CancelReceive(ReceiveRequest& receive) {
+  if (receive.stage != ReceiveRequest::Stage::kPosted) return;
+  posted_.Remove(receive.hook);
+  receive.status = EmptyStatus();
+  SetCancelled(receive.status, true);
+  receive.length = 0;
+  Finish(receive);
+}
+
+ReceiveRequest* Engine::ReceiveOf(const Link& link, uint32_t id) const {
+  ReceiveRequest* receive = receives_.Find(id);
+  return receive != nullptr && receive->link == &link ? receive : nullptr;
+}
+
+bool Engine::WithdrawRequest(Link& link, uint32_t send_id) {
+  Message* found = nullptr;
+  waiting_.ForEach([&](void* owner) {
+    auto* message = static_cast<Message*>(owner);
+    if (message->link == &link && message->send_id == send_id &&
+        (message->kind == FrameKind::kRequest || (message->synchronous && message->arrived == message->length))) {
+      found = message;
+    }
+  });
+  if (found == nullptr) return false;
+  waiting_.Remove(found->hooks);
+  if (found->kind == FrameKind::kEager) link.GiveBack(Link::CostOf(found->length));
+  found->Drop();
+  return true;
+}
+
+// --- processes that go ---
+
+int Engine::CountDead(const Comm& comm) const {
+  int dead = 0;
+  for (ProcessId process : comm.remote->members) dead += process != self_ && IsDead(process);
+  return dead;
+}
+
+bool Engine::NobodyLeft(const Comm& comm) const {
+  bool anyone_else = false;
+  for (ProcessId process : comm.remote->members) {
+    if (process == self_) continue;
+    anyone_else = true;
+    const Link* link = FindLink(process);
+    if (link == nullptr || !link->is_gone()) return false;
+  }
+  return anyone_else;
+}
+
+// Whether receives from anyone in `comm` have not yet been told of the `dead` members; now they have.
+bool Engine::TellOfDeaths(const Comm& comm, int dead) {
+  if (dead == 0) return false;
+  int& told = deaths_told_[comm.receive_context];
+  return std::exchange(told, dead) < dead;
+}
+
+Error Engine::SourceError(int source, Comm& comm) {
+  if (source != MPI_ANY_SOURCE) return GoneError(comm.peer(source));
+  if (!TellOfDeaths(comm, CountDead(comm)) && !NobodyLeft(comm)) return {};
+  Error gone;
+  for (ProcessId process : comm.remote->members) {
+    if (process != self_ && (gone.ok() || IsDead(process))) gone = GoneError(process);
+  }
+  return gone;
+}
+
+void Engine::OnGone(ProcessId process, bool left) {
+  Link& link = LinkTo(process);
+  if (link.is_gone()) {
+    return;  // an end of the connection behind a goodbye
+  }
+  link.set_gone(left);
+  if (left) {
+    anyone_left_ = true;
+  } else {
+    ++deaths_;
+  }
+  const Error error = GoneError(process);
+  Message* arriving = link.message_;
+  link.Abandon(error);
+  if (arriving != nullptr && arriving->receive != nullptr) {
+    Fail(*arriving->receive, error);
+    arriving->Drop();
+  }
+  sends_.ForEach([&](SendRequest& send) {
+    if (send.link == &link) Fail(send, error);
+  });
+  receives_.ForEach([&](ReceiveRequest& receive) {
+    if (receive.link == &link) Fail(receive, error);
+  });
+  // Messages that cannot be had any more.
+  std::vector<Message*> lost;
+  waiting_.ForEach([&](void* owner) {
+    auto* message = static_cast<Message*>(owner);
+    if (message->link == &link && (message->kind == FrameKind::kRequest || message->arrived < message->length)) lost.push_back(message);
+  });
+  for (Message* message : lost) {
+    waiting_.Remove(message->hooks);
+    message->Drop();
+  }
+  FailPosted(process, error);
+  News::Tell();
+}
+
+void Engine::StartAwaiting(const AwaitedProbe& probe) { probes_.push_back(&probe); }
+
+void Engine::StopAwaiting(const AwaitedProbe& probe) { std::erase(probes_, &probe); }
+
+void Engine::OnUnreachable(ProcessId process, const Error& error) {
+  Link& link = LinkTo(process);
+  if (link.is_gone() || !link.has_output()) return;
+  WEFT_CHECK(link.state() == Link::State::kFresh);
+  link.credit_ = static_cast<int64_t>(limits_.window);  // nothing was ever sent
+  link.Abandon(error);
+  FailPosted(process, error);
+  News::Tell();
+}
+
+void Engine::FailPosted(ProcessId process, const Error& error) {
+  std::vector<ReceiveRequest*> failed;
+  posted_.ForEach([&](MatchHook& hook) {
+    auto* receive = static_cast<ReceiveRequest*>(hook.owner);
+    if (receive->process == process ||
+        (receive->process == MPI_ANY_SOURCE && receive->comm->remote->RankOf(process) != MPI_UNDEFINED &&
+         (IsDead(process) || NobodyLeft(*receive->comm)))) {
+      failed.push_back(receive);
+    }
+  });
+  std::sort(failed.begin(), failed.end(), [](const auto* a, const auto* b) { return a->hook.sequence < b->hook.sequence; });
+  for (ReceiveRequest* receive : failed) {
+    if (receive->process == MPI_ANY_SOURCE) TellOfDeaths(*receive->comm, CountDead(*receive->comm));
+    posted_.Remove(receive->hook);
+    Fail(*receive, error);
+  }
+}
+
+}  // namespace weft::mpi

@@ -1,0 +1,145 @@
+#ifndef MPI_HYBRID_P2P_ENGINE_ENGINE_H_
+#define MPI_HYBRID_P2P_ENGINE_ENGINE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "mpi_hybrid/comm/communicator.h"
+#include "mpi_hybrid/core/error.h"
+#include "mpi_hybrid/datatype/datatype.h"
+#include "mpi_hybrid/p2p/engine/channel.h"
+#include "mpi_hybrid/p2p/engine/id_table.h"
+#include "mpi_hybrid/p2p/engine/link.h"
+#include "mpi_hybrid/p2p/engine/matching.h"
+#include "mpi_hybrid/p2p/engine/operation.h"
+
+namespace weft::mpi {
+
+// What a blocking probe waits for.
+struct AwaitedProbe {
+  ProcessId process;  // or MPI_ANY_SOURCE
+  const Comm& comm;
+};
+
+struct EngineLimits {
+  size_t eager = 128 * 1024;                 // messages of more bytes go by rendezvous
+  size_t window = 8 * 1024 * 1024;           // bytes of eager messages from one sender that we store
+  size_t chunk = 1024 * 1024;                // data bytes of one frame of a rendezvous
+};
+
+// The protocol of point-to-point messages for one process, without I/O: matching, eager and rendezvous, synchronous mode, cancelling,
+// deaths. Links carry its frames. Guarded by the library's lock.
+class Engine {
+ public:
+  Engine(ProcessId self, const EngineLimits& limits) : self_(self), limits_(limits) {}
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  const EngineLimits& limits() const { return limits_; }
+  ProcessId self() const { return self_; }
+
+  // The link to `process`, made on first use. Not to ourselves.
+  Link& LinkTo(ProcessId process);
+  Link* FindLink(ProcessId process) const {
+    return static_cast<size_t>(process) < links_.size() ? links_[static_cast<size_t>(process)].get() : nullptr;
+  }
+  // Links that got something to write since they were last taken.
+  std::vector<Link*>& with_output() { return with_output_; }
+
+  // See message.h; no MPI_PROC_NULL, mode not buffered.
+  Error StartSend(const void* buffer, MPI_Aint count, const Datatype& type, int destination, int tag, Comm& comm, SendMode mode,
+                  Channel channel, Request** request);
+  Error StartReceive(void* buffer, MPI_Aint count, const Datatype& type, int source, int tag, Comm& comm, Channel channel,
+                     Request** request);
+  // An eager message of which the first `written` bytes (of the frame: header, then data) went out already; returns the request. Only
+  // when the link has no other output.
+  Request* ContinueSend(Link& link, const FrameHeader& header, const Payload& payload, size_t written, const Datatype& type, Comm& comm);
+  // The first message that waits for such a receive, or null.
+  Message* FindMessage(int source, int tag, Comm& comm);
+  static MPI_Status StatusOf(const Message& message);
+  // Takes a message out for a matched receive.
+  void TakeOut(Message& message);
+  Error ReceiveTaken(void* buffer, MPI_Aint count, const Datatype& type, Message& message, Comm* comm, Request** request);
+  // The error of a receive from a source that cannot send any more. MPI_ANY_SOURCE: nobody is left, or a process of the communicator died
+  // and no receive from anyone in its context was told yet (each death fails those that are posted, or else the next one).
+  Error SourceError(int source, Comm& comm);
+
+  // A process died (or left in order, `left`): what needs it fails.
+  void OnGone(ProcessId process, bool left);
+  // There is no way to `process` now, which may well live: the sends that wait for one fail, and where there are any the receives from it, which
+  // an exchange would wait for in vain. Later ones try again.
+  void OnUnreachable(ProcessId process, const Error& error);
+  bool IsDead(ProcessId process) const;
+  int deaths() const { return deaths_; }
+
+  // Sends that are not done; what StopDevice waits for.
+  bool HasUnfinishedSends() const { return unfinished_sends_ != 0; }
+  // A probe waits from Start to Stop; `probe` lives as long.
+  void StartAwaiting(const AwaitedProbe& probe);
+  void StopAwaiting(const AwaitedProbe& probe);
+  // Calls visit(ProcessId or MPI_ANY_SOURCE, const Comm&) for each receive and each probe that waits for a message.
+  template <typename Visit>
+  void ForEachAwaited(Visit visit) const {
+    posted_.ForEach([&](MatchHook& hook) {
+      const auto& receive = *static_cast<ReceiveRequest*>(hook.owner);
+      visit(receive.process, *receive.comm);
+    });
+    for (const AwaitedProbe* probe : probes_) visit(probe->process, probe->comm);
+  }
+
+  // For Link.
+  ReceiveRequest* TakePosted(const MatchKey& envelope);
+  Message* Store(const FrameHeader& header, Link& link);
+  void Finish(SendRequest& send);
+  void Finish(ReceiveRequest& receive);
+  void FinishStored(Message& message);  // the last byte of an eager message arrived
+  void FinishCancelled(SendRequest& send);
+  void Fail(SendRequest& send, const Error& error);
+  void Fail(ReceiveRequest& receive, const Error& error);
+  void Clear(ReceiveRequest& receive, Link& link, uint32_t send_id, uint64_t length);
+  bool WithdrawRequest(Link& link, uint32_t send_id);  // on kCancel: whether the message was still waiting
+  SendRequest* SendOf(const Link& link, uint32_t id) const;
+  ReceiveRequest* ReceiveOf(const Link& link, uint32_t id) const;
+  void GiveId(SendRequest& send) { send.id = sends_.Add(&send); }
+  void OnOutput(Link& link) { with_output_.push_back(&link); }
+
+  // For the requests' own.
+  // True: done; false: it is too late, or the other side is asked.
+  bool CancelSend(SendRequest& send);
+  void CancelReceive(ReceiveRequest& receive);
+
+ private:
+  void SendToSelf(SendRequest& send, const MatchKey& envelope);
+  void SendEager(SendRequest& send, const MatchKey& envelope);
+  void Announce(SendRequest& send, const MatchKey& envelope);
+  void Give(Message& message, ReceiveRequest& receive);
+  Error GoneError(ProcessId process) const;
+  int CountDead(const Comm& comm) const;
+  bool NobodyLeft(const Comm& comm) const;
+  bool TellOfDeaths(const Comm& comm, int dead);
+  void FailPosted(ProcessId process, const Error& error);
+
+  const ProcessId self_;
+  const EngineLimits limits_;
+  std::vector<std::unique_ptr<Link>> links_;  // by process
+  std::vector<Link*> with_output_;
+  PostedReceives posted_;
+  WaitingMessages waiting_;
+  std::vector<const AwaitedProbe*> probes_;
+  size_t self_stored_ = 0;  // bytes of messages to ourselves that wait as copies
+  IdTable<SendRequest> sends_;
+  IdTable<ReceiveRequest> receives_;
+  size_t unfinished_sends_ = 0;
+  int deaths_ = 0;
+  bool anyone_left_ = false;
+  std::unordered_map<ContextId, int> deaths_told_;  // how many dead members receives from anyone in the context were told of
+};
+
+}  // namespace weft::mpi
+
+#endif  // MPI_HYBRID_P2P_ENGINE_ENGINE_H_

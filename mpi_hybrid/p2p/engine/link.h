@@ -1,0 +1,106 @@
+#ifndef MPI_HYBRID_P2P_ENGINE_LINK_H_
+#define MPI_HYBRID_P2P_ENGINE_LINK_H_
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "mpi_hybrid/p2p/engine/operation.h"
+#include "mpi_hybrid/p2p/engine/wire.h"
+
+namespace weft::mpi {
+
+// The frames between this process and one other: what waits to be written, and the parser of what arrives. Bytes go in and out through
+// it, sockets are someone else's.
+class Link {
+ public:
+  enum class State : uint8_t { kFresh, kOpen, kLeft, kDead };  // kLeft: it said goodbye
+
+  Link(Engine& engine, ProcessId peer);
+  ~Link();
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+
+  ProcessId peer() const { return peer_; }
+  State state() const { return state_; }
+  // The other side says that it stores up to `window` bytes for us.
+  void Open(uint64_t window);
+  void set_gone(bool left) { state_ = left ? State::kLeft : State::kDead; }
+  bool is_gone() const { return state_ == State::kLeft || state_ == State::kDead; }
+  void* connection = nullptr;  // the device's
+
+  // --- out ---
+  bool has_output() const { return first_ != nullptr; }
+  // What an eager message of `length` bytes takes of the window.
+  static int64_t CostOf(uint64_t length) { return static_cast<int64_t>(length) + 1024; }
+  // Whether an eager message may be sent now. Until the link is open its window is taken to be as ours.
+  bool HasCredit(int64_t cost) const { return cost <= credit_; }
+  void TakeCredit(int64_t cost) { credit_ -= cost; }
+  void ReturnCredit(int64_t cost) { credit_ += cost; }  // the message was not sent
+
+  // Behind what is queued; an outstanding credit goes with it.
+  void Enqueue(OutFrame& frame, const FrameHeader& header);
+  // The same for a header as it is, and with `written` bytes of the frame gone.
+  void EnqueueRest(OutFrame& frame, const FrameHeader& header, size_t written);
+  // Takes a frame of which nothing is written out of the queue, and keeps the credit that it carried for the next; false: too late.
+  bool Dequeue(OutFrame& frame);
+  void AddCreditTo(FrameHeader& header);  // to one that is written at once
+  void SendControl(FrameHeader header);
+  void GiveBack(int64_t credit);  // returns credit, soon
+  void Stream(SendRequest& send);  // its next chunk
+
+  // The next pieces to write into `pieces`; how many.
+  size_t PrepareWrite(std::span<iovec> pieces) const;
+  // So many bytes of them were written.
+  void Written(size_t bytes);
+
+  // --- in ---
+  // Bytes that surely follow: the rest of the body under way.
+  uint32_t cleared = 0;  // receives whose sender was told to send on this link
+  uint64_t body_to_come() const { return in_body_ ? place_ + drop_ : 0; }
+  // Where the next bytes go: first those that belong to the message under way, then (the last piece) `staging`.
+  size_t PrepareRead(std::span<iovec> pieces, std::span<uint8_t> staging) const;
+  // `bytes` were read there. False: the peer broke the protocol; the link is of no more use.
+  [[nodiscard]] bool ReadDone(size_t bytes, std::span<const uint8_t> staging);
+
+  // The peer is gone: fails the sends that are queued and what arrives just now.
+  void Abandon(const Error& error);
+
+ private:
+  friend class Engine;
+  bool OnBytes(std::span<const uint8_t> bytes);
+  bool OnHeader(const FrameHeader& header);
+  bool OnEager(const FrameHeader& header);
+  bool OnRequest(const FrameHeader& header);
+  bool OnClear(const FrameHeader& header);
+  bool OnData(const FrameHeader& header);
+  bool OnMatched(const FrameHeader& header);
+  bool OnCancel(const FrameHeader& header);
+  bool OnCancelled(const FrameHeader& header);
+  void OnBodyBytes(size_t bytes);  // that are in place already
+  void OnBodyEnd();
+  void FrameWritten(OutFrame& frame);
+
+  Engine& engine_;
+  const ProcessId peer_;
+  State state_ = State::kFresh;
+
+  OutFrame* first_ = nullptr;
+  OutFrame* last_ = nullptr;
+  int64_t credit_ = 0;  // bytes that we may still send eagerly
+  int64_t owed_ = 0;    // credit to give back
+
+  uint8_t header_[FrameHeader::kLength];
+  size_t header_have_ = 0;
+  bool in_body_ = false;
+  FrameHeader in_;                     // whose body arrives
+  uint64_t place_ = 0, drop_ = 0;      // bytes of the body still to come: to keep, to throw away behind them
+  ReceiveRequest* receive_ = nullptr;  // they are for this, or
+  Message* message_ = nullptr;         // ... this
+};
+
+}  // namespace weft::mpi
+
+#endif  // MPI_HYBRID_P2P_ENGINE_LINK_H_

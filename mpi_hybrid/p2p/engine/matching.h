@@ -1,0 +1,119 @@
+#ifndef MPI_HYBRID_P2P_ENGINE_MATCHING_H_
+#define MPI_HYBRID_P2P_ENGINE_MATCHING_H_
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace weft::mpi {
+
+// What a message and a receive are matched by (MPI 4.0 section 3.5). Receives may say MPI_ANY_SOURCE and MPI_ANY_TAG.
+struct MatchKey {
+  uint32_t context = 0;
+  int32_t source = 0;
+  int32_t tag = 0;
+
+  bool operator==(const MatchKey&) const = default;
+  bool is_exact() const { return source != MPI_ANY_SOURCE && tag != MPI_ANY_TAG; }
+};
+
+// A place in one of the queues of a KeyedQueues. Embedded in what is queued.
+struct MatchHook {
+  void* owner = nullptr;
+  uint64_t sequence = 0;  // order of arrival
+  MatchHook* previous = nullptr;
+  MatchHook* next = nullptr;
+  struct MatchQueue* queue = nullptr;  // null: not queued
+};
+
+struct MatchQueue {
+  MatchKey key;
+  MatchHook* head = nullptr;
+  MatchHook* tail = nullptr;
+  MatchQueue* next_in_bucket = nullptr;
+};
+
+// Queues by key, each in the order of appending. A queue exists while it is not empty; finding one takes the same time however long it or
+// others are.
+class KeyedQueues {
+ public:
+  KeyedQueues();
+  ~KeyedQueues();
+  KeyedQueues(const KeyedQueues&) = delete;
+  KeyedQueues& operator=(const KeyedQueues&) = delete;
+
+  void Append(const MatchKey& key, MatchHook& hook);
+  void Remove(MatchHook& hook);
+  // The first in the queue of `key`; null: empty.
+  MatchHook* First(const MatchKey& key) const;
+  // Calls visit(MatchHook&) for each in no particular order; it may not append or remove.
+  template <typename Visit>
+  void ForEach(Visit visit) const {
+    for (const MatchQueue* queue : buckets_) {
+      for (; queue != nullptr; queue = queue->next_in_bucket) {
+        for (MatchHook* hook = queue->head; hook != nullptr; hook = hook->next) visit(*hook);
+      }
+    }
+  }
+
+ private:
+  size_t BucketOf(const MatchKey& key) const;
+  MatchQueue* Find(const MatchKey& key) const;
+  void Grow();
+
+  std::vector<MatchQueue*> buckets_;
+  size_t queues_ = 0;
+  MatchQueue* free_ = nullptr;  // linked by next_in_bucket
+};
+
+// Receives that wait for a message. The hook's owner is the receive.
+class PostedReceives {
+ public:
+  void Append(const MatchKey& key, MatchHook& hook);
+  void Remove(MatchHook& hook);
+  // The earliest receive that matches the message with `key` (exact); null: none.
+  MatchHook* Find(const MatchKey& key) const;
+  template <typename Visit>
+  void ForEach(Visit visit) const {
+    queues_.ForEach(visit);
+  }
+
+ private:
+  KeyedQueues queues_;
+  uint64_t next_sequence_ = 0;
+  size_t wild_ = 0;  // receives with a wild card
+};
+
+// Messages that wait for a receive, in the order of arrival. In four queues each, one per form of receive.
+struct MessageHooks {
+  MatchHook hooks[4];
+};
+class WaitingMessages {
+ public:
+  void Append(const MatchKey& key, MessageHooks& message, void* owner);
+  void Remove(MessageHooks& message);
+  // The earliest message that a receive with `key` (perhaps wild) matches; null: none. The owner is the message.
+  void* Find(const MatchKey& key) const {
+    const MatchHook* hook = queues_.First(key);
+    return hook == nullptr ? nullptr : hook->owner;
+  }
+  size_t size() const { return size_; }
+  // Calls visit(void* owner) for each.
+  template <typename Visit>
+  void ForEach(Visit visit) const {
+    queues_.ForEach([&](MatchHook& hook) {
+      if (hook.queue->key.is_exact()) visit(hook.owner);
+    });
+  }
+
+ private:
+  KeyedQueues queues_;
+  uint64_t next_sequence_ = 0;
+  size_t size_ = 0;
+};
+
+}  // namespace weft::mpi
+
+#endif  // MPI_HYBRID_P2P_ENGINE_MATCHING_H_

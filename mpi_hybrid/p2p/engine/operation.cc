@@ -1,0 +1,92 @@
+#include "mpi_hybrid/p2p/engine/operation.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "mpi_hybrid/p2p/engine/engine.h"
+#include "mpi_hybrid/p2p/engine/pool.h"
+
+namespace weft::mpi {
+
+Error SendRequest::Cancel() {
+  if (!complete) engine->CancelSend(*this);
+  return {};
+}
+
+void SendRequest::PackNext(size_t bytes) {
+  if (fine_grained.left() == 0) return;
+  if (packed == nullptr) packed.reset(new uint8_t[bytes]);  // the first part is the longest
+  fine_grained.Take({packed.get(), bytes});
+  payload = Payload(packed.get(), bytes);
+}
+
+void SendRequest::Recycle() {
+  Reset();
+  link = nullptr;
+  stage = Stage::kIdle;
+  synchronous = eager = cancelling = false;
+  id = 0;
+  type = nullptr;
+  type_reference = nullptr;
+  payload = Payload();
+  fine_grained = Payload();
+  packed.reset();
+  self = nullptr;
+  Pool<SendRequest>::Give(this);
+}
+
+Error ReceiveRequest::Cancel() {
+  if (!complete) engine->CancelReceive(*this);
+  return {};
+}
+
+void ReceiveRequest::Matched(const MatchKey& envelope, uint64_t message_length) {
+  length = message_length;
+  status.MPI_SOURCE = envelope.source;
+  status.MPI_TAG = envelope.tag;
+  SetCount(status, static_cast<MPI_Count>(std::min(length, capacity)));
+}
+
+void ReceiveRequest::Recycle() {
+  Reset();
+  link = nullptr;
+  stage = Stage::kIdle;
+  id = 0;
+  type = nullptr;
+  type_reference = nullptr;
+  payload = Payload();
+  Pool<ReceiveRequest>::Give(this);
+}
+
+uint8_t* Message::Allocate(size_t bytes) {
+  if (bytes <= kInline) return data = inline_;
+  large_.reset(new uint8_t[bytes]);  // not zeroed: it will be written first
+  return data = large_.get();
+}
+
+void Message::Drop() {
+  large_.reset();
+  link = nullptr;
+  kind = FrameKind::kEager;
+  synchronous = taken = false;
+  send_id = 0;
+  send = nullptr;
+  data = nullptr;
+  arrived = 0;
+  receive = nullptr;
+  Pool<Message>::Give(this);
+}
+
+DoneRequest* DoneRequest::Make(const MPI_Status& status) {
+  DoneRequest* request = Pool<DoneRequest>::Take();
+  request->status = status;
+  request->complete = true;
+  return request;
+}
+
+void DoneRequest::Recycle() {
+  Reset();
+  Pool<DoneRequest>::Give(this);
+}
+
+}  // namespace weft::mpi

@@ -1,0 +1,51 @@
+#ifndef MPI_HYBRID_P2P_ENGINE_PAYLOAD_H_
+#define MPI_HYBRID_P2P_ENGINE_PAYLOAD_H_
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "mpi_hybrid/datatype/datatype.h"
+
+namespace weft::mpi {
+
+// The data of a message in the program's memory, consumed from front to back by gathering writes or filled by scattering reads. Owns
+// neither the memory nor the type.
+class Payload {
+ public:
+  Payload() = default;
+  Payload(const void* bytes, size_t size) : at_(static_cast<uint8_t*>(const_cast<void*>(bytes))), left_(size) {}
+  Payload(const void* buffer, MPI_Aint count, const Datatype& type) : left_(static_cast<size_t>(count * type.size)) {
+    if (type.dense) {
+      at_ = static_cast<uint8_t*>(const_cast<void*>(buffer));
+    } else if (left_ != 0) {
+      cursor_.emplace(buffer, count, type);
+      LookAtGrain();
+    }
+  }
+
+  size_t left() const { return left_; }
+  // The data are in so many small pieces that copying them costs less than a system call over a list of them.
+  bool fine_grained() const { return fine_grained_; }
+  // The next pieces, of at most `limit` bytes together, into `pieces`; how many. Does not advance.
+  size_t Peek(std::span<iovec> pieces, size_t limit) const;
+  void Advance(size_t bytes);
+  // Copies the next in.size() <= left() bytes into the memory, or out of it, and advances.
+  void Fill(std::span<const uint8_t> in);
+  void Take(std::span<uint8_t> out);
+
+ private:
+  void LookAtGrain();
+
+  uint8_t* at_ = nullptr;             // contiguous data
+  std::optional<TypeCursor> cursor_;  // other
+  size_t left_ = 0;
+  bool fine_grained_ = false;
+};
+
+}  // namespace weft::mpi
+
+#endif  // MPI_HYBRID_P2P_ENGINE_PAYLOAD_H_

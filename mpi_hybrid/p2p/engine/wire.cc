@@ -1,0 +1,41 @@
+#include "mpi_hybrid/p2p/engine/wire.h"
+
+#include "mpi_hybrid/p2p/engine/little_endian.h"
+
+namespace weft::mpi {
+std::optional<FrameHeader> FrameHeader::Parse(std::span<const uint8_t, kLength> bytes) {
+  const uint8_t* at = bytes.data();
+  if (at[0] < static_cast<uint8_t>(FrameKind::kEager) || at[0] > static_cast<uint8_t>(FrameKind::kCancelled)) return std::nullopt;
+  if ((at[1] & ~(kFlagSynchronous | kFlagRefused)) != 0 || at[2] != 0 || at[3] != 0) return std::nullopt;
+  FrameHeader header;
+  header.kind = static_cast<FrameKind>(at[0]);
+  header.flags = at[1];
+  header.credit = Load32(at + 4);
+  header.context = Load32(at + 8);
+  header.tag = static_cast<int32_t>(Load32(at + 12));
+  header.source = static_cast<int32_t>(Load32(at + 16));
+  header.send_id = Load32(at + 20);
+  header.receive_id = Load32(at + 24);
+  header.length = Load64(at + 32);
+  if (header.tag < 0 || header.source < 0 || Load32(at + 28) != 0 || header.length > kMostLength) return std::nullopt;
+  return header;
+}
+
+void FrameHeader::SerializeTo(std::span<uint8_t, kLength> bytes) const {
+  uint8_t* at = bytes.data();
+  at[0] = static_cast<uint8_t>(kind);
+  at[1] = flags;
+  at[2] = at[3] = 0;
+  Store32(at + 4, credit);
+  Store32(at + 8, context);
+  Store32(at + 12, static_cast<uint32_t>(tag));
+  Store32(at + 16, static_cast<uint32_t>(source));
+  Store32(at + 20, send_id);
+  Store32(at + 24, receive_id);
+  Store32(at + 28, 0);
+  Store64(at + 32, length);
+}
+
+uint32_t FrameHeader::CreditOf(std::span<const uint8_t, kLength> bytes) { return Load32(bytes.data() + 4); }
+
+}  // namespace weft::mpi

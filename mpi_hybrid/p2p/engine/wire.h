@@ -1,0 +1,66 @@
+#ifndef MPI_HYBRID_P2P_ENGINE_WIRE_H_
+#define MPI_HYBRID_P2P_ENGINE_WIRE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace weft::mpi {
+
+// What goes over a connection between two ranks: a greeting (greeting.h), then frames. Little-endian.
+
+enum class FrameKind : uint8_t {
+  kEager = 1,      // a message with its data
+  kRequest = 2,    // rendezvous: there is a message of `length` bytes (RTS)
+  kClear = 3,      // ... send `length` bytes of it (CTS)
+  kData = 4,       // ... the next `length` bytes
+  kMatched = 5,    // the synchronous eager message `send_id` was matched
+  kCredit = 6,     // nothing but credit
+  kGoodbye = 7,    // the sender is in MPI_Finalize: the end of the stream that follows is in order
+  kCancel = 8,     // the sender of `send_id` would like it not to be received
+  kCancelled = 9,  // ... it will not be; kFlagRefused: too late
+};
+
+constexpr uint8_t kFlagSynchronous = 1;  // kEager: answer with kMatched
+constexpr uint8_t kFlagRefused = 2;      // kCancelled
+
+//  0        1        2                 4                           8
+//  +--------+--------+-----------------+---------------------------+
+//  | kind   | flags  | 0               | credit given back (bytes) |
+//  +--------+--------+-----------------+---------------------------+
+//  | context                           | tag                       |
+//  +-----------------------------------+---------------------------+
+//  | source rank in the communicator   | send_id                   |
+//  +-----------------------------------+---------------------------+
+//  | receive_id                        | 0                         |
+//  +-----------------------------------+---------------------------+
+//  | length                                                        |
+//  +---------------------------------------------------------------+
+struct FrameHeader {
+  static constexpr size_t kLength = 40;
+  // No message is longer; a larger number is damage.
+  static constexpr uint64_t kMostLength = uint64_t{1} << 62;
+
+  FrameKind kind = FrameKind::kEager;
+  uint8_t flags = 0;
+  uint32_t credit = 0;
+  uint32_t context = 0;
+  int32_t tag = 0;
+  int32_t source = 0;
+  uint32_t send_id = 0;
+  uint32_t receive_id = 0;
+  uint64_t length = 0;
+
+  // Data follow the header.
+  bool has_body() const { return kind == FrameKind::kEager || kind == FrameKind::kData; }
+
+  // nullopt: not a frame (unknown kind or flag, reserved field not 0, source or tag negative, length out of range).
+  static std::optional<FrameHeader> Parse(std::span<const uint8_t, kLength> bytes);
+  void SerializeTo(std::span<uint8_t, kLength> bytes) const;
+  static uint32_t CreditOf(std::span<const uint8_t, kLength> bytes);
+};
+
+}  // namespace weft::mpi
+
+#endif  // MPI_HYBRID_P2P_ENGINE_WIRE_H_

@@ -1,0 +1,90 @@
+#include "mpi_hybrid/p2p/tcp/greeting.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "mpi_hybrid/p2p/engine/little_endian.h"
+
+namespace weft::mpi {
+namespace {
+
+constexpr uint8_t kMagic[8] = {'W', 'E', 'F', 'T', 'M', 'P', 'I', 2};
+constexpr char kConnector[] = "weft-p2p connector", kListener[] = "weft-p2p listener";
+constexpr size_t kProof = sizeof(JobSecret::Proof);
+constexpr size_t kHelloSaid = Hello::kLength - kProof, kAnswerSaid = Answer::kLength - kProof;
+
+bool HasMagic(const uint8_t* at) { return std::memcmp(at, kMagic, sizeof(kMagic)) == 0; }
+
+// What both said until the connector proves itself.
+std::array<uint8_t, Challenge::kLength + kHelloSaid> SaidBefore(std::span<const uint8_t, Challenge::kLength> challenge,
+                                                                std::span<const uint8_t, Hello::kLength> hello) {
+  std::array<uint8_t, Challenge::kLength + kHelloSaid> said;
+  std::copy(hello.begin(), hello.begin() + kHelloSaid, std::copy(challenge.begin(), challenge.end(), said.begin()));
+  return said;
+}
+
+// ... and until the listener does.
+std::array<uint8_t, Challenge::kLength + Hello::kLength + kAnswerSaid> SaidBefore(
+    std::span<const uint8_t, Challenge::kLength> challenge, std::span<const uint8_t, Hello::kLength> hello,
+    std::span<const uint8_t, Answer::kLength> answer) {
+  std::array<uint8_t, Challenge::kLength + Hello::kLength + kAnswerSaid> said;
+  auto at = std::copy(challenge.begin(), challenge.end(), said.begin());
+  at = std::copy(hello.begin(), hello.end(), at);
+  std::copy(answer.begin(), answer.begin() + kAnswerSaid, at);
+  return said;
+}
+
+}  // namespace
+
+void Challenge::Write(const Nonce& nonce, Bytes bytes) {
+  std::copy(nonce.begin(), nonce.end(), std::copy(std::begin(kMagic), std::end(kMagic), bytes.begin()));
+}
+
+bool Challenge::IsOne(std::span<const uint8_t, kLength> bytes) { return HasMagic(bytes.data()); }
+
+void Hello::Write(const JobSecret& secret, std::span<const uint8_t, Challenge::kLength> challenge,
+                  std::span<uint8_t, kLength> bytes) const {
+  uint8_t* at = bytes.data();
+  std::memcpy(at, kMagic, sizeof(kMagic));
+  Store32(at + 8, static_cast<uint32_t>(from));
+  Store32(at + 12, static_cast<uint32_t>(to));
+  Store64(at + 16, window);
+  const Nonce nonce = NewNonce();
+  std::copy(nonce.begin(), nonce.end(), at + 24);
+  const JobSecret::Proof proof = secret.Prove(kConnector, SaidBefore(challenge, bytes));
+  std::copy(proof.begin(), proof.end(), at + kHelloSaid);
+}
+
+std::optional<Hello> Hello::Read(const JobSecret& secret, std::span<const uint8_t, Challenge::kLength> challenge,
+                                 std::span<const uint8_t, kLength> bytes) {
+  if (!HasMagic(bytes.data()) || !secret.Verifies(bytes.last<kProof>(), kConnector, SaidBefore(challenge, bytes)))
+    return std::nullopt;
+  const uint8_t* at = bytes.data();
+  return Hello{.from = static_cast<int32_t>(Load32(at + 8)),
+               .to = static_cast<int32_t>(Load32(at + 12)),
+               .window = Load64(at + 16)};
+}
+
+void Answer::Write(const JobSecret& secret, std::span<const uint8_t, Challenge::kLength> challenge,
+                   std::span<const uint8_t, Hello::kLength> hello, std::span<uint8_t, kLength> bytes) const {
+  uint8_t* at = bytes.data();
+  Store64(at, window);
+  Store32(at + 8, static_cast<uint32_t>(kind));
+  Store32(at + 12, 0);
+  const JobSecret::Proof proof = secret.Prove(kListener, SaidBefore(challenge, hello, bytes));
+  std::copy(proof.begin(), proof.end(), at + kAnswerSaid);
+}
+
+std::optional<Answer> Answer::Read(const JobSecret& secret, std::span<const uint8_t, Challenge::kLength> challenge,
+                                   std::span<const uint8_t, Hello::kLength> hello,
+                                   std::span<const uint8_t, kLength> bytes) {
+  const uint8_t* at = bytes.data();
+  const uint32_t kind = Load32(at + 8);
+  if (kind != static_cast<uint32_t>(Kind::kWelcome) && kind != static_cast<uint32_t>(Kind::kBusy)) return std::nullopt;
+  if (Load32(at + 12) != 0 || !secret.Verifies(bytes.last<kProof>(), kListener, SaidBefore(challenge, hello, bytes)))
+    return std::nullopt;
+  return Answer{.window = Load64(at), .kind = static_cast<Kind>(kind)};
+}
+
+}  // namespace weft::mpi

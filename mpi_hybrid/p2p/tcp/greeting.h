@@ -1,0 +1,65 @@
+#ifndef MPI_HYBRID_P2P_TCP_GREETING_H_
+#define MPI_HYBRID_P2P_TCP_GREETING_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "base/job_secret.h"
+
+namespace weft::mpi {
+
+// How two ranks find out that they belong to one job, before the first frame. Little-endian, no I/O.
+//
+//   listener   Challenge   magic : 8 | nonce : 16                                                     at once
+//   connector  Hello       magic : 8 | from : 4 | to : 4 | window : 8 | nonce : 16 | proof : 32
+//   listener   Answer      window : 8 | answer : 4 | 0 : 4 | proof : 32
+//
+// Each proof is of all that was said before it on the connection, by the job's secret, which nobody shows. Until the
+// Answer nobody but the listener knows whether the connection will be used.
+
+struct Challenge {
+  static constexpr size_t kLength = 24;
+  using Bytes = std::span<uint8_t, kLength>;
+
+  static void Write(const Nonce& nonce, Bytes bytes);
+  static bool IsOne(std::span<const uint8_t, kLength> bytes);
+};
+
+struct Hello {
+  static constexpr size_t kLength = 72;
+
+  int32_t from = 0;     // the connector's rank
+  int32_t to = 0;       // whom it means
+  uint64_t window = 0;  // bytes of eager messages that the connector stores
+
+  // With a nonce of its own and the proof.
+  void Write(const JobSecret& secret, std::span<const uint8_t, Challenge::kLength> challenge,
+             std::span<uint8_t, kLength> bytes) const;
+  // nullopt: not a Hello of this version that somebody of this job made for this challenge.
+  static std::optional<Hello> Read(const JobSecret& secret, std::span<const uint8_t, Challenge::kLength> challenge,
+                                   std::span<const uint8_t, kLength> bytes);
+};
+
+struct Answer {
+  static constexpr size_t kLength = 48;
+  enum class Kind : uint32_t {
+    kWelcome = 1,  // frames may follow
+    kBusy = 2,     // another connection between the two is or will be there: use that one
+  };
+
+  uint64_t window = 0;  // bytes of eager messages that the listener stores
+  Kind kind = Kind::kWelcome;
+
+  void Write(const JobSecret& secret, std::span<const uint8_t, Challenge::kLength> challenge,
+             std::span<const uint8_t, Hello::kLength> hello, std::span<uint8_t, kLength> bytes) const;
+  // nullopt: not from somebody of this job who read that hello.
+  static std::optional<Answer> Read(const JobSecret& secret, std::span<const uint8_t, Challenge::kLength> challenge,
+                                    std::span<const uint8_t, Hello::kLength> hello,
+                                    std::span<const uint8_t, kLength> bytes);
+};
+
+}  // namespace weft::mpi
+
+#endif  // MPI_HYBRID_P2P_TCP_GREETING_H_

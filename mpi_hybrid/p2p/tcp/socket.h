@@ -1,0 +1,43 @@
+#ifndef MPI_HYBRID_P2P_TCP_SOCKET_H_
+#define MPI_HYBRID_P2P_TCP_SOCKET_H_
+
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include <span>
+#include <string>
+
+#include "mpi_hybrid/p2p/loop/descriptor.h"
+#include "transport/socket_address.h"
+
+namespace weft::mpi {
+
+// A non-blocking TCP socket.
+class Socket : public Descriptor {
+ public:
+  using Descriptor::Descriptor;
+
+  // Each: a socket, or none and errno. Those that carry messages find out by themselves (keepalive) that the other host
+  // is gone.
+  static Socket Listen(const transport::SocketAddress& address);
+  static Socket ListenEverywhere();  // on all addresses, of both families where there are two
+  static Socket StartConnect(const transport::SocketAddress& address);
+  Socket Accept() const;
+
+  // After readiness for writing: 0 when established, else the errno.
+  int ConnectError() const;
+  bool IsConnected() const;  // established, and not reset since
+  transport::SocketAddress LocalAddress() const;
+  std::string PeerName() const;  // for messages
+  void ShutdownWrite() const;
+  // Readiness for reading is told from so many bytes on (or at the end of the stream).
+  void SetLowWater(size_t bytes) const;
+
+  // Bytes, or 0 at the end of the stream (Read), or a negative errno.
+  ssize_t Read(std::span<const iovec> into) const;
+  ssize_t Write(std::span<const iovec> from) const;
+};
+
+}  // namespace weft::mpi
+
+#endif  // MPI_HYBRID_P2P_TCP_SOCKET_H_

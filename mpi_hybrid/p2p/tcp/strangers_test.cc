@@ -1,0 +1,95 @@
+#include "mpi_hybrid/p2p/tcp/strangers.h"
+
+#include <errno.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "base/job_secret.h"
+#include "base/log.h"
+#include "mpi_hybrid/p2p/loop/event_set.h"
+#include "mpi_hybrid/p2p/tcp/few_descriptors.h"
+#include "mpi_hybrid/p2p/tcp/greeting.h"
+#include "mpi_hybrid/p2p/tcp/socket.h"
+
+namespace weft::mpi {
+namespace {
+
+using Clock = Strangers::Clock;
+
+// The listener of rank 0 of two.
+class StrangersTest : public testing::Test {
+ protected:
+  StrangersTest() : strangers_(events_, secret_, 0, 2, [this](Visitor visitor) { admitted_ = std::move(visitor.socket); }) {
+    EXPECT_TRUE(events_.Create());
+    Socket listener = Socket::Listen(*transport::SocketAddress::Parse("127.0.0.1", 0));
+    address_ = listener.LocalAddress();
+    strangers_.Listen(std::move(listener));
+  }
+  // What a thread in MPI does about ready descriptors.
+  bool Look() {
+    epoll_event ready[64];
+    const int count = events_.Wait(ready, 10);
+    for (int i = 0; i < count; ++i) strangers_.OnReady(ready[i].data.fd);
+    return count > 0;
+  }
+  static bool Take(const Socket& socket, uint8_t* into, size_t length) {
+    const iovec piece = {into, length};
+    return socket.Read({&piece, 1}) == static_cast<ssize_t>(length);
+  }
+
+  const JobSecret secret_ = *JobSecret::FromHex("00112233445566778899aabbccddeeff");
+  EventSet events_;
+  transport::SocketAddress address_;
+  Socket admitted_;
+  Strangers strangers_;
+};
+
+TEST_F(StrangersTest, WhoComputesForAnHourBeforeItProvesItselfIsAdmitted) {
+  const Socket rank_1 = Socket::StartConnect(address_);
+  ASSERT_TRUE(Look());
+  const auto later = Clock::now() + std::chrono::hours(1);
+  strangers_.OnTime(later);
+  EXPECT_EQ(strangers_.deadline(), std::nullopt) << "a rank that waits for messages would wake for nothing";
+  uint8_t challenge[Challenge::kLength], hello[Hello::kLength];
+  ASSERT_TRUE(Take(rank_1, challenge, sizeof(challenge)));
+  Hello{.from = 1, .to = 0, .window = 1000}.Write(secret_, challenge, hello);
+  const iovec piece = {hello, sizeof(hello)};
+  ASSERT_EQ(rank_1.Write({&piece, 1}), static_cast<ssize_t>(sizeof(hello)));
+  for (int turn = 0; turn < 500 && !admitted_; ++turn) Look();
+  EXPECT_TRUE(admitted_);
+}
+
+// Another thread may be faster to take the number of the reserve.
+TEST_F(StrangersTest, AReserveThatWasLostIsMadeAgainWhenThereIsRoom) {
+  SilenceWarnings(true);
+  strangers_.Close();
+  Socket listener = Socket::Listen(*transport::SocketAddress::Parse("127.0.0.1", 0));
+  address_ = listener.LocalAddress();
+  {
+    const FewDescriptors none(0);
+    strangers_.Listen(std::move(listener));
+  }
+  {
+    const Socket passing = Socket::StartConnect(address_);
+    ASSERT_TRUE(Look());
+  }
+  ASSERT_TRUE(Look()) << "it went";
+  const Socket waits = Socket::StartConnect(address_);
+  const Socket other(dup(0));  // the other number below the reserve's, which would lie above the limit else
+  const FewDescriptors none(0);
+  const auto end = Clock::now() + 2 * Strangers::kStarved;
+  uint8_t byte;
+  const iovec piece = {&byte, 1};
+  ssize_t got;
+  while ((got = waits.Read({&piece, 1})) == -EAGAIN && Clock::now() < end) {
+    Look();
+    strangers_.OnTime(Clock::now());
+  }
+  EXPECT_TRUE(got == 0 || got == -ECONNRESET) << "it is to be turned away";
+  SilenceWarnings(false);
+}
+
+}  // namespace
+}  // namespace weft::mpi
