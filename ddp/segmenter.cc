@@ -49,7 +49,7 @@ void Segmenter::Start(const UntaggedHeader& header, std::span<const iovec> paylo
   Begin(payload, length, volatile_payload);
 }
 
-Segmenter::Progress Segmenter::AppendTo(mpa::UlpduWriter& out) {
+Segmenter::Progress Segmenter::AppendTo(llp::UlpduWriter& out) {
   WEFT_CHECK(active_);
   const size_t header_length = is_tagged_ ? TaggedHeader::kLength : UntaggedHeader::kLength;
   const size_t max_ulpdu = out.max_ulpdu();

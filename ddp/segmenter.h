@@ -8,7 +8,7 @@
 #include <span>
 
 #include "ddp/header.h"
-#include "mpa/ulpdu.h"
+#include "llp/ulpdu.h"
 
 namespace weft::ddp {
 
@@ -45,7 +45,7 @@ class Segmenter {
   void ReplacePayload(std::span<const iovec> rest) { payload_ = IovecCursor(rest); }
 
   // Appends the next segment if `out` has room. A zero-length message is one segment.
-  Progress AppendTo(mpa::UlpduWriter& out);
+  Progress AppendTo(llp::UlpduWriter& out);
 
   bool active() const { return active_; }
   uint32_t remaining() const { return remaining_; }  // bytes of payload not yet in a segment

@@ -13,7 +13,7 @@ namespace {
 using Bytes = std::vector<uint8_t>;
 
 // Keeps each ULPDU's bytes.
-class RecordingWriter final : public mpa::UlpduWriter {
+class RecordingWriter final : public llp::UlpduWriter {
  public:
   explicit RecordingWriter(size_t max_ulpdu) : max_ulpdu_(max_ulpdu) {}
   size_t max_ulpdu() const override { return max_ulpdu_; }
@@ -44,7 +44,7 @@ Bytes Counting(size_t length) {
   return bytes;
 }
 
-void AppendAll(Segmenter& segmenter, mpa::UlpduWriter& out) {
+void AppendAll(Segmenter& segmenter, llp::UlpduWriter& out) {
   while (segmenter.active()) segmenter.AppendTo(out);
 }
 

@@ -14,9 +14,9 @@ namespace {
 constexpr size_t kHeaderLength = 14;  // a tagged DDP segment's
 
 // Places payload one after another in a window, as RDMA Writes do.
-class WindowSink final : public UlpduSink {
+class WindowSink final : public llp::UlpduSink {
  public:
-  bool Begin(size_t length, ByteSpan head, UlpduPlan* plan) override {
+  bool Begin(size_t length, ByteSpan head, llp::UlpduPlan* plan) override {
     const size_t payload = length - kHeaderLength;
     if (at_ + payload > window_.size()) at_ = 0;
     piece_ = {window_.data() + at_, payload};

@@ -17,7 +17,7 @@ constexpr size_t kLongUlpdu = 8 * 1024;
 // Behind a long FPDU: its PAD and CRC field, and the next one's length and head, so that one read ends this FPDU and
 // lets the next be placed directly.
 constexpr size_t kShortReadAhead = 128;
-static_assert(kShortReadAhead >= 3 + kCrcLength + kLengthFieldLength + kUlpduHeadLength);
+static_assert(kShortReadAhead >= 3 + kCrcLength + kLengthFieldLength + llp::kUlpduHeadLength);
 // Among short FPDUs: many of them in one read, and still within the first-level cache.
 constexpr size_t kLongReadAhead = 32 * 1024;
 // Bytes that are worth moving so that the same, warm part of the block is used again.
@@ -27,7 +27,7 @@ size_t LengthField(const uint8_t* at) { return static_cast<size_t>(at[0]) << 8 |
 
 }  // namespace
 
-FpduReceiver::FpduReceiver(const Options& options, BufferPool& pool, UlpduSink& sink)
+FpduReceiver::FpduReceiver(const Options& options, BufferPool& pool, llp::UlpduSink& sink)
     : options_(options), pool_(pool), sink_(sink) {}
 
 std::span<const iovec> FpduReceiver::PrepareRead() {
@@ -136,10 +136,10 @@ bool FpduReceiver::ParseAsItComes() {
     const size_t length = LengthField(staged().data());
     if (length == 0 || length > options_.max_ulpdu) return Fail(FpduError::kBadLength);
     last_length_ = length;
-    const size_t head_length = std::min(length, kUlpduHeadLength);
+    const size_t head_length = std::min(length, llp::kUlpduHeadLength);
     if (end_ - begin_ < kLengthFieldLength + head_length) return true;
 
-    UlpduPlan plan;
+    llp::UlpduPlan plan;
     if (!sink_.Begin(length, staged().subspan(kLengthFieldLength, head_length), &plan)) return false;
     WEFT_CHECK(plan.header_length <= head_length);
     placement_.Start(plan.payload);
@@ -195,8 +195,8 @@ bool FpduReceiver::MarkersAgree(size_t lead, size_t total) const {
 bool FpduReceiver::DeliverWhole(size_t lead, size_t length, size_t total) {
   if (total != lead + FpduLength(length)) return DeliverAroundMarkers(lead, length);
   const ByteSpan ulpdu = staged().subspan(lead + kLengthFieldLength, length);
-  UlpduPlan plan;
-  const size_t head_length = std::min(length, kUlpduHeadLength);
+  llp::UlpduPlan plan;
+  const size_t head_length = std::min(length, llp::kUlpduHeadLength);
   if (!sink_.Begin(length, ulpdu.first(head_length), &plan)) return false;
   WEFT_CHECK(plan.header_length <= head_length);
   if (plan.discard) return sink_.End();
@@ -220,14 +220,14 @@ bool FpduReceiver::DeliverAroundMarkers(size_t lead, size_t length) {
     return stretch;
   };
 
-  std::array<uint8_t, kUlpduHeadLength> head;
-  const size_t head_length = std::min(length, kUlpduHeadLength);
+  std::array<uint8_t, llp::kUlpduHeadLength> head;
+  const size_t head_length = std::min(length, llp::kUlpduHeadLength);
   for (size_t have = 0; have < head_length;) {
     const ByteSpan stretch = next(head_length - have);
     std::memcpy(head.data() + have, stretch.data(), stretch.size());
     have += stretch.size();
   }
-  UlpduPlan plan;
+  llp::UlpduPlan plan;
   if (!sink_.Begin(length, ByteSpan(head).first(head_length), &plan)) return false;
   WEFT_CHECK(plan.header_length <= head_length);
   if (plan.discard) return sink_.End();

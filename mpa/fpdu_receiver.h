@@ -10,7 +10,7 @@
 
 #include "base/buffer_pool.h"
 #include "mpa/placement.h"
-#include "mpa/ulpdu.h"
+#include "llp/ulpdu.h"
 
 namespace weft::mpa {
 
@@ -37,7 +37,7 @@ class FpduReceiver {
 
   static constexpr size_t kMaxPieces = 64;
 
-  FpduReceiver(const Options& options, BufferPool& pool, UlpduSink& sink);
+  FpduReceiver(const Options& options, BufferPool& pool, llp::UlpduSink& sink);
 
   // Where the next bytes of the stream belong. Never empty, at most kMaxPieces. Valid until Commit.
   std::span<const iovec> PrepareRead();
@@ -70,7 +70,7 @@ class FpduReceiver {
 
   const Options options_;
   BufferPool& pool_;
-  UlpduSink& sink_;
+  llp::UlpduSink& sink_;
 
   // Bytes of the stream that came and were not consumed are [begin_, end_) of the block.
   BufferPool::Lease staging_;

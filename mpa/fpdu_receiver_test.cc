@@ -195,8 +195,8 @@ TEST_P(FpduReceiverTest, GivesStagingBackAfterTheLastByte) {
 }
 
 TEST(FpduReceiverDirectTest, PlacesALongPayloadInTheSinksMemoryWithTheNextHeadBehindIt) {
-  struct Sink : UlpduSink {
-    bool Begin(size_t length, ByteSpan, UlpduPlan* plan) override {
+  struct Sink : llp::UlpduSink {
+    bool Begin(size_t length, ByteSpan, llp::UlpduPlan* plan) override {
       piece = {memory.data(), length - 14};
       *plan = {14, {&piece, 1}};
       return true;
@@ -282,7 +282,7 @@ TEST(FpduReceiverDirectTest, DivertsTheRestOfAPayloadAtEveryPoint) {
     RecordingSink sink;
     FpduReceiver receiver({.crc = false, .markers = false}, pool, sink);
     ASSERT_TRUE(Feed(receiver, ByteSpan(stream).first(at), 50));
-    const bool begun = at >= 2 + kUlpduHeadLength;
+    const bool begun = at >= 2 + llp::kUlpduHeadLength;
     ASSERT_EQ(sink.between(), begun) << at;
     ASSERT_EQ(receiver.DivertPlacement(), begun) << at;
     ASSERT_TRUE(Feed(receiver, ByteSpan(stream).subspan(at, first_length - at), 33));
@@ -323,8 +323,8 @@ TEST(FpduReceiverDirectTest, CountsBytesOfAReadThatWasPreparedBeforeTheDiversion
 }
 
 TEST(FpduReceiverDirectTest, PreparesAtMost64PiecesOfAScatteredPayload) {
-  struct Sink : UlpduSink {
-    bool Begin(size_t length, ByteSpan, UlpduPlan* plan) override {
+  struct Sink : llp::UlpduSink {
+    bool Begin(size_t length, ByteSpan, llp::UlpduPlan* plan) override {
       for (size_t i = 0; i < 200; ++i) pieces.push_back({memory.data() + 10 * i, i == 199 ? length - 1990 : 10});
       *plan = {0, pieces};
       return true;

@@ -90,7 +90,7 @@ bool FpduSender::References(size_t payload_length, size_t payload_pieces) const 
 
 bool FpduSender::HasRoom(size_t payload_length, size_t payload_pieces) const {
   // Whether the payload is volatile is not known here, so there has to be room for a copy.
-  const size_t ulpdu_length = kUlpduHeadLength + payload_length;
+  const size_t ulpdu_length = llp::kUlpduHeadLength + payload_length;
   size_t bytes = FpduLength(ulpdu_length) + 3;  // a shorter header may need more PAD
   if (markers_) bytes += kMarkerLength * (2 + bytes / (kMarkerInterval - kMarkerLength));
   const size_t pieces = References(payload_length, payload_pieces) ? payload_pieces + 2 : 1;
@@ -136,7 +136,7 @@ void FpduSender::AddStaged(uint8_t* from, size_t count) {
 void FpduSender::Append(ByteSpan header, std::span<const iovec> payload, bool volatile_payload) {
   const size_t payload_length = TotalLength(payload);
   const size_t ulpdu_length = header.size() + payload_length;
-  WEFT_CHECK(header.size() <= kUlpduHeadLength && ulpdu_length != 0 && ulpdu_length <= max_ulpdu_);
+  WEFT_CHECK(header.size() <= llp::kUlpduHeadLength && ulpdu_length != 0 && ulpdu_length <= max_ulpdu_);
   if (markers_) {
     AppendMarked(header, payload, payload_length);
   } else if (!volatile_payload && References(payload_length, payload.size())) {

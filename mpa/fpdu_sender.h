@@ -10,14 +10,14 @@
 #include <vector>
 
 #include "base/buffer_pool.h"
-#include "mpa/ulpdu.h"
+#include "llp/ulpdu.h"
 
 namespace weft::mpa {
 
 // Frames ULPDUs as FPDUs (RFC 5044 section 4) into a gather list, many to one sendmsg. Headers, short payloads, and all
 // payloads when CRC or markers are on, are copied into a staging block from the pool (held only while bytes wait);
 // long payloads are otherwise referenced where they lie.
-class FpduSender final : public UlpduWriter {
+class FpduSender final : public llp::UlpduWriter {
  public:
   struct Options {
     bool crc = true;

@@ -7,7 +7,7 @@
 
 #include "base/byte_reader.h"
 #include "mpa/fpdu_receiver.h"
-#include "mpa/ulpdu.h"
+#include "llp/ulpdu.h"
 
 // For tests: RFC 5044 section 4 written a second time, byte by byte and without a thought for speed, to compare with;
 // and a sink that remembers.
@@ -28,12 +28,12 @@ ReferenceDecoded ReferenceDecode(ByteSpan stream, const FpduReceiver::Options& o
 
 // Keeps each ULPDU. Takes a varying number of bytes as header, and the payload into separate pieces of varying sizes
 // with guard bytes around them.
-class RecordingSink : public UlpduSink {
+class RecordingSink : public llp::UlpduSink {
  public:
   // Returns false from the Begin or End with this number (counted together from 0).
   explicit RecordingSink(size_t refuse_at = ~size_t{0}) : refuse_at_(refuse_at) {}
 
-  bool Begin(size_t length, ByteSpan head, UlpduPlan* plan) override;
+  bool Begin(size_t length, ByteSpan head, llp::UlpduPlan* plan) override;
   bool End() override;
 
   const std::vector<Bytes>& ulpdus() const { return ulpdus_; }

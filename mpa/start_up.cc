@@ -22,7 +22,7 @@ struct RtrKinds {
   bool any() const { return send || write || read; }
   RtrKinds And(const RtrKinds& other) const { return {send && other.send, write && other.write, read && other.read}; }
   // A Write needs nothing of the receiver, a Read an answer, a Send a receive or an exception from it.
-  Rtr Best() const { return write ? Rtr::kWrite : read ? Rtr::kRead : send ? Rtr::kSend : Rtr::kNone; }
+  llp::Rtr Best() const { return write ? llp::Rtr::kWrite : read ? llp::Rtr::kRead : send ? llp::Rtr::kSend : llp::Rtr::kNone; }
 };
 
 RtrKinds Kinds(const StartParams& params) { return {params.rtr_send, params.rtr_write, params.rtr_read}; }
@@ -39,7 +39,7 @@ void SetWords(StartFrame& frame, uint16_t ird, uint16_t ord, bool peer_to_peer, 
   frame.ord_word = static_cast<uint16_t>(ord | (kinds.write ? kRtrWriteBit : 0) | (kinds.read ? kRtrReadBit : 0));
 }
 
-RtrKinds Only(Rtr kind) { return {kind == Rtr::kSend, kind == Rtr::kWrite, kind == Rtr::kRead}; }
+RtrKinds Only(llp::Rtr kind) { return {kind == llp::Rtr::kSend, kind == llp::Rtr::kWrite, kind == llp::Rtr::kRead}; }
 
 // The reply's frame without IRD/ORD: enhanced exactly if the request is (RFC 6581 section 10).
 StartFrame ReplyTo(const StartFrame& request, uint8_t our_revision) {
@@ -94,7 +94,7 @@ StartError OnReply(const StartParams& ours, const StartFrame& reply, StartOutcom
   const bool asked = ours.peer_to_peer && Kinds(ours).any();
   if (asked && (reply.ird_word & kPeerToPeerBit)) {
     outcome->rtr = Kinds(ours).And(Kinds(reply)).Best();
-    if (outcome->rtr == Rtr::kNone) return StartError::kNoCommonRtr;
+    if (outcome->rtr == llp::Rtr::kNone) return StartError::kNoCommonRtr;
   }
   return StartError::kNone;
 }
@@ -129,7 +129,7 @@ StartFrame MakeReply(const StartFrame& request, const StartParams& ours, StartOu
   outcome->has_ird_ord = reply.enhanced;
   outcome->ird = ours.ird;
   outcome->ord = ours.ord;
-  outcome->rtr = Rtr::kNone;
+  outcome->rtr = llp::Rtr::kNone;
   if (!reply.enhanced) return reply;
 
   // RFC 6581 section 9.1: our IRD serves the initiator's ORD, our ORD is at most its IRD, and what it does not want to
@@ -145,7 +145,7 @@ StartFrame MakeReply(const StartFrame& request, const StartParams& ours, StartOu
     const RtrKinds common = take.And(Kinds(request));
     outcome->rtr = (common.any() ? common : take).Best();
     // "If the initiator ORD is insufficient [...] the responder IRD MAY be increased."
-    if (outcome->rtr == Rtr::kRead) outcome->ird = std::max<uint16_t>(outcome->ird, 1);
+    if (outcome->rtr == llp::Rtr::kRead) outcome->ird = std::max<uint16_t>(outcome->ird, 1);
   }
   const uint16_t ird = Ord(request) == kIrdOrdNotNegotiated ? kIrdOrdNotNegotiated : Sayable(outcome->ird);
   const uint16_t ord = Ird(request) == kIrdOrdNotNegotiated ? kIrdOrdNotNegotiated : Sayable(outcome->ord);

@@ -10,6 +10,7 @@
 
 #include "base/byte_reader.h"
 #include "base/result.h"
+#include "llp/stream.h"
 
 // Connection set-up of MPA: RFC 5044 section 7 (revision 1) and RFC 6581 (revision 2). No I/O: bytes in, bytes out.
 namespace weft::mpa {
@@ -25,9 +26,6 @@ inline constexpr uint16_t kPeerToPeerBit = 0x8000;        // A, of the IRD word
 inline constexpr uint16_t kRtrSendBit = 0x4000;           // B, of the IRD word
 inline constexpr uint16_t kRtrWriteBit = 0x8000;          // C, of the ORD word
 inline constexpr uint16_t kRtrReadBit = 0x4000;           // D, of the ORD word
-
-// The ready-to-receive message of RFC 6581 section 4 that the initiator sends first in peer-to-peer mode.
-enum class Rtr : uint8_t { kNone, kSend, kWrite, kRead };
 
 enum class StartError : uint8_t {
   kNone,
@@ -63,7 +61,7 @@ struct StartOutcome {
   bool receive_markers = false;       // we asked
   bool has_ird_ord = false;           // false with revision 1: nothing was said
   uint16_t ird = 0, ord = 0;          // ours, reduced to what the peer can do
-  Rtr rtr = Rtr::kNone;               // what the initiator must send / the responder will get first
+  llp::Rtr rtr = llp::Rtr::kNone;     // what the initiator must send / the responder will get first
   std::vector<uint8_t> private_data;  // the peer's, without the IRD/ORD words
 };
 

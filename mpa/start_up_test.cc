@@ -68,7 +68,7 @@ TEST(StartUpTest, BothEndsAgreeWhateverTheyWant) {
     } else {
       EXPECT_EQ(both.initiator.ird, a.ird);
       EXPECT_EQ(both.responder.ord, b.ord);
-      EXPECT_EQ(both.initiator.rtr, Rtr::kNone);
+      EXPECT_EQ(both.initiator.rtr, llp::Rtr::kNone);
     }
   }
 }
@@ -151,7 +151,7 @@ TEST(StartUpTest, SettlesOnExactlyOneRtrForEveryCombination) {
         EXPECT_EQ(both.error, StartError::kNone);
         EXPECT_EQ(both.initiator.rtr, both.responder.rtr);
         const int common = take == 0 ? offer : offer & take;
-        EXPECT_EQ(both.initiator.rtr, common & 2 ? Rtr::kWrite : common & 4 ? Rtr::kRead : Rtr::kSend);
+        EXPECT_EQ(both.initiator.rtr, common & 2 ? llp::Rtr::kWrite : common & 4 ? llp::Rtr::kRead : llp::Rtr::kSend);
       } else {
         EXPECT_EQ(both.error, StartError::kNoCommonRtr);
       }
@@ -169,10 +169,10 @@ TEST(StartUpTest, ChoosesTheRtrFromTheReplyWhenItNamesSeveral) {
   reply.ird_word = kPeerToPeerBit | kRtrSendBit;
   reply.ord_word = kRtrReadBit;
   EXPECT_EQ(OnReply(ours, reply, &outcome), StartError::kNone);
-  EXPECT_EQ(outcome.rtr, Rtr::kRead);
+  EXPECT_EQ(outcome.rtr, llp::Rtr::kRead);
   reply.ord_word = kRtrReadBit | kRtrWriteBit;
   EXPECT_EQ(OnReply(ours, reply, &outcome), StartError::kNone);
-  EXPECT_EQ(outcome.rtr, Rtr::kWrite);
+  EXPECT_EQ(outcome.rtr, llp::Rtr::kWrite);
 }
 
 TEST(StartUpTest, IgnoresRtrBitsWithoutThePeerToPeerBit) {
@@ -185,12 +185,12 @@ TEST(StartUpTest, IgnoresRtrBitsWithoutThePeerToPeerBit) {
   reply.ord_word = kRtrWriteBit | kRtrReadBit;
   StartOutcome outcome;
   EXPECT_EQ(OnReply(ours, reply, &outcome), StartError::kNone);
-  EXPECT_EQ(outcome.rtr, Rtr::kNone);
+  EXPECT_EQ(outcome.rtr, llp::Rtr::kNone);
 
   StartFrame request = MakeRequest(Params(1, 1));
   request.ird_word |= kRtrSendBit;
   EXPECT_EQ(MakeReply(request, ours, &outcome).ird_word & 0xc000, 0);
-  EXPECT_EQ(outcome.rtr, Rtr::kNone);
+  EXPECT_EQ(outcome.rtr, llp::Rtr::kNone);
 }
 
 TEST(StartUpTest, SendsNoRtrThatItDidNotOffer) {
@@ -200,7 +200,7 @@ TEST(StartUpTest, SendsNoRtrThatItDidNotOffer) {
   reply.ird_word = kPeerToPeerBit | kRtrSendBit;
   StartOutcome outcome;
   EXPECT_EQ(OnReply(Params(1, 1), reply, &outcome), StartError::kNone);
-  EXPECT_EQ(outcome.rtr, Rtr::kNone);
+  EXPECT_EQ(outcome.rtr, llp::Rtr::kNone);
 }
 
 TEST(StartUpTest, MakesRoomForAnRtrThatIsARead) {
@@ -208,7 +208,7 @@ TEST(StartUpTest, MakesRoomForAnRtrThatIsARead) {
   a.peer_to_peer = true;
   a.rtr_send = a.rtr_write = false;
   const Both both = Negotiate(a, b);
-  EXPECT_EQ(both.responder.rtr, Rtr::kRead);
+  EXPECT_EQ(both.responder.rtr, llp::Rtr::kRead);
   EXPECT_EQ(both.responder.ird, 1);
   EXPECT_EQ(both.reply.ird_word & kIrdOrdMask, 1);
 }
@@ -226,7 +226,7 @@ TEST(StartUpTest, FallsBackToRevision1WhenTheReplySaysSo) {
   EXPECT_FALSE(outcome.has_ird_ord);
   EXPECT_EQ(outcome.ird, 5);
   EXPECT_EQ(outcome.ord, 6);
-  EXPECT_EQ(outcome.rtr, Rtr::kNone);
+  EXPECT_EQ(outcome.rtr, llp::Rtr::kNone);
   EXPECT_EQ(outcome.private_data, (Bytes{1, 2}));
 }
 

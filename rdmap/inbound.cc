@@ -8,7 +8,7 @@
 
 namespace weft::rdmap {
 
-Inbound::Inbound(mpa::Rtr expected_rtr, bool scatter_reads, Host& host, ReadQueues& reads, Termination& termination,
+Inbound::Inbound(llp::Rtr expected_rtr, bool scatter_reads, Host& host, ReadQueues& reads, Termination& termination,
                  DeliveryAccount& account, Outbound& outbound)
     : host_(host),
       reads_(reads),
@@ -16,10 +16,10 @@ Inbound::Inbound(mpa::Rtr expected_rtr, bool scatter_reads, Host& host, ReadQueu
       account_(account),
       outbound_(outbound),
       scatter_reads_(scatter_reads),
-      awaiting_rtr_(expected_rtr != mpa::Rtr::kNone),
+      awaiting_rtr_(expected_rtr != llp::Rtr::kNone),
       expected_rtr_(expected_rtr) {}
 
-bool Inbound::Begin(size_t length, ByteSpan head, mpa::UlpduPlan* plan) {
+bool Inbound::Begin(size_t length, ByteSpan head, llp::UlpduPlan* plan) {
   if (!termination_.operational()) return false;
   WEFT_CHECK(!in_segment_ && head.size() <= length && length <= UINT16_MAX);
   segment_.Capture(length, head);
@@ -32,7 +32,7 @@ bool Inbound::Begin(size_t length, ByteSpan head, mpa::UlpduPlan* plan) {
   return accepted;
 }
 
-bool Inbound::BeginTagged(ByteSpan head, mpa::UlpduPlan* plan) {
+bool Inbound::BeginTagged(ByteSpan head, llp::UlpduPlan* plan) {
   const auto header = ddp::TaggedHeader::Parse(head);
   if (!header) {
     // No error number says "shorter than its header"; it is as unspecified as an error can be.
@@ -62,14 +62,14 @@ bool Inbound::SelectTarget() {
   return account_.target_selected || Fail(ddp::Error::kInvalidQueue);
 }
 
-bool Inbound::Drop(mpa::UlpduPlan* plan) {
+bool Inbound::Drop(llp::UlpduPlan* plan) {
   dropped_ = true;
   plan->discard = true;
   return true;
 }
 
 // A Read's data to where the request wants them.
-bool Inbound::Scatter(mpa::UlpduPlan* plan) {
+bool Inbound::Scatter(llp::UlpduPlan* plan) {
   if (payload_length_ == 0) return true;
   const OutstandingRead& read = reads_.outstanding.front();
   if (read.received == 0) read_cursor_ = ddp::IovecCursor(read.request->local);
@@ -80,7 +80,7 @@ bool Inbound::Scatter(mpa::UlpduPlan* plan) {
   return true;
 }
 
-bool Inbound::Place(const ddp::TaggedHeader& header, Access access, mpa::UlpduPlan* plan) {
+bool Inbound::Place(const ddp::TaggedHeader& header, Access access, llp::UlpduPlan* plan) {
   // "The STag and TO fields MUST NOT be checked for a zero-length Tagged DDP Message", RFC 5041 section 5.2.
   if (payload_length_ == 0) return true;
   if (header.offset.value + payload_length_ < header.offset.value) return Fail(ddp::Error::kOffsetWrap);
@@ -112,7 +112,7 @@ bool Inbound::BeginReadResponse(const ddp::TaggedHeader& header) {
   return true;
 }
 
-bool Inbound::BeginUntagged(ByteSpan head, mpa::UlpduPlan* plan) {
+bool Inbound::BeginUntagged(ByteSpan head, llp::UlpduPlan* plan) {
   const auto header = ddp::UntaggedHeader::Parse(head);
   if (!header) {
     return header.error() == ddp::HeaderError::kBadVersion ? Fail(ddp::Error::kUntaggedInvalidVersion)
@@ -158,14 +158,14 @@ bool Inbound::BeginUntagged(ByteSpan head, mpa::UlpduPlan* plan) {
   return Fail(Error::kUnexpectedOpcode);
 }
 
-bool Inbound::BeginSend(const ddp::UntaggedHeader& header, mpa::UlpduPlan* plan) {
+bool Inbound::BeginSend(const ddp::UntaggedHeader& header, llp::UlpduPlan* plan) {
   ddp::UntaggedQueue& queue = queues_[kSendQueue];
   if (queue.message_open()) {
     if (info_ != open_send_) return Fail(Error::kUnexpectedOpcode);  // a message has one opcode
   } else {
     open_send_ = info_;
     swallow_rtr_ =
-        awaiting_rtr_ && expected_rtr_ == mpa::Rtr::kSend && last_ && payload_length_ == 0 && !info_->invalidates;
+        awaiting_rtr_ && expected_rtr_ == llp::Rtr::kSend && last_ && payload_length_ == 0 && !info_->invalidates;
     receive_ = {};
     unplaced_send_ = false;
     has_immediate_ = account_.extended() && ControlByte::Parse(header.rsvd_ulp).immediate;
@@ -185,7 +185,7 @@ bool Inbound::BeginSend(const ddp::UntaggedHeader& header, mpa::UlpduPlan* plan)
   return true;
 }
 
-bool Inbound::TakeReceive(mpa::UlpduPlan* plan) {
+bool Inbound::TakeReceive(llp::UlpduPlan* plan) {
   auto receive = host_.TakeReceive();
   if (receive) {
     receive_ = *receive;
@@ -205,7 +205,7 @@ bool Inbound::TakeReceive(mpa::UlpduPlan* plan) {
   return false;
 }
 
-bool Inbound::BeginImmediate(const ddp::UntaggedHeader& header, mpa::UlpduPlan* plan) {
+bool Inbound::BeginImmediate(const ddp::UntaggedHeader& header, llp::UlpduPlan* plan) {
   if (queues_[kSendQueue].message_open()) return Fail(Error::kUnexpectedOpcode);
   // "exactly 8 bytes", RFC 7306 section 6.3.
   if (payload_length_ != kImmediateLength || !last_) return Fail(Error::kUnspecifiedOperation);
@@ -214,7 +214,7 @@ bool Inbound::BeginImmediate(const ddp::UntaggedHeader& header, mpa::UlpduPlan* 
   return BeginControl(header, small_, plan);
 }
 
-bool Inbound::BeginDelivery(const ddp::UntaggedHeader& header, mpa::UlpduPlan* plan) {
+bool Inbound::BeginDelivery(const ddp::UntaggedHeader& header, llp::UlpduPlan* plan) {
   if (!account_.reliable() || !last_ || header.message_offset != 0 || payload_length_ != DeliveryMessage::kLength) {
     return Fail(Error::kUnspecifiedOperation);
   }
@@ -223,7 +223,7 @@ bool Inbound::BeginDelivery(const ddp::UntaggedHeader& header, mpa::UlpduPlan* p
   return true;
 }
 
-bool Inbound::BeginControl(const ddp::UntaggedHeader& header, MutableByteSpan buffer, mpa::UlpduPlan* plan) {
+bool Inbound::BeginControl(const ddp::UntaggedHeader& header, MutableByteSpan buffer, llp::UlpduPlan* plan) {
   if (auto error = queues_[header.queue].CheckRoom(payload_length_, buffer.size())) return Fail(*error);
   if (payload_length_ == 0) return true;
   pieces_[0] = {buffer.data() + header.message_offset, payload_length_};
@@ -282,13 +282,13 @@ bool Inbound::End() {
 bool Inbound::IsRtr() {
   if (!awaiting_rtr_) return false;
   switch (expected_rtr_) {
-    case mpa::Rtr::kNone:
+    case llp::Rtr::kNone:
       return false;
-    case mpa::Rtr::kSend:
+    case llp::Rtr::kSend:
       return swallow_rtr_;
-    case mpa::Rtr::kWrite:
+    case llp::Rtr::kWrite:
       return info_->handler == Handler::kWrite && write_length_ == 0;
-    case mpa::Rtr::kRead:
+    case llp::Rtr::kRead:
       return info_->handler == Handler::kReadRequest && reads_.inbound.back().header.length == 0;
   }
   return false;

@@ -12,8 +12,8 @@
 #include "ddp/header.h"
 #include "ddp/segmenter.h"
 #include "ddp/untagged_queue.h"
-#include "mpa/start_up.h"
-#include "mpa/ulpdu.h"
+#include "llp/stream.h"
+#include "llp/ulpdu.h"
 #include "rdmap/atomic.h"
 #include "rdmap/delivery.h"
 #include "rdmap/host.h"
@@ -31,11 +31,11 @@ class Outbound;
 class Inbound {
  public:
   // `outbound` hears what the peer says of delivery.
-  Inbound(mpa::Rtr expected_rtr, bool scatter_reads, Host& host, ReadQueues& reads, Termination& termination,
+  Inbound(llp::Rtr expected_rtr, bool scatter_reads, Host& host, ReadQueues& reads, Termination& termination,
           DeliveryAccount& account, Outbound& outbound);
 
   // As UlpduSink.
-  bool Begin(size_t length, ByteSpan head, mpa::UlpduPlan* plan);
+  bool Begin(size_t length, ByteSpan head, llp::UlpduPlan* plan);
   bool End();
 
   bool rtr_received() const { return !awaiting_rtr_; }
@@ -49,22 +49,22 @@ class Inbound {
 
  private:
   // One segment of an untagged message that is no Send.
-  bool BeginControl(const ddp::UntaggedHeader& header, MutableByteSpan buffer, mpa::UlpduPlan* plan);
-  bool BeginTagged(ByteSpan head, mpa::UlpduPlan* plan);
-  bool BeginUntagged(ByteSpan head, mpa::UlpduPlan* plan);
+  bool BeginControl(const ddp::UntaggedHeader& header, MutableByteSpan buffer, llp::UlpduPlan* plan);
+  bool BeginTagged(ByteSpan head, llp::UlpduPlan* plan);
+  bool BeginUntagged(ByteSpan head, llp::UlpduPlan* plan);
   bool BeginReadResponse(const ddp::TaggedHeader& header);
-  bool BeginSend(const ddp::UntaggedHeader& header, mpa::UlpduPlan* plan);
-  bool BeginImmediate(const ddp::UntaggedHeader& header, mpa::UlpduPlan* plan);
-  bool BeginDelivery(const ddp::UntaggedHeader& header, mpa::UlpduPlan* plan);
+  bool BeginSend(const ddp::UntaggedHeader& header, llp::UlpduPlan* plan);
+  bool BeginImmediate(const ddp::UntaggedHeader& header, llp::UlpduPlan* plan);
+  bool BeginDelivery(const ddp::UntaggedHeader& header, llp::UlpduPlan* plan);
   // A receive for the message that begins. False: the stream failed, or (reliable) the segment is dropped: `plan` says so.
-  bool TakeReceive(mpa::UlpduPlan* plan);
+  bool TakeReceive(llp::UlpduPlan* plan);
   // The host knows whom the current segment is for. False: the stream failed, there is no such target.
   bool SelectTarget();
   // The current segment is a request that the peer will send again.
-  bool Drop(mpa::UlpduPlan* plan);
+  bool Drop(llp::UlpduPlan* plan);
   // Payload of a tagged segment into the memory that the host names.
-  bool Place(const ddp::TaggedHeader& header, Access access, mpa::UlpduPlan* plan);
-  bool Scatter(mpa::UlpduPlan* plan);
+  bool Place(const ddp::TaggedHeader& header, Access access, llp::UlpduPlan* plan);
+  bool Scatter(llp::UlpduPlan* plan);
 
   bool EndReadResponse();
   bool EndSend();
@@ -92,7 +92,7 @@ class Inbound {
 
   bool awaiting_rtr_;
   bool swallow_rtr_ = false;  // the Send being received is the RTR
-  const mpa::Rtr expected_rtr_;
+  const llp::Rtr expected_rtr_;
 
   // The current segment.
   bool in_segment_ = false;

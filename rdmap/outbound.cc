@@ -17,7 +17,7 @@ constexpr ddp::STag kRtrStag{1};
 Outbound::Outbound(uint32_t ord, Host& host, ReadQueues& reads, Termination& termination, DeliveryAccount& account)
     : host_(host), reads_(reads), termination_(termination), account_(account), ord_(ord) {}
 
-bool Outbound::Transmit(mpa::UlpduWriter& out, bool only_terminate) {
+bool Outbound::Transmit(llp::UlpduWriter& out, bool only_terminate) {
   bool appended = false;
   response_payload_known_ = false;
   if (!only_terminate && termination_.operational() && owes_delivery()) {
@@ -45,7 +45,7 @@ bool Outbound::Transmit(mpa::UlpduWriter& out, bool only_terminate) {
   return TransmitTerminate(out) || appended;
 }
 
-bool Outbound::TransmitDelivery(mpa::UlpduWriter& out, bool along) {
+bool Outbound::TransmitDelivery(llp::UlpduWriter& out, bool along) {
   if (!account_.reliable()) return false;
   bool appended = false;
   if (resume_) {
@@ -71,7 +71,7 @@ bool Outbound::TransmitDelivery(mpa::UlpduWriter& out, bool along) {
   return appended;
 }
 
-bool Outbound::AppendDelivery(mpa::UlpduWriter& out, const DeliveryMessage& message) {
+bool Outbound::AppendDelivery(llp::UlpduWriter& out, const DeliveryMessage& message) {
   std::array<uint8_t, DeliveryMessage::kLength> payload;  // NOLINT: filled by Serialize
   const iovec piece = {payload.data(), message.Serialize(payload)};
   if (!out.HasRoom(piece.iov_len, 1)) return false;
@@ -136,7 +136,7 @@ void Outbound::Resume() {
   resume_ = true;
 }
 
-bool Outbound::TransmitTerminate(mpa::UlpduWriter& out) {
+bool Outbound::TransmitTerminate(llp::UlpduWriter& out) {
   if (termination_.state() != StreamState::kTerminating || terminate_end_position_ != 0) return false;
   if (source_ != Source::kTerminate) {
     TransmitDelivery(out, /*along=*/true);  // so that the peer knows which request it is about
@@ -182,7 +182,7 @@ bool Outbound::StartMessage() {
     StartResponse();
     return true;
   }
-  if (rtr_ != mpa::Rtr::kNone) {
+  if (rtr_ != llp::Rtr::kNone) {
     StartRtr();
     return true;
   }
@@ -213,13 +213,13 @@ Request* Outbound::NextReady() const {
 void Outbound::StartRtr() {
   source_ = Source::kRtr;
   switch (rtr_) {
-    case mpa::Rtr::kNone:
+    case llp::Rtr::kNone:
       break;
-    case mpa::Rtr::kSend:
+    case llp::Rtr::kSend:
       return StartUntagged(Opcode::kSend, 0, {}, 0, false);
-    case mpa::Rtr::kWrite:
+    case llp::Rtr::kWrite:
       return StartTagged(Opcode::kWrite, kRtrStag, ddp::TaggedOffset(0), {}, 0, false);
-    case mpa::Rtr::kRead:
+    case llp::Rtr::kRead:
       return StartReadRequest({kRtrStag, ddp::TaggedOffset(0), 0, kRtrStag, ddp::TaggedOffset(0)});
   }
   WEFT_CHECK(false);
@@ -370,8 +370,8 @@ void Outbound::StartUntagged(Opcode opcode, uint32_t word, std::span<const iovec
 void Outbound::FinishMessage(uint64_t position) {
   switch (source_) {
     case Source::kRtr:
-      if (rtr_ == mpa::Rtr::kRead) reads_.outstanding.Push({nullptr, 0});
-      rtr_ = mpa::Rtr::kNone;
+      if (rtr_ == llp::Rtr::kRead) reads_.outstanding.Push({nullptr, 0});
+      rtr_ = llp::Rtr::kNone;
       break;
     case Source::kResponse:
       reads_.inbound.Pop();
@@ -417,7 +417,7 @@ bool Outbound::HasWork(bool only_terminate) const {
       break;
   }
   if (only_terminate) return false;
-  return segmenter_.active() || owes_delivery() || rtr_ != mpa::Rtr::kNone || !reads_.inbound.empty() || NextReady() != nullptr;
+  return segmenter_.active() || owes_delivery() || rtr_ != llp::Rtr::kNone || !reads_.inbound.empty() || NextReady() != nullptr;
 }
 
 bool Outbound::Forget(ddp::STag stag) {

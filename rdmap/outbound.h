@@ -9,8 +9,8 @@
 
 #include "ddp/segmenter.h"
 #include "ddp/types.h"
-#include "mpa/start_up.h"
-#include "mpa/ulpdu.h"
+#include "llp/stream.h"
+#include "llp/ulpdu.h"
 #include "rdmap/delivery.h"
 #include "rdmap/host.h"
 #include "rdmap/opcode.h"
@@ -28,10 +28,10 @@ class Outbound {
   Outbound(uint32_t ord, Host& host, ReadQueues& reads, Termination& termination, DeliveryAccount& account);
 
   // `only_terminate`: the responder in peer-to-peer mode has nothing else to say before the RTR came.
-  bool Transmit(mpa::UlpduWriter& out, bool only_terminate);
+  bool Transmit(llp::UlpduWriter& out, bool only_terminate);
   void OnTransmitted(uint64_t position);
   bool HasWork(bool only_terminate) const;
-  void SendRtr(mpa::Rtr kind) { rtr_ = kind; }
+  void SendRtr(llp::Rtr kind) { rtr_ = kind; }
   uint64_t terminate_end_position() const { return terminate_end_position_; }
 
   // Reliable streams (rdmap/delivery.h).
@@ -47,7 +47,7 @@ class Outbound {
   // A Read Response to send reads `stag`, or a Read of ours sinks into it; the stream then ends.
   bool Forget(ddp::STag stag);
   // No message is partly sent or waits for Sent().
-  bool idle() const { return !segmenter_.active() && rtr_ == mpa::Rtr::kNone && oldest_unsent_ == nullptr; }
+  bool idle() const { return !segmenter_.active() && rtr_ == llp::Rtr::kNone && oldest_unsent_ == nullptr; }
 
  private:
   enum class Source : uint8_t { kNone, kRtr, kResponse, kRequest, kImmediate, kTerminate };
@@ -67,10 +67,10 @@ class Outbound {
   void StartUntagged(Opcode opcode, uint32_t word, std::span<const iovec> payload, uint32_t length,
                      bool volatile_payload, bool immediate = false);
   void FinishMessage(uint64_t position);
-  bool TransmitTerminate(mpa::UlpduWriter& out);
+  bool TransmitTerminate(llp::UlpduWriter& out);
   // What is to be said of delivery; `along`: other things go out anyway.
-  bool TransmitDelivery(mpa::UlpduWriter& out, bool along);
-  bool AppendDelivery(mpa::UlpduWriter& out, const DeliveryMessage& message);
+  bool TransmitDelivery(llp::UlpduWriter& out, bool along);
+  bool AppendDelivery(llp::UlpduWriter& out, const DeliveryMessage& message);
   bool owes_delivery() const {
     return account_.reliable() && (resume_ || account_.refused || greeting_ || (acknowledge_now_ && account_.owed() != 0));
   }
@@ -93,7 +93,7 @@ class Outbound {
   DeliveryAccount& account_;
   const uint32_t ord_;
 
-  mpa::Rtr rtr_ = mpa::Rtr::kNone;       // still to be sent
+  llp::Rtr rtr_ = llp::Rtr::kNone;       // still to be sent
   Source source_ = Source::kNone;        // of the message under way
   bool response_next_ = true;            // whose turn it is when both have something
   bool response_payload_known_ = false;  // in this call of Transmit

@@ -12,7 +12,7 @@ namespace weft::rdmap {
 struct Stream::State {
   State(const StreamOptions& options, Host& host)
       // An RTR that is a Read needs room on both sides, even where no Reads were agreed on.
-      : reads{FixedRing<InboundRead>(std::max(options.ird, options.expected_rtr == mpa::Rtr::kRead ? 1u : 0u)),
+      : reads{FixedRing<InboundRead>(std::max(options.ird, options.expected_rtr == llp::Rtr::kRead ? 1u : 0u)),
               FixedRing<OutstandingRead>(std::max(options.ord, 1u))},
         account{.mode = options.delivery, .targeted = options.targeted && options.delivery == Delivery::kReliable},
         out(options.ord, host, reads, termination, account),
@@ -30,10 +30,10 @@ Stream::Stream(const StreamOptions& options, Host& host) : state_(std::make_uniq
 }
 Stream::~Stream() = default;
 
-bool Stream::Begin(size_t length, ByteSpan head, mpa::UlpduPlan* plan) { return state_->in.Begin(length, head, plan); }
+bool Stream::Begin(size_t length, ByteSpan head, llp::UlpduPlan* plan) { return state_->in.Begin(length, head, plan); }
 bool Stream::End() { return state_->in.End(); }
 
-bool Stream::Transmit(mpa::UlpduWriter& out) { return state_->out.Transmit(out, !RtrReceived()); }
+bool Stream::Transmit(llp::UlpduWriter& out) { return state_->out.Transmit(out, !RtrReceived()); }
 void Stream::OnTransmitted(uint64_t position) { state_->out.OnTransmitted(position); }
 bool Stream::HasWork() const { return state_->out.HasWork(!RtrReceived()); }
 
@@ -49,11 +49,11 @@ bool Stream::message_open() const { return state_->in.message_open(); }
 uint32_t Stream::acknowledged() const { return state_->out.acknowledged(); }
 bool Stream::waiting_for_receiver() const { return state_->out.waiting_for_receiver(); }
 
-void Stream::SendRtr(mpa::Rtr kind) { state_->out.SendRtr(kind); }
+void Stream::SendRtr(llp::Rtr kind) { state_->out.SendRtr(kind); }
 bool Stream::RtrReceived() const { return state_->in.rtr_received(); }
 
-void Stream::OnLowerLayerError(mpa::FpduError error) {
-  if (error != mpa::FpduError::kNone) state_->termination.Fail(Explain(error));
+void Stream::OnLowerLayerError(llp::Error error) {
+  if (error != llp::Error::kNone) state_->termination.Fail(Explain(error));
 }
 void Stream::Terminate(const TerminateMessage& why) { state_->termination.Fail(why); }
 

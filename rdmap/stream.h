@@ -9,9 +9,8 @@
 
 #include "base/byte_reader.h"
 #include "ddp/types.h"
-#include "mpa/fpdu_receiver.h"
-#include "mpa/start_up.h"
-#include "mpa/ulpdu.h"
+#include "llp/stream.h"
+#include "llp/ulpdu.h"
 #include "rdmap/delivery.h"
 #include "rdmap/host.h"
 #include "rdmap/request.h"
@@ -26,7 +25,7 @@ struct StreamOptions {
   // Responder in peer-to-peer mode: the first message is this RTR, zero length, and takes no receive (RFC 6581
   // section 9.2). Until it comes, nothing but a Terminate is sent. Any other valid first message says as well that the
   // initiator is ready, and is taken for what it is.
-  mpa::Rtr expected_rtr = mpa::Rtr::kNone;
+  llp::Rtr expected_rtr = llp::Rtr::kNone;
   Delivery delivery = Delivery::kPlain;
   // A Read's data go where Request::local says, in pieces; otherwise the host is asked for the sink as a tagged buffer
   // (Access::kReadSink), which has to be open to the peer as RFC 5040 wants it.
@@ -41,18 +40,18 @@ struct StreamOptions {
 // Once state() is not kOperational the stream touches no Request and takes or completes no receive any more: their fate
 // is indeterminate (RFC 5040 section 6.2.1) and the owner flushes them. Payload that was appended before stays
 // referenced by the UlpduWriter.
-class Stream final : public mpa::UlpduSink {
+class Stream final : public llp::UlpduSink {
  public:
   Stream(const StreamOptions& options, Host& host);
   ~Stream() override;
 
-  bool Begin(size_t length, ByteSpan head, mpa::UlpduPlan* plan) override;
+  bool Begin(size_t length, ByteSpan head, llp::UlpduPlan* plan) override;
   bool End() override;
 
   // Appends segments while `out` has room and there is something to send: a Terminate first (on a reliable stream the answers to
   // what came before its cause are in front), then inbound Reads' responses and the host's requests, message by message. Returns
   // whether anything was appended.
-  bool Transmit(mpa::UlpduWriter& out);
+  bool Transmit(llp::UlpduWriter& out);
   // Bytes up to stream position `position` (see UlpduWriter::appended) were handed down; reports Sent() in order.
   void OnTransmitted(uint64_t position);
   // There is something that Transmit would append, given room.
@@ -80,12 +79,12 @@ class Stream final : public mpa::UlpduSink {
   bool message_open() const;      // some segments of a message came, the last did not
 
   // Sends the zero-length RTR message of RFC 6581 ahead of everything else (initiator, once, at the start).
-  void SendRtr(mpa::Rtr kind);
+  void SendRtr(llp::Rtr kind);
   // Responder in peer-to-peer mode: true once the RTR came. Otherwise true: there is nothing to wait for.
   bool RtrReceived() const;
 
   // The lower layer found the stream broken: queues a Terminate of layer LLP (RFC 5044 section 8).
-  void OnLowerLayerError(mpa::FpduError error);
+  void OnLowerLayerError(llp::Error error);
   // The RNIC ends the stream for a reason of its own (e.g. a local catastrophic error). The first reason wins.
   void Terminate(const TerminateMessage& why);
 

@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "ddp/header.h"
-#include "mpa/ulpdu.h"
+#include "llp/ulpdu.h"
 #include "rdmap/host.h"
 #include "rdmap/opcode.h"
 #include "rdmap/stream.h"
@@ -51,7 +51,7 @@ class CheapHost final : public Host {
   unsigned waiting_ = 0;
 };
 
-class CheapWriter final : public mpa::UlpduWriter {
+class CheapWriter final : public llp::UlpduWriter {
  public:
   size_t max_ulpdu() const override { return 1440; }
   bool HasRoom(size_t, size_t) const override { return true; }
@@ -71,8 +71,8 @@ void ReceiveWrite(benchmark::State& state) {
   Stream stream({}, host);
   std::array<uint8_t, ddp::TaggedHeader::kLength + kLength> segment{};
   ddp::TaggedHeader{true, ControlByteOf(Opcode::kWrite), ddp::STag(7), ddp::TaggedOffset(64)}.Serialize(segment);
-  const ByteSpan head = ByteSpan(segment).first(mpa::kUlpduHeadLength);
-  mpa::UlpduPlan plan;
+  const ByteSpan head = ByteSpan(segment).first(llp::kUlpduHeadLength);
+  llp::UlpduPlan plan;
   for (auto _ : state) {
     if (!stream.Begin(segment.size(), head, &plan) || !stream.End()) std::abort();
     benchmark::DoNotOptimize(plan);
@@ -89,8 +89,8 @@ void ReceiveSend(benchmark::State& state) {
   header.last = true;
   header.rsvd_ulp = ControlByteOf(Opcode::kSend);
   header.msn = ddp::Msn(1);
-  const ByteSpan head = ByteSpan(segment).first(mpa::kUlpduHeadLength);
-  mpa::UlpduPlan plan;
+  const ByteSpan head = ByteSpan(segment).first(llp::kUlpduHeadLength);
+  llp::UlpduPlan plan;
   for (auto _ : state) {
     header.Serialize(segment);
     header.msn = ddp::Msn(header.msn.value + 1);

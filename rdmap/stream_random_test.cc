@@ -30,12 +30,12 @@ class Session {
       : reliable_(delivery == Delivery::kReliable), random_(seed) {
     const uint32_t depth_a = 1 + Below(4);
     const uint32_t depth_b = 1 + Below(4);
-    const auto rtr = static_cast<mpa::Rtr>(Below(4));
+    const auto rtr = static_cast<llp::Rtr>(Below(4));
     a_ = std::make_unique<Endpoint>(
         StreamOptions{.ird = depth_b, .ord = depth_a, .delivery = delivery, .scatter_reads = delivery == Delivery::kReliable});
     b_ = std::make_unique<Endpoint>(
         StreamOptions{.ird = depth_a, .ord = depth_b, .expected_rtr = rtr, .delivery = delivery, .targeted = targets != 0});
-    if (rtr != mpa::Rtr::kNone) a_->stream.SendRtr(rtr);
+    if (rtr != llp::Rtr::kNone) a_->stream.SendRtr(rtr);
     to_b_ = std::make_unique<Workload>(a_->host, b_->host, seed * 2, delivery != Delivery::kPlain, targets);
     // Their regions have the same names, but live in different hosts.
     to_a_ = std::make_unique<Workload>(b_->host, a_->host, seed * 2 + 1, delivery != Delivery::kPlain);

@@ -214,7 +214,7 @@ TEST_F(StreamTest, IsIdleOnlyWhenNothingIsHalfDone) {
 
 TEST_F(StreamTest, IsNotIdleBetweenBeginAndEnd) {
   const Bytes segment = Tagged(Opcode::kWrite, kRegion.value, kBase, Pattern(4));
-  mpa::UlpduPlan plan;
+  llp::UlpduPlan plan;
   ASSERT_TRUE(stream_.Begin(segment.size(), segment, &plan));
   EXPECT_FALSE(stream_.idle());
   ASSERT_TRUE(stream_.End());
@@ -230,7 +230,7 @@ TEST_F(StreamTest, ForgettingARegionThatNobodyUsesChangesNothing) {
 
 TEST_F(StreamTest, ForgettingTheRegionBeingPlacedIntoEndsTheStream) {
   const Bytes segment = Tagged(Opcode::kWrite, kRegion.value, kBase, Pattern(4));
-  mpa::UlpduPlan plan;
+  llp::UlpduPlan plan;
   ASSERT_TRUE(stream_.Begin(segment.size(), segment, &plan));
   EXPECT_FALSE(stream_.ForgetRegion(kSink));
   EXPECT_TRUE(stream_.ForgetRegion(kRegion));
@@ -242,7 +242,7 @@ TEST_F(StreamTest, ForgettingTheRegionBeingPlacedIntoEndsTheStream) {
 
 TEST_F(StreamTest, AnEmptyWriteUsesNoRegion) {
   const Bytes segment = Tagged(Opcode::kWrite, kRegion.value, kBase, {});
-  mpa::UlpduPlan plan;
+  llp::UlpduPlan plan;
   ASSERT_TRUE(stream_.Begin(segment.size(), segment, &plan));
   EXPECT_FALSE(stream_.ForgetRegion(kRegion));
   EXPECT_TRUE(stream_.End());
@@ -250,7 +250,7 @@ TEST_F(StreamTest, AnEmptyWriteUsesNoRegion) {
 
 TEST_F(StreamTest, TellsThatTheRegionIsBeingPlacedIntoEvenAfterTheStreamEnded) {
   const Bytes segment = Tagged(Opcode::kWrite, kRegion.value, kBase, Pattern(4));
-  mpa::UlpduPlan plan;
+  llp::UlpduPlan plan;
   ASSERT_TRUE(stream_.Begin(segment.size(), segment, &plan));
   stream_.Terminate({});
   EXPECT_TRUE(stream_.ForgetRegion(kRegion));

@@ -63,11 +63,11 @@ TerminateMessage Explain(Error error, const OffendingSegment& segment) {
   return message;
 }
 
-TerminateMessage Explain(mpa::FpduError error) {
+TerminateMessage Explain(llp::Error error) {
   TerminateMessage message;
   message.layer = TerminateLayer::kLlp;
   // An ULPDU length that cannot be is, like a marker that disagrees, a lost start of FPDU.
-  message.error_code = error == mpa::FpduError::kBadCrc ? 2 : 3;
+  message.error_code = error == llp::Error::kDamaged ? 2 : 3;
   return message;
 }
 

@@ -9,7 +9,7 @@
 #include "base/byte_reader.h"
 #include "ddp/error.h"
 #include "ddp/header.h"
-#include "mpa/fpdu_receiver.h"
+#include "llp/stream.h"
 #include "rdmap/error.h"
 #include "rdmap/host.h"
 #include "rdmap/read_queues.h"
@@ -50,7 +50,7 @@ struct OffendingSegment {
 TerminateMessage Explain(ddp::Error error, const OffendingSegment& segment);
 TerminateMessage Explain(Error error, const OffendingSegment& segment);
 TerminateMessage Explain(Error error);           // no segment of the peer caused it
-TerminateMessage Explain(mpa::FpduError error);  // RFC 5044 section 8
+TerminateMessage Explain(llp::Error error);  // RFC 5044 section 8
 // A Read Request that turns out bad, when `done` bytes of its response were sent; its segment is rebuilt.
 TerminateMessage Explain(Error error, const InboundRead& read, uint32_t done);
 

@@ -367,7 +367,7 @@ int EndpointImpl::HandOver() {
     qp = qp_;
     socket = std::move(socket_);
   }
-  const bool established_now = options.initiator || options.outcome.rtr == mpa::Rtr::kNone;
+  const bool established_now = options.initiator || options.outcome.rtr == llp::Rtr::kNone;
   const int failed = qp->Establish(std::move(socket), std::move(options));  // may call back
   if (failed == 0) {
     if (established_now) OnEstablished();

@@ -107,12 +107,12 @@ int QueuePair::Establish(std::unique_ptr<transport::ByteStream> socket, Establis
       return EINVAL;
     }
     const mpa::StartOutcome& outcome = options.outcome;
-    const bool expects_rtr = !options.initiator && outcome.rtr != mpa::Rtr::kNone;
+    const bool expects_rtr = !options.initiator && outcome.rtr != llp::Rtr::kNone;
     connection_ = std::make_unique<Connection>(
         std::move(socket),
         rdmap::StreamOptions{.ird = outcome.ird,
                              .ord = outcome.ord,
-                             .expected_rtr = expects_rtr ? outcome.rtr : mpa::Rtr::kNone,
+                             .expected_rtr = expects_rtr ? outcome.rtr : llp::Rtr::kNone,
                              .delivery = options.delivery,
                              .scatter_reads = roce_,
                              .targeted = options_.xrc != nullptr},
@@ -134,9 +134,9 @@ int QueuePair::Establish(std::unique_ptr<transport::ByteStream> socket, Establis
     connection.prologue = std::move(options.prologue);
     observer_ = std::move(options.observer);
     local_error_ = completion_lost_ = false;
-    if (faults::Enabled()) [[unlikely]] AttachFaults(options.initiator && outcome.rtr != mpa::Rtr::kNone);
-    if (options.initiator && outcome.rtr != mpa::Rtr::kNone) connection.stream.SendRtr(outcome.rtr);
-    if (options.initiator && outcome.rtr == mpa::Rtr::kNone) connection.stream.Greet();
+    if (faults::Enabled()) [[unlikely]] AttachFaults(options.initiator && outcome.rtr != llp::Rtr::kNone);
+    if (options.initiator && outcome.rtr != llp::Rtr::kNone) connection.stream.SendRtr(outcome.rtr);
+    if (options.initiator && outcome.rtr == llp::Rtr::kNone) connection.stream.Greet();
     if (options.initiator && options.foreign_peer) NudgeLater(kMostNudges);
     if (!options.dialled) {
       // As the kernel's connection manager sets them for its queue pairs, but for a receiver timer (code 12: 0.64 ms) that suits a
@@ -292,7 +292,8 @@ bool QueuePair::Receive() {
     }
     if (!well) {
       if (connection.receiver.error() != mpa::FpduError::kNone) {
-        connection.stream.OnLowerLayerError(connection.receiver.error());
+        const bool damaged = connection.receiver.error() == mpa::FpduError::kBadCrc;
+        connection.stream.OnLowerLayerError(damaged ? llp::Error::kDamaged : llp::Error::kMisframed);
       }
       // What comes is thrown away, but its end must not be looked at for ever.
       connection.read_ended |= result.kind == IoResult::Kind::kEndOfStream || result.kind == IoResult::Kind::kFailed;
@@ -377,7 +378,7 @@ void QueuePair::NudgeLater(unsigned nudges_left) {
     if (self == nullptr) return;
     EngineLock engine(*self);
     if (self->connection_.get() != of || of == nullptr || of->heard || of->closing) return;
-    of->stream.SendRtr(mpa::Rtr::kWrite);
+    of->stream.SendRtr(llp::Rtr::kWrite);
     self->NudgeLater(nudges_left - 1);
     self->Transmit();
     self->CheckStream();

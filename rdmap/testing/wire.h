@@ -6,7 +6,7 @@
 #include <deque>
 #include <span>
 
-#include "mpa/ulpdu.h"
+#include "llp/ulpdu.h"
 #include "rdmap/stream.h"
 #include "rdmap/testing/fake_host.h"
 #include "rdmap/testing/segments.h"
@@ -15,7 +15,7 @@ namespace weft::rdmap::testing {
 
 // A lower layer that keeps segments in a queue. References payload until the segment is taken, as MPA does without CRC,
 // unless told that it is volatile.
-class Wire final : public mpa::UlpduWriter {
+class Wire final : public llp::UlpduWriter {
  public:
   explicit Wire(size_t max_ulpdu = 1460, size_t room = 1 << 20) : max_ulpdu_(max_ulpdu), room_(room) {}
 

@@ -127,7 +127,7 @@ TEST(Rfc6581Section9_1, ThePeersValuesReachTheUlpAlsoWithARejection) {
 TEST(Rfc6581Section9_1, IrdGrowsToOneForAnRtrThatIsARead) {
   StartOutcome outcome;
   const StartFrame reply = MakeReply(Enhanced(false, 0x8000, 0x4000), Params(0, 0), &outcome);
-  EXPECT_EQ(outcome.rtr, Rtr::kRead);
+  EXPECT_EQ(outcome.rtr, llp::Rtr::kRead);
   EXPECT_EQ(reply.ird_word & 0x3fff, 1);
 }
 
@@ -190,8 +190,8 @@ TEST(Rfc6581Section9_2, FlagsBCAndDAreIgnoredWithoutA) {
   const StartFrame reply = MakeReply(Enhanced(false, 0x4001, 0xc001), Params(1, 1), &outcome);
   EXPECT_EQ(reply.ird_word & 0xc000, 0);
   EXPECT_EQ(reply.ord_word & 0xc000, 0);
-  EXPECT_EQ(outcome.rtr, Rtr::kNone);
-  EXPECT_EQ(DescribeRequest(Enhanced(false, 0x4001, 0xc001)).rtr, Rtr::kNone);
+  EXPECT_EQ(outcome.rtr, llp::Rtr::kNone);
+  EXPECT_EQ(DescribeRequest(Enhanced(false, 0x4001, 0xc001)).rtr, llp::Rtr::kNone);
 }
 
 // ---- Section 10

@@ -74,11 +74,11 @@ void RunOne(uint32_t seed) {
   constexpr size_t kSizes[] = {128, 536, 1440, 8960, 65535};
   Framing forward{below(2) == 0, below(2) == 0, kSizes[below(5)]};
   Framing backward{forward.crc, below(2) == 0, kSizes[below(5)]};
-  const auto rtr = static_cast<mpa::Rtr>(below(4));
+  const auto rtr = static_cast<llp::Rtr>(below(4));
   BufferPool pool;
   End a({.ird = 2, .ord = 3}, forward, backward, pool);
   End b({.ird = 3, .ord = 2, .expected_rtr = rtr}, backward, forward, pool);
-  if (rtr != mpa::Rtr::kNone) a.stream.SendRtr(rtr);
+  if (rtr != llp::Rtr::kNone) a.stream.SendRtr(rtr);
   testing::Workload to_b(a.host, b.host, seed * 2);
   testing::Workload to_a(b.host, a.host, seed * 2 + 1);
 

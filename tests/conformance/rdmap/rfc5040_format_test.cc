@@ -60,7 +60,7 @@ TEST_F(Rfc5040, Section_4_7_AppendixA_5_SendsASendWithInvalidate) {
 }
 
 TEST_F(Rfc5040, Section_4_8_AppendixA_6_SendsATerminate) {
-  stream_->OnLowerLayerError(mpa::FpduError::kBadCrc);
+  stream_->OnLowerLayerError(llp::Error::kDamaged);
   EXPECT_EQ(Next(), (Bytes{0x41, 0x47, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0, 0x20, 0x02, 0, 0}));
 }
 

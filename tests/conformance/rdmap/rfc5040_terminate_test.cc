@@ -79,7 +79,7 @@ TEST_F(Rfc5040Terminate, Section_5_4_SendsNothingAfterItsOwnTerminate) {
 }
 
 TEST_F(Rfc5040Terminate, Section_5_4_SendsOneTerminateOnly) {
-  stream_->OnLowerLayerError(mpa::FpduError::kBadCrc);
+  stream_->OnLowerLayerError(llp::Error::kDamaged);
   stream_->Terminate({});
   EXPECT_TRUE(NextTerminate());
   stream_->Terminate({});
@@ -98,7 +98,7 @@ TEST_F(Rfc5040Terminate, Section_7_1_SendsTheTerminateBeforeWhatIsLeftOfAMessage
 TEST_F(Rfc5040Terminate, Section_7_1_TheFirstErrorWins) {
   const Bytes segment = Tagged(Opcode::kWrite, 1, 0, Pattern(4));
   EXPECT_FALSE(Receive(segment));
-  stream_->OnLowerLayerError(mpa::FpduError::kBadCrc);
+  stream_->OnLowerLayerError(llp::Error::kDamaged);
   ExpectQuotes(ExpectTerminate(ddp::Error::kInvalidStag), segment);
 }
 
@@ -112,9 +112,9 @@ TEST_F(Rfc5040Terminate, Section_7_1_QuotesNothingForAnErrorOfItsOwn) {
 
 TEST_F(Rfc5040Terminate, Rfc5044_Section_8_NamesErrorsOfMpa) {
   const struct {
-    mpa::FpduError error;
+    llp::Error error;
     uint8_t code;
-  } kCases[] = {{mpa::FpduError::kBadCrc, 2}, {mpa::FpduError::kBadMarker, 3}, {mpa::FpduError::kBadLength, 3}};
+  } kCases[] = {{llp::Error::kDamaged, 2}, {llp::Error::kMisframed, 3}, {llp::Error::kMisframed, 3}};
   for (const auto& c : kCases) {
     Restart({.ird = 2, .ord = 2});
     stream_->OnLowerLayerError(c.error);

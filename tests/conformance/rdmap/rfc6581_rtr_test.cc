@@ -15,7 +15,7 @@ class Rfc6581Rtr : public RdmapTest {
 };
 
 TEST_F(Rfc6581Rtr, Section_9_2_SendsAZeroLengthSendThatCountsAsAMessage) {
-  stream_->SendRtr(mpa::Rtr::kSend);
+  stream_->SendRtr(llp::Rtr::kSend);
   host_->Post({.opcode = Opcode::kSend}, {0xaa});
   EXPECT_EQ(Next(), Untagged(Opcode::kSend, 1, 0, {}));
   EXPECT_EQ(Next(), Untagged(Opcode::kSend, 2, 0, {0xaa}));
@@ -23,7 +23,7 @@ TEST_F(Rfc6581Rtr, Section_9_2_SendsAZeroLengthSendThatCountsAsAMessage) {
 }
 
 TEST_F(Rfc6581Rtr, Section_9_2_SendsAZeroLengthWrite) {
-  stream_->SendRtr(mpa::Rtr::kWrite);
+  stream_->SendRtr(llp::Rtr::kWrite);
   EXPECT_TRUE(stream_->HasWork());
   const auto segment = Next();
   ASSERT_TRUE(segment);
@@ -34,7 +34,7 @@ TEST_F(Rfc6581Rtr, Section_9_2_SendsAZeroLengthWrite) {
 }
 
 TEST_F(Rfc6581Rtr, Section_9_2_SendsAZeroLengthReadEvenWithoutOrd) {
-  stream_->SendRtr(mpa::Rtr::kRead);
+  stream_->SendRtr(llp::Rtr::kRead);
   const auto segment = Next();
   ASSERT_TRUE(segment);
   EXPECT_EQ(OpcodeOf(*segment), Opcode::kReadRequest);
@@ -49,7 +49,7 @@ TEST_F(Rfc6581Rtr, Section_9_2_SendsAZeroLengthReadEvenWithoutOrd) {
 
 TEST_F(Rfc6581Rtr, Section_9_2_TheReadCountsAgainstOrd) {
   Restart({.ird = 1, .ord = 1});
-  stream_->SendRtr(mpa::Rtr::kRead);
+  stream_->SendRtr(llp::Rtr::kRead);
   host_->PostRead(ddp::STag(1), 0, 1, kSink, kBase);
   EXPECT_EQ(ReadOf(*Next()).length, 0u);
   EXPECT_FALSE(Next());
@@ -58,7 +58,7 @@ TEST_F(Rfc6581Rtr, Section_9_2_TheReadCountsAgainstOrd) {
 }
 
 TEST_F(Rfc6581Rtr, Section_9_2_AReceivedSendTakesNoReceiveButAMessageNumber) {
-  Restart({.expected_rtr = mpa::Rtr::kSend});
+  Restart({.expected_rtr = llp::Rtr::kSend});
   host_->PostReceive({10});
   EXPECT_FALSE(stream_->RtrReceived());
   EXPECT_TRUE(Receive(Untagged(Opcode::kSend, 1, 0, {})));
@@ -70,21 +70,21 @@ TEST_F(Rfc6581Rtr, Section_9_2_AReceivedSendTakesNoReceiveButAMessageNumber) {
 }
 
 TEST_F(Rfc6581Rtr, Section_9_2_AReceivedWriteIsNotLookedAt) {
-  Restart({.expected_rtr = mpa::Rtr::kWrite});
+  Restart({.expected_rtr = llp::Rtr::kWrite});
   EXPECT_TRUE(Receive(Tagged(Opcode::kWrite, 0, 0, {})));
   EXPECT_TRUE(stream_->RtrReceived());
   EXPECT_EQ(host_->resolved, 0u);
 }
 
 TEST_F(Rfc6581Rtr, Section_9_2_AReceivedReadIsAnsweredEvenWithoutIrd) {
-  Restart({.expected_rtr = mpa::Rtr::kRead});
+  Restart({.expected_rtr = llp::Rtr::kRead});
   EXPECT_TRUE(Receive(testing::ReadRequest(1, {ddp::STag(7), ddp::TaggedOffset(8), 0, ddp::STag(0), {}})));
   EXPECT_TRUE(stream_->RtrReceived());
   EXPECT_EQ(Next(), Tagged(Opcode::kReadResponse, 7, 8, {}));
 }
 
 TEST_F(Rfc6581Rtr, Section_9_3_TheResponderIsSilentUntilTheRtrCame) {
-  Restart({.expected_rtr = mpa::Rtr::kWrite});
+  Restart({.expected_rtr = llp::Rtr::kWrite});
   host_->Post({.opcode = Opcode::kSend}, {0xaa});
   EXPECT_FALSE(stream_->HasWork());
   EXPECT_FALSE(Next());
@@ -94,14 +94,14 @@ TEST_F(Rfc6581Rtr, Section_9_3_TheResponderIsSilentUntilTheRtrCame) {
 }
 
 TEST_F(Rfc6581Rtr, Section_9_3_TheResponderMayTerminateBeforeTheRtrCame) {
-  Restart({.expected_rtr = mpa::Rtr::kWrite});
+  Restart({.expected_rtr = llp::Rtr::kWrite});
   stream_->Terminate({});
   EXPECT_TRUE(stream_->HasWork());
   EXPECT_TRUE(NextTerminate());
 }
 
 TEST_F(Rfc6581Rtr, Section_9_3_AFirstMessageWithDataIsTakenForWhatItIs) {
-  Restart({.expected_rtr = mpa::Rtr::kSend});
+  Restart({.expected_rtr = llp::Rtr::kSend});
   host_->PostReceive({10});
   EXPECT_TRUE(Receive(Untagged(Opcode::kSend, 1, 0, Pattern(3))));
   EXPECT_TRUE(stream_->RtrReceived());
@@ -109,7 +109,7 @@ TEST_F(Rfc6581Rtr, Section_9_3_AFirstMessageWithDataIsTakenForWhatItIs) {
 }
 
 TEST_F(Rfc6581Rtr, Section_9_3_OnlyTheFirstMessageIsTheRtr) {
-  Restart({.expected_rtr = mpa::Rtr::kSend});
+  Restart({.expected_rtr = llp::Rtr::kSend});
   host_->PostReceive({10});
   EXPECT_TRUE(Receive(Tagged(Opcode::kWrite, 0, 0, {})));
   EXPECT_TRUE(Receive(Untagged(Opcode::kSend, 1, 0, {})));

@@ -46,7 +46,7 @@ void Run(ByteSpan input) {
       write(input[at] & 2 ? value * 8 : value % 300);
       continue;
     }
-    const size_t header_length = 1 + input[at + 3] % kUlpduHeadLength;
+    const size_t header_length = 1 + input[at + 3] % llp::kUlpduHeadLength;
     const size_t payload_length = (input[at] & 2 ? value : value % 700) % (sender.max_ulpdu() - header_length + 1);
     const size_t pieces = 1 + (input[at] >> 4) * 3;
     const bool is_volatile = input[at] & 4;

@@ -45,7 +45,7 @@ void OnRequest(const StartFrame& request, const StartParams& ours) {
     if (their_ird != kIrdOrdNotNegotiated) WEFT_CHECK(outcome.ord <= their_ird);
     WEFT_CHECK(((reply.ird_word ^ request.ird_word) & kPeerToPeerBit) == 0);
   } else {
-    WEFT_CHECK(outcome.rtr == Rtr::kNone);
+    WEFT_CHECK(outcome.rtr == llp::Rtr::kNone);
   }
   OverTheWire(MakeReject(request, ours.private_data));
   std::vector<uint8_t> data = request.private_data;
@@ -63,7 +63,7 @@ void OnAnyReply(const StartFrame& reply, const StartParams& ours) {
   if (error != StartError::kNone) return;
   WEFT_CHECK(outcome.ird <= ours.ird && outcome.ord <= ours.ord);
   WEFT_CHECK(outcome.crc == (ours.crc || reply.crc));
-  if (!ours.peer_to_peer || ours.revision == 1) WEFT_CHECK(outcome.rtr == Rtr::kNone);
+  if (!ours.peer_to_peer || ours.revision == 1) WEFT_CHECK(outcome.rtr == llp::Rtr::kNone);
 }
 
 void Run(ByteSpan input) {

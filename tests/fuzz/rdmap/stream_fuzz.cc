@@ -65,7 +65,7 @@ class Session {
     constexpr Delivery kModes[] = {Delivery::kPlain, Delivery::kReliable, Delivery::kUnreliable, Delivery::kReliable};
     return {.ird = byte & 3u,
             .ord = byte >> 2 & 3u,
-            .expected_rtr = static_cast<mpa::Rtr>(byte >> 4 & 3),
+            .expected_rtr = static_cast<llp::Rtr>(byte >> 4 & 3),
             .delivery = kModes[byte >> 6],
             .scatter_reads = byte >> 6 == 3,
             .targeted = byte >> 6 == 3};
@@ -108,7 +108,7 @@ class Session {
         if (std::exchange(host_.not_ready, false)) stream_.Resume();
         break;
       default:
-        if (script_.Byte() % 8 == 0) stream_.OnLowerLayerError(mpa::FpduError::kBadCrc);
+        if (script_.Byte() % 8 == 0) stream_.OnLowerLayerError(llp::Error::kDamaged);
     }
     if (!was_operational) WEFT_CHECK(host_.arrivals.size() == arrivals);
   }

@@ -1,5 +1,5 @@
-#ifndef MPA_ULPDU_H_
-#define MPA_ULPDU_H_
+#ifndef LLP_ULPDU_H_
+#define LLP_ULPDU_H_
 
 #include <sys/uio.h>
 
@@ -9,10 +9,10 @@
 
 #include "base/byte_reader.h"
 
-namespace weft::mpa {
+namespace weft::llp {
 
 // A ULPDU is one DDP segment (RFC 5044 section 2). These two interfaces are the seam between DDP and the layer below
-// it: MPA implements them over a byte stream, the SCTP adaptation (RFC 5043) over messages.
+// it (RFC 5041 section 5): MPA implements them over a byte stream, others over messages.
 
 // The longest DDP/RDMAP header that a sink needs to see before it can say where the payload goes: an untagged header
 // (18) and an RDMAP Atomic Request (RFC 7306 section 5.2.1: 52) fit.
@@ -25,7 +25,7 @@ struct UlpduPlan {
   bool discard = false;            // the payload is dropped, `payload` not looked at; End() follows all the same
 };
 
-// Receives ULPDUs, in stream order. Begin and End alternate. With CRC on, Begin is called only after the whole FPDU was
+// Receives ULPDUs, in stream order. Begin and End alternate. With CRC on, Begin is called only after the whole ULPDU was
 // verified; with CRC off, bytes may be placed while they arrive, between Begin and End.
 class UlpduSink {
  public:
@@ -59,6 +59,6 @@ class UlpduWriter {
   virtual uint64_t appended() const = 0;
 };
 
-}  // namespace weft::mpa
+}  // namespace weft::llp
 
-#endif  // MPA_ULPDU_H_
+#endif  // LLP_ULPDU_H_

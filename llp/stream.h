@@ -1,0 +1,20 @@
+#ifndef LLP_STREAM_H_
+#define LLP_STREAM_H_
+
+#include <cstdint>
+
+namespace weft::llp {
+
+// What the lower layer found wrong with a stream, after which nothing more can be received.
+enum class Error : uint8_t {
+  kNone,
+  kDamaged,    // bytes are not those that were sent (MPA: the CRC)
+  kMisframed,  // where a ULPDU begins or ends is not to be told (MPA: a marker, a length)
+};
+
+// The message with which the initiator of a stream shows that it is ready, in peer-to-peer mode (RFC 6581 section 4): of zero length.
+enum class Rtr : uint8_t { kNone, kSend, kWrite, kRead };
+
+}  // namespace weft::llp
+
+#endif  // LLP_STREAM_H_
