@@ -8,8 +8,8 @@
 #include "base/file_limit.h"
 #include "base/log.h"
 #include "faults/stream.h"
+#include "mpa/channel/lingering_close.h"
 #include "mpa/fpdu_layout.h"
-#include "sim/lingering_close.h"
 #include "sim/rnic.h"
 #include "sim/start_up_terminate.h"
 #include "transport/pcap.h"
@@ -334,23 +334,36 @@ void EndpointImpl::OnReply() {
                   .private_data = outcome.private_data,
                   .ird = outcome.ird,
                   .ord = outcome.ord};
-  const size_t max_ulpdu = MaxUlpdu(outcome, trailer_);
-  handover_ = {.outcome = std::move(outcome),
-               .initiator = true,
-               .foreign_peer = !trailer_,
-               .max_ulpdu = max_ulpdu,
-               .dialled = dialled_,
-               .delivery = Agreed(),
-               .rnr_retry = parameters_.rnr_retry,
-               .retry_count = parameters_.retry_count,
-               .ack_timeout = parameters_.ack_timeout,
-               .observer = shared_from_this()};
+  PrepareHandover(outcome, parameters_, Agreed(), /*initiator=*/true, {});
+}
+
+void EndpointImpl::PrepareHandover(const mpa::StartOutcome& outcome, const ConnectParameters& parameters, rdmap::Delivery agreed,
+                                   bool initiator, std::vector<uint8_t> reply) {
+  handover_ = {.options = {.outcome = {.ird = outcome.ird, .ord = outcome.ord, .rtr = outcome.rtr},
+                           .initiator = initiator,
+                           .dialled = dialled_,
+                           .delivery = agreed,
+                           .rnr_retry = parameters.rnr_retry,
+                           .retry_count = parameters.retry_count,
+                           .ack_timeout = parameters.ack_timeout,
+                           .observer = shared_from_this()},
+               .framing = {.initiator = initiator,
+                           .revision = outcome.revision,
+                           .crc = outcome.crc,
+                           .send_markers = outcome.send_markers,
+                           .receive_markers = outcome.receive_markers,
+                           .max_ulpdu = MaxUlpdu(outcome, trailer_),
+                           .prologue = std::move(reply),
+                           .probe = initiator && !trailer_,
+                           .queue_pair = qp_->number(),
+                           .device = qp_->device(),
+                           .start_up_write = initiator && outcome.rtr != llp::Rtr::kNone}};
 }
 
 void EndpointImpl::RefuseReply(mpa::StartError error, const mpa::StartOutcome& outcome) {
   if (auto last_words = StartUpTerminate(error, outcome, rnic_.pool()); !last_words.empty()) {
     StopWatching();
-    CloseLingering(rnic_.network(), std::move(socket_), std::move(last_words));
+    mpa::CloseLingering(rnic_.network(), std::move(socket_), std::move(last_words));
   }
   FailAttempt(CmEvent::Kind::kConnectError, EPROTO, Format("bad MPA reply: %s", mpa::ToString(error)));
 }
@@ -358,17 +371,19 @@ void EndpointImpl::RefuseReply(mpa::StartError error, const mpa::StartOutcome& o
 int EndpointImpl::HandOver() {
   std::shared_ptr<QueuePair> qp;
   std::unique_ptr<transport::ByteStream> socket;
-  EstablishOptions options;
+  Handover handover;
   {
     std::lock_guard lock(mutex_);
     if (!handover_) return 0;  // nothing to do, or Close() came first
-    options = std::move(*handover_);
+    handover = std::move(*handover_);
     handover_.reset();
     qp = qp_;
     socket = std::move(socket_);
   }
+  EstablishOptions& options = handover.options;
   const bool established_now = options.initiator || options.outcome.rtr == llp::Rtr::kNone;
-  const int failed = qp->Establish(std::move(socket), std::move(options));  // may call back
+  auto channel = std::make_unique<mpa::Channel>(rnic_.network(), rnic_.pool(), std::move(socket), std::move(handover.framing));
+  const int failed = qp->Establish(std::move(channel), std::move(options));  // may call back
   if (failed == 0) {
     if (established_now) OnEstablished();
     return 0;
@@ -458,18 +473,9 @@ int EndpointImpl::AcceptFor(std::shared_ptr<QueuePair> target, const ConnectPara
     StopWatching();
     state_ = State::kConnected;
     qp_ = target;
+    dialled_ = dialled;
     established_ = {.kind = CmEvent::Kind::kEstablished, .ird = outcome.ird, .ord = outcome.ord};
-    const size_t max_ulpdu = MaxUlpdu(outcome, trailer_);
-    handover_ = {.outcome = std::move(outcome),
-                 .initiator = false,
-                 .max_ulpdu = max_ulpdu,
-                 .dialled = dialled,
-                 .delivery = agreed,
-                 .rnr_retry = parameters.rnr_retry,
-                 .retry_count = parameters.retry_count,
-                 .ack_timeout = parameters.ack_timeout,
-                 .prologue = std::move(reply),
-                 .observer = shared_from_this()};
+    PrepareHandover(outcome, parameters, agreed, /*initiator=*/false, std::move(reply));
   }
   const int failed = HandOver();
   ReleaseSink();
@@ -492,7 +498,7 @@ int EndpointImpl::Reject(const std::vector<uint8_t>& private_data) {
     if (trailer_ && theirs.size() + words + mpa::WeftTrailer::kLength <= mpa::kMaxPrivateData) {
       mpa::WeftTrailer{.max_ulpdu = kLargestUlpdu, .host_id = rnic_.host_id()}.AppendTo(theirs);
     }
-    CloseLingering(rnic_.network(), std::move(socket_), mpa::MakeReject(request, theirs).Serialize());
+    mpa::CloseLingering(rnic_.network(), std::move(socket_), mpa::MakeReject(request, theirs).Serialize());
   }
   ReleaseSink();
   return 0;
@@ -513,7 +519,7 @@ void EndpointImpl::End(bool politely) {
     std::lock_guard lock(mutex_);
     StopWatching();
     if (state_ == State::kRequested && politely) {
-      CloseLingering(rnic_.network(), std::move(socket_), mpa::MakeReject(frame_->frame(), {}).Serialize());
+      mpa::CloseLingering(rnic_.network(), std::move(socket_), mpa::MakeReject(frame_->frame(), {}).Serialize());
     }
     if (socket_) socket_->Abort();
     socket_.reset();

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "mpa/channel/channel.h"
 #include "mpa/start_up.h"
 #include "sim/cm_api.h"
 #include "sim/queue_pair.h"
@@ -107,6 +108,9 @@ class EndpointImpl final : public Endpoint,
   bool IsSameHost() const;            // the peer's address is one of this host's
   mpa::StartParams OurParams(const ConnectParameters& parameters) const;
   std::optional<mpa::WeftTrailer> TakeTrailer(std::vector<uint8_t>& private_data) const;
+  // With what is said of the two of us; `reply` is the responder's.
+  void PrepareHandover(const mpa::StartOutcome& outcome, const ConnectParameters& parameters, rdmap::Delivery agreed, bool initiator,
+                       std::vector<uint8_t> reply);
   size_t MaxUlpdu(const mpa::StartOutcome& outcome, const std::optional<mpa::WeftTrailer>& trailer) const;
   // Our trailer's flags, and what both ends agree on.
   uint8_t Flags() const;
@@ -141,7 +145,11 @@ class EndpointImpl final : public Endpoint,
   mpa::StartOutcome request_;         // responder: what the peer asks for
   std::optional<mpa::WeftTrailer> trailer_;  // the peer's
   std::shared_ptr<RequestSink> sink_;
-  std::optional<EstablishOptions> handover_;
+  struct Handover {
+    EstablishOptions options;
+    mpa::ChannelOptions framing;
+  };
+  std::optional<Handover> handover_;
   bool established_told_ = false;
   CmEvent established_;               // what to tell when the connection is established
 

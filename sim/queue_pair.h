@@ -12,9 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "mpa/fpdu_receiver.h"
-#include "mpa/fpdu_sender.h"
-#include "mpa/start_up.h"
+#include "llp/channel.h"
 #include "rdmap/stream.h"
 #include "sim/any_queue_pair.h"
 #include "sim/completion_queue.h"
@@ -58,17 +56,14 @@ class ConnectionObserver {
   virtual void OnDisconnected(bool was_established) = 0;
 };
 
-// An MPA connection whose start-up is over.
+// A connection whose start-up is over.
 struct EstablishOptions {
-  mpa::StartOutcome outcome;
+  llp::Outcome outcome;
   bool initiator = false;
-  bool foreign_peer = false;  // not Weft, as far as we know
-  size_t max_ulpdu = 0;   // that we may send
   bool to_itself = false; // the stream's peer is this queue pair
   bool dialled = false;   // the program connects by ibv_modify_qp; otherwise by rdma_cm
   rdmap::Delivery delivery = rdmap::Delivery::kPlain;  // that both ends agreed on
   uint8_t rnr_retry = 7, retry_count = 7, ack_timeout = kUsualAckTimeout;  // rdma_cm's
-  std::vector<uint8_t> prologue;  // responder: the MPA Reply, which goes out before any FPDU
   std::shared_ptr<ConnectionObserver> observer;
 };
 
@@ -80,6 +75,7 @@ struct EstablishOptions {
 class QueuePair final : public std::enable_shared_from_this<QueuePair>,
                         public AnyQueuePair,
                         private rdmap::Host,
+                        private llp::ChannelUser,
                         private transport::ReadyHandler {
  public:
   QueuePair(Rnic& rnic, uint32_t number, QueuePairOptions options);
@@ -115,8 +111,8 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   // Ends the connection, drops its completions and lets go of everything. Last call.
   void Destroy() override;
 
-  // Takes over `socket` after MPA start-up and goes to RTS. EINVAL: not in INIT (or RTR).
-  int Establish(std::unique_ptr<transport::ByteStream> socket, EstablishOptions options);
+  // Takes over `channel` after start-up and goes to RTS. EINVAL: not in INIT (or RTR).
+  int Establish(std::unique_ptr<llp::Channel> channel, EstablishOptions options);
   // Ends the connection in order: what was posted so far goes out, then FIN. ENOTCONN.
   int Disconnect();
 
@@ -148,6 +144,9 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   // transport::ReadyHandler
   void OnReady(transport::Interest ready) override;
   void OnDriven(transport::Interest ready, bool spinning) override;
+
+  // llp::ChannelUser
+  void OnWake() override;
 
   void SetState(ibv_qp_state to);
   // For messages: the peer's address, and its queue pair where the program names one.
@@ -183,7 +182,6 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   bool AddErrand();
   bool Receive();                    // false: there was nothing
   void Transmit();
-  bool TransmitPrologue();
   void CheckStream();
   void FinishDisconnect();
   void FinishTerminateLater(transport::Time until);
@@ -191,13 +189,9 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   void TellOfTermination(const rdmap::TerminateMessage& why);
   // An error of our own; the peer of a plain stream is to hear of it (RFC 5040 section 7.1).
   void TellPeerOfLocalError();
-  void NudgeLater(unsigned nudges_left);
-  void UpdateInterest();
-  void AttachFaults(bool rtr_follows = false);  // queue_pair_faults.cc, to OnFaultTimer
   bool InjectStatus(SendEntry& entry);
   ibv_wc_status InjectReceiveStatus();
   bool InjectNotReady();
-  void OnFaultTimer();               // without
   bool ResolveSend(uint64_t count);
   // Carry out an IBV_WR_BIND_MW, an IBV_WR_LOCAL_INV, the oldest that was not started; false: not yet, or its status says why not.
   bool BindWindow(uint64_t count);

@@ -4,9 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/iovec_length.h"
 #include "base/log.h"
-#include "sim/lingering_close.h"
 #include "sim/names.h"
 #include "sim/queue_pair.h"
 #include "sim/queue_pair_internal.h"
@@ -19,8 +17,8 @@ namespace {
 
 constexpr std::chrono::seconds kDrainLimit{5};  // what Disconnect() found posted has this long to go out
 
-// A peer that takes what is in front of our Terminate bit by bit has so long.
-constexpr std::chrono::seconds kTerminateLimit{60};
+// A peer that takes what is in front of our Terminate bit by bit has so long in all; one that takes nothing, so long.
+constexpr std::chrono::seconds kTerminateLimit{60}, kStuckLimit{2};
 
 bool IsTooLong(const rdmap::TerminateMessage& why) {
   constexpr uint8_t kUntagged = 2, kMessageTooLong = 5;
@@ -75,10 +73,9 @@ ibv_wc_status QueuePair::BlameFor(const rdmap::TerminateMessage& terminate, uint
 void QueuePair::FinishDisconnect() {
   Connection& connection = *connection_;
   if (!connection.closing || connection.fin_sent) return;
-  const bool drained = sends_.retired() >= connection.last_to_send && connection.sender.empty();
-  if ((drained || !connection.may_transmit) && connection.prologue.empty()) {
+  if (connection.channel->empty() && (sends_.retired() >= connection.last_to_send || !connection.channel->may_send())) {
     connection.fin_sent = true;
-    connection.socket->ShutdownWrite();
+    connection.channel->EndOutput();
   }
   if (connection.close_timer == 0) {
     connection.close_timer = rnic_.network().RunAt(rnic_.network().Now() + kDrainLimit, [weak = weak_from_this()] {
@@ -108,7 +105,7 @@ void QueuePair::CheckStream() {
     }
     case rdmap::StreamState::kTerminating: {
       if (connection.stream.terminate_end_position() == 0) Transmit();
-      const bool later = connection.stream.terminate_end_position() == 0 && connection.may_transmit && !connection.write_failed;
+      const bool later = connection.stream.terminate_end_position() == 0 && connection.channel->may_send() && !connection.channel->failed();
       const rdmap::TerminateMessage& why = *connection.stream.terminate();
       if (!later && connection.to_itself) return FailByItself(why);
       if (!connection.to_itself) TellOfTermination(why);
@@ -135,7 +132,7 @@ void QueuePair::CheckStream() {
     TellPeerOfLocalError();
     return Fail(/*orderly=*/true, entry.status);
   }
-  if (connection.write_failed) {
+  if (connection.channel->failed()) {
     Receive();
     if (connection_ == nullptr) return;
     if (connection.stream.state() != rdmap::StreamState::kOperational) return CheckStream();
@@ -150,8 +147,8 @@ void QueuePair::TellOfTermination(const rdmap::TerminateMessage& why) {
   upcalls_.push_back(sim::BlameFor(why) == IBV_WC_REM_ACCESS_ERR ? Upcall::kAccessError : Upcall::kRequestError);
   if (receives_.taken != receives_.completed() && IsTooLong(why)) CompleteReceive(IBV_WC_LOC_LEN_ERR, nullptr);
   // The memory of requests and receives is the program's again.
-  connection.receiver.DivertPlacement();
-  if (connection.stream.terminate_end_position() == 0) connection.sender.TakeOver(nullptr, SIZE_MAX, CopyWhatIsThere);
+  connection.channel->DivertPlacement();
+  if (connection.stream.terminate_end_position() == 0) connection.channel->TakeOver(nullptr, SIZE_MAX, CopyWhatIsThere);
   EnterError();
 }
 
@@ -176,17 +173,17 @@ std::string QueuePair::ExplainLocalError(uint64_t count) {
 }
 
 void QueuePair::FinishTerminateLater(transport::Time until) {
-  // The socket is full: the Terminate, and the answers in front of it, follow when it drains; nothing for the linger limit is the end.
+  // The socket is full: the Terminate, and the answers in front of it, follow when it drains; nothing for a while is the end.
   Connection& connection = *connection_;
   if (connection.close_timer != 0) return;
   connection.close_timer = rnic_.network().RunAt(
-      rnic_.network().Now() + kLingerLimit, [weak = weak_from_this(), before = connection.sender.consumed(), until] {
+      rnic_.network().Now() + kStuckLimit, [weak = weak_from_this(), before = connection.channel->consumed(), until] {
         auto self = weak.lock();
         if (self == nullptr) return;
         EngineLock engine(*self);
         if (self->connection_ == nullptr) return;
         self->connection_->close_timer = 0;
-        const bool stuck = self->connection_->sender.consumed() == before;
+        const bool stuck = self->connection_->channel->consumed() == before;
         if (stuck || self->rnic_.network().Now() >= until) return self->Fail(/*orderly=*/false);
         self->FinishTerminateLater(until);
       });
@@ -212,31 +209,19 @@ void QueuePair::EnterError() {
 void QueuePair::CloseConnection(bool orderly) {
   if (connection_ == nullptr) return;
   Connection& connection = *connection_;
-  if (connection.watch != 0) rnic_.network().Unwatch(connection.watch);
   if (connection.close_timer != 0) rnic_.network().Cancel(connection.close_timer);
-  if (orderly && !connection.write_failed) {
+  if (orderly) {
     if (OwesAcknowledgement() && connection.stream.state() == rdmap::StreamState::kOperational) {
       connection.stream.Acknowledge();
-      connection.stream.Transmit(connection.sender);
+      connection.stream.Transmit(connection.channel->writer());
     }
-    // The rest of an FPDU that went out in part has to follow, or the peer would see garbage instead of an end.
-    std::vector<uint8_t> rest = std::move(connection.prologue);
-    const auto gather = [&] {
-      const std::span<const iovec> pending = connection.sender.Pending();
-      for (const iovec& piece : pending) {
-        const auto* bytes = static_cast<const uint8_t*>(piece.iov_base);
-        rest.insert(rest.end(), bytes, bytes + piece.iov_len);
-      }
-      connection.sender.Consume(TotalLength(pending));
-    };
-    gather();
     // A plain stream's Terminate about an error of our own: nothing goes in front of it.
-    const bool says_why = !connection.extended && connection.may_transmit && connection.stream.state() == rdmap::StreamState::kTerminating;
-    if (says_why && connection.stream.Transmit(connection.sender)) gather();
-    if (connection.faulty != nullptr) connection.socket = connection.faulty->Release(rest);
-    if (connection.socket != nullptr) CloseLingering(rnic_.network(), std::move(connection.socket), std::move(rest));
+    const bool says_why = !connection.extended && connection.channel->may_send() && connection.stream.state() == rdmap::StreamState::kTerminating;
+    connection.channel->Close([&](llp::UlpduWriter& out) {
+      if (says_why) connection.stream.Transmit(out);
+    });
   } else {
-    connection.socket->Abort();
+    connection.channel->Abort();
   }
   upcalls_.push_back(connection.established_told ? Upcall::kDisconnected : Upcall::kNeverEstablished);
   connection_.reset();

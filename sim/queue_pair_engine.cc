@@ -5,7 +5,6 @@
 #include <cstring>
 #include <utility>
 
-#include "base/iovec_length.h"
 #include "base/log.h"
 #include "faults/injector.h"
 #include "sim/device.h"
@@ -18,17 +17,9 @@
 namespace weft::sim {
 namespace {
 
-using transport::IoResult;
-
-constexpr int kMostReadsPerStep = 32;               // then others get their turn
+constexpr unsigned kMostReadsPerStep = 32;               // then others get their turn
 constexpr int kPollsForMessage = 64;                // in vain, for the rest of a message that has begun to come
 constexpr uint64_t kMostOfMessage = 256 * 1024;     // ... and so many bytes of it
-
-// Linux's siw driver forgets to look at what reaches it between its MPA Reply and the moment at which its queue pair gets the socket:
-// often the RTR, and then it never says that the connection is established. It looks when more comes; a zero-length RDMA Write is
-// more, and places nothing. Sent so long after the connection stood, as long as the peer is silent.
-constexpr unsigned kMostNudges = 3;
-constexpr std::chrono::milliseconds kNudgeAfter{20};
 
 ibv_wc_opcode CompletionOpcode(ibv_wr_opcode opcode) {
   switch (opcode) {
@@ -96,7 +87,7 @@ void QueuePair::EngineLock::Deliver() {
   }
 }
 
-int QueuePair::Establish(std::unique_ptr<transport::ByteStream> socket, EstablishOptions options) {
+int QueuePair::Establish(std::unique_ptr<llp::Channel> channel, EstablishOptions options) {
   transport::WatchId watch;
   {
     EngineLock engine(*this);
@@ -106,38 +97,30 @@ int QueuePair::Establish(std::unique_ptr<transport::ByteStream> socket, Establis
                         : state != IBV_QPS_INIT && state != IBV_QPS_RTR) {
       return EINVAL;
     }
-    const mpa::StartOutcome& outcome = options.outcome;
+    const llp::Outcome& outcome = options.outcome;
     const bool expects_rtr = !options.initiator && outcome.rtr != llp::Rtr::kNone;
-    connection_ = std::make_unique<Connection>(
-        std::move(socket),
-        rdmap::StreamOptions{.ird = outcome.ird,
-                             .ord = outcome.ord,
-                             .expected_rtr = expects_rtr ? outcome.rtr : llp::Rtr::kNone,
-                             .delivery = options.delivery,
-                             .scatter_reads = roce_,
-                             .targeted = options_.xrc != nullptr},
-        static_cast<rdmap::Host&>(*this),
-        mpa::FpduReceiver::Options{.crc = outcome.crc, .markers = outcome.receive_markers, .max_ulpdu = 65535},
-        mpa::FpduSender::Options{.crc = outcome.crc, .markers = outcome.send_markers, .max_ulpdu = options.max_ulpdu},
-        rnic_.pool());
+    connection_ = std::make_unique<Connection>(std::move(channel),
+                                               rdmap::StreamOptions{.ird = outcome.ird,
+                                                                    .ord = outcome.ord,
+                                                                    .expected_rtr = expects_rtr ? outcome.rtr : llp::Rtr::kNone,
+                                                                    .delivery = options.delivery,
+                                                                    .scatter_reads = roce_,
+                                                                    .targeted = options_.xrc != nullptr},
+                                               static_cast<rdmap::Host&>(*this));
     Connection& connection = *connection_;
     connection.ird = outcome.ird;
     connection.ord = outcome.ord;
-    connection.crc = outcome.crc;
-    last_peer_ = connection.socket->PeerAddress();
-    connection.socket->Annotate(CaptureComment());
+    last_peer_ = connection.channel->PeerAddress();
+    connection.channel->Annotate(CaptureComment());
     connection.extended = options.delivery != rdmap::Delivery::kPlain;
     connection.reliable = options.delivery == rdmap::Delivery::kReliable;
     connection.established_told = !expects_rtr;
-    connection.may_transmit = options.initiator;
     connection.to_itself = options.to_itself;
-    connection.prologue = std::move(options.prologue);
     observer_ = std::move(options.observer);
     local_error_ = completion_lost_ = false;
-    if (faults::Enabled()) [[unlikely]] AttachFaults(options.initiator && outcome.rtr != llp::Rtr::kNone);
+    connection.channel->Start(connection.stream, std::shared_ptr<llp::ChannelUser>(shared_from_this(), this));
     if (options.initiator && outcome.rtr != llp::Rtr::kNone) connection.stream.SendRtr(outcome.rtr);
     if (options.initiator && outcome.rtr == llp::Rtr::kNone) connection.stream.Greet();
-    if (options.initiator && options.foreign_peer) NudgeLater(kMostNudges);
     if (!options.dialled) {
       // As the kernel's connection manager sets them for its queue pairs, but for a receiver timer (code 12: 0.64 ms) that suits a
       // software RNIC.
@@ -148,19 +131,15 @@ int QueuePair::Establish(std::unique_ptr<transport::ByteStream> socket, Establis
       SetState(IBV_QPS_RTS);
     }
     connection.stream.SetReceiverTimer(attributes_.min_rnr_timer);
-    connection.interest = {.read = true, .write = false};
-    connection.watch = rnic_.network().Watch(*connection.socket, connection.interest,
-                                             std::shared_ptr<transport::ReadyHandler>(shared_from_this(), this));
+    connection.watch = connection.channel->Watch(std::shared_ptr<transport::ReadyHandler>(shared_from_this(), this));
     watch = connection.watch;
     if (TraceEnabled()) {
-      Trace(Format("qp 0x%x connected: %s, peer %s, MPA revision %u, CRC %s, markers %s/%s, IRD %u, ORD %u, MULPDU %zu", number_,
-                   options.initiator ? "initiator" : "responder", connection.socket->PeerAddress().ToString().c_str(),
-                   outcome.revision, outcome.crc ? "on" : "off", outcome.send_markers ? "sent" : "not sent",
-                   outcome.receive_markers ? "received" : "not received", outcome.ird, outcome.ord, options.max_ulpdu));
+      Trace(Format("qp 0x%x connected: %s, peer %s, IRD %u, ORD %u, %s", number_, options.initiator ? "initiator" : "responder",
+                   last_peer_.ToString().c_str(), outcome.ird, outcome.ord, connection.channel->Describe().c_str()));
     }
     Transmit();
     CheckStream();
-    UpdateInterest();
+    if (connection_ != nullptr) connection_->channel->UpdateInterest();
     WatchProgress();
   }
   std::lock_guard lock(attach_mutex_);
@@ -168,6 +147,19 @@ int QueuePair::Establish(std::unique_ptr<transport::ByteStream> socket, Establis
   options_.send_cq->Attach(shared_from_this(), watch, &errands_[0]);
   if (options_.receive_cq != options_.send_cq) options_.receive_cq->Attach(shared_from_this(), watch, &errands_[1]);
   return 0;
+}
+
+void QueuePair::OnWake() {
+  EngineLock engine(*this);
+  if (connection_ == nullptr) return;
+  if (connection_->channel->ProbeIsDue() && !connection_->closing) {
+    connection_->stream.SendRtr(llp::Rtr::kWrite);
+    Transmit();
+    CheckStream();
+    return;
+  }
+  Step(/*eager=*/true);
+  if (connection_ != nullptr) connection_->channel->UpdateInterest();
 }
 
 void QueuePair::OnReady(transport::Interest) {
@@ -201,7 +193,7 @@ void QueuePair::StepForPoll(bool spinning, bool eager) {
 // middle, or sends gigabytes, does not hold the program.
 void QueuePair::ReceiveRestOfMessage() {
   const auto is_open = [this] {
-    return connection_ != nullptr && (!connection_->receiver.at_boundary() || connection_->stream.message_open());
+    return connection_ != nullptr && (connection_->channel->in_ulpdu() || connection_->stream.message_open());
   };
   uint64_t received = counters_.bytes_received.value();
   const uint64_t enough = received + kMostOfMessage;
@@ -252,10 +244,7 @@ void QueuePair::Step(bool eager) {
   const bool received = Receive();
   // The round of a spinning program that finds nothing ends here. One that is still told of room to write, since a post took what there was,
   // says so first.
-  if (!received && !owed && !connection_->write_blocked && !connection_->interest.write && sends_.started == sends_.posted() &&
-      connection_->faulty == nullptr) {
-    return;
-  }
+  if (!received && !owed && connection_->channel->quiet() && sends_.started == sends_.posted()) return;
   if (connection_ == nullptr) return;
   if (OwesAcknowledgement()) {
     if (AcknowledgementWanted() && (eager || (owed && !received))) {
@@ -266,135 +255,69 @@ void QueuePair::Step(bool eager) {
   }
   Transmit();
   CheckStream();
-  UpdateInterest();
+  if (connection_ != nullptr) connection_->channel->UpdateInterest();
   WatchProgress();
 }
 
 bool QueuePair::Receive() {
   Connection& connection = *connection_;
-  for (int reads = 0; reads < kMostReadsPerStep; ++reads) {
-    const std::span<const iovec> into = connection.receiver.PrepareRead();
-    const size_t wanted = TotalLength(into);
-    const IoResult result = connection.socket->Read(into);
-    const bool got_bytes = result.kind == IoResult::Kind::kDone;
-    if (got_bytes) {
-      connection.heard = true;
-      connection.may_transmit = true;  // the initiator is in FPDU mode: its first FPDU is here
-      counters_.bytes_received.Add(result.bytes);
-      if (dialled_ && !std::exchange(connection.communication_told, true) && state() == IBV_QPS_RTR) {
-        upcalls_.push_back(Upcall::kCommunication);
-      }
+  const llp::Received received = connection.channel->Receive(kMostReadsPerStep);
+  if (received.bytes != 0) {
+    counters_.bytes_received.Add(received.bytes);
+    if (dialled_ && !std::exchange(connection.communication_told, true) && state() == IBV_QPS_RTR) {
+      upcalls_.push_back(Upcall::kCommunication);
     }
-    const bool well = connection.receiver.Commit(got_bytes ? result.bytes : 0);
-    if (!connection.established_told && connection.stream.RtrReceived()) {
-      connection.established_told = true;
-      upcalls_.push_back(Upcall::kEstablished);
-    }
-    if (!well) {
-      if (connection.receiver.error() != mpa::FpduError::kNone) {
-        const bool damaged = connection.receiver.error() == mpa::FpduError::kBadCrc;
-        connection.stream.OnLowerLayerError(damaged ? llp::Error::kDamaged : llp::Error::kMisframed);
-      }
-      // What comes is thrown away, but its end must not be looked at for ever.
-      connection.read_ended |= result.kind == IoResult::Kind::kEndOfStream || result.kind == IoResult::Kind::kFailed;
-      connection.write_failed |= result.kind == IoResult::Kind::kFailed;
+  }
+  if (!connection.established_told && connection.stream.RtrReceived()) {
+    connection.established_told = true;
+    upcalls_.push_back(Upcall::kEstablished);
+  }
+  switch (received.kind) {
+    case llp::Received::Kind::kNothing:
+      return false;
+    case llp::Received::Kind::kSome:
+      return true;
+    case llp::Received::Kind::kStopped:
+      connection.stream.OnLowerLayerError(received.broken);
       return true;  // CheckStream() sees why
-    }
-    switch (result.kind) {
-      case IoResult::Kind::kDone:
-        if (result.bytes < wanted) return true;
-        break;
-      case IoResult::Kind::kWouldBlock:
-        return reads != 0;
-      case IoResult::Kind::kEndOfStream:
-        if (connection.stream.state() == rdmap::StreamState::kTerminating) {  // it still has our Terminate to read
-          connection.read_ended = true;
-          return true;
-        }
-        if (!connection.receiver.at_boundary()) {
-          LogWarning(Format("qp 0x%x: %s closed the connection in the middle of a frame; the queue pair is in error", number_,
-                            PeerName().c_str()));
-        } else if (TraceEnabled()) {
-          Trace(Format("qp 0x%x: the peer closed the connection", number_));
-        }
-        Lose(/*orderly=*/true);
-        return true;
-      case IoResult::Kind::kFailed:
-        LogWarning(Format("qp 0x%x: lost the connection to %s: %s; the queue pair is in error", number_,
-                          PeerName().c_str(), std::strerror(result.error)));
-        Lose(/*orderly=*/false);
-        return true;
-    }
+    case llp::Received::Kind::kEnded:
+      if (connection.stream.state() == rdmap::StreamState::kTerminating) return true;  // it still has our Terminate to read
+      if (connection.channel->in_ulpdu()) {
+        LogWarning(Format("qp 0x%x: %s closed the connection in the middle of a frame; the queue pair is in error", number_,
+                          PeerName().c_str()));
+      } else if (TraceEnabled()) {
+        Trace(Format("qp 0x%x: the peer closed the connection", number_));
+      }
+      Lose(/*orderly=*/true);
+      return true;
+    case llp::Received::Kind::kFailed:
+      LogWarning(Format("qp 0x%x: lost the connection to %s: %s; the queue pair is in error", number_,
+                        PeerName().c_str(), std::strerror(received.error)));
+      Lose(/*orderly=*/false);
+      return true;
   }
   return true;
 }
 
 void QueuePair::Transmit() {
   Connection& connection = *connection_;
-  connection.write_blocked = false;
-  if (!connection.prologue.empty() && !TransmitPrologue()) return;
-  if (!connection.may_transmit) return;
+  llp::Channel& channel = *connection.channel;
+  if (!channel.ReadyToSend()) return;
   if (connection.closing && OwesAcknowledgement()) connection.stream.Acknowledge();  // the last occasion
   for (;;) {
-    connection.stream.Transmit(connection.sender);
-    const std::span<const iovec> pending = connection.sender.Pending();
-    if (pending.empty()) break;
-    const size_t wanted = TotalLength(pending);
-    const IoResult result = connection.socket->Write(pending);
-    if (result.kind == IoResult::Kind::kDone) {
+    connection.stream.Transmit(channel.writer());
+    const llp::Flushed flushed = channel.Flush();
+    if (flushed.kind == llp::Flushed::Kind::kEmpty) break;
+    // What the peer sent before it went away (a Terminate, often) may still be readable; Receive() finds the end after it.
+    if (flushed.kind == llp::Flushed::Kind::kFailed) return;
+    if (flushed.bytes != 0) {
       ++progress_;
-      connection.sender.Consume(result.bytes);
-      counters_.bytes_sent.Add(result.bytes);
-      connection.stream.OnTransmitted(connection.sender.consumed());
-      if (result.bytes == wanted) continue;
-    } else if (result.kind == IoResult::Kind::kFailed) {
-      // What the peer sent before it went away (a Terminate, often) may still be readable; Receive() finds the end after it.
-      connection.write_failed = true;
-      return;
+      counters_.bytes_sent.Add(flushed.bytes);
+      connection.stream.OnTransmitted(channel.consumed());
     }
-    connection.write_blocked = true;
-    UpdateInterest();  // whoever called may not come back to try again
-    break;
+    if (flushed.kind == llp::Flushed::Kind::kBlocked) break;
   }
   if (connection.closing) FinishDisconnect();
-}
-
-// Returns whether all of it is out.
-bool QueuePair::TransmitPrologue() {
-  Connection& connection = *connection_;
-  const iovec piece{connection.prologue.data(), connection.prologue.size()};
-  const IoResult result = connection.socket->Write({&piece, 1});
-  if (result.kind == IoResult::Kind::kFailed) connection.write_failed = true;
-  connection.prologue.erase(connection.prologue.begin(), connection.prologue.begin() + static_cast<ptrdiff_t>(result.bytes));
-  connection.write_blocked = !connection.prologue.empty();
-  UpdateInterest();
-  return connection.prologue.empty();
-}
-
-void QueuePair::NudgeLater(unsigned nudges_left) {
-  if (nudges_left == 0) return;
-  rnic_.network().RunAt(rnic_.network().Now() + kNudgeAfter, [weak = weak_from_this(), of = connection_.get(), nudges_left] {
-    auto self = weak.lock();
-    if (self == nullptr) return;
-    EngineLock engine(*self);
-    if (self->connection_.get() != of || of == nullptr || of->heard || of->closing) return;
-    of->stream.SendRtr(llp::Rtr::kWrite);
-    self->NudgeLater(nudges_left - 1);
-    self->Transmit();
-    self->CheckStream();
-  });
-}
-
-void QueuePair::UpdateInterest() {
-  if (connection_ == nullptr) return;
-  Connection& connection = *connection_;
-  transport::Interest want{.read = !connection.read_ended, .write = connection.write_blocked};
-  if (connection.faulty != nullptr) [[unlikely]] {
-    want = {.read = !connection.read_ended && connection.faulty->wants_read(), .write = connection.faulty->wants_write(connection.write_blocked)};
-  }
-  if (want == connection.interest) return;
-  connection.interest = want;
-  rnic_.network().SetInterest(connection.watch, want);
 }
 
 // --- rdmap::Host -------------------------------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "faults/injector.h"
-#include "faults/stream.h"
 #include "sim/queue_pair.h"
 #include "sim/queue_pair_internal.h"
 #include "sim/rnic.h"
@@ -16,40 +15,15 @@ namespace weft::sim {
 void QueuePair::ApplyFaults() {
   EngineLock engine(*this);
   if (connection_ == nullptr) return;
-  AttachFaults();
+  connection_->channel->ApplyFaults();
   Step(/*eager=*/true);
-  UpdateInterest();
-}
-
-// With the engine held. The stream stays wrapped when the faults go: it may have bytes that it held.
-void QueuePair::AttachFaults(bool rtr_follows) {
-  Connection& connection = *connection_;
-  if (connection.faulty != nullptr) return connection.faulty->Reselect();
-  faults::ConnectionInfo info{.qp = number_,
-                              .device = options_.device,
-                              .crc = connection.crc,
-                              .start_up_bytes = connection.prologue.size(),
-                              .start_up_write = rtr_follows};
-  if (!faults::ConcernsStream(info, connection.socket->PeerAddress())) return;
-  auto wake = [weak = weak_from_this()] {
-    if (auto self = weak.lock()) self->OnFaultTimer();
-  };
-  auto faulty = std::make_unique<faults::FaultyStream>(std::move(connection.socket), std::move(info), network(), std::move(wake));
-  connection.faulty = faulty.get();
-  connection.socket = std::move(faulty);
-}
-
-void QueuePair::OnFaultTimer() {
-  EngineLock engine(*this);
-  if (connection_ == nullptr) return;
-  Step(/*eager=*/true);
-  UpdateInterest();
+  if (connection_ != nullptr) connection_->channel->UpdateInterest();
 }
 
 // With the engine held. Whether a fault says that this request is not carried out; its status is in the entry.
 bool QueuePair::InjectStatus(SendEntry& entry) {
   if (std::exchange(entry.asked, true)) return entry.status != IBV_WC_SUCCESS;
-  const transport::SocketAddress peer = connection_->socket->PeerAddress();
+  const transport::SocketAddress& peer = last_peer_;
   const auto fault = faults::Injector::Process().Ask(
       faults::Kind::kCompletion,
       {.qp = number_, .peer = &peer, .opcode = static_cast<int>(entry.opcode), .device = options_.device.c_str()},
@@ -63,7 +37,7 @@ bool QueuePair::InjectStatus(SendEntry& entry) {
 
 // With the engine held: the status with which a fault says that the receive that was just taken completes; success: none does.
 ibv_wc_status QueuePair::InjectReceiveStatus() {
-  const transport::SocketAddress peer = connection_->socket->PeerAddress();
+  const transport::SocketAddress& peer = last_peer_;
   const auto fault = faults::Injector::Process().Ask(
       faults::Kind::kCompletion, {.qp = number_, .peer = &peer, .opcode = faults::kReceiveOpcode, .device = options_.device.c_str()},
       Format("qp 0x%x, peer %s: a receive completes with an error", number_, peer.ToString().c_str()));
@@ -72,7 +46,7 @@ ibv_wc_status QueuePair::InjectReceiveStatus() {
 
 // With the engine held. Whether a fault says that no receive is posted.
 bool QueuePair::InjectNotReady() {
-  const transport::SocketAddress peer = connection_->socket->PeerAddress();
+  const transport::SocketAddress& peer = last_peer_;
   return faults::Injector::Process()
       .Ask(faults::Kind::kRnr, {.qp = number_, .peer = &peer, .device = options_.device.c_str()},
            Format("qp 0x%x, peer %s: as if no receive were posted", number_, peer.ToString().c_str()))

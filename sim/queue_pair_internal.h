@@ -5,49 +5,32 @@
 #include <utility>
 #include <vector>
 
-#include "faults/stream.h"
 #include "sim/queue_pair.h"
 
 namespace weft::sim {
 
 // What a queue pair has only while it is connected. Guarded by the queue pair's engine.
 struct QueuePair::Connection {
-  Connection(std::unique_ptr<transport::ByteStream> stream_socket, const rdmap::StreamOptions& stream_options,
-             rdmap::Host& host, const mpa::FpduReceiver::Options& receive, const mpa::FpduSender::Options& send,
-             BufferPool& pool)
-      : socket(std::move(stream_socket)),
-        stream(stream_options, host),
-        receiver(receive, pool, stream),
-        sender(send, pool) {}
+  Connection(std::unique_ptr<llp::Channel> its_channel, const rdmap::StreamOptions& stream_options, rdmap::Host& host)
+      : channel(std::move(its_channel)), stream(stream_options, host) {}
 
-  std::unique_ptr<transport::ByteStream> socket;
-  faults::FaultyStream* faulty = nullptr;  // the socket, when faults concern it
-  bool crc = false;
+  std::unique_ptr<llp::Channel> channel;
   rdmap::Stream stream;
-  mpa::FpduReceiver receiver;
-  mpa::FpduSender sender;
-  std::vector<uint8_t> prologue;   // sent before any FPDU
   transport::WatchId watch = 0;
-  transport::Interest interest;
   transport::TimerId close_timer = 0;
   uint16_t ird = 0, ord = 0;
   bool extended = false;           // immediate data and atomics can be sent
   bool reliable = false;           // requests are acknowledged
   bool established_told = true;    // false: the responder waits for the RTR before it says so
   bool to_itself = false;
-  bool may_transmit = true;        // a responder waits for the first FPDU (RFC 5044 section 7.1.3)
-  bool heard = false;              // bytes of the peer came
   bool communication_told = false; // IBV_EVENT_COMM_EST
-  bool write_blocked = false;
-  bool write_failed = false;
-  bool read_ended = false;         // there will be no more to read
   bool termination_told = false;   // TellOfTermination()
   bool closing = false;            // Disconnect() was called
   bool fin_sent = false;
   uint64_t last_to_send = 0;       // closing: requests posted before this count still go out
 };
 
-// For FpduSender::TakeOver. Programs unmap memory before they deregister it, which an adapter that has pinned it does not notice.
+// For llp::Channel::TakeOver. Programs unmap memory before they deregister it, which an adapter that has pinned it does not notice.
 void CopyWhatIsThere(uint8_t* to, const uint8_t* from, size_t count);
 
 // Holds the engine; on release delivers what has to be said to others without locks, and answers a doorbell that rang meanwhile.

@@ -30,7 +30,7 @@ void QueuePair::Forget(const RegionInfo& gone, std::optional<uint64_t> request) 
   Connection& connection = *connection_;
   // Answers of which the stream knows no more.
   if (gone.length != 0)
-    connection.sender.TakeOver(reinterpret_cast<const void*>(gone.address), gone.length, CopyWhatIsThere);
+    connection.channel->TakeOver(reinterpret_cast<const void*>(gone.address), gone.length, CopyWhatIsThere);
   const auto names = [&gone](const ibv_sge* elements, unsigned pieces) {
     for (unsigned piece = 0; piece < pieces; ++piece) {
       if (elements[piece].lkey == gone.stag.value) return true;
@@ -51,7 +51,7 @@ void QueuePair::Forget(const RegionInfo& gone, std::optional<uint64_t> request) 
   }
   if (const uint64_t i = receives_.completed(); i != receives_.taken)
     used |= names(receives_.elements(i), receives_.entry(i).pieces);
-  if (used) connection.receiver.DivertPlacement();
+  if (used) connection.channel->DivertPlacement();
   if (request && sends_.retired() <= *request) {
     sends_.entry(*request).done = true;
     if (sends_.started == *request) ++sends_.started;
@@ -130,7 +130,7 @@ std::optional<rdmap::AccessError> QueuePair::Invalidate(ddp::STag stag) {
   if (auto error = rnic_.memory().InvalidateForPeer(remote_pd(), stag, window_owner_, &gone)) return error;
   // Only this stream had a use for it, and it is not placing now: a Send is. Answers that it has not appended look the
   // window up.
-  connection_->sender.TakeOver(reinterpret_cast<const void*>(gone.address), gone.length, CopyWhatIsThere);
+  connection_->channel->TakeOver(reinterpret_cast<const void*>(gone.address), gone.length, CopyWhatIsThere);
   return std::nullopt;
 }
 

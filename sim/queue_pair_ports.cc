@@ -11,6 +11,7 @@
 #include "base/byte_writer.h"
 #include "base/file_limit.h"
 #include "base/log.h"
+#include "mpa/channel/channel.h"
 #include "sim/device.h"
 #include "sim/endpoint.h"
 #include "sim/queue_pair.h"
@@ -422,18 +423,23 @@ std::shared_ptr<Endpoint> QueuePairPorts::State::TakeWaiting(uint32_t number, Lo
 void QueuePairPorts::ConnectToItself(QueuePair& qp, const PeerChoice& choice) {
   const Settings& settings = state_->rnic.settings();
   EstablishOptions options;
-  options.outcome.crc = settings.crc == CrcPolicy::kOn;
-  options.outcome.send_markers = options.outcome.receive_markers = settings.markers;
   options.outcome.ird = options.outcome.ord = std::min<uint16_t>(choice.parameters.ird, kMaxReads);
   options.initiator = options.to_itself = options.dialled = true;
-  options.max_ulpdu = kLargestUlpdu;
   options.delivery = choice.delivery;
   auto loop = state_->rnic.network().OpenLoop(choice.local);
   if (!loop.ok()) {
     LogWarning(Format("qp 0x%x cannot be connected to itself: %s", qp.number(), std::strerror(loop.error())));
     return;
   }
-  qp.Establish(std::move(*loop), std::move(options));
+  mpa::ChannelOptions framing{.initiator = true,
+                              .crc = settings.crc == CrcPolicy::kOn,
+                              .send_markers = settings.markers,
+                              .receive_markers = settings.markers,
+                              .max_ulpdu = kLargestUlpdu,
+                              .queue_pair = qp.number(),
+                              .device = qp.device()};
+  qp.Establish(std::make_unique<mpa::Channel>(state_->rnic.network(), state_->rnic.pool(), std::move(*loop), std::move(framing)),
+               std::move(options));
 }
 
 void QueuePairPorts::Forget(uint32_t number) {

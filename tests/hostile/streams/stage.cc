@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/settings.h"
 #include "ddp/header.h"
+#include "mpa/channel/channel.h"
 #include "rdmap/opcode.h"
 
 namespace weft::hostile {
@@ -103,12 +104,12 @@ std::unique_ptr<Peer> Stage::Connect(Program& victim, const Terms& terms) {
   network_.RunFor(std::chrono::milliseconds(1));
   auto accepted = listener_->Accept();
   WEFT_CHECK(accepted.ok());
-  sim::EstablishOptions options{.initiator = true, .max_ulpdu = terms.max_ulpdu, .delivery = terms.delivery};
-  options.outcome.revision = 2;
-  options.outcome.crc = false;
+  sim::EstablishOptions options{.initiator = true, .delivery = terms.delivery};
   options.outcome.ird = terms.ird;
   options.outcome.ord = terms.ord;
-  WEFT_CHECK(victim.qp.qp->Establish(std::move(*stream), std::move(options)) == 0);
+  mpa::ChannelOptions framing{.initiator = true, .revision = 2, .crc = false, .max_ulpdu = terms.max_ulpdu, .queue_pair = victim.qp.qp->number()};
+  auto channel = std::make_unique<mpa::Channel>(network_, rnic_->pool(), std::move(*stream), std::move(framing));
+  WEFT_CHECK(victim.qp.qp->Establish(std::move(channel), std::move(options)) == 0);
   return std::make_unique<Peer>(network_, std::move(*accepted));
 }
 

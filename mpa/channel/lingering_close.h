@@ -1,5 +1,5 @@
-#ifndef SIM_LINGERING_CLOSE_H_
-#define SIM_LINGERING_CLOSE_H_
+#ifndef MPA_CHANNEL_LINGERING_CLOSE_H_
+#define MPA_CHANNEL_LINGERING_CLOSE_H_
 
 #include <cstdint>
 #include <memory>
@@ -7,7 +7,7 @@
 
 #include "transport/network.h"
 
-namespace weft::sim {
+namespace weft::mpa {
 
 // Owns a socket from the end of its stream on: sends what remains (a Terminate, a rejection), then FIN, reads and discards until
 // the peer closes too, so that the kernel does not answer late data with a reset that would destroy our last words. Gives up with
@@ -17,6 +17,6 @@ inline constexpr std::chrono::seconds kLingerLimit{2};
 void CloseLingering(transport::Network& network, std::unique_ptr<transport::ByteStream> socket,
                     std::vector<uint8_t> last_words);
 
-}  // namespace weft::sim
+}  // namespace weft::mpa
 
-#endif  // SIM_LINGERING_CLOSE_H_
+#endif  // MPA_CHANNEL_LINGERING_CLOSE_H_

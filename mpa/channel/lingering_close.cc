@@ -1,10 +1,10 @@
-#include "sim/lingering_close.h"
+#include "mpa/channel/lingering_close.h"
 
 #include <array>
 #include <mutex>
 #include <utility>
 
-namespace weft::sim {
+namespace weft::mpa {
 namespace {
 
 using transport::IoResult;
@@ -85,4 +85,4 @@ void CloseLingering(transport::Network& network, std::unique_ptr<transport::Byte
   std::make_shared<Lingerer>(network, std::move(socket), std::move(last_words))->Start();
 }
 
-}  // namespace weft::sim
+}  // namespace weft::mpa

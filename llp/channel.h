@@ -1,0 +1,123 @@
+#ifndef LLP_CHANNEL_H_
+#define LLP_CHANNEL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "llp/stream.h"
+#include "llp/ulpdu.h"
+#include "transport/network.h"
+
+namespace weft::llp {
+
+// Whom a channel calls. From the network's timers, without locks.
+class ChannelUser {
+ public:
+  virtual ~ChannelUser() = default;
+  // There may be something to receive, to send or to ask for (ProbeIsDue), although nothing that is watched says so.
+  virtual void OnWake() = 0;
+};
+
+// What became of Receive().
+struct Received {
+  enum class Kind : uint8_t {
+    kNothing,  // nothing had come
+    kSome,     // `bytes` went to the sink, or into memory that it named
+    kStopped,  // the sink takes no more, or the stream is broken: `broken`
+    kEnded,    // the peer ended its direction in order
+    kFailed,   // the stream is dead; `error` is an errno
+  };
+  Kind kind = Kind::kNothing;
+  size_t bytes = 0;  // that came by this call, whatever the kind
+  Error broken = Error::kNone;
+  int error = 0;
+};
+
+// What became of Flush().
+struct Flushed {
+  enum class Kind : uint8_t {
+    kEmpty,    // nothing waited
+    kAll,      // all that waited went out: more can be appended
+    kBlocked,  // some waits for room; the channel watches for it
+    kFailed,   // the stream takes nothing any more. What the peer sent before may still be received.
+  };
+  Kind kind = Kind::kEmpty;
+  size_t bytes = 0;  // that went out by this call
+};
+
+// One connected stream of ULPDUs, as a wire offers it to the connection of a queue pair (RFC 5041 section 5): delivery without loss, or
+// an end. What the two ends said to one another before (the start-up) is over. Not thread safe: its owner serialises. Nothing blocks.
+class Channel {
+ public:
+  virtual ~Channel() = default;
+
+  // First, once. Both outlive the channel's last call; `sink` gets the ULPDUs that come from now on, from within Receive().
+  virtual void Start(UlpduSink& sink, std::weak_ptr<ChannelUser> user) = 0;
+
+  // --- to the peer ---
+
+  // Sends what has to be in front of the first ULPDU. False: none may be appended yet: that is still on its way, or the peer is the one
+  // that sends first.
+  virtual bool ReadyToSend() = 0;
+  // The same, as far as the peer is concerned.
+  virtual bool may_send() const = 0;
+  virtual UlpduWriter& writer() = 0;
+  // Hands what was appended to the network, as much as goes in one call.
+  virtual Flushed Flush() = 0;
+  // Position, as UlpduWriter::appended() counts, up to which all is out of the channel's hands.
+  virtual uint64_t consumed() const = 0;
+  virtual bool empty() const = 0;   // all that is to be sent so far is out
+  virtual bool failed() const = 0;  // Flush() would say so
+
+  // Copies `count` bytes that may not be there any more; what is gone reads as anything.
+  using Copy = void (*)(uint8_t* to, const uint8_t* from, size_t count);
+  // The `length` bytes at `begin` are going away: payload there that was appended and is not out is copied, and goes out as it was.
+  virtual void TakeOver(const void* begin, size_t length, Copy copy) = 0;
+
+  // --- from the peer ---
+
+  // Receives what is there, at most for a while (`most` of what the wire does in one call).
+  virtual Received Receive(unsigned most) = 0;
+  // Some of a ULPDU came, the rest did not.
+  virtual bool in_ulpdu() const = 0;
+  // Memory that the sink named may be going away: the rest of a ULPDU that is being placed is thrown away, and the sink gets End() all the
+  // same.
+  virtual void DivertPlacement() = 0;
+  // The peer may wait for a sign that we are there: a message that places nothing is to be sent. True at most once for each time that is due.
+  virtual bool ProbeIsDue() { return false; }
+
+  // --- readiness ---
+
+  // `handler` hears of it until the channel ends. 0: nothing is to be watched, and OnWake() says all.
+  virtual transport::WatchId Watch(std::shared_ptr<transport::ReadyHandler> handler) = 0;
+  // What it waits for may have changed.
+  virtual void UpdateInterest() = 0;
+  // Neither is output blocked nor does a watch say that it is not any more: a look that found nothing to receive is over.
+  virtual bool quiet() const = 0;
+
+  // --- the end ---
+
+  // We send nothing after what was flushed; the peer may still.
+  virtual void EndOutput() = 0;
+  // Ends in order: all that was appended goes out, then what `last` appends, then the end, which waits for the peer's without anybody's
+  // help. The channel is of no use after it, nor after Abort(), which ends at once and tells the peer so.
+  virtual void Close(const std::function<void(UlpduWriter&)>& last) = 0;
+  virtual void Abort() = 0;
+
+  // --- what it is ---
+
+  virtual transport::SocketAddress PeerAddress() const = 0;
+  // What a reader of a capture is to know of it.
+  virtual void Annotate(const std::string& comment) = 0;
+  // In words, for a trace.
+  virtual std::string Describe() const = 0;
+  // The plan of faults (faults/) changed.
+  virtual void ApplyFaults() {}
+};
+
+}  // namespace weft::llp
+
+#endif  // LLP_CHANNEL_H_

@@ -1,0 +1,204 @@
+#include "mpa/channel/channel.h"
+
+#include <chrono>
+#include <span>
+#include <utility>
+
+#include "base/iovec_length.h"
+#include "base/log.h"
+#include "faults/injector.h"
+#include "mpa/channel/lingering_close.h"
+
+namespace weft::mpa {
+namespace {
+
+using llp::Flushed;
+using llp::Received;
+using transport::IoResult;
+
+// Linux's siw driver forgets to look at what reaches it between its MPA Reply and the moment at which its queue pair gets the socket:
+// often the RTR, and then it never says that the connection is established. It looks when more comes; a zero-length RDMA Write is
+// more, and places nothing. Due so long after the connection stood, as long as the peer is silent.
+constexpr unsigned kMostProbes = 3;
+constexpr std::chrono::milliseconds kProbeAfter{20};
+
+constexpr size_t kLongestUlpdu = 65535;
+
+}  // namespace
+
+Channel::Channel(transport::Network& network, BufferPool& pool, std::unique_ptr<transport::ByteStream> stream, ChannelOptions options)
+    : network_(network),
+      pool_(pool),
+      options_(std::move(options)),
+      stream_(std::move(stream)),
+      sender_({.crc = options_.crc, .markers = options_.send_markers, .max_ulpdu = options_.max_ulpdu}, pool),
+      prologue_(options_.prologue),
+      may_send_(options_.initiator) {}
+
+Channel::~Channel() { Unwatch(); }
+
+void Channel::Start(llp::UlpduSink& sink, std::weak_ptr<llp::ChannelUser> user) {
+  receiver_.emplace(FpduReceiver::Options{.crc = options_.crc, .markers = options_.receive_markers, .max_ulpdu = kLongestUlpdu}, pool_, sink);
+  user_ = std::move(user);
+  if (faults::Enabled()) [[unlikely]] Wrap(options_.start_up_write);
+  if (options_.probe) {
+    probes_left_ = kMostProbes;
+    ProbeLater();
+  }
+}
+
+bool Channel::ReadyToSend() {
+  blocked_ = false;
+  if (!prologue_.empty()) {
+    const iovec piece{prologue_.data(), prologue_.size()};
+    const IoResult result = stream_->Write({&piece, 1});
+    if (result.kind == IoResult::Kind::kFailed) failed_ = true;
+    prologue_.erase(prologue_.begin(), prologue_.begin() + static_cast<ptrdiff_t>(result.bytes));
+    blocked_ = !prologue_.empty();
+    UpdateInterest();
+    if (blocked_) return false;
+  }
+  return may_send_;
+}
+
+Flushed Channel::Flush() {
+  const std::span<const iovec> pending = sender_.Pending();
+  if (pending.empty()) return {};
+  const size_t wanted = TotalLength(pending);
+  const IoResult result = stream_->Write(pending);
+  if (result.kind == IoResult::Kind::kFailed) {
+    failed_ = true;
+    return {.kind = Flushed::Kind::kFailed};
+  }
+  if (result.kind == IoResult::Kind::kDone) {
+    sender_.Consume(result.bytes);
+    if (result.bytes == wanted) return {.kind = Flushed::Kind::kAll, .bytes = result.bytes};
+  }
+  blocked_ = true;
+  UpdateInterest();  // whoever called may not come back to try again
+  return {.kind = Flushed::Kind::kBlocked, .bytes = result.bytes};
+}
+
+Received Channel::Receive(unsigned most) {
+  Received received;
+  for (unsigned reads = 0; reads < most; ++reads) {
+    const std::span<const iovec> into = receiver_->PrepareRead();
+    const size_t wanted = TotalLength(into);
+    const IoResult result = stream_->Read(into);
+    const size_t bytes = result.kind == IoResult::Kind::kDone ? result.bytes : 0;
+    if (bytes != 0) {
+      may_send_ = true;  // the initiator is in FPDU mode: its first FPDU is here
+      probes_left_ = 0;
+      received.bytes += bytes;
+    }
+    const bool well = receiver_->Commit(bytes);
+    read_ended_ |= result.kind == IoResult::Kind::kEndOfStream || result.kind == IoResult::Kind::kFailed;
+    failed_ |= result.kind == IoResult::Kind::kFailed;
+    if (!well) {
+      received.kind = Received::Kind::kStopped;
+      if (receiver_->error() != FpduError::kNone) {
+        received.broken = receiver_->error() == FpduError::kBadCrc ? llp::Error::kDamaged : llp::Error::kMisframed;
+      }
+      return received;
+    }
+    switch (result.kind) {
+      case IoResult::Kind::kDone:
+        received.kind = Received::Kind::kSome;
+        if (bytes < wanted) return received;
+        break;
+      case IoResult::Kind::kWouldBlock:
+        return received;
+      case IoResult::Kind::kEndOfStream:
+        received.kind = Received::Kind::kEnded;
+        return received;
+      case IoResult::Kind::kFailed:
+        received.kind = Received::Kind::kFailed;
+        received.error = result.error;
+        return received;
+    }
+  }
+  return received;
+}
+
+bool Channel::ProbeIsDue() {
+  if (probes_left_ == 0 || network_.Now() < probe_at_) return false;
+  if (--probes_left_ != 0) ProbeLater();
+  return true;
+}
+
+void Channel::ProbeLater() {
+  probe_at_ = network_.Now() + kProbeAfter;
+  probe_timer_ = network_.RunAt(probe_at_, [user = user_] {
+    if (auto alive = user.lock()) alive->OnWake();
+  });
+}
+
+transport::WatchId Channel::Watch(std::shared_ptr<transport::ReadyHandler> handler) {
+  interest_ = {.read = true, .write = false};
+  watch_ = network_.Watch(*stream_, interest_, std::move(handler));
+  return watch_;
+}
+
+void Channel::Unwatch() {
+  if (watch_ != 0) network_.Unwatch(std::exchange(watch_, 0));
+  if (probe_timer_ != 0) network_.Cancel(std::exchange(probe_timer_, 0));
+}
+
+void Channel::UpdateInterest() {
+  transport::Interest want{.read = !read_ended_, .write = blocked_};
+  if (faulty_ != nullptr) [[unlikely]] {
+    want = {.read = !read_ended_ && faulty_->wants_read(), .write = faulty_->wants_write(blocked_)};
+  }
+  if (want == interest_ || watch_ == 0) return;
+  interest_ = want;
+  network_.SetInterest(watch_, want);
+}
+
+void Channel::Close(const std::function<void(llp::UlpduWriter&)>& last) {
+  if (failed_) return Abort();
+  Unwatch();
+  // The rest of an FPDU that went out in part has to follow, or the peer would see garbage instead of an end.
+  std::vector<uint8_t> rest = std::move(prologue_);
+  const auto gather = [&] {
+    const std::span<const iovec> pending = sender_.Pending();
+    for (const iovec& piece : pending) {
+      const auto* bytes = static_cast<const uint8_t*>(piece.iov_base);
+      rest.insert(rest.end(), bytes, bytes + piece.iov_len);
+    }
+    sender_.Consume(TotalLength(pending));
+  };
+  gather();
+  last(sender_);
+  gather();
+  if (faulty_ != nullptr) stream_ = std::exchange(faulty_, nullptr)->Release(rest);
+  if (stream_ != nullptr) CloseLingering(network_, std::move(stream_), std::move(rest));
+}
+
+void Channel::Abort() {
+  Unwatch();
+  stream_->Abort();
+}
+
+std::string Channel::Describe() const {
+  return Format("MPA revision %u, CRC %s, markers %s/%s, MULPDU %zu", options_.revision, options_.crc ? "on" : "off",
+                options_.send_markers ? "sent" : "not sent", options_.receive_markers ? "received" : "not received", options_.max_ulpdu);
+}
+
+// The stream stays wrapped when the faults go: it may have bytes that it held.
+void Channel::Wrap(bool start_up_write) {
+  if (faulty_ != nullptr) return faulty_->Reselect();
+  faults::ConnectionInfo info{.qp = options_.queue_pair,
+                              .device = options_.device,
+                              .crc = options_.crc,
+                              .start_up_bytes = prologue_.size(),
+                              .start_up_write = start_up_write};
+  if (!faults::ConcernsStream(info, stream_->PeerAddress())) return;
+  auto wake = [user = user_] {
+    if (auto alive = user.lock()) alive->OnWake();
+  };
+  auto faulty = std::make_unique<faults::FaultyStream>(std::move(stream_), std::move(info), network_, std::move(wake));
+  faulty_ = faulty.get();
+  stream_ = std::move(faulty);
+}
+
+}  // namespace weft::mpa
