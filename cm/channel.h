@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cm/event.h"
-#include "sim/event_queue.h"
+#include "sim/queues/event_queue.h"
 
 namespace weft::cm {
 

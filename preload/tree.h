@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/device.h"
+#include "sim/device/device.h"
 
 namespace weft::preload {
 

@@ -14,7 +14,7 @@
 #include "base/settings.h"
 #include "preload/home.h"
 #include "preload/tree.h"
-#include "sim/device.h"
+#include "sim/device/device.h"
 
 // weft-paths: makes or brings up to date the tree for this user, network namespace and settings, and prints where it is, or behind a '!' why
 // there is none.

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "faults/injector.h"
-#include "sim/completion_queue.h"
+#include "sim/queues/completion_queue.h"
 #include "transport/network.h"
 
 namespace weft::sim {

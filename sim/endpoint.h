@@ -10,7 +10,7 @@
 #include "mpa/channel/channel.h"
 #include "mpa/start_up.h"
 #include "sim/cm_api.h"
-#include "sim/queue_pair.h"
+#include "sim/queue_pair/queue_pair.h"
 #include "transport/network.h"
 
 namespace weft::sim {

@@ -12,9 +12,9 @@
 #include "base/file_limit.h"
 #include "base/log.h"
 #include "mpa/channel/channel.h"
-#include "sim/device.h"
+#include "sim/device/limits.h"
 #include "sim/endpoint.h"
-#include "sim/queue_pair.h"
+#include "sim/queue_pair/queue_pair.h"
 #include "sim/rnic.h"
 #include "transport/local_address.h"
 
@@ -85,6 +85,8 @@ std::string HostOf(const transport::SocketAddress& address) {
   const std::string text = address.ToString();
   return text.substr(0, text.rfind(':'));
 }
+
+ConnectParameters ParametersOf(const PeerChoice& choice) { return {.ird = choice.ird, .ord = choice.ord}; }
 
 Service ServiceOfPeer(Service ours) {
   switch (ours) {
@@ -178,7 +180,8 @@ class QueuePairPorts::Dialler final : public CmObserver, public std::enable_shar
   Dialler(const std::shared_ptr<State>& state, const std::shared_ptr<QueuePair>& qp, const PeerChoice& choice, uint32_t send_number)
       : state_(state), rnic_(state->rnic), qp_(qp), number_(qp->number()), choice_(choice) {
     choice_.address.set_port(static_cast<uint16_t>(choice.number >> 8));
-    choice_.parameters.private_data = Wish{choice.number, number_, choice.service, choice.receive_number, send_number}.Serialize();
+    parameters_ = ParametersOf(choice);
+    parameters_.private_data = Wish{choice.number, number_, choice.service, choice.receive_number, send_number}.Serialize();
   }
 
   void Start() {
@@ -193,7 +196,7 @@ class QueuePairPorts::Dialler final : public CmObserver, public std::enable_shar
       at->second.endpoint = endpoint;
     }
     endpoint->SetObserver(shared_from_this());
-    if (endpoint->ConnectFor(qp, choice_.local, choice_.address, choice_.parameters, choice_.delivery, /*dialled=*/true) != 0) TryAgain();
+    if (endpoint->ConnectFor(qp, choice_.local, choice_.address, parameters_, choice_.delivery, /*dialled=*/true) != 0) TryAgain();
   }
 
   void OnCmEvent(CmEvent event) override {
@@ -231,6 +234,7 @@ class QueuePairPorts::Dialler final : public CmObserver, public std::enable_shar
   const std::weak_ptr<QueuePair> qp_;
   const uint32_t number_;
   PeerChoice choice_;
+  ConnectParameters parameters_;
   transport::Duration retry_after_ = kFirstRetry;
   bool warned_ = false;
 };
@@ -423,7 +427,7 @@ std::shared_ptr<Endpoint> QueuePairPorts::State::TakeWaiting(uint32_t number, Lo
 void QueuePairPorts::ConnectToItself(QueuePair& qp, const PeerChoice& choice) {
   const Settings& settings = state_->rnic.settings();
   EstablishOptions options;
-  options.outcome.ird = options.outcome.ord = std::min<uint16_t>(choice.parameters.ird, kMaxReads);
+  options.outcome.ird = options.outcome.ord = std::min<uint16_t>(choice.ird, kMaxReads);
   options.initiator = options.to_itself = options.dialled = true;
   options.delivery = choice.delivery;
   auto loop = state_->rnic.network().OpenLoop(choice.local);
@@ -520,7 +524,7 @@ void QueuePairPorts::State::WarnOfNumbers(uint32_t number, const PeerChoice& cho
 
 void QueuePairPorts::State::Accept(const std::shared_ptr<QueuePair>& qp, const PeerChoice& choice,
                                    const std::shared_ptr<Endpoint>& endpoint) {
-  if (static_cast<EndpointImpl&>(*endpoint).AcceptFor(qp, choice.parameters, choice.delivery, /*dialled=*/true) == 0) return;
+  if (static_cast<EndpointImpl&>(*endpoint).AcceptFor(qp, ParametersOf(choice), choice.delivery, /*dialled=*/true) == 0) return;
   // The peer left meanwhile. It comes again, or, where it is only there to receive, is come to.
   {
     std::lock_guard lock(mutex);

@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "sim/any_queue_pair.h"
-#include "sim/memory.h"
+#include "sim/queues/any_queue_pair.h"
+#include "sim/memory/memory.h"
 
 namespace weft::sim {
 

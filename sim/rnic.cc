@@ -57,7 +57,7 @@ Rnic::Rnic(transport::Network& network, const Settings& settings, uint64_t host_
       ports_(network),
       cm_(MakeCmEngine(*this)),
       queue_pair_ports_(std::make_unique<QueuePairPorts>(*this)),
-      datagram_groups_(network),
+      datagram_ports_(network),
       device_faults_(std::make_shared<DeviceFaults>(*this)) {
   faults::Injector::Process().AddObserver(device_faults_);
 }
@@ -113,7 +113,8 @@ Result<std::shared_ptr<QueuePair>, int> Rnic::CreateQueuePair(QueuePairOptions o
   std::lock_guard lock(mutex_);
   if (queue_pairs_.size() >= kMaxQp) return ENOMEM;
   uint32_t number = 0;
-  if (settings_.persona == Persona::kRoce) {
+  const bool roce = settings_.persona == Persona::kRoce;
+  if (roce) {
     // The number says where the process can be reached. Datagram queue pairs have theirs from UDP ports, which may be equal.
     std::vector<uint32_t> in_use;
     do {
@@ -128,7 +129,7 @@ Result<std::shared_ptr<QueuePair>, int> Rnic::CreateQueuePair(QueuePairOptions o
     number = next_number_;
     next_number_ = (next_number_ + 1) & 0xffffff;
   }
-  auto qp = std::make_shared<QueuePair>(*this, number, std::move(options));
+  auto qp = std::make_shared<QueuePair>(*this, roce ? queue_pair_ports_.get() : nullptr, number, std::move(options));
   queue_pairs_.Add(number, qp);
   return qp;
 }
@@ -143,38 +144,12 @@ std::shared_ptr<SharedReceiveQueue> Rnic::CreateSharedReceiveQueue(std::shared_p
 Result<std::shared_ptr<DatagramQueuePair>, int> Rnic::CreateDatagramQueuePair(DatagramOptions options) {
   std::lock_guard lock(mutex_);
   if (queue_pairs_.size() >= kMaxQp) return ENOMEM;
-  std::shared_ptr<DatagramPort> port;
-  uint32_t number = 0;
-  const auto unused = [this](uint32_t candidate) {
-    return candidate != kGroupQueuePair && !queue_pairs_.contains(candidate);
-  };
-  for (const auto& open : datagram_ports_) {
-    number = open->FreeNumber(unused);
-    if (number != 0) {
-      port = open;
-      break;
-    }
-  }
-  if (port == nullptr) {
-    auto opened = DatagramPort::Open(network_);
-    if (!opened.ok()) return opened.error();
-    port = *opened;
-    number = port->FreeNumber(unused);
-    if (number == 0) return ENOMEM;
-    datagram_ports_.push_back(port);
-  }
-  auto qp = std::make_shared<DatagramQueuePair>(*this, port, number, std::move(options));
-  port->Add(number, qp.get());
-  queue_pairs_.Add(number, qp);
+  auto qp = datagram_ports_.Add([this](uint32_t candidate) { return !queue_pairs_.contains(candidate); },
+                                [&](const DatagramPorts::Place& place) {
+                                  return std::make_shared<DatagramQueuePair>(*this, datagram_ports_, place, std::move(options));
+                                });
+  if (qp.ok()) queue_pairs_.Add((*qp)->number(), *qp);
   return qp;
-}
-
-void Rnic::ReleaseDatagramPort(const std::shared_ptr<DatagramPort>& port, uint32_t number) {
-  std::lock_guard lock(mutex_);
-  port->Remove(number);
-  if (!port->empty()) return;
-  port->Close();
-  std::erase(datagram_ports_, port);
 }
 
 }  // namespace weft::sim

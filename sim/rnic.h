@@ -13,14 +13,16 @@
 #include "base/buffer_pool.h"
 #include "base/result.h"
 #include "base/settings.h"
-#include "sim/any_queue_pair.h"
+#include "sim/queues/adapter.h"
+#include "sim/queues/any_queue_pair.h"
 #include "sim/cm_api.h"
-#include "sim/datagram_queue_pair.h"
-#include "sim/device.h"
+#include "sim/datagram/ports.h"
+#include "sim/datagram/queue_pair.h"
+#include "sim/device/device.h"
 #include "sim/device_faults.h"
-#include "sim/memory.h"
-#include "sim/port_monitor.h"
-#include "sim/queue_pair.h"
+#include "sim/memory/memory.h"
+#include "sim/device/port_monitor.h"
+#include "sim/queue_pair/queue_pair.h"
 #include "sim/queue_pair_ports.h"
 #include "sim/queue_pair_table.h"
 #include "transport/network.h"
@@ -28,13 +30,13 @@
 namespace weft::sim {
 
 // The simulated RNIC: one per process (Process()), or one per simulated host in tests. Thread safe.
-class Rnic {
+class Rnic final : public Adapter {
  public:
   // Over the kernel's TCP; made on first use, never destroyed; the child of a fork gets its own.
   static Rnic& Process();
   // `network` outlives the RNIC and everything made from it. `host_id` tells Weft ends on one host from others.
   Rnic(transport::Network& network, const Settings& settings, uint64_t host_id);
-  ~Rnic();
+  ~Rnic() override;
 
   // How the connection manager finds the queue pair behind an ibv_qp; set by the owner of struct ibv_qp.
   using QueuePairResolver = std::shared_ptr<QueuePair> (*)(ibv_qp*);
@@ -42,7 +44,7 @@ class Rnic {
   static std::shared_ptr<QueuePair> QueuePairOf(ibv_qp* qp);
 
   std::shared_ptr<Pd> AllocatePd();
-  MemoryTable& memory() { return memory_; }
+  MemoryTable& memory() override { return memory_; }
   // Deregisters and makes every stream forget the region; after return no byte of it is touched. As MemoryTable::Deregister.
   int DeregisterMemory(ddp::STag stag);
   // As MemoryTable::Reregister; after return no byte of the old memory is touched.
@@ -63,17 +65,13 @@ class Rnic {
 
   void OnExit();  // of the process
 
-  // For the RNIC's own parts.
-  transport::Network& network() { return network_; }
-  BufferPool& pool() { return pool_; }
-  const Settings& settings() const { return settings_; }
-  uint64_t host_id() const { return host_id_; }
-  void ForgetQueuePair(uint32_t number);
-  // Makes every queue pair, `but` one, forget memory that was taken away; without an engine.
-  void ForgetRegion(const RegionInfo& gone, const AnyQueuePair* but = nullptr);
-  DatagramGroups& datagram_groups() { return datagram_groups_; }
-  // The queue pair gets nothing from the port any more; a port without queue pairs is closed.
-  void ReleaseDatagramPort(const std::shared_ptr<DatagramPort>& port, uint32_t number);
+  // Adapter
+  transport::Network& network() override { return network_; }
+  BufferPool& pool() override { return pool_; }
+  const Settings& settings() const override { return settings_; }
+  uint64_t host_id() const override { return host_id_; }
+  void ForgetQueuePair(uint32_t number) override;
+  void ForgetRegion(const RegionInfo& gone, const AnyQueuePair* but = nullptr) override;
 
   // rnic_statistics.cc: what `weft stat` shows. Those that are gone are counted only with WEFT_STATS=1.
   std::vector<std::shared_ptr<AnyQueuePair>> QueuePairs();
@@ -96,7 +94,7 @@ class Rnic {
   std::unique_ptr<QueuePairPorts> queue_pair_ports_;
   std::atomic<uint32_t> next_pd_{1};
   std::atomic<uint32_t> next_srq_{0};
-  DatagramGroups datagram_groups_;
+  DatagramPorts datagram_ports_;
 
   const std::shared_ptr<DeviceFaults> device_faults_;
   std::shared_ptr<void> control_;  // control::Server
@@ -105,7 +103,6 @@ class Rnic {
   QueuePairTable queue_pairs_;
   std::vector<QueuePairSnapshot> gone_;
   uint32_t next_number_ = 2;  // 0 and 1 are special on InfiniBand; programs print them as such
-  std::vector<std::shared_ptr<DatagramPort>> datagram_ports_;
 };
 
 }  // namespace weft::sim

@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "control/server.h"
 #include "faults/injector.h"
-#include "sim/names.h"
+#include "sim/queues/names.h"
 #include "sim/rnic.h"
 
 // What an RNIC says of itself: to `weft stat`, to `weft faults`, and with WEFT_STATS=1 at exit.

@@ -1,4 +1,4 @@
-#include "sim/address_handle.h"
+#include "sim/datagram/address_handle.h"
 
 #include <arpa/inet.h>
 
@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "base/settings.h"
-#include "sim/gid.h"
+#include "sim/device/gid.h"
 #include "verbs/export.h"
 #include "verbs/objects.h"
 

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "sim/pages.h"
+#include "sim/memory/pages.h"
 #include "verbs/export.h"
 #include "verbs/objects.h"
 

@@ -1,8 +1,8 @@
 #include <cerrno>
 
 #include "base/settings.h"
-#include "sim/datagram_queue_pair.h"
-#include "sim/gid.h"
+#include "sim/datagram/queue_pair.h"
+#include "sim/device/gid.h"
 #include "verbs/export.h"
 #include "verbs/objects.h"
 

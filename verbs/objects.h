@@ -10,16 +10,16 @@
 #include <mutex>
 #include <vector>
 
-#include "sim/any_queue_pair.h"
+#include "sim/queues/any_queue_pair.h"
 #include "faults/injector.h"
-#include "sim/completion_queue.h"
-#include "sim/device.h"
-#include "sim/event_queue.h"
-#include "sim/memory.h"
-#include "sim/port_monitor.h"
-#include "sim/queue_pair.h"
+#include "sim/queues/completion_queue.h"
+#include "sim/device/device.h"
+#include "sim/queues/event_queue.h"
+#include "sim/memory/memory.h"
+#include "sim/device/port_monitor.h"
+#include "sim/queue_pair/queue_pair.h"
 #include "sim/rnic.h"
-#include "sim/shared_receive_queue.h"
+#include "sim/queues/shared_receive_queue.h"
 
 // What stands behind the pointers that programs hold. Each object begins with the public structure, so that a verb
 // finds its object by a cast: the fast paths look nothing up.

@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "base/settings.h"
-#include "sim/datagram_queue_pair.h"
+#include "sim/datagram/queue_pair.h"
 #include "verbs/export.h"
 #include "verbs/objects.h"
 #include "verbs/send_batch.h"

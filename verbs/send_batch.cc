@@ -3,7 +3,7 @@
 #include <cerrno>
 #include <memory>
 
-#include "sim/device.h"
+#include "sim/device/device.h"
 #include "verbs/objects.h"
 
 // The ibv_wr_* family, which programs reach through function pointers in the queue pair.

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <vector>
 
-#include "sim/queue_pair.h"
+#include "sim/queue_pair/queue_pair.h"
 
 namespace weft::verbs {
 

@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "sim/xrc_domain.h"
+#include "sim/queues/xrc_domain.h"
 #include "verbs/objects.h"
 
 namespace weft::verbs {

@@ -120,7 +120,7 @@ class Datagrams(DissectorTest):
 
     @staticmethod
     def datagram(payload, opcode=0, length=None, version=1, flags=0):
-        """sim/datagram_header.h"""
+        """sim/datagram/header.h"""
         return struct.pack(">2sBBIIIIHH", b"WU", version, opcode, 0x02_123400, 0x40_567800, 0x11111111, 0xcafe0001, flags,
                            len(payload) if length is None else length) + payload
 

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "sim/datagram_header.h"
+#include "sim/datagram/header.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using weft::sim::DatagramHeader;

@@ -5,7 +5,7 @@
 
 #include "base/settings.h"
 #include "faults/injector.h"
-#include "sim/device.h"
+#include "sim/device/device.h"
 #include "transport/pcap.h"
 
 int main() {

@@ -1,0 +1,139 @@
+#ifndef SIM_DATAGRAM_QUEUE_PAIR_H_
+#define SIM_DATAGRAM_QUEUE_PAIR_H_
+
+#include <infiniband/verbs.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "sim/queues/adapter.h"
+#include "sim/queues/any_queue_pair.h"
+#include "sim/queues/completion_queue.h"
+#include "sim/datagram/group.h"
+#include "sim/datagram/port.h"
+#include "sim/datagram/ports.h"
+#include "sim/datagram/send_queue.h"
+#include "sim/queues/queue_pair_options.h"
+#include "sim/queues/receive_queue.h"
+#include "sim/queues/shared_receive_queue.h"
+
+namespace weft::sim {
+
+struct DatagramOptions {
+  QueuePairOptions common;
+  uint32_t max_payload = 1024;  // bytes: the port's active MTU, at most kMaxDatagram
+};
+
+// An unreliable datagram queue pair (ibv_qp of type UD): each message is one UDP datagram, sent from the thread that posts it, complete when the
+// kernel has it. Messages get lost: when the network or the kernel drops them, when no receive is posted or it is too short, when
+// the Q_Key is not that of the queue pair. Thread safe.
+//
+// Locks, outermost first: the port's (while it hands out datagrams), mutex_, send_mutex_, the completion queue's.
+class DatagramQueuePair final : public AnyQueuePair,
+                                public DatagramReceiver,
+                                public std::enable_shared_from_this<DatagramQueuePair> {
+ public:
+  // `place`: one of `ports`. Both outlive it, as the adapter does.
+  DatagramQueuePair(Adapter& adapter, DatagramPorts& ports, DatagramPorts::Place place, DatagramOptions options);
+  ~DatagramQueuePair() override;
+
+  ibv_qp_type type() const override { return IBV_QPT_UD; }
+  uint32_t number() const override { return number_; }
+  const ibv_qp_cap& capabilities() const override { return options_.capabilities; }
+  ibv_qp_state state() const { return state_.load(std::memory_order_acquire); }
+
+  // EINVAL: see DatagramSendQueue::Stage, and a state before RTS.
+  int PostSend(ibv_send_wr* list, ibv_send_wr** bad, bool all_or_nothing) override;
+  int PostReceive(ibv_recv_wr* list, ibv_recv_wr** bad) override;
+  int Modify(const ibv_qp_attr& attributes, int mask) override;
+  void Query(ibv_qp_attr* attributes, ibv_qp_init_attr* init) override;
+  void Destroy() override;
+
+  // ibv_attach_mcast, ibv_detach_mcast; `interface` as transport::DatagramOptions. Errors: DatagramGroups.
+  int AttachGroup(const transport::SocketAddress& group, uint32_t interface);
+  int DetachGroup(const transport::SocketAddress& group, uint32_t interface);
+  bool attached() const { return has_groups_.load(std::memory_order_relaxed); }  // to any group
+
+  void DriveInline(bool spinning) override;
+  void FlushDeferred() override {}  // nothing is deferred
+  transport::Network& network() const override;
+  void ForgetRegion(const RegionInfo& gone) override;
+  QueuePairSnapshot Snapshot() override;
+  void FailFatally(const std::string& device) override;
+
+  // DatagramReceiver
+  void OnDatagram(const ReceivedDatagram& datagram) override;
+  void OnWritable() override;
+
+ private:
+  struct Membership {
+    transport::SocketAddress address;
+    uint32_t interface;
+    std::shared_ptr<DatagramGroup> group;
+  };
+
+  void Tell(ibv_event_type event);  // without locks, but the port's
+  // With both locks held.
+  void Reset();
+  // With mutex_ held.
+  // Moves the oldest receive of the shared queue to `receives_`; false: there is none.
+  bool TakeShared();
+  const Pd& receive_pd() const { return options_.shared_receives ? options_.shared_receives->pd() : *options_.pd; }
+  bool FillReceive(const ReceivedDatagram& datagram);
+  void CompleteReceive(ibv_wc& completion, bool solicited);
+  void FlushReceives();
+  // With send_mutex_ held.
+  void Transmit();
+  // Failures on demand. What completes with an error, or is lost.
+  ibv_wc_status InjectSendStatus(const DatagramSend& entry);
+  ibv_wc_status InjectReceiveStatus(const ReceivedDatagram& datagram);
+  bool InjectNotReady(const ReceivedDatagram& datagram);
+  bool PortIsDown() const;
+  void FailSends(ibv_wc_status status);
+  // Without locks, but the port's: a completion queue that overran ends the queue pair.
+  void CheckOverrun();
+  size_t Gather(uint64_t first, size_t most);  // how many are ready to go
+  bool Resolve(uint64_t count, size_t slot);
+  void CompleteSend(ibv_wc_status status);
+  void FlushSends();
+  void Push(CompletionQueue& cq, const ibv_wc& completion, bool solicited);
+
+  Adapter& adapter_;
+  DatagramPorts& ports_;
+  const std::shared_ptr<DatagramPort> port_;
+  const uint32_t number_;
+  const MemoryUser memory_user_ = MemoryUser::QueuePair(number_, kNoWindowOwner);
+  const uint32_t max_payload_;
+  QueuePairOptions options_;
+  std::atomic<ibv_qp_state> state_{IBV_QPS_RESET};  // written with both locks held, but for RTS to SQE (send_mutex_)
+
+  std::mutex mutex_;  // guards what follows, and the consumer's side of receives_
+  ReceiveQueue receives_;  // with a shared queue: what was taken from there
+  ibv_qp_attr attributes_{};
+  bool failed_ = false;  // a receive's memory is bad
+  uint64_t failed_receives_ = 0;  // completed with an error
+
+  std::mutex send_mutex_;  // guards what follows
+  DatagramSendQueue sends_;
+  uint32_t own_qkey_ = 0;  // attributes_.qkey
+  std::atomic<bool> awaiting_writable_{false};  // written under it
+  bool drop_reported_ = false;
+  uint64_t failed_sends_ = 0;
+  uint64_t asked_ = 0;  // 1 + the count of the request for which faults were asked last
+  std::atomic<bool> overrun_{false};  // a completion was lost
+  struct Outgoing;
+  std::unique_ptr<Outgoing> outgoing_;
+
+  QueuePairCounters counters_;  // bytes of payload; those of sends under send_mutex_, of receives under mutex_
+
+  std::mutex groups_mutex_;  // guards groups_
+  std::vector<Membership> groups_;
+  std::atomic<bool> has_groups_{false};
+};
+
+}  // namespace weft::sim
+
+#endif  // SIM_DATAGRAM_QUEUE_PAIR_H_

@@ -1,0 +1,36 @@
+#ifndef SIM_MEMORY_SLOT_H_
+#define SIM_MEMORY_SLOT_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "sim/memory/memory.h"
+
+namespace weft::sim {
+
+// A place of the table. Guarded by its lock, a spin lock held for a few instructions; slots are never freed, so a stale STag finds
+// a slot that does not match.
+struct MemoryTable::Slot {
+  std::atomic_flag mutex = ATOMIC_FLAG_INIT;
+  Kind kind = Kind::kRegion;
+  bool live = false;
+  bool valid = false;   // false: invalidated; a window that is not bound
+  uint8_t key = 0;
+  uint32_t pd = 0;
+  uint32_t index = 0;   // the upper 24 bits of its STags
+  uint32_t windows = 0; // bound to this region
+  WindowOwner owner = kNoWindowOwner;  // of a bound window of type 2
+  ddp::STag region;     // that the window is bound to
+  RegionInfo info;
+
+  void lock() {
+    while (mutex.test_and_set(std::memory_order_acquire)) {
+    }
+  }
+  void unlock() { mutex.clear(std::memory_order_release); }
+  ddp::STag stag() const { return ddp::STag(index << 8 | key); }
+};
+
+}  // namespace weft::sim
+
+#endif  // SIM_MEMORY_SLOT_H_

@@ -1,0 +1,73 @@
+#ifndef SIM_QUEUES_SEND_QUEUE_H_
+#define SIM_QUEUES_SEND_QUEUE_H_
+
+#include <infiniband/verbs.h>
+#include <sys/uio.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "base/spin_lock.h"
+#include "rdmap/request.h"
+#include "sim/memory/memory.h"
+
+namespace weft::sim {
+
+// One posted send work request.
+struct SendEntry {
+  rdmap::Request request;
+  uint64_t id = 0;                    // wr_id
+  ibv_wr_opcode opcode = IBV_WR_SEND;
+  ibv_wc_status status = IBV_WC_SUCCESS;
+  bool signaled = false;
+  bool is_inline = false;             // its bytes lie in the queue's inline storage
+  bool asked = false;                 // whether a fault strikes it has been asked
+  bool resolved = false;              // request.local is valid
+  bool done = false;                  // may be retired once it is the oldest
+  uint8_t pieces = 0;                 // scatter/gather elements in use
+};
+
+// The ring of send work requests. Producers (Post) exclude each other with post_mutex(); the consumer is whoever owns the queue
+// pair's engine. Counters grow without bound; an entry's slot is its count modulo the depth. Oldest to newest:
+//   retired <= started <= posted
+class SendQueue {
+ public:
+  SendQueue(uint32_t depth, uint32_t max_sge, uint32_t max_inline);
+
+  // Producer, with post_mutex() held. Stage() writes the request behind the `staged` ones that are not published yet: 0, or the errno of
+  // ibv_post_send: EINVAL, ENOMEM, EOPNOTSUPP. Publish() posts the first `count` of them; those behind are forgotten.
+  // `extended`: immediate data, atomics and Reads into several pieces are among the operations.
+  int Stage(const ibv_send_wr& wr, bool signal_all, bool extended, uint32_t staged);
+  void Publish(uint32_t count) { posted_.store(posted_.load(std::memory_order_relaxed) + count, std::memory_order_seq_cst); }
+  SpinLock& post_mutex() { return post_mutex_; }
+
+  uint64_t posted() const { return posted_.load(std::memory_order_seq_cst); }
+  uint64_t retired() const { return retired_.load(std::memory_order_relaxed); }
+
+  // Consumer.
+  SendEntry& entry(uint64_t count) { return entries_[count % depth_]; }
+  const SendEntry& entry(uint64_t count) const { return entries_[count % depth_]; }
+  const ibv_sge* elements(uint64_t count) const { return &elements_[(count % depth_) * max_sge_]; }
+  WindowBind& bind(uint64_t count) { return binds_[count % depth_]; }  // of an IBV_WR_BIND_MW
+  iovec* memory(uint64_t count) { return &memory_[(count % depth_) * max_sge_]; }
+  void* inline_bytes(uint64_t count) { return &inline_[(count % depth_) * max_inline_]; }
+  uint64_t started = 0;
+  void Retire() { retired_.store(retired() + 1, std::memory_order_release); }
+  void Clear();
+
+ private:
+  const uint32_t depth_, max_sge_, max_inline_;
+  std::unique_ptr<SendEntry[]> entries_;
+  std::unique_ptr<ibv_sge[]> elements_;
+  std::unique_ptr<iovec[]> memory_;
+  std::unique_ptr<uint8_t[]> inline_;
+  std::unique_ptr<WindowBind[]> binds_;  // made with the first one
+  std::atomic<uint64_t> posted_{0};
+  std::atomic<uint64_t> retired_{0};
+  SpinLock post_mutex_;
+};
+
+}  // namespace weft::sim
+
+#endif  // SIM_QUEUES_SEND_QUEUE_H_

@@ -1,0 +1,45 @@
+#ifndef SIM_QUEUES_STATISTICS_H_
+#define SIM_QUEUES_STATISTICS_H_
+
+#include <infiniband/verbs.h>
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+namespace weft::sim {
+
+// A count that one thread at a time writes, under a lock of its owner, and anyone reads: no more than an addition.
+class Counter {
+ public:
+  void Add(uint64_t count) { value_.store(value_.load(std::memory_order_relaxed) + count, std::memory_order_relaxed); }
+  uint64_t value() const { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<uint64_t> value_{0};
+};
+
+// What a queue pair counts beyond its queues' own positions; since it was created.
+struct QueuePairCounters {
+  Counter bytes_sent, bytes_received;  // on the wire, start-up frames left out
+  Counter errors;                      // completions with a status other than success
+  Counter retries;                     // messages sent again, because the receiver was not ready
+  Counter rnr;                         // receiver-not-ready answers, sent and received
+};
+
+// A queue pair as `weft stat` shows it.
+struct QueuePairSnapshot {
+  uint32_t number = 0;
+  ibv_qp_type type = IBV_QPT_RC;
+  ibv_qp_state state = IBV_QPS_RESET;
+  std::string device;             // empty: not known
+  std::string peer;               // empty: never connected
+  uint64_t sends_posted = 0, sends_completed = 0;
+  uint64_t receives_posted = 0, receives_completed = 0;
+  uint64_t bytes_sent = 0, bytes_received = 0;
+  uint64_t errors = 0, retries = 0, rnr = 0;
+};
+
+}  // namespace weft::sim
+
+#endif  // SIM_QUEUES_STATISTICS_H_
