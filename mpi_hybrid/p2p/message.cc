@@ -15,7 +15,7 @@
 namespace weft::mpi {
 namespace {
 
-// Starts an eager message without a request when nothing stands in the way of writing it to the socket now. True: it was written in full,
+// Starts an eager message without a request when nothing stands in the way of writing it now. True: it was written in full,
 // or `*rest` is the request of what was not.
 bool SendAtOnce(const void* buffer, MPI_Aint count, const Datatype& type, int destination, int tag, Comm& comm, Channel channel,
                 Request** rest) {
@@ -23,7 +23,7 @@ bool SendAtOnce(const void* buffer, MPI_Aint count, const Datatype& type, int de
   const ProcessId process = comm.peer(destination);
   if (process == engine.self()) return false;
   Link* link = engine.FindLink(process);
-  if (link == nullptr || !ProcessDevice()->IsIdle(*link) || link->is_gone()) return false;
+  if (link == nullptr || !link->is_idle()) return false;
   Payload payload(buffer, count, type);
   const size_t length = payload.left();
   if (length > engine.limits().eager || !link->HasCredit(Link::CostOf(length))) return false;
@@ -46,7 +46,7 @@ bool SendAtOnce(const void* buffer, MPI_Aint count, const Datatype& type, int de
   } else {
     of_payload = payload.Peek(std::span(pieces).subspan(1), length);
   }
-  const size_t written = ProcessDevice()->WriteAtOnce(*link, {pieces, 1 + of_payload});
+  const size_t written = ProcessDevice()->WriteAtOnce(*link, {pieces, 1 + of_payload}, sizeof(bytes) + length);
   link->TakeCredit(Link::CostOf(length));
   ++g_counters.messages_sent;
   g_counters.bytes_sent += length;

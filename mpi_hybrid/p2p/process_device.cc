@@ -4,12 +4,14 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "base/log.h"
 #include "mpi_hybrid/core/job.h"
 #include "mpi_hybrid/p2p/message.h"
+#include "mpi_hybrid/p2p/tcp/tcp_transport.h"
 
 namespace weft::mpi {
 namespace {
@@ -62,7 +64,9 @@ Error StartDevice() {
   Job& job = ThisJob();
   g_spin = ChooseSpin(job);
   g_engine = new Engine(job.rank, LimitsFromEnvironment());
-  g_device = new Device(job, *g_engine);
+  g_device = new Device(*g_engine);
+  // Ranks that spin empty a short send buffer at once; those that share a processor would only take turns more often.
+  g_device->Add(std::make_unique<TcpTransport>(job, *g_engine, g_device->loop(), /*short_buffers=*/g_spin.count() != 0));
   return g_device->Start();
 }
 

@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "mpi_hybrid/p2p/device.h"
+#include "mpi_hybrid/p2p/device/device.h"
 #include "mpi_hybrid/p2p/engine/engine.h"
 
 namespace weft::mpi {

@@ -10,7 +10,7 @@
 
 #include "base/check.h"
 #include "mpi_hybrid/core/lock.h"
-#include "mpi_hybrid/p2p/device.h"
+#include "mpi_hybrid/p2p/device/device.h"
 #include "mpi_hybrid/p2p/process_device.h"
 #include "mpi_hybrid/p2p/request/news.h"
 
@@ -28,7 +28,7 @@ constexpr int kMostDoublings = 8;   // of the number of waits that do not spin a
 
 struct Stage {
   ProgressStage* stage;
-  int watched = -1;  // descriptor that the device watches
+  int watched = -1;  // descriptor that the loop watches
 };
 
 // The library's lock for a condition variable.
@@ -78,8 +78,8 @@ bool ArmStages(State& state, Device& device) {
     if (!stage.stage->Arm()) return false;
     const int fd = stage.stage->fd();
     if (fd == stage.watched) continue;
-    if (stage.watched >= 0) device.Unwatch(stage.watched);
-    if (fd >= 0) device.Watch(fd);
+    if (stage.watched >= 0) device.loop().Unwatch(stage.watched);
+    if (fd >= 0) device.loop().Watch(fd);
     stage.watched = fd;
   }
   return true;
@@ -91,7 +91,7 @@ void SleepInEpoll(State& state, Device& device, Watch& watch) {
   state.wake_sent = false;
   // News from outside that came before now were seen by the last look; those after it end the sleep.
   const bool news = state.outside_news.exchange(false);
-  const bool ready = news || device.Sleep(watch.BeforeSleep(Clock::now(), device.unreached()));
+  const bool ready = news || device.Sleep(watch.BeforeSleep(Clock::now(), ProcessEngine()->unreached()));
   state.in_epoll = false;
   if (watch.AfterSleep(Clock::now(), ready)) device.ConnectToAwaited();
   if (state.outside_news.exchange(false) || news) {
@@ -110,7 +110,7 @@ void Progress::RemoveStage(ProgressStage* stage) {
   std::vector<Stage>& stages = TheState().stages;
   auto at = std::find_if(stages.begin(), stages.end(), [&](const Stage& entry) { return entry.stage == stage; });
   WEFT_CHECK(at != stages.end());
-  if (at->watched >= 0 && ProcessDevice() != nullptr) ProcessDevice()->Unwatch(at->watched);
+  if (at->watched >= 0 && ProcessDevice() != nullptr) ProcessDevice()->loop().Unwatch(at->watched);
   stages.erase(at);
 }
 
@@ -138,13 +138,13 @@ void Progress::Wake() {
   State& state = TheState();
   if (state.in_epoll && !state.wake_sent) {
     state.wake_sent = true;
-    ProcessDevice()->Wake();
+    ProcessDevice()->loop().Wake();
   }
   if (state.others_asleep != 0) state.others.notify_all();
 }
 
 void Progress::WakeFromOutside() {
-  if (!TheState().outside_news.exchange(true) && ProcessDevice() != nullptr) ProcessDevice()->Wake();
+  if (!TheState().outside_news.exchange(true) && ProcessDevice() != nullptr) ProcessDevice()->loop().Wake();
 }
 
 // A wait that spun and had to sleep anyway took the processor away from somebody, perhaps from the very rank that it waits for (when the

@@ -14,7 +14,7 @@ class Watch {
   using Clock = std::chrono::steady_clock;
   static constexpr auto kAfter = std::chrono::milliseconds(250);
 
-  // Before a sleep: its longest time in milliseconds; -1: no limit. `unreached` is Device::unreached().
+  // Before a sleep: its longest time in milliseconds; -1: no limit. `unreached` is Engine::unreached().
   int BeforeSleep(Clock::time_point now, unsigned unreached) {
     if (watches_ && unreached == unreached_) return -1;
     watches_ = false;

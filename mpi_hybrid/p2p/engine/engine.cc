@@ -88,6 +88,7 @@ Error Engine::StartSend(const void* buffer, MPI_Aint count, const Datatype& type
   send->synchronous = mode == SendMode::kSynchronous;
   send->AddRef();
   ++unfinished_sends_;
+  if (link != nullptr) ++link->unfinished_sends;
   *request = send;
 
   const MatchKey envelope = {comm.send_context + static_cast<uint32_t>(channel), comm.rank, tag};
@@ -127,6 +128,7 @@ Request* Engine::ContinueSend(Link& link, const FrameHeader& header, const Paylo
   send->frame.body = send->payload.left();
   send->AddRef();
   ++unfinished_sends_;
+  ++link.unfinished_sends;
   link.EnqueueRest(send->frame, header, written);
   return send;
 }
@@ -192,6 +194,7 @@ void Engine::Finish(SendRequest& send) {
   if (send.id != 0) sends_.Remove(std::exchange(send.id, 0));
   send.stage = SendRequest::Stage::kDone;
   --unfinished_sends_;
+  if (send.link != nullptr) --send.link->unfinished_sends;
   send.Complete();
   send.Release();
 }
@@ -490,6 +493,7 @@ void Engine::StartAwaiting(const AwaitedProbe& probe) { probes_.push_back(&probe
 void Engine::StopAwaiting(const AwaitedProbe& probe) { std::erase(probes_, &probe); }
 
 void Engine::OnUnreachable(ProcessId process, const Error& error) {
+  ++unreached_;
   Link& link = LinkTo(process);
   if (link.is_gone() || !link.has_output()) return;
   WEFT_CHECK(link.state() == Link::State::kFresh);

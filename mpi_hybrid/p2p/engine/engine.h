@@ -48,6 +48,13 @@ class Engine {
   Link* FindLink(ProcessId process) const {
     return static_cast<size_t>(process) < links_.size() ? links_[static_cast<size_t>(process)].get() : nullptr;
   }
+  // Calls visit(Link&) for each link that was ever used.
+  template <typename Visit>
+  void ForEachLink(Visit visit) const {
+    for (const auto& link : links_) {
+      if (link != nullptr) visit(*link);
+    }
+  }
   // Links that got something to write since they were last taken.
   std::vector<Link*>& with_output() { return with_output_; }
 
@@ -74,6 +81,8 @@ class Engine {
   // There is no way to `process` now, which may well live: the sends that wait for one fail, and where there are any the receives from it, which
   // an exchange would wait for in vain. Later ones try again.
   void OnUnreachable(ProcessId process, const Error& error);
+  // How often that was so. Who waits for such a process has nothing to learn its death by then.
+  unsigned unreached() const { return unreached_; }
   bool IsDead(ProcessId process) const;
   int deaths() const { return deaths_; }
 
@@ -136,6 +145,7 @@ class Engine {
   IdTable<ReceiveRequest> receives_;
   size_t unfinished_sends_ = 0;
   int deaths_ = 0;
+  unsigned unreached_ = 0;
   bool anyone_left_ = false;
   std::unordered_map<ContextId, int> deaths_told_;  // how many dead members receives from anyone in the context were told of
 };

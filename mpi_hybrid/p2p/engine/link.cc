@@ -100,9 +100,9 @@ void Link::Stream(SendRequest& send) {
   Enqueue(send.frame, {.kind = FrameKind::kData, .receive_id = send.stream_to, .length = chunk});
 }
 
-size_t Link::PrepareWrite(std::span<iovec> pieces) const {
+size_t Link::PrepareWrite(std::span<iovec> pieces, size_t most_frames) const {
   size_t count = 0;
-  for (OutFrame* frame = first_; frame != nullptr && count < pieces.size(); frame = frame->next) {
+  for (OutFrame* frame = first_; frame != nullptr && count < pieces.size() && most_frames != 0; frame = frame->next, --most_frames) {
     if (frame->header_written < sizeof(frame->header)) {
       pieces[count++] = {frame->header + frame->header_written, sizeof(frame->header) - frame->header_written};
     }

@@ -13,7 +13,7 @@
 namespace weft::mpi {
 
 // The frames between this process and one other: what waits to be written, and the parser of what arrives. Bytes go in and out through
-// it, sockets are someone else's.
+// it; how they reach the other process is a transport's matter.
 class Link {
  public:
   enum class State : uint8_t { kFresh, kOpen, kLeft, kDead };  // kLeft: it said goodbye
@@ -29,9 +29,11 @@ class Link {
   void Open(uint64_t window);
   void set_gone(bool left) { state_ = left ? State::kLeft : State::kDead; }
   bool is_gone() const { return state_ == State::kLeft || state_ == State::kDead; }
-  void* connection = nullptr;  // the device's
+  // Open, and nothing is queued: an eager message may be written at once.
+  bool is_idle() const { return state_ == State::kOpen && !has_output(); }
 
   // --- out ---
+  size_t unfinished_sends = 0;  // to this peer
   bool has_output() const { return first_ != nullptr; }
   // What an eager message of `length` bytes takes of the window.
   static int64_t CostOf(uint64_t length) { return static_cast<int64_t>(length) + 1024; }
@@ -51,8 +53,10 @@ class Link {
   void GiveBack(int64_t credit);  // returns credit, soon
   void Stream(SendRequest& send);  // its next chunk
 
-  // The next pieces to write into `pieces`; how many.
-  size_t PrepareWrite(std::span<iovec> pieces) const;
+  // The next pieces to write into `pieces`, of at most so many frames; how many.
+  size_t PrepareWrite(std::span<iovec> pieces, size_t most_frames = SIZE_MAX) const;
+  // Bytes of the first frame that are not written, for a wire that carries whole frames.
+  size_t left_of_frame() const { return first_ == nullptr ? 0 : sizeof(first_->header) - first_->header_written + first_->body; }
   // So many bytes of them were written.
   void Written(size_t bytes);
 

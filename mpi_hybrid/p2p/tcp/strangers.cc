@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sys/eventfd.h>
 
+#include <iterator>
 #include <utility>
 
 #include "base/file_limit.h"
@@ -19,29 +20,21 @@ constexpr auto kTellAgain = std::chrono::seconds(10);
 void Strangers::Listen(Socket listener) {
   listener_ = std::move(listener);
   Reserve();
-  events_.Add(listener_.fd(), EPOLLIN);
+  registration_ = {loop_, listener_.fd(), EPOLLIN, *this};
 }
 
 void Strangers::Close() {
+  registration_.End();
   listener_.Close();
   reserve_.Close();
   strangers_.clear();
-  by_age_.clear();
   paused_until_.reset();
-}
-
-void Strangers::OnReady(int fd) {
-  if (fd == listener_.fd()) {
-    Accept();
-  } else if (Stranger* stranger = Find(fd)) {
-    Read(*stranger);
-  }
 }
 
 void Strangers::Accept() {
   const auto now = Clock::now();
   for (int turn = 0; turn < kAcceptsPerTurn; ++turn) {
-    if (by_age_.size() >= kMost && !GiveWay(now)) return Pause(now);
+    if (strangers_.size() >= kMost && !GiveWay(now)) return Pause(now);
     Socket socket = listener_.Accept();
     if (socket) {
       starved_since_.reset();
@@ -85,60 +78,61 @@ void Strangers::Reserve() {
 
 // A listener that is watched but not accepted from would end every sleep at once.
 void Strangers::Pause(Clock::time_point now) {
-  if (!paused_until_) events_.Modify(listener_.fd(), 0);
+  if (!paused_until_) registration_.SetEvents(0);
   paused_until_ = now + kPause;
 }
 
+Strangers::Stranger::Stranger(Strangers& whose, Socket socket, Clock::time_point now)
+    : owner(whose),
+      visitor{.socket = std::move(socket)},
+      since(now),
+      registration(whose.loop_, visitor.socket.fd(), EPOLLIN, *this) {}
+
 void Strangers::Take(Socket socket, Clock::time_point now) {
-  const int fd = socket.fd();
-  const auto at = static_cast<size_t>(fd);
-  if (at >= strangers_.size()) strangers_.resize(at + 1);
-  strangers_[at] = std::make_unique<Stranger>();
-  Stranger& stranger = *strangers_[at];
-  stranger.socket = std::move(socket);
-  stranger.since = now;
-  stranger.place = by_age_.insert(by_age_.end(), fd);
-  events_.Add(fd, EPOLLIN);
-  Challenge::Write(NewNonce(), stranger.challenge);
-  const iovec piece = {stranger.challenge, sizeof(stranger.challenge)};
-  if (stranger.socket.Write({&piece, 1}) != static_cast<ssize_t>(sizeof(stranger.challenge))) Remove(fd);  // it is gone
+  Stranger& stranger = strangers_.emplace_back(*this, std::move(socket), now);
+  stranger.place = std::prev(strangers_.end());
+  Challenge::Write(NewNonce(), stranger.visitor.challenge);
+  const iovec piece = {stranger.visitor.challenge, sizeof(stranger.visitor.challenge)};
+  if (stranger.visitor.socket.Write({&piece, 1}) != static_cast<ssize_t>(Challenge::kLength))
+    Remove(stranger);  // it is gone
 }
 
 void Strangers::Read(Stranger& stranger) {
-  const int fd = stranger.socket.fd();
-  const iovec piece = {stranger.hello_bytes + stranger.have, sizeof(stranger.hello_bytes) - stranger.have};
-  const ssize_t got = stranger.socket.Read({&piece, 1});
+  const iovec piece = {stranger.visitor.hello_bytes + stranger.have, Hello::kLength - stranger.have};
+  const ssize_t got = stranger.visitor.socket.Read({&piece, 1});
   if (got == -EAGAIN) return;
   if (got > 0) stranger.have += static_cast<size_t>(got);
-  if (got > 0 && stranger.have < sizeof(stranger.hello_bytes)) return;
-  const std::unique_ptr<Stranger> taken = Remove(fd);
+  if (got > 0 && stranger.have < Hello::kLength) return;
+  const bool silent = stranger.have == 0;
+  Visitor visitor = Remove(stranger);
   // A peer whose connection to us gave way to ours before it greeted; or one who only tried the port.
-  if (got <= 0 && taken->have == 0) return;
-  const auto hello = got > 0 ? Hello::Read(secret_, taken->challenge, taken->hello_bytes) : std::nullopt;
+  if (got <= 0 && silent) return;
+  const auto hello = got > 0 ? Hello::Read(secret_, visitor.challenge, visitor.hello_bytes) : std::nullopt;
   if (!hello || hello->from < 0 || hello->from >= size_ || hello->from == rank_) {
-    LogWarning("dropped a connection from " + taken->socket.PeerName() +
+    LogWarning("dropped a connection from " + visitor.socket.PeerName() +
                ": it does not come from a process of this job");
     return;
   }
   // Of this job, but for another rank: an address that is not only this host's. It tries the next.
   if (hello->to != rank_) return;
-  taken->hello = *hello;
-  admit_(std::move(*taken));
+  visitor.hello = *hello;
+  admit_(std::move(visitor));
 }
 
-std::unique_ptr<Strangers::Stranger> Strangers::Remove(int fd) {
-  std::unique_ptr<Stranger> stranger = std::move(strangers_[static_cast<size_t>(fd)]);
-  events_.Remove(fd);
-  by_age_.erase(stranger->place);
-  return stranger;
+Visitor Strangers::Remove(Stranger& stranger) {
+  stranger.registration.End();
+  Visitor visitor = std::move(stranger.visitor);
+  strangers_.erase(stranger.place);
+  return visitor;
 }
 
 bool Strangers::GiveWay(Clock::time_point now) {
-  while (!by_age_.empty()) {
-    const int oldest = by_age_.front();
-    if (now - Find(oldest)->since < kShortest) return false;
-    Read(*Find(oldest));  // it may have spoken meanwhile
-    if (by_age_.empty() || by_age_.front() != oldest) continue;
+  while (!strangers_.empty()) {
+    Stranger& oldest = strangers_.front();
+    if (now - oldest.since < kShortest) return false;
+    const size_t count = strangers_.size();
+    Read(oldest);  // it may have spoken meanwhile
+    if (strangers_.size() < count) continue;
     Remove(oldest);
     return true;
   }
@@ -148,7 +142,7 @@ bool Strangers::GiveWay(Clock::time_point now) {
 void Strangers::OnTime(Clock::time_point now) {
   if (!paused_until_ || now < *paused_until_) return;
   paused_until_.reset();
-  events_.Modify(listener_.fd(), EPOLLIN);
+  registration_.SetEvents(EPOLLIN);
 }
 
 }  // namespace weft::mpi

@@ -6,12 +6,10 @@
 #include <cstdint>
 #include <functional>
 #include <list>
-#include <memory>
 #include <optional>
-#include <vector>
 
 #include "base/job_secret.h"
-#include "mpi_hybrid/p2p/loop/event_set.h"
+#include "mpi_hybrid/p2p/loop/event_loop.h"
 #include "mpi_hybrid/p2p/tcp/greeting.h"
 #include "mpi_hybrid/p2p/tcp/socket.h"
 
@@ -25,12 +23,13 @@ struct Visitor {
   Hello hello;
 };
 
-// The listener and the connections that it accepted and that have not yet proven whose they are. Their number is bounded: there are kMost of them,
-// and the oldest gives way, after kShortest, when there is no room for the next. While there is room silence is no reason to close one: a rank of
-// the job that computes is silent for as long as it computes. Where there is room for none, who connects waits in the kernel's backlog, and the
-// listener is not looked at for a while. After kStarved without a descriptor all who wait are turned away, so that those of the job learn of it
+// The listener and the connections that it accepted and that have not yet proven whose they are. Their number is
+// bounded: there are kMost of them, and the oldest gives way, after kShortest, when there is no room for the next.
+// While there is room silence is no reason to close one: a rank of the job that computes is silent for as long as it
+// computes. Where there is room for none, who connects waits in the kernel's backlog, and the listener is not looked at
+// for a while. After kStarved without a descriptor all who wait are turned away, so that those of the job learn of it
 // (dial.h); for that one descriptor is kept in reserve.
-class Strangers {
+class Strangers final : EventLoop::Handler {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr size_t kMost = 1024;
@@ -39,16 +38,12 @@ class Strangers {
   static constexpr auto kStarved = std::chrono::seconds(5);
 
   // `admit` is called for one who proved to be of this job and means `rank`; it owns the connection from then on.
-  // `events` outlives this.
-  Strangers(EventSet& events, const JobSecret& secret, int rank, int size, std::function<void(Visitor)> admit)
-      : events_(events), secret_(secret), rank_(rank), size_(size), admit_(std::move(admit)) {}
+  // `loop` outlives this.
+  Strangers(EventLoop& loop, const JobSecret& secret, int rank, int size, std::function<void(Visitor)> admit)
+      : loop_(loop), secret_(secret), rank_(rank), size_(size), admit_(std::move(admit)) {}
 
   void Listen(Socket listener);
   void Close();
-
-  bool Owns(int fd) const { return fd == listener_.fd() || Find(fd) != nullptr; }
-  bool listens() const { return static_cast<bool>(listener_); }
-  void OnReady(int fd);
 
   // What time brings: call it when deadline() has come.
   std::optional<Clock::time_point> deadline() const { return paused_until_; }
@@ -57,16 +52,19 @@ class Strangers {
   bool GiveWay(Clock::time_point now);
 
  private:
-  struct Stranger : Visitor {
-    Clock::time_point since;
+  struct Stranger final : EventLoop::Handler {
+    Stranger(Strangers& owner, Socket socket, Clock::time_point now);
+    void OnReady(uint32_t) override { owner.Read(*this); }
+
+    Strangers& owner;
+    Visitor visitor;
+    const Clock::time_point since;
     size_t have = 0;
-    std::list<int>::iterator place;  // in by_age_
+    std::list<Stranger>::iterator place;
+    EventLoop::Registration registration;
   };
 
-  Stranger* Find(int fd) const {
-    const auto at = static_cast<size_t>(fd);
-    return at < strangers_.size() ? strangers_[at].get() : nullptr;
-  }
+  void OnReady(uint32_t) override { Accept(); }  // the listener
   void Accept();
   void OnShortage(int error, Clock::time_point now);
   void TurnAway();
@@ -74,19 +72,19 @@ class Strangers {
   void Pause(Clock::time_point now);
   void Take(Socket socket, Clock::time_point now);
   void Read(Stranger& stranger);
-  std::unique_ptr<Stranger> Remove(int fd);
+  Visitor Remove(Stranger& stranger);
 
-  EventSet& events_;
+  EventLoop& loop_;
   const JobSecret& secret_;
   const int rank_, size_;
   const std::function<void(Visitor)> admit_;
   Socket listener_;
-  std::vector<std::unique_ptr<Stranger>> strangers_;  // by descriptor
-  std::list<int> by_age_;                             // oldest first
-  std::optional<Clock::time_point> paused_until_;     // the listener is not watched
-  Socket reserve_;                                    // a descriptor; none when another thread was faster
+  EventLoop::Registration registration_;           // of the listener
+  std::list<Stranger> strangers_;                  // oldest first
+  std::optional<Clock::time_point> paused_until_;  // the listener is not watched
+  Socket reserve_;                                 // a descriptor; none when another thread was faster
   std::optional<Clock::time_point> starved_since_;
-  std::optional<Clock::time_point> told_;             // of it
+  std::optional<Clock::time_point> told_;  // of it
 };
 
 }  // namespace weft::mpi

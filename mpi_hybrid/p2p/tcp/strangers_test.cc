@@ -8,7 +8,7 @@
 
 #include "base/job_secret.h"
 #include "base/log.h"
-#include "mpi_hybrid/p2p/loop/event_set.h"
+#include "mpi_hybrid/p2p/loop/event_loop.h"
 #include "mpi_hybrid/p2p/tcp/few_descriptors.h"
 #include "mpi_hybrid/p2p/tcp/greeting.h"
 #include "mpi_hybrid/p2p/tcp/socket.h"
@@ -21,26 +21,22 @@ using Clock = Strangers::Clock;
 // The listener of rank 0 of two.
 class StrangersTest : public testing::Test {
  protected:
-  StrangersTest() : strangers_(events_, secret_, 0, 2, [this](Visitor visitor) { admitted_ = std::move(visitor.socket); }) {
-    EXPECT_TRUE(events_.Create());
+  StrangersTest()
+      : strangers_(loop_, secret_, 0, 2, [this](Visitor visitor) { admitted_ = std::move(visitor.socket); }) {
+    EXPECT_TRUE(loop_.Open());
     Socket listener = Socket::Listen(*transport::SocketAddress::Parse("127.0.0.1", 0));
     address_ = listener.LocalAddress();
     strangers_.Listen(std::move(listener));
   }
   // What a thread in MPI does about ready descriptors.
-  bool Look() {
-    epoll_event ready[64];
-    const int count = events_.Wait(ready, 10);
-    for (int i = 0; i < count; ++i) strangers_.OnReady(ready[i].data.fd);
-    return count > 0;
-  }
+  bool Look() { return loop_.Dispatch(10); }
   static bool Take(const Socket& socket, uint8_t* into, size_t length) {
     const iovec piece = {into, length};
     return socket.Read({&piece, 1}) == static_cast<ssize_t>(length);
   }
 
   const JobSecret secret_ = *JobSecret::FromHex("00112233445566778899aabbccddeeff");
-  EventSet events_;
+  EventLoop loop_;
   transport::SocketAddress address_;
   Socket admitted_;
   Strangers strangers_;

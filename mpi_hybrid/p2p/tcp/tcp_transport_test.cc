@@ -1,4 +1,4 @@
-#include "mpi_hybrid/p2p/device.h"
+#include "mpi_hybrid/p2p/tcp/tcp_transport.h"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "mpi_hybrid/core/job.h"
 #include "mpi_hybrid/datatype/datatype.h"
+#include "mpi_hybrid/p2p/device/device.h"
 #include "mpi_hybrid/p2p/tcp/few_descriptors.h"
 #include "pmi/client.h"
 
@@ -67,7 +68,8 @@ struct Process {
     job.secret = kSecret;
     job.pmi = std::make_unique<FakeClient>(space, rank, size);
     engine = std::make_unique<Engine>(rank, limits);
-    device = std::make_unique<Device>(job, *engine);
+    device = std::make_unique<Device>(*engine);
+    device->Add(std::make_unique<TcpTransport>(job, *engine, device->loop(), /*short_buffers=*/false));
     comm->rank = rank;
     auto group = MakeRef<Group>();
     for (int i = 0; i < size; ++i) group->members.push_back(i);
@@ -77,15 +79,19 @@ struct Process {
   }
   Request* Send(const std::vector<uint8_t>& data, int to, int tag) {
     Request* request = nullptr;
-    EXPECT_TRUE(engine->StartSend(data.data(), static_cast<MPI_Aint>(data.size()), *Datatype::Find(MPI_BYTE), to, tag, *comm,
-                                  SendMode::kStandard, Channel::kPointToPoint, &request).ok());
+    EXPECT_TRUE(engine
+                    ->StartSend(data.data(), static_cast<MPI_Aint>(data.size()), *Datatype::Find(MPI_BYTE), to, tag,
+                                *comm, SendMode::kStandard, Channel::kPointToPoint, &request)
+                    .ok());
     device->Flush();
     return request;
   }
   Request* Receive(std::vector<uint8_t>& data, int from, int tag) {
     Request* request = nullptr;
-    EXPECT_TRUE(engine->StartReceive(data.data(), static_cast<MPI_Aint>(data.size()), *Datatype::Find(MPI_BYTE), from, tag, *comm,
-                                     Channel::kPointToPoint, &request).ok());
+    EXPECT_TRUE(engine
+                    ->StartReceive(data.data(), static_cast<MPI_Aint>(data.size()), *Datatype::Find(MPI_BYTE), from,
+                                   tag, *comm, Channel::kPointToPoint, &request)
+                    .ok());
     device->Flush();
     return request;
   }
@@ -96,7 +102,7 @@ struct Process {
   Ref<Comm> comm;
 };
 
-class DeviceTest : public testing::Test {
+class TcpTransportTest : public testing::Test {
  protected:
   void Make(int size, const EngineLimits& limits = {}) {
     for (int rank = 0; rank < size; ++rank) processes_.push_back(std::make_unique<Process>(space_, rank, size, limits));
@@ -169,7 +175,8 @@ class DeviceTest : public testing::Test {
   void ExpectTraffic(int a, int b) {
     const std::vector<uint8_t> sent(1000, 7);
     std::vector<uint8_t> got_a(1000), got_b(1000);
-    Request* requests[] = {at(a).Receive(got_a, b, 9), at(b).Receive(got_b, a, 9), at(a).Send(sent, b, 9), at(b).Send(sent, a, 9)};
+    Request* requests[] = {at(a).Receive(got_a, b, 9), at(b).Receive(got_b, a, 9), at(a).Send(sent, b, 9),
+                           at(b).Send(sent, a, 9)};
     for (Request* request : requests) {
       EXPECT_TRUE(PollUntil([&] { return request->complete; }));
       EXPECT_TRUE(request->error.ok()) << request->error.message();
@@ -185,7 +192,7 @@ class DeviceTest : public testing::Test {
 
 Socket ListenAtLoopback() { return Socket::Listen(*transport::SocketAddress::Parse("127.0.0.1", 0)); }
 
-TEST_F(DeviceTest, BothSidesConnectAtOnceAndNothingIsLostOrReordered) {
+TEST_F(TcpTransportTest, BothSidesConnectAtOnceAndNothingIsLostOrReordered) {
   for (int first : {0, 1}) {
     processes_.clear();
     space_.clear();
@@ -212,10 +219,11 @@ TEST_F(DeviceTest, BothSidesConnectAtOnceAndNothingIsLostOrReordered) {
   }
 }
 
-TEST_F(DeviceTest, StrangersAreDroppedAndTheJobGoesOn) {
+TEST_F(TcpTransportTest, StrangersAreDroppedAndTheJobGoesOn) {
   SilenceWarnings(true);
   Make(2);
-  const std::string text = "GET / HTTP/1.1\r\n\r\n it could be a program that looks for web servers, or for anything else";
+  const std::string text =
+      "GET / HTTP/1.1\r\n\r\n it could be a program that looks for web servers, or for anything else";
   for (size_t length : {text.size(), size_t{3}}) {
     const int fd = ConnectTo(0);
     ASSERT_EQ(send(fd, text.data(), length, 0), static_cast<ssize_t>(length));
@@ -223,8 +231,11 @@ TEST_F(DeviceTest, StrangersAreDroppedAndTheJobGoesOn) {
     ExpectDropped(fd);
   }
   // The wrong secret; and the right one, with wrong ranks.
-  for (const auto& [secret, from, to] : {std::tuple{"00112233445566778899aabbccddeefe", 1, 0}, {kSecret, 1, 1}, {kSecret, 0, 0},
-                                         {kSecret, 2, 0}, {kSecret, -1, 0}}) {
+  for (const auto& [secret, from, to] : {std::tuple{"00112233445566778899aabbccddeefe", 1, 0},
+                                         {kSecret, 1, 1},
+                                         {kSecret, 0, 0},
+                                         {kSecret, 2, 0},
+                                         {kSecret, -1, 0}}) {
     const int fd = ConnectTo(0);
     SendHello(fd, secret, from, to);
     ExpectDropped(fd);
@@ -235,7 +246,7 @@ TEST_F(DeviceTest, StrangersAreDroppedAndTheJobGoesOn) {
   SilenceWarnings(false);
 }
 
-TEST_F(DeviceTest, ADeadPeerIsAnErrorWhereverItIsNeeded) {
+TEST_F(TcpTransportTest, ADeadPeerIsAnErrorWhereverItIsNeeded) {
   Make(3);
   ExpectTraffic(0, 1);
   std::vector<uint8_t> from_dead(10), from_living(10);
@@ -256,7 +267,7 @@ TEST_F(DeviceTest, ADeadPeerIsAnErrorWhereverItIsNeeded) {
   for (Request* request : {receive, other, send, late}) request->Release();
 }
 
-TEST_F(DeviceTest, AProbeNoticesTheDeathOfAPeerThatWasNeverTalkedTo) {
+TEST_F(TcpTransportTest, AProbeNoticesTheDeathOfAPeerThatWasNeverTalkedTo) {
   Make(2);
   const AwaitedProbe probe{1, *at(0).comm};
   at(0).engine->StartAwaiting(probe);
@@ -266,7 +277,7 @@ TEST_F(DeviceTest, AProbeNoticesTheDeathOfAPeerThatWasNeverTalkedTo) {
   at(0).engine->StopAwaiting(probe);
 }
 
-TEST_F(DeviceTest, AReceiveFromAnyoneConnectsToFewOfMany) {
+TEST_F(TcpTransportTest, AReceiveFromAnyoneConnectsToFewOfMany) {
   constexpr int kRanks = 40;
   Make(kRanks);
   std::vector<uint8_t> got(10);
@@ -289,7 +300,7 @@ TEST_F(DeviceTest, AReceiveFromAnyoneConnectsToFewOfMany) {
   receive->Release();
 }
 
-TEST_F(DeviceTest, PollTellsOfWritesToo) {
+TEST_F(TcpTransportTest, PollTellsOfWritesToo) {
   Make(2);
   ExpectTraffic(0, 1);
   // More than the sockets hold, into a rank that does not look; and nothing comes back that would be read.
@@ -301,7 +312,9 @@ TEST_F(DeviceTest, PollTellsOfWritesToo) {
   while (!sends.back()->complete) {
     while (at(1).device->Poll()) {
     }
-    const auto completed = [&] { return std::count_if(sends.begin(), sends.end(), [](Request* send) { return send->complete; }); };
+    const auto completed = [&] {
+      return std::count_if(sends.begin(), sends.end(), [](Request* send) { return send->complete; });
+    };
     const auto before = completed();
     const bool moved = at(0).device->Poll();
     ASSERT_TRUE(moved || completed() == before) << "a send completed, and Poll() says that nothing moved";
@@ -309,14 +322,14 @@ TEST_F(DeviceTest, PollTellsOfWritesToo) {
   for (Request* send : sends) send->Release();
 }
 
-TEST_F(DeviceTest, ManyConnectionsGoThroughEpoll) {
+TEST_F(TcpTransportTest, ManyConnectionsGoThroughEpoll) {
   Make(8);
   for (int a = 0; a < 8; ++a) {
     for (int b = 0; b < a; ++b) ExpectTraffic(a, b);
   }
 }
 
-TEST_F(DeviceTest, WhatWasSentBeforeAnOrderlyEndArrives) {
+TEST_F(TcpTransportTest, WhatWasSentBeforeAnOrderlyEndArrives) {
   Make(2);
   ExpectTraffic(0, 1);
   std::vector<uint8_t> sent(60000, 3), got(60000);
@@ -332,7 +345,7 @@ TEST_F(DeviceTest, WhatWasSentBeforeAnOrderlyEndArrives) {
   receive->Release();
 }
 
-TEST_F(DeviceTest, ElevenHundredSilentStrangersKeepNobodyOut) {
+TEST_F(TcpTransportTest, ElevenHundredSilentStrangersKeepNobodyOut) {
   Make(2);
   std::vector<int> silent;
   for (int i = 0; i < 1100; ++i) {
@@ -351,7 +364,7 @@ TEST_F(DeviceTest, ElevenHundredSilentStrangersKeepNobodyOut) {
   for (int fd : silent) close(fd);
 }
 
-TEST_F(DeviceTest, AtTheDescriptorLimitASendWaitsAndThePeerLives) {
+TEST_F(TcpTransportTest, AtTheDescriptorLimitASendWaitsAndThePeerLives) {
   SilenceWarnings(true);
   Make(2);
   std::vector<uint8_t> sent(1000, 7), got(1000);
@@ -375,7 +388,7 @@ TEST_F(DeviceTest, AtTheDescriptorLimitASendWaitsAndThePeerLives) {
   SilenceWarnings(false);
 }
 
-TEST_F(DeviceTest, AtTheDescriptorLimitAListenerNeitherSpinsNorLosesWhoConnects) {
+TEST_F(TcpTransportTest, AtTheDescriptorLimitAListenerNeitherSpinsNorLosesWhoConnects) {
   SilenceWarnings(true);
   Make(2);
   std::vector<uint8_t> sent(1000, 7), got(1000);
@@ -398,9 +411,10 @@ TEST_F(DeviceTest, AtTheDescriptorLimitAListenerNeitherSpinsNorLosesWhoConnects)
   SilenceWarnings(false);
 }
 
-TEST_F(DeviceTest, AProcessIsFoundAtAnyOfItsAddresses) {
+TEST_F(TcpTransportTest, AProcessIsFoundAtAnyOfItsAddresses) {
   Make(3);
-  // Nobody at the first; another rank of the job at the second, as where two hosts have the same address (a container engine's bridge).
+  // Nobody at the first; another rank of the job at the second, as where two hosts have the same address (a container
+  // engine's bridge).
   const int closed = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_zero = {}};
   ASSERT_EQ(bind(closed, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
@@ -417,7 +431,7 @@ TEST_F(DeviceTest, AProcessIsFoundAtAnyOfItsAddresses) {
   close(closed);
 }
 
-TEST_F(DeviceTest, ARankThatComputesIsNotDeadBecauseNobodyIsAtItsOtherAddress) {
+TEST_F(TcpTransportTest, ARankThatComputesIsNotDeadBecauseNobodyIsAtItsOtherAddress) {
   Make(2);
   Socket closed = ListenAtLoopback();
   space_["weft-p2p-1"] += "," + closed.LocalAddress().ToString();
@@ -436,7 +450,7 @@ TEST_F(DeviceTest, ARankThatComputesIsNotDeadBecauseNobodyIsAtItsOtherAddress) {
   receive->Release();
 }
 
-TEST_F(DeviceTest, WhoCannotReachAPeerIsReachedByIt) {
+TEST_F(TcpTransportTest, WhoCannotReachAPeerIsReachedByIt) {
   Make(2);
   // To rank 0 a listener that answers nothing looks like a filter that drops what it sends.
   const Socket silent = ListenAtLoopback();
@@ -450,7 +464,7 @@ TEST_F(DeviceTest, WhoCannotReachAPeerIsReachedByIt) {
   for (Request* request : {from_0, at_1, from_1}) request->Release();
 }
 
-TEST_F(DeviceTest, WhoIsToldBusyAsksAgainUntilItIsWelcome) {
+TEST_F(TcpTransportTest, WhoIsToldBusyAsksAgainUntilItIsWelcome) {
   Make(2);
   const Socket listener = ListenAtLoopback();
   space_["weft-p2p-0"] = listener.LocalAddress().ToString();
@@ -465,7 +479,7 @@ TEST_F(DeviceTest, WhoIsToldBusyAsksAgainUntilItIsWelcome) {
   send->Release();
 }
 
-TEST_F(DeviceTest, WhoIsToldBusyByOneThatDiesThenLearnsOfIt) {
+TEST_F(TcpTransportTest, WhoIsToldBusyByOneThatDiesThenLearnsOfIt) {
   Make(2);
   Socket listener = ListenAtLoopback();
   space_["weft-p2p-0"] = listener.LocalAddress().ToString();

@@ -1,0 +1,76 @@
+#ifndef MPI_HYBRID_P2P_DEVICE_DEVICE_H_
+#define MPI_HYBRID_P2P_DEVICE_DEVICE_H_
+
+#include <sys/uio.h>
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "mpi_hybrid/core/error.h"
+#include "mpi_hybrid/p2p/device/transport.h"
+#include "mpi_hybrid/p2p/engine/engine.h"
+#include "mpi_hybrid/p2p/loop/event_loop.h"
+
+namespace weft::mpi {
+
+// Brings an Engine's frames to their peers: one loop, and one or more wires, of which the first that reaches a process
+// carries all between the two. Knows neither sockets nor descriptors. Guarded by the library's lock; only Sleep lets go
+// of it.
+class Device {
+ public:
+  // `engine` outlives it.
+  explicit Device(Engine& engine) : engine_(engine) {}
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  EventLoop& loop() { return loop_; }
+  // Before Start(). The last one reaches everybody.
+  void Add(std::unique_ptr<Transport> transport);
+
+  Error Start();
+  // Writes what is queued, says goodbye, waits until the others did too; gives up each when nothing moves for
+  // `patience`. To each peer at its own pace: one that reads nothing keeps nobody else waiting.
+  void Stop(std::chrono::milliseconds patience = std::chrono::seconds(3));
+
+  // Reads and writes what can be without sleeping; whether anything moved.
+  bool Poll();
+  // Writes what was queued since the last call, and connects where that is needed; whether anything was written.
+  bool Flush();
+  // Until something comes, loop().Wake(), `timeout_ms` (-1: none) is over, or time brings something; then deals with
+  // it. Lets go of the lock. False: nothing came.
+  bool Sleep(int timeout_ms);
+
+  // Opens connections to the processes that posted receives and probes wait for, so that their death is noticed; for
+  // MPI_ANY_SOURCE to 16 that follow this one in the communicator.
+  void ConnectToAwaited();
+
+  // Transport::WriteAtOnce.
+  size_t WriteAtOnce(Link& link, std::span<const iovec> pieces, size_t total) {
+    return TransportOf(link).WriteAtOnce(link, pieces, total);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  class Farewell;
+
+  Transport& TransportOf(const Link& link) {
+    const size_t at = static_cast<size_t>(link.peer());
+    return at < routes_.size() && routes_[at] != nullptr ? *routes_[at] : Choose(link);
+  }
+  Transport& Choose(const Link& link);
+  bool HasConnections() const;
+  template <typename Done>
+  void PollUntil(Done done, std::chrono::milliseconds patience);
+
+  Engine& engine_;
+  EventLoop loop_;
+  std::vector<std::unique_ptr<Transport>> transports_;
+  std::vector<Transport*> routes_;  // by process; null: not chosen yet
+};
+
+}  // namespace weft::mpi
+
+#endif  // MPI_HYBRID_P2P_DEVICE_DEVICE_H_

@@ -1,0 +1,150 @@
+#include "mpi_hybrid/p2p/loop/event_loop.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "base/check.h"
+#include "base/deadline.h"
+#include "mpi_hybrid/core/lock.h"
+
+namespace weft::mpi {
+namespace {
+
+constexpr int kEventsPerTurn = 64;
+
+uint64_t KeyOf(uint32_t slot, uint32_t generation) { return uint64_t{generation} << 32 | slot; }
+
+}  // namespace
+
+// --- registrations ---
+
+EventLoop::Registration::Registration(EventLoop& loop, int fd, uint32_t events, Handler& handler)
+    : loop_(&loop), fd_(fd), key_(loop.TakeSlot(handler)) {
+  loop.Control(EPOLL_CTL_ADD, fd, events, key_);
+}
+
+EventLoop::Registration& EventLoop::Registration::operator=(Registration&& other) noexcept {
+  End();
+  loop_ = std::exchange(other.loop_, nullptr);
+  fd_ = other.fd_;
+  key_ = other.key_;
+  return *this;
+}
+
+void EventLoop::Registration::SetEvents(uint32_t events) { loop_->Control(EPOLL_CTL_MOD, fd_, events, key_); }
+
+void EventLoop::Registration::End() {
+  if (loop_ == nullptr) return;
+  loop_->Control(EPOLL_CTL_DEL, fd_, 0, 0);
+  const uint32_t number = static_cast<uint32_t>(key_);
+  Slot& slot = loop_->slots_[number];
+  slot.handler = nullptr;
+  if (++slot.generation == 0) slot.generation = 1;
+  loop_->free_.push_back(number);
+  loop_ = nullptr;
+}
+
+uint64_t EventLoop::TakeSlot(Handler& handler) {
+  if (free_.empty()) {
+    free_.push_back(static_cast<uint32_t>(slots_.size()));
+    slots_.emplace_back();
+  }
+  const uint32_t number = free_.back();
+  free_.pop_back();
+  slots_[number].handler = &handler;
+  return KeyOf(number, slots_[number].generation);
+}
+
+void EventLoop::Control(int operation, int fd, uint32_t events, uint64_t key) {
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = key;
+  const int result = epoll_ctl(epoll_.fd(), operation, fd, &event);
+  WEFT_CHECK(result == 0 || operation == EPOLL_CTL_DEL);
+}
+
+void EventLoop::Watch(int fd) { Control(EPOLL_CTL_ADD, fd, EPOLLIN, kForeign); }
+
+void EventLoop::Unwatch(int fd) { Control(EPOLL_CTL_DEL, fd, 0, 0); }
+
+// --- sleeping ---
+
+bool EventLoop::Open() {
+  wake_ = Descriptor(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!wake_) return false;
+  epoll_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll_) return false;
+  Control(EPOLL_CTL_ADD, wake_.fd(), EPOLLIN, kWake);
+  return true;
+}
+
+void EventLoop::Wake() {
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(wake_.fd(), &one, sizeof(one));
+}
+
+int EventLoop::Wait(epoll_event* events, int most, int timeout_ms) const {
+  return epoll_wait(epoll_.fd(), events, most, timeout_ms);
+}
+
+void EventLoop::Tell(const epoll_event& event) {
+  const uint64_t key = event.data.u64;
+  if (key == kForeign || key == kWake) return;
+  const Slot& slot = slots_[static_cast<uint32_t>(key)];
+  if (slot.handler != nullptr && slot.generation == key >> 32) slot.handler->OnReady(event.events);
+}
+
+bool EventLoop::Sleep(int timeout_ms) {
+  epoll_event events[kEventsPerTurn];
+  const auto due = deadline();
+  const int until_due = due ? MillisecondsUntil(*due) : -1;
+  const bool earlier = until_due >= 0 && (timeout_ms < 0 || until_due < timeout_ms);
+  LibraryLock::Release();
+  const int count = Wait(events, kEventsPerTurn, earlier ? until_due : timeout_ms);
+  LibraryLock::Acquire();
+  for (int i = 0; i < count; ++i) {
+    if (events[i].data.u64 == kWake) {
+      uint64_t wakes;
+      [[maybe_unused]] const ssize_t got = read(wake_.fd(), &wakes, sizeof(wakes));
+    }
+    Tell(events[i]);
+  }
+  OnTime();
+  return count > 0;
+}
+
+bool EventLoop::Dispatch(int timeout_ms) {
+  epoll_event events[kEventsPerTurn];
+  const int count = Wait(events, kEventsPerTurn, timeout_ms);
+  bool any = false;
+  for (int i = 0; i < count; ++i) {
+    if (events[i].data.u64 == kWake) continue;  // for the thread that sleeps, which would sleep on if it were read here
+    Tell(events[i]);
+    any = true;
+  }
+  OnTime();
+  return any;
+}
+
+std::optional<EventLoop::Clock::time_point> EventLoop::deadline() const {
+  std::optional<Clock::time_point> first;
+  for (const Timed* timed : timed_) {
+    const auto at = timed->deadline();
+    if (at && (!first || *at < *first)) first = at;
+  }
+  return first;
+}
+
+void EventLoop::OnTime() {
+  std::optional<Clock::time_point> now;
+  for (Timed* timed : timed_) {
+    const auto at = timed->deadline();
+    if (!at) continue;
+    if (!now) now = Clock::now();
+    if (*now >= *at) timed->OnTime(*now);
+  }
+}
+
+}  // namespace weft::mpi
