@@ -40,8 +40,9 @@ struct Process {
   // `to` -1: the other of two.
   Request* Send(const std::vector<uint8_t>& data, int tag, SendMode mode = SendMode::kStandard, int to = -1) {
     Request* request = nullptr;
-    const Error error = engine.StartSend(data.data(), static_cast<MPI_Aint>(data.size()), Byte(),
-                                         to < 0 ? 1 - comm->rank : to, tag, *comm, mode, Channel::kPointToPoint, &request);
+    const Error error =
+        engine.StartSend(data.data(), static_cast<MPI_Aint>(data.size()), Byte(), to < 0 ? 1 - comm->rank : to, tag,
+                         *comm, mode, Channel::kPointToPoint, &request);
     EXPECT_TRUE(error.ok()) << error.message();
     return request;
   }
