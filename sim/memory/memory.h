@@ -55,6 +55,14 @@ struct RegionInfo {
   MemoryUsers users = 0;
 };
 
+// Whether one of the scatter/gather elements of a work request names the region.
+inline bool NamesRegion(const ibv_sge* elements, unsigned count, const RegionInfo& region) {
+  for (unsigned i = 0; i < count; ++i) {
+    if (elements[i].lkey == region.stag.value) return true;
+  }
+  return false;
+}
+
 // A request to bind a memory window (ibv_bind_mw, IBV_WR_BIND_MW).
 struct WindowBind {
   ddp::STag window;      // the window, under the key that it is to have

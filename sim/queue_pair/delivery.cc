@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/log.h"
-#include "sim/memory/atomics.h"
 #include "sim/queues/names.h"
 #include "sim/queue_pair/queue_pair.h"
 #include "sim/queue_pair/internal.h"
@@ -111,22 +110,15 @@ void QueuePair::AcceptWhatCame() {
 
 // --- receiver not ready ---
 
-uint64_t QueuePair::CountOf(const rdmap::Request& request) const {
-  uint64_t count = sends_.retired();
-  while (count != sends_.started && &sends_.entry(count).request != &request) ++count;
-  return count;
-}
-
 void QueuePair::ReceiverNotReady(rdmap::Request& request, uint8_t timer) {
-  const uint64_t count = CountOf(request);
+  const uint64_t count = requester_.CountOf(request);
   refusals_ = count == refused_ ? refusals_ + 1 : 1;
   refused_ = count;
   counters_.rnr.Add(1);
-  const uint64_t dropped = std::max<uint64_t>(1, sends_.started - count);  // it and what followed it
-  sends_.started = count;
+  const uint64_t dropped = std::max<uint64_t>(1, requester_.Rewind(count));  // it and what followed it
   if (TraceEnabled()) {
     Trace(Format("qp 0x%x: the peer has no receive for work request %llu (%u)", number_,
-                 static_cast<unsigned long long>(sends_.entry(count).id), refusals_));
+                 static_cast<unsigned long long>(sends().entry(count).id), refusals_));
   }
   constexpr uint8_t kForEver = 7;
   if (attributes_.rnr_retry != kForEver && refusals_ > attributes_.rnr_retry) {
@@ -167,7 +159,7 @@ transport::Duration QueuePair::RetryLimit() const {
 uint64_t QueuePair::Progress() const { return progress_ + (connection_ != nullptr ? connection_->stream.answers() : 0); }
 
 void QueuePair::WatchProgress() {
-  if (retry_timer_ != 0 || !roce_ || sends_.retired() == sends_.posted() || state() != IBV_QPS_RTS) return;
+  if (retry_timer_ != 0 || !roce_ || requester_.empty() || state() != IBV_QPS_RTS) return;
   if (connection_ != nullptr && !connection_->reliable) return;
   const transport::Duration limit = RetryLimit();
   if (limit == transport::Duration{}) return;
@@ -176,7 +168,7 @@ void QueuePair::WatchProgress() {
     if (self == nullptr) return;
     EngineLock engine(*self);
     self->retry_timer_ = 0;
-    const bool waits = self->sends_.retired() != self->sends_.posted() && self->state() == IBV_QPS_RTS;
+    const bool waits = !self->requester_.empty() && self->state() == IBV_QPS_RTS;
     if (!waits || self->Progress() != before) {
       self->postponed_ = 0;
       return self->WatchProgress();
@@ -187,8 +179,8 @@ void QueuePair::WatchProgress() {
     }
     self->postponed_ = 0;
     LogWarning(Format("qp 0x%x: no answer from %s to work request %llu (%s); the queue pair is in error", self->number_,
-                      self->PeerName().c_str(), static_cast<unsigned long long>(self->sends_.entry(self->sends_.retired()).id),
-                      NameOf(self->sends_.entry(self->sends_.retired()).opcode)));
+                      self->PeerName().c_str(), static_cast<unsigned long long>(self->requester_.oldest().id),
+                      NameOf(self->requester_.oldest().opcode)));
     self->Fail(/*orderly=*/false, IBV_WC_RETRY_EXC_ERR);
   };
   retry_timer_ = adapter_.network().RunAt(adapter_.network().Now() + limit, std::move(look));
@@ -211,37 +203,13 @@ void QueuePair::AskNobody() {
   if (options_.type != IBV_QPT_UC) return WatchProgress();
   // What an unreliable connection sends is done when it is sent, whoever may hear it.
   if (state() != IBV_QPS_RTS) return;
-  for (; sends_.retired() != sends_.posted(); sends_.started = sends_.retired()) CompleteSend(sends_.entry(sends_.retired()));
-}
-
-uint64_t QueuePair::BlamedBy(const rdmap::TerminateMessage& terminate) const {
-  // A frame that was damaged may have been any of them.
-  if (terminate.layer == rdmap::TerminateLayer::kLlp) return sends_.retired();
-  const uint32_t next = (connection_->to_itself ? connection_->stream.received() : connection_->stream.acknowledged()) + 1;
-  for (uint64_t count = sends_.retired(); count != sends_.started; ++count) {
-    const SendEntry& entry = sends_.entry(count);
-    if (entry.done) continue;
-    const bool answered =
-        entry.request.opcode == rdmap::Opcode::kReadRequest || entry.request.opcode == rdmap::Opcode::kAtomicRequest;
-    if (terminate.has_read_header ? answered : entry.request.sequence == next) return count;
-  }
-  return sends_.retired();
+  requester_.CompleteAll();
 }
 
 void QueuePair::TellOfDrain() {
-  if (drain_told_ || state() != IBV_QPS_SQD || sends_.retired() != sends_.started) return;
+  if (drain_told_ || state() != IBV_QPS_SQD || sends().retired() != sends().started) return;
   drain_told_ = true;
   upcalls_.push_back(Upcall::kDrained);
-}
-
-Result<uint64_t, rdmap::AccessError> QueuePair::Atomic(ddp::STag stag, ddp::TaggedOffset offset,
-                                                       const rdmap::AtomicOperation& operation) {
-  if ((attributes_.qp_access_flags & IBV_ACCESS_REMOTE_ATOMIC) == 0) return rdmap::AccessError::kAccessRights;
-  const auto memory =
-      adapter_.memory().ResolveRemote(remote_pd(), stag, offset.value, sizeof(uint64_t), IBV_ACCESS_REMOTE_ATOMIC, memory_user_);
-  if (!memory) return memory.error();
-  if (reinterpret_cast<uintptr_t>(*memory) % sizeof(uint64_t) != 0) return rdmap::AccessError::kMisaligned;
-  return CarryOut(operation, reinterpret_cast<uint64_t*>(*memory));
 }
 
 }  // namespace weft::sim

@@ -20,31 +20,10 @@ constexpr unsigned kMostReadsPerStep = 32;               // then others get thei
 constexpr int kPollsForMessage = 64;                // in vain, for the rest of a message that has begun to come
 constexpr uint64_t kMostOfMessage = 256 * 1024;     // ... and so many bytes of it
 
-ibv_wc_opcode CompletionOpcode(ibv_wr_opcode opcode) {
-  switch (opcode) {
-    case IBV_WR_RDMA_WRITE:
-      return IBV_WC_RDMA_WRITE;
-    case IBV_WR_RDMA_READ:
-      return IBV_WC_RDMA_READ;
-    case IBV_WR_RDMA_WRITE_WITH_IMM:
-      return IBV_WC_RDMA_WRITE;
-    case IBV_WR_ATOMIC_CMP_AND_SWP:
-      return IBV_WC_COMP_SWAP;
-    case IBV_WR_ATOMIC_FETCH_AND_ADD:
-      return IBV_WC_FETCH_ADD;
-    case IBV_WR_LOCAL_INV:
-      return IBV_WC_LOCAL_INV;
-    case IBV_WR_BIND_MW:
-      return IBV_WC_BIND_MW;
-    default:
-      return IBV_WC_SEND;
-  }
-}
-
 }  // namespace
 
 void QueuePair::EngineLock::Deliver() {
-  while (qp_.revocation_ && !qp_.revocation_->begun) qp_.CarryOutRevocation(lock_);
+  while (qp_.requester_.revocation_waits()) qp_.CarryOutRevocation(lock_);
   std::vector<Upcall> upcalls = std::exchange(qp_.upcalls_, {});
   std::shared_ptr<ConnectionObserver> observer = qp_.observer_;
   lock_.unlock();
@@ -60,8 +39,6 @@ void QueuePair::EngineLock::Deliver() {
         continue;
       case Upcall::kNeverEstablished:
         if (observer) observer->OnDisconnected(/*was_established=*/false);
-        continue;
-      case Upcall::kRevocation:
         continue;
       case Upcall::kFatal:
         break;
@@ -116,7 +93,8 @@ int QueuePair::Establish(std::unique_ptr<llp::Channel> channel, EstablishOptions
     connection.established_told = !expects_rtr;
     connection.to_itself = options.to_itself;
     observer_ = std::move(options.observer);
-    local_error_ = completion_lost_ = false;
+    requester_.ForgetFailure();
+    completer_.Clear();
     connection.channel->Start(connection.stream, std::shared_ptr<llp::ChannelUser>(shared_from_this(), this));
     if (options.initiator && outcome.rtr != llp::Rtr::kNone) connection.stream.SendRtr(outcome.rtr);
     if (options.initiator && outcome.rtr == llp::Rtr::kNone) connection.stream.Greet();
@@ -206,7 +184,7 @@ void QueuePair::ReceiveRestOfMessage() {
 void QueuePair::FlushDeferred() {
   if (!batching_.pending()) return;
   {
-    std::lock_guard lock(sends_.post_mutex());
+    std::lock_guard lock(sends().post_mutex());
     batching_.Clear();
   }
   Ring();
@@ -243,7 +221,7 @@ void QueuePair::Step(bool eager) {
   const bool received = Receive();
   // The round of a spinning program that finds nothing ends here. One that is still told of room to write, since a post took what there was,
   // says so first.
-  if (!received && !owed && connection_->channel->quiet() && sends_.started == sends_.posted()) return;
+  if (!received && !owed && connection_->channel->quiet() && sends().started == sends().posted()) return;
   if (connection_ == nullptr) return;
   if (OwesAcknowledgement()) {
     if (AcknowledgementWanted() && (eager || (owed && !received))) {
@@ -323,211 +301,37 @@ void QueuePair::Transmit() {
 
 Result<uint8_t*, rdmap::AccessError> QueuePair::Resolve(ddp::STag stag, ddp::TaggedOffset offset, uint32_t length,
                                                         rdmap::Access access) {
-  int needed = 0;
-  switch (access) {
-    case rdmap::Access::kRemoteWrite:
-    case rdmap::Access::kReadSink:  // on iWARP the sink of a Read is written by the peer (RFC 5040 section 5.1)
-      needed = IBV_ACCESS_REMOTE_WRITE;
-      break;
-    case rdmap::Access::kRemoteRead:
-      needed = IBV_ACCESS_REMOTE_READ;
-      break;
-  }
-  if (options_.type == IBV_QPT_XRC_SEND) return rdmap::AccessError::kAccessRights;  // it takes no requests
-  const int open = access == rdmap::Access::kReadSink ? needed : static_cast<int>(attributes_.qp_access_flags);
-  if ((open & needed) != needed) return rdmap::AccessError::kAccessRights;
-  ddp::STag region;
-  auto memory = adapter_.memory().ResolveRemote(remote_pd(), stag, offset.value, length, needed, memory_user_, &region);
-  if (region != stag) window_uses_[access == rdmap::Access::kRemoteRead] = {stag, region};
-  return memory;
+  return responder_.Resolve(stag, offset, length, access, static_cast<int>(attributes_.qp_access_flags));
+}
+
+Result<uint64_t, rdmap::AccessError> QueuePair::Atomic(ddp::STag stag, ddp::TaggedOffset offset,
+                                                       const rdmap::AtomicOperation& operation) {
+  return responder_.Atomic(stag, offset, operation, static_cast<int>(attributes_.qp_access_flags));
 }
 
 std::optional<rdmap::ReceiveTarget> QueuePair::TakeReceive() {
-  no_receive_ = (faults::Enabled(faults::Kind::kRnr) && InjectNotReady()) || (receives_.taken == receives_.posted() && !TakeShared());
-  if (no_receive_) {
-    if (connection_->reliable) counters_.rnr.Add(1);
-    return std::nullopt;
-  }
-  const uint64_t count = receives_.taken++;
-  if (faults::Enabled(faults::Kind::kCompletion)) [[unlikely]] {
-    if (const ibv_wc_status status = InjectReceiveStatus(); status != IBV_WC_SUCCESS) {
-      CompleteReceive(status, nullptr);
-      return std::nullopt;
-    }
-  }
-  const ReceiveQueue::Entry& entry = receives_.entry(count);
-  iovec* memory = receives_.memory();
-  size_t pieces = 0;
-  uint64_t length = 0;
-  for (int i = 0; i < entry.pieces; ++i) {
-    const ibv_sge& element = receives_.elements(count)[i];
-    if (element.length == 0) continue;
-    uint8_t* bytes = adapter_.memory().ResolveLocal(receive_pd(), element.lkey, element.addr, element.length, true, false, memory_user_);
-    if (bytes == nullptr) {
-      LogWarning(Format("qp 0x%x: receive %llu names memory (lkey 0x%08x, address 0x%llx, %u bytes) that it cannot use: %s", number_,
-                        static_cast<unsigned long long>(entry.id), element.lkey, static_cast<unsigned long long>(element.addr),
-                        element.length,
-                        adapter_.memory().ExplainLocal(receive_pd(), element.lkey, element.addr, element.length, true, false).c_str()));
-      CompleteReceive(IBV_WC_LOC_PROT_ERR, nullptr);
-      return std::nullopt;
-    }
-    memory[pieces++] = {bytes, element.length};
-    length += element.length;
-  }
-  return rdmap::ReceiveTarget{{memory, pieces}, length};
-}
-
-bool QueuePair::TakeShared() {
-  SharedReceiveQueue* const from = options_.xrc ? target_.get() : options_.shared_receives.get();
-  if (from == nullptr) return false;
-  ibv_recv_wr wr;
-  ibv_sge elements[kMaxSge];
-  if (!from->Take(&wr, elements) || receives_.Post(wr) != 0) return false;
-  if (options_.xrc) receiving_ = target_;
-  return true;
-}
-
-void QueuePair::Received(const rdmap::ReceivedSend& message) { CompleteReceive(IBV_WC_SUCCESS, &message); }
-
-void QueuePair::CompleteReceive(ibv_wc_status status, const rdmap::ReceivedSend* message) {
-  ibv_wc completion{};
-  completion.wr_id = receives_.entry(receives_.completed()).id;
-  completion.status = status;
-  completion.opcode = IBV_WC_RECV;
-  completion.qp_num = number_;
-  bool solicited = true;
-  if (message != nullptr) {
-    completion.byte_len = message->length;
-    if (message->of_write) completion.opcode = IBV_WC_RECV_RDMA_WITH_IMM;
-    if (message->immediate) {
-      completion.wc_flags = IBV_WC_WITH_IMM;
-      completion.imm_data = htonl(*message->immediate);
-    }
-    solicited = message->solicited;
-    if (message->invalidated) {
-      completion.wc_flags = IBV_WC_WITH_INV;
-      completion.invalidated_rkey = message->invalidated->value;
-    }
-  }
-  receives_.Complete();
-  Push(receiving_ != nullptr ? *receiving_->completions() : *options_.receive_cq, completion, solicited);
-}
-
-bool QueuePair::ResolveSend(uint64_t count) {
-  SendEntry& entry = sends_.entry(count);
-  const bool is_atomic = entry.request.opcode == rdmap::Opcode::kAtomicRequest && entry.opcode != IBV_WR_LOCAL_INV;
-  const bool is_read = entry.opcode == IBV_WR_RDMA_READ || is_atomic;
-  const bool extended = is_atomic || entry.request.has_immediate;
-  if ((is_read && connection_->ord == 0) || (extended && !connection_->extended)) {
-    entry.status = IBV_WC_LOC_QP_OP_ERR;
-    return false;
-  }
-  iovec* memory = sends_.memory(count);
-  size_t pieces = 0;
-  for (int i = 0; i < entry.pieces; ++i) {
-    const ibv_sge& element = sends_.elements(count)[i];
-    if (is_read && i == 0) {
-      entry.request.sink_stag = ddp::STag(element.lkey);
-      entry.request.sink_offset = ddp::TaggedOffset(element.addr);
-    }
-    if (element.length == 0) continue;
-    uint8_t* bytes =
-        adapter_.memory().ResolveLocal(*options_.pd, element.lkey, element.addr, element.length, is_read, is_read && !roce_, memory_user_);
-    if (bytes == nullptr) {
-      entry.status = IBV_WC_LOC_PROT_ERR;
-      return false;
-    }
-    memory[pieces++] = {bytes, element.length};
-  }
-  entry.request.local = {memory, pieces};
-  entry.resolved = true;
-  return true;
+  auto target = responder_.TakeReceive(last_peer_);
+  if (responder_.exhausted() && connection_->reliable) counters_.rnr.Add(1);
+  return target;
 }
 
 rdmap::Request* QueuePair::NextRequest() {
-  for (;;) {
-    const uint64_t count = sends_.started;
-    if (local_error_ || revocation_ || count == sends_.posted()) return nullptr;
-    if (roce_ && state() != IBV_QPS_RTS && !connection_->closing) return nullptr;
-    if (connection_->closing && count >= connection_->last_to_send) return nullptr;
-    SendEntry& entry = sends_.entry(count);
-    if ((faults::Enabled(faults::Kind::kCompletion) || entry.asked) && InjectStatus(entry)) [[unlikely]] {
-      local_error_ = sends_.retired() == count;
-      return nullptr;
-    }
-    if (entry.opcode == IBV_WR_LOCAL_INV || entry.opcode == IBV_WR_BIND_MW) {
-      if (entry.done || (entry.opcode == IBV_WR_BIND_MW ? BindWindow(count) : InvalidateLocally(count))) {
-        ++sends_.started;
-        RetireSends();
-        continue;
-      }
-    } else if ((entry.resolved && !(entry.request.has_immediate && !connection_->extended)) || ResolveSend(count)) {
-      return &entry.request;
-    }
-    // It fails when everything before it is complete, so that completions stay in order.
-    local_error_ = sends_.retired() == count && entry.status != IBV_WC_SUCCESS;
-    return nullptr;
+  uint64_t limit = sends().posted();
+  if (connection_->closing) {
+    limit = connection_->last_to_send;
+  } else if (roce_ && state() != IBV_QPS_RTS) {
+    limit = 0;
   }
+  rdmap::Request* const next = requester_.Next({.reads = connection_->ord != 0, .extended = connection_->extended}, limit, last_peer_);
+  TellOfDrain();
+  return next;
 }
-
-void QueuePair::Started(rdmap::Request& request) {
-  if (TraceEnabled()) {
-    const SendEntry& entry = sends_.entry(sends_.started);
-    Trace(Format("qp 0x%x: work request %llu begins: %s, %u bytes", number_, static_cast<unsigned long long>(entry.id),
-                 NameOf(entry.opcode), request.length));
-  }
-  ++sends_.started;
-}
-
-namespace {
-SendEntry& EntryOf(rdmap::Request& request) {
-  static_assert(std::is_standard_layout_v<SendEntry> && offsetof(SendEntry, request) == 0);
-  return reinterpret_cast<SendEntry&>(request);
-}
-}  // namespace
 
 void QueuePair::Sent(rdmap::Request& request) {
-  EntryOf(request).done = true;
-  RetireSends();
+  requester_.Done(request);
+  TellOfDrain();
 }
 
-void QueuePair::ReadDone(rdmap::Request& request) {
-  EntryOf(request).done = true;
-  RetireSends();
-}
-
-void QueuePair::RetireSends() {
-  while (sends_.retired() != sends_.started) {
-    SendEntry& entry = sends_.entry(sends_.retired());
-    if (!entry.done) return;
-    CompleteSend(entry);
-  }
-  if (!drain_told_) TellOfDrain();
-}
-
-void QueuePair::CompleteSend(SendEntry& entry) {
-  const bool tell = entry.signaled;
-  ibv_wc completion;
-  if (tell) {
-    completion = ibv_wc{};
-    completion.wr_id = entry.id;
-    completion.status = entry.status;
-    completion.opcode = CompletionOpcode(entry.opcode);
-    completion.byte_len = entry.request.length;
-    completion.qp_num = number_;
-  }
-  sends_.Retire();  // its slot is free before the program can see the completion
-  if (tell) Push(*options_.send_cq, completion, false);
-}
-
-void QueuePair::Push(CompletionQueue& cq, const ibv_wc& completion, bool solicited) {
-  if (TraceEnabled()) {
-    Trace(Format("qp 0x%x: completion of work request %llu: %s, %s, %u bytes", number_,
-                 static_cast<unsigned long long>(completion.wr_id), NameOf(completion.opcode), NameOf(completion.status),
-                 completion.byte_len));
-  }
-  if (completion.status != IBV_WC_SUCCESS) counters_.errors.Add(1);
-  if (!cq.Push(completion, solicited)) completion_lost_ = true;
-}
+void QueuePair::ReadDone(rdmap::Request& request) { Sent(request); }
 
 }  // namespace weft::sim

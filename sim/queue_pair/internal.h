@@ -41,7 +41,7 @@ class QueuePair::EngineLock {
   EngineLock(QueuePair& qp, std::adopt_lock_t) : qp_(qp), lock_(qp.engine_mutex_, std::adopt_lock) {}
   ~EngineLock() {
     if (!lock_.owns_lock()) return;
-    if (qp_.upcalls_.empty()) [[likely]] {
+    if (!qp_.HasToDeliver()) [[likely]] {
       lock_.unlock();
     } else {
       Deliver();

@@ -35,15 +35,14 @@ int QueuePair::Modify(const ibv_qp_attr& attributes, int mask) {
 
 void QueuePair::Reset() {
   if (connection_ != nullptr) Fail(/*orderly=*/false);
-  sends_.Clear();
-  receives_.Clear();
+  requester_.Clear();
+  responder_.Clear();
   options_.send_cq->Forget(number_);
   options_.receive_cq->Forget(number_);
   SetState(IBV_QPS_RESET);
   observer_.reset();
   upcalls_.clear();
-  target_.reset();
-  receiving_.reset();
+  responder_.ForgetTargets();
   lost_ = dialled_ = false;
   ForgetRefusals();
 }
@@ -94,7 +93,7 @@ int QueuePair::ChangeState(ibv_qp_state to, const ibv_qp_attr& attributes, int m
       if (from == IBV_QPS_SQD) return 0;
       if (from != IBV_QPS_RTS || connection_ == nullptr) return EINVAL;
       connection_->closing = true;
-      connection_->last_to_send = sends_.posted();
+      connection_->last_to_send = sends().posted();
       SetState(IBV_QPS_SQD);
       FinishDisconnect();
       return 0;

@@ -24,23 +24,18 @@ bool TypeHas(ibv_qp_type type, ibv_wr_opcode opcode) {
   return type != IBV_QPT_UC || !answered;
 }
 
-constexpr uint32_t kMostTaken = 4;  // receives of a shared queue that messages are coming in for
-
 }  // namespace
 
 QueuePair::QueuePair(Adapter& adapter, PeerFinder* peers, uint32_t number, QueuePairOptions options)
     : adapter_(adapter),
       peers_(peers),
       number_(number),
-      window_owner_(NextWindowOwner()),
-      memory_user_(MemoryUser::QueuePair(number_, window_owner_)),
+      memory_user_(MemoryUser::QueuePair(number_, NextWindowOwner())),
       roce_(adapter.settings().persona == Persona::kRoce),
       options_(std::move(options)),
-      sends_(options_.capabilities.max_send_wr, options_.capabilities.max_send_sge, options_.capabilities.max_inline_data),
-      receives_(options_.shared_receives || options_.xrc ? kMostTaken : options_.capabilities.max_recv_wr,
-                options_.xrc                ? kMaxSge
-                : options_.shared_receives ? options_.shared_receives->max_sge()
-                                           : options_.capabilities.max_recv_sge) {
+      completer_(number_, counters_),
+      requester_(adapter_.memory(), options_, memory_user_, roce_, completer_),
+      responder_(adapter_.memory(), options_, memory_user_, completer_) {
   if (options_.shared_receives) {
     options_.shared_receives->users.fetch_add(1);
     options_.capabilities.max_recv_wr = options_.capabilities.max_recv_sge = 0;
@@ -73,23 +68,23 @@ int QueuePair::PostSend(ibv_send_wr* list, ibv_send_wr** bad, bool all_or_nothin
   int error = 0;
   bool ring = true, arm = false, answers = false;
   {
-    std::lock_guard lock(sends_.post_mutex());
+    std::lock_guard lock(sends().post_mutex());
     unsigned flags = 0;
     uint64_t bytes = 0;
     uint32_t staged = 0;
     for (; list != nullptr; list = list->next) {
-      error = TypeHas(options_.type, list->opcode) ? sends_.Stage(*list, options_.signal_all, is_roce(), staged) : EINVAL;
+      error = TypeHas(options_.type, list->opcode) ? sends().Stage(*list, options_.signal_all, is_roce(), staged) : EINVAL;
       if (error != 0) {
         *bad = list;
         break;
       }
-      if (options_.type == IBV_QPT_XRC_SEND) sends_.entry(sends_.posted() + staged).request.target = list->qp_type.xrc.remote_srqn;
+      if (options_.type == IBV_QPT_XRC_SEND) sends().entry(sends().posted() + staged).request.target = list->qp_type.xrc.remote_srqn;
       flags |= list->send_flags;
-      bytes += sends_.entry(sends_.posted() + staged).request.length;
+      bytes += sends().entry(sends().posted() + staged).request.length;
       ++staged;
     }
     if (staged == 0 || (error != 0 && all_or_nothing)) return error;
-    sends_.Publish(staged);
+    sends().Publish(staged);
     answers = batching_.Answers(options_.send_cq->taken() + options_.receive_cq->taken());
     const DoorbellBatching::Post post = {
         .bytes = bytes, .signaled = (flags & IBV_SEND_SIGNALED) != 0, .may_sleep = options_.send_cq->channel() != nullptr};
@@ -107,7 +102,7 @@ int QueuePair::PostSend(ibv_send_wr* list, ibv_send_wr** bad, bool all_or_nothin
 }
 
 void QueuePair::ArmFlushTimer() {
-  adapter_.network().RunAt(network().Now() + DoorbellBatching::kFlushAfter, [weak = weak_from_this(), posted = sends_.posted()] {
+  adapter_.network().RunAt(network().Now() + DoorbellBatching::kFlushAfter, [weak = weak_from_this(), posted = sends().posted()] {
     if (auto self = weak.lock()) self->OnFlushTimer(posted);
   });
 }
@@ -115,8 +110,8 @@ void QueuePair::ArmFlushTimer() {
 void QueuePair::OnFlushTimer(uint64_t posted_before) {
   Ring();
   {
-    std::lock_guard lock(sends_.post_mutex());
-    flush_timer_armed_ = sends_.posted() != posted_before;  // still posting: stay awake, that needs no wake-up
+    std::lock_guard lock(sends().post_mutex());
+    flush_timer_armed_ = sends().posted() != posted_before;  // still posting: stay awake, that needs no wake-up
     if (!flush_timer_armed_) return;
   }
   ArmFlushTimer();
@@ -139,7 +134,7 @@ void QueuePair::Ring() {
     } else {
       WatchProgress();
     }
-    if (!upcalls_.empty()) {
+    if (HasToDeliver()) {
       engine.release();
       EngineLock deliver_after(*this, std::adopt_lock);
     }
@@ -151,7 +146,7 @@ int QueuePair::PostReceive(ibv_recv_wr* list, ibv_recv_wr** bad) {
     *bad = list;
     return EINVAL;
   }
-  const int error = receives_.Post(list, bad);
+  const int error = responder_.Post(list, bad);
   if (state() == IBV_QPS_ERR) Ring();  // to flush what was just posted
   return error;
 }
@@ -190,7 +185,7 @@ int QueuePair::Disconnect() {
   AcceptWhatCame();
   if (connection_ == nullptr) return 0;
   connection_->closing = true;
-  connection_->last_to_send = sends_.posted();
+  connection_->last_to_send = sends().posted();
   if (state() == IBV_QPS_RTS) SetState(IBV_QPS_SQD);
   Transmit();
   FinishDisconnect();

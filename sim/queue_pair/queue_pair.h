@@ -19,7 +19,10 @@
 #include "sim/queues/completion_queue.h"
 #include "sim/queue_pair/doorbell_batching.h"
 #include "sim/memory/memory.h"
+#include "sim/queue_pair/completer.h"
 #include "sim/queue_pair/peer.h"
+#include "sim/queue_pair/requester.h"
+#include "sim/queue_pair/responder.h"
 #include "sim/queues/queue_pair_options.h"
 #include "sim/queues/receive_queue.h"
 #include "sim/queues/send_queue.h"
@@ -123,7 +126,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
  private:
   class EngineLock;
   struct Connection;
-  enum class Upcall : uint8_t { kEstablished, kDisconnected, kNeverEstablished, kFatal, kAccessError, kRequestError, kLastReceive, kCommunication, kDrained, kRevocation };
+  enum class Upcall : uint8_t { kEstablished, kDisconnected, kNeverEstablished, kFatal, kAccessError, kRequestError, kLastReceive, kCommunication, kDrained };
 
   // transport::ReadyHandler
   void OnReady(transport::Interest ready) override;
@@ -140,13 +143,13 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   Result<uint8_t*, rdmap::AccessError> Resolve(ddp::STag stag, ddp::TaggedOffset offset, uint32_t length,
                                                rdmap::Access access) override;
   std::optional<rdmap::ReceiveTarget> TakeReceive() override;
-  void Received(const rdmap::ReceivedSend& message) override;
+  void Received(const rdmap::ReceivedSend& message) override { responder_.Received(message); }
   std::optional<rdmap::AccessError> Invalidate(ddp::STag stag) override;
   rdmap::Request* NextRequest() override;
-  void Started(rdmap::Request& request) override;
+  void Started(rdmap::Request& request) override { requester_.Started(request); }
   void Sent(rdmap::Request& request) override;
   void ReadDone(rdmap::Request& request) override;
-  bool ReceivesExhausted() const override { return no_receive_; }
+  bool ReceivesExhausted() const override { return responder_.exhausted(); }
   Result<uint64_t, rdmap::AccessError> Atomic(ddp::STag stag, ddp::TaggedOffset offset,
                                               const rdmap::AtomicOperation& operation) override;
   void ReceiverNotReady(rdmap::Request& request, uint8_t timer) override;
@@ -173,38 +176,16 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   void TellOfTermination(const rdmap::TerminateMessage& why);
   // An error of our own; the peer of a plain stream is to hear of it (RFC 5040 section 7.1).
   void TellPeerOfLocalError();
-  bool InjectStatus(SendEntry& entry);
-  ibv_wc_status InjectReceiveStatus();
-  bool InjectNotReady();
-  bool ResolveSend(uint64_t count);
-  // Carry out an IBV_WR_BIND_MW, an IBV_WR_LOCAL_INV, the oldest that was not started; false: not yet, or its status says why not.
-  bool BindWindow(uint64_t count);
-  bool InvalidateLocally(uint64_t count);
-  // The request is done when nobody touches `gone` any more, which is seen to once the engine is let go.
   // ForgetRegion(). `request`: which takes it away, and is then done.
   void Forget(const RegionInfo& gone, std::optional<uint64_t> request);
-  void RevokeLater(uint64_t count, const RegionInfo& gone);
   void CarryOutRevocation(std::unique_lock<std::mutex>& engine);
-  void CompleteSend(SendEntry& entry);
-  void RetireSends();
-  // Moves the oldest receive of the shared queue to `receives_`; false: there is none.
-  bool TakeShared();
-  // The domain of the keys of receives, and of those that the peer names.
-  const Pd& receive_pd() const {
-    if (receiving_ != nullptr) return receiving_->pd();
-    return options_.shared_receives ? options_.shared_receives->pd() : *options_.pd;
-  }
-  const Pd& remote_pd() const { return target_ != nullptr ? target_->pd() : *options_.pd; }
   // queue_pair_xrc.cc
   void AttachTo(const std::shared_ptr<CompletionQueue>& queue);
   void DetachAll();  // without
-  void CompleteReceive(ibv_wc_status status, const rdmap::ReceivedSend* message);
-  void Push(CompletionQueue& cq, const ibv_wc& completion, bool solicited);
   // Ends the connection: to ERR, everything outstanding completes, the socket is let go.
   // `blame` is the status of the request with count `at`, the oldest that is not complete if it is not said.
   void Fail(bool orderly, std::optional<ibv_wc_status> blame = std::nullopt, std::optional<uint64_t> at = std::nullopt);
   void EnterError();  // what Fail() does, and the connection stays
-  std::string ExplainLocalError(uint64_t count);
   void FlushQueues(std::optional<ibv_wc_status> blame, std::optional<uint64_t> at = std::nullopt);
   void CloseConnection(bool orderly);
   // queue_pair_modify.cc
@@ -233,30 +214,27 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   transport::Duration RetryLimit() const;
   uint64_t Progress() const;
   void WatchProgress();
-  uint64_t CountOf(const rdmap::Request& request) const;
   // Connected to itself: the stream ends by our own Terminate, which is the peer's as well.
   void FailByItself(const rdmap::TerminateMessage& why);
-  // The request that a Terminate of the peer is about.
-  uint64_t BlamedBy(const rdmap::TerminateMessage& terminate) const;
-  // What that means for it.
-  ibv_wc_status BlameFor(const rdmap::TerminateMessage& terminate, uint64_t blamed) const;
+
+  SendQueue& sends() { return requester_.queue(); }
+  const SendQueue& sends() const { return requester_.queue(); }
+  // Something is to be said, or done, without the engine.
+  bool HasToDeliver() const { return !upcalls_.empty() || requester_.revocation_waits(); }
 
   Adapter& adapter_;
   PeerFinder* const peers_;
   const uint32_t number_;
-  const WindowOwner window_owner_;
   const MemoryUser memory_user_;
   const bool roce_;
   std::atomic<bool> plain_ = false;  // for all that, it asks for nothing
   QueuePairOptions options_;
-  SendQueue sends_;
-  ReceiveQueue receives_;  // with a shared queue: what was taken from there
-
+  QueuePairCounters counters_;  // written with the engine held
   std::atomic<ibv_qp_state> state_{IBV_QPS_RESET};
   std::atomic<bool> doorbell_{false};
   std::array<Errand, 2> errands_;  // of the completion queues for sends and for receives
 
-  // Guarded by the post mutex of sends_.
+  // Guarded by the post mutex of the send queue.
   DoorbellBatching batching_;
   bool flush_timer_armed_ = false;
 
@@ -264,11 +242,13 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   std::recursive_mutex upcall_mutex_;
   std::atomic<bool> destroyed_{false};
 
-  QueuePairCounters counters_;  // written with the engine held
 
   std::mutex attach_mutex_;  // taken before that of a completion queue's queue pairs, and never within it
 
   mutable std::mutex engine_mutex_;  // guards everything below
+  Completer completer_;
+  Requester requester_;
+  Responder responder_;
   std::unique_ptr<Connection> connection_;
   transport::SocketAddress last_peer_;
   std::vector<Upcall> upcalls_;
@@ -279,21 +259,6 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
     uint32_t received = 0;  // the peer's last request when it was armed: what is owed of those is due when it fires
     transport::Duration after{};
   };
-  // The last windows that the peer wrote and read through, and their regions: when one of those goes, so does what is under way.
-  struct WindowUse {
-    ddp::STag window, region;
-  };
-  std::array<WindowUse, 2> window_uses_{};
-  // A request that takes memory away from peers, and may have to wait until other queue pairs are through with it.
-  struct Revocation {
-    uint64_t count;
-    RegionInfo gone;
-    bool begun;
-  };
-  std::optional<Revocation> revocation_;
-  bool local_error_ = false;         // the oldest request that is not retired cannot be carried out
-  bool completion_lost_ = false;     // a completion queue overran
-  bool no_receive_ = false;          // the last message found no receive
   bool dialled_ = false;             // the program connects it by ibv_modify_qp
   bool lost_ = false;                // ... and the connection that it had is gone
   bool drain_told_ = true;           // IBV_EVENT_SQ_DRAINED
@@ -302,8 +267,6 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   uint64_t progress_ = 0;            // grows when the peer's end takes bytes
   unsigned postponed_ = 0;           // how often in a row it talked without answering
   transport::TimerId retry_timer_ = 0;
-  // IBV_QPT_XRC_RECV: whom the peer's request is for, and from whom the receive is that is being filled.
-  std::shared_ptr<SharedReceiveQueue> target_, receiving_;
   std::vector<std::shared_ptr<CompletionQueue>> attached_;  // that drive the connection, or are about to
   // Receiver not ready: the request that was refused, and how often in a row.
   transport::TimerId refusal_timer_ = 0;

@@ -23,9 +23,9 @@ Service QueuePair::service() const {
 }
 
 bool QueuePair::SelectTarget(uint32_t number) {
-  target_ = options_.xrc != nullptr ? options_.xrc->Find(number) : nullptr;
-  if (target_ == nullptr) return false;
-  if (std::find(attached_.begin(), attached_.end(), target_->completions()) == attached_.end()) AttachTo(target_->completions());
+  if (!responder_.SelectTarget(number)) return false;
+  const std::shared_ptr<CompletionQueue>& completions = responder_.target()->completions();
+  if (std::find(attached_.begin(), attached_.end(), completions) == attached_.end()) AttachTo(completions);
   return true;
 }
 
@@ -46,8 +46,7 @@ void QueuePair::DetachAll() {
   {
     EngineLock engine(*this);
     attached = std::exchange(attached_, {});
-    target_.reset();
-    receiving_.reset();
+    responder_.ForgetTargets();
   }
   std::lock_guard lock(attach_mutex_);
   for (const auto& queue : attached) queue->Detach(this);
