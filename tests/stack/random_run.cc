@@ -64,12 +64,19 @@ struct Side {
 
 class RandomRun {
  public:
-  explicit RandomRun(uint64_t seed)
-      : random_(seed),
+  RandomRun(uint64_t seed, Wire* wire)
+      : wire_(wire),
+        random_(seed),
         network_(seed),
         a_net_(network_.AddHost({"10.0.0.1"})),
         b_net_(network_.AddHost({"10.0.0.2"})) {
-    SetLinks();
+    if (wire_ == nullptr) {
+      SetLinks();
+    } else {
+      constexpr size_t kLongest[] = {200, 3000, 90'000};
+      longest_ = kLongest[random_.Between(0, 2)];
+      faulty_ = random_.Chance(0.35);
+    }
     if (random_.Chance(0.5)) persona_ = Persona::kIwarp;
     rnic_a_ = std::make_unique<Rnic>(a_net_, RandomSettings(), 1);
     rnic_b_ = std::make_unique<Rnic>(b_net_, RandomSettings(), random_.Chance(0.5) ? 1 : 2);
@@ -216,6 +223,12 @@ class RandomRun {
   }
 
   bool Connect() {
+    if (wire_ == nullptr) return ConnectByCm();
+    wire_->Connect(a_net_, a_->program.qp.qp, b_net_, b_->program.qp.qp, faulty_, random_);
+    return a_->program.qp.qp->state() == IBV_QPS_RTS && b_->program.qp.qp->state() == IBV_QPS_RTS;
+  }
+
+  bool ConnectByCm() {
     auto listening = rnic_b_->cm().Listen(*SocketAddress::Parse("10.0.0.2", 7471), 4, false, true, b_->program.cm);
     if (!listening.ok()) {
       Fail() << "Listen: " << listening.error();
@@ -427,7 +440,7 @@ class RandomRun {
 
   void Disconnect() {
     if (!result_.failure.empty()) return;
-    a_->program.endpoint->Disconnect();
+    a_->program.qp.qp->Disconnect();
     const auto both_down = [&] {
       Poll(*a_, *b_);
       Poll(*b_, *a_);
@@ -472,6 +485,7 @@ class RandomRun {
     }
   }
 
+  Wire* const wire_;
   Random random_;
   VirtualNetwork network_;
   transport::Network& a_net_;
@@ -487,6 +501,6 @@ class RandomRun {
 
 }  // namespace
 
-RunResult RunRandomWork(uint64_t seed) { return RandomRun(seed).Run(); }
+RunResult RunRandomWork(uint64_t seed, Wire* wire) { return RandomRun(seed, wire).Run(); }
 
 }  // namespace weft::sim

@@ -2,9 +2,23 @@
 #define TESTS_STACK_RANDOM_RUN_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
+#include "sim/net/random.h"
+#include "sim/queue_pair/queue_pair.h"
+#include "transport/network.h"
+
 namespace weft::sim {
+
+// What carries the work, if it is not what rdma_cm makes.
+class Wire {
+ public:
+  virtual ~Wire() = default;
+  // Connects two queue pairs in INIT, each on a network of its own. With `breaks` the stream ends in the middle of the work.
+  virtual void Connect(transport::Network& initiator_network, const std::shared_ptr<QueuePair>& initiator,
+                       transport::Network& responder_network, const std::shared_ptr<QueuePair>& responder, bool breaks, Random& random) = 0;
+};
 
 // Two RNICs, a network in virtual time between them, random work on both sides, and a model of what must come of it.
 struct RunResult {
@@ -15,7 +29,7 @@ struct RunResult {
 };
 
 // Everything random comes from `seed`: the same seed is the same run.
-RunResult RunRandomWork(uint64_t seed);
+RunResult RunRandomWork(uint64_t seed, Wire* wire = nullptr);
 
 }  // namespace weft::sim
 

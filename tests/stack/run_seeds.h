@@ -1,0 +1,21 @@
+#ifndef TESTS_STACK_RUN_SEEDS_H_
+#define TESTS_STACK_RUN_SEEDS_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "tests/stack/random_run.h"
+
+namespace weft::sim {
+
+inline constexpr uint64_t kSeedParts = 4;  // of the seeds, for as many shards
+
+// Random runs of one part of `count` seeds, each over a wire from `make_wire` (null: what rdma_cm makes); a failure names the seed and how
+// `target` replays it. RANDOM_RUN_SEED=N runs that one alone, RANDOM_RUN_COUNT changes how many there are.
+void RunSeeds(uint64_t part, const std::string& target, uint64_t count, const std::function<std::unique_ptr<Wire>()>& make_wire);
+
+}  // namespace weft::sim
+
+#endif  // TESTS_STACK_RUN_SEEDS_H_
