@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "sim/cm_api.h"
+#include "sim/cm/api.h"
 
 namespace weft::cm {
 

@@ -15,7 +15,7 @@
 #include "cm/event.h"
 #include "cm/request_gate.h"
 #include "transport/local_address.h"
-#include "sim/cm_api.h"
+#include "sim/cm/api.h"
 #include "transport/socket_address.h"
 
 namespace weft::cm {

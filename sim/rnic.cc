@@ -11,13 +11,12 @@
 #include <vector>
 
 #include "faults/injector.h"
-#include "sim/cm_engine.h"
 #include "transport/tcp_network.h"
 
 namespace weft::sim {
 namespace {
 
-std::atomic<Rnic::QueuePairResolver> g_resolver{nullptr};
+std::atomic<QueuePairResolver> g_resolver{nullptr};
 
 // The same for all processes that run on one kernel since its boot.
 uint64_t HostId() {
@@ -55,8 +54,8 @@ Rnic::Rnic(transport::Network& network, const Settings& settings, uint64_t host_
       settings_(settings),
       host_id_(host_id),
       ports_(network),
-      cm_(MakeCmEngine(*this)),
-      queue_pair_ports_(std::make_unique<QueuePairPorts>(*this)),
+      cm_(MakeCmEngine(*this, &Rnic::QueuePairOf)),
+      queue_pair_ports_(std::make_unique<QueuePairPorts>(*this, *cm_)),
       datagram_ports_(network),
       device_faults_(std::make_shared<DeviceFaults>(*this)) {
   faults::Injector::Process().AddObserver(device_faults_);

@@ -15,7 +15,8 @@
 #include "base/settings.h"
 #include "sim/queues/adapter.h"
 #include "sim/queues/any_queue_pair.h"
-#include "sim/cm_api.h"
+#include "sim/cm/api.h"
+#include "sim/cm/engine.h"
 #include "sim/datagram/ports.h"
 #include "sim/datagram/queue_pair.h"
 #include "sim/device/device.h"
@@ -23,7 +24,7 @@
 #include "sim/memory/memory.h"
 #include "sim/device/port_monitor.h"
 #include "sim/queue_pair/queue_pair.h"
-#include "sim/queue_pair_ports.h"
+#include "sim/cm/queue_pair_ports.h"
 #include "sim/queue_pair_table.h"
 #include "transport/network.h"
 
@@ -39,7 +40,6 @@ class Rnic final : public Adapter {
   ~Rnic() override;
 
   // How the connection manager finds the queue pair behind an ibv_qp; set by the owner of struct ibv_qp.
-  using QueuePairResolver = std::shared_ptr<QueuePair> (*)(ibv_qp*);
   static void SetQueuePairResolver(QueuePairResolver resolver);
   static std::shared_ptr<QueuePair> QueuePairOf(ibv_qp* qp);
 

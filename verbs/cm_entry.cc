@@ -1,4 +1,4 @@
-#include "sim/cm_api.h"
+#include "sim/cm/api.h"
 #include "sim/rnic.h"
 #include "verbs/export.h"
 

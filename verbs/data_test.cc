@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/cm_api.h"
+#include "sim/cm/api.h"
 
 // Two connected queue pairs in one process, driven through the inline verbs of <infiniband/verbs.h>: the operation
 // tables, the ibv_wr_* family and the ibv_start_poll family.

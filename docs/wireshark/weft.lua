@@ -9,7 +9,7 @@
 -- For good:      ln -s PREFIX/share/weft/wireshark/weft.lua ~/.local/lib/wireshark/plugins/
 -- Display filters: weft.kind == 1 (a receive was missing), weft.acknowledge, weft_ud.destination == 0x123400
 --
--- The layouts: rdmap/delivery.h, sim/datagram_header.h, sim/sidr_message.h.
+-- The layouts: rdmap/delivery.h, sim/datagram_header.h, sim/cm/sidr/message.h.
 
 local DELIVERY_OPCODE = 15
 local DELIVERY_LENGTH = 16

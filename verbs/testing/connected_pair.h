@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/cm_api.h"
+#include "sim/cm/api.h"
 
 // What tests of the verbs need to have two queue pairs of one process connected on the loopback device.
 namespace weft::verbs::testing {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "sim/sidr_message.h"
+#include "sim/cm/sidr/message.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto message = weft::sim::SidrMessage::Parse({data, size});

@@ -1,15 +1,15 @@
-#ifndef SIM_SIDR_H_
-#define SIM_SIDR_H_
+#ifndef SIM_CM_SIDR_SIDR_H_
+#define SIM_CM_SIDR_SIDR_H_
 
 #include <memory>
 
 #include "base/result.h"
-#include "sim/cm_api.h"
+#include "sim/cm/api.h"
 #include "transport/network.h"
 
 namespace weft::sim {
 
-// The connection manager's side of unreliable datagrams (sim/sidr_message.h): a requester asks a port for the queue pair behind it, a
+// The connection manager's side of unreliable datagrams (sim/cm/sidr/message.h): a requester asks a port for the queue pair behind it, a
 // listener's program answers. Both know no connection: after the answer nothing is left to end.
 
 // Endpoint::Connect sends the request and repeats it until there is an answer (30 s without a sign of life: kUnreachable, ETIMEDOUT;
@@ -24,4 +24,4 @@ Result<std::shared_ptr<CmListener>, int> ListenForSidr(transport::Network& netwo
 
 }  // namespace weft::sim
 
-#endif  // SIM_SIDR_H_
+#endif  // SIM_CM_SIDR_SIDR_H_

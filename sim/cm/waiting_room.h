@@ -1,5 +1,5 @@
-#ifndef SIM_WAITING_ROOM_H_
-#define SIM_WAITING_ROOM_H_
+#ifndef SIM_CM_WAITING_ROOM_H_
+#define SIM_CM_WAITING_ROOM_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -51,4 +51,4 @@ class WaitingRoom {
 
 }  // namespace weft::sim
 
-#endif  // SIM_WAITING_ROOM_H_
+#endif  // SIM_CM_WAITING_ROOM_H_

@@ -1,5 +1,5 @@
-#ifndef SIM_QUEUE_PAIR_PORTS_H_
-#define SIM_QUEUE_PAIR_PORTS_H_
+#ifndef SIM_CM_QUEUE_PAIR_PORTS_H_
+#define SIM_CM_QUEUE_PAIR_PORTS_H_
 
 #include <infiniband/verbs.h>
 
@@ -12,25 +12,26 @@
 #include <unordered_map>
 
 #include "base/result.h"
-#include "sim/cm_api.h"
+#include "sim/cm/api.h"
 #include "sim/queue_pair/peer.h"
+#include "sim/queues/adapter.h"
 #include "transport/network.h"
 #include "transport/socket_address.h"
 
 namespace weft::sim {
 
 class QueuePair;
-class Rnic;
 
 // Connects queue pairs that programs connect themselves, by ibv_modify_qp with an exchanged number and GID (RoCE persona). A queue
 // pair's number names its process: its upper 16 bits are a TCP port on which that process's RNIC listens, its lower 8 bits count.
 // Of the two, the one with the smaller number opens the connection when it goes to RTS; the other does so too if it is in RTS for a while and
 // no request came, since its peer may stay in RTR, where it only receives. A request that comes before its queue pair is in RTR waits for it.
 // Who opens the connection shows that it knows the packet sequence numbers that the two programs exchanged (rq_psn, sq_psn): on InfiniBand its
-// packets would not be taken otherwise. One that is its own peer gets a stream that is its own peer. Thread safe; lives as long as the RNIC.
+// packets would not be taken otherwise. One that is its own peer gets a stream that is its own peer. Thread safe.
 class QueuePairPorts final : public PeerFinder {
  public:
-  explicit QueuePairPorts(Rnic& rnic);
+  // Both outlive it.
+  QueuePairPorts(Adapter& adapter, CmApi& cm);
   ~QueuePairPorts() override;
 
   // A number for a new queue pair; opens a port when those that there are have given out all of theirs. Errors: the system's (EMFILE).
@@ -51,4 +52,4 @@ class QueuePairPorts final : public PeerFinder {
 
 }  // namespace weft::sim
 
-#endif  // SIM_QUEUE_PAIR_PORTS_H_
+#endif  // SIM_CM_QUEUE_PAIR_PORTS_H_

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/log.h"
-#include "sim/sidr.h"
-#include "sim/sidr_message.h"
+#include "sim/cm/sidr/sidr.h"
+#include "sim/cm/sidr/message.h"
 
 namespace weft::sim {
 namespace {

@@ -1,4 +1,4 @@
-#include "sim/endpoint.h"
+#include "sim/cm/endpoint.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -10,8 +10,8 @@
 #include "faults/stream.h"
 #include "mpa/channel/lingering_close.h"
 #include "mpa/fpdu_layout.h"
-#include "sim/rnic.h"
-#include "sim/start_up_terminate.h"
+#include "sim/cm/start_up_terminate.h"
+#include "sim/device/limits.h"
 #include "transport/pcap.h"
 
 namespace weft::sim {
@@ -73,7 +73,7 @@ void EndpointImpl::SetObserver(std::shared_ptr<CmObserver> observer) {
 
 int EndpointImpl::Connect(const transport::SocketAddress& local, const transport::SocketAddress& remote, ibv_qp* qp,
                           const ConnectParameters& parameters) {
-  std::shared_ptr<QueuePair> target = Rnic::QueuePairOf(qp);
+  std::shared_ptr<QueuePair> target = queue_pair_of_ == nullptr ? nullptr : queue_pair_of_(qp);
   if (target == nullptr || target->state() != IBV_QPS_INIT) return EINVAL;
   const rdmap::Delivery delivery = target->delivery();
   return ConnectFor(std::move(target), local, remote, parameters, delivery, /*dialled=*/false);
@@ -84,7 +84,7 @@ int EndpointImpl::ConnectFor(std::shared_ptr<QueuePair> qp, const transport::Soc
                              rdmap::Delivery delivery, bool dialled) {
   std::lock_guard lock(mutex_);
   if (state_ != State::kIdle) return EINVAL;
-  revision_ = static_cast<uint8_t>(rnic_.settings().mpa_revision);
+  revision_ = static_cast<uint8_t>(adapter_.settings().mpa_revision);
   const size_t words = revision_ >= 2 ? mpa::kIrdOrdLength : 0;
   if (parameters.private_data.size() + words > mpa::kMaxPrivateData) return EINVAL;
   qp_ = std::move(qp);
@@ -93,7 +93,7 @@ int EndpointImpl::ConnectFor(std::shared_ptr<QueuePair> qp, const transport::Soc
   parameters_ = parameters;
   local_ = bind_to_ = local;
   remote_ = remote;
-  give_up_on_refusal_ = rnic_.network().Now() + kRefusalLimit;
+  give_up_on_refusal_ = adapter_.network().Now() + kRefusalLimit;
   retry_after_ = kFirstRetry;
   give_up_on_reset_ = {};
   return StartConnecting();
@@ -101,7 +101,7 @@ int EndpointImpl::ConnectFor(std::shared_ptr<QueuePair> qp, const transport::Soc
 
 int EndpointImpl::StartConnecting() {
   got_bytes_ = closed_in_order_ = false;
-  auto socket = rnic_.network().StartConnect(bind_to_, remote_);
+  auto socket = adapter_.network().StartConnect(bind_to_, remote_);
   if (!socket.ok()) {
     const int error = socket.error();
     if (IsShortage(error)) {
@@ -111,7 +111,7 @@ int EndpointImpl::StartConnecting() {
     if (error == EINVAL) return error;
     state_ = State::kConnecting;
     // Reported as an event all the same: a program looks for it there.
-    rnic_.network().Post([self = shared_from_this(), error] {
+    adapter_.network().Post([self = shared_from_this(), error] {
       {
         std::lock_guard lock(self->mutex_);
         if (self->state_ != State::kConnecting) return;
@@ -126,7 +126,7 @@ int EndpointImpl::StartConnecting() {
   local_ = socket_->LocalAddress();
   state_ = State::kConnecting;
   ArmTimer(kConnectLimit);
-  watch_ = rnic_.network().Watch(*socket_, {.read = false, .write = true}, shared_from_this());
+  watch_ = adapter_.network().Watch(*socket_, {.read = false, .write = true}, shared_from_this());
   return 0;
 }
 
@@ -140,7 +140,7 @@ void EndpointImpl::StartResponder(std::unique_ptr<transport::ByteStream> socket,
   state_ = State::kAwaitingRequest;
   frame_.emplace(/*expect_reply=*/false);
   ArmTimer(kRequestLimit);
-  watch_ = rnic_.network().Watch(*socket_, {.read = true, .write = false}, shared_from_this());
+  watch_ = adapter_.network().Watch(*socket_, {.read = true, .write = false}, shared_from_this());
 }
 
 void EndpointImpl::OnReady(transport::Interest) {
@@ -194,7 +194,7 @@ void EndpointImpl::OnConnectReady() {
 }
 
 void EndpointImpl::OnConnectFailed(int error) {
-  transport::Network& network = rnic_.network();
+  transport::Network& network = adapter_.network();
   if (error != ECONNREFUSED || network.Now() + retry_after_ > give_up_on_refusal_) {
     return FailAttempt(KindForConnectError(error), error, "cannot connect");
   }
@@ -204,12 +204,12 @@ void EndpointImpl::OnConnectFailed(int error) {
 // A reset before a byte of the answer: the peer had no room for us, or knows revision 1 only and closes on a revision 2 request instead of
 // answering it (RFC 6581 section 3). For a while it is taken for the former.
 bool EndpointImpl::TryAgainAfterReset() {
-  const transport::Time now = rnic_.network().Now();
+  const transport::Time now = adapter_.network().Now();
   if (give_up_on_reset_ == transport::Time{}) {
     give_up_on_reset_ = now + kRefusalLimit;
     retry_after_ = kFirstRetry;
   }
-  if (!closed_in_order_ && revision_ == rnic_.settings().mpa_revision && now + retry_after_ <= give_up_on_reset_) {
+  if (!closed_in_order_ && revision_ == adapter_.settings().mpa_revision && now + retry_after_ <= give_up_on_reset_) {
     TryAgainLater();
     return true;
   }
@@ -219,7 +219,7 @@ bool EndpointImpl::TryAgainAfterReset() {
 }
 
 void EndpointImpl::TryAgainLater() {
-  transport::Network& network = rnic_.network();
+  transport::Network& network = adapter_.network();
   StopWatching();
   socket_.reset();
   state_ = State::kRefused;
@@ -244,7 +244,7 @@ bool EndpointImpl::IsSameHost() const { return remote_.is_loopback() || remote_.
 mpa::StartParams EndpointImpl::OurParams(const ConnectParameters& parameters) const {
   mpa::StartParams ours;
   ours.revision = revision_;
-  ours.markers = rnic_.settings().markers;
+  ours.markers = adapter_.settings().markers;
   ours.ird = std::min<uint16_t>(parameters.ird, kMaxReads);
   ours.ord = std::min<uint16_t>(parameters.ord, kMaxReads);
   ours.private_data = parameters.private_data;
@@ -254,7 +254,7 @@ mpa::StartParams EndpointImpl::OurParams(const ConnectParameters& parameters) co
 void EndpointImpl::SendRequest() {
   ours_ = OurParams(parameters_);
   ours_.peer_to_peer = revision_ >= 2;
-  const Settings& settings = rnic_.settings();
+  const Settings& settings = adapter_.settings();
   const bool same_host = IsSameHost();
   // Auto: without CRC only where the peer can be on this host; a Weft responder there agrees, others may insist (RFC 5044
   // section 7.1.1: either side's wish is enough).
@@ -262,7 +262,7 @@ void EndpointImpl::SendRequest() {
               FaultsWantCrc(*qp_, remote_);
   const size_t words = revision_ >= 2 ? mpa::kIrdOrdLength : 0;
   if (settings.extensions && ours_.private_data.size() + words + mpa::WeftTrailer::kLength <= mpa::kMaxPrivateData) {
-    mpa::WeftTrailer{.max_ulpdu = kLargestUlpdu, .flags = Flags(), .host_id = rnic_.host_id()}.AppendTo(ours_.private_data);
+    mpa::WeftTrailer{.max_ulpdu = kLargestUlpdu, .flags = Flags(), .host_id = adapter_.host_id()}.AppendTo(ours_.private_data);
   }
   unsent_ = mpa::MakeRequest(ours_).Serialize();
   state_ = State::kSendingRequest;
@@ -280,7 +280,7 @@ void EndpointImpl::ContinueRequest() {
   if (!unsent_.empty()) return;  // still watched for writing
   state_ = State::kAwaitingReply;
   frame_.emplace(/*expect_reply=*/true);
-  rnic_.network().SetInterest(watch_, {.read = true, .write = false});
+  adapter_.network().SetInterest(watch_, {.read = true, .write = false});
 }
 
 bool EndpointImpl::ReadFrame(const char* what) {
@@ -361,9 +361,9 @@ void EndpointImpl::PrepareHandover(const mpa::StartOutcome& outcome, const Conne
 }
 
 void EndpointImpl::RefuseReply(mpa::StartError error, const mpa::StartOutcome& outcome) {
-  if (auto last_words = StartUpTerminate(error, outcome, rnic_.pool()); !last_words.empty()) {
+  if (auto last_words = StartUpTerminate(error, outcome, adapter_.pool()); !last_words.empty()) {
     StopWatching();
-    mpa::CloseLingering(rnic_.network(), std::move(socket_), std::move(last_words));
+    mpa::CloseLingering(adapter_.network(), std::move(socket_), std::move(last_words));
   }
   FailAttempt(CmEvent::Kind::kConnectError, EPROTO, Format("bad MPA reply: %s", mpa::ToString(error)));
 }
@@ -382,7 +382,7 @@ int EndpointImpl::HandOver() {
   }
   EstablishOptions& options = handover.options;
   const bool established_now = options.initiator || options.outcome.rtr == llp::Rtr::kNone;
-  auto channel = std::make_unique<mpa::Channel>(rnic_.network(), rnic_.pool(), std::move(socket), std::move(handover.framing));
+  auto channel = std::make_unique<mpa::Channel>(adapter_.network(), adapter_.pool(), std::move(socket), std::move(handover.framing));
   const int failed = qp->Establish(std::move(channel), std::move(options));  // may call back
   if (failed == 0) {
     if (established_now) OnEstablished();
@@ -401,7 +401,7 @@ bool EndpointImpl::OnRequestBytes() {
   request_ = mpa::DescribeRequest(frame_->frame());
   trailer_ = TakeTrailer(request_.private_data);
   ArmTimer(kAnnounceLimit);
-  watch_ = rnic_.network().Watch(*socket_, {.read = true, .write = false}, std::make_shared<RequestWatch>(weak_from_this()));
+  watch_ = adapter_.network().Watch(*socket_, {.read = true, .write = false}, std::make_shared<RequestWatch>(weak_from_this()));
   return true;
 }
 
@@ -429,7 +429,7 @@ void EndpointImpl::LimitAnswer(std::chrono::seconds limit) {
 
 CmEvent EndpointImpl::DescribeRequest() {
   std::lock_guard lock(mutex_);
-  if (timer_ != 0) rnic_.network().Cancel(std::exchange(timer_, 0));
+  if (timer_ != 0) adapter_.network().Cancel(std::exchange(timer_, 0));
   return {.kind = CmEvent::Kind::kConnectRequest,
           .private_data = request_.private_data,
           .ird = std::min<uint16_t>(request_.has_ird_ord ? request_.ird : uint16_t{kMaxReads}, kMaxReads),
@@ -438,7 +438,7 @@ CmEvent EndpointImpl::DescribeRequest() {
 }
 
 int EndpointImpl::Accept(ibv_qp* qp, const ConnectParameters& parameters) {
-  std::shared_ptr<QueuePair> target = Rnic::QueuePairOf(qp);
+  std::shared_ptr<QueuePair> target = queue_pair_of_ == nullptr ? nullptr : queue_pair_of_(qp);
   if (target == nullptr || target->state() != IBV_QPS_INIT) return EINVAL;
   const rdmap::Delivery delivery = target->delivery();
   return AcceptFor(std::move(target), parameters, delivery, /*dialled=*/false);
@@ -455,16 +455,16 @@ int EndpointImpl::AcceptFor(std::shared_ptr<QueuePair> target, const ConnectPara
     const size_t words = request.enhanced ? mpa::kIrdOrdLength : 0;
     if (parameters.private_data.size() + words > mpa::kMaxPrivateData) return EINVAL;
 
-    const Settings& settings = rnic_.settings();
+    const Settings& settings = adapter_.settings();
     revision_ = static_cast<uint8_t>(settings.mpa_revision);
     ours_ = OurParams(parameters);
     // What the peer says of its host is a claim. That its address is ours is proven: nobody else's answers reach it. The claim is needed all
     // the same, since a forwarder (ssh, a virtual machine's network) has our address too.
-    const bool same_host = trailer_ && trailer_->host_id == rnic_.host_id() && IsSameHost();
+    const bool same_host = trailer_ && trailer_->host_id == adapter_.host_id() && IsSameHost();
     ours_.crc = settings.crc == CrcPolicy::kOn || (settings.crc == CrcPolicy::kAuto && !same_host) || FaultsWantCrc(*target, remote_);
     rdmap::Delivery agreed = rdmap::Delivery::kPlain;
     if (trailer_ && ours_.private_data.size() + words + mpa::WeftTrailer::kLength <= mpa::kMaxPrivateData) {
-      mpa::WeftTrailer{.max_ulpdu = kLargestUlpdu, .flags = Flags(), .host_id = rnic_.host_id()}.AppendTo(ours_.private_data);
+      mpa::WeftTrailer{.max_ulpdu = kLargestUlpdu, .flags = Flags(), .host_id = adapter_.host_id()}.AppendTo(ours_.private_data);
       agreed = Agreed();
     }
     mpa::StartOutcome outcome;
@@ -496,9 +496,9 @@ int EndpointImpl::Reject(const std::vector<uint8_t>& private_data) {
     state_ = State::kClosed;
     std::vector<uint8_t> theirs = private_data;
     if (trailer_ && theirs.size() + words + mpa::WeftTrailer::kLength <= mpa::kMaxPrivateData) {
-      mpa::WeftTrailer{.max_ulpdu = kLargestUlpdu, .host_id = rnic_.host_id()}.AppendTo(theirs);
+      mpa::WeftTrailer{.max_ulpdu = kLargestUlpdu, .host_id = adapter_.host_id()}.AppendTo(theirs);
     }
-    mpa::CloseLingering(rnic_.network(), std::move(socket_), mpa::MakeReject(request, theirs).Serialize());
+    mpa::CloseLingering(adapter_.network(), std::move(socket_), mpa::MakeReject(request, theirs).Serialize());
   }
   ReleaseSink();
   return 0;
@@ -519,7 +519,7 @@ void EndpointImpl::End(bool politely) {
     std::lock_guard lock(mutex_);
     StopWatching();
     if (state_ == State::kRequested && politely) {
-      mpa::CloseLingering(rnic_.network(), std::move(socket_), mpa::MakeReject(frame_->frame(), {}).Serialize());
+      mpa::CloseLingering(adapter_.network(), std::move(socket_), mpa::MakeReject(frame_->frame(), {}).Serialize());
     }
     if (socket_) socket_->Abort();
     socket_.reset();
@@ -568,20 +568,20 @@ void EndpointImpl::FailAttempt(CmEvent::Kind kind, int error, const std::string&
 }
 
 void EndpointImpl::StopWatching() {
-  if (watch_ != 0) rnic_.network().Unwatch(std::exchange(watch_, 0));
-  if (timer_ != 0) rnic_.network().Cancel(std::exchange(timer_, 0));
+  if (watch_ != 0) adapter_.network().Unwatch(std::exchange(watch_, 0));
+  if (timer_ != 0) adapter_.network().Cancel(std::exchange(timer_, 0));
   ++attempt_;
 }
 
 void EndpointImpl::ArmTimer(std::chrono::seconds limit) {
-  if (timer_ != 0) rnic_.network().Cancel(timer_);
-  timer_ = rnic_.network().RunAt(rnic_.network().Now() + limit, [weak = weak_from_this(), attempt = ++attempt_] {
+  if (timer_ != 0) adapter_.network().Cancel(timer_);
+  timer_ = adapter_.network().RunAt(adapter_.network().Now() + limit, [weak = weak_from_this(), attempt = ++attempt_] {
     if (auto self = weak.lock()) self->OnTimeout(attempt);
   });
 }
 
 std::optional<mpa::WeftTrailer> EndpointImpl::TakeTrailer(std::vector<uint8_t>& private_data) const {
-  if (!rnic_.settings().extensions) return std::nullopt;
+  if (!adapter_.settings().extensions) return std::nullopt;
   return mpa::WeftTrailer::TakeFrom(private_data);
 }
 

@@ -1,5 +1,5 @@
-#ifndef SIM_SIDR_MESSAGE_H_
-#define SIM_SIDR_MESSAGE_H_
+#ifndef SIM_CM_SIDR_MESSAGE_H_
+#define SIM_CM_SIDR_MESSAGE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -58,4 +58,4 @@ struct SidrMessage {
 
 }  // namespace weft::sim
 
-#endif  // SIM_SIDR_MESSAGE_H_
+#endif  // SIM_CM_SIDR_MESSAGE_H_

@@ -1,4 +1,4 @@
-#include "sim/queue_pair_ports.h"
+#include "sim/cm/queue_pair_ports.h"
 
 #include <algorithm>
 #include <array>
@@ -12,10 +12,10 @@
 #include "base/file_limit.h"
 #include "base/log.h"
 #include "mpa/channel/channel.h"
+#include "sim/cm/endpoint.h"
+#include "sim/device/device.h"
 #include "sim/device/limits.h"
-#include "sim/endpoint.h"
 #include "sim/queue_pair/queue_pair.h"
-#include "sim/rnic.h"
 #include "transport/local_address.h"
 
 namespace weft::sim {
@@ -41,7 +41,7 @@ constexpr std::chrono::seconds kWaitLimit{60};
 // |    Service    |     Source's receive sequence number (rq_psn)  |
 // |      Zero     |      Source's send sequence number (sq_psn)   |
 // +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
-// The private data of the MPA Request. Service: of the source (sim/queue_pair_ports.h).
+// The private data of the MPA Request. Service: of the source (sim/cm/queue_pair_ports.h).
 struct Wish {
   static constexpr size_t kLength = 24;
   static constexpr uint64_t kMagic = 0x576566745150434e;
@@ -102,7 +102,7 @@ Service ServiceOfPeer(Service ours) {
 }  // namespace
 
 struct QueuePairPorts::State : std::enable_shared_from_this<State> {
-  explicit State(Rnic& its_rnic) : rnic(its_rnic) {}
+  State(Adapter& its_adapter, CmApi& its_cm) : adapter(its_adapter), cm(its_cm) {}
 
   struct Port {
     std::vector<std::shared_ptr<CmListener>> listeners;  // one for each address, or one for all
@@ -154,7 +154,8 @@ struct QueuePairPorts::State : std::enable_shared_from_this<State> {
   void StartDialling(uint32_t number);  // unless a connection came meanwhile
   void WarnOfNumbers(uint32_t number, const PeerChoice& choice, const transport::SocketAddress& from);
 
-  Rnic& rnic;
+  Adapter& adapter;
+  CmApi& cm;
   std::mutex mutex;  // guards everything below; nothing is called with it held
   std::map<uint16_t, Port> ports;
   std::unordered_map<uint32_t, Looking> looking;
@@ -178,7 +179,7 @@ class QueuePairPorts::Requests final : public CmObserver {
 class QueuePairPorts::Dialler final : public CmObserver, public std::enable_shared_from_this<Dialler> {
  public:
   Dialler(const std::shared_ptr<State>& state, const std::shared_ptr<QueuePair>& qp, const PeerChoice& choice, uint32_t send_number)
-      : state_(state), rnic_(state->rnic), qp_(qp), number_(qp->number()), choice_(choice) {
+      : state_(state), adapter_(state->adapter), qp_(qp), number_(qp->number()), choice_(choice) {
     choice_.address.set_port(static_cast<uint16_t>(choice.number >> 8));
     parameters_ = ParametersOf(choice);
     parameters_.private_data = Wish{choice.number, number_, choice.service, choice.receive_number, send_number}.Serialize();
@@ -188,7 +189,7 @@ class QueuePairPorts::Dialler final : public CmObserver, public std::enable_shar
     const auto state = state_.lock();
     const auto qp = qp_.lock();
     if (state == nullptr || qp == nullptr) return;
-    auto endpoint = std::make_shared<EndpointImpl>(rnic_);
+    auto endpoint = std::make_shared<EndpointImpl>(adapter_);
     {
       std::lock_guard lock(state->mutex);
       const auto at = state->looking.find(number_);
@@ -223,14 +224,14 @@ class QueuePairPorts::Dialler final : public CmObserver, public std::enable_shar
   }
 
   void TryAgain() {
-    rnic_.network().RunAt(rnic_.network().Now() + retry_after_, [weak = weak_from_this()] {
+    adapter_.network().RunAt(adapter_.network().Now() + retry_after_, [weak = weak_from_this()] {
       if (auto self = weak.lock()) self->Start();
     });
     retry_after_ = std::min<transport::Duration>(retry_after_ * 2, kLongestRetry);
   }
 
   const std::weak_ptr<State> state_;
-  Rnic& rnic_;
+  Adapter& adapter_;
   const std::weak_ptr<QueuePair> qp_;
   const uint32_t number_;
   PeerChoice choice_;
@@ -239,7 +240,7 @@ class QueuePairPorts::Dialler final : public CmObserver, public std::enable_shar
   bool warned_ = false;
 };
 
-QueuePairPorts::QueuePairPorts(Rnic& rnic) : state_(std::make_shared<State>(rnic)) {}
+QueuePairPorts::QueuePairPorts(Adapter& adapter, CmApi& cm) : state_(std::make_shared<State>(adapter, cm)) {}
 
 QueuePairPorts::~QueuePairPorts() {
   for (auto& [number, port] : state_->ports) {
@@ -275,14 +276,14 @@ Result<uint32_t, int> QueuePairPorts::Allocate() {
 }
 
 Result<std::shared_ptr<CmListener>, int> QueuePairPorts::State::Listen(const transport::SocketAddress& at) {
-  return rnic.cm().Listen(at, kBacklog, /*only_v6=*/false, /*reuse_address=*/false, std::make_shared<Requests>(weak_from_this()));
+  return cm.Listen(at, kBacklog, /*only_v6=*/false, /*reuse_address=*/false, std::make_shared<Requests>(weak_from_this()));
 }
 
 // Where WEFT_DEVICES names devices, at their addresses only; else at all that there are and will be: a wildcard listener for both families, or
 // for IPv4 where there is no IPv6.
 Result<QueuePairPorts::State::Listeners, int> QueuePairPorts::State::OpenPort() {
   int error = EADDRNOTAVAIL;
-  if (rnic.settings().devices.empty()) {
+  if (adapter.settings().devices.empty()) {
     for (const char* any : {"::", "0.0.0.0"}) {
       auto listening = Listen(*transport::SocketAddress::Parse(any, 0));
       if (listening.ok()) return Listeners{std::move(*listening)};
@@ -324,7 +325,7 @@ Result<QueuePairPorts::State::Listeners, int> QueuePairPorts::State::ListenAtDev
 
 // An address that its device got after the port was opened.
 void QueuePairPorts::State::ListenAlsoAt(uint32_t number, transport::SocketAddress address) {
-  if (rnic.settings().devices.empty()) return;
+  if (adapter.settings().devices.empty()) return;
   address.set_port(static_cast<uint16_t>(number >> 8));
   {
     std::lock_guard lock(mutex);
@@ -388,7 +389,7 @@ void QueuePairPorts::Dial(uint32_t number, uint32_t send_number) {
   } else if (opens) {
     state_->StartDialling(number);
   } else {
-    transport::Network& network = state_->rnic.network();
+    transport::Network& network = state_->adapter.network();
     network.RunAt(network.Now() + kPatience, [weak = std::weak_ptr(state_), number] {
       if (const auto state = weak.lock()) state->StartDialling(number);
     });
@@ -425,12 +426,12 @@ std::shared_ptr<Endpoint> QueuePairPorts::State::TakeWaiting(uint32_t number, Lo
 }
 
 void QueuePairPorts::ConnectToItself(QueuePair& qp, const PeerChoice& choice) {
-  const Settings& settings = state_->rnic.settings();
+  const Settings& settings = state_->adapter.settings();
   EstablishOptions options;
   options.outcome.ird = options.outcome.ord = std::min<uint16_t>(choice.ird, kMaxReads);
   options.initiator = options.to_itself = options.dialled = true;
   options.delivery = choice.delivery;
-  auto loop = state_->rnic.network().OpenLoop(choice.local);
+  auto loop = state_->adapter.network().OpenLoop(choice.local);
   if (!loop.ok()) {
     LogWarning(Format("qp 0x%x cannot be connected to itself: %s", qp.number(), std::strerror(loop.error())));
     return;
@@ -442,7 +443,7 @@ void QueuePairPorts::ConnectToItself(QueuePair& qp, const PeerChoice& choice) {
                               .max_ulpdu = kLargestUlpdu,
                               .queue_pair = qp.number(),
                               .device = qp.device()};
-  qp.Establish(std::make_unique<mpa::Channel>(state_->rnic.network(), state_->rnic.pool(), std::move(*loop), std::move(framing)),
+  qp.Establish(std::make_unique<mpa::Channel>(state_->adapter.network(), state_->adapter.pool(), std::move(*loop), std::move(framing)),
                std::move(options));
 }
 

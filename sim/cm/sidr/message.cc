@@ -1,4 +1,4 @@
-#include "sim/sidr_message.h"
+#include "sim/cm/sidr/message.h"
 
 #include "base/byte_writer.h"
 #include "base/check.h"

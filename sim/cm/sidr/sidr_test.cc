@@ -1,4 +1,4 @@
-#include "sim/sidr.h"
+#include "sim/cm/sidr/sidr.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sim/net/virtual_network.h"
-#include "sim/sidr_message.h"
+#include "sim/cm/sidr/message.h"
 
 namespace weft::sim {
 namespace {

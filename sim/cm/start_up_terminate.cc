@@ -1,4 +1,4 @@
-#include "sim/start_up_terminate.h"
+#include "sim/cm/start_up_terminate.h"
 
 #include <array>
 #include <optional>

@@ -109,7 +109,7 @@ class CmApi {
   // `backlog` bounds connections not yet answered by the program. Errors: EADDRINUSE, EADDRNOTAVAIL, EACCES ...
   virtual Result<std::shared_ptr<CmListener>, int> Listen(const transport::SocketAddress& local, int backlog, bool only_v6,
                                                           bool reuse_address, std::shared_ptr<CmObserver> observer) = 0;
-  // The same for unreliable datagrams (sim/sidr.h), by which queue pairs are found and not connected.
+  // The same for unreliable datagrams (sim/cm/sidr/sidr.h), by which queue pairs are found and not connected.
   virtual std::shared_ptr<Endpoint> CreateDatagramEndpoint() { return nullptr; }
   virtual Result<std::shared_ptr<CmListener>, int> ListenDatagrams(const transport::SocketAddress& /*local*/, int /*backlog*/,
                                                                    bool /*only_v6*/, bool /*reuse_address*/,

@@ -1,5 +1,5 @@
-#ifndef SIM_START_UP_TERMINATE_H_
-#define SIM_START_UP_TERMINATE_H_
+#ifndef SIM_CM_START_UP_TERMINATE_H_
+#define SIM_CM_START_UP_TERMINATE_H_
 
 #include <cstdint>
 #include <vector>
@@ -15,4 +15,4 @@ std::vector<uint8_t> StartUpTerminate(mpa::StartError error, const mpa::StartOut
 
 }  // namespace weft::sim
 
-#endif  // SIM_START_UP_TERMINATE_H_
+#endif  // SIM_CM_START_UP_TERMINATE_H_

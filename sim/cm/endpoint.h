@@ -1,5 +1,5 @@
-#ifndef SIM_ENDPOINT_H_
-#define SIM_ENDPOINT_H_
+#ifndef SIM_CM_ENDPOINT_H_
+#define SIM_CM_ENDPOINT_H_
 
 #include <deque>
 #include <memory>
@@ -9,13 +9,13 @@
 
 #include "mpa/channel/channel.h"
 #include "mpa/start_up.h"
-#include "sim/cm_api.h"
+#include "sim/cm/api.h"
+#include "sim/cm/engine.h"
 #include "sim/queue_pair/queue_pair.h"
+#include "sim/queues/adapter.h"
 #include "transport/network.h"
 
 namespace weft::sim {
-
-class Rnic;
 
 // Between Weft ends: as long as an FPDU may be (RFC 5044 section 3).
 inline constexpr size_t kLargestUlpdu = 64768;
@@ -39,7 +39,8 @@ class EndpointImpl final : public Endpoint,
                            public transport::ReadyHandler,
                            public std::enable_shared_from_this<EndpointImpl> {
  public:
-  explicit EndpointImpl(Rnic& rnic) : rnic_(rnic) {}
+  // `queue_pair_of` may be null where only ConnectFor() and AcceptFor() are used.
+  explicit EndpointImpl(Adapter& adapter, QueuePairResolver queue_pair_of = nullptr) : adapter_(adapter), queue_pair_of_(queue_pair_of) {}
   ~EndpointImpl() override;
 
   // A socket that a listener accepted: waits for the MPA Request, then tells `sink`.
@@ -121,7 +122,8 @@ class EndpointImpl final : public Endpoint,
   void ReportLoss();                  // without
   void ReleaseSink();                 // without
 
-  Rnic& rnic_;
+  Adapter& adapter_;
+  const QueuePairResolver queue_pair_of_;
   mutable std::mutex mutex_;  // guards everything but delivery_mutex_
   State state_ = State::kIdle;
   std::unique_ptr<transport::ByteStream> socket_;
@@ -160,4 +162,4 @@ class EndpointImpl final : public Endpoint,
 
 }  // namespace weft::sim
 
-#endif  // SIM_ENDPOINT_H_
+#endif  // SIM_CM_ENDPOINT_H_

@@ -1,0 +1,83 @@
+#include "sim/cm/engine.h"
+
+#include <rdma/rdma_cma.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "faults/injector.h"
+#include "sim/cm/endpoint.h"
+#include "sim/cm/listener.h"
+#include "sim/cm/sidr/sidr.h"
+
+namespace weft::sim {
+namespace {
+
+constexpr int kSmallestTcpBacklog = 128;
+
+// Where an event that is asked for can come, and its usual status.
+struct KnownFaultEvent {
+  CmApi::FaultPoint point;
+  rdma_cm_event_type event;
+  int error;
+};
+constexpr KnownFaultEvent kFaultEvents[] = {
+    {CmApi::FaultPoint::kResolveAddress, RDMA_CM_EVENT_ADDR_ERROR, EHOSTUNREACH},
+    {CmApi::FaultPoint::kResolveRoute, RDMA_CM_EVENT_ROUTE_ERROR, ETIMEDOUT},
+    {CmApi::FaultPoint::kConnect, RDMA_CM_EVENT_CONNECT_ERROR, ECONNRESET},
+    {CmApi::FaultPoint::kConnect, RDMA_CM_EVENT_UNREACHABLE, ETIMEDOUT},
+    {CmApi::FaultPoint::kConnect, RDMA_CM_EVENT_REJECTED, ECONNREFUSED},
+    {CmApi::FaultPoint::kEstablished, RDMA_CM_EVENT_DEVICE_REMOVAL, 0},
+    {CmApi::FaultPoint::kEstablished, RDMA_CM_EVENT_ADDR_CHANGE, 0},
+    {CmApi::FaultPoint::kDisconnected, RDMA_CM_EVENT_TIMEWAIT_EXIT, 0},
+};
+
+class CmEngine final : public CmApi {
+ public:
+  CmEngine(Adapter& adapter, QueuePairResolver queue_pair_of) : adapter_(adapter), queue_pair_of_(queue_pair_of) {}
+
+  std::shared_ptr<Endpoint> CreateEndpoint() override { return std::make_shared<EndpointImpl>(adapter_, queue_pair_of_); }
+
+  Result<std::shared_ptr<CmListener>, int> Listen(const transport::SocketAddress& local, int backlog, bool only_v6,
+                                                  bool reuse_address, std::shared_ptr<CmObserver> observer) override {
+    auto socket = adapter_.network().Listen(local, std::max(backlog, kSmallestTcpBacklog), only_v6, reuse_address);
+    if (!socket.ok()) return socket.error();
+    auto listener = std::make_shared<ListenerImpl>(adapter_, queue_pair_of_, std::move(socket.value()), backlog, std::move(observer));
+    listener->Start();
+    return std::shared_ptr<CmListener>(std::move(listener));
+  }
+
+  std::shared_ptr<Endpoint> CreateDatagramEndpoint() override { return MakeSidrRequester(adapter_.network()); }
+
+  Result<std::shared_ptr<CmListener>, int> ListenDatagrams(const transport::SocketAddress& local, int backlog, bool only_v6,
+                                                           bool reuse_address, std::shared_ptr<CmObserver> observer) override {
+    return ListenForSidr(adapter_.network(), local, backlog, only_v6, reuse_address, std::move(observer));
+  }
+
+  transport::Network& network() override { return adapter_.network(); }
+
+  std::optional<FaultEvent> FaultAt(FaultPoint point, const transport::SocketAddress& peer, const char* device) override {
+    if (!faults::Enabled(faults::Kind::kCmEvent)) return std::nullopt;
+    for (const auto& known : kFaultEvents) {
+      if (known.point != point) continue;
+      const std::string where = std::string("rdma_cm event ") + faults::NameIn(faults::EventWords(), known.event) + ", peer " + peer.ToString();
+      const auto fault = faults::Injector::Process().Ask(faults::Kind::kCmEvent, {.peer = &peer, .device = device, .event = known.event}, where);
+      if (fault) return FaultEvent{known.event, fault->error != 0 ? fault->error : known.error, fault->after};
+    }
+    return std::nullopt;
+  }
+
+ private:
+  Adapter& adapter_;
+  const QueuePairResolver queue_pair_of_;
+};
+
+}  // namespace
+
+std::unique_ptr<CmApi> MakeCmEngine(Adapter& adapter, QueuePairResolver queue_pair_of) {
+  return std::make_unique<CmEngine>(adapter, queue_pair_of);
+}
+
+}  // namespace weft::sim

@@ -1,0 +1,141 @@
+#include "sim/cm/listener.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/file_limit.h"
+#include "base/log.h"
+
+namespace weft::sim {
+namespace {
+
+// Connections that have not sent their whole MPA Request yet, and those that have and of which the program was not
+// told, since its backlog is full. Beyond this the one that has waited longest gives way, so that silent peers neither
+// use up the process nor keep others out.
+constexpr size_t kMostSilent = 2048, kMostUntold = 4096;
+constexpr int kAcceptsPerTurn = 64;
+
+}  // namespace
+
+ListenerImpl::ListenerImpl(Adapter& adapter, QueuePairResolver queue_pair_of,
+                           std::unique_ptr<transport::Listener> listener, int backlog,
+                           std::shared_ptr<CmObserver> observer)
+    : adapter_(adapter),
+      queue_pair_of_(queue_pair_of),
+      local_(listener->LocalAddress()),
+      backlog_(static_cast<size_t>(std::max(backlog, 1))),
+      listener_(std::move(listener)),
+      observer_(std::move(observer)) {}
+
+ListenerImpl::~ListenerImpl() { Close(); }
+
+void ListenerImpl::Start() {
+  std::lock_guard lock(mutex_);
+  watch_ = adapter_.network().Watch(*listener_, shared_from_this());
+}
+
+void ListenerImpl::Close() {
+  std::unique_ptr<transport::Listener> listener;
+  std::vector<std::shared_ptr<EndpointImpl>> silent, untold;
+  {
+    std::lock_guard wait_for_delivery(delivery_mutex_);
+    std::lock_guard lock(mutex_);
+    if (watch_ != 0) adapter_.network().Unwatch(std::exchange(watch_, 0));
+    listener = std::move(listener_);
+    observer_.reset();
+    silent = silent_.TakeAll();
+    untold = untold_.TakeAll();
+  }
+  for (const auto& endpoint : silent) endpoint->Close();
+  for (const auto& endpoint : untold) endpoint->Close();
+}
+
+void ListenerImpl::OnReady(transport::Interest) {
+  for (int i = 0; i < kAcceptsPerTurn; ++i) {
+    if (!AcceptOne()) return;
+  }
+}
+
+void ListenerImpl::OnRequest(std::shared_ptr<EndpointImpl> endpoint) {
+  std::shared_ptr<EndpointImpl> known, oldest;
+  {
+    std::lock_guard lock(mutex_);
+    known = silent_.Take(endpoint.get());
+    if (listener_ != nullptr) {
+      if (untold_.size() >= kMostUntold) oldest = untold_.TakeOldest();
+      untold_.Add(std::move(endpoint));
+    }
+  }
+  if (oldest != nullptr) TurnAway(*oldest, "whose requests wait for the program");
+  Announce();
+}
+
+// A request of which the program was told keeps its place in the backlog until the program lets it go: else one that
+// comes and goes could fill the program's queue of events.
+void ListenerImpl::OnLost(EndpointImpl& endpoint) {
+  std::shared_ptr<EndpointImpl> silent, untold;
+  std::lock_guard lock(mutex_);
+  silent = silent_.Take(&endpoint);
+  untold = untold_.Take(&endpoint);
+}
+
+void ListenerImpl::OnDone(EndpointImpl& endpoint) {
+  std::shared_ptr<EndpointImpl> silent, untold;
+  {
+    std::lock_guard lock(mutex_);
+    silent = silent_.Take(&endpoint);
+    untold = untold_.Take(&endpoint);
+    if (told_.erase(&endpoint) == 0) return;
+  }
+  Announce();
+}
+
+bool ListenerImpl::AcceptOne() {
+  std::shared_ptr<EndpointImpl> endpoint, oldest;
+  std::unique_ptr<transport::ByteStream> socket;
+  {
+    std::lock_guard lock(mutex_);
+    if (listener_ == nullptr) return false;
+    auto accepted = listener_->Accept();
+    if (!accepted.ok()) {
+      if (!IsShortage(accepted.error())) return false;
+      LogWarning(Format("a connection to %s waits: %s", local_.ToString().c_str(),
+                        DescribeShortage(accepted.error()).c_str()));
+      oldest = silent_.TakeOldest();
+      if (oldest == nullptr) return false;
+    } else {
+      socket = std::move(accepted.value());
+      if (silent_.size() >= kMostSilent) oldest = silent_.TakeOldest();
+      endpoint = std::make_shared<EndpointImpl>(adapter_, queue_pair_of_);
+      silent_.Add(endpoint);
+    }
+  }
+  if (oldest != nullptr) TurnAway(*oldest, "that have not sent an MPA request");
+  if (endpoint != nullptr) endpoint->StartResponder(std::move(socket), shared_from_this());
+  return true;
+}
+
+void ListenerImpl::TurnAway(EndpointImpl& endpoint, const char* among) {
+  LogWarning(Format("%s gives way at %s, the oldest of too many connections %s",
+                    endpoint.remote_address().ToString().c_str(), local_.ToString().c_str(), among));
+  endpoint.TurnAway();
+}
+
+void ListenerImpl::Announce() {
+  std::lock_guard delivering(delivery_mutex_);
+  for (;;) {
+    std::shared_ptr<EndpointImpl> endpoint;
+    std::shared_ptr<CmObserver> observer;
+    {
+      std::lock_guard lock(mutex_);
+      if (untold_.empty() || told_.size() >= backlog_ || observer_ == nullptr) return;
+      endpoint = untold_.TakeOldest();
+      told_.insert(endpoint.get());
+      observer = observer_;
+    }
+    observer->OnCmEvent(endpoint->DescribeRequest());
+  }
+}
+
+}  // namespace weft::sim

@@ -1,0 +1,56 @@
+#ifndef SIM_CM_LISTENER_H_
+#define SIM_CM_LISTENER_H_
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <unordered_set>
+
+#include "sim/cm/api.h"
+#include "sim/cm/endpoint.h"
+#include "sim/cm/waiting_room.h"
+#include "transport/network.h"
+
+namespace weft::sim {
+
+// Accepts connections and tells a program of their requests, up to its backlog of unanswered ones. Thread safe.
+class ListenerImpl final : public CmListener,
+                           public RequestSink,
+                           public transport::ReadyHandler,
+                           public std::enable_shared_from_this<ListenerImpl> {
+ public:
+  ListenerImpl(Adapter& adapter, QueuePairResolver queue_pair_of, std::unique_ptr<transport::Listener> listener,
+               int backlog, std::shared_ptr<CmObserver> observer);
+  ~ListenerImpl() override;
+
+  void Start();
+
+  transport::SocketAddress local_address() const override { return local_; }
+  void Close() override;
+
+ private:
+  void OnReady(transport::Interest) override;
+  void OnRequest(std::shared_ptr<EndpointImpl> endpoint) override;
+  void OnLost(EndpointImpl& endpoint) override;
+  void OnDone(EndpointImpl& endpoint) override;
+  bool AcceptOne();  // false: nobody waits to be accepted, or there is no room
+  void TurnAway(EndpointImpl& endpoint, const char* among);
+  void Announce();  // tells the program of waiting requests
+
+  Adapter& adapter_;
+  const QueuePairResolver queue_pair_of_;
+  const transport::SocketAddress local_;
+  const size_t backlog_;
+  std::recursive_mutex delivery_mutex_;  // one announcement at a time; before mutex_
+  std::mutex mutex_;                     // guards everything below; no endpoint is called or destroyed with it held
+  std::unique_ptr<transport::Listener> listener_;
+  std::shared_ptr<CmObserver> observer_;
+  transport::WatchId watch_ = 0;
+  WaitingRoom<EndpointImpl> silent_;              // whose request is not complete
+  WaitingRoom<EndpointImpl> untold_;              // ... is, and the program was not told of it
+  std::unordered_set<const EndpointImpl*> told_;  // ... was, and did not answer
+};
+
+}  // namespace weft::sim
+
+#endif  // SIM_CM_LISTENER_H_
