@@ -8,6 +8,7 @@
 #include <iterator>
 #include <sstream>
 
+#include "base/host_port.h"
 #include "base/log.h"
 #include "base/nearest.h"
 
@@ -30,7 +31,8 @@ bool EndsFault(char c) { return c == ';' || c == '\n'; }
 
 std::string Quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
 
-// A number with an optional fraction at the beginning of `text`, which loses it. Nothing else is read: no sign, no exponent.
+// A number with an optional fraction at the beginning of `text`, which loses it. Nothing else is read: no sign, no
+// exponent.
 std::optional<double> TakeNumber(std::string_view& text) {
   size_t digits = 0;
   double value = 0, scale = 1;
@@ -187,7 +189,8 @@ class Parser {
   }
 
   // "did you mean x?" or "expected one of ...".
-  static std::string Expected(std::string_view word, const std::vector<std::string_view>& names, std::string_view otherwise) {
+  static std::string Expected(std::string_view word, const std::vector<std::string_view>& names,
+                              std::string_view otherwise) {
     std::string lower;
     for (const char c : word.substr(0, 40)) lower += Lower(c);
     if (const auto nearest = NearestName(lower, names)) return "did you mean " + std::string(*nearest) + "?";
@@ -209,7 +212,8 @@ class Parser {
       if (info.takes & known.key) names.emplace_back(known.name);
     }
     if (key == nullptr) {
-      return Fail(start_, Quoted(name.substr(0, 40)) + " is nothing that " + info.name + " takes; " + Expected(name, names, ""));
+      return Fail(start_, Quoted(name.substr(0, 40)) + " is nothing that " + info.name + " takes; " +
+                              Expected(name, names, ""));
     }
     if (!(info.takes & key->key)) {
       return Fail(start_, std::string(info.name) + " does not take " + key->name + "=; " + Expected("", names, ""));
@@ -222,12 +226,15 @@ class Parser {
   }
 
   bool Wrong(const KeyInfo& key, std::string_view value, std::string_view expected) {
-    return Fail(value_at_, Quoted(value.substr(0, 40)) + " is no value for " + key.name + "=; " + std::string(expected));
+    return Fail(value_at_,
+                Quoted(value.substr(0, 40)) + " is no value for " + key.name + "=; " + std::string(expected));
   }
 
-  bool ReadWord(const KeyInfo& key, std::string_view value, std::span<const faults::Word> words, std::string_view prefix, int& out) {
+  bool ReadWord(const KeyInfo& key, std::string_view value, std::span<const faults::Word> words,
+                std::string_view prefix, int& out) {
     std::string_view bare = value;
-    if (bare.size() > prefix.size() && SameWord(bare.substr(0, prefix.size()), prefix)) bare.remove_prefix(prefix.size());
+    if (bare.size() > prefix.size() && SameWord(bare.substr(0, prefix.size()), prefix))
+      bare.remove_prefix(prefix.size());
     std::vector<std::string_view> names;
     for (const faults::Word& word : words) {
       if (SameWord(word.name, bare)) return out = word.value, true;
@@ -257,24 +264,15 @@ class Parser {
 
   bool ReadPeer(const KeyInfo& key, std::string_view value, PeerSelector& out) {
     const char* expected = "expected an address or port: 192.0.2.7, 192.0.2.7:7471, [fd00::7]:7471, :7471";
-    std::string_view host = value, port;
-    if (!value.empty() && value[0] == '[') {
-      const size_t end = value.find(']');
-      if (end == value.npos) return Wrong(key, value, expected);
-      host = value.substr(1, end - 1);
-      port = value.substr(end + 1);
-      if (!port.empty() && port[0] != ':') return Wrong(key, value, expected);
-    } else if (std::count(value.begin(), value.end(), ':') == 1) {
-      host = value.substr(0, value.find(':'));
-      port = value.substr(value.find(':'));
-    }
-    if (!port.empty()) {
-      const auto number = Unsigned(port.substr(1), 65535);
+    const auto parts = SplitHost(value);
+    if (!parts) return Wrong(key, value, expected);
+    if (parts->number) {
+      const auto number = Unsigned(*parts->number, 65535);
       if (!number || *number == 0) return Wrong(key, value, expected);
       out.port = static_cast<uint16_t>(*number);
     }
-    if (host.empty()) return out.port != 0 || Wrong(key, value, expected);
-    out.host = SocketAddress::Parse(host, 0);
+    if (parts->host.empty()) return out.port != 0 || Wrong(key, value, expected);
+    out.host = SocketAddress::Parse(parts->host, 0);
     return out.host.has_value() || Wrong(key, value, expected);
   }
 
@@ -295,7 +293,8 @@ class Parser {
   }
 
   bool ReadValue(const KeyInfo& key, std::string_view value, Fault& fault) {
-    if (value.empty()) return Fail(value_at_, std::string("expected ") + key.form + " after " + key.name + "=: " + key.explanation);
+    if (value.empty())
+      return Fail(value_at_, std::string("expected ") + key.form + " after " + key.name + "=: " + key.explanation);
     switch (key.key) {
       case kTime:
         return ReadTime(key, value, fault.time);
@@ -309,7 +308,8 @@ class Parser {
         return ReadTime(key, value, fault.after);
       case kRate: {
         const auto rate = Scaled(value, kRateSuffixes, 1e15);
-        if (!rate || *rate < 1) return Wrong(key, value, "expected bits per second with their unit: 500kbit, 10mbit, 1gbit");
+        if (!rate || *rate < 1)
+          return Wrong(key, value, "expected bits per second with their unit: 500kbit, 10mbit, 1gbit");
         fault.bits_per_second = static_cast<uint64_t>(*rate);
         return true;
       }
@@ -419,7 +419,8 @@ Result<Plan, std::string> ParseSetting(const std::string& value) {
     std::ifstream file(name, std::ios::binary);
     specification.assign(kLongestFile + 1, '\0');
     file.read(specification.data(), static_cast<std::streamsize>(specification.size()));
-    if (!file.is_open() || file.bad()) return "WEFT_FAULTS=" + value + ": cannot read " + name + ": " + std::strerror(errno);
+    if (!file.is_open() || file.bad())
+      return "WEFT_FAULTS=" + value + ": cannot read " + name + ": " + std::strerror(errno);
     specification.resize(static_cast<size_t>(file.gcount()));
     if (specification.size() > kLongestFile) return "WEFT_FAULTS=" + value + ": longer than a megabyte";
     origin = name;
@@ -427,7 +428,9 @@ Result<Plan, std::string> ParseSetting(const std::string& value) {
   auto plan = Parse(specification);
   if (plan.ok()) return std::move(*plan);
   const auto line = 1 + std::count(specification.begin(),
-                                   specification.begin() + static_cast<ptrdiff_t>(std::min(plan.error().position, specification.size())), '\n');
+                                   specification.begin() +
+                                       static_cast<ptrdiff_t>(std::min(plan.error().position, specification.size())),
+                                   '\n');
   if (line > 1 || origin != "WEFT_FAULTS") origin += ":" + std::to_string(line);
   return origin + ": " + plan.error().Describe(specification);
 }

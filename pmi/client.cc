@@ -16,6 +16,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/host_port.h"
 #include "pmi/message.h"
 
 namespace weft::pmi {
@@ -57,7 +58,8 @@ class Wire {
     for (;;) {
       if (std::optional<Message> message = reader_.Next()) {
         if (message->command == command) return *std::move(message);
-        return Failure("the launcher answered '" + Printable(message->Serialize()) + "' where cmd=" + command + " belongs");
+        return Failure("the launcher answered '" + Printable(message->Serialize()) + "' where cmd=" + command +
+                       " belongs");
       }
       if (!reader_.error().empty()) return Failure("the launcher sent " + reader_.error());
       char block[4096];
@@ -118,17 +120,6 @@ class Singleton final : public Client {
   std::map<std::string, std::string> values_;
 };
 
-// "host:port", IPv6 addresses in brackets or with the port behind the last colon.
-std::optional<std::pair<std::string, std::string>> SplitPort(const std::string& text) {
-  const size_t colon = text.rfind(':');
-  if (colon == std::string::npos || colon == 0) return std::nullopt;
-  std::string host = text.substr(0, colon);
-  const std::optional<int> port = ParseInt(text.substr(colon + 1));
-  if (!port || *port < 1 || *port > 65535) return std::nullopt;
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
-  return std::make_pair(host, std::to_string(*port));
-}
-
 // A connected descriptor, or why there is none.
 Result<int, PmiError> Dial(const std::string& host, const std::string& port) {
   addrinfo hints{};
@@ -165,7 +156,8 @@ class Connection final : public Client {
       auto set = wire_.Receive("set");
       if (!set) return set.error().message;
       const std::optional<int> value = set->FindInt(name);
-      if (!value) return std::string("the launcher sent '") + Printable(set->Serialize()) + "' where " + name + "= belongs";
+      if (!value)
+        return std::string("the launcher sent '") + Printable(set->Serialize()) + "' where " + name + "= belongs";
       *place = *value;
     }
     return {};
@@ -197,7 +189,8 @@ class Connection final : public Client {
   int fd() const override { return wire_.fd(); }
 
   std::string Put(const std::string& key, const std::string& value) override {
-    if (std::string problem = CheckWord("key", key, static_cast<size_t>(key_max_ - 1)); !problem.empty()) return problem;
+    if (std::string problem = CheckWord("key", key, static_cast<size_t>(key_max_ - 1)); !problem.empty())
+      return problem;
     if (std::string problem = CheckWord("value", value, max_value_length()); !problem.empty()) return problem;
     if (key.find('=') != std::string::npos) return "the PMI key " + Printable(key) + " contains '='";
     auto done = wire_.Ask(Message{"put"}.Add("kvsname", kvs_name_).Add("key", key).Add("value", value), "put_result");
@@ -245,12 +238,13 @@ class Connection final : public Client {
 
   static std::string CheckWord(const char* what, const std::string& word, size_t longest) {
     if (word.size() > longest) {
-      return std::string("a PMI ") + what + " of " + std::to_string(word.size()) + " bytes, where the launcher allows " +
-             std::to_string(longest) + ": " + Printable(word);
+      return std::string("a PMI ") + what + " of " + std::to_string(word.size()) +
+             " bytes, where the launcher allows " + std::to_string(longest) + ": " + Printable(word);
     }
     for (const char c : word) {
       if (static_cast<unsigned char>(c) <= ' ' || static_cast<unsigned char>(c) >= 0x7f) {
-        return std::string("the PMI ") + what + " '" + Printable(word) + "' contains a blank or a byte that is not printable";
+        return std::string("the PMI ") + what + " '" + Printable(word) +
+               "' contains a blank or a byte that is not printable";
       }
     }
     return word.empty() && std::strcmp(what, "key") == 0 ? "an empty PMI key" : std::string();
@@ -317,8 +311,9 @@ Result<std::unique_ptr<Client>, PmiError> ConnectByDescriptor() {
   if (!size) return size.error();
   // Closed in programs that this one starts: two that speak on it would take each other's answers.
   if (fcntl(fd.value(), F_SETFD, FD_CLOEXEC) != 0) {
-    return Failure(Quoted("PMI_FD", std::to_string(fd.value())) +
-                   " is not an open descriptor; a program that an MPI process starts needs PMI_FD unset to be a job of its own");
+    return Failure(
+        Quoted("PMI_FD", std::to_string(fd.value())) +
+        " is not an open descriptor; a program that an MPI process starts needs PMI_FD unset to be a job of its own");
   }
   auto client = std::make_unique<Connection>(fd.value(), rank.value(), size.value());
   if (std::string problem = client->Initialise(); !problem.empty()) return Failure(std::move(problem));
@@ -328,9 +323,9 @@ Result<std::unique_ptr<Client>, PmiError> ConnectByDescriptor() {
 Result<std::unique_ptr<Client>, PmiError> ConnectByPort(const std::string& place) {
   const auto pmi_id = NumberOf("PMI_ID", "PMI_PORT");
   if (!pmi_id) return pmi_id.error();
-  const auto host_and_port = SplitPort(place);
-  if (!host_and_port) return Failure(Quoted("PMI_PORT", place) + " is not HOST:PORT");
-  const auto fd = Dial(host_and_port->first, host_and_port->second);
+  const auto launcher = ParseHostPort(place);
+  if (!launcher) return Failure(Quoted("PMI_PORT", place) + " is not HOST:PORT");
+  const auto fd = Dial(launcher->host, std::to_string(launcher->port));
   if (!fd) return fd.error();
   auto client = std::make_unique<Connection>(fd.value(), 0, 0);
   std::string problem = client->Introduce(pmi_id.value());

@@ -1,49 +1,24 @@
 #include "pmi/placement.h"
 
-#include <arpa/inet.h>
-#include <ifaddrs.h>
 #include <netdb.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <utility>
 
+#include "base/host_port.h"
 #include "pmi/message.h"
+#include "pmi/process_mapping.h"
+#include "transport/interfaces.h"
 
 namespace weft::pmi {
 namespace {
 
 constexpr int kMostSlots = 65536;
-
-// Ranks on one host in a row.
-struct Run {
-  int host;
-  int ranks;
-};
-
-std::vector<Run> RunsOf(const std::vector<int>& host_of_rank, size_t length) {
-  std::vector<Run> runs;
-  for (size_t rank = 0; rank < length; ++rank) {
-    if (runs.empty() || runs.back().host != host_of_rank[rank]) runs.push_back({host_of_rank[rank], 0});
-    ++runs.back().ranks;
-  }
-  return runs;
-}
-
-std::string MappingOf(const std::vector<Run>& runs) {
-  std::string text = "(vector";
-  for (size_t i = 0; i < runs.size();) {
-    size_t end = i + 1;
-    while (end < runs.size() && runs[end].host == runs[end - 1].host + 1 && runs[end].ranks == runs[i].ranks) ++end;
-    text += ",(" + std::to_string(runs[i].host) + "," + std::to_string(end - i) + "," + std::to_string(runs[i].ranks) + ")";
-    i = end;
-  }
-  return text + ")";
-}
 
 bool HasPlainName(const std::string& host) {
   return !host.empty() && host[0] != '-' && std::all_of(host.begin(), host.end(), [](char c) {
@@ -52,52 +27,29 @@ bool HasPlainName(const std::string& host) {
 }
 
 Result<HostSlots, PmiError> ParseEntry(const std::string& entry) {
-  HostSlots host;
-  std::string number;
-  if (entry.starts_with('[')) {
-    const size_t end = entry.find(']');
-    if (end == std::string::npos) return PmiError{"the host '" + entry + "' has no closing bracket"};
-    host.name = entry.substr(1, end - 1);
-    if (end + 1 < entry.size() && entry[end + 1] != ':') {
-      return PmiError{"the host '" + entry + "' is not [ADDRESS] or [ADDRESS]:NUMBER"};
-    }
-    if (end + 1 < entry.size()) number = entry.substr(end + 1);
-  } else {
-    const size_t colon = entry.find(':');
-    // More than one colon: an IPv6 address without a number.
-    const bool address = colon != std::string::npos && entry.find(':', colon + 1) != std::string::npos;
-    host.name = address ? entry : entry.substr(0, colon);
-    if (!address && colon != std::string::npos) number = entry.substr(colon);
+  const auto parts = SplitHost(entry);
+  if (!parts) {
+    return PmiError{
+        "the host '" + entry + "' " +
+        (entry.find(']') == entry.npos ? "has no closing bracket" : "is not [ADDRESS] or [ADDRESS]:NUMBER")};
   }
+  HostSlots host{.name = std::string(parts->host)};
   if (!HasPlainName(host.name)) return PmiError{"'" + Printable(entry) + "' is not a host name"};
-  if (number.empty()) return host;
-  const std::optional<int> slots = ParseInt(number.substr(1));
+  if (!parts->number) return host;
+  const std::string number(*parts->number);
+  const std::optional<int> slots = ParseInt(number);
   if (!slots || *slots < 1 || *slots > kMostSlots) {
-    return PmiError{"the host '" + Printable(entry) + "' has '" + Printable(number.substr(1)) +
+    return PmiError{"the host '" + Printable(entry) + "' has '" + Printable(number) +
                     "' for its number of ranks; 1 to " + std::to_string(kMostSlots) + " can be"};
   }
   host.slots = *slots;
   return host;
 }
 
-bool SameAddress(const sockaddr* a, const sockaddr* b) {
-  if (a->sa_family != b->sa_family) return false;
-  if (a->sa_family == AF_INET) {
-    return reinterpret_cast<const sockaddr_in*>(a)->sin_addr.s_addr == reinterpret_cast<const sockaddr_in*>(b)->sin_addr.s_addr;
-  }
-  return a->sa_family == AF_INET6 && std::memcmp(&reinterpret_cast<const sockaddr_in6*>(a)->sin6_addr,
-                                                 &reinterpret_cast<const sockaddr_in6*>(b)->sin6_addr, sizeof(in6_addr)) == 0;
-}
-
-bool BelongsToAnInterface(const sockaddr* address) {
-  ifaddrs* interfaces = nullptr;
-  if (getifaddrs(&interfaces) != 0) return false;
-  bool found = false;
-  for (const ifaddrs* entry = interfaces; entry != nullptr && !found; entry = entry->ifa_next) {
-    found = entry->ifa_addr != nullptr && SameAddress(entry->ifa_addr, address);
-  }
-  freeifaddrs(interfaces);
-  return found;
+bool BelongsToAnInterface(const transport::SocketAddress& address) {
+  const auto own = transport::ListAddresses();
+  return std::any_of(own.begin(), own.end(),
+                     [&](const transport::InterfaceAddress& one) { return one.address.SameHost(address); });
 }
 
 }  // namespace
@@ -114,13 +66,14 @@ Placement Place(const std::vector<HostSlots>& entries, int size) {
   size_t cycle = 0;  // ranks of one round through the entries
   while (placement.host_of_rank.size() < wanted) {
     for (size_t i = 0; i < entries.size(); ++i) {
-      placement.host_of_rank.insert(placement.host_of_rank.end(), static_cast<size_t>(entries[i].slots), host_of_entry[i]);
+      placement.host_of_rank.insert(placement.host_of_rank.end(), static_cast<size_t>(entries[i].slots),
+                                    host_of_entry[i]);
     }
     if (cycle == 0) cycle = placement.host_of_rank.size();
   }
   placement.host_of_rank.resize(wanted);
   // MPICH repeats the vector until every rank has a host, so one round says it all.
-  placement.mapping = MappingOf(RunsOf(placement.host_of_rank, std::min(cycle, wanted)));
+  placement.mapping = ProcessMapping::Of(std::span(placement.host_of_rank).first(std::min(cycle, wanted))).ToString();
   if (placement.mapping.size() >= kValueMax) placement.mapping.clear();
   // Hosts that got no rank are not started.
   const int used = 1 + *std::max_element(placement.host_of_rank.begin(), placement.host_of_rank.end());
@@ -169,7 +122,8 @@ bool IsThisHost(const std::string& host) {
   if (getaddrinfo(host.c_str(), nullptr, &hints, &found) != 0) return false;
   bool local = false;
   for (const addrinfo* entry = found; entry != nullptr && !local; entry = entry->ai_next) {
-    local = BelongsToAnInterface(entry->ai_addr);
+    const auto address = transport::SocketAddress::From(entry->ai_addr, entry->ai_addrlen);
+    local = address && BelongsToAnInterface(*address);
   }
   freeaddrinfo(found);
   return local;

@@ -1,9 +1,6 @@
 #include "pmi/remote_start.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -32,6 +29,8 @@
 #include "pmi/placement.h"
 #include "pmi/poller.h"
 #include "pmi/proxy.h"
+#include "transport/interfaces.h"
+#include "transport/socket_address.h"
 
 namespace weft::pmi {
 namespace {
@@ -44,7 +43,7 @@ constexpr seconds kStartLimit{120};    // for all proxies to connect; someone ma
 constexpr seconds kGreetingLimit{10};  // for a connection to say who it is
 constexpr seconds kDialLimit{5};       // for one address to answer
 constexpr size_t kLongestGreeting = 4096;
-constexpr size_t kMostGreeting = 256;  // connections that have not yet said who they are
+constexpr size_t kMostGreeting = 256;    // connections that have not yet said who they are
 constexpr seconds kShortestGreeting{1};  // ... for so long, when there is no room for the next
 constexpr milliseconds kPause{100};      // until the listener is looked at again when there was no room
 constexpr seconds kProxyPatience{60};    // of a proxy, while mpiexec is there but has no room for it
@@ -64,7 +63,8 @@ void ConfigureTcp(int fd) {
   setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit_milliseconds, sizeof(limit_milliseconds));
 }
 
-// A line from `fd`, without its end, read byte by byte because what follows is someone else's. Nothing: none came in time.
+// A line from `fd`, without its end, read byte by byte because what follows is someone else's. Nothing: none came in
+// time.
 std::optional<std::string> ReadLine(int fd, Clock::time_point deadline) {
   std::string line;
   while (line.size() < kLongestGreeting) {
@@ -99,13 +99,6 @@ bool Proves(const std::string& digits, const JobSecret& secret, const char* side
   return ParseHex(digits, proof) && secret.Verifies(proof, side, said.bytes());
 }
 
-std::string NumericAddress(const sockaddr* address) {
-  char text[NI_MAXHOST] = {};
-  const socklen_t length = address->sa_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
-  if (getnameinfo(address, length, text, sizeof(text), nullptr, 0, NI_NUMERICHOST) != 0) return {};
-  return text;
-}
-
 // The address that packets to `host` leave from; empty when it cannot be resolved here.
 std::string AddressTowards(const std::string& host) {
   addrinfo hints{};
@@ -131,19 +124,14 @@ std::vector<std::string> AddressesFor(const std::string& host, const std::string
       addresses.push_back(address);
   };
   if (interface.empty()) add(AddressTowards(host));
-  ifaddrs* interfaces = nullptr;
-  if (getifaddrs(&interfaces) != 0) return addresses;
+  const auto own = transport::ListAddresses();
   for (const bool loopback : {false, true}) {
-    for (const ifaddrs* entry = interfaces; entry != nullptr; entry = entry->ifa_next) {
-      if (entry->ifa_addr == nullptr || (entry->ifa_flags & IFF_UP) == 0) continue;
-      if (((entry->ifa_flags & IFF_LOOPBACK) != 0) != loopback) continue;
-      if (entry->ifa_addr->sa_family != AF_INET && entry->ifa_addr->sa_family != AF_INET6) continue;
-      if (!interface.empty() && interface != entry->ifa_name) continue;
-      const std::string address = NumericAddress(entry->ifa_addr);
-      if (address.find('%') == std::string::npos) add(address);  // link-local ones mean nothing elsewhere
+    for (const auto& [label, up, running, is_loopback, address] : own) {
+      if (!up || is_loopback != loopback || (!interface.empty() && interface != label)) continue;
+      const std::string host = address.host();
+      if (host.find('%') == std::string::npos) add(host);  // link-local ones mean nothing elsewhere
     }
   }
-  freeifaddrs(interfaces);
   return addresses;
 }
 
@@ -217,7 +205,7 @@ class Starter {
   const RemoteStart& start_;
   const Clock::time_point deadline_;
   std::vector<ProxyLink> links_;
-  std::vector<int> inputs_;  // of the remote shells
+  std::vector<int> inputs_;          // of the remote shells
   std::vector<Greeting> greetings_;  // oldest first
   Clock::time_point listen_again_{};
   int listener_ = -1;
@@ -262,9 +250,9 @@ Result<std::vector<ProxyLink>, LaunchError> Starter::Run() {
     poller.Wait(std::min(listens ? 1000 : static_cast<int>(kPause.count()), MillisecondsUntil(deadline_)));
     std::erase_if(greetings_, [&](Greeting& greeting) { return !Greet(greeting); });
     if (!error && Clock::now() >= deadline_) {
-      error =
-          LaunchError{1, "no answer from " + MissingHosts() + " within " + std::to_string(kStartLimit.count()) + " s; does '" +
-                             start_.remote_shell + " HOST true' work, and can the host reach this one by TCP?"};
+      error = LaunchError{1, "no answer from " + MissingHosts() + " within " + std::to_string(kStartLimit.count()) +
+                                 " s; does '" + start_.remote_shell +
+                                 " HOST true' work, and can the host reach this one by TCP?"};
     }
   }
   if (!error) return std::move(links_);
@@ -369,7 +357,8 @@ bool Starter::GiveWay() {
 bool Starter::Greet(Greeting& greeting) {
   char c = 0;
   long count = 0;
-  while ((count = ReadSome(greeting.fd, &c, 1)) == 1 && c != '\n' && greeting.text.size() < kLongestGreeting) greeting.text += c;
+  while ((count = ReadSome(greeting.fd, &c, 1)) == 1 && c != '\n' && greeting.text.size() < kLongestGreeting)
+    greeting.text += c;
   if (count == -EAGAIN && Clock::now() - greeting.since < kGreetingLimit) return true;
   if (count == 1 && c == '\n') {
     Admit(greeting, greeting.text);
@@ -386,7 +375,8 @@ void Starter::Admit(Greeting& greeting, const std::string& line) {
   const int node = ParseInt(node_text).value_or(-1);
   const Said said(node_text, greeting.nonce, nonce);
   const bool invited = name == kProxy && Proves(proof, start_.secret, kProxy, said) && node >= 0 &&
-                       static_cast<size_t>(node) < links_.size() && links_[static_cast<size_t>(node)].connection == nullptr;
+                       static_cast<size_t>(node) < links_.size() &&
+                       links_[static_cast<size_t>(node)].connection == nullptr;
   const std::string own_proof = HexOf(start_.secret.Prove(kMpiexec, said.bytes()));
   if (!invited || !SendText(greeting.fd, std::string(kMpiexec) + " " + own_proof + "\n")) {
     close(greeting.fd);
@@ -405,8 +395,8 @@ std::optional<LaunchError> Starter::OnSignal() {
     } else if (number == SIGTSTP) {
       raise(SIGSTOP);
     } else if (number != SIGCONT) {
-      return LaunchError{128 + number,
-                         std::string("ended by signal ") + std::to_string(number) + " before " + MissingHosts() + " answered"};
+      return LaunchError{128 + number, std::string("ended by signal ") + std::to_string(number) + " before " +
+                                           MissingHosts() + " answered"};
     }
   }
   return std::nullopt;
@@ -420,7 +410,8 @@ std::optional<LaunchError> Starter::CheckChildren() {
     if (link.connection != nullptr) continue;
     const std::string how = WIFEXITED(status) ? "ended with status " + std::to_string(WEXITSTATUS(status))
                                               : "was killed by signal " + std::to_string(WTERMSIG(status));
-    return LaunchError{1, start_.remote_shell + " " + link.host + " " + how + " before mpiexec's proxy there connected"};
+    return LaunchError{1,
+                       start_.remote_shell + " " + link.host + " " + how + " before mpiexec's proxy there connected"};
   }
   return std::nullopt;
 }
@@ -447,8 +438,8 @@ int Dial(const std::string& address, const std::string& port) {
   return -1;
 }
 
-// Proves to what listens at the other end of `fd` that it was invited, and learns that it is mpiexec. `closed`: it hung up without having
-// said anything wrong.
+// Proves to what listens at the other end of `fd` that it was invited, and learns that it is mpiexec. `closed`: it hung
+// up without having said anything wrong.
 bool GreetMpiexec(int fd, const JobSecret& secret, const std::string& node, bool* closed) {
   *closed = true;
   const auto challenge = ReadLine(fd, Clock::now() + kGreetingLimit);
@@ -460,7 +451,9 @@ bool GreetMpiexec(int fd, const JobSecret& secret, const std::string& node, bool
   if (name != kMpiexec || nonce.size() != 2 * sizeof(Nonce)) return false;
   const std::string own_nonce = HexOf(NewNonce());
   const Said said(node, nonce, own_nonce);
-  if (!SendText(fd, std::string(kProxy) + " " + node + " " + own_nonce + " " + HexOf(secret.Prove(kProxy, said.bytes())) + "\n")) return false;
+  if (!SendText(fd, std::string(kProxy) + " " + node + " " + own_nonce + " " +
+                        HexOf(secret.Prove(kProxy, said.bytes())) + "\n"))
+    return false;
   const auto reply = ReadLine(fd, Clock::now() + kGreetingLimit);
   *closed = !reply;
   const std::string start = std::string(kMpiexec) + " ";
@@ -500,21 +493,16 @@ Result<Invited, PmiError> AcceptInvitation(int input) {
     }
     if (again) poll(nullptr, 0, static_cast<int>(pause.count()));
   }
-  return PmiError{"cannot connect to mpiexec at port " + port + " of" + tried + "; is a firewall between, or is -iface needed?"};
+  return PmiError{"cannot connect to mpiexec at port " + port + " of" + tried +
+                  "; is a firewall between, or is -iface needed?"};
 }
 
 std::string OwnAddress(int fd) {
-  sockaddr_storage address{};
-  socklen_t length = sizeof(address);
-  if (getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0) return {};
-  if (address.ss_family == AF_INET6) {
-    auto& bits = reinterpret_cast<sockaddr_in6&>(address).sin6_addr;
-    char text[INET_ADDRSTRLEN] = {};
-    // A dual-stack listener shows IPv4 peers as ::ffff:a.b.c.d.
-    if (IN6_IS_ADDR_V4MAPPED(&bits) && inet_ntop(AF_INET, bits.s6_addr + 12, text, sizeof(text)) != nullptr) return text;
-  }
-  if (address.ss_family != AF_INET && address.ss_family != AF_INET6) return {};
-  return NumericAddress(reinterpret_cast<sockaddr*>(&address));
+  const std::string host = transport::SocketAddress::Local(fd).host();
+  // A dual-stack listener shows IPv4 peers as ::ffff:a.b.c.d.
+  static constexpr std::string_view kMapped = "::ffff:";
+  const bool mapped = host.starts_with(kMapped) && host.find('.') != host.npos;
+  return mapped ? host.substr(kMapped.size()) : host;
 }
 
 }  // namespace weft::pmi

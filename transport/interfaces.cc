@@ -11,6 +11,8 @@
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <memory>
+#include <optional>
 
 namespace weft::transport {
 namespace {
@@ -26,9 +28,10 @@ void AddLink(const sockaddr_ll& link, NetworkInterface& interface) {
   if (link.sll_halen == interface.mac.size()) std::copy_n(link.sll_addr, interface.mac.size(), interface.mac.begin());
 }
 
-void AddAddress(const sockaddr* address, NetworkInterface& interface) {
-  socklen_t length = address->sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-  if (auto known = SocketAddress::From(address, length)) interface.addresses.push_back(*known);
+// nullopt: none, or of another family than IP.
+std::optional<SocketAddress> AddressOf(const sockaddr* address) {
+  if (address == nullptr) return std::nullopt;
+  return SocketAddress::From(address, address->sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
 }
 
 int Rank(const SocketAddress& address) {
@@ -68,29 +71,36 @@ std::map<std::string, NetworkInterface> Gather(const ifaddrs* entries) {
     interface.up = (entry->ifa_flags & IFF_UP) != 0;
     interface.running = interface.up && (entry->ifa_flags & IFF_RUNNING) != 0;
     interface.loopback = (entry->ifa_flags & IFF_LOOPBACK) != 0;
-    if (entry->ifa_addr == nullptr) continue;  // a tunnel without an address
-    switch (entry->ifa_addr->sa_family) {
-      case AF_PACKET:
-        AddLink(*reinterpret_cast<const sockaddr_ll*>(entry->ifa_addr), interface);
-        break;
-      case AF_INET:
-      case AF_INET6:
-        AddAddress(entry->ifa_addr, interface);
-        break;
-      default:
-        break;
-    }
+    if (const auto address = AddressOf(entry->ifa_addr))
+      interface.addresses.push_back(*address);
+    else if (entry->ifa_addr != nullptr && entry->ifa_addr->sa_family == AF_PACKET)
+      AddLink(*reinterpret_cast<const sockaddr_ll*>(entry->ifa_addr), interface);
   }
   return by_name;
 }
 
+using Entries = std::unique_ptr<ifaddrs, void (*)(ifaddrs*)>;
+Entries ReadEntries() {
+  ifaddrs* entries = nullptr;
+  return Entries(getifaddrs(&entries) == 0 ? entries : nullptr, freeifaddrs);
+}
+
 }  // namespace
 
+std::vector<InterfaceAddress> ListAddresses() {
+  std::vector<InterfaceAddress> addresses;
+  const Entries entries = ReadEntries();
+  for (const ifaddrs* entry = entries.get(); entry != nullptr; entry = entry->ifa_next) {
+    const auto address = AddressOf(entry->ifa_addr);
+    if (!address) continue;
+    const auto has = [entry](unsigned flag) { return (entry->ifa_flags & flag) != 0; };
+    addresses.push_back({entry->ifa_name, has(IFF_UP), has(IFF_RUNNING), has(IFF_LOOPBACK), *address});
+  }
+  return addresses;
+}
+
 std::vector<NetworkInterface> ListInterfaces() {
-  ifaddrs* entries = nullptr;
-  if (getifaddrs(&entries) != 0) return {};
-  std::map<std::string, NetworkInterface> by_name = Gather(entries);
-  freeifaddrs(entries);
+  std::map<std::string, NetworkInterface> by_name = Gather(ReadEntries().get());
 
   int socket_fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (socket_fd < 0) socket_fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);

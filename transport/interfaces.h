@@ -22,6 +22,19 @@ struct NetworkInterface {
   std::vector<SocketAddress> addresses;  // port 0; IPv4 first, link-local IPv6 last and with its scope
 };
 
+// One IPv4 or IPv6 address of an interface.
+struct InterfaceAddress {
+  std::string label;     // the interface's name; an IPv4 address may have one of its own ("eth0:1")
+  bool up = false;       // as above
+  bool running = false;  // there is a carrier
+  bool loopback = false;
+  SocketAddress address;  // port 0; link-local IPv6 with its scope
+};
+
+// All addresses of this network namespace, in the kernel's order. Looks at nothing else and so is the cheaper one.
+// Empty when the kernel refuses.
+std::vector<InterfaceAddress> ListAddresses();
+
 // The interfaces of this network namespace that have an IPv4 or IPv6 address, by index. Needs no privilege; what /sys
 // would add is left out where it is not mounted or shows another namespace. Empty when the kernel refuses.
 std::vector<NetworkInterface> ListInterfaces();

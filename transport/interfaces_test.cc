@@ -50,5 +50,20 @@ TEST(InterfacesTest, LinkLocalAddressesCarryTheirInterface) {
   }
 }
 
+TEST(InterfacesTest, EachAddressOfAnInterfaceIsListedBesides) {
+  const std::vector<InterfaceAddress> all = ListAddresses();
+  size_t count = 0;
+  for (const NetworkInterface& one : ListInterfaces()) {
+    for (const SocketAddress& address : one.addresses) {
+      ++count;
+      EXPECT_TRUE(std::any_of(all.begin(), all.end(), [&](const InterfaceAddress& other) {
+        return other.address == address && other.up == one.up && other.loopback == one.loopback &&
+               other.label.starts_with(one.name);
+      })) << address.ToString();
+    }
+  }
+  EXPECT_EQ(all.size(), count);
+}
+
 }  // namespace
 }  // namespace weft::transport

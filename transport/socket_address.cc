@@ -109,22 +109,25 @@ bool SocketAddress::operator==(const SocketAddress& other) const {
   return std::memcmp(&*mine, &*theirs, sizeof *mine) == 0 && ScopeOf(get()) == ScopeOf(other.get());
 }
 
-std::string SocketAddress::ToString() const {
+std::string SocketAddress::host() const {
   char text[INET6_ADDRSTRLEN] = "";
-  std::string port_text = ":" + std::to_string(port());
   if (family() == AF_INET) {
-    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(&storage_)->sin_addr, text, sizeof text);
-    return text + port_text;
+    return inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(&storage_)->sin_addr, text, sizeof text);
   }
-  if (family() != AF_INET6) return "(no address)";
-  inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6*>(&storage_)->sin6_addr, text, sizeof text);
-  std::string host = text;
+  if (family() != AF_INET6) return "";
+  std::string host =
+      inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6*>(&storage_)->sin6_addr, text, sizeof text);
   if (uint32_t scope = ScopeOf(get()); scope != 0) {
     char name[IF_NAMESIZE];
     host += '%';
     host += if_indextoname(scope, name) != nullptr ? std::string(name) : std::to_string(scope);
   }
-  return "[" + host + "]" + port_text;
+  return host;
+}
+
+std::string SocketAddress::ToString() const {
+  if (length() == 0) return "(no address)";
+  return (family() == AF_INET6 ? "[" + host() + "]" : host()) + ":" + std::to_string(port());
 }
 
 namespace {

@@ -32,6 +32,7 @@ class SocketAddress {
   bool is_loopback() const;
   bool SameHost(const SocketAddress& other) const;  // ignores ports; IPv4-mapped IPv6 equals its IPv4
   bool operator==(const SocketAddress& other) const;
+  std::string host() const;      // 127.0.0.1, fe80::1%eth0; what Parse takes
   std::string ToString() const;  // 127.0.0.1:80, [::1]:80
 
  private:

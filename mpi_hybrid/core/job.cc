@@ -7,8 +7,8 @@
 #include "base/job_secret.h"
 #include "mpi_hybrid/core/host_address.h"
 #include "mpi_hybrid/core/launcher_watch.h"
-#include "mpi_hybrid/core/process_mapping.h"
 #include "pmi/client.h"
+#include "pmi/process_mapping.h"
 
 namespace weft::mpi {
 namespace {
@@ -28,7 +28,8 @@ Error AgreeOnSecret(Job& job) {
     return {};
   }
   if (job.rank == 0 && !job.pmi->Get(kSecretKey).ok()) {
-    WEFT_MPI_TRY(Failed("giving the job's secret to the launcher", job.pmi->Put(kSecretKey, JobSecret::Random().ToHex())));
+    WEFT_MPI_TRY(
+        Failed("giving the job's secret to the launcher", job.pmi->Put(kSecretKey, JobSecret::Random().ToHex())));
   }
   WEFT_MPI_TRY(job.Fence());
   auto secret = job.pmi->Get(kSecretKey);
@@ -52,7 +53,8 @@ Error Job::Fence() { return Failed("waiting for the other ranks at start", pmi->
 Error Job::Lookup(const std::string& key, int of_rank, std::string* value) {
   auto found = pmi->Get(KeyOf(key, of_rank));
   if (!found.ok())
-    return Error(MPI_ERR_OTHER, "rank " + std::to_string(of_rank) + " has not published " + key + ": " + found.error().message);
+    return Error(MPI_ERR_OTHER,
+                 "rank " + std::to_string(of_rank) + " has not published " + key + ": " + found.error().message);
   *value = *found;
   return {};
 }
@@ -74,7 +76,7 @@ Error JoinJob() {
   if (!job.pmi->is_singleton()) WatchLauncher(job.pmi->fd(), job.rank);
   if (job.size > 1) {
     const auto text = job.pmi->Get("PMI_process_mapping");
-    const auto mapping = text.ok() ? ProcessMapping::Parse(*text) : std::nullopt;
+    const auto mapping = text.ok() ? pmi::ProcessMapping::Parse(*text) : std::nullopt;
     job.one_host = mapping && mapping->is_one_node();
     job.ranks_on_host = mapping ? mapping->RanksOnNodeOf(job.rank, job.size) : job.size;
   }

@@ -2,9 +2,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <ifaddrs.h>
 #include <mpi.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
 
@@ -24,6 +22,7 @@
 #include "mpi_hybrid/rma/link.h"
 #include "mpi_hybrid/rma/listen_addresses.h"
 #include "mpi_hybrid/rma/service.h"
+#include "transport/interfaces.h"
 
 namespace weft::mpi::rma {
 namespace {
@@ -34,8 +33,10 @@ constexpr int kConnectTries = 300;      // of 100 ms
 constexpr int kResolveMs = 2000;
 constexpr std::chrono::seconds kPatience{30};  // with want of room, as for messages (p2p/dial.h)
 constexpr std::chrono::milliseconds kFirstPause{10}, kLongestPause{640};  // between tries; doubled each time
-constexpr int kCompletionsPerLink = Link::kDepth + kSlots;  // replies, too
-constexpr int kFirstLinks = 4;                              // for which the completion queue has room at first
+constexpr int kCompletionsPerLink = Link::kDepth + kSlots;                // replies, too
+constexpr int kFirstLinks = 4;  // for which the completion queue has room at first
+
+using transport::SocketAddress;
 
 std::unique_ptr<Device> g_device;
 
@@ -46,20 +47,12 @@ Error Failed(const std::string& what, int error) {
                                   "and librdmacm.so.1 in the library path make one)");
 }
 
-socklen_t Length(const sockaddr_storage& address) {
-  return address.ss_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
-}
-
 // siw does not listen on 127.0.0.1, by which ranks of one host know each other.
-std::vector<sockaddr_storage> InterfaceAddresses() {
-  std::vector<sockaddr_storage> addresses;
-  ifaddrs* interfaces = nullptr;
-  if (getifaddrs(&interfaces) != 0) return addresses;
-  for (ifaddrs* at = interfaces; at != nullptr; at = at->ifa_next) {
-    if (at->ifa_addr == nullptr || at->ifa_addr->sa_family != AF_INET) continue;
-    std::memcpy(&addresses.emplace_back(), at->ifa_addr, sizeof(sockaddr_in));
+std::vector<SocketAddress> InterfaceAddresses() {
+  std::vector<SocketAddress> addresses;
+  for (const transport::InterfaceAddress& one : transport::ListAddresses()) {
+    if (one.address.family() == AF_INET) addresses.push_back(one.address);
   }
-  freeifaddrs(interfaces);
   return addresses;
 }
 
@@ -79,15 +72,6 @@ ibv_context* DeviceOf(rdma_cm_id* bound) {
 }
 
 }  // namespace
-
-std::string ToString(const sockaddr_storage& address) {
-  char host[NI_MAXHOST], port[NI_MAXSERV];
-  if (getnameinfo(reinterpret_cast<const sockaddr*>(&address), Length(address), host, sizeof host, port, sizeof port,
-                  NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
-    return "(no address)";
-  }
-  return std::string(host) + ":" + port;
-}
 
 Error Device::Open(Device** device) {
   if (g_device == nullptr) {
@@ -178,8 +162,7 @@ Error Device::MakeRoomInQueue() {
 
 Error Device::Listen(rdma_cm_id** listener) {
   Error first;
-  for (const sockaddr_storage& candidate :
-       ListenAddresses(ThisJob().hosts, InterfaceAddresses(), ThisJob().one_host)) {
+  for (const SocketAddress& candidate : ListenAddresses(ThisJob().hosts, InterfaceAddresses(), ThisJob().one_host)) {
     Error error = StartOn(candidate, listener);
     if (error.ok()) return {};
     if (first.ok()) first = std::move(error);
@@ -187,19 +170,18 @@ Error Device::Listen(rdma_cm_id** listener) {
   return first.ok() ? Error(MPI_ERR_OTHER, "this host has no address to listen on for RDMA") : std::move(first);
 }
 
-Error Device::StartOn(const sockaddr_storage& address, rdma_cm_id** listener) {
-  sockaddr_storage local = address;
+Error Device::StartOn(const SocketAddress& address, rdma_cm_id** listener) {
   rdma_cm_id* id = nullptr;
   if (rdma_create_id(service_->events(), &id, nullptr, RDMA_PS_TCP) != 0) return Failed("rdma_create_id", errno);
-  const bool bound = rdma_bind_addr(id, reinterpret_cast<sockaddr*>(&local)) == 0;
+  const bool bound = rdma_bind_addr(id, const_cast<sockaddr*>(address.get())) == 0;
   if (bound && (context_ = DeviceOf(id)) != nullptr && rdma_listen(id, 128) == 0) {
-    std::memcpy(&address_, rdma_get_local_addr(id), Length(local));
+    address_ = *SocketAddress::From(rdma_get_local_addr(id), address.length());
     *listener = id;
     return {};
   }
   const int error = errno == 0 ? ENODEV : errno;
   rdma_destroy_id(id);
-  return Failed("listening for RDMA connections on " + ToString(address), error);
+  return Failed("listening for RDMA connections on " + address.ToString(), error);
 }
 
 Device::~Device() {
@@ -216,7 +198,7 @@ Device::~Device() {
   if (events_ != nullptr) rdma_destroy_event_channel(events_);
 }
 
-void Device::SetAddress(ProcessId process, const sockaddr_storage& address, const Nonce& nonce) {
+void Device::SetAddress(ProcessId process, const SocketAddress& address, const Nonce& nonce) {
   addresses_[static_cast<size_t>(process)] = address;
   nonces_[static_cast<size_t>(process)] = nonce;
 }
@@ -273,7 +255,7 @@ void Device::AwaitConnected(Link& link) {
       rdma_ack_cm_event(event);
       tries = 0;
     } else if (IsDead(link.process()) || tries == kConnectTries) {
-      link.Break("it does not answer at " + ToString(addresses_[static_cast<size_t>(link.process())]));
+      link.Break("it does not answer at " + addresses_[static_cast<size_t>(link.process())].ToString());
     }
   }
 }

@@ -3,7 +3,6 @@
 
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
-#include <sys/socket.h>
 
 #include <atomic>
 #include <memory>
@@ -15,6 +14,7 @@
 #include "mpi_hybrid/core/error.h"
 #include "mpi_hybrid/p2p/progress.h"
 #include "mpi_hybrid/rma/registration.h"
+#include "transport/socket_address.h"
 
 namespace weft::mpi::rma {
 
@@ -34,16 +34,16 @@ class Device : private ProgressStage {
   ~Device() override;
 
   // Where this process listens: numbers of an address, to be told to the others.
-  const sockaddr_storage& address() const { return address_; }
+  const transport::SocketAddress& address() const { return address_; }
   // Goes with it: what origins say in their proofs (wire.h).
   const Nonce& nonce() const { return nonce_; }
   // What another process said.
-  void SetAddress(ProcessId process, const sockaddr_storage& address, const Nonce& nonce);
+  void SetAddress(ProcessId process, const transport::SocketAddress& address, const Nonce& nonce);
   const Nonce& nonce_of(ProcessId process) const { return nonces_[static_cast<size_t>(process)]; }
   const JobSecret& secret() const { return *secret_; }
 
-  // The connection to `process`, made on first use. MPI_ERR_PROC_ABORTED: it is gone. MPI_ERR_OTHER: it cannot be reached
-  // for want of room (descriptors, memory), here or there, for 30 s; a later call tries again.
+  // The connection to `process`, made on first use. MPI_ERR_PROC_ABORTED: it is gone. MPI_ERR_OTHER: it cannot be
+  // reached for want of room (descriptors, memory), here or there, for 30 s; a later call tries again.
   Error Find(ProcessId process, Link** link);
   // Starts a connection without waiting for it.
   Error Prepare(ProcessId process);
@@ -94,7 +94,7 @@ class Device : private ProgressStage {
  private:
   Device() = default;
   Error Start();
-  Error StartOn(const sockaddr_storage& address, rdma_cm_id** listener);
+  Error StartOn(const transport::SocketAddress& address, rdma_cm_id** listener);
   Error Listen(rdma_cm_id** listener);
   void SetAttended(bool attended);
   Error Connect(ProcessId process);
@@ -107,8 +107,8 @@ class Device : private ProgressStage {
   int fd() const override { return channel_ == nullptr ? -1 : channel_->fd; }
   bool Awaited() const override { return waiting_ != 0; }
 
-  sockaddr_storage address_{};
-  std::vector<sockaddr_storage> addresses_;  // by process
+  transport::SocketAddress address_;
+  std::vector<transport::SocketAddress> addresses_;  // by process
   const Nonce nonce_ = NewNonce();
   std::vector<Nonce> nonces_;  // by process
   std::optional<JobSecret> secret_;
@@ -135,9 +135,6 @@ class Device : private ProgressStage {
   uint32_t idle_polls_ = 0;
   uint32_t lively_polls_ = 0;  // so many more look here although nothing is expected
 };
-
-// "address:port" for messages.
-std::string ToString(const sockaddr_storage& address);
 
 }  // namespace weft::mpi::rma
 

@@ -74,16 +74,14 @@ Error Link::failure() const {
 
 // --- connecting ---
 
-void Link::StartConnect(const sockaddr_storage& from, const sockaddr_storage& to) {
-  sockaddr_storage source = from, target = to;
-  (source.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&source)->sin6_port
-                                : reinterpret_cast<sockaddr_in*>(&source)->sin_port) = 0;
+void Link::StartConnect(const transport::SocketAddress& from, const transport::SocketAddress& to) {
+  transport::SocketAddress source = from;
+  source.set_port(0);
   state_ = State::kConnecting;
   if (rdma_create_id(device_.events(), &id_, this, RDMA_PS_TCP) != 0 ||
-      rdma_resolve_addr(id_, reinterpret_cast<sockaddr*>(&source), reinterpret_cast<sockaddr*>(&target), kResolveMs) !=
-          0) {
+      rdma_resolve_addr(id_, const_cast<sockaddr*>(source.get()), const_cast<sockaddr*>(to.get()), kResolveMs) != 0) {
     const int error = errno;
-    Unreachable("address " + ToString(to) + " cannot be resolved: " + DescribeShortage(error), IsShortage(error));
+    Unreachable("address " + to.ToString() + " cannot be resolved: " + DescribeShortage(error), IsShortage(error));
   }
 }
 

@@ -17,6 +17,7 @@
 #include "mpi_hybrid/rma/request.h"
 #include "mpi_hybrid/rma/send_order.h"
 #include "mpi_hybrid/rma/wire.h"
+#include "transport/socket_address.h"
 
 namespace weft::mpi::rma {
 
@@ -70,7 +71,7 @@ class Link {
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
-  void StartConnect(const sockaddr_storage& from, const sockaddr_storage& to);
+  void StartConnect(const transport::SocketAddress& from, const transport::SocketAddress& to);
   // An event of the connection manager for this link; acknowledged by the caller.
   void OnEvent(const rdma_cm_event& event);
   bool connecting() const { return state_ == State::kConnecting; }

@@ -48,7 +48,7 @@ struct Card {
   uint32_t key = 0, window = 0;
   int32_t error = MPI_SUCCESS;  // its class, when this rank failed
   int32_t process = 0;
-  sockaddr_storage address{};
+  transport::SocketAddress address;
   Nonce nonce{};
 };
 
@@ -68,8 +68,8 @@ Ref<Info> InfoOf(const Info* given) {
   return info;
 }
 
-// A window of `flavor` over a duplicate of `comm`. Fails at all processes alike when the duplication does; else the caller
-// publishes.
+// A window of `flavor` over a duplicate of `comm`. Fails at all processes alike when the duplication does; else the
+// caller publishes.
 Error MakeWindow(int flavor, int unit, Comm& comm, const Info* info, Ref<RdmaWindow>* made, Error* failed) {
   Ref<Comm> over;
   WEFT_MPI_TRY(Duplicate(comm, &over));

@@ -1,13 +1,13 @@
 #include "tools/weft/verbs_api.h"
 
 #include <arpa/inet.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <set>
+
+#include "transport/interfaces.h"
 
 // verbs.h makes these names macros or inline functions that would bind to a library at link time.
 #undef ibv_query_port
@@ -112,13 +112,8 @@ std::vector<DeviceView> ListDevices(const Library& libibverbs, std::string* erro
 
 std::string WhyNoDevice() {
   std::set<std::string> names;
-  ifaddrs* all = nullptr;
-  if (getifaddrs(&all) == 0) {
-    for (const ifaddrs* at = all; at != nullptr; at = at->ifa_next) {
-      const bool internet = at->ifa_addr != nullptr && (at->ifa_addr->sa_family == AF_INET || at->ifa_addr->sa_family == AF_INET6);
-      if (internet && (at->ifa_flags & IFF_UP) != 0) names.insert(at->ifa_name);
-    }
-    freeifaddrs(all);
+  for (const transport::InterfaceAddress& one : transport::ListAddresses()) {
+    if (one.up) names.insert(one.label);
   }
   std::string up;
   for (const std::string& name : names) up += (up.empty() ? "" : ", ") + name;

@@ -1,15 +1,44 @@
-#include "mpi_hybrid/core/process_mapping.h"
+#include "pmi/process_mapping.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
 
-namespace weft::mpi {
+namespace weft::pmi {
 namespace {
 
 constexpr int kMost = 1 << 20;  // nodes, or ranks on one
 
 }  // namespace
+
+ProcessMapping ProcessMapping::Of(std::span<const int> node_of_rank) {
+  ProcessMapping mapping;
+  std::vector<Block>& blocks = mapping.blocks_;
+  for (const int node : node_of_rank) {  // first a block for each run of ranks on one node
+    if (blocks.empty() || blocks.back().first != node) blocks.push_back({node, 1, 0});
+    ++blocks.back().ranks_on_each;
+    ++mapping.round_;
+  }
+  size_t last = 0;  // then runs of as many ranks on nodes in a row are one
+  for (size_t i = 1; i < blocks.size(); ++i) {
+    Block& before = blocks[last];
+    if (blocks[i].first == before.first + before.nodes && blocks[i].ranks_on_each == before.ranks_on_each)
+      ++before.nodes;
+    else
+      blocks[++last] = blocks[i];
+  }
+  blocks.resize(last + 1);
+  return mapping;
+}
+
+std::string ProcessMapping::ToString() const {
+  std::string text = "(vector";
+  for (const Block& block : blocks_) {
+    text += ",(" + std::to_string(block.first) + "," + std::to_string(block.nodes) + "," +
+            std::to_string(block.ranks_on_each) + ")";
+  }
+  return text + ")";
+}
 
 std::optional<ProcessMapping> ProcessMapping::Parse(const std::string& text) {
   static constexpr char kStart[] = "(vector,";
@@ -52,4 +81,4 @@ bool ProcessMapping::is_one_node() const {
                      [&](const Block& block) { return block.nodes == 1 && block.first == blocks_.front().first; });
 }
 
-}  // namespace weft::mpi
+}  // namespace weft::pmi

@@ -1,8 +1,8 @@
-#include "mpi_hybrid/core/process_mapping.h"
+#include "pmi/process_mapping.h"
 
 #include <gtest/gtest.h>
 
-namespace weft::mpi {
+namespace weft::pmi {
 namespace {
 
 ProcessMapping Of(const char* text) {
@@ -32,6 +32,25 @@ TEST(ProcessMappingTest, VectorIsGoneThroughAgainUntilAllRanksArePlaced) {
 
 TEST(ProcessMappingTest, LastRoundMayBeCutShort) { EXPECT_EQ(Of("(vector,(0,2,4))").RanksOnNodeOf(5, 6), 2); }
 
+TEST(ProcessMappingTest, NodesOfRanksAreWrittenAndReadBack) {
+  const struct {
+    std::vector<int> nodes;
+    const char* text;
+  } cases[] = {{{0}, "(vector,(0,1,1))"},
+               {{0, 0, 1, 1, 2, 2}, "(vector,(0,3,2))"},
+               {{0, 0, 1}, "(vector,(0,1,2),(1,1,1))"},
+               {{0, 1, 0, 1}, "(vector,(0,2,1),(0,2,1))"},
+               {{1, 0, 0, 1, 1, 2}, "(vector,(1,1,1),(0,2,2),(2,1,1))"}};
+  for (const auto& [nodes, text] : cases) {
+    EXPECT_EQ(ProcessMapping::Of(nodes).ToString(), text);
+    const ProcessMapping read = Of(text);
+    for (int rank = 0; rank < static_cast<int>(nodes.size()); ++rank) {
+      EXPECT_EQ(read.NodeOf(rank), nodes[static_cast<size_t>(rank)]) << text << " " << rank;
+      EXPECT_EQ(ProcessMapping::Of(nodes).NodeOf(rank), read.NodeOf(rank)) << text << " " << rank;
+    }
+  }
+}
+
 TEST(ProcessMappingTest, OneNodeIsTold) {
   EXPECT_TRUE(Of("(vector,(0,1,4))").is_one_node());
   EXPECT_TRUE(Of("(vector,(0,1,2),(0,1,1))").is_one_node());
@@ -49,4 +68,4 @@ TEST(ProcessMappingTest, WhatIsNoMappingIsNotUnderstood) {
 }
 
 }  // namespace
-}  // namespace weft::mpi
+}  // namespace weft::pmi
