@@ -3,44 +3,24 @@
 #include <memory>
 #include <utility>
 
-#include "mpi_hybrid/p2p/message.h"
 #include "mpi_hybrid/p2p/engine/payload.h"
+#include "mpi_hybrid/p2p/message.h"
 #include "mpi_hybrid/p2p/progress.h"
+#include "mpi_hybrid/p2p/request/compound.h"
 
 namespace weft::mpi {
 namespace {
 
-class ExchangeRequest : public Request {
+class ExchangeRequest : public CompoundRequest {
  public:
-  explicit ExchangeRequest(Comm& of) : Request(Kind::kSend) { comm = Ref<Comm>(&of); }
-  ~ExchangeRequest() override {
-    for (Request* inner : {send_, receive_}) {
-      if (inner == nullptr) continue;
-      inner->outer = nullptr;
-      inner->Release();
-    }
-  }
+  explicit ExchangeRequest(Comm& of) : CompoundRequest(Kind::kSend) { comm = Ref<Comm>(&of); }
 
   // Takes the caller's references.
-  void Follow(Request* send, Request* receive) {
+  void FollowBoth(Request* send, Request* receive) {
     send_ = send;
     receive_ = receive;
-    AddRef();  // until it completes
-    for (Request* inner : {send_, receive_}) {
-      if (inner->complete) {
-        InnerDone(*inner);
-      } else {
-        inner->outer = this;
-      }
-    }
-  }
-
-  void InnerDone(Request& inner) override {
-    if (&inner == receive_) status = inner.status;
-    if (error.ok()) error = std::move(inner.error);
-    if (--under_way_ != 0) return;
-    Complete();
-    Release();
+    Follow(send);
+    Follow(receive);
   }
 
   Error Cancel() override {
@@ -51,24 +31,37 @@ class ExchangeRequest : public Request {
   std::unique_ptr<uint8_t[]> copy;
 
  private:
-  Request* send_ = nullptr;
+  void Ended(Request& inner) override {
+    if (&inner == receive_) status = inner.status;
+    if (error.ok()) error = std::move(inner.error);
+    if (--under_way_ == 0) Complete();
+  }
+
+  Request* send_ = nullptr;  // CompoundRequest has the references
   Request* receive_ = nullptr;
   int under_way_ = 2;
 };
 
-Error Start(ExchangeRequest* exchange, const ExchangeSend& send, const ExchangeReceive& receive, Comm& comm) {
-  Request *receiving, *sending;
-  WEFT_MPI_TRY(StartReceive(receive.buffer, receive.count, *receive.type, receive.source, receive.tag, comm, Channel::kPointToPoint,
-                            &receiving));
-  Error error = StartSend(send.buffer, send.count, *send.type, send.destination, send.tag, comm, SendMode::kStandard,
-                          Channel::kPointToPoint, &sending);
-  if (!error.ok()) {
+// Takes the reference to `exchange`, which becomes `*request` where both could be started.
+Error Start(ExchangeRequest* exchange, const ExchangeSend& send, const ExchangeReceive& receive, Comm& comm, Request** request) {
+  Request *receiving = nullptr, *sending;
+  Error error = StartReceive(receive.buffer, receive.count, *receive.type, receive.source, receive.tag, comm, Channel::kPointToPoint,
+                             &receiving);
+  if (error.ok()) {
+    error = StartSend(send.buffer, send.count, *send.type, send.destination, send.tag, comm, SendMode::kStandard, Channel::kPointToPoint,
+                      &sending);
+  }
+  if (error.ok()) {
+    exchange->FollowBoth(sending, receiving);
+    *request = exchange;
+    return {};
+  }
+  if (receiving != nullptr) {
     if (!receiving->complete) (void)receiving->Cancel();
     receiving->Release();
-    return error;
   }
-  exchange->Follow(sending, receiving);
-  return {};
+  exchange->Release();
+  return error;
 }
 
 }  // namespace
@@ -87,14 +80,7 @@ Error Exchange(const ExchangeSend& send, const ExchangeReceive& receive, Comm& c
 }
 
 Error StartExchange(const ExchangeSend& send, const ExchangeReceive& receive, Comm& comm, Request** request) {
-  auto* exchange = new ExchangeRequest(comm);
-  Error error = Start(exchange, send, receive, comm);
-  if (!error.ok()) {
-    exchange->Release();
-    return error;
-  }
-  *request = exchange;
-  return {};
+  return Start(new ExchangeRequest(comm), send, receive, comm, request);
 }
 
 Error StartExchangeInPlace(const ExchangeReceive& receive, int destination, int send_tag, Comm& comm, Request** request) {
@@ -103,14 +89,8 @@ Error StartExchangeInPlace(const ExchangeReceive& receive, int destination, int 
   auto* exchange = new ExchangeRequest(comm);
   exchange->copy.reset(new uint8_t[length]);
   payload.Take({exchange->copy.get(), length});
-  Error error = Start(exchange, {exchange->copy.get(), static_cast<MPI_Aint>(length), Datatype::Find(MPI_BYTE), destination, send_tag},
-                      receive, comm);
-  if (!error.ok()) {
-    exchange->Release();
-    return error;
-  }
-  *request = exchange;
-  return {};
+  const ExchangeSend send = {exchange->copy.get(), static_cast<MPI_Aint>(length), Datatype::Find(MPI_BYTE), destination, send_tag};
+  return Start(exchange, send, receive, comm, request);
 }
 
 }  // namespace weft::mpi

@@ -1,87 +1,55 @@
-#include "mpi_hybrid/p2p/message.h"
+#include "mpi_hybrid/p2p/persistent.h"
+
+#include <utility>
 
 namespace weft::mpi {
-namespace {
 
-// A send or receive that can be started again and again; each start is a request of its own.
-class PersistentRequest : public Request {
- public:
-  PersistentRequest(const void* buffer, MPI_Aint count, const Datatype& type, int peer, int tag, Comm& user_comm)
-      : Request(Kind::kPersistent), buffer_(buffer), count_(count), type_(&type), peer_(peer), tag_(tag) {
-    persistent = true;
+PersistentRequest::PersistentRequest(const RepeatedMessage& message, Comm& of) : CompoundRequest(Kind::kPersistent), message_(message) {
+  persistent = true;
+  active = false;
+  complete = true;
+  comm = Ref<Comm>(&of);
+  if (!message.type->builtin) type_reference_ = Ref<const Datatype>(message.type);
+}
+
+void PersistentRequest::Renew() {
+  Drop();
+  launched_ = nullptr;
+  active = true;
+  complete = false;
+  status = {};
+  error = {};
+}
+
+Error PersistentRequest::Launch() {
+  const RepeatedMessage& m = message_;
+  Request* inner = nullptr;
+  Error failed = m.is_send ? StartSend(m.buffer, m.count, *m.type, m.peer, m.tag, *comm, m.mode, m.channel, &inner)
+                           : StartReceive(m.buffer, m.count, *m.type, m.peer, m.tag, *comm, m.channel, &inner);
+  if (!failed.ok()) {
     active = false;
     complete = true;
-    comm = Ref<Comm>(&user_comm);
-    if (!type.builtin) type_reference_ = Ref<const Datatype>(&type);
+    return failed;
   }
-  ~PersistentRequest() override { Drop(); }
+  launched_ = inner;
+  Follow(inner);
+  return {};
+}
 
-  bool is_send = false;
-  SendMode mode = SendMode::kStandard;
-
-  Error Start() override {
-    Drop();
-    active = true;
-    complete = false;
-    status = {};
-    error = {};
-    Request* inner = nullptr;
-    Error failed = is_send ? StartSend(buffer_, count_, *type_, peer_, tag_, *comm, mode, Channel::kPointToPoint, &inner)
-                           : StartReceive(const_cast<void*>(buffer_), count_, *type_, peer_, tag_, *comm, Channel::kPointToPoint, &inner);
-    if (!failed.ok()) {
-      active = false;
-      complete = true;
-      return failed;
-    }
-    inner_ = inner;
-    if (inner_->complete) {
-      InnerDone(*inner_);
-    } else {
-      inner_->outer = this;
-      AddRef();  // until it completes
-      held_ = true;
-    }
-    return {};
-  }
-  Error Cancel() override { return inner_ != nullptr && !complete ? inner_->Cancel() : Error(); }
-
-  void InnerDone(Request& inner) override {
-    status = inner.status;
-    error = std::move(inner.error);
-    Complete();
-    if (std::exchange(held_, false)) Release();
-  }
-
- private:
-  void Drop() {
-    if (inner_ == nullptr) return;
-    inner_->outer = nullptr;
-    inner_->Release();
-    inner_ = nullptr;
-  }
-
-  const void* const buffer_;
-  const MPI_Aint count_;
-  const Datatype* const type_;
-  Ref<const Datatype> type_reference_;
-  const int peer_, tag_;
-  Request* inner_ = nullptr;  // of the last start
-  bool held_ = false;
-};
-
-}  // namespace
+void PersistentRequest::Ended(Request& inner) {
+  status = inner.status;
+  error = std::move(inner.error);
+  Complete();
+}
 
 Error MakePersistentSend(const void* buffer, MPI_Aint count, const Datatype& type, int destination, int tag, Comm& comm, SendMode mode,
                          Request** request) {
-  auto* made = new PersistentRequest(buffer, count, type, destination, tag, comm);
-  made->is_send = true;
-  made->mode = mode;
-  *request = made;
+  *request = new PersistentRequest({true, const_cast<void*>(buffer), count, &type, destination, tag, mode}, comm);
   return {};
 }
 
 Error MakePersistentReceive(void* buffer, MPI_Aint count, const Datatype& type, int source, int tag, Comm& comm, Request** request) {
-  *request = new PersistentRequest(buffer, count, type, source, tag, comm);
+  *request = new PersistentRequest({false, buffer, count, &type, source, tag}, comm);
   return {};
 }
 
