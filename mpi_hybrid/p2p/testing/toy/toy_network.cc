@@ -183,7 +183,7 @@ class ToyTransport final : public Transport, EventLoop::Handler {
       iovec pieces[5];
       if (network_.carries_ == ToyNetwork::Carries::kBytes) {
         const size_t count = link.PrepareWrite(pieces);
-        std::vector<uint8_t> bytes = Gather({pieces, count}, std::min<size_t>(room, 1 + Random(1U << Random(17))));
+        std::vector<uint8_t> bytes = Gather({pieces, count}, std::min<size_t>(room, 1 + Random(1U << Random(20))));
         const size_t written = bytes.size();
         Put(wire, link.peer(), std::move(bytes));
         link.Written(written);
