@@ -21,15 +21,20 @@ Error CheckNamedCount(MPI_Aint count, const std::string& argument) {
 
 }  // namespace
 
-Error MakeUniform(const char* side, const void* buffer, MPI_Count count, MPI_Datatype type, Uniform* uniform) {
-  if (count < 0) return CheckNamedCount(count, std::string(side) + "count");
-  if (Error error = FindTypeOfData(count, type, &uniform->type); !error.ok())
+Error UniformArgument::Set(const char* side, const One& given) {
+  if (given.count < 0) return CheckNamedCount(given.count, std::string(side) + "count");
+  if (Error error = FindTypeOfData(given.count, given.type, &uniform_.type); !error.ok())
     return Named(error, std::string(side) + "type");
-  if (Error error = CheckBuffer(buffer, count, *uniform->type); !error.ok())
+  if (Error error = CheckBuffer(given.buffer, given.count, *uniform_.type); !error.ok())
     return Named(error, std::string(side) + "buf");
-  uniform->buffer = buffer;
-  uniform->count = count;
+  uniform_.buffer = given.buffer;
+  uniform_.count = given.count;
   return {};
+}
+
+const void* UniformArgument::block(int index) const {
+  if (uniform_.buffer == nullptr) return nullptr;
+  return static_cast<const char*>(uniform_.buffer) + index * uniform_.count * uniform_.type->extent;
 }
 
 Error VaryingArgument::SetCounts(const char* side, IntArray counts, IntArray displacements) {
@@ -44,47 +49,55 @@ Error VaryingArgument::SetCounts(const char* side, IntArray counts, IntArray dis
   return {};
 }
 
-Error VaryingArgument::Set(const char* side, const void* buffer, IntArray counts, IntArray displacements,
-                           MPI_Datatype type) {
-  WEFT_MPI_TRY(SetCounts(side, counts, displacements));
-  if (Error error = FindCommitted(type, &varying_.type); !error.ok()) return Named(error, std::string(side) + "type");
-  for (size_t i = 0; i < n_ && buffer == nullptr; ++i) {
-    WEFT_MPI_TRY(Named(CheckBuffer(buffer, counts_[i], *varying_.type), std::string(side) + "buf"));
-  }
+void VaryingArgument::Use(const void* buffer) {
   varying_.buffer = buffer;
   varying_.counts = counts_.span();
   varying_.displacements = displacements_.span();
+}
+
+Error VaryingArgument::Set(const char* side, const One& given) {
+  UniformArgument each;
+  WEFT_MPI_TRY(each.Set(side, given));
+  for (size_t i = 0; i < n_; ++i) {
+    counts_[i] = given.count;
+    displacements_[i] = static_cast<MPI_Aint>(i) * given.count;
+  }
+  varying_.type = each.get().type;
+  Use(given.buffer);
   return {};
 }
 
-Error VaryingArgument::SetTyped(const char* side, const void* buffer, IntArray counts, IntArray displacements,
-                                const MPI_Datatype* types) {
-  WEFT_MPI_TRY(SetCounts(side, counts, displacements));
-  if (n_ != 0 && types == nullptr) return Error(MPI_ERR_ARG, std::string(side) + "types is a null pointer");
+Error VaryingArgument::Set(const char* side, const Each& given) {
+  WEFT_MPI_TRY(SetCounts(side, given.counts, given.displacements));
+  if (Error error = FindCommitted(given.type, &varying_.type); !error.ok())
+    return Named(error, std::string(side) + "type");
+  for (size_t i = 0; i < n_ && given.buffer == nullptr; ++i) {
+    WEFT_MPI_TRY(Named(CheckBuffer(given.buffer, counts_[i], *varying_.type), std::string(side) + "buf"));
+  }
+  Use(given.buffer);
+  return {};
+}
+
+Error VaryingArgument::Set(const char* side, const Typed& given) {
+  WEFT_MPI_TRY(SetCounts(side, given.counts, given.displacements));
+  if (n_ != 0 && given.types == nullptr) return Error(MPI_ERR_ARG, std::string(side) + "types is a null pointer");
   for (size_t i = 0; i < n_; ++i) {
     const std::string index = "[" + std::to_string(i) + "]";
-    if (Error error = FindTypeOfData(counts_[i], types[i], &types_[i]); !error.ok())
+    if (Error error = FindTypeOfData(counts_[i], given.types[i], &types_[i]); !error.ok())
       return Named(error, std::string(side) + "types" + index);
     // MPI_BOTTOM with displacements that are addresses is legal.
-    if (buffer == nullptr && displacements_[i] == 0)
-      WEFT_MPI_TRY(Named(CheckBuffer(buffer, counts_[i], *types_[i]), std::string(side) + "buf" + index));
+    if (given.buffer == nullptr && displacements_[i] == 0)
+      WEFT_MPI_TRY(Named(CheckBuffer(given.buffer, counts_[i], *types_[i]), std::string(side) + "buf" + index));
   }
-  varying_.buffer = buffer;
-  varying_.counts = counts_.span();
-  varying_.displacements = displacements_.span();
+  Use(given.buffer);
   varying_.types = types_.span();
   return {};
 }
 
-void VaryingArgument::SetUniform(const Uniform& uniform) {
-  for (size_t i = 0; i < n_; ++i) {
-    counts_[i] = uniform.count;
-    displacements_[i] = static_cast<MPI_Aint>(i) * uniform.count;
-  }
-  varying_.buffer = uniform.buffer;
-  varying_.counts = counts_.span();
-  varying_.displacements = displacements_.span();
-  varying_.type = uniform.type;
+const void* VaryingArgument::block(int index) const {
+  if (varying_.buffer == nullptr) return nullptr;
+  return static_cast<const char*>(varying_.buffer) +
+         varying_.displacements[static_cast<size_t>(index)] * varying_.type->extent;
 }
 
 bool VaryingArgument::empty() {

@@ -1,17 +1,49 @@
 #ifndef MPI_HYBRID_API_COLLECTIVE_ARGUMENTS_H_
 #define MPI_HYBRID_API_COLLECTIVE_ARGUMENTS_H_
 
+#include <mpi.h>
+
 #include <array>
 #include <cstddef>
 #include <span>
+#include <type_traits>
 #include <vector>
 
-#include "mpi_hybrid/api/collective_calls.h"
+#include "mpi_hybrid/api/entry.h"
 #include "mpi_hybrid/coll/collectives.h"
 
 // Checks of the arguments of collectives, and their translation to what coll/ takes. Errors name the argument (`side`
 // is "send" or "recv") and its value.
 namespace weft::mpi {
+
+// An argument that is an array of counts or displacements, of either binding.
+struct IntArray {
+  IntArray(const int* values) : ints(values) {}        // NOLINT: implicit
+  IntArray(const MPI_Aint* values) : longs(values) {}  // NOLINT; MPI_Count is the same type
+  bool null() const { return ints == nullptr && longs == nullptr; }
+  MPI_Aint operator[](size_t i) const { return ints != nullptr ? ints[i] : longs[i]; }
+
+  const int* ints = nullptr;
+  const MPI_Aint* longs = nullptr;
+};
+
+// One side of a collective as the program gave it: the same amount at each rank; each rank its own (v forms); and each
+// of its own type, with displacements in bytes (w forms).
+struct One {
+  const void* buffer;
+  MPI_Count count;
+  MPI_Datatype type;
+};
+struct Each {
+  const void* buffer;
+  IntArray counts, displacements;
+  MPI_Datatype type;
+};
+struct Typed {
+  const void* buffer;
+  IntArray counts, displacements;
+  const MPI_Datatype* types;
+};
 
 // An array of `n`, without an allocation while it is short.
 template <typename T>
@@ -31,26 +63,41 @@ class ShortArray {
   std::vector<T> large_;
 };
 
-// The storage of a Varying.
+// What coll/ takes of One.
+class UniformArgument {
+ public:
+  explicit UniformArgument(size_t /*n*/ = 0) {}
+
+  Error Set(const char* side, const One& given);
+  // MPI_IN_PLACE, or at a root what is not looked at.
+  void SetBuffer(const void* buffer) { uniform_.buffer = buffer; }
+
+  const Uniform& get() const { return uniform_; }
+  bool empty() const { return uniform_.count * uniform_.type->size == 0; }  // no data
+  // Where block `index` starts; null stays null.
+  const void* block(int index) const;
+
+ private:
+  Uniform uniform_;
+};
+
+// What coll/ takes of Each and Typed, or of One where it wants it as varying; with the storage, of `n` blocks.
 class VaryingArgument {
  public:
   explicit VaryingArgument(size_t n) : n_(n), counts_(n), displacements_(n), types_(n) {}
 
-  // v forms.
-  Error Set(const char* side, const void* buffer, IntArray counts, IntArray displacements, MPI_Datatype type);
-  // w forms: displacements in bytes.
-  Error SetTyped(const char* side, const void* buffer, IntArray counts, IntArray displacements,
-                 const MPI_Datatype* types);
-  // Equal blocks one after the other.
-  void SetUniform(const Uniform& uniform);
-  // MPI_IN_PLACE: the rest is not looked at.
-  void SetInPlace() { varying_.buffer = MPI_IN_PLACE; }
+  Error Set(const char* side, const One& given);
+  Error Set(const char* side, const Each& given);
+  Error Set(const char* side, const Typed& given);
+  void SetBuffer(const void* buffer) { varying_.buffer = buffer; }
 
   const Varying& get() const { return varying_; }
-  bool empty();  // no data
+  bool empty();
+  const void* block(int index) const;  // not of Typed
 
  private:
   Error SetCounts(const char* side, IntArray counts, IntArray displacements);
+  void Use(const void* buffer);
 
   size_t n_;
   ShortArray<MPI_Aint> counts_, displacements_;
@@ -58,13 +105,16 @@ class VaryingArgument {
   Varying varying_;
 };
 
-Error MakeUniform(const char* side, const void* buffer, MPI_Count count, MPI_Datatype type, Uniform* uniform);
+template <typename Given>
+using ArgumentOf = std::conditional_t<std::is_same_v<Given, One>, UniformArgument, VaryingArgument>;
 
 // MPI_ERR_BUFFER: `argument` may not be MPI_IN_PLACE here, or is the same as the other buffer.
 Error CheckNotInPlace(const char* argument, const void* buffer, const char* where);
 Error CheckDistinct(const void* sendbuf, const void* recvbuf, bool empty);
 // A send buffer that may be MPI_IN_PLACE, but not on an intercommunicator.
 Error CheckInPlace(const Comm& comm, const char* argument, const void* buffer);
+// MPI_INFO_NULL or an info object, whose keys are hints that these functions do not know.
+Error CheckInfo(MPI_Info info);
 
 }  // namespace weft::mpi
 

@@ -2,8 +2,6 @@
 
 #include <string>
 
-#include "mpi_hybrid/api/collective_arguments.h"
-
 namespace weft::mpi {
 namespace {
 
@@ -19,18 +17,6 @@ Role RoleIn(const Comm& comm, int root) {
   if (!comm.inter) return comm.rank == root ? Role::kRoot : Role::kOther;
   if (root == MPI_PROC_NULL) return Role::kNone;
   return root == MPI_ROOT ? Role::kRoot : Role::kOther;
-}
-
-bool Empty(const Uniform& side) { return side.count * side.type->size == 0; }
-
-// Where block `index` of a uniform buffer starts; null stays null.
-const void* Block(const Uniform& side, int index) {
-  return side.buffer == nullptr ? nullptr
-                                : static_cast<const char*>(side.buffer) + index * side.count * side.type->extent;
-}
-const void* Block(const Varying& side, int index) {
-  if (side.buffer == nullptr) return nullptr;
-  return static_cast<const char*>(side.buffer) + side.displacements[static_cast<size_t>(index)] * side.type->extent;
 }
 
 Error MakeOp(MPI_Op handle, const Datatype& type, const Op** op) {
@@ -50,16 +36,18 @@ Error MakeReduction(const void* sendbuf, const void* recvbuf, MPI_Count count, M
   return CheckDistinct(sendbuf, recvbuf, count * (*type)->size == 0);
 }
 
-// Send side of a collective in which sendbuf may be MPI_IN_PLACE, receive side of one in which it may not.
-Error MakeSend(const Comm& comm, const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, Uniform* send) {
-  WEFT_MPI_TRY(CheckInPlace(comm, "sendbuf", sendbuf));
-  if (sendbuf != MPI_IN_PLACE) return MakeUniform("send", sendbuf, sendcount, sendtype, send);
-  send->buffer = MPI_IN_PLACE;
+// The send side of a collective in which sendbuf may be MPI_IN_PLACE.
+Error SetSend(const Comm& comm, const One& given, UniformArgument* send) {
+  WEFT_MPI_TRY(CheckInPlace(comm, "sendbuf", given.buffer));
+  if (given.buffer != MPI_IN_PLACE) return send->Set("send", given);
+  send->SetBuffer(MPI_IN_PLACE);
   return {};
 }
-Error MakeReceive(void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, Uniform* receive) {
-  WEFT_MPI_TRY(CheckNotInPlace("recvbuf", recvbuf, kHere));
-  return MakeUniform("recv", recvbuf, recvcount, recvtype, receive);
+// The receive side of one in which recvbuf may not.
+template <typename Given>
+Error SetReceive(const Given& given, ArgumentOf<Given>* receive) {
+  WEFT_MPI_TRY(CheckNotInPlace("recvbuf", given.buffer, kHere));
+  return receive->Set("recv", given);
 }
 
 Error CheckTopology(const Comm& comm) {
@@ -81,7 +69,7 @@ size_t OutDegree(const Comm& comm) { return comm.topology->OutNeighbours(comm.ra
 
 Error CallBarrier(Comm& comm, Launch launch) { return Barrier(comm, launch); }
 
-Error CallBcast(Comm& comm, void* buffer, MPI_Count count, MPI_Datatype datatype, int root, Launch launch) {
+Error CallBroadcast(Comm& comm, void* buffer, MPI_Count count, MPI_Datatype datatype, int root, Launch launch) {
   WEFT_MPI_TRY(CheckRoot(root, comm));
   const Datatype* type;
   if (RoleIn(comm, root) == Role::kNone) return Broadcast(nullptr, 0, *Datatype::Find(MPI_BYTE), root, comm, launch);
@@ -92,147 +80,89 @@ Error CallBcast(Comm& comm, void* buffer, MPI_Count count, MPI_Datatype datatype
   return Broadcast(buffer, count, *type, root, comm, launch);
 }
 
-Error CallGather(Comm& comm, const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
-                 MPI_Count recvcount, MPI_Datatype recvtype, int root, Launch launch) {
+template <typename Receive>
+Error CallGather(Comm& comm, const One& given_send, const Receive& given_receive, int root, Launch launch) {
   WEFT_MPI_TRY(CheckRoot(root, comm));
   const Role role = RoleIn(comm, root);
-  Uniform send, receive;
+  UniformArgument send;
+  ArgumentOf<Receive> receive(role == Role::kRoot ? RemoteSize(comm) : 0);
   if (role == Role::kRoot) {
-    WEFT_MPI_TRY(CheckNotInPlace("recvbuf", recvbuf, kAtRoot));
-    WEFT_MPI_TRY(MakeUniform("recv", recvbuf, recvcount, recvtype, &receive));
+    WEFT_MPI_TRY(CheckNotInPlace("recvbuf", given_receive.buffer, kAtRoot));
+    WEFT_MPI_TRY(receive.Set("recv", given_receive));
     if (!comm.inter) {
-      WEFT_MPI_TRY(MakeSend(comm, sendbuf, sendcount, sendtype, &send));
-      if (sendbuf != MPI_IN_PLACE) WEFT_MPI_TRY(CheckDistinct(sendbuf, Block(receive, root), Empty(send)));
+      WEFT_MPI_TRY(SetSend(comm, given_send, &send));
+      if (given_send.buffer != MPI_IN_PLACE)
+        WEFT_MPI_TRY(CheckDistinct(given_send.buffer, receive.block(root), send.empty()));
     }
   } else if (role == Role::kOther) {
-    WEFT_MPI_TRY(CheckNotInPlace("sendbuf", sendbuf, kElsewhere));
-    WEFT_MPI_TRY(MakeUniform("send", sendbuf, sendcount, sendtype, &send));
+    WEFT_MPI_TRY(CheckNotInPlace("sendbuf", given_send.buffer, kElsewhere));
+    WEFT_MPI_TRY(send.Set("send", given_send));
   }
-  return Gather(send, receive, root, comm, launch);
+  return Gather(send.get(), receive.get(), root, comm, launch);
 }
+template Error CallGather(Comm&, const One&, const One&, int, Launch);
+template Error CallGather(Comm&, const One&, const Each&, int, Launch);
 
-Error CallGatherv(Comm& comm, const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
-                  IntArray recvcounts, IntArray displs, MPI_Datatype recvtype, int root, Launch launch) {
+template <typename Send>
+Error CallScatter(Comm& comm, const Send& given_send, const One& given_receive, int root, Launch launch) {
   WEFT_MPI_TRY(CheckRoot(root, comm));
   const Role role = RoleIn(comm, root);
-  Uniform send;
-  VaryingArgument receive(role == Role::kRoot ? RemoteSize(comm) : 0);
+  ArgumentOf<Send> send(role == Role::kRoot ? RemoteSize(comm) : 0);
+  UniformArgument receive;
   if (role == Role::kRoot) {
-    WEFT_MPI_TRY(CheckNotInPlace("recvbuf", recvbuf, kAtRoot));
-    WEFT_MPI_TRY(receive.Set("recv", recvbuf, recvcounts, displs, recvtype));
-    if (!comm.inter) {
-      WEFT_MPI_TRY(MakeSend(comm, sendbuf, sendcount, sendtype, &send));
-      if (sendbuf != MPI_IN_PLACE) WEFT_MPI_TRY(CheckDistinct(sendbuf, Block(receive.get(), root), Empty(send)));
+    WEFT_MPI_TRY(CheckNotInPlace("sendbuf", given_send.buffer, kAtRoot));
+    WEFT_MPI_TRY(send.Set("send", given_send));
+    receive.SetBuffer(given_receive.buffer);
+    if (!comm.inter && given_receive.buffer != MPI_IN_PLACE) {
+      WEFT_MPI_TRY(receive.Set("recv", given_receive));
+      WEFT_MPI_TRY(CheckDistinct(send.block(root), given_receive.buffer, receive.empty()));
     }
   } else if (role == Role::kOther) {
-    WEFT_MPI_TRY(CheckNotInPlace("sendbuf", sendbuf, kElsewhere));
-    WEFT_MPI_TRY(MakeUniform("send", sendbuf, sendcount, sendtype, &send));
+    WEFT_MPI_TRY(CheckNotInPlace("recvbuf", given_receive.buffer, kElsewhere));
+    WEFT_MPI_TRY(receive.Set("recv", given_receive));
   }
-  return GatherV(send, receive.get(), root, comm, launch);
+  return Scatter(send.get(), receive.get(), root, comm, launch);
+}
+template Error CallScatter(Comm&, const One&, const One&, int, Launch);
+template Error CallScatter(Comm&, const Each&, const One&, int, Launch);
+
+template <typename Receive>
+Error CallAllgather(Comm& comm, const One& given_send, const Receive& given_receive, Launch launch) {
+  UniformArgument send;
+  ArgumentOf<Receive> receive(RemoteSize(comm));
+  WEFT_MPI_TRY(SetSend(comm, given_send, &send));
+  WEFT_MPI_TRY(SetReceive(given_receive, &receive));
+  if (!comm.inter && given_send.buffer != MPI_IN_PLACE)
+    WEFT_MPI_TRY(CheckDistinct(given_send.buffer, receive.block(comm.rank), send.empty()));
+  return AllGather(send.get(), receive.get(), comm, launch);
+}
+template Error CallAllgather(Comm&, const One&, const One&, Launch);
+template Error CallAllgather(Comm&, const One&, const Each&, Launch);
+
+Error CallAlltoall(Comm& comm, const One& given_send, const One& given_receive, Launch launch) {
+  UniformArgument send, receive;
+  WEFT_MPI_TRY(SetSend(comm, given_send, &send));
+  WEFT_MPI_TRY(SetReceive(given_receive, &receive));
+  if (given_send.buffer != MPI_IN_PLACE)
+    WEFT_MPI_TRY(CheckDistinct(given_send.buffer, given_receive.buffer, send.empty()));
+  return AllToAll(send.get(), receive.get(), comm, launch);
 }
 
-Error CallScatter(Comm& comm, const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
-                  MPI_Count recvcount, MPI_Datatype recvtype, int root, Launch launch) {
-  WEFT_MPI_TRY(CheckRoot(root, comm));
-  const Role role = RoleIn(comm, root);
-  Uniform send, receive;
-  if (role == Role::kRoot) {
-    WEFT_MPI_TRY(CheckNotInPlace("sendbuf", sendbuf, kAtRoot));
-    WEFT_MPI_TRY(MakeUniform("send", sendbuf, sendcount, sendtype, &send));
-    receive.buffer = recvbuf;
-    if (!comm.inter && recvbuf != MPI_IN_PLACE) {
-      WEFT_MPI_TRY(MakeUniform("recv", recvbuf, recvcount, recvtype, &receive));
-      WEFT_MPI_TRY(CheckDistinct(Block(send, root), recvbuf, Empty(receive)));
-    }
-  } else if (role == Role::kOther) {
-    WEFT_MPI_TRY(CheckNotInPlace("recvbuf", recvbuf, kElsewhere));
-    WEFT_MPI_TRY(MakeUniform("recv", recvbuf, recvcount, recvtype, &receive));
-  }
-  return Scatter(send, receive, root, comm, launch);
-}
-
-Error CallScatterv(Comm& comm, const void* sendbuf, IntArray sendcounts, IntArray displs, MPI_Datatype sendtype,
-                   void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, Launch launch) {
-  WEFT_MPI_TRY(CheckRoot(root, comm));
-  const Role role = RoleIn(comm, root);
-  VaryingArgument send(role == Role::kRoot ? RemoteSize(comm) : 0);
-  Uniform receive;
-  if (role == Role::kRoot) {
-    WEFT_MPI_TRY(CheckNotInPlace("sendbuf", sendbuf, kAtRoot));
-    WEFT_MPI_TRY(send.Set("send", sendbuf, sendcounts, displs, sendtype));
-    receive.buffer = recvbuf;
-    if (!comm.inter && recvbuf != MPI_IN_PLACE) {
-      WEFT_MPI_TRY(MakeUniform("recv", recvbuf, recvcount, recvtype, &receive));
-      WEFT_MPI_TRY(CheckDistinct(Block(send.get(), root), recvbuf, Empty(receive)));
-    }
-  } else if (role == Role::kOther) {
-    WEFT_MPI_TRY(CheckNotInPlace("recvbuf", recvbuf, kElsewhere));
-    WEFT_MPI_TRY(MakeUniform("recv", recvbuf, recvcount, recvtype, &receive));
-  }
-  return ScatterV(send.get(), receive, root, comm, launch);
-}
-
-Error CallAllgather(Comm& comm, const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
-                    MPI_Count recvcount, MPI_Datatype recvtype, Launch launch) {
-  Uniform send, receive;
-  WEFT_MPI_TRY(MakeSend(comm, sendbuf, sendcount, sendtype, &send));
-  WEFT_MPI_TRY(MakeReceive(recvbuf, recvcount, recvtype, &receive));
-  if (!comm.inter && sendbuf != MPI_IN_PLACE)
-    WEFT_MPI_TRY(CheckDistinct(sendbuf, Block(receive, comm.rank), Empty(send)));
-  return AllGather(send, receive, comm, launch);
-}
-
-Error CallAllgatherv(Comm& comm, const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
-                     IntArray recvcounts, IntArray displs, MPI_Datatype recvtype, Launch launch) {
-  Uniform send;
-  VaryingArgument receive(RemoteSize(comm));
-  WEFT_MPI_TRY(MakeSend(comm, sendbuf, sendcount, sendtype, &send));
-  WEFT_MPI_TRY(CheckNotInPlace("recvbuf", recvbuf, kHere));
-  WEFT_MPI_TRY(receive.Set("recv", recvbuf, recvcounts, displs, recvtype));
-  if (!comm.inter && sendbuf != MPI_IN_PLACE)
-    WEFT_MPI_TRY(CheckDistinct(sendbuf, Block(receive.get(), comm.rank), Empty(send)));
-  return AllGatherV(send, receive.get(), comm, launch);
-}
-
-Error CallAlltoall(Comm& comm, const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
-                   MPI_Count recvcount, MPI_Datatype recvtype, Launch launch) {
-  Uniform send, receive;
-  WEFT_MPI_TRY(MakeSend(comm, sendbuf, sendcount, sendtype, &send));
-  WEFT_MPI_TRY(MakeReceive(recvbuf, recvcount, recvtype, &receive));
-  if (sendbuf != MPI_IN_PLACE) WEFT_MPI_TRY(CheckDistinct(sendbuf, recvbuf, Empty(send)));
-  return AllToAll(send, receive, comm, launch);
-}
-
-Error CallAlltoallv(Comm& comm, const void* sendbuf, IntArray sendcounts, IntArray sdispls, MPI_Datatype sendtype,
-                    void* recvbuf, IntArray recvcounts, IntArray rdispls, MPI_Datatype recvtype, Launch launch) {
+template <typename Block>
+Error CallAlltoall(Comm& comm, const Block& given_send, const Block& given_receive, Launch launch) {
   VaryingArgument send(RemoteSize(comm)), receive(RemoteSize(comm));
-  WEFT_MPI_TRY(CheckInPlace(comm, "sendbuf", sendbuf));
-  WEFT_MPI_TRY(CheckNotInPlace("recvbuf", recvbuf, kHere));
-  WEFT_MPI_TRY(receive.Set("recv", recvbuf, recvcounts, rdispls, recvtype));
-  if (sendbuf == MPI_IN_PLACE) {
-    send.SetInPlace();
+  WEFT_MPI_TRY(CheckInPlace(comm, "sendbuf", given_send.buffer));
+  WEFT_MPI_TRY(SetReceive(given_receive, &receive));
+  if (given_send.buffer == MPI_IN_PLACE) {
+    send.SetBuffer(MPI_IN_PLACE);
   } else {
-    WEFT_MPI_TRY(send.Set("send", sendbuf, sendcounts, sdispls, sendtype));
-    WEFT_MPI_TRY(CheckDistinct(sendbuf, recvbuf, send.empty() || receive.empty()));
+    WEFT_MPI_TRY(send.Set("send", given_send));
+    WEFT_MPI_TRY(CheckDistinct(given_send.buffer, given_receive.buffer, send.empty() || receive.empty()));
   }
-  return AllToAllV(send.get(), receive.get(), comm, launch);
+  return AllToAll(send.get(), receive.get(), comm, launch);
 }
-
-Error CallAlltoallw(Comm& comm, const void* sendbuf, IntArray sendcounts, IntArray sdispls,
-                    const MPI_Datatype* sendtypes, void* recvbuf, IntArray recvcounts, IntArray rdispls,
-                    const MPI_Datatype* recvtypes, Launch launch) {
-  VaryingArgument send(RemoteSize(comm)), receive(RemoteSize(comm));
-  WEFT_MPI_TRY(CheckInPlace(comm, "sendbuf", sendbuf));
-  WEFT_MPI_TRY(CheckNotInPlace("recvbuf", recvbuf, kHere));
-  WEFT_MPI_TRY(receive.SetTyped("recv", recvbuf, recvcounts, rdispls, recvtypes));
-  if (sendbuf == MPI_IN_PLACE) {
-    send.SetInPlace();
-  } else {
-    WEFT_MPI_TRY(send.SetTyped("send", sendbuf, sendcounts, sdispls, sendtypes));
-    WEFT_MPI_TRY(CheckDistinct(sendbuf, recvbuf, send.empty() || receive.empty()));
-  }
-  return AllToAllV(send.get(), receive.get(), comm, launch);
-}
+template Error CallAlltoall(Comm&, const Each&, const Each&, Launch);
+template Error CallAlltoall(Comm&, const Typed&, const Typed&, Launch);
 
 Error CallReduce(Comm& comm, const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op handle,
                  int root, Launch launch) {
@@ -264,8 +194,8 @@ Error CallAllreduce(Comm& comm, const void* sendbuf, void* recvbuf, MPI_Count co
   return AllReduce(sendbuf, recvbuf, count, *type, *op, comm, launch);
 }
 
-Error CallReduce_scatter(Comm& comm, const void* sendbuf, void* recvbuf, IntArray recvcounts, MPI_Datatype datatype,
-                         MPI_Op handle, Launch launch) {
+Error CallReduceScatter(Comm& comm, const void* sendbuf, void* recvbuf, IntArray recvcounts, MPI_Datatype datatype,
+                        MPI_Op handle, Launch launch) {
   const auto size = static_cast<size_t>(comm.size());
   ShortArray<MPI_Aint> counts(size);
   MPI_Aint total = 0;
@@ -286,8 +216,8 @@ Error CallReduce_scatter(Comm& comm, const void* sendbuf, void* recvbuf, IntArra
   return ReduceScatter(sendbuf, recvbuf, counts.span(), *type, *op, comm, launch);
 }
 
-Error CallReduce_scatter_block(Comm& comm, const void* sendbuf, void* recvbuf, MPI_Count recvcount,
-                               MPI_Datatype datatype, MPI_Op handle, Launch launch) {
+Error CallReduceScatterBlock(Comm& comm, const void* sendbuf, void* recvbuf, MPI_Count recvcount, MPI_Datatype datatype,
+                             MPI_Op handle, Launch launch) {
   const Datatype* type;
   const Op* op;
   WEFT_MPI_TRY(CheckInPlace(comm, "sendbuf", sendbuf));
@@ -318,60 +248,32 @@ Error CallExscan(Comm& comm, const void* sendbuf, void* recvbuf, MPI_Count count
   return Scan(sendbuf, recvbuf, count, *type, *op, true, comm, launch);
 }
 
-Error CallNeighbor_allgather(Comm& comm, const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
-                             MPI_Count recvcount, MPI_Datatype recvtype, Launch launch) {
-  WEFT_MPI_TRY(CheckNeighborBuffers(comm, sendbuf, recvbuf));
-  Uniform send, each;
+template <typename Receive>
+Error CallNeighborAllgather(Comm& comm, const One& given_send, const Receive& given_receive, Launch launch) {
+  WEFT_MPI_TRY(CheckNeighborBuffers(comm, given_send.buffer, given_receive.buffer));
+  UniformArgument send;
   VaryingArgument receive(InDegree(comm));
-  WEFT_MPI_TRY(MakeUniform("send", sendbuf, sendcount, sendtype, &send));
-  WEFT_MPI_TRY(MakeUniform("recv", recvbuf, recvcount, recvtype, &each));
-  receive.SetUniform(each);
-  WEFT_MPI_TRY(CheckDistinct(sendbuf, recvbuf, Empty(send) || receive.empty()));
-  return NeighborAllGather(send, receive.get(), comm, launch);
+  WEFT_MPI_TRY(send.Set("send", given_send));
+  WEFT_MPI_TRY(receive.Set("recv", given_receive));
+  if constexpr (std::is_same_v<Receive, One>)
+    WEFT_MPI_TRY(CheckDistinct(given_send.buffer, given_receive.buffer, send.empty() || receive.empty()));
+  return NeighborAllGather(send.get(), receive.get(), comm, launch);
 }
+template Error CallNeighborAllgather(Comm&, const One&, const One&, Launch);
+template Error CallNeighborAllgather(Comm&, const One&, const Each&, Launch);
 
-Error CallNeighbor_allgatherv(Comm& comm, const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-                              void* recvbuf, IntArray recvcounts, IntArray displs, MPI_Datatype recvtype,
-                              Launch launch) {
-  WEFT_MPI_TRY(CheckNeighborBuffers(comm, sendbuf, recvbuf));
-  Uniform send;
-  VaryingArgument receive(InDegree(comm));
-  WEFT_MPI_TRY(MakeUniform("send", sendbuf, sendcount, sendtype, &send));
-  WEFT_MPI_TRY(receive.Set("recv", recvbuf, recvcounts, displs, recvtype));
-  return NeighborAllGather(send, receive.get(), comm, launch);
-}
-
-Error CallNeighbor_alltoall(Comm& comm, const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
-                            MPI_Count recvcount, MPI_Datatype recvtype, Launch launch) {
-  WEFT_MPI_TRY(CheckNeighborBuffers(comm, sendbuf, recvbuf));
-  Uniform each_sent, each_received;
+template <typename Block>
+Error CallNeighborAlltoall(Comm& comm, const Block& given_send, const Block& given_receive, Launch launch) {
+  WEFT_MPI_TRY(CheckNeighborBuffers(comm, given_send.buffer, given_receive.buffer));
   VaryingArgument send(OutDegree(comm)), receive(InDegree(comm));
-  WEFT_MPI_TRY(MakeUniform("send", sendbuf, sendcount, sendtype, &each_sent));
-  WEFT_MPI_TRY(MakeUniform("recv", recvbuf, recvcount, recvtype, &each_received));
-  send.SetUniform(each_sent);
-  receive.SetUniform(each_received);
-  WEFT_MPI_TRY(CheckDistinct(sendbuf, recvbuf, send.empty() || receive.empty()));
+  WEFT_MPI_TRY(send.Set("send", given_send));
+  WEFT_MPI_TRY(receive.Set("recv", given_receive));
+  if constexpr (std::is_same_v<Block, One>)
+    WEFT_MPI_TRY(CheckDistinct(given_send.buffer, given_receive.buffer, send.empty() || receive.empty()));
   return NeighborAllToAll(send.get(), receive.get(), comm, launch);
 }
-
-Error CallNeighbor_alltoallv(Comm& comm, const void* sendbuf, IntArray sendcounts, IntArray sdispls,
-                             MPI_Datatype sendtype, void* recvbuf, IntArray recvcounts, IntArray rdispls,
-                             MPI_Datatype recvtype, Launch launch) {
-  WEFT_MPI_TRY(CheckNeighborBuffers(comm, sendbuf, recvbuf));
-  VaryingArgument send(OutDegree(comm)), receive(InDegree(comm));
-  WEFT_MPI_TRY(send.Set("send", sendbuf, sendcounts, sdispls, sendtype));
-  WEFT_MPI_TRY(receive.Set("recv", recvbuf, recvcounts, rdispls, recvtype));
-  return NeighborAllToAll(send.get(), receive.get(), comm, launch);
-}
-
-Error CallNeighbor_alltoallw(Comm& comm, const void* sendbuf, IntArray sendcounts, IntArray sdispls,
-                             const MPI_Datatype* sendtypes, void* recvbuf, IntArray recvcounts, IntArray rdispls,
-                             const MPI_Datatype* recvtypes, Launch launch) {
-  WEFT_MPI_TRY(CheckNeighborBuffers(comm, sendbuf, recvbuf));
-  VaryingArgument send(OutDegree(comm)), receive(InDegree(comm));
-  WEFT_MPI_TRY(send.SetTyped("send", sendbuf, sendcounts, sdispls, sendtypes));
-  WEFT_MPI_TRY(receive.SetTyped("recv", recvbuf, recvcounts, rdispls, recvtypes));
-  return NeighborAllToAll(send.get(), receive.get(), comm, launch);
-}
+template Error CallNeighborAlltoall(Comm&, const One&, const One&, Launch);
+template Error CallNeighborAlltoall(Comm&, const Each&, const Each&, Launch);
+template Error CallNeighborAlltoall(Comm&, const Typed&, const Typed&, Launch);
 
 }  // namespace weft::mpi

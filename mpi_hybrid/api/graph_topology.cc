@@ -191,10 +191,8 @@ Error Distribute(Comm& comm, const EdgeLists& lists, std::vector<int>* received)
     offsets[rank] = static_cast<MPI_Aint>(sent.size());
     sent.insert(sent.end(), lists[rank].begin(), lists[rank].end());
   }
-  Request* request = nullptr;
   const Datatype* count_type = Datatype::Find(MPI_AINT);
-  WEFT_MPI_TRY(StartAllToAll({counts.data(), 1, count_type}, {their_counts.data(), 1, count_type}, comm, &request));
-  WEFT_MPI_TRY(Run({}, request));
+  WEFT_MPI_TRY(AllToAll(Uniform{counts.data(), 1, count_type}, Uniform{their_counts.data(), 1, count_type}, comm));
   MPI_Aint total = 0;
   for (size_t rank = 0; rank < ranks; ++rank) {
     their_offsets[rank] = total;
@@ -203,8 +201,7 @@ Error Distribute(Comm& comm, const EdgeLists& lists, std::vector<int>* received)
   received->resize(static_cast<size_t>(total));
   const Varying send{sent.data(), counts, offsets, type, {}};
   const Varying receive{received->data(), their_counts, their_offsets, type, {}};
-  WEFT_MPI_TRY(StartAllToAllV(send, receive, comm, &request));
-  return Run({}, request);
+  return AllToAll(send, receive, comm);
 }
 
 void Split(const std::vector<int>& pairs, bool weighted, std::vector<int>* nodes, std::vector<int>* weights) {

@@ -58,9 +58,7 @@ int Initialize(const char* name, int required, int* provided) {
 Error StopLibrary() {
   // Callbacks of attributes are the last to see MPI working (MPI 4.0 section 11.2.4).
   WEFT_MPI_TRY(Self().attributes.DeleteAll(MPI_COMM_SELF));
-  Request* request = nullptr;
-  Error barrier = StartBarrier(World(), &request);
-  WEFT_MPI_TRY(Run(std::move(barrier), request));
+  WEFT_MPI_TRY(Barrier(World()));
   StopWindows();
   StopDevice();
   return LeaveJob();

@@ -2,13 +2,12 @@
 
 #include <new>
 #include <numeric>
+#include <tuple>
 #include <vector>
 
-#include "base/check.h"
 #include "mpi_hybrid/coll/algorithms.h"
 #include "mpi_hybrid/coll/schedule_request.h"
 #include "mpi_hybrid/coll/tuning.h"
-#include "mpi_hybrid/p2p/progress.h"
 
 namespace weft::mpi {
 namespace {
@@ -16,13 +15,26 @@ namespace {
 Place PlaceIn(const Comm& comm) { return {comm.rank, comm.size()}; }
 InterPlace InterPlaceIn(const Comm& comm) { return {PlaceIn(comm), comm.remote_size()}; }
 
-// Has `build` make the schedule and carries it out.
-template <typename Build>
-Error Carry(Comm& comm, const Launch& launch, Build build) {
+void Keep(Schedule& schedule, const Datatype& type) { schedule.Keep(&type); }
+void Keep(Schedule& schedule, const Uniform& side) { schedule.Keep(side.type); }
+void Keep(Schedule& schedule, const Varying& side) {
+  schedule.Keep(side.type);
+  for (const Datatype* type : side.types) schedule.Keep(type);
+}
+void Keep(Schedule& schedule, const Reduction& reduction) {
+  schedule.Keep(reduction.type);
+  schedule.Keep(*reduction.op);
+}
+
+// Has `build` make the schedule, which keeps the types and the operation of `arguments` (a tuple of references), and
+// carries it out.
+template <typename Arguments, typename Build>
+Error Carry(Comm& comm, const Launch& launch, const Arguments& arguments, Build build) {
   if (const Error& setting = TuningError(); !setting.ok()) [[unlikely]]
     return setting;
   ScheduleRequest* request = ScheduleRequest::Make(comm);
   try {
+    std::apply([&](const auto&... one) { (Keep(request->schedule, one), ...); }, arguments);
     build(request->schedule);
   } catch (const std::bad_alloc&) {
     request->Release();
@@ -41,16 +53,6 @@ Error Carry(Comm& comm, const Launch& launch, Build build) {
   return {};
 }
 
-void Keep(Schedule& schedule, const Uniform& side) { schedule.Keep(side.type); }
-void Keep(Schedule& schedule, const Varying& side) {
-  schedule.Keep(side.type);
-  for (const Datatype* type : side.types) schedule.Keep(type);
-}
-void Keep(Schedule& schedule, const Reduction& reduction) {
-  schedule.Keep(reduction.type);
-  schedule.Keep(*reduction.op);
-}
-
 // MPI_IN_PLACE of a reduction: the input is where the result goes.
 Reduction MakeReduction(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op) {
   return {send == MPI_IN_PLACE ? receive : send, receive, count, &type, &op};
@@ -64,15 +66,14 @@ MPI_Aint BlockBytes(const Uniform& here, const Uniform& otherwise) {
 }  // namespace
 
 Error Barrier(Comm& comm, Launch launch) {
-  return Carry(comm, launch, [&](Schedule& schedule) {
+  return Carry(comm, launch, std::tie(), [&](Schedule& schedule) {
     if (comm.inter) return BuildInterBarrier(schedule, InterPlaceIn(comm));
     BuildBarrier(schedule, PlaceIn(comm));
   });
 }
 
 Error Broadcast(void* buffer, MPI_Aint count, const Datatype& type, int root, Comm& comm, Launch launch) {
-  return Carry(comm, launch, [&](Schedule& schedule) {
-    schedule.Keep(&type);
+  return Carry(comm, launch, std::tie(type), [&](Schedule& schedule) {
     if (comm.inter) return BuildInterBroadcast(schedule, InterPlaceIn(comm), buffer, count, type, root);
     BuildBroadcast(schedule, PlaceIn(comm), Choose(Collective::kBroadcast, count * type.size, comm.size()), buffer,
                    count, type, root);
@@ -80,57 +81,45 @@ Error Broadcast(void* buffer, MPI_Aint count, const Datatype& type, int root, Co
 }
 
 Error Gather(const Uniform& send, const Uniform& receive, int root, Comm& comm, Launch launch) {
-  return Carry(comm, launch, [&](Schedule& schedule) {
-    Keep(schedule, send);
-    Keep(schedule, receive);
+  return Carry(comm, launch, std::tie(send, receive), [&](Schedule& schedule) {
     if (comm.inter) return BuildInterGather(schedule, InterPlaceIn(comm), send, receive, root);
     const MPI_Aint bytes = comm.rank == root ? receive.count * receive.type->size : send.count * send.type->size;
     BuildGather(schedule, PlaceIn(comm), Choose(Collective::kGather, bytes, comm.size()), send, receive, root);
   });
 }
 
-Error GatherV(const Uniform& send, const Varying& receive, int root, Comm& comm, Launch launch) {
-  return Carry(comm, launch, [&](Schedule& schedule) {
-    Keep(schedule, send);
-    Keep(schedule, receive);
+Error Gather(const Uniform& send, const Varying& receive, int root, Comm& comm, Launch launch) {
+  return Carry(comm, launch, std::tie(send, receive), [&](Schedule& schedule) {
     if (comm.inter) return BuildInterGatherV(schedule, InterPlaceIn(comm), send, receive, root);
     BuildGatherV(schedule, PlaceIn(comm), send, receive, root);
   });
 }
 
 Error Scatter(const Uniform& send, const Uniform& receive, int root, Comm& comm, Launch launch) {
-  return Carry(comm, launch, [&](Schedule& schedule) {
-    Keep(schedule, send);
-    Keep(schedule, receive);
+  return Carry(comm, launch, std::tie(send, receive), [&](Schedule& schedule) {
     if (comm.inter) return BuildInterScatter(schedule, InterPlaceIn(comm), send, receive, root);
     const MPI_Aint bytes = comm.rank == root ? send.count * send.type->size : receive.count * receive.type->size;
     BuildScatter(schedule, PlaceIn(comm), Choose(Collective::kScatter, bytes, comm.size()), send, receive, root);
   });
 }
 
-Error ScatterV(const Varying& send, const Uniform& receive, int root, Comm& comm, Launch launch) {
-  return Carry(comm, launch, [&](Schedule& schedule) {
-    Keep(schedule, send);
-    Keep(schedule, receive);
+Error Scatter(const Varying& send, const Uniform& receive, int root, Comm& comm, Launch launch) {
+  return Carry(comm, launch, std::tie(send, receive), [&](Schedule& schedule) {
     if (comm.inter) return BuildInterScatterV(schedule, InterPlaceIn(comm), send, receive, root);
     BuildScatterV(schedule, PlaceIn(comm), send, receive, root);
   });
 }
 
 Error AllGather(const Uniform& send, const Uniform& receive, Comm& comm, Launch launch) {
-  return Carry(comm, launch, [&](Schedule& schedule) {
-    Keep(schedule, send);
-    Keep(schedule, receive);
+  return Carry(comm, launch, std::tie(send, receive), [&](Schedule& schedule) {
     if (comm.inter) return BuildInterAllGather(schedule, InterPlaceIn(comm), send, receive);
     const MPI_Aint bytes = comm.size() * receive.count * receive.type->size;
     BuildAllGather(schedule, PlaceIn(comm), Choose(Collective::kAllGather, bytes, comm.size()), send, receive);
   });
 }
 
-Error AllGatherV(const Uniform& send, const Varying& receive, Comm& comm, Launch launch) {
-  return Carry(comm, launch, [&](Schedule& schedule) {
-    Keep(schedule, send);
-    Keep(schedule, receive);
+Error AllGather(const Uniform& send, const Varying& receive, Comm& comm, Launch launch) {
+  return Carry(comm, launch, std::tie(send, receive), [&](Schedule& schedule) {
     if (comm.inter) return BuildInterAllGatherV(schedule, InterPlaceIn(comm), send, receive);
     const MPI_Aint total = std::accumulate(receive.counts.begin(), receive.counts.end(), MPI_Aint{0});
     const Algorithm algorithm = Choose(Collective::kAllGatherV, total * receive.type->size, comm.size());
@@ -139,19 +128,15 @@ Error AllGatherV(const Uniform& send, const Varying& receive, Comm& comm, Launch
 }
 
 Error AllToAll(const Uniform& send, const Uniform& receive, Comm& comm, Launch launch) {
-  return Carry(comm, launch, [&](Schedule& schedule) {
-    Keep(schedule, send);
-    Keep(schedule, receive);
+  return Carry(comm, launch, std::tie(send, receive), [&](Schedule& schedule) {
     if (comm.inter) return BuildInterAllToAll(schedule, InterPlaceIn(comm), send, receive);
     const Algorithm algorithm = Choose(Collective::kAllToAll, BlockBytes(send, receive), comm.size());
     BuildAllToAll(schedule, PlaceIn(comm), algorithm, send, receive);
   });
 }
 
-Error AllToAllV(const Varying& send, const Varying& receive, Comm& comm, Launch launch) {
-  return Carry(comm, launch, [&](Schedule& schedule) {
-    Keep(schedule, send);
-    Keep(schedule, receive);
+Error AllToAll(const Varying& send, const Varying& receive, Comm& comm, Launch launch) {
+  return Carry(comm, launch, std::tie(send, receive), [&](Schedule& schedule) {
     if (comm.inter) return BuildInterAllToAllV(schedule, InterPlaceIn(comm), send, receive);
     BuildAllToAllV(schedule, PlaceIn(comm), send, receive);
   });
@@ -160,8 +145,7 @@ Error AllToAllV(const Varying& send, const Varying& receive, Comm& comm, Launch 
 Error Reduce(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op, int root, Comm& comm,
              Launch launch) {
   const Reduction reduction = MakeReduction(send, receive, count, type, op);
-  return Carry(comm, launch, [&](Schedule& schedule) {
-    Keep(schedule, reduction);
+  return Carry(comm, launch, std::tie(reduction), [&](Schedule& schedule) {
     if (comm.inter) return BuildInterReduce(schedule, InterPlaceIn(comm), reduction, root);
     const Algorithm algorithm = Choose(Collective::kReduce, count * type.size, comm.size(), op.commutative);
     BuildReduce(schedule, PlaceIn(comm), algorithm, reduction, root);
@@ -171,8 +155,7 @@ Error Reduce(const void* send, void* receive, MPI_Aint count, const Datatype& ty
 Error AllReduce(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op, Comm& comm,
                 Launch launch) {
   const Reduction reduction = MakeReduction(send, receive, count, type, op);
-  return Carry(comm, launch, [&](Schedule& schedule) {
-    Keep(schedule, reduction);
+  return Carry(comm, launch, std::tie(reduction), [&](Schedule& schedule) {
     if (comm.inter) return BuildInterAllReduce(schedule, InterPlaceIn(comm), reduction);
     const Algorithm algorithm = Choose(Collective::kAllReduce, count * type.size, comm.size(), op.commutative);
     BuildAllReduce(schedule, PlaceIn(comm), algorithm, reduction);
@@ -182,8 +165,7 @@ Error AllReduce(const void* send, void* receive, MPI_Aint count, const Datatype&
 Error ReduceScatter(const void* send, void* receive, std::span<const MPI_Aint> counts, const Datatype& type,
                     const Op& op, Comm& comm, Launch launch) {
   const Reduction reduction = MakeReduction(send, receive, 0, type, op);
-  return Carry(comm, launch, [&](Schedule& schedule) {
-    Keep(schedule, reduction);
+  return Carry(comm, launch, std::tie(reduction), [&](Schedule& schedule) {
     if (comm.inter) return BuildInterReduceScatter(schedule, InterPlaceIn(comm), reduction, counts);
     const MPI_Aint total = std::accumulate(counts.begin(), counts.end(), MPI_Aint{0});
     const Algorithm algorithm = Choose(Collective::kReduceScatter, total * type.size, comm.size(), op.commutative);
@@ -200,36 +182,22 @@ Error ReduceScatterBlock(const void* send, void* receive, MPI_Aint count, const 
 Error Scan(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op, bool exclusive,
            Comm& comm, Launch launch) {
   const Reduction reduction = MakeReduction(send, receive, count, type, op);
-  return Carry(comm, launch, [&](Schedule& schedule) {
-    Keep(schedule, reduction);
-    BuildScan(schedule, PlaceIn(comm), reduction, exclusive);
-  });
+  return Carry(comm, launch, std::tie(reduction),
+               [&](Schedule& schedule) { BuildScan(schedule, PlaceIn(comm), reduction, exclusive); });
 }
 
 Error NeighborAllGather(const Uniform& send, const Varying& receive, Comm& comm, Launch launch) {
-  return Carry(comm, launch, [&](Schedule& schedule) {
-    Keep(schedule, send);
-    Keep(schedule, receive);
+  return Carry(comm, launch, std::tie(send, receive), [&](Schedule& schedule) {
     BuildNeighborAllGather(schedule, comm.topology->InNeighbours(comm.rank), comm.topology->OutNeighbours(comm.rank),
                            send, receive);
   });
 }
 
 Error NeighborAllToAll(const Varying& send, const Varying& receive, Comm& comm, Launch launch) {
-  return Carry(comm, launch, [&](Schedule& schedule) {
-    Keep(schedule, send);
-    Keep(schedule, receive);
+  return Carry(comm, launch, std::tie(send, receive), [&](Schedule& schedule) {
     BuildNeighborAllToAll(schedule, comm.topology->InNeighbours(comm.rank), comm.topology->OutNeighbours(comm.rank),
                           comm.topology->kind == MPI_CART, send, receive);
   });
-}
-
-Error Run(Error started, Request* request) {
-  if (!started.ok()) return started;
-  Progress::Wait(*request);
-  Error error = std::move(request->error);
-  request->Release();
-  return error;
 }
 
 }  // namespace weft::mpi

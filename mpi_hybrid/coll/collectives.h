@@ -45,13 +45,13 @@ struct Launch {
 Error Barrier(Comm& comm, Launch launch = {});
 Error Broadcast(void* buffer, MPI_Aint count, const Datatype& type, int root, Comm& comm, Launch launch = {});
 Error Gather(const Uniform& send, const Uniform& receive, int root, Comm& comm, Launch launch = {});
-Error GatherV(const Uniform& send, const Varying& receive, int root, Comm& comm, Launch launch = {});
+Error Gather(const Uniform& send, const Varying& receive, int root, Comm& comm, Launch launch = {});
 Error Scatter(const Uniform& send, const Uniform& receive, int root, Comm& comm, Launch launch = {});
-Error ScatterV(const Varying& send, const Uniform& receive, int root, Comm& comm, Launch launch = {});
+Error Scatter(const Varying& send, const Uniform& receive, int root, Comm& comm, Launch launch = {});
 Error AllGather(const Uniform& send, const Uniform& receive, Comm& comm, Launch launch = {});
-Error AllGatherV(const Uniform& send, const Varying& receive, Comm& comm, Launch launch = {});
+Error AllGather(const Uniform& send, const Varying& receive, Comm& comm, Launch launch = {});
 Error AllToAll(const Uniform& send, const Uniform& receive, Comm& comm, Launch launch = {});
-Error AllToAllV(const Varying& send, const Varying& receive, Comm& comm, Launch launch = {});  // w form too
+Error AllToAll(const Varying& send, const Varying& receive, Comm& comm, Launch launch = {});
 Error Reduce(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op, int root, Comm& comm,
              Launch launch = {});
 Error AllReduce(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op, Comm& comm,
@@ -64,66 +64,6 @@ Error Scan(const void* send, void* receive, MPI_Aint count, const Datatype& type
            Comm& comm, Launch launch = {});
 Error NeighborAllGather(const Uniform& send, const Varying& receive, Comm& comm, Launch launch = {});
 Error NeighborAllToAll(const Varying& send, const Varying& receive, Comm& comm, Launch launch = {});
-
-// The nonblocking ones by name.
-inline Error StartBarrier(Comm& comm, Request** request) { return Barrier(comm, Launch::Start(request)); }
-inline Error StartBroadcast(void* buffer, MPI_Aint count, const Datatype& type, int root, Comm& comm,
-                            Request** request) {
-  return Broadcast(buffer, count, type, root, comm, Launch::Start(request));
-}
-inline Error StartGather(const Uniform& send, const Uniform& receive, int root, Comm& comm, Request** request) {
-  return Gather(send, receive, root, comm, Launch::Start(request));
-}
-inline Error StartGatherV(const Uniform& send, const Varying& receive, int root, Comm& comm, Request** request) {
-  return GatherV(send, receive, root, comm, Launch::Start(request));
-}
-inline Error StartScatter(const Uniform& send, const Uniform& receive, int root, Comm& comm, Request** request) {
-  return Scatter(send, receive, root, comm, Launch::Start(request));
-}
-inline Error StartScatterV(const Varying& send, const Uniform& receive, int root, Comm& comm, Request** request) {
-  return ScatterV(send, receive, root, comm, Launch::Start(request));
-}
-inline Error StartAllGather(const Uniform& send, const Uniform& receive, Comm& comm, Request** request) {
-  return AllGather(send, receive, comm, Launch::Start(request));
-}
-inline Error StartAllGatherV(const Uniform& send, const Varying& receive, Comm& comm, Request** request) {
-  return AllGatherV(send, receive, comm, Launch::Start(request));
-}
-inline Error StartAllToAll(const Uniform& send, const Uniform& receive, Comm& comm, Request** request) {
-  return AllToAll(send, receive, comm, Launch::Start(request));
-}
-inline Error StartAllToAllV(const Varying& send, const Varying& receive, Comm& comm, Request** request) {
-  return AllToAllV(send, receive, comm, Launch::Start(request));
-}
-inline Error StartReduce(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op, int root,
-                         Comm& comm, Request** request) {
-  return Reduce(send, receive, count, type, op, root, comm, Launch::Start(request));
-}
-inline Error StartAllReduce(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op,
-                            Comm& comm, Request** request) {
-  return AllReduce(send, receive, count, type, op, comm, Launch::Start(request));
-}
-inline Error StartReduceScatter(const void* send, void* receive, std::span<const MPI_Aint> counts, const Datatype& type,
-                                const Op& op, Comm& comm, Request** request) {
-  return ReduceScatter(send, receive, counts, type, op, comm, Launch::Start(request));
-}
-inline Error StartReduceScatterBlock(const void* send, void* receive, MPI_Aint count, const Datatype& type,
-                                     const Op& op, Comm& comm, Request** request) {
-  return ReduceScatterBlock(send, receive, count, type, op, comm, Launch::Start(request));
-}
-inline Error StartScan(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op,
-                       bool exclusive, Comm& comm, Request** request) {
-  return Scan(send, receive, count, type, op, exclusive, comm, Launch::Start(request));
-}
-inline Error StartNeighborAllGather(const Uniform& send, const Varying& receive, Comm& comm, Request** request) {
-  return NeighborAllGather(send, receive, comm, Launch::Start(request));
-}
-inline Error StartNeighborAllToAll(const Varying& send, const Varying& receive, Comm& comm, Request** request) {
-  return NeighborAllToAll(send, receive, comm, Launch::Start(request));
-}
-
-// Waits for `request`, drops it, returns its error. `started` failed: there is none.
-Error Run(Error started, Request* request);
 
 }  // namespace weft::mpi
 

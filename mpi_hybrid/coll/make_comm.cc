@@ -11,13 +11,11 @@
 
 #include "mpi_hybrid/coll/collectives.h"
 #include "mpi_hybrid/coll/make_comm_agreement.h"
+#include "mpi_hybrid/coll/tags.h"
 #include "mpi_hybrid/p2p/message.h"
 
 namespace weft::mpi {
 namespace {
-
-// Internal messages with a tag of the program's go over the collective channel, above the tags of collectives.
-constexpr int kProgramTag = 1 << 30;
 
 ProcessId Self(const Comm& comm) { return comm.local->members[static_cast<size_t>(comm.rank)]; }
 
@@ -27,16 +25,14 @@ Uniform Words(const int* words, size_t count) { return {words, static_cast<MPI_A
 
 // The `width` ints of every process of the local and the remote group, by rank.
 Error GatherWords(Comm& comm, const int* mine, size_t width, std::vector<int>* local, std::vector<int>* remote) {
-  Request* request = nullptr;
   local->resize(width * static_cast<size_t>(comm.size()));
-  WEFT_MPI_TRY(
-      Finish(StartAllGather(Words(mine, width), Words(local->data(), width), LocalOf(comm), &request), request));
+  WEFT_MPI_TRY(AllGather(Words(mine, width), Words(local->data(), width), LocalOf(comm)));
   if (!comm.inter) {
     *remote = *local;
     return {};
   }
   remote->resize(width * static_cast<size_t>(comm.remote_size()));
-  return Finish(StartAllGather(Words(mine, width), Words(remote->data(), width), comm, &request), request);
+  return AllGather(Words(mine, width), Words(remote->data(), width), comm);
 }
 
 // The last step of constructors over all of `parent`: contexts, also when this process is in neither group of the
@@ -102,7 +98,8 @@ uint64_t HostNumber() {
 // common.
 class GroupReduction {
  public:
-  GroupReduction(Comm& parent, const Group& group, int tag) : parent_(parent), group_(group), tag_(kProgramTag | tag) {}
+  GroupReduction(Comm& parent, const Group& group, int tag)
+      : parent_(parent), group_(group), tag_(tags::OfProgram(tag)) {}
 
   Error And(std::span<uint64_t> words) {
     const int rank = group_.RankOf(Self(parent_)), size = group_.size();
@@ -164,7 +161,7 @@ Error CreateGroup(Comm& parent, const Ref<Group>& group, int tag, Ref<Comm>* mad
   if (group->RankOf(self) == MPI_UNDEFINED) return {};
   GroupReduction reduction(parent, *group, tag);
   ContextSearch search(TheContextPool(),
-                       uint64_t{parent.receive_context} << 32 | static_cast<uint32_t>(kProgramTag | tag), 1);
+                       uint64_t{parent.receive_context} << 32 | static_cast<uint32_t>(tags::OfProgram(tag)), 1);
   for (;;) {
     WEFT_MPI_TRY(reduction.And(search.Begin()));
     const ContextSearch::Outcome outcome = search.End();
@@ -213,7 +210,7 @@ const Datatype& Bytes() { return *Datatype::Find(MPI_BYTE); }
 class InterEnd {
  public:
   InterEnd(Comm& local, int leader, Comm* peer, int remote_leader, int tag)
-      : local_(local), leader_(leader), peer_(peer), remote_leader_(remote_leader), tag_(kProgramTag | tag) {}
+      : local_(local), leader_(leader), peer_(peer), remote_leader_(remote_leader), tag_(tags::OfProgram(tag)) {}
 
   // The processes of the remote group. `refusal`: the leader does not even try.
   Error LearnMembers(const Error& refusal, std::vector<ProcessId>* members) {
@@ -265,8 +262,7 @@ class InterEnd {
   }
 
   Error Tell(void* data, size_t bytes) {
-    Request* request = nullptr;
-    return Finish(StartBroadcast(data, static_cast<MPI_Aint>(bytes), Bytes(), leader_, local_, &request), request);
+    return Broadcast(data, static_cast<MPI_Aint>(bytes), Bytes(), leader_, local_);
   }
 
   Comm& local_;

@@ -10,16 +10,19 @@ namespace weft::mpi {
 
 Error ReservedTag::StartAnd(const uint64_t* words, std::span<uint64_t> result, Request** request) {
   const uint32_t next = std::exchange(comm_.next_collective, tag_);
-  Error error =
-      StartAllReduce(words == nullptr ? MPI_IN_PLACE : words, result.data(), static_cast<MPI_Aint>(result.size()),
-                     *Datatype::Find(MPI_UINT64_T), *Op::Find(MPI_BAND), comm_, request);
+  Error error = AllReduce(words == nullptr ? MPI_IN_PLACE : words, result.data(), static_cast<MPI_Aint>(result.size()),
+                          *Datatype::Find(MPI_UINT64_T), *Op::Find(MPI_BAND), comm_, Launch::Start(request));
   comm_.next_collective = next;
   return error;
 }
 
 Error Finish(Error started, Request*& request) {
   if (!started.ok()) return started;
-  return Run(Error(), std::exchange(request, nullptr));
+  Request* const done = std::exchange(request, nullptr);
+  Progress::Wait(*done);
+  Error error = std::move(done->error);
+  done->Release();
+  return error;
 }
 
 OwnedIds::~OwnedIds() {

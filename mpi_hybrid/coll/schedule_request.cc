@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "mpi_hybrid/coll/tags.h"
 #include "mpi_hybrid/p2p/message.h"
 #include "mpi_hybrid/p2p/progress.h"
 
@@ -13,12 +14,6 @@ namespace weft::mpi {
 namespace {
 
 constexpr size_t kMostIdle = 16;  // schedules in the pool
-
-// Tags of the collective channel: | program's : 1 | 0 | over the local communicator : 1 | persistent : 1 | number : 27 |. The first is
-// for constructors of communicators (make_comm.cc). By the time that numbers wrap the first ones are long done.
-constexpr uint32_t kTagMask = (1u << 27) - 1;
-constexpr int kPersistentTag = 1 << 27;
-constexpr int kLocalTag = 1 << 28;
 
 std::vector<ScheduleRequest*>& Pool() {
   static auto* pool = new std::vector<ScheduleRequest*>;  // outlives every static destructor
@@ -92,11 +87,9 @@ ScheduleRequest* ScheduleRequest::Make(Comm& comm) {
   }
   request->comm = Ref<Comm>(&comm);
   request->status = EmptyStatus();
-  request->tag_ = TakeTag(comm);
+  request->tag_ = tags::TakeNext(comm);
   return request;
 }
-
-int ScheduleRequest::TakeTag(Comm& comm) { return static_cast<int>(comm.next_collective++ & kTagMask); }
 
 void ScheduleRequest::Recycle() {
   schedule.Clear();
@@ -118,7 +111,7 @@ void ScheduleRequest::Recycle() {
 void ScheduleRequest::MakePersistent() {
   persistent = true;
   active = false;
-  tag_ |= kPersistentTag;
+  tag_ = tags::Persistent(tag_);
 }
 
 Error ScheduleRequest::Start() {
@@ -198,7 +191,7 @@ void ScheduleRequest::WaitForRound() {
   }
 }
 
-int ScheduleRequest::TagOf(const Step& step) const { return step.local ? tag_ | kLocalTag : tag_; }
+int ScheduleRequest::TagOf(const Step& step) const { return step.local ? tags::Local(tag_) : tag_; }
 
 MPI_Aint ScheduleRequest::CountToSend(const Step& step) const { return spoiled_ ? 0 : step.count; }
 

@@ -22,9 +22,6 @@ class ScheduleRequest final : public Request {
   // With the caller's reference. The schedule is empty.
   static ScheduleRequest* Make(Comm& comm);
 
-  // Tag of the communicator's next collective, which each of its ranks takes in the same order.
-  static int TakeTag(Comm& comm);
-
   Schedule schedule;
 
   // Persistent ones keep their tag, apart from those of the others: their starts need not be in the same order
