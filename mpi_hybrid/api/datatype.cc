@@ -2,6 +2,7 @@
 #include <cstring>
 #include <string>
 
+#include "mpi_hybrid/api/bindings.h"
 #include "mpi_hybrid/api/entry.h"
 #include "mpi_hybrid/api/type_arguments.h"
 #include "mpi_hybrid/datatype/constructors.h"
@@ -209,39 +210,24 @@ int PMPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype* newtype) {
 }
 WEFT_MPI_ALIAS(Type_dup)
 
-int PMPI_Type_size(MPI_Datatype datatype, int* size) {
-  return Anywhere("MPI_Type_size", [&] { return GetSize(datatype, size); });
-}
-WEFT_MPI_ALIAS(Type_size)
-int PMPI_Type_size_c(MPI_Datatype datatype, MPI_Count* size) {
-  return Anywhere("MPI_Type_size_c", [&] { return GetSize(datatype, size); });
-}
-WEFT_MPI_ALIAS(Type_size_c)
+WEFT_MPI_BOTH(Type_size, (MPI_Datatype datatype, Count* size), Anywhere(name, [&] { return GetSize(datatype, size); }))
+
 int PMPI_Type_size_x(MPI_Datatype datatype, MPI_Count* size) {
   return Anywhere("MPI_Type_size_x", [&] { return GetSize(datatype, size); });
 }
 WEFT_MPI_ALIAS(Type_size_x)
 
-int PMPI_Type_get_extent(MPI_Datatype datatype, MPI_Aint* lb, MPI_Aint* extent) {
-  return Anywhere("MPI_Type_get_extent", [&] { return GetExtent(datatype, lb, extent); });
-}
-WEFT_MPI_ALIAS(Type_get_extent)
-int PMPI_Type_get_extent_c(MPI_Datatype datatype, MPI_Count* lb, MPI_Count* extent) {
-  return Anywhere("MPI_Type_get_extent_c", [&] { return GetExtent(datatype, lb, extent); });
-}
-WEFT_MPI_ALIAS(Type_get_extent_c)
+WEFT_MPI_BOTH(Type_get_extent, (MPI_Datatype datatype, MPI_Count* lb, MPI_Count* extent),
+              Anywhere(name, [&] { return GetExtent(datatype, lb, extent); }))
+
 int PMPI_Type_get_extent_x(MPI_Datatype datatype, MPI_Count* lb, MPI_Count* extent) {
   return Anywhere("MPI_Type_get_extent_x", [&] { return GetExtent(datatype, lb, extent); });
 }
 WEFT_MPI_ALIAS(Type_get_extent_x)
-int PMPI_Type_get_true_extent(MPI_Datatype datatype, MPI_Aint* true_lb, MPI_Aint* true_extent) {
-  return Anywhere("MPI_Type_get_true_extent", [&] { return GetTrueExtent(datatype, true_lb, true_extent); });
-}
-WEFT_MPI_ALIAS(Type_get_true_extent)
-int PMPI_Type_get_true_extent_c(MPI_Datatype datatype, MPI_Count* true_lb, MPI_Count* true_extent) {
-  return Anywhere("MPI_Type_get_true_extent_c", [&] { return GetTrueExtent(datatype, true_lb, true_extent); });
-}
-WEFT_MPI_ALIAS(Type_get_true_extent_c)
+
+WEFT_MPI_BOTH(Type_get_true_extent, (MPI_Datatype datatype, MPI_Count* true_lb, MPI_Count* true_extent),
+              Anywhere(name, [&] { return GetTrueExtent(datatype, true_lb, true_extent); }))
+
 int PMPI_Type_get_true_extent_x(MPI_Datatype datatype, MPI_Count* true_lb, MPI_Count* true_extent) {
   return Anywhere("MPI_Type_get_true_extent_x", [&] { return GetTrueExtent(datatype, true_lb, true_extent); });
 }

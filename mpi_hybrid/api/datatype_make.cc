@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "mpi_hybrid/api/bindings.h"
 #include "mpi_hybrid/api/entry.h"
 #include "mpi_hybrid/api/type_arguments.h"
 #include "mpi_hybrid/datatype/constructors.h"
@@ -304,69 +305,38 @@ std::string PrecisionAndRange(int precision, int range) {
 
 using namespace weft::mpi;
 
-int PMPI_Type_contiguous(int count, MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  return Anywhere("MPI_Type_contiguous", [&] { return Contiguous(count, oldtype, newtype); });
-}
-WEFT_MPI_ALIAS(Type_contiguous)
-int PMPI_Type_contiguous_c(MPI_Count count, MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  return Anywhere("MPI_Type_contiguous_c", [&] { return Contiguous(count, oldtype, newtype); });
-}
-WEFT_MPI_ALIAS(Type_contiguous_c)
+WEFT_MPI_BOTH(Type_contiguous, (Count count, MPI_Datatype oldtype, MPI_Datatype* newtype),
+              Anywhere(name, [&] { return Contiguous(count, oldtype, newtype); }))
 
-int PMPI_Type_vector(int count, int blocklength, int stride, MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  return Anywhere("MPI_Type_vector", [&] { return Vector(MPI_COMBINER_VECTOR, count, blocklength, stride, oldtype, newtype); });
-}
-WEFT_MPI_ALIAS(Type_vector)
-int PMPI_Type_vector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  return Anywhere("MPI_Type_vector_c", [&] { return Vector(MPI_COMBINER_VECTOR, count, blocklength, stride, oldtype, newtype); });
-}
-WEFT_MPI_ALIAS(Type_vector_c)
+WEFT_MPI_BOTH(Type_vector, (Count count, Count blocklength, Count stride, MPI_Datatype oldtype, MPI_Datatype* newtype),
+              Anywhere(name, [&] { return Vector(MPI_COMBINER_VECTOR, count, blocklength, stride, oldtype, newtype); }))
 
-int PMPI_Type_create_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  return Anywhere("MPI_Type_create_hvector",
-                  [&] { return Vector(MPI_COMBINER_HVECTOR, count, blocklength, stride, oldtype, newtype); });
-}
-WEFT_MPI_ALIAS(Type_create_hvector)
-int PMPI_Type_create_hvector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype,
-                               MPI_Datatype* newtype) {
-  return Anywhere("MPI_Type_create_hvector_c",
-                  [&] { return Vector(MPI_COMBINER_HVECTOR, count, blocklength, stride, oldtype, newtype); });
-}
-WEFT_MPI_ALIAS(Type_create_hvector_c)
+WEFT_MPI_BOTH(Type_create_hvector,
+              (Count count, Count blocklength, MPI_Count stride, MPI_Datatype oldtype, MPI_Datatype* newtype),
+              Anywhere(name,
+                       [&] { return Vector(MPI_COMBINER_HVECTOR, count, blocklength, stride, oldtype, newtype); }))
+
 int PMPI_Type_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype* newtype) {
   return Anywhere("MPI_Type_hvector", [&] { return Vector(MPI_COMBINER_HVECTOR, count, blocklength, stride, oldtype, newtype); });
 }
 WEFT_MPI_ALIAS(Type_hvector)
 
-int PMPI_Type_indexed(int count, const int array_of_blocklengths[], const int array_of_displacements[], MPI_Datatype oldtype,
-                      MPI_Datatype* newtype) {
-  return Anywhere("MPI_Type_indexed", [&] {
-    return Indexed(MPI_COMBINER_INDEXED, count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
-  });
-}
-WEFT_MPI_ALIAS(Type_indexed)
-int PMPI_Type_indexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[],
-                        MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  return Anywhere("MPI_Type_indexed_c", [&] {
-    return Indexed(MPI_COMBINER_INDEXED, count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
-  });
-}
-WEFT_MPI_ALIAS(Type_indexed_c)
+WEFT_MPI_BOTH(Type_indexed,
+              (Count count, const Count array_of_blocklengths[], const Count array_of_displacements[],
+               MPI_Datatype oldtype, MPI_Datatype* newtype),
+              Anywhere(name, [&] {
+                return Indexed(MPI_COMBINER_INDEXED, count, array_of_blocklengths, array_of_displacements, oldtype,
+                               newtype);
+              }))
 
-int PMPI_Type_create_hindexed(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[],
-                              MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  return Anywhere("MPI_Type_create_hindexed", [&] {
-    return Indexed(MPI_COMBINER_HINDEXED, count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
-  });
-}
-WEFT_MPI_ALIAS(Type_create_hindexed)
-int PMPI_Type_create_hindexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[],
-                                const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  return Anywhere("MPI_Type_create_hindexed_c", [&] {
-    return Indexed(MPI_COMBINER_HINDEXED, count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
-  });
-}
-WEFT_MPI_ALIAS(Type_create_hindexed_c)
+WEFT_MPI_BOTH(Type_create_hindexed,
+              (Count count, const Count array_of_blocklengths[], const MPI_Count array_of_displacements[],
+               MPI_Datatype oldtype, MPI_Datatype* newtype),
+              Anywhere(name, [&] {
+                return Indexed(MPI_COMBINER_HINDEXED, count, array_of_blocklengths, array_of_displacements, oldtype,
+                               newtype);
+              }))
+
 int PMPI_Type_hindexed(int count, int array_of_blocklengths[], MPI_Aint array_of_displacements[], MPI_Datatype oldtype,
                        MPI_Datatype* newtype) {
   return Anywhere("MPI_Type_hindexed", [&] {
@@ -375,48 +345,29 @@ int PMPI_Type_hindexed(int count, int array_of_blocklengths[], MPI_Aint array_of
 }
 WEFT_MPI_ALIAS(Type_hindexed)
 
-int PMPI_Type_create_indexed_block(int count, int blocklength, const int array_of_displacements[], MPI_Datatype oldtype,
-                                   MPI_Datatype* newtype) {
-  return Anywhere("MPI_Type_create_indexed_block", [&] {
-    return IndexedBlock(MPI_COMBINER_INDEXED_BLOCK, count, blocklength, array_of_displacements, oldtype, newtype);
-  });
-}
-WEFT_MPI_ALIAS(Type_create_indexed_block)
-int PMPI_Type_create_indexed_block_c(MPI_Count count, MPI_Count blocklength, const MPI_Count array_of_displacements[],
-                                     MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  return Anywhere("MPI_Type_create_indexed_block_c", [&] {
-    return IndexedBlock(MPI_COMBINER_INDEXED_BLOCK, count, blocklength, array_of_displacements, oldtype, newtype);
-  });
-}
-WEFT_MPI_ALIAS(Type_create_indexed_block_c)
+WEFT_MPI_BOTH(Type_create_indexed_block,
+              (Count count, Count blocklength, const Count array_of_displacements[], MPI_Datatype oldtype,
+               MPI_Datatype* newtype),
+              Anywhere(name, [&] {
+                return IndexedBlock(MPI_COMBINER_INDEXED_BLOCK, count, blocklength, array_of_displacements, oldtype,
+                                    newtype);
+              }))
 
-int PMPI_Type_create_hindexed_block(int count, int blocklength, const MPI_Aint array_of_displacements[], MPI_Datatype oldtype,
-                                    MPI_Datatype* newtype) {
-  return Anywhere("MPI_Type_create_hindexed_block", [&] {
-    return IndexedBlock(MPI_COMBINER_HINDEXED_BLOCK, count, blocklength, array_of_displacements, oldtype, newtype);
-  });
-}
-WEFT_MPI_ALIAS(Type_create_hindexed_block)
-int PMPI_Type_create_hindexed_block_c(MPI_Count count, MPI_Count blocklength, const MPI_Count array_of_displacements[],
-                                      MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  return Anywhere("MPI_Type_create_hindexed_block_c", [&] {
-    return IndexedBlock(MPI_COMBINER_HINDEXED_BLOCK, count, blocklength, array_of_displacements, oldtype, newtype);
-  });
-}
-WEFT_MPI_ALIAS(Type_create_hindexed_block_c)
+WEFT_MPI_BOTH(Type_create_hindexed_block,
+              (Count count, Count blocklength, const MPI_Count array_of_displacements[], MPI_Datatype oldtype,
+               MPI_Datatype* newtype),
+              Anywhere(name, [&] {
+                return IndexedBlock(MPI_COMBINER_HINDEXED_BLOCK, count, blocklength, array_of_displacements, oldtype,
+                                    newtype);
+              }))
 
-int PMPI_Type_create_struct(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[],
-                            const MPI_Datatype array_of_types[], MPI_Datatype* newtype) {
-  return Anywhere("MPI_Type_create_struct",
-                  [&] { return Struct(count, array_of_blocklengths, array_of_displacements, array_of_types, newtype); });
-}
-WEFT_MPI_ALIAS(Type_create_struct)
-int PMPI_Type_create_struct_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[],
-                              const MPI_Datatype array_of_types[], MPI_Datatype* newtype) {
-  return Anywhere("MPI_Type_create_struct_c",
-                  [&] { return Struct(count, array_of_blocklengths, array_of_displacements, array_of_types, newtype); });
-}
-WEFT_MPI_ALIAS(Type_create_struct_c)
+WEFT_MPI_BOTH(Type_create_struct,
+              (Count count, const Count array_of_blocklengths[], const MPI_Count array_of_displacements[],
+               const MPI_Datatype array_of_types[], MPI_Datatype* newtype),
+              Anywhere(name, [&] {
+                return Struct(count, array_of_blocklengths, array_of_displacements, array_of_types, newtype);
+              }))
+
 int PMPI_Type_struct(int count, int array_of_blocklengths[], MPI_Aint array_of_displacements[], MPI_Datatype array_of_types[],
                      MPI_Datatype* newtype) {
   return Anywhere("MPI_Type_struct",
@@ -433,39 +384,21 @@ int PMPI_Type_create_resized_c(MPI_Datatype oldtype, MPI_Count lb, MPI_Count ext
 }
 WEFT_MPI_ALIAS(Type_create_resized_c)
 
-int PMPI_Type_create_subarray(int ndims, const int array_of_sizes[], const int array_of_subsizes[], const int array_of_starts[],
-                              int order, MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  return Anywhere("MPI_Type_create_subarray", [&] {
-    return Subarray(ndims, array_of_sizes, array_of_subsizes, array_of_starts, order, oldtype, newtype);
-  });
-}
-WEFT_MPI_ALIAS(Type_create_subarray)
-int PMPI_Type_create_subarray_c(int ndims, const MPI_Count array_of_sizes[], const MPI_Count array_of_subsizes[],
-                                const MPI_Count array_of_starts[], int order, MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  return Anywhere("MPI_Type_create_subarray_c", [&] {
-    return Subarray(ndims, array_of_sizes, array_of_subsizes, array_of_starts, order, oldtype, newtype);
-  });
-}
-WEFT_MPI_ALIAS(Type_create_subarray_c)
+WEFT_MPI_BOTH(Type_create_subarray,
+              (int ndims, const Count array_of_sizes[], const Count array_of_subsizes[], const Count array_of_starts[],
+               int order, MPI_Datatype oldtype, MPI_Datatype* newtype),
+              Anywhere(name, [&] {
+                return Subarray(ndims, array_of_sizes, array_of_subsizes, array_of_starts, order, oldtype, newtype);
+              }))
 
-int PMPI_Type_create_darray(int size, int rank, int ndims, const int array_of_gsizes[], const int array_of_distribs[],
-                            const int array_of_dargs[], const int array_of_psizes[], int order, MPI_Datatype oldtype,
-                            MPI_Datatype* newtype) {
-  return Anywhere("MPI_Type_create_darray", [&] {
-    return Darray(size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes, order, oldtype,
-                  newtype);
-  });
-}
-WEFT_MPI_ALIAS(Type_create_darray)
-int PMPI_Type_create_darray_c(int size, int rank, int ndims, const MPI_Count array_of_gsizes[], const int array_of_distribs[],
-                              const int array_of_dargs[], const int array_of_psizes[], int order, MPI_Datatype oldtype,
-                              MPI_Datatype* newtype) {
-  return Anywhere("MPI_Type_create_darray_c", [&] {
-    return Darray(size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes, order, oldtype,
-                  newtype);
-  });
-}
-WEFT_MPI_ALIAS(Type_create_darray_c)
+WEFT_MPI_BOTH(Type_create_darray,
+              (int size, int rank, int ndims, const Count array_of_gsizes[], const int array_of_distribs[],
+               const int array_of_dargs[], const int array_of_psizes[], int order, MPI_Datatype oldtype,
+               MPI_Datatype* newtype),
+              Anywhere(name, [&] {
+                return Darray(size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes,
+                              order, oldtype, newtype);
+              }))
 
 int PMPI_Type_create_f90_real(int p, int r, MPI_Datatype* newtype) {
   return Anywhere("MPI_Type_create_f90_real", [&] { return Unnamed(F90Real(p, r), PrecisionAndRange(p, r), newtype); });

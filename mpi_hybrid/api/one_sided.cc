@@ -1,3 +1,4 @@
+#include "mpi_hybrid/api/bindings.h"
 #include "mpi_hybrid/api/entry.h"
 #include "mpi_hybrid/api/message_arguments.h"
 #include "mpi_hybrid/rma/window.h"
@@ -106,127 +107,60 @@ using mpi::Error;
 using mpi::OnWin;
 using mpi::Window;
 
-int PMPI_Put(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
-             int target_count, MPI_Datatype target_datatype, MPI_Win win) {
-  return mpi::Put("MPI_Put", win, {origin_addr, origin_count, origin_datatype},
-                  {target_rank, target_disp, target_count, target_datatype}, nullptr, false);
-}
-WEFT_MPI_ALIAS(Put)
+WEFT_MPI_BOTH(Put,
+              (const void* origin_addr, Count origin_count, MPI_Datatype origin_datatype, int target_rank,
+               MPI_Aint target_disp, Count target_count, MPI_Datatype target_datatype, MPI_Win win),
+              Put(name, win, {origin_addr, origin_count, origin_datatype},
+                  {target_rank, target_disp, target_count, target_datatype}, nullptr, false))
 
-int PMPI_Put_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
-               MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) {
-  return mpi::Put("MPI_Put_c", win, {origin_addr, origin_count, origin_datatype},
-                  {target_rank, target_disp, target_count, target_datatype}, nullptr, false);
-}
-WEFT_MPI_ALIAS(Put_c)
+WEFT_MPI_BOTH(Rput,
+              (const void* origin_addr, Count origin_count, MPI_Datatype origin_datatype, int target_rank,
+               MPI_Aint target_disp, Count target_count, MPI_Datatype target_datatype, MPI_Win win,
+               MPI_Request* request),
+              Put(name, win, {origin_addr, origin_count, origin_datatype},
+                  {target_rank, target_disp, target_count, target_datatype}, request, true))
 
-int PMPI_Rput(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
-              int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
-  return mpi::Put("MPI_Rput", win, {origin_addr, origin_count, origin_datatype},
-                  {target_rank, target_disp, target_count, target_datatype}, request, true);
-}
-WEFT_MPI_ALIAS(Rput)
+WEFT_MPI_BOTH(Get,
+              (void* origin_addr, Count origin_count, MPI_Datatype origin_datatype, int target_rank,
+               MPI_Aint target_disp, Count target_count, MPI_Datatype target_datatype, MPI_Win win),
+              Get(name, win, {origin_addr, origin_count, origin_datatype},
+                  {target_rank, target_disp, target_count, target_datatype}, nullptr, false))
 
-int PMPI_Rput_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
-                MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
-  return mpi::Put("MPI_Rput_c", win, {origin_addr, origin_count, origin_datatype},
-                  {target_rank, target_disp, target_count, target_datatype}, request, true);
-}
-WEFT_MPI_ALIAS(Rput_c)
+WEFT_MPI_BOTH(Rget,
+              (void* origin_addr, Count origin_count, MPI_Datatype origin_datatype, int target_rank,
+               MPI_Aint target_disp, Count target_count, MPI_Datatype target_datatype, MPI_Win win,
+               MPI_Request* request),
+              Get(name, win, {origin_addr, origin_count, origin_datatype},
+                  {target_rank, target_disp, target_count, target_datatype}, request, true))
 
-int PMPI_Get(void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
-             int target_count, MPI_Datatype target_datatype, MPI_Win win) {
-  return mpi::Get("MPI_Get", win, {origin_addr, origin_count, origin_datatype},
-                  {target_rank, target_disp, target_count, target_datatype}, nullptr, false);
-}
-WEFT_MPI_ALIAS(Get)
+WEFT_MPI_BOTH(Accumulate,
+              (const void* origin_addr, Count origin_count, MPI_Datatype origin_datatype, int target_rank,
+               MPI_Aint target_disp, Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win),
+              Accumulate(name, win, {origin_addr, origin_count, origin_datatype},
+                         {target_rank, target_disp, target_count, target_datatype}, op, nullptr, false))
 
-int PMPI_Get_c(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
-               MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) {
-  return mpi::Get("MPI_Get_c", win, {origin_addr, origin_count, origin_datatype},
-                  {target_rank, target_disp, target_count, target_datatype}, nullptr, false);
-}
-WEFT_MPI_ALIAS(Get_c)
+WEFT_MPI_BOTH(Raccumulate,
+              (const void* origin_addr, Count origin_count, MPI_Datatype origin_datatype, int target_rank,
+               MPI_Aint target_disp, Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
+               MPI_Request* request),
+              Accumulate(name, win, {origin_addr, origin_count, origin_datatype},
+                         {target_rank, target_disp, target_count, target_datatype}, op, request, true))
 
-int PMPI_Rget(void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
-              int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
-  return mpi::Get("MPI_Rget", win, {origin_addr, origin_count, origin_datatype},
-                  {target_rank, target_disp, target_count, target_datatype}, request, true);
-}
-WEFT_MPI_ALIAS(Rget)
-
-int PMPI_Rget_c(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
-                MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
-  return mpi::Get("MPI_Rget_c", win, {origin_addr, origin_count, origin_datatype},
-                  {target_rank, target_disp, target_count, target_datatype}, request, true);
-}
-WEFT_MPI_ALIAS(Rget_c)
-
-int PMPI_Accumulate(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
-                    MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
-  return mpi::Accumulate("MPI_Accumulate", win, {origin_addr, origin_count, origin_datatype},
-                         {target_rank, target_disp, target_count, target_datatype}, op, nullptr, false);
-}
-WEFT_MPI_ALIAS(Accumulate)
-
-int PMPI_Accumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
-                      MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
-  return mpi::Accumulate("MPI_Accumulate_c", win, {origin_addr, origin_count, origin_datatype},
-                         {target_rank, target_disp, target_count, target_datatype}, op, nullptr, false);
-}
-WEFT_MPI_ALIAS(Accumulate_c)
-
-int PMPI_Raccumulate(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
-                     MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
-                     MPI_Request* request) {
-  return mpi::Accumulate("MPI_Raccumulate", win, {origin_addr, origin_count, origin_datatype},
-                         {target_rank, target_disp, target_count, target_datatype}, op, request, true);
-}
-WEFT_MPI_ALIAS(Raccumulate)
-
-int PMPI_Raccumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
-                       MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
-                       MPI_Request* request) {
-  return mpi::Accumulate("MPI_Raccumulate_c", win, {origin_addr, origin_count, origin_datatype},
-                         {target_rank, target_disp, target_count, target_datatype}, op, request, true);
-}
-WEFT_MPI_ALIAS(Raccumulate_c)
-
-int PMPI_Get_accumulate(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, void* result_addr,
-                        int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count,
-                        MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
-  return mpi::GetAccumulate("MPI_Get_accumulate", win, {origin_addr, origin_count, origin_datatype},
+WEFT_MPI_BOTH(Get_accumulate,
+              (const void* origin_addr, Count origin_count, MPI_Datatype origin_datatype, void* result_addr,
+               Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,
+               Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win),
+              GetAccumulate(name, win, {origin_addr, origin_count, origin_datatype},
                             {result_addr, result_count, result_datatype},
-                            {target_rank, target_disp, target_count, target_datatype}, op, nullptr, false);
-}
-WEFT_MPI_ALIAS(Get_accumulate)
+                            {target_rank, target_disp, target_count, target_datatype}, op, nullptr, false))
 
-int PMPI_Get_accumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void* result_addr,
-                          MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,
-                          MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
-  return mpi::GetAccumulate("MPI_Get_accumulate_c", win, {origin_addr, origin_count, origin_datatype},
+WEFT_MPI_BOTH(Rget_accumulate,
+              (const void* origin_addr, Count origin_count, MPI_Datatype origin_datatype, void* result_addr,
+               Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,
+               Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request),
+              GetAccumulate(name, win, {origin_addr, origin_count, origin_datatype},
                             {result_addr, result_count, result_datatype},
-                            {target_rank, target_disp, target_count, target_datatype}, op, nullptr, false);
-}
-WEFT_MPI_ALIAS(Get_accumulate_c)
-
-int PMPI_Rget_accumulate(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, void* result_addr,
-                         int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count,
-                         MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
-  return mpi::GetAccumulate("MPI_Rget_accumulate", win, {origin_addr, origin_count, origin_datatype},
-                            {result_addr, result_count, result_datatype},
-                            {target_rank, target_disp, target_count, target_datatype}, op, request, true);
-}
-WEFT_MPI_ALIAS(Rget_accumulate)
-
-int PMPI_Rget_accumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void* result_addr,
-                           MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,
-                           MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
-  return mpi::GetAccumulate("MPI_Rget_accumulate_c", win, {origin_addr, origin_count, origin_datatype},
-                            {result_addr, result_count, result_datatype},
-                            {target_rank, target_disp, target_count, target_datatype}, op, request, true);
-}
-WEFT_MPI_ALIAS(Rget_accumulate_c)
+                            {target_rank, target_disp, target_count, target_datatype}, op, request, true))
 
 int PMPI_Fetch_and_op(const void* origin_addr, void* result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp,
                       MPI_Op op, MPI_Win win) {

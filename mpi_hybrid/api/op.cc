@@ -1,5 +1,6 @@
 #include <string>
 
+#include "mpi_hybrid/api/bindings.h"
 #include "mpi_hybrid/api/entry.h"
 
 // Reduction operations (MPI 4.0 sections 6.9.5 to 6.9.7).
@@ -75,11 +76,6 @@ int PMPI_Op_commutative(MPI_Op op, int* commute) {
   });
 }
 WEFT_MPI_ALIAS(Op_commutative)
-int PMPI_Reduce_local(const void* inbuf, void* inoutbuf, int count, MPI_Datatype datatype, MPI_Op op) {
-  return Anywhere("MPI_Reduce_local", [&] { return ReduceLocal(inbuf, inoutbuf, count, datatype, op); });
-}
-WEFT_MPI_ALIAS(Reduce_local)
-int PMPI_Reduce_local_c(const void* inbuf, void* inoutbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op) {
-  return Anywhere("MPI_Reduce_local_c", [&] { return ReduceLocal(inbuf, inoutbuf, count, datatype, op); });
-}
-WEFT_MPI_ALIAS(Reduce_local_c)
+
+WEFT_MPI_BOTH(Reduce_local, (const void* inbuf, void* inoutbuf, Count count, MPI_Datatype datatype, MPI_Op op),
+              Anywhere(name, [&] { return ReduceLocal(inbuf, inoutbuf, count, datatype, op); }))

@@ -2,6 +2,7 @@
 #include <limits>
 #include <string>
 
+#include "mpi_hybrid/api/bindings.h"
 #include "mpi_hybrid/api/entry.h"
 #include "mpi_hybrid/api/type_arguments.h"
 #include "mpi_hybrid/datatype/external32.h"
@@ -154,66 +155,31 @@ Packed<P> Out(void* buffer, P size, P* position) {
 
 using namespace weft::mpi;
 
-int PMPI_Pack(const void* inbuf, int incount, MPI_Datatype datatype, void* outbuf, int outsize, int* position, MPI_Comm comm) {
-  return OnComm("MPI_Pack", comm, [&](Comm&) { return PackNative(inbuf, incount, datatype, Out(outbuf, outsize, position)); });
-}
-WEFT_MPI_ALIAS(Pack)
-int PMPI_Pack_c(const void* inbuf, MPI_Count incount, MPI_Datatype datatype, void* outbuf, MPI_Count outsize, MPI_Count* position,
-                MPI_Comm comm) {
-  return OnComm("MPI_Pack_c", comm, [&](Comm&) { return PackNative(inbuf, incount, datatype, Out(outbuf, outsize, position)); });
-}
-WEFT_MPI_ALIAS(Pack_c)
+WEFT_MPI_BOTH(Pack,
+              (const void* inbuf, Count incount, MPI_Datatype datatype, void* outbuf, Count outsize, Count* position,
+               MPI_Comm comm),
+              OnComm(name, comm,
+                     [&](Comm&) { return PackNative(inbuf, incount, datatype, Out(outbuf, outsize, position)); }))
 
-int PMPI_Unpack(const void* inbuf, int insize, int* position, void* outbuf, int outcount, MPI_Datatype datatype, MPI_Comm comm) {
-  return OnComm("MPI_Unpack", comm, [&](Comm&) { return UnpackNative(In(inbuf, insize, position), outbuf, outcount, datatype); });
-}
-WEFT_MPI_ALIAS(Unpack)
-int PMPI_Unpack_c(const void* inbuf, MPI_Count insize, MPI_Count* position, void* outbuf, MPI_Count outcount,
-                  MPI_Datatype datatype, MPI_Comm comm) {
-  return OnComm("MPI_Unpack_c", comm,
-                [&](Comm&) { return UnpackNative(In(inbuf, insize, position), outbuf, outcount, datatype); });
-}
-WEFT_MPI_ALIAS(Unpack_c)
+WEFT_MPI_BOTH(Unpack,
+              (const void* inbuf, Count insize, Count* position, void* outbuf, Count outcount, MPI_Datatype datatype,
+               MPI_Comm comm),
+              OnComm(name, comm,
+                     [&](Comm&) { return UnpackNative(In(inbuf, insize, position), outbuf, outcount, datatype); }))
 
-int PMPI_Pack_size(int incount, MPI_Datatype datatype, MPI_Comm comm, int* size) {
-  return OnComm("MPI_Pack_size", comm, [&](Comm&) { return PackedSize(incount, datatype, size); });
-}
-WEFT_MPI_ALIAS(Pack_size)
-int PMPI_Pack_size_c(MPI_Count incount, MPI_Datatype datatype, MPI_Comm comm, MPI_Count* size) {
-  return OnComm("MPI_Pack_size_c", comm, [&](Comm&) { return PackedSize(incount, datatype, size); });
-}
-WEFT_MPI_ALIAS(Pack_size_c)
+WEFT_MPI_BOTH(Pack_size, (Count incount, MPI_Datatype datatype, MPI_Comm comm, Count* size),
+              OnComm(name, comm, [&](Comm&) { return PackedSize(incount, datatype, size); }))
 
-int PMPI_Pack_external(const char* datarep, const void* inbuf, int incount, MPI_Datatype datatype, void* outbuf, MPI_Aint outsize,
-                       MPI_Aint* position) {
-  return Anywhere("MPI_Pack_external", [&] { return PackIn(datarep, inbuf, incount, datatype, Out(outbuf, outsize, position)); });
-}
-WEFT_MPI_ALIAS(Pack_external)
-int PMPI_Pack_external_c(const char* datarep, const void* inbuf, MPI_Count incount, MPI_Datatype datatype, void* outbuf,
-                         MPI_Count outsize, MPI_Count* position) {
-  return Anywhere("MPI_Pack_external_c",
-                  [&] { return PackIn(datarep, inbuf, incount, datatype, Out(outbuf, outsize, position)); });
-}
-WEFT_MPI_ALIAS(Pack_external_c)
+WEFT_MPI_BOTH(Pack_external,
+              (const char* datarep, const void* inbuf, Count incount, MPI_Datatype datatype, void* outbuf,
+               MPI_Count outsize, MPI_Count* position),
+              Anywhere(name, [&] { return PackIn(datarep, inbuf, incount, datatype, Out(outbuf, outsize, position)); }))
 
-int PMPI_Unpack_external(const char datarep[], const void* inbuf, MPI_Aint insize, MPI_Aint* position, void* outbuf, int outcount,
-                         MPI_Datatype datatype) {
-  return Anywhere("MPI_Unpack_external",
-                  [&] { return UnpackIn(datarep, In(inbuf, insize, position), outbuf, outcount, datatype); });
-}
-WEFT_MPI_ALIAS(Unpack_external)
-int PMPI_Unpack_external_c(const char datarep[], const void* inbuf, MPI_Count insize, MPI_Count* position, void* outbuf,
-                           MPI_Count outcount, MPI_Datatype datatype) {
-  return Anywhere("MPI_Unpack_external_c",
-                  [&] { return UnpackIn(datarep, In(inbuf, insize, position), outbuf, outcount, datatype); });
-}
-WEFT_MPI_ALIAS(Unpack_external_c)
+WEFT_MPI_BOTH(Unpack_external,
+              (const char datarep[], const void* inbuf, MPI_Count insize, MPI_Count* position, void* outbuf,
+               Count outcount, MPI_Datatype datatype),
+              Anywhere(name,
+                       [&] { return UnpackIn(datarep, In(inbuf, insize, position), outbuf, outcount, datatype); }))
 
-int PMPI_Pack_external_size(const char* datarep, int incount, MPI_Datatype datatype, MPI_Aint* size) {
-  return Anywhere("MPI_Pack_external_size", [&] { return SizeIn(datarep, incount, datatype, size); });
-}
-WEFT_MPI_ALIAS(Pack_external_size)
-int PMPI_Pack_external_size_c(const char* datarep, MPI_Count incount, MPI_Datatype datatype, MPI_Count* size) {
-  return Anywhere("MPI_Pack_external_size_c", [&] { return SizeIn(datarep, incount, datatype, size); });
-}
-WEFT_MPI_ALIAS(Pack_external_size_c)
+WEFT_MPI_BOTH(Pack_external_size, (const char* datarep, Count incount, MPI_Datatype datatype, MPI_Count* size),
+              Anywhere(name, [&] { return SizeIn(datarep, incount, datatype, size); }))

@@ -1,3 +1,4 @@
+#include "mpi_hybrid/api/bindings.h"
 #include "mpi_hybrid/api/entry.h"
 #include "mpi_hybrid/api/message_arguments.h"
 #include "mpi_hybrid/p2p/message.h"
@@ -41,31 +42,20 @@ Error FindStartable(MPI_Request handle, Request** request) {
 
 using namespace weft::mpi;
 
-#define WEFT_SEND_INIT(function, count_type, mode)                                                                \
-  int PMPI_##function(const void* buf, count_type count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, \
-                      MPI_Request* request) {                                                                     \
-    return SendInit("MPI_" #function, SendMode::mode, {buf, count, datatype, dest, tag}, comm, request);          \
-  }                                                                                                               \
-  WEFT_MPI_ALIAS(function)
+#define WEFT_MPI_SEND_INIT(function, mode)                                                                           \
+  WEFT_MPI_BOTH(                                                                                                     \
+      function,                                                                                                      \
+      (const void* buf, Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request), \
+      SendInit(name, SendMode::mode, {buf, count, datatype, dest, tag}, comm, request))
 
-WEFT_SEND_INIT(Send_init, int, kStandard)
-WEFT_SEND_INIT(Send_init_c, MPI_Count, kStandard)
-WEFT_SEND_INIT(Ssend_init, int, kSynchronous)
-WEFT_SEND_INIT(Ssend_init_c, MPI_Count, kSynchronous)
-WEFT_SEND_INIT(Rsend_init, int, kReady)
-WEFT_SEND_INIT(Rsend_init_c, MPI_Count, kReady)
-WEFT_SEND_INIT(Bsend_init, int, kBuffered)
-WEFT_SEND_INIT(Bsend_init_c, MPI_Count, kBuffered)
+WEFT_MPI_SEND_INIT(Send_init, kStandard)
+WEFT_MPI_SEND_INIT(Ssend_init, kSynchronous)
+WEFT_MPI_SEND_INIT(Rsend_init, kReady)
+WEFT_MPI_SEND_INIT(Bsend_init, kBuffered)
 
-int PMPI_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
-  return ReceiveInit("MPI_Recv_init", {buf, count, datatype, source, tag}, comm, request);
-}
-WEFT_MPI_ALIAS(Recv_init)
-
-int PMPI_Recv_init_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
-  return ReceiveInit("MPI_Recv_init_c", {buf, count, datatype, source, tag}, comm, request);
-}
-WEFT_MPI_ALIAS(Recv_init_c)
+WEFT_MPI_BOTH(Recv_init,
+              (void* buf, Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request),
+              ReceiveInit(name, {buf, count, datatype, source, tag}, comm, request))
 
 int PMPI_Start(MPI_Request* request) {
   return Anywhere("MPI_Start", [&]() -> Error {

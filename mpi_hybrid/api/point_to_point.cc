@@ -1,3 +1,4 @@
+#include "mpi_hybrid/api/bindings.h"
 #include "mpi_hybrid/api/entry.h"
 #include "mpi_hybrid/api/message_arguments.h"
 #include "mpi_hybrid/p2p/exchange.h"
@@ -97,88 +98,52 @@ int MissingArgument(const char* name, const char* argument) {
 }  // namespace
 }  // namespace weft::mpi
 
-using namespace weft::mpi;
+// A blocking and a nonblocking send.
+#define WEFT_MPI_SENDS(function, i_function, mode)                                                                   \
+  WEFT_MPI_BOTH(function, (const void* buf, Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm),   \
+                BlockingSend(name, SendMode::mode, {buf, count, datatype, dest, tag}, comm))                         \
+  WEFT_MPI_BOTH(                                                                                                     \
+      i_function,                                                                                                    \
+      (const void* buf, Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request), \
+      NonblockingSend(name, SendMode::mode, {buf, count, datatype, dest, tag}, comm, request))
 
-#define WEFT_BLOCKING_SEND(function, count_type, mode)                                                                        \
-  int PMPI_##function(const void* buf, count_type count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {           \
-    return BlockingSend("MPI_" #function, SendMode::mode, {buf, count, datatype, dest, tag}, comm);                           \
-  }                                                                                                                           \
-  WEFT_MPI_ALIAS(function)
-#define WEFT_NONBLOCKING_SEND(function, count_type, mode)                                                                     \
-  int PMPI_##function(const void* buf, count_type count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,             \
-                      MPI_Request* request) {                                                                                 \
-    return NonblockingSend("MPI_" #function, SendMode::mode, {buf, count, datatype, dest, tag}, comm, request);               \
-  }                                                                                                                           \
-  WEFT_MPI_ALIAS(function)
+WEFT_MPI_SENDS(Send, Isend, kStandard)
+WEFT_MPI_SENDS(Ssend, Issend, kSynchronous)
+WEFT_MPI_SENDS(Rsend, Irsend, kReady)
+WEFT_MPI_SENDS(Bsend, Ibsend, kBuffered)
 
-WEFT_BLOCKING_SEND(Send, int, kStandard)
-WEFT_BLOCKING_SEND(Send_c, MPI_Count, kStandard)
-WEFT_BLOCKING_SEND(Ssend, int, kSynchronous)
-WEFT_BLOCKING_SEND(Ssend_c, MPI_Count, kSynchronous)
-WEFT_BLOCKING_SEND(Rsend, int, kReady)
-WEFT_BLOCKING_SEND(Rsend_c, MPI_Count, kReady)
-WEFT_BLOCKING_SEND(Bsend, int, kBuffered)
-WEFT_BLOCKING_SEND(Bsend_c, MPI_Count, kBuffered)
-WEFT_NONBLOCKING_SEND(Isend, int, kStandard)
-WEFT_NONBLOCKING_SEND(Isend_c, MPI_Count, kStandard)
-WEFT_NONBLOCKING_SEND(Issend, int, kSynchronous)
-WEFT_NONBLOCKING_SEND(Issend_c, MPI_Count, kSynchronous)
-WEFT_NONBLOCKING_SEND(Irsend, int, kReady)
-WEFT_NONBLOCKING_SEND(Irsend_c, MPI_Count, kReady)
-WEFT_NONBLOCKING_SEND(Ibsend, int, kBuffered)
-WEFT_NONBLOCKING_SEND(Ibsend_c, MPI_Count, kBuffered)
+WEFT_MPI_BOTH(Recv,
+              (void* buf, Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status* status),
+              BlockingReceive(name, {buf, count, datatype, source, tag}, comm, status))
 
-#define WEFT_RECEIVE(function, i_function, count_type)                                                                        \
-  int PMPI_##function(void* buf, count_type count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,                 \
-                      MPI_Status* status) {                                                                                   \
-    return BlockingReceive("MPI_" #function, {buf, count, datatype, source, tag}, comm, status);                              \
-  }                                                                                                                           \
-  WEFT_MPI_ALIAS(function)                                                                                                    \
-  int PMPI_##i_function(void* buf, count_type count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,               \
-                        MPI_Request* request) {                                                                               \
-    return NonblockingReceive("MPI_" #i_function, {buf, count, datatype, source, tag}, comm, request);                        \
-  }                                                                                                                           \
-  WEFT_MPI_ALIAS(i_function)
+WEFT_MPI_BOTH(Irecv,
+              (void* buf, Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request),
+              NonblockingReceive(name, {buf, count, datatype, source, tag}, comm, request))
 
-WEFT_RECEIVE(Recv, Irecv, int)
-WEFT_RECEIVE(Recv_c, Irecv_c, MPI_Count)
+WEFT_MPI_BOTH(Sendrecv,
+              (const void* sendbuf, Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf,
+               Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status* status),
+              status == nullptr ? MissingArgument(name, "status")
+                                : SendReceive(name, {sendbuf, sendcount, sendtype, dest, sendtag},
+                                              {recvbuf, recvcount, recvtype, source, recvtag}, comm, status, nullptr))
 
-#define WEFT_SENDRECV(function, i_function, count_type)                                                                       \
-  int PMPI_##function(const void* sendbuf, count_type sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, \
-                      count_type recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,                    \
-                      MPI_Status* status) {                                                                                   \
-    if (status == nullptr) return MissingArgument("MPI_" #function, "status");                                                \
-    return SendReceive("MPI_" #function, {sendbuf, sendcount, sendtype, dest, sendtag},                                       \
-                       {recvbuf, recvcount, recvtype, source, recvtag}, comm, status, nullptr);                               \
-  }                                                                                                                           \
-  WEFT_MPI_ALIAS(function)                                                                                                    \
-  int PMPI_##i_function(const void* sendbuf, count_type sendcount, MPI_Datatype sendtype, int dest, int sendtag,              \
-                        void* recvbuf, count_type recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,   \
-                        MPI_Request* request) {                                                                               \
-    if (request == nullptr) return MissingArgument("MPI_" #i_function, "request");                                            \
-    return SendReceive("MPI_" #i_function, {sendbuf, sendcount, sendtype, dest, sendtag},                                     \
-                       {recvbuf, recvcount, recvtype, source, recvtag}, comm, nullptr, request);                              \
-  }                                                                                                                           \
-  WEFT_MPI_ALIAS(i_function)
+WEFT_MPI_BOTH(Isendrecv,
+              (const void* sendbuf, Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf,
+               Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request* request),
+              request == nullptr ? MissingArgument(name, "request")
+                                 : SendReceive(name, {sendbuf, sendcount, sendtype, dest, sendtag},
+                                               {recvbuf, recvcount, recvtype, source, recvtag}, comm, nullptr, request))
 
-WEFT_SENDRECV(Sendrecv, Isendrecv, int)
-WEFT_SENDRECV(Sendrecv_c, Isendrecv_c, MPI_Count)
+WEFT_MPI_BOTH(Sendrecv_replace,
+              (void* buf, Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag,
+               MPI_Comm comm, MPI_Status* status),
+              status == nullptr ? MissingArgument(name, "status")
+                                : SendReceiveReplace(name, {buf, count, datatype, source, recvtag}, dest, sendtag, comm,
+                                                     status, nullptr))
 
-#define WEFT_SENDRECV_REPLACE(function, i_function, count_type)                                                               \
-  int PMPI_##function(void* buf, count_type count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag,     \
-                      MPI_Comm comm, MPI_Status* status) {                                                                    \
-    if (status == nullptr) return MissingArgument("MPI_" #function, "status");                                                \
-    return SendReceiveReplace("MPI_" #function, {buf, count, datatype, source, recvtag}, dest, sendtag, comm, status,         \
-                              nullptr);                                                                                       \
-  }                                                                                                                           \
-  WEFT_MPI_ALIAS(function)                                                                                                    \
-  int PMPI_##i_function(void* buf, count_type count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag,   \
-                        MPI_Comm comm, MPI_Request* request) {                                                                \
-    if (request == nullptr) return MissingArgument("MPI_" #i_function, "request");                                            \
-    return SendReceiveReplace("MPI_" #i_function, {buf, count, datatype, source, recvtag}, dest, sendtag, comm, nullptr,      \
-                              request);                                                                                       \
-  }                                                                                                                           \
-  WEFT_MPI_ALIAS(i_function)
-
-WEFT_SENDRECV_REPLACE(Sendrecv_replace, Isendrecv_replace, int)
-WEFT_SENDRECV_REPLACE(Sendrecv_replace_c, Isendrecv_replace_c, MPI_Count)
+WEFT_MPI_BOTH(Isendrecv_replace,
+              (void* buf, Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag,
+               MPI_Comm comm, MPI_Request* request),
+              request == nullptr ? MissingArgument(name, "request")
+                                 : SendReceiveReplace(name, {buf, count, datatype, source, recvtag}, dest, sendtag,
+                                                      comm, nullptr, request))

@@ -1,3 +1,4 @@
+#include "mpi_hybrid/api/bindings.h"
 #include "mpi_hybrid/api/entry.h"
 #include "mpi_hybrid/api/message_arguments.h"
 #include "mpi_hybrid/p2p/message.h"
@@ -156,22 +157,8 @@ int PMPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* mes
 }
 WEFT_MPI_ALIAS(Improbe)
 
-int PMPI_Mrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message, MPI_Status* status) {
-  return MatchedReceive("MPI_Mrecv", buf, count, datatype, message, status);
-}
-WEFT_MPI_ALIAS(Mrecv)
+WEFT_MPI_BOTH(Mrecv, (void* buf, Count count, MPI_Datatype datatype, MPI_Message* message, MPI_Status* status),
+              MatchedReceive(name, buf, count, datatype, message, status))
 
-int PMPI_Mrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Message* message, MPI_Status* status) {
-  return MatchedReceive("MPI_Mrecv_c", buf, count, datatype, message, status);
-}
-WEFT_MPI_ALIAS(Mrecv_c)
-
-int PMPI_Imrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message, MPI_Request* request) {
-  return NonblockingMatchedReceive("MPI_Imrecv", buf, count, datatype, message, request);
-}
-WEFT_MPI_ALIAS(Imrecv)
-
-int PMPI_Imrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Message* message, MPI_Request* request) {
-  return NonblockingMatchedReceive("MPI_Imrecv_c", buf, count, datatype, message, request);
-}
-WEFT_MPI_ALIAS(Imrecv_c)
+WEFT_MPI_BOTH(Imrecv, (void* buf, Count count, MPI_Datatype datatype, MPI_Message* message, MPI_Request* request),
+              NonblockingMatchedReceive(name, buf, count, datatype, message, request))

@@ -1,3 +1,4 @@
+#include "mpi_hybrid/api/bindings.h"
 #include "mpi_hybrid/api/entry.h"
 #include "mpi_hybrid/api/type_arguments.h"
 #include "mpi_hybrid/datatype/signature.h"
@@ -14,7 +15,7 @@ Error CheckStatus(const MPI_Status* status) {
 
 // Whole elements; MPI_UNDEFINED when there is a part of one.
 template <typename N>
-Error Count(const MPI_Status* status, MPI_Datatype handle, N* count) {
+Error CountOf(const MPI_Status* status, MPI_Datatype handle, N* count) {
   const Datatype* type;
   WEFT_MPI_TRY(CheckStatus(status));
   WEFT_MPI_TRY(FindType(handle, &type));
@@ -45,22 +46,12 @@ Error Elements(const MPI_Status* status, MPI_Datatype handle, N* count) {
 
 using namespace weft::mpi;
 
-int PMPI_Get_count(const MPI_Status* status, MPI_Datatype datatype, int* count) {
-  return Anywhere("MPI_Get_count", [&] { return Count(status, datatype, count); });
-}
-WEFT_MPI_ALIAS(Get_count)
-int PMPI_Get_count_c(const MPI_Status* status, MPI_Datatype datatype, MPI_Count* count) {
-  return Anywhere("MPI_Get_count_c", [&] { return Count(status, datatype, count); });
-}
-WEFT_MPI_ALIAS(Get_count_c)
-int PMPI_Get_elements(const MPI_Status* status, MPI_Datatype datatype, int* count) {
-  return Anywhere("MPI_Get_elements", [&] { return Elements(status, datatype, count); });
-}
-WEFT_MPI_ALIAS(Get_elements)
-int PMPI_Get_elements_c(const MPI_Status* status, MPI_Datatype datatype, MPI_Count* count) {
-  return Anywhere("MPI_Get_elements_c", [&] { return Elements(status, datatype, count); });
-}
-WEFT_MPI_ALIAS(Get_elements_c)
+WEFT_MPI_BOTH(Get_count, (const MPI_Status* status, MPI_Datatype datatype, Count* count),
+              Anywhere(name, [&] { return CountOf(status, datatype, count); }))
+
+WEFT_MPI_BOTH(Get_elements, (const MPI_Status* status, MPI_Datatype datatype, Count* count),
+              Anywhere(name, [&] { return Elements(status, datatype, count); }))
+
 int PMPI_Get_elements_x(const MPI_Status* status, MPI_Datatype datatype, MPI_Count* count) {
   return Anywhere("MPI_Get_elements_x", [&] { return Elements(status, datatype, count); });
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string>
 
+#include "mpi_hybrid/api/bindings.h"
 #include "mpi_hybrid/api/comm_arguments.h"
 #include "mpi_hybrid/api/entry.h"
 
@@ -72,45 +73,18 @@ int QueryShared(const char* name, MPI_Win win, int rank, MPI_Aint* size, Unit* u
 
 using namespace weft::mpi;
 
-int PMPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
-  return CreateOver("MPI_Win_create", base, size, disp_unit, info, comm, win);
-}
-WEFT_MPI_ALIAS(Win_create)
+WEFT_MPI_BOTH(Win_create, (void* base, MPI_Aint size, Count disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win* win),
+              CreateOver(name, base, size, disp_unit, info, comm, win))
 
-int PMPI_Win_create_c(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
-  return CreateOver("MPI_Win_create_c", base, size, disp_unit, info, comm, win);
-}
-WEFT_MPI_ALIAS(Win_create_c)
+WEFT_MPI_BOTH(Win_allocate, (MPI_Aint size, Count disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win),
+              AllocateOver(name, AllocateWindow, size, disp_unit, info, comm, baseptr, win))
 
-int PMPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
-  return AllocateOver("MPI_Win_allocate", AllocateWindow, size, disp_unit, info, comm, baseptr, win);
-}
-WEFT_MPI_ALIAS(Win_allocate)
+WEFT_MPI_BOTH(Win_allocate_shared,
+              (MPI_Aint size, Count disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win),
+              AllocateOver(name, AllocateSharedWindow, size, disp_unit, info, comm, baseptr, win))
 
-int PMPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
-  return AllocateOver("MPI_Win_allocate_c", AllocateWindow, size, disp_unit, info, comm, baseptr, win);
-}
-WEFT_MPI_ALIAS(Win_allocate_c)
-
-int PMPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
-  return AllocateOver("MPI_Win_allocate_shared", AllocateSharedWindow, size, disp_unit, info, comm, baseptr, win);
-}
-WEFT_MPI_ALIAS(Win_allocate_shared)
-
-int PMPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
-  return AllocateOver("MPI_Win_allocate_shared_c", AllocateSharedWindow, size, disp_unit, info, comm, baseptr, win);
-}
-WEFT_MPI_ALIAS(Win_allocate_shared_c)
-
-int PMPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint* size, int* disp_unit, void* baseptr) {
-  return QueryShared("MPI_Win_shared_query", win, rank, size, disp_unit, baseptr);
-}
-WEFT_MPI_ALIAS(Win_shared_query)
-
-int PMPI_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint* size, MPI_Aint* disp_unit, void* baseptr) {
-  return QueryShared("MPI_Win_shared_query_c", win, rank, size, disp_unit, baseptr);
-}
-WEFT_MPI_ALIAS(Win_shared_query_c)
+WEFT_MPI_BOTH(Win_shared_query, (MPI_Win win, int rank, MPI_Aint* size, Count* disp_unit, void* baseptr),
+              QueryShared(name, win, rank, size, disp_unit, baseptr))
 
 int PMPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
   return OnComm("MPI_Win_create_dynamic", comm, [&](Comm& c) -> Error {
