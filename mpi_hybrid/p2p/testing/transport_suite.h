@@ -39,7 +39,7 @@ class JobTest : public ::testing::Test {
   bool PollUntil(Done done) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (!done()) {
-      if (!PollOnce()) std::this_thread::yield();
+      if (!PollOnce() && network_->IsQuiet()) std::this_thread::yield();
       if (std::chrono::steady_clock::now() > end) return false;
     }
     return true;
