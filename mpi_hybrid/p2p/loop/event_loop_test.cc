@@ -1,0 +1,146 @@
+#include "mpi_hybrid/p2p/loop/event_loop.h"
+
+#include <gtest/gtest.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <functional>
+#include <thread>
+#include <utility>
+
+#include "mpi_hybrid/p2p/loop/descriptor.h"
+
+namespace weft::mpi {
+namespace {
+
+using Clock = EventLoop::Clock;
+
+class CallingHandler final : public EventLoop::Handler {
+ public:
+  explicit CallingHandler(std::function<void()> call = [] {}) : call_(std::move(call)) {}
+  void OnReady(uint32_t events) override {
+    ++calls;
+    last = events;
+    call_();
+  }
+  int calls = 0;
+  uint32_t last = 0;
+
+ private:
+  const std::function<void()> call_;
+};
+
+class Alarm final : public EventLoop::Timed {
+ public:
+  std::optional<Clock::time_point> deadline() const override { return at; }
+  void OnTime(Clock::time_point now) override {
+    EXPECT_GE(now, *at);
+    ++rings;
+    at.reset();
+  }
+  std::optional<Clock::time_point> at;
+  int rings = 0;
+};
+
+class EventLoopTest : public testing::Test {
+ protected:
+  EventLoopTest() { EXPECT_TRUE(loop_.Open()); }
+  static Descriptor Ready() { return Descriptor(eventfd(1, EFD_NONBLOCK | EFD_CLOEXEC)); }
+  static Descriptor NotReady() { return Descriptor(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)); }
+
+  EventLoop loop_;
+};
+
+TEST_F(EventLoopTest, AHandlerHearsOfWhatItAskedForUntilItsRegistrationEnds) {
+  const Descriptor descriptor = Ready();
+  CallingHandler handler;
+  EventLoop::Registration registration(loop_, descriptor.fd(), EPOLLIN, handler);
+  EXPECT_TRUE(loop_.Dispatch(0));
+  EXPECT_EQ(handler.last, static_cast<uint32_t>(EPOLLIN));
+  registration.SetEvents(EPOLLIN | EPOLLOUT);
+  EXPECT_TRUE(loop_.Sleep(0));
+  EXPECT_EQ(handler.last, static_cast<uint32_t>(EPOLLIN | EPOLLOUT));
+  registration.SetEvents(0);
+  EXPECT_FALSE(loop_.Dispatch(0));
+  registration.SetEvents(EPOLLIN);
+  EventLoop::Registration moved = std::move(registration);
+  EXPECT_TRUE(loop_.Dispatch(0));
+  moved.End();
+  EXPECT_FALSE(loop_.Dispatch(0));
+  EXPECT_EQ(handler.calls, 3);
+}
+
+// Both are ready, and whoever is told first ends the other, whose event was collected already, and puts a third one
+// into its place.
+TEST_F(EventLoopTest, AnEventOfARegistrationThatEndedTellsNobody) {
+  const Descriptor descriptors[2] = {Ready(), Ready()}, third = NotReady();
+  EventLoop::Registration registrations[2], successor;
+  CallingHandler never;
+  int calls = 0;
+  CallingHandler handlers[2] = {CallingHandler([&] {
+                                  ++calls;
+                                  registrations[1].End();
+                                  successor = {loop_, third.fd(), EPOLLIN, never};
+                                }),
+                                CallingHandler([&] {
+                                  ++calls;
+                                  registrations[0].End();
+                                  successor = {loop_, third.fd(), EPOLLIN, never};
+                                })};
+  for (int i = 0; i < 2; ++i) registrations[i] = {loop_, descriptors[i].fd(), EPOLLIN, handlers[i]};
+  EXPECT_TRUE(loop_.Dispatch(0));
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(never.calls, 0);
+}
+
+TEST_F(EventLoopTest, AHandlerMayEndItself) {
+  const Descriptor descriptor = Ready();
+  EventLoop::Registration registration;
+  CallingHandler handler([&] { registration.End(); });
+  registration = {loop_, descriptor.fd(), EPOLLIN, handler};
+  EXPECT_TRUE(loop_.Dispatch(0));
+  EXPECT_FALSE(loop_.Dispatch(0));
+  EXPECT_EQ(handler.calls, 1);
+}
+
+TEST_F(EventLoopTest, AForeignDescriptorEndsASleepWhileItIsReady) {
+  const Descriptor descriptor = Ready();
+  loop_.Watch(descriptor.fd());
+  EXPECT_TRUE(loop_.Sleep(600'000));
+  EXPECT_TRUE(loop_.Sleep(600'000)) << "its owner has not seen to it";
+  loop_.Unwatch(descriptor.fd());
+  EXPECT_FALSE(loop_.Sleep(1));
+}
+
+TEST_F(EventLoopTest, AWakeEndsOneSleepAndIsLeftToTheSleeper) {
+  loop_.Wake();
+  loop_.Wake();
+  EXPECT_FALSE(loop_.Dispatch(0)) << "a thread that polls is not the one that is woken";
+  EXPECT_TRUE(loop_.Sleep(600'000));
+  EXPECT_FALSE(loop_.Sleep(1));
+  std::thread other([&] { loop_.Wake(); });
+  EXPECT_TRUE(loop_.Sleep(600'000));
+  other.join();
+}
+
+TEST_F(EventLoopTest, TheEarliestTimeEndsASleepAndOnlyItsOwnerIsTold) {
+  Alarm soon, later;
+  loop_.Add(soon);
+  loop_.Add(later);
+  const auto start = Clock::now();
+  soon.at = start + std::chrono::milliseconds(5);
+  later.at = start + std::chrono::hours(1);
+  EXPECT_FALSE(loop_.Sleep(600'000));
+  EXPECT_GE(Clock::now(), start + std::chrono::milliseconds(5));
+  EXPECT_EQ(soon.rings, 1);
+  EXPECT_EQ(later.rings, 0);
+  // A time that has passed is dealt with by a look, too.
+  later.at = start;
+  EXPECT_FALSE(loop_.Dispatch(0));
+  EXPECT_EQ(later.rings, 1);
+  EXPECT_FALSE(loop_.Sleep(1));
+}
+
+}  // namespace
+}  // namespace weft::mpi
