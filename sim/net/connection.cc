@@ -17,23 +17,23 @@ size_t Total(std::span<const iovec> parts) {
 
 }  // namespace
 
-Connection::Connection(Environment& environment, uint64_t seed, const SocketAddress& initiator,
+VirtualConnection::VirtualConnection(Environment& environment, uint64_t seed, const SocketAddress& initiator,
                        const SocketAddress& acceptor, const LinkFaults& forward, const LinkFaults& back)
     : environment_(environment),
       started_(environment.clock.Now()),
       sides_{{.address = initiator, .link = forward, .random = Random(seed)},
              {.address = acceptor, .link = back, .random = Random(~seed)}} {}
 
-void Connection::At(Time when, std::function<void()> work) {
+void VirtualConnection::At(Time when, std::function<void()> work) {
   environment_.clock.At(when, [self = shared_from_this(), work = std::move(work)] { work(); });
 }
 
-void Connection::Note(End from, const std::string& what) const {
+void VirtualConnection::Note(End from, const std::string& what) const {
   if (!environment_.trace) return;
   environment_.trace(sides_[from].address.ToString() + " > " + sides_[Other(from)].address.ToString() + " " + what);
 }
 
-Time Connection::ArrivalTime(Side& from) {
+Time VirtualConnection::ArrivalTime(Side& from) {
   const LinkFaults& link = from.link;
   Time arrival = environment_.clock.Now() + link.delay;
   if (link.jitter > Duration::zero()) arrival += Duration(from.random.Between(0, link.jitter.count()));
@@ -42,7 +42,7 @@ Time Connection::ArrivalTime(Side& from) {
   return from.last_arrival = std::max(arrival, from.last_arrival);
 }
 
-void Connection::Establish() {
+void VirtualConnection::Establish() {
   sides_[kAcceptor].state = State::kEstablished;
   At(ArrivalTime(sides_[kAcceptor]), [this] {
     Side& initiator = sides_[kInitiator];
@@ -57,13 +57,13 @@ void Connection::Establish() {
   }
 }
 
-void Connection::FailConnect(int error, Duration delay) {
+void VirtualConnection::FailConnect(int error, Duration delay) {
   At(environment_.clock.Now() + delay, [this, error] {
     if (sides_[kInitiator].state == State::kConnecting) Fail(kInitiator, error);
   });
 }
 
-void Connection::Fail(End end, int error) {
+void VirtualConnection::Fail(End end, int error) {
   Side& side = sides_[end];
   if (side.state == State::kFailed) return;
   side.state = State::kFailed;
@@ -72,7 +72,7 @@ void Connection::Fail(End end, int error) {
   if (!side.closed) environment_.changed(*this, end);
 }
 
-void Connection::Break(LinkFaults::Cut how) {
+void VirtualConnection::Break(LinkFaults::Cut how) {
   if (how == LinkFaults::Cut::kReset) {
     Fail(kInitiator, ECONNRESET);
     Fail(kAcceptor, ECONNRESET);
@@ -85,22 +85,22 @@ void Connection::Break(LinkFaults::Cut how) {
   }
 }
 
-void Connection::GiveUpLater(End end) {
+void VirtualConnection::GiveUpLater(End end) {
   Duration patience = sides_[end].link.give_up_after;
   if (patience > Duration::zero()) At(environment_.clock.Now() + patience, [this, end] { Fail(end, ETIMEDOUT); });
 }
 
-size_t Connection::Unacknowledged(End from) const {
+size_t VirtualConnection::Unacknowledged(End from) const {
   // Bytes on their way, and bytes that the other end has not read.
   return static_cast<size_t>(sides_[from].written - sides_[from].arrived) + sides_[Other(from)].unread.size();
 }
 
-size_t Connection::Limit(Side& side, size_t bytes) {
+size_t VirtualConnection::Limit(Side& side, size_t bytes) {
   bytes = std::min(bytes, side.link.most_per_call);
   return side.link.random_io && bytes > 1 ? side.random.Between(1, bytes) : bytes;
 }
 
-IoResult Connection::Read(End end, std::span<const iovec> into) {
+IoResult VirtualConnection::Read(End end, std::span<const iovec> into) {
   Side& side = sides_[end];
   size_t wanted = Total(into);
   if (side.state == State::kFailed && side.error == ECONNABORTED) return {IoResult::Kind::kFailed, 0, side.error};
@@ -125,7 +125,7 @@ IoResult Connection::Read(End end, std::span<const iovec> into) {
   return {IoResult::Kind::kDone, count, 0};
 }
 
-IoResult Connection::Write(End end, std::span<const iovec> from) {
+IoResult VirtualConnection::Write(End end, std::span<const iovec> from) {
   Side& side = sides_[end];
   if (side.state == State::kFailed) {
     return {IoResult::Kind::kFailed, 0, side.error == ECONNRESET ? EPIPE : side.error};
@@ -148,7 +148,7 @@ IoResult Connection::Write(End end, std::span<const iovec> from) {
   return {IoResult::Kind::kDone, count, 0};
 }
 
-void Connection::Corrupt(Side& from, std::vector<uint8_t>& segment) {
+void VirtualConnection::Corrupt(Side& from, std::vector<uint8_t>& segment) {
   uint64_t at = from.link.corrupt_byte - from.written;
   if (from.link.corrupt_byte >= from.written && at < segment.size()) segment[at] ^= 1 << from.random.Between(0, 7);
   if (from.link.corrupt_probability > 0 && from.random.Chance(from.link.corrupt_probability)) {
@@ -156,7 +156,7 @@ void Connection::Corrupt(Side& from, std::vector<uint8_t>& segment) {
   }
 }
 
-void Connection::Send(End from, std::vector<uint8_t> bytes) {
+void VirtualConnection::Send(End from, std::vector<uint8_t> bytes) {
   Side& side = sides_[from];
   for (size_t at = 0; at < bytes.size();) {
     size_t length = side.random.Between(side.link.shortest_segment, side.link.longest_segment);
@@ -171,7 +171,7 @@ void Connection::Send(End from, std::vector<uint8_t> bytes) {
   if (side.vanishing) GiveUpLater(from);
 }
 
-void Connection::Arrive(End from, std::vector<uint8_t> bytes) {
+void VirtualConnection::Arrive(End from, std::vector<uint8_t> bytes) {
   Side& writer = sides_[from];
   End to = Other(from);
   Side& reader = sides_[to];
@@ -190,14 +190,14 @@ void Connection::Arrive(End from, std::vector<uint8_t> bytes) {
   if (cut) Break(writer.link.cut);
 }
 
-void Connection::ShutdownWrite(End end) {
+void VirtualConnection::ShutdownWrite(End end) {
   Side& side = sides_[end];
   if (side.fin_sent || side.state != State::kEstablished) return;
   side.fin_sent = true;
   At(ArrivalTime(side), [this, end] { ArriveFin(end); });
 }
 
-void Connection::ArriveFin(End from) {
+void VirtualConnection::ArriveFin(End from) {
   End to = Other(from);
   if (sides_[from].vanishing || sides_[to].state == State::kFailed) return;
   Note(from, "FIN");
@@ -206,7 +206,7 @@ void Connection::ArriveFin(End from) {
 }
 
 // Arrives behind what was sent before, or instead of it: TCP allows both.
-void Connection::SendReset(End from) {
+void VirtualConnection::SendReset(End from) {
   Side& side = sides_[from];
   bool overtakes = side.random.Chance(0.5);
   Time arrival = overtakes ? environment_.clock.Now() + side.link.delay : ArrivalTime(side);
@@ -218,7 +218,7 @@ void Connection::SendReset(End from) {
   });
 }
 
-void Connection::Abort(End end) {
+void VirtualConnection::Abort(End end) {
   Side& side = sides_[end];
   // Also while the initiator is connecting: the acceptor may exist already.
   if (side.state != State::kFailed && sides_[kAcceptor].state == State::kEstablished) SendReset(end);
@@ -227,19 +227,19 @@ void Connection::Abort(End end) {
   side.error = ECONNABORTED;
 }
 
-void Connection::Close(End end) {
+void VirtualConnection::Close(End end) {
   if (sides_[end].state == State::kConnecting) Abort(end);
   ShutdownWrite(end);
   sides_[end].closed = true;
   sides_[end].unread.clear();
 }
 
-int Connection::ConnectError(End end) const {
+int VirtualConnection::ConnectError(End end) const {
   const Side& side = sides_[end];
   return side.state == State::kConnecting ? EINPROGRESS : side.state == State::kFailed ? side.error : 0;
 }
 
-Interest Connection::Ready(End end) const {
+Interest VirtualConnection::Ready(End end) const {
   const Side& side = sides_[end];
   if (side.state == State::kFailed) return {.read = true, .write = true};
   if (side.state == State::kConnecting) return {};

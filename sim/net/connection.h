@@ -21,7 +21,7 @@ using transport::SocketAddress;
 
 // The two ends of a connection and what is under way between them. Its behaviour is that of TCP as programs see it:
 // bytes in order, FIN behind the bytes, RST on an abort or when bytes reach an end that is gone.
-class Connection : public std::enable_shared_from_this<Connection> {
+class VirtualConnection : public std::enable_shared_from_this<VirtualConnection> {
  public:
   enum End : uint8_t { kInitiator = 0, kAcceptor = 1 };
   static End Other(End end) { return end == kInitiator ? kAcceptor : kInitiator; }
@@ -29,13 +29,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
   struct Environment {
     VirtualClock& clock;
     // An end may have become ready.
-    std::function<void(Connection&, End)> changed;
+    std::function<void(VirtualConnection&, End)> changed;
     // A line about what happened; may be empty.
     std::function<void(const std::string&)> trace;
   };
 
   // `forward` is the link from the initiator to the acceptor. The environment outlives the connection.
-  Connection(Environment& environment, uint64_t seed, const SocketAddress& initiator, const SocketAddress& acceptor,
+  VirtualConnection(Environment& environment, uint64_t seed, const SocketAddress& initiator, const SocketAddress& acceptor,
              const LinkFaults& forward, const LinkFaults& back);
 
   // The acceptor's side exists from now on; the initiator hears of it a delay later.

@@ -17,7 +17,7 @@ bool VirtualListener::CollidesWith(const void* host, const SocketAddress& addres
   return local_.family() == address.family() || covers_both(local_, only_v6_) || covers_both(address, only_v6);
 }
 
-bool VirtualListener::Offer(std::shared_ptr<Connection> connection) {
+bool VirtualListener::Offer(std::shared_ptr<VirtualConnection> connection) {
   // As Linux does it: one more than was asked for.
   if (waiting_.size() > static_cast<size_t>(std::max(backlog_, 0))) return false;
   waiting_.push_back(std::move(connection));

@@ -14,7 +14,7 @@ namespace weft::sim {
 // A handle on one end of a connection.
 class VirtualStream : public transport::ByteStream {
  public:
-  VirtualStream(std::shared_ptr<Connection> connection, Connection::End end)
+  VirtualStream(std::shared_ptr<VirtualConnection> connection, VirtualConnection::End end)
       : connection_(std::move(connection)), end_(end) {}
   ~VirtualStream() override { connection_->Close(end_); }
 
@@ -25,18 +25,18 @@ class VirtualStream : public transport::ByteStream {
   void Abort() override { connection_->Abort(end_); }
   size_t SegmentSize() const override { return connection_->SegmentSize(end_); }
   SocketAddress LocalAddress() const override { return connection_->AddressOf(end_); }
-  SocketAddress PeerAddress() const override { return connection_->AddressOf(Connection::Other(end_)); }
+  SocketAddress PeerAddress() const override { return connection_->AddressOf(VirtualConnection::Other(end_)); }
 
   Interest Ready() const { return connection_->Ready(end_); }
   // What the network's watches know it by.
   const void* source() const { return SourceOf(*connection_, end_); }
-  static const void* SourceOf(const Connection& connection, Connection::End end) {
+  static const void* SourceOf(const VirtualConnection& connection, VirtualConnection::End end) {
     return reinterpret_cast<const char*>(&connection) + end;
   }
 
  private:
-  const std::shared_ptr<Connection> connection_;
-  const Connection::End end_;
+  const std::shared_ptr<VirtualConnection> connection_;
+  const VirtualConnection::End end_;
 };
 
 // A port that is listened on, and who waits there.
@@ -49,8 +49,8 @@ class VirtualListener : public transport::Listener {
   // Those that wait are reset.
   ~VirtualListener() override {
     for (auto& connection : waiting_) {
-      connection->Abort(Connection::kAcceptor);
-      connection->Close(Connection::kAcceptor);
+      connection->Abort(VirtualConnection::kAcceptor);
+      connection->Close(VirtualConnection::kAcceptor);
     }
     gone_(this);
   }
@@ -58,7 +58,7 @@ class VirtualListener : public transport::Listener {
   Result<std::unique_ptr<transport::ByteStream>, int> Accept() override {
     if (waiting_.empty()) return EAGAIN;
     std::unique_ptr<transport::ByteStream> stream =
-        std::make_unique<VirtualStream>(std::move(waiting_.front()), Connection::kAcceptor);
+        std::make_unique<VirtualStream>(std::move(waiting_.front()), VirtualConnection::kAcceptor);
     waiting_.pop_front();
     return stream;
   }
@@ -69,7 +69,7 @@ class VirtualListener : public transport::Listener {
   // Whether both could not exist at once.
   bool CollidesWith(const void* host, const SocketAddress& address, bool only_v6) const;
   // False when the backlog is full.
-  bool Offer(std::shared_ptr<Connection> connection);
+  bool Offer(std::shared_ptr<VirtualConnection> connection);
   bool has_waiting() const { return !waiting_.empty(); }
 
  private:
@@ -78,7 +78,7 @@ class VirtualListener : public transport::Listener {
   const int backlog_;
   const bool only_v6_;
   const std::function<void(VirtualListener*)> gone_;
-  std::deque<std::shared_ptr<Connection>> waiting_;
+  std::deque<std::shared_ptr<VirtualConnection>> waiting_;
 };
 
 }  // namespace weft::sim

@@ -93,8 +93,8 @@ VirtualNetwork::VirtualNetwork(uint64_t seed)
     : seed_(seed),
       random_(seed),
       environment_{.clock = clock_,
-                   .changed = [this](Connection& connection,
-                                     Connection::End end) { Changed(VirtualStream::SourceOf(connection, end)); },
+                   .changed = [this](VirtualConnection& connection,
+                                     VirtualConnection::End end) { Changed(VirtualStream::SourceOf(connection, end)); },
                    .trace = nullptr},
       everywhere_(std::make_unique<Host>(*this, std::vector<SocketAddress>())) {
   SetDefaultLink(LinkFaults());
@@ -183,7 +183,7 @@ Result<std::unique_ptr<ByteStream>, int> VirtualNetwork::Connect(Host& from, Soc
 
   LinkFaults forward = LinkBetween(local, remote);
   auto connection =
-      std::make_shared<Connection>(environment_, random_.Next(), local, remote, forward, LinkBetween(remote, local));
+      std::make_shared<VirtualConnection>(environment_, random_.Next(), local, remote, forward, LinkBetween(remote, local));
   std::erase_if(connections_, [](const auto& weak) { return weak.expired(); });
   connections_.push_back(connection);
   if (environment_.trace) Trace(local.ToString() + " > " + remote.ToString() + " SYN");
@@ -198,12 +198,12 @@ Result<std::unique_ptr<ByteStream>, int> VirtualNetwork::Connect(Host& from, Soc
       connection->FailConnect(ETIMEDOUT, forward.connect_timeout);
       break;
   }
-  return std::unique_ptr<ByteStream>(std::make_unique<VirtualStream>(connection, Connection::kInitiator));
+  return std::unique_ptr<ByteStream>(std::make_unique<VirtualStream>(connection, VirtualConnection::kInitiator));
 }
 
-void VirtualNetwork::SynArrives(std::shared_ptr<Connection> connection, Host& from, int attempt) {
-  if (connection->ConnectError(Connection::kInitiator) != EINPROGRESS) return;
-  const SocketAddress& remote = connection->AddressOf(Connection::kAcceptor);
+void VirtualNetwork::SynArrives(std::shared_ptr<VirtualConnection> connection, Host& from, int attempt) {
+  if (connection->ConnectError(VirtualConnection::kInitiator) != EINPROGRESS) return;
+  const SocketAddress& remote = connection->AddressOf(VirtualConnection::kAcceptor);
   Host* host = HostOf(remote, &from);
   if (host == nullptr) return connection->FailConnect(EHOSTUNREACH, kUnreachableAfter);
   VirtualListener* listener = FindListener(host, remote);

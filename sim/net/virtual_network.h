@@ -98,7 +98,7 @@ class VirtualNetwork : public transport::Network {
                                                                          const transport::DatagramOptions& options);
   void DatagramLeaves(Host& host, VirtualDatagramSocket& socket, VirtualDatagram datagram);
   void DatagramArrives(Host& from, VirtualDatagramSocket* sender, VirtualDatagram datagram);
-  void SynArrives(std::shared_ptr<Connection> connection, Host& from, int attempt);
+  void SynArrives(std::shared_ptr<VirtualConnection> connection, Host& from, int attempt);
   LinkFaults LinkBetween(const SocketAddress& from, const SocketAddress& to);
   uint16_t EphemeralPort();
 
@@ -112,12 +112,12 @@ class VirtualNetwork : public transport::Network {
   const uint64_t seed_;
   Random random_;
   VirtualClock clock_;
-  Connection::Environment environment_;
+  VirtualConnection::Environment environment_;
   std::unique_ptr<Host> everywhere_;  // the host that the network itself is
   std::vector<std::unique_ptr<Host>> hosts_;
   std::vector<VirtualListener*> listeners_;
   std::vector<VirtualDatagramSocket*> datagram_sockets_;
-  std::vector<std::weak_ptr<Connection>> connections_;
+  std::vector<std::weak_ptr<VirtualConnection>> connections_;
   std::map<std::pair<std::string, std::string>, LinkFaults> links_;
   std::function<LinkFaults(const SocketAddress&, const SocketAddress&)> default_link_;
   uint16_t last_port_ = 32767;

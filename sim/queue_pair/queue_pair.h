@@ -3,9 +3,9 @@
 
 #include <infiniband/verbs.h>
 
-#include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -13,21 +13,14 @@
 #include <vector>
 
 #include "llp/channel.h"
-#include "rdmap/stream.h"
+#include "sim/connection/connection.h"
+#include "sim/connection/patience.h"
 #include "sim/queues/adapter.h"
 #include "sim/queues/any_queue_pair.h"
-#include "sim/queues/completion_queue.h"
 #include "sim/queue_pair/doorbell_batching.h"
-#include "sim/memory/memory.h"
-#include "sim/queue_pair/completer.h"
+#include "sim/queue_pair/drivers.h"
 #include "sim/queue_pair/peer.h"
-#include "sim/queue_pair/requester.h"
-#include "sim/queue_pair/responder.h"
 #include "sim/queues/queue_pair_options.h"
-#include "sim/queues/receive_queue.h"
-#include "sim/queues/send_queue.h"
-#include "sim/queues/shared_receive_queue.h"
-#include "sim/queues/xrc_domain.h"
 #include "transport/network.h"
 
 namespace weft::sim {
@@ -60,7 +53,7 @@ struct EstablishOptions {
 // whoever has the engine looks at the doorbell before and after letting go.
 class QueuePair final : public std::enable_shared_from_this<QueuePair>,
                         public AnyQueuePair,
-                        private rdmap::Host,
+                        private ConnectionUser,
                         private llp::ChannelUser,
                         private transport::ReadyHandler {
  public:
@@ -81,7 +74,6 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
     if (!roce_ || plain_) return rdmap::Delivery::kPlain;
     return options_.type == IBV_QPT_UC ? rdmap::Delivery::kUnreliable : rdmap::Delivery::kReliable;
   }
-  Service service() const;
   // ibv_query_ece(3), ibv_set_ece(3): WEFT_ECE_* (infiniband/weft.h).
   uint32_t ConnectionOptions() const;
   // What it does not have is taken out of `*options`. EINVAL: it is too late.
@@ -117,7 +109,6 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   // The region goes away (see Adapter::ForgetRegion).
   void ForgetRegion(const RegionInfo& gone) override;
 
-  // queue_pair_faults.cc
   QueuePairSnapshot Snapshot() override;
   std::string CaptureComment() const;  // names the queue pair for who reads a capture; empty when there is none
   void ApplyFaults() override;
@@ -125,8 +116,6 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
 
  private:
   class EngineLock;
-  struct Connection;
-  enum class Upcall : uint8_t { kEstablished, kDisconnected, kNeverEstablished, kFatal, kAccessError, kRequestError, kLastReceive, kCommunication, kDrained };
 
   // transport::ReadyHandler
   void OnReady(transport::Interest ready) override;
@@ -135,92 +124,44 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   // llp::ChannelUser
   void OnWake() override;
 
-  void SetState(ibv_qp_state to);
-  // For messages: the peer's address, and its queue pair where the program names one.
-  std::string PeerName() const;
+  // EngineTimers
+  transport::TimerId RunAfter(transport::Duration delay, std::function<void()> work) override;
+  void RunWhenFree(transport::Duration delay, transport::Duration otherwise, std::function<void()> work) override;
 
-  // rdmap::Host; with the engine held.
-  Result<uint8_t*, rdmap::AccessError> Resolve(ddp::STag stag, ddp::TaggedOffset offset, uint32_t length,
-                                               rdmap::Access access) override;
-  std::optional<rdmap::ReceiveTarget> TakeReceive() override;
-  void Received(const rdmap::ReceivedSend& message) override { responder_.Received(message); }
-  std::optional<rdmap::AccessError> Invalidate(ddp::STag stag) override;
-  rdmap::Request* NextRequest() override;
-  void Started(rdmap::Request& request) override { requester_.Started(request); }
-  void Sent(rdmap::Request& request) override;
-  void ReadDone(rdmap::Request& request) override;
-  bool ReceivesExhausted() const override { return responder_.exhausted(); }
-  Result<uint64_t, rdmap::AccessError> Atomic(ddp::STag stag, ddp::TaggedOffset offset,
-                                              const rdmap::AtomicOperation& operation) override;
-  void ReceiverNotReady(rdmap::Request& request, uint8_t timer) override;
-  bool SelectTarget(uint32_t number) override;
+  // ConnectionUser; with the engine held, as everything below, unless it says otherwise.
+  void Tell(News news) override { news_.push_back(news); }
+  bool may_begin() const override { return !roce_ || state() == IBV_QPS_RTS; }
+  bool awaits_communication() const override { return dialled_ && state() == IBV_QPS_RTR; }
+  void OnRetired() override {
+    if (!drain_told_) TellOfDrain();
+  }
+  bool AddErrand() override { return drivers_.AddErrand(); }
+  void OnTarget(const std::shared_ptr<CompletionQueue>& completions) override;
+  void OnOver(bool orderly, std::optional<ibv_wc_status> blame = std::nullopt, std::optional<uint64_t> at = std::nullopt) override;
+  void OnLost(bool orderly) override;
+  void OnTerminating() override;
+  std::string PeerName() const override;
 
-  // Everything below with the engine held, unless it says otherwise.
-  void Ring();                       // without the engine; after posting
-  void ArmFlushTimer();              // without
+  void Ring();                                // without; after posting
+  void ArmFlushTimer();                       // without
   void OnFlushTimer(uint64_t posted_before);  // without
-  // Receives, transmits, looks at what became of the stream. `eager`: what came is acknowledged at once.
-  void Step(bool eager);
-  // ... for a program that polls.
-  void StepForPoll(bool spinning, bool eager);
-  void ReceiveRestOfMessage();
-  // With or without the engine: what waits for the next poll. False: no completion queue takes it; there are few queue
-  // pairs, and a poll looks at each.
-  bool AddErrand();
-  bool Receive();                    // false: there was nothing
-  void Transmit();
-  void CheckStream();
-  void FinishDisconnect();
-  void FinishTerminateLater(transport::Time until);
-  // We end the stream: the program hears of it, once, whatever the peer still has to take in front of the Terminate.
-  void TellOfTermination(const rdmap::TerminateMessage& why);
-  // An error of our own; the peer of a plain stream is to hear of it (RFC 5040 section 7.1).
-  void TellPeerOfLocalError();
-  // ForgetRegion(). `request`: which takes it away, and is then done.
-  void Forget(const RegionInfo& gone, std::optional<uint64_t> request);
+  // Something is to be said, or done, without the engine.
+  bool HasToDeliver() const { return !news_.empty() || requester_.revocation_waits(); }
+  void Deliver(const std::vector<News>& news, ConnectionObserver* observer);  // without
+  // What a request takes away from peers is forgotten by other queue pairs, for which the engine is let go.
   void CarryOutRevocation(std::unique_lock<std::mutex>& engine);
-  // queue_pair_xrc.cc
-  void AttachTo(const std::shared_ptr<CompletionQueue>& queue);
-  void DetachAll();  // without
-  // Ends the connection: to ERR, everything outstanding completes, the socket is let go.
-  // `blame` is the status of the request with count `at`, the oldest that is not complete if it is not said.
-  void Fail(bool orderly, std::optional<ibv_wc_status> blame = std::nullopt, std::optional<uint64_t> at = std::nullopt);
-  void EnterError();  // what Fail() does, and the connection stays
-  void FlushQueues(std::optional<ibv_wc_status> blame, std::optional<uint64_t> at = std::nullopt);
-  void CloseConnection(bool orderly);
-  // queue_pair_modify.cc
+
   int ModifyIwarp(const ibv_qp_attr& attributes, int mask);  // without
   int ModifyRoce(const ibv_qp_attr& attributes, int mask);   // without
-  int ChangeState(ibv_qp_state to, const ibv_qp_attr& attributes, int mask);
-  std::optional<PeerChoice> ChoosePeer(const ibv_qp_attr& attributes) const;
-  void TakeAttributes(const ibv_qp_attr& from, int mask);
+  int ChangeState(ibv_qp_state to);
   void EnterState(ibv_qp_state from, ibv_qp_state to);
+  void SetState(ibv_qp_state to);
   void Reset();
-
-  // queue_pair_delivery.cc: what the RoCE persona adds.
-  bool OwesAcknowledgement() const;
-  bool AcknowledgementWanted() const;  // the peer's program waits for it
-  // Before the end: what lies in the socket had reached the adapter already, which would have acknowledged it.
-  void AcceptWhatCame();
-  void AcknowledgeLater();
-  void ArmAcknowledgementTimer(bool wanted);
-  void RunAcknowledgementTimer(bool wanted, transport::Duration after);  // with or without the engine
-  void OnAcknowledgementTimer(bool wanted);                              // without
-  void ForgetRefusals();
+  void CloseConnection(bool orderly);
+  void FlushQueues(std::optional<ibv_wc_status> blame = std::nullopt, std::optional<uint64_t> at = std::nullopt);
   void TellOfDrain();
-  // The connection ended; what the program wants of the peer fails, of a peer that it chose itself after the retries.
-  void Lose(bool orderly);
   void AskNobody();  // the peer is gone, and the program may want something of it
-  transport::Duration RetryLimit() const;
-  uint64_t Progress() const;
-  void WatchProgress();
-  // Connected to itself: the stream ends by our own Terminate, which is the peer's as well.
-  void FailByItself(const rdmap::TerminateMessage& why);
-
-  SendQueue& sends() { return requester_.queue(); }
-  const SendQueue& sends() const { return requester_.queue(); }
-  // Something is to be said, or done, without the engine.
-  bool HasToDeliver() const { return !upcalls_.empty() || requester_.revocation_waits(); }
+  std::optional<Patience::Signs> Look() const;
 
   Adapter& adapter_;
   PeerFinder* const peers_;
@@ -232,47 +173,30 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   QueuePairCounters counters_;  // written with the engine held
   std::atomic<ibv_qp_state> state_{IBV_QPS_RESET};
   std::atomic<bool> doorbell_{false};
-  std::array<Errand, 2> errands_;  // of the completion queues for sends and for receives
+  Drivers drivers_;
 
   // Guarded by the post mutex of the send queue.
   DoorbellBatching batching_;
   bool flush_timer_armed_ = false;
 
   // Held while others are called, so that Destroy() can wait for that; recursive because they may call in again.
-  std::recursive_mutex upcall_mutex_;
+  std::recursive_mutex news_mutex_;
   std::atomic<bool> destroyed_{false};
-
-
-  std::mutex attach_mutex_;  // taken before that of a completion queue's queue pairs, and never within it
 
   mutable std::mutex engine_mutex_;  // guards everything below
   Completer completer_;
   Requester requester_;
   Responder responder_;
-  std::unique_ptr<Connection> connection_;
+  Patience patience_;
+  std::shared_ptr<Connection> connection_;
+  std::shared_ptr<Connection> ended_;  // the one before, until nothing of it can be running
   transport::SocketAddress last_peer_;
-  std::vector<Upcall> upcalls_;
+  std::vector<News> news_;
   ibv_qp_attr attributes_{};
   std::shared_ptr<ConnectionObserver> observer_;
-  struct AcknowledgementTimer {
-    bool armed = false;
-    uint32_t received = 0;  // the peer's last request when it was armed: what is owed of those is due when it fires
-    transport::Duration after{};
-  };
-  bool dialled_ = false;             // the program connects it by ibv_modify_qp
-  bool lost_ = false;                // ... and the connection that it had is gone
-  bool drain_told_ = true;           // IBV_EVENT_SQ_DRAINED
-  uint32_t errand_received_ = 0;     // the peer's last request when an acknowledgement was left to the next poll
-  AcknowledgementTimer acknowledgement_timers_[2];  // for what nobody waits for, and for what is wanted
-  uint64_t progress_ = 0;            // grows when the peer's end takes bytes
-  unsigned postponed_ = 0;           // how often in a row it talked without answering
-  transport::TimerId retry_timer_ = 0;
-  std::vector<std::shared_ptr<CompletionQueue>> attached_;  // that drive the connection, or are about to
-  // Receiver not ready: the request that was refused, and how often in a row.
-  transport::TimerId refusal_timer_ = 0;
-  uint64_t refused_ = UINT64_MAX;
-  unsigned refusals_ = 0;
-  bool refusals_exhausted_ = false;
+  bool dialled_ = false;    // the program connects it by ibv_modify_qp
+  bool lost_ = false;       // ... and the connection that it had is gone
+  bool drain_told_ = true;  // IBV_EVENT_SQ_DRAINED
 };
 
 }  // namespace weft::sim

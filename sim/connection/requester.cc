@@ -1,4 +1,4 @@
-#include "sim/queue_pair/requester.h"
+#include "sim/connection/requester.h"
 
 #include <algorithm>
 #include <cstddef>

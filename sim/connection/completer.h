@@ -1,5 +1,5 @@
-#ifndef SIM_QUEUE_PAIR_COMPLETER_H_
-#define SIM_QUEUE_PAIR_COMPLETER_H_
+#ifndef SIM_CONNECTION_COMPLETER_H_
+#define SIM_CONNECTION_COMPLETER_H_
 
 #include <infiniband/verbs.h>
 
@@ -29,4 +29,4 @@ class Completer {
 
 }  // namespace weft::sim
 
-#endif  // SIM_QUEUE_PAIR_COMPLETER_H_
+#endif  // SIM_CONNECTION_COMPLETER_H_

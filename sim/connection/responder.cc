@@ -1,4 +1,4 @@
-#include "sim/queue_pair/responder.h"
+#include "sim/connection/responder.h"
 
 #include <arpa/inet.h>
 

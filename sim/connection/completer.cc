@@ -1,4 +1,4 @@
-#include "sim/queue_pair/completer.h"
+#include "sim/connection/completer.h"
 
 #include "base/log.h"
 #include "sim/queues/names.h"

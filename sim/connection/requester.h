@@ -1,5 +1,5 @@
-#ifndef SIM_QUEUE_PAIR_REQUESTER_H_
-#define SIM_QUEUE_PAIR_REQUESTER_H_
+#ifndef SIM_CONNECTION_REQUESTER_H_
+#define SIM_CONNECTION_REQUESTER_H_
 
 #include <infiniband/verbs.h>
 
@@ -10,7 +10,7 @@
 #include "rdmap/request.h"
 #include "rdmap/terminate.h"
 #include "sim/memory/memory.h"
-#include "sim/queue_pair/completer.h"
+#include "sim/connection/completer.h"
 #include "sim/queues/queue_pair_options.h"
 #include "sim/queues/send_queue.h"
 
@@ -27,6 +27,8 @@ class Requester {
   const SendQueue& queue() const { return sends_; }
   SendEntry& oldest() { return sends_.entry(sends_.retired()); }
   bool empty() const { return sends_.retired() == sends_.posted(); }
+  bool all_started() const { return sends_.started == sends_.posted(); }
+  bool all_begun_retired() const { return sends_.retired() == sends_.started; }
 
   // What the connection of the moment allows.
   struct Terms {
@@ -102,4 +104,4 @@ ibv_wc_status BlameFor(const rdmap::TerminateMessage& terminate);
 
 }  // namespace weft::sim
 
-#endif  // SIM_QUEUE_PAIR_REQUESTER_H_
+#endif  // SIM_CONNECTION_REQUESTER_H_

@@ -1,5 +1,5 @@
-#ifndef SIM_QUEUE_PAIR_RESPONDER_H_
-#define SIM_QUEUE_PAIR_RESPONDER_H_
+#ifndef SIM_CONNECTION_RESPONDER_H_
+#define SIM_CONNECTION_RESPONDER_H_
 
 #include <infiniband/verbs.h>
 
@@ -10,7 +10,7 @@
 
 #include "rdmap/host.h"
 #include "sim/memory/memory.h"
-#include "sim/queue_pair/completer.h"
+#include "sim/connection/completer.h"
 #include "sim/queues/queue_pair_options.h"
 #include "sim/queues/receive_queue.h"
 #include "sim/queues/shared_receive_queue.h"
@@ -86,4 +86,4 @@ class Responder {
 
 }  // namespace weft::sim
 
-#endif  // SIM_QUEUE_PAIR_RESPONDER_H_
+#endif  // SIM_CONNECTION_RESPONDER_H_

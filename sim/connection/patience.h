@@ -1,0 +1,50 @@
+#ifndef SIM_CONNECTION_PATIENCE_H_
+#define SIM_CONNECTION_PATIENCE_H_
+
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "sim/connection/user.h"
+
+namespace weft::sim {
+
+// Gives up on a peer that does not answer. Guarded by the engine; `timers` outlives it, and nothing is called once that is gone.
+class Patience {
+ public:
+  // What tells that the peer is there.
+  struct Signs {
+    uint64_t progress = 0;  // grows when the peer takes or answers something
+    uint64_t heard = 0;     // bytes that came of it
+  };
+  // `look`: nullopt while nothing is wanted of the peer; `limit`: how long it has, 0 for ever.
+  Patience(EngineTimers& timers, std::function<std::optional<Signs>()> look, std::function<transport::Duration()> limit,
+           std::function<void()> give_up)
+      : timers_(timers), look_(std::move(look)), limit_(std::move(limit)), give_up_(std::move(give_up)) {}
+
+  // Watches from now on, unless it does already.
+  void Watch() {
+    if (timer_ == 0) Start();
+  }
+  void Stop();
+
+  // What a program allows by `timeout` and `retry_cnt` of ibv_modify_qp(3). `gone`: the peer is known not to be there.
+  static transport::Duration LimitOf(const ibv_qp_attr& attributes, bool gone);
+
+ private:
+  void Start();
+  void OnTimer(const Signs& before);
+
+  EngineTimers& timers_;
+  const std::function<std::optional<Signs>()> look_;
+  const std::function<transport::Duration()> limit_;
+  const std::function<void()> give_up_;
+  transport::TimerId timer_ = 0;
+  unsigned postponed_ = 0;  // how often in a row it talked without answering
+};
+
+}  // namespace weft::sim
+
+#endif  // SIM_CONNECTION_PATIENCE_H_
