@@ -4,11 +4,13 @@
 #include <cstring>
 #include <string>
 
+#include "mpi_hybrid/api/bindings.h"
 #include "mpi_hybrid/api/entry.h"
 #include "mpi_hybrid/api/language_hooks.h"
 #include "mpi_hybrid/core/job.h"
 
-// Attributes of communicators, datatypes and windows (MPI 4.0 sections 7.7 and 12.2.6), with the names that MPI-2 deprecated.
+// Attributes of communicators, datatypes and windows (MPI 4.0 sections 7.7 and 12.2.6), with the names that MPI-2
+// deprecated.
 namespace weft::mpi {
 namespace {
 
@@ -36,17 +38,19 @@ Error FindKeyval(int handle, AttributeOwner owner, Keyval** keyval) {
   if (*keyval == nullptr)
     return Error(MPI_ERR_KEYVAL, "keyval " + std::to_string(handle) + " is not a keyval (never made, or freed)");
   if ((*keyval)->owner == owner) return {};
-  return Error(MPI_ERR_KEYVAL,
-               "keyval " + std::to_string(handle) + " is for " + OwnerName((*keyval)->owner) + ", not " + OwnerName(owner));
+  return Error(MPI_ERR_KEYVAL, "keyval " + std::to_string(handle) + " is for " + OwnerName((*keyval)->owner) +
+                                   ", not " + OwnerName(owner));
 }
 
 Error FindChangeable(int handle, AttributeOwner owner, Keyval** keyval) {
   if (IsPredefined(handle))
-    return Error(MPI_ERR_KEYVAL, "keyval " + std::to_string(handle) + " is predefined: its attribute cannot be changed");
+    return Error(MPI_ERR_KEYVAL,
+                 "keyval " + std::to_string(handle) + " is predefined: its attribute cannot be changed");
   return FindKeyval(handle, owner, keyval);
 }
 
-int Create(const char* name, AttributeOwner owner, CopyFunction* copy, DeleteFunction* remove, int* keyval, void* extra_state) {
+int Create(const char* name, AttributeOwner owner, CopyFunction* copy, DeleteFunction* remove, int* keyval,
+           void* extra_state) {
   return Anywhere(name, [&]() -> Error {
     WEFT_MPI_TRY(CheckNotNull(keyval, "keyval"));
     *keyval = MakeKeyval(owner, copy, remove, extra_state).handle;
@@ -199,16 +203,19 @@ int GetOnWin(const char* name, MPI_Win win, int keyval, void* value, int* flag, 
 }
 
 int SetOnComm(const char* name, MPI_Comm comm, int keyval, void* value, AttributeType type) {
-  return OnComm(name, comm, [&](Comm& c) { return SetOwn(c.attributes, AttributeOwner::kComm, comm, keyval, value, type); });
+  return OnComm(name, comm,
+                [&](Comm& c) { return SetOwn(c.attributes, AttributeOwner::kComm, comm, keyval, value, type); });
 }
 
 int SetOnType(const char* name, MPI_Datatype datatype, int keyval, void* value, AttributeType type) {
-  return OnType(name, datatype,
-                [&](Datatype& t) { return SetOwn(t.attributes, AttributeOwner::kType, datatype, keyval, value, type); });
+  return OnType(name, datatype, [&](Datatype& t) {
+    return SetOwn(t.attributes, AttributeOwner::kType, datatype, keyval, value, type);
+  });
 }
 
 int SetOnWin(const char* name, MPI_Win win, int keyval, void* value, AttributeType type) {
-  return OnWin(name, win, [&](Window& w) { return SetOwn(w.attributes, AttributeOwner::kWin, win, keyval, value, type); });
+  return OnWin(name, win,
+               [&](Window& w) { return SetOwn(w.attributes, AttributeOwner::kWin, win, keyval, value, type); });
 }
 
 int DeleteOnComm(const char* name, MPI_Comm comm, int keyval) {
@@ -221,97 +228,67 @@ int DeleteOnComm(const char* name, MPI_Comm comm, int keyval) {
 using namespace weft::mpi;
 using Owner = AttributeOwner;
 
-int PMPI_Comm_create_keyval(MPI_Comm_copy_attr_function* copy, MPI_Comm_delete_attr_function* remove, int* comm_keyval,
-                            void* extra_state) {
-  return Create("MPI_Comm_create_keyval", Owner::kComm, copy, remove, comm_keyval, extra_state);
-}
-WEFT_MPI_ALIAS(Comm_create_keyval)
+WEFT_MPI_FUNCTION(Comm_create_keyval,
+                  (MPI_Comm_copy_attr_function * copy, MPI_Comm_delete_attr_function* remove, int* comm_keyval,
+                   void* extra_state),
+                  Create(name, Owner::kComm, copy, remove, comm_keyval, extra_state))
 
-int PMPI_Keyval_create(MPI_Copy_function* copy, MPI_Delete_function* remove, int* keyval, void* extra_state) {
-  return Create("MPI_Keyval_create", Owner::kComm, copy, remove, keyval, extra_state);
-}
-WEFT_MPI_ALIAS(Keyval_create)
+WEFT_MPI_FUNCTION(Keyval_create,
+                  (MPI_Copy_function * copy, MPI_Delete_function* remove, int* keyval, void* extra_state),
+                  Create(name, Owner::kComm, copy, remove, keyval, extra_state))
 
-int PMPI_Type_create_keyval(MPI_Type_copy_attr_function* copy, MPI_Type_delete_attr_function* remove, int* type_keyval,
-                            void* extra_state) {
-  return Create("MPI_Type_create_keyval", Owner::kType, copy, remove, type_keyval, extra_state);
-}
-WEFT_MPI_ALIAS(Type_create_keyval)
+WEFT_MPI_FUNCTION(Type_create_keyval,
+                  (MPI_Type_copy_attr_function * copy, MPI_Type_delete_attr_function* remove, int* type_keyval,
+                   void* extra_state),
+                  Create(name, Owner::kType, copy, remove, type_keyval, extra_state))
 
-int PMPI_Win_create_keyval(MPI_Win_copy_attr_function* copy, MPI_Win_delete_attr_function* remove, int* win_keyval,
-                           void* extra_state) {
-  return Create("MPI_Win_create_keyval", Owner::kWin, copy, remove, win_keyval, extra_state);
-}
-WEFT_MPI_ALIAS(Win_create_keyval)
+WEFT_MPI_FUNCTION(Win_create_keyval,
+                  (MPI_Win_copy_attr_function * copy, MPI_Win_delete_attr_function* remove, int* win_keyval,
+                   void* extra_state),
+                  Create(name, Owner::kWin, copy, remove, win_keyval, extra_state))
 
-int PMPI_Comm_free_keyval(int* comm_keyval) { return Free("MPI_Comm_free_keyval", Owner::kComm, comm_keyval); }
-WEFT_MPI_ALIAS(Comm_free_keyval)
+WEFT_MPI_FUNCTION(Comm_free_keyval, (int* comm_keyval), Free(name, Owner::kComm, comm_keyval))
 
-int PMPI_Keyval_free(int* keyval) { return Free("MPI_Keyval_free", Owner::kComm, keyval); }
-WEFT_MPI_ALIAS(Keyval_free)
+WEFT_MPI_FUNCTION(Keyval_free, (int* keyval), Free(name, Owner::kComm, keyval))
 
-int PMPI_Type_free_keyval(int* type_keyval) { return Free("MPI_Type_free_keyval", Owner::kType, type_keyval); }
-WEFT_MPI_ALIAS(Type_free_keyval)
+WEFT_MPI_FUNCTION(Type_free_keyval, (int* type_keyval), Free(name, Owner::kType, type_keyval))
 
-int PMPI_Win_free_keyval(int* win_keyval) { return Free("MPI_Win_free_keyval", Owner::kWin, win_keyval); }
-WEFT_MPI_ALIAS(Win_free_keyval)
+WEFT_MPI_FUNCTION(Win_free_keyval, (int* win_keyval), Free(name, Owner::kWin, win_keyval))
 
-int PMPI_Comm_get_attr(MPI_Comm comm, int comm_keyval, void* attribute_val, int* flag) {
-  return GetOnComm("MPI_Comm_get_attr", comm, comm_keyval, attribute_val, flag, AttributeType::kPointer);
-}
-WEFT_MPI_ALIAS(Comm_get_attr)
+WEFT_MPI_FUNCTION(Comm_get_attr, (MPI_Comm comm, int comm_keyval, void* attribute_val, int* flag),
+                  GetOnComm(name, comm, comm_keyval, attribute_val, flag, AttributeType::kPointer))
 
-int PMPI_Attr_get(MPI_Comm comm, int keyval, void* attribute_val, int* flag) {
-  return GetOnComm("MPI_Attr_get", comm, keyval, attribute_val, flag, AttributeType::kPointer);
-}
-WEFT_MPI_ALIAS(Attr_get)
+WEFT_MPI_FUNCTION(Attr_get, (MPI_Comm comm, int keyval, void* attribute_val, int* flag),
+                  GetOnComm(name, comm, keyval, attribute_val, flag, AttributeType::kPointer))
 
-int PMPI_Type_get_attr(MPI_Datatype datatype, int type_keyval, void* attribute_val, int* flag) {
-  return GetOnType("MPI_Type_get_attr", datatype, type_keyval, attribute_val, flag, AttributeType::kPointer);
-}
-WEFT_MPI_ALIAS(Type_get_attr)
+WEFT_MPI_FUNCTION(Type_get_attr, (MPI_Datatype datatype, int type_keyval, void* attribute_val, int* flag),
+                  GetOnType(name, datatype, type_keyval, attribute_val, flag, AttributeType::kPointer))
 
-int PMPI_Win_get_attr(MPI_Win win, int win_keyval, void* attribute_val, int* flag) {
-  return GetOnWin("MPI_Win_get_attr", win, win_keyval, attribute_val, flag, AttributeType::kPointer);
-}
-WEFT_MPI_ALIAS(Win_get_attr)
+WEFT_MPI_FUNCTION(Win_get_attr, (MPI_Win win, int win_keyval, void* attribute_val, int* flag),
+                  GetOnWin(name, win, win_keyval, attribute_val, flag, AttributeType::kPointer))
 
-int PMPI_Comm_set_attr(MPI_Comm comm, int comm_keyval, void* attribute_val) {
-  return SetOnComm("MPI_Comm_set_attr", comm, comm_keyval, attribute_val, AttributeType::kPointer);
-}
-WEFT_MPI_ALIAS(Comm_set_attr)
+WEFT_MPI_FUNCTION(Comm_set_attr, (MPI_Comm comm, int comm_keyval, void* attribute_val),
+                  SetOnComm(name, comm, comm_keyval, attribute_val, AttributeType::kPointer))
 
-int PMPI_Attr_put(MPI_Comm comm, int keyval, void* attribute_val) {
-  return SetOnComm("MPI_Attr_put", comm, keyval, attribute_val, AttributeType::kPointer);
-}
-WEFT_MPI_ALIAS(Attr_put)
+WEFT_MPI_FUNCTION(Attr_put, (MPI_Comm comm, int keyval, void* attribute_val),
+                  SetOnComm(name, comm, keyval, attribute_val, AttributeType::kPointer))
 
-int PMPI_Type_set_attr(MPI_Datatype datatype, int type_keyval, void* attribute_val) {
-  return SetOnType("MPI_Type_set_attr", datatype, type_keyval, attribute_val, AttributeType::kPointer);
-}
-WEFT_MPI_ALIAS(Type_set_attr)
+WEFT_MPI_FUNCTION(Type_set_attr, (MPI_Datatype datatype, int type_keyval, void* attribute_val),
+                  SetOnType(name, datatype, type_keyval, attribute_val, AttributeType::kPointer))
 
-int PMPI_Win_set_attr(MPI_Win win, int win_keyval, void* attribute_val) {
-  return SetOnWin("MPI_Win_set_attr", win, win_keyval, attribute_val, AttributeType::kPointer);
-}
-WEFT_MPI_ALIAS(Win_set_attr)
+WEFT_MPI_FUNCTION(Win_set_attr, (MPI_Win win, int win_keyval, void* attribute_val),
+                  SetOnWin(name, win, win_keyval, attribute_val, AttributeType::kPointer))
 
-int PMPI_Comm_delete_attr(MPI_Comm comm, int comm_keyval) { return DeleteOnComm("MPI_Comm_delete_attr", comm, comm_keyval); }
-WEFT_MPI_ALIAS(Comm_delete_attr)
+WEFT_MPI_FUNCTION(Comm_delete_attr, (MPI_Comm comm, int comm_keyval), DeleteOnComm(name, comm, comm_keyval))
 
-int PMPI_Attr_delete(MPI_Comm comm, int keyval) { return DeleteOnComm("MPI_Attr_delete", comm, keyval); }
-WEFT_MPI_ALIAS(Attr_delete)
+WEFT_MPI_FUNCTION(Attr_delete, (MPI_Comm comm, int keyval), DeleteOnComm(name, comm, keyval))
 
-int PMPI_Type_delete_attr(MPI_Datatype datatype, int type_keyval) {
-  return OnType("MPI_Type_delete_attr", datatype,
-                [&](Datatype& t) { return DeleteOwn(t.attributes, Owner::kType, datatype, type_keyval); });
-}
-WEFT_MPI_ALIAS(Type_delete_attr)
+WEFT_MPI_FUNCTION(Type_delete_attr, (MPI_Datatype datatype, int type_keyval), OnType(name, datatype, [&](Datatype& t) {
+                    return DeleteOwn(t.attributes, Owner::kType, datatype, type_keyval);
+                  }))
 
-int PMPI_Win_delete_attr(MPI_Win win, int win_keyval) {
-  return OnWin("MPI_Win_delete_attr", win, [&](Window& w) { return DeleteOwn(w.attributes, Owner::kWin, win, win_keyval); });
-}
-WEFT_MPI_ALIAS(Win_delete_attr)
+WEFT_MPI_FUNCTION(Win_delete_attr, (MPI_Win win, int win_keyval),
+                  OnWin(name, win, [&](Window& w) { return DeleteOwn(w.attributes, Owner::kWin, win, win_keyval); }))
 
 // --- what MPICH's Fortran and C++ libraries call ---
 

@@ -5,6 +5,16 @@
 
 #include "mpi_hybrid/api/entry.h"
 
+// A function of mpi.h whose value is one expression, in which `name` is the function's; with its weak alias (entry.h):
+//
+//   WEFT_MPI_FUNCTION(Win_flush, (int rank, MPI_Win win),
+//                     OnWin(name, win, [&](Window& w) { return w.Flush(rank); }))
+#define WEFT_MPI_FUNCTION(function, parameters, ...)  \
+  namespace weft::mpi::one_binding {                  \
+  WEFT_MPI_BINDING(function, parameters, __VA_ARGS__) \
+  }                                                   \
+  WEFT_MPI_ALIAS(function)
+
 // Functions that mpi.h has twice, PMPI_Name with int for counts and PMPI_Name_c with MPI_Count (MPI 4.0 section 2.5.8),
 // and which do the same with their arguments. `parameters`, in parentheses, say Count for either, and MPI_Count where
 // the first binding has an MPI_Aint, which is the same type. What follows is the value, an expression in which `name`

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <string>
 
+#include "mpi_hybrid/api/bindings.h"
 #include "mpi_hybrid/api/entry.h"
 #include "mpi_hybrid/api/report.h"
 #include "mpi_hybrid/core/error_handler.h"
@@ -49,9 +50,9 @@ Error FindHandler(MPI_Errhandler handle, Kind kind, ErrorHandler** handler) {
   if (*handler == nullptr) {
     char text[16];
     std::snprintf(text, sizeof text, "0x%08x", static_cast<unsigned>(handle));
-    return Error(MPI_ERR_ARG,
-                 std::string("errhandler ") +
-                     (handle == MPI_ERRHANDLER_NULL ? "is MPI_ERRHANDLER_NULL" : std::string(text) + " is not an error handler"));
+    return Error(MPI_ERR_ARG, std::string("errhandler ") + (handle == MPI_ERRHANDLER_NULL
+                                                                ? "is MPI_ERRHANDLER_NULL"
+                                                                : std::string(text) + " is not an error handler"));
   }
   const Kind has = (*handler)->kind;
   if (has == kind || has == Kind::kFatal || has == Kind::kReturn || has == Kind::kAbort) return {};
@@ -104,31 +105,19 @@ using namespace weft::mpi;
 
 // --- handlers of communicators ---
 
-int PMPI_Comm_create_errhandler(MPI_Comm_errhandler_function* function, MPI_Errhandler* errhandler) {
-  return Create("MPI_Comm_create_errhandler", Kind::kComm, function, errhandler);
-}
-WEFT_MPI_ALIAS(Comm_create_errhandler)
+WEFT_MPI_FUNCTION(Comm_create_errhandler, (MPI_Comm_errhandler_function * function, MPI_Errhandler* errhandler),
+                  Create(name, Kind::kComm, function, errhandler))
 
-int PMPI_Errhandler_create(MPI_Comm_errhandler_function* function, MPI_Errhandler* errhandler) {
-  return Create("MPI_Errhandler_create", Kind::kComm, function, errhandler);
-}
-WEFT_MPI_ALIAS(Errhandler_create)
+WEFT_MPI_FUNCTION(Errhandler_create, (MPI_Comm_errhandler_function * function, MPI_Errhandler* errhandler),
+                  Create(name, Kind::kComm, function, errhandler))
 
-int PMPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler) {
-  return SetOnComm("MPI_Comm_set_errhandler", comm, errhandler);
-}
-WEFT_MPI_ALIAS(Comm_set_errhandler)
+WEFT_MPI_FUNCTION(Comm_set_errhandler, (MPI_Comm comm, MPI_Errhandler errhandler), SetOnComm(name, comm, errhandler))
 
-int PMPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler) { return SetOnComm("MPI_Errhandler_set", comm, errhandler); }
-WEFT_MPI_ALIAS(Errhandler_set)
+WEFT_MPI_FUNCTION(Errhandler_set, (MPI_Comm comm, MPI_Errhandler errhandler), SetOnComm(name, comm, errhandler))
 
-int PMPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler* errhandler) {
-  return GetOnComm("MPI_Comm_get_errhandler", comm, errhandler);
-}
-WEFT_MPI_ALIAS(Comm_get_errhandler)
+WEFT_MPI_FUNCTION(Comm_get_errhandler, (MPI_Comm comm, MPI_Errhandler* errhandler), GetOnComm(name, comm, errhandler))
 
-int PMPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler* errhandler) { return GetOnComm("MPI_Errhandler_get", comm, errhandler); }
-WEFT_MPI_ALIAS(Errhandler_get)
+WEFT_MPI_FUNCTION(Errhandler_get, (MPI_Comm comm, MPI_Errhandler* errhandler), GetOnComm(name, comm, errhandler))
 
 int PMPI_Comm_call_errhandler(MPI_Comm comm, int errorcode) {
   static constexpr char kName[] = "MPI_Comm_call_errhandler";
@@ -141,8 +130,8 @@ int PMPI_Errhandler_free(MPI_Errhandler* errhandler) {
     WEFT_MPI_TRY(CheckNotNull(errhandler, "errhandler"));
     ErrorHandler* handler = ErrorHandler::Find(*errhandler);
     if (handler == nullptr) return FindHandler(*errhandler, Kind::kComm, &handler);
-    // Predefined ones live on whatever the count: they may be freed as often as MPI_Comm_get_errhandler gave them, and MPICH is
-    // as lenient.
+    // Predefined ones live on whatever the count: they may be freed as often as MPI_Comm_get_errhandler gave them, and
+    // MPICH is as lenient.
     if (IsMade(handler->handle)) handler->Release();
     *errhandler = MPI_ERRHANDLER_NULL;
     return {};
@@ -152,20 +141,14 @@ WEFT_MPI_ALIAS(Errhandler_free)
 
 // --- of windows ---
 
-int PMPI_Win_create_errhandler(MPI_Win_errhandler_function* function, MPI_Errhandler* errhandler) {
-  return Create("MPI_Win_create_errhandler", Kind::kWin, function, errhandler);
-}
-WEFT_MPI_ALIAS(Win_create_errhandler)
+WEFT_MPI_FUNCTION(Win_create_errhandler, (MPI_Win_errhandler_function * function, MPI_Errhandler* errhandler),
+                  Create(name, Kind::kWin, function, errhandler))
 
-int PMPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler) {
-  return OnWin("MPI_Win_set_errhandler", win, [&](Window& w) { return SetHandler(errhandler, Kind::kWin, &w.error_handler); });
-}
-WEFT_MPI_ALIAS(Win_set_errhandler)
+WEFT_MPI_FUNCTION(Win_set_errhandler, (MPI_Win win, MPI_Errhandler errhandler),
+                  OnWin(name, win, [&](Window& w) { return SetHandler(errhandler, Kind::kWin, &w.error_handler); }))
 
-int PMPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler* errhandler) {
-  return OnWin("MPI_Win_get_errhandler", win, [&](Window& w) { return GetHandler(w.error_handler, errhandler); });
-}
-WEFT_MPI_ALIAS(Win_get_errhandler)
+WEFT_MPI_FUNCTION(Win_get_errhandler, (MPI_Win win, MPI_Errhandler* errhandler),
+                  OnWin(name, win, [&](Window& w) { return GetHandler(w.error_handler, errhandler); }))
 
 int PMPI_Win_call_errhandler(MPI_Win win, int errorcode) {
   static constexpr char kName[] = "MPI_Win_call_errhandler";
@@ -175,10 +158,8 @@ WEFT_MPI_ALIAS(Win_call_errhandler)
 
 // --- of files: MPI_FILE_NULL is the only one ---
 
-int PMPI_File_create_errhandler(MPI_File_errhandler_function* function, MPI_Errhandler* errhandler) {
-  return Create("MPI_File_create_errhandler", Kind::kFile, reinterpret_cast<Function*>(function), errhandler);
-}
-WEFT_MPI_ALIAS(File_create_errhandler)
+WEFT_MPI_FUNCTION(File_create_errhandler, (MPI_File_errhandler_function * function, MPI_Errhandler* errhandler),
+                  Create(name, Kind::kFile, reinterpret_cast<Function*>(function), errhandler))
 
 int PMPI_File_set_errhandler(MPI_File file, MPI_Errhandler errhandler) {
   LockGuard lock;
@@ -211,10 +192,8 @@ WEFT_MPI_ALIAS(File_call_errhandler)
 
 // --- of sessions ---
 
-int PMPI_Session_create_errhandler(MPI_Session_errhandler_function* function, MPI_Errhandler* errhandler) {
-  return Create("MPI_Session_create_errhandler", Kind::kSession, function, errhandler);
-}
-WEFT_MPI_ALIAS(Session_create_errhandler)
+WEFT_MPI_FUNCTION(Session_create_errhandler, (MPI_Session_errhandler_function * function, MPI_Errhandler* errhandler),
+                  Create(name, Kind::kSession, function, errhandler))
 
 // --- codes and strings ---
 
@@ -231,7 +210,8 @@ int PMPI_Error_string(int errorcode, char* string, int* resultlen) {
   return AtAnyTime("MPI_Error_string", [&]() -> Error {
     WEFT_MPI_TRY(CheckNotNull(string, "string"));
     WEFT_MPI_TRY(CheckNotNull(resultlen, "resultlen"));
-    if (!IsErrorCode(errorcode)) return Error(MPI_ERR_ARG, "errorcode " + std::to_string(errorcode) + " is not an error code");
+    if (!IsErrorCode(errorcode))
+      return Error(MPI_ERR_ARG, "errorcode " + std::to_string(errorcode) + " is not an error code");
     const std::string text = ErrorString(errorcode);
     const size_t length = std::min<size_t>(text.size(), MPI_MAX_ERROR_STRING - 1);
     std::memcpy(string, text.data(), length);

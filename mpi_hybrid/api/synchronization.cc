@@ -1,3 +1,4 @@
+#include "mpi_hybrid/api/bindings.h"
 #include "mpi_hybrid/api/entry.h"
 #include "mpi_hybrid/rma/window.h"
 
@@ -17,10 +18,7 @@ Error FindGroup(MPI_Group handle, Ref<Group>* group) {
 
 using namespace weft::mpi;
 
-int PMPI_Win_fence(int assert, MPI_Win win) {
-  return OnWin("MPI_Win_fence", win, [&](Window& w) { return w.Fence(assert); });
-}
-WEFT_MPI_ALIAS(Win_fence)
+WEFT_MPI_FUNCTION(Win_fence, (int assert, MPI_Win win), OnWin(name, win, [&](Window& w) { return w.Fence(assert); }))
 
 int PMPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
   return OnWin("MPI_Win_start", win, [&](Window& w) -> Error {
@@ -31,10 +29,7 @@ int PMPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
 }
 WEFT_MPI_ALIAS(Win_start)
 
-int PMPI_Win_complete(MPI_Win win) {
-  return OnWin("MPI_Win_complete", win, [&](Window& w) { return w.Complete(); });
-}
-WEFT_MPI_ALIAS(Win_complete)
+WEFT_MPI_FUNCTION(Win_complete, (MPI_Win win), OnWin(name, win, [&](Window& w) { return w.Complete(); }))
 
 int PMPI_Win_post(MPI_Group group, int assert, MPI_Win win) {
   return OnWin("MPI_Win_post", win, [&](Window& w) -> Error {
@@ -45,10 +40,7 @@ int PMPI_Win_post(MPI_Group group, int assert, MPI_Win win) {
 }
 WEFT_MPI_ALIAS(Win_post)
 
-int PMPI_Win_wait(MPI_Win win) {
-  return OnWin("MPI_Win_wait", win, [&](Window& w) { return w.Wait(); });
-}
-WEFT_MPI_ALIAS(Win_wait)
+WEFT_MPI_FUNCTION(Win_wait, (MPI_Win win), OnWin(name, win, [&](Window& w) { return w.Wait(); }))
 
 int PMPI_Win_test(MPI_Win win, int* flag) {
   return OnWin("MPI_Win_test", win, [&](Window& w) -> Error {
@@ -61,47 +53,24 @@ int PMPI_Win_test(MPI_Win win, int* flag) {
 }
 WEFT_MPI_ALIAS(Win_test)
 
-int PMPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
-  return OnWin("MPI_Win_lock", win, [&](Window& w) { return w.Lock(lock_type, rank, assert); });
-}
-WEFT_MPI_ALIAS(Win_lock)
+WEFT_MPI_FUNCTION(Win_lock, (int lock_type, int rank, int assert, MPI_Win win),
+                  OnWin(name, win, [&](Window& w) { return w.Lock(lock_type, rank, assert); }))
 
-int PMPI_Win_unlock(int rank, MPI_Win win) {
-  return OnWin("MPI_Win_unlock", win, [&](Window& w) { return w.Unlock(rank); });
-}
-WEFT_MPI_ALIAS(Win_unlock)
+WEFT_MPI_FUNCTION(Win_unlock, (int rank, MPI_Win win), OnWin(name, win, [&](Window& w) { return w.Unlock(rank); }))
 
-int PMPI_Win_lock_all(int assert, MPI_Win win) {
-  return OnWin("MPI_Win_lock_all", win, [&](Window& w) { return w.LockAll(assert); });
-}
-WEFT_MPI_ALIAS(Win_lock_all)
+WEFT_MPI_FUNCTION(Win_lock_all, (int assert, MPI_Win win),
+                  OnWin(name, win, [&](Window& w) { return w.LockAll(assert); }))
 
-int PMPI_Win_unlock_all(MPI_Win win) {
-  return OnWin("MPI_Win_unlock_all", win, [&](Window& w) { return w.UnlockAll(); });
-}
-WEFT_MPI_ALIAS(Win_unlock_all)
+WEFT_MPI_FUNCTION(Win_unlock_all, (MPI_Win win), OnWin(name, win, [&](Window& w) { return w.UnlockAll(); }))
 
-int PMPI_Win_flush(int rank, MPI_Win win) {
-  return OnWin("MPI_Win_flush", win, [&](Window& w) { return w.Flush(rank); });
-}
-WEFT_MPI_ALIAS(Win_flush)
+WEFT_MPI_FUNCTION(Win_flush, (int rank, MPI_Win win), OnWin(name, win, [&](Window& w) { return w.Flush(rank); }))
 
-int PMPI_Win_flush_all(MPI_Win win) {
-  return OnWin("MPI_Win_flush_all", win, [&](Window& w) { return w.Flush(kAllRanks); });
-}
-WEFT_MPI_ALIAS(Win_flush_all)
+WEFT_MPI_FUNCTION(Win_flush_all, (MPI_Win win), OnWin(name, win, [&](Window& w) { return w.Flush(kAllRanks); }))
 
-int PMPI_Win_flush_local(int rank, MPI_Win win) {
-  return OnWin("MPI_Win_flush_local", win, [&](Window& w) { return w.FlushLocal(rank); });
-}
-WEFT_MPI_ALIAS(Win_flush_local)
+WEFT_MPI_FUNCTION(Win_flush_local, (int rank, MPI_Win win),
+                  OnWin(name, win, [&](Window& w) { return w.FlushLocal(rank); }))
 
-int PMPI_Win_flush_local_all(MPI_Win win) {
-  return OnWin("MPI_Win_flush_local_all", win, [&](Window& w) { return w.FlushLocal(kAllRanks); });
-}
-WEFT_MPI_ALIAS(Win_flush_local_all)
+WEFT_MPI_FUNCTION(Win_flush_local_all, (MPI_Win win),
+                  OnWin(name, win, [&](Window& w) { return w.FlushLocal(kAllRanks); }))
 
-int PMPI_Win_sync(MPI_Win win) {
-  return OnWin("MPI_Win_sync", win, [&](Window& w) { return w.Sync(); });
-}
-WEFT_MPI_ALIAS(Win_sync)
+WEFT_MPI_FUNCTION(Win_sync, (MPI_Win win), OnWin(name, win, [&](Window& w) { return w.Sync(); }))
