@@ -20,7 +20,7 @@
 // own receives and memory: before a request whose target is not that of the one before, the sender names it.
 namespace weft::rdmap {
 
-// How an end treats the requests of its peer; both agree on it (sim/endpoint.cc).
+// How an end treats the requests of its peer; both agree on it (llp/handshake.h).
 enum class Delivery : uint8_t {
   kPlain,       // as RFC 5040 has it, nothing is added
   kReliable,    // acknowledged; without a receive the peer waits

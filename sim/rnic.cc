@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "faults/injector.h"
+#include "mpa/handshake/wire.h"
+#include "sim/cm/engine.h"
 #include "transport/tcp_network.h"
 
 namespace weft::sim {
@@ -49,13 +51,14 @@ Rnic& Rnic::Process() {
   return *instance;
 }
 
-Rnic::Rnic(transport::Network& network, const Settings& settings, uint64_t host_id)
+Rnic::Rnic(transport::Network& network, const Settings& settings, uint64_t host_id, std::unique_ptr<llp::Wire> wire)
     : network_(network),
       settings_(settings),
       host_id_(host_id),
       ports_(network),
-      cm_(MakeCmEngine(*this, &Rnic::QueuePairOf)),
-      queue_pair_ports_(std::make_unique<QueuePairPorts>(*this, *cm_)),
+      wire_(wire != nullptr ? std::move(wire) : std::make_unique<mpa::Wire>(network_, pool_, settings_)),
+      cm_(MakeCmEngine({network_, *wire_, host_id_, &Rnic::QueuePairOf})),
+      queue_pair_ports_(std::make_unique<QueuePairPorts>(Surroundings{network_, *wire_, host_id_, &Rnic::QueuePairOf}, settings_, *cm_)),
       datagram_ports_(network),
       device_faults_(std::make_shared<DeviceFaults>(*this)) {
   faults::Injector::Process().AddObserver(device_faults_);

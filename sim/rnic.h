@@ -13,10 +13,11 @@
 #include "base/buffer_pool.h"
 #include "base/result.h"
 #include "base/settings.h"
+#include "llp/handshake.h"
 #include "sim/queues/adapter.h"
 #include "sim/queues/any_queue_pair.h"
 #include "sim/cm/api.h"
-#include "sim/cm/engine.h"
+#include "sim/cm/surroundings.h"
 #include "sim/datagram/ports.h"
 #include "sim/datagram/queue_pair.h"
 #include "sim/device/device.h"
@@ -35,8 +36,9 @@ class Rnic final : public Adapter {
  public:
   // Over the kernel's TCP; made on first use, never destroyed; the child of a fork gets its own.
   static Rnic& Process();
-  // `network` outlives the RNIC and everything made from it. `host_id` tells Weft ends on one host from others.
-  Rnic(transport::Network& network, const Settings& settings, uint64_t host_id);
+  // `network` outlives the RNIC and everything made from it. `host_id` tells Weft ends on one host from others. Connections are made over
+  // `wire`, or MPA over the network's byte streams where it is null.
+  Rnic(transport::Network& network, const Settings& settings, uint64_t host_id, std::unique_ptr<llp::Wire> wire = nullptr);
   ~Rnic() override;
 
   // How the connection manager finds the queue pair behind an ibv_qp; set by the owner of struct ibv_qp.
@@ -90,6 +92,7 @@ class Rnic final : public Adapter {
   BufferPool pool_;
   MemoryTable memory_;
   PortMonitor ports_;
+  const std::unique_ptr<llp::Wire> wire_;
   std::unique_ptr<CmApi> cm_;
   std::unique_ptr<QueuePairPorts> queue_pair_ports_;
   std::atomic<uint32_t> next_pd_{1};

@@ -1,24 +1,20 @@
 #ifndef SIM_CM_ENDPOINT_H_
 #define SIM_CM_ENDPOINT_H_
 
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <mutex>
-#include <optional>
+#include <string>
 #include <vector>
 
-#include "mpa/channel/channel.h"
-#include "mpa/start_up.h"
+#include "llp/handshake.h"
 #include "sim/cm/api.h"
-#include "sim/cm/engine.h"
+#include "sim/cm/surroundings.h"
 #include "sim/queue_pair/queue_pair.h"
-#include "sim/queues/adapter.h"
 #include "transport/network.h"
 
 namespace weft::sim {
-
-// Between Weft ends: as long as an FPDU may be (RFC 5044 section 3).
-inline constexpr size_t kLargestUlpdu = 64768;
 
 class EndpointImpl;
 
@@ -32,19 +28,18 @@ class RequestSink {
   virtual void OnDone(EndpointImpl& endpoint) = 0;  // answered, or let go. The last call for it
 };
 
-// One side of MPA start-up (RFC 5044 section 7, RFC 6581) over a byte stream, from the first SYN until a queue pair takes the
-// socket over. Owns the socket until then.
+// One side of a connection's establishment, over any wire (llp/handshake.h): asks or is asked, tries again, gives up, until a queue pair takes
+// the channel over.
 class EndpointImpl final : public Endpoint,
                            public ConnectionObserver,
                            public transport::ReadyHandler,
                            public std::enable_shared_from_this<EndpointImpl> {
  public:
-  // `queue_pair_of` may be null where only ConnectFor() and AcceptFor() are used.
-  explicit EndpointImpl(Adapter& adapter, QueuePairResolver queue_pair_of = nullptr) : adapter_(adapter), queue_pair_of_(queue_pair_of) {}
+  explicit EndpointImpl(const Surroundings& around) : around_(around) {}
   ~EndpointImpl() override;
 
-  // A socket that a listener accepted: waits for the MPA Request, then tells `sink`.
-  void StartResponder(std::unique_ptr<transport::ByteStream> socket, std::shared_ptr<RequestSink> sink);
+  // A session that a listener accepted: waits for the request, then tells `sink`.
+  void StartResponder(std::unique_ptr<llp::Responder> responder, std::shared_ptr<RequestSink> sink);
   // The kConnectRequest event, once OnRequest was called. From now on the request waits as long as the peer does.
   CmEvent DescribeRequest();
   // ... but no longer than this: then it is lost.
@@ -70,13 +65,12 @@ class EndpointImpl final : public Endpoint,
  private:
   enum class State : uint8_t {
     kIdle,
-    kConnecting,     // initiator: TCP
+    kConnecting,     // initiator
     kRefused,        // nobody listened, or there was no room; about to try again
-    kSendingRequest, // initiator: MPA
-    kAwaitingReply,
+    kAwaitingAnswer, // initiator: the peer is there
     kAwaitingRequest,
     kRequested,      // responder: the program has to answer
-    kConnected,      // the queue pair has the socket
+    kConnected,      // the queue pair has the channel
     kClosed,
   };
 
@@ -89,69 +83,43 @@ class EndpointImpl final : public Endpoint,
   // With mutex_ held; what they have to tell goes to pending_ and is delivered by the caller after it let go.
   int StartConnecting();
   void OnConnectFailed(int error);    // reports it, or tries again
-  bool TryAgainAfterReset();
+  bool TryAgainUnanswered(bool in_order);
   void TryAgainLater();
   void OnRetryTime(uint64_t attempt); // without
-  void OnConnectReady();
-  void SendRequest();
-  void ContinueRequest();
-  void OnReplyBytes();
-  void OnReply();
-  int HandOver();                     // without: gives the socket to the queue pair, if it is time; an errno
-  bool OnRequestBytes();              // true: the request is complete
-  void OnUnansweredReady();           // bytes or an end where nothing may come
-  void RefuseReply(mpa::StartError error, const mpa::StartOutcome& outcome);
-  bool ReadFrame(const char* what);   // true: complete; false: more to come, or the attempt has failed
+  bool OnProgress(llp::Progress progress);  // true: the peer's request is here
+  void PrepareHandover(const llp::Agreement& agreement);
+  int HandOver();                     // without: gives the channel to the queue pair, if it is time; an errno
   void OnTimeout(uint64_t attempt);   // without
   void FailAttempt(CmEvent::Kind kind, int error, const std::string& why);
-  void StopWatching();
+  void EndHandshake();
+  void StopTimer();
   void ArmTimer(std::chrono::seconds limit);
-  bool IsSameHost() const;            // the peer's address is one of this host's
-  mpa::StartParams OurParams(const ConnectParameters& parameters) const;
-  std::optional<mpa::WeftTrailer> TakeTrailer(std::vector<uint8_t>& private_data) const;
-  // With what is said of the two of us; `reply` is the responder's.
-  void PrepareHandover(const mpa::StartOutcome& outcome, const ConnectParameters& parameters, rdmap::Delivery agreed, bool initiator,
-                       std::vector<uint8_t> reply);
-  size_t MaxUlpdu(const mpa::StartOutcome& outcome, const std::optional<mpa::WeftTrailer>& trailer) const;
-  // Our trailer's flags, and what both ends agree on.
-  uint8_t Flags() const;
-  rdmap::Delivery Agreed() const;
+  llp::Proposal Propose(const QueuePair& qp, const ConnectParameters& parameters, rdmap::Delivery delivery) const;
+  static EstablishOptions OptionsFor(const ConnectParameters& parameters, rdmap::Delivery delivery, bool dialled, bool initiator);
   void Tell(CmEvent event);
   void Deliver();                     // without
   void End(bool politely);            // without
   void ReportLoss();                  // without
   void ReleaseSink();                 // without
 
-  Adapter& adapter_;
-  const QueuePairResolver queue_pair_of_;
+  const Surroundings around_;
   mutable std::mutex mutex_;  // guards everything but delivery_mutex_
   State state_ = State::kIdle;
-  std::unique_ptr<transport::ByteStream> socket_;
+  std::unique_ptr<llp::Initiator> initiator_;  // one of the two, until the channel is handed over or the attempt is over
+  std::unique_ptr<llp::Responder> responder_;
   std::shared_ptr<QueuePair> qp_;
-  ConnectParameters parameters_;
-  rdmap::Delivery delivery_ = rdmap::Delivery::kPlain;  // wanted
-  bool dialled_ = false;
-  transport::SocketAddress bind_to_, local_, remote_;
-  transport::WatchId watch_ = 0;
+  transport::SocketAddress local_, remote_;
   transport::TimerId timer_ = 0;
   uint64_t attempt_ = 0;
   transport::Time give_up_on_refusal_{};
   transport::Time give_up_on_reset_{};
   transport::Duration retry_after_{};
-  uint8_t revision_ = 2;
-  mpa::StartParams ours_;
-  std::vector<uint8_t> unsent_;       // of our MPA Request
-  std::optional<mpa::StartFrameCollector> frame_;
-  bool got_bytes_ = false;
-  bool closed_in_order_ = false;      // by the peer, during set-up
-  mpa::StartOutcome request_;         // responder: what the peer asks for
-  std::optional<mpa::WeftTrailer> trailer_;  // the peer's
+  bool fell_back_ = false;            // the wire says less than it could
+  uint16_t our_ord_ = 0;              // that the program asked for
+  llp::Request request_;              // responder: what the peer asks for
+  EstablishOptions options_;          // of the connection that is to be: from Connect() or Accept() on
   std::shared_ptr<RequestSink> sink_;
-  struct Handover {
-    EstablishOptions options;
-    mpa::ChannelOptions framing;
-  };
-  std::optional<Handover> handover_;
+  bool handover_ = false;             // agreed, and the queue pair does not have it yet
   bool established_told_ = false;
   CmEvent established_;               // what to tell when the connection is established
 

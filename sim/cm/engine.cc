@@ -15,7 +15,7 @@
 namespace weft::sim {
 namespace {
 
-constexpr int kSmallestTcpBacklog = 128;
+constexpr int kSmallestBacklog = 128;
 
 // Where an event that is asked for can come, and its usual status.
 struct KnownFaultEvent {
@@ -36,27 +36,27 @@ constexpr KnownFaultEvent kFaultEvents[] = {
 
 class CmEngine final : public CmApi {
  public:
-  CmEngine(Adapter& adapter, QueuePairResolver queue_pair_of) : adapter_(adapter), queue_pair_of_(queue_pair_of) {}
+  explicit CmEngine(const Surroundings& around) : around_(around) {}
 
-  std::shared_ptr<Endpoint> CreateEndpoint() override { return std::make_shared<EndpointImpl>(adapter_, queue_pair_of_); }
+  std::shared_ptr<Endpoint> CreateEndpoint() override { return std::make_shared<EndpointImpl>(around_); }
 
   Result<std::shared_ptr<CmListener>, int> Listen(const transport::SocketAddress& local, int backlog, bool only_v6,
                                                   bool reuse_address, std::shared_ptr<CmObserver> observer) override {
-    auto socket = adapter_.network().Listen(local, std::max(backlog, kSmallestTcpBacklog), only_v6, reuse_address);
-    if (!socket.ok()) return socket.error();
-    auto listener = std::make_shared<ListenerImpl>(adapter_, queue_pair_of_, std::move(socket.value()), backlog, std::move(observer));
+    auto sessions = around_.wire.Listen(local, std::max(backlog, kSmallestBacklog), only_v6, reuse_address);
+    if (!sessions.ok()) return sessions.error();
+    auto listener = std::make_shared<ListenerImpl>(around_, std::move(sessions.value()), backlog, std::move(observer));
     listener->Start();
     return std::shared_ptr<CmListener>(std::move(listener));
   }
 
-  std::shared_ptr<Endpoint> CreateDatagramEndpoint() override { return MakeSidrRequester(adapter_.network()); }
+  std::shared_ptr<Endpoint> CreateDatagramEndpoint() override { return MakeSidrRequester(around_.network); }
 
   Result<std::shared_ptr<CmListener>, int> ListenDatagrams(const transport::SocketAddress& local, int backlog, bool only_v6,
                                                            bool reuse_address, std::shared_ptr<CmObserver> observer) override {
-    return ListenForSidr(adapter_.network(), local, backlog, only_v6, reuse_address, std::move(observer));
+    return ListenForSidr(around_.network, local, backlog, only_v6, reuse_address, std::move(observer));
   }
 
-  transport::Network& network() override { return adapter_.network(); }
+  transport::Network& network() override { return around_.network; }
 
   std::optional<FaultEvent> FaultAt(FaultPoint point, const transport::SocketAddress& peer, const char* device) override {
     if (!faults::Enabled(faults::Kind::kCmEvent)) return std::nullopt;
@@ -70,14 +70,11 @@ class CmEngine final : public CmApi {
   }
 
  private:
-  Adapter& adapter_;
-  const QueuePairResolver queue_pair_of_;
+  const Surroundings around_;
 };
 
 }  // namespace
 
-std::unique_ptr<CmApi> MakeCmEngine(Adapter& adapter, QueuePairResolver queue_pair_of) {
-  return std::make_unique<CmEngine>(adapter, queue_pair_of);
-}
+std::unique_ptr<CmApi> MakeCmEngine(const Surroundings& around) { return std::make_unique<CmEngine>(around); }
 
 }  // namespace weft::sim

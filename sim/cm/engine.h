@@ -1,22 +1,15 @@
 #ifndef SIM_CM_ENGINE_H_
 #define SIM_CM_ENGINE_H_
 
-#include <infiniband/verbs.h>
-
 #include <memory>
 
 #include "sim/cm/api.h"
-#include "sim/queues/adapter.h"
+#include "sim/cm/surroundings.h"
 
 namespace weft::sim {
 
-class QueuePair;
-
-// Finds the queue pair behind an ibv_qp; nullptr: there is none.
-using QueuePairResolver = std::shared_ptr<QueuePair> (*)(ibv_qp*);
-
-// The RNIC's connection management (sim/cm/api.h). `adapter` outlives it.
-std::unique_ptr<CmApi> MakeCmEngine(Adapter& adapter, QueuePairResolver queue_pair_of);
+// The RNIC's connection management (sim/cm/api.h).
+std::unique_ptr<CmApi> MakeCmEngine(const Surroundings& around);
 
 }  // namespace weft::sim
 

@@ -10,7 +10,7 @@
 namespace weft::sim {
 namespace {
 
-// Connections that have not sent their whole MPA Request yet, and those that have and of which the program was not
+// Connections that have not sent their whole request yet, and those that have and of which the program was not
 // told, since its backlog is full. Beyond this the one that has waited longest gives way, so that silent peers neither
 // use up the process nor keep others out.
 constexpr size_t kMostSilent = 2048, kMostUntold = 4096;
@@ -18,31 +18,28 @@ constexpr int kAcceptsPerTurn = 64;
 
 }  // namespace
 
-ListenerImpl::ListenerImpl(Adapter& adapter, QueuePairResolver queue_pair_of,
-                           std::unique_ptr<transport::Listener> listener, int backlog,
+ListenerImpl::ListenerImpl(const Surroundings& around, std::unique_ptr<llp::Listener> sessions, int backlog,
                            std::shared_ptr<CmObserver> observer)
-    : adapter_(adapter),
-      queue_pair_of_(queue_pair_of),
-      local_(listener->LocalAddress()),
+    : around_(around),
+      local_(sessions->LocalAddress()),
       backlog_(static_cast<size_t>(std::max(backlog, 1))),
-      listener_(std::move(listener)),
+      sessions_(std::move(sessions)),
       observer_(std::move(observer)) {}
 
 ListenerImpl::~ListenerImpl() { Close(); }
 
 void ListenerImpl::Start() {
   std::lock_guard lock(mutex_);
-  watch_ = adapter_.network().Watch(*listener_, shared_from_this());
+  sessions_->Watch(shared_from_this());
 }
 
 void ListenerImpl::Close() {
-  std::unique_ptr<transport::Listener> listener;
+  std::unique_ptr<llp::Listener> sessions;
   std::vector<std::shared_ptr<EndpointImpl>> silent, untold;
   {
     std::lock_guard wait_for_delivery(delivery_mutex_);
     std::lock_guard lock(mutex_);
-    if (watch_ != 0) adapter_.network().Unwatch(std::exchange(watch_, 0));
-    listener = std::move(listener_);
+    sessions = std::move(sessions_);
     observer_.reset();
     silent = silent_.TakeAll();
     untold = untold_.TakeAll();
@@ -62,7 +59,7 @@ void ListenerImpl::OnRequest(std::shared_ptr<EndpointImpl> endpoint) {
   {
     std::lock_guard lock(mutex_);
     known = silent_.Take(endpoint.get());
-    if (listener_ != nullptr) {
+    if (sessions_ != nullptr) {
       if (untold_.size() >= kMostUntold) oldest = untold_.TakeOldest();
       untold_.Add(std::move(endpoint));
     }
@@ -93,11 +90,11 @@ void ListenerImpl::OnDone(EndpointImpl& endpoint) {
 
 bool ListenerImpl::AcceptOne() {
   std::shared_ptr<EndpointImpl> endpoint, oldest;
-  std::unique_ptr<transport::ByteStream> socket;
+  std::unique_ptr<llp::Responder> session;
   {
     std::lock_guard lock(mutex_);
-    if (listener_ == nullptr) return false;
-    auto accepted = listener_->Accept();
+    if (sessions_ == nullptr) return false;
+    auto accepted = sessions_->Accept();
     if (!accepted.ok()) {
       if (!IsShortage(accepted.error())) return false;
       LogWarning(Format("a connection to %s waits: %s", local_.ToString().c_str(),
@@ -105,14 +102,14 @@ bool ListenerImpl::AcceptOne() {
       oldest = silent_.TakeOldest();
       if (oldest == nullptr) return false;
     } else {
-      socket = std::move(accepted.value());
+      session = std::move(accepted.value());
       if (silent_.size() >= kMostSilent) oldest = silent_.TakeOldest();
-      endpoint = std::make_shared<EndpointImpl>(adapter_, queue_pair_of_);
+      endpoint = std::make_shared<EndpointImpl>(around_);
       silent_.Add(endpoint);
     }
   }
   if (oldest != nullptr) TurnAway(*oldest, "that have not sent an MPA request");
-  if (endpoint != nullptr) endpoint->StartResponder(std::move(socket), shared_from_this());
+  if (endpoint != nullptr) endpoint->StartResponder(std::move(session), shared_from_this());
   return true;
 }
 

@@ -8,6 +8,7 @@
 
 #include "sim/cm/api.h"
 #include "sim/cm/endpoint.h"
+#include "sim/cm/surroundings.h"
 #include "sim/cm/waiting_room.h"
 #include "transport/network.h"
 
@@ -19,8 +20,8 @@ class ListenerImpl final : public CmListener,
                            public transport::ReadyHandler,
                            public std::enable_shared_from_this<ListenerImpl> {
  public:
-  ListenerImpl(Adapter& adapter, QueuePairResolver queue_pair_of, std::unique_ptr<transport::Listener> listener,
-               int backlog, std::shared_ptr<CmObserver> observer);
+  ListenerImpl(const Surroundings& around, std::unique_ptr<llp::Listener> sessions, int backlog,
+               std::shared_ptr<CmObserver> observer);
   ~ListenerImpl() override;
 
   void Start();
@@ -37,15 +38,13 @@ class ListenerImpl final : public CmListener,
   void TurnAway(EndpointImpl& endpoint, const char* among);
   void Announce();  // tells the program of waiting requests
 
-  Adapter& adapter_;
-  const QueuePairResolver queue_pair_of_;
+  const Surroundings around_;
   const transport::SocketAddress local_;
   const size_t backlog_;
   std::recursive_mutex delivery_mutex_;  // one announcement at a time; before mutex_
   std::mutex mutex_;                     // guards everything below; no endpoint is called or destroyed with it held
-  std::unique_ptr<transport::Listener> listener_;
+  std::unique_ptr<llp::Listener> sessions_;
   std::shared_ptr<CmObserver> observer_;
-  transport::WatchId watch_ = 0;
   WaitingRoom<EndpointImpl> silent_;              // whose request is not complete
   WaitingRoom<EndpointImpl> untold_;              // ... is, and the program was not told of it
   std::unordered_set<const EndpointImpl*> told_;  // ... was, and did not answer

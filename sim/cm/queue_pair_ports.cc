@@ -11,7 +11,6 @@
 #include "base/byte_writer.h"
 #include "base/file_limit.h"
 #include "base/log.h"
-#include "mpa/channel/channel.h"
 #include "sim/cm/endpoint.h"
 #include "sim/device/device.h"
 #include "sim/device/limits.h"
@@ -41,7 +40,7 @@ constexpr std::chrono::seconds kWaitLimit{60};
 // |    Service    |     Source's receive sequence number (rq_psn)  |
 // |      Zero     |      Source's send sequence number (sq_psn)   |
 // +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
-// The private data of the MPA Request. Service: of the source (sim/cm/queue_pair_ports.h).
+// The private data of the request. Service: of the source (sim/cm/queue_pair_ports.h).
 struct Wish {
   static constexpr size_t kLength = 24;
   static constexpr uint64_t kMagic = 0x576566745150434e;
@@ -102,7 +101,8 @@ Service ServiceOfPeer(Service ours) {
 }  // namespace
 
 struct QueuePairPorts::State : std::enable_shared_from_this<State> {
-  State(Adapter& its_adapter, CmApi& its_cm) : adapter(its_adapter), cm(its_cm) {}
+  State(const Surroundings& its_surroundings, const Settings& its_settings, CmApi& its_cm)
+      : around(its_surroundings), settings(its_settings), cm(its_cm) {}
 
   struct Port {
     std::vector<std::shared_ptr<CmListener>> listeners;  // one for each address, or one for all
@@ -154,7 +154,8 @@ struct QueuePairPorts::State : std::enable_shared_from_this<State> {
   void StartDialling(uint32_t number);  // unless a connection came meanwhile
   void WarnOfNumbers(uint32_t number, const PeerChoice& choice, const transport::SocketAddress& from);
 
-  Adapter& adapter;
+  const Surroundings around;
+  const Settings& settings;
   CmApi& cm;
   std::mutex mutex;  // guards everything below; nothing is called with it held
   std::map<uint16_t, Port> ports;
@@ -179,7 +180,7 @@ class QueuePairPorts::Requests final : public CmObserver {
 class QueuePairPorts::Dialler final : public CmObserver, public std::enable_shared_from_this<Dialler> {
  public:
   Dialler(const std::shared_ptr<State>& state, const std::shared_ptr<QueuePair>& qp, const PeerChoice& choice, uint32_t send_number)
-      : state_(state), adapter_(state->adapter), qp_(qp), number_(qp->number()), choice_(choice) {
+      : state_(state), around_(state->around), qp_(qp), number_(qp->number()), choice_(choice) {
     choice_.address.set_port(static_cast<uint16_t>(choice.number >> 8));
     parameters_ = ParametersOf(choice);
     parameters_.private_data = Wish{choice.number, number_, choice.service, choice.receive_number, send_number}.Serialize();
@@ -189,7 +190,7 @@ class QueuePairPorts::Dialler final : public CmObserver, public std::enable_shar
     const auto state = state_.lock();
     const auto qp = qp_.lock();
     if (state == nullptr || qp == nullptr) return;
-    auto endpoint = std::make_shared<EndpointImpl>(adapter_);
+    auto endpoint = std::make_shared<EndpointImpl>(around_);
     {
       std::lock_guard lock(state->mutex);
       const auto at = state->looking.find(number_);
@@ -224,14 +225,14 @@ class QueuePairPorts::Dialler final : public CmObserver, public std::enable_shar
   }
 
   void TryAgain() {
-    adapter_.network().RunAt(adapter_.network().Now() + retry_after_, [weak = weak_from_this()] {
+    around_.network.RunAt(around_.network.Now() + retry_after_, [weak = weak_from_this()] {
       if (auto self = weak.lock()) self->Start();
     });
     retry_after_ = std::min<transport::Duration>(retry_after_ * 2, kLongestRetry);
   }
 
   const std::weak_ptr<State> state_;
-  Adapter& adapter_;
+  const Surroundings around_;
   const std::weak_ptr<QueuePair> qp_;
   const uint32_t number_;
   PeerChoice choice_;
@@ -240,7 +241,8 @@ class QueuePairPorts::Dialler final : public CmObserver, public std::enable_shar
   bool warned_ = false;
 };
 
-QueuePairPorts::QueuePairPorts(Adapter& adapter, CmApi& cm) : state_(std::make_shared<State>(adapter, cm)) {}
+QueuePairPorts::QueuePairPorts(const Surroundings& around, const Settings& settings, CmApi& cm)
+    : state_(std::make_shared<State>(around, settings, cm)) {}
 
 QueuePairPorts::~QueuePairPorts() {
   for (auto& [number, port] : state_->ports) {
@@ -283,7 +285,7 @@ Result<std::shared_ptr<CmListener>, int> QueuePairPorts::State::Listen(const tra
 // for IPv4 where there is no IPv6.
 Result<QueuePairPorts::State::Listeners, int> QueuePairPorts::State::OpenPort() {
   int error = EADDRNOTAVAIL;
-  if (adapter.settings().devices.empty()) {
+  if (settings.devices.empty()) {
     for (const char* any : {"::", "0.0.0.0"}) {
       auto listening = Listen(*transport::SocketAddress::Parse(any, 0));
       if (listening.ok()) return Listeners{std::move(*listening)};
@@ -325,7 +327,7 @@ Result<QueuePairPorts::State::Listeners, int> QueuePairPorts::State::ListenAtDev
 
 // An address that its device got after the port was opened.
 void QueuePairPorts::State::ListenAlsoAt(uint32_t number, transport::SocketAddress address) {
-  if (adapter.settings().devices.empty()) return;
+  if (settings.devices.empty()) return;
   address.set_port(static_cast<uint16_t>(number >> 8));
   {
     std::lock_guard lock(mutex);
@@ -389,7 +391,7 @@ void QueuePairPorts::Dial(uint32_t number, uint32_t send_number) {
   } else if (opens) {
     state_->StartDialling(number);
   } else {
-    transport::Network& network = state_->adapter.network();
+    transport::Network& network = state_->around.network;
     network.RunAt(network.Now() + kPatience, [weak = std::weak_ptr(state_), number] {
       if (const auto state = weak.lock()) state->StartDialling(number);
     });
@@ -426,25 +428,16 @@ std::shared_ptr<Endpoint> QueuePairPorts::State::TakeWaiting(uint32_t number, Lo
 }
 
 void QueuePairPorts::ConnectToItself(QueuePair& qp, const PeerChoice& choice) {
-  const Settings& settings = state_->adapter.settings();
-  EstablishOptions options;
-  options.outcome.ird = options.outcome.ord = std::min<uint16_t>(choice.ird, kMaxReads);
-  options.initiator = options.to_itself = options.dialled = true;
-  options.delivery = choice.delivery;
-  auto loop = state_->adapter.network().OpenLoop(choice.local);
+  auto loop = state_->around.wire.OpenLoop(choice.local, {.queue_pair = qp.number(), .device = qp.device()});
   if (!loop.ok()) {
     LogWarning(Format("qp 0x%x cannot be connected to itself: %s", qp.number(), std::strerror(loop.error())));
     return;
   }
-  mpa::ChannelOptions framing{.initiator = true,
-                              .crc = settings.crc == CrcPolicy::kOn,
-                              .send_markers = settings.markers,
-                              .receive_markers = settings.markers,
-                              .max_ulpdu = kLargestUlpdu,
-                              .queue_pair = qp.number(),
-                              .device = qp.device()};
-  qp.Establish(std::make_unique<mpa::Channel>(state_->adapter.network(), state_->adapter.pool(), std::move(*loop), std::move(framing)),
-               std::move(options));
+  EstablishOptions options;
+  options.outcome.ird = options.outcome.ord = std::min<uint16_t>(choice.ird, kMaxReads);
+  options.initiator = options.to_itself = options.dialled = true;
+  options.delivery = choice.delivery;
+  qp.Establish(std::move(*loop), std::move(options));
 }
 
 void QueuePairPorts::Forget(uint32_t number) {

@@ -12,9 +12,10 @@
 #include <unordered_map>
 
 #include "base/result.h"
+#include "base/settings.h"
 #include "sim/cm/api.h"
+#include "sim/cm/surroundings.h"
 #include "sim/queue_pair/peer.h"
-#include "sim/queues/adapter.h"
 #include "transport/network.h"
 #include "transport/socket_address.h"
 
@@ -30,8 +31,8 @@ class QueuePair;
 // packets would not be taken otherwise. One that is its own peer gets a stream that is its own peer. Thread safe.
 class QueuePairPorts final : public PeerFinder {
  public:
-  // Both outlive it.
-  QueuePairPorts(Adapter& adapter, CmApi& cm);
+  // `settings` and `cm` outlive it.
+  QueuePairPorts(const Surroundings& around, const Settings& settings, CmApi& cm);
   ~QueuePairPorts() override;
 
   // A number for a new queue pair; opens a port when those that there are have given out all of theirs. Errors: the system's (EMFILE).

@@ -1,0 +1,146 @@
+#include "mpa/handshake/session.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "base/log.h"
+#include "faults/stream.h"
+#include "mpa/channel/lingering_close.h"
+#include "mpa/fpdu_layout.h"
+#include "transport/pcap.h"
+
+namespace weft::mpa {
+namespace {
+
+using transport::IoResult;
+
+// Towards others: a whole FPDU in a TCP segment (RFC 5044 section 5), and no longer than RNICs are known to take.
+constexpr size_t kForeignFpdu = 16384;
+constexpr size_t kSmallestUlpdu = 128;
+
+static_assert(llp::Claims::kReliable == WeftTrailer::kReliable && llp::Claims::kUnreliable == WeftTrailer::kUnreliable);
+
+}  // namespace
+
+void Session::Open(std::unique_ptr<transport::ByteStream> stream, bool initiator) {
+  stream_ = transport::CaptureIfAsked(std::move(stream), initiator);
+  has_bytes_ = false;
+}
+
+void Session::Watch(transport::Interest interest, std::shared_ptr<transport::ReadyHandler> handler) {
+  watch_ = network_.Watch(*stream_, interest, std::move(handler));
+}
+
+void Session::Unwatch() {
+  if (watch_ != 0) network_.Unwatch(std::exchange(watch_, 0));
+}
+
+void Session::Abort() {
+  Unwatch();
+  if (stream_ != nullptr) stream_->Abort();
+  stream_.reset();
+}
+
+void Session::CloseWith(std::vector<uint8_t> last_words) {
+  Unwatch();
+  CloseLingering(network_, std::move(stream_), std::move(last_words));
+}
+
+bool Session::ReadFrame(const char* what, llp::Progress* failure) {
+  for (;;) {
+    const MutableByteSpan into = frame_->PrepareRead();
+    const iovec piece{into.data(), into.size()};
+    const IoResult result = stream_->Read({&piece, 1});
+    switch (result.kind) {
+      case IoResult::Kind::kWouldBlock:
+        return false;
+      case IoResult::Kind::kEndOfStream:
+      case IoResult::Kind::kFailed:
+        failure->kind = llp::Progress::Kind::kLost;
+        failure->error = result.error != 0 ? result.error : ECONNRESET;
+        failure->why = Format("the connection was closed before the %s was complete", what);
+        if (!has_bytes_ && result.kind == IoResult::Kind::kEndOfStream)
+          failure->kind = llp::Progress::Kind::kUnanswerable;
+        return false;
+      case IoResult::Kind::kDone:
+        break;
+    }
+    has_bytes_ = true;
+    const StartError error = frame_->Commit(result.bytes);
+    if (error != StartError::kNone) {
+      failure->kind = llp::Progress::Kind::kLost;
+      failure->error = EPROTO;
+      failure->why = Format("bad %s: %s", what, ToString(error));
+      return false;
+    }
+    if (frame_->complete()) return true;
+  }
+}
+
+StartParams Session::Params(const llp::Proposal& ours, uint8_t revision, bool crc) const {
+  StartParams params;
+  params.revision = revision;
+  params.crc = crc;
+  params.markers = settings_.markers;
+  params.ird = ours.ird;
+  params.ord = ours.ord;
+  params.private_data = ours.private_data;
+  return params;
+}
+
+void Session::TakeTrailer(std::vector<uint8_t>& private_data) {
+  trailer_ = settings_.extensions ? WeftTrailer::TakeFrom(private_data) : std::nullopt;
+}
+
+std::optional<llp::Claims> Session::claims() const {
+  if (!trailer_) return std::nullopt;
+  return llp::Claims{.host_id = trailer_->host_id, .deliveries = trailer_->flags};
+}
+
+bool Session::AddTrailer(const llp::Claims& claims, bool enhanced, std::vector<uint8_t>& private_data) {
+  if (private_data.size() + WeftTrailer::kLength > PrivateDataRoom(enhanced)) return false;
+  WeftTrailer{.max_ulpdu = kLargestUlpdu, .flags = claims.deliveries, .host_id = claims.host_id}.AppendTo(private_data);
+  return true;
+}
+
+// Without CRC only where the peer is, or can be, on this host. A fault that damages frames of the connection is found
+// by CRC only.
+bool Session::WantsCrc(const llp::Proposal& ours, const transport::SocketAddress& peer, bool same_host) const {
+  if (settings_.crc == CrcPolicy::kOn || (settings_.crc == CrcPolicy::kAuto && !same_host)) return true;
+  return faults::Enabled(faults::Kind::kCorrupt) &&
+         faults::WantsCrc({.qp = ours.queue_pair, .device = ours.device}, peer);
+}
+
+llp::Agreement Session::Agreement(const StartOutcome& outcome) {
+  llp::Agreement agreement{.outcome = {.rtr = outcome.rtr}, .reads_agreed = outcome.has_ird_ord};
+  if (outcome.has_ird_ord) {
+    agreement.outcome.ird = outcome.ird;
+    agreement.outcome.ord = outcome.ord;
+  }
+  return agreement;
+}
+
+size_t Session::MaxUlpdu(const StartOutcome& outcome) const {
+  if (trailer_) return std::clamp<size_t>(trailer_->max_ulpdu, kSmallestUlpdu, kLargestUlpdu);
+  const size_t segment = std::min(stream_->SegmentSize(), kForeignFpdu);
+  return std::max(MulpduForSegment(segment, outcome.send_markers), kSmallestUlpdu);
+}
+
+std::unique_ptr<llp::Channel> Session::MakeChannel(const StartOutcome& outcome, const llp::Proposal& ours,
+                                                   bool initiator, std::vector<uint8_t> reply) {
+  ChannelOptions options{.initiator = initiator,
+                         .revision = outcome.revision,
+                         .crc = outcome.crc,
+                         .send_markers = outcome.send_markers,
+                         .receive_markers = outcome.receive_markers,
+                         .max_ulpdu = MaxUlpdu(outcome),
+                         .prologue = std::move(reply),
+                         .probe = initiator && !trailer_,
+                         .queue_pair = ours.queue_pair,
+                         .device = ours.device,
+                         .start_up_write = initiator && outcome.rtr != llp::Rtr::kNone};
+  return std::make_unique<Channel>(network_, pool_, std::move(stream_), std::move(options));
+}
+
+}  // namespace weft::mpa
