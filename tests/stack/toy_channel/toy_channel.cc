@@ -203,6 +203,11 @@ class ToyChannel final : public llp::Channel, private llp::UlpduWriter {
 
 }  // namespace
 
+std::pair<std::unique_ptr<llp::Channel>, std::unique_ptr<llp::Channel>> MakeToyChannels(transport::Network& network, Random& random) {
+  const auto link = std::make_shared<Link>(network, network, random.Next());
+  return {std::make_unique<ToyChannel>(link, 0), std::make_unique<ToyChannel>(link, 1)};
+}
+
 void ToyWire::Connect(transport::Network& initiator_network, const std::shared_ptr<QueuePair>& initiator,
                       transport::Network& responder_network, const std::shared_ptr<QueuePair>& responder, bool breaks, Random& random) {
   const auto link = std::make_shared<Link>(initiator_network, responder_network, random.Next());

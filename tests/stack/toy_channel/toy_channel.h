@@ -1,6 +1,10 @@
 #ifndef TESTS_STACK_TOY_CHANNEL_TOY_CHANNEL_H_
 #define TESTS_STACK_TOY_CHANNEL_TOY_CHANNEL_H_
 
+#include <memory>
+#include <utility>
+
+#include "llp/channel.h"
 #include "tests/stack/random_run.h"
 
 namespace weft::sim {
@@ -13,6 +17,9 @@ class ToyWire final : public Wire {
   void Connect(transport::Network& initiator_network, const std::shared_ptr<QueuePair>& initiator, transport::Network& responder_network,
                const std::shared_ptr<QueuePair>& responder, bool breaks, Random& random) override;
 };
+
+// The two ends of such a stream between two of a network, for who sets connections up.
+std::pair<std::unique_ptr<llp::Channel>, std::unique_ptr<llp::Channel>> MakeToyChannels(transport::Network& network, Random& random);
 
 }  // namespace weft::sim
 
