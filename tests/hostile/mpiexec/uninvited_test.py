@@ -110,10 +110,17 @@ class Uninvited(launch.LaunchTest):
         secret = invitation[3]
         relay = Relay(int(invitation[2]))
         self.assertEqual(len(secret), 32)
+        looked_at = []
         for pid in self.processes():
             for what in ("cmdline", "environ"):
-                with open(f"/proc/{pid}/{what}", "rb") as file:
-                    self.assertNotIn(secret.encode(), file.read(), f"{what} of {pid}")
+                try:
+                    with open(f"/proc/{pid}/{what}", "rb") as file:
+                        self.assertNotIn(secret.encode(), file.read(), f"{what} of {pid}")
+                except (FileNotFoundError, ProcessLookupError):
+                    continue  # it ended since it was listed
+                looked_at.append((pid, what))
+        self.assertIn((process.pid, "cmdline"), looked_at)
+        self.assertIn((process.pid, "environ"), looked_at)
         invitation[2] = str(relay.port)
         self.let_go_on(invitation[:4] + ["127.0.0.1"])
         out, err = process.communicate(timeout=launch.TIMEOUT)
