@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "faults/injector.h"
-#include "mpa/handshake/wire.h"
+#include "wires/mpa/handshake/wire.h"
 #include "sim/cm/engine.h"
 #include "transport/tcp_network.h"
 

@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "base/settings.h"
 #include "ddp/header.h"
-#include "mpa/channel/channel.h"
+#include "wires/mpa/channel/channel.h"
 #include "rdmap/opcode.h"
 
 namespace weft::hostile {

@@ -1,5 +1,5 @@
-#ifndef MPA_CHANNEL_CHANNEL_H_
-#define MPA_CHANNEL_CHANNEL_H_
+#ifndef WIRES_MPA_CHANNEL_CHANNEL_H_
+#define WIRES_MPA_CHANNEL_CHANNEL_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -96,4 +96,4 @@ class Channel final : public llp::Channel {
 
 }  // namespace weft::mpa
 
-#endif  // MPA_CHANNEL_CHANNEL_H_
+#endif  // WIRES_MPA_CHANNEL_CHANNEL_H_

@@ -1,10 +1,10 @@
-#ifndef MPA_HANDSHAKE_RESPONDER_H_
-#define MPA_HANDSHAKE_RESPONDER_H_
+#ifndef WIRES_MPA_HANDSHAKE_RESPONDER_H_
+#define WIRES_MPA_HANDSHAKE_RESPONDER_H_
 
 #include <memory>
 #include <vector>
 
-#include "mpa/handshake/session.h"
+#include "wires/mpa/handshake/session.h"
 
 namespace weft::mpa {
 
@@ -40,4 +40,4 @@ class Responder final : public llp::Responder {
 
 }  // namespace weft::mpa
 
-#endif  // MPA_HANDSHAKE_RESPONDER_H_
+#endif  // WIRES_MPA_HANDSHAKE_RESPONDER_H_

@@ -1,11 +1,11 @@
-#ifndef MPA_HANDSHAKE_INITIATOR_H_
-#define MPA_HANDSHAKE_INITIATOR_H_
+#ifndef WIRES_MPA_HANDSHAKE_INITIATOR_H_
+#define WIRES_MPA_HANDSHAKE_INITIATOR_H_
 
 #include <functional>
 #include <memory>
 #include <vector>
 
-#include "mpa/handshake/session.h"
+#include "wires/mpa/handshake/session.h"
 
 namespace weft::mpa {
 
@@ -46,4 +46,4 @@ class Initiator final : public llp::Initiator {
 
 }  // namespace weft::mpa
 
-#endif  // MPA_HANDSHAKE_INITIATOR_H_
+#endif  // WIRES_MPA_HANDSHAKE_INITIATOR_H_

@@ -1,4 +1,4 @@
-#include "mpa/handshake/initiator.h"
+#include "wires/mpa/handshake/initiator.h"
 
 #include <cerrno>
 #include <optional>

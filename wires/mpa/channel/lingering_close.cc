@@ -1,4 +1,4 @@
-#include "mpa/channel/lingering_close.h"
+#include "wires/mpa/channel/lingering_close.h"
 
 #include <array>
 #include <mutex>

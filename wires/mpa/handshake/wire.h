@@ -1,5 +1,5 @@
-#ifndef MPA_HANDSHAKE_WIRE_H_
-#define MPA_HANDSHAKE_WIRE_H_
+#ifndef WIRES_MPA_HANDSHAKE_WIRE_H_
+#define WIRES_MPA_HANDSHAKE_WIRE_H_
 
 #include <memory>
 
@@ -32,4 +32,4 @@ class Wire final : public llp::Wire {
 
 }  // namespace weft::mpa
 
-#endif  // MPA_HANDSHAKE_WIRE_H_
+#endif  // WIRES_MPA_HANDSHAKE_WIRE_H_

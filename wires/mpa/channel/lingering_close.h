@@ -1,5 +1,5 @@
-#ifndef MPA_CHANNEL_LINGERING_CLOSE_H_
-#define MPA_CHANNEL_LINGERING_CLOSE_H_
+#ifndef WIRES_MPA_CHANNEL_LINGERING_CLOSE_H_
+#define WIRES_MPA_CHANNEL_LINGERING_CLOSE_H_
 
 #include <cstdint>
 #include <memory>
@@ -19,4 +19,4 @@ void CloseLingering(transport::Network& network, std::unique_ptr<transport::Byte
 
 }  // namespace weft::mpa
 
-#endif  // MPA_CHANNEL_LINGERING_CLOSE_H_
+#endif  // WIRES_MPA_CHANNEL_LINGERING_CLOSE_H_

@@ -1,4 +1,4 @@
-#include "mpa/channel/channel.h"
+#include "wires/mpa/channel/channel.h"
 
 #include <chrono>
 #include <span>
@@ -7,7 +7,7 @@
 #include "base/iovec_length.h"
 #include "base/log.h"
 #include "faults/injector.h"
-#include "mpa/channel/lingering_close.h"
+#include "wires/mpa/channel/lingering_close.h"
 
 namespace weft::mpa {
 namespace {

@@ -1,4 +1,4 @@
-#include "mpa/handshake/responder.h"
+#include "wires/mpa/handshake/responder.h"
 
 #include <cerrno>
 #include <utility>

@@ -1,11 +1,11 @@
-#include "mpa/handshake/wire.h"
+#include "wires/mpa/handshake/wire.h"
 
 #include <cerrno>
 #include <utility>
 
-#include "mpa/channel/channel.h"
-#include "mpa/handshake/initiator.h"
-#include "mpa/handshake/responder.h"
+#include "wires/mpa/channel/channel.h"
+#include "wires/mpa/handshake/initiator.h"
+#include "wires/mpa/handshake/responder.h"
 #include "mpa/start_up.h"
 
 namespace weft::mpa {

@@ -1,4 +1,4 @@
-#include "mpa/handshake/session.h"
+#include "wires/mpa/handshake/session.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "faults/stream.h"
-#include "mpa/channel/lingering_close.h"
+#include "wires/mpa/channel/lingering_close.h"
 #include "mpa/fpdu_layout.h"
 #include "transport/pcap.h"
 

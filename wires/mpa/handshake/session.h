@@ -1,5 +1,5 @@
-#ifndef MPA_HANDSHAKE_SESSION_H_
-#define MPA_HANDSHAKE_SESSION_H_
+#ifndef WIRES_MPA_HANDSHAKE_SESSION_H_
+#define WIRES_MPA_HANDSHAKE_SESSION_H_
 
 #include <memory>
 #include <optional>
@@ -8,7 +8,7 @@
 #include "base/buffer_pool.h"
 #include "base/settings.h"
 #include "llp/handshake.h"
-#include "mpa/channel/channel.h"
+#include "wires/mpa/channel/channel.h"
 #include "mpa/start_up.h"
 #include "transport/network.h"
 
@@ -80,4 +80,4 @@ class Session {
 
 }  // namespace weft::mpa
 
-#endif  // MPA_HANDSHAKE_SESSION_H_
+#endif  // WIRES_MPA_HANDSHAKE_SESSION_H_
