@@ -33,10 +33,11 @@ void Patience::Start() {
   if (!now) return;
   const Duration limit = limit_();
   if (limit == Duration{}) return;
-  timer_ = timers_.RunAfter(limit, [this, before = *now] { OnTimer(before); });
+  timer_ = timers_.RunAfter(limit, [this, round = ++round_, before = *now] { OnTimer(round, before); });
 }
 
-void Patience::OnTimer(const Signs& before) {
+void Patience::OnTimer(uint64_t round, const Signs& before) {
+  if (round != round_) return;
   timer_ = 0;
   const std::optional<Signs> now = look_();
   const bool answers = !now || now->progress != before.progress;
@@ -49,6 +50,8 @@ void Patience::OnTimer(const Signs& before) {
 }
 
 void Patience::Stop() {
+  ++round_;
+  postponed_ = 0;
   if (timer_ != 0) timers_.network().Cancel(std::exchange(timer_, 0));
 }
 

@@ -35,13 +35,14 @@ class Patience {
 
  private:
   void Start();
-  void OnTimer(const Signs& before);
+  void OnTimer(uint64_t round, const Signs& before);
 
   EngineTimers& timers_;
   const std::function<std::optional<Signs>()> look_;
   const std::function<transport::Duration()> limit_;
   const std::function<void()> give_up_;
   transport::TimerId timer_ = 0;
+  uint64_t round_ = 0;      // of timers: one that was stopped while it waited for the engine is not the one that runs
   unsigned postponed_ = 0;  // how often in a row it talked without answering
 };
 
