@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """test_report.py EVENTS: counts the test cases of one `bazel test` run from its --build_event_json_file.
 
-Prints the name of everything that failed, a target that did not build or does not exist included, and as its last line "PASSED FAILED".
+Prints everything that failed with the beginning and the end of what it said, a target that did not build or does not exist included, and
+as its last line "PASSED FAILED".
 A target without a test.xml (it crashed, or ran out of time) counts as one case. Of one that Bazel tried more than once
 (flaky = True) the last attempt counts; those before it are printed.
 """
@@ -12,8 +13,18 @@ import urllib.parse
 import xml.etree.ElementTree as ElementTree
 
 
+FIRST_LINES, LAST_LINES, LINE_LENGTH = 4, 12, 160  # of what a failed case said
+
+
+def abridged(text):
+    lines = [line[:LINE_LENGTH] for line in text.splitlines() if line.strip()]
+    if len(lines) > FIRST_LINES + LAST_LINES:
+        lines[FIRST_LINES:-LAST_LINES] = ["..."]
+    return lines
+
+
 def cases(path):
-    """(passed, names of failed) of a test.xml; (0, []) when it tells nothing."""
+    """(passed, [(name, lines that say why)] of failed) of a test.xml; (0, []) when it tells nothing."""
     try:
         root = ElementTree.parse(path).getroot()
     except (OSError, ElementTree.ParseError):
@@ -22,20 +33,32 @@ def cases(path):
     for case in root.iter("testcase"):
         if case.get("status") == "notrun" or case.find("skipped") is not None:
             continue
-        if case.find("failure") is not None or case.find("error") is not None:
-            failed.append(case.get("name", "?"))
+        reasons = case.findall("failure") + case.findall("error")
+        if reasons:
+            name = ".".join(filter(None, (case.get("classname"), case.get("name", "?"))))
+            failed.append((name, abridged("\n".join(reason.text or reason.get("message") or "" for reason in reasons))))
         else:
             passed += 1
     return passed, failed
 
 
+def end_of(path):
+    try:
+        with open(path, errors="replace") as file:
+            return abridged(file.read())
+    except OSError:
+        return []
+
+
 def outcome(result):
-    """(passed, names of failed) of a testResult event."""
-    xml = [f["uri"] for f in result.get("testActionOutput", []) if f["name"] == "test.xml"]
-    good, bad = cases(urllib.parse.urlparse(xml[0]).path) if xml else (0, [])
+    """(passed, [(name, lines)] of failed) of a testResult event."""
+    files = {f["name"]: urllib.parse.urlparse(f["uri"]).path for f in result.get("testActionOutput", []) if "uri" in f}
+    good, bad = cases(files["test.xml"]) if "test.xml" in files else (0, [])
     if result["status"] in ("PASSED", "FLAKY"):
         return max(good, 1), []
-    return good, bad or [result["status"].lower()]
+    log = end_of(files.get("test.log", ""))
+    bad = [(name, lines if len(lines) > 1 else lines + log) for name, lines in bad]  # Bazel's own test.xml has one line
+    return good, bad or [(result["status"].lower(), log)]
 
 
 def main():
@@ -58,10 +81,9 @@ def main():
         *earlier, (good, bad) = (outcomes[number] for number in sorted(outcomes))
         passed += good
         failed += len(bad)
-        for name in (name for _, names in earlier for name in names):
-            print(f"Tried again  {label}  {name}")
-        for name in bad:
-            print(f"FAILED  {label}  {name}")
+        said = [("Tried again", *case) for _, failures in earlier for case in failures] + [("FAILED", *case) for case in bad]
+        for what, name, lines in said:
+            print(f"{what}  {label}  {name}", *lines, sep="\n    ")
     print(passed, failed)
 
 
