@@ -3,20 +3,25 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/log.h"
 #include "faults/injector.h"
-#include "wires/mpa/handshake/wire.h"
 #include "sim/cm/engine.h"
 #include "transport/tcp_network.h"
+#include "wires/mpa/handshake/wire.h"
 
 namespace weft::sim {
 namespace {
+
+constexpr size_t kMostGone = 10000;  // queue pairs that are kept in mind for the summary
 
 std::atomic<QueuePairResolver> g_resolver{nullptr};
 
@@ -62,6 +67,18 @@ Rnic::Rnic(transport::Network& network, const Settings& settings, uint64_t host_
       datagram_ports_(network),
       device_faults_(std::make_shared<DeviceFaults>(*this)) {
   faults::Injector::Process().AddObserver(device_faults_);
+}
+
+void Rnic::ServeProcess() {
+  if (settings_.control) {
+    control_ = ServeRequests(network_, [this] { return Describe(settings_.persona, StateOfAll()); });
+  }
+  if (settings_.stats) {
+    static std::atomic<Rnic*> newest{nullptr};
+    if (newest.exchange(this) == nullptr) {
+      std::atexit([] { LogLines(newest.load()->Summary()); });
+    }
+  }
 }
 
 void Rnic::OnExit() {
@@ -152,6 +169,46 @@ Result<std::shared_ptr<DatagramQueuePair>, int> Rnic::CreateDatagramQueuePair(Da
                                 });
   if (qp.ok()) queue_pairs_.Add((*qp)->number(), *qp);
   return qp;
+}
+
+void Rnic::ForgetQueuePair(uint32_t number) {
+  std::shared_ptr<AnyQueuePair> qp;  // destroyed after the lock is released
+  std::optional<QueuePairSnapshot> last;
+  if (settings_.stats) {
+    {
+      std::lock_guard lock(mutex_);
+      qp = queue_pairs_.Find(number);
+    }
+    if (qp != nullptr) last = qp->Snapshot();
+  }
+  std::lock_guard lock(mutex_);
+  queue_pairs_.Erase(number);
+  if (last && gone_.size() < kMostGone) gone_.push_back(std::move(*last));
+}
+
+std::vector<std::shared_ptr<AnyQueuePair>> Rnic::QueuePairs() {
+  std::lock_guard lock(mutex_);
+  return queue_pairs_.Of(kAllMemoryUsers);
+}
+
+void Rnic::ApplyFaults() {
+  for (const auto& qp : QueuePairs()) qp->ApplyFaults();
+}
+
+Snapshots Rnic::StateOfAll() {
+  Snapshots snapshots;
+  for (const auto& qp : QueuePairs()) snapshots.push_back(qp->Snapshot());
+  std::sort(snapshots.begin(), snapshots.end(), [](const auto& a, const auto& b) { return a.number < b.number; });
+  return snapshots;
+}
+
+std::string Rnic::Summary() {
+  Snapshots gone;
+  {
+    std::lock_guard lock(mutex_);
+    gone = gone_;
+  }
+  return Summarize(gone, StateOfAll());
 }
 
 }  // namespace weft::sim

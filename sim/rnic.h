@@ -14,19 +14,20 @@
 #include "base/result.h"
 #include "base/settings.h"
 #include "llp/handshake.h"
-#include "sim/queues/adapter.h"
-#include "sim/queues/any_queue_pair.h"
 #include "sim/cm/api.h"
+#include "sim/cm/ports/queue_pair_ports.h"
 #include "sim/cm/surroundings.h"
 #include "sim/datagram/ports.h"
 #include "sim/datagram/queue_pair.h"
 #include "sim/device/device.h"
+#include "sim/device/port_monitor.h"
 #include "sim/device_faults.h"
 #include "sim/memory/memory.h"
-#include "sim/device/port_monitor.h"
 #include "sim/queue_pair/queue_pair.h"
-#include "sim/cm/queue_pair_ports.h"
 #include "sim/queue_pair_table.h"
+#include "sim/queues/adapter.h"
+#include "sim/queues/any_queue_pair.h"
+#include "sim/report.h"
 #include "transport/network.h"
 
 namespace weft::sim {
@@ -75,16 +76,15 @@ class Rnic final : public Adapter {
   void ForgetQueuePair(uint32_t number) override;
   void ForgetRegion(const RegionInfo& gone, const AnyQueuePair* but = nullptr) override;
 
-  // rnic_statistics.cc: what `weft stat` shows. Those that are gone are counted only with WEFT_STATS=1.
   std::vector<std::shared_ptr<AnyQueuePair>> QueuePairs();
-  std::vector<QueuePairSnapshot> Snapshots();
-  std::string Summary();
   // Failures on demand.
   DeviceFaults& device_faults() { return *device_faults_; }
   void ApplyFaults();
 
  private:
   void ServeProcess();  // the control socket, the summary at exit
+  Snapshots StateOfAll();
+  std::string Summary();
 
   transport::Network& network_;
   const Settings settings_;
@@ -104,7 +104,7 @@ class Rnic final : public Adapter {
 
   std::mutex mutex_;  // guards what follows
   QueuePairTable queue_pairs_;
-  std::vector<QueuePairSnapshot> gone_;
+  Snapshots gone_;  // only with WEFT_STATS=1
   uint32_t next_number_ = 2;  // 0 and 1 are special on InfiniBand; programs print them as such
 };
 

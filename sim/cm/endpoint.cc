@@ -265,9 +265,8 @@ llp::Proposal EndpointImpl::Propose(const QueuePair& qp, const ConnectParameters
 
 EstablishOptions EndpointImpl::OptionsFor(const ConnectParameters& parameters, rdmap::Delivery delivery, bool dialled,
                                           bool initiator) {
-  return {.initiator = initiator,
+  return {.terms = {.delivery = delivery, .initiator = initiator},
           .dialled = dialled,
-          .delivery = delivery,
           .rnr_retry = parameters.rnr_retry,
           .retry_count = parameters.retry_count,
           .ack_timeout = parameters.ack_timeout};
@@ -276,15 +275,15 @@ EstablishOptions EndpointImpl::OptionsFor(const ConnectParameters& parameters, r
 void EndpointImpl::PrepareHandover(const llp::Agreement& agreement) {
   StopTimer();
   state_ = State::kConnected;
-  options_.outcome = agreement.outcome;
+  ConnectionTerms& terms = options_.terms;
+  terms.outcome = agreement.outcome;
   if (!agreement.reads_agreed) {
     // The peer may have as many Reads outstanding as its program asked for there, so we take as many as we can.
-    options_.outcome.ird = kMaxReads;
-    options_.outcome.ord = our_ord_;
+    terms.outcome.ird = kMaxReads;
+    terms.outcome.ord = our_ord_;
   }
-  if (!agreement.claims || (agreement.claims->deliveries & ClaimFor(options_.delivery)) == 0)
-    options_.delivery = rdmap::Delivery::kPlain;
-  established_ = {.kind = CmEvent::Kind::kEstablished, .ird = options_.outcome.ird, .ord = options_.outcome.ord};
+  if (!agreement.claims || (agreement.claims->deliveries & ClaimFor(terms.delivery)) == 0) terms.delivery = rdmap::Delivery::kPlain;
+  established_ = {.kind = CmEvent::Kind::kEstablished, .ird = terms.outcome.ird, .ord = terms.outcome.ord};
   handover_ = true;
 }
 
@@ -302,7 +301,7 @@ int EndpointImpl::HandOver() {
     options = options_;
   }
   options.observer = shared_from_this();
-  const bool established_now = options.initiator || options.outcome.rtr == llp::Rtr::kNone;
+  const bool established_now = options.terms.initiator || options.terms.outcome.rtr == llp::Rtr::kNone;
   auto channel = initiator != nullptr ? initiator->TakeChannel() : responder->TakeChannel();
   const int failed = qp->Establish(std::move(channel), std::move(options));  // may call back
   if (failed == 0) {

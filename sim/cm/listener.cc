@@ -108,7 +108,7 @@ bool ListenerImpl::AcceptOne() {
       silent_.Add(endpoint);
     }
   }
-  if (oldest != nullptr) TurnAway(*oldest, "that have not sent an MPA request");
+  if (oldest != nullptr) TurnAway(*oldest, "that have not sent a request");
   if (endpoint != nullptr) endpoint->StartResponder(std::move(session), shared_from_this());
   return true;
 }

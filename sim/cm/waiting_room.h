@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <unordered_map>
@@ -27,6 +28,17 @@ class WaitingRoom {
   }
   // nullptr: nobody is here.
   std::shared_ptr<Guest> TakeOldest() { return guests_.empty() ? nullptr : TakeAt(guests_.begin()); }
+  // Those of whom `matches` holds, the oldest first.
+  template <typename Matches>
+  std::vector<std::shared_ptr<Guest>> TakeAllIf(Matches matches) {
+    std::vector<std::shared_ptr<Guest>> taken;
+    for (auto at = guests_.begin(); at != guests_.end();) {
+      const auto next = std::next(at);
+      if (matches(*at->second)) taken.push_back(TakeAt(at));
+      at = next;
+    }
+    return taken;
+  }
   std::vector<std::shared_ptr<Guest>> TakeAll() {
     std::vector<std::shared_ptr<Guest>> all;
     for (auto& [place, guest] : std::exchange(guests_, {})) all.push_back(std::move(guest));

@@ -245,10 +245,8 @@ int QueuePair::Establish(std::unique_ptr<llp::Channel> channel, EstablishOptions
       SetState(IBV_QPS_RTS);
     }
     last_peer_ = channel->PeerAddress();
-    const ConnectionTerms terms{
-        .outcome = options.outcome, .delivery = options.delivery, .initiator = options.initiator, .to_itself = options.to_itself};
     const ConnectionParts parts{number_, roce_, options_, attributes_, counters_, completer_, requester_, responder_};
-    connection_ = std::make_shared<Connection>(parts, static_cast<ConnectionUser&>(*this), std::move(channel), terms);
+    connection_ = std::make_shared<Connection>(parts, static_cast<ConnectionUser&>(*this), std::move(channel), options.terms);
     const std::shared_ptr<Connection> connection = connection_;  // which may be over at once
     connection->Start(std::shared_ptr<llp::ChannelUser>(shared_from_this(), this),
                       std::shared_ptr<transport::ReadyHandler>(shared_from_this(), this), CaptureComment());

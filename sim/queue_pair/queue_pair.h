@@ -37,11 +37,8 @@ class ConnectionObserver {
 
 // A connection whose start-up is over.
 struct EstablishOptions {
-  llp::Outcome outcome;
-  bool initiator = false;
-  bool to_itself = false; // the stream's peer is this queue pair
-  bool dialled = false;   // the program connects by ibv_modify_qp; otherwise by rdma_cm
-  rdmap::Delivery delivery = rdmap::Delivery::kPlain;  // that both ends agreed on
+  ConnectionTerms terms;
+  bool dialled = false;  // the program connects by ibv_modify_qp; otherwise by rdma_cm
   uint8_t rnr_retry = 7, retry_count = 7, ack_timeout = 18;  // rdma_cm's: for ever, 7 times 1 s
   std::shared_ptr<ConnectionObserver> observer;
 };

@@ -54,7 +54,7 @@ struct Dialled {
   std::shared_ptr<sim::QueuePair> qp;
 };
 
-// What such a queue pair asks for when it opens the connection (sim/queue_pair_ports.cc).
+// What such a queue pair asks for when it opens the connection (sim/cm/ports/wish.h).
 Bytes Wish(uint32_t to, uint32_t from, uint32_t rq_psn, uint32_t sq_psn) {
   Bytes bytes = {'W', 'e', 'f', 't', 'Q', 'P', 'C', 'N'};
   for (const uint32_t word : {to, from, uint32_t{1} << 24 | rq_psn, sq_psn}) {

@@ -104,9 +104,7 @@ std::unique_ptr<Peer> Stage::Connect(Program& victim, const Terms& terms) {
   network_.RunFor(std::chrono::milliseconds(1));
   auto accepted = listener_->Accept();
   WEFT_CHECK(accepted.ok());
-  sim::EstablishOptions options{.initiator = true, .delivery = terms.delivery};
-  options.outcome.ird = terms.ird;
-  options.outcome.ord = terms.ord;
+  sim::EstablishOptions options{.terms = {.outcome = {.ird = terms.ird, .ord = terms.ord}, .delivery = terms.delivery, .initiator = true}};
   mpa::ChannelOptions framing{.initiator = true, .revision = 2, .crc = false, .max_ulpdu = terms.max_ulpdu, .queue_pair = victim.qp.qp->number()};
   auto channel = std::make_unique<mpa::Channel>(network_, rnic_->pool(), std::move(*stream), std::move(framing));
   WEFT_CHECK(victim.qp.qp->Establish(std::move(channel), std::move(options)) == 0);

@@ -216,13 +216,13 @@ void ToyWire::Connect(transport::Network& initiator_network, const std::shared_p
   if (breaks) link->until_break = random.Between(0, 60);
   const bool reliable = initiator->delivery() == rdmap::Delivery::kReliable && random.Chance(0.6);
   constexpr llp::Rtr kRtrs[] = {llp::Rtr::kNone, llp::Rtr::kSend, llp::Rtr::kWrite, llp::Rtr::kRead};
-  const EstablishOptions common{
+  const ConnectionTerms common{
       .outcome = {.ird = static_cast<uint16_t>(random.Between(1, 8)), .ord = 0, .rtr = kRtrs[random.Between(0, 3)]},
       .delivery = reliable ? rdmap::Delivery::kReliable : rdmap::Delivery::kPlain};
   for (const bool first : {true, false}) {
-    EstablishOptions options = common;
-    options.initiator = first;
-    options.outcome.ord = common.outcome.ird;
+    EstablishOptions options{.terms = common};
+    options.terms.initiator = first;
+    options.terms.outcome.ord = common.outcome.ird;
     const auto& queue_pair = first ? initiator : responder;
     WEFT_CHECK(queue_pair->Establish(std::make_unique<ToyChannel>(link, first ? 0 : 1), options) == 0);
   }

@@ -1,23 +1,14 @@
-#ifndef SIM_CM_QUEUE_PAIR_PORTS_H_
-#define SIM_CM_QUEUE_PAIR_PORTS_H_
-
-#include <infiniband/verbs.h>
+#ifndef SIM_CM_PORTS_QUEUE_PAIR_PORTS_H_
+#define SIM_CM_PORTS_QUEUE_PAIR_PORTS_H_
 
 #include <cstdint>
-#include <deque>
-#include <map>
 #include <memory>
-#include <mutex>
-#include <optional>
-#include <unordered_map>
 
 #include "base/result.h"
 #include "base/settings.h"
 #include "sim/cm/api.h"
 #include "sim/cm/surroundings.h"
 #include "sim/queue_pair/peer.h"
-#include "transport/network.h"
-#include "transport/socket_address.h"
 
 namespace weft::sim {
 
@@ -44,13 +35,10 @@ class QueuePairPorts final : public PeerFinder {
   void Forget(uint32_t number) override;
 
  private:
-  struct State;
-  class Requests;
-  class Dialler;
-  void ConnectToItself(QueuePair& qp, const PeerChoice& choice);
+  class State;
   const std::shared_ptr<State> state_;
 };
 
 }  // namespace weft::sim
 
-#endif  // SIM_CM_QUEUE_PAIR_PORTS_H_
+#endif  // SIM_CM_PORTS_QUEUE_PAIR_PORTS_H_
