@@ -1,8 +1,10 @@
 #include "mpi_hybrid/p2p/tcp/dial.h"
 
 #include <algorithm>
-#include <charconv>
+#include <string_view>
 #include <utility>
+
+#include "base/host_port.h"
 
 namespace weft::mpi {
 namespace {
@@ -10,25 +12,15 @@ namespace {
 constexpr auto kFirstPause = std::chrono::milliseconds(10);  // between rounds; doubled each time
 constexpr int kMostDoublings = 6;
 
-// "host:port", "[v6]:port".
-std::optional<transport::SocketAddress> ParseAddress(const std::string& text) {
-  const size_t colon = text.rfind(':');
-  if (colon == std::string::npos) return std::nullopt;
-  std::string host = text.substr(0, colon);
-  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
-  uint16_t port = 0;
-  const char* end = text.data() + text.size();
-  if (std::from_chars(text.data() + colon + 1, end, port).ptr != end || port == 0) return std::nullopt;
-  return transport::SocketAddress::Parse(host, port);
-}
-
 }  // namespace
 
 std::optional<Dial> Dial::Make(const std::string& published) {
   Dial dial;
   for (size_t at = 0; at <= published.size();) {
     const size_t comma = std::min(published.find(',', at), published.size());
-    if (const auto address = ParseAddress(published.substr(at, comma - at))) dial.all_.push_back(*address);
+    if (const auto place = ParseHostPort(std::string_view(published).substr(at, comma - at))) {
+      if (const auto address = transport::SocketAddress::Parse(place->host, place->port)) dial.all_.push_back(*address);
+    }
     at = comma + 1;
   }
   if (dial.all_.empty()) return std::nullopt;
