@@ -4,24 +4,27 @@
 
 #include <cerrno>
 #include <set>
+#include <vector>
 
 namespace weft::sim {
 namespace {
 
-// Ports as a kernel gives them: each once.
+// Ports as a kernel gives them: each once, unless one is asked for.
 class Ports {
  public:
   PortNumbers::Listen listen() {
     return [this](const transport::SocketAddress& at) -> Result<std::shared_ptr<CmListener>, int> {
       if (left == 0) return EMFILE;
       --left;
+      asked.push_back(at);
       transport::SocketAddress local = at;
-      local.set_port(next_++);
+      if (local.port() == 0) local.set_port(next_++);
       return std::shared_ptr<CmListener>(std::make_shared<Listener>(*this, local));
     };
   }
+  std::vector<transport::SocketAddress> asked;
   int open = 0;
-  int left = 10;
+  int left = 100;
 
  private:
   struct Listener final : CmListener {
@@ -62,6 +65,20 @@ TEST(PortNumbers, ANumberThatWasGivenBackRestsForAWhile) {
   EXPECT_FALSE(numbers.IsTaken(first));
   for (int i = 0; i < 255; ++i) EXPECT_NE(*numbers.Allocate(), first);
   EXPECT_EQ(*numbers.Allocate(), first);
+}
+
+// Where devices are named, a number is reached at each of their addresses and nowhere else.
+TEST(PortNumbers, WhereDevicesAreNamedItListensAtTheirAddressesAtOnePort) {
+  Ports ports;
+  Settings settings;
+  settings.devices = {"lo"};
+  PortNumbers numbers(settings, ports.listen());
+  const auto number = numbers.Allocate();
+  ASSERT_TRUE(number.ok());
+  ASSERT_FALSE(ports.asked.empty());
+  for (const auto& address : ports.asked) EXPECT_FALSE(address.is_wildcard()) << address.ToString();
+  EXPECT_EQ(ports.asked.front().port(), 0);
+  for (size_t i = 1; i < ports.asked.size(); ++i) EXPECT_EQ(ports.asked[i].port(), *number >> 8);
 }
 
 TEST(PortNumbers, NoPortIsAnErrorAndWhatThereIsStays) {

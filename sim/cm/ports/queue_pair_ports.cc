@@ -98,7 +98,7 @@ class QueuePairPorts::State final : public std::enable_shared_from_this<State> {
 
   PortNumbers numbers_;
   const Surroundings around_;
-  std::mutex mutex_;  // guards what follows; nothing is called with it held
+  std::mutex mutex_;  // guards what follows; with it held, endpoints are asked for addresses only
   std::unordered_map<uint32_t, Search> searches_;
   WaitingRoom<EarlyRequest> early_;
 };
