@@ -32,6 +32,7 @@ struct DatagramOptions {
   bool shared = false;     // other sockets, of other processes too, may use the same address: each gets a group's datagrams
   SocketAddress group;     // with a family: joins it on `interface`, and gets no datagrams of other groups
   uint32_t interface = 0;
+  int protocol = 0;        // not 0: packets of IP itself with this protocol, which needs CAP_NET_RAW. Ports are 0; of IPv4 the header is received too
   SocketAddress peer;      // with a family: talks to this one only, and hears (TakeError) when it refuses
 };
 

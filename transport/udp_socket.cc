@@ -127,7 +127,8 @@ void ReadDestination(msghdr& header, IncomingDatagram& datagram) {
 
 Result<std::unique_ptr<DatagramSocket>, int> UdpSocket::Open(const SocketAddress& local, const DatagramOptions& options) {
   if (local.length() == 0) return EAFNOSUPPORT;
-  const int fd = LeaveRoomForSelect(socket(local.family(), SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP));
+  const int type = options.protocol != 0 ? SOCK_RAW : SOCK_DGRAM, protocol = options.protocol != 0 ? options.protocol : IPPROTO_UDP;
+  const int fd = LeaveRoomForSelect(socket(local.family(), type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol));
   if (fd < 0) return errno;
   std::unique_ptr<UdpSocket> opened(new UdpSocket(fd, local.family()));
   if (int error = opened->Prepare(local, options)) return error;

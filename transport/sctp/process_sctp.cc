@@ -1,0 +1,125 @@
+#include "transport/sctp/process_sctp.h"
+
+#include <netinet/in.h>
+#include <sys/random.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "base/check.h"
+#include "transport/interfaces.h"
+#include "transport/local_address.h"
+#include "transport/sctp/usrsctp/host_sctp.h"
+
+namespace weft::transport::sctp {
+namespace {
+
+void FillFromKernel(void* to, size_t count) {
+  auto* at = static_cast<uint8_t*>(to);
+  while (count > 0) {
+    const ssize_t got = getrandom(at, count, 0);
+    if (got < 0) {
+      WEFT_CHECK(errno == EINTR);
+      continue;
+    }
+    at += got;
+    count -= static_cast<size_t>(got);
+  }
+}
+
+std::vector<HostAddress> ListHostAddresses() {
+  std::vector<HostAddress> list;
+  for (const NetworkInterface& interface : ListInterfaces()) {
+    if (!interface.up) continue;
+    for (const SocketAddress& address : interface.addresses) list.push_back({address, interface.name, interface.mtu});
+  }
+  return list;
+}
+
+std::optional<SocketAddress> KernelsSourceFor(const SocketAddress& to) {
+  SocketAddress with_port = to;
+  if (with_port.port() == 0) with_port.set_port(9);
+  auto source = SourceAddressFor({}, with_port);
+  if (!source) return std::nullopt;
+  source->set_port(0);
+  return *source;
+}
+
+Result<std::unique_ptr<DatagramSocket>, int> OpenUdp(Network& network, uint16_t port) {
+  auto both = network.OpenDatagram(*SocketAddress::Parse("::", port), {});
+  if (both || (both.error() != EAFNOSUPPORT && both.error() != EADDRNOTAVAIL)) return both;
+  return network.OpenDatagram(*SocketAddress::Parse("0.0.0.0", port), {});
+}
+
+Result<Host, int> OpenHost(Network& network, const Carriage& carriage) {
+  Host host{.network = &network, .list_addresses = ListHostAddresses, .source_for = KernelsSourceFor};
+  if (!carriage.udp && !carriage.native) return EINVAL;
+  if (carriage.udp) {
+    auto udp = OpenUdp(network, carriage.udp_port);
+    if (!udp) return udp.error();
+    host.udp = std::move(*udp);
+  }
+  if (carriage.native) {
+    auto native4 = network.OpenDatagram(*SocketAddress::Parse("0.0.0.0", 0), {.protocol = IPPROTO_SCTP});
+    if (!native4) return native4.error();
+    host.native4 = std::move(*native4);
+    auto native6 = network.OpenDatagram(*SocketAddress::Parse("::", 0), {.only_v6 = true, .protocol = IPPROTO_SCTP});
+    if (native6) host.native6 = std::move(*native6);
+  }
+  return host;
+}
+
+// Of one process, and reached for ever from its child's.
+struct Entry {
+  Entry(Host host, Entry* of_parent) : stack(FillFromKernel), sctp(stack, std::move(host)), of_parent(of_parent) {}
+  Stack stack;
+  HostSctp sctp;
+  Entry* of_parent;
+};
+std::atomic<Entry*> g_current{nullptr};
+
+Entry* Current() {
+  Entry* const entry = g_current.load(std::memory_order_acquire);
+  return entry != nullptr && entry->stack.InThisProcess() ? entry : nullptr;
+}
+
+void AtExit() {
+  if (Entry* const entry = Current()) entry->stack.AbortAll();
+}
+
+}  // namespace
+
+Result<Sctp*, int> ProcessSctp(Network& network, const Carriage& carriage) {
+  if (Entry* const entry = Current()) return &entry->sctp;
+  // A fork while another thread is in here leaves it locked in the child: rare, and no lock that is passed on to a child could help.
+  static std::mutex making;
+  const std::lock_guard lock(making);
+  if (Entry* const entry = Current()) return &entry->sctp;
+  auto host = OpenHost(network, carriage);
+  if (!host) return host.error();
+  auto* const entry = new Entry(std::move(*host), g_current.load(std::memory_order_acquire));
+  static const int registered = std::atexit(AtExit);
+  WEFT_CHECK(registered == 0);
+  g_current.store(entry, std::memory_order_release);
+  return &entry->sctp;
+}
+
+PacketCounters ProcessPacketCounters() {
+  Entry* const entry = Current();
+  if (entry == nullptr) return {};
+  const Stack::Counters counters = entry->stack.counters();
+  return {.packets_in = counters.packets_in,
+          .packets_out = counters.packets_out,
+          .damaged = counters.damaged,
+          .strangers = counters.strangers,
+          .not_sent = counters.not_sent,
+          .output_batches = counters.output_batches,
+          .input_batches = counters.input_batches};
+}
+
+}  // namespace weft::transport::sctp

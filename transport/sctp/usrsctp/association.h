@@ -1,0 +1,67 @@
+#ifndef TRANSPORT_SCTP_USRSCTP_ASSOCIATION_H_
+#define TRANSPORT_SCTP_USRSCTP_ASSOCIATION_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "transport/sctp/sctp.h"
+#include "transport/sctp/usrsctp/stack.h"
+
+namespace weft::transport::sctp {
+
+// One association, and the socket of usrsctp that has it. `stack` outlives it.
+class UsrsctpAssociation final : public Association, public Watched {
+ public:
+  // Owns `socket`. Under the stack's lock. `port`: ours, network byte order, that was added to the stack.
+  UsrsctpAssociation(Stack& stack, struct socket* socket, uint16_t port);
+  ~UsrsctpAssociation() override;
+
+  void Watch(std::shared_ptr<ReadyHandler> handler) override;
+  void SetReading(bool reading) override;
+  IoResult Send(const OutgoingMessage& message) override;
+  Received Receive(std::span<const iovec> into) override;
+  void Shutdown() override;
+  void Abort(const std::string& reason) override;
+
+  std::vector<SocketAddress> LocalAddresses() const override;
+  std::vector<SocketAddress> PeerAddresses() const override;
+  uint16_t PeerUdpPort() const override;
+  std::vector<Path> Paths() const override;
+  int SetPrimary(const SocketAddress& path) override;
+  size_t FragmentationPoint() const override;
+  bool HasUnacknowledged() const override;
+
+  // Under the stack's lock: no packet from another UDP port of these addresses is taken.
+  void Know(const std::vector<SocketAddress>& peer_addresses, uint16_t udp_port);
+  // Under the lock too: the destructor has nothing left to do.
+  void CloseLocked();
+
+ private:
+  // Under the lock.
+  void Refresh();
+  void Forget();
+  std::optional<Received> OnNotification(std::span<const uint8_t> bytes);
+  Received Up(Event::Kind kind);
+  Received End(Received::Kind kind, int error);
+  std::optional<sctp_status> Status() const;
+  bool Usable() const { return socket_ != nullptr && stack_.InThisProcess(); }
+
+  Stack& stack_;
+  struct socket* socket_;
+  const uint16_t port_;
+  std::vector<PeerKey> known_;
+  std::vector<SocketAddress> peer_addresses_;  // as last seen
+  uint16_t udp_port_ = 0;
+  bool connected_once_ = false;
+  bool in_message_ = false;   // some of it was received
+  bool explicit_end_ = false;  // usrsctp is told where a message ends
+  std::optional<OutgoingMessage> in_parts_;
+  bool shut_down_ = false;
+  std::optional<Received> end_;
+};
+
+}  // namespace weft::transport::sctp
+
+#endif  // TRANSPORT_SCTP_USRSCTP_ASSOCIATION_H_

@@ -1,0 +1,37 @@
+#ifndef TRANSPORT_SCTP_USRSCTP_HOST_H_
+#define TRANSPORT_SCTP_USRSCTP_HOST_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "transport/network.h"
+#include "transport/socket_address.h"
+
+namespace weft::transport::sctp {
+
+struct HostAddress {
+  SocketAddress address;  // port 0
+  std::string interface;
+  uint32_t mtu = 0;  // bytes of an IP packet
+};
+
+// Where a process's SCTP leaves and enters: its sockets, and what is to be known of the addresses of its host. Of a process there is one; a
+// test in virtual time has as many as it has hosts.
+struct Host {
+  Network* network = nullptr;
+  std::function<std::vector<HostAddress>()> list_addresses;
+  // From which of the host's addresses `to` is reached; nullopt: it is not.
+  std::function<std::optional<SocketAddress>(const SocketAddress& to)> source_for;
+  std::unique_ptr<DatagramSocket> udp;              // null: nothing goes over UDP
+  std::unique_ptr<DatagramSocket> native4, native6;  // null: nothing goes over IP
+  std::vector<WatchId> watches;                      // of the sockets
+};
+
+}  // namespace weft::transport::sctp
+
+#endif  // TRANSPORT_SCTP_USRSCTP_HOST_H_

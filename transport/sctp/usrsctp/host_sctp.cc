@@ -1,0 +1,149 @@
+#include "transport/sctp/usrsctp/host_sctp.h"
+
+#include <netinet/in.h>
+#include <usrsctp.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "transport/sctp/usrsctp/association.h"
+#include "transport/sctp/usrsctp/listener.h"
+#include "transport/sctp/usrsctp/options.h"
+
+namespace weft::transport::sctp {
+namespace {
+
+constexpr size_t kMostAddresses = 16;
+constexpr uint32_t kMostMtu = 65535, kLeastMtu = 576;
+
+bool IsLinkLocal(const SocketAddress& address) {
+  return address.family() == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(address.get())->sin6_addr);
+}
+
+int CheckAddresses(const std::vector<SocketAddress>& addresses) {
+  if (addresses.size() > kMostAddresses) return EINVAL;
+  for (const SocketAddress& address : addresses) {
+    if (address.family() != AF_INET && address.family() != AF_INET6) return EAFNOSUPPORT;
+    if (IsLinkLocal(address)) return EADDRNOTAVAIL;  // usrsctp does not keep their scope
+  }
+  return 0;
+}
+
+int FamilyFor(const std::vector<SocketAddress>& some, const std::vector<SocketAddress>& others) {
+  const auto is_v6 = [](const SocketAddress& address) { return address.family() == AF_INET6; };
+  return std::any_of(some.begin(), some.end(), is_v6) || std::any_of(others.begin(), others.end(), is_v6) ? AF_INET6 : AF_INET;
+}
+
+// As usrsctp_connectx wants them: one behind the other.
+std::vector<uint8_t> Packed(const std::vector<SocketAddress>& addresses) {
+  std::vector<uint8_t> packed;
+  for (const SocketAddress& address : addresses) {
+    const auto* bytes = reinterpret_cast<const uint8_t*>(address.get());
+    packed.insert(packed.end(), bytes, bytes + address.length());
+  }
+  return packed;
+}
+
+uint16_t PortOf(struct socket* socket) {
+  const auto addresses = LocalAddressesOf(socket);
+  return addresses.empty() ? 0 : htons(addresses[0].port());
+}
+
+}  // namespace
+
+HostSctp::HostSctp(Stack& stack, Host host) : stack_(stack), host_(std::move(host)) { stack_.Attach(host_); }
+
+HostSctp::~HostSctp() {
+  for (const WatchId watch : host_.watches) host_.network->Unwatch(watch);
+}
+
+uint16_t HostSctp::udp_port() const { return host_.udp != nullptr ? host_.udp->LocalAddress().port() : 0; }
+
+uint32_t HostSctp::MtuOf(const std::vector<SocketAddress>& addresses) const {
+  uint32_t least = kMostMtu;
+  for (const HostAddress& one : host_.list_addresses()) {
+    const bool used = addresses.empty() ||
+                      std::any_of(addresses.begin(), addresses.end(), [&](const SocketAddress& a) { return a.SameHost(one.address); });
+    if (used && one.mtu != 0) least = std::min(least, one.mtu);
+  }
+  return std::max(least, kLeastMtu);
+}
+
+Result<std::unique_ptr<Association>, int> HostSctp::Connect(const Peer& peer, uint16_t local_port, const Settings& settings) {
+  if (!stack_.InThisProcess()) return ECHILD;
+  if (int error = Check(settings)) return error;
+  if (peer.addresses.empty()) return EINVAL;
+  const uint16_t peer_port = peer.addresses[0].port();
+  for (const SocketAddress& address : peer.addresses) {
+    if (address.port() != peer_port || peer_port == 0) return EINVAL;
+  }
+  if (int error = CheckAddresses(peer.addresses)) return error;
+  if (peer.udp_port == 0 && !native()) return EPROTONOSUPPORT;
+  if (peer.udp_port != 0 && host_.udp == nullptr) return EPROTONOSUPPORT;
+  std::vector<SocketAddress> locals = settings.local_addresses;
+  if (locals.empty()) {
+    const auto source = host_.source_for(peer.addresses[0]);
+    if (!source) return ENETUNREACH;
+    locals = {*source};
+  }
+  if (int error = CheckAddresses(locals)) return error;
+  const int family = FamilyFor(locals, peer.addresses);
+  const uint32_t mtu = settings.path_mtu != 0 ? settings.path_mtu : MtuOf(locals);
+
+  const Stack::Locked locked(stack_);
+  stack_.LookForAddresses(host_);
+  struct socket* socket = nullptr;
+  if (int error = OpenSocket(family, settings, mtu, peer.udp_port != 0, &socket)) return error;
+  int error = SetUdpPort(socket, peer.udp_port);
+  if (error == 0) error = Bind(socket, family, locals, local_port);
+  if (error != 0) {
+    usrsctp_close(socket);
+    return error;
+  }
+  const uint16_t port = PortOf(socket);
+  stack_.AddPort(port, locals);
+  auto association = std::make_unique<UsrsctpAssociation>(stack_, socket, port);
+  association->Know(peer.addresses, peer.udp_port);
+  const auto packed = Packed(peer.addresses);
+  if (usrsctp_connectx(socket, reinterpret_cast<const sockaddr*>(packed.data()), static_cast<int>(peer.addresses.size()), nullptr) != 0 &&
+      errno != EINPROGRESS) {
+    error = errno;
+    association->CloseLocked();
+    return error;
+  }
+  return std::unique_ptr<Association>(std::move(association));
+}
+
+Result<std::unique_ptr<Listener>, int> HostSctp::Listen(const SocketAddress& local, int backlog, const Settings& settings) {
+  if (!stack_.InThisProcess()) return ECHILD;
+  if (int error = Check(settings)) return error;
+  const bool wildcard = settings.local_addresses.empty() && local.is_wildcard();
+  std::vector<SocketAddress> locals = settings.local_addresses;
+  if (locals.empty()) locals = {local};
+  if (int error = CheckAddresses(locals)) return error;
+  const int family = FamilyFor(locals, {});
+  const auto bound = wildcard ? std::vector<SocketAddress>() : locals;
+  const uint32_t mtu = settings.path_mtu != 0 ? settings.path_mtu : MtuOf(bound);
+
+  const Stack::Locked locked(stack_);
+  stack_.LookForAddresses(host_);
+  struct socket* socket = nullptr;
+  if (int error = OpenSocket(family, settings, mtu, host_.udp != nullptr, &socket)) return error;
+  int error = Bind(socket, family, locals, local.port());
+  if (error == 0 && usrsctp_listen(socket, std::max(backlog, 1)) != 0) error = errno;
+  if (error != 0) {
+    usrsctp_close(socket);
+    return error;
+  }
+  const uint16_t port = PortOf(socket);
+  stack_.AddPort(port, bound);
+  return std::unique_ptr<Listener>(std::make_unique<UsrsctpListener>(stack_, socket, port));
+}
+
+bool HostSctp::Poll(const Association* mine) {
+  return stack_.Pump(host_, /*caller_dispatches=*/false, static_cast<const UsrsctpAssociation*>(mine));
+}
+
+}  // namespace weft::transport::sctp

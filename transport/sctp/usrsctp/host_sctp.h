@@ -1,0 +1,35 @@
+#ifndef TRANSPORT_SCTP_USRSCTP_HOST_SCTP_H_
+#define TRANSPORT_SCTP_USRSCTP_HOST_SCTP_H_
+
+#include <memory>
+#include <vector>
+
+#include "transport/sctp/sctp.h"
+#include "transport/sctp/usrsctp/host.h"
+#include "transport/sctp/usrsctp/stack.h"
+
+namespace weft::transport::sctp {
+
+// SCTP at a host's addresses. `stack` outlives it, and everything that it made.
+class HostSctp final : public Sctp {
+ public:
+  HostSctp(Stack& stack, Host host);
+  ~HostSctp() override;
+
+  Result<std::unique_ptr<Association>, int> Connect(const Peer& peer, uint16_t local_port, const Settings& settings) override;
+  Result<std::unique_ptr<Listener>, int> Listen(const SocketAddress& local, int backlog, const Settings& settings) override;
+  uint16_t udp_port() const override;
+  bool native() const override { return host_.native4 != nullptr || host_.native6 != nullptr; }
+  bool Poll(const Association* mine) override;
+
+ private:
+  // What the interfaces of `addresses` carry; none: all.
+  uint32_t MtuOf(const std::vector<SocketAddress>& addresses) const;
+
+  Stack& stack_;
+  Host host_;
+};
+
+}  // namespace weft::transport::sctp
+
+#endif  // TRANSPORT_SCTP_USRSCTP_HOST_SCTP_H_

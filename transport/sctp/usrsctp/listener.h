@@ -1,0 +1,31 @@
+#ifndef TRANSPORT_SCTP_USRSCTP_LISTENER_H_
+#define TRANSPORT_SCTP_USRSCTP_LISTENER_H_
+
+#include <memory>
+#include <vector>
+
+#include "transport/sctp/sctp.h"
+#include "transport/sctp/usrsctp/stack.h"
+
+namespace weft::transport::sctp {
+
+// A socket of usrsctp that listens. `stack` outlives it.
+class UsrsctpListener final : public Listener, public Watched {
+ public:
+  // As of UsrsctpAssociation.
+  UsrsctpListener(Stack& stack, struct socket* socket, uint16_t port);
+  ~UsrsctpListener() override;
+
+  void Watch(std::shared_ptr<ReadyHandler> handler) override;
+  Result<std::unique_ptr<Association>, int> Accept() override;
+  std::vector<SocketAddress> LocalAddresses() const override;
+
+ private:
+  Stack& stack_;
+  struct socket* const socket_;
+  const uint16_t port_;
+};
+
+}  // namespace weft::transport::sctp
+
+#endif  // TRANSPORT_SCTP_USRSCTP_LISTENER_H_

@@ -1,0 +1,29 @@
+#ifndef TRANSPORT_SCTP_USRSCTP_OPTIONS_H_
+#define TRANSPORT_SCTP_USRSCTP_OPTIONS_H_
+
+#include <usrsctp.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "transport/sctp/settings.h"
+#include "transport/socket_address.h"
+
+// Settings, addresses and ports of a socket of usrsctp. All under the stack's lock; results are errnos.
+namespace weft::transport::sctp {
+
+// EINVAL, with a value out of its range.
+int Check(const Settings& settings);
+// A socket, not blocking, for a connection or a listener. `mtu`: bytes of an IP packet.
+int OpenSocket(int family, const Settings& settings, uint32_t mtu, bool over_udp, struct socket** opened);
+// `port` in the host's byte order; 0: one is chosen.
+int Bind(struct socket* socket, int family, const std::vector<SocketAddress>& addresses, uint16_t port);
+int SetUdpPort(struct socket* socket, uint16_t port);
+uint16_t UdpPortOf(struct socket* socket, const SocketAddress& peer);
+
+std::vector<SocketAddress> LocalAddressesOf(struct socket* socket);
+std::vector<SocketAddress> PeerAddressesOf(struct socket* socket);
+
+}  // namespace weft::transport::sctp
+
+#endif  // TRANSPORT_SCTP_USRSCTP_OPTIONS_H_

@@ -1,0 +1,251 @@
+#include "transport/sctp/usrsctp/seam.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <sys/time.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/check.h"
+#include "base/crc32c.h"
+#include "base/iovec_length.h"
+
+// --- usrsctp's own, which its public header does not name (0.9.5: user_socketvar.h, sctp_input.h, sctp_output.h, sctputil.h, user_mbuf.h) ---
+
+struct mbuf;
+struct sctp_sndrcvinfo;
+
+struct uio {
+  iovec* uio_iov;
+  int uio_iovcnt;
+  off_t uio_offset;
+  ssize_t uio_resid;
+  int uio_segflg;
+  int uio_rw;
+};
+
+extern "C" {
+void sctp_common_input_processing(mbuf** packet, int ip_header_length, int offset, int length, sockaddr* from, sockaddr* to, void* header,
+                                  void* chunk, uint8_t compute_crc, uint8_t ecn_bits, uint32_t vrf_id, uint16_t udp_port);
+int sctp_lower_sosend(struct socket* socket, sockaddr* to, uio* data, mbuf* packet, mbuf* control, int flags, sctp_sndrcvinfo* info);
+int sctp_sorecvmsg(struct socket* socket, uio* data, mbuf** packet, sockaddr* from, int from_length, int* flags, sctp_sndrcvinfo* info,
+                   int filling_info);
+void sctp_init_vrf_list(int vrf_id);
+unsigned m_length(mbuf* first, mbuf** last);
+void m_copydata(const mbuf* first, int offset, int length, char* to);
+void m_freem(mbuf* first);
+}
+
+namespace weft::transport::sctp {
+namespace {
+
+constexpr size_t kCommonHeader = 12, kChecksumOffset = 8;  // RFC 9260 section 3.1
+constexpr size_t kIp4Header = 20, kIp6Header = 40, kUdpHeader = 8;
+constexpr size_t kMostPacket = 65536;
+constexpr size_t kMostPieces = 64;
+
+World* g_world = nullptr;
+const std::vector<LocalAddress>* g_addresses = nullptr;  // while usrsctp asks for them
+const Packet* g_incoming = nullptr;                      // during Input()
+std::span<const iovec> g_pieces;                         // during SendPieces() and ReceivePieces()
+
+SocketAddress Address4(const uint8_t* host, const uint8_t* port) {
+  sockaddr_in in{};
+  in.sin_family = AF_INET;
+  std::memcpy(&in.sin_addr, host, 4);
+  if (port != nullptr) std::memcpy(&in.sin_port, port, 2);
+  return *SocketAddress::From(reinterpret_cast<const sockaddr*>(&in), sizeof in);
+}
+
+SocketAddress Address6(const uint8_t* host, const uint8_t* port) {
+  sockaddr_in6 in6{};
+  in6.sin6_family = AF_INET6;
+  std::memcpy(&in6.sin6_addr, host, 16);
+  if (port != nullptr) std::memcpy(&in6.sin6_port, port, 2);
+  return *SocketAddress::From(reinterpret_cast<const sockaddr*>(&in6), sizeof in6);
+}
+
+// A chain of mbufs with an IP header that usrsctp made, and one of UDP if the packet goes over it.
+int Output(mbuf* chain, int family) {
+  const size_t length = m_length(chain, nullptr);
+  const size_t ip_header = family == AF_INET ? kIp4Header : kIp6Header;
+  uint8_t* const bytes = length >= ip_header + kCommonHeader && length <= kMostPacket ? g_world->RoomForOutput(length) : nullptr;
+  if (bytes != nullptr) m_copydata(chain, 0, static_cast<int>(length), reinterpret_cast<char*>(bytes));
+  m_freem(chain);
+  if (bytes == nullptr) return ENOBUFS;
+  const bool udp = bytes[family == AF_INET ? 9 : 6] == IPPROTO_UDP;
+  const uint8_t* const port = udp ? bytes + ip_header + 2 : nullptr;
+  Packet packet;
+  if (family == AF_INET) {
+    packet.from = Address4(bytes + 12, nullptr);
+    packet.to = Address4(bytes + 16, port);
+  } else {
+    packet.from = Address6(bytes + 8, nullptr);
+    packet.to = Address6(bytes + 24, port);
+  }
+  const size_t headers = ip_header + (udp ? kUdpHeader : 0);
+  uint8_t* const sctp = bytes + headers;
+  packet.bytes = {sctp, length - headers};
+  std::memset(sctp + kChecksumOffset, 0, 4);
+  StoreCrc32c(sctp + kChecksumOffset, Crc32c(packet.bytes));
+  return g_world->Output(packet);
+}
+
+// As usrsctp wants addresses of the network: the scope of a link-local one is not looked at.
+socklen_t ToSockaddr(const SocketAddress& address, uint16_t sctp_port, sockaddr_in6* out) {
+  std::memcpy(out, address.get(), address.length());
+  if (address.family() == AF_INET) {
+    reinterpret_cast<sockaddr_in*>(out)->sin_port = sctp_port;
+  } else {
+    out->sin6_port = sctp_port;
+    out->sin6_scope_id = 0;
+    out->sin6_flowinfo = 0;
+  }
+  return address.length();
+}
+
+// The pieces in place of the one that usrsctp's public functions made. `copies` has kMostPieces of room; usrsctp changes them.
+void UsePieces(uio* data, iovec* copies) {
+  std::copy(g_pieces.begin(), g_pieces.end(), copies);
+  data->uio_iov = copies;
+  data->uio_iovcnt = static_cast<int>(g_pieces.size());
+}
+
+}  // namespace
+
+// --- what usrsctp calls in place of what it would ---
+
+extern "C" {
+
+// sctp_userspace_ip_output and sctp_userspace_ip6_output, from sctp_output.c.
+void weft_usrsctp_ip_output(int* result, mbuf* packet, void* /*route*/, void* /*association*/, uint32_t /*vrf_id*/) {
+  *result = Output(packet, AF_INET);
+}
+void weft_usrsctp_ip6_output(int* result, mbuf* packet, void* /*route*/, void* /*association*/, uint32_t /*vrf_id*/) {
+  *result = Output(packet, AF_INET6);
+}
+
+// sctp_calculate_cksum, from sctp_output.c: Output() above does it, over contiguous bytes.
+uint32_t weft_usrsctp_no_checksum(mbuf* /*packet*/, uint32_t /*offset*/) { return 0; }
+
+// sctp_common_input_processing, from usrsctp_conninput(), whose addresses are those of AF_CONN: ours are the network's.
+void weft_usrsctp_input(mbuf** packet, int ip_header_length, int offset, int length, sockaddr* /*from*/, sockaddr* /*to*/, void* header,
+                        void* chunk, uint8_t /*compute_crc*/, uint8_t ecn_bits, uint32_t vrf_id, uint16_t /*udp_port*/) {
+  sockaddr_in6 from{}, to{};
+  uint16_t ports[2];
+  std::memcpy(ports, header, sizeof ports);
+  ToSockaddr(g_incoming->from, ports[0], &from);
+  ToSockaddr(g_incoming->to, ports[1], &to);
+  sctp_common_input_processing(packet, ip_header_length, offset, length, reinterpret_cast<sockaddr*>(&from), reinterpret_cast<sockaddr*>(&to),
+                               header, chunk, /*compute_crc=*/0, ecn_bits, vrf_id, htons(g_incoming->from.port()));
+}
+
+// sctp_lower_sosend and sctp_sorecvmsg, from usrsctp_sendv() and usrsctp_recvv().
+int weft_usrsctp_sosend(struct socket* socket, sockaddr* to, uio* data, mbuf* packet, mbuf* control, int flags, sctp_sndrcvinfo* info) {
+  iovec copies[kMostPieces];
+  UsePieces(data, copies);
+  return sctp_lower_sosend(socket, to, data, packet, control, flags, info);
+}
+int weft_usrsctp_sorecvmsg(struct socket* socket, uio* data, mbuf** packet, sockaddr* from, int from_length, int* flags, sctp_sndrcvinfo* info,
+                           int filling_info) {
+  iovec copies[kMostPieces];
+  UsePieces(data, copies);
+  return sctp_sorecvmsg(socket, data, packet, from, from_length, flags, info, filling_info);
+}
+
+// getifaddrs and freeifaddrs, from sctp_init_ifns_for_vrf().
+int weft_usrsctp_getifaddrs(ifaddrs** list) {
+  *list = nullptr;
+  if (g_addresses == nullptr) return 0;
+  for (const LocalAddress& address : *g_addresses) {
+    auto* const entry = new ifaddrs{};
+    auto* const storage = new sockaddr_in6{};
+    ToSockaddr(address.address, 0, storage);
+    entry->ifa_addr = reinterpret_cast<sockaddr*>(storage);
+    entry->ifa_name = const_cast<char*>(address.interface.c_str());
+    entry->ifa_next = *list;
+    *list = entry;
+  }
+  return 0;
+}
+void weft_usrsctp_freeifaddrs(ifaddrs* list) {
+  while (list != nullptr) {
+    delete reinterpret_cast<sockaddr_in6*>(list->ifa_addr);
+    delete std::exchange(list, list->ifa_next);
+  }
+}
+
+// gettimeofday, from everywhere: for round trips, cookies and path states.
+int weft_usrsctp_gettimeofday(timeval* now, void* /*zone*/) {
+  const uint64_t microseconds = g_world->NowMicroseconds();
+  now->tv_sec = static_cast<time_t>(microseconds / 1'000'000);
+  now->tv_usec = static_cast<suseconds_t>(microseconds % 1'000'000);
+  return 0;
+}
+
+// init_random, read_random and finish_random, which are weak in the copy: no descriptor of /dev/urandom.
+void init_random() {}
+void finish_random() {}
+void read_random(void* to, size_t count) { g_world->FillRandom(to, count); }
+
+// pthread_create, for its iterator: it would only carry out operations on all associations at once, and automatic ASCONF, which nobody here
+// asks for.
+int weft_usrsctp_no_thread(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*) { return EAGAIN; }
+
+}  // extern "C"
+
+void StartUsrsctp(World& world, bool udp, const std::vector<LocalAddress>& addresses) {
+  g_world = &world;
+  g_addresses = &addresses;
+  // The number of the port is nobody's business here: World::Output() knows from which it sends.
+  usrsctp_init_nothreads(udp ? 9 : 0, nullptr, nullptr);
+  g_addresses = nullptr;
+}
+
+void AddAddresses(const std::vector<LocalAddress>& addresses) {
+  g_addresses = &addresses;
+  sctp_init_vrf_list(0);
+  g_addresses = nullptr;
+}
+
+bool Input(const Packet& packet) {
+  constexpr size_t kShortest = kCommonHeader + 4;  // a chunk's header
+  if (packet.bytes.size() < kShortest || packet.bytes.size() > kMostPacket - kIp6Header) return false;
+  static constexpr uint8_t kZeros[4] = {};
+  const auto bytes = packet.bytes;
+  uint32_t crc = Crc32c(bytes.first(kChecksumOffset));
+  crc = Crc32cExtend(crc, kZeros);
+  crc = Crc32cExtend(crc, bytes.subspan(kCommonHeader));
+  if (crc != LoadCrc32c(bytes.data() + kChecksumOffset)) return false;
+  g_incoming = &packet;
+  usrsctp_conninput(nullptr, bytes.data(), bytes.size(), 0);
+  g_incoming = nullptr;
+  return true;
+}
+
+ssize_t SendPieces(struct socket* socket, std::span<const iovec> pieces, sctp_sndinfo info, int flags) {
+  WEFT_CHECK(pieces.size() <= kMostPieces);
+  static char never_read;
+  g_pieces = pieces;
+  const ssize_t sent = usrsctp_sendv(socket, &never_read, TotalLength(pieces), nullptr, 0, &info, sizeof info, SCTP_SENDV_SNDINFO, flags);
+  g_pieces = {};
+  return sent;
+}
+
+ssize_t ReceivePieces(struct socket* socket, std::span<const iovec> pieces, sctp_rcvinfo* info, int* flags) {
+  WEFT_CHECK(pieces.size() <= kMostPieces);
+  static char never_written;
+  g_pieces = pieces;
+  socklen_t length = sizeof *info;
+  unsigned type = 0;
+  const ssize_t received = usrsctp_recvv(socket, &never_written, TotalLength(pieces), nullptr, nullptr, info, &length, &type, flags);
+  g_pieces = {};
+  return received;
+}
+
+}  // namespace weft::transport::sctp

@@ -1,0 +1,444 @@
+#include "transport/sctp/usrsctp/stack.h"
+
+#include <arpa/inet.h>
+#include <pthread.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "base/check.h"
+#include "base/log.h"
+
+namespace weft::transport::sctp {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr size_t kBatch = 32;                    // packets of one system call
+constexpr size_t kRoom = 65536;                  // of one that comes
+constexpr size_t kMostOutgoing = 512 * 1024;     // bytes that wait for the system call
+constexpr int kBatchesOfOneLook = 4;             // so that one thread does not stay in here while packets keep coming
+constexpr Duration kRouteLasts = std::chrono::seconds(1);
+
+// usrsctp's timers are counted in these while something goes on. An association that was quiet for a while has only timers that are longer
+// than that, so that for it they may be coarse, and a process that waits hardly wakes up.
+constexpr Duration kFineTick = milliseconds(10);
+constexpr Duration kCoarseTick = milliseconds(100);
+constexpr Duration kQuiet = std::chrono::seconds(2);
+
+std::atomic<unsigned> g_forks{0};
+
+// Whom usrsctp calls; under its lock.
+Stack* g_stack_of_upcalls = nullptr;
+
+unsigned Forks() {
+  static const int registered = pthread_atfork(nullptr, nullptr, [] { g_forks.fetch_add(1, std::memory_order_relaxed); });
+  WEFT_CHECK(registered == 0);
+  return g_forks.load(std::memory_order_relaxed);
+}
+
+// The chunk types (RFC 9260 section 3.2) whose packets answer one of the peer's without an association of ours: from where that went to.
+bool AnswersFromThere(uint8_t chunk) {
+  return chunk == SCTP_INITIATION_ACK || chunk == SCTP_ABORT_ASSOCIATION || chunk == SCTP_SHUTDOWN_COMPLETE;
+}
+
+// What usrsctp is to do that it would not by default, and not to do that it would: nothing that is not used is open to a peer.
+void Configure() {
+  usrsctp_sysctl_set_sctp_asconf_enable(0);
+  usrsctp_sysctl_set_sctp_auto_asconf(0);
+  usrsctp_sysctl_set_sctp_auth_enable(0);
+  usrsctp_sysctl_set_sctp_reconfig_enable(0);
+  usrsctp_sysctl_set_sctp_pr_enable(0);
+  usrsctp_sysctl_set_sctp_ecn_enable(0);  // the bits of IP headers do not come this far
+  usrsctp_sysctl_set_sctp_nrsack_enable(0);
+  usrsctp_sysctl_set_sctp_pktdrop_enable(0);
+  usrsctp_sysctl_set_sctp_cmt_use_dac(1);
+  usrsctp_sysctl_set_sctp_max_chunks_on_queue(4096);
+  // A listener whose backlog is full says so, as TCP's would by a reset.
+  usrsctp_sysctl_set_sctp_abort_if_one_2_one_hits_limit(1);
+}
+
+}  // namespace
+
+// Of one socket of a host.
+class Stack::SocketHandler : public ReadyHandler {
+ public:
+  SocketHandler(Stack& stack, Host& host) : stack_(stack), host_(host) {}
+  void OnReady(Interest) override {
+    if (!stack_.InThisProcess()) return;
+    stack_.Pump(host_, /*caller_dispatches=*/true);
+    stack_.Dispatch();
+  }
+
+ private:
+  Stack& stack_;
+  Host& host_;
+};
+
+Stack::Locked::Locked(Stack& stack, bool caller_dispatches) : stack_(stack), caller_dispatches_(caller_dispatches) {
+  stack_.mutex_.lock();
+  stack_.AdvanceClock();
+}
+
+Stack::Locked::~Locked() {
+  stack_.Flush();
+  const bool post = !caller_dispatches_ && stack_.AnyReady() && !std::exchange(stack_.dispatch_posted_, true);
+  stack_.mutex_.unlock();
+  if (post) stack_.PostDispatch();
+}
+
+Stack::Stack(std::function<void(void*, size_t)> random) : born_(Forks()), random_(std::move(random)) {}
+
+bool Stack::InThisProcess() const { return born_ == g_forks.load(std::memory_order_relaxed); }
+
+void Stack::Attach(Host& host) {
+  {
+    std::lock_guard lock(mutex_);
+    const bool first = hosts_.empty();
+    hosts_.push_back(&host);
+    for (const HostAddress& one : host.list_addresses()) {
+      host_of_[one.address.host()] = &host;
+      known_.push_back({one.address, one.interface});
+    }
+    if (first) {
+      ticked_ = activity_ = host.network->Now();
+      StartUsrsctp(*this, /*udp=*/true, known_);
+      Configure();
+      incoming_bytes_.resize(kBatch * kRoom);
+    } else {
+      AddAddresses(known_);
+    }
+  }
+  for (DatagramSocket* socket : {host.udp.get(), host.native4.get(), host.native6.get()}) {
+    if (socket != nullptr) host.watches.push_back(host.network->Watch(*socket, {.read = true}, std::make_shared<SocketHandler>(*this, host)));
+  }
+}
+
+void Stack::LookForAddresses(Host& host) {
+  bool any = false;
+  for (const HostAddress& one : host.list_addresses()) {
+    const bool known = std::any_of(known_.begin(), known_.end(), [&](const LocalAddress& has) { return has.address == one.address; });
+    if (known) continue;
+    known_.push_back({one.address, one.interface});
+    host_of_[one.address.host()] = &host;
+    any = true;
+  }
+  if (any) AddAddresses(known_);
+}
+
+// --- packets ---
+
+bool Stack::Pump(Host& host, bool caller_dispatches, const Watched* calm) {
+  if (!InThisProcess()) return false;
+  const Locked locked(*this, caller_dispatches);
+  bool any = false;
+  for (DatagramSocket* socket : {host.udp.get(), host.native4.get(), host.native6.get()}) {
+    for (int look = 0; socket != nullptr && look < kBatchesOfOneLook; ++look) {
+      IncomingDatagram datagrams[kBatch];
+      for (size_t i = 0; i < kBatch; ++i) datagrams[i].room = {.iov_base = &incoming_bytes_[i * kRoom], .iov_len = kRoom};
+      const size_t count = socket->Receive(datagrams);
+      counters_.input_batches += count > 0;
+      for (size_t i = 0; i < count; ++i) {
+        Take(datagrams[i], static_cast<const uint8_t*>(datagrams[i].room.iov_base), socket != host.udp.get());
+      }
+      any |= count > 0;
+      if (count < kBatch) break;
+    }
+  }
+  if (any) {
+    activity_ = host.network->Now();
+    ScheduleTick();
+  }
+  if (calm != nullptr) {
+    std::erase_if(ready_, [&](Watched* one) {
+      if (one == calm) one->queued_ = false;
+      return one == calm;
+    });
+  }
+  return any;
+}
+
+void Stack::Take(const IncomingDatagram& datagram, const uint8_t* bytes, bool native) {
+  Packet packet{.from = datagram.from, .to = datagram.to, .bytes = {bytes, datagram.length}};
+  if (packet.from.family() == 0 || packet.to.family() != packet.from.family() || datagram.cut_off) return;
+  if (native) {
+    packet.from.set_port(0);
+    if (packet.from.family() == AF_INET) {  // the kernel gives the IP header too
+      const size_t header = datagram.length == 0 ? 0 : 4 * size_t{bytes[0] & 0xfu};
+      if (header < 20 || header > datagram.length) return;
+      packet.bytes = packet.bytes.subspan(header);
+    }
+  }
+  ++counters_.packets_in;
+  if (packet.bytes.size() < 16) {
+    ++counters_.damaged;
+    return;
+  }
+  uint16_t ports[2];
+  std::memcpy(ports, packet.bytes.data(), sizeof ports);
+  // Every process of this host that has the privilege gets packets that came in IP: what is for another's port is not to be answered.
+  if (native && !ports_.contains(ports[1])) return;
+  // usrsctp would send to whatever UDP port a packet came from, before it looks at the verification tag: a stranger on the peer's host
+  // could have an association's packets sent to himself.
+  if (auto known = peers_.find(PeerKey(packet.from, ports[0], ports[1])); known != peers_.end()) {
+    if (known->second.udp_port != packet.from.port()) {
+      ++counters_.strangers;
+      return;
+    }
+    ++known->second.packets_in;
+    known->second.bytes_in += packet.bytes.size();
+  }
+  if (!Input(packet)) ++counters_.damaged;
+}
+
+uint8_t* Stack::RoomForOutput(size_t bytes) {
+  if (outgoing_.size() >= 2 * kBatch || outgoing_used_ + bytes > kMostOutgoing) Flush();
+  if (outgoing_bytes_.size() < outgoing_used_ + bytes) {
+    if (outgoing_bytes_.empty()) outgoing_bytes_.resize(kMostOutgoing);
+    if (outgoing_used_ + bytes > kMostOutgoing) return nullptr;
+  }
+  return &outgoing_bytes_[outgoing_used_];
+}
+
+int Stack::Output(const Packet& packet) {
+  Host* const host = HostOf(packet.from);
+  if (host == nullptr) return EADDRNOTAVAIL;
+  const bool udp = packet.to.port() != 0;
+  DatagramSocket* const socket = udp                              ? host->udp.get()
+                                 : packet.to.family() == AF_INET ? host->native4.get()
+                                                                  : host->native6.get();
+  if (socket == nullptr) return EPROTONOSUPPORT;
+  Outgoing& out = outgoing_.emplace_back();
+  out.to = packet.to;
+  out.from = SourceFor(*host, packet);
+  out.offset = static_cast<size_t>(packet.bytes.data() - outgoing_bytes_.data());
+  out.length = packet.bytes.size();
+  out.socket = socket;
+  outgoing_used_ = out.offset + out.length;
+
+  uint16_t ports[2];
+  std::memcpy(ports, packet.bytes.data(), sizeof ports);
+  if (auto known = peers_.find(PeerKey(packet.to, ports[1], ports[0])); known != peers_.end()) {
+    ++known->second.packets_out;
+    known->second.bytes_out += packet.bytes.size();
+  }
+  return 0;
+}
+
+Host* Stack::HostOf(const SocketAddress& address) {
+  if (hosts_.size() == 1) return hosts_[0];
+  const auto found = host_of_.find(address.host());
+  return found == host_of_.end() ? nullptr : found->second;
+}
+
+// usrsctp knows no routes: of several addresses that an association has here it takes any. The kernel's choice leads out on the link that
+// leads there, so that paths have nothing in common. An answer goes out from where the question came to.
+SocketAddress Stack::SourceFor(Host& host, const Packet& packet) {
+  if (AnswersFromThere(packet.bytes[12])) return packet.from;
+  uint16_t port;
+  std::memcpy(&port, packet.bytes.data(), sizeof port);
+  const auto bound = ports_.find(port);
+  if (bound == ports_.end()) return packet.from;
+  const Time now = host.network->Now();
+  Route& route = routes_[PeerKey(packet.to, 0, 0)];
+  if (route.until <= now) {
+    if (routes_.size() > 10'000) routes_.clear();
+    Route fresh{.source = host.source_for(packet.to), .until = now + kRouteLasts};
+    return (routes_[PeerKey(packet.to, 0, 0)] = fresh).source.value_or(packet.from);
+  }
+  if (!route.source) return packet.from;
+  const auto& allowed = bound->second.addresses;
+  const bool ours = allowed.empty() ? host_of_.contains(route.source->host())
+                                    : std::any_of(allowed.begin(), allowed.end(), [&](const auto& one) { return one.SameHost(*route.source); });
+  return ours ? *route.source : packet.from;
+}
+
+void Stack::Flush() {
+  size_t next = 0;
+  while (next < outgoing_.size()) {
+    DatagramSocket* const socket = outgoing_[next].socket;
+    OutgoingDatagram datagrams[kBatch];
+    iovec pieces[kBatch];
+    size_t count = 0;
+    for (; count < kBatch && next + count < outgoing_.size() && outgoing_[next + count].socket == socket; ++count) {
+      const Outgoing& out = outgoing_[next + count];
+      pieces[count] = {.iov_base = &outgoing_bytes_[out.offset], .iov_len = out.length};
+      datagrams[count].to = out.to;
+      datagrams[count].from = out.from;
+      datagrams[count].pieces = {&pieces[count], 1};
+    }
+    int error = 0;
+    const size_t sent = socket->Send({datagrams, count}, &error);
+    ++counters_.output_batches;
+    counters_.packets_out += sent;
+    next += sent;
+    if (sent < count) {  // lost: SCTP sends it again, on another path if need be
+      ++counters_.not_sent;
+      ++next;
+    }
+  }
+  if (next > 0) {
+    activity_ = hosts_[0]->network->Now();
+    ScheduleTick();
+  }
+  outgoing_.clear();
+  outgoing_used_ = 0;
+}
+
+// --- time ---
+
+uint64_t Stack::NowMicroseconds() {
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(hosts_[0]->network->Now().time_since_epoch()).count());
+}
+
+void Stack::AdvanceClock() {
+  if (hosts_.empty()) return;
+  const Time now = hosts_[0]->network->Now();
+  if (now - ticked_ < kFineTick) return;
+  const auto elapsed = std::chrono::duration_cast<milliseconds>(now - ticked_);
+  ticked_ += elapsed;
+  usrsctp_handle_timers(static_cast<uint32_t>(std::min<int64_t>(elapsed.count(), INT32_MAX)));
+}
+
+void Stack::ScheduleTick() {
+  if (std::exchange(ticking_, true)) return;
+  Network& network = *hosts_[0]->network;
+  const Time now = network.Now();
+  network.RunAt(now + (now - activity_ < kQuiet ? kFineTick : kCoarseTick), [this] { OnTick(); });
+}
+
+void Stack::OnTick() {
+  if (!InThisProcess()) return;
+  {
+    const Locked locked(*this, /*caller_dispatches=*/true);
+    ticking_ = false;
+    // Without a socket there are associations that end, for a while.
+    if (!sockets_.empty() || hosts_[0]->network->Now() - activity_ < std::chrono::minutes(1)) ScheduleTick();
+  }
+  Dispatch();
+}
+
+// --- readiness ---
+
+void Stack::Add(struct socket* socket, Watched& watched) {
+  sockets_[socket] = &watched;
+  usrsctp_set_upcall(socket, &Stack::OnUpcall, &watched);
+  g_stack_of_upcalls = this;
+  activity_ = hosts_[0]->network->Now();
+  ScheduleTick();
+}
+
+void Stack::Close(struct socket* socket, Watched& watched, bool abort) {
+  sockets_.erase(socket);
+  std::erase(ready_, &watched);
+  watched.queued_ = false;
+  usrsctp_set_upcall(socket, nullptr, nullptr);
+  if (abort) {
+    const linger now{.l_onoff = 1, .l_linger = 0};
+    usrsctp_setsockopt(socket, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+  }
+  usrsctp_close(socket);
+}
+
+void Stack::OnUpcall(struct socket*, void* watched, int) { g_stack_of_upcalls->Rouse(*static_cast<Watched*>(watched)); }
+
+void Stack::Rouse(Watched& watched) {
+  watched.may_read_ = true;
+  if (watched.wants_room_) watched.may_have_room_ = true;
+  if (watched.queued_ || watched.handler_ == nullptr) return;
+  watched.queued_ = true;
+  ready_.push_back(&watched);
+}
+
+bool Stack::AnyReady() const {
+  return std::any_of(ready_.begin(), ready_.end(), [](const Watched* one) { return (one->may_read_ && one->reading_) || one->may_have_room_; });
+}
+
+void Stack::Dispatch() {
+  std::vector<std::pair<std::shared_ptr<ReadyHandler>, Interest>> calls;
+  {
+    const std::lock_guard lock(mutex_);
+    std::vector<Watched*> round;
+    round.swap(ready_);
+    for (Watched* watched : round) {
+      watched->queued_ = false;
+      const Interest interest{.read = watched->may_read_ && watched->reading_, .write = watched->may_have_room_};
+      watched->may_have_room_ = false;
+      if (interest.write) watched->wants_room_ = false;
+      if (!interest.read && !interest.write) continue;
+      calls.emplace_back(watched->handler_, interest);
+      // Once more, unless Receive() says in between that nothing is left.
+      if (!interest.read) continue;
+      watched->queued_ = true;
+      ready_.push_back(watched);
+    }
+  }
+  for (auto& [handler, interest] : calls) handler->OnReady(interest);
+  if (calls.empty()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!AnyReady() || std::exchange(dispatch_posted_, true)) return;
+  }
+  PostDispatch();
+}
+
+void Stack::PostDispatch() {
+  hosts_[0]->network->Post([this] {
+    if (!InThisProcess()) return;
+    {
+      const std::lock_guard lock(mutex_);
+      dispatch_posted_ = false;
+    }
+    Dispatch();
+  });
+}
+
+// --- the rest ---
+
+void Stack::AddPort(uint16_t port, const std::vector<SocketAddress>& addresses) {
+  Port& entry = ports_[port];
+  if (entry.uses++ == 0) {
+    entry.addresses = addresses;
+  } else if (entry.addresses.empty() || addresses.empty()) {
+    entry.addresses.clear();
+  } else {
+    entry.addresses.insert(entry.addresses.end(), addresses.begin(), addresses.end());
+  }
+}
+
+void Stack::ForgetPort(uint16_t port) {
+  const auto found = ports_.find(port);
+  if (found != ports_.end() && --found->second.uses == 0) ports_.erase(found);
+}
+
+Stack::Counters Stack::counters() const {
+  const std::lock_guard lock(mutex_);
+  return counters_;
+}
+
+void Stack::AbortAll() {
+  if (!InThisProcess()) return;
+  // A thread may have been stopped inside.
+  for (int attempt = 0; !mutex_.try_lock(); ++attempt) {
+    if (attempt == 100) return;
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  const linger now{.l_onoff = 1, .l_linger = 0};
+  for (auto& [socket, watched] : sockets_) {
+    usrsctp_set_upcall(socket, nullptr, nullptr);
+    usrsctp_setsockopt(socket, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    sctp_sndinfo info{};
+    info.snd_flags = SCTP_ABORT;
+    static constexpr char kReason[] = "the process ended";
+    iovec piece{.iov_base = const_cast<char*>(kReason), .iov_len = sizeof kReason - 1};
+    SendPieces(socket, {&piece, 1}, info, 0);
+  }
+  Flush();
+  mutex_.unlock();
+}
+
+}  // namespace weft::transport::sctp

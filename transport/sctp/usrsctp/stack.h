@@ -1,0 +1,141 @@
+#ifndef TRANSPORT_SCTP_USRSCTP_STACK_H_
+#define TRANSPORT_SCTP_USRSCTP_STACK_H_
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "transport/network.h"
+#include "transport/sctp/usrsctp/host.h"
+#include "transport/sctp/usrsctp/peers.h"
+#include "transport/sctp/usrsctp/seam.h"
+#include "transport/sctp/usrsctp/watched.h"
+
+namespace weft::transport::sctp {
+
+// usrsctp of this process, and the one lock around it. Packets go from the hosts' sockets to it and back in batches; its timers are driven by
+// the network's; what becomes ready is gathered, and its handlers called when nothing is locked.
+//
+// Lock order: an owner's own lock, then this one, then the network's. Handlers are called without this one.
+class Stack final : public World {
+ public:
+  // Of what follows, what says so is called under it.
+  class Locked {
+   public:
+    // Takes the lock, and brings usrsctp's clock up to date.
+    explicit Locked(Stack& stack, bool caller_dispatches = false);
+    // Sends what was put out, and has the handlers called of what became ready, unless the caller calls Dispatch().
+    ~Locked();
+    Locked(const Locked&) = delete;
+    Locked& operator=(const Locked&) = delete;
+
+   private:
+    Stack& stack_;
+    const bool caller_dispatches_;
+  };
+
+  struct Counters {
+    uint64_t packets_in = 0, packets_out = 0;
+    uint64_t damaged = 0;         // packets with a wrong checksum, or none of SCTP
+    uint64_t strangers = 0;       // packets of a peer's address from a UDP port that is not the peer's
+    uint64_t not_sent = 0;        // packets that the kernel did not take
+    uint64_t output_batches = 0;  // calls that sent packets
+    uint64_t input_batches = 0;   // looks that found some
+  };
+
+  // One per process at a time, but for what a parent process of fork() left behind. `random`: fills memory; for tests.
+  explicit Stack(std::function<void(void*, size_t)> random);
+  ~Stack() override = default;
+
+  // Takes the host's packets from now on. It has at least one address and one socket.
+  void Attach(Host& host);
+  // False in a child of the process that made this.
+  bool InThisProcess() const;
+  // Takes in what came to the host's sockets. Whether anything did. Not under the lock. `calm`: its handler is not to be called.
+  bool Pump(Host& host, bool caller_dispatches, const Watched* calm = nullptr);
+  // Calls the handlers of what is ready. Not under the lock.
+  void Dispatch();
+  Counters counters() const;
+  // At the process's end: every association is aborted, if the lock can be had soon.
+  void AbortAll();
+
+  // --- under the lock ---
+
+  // A socket that calls `watched` ready from now on.
+  void Add(struct socket* socket, Watched& watched);
+  // It goes. `abort`: the association is ended at once, else in order.
+  void Close(struct socket* socket, Watched& watched, bool abort);
+  void Rouse(Watched& watched);
+  // Makes addresses known that came since.
+  void LookForAddresses(Host& host);
+  // Which addresses a port's packets may come from; none: any. Balanced by ForgetPort.
+  void AddPort(uint16_t port, const std::vector<SocketAddress>& addresses);
+  void ForgetPort(uint16_t port);
+  PeerTable& peers() { return peers_; }
+
+ private:
+  class SocketHandler;
+  struct Attachment;
+  struct Outgoing {
+    SocketAddress to, from;
+    size_t offset = 0, length = 0;
+    DatagramSocket* socket = nullptr;
+  };
+  struct Port {
+    int uses = 0;
+    std::vector<SocketAddress> addresses;
+  };
+  struct Route {
+    std::optional<SocketAddress> source;
+    Time until;
+  };
+
+  static void OnUpcall(struct socket* socket, void* watched, int flags);
+
+  uint64_t NowMicroseconds() override;
+  void FillRandom(void* to, size_t count) override { random_(to, count); }
+  uint8_t* RoomForOutput(size_t bytes) override;
+  int Output(const Packet& packet) override;
+
+  Host* HostOf(const SocketAddress& address);
+  SocketAddress SourceFor(Host& host, const Packet& packet);
+  void Take(const IncomingDatagram& datagram, const uint8_t* bytes, bool native);
+  void Flush();
+  // Its clock, in milliseconds.
+  void AdvanceClock();
+  void ScheduleTick();
+  void OnTick();
+  void PostDispatch();
+  bool AnyReady() const;
+
+  const unsigned born_;  // number of forks before
+  const std::function<void(void*, size_t)> random_;
+  mutable std::mutex mutex_;  // guards usrsctp and all that follows
+  std::vector<Host*> hosts_;
+  std::map<std::string, Host*> host_of_;  // by address, where there are several
+  std::vector<LocalAddress> known_;
+  std::vector<Outgoing> outgoing_;
+  std::vector<uint8_t> outgoing_bytes_;
+  size_t outgoing_used_ = 0;
+  std::vector<uint8_t> incoming_bytes_;
+  std::unordered_map<uint16_t, Port> ports_;  // of SCTP, network byte order
+  std::unordered_map<PeerKey, Route, PeerKeyHash> routes_;  // ports 0
+  PeerTable peers_;
+  std::vector<Watched*> ready_;
+  std::map<struct socket*, Watched*> sockets_;
+  bool dispatch_posted_ = false;
+  bool ticking_ = false;
+  Time ticked_{};    // up to which usrsctp's clock goes
+  Time activity_{};  // of the last packet or call
+  Counters counters_;
+};
+
+}  // namespace weft::transport::sctp
+
+#endif  // TRANSPORT_SCTP_USRSCTP_STACK_H_

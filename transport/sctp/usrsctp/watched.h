@@ -1,0 +1,27 @@
+#ifndef TRANSPORT_SCTP_USRSCTP_WATCHED_H_
+#define TRANSPORT_SCTP_USRSCTP_WATCHED_H_
+
+#include <memory>
+
+#include "transport/network.h"
+
+namespace weft::transport::sctp {
+
+// Something with a socket of usrsctp that its owner wants to hear of. Under the stack's lock.
+class Watched {
+ public:
+  virtual ~Watched() = default;
+
+ protected:
+  friend class Stack;
+  std::shared_ptr<ReadyHandler> handler_;
+  bool reading_ = true;        // the handler wants to hear of what can be received
+  bool may_read_ = false;      // since the last look that found nothing something came
+  bool wants_room_ = false;    // a message did not fit
+  bool may_have_room_ = false;  // and since then there is room, perhaps
+  bool queued_ = false;        // in the stack's list
+};
+
+}  // namespace weft::transport::sctp
+
+#endif  // TRANSPORT_SCTP_USRSCTP_WATCHED_H_
