@@ -110,8 +110,8 @@ class Association {
  public:
   virtual ~Association() = default;
 
-  // Hears of it when Receive() has something, until it said kNothing, and when Send() that would have blocked may go on. Once, before
-  // anything else.
+  // `handler`, which the association keeps, hears of it when Receive() has something, until it said kNothing, and when Send() that would have
+  // blocked may go on. Once, before anything else.
   virtual void Watch(std::shared_ptr<ReadyHandler> handler) = 0;
   // `false`: the handler does not want to hear of what can be received; the peer is slowed down by its window. At first true.
   virtual void SetReading(bool reading) = 0;

@@ -13,9 +13,21 @@
 
 namespace weft::transport::sctp {
 
+// An association keeps its handler: who owns the one and is the other gives it this.
+class WeakHandler : public ReadyHandler {
+ public:
+  explicit WeakHandler(std::weak_ptr<ReadyHandler> handler) : handler_(std::move(handler)) {}
+  void OnReady(Interest ready) override {
+    if (auto handler = handler_.lock()) handler->OnReady(ready);
+  }
+
+ private:
+  const std::weak_ptr<ReadyHandler> handler_;
+};
+
 // The owner of an association in a test: receives whatever comes, sends what it was given as far as there is room. Its association outlives
 // every call.
-class Recorder : public ReadyHandler, public std::enable_shared_from_this<Recorder> {
+class Recorder : public ReadyHandler {
  public:
   struct Message {
     MessageInfo info;  // of its first bytes
@@ -25,7 +37,7 @@ class Recorder : public ReadyHandler, public std::enable_shared_from_this<Record
   static std::shared_ptr<Recorder> Of(std::unique_ptr<Association> association) {
     auto recorder = std::make_shared<Recorder>();
     recorder->association = std::move(association);
-    recorder->association->Watch(recorder);
+    recorder->association->Watch(std::make_shared<WeakHandler>(recorder));
     return recorder;
   }
 
@@ -101,7 +113,7 @@ class Acceptor : public ReadyHandler {
   static std::shared_ptr<Acceptor> Of(std::unique_ptr<Listener> listener) {
     auto acceptor = std::make_shared<Acceptor>();
     acceptor->listener = std::move(listener);
-    acceptor->listener->Watch(acceptor);
+    acceptor->listener->Watch(std::make_shared<WeakHandler>(acceptor));
     return acceptor;
   }
   void OnReady(Interest) override {

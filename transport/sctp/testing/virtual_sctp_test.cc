@@ -2,11 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <numeric>
 #include <string>
+#include <tuple>
 
+#include "base/crc32c.h"
 #include "transport/sctp/testing/recorder.h"
 
 namespace weft::transport::sctp {
@@ -175,6 +178,261 @@ TEST_F(VirtualSctpTest, IPv6WorksAsWell) {
   ASSERT_TRUE(Until([&] { return !acceptor_->accepted.empty() && peer().messages.size() == 1; }));
   EXPECT_EQ(peer().messages[0].bytes, Pattern(5000, 9));
   EXPECT_EQ(client->association->LocalAddresses().at(0).host(), "fd01::1");
+}
+
+TEST_F(VirtualSctpTest, NothingIsLostReorderedOrRepeatedOnARoughLink) {
+  for (uint64_t round = 0; round < 5; ++round) {
+    sim::Random random(seed_ * 1000 + round);
+    world_.network().SetDefaultLink({.jitter = milliseconds(random.Between(0, 3)),
+                                     .lose_datagram = 0.001 * static_cast<double>(random.Between(0, 100)),
+                                     .repeat_datagram = 0.001 * static_cast<double>(random.Between(0, 100))});
+    Settings settings{.association_max_retransmissions = 50};
+    auto client = Pair(settings);
+    std::vector<std::vector<uint8_t>> sent[8];
+    for (int i = 0; i < 300; ++i) {
+      const auto stream = static_cast<uint16_t>(random.Between(0, 7));
+      const auto bytes = Pattern(random.Between(1, random.Chance(0.1) ? 60'000 : 3000), static_cast<uint8_t>(random.Next()));
+      sent[stream].push_back(bytes);
+      client->Queue(stream, 1, bytes);
+    }
+    ASSERT_TRUE(Until([&] { return peer().messages.size() == 300 || client->over() || peer().over(); }, std::chrono::minutes(10)))
+        << "seed " << seed_ << " round " << round << " got " << peer().messages.size();
+    ASSERT_FALSE(client->over() || peer().over()) << "seed " << seed_ << " round " << round << " " << client->error << " " << peer().error;
+    size_t next[8] = {};
+    for (const auto& message : peer().messages) {
+      const uint16_t stream = message.info.stream;
+      ASSERT_LT(next[stream], sent[stream].size());
+      ASSERT_EQ(message.bytes, sent[stream][next[stream]]) << "seed " << seed_ << " round " << round << " stream " << stream;
+      ASSERT_EQ(message.info.ssn, next[stream]++);
+    }
+    client.reset();
+    acceptor_.reset();
+    world_.network().SetDefaultLink(sim::LinkFaults{});
+    world_.network().RunFor(seconds(1));
+  }
+}
+
+TEST_F(VirtualSctpTest, TheSameSeedGivesTheSamePackets) {
+  const auto run = [this] {
+    VirtualSctp world(seed_);
+    world.network().SetDefaultLink({.jitter = milliseconds(1), .lose_datagram = 0.05});
+    Sctp& a = world.AddHost({"10.1.0.1"});
+    Sctp& b = world.AddHost({"10.1.0.2"});
+    auto acceptor = Acceptor::Of(b.Listen(*SocketAddress::Parse("10.1.0.2", kPort), 1, {}).value());
+    auto client = Recorder::Of(a.Connect({{*SocketAddress::Parse("10.1.0.2", kPort)}, kUdpPort}, 0, {}).value());
+    for (int i = 0; i < 100; ++i) client->Queue(0, 0, Pattern(5000, 1));
+    world.network().RunFor(seconds(10));
+    const auto counters = world.stack().counters();
+    return std::make_tuple(acceptor->accepted.size(), counters.packets_in, counters.packets_out, client->wake_ups);
+  };
+  const auto first = run();
+  EXPECT_EQ(run(), first);
+  EXPECT_EQ(std::get<0>(first), 1u);
+}
+
+TEST_F(VirtualSctpTest, AnAssociationGoesOverToTheOtherPathAndBack) {
+  Settings both_client{.local_addresses = {*SocketAddress::Parse("10.1.0.1", 0), *SocketAddress::Parse("10.2.0.1", 0)}};
+  Settings both_server{.local_addresses = {*SocketAddress::Parse("10.1.0.2", 0), *SocketAddress::Parse("10.2.0.2", 0)}};
+  Listen(both_server);
+  auto client = Connect(both_client);
+  ASSERT_TRUE(Until([&] { return client->up && !acceptor_->accepted.empty() && peer().up; }));
+  const auto active = [&] {
+    const auto paths = client->association->Paths();
+    return std::count_if(paths.begin(), paths.end(), [](const Path& path) { return path.state == PathState::kActive; });
+  };
+  ASSERT_TRUE(Until([&] { return active() == 2; })) << "the second is confirmed by a heartbeat";
+  const auto cut = [&](double lose) {
+    world_.network().SetLink("10.1.0.1", "10.1.0.2", {.lose_datagram = lose});
+    world_.network().SetLink("10.1.0.2", "10.1.0.1", {.lose_datagram = lose});
+  };
+  cut(1);
+  const auto began = world_.network().Now();
+  for (int i = 0; i < 50; ++i) client->Queue(0, 0, Pattern(1000, static_cast<uint8_t>(i)));
+  ASSERT_TRUE(Until([&] { return peer().messages.size() == 50; }));
+  EXPECT_LT(world_.network().Now() - began, seconds(2));
+  ASSERT_TRUE(Until([&] { return active() == 1; }));
+  auto paths = client->association->Paths();
+  ASSERT_EQ(paths.size(), 2u);
+  const bool first = paths[0].address.host() == "10.1.0.2";
+  EXPECT_EQ(paths[first ? 0 : 1].state, PathState::kInactive);
+  EXPECT_EQ(paths[first ? 0 : 1].failures, 1u);
+  EXPECT_GT(paths[first ? 1 : 0].bytes_out, 50'000u);
+  cut(0);
+  ASSERT_TRUE(Until([&] { return active() == 2; }));
+  EXPECT_FALSE(client->over() || peer().over());
+}
+
+TEST_F(VirtualSctpTest, ConcurrentTransferUsesBothPaths) {
+  const auto both = [](const char* last) {
+    return Settings{.local_addresses = {*SocketAddress::Parse(std::string("10.1.0.") + last, 0), *SocketAddress::Parse(std::string("10.2.0.") + last, 0)},
+                    .multipath = Multipath::kConcurrentPotentiallyFailed};
+  };
+  world_.network().SetDefaultLink({.delay = milliseconds(1)});
+  Listen(both("2"));
+  auto client = Connect(both("1"));
+  ASSERT_TRUE(Until([&] { return client->up.has_value(); }));
+  world_.network().RunFor(seconds(3));
+  for (int i = 0; i < 1000; ++i) client->Queue(0, 0, Pattern(10'000, 0));
+  ASSERT_TRUE(Until([&] { return peer().messages.size() == 1000; }));
+  for (const Path& path : client->association->Paths()) {
+    EXPECT_GT(path.bytes_out, 3'000'000u) << path.address.ToString();
+    EXPECT_EQ(path.state, PathState::kActive);
+  }
+}
+
+TEST_F(VirtualSctpTest, APeerThatDoesNotReadBlocksTheSenderInBoundedMemory) {
+  Settings settings{.send_buffer = 200'000, .receive_buffer = 300'000};
+  auto client = Pair(settings);
+  peer().association->SetReading(false);
+  std::vector<uint8_t> bytes = Pattern(10'000, 0);
+  const iovec piece{.iov_base = bytes.data(), .iov_len = bytes.size()};
+  uint64_t taken = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const IoResult sent = client->association->Send({.pieces = {&piece, 1}});
+    ASSERT_NE(sent.kind, IoResult::Kind::kFailed) << sent.error;
+    taken += sent.bytes;
+    if (sent.kind == IoResult::Kind::kWouldBlock) world_.network().RunFor(milliseconds(50));
+  }
+  EXPECT_GE(taken, 200'000u);
+  EXPECT_LE(taken, 600'000u);
+  EXPECT_EQ(peer().bytes_received, 0u);
+  const uint64_t before = client->wake_ups;
+  peer().association->SetReading(true);
+  ASSERT_TRUE(Until([&] { return peer().bytes_received == taken && client->wake_ups > before; }));
+  EXPECT_FALSE(client->over());
+}
+
+TEST_F(VirtualSctpTest, ALongMessageIsTakenInPartsAndReceivedAsOne) {
+  Settings settings{.send_buffer = 100'000, .receive_buffer = 100'000};
+  auto client = Pair(settings);
+  const auto bytes = Pattern(1'000'000, 7);
+  const iovec whole{.iov_base = const_cast<uint8_t*>(bytes.data()), .iov_len = bytes.size()};
+  EXPECT_EQ(client->association->Send({.pieces = {&whole, 1}}).error, EMSGSIZE);
+  size_t offset = 0;
+  const auto more = [&] {
+    while (offset < bytes.size()) {
+      const size_t length = std::min<size_t>(40'000, bytes.size() - offset);
+      const iovec piece{.iov_base = const_cast<uint8_t*>(bytes.data()) + offset, .iov_len = length};
+      const IoResult sent =
+          client->association->Send({.stream = 2, .ppid = 4, .end_of_record = offset + length == bytes.size(), .pieces = {&piece, 1}});
+      ASSERT_NE(sent.kind, IoResult::Kind::kFailed) << strerror(sent.error);
+      if (sent.kind == IoResult::Kind::kWouldBlock) return;
+      offset += sent.bytes;
+      if (sent.bytes < length) return;
+    }
+  };
+  client->then = [&](Recorder&) { more(); };
+  more();
+  ASSERT_TRUE(Until([&] { return peer().messages.size() == 1; })) << offset << " " << peer().bytes_received;
+  EXPECT_EQ(peer().messages[0].bytes, bytes);
+  EXPECT_EQ(peer().messages[0].info.stream, 2);
+  client->then = nullptr;
+  client->Queue(2, 5, {1, 2, 3});
+  ASSERT_TRUE(Until([&] { return peer().messages.size() == 2; }));
+  EXPECT_EQ(peer().messages[1].bytes, (std::vector<uint8_t>{1, 2, 3}));
+}
+
+TEST_F(VirtualSctpTest, ATransferOverAThousandStreamsKeepsEachInOrder) {
+  auto client = Pair({.streams_out = 1000, .streams_in = 1000});
+  for (int round = 0; round < 3; ++round) {
+    for (uint16_t stream = 0; stream < 1000; ++stream) client->Queue(stream, static_cast<uint32_t>(round), {static_cast<uint8_t>(round)});
+  }
+  ASSERT_TRUE(Until([&] { return peer().messages.size() == 3000; }));
+  std::vector<uint16_t> next(1000);
+  for (const auto& message : peer().messages) EXPECT_EQ(message.info.ssn, next[message.info.stream]++);
+  const uint8_t byte = 0;
+  const iovec piece{.iov_base = const_cast<uint8_t*>(&byte), .iov_len = 1};
+  EXPECT_EQ(client->association->Send({.stream = 1000, .pieces = {&piece, 1}}).error, EINVAL);
+}
+
+TEST_F(VirtualSctpTest, AThousandAssociationsAtOnce) {
+  Listen({.streams_out = 4, .streams_in = 4}, "10.1.0.2", 1000);
+  std::vector<std::shared_ptr<Recorder>> clients;
+  for (int i = 0; i < 1000; ++i) {
+    clients.push_back(Connect({.streams_out = 4, .streams_in = 4}));
+    clients.back()->Queue(1, static_cast<uint32_t>(i), Pattern(100, static_cast<uint8_t>(i)));
+  }
+  const auto arrived = [&] {
+    return std::count_if(acceptor_->accepted.begin(), acceptor_->accepted.end(), [](const auto& one) { return one->messages.size() == 1; });
+  };
+  ASSERT_TRUE(Until([&] { return arrived() == 1000; })) << arrived() << " of " << acceptor_->accepted.size();
+  clients.clear();
+  ASSERT_TRUE(Until([&] {
+    return std::all_of(acceptor_->accepted.begin(), acceptor_->accepted.end(), [](const auto& one) { return one->error == ECONNRESET; });
+  }));
+}
+
+TEST_F(VirtualSctpTest, AFullBacklogIsARefusal) {
+  auto listener = server_->Listen(*SocketAddress::Parse("10.1.0.2", kPort), 2, {});
+  ASSERT_TRUE(listener.ok());
+  std::vector<std::shared_ptr<Recorder>> clients;
+  for (int i = 0; i < 10; ++i) clients.push_back(Connect());
+  ASSERT_TRUE(Until([&] { return std::all_of(clients.begin(), clients.end(), [](const auto& one) { return one->up || one->over(); }); }));
+  const auto up = std::count_if(clients.begin(), clients.end(), [](const auto& one) { return one->up && !one->over(); });
+  EXPECT_GE(up, 2);
+  EXPECT_LE(up, 4);
+}
+
+TEST_F(VirtualSctpTest, APeerThatForgotEverythingRestartsTheAssociation) {
+  Listen();
+  Settings settings;
+  Peer peer{.addresses = {*SocketAddress::Parse("10.1.0.2", kPort)}, .udp_port = kUdpPort};
+  auto first = Recorder::Of(client_->Connect(peer, 4000, settings).value());
+  ASSERT_TRUE(Until([&] { return first->up && !acceptor_->accepted.empty() && this->peer().up; }));
+  first->Queue(0, 1, {1});
+  ASSERT_TRUE(Until([&] { return this->peer().messages.size() == 1; }));
+  // What it said at its end is lost, as that of a host that was switched off.
+  world_.network().SetDefaultLink({.lose_datagram = 1});
+  first->association.reset();
+  world_.network().RunFor(milliseconds(1));
+  world_.network().SetDefaultLink(sim::LinkFaults{});
+  auto second = Recorder::Of(client_->Connect(peer, 4000, settings).value());
+  ASSERT_TRUE(Until([&] { return second->up.has_value(); }));
+  second->Queue(0, 2, {2});
+  ASSERT_TRUE(Until([&] { return this->peer().messages.size() == 2; }));
+  ASSERT_EQ(this->peer().events.back().kind, Event::Kind::kRestarted);
+  EXPECT_EQ(this->peer().messages[1].info.ssn, 0);
+  EXPECT_EQ(acceptor_->accepted.size(), 1u);
+}
+
+TEST_F(VirtualSctpTest, TwoEndsThatConnectToEachOthersListenersGetOneAssociation) {
+  const Settings settings{.share_port = true};
+  Listen(settings);
+  auto other = Acceptor::Of(client_->Listen(*SocketAddress::Parse("10.1.0.1", kPort), 4, settings).value());
+  auto one = Recorder::Of(client_->Connect({{*SocketAddress::Parse("10.1.0.2", kPort)}, kUdpPort}, kPort, settings).value());
+  auto two = Recorder::Of(server_->Connect({{*SocketAddress::Parse("10.1.0.1", kPort)}, kUdpPort}, kPort, settings).value());
+  ASSERT_TRUE(Until([&] { return one->up && two->up; }));
+  one->Queue(0, 1, {1});
+  two->Queue(0, 2, {2});
+  ASSERT_TRUE(Until([&] { return one->messages.size() == 1 && two->messages.size() == 1; }));
+  EXPECT_TRUE(acceptor_->accepted.empty());
+  EXPECT_TRUE(other->accepted.empty());
+}
+
+TEST_F(VirtualSctpTest, AStrangerOnThePeersHostGetsNothingAndChangesNothing) {
+  auto client = Pair();
+  client->Queue(0, 0, Pattern(100, 1));
+  ASSERT_TRUE(Until([&] { return peer().messages.size() == 1; }));
+  // A well-formed packet with the right addresses and ports, from another UDP port of the client's host.
+  auto& network = world_.network();
+  const uint16_t local = client->association->LocalAddresses().at(0).port();
+  std::vector<uint8_t> packet(16 + 4);
+  packet[0] = static_cast<uint8_t>(local >> 8), packet[1] = static_cast<uint8_t>(local);
+  packet[2] = kPort >> 8, packet[3] = kPort & 0xff;
+  packet[12] = 11;  // COOKIE ACK
+  packet[15] = 4;
+  packet.resize(16);
+  StoreCrc32c(packet.data() + 8, Crc32c(packet));
+  auto stranger = network.AddHost({"10.9.9.9"}).OpenDatagram(*SocketAddress::Parse("10.9.9.9", 4444), {});
+  ASSERT_TRUE(stranger.ok());
+  const iovec piece{.iov_base = packet.data(), .iov_len = packet.size()};
+  OutgoingDatagram datagram{.to = *SocketAddress::Parse("10.1.0.2", kUdpPort), .from = *SocketAddress::Parse("10.1.0.1", 0), .pieces = {&piece, 1}};
+  int error = 0;
+  ASSERT_EQ((*stranger)->Send({&datagram, 1}, &error), 1u);
+  network.RunFor(milliseconds(10));
+  EXPECT_EQ(world_.stack().counters().strangers, 1u);
+  peer().Queue(0, 0, Pattern(100, 2));
+  ASSERT_TRUE(Until([&] { return client->messages.size() == 1; }));
 }
 
 }  // namespace

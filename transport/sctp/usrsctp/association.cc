@@ -170,7 +170,7 @@ Received UsrsctpAssociation::Receive(std::span<const iovec> into) {
       may_read_ = false;
       return {};
     }
-    if (received < 0) return End(Received::Kind::kFailed, errno);
+    if (received < 0) return End(Received::Kind::kFailed, WhyLost(errno));
     if (received == 0) return End(Received::Kind::kEnded, 0);
     if ((flags & MSG_NOTIFICATION) != 0) {
       std::array<uint8_t, 512> bytes{};
@@ -212,7 +212,7 @@ std::optional<Received> UsrsctpAssociation::OnNotification(std::span<const uint8
       int error = 0;
       socklen_t length = sizeof error;
       if (usrsctp_getsockopt(socket_, SOL_SOCKET, SO_ERROR, &error, &length) != 0 || error == 0) error = ECONNRESET;
-      return End(Received::Kind::kFailed, error);
+      return End(Received::Kind::kFailed, WhyLost(error));
     }
     case SCTP_PEER_ADDR_CHANGE: {
       sctp_paddr_change change;
@@ -269,6 +269,16 @@ Received UsrsctpAssociation::Up(Event::Kind kind) {
   // What did not fit while connecting may fit now.
   if (wants_room_) stack_.Rouse(*this);
   return result;
+}
+
+// usrsctp says ECONNABORTED of each association that it ended itself.
+int UsrsctpAssociation::WhyLost(int error) const {
+  if (error != ECONNABORTED) return error;
+  const bool broke_rules = std::any_of(known_.begin(), known_.end(), [this](const PeerKey& key) {
+    const auto record = stack_.peers().find(key);
+    return record != stack_.peers().end() && record->second.broke_rules;
+  });
+  return broke_rules ? EPROTO : ETIMEDOUT;
 }
 
 Received UsrsctpAssociation::End(Received::Kind kind, int error) {

@@ -44,6 +44,7 @@ class UsrsctpAssociation final : public Association, public Watched {
   void Forget();
   std::optional<Received> OnNotification(std::span<const uint8_t> bytes);
   Received Up(Event::Kind kind);
+  int WhyLost(int error) const;
   Received End(Received::Kind kind, int error);
   std::optional<sctp_status> Status() const;
   bool Usable() const { return socket_ != nullptr && stack_.InThisProcess(); }

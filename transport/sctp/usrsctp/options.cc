@@ -94,9 +94,6 @@ int Apply(struct socket* socket, int family, const Settings& settings, uint32_t 
   if (int error = Set(socket, SO_SNDBUF, static_cast<int>(settings.send_buffer), SOL_SOCKET)) return error;
   if (int error = Set(socket, SO_RCVBUF, static_cast<int>(settings.receive_buffer), SOL_SOCKET)) return error;
   if (int error = Set(socket, SCTP_PARTIAL_DELIVERY_POINT, settings.receive_buffer / 2)) return error;
-  if (family == AF_INET6) {
-    if (int error = Set(socket, IPV6_V6ONLY, off, IPPROTO_IPV6)) return error;
-  }
   if (settings.share_port) {
     if (int error = Set(socket, SCTP_REUSE_PORT, on)) return error;
   }

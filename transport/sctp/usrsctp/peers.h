@@ -44,6 +44,7 @@ struct PeerRecord {
   uint16_t udp_port = 0;  // host byte order; from another no packet is taken
   uint64_t packets_out = 0, bytes_out = 0, packets_in = 0, bytes_in = 0;
   uint32_t failures = 0;
+  bool broke_rules = false;  // it was aborted for that
 };
 
 using PeerTable = std::unordered_map<PeerKey, PeerRecord, PeerKeyHash>;

@@ -46,6 +46,11 @@ bool AnswersFromThere(uint8_t chunk) {
   return chunk == SCTP_INITIATION_ACK || chunk == SCTP_ABORT_ASSOCIATION || chunk == SCTP_SHUTDOWN_COMPLETE;
 }
 
+// An ABORT of ours because the peer broke the rules (RFC 9260 sections 3.3.7 and 3.3.10.13). One after too many timeouts gives no cause.
+bool IsAbortForViolation(std::span<const uint8_t> packet) {
+  return packet.size() >= 20 && packet[12] == SCTP_ABORT_ASSOCIATION && packet[16] == 0 && packet[17] == 13;
+}
+
 // What usrsctp is to do that it would not by default, and not to do that it would: nothing that is not used is open to a peer.
 void Configure() {
   usrsctp_sysctl_set_sctp_asconf_enable(0);
@@ -56,8 +61,11 @@ void Configure() {
   usrsctp_sysctl_set_sctp_ecn_enable(0);  // the bits of IP headers do not come this far
   usrsctp_sysctl_set_sctp_nrsack_enable(0);
   usrsctp_sysctl_set_sctp_pktdrop_enable(0);
+  usrsctp_sysctl_set_sctp_cmt_on_off(1);  // else no socket may choose it; each does (options.cc)
   usrsctp_sysctl_set_sctp_cmt_use_dac(1);
   usrsctp_sysctl_set_sctp_max_chunks_on_queue(4096);
+  // A peer that does not read for a while, and says so, is not dead: the probes of its window are no reason to abort (RFC 9260 section 6.1, A).
+  usrsctp_sysctl_set_sctp_max_retran_chunk(0);
   // A listener whose backlog is full says so, as TCP's would by a reset.
   usrsctp_sysctl_set_sctp_abort_if_one_2_one_hits_limit(1);
 }
@@ -225,6 +233,7 @@ int Stack::Output(const Packet& packet) {
   if (auto known = peers_.find(PeerKey(packet.to, ports[1], ports[0])); known != peers_.end()) {
     ++known->second.packets_out;
     known->second.bytes_out += packet.bytes.size();
+    known->second.broke_rules |= IsAbortForViolation(packet.bytes);
   }
   return 0;
 }
