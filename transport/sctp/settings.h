@@ -46,7 +46,7 @@ struct Settings {
   uint32_t send_buffer = 1 << 20;     // bytes of messages not yet acknowledged; at least the longest message that is not sent in parts
   uint32_t receive_buffer = 1 << 20;  // bytes of messages not yet received by the program: the window that the peer sees
 
-  // Largest IP packet, 576 to 65535 bytes; 0: what the interfaces of the local addresses carry. There is no discovery of smaller ones on
+  // Largest IP packet, 576 to 65535 bytes (more than 65400 is as much as that); 0: what the interfaces of the local addresses carry. There is no discovery of smaller ones on
   // the way: over UDP the kernel fragments what does not fit.
   uint32_t path_mtu = 0;
 

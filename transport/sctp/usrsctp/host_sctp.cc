@@ -16,7 +16,8 @@ namespace weft::transport::sctp {
 namespace {
 
 constexpr size_t kMostAddresses = 16;
-constexpr uint32_t kMostMtu = 65535, kLeastMtu = 576;
+// usrsctp sends nothing at 65535, what loopback would carry.
+constexpr uint32_t kMostMtu = 65400, kLeastMtu = 576;
 
 bool IsLinkLocal(const SocketAddress& address) {
   return address.family() == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(address.get())->sin6_addr);
@@ -90,7 +91,7 @@ Result<std::unique_ptr<Association>, int> HostSctp::Connect(const Peer& peer, ui
   }
   if (int error = CheckAddresses(locals)) return error;
   const int family = FamilyFor(locals, peer.addresses);
-  const uint32_t mtu = settings.path_mtu != 0 ? settings.path_mtu : MtuOf(locals);
+  const uint32_t mtu = settings.path_mtu != 0 ? std::min(settings.path_mtu, kMostMtu) : MtuOf(locals);
 
   const Stack::Locked locked(stack_);
   stack_.LookForAddresses(host_);
@@ -125,7 +126,7 @@ Result<std::unique_ptr<Listener>, int> HostSctp::Listen(const SocketAddress& loc
   if (int error = CheckAddresses(locals)) return error;
   const int family = FamilyFor(locals, {});
   const auto bound = wildcard ? std::vector<SocketAddress>() : locals;
-  const uint32_t mtu = settings.path_mtu != 0 ? settings.path_mtu : MtuOf(bound);
+  const uint32_t mtu = settings.path_mtu != 0 ? std::min(settings.path_mtu, kMostMtu) : MtuOf(bound);
 
   const Stack::Locked locked(stack_);
   stack_.LookForAddresses(host_);
@@ -143,6 +144,7 @@ Result<std::unique_ptr<Listener>, int> HostSctp::Listen(const SocketAddress& loc
 }
 
 bool HostSctp::Poll(const Association* mine) {
+  for (const WatchId watch : host_.watches) host_.network->Lend(watch);
   return stack_.Pump(host_, /*caller_dispatches=*/false, static_cast<const UsrsctpAssociation*>(mine));
 }
 

@@ -63,6 +63,8 @@ void Configure() {
   usrsctp_sysctl_set_sctp_pktdrop_enable(0);
   usrsctp_sysctl_set_sctp_cmt_on_off(1);  // else no socket may choose it; each does (options.cc)
   usrsctp_sysctl_set_sctp_cmt_use_dac(1);
+  // With a limit of four packets at a time, its default, what is in flight never fills the first window, which then never grows.
+  usrsctp_sysctl_set_sctp_max_burst_default(0);
   usrsctp_sysctl_set_sctp_max_chunks_on_queue(4096);
   // A peer that does not read for a while, and says so, is not dead: the probes of its window are no reason to abort (RFC 9260 section 6.1, A).
   usrsctp_sysctl_set_sctp_max_retran_chunk(0);

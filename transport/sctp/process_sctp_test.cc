@@ -1,0 +1,388 @@
+// SCTP between processes, over the kernel's sockets on loopback. Real time: what is waited for has bounds that a busy machine keeps.
+#include "transport/sctp/process_sctp.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <mutex>
+#include <numeric>
+#include <string>
+#include <thread>
+
+#include "base/check.h"
+#include "transport/sctp/testing/recorder.h"
+#include "transport/tcp_network.h"
+
+namespace weft::transport::sctp {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+std::vector<uint8_t> Pattern(size_t length, uint8_t first) {
+  std::vector<uint8_t> bytes(length);
+  std::iota(bytes.begin(), bytes.end(), first);
+  return bytes;
+}
+
+// A recorder whose calls, and the test's looks, exclude each other.
+class Locked : public ReadyHandler {
+ public:
+  explicit Locked(std::unique_ptr<Association> association) { recorder_.association = std::move(association); }
+  static std::shared_ptr<Locked> Of(std::unique_ptr<Association> association) {
+    auto locked = std::make_shared<Locked>(std::move(association));
+    locked->recorder_.association->Watch(std::make_shared<WeakHandler>(locked));
+    return locked;
+  }
+  void OnReady(Interest ready) override {
+    std::lock_guard lock(mutex_);
+    recorder_.OnReady(ready);
+    changed_.notify_all();
+  }
+  void With(const std::function<void(Recorder&)>& what) {
+    std::lock_guard lock(mutex_);
+    what(recorder_);
+  }
+  bool Until(const std::function<bool(Recorder&)>& done, milliseconds most = seconds(20)) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, most, [&] { return done(recorder_); });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Recorder recorder_;
+};
+
+class Echo : public ReadyHandler {
+ public:
+  explicit Echo(std::unique_ptr<Listener> listener) : listener_(std::move(listener)) {}
+  void OnReady(Interest) override {
+    while (true) {
+      auto association = listener_->Accept();
+      if (!association) return;
+      auto recorder = std::make_shared<Recorder>();
+      recorder->association = std::move(association).value();
+      recorder->then = [](Recorder& self) {
+        for (Recorder::Message& message : self.messages) self.Queue(message.info.stream, message.info.ppid, std::move(message.bytes));
+        self.messages.clear();
+      };
+      recorder->association->Watch(recorder);  // for ever
+    }
+  }
+  Listener& listener() { return *listener_; }
+
+ private:
+  std::unique_ptr<Listener> listener_;
+};
+
+struct Ports {
+  uint16_t sctp = 0, udp = 0;
+};
+
+Ports ServeEcho(const std::string& host, const Carriage& carriage, const Settings& settings) {
+  auto sctp = ProcessSctp(ProcessNetwork(), carriage);
+  if (!sctp) return {};
+  auto listener = (*sctp)->Listen(*SocketAddress::Parse(host, 0), 1000, settings);
+  if (!listener) return {};
+  auto echo = std::make_shared<Echo>(std::move(listener).value());
+  echo->listener().Watch(echo);  // for ever
+  return {echo->listener().LocalAddresses().at(0).port(), (*sctp)->udp_port()};
+}
+
+// A process that echoes until it is told to exit.
+class EchoProcess {
+ public:
+  explicit EchoProcess(const std::string& host, const Carriage& carriage = {}, const Settings& settings = {}, uid_t user = 0) {
+    int up[2], down[2];
+    EXPECT_EQ(pipe2(up, O_CLOEXEC), 0);
+    EXPECT_EQ(pipe2(down, O_CLOEXEC), 0);
+    pid_ = fork();
+    if (pid_ == 0) {
+      if (user != 0 && setuid(user) != 0) _exit(3);
+      const Ports ports = ServeEcho(host, carriage, settings);
+      if (write(up[1], &ports, sizeof ports) != sizeof ports) _exit(4);
+      char byte;
+      close(down[1]);
+      if (read(down[0], &byte, 1) < 0) _exit(5);
+      std::exit(0);  // its handlers run
+    }
+    close(up[1]);
+    close(down[0]);
+    tell_ = down[1];
+    EXPECT_EQ(read(up[0], &ports_, sizeof ports_), static_cast<ssize_t>(sizeof ports_));
+    close(up[0]);
+  }
+  ~EchoProcess() { Exit(); }
+  const Ports& ports() const { return ports_; }
+  int Exit() {
+    if (pid_ <= 0) return 0;
+    close(tell_);
+    int status = -1;
+    waitpid(std::exchange(pid_, 0), &status, 0);
+    return status;
+  }
+  void Kill() {
+    kill(pid_, SIGKILL);
+    Exit();
+  }
+
+ private:
+  pid_t pid_ = 0;
+  int tell_ = -1;
+  Ports ports_;
+};
+
+Sctp& Ours(const Carriage& carriage = {}) {
+  auto sctp = ProcessSctp(ProcessNetwork(), carriage);
+  WEFT_CHECK(sctp.ok());
+  return **sctp;
+}
+
+std::shared_ptr<Locked> ConnectTo(const std::string& host, const Ports& ports, const Settings& settings = {}, const Carriage& carriage = {}) {
+  auto association = Ours(carriage).Connect({{*SocketAddress::Parse(host, ports.sctp)}, ports.udp}, 0, settings);
+  EXPECT_TRUE(association.ok()) << strerror(association.error());
+  return association ? Locked::Of(std::move(association).value()) : nullptr;
+}
+
+void ExpectEcho(Locked& client) {
+  ASSERT_TRUE(client.Until([](Recorder& r) { return r.up.has_value() || r.over(); }));
+  client.With([](Recorder& r) {
+    ASSERT_EQ(r.error, 0) << strerror(r.error);
+    r.Queue(1, 7, Pattern(64, 1));
+    r.Queue(2, 8, Pattern(200'000, 2));
+  });
+  ASSERT_TRUE(client.Until([](Recorder& r) { return r.messages.size() == 2; }));
+  client.With([](Recorder& r) {
+    for (const auto& message : r.messages) EXPECT_EQ(message.bytes, message.info.ppid == 7 ? Pattern(64, 1) : Pattern(200'000, 2));
+    r.messages.clear();
+  });
+}
+
+// In a process of its own, whose failures count.
+void InChild(const std::function<void()>& what) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    what();
+    std::exit(testing::Test::HasFailure() ? 1 : 0);
+  }
+  int status = -1;
+  waitpid(pid, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "status " << status;
+}
+
+size_t OpenDescriptors() {
+  size_t count = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) ++count;
+  return count;
+}
+
+bool IsRoot() { return geteuid() == 0; }
+
+TEST(ProcessSctp, TwoProcessesOverUdpOnIPv4) {
+  EchoProcess server("127.0.0.1");
+  ASSERT_NE(server.ports().udp, 0);
+  InChild([&] {
+    auto client = ConnectTo("127.0.0.1", server.ports());
+    ExpectEcho(*client);
+    EXPECT_NE(Ours().udp_port(), server.ports().udp);
+  });
+}
+
+TEST(ProcessSctp, TwoProcessesOverUdpOnIPv6) {
+  EchoProcess server("::1");
+  ASSERT_NE(server.ports().udp, 0);
+  InChild([&] { ExpectEcho(*ConnectTo("::1", server.ports())); });
+}
+
+TEST(ProcessSctp, AWildcardListenerTakesBothFamilies) {
+  EchoProcess server("::");
+  ASSERT_NE(server.ports().udp, 0);
+  InChild([&] {
+    ExpectEcho(*ConnectTo("::1", server.ports()));
+    ExpectEcho(*ConnectTo("127.0.0.1", server.ports()));
+  });
+}
+
+TEST(ProcessSctp, AnOrdinaryUserNeedsNoPrivilegeForUdpAndIsRefusedIp) {
+  if (!IsRoot()) GTEST_SKIP() << "the other tests show it: this one gives privileges up, and there are none";
+  EchoProcess server("127.0.0.1", {}, {}, 65534);
+  ASSERT_NE(server.ports().udp, 0);
+  InChild([&] {
+    ASSERT_EQ(setuid(65534), 0);
+    auto native = ProcessSctp(ProcessNetwork(), {.native = true});
+    ASSERT_FALSE(native.ok());
+    EXPECT_EQ(native.error(), EPERM);
+    ExpectEcho(*ConnectTo("127.0.0.1", server.ports()));
+  });
+}
+
+TEST(ProcessSctp, NativelyOverIpAsRoot) {
+  if (!IsRoot()) GTEST_SKIP() << "raw sockets need CAP_NET_RAW";
+  const Carriage native{.udp = false, .native = true};
+  for (const char* host : {"127.0.0.1", "::1"}) {
+    EchoProcess server(host, native);
+    ASSERT_NE(server.ports().sctp, 0);
+    ASSERT_EQ(server.ports().udp, 0);
+    // Others of this host see the same packets, and leave them alone.
+    EchoProcess bystander(host, native);
+    InChild([&] { ExpectEcho(*ConnectTo(host, server.ports(), {}, native)); });
+  }
+}
+
+TEST(ProcessSctp, AProcessTalksToItself) {
+  InChild([] {
+    const Ports ports = ServeEcho("127.0.0.1", {}, {});
+    ExpectEcho(*ConnectTo("127.0.0.1", ports));
+  });
+}
+
+TEST(ProcessSctp, APeerThatExitsSaysSo) {
+  EchoProcess server("127.0.0.1");
+  InChild([&] {
+    auto client = ConnectTo("127.0.0.1", server.ports());
+    ExpectEcho(*client);
+    EXPECT_EQ(server.Exit(), -1) << "not our child; but its pipe is closed";
+  });
+  // The parent of both.
+  auto client = ConnectTo("127.0.0.1", server.ports());
+  ExpectEcho(*client);
+  EXPECT_EQ(server.Exit(), 0);
+  ASSERT_TRUE(client->Until([](Recorder& r) { return r.over(); }));
+  client->With([](Recorder& r) { EXPECT_EQ(r.error, ECONNRESET); });
+}
+
+TEST(ProcessSctp, AKilledPeerIsNoticedWithinTheSettings) {
+  EchoProcess server("127.0.0.1");
+  const Settings fast{.heartbeat_interval = milliseconds(200), .rto_initial = milliseconds(200), .rto_max = milliseconds(400),
+                      .association_max_retransmissions = 4};
+  auto client = ConnectTo("127.0.0.1", server.ports(), fast);
+  ExpectEcho(*client);
+  server.Kill();
+  const auto began = std::chrono::steady_clock::now();
+  ASSERT_TRUE(client->Until([](Recorder& r) { return r.over(); }));
+  client->With([](Recorder& r) { EXPECT_EQ(r.error, ETIMEDOUT); });
+  EXPECT_LT(std::chrono::steady_clock::now() - began, seconds(10));
+}
+
+TEST(ProcessSctp, NobodyListeningIsRefusedAtOnce) {
+  EchoProcess server("127.0.0.1");
+  auto client = ConnectTo("127.0.0.1", {.sctp = 1, .udp = server.ports().udp});
+  ASSERT_TRUE(client->Until([](Recorder& r) { return r.over(); }));
+  client->With([](Recorder& r) { EXPECT_EQ(r.error, ECONNREFUSED); });
+}
+
+TEST(ProcessSctp, AForkedChildHasSctpOfItsOwnAndTheParentsGoesOn) {
+  EchoProcess server("127.0.0.1");
+  auto client = ConnectTo("127.0.0.1", server.ports());
+  ExpectEcho(*client);
+  const uint16_t parents = Ours().udp_port();
+  InChild([&] {
+    client->With([](Recorder& r) {
+      const uint8_t byte = 0;
+      const iovec piece{.iov_base = const_cast<uint8_t*>(&byte), .iov_len = 1};
+      EXPECT_EQ(r.association->Send({.pieces = {&piece, 1}}).error, ECHILD);
+      r.association.reset();  // says nothing to the peer
+    });
+    EXPECT_NE(Ours().udp_port(), parents);
+    ExpectEcho(*ConnectTo("127.0.0.1", server.ports()));
+  });
+  ExpectEcho(*client);
+}
+
+TEST(ProcessSctp, AThousandAssociationsNeedNoDescriptor) {
+  EchoProcess server("127.0.0.1");
+  InChild([&] {
+    Ours();
+    const size_t before = OpenDescriptors();
+    std::vector<std::shared_ptr<Locked>> clients;
+    for (int i = 0; i < 1000; ++i) clients.push_back(ConnectTo("127.0.0.1", server.ports(), {.streams_out = 2, .streams_in = 2}));
+    for (auto& client : clients) {
+      ASSERT_TRUE(client->Until([](Recorder& r) { return r.up.has_value() || r.over(); }));
+      client->With([](Recorder& r) {
+        ASSERT_EQ(r.error, 0) << strerror(r.error);
+        r.Queue(0, 1, {1});
+      });
+    }
+    for (auto& client : clients) ASSERT_TRUE(client->Until([](Recorder& r) { return r.messages.size() == 1; }));
+    EXPECT_EQ(OpenDescriptors(), before);
+  });
+}
+
+TEST(ProcessSctp, WithoutDescriptorsItIsAnErrorAndLaterItWorks) {
+  EchoProcess server("127.0.0.1");
+  InChild([&] {
+    ProcessNetwork().Post([] {});  // which needs some itself
+    rlimit limit{};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    rlimit none = limit;
+    none.rlim_cur = OpenDescriptors() - 1;  // less what the count itself opened
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+    auto refused = ProcessSctp(ProcessNetwork(), {});
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error(), EMFILE);
+    ExpectEcho(*ConnectTo("127.0.0.1", server.ports()));
+  });
+}
+
+TEST(ProcessSctp, AUdpPortThatIsTakenIsAnError) {
+  EchoProcess server("127.0.0.1");
+  InChild([&] {
+    auto taken = ProcessSctp(ProcessNetwork(), {.udp_port = server.ports().udp});
+    ASSERT_FALSE(taken.ok());
+    EXPECT_EQ(taken.error(), EADDRINUSE);
+  });
+}
+
+TEST(ProcessSctp, ASpinningThreadNeedsNobodyElse) {
+  EchoProcess server("127.0.0.1");
+  InChild([&] {
+    auto made = Ours().Connect({{*SocketAddress::Parse("127.0.0.1", server.ports().sctp)}, server.ports().udp}, 0, {});
+    ASSERT_TRUE(made.ok());
+    auto association = std::move(made).value();
+    std::vector<uint8_t> room(65536);
+    const iovec into{.iov_base = room.data(), .iov_len = room.size()};
+    int answers = 0;
+    const auto until = std::chrono::steady_clock::now() + seconds(20);
+    while (answers < 1000 && std::chrono::steady_clock::now() < until) {
+      ProcessNetwork().DriveInline();
+      Ours().Poll(association.get());
+      const Received received = association->Receive({&into, 1});
+      ASSERT_NE(received.kind, Received::Kind::kFailed) << strerror(received.error);
+      if (received.kind == Received::Kind::kNothing) continue;
+      answers += received.kind == Received::Kind::kMessage;
+      const iovec piece{.iov_base = room.data(), .iov_len = 64};
+      if (received.kind == Received::Kind::kMessage || received.event.kind == Event::Kind::kUp) association->Send({.pieces = {&piece, 1}});
+    }
+    EXPECT_EQ(answers, 1000);
+  });
+}
+
+TEST(ProcessSctp, ManyThreadsOnManyAssociations) {
+  EchoProcess server("127.0.0.1");
+  InChild([&] {
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t) {
+      threads.emplace_back([&] {
+        for (int i = 0; i < 5; ++i) ExpectEcho(*ConnectTo("127.0.0.1", server.ports()));
+      });
+    }
+    for (auto& thread : threads) thread.join();
+  });
+}
+
+}  // namespace
+}  // namespace weft::transport::sctp
