@@ -136,7 +136,7 @@ Result<std::unique_ptr<DatagramSocket>, int> UdpSocket::Open(const SocketAddress
 }
 
 int UdpSocket::Prepare(const SocketAddress& local, const DatagramOptions& options) {
-  if (family_ == AF_INET6 && !Set(fd_, IPPROTO_IPV6, IPV6_V6ONLY, options.only_v6)) return errno;
+  if (family_ == AF_INET6 && options.protocol == 0 && !Set(fd_, IPPROTO_IPV6, IPV6_V6ONLY, options.only_v6)) return errno;
   if (options.shared && !Set(fd_, SOL_SOCKET, SO_REUSEADDR, 1)) return errno;
   if (family_ == AF_INET6 ? !Set(fd_, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1) : !Set(fd_, IPPROTO_IP, IP_PKTINFO, 1)) return errno;
   // Only the groups that this socket joined, not what others on this host did.

@@ -68,7 +68,8 @@ Result<Host, int> OpenHost(Network& network, const Carriage& carriage) {
     auto native4 = network.OpenDatagram(*SocketAddress::Parse("0.0.0.0", 0), {.protocol = IPPROTO_SCTP});
     if (!native4) return native4.error();
     host.native4 = std::move(*native4);
-    auto native6 = network.OpenDatagram(*SocketAddress::Parse("::", 0), {.only_v6 = true, .protocol = IPPROTO_SCTP});
+    auto native6 = network.OpenDatagram(*SocketAddress::Parse("::", 0), {.protocol = IPPROTO_SCTP});
+    if (!native6 && native6.error() != EAFNOSUPPORT && native6.error() != EADDRNOTAVAIL) return native6.error();
     if (native6) host.native6 = std::move(*native6);
   }
   return host;

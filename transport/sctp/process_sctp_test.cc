@@ -122,7 +122,9 @@ class EchoProcess {
     close(up[1]);
     close(down[0]);
     tell_ = down[1];
-    EXPECT_EQ(read(up[0], &ports_, sizeof ports_), static_cast<ssize_t>(sizeof ports_));
+    Ports ports;
+    EXPECT_EQ(read(up[0], &ports, sizeof ports), static_cast<ssize_t>(sizeof ports));
+    ports_ = ports;
     close(up[0]);
   }
   ~EchoProcess() { Exit(); }
@@ -251,12 +253,6 @@ TEST(ProcessSctp, AProcessTalksToItself) {
 
 TEST(ProcessSctp, APeerThatExitsSaysSo) {
   EchoProcess server("127.0.0.1");
-  InChild([&] {
-    auto client = ConnectTo("127.0.0.1", server.ports());
-    ExpectEcho(*client);
-    EXPECT_EQ(server.Exit(), -1) << "not our child; but its pipe is closed";
-  });
-  // The parent of both.
   auto client = ConnectTo("127.0.0.1", server.ports());
   ExpectEcho(*client);
   EXPECT_EQ(server.Exit(), 0);

@@ -140,7 +140,7 @@ Result<std::unique_ptr<Listener>, int> HostSctp::Listen(const SocketAddress& loc
   }
   const uint16_t port = PortOf(socket);
   stack_.AddPort(port, bound);
-  return std::unique_ptr<Listener>(std::make_unique<UsrsctpListener>(stack_, socket, port));
+  return std::unique_ptr<Listener>(std::make_unique<UsrsctpListener>(stack_, socket, port, family, mtu));
 }
 
 bool HostSctp::Poll(const Association* mine) {

@@ -10,7 +10,8 @@
 
 namespace weft::transport::sctp {
 
-UsrsctpListener::UsrsctpListener(Stack& stack, struct socket* socket, uint16_t port) : stack_(stack), socket_(socket), port_(port) {
+UsrsctpListener::UsrsctpListener(Stack& stack, struct socket* socket, uint16_t port, int family, uint32_t mtu)
+    : stack_(stack), socket_(socket), port_(port), family_(family), mtu_(mtu) {
   stack_.Add(socket_, *this);
 }
 
@@ -41,7 +42,9 @@ Result<std::unique_ptr<Association>, int> UsrsctpListener::Accept() {
   stack_.AddPort(port_, {});
   auto association = std::make_unique<UsrsctpAssociation>(stack_, socket, port_);
   const auto peers = PeerAddressesOf(socket);
-  if (!peers.empty()) association->Know(peers, UdpPortOf(socket, peers[0]));
+  const uint16_t udp_port = peers.empty() ? uint16_t{0} : UdpPortOf(socket, peers[0]);
+  association->Know(peers, udp_port);
+  SetPacketSize(socket, family_, mtu_, udp_port != 0);
   stack_.Rouse(*association);
   return std::unique_ptr<Association>(std::move(association));
 }

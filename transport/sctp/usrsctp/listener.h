@@ -12,8 +12,8 @@ namespace weft::transport::sctp {
 // A socket of usrsctp that listens. `stack` outlives it.
 class UsrsctpListener final : public Listener, public Watched {
  public:
-  // As of UsrsctpAssociation.
-  UsrsctpListener(Stack& stack, struct socket* socket, uint16_t port);
+  // As of UsrsctpAssociation. `mtu`: bytes of an IP packet, of `family`'s sockets.
+  UsrsctpListener(Stack& stack, struct socket* socket, uint16_t port, int family, uint32_t mtu);
   ~UsrsctpListener() override;
 
   void Watch(std::shared_ptr<ReadyHandler> handler) override;
@@ -24,6 +24,8 @@ class UsrsctpListener final : public Listener, public Watched {
   Stack& stack_;
   struct socket* const socket_;
   const uint16_t port_;
+  const int family_;
+  const uint32_t mtu_;
 };
 
 }  // namespace weft::transport::sctp

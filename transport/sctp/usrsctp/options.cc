@@ -63,6 +63,11 @@ int ApplyTimes(struct socket* socket, const Settings& settings) {
   return Set(socket, SCTP_DELAYED_SACK, sack);
 }
 
+// Both kinds of IP get that of the longer header if both may be used.
+uint32_t RoomForChunks(int family, uint32_t mtu, bool over_udp) {
+  return (mtu - (family == AF_INET ? kIp4Header : kIp6Header) - kCommonHeader - (over_udp ? kUdpHeader : 0)) & ~3u;
+}
+
 int ApplyPaths(struct socket* socket, int family, const Settings& settings, uint32_t mtu, bool over_udp) {
   sctp_paddrparams path{};
   path.spp_address.ss_family = static_cast<sa_family_t>(family);
@@ -70,8 +75,7 @@ int ApplyPaths(struct socket* socket, int family, const Settings& settings, uint
   path.spp_flags = SPP_PMTUD_DISABLE | (settings.heartbeat_interval.count() > 0 ? SPP_HB_ENABLE : SPP_HB_DISABLE);
   path.spp_hbinterval = Count(settings.heartbeat_interval);
   path.spp_pathmaxrxt = settings.path_max_retransmissions;
-  // What usrsctp takes here is the room for chunks. Both kinds of IP get that of the longer header if both may be used.
-  path.spp_pathmtu = (mtu - (family == AF_INET ? kIp4Header : kIp6Header) - kCommonHeader - (over_udp ? kUdpHeader : 0)) & ~3u;
+  path.spp_pathmtu = RoomForChunks(family, mtu, over_udp);
   if (int error = Set(socket, SCTP_PEER_ADDR_PARAMS, path)) return error;
   Thresholds thresholds{};
   thresholds.address.ss_family = static_cast<sa_family_t>(family);
@@ -141,6 +145,15 @@ int OpenSocket(int family, const Settings& settings, uint32_t mtu, bool over_udp
   }
   *opened = socket;
   return 0;
+}
+
+int SetPacketSize(struct socket* socket, int family, uint32_t mtu, bool over_udp) {
+  sctp_paddrparams path{};
+  path.spp_address.ss_family = static_cast<sa_family_t>(family);
+  path.spp_assoc_id = SCTP_CURRENT_ASSOC;
+  path.spp_flags = SPP_PMTUD_DISABLE;
+  path.spp_pathmtu = RoomForChunks(family, mtu, over_udp);
+  return Set(socket, SCTP_PEER_ADDR_PARAMS, path);
 }
 
 int Bind(struct socket* socket, int family, const std::vector<SocketAddress>& addresses, uint16_t port) {
