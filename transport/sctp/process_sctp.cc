@@ -45,7 +45,10 @@ std::optional<SocketAddress> KernelsSourceFor(const SocketAddress& to) {
   SocketAddress with_port = to;
   if (with_port.port() == 0) with_port.set_port(9);
   auto source = SourceAddressFor({}, with_port);
-  if (!source) return std::nullopt;
+  if (!source) {
+    const bool no_way = source.error() == ENETUNREACH || source.error() == EHOSTUNREACH;
+    return no_way ? std::nullopt : std::optional(SocketAddress());
+  }
   source->set_port(0);
   return *source;
 }

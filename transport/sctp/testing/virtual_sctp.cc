@@ -2,6 +2,7 @@
 
 #include <netinet/in.h>
 
+#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -24,6 +25,13 @@ size_t CommonPrefix(const SocketAddress& a, const SocketAddress& b) {
 }
 
 }  // namespace
+
+VirtualSctp::~VirtualSctp() {
+  if (hosts_.empty()) return;
+  // What was shut down, or aborted, takes its time.
+  network_.RunFor(std::chrono::minutes(5));
+  WEFT_CHECK(StopUsrsctp());
+}
 
 Sctp& VirtualSctp::AddHost(const std::vector<std::string>& addresses, uint32_t mtu, uint16_t udp_port) {
   Host host;

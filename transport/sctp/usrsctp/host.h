@@ -25,7 +25,7 @@ struct HostAddress {
 struct Host {
   Network* network = nullptr;
   std::function<std::vector<HostAddress>()> list_addresses;
-  // From which of the host's addresses `to` is reached; nullopt: it is not.
+  // From which of the host's addresses `to` is reached; nullopt: it is not; no family: that cannot be told now.
   std::function<std::optional<SocketAddress>(const SocketAddress& to)> source_for;
   std::unique_ptr<DatagramSocket> udp;              // null: nothing goes over UDP
   std::unique_ptr<DatagramSocket> native4, native6;  // null: nothing goes over IP

@@ -87,6 +87,7 @@ Result<std::unique_ptr<Association>, int> HostSctp::Connect(const Peer& peer, ui
   if (locals.empty()) {
     const auto source = host_.source_for(peer.addresses[0]);
     if (!source) return ENETUNREACH;
+    if (source->family() == 0) return ENOBUFS;
     locals = {*source};
   }
   if (int error = CheckAddresses(locals)) return error;

@@ -207,6 +207,8 @@ void StartUsrsctp(World& world, bool udp, const std::vector<LocalAddress>& addre
   g_addresses = nullptr;
 }
 
+bool StopUsrsctp() { return usrsctp_finish() == 0; }
+
 void AddAddresses(const std::vector<LocalAddress>& addresses) {
   g_addresses = &addresses;
   sctp_init_vrf_list(0);

@@ -46,6 +46,8 @@ class World {
 
 // Makes usrsctp ready, or ready again in a child of fork(), where the parent's state is left behind. `udp`: packets may go over it.
 void StartUsrsctp(World& world, bool udp, const std::vector<LocalAddress>& addresses);
+// Gives back what it has, if no socket is left, not even one whose association is about to end: false if one is. For tests: a process keeps it.
+bool StopUsrsctp();
 // Addresses that came since.
 void AddAddresses(const std::vector<LocalAddress>& addresses);
 

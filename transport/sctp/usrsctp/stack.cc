@@ -22,7 +22,8 @@ constexpr size_t kBatch = 32;                    // packets of one system call
 constexpr size_t kRoom = 65536;                  // of one that comes
 constexpr size_t kMostOutgoing = 512 * 1024;     // bytes that wait for the system call
 constexpr int kBatchesOfOneLook = 4;             // so that one thread does not stay in here while packets keep coming
-constexpr Duration kRouteLasts = std::chrono::seconds(1);
+constexpr Duration kRouteLasts = milliseconds(500);
+constexpr size_t kMostRoutes = 10'000;
 
 // usrsctp's timers are counted in these while something goes on. An association that was quiet for a while has only timers that are longer
 // than that, so that for it they may be coarse, and a process that waits hardly wakes up.
@@ -222,9 +223,11 @@ int Stack::Output(const Packet& packet) {
                                  : packet.to.family() == AF_INET ? host->native4.get()
                                                                   : host->native6.get();
   if (socket == nullptr) return EPROTONOSUPPORT;
+  const auto from = SourceFor(*host, packet);
+  if (!from) return EHOSTUNREACH;  // then usrsctp tries another path at once
   Outgoing& out = outgoing_.emplace_back();
   out.to = packet.to;
-  out.from = SourceFor(*host, packet);
+  out.from = *from;
   out.offset = static_cast<size_t>(packet.bytes.data() - outgoing_bytes_.data());
   out.length = packet.bytes.size();
   out.socket = socket;
@@ -248,20 +251,18 @@ Host* Stack::HostOf(const SocketAddress& address) {
 
 // usrsctp knows no routes: of several addresses that an association has here it takes any. The kernel's choice leads out on the link that
 // leads there, so that paths have nothing in common. An answer goes out from where the question came to.
-SocketAddress Stack::SourceFor(Host& host, const Packet& packet) {
+std::optional<SocketAddress> Stack::SourceFor(Host& host, const Packet& packet) {
   if (AnswersFromThere(packet.bytes[12])) return packet.from;
   uint16_t port;
   std::memcpy(&port, packet.bytes.data(), sizeof port);
   const auto bound = ports_.find(port);
   if (bound == ports_.end()) return packet.from;
   const Time now = host.network->Now();
+  if (routes_.size() > kMostRoutes) routes_.clear();
   Route& route = routes_[PeerKey(packet.to, 0, 0)];
-  if (route.until <= now) {
-    if (routes_.size() > 10'000) routes_.clear();
-    Route fresh{.source = host.source_for(packet.to), .until = now + kRouteLasts};
-    return (routes_[PeerKey(packet.to, 0, 0)] = fresh).source.value_or(packet.from);
-  }
-  if (!route.source) return packet.from;
+  if (route.until <= now) route = {.source = host.source_for(packet.to), .until = now + kRouteLasts};
+  if (!route.source) return std::nullopt;
+  if (route.source->family() == 0) return packet.from;
   const auto& allowed = bound->second.addresses;
   const bool ours = allowed.empty() ? host_of_.contains(route.source->host())
                                     : std::any_of(allowed.begin(), allowed.end(), [&](const auto& one) { return one.SameHost(*route.source); });
@@ -289,6 +290,7 @@ void Stack::Flush() {
     next += sent;
     if (sent < count) {  // lost: SCTP sends it again, on another path if need be
       ++counters_.not_sent;
+      if (error != EAGAIN) routes_.erase(PeerKey(outgoing_[next].to, 0, 0));
       ++next;
     }
   }

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -104,7 +105,8 @@ class Stack final : public World {
   int Output(const Packet& packet) override;
 
   Host* HostOf(const SocketAddress& address);
-  SocketAddress SourceFor(Host& host, const Packet& packet);
+  // From where it is to go out; nullopt: there is no way.
+  std::optional<SocketAddress> SourceFor(Host& host, const Packet& packet);
   void Take(const IncomingDatagram& datagram, const uint8_t* bytes, bool native);
   void Flush();
   // Its clock, in milliseconds.
