@@ -27,8 +27,8 @@
 
 // Of LeakSanitizer. In a child of fork() what the parent's threads had on their stacks, and the parent's usrsctp, are nobody's.
 const pid_t g_first = getpid();
-extern "C" int __lsan_is_turned_off();
-extern "C" int __lsan_is_turned_off() { return getpid() != g_first; }
+extern "C" __attribute__((visibility("default"))) int __lsan_is_turned_off();
+int __lsan_is_turned_off() { return getpid() != g_first; }
 
 namespace weft::transport::sctp {
 namespace {
