@@ -1,9 +1,9 @@
 // What SCTP costs between two processes, next to nothing else: latency of a message that goes there and back, bandwidth in one direction.
 //
 //   ping_pong_benchmark server ADDRESS[,ADDRESS] [native]       prints "port P udp U"; serves until it is killed
-//   ping_pong_benchmark client ADDRESS[,ADDRESS]:P:U spin|sleep|stream SIZE SECONDS [from=ADDRESS,ADDRESS] [cmt|pf] [native] [every=MS]
+//   ping_pong_benchmark client ADDRESS[,ADDRESS]:P:U spin|sleep|handler|stream SIZE SECONDS [from=ADDRESS,ADDRESS] [cmt|pf] [native] [every=MS]
 //
-// spin and sleep: ping-pong, by a thread that polls or one that is woken. stream: messages of SIZE one way; every=MS prints the bytes that
+// spin, sleep, handler: ping-pong, by a thread that polls, by one that is woken, or by the network's. stream: messages of SIZE one way; every=MS prints the bytes that
 // arrived, and the paths.
 #include <netinet/in.h>
 #include <unistd.h>
@@ -111,14 +111,18 @@ int Serve(const std::string& addresses, bool native) {
   while (true) pause();
 }
 
+// Wakes the main thread, which receives.
 class Bell : public ReadyHandler {
  public:
+  explicit Bell(Association& association) : association_(association) {}
   void OnReady(Interest) override {
+    association_.SetReading(false);
     std::lock_guard lock(mutex_);
     rung_ = true;
     condition_.notify_one();
   }
   void Wait() {
+    association_.SetReading(true);
     std::unique_lock lock(mutex_);
     condition_.wait_for(lock, std::chrono::milliseconds(100), [this] { return rung_; });
     rung_ = false;
@@ -127,6 +131,7 @@ class Bell : public ReadyHandler {
  private:
   std::mutex mutex_;
   std::condition_variable condition_;
+  Association& association_;
   bool rung_ = false;
 };
 
@@ -134,7 +139,7 @@ struct Client {
   Sctp& sctp;
   std::unique_ptr<Association> association;
   bool spin = false;
-  std::shared_ptr<Bell> bell = std::make_shared<Bell>();
+  std::shared_ptr<Bell> bell = std::make_shared<Bell>(*association);
   std::vector<uint8_t> room = std::vector<uint8_t>(1 << 20);
 
   // The next message; events are passed over. Empty: a tenth of a second went by, perhaps.
@@ -160,6 +165,43 @@ struct Client {
   }
 };
 
+// Answers each message in its handler, on the network's thread.
+class Answering : public ReadyHandler {
+ public:
+  Answering(Association& association, size_t size, double seconds)
+      : association_(association), message_(size, 1), room_(1 << 20), until_(Clock::now() + std::chrono::duration<double>(seconds)) {}
+  void OnReady(Interest) override {
+    while (!over_) {
+      const iovec into{.iov_base = room_.data(), .iov_len = room_.size()};
+      const Received received = association_.Receive({&into, 1});
+      if (received.kind == Received::Kind::kNothing) return;
+      if (received.kind == Received::Kind::kFailed) Fail(std::string("lost: ") + strerror(received.error));
+      const bool up = received.kind == Received::Kind::kEvent && received.event.kind == Event::Kind::kUp;
+      if (received.kind == Received::Kind::kMessage) times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - began_).count() / 2);
+      if (!up && received.kind != Received::Kind::kMessage) continue;
+      began_ = Clock::now();
+      over_ = began_ > until_;
+      const iovec piece{.iov_base = message_.data(), .iov_len = message_.size()};
+      association_.Send({.ppid = kEcho, .pieces = {&piece, 1}});
+    }
+  }
+  bool over() const { return over_; }
+  std::vector<double> times;
+
+ private:
+  Association& association_;
+  std::vector<uint8_t> message_, room_;
+  const std::chrono::time_point<Clock, std::chrono::duration<double>> until_;
+  Clock::time_point began_;
+  std::atomic<bool> over_{false};
+};
+
+void Print(size_t size, std::vector<double> times) {
+  std::sort(times.begin(), times.end());
+  std::printf("%zu bytes: half round trip median %.1f us, p99 %.1f us, %zu round trips\n", size, times[times.size() / 2],
+              times[times.size() * 99 / 100], times.size());
+}
+
 void PingPong(Client& client, size_t size, double seconds) {
   std::vector<uint8_t> message(size, 1);
   const iovec piece{.iov_base = message.data(), .iov_len = message.size()};
@@ -171,9 +213,7 @@ void PingPong(Client& client, size_t size, double seconds) {
     while (client.Next().kind != Received::Kind::kMessage) {}
     times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - began).count() / 2);
   }
-  std::sort(times.begin(), times.end());
-  std::printf("%zu bytes: half round trip median %.1f us, p99 %.1f us, %zu round trips\n", size, times[times.size() / 2],
-              times[times.size() * 99 / 100], times.size());
+  Print(size, std::move(times));
 }
 
 void Stream(Client& client, size_t size, double seconds, int every_ms) {
@@ -246,6 +286,13 @@ int RunClient(int argc, char** argv) {
                   .udp_port = native ? uint16_t{0} : static_cast<uint16_t>(std::atoi(where.c_str() + udp_at + 1))};
   auto association = sctp.Connect(peer, 0, settings);
   if (!association) Fail(std::string("cannot connect: ") + strerror(association.error()));
+  if (how == "handler") {
+    auto answering = std::make_shared<Answering>(**association, static_cast<size_t>(std::atoi(argv[4])), std::atof(argv[5]));
+    (*association)->Watch(answering);
+    while (!answering->over()) usleep(10'000);
+    Print(static_cast<size_t>(std::atoi(argv[4])), answering->times);
+    return 0;
+  }
   Client client{.sctp = sctp, .association = std::move(association).value(), .spin = how == "spin"};
   if (!client.spin) client.association->Watch(client.bell);
   while (client.Next().kind != Received::Kind::kEvent) {}
@@ -268,5 +315,5 @@ int main(int argc, char** argv) {
   const std::string role = argc > 2 ? argv[1] : "";
   if (role == "server") return Serve(argv[2], argc > 3 && std::string(argv[3]) == "native");
   if (role == "client" && argc > 5) return RunClient(argc, argv);
-  Fail("server ADDRESSES | client ADDRESSES:PORT:UDPPORT spin|sleep|stream SIZE SECONDS ...");
+  Fail("server ADDRESSES | client ADDRESSES:PORT:UDPPORT spin|sleep|handler|stream SIZE SECONDS ...");
 }

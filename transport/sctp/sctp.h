@@ -111,9 +111,10 @@ class Association {
   virtual ~Association() = default;
 
   // `handler`, which the association keeps, hears of it when Receive() has something, until it said kNothing, and when Send() that would have
-  // blocked may go on. Once, before anything else.
+  // blocked may go on. It is called over and over until then: one that leaves the receiving to another thread says SetReading(false). Once,
+  // before anything else.
   virtual void Watch(std::shared_ptr<ReadyHandler> handler) = 0;
-  // `false`: the handler does not want to hear of what can be received; the peer is slowed down by its window. At first true.
+  // `false`: the handler does not want to hear of what can be received; the peer is slowed down by its window. At first true. Any thread.
   virtual void SetReading(bool reading) = 0;
 
   // kDone: `bytes` were taken, all of them but for a part of a message. kWouldBlock: there is no room (or it is not up yet). kFailed:

@@ -97,7 +97,7 @@ Stack::Locked::Locked(Stack& stack, bool caller_dispatches) : stack_(stack), cal
 
 Stack::Locked::~Locked() {
   stack_.Flush();
-  const bool post = !caller_dispatches_ && stack_.AnyReady() && !std::exchange(stack_.dispatch_posted_, true);
+  const bool post = !caller_dispatches_ && stack_.dispatching_ == 0 && stack_.AnyReady() && !std::exchange(stack_.dispatch_posted_, true);
   stack_.mutex_.unlock();
   if (post) stack_.PostDispatch();
 }
@@ -389,12 +389,13 @@ void Stack::Dispatch() {
       watched->queued_ = true;
       ready_.push_back(watched);
     }
+    if (calls.empty()) return;
+    ++dispatching_;
   }
   for (auto& [handler, interest] : calls) handler->OnReady(interest);
-  if (calls.empty()) return;
   {
     const std::lock_guard lock(mutex_);
-    if (!AnyReady() || std::exchange(dispatch_posted_, true)) return;
+    if (--dispatching_ > 0 || !AnyReady() || std::exchange(dispatch_posted_, true)) return;
   }
   PostDispatch();
 }

@@ -132,6 +132,7 @@ class Stack final : public World {
   std::vector<Watched*> ready_;
   std::map<struct socket*, Watched*> sockets_;
   bool dispatch_posted_ = false;
+  int dispatching_ = 0;  // threads that call handlers, and look again when they have
   bool ticking_ = false;
   Time ticked_{};    // up to which usrsctp's clock goes
   Time activity_{};  // of the last packet or call
