@@ -19,8 +19,8 @@ struct OutgoingDatagram {
 };
 
 struct IncomingDatagram {
-  iovec room{};            // the caller's; a longer datagram is cut off
-  size_t length = 0;       // bytes written into `room`
+  iovec room{};       // the caller's; a longer datagram is cut off
+  size_t length = 0;  // bytes written into `room`
   bool cut_off = false;
   SocketAddress from;
   SocketAddress to;        // the host that the sender named, possibly a group; port 0. No family: not known
@@ -28,25 +28,28 @@ struct IncomingDatagram {
 };
 
 struct DatagramOptions {
-  bool only_v6 = false;    // for an IPv6 address
-  bool shared = false;     // other sockets, of other processes too, may use the same address: each gets a group's datagrams
-  SocketAddress group;     // with a family: joins it on `interface`, and gets no datagrams of other groups
+  bool only_v6 = false;  // for an IPv6 address
+  bool shared =
+      false;  // other sockets, of other processes too, may use the same address: each gets a group's datagrams
+  SocketAddress group;  // with a family: joins it on `interface`, and gets no datagrams of other groups
   uint32_t interface = 0;
-  int protocol = 0;        // not 0: packets of IP itself with this protocol, which needs CAP_NET_RAW. Ports are 0; of IPv4 the header is received too
-  SocketAddress peer;      // with a family: talks to this one only, and hears (TakeError) when it refuses
+  int protocol = 0;    // not 0: packets of IP itself with this protocol, which needs CAP_NET_RAW. Ports are 0; of IPv4
+                       // the header is received too
+  SocketAddress peer;  // with a family: talks to this one only, and hears (TakeError) when it refuses
 };
 
-// A bound UDP socket. Never waits; drops what does not fit, as UDP does. Send and Receive may be called from any thread. Owned by
-// whoever opened it; destroyed after Network::Unwatch.
+// A bound UDP socket. Never waits; drops what does not fit, as UDP does. Send and Receive may be called from any
+// thread. Owned by whoever opened it; destroyed after Network::Unwatch.
 class DatagramSocket {
  public:
   virtual ~DatagramSocket() = default;
-  // Hands datagrams to the network, in order; returns how many. If not all, `*error` is why the next one did not go: EAGAIN (wait until it
-  // is writable) or its own errno (ENETUNREACH, EMSGSIZE ...).
+  // Hands datagrams to the network, in order; returns how many. If not all, `*error` is why the next one did not go:
+  // EAGAIN (wait until it is writable) or its own errno (ENETUNREACH, EMSGSIZE ...).
   virtual size_t Send(std::span<const OutgoingDatagram> datagrams, int* error) = 0;
   // Takes up to that many of what waits; returns how many, 0 if nothing waits.
   virtual size_t Receive(std::span<IncomingDatagram> into) = 0;
-  // What happened to datagrams that were sent to `peer`: 0 or an errno (ECONNREFUSED: nobody has the port). Makes the socket readable.
+  // What happened to datagrams that were sent to `peer`: 0 or an errno (ECONNREFUSED: nobody has the port). Makes the
+  // socket readable.
   virtual int TakeError() { return 0; }
   virtual SocketAddress LocalAddress() const = 0;
   virtual int fd() const { return -1; }

@@ -125,9 +125,11 @@ void ReadDestination(msghdr& header, IncomingDatagram& datagram) {
 
 }  // namespace
 
-Result<std::unique_ptr<DatagramSocket>, int> UdpSocket::Open(const SocketAddress& local, const DatagramOptions& options) {
+Result<std::unique_ptr<DatagramSocket>, int> UdpSocket::Open(const SocketAddress& local,
+                                                             const DatagramOptions& options) {
   if (local.length() == 0) return EAFNOSUPPORT;
-  const int type = options.protocol != 0 ? SOCK_RAW : SOCK_DGRAM, protocol = options.protocol != 0 ? options.protocol : IPPROTO_UDP;
+  const int type = options.protocol != 0 ? SOCK_RAW : SOCK_DGRAM,
+            protocol = options.protocol != 0 ? options.protocol : IPPROTO_UDP;
   const int fd = LeaveRoomForSelect(socket(local.family(), type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol));
   if (fd < 0) return errno;
   std::unique_ptr<UdpSocket> opened(new UdpSocket(fd, local.family()));
@@ -136,9 +138,11 @@ Result<std::unique_ptr<DatagramSocket>, int> UdpSocket::Open(const SocketAddress
 }
 
 int UdpSocket::Prepare(const SocketAddress& local, const DatagramOptions& options) {
-  if (family_ == AF_INET6 && options.protocol == 0 && !Set(fd_, IPPROTO_IPV6, IPV6_V6ONLY, options.only_v6)) return errno;
+  if (family_ == AF_INET6 && options.protocol == 0 && !Set(fd_, IPPROTO_IPV6, IPV6_V6ONLY, options.only_v6))
+    return errno;
   if (options.shared && !Set(fd_, SOL_SOCKET, SO_REUSEADDR, 1)) return errno;
-  if (family_ == AF_INET6 ? !Set(fd_, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1) : !Set(fd_, IPPROTO_IP, IP_PKTINFO, 1)) return errno;
+  if (family_ == AF_INET6 ? !Set(fd_, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1) : !Set(fd_, IPPROTO_IP, IP_PKTINFO, 1))
+    return errno;
   // Only the groups that this socket joined, not what others on this host did.
   Set(fd_, IPPROTO_IP, IP_MULTICAST_ALL, 0);
   if (family_ == AF_INET6) Set(fd_, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);

@@ -1,10 +1,12 @@
-// What SCTP costs between two processes, next to nothing else: latency of a message that goes there and back, bandwidth in one direction.
+// What SCTP costs between two processes, next to nothing else: latency of a message that goes there and back, bandwidth
+// in one direction.
 //
 //   ping_pong_benchmark server ADDRESS[,ADDRESS] [native]       prints "port P udp U"; serves until it is killed
-//   ping_pong_benchmark client ADDRESS[,ADDRESS]:P:U spin|sleep|handler|stream SIZE SECONDS [from=ADDRESS,ADDRESS] [cmt|pf] [native] [every=MS]
+//   ping_pong_benchmark client ADDRESS[,ADDRESS]:P:U spin|sleep|handler|stream SIZE SECONDS [from=ADDRESS,ADDRESS]
+//   [cmt|pf] [native] [every=MS]
 //
-// spin, sleep, handler: ping-pong, by a thread that polls, by one that is woken, or by the network's. stream: messages of SIZE one way; every=MS prints the bytes that
-// arrived, and the paths.
+// spin, sleep, handler: ping-pong, by a thread that polls, by one that is woken, or by the network's. stream: messages
+// of SIZE one way; every=MS prints the bytes that arrived, and the paths.
 #include <netinet/in.h>
 #include <unistd.h>
 
@@ -27,8 +29,8 @@
 namespace {
 
 using namespace weft::transport::sctp;  // NOLINT
-using weft::transport::Interest, weft::transport::IoResult, weft::transport::ProcessNetwork, weft::transport::ReadyHandler,
-    weft::transport::SocketAddress;
+using weft::transport::Interest, weft::transport::IoResult, weft::transport::ProcessNetwork,
+    weft::transport::ReadyHandler, weft::transport::SocketAddress;
 using Clock = std::chrono::steady_clock;
 
 constexpr uint32_t kEcho = 1, kStream = 2, kTotal = 3;  // payload protocol identifiers
@@ -149,7 +151,8 @@ struct Client {
       const Received received = association->Receive({&into, 1});
       if (received.kind == Received::Kind::kFailed) Fail(std::string("lost: ") + strerror(received.error));
       if (received.kind == Received::Kind::kEvent && received.event.kind == Event::Kind::kPathChanged) {
-        std::printf("path %s %s\n", received.event.path.host().c_str(), received.event.path_state == PathState::kActive ? "active" : "inactive");
+        std::printf("path %s %s\n", received.event.path.host().c_str(),
+                    received.event.path_state == PathState::kActive ? "active" : "inactive");
       }
       if (received.kind == Received::Kind::kNothing) {
         if (!spin) {
@@ -169,7 +172,10 @@ struct Client {
 class Answering : public ReadyHandler {
  public:
   Answering(Association& association, size_t size, double seconds)
-      : association_(association), message_(size, 1), room_(1 << 20), until_(Clock::now() + std::chrono::duration<double>(seconds)) {}
+      : association_(association),
+        message_(size, 1),
+        room_(1 << 20),
+        until_(Clock::now() + std::chrono::duration<double>(seconds)) {}
   void OnReady(Interest) override {
     while (!over_) {
       const iovec into{.iov_base = room_.data(), .iov_len = room_.size()};
@@ -177,7 +183,8 @@ class Answering : public ReadyHandler {
       if (received.kind == Received::Kind::kNothing) return;
       if (received.kind == Received::Kind::kFailed) Fail(std::string("lost: ") + strerror(received.error));
       const bool up = received.kind == Received::Kind::kEvent && received.event.kind == Event::Kind::kUp;
-      if (received.kind == Received::Kind::kMessage) times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - began_).count() / 2);
+      if (received.kind == Received::Kind::kMessage)
+        times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - began_).count() / 2);
       if (!up && received.kind != Received::Kind::kMessage) continue;
       began_ = Clock::now();
       over_ = began_ > until_;
@@ -198,8 +205,8 @@ class Answering : public ReadyHandler {
 
 void Print(size_t size, std::vector<double> times) {
   std::sort(times.begin(), times.end());
-  std::printf("%zu bytes: half round trip median %.1f us, p99 %.1f us, %zu round trips\n", size, times[times.size() / 2],
-              times[times.size() * 99 / 100], times.size());
+  std::printf("%zu bytes: half round trip median %.1f us, p99 %.1f us, %zu round trips\n", size,
+              times[times.size() / 2], times[times.size() * 99 / 100], times.size());
 }
 
 void PingPong(Client& client, size_t size, double seconds) {
@@ -210,7 +217,8 @@ void PingPong(Client& client, size_t size, double seconds) {
   while (Clock::now() < until) {
     const auto began = Clock::now();
     client.association->Send({.ppid = kEcho, .pieces = {&piece, 1}});
-    while (client.Next().kind != Received::Kind::kMessage) {}
+    while (client.Next().kind != Received::Kind::kMessage) {
+    }
     times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - began).count() / 2);
   }
   Print(size, std::move(times));
@@ -229,7 +237,8 @@ void Stream(Client& client, size_t size, double seconds, int every_ms) {
   while (true) {
     const auto now = Clock::now();
     if (!ending && now < until) {
-      while (client.association->Send({.ppid = kStream, .pieces = {&piece, 1}}).kind == IoResult::Kind::kDone) sent_bytes += size;
+      while (client.association->Send({.ppid = kStream, .pieces = {&piece, 1}}).kind == IoResult::Kind::kDone)
+        sent_bytes += size;
     } else if (!ending) {
       const iovec last_piece{.iov_base = message.data(), .iov_len = 1};
       if (client.association->Send({.ppid = kStream, .pieces = {&last_piece, 1}}).kind == IoResult::Kind::kDone) {
@@ -253,13 +262,13 @@ void Stream(Client& client, size_t size, double seconds, int every_ms) {
     if (ending && arrived == sent_bytes) break;
   }
   const double took = std::chrono::duration<double>(Clock::now() - began).count();
-  std::printf("%zu bytes: %.0f MB/s, all %llu arrived, longest stall %.2f s\n", size, static_cast<double>(arrived) / took / 1e6,
-              static_cast<unsigned long long>(arrived), longest_stall);
+  std::printf("%zu bytes: %.0f MB/s, all %llu arrived, longest stall %.2f s\n", size,
+              static_cast<double>(arrived) / took / 1e6, static_cast<unsigned long long>(arrived), longest_stall);
   for (const Path& path : client.association->Paths()) {
     std::printf("path %s %s%s: %.1f MB out, srtt %lld ms, cwnd %u, mtu %u, failures %u\n", path.address.host().c_str(),
                 path.state == PathState::kActive ? "active" : "not active", path.primary ? " primary" : "",
-                static_cast<double>(path.bytes_out) / 1e6, static_cast<long long>(path.smoothed_rtt.count()), path.congestion_window, path.mtu,
-                path.failures);
+                static_cast<double>(path.bytes_out) / 1e6, static_cast<long long>(path.smoothed_rtt.count()),
+                path.congestion_window, path.mtu, path.failures);
   }
 }
 
@@ -272,13 +281,20 @@ int RunClient(int argc, char** argv) {
   int every = 0;
   for (int i = 6; i < argc; ++i) {
     const std::string option = argv[i];
-    if (option == "native") native = true;
-    else if (option == "cmt") settings.multipath = Multipath::kConcurrent;
-    else if (option == "pf") settings.multipath = Multipath::kConcurrentPotentiallyFailed;
-    else if (option.starts_with("from=")) settings.local_addresses = ParseAll(option.substr(5), 0);
-    else if (option.starts_with("every=")) every = std::atoi(option.c_str() + 6);
-    else if (option.starts_with("mtu=")) settings.path_mtu = static_cast<uint32_t>(std::atoi(option.c_str() + 4));
-    else Fail("what is " + option);
+    if (option == "native")
+      native = true;
+    else if (option == "cmt")
+      settings.multipath = Multipath::kConcurrent;
+    else if (option == "pf")
+      settings.multipath = Multipath::kConcurrentPotentiallyFailed;
+    else if (option.starts_with("from="))
+      settings.local_addresses = ParseAll(option.substr(5), 0);
+    else if (option.starts_with("every="))
+      every = std::atoi(option.c_str() + 6);
+    else if (option.starts_with("mtu="))
+      settings.path_mtu = static_cast<uint32_t>(std::atoi(option.c_str() + 4));
+    else
+      Fail("what is " + option);
   }
   Sctp& sctp = Open(native);
   const auto port = static_cast<uint16_t>(std::atoi(where.c_str() + port_at + 1));
@@ -287,7 +303,8 @@ int RunClient(int argc, char** argv) {
   auto association = sctp.Connect(peer, 0, settings);
   if (!association) Fail(std::string("cannot connect: ") + strerror(association.error()));
   if (how == "handler") {
-    auto answering = std::make_shared<Answering>(**association, static_cast<size_t>(std::atoi(argv[4])), std::atof(argv[5]));
+    auto answering =
+        std::make_shared<Answering>(**association, static_cast<size_t>(std::atoi(argv[4])), std::atof(argv[5]));
     (*association)->Watch(answering);
     while (!answering->over()) usleep(10'000);
     Print(static_cast<size_t>(std::atoi(argv[4])), answering->times);
@@ -295,16 +312,18 @@ int RunClient(int argc, char** argv) {
   }
   Client client{.sctp = sctp, .association = std::move(association).value(), .spin = how == "spin"};
   if (!client.spin) client.association->Watch(client.bell);
-  while (client.Next().kind != Received::Kind::kEvent) {}
+  while (client.Next().kind != Received::Kind::kEvent) {
+  }
   const auto size = static_cast<size_t>(std::atoi(argv[4]));
   const double seconds = std::atof(argv[5]);
   how == "stream" ? Stream(client, size, seconds, every) : PingPong(client, size, seconds);
   const PacketCounters counters = ProcessPacketCounters();
-  std::printf("packets out %llu in %llu batches, in %llu in %llu, %llu not sent, %llu damaged, %llu of strangers\n",
-              static_cast<unsigned long long>(counters.packets_out), static_cast<unsigned long long>(counters.output_batches),
-              static_cast<unsigned long long>(counters.packets_in), static_cast<unsigned long long>(counters.input_batches),
-              static_cast<unsigned long long>(counters.not_sent), static_cast<unsigned long long>(counters.damaged),
-              static_cast<unsigned long long>(counters.strangers));
+  std::printf(
+      "packets out %llu in %llu batches, in %llu in %llu, %llu not sent, %llu damaged, %llu of strangers\n",
+      static_cast<unsigned long long>(counters.packets_out), static_cast<unsigned long long>(counters.output_batches),
+      static_cast<unsigned long long>(counters.packets_in), static_cast<unsigned long long>(counters.input_batches),
+      static_cast<unsigned long long>(counters.not_sent), static_cast<unsigned long long>(counters.damaged),
+      static_cast<unsigned long long>(counters.strangers));
   client.association->Shutdown();
   return 0;
 }

@@ -100,7 +100,8 @@ void AtExit() {
 
 Result<Sctp*, int> ProcessSctp(Network& network, const Carriage& carriage) {
   if (Entry* const entry = Current()) return &entry->sctp;
-  // A fork while another thread is in here leaves it locked in the child: rare, and no lock that is passed on to a child could help.
+  // A fork while another thread is in here leaves it locked in the child: rare, and no lock that is passed on to a
+  // child could help.
   static std::mutex making;
   const std::lock_guard lock(making);
   if (Entry* const entry = Current()) return &entry->sctp;

@@ -13,11 +13,13 @@ namespace weft::transport::sctp {
 struct Carriage {
   bool udp = true;        // in UDP (RFC 6951), which needs no privilege
   uint16_t udp_port = 0;  // of ours; 0: the kernel chooses one
-  bool native = false;    // in IP too, which needs CAP_NET_RAW. Every such process of a host sees all of its packets of SCTP
+  bool native =
+      false;  // in IP too, which needs CAP_NET_RAW. Every such process of a host sees all of its packets of SCTP
 };
 
-// SCTP of this process, on its network; made on first use and never destroyed. A child after fork() gets a fresh one. At exit() peers are told
-// by an ABORT; after a kill they find out by themselves (Settings). Errors: EADDRINUSE (udp_port), EPERM (native), EMFILE ..., EINVAL (neither).
+// SCTP of this process, on its network; made on first use and never destroyed. A child after fork() gets a fresh one.
+// At exit() peers are told by an ABORT; after a kill they find out by themselves (Settings). Errors: EADDRINUSE
+// (udp_port), EPERM (native), EMFILE ..., EINVAL (neither).
 Result<Sctp*, int> ProcessSctp(Network& network, const Carriage& carriage);
 
 // For `weft stat` and measurements; zeros when nothing was made.

@@ -1,4 +1,5 @@
-// SCTP between processes, over the kernel's sockets on loopback. Real time: what is waited for has bounds that a busy machine keeps.
+// SCTP between processes, over the kernel's sockets on loopback. Real time: what is waited for has bounds that a busy
+// machine keeps.
 #include "transport/sctp/process_sctp.h"
 
 #include <fcntl.h>
@@ -25,7 +26,8 @@
 #include "transport/sctp/testing/recorder.h"
 #include "transport/tcp_network.h"
 
-// Of LeakSanitizer. In a child of fork() what the parent's threads had on their stacks, and the parent's usrsctp, are nobody's.
+// Of LeakSanitizer. In a child of fork() what the parent's threads had on their stacks, and the parent's usrsctp, are
+// nobody's.
 const pid_t g_first = getpid();
 extern "C" __attribute__((visibility("default"))) int __lsan_is_turned_off();
 int __lsan_is_turned_off() { return getpid() != g_first; }
@@ -81,7 +83,8 @@ class Echo : public ReadyHandler {
       auto recorder = std::make_shared<Recorder>();
       recorder->association = std::move(association).value();
       recorder->then = [](Recorder& self) {
-        for (Recorder::Message& message : self.messages) self.Queue(message.info.stream, message.info.ppid, std::move(message.bytes));
+        for (Recorder::Message& message : self.messages)
+          self.Queue(message.info.stream, message.info.ppid, std::move(message.bytes));
         self.messages.clear();
       };
       recorder->association->Watch(recorder);  // for ever
@@ -110,7 +113,8 @@ Ports ServeEcho(const std::string& host, const Carriage& carriage, const Setting
 // A process that echoes until it is told to exit.
 class EchoProcess {
  public:
-  explicit EchoProcess(const std::string& host, const Carriage& carriage = {}, const Settings& settings = {}, uid_t user = 0) {
+  explicit EchoProcess(const std::string& host, const Carriage& carriage = {}, const Settings& settings = {},
+                       uid_t user = 0) {
     int up[2], down[2];
     EXPECT_EQ(pipe2(up, O_CLOEXEC), 0);
     EXPECT_EQ(pipe2(down, O_CLOEXEC), 0);
@@ -158,7 +162,8 @@ Sctp& Ours(const Carriage& carriage = {}) {
   return **sctp;
 }
 
-std::shared_ptr<Locked> ConnectTo(const std::string& host, const Ports& ports, const Settings& settings = {}, const Carriage& carriage = {}) {
+std::shared_ptr<Locked> ConnectTo(const std::string& host, const Ports& ports, const Settings& settings = {},
+                                  const Carriage& carriage = {}) {
   auto association = Ours(carriage).Connect({{*SocketAddress::Parse(host, ports.sctp)}, ports.udp}, 0, settings);
   EXPECT_TRUE(association.ok()) << strerror(association.error());
   return association ? Locked::Of(std::move(association).value()) : nullptr;
@@ -173,7 +178,8 @@ void ExpectEcho(Locked& client) {
   });
   ASSERT_TRUE(client.Until([](Recorder& r) { return r.messages.size() == 2; }));
   client.With([](Recorder& r) {
-    for (const auto& message : r.messages) EXPECT_EQ(message.bytes, message.info.ppid == 7 ? Pattern(64, 1) : Pattern(200'000, 2));
+    for (const auto& message : r.messages)
+      EXPECT_EQ(message.bytes, message.info.ppid == 7 ? Pattern(64, 1) : Pattern(200'000, 2));
     r.messages.clear();
   });
 }
@@ -267,7 +273,9 @@ TEST(ProcessSctp, APeerThatExitsSaysSo) {
 
 TEST(ProcessSctp, AKilledPeerIsNoticedWithinTheSettings) {
   EchoProcess server("127.0.0.1");
-  const Settings fast{.heartbeat_interval = milliseconds(200), .rto_initial = milliseconds(200), .rto_max = milliseconds(400),
+  const Settings fast{.heartbeat_interval = milliseconds(200),
+                      .rto_initial = milliseconds(200),
+                      .rto_max = milliseconds(400),
                       .association_max_retransmissions = 4};
   auto client = ConnectTo("127.0.0.1", server.ports(), fast);
   ExpectEcho(*client);
@@ -309,7 +317,8 @@ TEST(ProcessSctp, AThousandAssociationsNeedNoDescriptor) {
     Ours();
     const size_t before = OpenDescriptors();
     std::vector<std::shared_ptr<Locked>> clients;
-    for (int i = 0; i < 1000; ++i) clients.push_back(ConnectTo("127.0.0.1", server.ports(), {.streams_out = 2, .streams_in = 2}));
+    for (int i = 0; i < 1000; ++i)
+      clients.push_back(ConnectTo("127.0.0.1", server.ports(), {.streams_out = 2, .streams_in = 2}));
     for (auto& client : clients) {
       ASSERT_TRUE(client->Until([](Recorder& r) { return r.up.has_value() || r.over(); }));
       client->With([](Recorder& r) {
@@ -366,7 +375,8 @@ TEST(ProcessSctp, ASpinningThreadNeedsNobodyElse) {
       if (received.kind == Received::Kind::kNothing) continue;
       answers += received.kind == Received::Kind::kMessage;
       const iovec piece{.iov_base = room.data(), .iov_len = 64};
-      if (received.kind == Received::Kind::kMessage || received.event.kind == Event::Kind::kUp) association->Send({.pieces = {&piece, 1}});
+      if (received.kind == Received::Kind::kMessage || received.event.kind == Event::Kind::kUp)
+        association->Send({.pieces = {&piece, 1}});
     }
     EXPECT_EQ(answers, 1000);
   });

@@ -16,28 +16,30 @@
 #include "transport/sctp/settings.h"
 #include "transport/socket_address.h"
 
-// Message streams: SCTP (RFC 9260) as wires and MPI's transport use it. Nothing here blocks. How packets travel, in UDP (RFC 6951) or in IP, is
-// decided per association, by the peer's UDP port.
+// Message streams: SCTP (RFC 9260) as wires and MPI's transport use it. Nothing here blocks. How packets travel, in UDP
+// (RFC 6951) or in IP, is decided per association, by the peer's UDP port.
 //
-// Threads. An association, and a listener, may be used by one thread at a time; its owner serialises. Handlers are called on the network's
-// thread, or on one that calls Network::DriveInline() or WatchGroup::Drive(), without any lock of this folder held, so that they may call
-// back. Nobody else ever calls them, so whoever holds a lock that a handler takes may call everything here.
+// Threads. An association, and a listener, may be used by one thread at a time; its owner serialises. Handlers are
+// called on the network's thread, or on one that calls Network::DriveInline() or WatchGroup::Drive(), without any lock
+// of this folder held, so that they may call back. Nobody else ever calls them, so whoever holds a lock that a handler
+// takes may call everything here.
 namespace weft::transport::sctp {
 
 // Where a peer is.
 struct Peer {
-  // Each with the peer's SCTP port. The first is where the INIT goes; more are a help if that one is dead. What the peer says of itself
-  // replaces them.
+  // Each with the peer's SCTP port. The first is where the INIT goes; more are a help if that one is dead. What the
+  // peer says of itself replaces them.
   std::vector<SocketAddress> addresses;
   uint16_t udp_port = 0;  // on which it takes SCTP over UDP; 0: it is spoken to in IP, which needs Sctp::native()
 };
 
 struct OutgoingMessage {
   uint16_t stream = 0;
-  uint32_t ppid = 0;       // payload protocol identifier, host byte order
+  uint32_t ppid = 0;  // payload protocol identifier, host byte order
   bool unordered = false;
-  // A message may be handed over in parts: all but the last have this unset. Until the last came, other messages wait, on whatever
-  // stream. A part is taken as far as there is room; a message that is handed over at once is taken whole or not at all.
+  // A message may be handed over in parts: all but the last have this unset. Until the last came, other messages wait,
+  // on whatever stream. A part is taken as far as there is room; a message that is handed over at once is taken whole
+  // or not at all.
   bool end_of_record = true;
   std::span<const iovec> pieces;  // at least one byte; copied
 };
@@ -67,7 +69,8 @@ struct Path {
   Milliseconds rto{0};
   uint32_t congestion_window = 0;  // bytes
   uint32_t mtu = 0;                // bytes of chunks in a packet
-  // Packets that this process sent to it and got from it for this association, and their bytes, from SCTP's common header on.
+  // Packets that this process sent to it and got from it for this association, and their bytes, from SCTP's common
+  // header on.
   uint64_t packets_out = 0, bytes_out = 0, packets_in = 0, bytes_in = 0;
   uint32_t failures = 0;  // times it became inactive
 };
@@ -75,11 +78,11 @@ struct Path {
 // What happened to an association, in order with the messages.
 struct Event {
   enum class Kind : uint8_t {
-    kUp,              // `streams_in`, `streams_out`, `adaptation` are what was agreed
-    kRestarted,       // the peer came back without a memory of what was before (RFC 9260 section 5.2.4.1): the same fields
-    kPeerShutsDown,   // it sends no more messages; nor can we
-    kPathChanged,     // `path` is in `path_state`
-    kRecordAborted,   // the rest of the message that was being received will not come
+    kUp,         // `streams_in`, `streams_out`, `adaptation` are what was agreed
+    kRestarted,  // the peer came back without a memory of what was before (RFC 9260 section 5.2.4.1): the same fields
+    kPeerShutsDown,  // it sends no more messages; nor can we
+    kPathChanged,    // `path` is in `path_state`
+    kRecordAborted,  // the rest of the message that was being received will not come
   };
   Kind kind = Kind::kUp;
   uint16_t streams_in = 0, streams_out = 0;
@@ -94,8 +97,8 @@ struct Received {
     kMessage,  // `bytes` of one, `info`
     kEvent,    // `event`
     kEnded,    // the association was shut down in order; all that the peer sent was received
-    // It is gone: `error` is ECONNREFUSED (nobody is there, while connecting), ETIMEDOUT (no answer), ECONNRESET (the peer aborted it) or
-    // another errno.
+    // It is gone: `error` is ECONNREFUSED (nobody is there, while connecting), ETIMEDOUT (no answer), ECONNRESET (the
+    // peer aborted it) or another errno.
     kFailed,
   };
   Kind kind = Kind::kNothing;
@@ -105,24 +108,28 @@ struct Received {
   int error = 0;
 };
 
-// Between us and one peer, from Connect() or Accept() on. Destruction aborts it unless Shutdown() was called, which then goes on by itself.
+// Between us and one peer, from Connect() or Accept() on. Destruction aborts it unless Shutdown() was called, which
+// then goes on by itself.
 class Association {
  public:
   virtual ~Association() = default;
 
-  // `handler`, which the association keeps, hears of it when Receive() has something, until it said kNothing, and when Send() that would have
-  // blocked may go on. It is called over and over until then: one that leaves the receiving to another thread says SetReading(false). Once,
-  // before anything else.
+  // `handler`, which the association keeps, hears of it when Receive() has something, until it said kNothing, and when
+  // Send() that would have blocked may go on. It is called over and over until then: one that leaves the receiving to
+  // another thread says SetReading(false). Once, before anything else.
   virtual void Watch(std::shared_ptr<ReadyHandler> handler) = 0;
-  // `false`: the handler does not want to hear of what can be received; the peer is slowed down by its window. At first true. Any thread.
+  // `false`: the handler does not want to hear of what can be received; the peer is slowed down by its window. At first
+  // true. Any thread.
   virtual void SetReading(bool reading) = 0;
 
-  // kDone: `bytes` were taken, all of them but for a part of a message. kWouldBlock: there is no room (or it is not up yet). kFailed:
-  // EMSGSIZE (longer than `send_buffer`), EINVAL (no such stream, no bytes), EPIPE (shut down), or the association is gone.
+  // kDone: `bytes` were taken, all of them but for a part of a message. kWouldBlock: there is no room (or it is not up
+  // yet). kFailed: EMSGSIZE (longer than `send_buffer`), EINVAL (no such stream, no bytes), EPIPE (shut down), or the
+  // association is gone.
   virtual IoResult Send(const OutgoingMessage& message) = 0;
-  // The next bytes of one message, or the next event. Messages are whole when their first bytes can be received, unless they are longer
-  // than half of `receive_buffer`. The rest of a message comes before anything else. While no message is under way `into` may be
-  // scribbled on whatever the outcome, so it is to be memory that is nobody else's; then it needs 512 bytes.
+  // The next bytes of one message, or the next event. Messages are whole when their first bytes can be received, unless
+  // they are longer than half of `receive_buffer`. The rest of a message comes before anything else. While no message
+  // is under way `into` may be scribbled on whatever the outcome, so it is to be memory that is nobody else's; then it
+  // needs 512 bytes.
   virtual Received Receive(std::span<const iovec> into) = 0;
 
   // Ends in order: what was taken by Send() goes out, then SHUTDOWN. Receive() goes on until it says kEnded.
@@ -160,19 +167,23 @@ class Sctp {
  public:
   virtual ~Sctp() = default;
 
-  // Never blocks; kUp or kFailed tells the outcome. `local_port` 0: one is chosen. Errors: EADDRINUSE, EADDRNOTAVAIL, ENETUNREACH, EINVAL (no
-  // address, ports that differ), EPROTONOSUPPORT (in IP, when it is not native()), ENOBUFS ... .
-  virtual Result<std::unique_ptr<Association>, int> Connect(const Peer& peer, uint16_t local_port, const Settings& settings) = 0;
-  // `local` is used when `settings` names no addresses: it may be the wildcard of IPv4, or of IPv6 and with it of IPv4. At the wildcard peers
-  // are told all addresses of this host that they may be able to reach. Takes packets in UDP, and in IP if native().
-  virtual Result<std::unique_ptr<Listener>, int> Listen(const SocketAddress& local, int backlog, const Settings& settings) = 0;
+  // Never blocks; kUp or kFailed tells the outcome. `local_port` 0: one is chosen. Errors: EADDRINUSE, EADDRNOTAVAIL,
+  // ENETUNREACH, EINVAL (no address, ports that differ), EPROTONOSUPPORT (in IP, when it is not native()), ENOBUFS ...
+  // .
+  virtual Result<std::unique_ptr<Association>, int> Connect(const Peer& peer, uint16_t local_port,
+                                                            const Settings& settings) = 0;
+  // `local` is used when `settings` names no addresses: it may be the wildcard of IPv4, or of IPv6 and with it of IPv4.
+  // At the wildcard peers are told all addresses of this host that they may be able to reach. Takes packets in UDP, and
+  // in IP if native().
+  virtual Result<std::unique_ptr<Listener>, int> Listen(const SocketAddress& local, int backlog,
+                                                        const Settings& settings) = 0;
 
   // On which this process takes SCTP over UDP: what peers are to be told. 0: none.
   virtual uint16_t udp_port() const = 0;
   virtual bool native() const = 0;
 
-  // For a thread that spins: takes in what came from the network and calls no handler. The network's thread calls those of others than
-  // `mine` (which the caller looks at itself). Whether anything came.
+  // For a thread that spins: takes in what came from the network and calls no handler. The network's thread calls those
+  // of others than `mine` (which the caller looks at itself). Whether anything came.
   virtual bool Poll(const Association* mine) = 0;
 };
 

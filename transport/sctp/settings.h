@@ -16,15 +16,16 @@ using Milliseconds = std::chrono::milliseconds;
 enum class Multipath : uint8_t {
   kFailover,  // one path at a time (RFC 9260 section 6.4)
   kConcurrent,
-  // The same, and a path on which something timed out gets no new data until a heartbeat is answered (RFC 7829 section 3.1).
+  // The same, and a path on which something timed out gets no new data until a heartbeat is answered (RFC 7829
+  // section 3.1).
   kConcurrentPotentiallyFailed,
 };
 
-// How an association is to be. The defaults find a dead path within about 1.5 s and a dead peer within about 20 s on a network whose round
-// trips are short; RFC 9260's own (section 16) take minutes.
+// How an association is to be. The defaults find a dead path within about 1.5 s and a dead peer within about 20 s on a
+// network whose round trips are short; RFC 9260's own (section 16) take minutes.
 struct Settings {
-  // Ours that the association uses. Ports 0, all of them a host's own; several: multihoming. Empty: Connect() takes the one from which the
-  // peer's first is reached, Listen() the one that it is given.
+  // Ours that the association uses. Ports 0, all of them a host's own; several: multihoming. Empty: Connect() takes the
+  // one from which the peer's first is reached, Listen() the one that it is given.
   std::vector<SocketAddress> local_addresses;
 
   uint16_t streams_out = 64;  // that we ask for, 1 or more; the peer may allow fewer
@@ -37,24 +38,27 @@ struct Settings {
   Milliseconds rto_initial{500};          // until a round trip was measured; of INIT too
   Milliseconds rto_min{100};
   Milliseconds rto_max{2000};
-  uint16_t path_max_retransmissions = 3;          // timeouts in a row after which a path is inactive
-  uint16_t potentially_failed_after = 0;          // the same, for kConcurrentPotentiallyFailed: more than this
-  uint16_t association_max_retransmissions = 12;  // over all paths in a row, after which the association is lost; of INIT too
+  uint16_t path_max_retransmissions = 3;  // timeouts in a row after which a path is inactive
+  uint16_t potentially_failed_after = 0;  // the same, for kConcurrentPotentiallyFailed: more than this
+  uint16_t association_max_retransmissions =
+      12;  // over all paths in a row, after which the association is lost; of INIT too
 
   Multipath multipath = Multipath::kFailover;
 
-  uint32_t send_buffer = 1 << 20;     // bytes of messages not yet acknowledged; at least the longest message that is not sent in parts
-  uint32_t receive_buffer = 1 << 20;  // bytes of messages not yet received by the program: the window that the peer sees
+  uint32_t send_buffer =
+      1 << 20;  // bytes of messages not yet acknowledged; at least the longest message that is not sent in parts
+  uint32_t receive_buffer =
+      1 << 20;  // bytes of messages not yet received by the program: the window that the peer sees
 
-  // Largest IP packet, 576 to 65535 bytes (more than 65400 is as much as that); 0: what the interfaces of the local addresses carry. There is no discovery of smaller ones on
-  // the way: over UDP the kernel fragments what does not fit.
+  // Largest IP packet, 576 to 65535 bytes (more than 65400 is as much as that); 0: what the interfaces of the local
+  // addresses carry. There is no discovery of smaller ones on the way: over UDP the kernel fragments what does not fit.
   uint32_t path_mtu = 0;
 
   Milliseconds sack_delay{20};  // how long an acknowledgement may wait (0 to 500)
   uint32_t sack_frequency = 2;  // packets after which it does not
 
-  // Connect() and Listen(): others of this process that say so too may have the same port and addresses. Two ends that connect to each
-  // other from the port on which they listen then get one association, on both sides that of Connect().
+  // Connect() and Listen(): others of this process that say so too may have the same port and addresses. Two ends that
+  // connect to each other from the port on which they listen then get one association, on both sides that of Connect().
   bool share_port = false;
 };
 

@@ -25,8 +25,8 @@ class WeakHandler : public ReadyHandler {
   const std::weak_ptr<ReadyHandler> handler_;
 };
 
-// The owner of an association in a test: receives whatever comes, sends what it was given as far as there is room. Its association outlives
-// every call.
+// The owner of an association in a test: receives whatever comes, sends what it was given as far as there is room. Its
+// association outlives every call.
 class Recorder : public ReadyHandler {
  public:
   struct Message {
@@ -55,9 +55,14 @@ class Recorder : public ReadyHandler {
       const iovec piece{.iov_base = room.data(), .iov_len = room.size()};
       const Received received = association->Receive({&piece, 1});
       switch (received.kind) {
-        case Received::Kind::kNothing: return;
-        case Received::Kind::kEnded: ended = true; return;
-        case Received::Kind::kFailed: error = received.error; return;
+        case Received::Kind::kNothing:
+          return;
+        case Received::Kind::kEnded:
+          ended = true;
+          return;
+        case Received::Kind::kFailed:
+          error = received.error;
+          return;
         case Received::Kind::kEvent:
           events.push_back(received.event);
           if (received.event.kind == Event::Kind::kUp) up = received.event;
@@ -67,7 +72,9 @@ class Recorder : public ReadyHandler {
           bytes_received += received.bytes;
           if (!keep) break;
           if (received.info.begins) partial = Message{.info = received.info};
-          if (partial) partial->bytes.insert(partial->bytes.end(), room.begin(), room.begin() + static_cast<ptrdiff_t>(received.bytes));
+          if (partial)
+            partial->bytes.insert(partial->bytes.end(), room.begin(),
+                                  room.begin() + static_cast<ptrdiff_t>(received.bytes));
           if (partial && received.info.end_of_record) messages.push_back(*std::exchange(partial, std::nullopt));
           break;
       }
@@ -82,8 +89,10 @@ class Recorder : public ReadyHandler {
     while (association != nullptr && next < waiting.size()) {
       Message& message = waiting[next];
       const iovec piece{.iov_base = message.bytes.data(), .iov_len = message.bytes.size()};
-      const IoResult sent = association->Send(
-          {.stream = message.info.stream, .ppid = message.info.ppid, .unordered = message.info.unordered, .pieces = {&piece, 1}});
+      const IoResult sent = association->Send({.stream = message.info.stream,
+                                               .ppid = message.info.ppid,
+                                               .unordered = message.info.unordered,
+                                               .pieces = {&piece, 1}});
       if (sent.kind == IoResult::Kind::kFailed) send_error = sent.error;
       if (sent.kind != IoResult::Kind::kDone) return;
       ++next;

@@ -15,8 +15,9 @@ namespace {
 size_t CommonPrefix(const SocketAddress& a, const SocketAddress& b) {
   if (a.family() != b.family()) return 0;
   const auto host = [](const SocketAddress& address) {
-    return address.family() == AF_INET ? reinterpret_cast<const uint8_t*>(&reinterpret_cast<const sockaddr_in*>(address.get())->sin_addr)
-                                       : reinterpret_cast<const uint8_t*>(&reinterpret_cast<const sockaddr_in6*>(address.get())->sin6_addr);
+    return address.family() == AF_INET
+               ? reinterpret_cast<const uint8_t*>(&reinterpret_cast<const sockaddr_in*>(address.get())->sin_addr)
+               : reinterpret_cast<const uint8_t*>(&reinterpret_cast<const sockaddr_in6*>(address.get())->sin6_addr);
   };
   const size_t length = a.family() == AF_INET ? 4 : 16;
   size_t bits = 0;
@@ -37,7 +38,8 @@ Sctp& VirtualSctp::AddHost(const std::vector<std::string>& addresses, uint32_t m
   Host host;
   host.network = &network_.AddHost(addresses);
   std::vector<HostAddress> list;
-  for (const std::string& text : addresses) list.push_back({*SocketAddress::Parse(text, 0), "v" + std::to_string(list.size()), mtu});
+  for (const std::string& text : addresses)
+    list.push_back({*SocketAddress::Parse(text, 0), "v" + std::to_string(list.size()), mtu});
   host.list_addresses = [list] { return list; };
   host.source_for = [list](const SocketAddress& to) -> std::optional<SocketAddress> {
     const HostAddress* best = nullptr;

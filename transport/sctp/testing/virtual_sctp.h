@@ -13,18 +13,20 @@
 
 namespace weft::transport::sctp {
 
-// Real SCTP between hosts in virtual time: usrsctp's packets are datagrams of a VirtualNetwork, its clock and timers are the network's, its
-// random numbers come from the seed. The same seed gives the same packets. As usrsctp is one per process, so is this at a time. Associations and
-// listeners are gone before it is.
+// Real SCTP between hosts in virtual time: usrsctp's packets are datagrams of a VirtualNetwork, its clock and timers
+// are the network's, its random numbers come from the seed. The same seed gives the same packets. As usrsctp is one per
+// process, so is this at a time. Associations and listeners are gone before it is.
 class VirtualSctp {
  public:
   explicit VirtualSctp(uint64_t seed)
-      : network_(seed), random_(seed ^ 0x5c79), stack_(std::make_unique<Stack>([this](void* to, size_t count) { Fill(to, count); })) {}
+      : network_(seed),
+        random_(seed ^ 0x5c79),
+        stack_(std::make_unique<Stack>([this](void* to, size_t count) { Fill(to, count); })) {}
 
   ~VirtualSctp();
 
-  // A host with these addresses. Addresses that agree in their first three numbers ("10.1.0.1" and "10.1.0.2") are on one link, and that is
-  // the way from one to the other. Owned.
+  // A host with these addresses. Addresses that agree in their first three numbers ("10.1.0.1" and "10.1.0.2") are on
+  // one link, and that is the way from one to the other. Owned.
   Sctp& AddHost(const std::vector<std::string>& addresses, uint32_t mtu = 1500, uint16_t udp_port = 9899);
 
   sim::VirtualNetwork& network() { return network_; }

@@ -46,7 +46,9 @@ class VirtualSctpTest : public testing::Test {
     EXPECT_TRUE(association.ok()) << strerror(association.error());
     return association.ok() ? Recorder::Of(std::move(*association)) : nullptr;
   }
-  bool Until(const std::function<bool()>& done, Duration most = seconds(60)) { return world_.network().RunUntil(done, most); }
+  bool Until(const std::function<bool()>& done, Duration most = seconds(60)) {
+    return world_.network().RunUntil(done, most);
+  }
   Recorder& peer() { return *acceptor_->accepted.at(0); }
 
   // Both ends, up.
@@ -57,7 +59,8 @@ class VirtualSctpTest : public testing::Test {
     return client;
   }
 
-  const uint64_t seed_ = testing::UnitTest::GetInstance()->random_seed() != 0 ? testing::UnitTest::GetInstance()->random_seed() : 1;
+  const uint64_t seed_ =
+      testing::UnitTest::GetInstance()->random_seed() != 0 ? testing::UnitTest::GetInstance()->random_seed() : 1;
   VirtualSctp world_{seed_};
   Sctp* client_ = nullptr;
   Sctp* server_ = nullptr;
@@ -191,18 +194,22 @@ TEST_F(VirtualSctpTest, NothingIsLostReorderedOrRepeatedOnARoughLink) {
     std::vector<std::vector<uint8_t>> sent[8];
     for (int i = 0; i < 300; ++i) {
       const auto stream = static_cast<uint16_t>(random.Between(0, 7));
-      const auto bytes = Pattern(random.Between(1, random.Chance(0.1) ? 60'000 : 3000), static_cast<uint8_t>(random.Next()));
+      const auto bytes =
+          Pattern(random.Between(1, random.Chance(0.1) ? 60'000 : 3000), static_cast<uint8_t>(random.Next()));
       sent[stream].push_back(bytes);
       client->Queue(stream, 1, bytes);
     }
-    ASSERT_TRUE(Until([&] { return peer().messages.size() == 300 || client->over() || peer().over(); }, std::chrono::minutes(10)))
+    ASSERT_TRUE(Until([&] { return peer().messages.size() == 300 || client->over() || peer().over(); },
+                      std::chrono::minutes(10)))
         << "seed " << seed_ << " round " << round << " got " << peer().messages.size();
-    ASSERT_FALSE(client->over() || peer().over()) << "seed " << seed_ << " round " << round << " " << client->error << " " << peer().error;
+    ASSERT_FALSE(client->over() || peer().over())
+        << "seed " << seed_ << " round " << round << " " << client->error << " " << peer().error;
     size_t next[8] = {};
     for (const auto& message : peer().messages) {
       const uint16_t stream = message.info.stream;
       ASSERT_LT(next[stream], sent[stream].size());
-      ASSERT_EQ(message.bytes, sent[stream][next[stream]]) << "seed " << seed_ << " round " << round << " stream " << stream;
+      ASSERT_EQ(message.bytes, sent[stream][next[stream]])
+          << "seed " << seed_ << " round " << round << " stream " << stream;
       ASSERT_EQ(message.info.ssn, next[stream]++);
     }
     client.reset();
@@ -264,7 +271,8 @@ TEST_F(VirtualSctpTest, AnAssociationGoesOverToTheOtherPathAndBack) {
 
 TEST_F(VirtualSctpTest, ConcurrentTransferUsesBothPaths) {
   const auto both = [](const char* last) {
-    return Settings{.local_addresses = {*SocketAddress::Parse(std::string("10.1.0.") + last, 0), *SocketAddress::Parse(std::string("10.2.0.") + last, 0)},
+    return Settings{.local_addresses = {*SocketAddress::Parse(std::string("10.1.0.") + last, 0),
+                                        *SocketAddress::Parse(std::string("10.2.0.") + last, 0)},
                     .multipath = Multipath::kConcurrentPotentiallyFailed};
   };
   world_.network().SetDefaultLink({.delay = milliseconds(1)});
@@ -313,8 +321,8 @@ TEST_F(VirtualSctpTest, ALongMessageIsTakenInPartsAndReceivedAsOne) {
     while (offset < bytes.size()) {
       const size_t length = std::min<size_t>(40'000, bytes.size() - offset);
       const iovec piece{.iov_base = const_cast<uint8_t*>(bytes.data()) + offset, .iov_len = length};
-      const IoResult sent =
-          client->association->Send({.stream = 2, .ppid = 4, .end_of_record = offset + length == bytes.size(), .pieces = {&piece, 1}});
+      const IoResult sent = client->association->Send(
+          {.stream = 2, .ppid = 4, .end_of_record = offset + length == bytes.size(), .pieces = {&piece, 1}});
       ASSERT_NE(sent.kind, IoResult::Kind::kFailed) << strerror(sent.error);
       if (sent.kind == IoResult::Kind::kWouldBlock) return;
       offset += sent.bytes;
@@ -335,7 +343,8 @@ TEST_F(VirtualSctpTest, ALongMessageIsTakenInPartsAndReceivedAsOne) {
 TEST_F(VirtualSctpTest, ATransferOverAThousandStreamsKeepsEachInOrder) {
   auto client = Pair({.streams_out = 1000, .streams_in = 1000});
   for (int round = 0; round < 3; ++round) {
-    for (uint16_t stream = 0; stream < 1000; ++stream) client->Queue(stream, static_cast<uint32_t>(round), {static_cast<uint8_t>(round)});
+    for (uint16_t stream = 0; stream < 1000; ++stream)
+      client->Queue(stream, static_cast<uint32_t>(round), {static_cast<uint8_t>(round)});
   }
   ASSERT_TRUE(Until([&] { return peer().messages.size() == 3000; }));
   std::vector<uint16_t> next(1000);
@@ -353,12 +362,14 @@ TEST_F(VirtualSctpTest, AThousandAssociationsAtOnce) {
     clients.back()->Queue(1, static_cast<uint32_t>(i), Pattern(100, static_cast<uint8_t>(i)));
   }
   const auto arrived = [&] {
-    return std::count_if(acceptor_->accepted.begin(), acceptor_->accepted.end(), [](const auto& one) { return one->messages.size() == 1; });
+    return std::count_if(acceptor_->accepted.begin(), acceptor_->accepted.end(),
+                         [](const auto& one) { return one->messages.size() == 1; });
   };
   ASSERT_TRUE(Until([&] { return arrived() == 1000; })) << arrived() << " of " << acceptor_->accepted.size();
   clients.clear();
   ASSERT_TRUE(Until([&] {
-    return std::all_of(acceptor_->accepted.begin(), acceptor_->accepted.end(), [](const auto& one) { return one->error == ECONNRESET; });
+    return std::all_of(acceptor_->accepted.begin(), acceptor_->accepted.end(),
+                       [](const auto& one) { return one->error == ECONNRESET; });
   }));
 }
 
@@ -367,8 +378,11 @@ TEST_F(VirtualSctpTest, AFullBacklogIsARefusal) {
   ASSERT_TRUE(listener.ok());
   std::vector<std::shared_ptr<Recorder>> clients;
   for (int i = 0; i < 10; ++i) clients.push_back(Connect());
-  ASSERT_TRUE(Until([&] { return std::all_of(clients.begin(), clients.end(), [](const auto& one) { return one->up || one->over(); }); }));
-  const auto up = std::count_if(clients.begin(), clients.end(), [](const auto& one) { return one->up && !one->over(); });
+  ASSERT_TRUE(Until([&] {
+    return std::all_of(clients.begin(), clients.end(), [](const auto& one) { return one->up || one->over(); });
+  }));
+  const auto up =
+      std::count_if(clients.begin(), clients.end(), [](const auto& one) { return one->up && !one->over(); });
   EXPECT_GE(up, 2);
   EXPECT_LE(up, 4);
 }
@@ -399,8 +413,10 @@ TEST_F(VirtualSctpTest, TwoEndsThatConnectToEachOthersListenersGetOneAssociation
   const Settings settings{.share_port = true};
   Listen(settings);
   auto other = Acceptor::Of(client_->Listen(*SocketAddress::Parse("10.1.0.1", kPort), 4, settings).value());
-  auto one = Recorder::Of(client_->Connect({{*SocketAddress::Parse("10.1.0.2", kPort)}, kUdpPort}, kPort, settings).value());
-  auto two = Recorder::Of(server_->Connect({{*SocketAddress::Parse("10.1.0.1", kPort)}, kUdpPort}, kPort, settings).value());
+  auto one =
+      Recorder::Of(client_->Connect({{*SocketAddress::Parse("10.1.0.2", kPort)}, kUdpPort}, kPort, settings).value());
+  auto two =
+      Recorder::Of(server_->Connect({{*SocketAddress::Parse("10.1.0.1", kPort)}, kUdpPort}, kPort, settings).value());
   ASSERT_TRUE(Until([&] { return one->up && two->up; }));
   one->Queue(0, 1, {1});
   two->Queue(0, 2, {2});
@@ -426,7 +442,9 @@ TEST_F(VirtualSctpTest, AStrangerOnThePeersHostGetsNothingAndChangesNothing) {
   auto stranger = network.AddHost({"10.9.9.9"}).OpenDatagram(*SocketAddress::Parse("10.9.9.9", 4444), {});
   ASSERT_TRUE(stranger.ok());
   const iovec piece{.iov_base = packet.data(), .iov_len = packet.size()};
-  OutgoingDatagram datagram{.to = *SocketAddress::Parse("10.1.0.2", kUdpPort), .from = *SocketAddress::Parse("10.1.0.1", 0), .pieces = {&piece, 1}};
+  OutgoingDatagram datagram{.to = *SocketAddress::Parse("10.1.0.2", kUdpPort),
+                            .from = *SocketAddress::Parse("10.1.0.1", 0),
+                            .pieces = {&piece, 1}};
   int error = 0;
   ASSERT_EQ((*stranger)->Send({&datagram, 1}, &error), 1u);
   network.RunFor(milliseconds(10));

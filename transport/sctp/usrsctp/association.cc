@@ -39,7 +39,9 @@ bool Read(std::span<const uint8_t> bytes, Notification* notification) {
 }
 
 PathState StateOf(int32_t state) {
-  return state == SCTP_UNCONFIRMED ? PathState::kUnconfirmed : state == SCTP_ACTIVE ? PathState::kActive : PathState::kInactive;
+  return state == SCTP_UNCONFIRMED ? PathState::kUnconfirmed
+         : state == SCTP_ACTIVE    ? PathState::kActive
+                                   : PathState::kInactive;
 }
 
 std::optional<SocketAddress> AddressIn(const sockaddr_storage& storage) {
@@ -48,7 +50,8 @@ std::optional<SocketAddress> AddressIn(const sockaddr_storage& storage) {
 
 }  // namespace
 
-UsrsctpAssociation::UsrsctpAssociation(Stack& stack, struct socket* socket, uint16_t port) : stack_(stack), socket_(socket), port_(port) {
+UsrsctpAssociation::UsrsctpAssociation(Stack& stack, struct socket* socket, uint16_t port)
+    : stack_(stack), socket_(socket), port_(port) {
   stack_.Add(socket_, *this);
 }
 
@@ -89,8 +92,8 @@ IoResult UsrsctpAssociation::Send(const OutgoingMessage& message) {
   if (end_) return failed(end_->error != 0 ? end_->error : EPIPE);
   if (shut_down_) return failed(EPIPE);
   const bool parts = in_parts_.has_value() || !message.end_of_record;
-  if (in_parts_ &&
-      (in_parts_->stream != message.stream || in_parts_->ppid != message.ppid || in_parts_->unordered != message.unordered)) {
+  if (in_parts_ && (in_parts_->stream != message.stream || in_parts_->ppid != message.ppid ||
+                    in_parts_->unordered != message.unordered)) {
     return failed(EINVAL);
   }
   if (parts != explicit_end_) {
@@ -101,13 +104,15 @@ IoResult UsrsctpAssociation::Send(const OutgoingMessage& message) {
   sctp_sndinfo info{};
   info.snd_sid = message.stream;
   info.snd_ppid = htonl(message.ppid);
-  info.snd_flags = static_cast<uint16_t>((message.unordered ? SCTP_UNORDERED : 0) | (parts && message.end_of_record ? SCTP_EOR : 0));
+  info.snd_flags =
+      static_cast<uint16_t>((message.unordered ? SCTP_UNORDERED : 0) | (parts && message.end_of_record ? SCTP_EOR : 0));
   ssize_t sent;
   {
     const DmaScope dma;
     sent = SendPieces(socket_, message.pieces, info, 0);
   }
-  if (sent < 0 && (errno == EWOULDBLOCK || errno == ENOBUFS || errno == ENOENT)) {  // ENOENT: there is no association yet
+  if (sent < 0 &&
+      (errno == EWOULDBLOCK || errno == ENOBUFS || errno == ENOENT)) {  // ENOENT: there is no association yet
     wants_room_ = true;
     return {.kind = IoResult::Kind::kWouldBlock};
   }
@@ -204,10 +209,14 @@ std::optional<Received> UsrsctpAssociation::OnNotification(std::span<const uint8
       sctp_assoc_change change;
       if (!Read(bytes, &change)) return std::nullopt;
       switch (change.sac_state) {
-        case SCTP_COMM_UP: return Up(Event::Kind::kUp);
-        case SCTP_RESTART: return Up(Event::Kind::kRestarted);
-        case SCTP_SHUTDOWN_COMP: return End(Received::Kind::kEnded, 0);
-        default: break;
+        case SCTP_COMM_UP:
+          return Up(Event::Kind::kUp);
+        case SCTP_RESTART:
+          return Up(Event::Kind::kRestarted);
+        case SCTP_SHUTDOWN_COMP:
+          return End(Received::Kind::kEnded, 0);
+        default:
+          break;
       }
       int error = 0;
       socklen_t length = sizeof error;
@@ -238,7 +247,8 @@ std::optional<Received> UsrsctpAssociation::OnNotification(std::span<const uint8
       in_message_ = false;
       result.event.kind = Event::Kind::kRecordAborted;
       return result;
-    default: return std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -258,8 +268,8 @@ Received UsrsctpAssociation::Up(Event::Kind kind) {
   iovec piece{.iov_base = &indication, .iov_len = sizeof indication};
   sctp_rcvinfo info{};
   int flags = MSG_PEEK;
-  const bool there = ReceivePieces(socket_, {&piece, 1}, &info, &flags) == sizeof indication && (flags & MSG_NOTIFICATION) != 0 &&
-                     indication.sai_type == SCTP_ADAPTATION_INDICATION;
+  const bool there = ReceivePieces(socket_, {&piece, 1}, &info, &flags) == sizeof indication &&
+                     (flags & MSG_NOTIFICATION) != 0 && indication.sai_type == SCTP_ADAPTATION_INDICATION;
   if (there) {
     piece = {.iov_base = &indication, .iov_len = sizeof indication};
     flags = 0;

@@ -56,7 +56,7 @@ class UsrsctpAssociation final : public Association, public Watched {
   std::vector<SocketAddress> peer_addresses_;  // as last seen
   uint16_t udp_port_ = 0;
   bool connected_once_ = false;
-  bool in_message_ = false;   // some of it was received
+  bool in_message_ = false;    // some of it was received
   bool explicit_end_ = false;  // usrsctp is told where a message ends
   std::optional<OutgoingMessage> in_parts_;
   bool shut_down_ = false;

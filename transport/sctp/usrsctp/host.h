@@ -20,14 +20,14 @@ struct HostAddress {
   uint32_t mtu = 0;  // bytes of an IP packet
 };
 
-// Where a process's SCTP leaves and enters: its sockets, and what is to be known of the addresses of its host. Of a process there is one; a
-// test in virtual time has as many as it has hosts.
+// Where a process's SCTP leaves and enters: its sockets, and what is to be known of the addresses of its host. Of a
+// process there is one; a test in virtual time has as many as it has hosts.
 struct Host {
   Network* network = nullptr;
   std::function<std::vector<HostAddress>()> list_addresses;
   // From which of the host's addresses `to` is reached; nullopt: it is not; no family: that cannot be told now.
   std::function<std::optional<SocketAddress>(const SocketAddress& to)> source_for;
-  std::unique_ptr<DatagramSocket> udp;              // null: nothing goes over UDP
+  std::unique_ptr<DatagramSocket> udp;               // null: nothing goes over UDP
   std::unique_ptr<DatagramSocket> native4, native6;  // null: nothing goes over IP
   std::vector<WatchId> watches;                      // of the sockets
 };

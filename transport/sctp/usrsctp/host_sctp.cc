@@ -20,7 +20,8 @@ constexpr size_t kMostAddresses = 16;
 constexpr uint32_t kMostMtu = 65400, kLeastMtu = 576;
 
 bool IsLinkLocal(const SocketAddress& address) {
-  return address.family() == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(address.get())->sin6_addr);
+  return address.family() == AF_INET6 &&
+         IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(address.get())->sin6_addr);
 }
 
 int CheckAddresses(const std::vector<SocketAddress>& addresses) {
@@ -34,7 +35,8 @@ int CheckAddresses(const std::vector<SocketAddress>& addresses) {
 
 int FamilyFor(const std::vector<SocketAddress>& some, const std::vector<SocketAddress>& others) {
   const auto is_v6 = [](const SocketAddress& address) { return address.family() == AF_INET6; };
-  return std::any_of(some.begin(), some.end(), is_v6) || std::any_of(others.begin(), others.end(), is_v6) ? AF_INET6 : AF_INET;
+  return std::any_of(some.begin(), some.end(), is_v6) || std::any_of(others.begin(), others.end(), is_v6) ? AF_INET6
+                                                                                                          : AF_INET;
 }
 
 // As usrsctp_connectx wants them: one behind the other.
@@ -65,14 +67,15 @@ uint16_t HostSctp::udp_port() const { return host_.udp != nullptr ? host_.udp->L
 uint32_t HostSctp::MtuOf(const std::vector<SocketAddress>& addresses) const {
   uint32_t least = kMostMtu;
   for (const HostAddress& one : host_.list_addresses()) {
-    const bool used = addresses.empty() ||
-                      std::any_of(addresses.begin(), addresses.end(), [&](const SocketAddress& a) { return a.SameHost(one.address); });
+    const bool used = addresses.empty() || std::any_of(addresses.begin(), addresses.end(),
+                                                       [&](const SocketAddress& a) { return a.SameHost(one.address); });
     if (used && one.mtu != 0) least = std::min(least, one.mtu);
   }
   return std::max(least, kLeastMtu);
 }
 
-Result<std::unique_ptr<Association>, int> HostSctp::Connect(const Peer& peer, uint16_t local_port, const Settings& settings) {
+Result<std::unique_ptr<Association>, int> HostSctp::Connect(const Peer& peer, uint16_t local_port,
+                                                            const Settings& settings) {
   if (!stack_.InThisProcess()) return ECHILD;
   if (int error = Check(settings)) return error;
   if (peer.addresses.empty()) return EINVAL;
@@ -109,7 +112,8 @@ Result<std::unique_ptr<Association>, int> HostSctp::Connect(const Peer& peer, ui
   auto association = std::make_unique<UsrsctpAssociation>(stack_, socket, port);
   association->Know(peer.addresses, peer.udp_port);
   const auto packed = Packed(peer.addresses);
-  if (usrsctp_connectx(socket, reinterpret_cast<const sockaddr*>(packed.data()), static_cast<int>(peer.addresses.size()), nullptr) != 0 &&
+  if (usrsctp_connectx(socket, reinterpret_cast<const sockaddr*>(packed.data()),
+                       static_cast<int>(peer.addresses.size()), nullptr) != 0 &&
       errno != EINPROGRESS) {
     error = errno;
     association->CloseLocked();
@@ -118,7 +122,8 @@ Result<std::unique_ptr<Association>, int> HostSctp::Connect(const Peer& peer, ui
   return std::unique_ptr<Association>(std::move(association));
 }
 
-Result<std::unique_ptr<Listener>, int> HostSctp::Listen(const SocketAddress& local, int backlog, const Settings& settings) {
+Result<std::unique_ptr<Listener>, int> HostSctp::Listen(const SocketAddress& local, int backlog,
+                                                        const Settings& settings) {
   if (!stack_.InThisProcess()) return ECHILD;
   if (int error = Check(settings)) return error;
   const bool wildcard = settings.local_addresses.empty() && local.is_wildcard();

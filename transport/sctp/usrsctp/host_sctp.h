@@ -16,8 +16,10 @@ class HostSctp final : public Sctp {
   HostSctp(Stack& stack, Host host);
   ~HostSctp() override;
 
-  Result<std::unique_ptr<Association>, int> Connect(const Peer& peer, uint16_t local_port, const Settings& settings) override;
-  Result<std::unique_ptr<Listener>, int> Listen(const SocketAddress& local, int backlog, const Settings& settings) override;
+  Result<std::unique_ptr<Association>, int> Connect(const Peer& peer, uint16_t local_port,
+                                                    const Settings& settings) override;
+  Result<std::unique_ptr<Listener>, int> Listen(const SocketAddress& local, int backlog,
+                                                const Settings& settings) override;
   uint16_t udp_port() const override;
   bool native() const override { return host_.native4 != nullptr || host_.native6 != nullptr; }
   bool Poll(const Association* mine) override;

@@ -32,7 +32,8 @@ uint32_t Count(Milliseconds time) { return static_cast<uint32_t>(time.count()); 
 bool Between(Milliseconds time, Milliseconds least, Milliseconds most) { return least <= time && time <= most; }
 
 int Subscribe(struct socket* socket) {
-  for (const uint16_t type : {SCTP_ASSOC_CHANGE, SCTP_PEER_ADDR_CHANGE, SCTP_SHUTDOWN_EVENT, SCTP_PARTIAL_DELIVERY_EVENT, SCTP_ADAPTATION_INDICATION}) {
+  for (const uint16_t type : {SCTP_ASSOC_CHANGE, SCTP_PEER_ADDR_CHANGE, SCTP_SHUTDOWN_EVENT,
+                              SCTP_PARTIAL_DELIVERY_EVENT, SCTP_ADAPTATION_INDICATION}) {
     sctp_event event{};
     event.se_assoc_id = SCTP_FUTURE_ASSOC;
     event.se_type = type;
@@ -116,7 +117,9 @@ std::vector<SocketAddress> Collect(const sockaddr* list, int count) {
   const auto* at = reinterpret_cast<const char*>(list);
   for (int i = 0; i < count; ++i) {
     const auto* one = reinterpret_cast<const sockaddr*>(at);
-    const socklen_t length = one->sa_family == AF_INET ? sizeof(sockaddr_in) : one->sa_family == AF_INET6 ? sizeof(sockaddr_in6) : 0;
+    const socklen_t length = one->sa_family == AF_INET    ? sizeof(sockaddr_in)
+                             : one->sa_family == AF_INET6 ? sizeof(sockaddr_in6)
+                                                          : 0;
     if (length == 0) break;
     if (auto address = SocketAddress::From(one, length)) addresses.push_back(*address);
     at += length;
@@ -127,11 +130,13 @@ std::vector<SocketAddress> Collect(const sockaddr* list, int count) {
 }  // namespace
 
 int Check(const Settings& s) {
-  const bool times = Between(s.heartbeat_interval, Milliseconds(0), kLongest) && Between(s.rto_min, Milliseconds(10), kLongest) &&
-                     Between(s.rto_initial, s.rto_min, s.rto_max) && Between(s.rto_max, s.rto_min, kLongest) &&
+  const bool times = Between(s.heartbeat_interval, Milliseconds(0), kLongest) &&
+                     Between(s.rto_min, Milliseconds(10), kLongest) && Between(s.rto_initial, s.rto_min, s.rto_max) &&
+                     Between(s.rto_max, s.rto_min, kLongest) &&
                      Between(s.sack_delay, Milliseconds(0), Milliseconds(500));
-  const bool numbers = s.streams_in > 0 && s.streams_out > 0 && s.path_max_retransmissions > 0 && s.association_max_retransmissions > 0 &&
-                       s.send_buffer >= 4096 && s.receive_buffer >= 4096 && s.send_buffer <= 1u << 30 && s.receive_buffer <= 1u << 30 &&
+  const bool numbers = s.streams_in > 0 && s.streams_out > 0 && s.path_max_retransmissions > 0 &&
+                       s.association_max_retransmissions > 0 && s.send_buffer >= 4096 && s.receive_buffer >= 4096 &&
+                       s.send_buffer <= 1u << 30 && s.receive_buffer <= 1u << 30 &&
                        (s.path_mtu == 0 || (s.path_mtu >= 576 && s.path_mtu <= 65535));
   return times && numbers ? 0 : EINVAL;
 }

@@ -16,7 +16,8 @@ namespace weft::transport::sctp {
 int Check(const Settings& settings);
 // A socket, not blocking, for a connection or a listener. `mtu`: bytes of an IP packet.
 int OpenSocket(int family, const Settings& settings, uint32_t mtu, bool over_udp, struct socket** opened);
-// What an accepted association does not have from its listener: the size of packets. Both of its ends send large ones only if told.
+// What an accepted association does not have from its listener: the size of packets. Both of its ends send large ones
+// only if told.
 int SetPacketSize(struct socket* socket, int family, uint32_t mtu, bool over_udp);
 // `port` in the host's byte order; 0: one is chosen.
 int Bind(struct socket* socket, int family, const std::vector<SocketAddress>& addresses, uint16_t port);

@@ -13,7 +13,7 @@ namespace weft::transport::sctp {
 
 // One address of an association's peer, as packets show it.
 struct PeerKey {
-  uint8_t host[16] = {};  // IPv4: mapped
+  uint8_t host[16] = {};                   // IPv4: mapped
   uint16_t peer_port = 0, local_port = 0;  // of SCTP, network byte order
 
   PeerKey(const SocketAddress& address, uint16_t peer, uint16_t local) : peer_port(peer), local_port(local) {

@@ -15,7 +15,8 @@
 #include "base/crc32c.h"
 #include "base/iovec_length.h"
 
-// --- usrsctp's own, which its public header does not name (0.9.5: user_socketvar.h, sctp_input.h, sctp_output.h, sctputil.h, user_mbuf.h) ---
+// --- usrsctp's own, which its public header does not name (0.9.5: user_socketvar.h, sctp_input.h, sctp_output.h,
+// sctputil.h, user_mbuf.h) ---
 
 struct mbuf;
 struct sctp_sndrcvinfo;
@@ -30,11 +31,13 @@ struct uio {
 };
 
 extern "C" {
-void sctp_common_input_processing(mbuf** packet, int ip_header_length, int offset, int length, sockaddr* from, sockaddr* to, void* header,
-                                  void* chunk, uint8_t compute_crc, uint8_t ecn_bits, uint32_t vrf_id, uint16_t udp_port);
-int sctp_lower_sosend(struct socket* socket, sockaddr* to, uio* data, mbuf* packet, mbuf* control, int flags, sctp_sndrcvinfo* info);
-int sctp_sorecvmsg(struct socket* socket, uio* data, mbuf** packet, sockaddr* from, int from_length, int* flags, sctp_sndrcvinfo* info,
-                   int filling_info);
+void sctp_common_input_processing(mbuf** packet, int ip_header_length, int offset, int length, sockaddr* from,
+                                  sockaddr* to, void* header, void* chunk, uint8_t compute_crc, uint8_t ecn_bits,
+                                  uint32_t vrf_id, uint16_t udp_port);
+int sctp_lower_sosend(struct socket* socket, sockaddr* to, uio* data, mbuf* packet, mbuf* control, int flags,
+                      sctp_sndrcvinfo* info);
+int sctp_sorecvmsg(struct socket* socket, uio* data, mbuf** packet, sockaddr* from, int from_length, int* flags,
+                   sctp_sndrcvinfo* info, int filling_info);
 void sctp_init_vrf_list(int vrf_id);
 unsigned m_length(mbuf* first, mbuf** last);
 void m_copydata(const mbuf* first, int offset, int length, char* to);
@@ -74,7 +77,8 @@ SocketAddress Address6(const uint8_t* host, const uint8_t* port) {
 int Output(mbuf* chain, int family) {
   const size_t length = m_length(chain, nullptr);
   const size_t ip_header = family == AF_INET ? kIp4Header : kIp6Header;
-  uint8_t* const bytes = length >= ip_header + kCommonHeader && length <= kMostPacket ? g_world->RoomForOutput(length) : nullptr;
+  uint8_t* const bytes =
+      length >= ip_header + kCommonHeader && length <= kMostPacket ? g_world->RoomForOutput(length) : nullptr;
   if (bytes != nullptr) m_copydata(chain, 0, static_cast<int>(length), reinterpret_cast<char*>(bytes));
   m_freem(chain);
   if (bytes == nullptr) return ENOBUFS;
@@ -109,7 +113,8 @@ socklen_t ToSockaddr(const SocketAddress& address, uint16_t sctp_port, sockaddr_
   return address.length();
 }
 
-// The pieces in place of the one that usrsctp's public functions made. `copies` has kMostPieces of room; usrsctp changes them.
+// The pieces in place of the one that usrsctp's public functions made. `copies` has kMostPieces of room; usrsctp
+// changes them.
 void UsePieces(uio* data, iovec* copies) {
   std::copy(g_pieces.begin(), g_pieces.end(), copies);
   data->uio_iov = copies;
@@ -134,25 +139,28 @@ void weft_usrsctp_ip6_output(int* result, mbuf* packet, void* /*route*/, void* /
 uint32_t weft_usrsctp_no_checksum(mbuf* /*packet*/, uint32_t /*offset*/) { return 0; }
 
 // sctp_common_input_processing, from usrsctp_conninput(), whose addresses are those of AF_CONN: ours are the network's.
-void weft_usrsctp_input(mbuf** packet, int ip_header_length, int offset, int length, sockaddr* /*from*/, sockaddr* /*to*/, void* header,
-                        void* chunk, uint8_t /*compute_crc*/, uint8_t ecn_bits, uint32_t vrf_id, uint16_t /*udp_port*/) {
+void weft_usrsctp_input(mbuf** packet, int ip_header_length, int offset, int length, sockaddr* /*from*/,
+                        sockaddr* /*to*/, void* header, void* chunk, uint8_t /*compute_crc*/, uint8_t ecn_bits,
+                        uint32_t vrf_id, uint16_t /*udp_port*/) {
   sockaddr_in6 from{}, to{};
   uint16_t ports[2];
   std::memcpy(ports, header, sizeof ports);
   ToSockaddr(g_incoming->from, ports[0], &from);
   ToSockaddr(g_incoming->to, ports[1], &to);
-  sctp_common_input_processing(packet, ip_header_length, offset, length, reinterpret_cast<sockaddr*>(&from), reinterpret_cast<sockaddr*>(&to),
-                               header, chunk, /*compute_crc=*/0, ecn_bits, vrf_id, htons(g_incoming->from.port()));
+  sctp_common_input_processing(packet, ip_header_length, offset, length, reinterpret_cast<sockaddr*>(&from),
+                               reinterpret_cast<sockaddr*>(&to), header, chunk, /*compute_crc=*/0, ecn_bits, vrf_id,
+                               htons(g_incoming->from.port()));
 }
 
 // sctp_lower_sosend and sctp_sorecvmsg, from usrsctp_sendv() and usrsctp_recvv().
-int weft_usrsctp_sosend(struct socket* socket, sockaddr* to, uio* data, mbuf* packet, mbuf* control, int flags, sctp_sndrcvinfo* info) {
+int weft_usrsctp_sosend(struct socket* socket, sockaddr* to, uio* data, mbuf* packet, mbuf* control, int flags,
+                        sctp_sndrcvinfo* info) {
   iovec copies[kMostPieces];
   UsePieces(data, copies);
   return sctp_lower_sosend(socket, to, data, packet, control, flags, info);
 }
-int weft_usrsctp_sorecvmsg(struct socket* socket, uio* data, mbuf** packet, sockaddr* from, int from_length, int* flags, sctp_sndrcvinfo* info,
-                           int filling_info) {
+int weft_usrsctp_sorecvmsg(struct socket* socket, uio* data, mbuf** packet, sockaddr* from, int from_length, int* flags,
+                           sctp_sndrcvinfo* info, int filling_info) {
   iovec copies[kMostPieces];
   UsePieces(data, copies);
   return sctp_sorecvmsg(socket, data, packet, from, from_length, flags, info, filling_info);
@@ -188,13 +196,17 @@ int weft_usrsctp_gettimeofday(timeval* now, void* /*zone*/) {
   return 0;
 }
 
-// init_random, read_random and finish_random, which are weak in the copy: no descriptor of /dev/urandom.
-void init_random() {}
-void finish_random() {}
-void read_random(void* to, size_t count) { g_world->FillRandom(to, count); }
+// init_random, read_random and finish_random, from everywhere: no descriptor of /dev/urandom.
+void weft_usrsctp_init_random() {}
+void weft_usrsctp_finish_random() {}
+void weft_usrsctp_read_random(void* to, size_t count) { g_world->FillRandom(to, count); }
 
-// pthread_create, for its iterator: it would only carry out operations on all associations at once, and automatic ASCONF, which nobody here
-// asks for.
+// The C library's, which code that is not compiled for shared libraries could not reach there.
+extern const in6_addr weft_usrsctp_in6addr_any;
+const in6_addr weft_usrsctp_in6addr_any = IN6ADDR_ANY_INIT;
+
+// pthread_create, for its iterator: it would only carry out operations on all associations at once, and automatic
+// ASCONF, which nobody here asks for.
 int weft_usrsctp_no_thread(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*) { return EAGAIN; }
 
 }  // extern "C"
@@ -234,7 +246,8 @@ ssize_t SendPieces(struct socket* socket, std::span<const iovec> pieces, sctp_sn
   WEFT_CHECK(pieces.size() <= kMostPieces);
   static char never_read;
   g_pieces = pieces;
-  const ssize_t sent = usrsctp_sendv(socket, &never_read, TotalLength(pieces), nullptr, 0, &info, sizeof info, SCTP_SENDV_SNDINFO, flags);
+  const ssize_t sent = usrsctp_sendv(socket, &never_read, TotalLength(pieces), nullptr, 0, &info, sizeof info,
+                                     SCTP_SENDV_SNDINFO, flags);
   g_pieces = {};
   return sent;
 }
@@ -245,7 +258,8 @@ ssize_t ReceivePieces(struct socket* socket, std::span<const iovec> pieces, sctp
   g_pieces = pieces;
   socklen_t length = sizeof *info;
   unsigned type = 0;
-  const ssize_t received = usrsctp_recvv(socket, &never_written, TotalLength(pieces), nullptr, nullptr, info, &length, &type, flags);
+  const ssize_t received =
+      usrsctp_recvv(socket, &never_written, TotalLength(pieces), nullptr, nullptr, info, &length, &type, flags);
   g_pieces = {};
   return received;
 }

@@ -13,9 +13,10 @@
 
 #include "transport/socket_address.h"
 
-// Where the distribution's usrsctp meets the world: not its own sockets, threads and clock, but ours. BUILD renames, in a copy of its archive,
-// the few symbols by which it reaches them; this file defines those names. So usrsctp opens no descriptor, starts no thread and reads no clock,
-// real IP addresses and multihoming stay, and whoever holds the lock around it (Stack) is the only one inside.
+// Where the distribution's usrsctp meets the world: not its own sockets, threads and clock, but ours. BUILD renames, in
+// a copy of its archive, the few symbols by which it reaches them; this file defines those names. So usrsctp opens no
+// descriptor, starts no thread and reads no clock, real IP addresses and multihoming stay, and whoever holds the lock
+// around it (Stack) is the only one inside.
 //
 // Nothing here is thread safe: usrsctp is one per process, and the caller serialises.
 namespace weft::transport::sctp {
@@ -44,9 +45,11 @@ class World {
   virtual int Output(const Packet& packet) = 0;
 };
 
-// Makes usrsctp ready, or ready again in a child of fork(), where the parent's state is left behind. `udp`: packets may go over it.
+// Makes usrsctp ready, or ready again in a child of fork(), where the parent's state is left behind. `udp`: packets may
+// go over it.
 void StartUsrsctp(World& world, bool udp, const std::vector<LocalAddress>& addresses);
-// Gives back what it has, if no socket is left, not even one whose association is about to end: false if one is. For tests: a process keeps it.
+// Gives back what it has, if no socket is left, not even one whose association is about to end: false if one is. For
+// tests: a process keeps it.
 bool StopUsrsctp();
 // Addresses that came since.
 void AddAddresses(const std::vector<LocalAddress>& addresses);
@@ -54,7 +57,8 @@ void AddAddresses(const std::vector<LocalAddress>& addresses);
 // A packet has come. False: it is no packet of SCTP, or its checksum is wrong.
 bool Input(const Packet& packet);
 
-// usrsctp_sendv and usrsctp_recvv, which know only contiguous memory, with several pieces. What they return, with errno.
+// usrsctp_sendv and usrsctp_recvv, which know only contiguous memory, with several pieces. What they return, with
+// errno.
 ssize_t SendPieces(struct socket* socket, std::span<const iovec> pieces, sctp_sndinfo info, int flags);
 ssize_t ReceivePieces(struct socket* socket, std::span<const iovec> pieces, sctp_rcvinfo* info, int* flags);
 

@@ -18,15 +18,15 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr size_t kBatch = 32;                    // packets of one system call
-constexpr size_t kRoom = 65536;                  // of one that comes
-constexpr size_t kMostOutgoing = 512 * 1024;     // bytes that wait for the system call
-constexpr int kBatchesOfOneLook = 4;             // so that one thread does not stay in here while packets keep coming
+constexpr size_t kBatch = 32;                 // packets of one system call
+constexpr size_t kRoom = 65536;               // of one that comes
+constexpr size_t kMostOutgoing = 512 * 1024;  // bytes that wait for the system call
+constexpr int kBatchesOfOneLook = 4;          // so that one thread does not stay in here while packets keep coming
 constexpr Duration kRouteLasts = milliseconds(500);
 constexpr size_t kMostRoutes = 10'000;
 
-// usrsctp's timers are counted in these while something goes on. An association that was quiet for a while has only timers that are longer
-// than that, so that for it they may be coarse, and a process that waits hardly wakes up.
+// usrsctp's timers are counted in these while something goes on. An association that was quiet for a while has only
+// timers that are longer than that, so that for it they may be coarse, and a process that waits hardly wakes up.
 constexpr Duration kFineTick = milliseconds(10);
 constexpr Duration kCoarseTick = milliseconds(100);
 constexpr Duration kQuiet = std::chrono::seconds(2);
@@ -37,22 +37,26 @@ std::atomic<unsigned> g_forks{0};
 Stack* g_stack_of_upcalls = nullptr;
 
 unsigned Forks() {
-  static const int registered = pthread_atfork(nullptr, nullptr, [] { g_forks.fetch_add(1, std::memory_order_relaxed); });
+  static const int registered =
+      pthread_atfork(nullptr, nullptr, [] { g_forks.fetch_add(1, std::memory_order_relaxed); });
   WEFT_CHECK(registered == 0);
   return g_forks.load(std::memory_order_relaxed);
 }
 
-// The chunk types (RFC 9260 section 3.2) whose packets answer one of the peer's without an association of ours: from where that went to.
+// The chunk types (RFC 9260 section 3.2) whose packets answer one of the peer's without an association of ours: from
+// where that went to.
 bool AnswersFromThere(uint8_t chunk) {
   return chunk == SCTP_INITIATION_ACK || chunk == SCTP_ABORT_ASSOCIATION || chunk == SCTP_SHUTDOWN_COMPLETE;
 }
 
-// An ABORT of ours because the peer broke the rules (RFC 9260 sections 3.3.7 and 3.3.10.13). One after too many timeouts gives no cause.
+// An ABORT of ours because the peer broke the rules (RFC 9260 sections 3.3.7 and 3.3.10.13). One after too many
+// timeouts gives no cause.
 bool IsAbortForViolation(std::span<const uint8_t> packet) {
   return packet.size() >= 20 && packet[12] == SCTP_ABORT_ASSOCIATION && packet[16] == 0 && packet[17] == 13;
 }
 
-// What usrsctp is to do that it would not by default, and not to do that it would: nothing that is not used is open to a peer.
+// What usrsctp is to do that it would not by default, and not to do that it would: nothing that is not used is open to
+// a peer.
 void Configure() {
   usrsctp_sysctl_set_sctp_asconf_enable(0);
   usrsctp_sysctl_set_sctp_auto_asconf(0);
@@ -64,10 +68,12 @@ void Configure() {
   usrsctp_sysctl_set_sctp_pktdrop_enable(0);
   usrsctp_sysctl_set_sctp_cmt_on_off(1);  // else no socket may choose it; each does (options.cc)
   usrsctp_sysctl_set_sctp_cmt_use_dac(1);
-  // With a limit of four packets at a time, its default, what is in flight never fills the first window, which then never grows.
+  // With a limit of four packets at a time, its default, what is in flight never fills the first window, which then
+  // never grows.
   usrsctp_sysctl_set_sctp_max_burst_default(0);
   usrsctp_sysctl_set_sctp_max_chunks_on_queue(4096);
-  // A peer that does not read for a while, and says so, is not dead: the probes of its window are no reason to abort (RFC 9260 section 6.1, A).
+  // A peer that does not read for a while, and says so, is not dead: the probes of its window are no reason to abort
+  // (RFC 9260 section 6.1, A).
   usrsctp_sysctl_set_sctp_max_retran_chunk(0);
   // A listener whose backlog is full says so, as TCP's would by a reset.
   usrsctp_sysctl_set_sctp_abort_if_one_2_one_hits_limit(1);
@@ -97,7 +103,8 @@ Stack::Locked::Locked(Stack& stack, bool caller_dispatches) : stack_(stack), cal
 
 Stack::Locked::~Locked() {
   stack_.Flush();
-  const bool post = !caller_dispatches_ && stack_.dispatching_ == 0 && stack_.AnyReady() && !std::exchange(stack_.dispatch_posted_, true);
+  const bool post = !caller_dispatches_ && stack_.dispatching_ == 0 && stack_.AnyReady() &&
+                    !std::exchange(stack_.dispatch_posted_, true);
   stack_.mutex_.unlock();
   if (post) stack_.PostDispatch();
 }
@@ -125,14 +132,17 @@ void Stack::Attach(Host& host) {
     }
   }
   for (DatagramSocket* socket : {host.udp.get(), host.native4.get(), host.native6.get()}) {
-    if (socket != nullptr) host.watches.push_back(host.network->Watch(*socket, {.read = true}, std::make_shared<SocketHandler>(*this, host)));
+    if (socket != nullptr)
+      host.watches.push_back(
+          host.network->Watch(*socket, {.read = true}, std::make_shared<SocketHandler>(*this, host)));
   }
 }
 
 void Stack::LookForAddresses(Host& host) {
   bool any = false;
   for (const HostAddress& one : host.list_addresses()) {
-    const bool known = std::any_of(known_.begin(), known_.end(), [&](const LocalAddress& has) { return has.address == one.address; });
+    const bool known =
+        std::any_of(known_.begin(), known_.end(), [&](const LocalAddress& has) { return has.address == one.address; });
     if (known) continue;
     known_.push_back({one.address, one.interface});
     host_of_[one.address.host()] = &host;
@@ -150,7 +160,8 @@ bool Stack::Pump(Host& host, bool caller_dispatches, const Watched* calm) {
   for (DatagramSocket* socket : {host.udp.get(), host.native4.get(), host.native6.get()}) {
     for (int look = 0; socket != nullptr && look < kBatchesOfOneLook; ++look) {
       IncomingDatagram datagrams[kBatch];
-      for (size_t i = 0; i < kBatch; ++i) datagrams[i].room = {.iov_base = &incoming_bytes_[i * kRoom], .iov_len = kRoom};
+      for (size_t i = 0; i < kBatch; ++i)
+        datagrams[i].room = {.iov_base = &incoming_bytes_[i * kRoom], .iov_len = kRoom};
       const size_t count = socket->Receive(datagrams);
       counters_.input_batches += count > 0;
       for (size_t i = 0; i < count; ++i) {
@@ -191,10 +202,11 @@ void Stack::Take(const IncomingDatagram& datagram, const uint8_t* bytes, bool na
   }
   uint16_t ports[2];
   std::memcpy(ports, packet.bytes.data(), sizeof ports);
-  // Every process of this host that has the privilege gets packets that came in IP: what is for another's port is not to be answered.
+  // Every process of this host that has the privilege gets packets that came in IP: what is for another's port is not
+  // to be answered.
   if (native && !ports_.contains(ports[1])) return;
-  // usrsctp would send to whatever UDP port a packet came from, before it looks at the verification tag: a stranger on the peer's host
-  // could have an association's packets sent to himself.
+  // usrsctp would send to whatever UDP port a packet came from, before it looks at the verification tag: a stranger on
+  // the peer's host could have an association's packets sent to himself.
   if (auto known = peers_.find(PeerKey(packet.from, ports[0], ports[1])); known != peers_.end()) {
     if (known->second.udp_port != packet.from.port()) {
       ++counters_.strangers;
@@ -219,9 +231,9 @@ int Stack::Output(const Packet& packet) {
   Host* const host = HostOf(packet.from);
   if (host == nullptr) return EADDRNOTAVAIL;
   const bool udp = packet.to.port() != 0;
-  DatagramSocket* const socket = udp                              ? host->udp.get()
+  DatagramSocket* const socket = udp                             ? host->udp.get()
                                  : packet.to.family() == AF_INET ? host->native4.get()
-                                                                  : host->native6.get();
+                                                                 : host->native6.get();
   if (socket == nullptr) return EPROTONOSUPPORT;
   const auto from = SourceFor(*host, packet);
   if (!from) return EHOSTUNREACH;  // then usrsctp tries another path at once
@@ -249,8 +261,9 @@ Host* Stack::HostOf(const SocketAddress& address) {
   return found == host_of_.end() ? nullptr : found->second;
 }
 
-// usrsctp knows no routes: of several addresses that an association has here it takes any. The kernel's choice leads out on the link that
-// leads there, so that paths have nothing in common. An answer goes out from where the question came to.
+// usrsctp knows no routes: of several addresses that an association has here it takes any. The kernel's choice leads
+// out on the link that leads there, so that paths have nothing in common. An answer goes out from where the question
+// came to.
 std::optional<SocketAddress> Stack::SourceFor(Host& host, const Packet& packet) {
   if (AnswersFromThere(packet.bytes[12])) return packet.from;
   uint16_t port;
@@ -265,7 +278,8 @@ std::optional<SocketAddress> Stack::SourceFor(Host& host, const Packet& packet) 
   if (route.source->family() == 0) return packet.from;
   const auto& allowed = bound->second.addresses;
   const bool ours = allowed.empty() ? host_of_.contains(route.source->host())
-                                    : std::any_of(allowed.begin(), allowed.end(), [&](const auto& one) { return one.SameHost(*route.source); });
+                                    : std::any_of(allowed.begin(), allowed.end(),
+                                                  [&](const auto& one) { return one.SameHost(*route.source); });
   return ours ? *route.source : packet.from;
 }
 
@@ -305,7 +319,8 @@ void Stack::Flush() {
 // --- time ---
 
 uint64_t Stack::NowMicroseconds() {
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(hosts_[0]->network->Now().time_since_epoch()).count());
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(hosts_[0]->network->Now().time_since_epoch()).count());
 }
 
 void Stack::AdvanceClock() {
@@ -368,7 +383,8 @@ void Stack::Rouse(Watched& watched) {
 }
 
 bool Stack::AnyReady() const {
-  return std::any_of(ready_.begin(), ready_.end(), [](const Watched* one) { return (one->may_read_ && one->reading_) || one->may_have_room_; });
+  return std::any_of(ready_.begin(), ready_.end(),
+                     [](const Watched* one) { return (one->may_read_ && one->reading_) || one->may_have_room_; });
 }
 
 void Stack::Dispatch() {

@@ -20,8 +20,9 @@
 
 namespace weft::transport::sctp {
 
-// usrsctp of this process, and the one lock around it. Packets go from the hosts' sockets to it and back in batches; its timers are driven by
-// the network's; what becomes ready is gathered, and its handlers called when nothing is locked.
+// usrsctp of this process, and the one lock around it. Packets go from the hosts' sockets to it and back in batches;
+// its timers are driven by the network's; what becomes ready is gathered, and its handlers called when nothing is
+// locked.
 //
 // Lock order: an owner's own lock, then this one, then the network's. Handlers are called without this one.
 class Stack final : public World {
@@ -58,7 +59,8 @@ class Stack final : public World {
   void Attach(Host& host);
   // False in a child of the process that made this.
   bool InThisProcess() const;
-  // Takes in what came to the host's sockets. Whether anything did. Not under the lock. `calm`: its handler is not to be called.
+  // Takes in what came to the host's sockets. Whether anything did. Not under the lock. `calm`: its handler is not to
+  // be called.
   bool Pump(Host& host, bool caller_dispatches, const Watched* calm = nullptr);
   // Calls the handlers of what is ready. Not under the lock.
   void Dispatch();
@@ -126,7 +128,7 @@ class Stack final : public World {
   std::vector<uint8_t> outgoing_bytes_;
   size_t outgoing_used_ = 0;
   std::vector<uint8_t> incoming_bytes_;
-  std::unordered_map<uint16_t, Port> ports_;  // of SCTP, network byte order
+  std::unordered_map<uint16_t, Port> ports_;                // of SCTP, network byte order
   std::unordered_map<PeerKey, Route, PeerKeyHash> routes_;  // ports 0
   PeerTable peers_;
   std::vector<Watched*> ready_;

@@ -15,11 +15,11 @@ class Watched {
  protected:
   friend class Stack;
   std::shared_ptr<ReadyHandler> handler_;
-  bool reading_ = true;        // the handler wants to hear of what can be received
-  bool may_read_ = false;      // since the last look that found nothing something came
-  bool wants_room_ = false;    // a message did not fit
+  bool reading_ = true;         // the handler wants to hear of what can be received
+  bool may_read_ = false;       // since the last look that found nothing something came
+  bool wants_room_ = false;     // a message did not fit
   bool may_have_room_ = false;  // and since then there is room, perhaps
-  bool queued_ = false;        // in the stack's list
+  bool queued_ = false;         // in the stack's list
 };
 
 }  // namespace weft::transport::sctp
