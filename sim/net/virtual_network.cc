@@ -271,6 +271,7 @@ void VirtualNetwork::DatagramLeaves(Host& host, VirtualDatagramSocket& socket, V
     datagram.from = *source;
     datagram.from.set_port(port);
   }
+  if (datagram_change_) datagram_change_(datagram.bytes);
   const LinkFaults link = LinkBetween(datagram.from, datagram.to);
   if (random_.Chance(link.lose_datagram)) return;
   const int copies = random_.Chance(link.repeat_datagram) ? 2 : 1;

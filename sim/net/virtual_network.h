@@ -39,6 +39,8 @@ class VirtualNetwork : public transport::Network {
   // Of all links that SetLink does not name; the function is asked for each direction of each connection.
   void SetDefaultLink(const LinkFaults& faults);
   void SetDefaultLink(std::function<LinkFaults(const SocketAddress& from, const SocketAddress& to)> choose);
+  // Called for each datagram that leaves, which it may change (of the same length); null: none is.
+  void SetDatagramChange(std::function<void(std::vector<uint8_t>& bytes)> change) { datagram_change_ = std::move(change); }
   // Breaks every connection that exists.
   void BreakAll(LinkFaults::Cut how);
 
@@ -117,6 +119,7 @@ class VirtualNetwork : public transport::Network {
   std::vector<std::unique_ptr<Host>> hosts_;
   std::vector<VirtualListener*> listeners_;
   std::vector<VirtualDatagramSocket*> datagram_sockets_;
+  std::function<void(std::vector<uint8_t>&)> datagram_change_;
   std::vector<std::weak_ptr<VirtualConnection>> connections_;
   std::map<std::pair<std::string, std::string>, LinkFaults> links_;
   std::function<LinkFaults(const SocketAddress&, const SocketAddress&)> default_link_;

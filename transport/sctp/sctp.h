@@ -41,7 +41,7 @@ struct OutgoingMessage {
   // on whatever stream. A part is taken as far as there is room; a message that is handed over at once is taken whole
   // or not at all.
   bool end_of_record = true;
-  std::span<const iovec> pieces;  // at least one byte; copied
+  std::span<const iovec> pieces;  // at most 64, with at least one byte; copied
 };
 
 // Of the message that bytes belong to.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <numeric>
 #include <string>
 #include <tuple>
@@ -423,6 +424,86 @@ TEST_F(VirtualSctpTest, TwoEndsThatConnectToEachOthersListenersGetOneAssociation
   ASSERT_TRUE(Until([&] { return one->messages.size() == 1 && two->messages.size() == 1; }));
   EXPECT_TRUE(acceptor_->accepted.empty());
   EXPECT_TRUE(other->accepted.empty());
+}
+
+// Hosts whose addresses are not told apart by their links: what leaves has to bear an address that the association knows.
+TEST_F(VirtualSctpTest, OnlyAddressesThatWereBoundAreUsed) {
+  Listen({}, "10.2.0.2");
+  auto client = Connect({.local_addresses = {*SocketAddress::Parse("10.1.0.1", 0)}}, {"10.2.0.2"});
+  ASSERT_TRUE(Until([&] { return client->up && !acceptor_->accepted.empty(); }));
+  client->Queue(0, 0, Pattern(3000, 1));
+  ASSERT_TRUE(Until([&] { return peer().messages.size() == 1; }));
+  peer().Queue(0, 0, Pattern(3000, 2));
+  ASSERT_TRUE(Until([&] { return client->messages.size() == 1; }));
+  EXPECT_EQ(peer().association->PeerAddresses().at(0).host(), "10.1.0.1");
+  EXPECT_EQ(world_.stack().counters().strangers, 0u);
+}
+
+// From the peer's address and UDP port, with right ports and checksums: whoever can forge that much knows no verification tag.
+TEST_F(VirtualSctpTest, GarbageFromWhoKnowsAllButTheTagsHarmsNobody) {
+  auto client = Pair();
+  sim::Random random(seed_);
+  const uint16_t local = client->association->LocalAddresses().at(0).port();
+  auto forger = world_.network().AddHost({"10.9.9.9"}).OpenDatagram(*SocketAddress::Parse("10.9.9.9", kUdpPort), {});
+  ASSERT_TRUE(forger.ok());
+  for (int i = 0; i < 20'000; ++i) {
+    std::vector<uint8_t> packet(random.Between(16, random.Chance(0.9) ? 200 : 1400));
+    for (uint8_t& byte : packet) byte = static_cast<uint8_t>(random.Next());
+    packet[0] = static_cast<uint8_t>(local >> 8), packet[1] = static_cast<uint8_t>(local);
+    packet[2] = kPort >> 8, packet[3] = kPort & 0xff;
+    packet[12] = static_cast<uint8_t>(random.Chance(0.9) ? random.Between(0, 15) : random.Next());  // of the first chunk
+    if (packet[12] == 1 && random.Chance(0.5)) std::fill(packet.begin() + 4, packet.begin() + 8, 0);  // INIT has no tag
+    if (random.Chance(0.8)) {
+      packet[14] = static_cast<uint8_t>((packet.size() - 12) >> 8);
+      packet[15] = static_cast<uint8_t>(packet.size() - 12);
+    }
+    std::fill(packet.begin() + 8, packet.begin() + 12, 0);
+    StoreCrc32c(packet.data() + 8, Crc32c(packet));
+    const iovec piece{.iov_base = packet.data(), .iov_len = packet.size()};
+    const OutgoingDatagram datagram{
+        .to = *SocketAddress::Parse("10.1.0.2", kUdpPort), .from = *SocketAddress::Parse("10.1.0.1", 0), .pieces = {&piece, 1}};
+    int error = 0;
+    ASSERT_EQ((*forger)->Send({&datagram, 1}, &error), 1u);
+    if (i % 100 == 0) world_.network().RunFor(milliseconds(1));
+    if (i % 1000 == 0) client->Queue(0, 1, Pattern(5000, static_cast<uint8_t>(i)));
+  }
+  ASSERT_TRUE(Until([&] { return peer().messages.size() == 20 || client->over() || peer().over(); })) << "seed " << seed_;
+  EXPECT_FALSE(client->over() || peer().over()) << "seed " << seed_ << " " << client->error << " " << peer().error;
+  EXPECT_EQ(acceptor_->accepted.size(), 1u);
+  EXPECT_EQ(peer().events.back().kind == Event::Kind::kRestarted, false);
+}
+
+// The same from a peer that is one, and lies: its packets are changed on the way, and bear a right checksum again.
+TEST_F(VirtualSctpTest, APeerThatSendsNonsenseEndsItsOwnAssociationAtMost) {
+  Listen();
+  auto good = Connect();
+  ASSERT_TRUE(Until([&] { return good->up && !acceptor_->accepted.empty(); }));
+  const size_t at_first = acceptor_->accepted.size();
+  sim::Random random(seed_);
+  uint64_t changed = 0;
+  for (int round = 0; round < 30; ++round) {
+    auto liar = Connect({.association_max_retransmissions = 3});
+    const uint16_t port = liar->association->LocalAddresses().at(0).port();
+    world_.network().SetDatagramChange([&, port](std::vector<uint8_t>& packet) {
+      if (packet[0] != port >> 8 || packet[1] != (port & 0xff) || !random.Chance(0.3)) return;
+      for (uint64_t n = random.Between(1, 4); n > 0; --n) packet[random.Between(12, packet.size() - 1)] = static_cast<uint8_t>(random.Next());
+      std::fill(packet.begin() + 8, packet.begin() + 12, 0);
+      StoreCrc32c(packet.data() + 8, Crc32c(packet));
+      ++changed;
+    });
+    for (int i = 0; i < 20; ++i) liar->Queue(static_cast<uint16_t>(i % 4), 1, Pattern(random.Between(1, 5000), 3), random.Chance(0.3));
+    world_.network().RunFor(seconds(3));
+    world_.network().SetDatagramChange(nullptr);
+  }
+  EXPECT_GT(changed, 100u);
+  good->Queue(0, 9, {9});
+  const auto arrived = [&] {
+    return std::any_of(acceptor_->accepted.begin(), acceptor_->accepted.end(),
+                       [](const auto& one) { return !one->messages.empty() && one->messages.back().info.ppid == 9; });
+  };
+  ASSERT_TRUE(Until(arrived)) << "seed " << seed_;
+  EXPECT_FALSE(good->over());
+  EXPECT_GE(acceptor_->accepted.size(), at_first);
 }
 
 TEST_F(VirtualSctpTest, AStrangerOnThePeersHostGetsNothingAndChangesNothing) {

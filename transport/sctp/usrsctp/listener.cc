@@ -39,7 +39,7 @@ Result<std::unique_ptr<Association>, int> UsrsctpListener::Accept() {
     return EAGAIN;
   }
   usrsctp_set_non_blocking(socket, 1);
-  stack_.AddPort(port_, {});
+  stack_.SharePort(port_);
   auto association = std::make_unique<UsrsctpAssociation>(stack_, socket, port_);
   const auto peers = PeerAddressesOf(socket);
   const uint16_t udp_port = peers.empty() ? uint16_t{0} : UdpPortOf(socket, peers[0]);

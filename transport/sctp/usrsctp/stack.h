@@ -80,6 +80,8 @@ class Stack final : public World {
   // Which addresses a port's packets may come from; none: any. Balanced by ForgetPort.
   void AddPort(uint16_t port, const std::vector<SocketAddress>& addresses);
   void ForgetPort(uint16_t port);
+  // One more that has it, from the same addresses.
+  void SharePort(uint16_t port) { ++ports_[port].uses; }
   PeerTable& peers() { return peers_; }
 
  private:
