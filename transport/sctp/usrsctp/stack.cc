@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/log.h"
+#include "transport/sctp/usrsctp/guard.h"
 
 namespace weft::transport::sctp {
 namespace {
@@ -22,6 +22,7 @@ constexpr size_t kBatch = 32;                 // packets of one system call
 constexpr size_t kRoom = 65536;               // of one that comes
 constexpr size_t kMostOutgoing = 512 * 1024;  // bytes that wait for the system call
 constexpr int kBatchesOfOneLook = 4;          // so that one thread does not stay in here while packets keep coming
+constexpr size_t kLeastPacket = 16;              // the common header, and a chunk's
 constexpr Duration kRouteLasts = milliseconds(500);
 constexpr size_t kMostRoutes = 10'000;
 
@@ -196,7 +197,7 @@ void Stack::Take(const IncomingDatagram& datagram, const uint8_t* bytes, bool na
     }
   }
   ++counters_.packets_in;
-  if (packet.bytes.size() < 16) {
+  if (packet.bytes.size() < kLeastPacket) {
     ++counters_.damaged;
     return;
   }
@@ -207,7 +208,8 @@ void Stack::Take(const IncomingDatagram& datagram, const uint8_t* bytes, bool na
   if (native && !ports_.contains(ports[1])) return;
   // usrsctp would send to whatever UDP port a packet came from, before it looks at the verification tag: a stranger on
   // the peer's host could have an association's packets sent to himself.
-  if (auto known = peers_.find(PeerKey(packet.from, ports[0], ports[1])); known != peers_.end()) {
+  const auto known = peers_.find(PeerKey(packet.from, ports[0], ports[1]));
+  if (known != peers_.end()) {
     if (known->second.udp_port != packet.from.port()) {
       ++counters_.strangers;
       return;
@@ -215,7 +217,7 @@ void Stack::Take(const IncomingDatagram& datagram, const uint8_t* bytes, bool na
     ++known->second.packets_in;
     known->second.bytes_in += packet.bytes.size();
   }
-  if (!Input(packet)) ++counters_.damaged;
+  if (!MayEnter(packet.bytes, known != peers_.end()) || !Input(packet)) ++counters_.damaged;
 }
 
 uint8_t* Stack::RoomForOutput(size_t bytes) {

@@ -44,7 +44,7 @@ class Stack final : public World {
 
   struct Counters {
     uint64_t packets_in = 0, packets_out = 0;
-    uint64_t damaged = 0;         // packets with a wrong checksum, or none of SCTP
+    uint64_t damaged = 0;         // packets that are none of SCTP, malformed (MayEnter), or have a wrong checksum
     uint64_t strangers = 0;       // packets of a peer's address from a UDP port that is not the peer's
     uint64_t not_sent = 0;        // packets that the kernel did not take
     uint64_t output_batches = 0;  // calls that sent packets
