@@ -30,7 +30,8 @@ TEST(Guard, AnInitWithoutItsLastPaddingMayEnter) {
   Packet packet = Init();
   packet[15] = 26;
   EXPECT_TRUE(MayEnter(packet, false));
-  packet.resize(packet.size() - 2);
+  packet.pop_back();
+  packet.pop_back();
   EXPECT_TRUE(MayEnter(packet, false));
 }
 
