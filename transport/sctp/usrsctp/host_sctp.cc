@@ -98,7 +98,7 @@ Result<std::unique_ptr<Association>, int> HostSctp::Connect(const Peer& peer, ui
   const uint32_t mtu = settings.path_mtu != 0 ? std::min(settings.path_mtu, kMostMtu) : MtuOf(locals);
 
   const Stack::Locked locked(stack_);
-  stack_.LookForAddresses(host_);
+  stack_.LookForAddresses(host_, locals);
   struct socket* socket = nullptr;
   if (int error = OpenSocket(family, settings, mtu, peer.udp_port != 0, &socket)) return error;
   int error = SetUdpPort(socket, peer.udp_port);
@@ -135,7 +135,7 @@ Result<std::unique_ptr<Listener>, int> HostSctp::Listen(const SocketAddress& loc
   const uint32_t mtu = settings.path_mtu != 0 ? std::min(settings.path_mtu, kMostMtu) : MtuOf(bound);
 
   const Stack::Locked locked(stack_);
-  stack_.LookForAddresses(host_);
+  stack_.LookForAddresses(host_, locals);
   struct socket* socket = nullptr;
   if (int error = OpenSocket(family, settings, mtu, host_.udp != nullptr, &socket)) return error;
   int error = Bind(socket, family, locals, local.port());

@@ -139,7 +139,11 @@ void Stack::Attach(Host& host) {
   }
 }
 
-void Stack::LookForAddresses(Host& host) {
+void Stack::LookForAddresses(Host& host, const std::vector<SocketAddress>& wanted) {
+  const bool all = std::all_of(wanted.begin(), wanted.end(), [this](const SocketAddress& one) {
+    return std::any_of(known_.begin(), known_.end(), [&](const LocalAddress& has) { return has.address.SameHost(one); });
+  });
+  if (all) return;
   bool any = false;
   for (const HostAddress& one : host.list_addresses()) {
     const bool known =

@@ -75,8 +75,8 @@ class Stack final : public World {
   // It goes. `abort`: the association is ended at once, else in order.
   void Close(struct socket* socket, Watched& watched, bool abort);
   void Rouse(Watched& watched);
-  // Makes addresses known that came since.
-  void LookForAddresses(Host& host);
+  // Makes addresses known that came since, if not all that are wanted are known.
+  void LookForAddresses(Host& host, const std::vector<SocketAddress>& wanted);
   // Which addresses a port's packets may come from; none: any. Balanced by ForgetPort.
   void AddPort(uint16_t port, const std::vector<SocketAddress>& addresses);
   void ForgetPort(uint16_t port);
