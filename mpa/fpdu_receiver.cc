@@ -39,7 +39,7 @@ std::span<const iovec> FpduReceiver::PrepareRead() {
   prepared_direct_ = 0;
   bool room_after_payload = true;
   if (placing_ && !discarding_ && payload_left_ != 0) {
-    const Placement::Listed listed = placement_.List(payload_left_, pieces_);
+    const llp::Placement::Listed listed = placement_.List(payload_left_, pieces_);
     pieces = listed.pieces;
     prepared_direct_ = listed.bytes;
     room_after_payload = listed.bytes == payload_left_ && pieces < kMaxPieces;

@@ -9,7 +9,7 @@
 #include <span>
 
 #include "base/buffer_pool.h"
-#include "mpa/placement.h"
+#include "llp/placement.h"
 #include "llp/ulpdu.h"
 
 namespace weft::mpa {
@@ -82,7 +82,7 @@ class FpduReceiver {
   bool discarding_ = false;
   size_t payload_left_ = 0;  // not placed yet
   size_t tail_left_ = 0;     // PAD and CRC field
-  Placement placement_;
+  llp::Placement placement_;
 
   uint64_t position_ = 0;       // stream position of begin_, counted with markers only
   size_t frame_total_ = 0;      // whole FPDU at begin_ on the wire; 0: its length is not known yet

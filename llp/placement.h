@@ -1,5 +1,5 @@
-#ifndef MPA_PLACEMENT_H_
-#define MPA_PLACEMENT_H_
+#ifndef LLP_PLACEMENT_H_
+#define LLP_PLACEMENT_H_
 
 #include <sys/uio.h>
 
@@ -13,7 +13,7 @@
 #include "base/check.h"
 #include "base/dma_scope.h"
 
-namespace weft::mpa {
+namespace weft::llp {
 
 // How far the payload of one ULPDU has come in the memory that the sink named for it. Does not own the memory nor the
 // list.
@@ -76,6 +76,6 @@ class Placement {
   size_t in_piece_ = 0;
 };
 
-}  // namespace weft::mpa
+}  // namespace weft::llp
 
-#endif  // MPA_PLACEMENT_H_
+#endif  // LLP_PLACEMENT_H_

@@ -1,0 +1,243 @@
+// Many sessions on one association: who gets which stream, and what is said to whom when there is no session.
+#include "ddp/sctp/association.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ddp/sctp/testing/end.h"
+
+namespace weft::ddp::sctp {
+namespace {
+
+using testing::Bytes;
+using testing::End;
+using testing::Make;
+using testing::RecordingSink;
+using testing::Segment;
+using testing::Send;
+using Kind = Chunk::Kind;
+using Lines = std::vector<std::string>;
+
+std::string TerminateOn(uint16_t stream, int ssn = 0) {
+  return std::to_string(stream) + ": DDP Terminate SSN=" + std::to_string(ssn) + " private data=0";
+}
+
+TEST(AssociationTest, EachEndTakesStreamsOfItsOwnFirst) {
+  End a({.initiator = true, .streams = 6}), b({.initiator = false, .streams = 6});
+  std::vector<int> of_a, of_b;
+  for (int i = 0; i < 6; ++i) {
+    of_a.push_back(a.association.Open({}, false)->stream());
+    of_b.push_back(b.association.Open({}, false)->stream());
+  }
+  EXPECT_EQ(of_a, (std::vector<int>{0, 2, 4, 1, 3, 5}));
+  EXPECT_EQ(of_b, (std::vector<int>{1, 3, 5, 0, 2, 4}));
+  EXPECT_EQ(a.association.Open({}, false), nullptr);
+}
+
+TEST(AssociationTest, AllStreamsThereAreCanBeUsed) {
+  End a({.initiator = true, .streams = 65536});
+  std::set<uint16_t> streams;
+  for (int i = 0; i < 65536; ++i) {
+    Session* const session = a.association.Open({}, false);
+    ASSERT_NE(session, nullptr);
+    streams.insert(session->stream());
+  }
+  EXPECT_EQ(streams.size(), 65536u);
+  EXPECT_EQ(a.association.Open({}, false), nullptr);
+}
+
+TEST(AssociationTest, AStreamIsTakenAgainOnlyWhenNothingOfTheFormerSessionIsOnTheWay) {
+  End a({.initiator = true, .streams = 1});
+  RecordingSink sink;
+  Session* session = a.association.Open({}, false);
+  a.Take();
+  a.Get(Make(0, Kind::kAccept, 0));
+  session->Attach(sink);
+  a.association.Release(*session);
+  EXPECT_EQ(a.TakeAll(), Lines{TerminateOn(0, 1)});
+  EXPECT_EQ(a.association.Open({}, false), nullptr);  // the peer may still send
+  a.Get(Make(0, Kind::kTerminate, 1));
+  EXPECT_EQ(a.association.sessions(), 0u);
+  EXPECT_EQ(a.association.Open({}, false), nullptr);  // our Terminate may still be on the way
+  a.AcknowledgeAll();
+  session = a.association.Open({}, false);
+  ASSERT_NE(session, nullptr);
+  EXPECT_EQ(a.TakeAll(), Lines{"0: DDP Initiate SSN=0 private data=0"});
+}
+
+TEST(AssociationTest, AnAnswerThatIsTheEndFreesTheStreamAtOnce) {
+  for (const Kind kind : {Kind::kReject, Kind::kTerminate}) {
+    End a({.initiator = true, .streams = 1});
+    Session* const session = a.association.Open({}, false);
+    a.Take();
+    a.Get(Make(0, kind, 0));
+    a.association.Release(*session);
+    EXPECT_NE(a.association.Open({}, false), nullptr);
+  }
+}
+
+TEST(AssociationTest, ThePeerMayBeginAnewOnAStreamOnWhichItOnlyKnowsThatAllIsOver) {
+  // Section 6.2: one Terminate is enough. It was ours; the peer's next word there is an Initiate.
+  End b;
+  RecordingSink first_sink, second_sink;
+  Session& first = b.Accepted(3, first_sink);
+  b.Get(Segment(3, 1));
+  first.End();
+  EXPECT_EQ(b.TakeAll(), Lines{TerminateOn(3, 1)});
+  while (b.association.TakeNews()) {
+  }
+  b.Get(Make(3, Kind::kInitiate, 0, {7}));
+  EXPECT_EQ(b.association.TakeNews(), &first);
+  EXPECT_EQ(first.state(), SessionState::kEnded);
+  EXPECT_TRUE(first.over());
+  Session* const second = b.association.TakeNews();
+  ASSERT_NE(second, nullptr);
+  EXPECT_EQ(second->private_data(), Bytes{7});
+  second->Accept({});
+  second->Attach(second_sink);
+  second->SetOpen(true);
+  b.Get(Segment(3, 1));
+  EXPECT_EQ(first_sink.ulpdus.size(), 1u);
+  EXPECT_EQ(second_sink.ulpdus.size(), 1u);
+  b.association.Release(first);
+  EXPECT_EQ(second->state(), SessionState::kAccepted);
+  EXPECT_EQ(b.association.sessions(), 1u);
+}
+
+TEST(AssociationTest, RequestsBeyondTheLimitAreAnsweredWithATerminate) {
+  End b({.streams = 100, .most_requests = 3});
+  for (uint16_t stream = 0; stream < 5; ++stream) b.Get(Make(stream, Kind::kInitiate, 0));
+  EXPECT_EQ(b.TakeAll(), (Lines{TerminateOn(3), TerminateOn(4)}));
+  EXPECT_EQ(b.association.requests(), 3u);
+  EXPECT_EQ(b.association.counters().refused, 2u);
+  Session* const first = b.association.TakeNews();
+  first->Accept({});
+  b.Get(Make(4, Kind::kInitiate, 0));  // there is room again
+  EXPECT_EQ(b.association.requests(), 3u);
+  EXPECT_EQ(b.TakeAll(), Lines{"0: DDP Accept SSN=0 private data=0"});
+}
+
+TEST(AssociationTest, WhatComesOfAnUnknownSessionIsAnsweredOnce) {
+  End b;
+  for (int i = 0; i < 1000; ++i) b.Get(Segment(5, static_cast<uint16_t>(i)));
+  b.Get(Make(6, Kind::kAccept, 0));
+  b.Get(Make(6, Kind::kReject, 0));
+  b.Get({.stream = 7, .ppid = 99, .bytes = {1, 2, 3}});
+  b.Get(Make(4, Kind::kTerminate, 9));  // of a session that is over for us: nothing to say
+  EXPECT_EQ(b.TakeAll(), (Lines{TerminateOn(5), TerminateOn(6), TerminateOn(7)}));
+  b.Get(Segment(5, 1));
+  EXPECT_TRUE(b.TakeAll().empty());
+  // Whether that Terminate passed for the answer of the next Initiate is not known: it gets one for certain.
+  b.Get(Make(5, Kind::kInitiate, 0));
+  EXPECT_EQ(b.association.TakeNews(), nullptr);
+  EXPECT_EQ(b.TakeAll(), Lines{TerminateOn(5)});
+  b.Get(Make(5, Kind::kInitiate, 0));
+  EXPECT_NE(b.association.TakeNews(), nullptr);
+}
+
+TEST(AssociationTest, AStreamThatWeDoNotHaveIsNotAnswered) {
+  End b({.streams = 4});
+  b.Get(Segment(4, 0));
+  b.Get(Make(65535, Kind::kInitiate, 0));
+  EXPECT_TRUE(b.TakeAll().empty());
+  EXPECT_EQ(b.association.resting_streams(), 0u);
+}
+
+TEST(AssociationTest, InitiatesThatMeetOnAStreamEndBothSessions) {
+  End a({.initiator = true, .streams = 1}), b({.initiator = false, .streams = 1});
+  Session* const of_a = a.association.Open({}, false);
+  Session* const of_b = b.association.Open({}, false);
+  const auto from_a = a.Take(), from_b = b.Take();
+  a.Get(*from_b);
+  b.Get(*from_a);
+  EXPECT_EQ(of_a->state(), SessionState::kFailed);
+  EXPECT_EQ(of_b->state(), SessionState::kFailed);
+  a.AcknowledgeAll();
+  b.AcknowledgeAll();
+  EXPECT_EQ(a.TakeAll(), Lines{TerminateOn(0, 1)});
+  EXPECT_EQ(b.TakeAll(), Lines{TerminateOn(0, 1)});
+  EXPECT_TRUE(of_a->over() && of_b->over());
+}
+
+TEST(AssociationTest, AnInitiateThatMeetsOneThatIsNotOutIsAnswered) {
+  End a({.initiator = true, .streams = 1});
+  Session* const ours = a.association.Open({}, false);
+  a.Get(Make(0, Kind::kInitiate, 0));
+  EXPECT_EQ(ours->state(), SessionState::kFailed);
+  EXPECT_EQ(a.TakeAll(), Lines{TerminateOn(0)});
+  EXPECT_TRUE(ours->over());
+}
+
+TEST(AssociationTest, SessionsTakeTurns) {
+  End b;
+  RecordingSink sink;
+  Session& first = b.Accepted(1, sink);
+  Session& second = b.Accepted(2, sink);
+  for (int i = 0; i < 3; ++i) Send(first, Bytes(20));
+  for (int i = 0; i < 2; ++i) Send(second, Bytes(20));
+  std::string order;
+  while (const auto message = b.Take()) order += std::to_string(message->stream);
+  EXPECT_EQ(order, "12121");
+}
+
+TEST(AssociationTest, WhenItIsLostEverybodyHears) {
+  End b;
+  RecordingSink sink;
+  Session& open = b.Accepted(1, sink);
+  b.Get(Make(2, Kind::kInitiate, 0));
+  Session* const asking = b.association.Open({}, false);
+  Session& orphan = b.Accepted(4, sink);
+  b.association.Release(orphan);
+  std::set<Session*> told;
+  while (b.association.TakeNews()) {
+  }
+  b.association.OnLost();
+  while (Session* const session = b.association.TakeNews()) told.insert(session);
+  EXPECT_EQ(told.size(), 3u);
+  EXPECT_EQ(open.state(), SessionState::kLost);
+  EXPECT_EQ(asking->state(), SessionState::kLost);
+  EXPECT_FALSE(open.HasRoom(0, 0));
+  EXPECT_FALSE(b.Take());
+  b.Get(Segment(1, 1));
+  EXPECT_TRUE(sink.ulpdus.empty());
+  EXPECT_EQ(b.association.Open({}, false), nullptr);
+  for (Session* session : told) b.association.Release(*session);
+  EXPECT_EQ(b.association.sessions(), 0u);
+}
+
+TEST(AssociationTest, ASessionThatKeepsItsUserWaitingSlowsThePeerDownInsteadOfFailing) {
+  End b({.streams = 8, .most_held_bytes = 300'000});
+  RecordingSink sink;
+  Session& session = b.Accepted(1, sink);
+  session.SetOpen(false);
+  uint16_t ssn = 1;
+  while (b.association.HasRoom()) b.Get(Segment(1, ssn++, Bytes(10'000)));
+  EXPECT_EQ(session.state(), SessionState::kAccepted);
+  EXPECT_GE(ssn, 20);
+  session.Deliver(1000);
+  EXPECT_TRUE(b.association.HasRoom());
+  EXPECT_EQ(sink.ulpdus.size(), ssn - 1u);
+}
+
+TEST(AssociationTest, WhoHoldsMostEndsWhenThereIsNoRoom) {
+  End b({.streams = 8, .most_held_bytes = 1});
+  RecordingSink sink;
+  Session& greedy = b.Accepted(1, sink);
+  Session& modest = b.Accepted(2, sink);
+  b.Get(Segment(2, 2, Bytes(1000)));
+  uint16_t ssn = 2;
+  while (b.association.held_bytes() < 159'000) b.Get(Segment(1, ssn++, Bytes(1000)));
+  b.Get(Segment(2, 3, Bytes(10'000)));
+  EXPECT_EQ(greedy.state(), SessionState::kFailed);
+  EXPECT_EQ(greedy.error(), SessionError::kWindowFull);
+  EXPECT_EQ(modest.state(), SessionState::kAccepted);
+  EXPECT_EQ(modest.held(), 2u);
+  b.Get(Segment(2, 1));
+  EXPECT_EQ(sink.ulpdus.size(), 3u);
+}
+
+}  // namespace
+}  // namespace weft::ddp::sctp

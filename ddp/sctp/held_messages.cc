@@ -1,0 +1,84 @@
+#include "ddp/sctp/held_messages.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+
+namespace weft::ddp::sctp {
+
+HeldMessages::HeldMessages(BufferPool& pool, size_t most_bytes)
+    : pool_(pool),
+      blocks_(std::max<size_t>(1, (most_bytes + BufferPool::kBlockSize - 1) / BufferPool::kBlockSize)),
+      free_cells_(blocks_.size() * kCellsInBlock) {}
+
+size_t HeldMessages::blocks_in_use() const {
+  return static_cast<size_t>(std::ranges::count_if(blocks_, [](const Block& block) { return bool{block.memory}; }));
+}
+
+MutableByteSpan HeldMessages::CellBytes(uint32_t cell) const {
+  return {blocks_[cell / kCellsInBlock].memory.data() + cell % kCellsInBlock * kCellSize, kCellSize};
+}
+
+uint32_t HeldMessages::TakeCell() {
+  while (blocks_[with_room_].used == kCellsInBlock) ++with_room_;
+  Block& block = blocks_[with_room_];
+  if (!block.memory) {
+    block.memory = pool_.Take();
+    block.untouched = 0;
+    block.free = kNoCell;
+  }
+  ++block.used;
+  --free_cells_;
+  if (block.free == kNoCell) return static_cast<uint32_t>(with_room_) * kCellsInBlock + block.untouched++;
+  const uint32_t cell = block.free;
+  block.free = next_[cell];
+  return cell;
+}
+
+void HeldMessages::GiveBack(uint32_t cell) {
+  const uint32_t index = cell / kCellsInBlock;
+  Block& block = blocks_[index];
+  next_[cell] = block.free;
+  block.free = cell;
+  ++free_cells_;
+  with_room_ = std::min<size_t>(with_room_, index);
+  if (--block.used == 0) block.memory.Reset();
+}
+
+HeldMessages::Message HeldMessages::Keep(ByteSpan bytes) {
+  WEFT_CHECK(Fits(bytes.size()));
+  if (next_.empty()) next_.resize(blocks_.size() * kCellsInBlock, kNoCell);
+  Message message{.length = static_cast<uint32_t>(bytes.size())};
+  uint32_t last = kNoCell;
+  do {
+    const uint32_t cell = TakeCell();
+    next_[cell] = kNoCell;
+    (last == kNoCell ? message.first_cell : next_[last]) = cell;
+    last = cell;
+    const size_t count = std::min(bytes.size(), kCellSize);
+    if (count != 0) std::memcpy(CellBytes(cell).data(), bytes.data(), count);
+    bytes = bytes.subspan(count);
+  } while (!bytes.empty());
+  return message;
+}
+
+void HeldMessages::Drop(const Message& message) {
+  uint32_t cell = message.first_cell;
+  for (size_t left = message.cells(); left != 0; --left) {
+    const uint32_t next = next_[cell];
+    GiveBack(cell);
+    cell = next;
+  }
+}
+
+ByteSpan HeldMessages::Reader::Next() {
+  const size_t count = std::min(left_, kCellSize);
+  if (count == 0) return {};
+  const ByteSpan bytes = held_.CellBytes(cell_).first(count);
+  left_ -= count;
+  if (left_ != 0) cell_ = held_.next_[cell_];
+  return bytes;
+}
+
+}  // namespace weft::ddp::sctp

@@ -1,0 +1,86 @@
+#ifndef DDP_SCTP_SSN_WINDOW_H_
+#define DDP_SCTP_SSN_WINDOW_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <utility>
+
+#include "ddp/sctp/chunk.h"
+#include "ddp/sctp/held_messages.h"
+
+namespace weft::ddp::sctp {
+
+// A sender has at most this many messages of a stream on the way, so that 16 bits say which is which (RFC 5043 section 10).
+inline constexpr uint32_t kMostInFlight = 32767;
+
+// One direction of a session in the order of its DDP-SSNs: which chunk is next, and which came early. The bytes are with HeldMessages.
+class SsnWindow {
+ public:
+  struct Early {
+    Chunk::Kind kind = Chunk::Kind::kSegment;
+    bool enhanced = false;
+    HeldMessages::Message body;
+  };
+
+  enum class Place : uint8_t {
+    kNext,
+    kEarly,    // before it there is a gap
+    kReplay,   // it is here already
+    kOutside,  // behind what came, or farther ahead than there can be messages in flight
+  };
+
+  Place Find(uint16_t ssn) const {
+    const uint16_t ahead = Ahead(ssn);
+    if (ahead >= kMostInFlight) return Place::kOutside;
+    if (early_.contains(next_ + ahead)) return Place::kReplay;
+    return ahead == 0 ? Place::kNext : Place::kEarly;
+  }
+  // The next was taken in.
+  void Advance() { ++next_; }
+  // After Find() said kNext or kEarly.
+  void Hold(uint16_t ssn, const Early& early) {
+    early_.emplace(next_ + Ahead(ssn), early);
+    cells_ += early.body.cells();
+  }
+  // The next, if it is held; nullptr: there is a gap, or nothing.
+  const Early* next_held() const {
+    return !early_.empty() && early_.begin()->first == next_ ? &early_.begin()->second : nullptr;
+  }
+  // Forgets it and goes on; the caller drops its body.
+  void AdvanceOverHeld() {
+    cells_ -= early_.begin()->second.body.cells();
+    early_.erase(early_.begin());
+    ++next_;
+  }
+  // Gives up the bytes of segments, not their places.
+  void Shrink(HeldMessages& held) {
+    for (auto& [position, early] : early_) {
+      if (early.kind != Chunk::Kind::kSegment || early.body.length == 0) continue;
+      cells_ -= early.body.cells();
+      held.Drop(early.body);
+      early.body = held.Keep({});
+      cells_ += early.body.cells();
+    }
+  }
+  void Clear(HeldMessages& held) {
+    for (const auto& [position, early] : early_) held.Drop(early.body);
+    early_.clear();
+    cells_ = 0;
+  }
+
+  uint64_t next() const { return next_; }         // chunks that were taken in; modulo 65536 the DDP-SSN that is waited for
+  size_t held() const { return early_.size(); }   // messages
+  size_t cells() const { return cells_; }         // of HeldMessages
+
+ private:
+  uint16_t Ahead(uint16_t ssn) const { return static_cast<uint16_t>(ssn - static_cast<uint16_t>(next_)); }
+
+  uint64_t next_ = 0;
+  size_t cells_ = 0;
+  std::map<uint64_t, Early> early_;  // by position
+};
+
+}  // namespace weft::ddp::sctp
+
+#endif  // DDP_SCTP_SSN_WINDOW_H_
