@@ -7,39 +7,27 @@
 namespace weft::mpa {
 namespace {
 
-uint16_t Ird(const StartFrame& frame) { return frame.ird_word & kIrdOrdMask; }
-uint16_t Ord(const StartFrame& frame) { return frame.ord_word & kIrdOrdMask; }
-
-// What can be said in 14 bits without saying "not negotiated".
-uint16_t Sayable(uint16_t count) { return std::min<uint16_t>(count, kIrdOrdNotNegotiated - 1); }
-
-// Which of our two limits a value of the peer leaves: 0x3fff leaves it unchanged (RFC 6581 section 9.1).
-uint16_t Reduced(uint16_t ours, uint16_t peers) { return peers == kIrdOrdNotNegotiated ? ours : std::min(ours, peers); }
-
-struct RtrKinds {
-  bool send = false, write = false, read = false;
-
-  bool any() const { return send || write || read; }
-  RtrKinds And(const RtrKinds& other) const { return {send && other.send, write && other.write, read && other.read}; }
-  // A Write needs nothing of the receiver, a Read an answer, a Send a receive or an exception from it.
-  llp::Rtr Best() const { return write ? llp::Rtr::kWrite : read ? llp::Rtr::kRead : send ? llp::Rtr::kSend : llp::Rtr::kNone; }
-};
-
-RtrKinds Kinds(const StartParams& params) { return {params.rtr_send, params.rtr_write, params.rtr_read}; }
-
-// "If Control Flag A is set to 0, then Control Flags B, C, and D MUST be ignored" (RFC 6581 section 9.2).
-RtrKinds Kinds(const StartFrame& frame) {
-  if (!frame.enhanced || !(frame.ird_word & kPeerToPeerBit)) return {};
-  return {(frame.ird_word & kRtrSendBit) != 0, (frame.ord_word & kRtrWriteBit) != 0,
-          (frame.ord_word & kRtrReadBit) != 0};
+llp::ReadParams Reads(const StartParams& params) {
+  return {.ird = params.ird,
+          .ord = params.ord,
+          .peer_to_peer = params.peer_to_peer,
+          .rtr_send = params.rtr_send,
+          .rtr_write = params.rtr_write,
+          .rtr_read = params.rtr_read};
 }
 
-void SetWords(StartFrame& frame, uint16_t ird, uint16_t ord, bool peer_to_peer, const RtrKinds& kinds) {
-  frame.ird_word = static_cast<uint16_t>(ird | (peer_to_peer ? kPeerToPeerBit : 0) | (kinds.send ? kRtrSendBit : 0));
-  frame.ord_word = static_cast<uint16_t>(ord | (kinds.write ? kRtrWriteBit : 0) | (kinds.read ? kRtrReadBit : 0));
+llp::ReadWords Words(const StartFrame& frame) { return {.ird = frame.ird_word, .ord = frame.ord_word}; }
+
+void SetWords(StartFrame& frame, const llp::ReadWords& words) {
+  frame.ird_word = words.ird;
+  frame.ord_word = words.ord;
 }
 
-RtrKinds Only(llp::Rtr kind) { return {kind == llp::Rtr::kSend, kind == llp::Rtr::kWrite, kind == llp::Rtr::kRead}; }
+void Take(const llp::Outcome& reads, StartOutcome& outcome) {
+  outcome.ird = reads.ird;
+  outcome.ord = reads.ord;
+  outcome.rtr = reads.rtr;
+}
 
 // The reply's frame without IRD/ORD: enhanced exactly if the request is (RFC 6581 section 10).
 StartFrame ReplyTo(const StartFrame& request, uint8_t our_revision) {
@@ -59,10 +47,7 @@ StartFrame MakeRequest(const StartParams& ours) {
   request.markers = ours.markers;
   request.crc = ours.crc;
   request.private_data = ours.private_data;
-  if (request.enhanced) {
-    const bool peer_to_peer = ours.peer_to_peer && Kinds(ours).any();
-    SetWords(request, Sayable(ours.ird), Sayable(ours.ord), peer_to_peer, peer_to_peer ? Kinds(ours) : RtrKinds());
-  }
+  if (request.enhanced) SetWords(request, llp::AskForReads(Reads(ours)));
   return request;
 }
 
@@ -80,21 +65,20 @@ StartError OnReply(const StartParams& ours, const StartFrame& reply, StartOutcom
   // not); then nothing enhanced is agreed. The other way round is nothing that was asked for.
   if (reply.revision > ours.revision) return StartError::kBadRevision;
   outcome->has_ird_ord = reply.enhanced;
+  llp::ReadsError error = llp::ReadsError::kNone;
   if (reply.enhanced) {
-    outcome->ird = Reduced(ours.ird, Ord(reply));
-    outcome->ord = Reduced(ours.ord, Ird(reply));
+    llp::Outcome reads;
+    error = llp::OnReadsAnswer(Reads(ours), Words(reply), reply.rejected, &reads);
+    Take(reads, *outcome);
   }
   if (reply.rejected) return StartError::kRejected;
-  if (!reply.enhanced) return StartError::kNone;
-
-  // "MUST set its IRD at least to the responder ORD" or end the connection for lack of resources (section 9.1).
-  if (Ord(reply) != kIrdOrdNotNegotiated && Ord(reply) > ours.ird) return StartError::kIrdOrdRefused;
-
-  // An answer without A to a request with it leaves the client-server model, in which nothing special is sent first.
-  const bool asked = ours.peer_to_peer && Kinds(ours).any();
-  if (asked && (reply.ird_word & kPeerToPeerBit)) {
-    outcome->rtr = Kinds(ours).And(Kinds(reply)).Best();
-    if (outcome->rtr == llp::Rtr::kNone) return StartError::kNoCommonRtr;
+  switch (error) {
+    case llp::ReadsError::kNone:
+      return StartError::kNone;
+    case llp::ReadsError::kIrdOrdRefused:
+      return StartError::kIrdOrdRefused;
+    case llp::ReadsError::kNoCommonRtr:
+      return StartError::kNoCommonRtr;
   }
   return StartError::kNone;
 }
@@ -105,11 +89,7 @@ StartOutcome DescribeRequest(const StartFrame& request) {
   outcome.crc = request.crc;
   outcome.send_markers = request.markers;
   outcome.has_ird_ord = request.enhanced;
-  if (request.enhanced) {
-    outcome.ird = Ord(request);
-    outcome.ord = Ird(request);
-    outcome.rtr = Kinds(request).Best();
-  }
+  if (request.enhanced) Take(llp::DescribeReads(Words(request)), outcome);
   outcome.private_data = request.private_data;
   return outcome;
 }
@@ -132,24 +112,9 @@ StartFrame MakeReply(const StartFrame& request, const StartParams& ours, StartOu
   outcome->rtr = llp::Rtr::kNone;
   if (!reply.enhanced) return reply;
 
-  // RFC 6581 section 9.1: our IRD serves the initiator's ORD, our ORD is at most its IRD, and what it does not want to
-  // negotiate is left alone and answered likewise.
-  outcome->ird = Reduced(ours.ird, Ord(request));
-  outcome->ord = Reduced(ours.ord, Ird(request));
-
-  const bool peer_to_peer = (request.ird_word & kPeerToPeerBit) != 0;
-  if (peer_to_peer) {
-    // Section 9.2: of the kinds that the initiator offers, those that we take; failing that, at least one that we take.
-    // We name exactly one, so that what comes first is known.
-    const RtrKinds take = Kinds(ours).any() ? Kinds(ours) : RtrKinds{true, true, true};
-    const RtrKinds common = take.And(Kinds(request));
-    outcome->rtr = (common.any() ? common : take).Best();
-    // "If the initiator ORD is insufficient [...] the responder IRD MAY be increased."
-    if (outcome->rtr == llp::Rtr::kRead) outcome->ird = std::max<uint16_t>(outcome->ird, 1);
-  }
-  const uint16_t ird = Ord(request) == kIrdOrdNotNegotiated ? kIrdOrdNotNegotiated : Sayable(outcome->ird);
-  const uint16_t ord = Ird(request) == kIrdOrdNotNegotiated ? kIrdOrdNotNegotiated : Sayable(outcome->ord);
-  SetWords(reply, ird, ord, peer_to_peer, Only(outcome->rtr));
+  llp::Outcome reads;
+  SetWords(reply, llp::AnswerReads(Words(request), Reads(ours), &reads));
+  Take(reads, *outcome);
   return reply;
 }
 
@@ -158,8 +123,7 @@ StartFrame MakeReject(const StartFrame& request, ByteSpan private_data) {
   reply.rejected = true;
   reply.crc = request.crc;
   reply.private_data.assign(private_data.begin(), private_data.end());
-  // No Reads in either direction; the model and its first message as they were asked for (RFC 6581 section 9.2).
-  if (reply.enhanced) SetWords(reply, 0, 0, (request.ird_word & kPeerToPeerBit) != 0, Only(Kinds(request).Best()));
+  if (reply.enhanced) SetWords(reply, llp::RejectReads(Words(request)));
   return reply;
 }
 

@@ -10,22 +10,19 @@
 
 #include "base/byte_reader.h"
 #include "base/result.h"
+#include "llp/reads.h"
 #include "llp/stream.h"
+#include "llp/weft_trailer.h"
 
 // Connection set-up of MPA: RFC 5044 section 7 (revision 1) and RFC 6581 (revision 2). No I/O: bytes in, bytes out.
 namespace weft::mpa {
 
 inline constexpr size_t kStartFrameLength = 20;  // without private data
 inline constexpr size_t kMaxPrivateData = 512;
-inline constexpr size_t kIrdOrdLength = 4;  // of a revision 2 frame, at the front of its private data
+inline constexpr size_t kIrdOrdLength = llp::ReadWords::kLength;  // of a revision 2 frame, at the front of its private data
 
-// The two words are 14-bit counts, below control bits (RFC 6581 section 9).
-inline constexpr uint16_t kIrdOrdMask = 0x3fff;
-inline constexpr uint16_t kIrdOrdNotNegotiated = 0x3fff;  // "automatic negotiation is not desired"
-inline constexpr uint16_t kPeerToPeerBit = 0x8000;        // A, of the IRD word
-inline constexpr uint16_t kRtrSendBit = 0x4000;           // B, of the IRD word
-inline constexpr uint16_t kRtrWriteBit = 0x8000;          // C, of the ORD word
-inline constexpr uint16_t kRtrReadBit = 0x4000;           // D, of the ORD word
+using llp::kIrdOrdMask, llp::kIrdOrdNotNegotiated, llp::kPeerToPeerBit, llp::kRtrReadBit, llp::kRtrSendBit, llp::kRtrWriteBit;
+using llp::WeftTrailer;
 
 enum class StartError : uint8_t {
   kNone,
@@ -117,24 +114,6 @@ StartError OnReply(const StartParams& ours, const StartFrame& reply, StartOutcom
 StartOutcome DescribeRequest(const StartFrame& request);
 StartFrame MakeReply(const StartFrame& request, const StartParams& ours, StartOutcome* outcome);
 StartFrame MakeReject(const StartFrame& request, ByteSpan private_data);
-
-// What Weft adds after the program's private data, so that two Weft ends recognise each other: larger FPDUs, and CRC
-// off on one host. A foreign responder's program sees these bytes behind its own; the responder adds it only if the
-// request had it.
-struct WeftTrailer {
-  static constexpr size_t kLength = 20;
-  uint8_t version = 1;
-  uint16_t max_ulpdu = 65535;  // the longest ULPDU that this end takes
-  // Unknown bits are ignored.
-  static constexpr uint8_t kReliable = 1;    // rdmap/delivery.h: both ends have to say so
-  static constexpr uint8_t kUnreliable = 2;
-  uint8_t flags = 0;
-  uint64_t host_id = 0;        // equal on both ends: same host
-
-  void AppendTo(std::vector<uint8_t>& private_data) const;  // caller checks the room
-  // Removes the trailer from the end of `private_data` when one is there.
-  static std::optional<WeftTrailer> TakeFrom(std::vector<uint8_t>& private_data);
-};
 
 }  // namespace weft::mpa
 

@@ -1,9 +1,8 @@
+#include "llp/weft_trailer.h"
+
 #include <algorithm>
 
-#include "base/byte_reader.h"
 #include "base/byte_writer.h"
-#include "mpa/fpdu_layout.h"
-#include "mpa/start_up.h"
 
 // At the very end of the private data, after the program's own:
 //
@@ -22,10 +21,12 @@
 //      +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //
 // A later version keeps this layout and puts what it adds in front of it.
-namespace weft::mpa {
+namespace weft::llp {
 namespace {
 
 constexpr uint64_t kMagic = 0x57656674524e4943;  // "WeftRNIC"
+// The least MULPDU of RFC 5044, and less than RFC 5043's.
+constexpr uint16_t kLeastMaxUlpdu = 128;
 
 }  // namespace
 
@@ -45,8 +46,8 @@ std::optional<WeftTrailer> WeftTrailer::TakeFrom(std::vector<uint8_t>& private_d
   ByteReader reader(ByteSpan(private_data).last(kLength));
   WeftTrailer trailer;
   trailer.host_id = reader.U64();
-  // A peer that claims less than the RFC's least MULPDU must not make us cut messages into nothing.
-  trailer.max_ulpdu = std::max<uint16_t>(reader.U16(), kMinMulpdu);
+  // A peer that claims less than the RFCs' least must not make us cut messages into nothing.
+  trailer.max_ulpdu = std::max(reader.U16(), kLeastMaxUlpdu);
   trailer.flags = reader.U8();
   trailer.version = reader.U8();
   if (reader.U64() != kMagic || trailer.version == 0) return std::nullopt;
@@ -54,4 +55,4 @@ std::optional<WeftTrailer> WeftTrailer::TakeFrom(std::vector<uint8_t>& private_d
   return trailer;
 }
 
-}  // namespace weft::mpa
+}  // namespace weft::llp
