@@ -17,7 +17,7 @@ constexpr uint32_t kMostStreams = 65536;
 }  // namespace
 
 Association::Association(const AssociationOptions& options, BufferPool& pool)
-    : options_(options), pool_(pool), held_(pool, options.most_held_bytes), next_stream_(options.initiator ? 0 : 1) {
+    : options_(options), pool_(pool), held_(pool, options.most_held_bytes) {
   options_.streams = std::min(options_.streams, kMostStreams);
   SetMaxSegment(options.max_segment);
 }
@@ -44,22 +44,21 @@ Session& Association::Make(uint16_t stream, bool active) {
   rests_.erase(stream);
   auto& place = by_stream_[stream];
   WEFT_CHECK(place == nullptr);
+  ++halves_[stream % 2].used;
   place.reset(new Session(*this, stream, active));
   return *place;
 }
 
 // Streams of our own parity first, each in its turn, then those of the other.
 bool Association::FindFree(uint16_t* stream) {
-  const uint32_t count = options_.streams;
-  if (by_stream_.size() >= count) return false;
-  const uint32_t parity = options_.initiator ? 0 : 1;
-  for (const uint32_t wanted : {parity, 1 - parity}) {
-    const uint32_t of_them = (count + 1 - wanted) / 2;
-    for (uint32_t step = 0; step < of_them; ++step) {
-      const uint32_t index = (next_stream_ / 2 + step) % of_them;
-      const auto candidate = static_cast<uint16_t>(2 * index + wanted);
+  const uint32_t ours = options_.initiator ? 0 : 1;
+  for (const uint32_t parity : {ours, 1 - ours}) {
+    Half& half = halves_[parity];
+    const uint32_t count = (options_.streams + 1 - parity) / 2;
+    for (uint32_t step = 0; step < count && half.used < count; ++step) {
+      const auto candidate = static_cast<uint16_t>(2 * ((half.next + step) % count) + parity);
       if (!IsFree(candidate)) continue;
-      next_stream_ = candidate + 2u;
+      half.next = candidate / 2u + 1;
       *stream = candidate;
       return true;
     }
@@ -107,6 +106,7 @@ void Association::LeaveStream(Session& session) {
 
 void Association::Retire(Session& session) {
   const auto found = by_stream_.find(session.stream_);
+  --halves_[session.stream_ % 2].used;
   retired_.push_back(std::move(found->second));
   by_stream_.erase(found);
 }

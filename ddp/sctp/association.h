@@ -135,7 +135,11 @@ class Association {
   std::unordered_map<uint16_t, Rest> rests_;
   std::deque<uint16_t> answers_;
   size_t requests_ = 0;
-  uint32_t next_stream_;  // where to look for a free one
+  // By parity: where to look for a free stream, and how many have a session.
+  struct Half {
+    uint32_t next = 0, used = 0;
+  };
+  Half halves_[2];
 
   uint64_t taken_ = 0, acknowledged_ = 0;
   SessionList<&Session::SendLink> to_send_;
