@@ -132,7 +132,7 @@ void Association::OnMessage(uint16_t stream, uint32_t ppid, ByteSpan bytes) {
     session.Fail(SessionError::kMalformed, ToString(chunk.error()));
   } else if (chunk->kind == Chunk::Kind::kInitiate && chunk->ssn == 0 && session.output_over()) {
     // We have nothing to add, and the peer may send this only when it has nothing on the way either.
-    session.OnReuse();
+    session.Leave(SessionState::kEnded);
     Retire(session);
     OnInitiate(stream, *chunk);
   } else {
@@ -180,15 +180,21 @@ void Association::Answer(uint16_t stream, Rest::Kind kind) {
 }
 
 void Association::OnLost() {
-  if (std::exchange(lost_, true)) return;
+  if (lost_) return;
+  std::vector<Session*> released;
+  std::vector<Session*> not_over;
+  for (const auto& [stream, session] : by_stream_) {
+    (session->released_ ? released : not_over).push_back(session.get());
+  }
+  std::erase_if(not_over, [](const Session* session) { return session->over(); });
+  lost_ = true;
   rests_.clear();
   answers_.clear();
-  std::vector<Session*> done;
-  for (const auto& [stream, session] : by_stream_) {
-    session->OnLost();
-    if (session->released_) done.push_back(session.get());
+  for (Session* session : not_over) session->OnLost();
+  for (Session* session : released) {
+    session->Ignore();
+    ReapIfDone(*session);
   }
-  for (Session* session : done) ReapIfDone(*session);
 }
 
 bool Association::MakeRoom(Session& session, size_t length) {

@@ -107,6 +107,33 @@ TEST(AssociationTest, ThePeerMayBeginAnewOnAStreamOnWhichItOnlyKnowsThatAllIsOve
   EXPECT_EQ(b.association.sessions(), 1u);
 }
 
+TEST(AssociationTest, WhatIsHereIsDeliveredThoughThePeerHasBegunAnewOrTheAssociationIsGone) {
+  for (const bool gone : {false, true}) {
+    for (const bool terminated : {false, true}) {
+      End b;
+      RecordingSink sink;
+      Session& session = b.Accepted(3, sink);
+      session.SetOpen(false);
+      session.End();
+      EXPECT_EQ(b.TakeAll().size(), 1u);
+      b.Get(Segment(3, 1));
+      b.Get(Segment(3, 2));
+      if (terminated) b.Get(Make(3, Kind::kTerminate, 3));
+      gone ? b.association.OnLost() : b.Get(Make(3, Kind::kInitiate, 0));
+      EXPECT_EQ(session.state(), SessionState::kAccepted);
+      EXPECT_FALSE(session.over());
+      session.Deliver(1);
+      EXPECT_EQ(session.state(), SessionState::kAccepted);
+      session.Deliver(10);
+      EXPECT_EQ(sink.ulpdus.size(), 2u);
+      EXPECT_EQ(session.state(), gone && !terminated ? SessionState::kLost : SessionState::kEnded);
+      EXPECT_TRUE(session.over());
+      b.association.Release(session);
+      EXPECT_EQ(b.association.held_bytes(), 0u);
+    }
+  }
+}
+
 TEST(AssociationTest, RequestsBeyondTheLimitAreAnsweredWithATerminate) {
   End b({.streams = 100, .most_requests = 3});
   for (uint16_t stream = 0; stream < 5; ++stream) b.Get(Make(stream, Kind::kInitiate, 0));

@@ -97,6 +97,7 @@ size_t Session::Deliver(size_t most) {
   open_ = was_open;
   DiscardIfStopped();
   UpdateHolding();
+  LeaveIfDelivered();
   return count;
 }
 
@@ -301,22 +302,34 @@ void Session::Discard() {
   window_.Shrink(association_.held_);
   Drain(kAll);
   UpdateHolding();
+  LeaveIfDelivered();
 }
 
-void Session::OnReuse() {
-  if (!over()) {
-    if (state_ == SessionState::kAccepted) TellState(SessionState::kEnded);
-    if (state_ == SessionState::kInitiated) TellState(SessionState::kRefused);
+// Nothing more can come to it: the peer began another session on the stream (kEnded), or the association is gone (kLost). What is here and
+// in order is still delivered first.
+void Session::Leave(SessionState last) {
+  if (input_over()) return;
+  leaving_ = true;
+  last_state_ = last;
+  LeaveIfDelivered();
+}
+
+void Session::LeaveIfDelivered() {
+  if (!leaving_ || input_over() || deliverable()) return;
+  peer_ended_ = last_state_ == SessionState::kEnded;
+  if (state_ == SessionState::kInitiated && peer_ended_) {
+    TellState(SessionState::kRefused);
+  } else {
+    TellState(last_state_);
   }
-  peer_ended_ = true;
   Ignore();
 }
 
 void Session::OnLost() {
-  if (!over()) TellState(SessionState::kLost);
   if (sender_ != nullptr) sender_->Clear();
   opening_.clear();
-  Ignore();
+  if (input_over()) return TellState(SessionState::kLost);  // it had things to say
+  Leave(SessionState::kLost);
 }
 
 void Session::UpdateHolding() {

@@ -132,7 +132,7 @@ class Session final : public llp::UlpduWriter {
   static SessionLink& HoldingLink(Session& session) { return session.holding_link_; }
 
   bool input_over() const { return peer_ended_ || ignoring_; }
-  bool writable() const { return established_ && !ending_ && state_ != SessionState::kLost; }
+  bool writable() const;
   bool has_output() const { return !opening_.empty() || !empty() || (ending_ && !end_out_); }
   void SetState(SessionState state);
   void TellState(SessionState state);  // and the user hears of it
@@ -155,7 +155,8 @@ class Session final : public llp::UlpduWriter {
   void Fail(SessionError error, std::string why);
   void Ignore();      // all that still comes
   void Discard();     // nobody wants the segments that come; their order is still followed
-  void OnReuse();     // the peer began another session on the stream: this one is over for it
+  void Leave(SessionState last);
+  void LeaveIfDelivered();
   void OnLost();
   void UpdateHolding();
 
@@ -183,6 +184,8 @@ class Session final : public llp::UlpduWriter {
   bool open_ = false, stopped_ = false, discarding_ = false;
   bool peer_ended_ = false;   // its last chunk was taken in
   bool ignoring_ = false;
+  bool leaving_ = false;  // for `last_state_`, when what is held is delivered
+  SessionState last_state_ = SessionState::kEnded;
   bool peer_waits_ = false;
   bool peer_has_answer_ = false;
   uint64_t received_ = 0;

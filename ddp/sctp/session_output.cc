@@ -16,6 +16,8 @@ void Session::SetOpening(Chunk::Kind kind, ByteSpan private_data) {
 
 size_t Session::max_ulpdu() const { return association_.options_.max_segment; }
 
+bool Session::writable() const { return established_ && !ending_ && !association_.lost_; }
+
 bool Session::HasRoom(size_t payload_length, size_t payload_pieces) const {
   return writable() && (sender_ == nullptr || sender_->HasRoom(payload_length, payload_pieces));
 }
@@ -57,7 +59,7 @@ void Session::Abort() {
 }
 
 bool Session::output_over() const {
-  if (state_ == SessionState::kLost || withdrawn_ || end_out_) return true;
+  if (association_.lost_ || withdrawn_ || end_out_) return true;
   if (state_ == SessionState::kRejected) return active_ || opening_out_;
   return active_ && state_ == SessionState::kRefused;
 }
