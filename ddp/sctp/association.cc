@@ -35,9 +35,24 @@ Session* Association::Open(ByteSpan private_data, bool enhanced) {
   WEFT_CHECK(!enhanced || private_data.size() >= kReadsLength);
   if (lost_ || private_data.size() > kMaxPrivateData || !FindFree(&stream)) return nullptr;
   Session& session = Make(stream, /*active=*/true);
+  session.seen_ = true;
   session.enhanced_ = enhanced;
   session.SetOpening(Chunk::Kind::kInitiate, private_data);
   return &session;
+}
+
+Session* Association::TakeNews() {
+  Session* const session = news_.Pop();
+  if (session != nullptr) session->seen_ = true;
+  return session;
+}
+
+void Association::Tell(Session& session) {
+  if (session.released_) return;
+  if (session.seen_ || session.state_ == SessionState::kRequested) return news_.Add(session);
+  // A request that is over before anybody saw it concerns nobody.
+  session.released_ = true;
+  news_.Remove(session);
 }
 
 Session& Association::Make(uint16_t stream, bool active) {
@@ -99,7 +114,8 @@ void Association::LeaveStream(Session& session) {
   Retire(session);
   if (session.withdrawn_ || lost_) return;
   const bool answered = session.active_ && session.out_ == 1 && session.peer_ended_;
-  const Rest rest{.kind = session.peer_ended_ ? Rest::Kind::kClean : Rest::Kind::kDiscarded,
+  const Rest rest{.kind = session.peer_ended_ && session.state_ != SessionState::kFailed ? Rest::Kind::kClean
+                                                                                      : Rest::Kind::kDiscarded,
                   .ordinal = answered ? 0 : session.last_ordinal_};
   if (rest.kind != Rest::Kind::kClean || rest.ordinal > acknowledged_) rests_[session.stream_] = rest;
 }
@@ -190,7 +206,10 @@ void Association::OnLost() {
   lost_ = true;
   rests_.clear();
   answers_.clear();
-  for (Session* session : not_over) session->OnLost();
+  for (Session* session : not_over) {
+    session->OnLost();
+    if (session->released_) released.push_back(session);
+  }
   for (Session* session : released) {
     session->Ignore();
     ReapIfDone(*session);

@@ -50,7 +50,7 @@ class Association {
   void Release(Session& session);
   // A session of which something is new: it is a request (kRequested, whose user is who takes it from here), its state changed, or it is
   // deliverable(). nullptr: there is no more.
-  Session* TakeNews() { return news_.Pop(); }
+  Session* TakeNews();
 
   // --- from the peer ---
 
@@ -119,9 +119,7 @@ class Association {
 
   // For sessions.
   void Ready(Session& session);  // it may have something to send
-  void Tell(Session& session) {  // its user: there is news
-    if (!session.released_) news_.Add(session);
-  }
+  void Tell(Session& session);   // its user: there is news
   bool MakeRoom(Session& session, size_t length);  // false: `session` itself had to end
 
   AssociationOptions options_;

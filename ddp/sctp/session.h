@@ -176,6 +176,7 @@ class Session final : public llp::UlpduWriter {
   std::string why_;
   std::vector<uint8_t> private_data_;
   bool established_ = false;  // was accepted, whatever came then
+  bool seen_ = false;         // somebody has it
   bool released_ = false;     // the user is gone
 
   // Input.
