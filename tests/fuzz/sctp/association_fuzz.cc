@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
@@ -50,7 +51,7 @@ class Run {
       Check();
     }
     for (User& user : users_) {
-      if (user.session != nullptr) end_.association.Release(*user.session);
+      if (user.session != nullptr) end_.association.Release(*std::exchange(user.session, nullptr));
     }
     Check();
     end_.AcknowledgeAll();
