@@ -6,8 +6,8 @@
 
 #include "llp/stream.h"
 
-// What two ends agree on about RDMA Reads and about the first message, by two words at the front of the private data (RFC 6581 section 9): the
-// same over MPA and over SCTP.
+// What two ends agree on about RDMA Reads and about the first message, by two words at the front of the private data
+// (RFC 6581 section 9): the same over MPA and over SCTP.
 namespace weft::llp {
 
 // The two words are 14-bit counts, below control bits.
@@ -42,8 +42,8 @@ enum class ReadsError : uint8_t {
 ReadWords AskForReads(const ReadParams& ours);
 ReadsError OnReadsAnswer(const ReadParams& ours, const ReadWords& reply, bool rejected, Outcome* outcome);
 
-// Responder: what a request says (the peer's IRD and ORD as our limits, kIrdOrdNotNegotiated for none), then the words and the outcome for
-// accepting it with `ours`, or the words that reject it.
+// Responder: what a request says (the peer's IRD and ORD as our limits, kIrdOrdNotNegotiated for none), then the words
+// and the outcome for accepting it with `ours`, or the words that reject it.
 Outcome DescribeReads(const ReadWords& request);
 ReadWords AnswerReads(const ReadWords& request, const ReadParams& ours, Outcome* outcome);
 ReadWords RejectReads(const ReadWords& request);

@@ -11,17 +11,17 @@
 namespace weft::llp {
 
 // What Weft adds after the program's private data, so that two Weft ends recognise each other: over TCP larger FPDUs,
-// and CRC off on one host. A foreign responder's program sees these bytes behind its own; the responder adds it only if the
-// request had it.
+// and CRC off on one host. A foreign responder's program sees these bytes behind its own; the responder adds it only if
+// the request had it.
 struct WeftTrailer {
   static constexpr size_t kLength = 20;
   uint8_t version = 1;
   uint16_t max_ulpdu = 65535;  // the longest ULPDU that this end takes
   // Unknown bits are ignored.
-  static constexpr uint8_t kReliable = 1;    // rdmap/delivery.h: both ends have to say so
+  static constexpr uint8_t kReliable = 1;  // rdmap/delivery.h: both ends have to say so
   static constexpr uint8_t kUnreliable = 2;
   uint8_t flags = 0;
-  uint64_t host_id = 0;        // equal on both ends: same host
+  uint64_t host_id = 0;  // equal on both ends: same host
 
   void AppendTo(std::vector<uint8_t>& private_data) const;  // caller checks the room
   // Removes the trailer from the end of `private_data` when one is there.

@@ -86,7 +86,8 @@ bool Association::IsFree(uint16_t stream) {
   if (by_stream_.contains(stream)) return false;
   const auto rest = rests_.find(stream);
   if (rest == rests_.end()) return true;
-  if (rest->second.kind != Rest::Kind::kClean || rest->second.answering || rest->second.ordinal > acknowledged_) return false;
+  if (rest->second.kind != Rest::Kind::kClean || rest->second.answering || rest->second.ordinal > acknowledged_)
+    return false;
   rests_.erase(rest);
   return true;
 }
@@ -115,7 +116,7 @@ void Association::LeaveStream(Session& session) {
   if (session.withdrawn_ || lost_) return;
   const bool answered = session.active_ && session.out_ == 1 && session.peer_ended_;
   const Rest rest{.kind = session.peer_ended_ && session.state_ != SessionState::kFailed ? Rest::Kind::kClean
-                                                                                      : Rest::Kind::kDiscarded,
+                                                                                         : Rest::Kind::kDiscarded,
                   .ordinal = answered ? 0 : session.last_ordinal_};
   if (rest.kind != Rest::Kind::kClean || rest.ordinal > acknowledged_) rests_[session.stream_] = rest;
 }
@@ -142,7 +143,8 @@ void Association::OnMessage(uint16_t stream, uint32_t ppid, ByteSpan bytes) {
   ++counters_.messages_in;
   const Result<Chunk, ChunkError> chunk = Chunk::Parse(ppid, bytes);
   const auto found = by_stream_.find(stream);
-  if (found == by_stream_.end()) [[unlikely]] return OnUnknown(stream, chunk);
+  if (found == by_stream_.end()) [[unlikely]]
+    return OnUnknown(stream, chunk);
   Session& session = *found->second;
   if (!chunk.ok()) [[unlikely]] {
     session.Fail(SessionError::kMalformed, ToString(chunk.error()));
@@ -154,7 +156,8 @@ void Association::OnMessage(uint16_t stream, uint32_t ppid, ByteSpan bytes) {
   } else {
     session.OnChunk(*chunk);
   }
-  if (session.released_) [[unlikely]] ReapIfDone(session);
+  if (session.released_) [[unlikely]]
+    ReapIfDone(session);
 }
 
 void Association::OnUnknown(uint16_t stream, const Result<Chunk, ChunkError>& chunk) {
@@ -223,9 +226,9 @@ bool Association::MakeRoom(Session& session, size_t length) {
     for (const auto& [stream, other] : by_stream_) {
       if (!other->deliverable() && other->window_.cells() > most->window_.cells()) most = other.get();
     }
-    most->Fail(SessionError::kWindowFull, "more messages ahead of their turn than are held (" +
-                                              std::to_string(most->window_.held()) + ", " +
-                                              std::to_string(most->window_.cells() * HeldMessages::kCellSize) + " bytes)");
+    most->Fail(SessionError::kWindowFull,
+               "more messages ahead of their turn than are held (" + std::to_string(most->window_.held()) + ", " +
+                   std::to_string(most->window_.cells() * HeldMessages::kCellSize) + " bytes)");
     if (most == &session) return false;
     ReapIfDone(*most);
   }
@@ -244,11 +247,11 @@ void Association::Ready(Session& session) {
 
 bool Association::Next(Outgoing* outgoing) {
   if (lost_) return false;
-  if (NextAnswer(outgoing)) return true;
+  if (answer_next_ && NextAnswer(outgoing)) return true;
   while (Session* const session = to_send_.front()) {
     if (NextOf(*session, outgoing)) return true;
   }
-  return false;
+  return NextAnswer(outgoing);
 }
 
 bool Association::NextOf(Session& session, Outgoing* outgoing) {
@@ -274,6 +277,7 @@ bool Association::NextAnswer(Outgoing* outgoing) {
 
 void Association::Took(const Outgoing& outgoing) {
   ++taken_;
+  answer_next_ = outgoing.session != nullptr;
   if (outgoing.session == nullptr) {
     const auto rest = rests_.find(outgoing.stream);
     WEFT_CHECK(!answers_.empty() && answers_.front() == outgoing.stream && rest != rests_.end());

@@ -18,22 +18,24 @@
 namespace weft::ddp::sctp {
 
 struct AssociationOptions {
-  bool initiator = false;    // of the association: it takes even streams first, the other end odd ones, so that they do not meet
+  bool initiator =
+      false;  // of the association: it takes even streams first, the other end odd ones, so that they do not meet
   uint32_t streams = 0;      // pairs: the lesser number of both directions, at most 65536
   size_t max_segment = 516;  // bytes: MaxSegment()
-  // Requests of the peer that wait for a program's answer. Those beyond are answered with a Terminate (RFC 5043 section 5.2.3).
+  // Requests of the peer that wait for a program's answer. Those beyond are answered with a Terminate (RFC 5043
+  // section 5.2.3).
   size_t most_requests = 128;
-  // For messages that came early, or to a session that is not open; each takes a multiple of 256. A peer has about as much on the way as its
-  // send buffer holds.
+  // For messages that came early, or to a session that is not open; each takes a multiple of 256. A peer has about as
+  // much on the way as its send buffer holds.
   size_t most_held_bytes = size_t{4} << 20;
-  // Messages of a session that are out and not known to be acknowledged. With an SCTP that never takes more than this for a stream without
-  // acknowledgement by itself, UINT32_MAX says that it does.
+  // Messages of a session that are out and not known to be acknowledged. With an SCTP that never takes more than this
+  // for a stream without acknowledgement by itself, UINT32_MAX says that it does.
   uint32_t most_unacknowledged = kMostInFlight;
 };
 
-// The DDP stream sessions of one SCTP association whose peer's adaptation indication is DDP's. No socket, clock, thread or lock: its owner
-// brings messages (OnMessage) and acknowledgements, takes messages (Next, Took), and looks whom that concerns (TakeNews). What breaks the rules
-// ends its session; the others never notice. Not thread safe.
+// The DDP stream sessions of one SCTP association whose peer's adaptation indication is DDP's. No socket, clock, thread
+// or lock: its owner brings messages (OnMessage) and acknowledgements, takes messages (Next, Took), and looks whom that
+// concerns (TakeNews). What breaks the rules ends its session; the others never notice. Not thread safe.
 class Association {
  public:
   // `pool` outlives it.
@@ -43,22 +45,25 @@ class Association {
 
   // --- sessions ---
 
-  // Asks the peer for a session, on a stream on which nothing of an earlier one can be on the way. nullptr: there is none, the association is
-  // lost, or there are more than kMaxPrivateData bytes. The caller is its user. The private data of an enhanced session begins with IRD and ORD.
+  // Asks the peer for a session, on a stream on which nothing of an earlier one can be on the way. nullptr: there is
+  // none, the association is lost, or there are more than kMaxPrivateData bytes. The caller is its user. The private
+  // data of an enhanced session begins with IRD and ORD.
   Session* Open(ByteSpan private_data, bool enhanced);
   // The user of a session has no use for it any more. It ends, if it has not; what the peer still sends is thrown away.
   void Release(Session& session);
-  // A session of which something is new: it is a request (kRequested, whose user is who takes it from here), its state changed, or it is
-  // deliverable(). nullptr: there is no more.
+  // A session of which something is new: it is a request (kRequested, whose user is who takes it from here), its state
+  // changed, or it is deliverable(). nullptr: there is no more.
   Session* TakeNews();
 
   // --- from the peer ---
 
   // A message that came, in whatever order.
   void OnMessage(uint16_t stream, uint32_t ppid, ByteSpan bytes);
-  // False: no message is to be brought before some session that is deliverable() has delivered, or a message might not fit.
+  // False: no message is to be brought before some session that is deliverable() has delivered, or a message might not
+  // fit.
   bool HasRoom() const { return holding_.empty() || held_.Fits(kLongestSegment); }
-  // The association was aborted, restarted or shut down by the peer, or failed: there is nothing more to bring or to take.
+  // The association was aborted, restarted or shut down by the peer, or failed: there is nothing more to bring or to
+  // take.
   void OnLost();
   bool lost() const { return lost_; }
 
@@ -118,8 +123,8 @@ class Association {
   void Forget(Session& session);
 
   // For sessions.
-  void Ready(Session& session);  // it may have something to send
-  void Tell(Session& session);   // its user: there is news
+  void Ready(Session& session);                    // it may have something to send
+  void Tell(Session& session);                     // its user: there is news
   bool MakeRoom(Session& session, size_t length);  // false: `session` itself had to end
 
   AssociationOptions options_;
@@ -132,6 +137,7 @@ class Association {
   std::vector<std::unique_ptr<Session>> retired_;  // over, with another on their stream or none, and not released
   std::unordered_map<uint16_t, Rest> rests_;
   std::deque<uint16_t> answers_;
+  bool answer_next_ = true;  // answers and sessions take turns
   size_t requests_ = 0;
   // By parity: where to look for a free stream, and how many have a session.
   struct Half {

@@ -92,14 +92,16 @@ Result<Chunk, ChunkError> Chunk::Parse(uint32_t ppid, ByteSpan message) {
   chunk.body = reader.Rest();
   if (chunk.body.size() > kMaxPrivateData) return ChunkError::kPrivateDataTooLong;
   if (chunk.kind == Kind::kTerminate && !chunk.body.empty()) return ChunkError::kPrivateDataInTerminate;
-  if (chunk.enhanced && chunk.kind != Kind::kReject && chunk.body.size() < kReadsLength) return ChunkError::kTruncatedReads;
+  if (chunk.enhanced && chunk.kind != Kind::kReject && chunk.body.size() < kReadsLength)
+    return ChunkError::kTruncatedReads;
   return chunk;
 }
 
 size_t Chunk::SerializeHeader(MutableByteSpan storage) const {
   ByteWriter writer(storage);
   writer.U16(ssn);
-  if (kind != Kind::kSegment) writer.U16(static_cast<uint16_t>(static_cast<unsigned>(kind) + (enhanced ? kEnhancedOffset : 0)));
+  if (kind != Kind::kSegment)
+    writer.U16(static_cast<uint16_t>(static_cast<unsigned>(kind) + (enhanced ? kEnhancedOffset : 0)));
   return writer.size();
 }
 

@@ -15,7 +15,8 @@ namespace weft::ddp::sctp {
 // Adaptation layer indication in INIT and INIT ACK (section 5.1).
 inline constexpr uint32_t kAdaptationIndication = 0x00000001;
 
-// What the peer's indication allows (section 11.1): with anything but kDdp nothing of this folder may be done on the association.
+// What the peer's indication allows (section 11.1): with anything but kDdp nothing of this folder may be done on the
+// association.
 enum class Adaptation : uint8_t { kNone, kDdp, kOther };
 // nullopt: the peer sent none.
 Adaptation CheckAdaptation(std::optional<uint32_t> indication);
@@ -28,13 +29,14 @@ inline constexpr uint32_t kControlPpid = 17;
 inline constexpr size_t kSsnLength = 2;            // bytes in front of a DDP segment
 inline constexpr size_t kControlHeaderLength = 4;  // bytes in front of private data
 inline constexpr size_t kMaxPrivateData = 512;     // bytes, whatever it is made of
-inline constexpr size_t kReadsLength = 4;          // bytes: IRD and ORD, at the front of the private data of an enhanced message
-inline constexpr size_t kLongestSegment = 65535;   // bytes: what llp::UlpduSink can be told of
+inline constexpr size_t kReadsLength =
+    4;  // bytes: IRD and ORD, at the front of the private data of an enhanced message
+inline constexpr size_t kLongestSegment = 65535;  // bytes: what llp::UlpduSink can be told of
 
 enum class ChunkError : uint8_t {
   kUnknownPpid,
-  kTruncated,      // fewer bytes than the DDP-SSN, or than the header of a control message
-  kEmptySegment,   // a DDP-SSN and nothing behind it
+  kTruncated,     // fewer bytes than the DDP-SSN, or than the header of a control message
+  kEmptySegment,  // a DDP-SSN and nothing behind it
   kSegmentTooLong,
   kUnknownFunction,
   kPrivateDataTooLong,
@@ -56,8 +58,8 @@ struct Chunk {
 
   Kind kind = Kind::kSegment;
   uint16_t ssn = 0;
-  // kInitiate, kAccept, kReject: the function code is the one of RFC 6581 section 7, and the private data of the first two begins with IRD
-  // and ORD (start_up.h).
+  // kInitiate, kAccept, kReject: the function code is the one of RFC 6581 section 7, and the private data of the first
+  // two begins with IRD and ORD (start_up.h).
   bool enhanced = false;
   ByteSpan body;  // the DDP segment, or the private data; lies in the message
 
@@ -69,8 +71,8 @@ struct Chunk {
 };
 const char* ToString(Chunk::Kind kind);
 
-// The longest DDP segment to be sent where `longest_message` bytes travel in one packet without fragmentation: room is left for the
-// DDP-SSN and for control chunks in the same packet; never less than 516 (section 9).
+// The longest DDP segment to be sent where `longest_message` bytes travel in one packet without fragmentation: room is
+// left for the DDP-SSN and for control chunks in the same packet; never less than 516 (section 9).
 size_t MaxSegment(size_t longest_message);
 
 }  // namespace weft::ddp::sctp

@@ -7,8 +7,8 @@
 
 namespace weft::ddp::sctp {
 
-// Hands out stretches of [0, capacity), each in one piece, and gets them back in the order in which it gave them. Numbers only: what they
-// count, and where it lies, is the owner's.
+// Hands out stretches of [0, capacity), each in one piece, and gets them back in the order in which it gave them.
+// Numbers only: what they count, and where it lies, is the owner's.
 class FifoSpace {
  public:
   explicit FifoSpace(size_t capacity) : capacity_(capacity) {}

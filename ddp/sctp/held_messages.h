@@ -11,8 +11,8 @@
 
 namespace weft::ddp::sctp {
 
-// Copies of messages that came and cannot be handed on yet, of all sessions of an association together, in at most so many bytes. They lie in
-// cells of blocks of the pool; a block without a message goes back to it.
+// Copies of messages that came and cannot be handed on yet, of all sessions of an association together, in at most so
+// many bytes. They lie in cells of blocks of the pool; a block without a message goes back to it.
 class HeldMessages {
  public:
   static constexpr size_t kCellSize = 256;  // bytes; each message has at least one
@@ -36,7 +36,8 @@ class HeldMessages {
   // The bytes of a message from front to back, a cell at a time. The first stretch has all of them, or kCellSize.
   class Reader {
    public:
-    Reader(const HeldMessages& held, const Message& message) : held_(held), cell_(message.first_cell), left_(message.length) {}
+    Reader(const HeldMessages& held, const Message& message)
+        : held_(held), cell_(message.first_cell), left_(message.length) {}
     ByteSpan Next();  // empty: that was all
 
    private:
@@ -55,9 +56,9 @@ class HeldMessages {
 
   struct Block {
     BufferPool::Lease memory;
-    uint32_t used = 0;          // cells
-    uint32_t untouched = 0;     // cells from here on were never given since the memory was taken
-    uint32_t free = kNoCell;    // the first of those that came back; next_ has the others
+    uint32_t used = 0;        // cells
+    uint32_t untouched = 0;   // cells from here on were never given since the memory was taken
+    uint32_t free = kNoCell;  // the first of those that came back; next_ has the others
   };
 
   uint32_t TakeCell();
@@ -66,7 +67,8 @@ class HeldMessages {
 
   BufferPool& pool_;
   std::vector<Block> blocks_;
-  std::vector<uint32_t> next_;  // the cell after each in its message, or among the free ones of its block. Made with the first message
+  std::vector<uint32_t>
+      next_;  // the cell after each in its message, or among the free ones of its block. Made with the first message
   size_t free_cells_;
   size_t with_room_ = 0;  // a block before which none has a free cell
 };

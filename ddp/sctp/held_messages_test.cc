@@ -20,7 +20,8 @@ Bytes Pattern(size_t length, uint8_t seed) {
 Bytes Contents(const HeldMessages& held, const Message& message) {
   Bytes all;
   HeldMessages::Reader reader(held, message);
-  for (ByteSpan bytes = reader.Next(); !bytes.empty(); bytes = reader.Next()) all.insert(all.end(), bytes.begin(), bytes.end());
+  for (ByteSpan bytes = reader.Next(); !bytes.empty(); bytes = reader.Next())
+    all.insert(all.end(), bytes.begin(), bytes.end());
   return all;
 }
 

@@ -1,5 +1,5 @@
-// Two associations against each other: random work, messages that arrive in any order, acknowledgements that come late. What each program
-// gets is what a model says: all that the other sent, in order, up to where one of them gave up.
+// Two associations against each other: random work, messages that arrive in any order, acknowledgements that come late.
+// What each program gets is what a model says: all that the other sent, in order, up to where one of them gave up.
 //
 //   random_run_test --test_env=RANDOM_RUN_SEED=N runs one seed.
 #include <gtest/gtest.h>
@@ -32,7 +32,9 @@ constexpr uint32_t kAmple = 400;
 class RandomRun {
  public:
   explicit RandomRun(uint64_t seed)
-      : random_(seed), streams_(Chance(4) ? Below(3) + 1 : kAmple), sides_{Side(true, streams_, Limit()), Side(false, streams_, Limit())} {}
+      : random_(seed),
+        streams_(Chance(4) ? Below(3) + 1 : kAmple),
+        sides_{Side(true, streams_, Limit()), Side(false, streams_, Limit())} {}
 
   void Play() {
     const size_t steps = 300 + Below(1200);
@@ -61,8 +63,11 @@ class RandomRun {
   };
   struct Side {
     Side(bool initiator, uint32_t streams, uint32_t limit)
-        : end(std::make_unique<End>(AssociationOptions{
-              .initiator = initiator, .streams = streams, .max_segment = 3000, .most_requests = 4, .most_unacknowledged = limit})) {}
+        : end(std::make_unique<End>(AssociationOptions{.initiator = initiator,
+                                                       .streams = streams,
+                                                       .max_segment = 3000,
+                                                       .most_requests = 4,
+                                                       .most_unacknowledged = limit})) {}
     std::unique_ptr<End> end;
     std::list<User> users;
     std::map<uint32_t, Direction> directions;  // by session: what this side sent
@@ -152,7 +157,9 @@ class RandomRun {
   }
 
   void Attach(Side& side, User& user) {
-    if (user.attached || (user.session->state() != SessionState::kAccepted && user.session->state() != SessionState::kEnded)) return;
+    if (user.attached ||
+        (user.session->state() != SessionState::kAccepted && user.session->state() != SessionState::kEnded))
+      return;
     user.attached = true;
     user.session->Attach(user.sink);
     user.session->SetOpen(Chance(2));

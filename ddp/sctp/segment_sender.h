@@ -15,14 +15,15 @@
 
 namespace weft::ddp::sctp {
 
-// Makes a DDP Segment Chunk of each ULPDU (RFC 5043 section 5.2.2): a queue of messages, each a gather list. The DDP-SSN, the header and a
-// short payload are copied into a staging block of the pool (held only while messages wait); a long payload is referenced where it lies.
+// Makes a DDP Segment Chunk of each ULPDU (RFC 5043 section 5.2.2): a queue of messages, each a gather list. The
+// DDP-SSN, the header and a short payload are copied into a staging block of the pool (held only while messages wait);
+// a long payload is referenced where it lies.
 class SegmentSender {
  public:
   // What one sender queues at most. An empty one has room for every ULPDU.
   static constexpr size_t kMostMessages = 64;
-  static constexpr size_t kMostPieces = 192;         // of all messages
-  static constexpr size_t kMostMessagePieces = 40;   // of one
+  static constexpr size_t kMostPieces = 192;        // of all messages
+  static constexpr size_t kMostMessagePieces = 40;  // of one
 
   explicit SegmentSender(BufferPool& pool) : pool_(pool) {}
   SegmentSender(const SegmentSender&) = delete;
@@ -43,9 +44,9 @@ class SegmentSender {
 
  private:
   struct Message {
-    size_t staged_at = 0, staged = 0;   // bytes of staging_
-    size_t piece_at = 0, pieces = 0;    // of pieces_
-    size_t length = 0;                  // bytes in all
+    size_t staged_at = 0, staged = 0;  // bytes of staging_
+    size_t piece_at = 0, pieces = 0;   // of pieces_
+    size_t length = 0;                 // bytes in all
   };
 
   Message& at(size_t index) { return messages_[(first_ + index) % kMostMessages]; }

@@ -107,14 +107,16 @@ bool Session::deliverable() const {
 
 void Session::OnChunk(const Chunk& chunk) {
   if (ignoring_) return;
+  if (active_ && !opening_out_) return Illegal(chunk.kind);  // it cannot answer what was not sent
   switch (window_.Find(chunk.ssn)) {
     case SsnWindow::Place::kReplay:
       return Fail(SessionError::kReplay, "DDP-SSN " + std::to_string(chunk.ssn) + " came twice");
     case SsnWindow::Place::kOutside:
-      return Fail(SessionError::kGap, "DDP-SSN " + std::to_string(chunk.ssn) + " was used before, or is too far ahead: " +
+      return Fail(SessionError::kGap, "DDP-SSN " + std::to_string(chunk.ssn) +
+                                          " was used before, or is too far ahead: " +
                                           std::to_string(static_cast<uint16_t>(window_.next())) + " is next");
     case SsnWindow::Place::kEarly:
-      ++association_.counters_.early;
+      if (window_.next_held() == nullptr) ++association_.counters_.early;
       return Hold(chunk);
     case SsnWindow::Place::kNext:
       break;
@@ -173,7 +175,8 @@ void Session::TakeHeld(const SsnWindow::Early& early) {
   TakeControl(early.kind, early.enhanced, private_data);
 }
 
-// Sections 6.2 to 6.4, and RFC 6581 section 7. Two Initiates that meet on a stream fit to none of the sequences: both ends terminate.
+// Sections 6.2 to 6.4, and RFC 6581 section 7. Two Initiates that meet on a stream fit to none of the sequences: both
+// ends terminate.
 void Session::TakeControl(Chunk::Kind kind, bool enhanced, ByteSpan private_data) {
   if (state_ == SessionState::kInitiated) {
     if (TakeAnswer(kind, enhanced, private_data)) return;
@@ -204,10 +207,12 @@ bool Session::TakeAnswer(Chunk::Kind kind, bool enhanced, ByteSpan private_data)
       private_data_.assign(private_data.begin(), private_data.end());
       peer_ended_ = true;
       TellState(SessionState::kRejected);
+      Ignore();
       return true;
     case Chunk::Kind::kTerminate:
       peer_ended_ = true;
       TellState(SessionState::kRefused);
+      Ignore();
       return true;
     case Chunk::Kind::kInitiate:
     case Chunk::Kind::kSegment:
@@ -305,8 +310,8 @@ void Session::Discard() {
   LeaveIfDelivered();
 }
 
-// Nothing more can come to it: the peer began another session on the stream (kEnded), or the association is gone (kLost). What is here and
-// in order is still delivered first.
+// Nothing more can come to it: the peer began another session on the stream (kEnded), or the association is gone
+// (kLost). What is here and in order is still delivered first.
 void Session::Leave(SessionState last) {
   if (input_over()) return;
   leaving_ = true;

@@ -54,11 +54,12 @@ struct Outgoing {
   Session* session = nullptr;     // nullptr: an answer to a peer that speaks of a session that is not there
 };
 
-// One DDP stream session (RFC 5043 section 6): what came and what is to go on one pair of streams, from Initiate to Terminate. Its
-// Association owns it, until the user releases it and it is over. As an llp::UlpduWriter it takes segments from when it was accepted.
+// One DDP stream session (RFC 5043 section 6): what came and what is to go on one pair of streams, from Initiate to
+// Terminate. Its Association owns it, until the user releases it and it is over. As an llp::UlpduWriter it takes
+// segments from when it was accepted.
 //
-// The sink is called from within Association::OnMessage() and Deliver() only. It may call the writer's functions, TakeOver(), End() and
-// Abort() then, nothing else.
+// The sink is called from within Association::OnMessage() and Deliver() only. It may call the writer's functions,
+// TakeOver(), End() and Abort() then, nothing else.
 class Session final : public llp::UlpduWriter {
  public:
   ~Session() override;
@@ -73,21 +74,26 @@ class Session final : public llp::UlpduWriter {
   const std::vector<uint8_t>& private_data() const { return private_data_; }
   bool enhanced() const { return enhanced_; }  // set up with the function codes of RFC 6581
   std::string ToString() const;
+  // Whatever its user wants to find again with it.
+  void set_context(void* context) { context_ = context; }
+  void* context() const { return context_; }
 
   // --- set-up ---
 
-  // Passive, in kRequested. False: it is in another state (the peer left, say), or there are more than kMaxPrivateData bytes.
-  // That of an enhanced session begins with IRD and ORD.
+  // Passive, in kRequested. False: it is in another state (the peer left, say), or there are more than kMaxPrivateData
+  // bytes. That of an enhanced session begins with IRD and ORD.
   bool Accept(ByteSpan private_data);
   bool Reject(ByteSpan private_data);
-  // Passive: this peer is known to send no segment before it has our Accept (another Weft). Its first one then shows that it has.
+  // Passive: this peer is known to send no segment before it has our Accept (another Weft). Its first one then shows
+  // that it has.
   void AssumePeerWaits() { peer_waits_ = true; }
 
   // --- from the peer ---
 
   // Once. `sink` outlives the session or Detach(). Closed at first: what comes is held.
   void Attach(llp::UlpduSink& sink) { sink_ = &sink; }
-  // While a session is open what comes in order is handed on from within Association::OnMessage(); what is held is handed on by Deliver().
+  // While a session is open what comes in order is handed on from within Association::OnMessage(). What was held before
+  // is in front of it and waits for Deliver().
   void SetOpen(bool open);
   // Hands on at most `most` of the messages that are held and in order. Returns how many.
   size_t Deliver(size_t most);
@@ -95,8 +101,8 @@ class Session final : public llp::UlpduWriter {
   // The sink has refused: nothing reaches it any more.
   bool stopped() const { return stopped_; }
   uint64_t received() const { return received_; }  // bytes of ULPDUs that went to the sink
-  // A message that is missing has others behind it. A gap with the same position() for long will not be filled: the peer lies, and who has a
-  // clock calls Abort().
+  // A message that is missing has others behind it. A gap with the same position() for long will not be filled: the
+  // peer lies, and who has a clock calls Abort().
   bool has_gap() const { return window_.held() != 0 && window_.next_held() == nullptr; }
   uint64_t position() const { return window_.next(); }  // messages that were taken in
   size_t held() const { return window_.held(); }        // messages that wait, early or for Deliver()
@@ -111,8 +117,8 @@ class Session final : public llp::UlpduWriter {
   bool empty() const { return sender_ == nullptr || sender_->empty(); }
   void TakeOver(const void* begin, size_t length, void (*copy)(uint8_t* to, const uint8_t* from, size_t count));
 
-  // Nothing is appended any more: a Terminate follows what was. The peer may still send. An Initiate that is not out is withdrawn, a request
-  // that was not answered is refused.
+  // Nothing is appended any more: a Terminate follows what was. The peer may still send. An Initiate that is not out is
+  // withdrawn, a request that was not answered is refused.
   void End();
   // The same, at once: what was appended and is not out is forgotten.
   void Abort();
@@ -153,8 +159,8 @@ class Session final : public llp::UlpduWriter {
   void DiscardIfStopped();
   void Illegal(Chunk::Kind kind);
   void Fail(SessionError error, std::string why);
-  void Ignore();      // all that still comes
-  void Discard();     // nobody wants the segments that come; their order is still followed
+  void Ignore();   // all that still comes
+  void Discard();  // nobody wants the segments that come; their order is still followed
   void Leave(SessionState last);
   void LeaveIfDelivered();
   void OnLost();
@@ -176,14 +182,15 @@ class Session final : public llp::UlpduWriter {
   std::string why_;
   std::vector<uint8_t> private_data_;
   bool established_ = false;  // was accepted, whatever came then
-  bool seen_ = false;         // somebody has it
-  bool released_ = false;     // the user is gone
+  void* context_ = nullptr;
+  bool seen_ = false;      // somebody has it
+  bool released_ = false;  // the user is gone
 
   // Input.
   SsnWindow window_;
   llp::UlpduSink* sink_ = nullptr;
   bool open_ = false, stopped_ = false, discarding_ = false;
-  bool peer_ended_ = false;   // its last chunk was taken in
+  bool peer_ended_ = false;  // its last chunk was taken in
   bool ignoring_ = false;
   bool leaving_ = false;  // for `last_state_`, when what is held is delivered
   SessionState last_state_ = SessionState::kEnded;

@@ -97,6 +97,22 @@ TEST(SessionTest, ARejectionBringsItsPrivateDataAndIsTheEnd) {
   EXPECT_FALSE(a.Take() || b.Take());
 }
 
+TEST(SessionTest, WhatFollowsARejectionChangesNothing) {
+  for (const Kind answer : {Kind::kReject, Kind::kTerminate}) {
+    End a({.initiator = true, .streams = 8});
+    Session* const ours = a.association.Open({}, false);
+    a.Take();
+    a.Get(Make(0, answer, 0));
+    const SessionState state = ours->state();
+    a.Get(Make(0, Kind::kTerminate, 1));
+    a.Get(Segment(0, 2));
+    EXPECT_EQ(ours->state(), state);
+    EXPECT_FALSE(a.Take());
+    a.association.Release(*ours);
+    EXPECT_EQ(a.association.sessions(), 0u);
+  }
+}
+
 TEST(SessionTest, ARequestThatItsUserGivesUpIsRefused) {
   End a({.initiator = true, .streams = 8}), b;
   Session* const ours = a.association.Open({}, false);
@@ -140,6 +156,17 @@ TEST(SessionTest, AnAcceptThatComesAfterItsSegmentsIsLookedAtFirst) {
   ours->Attach(sink);
   EXPECT_EQ(ours->Deliver(100), 2u);
   EXPECT_EQ(sink.ulpdus, (std::vector<Bytes>{Numbered(1), Numbered(2)}));
+}
+
+TEST(SessionTest, AnAnswerToAnInitiateThatIsNotOutIsIllegal) {
+  for (const Kind kind : {Kind::kAccept, Kind::kReject, Kind::kTerminate, Kind::kSegment}) {
+    End a({.initiator = true, .streams = 8});
+    Session* const ours = a.association.Open({}, false);
+    a.Get(Make(0, kind, kind == Kind::kSegment ? 1 : 0, kind == Kind::kSegment ? Bytes(20) : Bytes()));
+    EXPECT_EQ(ours->state(), SessionState::kFailed);
+    EXPECT_EQ(a.TakeAll(), Lines{"0: DDP Terminate SSN=0 private data=0"});
+    EXPECT_TRUE(ours->over());
+  }
 }
 
 TEST(SessionTest, ASecondAcceptThatCameFirstWaitsItsTurnAndIsIllegalThen) {
@@ -368,7 +395,8 @@ TEST(SessionTest, NoMoreThanThatManyAreUnacknowledged) {
   EXPECT_EQ(out, 5u);
   EXPECT_FALSE(b.Take());
   b.association.OnAcknowledged(b.association.taken() - 1);
-  EXPECT_FALSE(b.Take() && b.Take() && b.Take() && b.Take() && b.Take());  // a bound that is known may be above the truth
+  EXPECT_FALSE(b.Take() && b.Take() && b.Take() && b.Take() &&
+               b.Take());  // a bound that is known may be above the truth
   b.AcknowledgeAll();
   size_t more = 0;
   while (b.Take()) {

@@ -8,11 +8,13 @@ namespace {
 using Bytes = std::vector<uint8_t>;
 
 TEST(SetUpDataTest, TheBytesAreReadsThenTheProgramsThenTheTrailer) {
-  SetUpData data{.reads = llp::ReadWords{.ird = 0x0010, .ord = 0x0020}, .program = {'h', 'i'}, .trailer = llp::WeftTrailer{}};
+  SetUpData data{
+      .reads = llp::ReadWords{.ird = 0x0010, .ord = 0x0020}, .program = {'h', 'i'}, .trailer = llp::WeftTrailer{}};
   data.trailer->host_id = 0x0102030405060708;
   data.trailer->flags = 3;
   const Bytes bytes = *data.Serialize();
-  EXPECT_EQ(bytes, (Bytes{0, 16, 0, 32, 'h', 'i', 1, 2, 3, 4, 5, 6, 7, 8, 0xff, 0xff, 3, 1, 'W', 'e', 'f', 't', 'R', 'N', 'I', 'C'}));
+  EXPECT_EQ(bytes, (Bytes{0, 16,   0,    32, 'h', 'i', 1,   2,   3,   4,   5,   6,   7,
+                          8, 0xff, 0xff, 3,  1,   'W', 'e', 'f', 't', 'R', 'N', 'I', 'C'}));
 
   const SetUpData back = SetUpData::Parse(bytes, true, true);
   EXPECT_EQ(back.reads->ird, 16);

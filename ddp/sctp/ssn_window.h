@@ -11,10 +11,12 @@
 
 namespace weft::ddp::sctp {
 
-// A sender has at most this many messages of a stream on the way, so that 16 bits say which is which (RFC 5043 section 10).
+// A sender has at most this many messages of a stream on the way, so that 16 bits say which is which (RFC 5043 section
+// 10).
 inline constexpr uint32_t kMostInFlight = 32767;
 
-// One direction of a session in the order of its DDP-SSNs: which chunk is next, and which came early. The bytes are with HeldMessages.
+// One direction of a session in the order of its DDP-SSNs: which chunk is next, and which came early. The bytes are
+// with HeldMessages.
 class SsnWindow {
  public:
   struct Early {
@@ -69,9 +71,9 @@ class SsnWindow {
     cells_ = 0;
   }
 
-  uint64_t next() const { return next_; }         // chunks that were taken in; modulo 65536 the DDP-SSN that is waited for
-  size_t held() const { return early_.size(); }   // messages
-  size_t cells() const { return cells_; }         // of HeldMessages
+  uint64_t next() const { return next_; }  // chunks that were taken in; modulo 65536 the DDP-SSN that is waited for
+  size_t held() const { return early_.size(); }  // messages
+  size_t cells() const { return cells_; }        // of HeldMessages
 
  private:
   uint16_t Ahead(uint16_t ssn) const { return static_cast<uint16_t>(ssn - static_cast<uint16_t>(next_)); }

@@ -9,7 +9,8 @@
 
 namespace weft::ddp::sctp::testing {
 
-// RFC 5043 section 6 written a second time, as one who listens on the line: whether what an end sends is a legal sequence on each stream.
+// RFC 5043 section 6 written a second time, as one who listens on the line: whether what an end sends is a legal
+// sequence on each stream.
 class LegalOutput {
  public:
   // Empty: it is. Otherwise what is wrong with it.

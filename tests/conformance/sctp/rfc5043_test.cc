@@ -77,8 +77,8 @@ TEST(Rfc5043Section5_2_1, EveryMessageOfASessionCountsWhateverItsKind) {
     sent.push_back(message->ToString());
     b.AcknowledgeAll();
   }
-  EXPECT_EQ(sent, (Lines{"1: DDP Accept SSN=0 private data=0", "1: DDP Segment SSN=1 segment=20", "1: DDP Segment SSN=2 segment=20",
-                         "1: DDP Terminate SSN=3 private data=0"}));
+  EXPECT_EQ(sent, (Lines{"1: DDP Accept SSN=0 private data=0", "1: DDP Segment SSN=1 segment=20",
+                         "1: DDP Segment SSN=2 segment=20", "1: DDP Terminate SSN=3 private data=0"}));
 }
 
 TEST(Rfc5043Section5_2_2, TheSsnStandsInFrontOfTheSegmentInNetworkByteOrder) {
@@ -190,7 +190,8 @@ TEST(Rfc5043Section6_1, TheOrderIsThatOfTheSsnsNotOfArrival) {
 // What comes in each state of a session, and what fits.
 TEST(Rfc5043Section6_1, WhatFitsToNoSequenceTerminatesTheSession) {
   enum class State { kInitiated, kAcceptedByPeer, kRequested, kAcceptedByUs, kEnded };
-  for (const State state : {State::kInitiated, State::kAcceptedByPeer, State::kRequested, State::kAcceptedByUs, State::kEnded}) {
+  for (const State state :
+       {State::kInitiated, State::kAcceptedByPeer, State::kRequested, State::kAcceptedByUs, State::kEnded}) {
     for (const Kind kind : {Kind::kSegment, Kind::kInitiate, Kind::kAccept, Kind::kReject, Kind::kTerminate}) {
       SCOPED_TRACE(std::to_string(static_cast<int>(state)) + " " + ToString(kind));
       End end({.initiator = true, .streams = 8});

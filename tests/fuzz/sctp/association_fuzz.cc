@@ -1,5 +1,5 @@
-// One association with a peer that sends anything, and users who do anything that they may: what a sink gets is what the DDP-SSNs say,
-// what goes out is legal (RFC 5043 section 6), and what is held stays within its bound.
+// One association with a peer that sends anything, and users who do anything that they may: what a sink gets is what
+// the DDP-SSNs say, what goes out is legal (RFC 5043 section 6), and what is held stays within its bound.
 //
 // Input: an option byte, then operations of one byte, some with arguments.
 #include <algorithm>
@@ -72,7 +72,10 @@ class Run {
   void Step(uint8_t operation) {
     const auto stream = static_cast<uint16_t>(operation >> 4 & 7);  // of which some do not exist
     switch (operation & 15) {
-      case 0: case 1: case 2: case 3: {  // a segment: what is next there, or near it, or anywhere
+      case 0:
+      case 1:
+      case 2:
+      case 3: {  // a segment: what is next there, or near it, or anywhere
         const uint8_t how = Byte();
         auto ssn = static_cast<uint16_t>(next_[stream]);
         if (how & 0x80) ssn = static_cast<uint16_t>(ssn + (how & 0x40 ? Byte() << 7 : how & 7));
@@ -80,7 +83,8 @@ class Run {
         const size_t length = how & 0x20 ? 2 + Byte() * 257u : 2 + (how & 0x18) * 9u;
         return end_.Get(testing::Segment(stream, ssn, Body(ssn, length)));
       }
-      case 4: case 5: {  // a control message
+      case 4:
+      case 5: {  // a control message
         const uint8_t how = Byte();
         const auto kind = static_cast<Chunk::Kind>(1 + (how & 3));
         const bool enhanced = (how & 4) != 0 && kind != Chunk::Kind::kTerminate;
@@ -94,7 +98,8 @@ class Run {
         const ByteSpan bytes = input_.subspan(at_, length);
         at_ += length;
         Bytes message(bytes.begin(), bytes.end());
-        if (ppid % 5 == 2 && message.size() > 3) std::copy_n(message.begin(), 2, message.begin() + 2);  // a segment that says which
+        if (ppid % 5 == 2 && message.size() > 3)
+          std::copy_n(message.begin(), 2, message.begin() + 2);  // a segment that says which
         return end_.Get({.stream = stream, .ppid = 14u + ppid % 5, .bytes = std::move(message)});
       }
       case 7:
@@ -107,7 +112,8 @@ class Run {
         for (int i = 0; i <= stream; ++i) Take(end_.Take());
         return;
       case 10:
-        return end_.association.OnAcknowledged(end_.association.taken() - std::min<uint64_t>(end_.association.taken(), stream));
+        return end_.association.OnAcknowledged(end_.association.taken() -
+                                               std::min<uint64_t>(end_.association.taken(), stream));
       case 15:
         if (operation == 0xff) end_.association.OnLost();
         [[fallthrough]];
@@ -132,10 +138,13 @@ class Run {
   void Work(User& user, uint8_t operation) {
     Session& session = *user.session;
     switch (operation >> 4 & 15) {
-      case 0: case 1: case 2:
+      case 0:
+      case 1:
+      case 2:
         if (session.Accept(Bytes(4))) session.AssumePeerWaits();
         [[fallthrough]];
-      case 3: case 4:
+      case 3:
+      case 4:
         if (!user.attached && session.state() == SessionState::kAccepted) {
           user.attached = true;
           session.Attach(user.sink);
@@ -149,7 +158,9 @@ class Run {
       case 7:
         user.sink.refuse_at = user.sink.ulpdus.size();
         return;
-      case 8: case 9: case 10:
+      case 8:
+      case 9:
+      case 10:
         memory_.emplace_back(20 + (operation & 3) * 160, operation);
         if (session.HasRoom(memory_.back().size() - 14, 1) && memory_.back().size() <= session.max_ulpdu()) {
           testing::Send(session, memory_.back());
@@ -185,7 +196,8 @@ class Run {
       // Of each session the segments from 1 on, each once.
       for (; checked_[&user] < user.sink.ulpdus.size(); ++checked_[&user]) {
         const Bytes& ulpdu = user.sink.ulpdus[checked_[&user]];
-        if (ulpdu.size() >= 2) WEFT_CHECK((ulpdu[0] << 8 | ulpdu[1]) == static_cast<int>((checked_[&user] + 1) & 0xffff));
+        if (ulpdu.size() >= 2)
+          WEFT_CHECK((ulpdu[0] << 8 | ulpdu[1]) == static_cast<int>((checked_[&user] + 1) & 0xffff));
       }
       if (user.session == nullptr) continue;
       ++users;

@@ -36,7 +36,8 @@ void Run(ByteSpan input) {
     const auto bytes = data.Serialize();
     WEFT_CHECK(bytes && bytes->size() == chunk->body.size());
     // But for a trailer of a claim that is too small to be believed, the same.
-    if (!data.trailer || data.trailer->max_ulpdu > 128) WEFT_CHECK(*bytes == Bytes(chunk->body.begin(), chunk->body.end()));
+    if (!data.trailer || data.trailer->max_ulpdu > 128)
+      WEFT_CHECK(*bytes == Bytes(chunk->body.begin(), chunk->body.end()));
     if (!data.reads) continue;
     llp::Outcome outcome;
     const llp::ReadWords reply = llp::AnswerReads(*data.reads, {.ird = 7, .ord = 9}, &outcome);

@@ -1,5 +1,5 @@
-// A peer that is at the other end of an SCTP association rightly, and sends what it likes: its session ends, the session beside it never
-// notices, and what it costs us in memory has a bound.
+// A peer that is at the other end of an SCTP association rightly, and sends what it likes: its session ends, the
+// session beside it never notices, and what it costs us in memory has a bound.
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -91,7 +91,8 @@ class HostilePeerTest : public ::testing::Test {
     bad_.End();
     std::vector<std::string> sent;
     while (const auto message = end_.Take()) sent.push_back(message->ToString());
-    EXPECT_EQ(sent, (std::vector<std::string>{"1: DDP Segment SSN=1 segment=30", "1: DDP Terminate SSN=2 private data=0"}));
+    EXPECT_EQ(sent,
+              (std::vector<std::string>{"1: DDP Segment SSN=1 segment=30", "1: DDP Terminate SSN=2 private data=0"}));
     end_.association.Release(bad_);
     EXPECT_EQ(end_.association.sessions(), 1u);
     EXPECT_EQ(end_.association.held_bytes(), 0u);
@@ -111,7 +112,8 @@ class HostilePeerTest : public ::testing::Test {
   Session& bad_;
   LegalOutput legal_ = [] {
     LegalOutput legal;
-    for (uint16_t stream : {kGood, kBad}) legal.Check(stream, kControlPpid, testing::Make(stream, Kind::kAccept, 0).bytes);
+    for (uint16_t stream : {kGood, kBad})
+      legal.Check(stream, kControlPpid, testing::Make(stream, Kind::kAccept, 0).bytes);
     return legal;
   }();
   size_t good_sent_ = 0, bad_delivered_ = 0;
@@ -242,7 +244,8 @@ TEST_F(HostilePeerTest, AGapOnEveryStreamIsBoundedAsOneIs) {
 
 TEST_F(HostilePeerTest, InitiatesOnEveryStreamWaitUpToTheLimitAndAreRefusedThen) {
   for (int round = 0; round < 5; ++round) {
-    for (uint32_t stream = 2; stream < 65536; ++stream) end_.Get(Make(static_cast<uint16_t>(stream), Kind::kInitiate, 0, Bytes(512)));
+    for (uint32_t stream = 2; stream < 65536; ++stream)
+      end_.Get(Make(static_cast<uint16_t>(stream), Kind::kInitiate, 0, Bytes(512)));
     EXPECT_LE(end_.association.requests(), 128u);
     EXPECT_LE(Growth(), size_t{2 * 128} * 3000 + 65536 * kPerStream);
     if (round % 2 == 1) continue;  // nobody takes what there is to say
@@ -252,6 +255,12 @@ TEST_F(HostilePeerTest, InitiatesOnEveryStreamWaitUpToTheLimitAndAreRefusedThen)
     EXPECT_LE(answers, 65534u);
   }
   EXPECT_LE(end_.association.sessions(), 2u + 2 * 128);
+}
+
+TEST_F(HostilePeerTest, TheTurnOfTheGoodOneComesHoweverMuchThereIsToAnswer) {
+  for (uint32_t stream = 2; stream < 10'000; ++stream) end_.Get(Segment(static_cast<uint16_t>(stream), 7));
+  testing::Send(good_, Bytes(20));
+  EXPECT_TRUE(Take()->stream == kGood || Take()->stream == kGood);
 }
 
 TEST_F(HostilePeerTest, RequestsThatDieBeforeTheirProgramSawThemDoNotPileUp) {
@@ -338,8 +347,11 @@ TEST_F(HostilePeerTest, NoiseFromASeedEndsNobodyElse) {
     std::mt19937 random(seed);
     for (int i = 0; i < 2000; ++i) {
       Bytes bytes(random() % 40);
-      for (uint8_t& byte : bytes) byte = random() % 3 == 0 ? static_cast<uint8_t>(random()) : static_cast<uint8_t>(random() % 8);
-      end_.Get({.stream = static_cast<uint16_t>(2 + random() % 40), .ppid = static_cast<uint32_t>(14 + random() % 6), .bytes = std::move(bytes)});
+      for (uint8_t& byte : bytes)
+        byte = random() % 3 == 0 ? static_cast<uint8_t>(random()) : static_cast<uint8_t>(random() % 8);
+      end_.Get({.stream = static_cast<uint16_t>(2 + random() % 40),
+                .ppid = static_cast<uint32_t>(14 + random() % 6),
+                .bytes = std::move(bytes)});
       if (Session* const session = end_.association.TakeNews()) {
         if (session->state() != SessionState::kRequested || random() % 2 == 0) {
           end_.association.Release(*session);
