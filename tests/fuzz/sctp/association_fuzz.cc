@@ -94,7 +94,8 @@ class Run {
       }
       case 6: {  // anything
         const uint8_t ppid = Byte();
-        const size_t length = std::min<size_t>(Byte() & 15, input_.size() - at_);
+        const size_t wanted = Byte() & 15;
+        const size_t length = std::min(wanted, input_.size() - at_);
         const ByteSpan bytes = input_.subspan(at_, length);
         at_ += length;
         Bytes message(bytes.begin(), bytes.end());
