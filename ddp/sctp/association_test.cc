@@ -249,6 +249,28 @@ TEST(AssociationTest, ASessionThatKeepsItsUserWaitingSlowsThePeerDownInsteadOfFa
   EXPECT_EQ(sink.ulpdus.size(), ssn - 1u);
 }
 
+TEST(AssociationTest, WhatWaitsForItsOwnUserIsNotTheOneThatEnds) {
+  End b({.streams = 8, .most_held_bytes = 1});
+  RecordingSink sink, gap_sink;
+  Session& waiting = b.Accepted(1, sink);
+  Session& gap = b.Accepted(2, gap_sink);
+  waiting.SetOpen(false);
+  for (uint16_t ssn = 1; ssn <= 90; ++ssn) b.Get(Segment(1, ssn, Bytes(1000)));
+  for (uint16_t ssn = 2; gap.state() == SessionState::kAccepted; ++ssn) b.Get(Segment(2, ssn, Bytes(1000)));
+  EXPECT_EQ(gap.error(), SessionError::kWindowFull);
+  EXPECT_EQ(waiting.Deliver(100), 90u);
+
+  // Nor when it is another's message that finds no room.
+  Session& small = b.Accepted(3, gap_sink);
+  Session& large = b.Accepted(4, gap_sink);
+  for (uint16_t ssn = 91; ssn <= 180; ++ssn) b.Get(Segment(1, ssn, Bytes(1000)));
+  for (uint16_t ssn = 2; b.association.held_bytes() < 159'000; ++ssn) b.Get(Segment(4, ssn, Bytes(1000)));
+  b.Get(Segment(3, 2, Bytes(20'000)));
+  EXPECT_EQ(large.state(), SessionState::kFailed);
+  EXPECT_EQ(small.state(), SessionState::kAccepted);
+  EXPECT_EQ(waiting.state(), SessionState::kAccepted);
+}
+
 TEST(AssociationTest, WhoHoldsMostEndsWhenThereIsNoRoom) {
   End b({.streams = 8, .most_held_bytes = 1});
   RecordingSink sink;

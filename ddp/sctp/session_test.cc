@@ -349,6 +349,30 @@ TEST(SessionTest, ASinkThatRefusesGetsNothingMoreAndTheOrderIsStillFollowed) {
   EXPECT_TRUE(session.over());
 }
 
+TEST(SessionTest, WhatIsHeldForASinkThatRefusesIsGivenUp) {
+  for (const bool released : {false, true}) {
+    End b;
+    RecordingSink sink;
+    sink.refuse_at = 0;
+    Session& session = b.Accepted(1, sink);
+    for (uint16_t ssn : {3, 4, 5}) b.Get(Segment(1, ssn, Bytes(10'000)));
+    EXPECT_EQ(b.association.held_bytes(), 3 * 10'240u);
+    released ? b.association.Release(session) : b.Get(Segment(1, 1));
+    EXPECT_EQ(b.association.held_bytes(), 3 * 256u);
+    b.Get(Segment(1, 2));
+    if (released) b.Get(Segment(1, 1));
+    EXPECT_EQ(b.association.held_bytes(), 0u);
+    EXPECT_TRUE(sink.ulpdus.empty());
+    b.Get(Make(1, Kind::kTerminate, 6));
+    if (released) {
+      b.Take();
+      EXPECT_EQ(b.association.sessions(), 0u);
+    } else {
+      EXPECT_EQ(session.state(), SessionState::kEnded);
+    }
+  }
+}
+
 TEST(SessionTest, TheSinkMaySendAndEndFromWithin) {
   End b;
   RecordingSink sink;

@@ -77,7 +77,8 @@ struct End {
   // A session that the peer asks for on `stream`, and that is accepted.
   Session& Accepted(uint16_t stream, RecordingSink& sink) {
     Get(Make(stream, Chunk::Kind::kInitiate, 0));
-    Session* const session = association.TakeNews();
+    Session* session = association.TakeNews();
+    while (session != nullptr && session->state() != SessionState::kRequested) session = association.TakeNews();
     WEFT_CHECK(session != nullptr && session->Accept({}));
     session->Attach(sink);
     session->SetOpen(true);
