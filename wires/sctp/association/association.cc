@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "ddp/sctp/chunk.h"
+#include "llp/ulpdu.h"
 
 namespace weft::sctp {
 namespace {
@@ -23,6 +24,14 @@ constexpr unsigned kMostPerWakeUp = 256;
 // SCTP does not say when all is acknowledged: it is asked so often while something is not, and messages are held or
 // linger.
 constexpr std::chrono::milliseconds kTick{20};
+
+// Of a session that lingers: what comes for it is thrown away.
+class NoSink final : public llp::UlpduSink {
+ public:
+  bool Begin(size_t, ByteSpan, llp::UlpduPlan*) override { return false; }
+  bool End() override { return false; }
+};
+NoSink g_no_sink;
 
 static_assert(BufferPool::kBlockSize > ddp::sctp::kLongestSegment + ddp::sctp::kSsnLength);
 
@@ -241,6 +250,9 @@ void Association::CollectNews(ddp::sctp::Association& core, const Seat* own, Wak
 void Association::Linger(std::unique_ptr<Seat> seat) {
   seat->SetWantsRoom(false);
   seat->wake_ = nullptr;
+  seat->session_->Attach(g_no_sink);
+  seat->session_->SetOpen(true);
+  seat->session_->Deliver(SIZE_MAX);
   seat->linger_until_ = network_.Now() + kLingerLimit;
   lingering_.push_back(std::move(seat));
 }

@@ -88,6 +88,9 @@ class Association : public std::enable_shared_from_this<Association> {
     const bool may_call_;  // the thread holds no lock at all
   };
 
+  // The lock without the rest: for what gives nobody news, and is not to send yet.
+  std::unique_lock<std::mutex> Hold() { return std::unique_lock(mutex_); }
+
   // --- all that follows with the lock held ---
 
   State state() const { return state_; }

@@ -1,0 +1,70 @@
+#ifndef WIRES_SCTP_CHANNEL_CHANNEL_H_
+#define WIRES_SCTP_CHANNEL_CHANNEL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "llp/channel.h"
+#include "transport/network.h"
+#include "wires/sctp/association/association.h"
+
+namespace weft::sctp {
+
+// One DDP stream session as a channel, from when it was accepted on. Others share its association; the rule of locks is
+// in wires/sctp/README.md. Its owner serialises with the lock of an engine; only its own Receive() calls the sink.
+class Channel final : public llp::Channel, private llp::UlpduWriter {
+ public:
+  Channel(std::unique_ptr<Seat> seat, transport::SocketAddress peer) : seat_(std::move(seat)), peer_(std::move(peer)) {}
+
+  void Start(llp::UlpduSink& sink, std::weak_ptr<llp::ChannelUser> user) override;
+
+  bool ReadyToSend() override { return true; }
+  bool may_send() const override { return true; }
+  llp::UlpduWriter& writer() override { return *this; }
+  llp::Flushed Flush() override;
+  uint64_t consumed() const override;
+  bool empty() const override;
+  bool failed() const override;
+  void TakeOver(const void* begin, size_t length, Copy copy) override;
+
+  llp::Received Receive(unsigned most) override;
+  bool in_ulpdu() const override { return false; }  // messages come whole
+  void DivertPlacement() override {}
+
+  // There is none: many sessions have one association, and whoever is concerned is called.
+  transport::WatchId Watch(std::shared_ptr<transport::ReadyHandler>) override { return 0; }
+  void UpdateInterest() override {}
+  bool quiet() const override { return !blocked_; }
+
+  void EndOutput() override;
+  void Close(const std::function<void(llp::UlpduWriter&)>& last) override;
+  void Abort() override { seat_.reset(); }
+
+  transport::SocketAddress PeerAddress() const override { return peer_; }
+  void Annotate(const std::string&) override {}
+  std::string Describe() const override;
+
+ private:
+  // llp::UlpduWriter, with the lock taken here, or by Receive() or Close() that the caller is called from.
+  size_t max_ulpdu() const override;
+  bool HasRoom(size_t payload_length, size_t payload_pieces) const override;
+  void Append(ByteSpan header, std::span<const iovec> payload, bool volatile_payload) override;
+  uint64_t appended() const override;
+
+  std::unique_lock<std::mutex> Hold() const;
+  ddp::sctp::Session& session() const { return seat_->session(); }
+
+  std::unique_ptr<Seat> seat_;  // null: closed
+  const transport::SocketAddress peer_;
+  bool inside_ = false;    // this thread has the association's lock
+  bool blocked_ = false;   // some of what was appended is not out
+  uint64_t reported_ = 0;  // of consumed(), by Flush()
+};
+
+}  // namespace weft::sctp
+
+#endif  // WIRES_SCTP_CHANNEL_CHANNEL_H_
