@@ -116,6 +116,8 @@ class Association : public std::enable_shared_from_this<Association> {
   const std::vector<transport::SocketAddress>& local_addresses() const { return local_; }
   const std::vector<transport::SocketAddress>& peer_addresses() const { return peer_; }
   size_t max_segment() const { return core_ == nullptr ? 0 : core_->options().max_segment; }
+  // Each stream has a session.
+  bool is_full() const { return core_ != nullptr && core_->sessions() >= core_->options().streams; }
   size_t sessions() const { return core_ == nullptr ? 0 : core_->sessions(); }
 
  private:

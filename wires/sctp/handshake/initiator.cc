@@ -1,0 +1,153 @@
+#include "wires/sctp/handshake/initiator.h"
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/log.h"
+#include "wires/sctp/channel/channel.h"
+#include "wires/sctp/handshake/session_set_up.h"
+
+namespace weft::sctp {
+namespace {
+
+using ddp::sctp::SessionState;
+using ddp::sctp::SetUpData;
+using llp::Progress;
+
+// RFC 6581 section 8.
+constexpr uint8_t kInsufficientIrd = 6;
+
+void CopyBytes(uint8_t* to, const uint8_t* from, size_t count) { std::memcpy(to, from, count); }
+
+}  // namespace
+
+int Initiator::Begin(std::shared_ptr<transport::ReadyHandler> handler) {
+  auto association = wire_.Reach(local_, remote_);
+  if (!association.ok()) return association.error();
+  association_ = std::move(*association);
+  handler_ = std::move(handler);
+  const Association::Lock lock(*association_);
+  if (association_->state() == Association::State::kConnecting) {
+    association_->WaitUntilUp(Ring(handler_));
+  } else {
+    wire_.network().Post(Ring(handler_));
+  }
+  return 0;
+}
+
+Progress Initiator::Advance() {
+  if (association_ == nullptr) return {};
+  Progress progress = seat_ == nullptr ? Ask() : OnAnswer();
+  switch (progress.kind) {
+    case Progress::Kind::kUnreachable:
+    case Progress::Kind::kUnanswered:
+      Abandon();
+      break;
+    case Progress::Kind::kLost:
+      if (!progress.terminate_code) Abandon();
+      break;
+    default:
+      break;
+  }
+  return progress;
+}
+
+Progress Initiator::Ask() {
+  SetUpData data{.program = ours_.private_data};
+  if (enhanced_) data.reads = llp::AskForReads(ReadsOf(ours_));
+  if (wire_.settings().extensions) data.trailer = TrailerOf(ours_.claims);
+  const auto bytes = data.Serialize();
+  if (!bytes) return {.kind = Progress::Kind::kLost, .error = EINVAL, .why = "too much private data"};
+  const Association::Lock lock(*association_);
+  switch (association_->state()) {
+    case Association::State::kConnecting:
+      return {};
+    case Association::State::kOver:
+      return {.kind = association_->error() == EPROTO ? Progress::Kind::kLost : Progress::Kind::kUnreachable,
+              .error = association_->error(),
+              .why = association_->why()};
+    case Association::State::kUp:
+      break;
+  }
+  seat_ = association_->Open(*bytes, enhanced_);
+  if (seat_ == nullptr)
+    return {.kind = Progress::Kind::kUnreachable,
+            .error = ECONNREFUSED,
+            .why = "each stream of the association has a session"};
+  seat_->SetWake(Ring(handler_));
+  return {.kind = Progress::Kind::kReached};
+}
+
+Progress Initiator::OnAnswer() {
+  const Association::Lock lock(*association_);
+  const ddp::sctp::Session& session = seat_->session();
+  Progress progress;
+  switch (session.state()) {
+    case SessionState::kInitiated:
+    case SessionState::kRequested:
+      return progress;
+    case SessionState::kRefused:
+      return {.kind = Progress::Kind::kUnanswered,
+              .error = ECONNRESET,
+              .why = "the peer ended the session without an answer"};
+    case SessionState::kFailed:
+      return {.kind = Progress::Kind::kLost, .error = EPROTO, .why = session.why()};
+    case SessionState::kLost:
+      return {.kind = Progress::Kind::kLost,
+              .error = association_->error() != 0 ? association_->error() : ECONNRESET,
+              .why = "the association was lost before the session was answered"};
+    case SessionState::kRejected:
+      progress.kind = Progress::Kind::kRejected;
+      progress.agreement.private_data =
+          SetUpData::Parse(session.private_data(), /*has_reads=*/false, wire_.settings().extensions).program;
+      return progress;
+    case SessionState::kAccepted:
+    case SessionState::kEnded:  // after it accepted: the channel will say so
+      break;
+  }
+  SetUpData data = SetUpData::Parse(session.private_data(), session.enhanced(), wire_.settings().extensions);
+  progress.kind = Progress::Kind::kAccepted;
+  progress.agreement.claims = ClaimsOf(data);
+  progress.agreement.private_data = std::move(data.program);
+  if (!data.reads) return progress;
+  progress.agreement.reads_agreed = true;
+  const auto error = llp::OnReadsAnswer(ReadsOf(ours_), *data.reads, /*rejected=*/false, &progress.agreement.outcome);
+  if (error == llp::ReadsError::kNone) return progress;
+  return {.kind = Progress::Kind::kLost,
+          .error = EPROTO,
+          .why = "bad answer to the session request: more RDMA Reads than we take",
+          .terminate_code = kInsufficientIrd};
+}
+
+void Initiator::Refuse(const std::function<void(llp::UlpduWriter&)>& last) {
+  if (seat_ == nullptr) return;
+  {
+    const Association::Lock lock(*association_);
+    if (seat_->session().state() == SessionState::kAccepted) last(seat_->session());
+    seat_->session().TakeOver(nullptr, SIZE_MAX, CopyBytes);
+    seat_->session().End();
+    association_->Linger(std::move(seat_));
+  }
+  Abandon();
+}
+
+void Initiator::Abandon() {
+  seat_.reset();
+  association_.reset();
+  handler_.reset();
+}
+
+std::unique_ptr<llp::Channel> Initiator::TakeChannel() {
+  auto channel = std::make_unique<Channel>(std::move(seat_), remote_);
+  Abandon();
+  return channel;
+}
+
+transport::SocketAddress Initiator::LocalAddress() const {
+  if (association_ == nullptr) return local_;
+  const auto lock = association_->Hold();
+  return association_->local_addresses().empty() ? local_ : association_->local_addresses()[0];
+}
+
+}  // namespace weft::sctp

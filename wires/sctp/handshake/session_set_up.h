@@ -1,0 +1,37 @@
+#ifndef WIRES_SCTP_HANDSHAKE_SESSION_SET_UP_H_
+#define WIRES_SCTP_HANDSHAKE_SESSION_SET_UP_H_
+
+#include <memory>
+#include <optional>
+
+#include "ddp/sctp/set_up_data.h"
+#include "llp/handshake.h"
+#include "llp/reads.h"
+
+namespace weft::sctp {
+
+// What both sides say of themselves. Either may send first over SCTP, so that no message shows that the initiator is
+// ready.
+inline llp::ReadParams ReadsOf(const llp::Proposal& ours) { return {.ird = ours.ird, .ord = ours.ord}; }
+inline llp::WeftTrailer TrailerOf(const llp::Claims& claims) {
+  return {.flags = claims.deliveries, .host_id = claims.host_id};
+}
+inline std::optional<llp::Claims> ClaimsOf(const ddp::sctp::SetUpData& data) {
+  if (!data.trailer) return std::nullopt;
+  return llp::Claims{.host_id = data.trailer->host_id, .deliveries = data.trailer->flags};
+}
+// Serialize() leaves it out otherwise.
+inline bool HasRoomForTrailer(const ddp::sctp::SetUpData& data) {
+  return data.program.size() + llp::WeftTrailer::kLength <= ddp::sctp::SetUpData::Room(data.reads.has_value());
+}
+
+// Has the handler called, as long as there is one.
+inline std::function<void()> Ring(std::weak_ptr<transport::ReadyHandler> handler) {
+  return [handler = std::move(handler)] {
+    if (const auto alive = handler.lock()) alive->OnReady({.read = true, .write = true});
+  };
+}
+
+}  // namespace weft::sctp
+
+#endif  // WIRES_SCTP_HANDSHAKE_SESSION_SET_UP_H_

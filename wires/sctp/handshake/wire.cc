@@ -1,0 +1,161 @@
+#include "wires/sctp/handshake/wire.h"
+
+#include <cerrno>
+#include <vector>
+
+#include "ddp/sctp/chunk.h"
+#include "ddp/sctp/set_up_data.h"
+#include "wires/sctp/handshake/initiator.h"
+#include "wires/sctp/handshake/responder.h"
+#include "wires/sctp/handshake/session_set_up.h"
+
+namespace weft::sctp {
+namespace {
+
+using transport::SocketAddress;
+
+// The associations that came to a listener, and who hears of requests on them.
+class Incoming final : public transport::ReadyHandler, public std::enable_shared_from_this<Incoming> {
+ public:
+  Incoming(Wire& wire, std::unique_ptr<transport::sctp::Listener> listener)
+      : wire_(wire), listener_(std::move(listener)) {}
+
+  void Watch(std::shared_ptr<transport::ReadyHandler> handler) {
+    const std::lock_guard lock(mutex_);
+    handler_ = std::move(handler);
+  }
+  // On the network's thread.
+  void OnReady(transport::Interest) override {
+    const std::lock_guard lock(mutex_);
+    if (listener_ == nullptr) return;
+    while (true) {
+      auto accepted = listener_->Accept();
+      if (!accepted.ok()) return;
+      auto association = Association::Make(wire_.network(), wire_.pool(), std::move(*accepted), /*initiator=*/false);
+      const Association::Lock inner(*association);
+      association->SetOnRequest([weak = weak_from_this()] {
+        if (const auto self = weak.lock()) self->Tell();
+      });
+      associations_.push_back(std::move(association));
+    }
+  }
+  Result<std::unique_ptr<llp::Responder>, int> Accept() {
+    const std::lock_guard lock(mutex_);
+    for (size_t i = 0; i < associations_.size();) {
+      const std::shared_ptr<Association> association = associations_[i];
+      const Association::Lock inner(*association);
+      if (auto seat = association->TakeRequest()) {
+        return std::unique_ptr<llp::Responder>(std::make_unique<Responder>(
+            wire_, std::move(seat), First(association->local_addresses()), First(association->peer_addresses())));
+      }
+      if (association->state() == Association::State::kOver) {
+        associations_.erase(associations_.begin() + static_cast<ptrdiff_t>(i));
+      } else {
+        ++i;
+      }
+    }
+    return EAGAIN;
+  }
+  // Sessions that were taken keep their association.
+  void Close() {
+    const std::lock_guard lock(mutex_);
+    for (const auto& association : associations_) {
+      const Association::Lock inner(*association);
+      association->SetOnRequest(nullptr);
+    }
+    associations_.clear();
+    listener_.reset();
+    handler_.reset();
+  }
+  SocketAddress LocalAddress() const { return First(listener_->LocalAddresses()); }
+
+ private:
+  static SocketAddress First(const std::vector<SocketAddress>& addresses) {
+    return addresses.empty() ? SocketAddress() : addresses[0];
+  }
+  void Tell() {
+    std::shared_ptr<transport::ReadyHandler> handler;
+    {
+      const std::lock_guard lock(mutex_);
+      handler = handler_;
+    }
+    if (handler != nullptr) handler->OnReady({.read = true});
+  }
+
+  Wire& wire_;
+  mutable std::mutex mutex_;  // guards what follows; before the lock of an association
+  std::unique_ptr<transport::sctp::Listener> listener_;
+  std::shared_ptr<transport::ReadyHandler> handler_;
+  std::vector<std::shared_ptr<Association>> associations_;
+};
+
+// A transport's listener keeps its handler.
+class WeakHandler final : public transport::ReadyHandler {
+ public:
+  explicit WeakHandler(std::weak_ptr<transport::ReadyHandler> handler) : handler_(std::move(handler)) {}
+  void OnReady(transport::Interest ready) override {
+    if (const auto alive = handler_.lock()) alive->OnReady(ready);
+  }
+
+ private:
+  const std::weak_ptr<transport::ReadyHandler> handler_;
+};
+
+class Listener final : public llp::Listener {
+ public:
+  Listener(Wire& wire, std::unique_ptr<transport::sctp::Listener> listener) {
+    transport::sctp::Listener& its = *listener;
+    incoming_ = std::make_shared<Incoming>(wire, std::move(listener));
+    local_ = incoming_->LocalAddress();
+    its.Watch(std::make_shared<WeakHandler>(incoming_));
+  }
+  ~Listener() override { incoming_->Close(); }
+
+  void Watch(std::shared_ptr<transport::ReadyHandler> handler) override { incoming_->Watch(std::move(handler)); }
+  Result<std::unique_ptr<llp::Responder>, int> Accept() override { return incoming_->Accept(); }
+  SocketAddress LocalAddress() const override { return local_; }
+
+ private:
+  std::shared_ptr<Incoming> incoming_;
+  SocketAddress local_;
+};
+
+transport::sctp::Settings OurSettings() { return {.adaptation = ddp::sctp::kAdaptationIndication}; }
+
+}  // namespace
+
+Result<std::unique_ptr<llp::Initiator>, int> Wire::Connect(const SocketAddress& local, const SocketAddress& remote,
+                                                           llp::Proposal ours) {
+  if (ours.private_data.size() > ddp::sctp::SetUpData::Room(/*has_reads=*/true)) return EINVAL;
+  return std::unique_ptr<llp::Initiator>(std::make_unique<Initiator>(*this, local, remote, std::move(ours)));
+}
+
+Result<std::unique_ptr<llp::Listener>, int> Wire::Listen(const SocketAddress& local, int backlog, bool, bool) {
+  auto listener = sctp_.Listen(local, backlog, OurSettings());
+  if (!listener.ok()) return listener.error();
+  return std::unique_ptr<llp::Listener>(std::make_unique<Listener>(*this, std::move(*listener)));
+}
+
+Result<std::shared_ptr<Association>, int> Wire::Reach(const SocketAddress& local, const SocketAddress& remote) {
+  const auto udp_port = find_udp_port_(remote);
+  if (!udp_port) return ECONNREFUSED;
+  const std::lock_guard lock(mutex_);
+  std::erase_if(associations_, [](const auto& entry) { return entry.second.expired(); });
+  auto& known = associations_[{local.ToString(), remote.ToString()}];
+  if (const auto alive = known.lock()) {
+    const auto held = alive->Hold();
+    if (alive->state() != Association::State::kOver && !alive->is_full()) return std::shared_ptr<Association>(alive);
+  }
+  transport::sctp::Settings settings = OurSettings();
+  if (!local.is_wildcard()) {
+    settings.local_addresses = {local};
+    settings.local_addresses[0].set_port(0);
+  }
+  auto made = sctp_.Connect({.addresses = {remote}, .udp_port = *udp_port}, local.port(), settings);
+  if (!made.ok()) return made.error();
+  auto association = Association::Make(network_, pool_, std::move(*made), /*initiator=*/true);
+  known = association;
+  return association;
+}
+
+}  // namespace weft::sctp
