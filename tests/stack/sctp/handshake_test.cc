@@ -33,11 +33,13 @@ class SctpHandshake : public ::testing::Test {
     RecordProperty("seed", std::to_string(seed_));
     server_->listener = server_rnic_->cm().Listen(kServer, 4, false, true, server_->cm).value();
   }
-  std::unique_ptr<Rnic> MakeRnic(transport::sctp::Sctp& sctp, uint64_t id, const Settings& settings) {
-    return std::make_unique<Rnic>(
-        world_.network(), settings, id,
+  std::unique_ptr<Rnic> MakeRnic(transport::sctp::Sctp& sctp, uint64_t id, const Settings& settings,
+                                 sctp::Wire** its_wire) {
+    auto wire =
         std::make_unique<sctp::Wire>(world_.network(), pool_, settings, sctp,
-                                     [this](const SocketAddress&) -> std::optional<uint16_t> { return udp_port_; }));
+                                     [this](const SocketAddress&) -> std::optional<uint16_t> { return udp_port_; });
+    *its_wire = wire.get();
+    return std::make_unique<Rnic>(world_.network(), settings, id, std::move(wire));
   }
   int Connect(Program& client, const SocketAddress& to, Bytes private_data = {}) {
     client.endpoint = client_rnic_->cm().CreateEndpoint();
@@ -84,8 +86,9 @@ class SctpHandshake : public ::testing::Test {
   transport::sctp::VirtualSctp world_{seed_};
   transport::sctp::Sctp& client_sctp_ = world_.AddHost({"10.1.0.1"}, 1500, kUdpPort);
   transport::sctp::Sctp& server_sctp_ = world_.AddHost({"10.1.0.2"}, 1500, kUdpPort);
-  std::unique_ptr<Rnic> client_rnic_ = MakeRnic(client_sctp_, 1, settings_),
-                        server_rnic_ = MakeRnic(server_sctp_, 2, settings_);
+  sctp::Wire *client_wire_ = nullptr, *server_wire_ = nullptr;  // the RNICs'
+  std::unique_ptr<Rnic> client_rnic_ = MakeRnic(client_sctp_, 1, settings_, &client_wire_),
+                        server_rnic_ = MakeRnic(server_sctp_, 2, settings_, &server_wire_);
   std::unique_ptr<Program> client_ = std::make_unique<Program>(*client_rnic_),
                            server_ = std::make_unique<Program>(*server_rnic_);
 };
@@ -114,7 +117,7 @@ TEST_F(SctpHandshake, TwoEndsConnectAndAWriteCrosses) {
   EXPECT_EQ(Next(*server_).kind, CmEvent::Kind::kDisconnected);
 }
 
-TEST_F(SctpHandshake, SeveralQueuePairsShareAnAssociationOnARoughLink) {
+TEST_F(SctpHandshake, SeveralQueuePairsWorkAtOnceOnARoughLinkAndLeaveNoAssociationBehind) {
   world_.network().SetDefaultLink({.jitter = 1ms, .lose_datagram = 0.01, .repeat_datagram = 0.01});
   std::vector<std::pair<std::unique_ptr<Program>, std::unique_ptr<Program>>> pairs;
   for (int i = 0; i < 4; ++i) {
@@ -122,6 +125,9 @@ TEST_F(SctpHandshake, SeveralQueuePairsShareAnAssociationOnARoughLink) {
     ConnectBoth(*pairs[i].first, *pairs[i].second);
   }
   for (auto& [client, server] : pairs) Write(*client, *server, 200'000);
+  pairs.clear();
+  world_.network().RunFor(5s);
+  EXPECT_EQ(client_wire_->associations(), 0u) << "nobody holds it";
 }
 
 TEST_F(SctpHandshake, ARejectionBringsItsReason) {

@@ -158,4 +158,10 @@ Result<std::shared_ptr<Association>, int> Wire::Reach(const SocketAddress& local
   return association;
 }
 
+size_t Wire::associations() {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(associations_, [](const auto& entry) { return entry.second.expired(); });
+  return associations_.size();
+}
+
 }  // namespace weft::sctp

@@ -1,6 +1,7 @@
 #ifndef WIRES_SCTP_HANDSHAKE_WIRE_H_
 #define WIRES_SCTP_HANDSHAKE_WIRE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -42,6 +43,9 @@ class Wire final : public llp::Wire {
   // errno.
   Result<std::shared_ptr<Association>, int> Reach(const transport::SocketAddress& local,
                                                   const transport::SocketAddress& remote);
+
+  // That initiators made, and somebody holds.
+  size_t associations();
 
   transport::Network& network() { return network_; }
   BufferPool& pool() { return pool_; }
