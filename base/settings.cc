@@ -1,11 +1,14 @@
 #include "base/settings.h"
 
+#include <arpa/inet.h>
 #include <sys/auxv.h>
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdlib>
 #include <string_view>
+#include <type_traits>
 
 #include "base/log.h"
 #include "base/nearest.h"
@@ -33,7 +36,24 @@ constexpr SettingInfo kTable[] = {
     {"WEFT_CONTROL", "on|off", "on", "Let `weft stat` and `weft faults --pid` of the same user talk to the process."},
     {"WEFT_DEVICES", "NAME[,NAME]...", "all", "Make devices of only these network interfaces."},
     {"WEFT_PERSONA", "roce|iwarp", "roce", "The kind of RNIC that programs see: one that looks like RoCE, or a strict iWARP one."},
-    {"WEFT_LLP", "tcp", "tcp", "The transport below DDP."},
+    {"WEFT_LLP", "tcp|sctp|auto", "tcp", "What carries connections; auto takes SCTP where the peer has it, else TCP."},
+    {"WEFT_SCTP_ADDRESSES", "ADDRESS[,ADDRESS]...", "that of the device",
+     "Our addresses that an SCTP association uses; several are several paths."},
+    {"WEFT_SCTP_CMT", "off|on|pf", "off",
+     "Send over all paths at once, not over the primary one alone; pf rests a path on which something timed out."},
+    {"WEFT_SCTP_CARRIAGE", "udp|ip", "udp", "Packets of SCTP travel in UDP, or in IP itself, which needs CAP_NET_RAW."},
+    {"WEFT_SCTP_UDP_PORT", "PORT (0 to 65535; 0: any)", "0", "UDP port on which this process takes packets of SCTP."},
+    {"WEFT_SCTP_HEARTBEAT", "MILLISECONDS (0 to 3600000; 0: none)", "1000", "How often a path that is idle is looked at."},
+    {"WEFT_SCTP_RTO_INITIAL", "MILLISECONDS (10 to 60000)", "500", "Retransmission time-out before a round trip was measured."},
+    {"WEFT_SCTP_RTO_MIN", "MILLISECONDS (10 to 60000)", "100", "Shortest retransmission time-out."},
+    {"WEFT_SCTP_RTO_MAX", "MILLISECONDS (10 to 60000)", "2000", "Longest retransmission time-out."},
+    {"WEFT_SCTP_PATH_RETRIES", "COUNT (0 to 100)", "3", "Time-outs in a row, less one, after which a path is inactive."},
+    {"WEFT_SCTP_RETRIES", "COUNT (1 to 1000)", "12", "Time-outs in a row on all paths after which the peer is given up."},
+    {"WEFT_SCTP_STREAMS", "COUNT (2 to 65535)", "64",
+     "Streams of an association, each way; so many queue pairs share one."},
+    {"WEFT_SCTP_SEND_BUFFER", "BYTES (262144 to 1073741824)", "1048576", "What an association holds until it is acknowledged."},
+    {"WEFT_SCTP_RECEIVE_BUFFER", "BYTES (262144 to 1073741824)", "1048576", "What an association takes before it is read."},
+    {"WEFT_SCTP_PMTU", "BYTES (576 to 65535)", "the interfaces'", "Largest IP packet."},
     {"WEFT_PATHS", "on|off", "on", "Programs under `weft run` find Weft's devices in /sys/class/infiniband and /dev/infiniband too."},
     {"WEFT_LIBDIR", "DIRECTORY", "beside the weft command", "Where `weft run` finds Weft's libraries."},
 };
@@ -53,6 +73,32 @@ bool ApplyDevices(Settings& settings, std::string_view value) {
   return true;
 }
 
+bool ApplyAddresses(Settings& settings, std::string_view value) {
+  std::vector<std::string> addresses;
+  for (size_t from = 0; from <= value.size();) {
+    const size_t comma = std::min(value.find(',', from), value.size());
+    const std::string address(value.substr(from, comma - from));
+    uint8_t bytes[sizeof(in6_addr)];
+    if (inet_pton(AF_INET, address.c_str(), bytes) != 1 && inet_pton(AF_INET6, address.c_str(), bytes) != 1) return false;
+    addresses.push_back(address);
+    from = comma + 1;
+  }
+  settings.sctp.addresses = std::move(addresses);
+  return true;
+}
+
+// A decimal number from `least` to `most`.
+template <typename T>
+bool ApplyNumber(T& into, std::string_view value, uint32_t least, uint32_t most) {
+  uint32_t number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (error != std::errc() || end != value.data() + value.size() || number < least || number > most) return false;
+  into = static_cast<std::conditional_t<std::is_same_v<T, uint16_t>, uint16_t, uint32_t>>(number);
+  return true;
+}
+
+constexpr uint32_t kLongestRto = 60'000, kLeastBuffer = 256 << 10, kMostBuffer = 1 << 30;
+
 constexpr Apply kApply[] = {
     [](Settings& s, std::string_view v) {
       s.crc = v == "on" ? CrcPolicy::kOn : v == "off" ? CrcPolicy::kOff : CrcPolicy::kAuto;
@@ -68,7 +114,28 @@ constexpr Apply kApply[] = {
     [](Settings& s, std::string_view v) { return s.control = v == "on", true; },
     ApplyDevices,
     [](Settings& s, std::string_view v) { return s.persona = v == "iwarp" ? Persona::kIwarp : Persona::kRoce, true; },
-    [](Settings&, std::string_view) { return true; },
+    [](Settings& s, std::string_view v) {
+      s.llp = v == "sctp" ? Llp::kSctp : v == "auto" ? Llp::kAuto : Llp::kTcp;
+      return true;
+    },
+    ApplyAddresses,
+    [](Settings& s, std::string_view v) {
+      using Cmt = SctpSettings::Cmt;
+      s.sctp.cmt = v == "on" ? Cmt::kOn : v == "pf" ? Cmt::kPotentiallyFailed : Cmt::kOff;
+      return true;
+    },
+    [](Settings& s, std::string_view v) { return s.sctp.in_ip = v == "ip", true; },
+    [](Settings& s, std::string_view v) { return ApplyNumber(s.sctp.udp_port, v, 0, 65535); },
+    [](Settings& s, std::string_view v) { return ApplyNumber(s.sctp.heartbeat, v, 0, 3'600'000); },
+    [](Settings& s, std::string_view v) { return ApplyNumber(s.sctp.rto_initial, v, 10, kLongestRto); },
+    [](Settings& s, std::string_view v) { return ApplyNumber(s.sctp.rto_min, v, 10, kLongestRto); },
+    [](Settings& s, std::string_view v) { return ApplyNumber(s.sctp.rto_max, v, 10, kLongestRto); },
+    [](Settings& s, std::string_view v) { return ApplyNumber(s.sctp.path_retries, v, 0, 100); },
+    [](Settings& s, std::string_view v) { return ApplyNumber(s.sctp.association_retries, v, 1, 1000); },
+    [](Settings& s, std::string_view v) { return ApplyNumber(s.sctp.streams, v, 2, 65535); },
+    [](Settings& s, std::string_view v) { return ApplyNumber(s.sctp.send_buffer, v, kLeastBuffer, kMostBuffer); },
+    [](Settings& s, std::string_view v) { return ApplyNumber(s.sctp.receive_buffer, v, kLeastBuffer, kMostBuffer); },
+    [](Settings& s, std::string_view v) { return ApplyNumber(s.sctp.pmtu, v, 576, 65535); },
     [](Settings& s, std::string_view v) { return s.paths = v == "on", true; },
     [](Settings& s, std::string_view v) { return s.libdir = v, true; },
 };

@@ -1,6 +1,8 @@
 #ifndef BASE_SETTINGS_H_
 #define BASE_SETTINGS_H_
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,6 +26,24 @@ enum class Persona {
   kRoce,   // transport InfiniBand over Ethernet; queue pairs may connect by ibv_modify_qp; InfiniBand's semantics between two Weft ends
 };
 
+// What carries connections (docs/settings.md).
+enum class Llp {
+  kTcp,
+  kSctp,
+  kAuto,  // SCTP where the peer has it, else TCP
+};
+
+// WEFT_SCTP_...: how SCTP is to be. What is nullopt is as transport/sctp/settings.h has it; times are in milliseconds, lengths in bytes.
+struct SctpSettings {
+  std::vector<std::string> addresses;  // ours that associations use, several for several paths; numeric
+  bool in_ip = false;                  // packets in IP itself, not in UDP
+  uint16_t udp_port = 0;               // on which packets in UDP are taken; 0: the kernel chooses
+  enum class Cmt { kOff, kOn, kPotentiallyFailed } cmt = Cmt::kOff;
+  std::optional<uint32_t> heartbeat, rto_initial, rto_min, rto_max;
+  std::optional<uint32_t> path_retries, association_retries;
+  std::optional<uint32_t> streams, send_buffer, receive_buffer, pmtu;
+};
+
 struct Settings {
   CrcPolicy crc = CrcPolicy::kAuto;      // WEFT_MPA_CRC
   bool markers = false;                  // WEFT_MPA_MARKERS=on|off: ask peers to send us markers
@@ -36,6 +56,8 @@ struct Settings {
   bool control = true;                   // WEFT_CONTROL=on|off
   std::vector<std::string> devices;      // WEFT_DEVICES=lo,eth0: only these interfaces
   Persona persona = Persona::kRoce;      // WEFT_PERSONA=roce|iwarp
+  Llp llp = Llp::kTcp;                   // WEFT_LLP=tcp|sctp|auto
+  SctpSettings sctp;
   bool paths = true;                     // WEFT_PATHS=on|off: `weft run` preloads libweft_paths.so
   std::string libdir;                    // WEFT_LIBDIR=DIRECTORY: where `weft run` finds the libraries
 

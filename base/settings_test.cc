@@ -56,6 +56,45 @@ TEST(SettingsTest, EverySettingIsRead) {
   EXPECT_EQ(read.settings.libdir, "/opt/weft");
 }
 
+TEST(SettingsTest, SettingsOfSctpAreReadAndChecked) {
+  Variable llp("WEFT_LLP", "auto"), addresses("WEFT_SCTP_ADDRESSES", "10.0.0.1,fd00::1"), cmt("WEFT_SCTP_CMT", "pf");
+  Variable carriage("WEFT_SCTP_CARRIAGE", "ip"), port("WEFT_SCTP_UDP_PORT", "9899"), heartbeat("WEFT_SCTP_HEARTBEAT", "0");
+  Variable initial("WEFT_SCTP_RTO_INITIAL", "10"), least("WEFT_SCTP_RTO_MIN", "60000"), most("WEFT_SCTP_RTO_MAX", "300");
+  Variable path("WEFT_SCTP_PATH_RETRIES", "0"), retries("WEFT_SCTP_RETRIES", "1000"), streams("WEFT_SCTP_STREAMS", "65535");
+  Variable send("WEFT_SCTP_SEND_BUFFER", "262144"), receive("WEFT_SCTP_RECEIVE_BUFFER", "1073741824"), mtu("WEFT_SCTP_PMTU", "576");
+  Outcome read;
+  EXPECT_TRUE(read.problems.empty());
+  EXPECT_EQ(read.settings.llp, Llp::kAuto);
+  const SctpSettings& sctp = read.settings.sctp;
+  EXPECT_EQ(sctp.addresses, (std::vector<std::string>{"10.0.0.1", "fd00::1"}));
+  EXPECT_EQ(sctp.cmt, SctpSettings::Cmt::kPotentiallyFailed);
+  EXPECT_TRUE(sctp.in_ip);
+  EXPECT_EQ(sctp.udp_port, 9899);
+  EXPECT_EQ(sctp.heartbeat, 0u);
+  EXPECT_EQ(sctp.rto_initial, 10u);
+  EXPECT_EQ(sctp.rto_min, 60000u);
+  EXPECT_EQ(sctp.rto_max, 300u);
+  EXPECT_EQ(sctp.path_retries, 0u);
+  EXPECT_EQ(sctp.association_retries, 1000u);
+  EXPECT_EQ(sctp.streams, 65535u);
+  EXPECT_EQ(sctp.send_buffer, 262144u);
+  EXPECT_EQ(sctp.receive_buffer, 1u << 30);
+  EXPECT_EQ(sctp.pmtu, 576u);
+}
+
+TEST(SettingsTest, BadValuesOfSctpAreRefusedWithTheirRange) {
+  for (const auto& [name, value] : std::vector<std::pair<const char*, const char*>>{
+           {"WEFT_LLP", "udp"}, {"WEFT_SCTP_ADDRESSES", "10.0.0.1,"}, {"WEFT_SCTP_ADDRESSES", "host"}, {"WEFT_SCTP_CMT", "yes"},
+           {"WEFT_SCTP_UDP_PORT", "65536"}, {"WEFT_SCTP_HEARTBEAT", "-1"}, {"WEFT_SCTP_HEARTBEAT", "1s"}, {"WEFT_SCTP_RTO_MIN", "9"},
+           {"WEFT_SCTP_STREAMS", "1"}, {"WEFT_SCTP_SEND_BUFFER", "4294967297"}, {"WEFT_SCTP_PMTU", "575"}}) {
+    Variable variable(name, value);
+    Outcome read;
+    ASSERT_EQ(read.problems.size(), 1u) << name << "=" << value;
+    EXPECT_TRUE(read.problems[0].starts_with(std::string(name) + "=" + value + " is not allowed; the value must be ")) << read.problems[0];
+    EXPECT_FALSE(read.settings.sctp.streams || read.settings.sctp.send_buffer || read.settings.sctp.pmtu || read.settings.sctp.rto_min);
+  }
+}
+
 TEST(SettingsTest, MisspeltNameIsRefusedWithTheNearestOne) {
   Variable typo("WEFT_MPA_CCR", "off");
   Outcome read;
