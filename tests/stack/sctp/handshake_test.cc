@@ -27,19 +27,17 @@ using Bytes = std::vector<uint8_t>;
 
 class SctpHandshake : public ::testing::Test {
  protected:
-  static constexpr uint16_t kUdpPort = 9899;
-
   void SetUp() override {
     RecordProperty("seed", std::to_string(seed_));
     server_->listener = server_rnic_->cm().Listen(kServer, 4, false, true, server_->cm).value();
   }
-  std::unique_ptr<Rnic> MakeRnic(transport::sctp::Sctp& sctp, uint64_t id, const Settings& settings,
+  std::unique_ptr<Rnic> MakeRnic(const char* address, uint16_t udp_port, uint64_t id, const Settings& settings,
                                  sctp::Wire** its_wire) {
-    auto wire =
-        std::make_unique<sctp::Wire>(world_.network(), pool_, settings, sctp,
-                                     [this](const SocketAddress&) -> std::optional<uint16_t> { return udp_port_; });
+    transport::sctp::Sctp* const sctp = &world_.AddHost({address}, 1500, udp_port);
+    transport::Network& network = world_.host_network();
+    auto wire = std::make_unique<sctp::Wire>(network, pool_, settings, [sctp] { return sctp; });
     *its_wire = wire.get();
-    return std::make_unique<Rnic>(world_.network(), settings, id, std::move(wire));
+    return std::make_unique<Rnic>(network, settings, id, std::move(wire));
   }
   int Connect(Program& client, const SocketAddress& to, Bytes private_data = {}) {
     client.endpoint = client_rnic_->cm().CreateEndpoint();
@@ -82,13 +80,10 @@ class SctpHandshake : public ::testing::Test {
   const uint64_t seed_ = static_cast<uint64_t>(::testing::UnitTest::GetInstance()->random_seed()) + 1;
   const Settings settings_;
   BufferPool pool_;
-  std::optional<uint16_t> udp_port_ = kUdpPort;
   transport::sctp::VirtualSctp world_{seed_};
-  transport::sctp::Sctp& client_sctp_ = world_.AddHost({"10.1.0.1"}, 1500, kUdpPort);
-  transport::sctp::Sctp& server_sctp_ = world_.AddHost({"10.1.0.2"}, 1500, kUdpPort);
   sctp::Wire *client_wire_ = nullptr, *server_wire_ = nullptr;  // the RNICs'
-  std::unique_ptr<Rnic> client_rnic_ = MakeRnic(client_sctp_, 1, settings_, &client_wire_),
-                        server_rnic_ = MakeRnic(server_sctp_, 2, settings_, &server_wire_);
+  std::unique_ptr<Rnic> client_rnic_ = MakeRnic("10.1.0.1", 9899, 1, settings_, &client_wire_),
+                        server_rnic_ = MakeRnic("10.1.0.2", 4433, 2, settings_, &server_wire_);
   std::unique_ptr<Program> client_ = std::make_unique<Program>(*client_rnic_),
                            server_ = std::make_unique<Program>(*server_rnic_);
 };

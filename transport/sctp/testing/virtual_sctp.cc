@@ -36,7 +36,7 @@ VirtualSctp::~VirtualSctp() {
 
 Sctp& VirtualSctp::AddHost(const std::vector<std::string>& addresses, uint32_t mtu, uint16_t udp_port) {
   Host host;
-  host.network = &network_.AddHost(addresses);
+  host.network = host_network_ = &network_.AddHost(addresses);
   std::vector<HostAddress> list;
   for (const std::string& text : addresses)
     list.push_back({*SocketAddress::Parse(text, 0), "v" + std::to_string(list.size()), mtu});

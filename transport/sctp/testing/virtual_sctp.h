@@ -30,6 +30,8 @@ class VirtualSctp {
   Sctp& AddHost(const std::vector<std::string>& addresses, uint32_t mtu = 1500, uint16_t udp_port = 9899);
 
   sim::VirtualNetwork& network() { return network_; }
+  // As the host that was added last sees it.
+  Network& host_network() { return *host_network_; }
   Stack& stack() { return *stack_; }
 
  private:
@@ -38,6 +40,7 @@ class VirtualSctp {
   sim::VirtualNetwork network_;
   sim::Random random_;
   std::unique_ptr<Stack> stack_;
+  Network* host_network_ = nullptr;
   std::vector<std::unique_ptr<HostSctp>> hosts_;
 };
 

@@ -23,21 +23,57 @@ void CopyBytes(uint8_t* to, const uint8_t* from, size_t count) { std::memcpy(to,
 }  // namespace
 
 int Initiator::Begin(std::shared_ptr<transport::ReadyHandler> handler) {
-  auto association = wire_.Reach(local_, remote_);
-  if (!association.ok()) return association.error();
-  association_ = std::move(*association);
   handler_ = std::move(handler);
+  auto association = wire_.Known(local_, remote_);
+  if (association == nullptr && !wire_.settings().sctp.in_ip) {
+    auto search = wire_.Locate(local_, remote_);
+    if (!search.ok()) return search.error();
+    search_ = std::move(*search);
+    search_->Wait(Ring(handler_));
+    return 0;
+  }
+  if (association == nullptr) {
+    auto made = wire_.Reach(local_, remote_, /*udp_port=*/0);
+    if (!made.ok()) return made.error();
+    association = std::move(*made);
+  }
+  Use(std::move(association));
+  return 0;
+}
+
+void Initiator::Use(std::shared_ptr<Association> association) {
+  association_ = std::move(association);
   const Association::Lock lock(*association_);
   if (association_->state() == Association::State::kConnecting) {
     association_->WaitUntilUp(Ring(handler_));
   } else {
     wire_.network().Post(Ring(handler_));
   }
-  return 0;
+}
+
+Progress Initiator::Located() {
+  const auto udp_port = search_->outcome();
+  int error = udp_port.ok() ? 0 : udp_port.error();
+  if (error == EINPROGRESS) return {};
+  search_.reset();
+  if (error == 0) {
+    auto association = wire_.Reach(local_, remote_, *udp_port);
+    if (association.ok()) {
+      Use(std::move(*association));
+      return {};
+    }
+    error = association.error();
+  }
+  return {.kind = Progress::Kind::kUnreachable, .error = error, .why = "no way to an SCTP listener"};
 }
 
 Progress Initiator::Advance() {
-  if (association_ == nullptr) return {};
+  if (association_ == nullptr) {
+    if (search_ == nullptr) return {};
+    Progress progress = Located();
+    if (progress.kind != Progress::Kind::kNothing) Abandon();
+    return progress;
+  }
   Progress progress = seat_ == nullptr ? Ask() : OnAnswer();
   switch (progress.kind) {
     case Progress::Kind::kUnreachable:
@@ -134,6 +170,7 @@ void Initiator::Refuse(const std::function<void(llp::UlpduWriter&)>& last) {
 
 void Initiator::Abandon() {
   seat_.reset();
+  search_.reset();
   association_.reset();
   handler_.reset();
 }

@@ -23,12 +23,14 @@ class Initiator final : public llp::Initiator {
   void Refuse(const std::function<void(llp::UlpduWriter&)>& last) override;
   std::unique_ptr<llp::Channel> TakeChannel() override;
   const char* missing() const override {
-    return seat_ == nullptr ? "no answer to the SCTP association request" : "no answer to the DDP session request";
+    return search_ != nullptr ? "no answer from where the peer is to listen" : seat_ == nullptr ? "no answer to the SCTP association request" : "no answer to the DDP session request";
   }
   transport::SocketAddress LocalAddress() const override;
   transport::SocketAddress PeerAddress() const override { return remote_; }
 
  private:
+  void Use(std::shared_ptr<Association> association);
+  llp::Progress Located();
   llp::Progress Ask();
   llp::Progress OnAnswer();
 
@@ -37,7 +39,8 @@ class Initiator final : public llp::Initiator {
   const llp::Proposal ours_;
   bool enhanced_ = true;
   std::shared_ptr<transport::ReadyHandler> handler_;
-  std::shared_ptr<Association> association_;  // null: there is no attempt
+  std::shared_ptr<LocatorSearch> search_;     // for the peer's UDP port
+  std::shared_ptr<Association> association_;  // both null: there is no attempt
   std::unique_ptr<Seat> seat_;                // from when the session was asked for
 };
 

@@ -5,6 +5,7 @@
 
 #include "ddp/sctp/chunk.h"
 #include "ddp/sctp/set_up_data.h"
+#include "transport/sctp/environment.h"
 #include "wires/sctp/handshake/initiator.h"
 #include "wires/sctp/handshake/responder.h"
 #include "wires/sctp/handshake/session_set_up.h"
@@ -67,7 +68,6 @@ class Incoming final : public transport::ReadyHandler, public std::enable_shared
     listener_.reset();
     handler_.reset();
   }
-  SocketAddress LocalAddress() const { return First(listener_->LocalAddresses()); }
 
  private:
   static SocketAddress First(const std::vector<SocketAddress>& addresses) {
@@ -103,10 +103,11 @@ class WeakHandler final : public transport::ReadyHandler {
 
 class Listener final : public llp::Listener {
  public:
-  Listener(Wire& wire, std::unique_ptr<transport::sctp::Listener> listener) {
+  Listener(Wire& wire, std::unique_ptr<transport::sctp::Listener> listener, std::unique_ptr<LocatorService> service)
+      : service_(std::move(service)) {
     transport::sctp::Listener& its = *listener;
     incoming_ = std::make_shared<Incoming>(wire, std::move(listener));
-    local_ = incoming_->LocalAddress();
+    local_ = service_->LocalAddress();
     its.Watch(std::make_shared<WeakHandler>(incoming_));
   }
   ~Listener() override { incoming_->Close(); }
@@ -116,11 +117,13 @@ class Listener final : public llp::Listener {
   SocketAddress LocalAddress() const override { return local_; }
 
  private:
+  const std::unique_ptr<LocatorService> service_;
   std::shared_ptr<Incoming> incoming_;
   SocketAddress local_;
 };
 
-transport::sctp::Settings OurSettings() { return {.adaptation = ddp::sctp::kAdaptationIndication}; }
+// How many ports are tried where any will do: one may be taken as SCTP's and not as UDP's.
+constexpr int kPortAttempts = 16;
 
 }  // namespace
 
@@ -130,31 +133,66 @@ Result<std::unique_ptr<llp::Initiator>, int> Wire::Connect(const SocketAddress& 
   return std::unique_ptr<llp::Initiator>(std::make_unique<Initiator>(*this, local, remote, std::move(ours)));
 }
 
-Result<std::unique_ptr<llp::Listener>, int> Wire::Listen(const SocketAddress& local, int backlog, bool, bool) {
-  auto listener = sctp_.Listen(local, backlog, OurSettings());
-  if (!listener.ok()) return listener.error();
-  return std::unique_ptr<llp::Listener>(std::make_unique<Listener>(*this, std::move(*listener)));
+transport::sctp::Settings Wire::SettingsAt(const SocketAddress& local) const {
+  transport::sctp::Settings sctp =
+      transport::sctp::WithUserSettings({.adaptation = ddp::sctp::kAdaptationIndication}, settings_.sctp);
+  sctp.local_addresses = transport::sctp::UserAddresses(settings_.sctp, local);
+  return sctp;
 }
 
-Result<std::shared_ptr<Association>, int> Wire::Reach(const SocketAddress& local, const SocketAddress& remote) {
-  const auto udp_port = find_udp_port_(remote);
-  if (!udp_port) return ECONNREFUSED;
+Result<std::unique_ptr<llp::Listener>, int> Wire::Listen(const SocketAddress& local, int backlog, bool only_v6, bool) {
+  const auto sctp = sctp_();
+  if (!sctp.ok()) return sctp.error();
+  for (int attempt = 1;; ++attempt) {
+    auto service = OpenLocatorService(network_, local, only_v6);
+    if (!service.ok()) return service.error();
+    SocketAddress at = local;
+    at.set_port((*service)->LocalAddress().port());
+    auto listener = (*sctp)->Listen(at, backlog, SettingsAt(at));
+    if (listener.ok()) {
+      if (const uint16_t udp_port = (*sctp)->udp_port(); udp_port != 0) (*service)->Start(udp_port);
+      return std::unique_ptr<llp::Listener>(std::make_unique<Listener>(*this, std::move(*listener), std::move(*service)));
+    }
+    if (listener.error() != EADDRINUSE || local.port() != 0 || attempt == kPortAttempts) return listener.error();
+  }
+}
+
+std::shared_ptr<Association> Wire::KnownLocked(const Ends& ends) {
+  const auto known = associations_.find(ends);
+  if (known == associations_.end()) return nullptr;
+  const auto alive = known->second.lock();
+  if (alive == nullptr) return nullptr;
+  const auto held = alive->Hold();
+  return alive->state() != Association::State::kOver && !alive->is_full() ? std::shared_ptr<Association>(alive) : nullptr;
+}
+
+std::shared_ptr<Association> Wire::Known(const SocketAddress& local, const SocketAddress& remote) {
+  const std::lock_guard lock(mutex_);
+  return KnownLocked({local.ToString(), remote.ToString()});
+}
+
+Result<std::shared_ptr<LocatorSearch>, int> Wire::Locate(const SocketAddress& local, const SocketAddress& remote) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(searches_, [](const auto& entry) { return entry.second.expired(); });
+  auto& known = searches_[{local.host(), remote.ToString()}];
+  if (auto search = known.lock()) return search;
+  auto search = LocatorSearch::Begin(network_, local, remote);
+  if (search.ok()) known = *search;
+  return search;
+}
+
+Result<std::shared_ptr<Association>, int> Wire::Reach(const SocketAddress& local, const SocketAddress& remote,
+                                                      uint16_t udp_port) {
+  const auto sctp = sctp_();
+  if (!sctp.ok()) return sctp.error();
+  const Ends ends{local.ToString(), remote.ToString()};
   const std::lock_guard lock(mutex_);
   std::erase_if(associations_, [](const auto& entry) { return entry.second.expired(); });
-  auto& known = associations_[{local.ToString(), remote.ToString()}];
-  if (const auto alive = known.lock()) {
-    const auto held = alive->Hold();
-    if (alive->state() != Association::State::kOver && !alive->is_full()) return std::shared_ptr<Association>(alive);
-  }
-  transport::sctp::Settings settings = OurSettings();
-  if (!local.is_wildcard()) {
-    settings.local_addresses = {local};
-    settings.local_addresses[0].set_port(0);
-  }
-  auto made = sctp_.Connect({.addresses = {remote}, .udp_port = *udp_port}, local.port(), settings);
+  if (auto known = KnownLocked(ends)) return known;
+  auto made = (*sctp)->Connect({.addresses = {remote}, .udp_port = udp_port}, local.port(), SettingsAt(local));
   if (!made.ok()) return made.error();
   auto association = Association::Make(network_, pool_, std::move(*made), /*initiator=*/true);
-  known = association;
+  associations_[ends] = association;
   return association;
 }
 

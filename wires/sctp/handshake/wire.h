@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -18,19 +17,19 @@
 #include "transport/network.h"
 #include "transport/sctp/sctp.h"
 #include "wires/sctp/association/association.h"
+#include "wires/sctp/locator/locator.h"
 
 namespace weft::sctp {
-
-// The UDP port on which the process that listens at `remote` takes SCTP; 0: in IP; nullopt: nobody is known there.
-using FindUdpPort = std::function<std::optional<uint16_t>(const transport::SocketAddress& remote)>;
 
 // DDP stream sessions over SCTP (RFC 5043, RFC 6581). Connections from one address to the same listener share an
 // association. All arguments outlive it and what it makes.
 class Wire final : public llp::Wire {
  public:
-  Wire(transport::Network& network, BufferPool& pool, const Settings& settings, transport::sctp::Sctp& sctp,
-       FindUdpPort find_udp_port)
-      : network_(network), pool_(pool), settings_(settings), sctp_(sctp), find_udp_port_(std::move(find_udp_port)) {}
+  // SCTP of the host, made when it is needed first; an errno.
+  using GetSctp = std::function<Result<transport::sctp::Sctp*, int>()>;
+
+  Wire(transport::Network& network, BufferPool& pool, const Settings& settings, GetSctp sctp)
+      : network_(network), pool_(pool), settings_(settings), sctp_(std::move(sctp)) {}
 
   Result<std::unique_ptr<llp::Initiator>, int> Connect(const transport::SocketAddress& local,
                                                        const transport::SocketAddress& remote,
@@ -39,10 +38,13 @@ class Wire final : public llp::Wire {
   Result<std::unique_ptr<llp::Listener>, int> Listen(const transport::SocketAddress& local, int backlog, bool only_v6,
                                                      bool reuse_address) override;
 
-  // For initiators: an association to `remote` that is up or may come up, one that exists if it can be. Errors: an
-  // errno.
+  // For initiators: an association to `remote` that is up or may come up and has room, if there is one.
+  std::shared_ptr<Association> Known(const transport::SocketAddress& local, const transport::SocketAddress& remote);
+  // The same, or one that is made; `udp_port` is the peer's, 0: in IP. Errors: an errno.
   Result<std::shared_ptr<Association>, int> Reach(const transport::SocketAddress& local,
-                                                  const transport::SocketAddress& remote);
+                                                  const transport::SocketAddress& remote, uint16_t udp_port);
+  // Where `remote` takes packets in UDP: one search for all who ask meanwhile.
+  Result<std::shared_ptr<LocatorSearch>, int> Locate(const transport::SocketAddress& local, const transport::SocketAddress& remote);
 
   // That initiators made, and somebody holds.
   size_t associations();
@@ -52,15 +54,18 @@ class Wire final : public llp::Wire {
   const Settings& settings() const { return settings_; }
 
  private:
+  transport::sctp::Settings SettingsAt(const transport::SocketAddress& local) const;
+
   transport::Network& network_;
   BufferPool& pool_;
   const Settings& settings_;
-  transport::sctp::Sctp& sctp_;
-  const FindUdpPort find_udp_port_;
+  const GetSctp sctp_;
 
   std::mutex mutex_;  // guards what follows; before the lock of an association
-  std::map<std::pair<std::string, std::string>, std::weak_ptr<Association>>
-      associations_;  // by local and remote address
+  using Ends = std::pair<std::string, std::string>;  // local and remote address
+  std::shared_ptr<Association> KnownLocked(const Ends& ends);
+  std::map<Ends, std::weak_ptr<Association>> associations_;
+  std::map<Ends, std::weak_ptr<LocatorSearch>> searches_;
 };
 
 }  // namespace weft::sctp

@@ -1,0 +1,44 @@
+#ifndef WIRES_SCTP_LOCATOR_MESSAGE_H_
+#define WIRES_SCTP_LOCATOR_MESSAGE_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "base/byte_reader.h"
+
+namespace weft::sctp {
+
+// How a process learns at which UDP port another takes packets of SCTP (RFC 6951 leaves open how): a question and an answer, one
+// UDP datagram each, to the UDP port that has the number of the SCTP port that is listened at, and back; big-endian. An answer is
+// as long as its question, so that nobody can be flooded by forged ones.
+//
+//    0                   1                   2                   3
+//    0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//   +-------------------------------+---------------+---------------+
+//   |         magic "WP"            |  version = 1  |     type      |
+//   +-------------------------------+---------------+---------------+
+//   |                      transaction, chosen                      |
+//   |                       by who asks                             |
+//   +-------------------------------+-------------------------------+
+//   |           SCTP port           |  UDP port; 0 in a question    |
+//   +-------------------------------+-------------------------------+
+struct LocatorMessage {
+  static constexpr size_t kLength = 16;
+  enum class Type : uint8_t { kQuestion = 1, kAnswer = 2 };
+
+  Type type = Type::kQuestion;
+  uint64_t transaction = 0;
+  uint16_t sctp_port = 0;  // not 0
+  uint16_t udp_port = 0;   // answer: not 0
+
+  // nullopt: not such a message.
+  static std::optional<LocatorMessage> Parse(ByteSpan datagram);
+  std::array<uint8_t, kLength> Serialize() const;
+  bool operator==(const LocatorMessage&) const = default;
+};
+
+}  // namespace weft::sctp
+
+#endif  // WIRES_SCTP_LOCATOR_MESSAGE_H_
