@@ -16,7 +16,7 @@
 #include "faults/injector.h"
 #include "sim/cm/engine.h"
 #include "transport/tcp_network.h"
-#include "wires/mpa/handshake/wire.h"
+#include "wires/choice/wire.h"
 
 namespace weft::sim {
 namespace {
@@ -61,7 +61,7 @@ Rnic::Rnic(transport::Network& network, const Settings& settings, uint64_t host_
       settings_(settings),
       host_id_(host_id),
       ports_(network),
-      wire_(wire != nullptr ? std::move(wire) : std::make_unique<mpa::Wire>(network_, pool_, settings_)),
+      wire_(wire != nullptr ? std::move(wire) : MakeWire(network_, pool_, settings_)),
       cm_(MakeCmEngine({network_, *wire_, host_id_, &Rnic::QueuePairOf})),
       queue_pair_ports_(std::make_unique<QueuePairPorts>(Surroundings{network_, *wire_, host_id_, &Rnic::QueuePairOf}, settings_, *cm_)),
       datagram_ports_(network),

@@ -38,7 +38,7 @@ class Rnic final : public Adapter {
   // Over the kernel's TCP; made on first use, never destroyed; the child of a fork gets its own.
   static Rnic& Process();
   // `network` outlives the RNIC and everything made from it. `host_id` tells Weft ends on one host from others. Connections are made over
-  // `wire`, or MPA over the network's byte streams where it is null.
+  // `wire`, or what WEFT_LLP says where it is null.
   Rnic(transport::Network& network, const Settings& settings, uint64_t host_id, std::unique_ptr<llp::Wire> wire = nullptr);
   ~Rnic() override;
 
