@@ -106,6 +106,9 @@ class Channel {
   // help. The channel is of no use after it, nor after Abort(), which ends at once and tells the peer so.
   virtual void Close(const std::function<void(UlpduWriter&)>& last) = 0;
   virtual void Abort() = 0;
+  // The process ends: what a kernel sees to when it closes a socket, for a wire that is not in one. The peer is to find the end behind
+  // what was sent.
+  virtual void OnExit() {}
 
   // --- what it is ---
 

@@ -162,6 +162,11 @@ void Connection::AcceptWhatCame() {
   Transmit();
 }
 
+void Connection::OnExit() {
+  AcceptWhatCame();
+  if (!over()) channel_->OnExit();
+}
+
 bool Connection::Receive() {
   const llp::Received received = channel_->Receive(kMostReadsPerStep);
   if (received.bytes != 0) {

@@ -69,6 +69,7 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   // What is posted so far goes out, then the end of the stream.
   void Disconnect();
   bool closing() const { return closing_.has_value(); }
+  void OnExit();  // of the process
   // Ends it. `orderly`: what is under way goes out, by and by.
   void Close(bool orderly);
   bool over() const { return channel_ == nullptr; }

@@ -308,7 +308,7 @@ bool QueuePair::RunErrand() {
 
 void QueuePair::OnExit() {
   std::unique_lock engine(engine_mutex_, std::try_to_lock);
-  if (engine.owns_lock() && connection_ != nullptr) connection_->AcceptWhatCame();
+  if (engine.owns_lock() && connection_ != nullptr) connection_->OnExit();
 }
 
 void QueuePair::ForgetRegion(const RegionInfo& gone) {

@@ -4,6 +4,7 @@
 #include <sys/random.h>
 
 #include <atomic>
+#include <chrono>
 #include <cerrno>
 #include <cstdlib>
 #include <memory>
@@ -92,11 +93,21 @@ Entry* Current() {
   return entry != nullptr && entry->stack.InThisProcess() ? entry : nullptr;
 }
 
+constexpr std::chrono::seconds kExitLimit{1};
+
 void AtExit() {
-  if (Entry* const entry = Current()) entry->stack.AbortAll();
+  Entry* const entry = Current();
+  if (entry == nullptr) return;
+  entry->stack.Drain(kExitLimit);
+  entry->stack.AbortAll();
 }
 
 }  // namespace
+
+void EndAssociationsAtExit() {
+  static const int registered = std::atexit(AtExit);
+  WEFT_CHECK(registered == 0);
+}
 
 Result<Sctp*, int> ProcessSctp(Network& network, const Carriage& carriage) {
   if (Entry* const entry = Current()) return &entry->sctp;
@@ -108,8 +119,7 @@ Result<Sctp*, int> ProcessSctp(Network& network, const Carriage& carriage) {
   auto host = OpenHost(network, carriage);
   if (!host) return host.error();
   auto* const entry = new Entry(std::move(*host), g_current.load(std::memory_order_acquire));
-  static const int registered = std::atexit(AtExit);
-  WEFT_CHECK(registered == 0);
+  EndAssociationsAtExit();
   g_current.store(entry, std::memory_order_release);
   return &entry->sctp;
 }

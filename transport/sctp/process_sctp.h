@@ -17,8 +17,12 @@ struct Carriage {
       false;  // in IP too, which needs CAP_NET_RAW. Every such process of a host sees all of its packets of SCTP
 };
 
+// Has what associations sent reach their peers (for a second at most) and then end them by an ABORT when the process ends, in a handler
+// of atexit(3) that is registered by the first call of this or of ProcessSctp(). What others registered later runs before it.
+void EndAssociationsAtExit();
+
 // SCTP of this process, on its network; made on first use and never destroyed. A child after fork() gets a fresh one.
-// At exit() peers are told by an ABORT; after a kill they find out by themselves (Settings). Errors: EADDRINUSE
+// After a kill they find out by themselves (Settings). Errors: EADDRINUSE
 // (udp_port), EPERM (native), EMFILE ..., EINVAL (neither).
 Result<Sctp*, int> ProcessSctp(Network& network, const Carriage& carriage);
 

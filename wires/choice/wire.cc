@@ -29,6 +29,7 @@ Result<transport::sctp::Sctp*, int> GetSctp(transport::Network& network, const S
 std::unique_ptr<llp::Wire> MakeWire(transport::Network& network, BufferPool& pool, const Settings& settings) {
   auto tcp = std::make_unique<mpa::Wire>(network, pool, settings);
   if (settings.llp == Llp::kTcp) return tcp;
+  transport::sctp::EndAssociationsAtExit();  // after what queue pairs do at exit, which is registered later
   auto sctp = std::make_unique<sctp::Wire>(network, pool, settings, [&network, &settings] { return GetSctp(network, settings.sctp); });
   return MakeChoice(network, std::move(sctp), std::move(tcp),
                     settings.llp == Llp::kAuto ? Connecting::kFirstThenSecond : Connecting::kFirst);

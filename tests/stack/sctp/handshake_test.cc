@@ -125,6 +125,24 @@ TEST_F(SctpHandshake, SeveralQueuePairsWorkAtOnceOnARoughLinkAndLeaveNoAssociati
   EXPECT_EQ(client_wire_->associations(), 0u) << "nobody holds it";
 }
 
+// perftest does so: its first connection lasts while it listens anew for the second.
+TEST_F(SctpHandshake, AListenerThatIsOpenedAgainTakesSessionsOfTheAssociationThatOutlivedIt) {
+  Program first(*client_rnic_), second(*client_rnic_), other(*server_rnic_);
+  ConnectBoth(first, *server_);
+  const SocketAddress at = server_->listener->local_address();
+  server_->listener->Close();
+  server_->listener.reset();
+  ASSERT_EQ(Connect(second, at), 0);
+  EXPECT_EQ(Next(second).kind, CmEvent::Kind::kRejected) << "nobody listens";
+  second.endpoint->SetObserver(nullptr);
+  second.endpoint->Close();
+  server_->listener = server_rnic_->cm().Listen(kServer, 4, false, true, server_->cm).value();
+  ConnectBoth(second, other);
+  EXPECT_EQ(client_wire_->associations(), 1u);
+  Write(second, other, 1000);
+  Write(first, *server_, 1000);
+}
+
 TEST_F(SctpHandshake, ARejectionBringsItsReason) {
   ASSERT_EQ(Connect(*client_, server_->listener->local_address()), 0);
   CmEvent request = Next(*server_);

@@ -456,6 +456,22 @@ Stack::Counters Stack::counters() const {
   return counters_;
 }
 
+void Stack::Drain(milliseconds most) {
+  if (!InThisProcess()) return;
+  const auto until = std::chrono::steady_clock::now() + most;
+  for (; std::chrono::steady_clock::now() < until; std::this_thread::sleep_for(std::chrono::microseconds(200))) {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock()) continue;
+    const bool waiting = std::any_of(sockets_.begin(), sockets_.end(), [](const auto& entry) {
+      sctp_status status{};
+      socklen_t length = sizeof status;
+      return usrsctp_getsockopt(entry.first, IPPROTO_SCTP, SCTP_STATUS, &status, &length) == 0 &&
+             (status.sstat_unackdata > 0 || status.sstat_penddata > 0);
+    });
+    if (!waiting) return;
+  }
+}
+
 void Stack::AbortAll() {
   if (!InThisProcess()) return;
   // A thread may have been stopped inside.

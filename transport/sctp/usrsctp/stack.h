@@ -67,6 +67,8 @@ class Stack final : public World {
   Counters counters() const;
   // At the process's end: every association is aborted, if the lock can be had soon.
   void AbortAll();
+  // Waits, `most` long at most, until peers have acknowledged what was sent. Another thread drives the network.
+  void Drain(std::chrono::milliseconds most);
 
   // --- under the lock ---
 

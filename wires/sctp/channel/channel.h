@@ -43,6 +43,7 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
   void EndOutput() override;
   void Close(const std::function<void(llp::UlpduWriter&)>& last) override;
   void Abort() override { seat_.reset(); }
+  void OnExit() override { EndOutput(); }
 
   transport::SocketAddress PeerAddress() const override { return peer_; }
   void Annotate(const std::string&) override {}

@@ -24,20 +24,17 @@ void CopyBytes(uint8_t* to, const uint8_t* from, size_t count) { std::memcpy(to,
 
 int Initiator::Begin(std::shared_ptr<transport::ReadyHandler> handler) {
   handler_ = std::move(handler);
-  auto association = wire_.Known(local_, remote_);
-  if (association == nullptr && !wire_.settings().sctp.in_ip) {
+  // Asked for each time: a listener may be gone, or another process's, while an association is still there.
+  if (!wire_.settings().sctp.in_ip) {
     auto search = wire_.Locate(local_, remote_);
     if (!search.ok()) return search.error();
     search_ = std::move(*search);
     search_->Wait(Ring(handler_));
     return 0;
   }
-  if (association == nullptr) {
-    auto made = wire_.Reach(local_, remote_, /*udp_port=*/0);
-    if (!made.ok()) return made.error();
-    association = std::move(*made);
-  }
-  Use(std::move(association));
+  auto association = wire_.Reach(local_, remote_, /*udp_port=*/0);
+  if (!association.ok()) return association.error();
+  Use(std::move(*association));
   return 0;
 }
 

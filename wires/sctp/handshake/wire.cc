@@ -18,8 +18,16 @@ using transport::SocketAddress;
 // The associations that came to a listener, and who hears of requests on them.
 class Incoming final : public transport::ReadyHandler, public std::enable_shared_from_this<Incoming> {
  public:
-  Incoming(Wire& wire, std::unique_ptr<transport::sctp::Listener> listener)
-      : wire_(wire), listener_(std::move(listener)) {}
+  Incoming(Wire& wire, std::unique_ptr<transport::sctp::Listener> listener, const SocketAddress& local)
+      : wire_(wire), local_(local), listener_(std::move(listener)) {}
+
+  void Start() {
+    {
+      const std::lock_guard lock(mutex_);
+      for (auto& association : wire_.TakeLeft(local_)) Add(std::move(association));
+    }
+    listener_->Watch(std::make_shared<WeakHandler>(weak_from_this()));
+  }
 
   void Watch(std::shared_ptr<transport::ReadyHandler> handler) {
     const std::lock_guard lock(mutex_);
@@ -32,12 +40,7 @@ class Incoming final : public transport::ReadyHandler, public std::enable_shared
     while (true) {
       auto accepted = listener_->Accept();
       if (!accepted.ok()) return;
-      auto association = Association::Make(wire_.network(), wire_.pool(), std::move(*accepted), /*initiator=*/false);
-      const Association::Lock inner(*association);
-      association->SetOnRequest([weak = weak_from_this()] {
-        if (const auto self = weak.lock()) self->Tell();
-      });
-      associations_.push_back(std::move(association));
+      Add(Association::Make(wire_.network(), wire_.pool(), std::move(*accepted), /*initiator=*/false));
     }
   }
   Result<std::unique_ptr<llp::Responder>, int> Accept() {
@@ -64,12 +67,31 @@ class Incoming final : public transport::ReadyHandler, public std::enable_shared
       const Association::Lock inner(*association);
       association->SetOnRequest(nullptr);
     }
-    associations_.clear();
+    wire_.Leave(local_, std::exchange(associations_, {}));
     listener_.reset();
     handler_.reset();
   }
 
  private:
+  // A transport's listener keeps its handler.
+  class WeakHandler final : public transport::ReadyHandler {
+   public:
+    explicit WeakHandler(std::weak_ptr<transport::ReadyHandler> handler) : handler_(std::move(handler)) {}
+    void OnReady(transport::Interest ready) override {
+      if (const auto alive = handler_.lock()) alive->OnReady(ready);
+    }
+
+   private:
+    const std::weak_ptr<transport::ReadyHandler> handler_;
+  };
+
+  void Add(std::shared_ptr<Association> association) {
+    const Association::Lock inner(*association);
+    association->SetOnRequest([weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->Tell();
+    });
+    associations_.push_back(association);
+  }
   static SocketAddress First(const std::vector<SocketAddress>& addresses) {
     return addresses.empty() ? SocketAddress() : addresses[0];
   }
@@ -83,43 +105,29 @@ class Incoming final : public transport::ReadyHandler, public std::enable_shared
   }
 
   Wire& wire_;
-  mutable std::mutex mutex_;  // guards what follows; before the lock of an association
+  const SocketAddress local_;
+  std::mutex mutex_;  // guards what follows; before the lock of an association
   std::unique_ptr<transport::sctp::Listener> listener_;
   std::shared_ptr<transport::ReadyHandler> handler_;
   std::vector<std::shared_ptr<Association>> associations_;
 };
 
-// A transport's listener keeps its handler.
-class WeakHandler final : public transport::ReadyHandler {
- public:
-  explicit WeakHandler(std::weak_ptr<transport::ReadyHandler> handler) : handler_(std::move(handler)) {}
-  void OnReady(transport::Interest ready) override {
-    if (const auto alive = handler_.lock()) alive->OnReady(ready);
-  }
-
- private:
-  const std::weak_ptr<transport::ReadyHandler> handler_;
-};
-
 class Listener final : public llp::Listener {
  public:
   Listener(Wire& wire, std::unique_ptr<transport::sctp::Listener> listener, std::unique_ptr<LocatorService> service)
-      : service_(std::move(service)) {
-    transport::sctp::Listener& its = *listener;
-    incoming_ = std::make_shared<Incoming>(wire, std::move(listener));
-    local_ = service_->LocalAddress();
-    its.Watch(std::make_shared<WeakHandler>(incoming_));
+      : service_(std::move(service)),
+        incoming_(std::make_shared<Incoming>(wire, std::move(listener), service_->LocalAddress())) {
+    incoming_->Start();
   }
   ~Listener() override { incoming_->Close(); }
 
   void Watch(std::shared_ptr<transport::ReadyHandler> handler) override { incoming_->Watch(std::move(handler)); }
   Result<std::unique_ptr<llp::Responder>, int> Accept() override { return incoming_->Accept(); }
-  SocketAddress LocalAddress() const override { return local_; }
+  SocketAddress LocalAddress() const override { return service_->LocalAddress(); }
 
  private:
   const std::unique_ptr<LocatorService> service_;
-  std::shared_ptr<Incoming> incoming_;
-  SocketAddress local_;
+  const std::shared_ptr<Incoming> incoming_;
 };
 
 // How many ports are tried where any will do: one may be taken as SCTP's and not as UDP's.
@@ -157,20 +165,6 @@ Result<std::unique_ptr<llp::Listener>, int> Wire::Listen(const SocketAddress& lo
   }
 }
 
-std::shared_ptr<Association> Wire::KnownLocked(const Ends& ends) {
-  const auto known = associations_.find(ends);
-  if (known == associations_.end()) return nullptr;
-  const auto alive = known->second.lock();
-  if (alive == nullptr) return nullptr;
-  const auto held = alive->Hold();
-  return alive->state() != Association::State::kOver && !alive->is_full() ? std::shared_ptr<Association>(alive) : nullptr;
-}
-
-std::shared_ptr<Association> Wire::Known(const SocketAddress& local, const SocketAddress& remote) {
-  const std::lock_guard lock(mutex_);
-  return KnownLocked({local.ToString(), remote.ToString()});
-}
-
 Result<std::shared_ptr<LocatorSearch>, int> Wire::Locate(const SocketAddress& local, const SocketAddress& remote) {
   const std::lock_guard lock(mutex_);
   std::erase_if(searches_, [](const auto& entry) { return entry.second.expired(); });
@@ -187,18 +181,45 @@ Result<std::shared_ptr<Association>, int> Wire::Reach(const SocketAddress& local
   if (!sctp.ok()) return sctp.error();
   const Ends ends{local.ToString(), remote.ToString()};
   const std::lock_guard lock(mutex_);
-  std::erase_if(associations_, [](const auto& entry) { return entry.second.expired(); });
-  if (auto known = KnownLocked(ends)) return known;
+  std::erase_if(associations_, [](const auto& entry) { return entry.second.association.expired(); });
+  // Another UDP port is another process: the peer was started anew.
+  if (const auto known = associations_.find(ends); known != associations_.end() && known->second.udp_port == udp_port) {
+    const auto association = known->second.association.lock();
+    const auto held = association == nullptr ? std::unique_lock<std::mutex>() : association->Hold();
+    if (association != nullptr && association->state() != Association::State::kOver && !association->is_full()) {
+      return std::shared_ptr<Association>(association);
+    }
+  }
   auto made = (*sctp)->Connect({.addresses = {remote}, .udp_port = udp_port}, local.port(), SettingsAt(local));
   if (!made.ok()) return made.error();
   auto association = Association::Make(network_, pool_, std::move(*made), /*initiator=*/true);
-  associations_[ends] = association;
+  associations_[ends] = {association, udp_port};
   return association;
+}
+
+void Wire::Leave(const SocketAddress& listener, std::vector<std::shared_ptr<Association>> associations) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(left_, [](const Left& left) { return left.association.expired(); });
+  for (auto& association : associations) left_.push_back({listener, association});
+}
+
+std::vector<std::shared_ptr<Association>> Wire::TakeLeft(const SocketAddress& listener) {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<Association>> taken;
+  std::erase_if(left_, [&](const Left& left) {
+    const auto alive = left.association.lock();
+    if (alive == nullptr) return true;
+    const bool ours = left.listener.port() == listener.port() &&
+                      (listener.is_wildcard() || left.listener.is_wildcard() || left.listener.SameHost(listener));
+    if (ours) taken.push_back(alive);
+    return ours;
+  });
+  return taken;
 }
 
 size_t Wire::associations() {
   const std::lock_guard lock(mutex_);
-  std::erase_if(associations_, [](const auto& entry) { return entry.second.expired(); });
+  std::erase_if(associations_, [](const auto& entry) { return entry.second.association.expired(); });
   return associations_.size();
 }
 

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/buffer_pool.h"
 #include "base/result.h"
@@ -38,13 +39,16 @@ class Wire final : public llp::Wire {
   Result<std::unique_ptr<llp::Listener>, int> Listen(const transport::SocketAddress& local, int backlog, bool only_v6,
                                                      bool reuse_address) override;
 
-  // For initiators: an association to `remote` that is up or may come up and has room, if there is one.
-  std::shared_ptr<Association> Known(const transport::SocketAddress& local, const transport::SocketAddress& remote);
-  // The same, or one that is made; `udp_port` is the peer's, 0: in IP. Errors: an errno.
+  // For initiators: an association to `remote`, one that there is if it is up or may come up and has room. `udp_port` is
+  // the peer's, 0: in IP. Errors: an errno.
   Result<std::shared_ptr<Association>, int> Reach(const transport::SocketAddress& local,
                                                   const transport::SocketAddress& remote, uint16_t udp_port);
   // Where `remote` takes packets in UDP: one search for all who ask meanwhile.
   Result<std::shared_ptr<LocatorSearch>, int> Locate(const transport::SocketAddress& local, const transport::SocketAddress& remote);
+
+  // For listeners: an association that has sessions when its listener is closed is the next one's at that address.
+  void Leave(const transport::SocketAddress& listener, std::vector<std::shared_ptr<Association>> associations);
+  std::vector<std::shared_ptr<Association>> TakeLeft(const transport::SocketAddress& listener);
 
   // That initiators made, and somebody holds.
   size_t associations();
@@ -63,8 +67,16 @@ class Wire final : public llp::Wire {
 
   std::mutex mutex_;  // guards what follows; before the lock of an association
   using Ends = std::pair<std::string, std::string>;  // local and remote address
-  std::shared_ptr<Association> KnownLocked(const Ends& ends);
-  std::map<Ends, std::weak_ptr<Association>> associations_;
+  struct Known {
+    std::weak_ptr<Association> association;
+    uint16_t udp_port = 0;
+  };
+  std::map<Ends, Known> associations_;
+  struct Left {
+    transport::SocketAddress listener;
+    std::weak_ptr<Association> association;
+  };
+  std::vector<Left> left_;
   std::map<Ends, std::weak_ptr<LocatorSearch>> searches_;
 };
 
