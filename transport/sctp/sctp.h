@@ -41,6 +41,7 @@ struct OutgoingMessage {
   // on whatever stream. A part is taken as far as there is room; a message that is handed over at once is taken whole
   // or not at all.
   bool end_of_record = true;
+  bool more = false;              // others follow at once: its packet may wait for theirs, or for Flush()
   std::span<const iovec> pieces;  // at most 64, with at least one byte; copied
 };
 
@@ -126,11 +127,21 @@ class Association {
   // yet). kFailed: EMSGSIZE (longer than `send_buffer`), EINVAL (no such stream, no bytes), EPIPE (shut down), or the
   // association is gone.
   virtual IoResult Send(const OutgoingMessage& message) = 0;
+  // What waits because more was to follow goes out.
+  virtual void Flush() = 0;
   // The next bytes of one message, or the next event. Messages are whole when their first bytes can be received, unless
   // they are longer than half of `receive_buffer`. The rest of a message comes before anything else. While no message
   // is under way `into` may be scribbled on whatever the outcome, so it is to be memory that is nobody else's; then it
   // needs 512 bytes.
   virtual Received Receive(std::span<const iovec> into) = 0;
+
+  // For a thread that spins: takes in what came from the network and calls no handler. The network's thread calls those of others, and
+  // this one's no more for what there is. Whether there is something: then it is received until that says kNothing, or Recall() called.
+  virtual bool Poll() = 0;
+  // The handler is to hear again of what can be received.
+  virtual void Recall() = 0;
+  // Of the socket by which its packets come, for Network::Lend() and WatchGroup::Add().
+  virtual WatchId PacketWatch() const = 0;
 
   // Ends in order: what was taken by Send() goes out, then SHUTDOWN. Receive() goes on until it says kEnded.
   virtual void Shutdown() = 0;

@@ -88,7 +88,8 @@ IoResult UsrsctpAssociation::Send(const OutgoingMessage& message) {
   if (!stack_.InThisProcess()) return failed(ECHILD);
   const size_t length = TotalLength(message.pieces);
   if (length == 0 || message.pieces.size() > kMostPieces) return failed(EINVAL);
-  const Stack::Locked locked(stack_);
+  Stack::Locked locked(stack_);
+  if (message.more) locked.SetMoreFollows();
   if (end_) return failed(end_->error != 0 ? end_->error : EPIPE);
   if (shut_down_) return failed(EPIPE);
   const bool parts = in_parts_.has_value() || !message.end_of_record;
@@ -129,6 +130,24 @@ IoResult UsrsctpAssociation::Send(const OutgoingMessage& message) {
   }
   if (bytes == 0) return {.kind = IoResult::Kind::kWouldBlock};
   return {.kind = IoResult::Kind::kDone, .bytes = bytes};
+}
+
+void UsrsctpAssociation::Flush() {
+  if (Usable()) const Stack::Locked locked(stack_);
+}
+
+bool UsrsctpAssociation::Poll() { return !stack_.InThisProcess() || stack_.Poll(*this); }
+
+void UsrsctpAssociation::Recall() {
+  if (!Usable()) return;
+  const Stack::Locked locked(stack_);
+  if (may_read_) stack_.Rouse(*this);
+}
+
+WatchId UsrsctpAssociation::PacketWatch() const {
+  if (!Usable()) return 0;
+  const Stack::Locked locked(stack_);
+  return stack_.PacketWatch(udp_port_ != 0, peer_addresses_.empty() ? AF_INET : peer_addresses_[0].family());
 }
 
 void UsrsctpAssociation::Shutdown() {

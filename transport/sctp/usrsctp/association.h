@@ -21,7 +21,11 @@ class UsrsctpAssociation final : public Association, public Watched {
   void Watch(std::shared_ptr<ReadyHandler> handler) override;
   void SetReading(bool reading) override;
   IoResult Send(const OutgoingMessage& message) override;
+  void Flush() override;
   Received Receive(std::span<const iovec> into) override;
+  bool Poll() override;
+  void Recall() override;
+  WatchId PacketWatch() const override;
   void Shutdown() override;
   void Abort(const std::string& reason) override;
 

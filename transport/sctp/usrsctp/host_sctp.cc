@@ -18,6 +18,8 @@ namespace {
 constexpr size_t kMostAddresses = 16;
 // usrsctp sends nothing at 65535, what loopback would carry.
 constexpr uint32_t kMostMtu = 65400, kLeastMtu = 576;
+constexpr uint32_t kLeastMtuV6 = 1280;  // RFC 8200 section 5
+constexpr uint32_t kMostHeaders = 48;   // of IPv6 and UDP
 
 bool IsLinkLocal(const SocketAddress& address) {
   return address.family() == AF_INET6 &&
@@ -99,6 +101,7 @@ Result<std::unique_ptr<Association>, int> HostSctp::Connect(const Peer& peer, ui
 
   const Stack::Locked locked(stack_);
   stack_.LookForAddresses(host_, locals);
+  if (mtu < kLeastMtuV6) stack_.outbox().LimitJoined(mtu - kMostHeaders);
   struct socket* socket = nullptr;
   if (int error = OpenSocket(family, settings, mtu, peer.udp_port != 0, &socket)) return error;
   int error = SetUdpPort(socket, peer.udp_port);
@@ -136,6 +139,7 @@ Result<std::unique_ptr<Listener>, int> HostSctp::Listen(const SocketAddress& loc
 
   const Stack::Locked locked(stack_);
   stack_.LookForAddresses(host_, locals);
+  if (mtu < kLeastMtuV6) stack_.outbox().LimitJoined(mtu - kMostHeaders);
   struct socket* socket = nullptr;
   if (int error = OpenSocket(family, settings, mtu, host_.udp != nullptr, &socket)) return error;
   int error = Bind(socket, family, locals, local.port());

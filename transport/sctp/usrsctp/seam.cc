@@ -95,8 +95,6 @@ int Output(mbuf* chain, int family) {
   const size_t headers = ip_header + (udp ? kUdpHeader : 0);
   uint8_t* const sctp = bytes + headers;
   packet.bytes = {sctp, length - headers};
-  std::memset(sctp + kChecksumOffset, 0, 4);
-  StoreCrc32c(sctp + kChecksumOffset, Crc32c(packet.bytes));
   return g_world->Output(packet);
 }
 
@@ -135,7 +133,7 @@ void weft_usrsctp_ip6_output(int* result, mbuf* packet, void* /*route*/, void* /
   *result = Output(packet, AF_INET6);
 }
 
-// sctp_calculate_cksum, from sctp_output.c: Output() above does it, over contiguous bytes.
+// sctp_calculate_cksum, from sctp_output.c: World::Output() does it, over contiguous bytes.
 uint32_t weft_usrsctp_no_checksum(mbuf* /*packet*/, uint32_t /*offset*/) { return 0; }
 
 // sctp_common_input_processing, from usrsctp_conninput(), whose addresses are those of AF_CONN: ours are the network's.

@@ -18,9 +18,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr size_t kBatch = 32;                 // packets of one system call
+constexpr size_t kBatch = 32;      // packets of one system call
 constexpr size_t kRoom = 65536;               // of one that comes
-constexpr size_t kMostOutgoing = 512 * 1024;  // bytes that wait for the system call
 constexpr int kBatchesOfOneLook = 4;          // so that one thread does not stay in here while packets keep coming
 constexpr size_t kLeastPacket = 16;              // the common header, and a chunk's
 constexpr Duration kRouteLasts = milliseconds(500);
@@ -103,7 +102,7 @@ Stack::Locked::Locked(Stack& stack, bool caller_dispatches) : stack_(stack), cal
 }
 
 Stack::Locked::~Locked() {
-  stack_.Flush();
+  if (!more_follows_) stack_.Flush();
   const bool post = !caller_dispatches_ && stack_.dispatching_ == 0 && stack_.AnyReady() &&
                     !std::exchange(stack_.dispatch_posted_, true);
   stack_.mutex_.unlock();
@@ -161,6 +160,19 @@ void Stack::LookForAddresses(Host& host, const std::vector<SocketAddress>& wante
 bool Stack::Pump(Host& host, bool caller_dispatches, const Watched* calm) {
   if (!InThisProcess()) return false;
   const Locked locked(*this, caller_dispatches);
+  const bool any = TakeAll(host);
+  if (calm != nullptr) Calm(*calm);
+  return any;
+}
+
+bool Stack::Poll(Watched& mine) {
+  const Locked locked(*this);
+  for (Host* const host : hosts_) TakeAll(*host);
+  Calm(mine);
+  return mine.may_read_;
+}
+
+bool Stack::TakeAll(Host& host) {
   bool any = false;
   for (DatagramSocket* socket : {host.udp.get(), host.native4.get(), host.native6.get()}) {
     for (int look = 0; socket != nullptr && look < kBatchesOfOneLook; ++look) {
@@ -180,13 +192,15 @@ bool Stack::Pump(Host& host, bool caller_dispatches, const Watched* calm) {
     activity_ = host.network->Now();
     ScheduleTick();
   }
-  if (calm != nullptr) {
-    std::erase_if(ready_, [&](Watched* one) {
-      if (one == calm) one->queued_ = false;
-      return one == calm;
-    });
-  }
   return any;
+}
+
+// Its handler is not called for what there is.
+void Stack::Calm(const Watched& calm) {
+  std::erase_if(ready_, [&](Watched* one) {
+    if (one == &calm) one->queued_ = false;
+    return one == &calm;
+  });
 }
 
 void Stack::Take(const IncomingDatagram& datagram, const uint8_t* bytes, bool native) {
@@ -224,14 +238,7 @@ void Stack::Take(const IncomingDatagram& datagram, const uint8_t* bytes, bool na
   if (!MayEnter(packet.bytes, known != peers_.end()) || !Input(packet)) ++counters_.damaged;
 }
 
-uint8_t* Stack::RoomForOutput(size_t bytes) {
-  if (outgoing_.size() >= 2 * kBatch || outgoing_used_ + bytes > kMostOutgoing) Flush();
-  if (outgoing_bytes_.size() < outgoing_used_ + bytes) {
-    if (outgoing_bytes_.empty()) outgoing_bytes_.resize(kMostOutgoing);
-    if (outgoing_used_ + bytes > kMostOutgoing) return nullptr;
-  }
-  return &outgoing_bytes_[outgoing_used_];
-}
+uint8_t* Stack::RoomForOutput(size_t bytes) { return outbox_.Room(bytes); }
 
 int Stack::Output(const Packet& packet) {
   Host* const host = HostOf(packet.from);
@@ -243,13 +250,7 @@ int Stack::Output(const Packet& packet) {
   if (socket == nullptr) return EPROTONOSUPPORT;
   const auto from = SourceFor(*host, packet);
   if (!from) return EHOSTUNREACH;  // then usrsctp tries another path at once
-  Outgoing& out = outgoing_.emplace_back();
-  out.to = packet.to;
-  out.from = *from;
-  out.offset = static_cast<size_t>(packet.bytes.data() - outgoing_bytes_.data());
-  out.length = packet.bytes.size();
-  out.socket = socket;
-  outgoing_used_ = out.offset + out.length;
+  outbox_.Add(*from, packet.to, *socket, packet.bytes);
 
   uint16_t ports[2];
   std::memcpy(ports, packet.bytes.data(), sizeof ports);
@@ -290,36 +291,20 @@ std::optional<SocketAddress> Stack::SourceFor(Host& host, const Packet& packet) 
 }
 
 void Stack::Flush() {
-  size_t next = 0;
-  while (next < outgoing_.size()) {
-    DatagramSocket* const socket = outgoing_[next].socket;
-    OutgoingDatagram datagrams[kBatch];
-    iovec pieces[kBatch];
-    size_t count = 0;
-    for (; count < kBatch && next + count < outgoing_.size() && outgoing_[next + count].socket == socket; ++count) {
-      const Outgoing& out = outgoing_[next + count];
-      pieces[count] = {.iov_base = &outgoing_bytes_[out.offset], .iov_len = out.length};
-      datagrams[count].to = out.to;
-      datagrams[count].from = out.from;
-      datagrams[count].pieces = {&pieces[count], 1};
-    }
-    int error = 0;
-    const size_t sent = socket->Send({datagrams, count}, &error);
-    ++counters_.output_batches;
-    counters_.packets_out += sent;
-    next += sent;
-    if (sent < count) {  // lost: SCTP sends it again, on another path if need be
-      ++counters_.not_sent;
-      if (error != EAGAIN) routes_.erase(PeerKey(outgoing_[next].to, 0, 0));
-      ++next;
-    }
-  }
-  if (next > 0) {
-    activity_ = hosts_[0]->network->Now();
-    ScheduleTick();
-  }
-  outgoing_.clear();
-  outgoing_used_ = 0;
+  if (outbox_.empty()) return;
+  outbox_.Flush();
+  activity_ = hosts_[0]->network->Now();
+  ScheduleTick();
+}
+
+void Stack::OnSent(size_t packets) {
+  ++counters_.output_batches;
+  counters_.packets_out += packets;
+}
+
+void Stack::OnNotSent(const SocketAddress& to, int error) {
+  ++counters_.not_sent;
+  if (error != EAGAIN) routes_.erase(PeerKey(to, 0, 0));
 }
 
 // --- time ---
@@ -434,6 +419,13 @@ void Stack::PostDispatch() {
 }
 
 // --- the rest ---
+
+WatchId Stack::PacketWatch(bool udp, int family) const {
+  const Host& host = *hosts_[0];
+  const size_t native = (host.udp != nullptr ? 1 : 0) + (family == AF_INET6 && host.native4 != nullptr ? 1 : 0);
+  const size_t at = udp ? 0 : native;
+  return at < host.watches.size() ? host.watches[at] : 0;
+}
 
 void Stack::AddPort(uint16_t port, const std::vector<SocketAddress>& addresses) {
   Port& entry = ports_[port];

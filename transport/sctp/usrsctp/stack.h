@@ -14,6 +14,7 @@
 
 #include "transport/network.h"
 #include "transport/sctp/usrsctp/host.h"
+#include "transport/sctp/usrsctp/outbox.h"
 #include "transport/sctp/usrsctp/peers.h"
 #include "transport/sctp/usrsctp/seam.h"
 #include "transport/sctp/usrsctp/watched.h"
@@ -25,13 +26,15 @@ namespace weft::transport::sctp {
 // locked.
 //
 // Lock order: an owner's own lock, then this one, then the network's. Handlers are called without this one.
-class Stack final : public World {
+class Stack final : public World, private Outbox::Observer {
  public:
   // Of what follows, what says so is called under it.
   class Locked {
    public:
     // Takes the lock, and brings usrsctp's clock up to date.
     explicit Locked(Stack& stack, bool caller_dispatches = false);
+    // Nothing is sent at the end of this one: another follows at once.
+    void SetMoreFollows() { more_follows_ = true; }
     // Sends what was put out, and has the handlers called of what became ready, unless the caller calls Dispatch().
     ~Locked();
     Locked(const Locked&) = delete;
@@ -40,6 +43,7 @@ class Stack final : public World {
    private:
     Stack& stack_;
     const bool caller_dispatches_;
+    bool more_follows_ = false;
   };
 
   struct Counters {
@@ -62,6 +66,8 @@ class Stack final : public World {
   // Takes in what came to the host's sockets. Whether anything did. Not under the lock. `calm`: its handler is not to
   // be called.
   bool Pump(Host& host, bool caller_dispatches, const Watched* calm = nullptr);
+  // The same of all hosts, for `mine`; whether that has something to receive.
+  bool Poll(Watched& mine);
   // Calls the handlers of what is ready. Not under the lock.
   void Dispatch();
   Counters counters() const;
@@ -85,15 +91,13 @@ class Stack final : public World {
   // One more that has it, from the same addresses.
   void SharePort(uint16_t port) { ++ports_[port].uses; }
   PeerTable& peers() { return peers_; }
+  Outbox& outbox() { return outbox_; }
+  // Of the socket by which packets come, of the first host.
+  WatchId PacketWatch(bool udp, int family) const;
 
  private:
   class SocketHandler;
   struct Attachment;
-  struct Outgoing {
-    SocketAddress to, from;
-    size_t offset = 0, length = 0;
-    DatagramSocket* socket = nullptr;
-  };
   struct Port {
     int uses = 0;
     std::vector<SocketAddress> addresses;
@@ -113,8 +117,12 @@ class Stack final : public World {
   Host* HostOf(const SocketAddress& address);
   // From where it is to go out; nullopt: there is no way.
   std::optional<SocketAddress> SourceFor(Host& host, const Packet& packet);
+  bool TakeAll(Host& host);
+  void Calm(const Watched& calm);
   void Take(const IncomingDatagram& datagram, const uint8_t* bytes, bool native);
   void Flush();
+  void OnSent(size_t packets) override;
+  void OnNotSent(const SocketAddress& to, int error) override;
   // Its clock, in milliseconds.
   void AdvanceClock();
   void ScheduleTick();
@@ -128,9 +136,7 @@ class Stack final : public World {
   std::vector<Host*> hosts_;
   std::map<std::string, Host*> host_of_;  // by address, where there are several
   std::vector<LocalAddress> known_;
-  std::vector<Outgoing> outgoing_;
-  std::vector<uint8_t> outgoing_bytes_;
-  size_t outgoing_used_ = 0;
+  Outbox outbox_{*this};
   std::vector<uint8_t> incoming_bytes_;
   std::unordered_map<uint16_t, Port> ports_;                // of SCTP, network byte order
   std::unordered_map<PeerKey, Route, PeerKeyHash> routes_;  // ports 0

@@ -135,15 +135,15 @@ void Association::OnReady(transport::Interest ready) {
   if (ready.read) Read(kMostPerWakeUp);
 }
 
-void Association::Read(unsigned most) {
-  if (ended_) return;
+bool Association::Read(unsigned most) {
+  if (ended_) return true;
   const BufferPool::Lease block = pool_.Take();
   for (unsigned count = 0; count < most && (core_ == nullptr || core_->HasRoom()); ++count) {
     const iovec piece{block.data(), BufferPool::kBlockSize};
     const Received received = transport_->Receive({&piece, 1});
     switch (received.kind) {
       case Received::Kind::kNothing:
-        return;
+        return true;
       case Received::Kind::kEvent:
         OnEvent(received.event);
         break;
@@ -156,11 +156,17 @@ void Association::Read(unsigned most) {
       case Received::Kind::kEnded:
       case Received::Kind::kFailed:
         ended_ = true;
-        return Over(
+        Over(
             received.kind == Received::Kind::kEnded ? ECONNRESET : received.error,
             received.kind == Received::Kind::kEnded ? "the peer shut the association down" : "the association is lost");
+        return true;
     }
   }
+  return false;
+}
+
+void Association::Poll(unsigned most) {
+  if (!ended_ && transport_->Poll() && !Read(most)) transport_->Recall();
 }
 
 void Association::OnEvent(const Event& event) {
@@ -276,7 +282,8 @@ void Association::ReleaseLingering(std::vector<std::unique_ptr<Seat>>& gone) {
 
 bool Association::Send(const Outgoing& outgoing) {
   const IoResult result = transport_->Send(
-      {.stream = outgoing.stream, .ppid = outgoing.ppid, .unordered = true, .pieces = outgoing.pieces});
+      {.stream = outgoing.stream, .ppid = outgoing.ppid, .unordered = true, .more = true, .pieces = outgoing.pieces});
+  unflushed_ = true;
   // An association that takes nothing any more says why when all that the peer sent was received.
   blocked_ = result.kind != IoResult::Kind::kDone;
   if (blocked_) return false;
@@ -292,6 +299,10 @@ bool Association::SendOf(Seat& seat) {
     }
   }
   return seat.session_->empty();
+}
+
+void Association::Flush() {
+  if (std::exchange(unflushed_, false)) transport_->Flush();
 }
 
 void Association::SendAll() {
@@ -321,6 +332,7 @@ Association::Aftermath Association::Finish(const Seat* own) {
     CollectNews(*core_, own, aftermath.wakes);
     SendAll();  // a request that nobody takes was refused
   }
+  Flush();
   std::erase_if(lost_, [](const auto& core) { return core->sessions() == 0; });
   const bool read = !ended_ && (core_ == nullptr || core_->HasRoom());
   if (read != reading_) transport_->SetReading(reading_ = read);

@@ -108,8 +108,12 @@ class Association : public std::enable_shared_from_this<Association> {
   // Its owner is done with it: what it has to say still goes out, if that takes no longer than kLingerLimit.
   void Linger(std::unique_ptr<Seat> seat);
 
-  // Receives at most `most` messages, as far as there is room.
-  void Read(unsigned most);
+  // Receives at most `most` messages, as far as there is room. False: there may be more.
+  bool Read(unsigned most);
+  // The same for a thread that spins, after a look at the network.
+  void Poll(unsigned most);
+  // Of the socket that packets come by.
+  transport::WatchId packet_watch() const { return transport_->PacketWatch(); }
   // Sends what a session has. False: not all of it may go now.
   bool SendOf(Seat& seat);
 
@@ -139,6 +143,7 @@ class Association : public std::enable_shared_from_this<Association> {
   void Over(int error, std::string why);
   bool Send(const ddp::sctp::Outgoing& outgoing);
   void SendAll();
+  void Flush();
   void CollectNews(ddp::sctp::Association& core, const Seat* own, Wakes& wakes);
   Aftermath Finish(const Seat* own);
   void Tick();
@@ -160,6 +165,7 @@ class Association : public std::enable_shared_from_this<Association> {
   bool ended_ = false;                                         // there is nothing more to receive
   bool skipping_ = false;                                      // the rest of a message that is too long
   bool blocked_ = false;                                       // SCTP took no more
+  bool unflushed_ = false;                                     // what it took may wait for more
   std::unique_ptr<ddp::sctp::Association> core_;               // from kUp on
   std::vector<std::unique_ptr<ddp::sctp::Association>> lost_;  // before restarts of the peer, while sessions are held
   uint64_t acknowledged_ = 0;                                  // of core_->taken()

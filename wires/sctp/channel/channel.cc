@@ -100,7 +100,7 @@ Received Channel::Receive(unsigned most) {
   inside_ = true;
   session().SetOpen(true);
   session().Deliver(size_t{most} * kMessagesPerRead);
-  association.Read(most * kMessagesPerRead);
+  association.Poll(most * kMessagesPerRead);
   session().SetOpen(false);
   inside_ = false;
   if (session().deliverable()) seat_->WakeLater();
@@ -121,6 +121,11 @@ Received Channel::Receive(unsigned most) {
     received.kind = Received::Kind::kSome;
   }
   return received;
+}
+
+transport::WatchId Channel::Watch(std::shared_ptr<transport::ReadyHandler>) {
+  const auto lock = Hold();
+  return seat_->association().packet_watch();
 }
 
 // --- the end ---

@@ -35,8 +35,8 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
   bool in_ulpdu() const override { return false; }  // messages come whole
   void DivertPlacement() override {}
 
-  // There is none: many sessions have one association, and whoever is concerned is called.
-  transport::WatchId Watch(std::shared_ptr<transport::ReadyHandler>) override { return 0; }
+  // That of all of the process's packets: whoever is concerned is called, by the association.
+  transport::WatchId Watch(std::shared_ptr<transport::ReadyHandler>) override;
   void UpdateInterest() override {}
   bool quiet() const override { return !blocked_; }
 

@@ -1,0 +1,54 @@
+#ifndef TRANSPORT_SCTP_USRSCTP_OUTBOX_H_
+#define TRANSPORT_SCTP_USRSCTP_OUTBOX_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "transport/datagram_socket.h"
+#include "transport/socket_address.h"
+
+namespace weft::transport::sctp {
+
+// Packets that wait for the system call that sends them. Small ones of one association that follow one another become one, as if
+// their chunks had been there at once (RFC 9260 section 6.10). Not thread safe.
+class Outbox {
+ public:
+  // What becomes of packets: so many went out; or the first of what was left did not, for `error`, and goes to `to`.
+  struct Observer {
+    virtual ~Observer() = default;
+    virtual void OnSent(size_t packets) = 0;
+    virtual void OnNotSent(const SocketAddress& to, int error) = 0;
+  };
+  explicit Outbox(Observer& observer) : observer_(observer) {}
+
+  // Memory for a packet with what is in front of it; null: it is too long. Sends if there is no room.
+  uint8_t* Room(size_t bytes);
+  // A packet from its common header on, at the end of what Room() gave; its checksum is not there yet.
+  void Add(const SocketAddress& from, const SocketAddress& to, DatagramSocket& socket, std::span<const uint8_t> packet);
+  void Flush();
+  bool empty() const { return outgoing_.empty(); }
+  // Packets longer than this are not made of others. At first what each path takes.
+  void LimitJoined(size_t bytes);
+
+ private:
+  struct Outgoing {
+    SocketAddress from, to;
+    size_t offset = 0, length = 0;
+    DatagramSocket* socket = nullptr;
+  };
+  bool Join(const SocketAddress& from, const SocketAddress& to, const DatagramSocket& socket, std::span<const uint8_t> packet);
+
+  Observer& observer_;
+  std::vector<Outgoing> outgoing_;
+  std::vector<uint8_t> bytes_;
+  size_t used_ = 0;
+  // An IPv6 packet of 1280 bytes (RFC 8200 section 5) without headers of IP and UDP.
+  size_t most_joined_ = 1232;
+};
+
+}  // namespace weft::transport::sctp
+
+#endif  // TRANSPORT_SCTP_USRSCTP_OUTBOX_H_
