@@ -66,12 +66,25 @@ HostSctp::~HostSctp() {
 
 uint16_t HostSctp::udp_port() const { return host_.udp != nullptr ? host_.udp->LocalAddress().port() : 0; }
 
-uint32_t HostSctp::MtuOf(const std::vector<SocketAddress>& addresses) const {
+uint32_t HostSctp::MtuTo(const std::vector<SocketAddress>& peers, const std::vector<SocketAddress>& locals) const {
+  const auto all = host_.list_addresses();
+  const auto has = [](const std::vector<SocketAddress>& some, const HostAddress& one) {
+    return std::any_of(some.begin(), some.end(), [&](const SocketAddress& a) { return a.SameHost(one.address); });
+  };
+  // What goes to an address of this host does not leave it.
+  const auto is_ours = [&](const SocketAddress& peer) {
+    return std::any_of(all.begin(), all.end(), [&](const HostAddress& one) { return one.address.SameHost(peer); });
+  };
+  if (std::all_of(peers.begin(), peers.end(), is_ours)) return kMostMtu;
+  std::vector<SocketAddress> from = locals;
+  if (from.empty()) {
+    for (const SocketAddress& peer : peers) {
+      if (const auto source = host_.source_for(peer); source && source->family() != 0) from.push_back(*source);
+    }
+  }
   uint32_t least = kMostMtu;
-  for (const HostAddress& one : host_.list_addresses()) {
-    const bool used = addresses.empty() || std::any_of(addresses.begin(), addresses.end(),
-                                                       [&](const SocketAddress& a) { return a.SameHost(one.address); });
-    if (used && one.mtu != 0) least = std::min(least, one.mtu);
+  for (const HostAddress& one : all) {
+    if ((from.empty() || has(from, one)) && one.mtu != 0) least = std::min(least, one.mtu);
   }
   return std::max(least, kLeastMtu);
 }
@@ -97,7 +110,7 @@ Result<std::unique_ptr<Association>, int> HostSctp::Connect(const Peer& peer, ui
   }
   if (int error = CheckAddresses(locals)) return error;
   const int family = FamilyFor(locals, peer.addresses);
-  const uint32_t mtu = settings.path_mtu != 0 ? std::min(settings.path_mtu, kMostMtu) : MtuOf(locals);
+  const uint32_t mtu = settings.path_mtu != 0 ? std::min(settings.path_mtu, kMostMtu) : MtuTo(peer.addresses, locals);
 
   const Stack::Locked locked(stack_);
   stack_.LookForAddresses(host_, locals);
@@ -135,10 +148,14 @@ Result<std::unique_ptr<Listener>, int> HostSctp::Listen(const SocketAddress& loc
   if (int error = CheckAddresses(locals)) return error;
   const int family = FamilyFor(locals, {});
   const auto bound = wildcard ? std::vector<SocketAddress>() : locals;
-  const uint32_t mtu = settings.path_mtu != 0 ? std::min(settings.path_mtu, kMostMtu) : MtuOf(bound);
+  const auto mtu_to = [this, bound, most = settings.path_mtu](const std::vector<SocketAddress>& peers) {
+    return most != 0 ? std::min(most, kMostMtu) : MtuTo(peers, bound);
+  };
 
   const Stack::Locked locked(stack_);
   stack_.LookForAddresses(host_, locals);
+  // Until a peer is known, nothing long is sent. usrsctp makes packets smaller later, not larger.
+  const uint32_t mtu = mtu_to({});
   if (mtu < kLeastMtuV6) stack_.outbox().LimitJoined(mtu - kMostHeaders);
   struct socket* socket = nullptr;
   if (int error = OpenSocket(family, settings, mtu, host_.udp != nullptr, &socket)) return error;
@@ -150,7 +167,7 @@ Result<std::unique_ptr<Listener>, int> HostSctp::Listen(const SocketAddress& loc
   }
   const uint16_t port = PortOf(socket);
   stack_.AddPort(port, bound);
-  return std::unique_ptr<Listener>(std::make_unique<UsrsctpListener>(stack_, socket, port, family, mtu));
+  return std::unique_ptr<Listener>(std::make_unique<UsrsctpListener>(stack_, socket, port, family, mtu_to));
 }
 
 bool HostSctp::Poll(const Association* mine) {

@@ -25,8 +25,8 @@ class HostSctp final : public Sctp {
   bool Poll(const Association* mine) override;
 
  private:
-  // What the interfaces of `addresses` carry; none: all.
-  uint32_t MtuOf(const std::vector<SocketAddress>& addresses) const;
+  // Bytes of an IP packet that every way from `locals` (none: all addresses) to `peers` carries, as far as the interfaces say.
+  uint32_t MtuTo(const std::vector<SocketAddress>& peers, const std::vector<SocketAddress>& locals) const;
 
   Stack& stack_;
   Host host_;

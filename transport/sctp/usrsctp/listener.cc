@@ -10,8 +10,8 @@
 
 namespace weft::transport::sctp {
 
-UsrsctpListener::UsrsctpListener(Stack& stack, struct socket* socket, uint16_t port, int family, uint32_t mtu)
-    : stack_(stack), socket_(socket), port_(port), family_(family), mtu_(mtu) {
+UsrsctpListener::UsrsctpListener(Stack& stack, struct socket* socket, uint16_t port, int family, MtuTo mtu_to)
+    : stack_(stack), socket_(socket), port_(port), family_(family), mtu_to_(std::move(mtu_to)) {
   stack_.Add(socket_, *this);
 }
 
@@ -44,7 +44,7 @@ Result<std::unique_ptr<Association>, int> UsrsctpListener::Accept() {
   const auto peers = PeerAddressesOf(socket);
   const uint16_t udp_port = peers.empty() ? uint16_t{0} : UdpPortOf(socket, peers[0]);
   association->Know(peers, udp_port);
-  SetPacketSize(socket, family_, mtu_, udp_port != 0);
+  SetPacketSize(socket, family_, mtu_to_(peers), udp_port != 0);
   stack_.Rouse(*association);
   return std::unique_ptr<Association>(std::move(association));
 }

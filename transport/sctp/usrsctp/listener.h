@@ -1,6 +1,7 @@
 #ifndef TRANSPORT_SCTP_USRSCTP_LISTENER_H_
 #define TRANSPORT_SCTP_USRSCTP_LISTENER_H_
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -12,8 +13,10 @@ namespace weft::transport::sctp {
 // A socket of usrsctp that listens. `stack` outlives it.
 class UsrsctpListener final : public Listener, public Watched {
  public:
-  // As of UsrsctpAssociation. `mtu`: bytes of an IP packet, of `family`'s sockets.
-  UsrsctpListener(Stack& stack, struct socket* socket, uint16_t port, int family, uint32_t mtu);
+  // Bytes of an IP packet that goes to any of these.
+  using MtuTo = std::function<uint32_t(const std::vector<SocketAddress>& peers)>;
+  // As of UsrsctpAssociation, with sockets of `family`.
+  UsrsctpListener(Stack& stack, struct socket* socket, uint16_t port, int family, MtuTo mtu_to);
   ~UsrsctpListener() override;
 
   void Watch(std::shared_ptr<ReadyHandler> handler) override;
@@ -25,7 +28,7 @@ class UsrsctpListener final : public Listener, public Watched {
   struct socket* const socket_;
   const uint16_t port_;
   const int family_;
-  const uint32_t mtu_;
+  const MtuTo mtu_to_;
 };
 
 }  // namespace weft::transport::sctp
