@@ -60,7 +60,7 @@ TEST(SettingsTest, SettingsOfSctpAreReadAndChecked) {
   Variable llp("WEFT_LLP", "auto"), addresses("WEFT_SCTP_ADDRESSES", "10.0.0.1,fd00::1"), cmt("WEFT_SCTP_CMT", "pf");
   Variable carriage("WEFT_SCTP_CARRIAGE", "ip"), port("WEFT_SCTP_UDP_PORT", "9899"), heartbeat("WEFT_SCTP_HEARTBEAT", "0");
   Variable initial("WEFT_SCTP_RTO_INITIAL", "10"), least("WEFT_SCTP_RTO_MIN", "60000"), most("WEFT_SCTP_RTO_MAX", "300");
-  Variable path("WEFT_SCTP_PATH_RETRIES", "0"), retries("WEFT_SCTP_RETRIES", "1000"), streams("WEFT_SCTP_STREAMS", "65535");
+  Variable path("WEFT_SCTP_PATH_RETRIES", "1"), retries("WEFT_SCTP_RETRIES", "1000"), streams("WEFT_SCTP_STREAMS", "65535");
   Variable send("WEFT_SCTP_SEND_BUFFER", "262144"), receive("WEFT_SCTP_RECEIVE_BUFFER", "1073741824"), mtu("WEFT_SCTP_PMTU", "576");
   Outcome read;
   EXPECT_TRUE(read.problems.empty());
@@ -74,7 +74,7 @@ TEST(SettingsTest, SettingsOfSctpAreReadAndChecked) {
   EXPECT_EQ(sctp.rto_initial, 10u);
   EXPECT_EQ(sctp.rto_min, 60000u);
   EXPECT_EQ(sctp.rto_max, 300u);
-  EXPECT_EQ(sctp.path_retries, 0u);
+  EXPECT_EQ(sctp.path_retries, 1u);
   EXPECT_EQ(sctp.association_retries, 1000u);
   EXPECT_EQ(sctp.streams, 65535u);
   EXPECT_EQ(sctp.send_buffer, 262144u);

@@ -136,6 +136,10 @@ void weft_usrsctp_ip6_output(int* result, mbuf* packet, void* /*route*/, void* /
 // sctp_calculate_cksum, from sctp_output.c: World::Output() does it, over contiguous bytes.
 uint32_t weft_usrsctp_no_checksum(mbuf* /*packet*/, uint32_t /*offset*/) { return 0; }
 
+// sctp_mtu_size_reset, from sctp_output.c: for the 1500 bytes of a route that usrsctp makes up. Who accepts an association would keep
+// them, whatever its path carries.
+void weft_usrsctp_keep_mtu(void* /*endpoint*/, void* /*association*/, uint32_t /*mtu*/) {}
+
 // sctp_common_input_processing, from usrsctp_conninput(), whose addresses are those of AF_CONN: ours are the network's.
 void weft_usrsctp_input(mbuf** packet, int ip_header_length, int offset, int length, sockaddr* /*from*/,
                         sockaddr* /*to*/, void* header, void* chunk, uint8_t /*compute_crc*/, uint8_t ecn_bits,
