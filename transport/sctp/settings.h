@@ -14,10 +14,11 @@ using Milliseconds = std::chrono::milliseconds;
 
 // Concurrent multipath transfer: new data goes over all active paths, not over the primary alone.
 enum class Multipath : uint8_t {
-  kFailover,  // one path at a time (RFC 9260 section 6.4)
+  // One path at a time (RFC 9260 section 6.4), and another as soon as something timed out on it, until a heartbeat is
+  // answered there (RFC 7829).
+  kFailover,
   kConcurrent,
-  // The same, and a path on which something timed out gets no new data until a heartbeat is answered (RFC 7829
-  // section 3.1).
+  // The same, and a path on which something timed out gets no new data until a heartbeat is answered.
   kConcurrentPotentiallyFailed,
 };
 
@@ -39,7 +40,7 @@ struct Settings {
   Milliseconds rto_min{100};
   Milliseconds rto_max{2000};
   uint16_t path_max_retransmissions = 3;  // timeouts in a row after which a path is inactive
-  uint16_t potentially_failed_after = 0;  // the same, for kConcurrentPotentiallyFailed: more than this
+  uint16_t potentially_failed_after = 0;  // the same, after which another is used, but for kConcurrent: more than this
   uint16_t association_max_retransmissions =
       12;  // over all paths in a row, after which the association is lost; of INIT too
 

@@ -289,6 +289,66 @@ TEST_F(VirtualSctpTest, ConcurrentTransferUsesBothPaths) {
   }
 }
 
+class VirtualSctpCut : public VirtualSctpTest, public testing::WithParamInterface<Multipath> {};
+
+TEST_P(VirtualSctpCut, ThePathThatIsSilentHoldsTheOtherUpForItsFirstTimeoutsOnly) {
+  const auto both = [](const char* last) {
+    return Settings{.local_addresses = {*SocketAddress::Parse(std::string("10.1.0.") + last, 0),
+                                        *SocketAddress::Parse(std::string("10.2.0.") + last, 0)},
+                    .multipath = GetParam(),
+                    .send_buffer = 300'000,
+                    .receive_buffer = 300'000};
+  };
+  world_.network().SetDefaultLink({.delay = milliseconds(20)});
+  Listen(both("2"));
+  auto client = Connect(both("1"));
+  ASSERT_TRUE(Until([&] { return client->up && !acceptor_->accepted.empty(); }));
+  world_.network().RunFor(seconds(3));
+  peer().keep = false;
+  auto last = world_.network().Now();
+  Duration longest{0};
+  uint64_t received = 0;
+  peer().then = [&](Recorder& recorder) {
+    if (std::exchange(received, recorder.bytes_received) == recorder.bytes_received) return;
+    longest = std::max(longest, world_.network().Now() - std::exchange(last, world_.network().Now()));
+  };
+  // The program always has something to send.
+  client->Queue(0, 0, Pattern(10'000, 0));
+  client->then = [&](Recorder& recorder) {
+    while (recorder.all_sent() && !recorder.over()) {
+      recorder.waiting.clear();
+      recorder.next = 0;
+      recorder.Queue(0, 0, Pattern(10'000, 0));
+    }
+  };
+  client->then(*client);
+  const auto cut = [&](double lose) {
+    world_.network().SetLink("10.1.0.1", "10.1.0.2", {.delay = milliseconds(20), .lose_datagram = lose});
+    world_.network().SetLink("10.1.0.2", "10.1.0.1", {.delay = milliseconds(20), .lose_datagram = lose});
+  };
+  world_.network().RunFor(milliseconds(500));
+  cut(1);
+  // Four timeouts, each twice as long as the one before, until it is inactive.
+  world_.network().RunFor(seconds(2));
+  EXPECT_LT(longest, GetParam() == Multipath::kConcurrent ? milliseconds(1600) : milliseconds(300));
+  longest = {};
+  world_.network().RunFor(seconds(10));
+  EXPECT_LT(longest, milliseconds(200)) << "nobody sends on a path that is inactive";
+  const auto paths = client->association->Paths();
+  EXPECT_EQ(std::count_if(paths.begin(), paths.end(), [](const Path& p) { return p.state == PathState::kInactive; }),
+            1);
+  cut(0);
+  world_.network().RunFor(seconds(1));
+  EXPECT_LT(longest, milliseconds(200));
+  for (const Path& path : client->association->Paths()) EXPECT_EQ(path.state, PathState::kActive);
+  client->then = nullptr;
+  EXPECT_FALSE(client->over() || peer().over());
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, VirtualSctpCut,
+                         testing::Values(Multipath::kFailover, Multipath::kConcurrent,
+                                         Multipath::kConcurrentPotentiallyFailed));
+
 TEST_F(VirtualSctpTest, APeerThatDoesNotReadBlocksTheSenderInBoundedMemory) {
   Settings settings{.send_buffer = 200'000, .receive_buffer = 300'000};
   auto client = Pair(settings);
@@ -426,7 +486,8 @@ TEST_F(VirtualSctpTest, TwoEndsThatConnectToEachOthersListenersGetOneAssociation
   EXPECT_TRUE(other->accepted.empty());
 }
 
-// Hosts whose addresses are not told apart by their links: what leaves has to bear an address that the association knows.
+// Hosts whose addresses are not told apart by their links: what leaves has to bear an address that the association
+// knows.
 TEST_F(VirtualSctpTest, OnlyAddressesThatWereBoundAreUsed) {
   Listen({}, "10.2.0.2");
   auto client = Connect({.local_addresses = {*SocketAddress::Parse("10.1.0.1", 0)}}, {"10.2.0.2"});
@@ -439,7 +500,8 @@ TEST_F(VirtualSctpTest, OnlyAddressesThatWereBoundAreUsed) {
   EXPECT_EQ(world_.stack().counters().strangers, 0u);
 }
 
-// From the peer's address and UDP port, with right ports and checksums: whoever can forge that much knows no verification tag.
+// From the peer's address and UDP port, with right ports and checksums: whoever can forge that much knows no
+// verification tag.
 TEST_F(VirtualSctpTest, GarbageFromWhoKnowsAllButTheTagsHarmsNobody) {
   auto client = Pair();
   sim::Random random(seed_);
@@ -451,7 +513,8 @@ TEST_F(VirtualSctpTest, GarbageFromWhoKnowsAllButTheTagsHarmsNobody) {
     for (uint8_t& byte : packet) byte = static_cast<uint8_t>(random.Next());
     packet[0] = static_cast<uint8_t>(local >> 8), packet[1] = static_cast<uint8_t>(local);
     packet[2] = kPort >> 8, packet[3] = kPort & 0xff;
-    packet[12] = static_cast<uint8_t>(random.Chance(0.9) ? random.Between(0, 15) : random.Next());  // of the first chunk
+    packet[12] =
+        static_cast<uint8_t>(random.Chance(0.9) ? random.Between(0, 15) : random.Next());  // of the first chunk
     if (packet[12] == 1 && random.Chance(0.5)) std::fill(packet.begin() + 4, packet.begin() + 8, 0);  // INIT has no tag
     if (random.Chance(0.8)) {
       packet[14] = static_cast<uint8_t>((packet.size() - 12) >> 8);
@@ -460,14 +523,16 @@ TEST_F(VirtualSctpTest, GarbageFromWhoKnowsAllButTheTagsHarmsNobody) {
     std::fill(packet.begin() + 8, packet.begin() + 12, 0);
     StoreCrc32c(packet.data() + 8, Crc32c(packet));
     const iovec piece{.iov_base = packet.data(), .iov_len = packet.size()};
-    const OutgoingDatagram datagram{
-        .to = *SocketAddress::Parse("10.1.0.2", kUdpPort), .from = *SocketAddress::Parse("10.1.0.1", 0), .pieces = {&piece, 1}};
+    const OutgoingDatagram datagram{.to = *SocketAddress::Parse("10.1.0.2", kUdpPort),
+                                    .from = *SocketAddress::Parse("10.1.0.1", 0),
+                                    .pieces = {&piece, 1}};
     int error = 0;
     ASSERT_EQ((*forger)->Send({&datagram, 1}, &error), 1u);
     if (i % 100 == 0) world_.network().RunFor(milliseconds(1));
     if (i % 1000 == 0) client->Queue(0, 1, Pattern(5000, static_cast<uint8_t>(i)));
   }
-  ASSERT_TRUE(Until([&] { return peer().messages.size() == 20 || client->over() || peer().over(); })) << "seed " << seed_;
+  ASSERT_TRUE(Until([&] { return peer().messages.size() == 20 || client->over() || peer().over(); }))
+      << "seed " << seed_;
   EXPECT_FALSE(client->over() || peer().over()) << "seed " << seed_ << " " << client->error << " " << peer().error;
   EXPECT_EQ(acceptor_->accepted.size(), 1u);
   EXPECT_EQ(peer().events.back().kind == Event::Kind::kRestarted, false);
@@ -486,12 +551,14 @@ TEST_F(VirtualSctpTest, APeerThatSendsNonsenseEndsItsOwnAssociationAtMost) {
     const uint16_t port = liar->association->LocalAddresses().at(0).port();
     world_.network().SetDatagramChange([&, port](std::vector<uint8_t>& packet) {
       if (packet[0] != port >> 8 || packet[1] != (port & 0xff) || !random.Chance(0.3)) return;
-      for (uint64_t n = random.Between(1, 4); n > 0; --n) packet[random.Between(12, packet.size() - 1)] = static_cast<uint8_t>(random.Next());
+      for (uint64_t n = random.Between(1, 4); n > 0; --n)
+        packet[random.Between(12, packet.size() - 1)] = static_cast<uint8_t>(random.Next());
       std::fill(packet.begin() + 8, packet.begin() + 12, 0);
       StoreCrc32c(packet.data() + 8, Crc32c(packet));
       ++changed;
     });
-    for (int i = 0; i < 20; ++i) liar->Queue(static_cast<uint16_t>(i % 4), 1, Pattern(random.Between(1, 5000), 3), random.Chance(0.3));
+    for (int i = 0; i < 20; ++i)
+      liar->Queue(static_cast<uint16_t>(i % 4), 1, Pattern(random.Between(1, 5000), 3), random.Chance(0.3));
     world_.network().RunFor(seconds(3));
     world_.network().SetDatagramChange(nullptr);
   }

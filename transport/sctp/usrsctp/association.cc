@@ -18,6 +18,7 @@ namespace {
 
 constexpr size_t kMostPieces = 64;
 constexpr size_t kLongestReason = 128;
+constexpr Duration kAskEvery = std::chrono::milliseconds(500);  // a path that is inactive, whether it works again
 
 // The first bytes of what was received, for a look at a notification.
 size_t CopyOut(std::span<const iovec> pieces, size_t count, std::span<uint8_t> to) {
@@ -252,10 +253,6 @@ std::optional<Received> UsrsctpAssociation::OnNotification(std::span<const uint8
       const bool active = change.spc_state == SCTP_ADDR_AVAILABLE || change.spc_state == SCTP_ADDR_CONFIRMED;
       const bool inactive = change.spc_state == SCTP_ADDR_UNREACHABLE || change.spc_state == SCTP_ADDR_REMOVED;
       result.event.path_state = active ? PathState::kActive : inactive ? PathState::kInactive : PathState::kUnconfirmed;
-      if (change.spc_state == SCTP_ADDR_UNREACHABLE) {
-        const auto known = stack_.peers().find(PeerKey(*address, htons(address->port()), port_));
-        if (known != stack_.peers().end()) ++known->second.failures;
-      }
       return result;
     }
     case SCTP_SHUTDOWN_EVENT:
@@ -376,15 +373,12 @@ std::vector<Path> UsrsctpAssociation::Paths() const {
     Path& path = paths.emplace_back();
     path.address = address;
     path.primary = primary && primary->SameHost(address);
-    sctp_paddrinfo info{};
-    std::memcpy(&info.spinfo_address, address.get(), address.length());
-    socklen_t length = sizeof info;
-    if (usrsctp_getsockopt(socket_, IPPROTO_SCTP, SCTP_GET_PEER_ADDR_INFO, &info, &length) == 0) {
-      path.state = StateOf(info.spinfo_state);
-      path.smoothed_rtt = Milliseconds(info.spinfo_srtt);
-      path.rto = Milliseconds(info.spinfo_rto);
-      path.congestion_window = info.spinfo_cwnd;
-      path.mtu = info.spinfo_mtu;
+    if (const auto info = InfoOf(address)) {
+      path.state = StateOf(info->spinfo_state);
+      path.smoothed_rtt = Milliseconds(info->spinfo_srtt);
+      path.rto = Milliseconds(info->spinfo_rto);
+      path.congestion_window = info->spinfo_cwnd;
+      path.mtu = info->spinfo_mtu;
     }
     const auto known = stack_.peers().find(PeerKey(address, htons(address.port()), port_));
     if (known == stack_.peers().end()) continue;
@@ -396,6 +390,46 @@ std::vector<Path> UsrsctpAssociation::Paths() const {
     path.failures = record.failures;
   }
   return paths;
+}
+
+std::optional<sctp_paddrinfo> UsrsctpAssociation::InfoOf(const SocketAddress& address) const {
+  sctp_paddrinfo info{};
+  std::memcpy(&info.spinfo_address, address.get(), address.length());
+  socklen_t length = sizeof info;
+  if (usrsctp_getsockopt(socket_, IPPROTO_SCTP, SCTP_GET_PEER_ADDR_INFO, &info, &length) != 0) return std::nullopt;
+  return info;
+}
+
+// In concurrent transfer usrsctp goes on sending to paths that are inactive, one packet for each timeout, and what is
+// in it holds up everything behind it.
+void UsrsctpAssociation::LookAtPaths(Time now) {
+  if (peer_addresses_.size() < 2) return;
+  std::vector<PeerRecord*>& records = stack_.scratch();
+  records.clear();
+  for (const SocketAddress& address : peer_addresses_) {
+    const auto known = stack_.peers().find(PeerKey(address, htons(address.port()), port_));
+    records.push_back(known == stack_.peers().end() ? nullptr : &known->second);
+  }
+  bool any_active = false;
+  for (size_t i = 0; i < records.size(); ++i) {
+    const auto info = records[i] == nullptr ? std::nullopt : InfoOf(peer_addresses_[i]);
+    if (!info) continue;
+    any_active |= info->spinfo_state == SCTP_ACTIVE;
+    const bool inactive = info->spinfo_state == SCTP_INACTIVE;
+    if (!std::exchange(records[i]->inactive, inactive) && inactive) ++records[i]->failures;
+  }
+  for (size_t i = 0; i < records.size(); ++i) {
+    if (records[i] == nullptr) continue;
+    const bool passed_over = records[i]->inactive && any_active;
+    if (!std::exchange(records[i]->passed_over, passed_over) && passed_over) records[i]->ask_at = now + kAskEvery;
+    // usrsctp would not, as long as it has DATA for the path.
+    if (!passed_over || now < records[i]->ask_at) continue;
+    records[i]->ask_at = now + kAskEvery;
+    sctp_paddrparams ask{};
+    std::memcpy(&ask.spp_address, peer_addresses_[i].get(), peer_addresses_[i].length());
+    ask.spp_flags = SPP_HB_DEMAND;
+    usrsctp_setsockopt(socket_, IPPROTO_SCTP, SCTP_PEER_ADDR_PARAMS, &ask, sizeof ask);
+  }
 }
 
 int UsrsctpAssociation::SetPrimary(const SocketAddress& path) {

@@ -39,6 +39,7 @@ class UsrsctpAssociation final : public Association, public Watched {
 
   // Under the stack's lock: no packet from another UDP port of these addresses is taken.
   void Know(const std::vector<SocketAddress>& peer_addresses, uint16_t udp_port);
+  void LookAtPaths(Time now) override;
   // Under the lock too: the destructor has nothing left to do.
   void CloseLocked();
 
@@ -51,6 +52,7 @@ class UsrsctpAssociation final : public Association, public Watched {
   int WhyLost(int error) const;
   Received End(Received::Kind kind, int error);
   std::optional<sctp_status> Status() const;
+  std::optional<sctp_paddrinfo> InfoOf(const SocketAddress& address) const;
   bool Usable() const { return socket_ != nullptr && stack_.InThisProcess(); }
 
   Stack& stack_;

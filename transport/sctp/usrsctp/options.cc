@@ -82,7 +82,7 @@ int ApplyPaths(struct socket* socket, int family, const Settings& settings, uint
   thresholds.address.ss_family = static_cast<sa_family_t>(family);
   thresholds.path_retransmissions = settings.path_max_retransmissions;
   thresholds.potentially_failed =
-      settings.multipath == Multipath::kConcurrentPotentiallyFailed ? settings.potentially_failed_after : kNever;
+      settings.multipath == Multipath::kConcurrent ? kNever : settings.potentially_failed_after;
   thresholds.primary_switch = kNever;
   if (int error = Set(socket, kPeerAddressThresholds, thresholds)) return error;
   sctp_assoc_value concurrent{};

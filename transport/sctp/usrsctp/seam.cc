@@ -73,6 +73,16 @@ SocketAddress Address6(const uint8_t* host, const uint8_t* port) {
   return *SocketAddress::From(reinterpret_cast<const sockaddr*>(&in6), sizeof in6);
 }
 
+// Where the first DATA chunk begins: those come last. Its length: there is none.
+size_t DataIn(std::span<const uint8_t> packet) {
+  for (size_t at = kCommonHeader; at + 4 <= packet.size();) {
+    if (packet[at] == SCTP_DATA) return at;
+    const size_t length = size_t{packet[at + 2]} << 8 | packet[at + 3];
+    at += (std::max<size_t>(length, 4) + 3) & ~size_t{3};
+  }
+  return packet.size();
+}
+
 // A chain of mbufs with an IP header that usrsctp made, and one of UDP if the packet goes over it.
 int Output(mbuf* chain, int family) {
   const size_t length = m_length(chain, nullptr);
@@ -95,7 +105,13 @@ int Output(mbuf* chain, int family) {
   const size_t headers = ip_header + (udp ? kUdpHeader : 0);
   uint8_t* const sctp = bytes + headers;
   packet.bytes = {sctp, length - headers};
-  return g_world->Output(packet);
+  // usrsctp hears that there is no way to the address, and sends the DATA elsewhere.
+  const size_t data_at = DataIn(packet.bytes);
+  const bool cut = data_at < packet.bytes.size() && !g_world->TakesData(packet);
+  if (cut) packet.bytes = packet.bytes.first(data_at);
+  if (packet.bytes.size() == kCommonHeader) return EHOSTUNREACH;
+  const int error = g_world->Output(packet);
+  return cut ? EHOSTUNREACH : error;
 }
 
 // As usrsctp wants addresses of the network: the scope of a link-local one is not looked at.

@@ -41,6 +41,8 @@ class World {
   virtual void FillRandom(void* to, size_t count) = 0;
   // Memory for the packet that Output() gets next, of that many bytes; null: there is none now.
   virtual uint8_t* RoomForOutput(size_t bytes) = 0;
+  // Whether the address that this packet goes to is one for DATA; what is none goes there in any case.
+  virtual bool TakesData(const Packet& packet) = 0;
   // Takes a packet without its checksum, whose bytes are at the end of what RoomForOutput() gave. 0 or an errno.
   virtual int Output(const Packet& packet) = 0;
 };

@@ -21,7 +21,7 @@ using std::chrono::milliseconds;
 constexpr size_t kBatch = 32;      // packets of one system call
 constexpr size_t kRoom = 65536;               // of one that comes
 constexpr int kBatchesOfOneLook = 4;          // so that one thread does not stay in here while packets keep coming
-constexpr size_t kLeastPacket = 16;              // the common header, and a chunk's
+constexpr size_t kLeastPacket = 16;           // the common header, and a chunk's
 constexpr Duration kRouteLasts = milliseconds(500);
 constexpr size_t kMostRoutes = 10'000;
 
@@ -140,7 +140,8 @@ void Stack::Attach(Host& host) {
 
 void Stack::LookForAddresses(Host& host, const std::vector<SocketAddress>& wanted) {
   const bool all = std::all_of(wanted.begin(), wanted.end(), [this](const SocketAddress& one) {
-    return std::any_of(known_.begin(), known_.end(), [&](const LocalAddress& has) { return has.address.SameHost(one); });
+    return std::any_of(known_.begin(), known_.end(),
+                       [&](const LocalAddress& has) { return has.address.SameHost(one); });
   });
   if (all) return;
   bool any = false;
@@ -240,6 +241,17 @@ void Stack::Take(const IncomingDatagram& datagram, const uint8_t* bytes, bool na
 
 uint8_t* Stack::RoomForOutput(size_t bytes) { return outbox_.Room(bytes); }
 
+PeerTable::iterator Stack::RecordOf(const Packet& outgoing) {
+  uint16_t ports[2];
+  std::memcpy(ports, outgoing.bytes.data(), sizeof ports);
+  return peers_.find(PeerKey(outgoing.to, ports[1], ports[0]));
+}
+
+bool Stack::TakesData(const Packet& packet) {
+  const auto known = RecordOf(packet);
+  return known == peers_.end() || !known->second.passed_over;
+}
+
 int Stack::Output(const Packet& packet) {
   Host* const host = HostOf(packet.from);
   if (host == nullptr) return EADDRNOTAVAIL;
@@ -252,9 +264,7 @@ int Stack::Output(const Packet& packet) {
   if (!from) return EHOSTUNREACH;  // then usrsctp tries another path at once
   outbox_.Add(*from, packet.to, *socket, packet.bytes);
 
-  uint16_t ports[2];
-  std::memcpy(ports, packet.bytes.data(), sizeof ports);
-  if (auto known = peers_.find(PeerKey(packet.to, ports[1], ports[0])); known != peers_.end()) {
+  if (const auto known = RecordOf(packet); known != peers_.end()) {
     ++known->second.packets_out;
     known->second.bytes_out += packet.bytes.size();
     known->second.broke_rules |= IsAbortForViolation(packet.bytes);
@@ -321,6 +331,7 @@ void Stack::AdvanceClock() {
   const auto elapsed = std::chrono::duration_cast<milliseconds>(now - ticked_);
   ticked_ += elapsed;
   usrsctp_handle_timers(static_cast<uint32_t>(std::min<int64_t>(elapsed.count(), INT32_MAX)));
+  for (auto& [socket, watched] : sockets_) watched->LookAtPaths(now);
 }
 
 void Stack::ScheduleTick() {

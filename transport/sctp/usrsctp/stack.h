@@ -94,6 +94,7 @@ class Stack final : public World, private Outbox::Observer {
   Outbox& outbox() { return outbox_; }
   // Of the socket by which packets come, of the first host.
   WatchId PacketWatch(bool udp, int family) const;
+  std::vector<PeerRecord*>& scratch() { return scratch_; }  // for whoever needs one
 
  private:
   class SocketHandler;
@@ -112,9 +113,11 @@ class Stack final : public World, private Outbox::Observer {
   uint64_t NowMicroseconds() override;
   void FillRandom(void* to, size_t count) override { random_(to, count); }
   uint8_t* RoomForOutput(size_t bytes) override;
+  bool TakesData(const Packet& packet) override;
   int Output(const Packet& packet) override;
 
   Host* HostOf(const SocketAddress& address);
+  PeerTable::iterator RecordOf(const Packet& outgoing);
   // From where it is to go out; nullopt: there is no way.
   std::optional<SocketAddress> SourceFor(Host& host, const Packet& packet);
   bool TakeAll(Host& host);
@@ -141,6 +144,7 @@ class Stack final : public World, private Outbox::Observer {
   std::unordered_map<uint16_t, Port> ports_;                // of SCTP, network byte order
   std::unordered_map<PeerKey, Route, PeerKeyHash> routes_;  // ports 0
   PeerTable peers_;
+  std::vector<PeerRecord*> scratch_;
   std::vector<Watched*> ready_;
   std::map<struct socket*, Watched*> sockets_;
   bool dispatch_posted_ = false;

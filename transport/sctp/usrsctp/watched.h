@@ -11,6 +11,8 @@ namespace weft::transport::sctp {
 class Watched {
  public:
   virtual ~Watched() = default;
+  // Timers may have run: paths may be in other states.
+  virtual void LookAtPaths(Time /*now*/) {}
 
  protected:
   friend class Stack;
