@@ -15,6 +15,7 @@ constexpr SettingInfo kSettings[] = {
      "The address, host name or interface that the other ranks reach this process by; by default 127.0.0.1 when all ranks are on "
      "one host, "
      "else the address towards the launcher and those of all interfaces that are up, tried in turn."},
+    {"WEFT_MPI_LLP", "tcp", "tcp or sctp: what carries messages; the same at all ranks. WEFT_SCTP_... say how SCTP is to be."},
     {"WEFT_MPI_EAGER", "131072", "Messages of more bytes wait for the receiver to be ready (rendezvous)."},
     {"WEFT_MPI_WINDOW", "8388608", "Bytes of unexpected messages from one sender that a process stores."},
     {"WEFT_MPI_SPIN_US", "chosen by cores and ranks", "Microseconds that a waiting process polls before it sleeps."},

@@ -7,11 +7,18 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
+#include "base/file_limit.h"
 #include "base/log.h"
+#include "base/settings.h"
 #include "mpi_hybrid/core/job.h"
 #include "mpi_hybrid/p2p/message.h"
+#include "mpi_hybrid/p2p/sctp/sctp_transport.h"
 #include "mpi_hybrid/p2p/tcp/tcp_transport.h"
+#include "transport/sctp/environment.h"
+#include "transport/sctp/process_sctp.h"
+#include "transport/tcp_network.h"
 
 namespace weft::mpi {
 namespace {
@@ -54,6 +61,34 @@ std::chrono::microseconds ChooseSpin(const Job& job) {
   return std::chrono::microseconds(job.ranks_on_host <= ProcessorCount() ? kSpinUs : 0);
 }
 
+Error AddSctp(Job& job) {
+  if (!ProcessSettingProblems().empty()) return Error(MPI_ERR_OTHER, ProcessSettingProblems().front());
+  const SctpSettings& user = ProcessSettings().sctp;
+  const auto sctp = transport::sctp::ProcessSctp(transport::ProcessNetwork(), transport::sctp::UserCarriage(user));
+  if (!sctp.ok()) return Error(MPI_ERR_OTHER, "no SCTP (WEFT_MPI_LLP=sctp): " + DescribeShortage(sctp.error()));
+  transport::sctp::Settings settings = transport::sctp::WithUserSettings({}, user);
+  for (const std::string& text : user.addresses) {
+    if (const auto address = transport::SocketAddress::Parse(text, 0)) settings.local_addresses.push_back(*address);
+  }
+  g_device->Add(std::make_unique<SctpTransport>(job, *g_engine, g_device->loop(), transport::ProcessNetwork(), **sctp,
+                                                settings));
+  return {};
+}
+
+// The wire that WEFT_MPI_LLP names.
+Error AddWire(Job& job) {
+  const char* text = secure_getenv("WEFT_MPI_LLP");
+  const std::string_view wire = text == nullptr || *text == '\0' ? "tcp" : text;
+  if (wire == "sctp") {
+    if (job.size == 1) return {};  // nobody to talk to
+    return AddSctp(job);
+  }
+  if (wire != "tcp") return Error(MPI_ERR_OTHER, "WEFT_MPI_LLP='" + std::string(wire) + "' is neither tcp nor sctp");
+  // Ranks that spin empty a short send buffer at once; those that share a processor would only take turns more often.
+  g_device->Add(std::make_unique<TcpTransport>(job, *g_engine, g_device->loop(), /*short_buffers=*/g_spin.count() != 0));
+  return {};
+}
+
 }  // namespace
 
 Device* ProcessDevice() { return g_stopped ? nullptr : g_device; }
@@ -65,8 +100,7 @@ Error StartDevice() {
   g_spin = ChooseSpin(job);
   g_engine = new Engine(job.rank, LimitsFromEnvironment());
   g_device = new Device(*g_engine);
-  // Ranks that spin empty a short send buffer at once; those that share a processor would only take turns more often.
-  g_device->Add(std::make_unique<TcpTransport>(job, *g_engine, g_device->loop(), /*short_buffers=*/g_spin.count() != 0));
+  WEFT_MPI_TRY(AddWire(job));
   return g_device->Start();
 }
 

@@ -64,7 +64,14 @@ class WeftUnderMpiexec:
     settings = staticmethod(WeftUnderHydra.settings)
 
 
-LIBRARIES = {"mpich": Mpich, "weft_under_hydra": WeftUnderHydra, "weft_under_mpiexec": WeftUnderMpiexec}
+class WeftOverSctp(WeftUnderMpiexec):
+    @staticmethod
+    def settings():
+        return {**WeftUnderHydra.settings(), "WEFT_MPI_LLP": "sctp"}
+
+
+LIBRARIES = {"mpich": Mpich, "weft_under_hydra": WeftUnderHydra, "weft_under_mpiexec": WeftUnderMpiexec,
+             "weft_over_sctp": WeftOverSctp}
 
 
 class Job:

@@ -67,7 +67,7 @@ bool Link::Dequeue(OutFrame& frame) {
   OutFrame* previous = nullptr;
   for (OutFrame* at = first_; at != nullptr; previous = at, at = at->next) {
     if (at != &frame) continue;
-    if (frame.header_written != 0) return false;
+    if (frame.header_written != 0 || (previous == nullptr && first_is_out_)) return false;
     (previous == nullptr ? first_ : previous->next) = frame.next;
     if (last_ == &frame) last_ = previous;
     owed_ += FrameHeader::CreditOf(frame.header);
@@ -185,10 +185,10 @@ bool Link::ReadDone(size_t bytes, std::span<const uint8_t> staging) {
     OnBodyBytes(direct);
     bytes -= direct;
   }
-  return OnBytes(staging.first(bytes));
+  return ReadStaged(staging.first(bytes));
 }
 
-bool Link::OnBytes(std::span<const uint8_t> bytes) {
+bool Link::ReadStaged(std::span<const uint8_t> bytes) {
   while (!bytes.empty()) {
     if (in_body_) {
       const size_t keep = static_cast<size_t>(std::min<uint64_t>(place_, bytes.size()));
@@ -364,6 +364,7 @@ bool Link::OnCancelled(const FrameHeader& header) {
 void Link::Abandon(const Error& error) {
   OutFrame* next = std::exchange(first_, nullptr);
   last_ = nullptr;
+  first_is_out_ = false;
   while (next != nullptr) {
     OutFrame* frame = std::exchange(next, next->next);
     if (frame->send == nullptr) {

@@ -59,6 +59,10 @@ class Link {
   size_t left_of_frame() const { return first_ == nullptr ? 0 : sizeof(first_->header) - first_->header_written + first_->body; }
   // So many bytes of them were written.
   void Written(size_t bytes);
+  // The first frame, or a part of it, is with the peer, though it is not Written(), since it may have to be sent again:
+  // it cannot be taken back.
+  void set_first_is_out(bool out) { first_is_out_ = out; }
+  bool first_is_out() const { return first_is_out_; }
 
   // --- in ---
   // Bytes that surely follow: the rest of the body under way.
@@ -68,13 +72,14 @@ class Link {
   size_t PrepareRead(std::span<iovec> pieces, std::span<uint8_t> staging) const;
   // `bytes` were read there. False: the peer broke the protocol; the link is of no more use.
   [[nodiscard]] bool ReadDone(size_t bytes, std::span<const uint8_t> staging);
+  // The next bytes, which were read to somewhere else: they are copied to where they belong.
+  [[nodiscard]] bool ReadStaged(std::span<const uint8_t> bytes);
 
   // The peer is gone: fails the sends that are queued and what arrives just now.
   void Abandon(const Error& error);
 
  private:
   friend class Engine;
-  bool OnBytes(std::span<const uint8_t> bytes);
   bool OnHeader(const FrameHeader& header);
   bool OnEager(const FrameHeader& header);
   bool OnRequest(const FrameHeader& header);
@@ -93,6 +98,7 @@ class Link {
 
   OutFrame* first_ = nullptr;
   OutFrame* last_ = nullptr;
+  bool first_is_out_ = false;
   int64_t credit_ = 0;  // bytes that we may still send eagerly
   int64_t owed_ = 0;    // credit to give back
 

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "mpi_hybrid/p2p/loop/event_loop.h"
 #include "mpi_hybrid/p2p/tcp/few_descriptors.h"
-#include "mpi_hybrid/p2p/tcp/greeting.h"
+#include "mpi_hybrid/p2p/greeting/greeting.h"
 #include "mpi_hybrid/p2p/tcp/socket.h"
 
 namespace weft::mpi {

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -21,59 +20,20 @@
 #include "mpi_hybrid/p2p/tcp/few_descriptors.h"
 #include "mpi_hybrid/p2p/testing/device_pair.h"
 #include "mpi_hybrid/p2p/testing/engine_suite.h"
+#include "mpi_hybrid/p2p/testing/fake_pmi.h"
 #include "mpi_hybrid/p2p/testing/network.h"
 #include "mpi_hybrid/p2p/testing/transport_suite.h"
-#include "pmi/client.h"
 
 namespace weft::mpi::testing {
 namespace {
 
-constexpr char kSecret[] = "00112233445566778899aabbccddeeff";
-
-using Space = std::map<std::string, std::string>;
-
-// The launcher's side of PMI: a map that all processes share.
-class FakeClient : public pmi::Client {
- public:
-  FakeClient(Space& space, int rank, int size) : space_(space), rank_(rank), size_(size) {}
-  bool is_singleton() const override { return false; }
-  int rank() const override { return rank_; }
-  int size() const override { return size_; }
-  int appnum() const override { return 0; }
-  int universe_size() const override { return -1; }
-  const std::string& kvs_name() const override { return name_; }
-  size_t max_value_length() const override { return 1024; }
-  int fd() const override { return -1; }
-  std::string Put(const std::string& key, const std::string& value) override {
-    space_[key] = value;
-    return "";
-  }
-  Result<std::string, pmi::PmiError> Get(const std::string& key) override {
-    const auto found = space_.find(key);
-    if (found == space_.end()) return pmi::PmiError{"no " + key};
-    return found->second;
-  }
-  std::string Barrier() override { return ""; }
-  std::string Finalize() override { return ""; }
-  void Abort(int, const std::string&) override {}
-
- private:
-  Space& space_;
-  const int rank_, size_;
-  const std::string name_ = "kvs";
-};
+constexpr const char* kSecret = kJobSecret;
 
 // A job over loopback.
 class TcpNetwork final : public Network {
  public:
   TcpNetwork(int size, unsigned /*seed*/) : jobs_(static_cast<size_t>(size)) {
-    for (int rank = 0; rank < size; ++rank) {
-      job(rank).rank = rank;
-      job(rank).size = size;
-      job(rank).hosts = {"127.0.0.1"};
-      job(rank).secret = kSecret;
-      job(rank).pmi = std::make_unique<FakeClient>(space, rank, size);
-    }
+    for (int rank = 0; rank < size; ++rank) FillLoopbackJob(job(rank), rank, size, space);
   }
   std::unique_ptr<Transport> Make(Engine& engine, EventLoop& loop) override {
     return std::make_unique<TcpTransport>(job(engine.self()), engine, loop, /*short_buffers=*/false);
@@ -85,7 +45,7 @@ class TcpNetwork final : public Network {
   }
   Job& job(int rank) { return jobs_[static_cast<size_t>(rank)]; }
 
-  Space space;
+  PmiSpace space;
 
  private:
   std::vector<Job> jobs_;

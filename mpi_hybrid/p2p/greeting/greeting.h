@@ -1,5 +1,5 @@
-#ifndef MPI_HYBRID_P2P_TCP_GREETING_H_
-#define MPI_HYBRID_P2P_TCP_GREETING_H_
+#ifndef MPI_HYBRID_P2P_GREETING_GREETING_H_
+#define MPI_HYBRID_P2P_GREETING_GREETING_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -62,4 +62,4 @@ struct Answer {
 
 }  // namespace weft::mpi
 
-#endif  // MPI_HYBRID_P2P_TCP_GREETING_H_
+#endif  // MPI_HYBRID_P2P_GREETING_GREETING_H_

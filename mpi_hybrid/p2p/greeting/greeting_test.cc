@@ -1,4 +1,4 @@
-#include "mpi_hybrid/p2p/tcp/greeting.h"
+#include "mpi_hybrid/p2p/greeting/greeting.h"
 
 #include <gtest/gtest.h>
 

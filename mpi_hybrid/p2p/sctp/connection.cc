@@ -1,0 +1,280 @@
+#include "mpi_hybrid/p2p/sctp/connection.h"
+
+#include <errno.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/iovec_length.h"
+#include "base/log.h"
+
+namespace weft::mpi {
+namespace {
+
+using transport::IoResult;
+using transport::sctp::Event;
+using transport::sctp::Received;
+
+constexpr size_t kPieces = 64;
+constexpr size_t kRecord = 64 * 1024;       // most bytes of one message: no other stream waits for more
+constexpr size_t kFirstRecord = 16 * 1024;  // the same with a greeting, which may have to be sent again
+// Of each message so many bytes are received before it is known whose they are, and copied to their place; the rest
+// goes straight there.
+constexpr size_t kLook = 2048;
+// Messages of one connection before others have their turn.
+constexpr int kReadsPerTurn = 32, kWritesPerTurn = 32;
+
+// The first `most` bytes of `pieces`; how many pieces.
+size_t Clip(std::span<iovec> pieces, size_t most) {
+  size_t count = 0;
+  for (; count < pieces.size() && most != 0; ++count) {
+    pieces[count].iov_len = std::min(pieces[count].iov_len, most);
+    most -= pieces[count].iov_len;
+  }
+  return count;
+}
+
+}  // namespace
+
+SctpConnection::SctpConnection(const Setting& setting, std::shared_ptr<Bell> bell, uint64_t number,
+                               std::unique_ptr<transport::sctp::Association> association, bool up)
+    : setting_(setting),
+      number_(number),
+      association_(std::move(association)),
+      bell_(std::make_shared<AssociationBell>(std::move(bell), number, *association_)),
+      up_(up) {
+  association_->Watch(bell_);
+}
+
+SctpConnection::~SctpConnection() {
+  bell_->Forget();
+  if (link_ != nullptr) link_->set_first_is_out(false);
+}
+
+void SctpConnection::SetLink(Link& link, const Nonce& nonce) {
+  link_ = &link;
+  Challenge::Write(nonce, challenge_);
+}
+
+// --- out ---
+
+bool SctpConnection::Send(uint32_t kind, std::span<const iovec> pieces) {
+  const IoResult result = association_->Send({.ppid = kind, .pieces = pieces});
+  if (result.kind == IoResult::Kind::kDone) return true;
+  // A failure shows again when what the peer sent before it was read.
+  full_ = true;
+  return false;
+}
+
+bool SctpConnection::Greet() {
+  uint8_t hello[Hello::kLength];
+  Hello{.from = setting_.self, .to = link_->peer(), .window = setting_.window}.Write(setting_.secret, challenge_,
+                                                                                     hello);
+  iovec pieces[kPieces] = {{hello, sizeof(hello)}};
+  size_t count = link_->PrepareWrite(std::span(pieces).subspan(1), /*most_frames=*/1);
+  count = Clip({pieces + 1, count}, kFirstRecord);
+  if (!Send(kGreetingMessage, {pieces, 1 + count})) return false;
+  offered_ = TotalLength(std::span<const iovec>(pieces + 1, count));
+  link_->set_first_is_out(offered_ != 0);
+  sent_ = Sent::kGreeting;
+  return true;
+}
+
+bool SctpConnection::Write() {
+  if (!up_ || link_ == nullptr || full_ || waits_turn_ || output_ended_ || end_) return false;
+  bool moved = false;
+  // The welcome first: what goes with the greeting may answer what came with the peer's.
+  if (owes_welcome_) {
+    uint8_t byte = 0;
+    const iovec piece = {&byte, 1};
+    if (!Send(kWelcomeMessage, {&piece, 1})) return false;
+    owes_welcome_ = false;
+    moved = true;
+  }
+  if (sent_ == Sent::kNothing) {
+    if (!Greet()) return moved;
+    moved = true;
+  }
+  if (!MayWrite()) return moved;
+  iovec pieces[kPieces];
+  for (int turn = 0; link_->has_output(); ++turn) {
+    if (turn == kWritesPerTurn) {
+      waits_turn_ = true;
+      setting_.owner.OnTurnOver(*this);
+      return moved;
+    }
+    const size_t count = Clip({pieces, link_->PrepareWrite(pieces, /*most_frames=*/1)}, kRecord);
+    if (!Send(kFrameMessage, {pieces, count})) return moved;
+    moved = true;
+    link_->Written(TotalLength(std::span<const iovec>(pieces, count)));
+  }
+  return moved;
+}
+
+bool SctpConnection::WriteOn() {
+  full_ = waits_turn_ = false;
+  return Write();
+}
+
+size_t SctpConnection::WriteAtOnce(std::span<const iovec> pieces) {
+  if (!MayWrite() || full_ || waits_turn_ || output_ended_ || end_) return 0;
+  iovec record[kPieces];
+  pieces = pieces.first(std::min(pieces.size(), kPieces));
+  std::copy(pieces.begin(), pieces.end(), record);
+  const size_t count = Clip({record, pieces.size()}, kRecord);
+  return Send(kFrameMessage, {record, count}) ? TotalLength(std::span<const iovec>(record, count)) : 0;
+}
+
+void SctpConnection::EndOutput() {
+  if (std::exchange(output_ended_, true)) return;
+  association_->Shutdown();
+}
+
+void SctpConnection::Abort(const std::string& reason) {
+  association_->Abort(reason);
+  if (!end_) end_ = ECONNABORTED;
+}
+
+// --- in ---
+
+void SctpConnection::OnRing() {
+  listening_ = false;
+  full_ = false;
+}
+
+void SctpConnection::Listen() {
+  if (end_ || std::exchange(listening_, true)) return;
+  association_->SetReading(true);
+}
+
+bool SctpConnection::BreaksTheRules(const char* what) {
+  const std::string who = link_ == nullptr ? "somebody" : Format("rank %d of MPI_COMM_WORLD", link_->peer());
+  LogWarning(Format("%s %s; the association is aborted", who.c_str(), what));
+  Abort(what);
+  end_ = EPROTO;
+  return false;
+}
+
+bool SctpConnection::Read() {
+  bool moved = false;
+  for (int turn = 0; !end_; ++turn) {
+    if (turn == kReadsPerTurn) {
+      setting_.owner.OnTurnOver(*this);
+      return moved;
+    }
+    const iovec into = {setting_.staging.data(), std::min(setting_.staging.size(), kLook)};
+    const Received received = association_->Receive({&into, 1});
+    switch (received.kind) {
+      case Received::Kind::kNothing:
+        return moved;
+      case Received::Kind::kEvent:
+        OnEvent(received.event);
+        break;
+      case Received::Kind::kMessage:
+        if (!OnMessage(received)) return true;
+        break;
+      case Received::Kind::kEnded:
+        end_ = 0;
+        break;
+      case Received::Kind::kFailed:
+        end_ = received.error;
+        break;
+    }
+    moved = true;
+  }
+  return moved;
+}
+
+void SctpConnection::OnEvent(const Event& event) {
+  switch (event.kind) {
+    case Event::Kind::kUp:
+      up_ = true;
+      break;
+    case Event::Kind::kRestarted:
+      // What was sent before is lost.
+      if (open_ || sent_ == Sent::kAll) {
+        BreaksTheRules("began anew");
+        break;
+      }
+      sent_ = Sent::kNothing;
+      offered_ = 0;
+      if (link_ != nullptr) link_->set_first_is_out(false);
+      break;
+    case Event::Kind::kPeerShutsDown:
+      output_ended_ = true;
+      break;
+    case Event::Kind::kPathChanged:
+      if (TraceEnabled() && link_ != nullptr) {
+        Trace(Format("mpi: the path to rank %d at %s is %s", link_->peer(), event.path.host().c_str(),
+                     event.path_state == transport::sctp::PathState::kActive     ? "active"
+                     : event.path_state == transport::sctp::PathState::kInactive ? "inactive"
+                                                                                 : "not confirmed"));
+      }
+      break;
+    case Event::Kind::kRecordAborted:
+      BreaksTheRules("took back half a message");
+      break;
+  }
+}
+
+// False: the connection is over, or destroyed.
+bool SctpConnection::OnMessage(const Received& received) {
+  const std::span<const uint8_t> bytes(setting_.staging.data(), received.bytes);
+  switch (received.info.ppid) {
+    case kGreetingMessage:
+      if (open_ || !received.info.begins || bytes.size() < Hello::kLength) return BreaksTheRules("greeted out of turn");
+      if (!OnGreeting(bytes)) return false;
+      break;
+    case kWelcomeMessage:
+      if (sent_ == Sent::kNothing || bytes.size() != 1 || !received.info.end_of_record)
+        return BreaksTheRules("sent a welcome out of turn");
+      if (sent_ == Sent::kGreeting) OnWelcome();
+      return true;
+    case kFrameMessage:
+      if (!open_) return BreaksTheRules("sent messages before it said who it is");
+      if (sent_ == Sent::kGreeting) OnWelcome();  // it overtook the welcome
+      if (!link_->ReadStaged(bytes)) return BreaksTheRules("sent something that is not a message");
+      break;
+    default:
+      return BreaksTheRules("sent something of another protocol");
+  }
+  return received.info.end_of_record || ReadRest();
+}
+
+bool SctpConnection::OnGreeting(std::span<const uint8_t> bytes) {
+  const auto hello = Hello::Read(setting_.secret, setting_.challenge, bytes.first<Hello::kLength>());
+  if (!hello || hello->to != setting_.self || (link_ != nullptr && hello->from != link_->peer()))
+    return BreaksTheRules("did not prove to be of this job");
+  if (link_ == nullptr && !setting_.owner.OnProven(*this, *hello)) return false;
+  if (link_->is_gone()) return BreaksTheRules("came back from the dead");
+  open_ = owes_welcome_ = true;
+  setting_.owner.OnOpen(*this);
+  link_->Open(hello->window);
+  const auto frames = bytes.subspan(Hello::kLength);
+  if (!link_->ReadStaged(frames)) return BreaksTheRules("sent something that is not a message");
+  return true;
+}
+
+void SctpConnection::OnWelcome() {
+  sent_ = Sent::kAll;
+  const size_t bytes = std::exchange(offered_, 0);
+  if (!link_->first_is_out()) return;
+  link_->set_first_is_out(false);
+  link_->Written(bytes);
+}
+
+// The rest of the message whose first bytes were received, to where it belongs.
+bool SctpConnection::ReadRest() {
+  iovec pieces[kPieces];
+  while (true) {
+    const size_t count = link_->PrepareRead(pieces, setting_.staging);
+    const Received received = association_->Receive({pieces, count});
+    if (received.kind != Received::Kind::kMessage) return BreaksTheRules("sent half a message");
+    if (!link_->ReadDone(received.bytes, setting_.staging))
+      return BreaksTheRules("sent something that is not a message");
+    if (received.info.end_of_record) return true;
+  }
+}
+
+}  // namespace weft::mpi
