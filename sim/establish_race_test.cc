@@ -15,7 +15,7 @@ namespace {
 using testing::Program;
 using transport::SocketAddress;
 
-class EstablishRace : public ::testing::Test {
+class EstablishRace : public ::testing::TestWithParam<Llp> {
  protected:
   static constexpr int kRounds = 300;
 
@@ -52,10 +52,14 @@ class EstablishRace : public ::testing::Test {
     other.join();
   }
 
-  Rnic rnic_{transport::ProcessNetwork(), Settings(), 1};
+  const Settings settings_{.llp = GetParam()};
+  Rnic rnic_{transport::ProcessNetwork(), settings_, 1};
 };
 
-TEST_F(EstablishRace, ARequestThatIsAnsweredAndLetGoAtOnceIsOneOfTheTwo) {
+INSTANTIATE_TEST_SUITE_P(Wires, EstablishRace, ::testing::Values(Llp::kTcp, Llp::kSctp),
+                         [](const auto& info) { return info.param == Llp::kTcp ? "Tcp" : "Sctp"; });
+
+TEST_P(EstablishRace, ARequestThatIsAnsweredAndLetGoAtOnceIsOneOfTheTwo) {
   for (int round = 0; round < kRounds; ++round) {
     Program client(rnic_), server(rnic_);
     const auto request = Request(client, server);
@@ -65,7 +69,7 @@ TEST_F(EstablishRace, ARequestThatIsAnsweredAndLetGoAtOnceIsOneOfTheTwo) {
   }
 }
 
-TEST_F(EstablishRace, AQueuePairThatIsDestroyedAsItConnectsIsGone) {
+TEST_P(EstablishRace, AQueuePairThatIsDestroyedAsItConnectsIsGone) {
   for (int round = 0; round < kRounds; ++round) {
     std::weak_ptr<QueuePair> queue_pair;
     std::weak_ptr<CompletionQueue> completions;

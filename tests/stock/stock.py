@@ -60,11 +60,13 @@ def sanitizer_settings():
 
 
 def environment(**settings):
-    """This process's environment with `settings`, and what the sanitizer needs. STOCK_PERSONA: the persona unless a test sets one."""
+    """This process's environment with `settings`, and what the sanitizer needs. STOCK_PERSONA: the persona unless a test sets one;
+    STOCK_SETTINGS: more of the kind, "NAME=VALUE NAME=VALUE"."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("WEFT_")}
     env["LC_ALL"] = "C"
     if "STOCK_PERSONA" in env:
         env["WEFT_PERSONA"] = env["STOCK_PERSONA"]
+    env.update(setting.split("=", 1) for setting in env.get("STOCK_SETTINGS", "").split())
     env.update(sanitizer_settings())
     env.update({k: str(v) for k, v in settings.items()})
     return env
@@ -162,6 +164,8 @@ class StockTest(unittest.TestCase):
 
     def setUp(self):
         self._started = []
+        if "WEFT_SCTP_CARRIAGE=ip" in os.environ.get("STOCK_SETTINGS", "") and os.geteuid() != 0:
+            self.skipTest("SCTP in IP itself needs CAP_NET_RAW: run the tests as root")
 
     def tearDown(self):
         for process in self._started:

@@ -136,8 +136,9 @@ class Association {
   virtual Received Receive(std::span<const iovec> into) = 0;
 
   // For a thread that spins: takes in what came from the network and calls no handler. The network's thread calls those of others, and
-  // this one's no more for what there is. Whether there is something: then it is received until that says kNothing, or Recall() called.
-  virtual bool Poll() = 0;
+  // this one's no more for what there is. `read`: it is received until that says kNothing, or Recall() called. `write`: a Send() that would
+  // have blocked may go on.
+  virtual Interest Poll() = 0;
   // The handler is to hear again of what can be received.
   virtual void Recall() = 0;
   // Of the socket by which its packets come, for Network::Lend() and WatchGroup::Add().

@@ -145,8 +145,8 @@ class Choice final : public llp::Wire {
   }
 
   Result<std::unique_ptr<llp::Channel>, int> OpenLoop(const SocketAddress& local, const llp::Proposal& ours) override {
-    auto loop = first_->OpenLoop(local, ours);
-    return loop.ok() || connecting_ == Connecting::kFirst ? std::move(loop) : second_->OpenLoop(local, ours);
+    auto loop = first_->OpenLoop(local, ours);  // no peer that could see which
+    return loop.ok() || loop.error() != EOPNOTSUPP ? std::move(loop) : second_->OpenLoop(local, ours);
   }
 
  private:

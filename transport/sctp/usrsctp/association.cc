@@ -137,7 +137,10 @@ void UsrsctpAssociation::Flush() {
   if (Usable()) const Stack::Locked locked(stack_);
 }
 
-bool UsrsctpAssociation::Poll() { return !stack_.InThisProcess() || stack_.Poll(*this); }
+Interest UsrsctpAssociation::Poll() {
+  if (!stack_.InThisProcess()) return {.read = true, .write = true};  // to hear that it is gone
+  return stack_.Poll(*this);
+}
 
 void UsrsctpAssociation::Recall() {
   if (!Usable()) return;

@@ -23,7 +23,7 @@ class UsrsctpAssociation final : public Association, public Watched {
   IoResult Send(const OutgoingMessage& message) override;
   void Flush() override;
   Received Receive(std::span<const iovec> into) override;
-  bool Poll() override;
+  Interest Poll() override;
   void Recall() override;
   WatchId PacketWatch() const override;
   void Shutdown() override;

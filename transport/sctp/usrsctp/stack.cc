@@ -90,6 +90,8 @@ class Stack::SocketHandler : public ReadyHandler {
     stack_.Pump(host_, /*caller_dispatches=*/true);
     stack_.Dispatch();
   }
+  // The thread may hold what handlers take.
+  void OnDriven(Interest, bool) override { stack_.Pump(host_, /*caller_dispatches=*/false); }
 
  private:
   Stack& stack_;
@@ -162,15 +164,17 @@ bool Stack::Pump(Host& host, bool caller_dispatches, const Watched* calm) {
   if (!InThisProcess()) return false;
   const Locked locked(*this, caller_dispatches);
   const bool any = TakeAll(host);
-  if (calm != nullptr) Calm(*calm);
+  if (calm != nullptr && !calm->may_have_room_) Calm(*calm);
   return any;
 }
 
-bool Stack::Poll(Watched& mine) {
+Interest Stack::Poll(Watched& mine) {
   const Locked locked(*this);
   for (Host* const host : hosts_) TakeAll(*host);
+  const Interest ready{.read = mine.may_read_, .write = std::exchange(mine.may_have_room_, false)};
+  if (ready.write) mine.wants_room_ = false;
   Calm(mine);
-  return mine.may_read_;
+  return ready;
 }
 
 bool Stack::TakeAll(Host& host) {

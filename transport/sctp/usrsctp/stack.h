@@ -66,8 +66,8 @@ class Stack final : public World, private Outbox::Observer {
   // Takes in what came to the host's sockets. Whether anything did. Not under the lock. `calm`: its handler is not to
   // be called.
   bool Pump(Host& host, bool caller_dispatches, const Watched* calm = nullptr);
-  // The same of all hosts, for `mine`; whether that has something to receive.
-  bool Poll(Watched& mine);
+  // The same of all hosts, for `mine`; what that is ready for, which its handler does not hear of.
+  Interest Poll(Watched& mine);
   // Calls the handlers of what is ready. Not under the lock.
   void Dispatch();
   Counters counters() const;

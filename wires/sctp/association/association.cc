@@ -166,7 +166,10 @@ bool Association::Read(unsigned most) {
 }
 
 void Association::Poll(unsigned most) {
-  if (!ended_ && transport_->Poll() && !Read(most)) transport_->Recall();
+  if (ended_) return;
+  const transport::Interest ready = transport_->Poll();
+  if (ready.write) blocked_ = false;  // the end of the scope tries
+  if (ready.read && !Read(most)) transport_->Recall();
 }
 
 void Association::OnEvent(const Event& event) {

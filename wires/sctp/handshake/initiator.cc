@@ -1,6 +1,7 @@
 #include "wires/sctp/handshake/initiator.h"
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -18,6 +19,9 @@ using llp::Progress;
 // RFC 6581 section 8.
 constexpr uint8_t kInsufficientIrd = 6;
 
+// How long a peer has that answers in IP and does not know Weft's search.
+constexpr std::chrono::seconds kRefusalGrace{1};
+
 void CopyBytes(uint8_t* to, const uint8_t* from, size_t count) { std::memcpy(to, from, count); }
 
 }  // namespace
@@ -25,16 +29,23 @@ void CopyBytes(uint8_t* to, const uint8_t* from, size_t count) { std::memcpy(to,
 int Initiator::Begin(std::shared_ptr<transport::ReadyHandler> handler) {
   handler_ = std::move(handler);
   // Asked for each time: a listener may be gone, or another process's, while an association is still there.
-  if (!wire_.settings().sctp.in_ip) {
-    auto search = wire_.Locate(local_, remote_);
-    if (!search.ok()) return search.error();
-    search_ = std::move(*search);
-    search_->Wait(Ring(handler_));
-    return 0;
-  }
+  if (!wire_.settings().sctp.in_ip) return Search();
   auto association = wire_.Reach(local_, remote_, /*udp_port=*/0);
   if (!association.ok()) return association.error();
   Use(std::move(*association));
+  // In IP nobody says that nobody listens, but where a Weft does not listen a search is refused.
+  if (Search() == 0) {
+    refused_from_ = wire_.network().Now() + kRefusalGrace;
+    wire_.network().RunAt(refused_from_, Ring(handler_));
+  }
+  return 0;
+}
+
+int Initiator::Search() {
+  auto search = wire_.Locate(local_, remote_);
+  if (!search.ok()) return search.error();
+  search_ = std::move(*search);
+  search_->Wait(Ring(handler_));
   return 0;
 }
 
@@ -95,6 +106,10 @@ Progress Initiator::Ask() {
   const Association::Lock lock(*association_);
   switch (association_->state()) {
     case Association::State::kConnecting:
+      if (search_ != nullptr && wire_.network().Now() >= refused_from_) {
+        if (const auto outcome = search_->outcome(); !outcome.ok() && outcome.error() == ECONNREFUSED)
+          return {.kind = Progress::Kind::kUnreachable, .error = ECONNREFUSED, .why = "nobody listens"};
+      }
       return {};
     case Association::State::kOver:
       return {.kind = association_->error() == EPROTO ? Progress::Kind::kLost : Progress::Kind::kUnreachable,
@@ -108,6 +123,7 @@ Progress Initiator::Ask() {
     return {.kind = Progress::Kind::kUnreachable,
             .error = ECONNREFUSED,
             .why = "each stream of the association has a session"};
+  search_.reset();
   seat_->SetWake(Ring(handler_));
   return {.kind = Progress::Kind::kReached};
 }

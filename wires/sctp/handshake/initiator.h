@@ -23,13 +23,14 @@ class Initiator final : public llp::Initiator {
   void Refuse(const std::function<void(llp::UlpduWriter&)>& last) override;
   std::unique_ptr<llp::Channel> TakeChannel() override;
   const char* missing() const override {
-    return search_ != nullptr ? "no answer from where the peer is to listen" : seat_ == nullptr ? "no answer to the SCTP association request" : "no answer to the DDP session request";
+    return association_ == nullptr ? "no answer from where the peer is to listen" : seat_ == nullptr ? "no answer to the SCTP association request" : "no answer to the DDP session request";
   }
   transport::SocketAddress LocalAddress() const override;
   transport::SocketAddress PeerAddress() const override { return remote_; }
 
  private:
   void Use(std::shared_ptr<Association> association);
+  int Search();
   llp::Progress Located();
   llp::Progress Ask();
   llp::Progress OnAnswer();
@@ -40,6 +41,7 @@ class Initiator final : public llp::Initiator {
   bool enhanced_ = true;
   std::shared_ptr<transport::ReadyHandler> handler_;
   std::shared_ptr<LocatorSearch> search_;     // for the peer's UDP port
+  transport::Time refused_from_{};            // with an association in IP: from when on it counts that nobody answers the search
   std::shared_ptr<Association> association_;  // both null: there is no attempt
   std::unique_ptr<Seat> seat_;                // from when the session was asked for
 };

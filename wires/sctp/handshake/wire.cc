@@ -6,111 +6,14 @@
 #include "ddp/sctp/chunk.h"
 #include "ddp/sctp/set_up_data.h"
 #include "transport/sctp/environment.h"
+#include "wires/sctp/handshake/incoming.h"
 #include "wires/sctp/handshake/initiator.h"
-#include "wires/sctp/handshake/responder.h"
 #include "wires/sctp/handshake/session_set_up.h"
 
 namespace weft::sctp {
 namespace {
 
 using transport::SocketAddress;
-
-// The associations that came to a listener, and who hears of requests on them.
-class Incoming final : public transport::ReadyHandler, public std::enable_shared_from_this<Incoming> {
- public:
-  Incoming(Wire& wire, std::unique_ptr<transport::sctp::Listener> listener, const SocketAddress& local)
-      : wire_(wire), local_(local), listener_(std::move(listener)) {}
-
-  void Start() {
-    {
-      const std::lock_guard lock(mutex_);
-      for (auto& association : wire_.TakeLeft(local_)) Add(std::move(association));
-    }
-    listener_->Watch(std::make_shared<WeakHandler>(weak_from_this()));
-  }
-
-  void Watch(std::shared_ptr<transport::ReadyHandler> handler) {
-    const std::lock_guard lock(mutex_);
-    handler_ = std::move(handler);
-  }
-  // On the network's thread.
-  void OnReady(transport::Interest) override {
-    const std::lock_guard lock(mutex_);
-    if (listener_ == nullptr) return;
-    while (true) {
-      auto accepted = listener_->Accept();
-      if (!accepted.ok()) return;
-      Add(Association::Make(wire_.network(), wire_.pool(), std::move(*accepted), /*initiator=*/false));
-    }
-  }
-  Result<std::unique_ptr<llp::Responder>, int> Accept() {
-    const std::lock_guard lock(mutex_);
-    for (size_t i = 0; i < associations_.size();) {
-      const std::shared_ptr<Association> association = associations_[i];
-      const Association::Lock inner(*association);
-      if (auto seat = association->TakeRequest()) {
-        return std::unique_ptr<llp::Responder>(std::make_unique<Responder>(
-            wire_, std::move(seat), First(association->local_addresses()), First(association->peer_addresses())));
-      }
-      if (association->state() == Association::State::kOver) {
-        associations_.erase(associations_.begin() + static_cast<ptrdiff_t>(i));
-      } else {
-        ++i;
-      }
-    }
-    return EAGAIN;
-  }
-  // Sessions that were taken keep their association.
-  void Close() {
-    const std::lock_guard lock(mutex_);
-    for (const auto& association : associations_) {
-      const Association::Lock inner(*association);
-      association->SetOnRequest(nullptr);
-    }
-    wire_.Leave(local_, std::exchange(associations_, {}));
-    listener_.reset();
-    handler_.reset();
-  }
-
- private:
-  // A transport's listener keeps its handler.
-  class WeakHandler final : public transport::ReadyHandler {
-   public:
-    explicit WeakHandler(std::weak_ptr<transport::ReadyHandler> handler) : handler_(std::move(handler)) {}
-    void OnReady(transport::Interest ready) override {
-      if (const auto alive = handler_.lock()) alive->OnReady(ready);
-    }
-
-   private:
-    const std::weak_ptr<transport::ReadyHandler> handler_;
-  };
-
-  void Add(std::shared_ptr<Association> association) {
-    const Association::Lock inner(*association);
-    association->SetOnRequest([weak = weak_from_this()] {
-      if (const auto self = weak.lock()) self->Tell();
-    });
-    associations_.push_back(association);
-  }
-  static SocketAddress First(const std::vector<SocketAddress>& addresses) {
-    return addresses.empty() ? SocketAddress() : addresses[0];
-  }
-  void Tell() {
-    std::shared_ptr<transport::ReadyHandler> handler;
-    {
-      const std::lock_guard lock(mutex_);
-      handler = handler_;
-    }
-    if (handler != nullptr) handler->OnReady({.read = true});
-  }
-
-  Wire& wire_;
-  const SocketAddress local_;
-  std::mutex mutex_;  // guards what follows; before the lock of an association
-  std::unique_ptr<transport::sctp::Listener> listener_;
-  std::shared_ptr<transport::ReadyHandler> handler_;
-  std::vector<std::shared_ptr<Association>> associations_;
-};
 
 class Listener final : public llp::Listener {
  public:

@@ -1,0 +1,134 @@
+"""Stock programs over SCTP: as an ordinary user and natively, beside TCP and instead of it, and what is said when it does not work."""
+
+import os
+import shutil
+import signal
+import socket
+import tempfile
+import unittest
+
+import stock
+
+SCTP, TCP, AUTO = {"WEFT_LLP": "sctp"}, {"WEFT_LLP": "tcp"}, {"WEFT_LLP": "auto"}
+PING = "rping {side} -a {address} -p {port} -C 50 -v -V"
+NOBODY = 65534
+
+
+class SctpTest(stock.StockTest):
+
+    def ping(self, server_settings, client_settings, address="127.0.0.1", prefix=""):
+        """Both outputs, with a line per event (WEFT_TRACE): a connection says by what it goes."""
+        commands = [prefix + PING.format(side=side, address=address, port="{port}") for side in ("-s", "-c")]
+        outputs = self.run_pair(*commands, server_settings={"WEFT_TRACE": 1, **server_settings},
+                                client_settings={"WEFT_TRACE": 1, **client_settings})
+        for output in outputs:
+            self.expect(output.count("ping data: rdma-ping-") == 50, "pings are missing")
+        return outputs
+
+    def went_over(self, outputs, what):
+        for output in outputs:
+            self.expect(f", {what}" in output, f"no connection over {what}")
+
+
+class Choice(SctpTest):
+
+    def test_sctp_over_ipv4_and_ipv6(self):
+        for address in ("127.0.0.1", "::1"):
+            self.went_over(self.ping(SCTP, SCTP, address), "SCTP stream")
+
+    def test_auto_takes_sctp_where_it_is(self):
+        self.went_over(self.ping(SCTP, AUTO), "SCTP stream")
+        self.went_over(self.ping(AUTO, AUTO), "SCTP stream")
+
+    def test_auto_takes_tcp_where_there_is_nothing_else(self):
+        self.went_over(self.ping(TCP, AUTO), "MPA revision")
+
+    def test_a_listener_serves_tcp_too(self):
+        for server in (SCTP, AUTO):
+            self.went_over(self.ping(server, TCP), "MPA revision")
+
+    def test_sctp_alone_is_refused_where_it_is_not(self):
+        port = stock.free_port()
+        server = self.start(f"rping -s -a 127.0.0.1 -p {port}", **TCP)
+        self.await_listener(server, port)
+        client = self.start(f"rping -c -a 127.0.0.1 -p {port} -C 1", **SCTP)
+        self.await_condition(lambda: not client.running(), "the client's end")
+        self.expect("REJECTED" in client.output or "UNREACHABLE" in client.output, "it does not say that it was refused")
+
+    def test_another_servers_udp_port_is_named(self):
+        with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as other:
+            other.bind(("::", 0))
+            taken = other.getsockname()[1]
+            server = self.start(f"rping -s -a 127.0.0.1 -p {stock.free_port()}", WEFT_SCTP_UDP_PORT=taken, **SCTP)
+            self.await_condition(lambda: not server.running(), "the server's end")
+            self.expect("another process has WEFT_SCTP_UDP_PORT" in server.output, "it does not say why")
+
+
+class Carriage(SctpTest):
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs CAP_NET_RAW")
+    def test_in_ip_itself(self):
+        for address in ("127.0.0.1", "::1"):
+            native = {**SCTP, "WEFT_SCTP_CARRIAGE": "ip"}
+            self.went_over(self.ping(native, native, address), "SCTP stream")
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs to become another user")
+    def test_an_ordinary_user(self):
+        """Of a copy: what the build made may not be everybody's to read."""
+        with tempfile.TemporaryDirectory() as place:
+            os.chmod(place, 0o755)
+            copy = os.path.join(place, "weft")
+            shutil.copytree(os.path.dirname(os.path.dirname(stock.weft())), copy, symlinks=False)
+            os.chmod(copy, 0o755)
+            as_nobody = f"setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups --inh-caps=-all {copy}/bin/weft run "
+            programs = []
+            port = stock.free_port()
+            for side in ("-s", "-c"):
+                command = as_nobody + PING.format(side=side, address="127.0.0.1", port=port)
+                programs.append(self.start(command, under_weft=False, WEFT_TRACE=1, **SCTP))
+                if side == "-s":
+                    self.await_listener(programs[0], port)
+            self.await_success(*programs)
+            self.went_over([program.output for program in programs], "SCTP stream")
+            refused = self.start(as_nobody + f"rping -s -a 127.0.0.1 -p {port}", under_weft=False, WEFT_SCTP_CARRIAGE="ip", **SCTP)
+            self.await_condition(lambda: not refused.running(), "its end")
+            self.expect("WEFT_SCTP_CARRIAGE=ip needs CAP_NET_RAW" in refused.output, "it does not say what is needed")
+
+
+class Ends(SctpTest):
+    """What becomes of the other end; TCP's kernel would see to it."""
+
+    QUICK = {**SCTP, "WEFT_SCTP_RTO_MAX": 200, "WEFT_SCTP_RTO_INITIAL": 100, "WEFT_SCTP_RETRIES": 3}
+
+    def start_pings(self):
+        port = stock.free_port()
+        server = self.start(f"rping -s -a 127.0.0.1 -p {port} -v", **self.QUICK)
+        self.await_listener(server, port)
+        client = self.start(f"rping -c -a 127.0.0.1 -p {port} -v", **self.QUICK)
+        self.await_condition(lambda: client.output.count("rdma-ping") > 100, "pings", 20)
+        return server, client
+
+    def test_a_killed_peer_is_noticed(self):
+        for victim in (0, 1):
+            ends = self.start_pings()
+            ends[victim].kill(signal.SIGKILL)
+            other = ends[1 - victim]
+            self.await_condition(lambda: not other.running(), "the end of the one that is left", 30)
+
+    def test_a_peer_that_ends_says_so(self):
+        ends = self.start_pings()
+        ends[1].kill(signal.SIGTERM)  # no handler: as a kill
+        self.await_condition(lambda: not ends[0].running(), "the server's end", 30)
+
+    def test_a_server_that_is_started_anew_is_found(self):
+        """Its UDP port is another one, while clients may still know the old one."""
+        port = stock.free_port()
+        for _ in range(3):
+            server = self.start(f"rping -s -a 127.0.0.1 -p {port} -C 5", **SCTP)
+            self.await_listener(server, port)
+            client = self.start(f"rping -c -a 127.0.0.1 -p {port} -C 5", **SCTP)
+            self.await_success(server, client)
+
+
+if __name__ == "__main__":
+    stock.main()
