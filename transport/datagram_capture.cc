@@ -1,5 +1,6 @@
 #include "transport/datagram_capture.h"
 
+#include <algorithm>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -75,8 +76,11 @@ size_t CapturingDatagramSocket::Receive(std::span<IncomingDatagram> into) {
     // Of this host, and of a port that is ours.
     const bool same_host = WithPort(datagram.from, 0) == WithPort(to, 0);
     if (same_host && OwnPorts::Process().Has(datagram.from.port())) continue;
-    const iovec piece{datagram.room.iov_base, datagram.length};
-    Show(datagram.from, WithPort(to, port_), {&piece, 1});
+    const size_t each = datagram.each != 0 ? datagram.each : std::max<size_t>(datagram.length, 1);
+    for (size_t at = 0; at == 0 || at < datagram.length; at += each) {
+      const iovec piece{static_cast<uint8_t*>(datagram.room.iov_base) + at, std::min(each, datagram.length - at)};
+      Show(datagram.from, WithPort(to, port_), {&piece, 1});
+    }
   }
   return count;
 }

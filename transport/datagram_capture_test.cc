@@ -21,6 +21,7 @@ class FakeSocket : public DatagramSocket {
   size_t Send(std::span<const OutgoingDatagram> datagrams, int*) override { return datagrams.size(); }
   size_t Receive(std::span<IncomingDatagram> into) override {
     into[0].length = incoming.size();
+    into[0].each = each;
     std::memcpy(into[0].room.iov_base, incoming.data(), incoming.size());
     into[0].from = from;
     into[0].to = to;
@@ -29,6 +30,7 @@ class FakeSocket : public DatagramSocket {
   SocketAddress LocalAddress() const override { return local_; }
 
   std::string incoming;
+  size_t each = 0;
   SocketAddress from, to;
 
  private:
@@ -109,6 +111,16 @@ TEST_F(DatagramCapture, ShowsWhatIsSentAsUdp) {
   ASSERT_EQ(six.size(), 14u + 40 + 8 + 5);
   EXPECT_EQ(Sum(six.substr(22), 17 + 13), 0);
   EXPECT_NE(Contents(name_).find("begins with h"), std::string::npos);
+}
+
+TEST_F(DatagramCapture, ShowsEachDatagramOfATrain) {
+  fake_->each = 4;
+  Receive(Address("::ffff:127.0.0.1", 4001), Address("127.0.0.1", 0), "one twothre");
+  const auto frames = Frames();
+  ASSERT_EQ(frames.size(), 3u);
+  EXPECT_EQ(frames[0].substr(42), "one ");
+  EXPECT_EQ(frames[1].substr(42), "twot");
+  EXPECT_EQ(frames[2].substr(42), "hre");
 }
 
 TEST_F(DatagramCapture, ShowsWhatComesFromOthersAlone) {

@@ -21,6 +21,9 @@ struct OutgoingDatagram {
 struct IncomingDatagram {
   iovec room{};       // the caller's; a longer datagram is cut off
   size_t length = 0;  // bytes written into `room`
+  // Not 0, only with DatagramOptions::trains: several datagrams, one behind the other, each of this length but the last,
+  // which may be shorter.
+  size_t each = 0;
   bool cut_off = false;
   SocketAddress from;
   SocketAddress to;        // the host that the sender named, possibly a group; port 0. No family: not known
@@ -35,6 +38,9 @@ struct DatagramOptions {
   uint32_t interface = 0;
   int protocol = 0;    // not 0: packets of IP itself with this protocol, which needs CAP_NET_RAW. Ports are 0; of IPv4
                        // the header is received too
+  // Datagrams of one length that go to one place one after the other are handed to the system as one, and received so
+  // (IncomingDatagram::each), where it can: the cost of most of them is saved. Room for 64 KiB is wanted then.
+  bool trains = false;
   SocketAddress peer;  // with a family: talks to this one only, and hears (TakeError) when it refuses
 };
 

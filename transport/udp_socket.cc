@@ -2,6 +2,7 @@
 
 #include <net/if.h>
 #include <netinet/in.h>
+#include <netinet/udp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -15,9 +16,13 @@
 namespace weft::transport {
 namespace {
 
-constexpr size_t kBatch = 32;                  // datagrams of one system call
-constexpr int kBufferBytes = 8 * 1024 * 1024;  // asked for; an ordinary user gets up to net.core.rmem_max
-constexpr size_t kControlBytes = CMSG_SPACE(sizeof(in6_pktinfo)) + CMSG_SPACE(sizeof(in_pktinfo));
+constexpr size_t kBatch = 32;                   // messages of one system call
+constexpr size_t kMostPieces = 128;             // of the trains of one system call
+constexpr size_t kLongestTrain = 64;            // datagrams (Linux's UDP_MAX_SEGMENTS, before 6.9)
+constexpr size_t kMostTrainBytes = 65507 - 20;  // of IPv4 and IPv6
+constexpr int kBufferBytes = 8 * 1024 * 1024;   // asked for; an ordinary user gets up to net.core.rmem_max
+constexpr size_t kControlBytes =
+    CMSG_SPACE(sizeof(in6_pktinfo)) + CMSG_SPACE(sizeof(in_pktinfo)) + CMSG_SPACE(sizeof(int));
 
 // The IPv6 form of `address`: IPv4 as IPv4-mapped.
 sockaddr_in6 ToV6(const SocketAddress& address) {
@@ -101,9 +106,25 @@ void ChooseSource(const OutgoingDatagram& datagram, int family, msghdr& header) 
   }
 }
 
-void ReadDestination(msghdr& header, IncomingDatagram& datagram) {
+// The kernel is to make datagrams of `each` bytes of it: a control message behind those of `header`.
+void ChooseLength(uint16_t each, msghdr& header, uint8_t* control) {
+  auto* const message = reinterpret_cast<cmsghdr*>(control + header.msg_controllen);
+  message->cmsg_level = IPPROTO_UDP;
+  message->cmsg_type = UDP_SEGMENT;
+  message->cmsg_len = CMSG_LEN(sizeof each);
+  std::memcpy(CMSG_DATA(message), &each, sizeof each);
+  header.msg_control = control;
+  header.msg_controllen += CMSG_SPACE(sizeof each);
+}
+
+// What the kernel says of a train whose datagrams, or whose way, cannot be one: it would fragment them, or the
+// interface does not add checksums.
+bool IsAboutTrain(int error) { return error == EINVAL || error == EMSGSIZE || error == EIO || error == EOPNOTSUPP; }
+
+void ReadControl(msghdr& header, IncomingDatagram& datagram) {
   datagram.to = {};
   datagram.interface = 0;
+  datagram.each = 0;
   for (cmsghdr* message = CMSG_FIRSTHDR(&header); message != nullptr; message = CMSG_NXTHDR(&header, message)) {
     if (message->cmsg_level == IPPROTO_IP && message->cmsg_type == IP_PKTINFO) {
       in_pktinfo info;
@@ -119,6 +140,10 @@ void ReadDestination(msghdr& header, IncomingDatagram& datagram) {
       if (IN6_IS_ADDR_LINKLOCAL(&in6.sin6_addr)) in6.sin6_scope_id = info.ipi6_ifindex;
       datagram.to = FromV6(in6);
       datagram.interface = info.ipi6_ifindex;
+    } else if (message->cmsg_level == IPPROTO_UDP && message->cmsg_type == UDP_GRO) {
+      int each;
+      std::memcpy(&each, CMSG_DATA(message), sizeof each);
+      if (each > 0) datagram.each = static_cast<size_t>(each);
     }
   }
 }
@@ -148,6 +173,9 @@ int UdpSocket::Prepare(const SocketAddress& local, const DatagramOptions& option
   if (family_ == AF_INET6) Set(fd_, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
   SetBuffer(fd_, SO_RCVBUFFORCE, SO_RCVBUF);
   SetBuffer(fd_, SO_SNDBUFFORCE, SO_SNDBUF);
+  // UDP_SEGMENT 0 changes nothing, where it is known.
+  trains_ = options.trains && Set(fd_, IPPROTO_UDP, UDP_SEGMENT, 0);
+  if (options.trains) Set(fd_, IPPROTO_UDP, UDP_GRO, 1);
   if (bind(fd_, local.get(), local.length()) != 0) return errno;
   if (options.peer.family() != 0 && connect(fd_, options.peer.get(), options.peer.length()) != 0) return errno;
   return options.group.family() != 0 ? Join(fd_, options.group, options.interface) : 0;
@@ -161,30 +189,60 @@ int UdpSocket::TakeError() {
   return getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : errno;
 }
 
+// How many from the first on go as one.
+size_t UdpSocket::TrainAt(std::span<const OutgoingDatagram> datagrams) const {
+  if (!trains_.load(std::memory_order_relaxed)) return 1;
+  const OutgoingDatagram& first = datagrams[0];
+  const size_t each = first.pieces.size() == 1 ? first.pieces[0].iov_len : 0;
+  size_t count = 1, bytes = each;
+  while (each > 0 && count < std::min(datagrams.size(), kLongestTrain)) {
+    const OutgoingDatagram& next = datagrams[count];
+    const size_t length = next.pieces.size() == 1 ? next.pieces[0].iov_len : 0;
+    if (length == 0 || length > each || bytes + length > kMostTrainBytes || !(next.to == first.to) ||
+        !(next.from == first.from) || next.interface != first.interface) {
+      break;
+    }
+    ++count;
+    bytes += length;
+    if (length < each) break;
+  }
+  return count;
+}
+
 size_t UdpSocket::Send(std::span<const OutgoingDatagram> datagrams, int* error) {
   size_t sent = 0;
+  size_t alone = 0;  // up to which they go one by one
   while (sent < datagrams.size()) {
-    const size_t count = std::min(kBatch, datagrams.size() - sent);
     mmsghdr messages[kBatch];
     sockaddr_in6 names[kBatch];
+    size_t lengths[kBatch];  // of the trains
+    iovec pieces[kMostPieces];
     alignas(cmsghdr) uint8_t control[kBatch][kControlBytes];
-    for (size_t i = 0; i < count; ++i) {
-      const OutgoingDatagram& datagram = datagrams[sent + i];
-      msghdr& header = messages[i].msg_hdr;
+    size_t count = 0, used = 0;
+    for (size_t next = sent; count < kBatch && next < datagrams.size(); next += lengths[count++]) {
+      const OutgoingDatagram& datagram = datagrams[next];
+      lengths[count] = next < alone ? 1 : TrainAt(datagrams.subspan(next));
+      if (used + lengths[count] > kMostPieces) break;
+      msghdr& header = messages[count].msg_hdr;
       header = {};
       if (family_ == AF_INET6) {
-        names[i] = ToV6(datagram.to);
+        names[count] = ToV6(datagram.to);
         header.msg_namelen = sizeof(sockaddr_in6);
-        header.msg_name = &names[i];
+        header.msg_name = &names[count];
       } else {
         header.msg_namelen = datagram.to.length();
         header.msg_name = const_cast<sockaddr*>(datagram.to.get());
       }
       header.msg_iov = const_cast<iovec*>(datagram.pieces.data());
       header.msg_iovlen = datagram.pieces.size();
-      header.msg_control = control[i];
+      header.msg_control = control[count];
       header.msg_controllen = kControlBytes;
       ChooseSource(datagram, family_, header);
+      if (lengths[count] == 1) continue;
+      header.msg_iov = &pieces[used];
+      header.msg_iovlen = lengths[count];
+      for (size_t i = 0; i < lengths[count]; ++i) pieces[used++] = datagrams[next + i].pieces[0];
+      ChooseLength(static_cast<uint16_t>(pieces[used - lengths[count]].iov_len), header, control[count]);
     }
     int done;
     {
@@ -193,10 +251,14 @@ size_t UdpSocket::Send(std::span<const OutgoingDatagram> datagrams, int* error) 
     }
     if (done < 0) {
       if (errno == EINTR) continue;
+      if (lengths[0] > 1 && IsAboutTrain(errno)) {
+        alone = sent + lengths[0];
+        continue;
+      }
       *error = errno;
       return sent;
     }
-    sent += static_cast<size_t>(done);
+    for (int i = 0; i < done; ++i) sent += lengths[i];
   }
   return sent;
 }
@@ -229,7 +291,7 @@ size_t UdpSocket::Receive(std::span<IncomingDatagram> into) {
     datagram.from = name->sa_family == AF_INET6 && header.msg_namelen >= sizeof(sockaddr_in6)
                         ? FromV6(names[i])
                         : SocketAddress::From(name, header.msg_namelen).value_or(SocketAddress());
-    ReadDestination(header, datagram);
+    ReadControl(header, datagram);
   }
   return done < 0 ? 0 : static_cast<size_t>(done);
 }

@@ -1,6 +1,7 @@
 #ifndef TRANSPORT_UDP_SOCKET_H_
 #define TRANSPORT_UDP_SOCKET_H_
 
+#include <atomic>
 #include <memory>
 
 #include "base/result.h"
@@ -25,10 +26,12 @@ class UdpSocket final : public DatagramSocket {
 
  private:
   UdpSocket(int fd, int family) : fd_(fd), family_(family) {}
+  size_t TrainAt(std::span<const OutgoingDatagram> datagrams) const;
   int Prepare(const SocketAddress& local, const DatagramOptions& options);
 
   const int fd_;
   const int family_;
+  std::atomic<bool> trains_{false};  // the kernel takes them
 };
 
 }  // namespace weft::transport

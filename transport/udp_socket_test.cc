@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <poll.h>
 
 #include <cerrno>
@@ -89,6 +90,66 @@ TEST(UdpSocket, SendsAndReceivesManyInOneGo) {
     ASSERT_FALSE(came.empty());
     for (const Came& one : came) EXPECT_EQ(one.text, texts[next++]);
   }
+}
+
+// Each as it was sent, whatever trains they came in.
+std::vector<std::string> ReceiveTrains(DatagramSocket& socket, size_t* trains) {
+  std::vector<std::string> texts;
+  for (const Came& came : ReceiveAll(socket, 65536, 200)) {
+    EXPECT_FALSE(came.about.cut_off);
+    const size_t each = came.about.each != 0 ? came.about.each : came.text.size();
+    *trains += came.about.each != 0;
+    for (size_t at = 0; at < came.text.size(); at += each) texts.push_back(came.text.substr(at, each));
+  }
+  return texts;
+}
+
+TEST(UdpSocket, DatagramsOfOneLengthToOnePlaceTravelAsATrain) {
+  for (const bool trains : {true, false}) {
+    for (const char* host : {"127.0.0.1", "::1"}) {
+      auto server = Open("::", {.trains = trains}), other = Open("::", {.trains = trains}), client = Open("::", {.trains = true});
+      const SocketAddress to = Address(host, server->LocalAddress().port()), elsewhere = Address(host, other->LocalAddress().port());
+      std::vector<std::string> texts;
+      for (int i = 0; i < 100; ++i) texts.push_back(std::string(i == 30 ? 700 : i == 40 ? 1400 : 1000, static_cast<char>('a' + i % 26)));
+      std::vector<iovec> pieces;
+      for (std::string& text : texts) pieces.push_back({text.data(), text.size()});
+      std::vector<OutgoingDatagram> out;
+      for (size_t i = 0; i < pieces.size(); ++i) out.push_back({i == 50 ? elsewhere : to, {}, 0, {&pieces[i], 1}});
+      int error = 0;
+      EXPECT_EQ(client->Send(out, &error), 100u) << error;
+      std::vector<std::string> got;
+      size_t count = 0;
+      while (true) {
+        const auto some = ReceiveTrains(*server, &count);
+        if (some.empty()) break;
+        got.insert(got.end(), some.begin(), some.end());
+      }
+      EXPECT_EQ(count > 0, trains);
+      EXPECT_EQ(ReceiveTrains(*other, &count), std::vector<std::string>{texts[50]});
+      texts.erase(texts.begin() + 50);
+      EXPECT_EQ(got, texts);
+    }
+  }
+}
+
+TEST(UdpSocket, DatagramsThatMustBeFragmentedTravelAlone) {
+  auto server = Open("127.0.0.1", {.trains = true}), client = Open("127.0.0.1", {.trains = true});
+  int none = IP_PMTUDISC_DONT;
+  ASSERT_EQ(setsockopt(client->fd(), IPPROTO_IP, IP_MTU_DISCOVER, &none, sizeof none), 0);
+  std::string small(1000, 'a'), large(30000, 'b');
+  std::vector<iovec> pieces{{small.data(), 1000}, {small.data(), 1000}, {large.data(), 30000}, {large.data(), 30000}, {small.data(), 1000}};
+  std::vector<OutgoingDatagram> out;
+  for (iovec& piece : pieces) out.push_back({server->LocalAddress(), {}, 0, {&piece, 1}});
+  int error = 0;
+  EXPECT_EQ(client->Send(out, &error), 5u) << error;
+  std::vector<std::string> got;
+  size_t count = 0;
+  while (got.size() < 5) {
+    const auto some = ReceiveTrains(*server, &count);
+    ASSERT_FALSE(some.empty());
+    got.insert(got.end(), some.begin(), some.end());
+  }
+  EXPECT_EQ(got, (std::vector<std::string>{small, small, large, large, small}));
 }
 
 TEST(UdpSocket, SaysThatADatagramWasCutOff) {

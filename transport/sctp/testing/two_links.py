@@ -39,7 +39,7 @@ class TwoLinks:
                 self._ip(host, f"link set w{link} up")
                 if rate is not None:
                     # A queue of 4 ms at 1 Gbit/s, as a switch has it.
-                    subprocess.run(["tc", "-n", self._names[host]] + f"qdisc add dev w{link} root tbf rate {rate} burst 64kb limit 512kb".split(),
+                    subprocess.run(["tc", "-n", self._names[host]] + f"qdisc add dev w{link} root tbf rate {rate} burst 128kb limit 512kb".split(),
                                    check=True)
 
     def close(self):

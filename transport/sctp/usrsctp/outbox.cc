@@ -5,20 +5,26 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/crc32c.h"
 
 namespace weft::transport::sctp {
 namespace {
 
-constexpr size_t kBatch = 32;                 // packets of one system call
+constexpr size_t kBatch = 64;                 // packets of one system call
 constexpr size_t kMostOutgoing = 512 * 1024;  // bytes that wait for it
 constexpr size_t kCommonHeader = 12, kTagEnd = 8, kChecksumOffset = 8;  // RFC 9260 section 3.1
-constexpr uint8_t kData = 0, kInit = 1, kInitAck = 2, kAbort = 6, kShutdownComplete = 14;
+constexpr uint8_t kData = 0, kInit = 1, kInitAck = 2, kSack = 3, kAbort = 6, kShutdownComplete = 14;
 
 // Chunks that end an association, or begin one, are alone, or last.
 bool MayGrow(uint8_t first_chunk) {
   return first_chunk != kInit && first_chunk != kInitAck && first_chunk != kAbort && first_chunk != kShutdownComplete;
+}
+
+bool IsSackAlone(std::span<const uint8_t> packet) {
+  return packet.size() > kCommonHeader + 4 && packet[kCommonHeader] == kSack &&
+         (size_t{packet[kCommonHeader + 2]} << 8 | packet[kCommonHeader + 3]) == packet.size() - kCommonHeader;
 }
 
 }  // namespace
@@ -47,8 +53,20 @@ bool Outbox::Join(const SocketAddress& from, const SocketAddress& to, const Data
   return true;
 }
 
+// A SACK says all that the one before it said. Of each packet or two that come in a burst there is one.
+void Outbox::Supersede(const SocketAddress& from, const SocketAddress& to, std::span<const uint8_t> packet) {
+  if (!IsSackAlone(packet)) return;
+  const size_t before = std::exchange(last_sack_, outgoing_.size());
+  if (before >= outgoing_.size()) return;
+  Outgoing& old = outgoing_[before];
+  const std::span<const uint8_t> bytes(&bytes_[old.offset], old.length);
+  if (!IsSackAlone(bytes) || std::memcmp(bytes.data(), packet.data(), kTagEnd) != 0) return;
+  if (old.to == to && old.from == from) old.length = 0;
+}
+
 void Outbox::Add(const SocketAddress& from, const SocketAddress& to, DatagramSocket& socket, std::span<const uint8_t> packet) {
   if (Join(from, to, socket, packet)) return;
+  Supersede(from, to, packet);
   Outgoing& out = outgoing_.emplace_back();
   out.from = from;
   out.to = to;
@@ -58,19 +76,35 @@ void Outbox::Add(const SocketAddress& from, const SocketAddress& to, DatagramSoc
   used_ = out.offset + out.length;
 }
 
+// In concurrent transfer paths take turns: one path's packets need not wait for the other's, and those that go to one
+// place one after the other cost less.
+void Outbox::Order() {
+  order_.clear();
+  for (Outgoing& first : outgoing_) {
+    if (first.ordered || first.length == 0) continue;
+    for (Outgoing* out = &first; out != outgoing_.data() + outgoing_.size(); ++out) {
+      if (out->ordered || out->length == 0 || out->socket != first.socket || !(out->to == first.to) || !(out->from == first.from)) continue;
+      out->ordered = true;
+      order_.push_back(out);
+    }
+  }
+}
+
 void Outbox::Flush() {
   for (const Outgoing& out : outgoing_) {
+    if (out.length == 0) continue;
     uint8_t* const packet = &bytes_[out.offset];
     std::memset(packet + kChecksumOffset, 0, 4);
     StoreCrc32c(packet + kChecksumOffset, Crc32c({packet, out.length}));
   }
-  for (size_t next = 0; next < outgoing_.size();) {
-    DatagramSocket* const socket = outgoing_[next].socket;
+  Order();
+  for (size_t next = 0; next < order_.size();) {
+    DatagramSocket* const socket = order_[next]->socket;
     OutgoingDatagram datagrams[kBatch];
     iovec pieces[kBatch];
     size_t count = 0;
-    for (; count < kBatch && next + count < outgoing_.size() && outgoing_[next + count].socket == socket; ++count) {
-      const Outgoing& out = outgoing_[next + count];
+    for (; count < kBatch && next + count < order_.size() && order_[next + count]->socket == socket; ++count) {
+      const Outgoing& out = *order_[next + count];
       pieces[count] = {.iov_base = &bytes_[out.offset], .iov_len = out.length};
       datagrams[count].to = out.to;
       datagrams[count].from = out.from;
@@ -80,9 +114,10 @@ void Outbox::Flush() {
     const size_t sent = socket->Send({datagrams, count}, &error);
     observer_.OnSent(sent);
     next += sent;
-    if (sent < count) observer_.OnNotSent(outgoing_[next++].to, error);  // lost: SCTP sends it again, on another path if need be
+    if (sent < count) observer_.OnNotSent(order_[next++]->to, error);  // lost: SCTP sends it again, on another path if need be
   }
   outgoing_.clear();
+  last_sack_ = kNone;
   used_ = 0;
 }
 

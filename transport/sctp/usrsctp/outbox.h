@@ -36,15 +36,22 @@ class Outbox {
  private:
   struct Outgoing {
     SocketAddress from, to;
-    size_t offset = 0, length = 0;
+    size_t offset = 0, length = 0;  // length 0: it need not go
     DatagramSocket* socket = nullptr;
+    bool ordered = false;
   };
   bool Join(const SocketAddress& from, const SocketAddress& to, const DatagramSocket& socket, std::span<const uint8_t> packet);
 
+  void Supersede(const SocketAddress& from, const SocketAddress& to, std::span<const uint8_t> packet);
+  void Order();
+
   Observer& observer_;
   std::vector<Outgoing> outgoing_;
+  std::vector<const Outgoing*> order_;  // while they are sent
   std::vector<uint8_t> bytes_;
   size_t used_ = 0;
+  static constexpr size_t kNone = static_cast<size_t>(-1);
+  size_t last_sack_ = kNone;  // the packet of outgoing_ that is nothing but a SACK
   // An IPv6 packet of 1280 bytes (RFC 8200 section 5) without headers of IP and UDP.
   size_t most_joined_ = 1232;
 };

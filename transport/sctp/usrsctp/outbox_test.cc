@@ -43,6 +43,8 @@ class OutboxTest : public ::testing::Test, public Outbox::Observer {
     Bytes packet(12 + chunk, fill);
     std::fill(packet.begin(), packet.begin() + 8, tag);
     packet[12] = type;
+    packet[14] = static_cast<uint8_t>(chunk >> 8);
+    packet[15] = static_cast<uint8_t>(chunk);
     uint8_t* const room = outbox_.Room(kInFront + packet.size());
     ASSERT_NE(room, nullptr);
     std::memcpy(room + kInFront, packet.data(), packet.size());
@@ -88,7 +90,7 @@ TEST_F(OutboxTest, OthersStayApart) {
   Add(3, 16, 1, 2, "10.0.0.3");  // control does not stand behind data
   Add(1, 20, 1, 3);  // INIT
   Add(0, 20, 1, 3);
-  EXPECT_EQ(Lengths(), (std::vector<size_t>{32, 32, 32, 28, 32, 32}));
+  EXPECT_EQ(Lengths(), (std::vector<size_t>{32, 32, 32, 32, 32, 28})) << "path by path";
 }
 
 TEST_F(OutboxTest, NothingBecomesLongerThanEveryPathTakes) {
@@ -99,6 +101,34 @@ TEST_F(OutboxTest, NothingBecomesLongerThanEveryPathTakes) {
   for (int i = 0; i < 3; ++i) Add(0, 40, 1);
   Add(0, 2000, 1);
   EXPECT_EQ(Lengths(), (std::vector<size_t>{92, 52, 2012}));
+}
+
+TEST_F(OutboxTest, OfSacksOfOneAssociationThatWaitTheLastGoes) {
+  Add(3, 16, 1);
+  Add(3, 20, 2);
+  Add(3, 24, 3);
+  Add(3, 16, 4, /*tag=*/2);
+  Add(3, 16, 5, 2, "10.0.0.3");
+  EXPECT_EQ(Lengths(), (std::vector<size_t>{36, 28, 28}));
+  EXPECT_EQ(socket_.sent[0].back(), 3);
+  socket_.sent.clear();
+  Add(3, 16, 6);
+  EXPECT_EQ(Lengths(), std::vector<size_t>{28}) << "what went is no more in the way";
+}
+
+TEST_F(OutboxTest, DataThatStandsBehindASackGoes) {
+  Add(3, 16, 1);
+  Add(0, 20, 2);
+  Add(3, 20, 3);
+  EXPECT_EQ(Lengths(), (std::vector<size_t>{48, 32}));
+}
+
+TEST_F(OutboxTest, PacketsOfPathsThatTakeTurnsGoPathByPath) {
+  for (uint8_t i = 0; i < 6; ++i) Add(0, 1300, i, 1, i % 2 == 0 ? "10.0.0.2" : "10.0.0.3");
+  Lengths();
+  std::string order;
+  for (const Bytes& packet : socket_.sent) order += std::to_string(packet.back());
+  EXPECT_EQ(order, "024135");
 }
 
 TEST_F(OutboxTest, WhatIsNotTakenIsLostAndTheRestGoesOn) {
@@ -113,8 +143,8 @@ TEST_F(OutboxTest, WhatIsNotTakenIsLostAndTheRestGoesOn) {
 }
 
 TEST_F(OutboxTest, ManyPacketsTakeFewSystemCalls) {
-  for (int i = 0; i < 60; ++i) Add(0, 1300, 1);
-  EXPECT_EQ(Lengths().size(), 60u);
+  for (int i = 0; i < 120; ++i) Add(0, 1300, 1);
+  EXPECT_EQ(Lengths().size(), 120u);
   EXPECT_EQ(socket_.calls, 2);
   EXPECT_EQ(outbox_.Room(600 * 1024), nullptr);
 }

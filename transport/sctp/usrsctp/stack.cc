@@ -18,10 +18,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr size_t kBatch = 32;      // packets of one system call
-constexpr size_t kRoom = 65536;               // of one that comes
-constexpr int kBatchesOfOneLook = 4;          // so that one thread does not stay in here while packets keep coming
-constexpr size_t kLeastPacket = 16;           // the common header, and a chunk's
+constexpr size_t kBatch = 32;         // packets of one system call
+constexpr size_t kRoom = 65536;       // of one that comes
+constexpr int kBatchesOfOneLook = 4;  // so that one thread does not stay in here while packets keep coming
+constexpr size_t kLeastPacket = 16;   // the common header, and a chunk's
 constexpr Duration kRouteLasts = milliseconds(500);
 constexpr size_t kMostRoutes = 10'000;
 
@@ -187,7 +187,13 @@ bool Stack::TakeAll(Host& host) {
       const size_t count = socket->Receive(datagrams);
       counters_.input_batches += count > 0;
       for (size_t i = 0; i < count; ++i) {
-        Take(datagrams[i], static_cast<const uint8_t*>(datagrams[i].room.iov_base), socket != host.udp.get());
+        const IncomingDatagram& datagram = datagrams[i];
+        if (datagram.cut_off) continue;
+        const std::span<const uint8_t> bytes(static_cast<const uint8_t*>(datagram.room.iov_base), datagram.length);
+        const size_t each = datagram.each != 0 ? datagram.each : std::max<size_t>(bytes.size(), 1);
+        for (size_t at = 0; at < bytes.size(); at += each) {
+          Take(datagram, bytes.subspan(at, std::min(each, bytes.size() - at)), socket != host.udp.get());
+        }
       }
       any |= count > 0;
       if (count < kBatch) break;
@@ -208,14 +214,14 @@ void Stack::Calm(const Watched& calm) {
   });
 }
 
-void Stack::Take(const IncomingDatagram& datagram, const uint8_t* bytes, bool native) {
-  Packet packet{.from = datagram.from, .to = datagram.to, .bytes = {bytes, datagram.length}};
-  if (packet.from.family() == 0 || packet.to.family() != packet.from.family() || datagram.cut_off) return;
+void Stack::Take(const IncomingDatagram& datagram, std::span<const uint8_t> bytes, bool native) {
+  Packet packet{.from = datagram.from, .to = datagram.to, .bytes = bytes};
+  if (packet.from.family() == 0 || packet.to.family() != packet.from.family()) return;
   if (native) {
     packet.from.set_port(0);
     if (packet.from.family() == AF_INET) {  // the kernel gives the IP header too
-      const size_t header = datagram.length == 0 ? 0 : 4 * size_t{bytes[0] & 0xfu};
-      if (header < 20 || header > datagram.length) return;
+      const size_t header = 4 * size_t{bytes[0] & 0xfu};
+      if (header < 20 || header > bytes.size()) return;
       packet.bytes = packet.bytes.subspan(header);
     }
   }

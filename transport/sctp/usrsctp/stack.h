@@ -122,7 +122,7 @@ class Stack final : public World, private Outbox::Observer {
   std::optional<SocketAddress> SourceFor(Host& host, const Packet& packet);
   bool TakeAll(Host& host);
   void Calm(const Watched& calm);
-  void Take(const IncomingDatagram& datagram, const uint8_t* bytes, bool native);
+  void Take(const IncomingDatagram& datagram, std::span<const uint8_t> bytes, bool native);
   void Flush();
   void OnSent(size_t packets) override;
   void OnNotSent(const SocketAddress& to, int error) override;

@@ -174,7 +174,7 @@ TEST_F(SctpChannel, ASinkThatRefusesStopsItsOwnSessionOnly) {
 
 TEST_F(SctpChannel, AnOrderlyEndComesAfterAllThatWasAppendedAndTheLastWords) {
   auto [one, other] = Pair();
-  for (size_t n = 0; n < 900; ++n) one->to_send.push_back(Pattern(1300, n));
+  for (size_t n = 0; n < 4000; ++n) one->to_send.push_back(Pattern(1300, n));  // more than the send buffer holds
   one->Send();
   ASSERT_EQ(one->flushed.kind, llp::Flushed::Kind::kBlocked);
   const size_t appended = one->kept.size();
