@@ -97,7 +97,13 @@ Result<std::shared_ptr<Association>, int> Wire::Reach(const SocketAddress& local
   if (!made.ok()) return made.error();
   auto association = Association::Make(network_, pool_, std::move(*made), /*initiator=*/true);
   associations_[ends] = {association, udp_port};
+  ++made_;
   return association;
+}
+
+uint64_t Wire::associations_made() {
+  const std::lock_guard lock(mutex_);
+  return made_;
 }
 
 void Wire::Leave(const SocketAddress& listener, std::vector<std::shared_ptr<Association>> associations) {

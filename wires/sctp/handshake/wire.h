@@ -52,6 +52,8 @@ class Wire final : public llp::Wire {
 
   // That initiators made, and somebody holds.
   size_t associations();
+  // That initiators have made so far.
+  uint64_t associations_made();
 
   transport::Network& network() { return network_; }
   BufferPool& pool() { return pool_; }
@@ -67,6 +69,7 @@ class Wire final : public llp::Wire {
 
   std::mutex mutex_;  // guards what follows; before the lock of an association
   using Ends = std::pair<std::string, std::string>;  // local and remote address
+  uint64_t made_ = 0;
   struct Known {
     std::weak_ptr<Association> association;
     uint16_t udp_port = 0;

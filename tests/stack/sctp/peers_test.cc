@@ -1,0 +1,233 @@
+// Who is at the other end of an association of a listener, or an initiator: one that says nothing, one that knows RFC 5043 alone, one
+// that is of another kind, one that has no stream left, one that goes.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/testing/host.h"
+#include "transport/sctp/testing/recorder.h"
+#include "transport/sctp/testing/virtual_sctp.h"
+#include "wires/sctp/association/association.h"
+#include "wires/sctp/handshake/incoming.h"
+#include "wires/sctp/handshake/wire.h"
+#include "wires/sctp/locator/locator.h"
+
+namespace weft::sim {
+namespace {
+
+using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""s;
+using testing::Program;
+using transport::SocketAddress;
+using transport::sctp::Recorder;
+
+constexpr uint32_t kDdp = 1;  // the adaptation indication
+
+class SctpPeers : public ::testing::Test {
+ protected:
+  struct Host {
+    explicit Host(transport::sctp::VirtualSctp& world, const char* address, const Settings& settings)
+        : at(*SocketAddress::Parse(address, 0)), sctp(world.AddHost({address})), network(world.host_network()) {
+      auto its_wire = std::make_unique<sctp::Wire>(network, pool, settings, [this] { return &sctp; });
+      wire = its_wire.get();
+      rnic = std::make_unique<Rnic>(network, settings, 1, std::move(its_wire));
+    }
+    SocketAddress At(uint16_t port) const {
+      SocketAddress with_port = at;
+      with_port.set_port(port);
+      return with_port;
+    }
+    const SocketAddress at;
+    transport::sctp::Sctp& sctp;
+    transport::Network& network;
+    BufferPool pool;
+    sctp::Wire* wire = nullptr;
+    std::unique_ptr<Rnic> rnic;
+  };
+
+  void SetUp() override { RecordProperty("seed", std::to_string(seed_)); }
+  void Listen() { server_->listener = server_host_.rnic->cm().Listen(server_host_.At(kPort), 64, false, true, server_->cm).value(); }
+  int Connect(Program& client, const SocketAddress& to) {
+    client.endpoint = client_host_.rnic->cm().CreateEndpoint();
+    client.endpoint->SetObserver(client.cm);
+    return client.endpoint->Connect(client_host_.at, to, client.qp.handle(), {.ird = 3, .ord = 5});
+  }
+  CmEvent Next(Program& program, transport::Duration most = std::chrono::minutes(2)) {
+    if (!world_.network().RunUntil([&] { return !program.cm->events.empty(); }, most)) return {.error = -1};
+    return program.cm->Wait();
+  }
+  bool ConnectBoth(Program& client, Program& server) {
+    if (Connect(client, server_host_.At(kPort)) != 0) return false;
+    CmEvent request = Next(*server_);
+    if (request.endpoint == nullptr || request.endpoint->Accept(server.qp.handle(), {.ird = 2, .ord = 9}) != 0) return false;
+    request.endpoint->SetObserver(server.cm);
+    return Next(server).kind == CmEvent::Kind::kEstablished && Next(client).kind == CmEvent::Kind::kEstablished;
+  }
+  // An association to the server's listener that has no RNIC behind it.
+  std::shared_ptr<Recorder> Bare(Host& host, std::optional<uint32_t> adaptation = kDdp) {
+    auto association = host.sctp.Connect({.addresses = {server_host_.At(kPort)}, .udp_port = server_host_.sctp.udp_port()}, 0,
+                                         {.adaptation = adaptation});
+    WEFT_CHECK(association.ok());
+    return Recorder::Of(std::move(*association));
+  }
+  static size_t CountOver(const std::vector<std::shared_ptr<Recorder>>& all) {
+    return static_cast<size_t>(std::count_if(all.begin(), all.end(), [](const auto& one) { return one->over(); }));
+  }
+
+  static constexpr uint16_t kPort = 5043;
+  const uint64_t seed_ = static_cast<uint64_t>(::testing::UnitTest::GetInstance()->random_seed()) + 1;
+  Settings settings_{.sctp = {.streams = 4}};
+  transport::sctp::VirtualSctp world_{seed_};
+  Host client_host_{world_, "10.1.0.1", settings_}, server_host_{world_, "10.1.0.2", settings_};
+  std::unique_ptr<Program> server_ = std::make_unique<Program>(*server_host_.rnic);
+};
+
+TEST_F(SctpPeers, SoManyQueuePairsAsThereAreStreamsShareAnAssociation) {
+  Listen();
+  std::vector<std::pair<std::unique_ptr<Program>, std::unique_ptr<Program>>> pairs;
+  for (size_t i = 1; i <= 9; ++i) {
+    pairs.emplace_back(std::make_unique<Program>(*client_host_.rnic), std::make_unique<Program>(*server_host_.rnic));
+    ASSERT_TRUE(ConnectBoth(*pairs.back().first, *pairs.back().second));
+    EXPECT_EQ(client_host_.wire->associations_made(), (i + 3) / 4);
+  }
+}
+
+TEST_F(SctpPeers, AssociationsOnWhichNobodyAsksForASessionEnd) {
+  Listen();
+  std::vector<std::shared_ptr<Recorder>> silent;
+  for (int i = 0; i < 20; ++i) silent.push_back(Bare(client_host_));
+  world_.network().RunFor(sctp::Incoming::kIdleLimit - 2s);
+  EXPECT_EQ(CountOver(silent), 0u);
+  Program client(*client_host_.rnic), server(*server_host_.rnic);
+  ASSERT_TRUE(ConnectBoth(client, server));
+  world_.network().RunFor(10s);
+  EXPECT_EQ(CountOver(silent), silent.size());
+  world_.network().RunFor(60s);
+  EXPECT_TRUE(client.cm->events.empty()) << "one with a session stays";
+}
+
+TEST_F(SctpPeers, OfTooManyIdleAssociationsTheOldestGiveWay) {
+  Listen();
+  std::vector<std::shared_ptr<Recorder>> silent;
+  for (size_t i = 0; i < sctp::Incoming::kMostIdle + 40; ++i) {
+    silent.push_back(Bare(client_host_));
+    world_.network().RunFor(10ms);
+  }
+  world_.network().RunFor(1s);
+  EXPECT_EQ(CountOver(silent), 40u);
+  EXPECT_TRUE(silent.front()->over());
+  Program client(*client_host_.rnic), server(*server_host_.rnic);
+  EXPECT_TRUE(ConnectBoth(client, server)) << "there is room for who means it";
+}
+
+TEST_F(SctpPeers, WithoutDdpsAdaptationIndicationAnAssociationIsAborted) {
+  Listen();
+  std::vector<std::shared_ptr<Recorder>> others{Bare(client_host_, std::nullopt), Bare(client_host_, 2), Bare(client_host_, 0)};
+  world_.network().RunFor(1s);
+  EXPECT_EQ(CountOver(others), others.size());
+  EXPECT_EQ(others[0]->error, ECONNRESET);
+}
+
+TEST_F(SctpPeers, AListenerOfAnotherKindIsLeftByTheInitiator) {
+  auto listener = server_host_.sctp.Listen(server_host_.At(kPort), 4, {.adaptation = 7}).value();
+  const auto acceptor = transport::sctp::Acceptor::Of(std::move(listener));
+  const auto service = sctp::OpenLocatorService(server_host_.network, server_host_.At(kPort), false).value();
+  service->Start(server_host_.sctp.udp_port());
+  Program client(*client_host_.rnic);
+  ASSERT_EQ(Connect(client, server_host_.At(kPort)), 0);
+  const CmEvent event = Next(client);
+  EXPECT_EQ(event.kind, CmEvent::Kind::kConnectError);
+  EXPECT_EQ(event.error, EPROTO);
+}
+
+// Knows no RFC 6581: an Initiate with a function code of it is answered by a Terminate.
+class PlainPeer {
+ public:
+  PlainPeer(transport::sctp::Sctp& sctp, transport::Network& network, const SocketAddress& at)
+      : network_(network),
+        service_(sctp::OpenLocatorService(network, at, false).value()),
+        listener_(sctp.Listen(at, 4, {.adaptation = kDdp}).value()) {
+    service_->Start(sctp.udp_port());
+    listener_->Watch(std::make_shared<Handler>(*this));
+  }
+  int refused = 0, accepted = 0;
+
+ private:
+  class Handler final : public transport::ReadyHandler {
+   public:
+    explicit Handler(PlainPeer& peer) : peer_(peer) {}
+    void OnReady(transport::Interest) override {
+      while (true) {
+        auto came = peer_.listener_->Accept();
+        if (!came.ok()) return;
+        auto association = sctp::Association::Make(peer_.network_, peer_.pool_, std::move(*came), /*initiator=*/false);
+        const sctp::Association::Lock lock(*association);
+        association->SetOnRequest([this, weak = std::weak_ptr(association)] {
+          if (const auto alive = weak.lock()) peer_.Answer(*alive);
+        });
+        peer_.associations_.push_back(std::move(association));
+      }
+    }
+
+   private:
+    PlainPeer& peer_;
+  };
+  void Answer(sctp::Association& association) {
+    std::unique_ptr<sctp::Seat> seat;
+    {
+      const sctp::Association::Lock lock(association);
+      seat = association.TakeRequest();
+      if (seat == nullptr) return;
+      if (!seat->session().enhanced()) {
+        ++accepted;
+        EXPECT_TRUE(seat->session().Accept({}));
+        seats_.push_back(std::move(seat));
+        return;
+      }
+    }
+    ++refused;  // at the end of the seat
+  }
+
+  transport::Network& network_;
+  BufferPool pool_;
+  const std::unique_ptr<sctp::LocatorService> service_;
+  std::vector<std::shared_ptr<sctp::Association>> associations_;
+  std::vector<std::unique_ptr<sctp::Seat>> seats_;
+  std::unique_ptr<transport::sctp::Listener> listener_;
+};
+
+TEST_F(SctpPeers, AListenerThatKnowsRfc5043AloneIsAskedInItsWords) {
+  PlainPeer peer(server_host_.sctp, server_host_.network, server_host_.At(kPort));
+  Program client(*client_host_.rnic);
+  ASSERT_EQ(Connect(client, server_host_.At(kPort)), 0);
+  const CmEvent event = Next(client);
+  EXPECT_EQ(event.kind, CmEvent::Kind::kEstablished);
+  EXPECT_GE(peer.refused, 1);
+  EXPECT_EQ(peer.accepted, 1);
+  client.endpoint->Close();
+  world_.network().RunFor(5s);
+}
+
+TEST_F(SctpPeers, AnAssociationThatEndsIsTheEndOfEachOfItsQueuePairs) {
+  Listen();
+  Program one(*client_host_.rnic), other(*client_host_.rnic), its(*server_host_.rnic), others(*server_host_.rnic);
+  ASSERT_TRUE(ConnectBoth(one, its));
+  ASSERT_TRUE(ConnectBoth(other, others));
+  // What a peer sees of a process that is killed.
+  world_.network().SetDefaultLink({.lose_datagram = 1});
+  EXPECT_EQ(Next(one).kind, CmEvent::Kind::kDisconnected);
+  EXPECT_EQ(Next(other).kind, CmEvent::Kind::kDisconnected);
+  EXPECT_EQ(Next(its).kind, CmEvent::Kind::kDisconnected);
+  EXPECT_EQ(Next(others).kind, CmEvent::Kind::kDisconnected);
+  world_.network().SetDefaultLink(LinkFaults());
+  Program again(*client_host_.rnic), its_peer(*server_host_.rnic);
+  EXPECT_TRUE(ConnectBoth(again, its_peer));
+}
+
+}  // namespace
+}  // namespace weft::sim
