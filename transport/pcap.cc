@@ -167,6 +167,7 @@ bool PcapFile::InThisProcess() const { return owner_ == getpid(); }
 
 void PcapFile::Append(const TcpPacket& packet, const std::string& comment) { AppendAny(packet, comment); }
 void PcapFile::Append(const UdpPacket& packet, const std::string& comment) { AppendAny(packet, comment); }
+void PcapFile::Append(const SctpPacket& packet, const std::string& comment) { AppendAny(packet, comment); }
 
 template <typename Packet>
 void PcapFile::AppendAny(const Packet& packet, const std::string& comment) {

@@ -13,6 +13,7 @@
 #include "transport/background_file.h"
 #include "transport/fpdu_segmenter.h"
 #include "transport/network.h"
+#include "transport/sctp_packet.h"
 #include "transport/tcp_packet.h"
 #include "transport/udp_packet.h"
 
@@ -37,6 +38,7 @@ class PcapFile {
   // `comment` is shown with the packet; classic pcap has no place for it.
   void Append(const TcpPacket& packet, const std::string& comment = "");
   void Append(const UdpPacket& packet, const std::string& comment = "");
+  void Append(const SctpPacket& packet, const std::string& comment = "");
   void Flush();
   // Flush, and waits until it is in the file, as long as something goes there within any two seconds. For the end of the process.
   void Sync();

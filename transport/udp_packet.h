@@ -17,7 +17,7 @@ struct UdpPacket {
   std::span<const iovec> payload;
   size_t length = 0;  // of it, at most kMostPayload
 
-  static constexpr size_t kMostPayload = 60 * 1024;
+  static constexpr size_t kMostPayload = 65535 - 20 - 8;
 
   // Appends the Ethernet frame.
   void AppendTo(std::vector<uint8_t>& out) const;

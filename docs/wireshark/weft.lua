@@ -179,3 +179,55 @@ function sidr.dissector(bytes, pinfo, tree)
   return bytes:len()
 end
 sidr:register_heuristic("udp", function(bytes, pinfo, tree) return is_sidr(bytes) and sidr.dissector(bytes, pinfo, tree) > 0 end)
+
+-- --- SCTP in UDP (RFC 6951) at ports that only the processes know, and how they ask for them (wires/sctp/locator/message.h) ---
+
+local PORT_TYPES = {[1] = "Question", [2] = "Answer"}
+local locator = Proto("weft_sctp_port", "Weft look-up of the UDP port of SCTP")
+local l = {
+  type = ProtoField.uint8("weft_sctp_port.type", "Type", base.DEC, PORT_TYPES),
+  transaction = ProtoField.uint64("weft_sctp_port.transaction", "Transaction", base.HEX),
+  sctp = ProtoField.uint16("weft_sctp_port.sctp", "SCTP port", base.DEC),
+  udp = ProtoField.uint16("weft_sctp_port.udp", "UDP port", base.DEC),
+}
+locator.fields = {l.type, l.transaction, l.sctp, l.udp}
+
+local function is_locator(bytes)
+  return bytes:len() == 16 and bytes(0, 2):string() == "WP" and bytes(2, 1):uint() == 1 and PORT_TYPES[bytes(3, 1):uint()] ~= nil
+end
+
+function locator.dissector(bytes, pinfo, tree)
+  local kind = bytes(3, 1):uint()
+  local words = string.format("%s: SCTP port %d", PORT_TYPES[kind], bytes(12, 2):uint())
+  if kind == 2 then words = words .. string.format(" is at UDP port %d", bytes(14, 2):uint()) end
+  pinfo.cols.protocol = "Weft SCTP port"
+  pinfo.cols.info = words
+  local subtree = tree:add(locator, bytes(), "Weft look-up of the UDP port of SCTP: " .. words)
+  subtree:add(l.type, bytes(3, 1))
+  subtree:add(l.transaction, bytes(4, 8))
+  subtree:add(l.sctp, bytes(12, 2))
+  if kind == 2 then subtree:add(l.udp, bytes(14, 2)) end
+  return bytes:len()
+end
+locator:register_heuristic("udp", function(bytes, pinfo, tree) return is_locator(bytes) and locator.dissector(bytes, pinfo, tree) > 0 end)
+
+-- A common header and chunks that fill the datagram to its end, of the types of RFC 9260.
+local function is_sctp(bytes)
+  local length = bytes:len()
+  if length < 16 or length % 4 ~= 0 or bytes(0, 2):uint() == 0 or bytes(2, 2):uint() == 0 then return false end
+  if (bytes(4, 4):uint() == 0) ~= (bytes(12, 1):uint() == 1) then return false end  -- no verification tag: an INIT
+  local at = 12
+  while at + 4 <= length do
+    local kind, size = bytes(at, 1):uint(), bytes(at + 2, 2):uint()
+    if kind > 14 or size < 4 then return false end
+    at = at + math.floor((size + 3) / 4) * 4
+  end
+  return at == length
+end
+local in_udp = Proto("weft_sctp_in_udp", "SCTP in UDP, at any port")
+local sctp = Dissector.get("sctp")
+in_udp:register_heuristic("udp", function(bytes, pinfo, tree)
+  if not is_sctp(bytes) then return false end
+  sctp:call(bytes, pinfo, tree)
+  return true
+end)

@@ -27,10 +27,15 @@ def _tshark(path, *arguments):
 
 def complaints(path):
     """Every line of the full dissection that finds fault with a frame; [] for a capture that is right."""
+    return complaints_in(_tshark(path, "-V"))
+
+
+def complaints_in(dissection):
+    """The same of the output of tshark -V."""
     fault = re.compile(r"Malformed|Bad CRC32|Expert Info \((Warning|Error)|Unreassembled|Dissector bug", re.I)
     benign = re.compile(r"Expert Info \(Warning/Sequence\)")  # of TCP: a full window, a reset
     faults, frame = [], "?"
-    for line in _tshark(path, "-V").splitlines():
+    for line in dissection.splitlines():
         if line.startswith("Frame "):
             frame = line.split(":")[0]
         elif fault.search(line) and not benign.search(line):

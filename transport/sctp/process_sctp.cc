@@ -14,7 +14,10 @@
 
 #include "base/check.h"
 #include "transport/interfaces.h"
+#include "transport/ip_frame.h"
 #include "transport/local_address.h"
+#include "transport/pcap.h"
+#include "transport/sctp_packet.h"
 #include "transport/sctp/usrsctp/host_sctp.h"
 
 namespace weft::transport::sctp {
@@ -63,6 +66,11 @@ Result<std::unique_ptr<DatagramSocket>, int> OpenUdp(Network& network, uint16_t 
 Result<Host, int> OpenHost(Network& network, const Carriage& carriage) {
   Host host{.network = &network, .list_addresses = ListHostAddresses, .source_for = KernelsSourceFor};
   if (!carriage.udp && !carriage.native) return EINVAL;
+  if (PcapFile* const file = PcapIfAsked()) {
+    host.tap = [file](const SocketAddress& from, const SocketAddress& to, std::span<const uint8_t> packet) {
+      if (IpFrame::SameFamily(from, to) && packet.size() <= SctpPacket::kMost) file->Append(SctpPacket{from, to, packet});
+    };
+  }
   if (carriage.udp) {
     auto udp = OpenUdp(network, carriage.udp_port);
     if (!udp) return udp.error();

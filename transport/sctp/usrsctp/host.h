@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,9 @@ struct Host {
   std::unique_ptr<DatagramSocket> udp;               // null: nothing goes over UDP
   std::unique_ptr<DatagramSocket> native4, native6;  // null: nothing goes over IP
   std::vector<WatchId> watches;                      // of the sockets
+  // For captures, null: nobody looks. Each packet that is sent, and each that comes but for those that this process sent; with the
+  // ports of UDP, 0: in IP.
+  std::function<void(const SocketAddress& from, const SocketAddress& to, std::span<const uint8_t> packet)> tap;
 };
 
 }  // namespace weft::transport::sctp

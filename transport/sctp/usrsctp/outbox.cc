@@ -113,6 +113,10 @@ void Outbox::Flush() {
     int error = 0;
     const size_t sent = socket->Send({datagrams, count}, &error);
     observer_.OnSent(sent);
+    for (size_t i = 0; tapped_ && i < sent; ++i) {
+      const Outgoing& out = *order_[next + i];
+      observer_.OnPacket(out.from, out.to, *socket, {&bytes_[out.offset], out.length});
+    }
     next += sent;
     if (sent < count) observer_.OnNotSent(order_[next++]->to, error);  // lost: SCTP sends it again, on another path if need be
   }

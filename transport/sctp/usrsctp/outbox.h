@@ -19,6 +19,8 @@ class Outbox {
   // What becomes of packets: so many went out; or the first of what was left did not, for `error`, and goes to `to`.
   struct Observer {
     virtual ~Observer() = default;
+    // Of each that went out, if SetTapped() was called.
+    virtual void OnPacket(const SocketAddress& from, const SocketAddress& to, const DatagramSocket& socket, std::span<const uint8_t> packet) = 0;
     virtual void OnSent(size_t packets) = 0;
     virtual void OnNotSent(const SocketAddress& to, int error) = 0;
   };
@@ -29,6 +31,7 @@ class Outbox {
   // A packet from its common header on, at the end of what Room() gave; its checksum is not there yet.
   void Add(const SocketAddress& from, const SocketAddress& to, DatagramSocket& socket, std::span<const uint8_t> packet);
   void Flush();
+  void SetTapped() { tapped_ = true; }
   bool empty() const { return outgoing_.empty(); }
   // Packets longer than this are not made of others. At first what each path takes.
   void LimitJoined(size_t bytes);
@@ -46,6 +49,7 @@ class Outbox {
   void Order();
 
   Observer& observer_;
+  bool tapped_ = false;
   std::vector<Outgoing> outgoing_;
   std::vector<const Outgoing*> order_;  // while they are sent
   std::vector<uint8_t> bytes_;

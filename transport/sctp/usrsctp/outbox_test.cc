@@ -61,6 +61,7 @@ class OutboxTest : public ::testing::Test, public Outbox::Observer {
     }
     return lengths;
   }
+  void OnPacket(const SocketAddress&, const SocketAddress&, const DatagramSocket&, std::span<const uint8_t>) override {}
   void OnSent(size_t packets) override { sent_ += packets; }
   void OnNotSent(const SocketAddress& to, int error) override { not_sent_.push_back(to.host() + " " + std::to_string(error)); }
 

@@ -120,6 +120,7 @@ void Stack::Attach(Host& host) {
     std::lock_guard lock(mutex_);
     const bool first = hosts_.empty();
     hosts_.push_back(&host);
+    if (host.tap) outbox_.SetTapped();
     for (const HostAddress& one : host.list_addresses()) {
       host_of_[one.address.host()] = &host;
       known_.push_back({one.address, one.interface});
@@ -192,7 +193,7 @@ bool Stack::TakeAll(Host& host) {
         const std::span<const uint8_t> bytes(static_cast<const uint8_t*>(datagram.room.iov_base), datagram.length);
         const size_t each = datagram.each != 0 ? datagram.each : std::max<size_t>(bytes.size(), 1);
         for (size_t at = 0; at < bytes.size(); at += each) {
-          Take(datagram, bytes.subspan(at, std::min(each, bytes.size() - at)), socket != host.udp.get());
+          Take(host, datagram, bytes.subspan(at, std::min(each, bytes.size() - at)), socket != host.udp.get());
         }
       }
       any |= count > 0;
@@ -214,7 +215,7 @@ void Stack::Calm(const Watched& calm) {
   });
 }
 
-void Stack::Take(const IncomingDatagram& datagram, std::span<const uint8_t> bytes, bool native) {
+void Stack::Take(const Host& host, const IncomingDatagram& datagram, std::span<const uint8_t> bytes, bool native) {
   Packet packet{.from = datagram.from, .to = datagram.to, .bytes = bytes};
   if (packet.from.family() == 0 || packet.to.family() != packet.from.family()) return;
   if (native) {
@@ -235,6 +236,7 @@ void Stack::Take(const IncomingDatagram& datagram, std::span<const uint8_t> byte
   // Every process of this host that has the privilege gets packets that came in IP: what is for another's port is not
   // to be answered.
   if (native && !ports_.contains(ports[1])) return;
+  if (host.tap) ShowIncoming(host, packet, native);
   // usrsctp would send to whatever UDP port a packet came from, before it looks at the verification tag: a stranger on
   // the peer's host could have an association's packets sent to himself.
   const auto known = peers_.find(PeerKey(packet.from, ports[0], ports[1]));
@@ -247,6 +249,25 @@ void Stack::Take(const IncomingDatagram& datagram, std::span<const uint8_t> byte
     known->second.bytes_in += packet.bytes.size();
   }
   if (!MayEnter(packet.bytes, known != peers_.end()) || !Input(packet)) ++counters_.damaged;
+}
+
+// What was sent here was shown then.
+void Stack::ShowIncoming(const Host& host, const Packet& packet, bool native) {
+  uint16_t source;
+  std::memcpy(&source, packet.bytes.data(), sizeof source);
+  const bool our_port = native ? ports_.contains(source) : packet.from.port() == host.udp->LocalAddress().port();
+  const auto is_from = [&](const LocalAddress& one) { return one.address.SameHost(packet.from); };
+  if (our_port && std::any_of(known_.begin(), known_.end(), is_from)) return;
+  SocketAddress to = packet.to;
+  to.set_port(native ? 0 : host.udp->LocalAddress().port());
+  host.tap(packet.from, to, packet.bytes);
+}
+
+void Stack::OnPacket(const SocketAddress& from, const SocketAddress& to, const DatagramSocket& socket, std::span<const uint8_t> packet) {
+  const Host& host = *hosts_[0];
+  SocketAddress source = from;
+  source.set_port(&socket == host.udp.get() ? socket.LocalAddress().port() : 0);
+  if (host.tap) host.tap(source, to, packet);
 }
 
 uint8_t* Stack::RoomForOutput(size_t bytes) { return outbox_.Room(bytes); }

@@ -122,8 +122,10 @@ class Stack final : public World, private Outbox::Observer {
   std::optional<SocketAddress> SourceFor(Host& host, const Packet& packet);
   bool TakeAll(Host& host);
   void Calm(const Watched& calm);
-  void Take(const IncomingDatagram& datagram, std::span<const uint8_t> bytes, bool native);
+  void Take(const Host& host, const IncomingDatagram& datagram, std::span<const uint8_t> bytes, bool native);
   void Flush();
+  void ShowIncoming(const Host& host, const Packet& packet, bool native);
+  void OnPacket(const SocketAddress& from, const SocketAddress& to, const DatagramSocket& socket, std::span<const uint8_t> packet) override;
   void OnSent(size_t packets) override;
   void OnNotSent(const SocketAddress& to, int error) override;
   // Its clock, in milliseconds.
