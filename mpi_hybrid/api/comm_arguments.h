@@ -17,6 +17,9 @@ Error CheckInter(const Comm& comm);
 
 // Adds the hints that are known, with the values that they can have; null: none.
 void SetHints(Comm& comm, const Info* hints);
+// The same for one that is being made, on which nothing was sent, and with it the stream of its messages ("weft_stream",
+// 0 to 65533): over SCTP all that this process sends on it goes on that stream, modulo those that there are.
+void SetHintsOfNew(Comm& comm, const Info* hints);
 
 }  // namespace weft::mpi
 

@@ -1,5 +1,6 @@
 #include "mpi_hybrid/comm/communicator.h"
 
+#include <charconv>
 #include <mpi.h>
 
 #include <algorithm>
@@ -18,6 +19,8 @@ namespace weft::mpi {
 namespace {
 
 // MPI 4.0 section 7.4.4. None changes what we do: they are promises that we need not use.
+constexpr char kStreamKey[] = "weft_stream";
+constexpr int kMostStream = 65533;  // SCTP has 65,535, of which one is for answers
 constexpr const char* kHints[] = {"mpi_assert_no_any_tag", "mpi_assert_no_any_source", "mpi_assert_exact_length",
                                   "mpi_assert_allow_overtaking"};
 
@@ -51,6 +54,16 @@ void SetHints(Comm& comm, const Info* hints) {
     if (!comm.info) comm.info = MakeRef<Info>();
     comm.info->Set(key, *value);
   }
+}
+
+void SetHintsOfNew(Comm& comm, const Info* hints) {
+  SetHints(comm, hints);
+  const std::optional<std::string> text = hints == nullptr ? std::nullopt : hints->Get(kStreamKey);
+  if (!text) return;
+  int stream = -1;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), stream);
+  if (error != std::errc() || end != text->data() + text->size() || stream < 0 || stream > kMostStream) return;
+  comm.stream = stream;
 }
 
 }  // namespace weft::mpi
@@ -166,6 +179,7 @@ int PMPI_Comm_get_info(MPI_Comm comm, MPI_Info* info_used) {
     WEFT_MPI_TRY(CheckNotNull(info_used, "info_used"));
     Info& made = MakeInfo();
     for (const char* key : kHints) made.Set(key, c.info ? c.info->Get(key).value_or("false") : "false");
+    if (c.stream >= 0) made.Set(kStreamKey, std::to_string(c.stream));
     *info_used = made.handle;
     return {};
   });

@@ -172,7 +172,7 @@ Error MakeDistributed(Comm& comm, std::unique_ptr<Topology> graph, const Info* h
   Ref<Comm> made;
   WEFT_MPI_TRY(Duplicate(comm, &made));
   made->topology = std::move(graph);
-  SetHints(*made, hints);
+  SetHintsOfNew(*made, hints);
   *given = Comm::Give(made);
   return {};
 }

@@ -34,7 +34,7 @@ Error DuplicateWithAttributes(Comm& comm, const Info* hints, MPI_Comm* newcomm) 
     return error;
   }
   made->attributes = std::move(attributes);
-  SetHints(*made, hints);
+  SetHintsOfNew(*made, hints);
   *newcomm = Comm::Give(made);
   return {};
 }
@@ -47,7 +47,7 @@ Error StartDuplicateWithAttributes(Comm& comm, const Info* hints, MPI_Comm* newc
   Request* started = nullptr;
   WEFT_MPI_TRY(StartDuplicate(comm, &made, &started, copied));
   made->attributes = std::move(attributes);
-  SetHints(*made, hints);
+  SetHintsOfNew(*made, hints);
   *newcomm = Comm::Give(made);
   *request = Request::Give(started);
   return {};
@@ -209,7 +209,7 @@ int PMPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, 
     const Ref<Comm> alive(&c);
     Ref<Comm> made;
     WEFT_MPI_TRY(SplitByType(c, split_type, key, hints, &made));
-    if (made) SetHints(*made, hints);
+    if (made) SetHintsOfNew(*made, hints);
     return GiveMade({}, made, newcomm);
   });
 }

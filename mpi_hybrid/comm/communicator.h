@@ -38,6 +38,7 @@ class Comm : public RefCounted<Comm> {
   std::unique_ptr<Topology> topology;
   Ref<Info> info;
   std::string name;
+  int stream = -1;  // on which our messages go, of those that the wire has; -1: by their tag
   uint32_t next_collective = 0;  // tag of the next collective on the collective context, in program order at all ranks
   // Partitioned requests made so far, by {is a send, peer, tag}: both ends number theirs in the order of their making.
   std::map<std::tuple<bool, int, int>, uint32_t> partitioned;

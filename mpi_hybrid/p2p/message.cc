@@ -46,12 +46,16 @@ bool SendAtOnce(const void* buffer, MPI_Aint count, const Datatype& type, int de
   } else {
     of_payload = payload.Peek(std::span(pieces).subspan(1), length);
   }
-  const size_t written = ProcessDevice()->WriteAtOnce(*link, {pieces, 1 + of_payload}, sizeof(bytes) + length);
+  const uint32_t flow = link->has_streams() ? Link::FlowOf(comm, header.context, tag) : Link::kControlFlow;
+  const size_t written = ProcessDevice()->WriteAtOnce(*link, {pieces, 1 + of_payload}, sizeof(bytes) + length, flow);
   link->TakeCredit(Link::CostOf(length));
   ++g_counters.messages_sent;
   g_counters.bytes_sent += length;
   *rest = nullptr;
-  if (written == sizeof(bytes) + length) return true;
+  if (written == sizeof(bytes) + length) {
+    link->WroteAtOnce(header);
+    return true;
+  }
   *rest = engine.ContinueSend(*link, header, payload, written, type, comm);
   ProcessDevice()->Flush();
   return true;

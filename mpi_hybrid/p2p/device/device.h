@@ -48,8 +48,8 @@ class Device {
   void ConnectToAwaited();
 
   // Transport::WriteAtOnce.
-  size_t WriteAtOnce(Link& link, std::span<const iovec> pieces, size_t total) {
-    return TransportOf(link).WriteAtOnce(link, pieces, total);
+  size_t WriteAtOnce(Link& link, std::span<const iovec> pieces, size_t total, uint32_t flow) {
+    return TransportOf(link).WriteAtOnce(link, pieces, total, flow);
   }
 
  private:

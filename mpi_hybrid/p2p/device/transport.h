@@ -37,8 +37,8 @@ class Transport : public EventLoop::Timed {
   virtual bool Flush(Link& link) = 0;
   // Writes one frame of `total` bytes, on a link that is idle (Link::is_idle): its header is at the front of `pieces`,
   // which hold all of it or a first part. The bytes that went out, perhaps none. The fast path: one system call, no
-  // allocation.
-  virtual size_t WriteAtOnce(Link& link, std::span<const iovec> pieces, size_t total) = 0;
+  // allocation. `flow` is for a wire with several streams (Link::StreamOf).
+  virtual size_t WriteAtOnce(Link& link, std::span<const iovec> pieces, size_t total, uint32_t flow) = 0;
 
   // Reads what is there and writes what was left; may have the loop dispatch. Whether anything moved.
   virtual bool Poll() = 0;

@@ -39,9 +39,9 @@ ReceiveRequest* NewReceive(Engine* engine, void* buffer, MPI_Aint count, const D
 Engine::~Engine() {
   // Messages that nobody received; MPI_Finalize does not ask for it.
   std::vector<Message*> waiting;
-  waiting_.ForEach([&](void* message) { waiting.push_back(static_cast<Message*>(message)); });
+  ForEachWaiting([&](Message& message) { waiting.push_back(&message); });
   for (Message* message : waiting) {
-    waiting_.Remove(message->hooks);
+    (message->early ? early_ : waiting_).Remove(message->hooks);
     message->Drop();
   }
 }
@@ -92,6 +92,7 @@ Error Engine::StartSend(const void* buffer, MPI_Aint count, const Datatype& type
   *request = send;
 
   const MatchKey envelope = {comm.send_context + static_cast<uint32_t>(channel), comm.rank, tag};
+  send->frame.flow = Link::FlowOf(comm, envelope.context, tag);
   if (link == nullptr) {
     SendToSelf(*send, envelope);
     return {};
@@ -122,6 +123,7 @@ Request* Engine::ContinueSend(Link& link, const FrameHeader& header, const Paylo
     send->payload = payload;
   }
   if (written > FrameHeader::kLength) send->payload.Advance(written - FrameHeader::kLength);
+  send->frame.flow = Link::FlowOf(comm, header.context, header.tag);
   send->eager = true;
   send->stage = SendRequest::Stage::kQueued;
   send->frame.send = send;
@@ -188,6 +190,7 @@ void Engine::SendToSelf(SendRequest& send, const MatchKey& envelope) {
     waiting_.Append(envelope, message->hooks, message);
     News::Tell();
   }
+  RetryEarly();
 }
 
 void Engine::Finish(SendRequest& send) {
@@ -227,7 +230,8 @@ bool Engine::CancelSend(SendRequest& send) {
   const bool asks = send.stage == Stage::kAnnounced || send.stage == Stage::kMatching || (send.stage == Stage::kQueued && send.id != 0);
   if (!send.cancelling && asks && send.link != nullptr) {
     send.cancelling = true;
-    send.link->SendControl({.kind = FrameKind::kCancel, .send_id = send.id});
+    // On the stream of the message, which it must not overtake.
+    send.link->SendControl({.kind = FrameKind::kCancel, .send_id = send.id}, send.frame.flow);
   }
   return false;
 }
@@ -242,7 +246,7 @@ SendRequest* Engine::SendOf(const Link& link, uint32_t id) const {
 Error Engine::StartReceive(void* buffer, MPI_Aint count, const Datatype& type, int source, int tag, Comm& comm, Channel channel,
                            Request** request) {
   const MatchKey key = ReceiveKey(source, tag, comm, channel);
-  auto* message = static_cast<Message*>(waiting_.Find(key));
+  Message* message = FindWaiting(key);
   if (message == nullptr && (deaths_ != 0 || anyone_left_)) WEFT_MPI_TRY(SourceError(source, comm));
   ReceiveRequest* receive = NewReceive(this, buffer, count, type, &comm);
   receive->key = key;
@@ -262,11 +266,82 @@ Error Engine::StartReceive(void* buffer, MPI_Aint count, const Datatype& type, i
 ReceiveRequest* Engine::TakePosted(const MatchKey& envelope) {
   MatchHook* hook = posted_.Find(envelope);
   if (hook == nullptr) return nullptr;
+  RemovePosted(*hook);
+  return static_cast<ReceiveRequest*>(hook->owner);
+}
+
+void Engine::RemovePosted(MatchHook& hook) {
+  if (early_.size() != 0 && PostedReceives::TakesAnyTag(hook)) wild_taken_ = true;
+  posted_.Remove(hook);
+}
+
+// --- messages that came before one that was sent earlier (arrivals.h) ---
+//
+// The missing one has another tag, since those of one tag keep their order; which, nobody knows. So an early message may
+// have the earliest receive that matches it if that says the tag: the missing one does not match it. A receive of any
+// tag is the missing one's, perhaps, and all that were posted behind it and match the early message wait with it.
+
+ReceiveRequest* Engine::TakePostedForEarly(const MatchKey& envelope) {
+  MatchHook* hook = posted_.Find(envelope);
+  if (hook == nullptr || PostedReceives::TakesAnyTag(*hook)) return nullptr;
   posted_.Remove(*hook);
   return static_cast<ReceiveRequest*>(hook->owner);
 }
 
-Message* Engine::Store(const FrameHeader& header, Link& link) {
+Message* Engine::FindWaiting(const MatchKey& key) const {
+  auto* message = static_cast<Message*>(waiting_.Find(key));
+  return message != nullptr || early_.size() == 0 ? message : FindEarly(key);
+}
+
+// The same for a receive that is posted now.
+Message* Engine::FindEarly(const MatchKey& key) const {
+  if (key.tag == MPI_ANY_TAG) return nullptr;
+  return static_cast<Message*>(early_.FindIf(
+      key, [this](void* owner) { return posted_.Find(static_cast<Message*>(owner)->envelope) == nullptr; }));
+}
+
+void Engine::RemoveWaiting(Message& message) {
+  if (!message.early) return waiting_.Remove(message.hooks);
+  early_.Remove(message.hooks);
+  message.early = false;
+  message.link->streams_->arrivals.Put(message.turn, nullptr);
+}
+
+void Engine::LookAtEarly(Link& link, uint32_t context) {
+  if (link.has_streams() && link.streams_->arrivals.early() != 0) {
+    while (const auto next = link.streams_->arrivals.TakeNext(Arrivals::GroupOf(context))) TakeTurn(*next);
+  }
+  RetryEarly();
+}
+
+// One that was early and waited, whose turn it is; null: it did not wait.
+void Engine::TakeTurn(Message* message) {
+  if (message == nullptr) return;
+  early_.Remove(message->hooks);
+  message->early = false;
+  if (ReceiveRequest* receive = TakePosted(message->envelope)) {
+    message->taken = true;
+    Give(*message, *receive);
+  } else {
+    waiting_.Append(message->envelope, message->hooks, message);
+    News::Tell();
+  }
+}
+
+// Where a receive of any tag went there may be one now that an early message can have.
+void Engine::RetryEarly() {
+  if (!std::exchange(wild_taken_, false)) return;
+  std::vector<Message*> early;
+  early_.ForEach([&](void* owner) { early.push_back(static_cast<Message*>(owner)); });
+  for (Message* message : early) {
+    ReceiveRequest* receive = TakePostedForEarly(message->envelope);
+    if (receive == nullptr) continue;
+    TakeOut(*message);
+    Give(*message, *receive);
+  }
+}
+
+Message* Engine::Store(const FrameHeader& header, Link& link, const Arrivals::Early* turn) {
   Message* message = Pool<Message>::Take();
   message->envelope = {header.context, header.source, header.tag};
   message->length = header.length;
@@ -275,13 +350,18 @@ Message* Engine::Store(const FrameHeader& header, Link& link) {
   message->synchronous = (header.flags & kFlagSynchronous) != 0;
   message->send_id = header.send_id;
   if (header.kind == FrameKind::kEager) message->Allocate(header.length);
-  waiting_.Append(message->envelope, message->hooks, message);
+  message->early = turn != nullptr;
+  if (turn != nullptr) {
+    message->turn = *turn;
+    link.streams_->arrivals.Put(*turn, message);
+  }
+  (message->early ? early_ : waiting_).Append(message->envelope, message->hooks, message);
   News::Tell();  // for probes
   return message;
 }
 
 Message* Engine::FindMessage(int source, int tag, Comm& comm) {
-  return static_cast<Message*>(waiting_.Find(ReceiveKey(source, tag, comm, Channel::kPointToPoint)));
+  return FindWaiting(ReceiveKey(source, tag, comm, Channel::kPointToPoint));
 }
 
 MPI_Status Engine::StatusOf(const Message& message) {
@@ -293,7 +373,7 @@ MPI_Status Engine::StatusOf(const Message& message) {
 }
 
 void Engine::TakeOut(Message& message) {
-  waiting_.Remove(message.hooks);
+  RemoveWaiting(message);
   message.taken = true;
 }
 
@@ -386,11 +466,12 @@ void Engine::Fail(ReceiveRequest& receive, const Error& error) {
 
 void Engine::CancelReceive(ReceiveRequest& receive) {
   if (receive.stage != ReceiveRequest::Stage::kPosted) return;
-  posted_.Remove(receive.hook);
+  RemovePosted(receive.hook);
   receive.status = EmptyStatus();
   SetCancelled(receive.status, true);
   receive.length = 0;
   Finish(receive);
+  RetryEarly();
 }
 
 ReceiveRequest* Engine::ReceiveOf(const Link& link, uint32_t id) const {
@@ -400,15 +481,14 @@ ReceiveRequest* Engine::ReceiveOf(const Link& link, uint32_t id) const {
 
 bool Engine::WithdrawRequest(Link& link, uint32_t send_id) {
   Message* found = nullptr;
-  waiting_.ForEach([&](void* owner) {
-    auto* message = static_cast<Message*>(owner);
-    if (message->link == &link && message->send_id == send_id &&
-        (message->kind == FrameKind::kRequest || (message->synchronous && message->arrived == message->length))) {
-      found = message;
+  ForEachWaiting([&](Message& message) {
+    if (message.link == &link && message.send_id == send_id &&
+        (message.kind == FrameKind::kRequest || (message.synchronous && message.arrived == message.length))) {
+      found = &message;
     }
   });
   if (found == nullptr) return false;
-  waiting_.Remove(found->hooks);
+  RemoveWaiting(*found);
   if (found->kind == FrameKind::kEager) link.GiveBack(Link::CostOf(found->length));
   found->Drop();
   return true;
@@ -462,11 +542,14 @@ void Engine::OnGone(ProcessId process, bool left) {
     ++deaths_;
   }
   const Error error = GoneError(process);
-  Message* arriving = link.message_;
+  std::vector<Message*> arriving;
+  link.ForEachInbound([&](Link::Inbound& in) {
+    if (in.message != nullptr && in.message->receive != nullptr) arriving.push_back(in.message);
+  });
   link.Abandon(error);
-  if (arriving != nullptr && arriving->receive != nullptr) {
-    Fail(*arriving->receive, error);
-    arriving->Drop();
+  for (Message* message : arriving) {
+    Fail(*message->receive, error);
+    message->Drop();
   }
   sends_.ForEach([&](SendRequest& send) {
     if (send.link == &link) Fail(send, error);
@@ -476,13 +559,18 @@ void Engine::OnGone(ProcessId process, bool left) {
   });
   // Messages that cannot be had any more.
   std::vector<Message*> lost;
-  waiting_.ForEach([&](void* owner) {
-    auto* message = static_cast<Message*>(owner);
-    if (message->link == &link && (message->kind == FrameKind::kRequest || message->arrived < message->length)) lost.push_back(message);
+  ForEachWaiting([&](Message& message) {
+    if (message.link == &link && (message.kind == FrameKind::kRequest || message.arrived < message.length)) lost.push_back(&message);
   });
   for (Message* message : lost) {
-    waiting_.Remove(message->hooks);
+    RemoveWaiting(*message);
     message->Drop();
+  }
+  // What is missing before the others will not come.
+  while (link.has_streams()) {
+    const auto next = link.streams_->arrivals.TakeAny();
+    if (!next) break;
+    TakeTurn(*next);
   }
   FailPosted(process, error);
   News::Tell();
@@ -516,9 +604,10 @@ void Engine::FailPosted(ProcessId process, const Error& error) {
   std::sort(failed.begin(), failed.end(), [](const auto* a, const auto* b) { return a->hook.sequence < b->hook.sequence; });
   for (ReceiveRequest* receive : failed) {
     if (receive->process == MPI_ANY_SOURCE) TellOfDeaths(*receive->comm, CountDead(*receive->comm));
-    posted_.Remove(receive->hook);
+    RemovePosted(receive->hook);
     Fail(*receive, error);
   }
+  RetryEarly();
 }
 
 }  // namespace weft::mpi

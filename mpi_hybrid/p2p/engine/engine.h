@@ -103,7 +103,14 @@ class Engine {
 
   // For Link.
   ReceiveRequest* TakePosted(const MatchKey& envelope);
-  Message* Store(const FrameHeader& header, Link& link);
+  // For a message that came before one that was sent earlier: only a receive that the missing one cannot match.
+  ReceiveRequest* TakePostedForEarly(const MatchKey& envelope);
+  // `turn` of an early message, or null.
+  Message* Store(const FrameHeader& header, Link& link, const Arrivals::Early* turn);
+  // A message came whose turn it was: those behind it may have theirs now.
+  void AfterInOrder(Link& link, uint32_t context) {
+    if (link.has_streams() || wild_taken_) LookAtEarly(link, context);
+  }
   void Finish(SendRequest& send);
   void Finish(ReceiveRequest& receive);
   void FinishStored(Message& message);  // the last byte of an eager message arrived
@@ -123,6 +130,19 @@ class Engine {
   void CancelReceive(ReceiveRequest& receive);
 
  private:
+  void LookAtEarly(Link& link, uint32_t context);
+  void RetryEarly();
+  void TakeTurn(Message* message);
+  Message* FindEarly(const MatchKey& key) const;
+  Message* FindWaiting(const MatchKey& key) const;
+  void RemoveWaiting(Message& message);
+  void RemovePosted(MatchHook& hook);
+  template <typename Visit>
+  void ForEachWaiting(Visit visit) const {
+    const auto visit_owner = [&](void* owner) { visit(*static_cast<Message*>(owner)); };
+    waiting_.ForEach(visit_owner);
+    early_.ForEach(visit_owner);
+  }
   void SendToSelf(SendRequest& send, const MatchKey& envelope);
   void SendEager(SendRequest& send, const MatchKey& envelope);
   void Announce(SendRequest& send, const MatchKey& envelope);
@@ -139,6 +159,8 @@ class Engine {
   std::vector<Link*> with_output_;
   PostedReceives posted_;
   WaitingMessages waiting_;
+  WaitingMessages early_;  // of which one that was sent before is missing (arrivals.h)
+  bool wild_taken_ = false;  // a receive of any tag went from posted_, while messages were early
   std::vector<const AwaitedProbe*> probes_;
   size_t self_stored_ = 0;  // bytes of messages to ourselves that wait as copies
   IdTable<SendRequest> sends_;

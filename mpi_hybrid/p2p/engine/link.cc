@@ -31,6 +31,16 @@ Link::~Link() {
   }
 }
 
+void Link::UseStreams(size_t count) {
+  streams_ = std::make_unique<Streams>();
+  streams_->count = std::max<size_t>(count, 1);
+}
+
+size_t Link::StreamOf(uint32_t flow) const {
+  if (flow == kControlFlow || streams_ == nullptr || streams_->count == 1) return 0;
+  return 1 + (flow - 1) % (streams_->count - 1);
+}
+
 void Link::Open(uint64_t window) {
   state_ = State::kOpen;
   credit_ += static_cast<int64_t>(std::min(window, kMostWindow)) - static_cast<int64_t>(engine_.limits().window);
@@ -41,6 +51,14 @@ void Link::Open(uint64_t window) {
 void Link::AddCreditTo(FrameHeader& header) {
   header.credit = static_cast<uint32_t>(std::min<int64_t>(owed_, UINT32_MAX));
   owed_ -= header.credit;
+  if (streams_ != nullptr && FrameHeader::IsMessage(header.kind))
+    header.number = streams_->next_out[Arrivals::GroupOf(header.context)];
+}
+
+// A frame is begun: from now on the next message has the next number.
+void Link::CountOut(FrameKind kind, uint32_t context) {
+  ++streams_->frames_out;
+  if (FrameHeader::IsMessage(kind)) ++streams_->next_out[Arrivals::GroupOf(context)];
 }
 
 void Link::Enqueue(OutFrame& frame, const FrameHeader& header) {
@@ -54,6 +72,7 @@ void Link::EnqueueRest(OutFrame& frame, const FrameHeader& header, size_t writte
   frame.kind = header.kind;
   frame.header_written = static_cast<uint32_t>(std::min(written, sizeof(frame.header)));
   frame.next = nullptr;
+  if (written != 0 && streams_ != nullptr) CountOut(header.kind, header.context);
   if (first_ == nullptr) {
     first_ = &frame;
     engine_.OnOutput(*this);
@@ -76,8 +95,9 @@ bool Link::Dequeue(OutFrame& frame) {
   return false;
 }
 
-void Link::SendControl(FrameHeader header) {
+void Link::SendControl(FrameHeader header, uint32_t flow) {
   OutFrame* frame = Pool<OutFrame>::Take();
+  frame->flow = flow;
   frame->body = 0;
   frame->send = nullptr;
   Enqueue(*frame, header);
@@ -100,8 +120,17 @@ void Link::Stream(SendRequest& send) {
   Enqueue(send.frame, {.kind = FrameKind::kData, .receive_id = send.stream_to, .length = chunk});
 }
 
-size_t Link::PrepareWrite(std::span<iovec> pieces, size_t most_frames) const {
+size_t Link::PrepareWrite(std::span<iovec> pieces, size_t most_frames) {
   size_t count = 0;
+  if (streams_ != nullptr && first_ != nullptr) {
+    most_frames = 1;  // the next may be of another stream
+    // Only now: what is taken back before must not leave a gap.
+    if (first_->header_written == 0 && FrameHeader::IsMessage(first_->kind)) {
+      FrameHeader::SetNumber(first_->header, streams_->next_out[Arrivals::GroupOf(FrameHeader::ContextOf(first_->header))]);
+    } else if (first_->header_written == 0 && first_->kind == FrameKind::kGoodbye) {
+      FrameHeader::SetLength(first_->header, streams_->frames_out);
+    }
+  }
   for (OutFrame* frame = first_; frame != nullptr && count < pieces.size() && most_frames != 0; frame = frame->next, --most_frames) {
     if (frame->header_written < sizeof(frame->header)) {
       pieces[count++] = {frame->header + frame->header_written, sizeof(frame->header) - frame->header_written};
@@ -118,6 +147,7 @@ void Link::Written(size_t bytes) {
   while (bytes != 0) {
     OutFrame& frame = *first_;
     const size_t of_header = std::min<size_t>(bytes, sizeof(frame.header) - frame.header_written);
+    if (frame.header_written == 0 && streams_ != nullptr) CountOut(frame.kind, FrameHeader::ContextOf(frame.header));
     frame.header_written += static_cast<uint32_t>(of_header);
     bytes -= of_header;
     const size_t of_body = std::min(bytes, frame.body);
@@ -159,110 +189,128 @@ void Link::FrameWritten(OutFrame& frame) {
 
 // --- in ---
 
-size_t Link::PrepareRead(std::span<iovec> pieces, std::span<uint8_t> staging) const {
+Link::Inbound& Link::InboundOf(size_t stream) {
+  if (stream == 0) return first_in_;
+  auto& all = streams_->inbound;
+  if (stream > all.size()) all.resize(stream);
+  if (all[stream - 1] == nullptr) all[stream - 1] = std::make_unique<Inbound>();
+  return *all[stream - 1];
+}
+
+size_t Link::PrepareRead(std::span<iovec> pieces, std::span<uint8_t> staging, size_t stream) {
+  const Inbound& in = InboundOf(stream);
   size_t count = 0;
-  uint64_t left = in_body_ ? place_ : 0;
-  if (receive_ != nullptr && receive_->payload.fine_grained()) left = 0;  // they are copied from the staging buffer
+  uint64_t left = in.in_body && !in.is_copied() ? in.place : 0;  // what is copied comes from the staging buffer
   if (left != 0) {
-    if (receive_ != nullptr) {
-      for (size_t more = receive_->payload.Peek(pieces.first(pieces.size() - 1), left); more != 0; --more) left -= pieces[count++].iov_len;
+    if (in.receive != nullptr) {
+      for (size_t more = in.receive->payload.Peek(pieces.first(pieces.size() - 1), left); more != 0; --more)
+        left -= pieces[count++].iov_len;
     } else {
-      pieces[count++] = {message_->data + message_->arrived, left};
+      pieces[count++] = {in.message->data + in.message->arrived, left};
       left = 0;
     }
   }
   // Behind pieces that do not reach to the end of the body nothing else may be read.
   // A body that was asked for is read to its place, not from the staging buffer.
-  const size_t most = cleared != 0 && !in_body_ ? std::min(staging.size(), kStagedBeforeBody) : staging.size();
+  const size_t most = cleared != 0 && !in.in_body ? std::min(staging.size(), kStagedBeforeBody) : staging.size();
   if (left == 0) pieces[count++] = {staging.data(), most};
   return count;
 }
 
-bool Link::ReadDone(size_t bytes, std::span<const uint8_t> staging) {
-  if (in_body_ && place_ != 0 && !(receive_ != nullptr && receive_->payload.fine_grained())) {
-    const size_t direct = static_cast<size_t>(std::min<uint64_t>(place_, bytes));
-    if (receive_ != nullptr) receive_->payload.Advance(direct);
-    OnBodyBytes(direct);
+bool Link::ReadDone(size_t bytes, std::span<const uint8_t> staging, size_t stream) {
+  Inbound& in = InboundOf(stream);
+  if (in.in_body && in.place != 0 && !in.is_copied()) {
+    const size_t direct = static_cast<size_t>(std::min<uint64_t>(in.place, bytes));
+    if (in.receive != nullptr) in.receive->payload.Advance(direct);
+    OnBodyBytes(in, direct);
     bytes -= direct;
   }
-  return ReadStaged(staging.first(bytes));
+  return ReadStaged(staging.first(bytes), stream);
 }
 
-bool Link::ReadStaged(std::span<const uint8_t> bytes) {
+bool Link::ReadStaged(std::span<const uint8_t> bytes, size_t stream) {
+  Inbound& in = InboundOf(stream);
   while (!bytes.empty()) {
-    if (in_body_) {
-      const size_t keep = static_cast<size_t>(std::min<uint64_t>(place_, bytes.size()));
+    if (in.in_body) {
+      const size_t keep = static_cast<size_t>(std::min<uint64_t>(in.place, bytes.size()));
       if (keep != 0) {
-        if (receive_ != nullptr) {
-          receive_->payload.Fill(bytes.first(keep));
+        if (in.receive != nullptr) {
+          in.receive->payload.Fill(bytes.first(keep));
         } else {
-          std::memcpy(message_->data + message_->arrived, bytes.data(), keep);
+          std::memcpy(in.message->data + in.message->arrived, bytes.data(), keep);
         }
         bytes = bytes.subspan(keep);
-        OnBodyBytes(keep);
+        OnBodyBytes(in, keep);
         continue;
       }
-      const size_t skip = static_cast<size_t>(std::min<uint64_t>(drop_, bytes.size()));
-      drop_ -= skip;
+      const size_t skip = static_cast<size_t>(std::min<uint64_t>(in.drop, bytes.size()));
+      in.drop -= skip;
       bytes = bytes.subspan(skip);
-      if (drop_ == 0) OnBodyEnd();
+      if (in.drop == 0) OnBodyEnd(in);
       continue;
     }
-    const size_t take = std::min(bytes.size(), FrameHeader::kLength - header_have_);
-    std::memcpy(header_ + header_have_, bytes.data(), take);
-    header_have_ += take;
+    const size_t take = std::min(bytes.size(), FrameHeader::kLength - in.header_have);
+    std::memcpy(in.header_bytes + in.header_have, bytes.data(), take);
+    in.header_have += take;
     bytes = bytes.subspan(take);
-    if (header_have_ < FrameHeader::kLength) return true;
-    header_have_ = 0;
-    const std::optional<FrameHeader> header = FrameHeader::Parse(header_);
-    if (!header || !OnHeader(*header)) return false;
+    if (in.header_have < FrameHeader::kLength) return true;
+    in.header_have = 0;
+    const std::optional<FrameHeader> header = FrameHeader::Parse(in.header_bytes, has_streams());
+    if (!header || !OnHeader(in, *header)) return false;
+    if (!header->has_body()) OnFrameEnd();
   }
   return true;
 }
 
-void Link::OnBodyBytes(size_t bytes) {
-  place_ -= bytes;
-  if (message_ != nullptr) message_->arrived += bytes;
-  if (place_ == 0 && drop_ == 0) OnBodyEnd();
+void Link::OnBodyBytes(Inbound& in, size_t bytes) {
+  in.place -= bytes;
+  if (in.message != nullptr) in.message->arrived += bytes;
+  if (in.place == 0 && in.drop == 0) OnBodyEnd(in);
 }
 
-void Link::OnBodyEnd() {
-  in_body_ = false;
-  ReceiveRequest* receive = std::exchange(receive_, nullptr);
-  Message* message = std::exchange(message_, nullptr);
+void Link::OnBodyEnd(Inbound& in) {
+  in.in_body = false;
+  ReceiveRequest* receive = std::exchange(in.receive, nullptr);
+  Message* message = std::exchange(in.message, nullptr);
   if (message != nullptr) {
     engine_.FinishStored(*message);
-  } else if (in_.kind == FrameKind::kEager) {
+  } else if (in.header.kind == FrameKind::kEager) {
     engine_.Finish(*receive);
   } else {
-    receive->expected -= in_.length;
+    receive->expected -= in.header.length;
     if (receive->expected == 0) engine_.Finish(*receive);
   }
+  OnFrameEnd();
 }
 
-bool Link::OnHeader(const FrameHeader& header) {
+void Link::OnFrameEnd() {
+  if (streams_ == nullptr) return;
+  ++streams_->frames_in;
+  if (streams_->goodbye_after && streams_->frames_in > *streams_->goodbye_after) engine_.OnGone(peer_, /*left=*/true);
+}
+
+bool Link::OnHeader(Inbound& in, const FrameHeader& header) {
   credit_ += header.credit;
   if (credit_ > kMostCredit) return false;
-  if (header.kind == FrameKind::kEager || header.kind == FrameKind::kRequest) {
+  if (FrameHeader::IsMessage(header.kind)) {
     ++g_counters.messages_received;
     g_counters.bytes_received += header.length;
   }
   switch (header.kind) {
     case FrameKind::kEager:
-      return OnEager(header);
+      return OnEager(in, header);
     case FrameKind::kRequest:
       return OnRequest(header);
     case FrameKind::kClear:
       return OnClear(header);
     case FrameKind::kData:
-      return OnData(header);
+      return OnData(in, header);
     case FrameKind::kMatched:
       return OnMatched(header);
     case FrameKind::kCredit:
       return true;
     case FrameKind::kGoodbye:
-      engine_.OnGone(peer_, /*left=*/true);
-      return true;
+      return OnGoodbye(header);
     case FrameKind::kCancel:
       return OnCancel(header);
     case FrameKind::kCancelled:
@@ -271,38 +319,58 @@ bool Link::OnHeader(const FrameHeader& header) {
   return false;
 }
 
-bool Link::OnEager(const FrameHeader& header) {
-  if (header.length > engine_.limits().window) return false;
-  in_ = header;
-  in_body_ = true;
-  place_ = header.length;
-  drop_ = 0;
-  const MatchKey envelope = {header.context, header.source, header.tag};
-  receive_ = engine_.TakePosted(envelope);
-  if (receive_ == nullptr) {
-    message_ = engine_.Store(header, *this);
+// Over several streams it may overtake what was sent before it.
+bool Link::OnGoodbye(const FrameHeader& header) {
+  if (streams_ == nullptr) {
+    engine_.OnGone(peer_, /*left=*/true);
   } else {
-    receive_->Matched(envelope, header.length);
-    receive_->stage = ReceiveRequest::Stage::kArriving;
-    receive_->link = this;
-    place_ = std::min(header.length, receive_->capacity);
-    drop_ = header.length - place_;
+    streams_->goodbye_after = header.length;
+  }
+  return true;
+}
+
+bool Link::OnEager(Inbound& in, const FrameHeader& header) {
+  if (header.length > engine_.limits().window) return false;
+  Arrivals::Early turn;
+  const auto when = streams_ == nullptr ? Arrivals::Kind::kNext : streams_->arrivals.Note(header.context, header.number, &turn);
+  if (when == Arrivals::Kind::kWrong) return false;
+  const bool early = when == Arrivals::Kind::kEarly;
+  in.header = header;
+  in.in_body = true;
+  in.place = header.length;
+  in.drop = 0;
+  const MatchKey envelope = {header.context, header.source, header.tag};
+  in.receive = early ? engine_.TakePostedForEarly(envelope) : engine_.TakePosted(envelope);
+  if (in.receive == nullptr) {
+    in.message = engine_.Store(header, *this, early ? &turn : nullptr);
+  } else {
+    in.receive->Matched(envelope, header.length);
+    in.receive->stage = ReceiveRequest::Stage::kArriving;
+    in.receive->link = this;
+    in.place = std::min(header.length, in.receive->capacity);
+    in.drop = header.length - in.place;
     GiveBack(CostOf(header.length));
     if (header.flags & kFlagSynchronous) SendControl({.kind = FrameKind::kMatched, .send_id = header.send_id});
   }
-  if (header.length == 0) OnBodyEnd();
+  if (header.length == 0) OnBodyEnd(in);
+  if (!early) engine_.AfterInOrder(*this, header.context);
   return true;
 }
 
 bool Link::OnRequest(const FrameHeader& header) {
+  Arrivals::Early turn;
+  const auto when = streams_ == nullptr ? Arrivals::Kind::kNext : streams_->arrivals.Note(header.context, header.number, &turn);
+  if (when == Arrivals::Kind::kWrong) return false;
+  const bool early = when == Arrivals::Kind::kEarly;
   const MatchKey envelope = {header.context, header.source, header.tag};
-  ReceiveRequest* receive = engine_.TakePosted(envelope);
+  ReceiveRequest* receive = early ? engine_.TakePostedForEarly(envelope) : engine_.TakePosted(envelope);
   if (receive == nullptr) {
-    engine_.Store(header, *this);
+    engine_.Store(header, *this, early ? &turn : nullptr);
   } else {
     receive->Matched(envelope, header.length);
     engine_.Clear(*receive, *this, header.send_id, header.length);
   }
+  if (!early) engine_.AfterInOrder(*this, header.context);
   return true;
 }
 
@@ -320,14 +388,14 @@ bool Link::OnClear(const FrameHeader& header) {
   return true;
 }
 
-bool Link::OnData(const FrameHeader& header) {
+bool Link::OnData(Inbound& in, const FrameHeader& header) {
   ReceiveRequest* receive = engine_.ReceiveOf(*this, header.receive_id);
   if (receive == nullptr || header.length == 0 || header.length > receive->expected) return false;
-  in_ = header;
-  in_body_ = true;
-  place_ = header.length;
-  drop_ = 0;
-  receive_ = receive;
+  in.header = header;
+  in.in_body = true;
+  in.place = header.length;
+  in.drop = 0;
+  in.receive = receive;
   return true;
 }
 
@@ -373,10 +441,12 @@ void Link::Abandon(const Error& error) {
       engine_.Fail(*frame->send, error);
     }
   }
-  if (!in_body_) return;
-  in_body_ = false;
-  message_ = nullptr;  // the engine looks through them
-  if (receive_ != nullptr) engine_.Fail(*std::exchange(receive_, nullptr), error);
+  ForEachInbound([&](Inbound& in) {
+    if (!in.in_body) return;
+    in.in_body = false;
+    in.message = nullptr;  // the engine looks through them
+    if (in.receive != nullptr) engine_.Fail(*std::exchange(in.receive, nullptr), error);
+  });
 }
 
 }  // namespace weft::mpi

@@ -3,10 +3,16 @@
 
 #include <sys/uio.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
+#include <vector>
 
+#include "mpi_hybrid/comm/communicator.h"
+#include "mpi_hybrid/p2p/engine/arrivals.h"
 #include "mpi_hybrid/p2p/engine/operation.h"
 #include "mpi_hybrid/p2p/engine/wire.h"
 
@@ -32,6 +38,24 @@ class Link {
   // Open, and nothing is queued: an eager message may be written at once.
   bool is_idle() const { return state_ == State::kOpen && !has_output(); }
 
+  // --- streams ---
+  // From now on the wire carries frames on `count` streams each way, each in order, which may overtake one another.
+  // Before the first byte; at least one. Both ends do, or neither.
+  void UseStreams(size_t count);
+  bool has_streams() const { return streams_ != nullptr; }
+  // Where messages with that tag go, whatever the number of streams: to be kept for as long as there are any. Those of
+  // equal context and tag must have one flow.
+  static uint32_t FlowOf(uint32_t context, int32_t tag) {
+    return 1 + (((context * 0x9e3779b1u) ^ (static_cast<uint32_t>(tag) * 0x85ebca6bu)) >> 2);
+  }
+  static uint32_t FlowOf(const Comm& comm, uint32_t context, int32_t tag) {
+    return comm.stream >= 0 ? 1 + static_cast<uint32_t>(comm.stream) : FlowOf(context, tag);
+  }
+  static constexpr uint32_t kControlFlow = 0;
+  // The stream of a flow; 0 is for answers, and for all where there is no other.
+  size_t StreamOf(uint32_t flow) const;
+  size_t stream_of_output() const { return StreamOf(first_->flow); }
+
   // --- out ---
   size_t unfinished_sends = 0;  // to this peer
   bool has_output() const { return first_ != nullptr; }
@@ -48,13 +72,16 @@ class Link {
   void EnqueueRest(OutFrame& frame, const FrameHeader& header, size_t written);
   // Takes a frame of which nothing is written out of the queue, and keeps the credit that it carried for the next; false: too late.
   bool Dequeue(OutFrame& frame);
-  void AddCreditTo(FrameHeader& header);  // to one that is written at once
-  void SendControl(FrameHeader header);
+  void AddCreditTo(FrameHeader& header);  // to one that is written at once, and its number
+  void WroteAtOnce(const FrameHeader& header) {  // all of it
+    if (has_streams()) CountOut(header.kind, header.context);
+  }
+  void SendControl(FrameHeader header, uint32_t flow = kControlFlow);
   void GiveBack(int64_t credit);  // returns credit, soon
   void Stream(SendRequest& send);  // its next chunk
 
   // The next pieces to write into `pieces`, of at most so many frames; how many.
-  size_t PrepareWrite(std::span<iovec> pieces, size_t most_frames = SIZE_MAX) const;
+  size_t PrepareWrite(std::span<iovec> pieces, size_t most_frames = SIZE_MAX);
   // Bytes of the first frame that are not written, for a wire that carries whole frames.
   size_t left_of_frame() const { return first_ == nullptr ? 0 : sizeof(first_->header) - first_->header_written + first_->body; }
   // So many bytes of them were written.
@@ -67,30 +94,65 @@ class Link {
   // --- in ---
   // Bytes that surely follow: the rest of the body under way.
   uint32_t cleared = 0;  // receives whose sender was told to send on this link
-  uint64_t body_to_come() const { return in_body_ ? place_ + drop_ : 0; }
+  uint64_t body_to_come() const { return first_in_.in_body ? first_in_.place + first_in_.drop : 0; }
   // Where the next bytes go: first those that belong to the message under way, then (the last piece) `staging`.
-  size_t PrepareRead(std::span<iovec> pieces, std::span<uint8_t> staging) const;
+  size_t PrepareRead(std::span<iovec> pieces, std::span<uint8_t> staging, size_t stream = 0);
   // `bytes` were read there. False: the peer broke the protocol; the link is of no more use.
-  [[nodiscard]] bool ReadDone(size_t bytes, std::span<const uint8_t> staging);
+  [[nodiscard]] bool ReadDone(size_t bytes, std::span<const uint8_t> staging, size_t stream = 0);
   // The next bytes, which were read to somewhere else: they are copied to where they belong.
-  [[nodiscard]] bool ReadStaged(std::span<const uint8_t> bytes);
+  [[nodiscard]] bool ReadStaged(std::span<const uint8_t> bytes, size_t stream = 0);
 
   // The peer is gone: fails the sends that are queued and what arrives just now.
   void Abandon(const Error& error);
 
  private:
   friend class Engine;
-  bool OnHeader(const FrameHeader& header);
-  bool OnEager(const FrameHeader& header);
+  // What arrives on one stream.
+  struct Inbound {
+    uint8_t header_bytes[FrameHeader::kLength];
+    size_t header_have = 0;
+    bool in_body = false;
+    FrameHeader header;                 // whose body arrives
+    uint64_t place = 0, drop = 0;       // bytes of the body still to come: to keep, to throw away behind them
+    ReceiveRequest* receive = nullptr;  // they are for this, or
+    Message* message = nullptr;         // ... this
+
+    // The bytes of the body are not read to their place, but copied.
+    bool is_copied() const { return receive != nullptr && receive->payload.fine_grained(); }
+  };
+  // What there is only where frames come over several streams.
+  struct Streams {
+    size_t count = 1;
+    std::vector<std::unique_ptr<Inbound>> inbound;  // but the first
+    Arrivals arrivals;
+    std::array<uint32_t, Arrivals::kGroups> next_out{};  // numbers of messages
+    uint64_t frames_out = 0, frames_in = 0;              // that were begun, that are whole
+    std::optional<uint64_t> goodbye_after;               // so many frames
+  };
+
+  Inbound& InboundOf(size_t stream);
+  template <typename Visit>
+  void ForEachInbound(Visit visit) {
+    visit(first_in_);
+    if (streams_ == nullptr) return;
+    for (const auto& one : streams_->inbound) {
+      if (one != nullptr) visit(*one);
+    }
+  }
+  bool OnHeader(Inbound& in, const FrameHeader& header);
+  bool OnEager(Inbound& in, const FrameHeader& header);
   bool OnRequest(const FrameHeader& header);
   bool OnClear(const FrameHeader& header);
-  bool OnData(const FrameHeader& header);
+  bool OnData(Inbound& in, const FrameHeader& header);
   bool OnMatched(const FrameHeader& header);
+  bool OnGoodbye(const FrameHeader& header);
   bool OnCancel(const FrameHeader& header);
   bool OnCancelled(const FrameHeader& header);
-  void OnBodyBytes(size_t bytes);  // that are in place already
-  void OnBodyEnd();
+  void OnBodyBytes(Inbound& in, size_t bytes);  // that are in place already
+  void OnBodyEnd(Inbound& in);
+  void OnFrameEnd();
   void FrameWritten(OutFrame& frame);
+  void CountOut(FrameKind kind, uint32_t context);
 
   Engine& engine_;
   const ProcessId peer_;
@@ -102,13 +164,8 @@ class Link {
   int64_t credit_ = 0;  // bytes that we may still send eagerly
   int64_t owed_ = 0;    // credit to give back
 
-  uint8_t header_[FrameHeader::kLength];
-  size_t header_have_ = 0;
-  bool in_body_ = false;
-  FrameHeader in_;                     // whose body arrives
-  uint64_t place_ = 0, drop_ = 0;      // bytes of the body still to come: to keep, to throw away behind them
-  ReceiveRequest* receive_ = nullptr;  // they are for this, or
-  Message* message_ = nullptr;         // ... this
+  Inbound first_in_;
+  std::unique_ptr<Streams> streams_;  // null: one stream, in order
 };
 
 }  // namespace weft::mpi

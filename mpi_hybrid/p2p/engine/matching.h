@@ -75,6 +75,8 @@ class PostedReceives {
   void Remove(MatchHook& hook);
   // The earliest receive that matches the message with `key` (exact); null: none.
   MatchHook* Find(const MatchKey& key) const;
+  // Whether it takes any tag.
+  static bool TakesAnyTag(const MatchHook& hook) { return hook.queue->key.tag == MPI_ANY_TAG; }
   template <typename Visit>
   void ForEach(Visit visit) const {
     queues_.ForEach(visit);
@@ -98,6 +100,14 @@ class WaitingMessages {
   void* Find(const MatchKey& key) const {
     const MatchHook* hook = queues_.First(key);
     return hook == nullptr ? nullptr : hook->owner;
+  }
+  // The same of those that `pleases(void* owner)`.
+  template <typename Pleases>
+  void* FindIf(const MatchKey& key, Pleases pleases) const {
+    for (const MatchHook* hook = queues_.First(key); hook != nullptr; hook = hook->next) {
+      if (pleases(hook->owner)) return hook->owner;
+    }
+    return nullptr;
   }
   size_t size() const { return size_; }
   // Calls visit(void* owner) for each.

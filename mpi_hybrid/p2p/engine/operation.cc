@@ -68,7 +68,7 @@ void Message::Drop() {
   large_.reset();
   link = nullptr;
   kind = FrameKind::kEager;
-  synchronous = taken = false;
+  synchronous = taken = early = false;
   send_id = 0;
   send = nullptr;
   data = nullptr;

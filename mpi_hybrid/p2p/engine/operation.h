@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "mpi_hybrid/comm/group.h"
+#include "mpi_hybrid/p2p/engine/arrivals.h"
 #include "mpi_hybrid/p2p/engine/matching.h"
 #include "mpi_hybrid/p2p/engine/payload.h"
 #include "mpi_hybrid/p2p/request/request.h"
@@ -22,6 +23,7 @@ struct OutFrame {
   uint8_t header[FrameHeader::kLength];
   FrameKind kind = FrameKind::kCredit;
   uint32_t header_written = 0;
+  uint32_t flow = 0;            // Link::StreamOf
   size_t body = 0;              // left
   SendRequest* send = nullptr;  // null: the frame is from the pool and has no body
   OutFrame* next = nullptr;
@@ -117,6 +119,8 @@ class Message {
   FrameKind kind = FrameKind::kEager;  // or kRequest
   bool synchronous = false;
   bool taken = false;               // no longer among those that wait
+  bool early = false;               // one that was sent before it is missing
+  Arrivals::Early turn;             // early: when it is its turn
   uint32_t send_id = 0;             // at the sender
   SendRequest* send = nullptr;      // from oneself, without a copy
   uint8_t* data = nullptr;

@@ -3,7 +3,7 @@
 #include "mpi_hybrid/p2p/engine/little_endian.h"
 
 namespace weft::mpi {
-std::optional<FrameHeader> FrameHeader::Parse(std::span<const uint8_t, kLength> bytes) {
+std::optional<FrameHeader> FrameHeader::Parse(std::span<const uint8_t, kLength> bytes, bool numbered) {
   const uint8_t* at = bytes.data();
   if (at[0] < static_cast<uint8_t>(FrameKind::kEager) || at[0] > static_cast<uint8_t>(FrameKind::kCancelled)) return std::nullopt;
   if ((at[1] & ~(kFlagSynchronous | kFlagRefused)) != 0 || at[2] != 0 || at[3] != 0) return std::nullopt;
@@ -16,8 +16,9 @@ std::optional<FrameHeader> FrameHeader::Parse(std::span<const uint8_t, kLength> 
   header.source = static_cast<int32_t>(Load32(at + 16));
   header.send_id = Load32(at + 20);
   header.receive_id = Load32(at + 24);
+  header.number = Load32(at + 28);
   header.length = Load64(at + 32);
-  if (header.tag < 0 || header.source < 0 || Load32(at + 28) != 0 || header.length > kMostLength) return std::nullopt;
+  if (header.tag < 0 || header.source < 0 || (header.number != 0 && !(numbered && IsMessage(header.kind))) || header.length > kMostLength) return std::nullopt;
   return header;
 }
 
@@ -32,10 +33,13 @@ void FrameHeader::SerializeTo(std::span<uint8_t, kLength> bytes) const {
   Store32(at + 16, static_cast<uint32_t>(source));
   Store32(at + 20, send_id);
   Store32(at + 24, receive_id);
-  Store32(at + 28, 0);
+  Store32(at + 28, number);
   Store64(at + 32, length);
 }
 
 uint32_t FrameHeader::CreditOf(std::span<const uint8_t, kLength> bytes) { return Load32(bytes.data() + 4); }
+uint32_t FrameHeader::ContextOf(std::span<const uint8_t, kLength> bytes) { return Load32(bytes.data() + 8); }
+void FrameHeader::SetNumber(std::span<uint8_t, kLength> bytes, uint32_t number) { Store32(bytes.data() + 28, number); }
+void FrameHeader::SetLength(std::span<uint8_t, kLength> bytes, uint64_t length) { Store64(bytes.data() + 32, length); }
 
 }  // namespace weft::mpi

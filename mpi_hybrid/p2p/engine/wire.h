@@ -33,10 +33,13 @@ constexpr uint8_t kFlagRefused = 2;      // kCancelled
 //  +-----------------------------------+---------------------------+
 //  | source rank in the communicator   | send_id                   |
 //  +-----------------------------------+---------------------------+
-//  | receive_id                        | 0                         |
+//  | receive_id                        | number                    |
 //  +-----------------------------------+---------------------------+
 //  | length                                                        |
 //  +---------------------------------------------------------------+
+//
+// The number is 0 where one stream carries all. Over several it is that of a message (kEager, kRequest) among those of
+// its group of contexts (arrivals.h), and the length of kGoodbye is the count of frames before it.
 struct FrameHeader {
   static constexpr size_t kLength = 40;
   // No message is longer; a larger number is damage.
@@ -50,15 +53,21 @@ struct FrameHeader {
   int32_t source = 0;
   uint32_t send_id = 0;
   uint32_t receive_id = 0;
+  uint32_t number = 0;
   uint64_t length = 0;
 
   // Data follow the header.
   bool has_body() const { return kind == FrameKind::kEager || kind == FrameKind::kData; }
+  static bool IsMessage(FrameKind kind) { return kind == FrameKind::kEager || kind == FrameKind::kRequest; }
 
-  // nullopt: not a frame (unknown kind or flag, reserved field not 0, source or tag negative, length out of range).
-  static std::optional<FrameHeader> Parse(std::span<const uint8_t, kLength> bytes);
+  // nullopt: not a frame (unknown kind or flag, reserved field not 0, source or tag negative, length out of range; a
+  // number, though they are not `numbered`).
+  static std::optional<FrameHeader> Parse(std::span<const uint8_t, kLength> bytes, bool numbered = false);
   void SerializeTo(std::span<uint8_t, kLength> bytes) const;
   static uint32_t CreditOf(std::span<const uint8_t, kLength> bytes);
+  static uint32_t ContextOf(std::span<const uint8_t, kLength> bytes);
+  static void SetNumber(std::span<uint8_t, kLength> bytes, uint32_t number);
+  static void SetLength(std::span<uint8_t, kLength> bytes, uint64_t length);
 };
 
 }  // namespace weft::mpi

@@ -55,12 +55,18 @@ SctpConnection::~SctpConnection() {
 void SctpConnection::SetLink(Link& link, const Nonce& nonce) {
   link_ = &link;
   Challenge::Write(nonce, challenge_);
+  if (streams_ != 0) link.UseStreams(streams_);
+}
+
+void SctpConnection::SetStreams(size_t count) {
+  streams_ = count;
+  if (link_ != nullptr) link_->UseStreams(count);
 }
 
 // --- out ---
 
-bool SctpConnection::Send(uint32_t kind, std::span<const iovec> pieces) {
-  const IoResult result = association_->Send({.ppid = kind, .pieces = pieces});
+bool SctpConnection::Send(uint32_t kind, size_t stream, std::span<const iovec> pieces) {
+  const IoResult result = association_->Send({.stream = static_cast<uint16_t>(stream), .ppid = kind, .pieces = pieces});
   if (result.kind == IoResult::Kind::kDone) return true;
   // A failure shows again when what the peer sent before it was read.
   full_ = true;
@@ -74,7 +80,7 @@ bool SctpConnection::Greet() {
   iovec pieces[kPieces] = {{hello, sizeof(hello)}};
   size_t count = link_->PrepareWrite(std::span(pieces).subspan(1), /*most_frames=*/1);
   count = Clip({pieces + 1, count}, kFirstRecord);
-  if (!Send(kGreetingMessage, {pieces, 1 + count})) return false;
+  if (!Send(kGreetingMessage, link_->has_output() ? link_->stream_of_output() : 0, {pieces, 1 + count})) return false;
   offered_ = TotalLength(std::span<const iovec>(pieces + 1, count));
   link_->set_first_is_out(offered_ != 0);
   sent_ = Sent::kGreeting;
@@ -88,7 +94,7 @@ bool SctpConnection::Write() {
   if (owes_welcome_) {
     uint8_t byte = 0;
     const iovec piece = {&byte, 1};
-    if (!Send(kWelcomeMessage, {&piece, 1})) return false;
+    if (!Send(kWelcomeMessage, 0, {&piece, 1})) return false;
     owes_welcome_ = false;
     moved = true;
   }
@@ -105,7 +111,7 @@ bool SctpConnection::Write() {
       return moved;
     }
     const size_t count = Clip({pieces, link_->PrepareWrite(pieces, /*most_frames=*/1)}, kRecord);
-    if (!Send(kFrameMessage, {pieces, count})) return moved;
+    if (!Send(kFrameMessage, link_->stream_of_output(), {pieces, count})) return moved;
     moved = true;
     link_->Written(TotalLength(std::span<const iovec>(pieces, count)));
   }
@@ -117,13 +123,15 @@ bool SctpConnection::WriteOn() {
   return Write();
 }
 
-size_t SctpConnection::WriteAtOnce(std::span<const iovec> pieces) {
+size_t SctpConnection::WriteAtOnce(std::span<const iovec> pieces, uint32_t flow) {
   if (!MayWrite() || full_ || waits_turn_ || output_ended_ || end_) return 0;
   iovec record[kPieces];
   pieces = pieces.first(std::min(pieces.size(), kPieces));
   std::copy(pieces.begin(), pieces.end(), record);
   const size_t count = Clip({record, pieces.size()}, kRecord);
-  return Send(kFrameMessage, {record, count}) ? TotalLength(std::span<const iovec>(record, count)) : 0;
+  return Send(kFrameMessage, link_->StreamOf(flow), {record, count})
+             ? TotalLength(std::span<const iovec>(record, count))
+             : 0;
 }
 
 void SctpConnection::EndOutput() {
@@ -190,6 +198,7 @@ void SctpConnection::OnEvent(const Event& event) {
   switch (event.kind) {
     case Event::Kind::kUp:
       up_ = true;
+      SetStreams(event.streams_out);
       break;
     case Event::Kind::kRestarted:
       // What was sent before is lost.
@@ -197,6 +206,7 @@ void SctpConnection::OnEvent(const Event& event) {
         BreaksTheRules("began anew");
         break;
       }
+      SetStreams(event.streams_out);
       sent_ = Sent::kNothing;
       offered_ = 0;
       if (link_ != nullptr) link_->set_first_is_out(false);
@@ -224,7 +234,7 @@ bool SctpConnection::OnMessage(const Received& received) {
   switch (received.info.ppid) {
     case kGreetingMessage:
       if (open_ || !received.info.begins || bytes.size() < Hello::kLength) return BreaksTheRules("greeted out of turn");
-      if (!OnGreeting(bytes)) return false;
+      if (!OnGreeting(bytes, received.info.stream)) return false;
       break;
     case kWelcomeMessage:
       if (sent_ == Sent::kNothing || bytes.size() != 1 || !received.info.end_of_record)
@@ -234,15 +244,16 @@ bool SctpConnection::OnMessage(const Received& received) {
     case kFrameMessage:
       if (!open_) return BreaksTheRules("sent messages before it said who it is");
       if (sent_ == Sent::kGreeting) OnWelcome();  // it overtook the welcome
-      if (!link_->ReadStaged(bytes)) return BreaksTheRules("sent something that is not a message");
+      if (!link_->ReadStaged(bytes, received.info.stream))
+        return BreaksTheRules("sent something that is not a message");
       break;
     default:
       return BreaksTheRules("sent something of another protocol");
   }
-  return received.info.end_of_record || ReadRest();
+  return received.info.end_of_record || ReadRest(received.info.stream);
 }
 
-bool SctpConnection::OnGreeting(std::span<const uint8_t> bytes) {
+bool SctpConnection::OnGreeting(std::span<const uint8_t> bytes, size_t stream) {
   const auto hello = Hello::Read(setting_.secret, setting_.challenge, bytes.first<Hello::kLength>());
   if (!hello || hello->to != setting_.self || (link_ != nullptr && hello->from != link_->peer()))
     return BreaksTheRules("did not prove to be of this job");
@@ -252,7 +263,7 @@ bool SctpConnection::OnGreeting(std::span<const uint8_t> bytes) {
   setting_.owner.OnOpen(*this);
   link_->Open(hello->window);
   const auto frames = bytes.subspan(Hello::kLength);
-  if (!link_->ReadStaged(frames)) return BreaksTheRules("sent something that is not a message");
+  if (!link_->ReadStaged(frames, stream)) return BreaksTheRules("sent something that is not a message");
   return true;
 }
 
@@ -265,13 +276,13 @@ void SctpConnection::OnWelcome() {
 }
 
 // The rest of the message whose first bytes were received, to where it belongs.
-bool SctpConnection::ReadRest() {
+bool SctpConnection::ReadRest(size_t stream) {
   iovec pieces[kPieces];
   while (true) {
-    const size_t count = link_->PrepareRead(pieces, setting_.staging);
+    const size_t count = link_->PrepareRead(pieces, setting_.staging, stream);
     const Received received = association_->Receive({pieces, count});
     if (received.kind != Received::Kind::kMessage) return BreaksTheRules("sent half a message");
-    if (!link_->ReadDone(received.bytes, setting_.staging))
+    if (!link_->ReadDone(received.bytes, setting_.staging, stream))
       return BreaksTheRules("sent something that is not a message");
     if (received.info.end_of_record) return true;
   }

@@ -83,7 +83,7 @@ class SctpConnection final {
   // Writes again where it was full.
   bool WriteOn();
   // Transport::WriteAtOnce.
-  size_t WriteAtOnce(std::span<const iovec> pieces);
+  size_t WriteAtOnce(std::span<const iovec> pieces, uint32_t flow);
   // Lets the bell ring when something comes.
   void Listen();
 
@@ -98,14 +98,15 @@ class SctpConnection final {
     kAll,  // the welcome is here
   };
 
-  bool Send(uint32_t kind, std::span<const iovec> pieces);
+  bool Send(uint32_t kind, size_t stream, std::span<const iovec> pieces);
   bool Greet();
   bool OnMessage(const transport::sctp::Received& received);
-  bool OnGreeting(std::span<const uint8_t> bytes);
+  bool OnGreeting(std::span<const uint8_t> bytes, size_t stream);
   // Both know who the other is.
   bool MayWrite() const { return sent_ == Sent::kAll && open_; }
   void OnWelcome();
-  bool ReadRest();
+  bool ReadRest(size_t stream);
+  void SetStreams(size_t count);
   void OnEvent(const transport::sctp::Event& event);
   bool BreaksTheRules(const char* what);
 
@@ -116,6 +117,7 @@ class SctpConnection final {
   Link* link_ = nullptr;
   uint8_t challenge_[Challenge::kLength];  // of the peer's card
   bool up_;
+  size_t streams_ = 0;     // on which we may send; 0: not known yet
   bool listening_ = true;  // the bell rings
   bool full_ = false;      // what was to be sent did not fit
   bool waits_turn_ = false;

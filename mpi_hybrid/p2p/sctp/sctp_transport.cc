@@ -173,8 +173,8 @@ bool SctpTransport::Flush(Link& link) {
   return Settle(number, connection->Write());
 }
 
-size_t SctpTransport::WriteAtOnce(Link& link, std::span<const iovec> pieces, size_t /*total*/) {
-  return ConnectionOf(link.peer())->WriteAtOnce(pieces);
+size_t SctpTransport::WriteAtOnce(Link& link, std::span<const iovec> pieces, size_t /*total*/, uint32_t flow) {
+  return ConnectionOf(link.peer())->WriteAtOnce(pieces, flow);
 }
 
 bool SctpTransport::Arm() {

@@ -51,7 +51,7 @@ class SctpTransport final : public Transport, SctpConnection::Owner, EventLoop::
   bool Reaches(ProcessId) const override { return true; }
   void Connect(Link& link) override;
   bool Flush(Link& link) override;
-  size_t WriteAtOnce(Link& link, std::span<const iovec> pieces, size_t total) override;
+  size_t WriteAtOnce(Link& link, std::span<const iovec> pieces, size_t total, uint32_t flow) override;
   bool Poll() override;
   bool Arm() override;
   std::optional<Clock::time_point> deadline() const override;

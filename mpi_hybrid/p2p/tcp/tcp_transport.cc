@@ -73,7 +73,7 @@ bool TcpTransport::Flush(Link& link) {
   return false;
 }
 
-size_t TcpTransport::WriteAtOnce(Link& link, std::span<const iovec> pieces, size_t /*total*/) {
+size_t TcpTransport::WriteAtOnce(Link& link, std::span<const iovec> pieces, size_t /*total*/, uint32_t /*flow*/) {
   return ConnectionOf(link.peer())->WriteAtOnce(pieces);
 }
 

@@ -44,7 +44,7 @@ class TcpTransport final : public Transport, Attempt::Owner, Connection::Owner {
   bool Reaches(ProcessId) const override { return true; }
   void Connect(Link& link) override;
   bool Flush(Link& link) override;
-  size_t WriteAtOnce(Link& link, std::span<const iovec> pieces, size_t total) override;
+  size_t WriteAtOnce(Link& link, std::span<const iovec> pieces, size_t total, uint32_t flow) override;
   bool Poll() override;
   bool Arm() override;
   // Attempts to connect that are due, or took too long.

@@ -42,10 +42,14 @@ Request* SendAtOnce(Peer& peer, const std::vector<uint8_t>& data, int to, int ta
   Payload payload(data.data(), data.size());
   iovec pieces[2] = {{bytes, sizeof(bytes)}};
   const size_t count = 1 + payload.Peek(std::span(pieces).subspan(1), data.size());
-  const size_t written = peer.device.WriteAtOnce(link, {pieces, count}, sizeof(bytes) + data.size());
+  const size_t written = peer.device.WriteAtOnce(link, {pieces, count}, sizeof(bytes) + data.size(),
+                                                 Link::FlowOf(*peer.comm, header.context, tag));
   EXPECT_LE(written, sizeof(bytes) + data.size());
   link.TakeCredit(Link::CostOf(data.size()));
-  if (written == sizeof(bytes) + data.size()) return nullptr;
+  if (written == sizeof(bytes) + data.size()) {
+    link.WroteAtOnce(header);
+    return nullptr;
+  }
   Request* rest = peer.engine.ContinueSend(link, header, payload, written, Byte(), *peer.comm);
   peer.device.Flush();
   return rest;
@@ -60,7 +64,7 @@ class Beside final : public Transport {
   bool Reaches(ProcessId) const override { return false; }
   void Connect(Link&) override {}
   bool Flush(Link&) override { return false; }
-  size_t WriteAtOnce(Link&, std::span<const iovec>, size_t) override { return 0; }
+  size_t WriteAtOnce(Link&, std::span<const iovec>, size_t, uint32_t) override { return 0; }
   bool Poll() override {
     look_();
     return false;

@@ -46,7 +46,7 @@ class ToyTransport final : public Transport, EventLoop::Handler {
     return Mine(*wire, link.peer()).open && Write(link, *wire);
   }
 
-  size_t WriteAtOnce(Link& link, std::span<const iovec> pieces, size_t total) override {
+  size_t WriteAtOnce(Link& link, std::span<const iovec> pieces, size_t total, uint32_t /*flow*/) override {
     Wire& wire = *WireTo(link.peer());
     std::vector<uint8_t> bytes = Gather(pieces, total);
     if (network_.carries_ == ToyNetwork::Carries::kWholeFrames) {
