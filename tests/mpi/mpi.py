@@ -67,7 +67,7 @@ class WeftUnderMpiexec:
 class WeftOverSctp(WeftUnderMpiexec):
     @staticmethod
     def settings():
-        return {**WeftUnderHydra.settings(), "WEFT_MPI_LLP": "sctp"}
+        return {**WeftUnderHydra.settings(), "WEFT_MPI_LLP": "sctp", "WEFT_LLP": "sctp"}
 
 
 LIBRARIES = {"mpich": Mpich, "weft_under_hydra": WeftUnderHydra, "weft_under_mpiexec": WeftUnderMpiexec,
