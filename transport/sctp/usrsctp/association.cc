@@ -326,6 +326,10 @@ void UsrsctpAssociation::Know(const std::vector<SocketAddress>& peer_addresses, 
     known_.push_back(key);
     stack_.peers()[key].udp_port = udp_port;
   }
+  for (const PeerKey& key : known_) {
+    const auto known = stack_.peers().find(key);
+    if (known != stack_.peers().end()) known->second.one_of_several = known_.size() > 1;
+  }
 }
 
 void UsrsctpAssociation::Refresh() {
@@ -419,14 +423,17 @@ void UsrsctpAssociation::LookAtPaths(Time now) {
     if (!info) continue;
     any_active |= info->spinfo_state == SCTP_ACTIVE;
     const bool inactive = info->spinfo_state == SCTP_INACTIVE;
-    if (!std::exchange(records[i]->inactive, inactive) && inactive) ++records[i]->failures;
+    if (std::exchange(records[i]->inactive, inactive) || !inactive) continue;
+    ++records[i]->failures;
+    records[i]->ask_at = now;
   }
   for (size_t i = 0; i < records.size(); ++i) {
     if (records[i] == nullptr) continue;
-    const bool passed_over = records[i]->inactive && any_active;
-    if (!std::exchange(records[i]->passed_over, passed_over) && passed_over) records[i]->ask_at = now + kAskEvery;
-    // usrsctp would not, as long as it has DATA for the path.
-    if (!passed_over || now < records[i]->ask_at) continue;
+    records[i]->passed_over = records[i]->inactive && any_active;
+  }
+  for (size_t i = 0; i < records.size(); ++i) {
+    // usrsctp would not, as long as it has DATA for the path. The first time this sends what was held back meanwhile.
+    if (records[i] == nullptr || !records[i]->inactive || now < records[i]->ask_at) continue;
     records[i]->ask_at = now + kAskEvery;
     sctp_paddrparams ask{};
     std::memcpy(&ask.spp_address, peer_addresses_[i].get(), peer_addresses_[i].length());

@@ -45,6 +45,7 @@ struct PeerRecord {
   uint16_t udp_port = 0;  // host byte order; from another no packet is taken
   uint64_t packets_out = 0, bytes_out = 0, packets_in = 0, bytes_in = 0;
   uint32_t failures = 0;
+  bool one_of_several = false;
   bool inactive = false;     // as usrsctp has it, and
   bool passed_over = false;  // another address of that peer is not: it gets no DATA, but
   transport::Time ask_at{};  // a HEARTBEAT from time to time

@@ -39,6 +39,7 @@ int sctp_lower_sosend(struct socket* socket, sockaddr* to, uio* data, mbuf* pack
 int sctp_sorecvmsg(struct socket* socket, uio* data, mbuf** packet, sockaddr* from, int from_length, int* flags,
                    sctp_sndrcvinfo* info, int filling_info);
 void sctp_init_vrf_list(int vrf_id);
+void sctp_ulp_notify(uint32_t notification, void* association, uint32_t error, void* data, int locked);
 unsigned m_length(mbuf* first, mbuf** last);
 void m_copydata(const mbuf* first, int offset, int length, char* to);
 void m_freem(mbuf* first);
@@ -51,11 +52,13 @@ constexpr size_t kCommonHeader = 12, kChecksumOffset = 8;  // RFC 9260 section 3
 constexpr size_t kIp4Header = 20, kIp6Header = 40, kUdpHeader = 8;
 constexpr size_t kMostPacket = 65536;
 constexpr size_t kMostPieces = 64;
+constexpr uint32_t kInterfaceDown = 3;  // SCTP_NOTIFY_INTERFACE_DOWN
 
 World* g_world = nullptr;
 const std::vector<LocalAddress>* g_addresses = nullptr;  // while usrsctp asks for them
 const Packet* g_incoming = nullptr;                      // during Input()
 std::span<const iovec> g_pieces;                         // during SendPieces() and ReceivePieces()
+std::vector<const void*> g_in_doubt;                     // associations, until PathsAreKnown()
 
 SocketAddress Address4(const uint8_t* host, const uint8_t* port) {
   sockaddr_in in{};
@@ -84,7 +87,7 @@ size_t DataIn(std::span<const uint8_t> packet) {
 }
 
 // A chain of mbufs with an IP header that usrsctp made, and one of UDP if the packet goes over it.
-int Output(mbuf* chain, int family) {
+int Output(mbuf* chain, int family, const void* association) {
   const size_t length = m_length(chain, nullptr);
   const size_t ip_header = family == AF_INET ? kIp4Header : kIp6Header;
   uint8_t* const bytes =
@@ -107,7 +110,8 @@ int Output(mbuf* chain, int family) {
   packet.bytes = {sctp, length - headers};
   // usrsctp hears that there is no way to the address, and sends the DATA elsewhere.
   const size_t data_at = DataIn(packet.bytes);
-  const bool cut = data_at < packet.bytes.size() && !g_world->TakesData(packet);
+  const bool in_doubt = std::find(g_in_doubt.begin(), g_in_doubt.end(), association) != g_in_doubt.end();
+  const bool cut = data_at < packet.bytes.size() && !g_world->TakesData(packet, in_doubt);
   if (cut) packet.bytes = packet.bytes.first(data_at);
   if (packet.bytes.size() == kCommonHeader) return EHOSTUNREACH;
   const int error = g_world->Output(packet);
@@ -142,18 +146,24 @@ void UsePieces(uio* data, iovec* copies) {
 extern "C" {
 
 // sctp_userspace_ip_output and sctp_userspace_ip6_output, from sctp_output.c.
-void weft_usrsctp_ip_output(int* result, mbuf* packet, void* /*route*/, void* /*association*/, uint32_t /*vrf_id*/) {
-  *result = Output(packet, AF_INET);
+void weft_usrsctp_ip_output(int* result, mbuf* packet, void* /*route*/, void* association, uint32_t /*vrf_id*/) {
+  *result = Output(packet, AF_INET, association);
 }
-void weft_usrsctp_ip6_output(int* result, mbuf* packet, void* /*route*/, void* /*association*/, uint32_t /*vrf_id*/) {
-  *result = Output(packet, AF_INET6);
+void weft_usrsctp_ip6_output(int* result, mbuf* packet, void* /*route*/, void* association, uint32_t /*vrf_id*/) {
+  *result = Output(packet, AF_INET6, association);
 }
 
 // sctp_calculate_cksum, from sctp_output.c: World::Output() does it, over contiguous bytes.
 uint32_t weft_usrsctp_no_checksum(mbuf* /*packet*/, uint32_t /*offset*/) { return 0; }
 
-// sctp_mtu_size_reset, from sctp_output.c: for the 1500 bytes of a route that usrsctp makes up. Who accepts an association would keep
-// them, whatever its path carries.
+// sctp_ulp_notify, from sctp_timer.c: at once one packet of DATA would go where the last one timed out.
+void weft_usrsctp_notify(uint32_t notification, void* association, uint32_t error, void* data, int locked) {
+  if (notification == kInterfaceDown) g_in_doubt.push_back(association);
+  sctp_ulp_notify(notification, association, error, data, locked);
+}
+
+// sctp_mtu_size_reset, from sctp_output.c: for the 1500 bytes of a route that usrsctp makes up. Who accepts an
+// association would keep them, whatever its path carries.
 void weft_usrsctp_keep_mtu(void* /*endpoint*/, void* /*association*/, uint32_t /*mtu*/) {}
 
 // sctp_common_input_processing, from usrsctp_conninput(), whose addresses are those of AF_CONN: ours are the network's.
@@ -244,6 +254,8 @@ void AddAddresses(const std::vector<LocalAddress>& addresses) {
   sctp_init_vrf_list(0);
   g_addresses = nullptr;
 }
+
+void PathsAreKnown() { g_in_doubt.clear(); }
 
 bool Input(const Packet& packet) {
   constexpr size_t kShortest = kCommonHeader + 4;  // a chunk's header

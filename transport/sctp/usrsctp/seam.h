@@ -41,8 +41,9 @@ class World {
   virtual void FillRandom(void* to, size_t count) = 0;
   // Memory for the packet that Output() gets next, of that many bytes; null: there is none now.
   virtual uint8_t* RoomForOutput(size_t bytes) = 0;
-  // Whether the address that this packet goes to is one for DATA; what is none goes there in any case.
-  virtual bool TakesData(const Packet& packet) = 0;
+  // Whether the address that this packet goes to is one for DATA; what is none goes there in any case. `in_doubt`: a path
+  // of that association became inactive, perhaps this one.
+  virtual bool TakesData(const Packet& packet, bool in_doubt) = 0;
   // Takes a packet without its checksum, whose bytes are at the end of what RoomForOutput() gave. 0 or an errno.
   virtual int Output(const Packet& packet) = 0;
 };
@@ -55,6 +56,9 @@ void StartUsrsctp(World& world, bool udp, const std::vector<LocalAddress>& addre
 bool StopUsrsctp();
 // Addresses that came since.
 void AddAddresses(const std::vector<LocalAddress>& addresses);
+
+// No association is in doubt any more.
+void PathsAreKnown();
 
 // A packet has come. False: it is no packet of SCTP, or its checksum is wrong.
 bool Input(const Packet& packet);

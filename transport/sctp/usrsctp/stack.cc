@@ -278,9 +278,9 @@ PeerTable::iterator Stack::RecordOf(const Packet& outgoing) {
   return peers_.find(PeerKey(outgoing.to, ports[1], ports[0]));
 }
 
-bool Stack::TakesData(const Packet& packet) {
+bool Stack::TakesData(const Packet& packet, bool in_doubt) {
   const auto known = RecordOf(packet);
-  return known == peers_.end() || !known->second.passed_over;
+  return known == peers_.end() || !(known->second.passed_over || (in_doubt && known->second.one_of_several));
 }
 
 int Stack::Output(const Packet& packet) {
@@ -363,6 +363,7 @@ void Stack::AdvanceClock() {
   ticked_ += elapsed;
   usrsctp_handle_timers(static_cast<uint32_t>(std::min<int64_t>(elapsed.count(), INT32_MAX)));
   for (auto& [socket, watched] : sockets_) watched->LookAtPaths(now);
+  PathsAreKnown();
 }
 
 void Stack::ScheduleTick() {

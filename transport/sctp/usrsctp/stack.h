@@ -113,7 +113,7 @@ class Stack final : public World, private Outbox::Observer {
   uint64_t NowMicroseconds() override;
   void FillRandom(void* to, size_t count) override { random_(to, count); }
   uint8_t* RoomForOutput(size_t bytes) override;
-  bool TakesData(const Packet& packet) override;
+  bool TakesData(const Packet& packet, bool in_doubt) override;
   int Output(const Packet& packet) override;
 
   Host* HostOf(const SocketAddress& address);
