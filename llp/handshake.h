@@ -123,6 +123,19 @@ class Listener {
   virtual transport::SocketAddress LocalAddress() const = 0;
 };
 
+// One way to a peer, and how it does, of a wire that may have several.
+struct PathState {
+  uint32_t association = 0;  // those with the same number carry the same connections
+  transport::SocketAddress peer;
+  const char* state = "";  // active, inactive, unconfirmed
+  bool primary = false;
+  uint32_t rtt_ms = 0;             // smoothed
+  uint32_t congestion_window = 0;  // bytes
+  uint32_t mtu = 0;                // bytes of chunks in a packet
+  uint64_t packets_out = 0, bytes_out = 0, packets_in = 0, bytes_in = 0;
+  uint32_t failures = 0;  // times it became inactive
+};
+
 // A lower layer of one kind, as connections are set up over it. Thread safe.
 class Wire {
  public:
@@ -137,6 +150,7 @@ class Wire {
   virtual Result<std::unique_ptr<Channel>, int> OpenLoop(const transport::SocketAddress& /*local*/, const Proposal& /*ours*/) {
     return EOPNOTSUPP;
   }
+  virtual std::vector<PathState> Paths() { return {}; }
 };
 
 }  // namespace weft::llp

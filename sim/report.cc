@@ -43,7 +43,7 @@ control::Answer Handle(const std::function<std::string()>& describe, const std::
 
 }  // namespace
 
-std::string Describe(Persona persona, const Snapshots& queue_pairs) {
+std::string Describe(Persona persona, const Snapshots& queue_pairs, const std::vector<llp::PathState>& paths) {
   std::string text = "process\tpid=" + std::to_string(getpid()) + "\tprogram=" + ProgramName() +
                      "\tpersona=" + (persona == Persona::kRoce ? "roce" : "iwarp") + "\n";
   for (const QueuePairSnapshot& qp : queue_pairs) {
@@ -53,6 +53,12 @@ std::string Describe(Persona persona, const Snapshots& queue_pairs) {
                    Long(qp.sends_completed), Long(qp.receives_posted), Long(qp.receives_completed));
     text += Format("\tbytes_sent=%llu\tbytes_received=%llu\tretries=%llu\trnr=%llu\terrors=%llu\n", Long(qp.bytes_sent),
                    Long(qp.bytes_received), Long(qp.retries), Long(qp.rnr), Long(qp.errors));
+  }
+  for (const llp::PathState& path : paths) {
+    text += Format("path\tassociation=%u\tpeer=%s\tstate=%s\tprimary=%d\trtt_ms=%u\tcongestion_window=%u\tmtu=%u", path.association,
+                   path.peer.ToString().c_str(), path.state, path.primary, path.rtt_ms, path.congestion_window, path.mtu);
+    text += Format("\tpackets_sent=%llu\tbytes_sent=%llu\tpackets_received=%llu\tbytes_received=%llu\tfailures=%u\n", Long(path.packets_out),
+                   Long(path.bytes_out), Long(path.packets_in), Long(path.bytes_in), path.failures);
   }
   return text;
 }

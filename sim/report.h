@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/settings.h"
+#include "llp/handshake.h"
 #include "sim/queues/statistics.h"
 #include "transport/network.h"
 
@@ -15,8 +16,8 @@ namespace weft::sim {
 
 using Snapshots = std::vector<QueuePairSnapshot>;
 
-// For `weft stat`: one line for the process and one for each queue pair, KEY=VALUE with tabs between (tools/weft/stat.cc reads it).
-std::string Describe(Persona persona, const Snapshots& queue_pairs);
+// For `weft stat`: one line for the process, one for each queue pair and one for each path, KEY=VALUE with tabs between (tools/weft/stat.cc reads it).
+std::string Describe(Persona persona, const Snapshots& queue_pairs, const std::vector<llp::PathState>& paths);
 // For WEFT_STATS=1, at exit: of queue pairs that were destroyed, of those that there are, and of faults.
 std::string Summarize(const Snapshots& destroyed, const Snapshots& queue_pairs);
 

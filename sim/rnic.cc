@@ -71,7 +71,7 @@ Rnic::Rnic(transport::Network& network, const Settings& settings, uint64_t host_
 
 void Rnic::ServeProcess() {
   if (settings_.control) {
-    control_ = ServeRequests(network_, [this] { return Describe(settings_.persona, StateOfAll()); });
+    control_ = ServeRequests(network_, [this] { return Describe(settings_.persona, StateOfAll(), wire_->Paths()); });
   }
   if (settings_.stats) {
     static std::atomic<Rnic*> newest{nullptr};

@@ -1,5 +1,6 @@
 """Stock programs over SCTP: as an ordinary user and natively, beside TCP and instead of it, and what is said when it does not work."""
 
+import json
 import os
 import shutil
 import signal
@@ -93,6 +94,29 @@ class Carriage(SctpTest):
             refused = self.start(as_nobody + f"rping -s -a 127.0.0.1 -p {port}", under_weft=False, WEFT_SCTP_CARRIAGE="ip", **SCTP)
             self.await_condition(lambda: not refused.running(), "its end")
             self.expect("WEFT_SCTP_CARRIAGE=ip needs CAP_NET_RAW" in refused.output, "it does not say what is needed")
+
+
+class Statistics(SctpTest):
+
+    def test_weft_stat_shows_each_path(self):
+        port = stock.free_port()
+        server = self.start(f"rping -s -a 127.0.0.1 -p {port}", **SCTP)
+        self.await_listener(server, port)
+        client = self.start(f"rping -c -a 127.0.0.1 -p {port} -v", **SCTP)
+        self.await_condition(lambda: "rdma-ping-100:" in client.output, "pings")
+        asked = [stock.weft(), "stat", str(client.pid)]
+        answer = json.loads(self.run_one_outside(asked + ["--json"]))
+        self.assertEqual(len(answer["paths"]), 1, answer)
+        path = answer["paths"][0]
+        self.assertEqual((path["peer"], path["state"], path["primary"], path["failures"]), (f"127.0.0.1:{port}", "active", 1, 0))
+        self.assertGreater(path["bytes_sent"], 64 * 100)
+        self.assertGreater(path["packets_received"], 100)
+        self.assertRegex(self.run_one_outside(asked), rf"PATH TO(.|\n)*127\.0\.0\.1:{port} +active\*")
+
+    def run_one_outside(self, words):
+        process = self.start(words, under_weft=False)
+        self.await_success(process)
+        return process.output
 
 
 class Ends(SctpTest):

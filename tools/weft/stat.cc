@@ -26,6 +26,7 @@ using Row = std::map<std::string, std::string>;
 struct Look {
   Row process;
   std::vector<Row> queue_pairs;
+  std::vector<Row> paths;  // of wires that may have several to a peer
   double at = 0;
 };
 
@@ -52,6 +53,7 @@ Look ParseLook(const std::string& text) {
     }
     if (kind == "process") look.process = std::move(row);
     if (kind == "qp") look.queue_pairs.push_back(std::move(row));
+    if (kind == "path") look.paths.push_back(std::move(row));
     from = end + 1;
   }
   return look;
@@ -108,6 +110,20 @@ void PrintTable(const Look& before, const Look& now) {
   }
 }
 
+void PrintPaths(const Look& look) {
+  if (look.paths.empty()) return;
+  std::printf("\n%11s %-28s %-11s %7s %9s %6s %8s %8s %8s %8s %8s\n", "ASSOCIATION", "PATH TO", "STATE", "RTT ms", "WINDOW", "MTU", "SENT pkt",
+              "SENT B", "RCVD pkt", "RCVD B", "FAILURES");
+  for (const Row& path : look.paths) {
+    std::printf("%11s %-28s %-11s %7s %9s %6s %8s %8s %8s %8s %8s\n", Text(path, "association").c_str(), Text(path, "peer").c_str(),
+                (Text(path, "state") + (Text(path, "primary") == "1" ? "*" : "")).c_str(), Text(path, "rtt_ms").c_str(),
+                Amount(Number(path, "congestion_window")).c_str(), Text(path, "mtu").c_str(), Amount(Number(path, "packets_sent")).c_str(),
+                Amount(Number(path, "bytes_sent")).c_str(), Amount(Number(path, "packets_received")).c_str(),
+                Amount(Number(path, "bytes_received")).c_str(), Text(path, "failures").c_str());
+  }
+  std::printf("* the primary one\n");
+}
+
 std::string Quoted(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
@@ -148,7 +164,13 @@ void PrintJson(const Look& before, const Look& now) {
     std::printf("}");
     first = false;
   }
-  std::printf("%s]}\n", first ? "" : "\n");
+  std::printf("%s]", first ? "" : "\n");
+  first = true;
+  for (const Row& path : now.paths) {
+    std::printf("%s{%s}", first ? ", \"paths\": [\n  " : ",\n  ", Json(path).c_str());
+    first = false;
+  }
+  std::printf("%s}\n", first ? "" : "\n]");
 }
 
 void Sleep(double seconds) {
@@ -211,6 +233,7 @@ int Stat(const StatArguments& arguments) {
     } else {
       if (!once) std::printf("\033[H\033[2J");
       PrintTable(*before, *now);
+      PrintPaths(*now);
     }
     std::fflush(stdout);
     if (once) return 0;

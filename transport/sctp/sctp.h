@@ -194,6 +194,9 @@ class Sctp {
   virtual uint16_t udp_port() const = 0;
   virtual bool native() const = 0;
 
+  // The paths of each association that there is.
+  virtual std::vector<std::vector<Path>> AllPaths() const = 0;
+
   // For a thread that spins: takes in what came from the network and calls no handler. The network's thread calls those
   // of others than `mine` (which the caller looks at itself). Whether anything came.
   virtual bool Poll(const Association* mine) = 0;

@@ -373,6 +373,10 @@ std::optional<sctp_status> UsrsctpAssociation::Status() const {
 std::vector<Path> UsrsctpAssociation::Paths() const {
   if (!Usable()) return {};
   const Stack::Locked locked(stack_);
+  return PathsLocked();
+}
+
+std::vector<Path> UsrsctpAssociation::PathsLocked() const {
   const auto status = Status();
   const auto primary = status ? AddressIn(status->sstat_primary.spinfo_address) : std::nullopt;
   std::vector<Path> paths;

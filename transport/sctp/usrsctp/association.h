@@ -33,6 +33,7 @@ class UsrsctpAssociation final : public Association, public Watched {
   std::vector<SocketAddress> PeerAddresses() const override;
   uint16_t PeerUdpPort() const override;
   std::vector<Path> Paths() const override;
+  std::vector<Path> PathsLocked() const override;
   int SetPrimary(const SocketAddress& path) override;
   size_t FragmentationPoint() const override;
   bool HasUnacknowledged() const override;

@@ -22,6 +22,7 @@ class HostSctp final : public Sctp {
                                                 const Settings& settings) override;
   uint16_t udp_port() const override;
   bool native() const override { return host_.native4 != nullptr || host_.native6 != nullptr; }
+  std::vector<std::vector<Path>> AllPaths() const override { return stack_.AllPaths(); }
   bool Poll(const Association* mine) override;
 
  private:

@@ -486,6 +486,16 @@ void Stack::ForgetPort(uint16_t port) {
   if (found != ports_.end() && --found->second.uses == 0) ports_.erase(found);
 }
 
+std::vector<std::vector<Path>> Stack::AllPaths() {
+  std::vector<std::vector<Path>> all;
+  if (!InThisProcess()) return all;
+  const Locked locked(*this);
+  for (const auto& [socket, watched] : sockets_) {
+    if (auto paths = watched->PathsLocked(); !paths.empty()) all.push_back(std::move(paths));
+  }
+  return all;
+}
+
 Stack::Counters Stack::counters() const {
   const std::lock_guard lock(mutex_);
   return counters_;

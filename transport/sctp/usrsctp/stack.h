@@ -71,6 +71,7 @@ class Stack final : public World, private Outbox::Observer {
   // Calls the handlers of what is ready. Not under the lock.
   void Dispatch();
   Counters counters() const;
+  std::vector<std::vector<Path>> AllPaths();
   // At the process's end: every association is aborted, if the lock can be had soon.
   void AbortAll();
   // Waits, `most` long at most, until peers have acknowledged what was sent. Another thread drives the network.

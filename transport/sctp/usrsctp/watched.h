@@ -2,8 +2,10 @@
 #define TRANSPORT_SCTP_USRSCTP_WATCHED_H_
 
 #include <memory>
+#include <vector>
 
 #include "transport/network.h"
+#include "transport/sctp/sctp.h"
 
 namespace weft::transport::sctp {
 
@@ -13,6 +15,8 @@ class Watched {
   virtual ~Watched() = default;
   // Timers may have run: paths may be in other states.
   virtual void LookAtPaths(Time /*now*/) {}
+  // Of an association.
+  virtual std::vector<Path> PathsLocked() const { return {}; }
 
  protected:
   friend class Stack;

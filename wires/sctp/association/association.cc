@@ -189,7 +189,19 @@ void Association::OnEvent(const Event& event) {
       skipping_ = false;
       return;
     case Event::Kind::kPathChanged:
-      return;
+      return OnPath(event);
+  }
+}
+
+void Association::OnPath(const Event& event) {
+  const auto known = std::find(failed_paths_.begin(), failed_paths_.end(), event.path);
+  if (event.path_state == transport::sctp::PathState::kInactive && known == failed_paths_.end()) {
+    failed_paths_.push_back(event.path);
+    LogWarning(Format("SCTP: the path to %s does not answer; %zu of %zu paths of the association are left", event.path.ToString().c_str(),
+                      peer_.size() - std::min(failed_paths_.size(), peer_.size()), peer_.size()));
+  } else if (event.path_state == transport::sctp::PathState::kActive && known != failed_paths_.end()) {
+    failed_paths_.erase(known);
+    LogWarning(Format("SCTP: the path to %s works again", event.path.ToString().c_str()));
   }
 }
 

@@ -139,6 +139,7 @@ class Association : public std::enable_shared_from_this<Association> {
 
   void OnReady(transport::Interest ready);
   void OnEvent(const transport::sctp::Event& event);
+  void OnPath(const transport::sctp::Event& event);
   void Begin(const transport::sctp::Event& event);
   void Over(int error, std::string why);
   bool Send(const ddp::sctp::Outgoing& outgoing);
@@ -176,6 +177,7 @@ class Association : public std::enable_shared_from_this<Association> {
   Wakes waiting_until_up_, wakes_;
   size_t wanting_room_ = 0;  // seats
   std::vector<transport::SocketAddress> local_, peer_;
+  std::vector<transport::SocketAddress> failed_paths_;  // of peer_
   bool clock_runs_ = false;
 };
 

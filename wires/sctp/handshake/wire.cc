@@ -15,6 +15,18 @@ namespace {
 
 using transport::SocketAddress;
 
+const char* NameOf(transport::sctp::PathState state) {
+  switch (state) {
+    case transport::sctp::PathState::kActive:
+      return "active";
+    case transport::sctp::PathState::kInactive:
+      return "inactive";
+    case transport::sctp::PathState::kUnconfirmed:
+      break;
+  }
+  return "unconfirmed";
+}
+
 class Listener final : public llp::Listener {
  public:
   Listener(Wire& wire, std::unique_ptr<transport::sctp::Listener> listener, std::unique_ptr<LocatorService> service)
@@ -44,6 +56,37 @@ Result<std::unique_ptr<llp::Initiator>, int> Wire::Connect(const SocketAddress& 
   return std::unique_ptr<llp::Initiator>(std::make_unique<Initiator>(*this, local, remote, std::move(ours)));
 }
 
+Result<transport::sctp::Sctp*, int> Wire::Sctp() {
+  auto sctp = sctp_();
+  if (sctp.ok()) made_sctp_.store(*sctp, std::memory_order_release);
+  return sctp;
+}
+
+std::vector<llp::PathState> Wire::Paths() {
+  std::vector<llp::PathState> states;
+  transport::sctp::Sctp* const sctp = made_sctp_.load(std::memory_order_acquire);
+  if (sctp == nullptr) return states;
+  uint32_t association = 0;
+  for (const auto& paths : sctp->AllPaths()) {
+    ++association;
+    for (const transport::sctp::Path& path : paths) {
+      states.push_back({.association = association,
+                        .peer = path.address,
+                        .state = NameOf(path.state),
+                        .primary = path.primary,
+                        .rtt_ms = static_cast<uint32_t>(path.smoothed_rtt.count()),
+                        .congestion_window = path.congestion_window,
+                        .mtu = path.mtu,
+                        .packets_out = path.packets_out,
+                        .bytes_out = path.bytes_out,
+                        .packets_in = path.packets_in,
+                        .bytes_in = path.bytes_in,
+                        .failures = path.failures});
+    }
+  }
+  return states;
+}
+
 transport::sctp::Settings Wire::SettingsAt(const SocketAddress& local) const {
   transport::sctp::Settings sctp =
       transport::sctp::WithUserSettings({.adaptation = ddp::sctp::kAdaptationIndication}, settings_.sctp);
@@ -52,7 +95,7 @@ transport::sctp::Settings Wire::SettingsAt(const SocketAddress& local) const {
 }
 
 Result<std::unique_ptr<llp::Listener>, int> Wire::Listen(const SocketAddress& local, int backlog, bool only_v6, bool) {
-  const auto sctp = sctp_();
+  const auto sctp = Sctp();
   if (!sctp.ok()) return sctp.error();
   for (int attempt = 1;; ++attempt) {
     auto service = OpenLocatorService(network_, local, only_v6);
@@ -80,7 +123,7 @@ Result<std::shared_ptr<LocatorSearch>, int> Wire::Locate(const SocketAddress& lo
 
 Result<std::shared_ptr<Association>, int> Wire::Reach(const SocketAddress& local, const SocketAddress& remote,
                                                       uint16_t udp_port) {
-  const auto sctp = sctp_();
+  const auto sctp = Sctp();
   if (!sctp.ok()) return sctp.error();
   const Ends ends{local.ToString(), remote.ToString()};
   const std::lock_guard lock(mutex_);

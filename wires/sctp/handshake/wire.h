@@ -1,6 +1,7 @@
 #ifndef WIRES_SCTP_HANDSHAKE_WIRE_H_
 #define WIRES_SCTP_HANDSHAKE_WIRE_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -39,6 +40,8 @@ class Wire final : public llp::Wire {
   Result<std::unique_ptr<llp::Listener>, int> Listen(const transport::SocketAddress& local, int backlog, bool only_v6,
                                                      bool reuse_address) override;
 
+  std::vector<llp::PathState> Paths() override;
+
   // For initiators: an association to `remote`, one that there is if it is up or may come up and has room. `udp_port` is
   // the peer's, 0: in IP. Errors: an errno.
   Result<std::shared_ptr<Association>, int> Reach(const transport::SocketAddress& local,
@@ -60,12 +63,14 @@ class Wire final : public llp::Wire {
   const Settings& settings() const { return settings_; }
 
  private:
+  Result<transport::sctp::Sctp*, int> Sctp();
   transport::sctp::Settings SettingsAt(const transport::SocketAddress& local) const;
 
   transport::Network& network_;
   BufferPool& pool_;
   const Settings& settings_;
   const GetSctp sctp_;
+  std::atomic<transport::sctp::Sctp*> made_sctp_{nullptr};  // once it was needed
 
   std::mutex mutex_;  // guards what follows; before the lock of an association
   using Ends = std::pair<std::string, std::string>;  // local and remote address
