@@ -5,6 +5,7 @@
 // values, which the other bytes choose among likely ones, and its data.
 
 #include <algorithm>
+#include <climits>
 #include <cstring>
 #include <vector>
 
@@ -18,12 +19,16 @@ namespace {
 constexpr EngineLimits kLimits = {.eager = 100, .window = 4000, .chunk = 64};
 constexpr size_t kRoom = 150;  // bytes of each receive
 
+constexpr size_t kStreams = 4;
+
 struct Fixture {
-  Fixture() : engine(0, kLimits), comm(new Comm) {
+  // `streams`: the frames come over several, in the order that the input says.
+  explicit Fixture(bool streams) : engine(0, kLimits), comm(new Comm) {
     comm->send_context = comm->receive_context = 4;
     auto group = MakeRef<Group>();
     group->members = {0, 1};
     comm->local = comm->remote = group;
+    if (streams) link().UseStreams(kStreams);
     link().Open(kLimits.window);
     const Datatype& byte = *Datatype::Find(MPI_BYTE);
     const Ref<Datatype> strided = MakeVector(50, 3, 5, byte);
@@ -63,10 +68,10 @@ struct Fixture {
     }
   }
   // False: the link is broken.
-  bool Read(std::vector<uint8_t>& stream, size_t most) {
+  bool Read(std::vector<uint8_t>& stream, size_t most, size_t number) {
     uint8_t staging[64];
     iovec pieces[8];
-    const size_t count = link().PrepareRead(pieces, staging);
+    const size_t count = link().PrepareRead(pieces, staging, number);
     WEFT_CHECK(count != 0);
     size_t read = 0;
     for (size_t i = 0; i < count; ++i) {
@@ -75,7 +80,7 @@ struct Fixture {
       read += part;
     }
     stream.erase(stream.begin(), stream.begin() + static_cast<long>(read));
-    return link().ReadDone(read, staging);
+    return link().ReadDone(read, staging, number);
   }
 
   Engine engine;
@@ -87,7 +92,7 @@ struct Fixture {
 
 uint32_t LikelyId(uint8_t choice) { return choice == 0xff ? 0xffffffff : 0x01000000u * (1 + choice / 16 % 3) + choice % 16; }
 
-std::vector<uint8_t> LikelyFrame(const uint8_t* piece) {
+std::vector<uint8_t> LikelyFrame(const uint8_t* piece, bool streams) {
   FrameHeader header;
   header.kind = static_cast<FrameKind>(1 + piece[0] / 2 % 9);
   header.flags = piece[1] & 3;
@@ -97,6 +102,7 @@ std::vector<uint8_t> LikelyFrame(const uint8_t* piece) {
   header.tag = piece[4] % 6;
   header.send_id = LikelyId(piece[5]);
   header.receive_id = LikelyId(piece[6]);
+  if (streams && FrameHeader::IsMessage(header.kind)) header.number = piece[6] % 8;
   header.length = piece[7] < 200 ? piece[7] : piece[7] * 20u;
   std::vector<uint8_t> bytes(FrameHeader::kLength);
   header.SerializeTo(std::span<uint8_t, FrameHeader::kLength>(bytes.data(), FrameHeader::kLength));
@@ -104,20 +110,23 @@ std::vector<uint8_t> LikelyFrame(const uint8_t* piece) {
   return bytes;
 }
 
-void RunOne(const uint8_t* data, size_t size) {
+void RunOne(const uint8_t* data, size_t size, bool streams) {
   if (size == 0) return;
-  Fixture fixture;
+  Fixture fixture(streams);
   const size_t most = data[0] == 0 ? 1 : data[0] * 3u;
-  std::vector<uint8_t> stream;
+  std::vector<uint8_t> waiting[kStreams];
   for (size_t at = 1; at + 8 <= size; at += 8) {
+    const size_t number = streams ? data[at + 2] / 2 % kStreams : 0;
+    std::vector<uint8_t>& stream = waiting[number];
     if (data[at] % 16 == 15) {
       stream.insert(stream.end(), data + at + 1, data + at + 8);
     } else {
-      const std::vector<uint8_t> frame = LikelyFrame(data + at);
+      const std::vector<uint8_t> frame = LikelyFrame(data + at, streams);
       stream.insert(stream.end(), frame.begin(), frame.end());
     }
-    while (!stream.empty()) {
-      if (!fixture.Read(stream, most)) return;
+    // Over several streams a frame is not always there at once.
+    for (int pieces = streams ? 1 + data[at + 3] % 8 : INT_MAX; !stream.empty() && pieces != 0; --pieces) {
+      if (!fixture.Read(stream, most, number)) return;
     }
     fixture.Write();
   }
@@ -127,6 +136,7 @@ void RunOne(const uint8_t* data, size_t size) {
 }  // namespace weft::mpi
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  weft::mpi::RunOne(data, size);
+  weft::mpi::RunOne(data, size, /*streams=*/false);
+  weft::mpi::RunOne(data, size, /*streams=*/true);
   return 0;
 }
