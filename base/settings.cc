@@ -9,7 +9,9 @@
 #include <cstdlib>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
+#include "base/interface_file.h"
 #include "base/log.h"
 #include "base/nearest.h"
 
@@ -39,6 +41,8 @@ constexpr SettingInfo kTable[] = {
     {"WEFT_LLP", "tcp|sctp|auto", "tcp", "What carries connections; auto takes SCTP where the peer has it, else TCP."},
     {"WEFT_SCTP_ADDRESSES", "ADDRESS[,ADDRESS]...", "that of the device",
      "Our addresses that an SCTP association uses; several are several paths."},
+    {"WEFT_SCTP_INTERFACES", "FILE", "none",
+     "Where WEFT_SCTP_ADDRESSES is not set: a file with a line for each host, its name and its addresses."},
     {"WEFT_SCTP_CMT", "off|on|pf", "off",
      "Send over all paths at once, not over the primary one alone; pf rests a path on which something timed out."},
     {"WEFT_SCTP_CARRIAGE", "udp|ip", "udp", "Packets of SCTP travel in UDP, or in IP itself, which needs CAP_NET_RAW."},
@@ -119,6 +123,7 @@ constexpr Apply kApply[] = {
       return true;
     },
     ApplyAddresses,
+    [](Settings& s, std::string_view v) { return s.sctp.interfaces = v, true; },
     [](Settings& s, std::string_view v) {
       using Cmt = SctpSettings::Cmt;
       s.sctp.cmt = v == "on" ? Cmt::kOn : v == "pf" ? Cmt::kPotentiallyFailed : Cmt::kOff;
@@ -225,6 +230,14 @@ Settings Settings::FromEnvironment(std::vector<std::string>* problems) {
     size_t equals = text.find('=');
     if (!text.starts_with(kPrefix) || text.starts_with(kMpiPrefix) || equals == text.npos) continue;
     ReadOne(text.substr(0, equals), text.substr(equals + 1), settings, problems);
+  }
+  if (!settings.sctp.interfaces.empty() && settings.sctp.addresses.empty()) {
+    auto addresses = ReadInterfaceFile(settings.sctp.interfaces);
+    if (addresses.ok()) {
+      settings.sctp.addresses = std::move(addresses).value();
+    } else {
+      problems->push_back("WEFT_SCTP_INTERFACES: " + addresses.error());
+    }
   }
   return settings;
 }

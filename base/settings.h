@@ -36,6 +36,7 @@ enum class Llp {
 // WEFT_SCTP_...: how SCTP is to be. What is nullopt is as transport/sctp/settings.h has it; times are in milliseconds, lengths in bytes.
 struct SctpSettings {
   std::vector<std::string> addresses;  // ours that associations use, several for several paths; numeric
+  std::string interfaces;              // a file (base/interface_file.h) that fills in `addresses` where they are not set
   bool in_ip = false;                  // packets in IP itself, not in UDP
   uint16_t udp_port = 0;               // on which packets in UDP are taken; 0: the kernel chooses
   enum class Cmt { kOff, kOn, kPotentiallyFailed } cmt = Cmt::kOff;

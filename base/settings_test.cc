@@ -82,6 +82,20 @@ TEST(SettingsTest, SettingsOfSctpAreReadAndChecked) {
   EXPECT_EQ(sctp.pmtu, 576u);
 }
 
+TEST(SettingsTest, TheInterfaceFileFillsInTheAddressesThatAreNotSet) {
+  Variable interfaces("WEFT_SCTP_INTERFACES", "/no/such/file");
+  {
+    Outcome read;
+    ASSERT_EQ(read.problems.size(), 1u);
+    EXPECT_EQ(read.problems[0], "WEFT_SCTP_INTERFACES: /no/such/file: No such file or directory");
+    EXPECT_TRUE(read.settings.sctp.addresses.empty());
+  }
+  Variable addresses("WEFT_SCTP_ADDRESSES", "10.0.0.1");
+  Outcome read;
+  EXPECT_TRUE(read.problems.empty());
+  EXPECT_EQ(read.settings.sctp.addresses, std::vector<std::string>{"10.0.0.1"});
+}
+
 TEST(SettingsTest, BadValuesOfSctpAreRefusedWithTheirRange) {
   for (const auto& [name, value] : std::vector<std::pair<const char*, const char*>>{
            {"WEFT_LLP", "udp"}, {"WEFT_SCTP_ADDRESSES", "10.0.0.1,"}, {"WEFT_SCTP_ADDRESSES", "host"}, {"WEFT_SCTP_CMT", "yes"},

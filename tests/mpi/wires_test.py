@@ -1,5 +1,8 @@
 """What carries messages (WEFT_MPI_LLP): what is refused, and how."""
 
+import socket
+import tempfile
+
 import mpi
 import stock
 
@@ -32,6 +35,25 @@ class Wires(mpi.MpiTest):
     def test_settings_of_sctp_hold(self):
         self.run_job(4, stock.workspace_file(PROGRAM), WEFT_MPI_LLP="sctp", WEFT_SCTP_STREAMS="2", WEFT_SCTP_ADDRESSES="127.0.0.1",
                      WEFT_SCTP_CMT="pf", WEFT_SCTP_PMTU="1500")
+
+    def interface_file(self, text):
+        file = tempfile.NamedTemporaryFile("w", suffix=".interfaces")
+        self.addCleanup(file.close)
+        file.write(text)
+        file.flush()
+        return file.name
+
+    def test_a_file_says_the_addresses_of_each_host(self):
+        name = self.interface_file(f"# one path\n{socket.gethostname()} 127.0.0.1\nanother-host 192.0.2.77 # not ours\n")
+        self.run_job(2, stock.workspace_file(PROGRAM), WEFT_MPI_LLP="sctp", WEFT_SCTP_INTERFACES=name)
+
+    def test_what_is_wrong_in_the_file_is_named(self):
+        for text, error in ((f"{socket.gethostname()} 127.0.0.1\nanother eth0\n", ":2: 'eth0' is no numeric address"),
+                            ("another-host 192.0.2.77\n", "no line for this host")):
+            name = self.interface_file(text)
+            output = self.refused(2, WEFT_MPI_LLP="sctp", WEFT_SCTP_INTERFACES=name)
+            self.assertIn(name, output)
+            self.assertIn(error, output)
 
 
 if __name__ == "__main__":
