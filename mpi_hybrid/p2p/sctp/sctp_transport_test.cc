@@ -25,6 +25,8 @@
 namespace weft::mpi::testing {
 namespace {
 
+constexpr uint32_t kBuffer = 1 << 20;  // bytes; so that both ends' are full of less than a window
+
 transport::sctp::Sctp& ThisSctp() {
   const auto sctp = transport::sctp::ProcessSctp(transport::ProcessNetwork(), {});
   WEFT_CHECK(sctp.ok());
@@ -38,8 +40,9 @@ class SctpNetwork final : public Network {
     for (int rank = 0; rank < size; ++rank) FillLoopbackJob(job(rank), rank, size, space);
   }
   std::unique_ptr<Transport> Make(Engine& engine, EventLoop& loop) override {
-    return std::make_unique<SctpTransport>(job(engine.self()), engine, loop, transport::ProcessNetwork(), ThisSctp(),
-                                           transport::sctp::Settings());
+    return std::make_unique<SctpTransport>(
+        job(engine.self()), engine, loop, transport::ProcessNetwork(), ThisSctp(),
+        transport::sctp::Settings{.send_buffer = kBuffer, .receive_buffer = kBuffer});
   }
   // What is under way in the kernel is not to be seen; on loopback it is for microseconds. Then the network's thread
   // has called whom it had to, and no packet went or came since the last look.
