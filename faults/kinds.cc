@@ -40,7 +40,8 @@ constexpr uint32_t kWhenOnConnection = kAfterBytes | kAfter;
 // Order is that of Kind, and of the list that users read.
 constexpr KindInfo kKinds[] = {
     {Kind::kCut, "cut", kWhereConnection | kChoice | kWhenOnConnection, 0,
-     "The connection ends (FIN in both directions), wherever in a frame that is.", "connections",
+     "The connection ends (FIN in both directions), wherever in a frame that is. As reset, blackhole, delay, bandwidth, corrupt and "
+     "port_down, of connections over TCP alone; over SCTP a line says that it was left out.", "connections",
      "Both ends: what is outstanding completes with WR_FLUSH_ERR, the queue pair is in ERR, RDMA_CM_EVENT_DISCONNECTED. A queue pair "
      "that the program connects by ibv_modify_qp: the oldest send with RETRY_EXC_ERR, the rest with WR_FLUSH_ERR; one that is idle stays in "
      "RTS until it is to send.",

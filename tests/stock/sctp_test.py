@@ -119,6 +119,13 @@ class Statistics(SctpTest):
         return process.output
 
 
+class Faults(SctpTest):
+
+    def test_those_that_do_not_work_are_named(self):
+        _, client = self.ping(SCTP, {**SCTP, "WEFT_FAULTS": "cut after_bytes=1K"})
+        self.expect("do not work on connections over SCTP" in client, "nothing is said")
+
+
 class Ends(SctpTest):
     """What becomes of the other end; TCP's kernel would see to it."""
 

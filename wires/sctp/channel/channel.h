@@ -18,7 +18,13 @@ namespace weft::sctp {
 // in wires/sctp/README.md. Its owner serialises with the lock of an engine; only its own Receive() calls the sink.
 class Channel final : public llp::Channel, private llp::UlpduWriter {
  public:
-  Channel(std::unique_ptr<Seat> seat, transport::SocketAddress peer) : seat_(std::move(seat)), peer_(std::move(peer)) {}
+  // Whose it is, for selectors of faults.
+  struct Owner {
+    uint32_t queue_pair = 0;
+    std::string device;
+  };
+  Channel(std::unique_ptr<Seat> seat, transport::SocketAddress peer, Owner owner)
+      : seat_(std::move(seat)), peer_(std::move(peer)), owner_(std::move(owner)) {}
 
   void Start(llp::UlpduSink& sink, std::weak_ptr<llp::ChannelUser> user) override;
 
@@ -48,6 +54,7 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
   transport::SocketAddress PeerAddress() const override { return peer_; }
   void Annotate(const std::string&) override {}
   std::string Describe() const override;
+  void ApplyFaults() override;
 
  private:
   // llp::UlpduWriter, with the lock taken here, or by Receive() or Close() that the caller is called from.
@@ -61,6 +68,7 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
 
   std::unique_ptr<Seat> seat_;  // null: closed
   const transport::SocketAddress peer_;
+  const Owner owner_;
   bool inside_ = false;    // this thread has the association's lock
   bool blocked_ = false;   // some of what was appended is not out
   uint64_t reported_ = 0;  // of consumed(), by Flush()

@@ -26,7 +26,7 @@ using Bytes = std::vector<uint8_t>;
 class Owner final : public llp::ChannelUser, public llp::UlpduSink, public std::enable_shared_from_this<Owner> {
  public:
   void Start(std::unique_ptr<Seat> seat) {
-    channel = std::make_unique<Channel>(std::move(seat), *transport::SocketAddress::Parse("10.9.9.9", 1));
+    channel = std::make_unique<Channel>(std::move(seat), *transport::SocketAddress::Parse("10.9.9.9", 1), Channel::Owner());
     channel->Start(*this, weak_from_this());
   }
   void OnWake() override { Step(); }

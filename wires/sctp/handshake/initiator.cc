@@ -189,7 +189,7 @@ void Initiator::Abandon() {
 }
 
 std::unique_ptr<llp::Channel> Initiator::TakeChannel() {
-  auto channel = std::make_unique<Channel>(std::move(seat_), remote_);
+  auto channel = std::make_unique<Channel>(std::move(seat_), remote_, Channel::Owner{ours_.queue_pair, ours_.device});
   Abandon();
   return channel;
 }

@@ -52,6 +52,8 @@ Progress Responder::Advance() {
 Result<llp::Agreement, int> Responder::Accept(llp::Proposal ours) {
   if (ours.private_data.size() > SetUpData::Room(request_.reads.has_value())) return EINVAL;
   if (seat_ == nullptr) return ECONNRESET;
+  queue_pair_ = ours.queue_pair;
+  device_ = ours.device;
   llp::Agreement agreement{.reads_agreed = request_.reads.has_value()};
   SetUpData reply{.program = std::move(ours.private_data)};
   if (request_.reads) reply.reads = llp::AnswerReads(*request_.reads, ReadsOf(ours), &agreement.outcome);
@@ -79,6 +81,8 @@ int Responder::Reject(const std::vector<uint8_t>& private_data, const llp::Claim
   return 0;
 }
 
-std::unique_ptr<llp::Channel> Responder::TakeChannel() { return std::make_unique<Channel>(std::move(seat_), remote_); }
+std::unique_ptr<llp::Channel> Responder::TakeChannel() {
+  return std::make_unique<Channel>(std::move(seat_), remote_, Channel::Owner{queue_pair_, device_});
+}
 
 }  // namespace weft::sctp

@@ -2,6 +2,7 @@
 #define WIRES_SCTP_HANDSHAKE_RESPONDER_H_
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "ddp/sctp/set_up_data.h"
@@ -33,6 +34,8 @@ class Responder final : public llp::Responder {
   std::unique_ptr<Seat> seat_;  // null: the attempt is over
   bool requested_ = false;
   ddp::sctp::SetUpData request_;
+  uint32_t queue_pair_ = 0;  // ours, once it was accepted
+  std::string device_;
 };
 
 }  // namespace weft::sctp
