@@ -33,6 +33,9 @@ struct Peer {
   uint16_t udp_port = 0;  // on which it takes SCTP over UDP; 0: it is spoken to in IP, which needs Sctp::native()
 };
 
+// Of memory, in one call.
+constexpr size_t kMostPieces = 256;
+
 struct OutgoingMessage {
   uint16_t stream = 0;
   uint32_t ppid = 0;  // payload protocol identifier, host byte order
@@ -42,7 +45,7 @@ struct OutgoingMessage {
   // or not at all.
   bool end_of_record = true;
   bool more = false;              // others follow at once: its packet may wait for theirs, or for Flush()
-  std::span<const iovec> pieces;  // at most 64, with at least one byte; copied
+  std::span<const iovec> pieces;  // at most kMostPieces, with at least one byte; copied
 };
 
 // Of the message that bytes belong to.

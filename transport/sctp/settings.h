@@ -47,9 +47,9 @@ struct Settings {
   Multipath multipath = Multipath::kFailover;
 
   uint32_t send_buffer =
-      4 << 20;  // bytes of messages not yet acknowledged; at least the longest message that is not sent in parts
+      2 << 20;  // bytes of messages not yet acknowledged; at least the longest message that is not sent in parts
   uint32_t receive_buffer =
-      4 << 20;  // bytes of messages not yet received by the program: the window that the peer sees
+      2 << 20;  // bytes of messages not yet received by the program: the window that the peer sees
 
   // Largest IP packet, 576 to 65535 bytes (more than 65400 is as much as that); 0: what the interfaces of the local
   // addresses carry. There is no discovery of smaller ones on the way: over UDP the kernel fragments what does not fit.

@@ -110,6 +110,18 @@ TEST_F(VirtualSctpTest, MessagesKeepTheirBoundsStreamAndIdentifier) {
   EXPECT_FALSE(got[2].info.unordered);
 }
 
+TEST_F(VirtualSctpTest, AMessageMayBeOfManyPieces) {
+  auto client = Pair();
+  const std::vector<uint8_t> bytes = Pattern(10 * kMostPieces, 3);
+  std::vector<iovec> pieces(kMostPieces + 1);
+  for (size_t i = 0; i < kMostPieces; ++i) pieces[i] = {.iov_base = const_cast<uint8_t*>(&bytes[10 * i]), .iov_len = 10};
+  EXPECT_EQ(client->association->Send({.pieces = pieces}).error, EINVAL) << "one more than there may be";
+  pieces.pop_back();
+  EXPECT_EQ(client->association->Send({.pieces = pieces}).bytes, bytes.size());
+  ASSERT_TRUE(Until([&] { return peer().messages.size() == 1; }));
+  EXPECT_EQ(peer().messages[0].bytes, bytes);
+}
+
 TEST_F(VirtualSctpTest, AShutDownAssociationDeliversEverythingFirst) {
   auto client = Pair({.send_buffer = 1 << 21});
   for (int i = 0; i < 100; ++i) client->Queue(1, i, Pattern(10'000, static_cast<uint8_t>(i)));

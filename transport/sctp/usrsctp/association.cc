@@ -16,7 +16,7 @@
 namespace weft::transport::sctp {
 namespace {
 
-constexpr size_t kMostPieces = 64;
+static_assert(kMostPieces <= kMostPiecesInside);
 constexpr size_t kLongestReason = 128;
 constexpr Duration kAskEvery = std::chrono::milliseconds(500);  // a path that is inactive, whether it works again
 

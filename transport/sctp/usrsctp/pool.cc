@@ -40,6 +40,7 @@ void* PoolAllocate(size_t bytes) {
   if (size > 0 && first != nullptr) {
     Header* const header = first;
     first = header->next;
+    __builtin_prefetch(first);  // the next that is asked for; a queue of messages is larger than the nearest caches
     g_kept.bytes -= size;
     return header + 1;
   }

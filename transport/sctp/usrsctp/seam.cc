@@ -51,7 +51,6 @@ namespace {
 constexpr size_t kCommonHeader = 12, kChecksumOffset = 8;  // RFC 9260 section 3.1
 constexpr size_t kIp4Header = 20, kIp6Header = 40, kUdpHeader = 8;
 constexpr size_t kMostPacket = 65536;
-constexpr size_t kMostPieces = 64;
 constexpr uint32_t kInterfaceDown = 3;  // SCTP_NOTIFY_INTERFACE_DOWN
 
 World* g_world = nullptr;
@@ -131,7 +130,7 @@ socklen_t ToSockaddr(const SocketAddress& address, uint16_t sctp_port, sockaddr_
   return address.length();
 }
 
-// The pieces in place of the one that usrsctp's public functions made. `copies` has kMostPieces of room; usrsctp
+// The pieces in place of the one that usrsctp's public functions made. `copies` has kMostPiecesInside of room; usrsctp
 // changes them.
 void UsePieces(uio* data, iovec* copies) {
   std::copy(g_pieces.begin(), g_pieces.end(), copies);
@@ -183,13 +182,13 @@ void weft_usrsctp_input(mbuf** packet, int ip_header_length, int offset, int len
 // sctp_lower_sosend and sctp_sorecvmsg, from usrsctp_sendv() and usrsctp_recvv().
 int weft_usrsctp_sosend(struct socket* socket, sockaddr* to, uio* data, mbuf* packet, mbuf* control, int flags,
                         sctp_sndrcvinfo* info) {
-  iovec copies[kMostPieces];
+  iovec copies[kMostPiecesInside];
   UsePieces(data, copies);
   return sctp_lower_sosend(socket, to, data, packet, control, flags, info);
 }
 int weft_usrsctp_sorecvmsg(struct socket* socket, uio* data, mbuf** packet, sockaddr* from, int from_length, int* flags,
                            sctp_sndrcvinfo* info, int filling_info) {
-  iovec copies[kMostPieces];
+  iovec copies[kMostPiecesInside];
   UsePieces(data, copies);
   return sctp_sorecvmsg(socket, data, packet, from, from_length, flags, info, filling_info);
 }
@@ -273,7 +272,7 @@ bool Input(const Packet& packet) {
 }
 
 ssize_t SendPieces(struct socket* socket, std::span<const iovec> pieces, sctp_sndinfo info, int flags) {
-  WEFT_CHECK(pieces.size() <= kMostPieces);
+  WEFT_CHECK(pieces.size() <= kMostPiecesInside);
   static char never_read;
   g_pieces = pieces;
   const ssize_t sent = usrsctp_sendv(socket, &never_read, TotalLength(pieces), nullptr, 0, &info, sizeof info,
@@ -283,7 +282,7 @@ ssize_t SendPieces(struct socket* socket, std::span<const iovec> pieces, sctp_sn
 }
 
 ssize_t ReceivePieces(struct socket* socket, std::span<const iovec> pieces, sctp_rcvinfo* info, int* flags) {
-  WEFT_CHECK(pieces.size() <= kMostPieces);
+  WEFT_CHECK(pieces.size() <= kMostPiecesInside);
   static char never_written;
   g_pieces = pieces;
   socklen_t length = sizeof *info;

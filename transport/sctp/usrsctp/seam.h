@@ -63,7 +63,8 @@ void PathsAreKnown();
 // A packet has come. False: it is no packet of SCTP, or its checksum is wrong.
 bool Input(const Packet& packet);
 
-// usrsctp_sendv and usrsctp_recvv, which know only contiguous memory, with several pieces. What they return, with
+constexpr size_t kMostPiecesInside = 256;
+// usrsctp_sendv and usrsctp_recvv, which know only contiguous memory, with at most that many pieces. What they return, with
 // errno.
 ssize_t SendPieces(struct socket* socket, std::span<const iovec> pieces, sctp_sndinfo info, int flags);
 ssize_t ReceivePieces(struct socket* socket, std::span<const iovec> pieces, sctp_rcvinfo* info, int* flags);
