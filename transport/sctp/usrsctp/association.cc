@@ -273,6 +273,7 @@ std::optional<Received> UsrsctpAssociation::OnNotification(std::span<const uint8
 
 Received UsrsctpAssociation::Up(Event::Kind kind) {
   connected_once_ = true;
+  if (const auto work = std::exchange(when_up_, nullptr)) work();
   in_message_ = false;
   in_parts_.reset();
   Refresh();

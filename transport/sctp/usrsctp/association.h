@@ -1,9 +1,11 @@
 #ifndef TRANSPORT_SCTP_USRSCTP_ASSOCIATION_H_
 #define TRANSPORT_SCTP_USRSCTP_ASSOCIATION_H_
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "transport/sctp/sctp.h"
@@ -40,6 +42,8 @@ class UsrsctpAssociation final : public Association, public Watched {
 
   // Under the stack's lock: no packet from another UDP port of these addresses is taken.
   void Know(const std::vector<SocketAddress>& peer_addresses, uint16_t udp_port);
+  // Under the lock: what is to be done once it is up.
+  void WhenUp(std::function<void()> work) { when_up_ = std::move(work); }
   void LookAtPaths(Time now) override;
   // Under the lock too: the destructor has nothing left to do.
   void CloseLocked();
@@ -62,6 +66,7 @@ class UsrsctpAssociation final : public Association, public Watched {
   std::vector<PeerKey> known_;
   std::vector<SocketAddress> peer_addresses_;  // as last seen
   uint16_t udp_port_ = 0;
+  std::function<void()> when_up_;
   bool connected_once_ = false;
   bool in_message_ = false;    // some of it was received
   bool explicit_end_ = false;  // usrsctp is told where a message ends

@@ -118,6 +118,9 @@ Result<std::unique_ptr<Association>, int> HostSctp::Connect(const Peer& peer, ui
   struct socket* socket = nullptr;
   if (int error = OpenSocket(family, settings, mtu, peer.udp_port != 0, &socket)) return error;
   int error = SetUdpPort(socket, peer.udp_port);
+  // A path that is potentially failed is sent a HEARTBEAT. Behind a COOKIE ECHO that is lost it would be answered by an
+  // ABORT (RFC 9260 section 8.4).
+  if (error == 0) error = SetThresholds(socket, family, settings, /*leave_early=*/false);
   if (error == 0) error = Bind(socket, family, locals, local_port);
   if (error != 0) {
     usrsctp_close(socket);
@@ -127,6 +130,7 @@ Result<std::unique_ptr<Association>, int> HostSctp::Connect(const Peer& peer, ui
   stack_.AddPort(port, locals);
   auto association = std::make_unique<UsrsctpAssociation>(stack_, socket, port);
   association->Know(peer.addresses, peer.udp_port);
+  association->WhenUp([socket, family, settings] { SetThresholds(socket, family, settings, /*leave_early=*/true); });
   const auto packed = Packed(peer.addresses);
   if (usrsctp_connectx(socket, reinterpret_cast<const sockaddr*>(packed.data()),
                        static_cast<int>(peer.addresses.size()), nullptr) != 0 &&

@@ -78,13 +78,7 @@ int ApplyPaths(struct socket* socket, int family, const Settings& settings, uint
   path.spp_pathmaxrxt = settings.path_max_retransmissions;
   path.spp_pathmtu = RoomForChunks(family, mtu, over_udp);
   if (int error = Set(socket, SCTP_PEER_ADDR_PARAMS, path)) return error;
-  Thresholds thresholds{};
-  thresholds.address.ss_family = static_cast<sa_family_t>(family);
-  thresholds.path_retransmissions = settings.path_max_retransmissions;
-  thresholds.potentially_failed =
-      settings.multipath == Multipath::kConcurrent ? kNever : settings.potentially_failed_after;
-  thresholds.primary_switch = kNever;
-  if (int error = Set(socket, kPeerAddressThresholds, thresholds)) return error;
+  if (int error = SetThresholds(socket, family, settings, /*leave_early=*/true)) return error;
   sctp_assoc_value concurrent{};
   concurrent.assoc_value = settings.multipath == Multipath::kFailover ? 0 : 1;
   return Set(socket, kCmtOnOff, concurrent);
@@ -139,6 +133,16 @@ int Check(const Settings& s) {
                        s.send_buffer <= 1u << 30 && s.receive_buffer <= 1u << 30 &&
                        (s.path_mtu == 0 || (s.path_mtu >= 576 && s.path_mtu <= 65535));
   return times && numbers ? 0 : EINVAL;
+}
+
+int SetThresholds(struct socket* socket, int family, const Settings& settings, bool leave_early) {
+  Thresholds thresholds{};
+  thresholds.address.ss_family = static_cast<sa_family_t>(family);
+  thresholds.path_retransmissions = settings.path_max_retransmissions;
+  thresholds.potentially_failed =
+      leave_early && settings.multipath != Multipath::kConcurrent ? settings.potentially_failed_after : kNever;
+  thresholds.primary_switch = kNever;
+  return Set(socket, kPeerAddressThresholds, thresholds);
 }
 
 int OpenSocket(int family, const Settings& settings, uint32_t mtu, bool over_udp, struct socket** opened) {

@@ -21,6 +21,8 @@ int OpenSocket(int family, const Settings& settings, uint32_t mtu, bool over_udp
 int SetPacketSize(struct socket* socket, int family, uint32_t mtu, bool over_udp);
 // `port` in the host's byte order; 0: one is chosen.
 int Bind(struct socket* socket, int family, const std::vector<SocketAddress>& addresses, uint16_t port);
+// When a path is left. `leave_early`: by what is potentially failed too (RFC 7829).
+int SetThresholds(struct socket* socket, int family, const Settings& settings, bool leave_early);
 int SetUdpPort(struct socket* socket, uint16_t port);
 uint16_t UdpPortOf(struct socket* socket, const SocketAddress& peer);
 
