@@ -100,6 +100,7 @@ int Main(int argc, char** argv) {
   Suite suite(options.effort, options.address, options.self_check, options.pinned);
   RegisterLatency(suite);
   RegisterBandwidth(suite);
+  RegisterOverSctp(suite);
   RegisterScale(suite);
   benchmark::RunSpecifiedBenchmarks();
   const std::string library = suite.VerbsLibrary();

@@ -16,6 +16,8 @@ COUNTERS = {
     "connect": ["weft_s"],
     "memory": ["weft_KiB"],
     "idle": ["weft_ms_per_s"],
+    "sctp_half_round_trip": ["raw_us", "weft_us", "ratio_us"],
+    "sctp_bandwidth": ["raw_GB_s", "weft_GB_s", "ratio_GB_s"],
 }
 
 

@@ -14,7 +14,7 @@ std::vector<double> Map(const std::vector<Sample>& samples, const std::function<
 }  // namespace
 
 Suite::Suite(Effort effort, std::string address, bool self_check, bool pinned)
-    : effort_(effort), address_(std::move(address)), raw_("raw", pinned, {}) {
+    : effort_(effort), address_(std::move(address)), raw_("raw", pinned, {}), over_sctp_(self_check ? "raw" : "verbs", pinned, {"WEFT_LLP=sctp"}) {
   const std::string kind = self_check ? "raw" : "verbs";
   for (const char* crc : {"auto", "off", "on"}) {
     weft_.emplace_back(kind, pinned, std::vector<std::string>{std::string("WEFT_MPA_CRC=") + crc});
@@ -48,11 +48,14 @@ std::string Suite::VerbsLibrary() {
 void Suite::EndProcesses() {
   raw_.Reset();
   for (WorkerPair& pair : weft_) pair.Reset();
+  over_sctp_.Reset();
 }
 
 Pairs RunPairs(benchmark::State& state, Suite& suite, Crc crc, const Measurement& measurement) {
-  WorkerPair& raw = suite.raw();
-  WorkerPair& weft = suite.weft(crc);
+  return RunPairs(state, suite.raw(), suite.weft(crc), measurement);
+}
+
+Pairs RunPairs(benchmark::State& state, WorkerPair& raw, WorkerPair& weft, const Measurement& measurement) {
   raw.Open(measurement.initiator, measurement.responder);
   weft.Open(measurement.initiator, measurement.responder);
   raw.Run(measurement.raw);

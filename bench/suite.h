@@ -38,6 +38,7 @@ class Suite {
   }
   WorkerPair& raw() { return raw_; }
   WorkerPair& weft(Crc crc) { return weft_[static_cast<size_t>(crc)]; }
+  WorkerPair& over_sctp() { return over_sctp_; }
   Report& report() { return report_; }
   // The file of the library that is measured, or why it cannot be told.
   std::string VerbsLibrary();
@@ -52,6 +53,7 @@ class Suite {
   const std::string address_;
   WorkerPair raw_;
   std::vector<WorkerPair> weft_;
+  WorkerPair over_sctp_;
   Report report_;
 };
 
@@ -69,6 +71,9 @@ struct Measurement {
 // Opens both connections, runs a warm-up, then one pair per iteration of `state`; closes.
 Pairs RunPairs(benchmark::State& state, Suite& suite, Crc crc, const Measurement& measurement);
 
+// The same of any two.
+Pairs RunPairs(benchmark::State& state, WorkerPair& raw, WorkerPair& weft, const Measurement& measurement);
+
 // Row and counters of `pairs`, where `figure` is what counts of a sample.
 Row Compare(benchmark::State& state, const Pairs& pairs, const std::function<double(const Sample&)>& figure,
             const std::string& name, const std::string& unit);
@@ -78,6 +83,7 @@ std::string SizeName(int64_t bytes);
 
 void RegisterLatency(Suite& suite);    // half round trips
 void RegisterBandwidth(Suite& suite);  // one way: bytes, CPU time and messages per second
+void RegisterOverSctp(Suite& suite);   // the first two, of Weft over SCTP next to Weft over TCP
 void RegisterScale(Suite& suite);      // connecting, memory and idling
 
 }  // namespace weft::bench

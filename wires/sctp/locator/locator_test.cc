@@ -26,9 +26,9 @@ class LocatorTest : public ::testing::Test {
   }
   std::unique_ptr<LocatorService> Serve() { return OpenLocatorService(server_, kListener, false).value(); }
   bool Ends(LocatorSearch& search, transport::Duration most) {
-    bool done = false;
-    search.Wait([&] { done = true; });
-    return network_.RunUntil([&] { return done; }, most);
+    const auto done = std::make_shared<bool>(false);  // it may still be told when this has returned
+    search.Wait([done] { *done = true; });
+    return network_.RunUntil([&] { return *done; }, most);
   }
 
   static inline const SocketAddress kListener = *SocketAddress::Parse("10.0.0.2", 5043);
