@@ -97,6 +97,32 @@ TEST_F(SctpPeers, SoManyQueuePairsAsThereAreStreamsShareAnAssociation) {
   }
 }
 
+TEST_F(SctpPeers, ManyThatConnectAtOnceAllFindAStream) {
+  Listen();
+  constexpr size_t kMany = 100;  // at 4 streams an association
+  std::vector<std::unique_ptr<Program>> clients, servers;
+  for (size_t i = 0; i < kMany; ++i) {
+    clients.push_back(std::make_unique<Program>(*client_host_.rnic));
+    servers.push_back(std::make_unique<Program>(*server_host_.rnic));
+    ASSERT_EQ(Connect(*clients.back(), server_host_.At(kPort)), 0);
+  }
+  for (size_t i = 0; i < kMany; ++i) {
+    CmEvent request = Next(*server_);
+    ASSERT_NE(request.endpoint, nullptr) << i;
+    request.endpoint->SetObserver(servers[i]->cm);
+    ASSERT_EQ(request.endpoint->Accept(servers[i]->qp.handle(), {.ird = 2, .ord = 9}), 0);
+  }
+  for (const auto& client : clients) EXPECT_EQ(Next(*client).kind, CmEvent::Kind::kEstablished);
+  EXPECT_EQ(client_host_.wire->associations_made(), kMany / 4);
+}
+
+TEST_F(SctpPeers, AnotherUdpPortIsAnotherProcessThoughTheAssociationToTheFormerOneIsStillThere) {
+  Listen();
+  const auto first = client_host_.wire->Reach(client_host_.at, server_host_.At(kPort), 9899).value();
+  EXPECT_EQ(client_host_.wire->Reach(client_host_.at, server_host_.At(kPort), 9899).value(), first);
+  EXPECT_NE(client_host_.wire->Reach(client_host_.at, server_host_.At(kPort), 9900).value(), first);
+}
+
 TEST_F(SctpPeers, AssociationsOnWhichNobodyAsksForASessionEnd) {
   Listen();
   std::vector<std::shared_ptr<Recorder>> silent;

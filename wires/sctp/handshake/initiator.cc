@@ -65,7 +65,8 @@ Progress Initiator::Located() {
   if (error == EINPROGRESS) return {};
   search_.reset();
   if (error == 0) {
-    auto association = wire_.Reach(local_, remote_, *udp_port);
+    udp_port_ = *udp_port;
+    auto association = wire_.Reach(local_, remote_, udp_port_);
     if (association.ok()) {
       Use(std::move(*association));
       return {};
@@ -103,29 +104,34 @@ Progress Initiator::Ask() {
   if (wire_.settings().extensions) data.trailer = TrailerOf(ours_.claims);
   const auto bytes = data.Serialize();
   if (!bytes) return {.kind = Progress::Kind::kLost, .error = EINVAL, .why = "too much private data"};
-  const Association::Lock lock(*association_);
-  switch (association_->state()) {
-    case Association::State::kConnecting:
-      if (search_ != nullptr && wire_.network().Now() >= refused_from_) {
-        if (const auto outcome = search_->outcome(); !outcome.ok() && outcome.error() == ECONNREFUSED)
-          return {.kind = Progress::Kind::kUnreachable, .error = ECONNREFUSED, .why = "nobody listens"};
-      }
-      return {};
-    case Association::State::kOver:
-      return {.kind = association_->error() == EPROTO ? Progress::Kind::kLost : Progress::Kind::kUnreachable,
-              .error = association_->error(),
-              .why = association_->why()};
-    case Association::State::kUp:
-      break;
+  {
+    const Association::Lock lock(*association_);
+    switch (association_->state()) {
+      case Association::State::kConnecting:
+        if (search_ != nullptr && wire_.network().Now() >= refused_from_) {
+          if (const auto outcome = search_->outcome(); !outcome.ok() && outcome.error() == ECONNREFUSED)
+            return {.kind = Progress::Kind::kUnreachable, .error = ECONNREFUSED, .why = "nobody listens"};
+        }
+        return {};
+      case Association::State::kOver:
+        return {.kind = association_->error() == EPROTO ? Progress::Kind::kLost : Progress::Kind::kUnreachable,
+                .error = association_->error(),
+                .why = association_->why()};
+      case Association::State::kUp:
+        break;
+    }
+    seat_ = association_->Open(*bytes, enhanced_);
+    if (seat_ != nullptr) {
+      search_.reset();
+      seat_->SetWake(Ring(handler_));
+      return {.kind = Progress::Kind::kReached};
+    }
   }
-  seat_ = association_->Open(*bytes, enhanced_);
-  if (seat_ == nullptr)
-    return {.kind = Progress::Kind::kUnreachable,
-            .error = ECONNREFUSED,
-            .why = "each stream of the association has a session"};
-  search_.reset();
-  seat_->SetWake(Ring(handler_));
-  return {.kind = Progress::Kind::kReached};
+  // Others who waited for it took each of its streams: to the next.
+  auto another = wire_.Reach(local_, remote_, udp_port_, association_.get());
+  if (!another.ok()) return {.kind = Progress::Kind::kUnreachable, .error = another.error(), .why = "no other association"};
+  Use(std::move(*another));
+  return {};
 }
 
 Progress Initiator::OnAnswer() {

@@ -122,7 +122,7 @@ Result<std::shared_ptr<LocatorSearch>, int> Wire::Locate(const SocketAddress& lo
 }
 
 Result<std::shared_ptr<Association>, int> Wire::Reach(const SocketAddress& local, const SocketAddress& remote,
-                                                      uint16_t udp_port) {
+                                                      uint16_t udp_port, const Association* but) {
   const auto sctp = Sctp();
   if (!sctp.ok()) return sctp.error();
   const Ends ends{local.ToString(), remote.ToString()};
@@ -132,7 +132,8 @@ Result<std::shared_ptr<Association>, int> Wire::Reach(const SocketAddress& local
   if (const auto known = associations_.find(ends); known != associations_.end() && known->second.udp_port == udp_port) {
     const auto association = known->second.association.lock();
     const auto held = association == nullptr ? std::unique_lock<std::mutex>() : association->Hold();
-    if (association != nullptr && association->state() != Association::State::kOver && !association->is_full()) {
+    if (association != nullptr && association.get() != but && association->state() != Association::State::kOver &&
+        !association->is_full()) {
       return std::shared_ptr<Association>(association);
     }
   }

@@ -42,10 +42,11 @@ class Wire final : public llp::Wire {
 
   std::vector<llp::PathState> Paths() override;
 
-  // For initiators: an association to `remote`, one that there is if it is up or may come up and has room. `udp_port` is
-  // the peer's, 0: in IP. Errors: an errno.
+  // For initiators: an association to `remote`, one that there is if it is up or may come up and has room, and is not
+  // `but`. `udp_port` is the peer's, 0: in IP. Errors: an errno.
   Result<std::shared_ptr<Association>, int> Reach(const transport::SocketAddress& local,
-                                                  const transport::SocketAddress& remote, uint16_t udp_port);
+                                                  const transport::SocketAddress& remote, uint16_t udp_port,
+                                                  const Association* but = nullptr);
   // Where `remote` takes packets in UDP: one search for all who ask meanwhile.
   Result<std::shared_ptr<LocatorSearch>, int> Locate(const transport::SocketAddress& local, const transport::SocketAddress& remote);
 
