@@ -116,6 +116,15 @@ TEST_F(SctpPeers, ManyThatConnectAtOnceAllFindAStream) {
   EXPECT_EQ(client_host_.wire->associations_made(), kMany / 4);
 }
 
+TEST_F(SctpPeers, WhoIsSilentForEverIsGivenUp) {
+  world_.network().SetDefaultLink({.lose_datagram = 1});
+  Program client(*client_host_.rnic);
+  ASSERT_EQ(Connect(client, server_host_.At(kPort)), 0);
+  const CmEvent event = Next(client);
+  EXPECT_EQ(event.kind, CmEvent::Kind::kUnreachable);
+  EXPECT_EQ(event.error, ETIMEDOUT);
+}
+
 TEST_F(SctpPeers, AnotherUdpPortIsAnotherProcessThoughTheAssociationToTheFormerOneIsStillThere) {
   Listen();
   const auto first = client_host_.wire->Reach(client_host_.at, server_host_.At(kPort), 9899).value();

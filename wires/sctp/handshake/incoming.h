@@ -23,7 +23,7 @@ namespace weft::sctp {
 class Incoming final : public transport::ReadyHandler, public std::enable_shared_from_this<Incoming> {
  public:
   static constexpr std::chrono::seconds kIdleLimit{20};
-  static constexpr size_t kMostIdle = 256;
+  static constexpr size_t kMostIdle = 1024;
 
   // At `local`. `wire` outlives it.
   Incoming(Wire& wire, std::unique_ptr<transport::sctp::Listener> listener, const transport::SocketAddress& local)

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <vector>
 
+#include "base/log.h"
 #include "ddp/sctp/chunk.h"
 #include "ddp/sctp/set_up_data.h"
 #include "transport/sctp/environment.h"
@@ -87,6 +88,14 @@ std::vector<llp::PathState> Wire::Paths() {
   return states;
 }
 
+int Wire::Explained(int error) const {
+  if (error != EADDRNOTAVAIL || settings_.sctp.addresses.empty()) return error;
+  std::string list;
+  for (const std::string& address : settings_.sctp.addresses) list += (list.empty() ? "" : ",") + address;
+  LogWarning(Format("WEFT_SCTP_ADDRESSES=%s: each must be an address of this host, and none link-local", list.c_str()));
+  return error;
+}
+
 transport::sctp::Settings Wire::SettingsAt(const SocketAddress& local) const {
   transport::sctp::Settings sctp =
       transport::sctp::WithUserSettings({.adaptation = ddp::sctp::kAdaptationIndication}, settings_.sctp);
@@ -107,7 +116,7 @@ Result<std::unique_ptr<llp::Listener>, int> Wire::Listen(const SocketAddress& lo
       if (const uint16_t udp_port = (*sctp)->udp_port(); udp_port != 0) (*service)->Start(udp_port);
       return std::unique_ptr<llp::Listener>(std::make_unique<Listener>(*this, std::move(*listener), std::move(*service)));
     }
-    if (listener.error() != EADDRINUSE || local.port() != 0 || attempt == kPortAttempts) return listener.error();
+    if (listener.error() != EADDRINUSE || local.port() != 0 || attempt == kPortAttempts) return Explained(listener.error());
   }
 }
 
@@ -138,7 +147,7 @@ Result<std::shared_ptr<Association>, int> Wire::Reach(const SocketAddress& local
     }
   }
   auto made = (*sctp)->Connect({.addresses = {remote}, .udp_port = udp_port}, local.port(), SettingsAt(local));
-  if (!made.ok()) return made.error();
+  if (!made.ok()) return Explained(made.error());
   auto association = Association::Make(network_, pool_, std::move(*made), /*initiator=*/true);
   associations_[ends] = {association, udp_port};
   ++made_;

@@ -65,6 +65,8 @@ class Wire final : public llp::Wire {
 
  private:
   Result<transport::sctp::Sctp*, int> Sctp();
+  // The error, which names the setting that may be to blame.
+  int Explained(int error) const;
   transport::sctp::Settings SettingsAt(const transport::SocketAddress& local) const;
 
   transport::Network& network_;
