@@ -64,22 +64,24 @@ struct Side {
 
 class RandomRun {
  public:
-  RandomRun(uint64_t seed, Wire* wire)
+  RandomRun(uint64_t seed, Wire* wire, World* world)
       : wire_(wire),
+        world_(world),
         random_(seed),
-        network_(seed),
-        a_net_(network_.AddHost({"10.0.0.1"})),
-        b_net_(network_.AddHost({"10.0.0.2"})) {
-    if (wire_ == nullptr) {
+        own_network_(seed),
+        network_(world != nullptr ? world->network() : own_network_),
+        a_net_(AddHost(kA)),
+        b_net_(AddHost(kB)) {
+    if (wire_ == nullptr && world_ == nullptr) {
       SetLinks();
     } else {
       constexpr size_t kLongest[] = {200, 3000, 90'000};
       longest_ = kLongest[random_.Between(0, 2)];
-      faulty_ = random_.Chance(0.35);
+      faulty_ = world_ != nullptr ? world_->SetLinks(random_) : random_.Chance(0.35);
     }
     if (random_.Chance(0.5)) persona_ = Persona::kIwarp;
-    rnic_a_ = std::make_unique<Rnic>(a_net_, RandomSettings(), 1);
-    rnic_b_ = std::make_unique<Rnic>(b_net_, RandomSettings(), random_.Chance(0.5) ? 1 : 2);
+    rnic_a_ = MakeRnic(a_net_, kA, 1);
+    rnic_b_ = MakeRnic(b_net_, kB, random_.Chance(0.5) ? 1 : 2);
     const QpSize size{.sends = kMostRequests, .receives = kMostRequests + 1, .pieces = 4, .inline_bytes = 64,
                       .completions = 200, .signal_all = false};
     a_ = std::make_unique<Side>(*rnic_a_, size);
@@ -138,6 +140,15 @@ class RandomRun {
   }
 
  private:
+  static constexpr char kA[] = "10.0.0.1", kB[] = "10.0.0.2";
+
+  transport::Network& AddHost(const char* address) {
+    return world_ != nullptr ? world_->AddHost(address) : own_network_.AddHost({address});
+  }
+  std::unique_ptr<Rnic> MakeRnic(transport::Network& network, const char* address, uint64_t host_id) {
+    const Settings settings = RandomSettings();
+    return std::make_unique<Rnic>(network, settings, host_id, world_ != nullptr ? world_->MakeWire(address, settings) : nullptr);
+  }
   std::ostringstream& Fail() { return failure_; }
 
   RunResult Finish() {
@@ -486,8 +497,10 @@ class RandomRun {
   }
 
   Wire* const wire_;
+  World* const world_;
   Random random_;
-  VirtualNetwork network_;
+  VirtualNetwork own_network_;  // without a world
+  VirtualNetwork& network_;
   transport::Network& a_net_;
   transport::Network& b_net_;
   Persona persona_ = Persona::kRoce;  // of both ends
@@ -501,6 +514,6 @@ class RandomRun {
 
 }  // namespace
 
-RunResult RunRandomWork(uint64_t seed, Wire* wire) { return RandomRun(seed, wire).Run(); }
+RunResult RunRandomWork(uint64_t seed, Wire* wire, World* world) { return RandomRun(seed, wire, world).Run(); }
 
 }  // namespace weft::sim

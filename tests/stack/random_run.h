@@ -5,7 +5,10 @@
 #include <memory>
 #include <string>
 
+#include "base/settings.h"
+#include "llp/handshake.h"
 #include "sim/net/random.h"
+#include "sim/net/virtual_network.h"
 #include "sim/queue_pair/queue_pair.h"
 #include "transport/network.h"
 
@@ -20,6 +23,18 @@ class Wire {
                        transport::Network& responder_network, const std::shared_ptr<QueuePair>& responder, bool breaks, Random& random) = 0;
 };
 
+// Where the RNICs are, if it is not a network of byte streams: what their rdma_cm connects over.
+class World {
+ public:
+  virtual ~World() = default;  // after the RNICs
+  virtual VirtualNetwork& network() = 0;
+  virtual transport::Network& AddHost(const std::string& address) = 0;
+  // Of the host at that address.
+  virtual std::unique_ptr<llp::Wire> MakeWire(const std::string& address, const Settings& settings) = 0;
+  // Rough links. True: one of their faults may end the connection.
+  virtual bool SetLinks(Random& random) = 0;
+};
+
 // Two RNICs, a network in virtual time between them, random work on both sides, and a model of what must come of it.
 struct RunResult {
   std::string failure;   // empty: everything was as the model says; else what was not, for a person
@@ -29,7 +44,7 @@ struct RunResult {
 };
 
 // Everything random comes from `seed`: the same seed is the same run.
-RunResult RunRandomWork(uint64_t seed, Wire* wire = nullptr);
+RunResult RunRandomWork(uint64_t seed, Wire* wire = nullptr, World* world = nullptr);
 
 }  // namespace weft::sim
 

@@ -17,7 +17,7 @@ uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
 
 }  // namespace
 
-void RunSeeds(uint64_t part, const std::string& target, uint64_t count, const std::function<std::unique_ptr<Wire>()>& make_wire) {
+void RunSeeds(uint64_t part, const std::string& target, uint64_t count, const MakeWireForRun& make_wire, const MakeWorld& make_world) {
   const bool one = std::getenv("RANDOM_RUN_SEED") != nullptr;
   SilenceWarnings(!one);
   if (one && part != 0) return;
@@ -27,7 +27,8 @@ void RunSeeds(uint64_t part, const std::string& target, uint64_t count, const st
   int failures = 0;
   for (uint64_t seed = first; seed < first + runs && failures < 5; ++seed) {
     const std::unique_ptr<Wire> wire = make_wire();
-    const RunResult result = RunRandomWork(seed, wire.get());
+    const std::unique_ptr<World> world = make_world ? make_world(seed) : nullptr;
+    const RunResult result = RunRandomWork(seed, wire.get(), world.get());
     connected += result.connected;
     cut += result.cut;
     completed += static_cast<uint64_t>(result.completed);
