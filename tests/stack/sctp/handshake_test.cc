@@ -143,6 +143,36 @@ TEST_F(SctpHandshake, AListenerThatIsOpenedAgainTakesSessionsOfTheAssociationTha
   Write(first, *server_, 1000);
 }
 
+// An initiator makes or shares associations of its own only; those that came to its listener are not for it.
+TEST_F(SctpHandshake, TwoProcessesThatConnectToEachOtherAtOnceHaveAnAssociationForEachDirection) {
+  world_.network().SetDefaultLink({.jitter = 1ms, .lose_datagram = 0.01, .repeat_datagram = 0.01});
+  Program there(*client_rnic_), back(*server_rnic_), accepted_here(*client_rnic_), accepted_there(*server_rnic_);
+  accepted_here.listener =
+      client_rnic_->cm().Listen(*SocketAddress::Parse("10.1.0.1", 5043), 4, false, true, accepted_here.cm).value();
+  back.endpoint = server_rnic_->cm().CreateEndpoint();
+  back.endpoint->SetObserver(back.cm);
+  ASSERT_EQ(Connect(there, server_->listener->local_address()), 0);
+  ASSERT_EQ(back.endpoint->Connect(*SocketAddress::Parse("10.1.0.2", 0), accepted_here.listener->local_address(),
+                                   back.qp.handle(), {.ird = 3, .ord = 5}),
+            0);
+
+  CmEvent at_server = Next(*server_), at_client = Next(accepted_here);
+  ASSERT_EQ(at_server.kind, CmEvent::Kind::kConnectRequest);
+  ASSERT_EQ(at_client.kind, CmEvent::Kind::kConnectRequest);
+  ASSERT_EQ(at_server.endpoint->Accept(accepted_there.qp.handle(), {.ird = 2, .ord = 9}), 0);
+  ASSERT_EQ(at_client.endpoint->Accept(accepted_here.qp.handle(), {.ird = 2, .ord = 9}), 0);
+  EXPECT_EQ(Next(there).kind, CmEvent::Kind::kEstablished);
+  EXPECT_EQ(Next(back).kind, CmEvent::Kind::kEstablished);
+  EXPECT_EQ(client_wire_->associations_made(), 1u);
+  EXPECT_EQ(server_wire_->associations_made(), 1u);
+
+  Write(there, accepted_there, 200'000);
+  Write(back, accepted_here, 200'000);
+  EXPECT_EQ(there.endpoint->Disconnect(), 0);
+  EXPECT_EQ(Next(there).kind, CmEvent::Kind::kDisconnected);
+  Write(back, accepted_here, 1000);
+}
+
 TEST_F(SctpHandshake, ARejectionBringsItsReason) {
   ASSERT_EQ(Connect(*client_, server_->listener->local_address()), 0);
   CmEvent request = Next(*server_);
