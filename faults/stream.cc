@@ -11,6 +11,7 @@ namespace weft::faults {
 namespace {
 
 using transport::ByteStream;
+using transport::Duration;
 using transport::IoResult;
 using transport::Time;
 
@@ -21,8 +22,6 @@ constexpr size_t kSocketBuffer = 256 << 10;
 constexpr size_t kBurst = 4096;
 // How long a blackholed connection outlives its queue pair, in silence.
 constexpr std::chrono::seconds kSilence{60};
-
-constexpr Kind kStreamKinds[] = {Kind::kCut, Kind::kReset, Kind::kBlackhole, Kind::kDelay, Kind::kBandwidth, Kind::kCorrupt};
 
 size_t Total(std::span<const iovec> pieces) {
   size_t total = 0;
@@ -43,198 +42,61 @@ std::vector<iovec> Head(std::span<const iovec> pieces, uint64_t bytes) {
 
 }  // namespace
 
-bool ConcernsStream(const ConnectionInfo& info, const transport::SocketAddress& peer) {
-  const Place place{.qp = info.qp, .peer = &peer, .device = info.device.c_str()};
-  if (PortIsDown(info.device.c_str())) return true;
-  return std::any_of(std::begin(kStreamKinds), std::end(kStreamKinds),
-                     [&](Kind kind) { return Injector::Process().Has(kind, place); });
-}
-
-bool WantsCrc(const ConnectionInfo& info, const transport::SocketAddress& peer) {
-  return Injector::Process().Has(Kind::kCorrupt, {.qp = info.qp, .peer = &peer, .device = info.device.c_str()});
-}
-
-FaultyStream::FaultyStream(std::unique_ptr<ByteStream> stream, ConnectionInfo info, transport::Network& network,
+FaultyStream::FaultyStream(std::unique_ptr<ByteStream> stream, ConnectionInfo info, StartUp start_up, transport::Network& network,
                            std::function<void()> wake)
     : stream_(std::move(stream)),
-      info_(std::move(info)),
+      start_up_(start_up),
       network_(network),
-      waker_(std::make_shared<Waker>()),
-      established_(network.Now()) {
-  waker_->wake = std::move(wake);
-  Reselect();
-}
-
-FaultyStream::~FaultyStream() {
-  std::lock_guard lock(waker_->mutex);
-  waker_->wake = nullptr;
-}
-
-void FaultyStream::Reselect() {
-  armed_.clear();  // a plan is replaced as a whole
-  const transport::SocketAddress peer = stream_->PeerAddress();
-  const Place place{.qp = info_.qp, .peer = &peer, .device = info_.device.c_str()};
-  for (const Kind kind : kStreamKinds) Select(kind, place);
+      faults_(std::move(info), stream_->PeerAddress(), network, std::move(wake)) {
   Advance();
 }
 
-void FaultyStream::Select(Kind kind, const Place& place) {
-  for (const auto& active : Injector::Process().Choose(kind, place)) {
-    if (kind == Kind::kCorrupt && !info_.crc) {
-      LogWarning(Where("has no CRC, which was agreed before the fault was set: nothing is corrupted"));
-      continue;
-    }
-    armed_.push_back({.active = active, .from = network_.Now() + active->fault.after});
-  }
+FaultyStream::~FaultyStream() = default;
+
+void FaultyStream::Reselect() {
+  faults_.Reselect();
+  Advance();
 }
 
-std::string FaultyStream::Where(const std::string& what) const {
-  return Format("qp 0x%x, peer %s: ", info_.qp, stream_->PeerAddress().ToString().c_str()) + what;
+void FaultyStream::Update() {
+  if (!starting_up() && faults_.Update()) CarryOutEnd();
 }
 
-bool FaultyStream::IsDue(const Armed& armed, Time now) const {
-  return now >= armed.from && passed_ >= Of(armed).after_bytes;
-}
-
-bool FaultyStream::Strike(Armed& armed, Time now) {
-  if (armed.struck) return true;
-  const Fault& fault = Of(armed);
-  std::string what;
-  switch (fault.kind) {
-    case Kind::kCut:
-      what = "cut";
-      break;
-    case Kind::kReset:
-      what = "reset";
-      break;
-    case Kind::kBlackhole:
-      what = "nothing passes any more";
-      break;
-    case Kind::kDelay:
-      what = "delayed";
-      break;
-    case Kind::kBandwidth:
-      what = "limited";
-      break;
-    default:
-      what = "";
-      break;
-  }
-  what += Format(" after %llu bytes, %lld ms", static_cast<unsigned long long>(passed_),
-                 static_cast<long long>((now - established_) / std::chrono::milliseconds(1)));
-  if (!Injector::Process().Strike(*armed.active, Where(what))) {
-    armed.over = true;
-    return false;
-  }
-  armed.struck = true;
-  armed.struck_at = now;
-  return true;
-}
-
-void FaultyStream::UpdateFaults(Time now) {
-  if (info_.start_up_bytes != 0 || info_.start_up_write) return;
-  bool shut = PortIsDown(info_.device.c_str());
-  uint64_t rate = 0;
-  for (Armed& armed : armed_) {
-    const Fault& fault = Of(armed);
-    if (armed.over || end_ != End::kNone || fault.kind == Kind::kCorrupt) continue;
-    if (!armed.struck) {
-      if (now < armed.from) WakeAt(armed.from);
-      if (!IsDue(armed, now) || !Strike(armed, now)) continue;
-    }
-    if (fault.Has(kFor)) {
-      if (now >= armed.struck_at + fault.lasts) {
-        armed.over = true;
-        continue;
-      }
-      WakeAt(armed.struck_at + fault.lasts);
-    }
-    switch (fault.kind) {
-      case Kind::kCut:
-        EndConnection(End::kCut);
-        break;
-      case Kind::kReset:
-        EndConnection(End::kReset);
-        break;
-      case Kind::kBlackhole:
-        shut = true;
-        if (!fault.Has(kGiveUp)) break;
-        if (now >= armed.struck_at + fault.give_up) {
-          EndConnection(End::kGivenUp);
-        } else {
-          WakeAt(armed.struck_at + fault.give_up);
-        }
-        break;
-      case Kind::kBandwidth:
-        rate = rate == 0 ? fault.bits_per_second : std::min(rate, fault.bits_per_second);
-        break;
-      default:
-        break;
-    }
-  }
-  gate_ = shut ? Gate::kShut : Gate::kOpen;
-  bits_per_second_ = rate;
-}
-
-Duration FaultyStream::DelayNow(Time now) {
-  Duration delay{0};
-  for (Armed& armed : armed_) {
-    const Fault& fault = Of(armed);
-    if (fault.kind != Kind::kDelay || armed.over || !armed.struck || !IsDue(armed, now)) continue;
-    delay += fault.time;
-    if (fault.jitter.count() == 0) continue;
-    const double draw = 2 * Injector::Process().Draw(*armed.active) - 1;
-    delay += Duration(static_cast<int64_t>(draw * static_cast<double>(fault.jitter.count())));
-  }
-  return delay;
-}
-
-void FaultyStream::EndConnection(End how) {
-  end_ = how;
+void FaultyStream::CarryOutEnd() {
   queue_.clear();
   queued_ = 0;
   socket_full_ = false;
   // A reset takes what the peer has not read yet with it, a cut does not. A peer that is beyond a blackhole hears nothing.
-  if (how == End::kCut) stream_->ShutdownWrite();
-  if (how == End::kReset) stream_->Abort();
+  if (faults_.end() == End::kCut) stream_->ShutdownWrite();
+  if (faults_.end() == End::kReset) stream_->Abort();
 }
 
 IoResult FaultyStream::EndResult(bool reading) const {
   using Result = IoResult::Kind;
-  if (end_ == End::kCut) return reading ? IoResult{Result::kEndOfStream} : IoResult{Result::kFailed, 0, EPIPE};
-  return {Result::kFailed, 0, end_ == End::kReset ? ECONNRESET : ETIMEDOUT};
-}
-
-uint64_t FaultyStream::UntilByteFault() const {
-  uint64_t until = UINT64_MAX;
-  for (const Armed& armed : armed_) {
-    const Fault& fault = Of(armed);
-    if (armed.struck || armed.over || fault.after_bytes <= passed_ || fault.kind == Kind::kCorrupt) continue;
-    until = std::min(until, fault.after_bytes - passed_);
-  }
-  return until;
+  const End end = faults_.end();
+  if (end == End::kCut) return reading ? IoResult{Result::kEndOfStream} : IoResult{Result::kFailed, 0, EPIPE};
+  return {Result::kFailed, 0, end == End::kReset ? ECONNRESET : ETIMEDOUT};
 }
 
 void FaultyStream::Passed(size_t bytes) {
-  passed_ += bytes;
-  if (!armed_.empty()) UpdateFaults(network_.Now());
+  faults_.Passed(bytes);
+  Update();
 }
 
 void FaultyStream::Advance() {
-  if (stream_ == nullptr || end_ != End::kNone) return;
-  const Time now = network_.Now();
-  UpdateFaults(now);
-  Pump(now);
+  if (stream_ == nullptr || over()) return;
+  Update();
+  Pump(network_.Now());
 }
 
 void FaultyStream::Pump(Time now) {
   socket_full_ = false;
-  while (!queue_.empty() && gate_ == Gate::kOpen && end_ == End::kNone) {
+  while (!queue_.empty() && !faults_.shut() && !over()) {
     Chunk& chunk = queue_.front();
-    if (chunk.due > now) return WakeAt(chunk.due);
-    uint64_t most = std::min<uint64_t>(chunk.bytes.size(), UntilByteFault());
-    if (bits_per_second_ != 0) {
-      if (may_send_from_ > now) return WakeAt(may_send_from_);
+    if (chunk.due > now) return faults_.WakeAt(chunk.due);
+    uint64_t most = std::min<uint64_t>(chunk.bytes.size(), faults_.UntilByteFault());
+    if (faults_.bits_per_second() != 0) {
+      if (may_send_from_ > now) return faults_.WakeAt(may_send_from_);
       most = std::min<uint64_t>(most, kBurst);
     }
     const iovec piece{chunk.bytes.data(), static_cast<size_t>(most)};
@@ -248,8 +110,8 @@ void FaultyStream::Pump(Time now) {
       queued_ = 0;
       return;
     }
-    if (bits_per_second_ != 0) {
-      const double seconds = static_cast<double>(result.bytes) * 8 / static_cast<double>(bits_per_second_);
+    if (faults_.bits_per_second() != 0) {
+      const double seconds = static_cast<double>(result.bytes) * 8 / static_cast<double>(faults_.bits_per_second());
       may_send_from_ = std::max(may_send_from_, now - std::chrono::milliseconds(1)) + Duration(static_cast<int64_t>(seconds * 1e9));
     }
     queued_ -= result.bytes;
@@ -260,7 +122,7 @@ void FaultyStream::Pump(Time now) {
     }
     Passed(result.bytes);
   }
-  if (queue_.empty() && fin_asked_ && !fin_sent_ && gate_ == Gate::kOpen && end_ == End::kNone) {
+  if (queue_.empty() && fin_asked_ && !fin_sent_ && !faults_.shut() && !over()) {
     fin_sent_ = true;
     stream_->ShutdownWrite();
   }
@@ -268,9 +130,9 @@ void FaultyStream::Pump(Time now) {
 
 IoResult FaultyStream::Read(std::span<const iovec> into) {
   Advance();
-  if (end_ != End::kNone) return EndResult(true);
-  if (gate_ == Gate::kShut) return {};
-  const uint64_t most = UntilByteFault();
+  if (over()) return EndResult(true);
+  if (faults_.shut()) return {};
+  const uint64_t most = faults_.UntilByteFault();
   IoResult result;
   if (most >= Total(into)) {
     result = stream_->Read(into);
@@ -283,53 +145,44 @@ IoResult FaultyStream::Read(std::span<const iovec> into) {
 
 IoResult FaultyStream::Write(std::span<const iovec> from) {
   const size_t wanted = Total(from);
-  if (std::exchange(info_.start_up_write, false)) info_.start_up_bytes = wanted;
-  if (info_.start_up_bytes != 0) {
+  if (std::exchange(start_up_.first_write, false)) start_up_.bytes = wanted;
+  if (start_up_.bytes != 0) {
     // The MPA Reply, or the RTR: goes out as it is, unless nothing does.
-    if (gate_ == Gate::kShut) return {};
-    const IoResult result = stream_->Write(Head(from, info_.start_up_bytes));
-    if (result.kind == IoResult::Kind::kDone) info_.start_up_bytes -= result.bytes;
-    if (info_.start_up_bytes == 0) WakeAt(network_.Now());
+    if (faults_.shut()) return {};
+    const IoResult result = stream_->Write(Head(from, start_up_.bytes));
+    if (result.kind == IoResult::Kind::kDone) start_up_.bytes -= result.bytes;
+    if (start_up_.bytes == 0) faults_.WakeAt(network_.Now());
     return result;
   }
   Advance();
-  if (end_ != End::kNone) return EndResult(false);
+  if (over()) return EndResult(false);
   const Time now = network_.Now();
-  if (wanted == 0 || (queue_.empty() && gate_ == Gate::kOpen && bits_per_second_ == 0 && DelayNow(now).count() == 0)) {
-    return WriteThrough(from);
-  }
-  return Enqueue(from, now);
+  if (wanted == 0) return WriteThrough(from);
+  const Duration delay = faults_.Delay();
+  if (queue_.empty() && !faults_.shut() && faults_.bits_per_second() == 0 && delay.count() == 0) return WriteThrough(from);
+  return Enqueue(from, now, delay);
 }
 
 IoResult FaultyStream::WriteThrough(std::span<const iovec> from) {
-  const uint64_t most = UntilByteFault();
+  const uint64_t most = faults_.UntilByteFault();
   const size_t wanted = Total(from);
   if (most < wanted) {
     const IoResult result = stream_->Write(Head(from, most));
     if (result.kind == IoResult::Kind::kDone) Passed(result.bytes);
     return result;
   }
-  const IoResult result = CorruptDue() != nullptr ? WriteCorrupted(from, wanted) : stream_->Write(from);
+  const IoResult result = faults_.CorruptionIsDue() ? WriteCorrupted(from, wanted) : stream_->Write(from);
   if (result.kind == IoResult::Kind::kDone) Passed(result.bytes);
   return result;
-}
-
-FaultyStream::Armed* FaultyStream::CorruptDue() {
-  const Time now = network_.Now();
-  for (Armed& armed : armed_) {
-    if (Of(armed).kind == Kind::kCorrupt && !armed.over && IsDue(armed, now)) return &armed;
-  }
-  return nullptr;
 }
 
 // What the owner writes ends with a whole frame, and a frame with its CRC (RFC 5044 section 4.1). So its last byte can change without
 // that a length, by which the peer finds frames, is touched; and the CRC of a frame tells of any bit in it.
 IoResult FaultyStream::WriteCorrupted(std::span<const iovec> from, size_t bytes) {
-  Armed& armed = *CorruptDue();
   std::vector<iovec> pieces = Head(from, bytes - 1);
   const iovec& end = *std::find_if(from.rbegin(), from.rend(), [](const iovec& piece) { return piece.iov_len != 0; });
   uint8_t last = static_cast<const uint8_t*>(end.iov_base)[end.iov_len - 1];
-  if (!Injector::Process().Strike(*armed.active, Where(Format("a bit inverted after %llu bytes", static_cast<unsigned long long>(passed_ + bytes))))) {
+  if (!faults_.StrikeCorruption(Format("a bit inverted after %llu bytes", static_cast<unsigned long long>(faults_.passed() + bytes)))) {
     return stream_->Write(from);
   }
   last ^= 1;
@@ -353,8 +206,7 @@ IoResult FaultyStream::WriteCorrupted(std::span<const iovec> from, size_t bytes)
   return {IoResult::Kind::kDone, bytes};
 }
 
-IoResult FaultyStream::Enqueue(std::span<const iovec> from, Time now) {
-  const Duration delay = DelayNow(now);
+IoResult FaultyStream::Enqueue(std::span<const iovec> from, Time now, Duration delay) {
   const size_t limit = delay.count() != 0 ? kLongLine : kSocketBuffer;
   if (queued_ >= limit) return {};
   Chunk chunk{.due = now + std::max(delay, Duration(0)), .bytes = {}};
@@ -368,8 +220,7 @@ IoResult FaultyStream::Enqueue(std::span<const iovec> from, Time now) {
   }
   const size_t bytes = chunk.bytes.size();
   // A whole write ends with a CRC: see WriteCorrupted.
-  if (Armed* armed = CorruptDue(); armed != nullptr && bytes == Total(from) &&
-                                   Injector::Process().Strike(*armed->active, Where("a bit inverted"))) {
+  if (bytes == Total(from) && faults_.StrikeCorruption("a bit inverted")) {
     chunk.bytes.back() ^= 1;
   }
   queued_ += bytes;
@@ -384,9 +235,9 @@ void FaultyStream::ShutdownWrite() {
 }
 
 void FaultyStream::Abort() {
-  if (gate_ == Gate::kShut && end_ == End::kNone) end_ = End::kGivenUp;
+  if (faults_.shut() && !over()) faults_.SetEnd(End::kGivenUp);
   std::vector<uint8_t> unused;
-  if (end_ == End::kGivenUp) {
+  if (faults_.end() == End::kGivenUp) {
     Release(unused);
   } else if (stream_ != nullptr) {
     stream_->Abort();
@@ -396,13 +247,13 @@ void FaultyStream::Abort() {
 std::unique_ptr<ByteStream> FaultyStream::Release(std::vector<uint8_t>& rest) {
   std::unique_ptr<ByteStream> stream = std::move(stream_);
   if (stream == nullptr) return nullptr;
-  if (gate_ == Gate::kShut || end_ == End::kGivenUp) {
+  if (faults_.shut() || faults_.end() == End::kGivenUp) {
     // Closing would tell the peer.
     network_.RunAt(network_.Now() + kSilence, [held = std::shared_ptr<ByteStream>(std::move(stream))] {});
     return nullptr;
   }
-  if (end_ == End::kReset) return nullptr;
-  if (end_ == End::kCut) {
+  if (faults_.end() == End::kReset) return nullptr;
+  if (faults_.end() == End::kCut) {
     rest.clear();
     return stream;
   }
@@ -412,21 +263,6 @@ std::unique_ptr<ByteStream> FaultyStream::Release(std::vector<uint8_t>& rest) {
   rest = std::move(all);
   queue_.clear();
   return stream;
-}
-
-void FaultyStream::WakeAt(Time when) {
-  std::lock_guard lock(waker_->mutex);
-  if (when >= waker_->armed) return;
-  waker_->armed = when;
-  network_.RunAt(when, [waker = waker_, when] {
-    std::function<void()> wake;
-    {
-      std::lock_guard firing(waker->mutex);
-      if (waker->armed == when) waker->armed = Time::max();
-      wake = waker->wake;
-    }
-    if (wake) wake();
-  });
 }
 
 }  // namespace weft::faults

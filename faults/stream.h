@@ -4,30 +4,18 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <optional>
-#include <string>
 #include <vector>
 
-#include "faults/injector.h"
+#include "faults/connection_faults.h"
 #include "transport/network.h"
 
 namespace weft::faults {
 
-// What a connection is, for selectors and for log lines.
-struct ConnectionInfo {
-  uint32_t qp = 0;
-  std::string device;
-  bool crc = false;            // its frames have CRCs
-  // What the two ends say to each other before the connection stands is never touched or counted: so many bytes, or all of the first
-  // write.
-  size_t start_up_bytes = 0;
-  bool start_up_write = false;
+// What the two ends say to each other before the connection stands is never touched or counted: so many bytes, or all of the first write.
+struct StartUp {
+  size_t bytes = 0;
+  bool first_write = false;
 };
-
-// Whether any fault that works on bytes may concern such a connection, now. Counts nothing.
-bool ConcernsStream(const ConnectionInfo& info, const transport::SocketAddress& peer);
-// Whether such a connection needs CRC, so that what is corrupted is found.
-bool WantsCrc(const ConnectionInfo& info, const transport::SocketAddress& peer);
 
 // A stream on which faults of the connection's bytes happen: cut, reset, blackhole, delay, bandwidth, corrupt, and a port that is
 // down. It keeps what it may not hand on yet; nothing that was written is lost unless the connection ends.
@@ -38,7 +26,7 @@ class FaultyStream final : public transport::ByteStream {
  public:
   // `wake`: called by the network's timers, without locks; the owner then calls Read() as if the stream were ready. `network`
   // outlives the stream. Faults are chosen now.
-  FaultyStream(std::unique_ptr<transport::ByteStream> stream, ConnectionInfo info, transport::Network& network,
+  FaultyStream(std::unique_ptr<transport::ByteStream> stream, ConnectionInfo info, StartUp start_up, transport::Network& network,
                std::function<void()> wake);
   ~FaultyStream() override;
 
@@ -46,8 +34,8 @@ class FaultyStream final : public transport::ByteStream {
   void Reselect();
 
   // What readiness of the socket its owner waits for, when `blocked` by a Write() that moved nothing: not for what is held anyway.
-  bool wants_read() const { return gate_ == Gate::kOpen; }
-  bool wants_write(bool blocked) const { return socket_full_ || (blocked && gate_ == Gate::kOpen && queue_.empty()); }
+  bool wants_read() const { return !faults_.shut(); }
+  bool wants_write(bool blocked) const { return socket_full_ || (blocked && !faults_.shut() && queue_.empty()); }
 
   // Ends being a decorator: the stream below, with what is still to be written to it put before `rest`; nullptr when the connection was
   // reset by a fault, or must end without a word. The object is of no use after it.
@@ -67,61 +55,31 @@ class FaultyStream final : public transport::ByteStream {
 
  private:
   using Time = transport::Time;
-  enum class Gate : uint8_t { kOpen, kShut };
-  enum class End : uint8_t { kNone, kCut, kReset, kGivenUp };
-
-  // A fault that was chosen for this connection.
-  struct Armed {
-    std::shared_ptr<ActiveFault> active;
-    Time from{};          // after=
-    bool struck = false;  // logged and counted
-    Time struck_at{};
-    bool over = false;
-  };
+  using End = ConnectionFaults::End;
   struct Chunk {
     Time due;
     std::vector<uint8_t> bytes;
   };
 
-  const Fault& Of(const Armed& armed) const { return armed.active->fault; }
-  void Select(Kind kind, const Place& place);
-  // Brings gate, delay and rate up to date, ends the connection if it is time; then writes what is due.
+  bool starting_up() const { return start_up_.bytes != 0 || start_up_.first_write; }
+  bool over() const { return faults_.end() != End::kNone; }
+  // Brings the faults up to date, ends the connection if it is time; then writes what is due.
   void Advance();
-  void UpdateFaults(Time now);
-  bool IsDue(const Armed& armed, Time now) const;
-  bool Strike(Armed& armed, Time now);
-  // How many bytes may pass until a fault by bytes strikes.
-  uint64_t UntilByteFault() const;
+  void Update();
   void Pump(Time now);
   void Passed(size_t bytes);
-  void EndConnection(End how);
+  void CarryOutEnd();
   transport::IoResult EndResult(bool reading) const;
   transport::IoResult WriteThrough(std::span<const iovec> from);
   transport::IoResult WriteCorrupted(std::span<const iovec> from, size_t bytes);
-  transport::IoResult Enqueue(std::span<const iovec> from, Time now);
-  Armed* CorruptDue();
-  Duration DelayNow(Time now);
-  void WakeAt(Time when);
-  std::string Where(const std::string& what) const;
+  transport::IoResult Enqueue(std::span<const iovec> from, Time now, transport::Duration delay);
 
   std::unique_ptr<transport::ByteStream> stream_;
-  ConnectionInfo info_;
+  StartUp start_up_;
   transport::Network& network_;
-  // Shared with timers, which may fire while the stream is destroyed.
-  struct Waker {
-    std::mutex mutex;
-    std::function<void()> wake;
-    Time armed = Time::max();
-  };
-  std::shared_ptr<Waker> waker_;
-  const Time established_;
+  ConnectionFaults faults_;
 
-  std::vector<Armed> armed_;
-  Gate gate_ = Gate::kOpen;
-  End end_ = End::kNone;
-  uint64_t bits_per_second_ = 0;  // the least of those in force; 0: no limit
-  Time may_send_from_{};          // bandwidth
-  uint64_t passed_ = 0;
+  Time may_send_from_{};  // bandwidth
   std::deque<Chunk> queue_;
   size_t queued_ = 0;
   bool socket_full_ = false;

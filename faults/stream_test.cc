@@ -23,14 +23,14 @@ class FaultyStreamTest : public testing::Test {
   void SetUp() override { SilenceWarnings(true); }
   void TearDown() override { Injector::Process().Clear(); }
 
-  void Open(const std::string& faults, ConnectionInfo info = {.qp = 1, .device = "weft_lo", .crc = true}) {
+  void Open(const std::string& faults, ConnectionInfo info = {.qp = 1, .device = "weft_lo", .crc = true}, StartUp start_up = {}) {
     Injector::Process().Set(*Parse(faults));
     auto listener = network.Listen(*SocketAddress::Parse("10.0.0.1", 7), 5, false, true).value();
     auto inner = network.StartConnect(*SocketAddress::Parse("10.0.0.2", 0), *SocketAddress::Parse("10.0.0.1", 7)).value();
     network.RunUntilIdle();
     theirs = listener->Accept().value();
     started = network.Now();
-    ours = std::make_unique<FaultyStream>(std::move(inner), std::move(info), network, [this] {
+    ours = std::make_unique<FaultyStream>(std::move(inner), std::move(info), start_up, network, [this] {
       ++wakes;
       char byte;
       iovec piece{&byte, 1};
@@ -73,13 +73,13 @@ TEST_F(FaultyStreamTest, WithoutFaultsItIsTheStream) {
   Settle();
   EXPECT_EQ(ReadAll(*ours), "back");
   EXPECT_EQ(wakes, 0);
-  EXPECT_FALSE(ConcernsStream({.qp = 1}, ours->PeerAddress()));
+  EXPECT_FALSE(ConcernsConnection({.qp = 1}, ours->PeerAddress()));
 }
 
 TEST_F(FaultyStreamTest, CutEndsBothDirectionsAtTheByte) {
   Open("cut after_bytes=10 qp=1");
-  EXPECT_TRUE(ConcernsStream({.qp = 1}, ours->PeerAddress()));
-  EXPECT_FALSE(ConcernsStream({.qp = 2}, ours->PeerAddress()));
+  EXPECT_TRUE(ConcernsConnection({.qp = 1}, ours->PeerAddress()));
+  EXPECT_FALSE(ConcernsConnection({.qp = 2}, ours->PeerAddress()));
   Write(*theirs, "abcd");
   Settle();
   EXPECT_EQ(ReadAll(*ours), "abcd");
@@ -237,7 +237,7 @@ TEST_F(FaultyStreamTest, CorruptWorksOnWhatIsDelayed) {
 }
 
 TEST_F(FaultyStreamTest, StartUpBytesAreNeitherTouchedNorCounted) {
-  Open("cut after_bytes=2; corrupt", {.qp = 1, .device = "weft_lo", .crc = true, .start_up_bytes = 5});
+  Open("cut after_bytes=2; corrupt", {.qp = 1, .device = "weft_lo", .crc = true}, {.bytes = 5});
   EXPECT_EQ(Write(*ours, "reply").bytes, 5u);
   EXPECT_EQ(Write(*ours, "abc").bytes, 2u);
   Settle();
@@ -245,7 +245,7 @@ TEST_F(FaultyStreamTest, StartUpBytesAreNeitherTouchedNorCounted) {
 }
 
 TEST_F(FaultyStreamTest, TheFirstWriteCanBeStartUp) {
-  Open("cut after_bytes=2; corrupt", {.qp = 1, .device = "weft_lo", .crc = true, .start_up_write = true});
+  Open("cut after_bytes=2; corrupt", {.qp = 1, .device = "weft_lo", .crc = true}, {.first_write = true});
   EXPECT_EQ(Write(*ours, "ready").bytes, 5u);
   EXPECT_EQ(Write(*ours, "abc").bytes, 2u);
   Settle();

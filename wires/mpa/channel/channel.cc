@@ -187,16 +187,13 @@ std::string Channel::Describe() const {
 // The stream stays wrapped when the faults go: it may have bytes that it held.
 void Channel::Wrap(bool start_up_write) {
   if (faulty_ != nullptr) return faulty_->Reselect();
-  faults::ConnectionInfo info{.qp = options_.queue_pair,
-                              .device = options_.device,
-                              .crc = options_.crc,
-                              .start_up_bytes = prologue_.size(),
-                              .start_up_write = start_up_write};
-  if (!faults::ConcernsStream(info, stream_->PeerAddress())) return;
+  faults::ConnectionInfo info{.qp = options_.queue_pair, .device = options_.device, .crc = options_.crc};
+  if (!faults::ConcernsConnection(info, stream_->PeerAddress())) return;
   auto wake = [user = user_] {
     if (auto alive = user.lock()) alive->OnWake();
   };
-  auto faulty = std::make_unique<faults::FaultyStream>(std::move(stream_), std::move(info), network_, std::move(wake));
+  auto faulty = std::make_unique<faults::FaultyStream>(
+      std::move(stream_), std::move(info), faults::StartUp{.bytes = prologue_.size(), .first_write = start_up_write}, network_, std::move(wake));
   faulty_ = faulty.get();
   stream_ = std::move(faulty);
 }

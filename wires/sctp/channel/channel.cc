@@ -38,7 +38,7 @@ void Channel::Start(llp::UlpduSink& sink, std::weak_ptr<llp::ChannelUser> user) 
 
 // None is carried out here. One that was asked for and does not come is no fault to be silent about.
 void Channel::ApplyFaults() {
-  if (!faults::ConcernsStream({.qp = owner_.queue_pair, .device = owner_.device}, peer_)) return;
+  if (!faults::ConcernsConnection({.qp = owner_.queue_pair, .device = owner_.device}, peer_)) return;
   LogWarning(Format("qp 0x%x, peer %s: cut, reset, blackhole, delay, bandwidth, corrupt and port_down do not work on connections over SCTP: "
                     "nothing happens to this one (WEFT_LLP=tcp)",
                     owner_.queue_pair, peer_.ToString().c_str()));
