@@ -40,8 +40,8 @@ constexpr uint32_t kWhenOnConnection = kAfterBytes | kAfter;
 // Order is that of Kind, and of the list that users read.
 constexpr KindInfo kKinds[] = {
     {Kind::kCut, "cut", kWhereConnection | kChoice | kWhenOnConnection, 0,
-     "The connection ends (FIN in both directions), wherever in a frame that is. As reset, blackhole, delay, bandwidth, corrupt and "
-     "port_down, of connections over TCP alone; over SCTP a line says that it was left out.", "connections",
+     "The connection ends (FIN in both directions), wherever in a frame that is. Over SCTP its session ends, behind a whole message; that holds "
+     "for each fault of a connection's bytes.", "connections",
      "Both ends: what is outstanding completes with WR_FLUSH_ERR, the queue pair is in ERR, RDMA_CM_EVENT_DISCONNECTED. A queue pair "
      "that the program connects by ibv_modify_qp: the oldest send with RETRY_EXC_ERR, the rest with WR_FLUSH_ERR; one that is idle stays in "
      "RTS until it is to send.",
@@ -69,7 +69,8 @@ constexpr KindInfo kKinds[] = {
      "writes to the connection, of one or several frames each (times=1 unless said)",
      "The peer's CRC check finds it: its queue pair is in ERR with IBV_EVENT_QP_REQ_ERR, and it ends the stream. Here: what is "
      "outstanding completes, the oldest send with REM_OP_ERR, the rest with WR_FLUSH_ERR; persona iwarp: IBV_EVENT_QP_FATAL. Both: "
-     "RDMA_CM_EVENT_DISCONNECTED. No wrong byte is placed.",
+     "RDMA_CM_EVENT_DISCONNECTED. No wrong byte is placed. Over SCTP it is a bit of a packet, whose checksum the peer finds wrong; SCTP "
+     "sends it again: nothing but time.",
      "corrupt nth=10"},
     {Kind::kCompletion, "completion", kWhereConnection | kOpcode | kChoice | kAfter | kStatus, kStatus,
      "A work request of a connected queue pair is not carried out and completes with this status.", "work requests",

@@ -117,6 +117,9 @@ class Session final : public llp::UlpduWriter {
   bool empty() const { return sender_ == nullptr || sender_->empty(); }
   void TakeOver(const void* begin, size_t length, void (*copy)(uint8_t* to, const uint8_t* from, size_t count));
 
+  // Nothing that is appended at or behind this position goes out, nor the Terminate; UINT64_MAX: no limit.
+  void SetSendLimit(uint64_t position);
+
   // Nothing is appended any more: a Terminate follows what was. The peer may still send. An Initiate that is not out is
   // withdrawn, a request that was not answered is refused.
   void End();
@@ -208,6 +211,7 @@ class Session final : public llp::UlpduWriter {
   iovec piece_{};                                    // of a control message
   std::array<uint8_t, kControlHeaderLength> end_{};  // the Terminate
   uint64_t appended_ = 0, consumed_ = 0;
+  uint64_t send_limit_ = UINT64_MAX;
   uint64_t out_ = 0;  // messages that are out; modulo 65536 the DDP-SSN of the next
   // Messages of the session that are acknowledged: `acknowledged_`, and `marked_` when the association's `mark_` is.
   uint64_t acknowledged_ = 0, marked_ = 0, mark_ = 0, last_ordinal_ = 0;

@@ -52,6 +52,12 @@ void Session::End() {
   association_.Ready(*this);
 }
 
+void Session::SetSendLimit(uint64_t position) {
+  const bool more = position > send_limit_;
+  send_limit_ = position;
+  if (more && has_output() && !output_over()) association_.Ready(*this);
+}
+
 void Session::Abort() {
   if (sender_ != nullptr) sender_->Clear();
   appended_ = consumed_;
@@ -66,6 +72,7 @@ bool Session::output_over() const {
 
 bool Session::Next(Outgoing* outgoing) {
   if (output_over() || !has_output()) return false;
+  if (consumed_ >= send_limit_) [[unlikely]] return false;
   if (Unacknowledged() >= association_.options_.most_unacknowledged) return false;
   *outgoing = {.stream = stream_, .ppid = kControlPpid, .pieces = {&piece_, 1}, .session = this};
   if (!opening_.empty()) {

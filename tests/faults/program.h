@@ -89,20 +89,22 @@ class Pair {
   }
   // From the client, of `length` bytes; RDMA operations go to the same place of the server's memory.
   int Post(ibv_wr_opcode opcode, uint64_t id, uint32_t length = 0) {
-    ibv_sge piece{reinterpret_cast<uint64_t>(client_memory.data()), length, client_mr->lkey};
-    ibv_send_wr wr{}, *bad = nullptr;
-    wr.wr_id = id;
-    wr.opcode = opcode;
-    wr.send_flags = IBV_SEND_SIGNALED;
-    wr.sg_list = length != 0 ? &piece : nullptr;
-    wr.num_sge = length != 0 ? 1 : 0;
-    wr.wr.rdma.remote_addr = reinterpret_cast<uint64_t>(server_memory.data());
-    wr.wr.rdma.rkey = server_mr->rkey;
+    ibv_sge piece = Piece(length);
+    ibv_send_wr wr = Request(opcode, id, &piece), *bad = nullptr;
     const int error = ibv_post_send(client->qp, &wr, &bad);
     if (error != 0) {
       EXPECT_EQ(bad, &wr);
     }
     return error;
+  }
+  // With ids 0, 1 ..., at once: all are outstanding before the first is answered.
+  int PostTogether(size_t count, ibv_wr_opcode opcode, uint32_t length) {
+    ibv_sge piece = Piece(length);
+    std::vector<ibv_send_wr> list;
+    for (size_t i = 0; i < count; ++i) list.push_back(Request(opcode, i, &piece));
+    for (size_t i = 0; i + 1 < count; ++i) list[i].next = &list[i + 1];
+    ibv_send_wr* bad = nullptr;
+    return ibv_post_send(client->qp, list.data(), &bad);
   }
 
   // The next `count` completions, which must come in time.
@@ -167,6 +169,20 @@ class Pair {
   ibv_mr *client_mr = nullptr, *server_mr = nullptr;
 
  private:
+  ibv_sge Piece(uint32_t length) {
+    return {reinterpret_cast<uint64_t>(client_memory.data()), length, client_mr->lkey};
+  }
+  ibv_send_wr Request(ibv_wr_opcode opcode, uint64_t id, ibv_sge* piece) {
+    ibv_send_wr wr{};
+    wr.wr_id = id;
+    wr.opcode = opcode;
+    wr.send_flags = IBV_SEND_SIGNALED;
+    wr.sg_list = piece->length != 0 ? piece : nullptr;
+    wr.num_sge = piece->length != 0 ? 1 : 0;
+    wr.wr.rdma.remote_addr = reinterpret_cast<uint64_t>(server_memory.data());
+    wr.wr.rdma.rkey = server_mr->rkey;
+    return wr;
+  }
   static void Make(rdma_cm_id* id) {
     ibv_qp_init_attr attributes{};
     attributes.cap = {kDepth, kDepth, 1, 1, 0};
@@ -203,6 +219,11 @@ inline std::multiset<ibv_event_type> AsyncEvents(ibv_context* context, size_t co
 }
 
 // Two connections: one on which a test's faults happen, one that must not notice.
+inline bool OverSctp() {
+  const char* const llp = getenv("WEFT_LLP");
+  return llp != nullptr && std::string(llp) == "sctp";
+}
+
 class FaultsTest : public testing::Test {
  protected:
   void TearDown() override {

@@ -133,6 +133,13 @@ IoResult UsrsctpAssociation::Send(const OutgoingMessage& message) {
   return {.kind = IoResult::Kind::kDone, .bytes = bytes};
 }
 
+void UsrsctpAssociation::DamageNextPacket() {
+  if (!Usable()) return;
+  Stack::Locked locked(stack_);
+  locked.SetMoreFollows();
+  stack_.outbox().DamageNext();
+}
+
 void UsrsctpAssociation::Flush() {
   if (Usable()) const Stack::Locked locked(stack_);
 }

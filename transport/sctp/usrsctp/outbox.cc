@@ -65,7 +65,10 @@ void Outbox::Supersede(const SocketAddress& from, const SocketAddress& to, std::
 }
 
 void Outbox::Add(const SocketAddress& from, const SocketAddress& to, DatagramSocket& socket, std::span<const uint8_t> packet) {
-  if (Join(from, to, socket, packet)) return;
+  if (Join(from, to, socket, packet)) {
+    outgoing_.back().damaged |= std::exchange(damage_next_, false);
+    return;
+  }
   Supersede(from, to, packet);
   Outgoing& out = outgoing_.emplace_back();
   out.from = from;
@@ -73,6 +76,7 @@ void Outbox::Add(const SocketAddress& from, const SocketAddress& to, DatagramSoc
   out.offset = static_cast<size_t>(packet.data() - bytes_.data());
   out.length = packet.size();
   out.socket = &socket;
+  out.damaged = std::exchange(damage_next_, false);
   used_ = out.offset + out.length;
 }
 
@@ -96,6 +100,7 @@ void Outbox::Flush() {
     uint8_t* const packet = &bytes_[out.offset];
     std::memset(packet + kChecksumOffset, 0, 4);
     StoreCrc32c(packet + kChecksumOffset, Crc32c({packet, out.length}));
+    if (out.damaged) [[unlikely]] packet[out.length - 1] ^= 1;
   }
   Order();
   for (size_t next = 0; next < order_.size();) {

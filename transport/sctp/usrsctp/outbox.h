@@ -32,6 +32,8 @@ class Outbox {
   void Add(const SocketAddress& from, const SocketAddress& to, DatagramSocket& socket, std::span<const uint8_t> packet);
   void Flush();
   void SetTapped() { tapped_ = true; }
+  // The next packet that is added, or what it becomes part of, goes out with an inverted bit.
+  void DamageNext() { damage_next_ = true; }
   bool empty() const { return outgoing_.empty(); }
   // Packets longer than this are not made of others. At first what each path takes.
   void LimitJoined(size_t bytes);
@@ -42,6 +44,7 @@ class Outbox {
     size_t offset = 0, length = 0;  // length 0: it need not go
     DatagramSocket* socket = nullptr;
     bool ordered = false;
+    bool damaged = false;
   };
   bool Join(const SocketAddress& from, const SocketAddress& to, const DatagramSocket& socket, std::span<const uint8_t> packet);
 
@@ -49,7 +52,7 @@ class Outbox {
   void Order();
 
   Observer& observer_;
-  bool tapped_ = false;
+  bool tapped_ = false, damage_next_ = false;
   std::vector<Outgoing> outgoing_;
   std::vector<const Outgoing*> order_;  // while they are sent
   std::vector<uint8_t> bytes_;

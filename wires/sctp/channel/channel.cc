@@ -1,12 +1,12 @@
 #include "wires/sctp/channel/channel.h"
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
 #include "base/log.h"
 #include "faults/injector.h"
-#include "faults/stream.h"
 
 namespace weft::sctp {
 namespace {
@@ -18,6 +18,17 @@ using llp::Received;
 // What a byte stream gives in one read, about.
 constexpr unsigned kMessagesPerRead = 64;
 
+// How long a session in a blackhole outlives its queue pair.
+constexpr std::chrono::seconds kSilence{60};
+
+// What comes for it then is thrown away.
+class NoSink final : public llp::UlpduSink {
+ public:
+  bool Begin(size_t, ByteSpan, llp::UlpduPlan*) override { return false; }
+  bool End() override { return false; }
+};
+NoSink g_no_sink;
+
 void CopyBytes(uint8_t* to, const uint8_t* from, size_t count) { std::memcpy(to, from, count); }
 
 }  // namespace
@@ -27,31 +38,80 @@ std::unique_lock<std::mutex> Channel::Hold() const {
 }
 
 void Channel::Start(llp::UlpduSink& sink, std::weak_ptr<llp::ChannelUser> user) {
-  const Association::Lock lock(seat_->association());
-  session().Attach(sink);
-  seat_->SetWake([user = std::move(user)] {
-    if (const auto alive = user.lock()) alive->OnWake();
-  });
-  seat_->WakeLater();  // for what came before
+  user_ = user;
+  {
+    const Association::Lock lock(seat_->association());
+    session().Attach(sink);
+    seat_->SetWake([user = std::move(user)] {
+      if (const auto alive = user.lock()) alive->OnWake();
+    });
+    seat_->WakeLater();  // for what came before
+  }
   if (faults::Enabled()) [[unlikely]] ApplyFaults();
 }
 
-// None is carried out here. One that was asked for and does not come is no fault to be silent about.
+// --- faults ---
+
 void Channel::ApplyFaults() {
-  if (!faults::ConcernsConnection({.qp = owner_.queue_pair, .device = owner_.device}, peer_)) return;
-  LogWarning(Format("qp 0x%x, peer %s: cut, reset, blackhole, delay, bandwidth, corrupt and port_down do not work on connections over SCTP: "
-                    "nothing happens to this one (WEFT_LLP=tcp)",
-                    owner_.queue_pair, peer_.ToString().c_str()));
+  const faults::ConnectionInfo info{.qp = owner_.queue_pair, .device = owner_.device, .crc = true};
+  const Association::Lock lock(seat_->association());
+  if (faults_ != nullptr) {
+    faults_->Reselect();
+  } else if (faults::ConcernsConnection(info, peer_)) {
+    faults_ = std::make_unique<SessionFaults>(info, peer_, seat_->association().network(), [user = user_] {
+      if (const auto alive = user.lock()) alive->OnWake();
+    });
+  } else {
+    return;
+  }
+  Limit();
+  seat_->WakeLater();
+}
+
+void Channel::Limit() {
+  if (faults_->Update()) EndByFault();
+  session().SetSendLimit(faults_->end() == SessionFaults::End::kNone || faults_->silent()
+                             ? faults_->Limit(session().consumed(), session().appended())
+                             : UINT64_MAX);
+}
+
+// What was appended and is not out is lost, as in a socket.
+void Channel::EndByFault() {
+  if (faults_->end() == SessionFaults::End::kGivenUp) return;
+  session().SetSendLimit(UINT64_MAX);
+  session().Abort();
+}
+
+// The end of a channel would tell the peer, who is to hear nothing.
+void Channel::KeepSilent() {
+  transport::Network& network = seat_->association().network();
+  {
+    const Association::Lock lock(seat_->association());
+    seat_->SetWake(nullptr);
+    session().SetSendLimit(session().consumed());
+    session().TakeOver(nullptr, SIZE_MAX, CopyBytes);
+    session().Attach(g_no_sink);
+  }
+  network.RunAt(network.Now() + kSilence, [held = std::shared_ptr<Seat>(std::move(seat_))] {});
 }
 
 // --- to the peer ---
 
 Flushed Channel::Flush() {
   const Association::Lock lock(seat_->association());
+  if (faults_ != nullptr) [[unlikely]] {
+    Limit();
+    if (!session().empty() && faults_->end() == SessionFaults::End::kNone && faults_->StrikeCorruption()) seat_->association().DamageNextPacket();
+  }
   // What the lock's last holder saw may have gone out by his hand: it counts as ours.
   const bool all = seat_->association().SendOf(*seat_);
+  if (faults_ != nullptr && faults_->Sent(session().consumed())) [[unlikely]] EndByFault();
   const uint64_t consumed = session().consumed();
   const size_t bytes = consumed - std::exchange(reported_, consumed);
+  if (faults_ != nullptr && faults_->end() != SessionFaults::End::kNone) [[unlikely]] {
+    blocked_ = false;
+    return {.kind = Flushed::Kind::kFailed, .bytes = bytes};
+  }
   if (seat_->core().lost()) {
     blocked_ = false;
     return {.kind = session().appended() == consumed ? Flushed::Kind::kEmpty : Flushed::Kind::kFailed, .bytes = bytes};
@@ -74,7 +134,7 @@ bool Channel::empty() const {
 
 bool Channel::failed() const {
   const auto lock = Hold();
-  return seat_->core().lost();
+  return seat_->core().lost() || (faults_ != nullptr && faults_->end() != SessionFaults::End::kNone);
 }
 
 void Channel::TakeOver(const void* begin, size_t length, Copy copy) {
@@ -107,6 +167,13 @@ uint64_t Channel::appended() const {
 Received Channel::Receive(unsigned most) {
   Association& association = seat_->association();
   const Association::Lock lock(association, seat_.get());
+  if (faults_ != nullptr) [[unlikely]] {
+    using End = SessionFaults::End;
+    if (faults_->Update()) EndByFault();
+    if (faults_->end() == End::kCut) return {.kind = Received::Kind::kEnded};
+    if (faults_->end() != End::kNone) return {.kind = Received::Kind::kFailed, .error = faults_->end() == End::kReset ? ECONNRESET : ETIMEDOUT};
+    if (faults_->shut()) return {};
+  }
   const uint64_t before = session().received();
   inside_ = true;
   session().SetOpen(true);
@@ -117,6 +184,12 @@ Received Channel::Receive(unsigned most) {
   if (session().deliverable()) seat_->WakeLater();
 
   Received received{.bytes = session().received() - before};
+  if (faults_ != nullptr && faults_->Received(received.bytes)) [[unlikely]] {
+    EndByFault();
+    seat_->WakeLater();
+    received.kind = Received::Kind::kSome;  // the next call says how it ended
+    return received;
+  }
   if (session().stopped()) {
     received.kind = Received::Kind::kStopped;
   } else if (session().state() == SessionState::kFailed) {
@@ -146,7 +219,13 @@ void Channel::EndOutput() {
   session().End();
 }
 
+void Channel::Abort() {
+  if (faults_ != nullptr && seat_ != nullptr && faults_->silent()) [[unlikely]] return KeepSilent();
+  seat_.reset();
+}
+
 void Channel::Close(const std::function<void(llp::UlpduWriter&)>& last) {
+  if (faults_ != nullptr && faults_->silent()) [[unlikely]] return KeepSilent();
   Association& association = seat_->association();
   const Association::Lock lock(association);
   inside_ = true;

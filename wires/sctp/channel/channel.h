@@ -11,6 +11,7 @@
 #include "llp/channel.h"
 #include "transport/network.h"
 #include "wires/sctp/association/association.h"
+#include "wires/sctp/channel/session_faults.h"
 
 namespace weft::sctp {
 
@@ -48,7 +49,7 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
 
   void EndOutput() override;
   void Close(const std::function<void(llp::UlpduWriter&)>& last) override;
-  void Abort() override { seat_.reset(); }
+  void Abort() override;
   void OnExit() override { EndOutput(); }
 
   transport::SocketAddress PeerAddress() const override { return peer_; }
@@ -63,10 +64,17 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
   void Append(ByteSpan header, std::span<const iovec> payload, bool volatile_payload) override;
   uint64_t appended() const override;
 
+  // Of faults, with the association's lock.
+  void Limit();
+  void EndByFault();
+  void KeepSilent();
+
   std::unique_lock<std::mutex> Hold() const;
   ddp::sctp::Session& session() const { return seat_->session(); }
 
   std::unique_ptr<Seat> seat_;  // null: closed
+  std::weak_ptr<llp::ChannelUser> user_;
+  std::unique_ptr<SessionFaults> faults_;  // null: there are none
   const transport::SocketAddress peer_;
   const Owner owner_;
   bool inside_ = false;    // this thread has the association's lock
