@@ -166,6 +166,9 @@ class Association {
   virtual size_t FragmentationPoint() const = 0;
   // Bytes and messages that Send() took and the peer has not acknowledged are gone: false.
   virtual bool HasUnacknowledged() const = 0;
+  // Since the last call the peer acknowledged something new, or it says that it has no room for more, or there is nothing that it has not
+  // acknowledged. Of one that answers HEARTBEATs SCTP never says that it is lost (RFC 9260 section 8.1).
+  virtual bool Advances() = 0;
 };
 
 // Accepts associations of peers. Destruction closes it, and aborts those that wait.

@@ -480,11 +480,13 @@ TEST_F(VirtualSctpTest, APeerThatForgotEverythingRestartsTheAssociation) {
   first->association.reset();
   world_.network().RunFor(milliseconds(1));
   world_.network().SetDefaultLink(sim::LinkFaults{});
+  settings.adaptation = 5;
   auto second = Recorder::Of(client_->Connect(peer, 4000, settings).value());
   ASSERT_TRUE(Until([&] { return second->up.has_value(); }));
   second->Queue(0, 2, {2});
   ASSERT_TRUE(Until([&] { return this->peer().messages.size() == 2; }));
   ASSERT_EQ(this->peer().events.back().kind, Event::Kind::kRestarted);
+  EXPECT_EQ(this->peer().events.back().adaptation, 5u) << "what it says of itself now";
   EXPECT_EQ(this->peer().messages[1].info.ssn, 0);
   EXPECT_EQ(acceptor_->accepted.size(), 1u);
 }

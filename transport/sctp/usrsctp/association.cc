@@ -302,10 +302,22 @@ Received UsrsctpAssociation::Up(Event::Kind kind) {
     flags = 0;
     ReceivePieces(socket_, {&piece, 1}, &info, &flags);
     result.event.adaptation = indication.sai_adaptation_ind;
+  } else if (kind == Event::Kind::kRestarted) {
+    result.event.adaptation = IndicationOfLastInit();
   }
   // What did not fit while connecting may fit now.
   if (wants_room_) stack_.Rouse(*this);
   return result;
+}
+
+std::optional<uint32_t> UsrsctpAssociation::IndicationOfLastInit() const {
+  const PeerRecord* last = nullptr;
+  for (const PeerKey& key : known_) {
+    const auto record = stack_.peers().find(key);
+    if (record == stack_.peers().end()) continue;
+    if (last == nullptr || record->second.init_packet > last->init_packet) last = &record->second;
+  }
+  return last == nullptr ? std::nullopt : last->init_adaptation;
 }
 
 // usrsctp says ECONNABORTED of each association that it ended itself.
@@ -474,6 +486,20 @@ bool UsrsctpAssociation::HasUnacknowledged() const {
   const Stack::Locked locked(stack_);
   const auto status = Status();
   return status && (status->sstat_unackdata > 0 || status->sstat_penddata > 0);
+}
+
+bool UsrsctpAssociation::Advances() {
+  if (!Usable()) return true;
+  const Stack::Locked locked(stack_);
+  uint32_t acknowledged = 0;  // a sum that changes when one of them does
+  for (const PeerKey& key : known_) {
+    const auto record = stack_.peers().find(key);
+    if (record != stack_.peers().end()) acknowledged += record->second.cumulative_ack;
+  }
+  const bool news = std::exchange(acknowledged_, acknowledged) != acknowledged;
+  if (news) return true;
+  const auto status = Status();
+  return !status || status->sstat_rwnd == 0 || (status->sstat_unackdata == 0 && status->sstat_penddata == 0);
 }
 
 }  // namespace weft::transport::sctp

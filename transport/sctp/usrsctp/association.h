@@ -40,6 +40,7 @@ class UsrsctpAssociation final : public Association, public Watched {
   int SetPrimary(const SocketAddress& path) override;
   size_t FragmentationPoint() const override;
   bool HasUnacknowledged() const override;
+  bool Advances() override;
 
   // Under the stack's lock: no packet from another UDP port of these addresses is taken.
   void Know(const std::vector<SocketAddress>& peer_addresses, uint16_t udp_port);
@@ -55,6 +56,7 @@ class UsrsctpAssociation final : public Association, public Watched {
   void Forget();
   std::optional<Received> OnNotification(std::span<const uint8_t> bytes);
   Received Up(Event::Kind kind);
+  std::optional<uint32_t> IndicationOfLastInit() const;
   int WhyLost(int error) const;
   Received End(Received::Kind kind, int error);
   std::optional<sctp_status> Status() const;
@@ -73,6 +75,7 @@ class UsrsctpAssociation final : public Association, public Watched {
   bool explicit_end_ = false;  // usrsctp is told where a message ends
   std::optional<OutgoingMessage> in_parts_;
   bool shut_down_ = false;
+  uint32_t acknowledged_ = 0;  // as Advances() saw it
   std::optional<Received> end_;
 };
 

@@ -1,5 +1,6 @@
 #include "transport/sctp/usrsctp/guard.h"
 
+#include <algorithm>
 #include <cstddef>
 
 namespace weft::transport::sctp {
@@ -10,8 +11,9 @@ using Bytes = std::span<const uint8_t>;
 constexpr size_t kCommonHeader = 12, kChunkHeader = 4, kParameterHeader = 4;
 constexpr size_t kInitFixed = 16;        // behind the chunk's header
 constexpr uint32_t kLeastWindow = 1500;  // RFC 9260 section 3.3.2
-constexpr uint8_t kInit = 1, kInitAck = 2, kAbort = 6, kError = 9;
+constexpr uint8_t kInit = 1, kInitAck = 2, kSack = 3, kAbort = 6, kError = 9;
 constexpr uint8_t kAsconf = 0xc1, kAsconfAck = 0x80, kReconfig = 0x82;  // RFC 5061, RFC 6525
+constexpr uint16_t kAdaptation = 0xc006;  // RFC 5061 section 4.2.6
 constexpr uint16_t kRandom = 0x8002, kHmacAlgorithms = 0x8004;  // and the chunk list between them: RFC 4895 section 3
 
 uint16_t At16(Bytes bytes, size_t at) { return static_cast<uint16_t>(bytes[at] << 8 | bytes[at + 1]); }
@@ -73,6 +75,24 @@ bool MayEnter(Bytes packet, bool has_association) {
     rest = rest.subspan(Padded(length));
   }
   return true;
+}
+
+std::optional<InitPacket> AsInit(Bytes packet) {
+  if (packet[kCommonHeader] != kInit) return std::nullopt;
+  InitPacket init;
+  const size_t length = At16(packet, kCommonHeader + 2);
+  Bytes parameters = packet.subspan(kCommonHeader, length).subspan(kChunkHeader + kInitFixed);
+  while (!parameters.empty()) {
+    const size_t size = At16(parameters, 2);
+    if (At16(parameters, 0) == kAdaptation && size == kParameterHeader + 4) init.adaptation = At32(parameters, kParameterHeader);
+    parameters = parameters.subspan(std::min(Padded(size), parameters.size()));
+  }
+  return init;
+}
+
+std::optional<uint32_t> CumulativeAck(Bytes packet) {
+  if (packet[kCommonHeader] != kSack || packet.size() < kCommonHeader + kChunkHeader + 4) return std::nullopt;
+  return At32(packet, kCommonHeader + kChunkHeader);
 }
 
 }  // namespace weft::transport::sctp

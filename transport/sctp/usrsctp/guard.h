@@ -2,6 +2,7 @@
 #define TRANSPORT_SCTP_USRSCTP_GUARD_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 namespace weft::transport::sctp {
@@ -15,6 +16,14 @@ namespace weft::transport::sctp {
 // `has_association`: one with the packet's addresses and ports exists. An INIT that is to restart it then bears nothing
 // of AUTH (RFC 4895), which nobody here speaks, and which usrsctp would end the association over if it dislikes it.
 bool MayEnter(std::span<const uint8_t> packet, bool has_association);
+
+// What a packet that may enter says if it is an INIT.
+struct InitPacket {
+  std::optional<uint32_t> adaptation;  // RFC 5061 section 4.2.6; nullopt: it bears none
+};
+std::optional<InitPacket> AsInit(std::span<const uint8_t> packet);
+// The cumulative TSN of one that begins with a SACK.
+std::optional<uint32_t> CumulativeAck(std::span<const uint8_t> packet);
 
 }  // namespace weft::transport::sctp
 

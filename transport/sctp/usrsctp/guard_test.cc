@@ -89,5 +89,18 @@ TEST(Guard, EveryBeginningOfAPacketIsLookedAtWithinItsBounds) {
   }
 }
 
+TEST(Guard, AnInitSaysItsAdaptationIndication) {
+  EXPECT_EQ(AsInit(With(Common(7), {10, 0, 0, 4})), std::nullopt);
+  ASSERT_TRUE(AsInit(Init()).has_value());
+  EXPECT_EQ(AsInit(Init())->adaptation, std::nullopt);
+  Packet packet = With(Init(), {0xc0, 6, 0, 8, 0, 0, 0, 1});
+  packet[15] = 36;
+  ASSERT_TRUE(MayEnter(packet, true));
+  EXPECT_EQ(AsInit(packet)->adaptation, 1u);
+  packet[43] = 7;  // of another length it is none
+  packet[15] = 35;
+  EXPECT_EQ(AsInit(packet)->adaptation, std::nullopt);
+}
+
 }  // namespace
 }  // namespace weft::transport::sctp

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <unordered_map>
 
 #include "transport/network.h"
@@ -50,6 +51,11 @@ struct PeerRecord {
   bool passed_over = false;  // another address of that peer is not: it gets no DATA, but
   transport::Time ask_at{};  // a HEARTBEAT from time to time
   bool broke_rules = false;  // it was aborted for that
+  uint32_t cumulative_ack = 0;  // of the last SACK that came from it
+  // The last INIT that came from it, which may restart the association: the how manieth packet of all that was (0: none came), and its
+  // adaptation indication, of which usrsctp says nothing then.
+  uint64_t init_packet = 0;
+  std::optional<uint32_t> init_adaptation;
 };
 
 using PeerTable = std::unordered_map<PeerKey, PeerRecord, PeerKeyHash>;

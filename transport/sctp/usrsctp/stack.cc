@@ -248,7 +248,19 @@ void Stack::Take(const Host& host, const IncomingDatagram& datagram, std::span<c
     ++known->second.packets_in;
     known->second.bytes_in += packet.bytes.size();
   }
-  if (!MayEnter(packet.bytes, known != peers_.end()) || !Input(packet)) ++counters_.damaged;
+  if (!MayEnter(packet.bytes, known != peers_.end())) {
+    ++counters_.damaged;
+    return;
+  }
+  if (known != peers_.end()) {
+    if (const auto ack = CumulativeAck(packet.bytes)) {
+      known->second.cumulative_ack = *ack;
+    } else if (const auto init = AsInit(packet.bytes)) [[unlikely]] {
+      known->second.init_packet = counters_.packets_in;
+      known->second.init_adaptation = init->adaptation;
+    }
+  }
+  if (!Input(packet)) ++counters_.damaged;
 }
 
 // What was sent here was shown then.

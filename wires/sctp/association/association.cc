@@ -372,6 +372,21 @@ bool Association::needs_clock() const {
 void Association::Tick() {
   CheckAcknowledged();
   CheckGaps();
+  CheckAdvance();
+}
+
+void Association::CheckAdvance() {
+  if (state_ != State::kUp) return;
+  const transport::Time now = network_.Now();
+  // Otherwise there was nothing to acknowledge, or this process was stopped.
+  const bool clock_ran = now - std::exchange(last_tick_, now) <= 50 * kTick;
+  if (transport_->Advances() || !clock_ran) {
+    advanced_at_ = now;
+  } else if (now - advanced_at_ >= kSilenceLimit) {
+    const std::string why = Format("acknowledged nothing for %d s", static_cast<int>(kSilenceLimit.count()));
+    transport_->Abort(why);
+    Over(ETIMEDOUT, "the peer " + why);
+  }
 }
 
 void Association::CheckAcknowledged() {

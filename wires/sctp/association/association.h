@@ -26,6 +26,8 @@ class Association;
 inline constexpr std::chrono::seconds kLingerLimit{2};
 // How long a message may be missing that has others behind it. SCTP gives up on a peer sooner than that.
 inline constexpr std::chrono::seconds kGapLimit{60};
+// How long a peer that answers otherwise, and has room, may acknowledge nothing.
+inline constexpr std::chrono::seconds kSilenceLimit{60};
 
 // One session of an association, in the hands of its user. Destruction ends the session at once, and takes the
 // association's lock; all the rest is used with the lock held.
@@ -152,6 +154,7 @@ class Association : public std::enable_shared_from_this<Association> {
   Aftermath Finish(const Seat* own);
   void Tick();
   void CheckAcknowledged();
+  void CheckAdvance();
   void CheckGaps();
   void ReleaseLingering(std::vector<std::unique_ptr<Seat>>& gone);
   bool needs_clock() const;
@@ -173,6 +176,8 @@ class Association : public std::enable_shared_from_this<Association> {
   std::unique_ptr<ddp::sctp::Association> core_;               // from kUp on
   std::vector<std::unique_ptr<ddp::sctp::Association>> lost_;  // before restarts of the peer, while sessions are held
   uint64_t acknowledged_ = 0;                                  // of core_->taken()
+  transport::Time last_tick_{};
+  transport::Time advanced_at_{};                              // the peer acknowledged something, or there was nothing
   std::vector<Seat*> seats_;
   std::vector<std::unique_ptr<Seat>> lingering_;
   std::deque<std::pair<ddp::sctp::Association*, ddp::sctp::Session*>> requests_;
