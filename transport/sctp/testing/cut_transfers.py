@@ -4,41 +4,37 @@
     bazel run //transport/sctp/testing:cut_transfers -- --times 1 --bytes 134217728 --modes pf --seed 7
 
 A seed decides which link is cut, at which end, when and for how long, and the bytes. Prints a line for each transfer, and a table of each mode.
-Ends with 1 if a transfer failed, or stalled for longer than its mode may (--most-stall).
+Ends with 1 if a transfer failed, or stalled for longer than its mode may (--most-stall), and with 77 where there can be no namespaces.
 """
 
 import argparse
-import os
 import random
 import re
 import subprocess
 import sys
 import time
 
+import transfer_ends
 import two_links
 
-# `bazel run` starts in the folder of the workspace.
-PROGRAM = os.path.join(os.environ.get("TEST_SRCDIR", ".."), "weft", "transport", "sctp", "transfer_benchmark")
 MODES = {"failover": [], "cmt": ["cmt"], "pf": ["pf"]}
 
 
 class Transfer:
     """One, over links that nobody else uses."""
 
-    def __init__(self, links, mode, message, count, seed):
+    def __init__(self, links, mode, message, count, seed, every_ms=0):
         chance = random.Random(seed)
         self.seed, self.mode = seed, mode
         self.cut, self.end = chance.randrange(2), chance.choice(["one", "two"])
         # Both links together take 4 ns for a byte: the transfer is under way when the cut begins.
         self.begins, self.lasts = chance.uniform(0.05, 0.5) * count * 4e-9, chance.uniform(0.3, 1) * count * 4e-9
-        self._links, self._message, self._count = links, message, count
+        self._links, self._message, self._count, self._every_ms = links, message, count, every_ms
 
     def run(self):
-        server = self._links.start("two", PROGRAM, "server", ",".join(two_links.TWO))
+        server, client = transfer_ends.start(self._links, self._message, f"bytes={self._count}", f"seed={self.seed}", f"every={self._every_ms}",
+                                             *MODES[self.mode])
         try:
-            port, udp = re.match(r"port (\d+) udp (\d+)", server.stdout.readline()).groups()
-            client = self._links.start("one", PROGRAM, "client", f"{','.join(two_links.TWO)}:{port}:{udp}", str(self._message), f"bytes={self._count}",
-                                       f"seed={self.seed}", f"from={','.join(two_links.ONE)}", *MODES[self.mode])
             time.sleep(self.begins)
             outlasted = client.poll() is None
             self._links.set_link(self.end, self.cut, up=False)
@@ -64,13 +60,15 @@ def any_seed():
     return random.SystemRandom().randrange(10**6)
 
 
-def run_all(links, modes, times, message, count, first_seed):
+def run_all(links, modes, times, message, count, first_seed, every_ms=0):
     """By mode, the transfers."""
     done = {mode: [] for mode in modes}
     for seed in range(first_seed, first_seed + times):
         for mode in modes:
-            transfer = Transfer(links, mode, message, count, seed)
+            transfer = Transfer(links, mode, message, count, seed, every_ms)
             transfer.run()
+            if every_ms and transfer.ok:
+                print(transfer.output, end="")
             print(transfer, flush=True)
             done[mode].append(transfer)
     return done
@@ -94,14 +92,18 @@ def main():
     parser.add_argument("--modes", default="failover,cmt,pf")
     parser.add_argument("--seed", type=int, default=None, help="of the first transfer; the next have the next")
     parser.add_argument("--rate", default="1gbit", help="of a link; none: as fast as the machine")
+    parser.add_argument("--every", type=int, default=0, metavar="MS", help="also print what each program said, how much arrived meanwhile, and its paths")
     parser.add_argument("--most-stall", type=float, default=2.0, help="seconds; of pf")
     asked = parser.parse_args()
-    if not two_links.can_be_made():
-        sys.exit("cut_transfers: making network namespaces needs root")
+    obstacle = two_links.why_not()
+    if obstacle is not None:
+        print(f"cut_transfers: {obstacle}", file=sys.stderr)
+        sys.exit(two_links.CANNOT)
+    two_links.end_with_clean_up()
     seed = asked.seed if asked.seed is not None else any_seed()
     links = two_links.TwoLinks(None if asked.rate == "none" else asked.rate)
     try:
-        done = run_all(links, asked.modes.split(","), asked.times, asked.message, asked.bytes, seed)
+        done = run_all(links, asked.modes.split(","), asked.times, asked.message, asked.bytes, seed, asked.every)
     finally:
         links.close()
     print(table(done))

@@ -4,14 +4,16 @@ import re
 import unittest
 
 import cut_transfers
+import transfer_ends
 import two_links
 
 
 class TwoLinksTest(unittest.TestCase):
 
     def setUp(self):
-        if not two_links.can_be_made():
-            self.skipTest("making network namespaces needs root")
+        obstacle = two_links.why_not()
+        if obstacle is not None:
+            self.skipTest(obstacle)
 
     def _links(self, rate=None):
         links = two_links.TwoLinks(rate)
@@ -20,11 +22,7 @@ class TwoLinksTest(unittest.TestCase):
 
     def _transfer(self, seconds, *options):
         links = self._links()
-        carriage = [option for option in options if option == "native"]
-        server = links.start("two", cut_transfers.PROGRAM, "server", ",".join(two_links.TWO), *carriage)
-        port, udp = re.match(r"port (\d+) udp (\d+)", server.stdout.readline()).groups()
-        client = links.start("one", cut_transfers.PROGRAM, "client", f"{','.join(two_links.TWO)}:{port}:{udp}", "65536", f"seconds={seconds}",
-                             f"from={','.join(two_links.ONE)}", *options)
+        _, client = transfer_ends.start(links, 65536, f"seconds={seconds}", *options)
         output = client.communicate(timeout=60)[0]
         self.assertEqual(client.returncode, 0, output)
         self.assertRegex(output, r"all \d+ arrived and are right", output)
