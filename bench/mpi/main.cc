@@ -1,6 +1,7 @@
-// mpi_bench pair|collective [--quick]: measures the MPI library that it runs on, with 2 ranks or with all; a line per figure:
+// mpi_bench SUITE [--quick]: measures the MPI library that it runs on, with 2 ranks or (collective) with all; a line per figure:
 // name, size in bytes, value (microseconds, or messages or bytes per second).
 #include <cstring>
+#include <string_view>
 
 #include "measure.h"
 
@@ -15,12 +16,8 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &g_rank);
   MPI_Comm_size(MPI_COMM_WORLD, &g_size);
   g_quick = argc > 2 && std::strcmp(argv[2], "--quick") == 0;
-  const bool pair = argc > 1 && std::strcmp(argv[1], "pair") == 0, collective = argc > 1 && std::strcmp(argv[1], "collective") == 0;
-  if ((!pair && !collective) || (pair && g_size != 2)) {
-    if (g_rank == 0) std::fprintf(stderr, "usage: mpiexec -n 2 mpi_bench pair [--quick]; mpiexec -n N mpi_bench collective [--quick]\n");
-    MPI_Abort(MPI_COMM_WORLD, 2);
-  }
-  if (pair) {
+  const std::string_view suite = argc > 1 ? argv[1] : "";
+  if (suite == "pair" && g_size == 2) {
     PingPong();
     Stream();
     Fences();
@@ -28,8 +25,16 @@ int main(int argc, char** argv) {
     Rates();
     PassiveTarget();
     Mixed();
-  } else {
+  } else if (suite == "bandwidth" && g_size == 2) {
+    BandwidthBySize();
+  } else if (suite == "windows" && g_size == 2) {
+    FencesBySize();
+    Mixed();
+  } else if (suite == "collective") {
     Collectives();
+  } else {
+    if (g_rank == 0) std::fprintf(stderr, "usage: mpiexec -n 2 mpi_bench pair|bandwidth|windows [--quick]; mpiexec -n N mpi_bench collective [--quick]\n");
+    MPI_Abort(MPI_COMM_WORLD, 2);
   }
   MPI_Finalize();
   return 0;

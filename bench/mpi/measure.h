@@ -47,6 +47,8 @@ void Locks();
 void Rates();
 void PassiveTarget();
 void Mixed();
+void BandwidthBySize();
+void FencesBySize();
 // All ranks.
 void Collectives();
 

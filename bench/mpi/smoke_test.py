@@ -5,6 +5,7 @@ import stock
 
 PAIR = {"ping_pong", "message_rate", "bandwidth", "put_fence", "get_fence", "accumulate_fence", "lock_put_unlock", "put_rate", "get_rate",
         "passive_put", "mixed", "mixed_emulated"}
+WINDOWS = {"put_fence", "get_fence", "put_fence_emulated", "get_fence_emulated", "mixed", "mixed_emulated"}
 COLLECTIVE = {"barrier", "bcast", "allreduce", "alltoall"}
 
 
@@ -19,6 +20,10 @@ class Benchmarks(mpi.MpiTest):
 
     def test_two_ranks(self):
         self.assertEqual(self.figures(2, "pair"), PAIR)
+
+    def test_two_ranks_by_size(self):
+        self.assertEqual(self.figures(2, "bandwidth"), {"bandwidth"})
+        self.assertEqual(self.figures(2, "windows"), WINDOWS)
 
     def test_four_ranks(self):
         self.assertEqual(self.figures(4, "collective"), COLLECTIVE)

@@ -101,11 +101,8 @@ def main():
         sys.exit(two_links.CANNOT)
     two_links.end_with_clean_up()
     seed = asked.seed if asked.seed is not None else any_seed()
-    links = two_links.TwoLinks(None if asked.rate == "none" else asked.rate)
-    try:
+    with two_links.TwoLinks(None if asked.rate == "none" else asked.rate) as links:
         done = run_all(links, asked.modes.split(","), asked.times, asked.message, asked.bytes, seed, asked.every)
-    finally:
-        links.close()
     print(table(done))
     bad = [t for transfers in done.values() for t in transfers if not t.ok or (t.mode == "pf" and t.stall >= asked.most_stall)]
     sys.exit(1 if bad else 0)

@@ -46,7 +46,7 @@ def _run(*words):
 
 class TwoLinks:
     """Hosts `one` and `two`, whose link 0 has the first addresses of ONE and TWO, and link 1 the second. `rate`: of each link and direction,
-    as tc writes it ("1gbit"); none: as fast as the machine. `mtu`: of both links, bytes."""
+    as tc writes it ("1gbit"); none: as fast as the machine. `mtu`: of both links, bytes. To be closed."""
 
     _numbers = itertools.count()
 
@@ -75,6 +75,12 @@ class TwoLinks:
             self.end(process)
         for name in self.names.values():
             subprocess.run(["ip", "netns", "del", name], capture_output=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.close()
 
     def _ip(self, host, command):
         return _run("ip", "-n", self.names[host], *command.split())
