@@ -33,7 +33,9 @@ int main(int argc, char** argv) {
   } else if (suite == "collective") {
     Collectives();
   } else {
-    if (g_rank == 0) std::fprintf(stderr, "usage: mpiexec -n 2 mpi_bench pair|bandwidth|windows [--quick]; mpiexec -n N mpi_bench collective [--quick]\n");
+    if (g_rank == 0) {
+      std::fprintf(stderr, "usage: mpiexec -n 2 mpi_bench pair|bandwidth|windows [--quick]; mpiexec -n N mpi_bench collective [--quick]\n");
+    }
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
   MPI_Finalize();

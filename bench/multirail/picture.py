@@ -12,12 +12,16 @@ TITLES = {"one path": "one path", "failover": "failover", "cmt": "CMT", "pf": "C
 class _Panel:
     """Commands of one plot; data go into the script."""
 
-    def __init__(self, title, x, y):
-        self._lines = ["reset", f"set title '{title}'", f"set xlabel '{x}'", f"set ylabel '{y}'", "set grid", "set key outside bottom center horizontal"]
+    def __init__(self, title, y):
+        self._lines = ["reset", f"set title '{title}'", f"set ylabel '{y}'", "set grid", "set key outside bottom center horizontal"]
         self._curves = []
 
     def set(self, command):
         self._lines.append(command)
+
+    def sizes(self):
+        """Across: bytes of a message."""
+        self._lines += ["set logscale x 2", "set format x '%.0b %BB'"]
 
     def curve(self, points, style, title):
         name = f"$d{len(self._curves)}"
@@ -29,7 +33,7 @@ class _Panel:
 
 
 def _over_time(results):
-    panel = _Panel("Figure 4.4: bandwidth while links are down (grey)", "seconds", "Mbit/s")
+    panel = _Panel("Figure 4.4: bandwidth over seconds; a link is down (grey)", "Mbit/s")
     panel.set("set yrange [0:2100]")
     for link, begins, ends in results["cuts"]:
         panel.set(f"set object rectangle from {begins},0 to {ends},2100 fillcolor rgb '#{'dddddd' if link == 0 else 'eeeeee'}' fillstyle solid noborder behind")
@@ -45,8 +49,9 @@ def _over_time(results):
 
 
 def _by_size(results, what):
-    panel = _Panel(f"Figure 4.5: bandwidth by size of messages, {what}", "bytes", "Mbit/s")
-    panel.set("set logscale x 2")
+    panel = _Panel(f"Figure 4.5: bandwidth by size of messages, {what}", "Mbit/s")
+    panel.sizes()
+    panel.set("set yrange [0:*]")
     for name, points in results.items():
         panel.curve(points, f"with linespoints linewidth 1.5 linecolor rgb '{COLOURS[name]}'", TITLES[name] + (", two paths" if name == "cmt" else ""))
         panel.curve([(printed.BANDWIDTH_AT, printed.BANDWIDTH[name])], f"with points pointtype 6 pointsize 2 linecolor rgb '{COLOURS[name]}'", "thesis")
@@ -54,8 +59,8 @@ def _by_size(results, what):
 
 
 def _fences(results):
-    panel = _Panel("Figure 4.2: an operation and a fence, hybrid / messages alone", "bytes", "ratio of times")
-    panel.set("set logscale x 2")
+    panel = _Panel("Figure 4.2: an operation and a fence, hybrid / messages alone, by size", "ratio of times")
+    panel.sizes()
     panel.set("set yrange [0:*]")
     times = {name: dict(map(tuple, rows)) for name, rows in results["fences"].items()}
     for operation, colour in (("put", "#1b9e77"), ("get", "#d95f02")):
@@ -67,7 +72,7 @@ def _fences(results):
 
 
 def _mixed(results):
-    panel = _Panel("Figure 4.3: the mixed program, time relative to messages alone", "", "ratio of times")
+    panel = _Panel("Figure 4.3: the mixed program, time relative to messages alone", "ratio of times")
     panel.set("set style fill solid 0.5")
     panel.set("set boxwidth 0.35")
     panel.set("set yrange [0:*]")
