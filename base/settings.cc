@@ -45,7 +45,7 @@ constexpr SettingInfo kTable[] = {
      "Where WEFT_SCTP_ADDRESSES is not set: a file with a line for each host, its name and its addresses."},
     {"WEFT_SCTP_CMT", "off|on|pf", "off",
      "Send over all paths at once, not over the primary one alone; pf rests a path on which something timed out."},
-    {"WEFT_SCTP_CARRIAGE", "udp|ip", "udp", "Packets of SCTP travel in UDP, or in IP itself, which needs CAP_NET_RAW."},
+    {"WEFT_SCTP_CARRIAGE", "udp|ip|kernel", "udp", "Packets of SCTP travel in UDP, or in IP itself, which needs CAP_NET_RAW; or the kernel's SCTP is used."},
     {"WEFT_SCTP_UDP_PORT", "PORT (0 to 65535; 0: any)", "0", "UDP port on which this process takes packets of SCTP."},
     {"WEFT_SCTP_HEARTBEAT", "MILLISECONDS (0 to 3600000; 0: none)", "1000", "How often a path that is idle is looked at."},
     {"WEFT_SCTP_RTO_INITIAL", "MILLISECONDS (10 to 60000)", "500", "Retransmission time-out before a round trip was measured."},
@@ -129,7 +129,11 @@ constexpr Apply kApply[] = {
       s.sctp.cmt = v == "on" ? Cmt::kOn : v == "pf" ? Cmt::kPotentiallyFailed : Cmt::kOff;
       return true;
     },
-    [](Settings& s, std::string_view v) { return s.sctp.in_ip = v == "ip", true; },
+    [](Settings& s, std::string_view v) {
+      using Carriage = SctpSettings::Carriage;
+      s.sctp.carriage = v == "ip" ? Carriage::kIp : v == "kernel" ? Carriage::kKernel : Carriage::kUdp;
+      return true;
+    },
     [](Settings& s, std::string_view v) { return ApplyNumber(s.sctp.udp_port, v, 0, 65535); },
     [](Settings& s, std::string_view v) { return ApplyNumber(s.sctp.heartbeat, v, 0, 3'600'000); },
     [](Settings& s, std::string_view v) { return ApplyNumber(s.sctp.rto_initial, v, 10, kLongestRto); },

@@ -37,7 +37,8 @@ enum class Llp {
 struct SctpSettings {
   std::vector<std::string> addresses;  // ours that associations use, several for several paths; numeric
   std::string interfaces;              // a file (base/interface_file.h) that fills in `addresses` where they are not set
-  bool in_ip = false;                  // packets in IP itself, not in UDP
+  enum class Carriage : uint8_t { kUdp, kIp, kKernel };
+  Carriage carriage = Carriage::kUdp;  // packets in UDP, in IP itself, or those of the kernel's SCTP (in IP)
   uint16_t udp_port = 0;               // on which packets in UDP are taken; 0: the kernel chooses
   enum class Cmt { kOff, kOn, kPotentiallyFailed } cmt = Cmt::kOff;
   std::optional<uint32_t> heartbeat, rto_initial, rto_min, rto_max;

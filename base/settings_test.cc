@@ -68,7 +68,7 @@ TEST(SettingsTest, SettingsOfSctpAreReadAndChecked) {
   const SctpSettings& sctp = read.settings.sctp;
   EXPECT_EQ(sctp.addresses, (std::vector<std::string>{"10.0.0.1", "fd00::1"}));
   EXPECT_EQ(sctp.cmt, SctpSettings::Cmt::kPotentiallyFailed);
-  EXPECT_TRUE(sctp.in_ip);
+  EXPECT_EQ(sctp.carriage, SctpSettings::Carriage::kIp);
   EXPECT_EQ(sctp.udp_port, 9899);
   EXPECT_EQ(sctp.heartbeat, 0u);
   EXPECT_EQ(sctp.rto_initial, 10u);

@@ -16,6 +16,7 @@ class Guest:
         """Boots it; copies of `files` of the workspace are in its /mnt."""
         self._script = stock.workspace_file("tests/interop/siw-guest")
         self._share = tempfile.mkdtemp(prefix="siw-share-")
+        os.chmod(self._share, 0o755)  # for every user of the guest
         for path in files:
             shutil.copy(stock.workspace_file(path), self._share)
         self._boot()

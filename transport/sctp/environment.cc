@@ -68,6 +68,9 @@ std::vector<SocketAddress> UserAddresses(const SctpSettings& user, const SocketA
   return addresses;
 }
 
-Carriage UserCarriage(const SctpSettings& user) { return {.udp = true, .udp_port = user.udp_port, .native = user.in_ip}; }
+Carriage UserCarriage(const SctpSettings& user) {
+  using By = SctpSettings::Carriage;
+  return {.udp = true, .udp_port = user.udp_port, .native = user.carriage == By::kIp, .kernel = user.carriage == By::kKernel};
+}
 
 }  // namespace weft::transport::sctp

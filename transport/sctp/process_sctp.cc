@@ -2,6 +2,7 @@
 
 #include <netinet/in.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -17,6 +18,7 @@
 #include "transport/ip_frame.h"
 #include "transport/local_address.h"
 #include "transport/pcap.h"
+#include "transport/sctp/kernel/kernel_sctp.h"
 #include "transport/sctp_packet.h"
 #include "transport/sctp/usrsctp/host_sctp.h"
 
@@ -101,6 +103,20 @@ Entry* Current() {
   return entry != nullptr && entry->stack.InThisProcess() ? entry : nullptr;
 }
 
+// The kernel's. A child's network is another.
+Result<Sctp*, int> KernelsSctp(Network& network) {
+  struct Kernels {
+    pid_t process;
+    KernelSctp sctp;
+  };
+  static std::mutex making;
+  static Kernels* current = nullptr;  // never destroyed
+  if (int error = KernelSctp::Probe()) return error;
+  const std::lock_guard lock(making);
+  if (current == nullptr || current->process != getpid()) current = new Kernels{getpid(), KernelSctp(network)};
+  return &current->sctp;
+}
+
 constexpr std::chrono::seconds kExitLimit{1};
 
 void AtExit() {
@@ -118,6 +134,7 @@ void EndAssociationsAtExit() {
 }
 
 Result<Sctp*, int> ProcessSctp(Network& network, const Carriage& carriage) {
+  if (carriage.kernel) return KernelsSctp(network);
   if (Entry* const entry = Current()) return &entry->sctp;
   // A fork while another thread is in here leaves it locked in the child: rare, and no lock that is passed on to a
   // child could help.

@@ -15,6 +15,7 @@ struct Carriage {
   uint16_t udp_port = 0;  // of ours; 0: the kernel chooses one
   bool native =
       false;  // in IP too, which needs CAP_NET_RAW. Every such process of a host sees all of its packets of SCTP
+  bool kernel = false;  // the kernel's SCTP in place of all that
 };
 
 // Has what associations sent reach their peers (for a second at most) and then end them by an ABORT when the process ends, in a handler
@@ -23,7 +24,7 @@ void EndAssociationsAtExit();
 
 // SCTP of this process, on its network; made on first use and never destroyed. A child after fork() gets a fresh one.
 // After a kill they find out by themselves (Settings). Errors: EADDRINUSE
-// (udp_port), EPERM (native), EMFILE ..., EINVAL (neither).
+// (udp_port), EPERM (native), EPROTONOSUPPORT (kernel: it has none), EMFILE ..., EINVAL (neither).
 Result<Sctp*, int> ProcessSctp(Network& network, const Carriage& carriage);
 
 // For `weft stat` and measurements; zeros when nothing was made.

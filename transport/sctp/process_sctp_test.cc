@@ -23,6 +23,7 @@
 #include <thread>
 
 #include "base/check.h"
+#include "transport/sctp/testing/locked_recorder.h"
 #include "transport/sctp/testing/recorder.h"
 #include "transport/tcp_network.h"
 
@@ -43,35 +44,6 @@ std::vector<uint8_t> Pattern(size_t length, uint8_t first) {
   std::iota(bytes.begin(), bytes.end(), first);
   return bytes;
 }
-
-// A recorder whose calls, and the test's looks, exclude each other.
-class Locked : public ReadyHandler {
- public:
-  explicit Locked(std::unique_ptr<Association> association) { recorder_.association = std::move(association); }
-  static std::shared_ptr<Locked> Of(std::unique_ptr<Association> association) {
-    auto locked = std::make_shared<Locked>(std::move(association));
-    locked->recorder_.association->Watch(std::make_shared<WeakHandler>(locked));
-    return locked;
-  }
-  void OnReady(Interest ready) override {
-    std::lock_guard lock(mutex_);
-    recorder_.OnReady(ready);
-    changed_.notify_all();
-  }
-  void With(const std::function<void(Recorder&)>& what) {
-    std::lock_guard lock(mutex_);
-    what(recorder_);
-  }
-  bool Until(const std::function<bool(Recorder&)>& done, milliseconds most = seconds(20)) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, most, [&] { return done(recorder_); });
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  Recorder recorder_;
-};
 
 class Echo : public ReadyHandler {
  public:

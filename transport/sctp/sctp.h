@@ -130,8 +130,9 @@ class Association {
   // yet). kFailed: EMSGSIZE (longer than `send_buffer`), EINVAL (no such stream, no bytes), EPIPE (shut down), or the
   // association is gone.
   virtual IoResult Send(const OutgoingMessage& message) = 0;
-  // For faults on demand: the packet that goes out next, for this association if nobody else sends meanwhile, is damaged on its way.
-  virtual void DamageNextPacket() = 0;
+  // For faults on demand: the packet that goes out next, for this association if nobody else sends meanwhile, is damaged on its way. False:
+  // packets are not made here.
+  virtual bool DamageNextPacket() = 0;
   // What waits because more was to follow goes out.
   virtual void Flush() = 0;
   // The next bytes of one message, or the next event. Messages are whole when their first bytes can be received, unless

@@ -1,5 +1,6 @@
 #include "wires/choice/wire.h"
 
+#include <atomic>
 #include <cstring>
 #include <utility>
 
@@ -17,9 +18,15 @@ Result<transport::sctp::Sctp*, int> GetSctp(transport::Network& network, const S
   auto sctp = ProcessSctp(network, transport::sctp::UserCarriage(settings));
   if (!sctp.ok()) {
     const char* hint = "";
-    if (settings.in_ip && sctp.error() == EPERM) hint = "; WEFT_SCTP_CARRIAGE=ip needs CAP_NET_RAW, udp needs nothing";
+    using Carriage = SctpSettings::Carriage;
+    if (settings.carriage == Carriage::kIp && sctp.error() == EPERM)
+      hint = "; WEFT_SCTP_CARRIAGE=ip needs CAP_NET_RAW, udp needs nothing";
+    if (settings.carriage == Carriage::kKernel) hint = "; WEFT_SCTP_CARRIAGE=kernel needs the kernel's module sctp (modprobe sctp), udp needs nothing";
     if (settings.udp_port != 0 && sctp.error() == EADDRINUSE) hint = "; another process has WEFT_SCTP_UDP_PORT";
     LogWarning(Format("no SCTP: %s%s", std::strerror(sctp.error()), hint));
+  } else if (settings.carriage == SctpSettings::Carriage::kKernel && settings.cmt != SctpSettings::Cmt::kOff) {
+    static std::atomic_flag said;
+    if (!said.test_and_set()) LogWarning("WEFT_SCTP_CMT: the kernel's SCTP uses one path at a time (WEFT_SCTP_CARRIAGE=kernel)");
   }
   return sctp;
 }

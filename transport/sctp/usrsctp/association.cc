@@ -133,11 +133,12 @@ IoResult UsrsctpAssociation::Send(const OutgoingMessage& message) {
   return {.kind = IoResult::Kind::kDone, .bytes = bytes};
 }
 
-void UsrsctpAssociation::DamageNextPacket() {
-  if (!Usable()) return;
+bool UsrsctpAssociation::DamageNextPacket() {
+  if (!Usable()) return false;
   Stack::Locked locked(stack_);
   locked.SetMoreFollows();
   stack_.outbox().DamageNext();
+  return true;
 }
 
 void UsrsctpAssociation::Flush() {

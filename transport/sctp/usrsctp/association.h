@@ -23,7 +23,7 @@ class UsrsctpAssociation final : public Association, public Watched {
   void Watch(std::shared_ptr<ReadyHandler> handler) override;
   void SetReading(bool reading) override;
   IoResult Send(const OutgoingMessage& message) override;
-  void DamageNextPacket() override;
+  bool DamageNextPacket() override;
   void Flush() override;
   Received Receive(std::span<const iovec> into) override;
   Interest Poll() override;

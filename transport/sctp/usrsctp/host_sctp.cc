@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "transport/sctp/arguments.h"
 #include "transport/sctp/usrsctp/association.h"
 #include "transport/sctp/usrsctp/listener.h"
 #include "transport/sctp/usrsctp/options.h"
@@ -15,41 +16,10 @@
 namespace weft::transport::sctp {
 namespace {
 
-constexpr size_t kMostAddresses = 16;
 // usrsctp sends nothing at 65535, what loopback would carry.
 constexpr uint32_t kMostMtu = 65400, kLeastMtu = 576;
 constexpr uint32_t kLeastMtuV6 = 1280;  // RFC 8200 section 5
 constexpr uint32_t kMostHeaders = 48;   // of IPv6 and UDP
-
-bool IsLinkLocal(const SocketAddress& address) {
-  return address.family() == AF_INET6 &&
-         IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(address.get())->sin6_addr);
-}
-
-int CheckAddresses(const std::vector<SocketAddress>& addresses) {
-  if (addresses.size() > kMostAddresses) return EINVAL;
-  for (const SocketAddress& address : addresses) {
-    if (address.family() != AF_INET && address.family() != AF_INET6) return EAFNOSUPPORT;
-    if (IsLinkLocal(address)) return EADDRNOTAVAIL;  // usrsctp does not keep their scope
-  }
-  return 0;
-}
-
-int FamilyFor(const std::vector<SocketAddress>& some, const std::vector<SocketAddress>& others) {
-  const auto is_v6 = [](const SocketAddress& address) { return address.family() == AF_INET6; };
-  return std::any_of(some.begin(), some.end(), is_v6) || std::any_of(others.begin(), others.end(), is_v6) ? AF_INET6
-                                                                                                          : AF_INET;
-}
-
-// As usrsctp_connectx wants them: one behind the other.
-std::vector<uint8_t> Packed(const std::vector<SocketAddress>& addresses) {
-  std::vector<uint8_t> packed;
-  for (const SocketAddress& address : addresses) {
-    const auto* bytes = reinterpret_cast<const uint8_t*>(address.get());
-    packed.insert(packed.end(), bytes, bytes + address.length());
-  }
-  return packed;
-}
 
 uint16_t PortOf(struct socket* socket) {
   const auto addresses = LocalAddressesOf(socket);
@@ -93,12 +63,7 @@ Result<std::unique_ptr<Association>, int> HostSctp::Connect(const Peer& peer, ui
                                                             const Settings& settings) {
   if (!stack_.InThisProcess()) return ECHILD;
   if (int error = Check(settings)) return error;
-  if (peer.addresses.empty()) return EINVAL;
-  const uint16_t peer_port = peer.addresses[0].port();
-  for (const SocketAddress& address : peer.addresses) {
-    if (address.port() != peer_port || peer_port == 0) return EINVAL;
-  }
-  if (int error = CheckAddresses(peer.addresses)) return error;
+  if (int error = Check(peer)) return error;
   if (peer.udp_port == 0 && !native()) return EPROTONOSUPPORT;
   if (peer.udp_port != 0 && host_.udp == nullptr) return EPROTONOSUPPORT;
   std::vector<SocketAddress> locals = settings.local_addresses;

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "transport/sctp/arguments.h"
+
 namespace weft::transport::sctp {
 namespace {
 
@@ -21,7 +23,6 @@ struct Thresholds {
 constexpr uint16_t kNever = 0xffff;
 
 constexpr uint32_t kCommonHeader = 12, kUdpHeader = 8, kIp4Header = 20, kIp6Header = 40;
-constexpr Milliseconds kLongest = std::chrono::hours(1);
 
 template <typename Value>
 int Set(struct socket* socket, int name, const Value& value, int level = IPPROTO_SCTP) {
@@ -29,7 +30,6 @@ int Set(struct socket* socket, int name, const Value& value, int level = IPPROTO
 }
 
 uint32_t Count(Milliseconds time) { return static_cast<uint32_t>(time.count()); }
-bool Between(Milliseconds time, Milliseconds least, Milliseconds most) { return least <= time && time <= most; }
 
 int Subscribe(struct socket* socket) {
   for (const uint16_t type : {SCTP_ASSOC_CHANGE, SCTP_PEER_ADDR_CHANGE, SCTP_SHUTDOWN_EVENT,
@@ -106,34 +106,7 @@ int Apply(struct socket* socket, int family, const Settings& settings, uint32_t 
   return Subscribe(socket);
 }
 
-std::vector<SocketAddress> Collect(const sockaddr* list, int count) {
-  std::vector<SocketAddress> addresses;
-  const auto* at = reinterpret_cast<const char*>(list);
-  for (int i = 0; i < count; ++i) {
-    const auto* one = reinterpret_cast<const sockaddr*>(at);
-    const socklen_t length = one->sa_family == AF_INET    ? sizeof(sockaddr_in)
-                             : one->sa_family == AF_INET6 ? sizeof(sockaddr_in6)
-                                                          : 0;
-    if (length == 0) break;
-    if (auto address = SocketAddress::From(one, length)) addresses.push_back(*address);
-    at += length;
-  }
-  return addresses;
-}
-
 }  // namespace
-
-int Check(const Settings& s) {
-  const bool times = Between(s.heartbeat_interval, Milliseconds(0), kLongest) &&
-                     Between(s.rto_min, Milliseconds(10), kLongest) && Between(s.rto_initial, s.rto_min, s.rto_max) &&
-                     Between(s.rto_max, s.rto_min, kLongest) &&
-                     Between(s.sack_delay, Milliseconds(0), Milliseconds(500));
-  const bool numbers = s.streams_in > 0 && s.streams_out > 0 && s.path_max_retransmissions > 0 &&
-                       s.association_max_retransmissions > 0 && s.send_buffer >= 4096 && s.receive_buffer >= 4096 &&
-                       s.send_buffer <= 1u << 30 && s.receive_buffer <= 1u << 30 &&
-                       (s.path_mtu == 0 || (s.path_mtu >= 576 && s.path_mtu <= 65535));
-  return times && numbers ? 0 : EINVAL;
-}
 
 int SetThresholds(struct socket* socket, int family, const Settings& settings, bool leave_early) {
   Thresholds thresholds{};
@@ -201,7 +174,7 @@ std::vector<SocketAddress> LocalAddressesOf(struct socket* socket) {
   sockaddr* list = nullptr;
   const int count = usrsctp_getladdrs(socket, 0, &list);
   if (count <= 0) return {};
-  auto addresses = Collect(list, count);
+  auto addresses = Unpacked(list, static_cast<size_t>(count));
   usrsctp_freeladdrs(list);
   return addresses;
 }
@@ -210,7 +183,7 @@ std::vector<SocketAddress> PeerAddressesOf(struct socket* socket) {
   sockaddr* list = nullptr;
   const int count = usrsctp_getpaddrs(socket, 0, &list);
   if (count <= 0) return {};
-  auto addresses = Collect(list, count);
+  auto addresses = Unpacked(list, static_cast<size_t>(count));
   usrsctp_freepaddrs(list);
   return addresses;
 }

@@ -12,8 +12,6 @@
 // Settings, addresses and ports of a socket of usrsctp. All under the stack's lock; results are errnos.
 namespace weft::transport::sctp {
 
-// EINVAL, with a value out of its range.
-int Check(const Settings& settings);
 // A socket, not blocking, for a connection or a listener. `mtu`: bytes of an IP packet.
 int OpenSocket(int family, const Settings& settings, uint32_t mtu, bool over_udp, struct socket** opened);
 // What an accepted association does not have from its listener: the size of packets. Both of its ends send large ones

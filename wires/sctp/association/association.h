@@ -115,7 +115,7 @@ class Association : public std::enable_shared_from_this<Association> {
   // The same for a thread that spins, after a look at the network.
   void Poll(unsigned most);
   // For faults.
-  void DamageNextPacket() { transport_->DamageNextPacket(); }
+  bool DamageNextPacket() { return transport_->DamageNextPacket(); }
   transport::Network& network() const { return network_; }
   // Of the socket that packets come by.
   transport::WatchId packet_watch() const { return transport_->PacketWatch(); }

@@ -101,7 +101,10 @@ Flushed Channel::Flush() {
   const Association::Lock lock(seat_->association());
   if (faults_ != nullptr) [[unlikely]] {
     Limit();
-    if (!session().empty() && faults_->end() == SessionFaults::End::kNone && faults_->StrikeCorruption()) seat_->association().DamageNextPacket();
+    if (!session().empty() && faults_->end() == SessionFaults::End::kNone && faults_->StrikeCorruption() &&
+        !seat_->association().DamageNextPacket()) {
+      LogWarning("the kernel's SCTP makes its packets itself: nothing was corrupted");
+    }
   }
   // What the lock's last holder saw may have gone out by his hand: it counts as ours.
   const bool all = seat_->association().SendOf(*seat_);

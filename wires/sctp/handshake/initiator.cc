@@ -29,7 +29,7 @@ void CopyBytes(uint8_t* to, const uint8_t* from, size_t count) { std::memcpy(to,
 int Initiator::Begin(std::shared_ptr<transport::ReadyHandler> handler) {
   handler_ = std::move(handler);
   // Asked for each time: a listener may be gone, or another process's, while an association is still there.
-  if (!wire_.settings().sctp.in_ip) return Search();
+  if (wire_.settings().sctp.carriage == SctpSettings::Carriage::kUdp) return Search();
   auto association = wire_.Reach(local_, remote_, /*udp_port=*/0);
   if (!association.ok()) return association.error();
   Use(std::move(*association));

@@ -1,0 +1,36 @@
+#include "transport/sctp/kernel/listener.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "transport/high_descriptor.h"
+#include "transport/sctp/kernel/options.h"
+
+namespace weft::transport::sctp {
+
+KernelListener::KernelListener(Network& network, KernelAssociations& registry, int fd)
+    : network_(network), registry_(registry), readiness_(std::make_shared<Readiness>(network)), fd_(fd) {}
+
+KernelListener::~KernelListener() {
+  readiness_->End();
+  close(fd_);
+}
+
+void KernelListener::Watch(std::shared_ptr<ReadyHandler> handler) { Readiness::Begin(readiness_, fd_, std::move(handler)); }
+
+Result<std::unique_ptr<Association>, int> KernelListener::Accept() {
+  while (true) {
+    const int fd = LeaveRoomForSelect(accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (fd >= 0) return std::unique_ptr<Association>(std::make_unique<KernelAssociation>(network_, registry_, fd));
+    if (errno == EWOULDBLOCK) return EAGAIN;
+    // One that is gone before it was accepted is nobody's.
+    if (errno != EINTR && errno != ECONNABORTED) return errno;
+  }
+}
+
+std::vector<SocketAddress> KernelListener::LocalAddresses() const { return LocalAddressesOf(fd_); }
+
+}  // namespace weft::transport::sctp
