@@ -13,8 +13,8 @@ SIZES = {False: [64, 256, 1024, 2048, 4096, 16384, 65536, 262144, 1048576], True
 CONFIGURATIONS = ("tcp", "sctp", "cmt")
 
 
-def _tcp(links, size, seconds):
-    """iperf3, Mbit/s."""
+def tcp_rate(links, size, seconds):
+    """iperf3, `seconds` whole ones, Mbit/s."""
     server = links.start("two", "iperf3", "--server", "--one-off", "--forceflush", "--bind", two_links.TWO[0])
     try:
         while "listening" not in (line := server.stdout.readline()):
@@ -29,7 +29,8 @@ def _tcp(links, size, seconds):
     return json.loads(output)["end"]["sum_received"]["bits_per_second"] / 1e6
 
 
-def _sctp(links, size, seconds, configuration):
+def sctp_rate(links, size, seconds, configuration):
+    """"sctp" or "cmt", every byte compared, Mbit/s."""
     both = configuration == "cmt"
     server, client = transfer_ends.start(links, size, f"seconds={seconds}", *(["cmt"] if both else []), paths=2 if both else 1)
     try:
@@ -45,7 +46,7 @@ def transport(links, quick, rounds):
     for _ in range(rounds):
         for size in SIZES[quick]:
             for configuration in CONFIGURATIONS:
-                rate = _tcp(links, size, seconds) if configuration == "tcp" else _sctp(links, size, seconds, configuration)
+                rate = tcp_rate(links, size, seconds) if configuration == "tcp" else sctp_rate(links, size, seconds, configuration)
                 samples[configuration, size].append(rate)
     return {name: [[size, statistics.median(samples[name, size])] for size in SIZES[quick]] for name in CONFIGURATIONS}
 

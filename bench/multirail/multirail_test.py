@@ -9,6 +9,8 @@ import time
 import unittest
 import unittest.mock
 
+import by_size
+import mpi
 import mpi_job
 import over_time
 import schedule
@@ -53,15 +55,23 @@ class Experiments(unittest.TestCase):
         with unittest.mock.patch.dict(os.environ, WEFT_SCTP_RETRIES="3"), self.assertRaisesRegex(over_time.Failed, "lost"):
             over_time.measure(self.links, "failover", forever, 0.2)
 
+    def test_what_sctp_over_two_links_is_compared_with_is_held_back_by_one(self):
+        for rate in (by_size.tcp_rate(self.links, 65536, 1), by_size.sctp_rate(self.links, 65536, 1, "sctp")):
+            self.assertGreater(rate, 0)
+            self.assertLess(rate, 1000)
+
+    def mpi_figures(self, suite, paths, **settings):
+        return mpi_job.figures(self.links, suite, True, paths, {**mpi.WeftUnderMpiexec.settings(), **mpi_job.SCTP, **settings})
+
     def test_ranks_of_mpi_use_both_links_with_cmt(self):
         before = self.links.received("two")
-        figures = mpi_job.figures(self.links, "bandwidth", True, 2, {**mpi_job.SCTP, "WEFT_SCTP_CMT": "on"})
+        figures = self.mpi_figures("bandwidth", 2, WEFT_SCTP_CMT="on")
         self.assertEqual([name for name, _ in figures], ["bandwidth"] * 3)
         carried = [after - then for after, then in zip(self.links.received("two"), before)]
         self.assertGreater(min(carried), sum(carried) / 20, carried)
 
     def test_windows_and_mixed_program_over_sctp(self):
-        figures = mpi_job.figures(self.links, "windows", True, 1, mpi_job.SCTP)
+        figures = self.mpi_figures("windows", 1)
         for name in ("put_fence", "put_fence_emulated", "get_fence", "get_fence_emulated"):
             self.assertGreater(figures[name, 1 << 20], 8000, "a MiB in less time than the link takes")
         self.assertIn(("mixed", 0), figures)

@@ -84,7 +84,8 @@ def _mixed(results):
     return panel
 
 
-def draw(results, path):
+def script(results, path):
+    """What gnuplot is told: a panel for each figure that was measured."""
     panels = []
     if "over_time" in results:
         panels.append(_over_time(results["over_time"]))
@@ -92,8 +93,12 @@ def draw(results, path):
     if "windows" in results:
         panels += [_fences(results["windows"]), _mixed(results["windows"])]
     across, down = min(len(panels), 2), (len(panels) + 1) // 2
-    script = [f"set terminal pngcairo size {850 * across},{520 * down} background rgb 'white'", f"set output '{os.path.abspath(path)}'",
-              f"set multiplot layout {down},{across}"]
+    lines = [f"set terminal pngcairo size {850 * across},{520 * down} background rgb 'white'", f"set output '{os.path.abspath(path)}'",
+             f"set multiplot layout {down},{across}"]
     for panel in panels:
-        script += panel.script()
-    subprocess.run(["gnuplot"], input="\n".join(script) + "\n", text=True, check=True)
+        lines += panel.script()
+    return "\n".join(lines) + "\n"
+
+
+def draw(results, path):
+    subprocess.run(["gnuplot"], input=script(results, path), text=True, check=True)

@@ -3,6 +3,7 @@
 import unittest
 
 import over_time
+import picture
 import printed
 import report
 import schedule
@@ -97,6 +98,20 @@ class Windows(unittest.TestCase):
     def test_only_what_was_measured_has_a_table(self):
         self.assertEqual(len(report.tables({"windows": self.RESULTS})[0]), 2)
         self.assertEqual(report.tables({}), ([], 0))
+
+
+class Picture(unittest.TestCase):
+
+    def test_each_figure_has_a_panel_with_its_points_and_the_thesiss(self):
+        sizes = {"tcp": [[1024, 701]], "sctp": [[1024, 802]], "cmt": [[1024, 1203]]}
+        over = {"seconds": 120, "cuts": [[0, 15, 35]], "modes": {"pf": {**transfer(1600), "samples_mbit_s": [1501.5, 1502.5]}}}
+        script = picture.script({"over_time": over, "transport": sizes, "mpi": sizes, "windows": Windows.RESULTS}, "x.png")
+        self.assertEqual(script.count("\nplot "), 5)
+        for point in ("0.5 1501.5", "1.5 1502.5", "120 1320", "1024 1203", "1048576 1700", "8 1.25", "8 0.5", "0.82 0.8", "8 1.02 1.08"):
+            self.assertIn(f"\n{point}\n", script)
+
+    def test_what_was_not_measured_has_none(self):
+        self.assertEqual(picture.script({"windows": Windows.RESULTS}, "x.png").count("\nplot "), 2)
 
 
 class Cuts(unittest.TestCase):
