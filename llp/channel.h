@@ -95,6 +95,8 @@ class Channel {
   virtual transport::WatchId Watch(std::shared_ptr<transport::ReadyHandler> handler) = 0;
   // What it waits for may have changed.
   virtual void UpdateInterest() = 0;
+  // A thread that spins calls Receive() over and over, and says so at each round: nobody else need look at what comes, as Network::Lend() says.
+  virtual void Lend() {}
   // Neither is output blocked nor does a watch say that it is not any more: a look that found nothing to receive is over.
   virtual bool quiet() const = 0;
 

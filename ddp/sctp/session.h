@@ -51,6 +51,7 @@ struct Outgoing {
   uint32_t ppid = 0;
   std::span<const iovec> pieces;  // valid until something else is asked of the association or its sessions
   size_t length = 0;              // bytes
+  bool more = false;              // the session has others behind it
   Session* session = nullptr;     // nullptr: an answer to a peer that speaks of a session that is not there
 };
 

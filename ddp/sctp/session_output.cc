@@ -81,6 +81,7 @@ bool Session::Next(Outgoing* outgoing) {
     outgoing->ppid = kSegmentPpid;
     outgoing->pieces = sender_->Front();
     outgoing->length = sender_->FrontLength();
+    outgoing->more = sender_->size() > 1;
     return true;
   } else {
     if (!MayTerminate()) return false;

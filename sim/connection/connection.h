@@ -57,6 +57,8 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   void Step(bool eager);
   // The same for a program that polls. `spinning`: it will be back at once.
   void StepForPoll(bool spinning, bool eager);
+  // StepForPoll() is called over and over: nobody else need look.
+  void Lend() { channel_->Lend(); }
   // llp::ChannelUser's.
   void OnWake();
   // Sends what was posted.

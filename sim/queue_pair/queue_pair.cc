@@ -287,7 +287,7 @@ void QueuePair::DriveInline(bool spinning) {
   if (!engine.owns_lock() || connection_ == nullptr) return;
   connection_->StepForPoll(spinning, /*eager=*/false);
   patience_.Watch();
-  if (spinning && connection_ != nullptr) network().Lend(connection_->watch());
+  if (spinning && connection_ != nullptr) connection_->Lend();
 }
 
 void QueuePair::OnDriven(transport::Interest, bool spinning) {

@@ -159,7 +159,8 @@ PacketCounters ProcessPacketCounters() {
           .strangers = counters.strangers,
           .not_sent = counters.not_sent,
           .output_batches = counters.output_batches,
-          .input_batches = counters.input_batches};
+          .input_batches = counters.input_batches,
+          .posts = counters.posts};
 }
 
 }  // namespace weft::transport::sctp

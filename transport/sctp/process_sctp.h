@@ -35,6 +35,7 @@ struct PacketCounters {
   uint64_t not_sent = 0;        // packets that the kernel did not take
   uint64_t output_batches = 0;  // system calls that sent packets
   uint64_t input_batches = 0;   // system calls that found some
+  uint64_t posts = 0;           // times that a thread left what it had taken in for others to the network's
 };
 PacketCounters ProcessPacketCounters();
 

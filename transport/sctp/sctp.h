@@ -145,6 +145,9 @@ class Association {
   // this one's no more for what there is. `read`: it is received until that says kNothing, or Recall() called. `write`: a Send() that would
   // have blocked may go on.
   virtual Interest Poll() = 0;
+  // That thread says so at each round: what others take in meanwhile, it comes for, and the handler is called only for what it did not come for
+  // in time (below a millisecond and a half). Over with SetReading(true).
+  virtual void Lend() = 0;
   // The handler is to hear again of what can be received.
   virtual void Recall() = 0;
   // Of the socket by which its packets come, for Network::Lend() and WatchGroup::Add().

@@ -42,6 +42,7 @@ class KernelAssociation final : public Association {
   bool DamageNextPacket() override { return false; }
   Received Receive(std::span<const iovec> into) override;
   Interest Poll() override;
+  void Lend() override {}  // Poll() lends its socket, by which nobody else's packets come
   void Recall() override {}
   WatchId PacketWatch() const override { return readiness_->watch(); }
   void Shutdown() override;

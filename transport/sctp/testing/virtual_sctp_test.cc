@@ -122,6 +122,63 @@ TEST_F(VirtualSctpTest, AMessageMayBeOfManyPieces) {
   EXPECT_EQ(peer().messages[0].bytes, bytes);
 }
 
+TEST_F(VirtualSctpTest, MessagesThatOthersFollowShareAPacket) {
+  auto client = Pair();
+  world_.network().RunFor(seconds(1));
+  const auto sent = [&] { return client->association->Paths().at(0).packets_out; };
+  const auto send = [&](int count, bool last_has_more) {
+    for (int i = 1; i <= count; ++i) {
+      std::vector<uint8_t> bytes = Pattern(20, static_cast<uint8_t>(i));
+      const iovec piece{.iov_base = bytes.data(), .iov_len = bytes.size()};
+      ASSERT_EQ(client->association->Send({.more = i < count || last_has_more, .pieces = {&piece, 1}}).kind, IoResult::Kind::kDone);
+    }
+  };
+  uint64_t before = sent();
+  send(16, /*last_has_more=*/false);
+  EXPECT_EQ(sent(), before + 1);
+
+  // While the first are on their way: as nothing in flight would let it.
+  before = sent();
+  send(16, /*last_has_more=*/true);
+  EXPECT_EQ(sent(), before);
+  client->association->Flush();
+  EXPECT_EQ(sent(), before + 1) << "and no HEARTBEAT";
+  ASSERT_TRUE(Until([&] { return peer().messages.size() == 32; }));
+  EXPECT_EQ(peer().messages[31].bytes, Pattern(20, 16));
+  ASSERT_TRUE(Until([&] { return !client->association->HasUnacknowledged(); }));
+
+  before = sent();
+  client->association->Flush();
+  EXPECT_EQ(sent(), before) << "nothing waits";
+}
+
+TEST_F(VirtualSctpTest, AThreadThatSpinsOnTwoAssociationsWakesNobody) {
+  Listen();
+  const std::shared_ptr<Recorder> ours[] = {Connect(), Connect()};
+  ASSERT_TRUE(Until([&] { return ours[0]->up && ours[1]->up && acceptor_->accepted.size() == 2; }));
+  world_.network().RunFor(seconds(1));
+  const uint64_t wake_ups = ours[0]->wake_ups + ours[1]->wake_ups;
+  const uint64_t posts = world_.stack().counters().posts;
+  for (int i = 0; i < 100; ++i) {
+    for (auto& theirs : acceptor_->accepted) {
+      theirs->Queue(0, 1, Pattern(100, 1));
+      theirs->association->Lend();  // all hosts share what is counted
+    }
+    // Whichever is looked at first takes in what comes for both.
+    for (int round = 0; round < 1000 && ours[0]->messages.size() + ours[1]->messages.size() < size_t{2} * (i + 1); ++round) {
+      ASSERT_TRUE(world_.network().Step());
+      for (auto& one : ours) {
+        if (one->association->Poll().read) one->Receive();
+        one->association->Lend();
+      }
+    }
+  }
+  EXPECT_EQ(ours[0]->messages.size(), 100u);
+  EXPECT_EQ(ours[1]->messages.size(), 100u);
+  EXPECT_EQ(ours[0]->wake_ups + ours[1]->wake_ups, wake_ups);
+  EXPECT_EQ(world_.stack().counters().posts, posts);
+}
+
 TEST_F(VirtualSctpTest, AShutDownAssociationDeliversEverythingFirst) {
   auto client = Pair({.send_buffer = 1 << 21});
   for (int i = 0; i < 100; ++i) client->Queue(1, i, Pattern(10'000, static_cast<uint8_t>(i)));

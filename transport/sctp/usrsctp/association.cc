@@ -18,6 +18,7 @@ namespace {
 
 static_assert(kMostPieces <= kMostPiecesInside);
 constexpr size_t kLongestReason = 128;
+constexpr size_t kMostQueued = 128 * 1024;
 constexpr Duration kAskEvery = std::chrono::milliseconds(500);  // a path that is inactive, whether it works again
 
 // The first bytes of what was received, for a look at a notification.
@@ -78,6 +79,7 @@ void UsrsctpAssociation::Watch(std::shared_ptr<ReadyHandler> handler) {
 void UsrsctpAssociation::SetReading(bool reading) {
   if (!Usable()) return;
   const Stack::Locked locked(stack_);
+  if (reading) lent_until_ = 0;
   if (std::exchange(reading_, reading) == reading || !reading) return;
   if (may_read_) stack_.Rouse(*this);
 }
@@ -91,6 +93,9 @@ IoResult UsrsctpAssociation::Send(const OutgoingMessage& message) {
   if (length == 0 || message.pieces.size() > kMostPieces) return failed(EINVAL);
   Stack::Locked locked(stack_);
   if (message.more) locked.SetMoreFollows();
+  // Not so much that what is long, and goes out in many packets, waits for its end.
+  queues_ = message.more && (queued_bytes_ += length) < kMostQueued;
+  if (!queues_) queued_bytes_ = 0;
   if (end_) return failed(end_->error != 0 ? end_->error : EPIPE);
   if (shut_down_) return failed(EPIPE);
   const bool parts = in_parts_.has_value() || !message.end_of_record;
@@ -111,7 +116,7 @@ IoResult UsrsctpAssociation::Send(const OutgoingMessage& message) {
   ssize_t sent;
   {
     const DmaScope dma;
-    sent = SendPieces(socket_, message.pieces, info, 0);
+    sent = SendPieces(socket_, message.pieces, info, queues_);
   }
   if (sent < 0 &&
       (errno == EWOULDBLOCK || errno == ENOBUFS || errno == ENOENT)) {  // ENOENT: there is no association yet
@@ -142,12 +147,19 @@ bool UsrsctpAssociation::DamageNextPacket() {
 }
 
 void UsrsctpAssociation::Flush() {
-  if (Usable()) const Stack::Locked locked(stack_);
+  if (!Usable()) return;
+  const Stack::Locked locked(stack_);
+  queued_bytes_ = 0;
+  if (std::exchange(queues_, false) && !peer_addresses_.empty()) SendQueued(socket_, peer_addresses_[0]);
 }
 
 Interest UsrsctpAssociation::Poll() {
   if (!stack_.InThisProcess()) return {.read = true, .write = true};  // to hear that it is gone
   return stack_.Poll(*this);
+}
+
+void UsrsctpAssociation::Lend() {
+  if (stack_.InThisProcess()) stack_.Lend(*this);
 }
 
 void UsrsctpAssociation::Recall() {
@@ -178,7 +190,7 @@ void UsrsctpAssociation::Abort(const std::string& reason) {
   sctp_sndinfo info{};
   info.snd_flags = SCTP_ABORT;
   iovec piece{.iov_base = text.data(), .iov_len = text.size()};
-  SendPieces(socket_, {&piece, 1}, info, 0);
+  SendPieces(socket_, {&piece, 1}, info, /*more=*/false);
   shut_down_ = false;
   End(Received::Kind::kFailed, ECONNABORTED);
   stack_.Rouse(*this);

@@ -27,6 +27,7 @@ class UsrsctpAssociation final : public Association, public Watched {
   void Flush() override;
   Received Receive(std::span<const iovec> into) override;
   Interest Poll() override;
+  void Lend() override;
   void Recall() override;
   WatchId PacketWatch() const override;
   void Shutdown() override;
@@ -74,6 +75,8 @@ class UsrsctpAssociation final : public Association, public Watched {
   bool in_message_ = false;    // some of it was received
   bool explicit_end_ = false;  // usrsctp is told where a message ends
   std::optional<OutgoingMessage> in_parts_;
+  bool queues_ = false;      // usrsctp was told that more follows, and may have sent nothing yet
+  size_t queued_bytes_ = 0;  // since it last could
   bool shut_down_ = false;
   uint32_t acknowledged_ = 0;  // as Advances() saw it
   std::optional<Received> end_;

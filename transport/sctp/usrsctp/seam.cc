@@ -39,6 +39,7 @@ int sctp_lower_sosend(struct socket* socket, sockaddr* to, uio* data, mbuf* pack
 int sctp_sorecvmsg(struct socket* socket, uio* data, mbuf** packet, sockaddr* from, int from_length, int* flags,
                    sctp_sndrcvinfo* info, int filling_info);
 void sctp_init_vrf_list(int vrf_id);
+void sctp_send_hb(void* association, void* path, int locked);
 void sctp_ulp_notify(uint32_t notification, void* association, uint32_t error, void* data, int locked);
 unsigned m_length(mbuf* first, mbuf** last);
 void m_copydata(const mbuf* first, int offset, int length, char* to);
@@ -57,6 +58,8 @@ World* g_world = nullptr;
 const std::vector<LocalAddress>* g_addresses = nullptr;  // while usrsctp asks for them
 const Packet* g_incoming = nullptr;                      // during Input()
 std::span<const iovec> g_pieces;                         // during SendPieces() and ReceivePieces()
+bool g_more_follows = false;                             // during SendPieces()
+bool g_no_heartbeat = false;                             // during SendQueued()
 std::vector<const void*> g_in_doubt;                     // associations, until PathsAreKnown()
 
 SocketAddress Address4(const uint8_t* host, const uint8_t* port) {
@@ -154,6 +157,19 @@ void weft_usrsctp_ip6_output(int* result, mbuf* packet, void* /*route*/, void* a
 
 // sctp_calculate_cksum, from sctp_output.c: World::Output() does it, over contiguous bytes.
 uint32_t weft_usrsctp_no_checksum(mbuf* /*packet*/, uint32_t /*offset*/) { return 0; }
+
+// pthread_mutex_lock, pthread_mutex_unlock and pthread_mutex_trylock, from everywhere: there is one lock around all of it (Stack).
+int weft_usrsctp_no_lock(pthread_mutex_t*) { return 0; }
+int weft_usrsctp_no_unlock(pthread_mutex_t*) { return 0; }
+int weft_usrsctp_no_trylock(pthread_mutex_t*) { return 0; }
+
+// pthread_mutex_trylock, from sctp_lower_sosend(), in front of its output: whoever has an association's lock sends what was queued.
+int weft_usrsctp_may_output(pthread_mutex_t*) { return g_more_follows ? EBUSY : 0; }
+
+// sctp_send_hb, from sctp_setopt().
+void weft_usrsctp_send_hb(void* association, void* path, int locked) {
+  if (!g_no_heartbeat) sctp_send_hb(association, path, locked);
+}
 
 // sctp_ulp_notify, from sctp_timer.c: at once one packet of DATA would go where the last one timed out.
 void weft_usrsctp_notify(uint32_t notification, void* association, uint32_t error, void* data, int locked) {
@@ -271,14 +287,26 @@ bool Input(const Packet& packet) {
   return true;
 }
 
-ssize_t SendPieces(struct socket* socket, std::span<const iovec> pieces, sctp_sndinfo info, int flags) {
+ssize_t SendPieces(struct socket* socket, std::span<const iovec> pieces, sctp_sndinfo info, bool more) {
   WEFT_CHECK(pieces.size() <= kMostPiecesInside);
   static char never_read;
   g_pieces = pieces;
+  g_more_follows = more;
   const ssize_t sent = usrsctp_sendv(socket, &never_read, TotalLength(pieces), nullptr, 0, &info, sizeof info,
-                                     SCTP_SENDV_SNDINFO, flags);
+                                     SCTP_SENDV_SNDINFO, /*flags=*/0);
+  g_more_follows = false;
   g_pieces = {};
   return sent;
+}
+
+// A HEARTBEAT that is asked for has usrsctp send all that waits. The HEARTBEAT itself is left out.
+void SendQueued(struct socket* socket, const SocketAddress& peer) {
+  sctp_paddrparams ask{};
+  std::memcpy(&ask.spp_address, peer.get(), peer.length());
+  ask.spp_flags = SPP_HB_DEMAND;
+  g_no_heartbeat = true;
+  usrsctp_setsockopt(socket, IPPROTO_SCTP, SCTP_PEER_ADDR_PARAMS, &ask, sizeof ask);
+  g_no_heartbeat = false;
 }
 
 ssize_t ReceivePieces(struct socket* socket, std::span<const iovec> pieces, sctp_rcvinfo* info, int* flags) {

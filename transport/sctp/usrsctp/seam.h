@@ -65,8 +65,10 @@ bool Input(const Packet& packet);
 
 constexpr size_t kMostPiecesInside = 256;
 // usrsctp_sendv and usrsctp_recvv, which know only contiguous memory, with at most that many pieces. What they return, with
-// errno.
-ssize_t SendPieces(struct socket* socket, std::span<const iovec> pieces, sctp_sndinfo info, int flags);
+// errno. `more`: others follow at once, and it may wait for them, or for SendQueued().
+ssize_t SendPieces(struct socket* socket, std::span<const iovec> pieces, sctp_sndinfo info, bool more);
+// What waits in the association of `socket` is sent, as far as it may be. `peer`: an address of it.
+void SendQueued(struct socket* socket, const SocketAddress& peer);
 ssize_t ReceivePieces(struct socket* socket, std::span<const iovec> pieces, sctp_rcvinfo* info, int* flags);
 
 }  // namespace weft::transport::sctp

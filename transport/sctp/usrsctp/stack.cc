@@ -87,8 +87,9 @@ class Stack::SocketHandler : public ReadyHandler {
   SocketHandler(Stack& stack, Host& host) : stack_(stack), host_(host) {}
   void OnReady(Interest) override {
     if (!stack_.InThisProcess()) return;
-    stack_.Pump(host_, /*caller_dispatches=*/true);
-    stack_.Dispatch();
+    // What comes here although it is lent, nobody else came for.
+    const bool any = stack_.Pump(host_, /*caller_dispatches=*/true);
+    stack_.dispatcher_.Dispatch(/*lent_too=*/any);
   }
   // The thread may hold what handlers take.
   void OnDriven(Interest, bool) override { stack_.Pump(host_, /*caller_dispatches=*/false); }
@@ -105,13 +106,13 @@ Stack::Locked::Locked(Stack& stack, bool caller_dispatches) : stack_(stack), cal
 
 Stack::Locked::~Locked() {
   if (!more_follows_) stack_.Flush();
-  const bool post = !caller_dispatches_ && stack_.dispatching_ == 0 && stack_.AnyReady() &&
-                    !std::exchange(stack_.dispatch_posted_, true);
+  const auto due = caller_dispatches_ ? Dispatcher::Due::kNothing : stack_.dispatcher_.WhatIsDue();
   stack_.mutex_.unlock();
-  if (post) stack_.PostDispatch();
+  stack_.dispatcher_.Arrange(due);
 }
 
-Stack::Stack(std::function<void(void*, size_t)> random) : born_(Forks()), random_(std::move(random)) {}
+Stack::Stack(std::function<void(void*, size_t)> random)
+    : born_(Forks()), random_(std::move(random)), dispatcher_(mutex_, [this] { return InThisProcess(); }) {}
 
 bool Stack::InThisProcess() const { return born_ == g_forks.load(std::memory_order_relaxed); }
 
@@ -126,7 +127,8 @@ void Stack::Attach(Host& host) {
       known_.push_back({one.address, one.interface});
     }
     if (first) {
-      ticked_ = activity_ = host.network->Now();
+      dispatcher_.SetNetwork(*host.network);
+      now_ = ticked_ = activity_ = host.network->Now();
       StartUsrsctp(*this, /*udp=*/true, known_);
       Configure();
       incoming_bytes_.resize(kBatch * kRoom);
@@ -165,7 +167,7 @@ bool Stack::Pump(Host& host, bool caller_dispatches, const Watched* calm) {
   if (!InThisProcess()) return false;
   const Locked locked(*this, caller_dispatches);
   const bool any = TakeAll(host);
-  if (calm != nullptr && !calm->may_have_room_) Calm(*calm);
+  if (calm != nullptr && !calm->may_have_room_) dispatcher_.Calm(*calm);
   return any;
 }
 
@@ -174,7 +176,7 @@ Interest Stack::Poll(Watched& mine) {
   for (Host* const host : hosts_) TakeAll(*host);
   const Interest ready{.read = mine.may_read_, .write = std::exchange(mine.may_have_room_, false)};
   if (ready.write) mine.wants_room_ = false;
-  Calm(mine);
+  dispatcher_.Calm(mine);
   return ready;
 }
 
@@ -201,18 +203,10 @@ bool Stack::TakeAll(Host& host) {
     }
   }
   if (any) {
-    activity_ = host.network->Now();
+    activity_ = now_ = host.network->Now();
     ScheduleTick();
   }
   return any;
-}
-
-// Its handler is not called for what there is.
-void Stack::Calm(const Watched& calm) {
-  std::erase_if(ready_, [&](Watched* one) {
-    if (one == &calm) one->queued_ = false;
-    return one == &calm;
-  });
 }
 
 void Stack::Take(const Host& host, const IncomingDatagram& datagram, std::span<const uint8_t> bytes, bool native) {
@@ -330,10 +324,9 @@ std::optional<SocketAddress> Stack::SourceFor(Host& host, const Packet& packet) 
   std::memcpy(&port, packet.bytes.data(), sizeof port);
   const auto bound = ports_.find(port);
   if (bound == ports_.end()) return packet.from;
-  const Time now = host.network->Now();
   if (routes_.size() > kMostRoutes) routes_.clear();
   Route& route = routes_[PeerKey(packet.to, 0, 0)];
-  if (route.until <= now) route = {.source = host.source_for(packet.to), .until = now + kRouteLasts};
+  if (route.until <= now_) route = {.source = host.source_for(packet.to), .until = now_ + kRouteLasts};
   if (!route.source) return std::nullopt;
   if (route.source->family() == 0) return packet.from;
   const auto& allowed = bound->second.addresses;
@@ -346,7 +339,7 @@ std::optional<SocketAddress> Stack::SourceFor(Host& host, const Packet& packet) 
 void Stack::Flush() {
   if (outbox_.empty()) return;
   outbox_.Flush();
-  activity_ = hosts_[0]->network->Now();
+  activity_ = now_;
   ScheduleTick();
 }
 
@@ -364,25 +357,24 @@ void Stack::OnNotSent(const SocketAddress& to, int error) {
 
 uint64_t Stack::NowMicroseconds() {
   return static_cast<uint64_t>(
-      std::chrono::duration_cast<std::chrono::microseconds>(hosts_[0]->network->Now().time_since_epoch()).count());
+      std::chrono::duration_cast<std::chrono::microseconds>(now_.time_since_epoch()).count());
 }
 
 void Stack::AdvanceClock() {
   if (hosts_.empty()) return;
-  const Time now = hosts_[0]->network->Now();
-  if (now - ticked_ < kFineTick) return;
-  const auto elapsed = std::chrono::duration_cast<milliseconds>(now - ticked_);
+  now_ = hosts_[0]->network->Now();
+  if (now_ - ticked_ < kFineTick) return;
+  const auto elapsed = std::chrono::duration_cast<milliseconds>(now_ - ticked_);
   ticked_ += elapsed;
   usrsctp_handle_timers(static_cast<uint32_t>(std::min<int64_t>(elapsed.count(), INT32_MAX)));
-  for (auto& [socket, watched] : sockets_) watched->LookAtPaths(now);
+  for (auto& [socket, watched] : sockets_) watched->LookAtPaths(now_);
   PathsAreKnown();
 }
 
 void Stack::ScheduleTick() {
   if (std::exchange(ticking_, true)) return;
   Network& network = *hosts_[0]->network;
-  const Time now = network.Now();
-  network.RunAt(now + (now - activity_ < kQuiet ? kFineTick : kCoarseTick), [this] { OnTick(); });
+  network.RunAt(now_ + (now_ - activity_ < kQuiet ? kFineTick : kCoarseTick), [this] { OnTick(); });
 }
 
 void Stack::OnTick() {
@@ -391,25 +383,24 @@ void Stack::OnTick() {
     const Locked locked(*this, /*caller_dispatches=*/true);
     ticking_ = false;
     // Without a socket there are associations that end, for a while.
-    if (!sockets_.empty() || hosts_[0]->network->Now() - activity_ < std::chrono::minutes(1)) ScheduleTick();
+    if (!sockets_.empty() || now_ - activity_ < std::chrono::minutes(1)) ScheduleTick();
   }
-  Dispatch();
+  dispatcher_.Dispatch(/*lent_too=*/false);
 }
 
-// --- readiness ---
+// --- sockets of usrsctp ---
 
 void Stack::Add(struct socket* socket, Watched& watched) {
   sockets_[socket] = &watched;
   usrsctp_set_upcall(socket, &Stack::OnUpcall, &watched);
   g_stack_of_upcalls = this;
-  activity_ = hosts_[0]->network->Now();
+  activity_ = now_;
   ScheduleTick();
 }
 
 void Stack::Close(struct socket* socket, Watched& watched, bool abort) {
   sockets_.erase(socket);
-  std::erase(ready_, &watched);
-  watched.queued_ = false;
+  dispatcher_.Calm(watched);
   usrsctp_set_upcall(socket, nullptr, nullptr);
   if (abort) {
     const linger now{.l_onoff = 1, .l_linger = 0};
@@ -419,59 +410,6 @@ void Stack::Close(struct socket* socket, Watched& watched, bool abort) {
 }
 
 void Stack::OnUpcall(struct socket*, void* watched, int) { g_stack_of_upcalls->Rouse(*static_cast<Watched*>(watched)); }
-
-void Stack::Rouse(Watched& watched) {
-  watched.may_read_ = true;
-  if (watched.wants_room_) watched.may_have_room_ = true;
-  if (watched.queued_ || watched.handler_ == nullptr) return;
-  watched.queued_ = true;
-  ready_.push_back(&watched);
-}
-
-bool Stack::AnyReady() const {
-  return std::any_of(ready_.begin(), ready_.end(),
-                     [](const Watched* one) { return (one->may_read_ && one->reading_) || one->may_have_room_; });
-}
-
-void Stack::Dispatch() {
-  std::vector<std::pair<std::shared_ptr<ReadyHandler>, Interest>> calls;
-  {
-    const std::lock_guard lock(mutex_);
-    std::vector<Watched*> round;
-    round.swap(ready_);
-    for (Watched* watched : round) {
-      watched->queued_ = false;
-      const Interest interest{.read = watched->may_read_ && watched->reading_, .write = watched->may_have_room_};
-      watched->may_have_room_ = false;
-      if (interest.write) watched->wants_room_ = false;
-      if (!interest.read && !interest.write) continue;
-      calls.emplace_back(watched->handler_, interest);
-      // Once more, unless Receive() says in between that nothing is left.
-      if (!interest.read) continue;
-      watched->queued_ = true;
-      ready_.push_back(watched);
-    }
-    if (calls.empty()) return;
-    ++dispatching_;
-  }
-  for (auto& [handler, interest] : calls) handler->OnReady(interest);
-  {
-    const std::lock_guard lock(mutex_);
-    if (--dispatching_ > 0 || !AnyReady() || std::exchange(dispatch_posted_, true)) return;
-  }
-  PostDispatch();
-}
-
-void Stack::PostDispatch() {
-  hosts_[0]->network->Post([this] {
-    if (!InThisProcess()) return;
-    {
-      const std::lock_guard lock(mutex_);
-      dispatch_posted_ = false;
-    }
-    Dispatch();
-  });
-}
 
 // --- the rest ---
 
@@ -510,7 +448,9 @@ std::vector<std::vector<Path>> Stack::AllPaths() {
 
 Stack::Counters Stack::counters() const {
   const std::lock_guard lock(mutex_);
-  return counters_;
+  Counters counters = counters_;
+  counters.posts = dispatcher_.posts();
+  return counters;
 }
 
 void Stack::Drain(milliseconds most) {
@@ -544,7 +484,7 @@ void Stack::AbortAll() {
     info.snd_flags = SCTP_ABORT;
     static constexpr char kReason[] = "the process ended";
     iovec piece{.iov_base = const_cast<char*>(kReason), .iov_len = sizeof kReason - 1};
-    SendPieces(socket, {&piece, 1}, info, 0);
+    SendPieces(socket, {&piece, 1}, info, /*more=*/false);
   }
   Flush();
   mutex_.unlock();

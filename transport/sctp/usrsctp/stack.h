@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "transport/network.h"
+#include "transport/sctp/usrsctp/dispatcher.h"
 #include "transport/sctp/usrsctp/host.h"
 #include "transport/sctp/usrsctp/outbox.h"
 #include "transport/sctp/usrsctp/peers.h"
@@ -35,7 +36,7 @@ class Stack final : public World, private Outbox::Observer {
     explicit Locked(Stack& stack, bool caller_dispatches = false);
     // Nothing is sent at the end of this one: another follows at once.
     void SetMoreFollows() { more_follows_ = true; }
-    // Sends what was put out, and has the handlers called of what became ready, unless the caller calls Dispatch().
+    // Sends what was put out, and has the handlers called of what became ready, unless the caller sees to that.
     ~Locked();
     Locked(const Locked&) = delete;
     Locked& operator=(const Locked&) = delete;
@@ -53,6 +54,7 @@ class Stack final : public World, private Outbox::Observer {
     uint64_t not_sent = 0;        // packets that the kernel did not take
     uint64_t output_batches = 0;  // calls that sent packets
     uint64_t input_batches = 0;   // looks that found some
+    uint64_t posts = 0;           // times that another thread left calls of handlers to the network's
   };
 
   // One per process at a time, but for what a parent process of fork() left behind. `random`: fills memory; for tests.
@@ -68,8 +70,8 @@ class Stack final : public World, private Outbox::Observer {
   bool Pump(Host& host, bool caller_dispatches, const Watched* calm = nullptr);
   // The same of all hosts, for `mine`; what that is ready for, which its handler does not hear of.
   Interest Poll(Watched& mine);
-  // Calls the handlers of what is ready. Not under the lock.
-  void Dispatch();
+  // `watched` is looked at over and over by a thread that spins: as Association::Lend(). Not under the lock.
+  void Lend(Watched& watched) { dispatcher_.Lend(watched); }
   Counters counters() const;
   std::vector<std::vector<Path>> AllPaths();
   // At the process's end: every association is aborted, if the lock can be had soon.
@@ -83,7 +85,7 @@ class Stack final : public World, private Outbox::Observer {
   void Add(struct socket* socket, Watched& watched);
   // It goes. `abort`: the association is ended at once, else in order.
   void Close(struct socket* socket, Watched& watched, bool abort);
-  void Rouse(Watched& watched);
+  void Rouse(Watched& watched) { dispatcher_.Rouse(watched); }
   // Makes addresses known that came since, if not all that are wanted are known.
   void LookForAddresses(Host& host, const std::vector<SocketAddress>& wanted);
   // Which addresses a port's packets may come from; none: any. Balanced by ForgetPort.
@@ -122,7 +124,6 @@ class Stack final : public World, private Outbox::Observer {
   // From where it is to go out; nullopt: there is no way.
   std::optional<SocketAddress> SourceFor(Host& host, const Packet& packet);
   bool TakeAll(Host& host);
-  void Calm(const Watched& calm);
   void Take(const Host& host, const IncomingDatagram& datagram, std::span<const uint8_t> bytes, bool native);
   void Flush();
   void ShowIncoming(const Host& host, const Packet& packet, bool native);
@@ -133,8 +134,6 @@ class Stack final : public World, private Outbox::Observer {
   void AdvanceClock();
   void ScheduleTick();
   void OnTick();
-  void PostDispatch();
-  bool AnyReady() const;
 
   const unsigned born_;  // number of forks before
   const std::function<void(void*, size_t)> random_;
@@ -148,11 +147,10 @@ class Stack final : public World, private Outbox::Observer {
   std::unordered_map<PeerKey, Route, PeerKeyHash> routes_;  // ports 0
   PeerTable peers_;
   std::vector<PeerRecord*> scratch_;
-  std::vector<Watched*> ready_;
+  Dispatcher dispatcher_;
   std::map<struct socket*, Watched*> sockets_;
-  bool dispatch_posted_ = false;
-  int dispatching_ = 0;  // threads that call handlers, and look again when they have
   bool ticking_ = false;
+  Time now_{};       // of the last look at the clock: when the lock was taken, or packets were
   Time ticked_{};    // up to which usrsctp's clock goes
   Time activity_{};  // of the last packet or call
   Counters counters_;

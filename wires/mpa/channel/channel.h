@@ -58,6 +58,7 @@ class Channel final : public llp::Channel {
 
   transport::WatchId Watch(std::shared_ptr<transport::ReadyHandler> handler) override;
   void UpdateInterest() override;
+  void Lend() override { network_.Lend(watch_); }
   bool quiet() const override { return !blocked_ && !interest_.write && faulty_ == nullptr; }
 
   void EndOutput() override { stream_->ShutdownWrite(); }

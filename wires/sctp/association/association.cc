@@ -58,6 +58,11 @@ void Seat::WakeLater() {
   if (wake_) association_->wakes_.push_back(wake_);
 }
 
+void Seat::Lend() {
+  association_->transport_->Lend();
+  association_->network_.Lend(association_->packet_watch_);
+}
+
 void Seat::SetWantsRoom(bool wants) {
   if (std::exchange(wants_room_, wants) == wants) return;
   wants ? ++association_->wanting_room_ : --association_->wanting_room_;
@@ -220,6 +225,7 @@ void Association::Begin(const Event& event) {
   acknowledged_ = 0;
   local_ = transport_->LocalAddresses();
   peer_ = transport_->PeerAddresses();
+  if (packet_watch_ == 0) packet_watch_ = transport_->PacketWatch();
   core_ = std::make_unique<ddp::sctp::Association>(
       ddp::sctp::AssociationOptions{.initiator = initiator_,
                                     .streams = std::min<uint32_t>(event.streams_in, event.streams_out),
@@ -295,12 +301,12 @@ void Association::ReleaseLingering(std::vector<std::unique_ptr<Seat>>& gone) {
 
 // --- to the peer ---
 
-bool Association::Send(const Outgoing& outgoing) {
+bool Association::Send(const Outgoing& outgoing, bool more) {
   const IoResult result = transport_->Send(
-      {.stream = outgoing.stream, .ppid = outgoing.ppid, .unordered = true, .more = true, .pieces = outgoing.pieces});
-  unflushed_ = true;
+      {.stream = outgoing.stream, .ppid = outgoing.ppid, .unordered = true, .more = more, .pieces = outgoing.pieces});
   // An association that takes nothing any more says why when all that the peer sent was received.
   blocked_ = result.kind != IoResult::Kind::kDone;
+  unflushed_ = more || (unflushed_ && blocked_);
   if (blocked_) return false;
   core_->Took(outgoing);
   return true;
@@ -310,7 +316,7 @@ bool Association::SendOf(Seat& seat) {
   Outgoing outgoing;
   if (state_ == State::kUp && seat.core_ == core_.get()) {
     while (core_->NextOf(*seat.session_, &outgoing)) {
-      if (!Send(outgoing)) return false;
+      if (!Send(outgoing, outgoing.more)) return false;
     }
   }
   return seat.session_->empty();
@@ -322,7 +328,7 @@ void Association::Flush() {
 
 void Association::SendAll() {
   Outgoing outgoing;
-  while (state_ == State::kUp && !blocked_ && core_->Next(&outgoing)) Send(outgoing);
+  while (state_ == State::kUp && !blocked_ && core_->Next(&outgoing)) Send(outgoing, /*more=*/true);
 }
 
 // --- the end of a scope, and the clock ---

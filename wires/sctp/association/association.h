@@ -42,6 +42,8 @@ class Seat {
   // Called when there is news of the session, or room for what it has to send, without locks, on the network's thread.
   void SetWake(std::function<void()> wake) { wake_ = std::move(wake); }
   void WakeLater();
+  // A thread that spins looks at the session over and over, and says so at each round: its wake need not be called. Needs no lock.
+  void Lend();
   // What it has to send did not go out: it is to hear when that is gone.
   void SetWantsRoom(bool wants);
   // A message that is missing has been for kGapLimit: the session was aborted.
@@ -118,7 +120,7 @@ class Association : public std::enable_shared_from_this<Association> {
   bool DamageNextPacket() { return transport_->DamageNextPacket(); }
   transport::Network& network() const { return network_; }
   // Of the socket that packets come by.
-  transport::WatchId packet_watch() const { return transport_->PacketWatch(); }
+  transport::WatchId packet_watch() const { return packet_watch_; }
   // Sends what a session has. False: not all of it may go now.
   bool SendOf(Seat& seat);
 
@@ -147,7 +149,7 @@ class Association : public std::enable_shared_from_this<Association> {
   void OnPath(const transport::sctp::Event& event);
   void Begin(const transport::sctp::Event& event);
   void Over(int error, std::string why);
-  bool Send(const ddp::sctp::Outgoing& outgoing);
+  bool Send(const ddp::sctp::Outgoing& outgoing, bool more);
   void SendAll();
   void Flush();
   void CollectNews(ddp::sctp::Association& core, const Seat* own, Wakes& wakes);
@@ -187,6 +189,8 @@ class Association : public std::enable_shared_from_this<Association> {
   std::vector<transport::SocketAddress> local_, peer_;
   std::vector<transport::SocketAddress> failed_paths_;  // of peer_
   bool clock_runs_ = false;
+  // Does not change from kUp on.
+  transport::WatchId packet_watch_ = 0;
 };
 
 }  // namespace weft::sctp

@@ -215,6 +215,8 @@ transport::WatchId Channel::Watch(std::shared_ptr<transport::ReadyHandler>) {
   return seat_->association().packet_watch();
 }
 
+void Channel::Lend() { seat_->Lend(); }
+
 // --- the end ---
 
 void Channel::EndOutput() {
