@@ -152,8 +152,14 @@ void SctpConnection::OnRing() {
 }
 
 void SctpConnection::Listen() {
-  if (end_ || std::exchange(listening_, true)) return;
+  const bool lent = std::exchange(lent_, false);
+  if (end_ || (std::exchange(listening_, true) && !lent)) return;
   association_->SetReading(true);
+}
+
+void SctpConnection::Lend() {
+  lent_ = true;
+  association_->Lend();
 }
 
 bool SctpConnection::BreaksTheRules(const char* what) {

@@ -84,8 +84,10 @@ class SctpConnection final {
   bool WriteOn();
   // Transport::WriteAtOnce.
   size_t WriteAtOnce(std::span<const iovec> pieces, uint32_t flow);
-  // Lets the bell ring when something comes.
+  // Lets the bell ring when something comes, or there is room.
   void Listen();
+  // Read() and WriteOn() are called over and over, without the bell.
+  void Lend();
 
   // The peer is told, when it has all that was written, and no more is written.
   void EndOutput();
@@ -119,6 +121,7 @@ class SctpConnection final {
   bool up_;
   size_t streams_ = 0;     // on which we may send; 0: not known yet
   bool listening_ = true;  // the bell rings
+  bool lent_ = false;      // ... but while this lasts
   bool full_ = false;      // what was to be sent did not fit
   bool waits_turn_ = false;
   bool output_ended_ = false;

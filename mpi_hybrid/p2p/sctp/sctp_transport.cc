@@ -106,6 +106,7 @@ bool SctpTransport::Poll() {
     const ProcessId process = by_process_[i];
     SctpConnection& connection = *ConnectionOf(process);
     const uint64_t number = connection.number();
+    connection.Lend();
     bool here = connection.Read();
     if ((came || here) && Find(number) != nullptr) here |= connection.WriteOn();
     moved |= Settle(number, here);
