@@ -93,9 +93,6 @@ IoResult UsrsctpAssociation::Send(const OutgoingMessage& message) {
   if (length == 0 || message.pieces.size() > kMostPieces) return failed(EINVAL);
   Stack::Locked locked(stack_);
   if (message.more) locked.SetMoreFollows();
-  // Not so much that what is long, and goes out in many packets, waits for its end.
-  queues_ = message.more && (queued_bytes_ += length) < kMostQueued;
-  if (!queues_) queued_bytes_ = 0;
   if (end_) return failed(end_->error != 0 ? end_->error : EPIPE);
   if (shut_down_) return failed(EPIPE);
   const bool parts = in_parts_.has_value() || !message.end_of_record;
@@ -116,7 +113,10 @@ IoResult UsrsctpAssociation::Send(const OutgoingMessage& message) {
   ssize_t sent;
   {
     const DmaScope dma;
-    sent = SendPieces(socket_, message.pieces, info, queues_);
+    // Not so much that what is long, and goes out in many packets, waits for its end.
+    const bool queues = message.more && queued_bytes_ + length < kMostQueued;
+    sent = SendPieces(socket_, message.pieces, info, queues);
+    if (sent >= 0) queued_bytes_ = queues ? queued_bytes_ + length : 0;
   }
   if (sent < 0 &&
       (errno == EWOULDBLOCK || errno == ENOBUFS || errno == ENOENT)) {  // ENOENT: there is no association yet
@@ -149,8 +149,7 @@ bool UsrsctpAssociation::DamageNextPacket() {
 void UsrsctpAssociation::Flush() {
   if (!Usable()) return;
   const Stack::Locked locked(stack_);
-  queued_bytes_ = 0;
-  if (std::exchange(queues_, false) && !peer_addresses_.empty()) SendQueued(socket_, peer_addresses_[0]);
+  if (std::exchange(queued_bytes_, 0) != 0 && !peer_addresses_.empty()) SendQueued(socket_, peer_addresses_[0]);
 }
 
 Interest UsrsctpAssociation::Poll() {

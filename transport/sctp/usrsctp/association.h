@@ -75,8 +75,7 @@ class UsrsctpAssociation final : public Association, public Watched {
   bool in_message_ = false;    // some of it was received
   bool explicit_end_ = false;  // usrsctp is told where a message ends
   std::optional<OutgoingMessage> in_parts_;
-  bool queues_ = false;      // usrsctp was told that more follows, and may have sent nothing yet
-  size_t queued_bytes_ = 0;  // since it last could
+  size_t queued_bytes_ = 0;  // that wait for what follows, or for Flush()
   bool shut_down_ = false;
   uint32_t acknowledged_ = 0;  // as Advances() saw it
   std::optional<Received> end_;
