@@ -41,7 +41,15 @@ struct DatagramOptions {
   // Datagrams of one length that go to one place one after the other are handed to the system as one, and received so
   // (IncomingDatagram::each), where it can: the cost of most of them is saved. Room for 64 KiB is wanted then.
   bool trains = false;
+  bool refusals = false;  // hears (TakeRefusal) of hosts where nobody has the port that a datagram went to
   SocketAddress peer;  // with a family: talks to this one only, and hears (TakeError) when it refuses
+};
+
+// A datagram that came to a host where nobody has its port (ICMP).
+struct RefusedDatagram {
+  SocketAddress to;
+  SocketAddress from;       // the host; no family: not known
+  size_t length = 0;        // of what is known of it, from its beginning
 };
 
 // A bound UDP socket. Never waits; drops what does not fit, as UDP does. Send and Receive may be called from any
@@ -57,6 +65,11 @@ class DatagramSocket {
   // What happened to datagrams that were sent to `peer`: 0 or an errno (ECONNREFUSED: nobody has the port). Makes the
   // socket readable.
   virtual int TakeError() { return 0; }
+  // With DatagramOptions::refusals: one that was refused, and its first bytes in `room`. False: there is none. Makes the socket readable; the
+  // system forgets some when there are many.
+  virtual bool TakeRefusal(iovec /*room*/, RefusedDatagram* /*refused*/) { return false; }
+  // Send() or Receive() came upon one.
+  virtual bool MayHaveRefusal() const { return false; }
   virtual SocketAddress LocalAddress() const = 0;
   virtual int fd() const { return -1; }
 };

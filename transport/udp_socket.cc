@@ -1,5 +1,6 @@
 #include "transport/udp_socket.h"
 
+#include <linux/errqueue.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/dma_scope.h"
 #include "transport/high_descriptor.h"
@@ -176,6 +178,10 @@ int UdpSocket::Prepare(const SocketAddress& local, const DatagramOptions& option
   // UDP_SEGMENT 0 changes nothing, where it is known.
   trains_ = options.trains && Set(fd_, IPPROTO_UDP, UDP_SEGMENT, 0);
   if (options.trains) Set(fd_, IPPROTO_UDP, UDP_GRO, 1);
+  if (options.refusals) {
+    refusals_ = Set(fd_, IPPROTO_IP, IP_RECVERR, 1);
+    if (family_ == AF_INET6) refusals_ = Set(fd_, IPPROTO_IPV6, IPV6_RECVERR, 1);
+  }
   if (bind(fd_, local.get(), local.length()) != 0) return errno;
   if (options.peer.family() != 0 && connect(fd_, options.peer.get(), options.peer.length()) != 0) return errno;
   return options.group.family() != 0 ? Join(fd_, options.group, options.interface) : 0;
@@ -187,6 +193,51 @@ int UdpSocket::TakeError() {
   int error = 0;
   socklen_t length = sizeof error;
   return getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : errno;
+}
+
+bool UdpSocket::TakeRefusal(iovec room, RefusedDatagram* refused) {
+  may_have_refusal_.store(false, std::memory_order_relaxed);
+  while (refusals_) {
+    sockaddr_in6 name{};
+    alignas(cmsghdr) uint8_t control[kControlBytes + CMSG_SPACE(sizeof(sock_extended_err) + sizeof(sockaddr_in6))];
+    msghdr header{};
+    header.msg_name = &name;
+    header.msg_namelen = sizeof name;
+    header.msg_iov = &room;
+    header.msg_iovlen = 1;
+    header.msg_control = control;
+    header.msg_controllen = sizeof control;
+    const ssize_t length = recvmsg(fd_, &header, MSG_ERRQUEUE | MSG_DONTWAIT);
+    if (length < 0 && errno == EINTR) continue;
+    if (length < 0) return false;
+    bool is_refusal = false;
+    for (cmsghdr* message = CMSG_FIRSTHDR(&header); message != nullptr; message = CMSG_NXTHDR(&header, message)) {
+      const bool v4 = message->cmsg_level == IPPROTO_IP && message->cmsg_type == IP_RECVERR;
+      const bool v6 = message->cmsg_level == IPPROTO_IPV6 && message->cmsg_type == IPV6_RECVERR;
+      if (!v4 && !v6) continue;
+      sock_extended_err error;
+      std::memcpy(&error, CMSG_DATA(message), sizeof error);
+      is_refusal = error.ee_errno == ECONNREFUSED;
+    }
+    if (!is_refusal) continue;
+    IncomingDatagram of_it;
+    ReadControl(header, of_it);
+    *refused = {.to = name.sin6_family == AF_INET6
+                          ? FromV6(name)
+                          : SocketAddress::From(reinterpret_cast<const sockaddr*>(&name), header.msg_namelen).value_or(SocketAddress()),
+                .from = of_it.to,
+                .length = static_cast<size_t>(length)};
+    may_have_refusal_.store(true, std::memory_order_relaxed);
+    return true;
+  }
+  return false;
+}
+
+// The next call of a socket says what became of an earlier datagram, and does nothing else: once more.
+bool UdpSocket::IsPending(int error, bool* again) {
+  if (!refusals_ || error == EAGAIN || error == EINTR || std::exchange(*again, true)) return false;
+  may_have_refusal_.store(true, std::memory_order_relaxed);
+  return true;
 }
 
 // How many from the first on go as one.
@@ -212,6 +263,7 @@ size_t UdpSocket::TrainAt(std::span<const OutgoingDatagram> datagrams) const {
 size_t UdpSocket::Send(std::span<const OutgoingDatagram> datagrams, int* error) {
   size_t sent = 0;
   size_t alone = 0;  // up to which they go one by one
+  bool again = false;
   while (sent < datagrams.size()) {
     mmsghdr messages[kBatch];
     sockaddr_in6 names[kBatch];
@@ -255,10 +307,12 @@ size_t UdpSocket::Send(std::span<const OutgoingDatagram> datagrams, int* error) 
         alone = sent + lengths[0];
         continue;
       }
+      if (IsPending(errno, &again)) continue;
       *error = errno;
       return sent;
     }
     for (int i = 0; i < done; ++i) sent += lengths[i];
+    again = false;
   }
   return sent;
 }
@@ -279,9 +333,10 @@ size_t UdpSocket::Receive(std::span<IncomingDatagram> into) {
     header.msg_controllen = kControlBytes;
   }
   int done;
+  bool again = false;
   do {
     done = recvmmsg(fd_, messages, static_cast<unsigned>(count), MSG_DONTWAIT, nullptr);
-  } while (done < 0 && errno == EINTR);
+  } while (done < 0 && (errno == EINTR || IsPending(errno, &again)));
   for (int i = 0; i < done; ++i) {
     msghdr& header = messages[i].msg_hdr;
     IncomingDatagram& datagram = into[static_cast<size_t>(i)];

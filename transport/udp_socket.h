@@ -21,17 +21,22 @@ class UdpSocket final : public DatagramSocket {
   size_t Send(std::span<const OutgoingDatagram> datagrams, int* error) override;
   size_t Receive(std::span<IncomingDatagram> into) override;
   int TakeError() override;
+  bool TakeRefusal(iovec room, RefusedDatagram* refused) override;
+  bool MayHaveRefusal() const override { return may_have_refusal_.load(std::memory_order_relaxed); }
   SocketAddress LocalAddress() const override { return SocketAddress::Local(fd_); }
   int fd() const override { return fd_; }
 
  private:
   UdpSocket(int fd, int family) : fd_(fd), family_(family) {}
   size_t TrainAt(std::span<const OutgoingDatagram> datagrams) const;
+  bool IsPending(int error, bool* again);
   int Prepare(const SocketAddress& local, const DatagramOptions& options);
 
   const int fd_;
   const int family_;
   std::atomic<bool> trains_{false};  // the kernel takes them
+  bool refusals_ = false;
+  std::atomic<bool> may_have_refusal_{false};
 };
 
 }  // namespace weft::transport

@@ -182,6 +182,52 @@ TEST(UdpSocket, HearsThatItsPeerRefuses) {
   EXPECT_EQ(client->TakeError(), 0);
 }
 
+// Closed, so that nobody has it.
+SocketAddress PortOfNobody(const std::string& host) { return Open(host)->LocalAddress(); }
+
+class Refusals : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Refusals, AreHeardOfWithWhatWasSentAndKeepNothingElseBack) {
+  const std::string host = GetParam();
+  auto socket = Open("::", {.refusals = true});
+  auto alive = Open(host);
+  const SocketAddress nobody = PortOfNobody(host);
+  SendText(*socket, "is anybody there?", nobody);
+  pollfd ready{socket->fd(), POLLIN, 0};
+  ASSERT_EQ(poll(&ready, 1, 5000), 1);
+  // What the kernel has to say of it costs no datagram that is sent next, nor one that waits.
+  SendText(*socket, "hello", alive->LocalAddress());
+  EXPECT_EQ(ReceiveAll(*alive).size(), 1u);
+  SendText(*socket, "again", nobody);
+  SendText(*alive, "good day", Address(host, socket->LocalAddress().port()));
+  EXPECT_EQ(ReceiveAll(*socket).size(), 1u);
+  EXPECT_TRUE(socket->MayHaveRefusal());
+
+  std::string room(100, '\0');
+  RefusedDatagram refused;
+  ASSERT_TRUE(socket->TakeRefusal({room.data(), room.size()}, &refused));
+  EXPECT_EQ(refused.to, nobody);
+  EXPECT_EQ(refused.from, Address(host));
+  EXPECT_EQ(room.substr(0, refused.length), "is anybody there?");
+  ASSERT_TRUE(socket->TakeRefusal({room.data(), 3}, &refused));
+  EXPECT_EQ(refused.length, 3u);
+  EXPECT_EQ(room.substr(0, 3), "aga");
+  EXPECT_FALSE(socket->TakeRefusal({room.data(), room.size()}, &refused));
+  EXPECT_FALSE(socket->MayHaveRefusal());
+  ready.revents = 0;
+  EXPECT_EQ(poll(&ready, 1, 0), 0) << "it is ready for nothing: " << ready.revents;
+}
+INSTANTIATE_TEST_SUITE_P(UdpSocket, Refusals, ::testing::Values("127.0.0.1", "::1"));
+
+TEST(UdpSocket, WhoDoesNotAskHearsOfNoRefusal) {
+  auto socket = Open("::");
+  SendText(*socket, "x", PortOfNobody("127.0.0.1"));
+  pollfd ready{socket->fd(), POLLIN, 0};
+  EXPECT_EQ(poll(&ready, 1, 50), 0);
+  RefusedDatagram refused;
+  EXPECT_FALSE(socket->TakeRefusal({}, &refused));
+}
+
 TEST(UdpSocket, NothingWaitsIsZero) { EXPECT_TRUE(ReceiveAll(*Open("127.0.0.1"), 100, 0).empty()); }
 
 TEST(UdpSocket, PortInUseIsRefusedUnlessShared) {

@@ -139,22 +139,31 @@ class Faults(SctpTest):
 class Ends(SctpTest):
     """What becomes of the other end; TCP's kernel would see to it."""
 
-    QUICK = {**SCTP, "WEFT_SCTP_RTO_MAX": 200, "WEFT_SCTP_RTO_INITIAL": 100, "WEFT_SCTP_RETRIES": 3}
+    QUICK = {"WEFT_SCTP_RTO_MAX": 200, "WEFT_SCTP_RTO_INITIAL": 100, "WEFT_SCTP_RETRIES": 3}
 
-    def start_pings(self):
+    def start_pings(self, **settings):
         port = stock.free_port()
-        server = self.start(f"rping -s -a 127.0.0.1 -p {port} -v", **self.QUICK)
+        server = self.start(f"rping -s -a 127.0.0.1 -p {port} -v", **SCTP, **settings)
         self.await_listener(server, port)
-        client = self.start(f"rping -c -a 127.0.0.1 -p {port} -v", **self.QUICK)
+        client = self.start(f"rping -c -a 127.0.0.1 -p {port} -v", **SCTP, **settings)
         self.await_condition(lambda: client.output.count("rdma-ping") > 100, "pings", 20)
         return server, client
 
     def test_a_killed_peer_is_noticed(self):
+        """With the usual times, which would take 20 s: its kernel says so."""
         for victim in (0, 1):
             ends = self.start_pings()
             ends[victim].kill(signal.SIGKILL)
             other = ends[1 - victim]
+            self.await_condition(lambda: not other.running(), "the end of the one that is left", 10)
+
+    def test_a_silent_peer_is_given_up(self):
+        for victim in (0, 1):
+            ends = self.start_pings(**self.QUICK)
+            ends[victim].kill(signal.SIGSTOP)
+            other = ends[1 - victim]
             self.await_condition(lambda: not other.running(), "the end of the one that is left", 30)
+            ends[victim].kill(signal.SIGKILL)
 
     def test_a_server_that_is_started_anew_is_found(self):
         """Its UDP port is another one. A client that still has an association to the old one: tests/stack/sctp/peers_test."""

@@ -60,9 +60,9 @@ std::optional<SocketAddress> KernelsSourceFor(const SocketAddress& to) {
 }
 
 Result<std::unique_ptr<DatagramSocket>, int> OpenUdp(Network& network, uint16_t port) {
-  auto both = network.OpenDatagram(*SocketAddress::Parse("::", port), {.trains = true});
+  auto both = network.OpenDatagram(*SocketAddress::Parse("::", port), {.trains = true, .refusals = true});
   if (both || (both.error() != EAFNOSUPPORT && both.error() != EADDRNOTAVAIL)) return both;
-  return network.OpenDatagram(*SocketAddress::Parse("0.0.0.0", port), {.trains = true});
+  return network.OpenDatagram(*SocketAddress::Parse("0.0.0.0", port), {.trains = true, .refusals = true});
 }
 
 Result<Host, int> OpenHost(Network& network, const Carriage& carriage) {

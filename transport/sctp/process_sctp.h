@@ -23,7 +23,7 @@ struct Carriage {
 void EndAssociationsAtExit();
 
 // SCTP of this process, on its network; made on first use and never destroyed. A child after fork() gets a fresh one.
-// After a kill they find out by themselves (Settings). Errors: EADDRINUSE
+// Over UDP the kernel tells them after a kill (RFC 6951 section 5.5), in IP they find out by themselves (Settings). Errors: EADDRINUSE
 // (udp_port), EPERM (native), EPROTONOSUPPORT (kernel: it has none), EMFILE ..., EINVAL (neither).
 Result<Sctp*, int> ProcessSctp(Network& network, const Carriage& carriage);
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/crc32c.h"
 #include "transport/sctp/usrsctp/guard.h"
 
 namespace weft::transport::sctp {
@@ -167,6 +168,8 @@ bool Stack::Pump(Host& host, bool caller_dispatches, const Watched* calm) {
   if (!InThisProcess()) return false;
   const Locked locked(*this, caller_dispatches);
   const bool any = TakeAll(host);
+  // What woke the network's thread and is no packet may be a refusal.
+  if (host.udp != nullptr && ((caller_dispatches && !any) || host.udp->MayHaveRefusal())) TakeRefusals(host);
   if (calm != nullptr && !calm->may_have_room_) dispatcher_.Calm(*calm);
   return any;
 }
@@ -255,6 +258,32 @@ void Stack::Take(const Host& host, const IncomingDatagram& datagram, std::span<c
     }
   }
   if (!Input(packet)) ++counters_.damaged;
+}
+
+void Stack::TakeRefusals(Host& host) {
+  uint8_t bytes[kLeastPacket];
+  RefusedDatagram refused;
+  while (host.udp->TakeRefusal({bytes, sizeof bytes}, &refused)) {
+    if (refused.length == sizeof bytes) OnRefused(refused, bytes);
+  }
+}
+
+// The peer's process is gone, and its kernel says so (RFC 6951 section 5.5). To SCTP that is as an ABORT with the T bit, which bears the tag that
+// the packet had, and usrsctp looks whether it is the peer's (RFC 9260 section 10). That of an INIT is 0, which it never is.
+void Stack::OnRefused(const RefusedDatagram& refused, std::span<const uint8_t> sent) {
+  if (refused.from.family() != refused.to.family()) return;
+  uint16_t ports[2];
+  std::memcpy(ports, sent.data(), sizeof ports);
+  const auto known = peers_.find(PeerKey(refused.to, ports[1], ports[0]));
+  if (known == peers_.end() || known->second.udp_port != refused.to.port()) return;
+  constexpr uint8_t kAbortWithTBit[] = {6, 1, 0, 4};
+  uint8_t abort[kLeastPacket] = {};
+  std::memcpy(abort, sent.data() + 2, 2);
+  std::memcpy(abort + 2, sent.data(), 2);
+  std::memcpy(abort + 4, sent.data() + 4, 4);
+  std::memcpy(abort + 12, kAbortWithTBit, sizeof kAbortWithTBit);
+  StoreCrc32c(abort + 8, Crc32c(abort));
+  Input({.from = refused.to, .to = refused.from, .bytes = abort});
 }
 
 // What was sent here was shown then.
