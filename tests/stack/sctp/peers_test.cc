@@ -59,6 +59,23 @@ TEST_F(SctpPeers, ManyThatConnectAtOnceAllFindAStream) {
   EXPECT_EQ(client_host_.wire->associations_made(), kMany / 4);
 }
 
+// A listener takes over associations as soon as it is made, and who made it watches it a little later, on another thread.
+TEST_F(SctpPeers, WhoAsksBeforeTheListenerIsWatchedIsHeardOfThen) {
+  const auto listener = server_host_.wire->Listen(server_host_.At(kPort), 4, false, false).value();
+  Program client(*client_host_.rnic);
+  ASSERT_EQ(Connect(client, server_host_.At(kPort)), 0);
+  world_.network().RunFor(1s);
+  struct Handler final : transport::ReadyHandler {
+    void OnReady(transport::Interest) override { ++calls; }
+    int calls = 0;
+  };
+  const auto handler = std::make_shared<Handler>();
+  listener->Watch(handler);
+  world_.network().RunFor(1s);
+  EXPECT_EQ(handler->calls, 1);
+  EXPECT_TRUE(listener->Accept().ok());
+}
+
 TEST_F(SctpPeers, WhoIsSilentForEverIsGivenUp) {
   world_.network().SetDefaultLink({.lose_datagram = 1});
   Program client(*client_host_.rnic);

@@ -40,6 +40,9 @@ void Incoming::Start() {
 void Incoming::Watch(std::shared_ptr<transport::ReadyHandler> handler) {
   const std::lock_guard lock(mutex_);
   handler_ = std::move(handler);
+  if (asking_.empty()) return;
+  // Those asked before anybody could be told.
+  wire_.network().Post([handler = handler_] { handler->OnReady({.read = true}); });
 }
 
 void Incoming::OnReady(transport::Interest) {
