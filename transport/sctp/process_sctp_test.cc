@@ -286,6 +286,21 @@ TEST(ProcessSctp, ASilentPeerIsNoticedWithinTheSettings) {
   server.Kill();
 }
 
+// Two processes of a host that chose the same port of SCTP: their associations would be one to whoever they connect to.
+TEST(ProcessSctp, TheSecondProcessWithAnSctpPortIsRefusedAtOnceAndTheFirstGoesOn) {
+  EchoProcess server("127.0.0.1");
+  const Peer peer{{*SocketAddress::Parse("127.0.0.1", server.ports().sctp)}, server.ports().udp};
+  const auto first = Locked::Of(Ours().Connect(peer, 4000, {}).value());
+  ExpectEcho(*first);
+  InChild([&] {
+    const auto second = Locked::Of(Ours().Connect(peer, 4000, {}).value());
+    ASSERT_TRUE(second->Until([](Recorder& r) { return r.over(); }, seconds(5)));
+    second->With([](Recorder& r) { EXPECT_EQ(r.error, ECONNREFUSED); });
+    ExpectEcho(*Locked::Of(Ours().Connect(peer, 4001, {}).value()));
+  });
+  ExpectEcho(*first);
+}
+
 TEST(ProcessSctp, NobodyListeningIsRefusedAtOnce) {
   EchoProcess server("127.0.0.1");
   auto client = ConnectTo("127.0.0.1", {.sctp = 1, .udp = server.ports().udp});

@@ -140,6 +140,25 @@ TEST_F(SctpPeers, AListenerOfAnotherKindIsLeftByTheInitiator) {
   EXPECT_EQ(event.error, EPROTO);
 }
 
+// Two processes of a host may have chosen the same port of SCTP, and who connects second is refused for that.
+TEST_F(SctpPeers, WhoIsRefusedTriesAgainFromAnotherPort) {
+  auto service = sctp::OpenLocatorService(server_host_.network, server_host_.At(kPort), false).value();
+  service->Start(server_host_.sctp.udp_port());
+  bool refused = false;
+  world_.network().SetDatagramChange([&](std::vector<uint8_t>& bytes) { refused |= bytes.size() > 12 && bytes[12] == 6; });
+  Program client(*client_host_.rnic), server(*server_host_.rnic);
+  ASSERT_EQ(Connect(client, server_host_.At(kPort)), 0);
+  ASSERT_TRUE(world_.network().RunUntil([&] { return refused; }));
+  service.reset();
+  Listen();
+  CmEvent request = Next(*server_);
+  ASSERT_EQ(request.kind, CmEvent::Kind::kConnectRequest);
+  request.endpoint->SetObserver(server.cm);
+  ASSERT_EQ(request.endpoint->Accept(server.qp.handle(), {.ird = 2, .ord = 9}), 0);
+  EXPECT_EQ(Next(client).kind, CmEvent::Kind::kEstablished);
+  EXPECT_EQ(client_host_.wire->associations_made(), 2u);
+}
+
 // Knows no RFC 6581: an Initiate with a function code of it is answered by a Terminate.
 class PlainPeer {
  public:

@@ -79,7 +79,7 @@ bool MayEnter(Bytes packet, bool has_association) {
 
 std::optional<InitPacket> AsInit(Bytes packet) {
   if (packet[kCommonHeader] != kInit) return std::nullopt;
-  InitPacket init;
+  InitPacket init{.tag = At32(packet, kCommonHeader + kChunkHeader), .adaptation = {}};
   const size_t length = At16(packet, kCommonHeader + 2);
   Bytes parameters = packet.subspan(kCommonHeader, length).subspan(kChunkHeader + kInitFixed);
   while (!parameters.empty()) {

@@ -19,6 +19,7 @@ bool MayEnter(std::span<const uint8_t> packet, bool has_association);
 
 // What a packet that may enter says if it is an INIT.
 struct InitPacket {
+  uint32_t tag = 0;                    // which packets to its sender bear
   std::optional<uint32_t> adaptation;  // RFC 5061 section 4.2.6; nullopt: it bears none
 };
 std::optional<InitPacket> AsInit(std::span<const uint8_t> packet);

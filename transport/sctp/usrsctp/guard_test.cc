@@ -93,6 +93,7 @@ TEST(Guard, AnInitSaysItsAdaptationIndication) {
   EXPECT_EQ(AsInit(With(Common(7), {10, 0, 0, 4})), std::nullopt);
   ASSERT_TRUE(AsInit(Init()).has_value());
   EXPECT_EQ(AsInit(Init())->adaptation, std::nullopt);
+  EXPECT_EQ(AsInit(Init())->tag, 0x01020304u);
   Packet packet = With(Init(), {0xc0, 6, 0, 8, 0, 0, 0, 1});
   packet[15] = 36;
   ASSERT_TRUE(MayEnter(packet, true));

@@ -240,6 +240,7 @@ void Stack::Take(const Host& host, const IncomingDatagram& datagram, std::span<c
   if (known != peers_.end()) {
     if (known->second.udp_port != packet.from.port()) {
       ++counters_.strangers;
+      RefuseStranger(packet);
       return;
     }
     ++known->second.packets_in;
@@ -258,6 +259,24 @@ void Stack::Take(const Host& host, const IncomingDatagram& datagram, std::span<c
     }
   }
   if (!Input(packet)) ++counters_.damaged;
+}
+
+// Two processes of a host, each with a UDP port of its own, may have chosen the same port of SCTP; the other would wait for long. It is told
+// that it may not have this association, and may try with another port.
+void Stack::RefuseStranger(const Packet& stranger) {
+  if (stranger.from.port() == 0 || !MayEnter(stranger.bytes, /*has_association=*/false)) return;
+  const auto init = AsInit(stranger.bytes);
+  if (!init) return;
+  constexpr uint8_t kAbort[] = {6, 0, 0, 4};
+  const uint32_t tag = htonl(init->tag);
+  uint8_t* const bytes = outbox_.Room(kLeastPacket);
+  std::memcpy(bytes, stranger.bytes.data() + 2, 2);
+  std::memcpy(bytes + 2, stranger.bytes.data(), 2);
+  std::memcpy(bytes + 4, &tag, sizeof tag);
+  std::memset(bytes + 8, 0, 4);
+  std::memcpy(bytes + 12, kAbort, sizeof kAbort);
+  Host* const host = HostOf(stranger.to);
+  if (host != nullptr) outbox_.Add(stranger.to, stranger.from, *host->udp, {bytes, kLeastPacket});
 }
 
 void Stack::TakeRefusals(Host& host) {

@@ -124,6 +124,7 @@ class Stack final : public World, private Outbox::Observer {
   // From where it is to go out; nullopt: there is no way.
   std::optional<SocketAddress> SourceFor(Host& host, const Packet& packet);
   bool TakeAll(Host& host);
+  void RefuseStranger(const Packet& stranger);
   void TakeRefusals(Host& host);
   void OnRefused(const RefusedDatagram& refused, std::span<const uint8_t> sent);
   void Take(const Host& host, const IncomingDatagram& datagram, std::span<const uint8_t> bytes, bool native);
