@@ -295,7 +295,7 @@ TEST(ProcessSctp, TheSecondProcessWithAnSctpPortIsRefusedAtOnceAndTheFirstGoesOn
   InChild([&] {
     const auto second = Locked::Of(Ours().Connect(peer, 4000, {}).value());
     ASSERT_TRUE(second->Until([](Recorder& r) { return r.over(); }, seconds(5)));
-    second->With([](Recorder& r) { EXPECT_EQ(r.error, ECONNREFUSED); });
+    second->With([](Recorder& r) { EXPECT_EQ(r.error, EADDRINUSE); });
     ExpectEcho(*Locked::Of(Ours().Connect(peer, 4001, {}).value()));
   });
   ExpectEcho(*first);

@@ -102,7 +102,7 @@ struct Received {
     kEvent,    // `event`
     kEnded,    // the association was shut down in order; all that the peer sent was received
     // It is gone: `error` is ECONNREFUSED (nobody is there, while connecting), ETIMEDOUT (no answer), ECONNRESET (the
-    // peer aborted it) or another errno.
+    // peer aborted it), EADDRINUSE (while connecting: another process of this host has our SCTP port there; another one will do) or another errno.
     kFailed,
   };
   Kind kind = Kind::kNothing;

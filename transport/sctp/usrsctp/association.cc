@@ -260,6 +260,10 @@ std::optional<Received> UsrsctpAssociation::OnNotification(std::span<const uint8
         default:
           break;
       }
+      // The ABORT's chunk and its first cause are behind the notification.
+      constexpr size_t kCause = sizeof change + 4;
+      if (!connected_once_ && bytes.size() >= kCause + 4 && bytes[kCause] == 0 && bytes[kCause + 1] == kPortIsAnothers)
+        return End(Received::Kind::kFailed, EADDRINUSE);
       int error = 0;
       socklen_t length = sizeof error;
       if (usrsctp_getsockopt(socket_, SOL_SOCKET, SO_ERROR, &error, &length) != 0 || error == 0) error = ECONNRESET;
@@ -357,6 +361,7 @@ void UsrsctpAssociation::Know(const std::vector<SocketAddress>& peer_addresses, 
     if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
     known_.push_back(key);
     stack_.peers()[key].udp_port = udp_port;
+    stack_.Accepted(key);
   }
   for (const PeerKey& key : known_) {
     const auto known = stack_.peers().find(key);

@@ -58,6 +58,10 @@ struct PeerRecord {
   std::optional<uint32_t> init_adaptation;
 };
 
+// The cause of the ABORT that says that the SCTP port is another process's, of the same host: "restart of an association with new addresses",
+// RFC 9260 section 3.3.10.11.
+inline constexpr uint8_t kPortIsAnothers = 11;
+
 using PeerTable = std::unordered_map<PeerKey, PeerRecord, PeerKeyHash>;
 
 }  // namespace weft::transport::sctp

@@ -22,6 +22,11 @@ using std::chrono::milliseconds;
 constexpr size_t kBatch = 32;         // packets of one system call
 constexpr size_t kRoom = 65536;       // of one that comes
 constexpr int kBatchesOfOneLook = 4;  // so that one thread does not stay in here while packets keep coming
+constexpr size_t kCommonHeader = 12;
+constexpr uint8_t kCookieEcho = 10;
+// Associations that came and were not accepted yet.
+constexpr size_t kMostYoung = 4096;
+constexpr std::chrono::seconds kYouthLasts{10};
 constexpr size_t kLeastPacket = 16;   // the common header, and a chunk's
 constexpr Duration kRouteLasts = milliseconds(500);
 constexpr size_t kMostRoutes = 10'000;
@@ -236,13 +241,14 @@ void Stack::Take(const Host& host, const IncomingDatagram& datagram, std::span<c
   if (host.tap) ShowIncoming(host, packet, native);
   // usrsctp would send to whatever UDP port a packet came from, before it looks at the verification tag: a stranger on
   // the peer's host could have an association's packets sent to himself.
-  const auto known = peers_.find(PeerKey(packet.from, ports[0], ports[1]));
+  const PeerKey key(packet.from, ports[0], ports[1]);
+  const auto known = peers_.find(key);
+  if (IsStranger(packet, key, known)) {
+    ++counters_.strangers;
+    RefuseStranger(packet);
+    return;
+  }
   if (known != peers_.end()) {
-    if (known->second.udp_port != packet.from.port()) {
-      ++counters_.strangers;
-      RefuseStranger(packet);
-      return;
-    }
     ++known->second.packets_in;
     known->second.bytes_in += packet.bytes.size();
   }
@@ -261,22 +267,39 @@ void Stack::Take(const Host& host, const IncomingDatagram& datagram, std::span<c
   if (!Input(packet)) ++counters_.damaged;
 }
 
+// Comes from another UDP port than the association's other packets. From a COOKIE ECHO on there is one, of which its owner is to hear yet.
+bool Stack::IsStranger(const Packet& packet, const PeerKey& key, PeerTable::const_iterator known) {
+  if (known != peers_.end()) return known->second.udp_port != packet.from.port();
+  if (packet.from.port() == 0) return false;
+  const auto young = young_.find(key);
+  if (young != young_.end() && young->second.until > now_) return young->second.udp_port != packet.from.port();
+  if (packet.bytes[kCommonHeader] == kCookieEcho) {
+    if (young_.size() >= kMostYoung) young_.clear();
+    young_.insert_or_assign(key, Young{.udp_port = packet.from.port(), .until = now_ + kYouthLasts});
+  }
+  return false;
+}
+
 // Two processes of a host, each with a UDP port of its own, may have chosen the same port of SCTP; the other would wait for long. It is told
-// that it may not have this association, and may try with another port.
+// that it may not have this association (a restart from another address, RFC 9260 section 3.3.10.11), and tries with another port.
 void Stack::RefuseStranger(const Packet& stranger) {
   if (stranger.from.port() == 0 || !MayEnter(stranger.bytes, /*has_association=*/false)) return;
   const auto init = AsInit(stranger.bytes);
-  if (!init) return;
-  constexpr uint8_t kAbort[] = {6, 0, 0, 4};
-  const uint32_t tag = htonl(init->tag);
-  uint8_t* const bytes = outbox_.Room(kLeastPacket);
+  if (!init && stranger.bytes[kCommonHeader] != kCookieEcho) return;
+  // A COOKIE ECHO bears our tag, which the T bit says.
+  const uint8_t abort[] = {6, init ? uint8_t{0} : uint8_t{1}, 0, 8, 0, kPortIsAnothers, 0, 4};
+  constexpr size_t kLength = kCommonHeader + sizeof abort;
+  uint32_t tag;
+  std::memcpy(&tag, stranger.bytes.data() + 4, sizeof tag);
+  if (init) tag = htonl(init->tag);
+  uint8_t* const bytes = outbox_.Room(kLength);
   std::memcpy(bytes, stranger.bytes.data() + 2, 2);
   std::memcpy(bytes + 2, stranger.bytes.data(), 2);
   std::memcpy(bytes + 4, &tag, sizeof tag);
   std::memset(bytes + 8, 0, 4);
-  std::memcpy(bytes + 12, kAbort, sizeof kAbort);
+  std::memcpy(bytes + 12, abort, sizeof abort);
   Host* const host = HostOf(stranger.to);
-  if (host != nullptr) outbox_.Add(stranger.to, stranger.from, *host->udp, {bytes, kLeastPacket});
+  if (host != nullptr) outbox_.Add(stranger.to, stranger.from, *host->udp, {bytes, kLength});
 }
 
 void Stack::TakeRefusals(Host& host) {

@@ -94,6 +94,8 @@ class Stack final : public World, private Outbox::Observer {
   // One more that has it, from the same addresses.
   void SharePort(uint16_t port) { ++ports_[port].uses; }
   PeerTable& peers() { return peers_; }
+  // It has a record from now on.
+  void Accepted(const PeerKey& peer) { young_.erase(peer); }
   Outbox& outbox() { return outbox_; }
   // Of the socket by which packets come, of the first host.
   WatchId PacketWatch(bool udp, int family) const;
@@ -124,6 +126,7 @@ class Stack final : public World, private Outbox::Observer {
   // From where it is to go out; nullopt: there is no way.
   std::optional<SocketAddress> SourceFor(Host& host, const Packet& packet);
   bool TakeAll(Host& host);
+  bool IsStranger(const Packet& packet, const PeerKey& key, PeerTable::const_iterator known);
   void RefuseStranger(const Packet& stranger);
   void TakeRefusals(Host& host);
   void OnRefused(const RefusedDatagram& refused, std::span<const uint8_t> sent);
@@ -149,6 +152,11 @@ class Stack final : public World, private Outbox::Observer {
   std::unordered_map<uint16_t, Port> ports_;                // of SCTP, network byte order
   std::unordered_map<PeerKey, Route, PeerKeyHash> routes_;  // ports 0
   PeerTable peers_;
+  struct Young {
+    uint16_t udp_port;
+    Time until;
+  };
+  std::unordered_map<PeerKey, Young, PeerKeyHash> young_;
   std::vector<PeerRecord*> scratch_;
   Dispatcher dispatcher_;
   std::map<struct socket*, Watched*> sockets_;

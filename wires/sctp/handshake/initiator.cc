@@ -22,6 +22,9 @@ constexpr uint8_t kInsufficientIrd = 6;
 // How long a peer has that answers in IP and does not know Weft's search.
 constexpr std::chrono::seconds kRefusalGrace{1};
 
+// How many ports of SCTP that other processes of this host have at the listener are tried.
+constexpr int kMostPorts = 20;
+
 void CopyBytes(uint8_t* to, const uint8_t* from, size_t count) { std::memcpy(to, from, count); }
 
 }  // namespace
@@ -114,6 +117,7 @@ Progress Initiator::Ask() {
         }
         return {};
       case Association::State::kOver:
+        if (association_->error() == EADDRINUSE && ports_tried_++ < kMostPorts) break;
         return {.kind = association_->error() == EPROTO ? Progress::Kind::kLost : Progress::Kind::kUnreachable,
                 .error = association_->error(),
                 .why = association_->why()};
@@ -127,7 +131,7 @@ Progress Initiator::Ask() {
       return {.kind = Progress::Kind::kReached};
     }
   }
-  // Others who waited for it took each of its streams: to the next.
+  // Others who waited for it took each of its streams, or its port was another process's: to the next.
   auto another = wire_.Reach(local_, remote_, udp_port_, association_.get());
   if (!another.ok()) return {.kind = Progress::Kind::kUnreachable, .error = another.error(), .why = "no other association"};
   Use(std::move(*another));

@@ -43,6 +43,7 @@ class Initiator final : public llp::Initiator {
   std::shared_ptr<LocatorSearch> search_;     // for the peer's UDP port
   transport::Time refused_from_{};            // with an association in IP: from when on it counts that nobody answers the search
   uint16_t udp_port_ = 0;                     // of the peer; 0: in IP
+  int ports_tried_ = 0;                       // that were other processes'
   std::shared_ptr<Association> association_;  // both null: there is no attempt
   std::unique_ptr<Seat> seat_;                // from when the session was asked for
 };
