@@ -136,6 +136,19 @@ class Faults(SctpTest):
         self.expect(0 < client.output.count("ping data: rdma-ping-") < 1000, "it was not cut")
 
 
+class Silence(SctpTest):
+
+    def test_nothing_is_said_of_the_hosts_other_addresses(self):
+        """To which there is no way from the loopback, on which a listener at the wildcard names them too."""
+        port = stock.free_port()
+        server = self.start(f"rping -s -p {port}", **SCTP)
+        self.await_listener(server, port)
+        client = self.start(f"timeout 5 rping -c -a 127.0.0.1 -p {port}", **SCTP)
+        self.await_condition(lambda: not client.running(), "5 s", 20)
+        for output in (server.output, client.output):
+            self.expect("does not answer" not in output, "a path is missed")
+
+
 class Ends(SctpTest):
     """What becomes of the other end; TCP's kernel would see to it."""
 

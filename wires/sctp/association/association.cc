@@ -199,6 +199,9 @@ void Association::OnEvent(const Event& event) {
 }
 
 void Association::OnPath(const Event& event) {
+  if (state_ != State::kUp) return;
+  // A listener at the wildcard tells its host's other addresses to peers on the loopback, too, where no packet to them begins.
+  if (!event.path.is_loopback() && std::all_of(local_.begin(), local_.end(), [](const auto& one) { return one.is_loopback(); })) return;
   const auto known = std::find(failed_paths_.begin(), failed_paths_.end(), event.path);
   if (event.path_state == transport::sctp::PathState::kInactive && known == failed_paths_.end()) {
     failed_paths_.push_back(event.path);
