@@ -73,6 +73,13 @@ ssize_t ReceivePieces(int fd, std::span<const iovec> into, sctp_rcvinfo* info, i
   return count;
 }
 
+// The kernel refuses what is longer than the whole buffer.
+size_t LongestMessage(int fd) {
+  int bytes = 0;
+  socklen_t length = sizeof bytes;
+  return getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, &length) == 0 && bytes > 0 ? static_cast<size_t>(bytes) : 0;
+}
+
 int TakeError(int fd) {
   int error = 0;
   socklen_t length = sizeof error;
@@ -82,7 +89,7 @@ int TakeError(int fd) {
 }  // namespace
 
 KernelAssociation::KernelAssociation(Network& network, KernelAssociations& registry, int fd)
-    : registry_(registry), readiness_(std::make_shared<Readiness>(network)), process_(getpid()), fd_(fd) {
+    : registry_(registry), readiness_(std::make_shared<Readiness>(network)), process_(getpid()), longest_(LongestMessage(fd)), fd_(fd) {
   const std::lock_guard lock(registry_.mutex);
   registry_.all.insert(this);
 }
@@ -99,6 +106,7 @@ bool KernelAssociation::Usable() const { return fd_ >= 0 && getpid() == process_
 
 void KernelAssociation::Close(bool abort) {
   readiness_->End();
+  const std::lock_guard lock(registry_.mutex);  // somebody may ask after its paths
   const int fd = fd_.exchange(-1);
   if (fd < 0) return;
   if (abort && getpid() == process_) {  // a child's copy leaves the association alone
@@ -110,7 +118,6 @@ void KernelAssociation::Close(bool abort) {
 
 void KernelAssociation::Watch(std::shared_ptr<ReadyHandler> handler) {
   if (!Usable()) return;
-  handler_ = handler;
   if (int error = Readiness::Begin(readiness_, fd_, std::move(handler))) End(Received::Kind::kFailed, error);
 }
 
@@ -139,6 +146,7 @@ IoResult KernelAssociation::Send(const OutgoingMessage& message) {
   if (message.stream >= streams_out_) return failed(EINVAL);
   if (!in_parts_ && message.end_of_record) return SendWhole(message, message.pieces);
   const size_t before = parts_.size();
+  if (length > longest_ - std::min(longest_, before)) return failed(EMSGSIZE);
   for (const iovec& piece : message.pieces) {
     const auto* from = static_cast<const uint8_t*>(piece.iov_base);
     parts_.insert(parts_.end(), from, from + piece.iov_len);

@@ -5,8 +5,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -68,11 +66,11 @@ class KernelAssociation final : public Association {
   KernelAssociations& registry_;
   const std::shared_ptr<Readiness> readiness_;
   const pid_t process_;
+  const size_t longest_;  // bytes of a message that the kernel takes
   std::atomic<int> fd_;  // -1: closed
   bool up_ = false;
   bool in_message_ = false;  // some of it was received
   bool shut_down_ = false;
-  std::shared_ptr<ReadyHandler> handler_;
   uint16_t streams_out_ = 0;
   std::vector<uint8_t> parts_;  // of a message that is handed over in parts: the kernel takes whole ones
   bool in_parts_ = false;

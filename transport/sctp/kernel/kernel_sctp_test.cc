@@ -2,7 +2,9 @@
 #include "transport/sctp/kernel/kernel_sctp.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
@@ -246,6 +248,50 @@ TEST_P(KernelSctpTest, AThreadThatPollsNeedsNoOther) {
     });
   }
   EXPECT_TRUE(here);
+}
+
+TEST_P(KernelSctpTest, AMessageInPartsThatIsLongerThanTheBufferIsRefused) {
+  Listen();
+  ConnectBoth({.send_buffer = 100'000});
+  auto bytes = Pattern(60'000, 3);
+  const iovec piece = {bytes.data(), bytes.size()};
+  client_->With([&](Recorder& r) {
+    EXPECT_EQ(r.association->Send({.stream = 2, .end_of_record = false, .pieces = {&piece, 1}}).kind, IoResult::Kind::kDone);
+    EXPECT_EQ(r.association->Send({.stream = 2, .end_of_record = false, .pieces = {&piece, 1}}).error, EMSGSIZE);
+  });
+}
+
+TEST_P(KernelSctpTest, WithoutADescriptorAListenerRestsAndGoesOn) {
+  Listen();
+  const auto listener = sctp_->Listen(*SocketAddress::Parse(GetParam(), 0), 4, {}).value();
+  const SocketAddress at = *SocketAddress::Parse(GetParam(), listener->LocalAddresses().at(0).port());
+  const auto client = Locked::Of(sctp_->Connect({.addresses = {at}}, 0, {}).value());
+  ASSERT_TRUE(client->Until([](Recorder& r) { return r.up.has_value(); }));
+  struct Handler final : ReadyHandler {
+    explicit Handler(Listener& listener) : listener(listener) {}
+    void OnReady(Interest) override {
+      ++looks;
+      if (auto one = listener.Accept(); one.ok()) accepted = true;
+    }
+    Listener& listener;
+    std::atomic<int> looks{0};
+    std::atomic<bool> accepted{false};
+  };
+  const auto handler = std::make_shared<Handler>(*listener);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{.rlim_cur = 1, .rlim_max = before.rlim_max};  // what is open stays open
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  listener->Watch(handler);
+  std::this_thread::sleep_for(milliseconds(500));
+  const int looks = handler->looks;
+  const bool accepted = handler->accepted;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_FALSE(accepted);
+  EXPECT_GE(looks, 1);
+  EXPECT_LE(looks, 10) << "a thread that spins";
+  for (int i = 0; i < 100 && !handler->accepted; ++i) std::this_thread::sleep_for(milliseconds(50));
+  EXPECT_TRUE(handler->accepted);
 }
 
 INSTANTIATE_TEST_SUITE_P(IPv4, KernelSctpTest, ::testing::Values("127.0.0.1"));
