@@ -82,7 +82,10 @@ int Identifier::BindDevice(const SocketAddress& local) {
 
 int Identifier::Bind(const SocketAddress& address) {
   if (state() != State::kIdle) return EINVAL;
-  if (const int error = port_.Reserve(address, {reuse_address_, only_v6_, datagrams()}); error != 0) return error;
+  if (const int error = port_.Reserve(address, {.reuse_address = reuse_address_,
+                                                 .only_v6 = only_v6_,
+                                                 .udp_too = !datagrams() && Engine()->listeners_take_udp_port(),
+                                                 .datagram = datagrams()}); error != 0) return error;
   // A loopback address names no device, as the wildcard: so Linux's rdma_cm has it, and libfabric relies on it. For datagrams it does, so
   // that groups can be joined on one host.
   if (!address.is_wildcard() && (datagrams() || !address.is_loopback())) {

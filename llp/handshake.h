@@ -146,6 +146,8 @@ class Wire {
   // Errors: EADDRINUSE, EADDRNOTAVAIL, EACCES ... . `only_v6` for the IPv6 wildcard.
   virtual Result<std::unique_ptr<Listener>, int> Listen(const transport::SocketAddress& local, int backlog, bool only_v6,
                                                         bool reuse_address) = 0;
+  // Whether a listener has the UDP port of its number besides.
+  virtual bool listeners_take_udp_port() const { return false; }
   // A channel whose peer is itself. EOPNOTSUPP: there are none.
   virtual Result<std::unique_ptr<Channel>, int> OpenLoop(const transport::SocketAddress& /*local*/, const Proposal& /*ours*/) {
     return EOPNOTSUPP;

@@ -59,6 +59,13 @@ bool Overlap(const SocketAddress& a, bool a_only_v6, const SocketAddress& b, boo
   return a.SameHost(b);
 }
 
+bool IsFreeAsUdp(const SocketAddress& address, bool only_v6) {
+  const Socket probe(address.family(), SOCK_DGRAM);
+  if (probe.fd() < 0) return true;  // whoever needs it will say so
+  if (address.family() == AF_INET6 && !SetFlag(probe.fd(), IPPROTO_IPV6, IPV6_V6ONLY, only_v6)) return true;
+  return bind(probe.fd(), address.get(), address.length()) == 0 || errno != EADDRINUSE;
+}
+
 }  // namespace
 
 // The ports that this process holds. The kernel does not refuse a second bound socket while none listens.
@@ -126,7 +133,7 @@ int PortReservation::Reserve(const SocketAddress& address, const Options& option
   return error;
 }
 
-// EADDRINUSE with fd_ open: the kernel chose a port that somebody here holds.
+// EADDRINUSE with fd_ open: the kernel chose a port that somebody here holds, or has as UDP's.
 int PortReservation::TryToReserve(const SocketAddress& address, const Options& options, bool exclusively) {
   Socket holder(address.family(), options.datagram ? SOCK_DGRAM : SOCK_STREAM);
   if (holder.fd() < 0) return errno;
@@ -140,7 +147,8 @@ int PortReservation::TryToReserve(const SocketAddress& address, const Options& o
   if (!name.ok()) return name.error();
   address_ = *name;
   options_ = options;
-  const bool added = ReservedPorts::Process().Add(this);
+  const bool fits = !options.udp_too || address.port() != 0 || IsFreeAsUdp(*name, options.only_v6);
+  const bool added = fits && ReservedPorts::Process().Add(this);
   if (!added) address_ = SocketAddress();
   if (added || address.port() == 0) fd_ = holder.Detach();
   return added ? 0 : EADDRINUSE;

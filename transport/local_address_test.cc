@@ -51,6 +51,27 @@ TEST(PortReservationTest, PortZeroIsChosen) {
   EXPECT_NE(port.address().port(), 0);
 }
 
+TEST(PortReservationTest, AChosenPortIsFreeAsUdpsTooWhereThatIsAsked) {
+  const auto udp_at = [](const SocketAddress& address) {
+    const int fd = socket(address.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    EXPECT_GE(fd, 0);
+    const bool bound = bind(fd, address.get(), address.length()) == 0;
+    if (!bound) close(fd);
+    return bound ? fd : -1;
+  };
+  // So many that without a look some of the ports would be theirs: of 28,232 that the kernel chooses from by default one in 140.
+  std::vector<int> others;
+  for (int i = 0; i < 200; ++i) others.push_back(udp_at(Address("0.0.0.0")));
+  for (int i = 0; i < 2000; ++i) {
+    PortReservation port;
+    ASSERT_EQ(port.Reserve(Address("127.0.0.1"), {.udp_too = true}), 0);
+    const int fd = udp_at(port.address());
+    ASSERT_GE(fd, 0) << port.address().ToString();
+    close(fd);
+  }
+  for (const int fd : others) close(fd);
+}
+
 TEST(PortReservationTest, SecondReservationOfAPortIsRefused) {
   PortReservation first, second, wildcard, dual, only_v6, elsewhere;
   ASSERT_EQ(first.Reserve(Address("127.0.0.1"), {}), 0);

@@ -103,12 +103,14 @@ class CmListener {
 
 class CmApi {
  public:
-  static constexpr int kVersion = 3;
+  static constexpr int kVersion = 4;
   virtual ~CmApi() = default;
   virtual std::shared_ptr<Endpoint> CreateEndpoint() = 0;
   // `backlog` bounds connections not yet answered by the program. Errors: EADDRINUSE, EADDRNOTAVAIL, EACCES ...
   virtual Result<std::shared_ptr<CmListener>, int> Listen(const transport::SocketAddress& local, int backlog, bool only_v6,
                                                           bool reuse_address, std::shared_ptr<CmObserver> observer) = 0;
+  // Whether a listener has the UDP port of its number besides.
+  virtual bool listeners_take_udp_port() { return false; }
   // The same for unreliable datagrams (sim/cm/sidr/sidr.h), by which queue pairs are found and not connected.
   virtual std::shared_ptr<Endpoint> CreateDatagramEndpoint() { return nullptr; }
   virtual Result<std::shared_ptr<CmListener>, int> ListenDatagrams(const transport::SocketAddress& /*local*/, int /*backlog*/,

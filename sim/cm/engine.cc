@@ -49,6 +49,8 @@ class CmEngine final : public CmApi {
     return std::shared_ptr<CmListener>(std::move(listener));
   }
 
+  bool listeners_take_udp_port() override { return around_.wire.listeners_take_udp_port(); }
+
   std::shared_ptr<Endpoint> CreateDatagramEndpoint() override { return MakeSidrRequester(around_.network); }
 
   Result<std::shared_ptr<CmListener>, int> ListenDatagrams(const transport::SocketAddress& local, int backlog, bool only_v6,

@@ -140,6 +140,19 @@ class TwoHosts(NamespaceTest):
         client = self.start_in(two, "rping -c -a fd09::1 -p 7174 -C 10 -v -V")
         self.await_success(server, client)
 
+    def ping_within_a_host(self, server, client):
+        one, _ = self.pair()
+        for wire in ("tcp", "sctp"):
+            listening = self.start_in(one, f"rping -s -a {server} -p 7174 -C 10 -v -V", WEFT_LLP=wire)
+            self.await_listener_in(one)
+            self.await_success(listening, self.start_in(one, f"rping -c -a {server} -I {client} -p 7174 -C 10 -v -V", WEFT_LLP=wire))
+
+    def test_from_the_loopback_to_another_address_of_the_host(self):
+        self.ping_within_a_host("10.9.0.1", "127.0.0.1")
+
+    def test_from_another_address_of_the_host_to_the_loopback(self):
+        self.ping_within_a_host("127.0.0.1", "10.9.0.1")
+
 
 if __name__ == "__main__":
     stock.main()

@@ -148,6 +148,7 @@ class Choice final : public llp::Wire {
     auto loop = first_->OpenLoop(local, ours);  // no peer that could see which
     return loop.ok() || loop.error() != EOPNOTSUPP ? std::move(loop) : second_->OpenLoop(local, ours);
   }
+  bool listeners_take_udp_port() const override { return first_->listeners_take_udp_port() || second_->listeners_take_udp_port(); }
   std::vector<llp::PathState> Paths() override { return first_->Paths(); }
 
  private:

@@ -26,6 +26,16 @@ uint16_t PortOf(struct socket* socket) {
   return addresses.empty() ? 0 : htons(addresses[0].port());
 }
 
+bool AreIn(const std::vector<HostAddress>& all, const std::vector<SocketAddress>& some) {
+  return std::all_of(some.begin(), some.end(), [&](const SocketAddress& address) {
+    return std::any_of(all.begin(), all.end(), [&](const HostAddress& one) { return one.address.SameHost(address); });
+  });
+}
+
+bool AreLoopbacks(const std::vector<SocketAddress>& some) {
+  return std::all_of(some.begin(), some.end(), [](const SocketAddress& address) { return address.is_loopback(); });
+}
+
 }  // namespace
 
 HostSctp::HostSctp(Stack& stack, Host host) : stack_(stack), host_(std::move(host)) { stack_.Attach(host_); }
@@ -42,10 +52,7 @@ uint32_t HostSctp::MtuTo(const std::vector<SocketAddress>& peers, const std::vec
     return std::any_of(some.begin(), some.end(), [&](const SocketAddress& a) { return a.SameHost(one.address); });
   };
   // What goes to an address of this host does not leave it.
-  const auto is_ours = [&](const SocketAddress& peer) {
-    return std::any_of(all.begin(), all.end(), [&](const HostAddress& one) { return one.address.SameHost(peer); });
-  };
-  if (std::all_of(peers.begin(), peers.end(), is_ours)) return kMostMtu;
+  if (AreIn(all, peers)) return kMostMtu;
   std::vector<SocketAddress> from = locals;
   if (from.empty()) {
     for (const SocketAddress& peer : peers) {
@@ -74,6 +81,10 @@ Result<std::unique_ptr<Association>, int> HostSctp::Connect(const Peer& peer, ui
     locals = {*source};
   }
   if (int error = CheckAddresses(locals)) return error;
+  // Within a host the kernel sends from any address to any; usrsctp does not from the loopback's to others, or to it from others.
+  if (AreLoopbacks(locals) != AreLoopbacks(peer.addresses) && AreIn(host_.list_addresses(), peer.addresses)) {
+    if (const auto source = host_.source_for(peer.addresses[0]); source && source->family() != 0) locals = {*source};
+  }
   const int family = FamilyFor(locals, peer.addresses);
   const uint32_t mtu = settings.path_mtu != 0 ? std::min(settings.path_mtu, kMostMtu) : MtuTo(peer.addresses, locals);
 

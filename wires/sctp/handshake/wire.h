@@ -39,6 +39,7 @@ class Wire final : public llp::Wire {
   // SCTP has neither `only_v6` nor `reuse_address`: two listeners never share a port.
   Result<std::unique_ptr<llp::Listener>, int> Listen(const transport::SocketAddress& local, int backlog, bool only_v6,
                                                      bool reuse_address) override;
+  bool listeners_take_udp_port() const override { return true; }  // LocatorService
 
   std::vector<llp::PathState> Paths() override;
 

@@ -31,7 +31,9 @@ class Answers final : public transport::ReadyHandler {
       answer.udp_port = udp_port_;
       auto reply = answer.Serialize();
       const iovec piece{reply.data(), reply.size()};
-      const transport::OutgoingDatagram datagram{question.from, question.to, question.interface, {&piece, 1}};
+      // Not by the interface of the question: of what never left this host that is whichever has the address, where the asker, at the
+      // loopback's, is not reached. Link-local addresses name theirs.
+      const transport::OutgoingDatagram datagram{question.from, question.to, 0, {&piece, 1}};
       int error = 0;
       socket_->Send({&datagram, 1}, &error);  // lost: it is asked for again
     }
