@@ -2,17 +2,14 @@
 
 import json
 import os
-import shutil
 import signal
 import socket
-import tempfile
 import unittest
 
 import stock
 
 SCTP, TCP, AUTO = {"WEFT_LLP": "sctp"}, {"WEFT_LLP": "tcp"}, {"WEFT_LLP": "auto"}
 PING = "rping {side} -a {address} -p {port} -C 50 -v -V"
-NOBODY = 65534
 
 
 class SctpTest(stock.StockTest):
@@ -81,25 +78,19 @@ class Carriage(SctpTest):
 
     @unittest.skipUnless(os.geteuid() == 0, "needs to become another user")
     def test_an_ordinary_user(self):
-        """Of a copy: what the build made may not be everybody's to read."""
-        with tempfile.TemporaryDirectory() as place:
-            os.chmod(place, 0o755)
-            copy = os.path.join(place, "weft")
-            shutil.copytree(os.path.dirname(os.path.dirname(stock.weft())), copy, symlinks=False)
-            os.chmod(copy, 0o755)
-            as_nobody = f"setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups --inh-caps=-all {copy}/bin/weft run "
-            programs = []
-            port = stock.free_port()
-            for side in ("-s", "-c"):
-                command = as_nobody + PING.format(side=side, address="127.0.0.1", port=port)
-                programs.append(self.start(command, under_weft=False, WEFT_TRACE=1, **SCTP))
-                if side == "-s":
-                    self.await_listener(programs[0], port)
-            self.await_success(*programs)
-            self.went_over([program.output for program in programs], "SCTP stream")
-            refused = self.start(as_nobody + f"rping -s -a 127.0.0.1 -p {port}", under_weft=False, WEFT_SCTP_CARRIAGE="ip", **SCTP)
-            self.await_condition(lambda: not refused.running(), "its end")
-            self.expect("WEFT_SCTP_CARRIAGE=ip needs CAP_NET_RAW" in refused.output, "it does not say what is needed")
+        as_nobody = [*stock.as_ordinary_user(), stock.weft_for_everyone(), "run"]
+        programs = []
+        port = stock.free_port()
+        for side in ("-s", "-c"):
+            command = [*as_nobody, *PING.format(side=side, address="127.0.0.1", port=port).split()]
+            programs.append(self.start(command, under_weft=False, WEFT_TRACE=1, **SCTP))
+            if side == "-s":
+                self.await_listener(programs[0], port)
+        self.await_success(*programs)
+        self.went_over([program.output for program in programs], "SCTP stream")
+        refused = self.start([*as_nobody, "rping", "-s", "-a", "127.0.0.1", "-p", str(port)], under_weft=False, WEFT_SCTP_CARRIAGE="ip", **SCTP)
+        self.await_condition(lambda: not refused.running(), "its end")
+        self.expect("WEFT_SCTP_CARRIAGE=ip needs CAP_NET_RAW" in refused.output, "it does not say what is needed")
 
 
 class Statistics(SctpTest):

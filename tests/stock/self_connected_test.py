@@ -100,6 +100,11 @@ class Perftest(SelfConnectedTest):
     def test_send_latency(self):
         self.check("ib_send_lat", 2)
 
+    def test_over_ipv6(self):
+        self.check("ib_send_lat -x 1", 2)
+        self.check("ib_write_bw -x 1", 65536)
+        self.check("ib_read_bw -x 1 -n 200", 65536)
+
     def test_write_latency(self):
         self.check("ib_write_lat", 2)
 

@@ -5,10 +5,13 @@ kernel's socket table, and gets each side's exit status and output. Nothing here
 process that is still running when its time is over, or when its partner failed, is killed by its pid.
 """
 
+import atexit
+import functools
 import os
 import random
 import re
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -22,6 +25,7 @@ __unittest = True  # failures show the test's line, not this file's
 
 POLL_SECONDS = 0.01
 DEFAULT_TIMEOUT = 60
+NOBODY = 65534
 
 
 def workspace_file(path):
@@ -38,6 +42,30 @@ def workspace_file(path):
 
 def weft():
     return workspace_file("tools/stage/bin/weft")
+
+
+@functools.lru_cache(maxsize=None)
+def weft_for_everyone():
+    """weft() in a copy that every user may read, which what the build made may not be. Gone when the tests end."""
+    place = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    os.chmod(place, 0o755)
+    copy = os.path.join(place, "weft")
+    shutil.copytree(os.path.dirname(os.path.dirname(weft())), copy, symlinks=False)
+    os.chmod(copy, 0o755)
+    return os.path.join(copy, "bin", "weft")
+
+
+def as_ordinary_user():
+    """What in front of a command of root's has it run by nobody, without capabilities."""
+    return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--inh-caps=-all"]
+
+
+def weft_run():
+    """In front of a program. STOCK_USER=ordinary: as a user without privileges, whoever runs the tests."""
+    if os.environ.get("STOCK_USER") == "ordinary" and os.geteuid() == 0:
+        return [*as_ordinary_user(), weft_for_everyone(), "run", "--"]
+    return [weft(), "run", "--"]
 
 
 def sanitizer():
@@ -105,7 +133,7 @@ class Process:
     def __init__(self, command, env=None, under_weft=True):
         words = shlex.split(command) if isinstance(command, str) else command
         if under_weft:
-            words = [weft(), "run", "--"] + words
+            words = weft_run() + words
         self.command = shlex.join(words)
         self._files = [tempfile.TemporaryFile(mode="w+b") for _ in range(2)]
         self._process = subprocess.Popen(
