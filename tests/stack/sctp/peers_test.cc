@@ -149,6 +149,7 @@ TEST_F(SctpPeers, WhoIsRefusedTriesAgainFromAnotherPort) {
   Program client(*client_host_.rnic), server(*server_host_.rnic);
   ASSERT_EQ(Connect(client, server_host_.At(kPort)), 0);
   ASSERT_TRUE(world_.network().RunUntil([&] { return refused; }));
+  world_.network().SetDatagramChange(nullptr);
   service.reset();
   Listen();
   CmEvent request = Next(*server_);

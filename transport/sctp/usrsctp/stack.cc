@@ -20,6 +20,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr size_t kBatch = 32;         // packets of one system call
+constexpr size_t kFirstLook = 4;      // of the first of a look: those of a thread that spins mostly find none
 constexpr size_t kRoom = 65536;       // of one that comes
 constexpr int kBatchesOfOneLook = 4;  // so that one thread does not stay in here while packets keep coming
 constexpr size_t kCommonHeader = 12;
@@ -138,6 +139,8 @@ void Stack::Attach(Host& host) {
       StartUsrsctp(*this, /*udp=*/true, known_);
       Configure();
       incoming_bytes_.resize(kBatch * kRoom);
+      incoming_.resize(kBatch);
+      for (size_t i = 0; i < kBatch; ++i) incoming_[i].room = {.iov_base = &incoming_bytes_[i * kRoom], .iov_len = kRoom};
     } else {
       AddAddresses(known_);
     }
@@ -192,13 +195,11 @@ bool Stack::TakeAll(Host& host) {
   bool any = false;
   for (DatagramSocket* socket : {host.udp.get(), host.native4.get(), host.native6.get()}) {
     for (int look = 0; socket != nullptr && look < kBatchesOfOneLook; ++look) {
-      IncomingDatagram datagrams[kBatch];
-      for (size_t i = 0; i < kBatch; ++i)
-        datagrams[i].room = {.iov_base = &incoming_bytes_[i * kRoom], .iov_len = kRoom};
-      const size_t count = socket->Receive(datagrams);
+      const size_t most = look == 0 ? kFirstLook : kBatch;
+      const size_t count = socket->Receive({incoming_.data(), most});
       counters_.input_batches += count > 0;
       for (size_t i = 0; i < count; ++i) {
-        const IncomingDatagram& datagram = datagrams[i];
+        const IncomingDatagram& datagram = incoming_[i];
         if (datagram.cut_off) continue;
         const std::span<const uint8_t> bytes(static_cast<const uint8_t*>(datagram.room.iov_base), datagram.length);
         const size_t each = datagram.each != 0 ? datagram.each : std::max<size_t>(bytes.size(), 1);
@@ -207,7 +208,7 @@ bool Stack::TakeAll(Host& host) {
         }
       }
       any |= count > 0;
-      if (count < kBatch) break;
+      if (count < most) break;
     }
   }
   if (any) {

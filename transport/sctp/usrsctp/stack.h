@@ -149,6 +149,7 @@ class Stack final : public World, private Outbox::Observer {
   std::vector<LocalAddress> known_;
   Outbox outbox_{*this};
   std::vector<uint8_t> incoming_bytes_;
+  std::vector<IncomingDatagram> incoming_;
   std::unordered_map<uint16_t, Port> ports_;                // of SCTP, network byte order
   std::unordered_map<PeerKey, Route, PeerKeyHash> routes_;  // ports 0
   PeerTable peers_;
