@@ -60,7 +60,8 @@ const Packet* g_incoming = nullptr;                      // during Input()
 std::span<const iovec> g_pieces;                         // during SendPieces() and ReceivePieces()
 bool g_more_follows = false;                             // during SendPieces()
 bool g_no_heartbeat = false;                             // during SendQueued()
-std::vector<const void*> g_in_doubt;                     // associations, until PathsAreKnown()
+// Associations, until PathsAreKnown(). Never destroyed: the network's thread runs while the process ends.
+std::vector<const void*>& g_in_doubt = *new std::vector<const void*>;
 
 SocketAddress Address4(const uint8_t* host, const uint8_t* port) {
   sockaddr_in in{};
