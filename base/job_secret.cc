@@ -4,11 +4,15 @@
 #include <nettle/memops.h>
 #include <sys/random.h>
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "base/hex.h"
 
 namespace weft {
 namespace {
+
+constexpr std::string_view kMask = "weft-seal mask", kSeal = "weft-seal";
 
 // Up to 256 bytes are never cut short by a signal (getrandom(2)).
 void FillRandom(std::span<uint8_t> bytes) {
@@ -50,6 +54,32 @@ bool JobSecret::Verifies(std::span<const uint8_t> proof, std::string_view purpos
   const Proof right = Prove(purpose, said);
   return proof.size() >= kShortestProof && proof.size() <= right.size() &&
          memeql_sec(proof.data(), right.data(), proof.size());
+}
+
+JobSecret JobSecret::Derive(std::string_view purpose, std::span<const uint8_t> said) const {
+  const Proof proof = Prove(purpose, said);
+  JobSecret derived;
+  std::copy_n(proof.begin(), kLength, derived.bytes_.begin());
+  return derived;
+}
+
+JobSecret::Sealed JobSecret::Seal(const JobSecret& other) const {
+  Sealed sealed;
+  const Nonce nonce = NewNonce();
+  const Proof mask = Prove(kMask, nonce);
+  std::copy(nonce.begin(), nonce.end(), sealed.begin());
+  for (size_t i = 0; i < kLength; ++i) sealed[kLength + i] = other.bytes_[i] ^ mask[i];
+  const Proof proof = Prove(kSeal, std::span(sealed).first<2 * kLength>());
+  std::copy_n(proof.begin(), kLength, sealed.begin() + 2 * kLength);
+  return sealed;
+}
+
+std::optional<JobSecret> JobSecret::Unseal(std::span<const uint8_t, kSealedLength> sealed) const {
+  if (!Verifies(sealed.last<kLength>(), kSeal, sealed.first<2 * kLength>())) return std::nullopt;
+  const Proof mask = Prove(kMask, sealed.first<kLength>());
+  JobSecret other;
+  for (size_t i = 0; i < kLength; ++i) other.bytes_[i] = sealed[kLength + i] ^ mask[i];
+  return other;
 }
 
 Nonce NewNonce() {

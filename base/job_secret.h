@@ -29,8 +29,21 @@ class JobSecret {
   // `purpose` names the protocol and the side that proves, "weft-p2p connector": what is proven for one is no proof for
   // another.
   Proof Prove(std::string_view purpose, std::span<const uint8_t> said) const;
+  // Another secret, the same for all who know this one and derive it from the same words. It tells nothing of this one.
+  JobSecret Derive(std::string_view purpose, std::span<const uint8_t> said) const;
+
+  // `other`, for those who know this secret, to be sent where anyone may listen: a nonce, the bytes hidden by a proof of
+  // it, and a proof of both.
+  static constexpr size_t kSealedLength = 48;
+  using Sealed = std::array<uint8_t, kSealedLength>;
+  Sealed Seal(const JobSecret& other) const;
+  // nullopt: nobody who knows this secret sealed that.
+  std::optional<JobSecret> Unseal(std::span<const uint8_t, kSealedLength> sealed) const;
+
   // Whether `proof` is the one of such a party, or the first bytes of it, at least kShortestProof. In constant time.
   bool Verifies(std::span<const uint8_t> proof, std::string_view purpose, std::span<const uint8_t> said) const;
+
+  bool operator==(const JobSecret&) const = default;
 
  private:
   JobSecret() = default;  // a secret of zeros is none

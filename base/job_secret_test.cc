@@ -66,6 +66,27 @@ TEST(JobSecretTest, CutProofHoldsDownToSixteenBytes) {
   EXPECT_FALSE(secret.Verifies(longer, "connector", Bytes("said")));
 }
 
+TEST(JobSecretTest, WhatIsDerivedIsTheSameForAllWhoKnowTheSecretAndForNoOneElse) {
+  const auto secret = *JobSecret::FromHex(kDigits);
+  EXPECT_EQ(secret.Derive("group", Bytes("said")), JobSecret::FromHex(kDigits)->Derive("group", Bytes("said")));
+  EXPECT_NE(secret.Derive("group", Bytes("said")), secret.Derive("group", Bytes("sand")));
+  EXPECT_NE(secret.Derive("group", Bytes("said")), secret.Derive("other", Bytes("said")));
+  EXPECT_NE(secret.Derive("group", Bytes("said")), JobSecret::Random().Derive("group", Bytes("said")));
+}
+
+TEST(JobSecretTest, WhatIsSealedIsReadByWhoKnowsTheSecretUndamaged) {
+  const auto secret = *JobSecret::FromHex(kDigits), other = JobSecret::Random();
+  JobSecret::Sealed sealed = secret.Seal(other);
+  EXPECT_EQ(secret.Unseal(sealed), other);
+  EXPECT_NE(secret.Seal(other), sealed) << "the same bytes would tell that the same was sealed";
+  EXPECT_FALSE(other.Unseal(sealed));
+  for (size_t i = 0; i < sealed.size(); ++i) {
+    sealed[i] ^= 1;
+    EXPECT_FALSE(secret.Unseal(sealed)) << i;
+    sealed[i] ^= 1;
+  }
+}
+
 TEST(JobSecretTest, NoncesDiffer) { EXPECT_NE(NewNonce(), NewNonce()); }
 
 }  // namespace
