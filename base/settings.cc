@@ -22,6 +22,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "WEFT_";
 constexpr std::string_view kMpiPrefix = "WEFT_MPI_";  // the MPI library's own table: mpi_hybrid/core/settings.h
+constexpr std::string_view kPmiPrefix = "WEFT_PMI";   // and what a rank and mpiexec read: pmi/
 
 // Order is that of the man page. An empty value counts as not set.
 constexpr SettingInfo kTable[] = {
@@ -232,7 +233,7 @@ Settings Settings::FromEnvironment(std::vector<std::string>* problems) {
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     std::string_view text = *entry;
     size_t equals = text.find('=');
-    if (!text.starts_with(kPrefix) || text.starts_with(kMpiPrefix) || equals == text.npos) continue;
+    if (!text.starts_with(kPrefix) || text.starts_with(kMpiPrefix) || text.starts_with(kPmiPrefix) || equals == text.npos) continue;
     ReadOne(text.substr(0, equals), text.substr(equals + 1), settings, problems);
   }
   if (!settings.sctp.interfaces.empty() && settings.sctp.addresses.empty()) {

@@ -126,7 +126,7 @@ TEST(SettingsTest, NameFarFromAnySettingIsRefusedWithoutAGuess) {
 }
 
 TEST(SettingsTest, NamesOfTheMpiLibraryAreLeftToIt) {
-  Variable mpi("WEFT_MPI_HOST", "127.0.0.1");
+  Variable mpi("WEFT_MPI_HOST", "127.0.0.1"), pmi("WEFT_PMI", "2");
   Outcome read;
   EXPECT_TRUE(read.problems.empty());
 }

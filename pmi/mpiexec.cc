@@ -7,9 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "pmi/launcher.h"
-#include "pmi/options.h"
-#include "pmi/proxy.h"
+#include "pmi/launch/launcher.h"
+#include "pmi/launch/name_server.h"
+#include "pmi/launch/options.h"
+#include "pmi/launch/proxy.h"
 
 namespace {
 
@@ -40,6 +41,8 @@ int main(int argc, char** argv) {
       return std::fputs(weft::pmi::HelpText().c_str(), stdout) < 0 || std::fflush(stdout) != 0;
     case weft::pmi::Options::Action::kVersion:
       return std::printf("mpiexec (Weft) %s\n", WEFT_VERSION) < 0 || std::fflush(stdout) != 0;
+    case weft::pmi::Options::Action::kNameServer:
+      return weft::pmi::NameServerMain(options.value().name_file);
     case weft::pmi::Options::Action::kRun:
       break;
   }
@@ -49,6 +52,9 @@ int main(int argc, char** argv) {
     return kWrongCommandLine;
   }
   options.value().time_out = time_out.value();
+  if (const char* file = secure_getenv("WEFT_PMI_NAMESERVER"); file != nullptr && options.value().name_file.empty()) {
+    options.value().name_file = file;
+  }
   for (const std::string& note : options.value().notes) std::fprintf(stderr, "mpiexec: %s\n", note.c_str());
   return weft::pmi::Launcher(options.value()).Run();
 }

@@ -1,6 +1,9 @@
 """Other people's halves: MPICH's ranks under our mpiexec, our client under MPICH's launcher."""
 
+import ctypes
 import os
+import sys
+import unittest
 
 import launch
 
@@ -26,6 +29,10 @@ int main(int argc, char** argv) {
   return 0;
 }
 """
+
+
+def sh(script):
+    return ["sh", "-c", script]
 
 
 class Mpich(launch.LaunchTest):
@@ -54,6 +61,52 @@ class Mpich(launch.LaunchTest):
         self.assertEqual(done.status, 4, done)
         self.assertIn("without MPI_Finalize", done.err)
         self.expect_nothing_left()
+
+
+def has_slurms_library():
+    try:
+        ctypes.CDLL("libpmi2.so.0")
+        return True
+    except OSError:
+        return False
+
+
+@unittest.skipUnless(has_slurms_library(), "libpmi2.so.0 (Debian's libpmi2-0) is not installed")
+class Pmi2(launch.LaunchTest):
+
+    def rank(self, *words):
+        return [sys.executable, launch.pmi2_rank(), *words]
+
+    def test_slurms_library_speaks_to_our_mpiexec_as_to_hydra(self):
+        for launcher, words in ((None, ("lookup",)), ("mpiexec.hydra", ())):
+            for size in (1, 3):
+                done = self.succeed("-n", size, *self.rank(*words), launcher=launcher)
+                wanted = [f"rank {r} of {size}, application 0, spawned 0, mapping (vector,(0,1,1))" for r in range(size)]
+                self.assertEqual(sorted(done.out.splitlines()), wanted, done)
+
+    def test_ranks_of_both_versions_share_a_job(self):
+        one, two = sh(f"WEFT_PMI=1 exec {launch.exchange()}"), sh(f"WEFT_PMI=2 exec {launch.exchange()}")
+        done = self.succeed("-n", 2, *one, ":", "-n", 2, *two)
+        self.assertEqual(sorted(done.out.splitlines()),
+                         [f"rank {r} of 4, application {r // 2}, universe 4, secret 32" for r in range(4)], done)
+
+    def test_our_client_speaks_it_under_hydra(self):
+        for size in (1, 3):
+            done = self.succeed("-n", size, launch.exchange(), launcher="mpiexec.hydra", settings={"WEFT_PMI": "2"})
+            self.assertEqual(len(done.out.splitlines()), size, done)
+
+    def test_slurms_library_spawns(self):
+        done = self.succeed("-n", 1, *self.rank("spawn", "lookup"))
+        mapping = "mapping (vector,(0,1,%d))"
+        self.assertEqual(sorted(done.out.splitlines()), [
+            "rank 0 of 1, application 0, spawned 0, " + mapping % 1, "rank 0 of 2, application 0, spawned 1, " + mapping % 2,
+            "rank 1 of 2, application 0, spawned 1, " + mapping % 2, "spawned [0, 0], another job: True"], done)
+
+    def test_a_rank_that_breaks_it_is_named(self):
+        script = "printf 'cmd=init pmi_version=2 pmi_subversion=0\\n    14cmd=kvs-fence;' >&$PMI_FD; sleep 60"
+        done = self.run_job("-n", 1, "bash", "-c", script)
+        self.assertEqual(done.status, 1, done)
+        self.assertIn("rank 0 (bash) sent a PMI command before fullinit, whose answer is kvs-fence-response", done.err)
 
 
 class Hydra(launch.LaunchTest):

@@ -27,6 +27,14 @@ def exchange():
     return stock.workspace_file("tests/mpi_launch/exchange")
 
 
+def spawner():
+    return stock.workspace_file("tests/mpi_launch/spawner")
+
+
+def pmi2_rank():
+    return stock.workspace_file("tests/mpi_launch/pmi2_rank.py")
+
+
 def proof(secret, side, said):
     """What shows that `side` knows the job's secret (base/job_secret.h)."""
     return hmac.new(bytes.fromhex(secret), bytes([len(side)]) + side.encode() + said.encode(), "sha256").hexdigest()

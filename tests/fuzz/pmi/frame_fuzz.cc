@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "pmi/frame.h"
+#include "pmi/launch/frame.h"
 
 namespace weft::pmi {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "pmi/message.h"
+#include "pmi/wire/message.h"
 
 namespace weft::pmi {
 namespace {

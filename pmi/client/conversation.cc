@@ -1,0 +1,96 @@
+#include "pmi/client/conversation.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace weft::pmi {
+
+void Conversation::SpeakCounted(bool thread_ids) {
+  auto counted = Dialect::Counted(Dialect::Side::kRank);
+  counted->Append(dialect_->TakeRest());
+  dialect_ = std::move(counted);
+  thread_ids_ = thread_ids;
+}
+
+bool Conversation::Awaited(const std::string& command) const {
+  return std::any_of(waiting_.begin(), waiting_.end(), [&](const Waiter* waiter) { return waiter->command == command; });
+}
+
+std::string Conversation::Send(const std::string& bytes, const std::string& what) {
+  if (const int error = socket_.Send(bytes); error != 0) {
+    problem_ = "cannot send " + what + " to the launcher: " + std::strerror(error);
+  }
+  return problem_;
+}
+
+Result<Answered, PmiError> Conversation::Ask(const Request& request) {
+  std::unique_lock lock(mutex_);
+  Waiter waiter{dialect_->AnswerTo(request), {}, {}};
+  if (thread_ids_) {
+    waiter.thread = std::to_string(next_thread_++);
+  } else {
+    changed_.wait(lock, [&] { return !Awaited(waiter.command); });
+  }
+  const std::string bytes = dialect_->Write({request, waiter.thread});
+  if (bytes.empty()) return PmiError{"PMI version " + std::to_string(dialect_->version()) + " has no such request"};
+  if (!problem_.empty()) return PmiError{problem_};
+  if (!Send(bytes, "what cmd=" + waiter.command + " answers").empty()) return PmiError{problem_};
+  const auto place = waiting_.insert(waiting_.end(), &waiter);
+  while (!waiter.answered && problem_.empty() && !closed_) {
+    if (reading_) {
+      changed_.wait(lock);
+    } else {
+      Step(lock, waiter.command);
+    }
+  }
+  waiting_.erase(place);
+  changed_.notify_all();  // those whose turn it is to read, or to ask the same
+  if (waiter.answered) return *std::move(waiter.answered);
+  if (!problem_.empty()) return PmiError{problem_};
+  return PmiError{"the launcher closed its connection before it sent cmd=" + waiter.command};
+}
+
+// One answer for whoever waits for it, or some more bytes. An answer stays unread until somebody waits.
+void Conversation::Step(std::unique_lock<std::mutex>& lock, const std::string& wanted) {
+  if (auto answered = dialect_->NextAnswer()) {
+    Deliver(*std::move(answered));
+  } else if (!dialect_->error().empty()) {
+    problem_ = "the launcher sent " + dialect_->error();
+  } else {
+    reading_ = true;
+    lock.unlock();
+    auto bytes = socket_.Receive();
+    lock.lock();
+    reading_ = false;
+    if (!bytes) {
+      problem_ = "cannot receive cmd=" + wanted + " from the launcher: " + std::strerror(bytes.error());
+    } else if (bytes->empty()) {
+      closed_ = true;
+    } else {
+      dialect_->Append(*bytes);
+    }
+  }
+  changed_.notify_all();
+}
+
+void Conversation::Deliver(Answered answered) {
+  // The one exception to the names: a challenge comes for what fullinit-response answers in the end.
+  const std::string command = answered.answer.challenge ? "fullinit-response" : answered.command;
+  const auto found = std::find_if(waiting_.begin(), waiting_.end(), [&](const Waiter* waiter) {
+    return waiter->command == command && !waiter->answered && (answered.thread.empty() || answered.thread == waiter->thread);
+  });
+  if (found != waiting_.end()) {
+    (*found)->answered = std::move(answered);
+    return;
+  }
+  problem_ = "the launcher answered '" + answered.text + "'" +
+             (waiting_.empty() ? " to no question" : " where cmd=" + waiting_.front()->command + " belongs");
+}
+
+std::string Conversation::Tell(const Request& request) {
+  const std::lock_guard lock(mutex_);
+  return problem_.empty() ? Send(dialect_->Write({request, {}}), "a message") : problem_;
+}
+
+}  // namespace weft::pmi

@@ -1,0 +1,88 @@
+#ifndef PMI_CLIENT_LAUNCHED_H_
+#define PMI_CLIENT_LAUNCHED_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pmi/client.h"
+#include "pmi/client/conversation.h"
+
+namespace weft::pmi {
+
+// A process that a launcher started.
+class Launched final : public Client {
+ public:
+  // What the environment says.
+  struct Place {
+    std::optional<int> rank;  // PMI_RANK, or PMI_ID; by PMI_PORT in PMI-1 the launcher says it
+    std::optional<int> size;
+    std::string job_id;       // PMI_JOBID
+    bool spawned = false;     // PMI_SPAWNED
+    bool by_port = false;
+    bool slurm = false;       // whose launcher knows no thrid
+    int version = 1;          // to begin with
+    std::string secret;       // for a launcher that wants proof of it (PMI-2)
+  };
+
+  Launched(int fd, Place place) : talk_(fd), place_(std::move(place)) {}
+  // Why not, or empty. Before anything else.
+  std::string Initialise();
+
+  bool is_singleton() const override { return false; }
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  int appnum() const override { return appnum_; }
+  int universe_size() const override { return universe_size_; }
+  const std::string& kvs_name() const override { return kvs_name_; }
+  size_t max_value_length() const override { return static_cast<size_t>(limits_.value - 1); }
+  int fd() const override { return talk_.fd(); }
+  bool spawned() const override { return spawned_; }
+  int pmi_version() const override { return talk_.version(); }
+
+  std::string Put(const std::string& key, const std::string& value) override;
+  Result<std::string, PmiError> Get(const std::string& key) override { return GetFrom(kvs_name_, key); }
+  std::string Barrier() override { return AskFor(ask::Fence{}, "refuses the barrier"); }
+  std::string Finalize() override { return AskFor(ask::Finalize{}, "refuses to finalize"); }
+  void Abort(int exit_code, const std::string& message) override;
+  Spawned Spawn(const std::vector<SpawnCommand>& commands, const KeyValues& preput) override;
+  std::string Publish(const std::string& service, const std::string& port) override;
+  Result<std::string, PmiError> Lookup(const std::string& service) override;
+  std::string Unpublish(const std::string& service) override;
+  std::string PutNodeAttribute(const std::string& key, const std::string& value) override;
+  Result<std::optional<std::string>, PmiError> NodeAttribute(const std::string& key, bool wait) override;
+  Result<std::optional<std::string>, PmiError> JobAttribute(const std::string& key) override;
+  std::string ConnectJob(const std::string& job_id) override;
+  std::string DisconnectJob(const std::string& job_id) override;
+  Result<std::string, PmiError> GetFrom(const std::string& job_id, const std::string& key) override;
+
+ private:
+  std::string Greet();
+  std::string InitialiseText();
+  std::string InitialiseCounted();
+  std::string ReadMaxes();
+  std::string ReadNumber(const Request& request, int* number);
+  std::string ReadJobId();
+
+  // Empty, or "the launcher " + `refusal` + why.
+  std::string AskFor(const Request& request, const std::string& refusal);
+  std::string CheckKey(const std::string& key) const;
+  std::string CheckValue(const std::string& value) const;
+  // What one field of the wire can hold.
+  std::string CheckText(const char* what, const std::string& text) const;
+  std::string CheckSpawn(const std::vector<SpawnCommand>& commands, const KeyValues& preput) const;
+
+  Conversation talk_;
+  const Place place_;
+  int rank_ = -1;
+  int size_ = 0;
+  int appnum_ = -1;
+  int universe_size_ = -1;
+  bool spawned_ = false;
+  Limits limits_{kKvsNameMax, kKeyMax, kValueMax};
+  std::string kvs_name_;
+};
+
+}  // namespace weft::pmi
+
+#endif  // PMI_CLIENT_LAUNCHED_H_

@@ -1,0 +1,122 @@
+#ifndef PMI_LAUNCH_FRAME_H_
+#define PMI_LAUNCH_FRAME_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "pmi/server/server.h"
+#include "pmi/wire/meaning.h"
+
+namespace weft::pmi {
+
+// What mpiexec and its proxies (one for each host, this one included) say to each other, over a socket:
+//
+//   | payload length : 32 | type : 8 | job : 32 | rank or number : 32 | payload |      big-endian
+//
+// Jobs have numbers: 0 is that of the command line, the others are those that ranks spawned.
+enum class FrameType : uint8_t {
+  // mpiexec to proxy
+  kStart = 1,     // payload: StartOrder
+  kInput = 2,     // standard input of rank 0; empty: its end
+  kSignal = 3,    // number: the signal that every rank of every job gets
+  kEnd = 4,       // SIGTERM to every rank of the job; number: milliseconds until SIGKILL
+  kFenceEnd = 5,  // all ranks of the job are in the barrier; payload: what they put (SerializeValues)
+  // both ways
+  kQuestion = 6,  // what the rank asks of mpiexec (Server::Owner::OnQuestion), and the answer: messages of PMI-2, thrid is the ticket
+  // proxy to mpiexec
+  kFence = 7,         // all ranks of the host are in the barrier; payload: what they put
+  kAbort = 8,         // the rank called MPI_Abort; payload: the code in decimal, a blank, and a message
+  kMisuse = 9,        // the rank broke the PMI protocol; payload: how
+  kStuck = 10,        // the rank is gone, but ranks of the host wait for it in a barrier
+  kOutput = 11,       // the rank's standard output
+  kErrorOutput = 12,  // its standard error
+  kInputTaken = 13,   // number: bytes of kInput that rank 0 has been given
+  kInputClosed = 14,  // rank 0 reads no more
+  kExited = 15,       // payload: ExitReport; all that the rank wrote before has been sent
+  kNotStarted = 16,   // payload: the exit code in decimal, a blank, and why
+  kDone = 17,         // no process of the job is left on the host
+  kStarted = 18,      // all ranks of the job on this host run
+};
+inline constexpr FrameType kLastFrameType = FrameType::kStarted;
+
+struct Frame {
+  FrameType type;
+  int32_t number = 0;  // a rank where the type speaks of one
+  std::string payload;
+  int32_t job = 0;
+
+  std::string Serialize() const;
+};
+
+// Takes frames from a stream that may be cut anywhere. The first error is final.
+class FrameReader {
+ public:
+  static constexpr size_t kHeader = 13;
+  static constexpr size_t kLongestPayload = 64 << 20;  // bytes: kStart holds the environment of every program
+
+  void Append(std::string_view bytes) { buffer_.append(bytes); }
+  // Empty: more bytes are needed, or the stream is not ours: failed().
+  std::optional<Frame> Next();
+  bool failed() const { return failed_; }
+
+ private:
+  std::string buffer_;
+  size_t position_ = 0;
+  bool failed_ = false;
+};
+
+// Key-value pairs. Parse: nothing when the bytes are not of Serialize.
+std::string SerializeValues(const KeyValues& values);
+std::optional<KeyValues> ParseValues(std::string_view bytes);
+
+// A number in decimal, a blank, and text, in the payload of several types.
+std::string NumberAndText(int number, const std::string& text);
+std::pair<int, std::string> ParseNumberAndText(const std::string& payload);  // number 1 where there is none
+
+// How a rank ended.
+struct ExitReport {
+  int wait_status = 0;
+  Server::State state = Server::State::kSilent;
+
+  std::string Serialize() const { return NumberAndText(wait_status, std::to_string(static_cast<int>(state))); }
+  static ExitReport Parse(const std::string& payload);
+};
+
+// What one proxy is to start.
+struct StartOrder {
+  struct Program {
+    std::vector<std::string> arguments;    // the program first
+    std::vector<std::string> environment;  // NAME=VALUE
+    std::string directory;
+    std::string search_path;  // directories, colons between, where the program is looked for; empty: in its own PATH
+    bool operator==(const Program&) const = default;
+  };
+  struct Rank {
+    int32_t rank = 0;
+    int32_t program = 0;  // index
+    bool operator==(const Rank&) const = default;
+  };
+
+  int32_t job_size = 0;
+  int32_t universe_size = -1;
+  std::string kvs_name;
+  std::string spawner;       // the kvs_name of the job that spawned this one; empty: none did
+  KeyValues values;          // in the key-value space from the start
+  std::string host_address;  // WEFT_MPI_HOST of the ranks; empty: the address that the proxy reaches mpiexec from
+  std::vector<Program> programs;
+  std::vector<Rank> ranks;  // in order; the position is the local rank
+
+  std::string Serialize() const;
+  // Nothing: not what Serialize() makes.
+  static std::optional<StartOrder> Parse(std::string_view bytes);
+  bool operator==(const StartOrder&) const = default;
+};
+
+}  // namespace weft::pmi
+
+#endif  // PMI_LAUNCH_FRAME_H_

@@ -1,0 +1,506 @@
+#include "pmi/launch/launcher.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "base/deadline.h"
+#include "base/file_limit.h"
+#include "pmi/wire/message.h"
+#include "pmi/launch/spawn.h"
+
+extern char** environ;
+
+namespace weft::pmi {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kGrace{2000};        // from SIGTERM to SIGKILL for the ranks of a job that failed
+constexpr milliseconds kProxyTime{3000};    // for proxies to report the end, beyond the grace
+constexpr milliseconds kTerminalLook{500};  // between two looks whether the terminal is ours
+constexpr milliseconds kChildTime{2000};    // for proxies and ssh to end by themselves
+
+constexpr size_t kMostUnwrittenAtEnd = 64 << 20;  // bytes of output
+
+constexpr int kTimedOut = 255;  // hydra's
+
+constexpr int kPassedOn[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT};
+
+std::vector<std::string> OwnEnvironment() {
+  std::vector<std::string> entries;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) entries.emplace_back(*entry);
+  return entries;
+}
+
+// As the shell knows it, symbolic links kept, where that is this directory.
+std::string CurrentDirectory() {
+  std::error_code error;
+  const std::filesystem::path actual = std::filesystem::current_path(error);
+  const char* shown = getenv("PWD");
+  if (shown != nullptr && *shown == '/' && std::filesystem::equivalent(shown, actual, error) && !error) return shown;
+  return actual.empty() ? "/" : actual.string();
+}
+
+std::string SignalName(int number) {
+  const char* name = sigabbrev_np(number);
+  const char* words = sigdescr_np(number);
+  std::string text = "signal " + std::to_string(number);
+  if (name != nullptr && words != nullptr) text += std::string(" (SIG") + name + ": " + words + ")";
+  return text;
+}
+
+// The exit status that stands for `code` of MPI_Abort; only 8 bits of it are seen by others, and a failure must not look like
+// success.
+int ExitCodeOf(int code) { return (code & 0xff) != 0 || code == 0 ? code & 0xff : 1; }
+
+}  // namespace
+
+Launcher::Launcher(const Options& options)
+    : options_(options),
+      environment_(OwnEnvironment()),
+      directory_(CurrentDirectory()),
+      input_(STDIN_FILENO),
+      output_(STDOUT_FILENO, "standard output", options.label),
+      error_output_(STDERR_FILENO, "standard error", options.label) {}
+
+Launcher::~Launcher() {
+  if (signals_ >= 0) close(signals_);
+}
+
+int Launcher::Run() {
+  TakeSignals();
+  if (options_.time_out) time_out_at_ = Clock::now() + *options_.time_out;
+  StartFirstJob();
+  ForgetDoneJobs();
+  while (!finished()) {
+    WatchAll();
+    poller_.Wait(MillisecondsToSleep());
+    Tick();
+    ForgetDoneJobs();
+  }
+  FinishChildren();
+  const bool unwritten = output_.failed || error_output_.failed;
+  return exit_code_.value_or(unwritten ? 1 : 0);
+}
+
+void Launcher::TakeSignals() {
+  sigset_t taken;
+  sigemptyset(&taken);
+  sigaddset(&taken, SIGCHLD);
+  signal(SIGCHLD, SIG_DFL);  // waitpid needs it, whatever was inherited
+  for (const int number : kPassedOn) sigaddset(&taken, number);
+  sigprocmask(SIG_SETMASK, &taken, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  signals_ = signalfd(-1, &taken, SFD_NONBLOCK | SFD_CLOEXEC);
+  // Should a proxy be killed, what its ranks left behind becomes ours to end.
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  RaiseFileLimit();
+}
+
+void Launcher::StartFirstJob() {
+  Job& job = AddJob(0, MakePlan(options_, environment_, directory_));
+  universe_size_ = job.plan.orders[0].universe_size;
+  if (!options_.name_file.empty()) {
+    auto link = NameLink::Connect(options_.name_file);
+    if (!link) return EndJob(job, 1, link.error().message, milliseconds(0));
+    name_link_ = std::move(link).value();
+  }
+  const auto hosts = HostsNamed(job.plan.placement.hosts);
+  if (!hosts) {
+    return EndJob(job, hosts.error().exit_code, hosts.error().message, milliseconds(0));
+  }
+  job.hosts = *hosts;
+  if (const std::string problem = SendOrders(job); !problem.empty()) EndJob(job, 1, problem, milliseconds(0));
+}
+
+Launcher::Job& Launcher::AddJob(int number, JobPlan plan) {
+  Job& job = jobs_[number];
+  job.number = number;
+  job.id = plan.orders[0].kvs_name;
+  for (const StartOrder::Program& program : plan.orders[0].programs) job.programs.push_back(program.arguments[0]);
+  job.plan = std::move(plan);
+  return job;
+}
+
+Result<std::vector<size_t>, LaunchError> Launcher::HostsNamed(const std::vector<std::string>& names) {
+  const auto find = [&](const std::string& name) {
+    return static_cast<size_t>(std::find_if(hosts_.begin(), hosts_.end(), [&](const Host& host) { return host.open && host.link.host == name; }) -
+                               hosts_.begin());
+  };
+  std::vector<std::string> missing;
+  for (const std::string& name : names) {
+    if (find(name) == hosts_.size()) missing.push_back(name);
+  }
+  if (!missing.empty()) {
+    auto links = StartProxies({missing, options_.remote_shell, options_.interface, signals_, secret_});
+    if (!links) return links.error();
+    for (ProxyLink& link : links.value()) {
+      hosts_.emplace_back();
+      hosts_.back().link = std::move(link);
+    }
+  }
+  std::vector<size_t> found;
+  for (const std::string& name : names) found.push_back(find(name));
+  return found;
+}
+
+std::string Launcher::SendOrders(Job& job) {
+  job.open.assign(job.hosts.size(), true);
+  std::string here = "127.0.0.1";
+  for (const Host& host : hosts_) {
+    if (!host.link.is_local && host.open) here = OwnAddress(host.link.connection->fd());
+  }
+  std::vector<std::string> orders;
+  for (size_t i = 0; i < job.hosts.size(); ++i) {
+    StartOrder& order = job.plan.orders[i];
+    if (hosts_[job.hosts[i]].link.is_local) {
+      order.host_address = here;
+      // By a socket pair; others make it of their invitation.
+      order.values.emplace_back("weft_secret", SecretOfJob(secret_, job.number).ToHex());
+    }
+    orders.push_back(order.Serialize());
+    if (orders.back().size() > FrameReader::kLongestPayload) {
+      job.open.assign(job.hosts.size(), false);
+      return "the programs' environment and arguments are " + std::to_string(orders.back().size()) + " bytes long; " +
+             std::to_string(FrameReader::kLongestPayload) + " can be";
+    }
+  }
+  for (size_t i = 0; i < orders.size(); ++i) {
+    hosts_[job.hosts[i]].link.connection->Send({FrameType::kStart, 0, std::move(orders[i]), job.number});
+  }
+  job.plan.orders.clear();
+  return {};
+}
+
+// All jobs have ended, and our own output is written.
+bool Launcher::finished() const {
+  if (give_up_at_ && all_ending() && Clock::now() >= *give_up_at_) return true;
+  return jobs_.empty() && output_.merger.unwritten() == 0 && error_output_.merger.unwritten() == 0;
+}
+
+bool Launcher::all_ending() const {
+  return std::all_of(jobs_.begin(), jobs_.end(), [](const auto& entry) { return entry.second.ending; });
+}
+
+void Launcher::WatchAll() {
+  poller_.Watch(signals_, POLLIN, [this](short) { OnSignal(); });
+  for (Stream* stream : {&output_, &error_output_}) {
+    if (stream->merger.unwritten() != 0) poller_.Watch(stream->fd, POLLOUT, [this, stream](short) { WriteStream(*stream); });
+  }
+  // While nobody reads our output, the ranks' waits with them; but of the end of a job we want to hear.
+  const size_t limit = all_ending() || times_interrupted_ != 0 ? kMostUnwrittenAtEnd : OutputMerger::kMostUnwritten;
+  const bool room = output_.merger.unwritten() < limit && error_output_.merger.unwritten() < limit;
+  if (name_link_ != nullptr) {
+    const short events = static_cast<short>(POLLIN | (name_link_->wants_to_write() ? POLLOUT : 0));
+    poller_.Watch(name_link_->fd(), events, [this](short ready) { OnNames(ready); });
+  }
+  for (size_t i = 0; i < hosts_.size(); ++i) {
+    if (!hosts_[i].open) continue;
+    const Connection& connection = *hosts_[i].link.connection;
+    const short events = static_cast<short>((room ? POLLIN : 0) | (connection.wants_to_write() ? POLLOUT : 0));
+    if (events != 0) poller_.Watch(connection.fd(), events, [this, i](short ready) { OnHost(i, ready); });
+  }
+  if (!all_ending()) poller_.Watch(input_.fd_to_watch(), POLLIN, [this](short) { OnInput(); });
+}
+
+int Launcher::MillisecondsToSleep() const {
+  int shortest = input_.waits_for_terminal() ? static_cast<int>(kTerminalLook.count()) : -1;
+  const auto wake_at = [&](const std::optional<Clock::time_point>& deadline) {
+    if (!deadline) return;
+    const int left = MillisecondsUntil(*deadline);
+    shortest = shortest < 0 ? left : std::min(shortest, left);
+  };
+  if (all_ending()) {
+    wake_at(give_up_at_);
+  } else {
+    wake_at(time_out_at_);
+  }
+  for (const auto& [number, job] : jobs_) wake_at(job.give_up_at);
+  wake_at(output_.merger.deadline());
+  wake_at(error_output_.merger.deadline());
+  return shortest;
+}
+
+void Launcher::Tick() {
+  output_.merger.Tick(Clock::now());
+  error_output_.merger.Tick(Clock::now());
+  if (!all_ending() && time_out_at_ && Clock::now() >= *time_out_at_) {
+    EndAllJobs(kTimedOut, "the job has run for " + std::to_string(options_.time_out->count()) + " s, as long as MPIEXEC_TIMEOUT allows", kGrace);
+  }
+  for (auto& [number, job] : jobs_) {
+    if (job.give_up_at && Clock::now() >= *job.give_up_at) job.open.assign(job.open.size(), false);
+  }
+}
+
+// Not while anybody holds one.
+void Launcher::ForgetDoneJobs() {
+  for (auto entry = jobs_.begin(); entry != jobs_.end();) {
+    Job& job = entry->second;
+    if (!job.done()) {
+      ++entry;
+      continue;
+    }
+    if (job.asker) FailSpawn(job, "the job ended before all its ranks were started");
+    ForgetNamesOf(job.number);
+    for (auto& [number, other] : jobs_) other.connected.erase(job.number);
+    entry = jobs_.erase(entry);
+  }
+}
+
+Launcher::Job* Launcher::Find(int number) {
+  const auto found = jobs_.find(number);
+  return found == jobs_.end() ? nullptr : &found->second;
+}
+
+void Launcher::OnHost(size_t index, short events) {
+  Connection& connection = *hosts_[index].link.connection;  // stays where it is when hosts are added
+  bool alive = true;
+  if (events & POLLOUT) alive = connection.Write();
+  // What the proxy said before it went comes first.
+  if (events & ~POLLOUT) alive = connection.Read() && alive;
+  while (hosts_[index].open) {
+    const std::optional<Frame> frame = connection.Next();
+    if (!frame) break;
+    OnFrame(index, *frame);
+  }
+  if (hosts_[index].open && (!alive || connection.broken())) OnHostLost(index);
+}
+
+void Launcher::OnFrame(size_t host, const Frame& frame) {
+  if (frame.type == FrameType::kInputTaken) return input_.Taken(static_cast<size_t>(frame.number));
+  if (frame.type == FrameType::kInputClosed) return input_.Close();
+  Job* job = Find(frame.job);
+  if (job == nullptr) return;
+  switch (frame.type) {
+    case FrameType::kFence:
+      return OnFence(*job, frame);
+    case FrameType::kStarted:
+      return OnStarted(*job);
+    case FrameType::kDone:
+      return CloseHost(*job, host);
+    default:
+      // A proxy is this program too; what it says of ranks that are not there is not worth a message.
+      if (frame.number >= 0 && frame.number < job->plan.size()) OnRankFrame(*job, host, frame);
+  }
+}
+
+void Launcher::CloseHost(Job& job, size_t host) {
+  for (size_t i = 0; i < job.open.size(); ++i) {
+    if (job.hosts[i] == host) job.open[i] = false;
+  }
+}
+
+void Launcher::OnRankFrame(Job& job, size_t host, const Frame& frame) {
+  const int rank = frame.number;
+  switch (frame.type) {
+    case FrameType::kOutput:
+      return output_.merger.Add({rank, job.number}, frame.payload, Clock::now());
+    case FrameType::kErrorOutput:
+      return error_output_.merger.Add({rank, job.number}, frame.payload, Clock::now());
+    case FrameType::kQuestion:
+      return OnQuestion(job, host, frame);
+    case FrameType::kExited:
+      return OnExited(job, rank, ExitReport::Parse(frame.payload));
+    case FrameType::kMisuse:
+      return EndJob(job, 1, NameOf(job, rank) + " " + frame.payload, kGrace);
+    case FrameType::kStuck:
+      return OnStuck(job, rank);
+    default:
+      break;
+  }
+  const auto [number, text] = ParseNumberAndText(frame.payload);
+  if (frame.type == FrameType::kNotStarted) {
+    const std::string where = hosts_[host].link.is_local ? "" : " on " + hosts_[host].link.host;
+    if (job.asker) return FailSpawn(job, text + where);
+    EndJob(job, number, text + where, milliseconds(0));
+  } else if (frame.type == FrameType::kAbort) {
+    EndJob(job, ExitCodeOf(number),
+           NameOf(job, rank) + " aborted the job with code " + std::to_string(number) + (text.empty() ? "" : ": " + text), kGrace);
+  }
+}
+
+void Launcher::OnExited(Job& job, int rank, const ExitReport& report) {
+  if (job.ended++ == 0) job.first_gone = rank;
+  output_.merger.Finish({rank, job.number});
+  error_output_.merger.Finish({rank, job.number});
+  if (job.ending) return;  // by our own hand
+  const int status = report.wait_status;
+  const std::string name = NameOf(job, rank);
+  if (WIFSIGNALED(status)) {
+    const std::string core = WCOREDUMP(status) ? ", core dumped" : "";
+    return EndJob(job, 128 + WTERMSIG(status), name + " was killed by " + SignalName(WTERMSIG(status)) + core, kGrace);
+  }
+  const int code = WEXITSTATUS(status);
+  const std::string how = name + " exited with status " + std::to_string(code);
+  if (report.state == Server::State::kInitialised) return EndJob(job, code == 0 ? 1 : code, how + " without MPI_Finalize", kGrace);
+  if (code != 0 && !exit_code_) {
+    exit_code_ = code;
+    Say(how);
+  }
+  if (job.in_fence != 0) OnStuck(job, rank);
+}
+
+// The ranks of one more host are in the barrier.
+void Launcher::OnFence(Job& job, const Frame& frame) {
+  const auto put = ParseValues(frame.payload);
+  if (!put) return;
+  job.put.insert(job.put.end(), put->begin(), put->end());
+  if (++job.in_fence == job.hosts.size()) {
+    SendTo(job, {FrameType::kFenceEnd, 0, SerializeValues(job.put)});
+    job.put.clear();
+    job.in_fence = 0;
+  } else if (job.ended != 0) {
+    OnStuck(job, job.first_gone);
+  }
+}
+
+void Launcher::OnStuck(Job& job, int rank) {
+  EndJob(job, exit_code_.value_or(1),
+         NameOf(job, rank) + " has ended, but other ranks wait for it in MPI_Init, MPI_Finalize or another barrier", kGrace);
+}
+
+void Launcher::OnHostLost(size_t index) {
+  Host& host = hosts_[index];
+  host.open = false;
+  const std::string why = host.link.is_local ? "the process that runs this host's ranks (pid " + std::to_string(host.link.pid) + ") was killed"
+                                             : "the connection to " + host.link.host + " ended";
+  for (auto& [number, job] : jobs_) {
+    if (std::find(job.hosts.begin(), job.hosts.end(), index) == job.hosts.end()) continue;
+    CloseHost(job, index);
+    EndJob(job, 1, why, kGrace);
+  }
+}
+
+void Launcher::OnSignal() {
+  signalfd_siginfo info;
+  while (read(signals_, &info, sizeof(info)) == sizeof(info)) {
+    if (info.ssi_signo != SIGCHLD) PassOn(static_cast<int>(info.ssi_signo));
+  }
+}
+
+void Launcher::PassOn(int number) {
+  const bool interrupts = number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
+  if (interrupts && ++times_interrupted_ == 2) {
+    return EndAllJobs(128 + number, "interrupted twice; the ranks are killed", milliseconds(0));
+  }
+  for (Host& host : hosts_) {
+    if (host.open) host.link.connection->Send({FrameType::kSignal, number});
+  }
+  if (number != SIGTSTP) return;
+  for (Host& host : hosts_) {
+    if (host.open) host.link.connection->Drain(1000);
+  }
+  raise(SIGSTOP);
+}
+
+void Launcher::OnInput() {
+  const std::string bytes = input_.Read();
+  const Job* job = Find(0);
+  if (job == nullptr || job->hosts.empty()) return;
+  Host& host = hosts_[job->hosts[static_cast<size_t>(job->plan.placement.host_of_rank[0])]];
+  if (host.open) host.link.connection->Send({FrameType::kInput, 0, bytes});
+}
+
+void Launcher::WriteStream(Stream& stream) {
+  const int error = stream.merger.WriteTo(stream.fd);
+  if (error == 0) return;
+  stream.failed = true;
+  stream.merger.Discard();
+  if (&stream == &error_output_) return;  // nowhere to say it
+  if (error == EPIPE) {
+    return EndAllJobs(128 + SIGPIPE, "nobody reads the standard output any more (" + std::string(std::strerror(error)) + ")", kGrace);
+  }
+  Say("cannot write the standard output: " + std::string(std::strerror(error)) +
+      "; the ranks go on, what they write there is lost");
+}
+
+void Launcher::EndJob(Job& job, int exit_code, const std::string& message, milliseconds grace) {
+  if (job.never_was) return EndOne(job, grace);
+  const std::set<int> connected = ConnectedWith(job);
+  if (!job.ending && !message.empty()) {
+    const bool over = job.hosts.empty() || (connected.size() == 1 && job.ended == job.plan.size());
+    Say(message + (over ? "" : connected.size() == 1 ? "; the job ends" : "; the job ends, and those that it is connected with"));
+  }
+  if (!exit_code_) exit_code_ = exit_code;
+  for (const int number : connected) EndOne(jobs_.at(number), grace);
+}
+
+void Launcher::EndAllJobs(int exit_code, const std::string& message, milliseconds grace) {
+  if (jobs_.empty() || !all_ending()) Say(message + (jobs_.empty() ? "" : "; the job ends"));
+  if (!exit_code_) exit_code_ = exit_code;
+  for (auto& [number, job] : jobs_) EndOne(job, grace);
+  if (jobs_.empty() && !give_up_at_) give_up_at_ = Clock::now();
+}
+
+void Launcher::EndOne(Job& job, milliseconds grace) {
+  const auto give_up_at = Clock::now() + grace + kProxyTime;
+  if (!job.give_up_at || give_up_at < *job.give_up_at) job.give_up_at = give_up_at;
+  job.ending = true;
+  SendTo(job, {FrameType::kEnd, static_cast<int32_t>(grace.count())});
+  if (all_ending() && (!give_up_at_ || give_up_at < *give_up_at_)) give_up_at_ = give_up_at;
+}
+
+// It, and those that it reaches by spawns whose two jobs have not left one another.
+std::set<int> Launcher::ConnectedWith(const Job& job) const {
+  std::set<int> found{job.number};
+  std::vector<int> open{job.number};
+  while (!open.empty()) {
+    const Job& next = jobs_.at(open.back());
+    open.pop_back();
+    for (const int other : next.connected) {
+      if (jobs_.contains(other) && found.insert(other).second) open.push_back(other);
+    }
+  }
+  return found;
+}
+
+void Launcher::SendTo(const Job& job, const Frame& frame) {
+  Frame addressed = frame;
+  addressed.job = job.number;
+  for (size_t i = 0; i < job.open.size(); ++i) {
+    Host& host = hosts_[job.hosts[i]];
+    if (host.open && job.open[i]) host.link.connection->Send(addressed);
+  }
+}
+
+// Waits for proxies and ssh, which end by themselves now; then nothing that descends from this process is left.
+void Launcher::FinishChildren() {
+  for (Host& host : hosts_) host.link.connection.reset();
+  const auto deadline = Clock::now() + kChildTime;
+  for (;;) {
+    const pid_t pid = waitpid(-1, nullptr, WNOHANG);
+    if (pid < 0) return;  // no child is left
+    if (pid > 0) continue;
+    if (Clock::now() >= deadline) break;
+    pollfd entry{signals_, POLLIN, 0};
+    poll(&entry, 1, 10);
+    signalfd_siginfo info;
+    while (read(signals_, &info, sizeof(info)) == sizeof(info)) {
+    }
+  }
+  for (const pid_t pid : DescendantsOf(getpid())) kill(pid, SIGKILL);
+}
+
+void Launcher::Say(const std::string& message) { error_output_.merger.AddOwnLine("mpiexec: " + message); }
+
+std::string Launcher::NameOf(const Job& job, int rank) const {
+  const auto at = static_cast<size_t>(rank);
+  const std::vector<std::string>& hosts = job.plan.placement.hosts;
+  std::string name = (job.number == 0 ? "" : "job " + std::to_string(job.number) + " ") + "rank " + std::to_string(rank);
+  if (hosts.size() > 1) name += " on " + hosts[static_cast<size_t>(job.plan.placement.host_of_rank[at])];
+  return name + " (" + job.programs[static_cast<size_t>(job.plan.program_of_rank[at])] + ")";
+}
+
+}  // namespace weft::pmi

@@ -1,0 +1,164 @@
+#ifndef PMI_LAUNCH_LAUNCHER_H_
+#define PMI_LAUNCH_LAUNCHER_H_
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/job_secret.h"
+#include "base/result.h"
+#include "pmi/error.h"
+#include "pmi/launch/input.h"
+#include "pmi/launch/job_plan.h"
+#include "pmi/launch/name_link.h"
+#include "pmi/server/names.h"
+#include "pmi/launch/options.h"
+#include "pmi/launch/output.h"
+#include "pmi/launch/poller.h"
+#include "pmi/launch/remote_start.h"
+
+namespace weft::pmi {
+
+// mpiexec at work, in one thread: the job of its command line and those that ranks spawn, until all have ended. Takes over the process's signals, children and standard descriptors.
+class Launcher {
+ public:
+  explicit Launcher(const Options& options);
+  ~Launcher();
+  Launcher(const Launcher&) = delete;
+  Launcher& operator=(const Launcher&) = delete;
+
+  // The exit status of mpiexec.
+  int Run();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  // One of stdout and stderr.
+  struct Stream {
+    Stream(int fd_, const char* name_, bool label) : fd(fd_), name(name_), merger(label) {}
+    int fd;
+    const char* name;
+    OutputMerger merger;
+    bool failed = false;
+  };
+
+  // One proxy, for as long as mpiexec lives.
+  struct Host {
+    ProxyLink link;
+    bool open = true;  // the proxy is there
+  };
+
+  // Who waits to hear whether a spawn went well.
+  struct Asker {
+    size_t host;
+    int job;
+    int rank;
+    std::string ticket;
+  };
+
+  struct Job {
+    int number = 0;
+    std::string id;                 // the name of its key-value space
+    std::vector<std::string> programs;
+    JobPlan plan;                   // without the orders, once they are sent
+    std::vector<size_t> hosts;      // of the plan, as indices of hosts_
+    std::vector<bool> open;         // by host of the plan: processes of the job may be there
+    KeyValues put;                  // by the hosts that are in the barrier
+    size_t in_fence = 0;            // their number
+    size_t started = 0;             // hosts on which all its ranks run
+    int ended = 0;                  // ranks
+    int first_gone = -1;            // the first rank that ended
+    bool ending = false;
+    bool never_was = false;         // its spawn failed: what happens to those that were started is nobody's failure
+    std::optional<Asker> asker;     // until it is known whether all ranks run
+    std::optional<Clock::time_point> give_up_at;  // when proxies have had their time
+    std::set<int> connected;        // jobs that end when this one fails, and the other way round
+    std::map<int, std::set<int>> left;  // ranks that disconnected, by the job that they left
+
+    bool done() const { return std::find(open.begin(), open.end(), true) == open.end(); }
+  };
+
+  void TakeSignals();
+  void StartFirstJob();
+  void WatchAll();
+  int MillisecondsToSleep() const;
+  void Tick();
+  bool finished() const;
+
+  void OnHost(size_t host, short events);
+  void OnFrame(size_t host, const Frame& frame);
+  void OnRankFrame(Job& job, size_t host, const Frame& frame);
+  void OnExited(Job& job, int rank, const ExitReport& report);
+  void OnHostLost(size_t host);
+  void OnFence(Job& job, const Frame& frame);
+  void OnStuck(Job& job, int rank);
+  static void CloseHost(Job& job, size_t host);
+  void OnSignal();
+  void PassOn(int number);
+  void OnInput();
+  void WriteStream(Stream& stream);
+
+  // What ranks ask of mpiexec (launcher_questions.cc).
+  void OnQuestion(Job& job, size_t host, const Frame& frame);
+  void AnswerTo(const Asker& asker, const Request& request, const Answer& answer);
+  void AskNames(const Asker& asker, const Request& request);
+  void OnNames(short events);
+  void LoseNames();
+  void ForgetNamesOf(int job);
+  void StartSpawn(const Asker& asker, const ask::Spawn& spawn);
+  void OnStarted(Job& job);
+  void FailSpawn(Job& job, const std::string& why);
+  Answer LeaveJob(Job& job, int rank, const std::string& job_id);
+
+  // Proxies for what of `names` has none yet; the index of each in hosts_.
+  Result<std::vector<size_t>, LaunchError> HostsNamed(const std::vector<std::string>& names);
+  Job& AddJob(int number, JobPlan plan);
+  // Sends the orders; empty, or why they cannot be.
+  std::string SendOrders(Job& job);
+
+  // Ends the job and those connected with it, once: says why, and sees to the end of every rank. `message` empty: says nothing.
+  void EndJob(Job& job, int exit_code, const std::string& message, std::chrono::milliseconds grace);
+  void EndAllJobs(int exit_code, const std::string& message, std::chrono::milliseconds grace);
+  void EndOne(Job& job, std::chrono::milliseconds grace);
+  std::set<int> ConnectedWith(const Job& job) const;
+  void ForgetDoneJobs();
+  bool all_ending() const;
+  void SendTo(const Job& job, const Frame& frame);
+  void FinishChildren();
+  void Say(const std::string& message);
+  std::string NameOf(const Job& job, int rank) const;
+  Job* Find(int number);
+
+  const Options options_;
+  const std::vector<std::string> environment_;
+  const std::string directory_;
+  const JobSecret secret_ = JobSecret::Random();
+  NameService names_;                    // where there is no name server
+  std::unique_ptr<NameLink> name_link_;  // to that of options_.name_file; null after it was lost
+  std::map<std::string, std::pair<Asker, Request>> name_questions_;  // that it has not answered, by ticket
+  std::map<int, std::set<std::string>> published_;                   // there, by job
+  unsigned next_name_ticket_ = 1;
+  std::vector<Host> hosts_;
+  std::map<int, Job> jobs_;  // that have not ended, by number
+  int next_job_ = 1;
+  int universe_size_ = -1;
+  Input input_;
+  Stream output_;
+  Stream error_output_;
+  Poller poller_;
+  int signals_ = -1;
+  int times_interrupted_ = 0;
+  std::optional<int> exit_code_;  // of the first failure
+  std::optional<Clock::time_point> time_out_at_;
+  std::optional<Clock::time_point> give_up_at_;  // when readers of our output have had their time, too
+};
+
+}  // namespace weft::pmi
+
+#endif  // PMI_LAUNCH_LAUNCHER_H_

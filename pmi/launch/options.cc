@@ -1,0 +1,336 @@
+#include "pmi/launch/options.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <sstream>
+#include <string_view>
+
+#include "base/nearest.h"
+#include "pmi/wire/message.h"
+
+namespace weft::pmi {
+namespace {
+
+constexpr int kMostRanks = 65536;
+
+using Values = std::vector<std::string>;  // what follows an option
+
+// CLI11 has no options of one dash and several letters, and none of two values: a table of our own.
+class Parser {
+ public:
+  Result<Options, PmiError> Parse(const std::vector<std::string>& words);
+
+  struct Option {
+    const char* names;                                 // "n,np": the first is shown
+    const char* values;                                // "NAME VALUE"
+    const char* help;                                  // empty: accepted without being shown
+    std::string (Parser::*set)(const Values& values);  // why the values are wrong, or empty
+  };
+  static const Option kOptions[];
+
+ private:
+  std::string Ranks(const Values& values) { return Positive(values[0], "a number of ranks", &program().ranks); }
+  std::string RanksPerHost(const Values& values) { return Positive(values[0], "a number of ranks", &options_.ranks_per_host); }
+  std::string Hosts(const Values& values) { return AddHosts(ParseHosts(values[0])); }
+  std::string HostFile(const Values& values);
+  std::string GlobalVariable(const Values& values) { return Variable(values, &options_.environment); }
+  std::string GlobalList(const Values& values) { return List(values[0], &options_.environment); }
+  std::string GlobalAll(const Values&) { return Inherit(EnvironmentOptions::Inherit::kAll, &options_.environment); }
+  std::string GlobalNone(const Values&) { return Inherit(EnvironmentOptions::Inherit::kNone, &options_.environment); }
+  std::string LocalVariable(const Values& values) { return Variable(values, &program().environment); }
+  std::string LocalList(const Values& values) { return List(values[0], &program().environment); }
+  std::string LocalAll(const Values&) { return Inherit(EnvironmentOptions::Inherit::kAll, &program().environment); }
+  std::string LocalNone(const Values&) { return Inherit(EnvironmentOptions::Inherit::kNone, &program().environment); }
+  std::string Directory(const Values& values);
+  std::string Label(const Values&);
+  std::string Universe(const Values& values);
+  std::string Launcher(const Values& values);
+  std::string RemoteShell(const Values& values);
+  std::string Interface(const Values& values);
+  std::string NameServer(const Values& values);
+  std::string RunNameServer(const Values& values);
+  std::string Help(const Values&) { return Do(Options::Action::kHelp); }
+  std::string Version(const Values&) { return Do(Options::Action::kVersion); }
+  std::string Ignore(const Values&) { return {}; }
+
+  static std::string Positive(const std::string& text, const char* what, std::optional<int>* number);
+  static std::string Variable(const Values& values, EnvironmentOptions* environment);
+  static std::string List(const std::string& names, EnvironmentOptions* environment);
+  static std::string Inherit(EnvironmentOptions::Inherit inherit, EnvironmentOptions* environment);
+  std::string AddHosts(const Result<std::vector<HostSlots>, PmiError>& hosts);
+  std::string Do(Options::Action action);
+
+  ProgramOptions& program() { return options_.programs.back(); }
+  // Consumes the option at words[at] and its values; why it is wrong, or empty.
+  std::string TakeOption(const std::vector<std::string>& words, size_t* at);
+  std::string TakeProgram(const std::vector<std::string>& words, size_t* at);
+
+  Options options_;
+};
+
+const Parser::Option Parser::kOptions[] = {
+    {"n,np", "COUNT", "ranks of the program (default: as many as -hosts or -f have room for, else 1)", &Parser::Ranks},
+    {"ppn,perhost", "COUNT", "ranks in a row on each host", &Parser::RanksPerHost},
+    {"hosts,host", "HOST[:COUNT],...", "hosts to run on, with the ranks in a row that each takes (1)", &Parser::Hosts},
+    {"f,hostfile,machinefile", "FILE", "the same from a file, a HOST or HOST:COUNT on each line", &Parser::HostFile},
+    {"l,prepend-rank", "", "put the rank in front of every line of output", &Parser::Label},
+    {"wdir,wd", "DIRECTORY", "working directory of the program (default: this one)", &Parser::Directory},
+    {"genv", "NAME VALUE", "set an environment variable for all programs", &Parser::GlobalVariable},
+    {"genvlist", "NAME,NAME,...", "pass only these variables of this environment", &Parser::GlobalList},
+    {"genvall", "", "pass this environment (default)", &Parser::GlobalAll},
+    {"genvnone", "", "pass nothing of this environment", &Parser::GlobalNone},
+    {"env", "NAME VALUE", "set an environment variable for this program", &Parser::LocalVariable},
+    {"envlist", "NAME,NAME,...", "pass only these variables to this program", &Parser::LocalList},
+    {"envall", "", "pass this environment to this program", &Parser::LocalAll},
+    {"envnone", "", "pass nothing of this environment to this program", &Parser::LocalNone},
+    {"usize", "COUNT", "what MPI_UNIVERSE_SIZE says (default: the number of ranks)", &Parser::Universe},
+    {"iface", "NAME", "network interface that other hosts reach this one by", &Parser::Interface},
+    {"launcher,bootstrap", "ssh", "how programs on other hosts are started", &Parser::Launcher},
+    {"launcher-exec,bootstrap-exec", "PROGRAM", "called as PROGRAM HOST COMMAND instead of ssh", &Parser::RemoteShell},
+    {"nameserver", "FILE", "share names with the jobs of the name server that wrote this file", &Parser::NameServer},
+    {"nameserver-run", "FILE", "be a name server, and say where in this file, until a signal comes", &Parser::RunNameServer},
+    {"version,V,info", "", "print the version", &Parser::Version},
+    {"help,h,?", "", "print this", &Parser::Help},
+    // Hydra's, without a meaning here.
+    {"bind-to,binding", "WHAT", "", &Parser::Ignore},
+    {"map-by", "WHAT", "", &Parser::Ignore},
+    {"membind", "WHAT", "", &Parser::Ignore},
+    {"topolib", "WHAT", "", &Parser::Ignore},
+    {"rmk", "WHAT", "", &Parser::Ignore},
+    {"demux", "WHAT", "", &Parser::Ignore},
+    {"localhost", "HOST", "", &Parser::Ignore},
+    {"order-nodes", "WHAT", "", &Parser::Ignore},
+    {"enable-x", "", "", &Parser::Ignore},
+    {"disable-x", "", "", &Parser::Ignore},
+    {"pmi-port", "", "", &Parser::Ignore},
+    {"verbose,v", "", "", &Parser::Ignore},
+    {"print-all-exitcodes", "", "", &Parser::Ignore},
+    {"disable-hostname-propagation", "", "", &Parser::Ignore},
+};
+
+std::vector<std::string> Split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, separator);) parts.push_back(part);
+  return parts;
+}
+
+const Parser::Option* FindOption(const std::string& name) {
+  for (const Parser::Option& option : Parser::kOptions) {
+    const auto names = Split(option.names, ',');
+    if (std::find(names.begin(), names.end(), name) != names.end()) return &option;
+  }
+  return nullptr;
+}
+
+// The option that `name`, which is none, was meant to be.
+std::optional<std::string> NearestOption(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Parser::Option& option : Parser::kOptions) {
+    for (const std::string& known : Split(option.names, ',')) names.push_back(known);
+  }
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  const auto nearest = NearestName(name, views);
+  return nearest ? std::optional<std::string>(*nearest) : std::nullopt;
+}
+
+std::string Parser::Positive(const std::string& text, const char* what, std::optional<int>* number) {
+  const std::optional<int> value = ParseInt(text);
+  if (!value || *value < 1 || *value > kMostRanks) {
+    return "'" + Printable(text) + "' is not " + what + " from 1 to " + std::to_string(kMostRanks);
+  }
+  *number = value;
+  return {};
+}
+
+std::string Parser::AddHosts(const Result<std::vector<HostSlots>, PmiError>& hosts) {
+  if (!hosts) return hosts.error().message;
+  if (!options_.hosts.empty()) return "the hosts were given before: -hosts and -f go once, before the first program";
+  options_.hosts = hosts.value();
+  return {};
+}
+
+std::string Parser::HostFile(const Values& values) {
+  std::ifstream file(values[0]);
+  if (!file) return "cannot read the host file " + values[0] + ": " + std::strerror(errno);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (file.bad()) return "cannot read the host file " + values[0] + ": is it a file?";
+  return AddHosts(ParseHostFile(text, values[0]));
+}
+
+std::string Parser::Variable(const Values& values, EnvironmentOptions* environment) {
+  if (values[0].empty() || values[0].find('=') != std::string::npos) {
+    return "'" + Printable(values[0]) + "' is not the name of an environment variable (name and value are two words)";
+  }
+  environment->set.emplace_back(values[0], values[1]);
+  return {};
+}
+
+std::string Parser::List(const std::string& names, EnvironmentOptions* environment) {
+  environment->listed = Split(names, ',');
+  return Inherit(EnvironmentOptions::Inherit::kListed, environment);
+}
+
+std::string Parser::Inherit(EnvironmentOptions::Inherit inherit, EnvironmentOptions* environment) {
+  environment->inherit = inherit;
+  return {};
+}
+
+std::string Parser::Directory(const Values& values) {
+  if (values[0].empty()) return "the name of the directory is empty";
+  program().directory = values[0];
+  return {};
+}
+
+std::string Parser::Label(const Values&) {
+  options_.label = true;
+  return {};
+}
+
+std::string Parser::Universe(const Values& values) {
+  if (values[0] == "SYSTEM") return {};
+  if (values[0] == "INFINITE") {
+    options_.universe_size = -1;
+    return {};
+  }
+  return Positive(values[0], "SYSTEM, INFINITE or a number", &options_.universe_size);
+}
+
+std::string Parser::Launcher(const Values& values) {
+  if (values[0] == "ssh" || values[0] == "fork") return {};
+  return "'" + Printable(values[0]) + "' is not supported; programs on other hosts are started by ssh";
+}
+
+std::string Parser::RemoteShell(const Values& values) {
+  if (values[0].empty()) return "the name of the program is empty";
+  options_.remote_shell = values[0];
+  return {};
+}
+
+std::string Parser::Interface(const Values& values) {
+  options_.interface = values[0];
+  return {};
+}
+
+std::string Parser::NameServer(const Values& values) {
+  if (values[0].empty()) return "the name of the file is empty";
+  options_.name_file = values[0];
+  return {};
+}
+
+std::string Parser::RunNameServer(const Values& values) {
+  options_.action = Options::Action::kNameServer;
+  return NameServer(values);
+}
+
+std::string Parser::Do(Options::Action action) {
+  options_.action = action;
+  return {};
+}
+
+std::string Parser::TakeOption(const std::vector<std::string>& words, size_t* at) {
+  const std::string& word = words[*at];
+  std::string name = word.substr(word.starts_with("--") ? 2 : 1);
+  Values values;
+  if (const size_t equals = name.find('='); equals != std::string::npos) {
+    values.push_back(name.substr(equals + 1));
+    name.resize(equals);
+  }
+  const Option* option = FindOption(name);
+  if (option == nullptr) {
+    const auto meant = NearestOption(name);
+    return "unknown option " + Printable(word) + (meant ? "; did you mean -" + *meant + "?" : "; mpiexec -help lists those that are known");
+  }
+  const size_t wanted = Split(option->values, ' ').size();
+  const size_t available = words.size() - *at - 1;
+  if (values.size() > wanted) return "-" + name + " takes no value, but is " + Printable(word);
+  if (wanted - values.size() > available) return "-" + name + " needs " + option->values;
+  while (values.size() < wanted) values.push_back(words[++*at]);
+  ++*at;
+  if (option->set == &Parser::Ignore) options_.notes.push_back(Printable(word) + " has no effect here");
+  const std::string problem = (this->*option->set)(values);
+  return problem.empty() ? problem : "-" + name + ": " + problem;
+}
+
+// The program and its arguments, to the colon or the end.
+std::string Parser::TakeProgram(const std::vector<std::string>& words, size_t* at) {
+  const auto end = std::find(words.begin() + static_cast<std::ptrdiff_t>(*at), words.end(), ":");
+  program().arguments.assign(words.begin() + static_cast<std::ptrdiff_t>(*at), end);
+  *at = static_cast<size_t>(end - words.begin());
+  if (!program().arguments.empty() && !program().arguments[0].empty()) return {};
+  return words.empty() ? "no program given; usage: mpiexec -n COUNT PROGRAM [ARGUMENTS...], and mpiexec -help for more"
+                       : "no program after '" + Printable(words[*at == 0 ? 0 : *at - 1]) + "'";
+}
+
+Result<Options, PmiError> Parser::Parse(const std::vector<std::string>& words) {
+  size_t at = 0;
+  do {
+    options_.programs.emplace_back();
+    while (at < words.size() && words[at].size() > 1 && words[at][0] == '-' && words[at] != "--") {
+      if (std::string problem = TakeOption(words, &at); !problem.empty()) return PmiError{problem};
+      if (options_.action != Options::Action::kRun) return options_;
+    }
+    if (at < words.size() && words[at] == "--") ++at;
+    if (std::string problem = TakeProgram(words, &at); !problem.empty()) return PmiError{problem};
+  } while (at++ < words.size() && words[at - 1] == ":");
+  const std::vector<int> ranks = RanksOfPrograms(options_);
+  long total = 0;
+  for (const int count : ranks) total += count;
+  if (total > kMostRanks) return PmiError{std::to_string(total) + " ranks are more than " + std::to_string(kMostRanks)};
+  return options_;
+}
+
+}  // namespace
+
+Result<Options, PmiError> ParseOptions(const std::vector<std::string>& words) { return Parser().Parse(words); }
+
+Result<std::optional<std::chrono::seconds>, PmiError> ParseTimeOut(const char* text) {
+  if (text == nullptr || *text == '\0') return std::optional<std::chrono::seconds>();
+  const std::optional<int> seconds = ParseInt(text);
+  if (!seconds || *seconds < 0) return PmiError{"MPIEXEC_TIMEOUT is '" + Printable(text) + "', not a number of seconds"};
+  if (*seconds == 0) return std::optional<std::chrono::seconds>();
+  return std::optional<std::chrono::seconds>(*seconds);
+}
+
+std::string HelpText() {
+  std::string text =
+      "usage: mpiexec [OPTIONS] PROGRAM [ARGUMENTS...] [: [OPTIONS] PROGRAM [ARGUMENTS...]]...\n\n"
+      "Starts the ranks of an MPI job and watches over them.\n\n";
+  for (const Parser::Option& option : Parser::kOptions) {
+    if (*option.help == '\0') continue;
+    std::string names;
+    for (const std::string& name : Split(option.names, ',')) names += (names.empty() ? "-" : ", -") + name;
+    text += "  " + names + (*option.values == '\0' ? "" : " ") + option.values + "\n        " + option.help + "\n";
+  }
+  return text +
+         "\nExit status: that of the first rank that failed, 128 + N when signal N killed it; 127 when the program is not found, "
+         "126 "
+         "when it\ncannot be executed, 1 when the job could not be started or mpiexec's output could not be written, 2 for a "
+         "wrong "
+         "command line;\n255 when it ran for longer than MPIEXEC_TIMEOUT seconds (environment).\n";
+}
+
+std::vector<HostSlots> HostEntries(const Options& options) {
+  std::vector<HostSlots> entries = options.hosts;
+  if (entries.empty()) return {{"localhost", 1}};
+  if (options.ranks_per_host) {
+    for (HostSlots& entry : entries) entry.slots = *options.ranks_per_host;
+  }
+  return entries;
+}
+
+std::vector<int> RanksOfPrograms(const Options& options) {
+  int room = 0;
+  for (const HostSlots& host : options.hosts) room += options.ranks_per_host.value_or(host.slots);
+  std::vector<int> ranks;
+  for (const ProgramOptions& program : options.programs) {
+    ranks.push_back(program.ranks.value_or(options.programs.size() == 1 && room > 0 ? room : 1));
+  }
+  return ranks;
+}
+
+}  // namespace weft::pmi

@@ -1,0 +1,65 @@
+#ifndef PMI_LAUNCH_OPTIONS_H_
+#define PMI_LAUNCH_OPTIONS_H_
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "pmi/error.h"
+#include "pmi/launch/placement.h"
+
+namespace weft::pmi {
+
+// What the ranks' environment is made of.
+struct EnvironmentOptions {
+  enum class Inherit { kAll, kNone, kListed };
+  std::optional<Inherit> inherit;                        // of mpiexec's own environment
+  std::vector<std::string> listed;                       // names, for kListed
+  std::vector<std::pair<std::string, std::string>> set;  // -genv or -env
+};
+
+// One program and its ranks: what stands between two colons.
+struct ProgramOptions {
+  std::optional<int> ranks;
+  std::vector<std::string> arguments;  // the program first
+  std::optional<std::string> directory;
+  EnvironmentOptions environment;
+};
+
+// The command line of mpiexec.
+struct Options {
+  enum class Action { kRun, kHelp, kVersion, kNameServer };
+
+  Action action = Action::kRun;
+  std::vector<ProgramOptions> programs;
+  std::vector<HostSlots> hosts;       // empty: this one
+  std::optional<int> ranks_per_host;  // -ppn
+  bool label = false;                 // -l
+  std::optional<int> universe_size;
+  std::string remote_shell = "ssh";
+  std::string interface;  // -iface: whose address the proxies connect to; empty: tried in turn
+  std::string name_file;  // -nameserver, -nameserver-run: the name server's; empty: names are mpiexec's own
+  EnvironmentOptions environment;
+  std::optional<std::chrono::seconds> time_out;  // MPIEXEC_TIMEOUT
+  std::vector<std::string> notes;  // what was ignored, for stderr
+};
+
+// `words`: the command line without argv[0]. Reads the host file. An error names the option, its value and what it may be.
+Result<Options, PmiError> ParseOptions(const std::vector<std::string>& words);
+
+// What MPIEXEC_TIMEOUT says, `text`: seconds until the job is ended. No value or 0: none.
+Result<std::optional<std::chrono::seconds>, PmiError> ParseTimeOut(const char* text);
+
+// The text of -help.
+std::string HelpText();
+
+// `options.hosts` and -ppn as entries for Place(), and the number of ranks of each program.
+std::vector<HostSlots> HostEntries(const Options& options);
+std::vector<int> RanksOfPrograms(const Options& options);
+
+}  // namespace weft::pmi
+
+#endif  // PMI_LAUNCH_OPTIONS_H_

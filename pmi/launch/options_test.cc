@@ -1,0 +1,144 @@
+#include "pmi/launch/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+namespace weft::pmi {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using Inherit = EnvironmentOptions::Inherit;
+
+std::vector<std::string> Words(const std::string& line) {
+  std::istringstream stream(line);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) words.push_back(word);
+  return words;
+}
+
+Options Parse(const std::string& line) {
+  const auto options = ParseOptions(Words(line));
+  EXPECT_TRUE(options) << options.error().message;
+  return options ? options.value() : Options{};
+}
+
+std::string ErrorOf(const std::string& line) {
+  const auto options = ParseOptions(Words(line));
+  return options ? "parsed" : options.error().message;
+}
+
+TEST(MpiexecOptions, NamesANameServersFile) {
+  EXPECT_EQ(Parse("-nameserver names ./a").name_file, "names");
+  const Options server = Parse("-nameserver-run=names");
+  EXPECT_EQ(server.action, Options::Action::kNameServer);
+  EXPECT_EQ(server.name_file, "names");
+  EXPECT_THAT(ErrorOf("-nameserver"), HasSubstr("-nameserver needs FILE"));
+  EXPECT_THAT(ErrorOf("-nameserver= ./a"), HasSubstr("the name of the file is empty"));
+}
+
+TEST(MpiexecOptions, ReadsTheUsualLine) {
+  const Options options = Parse("-n 4 ./a -n 5 --help");
+  ASSERT_EQ(options.programs.size(), 1u);
+  EXPECT_EQ(options.programs[0].ranks, 4);
+  EXPECT_THAT(options.programs[0].arguments, ElementsAre("./a", "-n", "5", "--help"));
+  EXPECT_EQ(options.action, Options::Action::kRun);
+}
+
+TEST(MpiexecOptions, OneOrTwoDashesAndEqualsSignsAreTheSame) {
+  for (const char* line : {"-np 3 a", "--np 3 a", "-np=3 a", "--n=3 a"}) EXPECT_EQ(Parse(line).programs[0].ranks, 3) << line;
+}
+
+TEST(MpiexecOptions, AColonSeparatesPrograms) {
+  const Options options = Parse("-l -n 1 -env A 1 a x : -n 2 -wdir /tmp -envnone b : c");
+  ASSERT_EQ(options.programs.size(), 3u);
+  EXPECT_THAT(options.programs[0].arguments, ElementsAre("a", "x"));
+  EXPECT_THAT(options.programs[0].environment.set, ElementsAre(Pair("A", "1")));
+  EXPECT_EQ(options.programs[1].directory, "/tmp");
+  EXPECT_EQ(options.programs[1].environment.inherit, Inherit::kNone);
+  EXPECT_THAT(options.programs[2].arguments, ElementsAre("c"));
+  EXPECT_TRUE(options.label);
+  EXPECT_THAT(RanksOfPrograms(options), ElementsAre(1, 2, 1));
+}
+
+TEST(MpiexecOptions, ReadsEnvironmentOptions) {
+  const Options options = Parse("-genv A -5 -genv B x=y -genvlist P,Q -envlist R a");
+  EXPECT_THAT(options.environment.set, ElementsAre(Pair("A", "-5"), Pair("B", "x=y")));
+  EXPECT_EQ(options.environment.inherit, Inherit::kListed);
+  EXPECT_THAT(options.environment.listed, ElementsAre("P", "Q"));
+  EXPECT_THAT(options.programs[0].environment.listed, ElementsAre("R"));
+  EXPECT_EQ(Parse("-genvnone a").environment.inherit, Inherit::kNone);
+  EXPECT_EQ(Parse("-genvall a").environment.inherit, Inherit::kAll);
+}
+
+TEST(MpiexecOptions, WithoutACountThereIsRoomForAsManyAsHostsTake) {
+  EXPECT_THAT(RanksOfPrograms(Parse("a")), ElementsAre(1));
+  EXPECT_THAT(RanksOfPrograms(Parse("-hosts x:2,y a")), ElementsAre(3));
+  EXPECT_THAT(RanksOfPrograms(Parse("-hosts x:2,y -ppn 4 a")), ElementsAre(8));
+  EXPECT_THAT(HostEntries(Parse("-hosts x:2,y -ppn 4 a")), ElementsAre(HostSlots{"x", 4}, HostSlots{"y", 4}));
+  EXPECT_THAT(HostEntries(Parse("a")), ElementsAre(HostSlots{"localhost", 1}));
+}
+
+TEST(MpiexecOptions, ReadsAHostFile) {
+  const std::string name = ::testing::TempDir() + "/hosts";
+  std::ofstream(name) << "x:2\ny\n";
+  EXPECT_THAT(Parse("-f " + name + " a").hosts, ElementsAre(HostSlots{"x", 2}, HostSlots{"y", 1}));
+  EXPECT_THAT(ErrorOf("-f /nonexistent/hosts a"), HasSubstr("-f: cannot read the host file /nonexistent/hosts: No such file"));
+  EXPECT_THAT(ErrorOf("-hosts a -f " + name + " a"), HasSubstr("given before"));
+  std::remove(name.c_str());
+}
+
+TEST(MpiexecOptions, TwoDashesEndTheOptions) {
+  EXPECT_THAT(Parse("-n 2 -- -strange name").programs[0].arguments, ElementsAre("-strange", "name"));
+}
+
+TEST(MpiexecOptions, HelpAndVersionNeedNothingElse) {
+  for (const char* word : {"-h", "-help", "--help"}) EXPECT_EQ(Parse(word).action, Options::Action::kHelp);
+  for (const char* word : {"-version", "--version", "-V"}) EXPECT_EQ(Parse(word).action, Options::Action::kVersion);
+  for (const char* option : {"-n, -np COUNT", "-hosts", "-genv NAME VALUE", "-l, "}) EXPECT_THAT(HelpText(), HasSubstr(option));
+}
+
+TEST(MpiexecOptions, SaysWhatIsIgnored) {
+  EXPECT_THAT(Parse("-bind-to core -n 1 a").notes, ElementsAre("-bind-to has no effect here"));
+  EXPECT_THAT(Parse("-n 1 a").notes, IsEmpty());
+}
+
+TEST(MpiexecOptions, NamesWhatIsWrong) {
+  EXPECT_THAT(ErrorOf(""), HasSubstr("no program given"));
+  EXPECT_THAT(ErrorOf("-n 4"), HasSubstr("no program after '4'"));
+  EXPECT_THAT(ErrorOf("-n 1 a :"), HasSubstr("no program after ':'"));
+  EXPECT_THAT(ErrorOf(": a"), HasSubstr("no program"));
+  EXPECT_THAT(ErrorOf("-n 0 a"), HasSubstr("-n: '0' is not a number of ranks from 1 to 65536"));
+  EXPECT_THAT(ErrorOf("-n -1 a"), HasSubstr("'-1'"));
+  EXPECT_THAT(ErrorOf("-np 4x a"), HasSubstr("-np: '4x'"));
+  EXPECT_THAT(ErrorOf("-n 99999999999 a"), HasSubstr("'99999999999'"));
+  EXPECT_THAT(ErrorOf("-n 65536 a : -n 1 b"), HasSubstr("65537 ranks are more than 65536"));
+  EXPECT_THAT(ErrorOf("-n"), HasSubstr("-n needs COUNT"));
+  EXPECT_THAT(ErrorOf("-genv A"), HasSubstr("-genv needs NAME VALUE"));
+  EXPECT_THAT(ErrorOf("-genv A=1 ./a b"), HasSubstr("'A=1' is not the name of an environment variable"));
+  EXPECT_THAT(ErrorOf("-frobnicate a"), HasSubstr("unknown option -frobnicate; mpiexec -help"));
+  EXPECT_THAT(ErrorOf("--hlep"), HasSubstr("unknown option --hlep; did you mean -help?"));
+  EXPECT_THAT(ErrorOf("-hostfiel a b"), HasSubstr("did you mean -hostfile?"));
+  EXPECT_THAT(ErrorOf("-l=yes a"), HasSubstr("-l takes no value"));
+  EXPECT_THAT(ErrorOf("-hosts a:b x"), HasSubstr("-hosts: the host 'a:b' has 'b'"));
+  EXPECT_THAT(ErrorOf("-launcher rsh a"), HasSubstr("'rsh' is not supported"));
+}
+
+TEST(Options, TimeOutIsANumberOfSeconds) {
+  EXPECT_EQ(ParseTimeOut("90").value(), std::chrono::seconds(90));
+  for (const char* none : {static_cast<const char*>(nullptr), "", "0"}) EXPECT_EQ(ParseTimeOut(none).value(), std::nullopt);
+  for (const char* wrong : {"abc", "-1", "1.5", "99999999999"}) {
+    const auto parsed = ParseTimeOut(wrong);
+    ASSERT_FALSE(parsed) << wrong;
+    EXPECT_NE(parsed.error().message.find(wrong), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace weft::pmi

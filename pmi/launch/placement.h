@@ -1,0 +1,39 @@
+#ifndef PMI_LAUNCH_PLACEMENT_H_
+#define PMI_LAUNCH_PLACEMENT_H_
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "pmi/error.h"
+
+namespace weft::pmi {
+
+// One entry of -hosts or a host file: how many ranks the host takes in a row before the next entry's turn.
+struct HostSlots {
+  std::string name;
+  int slots = 1;
+  bool operator==(const HostSlots&) const = default;
+};
+
+// Which host runs which rank.
+struct Placement {
+  std::vector<std::string> hosts;  // each once, in the order of first mention
+  std::vector<int> host_of_rank;   // index into `hosts`
+  std::string mapping;  // the value of PMI_process_mapping: (vector,(first host,hosts,ranks on each),...); empty: too long
+};
+
+// Fills the entries in their order, again and again until `size` ranks have a place, as hydra does.
+Placement Place(const std::vector<HostSlots>& entries, int size);
+
+// "a,b:2,[fe80::1]:4"; hosts of IPv6 addresses stand in brackets when they have a number.
+Result<std::vector<HostSlots>, PmiError> ParseHosts(const std::string& list);
+// A host file: a host, or host:number, per line; what follows '#' or a blank is ignored. `name` is for messages.
+Result<std::vector<HostSlots>, PmiError> ParseHostFile(const std::string& text, const std::string& name);
+
+// Whether `host` is this machine: its name, "localhost", or a name or address that belongs to one of its interfaces.
+bool IsThisHost(const std::string& host);
+
+}  // namespace weft::pmi
+
+#endif  // PMI_LAUNCH_PLACEMENT_H_

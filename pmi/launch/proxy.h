@@ -1,0 +1,24 @@
+#ifndef PMI_LAUNCH_PROXY_H_
+#define PMI_LAUNCH_PROXY_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/job_secret.h"
+#include "pmi/launch/connection.h"
+
+namespace weft::pmi {
+
+// Runs the ranks of one host: starts them, carries their output, input and PMI bytes, passes signals on, and sees to it that no
+// process of the job is left when it ends, mpiexec's own death included. Returns when all is done. Single-threaded; takes over
+// the process's signals and children.
+void RunProxy(std::unique_ptr<Connection> connection, const std::optional<JobSecret>& secret);
+
+// `mpiexec --proxy`, started on another host by ssh: reads where mpiexec is from standard input (see remote_start.h), connects,
+// and runs the proxy. The exit status.
+int RemoteProxyMain();
+
+}  // namespace weft::pmi
+
+#endif  // PMI_LAUNCH_PROXY_H_

@@ -1,0 +1,137 @@
+#ifndef PMI_SERVER_SERVER_H_
+#define PMI_SERVER_SERVER_H_
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "pmi/wire/dialect.h"
+
+namespace weft::pmi {
+
+// The server's side of PMI for the ranks that one job has on one host, each in the version that its first line asks for. Answers
+// from its own copy of the job's key-value space, in which what other hosts' ranks put appears at the barrier (hydra's semantics).
+// No I/O: its owner carries the bytes.
+class Server {
+ public:
+  // Beyond these a rank is refused what it asks for.
+  static constexpr size_t kMostValues = 1 << 20;  // keys of the job's space
+  static constexpr size_t kMostSpaces = 256;      // made by create_kvs, or copied from other jobs
+  static constexpr size_t kMostPending = 1024;    // questions of one rank that wait for their answers
+
+  using Space = std::map<std::string, std::string>;
+
+  struct Setup {
+    std::string kvs_name;  // which is the job's id as well
+    int job_size = 0;
+    int universe_size = -1;             // -1: unknown
+    std::map<int, int> application_of;  // MPI_APPNUM by rank: the ranks of this host
+    KeyValues values;                   // in the key-value space from the start
+    std::string spawner = {};           // the id of the job that spawned this one
+    std::string secret = {};            // where set, ranks that speak PMI-2 must prove that they know it
+  };
+
+  // What the owner does for it. No call may re-enter the server.
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    virtual void Send(int rank, const std::string& bytes) = 0;
+    virtual void OnAbort(int rank, int exit_code, const std::string& message) = 0;
+    // The rank broke the protocol; nothing that it sends is read any more.
+    virtual void OnMisuse(int rank, const std::string& what) = 0;
+    // All ranks of this host are in the barrier; `put` is what they put since the last one. EndFence() lets them go on.
+    virtual void OnFence(KeyValues put) = 0;
+    // What mpiexec has to answer: names, spawns and disconnects. `ticket` is for TakeAnswer(), whenever that is known.
+    virtual void OnQuestion(int rank, const std::string& ticket, const Request& request) = 0;
+    // The key-value space of another job that has ranks on this host, or null.
+    virtual const Space* SpaceOf(const std::string& job_id) = 0;
+    // The signal by that name, for a rank that wants one with each out-of-band message.
+    virtual void Signal(int rank, const std::string& name) = 0;
+  };
+
+  enum class State {
+    kSilent,  // has not said init
+    kInitialised,
+    kFinalised,  // may say init again: a shell script can run one MPI program after the other
+  };
+
+  Server(Setup setup, Owner* owner);
+
+  // Bytes that came from `rank`, which is of this host, cut anywhere.
+  void Receive(int rank, std::string_view bytes);
+  // The answer to an OnQuestion(); one that nobody waits for any more is dropped.
+  void TakeAnswer(int rank, const std::string& ticket, const Answer& answer);
+  // All ranks of the job are in the barrier; `put` by ranks of other hosts (those of this one may be among them).
+  void EndFence(const KeyValues& put);
+  // Tells those who opened an out-of-band channel ("abort", "checkpoint").
+  void Announce(const std::string& command);
+
+  State state(int rank) const { return ranks_.at(rank).state; }
+  size_t waiting() const { return in_barrier_; }  // ranks that are in the barrier
+  const std::string& name() const { return setup_.kvs_name; }  // of the job
+  const Space& space() const { return values_; }
+
+ private:
+  struct Rank {
+    int application = 0;
+    State state = State::kSilent;
+    bool introduced = false;                        // PMI-2: fullinit has been answered well
+    std::optional<std::string> challenge;           // which it has not yet answered
+    std::optional<std::string> out_of_band_signal;  // it only listens
+    bool broken = false;
+    std::unique_ptr<Dialect> dialect = Dialect::Text(Dialect::Side::kLauncher);
+    std::optional<Question> fence;             // it is in the barrier
+    std::map<std::string, Question> pending;   // by ticket, for mpiexec to answer
+    std::vector<Question> attribute_questions;  // that wait for somebody to put it
+    unsigned next_ticket = 1;
+  };
+
+  void Handle(int rank, const Question& question);
+  void Misuse(int rank, const std::string& what);
+  bool Precedes(int rank, const Question& question);
+  void Reply(int rank, const Question& question, const Answer& answer);
+  void Forward(int rank, const Question& question);
+
+  void Init(int rank, const Question& question, const ask::Init& init);
+  void Introduce(int rank, const Question& question, const ask::Introduce& introduce);
+  void Prove(int rank, const Question& question, const ask::Prove& prove);
+  void Finalize(int rank, const Question& question);
+  void EnterBarrier(int rank, const Question& question);
+  void Await(int rank, const Question& question, const ask::GetNodeAttribute& get);
+  Identity IdentityOf(int rank) const;
+
+  // What is answered at once.
+  Answer Do(int rank, const Request& request);
+  Answer Put(const ask::Put& put);
+  Answer PutInto(Space& space, const std::string& key, const std::string& value);
+  Answer Get(const ask::Get& get);
+  Answer GetByIndex(const ask::GetByIndex& get);
+  Answer Connect(const ask::Connect& connect);
+  Answer PutAll(const ask::PutAll& put);
+  Answer PutNodeAttribute(const ask::PutNodeAttribute& put);
+  Answer GetJobAttribute(const std::string& key);
+  Answer CreateSpace();
+  // A space that may be read, or null.
+  const Space* Find(const std::string& name);
+
+  const Setup setup_;
+  Owner* const owner_;
+  std::map<int, Rank> ranks_;
+  Space values_;
+  Space put_since_fence_;
+  std::map<std::string, Space> own_spaces_;    // create_kvs
+  std::map<std::string, Space> other_spaces_;  // of jobs elsewhere, as ranks copied them here (kvs-putall)
+  std::set<std::string> connected_;            // job ids
+  Space node_attributes_;
+  unsigned spaces_made_ = 0;
+  size_t in_barrier_ = 0;
+};
+
+}  // namespace weft::pmi
+
+#endif  // PMI_SERVER_SERVER_H_

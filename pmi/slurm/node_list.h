@@ -1,0 +1,25 @@
+#ifndef PMI_SLURM_NODE_LIST_H_
+#define PMI_SLURM_NODE_LIST_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "pmi/error.h"
+
+namespace weft::pmi::slurm {
+
+// More hosts than this are taken for a mistake: "n[1-999999999]" must not fill the memory.
+inline constexpr size_t kMostNodes = 65536;
+
+// The hosts that Slurm's short form of a list names, in its order:
+//
+//   a[1-3,07-09]-x[1,2],b     a1-x1 a1-x2 a2-x1 ... a09-x1 a09-x2 b
+//
+// The numbers of a range are as long as its first one, by zeros in front. An error quotes what is wrong in the list.
+Result<std::vector<std::string>, PmiError> ExpandNodeList(std::string_view list);
+
+}  // namespace weft::pmi::slurm
+
+#endif  // PMI_SLURM_NODE_LIST_H_

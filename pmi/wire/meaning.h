@@ -1,0 +1,194 @@
+#ifndef PMI_WIRE_MEANING_H_
+#define PMI_WIRE_MEANING_H_
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace weft::pmi {
+
+using KeyValues = std::vector<std::pair<std::string, std::string>>;
+
+// One program of a spawn.
+struct SpawnCommand {
+  std::string program;
+  std::vector<std::string> arguments;  // without the program
+  int processes = 1;
+  KeyValues info;
+  bool operator==(const SpawnCommand&) const = default;
+};
+
+// What a rank can ask of its launcher, whichever version of PMI it speaks. Where only one version has words for it, that is said;
+// a name that the asker left out is empty.
+namespace ask {
+
+struct Init {
+  int version = 1;
+  int subversion = 1;
+  bool out_of_band = false;  // init_oob: this connection only hears what the launcher says by itself
+  std::string signal;        // that comes with each such word; empty: none
+  bool operator==(const Init&) const = default;
+};
+// PMI-1: by a client that came by PMI_PORT. PMI-2: always, after Init.
+struct Introduce {
+  std::optional<int> rank;
+  std::string job_id;
+  bool threaded = false;
+  std::string authentication;  // a method; empty: none is wanted
+  bool operator==(const Introduce&) const = default;
+};
+struct Prove {  // PMI-2: the answer to a challenge
+  std::string proof;
+  bool operator==(const Prove&) const = default;
+};
+struct Finalize {
+  bool operator==(const Finalize&) const = default;
+};
+struct Abort {  // has no answer
+  int exit_code = 1;
+  std::string message;
+  bool operator==(const Abort&) const = default;
+};
+struct Put {
+  std::string space;  // PMI-2: always the job's own
+  std::string key;
+  std::optional<std::string> value;  // absent: the asker forgot it, which is refused
+  bool operator==(const Put&) const = default;
+};
+struct Get {
+  std::string space;
+  std::string key;
+  int source = -1;  // PMI-2: who may have put it; -1: nobody knows
+  bool operator==(const Get&) const = default;
+};
+struct Fence {
+  bool operator==(const Fence&) const = default;
+};
+struct Spawn {
+  std::vector<SpawnCommand> commands;
+  KeyValues preput;  // in the new job's space from the start
+  bool operator==(const Spawn&) const = default;
+};
+struct JobId {
+  bool operator==(const JobId&) const = default;
+};
+struct Connect {  // PMI-2, as are the next three
+  std::string job_id;
+  bool operator==(const Connect&) const = default;
+};
+struct Disconnect {
+  std::string job_id;
+  bool operator==(const Disconnect&) const = default;
+};
+struct GetAll {
+  std::string job_id;
+  bool operator==(const GetAll&) const = default;
+};
+struct PutAll {
+  std::string job_id;
+  KeyValues values;
+  bool operator==(const PutAll&) const = default;
+};
+struct GetNodeAttribute {  // PMI-2
+  std::string key;
+  bool wait = false;
+  bool operator==(const GetNodeAttribute&) const = default;
+};
+struct PutNodeAttribute {  // PMI-2
+  std::string key, value;
+  bool operator==(const PutNodeAttribute&) const = default;
+};
+struct GetJobAttribute {  // PMI-1: get of the same key from the job's own space
+  std::string key;
+  bool operator==(const GetJobAttribute&) const = default;
+};
+struct Publish {
+  std::string service, port;
+  bool operator==(const Publish&) const = default;
+};
+struct Lookup {
+  std::string service;
+  bool operator==(const Lookup&) const = default;
+};
+struct Unpublish {
+  std::string service;
+  bool operator==(const Unpublish&) const = default;
+};
+struct UniverseSize {  // PMI-2: the job attribute universeSize
+  bool operator==(const UniverseSize&) const = default;
+};
+struct Application {  // MPI_APPNUM; PMI-2 tells it in answer to Introduce
+  bool operator==(const Application&) const = default;
+};
+struct Maxes {  // PMI-1, as are the next three
+  bool operator==(const Maxes&) const = default;
+};
+struct CreateSpace {
+  bool operator==(const CreateSpace&) const = default;
+};
+struct DestroySpace {
+  std::string space;
+  bool operator==(const DestroySpace&) const = default;
+};
+struct GetByIndex {
+  std::string space;
+  int index = 0;
+  bool operator==(const GetByIndex&) const = default;
+};
+
+struct Unknown {  // PMI-2, which has an answer for it; in PMI-1 it is an error
+  std::string command;
+  bool operator==(const Unknown&) const = default;
+};
+
+}  // namespace ask
+
+using Request = std::variant<ask::Init, ask::Introduce, ask::Prove, ask::Finalize, ask::Abort, ask::Put, ask::Get, ask::Fence,
+                             ask::Spawn, ask::JobId, ask::Connect, ask::Disconnect, ask::GetAll, ask::PutAll,
+                             ask::GetNodeAttribute, ask::PutNodeAttribute, ask::GetJobAttribute, ask::Publish, ask::Lookup,
+                             ask::Unpublish, ask::UniverseSize, ask::Application, ask::Maxes, ask::CreateSpace,
+                             ask::DestroySpace, ask::GetByIndex, ask::Unknown>;
+
+struct Question {
+  Request request;
+  std::string thread;  // PMI-2's thrid, which comes back with the answer; empty: the asker has only one
+};
+
+// Who a process is, in answer to Introduce.
+struct Identity {
+  int rank = 0;
+  int size = 1;
+  int application = -1;
+  std::string spawner;  // the job that spawned this one; empty: mpiexec started it
+  bool operator==(const Identity&) const = default;
+};
+
+// Lengths in bytes with the terminating zero of C, in answer to Maxes.
+struct Limits {
+  int name = 0;
+  int key = 0;
+  int value = 0;
+  bool operator==(const Limits&) const = default;
+};
+
+// The answer to a request; which fields count depends on it. code: 0, or not done, and `why` may say why.
+struct Answer {
+  int code = 0;
+  std::string why;
+  std::optional<std::string> value;    // Get, attributes, Lookup: absent when there is none. JobId, CreateSpace, Spawn: a job's name
+  std::optional<std::string> challenge;  // Introduce: to be answered by Prove before there is an identity
+  int number = -1;                     // UniverseSize, Application: -1 is unknown. GetByIndex: the next index. Init: the version
+  int subversion = 0;                  // Init
+  bool copy = false;                   // Connect: the client has to copy the values itself
+  Identity identity;                   // Introduce
+  Limits limits;                       // Maxes
+  KeyValues values;                    // GetAll; GetByIndex: one
+  std::vector<int> errors;             // Spawn: by process; empty: all well, where code is 0
+  bool operator==(const Answer&) const = default;
+};
+
+}  // namespace weft::pmi
+
+#endif  // PMI_WIRE_MEANING_H_

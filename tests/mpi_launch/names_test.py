@@ -1,0 +1,80 @@
+"""The name server that several mpiexecs share."""
+
+import os
+import signal
+import socket
+
+import launch
+
+
+class Names(launch.LaunchTest):
+
+    def setUp(self):
+        super().setUp()
+        self.file = os.path.join(self.directory, "names")
+        self.server = self.start("-nameserver-run", self.file)
+        self.addCleanup(self.server.communicate)
+        self.addCleanup(self.server.kill)
+        self.await_files("names")
+
+    def rank(self, *words, **options):
+        return self.run_job("-nameserver", self.file, "-n", 1, launch.spawner(), *words, **options)
+
+    def publish(self, service, port, *words):
+        """A job that has published a name, and lives."""
+        process = self.start("-nameserver", self.file, "-n", 1, launch.spawner(), "publish", service, port, os.path.join(self.directory, "go on"),
+                             *words)
+        self.await_condition(lambda: self.rank("lookup", service).out.strip() == port, "the name")
+        return process
+
+    def test_jobs_that_were_started_apart_share_names(self):
+        for version in "1", "2":
+            done = self.rank("lookup", "my service", settings={"WEFT_PMI": version})
+            self.assertIn("nobody has published the service my service", done.out)
+        publisher = self.publish("my service", "tcp:1 2")
+        done = self.run_job("-n", 1, launch.spawner(), "lookup", "my service", settings={"WEFT_PMI_NAMESERVER": self.file})
+        self.assertEqual(done.out.strip(), "tcp:1 2", done)
+        done = self.rank("publish", "my service", "other")
+        self.assertIn("refuses to publish my service", done.err)
+        publisher.send_signal(signal.SIGKILL)
+        publisher.communicate()
+        self.await_condition(lambda: "nobody has published" in self.rank("lookup", "my service").out, "the end of the name")
+
+    def test_only_who_can_read_the_file_is_served(self):
+        self.assertEqual(os.stat(self.file).st_mode & 0o777, 0o600)
+        with open(self.file) as file:
+            name, port, secret, *addresses = file.read().split()
+        for words, expected in ((b"GET / HTTP/1.1\r\n\r\n", b""), (b"cmd=init pmi_version=1 pmi_subversion=1\n", b"pmi_version=2 pmi_subversion=0 rc=-1"),
+                                (b"cmd=init pmi_version=2 pmi_subversion=0\n    13cmd=fullinit;", b"authtype=challenge-sha256 is needed here"),
+                                (b"cmd=init pmi_version=2 pmi_subversion=0\n    25cmd=name-lookup;name=abc;;", b"rc=0\n")):
+            with socket.create_connection(("127.0.0.1", int(port)), timeout=10) as stranger:
+                stranger.sendall(words)
+                stranger.shutdown(socket.SHUT_WR)
+                said = b""
+                while block := stranger.recv(4096):
+                    said += block
+                self.assertIn(expected, said)
+                self.assertNotIn(b"name-lookup-response", said)
+        with open(self.file, "w") as file:
+            file.write(" ".join([name, port, "0" * len(secret), *addresses]) + "\n")
+        done = self.rank("lookup", "a")
+        self.assertEqual(done.status, 1, done)
+        self.assertIn(f"cannot use the name server of {self.file}: it closed the connection", done.err)
+        os.chmod(self.file, 0o644)
+        self.assertIn("can be read by others: mode 644", self.rank("lookup", "a").err)
+        os.unlink(self.file)
+        self.assertIn("cannot read the name server's file", self.rank("lookup", "a").err)
+
+    def test_its_end_is_not_the_jobs_end(self):
+        publisher = self.publish("a", "b")
+        self.server.send_signal(signal.SIGTERM)
+        self.assertEqual(self.server.wait(10), 0)
+        self.assertFalse(os.path.exists(self.file))
+        open(os.path.join(self.directory, "go on"), "w").close()
+        out, err = publisher.communicate(timeout=20)
+        self.assertEqual(publisher.returncode, 0, (out, err))
+        self.assertIn(f"the name server of {self.file} is gone; the job goes on", err)
+
+
+if __name__ == "__main__":
+    launch.main()
