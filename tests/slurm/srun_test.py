@@ -1,0 +1,94 @@
+"""Weft's ranks started by srun --mpi=pmi2, alone and inside allocations."""
+
+import os
+import shlex
+import tempfile
+
+import slurm
+import stock
+
+
+REMOTE_SHELL = """#!/bin/sh
+host=$1; shift
+exec srun --quiet --overlap --mpi=none --export=ALL --input=all --nodes=1 --ntasks=1 --nodelist="$host" sh -c "$*"
+"""
+
+
+def ranks(what="talk"):
+    return slurm.on_weft("tests/slurm/ranks", what)
+
+
+def wanted(*nodes):
+    return [f"rank {rank} of {len(nodes)} on {node}: talk" for rank, node in enumerate(nodes)]
+
+
+class Srun(slurm.SlurmTest):
+
+    def expect_ranks(self, done, *nodes):
+        self.assertEqual((done.status, done.lines), (0, wanted(*nodes)), done)
+
+    def test_two_ranks_on_each_of_two_nodes(self):
+        self.expect_ranks(self.srun(*ranks()), "node1", "node1", "node2", "node2")
+
+    def test_ranks_in_turn_and_unequal_numbers_of_them(self):
+        self.expect_ranks(self.srun("--distribution=cyclic", *ranks()), "node1", "node2", "node1", "node2")
+        self.expect_ranks(self.in_cluster("srun", "--mpi=pmi2", "-N", 2, "-n", 4, *ranks()), "node1", "node1", "node1", "node2")
+
+    def test_one_rank_and_one_node(self):
+        self.expect_ranks(self.in_cluster("srun", "--mpi=pmi2", "-n", 1, *ranks()), "node1")
+        self.expect_ranks(self.in_cluster("srun", "--mpi=pmi2", "-N", 1, "-n", 3, *ranks()), "node1", "node1", "node1")
+
+    def test_abort_ends_the_step_and_is_told(self):
+        done = self.srun(*ranks("abort"))
+        self.assertNotEqual(done.status, 0, done)
+        self.assertIn("MPI_Abort was called with error code 7", done.output)
+
+    def test_a_rank_that_dies_is_named_by_the_others(self):
+        done = self.srun(*ranks("die"))
+        self.assertNotEqual(done.status, 0, done)
+        self.assertRegex(done.output, "MPI_ERR_PROC_ABORTED: a process that takes part has ended; rank [0-9] of MPI_COMM_WORLD died")
+        self.assertIn("node1: task 1: Exited with exit code 5", done.output)
+
+    def test_a_rank_that_starts_the_program_again_speaks_for_itself_alone(self):
+        program = shlex.join(ranks())
+        done = self.srun("sh", "-c", f"{program} && env -u PMI_FD {program}")
+        self.assertEqual((done.status, done.output.count("of 4"), done.output.count("rank 0 of 1")), (0, 4, 4), done)
+
+
+class Allocations(slurm.SlurmTest):
+
+    def test_srun_inside_salloc(self):
+        done = self.succeed("salloc", "--quiet", "--nodes=2", "--ntasks-per-node=2", "srun", "--mpi=pmi2", *ranks())
+        self.assertEqual(done.lines, wanted("node1", "node1", "node2", "node2"), done)
+
+    def test_srun_inside_sbatch_twice(self):
+        with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as directory:
+            script, output = os.path.join(directory, "job"), os.path.join(directory, "output")
+            with open(script, "w") as file:
+                file.write(f"#!/bin/sh\nsrun --mpi=pmi2 {shlex.join(ranks())}\nsrun --mpi=pmi2 -n 2 {shlex.join(ranks())}\n")
+            self.succeed("sbatch", "--quiet", "--wait", "--nodes=2", "--ntasks-per-node=2", f"--output={output}", script)
+            with open(output) as file:
+                text = file.read()
+        self.assertEqual((text.count("of 4"), text.count("of 2")), (4, 2), text)
+
+    def test_mpiexec_on_the_node_where_it_is(self):
+        done = self.succeed("salloc", "--quiet", "--nodes=1", "--ntasks=2", stock.workspace_file("pmi/mpiexec"), "-n", 2, *ranks())
+        self.assertEqual(done.output.count("of 2"), 2, done)
+
+    def test_mpiexec_on_all_nodes_with_srun_in_place_of_ssh(self):
+        """As docs/slurm.md says; srun carries the invitation, which is secret, from one standard input to the other."""
+        with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as directory:
+            shell = os.path.join(directory, "remote-shell")
+            with open(shell, "w") as file:
+                file.write(REMOTE_SHELL)
+            os.chmod(shell, 0o755)
+            mpiexec = [stock.workspace_file("pmi/mpiexec"), "-launcher-exec", shell, "-hosts", "node1:2,node2:2", "-l"]
+            done = self.succeed("salloc", "--quiet", "--nodes=2", "--ntasks-per-node=2", *mpiexec, "-n", 4, *ranks())
+            self.assertEqual(done.lines, [f"[{rank}] rank {rank} of 4 on no node: talk" for rank in range(4)], done)
+            done = self.in_cluster("salloc", "--quiet", "--nodes=2", "--ntasks-per-node=2", *mpiexec, "-n", 4, *ranks("abort"))
+            self.assertIn("rank 1 on node1", done.output)
+            self.assertEqual(done.status, 7, done)
+
+
+if __name__ == "__main__":
+    slurm.main()
