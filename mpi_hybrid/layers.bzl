@@ -3,6 +3,7 @@
 # From the top.
 _LAYERS = [
     "api",
+    "dynamic",
     "rma",
     "coll",
     "p2p",

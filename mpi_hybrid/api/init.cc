@@ -1,42 +1,25 @@
 #include <pthread.h>
 
-#include <cstdio>
 #include <string>
 
 #include "mpi_hybrid/api/entry.h"
-#include "mpi_hybrid/api/environment_info.h"
-#include "mpi_hybrid/api/language_hooks.h"
+#include "mpi_hybrid/api/library.h"
 #include "mpi_hybrid/api/report.h"
-#include "mpi_hybrid/coll/collectives.h"
 #include "mpi_hybrid/comm/communicator.h"
-#include "mpi_hybrid/core/job.h"
-#include "mpi_hybrid/core/settings.h"
-#include "mpi_hybrid/p2p/message.h"
+#include "mpi_hybrid/core/lock.h"
+#include "mpi_hybrid/dynamic/spawn.h"
 
-// MPI_Init to MPI_Finalize (MPI 4.0 chapter 11).
+// MPI_Init to MPI_Finalize (MPI 4.0 section 11.2).
 namespace weft::mpi {
 namespace {
 
+LibraryState g_world_state = LibraryState::kBefore;  // MPI_Init, MPI_Finalize
 int g_thread_level = MPI_THREAD_SINGLE;
 pthread_t g_main_thread;
 
-// A setting that is silently ignored misleads.
-void WarnOfUnknownSetting() {
-  const std::string why = UnknownSetting();
-  if (!why.empty()) std::fprintf(stderr, "weft: %s\n", why.c_str());
-}
-
-Error StartLibrary() {
-  WEFT_MPI_TRY(JoinJob());
-  const Job& job = ThisJob();
-  MakeWorld(job.rank, job.size);
-  WEFT_MPI_TRY(StartDevice());
-  return ThisJob().Fence();
-}
-
 int Initialize(const char* name, int required, int* provided) {
   LockGuard lock;
-  if (g_library_state != LibraryState::kBefore) {
+  if (g_world_state != LibraryState::kBefore) {
     const Error error(MPI_ERR_OTHER, "MPI was initialized before; it can be only once in a process");
     return ReportAnywhere(name, error);
   }
@@ -45,23 +28,18 @@ int Initialize(const char* name, int required, int* provided) {
   }
   g_main_thread = pthread_self();
   g_thread_level = required;
-  if (Error error = StartLibrary(); !error.ok()) return ReportAnywhere(name, error);
-  FillEnvironmentInfo();
-  SetLanguageObjects();
-  if (ThisJob().rank == 0) WarnOfUnknownSetting();
-  g_library_state = LibraryState::kRunning;
+  if (Error error = UseLibrary(); !error.ok()) return ReportAnywhere(name, error);
+  Ref<Comm> parents;
+  if (Error error = MeetParents(&parents); !error.ok()) return ReportAnywhere(name, error);
+  if (parents) {
+    parents->name = "MPI_COMM_PARENT";
+    Comm::Give(parents);
+    SetParents(parents.get());
+  }
+  g_world_state = LibraryState::kRunning;
   if (required == MPI_THREAD_MULTIPLE) LibraryLock::EnableThreads();
   if (provided != nullptr) *provided = required;
   return MPI_SUCCESS;
-}
-
-Error StopLibrary() {
-  // Callbacks of attributes are the last to see MPI working (MPI 4.0 section 11.2.4).
-  WEFT_MPI_TRY(Self().attributes.DeleteAll(MPI_COMM_SELF));
-  WEFT_MPI_TRY(Barrier(World()));
-  StopWindows();
-  StopDevice();
-  return LeaveJob();
 }
 
 }  // namespace
@@ -78,7 +56,7 @@ WEFT_MPI_ALIAS(Init_thread)
 int PMPI_Initialized(int* flag) {
   LockGuard lock;
   if (Error error = CheckNotNull(flag, "flag"); !error.ok()) return ReportAnywhere("MPI_Initialized", error);
-  *flag = g_library_state != LibraryState::kBefore;
+  *flag = g_world_state != LibraryState::kBefore;
   return MPI_SUCCESS;
 }
 WEFT_MPI_ALIAS(Initialized)
@@ -86,16 +64,18 @@ WEFT_MPI_ALIAS(Initialized)
 int PMPI_Finalized(int* flag) {
   LockGuard lock;
   if (Error error = CheckNotNull(flag, "flag"); !error.ok()) return ReportAnywhere("MPI_Finalized", error);
-  *flag = g_library_state == LibraryState::kAfter;
+  *flag = g_world_state == LibraryState::kAfter;
   return MPI_SUCCESS;
 }
 WEFT_MPI_ALIAS(Finalized)
 
 int PMPI_Finalize(void) {
   return Anywhere("MPI_Finalize", []() -> Error {
-    WEFT_MPI_TRY(StopLibrary());
-    DropWorld();
-    g_library_state = LibraryState::kAfter;
+    if (g_world_state != LibraryState::kRunning) NotRunning("MPI_Finalize");
+    // Callbacks of attributes are the last to see MPI working (MPI 4.0 section 11.2.4).
+    WEFT_MPI_TRY(Self().attributes.DeleteAll(MPI_COMM_SELF));
+    WEFT_MPI_TRY(StopUsingLibrary(/*by_all=*/true));
+    g_world_state = LibraryState::kAfter;
     return {};
   });
 }

@@ -10,7 +10,7 @@
 #include "mpi_hybrid/coll/make_comm.h"
 #include "mpi_hybrid/p2p/message.h"
 
-// Constructors of communicators (MPI 4.0 sections 7.4.2 and 7.6.2), and MPI_Comm_disconnect.
+// Constructors of communicators (MPI 4.0 sections 7.4.2 and 7.6.2).
 using namespace weft::mpi;
 
 namespace {
@@ -245,24 +245,3 @@ int PMPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracomm) {
   });
 }
 WEFT_MPI_ALIAS(Intercomm_merge)
-
-// No process here was spawned.
-int PMPI_Comm_get_parent(MPI_Comm* parent) {
-  return Anywhere("MPI_Comm_get_parent", [&] { return Clear(parent, "parent"); });
-}
-WEFT_MPI_ALIAS(Comm_get_parent)
-
-// Without dynamic processes nothing is ever disconnected: what is left is that it is collective, and frees.
-int PMPI_Comm_disconnect(MPI_Comm* comm) {
-  if (comm == nullptr) return Anywhere("MPI_Comm_disconnect", [&] { return CheckNotNull(comm, "comm"); });
-  return OnComm("MPI_Comm_disconnect", *comm, [&](Comm& c) -> Error {
-    if (IsPredefined(c)) return Error(MPI_ERR_COMM, c.name + " cannot be disconnected");
-    const Ref<Comm> alive(&c);
-    WEFT_MPI_TRY(Barrier(c));
-    WEFT_MPI_TRY(c.attributes.DeleteAll(c.handle));
-    Comm::TakeBack(c);
-    *comm = MPI_COMM_NULL;
-    return {};
-  });
-}
-WEFT_MPI_ALIAS(Comm_disconnect)

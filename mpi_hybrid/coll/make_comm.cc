@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "mpi_hybrid/coll/collectives.h"
+#include "mpi_hybrid/coll/inter_end.h"
 #include "mpi_hybrid/coll/make_comm_agreement.h"
 #include "mpi_hybrid/coll/tags.h"
 #include "mpi_hybrid/p2p/message.h"
@@ -94,48 +95,6 @@ uint64_t HostNumber() {
   return hash;
 }
 
-// "and" over the processes of a group only: up and down a binomial tree, over the communicator that they have in
-// common.
-class GroupReduction {
- public:
-  GroupReduction(Comm& parent, const Group& group, int tag)
-      : parent_(parent), group_(group), tag_(tags::OfProgram(tag)) {}
-
-  Error And(std::span<uint64_t> words) {
-    const int rank = group_.RankOf(Self(parent_)), size = group_.size();
-    std::vector<uint64_t> other(words.size());
-    int mask = 1;
-    for (; mask < size && (rank & mask) == 0; mask *= 2) {
-      if (rank + mask >= size) continue;
-      WEFT_MPI_TRY(Get(other, rank + mask));
-      for (size_t i = 0; i < words.size(); ++i) words[i] &= other[i];
-    }
-    if (rank != 0) {
-      WEFT_MPI_TRY(Put(words, rank - mask));
-      WEFT_MPI_TRY(Get(words, rank - mask));
-    }
-    for (mask /= 2; mask > 0; mask /= 2) {
-      if (rank + mask < size) WEFT_MPI_TRY(Put(words, rank + mask));
-    }
-    return {};
-  }
-
- private:
-  int ParentRank(int rank) const { return parent_.local->RankOf(group_.members[static_cast<size_t>(rank)]); }
-  Error Put(std::span<const uint64_t> words, int rank) {
-    return Send(words.data(), static_cast<MPI_Aint>(words.size()), *Datatype::Find(MPI_UINT64_T), ParentRank(rank),
-                tag_, parent_, SendMode::kStandard, Channel::kCollective);
-  }
-  Error Get(std::span<uint64_t> words, int rank) {
-    return Receive(words.data(), static_cast<MPI_Aint>(words.size()), *Datatype::Find(MPI_UINT64_T), ParentRank(rank),
-                   tag_, parent_, Channel::kCollective, nullptr);
-  }
-
-  Comm& parent_;
-  const Group& group_;
-  const int tag_;
-};
-
 }  // namespace
 
 Error CreateFromGroup(Comm& parent, const Ref<Group>& group, Ref<Comm>* made) {
@@ -153,26 +112,6 @@ Error CreateFromGroup(Comm& parent, const Ref<Group>& group, Ref<Comm>* made) {
   std::vector<ProcessId> members;
   for (const auto& [at, rank] : places) members.push_back(parent.peer(rank));
   return MakeFromGroups(parent, group, MakeGroup(std::move(members)), made);
-}
-
-Error CreateGroup(Comm& parent, const Ref<Group>& group, int tag, Ref<Comm>* made) {
-  *made = nullptr;
-  const ProcessId self = Self(parent);
-  if (group->RankOf(self) == MPI_UNDEFINED) return {};
-  GroupReduction reduction(parent, *group, tag);
-  ContextSearch search(TheContextPool(),
-                       uint64_t{parent.receive_context} << 32 | static_cast<uint32_t>(tags::OfProgram(tag)), 1);
-  for (;;) {
-    WEFT_MPI_TRY(reduction.And(search.Begin()));
-    const ContextSearch::Outcome outcome = search.End();
-    if (outcome == ContextSearch::Outcome::kExhausted) return NoContextsLeft();
-    if (outcome == ContextSearch::Outcome::kAgreed) break;
-  }
-  OwnedIds ids(search.ids());
-  Ref<Comm> comm = MakeIntra(parent, group, self);
-  ids.GiveTo(*comm);
-  *made = std::move(comm);
-  return {};
 }
 
 Error Split(Comm& comm, int color, int key, Ref<Comm>* made) {
@@ -201,85 +140,12 @@ Error SplitByHost(Comm& comm, int key, Ref<Comm>* made, bool take_part) {
   return Split(comm, take_part ? color : MPI_UNDEFINED, key, made);
 }
 
-namespace {
-
-const Datatype& Bytes() { return *Datatype::Find(MPI_BYTE); }
-
-// The end of `local` at which a new intercommunicator is made: its leader talks to the other group's, and tells the
-// others.
-class InterEnd {
- public:
-  InterEnd(Comm& local, int leader, Comm* peer, int remote_leader, int tag)
-      : local_(local), leader_(leader), peer_(peer), remote_leader_(remote_leader), tag_(tags::OfProgram(tag)) {}
-
-  // The processes of the remote group. `refusal`: the leader does not even try.
-  Error LearnMembers(const Error& refusal, std::vector<ProcessId>* members) {
-    Error met = refusal;
-    uint32_t size = 0;
-    if (is_leader() && met.ok()) {
-      const auto own_size = static_cast<uint32_t>(local_.size());
-      met = Swap(&own_size, &size, sizeof size);
-      members->resize(size);
-      if (met.ok()) met = SwapMembers(members);
-    }
-    uint32_t header[2] = {static_cast<uint32_t>(met.mpi_class()), size};
-    WEFT_MPI_TRY(Tell(header, sizeof header));
-    if (!met.ok()) return met;
-    if (header[0] != MPI_SUCCESS) {
-      return Error(static_cast<int>(header[0]),
-                   "rank " + std::to_string(leader_) + ", the local leader, met with an error of this class");
-    }
-    members->resize(header[1]);
-    return Tell(members->data(), members->size() * sizeof(ProcessId));
-  }
-
-  // Gives `context` for the remote group's, kNoContext when there was none to give.
-  Error LearnContext(ContextId context, ContextId* remote) {
-    Error met;
-    *remote = kNoContext;
-    if (is_leader()) met = Swap(&context, remote, sizeof context);
-    WEFT_MPI_TRY(Tell(remote, sizeof *remote));
-    return met;
-  }
-
- private:
-  bool is_leader() const { return local_.rank == leader_; }
-
-  // Both directions at once, so that neither leader waits for the other to receive.
-  Error Swap(const void* mine, size_t mine_bytes, void* theirs, size_t theirs_bytes) {
-    Request* receive = nullptr;
-    WEFT_MPI_TRY(StartReceive(theirs, static_cast<MPI_Aint>(theirs_bytes), Bytes(), remote_leader_, tag_, *peer_,
-                              Channel::kCollective, &receive));
-    Error sent = Send(mine, static_cast<MPI_Aint>(mine_bytes), Bytes(), remote_leader_, tag_, *peer_,
-                      SendMode::kStandard, Channel::kCollective);
-    Error received = Finish({}, receive);
-    return sent.ok() ? std::move(received) : std::move(sent);
-  }
-  Error Swap(const void* mine, void* theirs, size_t bytes) { return Swap(mine, bytes, theirs, bytes); }
-  Error SwapMembers(std::vector<ProcessId>* theirs) {
-    const std::vector<ProcessId>& mine = local_.local->members;
-    return Swap(mine.data(), mine.size() * sizeof(ProcessId), theirs->data(), theirs->size() * sizeof(ProcessId));
-  }
-
-  Error Tell(void* data, size_t bytes) {
-    return Broadcast(data, static_cast<MPI_Aint>(bytes), Bytes(), leader_, local_);
-  }
-
-  Comm& local_;
-  const int leader_;
-  Comm* const peer_;
-  const int remote_leader_, tag_;
-};
-
-}  // namespace
-
 Error CreateInter(Comm& local, int local_leader, Comm* peer, int remote_leader, int tag, Ref<Comm>* made,
                   const Error& refusal) {
   *made = nullptr;
-  InterEnd end(local, local_leader, peer, remote_leader, tag);
-  std::vector<ProcessId> members;
-  WEFT_MPI_TRY(end.LearnMembers(refusal, &members));
-  const Ref<Group> remote = MakeGroup(std::move(members));
+  InterEnd end(local, local_leader, peer, remote_leader, tags::OfProgram(tag));
+  Ref<Group> remote;
+  WEFT_MPI_TRY(end.LearnMembers(refusal, &remote));
   const Ref<Group> common = Intersection(*local.local, *remote);
   if (common->size() > 0) {
     return Error(MPI_ERR_COMM, "the groups overlap: rank " + std::to_string(local.local->RankOf(common->members[0])) +

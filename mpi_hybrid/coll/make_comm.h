@@ -1,6 +1,8 @@
 #ifndef MPI_HYBRID_COLL_MAKE_COMM_H_
 #define MPI_HYBRID_COLL_MAKE_COMM_H_
 
+#include <string_view>
+
 #include "mpi_hybrid/comm/communicator.h"
 #include "mpi_hybrid/p2p/request/request.h"
 
@@ -17,6 +19,12 @@ Error StartDuplicate(Comm& comm, Ref<Comm>* made, Request** request, const Error
 Error CreateFromGroup(Comm& parent, const Ref<Group>& group, Ref<Comm>* made);  // MPI_Comm_create
 // MPI_Comm_create_group: collective over `group`.
 Error CreateGroup(Comm& parent, const Ref<Group>& group, int tag, Ref<Comm>* made);
+// MPI_Comm_create_from_group: of processes that have no communicator yet, of which this is one; `text` tells constructors
+// that are under way at once apart.
+Error CreateOfGroup(const Ref<Group>& group, std::string_view text, const Ref<ErrorHandler>& handler, Ref<Comm>* made);
+// MPI_Intercomm_create_from_groups. `remote` (null elsewhere), `remote_leader` and `refusal` count at the local leader.
+Error CreateInterOfGroups(const Ref<Group>& local, int local_leader, const Group* remote, int remote_leader,
+                          std::string_view text, const Ref<ErrorHandler>& handler, Ref<Comm>* made, const Error& refusal);
 Error Split(Comm& comm, int color, int key, Ref<Comm>* made);
 // MPI_COMM_TYPE_SHARED: processes that can share memory. `take_part`: false for split_type MPI_UNDEFINED.
 Error SplitByHost(Comm& comm, int key, Ref<Comm>* made, bool take_part = true);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "mpi_hybrid/coll/collectives.h"
+#include "mpi_hybrid/core/job.h"
 #include "mpi_hybrid/p2p/progress.h"
 
 namespace weft::mpi {
@@ -81,7 +82,9 @@ Error NoContextsLeft() {
                                   " communicators (intercommunicators count twice) can exist at a time; free some");
 }
 
-Ref<Comm> MakeIntra(const Comm& parent, const Ref<Group>& group, ProcessId self) {
+namespace {
+
+Ref<Comm> MakeOver(const Comm& parent, const Ref<Group>& group, ProcessId self) {
   Ref<Comm> comm = MakeRef<Comm>();
   comm->local = comm->remote = group;
   comm->rank = group->RankOf(self);
@@ -89,11 +92,21 @@ Ref<Comm> MakeIntra(const Comm& parent, const Ref<Group>& group, ProcessId self)
   return comm;
 }
 
+}  // namespace
+
+Ref<Comm> MakeIntra(const Comm& parent, const Ref<Group>& group, ProcessId self) {
+  Ref<Comm> comm = MakeOver(parent, group, self);
+  comm->HoldMembers();
+  return comm;
+}
+
 Ref<Comm> MakeInter(const Comm& parent, const Ref<Group>& local, const Ref<Group>& remote, ProcessId self) {
-  Ref<Comm> comm = MakeIntra(parent, local, self);
+  Ref<Comm> comm = MakeOver(parent, local, self);
   comm->remote = remote;
   comm->inter = true;
-  comm->is_local_first = local->members[0] < remote->members[0];
+  const ProcessTable& processes = ThisJob().processes;
+  comm->is_local_first = processes.NameOf(local->members[0]) < processes.NameOf(remote->members[0]);
+  comm->HoldMembers();
   comm->local_comm = MakeIntra(parent, local, self);
   return comm;
 }

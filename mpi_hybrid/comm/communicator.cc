@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "mpi_hybrid/comm/context_pool.h"
+#include "mpi_hybrid/core/job.h"
 
 namespace weft::mpi {
 namespace {
@@ -17,6 +18,7 @@ HandleTable<Comm>& Table() {
 // Raw, each owning a reference: looked up by every call of the program.
 Comm* g_world = nullptr;
 Comm* g_self = nullptr;
+Comm* g_parents = nullptr;  // owns nothing
 
 Comm* MakePredefined(MPI_Comm handle, const char* name, ContextId context, int rank, std::vector<ProcessId> members) {
   auto* comm = new Comm;
@@ -29,9 +31,24 @@ Comm* MakePredefined(MPI_Comm handle, const char* name, ContextId context, int r
   return comm;
 }
 
+void Hold(const Group& group, int communicators) {
+  for (const ProcessId process : group.members) ThisJob().processes.Hold(process, communicators);
+}
+
 }  // namespace
 
+void Comm::HoldMembers() {
+  WEFT_CHECK(!holds_members);
+  holds_members = true;
+  Hold(*local, 1);
+  if (inter) Hold(*remote, 1);
+}
+
 Comm::~Comm() {
+  if (holds_members) {
+    Hold(*local, -1);
+    if (inter) Hold(*remote, -1);
+  }
   if (owns_context) TheContextPool().Release(ContextPool::IdOf(receive_context));
 }
 
@@ -49,6 +66,7 @@ MPI_Comm Comm::Give(const Ref<Comm>& comm) {
 }
 
 void Comm::TakeBack(Comm& comm) {
+  if (g_parents == &comm) g_parents = nullptr;
   Table().Remove(comm.handle);
   comm.handle = MPI_COMM_NULL;
   comm.freed = true;
@@ -66,6 +84,9 @@ Comm& Self() {
 }
 
 bool IsPredefined(const Comm& comm) { return &comm == g_world || &comm == g_self; }
+
+Comm* Parents() { return g_parents; }
+void SetParents(Comm* comm) { g_parents = comm; }
 
 void MakeWorld(int rank, int size) {
   TheContextPool() = ContextPool();

@@ -18,7 +18,8 @@
 namespace weft::mpi {
 
 // A context separates the messages of one communicator from those of all others. Each communicator owns two: `context`
-// for point-to-point, `context + 1` for collectives. 0 and 1 are MPI_COMM_WORLD's, 2 and 3 MPI_COMM_SELF's.
+// for point-to-point, `context + 1` for collectives. 0 and 1 are MPI_COMM_WORLD's, 2 and 3 MPI_COMM_SELF's, 4 to 7
+// the library's own (context_pool.h).
 using ContextId = uint32_t;
 
 // MPI_Comm. For an intracommunicator `remote` is `local`.
@@ -44,11 +45,15 @@ class Comm : public RefCounted<Comm> {
   std::map<std::tuple<bool, int, int>, uint32_t> partitioned;
   bool freed = false;            // by the user
   bool owns_context = false;     // receive_context goes back to the pool with this object
+  bool holds_members = false;
 
   Comm() = default;
   ~Comm();
   Comm(const Comm&) = delete;
   Comm& operator=(const Comm&) = delete;
+
+  // Its members stay connected for as long as it is there. Once, when both groups are set.
+  void HoldMembers();
 
   // Of the group that ranks of messages refer to.
   int remote_size() const { return remote->size(); }
@@ -67,6 +72,10 @@ class Comm : public RefCounted<Comm> {
 Comm& World();
 Comm& Self();
 bool IsPredefined(const Comm& comm);
+// What MPI_Comm_get_parent gives: the intercommunicator with those who spawned this job, until the program frees it; else
+// null.
+Comm* Parents();
+void SetParents(Comm* comm);
 
 // MPI_Init and MPI_Finalize. DropWorld may be called without MakeWorld.
 void MakeWorld(int rank, int size);

@@ -55,6 +55,16 @@ void ContextPool::Release(uint32_t id) {
   free_[id / 64] |= uint64_t{1} << id % 64;
 }
 
+std::optional<uint32_t> ContextPool::Take() {
+  for (size_t word = 0; word < kWords; ++word) {
+    if (free_[word] == 0) continue;
+    const int bit = std::countr_zero(free_[word]);
+    free_[word] &= free_[word] - 1;
+    return static_cast<uint32_t>(word * 64) + static_cast<uint32_t>(bit);
+  }
+  return std::nullopt;
+}
+
 bool ContextPool::IsFree(uint32_t id) const { return (free_[id / 64] >> id % 64 & 1) != 0; }
 
 ContextPool& TheContextPool() {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -19,7 +20,9 @@ namespace weft::mpi {
 class ContextPool {
  public:
   static constexpr size_t kWords = 1024;  // of 64 ids
-  static constexpr uint32_t kFirstFree = 2;
+  static constexpr uint32_t kPorts = 2;  // what who comes to a port says first
+  static constexpr uint32_t kGroups = 3;  // of groups that make a communicator without one
+  static constexpr uint32_t kFirstFree = 4;
   static constexpr uint32_t kContexts = 2 * 64 * kWords;  // all contexts are below
 
   static ContextId ContextOf(uint32_t id) { return 2 * id; }
@@ -33,6 +36,8 @@ class ContextPool {
   // Ends a proposal: `proposed` as Propose filled it, `taken` of those are used from now on.
   void Settle(size_t first, std::span<const uint64_t> proposed, std::span<const uint32_t> taken);
   void Release(uint32_t id);
+  // An id for what needs no agreement. nullopt: none is free.
+  std::optional<uint32_t> Take();
 
   bool IsFree(uint32_t id) const;
 

@@ -36,11 +36,13 @@ int64_t Agree(const std::vector<ContextPool*>& pools, uint64_t seed) {
   }
 }
 
-TEST(ContextPoolTest, NeverGivesTheIdsOfWorldAndSelf) {
+TEST(ContextPoolTest, NeverGivesTheIdsOfWorldAndSelfAndPorts) {
   ContextPool pool;
   EXPECT_FALSE(pool.IsFree(0));
   EXPECT_FALSE(pool.IsFree(1));
-  EXPECT_TRUE(pool.IsFree(2));
+  EXPECT_FALSE(pool.IsFree(ContextPool::kPorts));
+  EXPECT_FALSE(pool.IsFree(ContextPool::kGroups));
+  EXPECT_TRUE(pool.IsFree(ContextPool::kFirstFree));
 }
 
 TEST(ContextPoolTest, GivesEveryIdOnceAndThenSaysSo) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "mpi_hybrid/core/job.h"
+
 namespace weft::mpi {
 namespace {
 
@@ -32,6 +34,11 @@ Ref<Group> Filter(const Group& group, Keep keep) {
 }
 
 }  // namespace
+
+Group::~Group() {
+  if (!names_) return;
+  for (const ProcessId process : members) ThisJob().processes.Name(process, -1);
+}
 
 int Group::RankOf(ProcessId process) const {
   if (process < 0) return MPI_UNDEFINED;
@@ -67,6 +74,8 @@ Ref<Group> MakeGroup(std::vector<ProcessId> members) {
   if (members.empty()) return Ref<Group>(&Empty());
   Ref<Group> group = MakeRef<Group>();
   group->members = std::move(members);
+  group->names_ = true;
+  for (const ProcessId process : group->members) ThisJob().processes.Name(process, 1);
   return group;
 }
 

@@ -7,17 +7,19 @@
 
 #include "mpi_hybrid/core/error.h"
 #include "mpi_hybrid/core/handle.h"
+#include "mpi_hybrid/core/process_table.h"
 #include "mpi_hybrid/core/ref.h"
 
 namespace weft::mpi {
 
-// A process that we may talk to, by its number in this process's table: ranks of MPI_COMM_WORLD first, processes that
-// joined later behind. The same process has the same number for as long as it is known.
-using ProcessId = int;
-
 // MPI_Group: processes in order of rank. Immutable.
 class Group : public RefCounted<Group> {
  public:
+  Group() = default;
+  ~Group();
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+
   MPI_Group handle = MPI_GROUP_NULL;  // given when the program gets hold of it
   std::vector<ProcessId> members;
 
@@ -33,6 +35,9 @@ class Group : public RefCounted<Group> {
   static void TakeBack(Group& group);  // MPI_Group_free; nothing for MPI_GROUP_EMPTY
 
  private:
+  friend Ref<Group> MakeGroup(std::vector<ProcessId> members);
+
+  bool names_ = false;  // its members, in the table of processes
   // By process, MPI_UNDEFINED for others; made by the first RankOf that is not trivial.
   mutable std::vector<int> ranks_;
 };

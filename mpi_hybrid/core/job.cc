@@ -24,7 +24,7 @@ std::string KeyOf(const std::string& key, int rank) { return key + "-" + std::to
 // The launcher's, or rank 0 makes one.
 Error AgreeOnSecret(Job& job) {
   if (job.size == 1) {
-    job.secret = JobSecret::Random().ToHex();
+    job.processes.Start(JobSecret::Random(), 0, 1);
     return {};
   }
   if (job.rank == 0 && !job.pmi->Get(kSecretKey).ok()) {
@@ -32,9 +32,11 @@ Error AgreeOnSecret(Job& job) {
         Failed("giving the job's secret to the launcher", job.pmi->Put(kSecretKey, JobSecret::Random().ToHex())));
   }
   WEFT_MPI_TRY(job.Fence());
-  auto secret = job.pmi->Get(kSecretKey);
-  if (!secret.ok()) return Failed("getting the job's secret from the launcher", secret.error().message);
-  job.secret = *secret;
+  auto digits = job.pmi->Get(kSecretKey);
+  if (!digits.ok()) return Failed("getting the job's secret from the launcher", digits.error().message);
+  const auto secret = JobSecret::FromHex(*digits);
+  if (!secret) return Error(MPI_ERR_OTHER, "the launcher's secret of the job is not 32 hexadecimal digits");
+  job.processes.Start(*secret, job.rank, job.size);
   return {};
 }
 
@@ -45,17 +47,38 @@ Error Job::Publish(const std::string& key, const std::string& value) {
     return Error(MPI_ERR_INTERN, "the value of " + key + " has " + std::to_string(value.size()) +
                                      " characters; the launcher takes " + std::to_string(pmi->max_value_length() - 1));
   }
-  return Failed("giving " + key + " to the launcher", pmi->Put(KeyOf(key, rank), value));
+  WEFT_MPI_TRY(Failed("giving " + key + " to the launcher", pmi->Put(KeyOf(key, rank), value)));
+  own_[key] = value;
+  return {};
 }
 
 Error Job::Fence() { return Failed("waiting for the other ranks at start", pmi->Barrier()); }
 
-Error Job::Lookup(const std::string& key, int of_rank, std::string* value) {
-  auto found = pmi->Get(KeyOf(key, of_rank));
-  if (!found.ok())
-    return Error(MPI_ERR_OTHER,
-                 "rank " + std::to_string(of_rank) + " has not published " + key + ": " + found.error().message);
+Error Job::Lookup(const std::string& key, ProcessId process, std::string* value) {
+  const auto missing = [&](const std::string& why) {
+    return Error(MPI_ERR_OTHER, processes.Describe(process) + " has not published " + key + why);
+  };
+  if (!processes.IsOfWorld(process)) {
+    const Cards cards = processes.CardsOf(process);
+    const auto card = cards.find(key);
+    if (card == cards.end()) return missing("; is WEFT_MPI_LLP the same in its job?");
+    *value = card->second;
+    return {};
+  }
+  if (const auto mine = own_.find(key); process == rank && mine != own_.end()) {
+    *value = mine->second;
+    return {};
+  }
+  auto found = pmi->Get(KeyOf(key, process));
+  if (!found.ok()) return missing(": " + found.error().message);
   *value = *found;
+  return {};
+}
+
+Error Job::CardsOf(ProcessId process, Cards* cards) {
+  *cards = processes.CardsOf(process);
+  if (!processes.IsOfWorld(process)) return {};
+  for (const auto& [key, mine] : own_) WEFT_MPI_TRY(Lookup(key, process, &(*cards)[key]));
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "mpi_hybrid/core/error.h"
+#include "mpi_hybrid/core/process_table.h"
 
 namespace weft::pmi {
 class Client;
@@ -21,18 +22,23 @@ struct Job {
   int appnum = -1;         // MPI_APPNUM, or -1
   int universe_size = -1;  // MPI_UNIVERSE_SIZE, or -1
   std::vector<std::string> hosts;  // numeric addresses that others may reach us by, the likeliest first
-  std::string secret;  // 32 hexadecimal digits, the same at all ranks, known to no one else (from PMI: the job's key-value space)
   bool one_host = true;   // the launcher started all ranks on this host
   int ranks_on_host = 1;  // this one among them
   std::unique_ptr<pmi::Client> pmi;
+  ProcessTable processes;  // those of the job, by the secret that all ranks know and no one else; and those that joined
 
   // Publishes this process's `value` under `key` (its rank is added); visible to others after Fence(). Values are printable and
   // without blanks, of at most what PMI allows (1024 bytes).
   Error Publish(const std::string& key, const std::string& value);
   // Collective: until all ranks published what they do.
   Error Fence();
-  // What `rank` published. MPI_ERR_OTHER when it did not.
-  Error Lookup(const std::string& key, int rank, std::string* value);
+  // What `process` published. MPI_ERR_OTHER when it did not.
+  Error Lookup(const std::string& key, ProcessId process, std::string* value);
+  // All that it published.
+  Error CardsOf(ProcessId process, Cards* cards);
+
+ private:
+  Cards own_;  // published; the keys are the same at all ranks of the job
 };
 
 // The job of this process; valid between MPI_Init and MPI_Finalize.

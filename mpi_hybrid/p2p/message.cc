@@ -162,6 +162,14 @@ Error MatchedProbe(int source, int tag, Comm& comm, bool* found, Request** reque
   return {};
 }
 
+ProcessId SourceOf(const Request& taken) {
+  WEFT_CHECK(taken.kind == Request::Kind::kMessage);
+  const Message& message = *static_cast<const MessageRequest&>(taken).message;
+  return message.link == nullptr ? ProcessEngine()->self() : message.link->peer();
+}
+
+unsigned KnocksSoFar() { return ProcessEngine()->knocks(); }
+
 Error StartMatchedReceive(void* buffer, MPI_Aint count, const Datatype& type, Request* taken, Request** request) {
   WEFT_CHECK(taken->kind == Request::Kind::kMessage);
   Message& message = *static_cast<MessageRequest*>(taken)->message;

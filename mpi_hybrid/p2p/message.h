@@ -41,6 +41,11 @@ Error AwaitMessage(int source, int tag, Comm& comm, MPI_Status* status);
 Error MatchedProbe(int source, int tag, Comm& comm, bool* found, Request** message, MPI_Status* status);
 Error StartMatchedReceive(void* buffer, MPI_Aint count, const Datatype& type, Request* message, Request** request);
 
+// Who sent a message that MatchedProbe took out.
+ProcessId SourceOf(const Request& message);
+// How many messages have come for ports (comm/context_pool.h) so far.
+unsigned KnocksSoFar();
+
 // MPI_Buffer_attach and _detach. Detach waits until the buffer is empty.
 Error AttachBuffer(void* buffer, MPI_Aint size);
 Error DetachBuffer(void** buffer, MPI_Aint* size);
@@ -49,6 +54,13 @@ Error DetachBuffer(void** buffer, MPI_Aint* size);
 // collective, and bounded in time when peers are gone.
 Error StartDevice();
 void StopDevice();
+
+// Listens for processes of other jobs, and makes this one's card (Job::CardsOf) say where; a job of one does not before.
+Error ListenForOthers();
+// Begins to end what is between this process and `process`, which no communicator has; whether that is over. Bounded in
+// time. Then nothing is left of its connection.
+void PartFrom(ProcessId process);
+bool HasParted(ProcessId process);
 
 // Whether `process` is known to have died (MPI_ERR_PROC_ABORTED at calls that need it).
 bool IsDead(ProcessId process);

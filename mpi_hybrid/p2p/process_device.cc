@@ -28,6 +28,7 @@ constexpr int kSpinUs = 1000;
 Engine* g_engine = nullptr;
 Device* g_device = nullptr;
 bool g_stopped = false;
+bool g_has_wire = false;
 std::chrono::microseconds g_spin{0};
 
 // A setting in bytes or microseconds: digits, with k or m (1024, 1024 * 1024) behind. Anything else is told and ignored.
@@ -75,15 +76,17 @@ Error AddSctp(Job& job) {
   return {};
 }
 
-// The wire that WEFT_MPI_LLP names.
-Error AddWire(Job& job) {
+// The wire that WEFT_MPI_LLP names. `for_others`: for processes of other jobs, too.
+Error AddWire(Job& job, bool for_others) {
   const char* text = secure_getenv("WEFT_MPI_LLP");
   const std::string_view wire = text == nullptr || *text == '\0' ? "tcp" : text;
   if (wire == "sctp") {
-    if (job.size == 1) return {};  // nobody to talk to
+    if (job.size == 1 && !for_others) return {};  // nobody to talk to
+    g_has_wire = true;
     return AddSctp(job);
   }
   if (wire != "tcp") return Error(MPI_ERR_OTHER, "WEFT_MPI_LLP='" + std::string(wire) + "' is neither tcp nor sctp");
+  g_has_wire = true;
   // Ranks that spin empty a short send buffer at once; those that share a processor would only take turns more often.
   g_device->Add(std::make_unique<TcpTransport>(job, *g_engine, g_device->loop(), /*short_buffers=*/g_spin.count() != 0));
   return {};
@@ -99,10 +102,23 @@ Error StartDevice() {
   Job& job = ThisJob();
   g_spin = ChooseSpin(job);
   g_engine = new Engine(job.rank, LimitsFromEnvironment());
+  g_engine->set_describe([&job](ProcessId process) { return job.processes.Describe(process); });
+  g_engine->set_on_gone([&job](ProcessId process) { job.processes.Left(process); });
   g_device = new Device(*g_engine);
-  WEFT_MPI_TRY(AddWire(job));
+  WEFT_MPI_TRY(AddWire(job, /*for_others=*/false));
   return g_device->Start();
 }
+
+Error ListenForOthers() {
+  if (!g_has_wire) WEFT_MPI_TRY(AddWire(ThisJob(), /*for_others=*/true));
+  return g_device->Listen();
+}
+
+void PartFrom(ProcessId process) {
+  if (Device* device = ProcessDevice()) device->Part(process);
+}
+
+bool HasParted(ProcessId process) { return ProcessDevice() == nullptr || g_device->HasParted(process); }
 
 void StopDevice() {
   if (ProcessDevice() == nullptr) return;

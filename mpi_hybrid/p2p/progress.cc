@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -37,7 +39,28 @@ struct Lockable {
   void unlock() { LibraryLock::Release(); }
 };
 
+// When sleeps are to end whatever comes.
+class Alarms final : public EventLoop::Timed {
+ public:
+  void Add(Clock::time_point at) {
+    if (!std::exchange(watched_, true)) ProcessDevice()->loop().Add(*this);
+    times_.insert(at);
+  }
+  void Remove(Clock::time_point at) { times_.erase(times_.find(at)); }
+
+  std::optional<Clock::time_point> deadline() const override {
+    if (times_.empty()) return std::nullopt;
+    return *times_.begin();
+  }
+  void OnTime(Clock::time_point) override { Progress::Wake(); }
+
+ private:
+  std::multiset<Clock::time_point> times_;
+  bool watched_ = false;
+};
+
 struct State {
+  Alarms alarms;
   std::vector<Stage> stages;
   bool polling_stages = false;
   uint32_t polls = 0, lively_until = 0;  // the latter of the sockets
@@ -100,6 +123,14 @@ void SleepInEpoll(State& state, Device& device, Watch& watch) {
 }
 
 }  // namespace
+
+Progress::Alarm::Alarm(Clock::time_point at) : at_(at) {
+  if (ProcessDevice() != nullptr) TheState().alarms.Add(at);
+}
+
+Progress::Alarm::~Alarm() {
+  if (ProcessDevice() != nullptr) TheState().alarms.Remove(at_);
+}
 
 void Progress::AddStage(ProgressStage* stage) {
   TheState().stages.push_back({.stage = stage});

@@ -52,6 +52,13 @@ class Progress {
     WaitUntil([&] { return request.complete; });
   }
 
+  // The same, but not beyond `deadline`.
+  template <typename Done>
+  static void WaitUntil(Done done, std::chrono::steady_clock::time_point deadline) {
+    const Alarm alarm(deadline);
+    WaitUntil([&] { return done() || std::chrono::steady_clock::now() >= deadline; });
+  }
+
   // Something that a sleeping thread may wait for has changed (Request::Complete calls it). From any thread that holds the lock; cheap
   // when nobody sleeps.
   static void Wake();
@@ -59,6 +66,17 @@ class Progress {
   static void WakeFromOutside();
 
  private:
+  // Ends sleeps at its time, for as long as it is there.
+  class Alarm {
+   public:
+    explicit Alarm(std::chrono::steady_clock::time_point at);
+    ~Alarm();
+    Alarm(const Alarm&) = delete;
+    Alarm& operator=(const Alarm&) = delete;
+
+   private:
+    const std::chrono::steady_clock::time_point at_;
+  };
   class Waiter {
    public:
     Waiter();

@@ -99,12 +99,6 @@ Error Device::Start() {
     return Error(MPI_ERR_OTHER, std::string("WEFT_MPI_RMA_CONNECT is '") + connect + "'; it can be static or dynamic");
   }
   const size_t size = static_cast<size_t>(ThisJob().size);
-  secret_ = JobSecret::FromHex(ThisJob().secret);
-  if (!secret_) return Error(MPI_ERR_INTERN, "the job's secret is not 32 hexadecimal digits");
-  addresses_.resize(size);
-  nonces_.resize(size);
-  links_.resize(size);
-  dead_ = std::vector<std::atomic<bool>>(size);
   events_ = rdma_create_event_channel();
   if (events_ == nullptr) return Failed("rdma_create_event_channel", errno);
   service_ = std::make_unique<Service>(*this);
@@ -198,7 +192,29 @@ Device::~Device() {
   if (events_ != nullptr) rdma_destroy_event_channel(events_);
 }
 
+void Device::MakeRoomFor(ProcessId process) {
+  const size_t size = static_cast<size_t>(process) + 1;
+  if (size <= links_.size()) return;
+  addresses_.resize(size);
+  nonces_.resize(size);
+  links_.resize(size);
+  std::lock_guard lock(service_->mutex());
+  while (dead_.size() < size) dead_.emplace_back(false);
+}
+
+void Device::Forget(ProcessId process) {
+  const auto at = static_cast<size_t>(process);
+  service_->Forget(process);
+  if (at >= links_.size()) return;
+  if (links_[at] != nullptr) {
+    links_[at].reset();
+    --made_;
+  }
+  dead_[at] = false;
+}
+
 void Device::SetAddress(ProcessId process, const SocketAddress& address, const Nonce& nonce) {
+  MakeRoomFor(process);
   addresses_[static_cast<size_t>(process)] = address;
   nonces_[static_cast<size_t>(process)] = nonce;
 }
@@ -268,7 +284,7 @@ bool Device::PollLinks() {
     const int count = ibv_poll_cq(queue_, kBatch, completions);
     for (int i = 0; i < count; ++i) {
       const uint64_t process = (completions[i].wr_id & ~Link::kReceive) >> Link::kIndexShift;
-      links_[process]->OnCompletion(completions[i]);
+      if (process < links_.size() && links_[process] != nullptr) links_[process]->OnCompletion(completions[i]);
     }
     any |= count > 0;
     if (count < kBatch) return any;

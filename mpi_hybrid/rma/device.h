@@ -5,8 +5,8 @@
 #include <rdma/rdma_cma.h>
 
 #include <atomic>
+#include <deque>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "base/job_secret.h"
@@ -37,17 +37,20 @@ class Device : private ProgressStage {
   const transport::SocketAddress& address() const { return address_; }
   // Goes with it: what origins say in their proofs (wire.h).
   const Nonce& nonce() const { return nonce_; }
-  // What another process said.
+  // What another process said, before anything else is asked of it.
   void SetAddress(ProcessId process, const transport::SocketAddress& address, const Nonce& nonce);
   const Nonce& nonce_of(ProcessId process) const { return nonces_[static_cast<size_t>(process)]; }
-  const JobSecret& secret() const { return *secret_; }
+  // Nobody has windows with `process` any more: closes what there is between the two.
+  void Forget(ProcessId process);
 
   // The connection to `process`, made on first use. MPI_ERR_PROC_ABORTED: it is gone. MPI_ERR_OTHER: it cannot be
   // reached for want of room (descriptors, memory), here or there, for 30 s; a later call tries again.
   Error Find(ProcessId process, Link** link);
   // Starts a connection without waiting for it.
   Error Prepare(ProcessId process);
-  Link* Existing(ProcessId process) const { return links_[static_cast<size_t>(process)].get(); }
+  Link* Existing(ProcessId process) const {
+    return static_cast<size_t>(process) < links_.size() ? links_[static_cast<size_t>(process)].get() : nullptr;
+  }
 
   // As Progress::WaitUntil, with this device polled at every round.
   template <typename Done>
@@ -58,9 +61,16 @@ class Device : private ProgressStage {
     if (--waiting_ == 0) SetAttended(false);
   }
 
-  // Known to be gone: its connection broke. From any thread.
-  bool dead(ProcessId process) const { return dead_[static_cast<size_t>(process)].load(std::memory_order_acquire); }
-  void SetDead(ProcessId process) { dead_[static_cast<size_t>(process)].store(true, std::memory_order_release); }
+  // Known to be gone: its connection broke.
+  bool dead(ProcessId process) const {
+    const auto at = static_cast<size_t>(process);
+    return at < dead_.size() && dead_[at].load(std::memory_order_acquire);
+  }
+  // With the service's mutex.
+  void SetDead(ProcessId process) {
+    const auto at = static_cast<size_t>(process);
+    if (at < dead_.size()) dead_[at].store(true, std::memory_order_release);
+  }
 
   Service& service() { return *service_; }
   ibv_context* context() const { return context_; }
@@ -99,6 +109,7 @@ class Device : private ProgressStage {
   void SetAttended(bool attended);
   Error Connect(ProcessId process);
   void AwaitConnected(Link& link);
+  void MakeRoomFor(ProcessId process);
   Error MakeQueue(int links);
   Error MakeRoomInQueue();
 
@@ -111,9 +122,8 @@ class Device : private ProgressStage {
   std::vector<transport::SocketAddress> addresses_;  // by process
   const Nonce nonce_ = NewNonce();
   std::vector<Nonce> nonces_;  // by process
-  std::optional<JobSecret> secret_;
   std::vector<std::unique_ptr<Link>> links_;  // by process
-  std::vector<std::atomic<bool>> dead_;
+  std::deque<std::atomic<bool>> dead_;  // by process; grows with the library's lock and the service's mutex
   rdma_event_channel* events_ = nullptr;  // of links
   ibv_context* context_ = nullptr;
   ibv_pd* domain_ = nullptr;

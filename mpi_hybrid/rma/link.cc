@@ -40,6 +40,8 @@ bool Changes(MessageKind kind) {
          kind == MessageKind::kCompareAndSwap;
 }
 
+std::string Describe(ProcessId process) { return ThisJob().processes.Describe(process); }
+
 // The target replies to it when it has the lock, which may be never; it replies to all others when it comes to them.
 bool AsksForLock(MessageKind kind) { return kind == MessageKind::kLockShared || kind == MessageKind::kLockExclusive; }
 
@@ -66,10 +68,10 @@ Link::~Link() {
 
 Error Link::failure() const {
   if (unreachable_) {
-    return Error(MPI_ERR_OTHER, "no RDMA connection to process " + std::to_string(process_) + " can be made: " + why_);
+    return Error(MPI_ERR_OTHER, "no RDMA connection to " + Describe(process_) + " can be made: " + why_);
   }
   return Error(MPI_ERR_PROC_ABORTED,
-               "the RDMA connection to process " + std::to_string(process_) + " is broken: " + why_);
+               "the RDMA connection to " + Describe(process_) + " is broken: " + why_);
 }
 
 // --- connecting ---
@@ -160,10 +162,11 @@ void Link::OnEvent(const rdma_cm_event& event) {
       return;
     case RDMA_CM_EVENT_ROUTE_RESOLVED: {
       if (!MakeQueuePair()) return;
-      said_ = {
-          .target = device_.nonce_of(process_), .origin = NewNonce(), .process = static_cast<uint32_t>(ThisJob().rank)};
-      const Hello hello{
-          .process = said_.process, .nonce = said_.origin, .proof = Prove(device_.secret(), kOrigin, said_)};
+      const ProcessTable& processes = ThisJob().processes;
+      said_ = {.target = device_.nonce_of(process_), .origin = NewNonce(), .process = processes.own_name()};
+      const Hello hello{.origin = said_.process,
+                        .nonce = said_.origin,
+                        .proof = ProveShortly(processes.BondOf(process_).secret, kOrigin, said_)};
       uint8_t bytes[kHelloBytes];
       WriteHello(hello, bytes);
       rdma_conn_param parameters{};
@@ -185,7 +188,7 @@ void Link::OnEvent(const rdma_cm_event& event) {
         said_.control_address = welcome->control_address;
         said_.control_key = welcome->control_key;
       }
-      if (!welcome || !Verifies(device_.secret(), kTarget, said_, welcome->proof)) {
+      if (!welcome || !Verifies(ThisJob().processes.BondOf(process_).secret, kTarget, said_, welcome->proof)) {
         return Break("whoever listens at its address is no rank of this job");
       }
       state_ = State::kUp;

@@ -47,7 +47,6 @@ struct Card {
   int64_t unit = 1;
   uint32_t key = 0, window = 0;
   int32_t error = MPI_SUCCESS;  // its class, when this rank failed
-  int32_t process = 0;
   transport::SocketAddress address;
   Nonce nonce{};
 };
@@ -97,7 +96,7 @@ RdmaWindow::RdmaWindow(Device* device, Ref<Comm> over)
   own_.fences = TargetWindow::Counters(size);
   own_.posts = TargetWindow::Counters(size);
   own_.completes = TargetWindow::Counters(size);
-  own_.rank_of.assign(static_cast<size_t>(ThisJob().size), -1);
+  own_.rank_of.assign(static_cast<size_t>(ThisJob().processes.limit()), -1);
   for (size_t rank = 0; rank < size; ++rank) {
     peers_[rank].process = comm->peer(static_cast<int>(rank));
     own_.rank_of[static_cast<size_t>(peers_[rank].process)] = static_cast<int>(rank);
@@ -158,7 +157,6 @@ Error RdmaWindow::ShareMemory(MPI_Aint bytes, bool contiguous) {
 Error RdmaWindow::Publish(const Error& failed) {
   Card card;
   card.error = failed.mpi_class();
-  card.process = comm->peer(comm->rank);
   if (failed.ok()) {
     own_.dynamic = flavor == MPI_WIN_FLAVOR_DYNAMIC;
     device_->service().Add(&own_);
@@ -314,5 +312,9 @@ Error CreateDynamicWindow(Comm& comm, const Info* info, Ref<Window>* made) {
 }
 
 void StopWindows() { rma::Device::Close(); }
+
+void ForgetInWindows(ProcessId process) {
+  if (rma::Device* device = rma::Device::current()) device->Forget(process);
+}
 
 }  // namespace weft::mpi

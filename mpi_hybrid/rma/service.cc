@@ -103,7 +103,6 @@ Service::~Service() {
 
 Error Service::Start(rdma_cm_id* listener, const ibv_device_attr& limits) {
   listener_ = listener;
-  met_.resize(static_cast<size_t>(ThisJob().size));
   max_reads_ = static_cast<uint32_t>(limits.max_qp_rd_atom);
   tells_solicited_ = limits.vendor_id != kSiwVendor;
   short_ =
@@ -306,14 +305,18 @@ void Service::OnRequest(rdma_cm_id* id, const rdma_conn_param& asked) {
   const auto hello = ParseHello({static_cast<const uint8_t*>(asked.private_data),
                                  asked.private_data == nullptr ? size_t{0} : size_t{asked.private_data_len}});
   Acquaintance said{.target = device_.nonce()};
+  const ProcessTable& processes = ThisJob().processes;
+  std::optional<ProcessId> process;
+  std::optional<JobSecret> secret;
   if (hello) {
     said.origin = hello->nonce;
-    said.process = hello->process;
+    said.process = hello->origin;
+    process = processes.Find(hello->origin);
+    if (process) secret = processes.BondOf(*process).secret;
   }
-  const bool ours = hello && hello->process < static_cast<uint32_t>(ThisJob().size) &&
-                    Verifies(device_.secret(), kOrigin, said, hello->proof);
+  const bool ours = secret && Verifies(*secret, kOrigin, said, hello->proof);
   // A process connects once; what comes again was overheard.
-  if (!ours || met_[hello->process] || refused_.contains(hello->nonce)) {
+  if (!ours || met_.contains(*process) || refused_.contains(hello->nonce)) {
     rdma_reject(id, nullptr, 0);
     rdma_destroy_id(id);
     LogWarning(Format("rank %d: an RDMA connection that is not of this job was refused", ThisJob().rank));
@@ -321,11 +324,11 @@ void Service::OnRequest(rdma_cm_id* id, const rdma_conn_param& asked) {
   }
   auto incoming = std::make_unique<Incoming>();
   incoming->index = static_cast<uint32_t>(incoming_.size());
-  incoming->process = static_cast<ProcessId>(hello->process);
+  incoming->process = *process;
   incoming->id = id;
   Incoming& made = *incoming;
   incoming_.push_back(std::move(incoming));
-  if (Error error = Accept(made, asked, said); !error.ok()) {
+  if (Error error = Accept(made, asked, *secret, said); !error.ok()) {
     LogWarning(Format("rank %d: the RDMA connection of process %d was refused: %s", ThisJob().rank, made.process,
                       error.message().c_str()));
     rdma_reject(id, kNoRoom, sizeof kNoRoom);
@@ -333,10 +336,10 @@ void Service::OnRequest(rdma_cm_id* id, const rdma_conn_param& asked) {
     refused_.insert(hello->nonce);
     return;
   }
-  met_[hello->process] = true;
+  met_.insert(*process);
 }
 
-Error Service::Accept(Incoming& incoming, const rdma_conn_param& asked, Acquaintance& said) {
+Error Service::Accept(Incoming& incoming, const rdma_conn_param& asked, const JobSecret& secret, Acquaintance& said) {
   if (incoming.id->verbs != device_.context()) return Error(MPI_ERR_OTHER, "it came over another RDMA device");
   ibv_qp_init_attr attributes{};
   attributes.send_cq = replies_;
@@ -360,7 +363,7 @@ Error Service::Accept(Incoming& incoming, const rdma_conn_param& asked, Acquaint
   uint8_t bytes[kWelcomeBytes];
   said.control_address = reinterpret_cast<uintptr_t>(&control_);
   said.control_key = control_mr_->rkey;
-  WriteWelcome({said.control_address, said.control_key, Prove(device_.secret(), kTarget, said)}, bytes);
+  WriteWelcome({said.control_address, said.control_key, Prove(secret, kTarget, said)}, bytes);
   rdma_conn_param parameters{};
   parameters.private_data = bytes;
   parameters.private_data_len = sizeof bytes;
@@ -420,6 +423,16 @@ void Service::Drop(Incoming& incoming, const std::string& why) {
   broken_.push_back(incoming.index);
 }
 
+void Service::Forget(ProcessId process) {
+  std::lock_guard lock(mutex_);
+  for (uint32_t index = 0; index < incoming_.size(); ++index) {
+    if (incoming_[index] == nullptr || incoming_[index]->process != process) continue;
+    std::erase(broken_, index);
+    Close(index);
+  }
+  met_.erase(process);
+}
+
 // Destroys dropped connections; their processes lose their locks.
 void Service::Sweep() {
   while (!broken_.empty()) {
@@ -430,7 +443,7 @@ void Service::Sweep() {
     device_.SetDead(process);
     std::vector<LockManager::Asker> granted;
     for (auto& [id, window] : windows_) {
-      const int rank = window->rank_of[static_cast<size_t>(process)];
+      const int rank = window->RankOf(process);
       if (rank >= 0) window->locks.Drop(rank, &granted);
     }
     Grant(granted);
@@ -513,7 +526,7 @@ bool Service::OnMessage(Incoming& incoming, ByteSpan message) {
   const auto found = windows_.find(header->window);
   if (found == windows_.end()) return false;
   TargetWindow& window = *found->second;
-  const int rank = window.rank_of[static_cast<size_t>(incoming.process)];
+  const int rank = window.RankOf(incoming.process);
   if (rank < 0) return false;
   const auto origin = static_cast<size_t>(rank);
   if (header->epoch != LockKind::kNone) {

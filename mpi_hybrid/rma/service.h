@@ -43,6 +43,9 @@ class Service {
   void Remove(uint32_t window);
   std::mutex& mutex() { return mutex_; }
 
+  // Closes the connections of which `process` is the initiator; it may connect anew.
+  void Forget(ProcessId process);
+
   // Does what there is to do, unless another thread is at it; whether there was anything.
   bool TryPoll();
   // A thread waits inside MPI and calls TryPoll all the time, so that this one need not wake up for messages / no
@@ -63,7 +66,7 @@ class Service {
   void AskForEvent();
   void OnConnectionEvent();
   void OnRequest(rdma_cm_id* id, const rdma_conn_param& asked);
-  Error Accept(Incoming& incoming, const rdma_conn_param& asked, Acquaintance& said);
+  Error Accept(Incoming& incoming, const rdma_conn_param& asked, const JobSecret& secret, Acquaintance& said);
   void Drop(Incoming& incoming, const std::string& why);
   void Sweep();
   bool PollLocked();
@@ -110,7 +113,7 @@ class Service {
   uint64_t control_ = 0;               // what proofs read
   ibv_mr* control_mr_ = nullptr;
   std::vector<std::unique_ptr<Incoming>> incoming_;  // by index; null: gone
-  std::vector<bool> met_;                            // by process: it has connected
+  std::set<ProcessId> met_;                          // have connected
   std::set<Nonce> refused_;                          // of requests that there was no room for
   std::vector<uint32_t> broken_;                     // indices to drop
   std::unordered_map<uint32_t, TargetWindow*> windows_;

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "mpi_hybrid/core/process_table.h"
 #include "mpi_hybrid/rma/lock_manager.h"
 #include "mpi_hybrid/rma/wire.h"
 
@@ -38,6 +39,10 @@ struct TargetWindow {
   // By rank of the origin: messages of these kinds that came so far.
   Counters fences, posts, completes;
 
+  int RankOf(ProcessId process) const {
+    const auto at = static_cast<size_t>(process);
+    return at < rank_of.size() ? rank_of[at] : -1;
+  }
   // The memory, or null when it is not all inside the window: attached, in one region or in several that lie next to
   // one another.
   uint8_t* Resolve(uint64_t offset, uint64_t bytes) const;

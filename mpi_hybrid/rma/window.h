@@ -99,6 +99,8 @@ Error CreateDynamicWindow(Comm& comm, const Info* info, Ref<Window>* made);
 
 // MPI_Finalize: closes the queue pairs.
 void StopWindows();
+// No window has `process` any more: what there is between the two is closed.
+void ForgetInWindows(ProcessId process);
 
 }  // namespace weft::mpi
 

@@ -1,5 +1,6 @@
 #include "mpi_hybrid/rma/wire.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -157,10 +158,19 @@ std::optional<ReplyHeader> ParseReply(ByteSpan reply) {
   return header;
 }
 
+namespace {
+
+void WriteName(const ProcessName& name, ByteWriter& writer) {
+  writer.Bytes(name.job.bytes);
+  writer.U32(static_cast<uint32_t>(name.rank));
+}
+
+}  // namespace
+
 void WriteHello(const Hello& hello, std::span<uint8_t, kHelloBytes> out) {
   ByteWriter writer(out);
   writer.U32(kHelloMagic);
-  writer.U32(hello.process);
+  WriteName(hello.origin, writer);
   writer.Bytes(hello.nonce);
   writer.Bytes(hello.proof);
 }
@@ -170,7 +180,8 @@ std::optional<Hello> ParseHello(ByteSpan bytes) {
   ByteReader reader(bytes);
   if (reader.U32() != kHelloMagic) return {};
   Hello hello;
-  hello.process = reader.U32();
+  std::memcpy(hello.origin.job.bytes.data(), reader.Bytes(sizeof(JobId)).data(), sizeof(JobId));
+  hello.origin.rank = static_cast<int32_t>(reader.U32());
   std::memcpy(hello.nonce.data(), reader.Bytes(hello.nonce.size()).data(), hello.nonce.size());
   std::memcpy(hello.proof.data(), reader.Bytes(hello.proof.size()).data(), hello.proof.size());
   return hello;
@@ -197,14 +208,14 @@ std::optional<Welcome> ParseWelcome(ByteSpan bytes) {
 
 namespace {
 
-using Said = std::array<uint8_t, 2 * sizeof(Nonce) + 16>;
+using Said = std::array<uint8_t, 2 * sizeof(Nonce) + sizeof(JobId) + 16>;
 
 Said ToBytes(const Acquaintance& said) {
   Said bytes;
   ByteWriter writer(bytes);
   writer.Bytes(said.target);
   writer.Bytes(said.origin);
-  writer.U32(said.process);
+  WriteName(said.process, writer);
   writer.U64(said.control_address);
   writer.U32(said.control_key);
   return bytes;
@@ -216,7 +227,14 @@ JobSecret::Proof Prove(const JobSecret& secret, const char* who, const Acquainta
   return secret.Prove(who, ToBytes(said));
 }
 
-bool Verifies(const JobSecret& secret, const char* who, const Acquaintance& said, const JobSecret::Proof& proof) {
+ShortProof ProveShortly(const JobSecret& secret, const char* who, const Acquaintance& said) {
+  const JobSecret::Proof proof = Prove(secret, who, said);
+  ShortProof first;
+  std::copy_n(proof.begin(), first.size(), first.begin());
+  return first;
+}
+
+bool Verifies(const JobSecret& secret, const char* who, const Acquaintance& said, std::span<const uint8_t> proof) {
   return secret.Verifies(proof, who, ToBytes(said));
 }
 

@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -10,6 +11,7 @@
 
 #include "base/byte_reader.h"
 #include "base/job_secret.h"
+#include "mpi_hybrid/core/process_table.h"
 
 // What origins send to targets beside RDMA Writes and Reads, and what targets answer. Big-endian.
 //
@@ -124,17 +126,18 @@ std::optional<FindRegion> ParseFindRegion(ByteSpan body);
 std::optional<ReplyHeader> ParseReply(ByteSpan reply);
 
 // Who connects: the private data of the connection request, and of its acceptance. Each end proves that it knows the
-// job's secret, and shows it to nobody. The target's nonce comes with its address, over the job's messages; so the
+// secret that the two have in common (core/process_table.h), and shows it to nobody. The target's nonce comes with its address, over the job's messages; so the
 // origin's proof needs no question first. It would be good for as long as the target lives, and the target takes one of
 // each process. One that it refused for want of room is not taken again: the origin comes back with another nonce.
 //
-//  request     magic | process | origin's nonce (16) | proof (32)
+//  request     magic | origin: job (16), rank | origin's nonce (16) | first bytes of the proof (16)
 //  acceptance  magic | control address (64) | control key | proof (32)
 //  refusal     kNoRoom, or nothing
+using ShortProof = std::array<uint8_t, JobSecret::kShortestProof>;
 struct Hello {
-  uint32_t process = 0;
+  ProcessName origin;
   Nonce nonce{};
-  JobSecret::Proof proof{};
+  ShortProof proof{};
 };
 struct Welcome {
   uint64_t control_address = 0;  // 8 readable bytes, for Reads that prove that Writes arrived
@@ -142,7 +145,7 @@ struct Welcome {
   JobSecret::Proof proof{};
 };
 constexpr uint8_t kNoRoom[8] = {'n', 'o', ' ', 'r', 'o', 'o', 'm', 0};
-constexpr size_t kHelloBytes = 8 + sizeof(Nonce) + sizeof(JobSecret::Proof);
+constexpr size_t kHelloBytes = 4 + sizeof(JobId) + 4 + sizeof(Nonce) + sizeof(ShortProof);
 static_assert(kHelloBytes <= 56, "what the connection manager of InfiniBand has room for");
 constexpr size_t kWelcomeBytes = 16 + sizeof(JobSecret::Proof);
 void WriteHello(const Hello& hello, std::span<uint8_t, kHelloBytes> out);
@@ -153,13 +156,14 @@ std::optional<Welcome> ParseWelcome(ByteSpan bytes);
 // What an end proves, and what it proves it with.
 struct Acquaintance {
   Nonce target, origin;
-  uint32_t process = 0;          // of the origin
+  ProcessName process;           // the origin
   uint64_t control_address = 0;  // of the target; 0 in the origin's proof, which comes before
   uint32_t control_key = 0;
 };
 constexpr char kOrigin[] = "weft-rma origin", kTarget[] = "weft-rma target";
 JobSecret::Proof Prove(const JobSecret& secret, const char* who, const Acquaintance& said);
-bool Verifies(const JobSecret& secret, const char* who, const Acquaintance& said, const JobSecret::Proof& proof);
+ShortProof ProveShortly(const JobSecret& secret, const char* who, const Acquaintance& said);
+bool Verifies(const JobSecret& secret, const char* who, const Acquaintance& said, std::span<const uint8_t> proof);
 
 }  // namespace weft::mpi::rma
 

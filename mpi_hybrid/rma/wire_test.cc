@@ -165,12 +165,13 @@ TEST(WireTest, RepliesForNoSlotAreRefused) {
 }
 
 TEST(WireTest, PrivateDataMayBePadded) {
-  const Hello hello{.process = 12, .nonce = NewNonce(), .proof = {1, 2, 3}};
+  const ProcessName origin{.job = {{9, 8}}, .rank = 12};
+  const Hello hello{.origin = origin, .nonce = NewNonce(), .proof = {1, 2, 3}};
   std::vector<uint8_t> bytes(kHelloBytes + 20);
   WriteHello(hello, std::span<uint8_t, kHelloBytes>(bytes.data(), kHelloBytes));
   const auto parsed = ParseHello(bytes);
   ASSERT_TRUE(parsed);
-  EXPECT_EQ(parsed->process, 12u);
+  EXPECT_EQ(parsed->origin, origin);
   EXPECT_EQ(parsed->nonce, hello.nonce);
   EXPECT_EQ(parsed->proof, hello.proof);
   EXPECT_FALSE(ParseHello(ByteSpan(bytes).first(kHelloBytes - 1)));
@@ -186,15 +187,17 @@ TEST(WireTest, PrivateDataMayBePadded) {
 
 TEST(WireTest, AProofIsOfOneSideOneConnectionAndOneSecret) {
   const JobSecret secret = JobSecret::Random();
-  const Acquaintance said{NewNonce(), NewNonce(), 3, 4, 5};
+  const Acquaintance said{NewNonce(), NewNonce(), {{{1}}, 3}, 4, 5};
   const JobSecret::Proof proof = Prove(secret, kTarget, said);
   EXPECT_TRUE(Verifies(secret, kTarget, said, proof));
   EXPECT_FALSE(Verifies(secret, kOrigin, said, proof)) << "sent back to whom it came from";
   EXPECT_FALSE(Verifies(JobSecret::Random(), kTarget, said, proof));
-  Acquaintance other[] = {said, said, said, said, said};
+  EXPECT_TRUE(Verifies(secret, kOrigin, said, ProveShortly(secret, kOrigin, said)));
+  Acquaintance other[] = {said, said, said, said, said, said};
   other[0].target = NewNonce();
   other[1].origin = NewNonce();
-  ++other[2].process;
+  ++other[2].process.rank;
+  ++other[5].process.job.bytes[15];
   ++other[3].control_address;
   ++other[4].control_key;
   for (const Acquaintance& one : other) EXPECT_FALSE(Verifies(secret, kTarget, one, proof));

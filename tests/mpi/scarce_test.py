@@ -38,7 +38,7 @@ class Scarce(mpi.MpiTest):
 
     def test_an_origin_that_finds_no_room_for_30_seconds_names_the_limit_and_takes_nobody_for_dead(self):
         output = self.run_with_fault(1, "fail call=ibv_create_qp errno=EMFILE", most_errors=0, status=1)
-        self.assertRegex(output, r"no RDMA connection to process 0 can be made: .*Too many open files \(the limit is \d+, see ulimit -n\), "
+        self.assertRegex(output, r"no RDMA connection to rank 0 of MPI_COMM_WORLD can be made: .*Too many open files \(the limit is \d+, see ulimit -n\), "
                                  "for 30 s")
         self.assertNotRegex(output, "rank 1: .*PROC_ABORTED")  # rank 0 may say so, of rank 1, which aborts
 

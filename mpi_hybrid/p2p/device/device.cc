@@ -17,6 +17,21 @@ constexpr size_t kMostWatchedOfAny = 16;
 
 }  // namespace
 
+Device::Device(Engine& engine)
+    : engine_(engine),
+      partings_(
+          engine, [this](const Link& link) -> Transport& { return TransportOf(link); },
+          [this](ProcessId process) {
+            if (static_cast<size_t>(process) < routes_.size()) routes_[static_cast<size_t>(process)] = nullptr;
+          }) {
+  loop_.Add(partings_);
+}
+
+Error Device::Listen() {
+  for (const auto& transport : transports_) WEFT_MPI_TRY(transport->Listen());
+  return {};
+}
+
 void Device::Add(std::unique_ptr<Transport> transport) {
   loop_.Add(*transport);
   transports_.push_back(std::move(transport));
@@ -43,6 +58,7 @@ Transport& Device::Choose(const Link& link) {
 bool Device::Poll() {
   bool moved = false;
   for (const auto& transport : transports_) moved |= transport->Poll();
+  if (!partings_.empty()) moved |= partings_.Advance(Clock::now());
   return Flush() | moved;
 }
 
@@ -64,6 +80,7 @@ bool Device::Sleep(int timeout_ms) {
   if (!armed) {
     for (const auto& transport : transports_) transport->Poll();
   }
+  if (!partings_.empty()) partings_.Advance(Clock::now());
   Flush();
   return ready || !armed;
 }

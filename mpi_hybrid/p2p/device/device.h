@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "mpi_hybrid/core/error.h"
+#include "mpi_hybrid/p2p/device/partings.h"
 #include "mpi_hybrid/p2p/device/transport.h"
 #include "mpi_hybrid/p2p/engine/engine.h"
 #include "mpi_hybrid/p2p/loop/event_loop.h"
@@ -22,7 +23,7 @@ namespace weft::mpi {
 class Device {
  public:
   // `engine` outlives it.
-  explicit Device(Engine& engine) : engine_(engine) {}
+  explicit Device(Engine& engine);
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
@@ -33,7 +34,8 @@ class Device {
   Error Start();
   // Writes what is queued, says goodbye, waits until the others did too; gives up each when nothing moves for
   // `patience`. To each peer at its own pace: one that reads nothing keeps nobody else waiting.
-  void Stop(std::chrono::milliseconds patience = std::chrono::seconds(3));
+  void Stop(std::chrono::milliseconds patience = kPatience);
+  static constexpr std::chrono::milliseconds kPatience{3000};
 
   // Reads and writes what can be without sleeping; whether anything moved.
   bool Poll();
@@ -42,6 +44,12 @@ class Device {
   // Until something comes, loop().Wake(), `timeout_ms` (-1: none) is over, or time brings something; then deals with
   // it. Lets go of the lock. False: nothing came.
   bool Sleep(int timeout_ms);
+
+  // Listens for processes of other jobs, where it does not listen already.
+  Error Listen();
+  // Begins to end what is between this process and `process`, with which no request is under way; whether that is over.
+  void Part(ProcessId process) { partings_.Begin(process, kPatience); }
+  bool HasParted(ProcessId process) const { return !partings_.IsUnderWay(process); }
 
   // Opens connections to the processes that posted receives and probes wait for, so that their death is noticed; for
   // MPI_ANY_SOURCE to 16 that follow this one in the communicator.
@@ -69,6 +77,7 @@ class Device {
   EventLoop loop_;
   std::vector<std::unique_ptr<Transport>> transports_;
   std::vector<Transport*> routes_;  // by process; null: not chosen yet
+  Partings partings_;
 };
 
 }  // namespace weft::mpi

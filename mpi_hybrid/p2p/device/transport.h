@@ -24,8 +24,10 @@ namespace weft::mpi {
 // Guarded by the library's lock. Nothing here sleeps.
 class Transport : public EventLoop::Timed {
  public:
-  // Begins to be reachable and publishes where, before the job's fence.
+  // Begins to be reachable and publishes where, before the job's fence; in a job of one only what it needs for Listen.
   virtual Error Start() = 0;
+  // Does so in a job of one, for processes of other jobs; nothing where it is reachable already.
+  virtual Error Listen() = 0;
   // Whether this wire leads to `process`. Both ends of a pair answer alike.
   virtual bool Reaches(ProcessId process) const = 0;
 
@@ -54,6 +56,11 @@ class Transport : public EventLoop::Timed {
   virtual bool HasConnections() const = 0;
   // ... and whatever is left is closed.
   virtual void Close() = 0;
+
+  // Whether there is a connection with the peer, or one on its way.
+  virtual bool IsConnected(const Link& link) const = 0;
+  // Closes what there is; the link is not used again.
+  virtual void Drop(const Link& link) = 0;
 };
 
 }  // namespace weft::mpi

@@ -59,11 +59,14 @@ bool Engine::IsDead(ProcessId process) const {
   return link != nullptr && link->state() == Link::State::kDead;
 }
 
+std::string Engine::Describe(ProcessId process) const {
+  return describe_ ? describe_(process) : "rank " + std::to_string(process) + " of MPI_COMM_WORLD";
+}
+
 Error Engine::GoneError(ProcessId process) const {
   const Link* link = FindLink(process);
   if (link == nullptr || !link->is_gone()) return {};
-  const std::string who = "rank " + std::to_string(process) + " of MPI_COMM_WORLD ";
-  return Error(MPI_ERR_PROC_ABORTED, who + (link->state() == Link::State::kDead ? "died" : "has called MPI_Finalize"));
+  return Error(MPI_ERR_PROC_ABORTED, Describe(process) + " " + (link->state() == Link::State::kDead ? "died" : "has called MPI_Finalize"));
 }
 
 // --- sends ---
@@ -356,6 +359,7 @@ Message* Engine::Store(const FrameHeader& header, Link& link, const Arrivals::Ea
     link.streams_->arrivals.Put(*turn, message);
   }
   (message->early ? early_ : waiting_).Append(message->envelope, message->hooks, message);
+  if (header.context == 2 * ContextPool::kPorts) ++knocks_;
   News::Tell();  // for probes
   return message;
 }
@@ -536,6 +540,7 @@ void Engine::OnGone(ProcessId process, bool left) {
     return;  // an end of the connection behind a goodbye
   }
   link.set_gone(left);
+  if (on_gone_) on_gone_(process);
   if (left) {
     anyone_left_ = true;
   } else {
@@ -574,6 +579,22 @@ void Engine::OnGone(ProcessId process, bool left) {
   }
   FailPosted(process, error);
   News::Tell();
+}
+
+void Engine::Forget(ProcessId process) {
+  Link* link = FindLink(process);
+  if (link == nullptr) return;
+  if (!link->is_gone()) OnGone(process, /*left=*/true);
+  std::vector<Message*> unreceived;
+  ForEachWaiting([&](Message& message) {
+    if (message.link == link) unreceived.push_back(&message);
+  });
+  for (Message* message : unreceived) {
+    RemoveWaiting(*message);
+    message->Drop();
+  }
+  std::erase(with_output_, link);
+  links_[static_cast<size_t>(process)].reset();
 }
 
 void Engine::StartAwaiting(const AwaitedProbe& probe) { probes_.push_back(&probe); }

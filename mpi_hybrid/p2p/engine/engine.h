@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -39,6 +41,12 @@ class Engine {
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
+
+  // How messages to the user call a process; without it they are ranks of MPI_COMM_WORLD.
+  void set_describe(std::function<std::string(ProcessId)> describe) { describe_ = std::move(describe); }
+  std::string Describe(ProcessId process) const;
+  // Is told of each process that died or left.
+  void set_on_gone(std::function<void(ProcessId)> on_gone) { on_gone_ = std::move(on_gone); }
 
   const EngineLimits& limits() const { return limits_; }
   ProcessId self() const { return self_; }
@@ -84,6 +92,11 @@ class Engine {
   // How often that was so. Who waits for such a process has nothing to learn its death by then.
   unsigned unreached() const { return unreached_; }
   bool IsDead(ProcessId process) const;
+  // Nothing is under way with `process`, and its connection is closed: its number may be another's from now on. What it
+  // sent that nobody received is dropped.
+  void Forget(ProcessId process);
+  // Messages for ports that had no receive.
+  unsigned knocks() const { return knocks_; }
   int deaths() const { return deaths_; }
 
   // Sends that are not done; what StopDevice waits for.
@@ -155,6 +168,8 @@ class Engine {
 
   const ProcessId self_;
   const EngineLimits limits_;
+  std::function<std::string(ProcessId)> describe_;
+  std::function<void(ProcessId)> on_gone_;
   std::vector<std::unique_ptr<Link>> links_;  // by process
   std::vector<Link*> with_output_;
   PostedReceives posted_;
@@ -168,6 +183,7 @@ class Engine {
   size_t unfinished_sends_ = 0;
   int deaths_ = 0;
   unsigned unreached_ = 0;
+  unsigned knocks_ = 0;
   bool anyone_left_ = false;
   std::unordered_map<ContextId, int> deaths_told_;  // how many dead members receives from anyone in the context were told of
 };

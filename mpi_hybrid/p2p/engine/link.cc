@@ -24,6 +24,8 @@ constexpr int64_t kMostCredit = int64_t{1} << 40;
 Link::Link(Engine& engine, ProcessId peer)
     : engine_(engine), peer_(peer), credit_(static_cast<int64_t>(engine.limits().window)) {}
 
+std::string Link::Describe() const { return engine_.Describe(peer_); }
+
 Link::~Link() {
   while (first_ != nullptr) {
     OutFrame* frame = std::exchange(first_, first_->next);
@@ -277,6 +279,7 @@ void Link::OnBodyEnd(Inbound& in) {
   } else if (in.header.kind == FrameKind::kEager) {
     engine_.Finish(*receive);
   } else {
+    receive->in_body = false;
     receive->expected -= in.header.length;
     if (receive->expected == 0) engine_.Finish(*receive);
   }
@@ -391,6 +394,8 @@ bool Link::OnClear(const FrameHeader& header) {
 bool Link::OnData(Inbound& in, const FrameHeader& header) {
   ReceiveRequest* receive = engine_.ReceiveOf(*this, header.receive_id);
   if (receive == nullptr || header.length == 0 || header.length > receive->expected) return false;
+  // The pieces of a message come on one stream, one after the other.
+  if (std::exchange(receive->in_body, true)) return false;
   in.header = header;
   in.in_body = true;
   in.place = header.length;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "mpi_hybrid/comm/communicator.h"
@@ -30,6 +31,7 @@ class Link {
   Link& operator=(const Link&) = delete;
 
   ProcessId peer() const { return peer_; }
+  std::string Describe() const;  // the peer, for messages to the user
   State state() const { return state_; }
   // The other side says that it stores up to `window` bytes for us.
   void Open(uint64_t window);

@@ -52,6 +52,7 @@ void ReceiveRequest::Recycle() {
   link = nullptr;
   stage = Stage::kIdle;
   id = 0;
+  in_body = false;
   type = nullptr;
   type_reference = nullptr;
   payload = Payload();

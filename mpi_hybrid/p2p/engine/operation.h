@@ -96,6 +96,7 @@ class ReceiveRequest : public Request {
   uint64_t capacity = 0;  // bytes
   uint64_t length = 0;    // of the message
   uint64_t expected = 0;  // kCleared: bytes still to come
+  bool in_body = false;   // kCleared: some of them are arriving
   void* buffer = nullptr;
   MPI_Aint count = 0;
 

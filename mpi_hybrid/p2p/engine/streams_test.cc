@@ -424,6 +424,27 @@ TEST_F(BadNumbers, FloodsOfEarlyMessagesEnd) {
   EXPECT_EQ(taken, Arrivals::kMostEarly + 1);
 }
 
+TEST_F(BadNumbers, PiecesOfOneMessageOnTwoStreamsAtOnce) {
+  std::vector<uint8_t> got(1000);
+  Request* receive = pair.b.Receive(got, 0, 1);
+  ASSERT_TRUE(Say(0));
+  // The answer names the receive.
+  iovec pieces[3];
+  ASSERT_GE(pair.b.link().PrepareWrite(pieces), 1u);
+  const auto clear = FrameHeader::Parse(std::span<const uint8_t, FrameHeader::kLength>(
+      static_cast<const uint8_t*>(pieces[0].iov_base), FrameHeader::kLength), /*streams=*/true);
+  ASSERT_TRUE(clear && clear->kind == FrameKind::kClear);
+  uint8_t half[FrameHeader::kLength + 10] = {};
+  FrameHeader{.kind = FrameKind::kData, .receive_id = clear->receive_id, .length = 500}.SerializeTo(
+      std::span(half).first<FrameHeader::kLength>());
+  EXPECT_TRUE(pair.b.link().ReadStaged(half, 1));
+  EXPECT_FALSE(pair.b.link().ReadStaged(half, 0));
+  pair.b.engine.OnGone(0, /*left=*/false);
+  EXPECT_TRUE(receive->complete);
+  EXPECT_EQ(receive->error.mpi_class(), MPI_ERR_PROC_ABORTED);
+  receive->Release();
+}
+
 TEST_F(BadNumbers, AnswersHaveNone) { EXPECT_FALSE(Say(1, 1, 8, FrameKind::kCredit)); }
 
 TEST(StreamsTest, NumbersGoRoundAndGroupsDoNotWaitForOneAnother) {

@@ -9,10 +9,26 @@
 namespace weft::mpi {
 namespace {
 
-constexpr uint8_t kMagic[8] = {'W', 'E', 'F', 'T', 'M', 'P', 'I', 2};
+constexpr uint8_t kMagic[8] = {'W', 'E', 'F', 'T', 'M', 'P', 'I', 3};
 constexpr char kConnector[] = "weft-p2p connector", kListener[] = "weft-p2p listener";
 constexpr size_t kProof = sizeof(JobSecret::Proof);
 constexpr size_t kHelloSaid = Hello::kLength - kProof, kAnswerSaid = Answer::kLength - kProof;
+
+// Where what is in a Hello.
+constexpr size_t kName = 20;
+constexpr size_t kFrom = 8, kTo = kFrom + kName, kBond = kTo + kName, kWindow = kBond + sizeof(JobId), kNonce = kWindow + 8;
+static_assert(kNonce + sizeof(Nonce) == kHelloSaid);
+
+void WriteName(const ProcessName& name, uint8_t* at) {
+  std::copy(name.job.bytes.begin(), name.job.bytes.end(), at);
+  Store32(at + sizeof(JobId), static_cast<uint32_t>(name.rank));
+}
+
+ProcessName ReadName(const uint8_t* at) {
+  ProcessName name{.job = {}, .rank = static_cast<int32_t>(Load32(at + sizeof(JobId)))};
+  std::copy_n(at, sizeof(JobId), name.job.bytes.begin());
+  return name;
+}
 
 bool HasMagic(const uint8_t* at) { return std::memcmp(at, kMagic, sizeof(kMagic)) == 0; }
 
@@ -47,23 +63,31 @@ void Hello::Write(const JobSecret& secret, std::span<const uint8_t, Challenge::k
                   std::span<uint8_t, kLength> bytes) const {
   uint8_t* at = bytes.data();
   std::memcpy(at, kMagic, sizeof(kMagic));
-  Store32(at + 8, static_cast<uint32_t>(from));
-  Store32(at + 12, static_cast<uint32_t>(to));
-  Store64(at + 16, window);
+  WriteName(from, at + kFrom);
+  WriteName(to, at + kTo);
+  std::copy(bond.bytes.begin(), bond.bytes.end(), at + kBond);
+  Store64(at + kWindow, window);
   const Nonce nonce = NewNonce();
-  std::copy(nonce.begin(), nonce.end(), at + 24);
+  std::copy(nonce.begin(), nonce.end(), at + kNonce);
   const JobSecret::Proof proof = secret.Prove(kConnector, SaidBefore(challenge, bytes));
   std::copy(proof.begin(), proof.end(), at + kHelloSaid);
 }
 
-std::optional<Hello> Hello::Read(const JobSecret& secret, std::span<const uint8_t, Challenge::kLength> challenge,
-                                 std::span<const uint8_t, kLength> bytes) {
-  if (!HasMagic(bytes.data()) || !secret.Verifies(bytes.last<kProof>(), kConnector, SaidBefore(challenge, bytes)))
-    return std::nullopt;
+std::optional<Hello> Hello::Read(std::span<const uint8_t, kLength> bytes) {
   const uint8_t* at = bytes.data();
-  return Hello{.from = static_cast<int32_t>(Load32(at + 8)),
-               .to = static_cast<int32_t>(Load32(at + 12)),
-               .window = Load64(at + 16)};
+  if (!HasMagic(at)) return std::nullopt;
+  Hello hello{.from = ReadName(at + kFrom), .to = ReadName(at + kTo), .bond = {}, .window = Load64(at + kWindow)};
+  std::copy_n(at + kBond, hello.bond.bytes.size(), hello.bond.bytes.begin());
+  return hello;
+}
+
+bool Hello::IsProven(const JobSecret& secret, std::span<const uint8_t, Challenge::kLength> challenge,
+                     std::span<const uint8_t, kLength> bytes) {
+  return secret.Verifies(bytes.last<kProof>(), kConnector, SaidBefore(challenge, bytes));
+}
+
+std::span<const uint8_t, sizeof(Nonce)> Hello::NonceIn(std::span<const uint8_t, kLength> bytes) {
+  return bytes.subspan<kNonce, sizeof(Nonce)>();
 }
 
 void Answer::Write(const JobSecret& secret, std::span<const uint8_t, Challenge::kLength> challenge,

@@ -7,17 +7,19 @@
 #include <span>
 
 #include "base/job_secret.h"
+#include "mpi_hybrid/core/process_table.h"
 
 namespace weft::mpi {
 
-// How two ranks find out that they belong to one job, before the first frame. Little-endian, no I/O.
+// How two processes find out that they have a bond (process_table.h), before the first frame. Little-endian, no I/O.
 //
 //   listener   Challenge   magic : 8 | nonce : 16                                                     at once
-//   connector  Hello       magic : 8 | from : 4 | to : 4 | window : 8 | nonce : 16 | proof : 32
+//   connector  Hello       magic : 8 | from : 20 | to : 20 | bond : 16 | window : 8 | nonce : 16 | proof : 32
 //   listener   Answer      window : 8 | answer : 4 | 0 : 4 | proof : 32
 //
-// Each proof is of all that was said before it on the connection, by the job's secret, which nobody shows. Until the
-// Answer nobody but the listener knows whether the connection will be used.
+// A process is its job (16) and its rank there (4). Each proof is of all that was said before it on the connection, by
+// the bond's secret, which nobody shows. Until the Answer nobody but the listener knows whether the connection will be
+// used.
 
 struct Challenge {
   static constexpr size_t kLength = 24;
@@ -28,18 +30,23 @@ struct Challenge {
 };
 
 struct Hello {
-  static constexpr size_t kLength = 72;
+  static constexpr size_t kLength = 120;
 
-  int32_t from = 0;     // the connector's rank
-  int32_t to = 0;       // whom it means
+  ProcessName from;     // the connector
+  ProcessName to;       // whom it means
+  JobId bond;           // by which it proves itself
   uint64_t window = 0;  // bytes of eager messages that the connector stores
 
   // With a nonce of its own and the proof.
   void Write(const JobSecret& secret, std::span<const uint8_t, Challenge::kLength> challenge,
              std::span<uint8_t, kLength> bytes) const;
-  // nullopt: not a Hello of this version that somebody of this job made for this challenge.
-  static std::optional<Hello> Read(const JobSecret& secret, std::span<const uint8_t, Challenge::kLength> challenge,
-                                   std::span<const uint8_t, kLength> bytes);
+  // What it claims; nothing is proven. nullopt: not a Hello of this version.
+  static std::optional<Hello> Read(std::span<const uint8_t, kLength> bytes);
+  // Whether somebody who knows the bond's secret made it for this challenge.
+  static bool IsProven(const JobSecret& secret, std::span<const uint8_t, Challenge::kLength> challenge,
+                       std::span<const uint8_t, kLength> bytes);
+  // The connector's, in a Hello.
+  static std::span<const uint8_t, sizeof(Nonce)> NonceIn(std::span<const uint8_t, kLength> bytes);
 };
 
 struct Answer {
@@ -54,7 +61,7 @@ struct Answer {
 
   void Write(const JobSecret& secret, std::span<const uint8_t, Challenge::kLength> challenge,
              std::span<const uint8_t, Hello::kLength> hello, std::span<uint8_t, kLength> bytes) const;
-  // nullopt: not from somebody of this job who read that hello.
+  // nullopt: not from somebody with that bond who read that hello.
   static std::optional<Answer> Read(const JobSecret& secret, std::span<const uint8_t, Challenge::kLength> challenge,
                                     std::span<const uint8_t, Hello::kLength> hello,
                                     std::span<const uint8_t, kLength> bytes);

@@ -10,13 +10,15 @@ namespace {
 
 struct Exchange {
   JobSecret secret = *JobSecret::FromHex("000102030405060708090a0b0c0d0e0f");
+  Bond bond = Bond::Of(secret);
+  ProcessName from{.job = bond.id, .rank = 3}, to{.job = {{7}}, .rank = 4};
   uint8_t challenge[Challenge::kLength];
   uint8_t hello[Hello::kLength];
   uint8_t answer[Answer::kLength];
 
   Exchange() {
     Challenge::Write(NewNonce(), challenge);
-    Hello{.from = 3, .to = 4, .window = 1 << 20}.Write(secret, challenge, hello);
+    Hello{.from = from, .to = to, .bond = bond.id, .window = 1 << 20}.Write(secret, challenge, hello);
     Answer{.window = 1 << 21, .kind = Answer::Kind::kWelcome}.Write(secret, challenge, hello, answer);
   }
 };
@@ -24,10 +26,12 @@ struct Exchange {
 TEST(GreetingTest, EachSideReadsWhatTheOtherSaid) {
   Exchange exchange;
   EXPECT_TRUE(Challenge::IsOne(exchange.challenge));
-  const auto hello = Hello::Read(exchange.secret, exchange.challenge, exchange.hello);
+  const auto hello = Hello::Read(exchange.hello);
   ASSERT_TRUE(hello.has_value());
-  EXPECT_EQ(hello->from, 3);
-  EXPECT_EQ(hello->to, 4);
+  EXPECT_TRUE(Hello::IsProven(exchange.secret, exchange.challenge, exchange.hello));
+  EXPECT_EQ(hello->from, exchange.from);
+  EXPECT_EQ(hello->to, exchange.to);
+  EXPECT_EQ(hello->bond, exchange.bond.id);
   EXPECT_EQ(hello->window, 1u << 20);
   const auto answer = Answer::Read(exchange.secret, exchange.challenge, exchange.hello, exchange.answer);
   ASSERT_TRUE(answer.has_value());
@@ -39,7 +43,8 @@ TEST(GreetingTest, DamageAnywhereIsRefused) {
   Exchange exchange;
   for (size_t i = 0; i < Hello::kLength; ++i) {
     exchange.hello[i] ^= 0x40;
-    EXPECT_FALSE(Hello::Read(exchange.secret, exchange.challenge, exchange.hello).has_value()) << i;
+    EXPECT_FALSE(Hello::IsProven(exchange.secret, exchange.challenge, exchange.hello)) << i;
+    EXPECT_EQ(Hello::Read(exchange.hello).has_value(), i >= 8) << i;
     exchange.hello[i] ^= 0x40;
   }
   for (size_t i = 0; i < Answer::kLength; ++i) {
@@ -64,7 +69,7 @@ TEST(GreetingTest, TheSecretIsNotInIt) {
 
 TEST(GreetingTest, WhatWasOverheardProvesNothingToAnotherChallenge) {
   Exchange overheard, now;
-  EXPECT_FALSE(Hello::Read(now.secret, now.challenge, overheard.hello).has_value());
+  EXPECT_FALSE(Hello::IsProven(now.secret, now.challenge, overheard.hello));
   EXPECT_FALSE(Answer::Read(now.secret, now.challenge, now.hello, overheard.answer).has_value());
   EXPECT_FALSE(Answer::Read(now.secret, overheard.challenge, now.hello, overheard.answer).has_value());
 }
@@ -72,7 +77,7 @@ TEST(GreetingTest, WhatWasOverheardProvesNothingToAnotherChallenge) {
 TEST(GreetingTest, WhoDoesNotKnowTheSecretProvesNothing) {
   Exchange exchange;
   const JobSecret other = *JobSecret::FromHex("000102030405060708090a0b0c0d0e0e");
-  EXPECT_FALSE(Hello::Read(other, exchange.challenge, exchange.hello).has_value());
+  EXPECT_FALSE(Hello::IsProven(other, exchange.challenge, exchange.hello));
   EXPECT_FALSE(Answer::Read(other, exchange.challenge, exchange.hello, exchange.answer).has_value());
 }
 

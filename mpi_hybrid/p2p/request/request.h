@@ -75,6 +75,7 @@ inline MPI_Count GetCount(const MPI_Status& status) {
   return static_cast<MPI_Count>(static_cast<uint64_t>(static_cast<uint32_t>(status.count_hi_and_cancelled) >> 1) << 32 |
                                 static_cast<uint32_t>(status.count_lo));
 }
+inline bool IsCancelled(const MPI_Status& status) { return (status.count_hi_and_cancelled & 1) != 0; }
 inline void SetCancelled(MPI_Status& status, bool cancelled) {
   status.count_hi_and_cancelled = (status.count_hi_and_cancelled & ~1) | (cancelled ? 1 : 0);
 }

@@ -75,8 +75,13 @@ bool SctpConnection::Send(uint32_t kind, size_t stream, std::span<const iovec> p
 
 bool SctpConnection::Greet() {
   uint8_t hello[Hello::kLength];
-  Hello{.from = setting_.self, .to = link_->peer(), .window = setting_.window}.Write(setting_.secret, challenge_,
-                                                                                     hello);
+  const Bond bond = setting_.processes.BondOf(link_->peer());
+  Hello{.from = setting_.processes.own_name(),
+        .to = setting_.processes.NameOf(link_->peer()),
+        .bond = bond.id,
+        .window = setting_.window}
+      .Write(bond.secret, challenge_, hello);
+  std::ranges::copy(Hello::NonceIn(hello), greeted_by_.begin());
   iovec pieces[kPieces] = {{hello, sizeof(hello)}};
   size_t count = link_->PrepareWrite(std::span(pieces).subspan(1), /*most_frames=*/1);
   count = Clip({pieces + 1, count}, kFirstRecord);
@@ -163,7 +168,7 @@ void SctpConnection::Lend() {
 }
 
 bool SctpConnection::BreaksTheRules(const char* what) {
-  const std::string who = link_ == nullptr ? "somebody" : Format("rank %d of MPI_COMM_WORLD", link_->peer());
+  const std::string who = link_ == nullptr ? "somebody" : link_->Describe();
   LogWarning(Format("%s %s; the association is aborted", who.c_str(), what));
   Abort(what);
   end_ = EPROTO;
@@ -222,7 +227,7 @@ void SctpConnection::OnEvent(const Event& event) {
       break;
     case Event::Kind::kPathChanged:
       if (TraceEnabled() && link_ != nullptr) {
-        Trace(Format("mpi: the path to rank %d at %s is %s", link_->peer(), event.path.host().c_str(),
+        Trace(Format("mpi: the path to %s at %s is %s", link_->Describe().c_str(), event.path.host().c_str(),
                      event.path_state == transport::sctp::PathState::kActive     ? "active"
                      : event.path_state == transport::sctp::PathState::kInactive ? "inactive"
                                                                                  : "not confirmed"));
@@ -259,11 +264,28 @@ bool SctpConnection::OnMessage(const Received& received) {
   return received.info.end_of_record || ReadRest(received.info.stream);
 }
 
+bool SctpConnection::IsProven(const Bond& bond, std::span<const uint8_t, Hello::kLength> hello) const {
+  if (Hello::IsProven(bond.secret, setting_.challenge, hello)) return true;
+  if (sent_ == Sent::kNothing) return false;
+  uint8_t challenge[Challenge::kLength];
+  Challenge::Write(greeted_by_, challenge);
+  return Hello::IsProven(bond.secret, challenge, hello);
+}
+
 bool SctpConnection::OnGreeting(std::span<const uint8_t> bytes, size_t stream) {
-  const auto hello = Hello::Read(setting_.secret, setting_.challenge, bytes.first<Hello::kLength>());
-  if (!hello || hello->to != setting_.self || (link_ != nullptr && hello->from != link_->peer()))
-    return BreaksTheRules("did not prove to be of this job");
-  if (link_ == nullptr && !setting_.owner.OnProven(*this, *hello)) return false;
+  const auto said = bytes.first<Hello::kLength>();
+  const auto hello = Hello::Read(said);
+  ProcessTable& processes = setting_.processes;
+  std::optional<Bond> bond;
+  if (hello && hello->to == processes.own_name() && hello->from != hello->to)
+    bond = processes.BondToEnter(hello->bond, hello->from);
+  if (bond && link_ != nullptr && hello->from != processes.NameOf(link_->peer())) bond.reset();
+  if (!bond || !IsProven(*bond, said)) return BreaksTheRules("did not prove to be of this job");
+  if (link_ == nullptr) {
+    Nonce nonce;
+    std::ranges::copy(Hello::NonceIn(said), nonce.begin());
+    if (!setting_.owner.OnProven(*this, processes.Enter(*bond, hello->from), nonce)) return false;
+  }
   if (link_->is_gone()) return BreaksTheRules("came back from the dead");
   open_ = owes_welcome_ = true;
   setting_.owner.OnOpen(*this);

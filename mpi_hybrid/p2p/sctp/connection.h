@@ -28,7 +28,8 @@ constexpr uint32_t kFrameMessage = 0x574d5003;     // the next bytes of frames, 
 // no link).
 //
 // Each side sends one greeting, in front of its first frame and in one message with what fits of it. It is a Hello
-// (greeting.h) over the nonce that the other published. Nothing else is sent before the other's welcome, so that
+// (greeting.h) over the nonce that the other published, or, where the other is not known yet and came by a door
+// (process_table.h), over the nonce of its greeting. Nothing else is sent before the other's welcome, so that
 // nothing can overtake the greeting on another stream. Until then the frame stays in the link's queue, so that nothing
 // is lost with an association that comes to nothing.
 class SctpConnection final {
@@ -37,7 +38,8 @@ class SctpConnection final {
   class Owner {
    public:
     // Somebody without a link has proven who he is. True: the link is set now; false: this was destroyed.
-    virtual bool OnProven(SctpConnection& connection, const Hello& hello) = 0;
+    // `nonce`: of his greeting.
+    virtual bool OnProven(SctpConnection& connection, ProcessId process, const Nonce& nonce) = 0;
     // The peer has proven who it is.
     virtual void OnOpen(SctpConnection& connection) = 0;
     // It had its turn and has more to read or to write.
@@ -49,8 +51,7 @@ class SctpConnection final {
   // All outlive it.
   struct Setting {
     Owner& owner;
-    const JobSecret& secret;
-    int32_t self;                                            // our rank
+    ProcessTable& processes;
     uint64_t window;                                         // bytes of eager messages that we store
     std::span<const uint8_t, Challenge::kLength> challenge;  // of our card
     Bytes staging;  // where what has no place yet is received; anyone's between calls
@@ -67,7 +68,7 @@ class SctpConnection final {
   transport::sctp::Association& association() { return *association_; }
   // Null: a stranger.
   Link* link() const { return link_; }
-  // It is to be, or is, with the process of `link`, of whose card `nonce` is.
+  // It is to be, or is, with the process of `link`, of whose card or greeting `nonce` is.
   void SetLink(Link& link, const Nonce& nonce);
   bool has_greeted() const { return sent_ != Sent::kNothing; }
   // The peer has proven who it is; frames may come.
@@ -102,6 +103,7 @@ class SctpConnection final {
 
   bool Send(uint32_t kind, size_t stream, std::span<const iovec> pieces);
   bool Greet();
+  bool IsProven(const Bond& bond, std::span<const uint8_t, Hello::kLength> hello) const;
   bool OnMessage(const transport::sctp::Received& received);
   bool OnGreeting(std::span<const uint8_t> bytes, size_t stream);
   // Both know who the other is.
@@ -117,7 +119,8 @@ class SctpConnection final {
   const std::unique_ptr<transport::sctp::Association> association_;
   const std::shared_ptr<AssociationBell> bell_;
   Link* link_ = nullptr;
-  uint8_t challenge_[Challenge::kLength];  // of the peer's card
+  uint8_t challenge_[Challenge::kLength];  // for the peer
+  Nonce greeted_by_{};                     // the nonce of our greeting
   bool up_;
   size_t streams_ = 0;     // on which we may send; 0: not known yet
   bool listening_ = true;  // the bell rings

@@ -42,9 +42,11 @@ SctpTransport::~SctpTransport() {
 }
 
 Error SctpTransport::Start() {
-  secret_ = JobSecret::FromHex(job_.secret);
-  if (!secret_ && job_.size > 1) return Error(MPI_ERR_INTERN, "the job's secret is not 32 hexadecimal digits");
-  if (job_.size == 1) return {};
+  return job_.size == 1 ? Error() : Listen();
+}
+
+Error SctpTransport::Listen() {
+  if (porter_ != nullptr) return {};
   if (settings_.local_addresses.empty()) {
     for (const std::string& host : job_.hosts) {
       const auto address = transport::SocketAddress::Parse(host, 0);
@@ -76,8 +78,7 @@ Error SctpTransport::Start() {
 std::unique_ptr<SctpConnection> SctpTransport::NewConnection(std::unique_ptr<transport::sctp::Association> association,
                                                              bool up) {
   const SctpConnection::Setting setting = {.owner = *this,
-                                           .secret = *secret_,
-                                           .self = job_.rank,
+                                           .processes = job_.processes,
                                            .window = engine_.limits().window,
                                            .challenge = challenge_,
                                            .staging = staging_};
@@ -155,7 +156,8 @@ bool SctpTransport::Settle(uint64_t number, bool moved) {
   const bool open = connection->is_open();
   Drop(process);
   if (TraceEnabled())
-    Trace(Format("mpi: association with rank %d ended (%s)", process, error == 0 ? "in order" : std::strerror(error)));
+    Trace(Format("mpi: association with %s ended (%s)", job_.processes.Describe(process).c_str(),
+                 error == 0 ? "in order" : std::strerror(error)));
   if (open) {
     engine_.OnGone(process, /*left=*/false);
   } else {
@@ -208,7 +210,7 @@ void SctpTransport::Connect(Link& link) {
   Error error;
   auto card = CardOf(process, &error);
   if (!card) {
-    LogWarning(Format("cannot connect to rank %d of MPI_COMM_WORLD: %s", process, error.message().c_str()));
+    LogWarning("cannot connect to " + job_.processes.Describe(process) + ": " + error.message());
     engine_.OnGone(process, /*left=*/false);
     return;
   }
@@ -227,6 +229,15 @@ SctpConnection& SctpTransport::Install(ProcessId process, std::unique_ptr<SctpCo
     for (const ProcessId one : by_process_) ConnectionOf(one)->Listen();
   }
   return *connections_[at];
+}
+
+bool SctpTransport::IsConnected(const Link& link) const {
+  return ConnectionOf(link.peer()) != nullptr || calls_.contains(link.peer());
+}
+
+void SctpTransport::Drop(const Link& link) {
+  calls_.erase(link.peer());
+  if (ConnectionOf(link.peer()) != nullptr) Drop(link.peer());
 }
 
 void SctpTransport::Drop(ProcessId process) {
@@ -262,7 +273,7 @@ void SctpTransport::TryAgain(ProcessId process, const std::string& why) {
   calls_.erase(call);
   engine_.OnUnreachable(
       process,
-      Error(MPI_ERR_OTHER, Format("cannot connect to rank %d of MPI_COMM_WORLD over SCTP: %s", process, why.c_str())));
+      Error(MPI_ERR_OTHER, "cannot connect to " + job_.processes.Describe(process) + " over SCTP: " + why));
 }
 
 // The association with `process` came to nothing.
@@ -290,7 +301,7 @@ bool SctpTransport::TakeGuests() {
   return moved;
 }
 
-bool SctpTransport::OnProven(SctpConnection& connection, const Hello& hello) {
+bool SctpTransport::OnProven(SctpConnection& connection, ProcessId process, const Nonce& nonce) {
   const auto guest = std::find_if(guests_.begin(), guests_.end(),
                                   [&](const Guest& one) { return one.connection.get() == &connection; });
   const auto turn_away = [&](const char* why) {
@@ -299,21 +310,21 @@ bool SctpTransport::OnProven(SctpConnection& connection, const Hello& hello) {
     guests_.erase(guest);
     return false;
   };
-  const ProcessId process = hello.from;
-  if (process < 0 || process >= job_.size || process == job_.rank) return turn_away("no rank of the job");
   Link& link = engine_.LinkTo(process);
   if (link.is_gone()) return turn_away("gone");
   const SctpConnection* ours = ConnectionOf(process);
-  const bool ours_stays = ours != nullptr && (ours->is_open() || (ours->has_greeted() && job_.rank < process));
+  const bool ours_stays =
+      ours != nullptr && (ours->is_open() || (ours->has_greeted() &&
+                                              job_.processes.own_name() < job_.processes.NameOf(process)));
   if (ours_stays) return turn_away("there is another association");
   Error error;
   const auto call = calls_.find(process);
   const auto card = call != calls_.end() ? std::optional(call->second.card) : CardOf(process, &error);
-  if (!card) return turn_away("not in the job's directory");
+  if (!card && job_.processes.IsOfWorld(process)) return turn_away("not in the job's directory");
   if (ours != nullptr) Drop(process);
   std::unique_ptr<SctpConnection> taken = std::move(guest->connection);
   guests_.erase(guest);
-  Install(process, std::move(taken)).SetLink(link, card->nonce);
+  Install(process, std::move(taken)).SetLink(link, card ? card->nonce : nonce);
   return true;
 }
 

@@ -27,7 +27,7 @@ namespace weft::mpi {
 struct Job;
 
 // Links over SCTP, one association each. Either side may begin it; both say and prove who they are in front of their
-// first message (connection.h). When both have greeted, each on an association of its own, that of the lower rank
+// first message (connection.h). When both have greeted, each on an association of its own, that of the lower name
 // stays; nothing is lost with the other, since what goes with a greeting counts as sent only when there is a welcome.
 //
 // SCTP's packets and timers are `network`'s: its thread answers peers while the program computes, and rings when a wait
@@ -48,6 +48,7 @@ class SctpTransport final : public Transport, SctpConnection::Owner, EventLoop::
 
   // Listens at the settings' addresses, or else the job's, and publishes them.
   Error Start() override;
+  Error Listen() override;
   bool Reaches(ProcessId) const override { return true; }
   void Connect(Link& link) override;
   bool Flush(Link& link) override;
@@ -60,6 +61,8 @@ class SctpTransport final : public Transport, SctpConnection::Owner, EventLoop::
   void EndOutput(Link& link) override;
   bool HasConnections() const override;
   void Close() override;
+  bool IsConnected(const Link& link) const override;
+  void Drop(const Link& link) override;
 
  private:
   struct Guest {
@@ -92,7 +95,7 @@ class SctpTransport final : public Transport, SctpConnection::Owner, EventLoop::
   void OnEnd(ProcessId process, int error);
 
   void OnReady(uint32_t events) override;
-  bool OnProven(SctpConnection& connection, const Hello& hello) override;
+  bool OnProven(SctpConnection& connection, ProcessId process, const Nonce& nonce) override;
   void OnOpen(SctpConnection& connection) override { calls_.erase(connection.link()->peer()); }
   void OnTurnOver(SctpConnection& connection) override { turns_.push_back(connection.number()); }
 
@@ -103,7 +106,6 @@ class SctpTransport final : public Transport, SctpConnection::Owner, EventLoop::
   transport::sctp::Sctp& sctp_;
   transport::sctp::Settings settings_;  // of which the addresses are set in Start()
   std::vector<uint8_t> staging_;
-  std::optional<JobSecret> secret_;
   Card card_;
   uint8_t challenge_[Challenge::kLength];
   std::shared_ptr<Bell> bell_;

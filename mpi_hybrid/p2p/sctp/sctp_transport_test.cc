@@ -104,8 +104,7 @@ class SctpTransportTest : public JobTest {
     uint8_t challenge[Challenge::kLength];
     Challenge::Write(CardOf(rank).nonce, challenge);
     std::vector<uint8_t> bytes(Hello::kLength);
-    Hello{.from = from, .to = to, .window = 1000}.Write(*JobSecret::FromHex(secret), challenge,
-                                                        std::span<uint8_t, Hello::kLength>(bytes));
+    LoopbackHello(from, to).Write(*JobSecret::FromHex(secret), challenge, std::span<uint8_t, Hello::kLength>(bytes));
     return bytes;
   }
   void ExpectDropped(Association& association) {

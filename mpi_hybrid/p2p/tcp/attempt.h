@@ -39,17 +39,18 @@ class Attempt final : EventLoop::Handler {
     ~Owner() = default;
   };
 
-  // `hello` is what is said of both ends. All but the socket outlive it.
-  Attempt(Owner& owner, EventLoop& loop, const JobSecret& secret, Socket socket, const Hello& hello,
+  // To `process`; `hello` is what is said of both ends, `secret` their bond's. All but the socket outlive it.
+  Attempt(Owner& owner, EventLoop& loop, ProcessId process, const JobSecret& secret, Socket socket, const Hello& hello,
           std::optional<EventLoop::Clock::time_point> give_up_at)
       : owner_(owner),
+        process_(process),
         secret_(secret),
         socket_(std::move(socket)),
         about_(hello),
         give_up_at_(give_up_at),
         registration_(loop, socket_.fd(), EPOLLIN, *this) {}
 
-  int32_t process() const { return about_.to; }
+  ProcessId process() const { return process_; }
   // The other side heard of us on it, and may have admitted us.
   bool has_greeted() const { return state_ == State::kGreeting; }
   // Until the other side has said something.
@@ -70,7 +71,8 @@ class Attempt final : EventLoop::Handler {
   void Fail(int error, Dial::End end) { owner_.OnEnd(*this, {.end = end, .error = error}); }
 
   Owner& owner_;
-  const JobSecret& secret_;
+  const ProcessId process_;
+  const JobSecret secret_;
   Socket socket_;
   const Hello about_;
   State state_ = State::kConnecting;

@@ -93,8 +93,7 @@ bool Connection::ReadReady() {
     }
     moved = true;
     if (!link_.ReadDone(static_cast<size_t>(got), staging_)) {
-      LogWarning(Format("rank %d of MPI_COMM_WORLD sent something that is not a message; the connection is closed",
-                        link_.peer()));
+      LogWarning(link_.Describe() + " sent something that is not a message; the connection is closed");
       Lose(EPROTO, "read");
       return true;
     }
@@ -106,7 +105,7 @@ bool Connection::ReadReady() {
 
 void Connection::Lose(int error, const char* what) {
   if (TraceEnabled()) {
-    Trace(Format("mpi: connection to rank %d ended (%s: %s)", link_.peer(), what,
+    Trace(Format("mpi: connection to %s ended (%s: %s)", link_.Describe().c_str(), what,
                  error == 0 ? "end of stream" : std::strerror(error)));
   }
   lost_ = true;

@@ -107,15 +107,18 @@ void Strangers::Read(Stranger& stranger) {
   Visitor visitor = Remove(stranger);
   // A peer whose connection to us gave way to ours before it greeted; or one who only tried the port.
   if (got <= 0 && silent) return;
-  const auto hello = got > 0 ? Hello::Read(secret_, visitor.challenge, visitor.hello_bytes) : std::nullopt;
-  if (!hello || hello->from < 0 || hello->from >= size_ || hello->from == rank_) {
+  const auto hello = got > 0 ? Hello::Read(visitor.hello_bytes) : std::nullopt;
+  const ProcessName self = processes_.own_name();
+  if (hello && hello->from != self) visitor.bond = processes_.BondToEnter(hello->bond, hello->from);
+  if (!visitor.bond || !Hello::IsProven(visitor.bond->secret, visitor.challenge, visitor.hello_bytes)) {
     LogWarning("dropped a connection from " + visitor.socket.PeerName() +
                ": it does not come from a process of this job");
     return;
   }
-  // Of this job, but for another rank: an address that is not only this host's. It tries the next.
-  if (hello->to != rank_) return;
-  visitor.hello = *hello;
+  // It means another process: an address that is not only this host's. It tries the next.
+  if (hello->to != self) return;
+  visitor.window = hello->window;
+  visitor.process = processes_.Enter(*visitor.bond, hello->from);
   admit_(std::move(visitor));
 }
 

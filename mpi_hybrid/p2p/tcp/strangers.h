@@ -8,7 +8,7 @@
 #include <list>
 #include <optional>
 
-#include "base/job_secret.h"
+#include "mpi_hybrid/core/process_table.h"
 #include "mpi_hybrid/p2p/loop/event_loop.h"
 #include "mpi_hybrid/p2p/greeting/greeting.h"
 #include "mpi_hybrid/p2p/tcp/socket.h"
@@ -20,7 +20,9 @@ struct Visitor {
   Socket socket;
   uint8_t challenge[Challenge::kLength];
   uint8_t hello_bytes[Hello::kLength];
-  Hello hello;
+  uint64_t window = 0;      // of its Hello
+  ProcessId process = -1;   // who it is
+  std::optional<Bond> bond; // by which it proved that
 };
 
 // The listener and the connections that it accepted and that have not yet proven whose they are. Their number is
@@ -37,10 +39,10 @@ class Strangers final : EventLoop::Handler {
   static constexpr auto kPause = std::chrono::milliseconds(100);
   static constexpr auto kStarved = std::chrono::seconds(5);
 
-  // `admit` is called for one who proved to be of this job and means `rank`; it owns the connection from then on.
-  // `loop` outlives this.
-  Strangers(EventLoop& loop, const JobSecret& secret, int rank, int size, std::function<void(Visitor)> admit)
-      : loop_(loop), secret_(secret), rank_(rank), size_(size), admit_(std::move(admit)) {}
+  // `admit` is called for one who proved to be one of `processes`, or came by one of its doors, and means this one; it
+  // owns the connection from then on. `loop` and `processes` outlive this.
+  Strangers(EventLoop& loop, ProcessTable& processes, std::function<void(Visitor)> admit)
+      : loop_(loop), processes_(processes), admit_(std::move(admit)) {}
 
   void Listen(Socket listener);
   void Close();
@@ -75,8 +77,7 @@ class Strangers final : EventLoop::Handler {
   Visitor Remove(Stranger& stranger);
 
   EventLoop& loop_;
-  const JobSecret& secret_;
-  const int rank_, size_;
+  ProcessTable& processes_;
   const std::function<void(Visitor)> admit_;
   Socket listener_;
   EventLoop::Registration registration_;           // of the listener

@@ -6,23 +6,26 @@
 
 #include <utility>
 
-#include "base/job_secret.h"
 #include "base/log.h"
 #include "mpi_hybrid/p2p/loop/event_loop.h"
 #include "mpi_hybrid/p2p/tcp/few_descriptors.h"
 #include "mpi_hybrid/p2p/greeting/greeting.h"
 #include "mpi_hybrid/p2p/tcp/socket.h"
+#include "mpi_hybrid/p2p/testing/fake_pmi.h"
 
 namespace weft::mpi {
 namespace {
 
+using testing::LoopbackBond;
+using testing::LoopbackHello;
 using Clock = Strangers::Clock;
 
 // The listener of rank 0 of two.
-class StrangersTest : public testing::Test {
+class StrangersTest : public ::testing::Test {
  protected:
   StrangersTest()
-      : strangers_(loop_, secret_, 0, 2, [this](Visitor visitor) { admitted_ = std::move(visitor.socket); }) {
+      : strangers_(loop_, processes_, [this](Visitor visitor) { admitted_ = std::move(visitor.socket); }) {
+    processes_.Start(LoopbackBond().secret, 0, 2);
     EXPECT_TRUE(loop_.Open());
     Socket listener = Socket::Listen(*transport::SocketAddress::Parse("127.0.0.1", 0));
     address_ = listener.LocalAddress();
@@ -35,7 +38,7 @@ class StrangersTest : public testing::Test {
     return socket.Read({&piece, 1}) == static_cast<ssize_t>(length);
   }
 
-  const JobSecret secret_ = *JobSecret::FromHex("00112233445566778899aabbccddeeff");
+  ProcessTable processes_;
   EventLoop loop_;
   transport::SocketAddress address_;
   Socket admitted_;
@@ -50,7 +53,7 @@ TEST_F(StrangersTest, WhoComputesForAnHourBeforeItProvesItselfIsAdmitted) {
   EXPECT_EQ(strangers_.deadline(), std::nullopt) << "a rank that waits for messages would wake for nothing";
   uint8_t challenge[Challenge::kLength], hello[Hello::kLength];
   ASSERT_TRUE(Take(rank_1, challenge, sizeof(challenge)));
-  Hello{.from = 1, .to = 0, .window = 1000}.Write(secret_, challenge, hello);
+  LoopbackHello(1, 0).Write(LoopbackBond().secret, challenge, hello);
   const iovec piece = {hello, sizeof(hello)};
   ASSERT_EQ(rank_1.Write({&piece, 1}), static_cast<ssize_t>(sizeof(hello)));
   for (int turn = 0; turn < 500 && !admitted_; ++turn) Look();

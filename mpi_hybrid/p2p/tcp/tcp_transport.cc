@@ -27,9 +27,12 @@ TcpTransport::TcpTransport(Job& job, Engine& engine, EventLoop& loop, bool short
     : job_(job), engine_(engine), loop_(loop), short_buffers_(short_buffers), staging_(kStaging) {}
 
 Error TcpTransport::Start() {
-  secret_ = JobSecret::FromHex(job_.secret);
-  if (!secret_ && job_.size > 1) return Error(MPI_ERR_INTERN, "the job's secret is not 32 hexadecimal digits");
-  if (job_.size == 1) return {};
+  return job_.size == 1 ? Error() : Listen();
+}
+
+// A job of one does so when others join it.
+Error TcpTransport::Listen() {
+  if (strangers_) return {};
   std::vector<transport::SocketAddress> addresses;
   for (const std::string& host : job_.hosts) {
     const auto address = transport::SocketAddress::Parse(host, 0);
@@ -43,7 +46,7 @@ Error TcpTransport::Start() {
                                     " (WEFT_MPI_HOST): " + DescribeShortage(errno));
   }
   for (transport::SocketAddress& address : addresses) address.set_port(listener.LocalAddress().port());
-  strangers_.emplace(loop_, *secret_, job_.rank, job_.size, [this](Visitor visitor) { Admit(std::move(visitor)); });
+  strangers_.emplace(loop_, job_.processes, [this](Visitor visitor) { Admit(std::move(visitor)); });
   strangers_->Listen(std::move(listener));
   return job_.Publish(kKey, JoinAddresses(addresses, job_.pmi->max_value_length() - 1));
 }
@@ -114,7 +117,7 @@ void TcpTransport::Connect(Link& link) {
     if (!dial) error = Error(MPI_ERR_OTHER, "'" + published + "' is no address");
   }
   if (!dial) {
-    LogWarning(Format("cannot connect to rank %d of MPI_COMM_WORLD: %s", process, error.message().c_str()));
+    LogWarning("cannot connect to " + job_.processes.Describe(process) + ": " + error.message());
     engine_.OnGone(process, /*left=*/false);
     return;
   }
@@ -134,8 +137,9 @@ void TcpTransport::TryDial(ProcessId process) {
       return OnDialEnd(process, call.dial.Failed(now, Dial::End::kNobody), Error(MPI_ERR_OTHER, std::strerror(error)));
     }
     if (!told_of_shortage_ || now - *told_of_shortage_ >= kTellAgain) {
-      LogWarning(Format("no room for a connection to rank %d of MPI_COMM_WORLD: %s; it is tried again for %d s",
-                        process, DescribeShortage(error).c_str(), static_cast<int>(Dial::kPatience.count())));
+      LogWarning(Format("no room for a connection to %s: %s; it is tried again for %d s",
+                        job_.processes.Describe(process).c_str(), DescribeShortage(error).c_str(),
+                        static_cast<int>(Dial::kPatience.count())));
       told_of_shortage_ = now;
     }
     const Dial::Next next = call.dial.NoRoom(now);
@@ -144,16 +148,22 @@ void TcpTransport::TryDial(ProcessId process) {
       OnDialEnd(process, next, Error(MPI_ERR_OTHER, DescribeShortage(error)));
     return;
   }
-  const Hello hello = {.from = job_.rank, .to = process, .window = engine_.limits().window};
-  call.attempt = std::make_unique<Attempt>(static_cast<Attempt::Owner&>(*this), loop_, *secret_, std::move(socket), hello, call.dial.Begin(now));
+  const Bond bond = job_.processes.BondOf(process);
+  const Hello hello = {.from = job_.processes.own_name(),
+                       .to = job_.processes.NameOf(process),
+                       .bond = bond.id,
+                       .window = engine_.limits().window};
+  call.attempt = std::make_unique<Attempt>(static_cast<Attempt::Owner&>(*this), loop_, process, bond.secret,
+                                           std::move(socket), hello, call.dial.Begin(now));
 }
 
 void TcpTransport::OnDialEnd(ProcessId process, Dial::Next next, const Error& error) {
   if (next == Dial::Next::kTry) return;
   calls_.erase(process);
   if (next == Dial::Next::kDead) return engine_.OnGone(process, /*left=*/false);
-  engine_.OnUnreachable(process, Error(MPI_ERR_OTHER, Format("cannot connect to rank %d of MPI_COMM_WORLD: %s", process,
-                                                             error.message().c_str())));
+  engine_.OnUnreachable(
+      process,
+      Error(MPI_ERR_OTHER, "cannot connect to " + job_.processes.Describe(process) + ": " + error.message()));
 }
 
 void TcpTransport::OnEnd(Attempt& attempt, const Attempt::Result& result) {
@@ -174,7 +184,7 @@ void TcpTransport::OnEnd(Attempt& attempt, const Attempt::Result& result) {
 // Nobody was there, or somebody who said nothing or closed the connection before it was open.
 void TcpTransport::OnFailed(ProcessId process, const Attempt::Result& result) {
   if (TraceEnabled()) {
-    Trace(Format("mpi: connecting to rank %d: %s", process,
+    Trace(Format("mpi: connecting to %s: %s", job_.processes.Describe(process).c_str(),
                  result.error == 0 ? "end of stream" : std::strerror(result.error)));
   }
   if (stopping_) {
@@ -188,21 +198,22 @@ void TcpTransport::OnFailed(ProcessId process, const Attempt::Result& result) {
 
 bool TcpTransport::AnswerVisitor(const Visitor& visitor, Answer::Kind kind) {
   uint8_t bytes[Answer::kLength];
-  Answer{.window = engine_.limits().window, .kind = kind}.Write(*secret_, visitor.challenge, visitor.hello_bytes,
-                                                                bytes);
+  Answer{.window = engine_.limits().window, .kind = kind}.Write(visitor.bond->secret, visitor.challenge,
+                                                                visitor.hello_bytes, bytes);
   const iovec piece = {bytes, sizeof(bytes)};
   return visitor.socket.Write({&piece, 1}) == static_cast<ssize_t>(sizeof(bytes));  // there is room
 }
 
 void TcpTransport::Admit(Visitor visitor) {
-  const ProcessId process = visitor.hello.from;
+  const ProcessId process = visitor.process;
   Link& link = engine_.LinkTo(process);
   if (link.is_gone()) return;
   // While ours connects the visitor has not heard of us on it, and may never: only from our Hello on it may have
   // admitted us.
   const auto ours = calls_.find(process);
   const bool ours_stays = ours != calls_.end() && ours->second.attempt != nullptr &&
-                          ours->second.attempt->has_greeted() && process > job_.rank;
+                          ours->second.attempt->has_greeted() &&
+                          job_.processes.NameOf(process) > job_.processes.own_name();
   if (ConnectionOf(process) != nullptr || ours_stays) {
     AnswerVisitor(visitor, Answer::Kind::kBusy);
     return;
@@ -212,7 +223,7 @@ void TcpTransport::Admit(Visitor visitor) {
     if (dialled || link.has_output()) Connect(link);
     return;
   }
-  Open(link, std::move(visitor.socket), visitor.hello.window);
+  Open(link, std::move(visitor.socket), visitor.window);
 }
 
 std::optional<TcpTransport::Clock::time_point> TcpTransport::deadline() const {
@@ -253,6 +264,18 @@ void TcpTransport::Close() {
   calls_.clear();
   open_.clear();
   connections_.clear();
+}
+
+bool TcpTransport::IsConnected(const Link& link) const {
+  return ConnectionOf(link.peer()) != nullptr || calls_.contains(link.peer());
+}
+
+void TcpTransport::Drop(const Link& link) {
+  calls_.erase(link.peer());
+  Connection* connection = ConnectionOf(link.peer());
+  if (connection == nullptr) return;
+  std::erase(open_, connection);
+  connections_[static_cast<size_t>(link.peer())].reset();
 }
 
 }  // namespace weft::mpi

@@ -9,7 +9,6 @@
 #include <span>
 #include <vector>
 
-#include "base/job_secret.h"
 #include "mpi_hybrid/core/error.h"
 #include "mpi_hybrid/p2p/device/transport.h"
 #include "mpi_hybrid/p2p/engine/engine.h"
@@ -26,8 +25,8 @@ struct Job;
 
 // Links over TCP, one connection each.
 //
-// Either side may open it (dial.h); both prove that they are of the job (greeting.h), and the listener (strangers.h)
-// answers welcome, or busy when there is or will be another. When both greet at once, the connection of the lower rank
+// Either side may open it (dial.h); both prove that who they are (greeting.h), and the listener (strangers.h)
+// answers welcome, or busy when there is or will be another. When both greet at once, the connection of the lower name
 // stays; the other asks again until that is there, since it may never be. No frame is sent before the welcome, so that
 // none is lost with the other.
 //
@@ -41,6 +40,7 @@ class TcpTransport final : public Transport, Attempt::Owner, Connection::Owner {
 
   // Listens at the job's addresses, and publishes them.
   Error Start() override;
+  Error Listen() override;
   bool Reaches(ProcessId) const override { return true; }
   void Connect(Link& link) override;
   bool Flush(Link& link) override;
@@ -54,6 +54,8 @@ class TcpTransport final : public Transport, Attempt::Owner, Connection::Owner {
   void EndOutput(Link& link) override;
   bool HasConnections() const override { return !open_.empty(); }
   void Close() override;
+  bool IsConnected(const Link& link) const override;
+  void Drop(const Link& link) override;
 
  private:
   using Clock = EventLoop::Clock;
@@ -83,7 +85,6 @@ class TcpTransport final : public Transport, Attempt::Owner, Connection::Owner {
   EventLoop& loop_;
   const bool short_buffers_;
   std::vector<uint8_t> staging_;
-  std::optional<JobSecret> secret_;
   std::optional<Strangers> strangers_;
   std::map<ProcessId, Call> calls_;
   std::optional<Clock::time_point> told_of_shortage_;

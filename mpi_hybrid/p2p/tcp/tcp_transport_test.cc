@@ -85,7 +85,7 @@ class TcpTransportTest : public JobTest {
       if (got > 0) have += static_cast<size_t>(got);
       return have == sizeof(challenge);
     }));
-    Hello{.from = from, .to = to, .window = 1000}.Write(*JobSecret::FromHex(secret), challenge, hello);
+    LoopbackHello(from, to).Write(*JobSecret::FromHex(secret), challenge, hello);
     ASSERT_EQ(send(fd, hello, sizeof(hello), 0), static_cast<ssize_t>(sizeof(hello)));
   }
   // At a listener where a rank of the job would be: awaits a connection of the job and answers it.
@@ -101,7 +101,7 @@ class TcpTransportTest : public JobTest {
       return have == sizeof(hello);
     }));
     const JobSecret secret = *JobSecret::FromHex(kSecret);
-    ASSERT_TRUE(Hello::Read(secret, challenge, hello).has_value());
+    ASSERT_TRUE(Hello::IsProven(secret, challenge, hello));
     Answer{.window = 100000, .kind = kind}.Write(secret, challenge, hello, answer);
     ASSERT_EQ(send(connection->fd(), answer, sizeof(answer), 0), static_cast<ssize_t>(sizeof(answer)));
   }
@@ -121,7 +121,9 @@ TEST_F(TcpTransportTest, StrangersAreDroppedAndTheJobGoesOn) {
   SilenceWarnings(true);
   Make(2);
   const std::string text =
-      "GET / HTTP/1.1\r\n\r\n it could be a program that looks for web servers, or for anything else";
+      "GET / HTTP/1.1\r\n\r\n it could be a program that looks for web servers, or for anything else, and that says more than "
+      "a greeting has bytes";
+  ASSERT_GE(text.size(), Hello::kLength);
   for (size_t length : {text.size(), size_t{3}}) {
     const int fd = ConnectTo(0);
     ASSERT_EQ(send(fd, text.data(), length, 0), static_cast<ssize_t>(length));

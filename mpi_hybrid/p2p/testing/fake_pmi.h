@@ -6,6 +6,7 @@
 #include <string>
 
 #include "mpi_hybrid/core/job.h"
+#include "mpi_hybrid/p2p/greeting/greeting.h"
 #include "pmi/client.h"
 
 namespace weft::mpi::testing {
@@ -45,12 +46,19 @@ class FakePmi : public pmi::Client {
 
 inline constexpr char kJobSecret[] = "00112233445566778899aabbccddeeff";
 
+inline Bond LoopbackBond() { return Bond::Of(*JobSecret::FromHex(kJobSecret)); }
+inline ProcessName LoopbackName(int rank) { return {.job = LoopbackBond().id, .rank = rank}; }
+// What one rank of it says to another; to be written by who knows the secret.
+inline Hello LoopbackHello(int from, int to) {
+  return {.from = LoopbackName(from), .to = LoopbackName(to), .bond = LoopbackBond().id, .window = 1000};
+}
+
 // A process of a job over loopback; `space` outlives it.
 inline void FillLoopbackJob(Job& job, int rank, int size, PmiSpace& space) {
   job.rank = rank;
   job.size = size;
   job.hosts = {"127.0.0.1"};
-  job.secret = kJobSecret;
+  job.processes.Start(*JobSecret::FromHex(kJobSecret), rank, size);
   job.pmi = std::make_unique<FakePmi>(space, rank, size);
 }
 

@@ -76,6 +76,9 @@ class Beside final : public Transport {
   void EndOutput(Link&) override {}
   bool HasConnections() const override { return false; }
   void Close() override {}
+  Error Listen() override { return {}; }
+  bool IsConnected(const Link&) const override { return false; }
+  void Drop(const Link&) override {}
 
  private:
   const std::function<void()> look_;

@@ -116,6 +116,14 @@ class ToyTransport final : public Transport, EventLoop::Handler {
       return mine.open && !mine.closed;
     });
   }
+  Error Listen() override { return {}; }
+  bool IsConnected(const Link& link) const override {
+    Wire* wire = WireTo(link.peer());
+    return wire != nullptr && !Mine(*wire, link.peer()).closed;
+  }
+  void Drop(const Link& link) override {
+    if (WireTo(link.peer()) != nullptr) CloseEnd(link.peer());
+  }
   void Close() override {
     for (const ProcessId peer : Peers()) CloseEnd(peer);
   }

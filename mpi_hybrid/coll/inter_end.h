@@ -1,0 +1,49 @@
+#ifndef MPI_HYBRID_COLL_INTER_END_H_
+#define MPI_HYBRID_COLL_INTER_END_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "mpi_hybrid/comm/communicator.h"
+
+namespace weft::mpi {
+
+// The end of `local` at which a new intercommunicator is made: its leader talks to the other group's, and tells the
+// others. What they tell each other of the groups are names (core/process_table.h): a process's number is another one
+// at each process.
+//
+// Where the groups are not all of one job, processes may be new to one another. The leaders tell where they are, and
+// agree on a bond for them, which follows from the leaders' own; to the members of the group it goes sealed. Without
+// `peer` and `remote_leader` where it is not the leader's.
+class InterEnd {
+ public:
+  // `tag` is of the library's own (tags.h).
+  InterEnd(Comm& local, int leader, Comm* peer, int remote_leader, int tag)
+      : local_(local), leader_(leader), peer_(peer), remote_leader_(remote_leader), tag_(tag) {}
+
+  // The remote group, all of whose members are known from now on. `refusal`: the leader does not even try.
+  Error LearnMembers(const Error& refusal, Ref<Group>* remote);
+  // Gives `context` for the remote group's, kNoContext when there was none to give.
+  Error LearnContext(ContextId context, ContextId* remote);
+
+ private:
+  bool is_leader() const { return local_.rank == leader_; }
+  Error Swap(const void* mine, size_t mine_bytes, void* theirs, size_t theirs_bytes);
+  Error Swap(const std::string& mine, std::string* theirs, size_t most);
+  Error Tell(void* data, size_t bytes);
+  Error Tell(std::string* text);
+  Error TalkToLeader(std::string* description);
+  Error Describe(const std::vector<ProcessName>& theirs, std::string* cards);
+  std::string Seals(const JobSecret& secret) const;
+  Error Learn(const std::string& description, std::vector<ProcessId>* members) const;
+
+  Comm& local_;
+  const int leader_;
+  Comm* const peer_;
+  const int remote_leader_, tag_;
+};
+
+}  // namespace weft::mpi
+
+#endif  // MPI_HYBRID_COLL_INTER_END_H_

@@ -1,0 +1,167 @@
+"""Jobs that were started apart meet at ports: programs of this folder, over the wire that the first argument names."""
+
+import os
+import signal
+import sys
+import tempfile
+import time
+import unittest
+
+import mpi
+import stock
+
+WIRE = sys.argv.pop(1)
+MPI_SUCCESS, MPI_ERR_PORT = 0, 38
+MPI_ERR_PROC_ABORTED = 76
+
+
+def program(name):
+    return stock.workspace_file("tests/mpi_dynamic/" + name)
+
+
+class Meeting(mpi.MpiTest):
+    library = mpi.WeftOverSctp if WIRE == "sctp" else mpi.WeftUnderMpiexec
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.port = os.path.join(directory.name, "port")
+
+    def launch(self, words, *arguments, **settings):
+        job = mpi.Job([*words, *arguments], {**self.library.settings(), **settings})
+        self.addCleanup(job.kill)
+        return job
+
+    def finish(self, job, timeout=mpi.TIMEOUT):
+        command = " ".join(job.words)
+        if not job.wait(timeout * self.slow):
+            self.fail(f"{command}\nstill runs; output:\n{job.output}\n{job.stacks()}")
+        self.assertEqual(job.status, 0, f"{command}\n{job.output}")
+        self.assertEqual(job.left_behind(), [], command)
+        return job.output
+
+    def meet(self, accepting, connecting, rounds):
+        first = self.launch(accepting, program("meet"), "accept", self.port, str(rounds))
+        second = self.launch(connecting, program("meet"), "connect", self.port, str(rounds))
+        for job in (first, second):
+            self.finish(job)
+
+    def mpiexec(self, ranks):
+        return [*mpi.weft_mpiexec(), "-n", str(ranks)]
+
+    def await_line(self, job, start, count=1):
+        deadline = time.monotonic() + mpi.TIMEOUT * self.slow
+        while True:
+            lines = [l for l in job.output.splitlines() if l.startswith(start)]
+            if len(lines) >= count:
+                return lines[count - 1]
+            self.assertLess(time.monotonic(), deadline, f"no '{start}' in: {job.output}")
+            self.assertIsNone(job.status if not lines else None, job.output)
+            time.sleep(mpi.POLL_SECONDS)
+
+    def classes(self, job):
+        return [tuple(line.split()) for line in job.output.splitlines() if line.split()[0] in ("waits", "met", "heard", "parted")]
+
+    def kill_ranks(self, job):
+        for pid in job.members():
+            os.kill(pid, signal.SIGKILL)
+        job.wait(mpi.TIMEOUT)
+
+
+class MeetingTest(Meeting):
+    def test_a_hundred_meetings_leave_nothing_behind(self):
+        self.meet(self.mpiexec(2), self.mpiexec(3), 100 if not self.sanitizer else 20)
+
+    def test_jobs_of_one_and_of_many(self):
+        for ranks in ((1, 1), (1, 4), (4, 1)):
+            with self.subTest(ranks=ranks):
+                if os.path.exists(self.port):
+                    os.remove(self.port)
+                self.meet(self.mpiexec(ranks[0]), self.mpiexec(ranks[1]), 2)
+
+    def test_singletons_and_jobs_of_hydra(self):
+        hydra = [*mpi.hydra(), "-n", "2"]
+        for words in (([], []), ([], hydra), (hydra, self.mpiexec(2))):
+            with self.subTest(words=words):
+                if os.path.exists(self.port):
+                    os.remove(self.port)
+                self.meet(*words, 2)
+
+    def test_three_jobs_in_a_ring_become_one(self):
+        jobs = [self.launch(self.mpiexec(number + 1), program("trio"), str(number), self.port) for number in range(3)]
+        for job in jobs:
+            self.finish(job)
+
+    def test_what_ports_refuse(self):
+        for ranks in (1, 2):
+            self.run_job(ranks, program("ports"))
+
+    def test_spawn(self):
+        for ranks in (1, 3):
+            self.run_job(ranks, program("spawn"))
+
+    def test_spawn_under_hydra(self):
+        self.finish(self.launch([*mpi.hydra(), "-n", "2"], program("spawn"), "hydra"))
+
+    def test_published_names(self):
+        for ranks in (1, 2):
+            self.run_job(ranks, program("names"))
+
+    def test_join(self):
+        self.run_job(2, program("join"))
+
+
+class DeathTest(Meeting):
+    def wait_program(self, how):
+        return self.launch([], program("wait"), how, self.port)
+
+    def test_one_who_waited_to_be_accepted_and_died_is_passed_over(self):
+        dead = self.wait_program("accept")  # its port, while it lives
+        self.await_line(dead, "waits")
+        os.kill(dead.pid, signal.SIGSTOP)
+        caller = self.wait_program("connect")
+        self.await_line(caller, "waits")
+        time.sleep(0.5)
+        self.kill_ranks(caller)
+        os.kill(dead.pid, signal.SIGCONT)
+        other = self.wait_program("connect")
+        self.assertEqual(self.classes(self.done(other)), [("waits", "0"), ("met", "0"), ("heard", "0"), ("parted", "0")])
+        self.assertEqual(self.classes(self.done(dead)), [("waits", "0"), ("met", "0"), ("heard", "0"), ("parted", "0")])
+
+    def done(self, job):
+        self.finish(job)
+        return job
+
+    def test_a_port_whose_owner_died_is_refused_at_once(self):
+        owner = self.wait_program("accept")
+        self.await_line(owner, "waits")
+        self.kill_ranks(owner)
+        late = self.done(self.wait_program("connect"))
+        self.assertEqual(self.classes(late), [("waits", "0"), ("met", str(MPI_ERR_PORT))])
+
+    def test_the_owner_of_the_port_dies_while_one_waits_at_it(self):
+        owner = self.wait_program("accept")
+        self.await_line(owner, "waits")
+        os.kill(owner.pid, signal.SIGSTOP)
+        caller = self.wait_program("connect")
+        self.await_line(caller, "waits")
+        time.sleep(0.5)
+        self.kill_ranks(owner)
+        self.assertEqual(self.classes(self.done(caller)), [("waits", "0"), ("met", str(MPI_ERR_PORT))])
+
+    def test_who_dies_afterwards_is_an_error_of_calls_that_need_him(self):
+        for killed in ("listen", "talk"):
+            with self.subTest(killed=killed):
+                first = self.wait_program("listen")
+                self.await_line(first, "waits")
+                second = self.wait_program("talk")
+                for job in (first, second):
+                    self.await_line(job, "met 0")
+                self.kill_ranks(first if killed == "listen" else second)
+                left = self.done(second if killed == "listen" else first)
+                self.assertIn(("heard", str(MPI_ERR_PROC_ABORTED)), self.classes(left))
+                os.remove(self.port)
+
+
+if __name__ == "__main__":
+    unittest.main()
