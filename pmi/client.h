@@ -14,7 +14,7 @@ namespace weft::pmi {
 
 // PMI, the client's side: what a process of a job asks of its launcher. Calls block, and any thread may make them: one that waits
 // (Spawn, NodeAttribute) does not hold up the others. Without PMI_FD and PMI_PORT in the environment it is a job of one (singleton),
-// in which Put, Get and Barrier are local, and what needs a launcher fails.
+// in which Put, Get and Barrier are local, and what needs a launcher starts one.
 //
 // It speaks version 1 of PMI, or version 2 where WEFT_PMI=2 says so, where the launcher answers that it knows nothing else, and
 // under Slurm's pmi2 plugin, whose version 1 can do less.

@@ -5,12 +5,16 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "pmi/launch/launcher.h"
 #include "pmi/launch/name_server.h"
 #include "pmi/launch/options.h"
 #include "pmi/launch/proxy.h"
+#include "pmi/launch/relay.h"
+#include "pmi/launch/remote_shell.h"
+#include "pmi/slurm/allocation.h"
 
 namespace {
 
@@ -24,12 +28,26 @@ void FillStandardDescriptors() {
   }
 }
 
+// The hosts that a batch system gave this process, where the command line names none, and its way to start programs on them. Why they
+// cannot be understood, or empty.
+std::string TakeAllocation(weft::pmi::Options* options) {
+  if (!options->takes_allocation) return {};
+  auto hosts = weft::pmi::slurm::HostsOfAllocation(secure_getenv);
+  if (!hosts) return options->hosts.empty() ? hosts.error().message : std::string();
+  if (hosts.value().empty()) return {};
+  if (options->hosts.empty()) options->hosts = std::move(hosts).value();
+  if (!options->launcher) options->launcher = weft::pmi::RemoteShell::Slurm();
+  return TooManyRanks(*options);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   FillStandardDescriptors();
-  const std::vector<std::string> words(argv + 1, argv + argc);
+  std::vector<std::string> words(argv + 1, argv + argc);
   if (words.size() == 1 && words[0] == "--proxy") return weft::pmi::RemoteProxyMain();
+  if (words.size() == 2 && words[0] == "--relay") return weft::pmi::RelayMain(words[1]);
+  if (words.size() == 2 && words[0] == "--singleton") words = weft::pmi::BecomeLauncherOf(words[1]);
 
   auto options = weft::pmi::ParseOptions(words);
   if (!options) {
@@ -45,6 +63,10 @@ int main(int argc, char** argv) {
       return weft::pmi::NameServerMain(options.value().name_file);
     case weft::pmi::Options::Action::kRun:
       break;
+  }
+  if (const std::string problem = TakeAllocation(&options.value()); !problem.empty()) {
+    std::fprintf(stderr, "mpiexec: %s\n", problem.c_str());
+    return kWrongCommandLine;
   }
   const auto time_out = weft::pmi::ParseTimeOut(secure_getenv("MPIEXEC_TIMEOUT"));
   if (!time_out) {

@@ -351,12 +351,48 @@ TEST_F(PmiClient, IsAJobOfOneWithoutLauncher) {
   EXPECT_EQ(client.Get("a").value(), "b");
   EXPECT_THAT(client.Get("c").error().message, HasSubstr("key c"));
   EXPECT_FALSE(client.spawned());
-  EXPECT_THAT(client.Publish("a", "b"), HasSubstr("needs a launcher: this process was not started by mpiexec (service a)"));
-  EXPECT_THAT(client.Unpublish("a"), HasSubstr("needs a launcher"));
-  EXPECT_THAT(client.Lookup("a").error().message, HasSubstr("needs a launcher"));
-  EXPECT_THAT(client.Spawn({{"x", {}, 2, {}}}, {}).problem, HasSubstr("needs a launcher"));
+  EXPECT_EQ(client.PutNodeAttribute("a", "b"), "");
+  EXPECT_EQ(client.NodeAttribute("a", false).value(), "b");
+  EXPECT_EQ(client.NodeAttribute("c", false).value(), std::nullopt);
+  EXPECT_THAT(client.NodeAttribute("c", true).error().message, HasSubstr("nobody else could put the attribute c"));
+  EXPECT_EQ(client.Finalize(), "");
+}
+
+// With an mpiexec that is one, tests/mpi_dynamic has it.
+TEST_F(PmiClient, SaysWhichMpiexecAJobOfOneCannotStart) {
+  auto connected = Client::Connect();
+  ASSERT_TRUE(connected);
+  Client& client = *connected.value();
+  EXPECT_THAT(client.Publish("a", "b"), HasSubstr("/bin/mpiexec; WEFT_PMI_MPIEXEC may say where it is")) << "beside a test there is none";
+  setenv("WEFT_PMI_MPIEXEC", "/no/such/mpiexec", 1);
+  EXPECT_THAT(client.Unpublish("a"), HasSubstr("WEFT_PMI_MPIEXEC=/no/such/mpiexec cannot be executed: No such file"));
+  setenv("WEFT_PMI_MPIEXEC", "/bin/false", 1);
+  EXPECT_THAT(client.Lookup("a").error().message, HasSubstr("/bin/false ended before it had started a job"));
+  EXPECT_THAT(client.Spawn({{"x", {}, 2, {}}}, {}).problem, HasSubstr("/bin/false ended"));
   EXPECT_THAT(client.Spawn({{"x", {}, 2, {}}}, {}).errors, ElementsAre(1, 1));
   EXPECT_EQ(client.Finalize(), "");
+  unsetenv("WEFT_PMI_MPIEXEC");
+}
+
+TEST_F(PmiClient, NamesALauncherThatItDoesNotUnderstand) {
+  const std::pair<const char*, const char*> pmix[] = {{"PMIX_NAMESPACE", "slurm.pmix.20.0"}, {"PMIX_RANK", "0"}, {"SLURM_STEP_NUM_TASKS", "4"}};
+  for (const auto& [name, value] : pmix) setenv(name, value, 1);
+  EXPECT_THAT(ErrorOfConnect(), HasSubstr("started through PMIx (PMIX_NAMESPACE=slurm.pmix.20.0)"));
+  setenv("WEFT_PMI", "alone", 1);
+  EXPECT_TRUE(Client::Connect().value()->is_singleton());
+  unsetenv("WEFT_PMI");
+  setenv("SLURM_STEP_NUM_TASKS", "1", 1);
+  EXPECT_TRUE(Client::Connect().value()->is_singleton());
+  for (const auto& [name, value] : pmix) unsetenv(name);
+}
+
+TEST_F(PmiClient, WarnsWhereSrunStartedSeveralThatDoNotKnowOfOneAnother) {
+  const std::pair<const char*, const char*> step[] = {{"SLURM_STEP_NUM_TASKS", "4"}, {"SLURM_PROCID", "0"}};
+  for (const auto& [name, value] : step) setenv(name, value, 1);
+  ::testing::internal::CaptureStderr();
+  EXPECT_TRUE(Client::Connect().value()->is_singleton());
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("srun started 4 tasks without telling them of one another"));
+  for (const auto& [name, value] : step) unsetenv(name);
 }
 
 TEST_F(PmiClient, NamesTheVariableThatIsWrong) {

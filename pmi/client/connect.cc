@@ -2,53 +2,24 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
-#include <map>
-#include <mutex>
 #include <utility>
 
 #include "base/host_port.h"
+#include "base/log.h"
 #include "pmi/client.h"
 #include "pmi/client/launched.h"
+#include "pmi/client/singleton.h"
 #include "pmi/client/socket.h"
 
 namespace weft::pmi {
 namespace {
 
+constexpr char kVersion[] = "WEFT_PMI", kAlone[] = "alone";
+
 std::string Quoted(const char* name, const std::string& value) { return std::string(name) + "=" + value; }
-
-class Singleton final : public Client {
- public:
-  bool is_singleton() const override { return true; }
-  int rank() const override { return 0; }
-  int size() const override { return 1; }
-  int appnum() const override { return -1; }
-  int universe_size() const override { return -1; }
-  const std::string& kvs_name() const override { return name_; }
-  size_t max_value_length() const override { return kValueMax - 1; }
-  int fd() const override { return -1; }
-
-  std::string Put(const std::string& key, const std::string& value) override {
-    const std::lock_guard lock(mutex_);
-    values_[key] = value;
-    return {};
-  }
-  Result<std::string, PmiError> Get(const std::string& key) override {
-    const std::lock_guard lock(mutex_);
-    const auto found = values_.find(key);
-    if (found == values_.end()) return PmiError{"no process put the key " + key};
-    return found->second;
-  }
-  std::string Barrier() override { return {}; }
-  std::string Finalize() override { return {}; }
-  void Abort(int, const std::string&) override {}
-
- private:
-  const std::string name_ = "singleton_" + std::to_string(getpid());
-  std::mutex mutex_;
-  std::map<std::string, std::string> values_;
-};
 
 // The decimal number in the environment variable `name`.
 Result<int, PmiError> NumberOf(const char* name, const char* needed_by) {
@@ -72,8 +43,8 @@ Result<Launched::Place, PmiError> PlaceOf() {
   // Its pmi2 plugin sets PMI_JOBID, which hydra and our mpiexec do not.
   place.slurm = !place.job_id.empty() && (!TextOf("SLURM_JOB_ID").empty() || !TextOf("SLURM_JOBID").empty() || !TextOf("SLURM_STEP_ID").empty());
   place.version = place.slurm ? 2 : 1;
-  if (const std::string wanted = TextOf("WEFT_PMI"); !wanted.empty()) {
-    if (wanted != "1" && wanted != "2") return PmiError{Quoted("WEFT_PMI", wanted) + " is not a version of PMI; 1 and 2 are"};
+  if (const std::string wanted = TextOf(kVersion); !wanted.empty()) {
+    if (wanted != "1" && wanted != "2") return PmiError{Quoted(kVersion, wanted) + " is not a version of PMI; 1 and 2 are, and alone is none"};
     place.version = wanted == "2" ? 2 : 1;
   }
   if (const std::string path = TextOf("WEFT_PMI_SECRET_FILE"); !path.empty()) {
@@ -122,42 +93,33 @@ Result<std::unique_ptr<Client>, PmiError> ConnectByPort(const std::string& addre
   return Start(*fd, std::move(place));
 }
 
+// A job of one, unless something started several processes of this job in a way that this client does not understand: that each of them
+// thinks that it is alone would be noticed late.
+Result<std::unique_ptr<Client>, PmiError> ConnectToNobody() {
+  const std::string space = TextOf("PMIX_NAMESPACE");
+  const int tasks = ParseInt(TextOf("SLURM_STEP_NUM_TASKS")).value_or(0);
+  const int ranks = std::max(tasks, ParseInt(TextOf("OMPI_COMM_WORLD_SIZE")).value_or(0));
+  if (TextOf(kVersion) != kAlone && !space.empty() && ranks != 1) {
+    return PmiError{"this process was started through PMIx (" + Quoted("PMIX_NAMESPACE", space) +
+                    "), which Weft does not speak. Under Slurm: srun --mpi=pmi2, or SLURM_MPI_TYPE=pmi2; elsewhere: Weft's mpiexec. For a process "
+                    "that is a job of its own: WEFT_PMI=alone"};
+  }
+  if (TextOf(kVersion) != kAlone && space.empty() && tasks > 1 && TextOf("SLURM_PROCID") == "0") {
+    LogWarning("srun started " + std::to_string(tasks) +
+         " tasks without telling them of one another: each is rank 0 of 1. srun --mpi=pmi2 does, and WEFT_PMI=alone says that it is meant");
+  }
+  return std::unique_ptr<Client>(std::make_unique<Singleton>());
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Client>, PmiError> Client::Connect() {
   const bool by_descriptor = secure_getenv("PMI_FD") != nullptr;
   const char* address = secure_getenv("PMI_PORT");
-  if (!by_descriptor && address == nullptr) return std::unique_ptr<Client>(std::make_unique<Singleton>());
+  if (TextOf(kVersion) == kAlone || (!by_descriptor && address == nullptr)) return ConnectToNobody();
   auto place = PlaceOf();
   if (!place) return place.error();
   return by_descriptor ? ConnectByDescriptor(*std::move(place)) : ConnectByPort(address, *std::move(place));
-}
-
-// What a client has that no launcher started: for those who do not say otherwise.
-namespace {
-
-std::string Alone(const char* what) { return std::string(what) + " needs a launcher: this process was not started by mpiexec"; }
-
-}  // namespace
-
-Client::Spawned Client::Spawn(const std::vector<SpawnCommand>& commands, const KeyValues&) {
-  Spawned spawned{Alone("MPI_Comm_spawn"), {}, {}};
-  for (const SpawnCommand& command : commands) {
-    spawned.errors.resize(spawned.errors.size() + static_cast<size_t>(command.processes > 0 ? command.processes : 0), 1);
-  }
-  return spawned;
-}
-std::string Client::Publish(const std::string& service, const std::string&) { return Alone("to publish a name") + " (service " + service + ")"; }
-Result<std::string, PmiError> Client::Lookup(const std::string& service) { return PmiError{Alone("to look up a name") + " (service " + service + ")"}; }
-std::string Client::Unpublish(const std::string& service) { return Alone("to unpublish a name") + " (service " + service + ")"; }
-std::string Client::PutNodeAttribute(const std::string& key, const std::string&) { return Alone("an attribute") + " (" + key + ")"; }
-Result<std::optional<std::string>, PmiError> Client::NodeAttribute(const std::string&, bool) { return std::optional<std::string>(); }
-Result<std::optional<std::string>, PmiError> Client::JobAttribute(const std::string&) { return std::optional<std::string>(); }
-std::string Client::ConnectJob(const std::string& job_id) { return Alone("to connect a job") + " (" + job_id + ")"; }
-std::string Client::DisconnectJob(const std::string& job_id) { return Alone("to disconnect a job") + " (" + job_id + ")"; }
-Result<std::string, PmiError> Client::GetFrom(const std::string& job_id, const std::string& key) {
-  if (job_id == kvs_name()) return Get(key);
-  return PmiError{Alone("another job's key-value space") + " (" + job_id + ")"};
 }
 
 }  // namespace weft::pmi

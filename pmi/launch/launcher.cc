@@ -144,7 +144,7 @@ Result<std::vector<size_t>, LaunchError> Launcher::HostsNamed(const std::vector<
     if (find(name) == hosts_.size()) missing.push_back(name);
   }
   if (!missing.empty()) {
-    auto links = StartProxies({missing, options_.remote_shell, options_.interface, signals_, secret_});
+    auto links = StartProxies({missing, options_.launcher.value_or(RemoteShell::Ssh()), options_.interface, signals_, secret_});
     if (!links) return links.error();
     for (ProxyLink& link : links.value()) {
       hosts_.emplace_back();

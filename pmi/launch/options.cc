@@ -49,7 +49,7 @@ class Parser {
   std::string Label(const Values&);
   std::string Universe(const Values& values);
   std::string Launcher(const Values& values);
-  std::string RemoteShell(const Values& values);
+  std::string RemoteProgram(const Values& values);
   std::string Interface(const Values& values);
   std::string NameServer(const Values& values);
   std::string RunNameServer(const Values& values);
@@ -89,8 +89,8 @@ const Parser::Option Parser::kOptions[] = {
     {"envnone", "", "pass nothing of this environment to this program", &Parser::LocalNone},
     {"usize", "COUNT", "what MPI_UNIVERSE_SIZE says (default: the number of ranks)", &Parser::Universe},
     {"iface", "NAME", "network interface that other hosts reach this one by", &Parser::Interface},
-    {"launcher,bootstrap", "ssh", "how programs on other hosts are started", &Parser::Launcher},
-    {"launcher-exec,bootstrap-exec", "PROGRAM", "called as PROGRAM HOST COMMAND instead of ssh", &Parser::RemoteShell},
+    {"launcher,bootstrap", "ssh|slurm|fork", "how programs on other hosts are started (default: slurm in an allocation of Slurm's, else ssh)", &Parser::Launcher},
+    {"launcher-exec,bootstrap-exec", "PROGRAM", "called as PROGRAM HOST COMMAND instead of ssh", &Parser::RemoteProgram},
     {"nameserver", "FILE", "share names with the jobs of the name server that wrote this file", &Parser::NameServer},
     {"nameserver-run", "FILE", "be a name server, and say where in this file, until a signal comes", &Parser::RunNameServer},
     {"version,V,info", "", "print the version", &Parser::Version},
@@ -201,13 +201,18 @@ std::string Parser::Universe(const Values& values) {
 }
 
 std::string Parser::Launcher(const Values& values) {
-  if (values[0] == "ssh" || values[0] == "fork") return {};
-  return "'" + Printable(values[0]) + "' is not supported; programs on other hosts are started by ssh";
+  const std::string& name = values[0];
+  if (name != "ssh" && name != "slurm" && name != "fork") {
+    return "'" + Printable(name) + "' is not supported; programs on other hosts are started by ssh or slurm";
+  }
+  if (name == "fork") options_.takes_allocation = false;
+  options_.launcher = name == "slurm" ? RemoteShell::Slurm() : RemoteShell::Ssh();
+  return {};
 }
 
-std::string Parser::RemoteShell(const Values& values) {
+std::string Parser::RemoteProgram(const Values& values) {
   if (values[0].empty()) return "the name of the program is empty";
-  options_.remote_shell = values[0];
+  options_.launcher = RemoteShell::Program(values[0]);
   return {};
 }
 
@@ -277,10 +282,7 @@ Result<Options, PmiError> Parser::Parse(const std::vector<std::string>& words) {
     if (at < words.size() && words[at] == "--") ++at;
     if (std::string problem = TakeProgram(words, &at); !problem.empty()) return PmiError{problem};
   } while (at++ < words.size() && words[at - 1] == ":");
-  const std::vector<int> ranks = RanksOfPrograms(options_);
-  long total = 0;
-  for (const int count : ranks) total += count;
-  if (total > kMostRanks) return PmiError{std::to_string(total) + " ranks are more than " + std::to_string(kMostRanks)};
+  if (std::string problem = TooManyRanks(options_); !problem.empty()) return PmiError{problem};
   return options_;
 }
 
@@ -312,6 +314,13 @@ std::string HelpText() {
          "when it\ncannot be executed, 1 when the job could not be started or mpiexec's output could not be written, 2 for a "
          "wrong "
          "command line;\n255 when it ran for longer than MPIEXEC_TIMEOUT seconds (environment).\n";
+}
+
+std::string TooManyRanks(const Options& options) {
+  long total = 0;
+  for (const int count : RanksOfPrograms(options)) total += count;
+  if (total <= kMostRanks) return {};
+  return std::to_string(total) + " ranks are more than " + std::to_string(kMostRanks) + (options.programs[0].ranks ? "" : "; -n says how many to start");
 }
 
 std::vector<HostSlots> HostEntries(const Options& options) {

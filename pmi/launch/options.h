@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "pmi/error.h"
 #include "pmi/launch/placement.h"
+#include "pmi/launch/remote_shell.h"
 
 namespace weft::pmi {
 
@@ -39,7 +40,8 @@ struct Options {
   std::optional<int> ranks_per_host;  // -ppn
   bool label = false;                 // -l
   std::optional<int> universe_size;
-  std::string remote_shell = "ssh";
+  std::optional<RemoteShell> launcher;  // what -launcher or -launcher-exec says
+  bool takes_allocation = true;         // hosts that a batch system gave this process, where none are named; not with -launcher fork
   std::string interface;  // -iface: whose address the proxies connect to; empty: tried in turn
   std::string name_file;  // -nameserver, -nameserver-run: the name server's; empty: names are mpiexec's own
   EnvironmentOptions environment;
@@ -55,6 +57,9 @@ Result<std::optional<std::chrono::seconds>, PmiError> ParseTimeOut(const char* t
 
 // The text of -help.
 std::string HelpText();
+
+// That there are too many ranks for one job, with their number; empty: there are not.
+std::string TooManyRanks(const Options& options);
 
 // `options.hosts` and -ppn as entries for Place(), and the number of ranks of each program.
 std::vector<HostSlots> HostEntries(const Options& options);

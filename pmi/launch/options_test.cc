@@ -130,6 +130,26 @@ TEST(MpiexecOptions, NamesWhatIsWrong) {
   EXPECT_THAT(ErrorOf("-launcher rsh a"), HasSubstr("'rsh' is not supported"));
 }
 
+TEST(Options, SaysHowProgramsOnOtherHostsAreStarted) {
+  const auto parse = [](std::vector<std::string> words) {
+    words.push_back("a");
+    return ParseOptions(words).value();
+  };
+  EXPECT_EQ(parse({}).launcher, std::nullopt);
+  EXPECT_TRUE(parse({}).takes_allocation);
+  EXPECT_EQ(parse({"-launcher", "ssh"}).launcher, RemoteShell::Ssh());
+  EXPECT_EQ(parse({"-launcher", "slurm"}).launcher, RemoteShell::Slurm());
+  EXPECT_EQ(parse({"-launcher-exec", "rsh"}).launcher, RemoteShell::Program("rsh"));
+  EXPECT_FALSE(parse({"-launcher", "fork"}).takes_allocation);
+}
+
+TEST(Options, AnAllocationMayHaveRoomForTooManyRanks) {
+  Options options = ParseOptions({"a"}).value();
+  EXPECT_EQ(TooManyRanks(options), "");
+  options.hosts.assign(1000, {"host", 128});
+  EXPECT_EQ(TooManyRanks(options), "128000 ranks are more than 65536; -n says how many to start");
+}
+
 TEST(Options, TimeOutIsANumberOfSeconds) {
   EXPECT_EQ(ParseTimeOut("90").value(), std::chrono::seconds(90));
   for (const char* none : {static_cast<const char*>(nullptr), "", "0"}) EXPECT_EQ(ParseTimeOut(none).value(), std::nullopt);

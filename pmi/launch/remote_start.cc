@@ -128,12 +128,6 @@ std::string AddressTowards(const std::string& host) {
   _exit(0);
 }
 
-std::string QuotedForShell(const std::string& word) {
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 class Starter {
  public:
   explicit Starter(const RemoteStart& start) : start_(start), deadline_(Clock::now() + kStartLimit) {}
@@ -151,7 +145,7 @@ class Starter {
 
   std::optional<LaunchError> StartLocal(ProxyLink* link);
   std::optional<LaunchError> StartRemote(size_t node);
-  [[noreturn]] void RemoteShell(const std::string& host, int input);
+  [[noreturn]] void RunRemoteShell(const std::string& host, int input);
   void AcceptConnections();
   bool GiveWay();
   bool Greet(Greeting& greeting);  // false: it is over, well or badly
@@ -210,8 +204,8 @@ Result<std::vector<ProxyLink>, LaunchError> Starter::Run() {
     std::erase_if(greetings_, [&](Greeting& greeting) { return !Greet(greeting); });
     if (!error && Clock::now() >= deadline_) {
       error = LaunchError{1, "no answer from " + MissingHosts() + " within " + std::to_string(kStartLimit.count()) +
-                                 " s; does '" + start_.remote_shell +
-                                 " HOST true' work, and can the host reach this one by TCP?"};
+                                 " s; does '" + start_.remote_shell.Trial("HOST") +
+                                 "' work, and can the host reach this one by TCP?"};
     }
   }
   if (!error) return std::move(links_);
@@ -249,7 +243,7 @@ std::optional<LaunchError> Starter::StartRemote(size_t node) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return LaunchError{1, std::string("cannot make a pipe: ") + std::strerror(errno)};
   link.pid = fork();
-  if (link.pid == 0) RemoteShell(link.host, ends[0]);
+  if (link.pid == 0) RunRemoteShell(link.host, ends[0]);
   close(ends[0]);
   inputs_.push_back(ends[1]);
   if (link.pid < 0) return LaunchError{1, std::string("cannot start a process: ") + std::strerror(errno)};
@@ -261,8 +255,9 @@ std::optional<LaunchError> Starter::StartRemote(size_t node) {
 }
 
 // Its output and the remote shell's belong to stderr: nothing of it is the program's.
-void Starter::RemoteShell(const std::string& host, int input) {
+void Starter::RunRemoteShell(const std::string& host, int input) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (start_.remote_shell.leaves_the_terminal()) setsid();
   for (const int number : {SIGINT, SIGQUIT, SIGTSTP}) signal(number, SIG_IGN);  // mpiexec passes these on
   signal(SIGPIPE, SIG_DFL);
   sigset_t none;
@@ -271,15 +266,12 @@ void Starter::RemoteShell(const std::string& host, int input) {
   dup2(input, STDIN_FILENO);
   dup2(STDERR_FILENO, STDOUT_FILENO);
   std::error_code error;
-  const std::string self = std::filesystem::read_symlink("/proc/self/exe", error);
-  const std::string command = "exec " + QuotedForShell(self) + " --proxy";
-  const bool is_ssh = std::filesystem::path(start_.remote_shell).filename() == "ssh";
-  if (is_ssh) {
-    execlp(start_.remote_shell.c_str(), start_.remote_shell.c_str(), "-x", host.c_str(), command.c_str(), nullptr);
-  } else {
-    execlp(start_.remote_shell.c_str(), start_.remote_shell.c_str(), host.c_str(), command.c_str(), nullptr);
-  }
-  dprintf(STDERR_FILENO, "mpiexec: cannot execute %s: %s\n", start_.remote_shell.c_str(), std::strerror(errno));
+  const std::vector<std::string> words = start_.remote_shell.CommandFor(host, std::filesystem::read_symlink("/proc/self/exe", error));
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  execvp(arguments[0], arguments.data());
+  dprintf(STDERR_FILENO, "mpiexec: cannot execute %s: %s\n", arguments[0], std::strerror(errno));
   _exit(127);
 }
 
@@ -370,7 +362,7 @@ std::optional<LaunchError> Starter::CheckChildren() {
     const std::string how = WIFEXITED(status) ? "ended with status " + std::to_string(WEXITSTATUS(status))
                                               : "was killed by signal " + std::to_string(WTERMSIG(status));
     return LaunchError{1,
-                       start_.remote_shell + " " + link.host + " " + how + " before mpiexec's proxy there connected"};
+                       start_.remote_shell.program + " " + link.host + " " + how + " before mpiexec's proxy there connected"};
   }
   return std::nullopt;
 }

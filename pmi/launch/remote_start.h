@@ -9,13 +9,14 @@
 
 #include "base/job_secret.h"
 #include "base/result.h"
-#include "pmi/launch/connection.h"
 #include "pmi/error.h"
+#include "pmi/launch/connection.h"
+#include "pmi/launch/remote_shell.h"
 
 namespace weft::pmi {
 
 // How mpiexec reaches its proxies. The proxy of this host is a forked process at the other end of a socket pair. On another host,
-// ssh starts `mpiexec --proxy`, which reads an invitation from its standard input, connects by TCP and proves that it is the one
+// ssh, or what is in its place (remote_shell.h), starts `mpiexec --proxy`, which reads an invitation from its standard input, connects by TCP and proves that it is the one
 // invited; mpiexec then proves that it is the one who invited:
 //
 //   ssh's input   weft-proxy NODE PORT SECRET ADDRESS...\n
@@ -35,7 +36,7 @@ struct ProxyLink {
 
 struct RemoteStart {
   std::vector<std::string> hosts;  // in the order of the links
-  std::string remote_shell;        // ssh
+  RemoteShell remote_shell;
   std::string interface;           // only this interface's addresses are given to proxies; empty: all
   int signals = -1;                // signalfd that interrupts: any signal but SIGCHLD ends the attempt
   JobSecret secret;

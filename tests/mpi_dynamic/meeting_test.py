@@ -103,6 +103,10 @@ class MeetingTest(Meeting):
     def test_spawn_under_hydra(self):
         self.finish(self.launch([*mpi.hydra(), "-n", "2"], program("spawn"), "hydra"))
 
+    def test_spawn_and_names_of_a_process_that_no_launcher_started(self):
+        for name in ("spawn", "names"):
+            self.finish(self.launch([], program(name), WEFT_PMI_MPIEXEC=mpi.weft_mpiexec()[0]))
+
     def test_published_names(self):
         for ranks in (1, 2):
             self.run_job(ranks, program("names"))

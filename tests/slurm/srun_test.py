@@ -8,12 +8,6 @@ import slurm
 import stock
 
 
-REMOTE_SHELL = """#!/bin/sh
-host=$1; shift
-exec srun --quiet --overlap --mpi=none --export=ALL --input=all --nodes=1 --ntasks=1 --nodelist="$host" sh -c "$*"
-"""
-
-
 def ranks(what="talk"):
     return slurm.on_weft("tests/slurm/ranks", what)
 
@@ -71,23 +65,55 @@ class Allocations(slurm.SlurmTest):
                 text = file.read()
         self.assertEqual((text.count("of 4"), text.count("of 2")), (4, 2), text)
 
-    def test_mpiexec_on_the_node_where_it_is(self):
-        done = self.succeed("salloc", "--quiet", "--nodes=1", "--ntasks=2", stock.workspace_file("pmi/mpiexec"), "-n", 2, *ranks())
-        self.assertEqual(done.output.count("of 2"), 2, done)
+    def mpiexec(self, *words, allocation=("--nodes=2", "--ntasks-per-node=2"), **options):
+        return self.in_cluster("salloc", "--quiet", *allocation, stock.workspace_file("pmi/mpiexec"), *words, **options)
 
-    def test_mpiexec_on_all_nodes_with_srun_in_place_of_ssh(self):
-        """As docs/slurm.md says; srun carries the invitation, which is secret, from one standard input to the other."""
+    def expect_hosts(self, done, *nodes):
+        self.assertEqual((done.status, done.lines), (0, sorted(f"[{rank}] {node}" for rank, node in enumerate(nodes))), done)
+
+    # The step's task, mpiexec's proxy, knows on which node it is; its ranks get mpiexec's environment.
+    NODE = ("sh", "-c", "tr '\\0' '\\n' < /proc/$PPID/environ | sed -n 's/^SLURMD_NODENAME=//p'")
+
+    def test_mpiexec_takes_hosts_and_numbers_from_the_allocation(self):
+        self.expect_hosts(self.mpiexec("-l", *self.NODE), "node1", "node1", "node2", "node2")
+        self.expect_hosts(self.mpiexec("-l", "-n", 3, *self.NODE), "node1", "node1", "node2")
+        self.expect_hosts(self.mpiexec("-l", *self.NODE, allocation=("--nodes=1", "--ntasks=3")), "node1", "node1", "node1")
+        self.expect_hosts(self.mpiexec("-l", "-host", "node2,node1", *self.NODE), "node2", "node1")
+        self.expect_hosts(self.mpiexec("-l", "-ppn", 1, "-n", 2, *self.NODE), "node1", "node2")
+
+    def test_ranks_of_mpiexec_in_an_allocation_talk_and_fail_as_elsewhere(self):
+        done = self.mpiexec("-l", *ranks())
+        self.assertEqual((done.status, done.lines), (0, [f"[{rank}] rank {rank} of 4 on no node: talk" for rank in range(4)]), done)
+        done = self.mpiexec(*ranks("abort"))
+        self.assertIn("rank 1 on node1", done.output)
+        self.assertEqual(done.status, 7, done)
+
+    def test_mpiexec_stays_here_when_it_is_told_to(self):
+        done = self.mpiexec("-launcher", "fork", "-n", 2, *ranks())
+        self.assertEqual((done.status, done.output.count("of 2")), (0, 2), done)
+
+    def test_mpiexec_in_a_batch_script(self):
         with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as directory:
-            shell = os.path.join(directory, "remote-shell")
-            with open(shell, "w") as file:
-                file.write(REMOTE_SHELL)
-            os.chmod(shell, 0o755)
-            mpiexec = [stock.workspace_file("pmi/mpiexec"), "-launcher-exec", shell, "-hosts", "node1:2,node2:2", "-l"]
-            done = self.succeed("salloc", "--quiet", "--nodes=2", "--ntasks-per-node=2", *mpiexec, "-n", 4, *ranks())
-            self.assertEqual(done.lines, [f"[{rank}] rank {rank} of 4 on no node: talk" for rank in range(4)], done)
-            done = self.in_cluster("salloc", "--quiet", "--nodes=2", "--ntasks-per-node=2", *mpiexec, "-n", 4, *ranks("abort"))
-            self.assertIn("rank 1 on node1", done.output)
-            self.assertEqual(done.status, 7, done)
+            script, output = os.path.join(directory, "job"), os.path.join(directory, "output")
+            with open(script, "w") as file:
+                file.write(f"#!/bin/sh\n{stock.workspace_file('pmi/mpiexec')} {shlex.join(ranks())}\n")
+            self.succeed("sbatch", "--quiet", "--wait", "--nodes=2", "--ntasks-per-node=2", f"--output={output}", script)
+            with open(output) as file:
+                text = file.read()
+        self.assertEqual(text.count("of 4"), 4, text)
+
+    def test_a_variable_that_is_damaged_is_named(self):
+        done = self.in_cluster("salloc", "--quiet", "--nodes=1", "env", "SLURM_JOB_NODELIST=node[1-", stock.workspace_file("pmi/mpiexec"), "true")
+        self.assertEqual(done.status, 2, done)
+        self.assertIn("mpiexec: SLURM_JOB_NODELIST: ", done.output)
+
+    def test_ranks_that_slurm_does_not_introduce_to_one_another(self):
+        done = self.in_cluster("srun", "--mpi=none", "-n", 2, *ranks())
+        self.assertEqual((done.status, done.output.count("rank 0 of 1")), (0, 3), done)  # the ranks say it, and the warning
+        self.assertEqual(done.output.count("srun started 2 tasks without telling them of one another"), 1, done)
+        done = self.in_cluster("srun", "--mpi=pmix", "-n", 2, *ranks())
+        self.assertNotEqual(done.status, 0, done)
+        self.assertIn("started through PMIx", done.output)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,23 @@
+#ifndef PMI_LAUNCH_RELAY_H_
+#define PMI_LAUNCH_RELAY_H_
+
+#include <string>
+#include <vector>
+
+namespace weft::pmi {
+
+// mpiexec for a process that no launcher started and that needs one (pmi/client/own_launcher.h):
+//
+//   mpiexec --singleton NAME     leaves its parent; job 0 is one rank on this host: mpiexec --relay NAME
+//   mpiexec --relay NAME         connects to the process, which listens at NAME of the abstract namespace, and carries what it says to the
+//                                launcher and back. It ends with either.
+//
+// The command line that the first stands for. Returns in a process of its own.
+std::vector<std::string> BecomeLauncherOf(const std::string& name);
+
+// main() of the second: the exit status.
+int RelayMain(const std::string& name);
+
+}  // namespace weft::pmi
+
+#endif  // PMI_LAUNCH_RELAY_H_
