@@ -4,87 +4,10 @@
 #include <utility>
 
 #include "base/check.h"
+#include "pmi/launch/payload.h"
 #include "pmi/wire/message.h"
 
 namespace weft::pmi {
-namespace {
-
-void PutNumber(std::string& out, uint32_t value) {
-  for (int shift = 24; shift >= 0; shift -= 8) out.push_back(static_cast<char>(value >> shift & 0xff));
-}
-
-uint32_t NumberAt(std::string_view bytes, size_t at) {
-  uint32_t value = 0;
-  for (size_t i = 0; i < 4; ++i) value = value << 8 | static_cast<uint8_t>(bytes[at + i]);
-  return value;
-}
-
-void PutText(std::string& out, const std::string& text) {
-  PutNumber(out, static_cast<uint32_t>(text.size()));
-  out += text;
-}
-
-void PutTexts(std::string& out, const std::vector<std::string>& texts) {
-  PutNumber(out, static_cast<uint32_t>(texts.size()));
-  for (const std::string& text : texts) PutText(out, text);
-}
-
-void PutValues(std::string& out, const KeyValues& values) {
-  PutNumber(out, static_cast<uint32_t>(values.size()));
-  for (const auto& [key, value] : values) {
-    PutText(out, key);
-    PutText(out, value);
-  }
-}
-
-// Reads from front to back; after the first thing that does not fit every answer is empty and ok() false.
-class Cursor {
- public:
-  explicit Cursor(std::string_view bytes) : bytes_(bytes) {}
-  bool ok() const { return ok_; }
-  bool at_end() const { return ok_ && bytes_.empty(); }
-
-  uint32_t Number() {
-    if (!Has(4)) return 0;
-    const uint32_t value = NumberAt(bytes_, 0);
-    bytes_.remove_prefix(4);
-    return value;
-  }
-  std::string Text() {
-    const uint32_t length = Number();
-    if (!Has(length)) return {};
-    std::string text(bytes_.substr(0, length));
-    bytes_.remove_prefix(length);
-    return text;
-  }
-  // A number of elements of at least `smallest` bytes each.
-  uint32_t Count(size_t smallest) {
-    const uint32_t count = Number();
-    if (count > bytes_.size() / smallest) ok_ = false;
-    return ok_ ? count : 0;
-  }
-  std::vector<std::string> Texts() {
-    std::vector<std::string> texts(Count(4));
-    for (std::string& text : texts) text = Text();
-    return texts;
-  }
-  KeyValues Values() {
-    KeyValues values(Count(8));
-    for (auto& [key, value] : values) {
-      key = Text();
-      value = Text();
-    }
-    return values;
-  }
-
- private:
-  bool Has(size_t bytes) { return ok_ = ok_ && bytes <= bytes_.size(); }
-
-  std::string_view bytes_;
-  bool ok_ = true;
-};
-
-}  // namespace
 
 std::string Frame::Serialize() const {
   WEFT_CHECK(payload.size() <= FrameReader::kLongestPayload);
@@ -94,6 +17,7 @@ std::string Frame::Serialize() const {
   out.push_back(static_cast<char>(type));
   PutNumber(out, static_cast<uint32_t>(job));
   PutNumber(out, static_cast<uint32_t>(number));
+  PutNumber(out, static_cast<uint32_t>(host));
   return out += payload;
 }
 
@@ -110,7 +34,8 @@ std::optional<Frame> FrameReader::Next() {
     if (rest.size() - kHeader >= length) {
       position_ += kHeader + length;
       return Frame{static_cast<FrameType>(type), static_cast<int32_t>(NumberAt(rest, 9)),
-                   std::string(rest.substr(kHeader, length)), static_cast<int32_t>(NumberAt(rest, 5))};
+                   std::string(rest.substr(kHeader, length)), static_cast<int32_t>(NumberAt(rest, 5)),
+                   static_cast<int32_t>(NumberAt(rest, 13))};
     }
   }
   buffer_.erase(0, position_);
@@ -125,7 +50,7 @@ std::string SerializeValues(const KeyValues& values) {
 }
 
 std::optional<KeyValues> ParseValues(std::string_view bytes) {
-  Cursor cursor(bytes);
+  PayloadCursor cursor(bytes);
   KeyValues values = cursor.Values();
   if (!cursor.at_end()) return std::nullopt;
   return values;
@@ -168,7 +93,7 @@ std::string StartOrder::Serialize() const {
 }
 
 std::optional<StartOrder> StartOrder::Parse(std::string_view bytes) {
-  Cursor cursor(bytes);
+  PayloadCursor cursor(bytes);
   StartOrder order;
   order.job_size = static_cast<int32_t>(cursor.Number());
   order.universe_size = static_cast<int32_t>(cursor.Number());

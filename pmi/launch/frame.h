@@ -16,9 +16,10 @@ namespace weft::pmi {
 
 // What mpiexec and its proxies (one for each host, this one included) say to each other, over a socket:
 //
-//   | payload length : 32 | type : 8 | job : 32 | rank or number : 32 | payload |      big-endian
+//   | payload length : 32 | type : 8 | job : 32 | rank or number : 32 | host : 32 | payload |      big-endian
 //
-// Jobs have numbers: 0 is that of the command line, the others are those that ranks spawned.
+// Jobs have numbers: 0 is that of the command line, the others are those that ranks spawned. Hosts have numbers, which mpiexec gives them; a
+// proxy does not know its own. Proxies stand in a tree (proxy_tree.h), and pass on what is for, and comes from, those below them.
 enum class FrameType : uint8_t {
   // mpiexec to proxy
   kStart = 1,     // payload: StartOrder
@@ -29,7 +30,7 @@ enum class FrameType : uint8_t {
   // both ways
   kQuestion = 6,  // what the rank asks of mpiexec (Server::Owner::OnQuestion), and the answer: messages of PMI-2, thrid is the ticket
   // proxy to mpiexec
-  kFence = 7,         // all ranks of the host are in the barrier; payload: what they put
+  kFence = 7,         // all ranks of so many (number) hosts are in the barrier; payload: what they put
   kAbort = 8,         // the rank called MPI_Abort; payload: the code in decimal, a blank, and a message
   kMisuse = 9,        // the rank broke the PMI protocol; payload: how
   kStuck = 10,        // the rank is gone, but ranks of the host wait for it in a barrier
@@ -41,14 +42,21 @@ enum class FrameType : uint8_t {
   kNotStarted = 16,   // payload: the exit code in decimal, a blank, and why
   kDone = 17,         // no process of the job is left on the host
   kStarted = 18,      // all ranks of the job on this host run
+  kGrow = 19,         // mpiexec to proxy: start proxies on these hosts; payload: GrowOrder (grow_order.h)
+  kGrown = 20,        // the answer; payload: 0, or the exit code in decimal, a blank, and why not
+  kLost = 21,         // the host's proxy is gone
 };
-inline constexpr FrameType kLastFrameType = FrameType::kStarted;
+inline constexpr FrameType kLastFrameType = FrameType::kLost;
 
 struct Frame {
+  static constexpr int32_t kHere = -1;        // the host at this end or the other
+  static constexpr int32_t kEverywhere = -2;  // from mpiexec: the proxy at the other end and all below it
+
   FrameType type;
   int32_t number = 0;  // a rank where the type speaks of one
   std::string payload;
   int32_t job = 0;
+  int32_t host = kHere;  // which it is for, or comes from
 
   std::string Serialize() const;
 };
@@ -56,7 +64,7 @@ struct Frame {
 // Takes frames from a stream that may be cut anywhere. The first error is final.
 class FrameReader {
  public:
-  static constexpr size_t kHeader = 13;
+  static constexpr size_t kHeader = 17;
   static constexpr size_t kLongestPayload = 64 << 20;  // bytes: kStart holds the environment of every program
 
   void Append(std::string_view bytes) { buffer_.append(bytes); }

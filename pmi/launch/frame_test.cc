@@ -18,8 +18,8 @@ StartOrder Order() {
   return order;
 }
 
-TEST(PmiFrame, HasALengthATypeAJobANumberAndAPayload) {
-  EXPECT_EQ((Frame{FrameType::kSignal, 0x01020304, "ab", 5}).Serialize(), std::string("\0\0\0\2\3\0\0\0\5\1\2\3\4ab", 15));
+TEST(PmiFrame, HasALengthATypeAJobANumberAHostAndAPayload) {
+  EXPECT_EQ((Frame{FrameType::kSignal, 0x01020304, "ab", 5, 6}).Serialize(), std::string("\0\0\0\2\3\0\0\0\5\1\2\3\4\0\0\0\6ab", 19));
 }
 
 TEST(PmiFrame, ComesTogetherFromEverySplit) {
@@ -42,8 +42,8 @@ TEST(PmiFrame, ComesTogetherFromEverySplit) {
 }
 
 TEST(PmiFrame, RefusesTypesAndLengthsThatCannotBe) {
-  for (const std::string& header : {std::string(13, '\0'), std::string("\0\0\0\0\x7f", 5) + std::string(8, '\0'),
-                                    std::string("\xff\xff\xff\xff\1", 5) + std::string(8, '\0'), std::string("\4\0\0\1\1\0\0\0\0\0\0\0\0", 13)}) {
+  for (const std::string& header : {std::string(17, '\0'), std::string("\0\0\0\0\x7f", 5) + std::string(12, '\0'),
+                                    std::string("\xff\xff\xff\xff\1", 5) + std::string(12, '\0'), std::string("\4\0\0\1\1", 5) + std::string(12, '\0')}) {
     FrameReader reader;
     reader.Append(header);
     EXPECT_FALSE(reader.Next());

@@ -136,19 +136,19 @@ Launcher::Job& Launcher::AddJob(int number, JobPlan plan) {
 
 Result<std::vector<size_t>, LaunchError> Launcher::HostsNamed(const std::vector<std::string>& names) {
   const auto find = [&](const std::string& name) {
-    return static_cast<size_t>(std::find_if(hosts_.begin(), hosts_.end(), [&](const Host& host) { return host.open && host.link.host == name; }) -
+    return static_cast<size_t>(std::find_if(hosts_.begin(), hosts_.end(), [&](const Host& host) { return host.open && host.name == name; }) -
                                hosts_.begin());
   };
-  std::vector<std::string> missing;
+  GrowOrder missing;
   for (const std::string& name : names) {
-    if (find(name) == hosts_.size()) missing.push_back(name);
+    if (find(name) == hosts_.size()) missing.hosts.push_back({static_cast<int32_t>(hosts_.size() + missing.hosts.size()), name});
   }
-  if (!missing.empty()) {
-    auto links = StartProxies({missing, options_.launcher.value_or(RemoteShell::Ssh()), options_.interface, signals_, secret_});
-    if (!links) return links.error();
-    for (ProxyLink& link : links.value()) {
-      hosts_.emplace_back();
-      hosts_.back().link = std::move(link);
+  if (!missing.hosts.empty()) {
+    const ProxyTree::Means means{options_.launcher.value_or(RemoteShell::Ssh()), options_.interface, signals_, -1, secret_};
+    if (const auto error = tree_.Grow(missing, means)) return *error;
+    for (const auto& [number, name] : missing.hosts) {
+      ProxyTree::Branch* branch = tree_.To(number);
+      hosts_.push_back({name, branch, branch->link.is_local, true});
     }
   }
   std::vector<size_t> found;
@@ -159,17 +159,13 @@ Result<std::vector<size_t>, LaunchError> Launcher::HostsNamed(const std::vector<
 std::string Launcher::SendOrders(Job& job) {
   job.open.assign(job.hosts.size(), true);
   std::string here = "127.0.0.1";
-  for (const Host& host : hosts_) {
-    if (!host.link.is_local && host.open) here = OwnAddress(host.link.connection->fd());
+  for (const auto& branch : tree_.branches()) {
+    if (!branch->link.is_local && branch->open) here = OwnAddress(branch->link.connection->fd());
   }
   std::vector<std::string> orders;
   for (size_t i = 0; i < job.hosts.size(); ++i) {
     StartOrder& order = job.plan.orders[i];
-    if (hosts_[job.hosts[i]].link.is_local) {
-      order.host_address = here;
-      // By a socket pair; others make it of their invitation.
-      order.values.emplace_back("weft_secret", SecretOfJob(secret_, job.number).ToHex());
-    }
+    if (hosts_[job.hosts[i]].is_local) order.host_address = here;
     orders.push_back(order.Serialize());
     if (orders.back().size() > FrameReader::kLongestPayload) {
       job.open.assign(job.hosts.size(), false);
@@ -178,7 +174,7 @@ std::string Launcher::SendOrders(Job& job) {
     }
   }
   for (size_t i = 0; i < orders.size(); ++i) {
-    hosts_[job.hosts[i]].link.connection->Send({FrameType::kStart, 0, std::move(orders[i]), job.number});
+    SendTo(hosts_[job.hosts[i]], {FrameType::kStart, 0, std::move(orders[i]), job.number});
   }
   job.plan.orders.clear();
   return {};
@@ -206,11 +202,11 @@ void Launcher::WatchAll() {
     const short events = static_cast<short>(POLLIN | (name_link_->wants_to_write() ? POLLOUT : 0));
     poller_.Watch(name_link_->fd(), events, [this](short ready) { OnNames(ready); });
   }
-  for (size_t i = 0; i < hosts_.size(); ++i) {
-    if (!hosts_[i].open) continue;
-    const Connection& connection = *hosts_[i].link.connection;
+  for (const auto& branch : tree_.branches()) {
+    if (!branch->open) continue;
+    const Connection& connection = *branch->link.connection;
     const short events = static_cast<short>((room ? POLLIN : 0) | (connection.wants_to_write() ? POLLOUT : 0));
-    if (events != 0) poller_.Watch(connection.fd(), events, [this, i](short ready) { OnHost(i, ready); });
+    if (events != 0) poller_.Watch(connection.fd(), events, [this, to = branch.get()](short ready) { OnBranch(*to, ready); });
   }
   if (!all_ending()) poller_.Watch(input_.fd_to_watch(), POLLIN, [this](short) { OnInput(); });
 }
@@ -264,23 +260,29 @@ Launcher::Job* Launcher::Find(int number) {
   return found == jobs_.end() ? nullptr : &found->second;
 }
 
-void Launcher::OnHost(size_t index, short events) {
-  Connection& connection = *hosts_[index].link.connection;  // stays where it is when hosts are added
+void Launcher::OnBranch(ProxyTree::Branch& branch, short events) {
+  Connection& connection = *branch.link.connection;
   bool alive = true;
   if (events & POLLOUT) alive = connection.Write();
   // What the proxy said before it went comes first.
   if (events & ~POLLOUT) alive = connection.Read() && alive;
-  while (hosts_[index].open) {
+  while (branch.open) {
     const std::optional<Frame> frame = connection.Next();
     if (!frame) break;
-    OnFrame(index, *frame);
+    const int32_t host = frame->host == Frame::kHere ? branch.own_host() : frame->host;
+    alive = alive && branch.leads_to(host);
+    if (!branch.leads_to(host)) break;
+    if (hosts_[static_cast<size_t>(host)].open) OnFrame(static_cast<size_t>(host), *frame);
   }
-  if (hosts_[index].open && (!alive || connection.broken())) OnHostLost(index);
+  if (!branch.open || (alive && !connection.broken())) return;
+  branch.open = false;
+  for (const int32_t host : branch.hosts) OnHostLost(static_cast<size_t>(host));
 }
 
 void Launcher::OnFrame(size_t host, const Frame& frame) {
   if (frame.type == FrameType::kInputTaken) return input_.Taken(static_cast<size_t>(frame.number));
   if (frame.type == FrameType::kInputClosed) return input_.Close();
+  if (frame.type == FrameType::kLost) return OnHostLost(host);
   Job* job = Find(frame.job);
   if (job == nullptr) return;
   switch (frame.type) {
@@ -322,7 +324,7 @@ void Launcher::OnRankFrame(Job& job, size_t host, const Frame& frame) {
   }
   const auto [number, text] = ParseNumberAndText(frame.payload);
   if (frame.type == FrameType::kNotStarted) {
-    const std::string where = hosts_[host].link.is_local ? "" : " on " + hosts_[host].link.host;
+    const std::string where = hosts_[host].is_local ? "" : " on " + hosts_[host].name;
     if (job.asker) return FailSpawn(job, text + where);
     EndJob(job, number, text + where, milliseconds(0));
   } else if (frame.type == FrameType::kAbort) {
@@ -352,12 +354,13 @@ void Launcher::OnExited(Job& job, int rank, const ExitReport& report) {
   if (job.in_fence != 0) OnStuck(job, rank);
 }
 
-// The ranks of one more host are in the barrier.
+// The ranks of one host more, or of several below one proxy, are in the barrier.
 void Launcher::OnFence(Job& job, const Frame& frame) {
   const auto put = ParseValues(frame.payload);
-  if (!put) return;
+  if (!put || frame.number < 1) return;
   job.put.insert(job.put.end(), put->begin(), put->end());
-  if (++job.in_fence == job.hosts.size()) {
+  job.in_fence += static_cast<size_t>(frame.number);
+  if (job.in_fence >= job.hosts.size()) {
     SendTo(job, {FrameType::kFenceEnd, 0, SerializeValues(job.put)});
     job.put.clear();
     job.in_fence = 0;
@@ -373,9 +376,9 @@ void Launcher::OnStuck(Job& job, int rank) {
 
 void Launcher::OnHostLost(size_t index) {
   Host& host = hosts_[index];
-  host.open = false;
-  const std::string why = host.link.is_local ? "the process that runs this host's ranks (pid " + std::to_string(host.link.pid) + ") was killed"
-                                             : "the connection to " + host.link.host + " ended";
+  if (!std::exchange(host.open, false)) return;
+  const std::string why = host.is_local ? "the process that runs this host's ranks (pid " + std::to_string(host.branch->link.pid) + ") was killed"
+                                        : "the connection to " + host.name + " ended";
   for (auto& [number, job] : jobs_) {
     if (std::find(job.hosts.begin(), job.hosts.end(), index) == job.hosts.end()) continue;
     CloseHost(job, index);
@@ -395,12 +398,10 @@ void Launcher::PassOn(int number) {
   if (interrupts && ++times_interrupted_ == 2) {
     return EndAllJobs(128 + number, "interrupted twice; the ranks are killed", milliseconds(0));
   }
-  for (Host& host : hosts_) {
-    if (host.open) host.link.connection->Send({FrameType::kSignal, number});
-  }
+  for (const auto& branch : tree_.branches()) branch->Send({FrameType::kSignal, number}, Frame::kEverywhere);
   if (number != SIGTSTP) return;
-  for (Host& host : hosts_) {
-    if (host.open) host.link.connection->Drain(1000);
+  for (const auto& branch : tree_.branches()) {
+    if (branch->open) branch->link.connection->Drain(1000);
   }
   raise(SIGSTOP);
 }
@@ -410,7 +411,7 @@ void Launcher::OnInput() {
   const Job* job = Find(0);
   if (job == nullptr || job->hosts.empty()) return;
   Host& host = hosts_[job->hosts[static_cast<size_t>(job->plan.placement.host_of_rank[0])]];
-  if (host.open) host.link.connection->Send({FrameType::kInput, 0, bytes});
+  SendTo(host, {FrameType::kInput, 0, bytes});
 }
 
 void Launcher::WriteStream(Stream& stream) {
@@ -469,15 +470,24 @@ std::set<int> Launcher::ConnectedWith(const Job& job) const {
 void Launcher::SendTo(const Job& job, const Frame& frame) {
   Frame addressed = frame;
   addressed.job = job.number;
+  std::set<ProxyTree::Branch*> told;
   for (size_t i = 0; i < job.open.size(); ++i) {
-    Host& host = hosts_[job.hosts[i]];
-    if (host.open && job.open[i]) host.link.connection->Send(addressed);
+    const Host& host = hosts_[job.hosts[i]];
+    // Where the job is not, it is not heard.
+    if (host.open && job.open[i] && told.insert(host.branch).second) host.branch->Send(addressed, Frame::kEverywhere);
   }
+}
+
+void Launcher::SendTo(const Host& host, const Frame& frame) {
+  if (host.open) host.branch->Send(frame, static_cast<int32_t>(&host - hosts_.data()));
 }
 
 // Waits for proxies and ssh, which end by themselves now; then nothing that descends from this process is left.
 void Launcher::FinishChildren() {
-  for (Host& host : hosts_) host.link.connection.reset();
+  for (const auto& branch : tree_.branches()) {
+    branch->open = false;
+    branch->link.connection.reset();
+  }
   const auto deadline = Clock::now() + kChildTime;
   for (;;) {
     const pid_t pid = waitpid(-1, nullptr, WNOHANG);

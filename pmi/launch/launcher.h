@@ -21,7 +21,7 @@
 #include "pmi/launch/options.h"
 #include "pmi/launch/output.h"
 #include "pmi/launch/poller.h"
-#include "pmi/launch/remote_start.h"
+#include "pmi/launch/proxy_tree.h"
 
 namespace weft::pmi {
 
@@ -50,7 +50,9 @@ class Launcher {
 
   // One proxy, for as long as mpiexec lives.
   struct Host {
-    ProxyLink link;
+    std::string name;
+    ProxyTree::Branch* branch = nullptr;  // which leads to it
+    bool is_local = false;
     bool open = true;  // the proxy is there
   };
 
@@ -91,7 +93,7 @@ class Launcher {
   void Tick();
   bool finished() const;
 
-  void OnHost(size_t host, short events);
+  void OnBranch(ProxyTree::Branch& branch, short events);
   void OnFrame(size_t host, const Frame& frame);
   void OnRankFrame(Job& job, size_t host, const Frame& frame);
   void OnExited(Job& job, int rank, const ExitReport& report);
@@ -130,6 +132,7 @@ class Launcher {
   void ForgetDoneJobs();
   bool all_ending() const;
   void SendTo(const Job& job, const Frame& frame);
+  void SendTo(const Host& host, const Frame& frame);
   void FinishChildren();
   void Say(const std::string& message);
   std::string NameOf(const Job& job, int rank) const;
@@ -144,7 +147,8 @@ class Launcher {
   std::map<std::string, std::pair<Asker, Request>> name_questions_;  // that it has not answered, by ticket
   std::map<int, std::set<std::string>> published_;                   // there, by job
   unsigned next_name_ticket_ = 1;
-  std::vector<Host> hosts_;
+  ProxyTree tree_;
+  std::vector<Host> hosts_;  // by the numbers that they have in tree_
   std::map<int, Job> jobs_;  // that have not ended, by number
   int next_job_ = 1;
   int universe_size_ = -1;

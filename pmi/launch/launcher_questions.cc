@@ -78,10 +78,8 @@ void Launcher::ForgetNamesOf(int job) {
 }
 
 void Launcher::AnswerTo(const Asker& asker, const Request& request, const Answer& answer) {
-  Host& host = hosts_[asker.host];
-  if (!host.open) return;
   const std::string bytes = Dialect::Counted(Dialect::Side::kLauncher)->Write({request, asker.ticket}, answer);
-  host.link.connection->Send({FrameType::kQuestion, asker.rank, bytes, asker.job});
+  SendTo(hosts_[asker.host], {FrameType::kQuestion, asker.rank, bytes, asker.job});
 }
 
 // Blocks while proxies on new hosts are started.

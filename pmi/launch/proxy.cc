@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +22,8 @@
 #include "base/file_limit.h"
 #include "base/job_secret.h"
 #include "pmi/launch/event_poller.h"
+#include "pmi/launch/fence_collector.h"
+#include "pmi/launch/proxy_tree.h"
 #include "pmi/launch/remote_start.h"
 #include "pmi/server/server.h"
 #include "pmi/launch/spawn.h"
@@ -35,7 +38,7 @@ constexpr size_t kMostUnsent = 1 << 20;     // bytes for mpiexec, beyond which t
 constexpr size_t kMostAfterExit = 2 << 20;  // bytes read from a pipe whose rank ended; a pipe holds at most 1 MiB
 constexpr milliseconds kGrace{2000};        // from SIGTERM to SIGKILL when nobody says otherwise
 constexpr milliseconds kOrphanLook{10};     // between two looks for what ranks left behind
-constexpr milliseconds kFarewell{5000};     // for mpiexec to take the last bytes
+constexpr milliseconds kFarewell{5000};     // for mpiexec to take the last bytes, and for proxies below to end
 
 class Proxy;
 
@@ -112,8 +115,7 @@ class LocalJob final : public Server::Owner {
 
 class Proxy {
  public:
-  Proxy(std::unique_ptr<Connection> connection, const std::optional<JobSecret>& secret)
-      : connection_(std::move(connection)), secret_(secret) {}
+  Proxy(std::unique_ptr<Connection> connection, const JobSecret& secret) : connection_(std::move(connection)), secret_(secret) {}
   void Run();
 
   // For its jobs.
@@ -122,8 +124,14 @@ class Proxy {
   void Tell(const Frame& frame) {
     if (connected_) connection_->Send(frame);
   }
+  // Ranks of so many hosts, this one or some below it, are in the job's barrier.
+  void EnterFence(int job, int hosts, KeyValues put);
+  // A rank of the job has ended, here or below.
+  void OnRankEnded(int job);
+  // All processes that this one started but those of proxies below it.
+  std::vector<pid_t> Descendants() const;
   std::string OwnAddressTowardsMpiexec() const { return OwnAddress(connection_->fd()); }
-  std::optional<JobSecret> SecretOf(int job) const;
+  JobSecret SecretOf(int job) const { return SecretOfJob(secret_, job); }
   const Server::Space* SpaceOf(const std::string& job_id) const;
   // Whether ranks of another job run here.
   bool RunsOthersThan(const LocalJob* job) const;
@@ -142,8 +150,22 @@ class Proxy {
   void RemoveFinishedJobs();
   LocalJob* Find(int number);
 
+  // Of the proxies below.
+  void Grow(const Frame& frame);
+  void PassDown(const Frame& frame);
+  void WatchBranches();
+  void OnBranch(ProxyTree::Branch& branch, uint32_t events);
+  void PassUp(ProxyTree::Branch& branch, Frame frame);
+  void LoseBranch(ProxyTree::Branch& branch);
+  void CloseBranch(ProxyTree::Branch& branch);
+  void LeaveFence(int job);
+  void TellFence(int job, std::optional<FenceCollector::Entered> entered);
+  void FinishBranches();
+
   std::unique_ptr<Connection> connection_;
-  const std::optional<JobSecret> secret_;  // what the orders do not say, where they go over the network
+  const JobSecret secret_;  // which orders do not say
+  ProxyTree tree_;
+  std::map<int, FenceCollector> fences_;  // by job
   EventPoller poller_;
   bool room_ = true;
   bool connected_ = true;
@@ -157,6 +179,7 @@ void Proxy::Run() {
   while (connected_ || !jobs_.empty()) {
     poller_.Change(connected_ ? connection_->fd() : -1, EPOLLIN | (connection_->wants_to_write() ? EPOLLOUT : 0u));
     MakeRoom();
+    WatchBranches();
     poller_.Wait(MillisecondsToSleep());
     ReapChildren();
     for (const auto& [number, job] : jobs_) {
@@ -165,6 +188,7 @@ void Proxy::Run() {
     }
     RemoveFinishedJobs();
   }
+  FinishBranches();
   // What left its session, and so belongs to no job.
   for (const pid_t pid : DescendantsOf(getpid())) kill(pid, SIGKILL);
   close(signals_);
@@ -179,6 +203,7 @@ void Proxy::RemoveFinishedJobs() {
     }
     const int number = job.number();
     entry = jobs_.erase(entry);
+    LeaveFence(number);
     Tell({FrameType::kDone, 0, {}, number});
   }
 }
@@ -274,6 +299,7 @@ void Proxy::OnConnection(uint32_t events) {
   if (connection_->broken()) connected_ = false;
   if (connected_) return;
   poller_.Forget(connection_->fd());
+  for (const auto& branch : tree_.branches()) CloseBranch(*branch);
   EndAll(kGrace);  // mpiexec is gone
 }
 
@@ -291,10 +317,14 @@ LocalJob* Proxy::Find(int number) {
 
 // A job that is not here any more is one whose end mpiexec has not heard of yet.
 void Proxy::Handle(const Frame& frame) {
+  if (frame.host != Frame::kHere) PassDown(frame);
+  if (frame.host >= 0) return;
   LocalJob* job = Find(frame.job);
   switch (frame.type) {
     case FrameType::kStart:
       return Start(frame);
+    case FrameType::kGrow:
+      return Grow(frame);
     case FrameType::kQuestion:
       if (job != nullptr) job->TakeAnswer(frame);
       return;
@@ -325,11 +355,10 @@ void Proxy::Start(const Frame& frame) {
     connected_ = false;
     return;
   }
+  fences_[frame.job].AddHost();
   auto& job = jobs_[frame.job] = std::make_unique<LocalJob>(frame.job, this);
   job->Start(*std::move(order));
 }
-
-std::optional<JobSecret> Proxy::SecretOf(int job) const { return secret_ ? std::optional(SecretOfJob(*secret_, job)) : std::nullopt; }
 
 const Server::Space* Proxy::SpaceOf(const std::string& job_id) const {
   for (const auto& [number, job] : jobs_) {
@@ -344,6 +373,129 @@ bool Proxy::RunsOthersThan(const LocalJob* job) const {
 
 void Proxy::EndAll(milliseconds grace) {
   for (const auto& [number, job] : jobs_) job->End(grace);
+}
+
+void Proxy::Grow(const Frame& frame) {
+  const auto order = GrowOrder::Parse(frame.payload);
+  if (!order) {
+    connected_ = false;
+    return;
+  }
+  const size_t before = tree_.branches().size();
+  const ProxyTree::Means means{order->remote_shell, order->interface, signals_, connection_->fd(), secret_};
+  if (const auto error = tree_.Grow(*order, means)) return Tell({FrameType::kGrown, 0, NumberAndText(error->exit_code, error->message)});
+  for (size_t i = before; i < tree_.branches().size(); ++i) {
+    ProxyTree::Branch& branch = *tree_.branches()[i];
+    if (!poller_.Watch(branch.link.connection->fd(), EPOLLIN, [this, &branch](uint32_t events) { OnBranch(branch, events); })) LoseBranch(branch);
+  }
+  Tell({FrameType::kGrown, 0, NumberAndText(0, "")});
+}
+
+// What mpiexec says to hosts below.
+void Proxy::PassDown(const Frame& frame) {
+  if (frame.host == Frame::kEverywhere) {
+    for (const auto& branch : tree_.branches()) branch->Send(frame, Frame::kEverywhere);
+    return;
+  }
+  ProxyTree::Branch* branch = tree_.To(frame.host);
+  if (branch == nullptr || !branch->open) return;  // mpiexec has not heard of its end yet
+  if (frame.type == FrameType::kStart) fences_[frame.job].AddHost();
+  branch->Send(frame, frame.host);
+}
+
+// While mpiexec takes nothing, they wait with this proxy.
+void Proxy::WatchBranches() {
+  for (const auto& branch : tree_.branches()) {
+    if (!branch->open) continue;
+    const Connection& connection = *branch->link.connection;
+    poller_.Change(connection.fd(), (room_ ? EPOLLIN : 0u) | (connection.wants_to_write() ? EPOLLOUT : 0u));
+  }
+}
+
+void Proxy::OnBranch(ProxyTree::Branch& branch, uint32_t events) {
+  Connection& connection = *branch.link.connection;
+  bool alive = true;
+  if (events & EPOLLOUT) alive = connection.Write();
+  if (events & ~static_cast<uint32_t>(EPOLLOUT)) alive = connection.Read() && alive;
+  while (branch.open) {
+    std::optional<Frame> frame = connection.Next();
+    if (!frame) break;
+    PassUp(branch, *std::move(frame));
+  }
+  if (branch.open && (!alive || connection.broken())) LoseBranch(branch);
+}
+
+// What a host below says to mpiexec.
+void Proxy::PassUp(ProxyTree::Branch& branch, Frame frame) {
+  if (frame.host == Frame::kHere) frame.host = branch.own_host();
+  if (!branch.leads_to(frame.host)) return LoseBranch(branch);
+  switch (frame.type) {
+    case FrameType::kFence:
+      if (auto put = ParseValues(frame.payload); put && frame.number > 0) return EnterFence(frame.job, frame.number, *std::move(put));
+      return LoseBranch(branch);
+    case FrameType::kExited:
+      OnRankEnded(frame.job);
+      break;
+    case FrameType::kDone:
+      LeaveFence(frame.job);
+      break;
+    case FrameType::kLost:
+      for (auto& [job, fence] : fences_) TellFence(job, fence.PassOn());
+      break;
+    default:
+      break;
+  }
+  Tell(frame);
+}
+
+void Proxy::LoseBranch(ProxyTree::Branch& branch) {
+  CloseBranch(branch);
+  for (auto& [job, fence] : fences_) TellFence(job, fence.PassOn());
+  for (const int32_t host : branch.hosts) Tell({FrameType::kLost, 0, {}, 0, host});
+}
+
+// Its proxies end their ranks, and themselves.
+void Proxy::CloseBranch(ProxyTree::Branch& branch) {
+  if (!std::exchange(branch.open, false)) return;
+  poller_.Forget(branch.link.connection->fd());
+  shutdown(branch.link.connection->fd(), SHUT_RDWR);  // it may be in use: the descriptor stays
+}
+
+void Proxy::EnterFence(int job, int hosts, KeyValues put) { TellFence(job, fences_[job].Enter(hosts, std::move(put))); }
+
+void Proxy::OnRankEnded(int job) { TellFence(job, fences_[job].PassOn()); }
+
+void Proxy::LeaveFence(int job) {
+  const auto found = fences_.find(job);
+  if (found == fences_.end()) return;
+  TellFence(job, found->second.RemoveHost());
+  if (found->second.hosts() <= 0) fences_.erase(found);
+}
+
+void Proxy::TellFence(int job, std::optional<FenceCollector::Entered> entered) {
+  if (entered) Tell({FrameType::kFence, entered->hosts, SerializeValues(entered->put), job});
+}
+
+std::vector<pid_t> Proxy::Descendants() const {
+  std::vector<pid_t> all = DescendantsOf(getpid());
+  for (const auto& branch : tree_.branches()) {
+    if (branch->link.pid <= 0) continue;
+    const std::vector<pid_t> below = DescendantsOf(branch->link.pid);
+    std::erase_if(all, [&](pid_t pid) { return pid == branch->link.pid || std::find(below.begin(), below.end(), pid) != below.end(); });
+  }
+  return all;
+}
+
+// The proxies below, and what started them, end by themselves when their connections are closed.
+void Proxy::FinishBranches() {
+  for (const auto& branch : tree_.branches()) CloseBranch(*branch);
+  const auto deadline = Clock::now() + kFarewell;
+  const auto is_there = [](const auto& branch) { return branch->link.pid > 0 && kill(branch->link.pid, 0) == 0; };
+  while (Clock::now() < deadline) {
+    ReapChildren();
+    if (std::none_of(tree_.branches().begin(), tree_.branches().end(), is_there)) return;
+    poll(nullptr, 0, static_cast<int>(kOrphanLook.count()));
+  }
 }
 
 LocalRank* LocalJob::Find(int number) {
@@ -370,7 +522,7 @@ void LocalJob::GiveInput(const std::string& bytes) {
 }
 
 void LocalJob::Start(StartOrder order) {
-  if (const auto secret = proxy_->SecretOf(number_)) order.values.emplace_back("weft_secret", secret->ToHex());
+  order.values.emplace_back("weft_secret", proxy_->SecretOf(number_).ToHex());
   if (order.host_address.empty()) order.host_address = proxy_->OwnAddressTowardsMpiexec();
   Server::Setup setup{order.kvs_name, order.job_size, order.universe_size, {}, order.values, order.spawner};
   for (const StartOrder::Rank& rank : order.ranks) setup.application_of[rank.rank] = rank.program;
@@ -445,6 +597,7 @@ void LocalJob::Ended(pid_t pid, int status) {
   Forward(rank, &rank.files.output, FrameType::kOutput, kMostAfterExit);
   Forward(rank, &rank.files.error_output, FrameType::kErrorOutput, kMostAfterExit);
   CloseInput(rank);
+  proxy_->OnRankEnded(number_);
   Tell(FrameType::kExited, rank.number, ExitReport{status, server_->state(rank.number)}.Serialize());
 }
 
@@ -493,7 +646,7 @@ void LocalJob::OnFence(KeyValues put) {
   if (whole_job_) {
     fence_complete_ = true;  // the server may not be re-entered from here
   } else {
-    Tell(FrameType::kFence, 0, SerializeValues(put));
+    proxy_->EnterFence(number_, 1, std::move(put));
   }
 }
 
@@ -573,7 +726,7 @@ void LocalJob::End(milliseconds grace) {
 
 // What is left of the job: of a job that has the host for itself everything, else what stayed in its ranks' sessions.
 std::vector<pid_t> LocalJob::Remaining() const {
-  std::vector<pid_t> all = DescendantsOf(getpid());
+  std::vector<pid_t> all = proxy_->Descendants();
   return proxy_->RunsOthersThan(this) ? OfSessions(std::move(all), Leaders()) : all;
 }
 
@@ -605,7 +758,7 @@ bool LocalJob::ClearOrphans() {
 
 }  // namespace
 
-void RunProxy(std::unique_ptr<Connection> connection, const std::optional<JobSecret>& secret) {
+void RunProxy(std::unique_ptr<Connection> connection, const JobSecret& secret) {
   Proxy(std::move(connection), secret).Run();
 }
 

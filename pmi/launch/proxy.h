@@ -2,7 +2,6 @@
 #define PMI_LAUNCH_PROXY_H_
 
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "base/job_secret.h"
@@ -11,9 +10,9 @@
 namespace weft::pmi {
 
 // Runs the ranks of one host: starts them, carries their output, input and PMI bytes, passes signals on, and sees to it that no
-// process of the job is left when it ends, mpiexec's own death included. Returns when all is done. Single-threaded; takes over
-// the process's signals and children.
-void RunProxy(std::unique_ptr<Connection> connection, const std::optional<JobSecret>& secret);
+// process of the job is left when it ends, mpiexec's own death included; and the same for hosts below it (proxy_tree.h). `connection`: with
+// mpiexec, or the proxy above. Returns when all is done. Single-threaded; takes over the process's signals and children.
+void RunProxy(std::unique_ptr<Connection> connection, const JobSecret& secret);
 
 // `mpiexec --proxy`, started on another host by ssh: reads where mpiexec is from standard input (see remote_start.h), connects,
 // and runs the proxy. The exit status.

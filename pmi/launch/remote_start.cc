@@ -26,7 +26,6 @@
 #include "base/file_limit.h"
 #include "base/hex.h"
 #include "pmi/wire/message.h"
-#include "pmi/launch/placement.h"
 #include "pmi/launch/poller.h"
 #include "pmi/launch/proxy.h"
 #include "transport/interfaces.h"
@@ -117,14 +116,14 @@ std::string AddressTowards(const std::string& host) {
 }
 
 // A child that keeps nothing of this process but `fd`, and becomes the proxy of this host.
-[[noreturn]] void LocalProxy(int fd) {
+[[noreturn]] void LocalProxy(int fd, const JobSecret& secret) {
   setsid();
   const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(nothing, standard);
   const int kept = fcntl(fd, F_DUPFD_CLOEXEC, 3);
   dup2(kept, 3);
   close_range(4, ~0u, 0);
-  RunProxy(std::make_unique<Connection>(3), std::nullopt);
+  RunProxy(std::make_unique<Connection>(3), secret);
   _exit(0);
 }
 
@@ -184,10 +183,10 @@ std::string Starter::MissingHosts() const {
 }
 
 Result<std::vector<ProxyLink>, LaunchError> Starter::Run() {
-  for (const std::string& host : start_.hosts) {
+  for (const auto& [name, is_local] : start_.hosts) {
     links_.emplace_back();
-    links_.back().host = host;
-    links_.back().is_local = IsThisHost(host);
+    links_.back().host = name;
+    links_.back().is_local = is_local;
   }
   std::optional<LaunchError> error;
   for (size_t node = 0; node < links_.size() && !error; ++node) {
@@ -196,6 +195,7 @@ Result<std::vector<ProxyLink>, LaunchError> Starter::Run() {
   Poller poller;
   while (!error && !complete()) {
     poller.Watch(start_.signals, POLLIN, [&](short) { error = OnSignal(); });
+    poller.Watch(start_.lifeline, POLLRDHUP, [&](short) { error = LaunchError{1, "mpiexec is gone"}; });
     // A listener that is watched but not accepted from would end every sleep at once.
     const bool listens = Clock::now() >= listen_again_;
     if (listens) poller.Watch(listener_, POLLIN, [&](short) { AcceptConnections(); });
@@ -221,7 +221,7 @@ std::optional<LaunchError> Starter::StartLocal(ProxyLink* link) {
     return LaunchError{1, std::string("cannot make a socket pair: ") + std::strerror(errno)};
   }
   link->pid = fork();
-  if (link->pid == 0) LocalProxy(ends[1]);
+  if (link->pid == 0) LocalProxy(ends[1], start_.secret);
   close(ends[1]);
   link->connection = std::make_unique<Connection>(ends[0]);
   if (link->pid < 0) return LaunchError{1, std::string("cannot start a process: ") + std::strerror(errno)};

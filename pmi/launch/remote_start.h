@@ -35,10 +35,16 @@ struct ProxyLink {
 };
 
 struct RemoteStart {
-  std::vector<std::string> hosts;  // in the order of the links
+  struct Host {
+    std::string name;
+    bool is_local = false;  // this one
+  };
+
+  std::vector<Host> hosts;         // in the order of the links
   RemoteShell remote_shell;
   std::string interface;           // only this interface's addresses are given to proxies; empty: all
   int signals = -1;                // signalfd that interrupts: any signal but SIGCHLD ends the attempt
+  int lifeline = -1;               // a socket whose end ends the attempt; -1: none
   JobSecret secret;
 };
 

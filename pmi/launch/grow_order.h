@@ -1,0 +1,34 @@
+#ifndef PMI_LAUNCH_GROW_ORDER_H_
+#define PMI_LAUNCH_GROW_ORDER_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pmi/launch/remote_shell.h"
+
+namespace weft::pmi {
+
+// The payload of kGrow: hosts that are to be below a proxy, and how it reaches them.
+struct GrowOrder {
+  struct Host {
+    int32_t number = 0;  // mpiexec's
+    std::string name;
+    bool operator==(const Host&) const = default;
+  };
+
+  std::vector<Host> hosts;
+  RemoteShell remote_shell;
+  std::string interface;  // -iface
+
+  std::string Serialize() const;
+  // Nothing: not what Serialize() makes.
+  static std::optional<GrowOrder> Parse(std::string_view bytes);
+  bool operator==(const GrowOrder&) const = default;
+};
+
+}  // namespace weft::pmi
+
+#endif  // PMI_LAUNCH_GROW_ORDER_H_
