@@ -68,12 +68,14 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "mpiexec: %s\n", problem.c_str());
     return kWrongCommandLine;
   }
-  const auto time_out = weft::pmi::ParseTimeOut(secure_getenv("MPIEXEC_TIMEOUT"));
-  if (!time_out) {
-    std::fprintf(stderr, "mpiexec: %s\n", time_out.error().message.c_str());
-    return kWrongCommandLine;
+  if (const char* text = secure_getenv("MPIEXEC_TIMEOUT"); text != nullptr && *text != '\0' && !options.value().time_out) {
+    const auto time_out = weft::pmi::ParseTimeOut(text);
+    if (!time_out) {
+      std::fprintf(stderr, "mpiexec: MPIEXEC_TIMEOUT: %s\n", time_out.error().message.c_str());
+      return kWrongCommandLine;
+    }
+    options.value().time_out = time_out.value();
   }
-  options.value().time_out = time_out.value();
   if (const char* file = secure_getenv("WEFT_PMI_NAMESERVER"); file != nullptr && options.value().name_file.empty()) {
     options.value().name_file = file;
   }

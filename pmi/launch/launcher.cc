@@ -81,7 +81,7 @@ Launcher::~Launcher() {
 
 int Launcher::Run() {
   TakeSignals();
-  if (options_.time_out) time_out_at_ = Clock::now() + *options_.time_out;
+  if (options_.time_out.value_or(std::chrono::seconds(0)).count() > 0) time_out_at_ = Clock::now() + *options_.time_out;
   StartFirstJob();
   ForgetDoneJobs();
   while (!finished()) {
@@ -233,7 +233,7 @@ void Launcher::Tick() {
   output_.merger.Tick(Clock::now());
   error_output_.merger.Tick(Clock::now());
   if (!all_ending() && time_out_at_ && Clock::now() >= *time_out_at_) {
-    EndAllJobs(kTimedOut, "the job has run for " + std::to_string(options_.time_out->count()) + " s, as long as MPIEXEC_TIMEOUT allows", kGrace);
+    EndAllJobs(kTimedOut, "the job has run for " + std::to_string(options_.time_out->count()) + " s, as long as -timeout or MPIEXEC_TIMEOUT allows", kGrace);
   }
   for (auto& [number, job] : jobs_) {
     if (job.give_up_at && Clock::now() >= *job.give_up_at) job.open.assign(job.open.size(), false);

@@ -48,6 +48,7 @@ class Parser {
   std::string Directory(const Values& values);
   std::string Label(const Values&);
   std::string Universe(const Values& values);
+  std::string TimeOut(const Values& values);
   std::string Launcher(const Values& values);
   std::string RemoteProgram(const Values& values);
   std::string Interface(const Values& values);
@@ -88,6 +89,7 @@ const Parser::Option Parser::kOptions[] = {
     {"envall", "", "pass this environment to this program", &Parser::LocalAll},
     {"envnone", "", "pass nothing of this environment to this program", &Parser::LocalNone},
     {"usize", "COUNT", "what MPI_UNIVERSE_SIZE says (default: the number of ranks)", &Parser::Universe},
+    {"timeout", "SECONDS", "end the job after this time (0: never; default: MPIEXEC_TIMEOUT)", &Parser::TimeOut},
     {"iface", "NAME", "network interface that other hosts reach this one by", &Parser::Interface},
     {"launcher,bootstrap", "ssh|slurm|fork", "how programs on other hosts are started (default: slurm in an allocation of Slurm's, else ssh)", &Parser::Launcher},
     {"launcher-exec,bootstrap-exec", "PROGRAM", "called as PROGRAM HOST COMMAND instead of ssh", &Parser::RemoteProgram},
@@ -200,6 +202,13 @@ std::string Parser::Universe(const Values& values) {
   return Positive(values[0], "SYSTEM, INFINITE or a number", &options_.universe_size);
 }
 
+std::string Parser::TimeOut(const Values& values) {
+  const auto time_out = ParseTimeOut(values[0]);
+  if (!time_out) return time_out.error().message;
+  options_.time_out = time_out.value();
+  return {};
+}
+
 std::string Parser::Launcher(const Values& values) {
   const std::string& name = values[0];
   if (name != "ssh" && name != "slurm" && name != "fork") {
@@ -290,12 +299,10 @@ Result<Options, PmiError> Parser::Parse(const std::vector<std::string>& words) {
 
 Result<Options, PmiError> ParseOptions(const std::vector<std::string>& words) { return Parser().Parse(words); }
 
-Result<std::optional<std::chrono::seconds>, PmiError> ParseTimeOut(const char* text) {
-  if (text == nullptr || *text == '\0') return std::optional<std::chrono::seconds>();
+Result<std::chrono::seconds, PmiError> ParseTimeOut(const std::string& text) {
   const std::optional<int> seconds = ParseInt(text);
-  if (!seconds || *seconds < 0) return PmiError{"MPIEXEC_TIMEOUT is '" + Printable(text) + "', not a number of seconds"};
-  if (*seconds == 0) return std::optional<std::chrono::seconds>();
-  return std::optional<std::chrono::seconds>(*seconds);
+  if (!seconds || *seconds < 0) return PmiError{"'" + Printable(text) + "' is not a number of seconds"};
+  return std::chrono::seconds(*seconds);
 }
 
 std::string HelpText() {
@@ -313,7 +320,7 @@ std::string HelpText() {
          "126 "
          "when it\ncannot be executed, 1 when the job could not be started or mpiexec's output could not be written, 2 for a "
          "wrong "
-         "command line;\n255 when it ran for longer than MPIEXEC_TIMEOUT seconds (environment).\n";
+         "command line;\n255 when it ran for longer than -timeout or MPIEXEC_TIMEOUT (environment) allows.\n";
 }
 
 std::string TooManyRanks(const Options& options) {

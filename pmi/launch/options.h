@@ -45,15 +45,15 @@ struct Options {
   std::string interface;  // -iface: whose address the proxies connect to; empty: tried in turn
   std::string name_file;  // -nameserver, -nameserver-run: the name server's; empty: names are mpiexec's own
   EnvironmentOptions environment;
-  std::optional<std::chrono::seconds> time_out;  // MPIEXEC_TIMEOUT
+  std::optional<std::chrono::seconds> time_out;  // -timeout, MPIEXEC_TIMEOUT; 0: without limit, as when nothing is said
   std::vector<std::string> notes;  // what was ignored, for stderr
 };
 
 // `words`: the command line without argv[0]. Reads the host file. An error names the option, its value and what it may be.
 Result<Options, PmiError> ParseOptions(const std::vector<std::string>& words);
 
-// What MPIEXEC_TIMEOUT says, `text`: seconds until the job is ended. No value or 0: none.
-Result<std::optional<std::chrono::seconds>, PmiError> ParseTimeOut(const char* text);
+// The value of -timeout or MPIEXEC_TIMEOUT: seconds until the job is ended, 0 for never.
+Result<std::chrono::seconds, PmiError> ParseTimeOut(const std::string& text);
 
 // The text of -help.
 std::string HelpText();

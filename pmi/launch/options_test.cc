@@ -152,8 +152,11 @@ TEST(Options, AnAllocationMayHaveRoomForTooManyRanks) {
 
 TEST(Options, TimeOutIsANumberOfSeconds) {
   EXPECT_EQ(ParseTimeOut("90").value(), std::chrono::seconds(90));
-  for (const char* none : {static_cast<const char*>(nullptr), "", "0"}) EXPECT_EQ(ParseTimeOut(none).value(), std::nullopt);
-  for (const char* wrong : {"abc", "-1", "1.5", "99999999999"}) {
+  EXPECT_EQ(Parse("-timeout 5 a").time_out, std::chrono::seconds(5));
+  EXPECT_EQ(Parse("-timeout 0 a").time_out, std::chrono::seconds(0));
+  EXPECT_EQ(Parse("a").time_out, std::nullopt);
+  EXPECT_THAT(ErrorOf("-timeout soon a"), HasSubstr("-timeout: 'soon' is not a number of seconds"));
+  for (const char* wrong : {"", "abc", "-1", "1.5", "99999999999"}) {
     const auto parsed = ParseTimeOut(wrong);
     ASSERT_FALSE(parsed) << wrong;
     EXPECT_NE(parsed.error().message.find(wrong), std::string::npos);

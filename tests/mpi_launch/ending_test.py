@@ -37,10 +37,16 @@ class Ranks(launch.LaunchTest):
 
     def test_a_job_that_takes_longer_than_it_may_is_ended(self):
         done = self.run_job("-n", 2, *sh("sleep 300"), settings={"MPIEXEC_TIMEOUT": "1"})
-        self.expect_end(done, 255, "the job has run for 1 s, as long as MPIEXEC_TIMEOUT allows")
+        self.expect_end(done, 255, "the job has run for 1 s, as long as -timeout or MPIEXEC_TIMEOUT allows")
         self.assertEqual(self.run_job("-n", 2, "true", settings={"MPIEXEC_TIMEOUT": "30"}).status, 0)
         done = self.run_job("-n", 1, "true", settings={"MPIEXEC_TIMEOUT": "soon"})
-        self.assertEqual((done.status, done.err), (2, "mpiexec: MPIEXEC_TIMEOUT is 'soon', not a number of seconds\n"))
+        self.assertEqual((done.status, done.err), (2, "mpiexec: MPIEXEC_TIMEOUT: 'soon' is not a number of seconds\n"))
+
+    def test_the_option_goes_before_the_variable(self):
+        done = self.run_job("-timeout", 1, "-n", 2, *sh("sleep 300"), settings={"MPIEXEC_TIMEOUT": "30"})
+        self.expect_end(done, 255, "the job has run for 1 s")
+        for option in (("-timeout", 0), ("-timeout", 30)):
+            self.assertEqual(self.run_job(*option, "sleep", "1.5", settings={"MPIEXEC_TIMEOUT": "1"}).status, 0)
 
     def test_ranks_that_ignore_sigterm_are_killed(self):
         done = self.run_job("-n", 2, *sh("trap '' TERM; test $PMI_RANK = 0 && kill -9 $$; sleep 300; sleep 300"))
