@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/nearest.h"
+#include "pmi/launch/config_file.h"
 #include "pmi/wire/message.h"
 
 namespace weft::pmi {
@@ -54,6 +55,7 @@ class Parser {
   std::string Interface(const Values& values);
   std::string NameServer(const Values& values);
   std::string RunNameServer(const Values& values);
+  std::string ConfigFile(const Values& values);
   std::string Help(const Values&) { return Do(Options::Action::kHelp); }
   std::string Version(const Values&) { return Do(Options::Action::kVersion); }
   std::string Ignore(const Values&) { return {}; }
@@ -69,8 +71,14 @@ class Parser {
   // Consumes the option at words[at] and its values; why it is wrong, or empty.
   std::string TakeOption(const std::vector<std::string>& words, size_t* at);
   std::string TakeProgram(const std::vector<std::string>& words, size_t* at);
+  // Programs, colons between, to the end of `words`; or as many as there are before -help or the like.
+  std::string TakePrograms(const std::vector<std::string>& words);
+  // The programs of -configfile, which `rest` of the command line follows.
+  std::string TakeConfigFile(const std::vector<std::string>& rest);
 
   Options options_;
+  std::string config_name_;  // -configfile; empty: there is none
+  std::vector<ConfigLine> config_;
 };
 
 const Parser::Option Parser::kOptions[] = {
@@ -95,6 +103,7 @@ const Parser::Option Parser::kOptions[] = {
     {"launcher-exec,bootstrap-exec", "PROGRAM", "called as PROGRAM HOST COMMAND instead of ssh", &Parser::RemoteProgram},
     {"nameserver", "FILE", "share names with the jobs of the name server that wrote this file", &Parser::NameServer},
     {"nameserver-run", "FILE", "be a name server, and say where in this file, until a signal comes", &Parser::RunNameServer},
+    {"configfile", "FILE", "take the programs from this file, on each line what would stand between two colons", &Parser::ConfigFile},
     {"version,V,info", "", "print the version", &Parser::Version},
     {"help,h,?", "", "print this", &Parser::Help},
     // Hydra's, without a meaning here.
@@ -241,6 +250,15 @@ std::string Parser::RunNameServer(const Values& values) {
   return NameServer(values);
 }
 
+std::string Parser::ConfigFile(const Values& values) {
+  if (!config_name_.empty()) return "there is one already: " + config_name_;
+  auto lines = ReadConfigFile(values[0]);
+  if (!lines) return lines.error().message;
+  config_name_ = values[0];
+  config_ = std::move(lines).value();
+  return {};
+}
+
 std::string Parser::Do(Options::Action action) {
   options_.action = action;
   return {};
@@ -280,17 +298,39 @@ std::string Parser::TakeProgram(const std::vector<std::string>& words, size_t* a
                        : "no program after '" + Printable(words[*at == 0 ? 0 : *at - 1]) + "'";
 }
 
-Result<Options, PmiError> Parser::Parse(const std::vector<std::string>& words) {
+std::string Parser::TakePrograms(const std::vector<std::string>& words) {
   size_t at = 0;
   do {
     options_.programs.emplace_back();
     while (at < words.size() && words[at].size() > 1 && words[at][0] == '-' && words[at] != "--") {
-      if (std::string problem = TakeOption(words, &at); !problem.empty()) return PmiError{problem};
-      if (options_.action != Options::Action::kRun) return options_;
+      const bool in_config_file = !config_.empty();
+      if (std::string problem = TakeOption(words, &at); !problem.empty()) return problem;
+      if (options_.action != Options::Action::kRun) return {};
+      if (!in_config_file && !config_.empty()) return TakeConfigFile({words.begin() + static_cast<std::ptrdiff_t>(at), words.end()});
     }
     if (at < words.size() && words[at] == "--") ++at;
-    if (std::string problem = TakeProgram(words, &at); !problem.empty()) return PmiError{problem};
+    if (std::string problem = TakeProgram(words, &at); !problem.empty()) return problem;
   } while (at++ < words.size() && words[at - 1] == ":");
+  return {};
+}
+
+std::string Parser::TakeConfigFile(const std::vector<std::string>& rest) {
+  if (!rest.empty()) return "'" + Printable(rest[0]) + "' after -configfile " + config_name_ + ": the file names all programs";
+  if (options_.programs.size() > 1) return "a program before -configfile " + config_name_ + ": the file names all programs";
+  if (program() != ProgramOptions{}) return "options of one program before -configfile " + config_name_ + ": they stand there, with their program";
+  options_.programs.clear();
+  for (const ConfigLine& line : config_) {
+    if (const std::string problem = TakePrograms(line.words); !problem.empty()) {
+      return config_name_ + ", line " + std::to_string(line.number) + ": " + problem;
+    }
+    if (options_.action != Options::Action::kRun) break;
+  }
+  return {};
+}
+
+Result<Options, PmiError> Parser::Parse(const std::vector<std::string>& words) {
+  if (const std::string problem = TakePrograms(words); !problem.empty()) return PmiError{problem};
+  if (options_.action != Options::Action::kRun) return options_;
   if (std::string problem = TooManyRanks(options_); !problem.empty()) return PmiError{problem};
   return options_;
 }

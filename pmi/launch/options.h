@@ -20,6 +20,7 @@ struct EnvironmentOptions {
   std::optional<Inherit> inherit;                        // of mpiexec's own environment
   std::vector<std::string> listed;                       // names, for kListed
   std::vector<std::pair<std::string, std::string>> set;  // -genv or -env
+  bool operator==(const EnvironmentOptions&) const = default;
 };
 
 // One program and its ranks: what stands between two colons.
@@ -28,6 +29,7 @@ struct ProgramOptions {
   std::vector<std::string> arguments;  // the program first
   std::optional<std::string> directory;
   EnvironmentOptions environment;
+  bool operator==(const ProgramOptions&) const = default;
 };
 
 // The command line of mpiexec.
@@ -49,7 +51,7 @@ struct Options {
   std::vector<std::string> notes;  // what was ignored, for stderr
 };
 
-// `words`: the command line without argv[0]. Reads the host file. An error names the option, its value and what it may be.
+// `words`: the command line without argv[0]. Reads the files that they name. An error names the option, its value and what it may be.
 Result<Options, PmiError> ParseOptions(const std::vector<std::string>& words);
 
 // The value of -timeout or MPIEXEC_TIMEOUT: seconds until the job is ended, 0 for never.

@@ -94,6 +94,35 @@ TEST(MpiexecOptions, ReadsAHostFile) {
   std::remove(name.c_str());
 }
 
+TEST(MpiexecOptions, AConfigFilesLinesAreProgramsWithColonsBetween) {
+  const std::string name = ::testing::TempDir() + "/jobs";
+  const auto write = [&](const std::string& text) { std::ofstream(name) << text; };
+  const std::string option = "-l -configfile " + name;
+  write("-n 1 -env A 1 a 'x y'\n# workers\n-n 2 -wdir /tmp b : c\n");
+  const Options options = Parse(option);
+  ASSERT_EQ(options.programs.size(), 3u);
+  EXPECT_THAT(options.programs[0].arguments, ElementsAre("a", "x y"));
+  EXPECT_THAT(options.programs[0].environment.set, ElementsAre(Pair("A", "1")));
+  EXPECT_EQ(options.programs[1].directory, "/tmp");
+  EXPECT_THAT(options.programs[2].arguments, ElementsAre("c"));
+  EXPECT_TRUE(options.label);
+
+  EXPECT_EQ(ErrorOf(option + " d"), "'d' after -configfile " + name + ": the file names all programs");
+  EXPECT_EQ(ErrorOf(option + " : d"), "':' after -configfile " + name + ": the file names all programs");
+  EXPECT_EQ(ErrorOf("d : " + option), "a program before -configfile " + name + ": the file names all programs");
+  EXPECT_THAT(ErrorOf("-n 2 " + option), HasSubstr("options of one program before -configfile"));
+  EXPECT_THAT(ErrorOf(option + "-not-there"), HasSubstr("-configfile: cannot read " + name + "-not-there: No such file"));
+  write("a\n\n-n x b\n");
+  EXPECT_THAT(ErrorOf(option), HasSubstr(name + ", line 3: -n: 'x' is not a number of ranks"));
+  write("a\n-n 2\n");
+  EXPECT_EQ(ErrorOf(option), name + ", line 2: no program after '2'");
+  write("-configfile " + name + " a\n");
+  EXPECT_EQ(ErrorOf(option), name + ", line 1: -configfile: there is one already: " + name);
+  write("a\nb '\n");
+  EXPECT_EQ(ErrorOf(option), "-configfile: " + name + ", line 2: a quote ' is not closed on its line");
+  std::remove(name.c_str());
+}
+
 TEST(MpiexecOptions, TwoDashesEndTheOptions) {
   EXPECT_THAT(Parse("-n 2 -- -strange name").programs[0].arguments, ElementsAre("-strange", "name"));
 }

@@ -41,6 +41,18 @@ class Ranks(launch.LaunchTest):
         self.assertEqual(sorted(done.out.splitlines()),
                          [f"rank {r} of 3, application {min(r, 1)}, universe 3, secret 32" for r in range(3)])
 
+    def test_a_file_may_name_the_programs(self):
+        path = os.path.join(self.directory, "jobs")
+        with open(path, "w") as file:
+            file.write(f"# one and two\n-n 1 {launch.exchange()}\n-n 2 -env A 'x  y' sh -c 'echo \"<$A>\"; exec {launch.exchange()}'\n")
+        done = self.succeed("-configfile", path)
+        self.assertEqual(sorted(done.out.splitlines()),
+                         ["<x  y>"] * 2 + [f"rank {r} of 3, application {min(r, 1)}, universe 3, secret 32" for r in range(3)])
+        with open(path, "a") as file:
+            file.write("-n 0 true\n")
+        done = self.run_job("-configfile", path)
+        self.assertEqual((done.status, done.err[:done.err.index(" is not")]), (2, f"mpiexec: {path}, line 4: -n: '0'"))
+
     def test_signals_are_as_a_shell_leaves_them(self):
         done = self.succeed("-n", 1, *sh("grep -E 'Sig(Blk|Ign)' /proc/self/status"), settings={}, restore_signals=True)
         for line in done.out.splitlines():
