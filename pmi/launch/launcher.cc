@@ -17,6 +17,7 @@
 
 #include "base/deadline.h"
 #include "base/file_limit.h"
+#include "pmi/launch/file_pattern.h"
 #include "pmi/wire/message.h"
 #include "pmi/launch/spawn.h"
 
@@ -53,6 +54,11 @@ std::string CurrentDirectory() {
   return actual.empty() ? "/" : actual.string();
 }
 
+std::string OwnHostName() {
+  char name[256] = {};
+  return gethostname(name, sizeof(name) - 1) == 0 && *name != '\0' ? name : "localhost";
+}
+
 std::string SignalName(int number) {
   const char* name = sigabbrev_np(number);
   const char* words = sigdescr_np(number);
@@ -72,8 +78,9 @@ Launcher::Launcher(const Options& options)
       environment_(OwnEnvironment()),
       directory_(CurrentDirectory()),
       input_(STDIN_FILENO),
-      output_(STDOUT_FILENO, "standard output", options.label),
-      error_output_(STDERR_FILENO, "standard error", options.label) {}
+      output_(STDOUT_FILENO, OutputFiles::kOutput, options.output_pattern, options.label),
+      error_output_(STDERR_FILENO, OutputFiles::kErrorOutput, options.error_output_pattern, options.label),
+      files_(options.label) {}
 
 Launcher::~Launcher() {
   if (signals_ >= 0) close(signals_);
@@ -308,9 +315,9 @@ void Launcher::OnRankFrame(Job& job, size_t host, const Frame& frame) {
   const int rank = frame.number;
   switch (frame.type) {
     case FrameType::kOutput:
-      return output_.merger.Add({rank, job.number}, frame.payload, Clock::now());
+      return OnOutput(job, host, output_, rank, frame.payload);
     case FrameType::kErrorOutput:
-      return error_output_.merger.Add({rank, job.number}, frame.payload, Clock::now());
+      return OnOutput(job, host, error_output_, rank, frame.payload);
     case FrameType::kQuestion:
       return OnQuestion(job, host, frame);
     case FrameType::kExited:
@@ -335,8 +342,8 @@ void Launcher::OnRankFrame(Job& job, size_t host, const Frame& frame) {
 
 void Launcher::OnExited(Job& job, int rank, const ExitReport& report) {
   if (job.ended++ == 0) job.first_gone = rank;
-  output_.merger.Finish({rank, job.number});
-  error_output_.merger.Finish({rank, job.number});
+  FinishOutput(job, output_, rank);
+  FinishOutput(job, error_output_, rank);
   if (job.ending) return;  // by our own hand
   const int status = report.wait_status;
   const std::string name = NameOf(job, rank);
@@ -412,6 +419,27 @@ void Launcher::OnInput() {
   if (job == nullptr || job->hosts.empty()) return;
   Host& host = hosts_[job->hosts[static_cast<size_t>(job->plan.placement.host_of_rank[0])]];
   SendTo(host, {FrameType::kInput, 0, bytes});
+}
+
+void Launcher::OnOutput(const Job& job, size_t host, Stream& stream, int rank, const std::string& bytes) {
+  const Writer writer(rank, job.number);
+  if (stream.pattern.empty()) return stream.merger.Add(writer, bytes, Clock::now());
+  const std::string problem = files_.Add(FileOf(job, host, stream, rank), stream.which, writer, bytes);
+  if (!problem.empty()) EndAllJobs(1, problem, kGrace);
+}
+
+void Launcher::FinishOutput(const Job& job, Stream& stream, int rank) {
+  const Writer writer(rank, job.number);
+  if (stream.pattern.empty()) return stream.merger.Finish(writer);
+  const size_t host = job.hosts[static_cast<size_t>(job.plan.placement.host_of_rank[static_cast<size_t>(rank)])];
+  const std::string problem = files_.Finish(FileOf(job, host, stream, rank), stream.which, writer);
+  if (!problem.empty()) EndAllJobs(1, problem, kGrace);
+}
+
+std::string Launcher::FileOf(const Job& job, size_t host, const Stream& stream, int rank) const {
+  const std::string& name = hosts_[host].link.host;
+  // Where nobody named a host, ours is not called "localhost" in names of files.
+  return FileNameOf(stream.pattern, {rank, job.number, static_cast<int>(host), options_.hosts.empty() && name == "localhost" ? OwnHostName() : name});
 }
 
 void Launcher::WriteStream(Stream& stream) {

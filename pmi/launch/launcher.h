@@ -20,6 +20,7 @@
 #include "pmi/server/names.h"
 #include "pmi/launch/options.h"
 #include "pmi/launch/output.h"
+#include "pmi/launch/output_files.h"
 #include "pmi/launch/poller.h"
 #include "pmi/launch/proxy_tree.h"
 
@@ -41,9 +42,11 @@ class Launcher {
 
   // One of stdout and stderr.
   struct Stream {
-    Stream(int fd_, const char* name_, bool label) : fd(fd_), name(name_), merger(label) {}
+    Stream(int fd_, OutputFiles::Stream which_, const std::string& pattern_, bool label)
+        : fd(fd_), which(which_), pattern(pattern_), merger(label) {}
     int fd;
-    const char* name;
+    OutputFiles::Stream which;
+    std::string pattern;  // of the files where the ranks' output goes; empty: to fd
     OutputMerger merger;
     bool failed = false;
   };
@@ -104,6 +107,9 @@ class Launcher {
   void OnSignal();
   void PassOn(int number);
   void OnInput();
+  void OnOutput(const Job& job, size_t host, Stream& stream, int rank, const std::string& bytes);
+  void FinishOutput(const Job& job, Stream& stream, int rank);
+  std::string FileOf(const Job& job, size_t host, const Stream& stream, int rank) const;
   void WriteStream(Stream& stream);
 
   // What ranks ask of mpiexec (launcher_questions.cc).
@@ -155,6 +161,7 @@ class Launcher {
   Input input_;
   Stream output_;
   Stream error_output_;
+  OutputFiles files_;
   Poller poller_;
   int signals_ = -1;
   int times_interrupted_ = 0;

@@ -11,6 +11,7 @@
 
 #include "base/nearest.h"
 #include "pmi/launch/config_file.h"
+#include "pmi/launch/file_pattern.h"
 #include "pmi/wire/message.h"
 
 namespace weft::pmi {
@@ -48,6 +49,8 @@ class Parser {
   std::string LocalNone(const Values&) { return Inherit(EnvironmentOptions::Inherit::kNone, &program().environment); }
   std::string Directory(const Values& values);
   std::string Label(const Values&);
+  std::string OutputFiles(const Values& values) { return Pattern(values[0], &options_.output_pattern); }
+  std::string ErrorFiles(const Values& values) { return Pattern(values[0], &options_.error_output_pattern); }
   std::string Universe(const Values& values);
   std::string TimeOut(const Values& values);
   std::string Launcher(const Values& values);
@@ -61,6 +64,7 @@ class Parser {
   std::string Ignore(const Values&) { return {}; }
 
   static std::string Positive(const std::string& text, const char* what, std::optional<int>* number);
+  static std::string Pattern(const std::string& text, std::string* pattern);
   static std::string Variable(const Values& values, EnvironmentOptions* environment);
   static std::string List(const std::string& names, EnvironmentOptions* environment);
   static std::string Inherit(EnvironmentOptions::Inherit inherit, EnvironmentOptions* environment);
@@ -87,6 +91,8 @@ const Parser::Option Parser::kOptions[] = {
     {"hosts,host", "HOST[:COUNT],...", "hosts to run on, with the ranks in a row that each takes (1)", &Parser::Hosts},
     {"f,hostfile,machinefile", "FILE", "the same from a file, a HOST or HOST:COUNT on each line", &Parser::HostFile},
     {"l,prepend-rank", "", "put the rank in front of every line of output", &Parser::Label},
+    {"outfile-pattern", "PATTERN", "write each rank's output to the file that this names: %r rank, %g job, %p proxy, %h host", &Parser::OutputFiles},
+    {"errfile-pattern", "PATTERN", "the same for its standard error", &Parser::ErrorFiles},
     {"wdir,wd", "DIRECTORY", "working directory of the program (default: this one)", &Parser::Directory},
     {"genv", "NAME VALUE", "set an environment variable for all programs", &Parser::GlobalVariable},
     {"genvlist", "NAME,NAME,...", "pass only these variables of this environment", &Parser::GlobalList},
@@ -200,6 +206,11 @@ std::string Parser::Directory(const Values& values) {
 std::string Parser::Label(const Values&) {
   options_.label = true;
   return {};
+}
+
+std::string Parser::Pattern(const std::string& text, std::string* pattern) {
+  *pattern = text;
+  return ProblemOfFilePattern(text);
 }
 
 std::string Parser::Universe(const Values& values) {

@@ -41,6 +41,8 @@ struct Options {
   std::vector<HostSlots> hosts;       // empty: this one
   std::optional<int> ranks_per_host;  // -ppn
   bool label = false;                 // -l
+  std::string output_pattern;         // -outfile-pattern (file_pattern.h); empty: ours
+  std::string error_output_pattern;   // -errfile-pattern
   std::optional<int> universe_size;
   std::optional<RemoteShell> launcher;  // what -launcher or -launcher-exec says
   bool takes_allocation = true;         // hosts that a batch system gave this process, where none are named; not with -launcher fork

@@ -123,6 +123,14 @@ TEST(MpiexecOptions, AConfigFilesLinesAreProgramsWithColonsBetween) {
   std::remove(name.c_str());
 }
 
+TEST(MpiexecOptions, NamesFilesForOutput) {
+  const Options options = Parse("-outfile-pattern=o.%r -errfile-pattern /dev/null a");
+  EXPECT_EQ(options.output_pattern, "o.%r");
+  EXPECT_EQ(options.error_output_pattern, "/dev/null");
+  EXPECT_THAT(ErrorOf("-outfile-pattern o.%x a"), HasSubstr("-outfile-pattern: '%x' has no meaning; %r is the rank"));
+  EXPECT_THAT(ErrorOf("-errfile-pattern= a"), HasSubstr("-errfile-pattern: the name of the file is empty"));
+}
+
 TEST(MpiexecOptions, TwoDashesEndTheOptions) {
   EXPECT_THAT(Parse("-n 2 -- -strange name").programs[0].arguments, ElementsAre("-strange", "name"));
 }

@@ -68,6 +68,13 @@ class Hosts(launch.LaunchTest):
         done = self.job("-l", "-f", path, "-ppn", 2, "sh", "-c", "echo $MPI_LOCALNRANKS")
         self.assertEqual(sorted(done.out.splitlines()), [f"[{r}] 2" for r in range(4)], done)
 
+    def test_output_goes_to_files_of_this_host(self):
+        done = self.job("-hosts", "localhost,a.invalid,b.invalid", "-n", 4, "-outfile-pattern", "%h.%p.%r", "sh", "-c", "cd /; echo $PMI_RANK")
+        self.assertEqual((done.status, done.out), (0, ""), done)
+        for name in ("localhost.0.0", "a.invalid.1.1", "b.invalid.2.2", "localhost.0.3"):
+            with open(os.path.join(self.directory, name)) as file:
+                self.assertEqual(file.read(), name[-1] + "\n")
+
     def test_environment_and_directory_go_along(self):
         done = self.job("-hosts", "a.invalid", "-genv", "B", "two words", "-env", "C", "'", "sh", "-c", 'pwd; echo "$HERE|$B|$C"')
         self.assertEqual(done.out.splitlines(), [os.path.realpath(self.directory), "|two words|'"], done)

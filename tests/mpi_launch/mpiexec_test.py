@@ -147,6 +147,48 @@ class InputAndOutput(launch.LaunchTest):
         self.assertEqual(len(out), 2 * 2000000 * 2)
 
 
+class Files(launch.LaunchTest):
+
+    def read(self, name):
+        with open(os.path.join(self.directory, name)) as file:
+            return file.read()
+
+    def test_each_rank_has_files_of_its_own(self):
+        with open(os.path.join(self.directory, "out.1"), "w") as file:
+            file.write("what an earlier run\nleft\n")
+        done = self.succeed("-l", "-n", 3, "-outfile-pattern", "out.%r", "-errfile-pattern", "err.%r-%g-%p-%h%%",
+                            *sh("echo out; test $PMI_RANK = 0 || { echo err >&2; printf part; }"))
+        self.assertEqual((done.out, done.err), ("", ""))
+        host = os.uname().nodename
+        self.assertEqual(sorted(os.listdir(self.directory)), sorted([f"err.{r}-0-0-{host}%" for r in (1, 2)] + [f"out.{r}" for r in range(3)]))
+        self.assertEqual(self.read("out.0"), "[0] out\n")
+        self.assertEqual(self.read("out.1"), "[1] out\n[1] part")
+        self.assertEqual(self.read(f"err.2-0-0-{host}%"), "[2] err\n")
+
+    def test_ranks_may_share_a_file(self):
+        script = sh("for i in $(seq 500); do echo $PMI_RANK $i; echo $PMI_RANK err $i >&2; done")
+        done = self.succeed("-n", 4, "-outfile-pattern", "all", "-errfile-pattern=all", *script)
+        self.assertEqual((done.out, done.err), ("", ""))
+        wanted = [f"{rank} {word}{i}" for rank in range(4) for word in ("", "err ") for i in range(1, 501)]
+        self.assertEqual(sorted(self.read("all").splitlines()), sorted(wanted))
+
+    def test_two_hundred_ranks_fill_their_files(self):
+        self.succeed("-n", 200, "-outfile-pattern", "o%r", "-errfile-pattern", "e%r", *sh("seq 2000; sleep .1; seq 2000 >&2"))
+        wanted = "".join(f"{i}\n" for i in range(1, 2001))
+        for rank in range(200):
+            self.assertEqual((self.read(f"o{rank}"), self.read(f"e{rank}")), (wanted, wanted), rank)
+
+    def test_a_file_that_cannot_be_written_ends_the_job(self):
+        for pattern, wanted in (("/dev/full", "/dev/full: No space left on device"), ("none/%r", "none/1: No such file or directory"),
+                                (".", ".: Is a directory")):
+            done = self.run_job("-n", 2, "-outfile-pattern", pattern, *sh("test $PMI_RANK = 0 || echo out; sleep 300"))
+            self.assertEqual((done.status, done.err), (1, f"mpiexec: cannot write the ranks' output to {wanted}; the job ends\n"))
+            self.expect_nothing_left()
+        done = self.run_job("-outfile-pattern", "%d", "true")
+        self.assertEqual(done.status, 2)
+        self.assertIn("-outfile-pattern: '%d' has no meaning", done.err)
+
+
 class ExitCodes(launch.LaunchTest):
 
     def test_the_exit_code_is_the_first_that_is_not_zero(self):

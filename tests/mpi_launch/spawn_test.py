@@ -31,6 +31,13 @@ class Spawn(launch.LaunchTest):
         self.assertIn(f"mpiexec: job 1 rank 1 ({launch.spawner()}) was killed by signal 9", done.err)
         self.expect_nothing_left()
 
+    def test_files_may_be_named_by_job(self):
+        done = self.parent(2, "--", "child", options=("-outfile-pattern", "out.%g.%r"))
+        self.assertEqual((done.status, done.out), (0, ""), done)
+        for name, words in (("out.0.0", "spawned: ''"), ("out.1.0", "child 0 of 2"), ("out.1.1", "child 1 of 2")):
+            with open(os.path.join(self.directory, name)) as file:
+                self.assertTrue(file.read().startswith(words), name)
+
     def test_a_spawned_jobs_failure_ends_those_that_it_is_connected_with(self):
         for words, status, message in ((("abort", 7), 7, "job 1 rank 1 (%s) aborted the job with code 7: asked to; the job ends, and those"),
                                        (("exit", 0), 1, "job 1 rank 1 (%s) exited with status 0 without MPI_Finalize")):
