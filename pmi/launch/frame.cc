@@ -77,6 +77,8 @@ std::string StartOrder::Serialize() const {
   PutText(out, spawner);
   PutValues(out, values);
   PutText(out, host_address);
+  PutText(out, bind_to);
+  PutText(out, map_by);
   PutNumber(out, static_cast<uint32_t>(programs.size()));
   for (const Program& program : programs) {
     PutTexts(out, program.arguments);
@@ -101,6 +103,8 @@ std::optional<StartOrder> StartOrder::Parse(std::string_view bytes) {
   order.spawner = cursor.Text();
   order.values = cursor.Values();
   order.host_address = cursor.Text();
+  order.bind_to = cursor.Text();
+  order.map_by = cursor.Text();
   order.programs.resize(cursor.Count(16));
   for (Program& program : order.programs) {
     program.arguments = cursor.Texts();

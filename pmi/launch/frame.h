@@ -45,8 +45,9 @@ enum class FrameType : uint8_t {
   kGrow = 19,         // mpiexec to proxy: start proxies on these hosts; payload: GrowOrder (grow_order.h)
   kGrown = 20,        // the answer; payload: 0, or the exit code in decimal, a blank, and why not
   kLost = 21,         // the host's proxy is gone
+  kNote = 22,         // payload: what the user should know; the job goes on
 };
-inline constexpr FrameType kLastFrameType = FrameType::kLost;
+inline constexpr FrameType kLastFrameType = FrameType::kNote;
 
 struct Frame {
   static constexpr int32_t kHere = -1;        // the host at this end or the other
@@ -116,6 +117,8 @@ struct StartOrder {
   std::string spawner;       // the kvs_name of the job that spawned this one; empty: none did
   KeyValues values;          // in the key-value space from the start
   std::string host_address;  // WEFT_MPI_HOST of the ranks; empty: the address that the proxy reaches mpiexec from
+  std::string bind_to;       // the values of -bind-to and -map-by (binding_request.h)
+  std::string map_by;
   std::vector<Program> programs;
   std::vector<Rank> ranks;  // in order; the position is the local rank
 

@@ -13,6 +13,8 @@ StartOrder Order() {
   order.spawner = "kvs_0";
   order.values = {{"weft_secret", "00ff"}, {"empty", ""}};
   order.host_address = "192.0.2.1";
+  order.bind_to = "core:2";
+  order.map_by = "socket";
   order.programs = {{{"./a", "", "x y"}, {"A=1", "B="}, "/tmp", "/opt:bin"}, {{"b"}, {}, "/", ""}};
   order.ranks = {{1, 0}, {4, 1}};
   return order;

@@ -161,6 +161,8 @@ JobPlan MakePlan(const Options& options, const std::vector<std::string>& own_env
   StartOrder order;
   order.job_size = plan.size();
   order.universe_size = options.universe_size.value_or(plan.size());
+  order.bind_to = options.bind_to;
+  order.map_by = options.map_by;
   order.kvs_name = KvsName(0);
   if (!plan.placement.mapping.empty()) order.values.emplace_back("PMI_process_mapping", plan.placement.mapping);
   for (const ProgramOptions& program : options.programs) {
@@ -203,6 +205,8 @@ Result<JobPlan, PmiError> MakeSpawnPlan(const ask::Spawn& spawn, const Options& 
   if (plan.size() == 0) return PmiError{"a spawn of no process"};
   order.job_size = plan.size();
   order.universe_size = options.universe_size.value_or(-1);
+  order.bind_to = options.bind_to;
+  order.map_by = options.map_by;
   plan.placement.mapping = ProcessMapping::Of(std::span<const int>(plan.placement.host_of_rank)).ToString();
   if (plan.placement.mapping.size() < kValueMax) order.values.emplace_back("PMI_process_mapping", plan.placement.mapping);
   order.values.insert(order.values.end(), spawn.preput.begin(), spawn.preput.end());

@@ -299,6 +299,8 @@ void Launcher::OnFrame(size_t host, const Frame& frame) {
       return OnStarted(*job);
     case FrameType::kDone:
       return CloseHost(*job, host);
+    case FrameType::kNote:
+      return Say((hosts_[host].is_local ? "" : hosts_[host].name + ": ") + frame.payload);
     default:
       // A proxy is this program too; what it says of ranks that are not there is not worth a message.
       if (frame.number >= 0 && frame.number < job->plan.size()) OnRankFrame(*job, host, frame);
@@ -437,7 +439,7 @@ void Launcher::FinishOutput(const Job& job, Stream& stream, int rank) {
 }
 
 std::string Launcher::FileOf(const Job& job, size_t host, const Stream& stream, int rank) const {
-  const std::string& name = hosts_[host].link.host;
+  const std::string& name = hosts_[host].name;
   // Where nobody named a host, ours is not called "localhost" in names of files.
   return FileNameOf(stream.pattern, {rank, job.number, static_cast<int>(host), options_.hosts.empty() && name == "localhost" ? OwnHostName() : name});
 }

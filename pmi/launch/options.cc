@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/nearest.h"
+#include "pmi/launch/binding_request.h"
 #include "pmi/launch/config_file.h"
 #include "pmi/launch/file_pattern.h"
 #include "pmi/wire/message.h"
@@ -52,6 +53,8 @@ class Parser {
   std::string OutputFiles(const Values& values) { return Pattern(values[0], &options_.output_pattern); }
   std::string ErrorFiles(const Values& values) { return Pattern(values[0], &options_.error_output_pattern); }
   std::string Universe(const Values& values);
+  std::string BindTo(const Values& values);
+  std::string MapBy(const Values& values);
   std::string TimeOut(const Values& values);
   std::string Launcher(const Values& values);
   std::string RemoteProgram(const Values& values);
@@ -93,6 +96,8 @@ const Parser::Option Parser::kOptions[] = {
     {"l,prepend-rank", "", "put the rank in front of every line of output", &Parser::Label},
     {"outfile-pattern", "PATTERN", "write each rank's output to the file that this names: %r rank, %g job, %p proxy, %h host", &Parser::OutputFiles},
     {"errfile-pattern", "PATTERN", "the same for its standard error", &Parser::ErrorFiles},
+    {"bind-to,binding", "WHAT", "CPUs of each rank: none, core, socket, numa, hwthread, machine, l3cache; several core:2; a list user:0+1,2+3", &Parser::BindTo},
+    {"map-by", "WHAT", "what successive ranks go on to (default: as -bind-to), for example socket", &Parser::MapBy},
     {"wdir,wd", "DIRECTORY", "working directory of the program (default: this one)", &Parser::Directory},
     {"genv", "NAME VALUE", "set an environment variable for all programs", &Parser::GlobalVariable},
     {"genvlist", "NAME,NAME,...", "pass only these variables of this environment", &Parser::GlobalList},
@@ -113,8 +118,6 @@ const Parser::Option Parser::kOptions[] = {
     {"version,V,info", "", "print the version", &Parser::Version},
     {"help,h,?", "", "print this", &Parser::Help},
     // Hydra's, without a meaning here.
-    {"bind-to,binding", "WHAT", "", &Parser::Ignore},
-    {"map-by", "WHAT", "", &Parser::Ignore},
     {"membind", "WHAT", "", &Parser::Ignore},
     {"topolib", "WHAT", "", &Parser::Ignore},
     {"rmk", "WHAT", "", &Parser::Ignore},
@@ -220,6 +223,21 @@ std::string Parser::Universe(const Values& values) {
     return {};
   }
   return Positive(values[0], "SYSTEM, INFINITE or a number", &options_.universe_size);
+}
+
+std::string Parser::BindTo(const Values& values) {
+  const auto request = ParseBinding(values[0], {});
+  if (!request) return request.error().message;
+  options_.bind_to = request.value() ? values[0] : "";
+  return {};
+}
+
+std::string Parser::MapBy(const Values& values) {
+  if (values[0].empty()) return "the value is empty";
+  const auto request = ParseBinding("core", values[0]);
+  if (!request) return request.error().message;
+  options_.map_by = values[0];
+  return {};
 }
 
 std::string Parser::TimeOut(const Values& values) {
@@ -342,6 +360,10 @@ std::string Parser::TakeConfigFile(const std::vector<std::string>& rest) {
 Result<Options, PmiError> Parser::Parse(const std::vector<std::string>& words) {
   if (const std::string problem = TakePrograms(words); !problem.empty()) return PmiError{problem};
   if (options_.action != Options::Action::kRun) return options_;
+  if (!options_.map_by.empty() && (options_.bind_to.empty() || options_.bind_to.starts_with("user:"))) {
+    options_.notes.push_back("-map-by " + Printable(options_.map_by) + " has no effect " +
+                             (options_.bind_to.empty() ? "without -bind-to" : "where -bind-to lists CPUs"));
+  }
   if (std::string problem = TooManyRanks(options_); !problem.empty()) return PmiError{problem};
   return options_;
 }

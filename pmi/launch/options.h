@@ -43,6 +43,8 @@ struct Options {
   bool label = false;                 // -l
   std::string output_pattern;         // -outfile-pattern (file_pattern.h); empty: ours
   std::string error_output_pattern;   // -errfile-pattern
+  std::string bind_to;                // -bind-to, -map-by (binding_request.h); empty: no binding
+  std::string map_by;
   std::optional<int> universe_size;
   std::optional<RemoteShell> launcher;  // what -launcher or -launcher-exec says
   bool takes_allocation = true;         // hosts that a batch system gave this process, where none are named; not with -launcher fork

@@ -131,6 +131,18 @@ TEST(MpiexecOptions, NamesFilesForOutput) {
   EXPECT_THAT(ErrorOf("-errfile-pattern= a"), HasSubstr("-errfile-pattern: the name of the file is empty"));
 }
 
+TEST(MpiexecOptions, BindsRanks) {
+  const Options options = Parse("-bind-to core:2 -map-by=socket a");
+  EXPECT_EQ(options.bind_to, "core:2");
+  EXPECT_EQ(options.map_by, "socket");
+  EXPECT_THAT(options.notes, IsEmpty());
+  EXPECT_EQ(Parse("-bind-to core -bind-to none a").bind_to, "");
+  EXPECT_THAT(Parse("-map-by core a").notes, ElementsAre("-map-by core has no effect without -bind-to"));
+  EXPECT_THAT(Parse("-map-by core -bind-to user:0 a").notes, ElementsAre("-map-by core has no effect where -bind-to lists CPUs"));
+  EXPECT_THAT(ErrorOf("-bind-to cores a"), HasSubstr("-bind-to: 'cores' is none of none, user:LIST, core,"));
+  EXPECT_THAT(ErrorOf("-map-by= a"), HasSubstr("-map-by: the value is empty"));
+}
+
 TEST(MpiexecOptions, TwoDashesEndTheOptions) {
   EXPECT_THAT(Parse("-n 2 -- -strange name").programs[0].arguments, ElementsAre("-strange", "name"));
 }
@@ -142,7 +154,7 @@ TEST(MpiexecOptions, HelpAndVersionNeedNothingElse) {
 }
 
 TEST(MpiexecOptions, SaysWhatIsIgnored) {
-  EXPECT_THAT(Parse("-bind-to core -n 1 a").notes, ElementsAre("-bind-to has no effect here"));
+  EXPECT_THAT(Parse("-membind bind:0 -n 1 a").notes, ElementsAre("-membind has no effect here"));
   EXPECT_THAT(Parse("-n 1 a").notes, IsEmpty());
 }
 

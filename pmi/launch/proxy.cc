@@ -21,6 +21,7 @@
 
 #include "base/file_limit.h"
 #include "base/job_secret.h"
+#include "pmi/launch/binding.h"
 #include "pmi/launch/event_poller.h"
 #include "pmi/launch/fence_collector.h"
 #include "pmi/launch/proxy_tree.h"
@@ -61,6 +62,7 @@ class LocalJob final : public Server::Owner {
   void Start(StartOrder order);
   int number() const { return number_; }
   bool running() const { return running_ != 0; }
+  size_t ranks_running() const { return running_; }
   std::vector<pid_t> Leaders() const;
   const Server* server() const { return server_.get(); }
 
@@ -88,6 +90,7 @@ class LocalJob final : public Server::Owner {
   void Signal(int rank, const std::string& name) override;
 
  private:
+  std::string MakeBinder(const StartOrder& order, std::unique_ptr<Binder>* binder);
   bool StartRank(const StartOrder& order, size_t local_rank);
   bool WatchRank(LocalRank& rank);
   void WatchOutput(LocalRank& rank);
@@ -135,6 +138,7 @@ class Proxy {
   const Server::Space* SpaceOf(const std::string& job_id) const;
   // Whether ranks of another job run here.
   bool RunsOthersThan(const LocalJob* job) const;
+  size_t RanksRunning() const;  // of all jobs
 
  private:
   void TakeSignals();
@@ -371,6 +375,12 @@ bool Proxy::RunsOthersThan(const LocalJob* job) const {
   return std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& entry) { return entry.second.get() != job && entry.second->running(); });
 }
 
+size_t Proxy::RanksRunning() const {
+  size_t count = 0;
+  for (const auto& [number, job] : jobs_) count += job->ranks_running();
+  return count;
+}
+
 void Proxy::EndAll(milliseconds grace) {
   for (const auto& [number, job] : jobs_) job->End(grace);
 }
@@ -528,10 +538,35 @@ void LocalJob::Start(StartOrder order) {
   for (const StartOrder::Rank& rank : order.ranks) setup.application_of[rank.rank] = rank.program;
   whole_job_ = order.ranks.size() == static_cast<size_t>(order.job_size);
   server_ = std::make_unique<Server>(std::move(setup), this);
+  std::unique_ptr<Binder> binder;  // what is forked here is bound as this thread is, which gets its own CPUs back at the end
+  if (const std::string problem = MakeBinder(order, &binder); !problem.empty()) {
+    Tell(FrameType::kNotStarted, order.ranks.empty() ? 0 : order.ranks[0].rank, NumberAndText(1, problem));
+    return End(milliseconds(0));
+  }
+  const size_t others = proxy_->RanksRunning();  // have the first places
   for (size_t i = 0; i < order.ranks.size(); ++i) {
+    if (const std::string problem = binder == nullptr ? "" : binder->Bind(others + i); !problem.empty()) {
+      Tell(FrameType::kNote, 0, "the ranks are not bound: " + problem);
+      binder.reset();
+    }
     if (!StartRank(order, i)) return End(milliseconds(0));
   }
   Tell(FrameType::kStarted);
+}
+
+// None where nobody asked for one, or where this host cannot bind processes, which is worth a note. What is wrong with what was asked for, or
+// empty.
+std::string LocalJob::MakeBinder(const StartOrder& order, std::unique_ptr<Binder>* binder) {
+  const auto request = ParseBinding(order.bind_to, order.map_by);
+  if (!request) return request.error().message;
+  if (!request.value()) return {};
+  auto made = Binder::OfThisHost();
+  if (!made) {
+    Tell(FrameType::kNote, 0, "the ranks are not bound: " + made.error().message);
+    return {};
+  }
+  *binder = std::move(made).value();
+  return (*binder)->Choose(*request.value());
 }
 
 // "SIGUSR1" or "USR1". 0: there is none of that name.

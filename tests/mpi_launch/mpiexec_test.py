@@ -189,6 +189,66 @@ class Files(launch.LaunchTest):
         self.assertIn("-outfile-pattern: '%d' has no meaning", done.err)
 
 
+def cpus(text):
+    """The numbers in a list such as 0-3,8."""
+    ranges = [part.split("-") for part in text.split(",")]
+    return {cpu for part in ranges for cpu in range(int(part[0]), int(part[-1]) + 1)}
+
+
+class Binding(launch.LaunchTest):
+    show = sh("echo $PMI_RANK $(grep Cpus_allowed_list /proc/self/status)")
+
+    def setUp(self):
+        super().setUp()
+        self.own = sorted(os.sched_getaffinity(0))
+
+    def bound(self, *words, **options):
+        """The CPUs of each rank."""
+        done = self.succeed(*words, *self.show, **options)
+        self.assertEqual(done.err, "")
+        lines = sorted(line.split() for line in done.out.splitlines())
+        self.assertEqual([int(line[0]) for line in lines], list(range(len(lines))))
+        return [cpus(line[2]) for line in lines]
+
+    def test_each_rank_has_a_thread_of_its_own(self):
+        bound = self.bound("-n", 3 * len(self.own), "-bind-to", "hwthread")
+        self.assertTrue(all(len(one) == 1 for one in bound), bound)
+        first = [one.copy().pop() for one in bound[:len(self.own)]]
+        self.assertEqual(sorted(first), self.own)
+        self.assertEqual(bound, bound[:len(self.own)] * 3)
+
+    def test_without_binding_ranks_have_what_mpiexec_has(self):
+        for words in ((), ("-bind-to", "none"), ("-bind-to", "machine"), ("-bind-to", "core:9999", "-map-by", "numa")):
+            self.assertEqual(self.bound("-n", 2, *words), [set(self.own)] * 2, words)
+
+    def test_a_list_says_which(self):
+        first, last = self.own[0], self.own[-1]
+        bound = self.bound("-n", 3, "-bind-to", f"user:{last},{first}+{last}")
+        self.assertEqual(bound, [{last}, {first, last}, {last}])
+        done = self.run_job("-n", 2, "-bind-to", "user:99999", "true")
+        self.assertEqual(done.status, 1)
+        self.assertIn("mpiexec: -bind-to user: names CPU 99999, but those that can be used are ", done.err)
+
+    def test_only_cpus_that_mpiexec_may_use(self):
+        last = self.own[-1]
+        only = {"preexec_fn": lambda: os.sched_setaffinity(0, {last})}
+        for words in (("core",), ("socket", "-map-by", "hwthread"), ("numa:2",), (f"user:{last}",)):
+            self.assertEqual(self.bound("-n", 2, "-bind-to", *words, **only), [{last}] * 2, words)
+
+    def test_ranks_on_other_hosts_are_bound_there(self):
+        path = os.path.join(self.directory, "fake-ssh")
+        with open(path, "w") as file:
+            file.write('#!/bin/sh\nshift\nexec sh -c "$*"\n')
+        os.chmod(path, 0o755)
+        bound = self.bound("-launcher-exec", path, "-hosts", "a.invalid,b.invalid", "-n", 2, "-bind-to", f"user:{self.own[-1]}")
+        self.assertEqual(bound, [{self.own[-1]}] * 2)
+
+    def test_where_nothing_can_be_bound_the_job_runs(self):
+        done = self.succeed("-n", 2, "-bind-to", "core", "echo", "here", settings={"HWLOC_SYNTHETIC": "core:4 pu:1"})
+        self.assertEqual(done.out, "here\n" * 2)
+        self.assertEqual(done.err.count("mpiexec: the ranks are not bound: hwloc's variables describe another machine"), 1, done)
+
+
 class ExitCodes(launch.LaunchTest):
 
     def test_the_exit_code_is_the_first_that_is_not_zero(self):
@@ -265,7 +325,7 @@ class CommandLine(launch.LaunchTest):
             self.assertEqual(self.run_job("--help", stdout=full).status, 1)
 
     def test_options_without_effect_are_mentioned(self):
-        self.assertIn("-bind-to has no effect here", self.succeed("-bind-to", "none", "true").err)
+        self.assertIn("-membind has no effect here", self.succeed("-membind", "none", "true").err)
 
 
 if __name__ == "__main__":

@@ -38,6 +38,12 @@ class Spawn(launch.LaunchTest):
             with open(os.path.join(self.directory, name)) as file:
                 self.assertTrue(file.read().startswith(words), name)
 
+    def test_a_spawned_job_is_bound_beside_its_parent(self):
+        own = sorted(os.sched_getaffinity(0))
+        done = self.parent(1, "--", "-c", "grep Cpus_allowed_list /proc/self/status", program="/bin/sh", options=("-bind-to", f"user:{own[0]},{own[-1]}"))
+        self.assertEqual(done.status, 0, done)
+        self.assertIn(f"Cpus_allowed_list:\t{own[-1]}\n", done.out)
+
     def test_a_spawned_jobs_failure_ends_those_that_it_is_connected_with(self):
         for words, status, message in ((("abort", 7), 7, "job 1 rank 1 (%s) aborted the job with code 7: asked to; the job ends, and those"),
                                        (("exit", 0), 1, "job 1 rank 1 (%s) exited with status 0 without MPI_Finalize")):
