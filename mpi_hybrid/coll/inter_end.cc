@@ -162,13 +162,35 @@ Error InterEnd::TalkToLeader(std::string* description) {
   WEFT_MPI_TRY(Describe(theirs, &cards));
   WEFT_MPI_TRY(Swap(cards, &their_cards, kMostDescription));
   const ProcessId leader = peer_->peer(remote_leader_);
+  JobSecret secret = JobSecret::Random();
+  WEFT_MPI_TRY(FindCommonBond(leader, &secret));
   std::array<Nonce, 2> nonces = {NewNonce(), Nonce{}};
   WEFT_MPI_TRY(Swap(nonces[0].data(), sizeof(Nonce), nonces[1].data(), sizeof(Nonce)));
   // In the same order at both.
   if (Processes().NameOf(leader) < Processes().own_name()) std::swap(nonces[0], nonces[1]);
   std::array<uint8_t, 2 * sizeof(Nonce)> said;
   std::copy(nonces[1].begin(), nonces[1].end(), std::copy(nonces[0].begin(), nonces[0].end(), said.begin()));
-  *description += their_cards + Seals(Processes().BondOf(leader).secret.Derive(kDerived, said));
+  *description += their_cards + Seals(secret.Derive(kDerived, said));
+  return {};
+}
+
+// The same at both: of the bonds that each of them knows the lowest.
+Error InterEnd::FindCommonBond(ProcessId leader, JobSecret* secret) {
+  std::string mine, theirs;
+  std::map<JobId, JobSecret> common;
+  const std::vector<Bond> bonds = Processes().BondsOf(leader);
+  for (const Bond& bond : bonds) mine += HexOf(bond.id.bytes) + "\n";
+  WEFT_MPI_TRY(Swap(mine, &theirs, kMostDescription));
+  WEFT_MPI_TRY(ForEachLine(theirs, [&](std::string_view line) -> Error {
+    const auto id = ToJob(line);
+    if (!id) return NotAGroup(line);
+    for (const Bond& bond : bonds) {
+      if (bond.id == *id) common.emplace(bond.id, bond.secret);
+    }
+    return {};
+  }));
+  if (common.empty()) return Error(MPI_ERR_OTHER, "the leaders of the groups know no bond of each other's");
+  *secret = common.begin()->second;
   return {};
 }
 
@@ -188,8 +210,7 @@ Error InterEnd::Describe(const std::vector<ProcessName>& theirs, std::string* ca
 std::string InterEnd::Seals(const JobSecret& secret) const {
   std::map<JobId, JobSecret> bonds;
   for (const ProcessId process : local_.local->members) {
-    const Bond bond = Processes().BondOf(process);
-    bonds.emplace(bond.id, bond.secret);
+    for (const Bond& bond : Processes().BondsOf(process)) bonds.emplace(bond.id, bond.secret);
   }
   std::string seals;
   for (const auto& [id, known] : bonds)
@@ -201,7 +222,7 @@ Error InterEnd::Learn(const std::string& description, std::vector<ProcessId>* me
   std::vector<ProcessName> names;
   std::map<size_t, Cards> cards;
   std::optional<Bond> bond;
-  const Bond ours = Processes().BondOf(local_.peer(leader_));
+  const std::vector<Bond> ours = Processes().BondsOf(local_.peer(leader_));
   WEFT_MPI_TRY(ForEachLine(description, [&](std::string_view line) -> Error {
     if (line.starts_with(kProcess)) return ReadNames(std::string(line), &names);
     const auto words = Words(line, line.starts_with(kCard) ? 4 : 3);
@@ -213,14 +234,20 @@ Error InterEnd::Learn(const std::string& description, std::vector<ProcessId>* me
     }
     JobSecret::Sealed sealed;
     if (words.size() != 3 || words[0] != kSeal || !ParseHex(words[2], sealed)) return NotAGroup(line);
-    if (ToJob(words[1]) != ours.id) return {};
-    if (const auto secret = ours.secret.Unseal(sealed)) bond = Bond::Of(*secret);
+    for (const Bond& known : ours) {
+      if (ToJob(words[1]) != known.id) continue;
+      if (const auto secret = known.secret.Unseal(sealed)) bond = Bond::Of(*secret);
+    }
     return {};
   }));
   for (size_t rank = 0; rank < names.size(); ++rank) {
     auto process = Processes().Find(names[rank]);
     if (!process && !bond) return Error(MPI_ERR_OTHER, names[rank].ToString() + " is not known, and there is no bond with it");
-    if (!process) process = Processes().Add(names[rank], *bond, std::move(cards[rank]));
+    if (!process) {
+      process = Processes().Add(names[rank], *bond, std::move(cards[rank]));
+    } else if (bond) {
+      Processes().AddBond(*process, *bond);
+    }
     members->push_back(*process);
   }
   return {};

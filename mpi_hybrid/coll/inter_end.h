@@ -34,6 +34,7 @@ class InterEnd {
   Error Tell(void* data, size_t bytes);
   Error Tell(std::string* text);
   Error TalkToLeader(std::string* description);
+  Error FindCommonBond(ProcessId leader, JobSecret* secret);
   Error Describe(const std::vector<ProcessName>& theirs, std::string* cards);
   std::string Seals(const JobSecret& secret) const;
   Error Learn(const std::string& description, std::vector<ProcessId>* members) const;

@@ -66,7 +66,28 @@ std::optional<ProcessId> ProcessTable::Find(const ProcessName& name) const {
 
 Bond ProcessTable::BondOf(ProcessId process) const {
   std::lock_guard lock(mutex_);
-  return IsOfWorld(process) ? *job_ : At(process).bond;
+  return IsOfWorld(process) ? *job_ : At(process).bonds.front();
+}
+
+std::vector<Bond> ProcessTable::BondsOf(ProcessId process) const {
+  std::lock_guard lock(mutex_);
+  return IsOfWorld(process) ? std::vector<Bond>{*job_} : At(process).bonds;
+}
+
+void ProcessTable::AddBond(ProcessId process, const Bond& bond) {
+  std::lock_guard lock(mutex_);
+  if (!IsOfWorld(process)) AddBond(At(process), bond);
+}
+
+const Bond* ProcessTable::FindBond(const Entry& entry, const JobId& id) {
+  const auto found = std::find_if(entry.bonds.begin(), entry.bonds.end(), [&](const Bond& bond) { return bond.id == id; });
+  return found == entry.bonds.end() ? nullptr : &*found;
+}
+
+void ProcessTable::AddBond(Entry& entry, const Bond& bond) {
+  if (FindBond(entry, bond.id) != nullptr) return;
+  if (entry.bonds.size() == kMostBonds) entry.bonds.erase(entry.bonds.begin() + 1);
+  entry.bonds.push_back(bond);
 }
 
 ProcessId ProcessTable::AddLocked(const ProcessName& name, const Bond& bond, Cards cards) {
@@ -74,12 +95,12 @@ ProcessId ProcessTable::AddLocked(const ProcessName& name, const Bond& bond, Car
   ProcessId process;
   if (free_.empty()) {
     process = world_size_ + static_cast<int>(entries_.size());
-    entries_.push_back({.name = name, .bond = bond, .cards = {}});
+    entries_.push_back({.name = name, .bonds = {bond}, .cards = {}});
   } else {
     process = free_.back();
     free_.pop_back();
   }
-  At(process) = {.name = name, .bond = bond, .cards = std::move(cards), .in_use = true, .parted = false};
+  At(process) = {.name = name, .bonds = {bond}, .cards = std::move(cards), .in_use = true, .parted = false};
   by_name_.emplace(name, process);
   return process;
 }
@@ -107,7 +128,7 @@ void ProcessTable::ForgetName(ProcessId process) {
 void ProcessTable::FreeIfUnused(ProcessId process) {
   Entry& entry = At(process);
   if (!entry.in_use || !entry.parted || entry.groups != 0 || entry.communicators != 0) return;
-  entry = {.name = entry.name, .bond = entry.bond, .cards = {}};
+  entry = {.name = entry.name, .bonds = {entry.bonds.front()}, .cards = {}};
   free_.push_back(process);
 }
 
@@ -175,7 +196,8 @@ std::optional<Bond> ProcessTable::BondToEnter(const JobId& bond, const ProcessNa
   std::lock_guard lock(mutex_);
   const auto known = FindLocked(name);
   if (known && IsOfWorld(*known)) return job_->id == bond ? job_ : std::nullopt;
-  if (known && At(*known).bond.id == bond) return At(*known).bond;
+  const Bond* common = known ? FindBond(At(*known), bond) : nullptr;
+  if (common != nullptr) return *common;
   const auto door = doors_.find(bond);
   if (door == doors_.end() || name.rank < 0 || name.job == job_->id) return std::nullopt;
   return door->second;
@@ -184,9 +206,9 @@ std::optional<Bond> ProcessTable::BondToEnter(const JobId& bond, const ProcessNa
 ProcessId ProcessTable::Enter(const Bond& bond, const ProcessName& name) {
   std::lock_guard lock(mutex_);
   const auto known = FindLocked(name);
-  if (known && (IsOfWorld(*known) || At(*known).bond.id == bond.id)) return *known;
-  if (known) ForgetName(*known);  // he knows nothing of that any more
-  return AddLocked(name, bond, {});
+  if (!known) return AddLocked(name, bond, {});
+  if (!IsOfWorld(*known)) AddBond(At(*known), bond);
+  return *known;
 }
 
 }  // namespace weft::mpi

@@ -69,8 +69,14 @@ class ProcessTable {
   std::string Describe(ProcessId process) const;
   // nullopt: not known, or known as one that left.
   std::optional<ProcessId> Find(const ProcessName& name) const;
-  // By which this process and that one prove themselves.
+  // By which this process proves itself to that one.
   Bond BondOf(ProcessId process) const;
+  // All that the two have in common, BondOf() first. Where two meetings of the same jobs overlap each process learns of them in an order of its own, so
+  // that the first of one need not be the other's; both know all in the end.
+  std::vector<Bond> BondsOf(ProcessId process) const;
+  // One more. Of those behind the first the oldest goes when there are kMostBonds.
+  void AddBond(ProcessId process, const Bond& bond);
+  static constexpr size_t kMostBonds = 64;
 
   // Makes a process known. It is not yet; it is of another job. Nobody holds it: see Hold.
   ProcessId Add(const ProcessName& name, const Bond& bond, Cards cards);
@@ -96,16 +102,17 @@ class ProcessTable {
   // They still may, as long as there were not kMostClosed more: to be told that the port is closed.
   void CloseDoor(const JobId& bond);
   static constexpr size_t kMostClosed = 1024;
-  // The bond of that name by which somebody comes who says he is `name`: the one that he and this process have in
+  // The bond of that name by which somebody comes who says he is `name`: one that he and this process have in
   // common, or an open door. nullopt: none.
   std::optional<Bond> BondToEnter(const JobId& bond, const ProcessName& name) const;
-  // After his proof: his number. He is added if he came by a door and is not known by that bond.
+  // After his proof: his number. He is added if he came by a door and is not known; who is known, as one to whose port this process comes at the
+  // same time, has one bond more.
   ProcessId Enter(const Bond& bond, const ProcessName& name);
 
  private:
   struct Entry {
     ProcessName name;
-    Bond bond;
+    std::vector<Bond> bonds;  // at least one
     Cards cards;
     int groups = 0, communicators = 0;
     bool in_use = false;
@@ -115,6 +122,8 @@ class ProcessTable {
 
   Entry& At(ProcessId process) { return entries_.at(static_cast<size_t>(process - world_size_)); }
   const Entry& At(ProcessId process) const { return entries_.at(static_cast<size_t>(process - world_size_)); }
+  static const Bond* FindBond(const Entry& entry, const JobId& id);
+  static void AddBond(Entry& entry, const Bond& bond);
   std::optional<ProcessId> FindLocked(const ProcessName& name) const;
   ProcessId AddLocked(const ProcessName& name, const Bond& bond, Cards cards);
   void ForgetName(ProcessId process);

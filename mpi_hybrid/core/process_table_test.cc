@@ -84,7 +84,33 @@ TEST_F(ProcessTableTest, OneEntersByTheBondThatHeHasOrByADoor) {
   const ProcessId process = table_.Enter(bond_, Foreign(7));
   EXPECT_EQ(table_.Enter(bond_, Foreign(7)), process) << "on another connection";
   table_.OpenDoor(other_bond_);
-  EXPECT_NE(table_.Enter(other_bond_, Foreign(7)), process) << "he does not know the first bond any more";
+  EXPECT_EQ(table_.Enter(other_bond_, Foreign(7)), process) << "he is the same by whichever door he comes";
+}
+
+// Each of the two may have entered the other by a bond that the other does not know first.
+TEST_F(ProcessTableTest, OneWhomThisProcessLooksForAndWhoComesAtTheSameTimeIsOneWithTwoBonds) {
+  const ProcessId process = table_.Add(Foreign(7), bond_, {});
+  EXPECT_FALSE(table_.BondToEnter(other_bond_.id, Foreign(7)));
+  table_.OpenDoor(other_bond_);
+  EXPECT_TRUE(table_.BondToEnter(other_bond_.id, Foreign(7)));
+  EXPECT_EQ(table_.Enter(other_bond_, Foreign(7)), process);
+  EXPECT_EQ(table_.Find(Foreign(7)), process);
+  EXPECT_EQ(table_.BondOf(process).id, bond_.id) << "by which he is being called";
+  ASSERT_EQ(table_.BondsOf(process).size(), 2u);
+  EXPECT_EQ(table_.BondsOf(process)[1].id, other_bond_.id);
+}
+
+TEST_F(ProcessTableTest, AllBondsCountUntilThereAreTooMany) {
+  const ProcessId process = table_.Add(Foreign(7), bond_, {});
+  table_.AddBond(process, other_bond_);
+  table_.AddBond(process, other_bond_);
+  EXPECT_EQ(table_.BondsOf(process).size(), 2u);
+  EXPECT_TRUE(table_.BondToEnter(bond_.id, Foreign(7)));
+  EXPECT_EQ(table_.BondToEnter(other_bond_.id, Foreign(7))->secret, other_bond_.secret);
+  for (size_t i = 0; i < ProcessTable::kMostBonds; ++i) table_.AddBond(process, Bond::Of(JobSecret::Random()));
+  EXPECT_EQ(table_.BondsOf(process).size(), ProcessTable::kMostBonds);
+  EXPECT_EQ(table_.BondOf(process).id, bond_.id);
+  EXPECT_FALSE(table_.BondToEnter(other_bond_.id, Foreign(7)));
 }
 
 TEST_F(ProcessTableTest, RanksOfTheJobEnterByTheJobsBondAlone) {

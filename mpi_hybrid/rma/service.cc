@@ -312,11 +312,12 @@ void Service::OnRequest(rdma_cm_id* id, const rdma_conn_param& asked) {
     said.origin = hello->nonce;
     said.process = hello->origin;
     process = processes.Find(hello->origin);
-    if (process) secret = processes.BondOf(*process).secret;
+    for (const Bond& bond : process ? processes.BondsOf(*process) : std::vector<Bond>()) {
+      if (Verifies(bond.secret, kOrigin, said, hello->proof)) secret = bond.secret;
+    }
   }
-  const bool ours = secret && Verifies(*secret, kOrigin, said, hello->proof);
   // A process connects once; what comes again was overheard.
-  if (!ours || met_.contains(*process) || refused_.contains(hello->nonce)) {
+  if (!secret || met_.contains(*process) || refused_.contains(hello->nonce)) {
     rdma_reject(id, nullptr, 0);
     rdma_destroy_id(id);
     LogWarning(Format("rank %d: an RDMA connection that is not of this job was refused", ThisJob().rank));
