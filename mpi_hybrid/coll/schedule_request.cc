@@ -203,7 +203,7 @@ void ScheduleRequest::Begin(const Step& step) {
                      : StartReceive(step.to, step.count, *step.type, step.peer, TagOf(step), CommOf(step),
                                     Channel::kCollective, &request);
   if (!failed.ok()) [[unlikely]]
-    return Note(std::move(failed));
+    return step.kind == Step::Kind::kReceive ? NoteReceive(std::move(failed)) : Note(std::move(failed));
   if (request->complete)
     Collect({request, &step});
   else
