@@ -257,6 +257,7 @@ Error InterEnd::LearnContext(ContextId context, ContextId* remote) {
   Error met;
   *remote = kNoContext;
   if (is_leader()) met = Swap(&context, sizeof context, remote, sizeof *remote);
+  if (!met.ok()) *remote = kNoContext;  // it may have come all the same; the group has one outcome
   WEFT_MPI_TRY(Tell(remote, sizeof *remote));
   return met;
 }
