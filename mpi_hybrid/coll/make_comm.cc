@@ -165,21 +165,25 @@ Error CreateInter(Comm& local, int local_leader, Comm* peer, int remote_leader, 
 
 Error MergeInter(Comm& inter, bool high, Ref<Comm>* made) {
   *made = nullptr;
-  constexpr uint64_t kHigh = 2, kLow = 4;
+  constexpr uint64_t kHigh = 2, kLow = 4, kMet = 8;
   ReservedTag within(*inter.local_comm), across(inter);
   // Both sides look in the same places.
   ContextSearch search(TheContextPool(), uint64_t{inter.send_context ^ inter.receive_context} << 32 | across.tag(), 1);
   uint64_t ours = 0, theirs = 0;
   for (;;) {
-    const std::span<uint64_t> words = search.Begin(high ? kHigh : kLow);
+    const std::span<uint64_t> words = search.Begin((high ? kHigh : kLow) | kMet);
     std::vector<uint64_t> remote(words.size());
     Request* request = nullptr;
-    WEFT_MPI_TRY(Finish(across.StartAnd(words.data(), remote, &request), request));
+    Error met = Finish(across.StartAnd(words.data(), remote, &request), request);
+    // Not all of the group need have met with it; none is left to wait.
+    if (!met.ok()) std::fill(words.begin(), words.end(), 0);
     WEFT_MPI_TRY(Finish(within.StartAnd(words, &request), request));
     ours = words.back();
     theirs = remote.back();
     for (size_t i = 0; i < words.size(); ++i) words[i] &= remote[i];
     const ContextSearch::Outcome outcome = search.End();
+    WEFT_MPI_TRY(std::move(met));
+    if ((ours & kMet) == 0) return RemoteFailed();
     if (outcome == ContextSearch::Outcome::kExhausted) return NoContextsLeft();
     if (outcome == ContextSearch::Outcome::kAgreed) break;
   }
