@@ -128,6 +128,9 @@ class Job:
                 return members
             time.sleep(POLL_SECONDS)
 
+    def terminate(self):
+        self._process.terminate()
+
     def kill(self):
         for pid in self.members():
             try:
