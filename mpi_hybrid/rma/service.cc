@@ -30,6 +30,7 @@ namespace {
 // Of the replies that are inline one in so many tells when it was delivered, for its and earlier ones' room. The peer
 // need not acknowledge the others. The rest tell each, and their buffer is free again.
 constexpr uint32_t kUnsignaledReplies = 8;
+constexpr int kFirstConnections = 16;  // at least, for which there is room in the queues from the start
 constexpr uint32_t kReplyDepth = kSlots + kUnsignaledReplies;
 constexpr uint32_t kReplyInline = 64;
 constexpr size_t kBuffersPerChunk = 4, kShortPerChunk = 16;
@@ -117,9 +118,10 @@ Error Service::Start(rdma_cm_id* listener, const ibv_device_attr& limits) {
   if (control_mr_ == nullptr) return Failed("ibv_reg_mr");
   channel_ = ibv_create_comp_channel(device_.context());
   if (channel_ == nullptr) return Failed("ibv_create_comp_channel");
-  // For all that the job's other processes may send. Where the RNIC has no queue as long as that, fewer messages may be
-  // in flight (GiveRoom).
-  const int entries = static_cast<int>(std::min<int64_t>(limits.max_cqe, int64_t{kSlots} * ThisJob().size));
+  // For all that the job's other processes may send, and some of other jobs; for more of these they grow (GrowQueues).
+  // Where the RNIC has no queue as long as that, fewer messages may be in flight (GiveRoom).
+  most_entries_ = limits.max_cqe;
+  const int entries = static_cast<int>(std::min<int64_t>(most_entries_, int64_t{kSlots} * std::max(ThisJob().size, kFirstConnections)));
   messages_ = ibv_create_cq(device_.context(), entries, nullptr, channel_, 0);
   replies_ = ibv_create_cq(device_.context(), entries, nullptr, nullptr, 0);
   stop_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -355,6 +357,7 @@ Error Service::Accept(Incoming& incoming, const rdma_conn_param& asked, const Jo
     if (rdma_create_qp(incoming.id, device_.domain(), &attributes) == 0) break;
     if (inline_bytes == 0) return Failed("rdma_create_qp");
   }
+  GrowQueues();
   incoming.qp = incoming.id->qp;
   incoming.inline_room = attributes.cap.max_inline_data;
   WEFT_MPI_TRY(GiveRoom(incoming, kFirstRoom));
@@ -373,6 +376,15 @@ Error Service::Accept(Incoming& incoming, const rdma_conn_param& asked, const Jo
   parameters.rnr_retry_count = 7;
   if (rdma_accept(incoming.id, &parameters) != 0) return Failed("rdma_accept");
   return {};
+}
+
+// For processes of jobs that joined this one's. An RNIC that cannot (siw) leaves them as they are.
+void Service::GrowQueues() {
+  const auto connections = std::count_if(incoming_.begin(), incoming_.end(), [](const auto& incoming) { return incoming != nullptr; });
+  for (ibv_cq* queue : {messages_, replies_}) {
+    if (queue->cqe >= most_entries_ || queue->cqe >= int64_t{kSlots} * connections) continue;
+    (void)ibv_resize_cq(queue, static_cast<int>(std::min<int64_t>(most_entries_, 2 * int64_t{kSlots} * connections)));
+  }
 }
 
 // So many messages may be in flight, or as many more as there is memory, and room in the completion queue, for.

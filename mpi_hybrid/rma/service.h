@@ -72,6 +72,7 @@ class Service {
   bool PollLocked();
   Error PostReceive(Incoming& incoming, uint32_t slot, const BufferPool::Buffer& buffer, bool is_short);
   BufferPool& PoolOf(bool is_short) { return is_short ? *short_ : *buffers_; }
+  void GrowQueues();
   Error GiveRoom(Incoming& incoming, uint32_t room);
   void Close(uint32_t index);
 
@@ -109,6 +110,7 @@ class Service {
   std::unique_ptr<BufferPool> short_;  // of kFirstBytes, for connections with no more than the first room
   BufferPool::Buffer reply_;           // the next one
   std::unique_ptr<uint8_t[]> aside_;   // kSlotBytes: a message whose buffer is the next receive already
+  int most_entries_ = 1;               // that the RNIC's queues can have
   uint64_t room_given_ = 0;            // all connections together; messages_ has an entry for each
   uint64_t control_ = 0;               // what proofs read
   ibv_mr* control_mr_ = nullptr;

@@ -73,7 +73,7 @@ class MeetingTest(Meeting):
         self.meet(self.mpiexec(2), self.mpiexec(3), 100 if not self.sanitizer else 20)
 
     def test_jobs_of_one_and_of_many(self):
-        for ranks in ((1, 1), (1, 4), (4, 1)):
+        for ranks in ((1, 1), (1, 4), (4, 1), (1, 20)):  # the last: more than queues are made for at first
             with self.subTest(ranks=ranks):
                 if os.path.exists(self.port):
                     os.remove(self.port)
