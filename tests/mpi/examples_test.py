@@ -4,6 +4,7 @@ import os
 import re
 import sys
 import tempfile
+import time
 
 import mpi
 import stock
@@ -55,6 +56,54 @@ class Examples(mpi.MpiTest):
     def test_conjugate_gradient(self):
         for ranks in (1, 2, 4):
             self.expect(self.example(ranks, "conjugate_gradient", "24"), ": good")
+
+    def skip_where_jobs_cannot_meet(self):
+        if self.library is mpi.Mpich:
+            self.skipTest("Debian's MPICH, over UCX, has neither ports nor spawn")
+
+    def test_spawn_workers(self):
+        self.skip_where_jobs_cannot_meet()
+        for workers in (1, 3):
+            self.expect(self.example(1, "spawn_workers", str(workers), "100"), f"100 tasks by {workers} workers; 0 results are wrong")
+
+    def finish(self, job):
+        self.assertTrue(job.wait(mpi.TIMEOUT * self.slow), f"{job.output}\n{job.stacks()}")
+        self.assertEqual((job.status, job.left_behind()), (0, []), job.output)
+        return job.output
+
+    def server_port(self, server):
+        deadline = time.monotonic() + mpi.TIMEOUT * self.slow
+        while not (found := re.search(r"^server: port (.*)\n", server.output, re.MULTILINE)):
+            self.assertIsNone(server.status, server.output)
+            self.assertLess(time.monotonic(), deadline, server.output)
+            time.sleep(mpi.POLL_SECONDS)
+        return found.group(1)
+
+    def test_clients_come_to_a_server(self):
+        self.skip_where_jobs_cannot_meet()
+        server = self.start(2, stock.workspace_file("examples/mpi/server"), "2")
+        port = self.server_port(server)
+        for ranks in (1, 3):
+            self.expect(self.example(ranks, "client", port), "2262 primes below 20000, by 2 ranks of the server; 0 too many")
+        self.assertEqual(self.finish(server).count("questions answered"), 2)
+
+    def test_clients_find_a_server_by_its_name(self):
+        if self.library is not mpi.WeftUnderMpiexec:
+            self.skipTest("the name server is mpiexec's own; hydra's has one for each host at a port that others may have")
+        with tempfile.TemporaryDirectory() as directory:
+            names = os.path.join(directory, "names")
+            keeper = mpi.Job([*mpi.weft_mpiexec(), "-nameserver-run", names], {})
+            self.addCleanup(keeper.kill)
+            while not os.path.exists(names):
+                self.assertIsNone(keeper.status, keeper.output)
+                time.sleep(mpi.POLL_SECONDS)
+            options = ("-nameserver", names)
+            server = self.start(2, stock.workspace_file("examples/mpi/server"), launcher_options=options)
+            self.server_port(server)
+            self.expect(self.example(2, "client", launcher_options=options), "; 0 too many")
+            self.finish(server)
+            keeper.terminate()
+            self.finish(keeper)
 
 
 if __name__ == "__main__":
