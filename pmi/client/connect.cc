@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/host_port.h"
-#include "base/log.h"
 #include "pmi/client.h"
 #include "pmi/client/launched.h"
 #include "pmi/client/singleton.h"
@@ -93,6 +92,12 @@ Result<std::unique_ptr<Client>, PmiError> ConnectByPort(const std::string& addre
   return Start(*fd, std::move(place));
 }
 
+// As base/log does, in one write; but whoever links the client need not link that.
+void Warn(const std::string& message) {
+  const std::string line = "weft: " + message + "\n";
+  if (write(STDERR_FILENO, line.data(), line.size()) < 0) return;  // nowhere to say it
+}
+
 // A job of one, unless something started several processes of this job in a way that this client does not understand: that each of them
 // thinks that it is alone would be noticed late.
 Result<std::unique_ptr<Client>, PmiError> ConnectToNobody() {
@@ -105,8 +110,7 @@ Result<std::unique_ptr<Client>, PmiError> ConnectToNobody() {
                     "that is a job of its own: WEFT_PMI=alone"};
   }
   if (TextOf(kVersion) != kAlone && space.empty() && tasks > 1 && TextOf("SLURM_PROCID") == "0") {
-    LogWarning("srun started " + std::to_string(tasks) +
-         " tasks without telling them of one another: each is rank 0 of 1. srun --mpi=pmi2 does, and WEFT_PMI=alone says that it is meant");
+    Warn("srun started " + std::to_string(tasks) + " tasks without telling them of one another: each is rank 0 of 1. srun --mpi=pmi2 does, and WEFT_PMI=alone says that it is meant");
   }
   return std::unique_ptr<Client>(std::make_unique<Singleton>());
 }
