@@ -92,7 +92,7 @@ Result<std::unique_ptr<Client>, PmiError> ConnectByPort(const std::string& addre
   return Start(*fd, std::move(place));
 }
 
-// As base/log does, in one write; but whoever links the client need not link that.
+// As base/log does, in one write. Not by it: GCC 12 cannot link what has link-time code together with it (BUILD).
 void Warn(const std::string& message) {
   const std::string line = "weft: " + message + "\n";
   if (write(STDERR_FILENO, line.data(), line.size()) < 0) return;  // nowhere to say it

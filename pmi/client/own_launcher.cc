@@ -67,19 +67,19 @@ bool IsOfThisUser(int fd) {
 
 // 0, or errno. mpiexec forks at once and its first process ends, so that none is left for this one to wait for.
 int Start(const std::string& mpiexec, const std::string& name, int lifeline) {
+  // A descriptor that is there already would stay closed on exec.
+  const Descriptor moved(fcntl(lifeline, F_DUPFD_CLOEXEC, kLifeline + 1));
+  if (moved.get() < 0) return errno;
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  // A descriptor that is there already would stay closed on exec.
-  const int moved = fcntl(lifeline, F_DUPFD_CLOEXEC, kLifeline + 1);
-  posix_spawn_file_actions_adddup2(&actions, moved, kLifeline);
+  posix_spawn_file_actions_adddup2(&actions, moved.get(), kLifeline);
   posix_spawn_file_actions_addclosefrom_np(&actions, kLifeline + 1);
   char option[] = "--singleton";
   char* words[] = {const_cast<char*>(mpiexec.c_str()), option, const_cast<char*>(name.c_str()), nullptr};
   pid_t child = -1;
   const int error = posix_spawn(&child, mpiexec.c_str(), &actions, nullptr, words, environ);
   posix_spawn_file_actions_destroy(&actions);
-  if (moved >= 0) close(moved);
   while (error == 0 && waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
   return error;

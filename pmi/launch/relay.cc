@@ -20,6 +20,15 @@ namespace {
 
 constexpr int kLifeline = 3;  // closes with this process, not with what it starts
 
+// Whether a process of this user listens there; else EACCES. The name may be another user's when the process that it was told by is gone.
+bool IsOfThisUser(int fd) {
+  ucred peer{};
+  socklen_t length = sizeof(peer);
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.uid == geteuid()) return true;
+  errno = EACCES;
+  return false;
+}
+
 // What has come at `from`, to `to`. false: one of them is closed.
 bool Carry(int from, int to) {
   char bytes[16384];
@@ -44,7 +53,7 @@ int Connect(const std::string& name) {
   std::memcpy(address.sun_path + 1, name.data(), name.size());
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  if (fd >= 0 && connect(fd, reinterpret_cast<sockaddr*>(&address), length) == 0) return fd;
+  if (fd >= 0 && connect(fd, reinterpret_cast<sockaddr*>(&address), length) == 0 && IsOfThisUser(fd)) return fd;
   return -1;
 }
 
