@@ -20,8 +20,9 @@ namespace {
 using Inherit = EnvironmentOptions::Inherit;
 using Variables = std::map<std::string, std::string>;
 
-// What a launcher sets belongs to the job that it was set for.
-bool IsLaunchers(const std::string& name) {
+// What a launcher sets belongs to the job that it was set for; and who is alone (WEFT_PMI) does not say so for what he starts.
+bool IsLaunchers(const std::string& name, const std::string& value) {
+  if (name == "WEFT_PMI" && value == "alone") return true;
   return name.starts_with("PMI_") || name == "MPI_LOCALRANKID" || name == "MPI_LOCALNRANKS" || name == "HYDI_CONTROL_FD";
 }
 
@@ -43,7 +44,8 @@ Variables Parsed(const std::vector<std::string>& entries) {
     const size_t equals = entry.find('=');
     if (equals == std::string::npos || equals == 0) continue;
     const std::string name = entry.substr(0, equals);
-    if (!IsLaunchers(name)) variables.emplace(name, entry.substr(equals + 1));
+    const std::string value = entry.substr(equals + 1);
+    if (!IsLaunchers(name, value)) variables.emplace(name, value);
   }
   return variables;
 }

@@ -20,7 +20,7 @@ JobPlan Plan(const std::string& line) {
   for (std::string word; stream >> word;) words.push_back(word);
   const auto options = ParseOptions(words);
   EXPECT_TRUE(options) << options.error().message;
-  return MakePlan(options.value(), {"A=1", "B=2", "PMI_FD=3", "PMI_RANK=7", "MPI_LOCALRANKID=1", "PWD=/here", "odd"}, "/here");
+  return MakePlan(options.value(), {"A=1", "B=2", "PMI_FD=3", "PMI_RANK=7", "MPI_LOCALRANKID=1", "WEFT_PMI=alone", "PWD=/here", "odd"}, "/here");
 }
 
 const std::vector<std::string>& EnvironmentOf(const JobPlan& plan, size_t program) {
@@ -48,6 +48,7 @@ TEST(JobPlan, PassesTheEnvironmentButNotAnotherLaunchersVariables) {
   EXPECT_THAT(environment, Contains("A=1"));
   EXPECT_THAT(environment, Contains("PWD=/here"));
   EXPECT_THAT(environment, Not(Contains(StartsWith("PMI_"))));
+  EXPECT_THAT(environment, Not(Contains(StartsWith("WEFT_PMI"))));
   EXPECT_THAT(environment, Not(Contains(StartsWith("MPI_LOCAL"))));
 }
 
