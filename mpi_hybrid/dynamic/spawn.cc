@@ -13,9 +13,6 @@
 namespace weft::mpi {
 namespace {
 
-// In the key-value space of the spawned job; MPICH's name for it, which other launchers may know.
-constexpr char kParentPort[] = "PARENT_ROOT_PORT_NAME";
-
 // Has the launcher start them; the port that they will come to.
 Error Start(const SpawnOrder& order, std::string* port, std::vector<int>* errors) {
   WEFT_MPI_TRY(Error(order.refusal));
@@ -24,7 +21,7 @@ Error Start(const SpawnOrder& order, std::string* port, std::vector<int>* errors
   errors->assign(count, MPI_ERR_SPAWN);
   pmi::Client& launcher = *ThisJob().pmi;
   WEFT_MPI_TRY(Ports::Instance().Open(port));
-  const pmi::Client::Spawned spawned = launcher.Spawn(order.commands, {{kParentPort, *port}});
+  const pmi::Client::Spawned spawned = launcher.Spawn(order.commands, {{pmi::kParentPort, *port}});
   for (size_t i = 0; i < count && i < spawned.errors.size(); ++i) (*errors)[i] = spawned.errors[i] == 0 ? MPI_SUCCESS : MPI_ERR_SPAWN;
   if (spawned.problem.empty()) return {};
   for (int& error : *errors) error = MPI_ERR_SPAWN;  // all or none
@@ -60,7 +57,7 @@ Error MeetParents(Ref<Comm>* parents) {
   *parents = nullptr;
   Job& job = ThisJob();
   if (!job.pmi->spawned()) return {};
-  const auto port = job.pmi->Get(kParentPort);
+  const auto port = job.pmi->Get(pmi::kParentPort);
   if (!port.ok()) return {};  // whoever spawned this job is no MPI program
   const Meeting meeting{.port = *port, .deadline = std::nullopt, .refusal = {}};
   return ConnectGroup(&meeting, 0, World(), parents);

@@ -356,6 +356,9 @@ void Launcher::OnExited(Job& job, int rank, const ExitReport& report) {
   const int code = WEXITSTATUS(status);
   const std::string how = name + " exited with status " + std::to_string(code);
   if (report.state == Server::State::kInitialised) return EndJob(job, code == 0 ? 1 : code, how + " without MPI_Finalize", kGrace);
+  if (report.state == Server::State::kSilent && job.meets_spawner) {
+    return EndJob(job, code == 0 ? 1 : code, how + " without MPI_Init, where those that spawned it wait for it", kGrace);
+  }
   if (code != 0 && !exit_code_) {
     exit_code_ = code;
     Say(how);

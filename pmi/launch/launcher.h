@@ -80,6 +80,7 @@ class Launcher {
     int ended = 0;                  // ranks
     int first_gone = -1;            // the first rank that ended
     bool ending = false;
+    bool meets_spawner = false;     // in MPI_Init, where those who spawned it wait
     bool never_was = false;         // its spawn failed: what happens to those that were started is nobody's failure
     std::optional<Asker> asker;     // until it is known whether all ranks run
     std::optional<Clock::time_point> give_up_at;  // when proxies have had their time

@@ -1,6 +1,7 @@
 // What ranks ask of mpiexec: to spawn a job, to leave one, and names.
 #include <poll.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "pmi/launch/launcher.h"
@@ -111,6 +112,7 @@ void Launcher::StartSpawn(const Asker& asker, const ask::Spawn& spawn) {
   Job& job = AddJob(next_job_++, *std::move(plan));
   job.hosts = *hosts;
   job.asker = asker;
+  job.meets_spawner = std::any_of(spawn.preput.begin(), spawn.preput.end(), [](const auto& pair) { return pair.first == kParentPort; });
   if (const std::string problem = SendOrders(job); !problem.empty()) return FailSpawn(job, problem);
   job.connected.insert(asker.job);
   jobs_.at(asker.job).connected.insert(job.number);

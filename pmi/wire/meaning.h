@@ -9,6 +9,9 @@
 
 namespace weft::pmi {
 
+// In the key-value space of a spawned job, put there by the job that spawned it: the port where MPI_Comm_spawn waits for it. MPICH's name.
+inline constexpr char kParentPort[] = "PARENT_ROOT_PORT_NAME";
+
 using KeyValues = std::vector<std::pair<std::string, std::string>>;
 
 // One program of a spawn.

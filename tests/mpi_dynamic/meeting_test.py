@@ -107,6 +107,13 @@ class MeetingTest(Meeting):
         for name in ("spawn", "names"):
             self.finish(self.launch([], program(name), WEFT_PMI_MPIEXEC=mpi.weft_mpiexec()[0]))
 
+    def test_spawn_of_what_ends_without_mpi_init_ends_the_job(self):
+        job = self.launch(self.mpiexec(2), program("spawn"), "silent")
+        self.assertTrue(job.wait(mpi.TIMEOUT * self.slow), job.output)
+        self.assertEqual(job.status, 1, job.output)
+        self.assertIn("(/bin/true) exited with status 0 without MPI_Init, where those that spawned it wait for it", job.output)
+        self.assertEqual(job.left_behind(), [])
+
     def test_published_names(self):
         for ranks in (1, 2):
             self.run_job(ranks, program("names"))

@@ -1,5 +1,6 @@
 /* spawn: starts more of itself, in all the ways there are. What is spawned has words: "child", "grow N" (a tree of N levels), "first" and "second"
- * (of one MPI_Comm_spawn_multiple). "hydra": under that launcher, which does not survive a program that it does not find. */
+ * (of one MPI_Comm_spawn_multiple). "hydra": under that launcher, which does not survive a program that it does not find. "silent": what ends without
+ * MPI_Init. */
 #include <unistd.h>
 
 #include "tests/mpi/check.h"
@@ -103,13 +104,19 @@ int main(int argc, char** argv) {
   Begin(&argc, &argv);
   program = argv[0];
   const int hydra = argc > 1 && strcmp(argv[1], "hydra") == 0; /* ends with what it cannot spawn */
-  if (argc > 1 && !hydra) {
+  const int silent = argc > 1 && strcmp(argv[1], "silent") == 0;
+  if (argc > 1 && !hydra && !silent) {
     Child(argc, argv);
     return End();
   }
   MPI_Comm parent = MPI_COMM_SELF;
   CHECK_OK(MPI_Comm_get_parent(&parent));
   CHECK(parent == MPI_COMM_NULL);
+  if (silent) { /* what is spawned never comes to MPI_Init */
+    MPI_Comm children;
+    MPI_Comm_spawn("/bin/true", MPI_ARGV_NULL, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children, MPI_ERRCODES_IGNORE);
+    return 0;
+  }
   Spawns();
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   if (!hydra) RefusesWhatIsWrong();
