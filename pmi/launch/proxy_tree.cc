@@ -1,9 +1,6 @@
 #include "pmi/launch/proxy_tree.h"
 
 #include <poll.h>
-#include <signal.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -58,7 +55,7 @@ class Growth {
     const auto deadline = Clock::now() + kGrowLimit;
     Poller poller;
     while (!waiting_.empty() && !error_) {
-      poller.Watch(means_.signals, POLLIN, [&](short) { OnSignal(); });
+      poller.Watch(means_.signals, POLLIN, [&](short) { error_ = TakeSignals(means_.signals, [] {}, "all proxies were there"); });
       poller.Watch(means_.lifeline, POLLRDHUP, [&](short) { error_ = LaunchError{1, "mpiexec is gone"}; });
       for (ProxyTree::Branch* branch : waiting_) {
         const short out = branch->link.connection->wants_to_write() ? POLLOUT : 0;
@@ -88,16 +85,6 @@ class Growth {
       }
     } else if (!alive || connection.broken()) {
       error_ = LaunchError{1, "the connection to " + branch.link.host + " ended while it started proxies on other hosts"};
-    }
-  }
-
-  void OnSignal() {
-    signalfd_siginfo info;
-    while (read(means_.signals, &info, sizeof(info)) == sizeof(info)) {
-      const int number = static_cast<int>(info.ssi_signo);
-      if (number == SIGTSTP) raise(SIGSTOP);
-      if (number == SIGCHLD || number == SIGCONT || number == SIGTSTP) continue;
-      error_ = LaunchError{128 + number, "ended by signal " + std::to_string(number) + " before all proxies were there"};
     }
   }
 

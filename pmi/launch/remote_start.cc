@@ -338,19 +338,12 @@ void Starter::Admit(Greeting& greeting, const std::string& line) {
 }
 
 std::optional<LaunchError> Starter::OnSignal() {
-  signalfd_siginfo info;
-  while (read(start_.signals, &info, sizeof(info)) == sizeof(info)) {
-    const int number = static_cast<int>(info.ssi_signo);
-    if (number == SIGCHLD) {
-      if (auto error = CheckChildren()) return error;
-    } else if (number == SIGTSTP) {
-      raise(SIGSTOP);
-    } else if (number != SIGCONT) {
-      return LaunchError{128 + number, std::string("ended by signal ") + std::to_string(number) + " before " +
-                                           MissingHosts() + " answered"};
-    }
-  }
-  return std::nullopt;
+  std::optional<LaunchError> error;
+  const auto check = [&] {
+    if (!error) error = CheckChildren();
+  };
+  auto ended = TakeSignals(start_.signals, check, MissingHosts() + " answered");
+  return error ? error : ended;
 }
 
 std::optional<LaunchError> Starter::CheckChildren() {
@@ -390,6 +383,21 @@ bool GreetMpiexec(int fd, const JobSecret& secret, const std::string& node, bool
 }
 
 }  // namespace
+
+std::optional<LaunchError> TakeSignals(int signals, const std::function<void()>& on_child, const std::string& awaited) {
+  signalfd_siginfo info;
+  while (read(signals, &info, sizeof(info)) == sizeof(info)) {
+    const int number = static_cast<int>(info.ssi_signo);
+    if (number == SIGCHLD) {
+      on_child();
+    } else if (number == SIGTSTP) {
+      raise(SIGSTOP);
+    } else if (number != SIGCONT) {
+      return LaunchError{128 + number, "ended by signal " + std::to_string(number) + " before " + awaited};
+    }
+  }
+  return std::nullopt;
+}
 
 int Dial(const std::string& address, const std::string& port) {
   addrinfo hints{};

@@ -3,7 +3,9 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,6 +49,10 @@ struct RemoteStart {
   int lifeline = -1;               // a socket whose end ends the attempt; -1: none
   JobSecret secret;
 };
+
+// For who waits for proxies: what has come at the signalfd `signals`. Stops with SIGTSTP; calls `on_child` for SIGCHLD. Any other signal
+// but SIGCONT ends the wait, for `awaited`, "host answered".
+std::optional<LaunchError> TakeSignals(int signals, const std::function<void()>& on_child, const std::string& awaited);
 
 // One link for each host, or why one is missing (which host, and what ssh did). On failure nothing is left behind but children
 // that are about to end.
