@@ -17,6 +17,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 #include "tests/mpi/check.h"
@@ -31,6 +32,7 @@ static struct {
   char role[kMostWords], step[kMostWords], victim[kMostWords];
   int rank, microseconds;
 } death = {.rank = -1};
+static atomic_int g_has_come; /* to the step; two threads may take steps */
 
 static int ParentOf(int pid) {
   char path[kMostWords];
@@ -81,7 +83,7 @@ static void Step(const char* name) {
   printf("%s %d %s\n", role, mine, name);
   fflush(stdout);
   if (mine != death.rank || strcmp(role, death.role) != 0 || strcmp(name, death.step) != 0) return;
-  death.rank = -1;
+  if (atomic_exchange(&g_has_come, 1)) return;
   if (death.microseconds == 0) {
     Kill(NULL);
     return;
@@ -129,8 +131,10 @@ static int CountDescriptors(int tell) {
   DIR* directory = opendir("/proc/self/fd");
   for (struct dirent* entry; (entry = readdir(directory)) != NULL; ++count) {
     char target[256] = "";
-    if (!tell || readlinkat(dirfd(directory), entry->d_name, target, sizeof target - 1) < 0) continue;
-    fprintf(stderr, "rank %d: descriptor %s: %s\n", world_rank, entry->d_name, target);
+    if (readlinkat(dirfd(directory), entry->d_name, target, sizeof target - 1) < 0) continue;
+    /* The RNIC makes a set when there are many connections at a time, and keeps it. */
+    if (strcmp(target, "anon_inode:[eventpoll]") == 0) --count;
+    if (tell) fprintf(stderr, "rank %d: descriptor %s: %s\n", world_rank, entry->d_name, target);
   }
   closedir(directory);
   return count;

@@ -53,9 +53,12 @@ class Spawn(launch.LaunchTest):
             self.expect_nothing_left()
 
     def test_a_job_that_was_left_fails_alone(self):
-        path = os.path.join(self.directory, "go on")
-        process = self.start("-n", 1, launch.spawner(), "parent", launch.spawner(), 1, "disconnect", "wait", path, "--", "child", "die", 15,
+        path, left = os.path.join(self.directory, "go on"), os.path.join(self.directory, "left")
+        process = self.start("-n", 1, launch.spawner(), "parent", launch.spawner(), 1, "disconnect", "wait", path, "--", "child", "die", 15, left,
                              settings={"WEFT_PMI": "2"})
+        while process.stdout.readline().strip() != "disconnected":
+            self.assertIsNone(process.poll())
+        open(left, "w").close()
         line = process.stderr.readline()
         self.assertIn("was killed by signal 15", line)
         self.assertFalse(line.strip().endswith("connected with"), line)

@@ -1,7 +1,7 @@
 // A rank that spawns others like itself by pmi::Client. Words:
 //   parent PROGRAM COUNT [info KEY VALUE]... [times N] [disconnect] [wait FILE] [-- ARGUMENTS...]
 //       rank 0 spawns COUNT processes of PROGRAM with ARGUMENTS, N times, prints what came of it, and waits until FILE is there
-//   child [die SIGNAL | abort CODE | exit STATUS | linger FILE]
+//   child [die SIGNAL [FILE] | abort CODE | exit STATUS | linger FILE]
 //       exchanges values with the ranks of its own job, and says who it is
 //   publish SERVICE PORT, lookup SERVICE: prints the port
 #include <signal.h>
@@ -59,6 +59,8 @@ void Parent(Client& client, const std::vector<std::string>& words) {
     std::fflush(stdout);
     if (disconnect) Check(client.DisconnectJob(spawned.job_id));
   }
+  if (disconnect) std::printf("disconnected\n");
+  std::fflush(stdout);
   if (!wait.empty()) AwaitFile(wait);
   Check(client.Barrier());
 }
@@ -79,6 +81,7 @@ void Child(Client& client, const std::vector<std::string>& words) {
   const bool last = client.rank() == client.size() - 1;
   if (words.size() > 2 && last) {
     const int number = std::atoi(words[2].c_str());
+    if (words[1] == "die" && words.size() > 3) AwaitFile(words[3]);
     if (words[1] == "die") raise(number);
     if (words[1] == "abort") {
       client.Abort(number, "asked to");
