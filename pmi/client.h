@@ -69,6 +69,9 @@ class Client {
   // From here on the jobs are one as to failures, and GetFrom() reads its key-value space; from there on they are two again.
   virtual std::string ConnectJob(const std::string& job_id);
   virtual std::string DisconnectJob(const std::string& job_id);
+  // This process has nothing more to do with the job that spawned its own: once all processes of its job have said so, a failure of one of
+  // the two is not the other's, in either version. Nothing happens where the launcher, unlike Weft's, has no word for it.
+  virtual std::string LeaveSpawner() { return {}; }
   virtual Result<std::string, PmiError> GetFrom(const std::string& job_id, const std::string& key);
 };
 

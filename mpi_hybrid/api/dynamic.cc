@@ -250,6 +250,7 @@ int PMPI_Comm_disconnect(MPI_Comm* comm) {
   return OnComm("MPI_Comm_disconnect", *comm, [&](Comm& c) -> Error {
     if (IsPredefined(c)) return Error(MPI_ERR_COMM, c.name + " cannot be disconnected");
     Ref<Comm> last(&c);
+    LeaveParents(c);
     WEFT_MPI_TRY(Barrier(c));
     WEFT_MPI_TRY(c.attributes.DeleteAll(c.handle));
     Comm::TakeBack(c);

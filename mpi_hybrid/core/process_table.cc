@@ -149,6 +149,15 @@ void ProcessTable::Hold(ProcessId process, int communicators) {
   if (entry.communicators == 0 && communicators < 0) Part(process);
 }
 
+int ProcessTable::HoldsOf(const std::vector<JobId>& jobs) const {
+  std::lock_guard lock(mutex_);
+  int holds = 0;
+  for (const Entry& entry : entries_) {
+    if (entry.in_use && std::find(jobs.begin(), jobs.end(), entry.name.job) != jobs.end()) holds += entry.communicators;
+  }
+  return holds;
+}
+
 void ProcessTable::Part(ProcessId process) {
   if (std::exchange(At(process).parting, true)) return;
   ForgetName(process);

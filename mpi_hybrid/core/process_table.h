@@ -86,6 +86,8 @@ class ProcessTable {
   // Groups that name a process keep its number; communicators keep it connected, too. Those of the own job need neither.
   void Name(ProcessId process, int groups);
   void Hold(ProcessId process, int communicators);
+  // How often communicators hold processes of these jobs, which are others.
+  int HoldsOf(const std::vector<JobId>& jobs) const;
   // Processes that no communicator holds any more, since the last call: their connections are to be closed. They are not
   // found by name any more.
   std::vector<ProcessId> TakeParting();

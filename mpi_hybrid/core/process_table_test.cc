@@ -56,6 +56,20 @@ TEST_F(ProcessTableTest, AProcessKeepsItsNumberUntilNoCommunicatorAndNoGroupNeed
   EXPECT_EQ(table_.Add(Foreign(7), bond_, {}), process) << "now it is free";
 }
 
+TEST_F(ProcessTableTest, CountsHowOftenProcessesOfAJobAreHeld) {
+  const ProcessId one = table_.Add(Foreign(7), bond_, {}), two = table_.Add(Foreign(8), bond_, {});
+  const JobId job = Foreign(7).job;
+  EXPECT_EQ(table_.HoldsOf({job}), 0);
+  table_.Hold(one, 2);
+  table_.Hold(two, 1);
+  EXPECT_EQ(table_.HoldsOf({job}), 3);
+  EXPECT_EQ(table_.HoldsOf({}), 0);
+  EXPECT_EQ(table_.HoldsOf({other_bond_.id}), 0) << "another job";
+  table_.Hold(one, -2);
+  table_.Hold(two, -1);
+  EXPECT_EQ(table_.HoldsOf({job}), 0);
+}
+
 TEST_F(ProcessTableTest, OneThatNobodyEverHeldPartsToo) {
   const ProcessId process = table_.Add(Foreign(7), bond_, {});
   table_.Name(process, 1);

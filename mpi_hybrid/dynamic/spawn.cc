@@ -2,6 +2,7 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -39,6 +40,23 @@ Error Tell(int root, Comm& comm, const Error& met, std::vector<int>* errors) {
   return Error(header[0], "rank " + std::to_string(root) + ", the root, met with an error of this class");
 }
 
+// Of the processes that were the parents; empty: there are none, or they are left. Process-wide, as the job is.
+std::vector<JobId> g_parents_jobs;
+
+bool IsOfParents(ProcessId process) {
+  const ProcessTable& processes = ThisJob().processes;
+  return !processes.IsOfWorld(process) &&
+         std::find(g_parents_jobs.begin(), g_parents_jobs.end(), processes.NameOf(process).job) != g_parents_jobs.end();
+}
+
+// How often the communicator holds such.
+int HoldsOnParents(const Comm& comm) {
+  if (!comm.holds_members) return 0;
+  auto count = std::count_if(comm.local->members.begin(), comm.local->members.end(), IsOfParents);
+  if (comm.inter) count += std::count_if(comm.remote->members.begin(), comm.remote->members.end(), IsOfParents);
+  return static_cast<int>(count) + (comm.local_comm ? HoldsOnParents(*comm.local_comm) : 0);
+}
+
 }  // namespace
 
 Error SpawnGroup(const SpawnOrder* order, int root, Comm& comm, std::vector<int>* errors, Ref<Comm>* made) {
@@ -60,7 +78,19 @@ Error MeetParents(Ref<Comm>* parents) {
   const auto port = job.pmi->Get(pmi::kParentPort);
   if (!port.ok()) return {};  // whoever spawned this job is no MPI program
   const Meeting meeting{.port = *port, .deadline = std::nullopt, .refusal = {}};
-  return ConnectGroup(&meeting, 0, World(), parents);
+  WEFT_MPI_TRY(ConnectGroup(&meeting, 0, World(), parents));
+  for (const ProcessId process : (*parents)->remote->members) {
+    if (!IsOfParents(process)) g_parents_jobs.push_back(job.processes.NameOf(process).job);
+  }
+  return {};
+}
+
+void LeaveParents(const Comm& comm) {
+  const Job& job = ThisJob();
+  const int holds = HoldsOnParents(comm);
+  if (holds == 0 || holds != job.processes.HoldsOf(g_parents_jobs)) return;
+  g_parents_jobs.clear();
+  (void)job.pmi->LeaveSpawner();  // without a launcher that listens nothing changes
 }
 
 }  // namespace weft::mpi

@@ -23,6 +23,9 @@ Error SpawnGroup(const SpawnOrder* order, int root, Comm& comm, std::vector<int>
 
 // Collective over MPI_COMM_WORLD, in MPI_Init: where this job was spawned, makes the intercommunicator with the parents, else null.
 Error MeetParents(Ref<Comm>* parents);
+// Before MPI_Comm_disconnect waits for the others on `comm`: where that is the last communicator of this process with jobs that its parents are of, the
+// launcher is told that the two jobs are apart. Told before, it knows of it at all ranks once the wait is over anywhere.
+void LeaveParents(const Comm& comm);
 
 }  // namespace weft::mpi
 

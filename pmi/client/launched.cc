@@ -267,7 +267,13 @@ std::string Launched::ConnectJob(const std::string& job_id) {
 
 std::string Launched::DisconnectJob(const std::string& job_id) {
   if (place_.slurm) return {};  // it never connected them
+  if (talk_.version() == 1 && !Get(kSpawnerKey)) return "PMI version 1 has no word to disconnect the job " + job_id + ", but under Weft's mpiexec";
   return AskFor(ask::Disconnect{job_id}, "cannot disconnect the job " + job_id);
+}
+
+std::string Launched::LeaveSpawner() {
+  const auto spawner = Get(kSpawnerKey);
+  return spawner ? DisconnectJob(*spawner) : std::string();
 }
 
 }  // namespace weft::pmi

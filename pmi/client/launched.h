@@ -54,6 +54,7 @@ class Launched final : public Client {
   Result<std::optional<std::string>, PmiError> JobAttribute(const std::string& key) override;
   std::string ConnectJob(const std::string& job_id) override;
   std::string DisconnectJob(const std::string& job_id) override;
+  std::string LeaveSpawner() override;
   Result<std::string, PmiError> GetFrom(const std::string& job_id, const std::string& key) override;
 
  private:

@@ -211,6 +211,7 @@ Result<JobPlan, PmiError> MakeSpawnPlan(const ask::Spawn& spawn, const Options& 
   order.map_by = options.map_by;
   plan.placement.mapping = ProcessMapping::Of(std::span<const int>(plan.placement.host_of_rank)).ToString();
   if (plan.placement.mapping.size() < kValueMax) order.values.emplace_back("PMI_process_mapping", plan.placement.mapping);
+  order.values.emplace_back(kSpawnerKey, spawner);
   order.values.insert(order.values.end(), spawn.preput.begin(), spawn.preput.end());
   DivideRanks(order, &plan);
   return plan;

@@ -90,7 +90,7 @@ TEST(SpawnPlan, IsAJobOfItsOwn) {
   EXPECT_EQ(order.universe_size, 9);
   EXPECT_EQ(order.spawner, "kvs_0");
   EXPECT_THAT(order.kvs_name, testing::HasSubstr("_2_"));
-  EXPECT_THAT(order.values, ElementsAre(Pair("PMI_process_mapping", "(vector,(0,1,3))"), Pair("k", "v")));
+  EXPECT_THAT(order.values, ElementsAre(Pair("PMI_process_mapping", "(vector,(0,1,3))"), Pair("weft_spawner", "kvs_0"), Pair("k", "v")));
   EXPECT_THAT(order.programs[0].arguments, ElementsAre("./a", "x y"));
   EXPECT_EQ(order.programs[0].directory, "/here");
   EXPECT_EQ(order.programs[1].directory, "/tmp");

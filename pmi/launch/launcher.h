@@ -83,9 +83,10 @@ class Launcher {
     bool meets_spawner = false;     // in MPI_Init, where those who spawned it wait
     bool never_was = false;         // its spawn failed: what happens to those that were started is nobody's failure
     std::optional<Asker> asker;     // until it is known whether all ranks run
+    std::pair<int, int> spawner{-1, -1};  // the job and the rank that asked for it
     std::optional<Clock::time_point> give_up_at;  // when proxies have had their time
     std::set<int> connected;        // jobs that end when this one fails, and the other way round
-    std::map<int, std::set<int>> left;  // ranks that disconnected, by the job that they left
+    std::set<int> left;             // ranks that have left the job that spawned theirs
 
     bool done() const { return std::find(open.begin(), open.end(), true) == open.end(); }
   };

@@ -112,6 +112,7 @@ void Launcher::StartSpawn(const Asker& asker, const ask::Spawn& spawn) {
   Job& job = AddJob(next_job_++, *std::move(plan));
   job.hosts = *hosts;
   job.asker = asker;
+  job.spawner = {asker.job, asker.rank};
   job.meets_spawner = std::any_of(spawn.preput.begin(), spawn.preput.end(), [](const auto& pair) { return pair.first == kParentPort; });
   if (const std::string problem = SendOrders(job); !problem.empty()) return FailSpawn(job, problem);
   job.connected.insert(asker.job);
@@ -138,19 +139,22 @@ void Launcher::FailSpawn(Job& job, const std::string& why) {
   EndOne(job, std::chrono::milliseconds(0));
 }
 
-// When all ranks of the job have, neither's failure is the other's any more.
+// Two jobs that a spawn connected are apart when one side has left: all ranks of the job that was spawned, of which each was in it, or the
+// one rank of the other that mpiexec knows to have been. Then neither's failure is the other's any more.
 Answer Launcher::LeaveJob(Job& job, int rank, const std::string& job_id) {
-  for (auto& [number, other] : jobs_) {
-    if (other.id != job_id || number == job.number) continue;
-    if (!job.connected.contains(number)) return Refusal("job " + Printable(job_id) + " is not connected");
-    std::set<int>& left = job.left[number];
-    left.insert(rank);
-    if (left.size() < static_cast<size_t>(job.plan.size())) return {};
-    job.connected.erase(number);
-    other.connected.erase(job.number);
-    return {};
+  const auto found = std::find_if(jobs_.begin(), jobs_.end(), [&](const auto& entry) { return entry.second.id == job_id; });
+  if (found == jobs_.end()) return {};  // it has ended
+  Job& other = found->second;
+  if (job.spawner.first != other.number && other.spawner.first != job.number) return Refusal("job " + Printable(job_id) + " is not connected");
+  bool apart = other.spawner == std::pair(job.number, rank);
+  if (job.spawner.first == other.number) {
+    job.left.insert(rank);
+    apart = job.left.size() == static_cast<size_t>(job.plan.size());
   }
-  return {};  // it has ended
+  if (!apart) return {};
+  job.connected.erase(other.number);
+  other.connected.erase(job.number);
+  return {};
 }
 
 }  // namespace weft::pmi

@@ -48,12 +48,13 @@ const ask::Spawn kSpawn{{kCommand, {"/bin/true", {}, 0, {}}}, {{"PARENT", "tag#0
 // Every request that the version has words for, written by a rank, is understood by a launcher.
 TEST(PmiDialect, RequestsKeepTheirMeaning) {
   const std::vector<Request> both = {ask::Finalize{},         ask::Fence{},      ask::JobId{},           kSpawn,
-                                     ask::Abort{7, "no disk"}, ask::Lookup{"s"}, ask::Publish{"a service", "tcp:1 100% %20"}, ask::Unpublish{"s"}};
+                                     ask::Abort{7, "no disk"}, ask::Lookup{"s"}, ask::Publish{"a service", "tcp:1 100% %20"}, ask::Unpublish{"s"},
+                                     ask::Disconnect{"j"}};
   std::vector<Request> text = {ask::Init{2, 0}, ask::Init{2, 0, true, "SIGUSR1"}, ask::Init{1, 1, true, ""}, ask::Introduce{.rank = 3},
                                ask::Put{"kvs", "k", "a=b"}, ask::Get{"kvs", "k"}, ask::UniverseSize{}, ask::Application{}, ask::Maxes{},
                                ask::CreateSpace{}, ask::DestroySpace{"kvs"}, ask::GetByIndex{"kvs", 4}};
   std::vector<Request> counted = {ask::Introduce{3, "job.1", true, "challenge-sha256"}, ask::Prove{"abc"}, ask::Put{{}, "k", "a;b \n"},
-                                  ask::Get{"job.1", "k", 5}, ask::Get{"", "k"}, ask::Connect{"j"}, ask::Disconnect{"j"}, ask::GetAll{"j"},
+                                  ask::Get{"job.1", "k", 5}, ask::Get{"", "k"}, ask::Connect{"j"}, ask::GetAll{"j"},
                                   ask::PutAll{"j", {{"a", "1"}, {"b", ""}}}, ask::PutAll{"j", {}}, ask::GetNodeAttribute{"n", true},
                                   ask::PutNodeAttribute{"n", "v"}, ask::GetJobAttribute{"universeSize"}, ask::Unknown{"ring"}};
   for (const auto& [version, requests] : {std::pair{1, &text}, {2, &counted}}) {

@@ -12,6 +12,9 @@ namespace weft::pmi {
 // In the key-value space of a spawned job, put there by the job that spawned it: the port where MPI_Comm_spawn waits for it. MPICH's name.
 inline constexpr char kParentPort[] = "PARENT_ROOT_PORT_NAME";
 
+// There as well, from Weft's mpiexec alone: the id of the job that spawned it, for Disconnect. Who finds it may say so in PMI-1, too.
+inline constexpr char kSpawnerKey[] = "weft_spawner";
+
 using KeyValues = std::vector<std::pair<std::string, std::string>>;
 
 // One program of a spawn.
@@ -77,13 +80,13 @@ struct Spawn {
 struct JobId {
   bool operator==(const JobId&) const = default;
 };
-struct Connect {  // PMI-2, as are the next three
-  std::string job_id;
-  bool operator==(const Connect&) const = default;
-};
-struct Disconnect {
+struct Disconnect {  // PMI-2, and PMI-1 where there is kSpawnerKey
   std::string job_id;
   bool operator==(const Disconnect&) const = default;
+};
+struct Connect {  // PMI-2, as are the next two
+  std::string job_id;
+  bool operator==(const Connect&) const = default;
 };
 struct GetAll {
   std::string job_id;

@@ -3,6 +3,7 @@
 //    a failed spawn with a message of PMI-2 (cmd=spawn-response;rc=1;errmsg=...;) and no line end.
 //  - MPICH up to 4.0 repeats the preput pairs in every mcmd=spawn of a spawn of several programs, later ones send them in the
 //    first alone. None answers before the last (spawnssofar = totspawns).
+//  - job_disconnect is Weft's own: only Weft's launchers know it, and only ranks say it that know that theirs is one (kSpawnerKey).
 //  - abort: hydra and Slurm read exitcode= alone; MPICH from 4.1 on sends message= with it, blanks included.
 #include <algorithm>
 #include <utility>
@@ -130,6 +131,7 @@ std::optional<Request> TextDialect::Understand(const Message& message) {
   if (command == "publish_name") return ask::Publish{NameOf(message, "service"), NameOf(message, "port")};
   if (command == "lookup_name") return ask::Lookup{NameOf(message, "service")};
   if (command == "unpublish_name") return ask::Unpublish{NameOf(message, "service")};
+  if (command == "job_disconnect") return ask::Disconnect{TextOf(message, "jobid")};
   if (command == "create_kvs") return ask::CreateSpace{};
   if (command == "destroy_kvs") return ask::DestroySpace{TextOf(message, "kvsname")};
   if (command == "getbyidx") return ask::GetByIndex{TextOf(message, "kvsname"), message.FindInt("idx").value_or(-1)};
@@ -203,6 +205,7 @@ std::string TextDialect::AnswerTo(const Request& request) const {
                         [](const ask::Publish&) { return "publish_result"; },
                         [](const ask::Lookup&) { return "lookup_result"; },
                         [](const ask::Unpublish&) { return "unpublish_result"; },
+                        [](const ask::Disconnect&) { return "job_disconnect_result"; },
                         [](const ask::CreateSpace&) { return "newkvs"; },
                         [](const ask::DestroySpace&) { return "kvs_destroyed"; },
                         [](const ask::GetByIndex&) { return "getbyidx_results"; },
@@ -270,6 +273,7 @@ std::string TextDialect::Write(const Question& question, const Answer& answer) c
                  [&](const ask::Unpublish&) { add_name_result(); },
                  [&](const ask::Put&) { add_result(); },
                  [&](const ask::DestroySpace&) { add_result(); },
+                 [&](const ask::Disconnect&) { add_result(); },
                  [](const auto&) {},
              },
              question.request);
@@ -306,6 +310,7 @@ std::string TextDialect::Write(const Question& question) const {
           },
           [](const ask::Lookup& lookup) { return Message{"lookup_name"}.Add("service", EscapeBlanks(lookup.service)).Serialize(); },
           [](const ask::Unpublish& unpublish) { return Message{"unpublish_name"}.Add("service", EscapeBlanks(unpublish.service)).Serialize(); },
+          [](const ask::Disconnect& disconnect) { return Message{"job_disconnect"}.Add("jobid", disconnect.job_id).Serialize(); },
           [](const ask::DestroySpace& destroy) { return Message{"destroy_kvs"}.Add("kvsname", destroy.space).Serialize(); },
           [](const ask::GetByIndex& get) { return Message{"getbyidx"}.Add("kvsname", get.space).Add("idx", get.index).Serialize(); },
           [](const ask::Spawn& spawn) {
