@@ -33,6 +33,12 @@ enum class Llp {
   kAuto,  // SCTP where the peer has it, else TCP
 };
 
+// Shared memory between processes on one host.
+enum class SameHost {
+  kAuto,  // where both ends can, TCP elsewhere
+  kOff,
+};
+
 // WEFT_SCTP_...: how SCTP is to be. What is nullopt is as transport/sctp/settings.h has it; times are in milliseconds, lengths in bytes.
 struct SctpSettings {
   std::vector<std::string> addresses;  // ours that associations use, several for several paths; numeric
@@ -51,6 +57,7 @@ struct Settings {
   bool markers = false;                  // WEFT_MPA_MARKERS=on|off: ask peers to send us markers
   int mpa_revision = 2;                  // WEFT_MPA_REVISION=1|2
   bool extensions = true;                // WEFT_EXTENSIONS=auto|off: the Weft trailer in private data
+  std::optional<SameHost> same_host;     // WEFT_SAME_HOST=auto|off; nullopt: not set, whoever asks has a default
   bool trace = false;                    // WEFT_TRACE=0|1
   std::string pcap;                      // WEFT_PCAP=FILE
   std::string faults;                    // WEFT_FAULTS=SPECIFICATION or @FILE: faults/plan.h reads it

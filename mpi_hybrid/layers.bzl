@@ -7,6 +7,7 @@ _LAYERS = [
     "rma",
     "coll",
     "p2p",
+    "shm",
     "comm",
     "datatype",
     "core",

@@ -12,6 +12,7 @@
 #include "mpi_hybrid/core/job.h"
 #include "mpi_hybrid/core/settings.h"
 #include "mpi_hybrid/p2p/message.h"
+#include "mpi_hybrid/shm/this_node.h"
 
 namespace weft::mpi {
 namespace {
@@ -26,11 +27,13 @@ void WarnOfUnknownSetting() {
 }
 
 Error Start() {
-  WEFT_MPI_TRY(JoinJob());
+  WEFT_MPI_TRY(JoinJob(&shm::BeginNode));
+  shm::JoinNode();
   const Job& job = ThisJob();
   MakeWorld(job.rank, job.size);
   WEFT_MPI_TRY(StartDevice());
   WEFT_MPI_TRY(ThisJob().Fence());
+  shm::SettleNode();
   FillEnvironmentInfo();
   SetLanguageObjects();
   if (job.rank == 0) WarnOfUnknownSetting();

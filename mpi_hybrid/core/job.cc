@@ -87,7 +87,7 @@ Job& ThisJob() {
   return *job;
 }
 
-Error JoinJob() {
+Error JoinJob(void (*publish_early)(Job& job)) {
   auto client = pmi::Client::Connect();
   if (!client.ok()) return Error(MPI_ERR_OTHER, "connecting to the launcher: " + client.error().message);
   Job& job = ThisJob();
@@ -102,6 +102,10 @@ Error JoinJob() {
     const auto mapping = text.ok() ? pmi::ProcessMapping::Parse(*text) : std::nullopt;
     job.one_host = mapping && mapping->is_one_node();
     job.ranks_on_host = mapping ? mapping->RanksOnNodeOf(job.rank, job.size) : job.size;
+    for (int rank = 0; rank < job.size; ++rank) {
+      if (!mapping || mapping->NodeOf(rank) == mapping->NodeOf(job.rank)) job.ranks_here.push_back(rank);
+    }
+    if (publish_early != nullptr) publish_early(job);
   }
   WEFT_MPI_TRY(AgreeOnSecret(job));
   return FindHostAddresses(job.one_host, &job.hosts);

@@ -24,6 +24,7 @@ struct Job {
   std::vector<std::string> hosts;  // numeric addresses that others may reach us by, the likeliest first
   bool one_host = true;   // the launcher started all ranks on this host
   int ranks_on_host = 1;  // this one among them
+  std::vector<int> ranks_here;  // the same, ascending; as the launcher says, or all where it says nothing
   std::unique_ptr<pmi::Client> pmi;
   ProcessTable processes;  // those of the job, by the secret that all ranks know and no one else; and those that joined
 
@@ -45,8 +46,8 @@ struct Job {
 Job& ThisJob();
 
 // Collective. Connects to the launcher, fills in ThisJob() and agrees on the secret; the process ends when the launcher dies from
-// then on.
-Error JoinJob();
+// then on. `publish_early` is called before the fence of that: what it gives to the launcher is there for all when this returns.
+Error JoinJob(void (*publish_early)(Job& job) = nullptr);
 // Collective: an orderly good-bye to the launcher.
 Error LeaveJob();
 

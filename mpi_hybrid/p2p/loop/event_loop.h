@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "mpi_hybrid/p2p/loop/descriptor.h"
+#include "mpi_hybrid/core/descriptor.h"
 
 namespace weft::mpi {
 

@@ -9,7 +9,7 @@
 #include <thread>
 #include <utility>
 
-#include "mpi_hybrid/p2p/loop/descriptor.h"
+#include "mpi_hybrid/core/descriptor.h"
 
 namespace weft::mpi {
 namespace {

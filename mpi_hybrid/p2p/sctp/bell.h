@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "mpi_hybrid/p2p/loop/descriptor.h"
+#include "mpi_hybrid/core/descriptor.h"
 #include "transport/network.h"
 #include "transport/sctp/sctp.h"
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "mpi_hybrid/p2p/loop/descriptor.h"
+#include "mpi_hybrid/core/descriptor.h"
 #include "transport/socket_address.h"
 
 namespace weft::mpi {

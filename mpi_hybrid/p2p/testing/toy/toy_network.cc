@@ -7,7 +7,7 @@
 #include <optional>
 #include <span>
 
-#include "mpi_hybrid/p2p/loop/descriptor.h"
+#include "mpi_hybrid/core/descriptor.h"
 
 namespace weft::mpi::testing {
 

@@ -1,5 +1,5 @@
-#ifndef MPI_HYBRID_P2P_LOOP_DESCRIPTOR_H_
-#define MPI_HYBRID_P2P_LOOP_DESCRIPTOR_H_
+#ifndef MPI_HYBRID_CORE_DESCRIPTOR_H_
+#define MPI_HYBRID_CORE_DESCRIPTOR_H_
 
 #include <unistd.h>
 
@@ -31,4 +31,4 @@ class Descriptor {
 
 }  // namespace weft::mpi
 
-#endif  // MPI_HYBRID_P2P_LOOP_DESCRIPTOR_H_
+#endif  // MPI_HYBRID_CORE_DESCRIPTOR_H_

@@ -1,0 +1,137 @@
+#include "mpi_hybrid/shm/gathering.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/file_limit.h"
+#include "base/hex.h"
+#include "mpi_hybrid/shm/abstract_name.h"
+#include "mpi_hybrid/shm/credentials.h"
+#include "mpi_hybrid/shm/handshake.h"
+#include "mpi_hybrid/shm/host.h"
+#include "pmi/client.h"
+
+namespace weft::mpi::shm {
+namespace {
+
+constexpr char kPrefix[] = "weft-node-";
+
+std::string KeyOf(int rank) { return kPrefix + std::to_string(rank); }
+
+Descriptor ConnectTo(const Nonce& name) {
+  Descriptor made(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (!made) return {};
+  const timeval patience = {.tv_sec = Gathering::kPatienceSeconds, .tv_usec = 0};
+  setsockopt(made.fd(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+  setsockopt(made.fd(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+  const AbstractName address(kPrefix, name);
+  if (connect(made.fd(), address.get(), address.length) != 0) return {};
+  return made;
+}
+
+// The answer and the descriptor with it.
+Descriptor ReceiveMemory(int socket, std::span<uint8_t> proof, size_t* length) {
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  iovec piece = {proof.data(), proof.size()};
+  msghdr message = {};
+  message.msg_iov = &piece;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  const ssize_t got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  *length = got < 0 ? 0 : static_cast<size_t>(got);
+  const cmsghdr* const rights = got < 0 ? nullptr : CMSG_FIRSTHDR(&message);
+  if (rights == nullptr || rights->cmsg_level != SOL_SOCKET || rights->cmsg_type != SCM_RIGHTS ||
+      rights->cmsg_len != CMSG_LEN(sizeof(int))) {
+    return {};
+  }
+  int fd;
+  std::memcpy(&fd, CMSG_DATA(rights), sizeof(fd));
+  return Descriptor(fd);
+}
+
+}  // namespace
+
+Gathering::Gathering(Job& job, std::vector<int> ranks)
+    : job_(job),
+      ranks_(std::move(ranks)),
+      place_(static_cast<int>(std::lower_bound(ranks_.begin(), ranks_.end(), job.rank) - ranks_.begin())) {}
+
+Gathering::~Gathering() = default;
+
+void Gathering::Begin() {
+  if (ranks_.size() < 2 || place_ != 0) return;
+  if (ranks_.size() > kMostPlaces) {
+    why_not_ = std::to_string(ranks_.size()) + " ranks are on this host, there are places for " +
+               std::to_string(kMostPlaces);
+    return;
+  }
+  made_ = NodeSegment::Create(ranks_, place_, &why_not_);
+  if (made_ == nullptr) return;
+  host_ = std::make_unique<Host>();
+  if (!host_->Listen(ranks_.size())) {
+    why_not_ = "a unix socket: " + DescribeShortage(errno);
+    made_.reset();
+    return;
+  }
+  why_not_ = job_.pmi->Put(KeyOf(job_.rank), HexOf(host_->name()));
+}
+
+std::unique_ptr<NodeSegment> Gathering::Join(std::string* why) {
+  if (ranks_.size() < 2) {
+    *why = "no other rank is on this host";
+    return nullptr;
+  }
+  if (place_ != 0) {
+    const auto published = job_.pmi->Get(KeyOf(ranks_[0]));
+    if (published.ok()) return Visit(*published, why);
+    *why = "rank " + std::to_string(ranks_[0]) + " has none";
+    return nullptr;
+  }
+  if (made_ != nullptr && why_not_.empty() &&
+      !host_->Start(job_.processes.BondOf(job_.rank).secret, ranks_, made_->memory_descriptor())) {
+    why_not_ = "a thread: " + DescribeShortage(errno);
+  }
+  if (!why_not_.empty()) {
+    *why = why_not_;
+    host_.reset();
+    made_.reset();
+  }
+  return std::move(made_);
+}
+
+std::unique_ptr<NodeSegment> Gathering::Visit(const std::string& published, std::string* why) {
+  const auto refused = [&](const char* what) {
+    *why = std::string(what) + " rank " + std::to_string(ranks_[0]) + ": " +
+           (errno == 0 ? "it wants nothing to do with us" : DescribeShortage(errno));
+    return nullptr;
+  };
+  Nonce name, challenge;
+  errno = EINVAL;
+  if (!ParseHex(published, name)) return refused("the name of");
+  const Descriptor socket = ConnectTo(name);
+  if (!socket || !IsOfThisUser(socket.fd())) return refused("connecting to");
+  ssize_t got = recv(socket.fd(), challenge.data(), challenge.size(), 0);
+  if (got >= 0) errno = 0;
+  if (got != static_cast<ssize_t>(challenge.size())) return refused("hearing from");
+
+  const JobSecret secret = job_.processes.BondOf(job_.rank).secret;
+  uint8_t hello[GuestHello::kLength];
+  GuestHello{.rank = job_.rank, .pid = getpid(), .pid_namespace = PidNamespace()}.Write(secret, challenge, hello);
+  if (send(socket.fd(), hello, sizeof(hello), MSG_NOSIGNAL) < 0) return refused("speaking to");
+  uint8_t proof[sizeof(JobSecret::Proof)];
+  size_t length = 0;
+  errno = 0;
+  Descriptor memory = ReceiveMemory(socket.fd(), proof, &length);
+  if (!memory || !IsHostProof(secret, challenge, hello, {proof, length})) return refused("memory of");
+  return NodeSegment::Join(std::move(memory), ranks_, place_, why);
+}
+
+void Gathering::End() { host_.reset(); }
+
+}  // namespace weft::mpi::shm

@@ -1,0 +1,36 @@
+#ifndef MPI_HYBRID_SHM_HANDSHAKE_H_
+#define MPI_HYBRID_SHM_HANDSHAKE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "base/job_secret.h"
+
+namespace weft::mpi::shm {
+
+// What is said when a process joins the memory of its host (gathering.h). Both ends are on one host: numbers are in its
+// own order. No I/O.
+struct GuestHello {
+  static constexpr size_t kLength = 64;
+
+  int32_t rank = 0;            // in MPI_COMM_WORLD
+  int32_t pid = 0;             // as it knows itself
+  uint64_t pid_namespace = 0;  // 0: it cannot tell
+
+  void Write(const JobSecret& secret, const Nonce& challenge, std::span<uint8_t, kLength> bytes) const;
+  // nullopt: nobody who knows the secret said that to this challenge.
+  static std::optional<GuestHello> Read(const JobSecret& secret, const Nonce& challenge,
+                                        std::span<const uint8_t> bytes);
+};
+
+// The host's answer.
+JobSecret::Proof HostProof(const JobSecret& secret, const Nonce& challenge,
+                           std::span<const uint8_t, GuestHello::kLength> hello);
+bool IsHostProof(const JobSecret& secret, const Nonce& challenge, std::span<const uint8_t, GuestHello::kLength> hello,
+                 std::span<const uint8_t> proof);
+
+}  // namespace weft::mpi::shm
+
+#endif  // MPI_HYBRID_SHM_HANDSHAKE_H_
