@@ -20,6 +20,8 @@ namespace {
 
 constexpr char kDerived[] = "weft group";
 constexpr size_t kMostDescription = 64 << 20;  // bytes that the other leader may say of its group
+constexpr size_t kMostAtOnce = 48 << 10;       // bytes, for which broadcasts choose the binomial tree (tuning.cc)
+constexpr uint64_t kGivenUp = UINT64_MAX;      // in the place of a number that the other leader waits for
 
 // What is said of a group is text, a line for each thing:
 //
@@ -110,36 +112,65 @@ Error InterEnd::Swap(const void* mine, size_t mine_bytes, void* theirs, size_t t
   return sent.ok() ? std::move(received) : std::move(sent);
 }
 
+Error InterEnd::SwapWord(uint64_t mine, uint64_t* theirs) {
+  Error met = Swap(&mine, sizeof mine, theirs, sizeof *theirs);
+  if (met.ok() && *theirs == kGivenUp) met = Error(MPI_ERR_OTHER, "the other leader met with an error");
+  if (!met.ok() || mine == kGivenUp) talking_ = false;
+  return met;
+}
+
 Error InterEnd::Swap(const std::string& mine, std::string* theirs, size_t most) {
-  uint64_t size = mine.size(), other = 0;
-  WEFT_MPI_TRY(Swap(&size, sizeof size, &other, sizeof other));
-  if (other > most) return Error(MPI_ERR_OTHER, "the other leader says " + std::to_string(other) + " bytes of its group");
+  uint64_t other = 0;
+  WEFT_MPI_TRY(SwapWord(mine.size(), &other));
+  if (other > most) {
+    talking_ = false;  // whatever it sends is not for us
+    return Error(MPI_ERR_OTHER, "the other leader says " + std::to_string(other) + " bytes of its group");
+  }
   theirs->resize(other);
-  return Swap(mine.data(), mine.size(), theirs->data(), theirs->size());
+  Error met = Swap(mine.data(), mine.size(), theirs->data(), theirs->size());
+  if (!met.ok()) talking_ = false;
+  return met;
 }
 
-Error InterEnd::Tell(void* data, size_t bytes) {
-  return Broadcast(data, static_cast<MPI_Aint>(bytes), Bytes(), leader_, local_);
+void InterEnd::GiveUp() {
+  uint64_t ignored = 0;
+  if (talking_) (void)SwapWord(kGivenUp, &ignored);
 }
 
-Error InterEnd::Tell(std::string* text) {
-  uint64_t size = text->size();
-  WEFT_MPI_TRY(Tell(&size, sizeof size));
-  text->resize(size);
-  return Tell(text->data(), text->size());
+// With a tag of its own: whoever did not get one part does not take the next for it, nor count collectives otherwise than the
+// rest of the group.
+Error InterEnd::Tell(void* data, size_t bytes, uint32_t tag) {
+  const uint32_t next = std::exchange(local_.next_collective, tag);
+  Error error = Broadcast(data, static_cast<MPI_Aint>(bytes), Bytes(), leader_, local_);
+  local_.next_collective = next;
+  return error;
+}
+
+// In parts that go down a tree: to whom one does not come, none comes behind it in the tree.
+Error InterEnd::TellText(std::string* text) {
+  for (size_t done = 0; done < text->size(); done += kMostAtOnce)
+    WEFT_MPI_TRY(Tell(text->data() + done, std::min(kMostAtOnce, text->size() - done), members_tag_));
+  return {};
 }
 
 Error InterEnd::LearnMembers(const Error& refusal, Ref<Group>* remote) {
   Error met = refusal;
   std::string description;
-  if (is_leader() && met.ok()) met = TalkToLeader(&description);
-  int32_t result = met.mpi_class();
-  WEFT_MPI_TRY(Tell(&result, sizeof result));
-  if (!met.ok()) return met;
-  if (result != MPI_SUCCESS) {
-    return Error(result, "rank " + std::to_string(leader_) + ", the local leader, met with an error of this class");
+  if (is_leader() && met.ok()) {
+    talking_ = true;
+    met = TalkToLeader(&description);
+    if (!met.ok()) GiveUp();
   }
-  WEFT_MPI_TRY(Tell(&description));
+  uint64_t header[2] = {static_cast<uint64_t>(met.mpi_class()), description.size()};
+  Error told = Tell(header, sizeof header, members_tag_);
+  if (!met.ok()) return met;
+  WEFT_MPI_TRY(std::move(told));
+  if (header[0] != MPI_SUCCESS) {
+    return Error(static_cast<int>(header[0]),
+                 "rank " + std::to_string(leader_) + ", the local leader, met with an error of this class");
+  }
+  description.resize(header[1]);
+  WEFT_MPI_TRY(TellText(&description));
   std::vector<ProcessId> members;
   WEFT_MPI_TRY(Learn(description, &members));
   *remote = MakeGroup(std::move(members));
@@ -165,7 +196,10 @@ Error InterEnd::TalkToLeader(std::string* description) {
   JobSecret secret = JobSecret::Random();
   WEFT_MPI_TRY(FindCommonBond(leader, &secret));
   std::array<Nonce, 2> nonces = {NewNonce(), Nonce{}};
-  WEFT_MPI_TRY(Swap(nonces[0].data(), sizeof(Nonce), nonces[1].data(), sizeof(Nonce)));
+  std::string their_nonce;
+  WEFT_MPI_TRY(Swap(std::string(nonces[0].begin(), nonces[0].end()), &their_nonce, sizeof(Nonce)));
+  if (their_nonce.size() != sizeof(Nonce)) return NotAGroup("a nonce of " + std::to_string(their_nonce.size()) + " bytes");
+  std::copy(their_nonce.begin(), their_nonce.end(), nonces[1].begin());
   // In the same order at both.
   if (Processes().NameOf(leader) < Processes().own_name()) std::swap(nonces[0], nonces[1]);
   std::array<uint8_t, 2 * sizeof(Nonce)> said;
@@ -255,11 +289,13 @@ Error InterEnd::Learn(const std::string& description, std::vector<ProcessId>* me
 
 Error InterEnd::LearnContext(ContextId context, ContextId* remote) {
   Error met;
-  *remote = kNoContext;
-  if (is_leader()) met = Swap(&context, sizeof context, remote, sizeof *remote);
-  if (!met.ok()) *remote = kNoContext;  // it may have come all the same; the group has one outcome
-  WEFT_MPI_TRY(Tell(remote, sizeof *remote));
-  return met;
+  uint64_t theirs = kNoContext;
+  if (is_leader() && talking_) met = SwapWord(context, &theirs);
+  // It may have come all the same; the group has one outcome.
+  if (!met.ok() || theirs > UINT32_MAX) theirs = kNoContext;
+  Error told = Tell(&theirs, sizeof theirs, context_tag_);
+  *remote = told.ok() ? static_cast<ContextId>(theirs) : kNoContext;
+  return met.ok() ? std::move(told) : std::move(met);
 }
 
 }  // namespace weft::mpi

@@ -2,6 +2,7 @@
 #define MPI_HYBRID_COLL_INTER_END_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -16,11 +17,20 @@ namespace weft::mpi {
 // Where the groups are not all of one job, processes may be new to one another. The leaders tell where they are, and
 // agree on a bond for them, which follows from the leaders' own; to the members of the group it goes sealed. Without
 // `peer` and `remote_leader` where it is not the leader's.
+//
+// A leader who cannot go on says so in the place of what the other waits for, and a member whom a word of its leader did not
+// reach goes on to the next step: both are called by all in any case.
 class InterEnd {
  public:
   // `tag` is of the library's own (tags.h).
   InterEnd(Comm& local, int leader, Comm* peer, int remote_leader, int tag)
-      : local_(local), leader_(leader), peer_(peer), remote_leader_(remote_leader), tag_(tag) {}
+      : local_(local),
+        leader_(leader),
+        peer_(peer),
+        remote_leader_(remote_leader),
+        tag_(tag),
+        members_tag_(local.next_collective++),
+        context_tag_(local.next_collective++) {}
 
   // The remote group, all of whose members are known from now on. `refusal`: the leader does not even try.
   Error LearnMembers(const Error& refusal, Ref<Group>* remote);
@@ -30,9 +40,11 @@ class InterEnd {
  private:
   bool is_leader() const { return local_.rank == leader_; }
   Error Swap(const void* mine, size_t mine_bytes, void* theirs, size_t theirs_bytes);
+  Error SwapWord(uint64_t mine, uint64_t* theirs);
   Error Swap(const std::string& mine, std::string* theirs, size_t most);
-  Error Tell(void* data, size_t bytes);
-  Error Tell(std::string* text);
+  void GiveUp();
+  Error Tell(void* data, size_t bytes, uint32_t tag);
+  Error TellText(std::string* text);
   Error TalkToLeader(std::string* description);
   Error FindCommonBond(ProcessId leader, JobSecret* secret);
   Error Describe(const std::vector<ProcessName>& theirs, std::string* cards);
@@ -43,6 +55,8 @@ class InterEnd {
   const int leader_;
   Comm* const peer_;
   const int remote_leader_, tag_;
+  const uint32_t members_tag_, context_tag_;  // of what the leader tells
+  bool talking_ = false;  // the other leader waits for a word of this one
 };
 
 }  // namespace weft::mpi

@@ -24,24 +24,29 @@ Comm& LocalOf(Comm& comm) { return comm.inter ? *comm.local_comm : comm; }
 
 Uniform Words(const int* words, size_t count) { return {words, static_cast<MPI_Aint>(count), Datatype::Find(MPI_INT)}; }
 
+// Constructors are several steps, of which one may fail at a process and not at another, as when a third dies in it. Whoever
+// has failed takes the steps that are left all the same, and says so in the last: nobody waits for one who went away.
+
 // The `width` ints of every process of the local and the remote group, by rank.
 Error GatherWords(Comm& comm, const int* mine, size_t width, std::vector<int>* local, std::vector<int>* remote) {
   local->resize(width * static_cast<size_t>(comm.size()));
-  WEFT_MPI_TRY(AllGather(Words(mine, width), Words(local->data(), width), LocalOf(comm)));
+  Error gathered = AllGather(Words(mine, width), Words(local->data(), width), LocalOf(comm));
   if (!comm.inter) {
     *remote = *local;
-    return {};
+    return gathered;
   }
   remote->resize(width * static_cast<size_t>(comm.remote_size()));
-  return AllGather(Words(mine, width), Words(remote->data(), width), comm);
+  Error across = AllGather(Words(mine, width), Words(remote->data(), width), comm);
+  return gathered.ok() ? std::move(across) : std::move(gathered);
 }
 
 // The last step of constructors over all of `parent`: contexts, also when this process is in neither group of the
 // result; a communicator if it is. Intracommunicators: `remote` is `local`. Every process that gets one has the groups
-// of those that it contains.
-Error MakeFromGroups(Comm& parent, const Ref<Group>& local, const Ref<Group>& remote, Ref<Comm>* made) {
+// of those that it contains. `refusal`: why this process cannot take part, as in Duplicate.
+Error MakeFromGroups(Comm& parent, const Ref<Group>& local, const Ref<Group>& remote, Ref<Comm>* made, const Error& refusal = {}) {
   OwnedIds ids;
-  Error agreed = Agreement::Run(LocalOf(parent), parent.inter ? 2 : 1, &ids);
+  Error agreed = Agreement::Run(LocalOf(parent), parent.inter ? 2 : 1, &ids, refusal.ok());
+  if (!refusal.ok()) agreed = refusal;
   const bool member = local->RankOf(Self(parent)) != MPI_UNDEFINED;
   if (!parent.inter) {
     WEFT_MPI_TRY(std::move(agreed));
@@ -54,8 +59,9 @@ Error MakeFromGroups(Comm& parent, const Ref<Group>& local, const Ref<Group>& re
   const uint64_t context = agreed.ok() ? ids.context(0) : kNoContext;
   uint64_t remote_context = kNoContext;
   Request* request = nullptr;
-  WEFT_MPI_TRY(Finish(ReservedTag(parent).StartAnd(&context, std::span(&remote_context, 1), &request), request));
+  Error met = Finish(ReservedTag(parent).StartAnd(&context, std::span(&remote_context, 1), &request), request);
   WEFT_MPI_TRY(std::move(agreed));
+  WEFT_MPI_TRY(std::move(met));
   if (remote_context == kNoContext) return RemoteFailed();
   if (!member || remote->members.empty()) return {};
   Ref<Comm> comm = MakeInter(parent, local, remote, Self(parent));
@@ -103,7 +109,8 @@ Error CreateFromGroup(Comm& parent, const Ref<Group>& group, Ref<Comm>* made) {
   // Who is in the other side's group, and where.
   const int place = group->RankOf(Self(parent));
   std::vector<int> local, remote;
-  WEFT_MPI_TRY(GatherWords(parent, &place, 1, &local, &remote));
+  if (const Error gathered = GatherWords(parent, &place, 1, &local, &remote); !gathered.ok())
+    return MakeFromGroups(parent, MakeGroup({}), MakeGroup({}), made, gathered);
   std::vector<std::pair<int, int>> places;
   for (int rank = 0; rank < parent.remote_size(); ++rank) {
     if (const int at = remote[static_cast<size_t>(rank)]; at != MPI_UNDEFINED) places.emplace_back(at, rank);
@@ -114,11 +121,13 @@ Error CreateFromGroup(Comm& parent, const Ref<Group>& group, Ref<Comm>* made) {
   return MakeFromGroups(parent, group, MakeGroup(std::move(members)), made);
 }
 
-Error Split(Comm& comm, int color, int key, Ref<Comm>* made) {
+Error Split(Comm& comm, int color, int key, Ref<Comm>* made, const Error& refusal) {
   *made = nullptr;
   const int mine[2] = {color, key};
   std::vector<int> local, remote;
-  WEFT_MPI_TRY(GatherWords(comm, mine, 2, &local, &remote));
+  Error gathered = GatherWords(comm, mine, 2, &local, &remote);
+  if (gathered.ok()) gathered = refusal;
+  if (!gathered.ok()) return MakeFromGroups(comm, MakeGroup({}), MakeGroup({}), made, gathered);
   if (color == MPI_UNDEFINED) return MakeFromGroups(comm, MakeGroup({}), MakeGroup({}), made);
   return MakeFromGroups(comm, OfColor(*comm.local, local, color), OfColor(*comm.remote, remote, color), made);
 }
@@ -128,7 +137,8 @@ Error SplitByHost(Comm& comm, int key, Ref<Comm>* made, bool take_part) {
   const uint64_t number = HostNumber();
   const int mine[2] = {static_cast<int>(number), static_cast<int>(number >> 32)};
   std::vector<int> first, second;
-  WEFT_MPI_TRY(GatherWords(comm, mine, 2, &first, &second));
+  if (const Error gathered = GatherWords(comm, mine, 2, &first, &second); !gathered.ok())
+    return Split(comm, MPI_UNDEFINED, key, made, gathered);
   // The color is the place of the host's first process, counted alike on both sides of an intercommunicator.
   if (comm.inter) {
     if (!comm.is_local_first) std::swap(first, second);
@@ -140,22 +150,29 @@ Error SplitByHost(Comm& comm, int key, Ref<Comm>* made, bool take_part) {
   return Split(comm, take_part ? color : MPI_UNDEFINED, key, made);
 }
 
+namespace {
+
+Error CheckApart(const Group& local, const Group& remote) {
+  const Ref<Group> common = Intersection(local, remote);
+  if (common->size() == 0) return {};
+  return Error(MPI_ERR_COMM, "the groups overlap: rank " + std::to_string(local.RankOf(common->members[0])) +
+                                 " of local_comm is in the remote group too");
+}
+
+}  // namespace
+
 Error CreateInter(Comm& local, int local_leader, Comm* peer, int remote_leader, int tag, Ref<Comm>* made,
                   const Error& refusal) {
   *made = nullptr;
   InterEnd end(local, local_leader, peer, remote_leader, tags::OfProgram(tag));
   Ref<Group> remote;
-  WEFT_MPI_TRY(end.LearnMembers(refusal, &remote));
-  const Ref<Group> common = Intersection(*local.local, *remote);
-  if (common->size() > 0) {
-    return Error(MPI_ERR_COMM, "the groups overlap: rank " + std::to_string(local.local->RankOf(common->members[0])) +
-                                   " of local_comm is in the remote group too");
-  }
+  Error met = end.LearnMembers(refusal, &remote);
+  if (met.ok()) WEFT_MPI_TRY(CheckApart(*local.local, *remote));  // which both groups find
   OwnedIds ids;
-  Error agreed = Agreement::Run(local, 2, &ids);
+  Error agreed = Agreement::Run(local, 2, &ids, met.ok());
   ContextId remote_context;
-  WEFT_MPI_TRY(end.LearnContext(agreed.ok() ? ids.context(0) : kNoContext, &remote_context));
-  WEFT_MPI_TRY(std::move(agreed));
+  Error told = end.LearnContext(agreed.ok() ? ids.context(0) : kNoContext, &remote_context);
+  for (Error* failed : {&met, &agreed, &told}) WEFT_MPI_TRY(std::move(*failed));
   if (remote_context == kNoContext) return RemoteFailed();
   Ref<Comm> comm = MakeInter(local, local.local, remote, Self(local));
   GiveContexts(*comm, std::move(ids), remote_context);

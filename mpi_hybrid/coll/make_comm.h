@@ -25,7 +25,7 @@ Error CreateOfGroup(const Ref<Group>& group, std::string_view text, const Ref<Er
 // MPI_Intercomm_create_from_groups. `remote` (null elsewhere), `remote_leader` and `refusal` count at the local leader.
 Error CreateInterOfGroups(const Ref<Group>& local, int local_leader, const Group* remote, int remote_leader,
                           std::string_view text, const Ref<ErrorHandler>& handler, Ref<Comm>* made, const Error& refusal);
-Error Split(Comm& comm, int color, int key, Ref<Comm>* made);
+Error Split(Comm& comm, int color, int key, Ref<Comm>* made, const Error& refusal = {});
 // MPI_COMM_TYPE_SHARED: processes that can share memory. `take_part`: false for split_type MPI_UNDEFINED.
 Error SplitByHost(Comm& comm, int key, Ref<Comm>* made, bool take_part = true);
 // `peer` (null elsewhere) and `remote_leader` count at the local leader. MPI_ERR_COMM: the groups overlap. `refusal`:

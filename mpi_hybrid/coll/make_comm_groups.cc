@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -24,23 +25,29 @@ class GroupReduction {
   GroupReduction(Comm& parent, const Group& group, int tag)
       : parent_(parent), group_(group), tag_(tags::OfProgram(tag)) {}
 
+  // Of a process that did not hear of all, nothing is left of the words; those above and below it learn so.
   Error And(std::span<uint64_t> words) {
     const int rank = group_.RankOf(Self(parent_)), size = group_.size();
     std::vector<uint64_t> other(words.size());
+    Error first;
+    const auto note = [&](Error error, bool spoils) {
+      if (!error.ok() && spoils) std::fill(words.begin(), words.end(), 0);
+      if (!error.ok() && first.ok()) first = std::move(error);
+    };
     int mask = 1;
     for (; mask < size && (rank & mask) == 0; mask *= 2) {
       if (rank + mask >= size) continue;
-      WEFT_MPI_TRY(Get(other, rank + mask));
-      for (size_t i = 0; i < words.size(); ++i) words[i] &= other[i];
+      note(Get(other, rank + mask), true);
+      for (size_t i = 0; i < words.size() && first.ok(); ++i) words[i] &= other[i];
     }
     if (rank != 0) {
-      WEFT_MPI_TRY(Put(words, rank - mask));
-      WEFT_MPI_TRY(Get(words, rank - mask));
+      note(Put(words, rank - mask), false);
+      note(Get(words, rank - mask), true);
     }
     for (mask /= 2; mask > 0; mask /= 2) {
-      if (rank + mask < size) WEFT_MPI_TRY(Put(words, rank + mask));
+      if (rank + mask < size) note(Put(words, rank + mask), false);
     }
-    return {};
+    return first;
   }
 
  private:
@@ -61,16 +68,21 @@ class GroupReduction {
 
 // The agreement of the group's processes on a context, and the communicator.
 Error MakeOfGroup(Comm& parent, const Ref<Group>& group, int tag, Ref<Comm>* made) {
+  constexpr uint64_t kMet = 2;
   GroupReduction reduction(parent, *group, tag);
   ContextSearch search(TheContextPool(),
                        uint64_t{parent.receive_context} << 32 | static_cast<uint32_t>(tags::OfProgram(tag)), 1);
+  OwnedIds ids;
   for (;;) {
-    WEFT_MPI_TRY(reduction.And(search.Begin()));
+    Error met = reduction.And(search.Begin(kMet));
     const ContextSearch::Outcome outcome = search.End();
+    ids = OwnedIds(search.ids());
+    WEFT_MPI_TRY(std::move(met));
+    if ((search.flags() & kMet) == 0)
+      return Error(MPI_ERR_OTHER, "another process of the group could not take part");
     if (outcome == ContextSearch::Outcome::kExhausted) return NoContextsLeft();
     if (outcome == ContextSearch::Outcome::kAgreed) break;
   }
-  OwnedIds ids(search.ids());
   Ref<Comm> comm = MakeIntra(parent, group, Self(parent));
   ids.GiveTo(*comm);
   *made = std::move(comm);

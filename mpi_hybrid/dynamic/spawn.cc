@@ -29,14 +29,20 @@ Error Start(const SpawnOrder& order, std::string* port, std::vector<int>* errors
   return Error(MPI_ERR_SPAWN, spawned.problem);
 }
 
-// The root's result and its list, at all ranks.
+// The root's result and its list, at all ranks that it reaches.
 Error Tell(int root, Comm& comm, const Error& met, std::vector<int>* errors) {
   const Datatype& integer = *Datatype::Find(MPI_INT);
   int header[2] = {met.mpi_class(), static_cast<int>(errors->size())};
-  WEFT_MPI_TRY(Broadcast(header, 2, integer, root, comm));
-  errors->resize(static_cast<size_t>(header[1]));
-  WEFT_MPI_TRY(Broadcast(errors->data(), header[1], integer, root, comm));
-  if (!met.ok() || header[0] == MPI_SUCCESS) return met;
+  Error told = Broadcast(header, 2, integer, root, comm);
+  if (told.ok()) {
+    errors->resize(static_cast<size_t>(header[1]));
+    told = Broadcast(errors->data(), header[1], integer, root, comm);
+  } else {
+    ++comm.next_collective;  // counted as by the rest
+  }
+  if (!met.ok()) return met;
+  WEFT_MPI_TRY(std::move(told));
+  if (header[0] == MPI_SUCCESS) return {};
   return Error(header[0], "rank " + std::to_string(root) + ", the root, met with an error of this class");
 }
 
@@ -66,8 +72,12 @@ Error SpawnGroup(const SpawnOrder* order, int root, Comm& comm, std::vector<int>
   Error met;
   if (comm.rank == root) met = Start(*order, &meeting.port, errors);
   Error told = Tell(root, comm, met, errors);
-  if (told.ok()) told = AcceptGroup(comm.rank == root ? &meeting : nullptr, root, comm, made);
+  // Also by those to whom the root's word did not come, as when another died: nobody waits for them.
+  meeting.refusal = told;
+  Error accepted = AcceptGroup(comm.rank == root ? &meeting : nullptr, root, comm, made);
   if (!meeting.port.empty()) (void)Ports::Instance().Close(meeting.port);
+  if (told.ok()) return accepted;
+  *made = nullptr;
   return told;
 }
 

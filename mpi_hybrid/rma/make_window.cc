@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "base/check.h"
 #include "mpi_hybrid/coll/collectives.h"
@@ -67,22 +68,24 @@ Ref<Info> InfoOf(const Info* given) {
   return info;
 }
 
-// A window of `flavor` over a duplicate of `comm`. Fails at all processes alike when the duplication does; else the
-// caller publishes.
-Error MakeWindow(int flavor, int unit, Comm& comm, const Info* info, Ref<RdmaWindow>* made, Error* failed) {
+// A window of `flavor` over a duplicate of `comm`; why this process cannot make its part. The caller publishes in any
+// case, over `comm`: where a process dies, what fails here need not fail at all others, who wait in the next step. A
+// window without a duplicate is never given out.
+Error MakeWindow(int flavor, int unit, Comm& comm, const Info* info, Ref<RdmaWindow>* made) {
   Ref<Comm> over;
-  WEFT_MPI_TRY(Duplicate(comm, &over));
+  Error failed = Duplicate(comm, &over);
+  if (!failed.ok()) over = Ref<Comm>(&comm);
   Device* device = nullptr;
-  *failed = Device::Open(&device);
+  if (failed.ok()) failed = Device::Open(&device);
   *made = MakeRef<RdmaWindow>(device, std::move(over));
   (*made)->flavor = flavor;
   (*made)->displacement_unit = unit;
   (*made)->info = InfoOf(info);
-  return {};
+  return failed;
 }
 
-Error Finish(const Ref<RdmaWindow>& window, const Error& failed, Ref<Window>* made) {
-  WEFT_MPI_TRY(window->Publish(failed));
+Error Finish(const Ref<RdmaWindow>& window, Comm& parent, const Error& failed, Ref<Window>* made) {
+  WEFT_MPI_TRY(window->Publish(parent, failed));
   *made = Ref<Window>(window.get());
   return {};
 }
@@ -134,10 +137,10 @@ Error RdmaWindow::Allocate(MPI_Aint bytes) {
   return {};
 }
 
-Error RdmaWindow::ShareMemory(MPI_Aint bytes, bool contiguous) {
+Error RdmaWindow::ShareMemory(Comm& parent, MPI_Aint bytes, bool contiguous, Error failed) {
   std::vector<MPI_Aint> sizes(peers_.size());
   const Datatype& aint = *Datatype::Find(MPI_AINT);
-  WEFT_MPI_TRY(AllGather({&bytes, 1, &aint}, {sizes.data(), 1, &aint}, *comm));
+  if (Error met = AllGather({&bytes, 1, &aint}, {sizes.data(), 1, &aint}, parent); failed.ok()) failed = std::move(met);
   // Of a contiguous window too each part is aligned well enough for any element.
   size_t total = 0;
   for (MPI_Aint one : sizes) {
@@ -145,7 +148,7 @@ Error RdmaWindow::ShareMemory(MPI_Aint bytes, bool contiguous) {
     total += static_cast<size_t>(one);
     if (!contiguous) total = (total + kPage - 1) / kPage * kPage;
   }
-  WEFT_MPI_TRY(segment_.Make(*comm, total));
+  WEFT_MPI_TRY(segment_.Make(parent, total, std::move(failed)));
   size = bytes;
   base = segment_.data() + share_offsets_[static_cast<size_t>(comm->rank)];
   own_.base = static_cast<uint8_t*>(base);
@@ -154,7 +157,7 @@ Error RdmaWindow::ShareMemory(MPI_Aint bytes, bool contiguous) {
   return {};
 }
 
-Error RdmaWindow::Publish(const Error& failed) {
+Error RdmaWindow::Publish(Comm& parent, const Error& failed) {
   Card card;
   card.error = failed.mpi_class();
   if (failed.ok()) {
@@ -171,7 +174,7 @@ Error RdmaWindow::Publish(const Error& failed) {
   }
   std::vector<Card> cards(peers_.size());
   const Datatype& byte = *Datatype::Find(MPI_BYTE);
-  WEFT_MPI_TRY(AllGather({&card, sizeof card, &byte}, {cards.data(), sizeof card, &byte}, *comm));
+  WEFT_MPI_TRY(AllGather({&card, sizeof card, &byte}, {cards.data(), sizeof card, &byte}, parent));
   if (!failed.ok()) return failed;
   for (size_t rank = 0; rank < cards.size(); ++rank) {
     const Card& its = cards[rank];
@@ -277,38 +280,34 @@ using rma::RdmaWindow;
 
 Error CreateWindow(void* base, MPI_Aint size, int displacement_unit, Comm& comm, const Info* info, Ref<Window>* made) {
   Ref<RdmaWindow> window;
-  Error failed;
-  WEFT_MPI_TRY(rma::MakeWindow(MPI_WIN_FLAVOR_CREATE, displacement_unit, comm, info, &window, &failed));
+  Error failed = rma::MakeWindow(MPI_WIN_FLAVOR_CREATE, displacement_unit, comm, info, &window);
   window->base = base;
   window->size = size;
   if (failed.ok()) failed = window->Register();
-  return rma::Finish(window, failed, made);
+  return rma::Finish(window, comm, failed, made);
 }
 
 Error AllocateWindow(MPI_Aint size, int displacement_unit, Comm& comm, const Info* info, Ref<Window>* made) {
   Ref<RdmaWindow> window;
-  Error failed;
-  WEFT_MPI_TRY(rma::MakeWindow(MPI_WIN_FLAVOR_ALLOCATE, displacement_unit, comm, info, &window, &failed));
+  Error failed = rma::MakeWindow(MPI_WIN_FLAVOR_ALLOCATE, displacement_unit, comm, info, &window);
   if (failed.ok()) failed = window->Allocate(size);
   if (failed.ok()) failed = window->Register();
-  return rma::Finish(window, failed, made);
+  return rma::Finish(window, comm, failed, made);
 }
 
 Error AllocateSharedWindow(MPI_Aint size, int displacement_unit, Comm& comm, const Info* info, Ref<Window>* made) {
   Ref<RdmaWindow> window;
-  Error failed;
-  WEFT_MPI_TRY(rma::MakeWindow(MPI_WIN_FLAVOR_SHARED, displacement_unit, comm, info, &window, &failed));
+  Error failed = rma::MakeWindow(MPI_WIN_FLAVOR_SHARED, displacement_unit, comm, info, &window);
   const bool contiguous = window->info->Get("alloc_shared_noncontig") != "true";
-  if (Error error = window->ShareMemory(size, contiguous); failed.ok()) failed = std::move(error);
-  return rma::Finish(window, failed, made);
+  failed = window->ShareMemory(comm, size, contiguous, std::move(failed));
+  return rma::Finish(window, comm, failed, made);
 }
 
 Error CreateDynamicWindow(Comm& comm, const Info* info, Ref<Window>* made) {
   Ref<RdmaWindow> window;
-  Error failed;
-  WEFT_MPI_TRY(rma::MakeWindow(MPI_WIN_FLAVOR_DYNAMIC, 1, comm, info, &window, &failed));
+  const Error failed = rma::MakeWindow(MPI_WIN_FLAVOR_DYNAMIC, 1, comm, info, &window);
   window->base = MPI_BOTTOM;
-  return rma::Finish(window, failed, made);
+  return rma::Finish(window, comm, failed, made);
 }
 
 void StopWindows() { rma::Device::Close(); }

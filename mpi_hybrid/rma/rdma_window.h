@@ -24,12 +24,14 @@ class RdmaWindow final : public Window {
   RdmaWindow(Device* device, Ref<Comm> over);
   ~RdmaWindow() override;
 
-  // Collective: the rest of construction. `failed`: why this process cannot; all fail then.
-  Error Publish(const Error& failed);
+  // Collective over `parent`, the program's communicator: the rest of construction. `failed`: why this process cannot; all
+  // fail then.
+  Error Publish(Comm& parent, const Error& failed);
   // Before Publish.
-  Error Register();                                    // `base` and `size`, for others to reach
-  Error Allocate(MPI_Aint bytes);                      // memory of its own
-  Error ShareMemory(MPI_Aint bytes, bool contiguous);  // collective
+  Error Register();                // `base` and `size`, for others to reach
+  Error Allocate(MPI_Aint bytes);  // memory of its own
+  // Collective over `parent`, also of those who have failed; returns that then, or another's failure.
+  Error ShareMemory(Comm& parent, MPI_Aint bytes, bool contiguous, Error failed);
 
   Error Put(const Origin& origin, const Target& target, Request** request) override;
   Error Get(const Origin& origin, const Target& target, Request** request) override;

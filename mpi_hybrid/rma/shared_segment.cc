@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "mpi_hybrid/coll/collectives.h"
 
@@ -31,8 +32,10 @@ Error NoMemory(size_t bytes, int error) {
 // Whether it worked everywhere.
 Error Agree(Comm& comm, const Error& mine) {
   int failed = mine.ok() ? 0 : 1, any = 0;
-  WEFT_MPI_TRY(AllReduce(&failed, &any, 1, *Datatype::Find(MPI_INT), *Op::Find(MPI_MAX), comm));
-  if (any == 0 || !mine.ok()) return mine;
+  Error met = AllReduce(&failed, &any, 1, *Datatype::Find(MPI_INT), *Op::Find(MPI_MAX), comm);
+  if (!mine.ok()) return mine;
+  WEFT_MPI_TRY(std::move(met));
+  if (any == 0) return {};
   return Error(MPI_ERR_RMA_SHARED, "another process of the communicator could not map the shared memory");
 }
 
@@ -61,12 +64,12 @@ Error SharedSegment::MakeFirst(size_t bytes, int* fd) {
   return {};
 }
 
-Error SharedSegment::Make(Comm& comm, size_t bytes) {
+Error SharedSegment::Make(Comm& comm, size_t bytes, Error failed) {
   bytes += kHeaderBytes;
   Invitation invitation;
-  Error mine;
+  Error mine = std::move(failed);
   int fd = -1;
-  if (comm.rank == 0) {
+  if (comm.rank == 0 && mine.ok()) {
     mine = MakeFirst(bytes, &fd);
     if (mine.ok()) {
       if (getrandom(&invitation.cookie, sizeof invitation.cookie, 0) != sizeof invitation.cookie) invitation.cookie = 0;
@@ -76,8 +79,9 @@ Error SharedSegment::Make(Comm& comm, size_t bytes) {
       invitation.fd = fd;
     }
   }
-  Error told = Broadcast(&invitation, sizeof invitation, *Datatype::Find(MPI_BYTE), 0, comm);
-  if (told.ok() && comm.rank != 0 && invitation.cookie != 0) {
+  // Every step is taken by all: what fails at one may have gone well at another.
+  if (Error told = Broadcast(&invitation, sizeof invitation, *Datatype::Find(MPI_BYTE), 0, comm); mine.ok()) mine = std::move(told);
+  if (mine.ok() && comm.rank != 0 && invitation.cookie != 0) {
     const std::string path = "/proc/" + std::to_string(invitation.pid) + "/fd/" + std::to_string(invitation.fd);
     fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
     if (fd >= 0) mine = Map(fd, bytes);
@@ -88,9 +92,9 @@ Error SharedSegment::Make(Comm& comm, size_t bytes) {
           Error(MPI_ERR_RMA_SHARED, "rank 0 of the communicator is not on this host, or does not share memory with this process");
     }
   }
-  if (told.ok()) told = Agree(comm, mine);
+  mine = Agree(comm, mine);
   if (fd >= 0) close(fd);
-  return told;
+  return mine;
 }
 
 SharedSegment::~SharedSegment() {

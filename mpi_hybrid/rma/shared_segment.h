@@ -15,9 +15,9 @@ namespace weft::mpi::rma {
 // end.
 class SharedSegment {
  public:
-  // Collective over `comm`, with the same `bytes` everywhere. MPI_ERR_RMA_SHARED: the processes cannot share memory;
-  // MPI_ERR_NO_MEM.
-  Error Make(Comm& comm, size_t bytes);
+  // Collective over `comm`, with the same `bytes` everywhere. `failed`: why this process cannot, nor the others then.
+  // MPI_ERR_RMA_SHARED: the processes cannot share memory; MPI_ERR_NO_MEM.
+  Error Make(Comm& comm, size_t bytes, Error failed = {});
   SharedSegment() = default;
   ~SharedSegment();
   SharedSegment(const SharedSegment&) = delete;

@@ -5,6 +5,7 @@ DEATH_RUNS (25) seeds from DEATH_FIRST (1000) on, or DEATH_SEED alone:
 bazel test --test_env=DEATH_RUNS=1000 --test_timeout=7200 //tests/mpi_dynamic:death_tcp_test
 """
 
+import collections
 import ctypes
 import os
 import random
@@ -220,6 +221,7 @@ class DeathTest(unittest.TestCase):
             seeds = [int(os.environ["DEATH_SEED"])]
         print(f"DEATH_FIRST={first} DEATH_RUNS={runs}", flush=True)
         deaths = failures = 0
+        counts = {kind: collections.Counter() for kind in ("scenario", "step", "victim")}
         for seed in seeds:
             choice = random.Random(seed)
             plan = Plan(choice.choice(list(SCENARIOS)), choice)
@@ -231,6 +233,9 @@ class DeathTest(unittest.TestCase):
             began = time.monotonic()
             died, wrong = self.play(plan, check)
             deaths += died
+            if died:
+                for kind, name in (("scenario", plan.scenario), ("step", plan.step.split(".")[0]), ("victim", plan.victim)):
+                    counts[kind][name] += 1
             if os.environ.get("DEATH_VERBOSE"):
                 print(f"DEATH_SEED={seed} {time.monotonic() - began:.2f} s {plan}", flush=True)
             if wrong:
@@ -241,6 +246,8 @@ class DeathTest(unittest.TestCase):
             if failures >= MOST_FAILURES:
                 break
         print(f"{deaths} deaths in {len(seeds)} runs", flush=True)
+        for kind, count in counts.items():
+            print(f"by {kind}: " + ", ".join(f"{name} {number}" for name, number in sorted(count.items())), flush=True)
 
 
 if __name__ == "__main__":
