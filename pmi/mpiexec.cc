@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "pmi/launch/host_lookup.h"
 #include "pmi/launch/launcher.h"
 #include "pmi/launch/name_server.h"
 #include "pmi/launch/options.h"
@@ -40,6 +41,17 @@ std::string TakeAllocation(weft::pmi::Options* options) {
   return TooManyRanks(*options);
 }
 
+// Where -skip-launch-node wants it: hosts without this one. Why there are none, or empty.
+std::string LeaveThisHostOut(weft::pmi::Options* options) {
+  if (!options->skips_this_host) return {};
+  std::vector<std::string> names;
+  for (const weft::pmi::HostSlots& host : options->hosts) names.push_back(host.name);
+  const auto facts = weft::pmi::LookUpHosts(names);
+  size_t at = 0;
+  std::erase_if(options->hosts, [&](const weft::pmi::HostSlots&) { return facts[at++].is_this; });
+  return options->hosts.empty() ? "-skip-launch-node: no host but this one is named; -hosts and -f name some" : "";
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -49,7 +61,7 @@ int main(int argc, char** argv) {
   if (words.size() == 2 && words[0] == "--relay") return weft::pmi::RelayMain(words[1]);
   if (words.size() == 2 && words[0] == "--singleton") words = weft::pmi::BecomeLauncherOf(words[1]);
 
-  auto options = weft::pmi::ParseOptions(words);
+  auto options = weft::pmi::ParseOptions(words, secure_getenv);
   if (!options) {
     std::fprintf(stderr, "mpiexec: %s\n", options.error().message.c_str());
     return kWrongCommandLine;
@@ -68,16 +80,9 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "mpiexec: %s\n", problem.c_str());
     return kWrongCommandLine;
   }
-  if (const char* text = secure_getenv("MPIEXEC_TIMEOUT"); text != nullptr && *text != '\0' && !options.value().time_out) {
-    const auto time_out = weft::pmi::ParseTimeOut(text);
-    if (!time_out) {
-      std::fprintf(stderr, "mpiexec: MPIEXEC_TIMEOUT: %s\n", time_out.error().message.c_str());
-      return kWrongCommandLine;
-    }
-    options.value().time_out = time_out.value();
-  }
-  if (const char* file = secure_getenv("WEFT_PMI_NAMESERVER"); file != nullptr && options.value().name_file.empty()) {
-    options.value().name_file = file;
+  if (const std::string problem = LeaveThisHostOut(&options.value()); !problem.empty()) {
+    std::fprintf(stderr, "mpiexec: %s\n", problem.c_str());
+    return kWrongCommandLine;
   }
   for (const std::string& note : options.value().notes) std::fprintf(stderr, "mpiexec: %s\n", note.c_str());
   return weft::pmi::Launcher(options.value()).Run();

@@ -14,13 +14,33 @@ using Group = BindingRequest::Group;
 constexpr int kMostInGroup = 65536;
 constexpr int kLastCpu = 1 << 20;  // Linux knows 8192 at most
 
+// The first of each kind is the one that messages name; the others are hydra's, too.
 constexpr struct {
   const char* name;
   Kind kind;
-} kKinds[] = {{"core", Kind::kCore},       {"hwthread", Kind::kHardwareThread}, {"socket", Kind::kSocket},
-              {"numa", Kind::kNuma},       {"machine", Kind::kMachine},         {"l1cache", Kind::kL1Cache},
-              {"l2cache", Kind::kL2Cache}, {"l3cache", Kind::kL3Cache},         {"l4cache", Kind::kL4Cache},
-              {"l5cache", Kind::kL5Cache}};
+  bool shown = true;
+} kKinds[] = {{"core", Kind::kCore},
+              {"hwthread", Kind::kHardwareThread},
+              {"socket", Kind::kSocket},
+              {"numa", Kind::kNuma},
+              {"machine", Kind::kMachine},
+              {"l1cache", Kind::kL1Cache},
+              {"l2cache", Kind::kL2Cache},
+              {"l3cache", Kind::kL3Cache},
+              {"l4cache", Kind::kL4Cache},
+              {"l5cache", Kind::kL5Cache},
+              {"rr", Kind::kHardwareThread, false},  // round robin
+              {"package", Kind::kSocket, false},
+              {"l1dcache", Kind::kL1Cache, false},
+              {"l1ucache", Kind::kL1Cache, false},
+              {"l2dcache", Kind::kL2Cache, false},
+              {"l2ucache", Kind::kL2Cache, false},
+              {"l3dcache", Kind::kL3Cache, false},
+              {"l3ucache", Kind::kL3Cache, false},
+              {"l4dcache", Kind::kL4Cache, false},
+              {"l4ucache", Kind::kL4Cache, false},
+              {"l5dcache", Kind::kL5Cache, false},
+              {"l5ucache", Kind::kL5Cache, false}};
 
 // "core", "core:2".
 Result<Group, PmiError> ParseGroup(const std::string& text, const std::string& others) {
@@ -30,7 +50,9 @@ Result<Group, PmiError> ParseGroup(const std::string& text, const std::string& o
       std::find_if(std::begin(kKinds), std::end(kKinds), [&](const auto& known) { return name == known.name; });
   if (found == std::end(kKinds)) {
     std::string names;
-    for (const auto& known : kKinds) names += std::string(names.empty() ? "" : ", ") + known.name;
+    for (const auto& known : kKinds) {
+      if (known.shown) names += std::string(names.empty() ? "" : ", ") + known.name;
+    }
     return PmiError{"'" + Printable(text) + "' is none of " + others + names};
   }
   if (colon == text.size()) return Group{found->kind, 1};

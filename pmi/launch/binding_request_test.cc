@@ -58,5 +58,12 @@ TEST(BindingRequest, ErrorsSayWhatCanBe) {
   }
 }
 
+TEST(BindingRequestTest, HydrasOtherNamesMeanTheSame) {
+  for (const auto& [name, same] : {std::pair{"rr", "hwthread"}, {"package:2", "socket:2"}, {"l2dcache", "l2cache"}, {"l3ucache", "l3cache"}}) {
+    EXPECT_EQ(ParseBinding(name, name).value(), ParseBinding(same, same).value()) << name;
+  }
+  for (const char* device : {"pci:0", "gpu", "ib0", "eth0", "hfi:1"}) EXPECT_FALSE(ParseBinding(device, {})) << device;
+}
+
 }  // namespace
 }  // namespace weft::pmi

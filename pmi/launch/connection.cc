@@ -44,6 +44,19 @@ Connection::Connection(int fd) : fd_(fd) {
 
 Connection::~Connection() { close(fd_); }
 
+void Connection::Send(const Frame& frame) {
+  const std::string bytes = frame.Serialize();
+  ++traffic_.sent;
+  traffic_.sent_bytes += bytes.size();
+  out_.Add(bytes);
+}
+
+std::optional<Frame> Connection::Next() {
+  auto frame = in_.Next();
+  if (frame) ++traffic_.received;
+  return frame;
+}
+
 bool Connection::Write() { return out_.WriteTo(fd_) == 0; }
 
 bool Connection::Read() {
@@ -51,6 +64,7 @@ bool Connection::Read() {
   const long count = ReadSome(fd_, block, sizeof(block));
   if (count == -EAGAIN) return true;
   if (count <= 0) return false;
+  traffic_.received_bytes += static_cast<uint64_t>(count);
   in_.Append({block, static_cast<size_t>(count)});
   return true;
 }

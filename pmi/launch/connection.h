@@ -2,6 +2,7 @@
 #define PMI_LAUNCH_CONNECTION_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -28,6 +29,18 @@ class Outbox {
   size_t done_ = 0;
 };
 
+// Frames, and their bytes, since the beginning.
+struct Traffic {
+  uint64_t sent = 0, sent_bytes = 0, received = 0, received_bytes = 0;
+  Traffic& operator+=(const Traffic& other) {
+    sent += other.sent;
+    sent_bytes += other.sent_bytes;
+    received += other.received;
+    received_bytes += other.received_bytes;
+    return *this;
+  }
+};
+
 // One end of the stream of frames between mpiexec and a proxy. Owns the descriptor, which it makes non-blocking.
 class Connection {
  public:
@@ -37,13 +50,14 @@ class Connection {
   Connection& operator=(const Connection&) = delete;
 
   int fd() const { return fd_; }
-  void Send(const Frame& frame) { out_.Add(frame.Serialize()); }
+  void Send(const Frame& frame);
+  const Traffic& traffic() const { return traffic_; }
   bool wants_to_write() const { return !out_.empty(); }
   size_t unsent() const { return out_.size(); }
   // Both return false when the other end is gone.
   bool Write();
   bool Read();
-  std::optional<Frame> Next() { return in_.Next(); }
+  std::optional<Frame> Next();
   bool broken() const { return in_.failed(); }  // what came is no frame
   // Waits until all is sent, for `milliseconds` at most.
   void Drain(int milliseconds);
@@ -52,6 +66,7 @@ class Connection {
   const int fd_;
   Outbox out_;
   FrameReader in_;
+  Traffic traffic_;
 };
 
 // Reads what is there, at most `most` bytes: the number, 0 at the end of the stream, or -errno (-EAGAIN: nothing now).

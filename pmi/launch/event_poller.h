@@ -27,6 +27,9 @@ class EventPoller {
   // No more; before it is closed. Nothing for one that is not watched.
   void Forget(int fd);
 
+  // Ready to be read when something is ready here: for a poller that watches this one. -1 before the first Watch().
+  int fd() const { return epoll_; }
+
   // Until something is ready or `milliseconds` (negative: any time) are over; calls what is ready. A call may watch and
   // forget.
   void Wait(int milliseconds);

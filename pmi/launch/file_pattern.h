@@ -19,6 +19,10 @@ std::string ProblemOfFilePattern(const std::string& pattern);
 // The name that a pattern without a problem gives the file of `user`.
 std::string FileNameOf(const std::string& pattern, const FileUser& user);
 
+// The same for -prepend-pattern, which stands in front of lines; and %t is the time, in seconds since 1970.
+std::string ProblemOfLinePattern(const std::string& pattern);
+std::string LabelOf(const std::string& pattern, const FileUser& user);
+
 }  // namespace weft::pmi
 
 #endif  // PMI_LAUNCH_FILE_PATTERN_H_

@@ -27,5 +27,14 @@ TEST(FilePattern, OnlyTheseLettersHaveAMeaning) {
   EXPECT_THAT(ProblemOfFilePattern("%%%R"), StartsWith("'%R' has no meaning"));
 }
 
+TEST(FilePattern, LinesMayBeginWithTheTime) {
+  EXPECT_EQ(ProblemOfLinePattern("[%r %t] "), "");
+  EXPECT_EQ(ProblemOfLinePattern(""), "");
+  EXPECT_EQ(LabelOf("<%r:%g%%> ", {.rank = 3, .job = 1}), "<3:1%> ");
+  EXPECT_NE(LabelOf("%t", {}), "%t");
+  EXPECT_NE(ProblemOfFilePattern("%t"), "");
+  EXPECT_NE(ProblemOfLinePattern("%x").find("'%x' has no meaning"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace weft::pmi

@@ -1,6 +1,7 @@
 #include "pmi/launch/frame.h"
 
 #include <algorithm>
+#include <sstream>
 #include <utility>
 
 #include "base/check.h"
@@ -122,6 +123,21 @@ std::optional<StartOrder> StartOrder::Parse(std::string_view bytes) {
   }
   if (!cursor.at_end()) return std::nullopt;
   return order;
+}
+
+std::string Profile::Serialize() const {
+  std::string text = std::to_string(neighbours);
+  for (const uint64_t number : {sent, sent_bytes, received, received_bytes}) text += " " + std::to_string(number);
+  return text;
+}
+
+std::optional<Profile> Profile::Parse(const std::string& payload) {
+  Profile profile;
+  std::istringstream words(payload);
+  words >> profile.neighbours >> profile.sent >> profile.sent_bytes >> profile.received >> profile.received_bytes;
+  std::string more;
+  if (words.fail() || words >> more) return std::nullopt;
+  return profile;
 }
 
 }  // namespace weft::pmi

@@ -46,8 +46,9 @@ enum class FrameType : uint8_t {
   kGrown = 20,        // the answer; payload: 0, or the exit code in decimal, a blank, and why not
   kLost = 21,         // the host's proxy is gone
   kNote = 22,         // payload: what the user should know; the job goes on
+  kProfile = 23,      // mpiexec asks, and each proxy answers: how much it has said and heard; payload: Profile
 };
-inline constexpr FrameType kLastFrameType = FrameType::kNote;
+inline constexpr FrameType kLastFrameType = FrameType::kProfile;
 
 struct Frame {
   static constexpr int32_t kHere = -1;        // the host at this end or the other
@@ -94,6 +95,16 @@ struct ExitReport {
 
   std::string Serialize() const { return NumberAndText(wait_status, std::to_string(static_cast<int>(state))); }
   static ExitReport Parse(const std::string& payload);
+};
+
+// With how many others a proxy or mpiexec spoke in frames, and how much.
+struct Profile {
+  uint32_t neighbours = 0;
+  uint64_t sent = 0, sent_bytes = 0, received = 0, received_bytes = 0;
+
+  std::string Serialize() const;
+  static std::optional<Profile> Parse(const std::string& payload);
+  bool operator==(const Profile&) const = default;
 };
 
 // What one proxy is to start.

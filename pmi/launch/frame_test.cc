@@ -93,5 +93,11 @@ TEST(PmiFrame, ReportsComeBackAsTheyWere) {
   EXPECT_EQ(ParseNumberAndText("12"), (std::pair<int, std::string>(12, "")));
 }
 
+TEST(FrameTest, ProfilesAreReadAsTheyWereWritten) {
+  const Profile profile{17, 1, uint64_t{1} << 40, 3, 4};
+  EXPECT_EQ(Profile::Parse(profile.Serialize()), profile);
+  for (const char* wrong : {"", "1 2 3 4", "1 2 3 4 5 6", "1 2 3 4 x", "99999999999 1 1 1 1"}) EXPECT_FALSE(Profile::Parse(wrong)) << wrong;
+}
+
 }  // namespace
 }  // namespace weft::pmi

@@ -11,9 +11,13 @@ std::string GrowOrder::Serialize() const {
     PutNumber(out, static_cast<uint32_t>(host.number));
     PutText(out, host.name);
   }
-  PutNumber(out, static_cast<uint32_t>(remote_shell.kind));
-  PutText(out, remote_shell.program);
-  PutText(out, interface);
+  PutNumber(out, static_cast<uint32_t>(means.remote_shell.kind));
+  PutText(out, means.remote_shell.program);
+  PutTexts(out, means.remote_shell.more_arguments);
+  PutText(out, means.interface);
+  PutNumber(out, static_cast<uint32_t>(means.ports.first));
+  PutNumber(out, static_cast<uint32_t>(means.ports.last));
+  PutNumber(out, means.most_branches);
   return out;
 }
 
@@ -28,10 +32,15 @@ std::optional<GrowOrder> GrowOrder::Parse(std::string_view bytes) {
   }
   const uint32_t kind = cursor.Number();
   if (kind > static_cast<uint32_t>(RemoteShell::Kind::kProgram)) return std::nullopt;
-  order.remote_shell.kind = static_cast<RemoteShell::Kind>(kind);
-  order.remote_shell.program = cursor.Text();
-  order.interface = cursor.Text();
-  if (!cursor.at_end()) return std::nullopt;
+  StartMeans& means = order.means;
+  means.remote_shell.kind = static_cast<RemoteShell::Kind>(kind);
+  means.remote_shell.program = cursor.Text();
+  means.remote_shell.more_arguments = cursor.Texts();
+  means.interface = cursor.Text();
+  const uint32_t first = cursor.Number(), last = cursor.Number();
+  means.most_branches = cursor.Number();
+  if (!cursor.at_end() || first > last || last > 0xffff || means.most_branches == 0) return std::nullopt;
+  means.ports = {static_cast<int>(first), static_cast<int>(last)};
   return order;
 }
 

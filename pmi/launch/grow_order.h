@@ -7,9 +7,19 @@
 #include <string_view>
 #include <vector>
 
+#include "pmi/launch/port_range.h"
 #include "pmi/launch/remote_shell.h"
 
 namespace weft::pmi {
+
+// How proxies on other hosts are started.
+struct StartMeans {
+  RemoteShell remote_shell;
+  std::string interface;       // -iface: only its addresses are given to proxies; empty: all
+  PortRange ports = {};        // where who starts them listens for them
+  uint32_t most_branches = 16;  // that one process connects with (proxy_tree.h)
+  bool operator==(const StartMeans&) const = default;
+};
 
 // The payload of kGrow: hosts that are to be below a proxy, and how it reaches them.
 struct GrowOrder {
@@ -20,8 +30,7 @@ struct GrowOrder {
   };
 
   std::vector<Host> hosts;
-  RemoteShell remote_shell;
-  std::string interface;  // -iface
+  StartMeans means;
 
   std::string Serialize() const;
   // Nothing: not what Serialize() makes.

@@ -162,7 +162,7 @@ JobPlan MakePlan(const Options& options, const std::vector<std::string>& own_env
   const Variables own = Parsed(own_environment);
   StartOrder order;
   order.job_size = plan.size();
-  order.universe_size = options.universe_size.value_or(plan.size());
+  order.universe_size = UniverseSize(options);
   order.bind_to = options.bind_to;
   order.map_by = options.map_by;
   order.kvs_name = KvsName(0);

@@ -17,7 +17,6 @@
 
 #include "base/deadline.h"
 #include "base/file_limit.h"
-#include "pmi/launch/file_pattern.h"
 #include "pmi/wire/message.h"
 #include "pmi/launch/spawn.h"
 
@@ -78,9 +77,9 @@ Launcher::Launcher(const Options& options)
       environment_(OwnEnvironment()),
       directory_(CurrentDirectory()),
       input_(STDIN_FILENO),
-      output_(STDOUT_FILENO, OutputFiles::kOutput, options.output_pattern, options.label),
-      error_output_(STDERR_FILENO, OutputFiles::kErrorOutput, options.error_output_pattern, options.label),
-      files_(options.label) {}
+      output_(STDOUT_FILENO, OutputFiles::kOutput, options.output_pattern, LabelWanted()),
+      error_output_(STDERR_FILENO, OutputFiles::kErrorOutput, options.error_output_pattern, LabelWanted()),
+      files_(LabelWanted()) {}
 
 Launcher::~Launcher() {
   if (signals_ >= 0) close(signals_);
@@ -97,6 +96,7 @@ int Launcher::Run() {
     Tick();
     ForgetDoneJobs();
   }
+  if (options_.shows_messages) ShowMessages();
   FinishChildren();
   const bool unwritten = output_.failed || error_output_.failed;
   return exit_code_.value_or(unwritten ? 1 : 0);
@@ -124,12 +124,7 @@ void Launcher::StartFirstJob() {
     if (!link) return EndJob(job, 1, link.error().message, milliseconds(0));
     name_link_ = std::move(link).value();
   }
-  const auto hosts = HostsNamed(job.plan.placement.hosts);
-  if (!hosts) {
-    return EndJob(job, hosts.error().exit_code, hosts.error().message, milliseconds(0));
-  }
-  job.hosts = *hosts;
-  if (const std::string problem = SendOrders(job); !problem.empty()) EndJob(job, 1, problem, milliseconds(0));
+  AwaitHosts(job);
 }
 
 Launcher::Job& Launcher::AddJob(int number, JobPlan plan) {
@@ -138,29 +133,8 @@ Launcher::Job& Launcher::AddJob(int number, JobPlan plan) {
   job.id = plan.orders[0].kvs_name;
   for (const StartOrder::Program& program : plan.orders[0].programs) job.programs.push_back(program.arguments[0]);
   job.plan = std::move(plan);
+  job.exit_statuses.assign(static_cast<size_t>(job.plan.size()), -1);
   return job;
-}
-
-Result<std::vector<size_t>, LaunchError> Launcher::HostsNamed(const std::vector<std::string>& names) {
-  const auto find = [&](const std::string& name) {
-    return static_cast<size_t>(std::find_if(hosts_.begin(), hosts_.end(), [&](const Host& host) { return host.open && host.name == name; }) -
-                               hosts_.begin());
-  };
-  GrowOrder missing;
-  for (const std::string& name : names) {
-    if (find(name) == hosts_.size()) missing.hosts.push_back({static_cast<int32_t>(hosts_.size() + missing.hosts.size()), name});
-  }
-  if (!missing.hosts.empty()) {
-    const ProxyTree::Means means{options_.launcher.value_or(RemoteShell::Ssh()), options_.interface, signals_, -1, secret_};
-    if (const auto error = tree_.Grow(missing, means)) return *error;
-    for (const auto& [number, name] : missing.hosts) {
-      ProxyTree::Branch* branch = tree_.To(number);
-      hosts_.push_back({name, branch, branch->link.is_local, true});
-    }
-  }
-  std::vector<size_t> found;
-  for (const std::string& name : names) found.push_back(find(name));
-  return found;
 }
 
 std::string Launcher::SendOrders(Job& job) {
@@ -215,7 +189,9 @@ void Launcher::WatchAll() {
     const short events = static_cast<short>((room ? POLLIN : 0) | (connection.wants_to_write() ? POLLOUT : 0));
     if (events != 0) poller_.Watch(connection.fd(), events, [this, to = branch.get()](short ready) { OnBranch(*to, ready); });
   }
-  if (!all_ending()) poller_.Watch(input_.fd_to_watch(), POLLIN, [this](short) { OnInput(); });
+  if (growth_ != nullptr) poller_.Watch(growth_->fd(), POLLIN, [](short) {});  // Tick() looks at it
+  const Job* first = Find(0);
+  if (!all_ending() && (first == nullptr || !first->awaits_hosts)) poller_.Watch(input_.fd_to_watch(), POLLIN, [this](short) { OnInput(); });
 }
 
 int Launcher::MillisecondsToSleep() const {
@@ -231,12 +207,14 @@ int Launcher::MillisecondsToSleep() const {
     wake_at(time_out_at_);
   }
   for (const auto& [number, job] : jobs_) wake_at(job.give_up_at);
+  if (growth_ != nullptr) wake_at(growth_->wake_at());
   wake_at(output_.merger.deadline());
   wake_at(error_output_.merger.deadline());
   return shortest;
 }
 
 void Launcher::Tick() {
+  StepGrowth();
   output_.merger.Tick(Clock::now());
   error_output_.merger.Tick(Clock::now());
   if (!all_ending() && time_out_at_ && Clock::now() >= *time_out_at_) {
@@ -256,6 +234,7 @@ void Launcher::ForgetDoneJobs() {
       continue;
     }
     if (job.asker) FailSpawn(job, "the job ended before all its ranks were started");
+    if (options_.shows_exit_statuses) ShowExitStatuses(job);
     ForgetNamesOf(job.number);
     for (auto& [number, other] : jobs_) other.connected.erase(job.number);
     entry = jobs_.erase(entry);
@@ -290,6 +269,10 @@ void Launcher::OnFrame(size_t host, const Frame& frame) {
   if (frame.type == FrameType::kInputTaken) return input_.Taken(static_cast<size_t>(frame.number));
   if (frame.type == FrameType::kInputClosed) return input_.Close();
   if (frame.type == FrameType::kLost) return OnHostLost(host);
+  if (frame.type == FrameType::kProfile) {
+    if (const auto profile = Profile::Parse(frame.payload)) profiles_[host] = *profile;
+    return;
+  }
   Job* job = Find(frame.job);
   if (job == nullptr) return;
   switch (frame.type) {
@@ -346,8 +329,9 @@ void Launcher::OnExited(Job& job, int rank, const ExitReport& report) {
   if (job.ended++ == 0) job.first_gone = rank;
   FinishOutput(job, output_, rank);
   FinishOutput(job, error_output_, rank);
-  if (job.ending) return;  // by our own hand
   const int status = report.wait_status;
+  job.exit_statuses[static_cast<size_t>(rank)] = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  if (job.ending) return;  // by our own hand
   const std::string name = NameOf(job, rank);
   if (WIFSIGNALED(status)) {
     const std::string core = WCOREDUMP(status) ? ", core dumped" : "";
@@ -401,7 +385,18 @@ void Launcher::OnHostLost(size_t index) {
 void Launcher::OnSignal() {
   signalfd_siginfo info;
   while (read(signals_, &info, sizeof(info)) == sizeof(info)) {
-    if (info.ssi_signo != SIGCHLD) PassOn(static_cast<int>(info.ssi_signo));
+    if (info.ssi_signo == SIGCHLD) {
+      ReapChildren();
+    } else {
+      PassOn(static_cast<int>(info.ssi_signo));
+    }
+  }
+}
+
+void Launcher::ReapChildren() {
+  int status = 0;
+  for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
+    if (growth_ != nullptr) growth_->ChildEnded(pid, status);
   }
 }
 
@@ -409,6 +404,10 @@ void Launcher::PassOn(int number) {
   const bool interrupts = number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
   if (interrupts && ++times_interrupted_ == 2) {
     return EndAllJobs(128 + number, "interrupted twice; the ranks are killed", milliseconds(0));
+  }
+  Job* first = Find(0);
+  if (interrupts && first != nullptr && first->awaits_hosts) {
+    return EndJob(*first, 128 + number, "ended by signal " + std::to_string(number) + " before " + growth_->MissingHosts() + " answered", milliseconds(0));
   }
   for (const auto& branch : tree_.branches()) branch->Send({FrameType::kSignal, number}, Frame::kEverywhere);
   if (number != SIGTSTP) return;
@@ -427,9 +426,10 @@ void Launcher::OnInput() {
 }
 
 void Launcher::OnOutput(const Job& job, size_t host, Stream& stream, int rank, const std::string& bytes) {
+  if (options_.output_from && rank != *options_.output_from) return;
   const Writer writer(rank, job.number);
   if (stream.pattern.empty()) return stream.merger.Add(writer, bytes, Clock::now());
-  const std::string problem = files_.Add(FileOf(job, host, stream, rank), stream.which, writer, bytes);
+  const std::string problem = files_.Add(FileNameOf(stream.pattern, UserOf(job, host, rank)), stream.which, writer, bytes);
   if (!problem.empty()) EndAllJobs(1, problem, kGrace);
 }
 
@@ -437,14 +437,31 @@ void Launcher::FinishOutput(const Job& job, Stream& stream, int rank) {
   const Writer writer(rank, job.number);
   if (stream.pattern.empty()) return stream.merger.Finish(writer);
   const size_t host = job.hosts[static_cast<size_t>(job.plan.placement.host_of_rank[static_cast<size_t>(rank)])];
-  const std::string problem = files_.Finish(FileOf(job, host, stream, rank), stream.which, writer);
+  const std::string problem = files_.Finish(FileNameOf(stream.pattern, UserOf(job, host, rank)), stream.which, writer);
   if (!problem.empty()) EndAllJobs(1, problem, kGrace);
 }
 
-std::string Launcher::FileOf(const Job& job, size_t host, const Stream& stream, int rank) const {
+FileUser Launcher::UserOf(const Job& job, size_t host, int rank) const {
   const std::string& name = hosts_[host].name;
-  // Where nobody named a host, ours is not called "localhost" in names of files.
-  return FileNameOf(stream.pattern, {rank, job.number, static_cast<int>(host), options_.hosts.empty() && name == "localhost" ? OwnHostName() : name});
+  // Where nobody named a host, ours is not called "localhost" in what users read.
+  return {rank, job.number, static_cast<int>(host), options_.hosts.empty() && name == "localhost" ? OwnHostName() : name};
+}
+
+OutputMerger::Label Launcher::LabelWanted() const {
+  if (!options_.label_pattern) return options_.label ? OutputMerger::RankLabel : OutputMerger::Label();
+  return [this](Writer writer) {
+    const auto found = jobs_.find(writer.job);
+    if (found == jobs_.end()) return std::string();
+    const Job& job = found->second;
+    const size_t host = job.hosts[static_cast<size_t>(job.plan.placement.host_of_rank[static_cast<size_t>(writer.rank)])];
+    return LabelOf(*options_.label_pattern, UserOf(job, host, writer.rank));
+  };
+}
+
+void Launcher::ShowExitStatuses(const Job& job) {
+  std::string statuses;
+  for (const int status : job.exit_statuses) statuses += " " + (status < 0 ? "?" : std::to_string(status));
+  Say("exit statuses of " + (job.number == 0 ? std::string("the ranks") : "the ranks of job " + std::to_string(job.number)) + ":" + statuses);
 }
 
 void Launcher::WriteStream(Stream& stream) {
@@ -482,6 +499,7 @@ void Launcher::EndOne(Job& job, milliseconds grace) {
   const auto give_up_at = Clock::now() + grace + kProxyTime;
   if (!job.give_up_at || give_up_at < *job.give_up_at) job.give_up_at = give_up_at;
   job.ending = true;
+  job.awaits_hosts = false;
   SendTo(job, {FrameType::kEnd, static_cast<int32_t>(grace.count())});
   if (all_ending() && (!give_up_at_ || give_up_at < *give_up_at_)) give_up_at_ = give_up_at;
 }
@@ -517,6 +535,7 @@ void Launcher::SendTo(const Host& host, const Frame& frame) {
 
 // Waits for proxies and ssh, which end by themselves now; then nothing that descends from this process is left.
 void Launcher::FinishChildren() {
+  growth_.reset();
   for (const auto& branch : tree_.branches()) {
     branch->open = false;
     branch->link.connection.reset();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "base/job_secret.h"
 #include "base/result.h"
 #include "pmi/error.h"
+#include "pmi/launch/file_pattern.h"
 #include "pmi/launch/input.h"
 #include "pmi/launch/job_plan.h"
 #include "pmi/launch/name_link.h"
@@ -23,6 +25,7 @@
 #include "pmi/launch/output_files.h"
 #include "pmi/launch/poller.h"
 #include "pmi/launch/proxy_tree.h"
+#include "pmi/launch/tree_growth.h"
 
 namespace weft::pmi {
 
@@ -42,8 +45,8 @@ class Launcher {
 
   // One of stdout and stderr.
   struct Stream {
-    Stream(int fd_, OutputFiles::Stream which_, const std::string& pattern_, bool label)
-        : fd(fd_), which(which_), pattern(pattern_), merger(label) {}
+    Stream(int fd_, OutputFiles::Stream which_, const std::string& pattern_, OutputMerger::Label label)
+        : fd(fd_), which(which_), pattern(pattern_), merger(std::move(label)) {}
     int fd;
     OutputFiles::Stream which;
     std::string pattern;  // of the files where the ranks' output goes; empty: to fd
@@ -73,11 +76,13 @@ class Launcher {
     std::vector<std::string> programs;
     JobPlan plan;                   // without the orders, once they are sent
     std::vector<size_t> hosts;      // of the plan, as indices of hosts_
+    bool awaits_hosts = true;       // proxies are being started for it
     std::vector<bool> open;         // by host of the plan: processes of the job may be there
     KeyValues put;                  // by the hosts that are in the barrier
     size_t in_fence = 0;            // their number
     size_t started = 0;             // hosts on which all its ranks run
     int ended = 0;                  // ranks
+    std::vector<int> exit_statuses; // by rank, as shells have them; -1: not known
     int first_gone = -1;            // the first rank that ended
     bool ending = false;
     bool meets_spawner = false;     // in MPI_Init, where those who spawned it wait
@@ -88,7 +93,7 @@ class Launcher {
     std::set<int> connected;        // jobs that end when this one fails, and the other way round
     std::set<int> left;             // ranks that have left the job that spawned theirs
 
-    bool done() const { return std::find(open.begin(), open.end(), true) == open.end(); }
+    bool done() const { return !awaits_hosts && std::find(open.begin(), open.end(), true) == open.end(); }
   };
 
   void TakeSignals();
@@ -107,11 +112,14 @@ class Launcher {
   void OnStuck(Job& job, int rank);
   static void CloseHost(Job& job, size_t host);
   void OnSignal();
+  void ReapChildren();
   void PassOn(int number);
   void OnInput();
   void OnOutput(const Job& job, size_t host, Stream& stream, int rank, const std::string& bytes);
   void FinishOutput(const Job& job, Stream& stream, int rank);
-  std::string FileOf(const Job& job, size_t host, const Stream& stream, int rank) const;
+  FileUser UserOf(const Job& job, size_t host, int rank) const;
+  OutputMerger::Label LabelWanted() const;
+  void ShowExitStatuses(const Job& job);
   void WriteStream(Stream& stream);
 
   // What ranks ask of mpiexec (launcher_questions.cc).
@@ -126,8 +134,16 @@ class Launcher {
   void FailSpawn(Job& job, const std::string& why);
   Answer LeaveJob(Job& job, int rank, const std::string& job_id);
 
-  // Proxies for what of `names` has none yet; the index of each in hosts_.
-  Result<std::vector<size_t>, LaunchError> HostsNamed(const std::vector<std::string>& names);
+  // Hosts of jobs, and proxies on them (launcher_hosts.cc). A job has its hosts when there is a proxy on each; the others go on meanwhile.
+  void AwaitHosts(Job& job);
+  void StartGrowth();
+  void StepGrowth();
+  void EndGrowth();
+  void OnHostsThere(Job& job);
+  void OnHostsMissing(Job& job, const LaunchError& error);
+  // The index of each in hosts_, or of those that are missing the names.
+  std::vector<size_t> HostsNamed(const std::vector<std::string>& names, std::vector<std::string>* missing) const;
+
   Job& AddJob(int number, JobPlan plan);
   // Sends the orders; empty, or why they cannot be.
   std::string SendOrders(Job& job);
@@ -138,6 +154,8 @@ class Launcher {
   void EndOne(Job& job, std::chrono::milliseconds grace);
   std::set<int> ConnectedWith(const Job& job) const;
   void ForgetDoneJobs();
+  // What was said to and by proxies, when all jobs have ended (launcher_profile.cc).
+  void ShowMessages();
   bool all_ending() const;
   void SendTo(const Job& job, const Frame& frame);
   void SendTo(const Host& host, const Frame& frame);
@@ -157,6 +175,9 @@ class Launcher {
   unsigned next_name_ticket_ = 1;
   ProxyTree tree_;
   std::vector<Host> hosts_;  // by the numbers that they have in tree_
+  std::deque<int> wait_for_growth_;     // jobs that need hosts without a proxy, the first of which growth_ is for
+  std::unique_ptr<TreeGrowth> growth_;  // one at a time, since its hosts may be the next one's, too
+  GrowOrder growth_order_;
   std::map<int, Job> jobs_;  // that have not ended, by number
   int next_job_ = 1;
   int universe_size_ = -1;
@@ -164,6 +185,7 @@ class Launcher {
   Stream output_;
   Stream error_output_;
   OutputFiles files_;
+  std::map<size_t, Profile> profiles_;  // of hosts that have answered
   Poller poller_;
   int signals_ = -1;
   int times_interrupted_ = 0;

@@ -12,7 +12,7 @@ namespace weft::pmi {
 namespace {
 
 constexpr size_t kMostJobs = 1024;  // at a time
-constexpr int kMostRanks = 65536;   // of all jobs at a time
+constexpr int kMostOfAll = kMostRanks;  // ranks of all jobs at a time
 
 Answer Refusal(std::string why, size_t processes = 0) { return {.code = 1, .why = std::move(why), .errors = std::vector<int>(processes, 1)}; }
 
@@ -83,7 +83,7 @@ void Launcher::AnswerTo(const Asker& asker, const Request& request, const Answer
   SendTo(hosts_[asker.host], {FrameType::kQuestion, asker.rank, bytes, asker.job});
 }
 
-// Blocks while proxies on new hosts are started.
+// Proxies on new hosts are started meanwhile.
 void Launcher::StartSpawn(const Asker& asker, const ask::Spawn& spawn) {
   const size_t processes = ProcessesOf(spawn);
   const auto refuse = [&](const std::string& why) {
@@ -95,28 +95,20 @@ void Launcher::StartSpawn(const Asker& asker, const ask::Spawn& spawn) {
   size_t ranks = processes;
   for (const auto& [number, job] : jobs_) ranks += static_cast<size_t>(job.plan.size());
   if (jobs_.size() >= kMostJobs) return refuse("there are " + std::to_string(jobs_.size()) + " jobs, as many as can be");
-  if (ranks > kMostRanks) return refuse(std::to_string(ranks) + " ranks in all jobs are more than " + std::to_string(kMostRanks));
+  if (ranks > kMostOfAll) return refuse(std::to_string(ranks) + " ranks in all jobs are more than " + std::to_string(kMostOfAll));
 
   Options options = options_;
   options.universe_size = universe_size_;
   auto plan = MakeSpawnPlan(spawn, options, environment_, directory_, next_job_, parent.id);
   if (!plan) return refuse(plan.error().message);
   for (const std::string& note : plan->notes) Say(note);
-  const auto hosts = HostsNamed(plan->placement.hosts);
-  if (!hosts) {
-    refuse(hosts.error().message);
-    // A signal that came while it waited is for the ranks that run.
-    if (hosts.error().exit_code > 128) PassOn(hosts.error().exit_code - 128);
-    return;
-  }
   Job& job = AddJob(next_job_++, *std::move(plan));
-  job.hosts = *hosts;
   job.asker = asker;
   job.spawner = {asker.job, asker.rank};
   job.meets_spawner = std::any_of(spawn.preput.begin(), spawn.preput.end(), [](const auto& pair) { return pair.first == kParentPort; });
-  if (const std::string problem = SendOrders(job); !problem.empty()) return FailSpawn(job, problem);
   job.connected.insert(asker.job);
   jobs_.at(asker.job).connected.insert(job.number);
+  AwaitHosts(job);
 }
 
 // All ranks of one more host run.

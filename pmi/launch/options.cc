@@ -18,14 +18,12 @@
 namespace weft::pmi {
 namespace {
 
-constexpr int kMostRanks = 65536;
-
 using Values = std::vector<std::string>;  // what follows an option
 
 // CLI11 has no options of one dash and several letters, and none of two values: a table of our own.
 class Parser {
  public:
-  Result<Options, PmiError> Parse(const std::vector<std::string>& words);
+  Result<Options, PmiError> Parse(const std::vector<std::string>& words, const EnvironmentReader& get);
 
   struct Option {
     const char* names;                                 // "n,np": the first is shown
@@ -35,21 +33,32 @@ class Parser {
   };
   static const Option kOptions[];
 
+  struct Variable {
+    const char* name;
+    std::string (Parser::*set)(const Values& values);
+  };
+  static const Variable kVariables[];
+
  private:
   std::string Ranks(const Values& values) { return Positive(values[0], "a number of ranks", &program().ranks); }
   std::string RanksPerHost(const Values& values) { return Positive(values[0], "a number of ranks", &options_.ranks_per_host); }
   std::string Hosts(const Values& values) { return AddHosts(ParseHosts(values[0])); }
   std::string HostFile(const Values& values);
-  std::string GlobalVariable(const Values& values) { return Variable(values, &options_.environment); }
+  std::string GlobalVariable(const Values& values) { return SetVariable(values, &options_.environment); }
   std::string GlobalList(const Values& values) { return List(values[0], &options_.environment); }
   std::string GlobalAll(const Values&) { return Inherit(EnvironmentOptions::Inherit::kAll, &options_.environment); }
   std::string GlobalNone(const Values&) { return Inherit(EnvironmentOptions::Inherit::kNone, &options_.environment); }
-  std::string LocalVariable(const Values& values) { return Variable(values, &program().environment); }
+  std::string LocalVariable(const Values& values) { return SetVariable(values, &program().environment); }
   std::string LocalList(const Values& values) { return List(values[0], &program().environment); }
   std::string LocalAll(const Values&) { return Inherit(EnvironmentOptions::Inherit::kAll, &program().environment); }
   std::string LocalNone(const Values&) { return Inherit(EnvironmentOptions::Inherit::kNone, &program().environment); }
   std::string Directory(const Values& values);
-  std::string Label(const Values&);
+  std::string Label(const Values&) { return Set(&options_.label); }
+  std::string LabelPattern(const Values& values);
+  std::string OutputFrom(const Values& values);
+  std::string ExitStatuses(const Values&) { return Set(&options_.shows_exit_statuses); }
+  std::string Profile(const Values&) { return Set(&options_.shows_messages); }
+  std::string SkipThisHost(const Values&) { return Set(&options_.skips_this_host); }
   std::string OutputFiles(const Values& values) { return Pattern(values[0], &options_.output_pattern); }
   std::string ErrorFiles(const Values& values) { return Pattern(values[0], &options_.error_output_pattern); }
   std::string Universe(const Values& values);
@@ -58,6 +67,11 @@ class Parser {
   std::string TimeOut(const Values& values);
   std::string Launcher(const Values& values);
   std::string RemoteProgram(const Values& values);
+  std::string ResourceManager(const Values& values);
+  std::string Branches(const Values& values);
+  std::string Ports(const Values& values);
+  std::string DefaultHostFile(const Values& values);
+  std::string MoreArguments(const Values& values);
   std::string Interface(const Values& values);
   std::string NameServer(const Values& values);
   std::string RunNameServer(const Values& values);
@@ -66,9 +80,13 @@ class Parser {
   std::string Version(const Values&) { return Do(Options::Action::kVersion); }
   std::string Ignore(const Values&) { return {}; }
 
+  static std::string Set(bool* flag) {
+    *flag = true;
+    return {};
+  }
   static std::string Positive(const std::string& text, const char* what, std::optional<int>* number);
   static std::string Pattern(const std::string& text, std::string* pattern);
-  static std::string Variable(const Values& values, EnvironmentOptions* environment);
+  static std::string SetVariable(const Values& values, EnvironmentOptions* environment);
   static std::string List(const std::string& names, EnvironmentOptions* environment);
   static std::string Inherit(EnvironmentOptions::Inherit inherit, EnvironmentOptions* environment);
   std::string AddHosts(const Result<std::vector<HostSlots>, PmiError>& hosts);
@@ -80,10 +98,15 @@ class Parser {
   std::string TakeProgram(const std::vector<std::string>& words, size_t* at);
   // Programs, colons between, to the end of `words`; or as many as there are before -help or the like.
   std::string TakePrograms(const std::vector<std::string>& words);
+  // What the environment says; why it is wrong, or empty.
+  std::string TakeVariables(const EnvironmentReader& get);
   // The programs of -configfile, which `rest` of the command line follows.
   std::string TakeConfigFile(const std::vector<std::string>& rest);
 
   Options options_;
+  std::string default_host_file_;  // HYDRA_HOST_FILE
+  bool forks_ = false;             // -launcher fork
+  bool names_hosts_ = false;       // -rmk user
   std::string config_name_;  // -configfile; empty: there is none
   std::vector<ConfigLine> config_;
 };
@@ -91,11 +114,13 @@ class Parser {
 const Parser::Option Parser::kOptions[] = {
     {"n,np", "COUNT", "ranks of the program (default: as many as -hosts or -f have room for, else 1)", &Parser::Ranks},
     {"ppn,perhost", "COUNT", "ranks in a row on each host", &Parser::RanksPerHost},
-    {"hosts,host", "HOST[:COUNT],...", "hosts to run on, with the ranks in a row that each takes (1)", &Parser::Hosts},
+    {"hosts,host,hostlist,machines,machine,machinelist", "HOST[:COUNT],...", "hosts to run on, with the ranks in a row that each takes (1)", &Parser::Hosts},
     {"f,hostfile,machinefile", "FILE", "the same from a file, a HOST or HOST:COUNT on each line", &Parser::HostFile},
     {"l,prepend-rank", "", "put the rank in front of every line of output", &Parser::Label},
-    {"outfile-pattern", "PATTERN", "write each rank's output to the file that this names: %r rank, %g job, %p proxy, %h host", &Parser::OutputFiles},
-    {"errfile-pattern", "PATTERN", "the same for its standard error", &Parser::ErrorFiles},
+    {"prepend-pattern", "PATTERN", "put this in front of every line: %r rank, %g job, %p proxy, %h host, %t time", &Parser::LabelPattern},
+    {"output-from", "RANK", "show the output of this rank alone", &Parser::OutputFrom},
+    {"outfile-pattern,outfile", "PATTERN", "write each rank's output to the file that this names: %r rank, %g job, %p proxy, %h host", &Parser::OutputFiles},
+    {"errfile-pattern,errfile", "PATTERN", "the same for its standard error", &Parser::ErrorFiles},
     {"bind-to,binding", "WHAT", "CPUs of each rank: none, core, socket, numa, hwthread, machine, l3cache; several core:2; a list user:0+1,2+3", &Parser::BindTo},
     {"map-by", "WHAT", "what successive ranks go on to (default: as -bind-to), for example socket", &Parser::MapBy},
     {"wdir,wd", "DIRECTORY", "working directory of the program (default: this one)", &Parser::Directory},
@@ -107,20 +132,24 @@ const Parser::Option Parser::kOptions[] = {
     {"envlist", "NAME,NAME,...", "pass only these variables to this program", &Parser::LocalList},
     {"envall", "", "pass this environment to this program", &Parser::LocalAll},
     {"envnone", "", "pass nothing of this environment to this program", &Parser::LocalNone},
-    {"usize", "COUNT", "what MPI_UNIVERSE_SIZE says (default: the number of ranks)", &Parser::Universe},
+    {"usize", "COUNT|SYSTEM|INFINITE", "what MPI_UNIVERSE_SIZE says (default: the number of ranks; SYSTEM: what the hosts have room for)", &Parser::Universe},
     {"timeout", "SECONDS", "end the job after this time (0: never; default: MPIEXEC_TIMEOUT)", &Parser::TimeOut},
     {"iface", "NAME", "network interface that other hosts reach this one by", &Parser::Interface},
-    {"launcher,bootstrap", "ssh|slurm|fork", "how programs on other hosts are started (default: slurm in an allocation of Slurm's, else ssh)", &Parser::Launcher},
+    {"branches", "COUNT", "proxies on other hosts that mpiexec, and each proxy, starts and connects with (16)", &Parser::Branches},
+    {"skip-launch-node", "", "run no rank on this host", &Parser::SkipThisHost},
+    {"rmk", "user|slurm", "where hosts come from when none are named: nowhere, or Slurm's allocation (default)", &Parser::ResourceManager},
+    {"launcher,bootstrap", "ssh|rsh|slurm|fork", "how programs on other hosts are started (default: slurm in an allocation of Slurm's, else ssh)", &Parser::Launcher},
     {"launcher-exec,bootstrap-exec", "PROGRAM", "called as PROGRAM HOST COMMAND instead of ssh", &Parser::RemoteProgram},
     {"nameserver", "FILE", "share names with the jobs of the name server that wrote this file", &Parser::NameServer},
     {"nameserver-run", "FILE", "be a name server, and say where in this file, until a signal comes", &Parser::RunNameServer},
     {"configfile", "FILE", "take the programs from this file, on each line what would stand between two colons", &Parser::ConfigFile},
+    {"print-all-exitcodes", "", "print the exit status of every rank at the end", &Parser::ExitStatuses},
+    {"profile", "", "print how many messages mpiexec and its proxies sent to one another", &Parser::Profile},
     {"version,V,info", "", "print the version", &Parser::Version},
     {"help,h,?", "", "print this", &Parser::Help},
     // Hydra's, without a meaning here.
     {"membind", "WHAT", "", &Parser::Ignore},
     {"topolib", "WHAT", "", &Parser::Ignore},
-    {"rmk", "WHAT", "", &Parser::Ignore},
     {"demux", "WHAT", "", &Parser::Ignore},
     {"localhost", "HOST", "", &Parser::Ignore},
     {"order-nodes", "WHAT", "", &Parser::Ignore},
@@ -128,8 +157,32 @@ const Parser::Option Parser::kOptions[] = {
     {"disable-x", "", "", &Parser::Ignore},
     {"pmi-port", "", "", &Parser::Ignore},
     {"verbose,v", "", "", &Parser::Ignore},
-    {"print-all-exitcodes", "", "", &Parser::Ignore},
     {"disable-hostname-propagation", "", "", &Parser::Ignore},
+    {"enable-hostname-propagation", "", "", &Parser::Ignore},
+    {"disable-auto-cleanup", "", "", &Parser::Ignore},
+    {"enable-auto-cleanup", "", "", &Parser::Ignore},
+    {"gpus-per-proc", "COUNT", "", &Parser::Ignore},
+};
+
+// Variables of the environment, and the option that each stands for. One that is set to nothing is not there. Of two for one option the later
+// counts.
+const Parser::Variable Parser::kVariables[] = {
+    {"HYDRA_HOST_FILE", &Parser::DefaultHostFile},
+    {"HYDRA_BOOTSTRAP", &Parser::Launcher},
+    {"HYDRA_LAUNCHER", &Parser::Launcher},
+    {"HYDRA_BOOTSTRAP_EXEC", &Parser::RemoteProgram},
+    {"HYDRA_LAUNCHER_EXEC", &Parser::RemoteProgram},
+    {"HYDRA_LAUNCHER_EXTRA_ARGS", &Parser::MoreArguments},
+    {"HYDRA_RMK", &Parser::ResourceManager},
+    {"HYDRA_IFACE", &Parser::Interface},
+    {"HYDRA_BINDING", &Parser::BindTo},
+    {"HYDRA_MAPPING", &Parser::MapBy},
+    {"MPIEXEC_PORTRANGE", &Parser::Ports},
+    {"MPIEXEC_PORT_RANGE", &Parser::Ports},
+    {"MPIEXEC_TIMEOUT", &Parser::TimeOut},
+    {"MPIEXEC_UNIVERSE_SIZE", &Parser::Universe},
+    {"MPIEXEC_PREFIX_DEFAULT", &Parser::Label},
+    {"WEFT_PMI_NAMESERVER", &Parser::NameServer},
 };
 
 std::vector<std::string> Split(const std::string& text, char separator) {
@@ -182,7 +235,12 @@ std::string Parser::HostFile(const Values& values) {
   return AddHosts(ParseHostFile(text, values[0]));
 }
 
-std::string Parser::Variable(const Values& values, EnvironmentOptions* environment) {
+std::string Parser::DefaultHostFile(const Values& values) {
+  default_host_file_ = values[0];
+  return {};
+}
+
+std::string Parser::SetVariable(const Values& values, EnvironmentOptions* environment) {
   if (values[0].empty() || values[0].find('=') != std::string::npos) {
     return "'" + Printable(values[0]) + "' is not the name of an environment variable (name and value are two words)";
   }
@@ -206,9 +264,14 @@ std::string Parser::Directory(const Values& values) {
   return {};
 }
 
-std::string Parser::Label(const Values&) {
-  options_.label = true;
-  return {};
+std::string Parser::LabelPattern(const Values& values) {
+  options_.label_pattern = values[0];
+  return ProblemOfLinePattern(values[0]);
+}
+
+std::string Parser::OutputFrom(const Values& values) {
+  options_.output_from = ParseInt(values[0]);
+  return options_.output_from && *options_.output_from >= 0 ? "" : "'" + Printable(values[0]) + "' is not a rank";
 }
 
 std::string Parser::Pattern(const std::string& text, std::string* pattern) {
@@ -217,6 +280,8 @@ std::string Parser::Pattern(const std::string& text, std::string* pattern) {
 }
 
 std::string Parser::Universe(const Values& values) {
+  options_.universe_is_hosts = values[0] == "SYSTEM";
+  options_.universe_size.reset();
   if (values[0] == "SYSTEM") return {};
   if (values[0] == "INFINITE") {
     options_.universe_size = -1;
@@ -249,17 +314,49 @@ std::string Parser::TimeOut(const Values& values) {
 
 std::string Parser::Launcher(const Values& values) {
   const std::string& name = values[0];
-  if (name != "ssh" && name != "slurm" && name != "fork") {
-    return "'" + Printable(name) + "' is not supported; programs on other hosts are started by ssh or slurm";
+  if (name != "ssh" && name != "rsh" && name != "slurm" && name != "fork") {
+    return "'" + Printable(name) + "' is not supported; programs on other hosts are started by ssh, rsh or slurm, or by what -launcher-exec names";
   }
-  if (name == "fork") options_.takes_allocation = false;
-  options_.launcher = name == "slurm" ? RemoteShell::Slurm() : RemoteShell::Ssh();
+  forks_ = name == "fork";
+  options_.launcher = name == "slurm" ? RemoteShell::Slurm() : name == "rsh" ? RemoteShell::Program("rsh") : RemoteShell::Ssh();
+  return {};
+}
+
+std::string Parser::MoreArguments(const Values& values) {
+  options_.launcher_arguments = Split(values[0], ' ');
+  std::erase(options_.launcher_arguments, "");
+  return {};
+}
+
+std::string Parser::ResourceManager(const Values& values) {
+  if (values[0] != "user" && values[0] != "slurm") {
+    return "'" + Printable(values[0]) + "' is not supported; slurm is, and user, with hosts that -hosts or -f name";
+  }
+  names_hosts_ = values[0] == "user";
+  return {};
+}
+
+std::string Parser::Branches(const Values& values) {
+  std::optional<int> count;
+  const std::string problem = Positive(values[0], "a number of proxies", &count);
+  if (count) options_.most_branches = static_cast<uint32_t>(*count);
+  return problem;
+}
+
+std::string Parser::Ports(const Values& values) {
+  const auto range = ParsePortRange(values[0]);
+  if (!range) return range.error().message;
+  options_.ports = range.value();
   return {};
 }
 
 std::string Parser::RemoteProgram(const Values& values) {
   if (values[0].empty()) return "the name of the program is empty";
-  options_.launcher = RemoteShell::Program(values[0]);
+  if (options_.launcher && options_.launcher->kind == RemoteShell::Kind::kSlurm) {
+    options_.launcher->program = values[0];  // another srun
+  } else {
+    options_.launcher = RemoteShell::Program(values[0]);
+  }
   return {};
 }
 
@@ -357,9 +454,27 @@ std::string Parser::TakeConfigFile(const std::vector<std::string>& rest) {
   return {};
 }
 
-Result<Options, PmiError> Parser::Parse(const std::vector<std::string>& words) {
+std::string Parser::TakeVariables(const EnvironmentReader& get) {
+  if (get == nullptr) return {};
+  std::string first;
+  for (const auto& [name, set] : kVariables) {
+    const char* value = get(name);
+    if (value == nullptr || *value == '\0') continue;
+    const std::string problem = (this->*set)({value});
+    if (!problem.empty() && first.empty()) first = std::string(name) + ": " + problem;
+  }
+  return first;
+}
+
+Result<Options, PmiError> Parser::Parse(const std::vector<std::string>& words, const EnvironmentReader& get) {
+  const std::string variables_problem = TakeVariables(get);
   if (const std::string problem = TakePrograms(words); !problem.empty()) return PmiError{problem};
   if (options_.action != Options::Action::kRun) return options_;
+  if (!variables_problem.empty()) return PmiError{variables_problem};
+  if (options_.hosts.empty() && !default_host_file_.empty()) {
+    if (const std::string problem = HostFile({default_host_file_}); !problem.empty()) return PmiError{"HYDRA_HOST_FILE: " + problem};
+  }
+  options_.takes_allocation = !forks_ && !names_hosts_;
   if (!options_.map_by.empty() && (options_.bind_to.empty() || options_.bind_to.starts_with("user:"))) {
     options_.notes.push_back("-map-by " + Printable(options_.map_by) + " has no effect " +
                              (options_.bind_to.empty() ? "without -bind-to" : "where -bind-to lists CPUs"));
@@ -370,12 +485,20 @@ Result<Options, PmiError> Parser::Parse(const std::vector<std::string>& words) {
 
 }  // namespace
 
-Result<Options, PmiError> ParseOptions(const std::vector<std::string>& words) { return Parser().Parse(words); }
+Result<Options, PmiError> ParseOptions(const std::vector<std::string>& words, const EnvironmentReader& get) { return Parser().Parse(words, get); }
 
 Result<std::chrono::seconds, PmiError> ParseTimeOut(const std::string& text) {
   const std::optional<int> seconds = ParseInt(text);
   if (!seconds || *seconds < 0) return PmiError{"'" + Printable(text) + "' is not a number of seconds"};
   return std::chrono::seconds(*seconds);
+}
+
+Result<PortRange, PmiError> ParsePortRange(const std::string& text) {
+  const size_t colon = std::min(text.find(':'), text.size());
+  const std::optional<int> first = ParseInt(std::string_view(text).substr(0, colon));
+  const std::optional<int> last = colon == text.size() ? first : ParseInt(std::string_view(text).substr(colon + 1));
+  if (first && last && *first >= 1 && *first <= *last && *last <= 65535) return PortRange{*first, *last};
+  return PmiError{"'" + Printable(text) + "' is not a range of TCP ports, such as 20000:20100"};
 }
 
 std::string HelpText() {
@@ -394,32 +517,6 @@ std::string HelpText() {
          "when it\ncannot be executed, 1 when the job could not be started or mpiexec's output could not be written, 2 for a "
          "wrong "
          "command line;\n255 when it ran for longer than -timeout or MPIEXEC_TIMEOUT (environment) allows.\n";
-}
-
-std::string TooManyRanks(const Options& options) {
-  long total = 0;
-  for (const int count : RanksOfPrograms(options)) total += count;
-  if (total <= kMostRanks) return {};
-  return std::to_string(total) + " ranks are more than " + std::to_string(kMostRanks) + (options.programs[0].ranks ? "" : "; -n says how many to start");
-}
-
-std::vector<HostSlots> HostEntries(const Options& options) {
-  std::vector<HostSlots> entries = options.hosts;
-  if (entries.empty()) return {{"localhost", 1}};
-  if (options.ranks_per_host) {
-    for (HostSlots& entry : entries) entry.slots = *options.ranks_per_host;
-  }
-  return entries;
-}
-
-std::vector<int> RanksOfPrograms(const Options& options) {
-  int room = 0;
-  for (const HostSlots& host : options.hosts) room += options.ranks_per_host.value_or(host.slots);
-  std::vector<int> ranks;
-  for (const ProgramOptions& program : options.programs) {
-    ranks.push_back(program.ranks.value_or(options.programs.size() == 1 && room > 0 ? room : 1));
-  }
-  return ranks;
 }
 
 }  // namespace weft::pmi

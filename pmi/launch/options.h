@@ -2,6 +2,8 @@
 #define PMI_LAUNCH_OPTIONS_H_
 
 #include <chrono>
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,9 +12,12 @@
 #include "base/result.h"
 #include "pmi/error.h"
 #include "pmi/launch/placement.h"
+#include "pmi/launch/port_range.h"
 #include "pmi/launch/remote_shell.h"
 
 namespace weft::pmi {
+
+inline constexpr int kMostRanks = 65536;  // of a job
 
 // What the ranks' environment is made of.
 struct EnvironmentOptions {
@@ -40,14 +45,23 @@ struct Options {
   std::vector<ProgramOptions> programs;
   std::vector<HostSlots> hosts;       // empty: this one
   std::optional<int> ranks_per_host;  // -ppn
+  bool skips_this_host = false;       // -skip-launch-node: no rank runs where mpiexec does
   bool label = false;                 // -l
+  std::optional<std::string> label_pattern;  // -prepend-pattern (file_pattern.h)
+  std::optional<int> output_from;     // -output-from: the only rank of each job whose output is shown
+  bool shows_exit_statuses = false;   // -print-all-exitcodes
+  bool shows_messages = false;        // -profile: what mpiexec and its proxies said to one another
   std::string output_pattern;         // -outfile-pattern (file_pattern.h); empty: ours
   std::string error_output_pattern;   // -errfile-pattern
   std::string bind_to;                // -bind-to, -map-by (binding_request.h); empty: no binding
   std::string map_by;
   std::optional<int> universe_size;
+  bool universe_is_hosts = false;     // -usize SYSTEM: as many as the hosts have room for
   std::optional<RemoteShell> launcher;  // what -launcher or -launcher-exec says
+  std::vector<std::string> launcher_arguments;  // for it, whichever it is (HYDRA_LAUNCHER_EXTRA_ARGS)
   bool takes_allocation = true;         // hosts that a batch system gave this process, where none are named; not with -launcher fork
+  uint32_t most_branches = 16;          // -branches: proxies that one process connects with (proxy_tree.h)
+  PortRange ports;                      // where mpiexec and proxies listen for proxies
   std::string interface;  // -iface: whose address the proxies connect to; empty: tried in turn
   std::string name_file;  // -nameserver, -nameserver-run: the name server's; empty: names are mpiexec's own
   EnvironmentOptions environment;
@@ -55,17 +69,25 @@ struct Options {
   std::vector<std::string> notes;  // what was ignored, for stderr
 };
 
-// `words`: the command line without argv[0]. Reads the files that they name. An error names the option, its value and what it may be.
-Result<Options, PmiError> ParseOptions(const std::vector<std::string>& words);
+// `words`: the command line without argv[0]; `get`: what a variable of the environment holds, or null. Those of hydra and of mpiexec say
+// what the command line does not (docs/man/mpiexec.1 lists them). Reads the files that both name. An error names the option or the variable, its value
+// and what it may be; one of a variable is none where only help is wanted.
+using EnvironmentReader = std::function<const char*(const char* name)>;
+Result<Options, PmiError> ParseOptions(const std::vector<std::string>& words, const EnvironmentReader& get = nullptr);
 
 // The value of -timeout or MPIEXEC_TIMEOUT: seconds until the job is ended, 0 for never.
 Result<std::chrono::seconds, PmiError> ParseTimeOut(const std::string& text);
+// "FIRST:LAST", TCP ports.
+Result<PortRange, PmiError> ParsePortRange(const std::string& text);
 
 // The text of -help.
 std::string HelpText();
 
 // That there are too many ranks for one job, with their number; empty: there are not.
 std::string TooManyRanks(const Options& options);
+
+// What MPI_UNIVERSE_SIZE says: -1, no limit.
+int UniverseSize(const Options& options);
 
 // `options.hosts` and -ppn as entries for Place(), and the number of ranks of each program.
 std::vector<HostSlots> HostEntries(const Options& options);

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 namespace weft::pmi {
@@ -176,7 +177,11 @@ TEST(MpiexecOptions, NamesWhatIsWrong) {
   EXPECT_THAT(ErrorOf("-hostfiel a b"), HasSubstr("did you mean -hostfile?"));
   EXPECT_THAT(ErrorOf("-l=yes a"), HasSubstr("-l takes no value"));
   EXPECT_THAT(ErrorOf("-hosts a:b x"), HasSubstr("-hosts: the host 'a:b' has 'b'"));
-  EXPECT_THAT(ErrorOf("-launcher rsh a"), HasSubstr("'rsh' is not supported"));
+  EXPECT_THAT(ErrorOf("-launcher lsf a"), HasSubstr("'lsf' is not supported"));
+  EXPECT_THAT(ErrorOf("-rmk pbs a"), HasSubstr("-rmk: 'pbs' is not supported; slurm is"));
+  EXPECT_THAT(ErrorOf("-branches 0 a"), HasSubstr("'0' is not a number of proxies"));
+  EXPECT_THAT(ErrorOf("-output-from -1 a"), HasSubstr("'-1' is not a rank"));
+  EXPECT_THAT(ErrorOf("-prepend-pattern %x a"), HasSubstr("'%x' has no meaning"));
 }
 
 TEST(Options, SaysHowProgramsOnOtherHostsAreStarted) {
@@ -190,6 +195,94 @@ TEST(Options, SaysHowProgramsOnOtherHostsAreStarted) {
   EXPECT_EQ(parse({"-launcher", "slurm"}).launcher, RemoteShell::Slurm());
   EXPECT_EQ(parse({"-launcher-exec", "rsh"}).launcher, RemoteShell::Program("rsh"));
   EXPECT_FALSE(parse({"-launcher", "fork"}).takes_allocation);
+  EXPECT_FALSE(parse({"-rmk", "user"}).takes_allocation);
+  EXPECT_FALSE(parse({"-rmk", "user", "-launcher", "ssh"}).takes_allocation);
+  EXPECT_EQ(parse({"-launcher", "rsh"}).launcher, RemoteShell::Program("rsh"));
+  EXPECT_EQ(parse({"-launcher", "slurm", "-launcher-exec", "/opt/srun"}).launcher->CommandFor("h", "/m").front(), "/opt/srun");
+  EXPECT_EQ(parse({"-launcher", "slurm", "-launcher-exec", "/opt/srun"}).launcher->kind, RemoteShell::Kind::kSlurm);
+}
+
+// What `variables` and the line say together.
+Result<Options, PmiError> ParseWith(const std::map<std::string, std::string>& variables, const std::string& line) {
+  return ParseOptions(Words(line), [&](const char* name) {
+    const auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+  });
+}
+
+TEST(Options, VariablesSayWhatTheCommandLineDoesNot) {
+  const std::string name = ::testing::TempDir() + "/hosts";
+  std::ofstream(name) << "x:2\ny\n";
+  const std::map<std::string, std::string> all = {{"HYDRA_HOST_FILE", name},       {"HYDRA_LAUNCHER", "slurm"},           {"HYDRA_LAUNCHER_EXEC", "/opt/srun"},
+                                                  {"HYDRA_IFACE", "eth1"},         {"HYDRA_BINDING", "core"},             {"HYDRA_MAPPING", "socket"},
+                                                  {"HYDRA_RMK", "user"},           {"HYDRA_LAUNCHER_EXTRA_ARGS", "-p  2222"}, {"MPIEXEC_TIMEOUT", "9"},
+                                                  {"MPIEXEC_PORT_RANGE", "70:80"}, {"MPIEXEC_UNIVERSE_SIZE", "12"},       {"MPIEXEC_PREFIX_DEFAULT", "1"},
+                                                  {"WEFT_PMI_NAMESERVER", "names"}};
+  const Options from = ParseWith(all, "a").value();
+  EXPECT_THAT(from.hosts, ElementsAre(HostSlots{"x", 2}, HostSlots{"y", 1}));
+  EXPECT_EQ(from.launcher->program, "/opt/srun");
+  EXPECT_EQ(from.launcher->kind, RemoteShell::Kind::kSlurm);
+  EXPECT_THAT(from.launcher_arguments, ElementsAre("-p", "2222"));
+  EXPECT_FALSE(from.takes_allocation);
+  EXPECT_EQ(from.interface, "eth1");
+  EXPECT_EQ(from.bind_to, "core");
+  EXPECT_EQ(from.map_by, "socket");
+  EXPECT_EQ(from.time_out, std::chrono::seconds(9));
+  EXPECT_EQ(from.ports, (PortRange{70, 80}));
+  EXPECT_EQ(from.universe_size, 12);
+  EXPECT_TRUE(from.label);
+  EXPECT_EQ(from.name_file, "names");
+
+  const Options over = ParseWith(all, "-hosts z -launcher ssh -iface lo -bind-to none -timeout 0 -usize 5 -nameserver n a").value();
+  EXPECT_THAT(over.hosts, ElementsAre(HostSlots{"z", 1}));
+  EXPECT_EQ(over.launcher, RemoteShell::Ssh());
+  EXPECT_EQ(over.interface, "lo");
+  EXPECT_EQ(over.bind_to, "");
+  EXPECT_EQ(over.time_out, std::chrono::seconds(0));
+  EXPECT_EQ(over.universe_size, 5);
+  EXPECT_EQ(over.name_file, "n");
+  std::remove(name.c_str());
+}
+
+TEST(Options, OfTwoNamesForOneVariableTheNewerCounts) {
+  EXPECT_EQ(ParseWith({{"HYDRA_BOOTSTRAP", "slurm"}, {"HYDRA_LAUNCHER", "ssh"}}, "a")->launcher, RemoteShell::Ssh());
+  EXPECT_EQ(ParseWith({{"HYDRA_BOOTSTRAP", "slurm"}}, "a")->launcher, RemoteShell::Slurm());
+  EXPECT_EQ(ParseWith({{"MPIEXEC_PORTRANGE", "1:2"}, {"MPIEXEC_PORT_RANGE", "3:4"}}, "a")->ports, (PortRange{3, 4}));
+  EXPECT_EQ(ParseWith({{"MPIEXEC_PORTRANGE", "1:2"}, {"MPIEXEC_PORT_RANGE", ""}}, "a")->ports, (PortRange{1, 2}));
+}
+
+TEST(Options, AVariableThatIsWrongIsNamedWhereItCounts) {
+  const auto error = [](const char* name, const char* value, const char* line = "a") {
+    const auto options = ParseWith({{name, value}}, line);
+    return options ? "parsed" : options.error().message;
+  };
+  EXPECT_EQ(error("MPIEXEC_TIMEOUT", "soon"), "MPIEXEC_TIMEOUT: 'soon' is not a number of seconds");
+  EXPECT_THAT(error("HYDRA_BINDING", "cores"), HasSubstr("HYDRA_BINDING: 'cores' is none of"));
+  EXPECT_THAT(error("HYDRA_LAUNCHER", "lsf"), HasSubstr("HYDRA_LAUNCHER: 'lsf' is not supported"));
+  EXPECT_THAT(error("HYDRA_HOST_FILE", "/nonexistent/h"), HasSubstr("HYDRA_HOST_FILE: cannot read the host file /nonexistent/h"));
+  EXPECT_EQ(error("HYDRA_HOST_FILE", "/nonexistent/h", "-hosts x a"), "parsed") << "it is not needed";
+  EXPECT_EQ(error("MPIEXEC_TIMEOUT", "soon", "-help"), "parsed");
+  for (const char* range : {"x", "0:5", "5:4", "1:65536", ":", "5:", "-1:3"}) {
+    EXPECT_THAT(error("MPIEXEC_PORT_RANGE", range), HasSubstr("is not a range of TCP ports")) << range;
+  }
+}
+
+TEST(Options, TheUniverseIsWhatHostsHaveRoomFor) {
+  EXPECT_EQ(UniverseSize(Parse("-n 2 a")), 2);
+  EXPECT_EQ(UniverseSize(Parse("-n 2 -hosts x:3,y:4 -usize SYSTEM a")), 7);
+  EXPECT_EQ(UniverseSize(Parse("-n 2 -hosts x:3,y:4 -ppn 5 -usize SYSTEM a")), 10);
+  EXPECT_EQ(UniverseSize(Parse("-n 9 -hosts x -usize SYSTEM a")), 9);
+  EXPECT_EQ(UniverseSize(Parse("-n 2 -usize INFINITE a")), -1);
+}
+
+TEST(Options, ReadsWhatHydraHasMoreOf) {
+  const Options options = Parse("-machinelist x,y -outfile o.%r -print-all-exitcodes -output-from 1 -prepend-pattern <%r> -skip-launch-node -branches 3 -profile a");
+  EXPECT_THAT(options.hosts, ElementsAre(HostSlots{"x", 1}, HostSlots{"y", 1}));
+  EXPECT_EQ(options.output_pattern, "o.%r");
+  EXPECT_TRUE(options.shows_exit_statuses && options.skips_this_host && options.shows_messages);
+  EXPECT_EQ(options.output_from, 1);
+  EXPECT_EQ(options.label_pattern, "<%r>");
+  EXPECT_EQ(options.most_branches, 3u);
 }
 
 TEST(Options, AnAllocationMayHaveRoomForTooManyRanks) {

@@ -45,6 +45,10 @@ void OutputMerger::AddOwnLine(std::string_view line) {
   out_.append(line).append("\n");
 }
 
+std::string OutputMerger::RankLabel(Writer writer) {
+  return (writer.job == 0 ? "[" : "[job " + std::to_string(writer.job) + " rank ") + std::to_string(writer.rank) + "] ";
+}
+
 // `text` in full, with labels at the beginnings of lines.
 void OutputMerger::Emit(Writer writer, std::string_view text) {
   bool at_start = unfinished_ != writer;
@@ -54,8 +58,7 @@ void OutputMerger::Emit(Writer writer, std::string_view text) {
     out_ += text;
     return;
   }
-  const std::string label =
-      (writer.job == 0 ? "[" : "[job " + std::to_string(writer.job) + " rank ") + std::to_string(writer.rank) + "] ";
+  const std::string label = label_(writer);
   while (!text.empty()) {
     const size_t length = std::min(text.find('\n'), text.size() - 1) + 1;
     if (at_start) out_ += label;

@@ -4,10 +4,12 @@
 #include <chrono>
 #include <compare>
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace weft::pmi {
 
@@ -29,8 +31,14 @@ class OutputMerger {
   static constexpr size_t kMostUnwritten = 1 << 20;  // bytes, from which on the caller should add no more
   static constexpr std::chrono::milliseconds kSilence{200};
 
-  // `label`: "[rank] " in front of each line, or "[job 1 rank 0] ".
-  explicit OutputMerger(bool label) : label_(label) {}
+  // What stands in front of each line of a rank; empty: nothing.
+  using Label = std::function<std::string(Writer)>;
+  // "[rank] ", or "[job 1 rank 0] ".
+  static std::string RankLabel(Writer writer);
+
+  explicit OutputMerger(Label label) : label_(std::move(label)) {}
+  // `label`: RankLabel, or none.
+  explicit OutputMerger(bool label) : label_(label ? RankLabel : Label()) {}
 
   void Add(Writer writer, std::string_view bytes, Clock::time_point now);
   void AddOwnLine(std::string_view line);  // mpiexec's: without label, and without its line end
@@ -49,7 +57,7 @@ class OutputMerger {
   void Emit(Writer writer, std::string_view text);
   void EmitPartial(Writer writer);
 
-  const bool label_;
+  const Label label_;
   bool discarding_ = false;
   std::map<Writer, std::string> partial_;  // lines without end
   std::optional<Writer> unfinished_;       // whose unfinished line is the last thing in `out_`

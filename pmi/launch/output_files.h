@@ -22,7 +22,8 @@ class OutputFiles {
   static constexpr size_t kMostOpen = 256;  // descriptors
 
   // `label`: as OutputMerger has it.
-  explicit OutputFiles(bool label, size_t most_open = kMostOpen) : label_(label), most_open_(most_open) {}
+  explicit OutputFiles(OutputMerger::Label label, size_t most_open = kMostOpen) : label_(std::move(label)), most_open_(most_open) {}
+  explicit OutputFiles(bool label, size_t most_open = kMostOpen) : OutputFiles(label ? OutputMerger::RankLabel : OutputMerger::Label(), most_open) {}
   ~OutputFiles();
   OutputFiles(const OutputFiles&) = delete;
   OutputFiles& operator=(const OutputFiles&) = delete;
@@ -38,7 +39,7 @@ class OutputFiles {
   struct File;
   using Entry = std::pair<const std::string, File>;  // of files_
   struct File {
-    explicit File(bool label) : mergers{OutputMerger(label), OutputMerger(label)} {}
+    explicit File(const OutputMerger::Label& label) : mergers{OutputMerger(label), OutputMerger(label)} {}
     OutputMerger mergers[2];  // by Stream
     int fd = -1;
     std::list<Entry*>::iterator place;  // in open_, where fd is
@@ -53,7 +54,7 @@ class OutputFiles {
   std::string Close(Entry& entry);
   static std::string Fail(Entry& entry, int error);
 
-  const bool label_;
+  const OutputMerger::Label label_;
   const size_t most_open_;
   std::map<std::string, File> files_;
   std::list<Entry*> open_;  // what was used last is last

@@ -1,9 +1,5 @@
 #include "pmi/launch/placement.h"
 
-#include <netdb.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -13,7 +9,6 @@
 #include "base/host_port.h"
 #include "pmi/wire/message.h"
 #include "pmi/process_mapping.h"
-#include "transport/interfaces.h"
 
 namespace weft::pmi {
 namespace {
@@ -44,12 +39,6 @@ Result<HostSlots, PmiError> ParseEntry(const std::string& entry) {
   }
   host.slots = *slots;
   return host;
-}
-
-bool BelongsToAnInterface(const transport::SocketAddress& address) {
-  const auto own = transport::ListAddresses();
-  return std::any_of(own.begin(), own.end(),
-                     [&](const transport::InterfaceAddress& one) { return one.address.SameHost(address); });
 }
 
 }  // namespace
@@ -110,23 +99,6 @@ Result<std::vector<HostSlots>, PmiError> ParseHostFile(const std::string& text, 
   }
   if (hosts.empty()) return PmiError{"the host file " + name + " names no host"};
   return hosts;
-}
-
-bool IsThisHost(const std::string& host) {
-  if (host == "localhost") return true;
-  char own[256] = {};
-  if (gethostname(own, sizeof(own) - 1) == 0 && host == own) return true;
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (getaddrinfo(host.c_str(), nullptr, &hints, &found) != 0) return false;
-  bool local = false;
-  for (const addrinfo* entry = found; entry != nullptr && !local; entry = entry->ai_next) {
-    const auto address = transport::SocketAddress::From(entry->ai_addr, entry->ai_addrlen);
-    local = address && BelongsToAnInterface(*address);
-  }
-  freeaddrinfo(found);
-  return local;
 }
 
 }  // namespace weft::pmi

@@ -31,9 +31,6 @@ Result<std::vector<HostSlots>, PmiError> ParseHosts(const std::string& list);
 // A host file: a host, or host:number, per line; what follows '#' or a blank is ignored. `name` is for messages.
 Result<std::vector<HostSlots>, PmiError> ParseHostFile(const std::string& text, const std::string& name);
 
-// Whether `host` is this machine: its name, "localhost", or a name or address that belongs to one of its interfaces.
-bool IsThisHost(const std::string& host);
-
 }  // namespace weft::pmi
 
 #endif  // PMI_LAUNCH_PLACEMENT_H_

@@ -76,11 +76,5 @@ TEST(Placement, ReadsHostFiles) {
   EXPECT_THAT(ParseHostFile("# nothing\n", "f").error().message, HasSubstr("f names no host"));
 }
 
-TEST(Placement, KnowsThisHost) {
-  EXPECT_TRUE(IsThisHost("localhost"));
-  EXPECT_TRUE(IsThisHost("127.0.0.1"));
-  EXPECT_FALSE(IsThisHost("192.0.2.77"));
-}
-
 }  // namespace
 }  // namespace weft::pmi

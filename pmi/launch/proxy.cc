@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/deadline.h"
 #include "base/file_limit.h"
 #include "base/job_secret.h"
 #include "pmi/launch/event_poller.h"
@@ -27,6 +28,7 @@
 #include "pmi/launch/proxy_tree.h"
 #include "pmi/launch/remote_start.h"
 #include "pmi/launch/spawn.h"
+#include "pmi/launch/tree_growth.h"
 #include "pmi/server/server.h"
 
 namespace weft::pmi {
@@ -77,6 +79,9 @@ class Proxy final : public LocalJob::Proxy {
 
   // Of the proxies below.
   void Grow(const Frame& frame);
+  void StepGrowth();
+  Profile ProfileOfThis() const;
+  void EndGrowth(int exit_code, const std::string& why);
   void PassDown(const Frame& frame);
   void WatchBranches();
   void OnBranch(ProxyTree::Branch& branch, uint32_t events);
@@ -92,6 +97,7 @@ class Proxy final : public LocalJob::Proxy {
   std::unique_ptr<Connection> connection_;
   const JobSecret secret_;  // which orders do not say
   ProxyTree tree_;
+  std::unique_ptr<TreeGrowth> growth_;  // under way
   std::map<int, FenceCollector> fences_;  // by job
   EventPoller poller_;
   bool room_ = true;
@@ -109,6 +115,7 @@ void Proxy::Run() {
     WatchBranches();
     poller_.Wait(MillisecondsToSleep());
     ReapChildren();
+    StepGrowth();
     for (const auto& [number, job] : jobs_) {
       job->CheckWhetherStuck();
       job->KillIfDue();
@@ -167,7 +174,7 @@ void Proxy::MakeRoom() {
 }
 
 int Proxy::MillisecondsToSleep() const {
-  long shortest = -1;
+  long shortest = growth_ == nullptr ? -1 : MillisecondsUntil(growth_->wake_at());
   for (const auto& [number, job] : jobs_) {
     if (!job->running()) return static_cast<int>(kOrphanLook.count());
     if (!job->kill_at()) continue;
@@ -189,13 +196,17 @@ void Proxy::OnConnection(uint32_t events) {
   if (connected_) return;
   poller_.Forget(connection_->fd());
   for (const auto& branch : tree_.branches()) CloseBranch(*branch);
+  EndGrowth(1, "mpiexec is gone");
   EndAll(kGrace);  // mpiexec is gone
 }
 
 void Proxy::OnSignal() {
   signalfd_siginfo info;
   while (read(signals_, &info, sizeof(info)) == sizeof(info)) {
-    if (info.ssi_signo != SIGCHLD) EndAll(kGrace);
+    if (info.ssi_signo == SIGCHLD) continue;
+    const int number = static_cast<int>(info.ssi_signo);
+    if (growth_ != nullptr) EndGrowth(128 + number, "ended by signal " + std::to_string(number) + " before " + growth_->MissingHosts() + " answered");
+    EndAll(kGrace);
   }
 }
 
@@ -214,6 +225,8 @@ void Proxy::Handle(const Frame& frame) {
       return Start(frame);
     case FrameType::kGrow:
       return Grow(frame);
+    case FrameType::kProfile:
+      return Tell({FrameType::kProfile, 0, ProfileOfThis().Serialize()});
     case FrameType::kQuestion:
       if (job != nullptr) job->TakeAnswer(frame);
       return;
@@ -271,19 +284,42 @@ void Proxy::EndAll(milliseconds grace) {
 }
 
 void Proxy::Grow(const Frame& frame) {
-  const auto order = GrowOrder::Parse(frame.payload);
-  if (!order) {
+  auto order = GrowOrder::Parse(frame.payload);
+  if (!order || growth_ != nullptr) {
     connected_ = false;
     return;
   }
+  growth_ = std::make_unique<TreeGrowth>(*std::move(order), secret_);
+  if (!poller_.Watch(growth_->fd(), EPOLLIN, [](uint32_t) {})) return EndGrowth(1, "cannot watch over the start of proxies: " + DescribeShortage(errno));
+  StepGrowth();
+}
+
+// Once in each round, after what is ready.
+void Proxy::StepGrowth() {
+  if (growth_ == nullptr) return;
+  growth_->Step();
+  if (!growth_->done()) return;
+  if (const auto error = growth_->error()) return EndGrowth(error->exit_code, error->message);
   const size_t before = tree_.branches().size();
-  const ProxyTree::Means means{order->remote_shell, order->interface, signals_, connection_->fd(), secret_};
-  if (const auto error = tree_.Grow(*order, means)) return Tell({FrameType::kGrown, 0, NumberAndText(error->exit_code, error->message)});
+  tree_.Add(growth_->TakeBranches());
   for (size_t i = before; i < tree_.branches().size(); ++i) {
     ProxyTree::Branch& branch = *tree_.branches()[i];
     if (!poller_.Watch(branch.link.connection->fd(), EPOLLIN, [this, &branch](uint32_t events) { OnBranch(branch, events); })) LoseBranch(branch);
   }
-  Tell({FrameType::kGrown, 0, NumberAndText(0, "")});
+  EndGrowth(0, "");
+}
+
+void Proxy::EndGrowth(int exit_code, const std::string& why) {
+  if (growth_ == nullptr) return;
+  poller_.Forget(growth_->fd());
+  growth_.reset();
+  Tell({FrameType::kGrown, 0, NumberAndText(exit_code, why)});
+}
+
+Profile Proxy::ProfileOfThis() const {
+  Traffic all = connection_->traffic();
+  for (const auto& branch : tree_.branches()) all += branch->link.connection->traffic();
+  return {static_cast<uint32_t>(1 + tree_.branches().size()), all.sent, all.sent_bytes, all.received, all.received_bytes};
 }
 
 // What mpiexec says to hosts below.
@@ -400,6 +436,7 @@ void Proxy::ReapChildren() {
     for (const auto& branch : tree_.branches()) {
       if (branch->link.pid == pid) branch->link.pid = -1;  // the number may be a rank's next
     }
+    if (growth_ != nullptr) growth_->ChildEnded(pid, status);
   }
 }
 

@@ -5,19 +5,15 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
-#include <string>
 #include <vector>
 
-#include "base/job_secret.h"
-#include "pmi/error.h"
 #include "pmi/launch/connection.h"
 #include "pmi/launch/grow_order.h"
 #include "pmi/launch/remote_start.h"
 
 namespace weft::pmi {
 
-// The proxies below one process, mpiexec or a proxy. Up to kMostBranches hosts are connected with it; where there are more, those
+// The proxies below one process, mpiexec or a proxy. Up to 16 hosts (StartMeans::most_branches) are connected with it in one growth; where there are more, those
 // connected have the others below them, in shares that differ by one at most, and so on: a process starts, and speaks with, no more
 // proxies than that, however many hosts there are.
 //
@@ -28,8 +24,6 @@ namespace weft::pmi {
 // The host of mpiexec itself has a branch of its own without others.
 class ProxyTree {
  public:
-  static constexpr size_t kMostBranches = 16;
-
   struct Branch {
     ProxyLink link;
     std::vector<int32_t> hosts;  // its own first
@@ -41,18 +35,8 @@ class ProxyTree {
     void Send(Frame frame, int32_t host);
   };
 
-  // How the proxies are started, and by what it is interrupted.
-  struct Means {
-    RemoteShell remote_shell;
-    std::string interface;
-    int signals = -1;   // signalfd
-    int lifeline = -1;  // a socket: its end ends the attempt
-    JobSecret secret;
-  };
-
-  // Starts proxies on the hosts of the order, and waits until they and those below them are there. Which host is missing, and why. On
-  // failure nothing is added, and what was started ends by itself.
-  std::optional<LaunchError> Grow(const GrowOrder& order, const Means& means);
+  // The branches of a growth that has gone well (tree_growth.h).
+  void Add(std::vector<std::unique_ptr<Branch>> branches);
 
   // They stay where they are.
   const std::vector<std::unique_ptr<Branch>>& branches() const { return branches_; }

@@ -19,7 +19,7 @@ struct Shape {
 };
 
 Shape ShapeOf(const Hosts& hosts) {
-  const auto shares = Shares(hosts, ProxyTree::kMostBranches);
+  const auto shares = Shares(hosts, StartMeans().most_branches);
   Shape shape{shares.size(), hosts.empty() ? 0u : 1u};
   for (const Hosts& share : shares) {
     const Shape below = ShapeOf({share.begin() + 1, share.end()});
@@ -50,17 +50,23 @@ TEST(ProxyTreeTest, NobodyStartsMoreThanSixteenHoweverManyHostsThereAre) {
   } cases[] = {{1, 1}, {16, 1}, {17, 2}, {64, 2}, {272, 2}, {273, 3}, {4000, 3}};
   for (const auto& [hosts, depth] : cases) {
     const Shape shape = ShapeOf(Numbered(hosts));
-    EXPECT_LE(shape.widest, ProxyTree::kMostBranches) << hosts;
+    EXPECT_LE(shape.widest, StartMeans().most_branches) << hosts;
     EXPECT_EQ(shape.depth, depth) << hosts;
   }
 }
 
 TEST(GrowOrderTest, IsReadAsItWasWritten) {
-  const GrowOrder order{Numbered(3), RemoteShell::Program("/opt/rsh"), "eth1"};
+  GrowOrder order{Numbered(3), {RemoteShell::Program("/opt/rsh"), "eth1", {4000, 4010}, 3}};
+  order.means.remote_shell.more_arguments = {"-p", "2222"};
   const std::string bytes = order.Serialize();
   EXPECT_EQ(GrowOrder::Parse(bytes), order);
   for (size_t length = 0; length < bytes.size(); ++length) EXPECT_FALSE(GrowOrder::Parse(bytes.substr(0, length))) << length;
   EXPECT_FALSE(GrowOrder::Parse(bytes + "x"));
+  order.means.most_branches = 0;
+  EXPECT_FALSE(GrowOrder::Parse(order.Serialize()));
+  order.means.most_branches = 1;
+  order.means.ports = {2, 1};
+  EXPECT_FALSE(GrowOrder::Parse(order.Serialize()));
 }
 
 }  // namespace

@@ -14,23 +14,24 @@ std::string QuotedForShell(const std::string& word) {
 }  // namespace
 
 RemoteShell RemoteShell::Program(const std::string& program) {
-  return {std::filesystem::path(program).filename() == "ssh" ? Kind::kSsh : Kind::kProgram, program};
+  return {std::filesystem::path(program).filename() == "ssh" ? Kind::kSsh : Kind::kProgram, program, {}};
 }
 
 std::vector<std::string> RemoteShell::CommandFor(const std::string& host, const std::string& mpiexec) const {
-  const std::string command = "exec " + QuotedForShell(mpiexec) + " --proxy";
-  switch (kind) {
-    case Kind::kSsh:
-      return {program, "-x", host, command};
-    case Kind::kProgram:
-      return {program, host, command};
-    case Kind::kSlurm:
-      break;
+  std::vector<std::string> words = {program};
+  std::vector<std::string> rest;
+  if (kind == Kind::kSlurm) {
+    // A step of one task beside those that run (--overlap). That task, the proxy, starts all ranks of the host, and speaks PMI to them
+    // itself; Slurm's is not for it.
+    words.insert(words.end(), {"--quiet", "--overlap", "--mpi=none", "--export=ALL", "--input=all", "--nodes=1", "--ntasks=1", "--nodelist=" + host});
+    rest = {mpiexec, "--proxy"};
+  } else {
+    if (kind == Kind::kSsh) words.push_back("-x");
+    rest = {host, "exec " + QuotedForShell(mpiexec) + " --proxy"};
   }
-  // A step of one task beside those that run (--overlap). That task, the proxy, starts all ranks of the host, and speaks PMI to them
-  // itself; Slurm's is not for it.
-  return {program, "--quiet", "--overlap", "--mpi=none", "--export=ALL", "--input=all", "--nodes=1", "--ntasks=1",
-          "--nodelist=" + host, mpiexec, "--proxy"};
+  words.insert(words.end(), more_arguments.begin(), more_arguments.end());
+  words.insert(words.end(), rest.begin(), rest.end());
+  return words;
 }
 
 std::string RemoteShell::Trial(const std::string& host) const {

@@ -16,9 +16,10 @@ struct RemoteShell {
 
   Kind kind = Kind::kSsh;
   std::string program = "ssh";
+  std::vector<std::string> more_arguments = {};  // before the host, or the last of srun's (HYDRA_LAUNCHER_EXTRA_ARGS)
 
   static RemoteShell Ssh() { return {}; }
-  static RemoteShell Slurm() { return {Kind::kSlurm, "srun"}; }
+  static RemoteShell Slurm() { return {Kind::kSlurm, "srun", {}}; }
   // ssh by another name is ssh.
   static RemoteShell Program(const std::string& program);
 

@@ -25,5 +25,13 @@ TEST(RemoteShellTest, SrunGetsWordsAndOneHost) {
   EXPECT_TRUE(RemoteShell::Slurm().leaves_the_terminal());
 }
 
+TEST(RemoteShellTest, MoreArgumentsStandBeforeTheHostAndTheCommand) {
+  RemoteShell ssh = RemoteShell::Ssh(), srun = RemoteShell::Slurm();
+  ssh.more_arguments = srun.more_arguments = {"-p", "2222"};
+  EXPECT_THAT(ssh.CommandFor("far", "/m"), ElementsAre("ssh", "-x", "-p", "2222", "far", "exec '/m' --proxy"));
+  const auto words = srun.CommandFor("node2", "/m");
+  EXPECT_THAT(std::vector(words.end() - 4, words.end()), ElementsAre("-p", "2222", "/m", "--proxy"));
+}
+
 }  // namespace
 }  // namespace weft::pmi

@@ -3,7 +3,6 @@
 
 #include <sys/types.h>
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,7 +12,7 @@
 #include "base/result.h"
 #include "pmi/error.h"
 #include "pmi/launch/connection.h"
-#include "pmi/launch/remote_shell.h"
+#include "pmi/launch/port_range.h"
 
 namespace weft::pmi {
 
@@ -36,28 +35,6 @@ struct ProxyLink {
   std::unique_ptr<Connection> connection;
 };
 
-struct RemoteStart {
-  struct Host {
-    std::string name;
-    bool is_local = false;  // this one
-  };
-
-  std::vector<Host> hosts;         // in the order of the links
-  RemoteShell remote_shell;
-  std::string interface;           // only this interface's addresses are given to proxies; empty: all
-  int signals = -1;                // signalfd that interrupts: any signal but SIGCHLD ends the attempt
-  int lifeline = -1;               // a socket whose end ends the attempt; -1: none
-  JobSecret secret;
-};
-
-// For who waits for proxies: what has come at the signalfd `signals`. Stops with SIGTSTP; calls `on_child` for SIGCHLD. Any other signal
-// but SIGCONT ends the wait, for `awaited`, "host answered".
-std::optional<LaunchError> TakeSignals(int signals, const std::function<void()>& on_child, const std::string& awaited);
-
-// One link for each host, or why one is missing (which host, and what ssh did). On failure nothing is left behind but children
-// that are about to end.
-Result<std::vector<ProxyLink>, LaunchError> StartProxies(const RemoteStart& start);
-
 // The proxy's end: takes the invitation from `input` and connects. An mpiexec that is there but has no room is tried again.
 struct Invited {
   std::unique_ptr<Connection> connection;
@@ -70,11 +47,11 @@ JobSecret SecretOfJob(const JobSecret& secret, int job);
 
 // A connected descriptor, closed on exec, or -1: the numeric address does not answer within a few seconds.
 int Dial(const std::string& address, const std::string& port);
-// Listens on any port of all addresses. -1 and errno on failure.
-int Listen(int* port);
-// Where others may find this host: the address towards `host` first (empty: no one in particular), then those of the interfaces, or of
-// `interface` alone, loopback last.
-std::vector<std::string> AddressesFor(const std::string& host, const std::string& interface);
+// Listens on a free port of the range, of all addresses. -1 and errno on failure.
+int Listen(int* port, PortRange range = {});
+// Where others may find this host: `first`, where it is known, then the addresses of the interfaces, loopback last; with `interface` its
+// addresses alone.
+std::vector<std::string> AddressesFor(const std::string& first, const std::string& interface);
 
 // The numeric address of this end of a connection; empty when it has none.
 std::string OwnAddress(int fd);

@@ -64,7 +64,7 @@ class LaunchTest(unittest.TestCase):
                 pass
 
     def environment(self, **settings):
-        env = {k: v for k, v in os.environ.items() if not k.startswith(("WEFT_", "PMI_", "MPI_", "MPIR_"))}
+        env = {k: v for k, v in os.environ.items() if not k.startswith(("WEFT_", "PMI_", "MPI_", "MPIR_", "MPIEXEC_", "HYDRA_"))}
         env["LC_ALL"] = "C"
         name, value = self._mark.split("=")
         env[name] = value

@@ -1,6 +1,7 @@
 """Jobs that ranks spawn: what they see, how they end, and that nothing is left of them."""
 
 import os
+import signal
 import time
 
 import launch
@@ -145,6 +146,52 @@ class OtherHosts(launch.LaunchTest):
         self.assertEqual(done.out.count("child "), 4, done)
         self.assertIn("errors 0 0 0 0", done.out)
         self.expect_nothing_left()
+
+    def start_slow_spawn(self, *words):
+        """A spawn whose host's proxy waits until the file "gate" is there, beside a rank that does something else."""
+        with open(self.shell, "w") as file:
+            file.write(f'#!/bin/sh\ntouch {self.directory}/asked\nwhile test ! -e {self.directory}/gate; do sleep .01; done\nshift; exec sh -c "$1"\n')
+        process = self.start("-launcher-exec", self.shell, "-n", 2, launch.spawner(), "parent", launch.spawner(), 1, "info", "host", "slow.invalid",
+                             *words, "--", "child")
+        self.await_files("asked")
+        return process
+
+    def touch(self, name):
+        open(os.path.join(self.directory, name), "w").close()
+
+    def test_jobs_go_on_while_proxies_for_another_are_started(self):
+        process = self.start_slow_spawn("speak", "now")
+        self.touch("now")
+        self.assertEqual(process.stdout.readline(), "mpiexec answers\n")
+        self.touch("gate")
+        out, err = process.communicate(timeout=20)
+        self.assertEqual(process.returncode, 0, (out, err))
+        self.assertIn("child 0 of 1", out)
+        self.expect_nothing_left()
+
+    def test_a_failure_ends_what_waits_for_a_host(self):
+        process = self.start_slow_spawn("die", "now")
+        self.touch("now")
+        out, err = process.communicate(timeout=20)
+        self.assertEqual(process.returncode, 137, (out, err))
+        self.expect_nothing_left()
+
+    def test_an_interrupt_ends_what_waits_for_a_host(self):
+        process = self.start_slow_spawn("speak", "never")
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=20)
+        self.assertEqual(process.returncode, 143, (out, err))
+        self.expect_nothing_left()
+
+    def test_spawns_on_the_same_new_host_share_its_proxy(self):
+        log = os.path.join(self.directory, "log")
+        with open(self.shell, "w") as file:
+            file.write(f'#!/bin/sh\necho $1 >> {log}\nshift\nexec sh -c "$1"\n')
+        done = self.run_job("-launcher-exec", self.shell, "-n", 1, launch.spawner(), "parent", launch.spawner(), 2, "info", "host", "one.invalid,two.invalid",
+                            "times", 3, "--", "child")
+        self.assertEqual(done.status, 0, done)
+        with open(log) as file:
+            self.assertEqual(sorted(file.read().split()), ["one.invalid", "two.invalid"])
 
     def test_a_program_that_one_host_lacks_is_spawned_on_none(self):
         with open(self.shell, "w") as file:  # what is open as 99 is there on one.invalid alone

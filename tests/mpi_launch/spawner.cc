@@ -1,6 +1,8 @@
 // A rank that spawns others like itself by pmi::Client. Words:
 //   parent PROGRAM COUNT [info KEY VALUE]... [times N] [disconnect] [wait FILE] [-- ARGUMENTS...]
-//       rank 0 spawns COUNT processes of PROGRAM with ARGUMENTS, N times, prints what came of it, and waits until FILE is there
+//       [speak FILE | die FILE]
+//       rank 0 spawns COUNT processes of PROGRAM with ARGUMENTS, N times, prints what came of it, and waits until FILE is there; the others
+//       meanwhile wait until theirs is there, and ask mpiexec for a name, or kill themselves
 //   child [die SIGNAL [FILE] | abort CODE | exit STATUS | linger FILE]
 //       exchanges values with the ranks of its own job, and says who it is
 //   publish SERVICE PORT, lookup SERVICE: prints the port
@@ -35,7 +37,7 @@ void Parent(Client& client, const std::vector<std::string>& words) {
   weft::pmi::SpawnCommand command{words.at(1), {}, std::atoi(words.at(2).c_str()), {}};
   int times = 1;
   bool disconnect = false;
-  std::string wait;
+  std::string wait, speak, die;
   for (size_t i = 3; i < words.size(); ++i) {
     if (words[i] == "info") {
       command.info.emplace_back(words.at(i + 1), words.at(i + 2));
@@ -46,10 +48,23 @@ void Parent(Client& client, const std::vector<std::string>& words) {
       disconnect = true;
     } else if (words[i] == "wait") {
       wait = words.at(++i);
+    } else if (words[i] == "speak") {
+      speak = words.at(++i);
+    } else if (words[i] == "die") {
+      die = words.at(++i);
     } else if (words[i] == "--") {
       command.arguments.assign(words.begin() + static_cast<long>(i) + 1, words.end());
       break;
     }
+  }
+  if (client.rank() != 0 && !speak.empty()) {
+    AwaitFile(speak);
+    std::printf("%s\n", client.Lookup("nothing") ? "found" : "mpiexec answers");
+    std::fflush(stdout);
+  }
+  if (client.rank() != 0 && !die.empty()) {
+    AwaitFile(die);
+    raise(SIGKILL);
   }
   for (int i = 0; i < times && client.rank() == 0; ++i) {
     const auto spawned = client.Spawn({command}, {{"greeting", "from=" + client.kvs_name()}});

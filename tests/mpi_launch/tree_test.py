@@ -56,10 +56,10 @@ class Tree(launch.LaunchTest):
     def test_input_and_much_output_go_all_the_way(self):
         last_first = self.hosts[::-1]
         done = self.job("-n", HOSTS, "sh", "-c", "test $PMI_RANK = 0 && exec cat; yes $PMI_RANK | head -n 20000", hosts=last_first,
-                        given="hello\n" * 50000)
+                        given="hello..\n" * 50000)  # eight bytes: buffers end with lines, and a pause shows no half ones
         self.assertEqual(done.status, 0, done)
         lines = done.out.splitlines()
-        self.assertEqual(lines.count("hello"), 50000)
+        self.assertEqual(lines.count("hello.."), 50000)
         for rank in range(1, HOSTS):
             self.assertEqual(lines.count(str(rank)), 20000, rank)
 
