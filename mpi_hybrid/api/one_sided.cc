@@ -20,17 +20,30 @@ struct TargetArguments {
   MPI_Datatype datatype;
 };
 
+// What most calls are about, for which nothing else has to be checked: some elements of a predefined type. Null: anything
+// else.
+inline const Datatype* FindPlain(const void* buffer, MPI_Count count, MPI_Datatype datatype) {
+  constexpr MPI_Count kSome = MPI_Count{1} << 40;
+  if (buffer == nullptr || count < 0 || count > kSome || !IsBuiltin(datatype)) return nullptr;
+  const Datatype* type = Datatype::Find(datatype);
+  return type != nullptr && type->dense ? type : nullptr;
+}
+
 Error FindOrigin(const OriginArguments& arguments, Origin* origin) {
-  WEFT_MPI_TRY(FindData(arguments.buffer, arguments.count, arguments.datatype, &origin->type));
+  origin->type = FindPlain(arguments.buffer, arguments.count, arguments.datatype);
+  if (origin->type == nullptr) WEFT_MPI_TRY(FindData(arguments.buffer, arguments.count, arguments.datatype, &origin->type));
   origin->buffer = arguments.buffer;
   origin->count = arguments.count;
   return {};
 }
 
 Error FindTarget(const TargetArguments& arguments, Target* target) {
-  WEFT_MPI_TRY(CheckCount(arguments.count));
-  WEFT_MPI_TRY(FindCommitted(arguments.datatype, &target->type));
-  WEFT_MPI_TRY(CheckExtent(arguments.count, *target->type));
+  target->type = FindPlain(&arguments, arguments.count, arguments.datatype);
+  if (target->type == nullptr) {
+    WEFT_MPI_TRY(CheckCount(arguments.count));
+    WEFT_MPI_TRY(FindCommitted(arguments.datatype, &target->type));
+    WEFT_MPI_TRY(CheckExtent(arguments.count, *target->type));
+  }
   target->rank = arguments.rank;
   target->displacement = arguments.displacement;
   target->count = arguments.count;

@@ -1,11 +1,8 @@
-#include <algorithm>
-#include <cstring>
-#include <mutex>
 #include <string>
 
 #include "mpi_hybrid/datatype/predefined.h"
+#include "mpi_hybrid/rma/apply.h"
 #include "mpi_hybrid/rma/rdma_window.h"
-#include "mpi_hybrid/rma/service.h"
 
 // The accumulate family: applied by the target's service, or here where this process can reach the memory.
 namespace weft::mpi::rma {
@@ -32,6 +29,18 @@ bool Comparable(MPI_Datatype type) {
   }
 }
 
+void AccumulateBlocks(const AccumulateGuard& guard, MPI_Op op, const ElementType& type, const BlockSource::Part& part,
+                      const uint8_t* given, uint8_t* fetched) {
+  for (const Block& block : part.blocks) {
+    uint64_t address = block.offset;
+    for (uint32_t i = 0; i < block.count; ++i, address += static_cast<uint64_t>(block.stride)) {
+      AccumulateElements(guard, op, type, given, reinterpret_cast<uint8_t*>(address), block.bytes / type.size, fetched);
+      if (given != nullptr) given += block.bytes;
+      if (fetched != nullptr) fetched += block.bytes;
+    }
+  }
+}
+
 }  // namespace
 
 Error RdmaWindow::CheckElements(const Origin& origin, const Target& target, const Op& op, ElementType* type) const {
@@ -44,7 +53,7 @@ Error RdmaWindow::CheckElements(const Origin& origin, const Target& target, cons
     return Error(MPI_ERR_OP, "the operation is not defined for " + Name(type->handle));
   }
   ElementType other;
-  if (op.handle == MPI_NO_OP) return {};  // its origin does not matter
+  if (op.handle == MPI_NO_OP || origin.type == target.type) return {};  // its origin does not matter, or is the same
   if (!FindElementType(origin.type->OnlyBasic(), &other) || other.size != type->size ||
       FindBasic(other.handle)->kind != FindBasic(type->handle)->kind) {
     return Error(MPI_ERR_TYPE, "the origin's data is " + Name(origin.type->OnlyBasic()) + ", the target's " + Name(type->handle));
@@ -59,8 +68,9 @@ Error RdmaWindow::Accumulate(const Origin& origin, const Target& target, const O
   Access access;
   WEFT_MPI_TRY(BeginAccess(target, origin.count * origin.type->size, request != nullptr, &access));
   if (access.peer == nullptr || access.link == nullptr) {
+    if (access.peer != nullptr) WEFT_MPI_TRY(AccumulateHere(access, origin, nullptr, target, op, type));
     FinishedRequest(request);
-    return access.peer == nullptr ? Error() : AccumulateHere(access, origin, nullptr, target, op, type);
+    return {};
   }
   access.waits = request == nullptr;
   if (request == nullptr) return AccumulateMessages(access, origin, nullptr, target, op, type);
@@ -84,8 +94,9 @@ Error RdmaWindow::GetAccumulate(const Origin& origin, const Origin& result, cons
   }
   WEFT_MPI_TRY(BeginAccess(target, bytes, request != nullptr, &access));
   if (access.peer == nullptr || access.link == nullptr) {
+    if (access.peer != nullptr) WEFT_MPI_TRY(AccumulateHere(access, origin, &result, target, op, type));
     FinishedRequest(request);
-    return access.peer == nullptr ? Error() : AccumulateHere(access, origin, &result, target, op, type);
+    return {};
   }
   access.waits = request == nullptr && epochs_.in_fence();
   if (request == nullptr) return AccumulateMessages(access, origin, &result, target, op, type);
@@ -131,32 +142,33 @@ Error RdmaWindow::AccumulateMessages(const Access& access, const Origin& origin,
 
 Error RdmaWindow::AccumulateHere(const Access& access, const Origin& origin, const Origin* result, const Target& target,
                                  const Op& op, const ElementType& type) {
+  const Peer& peer = *access.peer;
   const bool with_data = op.handle != MPI_NO_OP;
+  // One element, as of MPI_Fetch_and_op, needs no walk.
+  if (peer.pid == 0 && access.bytes == static_cast<MPI_Aint>(type.size) && target.type->dense &&
+      (!with_data || origin.type->dense) && (result == nullptr || result->type->dense)) {
+    AccumulateElements(peer.guard, op.handle, type, with_data ? static_cast<const uint8_t*>(origin.buffer) : nullptr,
+                       peer.local + access.offset, 1,
+                       result == nullptr ? nullptr : static_cast<uint8_t*>(const_cast<void*>(result->buffer)));
+    return {};
+  }
   TypeCursor here(origin.buffer, with_data ? origin.count : 0, *origin.type);
   static const Origin kNoResult{nullptr, 0, Datatype::Find(MPI_BYTE)};
   const Origin& into = result == nullptr ? kNoResult : *result;
   TypeCursor back(into.buffer, into.count, *into.type);
-  BlockSource source(reinterpret_cast<uint64_t>(access.peer->local) + access.offset, target.count, *target.type, type,
-                     access.bytes);
-  uint8_t packed[DataRoom(1)];
+  const uint64_t base = peer.pid != 0 ? peer.base : reinterpret_cast<uint64_t>(peer.local);
+  BlockSource source(base + access.offset, target.count, *target.type, type, access.bytes);
+  // What the program has beside the window may not be there, and is not touched with a lock held.
+  uint8_t packed[DataRoom(1)], fetched[DataRoom(1)];
   while (!source.done()) {
     const BlockSource::Part part = source.Next();
-    // What the program reads and writes beside the window is not touched under the service's lock, in which a fault would be
-    // fatal twice.
-    uint8_t fetched[DataRoom(1)];
     if (with_data) Pack(here, {packed, part.bytes});
-    {
-      std::lock_guard service(device_->service().mutex());
-      AccumulateLock lock(own_.accumulate_mutex);
-      size_t done = 0;
-      for (const Block& block : part.blocks) {
-        uint64_t address = block.offset;
-        for (uint32_t i = 0; i < block.count; ++i, address += static_cast<uint64_t>(block.stride), done += block.bytes) {
-          auto* memory = reinterpret_cast<uint8_t*>(address);
-          if (result != nullptr) FetchElements(type, memory, block.bytes / type.size, fetched + done);
-          if (with_data) Op::ApplyBasic(op.handle, type.handle, packed + done, memory, block.bytes / type.size);
-        }
-      }
+    const uint8_t* given = with_data ? packed : nullptr;
+    uint8_t* before = result != nullptr ? fetched : nullptr;
+    if (peer.pid != 0) {
+      WEFT_MPI_TRY(CopyError(peer, AccumulateInProcess(peer.pid, peer.guard, op.handle, type, part, given, before)));
+    } else {
+      AccumulateBlocks(peer.guard, op.handle, type, part, given, before);
     }
     if (result != nullptr) Unpack(back, {fetched, part.bytes});
   }
@@ -174,13 +186,15 @@ Error RdmaWindow::CompareAndSwap(const void* origin, const void* compare, void* 
   WEFT_MPI_TRY(BeginAccess(target, type.size, false, &access));
   if (access.peer == nullptr) return {};
   if (access.link == nullptr) {
-    std::lock_guard service(device_->service().mutex());
-    AccumulateLock lock(own_.accumulate_mutex);
-    uint8_t* memory = access.peer->local + access.offset;
-    const bool equal = std::memcmp(memory, compare, element.size) == 0;
-    std::memcpy(result, memory, element.size);
-    if (equal) std::memcpy(memory, origin, element.size);
-    return {};
+    const Peer& peer = *access.peer;
+    const auto* expected = static_cast<const uint8_t*>(compare);
+    const auto* given = static_cast<const uint8_t*>(origin);
+    auto* before = static_cast<uint8_t*>(result);
+    if (peer.pid == 0) {
+      CompareAndSwapElement(peer.guard, element, expected, given, peer.local + access.offset, before);
+      return {};
+    }
+    return CopyError(peer, CompareAndSwapInProcess(peer.pid, peer.guard, element, expected, given, peer.base + access.offset, before));
   }
   uint8_t* room;
   WEFT_MPI_TRY(BeginData(access, &room));

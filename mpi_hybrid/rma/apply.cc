@@ -5,6 +5,7 @@
 
 #include "base/dma_scope.h"
 #include "mpi_hybrid/datatype/op.h"
+#include "mpi_hybrid/rma/element_atomics.h"
 
 namespace weft::mpi::rma {
 namespace {
@@ -54,6 +55,24 @@ bool WholeElements(const Data& data) {
 
 }  // namespace
 
+void AccumulateElements(const AccumulateGuard& guard, MPI_Op op, const ElementType& type, const uint8_t* given,
+                        uint8_t* memory, uint32_t count, uint8_t* fetched) {
+  if (guard.atomics && HasAtomics(type, memory)) return AccumulateAtomically(op, type, given, memory, count, fetched);
+  AccumulateLock lock(guard);
+  const DmaScope dma;
+  if (fetched != nullptr) FetchElements(type, memory, count, fetched);
+  if (given != nullptr) Op::ApplyBasic(op, type.handle, given, memory, count);
+}
+
+void CompareAndSwapElement(const AccumulateGuard& guard, const ElementType& type, const uint8_t* compare,
+                           const uint8_t* given, uint8_t* memory, uint8_t* fetched) {
+  if (guard.atomics && HasAtomics(type, memory)) return CompareAndSwapAtomically(type, compare, given, memory, fetched);
+  AccumulateLock lock(guard);
+  const DmaScope dma;
+  FetchElements(type, memory, 1, fetched);
+  if (std::memcmp(fetched, compare, type.size) == 0) Op::ApplyBasic(MPI_REPLACE, type.handle, given, memory, 1);
+}
+
 Applied ApplyData(const MessageHeader& header, ByteSpan body, const TargetWindow& window, uint8_t* fetched,
                   size_t* fetched_bytes) {
   Data data;
@@ -66,22 +85,24 @@ Applied ApplyData(const MessageHeader& header, ByteSpan body, const TargetWindow
   });
   if (!inside) return window.dynamic && header.wants_reply ? Applied::kOutOfRange : Applied::kMalformed;
 
-  AccumulateLock lock(data.accumulates ? window.accumulate_mutex : nullptr);
-  const DmaScope dma;
   const uint8_t* given = data.given.data();
   ForEachBlock(data, [&](uint64_t offset, uint32_t count) {
     uint8_t* memory = window.Resolve(offset, uint64_t{count - 1} * type.extent + type.span);
     const size_t bytes = size_t{count} * type.size;
+    uint8_t* before = data.fetches ? fetched + *fetched_bytes : nullptr;
+    if (data.accumulates) {
+      AccumulateElements(window.guard, data.header.op, type, data.gives ? given : nullptr, memory, count, before);
+      if (data.fetches) *fetched_bytes += bytes;
+      if (data.gives) given += bytes;
+      return true;
+    }
+    const DmaScope dma;
     if (data.fetches) {
       FetchElements(type, memory, count, fetched + *fetched_bytes);
       *fetched_bytes += bytes;
     }
     if (!data.gives) return true;
-    if (data.accumulates) {
-      Op::ApplyBasic(data.header.op, data.header.basic, given, memory, count);
-    } else {
-      std::memcpy(memory, given, bytes);
-    }
+    std::memcpy(memory, given, bytes);
     given += bytes;
     return true;
   });
@@ -98,13 +119,8 @@ Applied ApplyCompareAndSwap(const MessageHeader& header, ByteSpan body, const Ta
   }
   uint8_t* memory = window.Resolve(parsed->offset, type.span);
   if (memory == nullptr) return window.dynamic ? Applied::kOutOfRange : Applied::kMalformed;
-  AccumulateLock lock(window.accumulate_mutex);
-  const DmaScope dma;
-  FetchElements(type, memory, 1, fetched);
+  CompareAndSwapElement(window.guard, type, parsed->compare.data(), parsed->origin.data(), memory, fetched);
   *fetched_bytes = type.size;
-  if (std::memcmp(fetched, parsed->compare.data(), type.size) == 0) {
-    Op::ApplyBasic(MPI_REPLACE, type.handle, parsed->origin.data(), memory, 1);
-  }
   return Applied::kDone;
 }
 

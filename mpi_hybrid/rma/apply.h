@@ -17,6 +17,13 @@ Applied ApplyData(const MessageHeader& header, ByteSpan body, const TargetWindow
 Applied ApplyCompareAndSwap(const MessageHeader& header, ByteSpan body, const TargetWindow& window, uint8_t* fetched,
                             size_t* fetched_bytes);
 
+// An accumulate on `count` elements, one extent apart, that lie within the window: memory = memory op given, and what was
+// there before to `fetched`, each if not null. Excludes all others that go by the same guard.
+void AccumulateElements(const AccumulateGuard& guard, MPI_Op op, const ElementType& type, const uint8_t* given,
+                        uint8_t* memory, uint32_t count, uint8_t* fetched);
+void CompareAndSwapElement(const AccumulateGuard& guard, const ElementType& type, const uint8_t* compare,
+                           const uint8_t* given, uint8_t* memory, uint8_t* fetched);
+
 }  // namespace weft::mpi::rma
 
 #endif  // MPI_HYBRID_RMA_APPLY_H_

@@ -5,6 +5,7 @@
 #include <rdma/rdma_cma.h>
 
 #include <atomic>
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <vector>
@@ -58,6 +59,14 @@ class Device : private ProgressStage {
     if (done()) return;
     if (waiting_++ == 0) SetAttended(true);
     Progress::WaitUntil(done);
+    if (--waiting_ == 0) SetAttended(false);
+  }
+
+  template <typename Done>
+  void AwaitUntil(Done done, std::chrono::steady_clock::time_point deadline) {
+    if (done()) return;
+    if (waiting_++ == 0) SetAttended(true);
+    Progress::WaitUntil(done, deadline);
     if (--waiting_ == 0) SetAttended(false);
   }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/settings.h"
 #include "mpi_hybrid/coll/collectives.h"
 #include "mpi_hybrid/coll/make_comm.h"
 #include "mpi_hybrid/core/job.h"
@@ -40,7 +41,13 @@ namespace rma {
 namespace {
 
 constexpr size_t kPage = 4096;
+constexpr bool kSameHostUnlessTold = false;
 constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+
+bool UsesSameHost() {
+  const std::optional<SameHost> said = ProcessSettings().same_host;
+  return said ? *said == SameHost::kAuto : kSameHostUnlessTold;
+}
 
 // What each rank tells the others.
 struct Card {
@@ -68,39 +75,43 @@ Ref<Info> InfoOf(const Info* given) {
   return info;
 }
 
-// A window of `flavor` over a duplicate of `comm`; why this process cannot make its part. The caller publishes in any
+// A window of `flavor` over a duplicate of `comm`; why this process cannot make its part. The caller finishes it in any
 // case, over `comm`: where a process dies, what fails here need not fail at all others, who wait in the next step. A
 // window without a duplicate is never given out.
 Error MakeWindow(int flavor, int unit, Comm& comm, const Info* info, Ref<RdmaWindow>* made) {
   Ref<Comm> over;
   Error failed = Duplicate(comm, &over);
   if (!failed.ok()) over = Ref<Comm>(&comm);
-  Device* device = nullptr;
-  if (failed.ok()) failed = Device::Open(&device);
-  *made = MakeRef<RdmaWindow>(device, std::move(over));
+  *made = MakeRef<RdmaWindow>(std::move(over));
   (*made)->flavor = flavor;
   (*made)->displacement_unit = unit;
   (*made)->info = InfoOf(info);
   return failed;
 }
 
-Error Finish(const Ref<RdmaWindow>& window, Comm& parent, const Error& failed, Ref<Window>* made) {
-  WEFT_MPI_TRY(window->Publish(parent, failed));
+Error Finish(const Ref<RdmaWindow>& window, Comm& parent, Error failed, Ref<Window>* made) {
+  bool all_here = false;
+  failed = window->MeetHost(parent, std::move(failed), &all_here);
+  if (!all_here) {
+    if (failed.ok()) failed = window->OpenDevice();
+    if (failed.ok()) failed = window->Register();
+    failed = window->Publish(parent, failed);
+  }
+  WEFT_MPI_TRY(std::move(failed));
   *made = Ref<Window>(window.get());
   return {};
 }
 
 }  // namespace
 
-RdmaWindow::RdmaWindow(Device* device, Ref<Comm> over)
-    : device_(device), epochs_(over->size()), peers_(static_cast<size_t>(over->size())) {
+RdmaWindow::RdmaWindow(Ref<Comm> over)
+    : epochs_(over->size()),
+      host_(over->size()),
+      same_host_(UsesSameHost()),
+      peers_(static_cast<size_t>(over->size())) {
   comm = std::move(over);
-  const size_t size = peers_.size();
-  own_.fences = TargetWindow::Counters(size);
-  own_.posts = TargetWindow::Counters(size);
-  own_.completes = TargetWindow::Counters(size);
   own_.rank_of.assign(static_cast<size_t>(ThisJob().processes.limit()), -1);
-  for (size_t rank = 0; rank < size; ++rank) {
+  for (size_t rank = 0; rank < peers_.size(); ++rank) {
     peers_[rank].process = comm->peer(static_cast<int>(rank));
     own_.rank_of[static_cast<size_t>(peers_[rank].process)] = static_cast<int>(rank);
   }
@@ -115,26 +126,14 @@ RdmaWindow::~RdmaWindow() {
   if (allocated_ != nullptr) munmap(allocated_, allocated_bytes_);
 }
 
+Error RdmaWindow::OpenDevice() { return Device::Open(&device_); }
+
 Error RdmaWindow::Register() {
-  own_.base = static_cast<uint8_t*>(base);
-  own_.size = static_cast<uint64_t>(size);
-  if (size == 0) return {};
+  if (size == 0 || flavor == MPI_WIN_FLAVOR_SHARED) return {};
   mr_ = ibv_reg_mr(device_->domain(), base, static_cast<size_t>(size), kAccess);
   if (mr_ != nullptr) return {};
   return Error(MPI_ERR_BASE, "the window's " + std::to_string(size) +
                                  " bytes cannot be registered with the RDMA device: " + std::strerror(errno));
-}
-
-Error RdmaWindow::Allocate(MPI_Aint bytes) {
-  size = bytes;
-  if (bytes == 0) return {};
-  allocated_bytes_ = (static_cast<size_t>(bytes) + kPage - 1) / kPage * kPage;
-  void* memory = mmap(nullptr, allocated_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) {
-    return Error(MPI_ERR_NO_MEM, std::to_string(bytes) + " bytes for the window: " + std::strerror(errno));
-  }
-  base = allocated_ = memory;
-  return {};
 }
 
 Error RdmaWindow::ShareMemory(Comm& parent, MPI_Aint bytes, bool contiguous, Error failed) {
@@ -151,9 +150,6 @@ Error RdmaWindow::ShareMemory(Comm& parent, MPI_Aint bytes, bool contiguous, Err
   WEFT_MPI_TRY(segment_.Make(parent, total, std::move(failed)));
   size = bytes;
   base = segment_.data() + share_offsets_[static_cast<size_t>(comm->rank)];
-  own_.base = static_cast<uint8_t*>(base);
-  own_.size = static_cast<uint64_t>(bytes);
-  own_.accumulate_mutex = segment_.mutex();
   return {};
 }
 
@@ -161,7 +157,6 @@ Error RdmaWindow::Publish(Comm& parent, const Error& failed) {
   Card card;
   card.error = failed.mpi_class();
   if (failed.ok()) {
-    own_.dynamic = flavor == MPI_WIN_FLAVOR_DYNAMIC;
     device_->service().Add(&own_);
     known_to_service_ = true;
     card.base = reinterpret_cast<uintptr_t>(base);
@@ -189,11 +184,7 @@ Error RdmaWindow::Publish(Comm& parent, const Error& failed) {
     peer.unit = static_cast<int>(its.unit);
     peer.key = its.key;
     peer.window = its.window;
-    const bool me = static_cast<int>(rank) == comm->rank;
-    if (me) peer.local = own_.dynamic ? nullptr : own_.base;
-    if (!share_offsets_.empty()) peer.local = segment_.data() + share_offsets_[rank];
-    peer.here = me || !share_offsets_.empty();
-    if (!me) device_->SetAddress(peer.process, its.address, its.nonce);
+    if (static_cast<int>(rank) != comm->rank) device_->SetAddress(peer.process, its.address, its.nonce);
   }
   if (!device_->connects_at_once()) return {};
   for (const Peer& peer : peers_) {
@@ -268,7 +259,7 @@ Error RdmaWindow::SharedQuery(int rank, MPI_Aint* bytes, int* unit, void** memor
 Error RdmaWindow::Free() {
   WEFT_MPI_TRY(epochs_.MayFree());
   Error error = Barrier(*comm);  // nobody works on this window any more
-  device_->service().Remove(own_.id);
+  if (known_to_service_) device_->service().Remove(own_.id);
   known_to_service_ = false;
   if (error.ok()) error = weft::mpi::Free(comm);
   return error;
@@ -283,16 +274,14 @@ Error CreateWindow(void* base, MPI_Aint size, int displacement_unit, Comm& comm,
   Error failed = rma::MakeWindow(MPI_WIN_FLAVOR_CREATE, displacement_unit, comm, info, &window);
   window->base = base;
   window->size = size;
-  if (failed.ok()) failed = window->Register();
-  return rma::Finish(window, comm, failed, made);
+  return rma::Finish(window, comm, std::move(failed), made);
 }
 
 Error AllocateWindow(MPI_Aint size, int displacement_unit, Comm& comm, const Info* info, Ref<Window>* made) {
   Ref<RdmaWindow> window;
   Error failed = rma::MakeWindow(MPI_WIN_FLAVOR_ALLOCATE, displacement_unit, comm, info, &window);
   if (failed.ok()) failed = window->Allocate(size);
-  if (failed.ok()) failed = window->Register();
-  return rma::Finish(window, comm, failed, made);
+  return rma::Finish(window, comm, std::move(failed), made);
 }
 
 Error AllocateSharedWindow(MPI_Aint size, int displacement_unit, Comm& comm, const Info* info, Ref<Window>* made) {
@@ -300,17 +289,20 @@ Error AllocateSharedWindow(MPI_Aint size, int displacement_unit, Comm& comm, con
   Error failed = rma::MakeWindow(MPI_WIN_FLAVOR_SHARED, displacement_unit, comm, info, &window);
   const bool contiguous = window->info->Get("alloc_shared_noncontig") != "true";
   failed = window->ShareMemory(comm, size, contiguous, std::move(failed));
-  return rma::Finish(window, comm, failed, made);
+  return rma::Finish(window, comm, std::move(failed), made);
 }
 
 Error CreateDynamicWindow(Comm& comm, const Info* info, Ref<Window>* made) {
   Ref<RdmaWindow> window;
-  const Error failed = rma::MakeWindow(MPI_WIN_FLAVOR_DYNAMIC, 1, comm, info, &window);
+  Error failed = rma::MakeWindow(MPI_WIN_FLAVOR_DYNAMIC, 1, comm, info, &window);
   window->base = MPI_BOTTOM;
-  return rma::Finish(window, comm, failed, made);
+  return rma::Finish(window, comm, std::move(failed), made);
 }
 
-void StopWindows() { rma::Device::Close(); }
+void StopWindows() {
+  rma::Device::Close();
+  rma::HostWait::Close();
+}
 
 void ForgetInWindows(ProcessId process) {
   if (rma::Device* device = rma::Device::current()) device->Forget(process);

@@ -1,6 +1,8 @@
 #ifndef MPI_HYBRID_RMA_RDMA_WINDOW_H_
 #define MPI_HYBRID_RMA_RDMA_WINDOW_H_
 
+#include <algorithm>
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <vector>
@@ -8,30 +10,37 @@
 #include "mpi_hybrid/rma/blocks.h"
 #include "mpi_hybrid/rma/device.h"
 #include "mpi_hybrid/rma/epoch.h"
+#include "mpi_hybrid/rma/host_ranks.h"
+#include "mpi_hybrid/rma/host_wait.h"
 #include "mpi_hybrid/rma/link.h"
+#include "mpi_hybrid/rma/process_memory.h"
 #include "mpi_hybrid/rma/shared_segment.h"
 #include "mpi_hybrid/rma/target_window.h"
 #include "mpi_hybrid/rma/window.h"
 
 namespace weft::mpi::rma {
 
-// A window over an RDMA device. Put and Get are RDMA Writes and Reads where memory is in large enough pieces; the rest are
-// messages that the target's service applies (wire.h). Memory of this process, and of all in a shared window, is reached
-// directly.
+// A window over shared memory and an RDMA device, each target by one of the two. Targets on this host are reached by
+// themselves: their memory is mapped here, or the kernel copies from and to it, and their control block (control_block.h)
+// is all that synchronisation needs. For the others Put and Get are RDMA Writes and Reads where memory is in large enough
+// pieces; the rest are messages that the target's service applies (wire.h). Where a rank of the window has nobody
+// elsewhere, and nobody has, there is no device.
 class RdmaWindow final : public Window {
  public:
-  // `device` is null when there is none: then Publish fails, and nothing else is called.
-  RdmaWindow(Device* device, Ref<Comm> over);
+  explicit RdmaWindow(Ref<Comm> over);
   ~RdmaWindow() override;
 
-  // Collective over `parent`, the program's communicator: the rest of construction. `failed`: why this process cannot; all
-  // fail then.
-  Error Publish(Comm& parent, const Error& failed);
-  // Before Publish.
-  Error Register();                // `base` and `size`, for others to reach
-  Error Allocate(MPI_Aint bytes);  // memory of its own
-  // Collective over `parent`, also of those who have failed; returns that then, or another's failure.
-  Error ShareMemory(Comm& parent, MPI_Aint bytes, bool contiguous, Error failed);
+  // The steps of construction. First what is this process's: memory, if the window brings it, and the control block. What is
+  // collective is so over `parent`, the program's communicator, and for all, also those who have `failed`; it returns that
+  // then, or another's failure.
+  Error Allocate(MPI_Aint bytes);
+  Error ShareMemory(Comm& parent, MPI_Aint bytes, bool contiguous, Error failed);  // collective
+  void MakeControl();
+  // Collective: finds out who is on this host (meet_host.cc). Where it does not say that all are here, the rest follows.
+  Error MeetHost(Comm& parent, Error failed, bool* all_here);
+  Error OpenDevice();
+  Error Register();  // `base` and `size`, for others to reach
+  Error Publish(Comm& parent, const Error& failed);  // collective
 
   Error Put(const Origin& origin, const Target& target, Request** request) override;
   Error Get(const Origin& origin, const Target& target, Request** request) override;
@@ -69,8 +78,12 @@ class RdmaWindow final : public Window {
     int unit = 1;
     uint32_t key = 0;
     uint32_t window = 0;
-    uint8_t* local = nullptr;  // its memory, when `here`; dynamic windows: null, offsets are addresses
-    bool here = false;         // this process can reach it
+    // Reached without a link: mapped at `local` (dynamic windows: null, offsets are addresses), or, with `pid`, copied by the
+    // kernel.
+    bool here = false;
+    uint8_t* local = nullptr;
+    pid_t pid = 0;
+    AccumulateGuard guard;     // of what is `here`
     bool used = false;         // in used_: operations since the last flush
     uint32_t operations = 0;   // so far, modulo 2^32
     bool being_locked = false;  // a thread waits for the lock of the epoch, or for the post of MPI_Win_start's
@@ -104,6 +117,12 @@ class RdmaWindow final : public Window {
   Error CheckRank(int rank) const;
   Error BeginAccess(const Target& target, MPI_Aint origin_bytes, bool with_request, Access* access);
   Error CheckRange(const Target& target, const Peer& peer, uint64_t* offset) const;
+  bool InsideAtOnce(const Target& target, const Peer& peer, MPI_Aint bytes, uint64_t* offset) const;
+  // Nothing has to be waited for, or sent, before an operation.
+  bool AccessIsOpen(const Peer& peer) const {
+    if (epochs_.in_start()) return peer.post_seen || start_no_check_;
+    return peer.locked || (peer.wanted == LockKind::kNone && !epochs_.in_lock_all());
+  }
   Error EnsureAccess(int rank);
   bool Stage(const Target& target, const Access& access, bool with_request);
   Error BeginData(const Access& access, uint8_t** room);
@@ -138,25 +157,76 @@ class RdmaWindow final : public Window {
   Error CheckElements(const Origin& origin, const Target& target, const Op& op, ElementType* type) const;
   Error AccumulateMessages(const Access& access, const Origin& origin, const Origin* result, const Target& target, const Op& op,
                            const ElementType& type);
+  Error PutHere(const Access& access, const Origin& origin, const Target& target);
+  Error GetHere(const Access& access, const Origin& origin, const Target& target);
+  // Of a copy that the kernel did not make.
+  Error CopyError(const Peer& peer, int error) const;
   Error AccumulateHere(const Access& access, const Origin& origin, const Origin* result, const Target& target, const Op& op,
                        const ElementType& type);
+
+  // What a rank of this host does in the control block of `rank`.
+  void Signal(int rank, std::atomic<uint32_t> Signals::*which);
+  Error AcquireHere(int rank, bool exclusive);
+  void ReleaseHere(int rank);
+  void WakeWaiting(const WindowLock& lock);
+  Error FenceTogether();
+
+  // As Device::Await, without a device too.
+  template <typename Done>
+  void Await(const Done& done) {
+    if (device_ != nullptr) return device_->Await(done);
+    Progress::WaitUntil(done);
+  }
+  // Until `done()`, which may be for a process of this host to bring about: that has no connection to break when it dies, so
+  // that `awaited()`, a rank or -1, is looked at now and then. Gone() knows from then on.
+  template <typename Done, typename Awaited>
+  void AwaitHost(const Done& done, const Awaited& awaited) {
+    if (HostWait::Spin(done)) return;
+    const HostWait wait(own_.control, done);
+    for (auto slice = kFirstSlice; !done(); slice = std::min(2 * slice, kLongestSlice)) {
+      const auto deadline = std::chrono::steady_clock::now() + slice;
+      if (device_ != nullptr) {
+        device_->AwaitUntil(done, deadline);
+      } else {
+        Progress::WaitUntil(done, deadline);
+      }
+      if (done()) return;
+      if (const int rank = awaited(); rank >= 0) (void)host_.Ended(rank);
+    }
+  }
 
   Error AcquireLock(int rank, bool exclusive);
   Error FlushUsed(bool remote, int rank);
   Error StartFlush(Peer& peer, bool remote, std::vector<Flushing>* flushing);
   Error AwaitFlushed(const std::vector<Flushing>& flushing);
   // Until the counter of each of `ranks` is at least `Peer::*used` plus one.
-  Error AwaitCounters(const std::vector<int>& ranks, const TargetWindow::Counters& counters, uint32_t Peer::*used,
+  Error AwaitCounters(const std::vector<int>& ranks, std::atomic<uint32_t> Signals::*which, uint32_t Peer::*used,
                       const char* call);
   Error RanksOf(const Group& group, std::vector<int>* ranks) const;
   Error Unlocked(const std::vector<int>& ranks);
   Error StartUnlock(Peer& peer, std::deque<ReplyWaiter>* waiters, std::vector<Flushing>* flushing);
   Error Outcome();
   bool Gone(const Peer& peer) const;
+  int RankOf(const Peer& peer) const { return static_cast<int>(&peer - peers_.data()); }
+  struct HostCard;
+  Error GatherCards(Comm& parent, Error failed);
+  bool Meet(const HostCard& card, int rank);
+  bool ReachesAll() const;
+  void SettleWays();
+  AccumulateGuard GuardOf(int rank);
+  void TellTheWays();
   Error GoneError(int rank) const;
 
-  Device* const device_;
+  // A wait is no longer than this without a look at who is waited for. Should a bell be lost, it costs as much.
+  static constexpr std::chrono::milliseconds kFirstSlice{20}, kLongestSlice{160};
+
+  Device* device_ = nullptr;
   EpochState epochs_;
+  HostRanks host_;
+  HostSegment own_segment_;  // control block and allocated memory
+  std::unique_ptr<uint8_t[]> own_control_;  // the control block, where there is no segment
+  const bool same_host_;     // WEFT_SAME_HOST
+  bool all_here_ = false;    // and so it is at all ranks
   TargetWindow own_;
   std::vector<Peer> peers_;  // by rank
   std::vector<int> used_;    // ranks with Peer::used
@@ -166,6 +236,7 @@ class RdmaWindow final : public Window {
   SharedSegment segment_;
   std::vector<MPI_Aint> share_offsets_;  // shared windows: by rank, from segment_.data()
   uint32_t fences_ = 0;
+  uint32_t tests_ = 0;  // of MPI_Win_test, in vain
   bool start_no_check_ = false;
   bool out_of_range_ = false;  // a target said so
   Staged staged_;

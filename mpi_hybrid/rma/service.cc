@@ -35,10 +35,12 @@ constexpr uint32_t kReplyDepth = kSlots + kUnsignaledReplies;
 constexpr uint32_t kReplyInline = 64;
 constexpr size_t kBuffersPerChunk = 4, kShortPerChunk = 16;
 constexpr uint32_t kNoBuffer = UINT32_MAX;
-constexpr int kRestMs = 1;  // how often to look whether threads inside MPI still look after the messages
+// How often to look whether threads inside MPI still look after the messages, and whether a lock that a message asks for
+// is free.
+constexpr int kRestMs = 1;
+constexpr int kDeadHoldersEvery = 64;  // looks for such a lock
 // siw (Linux 6.1) never counts a receive as solicited: a queue of its that waits for those alone waits for ever.
 constexpr uint32_t kSiwVendor = 0x626d74;
-constexpr uint64_t kOwn = uint64_t{1} << 63;  // lock askers: of this process; the rest is the address of its flag
 
 // struct sched_attr of Linux; a short slice lets a thread that wakes up preempt a program that computes (since
 // Linux 6.12).
@@ -173,19 +175,23 @@ void Service::Run() {
   AskForShortSlice();
   pollfd ready[] = {{stop_fd_, POLLIN, 0}, {events_->fd, POLLIN, 0}, {channel_->fd, POLLIN, 0}};
   bool unarmed = false;  // an event was taken and no other asked for
-  uint32_t polls_seen = 0;
+  uint32_t polls_seen = 0, looks = 0;
   while (!stopping_) {
-    if (poll(ready, 3, unarmed ? kRestMs : -1) < 0) continue;
+    const bool locks_wait = locks_wait_;
+    if (poll(ready, 3, unarmed || locks_wait ? kRestMs : -1) < 0) continue;
+    uint64_t kicks;
+    if (ready[0].revents != 0 && !stopping_) (void)!read(stop_fd_, &kicks, sizeof kicks);
     if (ready[2].revents != 0) {
       ibv_cq* queue;
       void* context;
       while (ibv_get_cq_event(channel_, &queue, &context) == 0) ibv_ack_cq_events(queue, 1);
       if (!std::exchange(unarmed, true)) polls_seen = polls_.load(std::memory_order_relaxed);
     }
-    if (ready[1].revents == 0 && unarmed && LeaveToOthers(&polls_seen)) continue;
+    if (ready[1].revents == 0 && unarmed && !locks_wait && LeaveToOthers(&polls_seen)) continue;
     bool changed;
     {
       std::lock_guard lock(mutex_);
+      if (locks_wait && ++looks % kDeadHoldersEvery == 0) LookForDeadHolders();
       if (ready[1].revents != 0) OnConnectionEvent();
       PollLocked();
       if (std::exchange(unarmed, false)) {
@@ -224,6 +230,7 @@ void Service::SetWaiter(bool asleep) {
 void Service::AskForEvent() { ibv_req_notify_cq(messages_, tells_solicited_ && !waiter_asleep_ ? 1 : 0); }
 
 bool Service::PollLocked() {
+  if (locks_wait_.load(std::memory_order_relaxed)) RetryLocks();
   constexpr int kBatch = 16;
   ibv_wc completions[kBatch];
   bool any = false;
@@ -457,7 +464,9 @@ void Service::Sweep() {
     std::vector<LockManager::Asker> granted;
     for (auto& [id, window] : windows_) {
       const int rank = window->RankOf(process);
-      if (rank >= 0) window->locks.Drop(rank, &granted);
+      if (rank < 0) continue;
+      window->locks.Drop(rank, &granted);
+      window->WakeWaiting();
     }
     Grant(granted);
     changed_ = true;
@@ -541,34 +550,45 @@ bool Service::OnMessage(Incoming& incoming, ByteSpan message) {
   TargetWindow& window = *found->second;
   const int rank = window.RankOf(incoming.process);
   if (rank < 0) return false;
-  const auto origin = static_cast<size_t>(rank);
-  if (header->epoch != LockKind::kNone) {
-    const auto outcome = window.locks.Ask(rank, header->epoch == LockKind::kExclusive);
-    if (outcome == LockManager::Outcome::kRefused) return false;
-    if (outcome == LockManager::Outcome::kQueued) {
-      SendReply(incoming, header->reply_slot, ReplyStatus::kBusy, 0);
-      return true;
-    }
+  if (header->epoch == LockKind::kNone) return OnMessageTo(window, rank, incoming, *header, body);
+  const auto outcome = window.locks.TryAcquire(rank, header->epoch == LockKind::kExclusive ? LockWish::kExclusive : LockWish::kShared);
+  if (outcome == LockManager::Outcome::kRefused) return false;
+  if (outcome == LockManager::Outcome::kQueued) {
+    window.WakeWaiting();
+    SendReply(incoming, header->reply_slot, ReplyStatus::kBusy, 0);
+    return true;
   }
+  const bool fine = OnData(incoming, *header, window, body);
+  std::vector<LockManager::Asker> granted;
+  window.locks.Release(rank, &granted);
+  Grant(granted);
+  window.WakeWaiting();
+  return fine;
+}
+
+bool Service::OnMessageTo(TargetWindow& window, int rank, Incoming& incoming, const MessageHeader& message, ByteSpan body) {
+  const MessageHeader* header = &message;
   switch (header->kind) {
     case MessageKind::kNothing:
       break;
     case MessageKind::kFence:
-      window.fences[origin].fetch_add(1, std::memory_order_release);
+      window.control.signals[rank].fences.fetch_add(1, std::memory_order_release);
       break;
     case MessageKind::kPost:
-      window.posts[origin].fetch_add(1, std::memory_order_release);
+      window.control.signals[rank].posts.fetch_add(1, std::memory_order_release);
       break;
     case MessageKind::kComplete:
-      window.completes[origin].fetch_add(1, std::memory_order_release);
+      window.control.signals[rank].completes.fetch_add(1, std::memory_order_release);
       break;
     case MessageKind::kLockShared:
     case MessageKind::kLockExclusive:
+    case MessageKind::kLockOvertaking:
       return body.empty() && OnLock(incoming, *header, window, rank);
     case MessageKind::kUnlock: {
       std::vector<LockManager::Asker> granted;
       if (!body.empty() || !window.locks.Release(rank, &granted)) return false;
       Grant(granted);
+      window.WakeWaiting();
       break;
     }
     case MessageKind::kPut:
@@ -615,11 +635,17 @@ bool Service::OnFindRegion(Incoming& incoming, const MessageHeader& header, Targ
 bool Service::OnLock(Incoming& incoming, const MessageHeader& header, TargetWindow& window, int rank) {
   if (!header.wants_reply) return false;
   const LockManager::Asker asker{rank, uint64_t{incoming.index} << 16 | header.reply_slot};
-  switch (window.locks.Acquire(asker, header.kind == MessageKind::kLockExclusive)) {
+  const LockWish wish = header.kind == MessageKind::kLockExclusive    ? LockWish::kExclusive
+                        : header.kind == MessageKind::kLockOvertaking ? LockWish::kOvertaking
+                                                                      : LockWish::kShared;
+  switch (window.locks.Acquire(asker, wish)) {
     case LockManager::Outcome::kGranted:
       SendReply(incoming, header.reply_slot, ReplyStatus::kDone, 0);
       return true;
     case LockManager::Outcome::kQueued:
+      window.WakeWaiting();
+      // The thread may be asleep for as long as no message comes.
+      if (const uint64_t one = 1; !locks_wait_.exchange(true)) (void)!write(stop_fd_, &one, sizeof one);
       return true;
     case LockManager::Outcome::kRefused:
       return false;
@@ -627,30 +653,33 @@ bool Service::OnLock(Incoming& incoming, const MessageHeader& header, TargetWind
   return false;
 }
 
-void Service::Grant(const std::vector<LockManager::Asker>& granted) {
-  for (const LockManager::Asker& asker : granted) {
-    if (asker.token & kOwn) {
-      reinterpret_cast<std::atomic<bool>*>(asker.token & ~kOwn)->store(true, std::memory_order_release);
-      changed_ = true;
-      continue;
-    }
-    Incoming* incoming = incoming_[asker.token >> 16].get();
-    if (incoming != nullptr) SendReply(*incoming, static_cast<uint16_t>(asker.token & 0xffff), ReplyStatus::kDone, 0);
+// Processes of this host give locks back without a word to this one.
+void Service::RetryLocks() {
+  std::vector<LockManager::Asker> granted;
+  bool some_wait = false;
+  for (auto& [id, window] : windows_) {
+    if (!window->locks.anyone_waits()) continue;
+    window->locks.Retry(&granted);
+    some_wait |= window->locks.anyone_waits();
+  }
+  locks_wait_ = some_wait;
+  Grant(granted);
+}
+
+void Service::LookForDeadHolders() {
+  for (auto& [id, window] : windows_) {
+    if (!window->locks.anyone_waits() || window->host == nullptr) continue;
+    const WindowLock& lock = window->locks.lock();
+    const int holder = lock.Holder(window->locks.first_waiting());
+    if (holder >= 0 && window->host->Ended(holder)) lock.Release(holder);
   }
 }
 
-void Service::AcquireOwn(TargetWindow& window, int rank, bool exclusive, std::atomic<bool>* granted) {
-  const LockManager::Asker asker{rank, kOwn | reinterpret_cast<uint64_t>(granted)};
-  const auto outcome = window.locks.Acquire(asker, exclusive);
-  WEFT_CHECK(outcome != LockManager::Outcome::kRefused);  // the epochs exclude it
-  if (outcome == LockManager::Outcome::kGranted) granted->store(true, std::memory_order_release);
-}
-
-bool Service::ReleaseOwn(TargetWindow& window, int rank) {
-  std::vector<LockManager::Asker> granted;
-  if (!window.locks.Release(rank, &granted)) return false;
-  Grant(granted);
-  return true;
+void Service::Grant(const std::vector<LockManager::Asker>& granted) {
+  for (const LockManager::Asker& asker : granted) {
+    Incoming* incoming = incoming_[asker.token >> 16].get();
+    if (incoming != nullptr) SendReply(*incoming, static_cast<uint16_t>(asker.token & 0xffff), ReplyStatus::kDone, 0);
+  }
 }
 
 }  // namespace weft::mpi::rma

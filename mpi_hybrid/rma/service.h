@@ -43,6 +43,14 @@ class Service {
   void Remove(uint32_t window);
   std::mutex& mutex() { return mutex_; }
 
+  // A lock of this process's part of a window was given back here: those that ask for it by messages need not wait for
+  // the thread to notice.
+  void LockGivenBack() {
+    if (!locks_wait_.load(std::memory_order_relaxed)) return;
+    std::lock_guard lock(mutex_);
+    RetryLocks();
+  }
+
   // Closes the connections of which `process` is the initiator; it may connect anew.
   void Forget(ProcessId process);
 
@@ -53,10 +61,6 @@ class Service {
   void SetAttended(bool attended) { attended_.store(attended, std::memory_order_relaxed); }
   // A thread goes to sleep and wants to hear of every message / has woken up.
   void SetWaiter(bool asleep);
-
-  // Locks of this process's own target window, with the mutex.
-  void AcquireOwn(TargetWindow& window, int rank, bool exclusive, std::atomic<bool>* granted);
-  bool ReleaseOwn(TargetWindow& window, int rank);
 
  private:
   struct Incoming;
@@ -78,6 +82,7 @@ class Service {
 
   // False: the message is malformed.
   bool OnMessage(Incoming& incoming, ByteSpan message);
+  bool OnMessageTo(TargetWindow& window, int rank, Incoming& incoming, const MessageHeader& message, ByteSpan body);
   bool OnData(Incoming& incoming, const MessageHeader& header, const TargetWindow& window, ByteSpan body);
   bool OnLock(Incoming& incoming, const MessageHeader& header, TargetWindow& window, int rank);
   bool OnFindRegion(Incoming& incoming, const MessageHeader& header, TargetWindow& window, ByteSpan body);
@@ -86,6 +91,8 @@ class Service {
   void SendReply(Incoming& incoming, uint16_t slot, ReplyStatus status, size_t data_bytes);
   uint8_t* ReplyData() { return reply_.bytes + kReplyBytes; }
   void Grant(const std::vector<LockManager::Asker>& granted);
+  void RetryLocks();
+  void LookForDeadHolders();
 
   Device& device_;
   rdma_event_channel* events_ = nullptr;
@@ -120,6 +127,7 @@ class Service {
   std::vector<uint32_t> broken_;                     // indices to drop
   std::unordered_map<uint32_t, TargetWindow*> windows_;
   uint32_t next_window_ = 1;
+  std::atomic<bool> locks_wait_{false};  // messages ask for locks that processes of this host may have
   bool changed_ = false;  // something that a thread inside MPI may wait for
 };
 

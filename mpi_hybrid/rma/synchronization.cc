@@ -16,6 +16,8 @@ namespace {
 // Up to so many others each rank tells all of them that it is done, right behind its data on the same connection: half a round
 // trip. With more, everybody makes sure that its data arrived, and then all meet in a barrier.
 constexpr int kDirectFence = 8;
+// So many calls of MPI_Win_test that find nothing are between two looks whether the process that is waited for lives.
+constexpr uint32_t kTestsBeforeDoubt = 4096;
 
 Error CheckAssert(int assertion, int allowed, const char* call) {
   if ((assertion & ~allowed) == 0) return {};
@@ -36,7 +38,10 @@ struct RdmaWindow::Flushing {
   Link::Mark mark;
 };
 
-bool RdmaWindow::Gone(const Peer& peer) const { return device_->dead(peer.process) || IsDead(peer.process); }
+bool RdmaWindow::Gone(const Peer& peer) const {
+  if (host_.known_ended(RankOf(peer)) || IsDead(peer.process)) return true;
+  return device_ != nullptr && device_->dead(peer.process);
+}
 
 Error RdmaWindow::GoneError(int rank) const {
   return Error(MPI_ERR_PROC_ABORTED, "rank " + std::to_string(rank) + " of the window, which this call waits for, is gone");
@@ -61,6 +66,7 @@ Error RdmaWindow::StartFlush(Peer& peer, bool remote, std::vector<Flushing>* flu
 }
 
 Error RdmaWindow::AwaitFlushed(const std::vector<Flushing>& flushing) {
+  if (flushing.empty()) return {};
   device_->Await([&] {
     for (const Flushing& one : flushing) {
       if (!one.link->Flushed(one.mark)) return false;
@@ -75,6 +81,8 @@ Error RdmaWindow::AwaitFlushed(const std::vector<Flushing>& flushing) {
 
 // Those used since the last flush; `rank` >= 0: only that one.
 Error RdmaWindow::FlushUsed(bool remote, int rank) {
+  if (used_.empty() && staged_.rank < 0) [[likely]]
+    return Outcome();
   if (staged_.rank >= 0 && (rank < 0 || rank == staged_.rank)) WEFT_MPI_TRY(EnsureAccess(staged_.rank));
   std::vector<Flushing> flushing;
   for (int used : used_) {
@@ -86,17 +94,14 @@ Error RdmaWindow::FlushUsed(bool remote, int rank) {
   for (const Flushing& one : flushing) {
     if (one.peer->operations == one.operations) one.peer->used = false;
   }
-  std::erase_if(used_, [this](int used) {
-    Peer& peer = peers_[static_cast<size_t>(used)];
-    peer.used = peer.used && !peer.here;
-    return !peer.used;
-  });
+  std::erase_if(used_, [this](int used) { return !peers_[static_cast<size_t>(used)].used; });
   return Outcome();
 }
 
 Error RdmaWindow::Flush(int rank) {
   if (rank == MPI_PROC_NULL) return {};
-  if (rank != kAllRanks) WEFT_MPI_TRY(CheckRank(rank));
+  if (rank != kAllRanks && static_cast<size_t>(rank) >= peers_.size()) [[unlikely]]
+    return CheckRank(rank);
   WEFT_MPI_TRY(epochs_.MayFlush(rank == kAllRanks ? -1 : rank));
   return FlushUsed(true, rank == kAllRanks ? -1 : rank);
 }
@@ -123,13 +128,19 @@ Error RdmaWindow::Fence(int assertion) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   const int size = comm->size(), me = comm->rank;
   if (size == 1) return Outcome();
+  if (size - 1 > kDirectFence && all_here_) return FenceTogether();
   if (size - 1 > kDirectFence) {
     WEFT_MPI_TRY(FlushUsed(true, -1));
     WEFT_MPI_TRY(Barrier(*comm));
     return Outcome();
   }
   for (int i = 1; i < size; ++i) {
-    const Peer& peer = peers_[static_cast<size_t>((me + i) % size)];
+    const int rank = (me + i) % size;
+    const Peer& peer = peers_[static_cast<size_t>(rank)];
+    if (host_.control(rank)) {
+      Signal(rank, &Signals::fences);
+      continue;
+    }
     Link* link;
     WEFT_MPI_TRY(device_->Find(peer.process, &link));
     WEFT_MPI_TRY(link->SendPlain(MessageKind::kFence, peer.window, {.urgent = false, .behind_reads = true}));
@@ -141,14 +152,46 @@ Error RdmaWindow::Fence(int assertion) {
     peers_[static_cast<size_t>(used)].used = false;
   }
   used_.clear();
-  int missing = me == 0 ? 1 : 0;  // ranks below were heard of
-  device_->Await([&] {
-    while (missing < size && (missing == me || Reached(own_.fences[static_cast<size_t>(missing)], fences_))) ++missing;
+  int missing = 0;  // ranks below were heard of
+  const auto arrived = [&] { return missing == me || Reached(own_.control.signals[missing].fences, fences_); };
+  const auto done = [&] {
+    while (missing < size && arrived()) ++missing;
     return missing == size || Gone(peers_[static_cast<size_t>(missing)]);
-  });
-  if (missing != size && !Reached(own_.fences[static_cast<size_t>(missing)], fences_)) return GoneError(missing);
+  };
+  AwaitHost(done, [&] { return missing; });
+  if (missing != size && !arrived()) return GoneError(missing);
   WEFT_MPI_TRY(AwaitFlushed(flushing));
   return Outcome();
+}
+
+// With many others on the same host: the last one that comes tells the rest.
+Error RdmaWindow::FenceTogether() {
+  const int size = comm->size(), me = comm->rank;
+  ControlHead& meeting = *host_.control(0).head;
+  ++fences_;
+  if (meeting.arrived.fetch_add(1) + 1 == fences_ * static_cast<uint32_t>(size)) {
+    meeting.passed.store(fences_);
+    for (int rank = 0; rank < size; ++rank) {
+      if (rank != me) host_.Wake(rank);
+    }
+    return Outcome();
+  }
+  int looked_at = me, gone = -1;
+  const auto done = [&] {
+    if (Reached(meeting.passed, fences_)) return true;
+    for (int rank = 0; rank < size && gone < 0; ++rank) {
+      if (host_.known_ended(rank)) gone = rank;
+    }
+    return gone >= 0;
+  };
+  // Nobody knows who has not come: one after the other is looked at.
+  AwaitHost(done, [&] { return looked_at = (looked_at + 1) % size; });
+  return Reached(meeting.passed, fences_) ? Outcome() : GoneError(gone);
+}
+
+void RdmaWindow::Signal(int rank, std::atomic<uint32_t> Signals::*which) {
+  (host_.control(rank).signals[comm->rank].*which).fetch_add(1);
+  host_.Wake(rank);
 }
 
 // --- post, start, complete, wait ---
@@ -173,8 +216,8 @@ Error RdmaWindow::Post(const Ref<Group>& group, int assertion) {
   if (assertion & MPI_MODE_NOCHECK) return {};
   for (int rank : origins) {
     const Peer& peer = peers_[static_cast<size_t>(rank)];
-    if (rank == comm->rank) {
-      own_.posts[static_cast<size_t>(rank)].fetch_add(1);
+    if (host_.control(rank)) {
+      Signal(rank, &Signals::posts);
       continue;
     }
     Link* link;
@@ -194,17 +237,18 @@ Error RdmaWindow::Start(const Ref<Group>& group, int assertion) {
   return {};  // each target's post is waited for when it is first needed
 }
 
-Error RdmaWindow::AwaitCounters(const std::vector<int>& ranks, const TargetWindow::Counters& counters, uint32_t Peer::*used,
+Error RdmaWindow::AwaitCounters(const std::vector<int>& ranks, std::atomic<uint32_t> Signals::*which, uint32_t Peer::*used,
                                 const char* call) {
   size_t at = 0;
   const auto arrived = [&] {
-    const auto rank = static_cast<size_t>(ranks[at]);
-    return Reached(counters[rank], peers_[rank].*used + 1);
+    const int rank = ranks[at];
+    return Reached(own_.control.signals[rank].*which, peers_[static_cast<size_t>(rank)].*used + 1);
   };
-  device_->Await([&] {
+  const auto done = [&] {
     while (at < ranks.size() && arrived()) ++at;
     return at == ranks.size() || Gone(peers_[static_cast<size_t>(ranks[at])]);
-  });
+  };
+  AwaitHost(done, [&] { return ranks[at]; });
   if (at < ranks.size() && !arrived()) {
     return Error(MPI_ERR_PROC_ABORTED, "rank " + std::to_string(ranks[at]) + ", whose " + call + " this call waits for, is gone");
   }
@@ -219,10 +263,10 @@ Error RdmaWindow::EnsureAccess(int rank) {
   const bool needs_lock = peer.wanted != LockKind::kNone || (epochs_.in_lock_all() && !epochs_.lock_all_no_check());
   bool Peer::*const ready = needs_post ? &Peer::post_seen : &Peer::locked;
   if ((!needs_post && !needs_lock) || peer.*ready) return {};
-  if (peer.being_locked) device_->Await([&] { return !peer.being_locked; });
+  if (peer.being_locked) Await([&] { return !peer.being_locked; });
   if (peer.*ready) return {};
   peer.being_locked = true;
-  Error error = needs_post ? AwaitCounters({rank}, own_.posts, &Peer::posts_used, "MPI_Win_post")
+  Error error = needs_post ? AwaitCounters({rank}, &Signals::posts, &Peer::posts_used, "MPI_Win_post")
                            : AcquireLock(rank, peer.wanted == LockKind::kExclusive);
   if (staged_.rank == rank) {
     Error sent = error.ok() ? SendStaged(peer) : Error();
@@ -243,8 +287,8 @@ Error RdmaWindow::Complete() {
   std::vector<Flushing> flushing;
   for (int rank : targets) {
     Peer& peer = peers_[static_cast<size_t>(rank)];
-    if (rank == comm->rank) {
-      own_.completes[static_cast<size_t>(rank)].fetch_add(1, std::memory_order_release);
+    if (host_.control(rank)) {
+      Signal(rank, &Signals::completes);
     } else {
       Link* link;
       WEFT_MPI_TRY(device_->Find(peer.process, &link));
@@ -261,20 +305,21 @@ Error RdmaWindow::Complete() {
 
 Error RdmaWindow::Wait() {
   WEFT_MPI_TRY(epochs_.MayTest());
-  WEFT_MPI_TRY(AwaitCounters(epochs_.origins(), own_.completes, &Peer::completes_used, "MPI_Win_complete"));
+  WEFT_MPI_TRY(AwaitCounters(epochs_.origins(), &Signals::completes, &Peer::completes_used, "MPI_Win_complete"));
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return epochs_.Wait();
 }
 
 Error RdmaWindow::Test(bool* done) {
   WEFT_MPI_TRY(epochs_.MayTest());
-  ++device_->expected;  // so that this one round looks
+  if (device_ != nullptr) ++device_->expected;  // so that this one round looks
   Progress::Poll();
-  --device_->expected;
+  if (device_ != nullptr) --device_->expected;
   *done = false;
   for (int rank : epochs_.origins()) {
     const Peer& peer = peers_[static_cast<size_t>(rank)];
-    if (Reached(own_.completes[static_cast<size_t>(rank)], peer.completes_used + 1)) continue;
+    if (Reached(own_.control.signals[rank].completes, peer.completes_used + 1)) continue;
+    if (++tests_ % kTestsBeforeDoubt == 0) (void)host_.Ended(rank);
     return Gone(peer) ? GoneError(rank) : Error();
   }
   *done = true;
@@ -283,23 +328,55 @@ Error RdmaWindow::Test(bool* done) {
 
 // --- locks ---
 
-Error RdmaWindow::AcquireLock(int rank, bool exclusive) {
-  if (rank == comm->rank) {
-    std::atomic<bool> granted{false};
-    {
-      std::lock_guard lock(device_->service().mutex());
-      device_->service().AcquireOwn(own_, rank, exclusive, &granted);
-    }
-    device_->Await([&] { return granted.load(std::memory_order_acquire); });
+void RdmaWindow::WakeWaiting(const WindowLock& lock) {
+  lock.ForEachWaiting([this](int rank) { host_.Wake(rank); });
+}
+
+Error RdmaWindow::AcquireHere(int rank, bool exclusive) {
+  const WindowLock lock(host_.control(rank));
+  const int me = comm->rank;
+  const bool overtakes = epochs_.in_lock_all();
+  const auto acquired = [&] { return exclusive ? lock.TryExclusive(me, /*stay=*/true) : lock.TryShared(me, overtakes); };
+  if (acquired()) [[likely]]
     return {};
+  const Peer& target = peers_[static_cast<size_t>(rank)];
+  bool lost = false;
+  const auto done = [&] { return (exclusive ? lock.MayTakeExclusive(me) : lock.MayShare(overtakes)) || (lost = Gone(target)); };
+  // Who holds it may die, and so may the target, whose service may hold it for somebody elsewhere.
+  const auto awaited = [&] {
+    if (const int holder = lock.Holder(me); holder >= 0 && host_.Ended(holder)) lock.Release(holder);
+    return rank;
+  };
+  lock.StartWaiting(me);
+  bool has = false;
+  while (!lost && !(has = acquired())) {
+    WakeWaiting(lock);  // what was tried and given up may have been in somebody's way
+    AwaitHost(done, awaited);
   }
+  lock.StopWaiting(me);
+  if (has) return {};
+  ReleaseHere(rank);
+  return GoneError(rank);
+}
+
+void RdmaWindow::ReleaseHere(int rank) {
+  const WindowLock lock(host_.control(rank));
+  lock.Release(comm->rank);
+  WakeWaiting(lock);
+  if (rank == comm->rank && device_ != nullptr) device_->service().LockGivenBack();
+}
+
+Error RdmaWindow::AcquireLock(int rank, bool exclusive) {
+  if (host_.control(rank)) return AcquireHere(rank, exclusive);
   const Peer& peer = peers_[static_cast<size_t>(rank)];
   Link* link;
   WEFT_MPI_TRY(device_->Find(peer.process, &link));
   ReplyWaiter waiter;
   const Reply reply{.waiter = &waiter};
-  WEFT_MPI_TRY(
-      link->SendPlain(exclusive ? MessageKind::kLockExclusive : MessageKind::kLockShared, peer.window, {.reply = &reply}));
+  const MessageKind kind = exclusive ? MessageKind::kLockExclusive
+                           : epochs_.in_lock_all() ? MessageKind::kLockOvertaking
+                                                   : MessageKind::kLockShared;
+  WEFT_MPI_TRY(link->SendPlain(kind, peer.window, {.reply = &reply}));
   device_->Await([&] { return waiter.done; });
   return waiter.failed ? link->failure() : Error();
 }
@@ -368,14 +445,14 @@ Error RdmaWindow::Unlocked(const std::vector<int>& ranks) {
   Error first;
   for (int rank : ranks) {
     Peer& peer = peers_[static_cast<size_t>(rank)];
-    if (rank == comm->rank) {
-      std::lock_guard lock(device_->service().mutex());
-      device_->service().ReleaseOwn(own_, rank);
+    if (host_.control(rank)) {
+      ReleaseHere(rank);
       continue;
     }
     if (Error error = StartUnlock(peer, &waiters, &flushing); first.ok()) first = std::move(error);
     peer.used = false;
   }
+  if (waiters.empty() && first.ok()) return Outcome();
   std::erase_if(used_, [this](int rank) { return !peers_[static_cast<size_t>(rank)].used; });
   device_->Await([&] {
     for (const ReplyWaiter& waiter : waiters) {
@@ -425,7 +502,7 @@ Error RdmaWindow::LockAll(int assertion) {
   if (no_check) return {};
   // The rest are locked when they are first used; memory that the program reaches by itself is locked now.
   for (int rank = 0; rank < comm->size(); ++rank) {
-    if (peers_[static_cast<size_t>(rank)].here) WEFT_MPI_TRY(EnsureAccess(rank));
+    if (rank == comm->rank || flavor == MPI_WIN_FLAVOR_SHARED) WEFT_MPI_TRY(EnsureAccess(rank));
   }
   return {};
 }

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "mpi_hybrid/core/process_table.h"
+#include "mpi_hybrid/rma/control_block.h"
+#include "mpi_hybrid/rma/host_ranks.h"
 #include "mpi_hybrid/rma/lock_manager.h"
 #include "mpi_hybrid/rma/wire.h"
 
@@ -17,15 +19,25 @@ struct ibv_mr;
 
 namespace weft::mpi::rma {
 
-// What origins may work on in this process through one window. Guarded by the service's mutex, but for the counters;
-// `base`, `size` and `rank_of` do not change while it is known to the service.
+// What keeps accumulates on one target's memory apart, whoever does them.
+struct AccumulateGuard {
+  // All of the memory is mapped by all who work on it: elements that have them are left to the processor's atomic
+  // operations (element_atomics.h).
+  bool atomics = false;
+  pthread_mutex_t* mutex = nullptr;  // of shared windows whose ranks do not reach one another's control blocks
+  ControlBlock control;              // of the target, when there is no mutex. None: nobody else is there
+  HostRanks* host = nullptr;
+  int me = 0;  // rank of this process
+};
+
+// What origins may work on in this process through one window. Guarded by the service's mutex, but for the control
+// block; `base`, `size`, `rank_of`, `control`, `host` and `guard` do not change while it is known to the service.
 struct TargetWindow {
   struct Region {
     uint8_t* base = nullptr;
     uint64_t size = 0;
     ibv_mr* mr = nullptr;
   };
-  using Counters = std::vector<std::atomic<uint32_t>>;
 
   uint32_t id = 0;
   bool dynamic = false;
@@ -33,11 +45,15 @@ struct TargetWindow {
   uint64_t size = 0;
   std::vector<Region> regions;  // dynamic: attached
   std::vector<int> rank_of;     // by process, -1: not in the window's group
-  LockManager locks;
-  pthread_mutex_t* accumulate_mutex = nullptr;  // shared windows: held during accumulates, beside the service's
+  ControlBlock control;
+  HostRanks* host = nullptr;
+  LockManager locks;  // over the control block's
+  AccumulateGuard guard;
 
-  // By rank of the origin: messages of these kinds that came so far.
-  Counters fences, posts, completes;
+  // The lock may be free for ranks of this host that wait for it.
+  void WakeWaiting() const {
+    if (host != nullptr) locks.lock().ForEachWaiting([this](int rank) { host->Wake(rank); });
+  }
 
   int RankOf(ProcessId process) const {
     const auto at = static_cast<size_t>(process);
@@ -64,16 +80,16 @@ struct ElementType {
 bool FindElementType(MPI_Datatype handle, ElementType* type);
 void FetchElements(const ElementType& type, const uint8_t* from, uint32_t count, uint8_t* packed);
 
-// Locks a window's accumulate mutex if it has one; takes it over from a process that died with it.
+// Held during an accumulate that the processor cannot do at once; is taken over from a process that died with it.
 class AccumulateLock {
  public:
-  explicit AccumulateLock(pthread_mutex_t* mutex);
+  explicit AccumulateLock(const AccumulateGuard& guard);
   ~AccumulateLock();
   AccumulateLock(const AccumulateLock&) = delete;
   AccumulateLock& operator=(const AccumulateLock&) = delete;
 
  private:
-  pthread_mutex_t* const mutex_;
+  const AccumulateGuard& guard_;
 };
 
 }  // namespace weft::mpi::rma

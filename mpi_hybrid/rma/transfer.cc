@@ -1,7 +1,10 @@
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <string>
 
 #include "mpi_hybrid/p2p/message.h"
+#include "mpi_hybrid/rma/pairwise.h"
 #include "mpi_hybrid/rma/rdma_window.h"
 #include "mpi_hybrid/rma/service.h"
 
@@ -36,32 +39,6 @@ MPI_Aint AveragePiece(MPI_Aint bytes, MPI_Aint count, const Datatype& type) {
 
 bool Scattered(const Origin& origin) { return !origin.type->dense && (origin.count != 1 || origin.type->pieces != 1); }
 
-uint8_t* Address(const iovec& piece) { return static_cast<uint8_t*>(piece.iov_base); }
-
-// Two walks side by side: the next bytes that are in one piece on both sides.
-class Pairwise {
- public:
-  Pairwise(TypeCursor& here, TypeCursor& there, size_t bytes, uint64_t longest)
-      : here_(here), there_(there), left_(bytes), longest_(longest) {}
-  bool Next(uint8_t** here, uint64_t* there, size_t* bytes) {
-    if (left_ == 0) return false;
-    const size_t limit = std::min<uint64_t>(left_, longest_);
-    if (a_.iov_len == 0) here_.Next({&a_, 1}, limit);
-    if (b_.iov_len == 0) there_.Next({&b_, 1}, limit);
-    *bytes = std::min(a_.iov_len, b_.iov_len);
-    *here = Address(a_);
-    *there = reinterpret_cast<uint64_t>(b_.iov_base);
-    for (iovec* piece : {&a_, &b_}) *piece = {Address(*piece) + *bytes, piece->iov_len - *bytes};
-    left_ -= *bytes;
-    return *bytes != 0;
-  }
-
- private:
-  TypeCursor &here_, &there_;
-  size_t left_;
-  const uint64_t longest_;
-  iovec a_{}, b_{};
-};
 
 }  // namespace
 
@@ -92,13 +69,21 @@ Error RdmaWindow::CheckRange(const Target& target, const Peer& peer, uint64_t* o
                                       " bytes");
 }
 
+// The same without a walk over the type, where none is needed to know that it is inside.
+inline bool RdmaWindow::InsideAtOnce(const Target& target, const Peer& peer, MPI_Aint bytes, uint64_t* offset) const {
+  if (!target.type->dense || target.displacement < 0 || flavor == MPI_WIN_FLAVOR_DYNAMIC) return false;
+  if (__builtin_mul_overflow(static_cast<uint64_t>(target.displacement), static_cast<uint64_t>(peer.unit), offset)) return false;
+  return *offset <= peer.size && static_cast<uint64_t>(bytes) <= peer.size - *offset;
+}
+
 Error RdmaWindow::BeginAccess(const Target& target, MPI_Aint origin_bytes, bool with_request, Access* access) {
   if (target.rank == MPI_PROC_NULL) return {};
-  WEFT_MPI_TRY(CheckRank(target.rank));
+  if (static_cast<size_t>(target.rank) >= peers_.size()) [[unlikely]]
+    return CheckRank(target.rank);
   WEFT_MPI_TRY(epochs_.Access(target.rank, with_request));
   Peer& peer = peers_[static_cast<size_t>(target.rank)];
-  WEFT_MPI_TRY(CheckRange(target, peer, &access->offset));
   const MPI_Aint target_bytes = target.count * target.type->size;
+  if (!InsideAtOnce(target, peer, target_bytes, &access->offset)) WEFT_MPI_TRY(CheckRange(target, peer, &access->offset));
   if (origin_bytes != target_bytes) {
     return Error(MPI_ERR_TRUNCATE,
                  "the origin's data is " + std::to_string(origin_bytes) + " bytes, the target's " + std::to_string(target_bytes));
@@ -106,16 +91,20 @@ Error RdmaWindow::BeginAccess(const Target& target, MPI_Aint origin_bytes, bool 
   access->bytes = target_bytes;
   if (target_bytes == 0) return {};
   access->peer = &peer;
-  access->staged = Stage(target, *access, with_request);
-  if (!access->staged) WEFT_MPI_TRY(EnsureAccess(target.rank));
-  if (!peer.here) WEFT_MPI_TRY(device_->Find(peer.process, &access->link));
+  if (!peer.here || !AccessIsOpen(peer)) {
+    access->staged = Stage(target, *access, with_request);
+    if (!access->staged) WEFT_MPI_TRY(EnsureAccess(target.rank));
+  }
+  if (peer.here) {  // what is done there is complete when the call returns
+    if (flavor != MPI_WIN_FLAVOR_DYNAMIC || LocalMemoryAttached(*access, target)) [[likely]]
+      return {};
+    return Error(MPI_ERR_RMA_RANGE, "the memory is not attached to the window");
+  }
+  WEFT_MPI_TRY(device_->Find(peer.process, &access->link));
   ++peer.operations;
   if (!peer.used) {
     peer.used = true;
     used_.push_back(target.rank);
-  }
-  if (peer.here && !LocalMemoryAttached(*access, target)) {
-    return Error(MPI_ERR_RMA_RANGE, "the memory is not attached to the window");
   }
   return {};
 }
@@ -200,9 +189,9 @@ Error RdmaWindow::Put(const Origin& origin, const Target& target, Request** requ
   Access access;
   WEFT_MPI_TRY(BeginAccess(target, origin.count * origin.type->size, request != nullptr, &access));
   if (access.peer == nullptr || access.link == nullptr) {
+    if (access.peer != nullptr) WEFT_MPI_TRY(PutHere(access, origin, target));
     FinishedRequest(request);
-    if (access.peer == nullptr) return {};
-    return CopyTyped(origin.buffer, origin.count, *origin.type, access.peer->local + access.offset, target.count, *target.type);
+    return {};
   }
   return WithRequest(access, request, [&]() -> Error {
     uint32_t key = access.peer->key;
@@ -216,6 +205,30 @@ Error RdmaWindow::Put(const Origin& origin, const Target& target, Request** requ
     WEFT_MPI_TRY(KeepOrder(access, &rdma));
     return rdma ? PutRdma(access, origin, target, key) : PutMessages(access, origin, target);
   });
+}
+
+Error RdmaWindow::PutHere(const Access& access, const Origin& origin, const Target& target) {
+  const Peer& peer = *access.peer;
+  if (peer.pid == 0 && origin.type->dense && target.type->dense) [[likely]] {
+    std::memmove(peer.local + access.offset, origin.buffer, static_cast<size_t>(access.bytes));
+    return {};
+  }
+  if (peer.pid == 0) {
+    return CopyTyped(origin.buffer, origin.count, *origin.type, peer.local + access.offset, target.count, *target.type);
+  }
+  TypeCursor here(origin.buffer, origin.count, *origin.type);
+  TypeCursor there(reinterpret_cast<const void*>(peer.base + access.offset), target.count, *target.type);
+  return CopyError(peer, CopyWithProcess(Direction::kToProcess, peer.pid, here, there, static_cast<size_t>(access.bytes)));
+}
+
+Error RdmaWindow::CopyError(const Peer& peer, int error) const {
+  if (error == 0) return {};
+  if (error == ESRCH || Gone(peer)) return GoneError(RankOf(peer));
+  const std::string where = "between this process and rank " + std::to_string(RankOf(peer)) + " of the window";
+  if (error == EFAULT) {
+    return Error(MPI_ERR_RMA_RANGE, "the kernel cannot copy " + where + ": memory of the one or the other is not mapped");
+  }
+  return Error(MPI_ERR_OTHER, "the kernel does not copy " + where + ": " + std::strerror(error) + "; WEFT_SAME_HOST=off does without");
 }
 
 Registration* RdmaWindow::RegisterOrigin(const Origin& origin, MPI_Aint bytes, bool sink) {
@@ -313,11 +326,10 @@ Reply* RdmaWindow::ReplyFor(const Access& access, bool wanted, Reply* storage) {
 Error RdmaWindow::Get(const Origin& origin, const Target& target, Request** request) {
   Access access;
   WEFT_MPI_TRY(BeginAccess(target, origin.count * origin.type->size, request != nullptr, &access));
-  void* into = const_cast<void*>(origin.buffer);
   if (access.peer == nullptr || access.link == nullptr) {
+    if (access.peer != nullptr) WEFT_MPI_TRY(GetHere(access, origin, target));
     FinishedRequest(request);
-    if (access.peer == nullptr) return {};
-    return CopyTyped(access.peer->local + access.offset, target.count, *target.type, into, origin.count, *origin.type);
+    return {};
   }
   return WithRequest(access, request, [&]() -> Error {
     uint32_t key = access.peer->key;
@@ -332,6 +344,21 @@ Error RdmaWindow::Get(const Origin& origin, const Target& target, Request** requ
     WEFT_MPI_TRY(KeepOrder(access, &rdma));
     return rdma ? GetRdma(access, origin, target, key) : GetMessages(access, origin, target);
   });
+}
+
+Error RdmaWindow::GetHere(const Access& access, const Origin& origin, const Target& target) {
+  const Peer& peer = *access.peer;
+  void* into = const_cast<void*>(origin.buffer);
+  if (peer.pid == 0 && origin.type->dense && target.type->dense) [[likely]] {
+    std::memmove(into, peer.local + access.offset, static_cast<size_t>(access.bytes));
+    return {};
+  }
+  if (peer.pid == 0) {
+    return CopyTyped(peer.local + access.offset, target.count, *target.type, into, origin.count, *origin.type);
+  }
+  TypeCursor here(origin.buffer, origin.count, *origin.type);
+  TypeCursor there(reinterpret_cast<const void*>(peer.base + access.offset), target.count, *target.type);
+  return CopyError(peer, CopyWithProcess(Direction::kFromProcess, peer.pid, here, there, static_cast<size_t>(access.bytes)));
 }
 
 Error RdmaWindow::GetRdma(const Access& access, const Origin& origin, const Target& target, uint32_t key) {

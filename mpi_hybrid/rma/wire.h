@@ -57,7 +57,8 @@ enum class MessageKind : uint8_t {
   kGetAccumulate,  // data message, without data when op is MPI_NO_OP; the reply has what was there before
   kCompareAndSwap,
   kFindRegion,  // of a dynamic window; the reply has its key (32)
-  kLast = kFindRegion,
+  kLockOvertaking,  // as kLockShared, but not behind those that wait for exclusive use
+  kLast = kLockOvertaking,
 };
 
 enum class LockKind : uint8_t { kNone, kShared, kExclusive };

@@ -1,6 +1,6 @@
 """Runs conformance programs: conformance_test.py LIBRARY PROGRAM:RANKS[,RANKS...]...   (a case for each program and number of ranks).
 
-LIBRARY is mpich, weft_under_hydra, weft_under_mpiexec or weft_over_sctp. Bazel's shards share the cases; --test_filter chooses some by name.
+LIBRARY is one of mpi.LIBRARIES. Bazel's shards share the cases; --test_filter chooses some by name.
 """
 
 import os

@@ -70,8 +70,24 @@ class WeftOverSctp(WeftUnderMpiexec):
         return {**WeftUnderHydra.settings(), "WEFT_MPI_LLP": "sctp", "WEFT_LLP": "sctp"}
 
 
+class WeftSameHost(WeftUnderMpiexec):
+    """Through shared memory."""
+
+    @staticmethod
+    def settings():
+        return {**WeftUnderHydra.settings(), "WEFT_SAME_HOST": "auto"}
+
+
+class WeftApart(WeftUnderMpiexec):
+    """As if each rank had a host of its own."""
+
+    @staticmethod
+    def settings():
+        return {**WeftUnderHydra.settings(), "WEFT_SAME_HOST": "off"}
+
+
 LIBRARIES = {"mpich": Mpich, "weft_under_hydra": WeftUnderHydra, "weft_under_mpiexec": WeftUnderMpiexec,
-             "weft_over_sctp": WeftOverSctp}
+             "weft_over_sctp": WeftOverSctp, "weft_same_host": WeftSameHost, "weft_apart": WeftApart}
 
 
 class Job:

@@ -1,0 +1,57 @@
+#ifndef MPI_HYBRID_RMA_CONTROL_BLOCK_H_
+#define MPI_HYBRID_RMA_CONTROL_BLOCK_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/job_secret.h"
+
+namespace weft::mpi::rma {
+
+// What origins and a target share of a window at that target, so that its synchronisation needs nobody's help: in the
+// target's segment where processes of its host map it, in its own memory otherwise.
+//
+//  | cookie | asleep | lock | accumulate lock | barrier | signals of rank 0 | rank 1 | ... | readers | waiting |
+//
+// Each part that several processes write at the same time has a cache line of its own. Other processes write here: what
+// is read is a hint that is checked before it is an index, and never a length or an address. All of it is zero at first.
+struct ControlHead {
+  static constexpr uint32_t kPromised = uint32_t{1} << 31;
+
+  Nonce cookie;  // by which a process that mapped it knows that it is this one
+  // A thread of the target sleeps in MPI and is to be woken by its bell (bell.h).
+  alignas(64) std::atomic<uint32_t> asleep;
+  // Of window_lock.h: rank + 1 of who has the lock alone, with kPromised who is to have it; how many wait.
+  alignas(64) std::atomic<uint32_t> writer;
+  std::atomic<uint32_t> waiters;
+  // Rank + 1 of who is in an accumulate that the processor cannot do at once.
+  alignas(64) std::atomic<uint32_t> accumulating;
+  // At rank 0, of a fence of many: calls so far, and fences that all have come to.
+  alignas(64) std::atomic<uint32_t> arrived;
+  alignas(64) std::atomic<uint32_t> passed;
+};
+
+// How often a rank did these, so far, towards the target; modulo 2^32.
+struct alignas(64) Signals {
+  std::atomic<uint32_t> fences, posts, completes;
+};
+
+// Where the parts are. Refers to memory of Bytes(ranks) that starts at a cache line.
+struct ControlBlock {
+  ControlBlock() = default;
+  ControlBlock(void* memory, int ranks);
+  static size_t Bytes(int ranks);
+
+  explicit operator bool() const { return head != nullptr; }
+
+  ControlHead* head = nullptr;
+  Signals* signals = nullptr;                 // by rank
+  std::atomic<uint8_t>* readers = nullptr;    // by rank: shares the lock, or will unless somebody has it alone
+  std::atomic<uint8_t>* waiting = nullptr;    // by rank: sleeps until the lock is given back
+  int ranks = 0;
+};
+
+}  // namespace weft::mpi::rma
+
+#endif  // MPI_HYBRID_RMA_CONTROL_BLOCK_H_

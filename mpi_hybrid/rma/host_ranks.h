@@ -1,0 +1,51 @@
+#ifndef MPI_HYBRID_RMA_HOST_RANKS_H_
+#define MPI_HYBRID_RMA_HOST_RANKS_H_
+
+#include <atomic>
+#include <deque>
+
+#include "mpi_hybrid/rma/bell.h"
+#include "mpi_hybrid/rma/control_block.h"
+#include "mpi_hybrid/rma/host_segment.h"
+
+namespace weft::mpi::rma {
+
+// The ranks of a window that this process reaches through shared memory, itself among them: their segments, and what is
+// done with them from any thread. Filled while the window is made, and constant from then on.
+class HostRanks {
+ public:
+  struct One {
+    HostSegment segment;  // of others
+    ControlBlock control;  // none: it is elsewhere
+    pid_t pid = 0;
+    BellName bell;
+    std::atomic<bool> ended{false};
+  };
+
+  explicit HostRanks(int ranks) : ranks_(static_cast<size_t>(ranks)) {}
+
+  One& of(int rank) { return ranks_[static_cast<size_t>(rank)]; }
+  const ControlBlock& control(int rank) const { return ranks_[static_cast<size_t>(rank)].control; }
+
+  // Something that `rank` may wait for has changed.
+  void Wake(int rank) {
+    One& one = of(rank);
+    if (one.control && one.control.head->asleep.load() != 0 && one.control.head->asleep.exchange(0) != 0) Ring(one.bell);
+  }
+  // Asks the system whether its process has ended. False for what is elsewhere.
+  bool Ended(int rank) {
+    One& one = of(rank);
+    if (!one.control || one.pid == 0) return false;
+    if (!one.ended.load(std::memory_order_relaxed) && HasEnded(one.pid)) one.ended = true;
+    return one.ended;
+  }
+  // Whether it was found to have ended.
+  bool known_ended(int rank) const { return ranks_[static_cast<size_t>(rank)].ended.load(std::memory_order_relaxed); }
+
+ private:
+  std::deque<One> ranks_;
+};
+
+}  // namespace weft::mpi::rma
+
+#endif  // MPI_HYBRID_RMA_HOST_RANKS_H_

@@ -1,0 +1,52 @@
+#ifndef MPI_HYBRID_RMA_HOST_SEGMENT_H_
+#define MPI_HYBRID_RMA_HOST_SEGMENT_H_
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/job_secret.h"
+
+namespace weft::mpi::rma {
+
+// Memory that processes of one user on one host map. It has no name, so it goes with the last of them, however they
+// end; its size is sealed, so that nobody can take pages away from the others.
+class HostSegment {
+ public:
+  HostSegment() = default;
+  ~HostSegment();
+  HostSegment(HostSegment&& other) noexcept;
+  HostSegment& operator=(HostSegment&& other) noexcept;
+
+  // Of zeroes. Returns 0 or an errno: no memory, no descriptor, longer than the process may make a file.
+  int Make(size_t bytes);
+  // The one that process `pid` has as `fd`, `bytes` long. An errno: there is none, it is no sealed memory of that length, or it
+  // may not be had. Whether it is the one that was meant its first bytes have to tell.
+  int Map(pid_t pid, int fd, size_t bytes);
+  // After Make, until others have mapped it.
+  int fd() const { return fd_; }
+  void CloseDescriptor();
+  void Unmap();
+
+  uint8_t* data() const { return memory_; }
+  size_t size() const { return bytes_; }
+
+ private:
+  int MapHere(size_t bytes);
+
+  int fd_ = -1;
+  uint8_t* memory_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+// A number that processes on one host, in one namespace of process ids and of one user, have in common. It is no proof:
+// it saves trying.
+uint64_t HostNumber();
+
+// Whether the process has ended, also one whose parent has not noticed yet. False when it cannot be known.
+bool HasEnded(pid_t pid);
+
+}  // namespace weft::mpi::rma
+
+#endif  // MPI_HYBRID_RMA_HOST_SEGMENT_H_

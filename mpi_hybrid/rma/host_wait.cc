@@ -1,0 +1,99 @@
+#include "mpi_hybrid/rma/host_wait.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "mpi_hybrid/core/lock.h"
+#include "mpi_hybrid/p2p/process_device.h"
+#include "mpi_hybrid/p2p/progress.h"
+#include "mpi_hybrid/rma/bell.h"
+#include "mpi_hybrid/rma/pause.h"
+
+namespace weft::mpi::rma {
+
+// Among what Progress sleeps on: the bell, for all waits of this process.
+class BellStage final : public ProgressStage {
+ public:
+  void Add(const HostWait& wait) { waits_.push_back(&wait); }
+  void Remove(const HostWait& wait) { waits_.erase(std::find(waits_.begin(), waits_.end(), &wait)); }
+
+  // True when a wait has ended: of this thread, or of one that sleeps behind it and has to be told.
+  bool Poll() override {
+    if (std::exchange(armed_, false)) {
+      for (const HostWait* wait : waits_) wait->mine_.head->asleep.store(0);
+      Silence();  // also of what rang for waits that are over: it would end the next sleep at once
+    }
+    if (!AnyDone()) return false;
+    Progress::Wake();
+    return true;
+  }
+
+  bool Arm() override {
+    armed_ = true;
+    for (const HostWait* wait : waits_) wait->mine_.head->asleep.store(1);
+    // Who writes looks whether somebody sleeps after it has written, so that either it sees that or this sees what it wrote.
+    return !AnyDone();
+  }
+
+  int fd() const override { return OwnBellDescriptor(); }
+
+ private:
+  bool AnyDone() const {
+    return std::any_of(waits_.begin(), waits_.end(), [](const HostWait* wait) { return wait->check_(wait->argument_); });
+  }
+
+  std::vector<const HostWait*> waits_;
+  bool armed_ = false;
+};
+
+namespace {
+
+constexpr std::chrono::microseconds kSpin{20};
+constexpr int kClockEvery = 16;  // looks
+constexpr int kYields = 30;
+
+std::unique_ptr<BellStage> g_stage;
+
+}  // namespace
+
+HostWait::Spinner::Spinner() : yields_(SpinTime().count() == 0) {}
+
+bool HostWait::Spinner::Goes() {
+  if (turns_++ == 0) return true;
+  if (yields_) {
+    if (turns_ > kYields) return false;
+    LibraryLock::Release();
+    sched_yield();
+    LibraryLock::Acquire();
+    return true;
+  }
+  Pause();
+  if (turns_ % kClockEvery != 0) return true;
+  const auto now = std::chrono::steady_clock::now();
+  if (turns_ == kClockEvery) end_ = now + kSpin;
+  return now < end_;
+}
+
+void HostWait::Enter() {
+  if (g_stage == nullptr) {
+    g_stage = std::make_unique<BellStage>();
+    Progress::AddStage(g_stage.get());
+  }
+  g_stage->Add(*this);
+}
+
+HostWait::~HostWait() { g_stage->Remove(*this); }
+
+void HostWait::Close() {
+  if (g_stage == nullptr) return;
+  Progress::RemoveStage(g_stage.get());
+  g_stage.reset();
+  ForgetBells();
+}
+
+}  // namespace weft::mpi::rma

@@ -1,0 +1,58 @@
+#ifndef MPI_HYBRID_RMA_HOST_WAIT_H_
+#define MPI_HYBRID_RMA_HOST_WAIT_H_
+
+#include <chrono>
+
+#include "mpi_hybrid/rma/control_block.h"
+
+namespace weft::mpi::rma {
+
+// A wait for what other processes of this host write into memory: there while a thread goes on with Progress until it
+// has come. While that sleeps, who writes sees it in the control block and rings the bell. With the library's lock.
+class HostWait {
+ public:
+  // `check` only looks; it outlives this object.
+  template <typename Check>
+  HostWait(const ControlBlock& mine, const Check& check)
+      : mine_(mine), check_([](const void* it) { return (*static_cast<const Check*>(it))(); }), argument_(&check) {
+    Enter();
+  }
+  ~HostWait();
+  HostWait(const HostWait&) = delete;
+  HostWait& operator=(const HostWait&) = delete;
+
+  // Looks again and again for as long as that is likely to be shorter than what a sleep takes, and lets others have the
+  // processor where ranks share one. Whether it has come.
+  template <typename Check>
+  static bool Spin(const Check& check) {
+    for (Spinner spinner; spinner.Goes();) {
+      if (check()) return true;
+    }
+    return false;
+  }
+
+  // MPI_Finalize.
+  static void Close();
+
+ private:
+  friend class BellStage;
+  class Spinner {
+   public:
+    Spinner();
+    bool Goes();
+
+   private:
+    int turns_ = 0;
+    const bool yields_;
+    std::chrono::steady_clock::time_point end_;
+  };
+  void Enter();
+
+  const ControlBlock mine_;
+  bool (*const check_)(const void*);
+  const void* const argument_;
+};
+
+}  // namespace weft::mpi::rma
+
+#endif  // MPI_HYBRID_RMA_HOST_WAIT_H_

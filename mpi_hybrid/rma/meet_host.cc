@@ -1,0 +1,209 @@
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "mpi_hybrid/coll/collectives.h"
+#include "mpi_hybrid/core/job.h"
+#include "mpi_hybrid/rma/rdma_window.h"
+
+// Who of a window's ranks is on this host, and how each is reached. Every process finds out for itself about each other
+// one, by trying: it depends on users, namespaces, containers and Yama, on memory and on descriptors, and need not be the
+// same both ways. So nothing is agreed on but whether all reach all.
+namespace weft::mpi::rma {
+namespace {
+
+constexpr size_t kPage = 4096;
+
+size_t WholePages(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+
+}  // namespace
+
+// What each rank tells the others: a claim. Its cookie, in memory that only processes of its user map, is the proof.
+struct RdmaWindow::HostCard {
+  uint64_t host = 0;  // HostNumber; 0: nobody is to try
+  uint64_t base = 0, size = 0;
+  int64_t unit = 1;
+  int32_t error = MPI_SUCCESS;  // its class, when this rank cannot make its part
+  int32_t pid = 0, fd = -1;     // the segment
+  uint64_t segment_bytes = 0;
+  uint64_t memory_at = 0;       // where in the segment the window's memory is; 0: it is not there
+  uint64_t control_address = 0;
+  BellName bell;
+  Nonce cookie{};
+};
+
+Error RdmaWindow::Allocate(MPI_Aint bytes) {
+  size = bytes;
+  const size_t control = WholePages(ControlBlock::Bytes(comm->size()));
+  if (bytes > 0 && same_host_ && comm->size() > 1 && static_cast<size_t>(bytes) < SIZE_MAX / 2 &&
+      own_segment_.Make(control + static_cast<size_t>(bytes)) == 0) {
+    base = own_segment_.data() + control;
+    return {};
+  }
+  if (bytes == 0) return {};
+  allocated_bytes_ = WholePages(static_cast<size_t>(bytes));
+  void* memory = mmap(nullptr, allocated_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) {
+    return Error(MPI_ERR_NO_MEM, std::to_string(bytes) + " bytes for the window: " + std::strerror(errno));
+  }
+  base = allocated_ = memory;
+  return {};
+}
+
+void RdmaWindow::MakeControl() {
+  const int ranks = comm->size();
+  const size_t bytes = ControlBlock::Bytes(ranks);
+  const bool in_memory_of_its_own = flavor == MPI_WIN_FLAVOR_ALLOCATE && size > 0 && own_segment_.data() == nullptr;
+  const bool shares = same_host_ && ranks > 1 && flavor != MPI_WIN_FLAVOR_DYNAMIC && !in_memory_of_its_own;
+  if (shares && own_segment_.data() == nullptr) (void)own_segment_.Make(bytes);
+  uint8_t* at = own_segment_.data();
+  if (at == nullptr) {
+    own_control_ = std::make_unique<uint8_t[]>(bytes + alignof(ControlHead));
+    const auto address = reinterpret_cast<uintptr_t>(own_control_.get());
+    at = own_control_.get() + (alignof(ControlHead) - address % alignof(ControlHead)) % alignof(ControlHead);
+  }
+  own_.control = ControlBlock(at, ranks);
+  own_.control.head->cookie = NewNonce();
+  own_.host = &host_;
+  own_.locks = LockManager(WindowLock(own_.control));
+  HostRanks::One& me = host_.of(comm->rank);
+  me.control = own_.control;
+  me.bell = OwnBell();
+}
+
+bool RdmaWindow::Meet(const HostCard& card, int rank) {
+  HostRanks::One& one = host_.of(rank);
+  const int ranks = comm->size();
+  const size_t control = ControlBlock::Bytes(ranks);
+  if (card.fd < 0 || card.segment_bytes < control || card.segment_bytes > SIZE_MAX / 2) return false;
+  if (card.memory_at != 0 && (card.memory_at < control || card.memory_at > card.segment_bytes ||
+                              card.size > card.segment_bytes - card.memory_at)) {
+    return false;
+  }
+  if (one.segment.Map(card.pid, card.fd, card.segment_bytes) != 0) return false;
+  const ControlBlock found(one.segment.data(), ranks);
+  Peer& peer = peers_[static_cast<size_t>(rank)];
+  bool reached = found.head->cookie == card.cookie;
+  if (reached && flavor == MPI_WIN_FLAVOR_ALLOCATE) {
+    reached = card.memory_at != 0 || card.size == 0;
+    peer.local = one.segment.data() + card.memory_at;
+  } else if (reached && flavor == MPI_WIN_FLAVOR_CREATE) {
+    // A process of its namespace that has this number now might be another: its memory tells.
+    Nonce cookie{};
+    reached = ReadProcess(card.pid, card.control_address, &cookie, sizeof cookie) == 0 && cookie == card.cookie;
+    peer.pid = card.pid;
+  }
+  if (!reached) {
+    one.segment.Unmap();
+    peer.local = nullptr;
+    peer.pid = 0;
+    return false;
+  }
+  one.control = found;
+  one.pid = card.pid;
+  one.bell = card.bell;
+  return true;
+}
+
+AccumulateGuard RdmaWindow::GuardOf(int rank) {
+  if (flavor == MPI_WIN_FLAVOR_SHARED && !all_here_) return {.mutex = segment_.mutex()};
+  return {.atomics = flavor == MPI_WIN_FLAVOR_ALLOCATE || flavor == MPI_WIN_FLAVOR_SHARED,
+          .control = host_.control(rank),
+          .host = &host_,
+          .me = comm->rank};
+}
+
+// Each of the two steps is taken by all: what fails at one process may have gone well at another.
+Error RdmaWindow::MeetHost(Comm& parent, Error failed, bool* all_here) {
+  own_.dynamic = flavor == MPI_WIN_FLAVOR_DYNAMIC;
+  MakeControl();
+  own_.base = static_cast<uint8_t*>(base);
+  own_.size = static_cast<uint64_t>(size);
+  *all_here = false;
+  if (!own_.dynamic) {
+    failed = GatherCards(parent, std::move(failed));
+    int reached = failed.ok() && same_host_ && ReachesAll() ? 1 : 0, all = 0;
+    Error met = AllReduce(&reached, &all, 1, *Datatype::Find(MPI_INT), *Op::Find(MPI_MIN), parent);
+    if (!met.ok()) all = reached;  // what the others most likely heard
+    if (failed.ok()) failed = std::move(met);
+    *all_here = all_here_ = all != 0;
+  }
+  own_segment_.CloseDescriptor();
+  if (failed.ok()) SettleWays();
+  return failed;
+}
+
+Error RdmaWindow::GatherCards(Comm& parent, Error failed) {
+  HostCard card;
+  card.error = failed.mpi_class();
+  card.base = reinterpret_cast<uintptr_t>(base);
+  card.size = static_cast<uint64_t>(size);
+  card.unit = displacement_unit;
+  if (same_host_) card.host = HostNumber();
+  if (own_segment_.data() != nullptr) {
+    card.pid = getpid();
+    card.fd = own_segment_.fd();
+    card.segment_bytes = own_segment_.size();
+    if (flavor == MPI_WIN_FLAVOR_ALLOCATE && size > 0) card.memory_at = static_cast<uint64_t>(own_.base - own_segment_.data());
+    card.control_address = reinterpret_cast<uintptr_t>(own_.control.head);
+    card.bell = OwnBell();
+    card.cookie = own_.control.head->cookie;
+  }
+  std::vector<HostCard> cards(peers_.size());
+  const Datatype& byte = *Datatype::Find(MPI_BYTE);
+  Error met = AllGather({&card, sizeof card, &byte}, {cards.data(), sizeof card, &byte}, parent);
+  WEFT_MPI_TRY(std::move(failed));
+  WEFT_MPI_TRY(std::move(met));
+  for (size_t rank = 0; rank < cards.size(); ++rank) {
+    if (cards[rank].error == MPI_SUCCESS) continue;
+    return Error(cards[rank].error, "rank " + std::to_string(rank) + " could not make its part of the window");
+  }
+  for (int rank = 0; rank < comm->size(); ++rank) {
+    Peer& peer = peers_[static_cast<size_t>(rank)];
+    const HostCard& its = cards[static_cast<size_t>(rank)];
+    peer.base = its.base;
+    peer.size = its.size;
+    peer.unit = static_cast<int>(its.unit);
+    peer.here = rank == comm->rank || (card.host != 0 && its.host == card.host && Meet(its, rank));
+  }
+  return {};
+}
+
+bool RdmaWindow::ReachesAll() const {
+  return std::all_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.here; });
+}
+
+void RdmaWindow::SettleWays() {
+  for (int rank = 0; rank < comm->size(); ++rank) {
+    Peer& peer = peers_[static_cast<size_t>(rank)];
+    if (rank == comm->rank) {
+      peer.here = true;
+      peer.local = own_.dynamic ? nullptr : own_.base;
+    } else if (flavor == MPI_WIN_FLAVOR_SHARED) {
+      // Its memory is mapped in any case; who locks how is one thing for all.
+      if (!all_here_) host_.of(rank).control = ControlBlock();
+      peer.here = true;
+    }
+    if (!share_offsets_.empty()) peer.local = segment_.data() + share_offsets_[static_cast<size_t>(rank)];
+    if (peer.here) peer.guard = GuardOf(rank);
+  }
+  own_.guard = GuardOf(comm->rank);
+  TellTheWays();
+}
+
+// For those who want to know, tests among them: how many targets are reached how.
+void RdmaWindow::TellTheWays() {
+  int memory = 0, copy = 0, rdma = 0;
+  for (int rank = 0; rank < comm->size(); ++rank) {
+    const Peer& peer = peers_[static_cast<size_t>(rank)];
+    if (rank == comm->rank) continue;
+    ++(!host_.control(rank) ? rdma : peer.pid != 0 ? copy : memory);
+  }
+  info->Set("weft_ways", "memory=" + std::to_string(memory) + ",copy=" + std::to_string(copy) + ",rdma=" + std::to_string(rdma));
+}
+
+}  // namespace weft::mpi::rma

@@ -1,0 +1,17 @@
+#ifndef MPI_HYBRID_RMA_PAUSE_H_
+#define MPI_HYBRID_RMA_PAUSE_H_
+
+namespace weft::mpi::rma {
+
+// Between two looks of a thread that spins.
+inline void Pause() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace weft::mpi::rma
+
+#endif  // MPI_HYBRID_RMA_PAUSE_H_

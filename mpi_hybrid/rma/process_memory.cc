@@ -1,0 +1,140 @@
+#include "mpi_hybrid/rma/process_memory.h"
+
+#include <sys/uio.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "mpi_hybrid/datatype/op.h"
+#include "mpi_hybrid/rma/pairwise.h"
+
+namespace weft::mpi::rma {
+namespace {
+
+constexpr size_t kBatch = 64;                      // pieces of one system call
+constexpr uint64_t kLongestPiece = uint64_t{1} << 30;  // the kernel moves less than 2 GiB at a time
+
+// All of the pieces: the kernel may stop earlier, between two of them or inside of one.
+int Move(Direction direction, pid_t pid, iovec* here, iovec* there, size_t pieces, size_t bytes) {
+  while (bytes > 0) {
+    const ssize_t moved = direction == Direction::kToProcess ? process_vm_writev(pid, here, pieces, there, pieces, 0)
+                                                             : process_vm_readv(pid, here, pieces, there, pieces, 0);
+    if (moved < 0 && errno == EINTR) continue;
+    if (moved <= 0) return moved == 0 ? EFAULT : errno;
+    auto done = static_cast<size_t>(moved);
+    bytes -= done;
+    for (size_t i = 0; i < pieces && done > 0; ++i) {
+      const size_t part = std::min(done, here[i].iov_len);
+      here[i] = {static_cast<uint8_t*>(here[i].iov_base) + part, here[i].iov_len - part};
+      there[i] = {static_cast<uint8_t*>(there[i].iov_base) + part, there[i].iov_len - part};
+      done -= part;
+    }
+  }
+  return 0;
+}
+
+// Elements of that process, one run of them after the other, and where they are here meanwhile.
+struct Batch {
+  struct Run {
+    uint64_t address;
+    uint32_t elements;
+  };
+  Run runs[kBatch];
+  size_t count = 0, bytes = 0;
+  uint8_t memory[2 * kSlotBytes];
+
+  int Move(Direction direction, pid_t pid, const ElementType& type) {
+    iovec here[kBatch], there[kBatch];
+    uint8_t* at = memory;
+    for (size_t i = 0; i < count; ++i) {
+      const size_t span = Span(type, runs[i].elements);
+      here[i] = {at, span};
+      there[i] = {reinterpret_cast<void*>(runs[i].address), span};
+      at += span;
+    }
+    return rma::Move(direction, pid, here, there, count, bytes);
+  }
+  static size_t Span(const ElementType& type, uint32_t elements) {
+    return size_t{elements - 1} * type.extent + type.span;
+  }
+};
+
+int Accumulate(pid_t pid, const AccumulateGuard& guard, MPI_Op op, const ElementType& type, Batch& batch,
+               const uint8_t** given, uint8_t** fetched) {
+  const AccumulateLock lock(guard);
+  if (int error = batch.Move(Direction::kFromProcess, pid, type); error != 0) return error;
+  uint8_t* at = batch.memory;
+  for (size_t i = 0; i < batch.count; ++i) {
+    const uint32_t elements = batch.runs[i].elements;
+    const size_t packed = size_t{elements} * type.size;
+    if (*fetched != nullptr) {
+      FetchElements(type, at, elements, *fetched);
+      *fetched += packed;
+    }
+    if (*given != nullptr) {
+      Op::ApplyBasic(op, type.handle, *given, at, elements);
+      *given += packed;
+    }
+    at += Batch::Span(type, elements);
+  }
+  return *given == nullptr ? 0 : batch.Move(Direction::kToProcess, pid, type);
+}
+
+}  // namespace
+
+int ReadProcess(pid_t pid, uint64_t from, void* to, size_t bytes) {
+  iovec here{to, bytes}, there{reinterpret_cast<void*>(from), bytes};
+  return Move(Direction::kFromProcess, pid, &here, &there, 1, bytes);
+}
+
+int CopyWithProcess(Direction direction, pid_t pid, TypeCursor& here, TypeCursor& there, size_t bytes) {
+  Pairwise pairs(here, there, bytes, kLongestPiece);
+  iovec ours[kBatch], theirs[kBatch];
+  bool more = true;
+  while (more) {
+    size_t count = 0, length = 0;
+    uint8_t* mine;
+    uint64_t its;
+    for (size_t piece; count < kBatch && length < kLongestPiece && (more = pairs.Next(&mine, &its, &piece)); ++count) {
+      ours[count] = {mine, piece};
+      theirs[count] = {reinterpret_cast<void*>(its), piece};
+      length += piece;
+    }
+    if (int error = Move(direction, pid, ours, theirs, count, length); error != 0) return error;
+  }
+  return 0;
+}
+
+int AccumulateInProcess(pid_t pid, const AccumulateGuard& guard, MPI_Op op, const ElementType& type,
+                        const BlockSource::Part& part, const uint8_t* given, uint8_t* fetched) {
+  Batch batch;
+  const auto finish = [&] {
+    const int error = batch.count == 0 ? 0 : Accumulate(pid, guard, op, type, batch, &given, &fetched);
+    batch.count = batch.bytes = 0;
+    return error;
+  };
+  for (const Block& block : part.blocks) {
+    const uint32_t elements = block.bytes / type.size;
+    const size_t span = Batch::Span(type, elements);
+    uint64_t address = block.offset;
+    for (uint32_t i = 0; i < block.count; ++i, address += static_cast<uint64_t>(block.stride)) {
+      if (batch.count == kBatch || batch.bytes + span > sizeof batch.memory) {
+        if (int error = finish(); error != 0) return error;
+      }
+      batch.runs[batch.count++] = {address, elements};
+      batch.bytes += span;
+    }
+  }
+  return finish();
+}
+
+int CompareAndSwapInProcess(pid_t pid, const AccumulateGuard& guard, const ElementType& type, const uint8_t* compare,
+                            const uint8_t* given, uint64_t address, uint8_t* fetched) {
+  const AccumulateLock lock(guard);
+  if (int error = ReadProcess(pid, address, fetched, type.size); error != 0) return error;
+  if (std::memcmp(fetched, compare, type.size) != 0) return 0;
+  iovec here{const_cast<uint8_t*>(given), type.size}, there{reinterpret_cast<void*>(address), type.size};
+  return Move(Direction::kToProcess, pid, &here, &there, 1, type.size);
+}
+
+}  // namespace weft::mpi::rma

@@ -1,0 +1,120 @@
+"""Windows whose targets are reached in different ways: through memory, by copies that the kernel makes, over the RDMA device. Random operations
+(rma/random_operations.c) against a serial model, with some ranks made to look remote; ranks that die in the middle; what is left.
+
+A seed is printed with each failure. WINDOW_SEEDS (6) seeds from WINDOW_FIRST (100) on:
+bazel test --test_env=WINDOW_SEEDS=200 //tests/mpi:same_host_test
+"""
+
+import os
+import random
+import re
+import signal
+import time
+
+import mpi
+import stock
+
+FIRST, SEEDS = int(os.environ.get("WINDOW_FIRST", 100)), int(os.environ.get("WINDOW_SEEDS", 6))
+BOUND = 30  # seconds, for everything to end after a death
+RANDOM = "tests/mpi/rma/random_operations"
+
+
+def ways(output):
+    return {int(rank): tuple(map(int, counts)) for rank, *counts in re.findall(r"rank (\d+): memory=(\d+),copy=(\d+),rdma=(\d+)", output)}
+
+
+class SameHost(mpi.MpiTest):
+    library = mpi.WeftSameHost
+
+    def launch(self, words):
+        job = mpi.Job(words, self.library.settings())
+        self.addCleanup(job.kill)
+        return job
+
+    def run_parts(self, parts, *arguments):
+        """`parts`: (ranks, settings) of a job; its output."""
+        words = list(self.library.launcher())
+        for number, (ranks, settings) in enumerate(parts):
+            words += [":"] * (number > 0) + ["-n", str(ranks), "env", *settings, stock.workspace_file(RANDOM), *map(str, arguments)]
+        job = self.launch(words)
+        if not job.wait(60 * self.slow):
+            self.fail(f"{' '.join(words)}\nstill runs; output:\n{job.output}\n{job.stacks()}")
+        self.assertEqual(job.status, 0, f"{' '.join(words)}\n{job.output}")
+        return job.output
+
+    def test_ranks_of_one_host_reach_one_another_through_memory_and_have_no_rdma_device(self):
+        output = self.run_job(3, stock.workspace_file(RANDOM), "1", "2")
+        self.assertEqual(ways(output), {rank: (2, 0, 0) for rank in range(3)}, output)
+
+    def test_random_operations_with_all_on_one_host(self):
+        for seed in range(FIRST, FIRST + SEEDS):
+            with self.subTest(seed=seed):
+                self.run_parts([(2 + seed % 4, [])], seed)
+
+    def test_random_operations_with_some_ranks_elsewhere(self):
+        for seed in range(FIRST, FIRST + SEEDS):
+            choice = random.Random(seed)
+            parts = [(choice.randint(1, 2), ["WEFT_SAME_HOST=" + choice.choice(["auto", "off"])]) for _ in range(3)]
+            parts.insert(choice.randrange(4), (1, ["WEFT_SAME_HOST=off"]))
+            with self.subTest(seed=seed, parts=parts):
+                output = self.run_parts(parts, seed)
+                here = sum(ranks for ranks, settings in parts if settings == ["WEFT_SAME_HOST=auto"])
+                everyone = sum(ranks for ranks, _ in parts)
+                for rank, counts in ways(output).items():
+                    self.assertIn(counts, [(here - 1, 0, everyone - here), (0, 0, everyone - 1)], output)
+
+    def test_a_rank_that_may_not_make_a_file_of_that_length_is_reached_otherwise(self):
+        words = [*self.library.launcher(), "-n", "1", stock.workspace_file(RANDOM), "3", "6", ":", "-n", "2", "sh", "-c",
+                 f"ulimit -f 1; exec {stock.workspace_file(RANDOM)} 3 6"]
+        job = self.launch(words)
+        self.assertTrue(job.wait(60 * self.slow), job.output)
+        # Shared windows are one file of all, which the first rank makes.
+        self.assertEqual(job.status, 0, job.output)
+        self.assertEqual(ways(job.output), {0: (0, 0, 2), 1: (1, 0, 1), 2: (1, 0, 1)}, job.output)
+
+    def test_when_a_rank_is_killed_the_job_ends_and_nothing_is_left(self):
+        for seed in range(FIRST, FIRST + SEEDS):
+            choice = random.Random(seed)
+            with self.subTest(seed=seed):
+                job = self.start(3, stock.workspace_file(RANDOM), str(seed), "1000000")
+                time.sleep(choice.uniform(0.05, 0.6))
+                ranks = [pid for pid in job.members() if "random_operations" in open(f"/proc/{pid}/cmdline").read().split("\0")[0]]
+                if not ranks:
+                    continue
+                os.kill(choice.choice(ranks), signal.SIGKILL)
+                self.assertTrue(job.wait(BOUND * self.slow), f"still runs:\n{job.output}\n{job.stacks()}")
+                self.assertNotEqual(job.status, 0, job.output)
+                self.assertEqual(job.left_behind(), [], job.output)
+
+    def outlive(self, how):
+        """What ranks 0, 2 and 3 say of it when rank 1 dies. Each rank has a shell, so that no launcher notices."""
+        words = [*mpi.hydra(), "-n", "4", "sh", "-c", '"$@"; sleep 60', "sh", stock.workspace_file("tests/mpi/scale/mortal_windows"), how]
+        job = self.launch(words)
+        deadline = time.monotonic() + BOUND * self.slow
+        while True:
+            said = {int(rank): text for rank, text in re.findall(r"^rank (\d): (.*)$", job.output, re.M)}
+            if sorted(said) == [0, 2, 3]:
+                return said
+            if time.monotonic() > deadline:
+                self.fail(f"not all were heard of:\n{job.output}\n{job.stacks()}")
+            time.sleep(mpi.POLL_SECONDS)
+
+    def test_the_lock_of_a_dead_rank_goes_to_those_that_wait(self):
+        for text in self.outlive("lock").values():
+            self.assertIn("fine", text)
+
+    def test_who_dies_in_an_accumulate_stops_nobody(self):
+        for text in self.outlive("accumulate").values():
+            self.assertIn("fine", text)
+
+    def test_a_fence_with_a_dead_rank_is_an_error(self):
+        for text in self.outlive("fence").values():
+            self.assertIn("an error", text)
+
+    def test_an_epoch_with_a_dead_rank_is_an_error(self):
+        for text in self.outlive("wait").values():
+            self.assertIn("an error", text)
+
+
+if __name__ == "__main__":
+    stock.main()
