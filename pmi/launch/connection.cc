@@ -69,6 +69,10 @@ bool Connection::Read() {
   return true;
 }
 
+void Connection::LookForPeer(std::chrono::steady_clock::time_point now) {
+  if (peer_.Look(fd_, now)) shutdown(fd_, SHUT_RDWR);
+}
+
 void Connection::Drain(int milliseconds) {
   using Clock = std::chrono::steady_clock;
   const auto deadline = Clock::now() + std::chrono::milliseconds(milliseconds);

@@ -1,12 +1,14 @@
 #ifndef PMI_LAUNCH_CONNECTION_H_
 #define PMI_LAUNCH_CONNECTION_H_
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 
 #include "pmi/launch/frame.h"
+#include "transport/silent_peer.h"
 
 namespace weft::pmi {
 
@@ -41,6 +43,10 @@ struct Traffic {
   }
 };
 
+// A host that has answered nothing for so long is gone.
+inline constexpr std::chrono::seconds kSilence{30};
+inline constexpr std::chrono::seconds kSilenceLook{5};  // between two looks at all connections
+
 // One end of the stream of frames between mpiexec and a proxy. Owns the descriptor, which it makes non-blocking.
 class Connection {
  public:
@@ -59,6 +65,9 @@ class Connection {
   bool Read();
   std::optional<Frame> Next();
   bool broken() const { return in_.failed(); }  // what came is no frame
+  // Ends the connection where the other end's host is gone, which shows as its end; every few seconds. For sockets of TCP, as ConfigureTcp()
+  // makes them (greeting.h): where nothing is under way the kernel does it.
+  void LookForPeer(std::chrono::steady_clock::time_point now);
   // Waits until all is sent, for `milliseconds` at most.
   void Drain(int milliseconds);
 
@@ -67,6 +76,7 @@ class Connection {
   Outbox out_;
   FrameReader in_;
   Traffic traffic_;
+  transport::SilentPeer peer_{kSilence};
 };
 
 // Reads what is there, at most `most` bytes: the number, 0 at the end of the stream, or -errno (-EAGAIN: nothing now).

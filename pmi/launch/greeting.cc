@@ -17,13 +17,13 @@ using Clock = std::chrono::steady_clock;
 
 void ConfigureTcp(int fd) {
   const int on = 1;
-  const int idle_seconds = 10;
-  const int limit_milliseconds = 30000;
+  const int idle_seconds = 10, interval_seconds = 5, probes = 4;
+  static_assert(10 + 5 * 4 == std::chrono::seconds(kSilence).count());
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
   setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_seconds, sizeof(idle_seconds));
-  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &idle_seconds, sizeof(idle_seconds));
-  setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit_milliseconds, sizeof(limit_milliseconds));
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_seconds, sizeof(interval_seconds));
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
 }
 
 std::optional<std::string> ReadLine(int fd, Clock::time_point deadline) {

@@ -18,7 +18,9 @@ inline constexpr std::chrono::seconds kStartLimit{120};    // for all proxies to
 inline constexpr std::chrono::seconds kGreetingLimit{10};  // for a connection to say who it is
 inline constexpr size_t kLongestGreeting = 4096;           // bytes
 
-// No delay; and a host that is gone ends the connection within half a minute, whether anything is said or not.
+// No delay; and where nothing is under way a host that is gone ends the connection within half a minute. Where something is
+// Connection::LookForPeer does it: TCP_USER_TIMEOUT would end a connection to a program that only does not read, as mpiexec while nobody reads its
+// output.
 void ConfigureTcp(int fd);
 
 // A line from `fd`, without its end, read byte by byte because what follows is someone else's. Nothing: none came in

@@ -207,6 +207,7 @@ int Launcher::MillisecondsToSleep() const {
     wake_at(time_out_at_);
   }
   for (const auto& [number, job] : jobs_) wake_at(job.give_up_at);
+  wake_at(look_at_);
   if (growth_ != nullptr) wake_at(growth_->wake_at());
   wake_at(output_.merger.deadline());
   wake_at(error_output_.merger.deadline());
@@ -215,6 +216,12 @@ int Launcher::MillisecondsToSleep() const {
 
 void Launcher::Tick() {
   StepGrowth();
+  if (const auto now = Clock::now(); now >= look_at_) {
+    look_at_ = now + kSilenceLook;
+    for (const auto& branch : tree_.branches()) {
+      if (branch->open) branch->link.connection->LookForPeer(now);
+    }
+  }
   output_.merger.Tick(Clock::now());
   error_output_.merger.Tick(Clock::now());
   if (!all_ending() && time_out_at_ && Clock::now() >= *time_out_at_) {

@@ -191,6 +191,7 @@ class Launcher {
   int times_interrupted_ = 0;
   std::optional<int> exit_code_;  // of the first failure
   std::optional<Clock::time_point> time_out_at_;
+  Clock::time_point look_at_{};  // whether hosts are still there
   std::optional<Clock::time_point> give_up_at_;  // when readers of our output have had their time, too
 };
 

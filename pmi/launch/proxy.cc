@@ -68,6 +68,7 @@ class Proxy final : public LocalJob::Proxy {
   void WatchOwn();
   void MakeRoom();
   int MillisecondsToSleep() const;
+  void LookForHosts();
   void OnConnection(uint32_t events);
   void OnSignal();
   void Handle(const Frame& frame);
@@ -104,6 +105,7 @@ class Proxy final : public LocalJob::Proxy {
   bool connected_ = true;
   std::map<int, std::unique_ptr<LocalJob>> jobs_;
   int signals_ = -1;
+  Clock::time_point look_at_{};  // whether hosts are still there
 };
 
 void Proxy::Run() {
@@ -115,6 +117,7 @@ void Proxy::Run() {
     WatchBranches();
     poller_.Wait(MillisecondsToSleep());
     ReapChildren();
+    LookForHosts();
     StepGrowth();
     for (const auto& [number, job] : jobs_) {
       job->CheckWhetherStuck();
@@ -174,7 +177,8 @@ void Proxy::MakeRoom() {
 }
 
 int Proxy::MillisecondsToSleep() const {
-  long shortest = growth_ == nullptr ? -1 : MillisecondsUntil(growth_->wake_at());
+  long shortest = MillisecondsUntil(look_at_);
+  if (growth_ != nullptr) shortest = std::min<long>(shortest, MillisecondsUntil(growth_->wake_at()));
   for (const auto& [number, job] : jobs_) {
     if (!job->running()) return static_cast<int>(kOrphanLook.count());
     if (!job->kill_at()) continue;
@@ -182,6 +186,16 @@ int Proxy::MillisecondsToSleep() const {
     shortest = shortest < 0 ? left : std::min(shortest, left);
   }
   return static_cast<int>(shortest);
+}
+
+void Proxy::LookForHosts() {
+  const auto now = Clock::now();
+  if (now < look_at_) return;
+  look_at_ = now + kSilenceLook;
+  connection_->LookForPeer(now);
+  for (const auto& branch : tree_.branches()) {
+    if (branch->open) branch->link.connection->LookForPeer(now);
+  }
 }
 
 void Proxy::OnConnection(uint32_t events) {

@@ -1,4 +1,4 @@
-// What ranks and Slurm said to each other (tests/slurm/captures), read by both dialects, whole and byte by byte.
+// What ranks said to Slurm (tests/slurm/captures) and to hydra (tests/mpi_launch/captures), and heard, read by both dialects, whole and byte by byte.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 namespace weft::pmi {
 namespace {
 
-constexpr char kDirectory[] = "tests/slurm/captures";
+constexpr char kOfSlurm[] = "tests/slurm/captures", kOfHydra[] = "tests/mpi_launch/captures";
 
 // "\\n", "\\\\" and "\\xHH" as the bytes that they stand for.
 std::string Bytes(const std::string& text) {
@@ -32,14 +32,14 @@ std::string Bytes(const std::string& text) {
 }
 
 struct Conversation {
-  std::string questions, answers;  // of the rank, of Slurm
+  std::string questions, answers;  // of the rank, of its launcher
 };
 
-std::map<std::string, Conversation> ReadAll() {
+std::map<std::string, Conversation> ReadAll(const char* directory) {
   std::map<std::string, Conversation> all;
-  for (const auto& entry : std::filesystem::directory_iterator(kDirectory)) {
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
     const std::string name = entry.path().filename();
-    if (!name.starts_with("pmi1_") && !name.starts_with("pmi2_") && !name.starts_with("libpmi2-")) continue;
+    if (name.find("-rank") == std::string::npos) continue;
     std::ifstream file(entry.path());
     for (std::string line; std::getline(file, line);) {
       if (line.starts_with("> ")) all[name].questions += Bytes(line.substr(2));
@@ -79,11 +79,7 @@ std::unique_ptr<Dialect> Follow(const std::string& bytes, size_t step, Dialect::
   return dialect;
 }
 
-TEST(PmiCaptures, BothSidesOfSlurmsConversationsAreUnderstood) {
-  // Of ranks that say what nobody knows, or ask for versions that there are not.
-  const std::set<std::string> mistaken = {"pmi1_unknown-rank0.txt", "pmi1_version-rank0.txt", "pmi2_version-rank0.txt"};
-  const auto all = ReadAll();
-  ASSERT_GE(all.size(), 15u);
+void ExpectUnderstood(const std::map<std::string, Conversation>& all, const std::set<std::string>& mistaken) {
   for (const auto& [name, conversation] : all) {
     for (const size_t step : {size_t{1}, size_t{100000}}) {
       std::string error;
@@ -97,6 +93,19 @@ TEST(PmiCaptures, BothSidesOfSlurmsConversationsAreUnderstood) {
       EXPECT_GE(answers, 2u) << name;
     }
   }
+}
+
+TEST(PmiCaptures, BothSidesOfSlurmsConversationsAreUnderstood) {
+  const auto all = ReadAll(kOfSlurm);
+  ASSERT_GE(all.size(), 15u);
+  // Of ranks that say what nobody knows, or ask for versions that there are not.
+  ExpectUnderstood(all, {"pmi1_unknown-rank0.txt", "pmi1_version-rank0.txt", "pmi2_version-rank0.txt"});
+}
+
+TEST(PmiCaptures, BothSidesOfHydrasConversationsAreUnderstood) {
+  const auto all = ReadAll(kOfHydra);
+  ASSERT_GE(all.size(), 11u);
+  ExpectUnderstood(all, {});
 }
 
 }  // namespace

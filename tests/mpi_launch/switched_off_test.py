@@ -8,7 +8,8 @@ import time
 import launch
 import namespaces
 
-NOTICED = 30  # seconds, as the man page says
+NOTICED = 35  # seconds, as the man page says
+MUCH = 20000000  # bytes: more than fit between a rank and who reads mpiexec's output
 ENDED = NOTICED + 15  # and all has ended
 
 # In ssh's place: leaves what it is to do to the test, so that a proxy is no child of whoever asked for it.
@@ -66,6 +67,12 @@ class SwitchedOff(launch.LaunchTest):
         return job, proxies
 
     def test_all_that_is_left_on_either_side_ends_and_names_the_host(self):
+        # And one that is there, whose output nobody reads meanwhile.
+        shell = os.path.join(self.directory, "shell")
+        with open(shell, "w") as file:
+            file.write('#!/bin/sh\nshift\nexec sh -c "$*"\n')
+        os.chmod(shell, 0o755)
+        full = self.start("-launcher-exec", shell, "-hosts", "198.51.100.1", "sh", "-c", f"yes | head -c {MUCH}")
         # Two hosts of their own: nothing is said on one link, much on the other. And a chain, whose last host is cut off from the second.
         here = self.namespace()
         quiet, busy, near, far = (self.namespace() for _ in range(4))
@@ -94,6 +101,8 @@ class SwitchedOff(launch.LaunchTest):
                 seconds = time.monotonic() - cut
                 print(f"{name}: nothing is left on the other side after {seconds:.1f} s")
                 self.assertLess(seconds, ENDED + 5)
+        out, err = full.communicate(timeout=ENDED)
+        self.assertEqual((full.returncode, len(out)), (0, MUCH), err)
         self.expect_nothing_left()
 
 
