@@ -97,6 +97,8 @@ class Channel {
   virtual void UpdateInterest() = 0;
   // A thread that spins calls Receive() over and over, and says so at each round: nobody else need look at what comes, as Network::Lend() says.
   virtual void Lend() {}
+  // The thread that said so will sleep; Receive() follows at once.
+  virtual void EndLend() {}
   // Neither is output blocked nor does a watch say that it is not any more: a look that found nothing to receive is over.
   virtual bool quiet() const = 0;
 
@@ -119,6 +121,8 @@ class Channel {
   virtual void Annotate(const std::string& comment) = 0;
   // In words, for a trace.
   virtual std::string Describe() const = 0;
+  // What carries it, now: "tcp", "sctp", "host".
+  virtual const char* wire() const = 0;
   // The plan of faults (faults/) changed.
   virtual void ApplyFaults() {}
 };

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdint>
 #include <span>
 
 #include "base/byte_reader.h"
@@ -37,6 +38,10 @@ class UlpduSink {
 
   // The payload is in place. Returns false as above.
   virtual bool End() = 0;
+
+  // What was appended up to that position is out of the wire's hands (as Channel::consumed() says from then on). Between ULPDUs, by wires that
+  // learn that from the peer: before what the peer did next is handed on.
+  virtual void OnTransmitted(uint64_t /*position*/) {}
 };
 
 // Takes ULPDUs for transmission.

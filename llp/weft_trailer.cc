@@ -20,7 +20,8 @@
 //   16 |                                                               |
 //      +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //
-// A later version keeps this layout and puts what it adds in front of it.
+// A later version keeps this layout and puts what it adds in front of it. With the flag kInvites there are in front of it the point of the
+// invitation (8 bytes) and its nonce (16).
 namespace weft::llp {
 namespace {
 
@@ -31,14 +32,18 @@ constexpr uint16_t kLeastMaxUlpdu = 128;
 }  // namespace
 
 void WeftTrailer::AppendTo(std::vector<uint8_t>& private_data) const {
-  uint8_t storage[kLength];
+  uint8_t storage[kInvitationLength + kLength];
   ByteWriter writer(storage);
+  if (invitation) {
+    writer.U64(invitation->point);
+    writer.Bytes(invitation->nonce);
+  }
   writer.U64(host_id);
   writer.U16(max_ulpdu);
-  writer.U8(flags);
+  writer.U8(static_cast<uint8_t>(invitation ? flags | kInvites : flags & ~kInvites));
   writer.U8(version);
   writer.U64(kMagic);
-  private_data.insert(private_data.end(), storage, storage + kLength);
+  private_data.insert(private_data.end(), storage, storage + length());
 }
 
 std::optional<WeftTrailer> WeftTrailer::TakeFrom(std::vector<uint8_t>& private_data) {
@@ -52,6 +57,14 @@ std::optional<WeftTrailer> WeftTrailer::TakeFrom(std::vector<uint8_t>& private_d
   trailer.version = reader.U8();
   if (reader.U64() != kMagic || trailer.version == 0) return std::nullopt;
   private_data.resize(private_data.size() - kLength);
+  if (trailer.flags & kInvites && private_data.size() >= kInvitationLength) {
+    ByteReader before(ByteSpan(private_data).last(kInvitationLength));
+    Invitation& invitation = trailer.invitation.emplace();
+    invitation.point = before.U64();
+    const ByteSpan nonce = before.Bytes(invitation.nonce.size());
+    std::copy(nonce.begin(), nonce.end(), invitation.nonce.begin());
+    private_data.resize(private_data.size() - kInvitationLength);
+  }
   return trailer;
 }
 

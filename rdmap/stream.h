@@ -53,7 +53,7 @@ class Stream final : public llp::UlpduSink {
   // whether anything was appended.
   bool Transmit(llp::UlpduWriter& out);
   // Bytes up to stream position `position` (see UlpduWriter::appended) were handed down; reports Sent() in order.
-  void OnTransmitted(uint64_t position);
+  void OnTransmitted(uint64_t position) override;
   // There is something that Transmit would append, given room.
   bool HasWork() const;
 

@@ -29,7 +29,7 @@ std::optional<std::vector<uint8_t>> SetUpData::Serialize() const {
     writer.U16(reads->ord);
   }
   bytes.insert(bytes.end(), program.begin(), program.end());
-  if (trailer && bytes.size() + llp::WeftTrailer::kLength <= kMaxPrivateData) trailer->AppendTo(bytes);
+  if (trailer && bytes.size() + trailer->length() <= kMaxPrivateData) trailer->AppendTo(bytes);
   return bytes;
 }
 

@@ -50,7 +50,7 @@ void OnRequest(const StartFrame& request, const StartParams& ours) {
   OverTheWire(MakeReject(request, ours.private_data));
   std::vector<uint8_t> data = request.private_data;
   if (const auto trailer = WeftTrailer::TakeFrom(data)) {
-    WEFT_CHECK(trailer->max_ulpdu >= 128 && data.size() + WeftTrailer::kLength == request.private_data.size());
+    WEFT_CHECK(trailer->max_ulpdu >= 128 && data.size() + trailer->length() == request.private_data.size());
   } else {
     WEFT_CHECK(data == request.private_data);
   }

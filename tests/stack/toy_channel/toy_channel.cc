@@ -142,6 +142,7 @@ class ToyChannel final : public llp::Channel, private llp::UlpduWriter {
 
   transport::SocketAddress PeerAddress() const override { return *transport::SocketAddress::Parse("10.9.9.9", 9); }
   void Annotate(const std::string&) override {}
+  const char* wire() const override { return "toy"; }
   std::string Describe() const override { return "a toy"; }
 
  private:

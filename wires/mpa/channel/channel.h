@@ -68,6 +68,7 @@ class Channel final : public llp::Channel {
   transport::SocketAddress PeerAddress() const override { return stream_->PeerAddress(); }
   void Annotate(const std::string& comment) override { stream_->Annotate(comment); }
   std::string Describe() const override;
+  const char* wire() const override { return "tcp"; }
   void ApplyFaults() override { Wrap(/*start_up_write=*/false); }
 
  private:

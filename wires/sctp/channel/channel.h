@@ -56,6 +56,7 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
   transport::SocketAddress PeerAddress() const override { return peer_; }
   void Annotate(const std::string&) override {}
   std::string Describe() const override;
+  const char* wire() const override { return "sctp"; }
   void ApplyFaults() override;
 
  private:

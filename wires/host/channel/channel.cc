@@ -1,0 +1,484 @@
+#include "wires/host/channel/channel.h"
+
+#include <sched.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "base/check.h"
+#include "base/dma_scope.h"
+#include "base/iovec_length.h"
+#include "base/log.h"
+
+namespace weft::host {
+namespace {
+
+using llp::Flushed;
+using llp::Received;
+
+// What nobody but the last words, and signals, may take: a Terminate and an acknowledgement fit.
+constexpr uint32_t kSpareLines = 16;
+// In one call of Receive(), for each read that a byte stream would be given.
+constexpr size_t kRecordsPerRead = 8, kBytesPerRead = 8 * 1024;
+// The producer hears of room when so much is there, or nothing more is to be read.
+constexpr uint64_t kPublishEvery = kRingLines / 4;
+// A peer that was stopped, or died, while it read memory of ours that is going away.
+constexpr std::chrono::milliseconds kReaderLimit{200};
+// What was referenced when the connection was closed stays so long for the peer to read.
+constexpr std::chrono::seconds kLinger{10};
+
+// Bytes that MPA makes of a ULPDU without markers (RFC 5044 section 4), so that counters do not depend on the wire.
+size_t FpduLength(size_t ulpdu) { return (2 + ulpdu + 3) / 4 * 4 + 4; }
+
+bool Overlaps(const iovec& piece, const void* begin, size_t length) {
+  const auto first = reinterpret_cast<uintptr_t>(piece.iov_base), from = reinterpret_cast<uintptr_t>(begin);
+  return first < from ? from - first < piece.iov_len : first - from < length;
+}
+
+bool IsEnd(const Received& received) { return received.kind != Received::Kind::kNothing && received.kind != Received::Kind::kSome; }
+
+void CopyBytes(uint8_t* to, const uint8_t* from, size_t count) {
+  const DmaScope dma;
+  std::memcpy(to, from, count);
+}
+
+}  // namespace
+
+Channel::Channel(transport::Network& network, std::unique_ptr<llp::Channel> tcp, std::unique_ptr<Met> met, ChannelOptions options)
+    : network_(network),
+      tcp_(std::move(tcp)),
+      met_(std::move(met)),
+      options_(std::move(options)),
+      peer_memory_(met_->peer),
+      producer_(met_->memory->MakeProducer(options_.initiator)),
+      consumer_(met_->memory->MakeConsumer(options_.initiator)),
+      out_(options_.initiator ? Way::kTcp : Way::kUndecided),
+      in_(out_) {
+  if (!options_.reach) return;
+  PeerMemory::Admit(met_->peer);
+  PeerMemory::ShowProbe(options_.initiator ? control().of_initiator : control().of_responder);
+}
+
+Channel::~Channel() { Unwatch(); }
+
+void Channel::Start(llp::UlpduSink& sink, std::weak_ptr<llp::ChannelUser> user) {
+  sink_ = &sink;
+  tcp_->Start(sink, user);
+  user_ = user;
+  watchman_ = std::make_shared<Watchman>(network_, std::move(user));
+}
+
+transport::WatchId Channel::Watch(std::shared_ptr<transport::ReadyHandler> handler) {
+  tcp_news_ = std::make_shared<News>(handler);
+  bell_news_ = std::make_shared<News>(std::move(handler));
+  const transport::WatchId tcp_watch = tcp_->Watch(tcp_news_);
+  bell_watch_ = network_.WatchDescriptor(met_->bell.get(), bell_news_);
+  const bool can = bell_watch_ != 0 && !wants_tcp_ && !(options_.needs_tcp && options_.needs_tcp());
+  if (options_.initiator && can && control().declined.load(std::memory_order_acquire) == 0) {
+    Join();
+    control().joined.store(1, std::memory_order_release);
+  } else if (options_.initiator || !can) {
+    // Our answer is not out yet: an initiator that has it sees this.
+    if (!options_.initiator) control().declined.store(1, std::memory_order_release);
+    SettleOnTcp();
+  }
+  return bell_watch_ != 0 ? bell_watch_ : tcp_watch;
+}
+
+void Channel::Join() {
+  out_ = in_ = Way::kRing;
+  LearnWhetherWeRead();
+  if (TraceEnabled()) {
+    Trace(Format("the connection with %s goes through shared memory; %s", PeerAddress().ToString().c_str(),
+                 we_read_ ? "the peer's memory can be read" : "all of it"));
+  }
+}
+
+void Channel::LearnWhetherWeRead() {
+  we_read_ = options_.reach && peer_memory_.TryProbe(options_.initiator ? control().of_responder : control().of_initiator);
+  if (we_read_) consumer_.SetReadsMemory();
+}
+
+void Channel::SettleOnTcp() {
+  out_ = in_ = Way::kTcp;
+  Unwatch();
+  met_->bell.Close();
+}
+
+void Channel::Unwatch() {
+  if (bell_watch_ != 0) network_.Unwatch(std::exchange(bell_watch_, 0));
+}
+
+// --- to the peer ---
+
+bool Channel::ReadyToSend() {
+  starved_ = false;
+  if (out_ == Way::kRing) [[likely]] return true;
+  if (out_ == Way::kUndecided) return tcp_->ReadyToSend();
+  return tcp_->ReadyToSend() || moved_;  // what MPA waits for, a first FPDU, came through the ring
+}
+
+size_t Channel::max_ulpdu() const {
+  if (out_ != Way::kRing) return tcp_->writer().max_ulpdu();
+  if (!peer_reads_) peer_reads_ = producer_.consumer_reads_memory();
+  return peer_reads_ ? kMostUlpdu : kMostCopied;
+}
+
+bool Channel::HasRoom(size_t payload_length, size_t payload_pieces) const {
+  if (out_ != Way::kRing) return tcp_->writer().HasRoom(payload_length, payload_pieces);
+  const bool by_reference = GoesByReference(payload_length);
+  const size_t bytes = by_reference ? Producer::ReferenceRecordBytes(payload_pieces) : Producer::RecordBytes(kHeaderRoom + payload_length);
+  if ((!by_reference || !references_.full()) && producer_.HasRoom(bytes, closing_ ? 0 : kSpareLines)) [[likely]] return true;
+  starved_ = true;
+  return false;
+}
+
+void Channel::Append(ByteSpan header, std::span<const iovec> payload, bool volatile_payload) {
+  if (out_ != Way::kRing) return tcp_->writer().Append(header, payload, volatile_payload);
+  const size_t length = TotalLength(payload);
+  if (GoesByReference(length)) {
+    WEFT_CHECK(!volatile_payload);  // inline data and control messages are short
+    references_.Add(producer_.AppendReference(header, payload, length), appended_, payload, length);
+  } else {
+    producer_.AppendUlpdu(header, payload, length);
+  }
+  appended_ += FpduLength(header.size() + length);
+}
+
+bool Channel::DropPassed() {
+  if (!producer_.Refresh()) {
+    error_ = EPROTO;
+    return false;
+  }
+  while (!references_.empty() && references_.oldest().line < producer_.passed()) references_.DropOldest();
+  return true;
+}
+
+Flushed Channel::Flush() {
+  if (out_ == Way::kRing && producer_.head() != rung_) {
+    rung_ = producer_.head();
+    if (producer_.TakeBell()) RingBell();
+  }
+  for (;;) {
+    const uint64_t passed = producer_.passed();
+    const size_t references = references_.size();
+    if ((starved_ || !references_.empty()) && !DropPassed()) return {.kind = Flushed::Kind::kFailed};
+    const bool more_room = producer_.passed() != passed || references_.size() != references;
+    const uint64_t consumed = RingConsumed();
+    const size_t bytes = consumed - std::exchange(reported_, consumed);
+    const bool waits = starved_ || !references_.empty();
+    if (out_ != Way::kRing) [[unlikely]] {
+      Flushed flushed = tcp_->Flush();
+      flushed.bytes += bytes;
+      if (flushed.kind == Flushed::Kind::kEmpty && bytes != 0) flushed.kind = Flushed::Kind::kAll;
+      if (waits && producer_.AskForRoom()) continue;
+      return flushed;
+    }
+    if (!waits) return {.kind = bytes != 0 ? Flushed::Kind::kAll : Flushed::Kind::kEmpty, .bytes = bytes};
+    if (starved_ && more_room) {
+      starved_ = false;  // the stream tries again
+      return {.kind = Flushed::Kind::kAll, .bytes = bytes};
+    }
+    if (watchman_->lent() || !producer_.AskForRoom()) return {.kind = Flushed::Kind::kBlocked, .bytes = bytes};
+    reported_ -= bytes;  // they are told of with what has passed meanwhile
+  }
+}
+
+uint64_t Channel::consumed() const { return references_.empty() ? appended_ + tcp_->consumed() : RingConsumed(); }
+
+void Channel::RingBell() { send(met_->bell.get(), "", 1, MSG_DONTWAIT | MSG_NOSIGNAL); }
+
+void Channel::TakeOver(const void* begin, size_t length, Copy copy) {
+  tcp_->TakeOver(begin, length, copy);
+  if (references_.empty() || !DropPassed()) return;
+  bool replaced = false;
+  for (size_t i = 0; i < references_.size(); ++i) {
+    References::One& one = references_.at(i);
+    const std::span<const iovec> pieces(one.payload.data(), one.pieces);
+    if (one.taken_over != nullptr || std::none_of(pieces.begin(), pieces.end(), [&](const iovec& piece) { return Overlaps(piece, begin, length); })) {
+      continue;
+    }
+    if (producer_.ClaimBack(one.line) == Claim::kConsumer) {
+      if (!AwaitReader(one.line)) return;
+      continue;
+    }
+    one.taken_over = std::make_unique_for_overwrite<uint8_t[]>(one.length);
+    uint8_t* to = one.taken_over.get();
+    for (const iovec& piece : pieces) {
+      copy(to, static_cast<const uint8_t*>(piece.iov_base), piece.iov_len);
+      to += piece.iov_len;
+    }
+    producer_.Replace(one.line, one.taken_over.get(), one.length);
+    replaced = true;
+  }
+  if (replaced) RingBell();  // it may have found the record in our hands
+}
+
+bool Channel::AwaitReader(uint64_t line) {
+  const auto until = std::chrono::steady_clock::now() + kReaderLimit;
+  while (producer_.Refresh() && producer_.passed() <= line) {
+    if (std::chrono::steady_clock::now() > until) {
+      error_ = ETIMEDOUT;
+      return false;
+    }
+    sched_yield();
+  }
+  return true;
+}
+
+// --- from the peer ---
+
+Received Channel::Receive(unsigned most) {
+  if (bell_news_ != nullptr && bell_news_->Take()) HearBell();
+  if (in_ == Way::kRing) [[likely]] return ReceiveFromRing(most);
+  return in_ == Way::kUndecided ? Decide(most) : tcp_->Receive(most);
+}
+
+Received Channel::Decide(unsigned most) {
+  const auto joined = [this] { return control().joined.load(std::memory_order_acquire) != 0; };
+  Received received;
+  if (!joined()) {
+    received = tcp_->Receive(most);
+    if (received.kind == Received::Kind::kNothing) return received;
+    if (received.bytes != 0 || !joined()) {
+      SettleOnTcp();
+      return received;
+    }
+    end_ = received;  // behind what is in the ring
+  }
+  Join();
+  if (wants_tcp_) MoveToTcp();
+  return ReceiveFromRing(most);
+}
+
+Received Channel::ReceiveFromRing(unsigned most) {
+  if (error_ != 0) [[unlikely]] return {.kind = Received::Kind::kFailed, .error = error_};
+  Received received;
+  Consumer::Record record;  // NOLINT: filled by Next()
+  size_t records = size_t{most} * kRecordsPerRead;
+  const size_t most_bytes = size_t{most} * kBytesPerRead;
+  while (in_ == Way::kRing) {
+    if (records == 0 || received.bytes >= most_bytes) {
+      CallAgain();
+      break;
+    }
+    const Consumer::Look look = consumer_.Next(&record);
+    if (look == Consumer::Look::kRecord) {
+      --records;
+      if (!references_.empty()) TellOfPassed();
+      const bool well = Deliver(record, &received);
+      consumer_.Consume(record);
+      if (record.kind == Kind::kReference || consumer_.unpublished() >= kPublishEvery) {
+        consumer_.Publish();
+        owes_bell_ = true;
+      }
+      if (!well) break;
+      continue;
+    }
+    if (look == Consumer::Look::kNonsense) {
+      received.kind = Received::Kind::kStopped;
+      received.broken = llp::Error::kMisframed;
+      break;
+    }
+    if (received.bytes == 0 && tcp_news_->Take()) [[unlikely]] end_ = tcp_->Receive(1);
+    if (end_ && IsEnd(*end_)) {
+      if (received.bytes == 0 && (look == Consumer::Look::kBusy || consumer_.empty())) return *end_;
+      CallAgain();
+    }
+    if (look == Consumer::Look::kBusy) break;  // it rings
+    if (watchman_->lent() || consumer_.asleep() || consumer_.Sleep()) break;
+    consumer_.StayAwake();
+  }
+  // Who waits for room is woken once, when there is a lot of it.
+  if (consumer_.unpublished() != 0 || owes_bell_) Publish();
+  if (received.kind == Received::Kind::kNothing && received.bytes != 0) received.kind = Received::Kind::kSome;
+  return received;
+}
+
+// The peer may answer what it read, and the program is to hear first that it was sent.
+void Channel::TellOfPassed() {
+  const uint64_t before = RingConsumed();
+  if (DropPassed() && RingConsumed() != before) sink_->OnTransmitted(consumed());
+}
+
+// Nothing will say that there is more.
+void Channel::CallAgain() {
+  if (watchman_->lent()) return;
+  network_.Post([user = user_] {
+    if (const auto alive = user.lock()) alive->OnWake();
+  });
+}
+
+bool Channel::Deliver(const Consumer::Record& record, Received* received) {
+  switch (record.kind) {
+    case Kind::kUlpdu:
+      return DeliverUlpdu(record, received);
+    case Kind::kReference:
+      return DeliverReference(record, received);
+    case Kind::kMoved:
+      in_ = Way::kTcp;
+      CallAgain();
+      return true;
+    default:
+      if (out_ == Way::kRing) MoveToTcp();
+      CallAgain();
+      return true;
+  }
+}
+
+bool Channel::DeliverUlpdu(const Consumer::Record& record, Received* received) {
+  std::array<uint8_t, llp::kUlpduHeadLength> head;  // NOLINT: filled here
+  const size_t head_length = std::min<size_t>(record.length, head.size());
+  std::memcpy(head.data(), record.bytes.data(), head_length);
+  std::atomic_signal_fence(std::memory_order_seq_cst);  // a copy is a copy
+  llp::UlpduPlan plan;
+  received->bytes += FpduLength(record.length);
+  if (!sink_->Begin(record.length, ByteSpan(head).first(head_length), &plan)) {
+    received->kind = Received::Kind::kStopped;
+    return false;
+  }
+  if (!plan.discard) {
+    const DmaScope dma;
+    const uint8_t* from = record.bytes.data() + plan.header_length;
+    for (const iovec& piece : plan.payload) {
+      std::memcpy(piece.iov_base, from, piece.iov_len);
+      from += piece.iov_len;
+    }
+  }
+  if (sink_->End()) return true;
+  received->kind = Received::Kind::kStopped;
+  return false;
+}
+
+bool Channel::DeliverReference(const Consumer::Record& record, Received* received) {
+  llp::UlpduPlan plan;
+  received->bytes += FpduLength(record.length);
+  received->kind = Received::Kind::kStopped;
+  if (!we_read_) {
+    received->broken = llp::Error::kMisframed;
+    return false;
+  }
+  if (!sink_->Begin(record.length, ByteSpan(record.header).first(record.header_length), &plan)) return false;
+  if (!plan.discard) {
+    const size_t length = record.length - record.header_length;
+    if (plan.header_length != record.header_length || TotalLength(plan.payload) != length) {
+      received->broken = llp::Error::kMisframed;
+      return false;
+    }
+    error_ = peer_memory_.Read(plan.payload, std::span(record.payload).first(record.pieces), length);
+    if (error_ != 0) {
+      received->kind = Received::Kind::kFailed;
+      received->error = error_;
+      return false;
+    }
+  }
+  if (!sink_->End()) return false;
+  received->kind = Received::Kind::kNothing;
+  return true;
+}
+
+void Channel::Publish() {
+  consumer_.Publish();
+  owes_bell_ = false;
+  if (consumer_.TakeBell()) RingBell();
+}
+
+void Channel::HearBell() {
+  char bytes[64];
+  for (;;) {
+    const ssize_t got = recv(met_->bell.get(), bytes, sizeof bytes, MSG_DONTWAIT);
+    if (got == static_cast<ssize_t>(sizeof bytes)) continue;
+    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) Unwatch();  // the end is TCP's to tell
+    return;
+  }
+}
+
+// --- readiness ---
+
+void Channel::Lend() {
+  if (in_ != Way::kRing) return tcp_->Lend();
+  watchman_->Lend();
+  consumer_.StayAwake();
+}
+
+void Channel::EndLend() {
+  if (watchman_ != nullptr) watchman_->EndLend();
+}
+
+// --- faults ---
+
+void Channel::ApplyFaults() {
+  wants_tcp_ |= options_.needs_tcp && options_.needs_tcp();
+  if (wants_tcp_ && out_ == Way::kRing) {
+    producer_.AppendSignal(Kind::kMove);
+    MoveToTcp();
+  }
+  tcp_->ApplyFaults();
+}
+
+// There is room: it is kept for that.
+void Channel::MoveToTcp() {
+  producer_.AppendSignal(Kind::kMoved);
+  rung_ = producer_.head();
+  out_ = Way::kTcp;
+  moved_ = true;
+  RingBell();
+  if (TraceEnabled()) Trace(Format("the connection with %s leaves shared memory for TCP", PeerAddress().ToString().c_str()));
+}
+
+// --- the end ---
+
+// What is still referenced stays for the peer, in memory of our own, for a while; then it is taken out of the peer's hands.
+class Channel::Leftovers {
+ public:
+  Leftovers(std::shared_ptr<Met> met, Producer producer, References references)
+      : met_(std::move(met)), producer_(producer), references_(std::move(references)) {}
+  ~Leftovers() {
+    for (size_t i = 0; i < references_.size(); ++i) {
+      const bool reading = references_.at(i).line >= producer_.passed() && producer_.ClaimBack(references_.at(i).line) == Claim::kConsumer;
+      if (reading) static_cast<void>(references_.at(i).taken_over.release());  // it may still be at it
+    }
+  }
+
+ private:
+  const std::shared_ptr<Met> met_;
+  Producer producer_;
+  References references_;
+};
+
+void Channel::Leave() {
+  Unwatch();
+  if (references_.empty() || !DropPassed() || references_.empty()) return;
+  TakeOver(nullptr, SIZE_MAX, CopyBytes);
+  auto leftovers = std::make_shared<Leftovers>(met_, producer_, std::move(references_));
+  network_.RunAt(network_.Now() + kLinger, [leftovers = std::move(leftovers)] {});
+}
+
+void Channel::Close(const std::function<void(llp::UlpduWriter&)>& last) {
+  if (failed()) return Abort();
+  closing_ = true;
+  if (out_ == Way::kRing) {
+    last(*this);
+    if (producer_.TakeBell()) RingBell();
+    Leave();
+    return tcp_->Close([](llp::UlpduWriter&) {});
+  }
+  Leave();
+  tcp_->Close(last);
+}
+
+void Channel::Abort() {
+  Unwatch();
+  tcp_->Abort();
+}
+
+std::string Channel::Describe() const {
+  return out_ == Way::kRing ? "shared memory" : tcp_->Describe();
+}
+
+}  // namespace weft::host

@@ -1,0 +1,150 @@
+#ifndef WIRES_HOST_CHANNEL_CHANNEL_H_
+#define WIRES_HOST_CHANNEL_CHANNEL_H_
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "llp/channel.h"
+#include "transport/network.h"
+#include "wires/host/channel/references.h"
+#include "wires/host/channel/watchman.h"
+#include "wires/host/meeting/meeting_point.h"
+#include "wires/host/meeting/peer_memory.h"
+#include "wires/host/ring/consumer.h"
+#include "wires/host/ring/producer.h"
+
+namespace weft::host {
+
+struct ChannelOptions {
+  bool initiator = false;
+  bool reach = true;  // into the peer's memory and, as far as it is ours to say, the peer into ours
+  // Connection faults that change what passes over a connection concern this one. May be empty.
+  std::function<bool()> needs_tcp;
+};
+
+// A stream of ULPDUs through memory that both processes share. Over the TCP connection by which they found each other nothing passes any more: it is
+// the sign of life, and its end is the stream's. The initiator joins before it says anything; the responder, who may not say anything before that
+// (RFC 5044 section 7.1.3), sees which way the first ULPDU comes, and goes the same.
+//
+// A short payload is copied into the ring. A long one is read by the receiver where it lies, if the kernel lets it, which was tried before; else it
+// goes through the ring in pieces. Either direction can be moved back to TCP, for good, between two ULPDUs: for faults that need a byte stream.
+class Channel final : public llp::Channel, private llp::UlpduWriter {
+ public:
+  // `tcp`: not started; a channel of its own over the connection, with which all stays if the initiator does not join.
+  Channel(transport::Network& network, std::unique_ptr<llp::Channel> tcp, std::unique_ptr<Met> met, ChannelOptions options);
+  ~Channel() override;
+
+  void Start(llp::UlpduSink& sink, std::weak_ptr<llp::ChannelUser> user) override;
+
+  bool ReadyToSend() override;
+  bool may_send() const override { return out_ == Way::kRing || tcp_->may_send(); }
+  llp::UlpduWriter& writer() override { return *this; }
+  llp::Flushed Flush() override;
+  uint64_t consumed() const override;
+  bool empty() const override { return references_.empty() && tcp_->empty(); }
+  bool failed() const override { return error_ != 0 || (end_ && end_->kind == llp::Received::Kind::kFailed) || tcp_->failed(); }
+  void TakeOver(const void* begin, size_t length, Copy copy) override;
+
+  llp::Received Receive(unsigned most) override;
+  bool in_ulpdu() const override { return in_ != Way::kRing && tcp_->in_ulpdu(); }  // from the ring they are placed whole
+  void DivertPlacement() override { tcp_->DivertPlacement(); }
+  bool ProbeIsDue() override { return in_ != Way::kRing && tcp_->ProbeIsDue(); }
+
+  transport::WatchId Watch(std::shared_ptr<transport::ReadyHandler> handler) override;
+  void UpdateInterest() override { tcp_->UpdateInterest(); }
+  void Lend() override;
+  void EndLend() override;
+  bool quiet() const override { return !starved_ && references_.empty() && (out_ == Way::kRing || tcp_->quiet()); }
+
+  void EndOutput() override { tcp_->EndOutput(); }
+  void Close(const std::function<void(llp::UlpduWriter&)>& last) override;
+  void Abort() override;
+  void OnExit() override { tcp_->OnExit(); }
+
+  transport::SocketAddress PeerAddress() const override { return tcp_->PeerAddress(); }
+  void Annotate(const std::string& comment) override { tcp_->Annotate(comment); }
+  std::string Describe() const override;
+  const char* wire() const override { return out_ == Way::kRing ? "host" : tcp_->wire(); }
+  void ApplyFaults() override;
+
+ private:
+  enum class Way : uint8_t {
+    kUndecided,  // responder: that which the first ULPDU comes
+    kRing,
+    kTcp,
+  };
+
+  // llp::UlpduWriter
+  size_t max_ulpdu() const override;
+  bool HasRoom(size_t payload_length, size_t payload_pieces) const override;
+  void Append(ByteSpan header, std::span<const iovec> payload, bool volatile_payload) override;
+  uint64_t appended() const override { return appended_ + tcp_->writer().appended(); }
+
+  bool GoesByReference(size_t payload_length) const { return peer_reads_ && payload_length >= kLeastReference; }
+  ControlPage& control() { return met_->memory->control(); }
+  void Join();
+  void SettleOnTcp();
+  void LearnWhetherWeRead();
+  llp::Received Decide(unsigned most);
+  llp::Received ReceiveFromRing(unsigned most);
+  void TellOfPassed();
+  void CallAgain();
+  bool DeliverUlpdu(const Consumer::Record& record, llp::Received* received);
+  bool Deliver(const Consumer::Record& record, llp::Received* received);
+  bool DeliverReference(const Consumer::Record& record, llp::Received* received);
+  void Publish();
+  uint64_t RingConsumed() const { return references_.empty() ? appended_ : references_.oldest().position_before; }
+  bool DropPassed();
+  void MoveToTcp();
+  bool AwaitReader(uint64_t line);
+  void HearBell();
+  void RingBell();
+  void Unwatch();
+  void Leave();
+
+  class Leftovers;
+
+  // Shorter ones are copied sooner than the kernel is asked.
+  static constexpr size_t kLeastReference = 8 * 1024;
+
+  transport::Network& network_;
+  const std::unique_ptr<llp::Channel> tcp_;
+  std::shared_ptr<Met> met_;
+  const ChannelOptions options_;
+  PeerMemory peer_memory_;
+  mutable Producer producer_;
+  Consumer consumer_;
+  llp::UlpduSink* sink_ = nullptr;  // from Start() on
+  std::weak_ptr<llp::ChannelUser> user_;
+
+  Way out_, in_;
+  std::optional<llp::Received> end_;  // of the TCP connection; the ring may have more
+  bool owes_bell_ = false;            // what was read is published, and the peer not told
+  int error_ = 0;                     // an errno: the peer breaks the rules of the ring, or its memory could not be read
+  bool we_read_ = false;              // the peer's memory
+  bool wants_tcp_ = false;            // because of faults
+  bool moved_ = false;                // what we send goes over TCP after all
+  bool closing_ = false;
+
+  // To the peer. Positions count what MPA would have sent.
+  mutable bool peer_reads_ = false;
+  mutable bool starved_ = false;  // there was no room
+  uint64_t appended_ = 0, reported_ = 0;
+  uint64_t rung_ = 0;             // lines of which the peer was told
+  References references_;
+
+  std::shared_ptr<Watchman> watchman_;
+  transport::WatchId bell_watch_ = 0;
+  std::shared_ptr<News> bell_news_, tcp_news_;
+};
+
+}  // namespace weft::host
+
+#endif  // WIRES_HOST_CHANNEL_CHANNEL_H_

@@ -1,0 +1,386 @@
+#include "wires/host/channel/channel.h"
+
+#include <gtest/gtest.h>
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "transport/tcp_network.h"
+
+namespace weft::host {
+namespace {
+
+using llp::Flushed;
+using llp::Received;
+
+// In the place of MPA over TCP: takes ULPDUs, and ends when it is told to.
+class FakeTcp final : public llp::Channel, private llp::UlpduWriter {
+ public:
+  void Start(llp::UlpduSink&, std::weak_ptr<llp::ChannelUser>) override {}
+  bool ReadyToSend() override { return true; }
+  bool may_send() const override { return true; }
+  llp::UlpduWriter& writer() override { return *this; }
+  Flushed Flush() override { return {}; }
+  uint64_t consumed() const override { return count; }
+  bool empty() const override { return true; }
+  bool failed() const override { return false; }
+  void TakeOver(const void*, size_t, Copy) override {}
+  Received Receive(unsigned) override { return std::exchange(next, Received{}); }
+  bool in_ulpdu() const override { return false; }
+  void DivertPlacement() override {}
+  transport::WatchId Watch(std::shared_ptr<transport::ReadyHandler> handler) override { return ready = std::move(handler), 1; }
+  void UpdateInterest() override {}
+  bool quiet() const override { return true; }
+  void EndOutput() override {}
+  void Close(const std::function<void(llp::UlpduWriter&)>&) override { closed = true; }
+  void Abort() override { aborted = true; }
+  transport::SocketAddress PeerAddress() const override { return {}; }
+  void Annotate(const std::string&) override {}
+  std::string Describe() const override { return "fake"; }
+  const char* wire() const override { return "tcp"; }
+
+  void Ends(Received how) {
+    next = how;
+    ready->OnReady({.read = true});
+  }
+
+  size_t max_ulpdu() const override { return 1000; }
+  bool HasRoom(size_t, size_t) const override { return true; }
+  void Append(ByteSpan header, std::span<const iovec>, bool) override {
+    count += header.size();
+    ++ulpdus;
+  }
+  uint64_t appended() const override { return count; }
+
+  Received next;
+  std::shared_ptr<transport::ReadyHandler> ready;
+  uint64_t count = 0;
+  int ulpdus = 0;
+  bool closed = false, aborted = false;
+};
+
+// Keeps what comes; places payload in memory of its own, in two pieces.
+class Sink final : public llp::UlpduSink {
+ public:
+  bool Begin(size_t length, ByteSpan head, llp::UlpduPlan* plan) override {
+    if (stops) return false;
+    plan->header_length = kHeader;
+    message.assign(head.begin(), head.begin() + kHeader);
+    payload.assign(length - kHeader, 0);
+    const size_t half = payload.size() / 2;
+    pieces[0] = {payload.data(), half};
+    pieces[1] = {payload.data() + half, payload.size() - half};
+    plan->payload = pieces;
+    return true;
+  }
+  bool End() override {
+    message.append(payload.begin(), payload.end());
+    messages.push_back(message);
+    return true;
+  }
+  void OnTransmitted(uint64_t position) override { transmitted = position; }
+
+  static constexpr size_t kHeader = 14;
+  bool stops = false;
+  uint64_t transmitted = 0;
+  std::string message;
+  std::vector<uint8_t> payload;
+  iovec pieces[2];
+  std::vector<std::string> messages;
+};
+
+struct Handler final : transport::ReadyHandler, llp::ChannelUser {
+  void OnReady(transport::Interest) override { Call(); }
+  void OnWake() override { Call(); }
+  void Call() {
+    std::lock_guard lock(mutex);
+    ++calls;
+    changed.notify_all();
+  }
+  bool Await(int count) {
+    std::unique_lock lock(mutex);
+    return changed.wait_for(lock, std::chrono::seconds(20), [&] { return calls >= count; });
+  }
+  std::mutex mutex;
+  std::condition_variable changed;
+  int calls = 0;
+};
+
+struct End {
+  FakeTcp* tcp;
+  Sink sink;
+  std::shared_ptr<Handler> handler = std::make_shared<Handler>();
+  std::unique_ptr<Channel> channel;
+
+  void Send(const std::string& payload) {
+    const std::string header(Sink::kHeader, 'h');
+    iovec piece{const_cast<char*>(payload.data()), payload.size()};
+    ASSERT_TRUE(channel->ReadyToSend());
+    ASSERT_GT(channel->writer().max_ulpdu(), payload.size() < 8192 ? 100 : payload.size());
+    ASSERT_TRUE(channel->writer().HasRoom(payload.size(), 1));
+    channel->writer().Append({reinterpret_cast<const uint8_t*>(header.data()), header.size()}, {&piece, 1}, false);
+  }
+  Received Receive() { return channel->Receive(32); }
+};
+
+class HostChannelTest : public testing::Test {
+ protected:
+  void SetUp() override { Make({}); }
+
+  void Make(std::function<bool()> needs_tcp, bool reach = true) {
+    const auto invitation = point_.Invite();
+    ASSERT_TRUE(invitation);
+    auto visitor = MeetingPoint::Visit(*invitation);
+    auto host = point_.Collect(*invitation);
+    ASSERT_TRUE(visitor && host);
+    control_ = &visitor->memory->control();
+    MakeEnd(responder_, std::move(visitor), {.initiator = false, .reach = reach});
+    MakeEnd(initiator_, std::move(host), {.initiator = true, .reach = reach, .needs_tcp = std::move(needs_tcp)});
+  }
+  void MakeEnd(End& end, std::unique_ptr<Met> met, ChannelOptions options) {
+    auto tcp = std::make_unique<FakeTcp>();
+    end.tcp = tcp.get();
+    end.channel = std::make_unique<Channel>(network_, std::move(tcp), std::move(met), std::move(options));
+    end.channel->Start(end.sink, end.handler);
+    end.channel->Watch(end.handler);
+  }
+  // Both know each other's ways.
+  void Shake() {
+    initiator_.Send("hello");
+    EXPECT_EQ(initiator_.channel->Flush().kind, Flushed::Kind::kAll);
+    EXPECT_EQ(responder_.Receive().kind, Received::Kind::kSome);
+    responder_.sink.messages.clear();
+  }
+  static std::string Message(const std::string& payload) { return std::string(Sink::kHeader, 'h') + payload; }
+
+  transport::TcpNetwork network_;
+  MeetingPoint point_;
+  ControlPage* control_ = nullptr;
+  End initiator_, responder_;
+};
+
+TEST_F(HostChannelTest, UlpdusComeInOrderBothWays) {
+  Shake();
+  std::vector<std::string> expected;
+  for (const size_t length : {0, 1, 100, 5000, 8191, 8192, 20000, 60000, 3}) {
+    const std::string payload(length, static_cast<char>('a' + expected.size()));
+    initiator_.Send(payload);
+    initiator_.channel->Flush();
+    responder_.Receive();
+    initiator_.channel->Flush();
+    expected.push_back(Message(payload));
+  }
+  EXPECT_TRUE(responder_.sink.messages == expected);
+  responder_.Send("back");
+  responder_.channel->Flush();
+  EXPECT_EQ(initiator_.Receive().kind, Received::Kind::kSome);
+  EXPECT_EQ(initiator_.sink.messages, std::vector{Message("back")});
+  EXPECT_STREQ(initiator_.channel->wire(), "host");
+  EXPECT_STREQ(responder_.channel->wire(), "host");
+}
+
+TEST_F(HostChannelTest, ALongPayloadIsNotOutBeforeItIsRead) {
+  Shake();
+  const std::string payload(50000, 'p');
+  const uint64_t before = initiator_.channel->consumed();
+  initiator_.Send(payload);
+  EXPECT_EQ(initiator_.channel->Flush().kind, Flushed::Kind::kBlocked);
+  EXPECT_EQ(initiator_.channel->consumed(), before);
+  responder_.Receive();
+  const Flushed flushed = initiator_.channel->Flush();
+  EXPECT_EQ(flushed.kind, Flushed::Kind::kAll);
+  EXPECT_GT(flushed.bytes, payload.size());
+  EXPECT_GT(initiator_.channel->consumed(), before + payload.size());
+}
+
+TEST_F(HostChannelTest, AnAnswerIsHeardAfterItsQuestionWasSent) {
+  Shake();
+  const std::string payload(50000, 'p');
+  initiator_.Send(payload);
+  initiator_.channel->Flush();
+  responder_.Receive();
+  responder_.Send("answer");
+  responder_.channel->Flush();
+  initiator_.sink.stops = true;  // from the answer on
+  initiator_.Receive();
+  EXPECT_GT(initiator_.sink.transmitted, payload.size());
+}
+
+TEST_F(HostChannelTest, MemoryThatGoesAwayIsSentAsItWas) {
+  Shake();
+  std::string payload(50000, 'p');
+  initiator_.Send(payload);
+  initiator_.channel->Flush();
+  initiator_.channel->TakeOver(payload.data() + 100, 1, [](uint8_t* to, const uint8_t* from, size_t count) { std::memcpy(to, from, count); });
+  const std::string expected = Message(payload);
+  payload.assign(payload.size(), 'x');
+  responder_.Receive();
+  EXPECT_TRUE(responder_.sink.messages == std::vector{expected});
+}
+
+TEST_F(HostChannelTest, WhatWasReferencedOutlivesTheChannel) {
+  Shake();
+  auto payload = std::make_unique<std::string>(50000, 'p');
+  const std::string expected = Message(*payload);
+  initiator_.Send(*payload);
+  initiator_.channel->Flush();
+  initiator_.channel->Close([](llp::UlpduWriter&) {});
+  initiator_.channel.reset();
+  payload->assign(payload->size(), 'x');
+  payload.reset();
+  responder_.tcp->Ends({.kind = Received::Kind::kEnded});
+  EXPECT_EQ(responder_.Receive().kind, Received::Kind::kSome);
+  EXPECT_TRUE(responder_.sink.messages == std::vector{expected});
+  EXPECT_EQ(responder_.Receive().kind, Received::Kind::kEnded);
+}
+
+TEST_F(HostChannelTest, WithoutLeaveToReadMemoryAllGoesThroughTheRing) {
+  Make({}, /*reach=*/false);
+  Shake();
+  EXPECT_EQ(initiator_.channel->writer().max_ulpdu(), kMostCopied);
+  std::string all;
+  for (int i = 0; i < 40; ++i) {
+    const std::string payload(16000, static_cast<char>('a' + i % 26));
+    if (!initiator_.channel->writer().HasRoom(payload.size(), 1)) {
+      EXPECT_EQ(initiator_.channel->Flush().kind, Flushed::Kind::kBlocked);
+      responder_.Receive();
+    }
+    initiator_.Send(payload);
+    initiator_.channel->Flush();
+  }
+  responder_.Receive();
+  EXPECT_EQ(responder_.sink.messages.size(), 40u);
+}
+
+TEST_F(HostChannelTest, WhoWaitsForRoomIsWoken) {
+  Shake();
+  const std::string payload(1000, 'p');
+  while (initiator_.channel->writer().HasRoom(payload.size(), 1)) initiator_.Send(payload);
+  EXPECT_EQ(initiator_.channel->Flush().kind, Flushed::Kind::kBlocked);
+  EXPECT_FALSE(initiator_.channel->quiet());
+  const int before = initiator_.handler->calls;
+  responder_.Receive();
+  EXPECT_TRUE(initiator_.handler->Await(before + 1));
+  EXPECT_TRUE(initiator_.channel->ReadyToSend());
+  EXPECT_TRUE(initiator_.channel->writer().HasRoom(payload.size(), 1));
+}
+
+TEST_F(HostChannelTest, WhoSleepsIsWokenAndWhoPollsIsNot) {
+  Shake();
+  EXPECT_EQ(responder_.Receive().kind, Received::Kind::kNothing);
+  initiator_.Send("one");
+  initiator_.channel->Flush();
+  EXPECT_TRUE(responder_.handler->Await(1));
+  responder_.Receive();
+  responder_.channel->Lend();
+  EXPECT_EQ(control_->to_responder.wants_data.load(), 0u);
+  initiator_.Send("two");
+  initiator_.channel->Flush();
+  // It polls no more: the watchman says so, and the next look asks for the bell.
+  for (int calls = 0; control_->to_responder.wants_data.load() == 0 && responder_.handler->Await(calls); ++calls) responder_.Receive();
+  EXPECT_EQ(responder_.sink.messages.size(), 2u);
+  EXPECT_EQ(control_->to_responder.wants_data.load(), 1u);
+}
+
+TEST_F(HostChannelTest, TheEndIsHeardBehindWhatWasSent) {
+  Shake();
+  initiator_.Send("last");
+  initiator_.channel->Flush();
+  responder_.tcp->Ends({.kind = Received::Kind::kFailed, .error = ECONNRESET});
+  EXPECT_EQ(responder_.Receive().kind, Received::Kind::kSome);
+  const Received end = responder_.Receive();
+  EXPECT_EQ(end.kind, Received::Kind::kFailed);
+  EXPECT_EQ(end.error, ECONNRESET);
+  EXPECT_EQ(responder_.sink.messages, std::vector{Message("last")});
+}
+
+TEST_F(HostChannelTest, AnInitiatorThatDoesNotJoinKeepsBothOnTcp) {
+  Make([] { return true; });
+  EXPECT_STREQ(initiator_.channel->wire(), "tcp");
+  responder_.tcp->next = {.kind = Received::Kind::kSome, .bytes = 20};
+  EXPECT_EQ(responder_.Receive().bytes, 20u);
+  EXPECT_STREQ(responder_.channel->wire(), "tcp");
+  EXPECT_EQ(responder_.Receive().kind, Received::Kind::kNothing);
+}
+
+TEST_F(HostChannelTest, AFaultMovesBothDirectionsToTcp) {
+  bool needed = false;
+  Make([&] { return needed; });
+  Shake();
+  initiator_.Send("before");
+  needed = true;
+  initiator_.channel->ApplyFaults();
+  EXPECT_STREQ(initiator_.channel->wire(), "tcp");
+  initiator_.Send("after");
+  EXPECT_EQ(initiator_.tcp->ulpdus, 1);
+  responder_.Receive();
+  EXPECT_EQ(responder_.sink.messages, std::vector{Message("before")});
+  EXPECT_STREQ(responder_.channel->wire(), "tcp") << "it was asked to";
+  responder_.Send("answer");
+  EXPECT_EQ(responder_.tcp->ulpdus, 1);
+  initiator_.Receive();
+  initiator_.tcp->next = {.kind = Received::Kind::kSome, .bytes = 7};
+  EXPECT_EQ(initiator_.Receive().bytes, 7u);
+}
+
+TEST_F(HostChannelTest, APeerThatWritesNonsenseEndsTheStream) {
+  Shake();
+  initiator_.Send("a");
+  // Its record's kind, behind our back.
+  auto* rings = reinterpret_cast<uint8_t*>(control_) + 4096;
+  for (size_t line = 0; line < 4; ++line) reinterpret_cast<RecordHead*>(rings + line * kLine)->kind = 77;
+  const Received received = responder_.Receive();
+  EXPECT_EQ(received.kind, Received::Kind::kStopped);
+  EXPECT_EQ(received.broken, llp::Error::kMisframed);
+}
+
+TEST_F(HostChannelTest, AConsumerThatLiesAboutItsTailEndsTheStream) {
+  Shake();
+  control_->to_responder.tail.store(1u << 20);
+  const std::string payload(50000, 'p');
+  initiator_.Send(payload);
+  EXPECT_EQ(initiator_.channel->Flush().kind, Flushed::Kind::kFailed);
+  EXPECT_TRUE(initiator_.channel->failed());
+  EXPECT_EQ(initiator_.Receive().kind, Received::Kind::kFailed);
+}
+
+TEST_F(HostChannelTest, MemoryThatIsNotThereEndsTheStream) {
+  Shake();
+  initiator_.Send(std::string(50000, 'p'));
+  initiator_.channel->Flush();
+  auto* rings = reinterpret_cast<uint8_t*>(control_) + 4096;
+  for (size_t line = 0; line < 8; ++line) {
+    auto* head = reinterpret_cast<RecordHead*>(rings + line * kLine);
+    if (head->kind == static_cast<uint8_t>(Kind::kReference)) reinterpret_cast<Reference*>(head + 1)->pieces[0].address = 8;
+  }
+  const Received received = responder_.Receive();
+  EXPECT_EQ(received.kind, Received::Kind::kFailed);
+  EXPECT_EQ(received.error, EFAULT);
+  EXPECT_TRUE(responder_.sink.messages.empty());
+}
+
+TEST_F(HostChannelTest, AReaderThatHangsIsNotWaitedForForEver) {
+  Shake();
+  std::string payload(50000, 'p');
+  initiator_.Send(payload);
+  initiator_.channel->Flush();
+  auto* rings = reinterpret_cast<uint8_t*>(control_) + 4096;
+  for (size_t line = 0; line < 8; ++line) {
+    auto* head = reinterpret_cast<RecordHead*>(rings + line * kLine);
+    if (head->kind == static_cast<uint8_t>(Kind::kReference)) reinterpret_cast<Reference*>(head + 1)->claim = static_cast<uint32_t>(Claim::kConsumer);
+  }
+  initiator_.channel->TakeOver(payload.data(), payload.size(), [](uint8_t* to, const uint8_t* from, size_t count) { std::memcpy(to, from, count); });
+  EXPECT_TRUE(initiator_.channel->failed());
+}
+
+}  // namespace
+}  // namespace weft::host

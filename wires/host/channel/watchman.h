@@ -1,0 +1,72 @@
+#ifndef WIRES_HOST_CHANNEL_WATCHMAN_H_
+#define WIRES_HOST_CHANNEL_WATCHMAN_H_
+
+#include <atomic>
+#include <memory>
+#include <utility>
+
+#include "llp/channel.h"
+#include "transport/network.h"
+
+namespace weft::host {
+
+// Says that a descriptor became ready, to who looks at that flag sooner than at the descriptor, and passes it on.
+class News final : public transport::ReadyHandler {
+ public:
+  explicit News(std::shared_ptr<transport::ReadyHandler> handler) : handler_(std::move(handler)) {}
+  void OnReady(transport::Interest ready) override {
+    is_there_.store(true, std::memory_order_release);
+    handler_->OnReady(ready);
+  }
+  void OnDriven(transport::Interest ready, bool spinning) override {
+    is_there_.store(true, std::memory_order_release);
+    handler_->OnDriven(ready, spinning);
+  }
+  bool Take() { return is_there_.load(std::memory_order_relaxed) && is_there_.exchange(false, std::memory_order_acq_rel); }
+
+ private:
+  const std::shared_ptr<transport::ReadyHandler> handler_;
+  std::atomic<bool> is_there_{false};
+};
+
+// While a program looks at a ring over and over, nobody need ring for it. The watchman is on the network's timers and looks whether it still does:
+// when it does not, the channel's user is woken, and the channel asks for the bell.
+class Watchman final : public std::enable_shared_from_this<Watchman> {
+ public:
+  Watchman(transport::Network& network, std::weak_ptr<llp::ChannelUser> user) : network_(network), user_(std::move(user)) {}
+
+  // The program looks, and will look again at once. With the channel's lock.
+  void Lend() {
+    looks_.store(looks_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    if (!lent_.load(std::memory_order_relaxed)) [[unlikely]] {
+      lent_.store(true, std::memory_order_relaxed);
+      if (!armed_.exchange(true, std::memory_order_acq_rel)) Arm(kFirstTick);
+    }
+  }
+  void EndLend() { lent_.store(false, std::memory_order_relaxed); }
+  bool lent() const { return lent_.load(std::memory_order_relaxed); }
+
+ private:
+  static constexpr transport::Duration kFirstTick = std::chrono::microseconds(250), kLongestTick = std::chrono::milliseconds(1);
+
+  void Arm(transport::Duration after) {
+    network_.RunAt(network_.Now() + after, [weak = weak_from_this(), after, before = looks_.load(std::memory_order_relaxed)] {
+      if (const auto self = weak.lock()) self->OnTick(after, before);
+    });
+  }
+  void OnTick(transport::Duration after, uint64_t before) {
+    if (lent() && looks_.load(std::memory_order_relaxed) != before) return Arm(std::min(2 * after, kLongestTick));
+    armed_.store(false, std::memory_order_release);
+    lent_.store(false, std::memory_order_relaxed);
+    if (const auto user = user_.lock()) user->OnWake();
+  }
+
+  transport::Network& network_;
+  const std::weak_ptr<llp::ChannelUser> user_;
+  std::atomic<uint64_t> looks_{0};
+  std::atomic<bool> lent_{false}, armed_{false};
+};
+
+}  // namespace weft::host
+
+#endif  // WIRES_HOST_CHANNEL_WATCHMAN_H_

@@ -1,0 +1,74 @@
+#ifndef WIRES_HOST_RING_CONSUMER_H_
+#define WIRES_HOST_RING_CONSUMER_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/byte_reader.h"
+#include "wires/host/ring/layout.h"
+
+namespace weft::host {
+
+// Reads records from a ring whose producer may write anything at any time. One thread at a time. Does not own the memory: `bytes` are kRingBytes
+// of it.
+class Consumer {
+ public:
+  Consumer(RingWords& words, const uint8_t* bytes, uint64_t secret) : words_(words), bytes_(bytes), secret_(secret) {}
+
+  enum class Look : uint8_t {
+    kNothing,
+    kRecord,
+    kBusy,      // the producer is changing a reference: it rings when it is done
+    kNonsense,  // what lies there is no record; so it will be for ever
+  };
+  // A record that was checked. Its lengths are copies; what `bytes` names can still change under the reader.
+  struct Record {
+    Kind kind = Kind::kUlpdu;
+    uint32_t length = 0;  // of the ULPDU, 1 to kMostUlpdu
+    uint32_t lines = 0;
+    ByteSpan bytes;       // kUlpdu: of the ULPDU
+    // kReference: copies. The payload's pieces have length - header_length bytes together. It is claimed: Consume() follows.
+    size_t header_length = 0;
+    std::array<uint8_t, kHeaderRoom> header;
+    size_t pieces = 0;
+    std::array<Piece, kMostPieces> payload;
+  };
+  // kSkip is seen to.
+  Look Next(Record* record);
+  // Whether Next() would say kNothing; cheaper.
+  bool empty() const { return StampAt(position_) != StampOf(secret_, position_); }
+
+  // We are through with the record that Next() gave, and its bytes are the producer's again after the next Publish().
+  void Consume(const Record& record) { position_ += record.lines; }
+  // Tells the producer.
+  void Publish() {
+    published_ = position_;
+    words_.tail.store(position_, std::memory_order_release);
+  }
+  // After Publish(): whether the producer waits for that, and is to be woken.
+  bool TakeBell();
+  uint64_t unpublished() const { return position_ - published_; }  // lines
+
+  // The producer is to wake us: nobody looks from now on, unless it returns false: something has come.
+  bool Sleep();
+  void StayAwake() {
+    if (words_.wants_data.load(std::memory_order_relaxed) != 0) words_.wants_data.store(0, std::memory_order_relaxed);
+  }
+  bool asleep() const { return words_.wants_data.load(std::memory_order_relaxed) != 0; }
+  void SetReadsMemory() { words_.reads_memory.store(1, std::memory_order_release); }
+
+ private:
+  const RecordHead& HeadAt(uint64_t line) const { return *reinterpret_cast<const RecordHead*>(bytes_ + line % kRingLines * kLine); }
+  uint64_t StampAt(uint64_t line) const { return HeadAt(line).stamp.load(std::memory_order_acquire); }
+  Look NextReference(const RecordHead& head, size_t room, Record* record);
+
+  RingWords& words_;
+  const uint8_t* const bytes_;
+  const uint64_t secret_;
+  uint64_t position_ = 0, published_ = 0;
+};
+
+}  // namespace weft::host
+
+#endif  // WIRES_HOST_RING_CONSUMER_H_

@@ -1,0 +1,74 @@
+#ifndef WIRES_HOST_RING_LAYOUT_H_
+#define WIRES_HOST_RING_LAYOUT_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+// How ULPDUs lie in memory that two processes of one host share. One producer, one consumer for each ring; both may be wrong about anything:
+// whoever reads what the other wrote copies it once, and checks the copy.
+//
+// A record begins on a line of kLine bytes, lies in one piece, and is there once its stamp says so:
+//
+//       0                                8               12   13   14   15   16
+//      +--------------------------------+----------------+----+----+----+----+
+//      |             stamp              |     length     |kind| pcs| hdr| 0  |
+//      +--------------------------------+----------------+----+----+----+----+
+//   kUlpdu      then `length` bytes: the ULPDU
+//   kReference  then a claim (8), room for a header of `hdr` bytes (24), and `pcs` pieces of the producer's memory (address 8, length 8): the
+//               ULPDU is the header and, behind it, what the pieces hold
+//   kSkip       up to the end of the ring there is nothing
+//   kMoved      the producer's next ULPDU comes over TCP, and so do all after it
+//   kMove       the producer asks the consumer to do the same with what it sends
+//
+// The stamp is a secret of the ring's, mixed with the line's number since the beginning: what lay there before cannot pass for a record, not even if
+// a program sends bytes that look like one.
+namespace weft::host {
+
+inline constexpr size_t kLine = 64;
+inline constexpr uint32_t kRingLines = 1024;
+inline constexpr size_t kRingBytes = kRingLines * kLine;
+
+inline constexpr size_t kMostPieces = 32;
+inline constexpr size_t kHeaderRoom = 24;        // a DDP header is 14 or 18 bytes
+inline constexpr size_t kMostUlpdu = 65535;      // by reference
+inline constexpr size_t kMostCopied = 16 * 1024; // bytes of a ULPDU that goes through the ring: a record takes at most half of the ring
+
+enum class Kind : uint8_t { kUlpdu = 1, kReference = 2, kSkip = 3, kMoved = 4, kMove = 5 };
+
+struct RecordHead {
+  std::atomic<uint64_t> stamp;
+  uint32_t length;
+  uint8_t kind, pieces, header, reserved;
+};
+static_assert(sizeof(RecordHead) == 16);
+
+struct Piece {
+  uint64_t address, length;
+};
+
+// Who has a reference: the consumer while it reads, or the producer while it puts other memory in the place of what goes away.
+enum class Claim : uint32_t { kNobody = 0, kConsumer = 1, kProducer = 2 };
+
+struct Reference {
+  std::atomic<uint32_t> claim;
+  uint32_t reserved;
+  uint8_t header[kHeaderRoom];
+  Piece pieces[kMostPieces];
+};
+inline constexpr size_t kReferenceBytes = offsetof(Reference, pieces);
+
+// The words of one ring beside its bytes, each on a line of its own: all but the first change seldom.
+struct RingWords {
+  alignas(kLine) std::atomic<uint64_t> tail;        // the consumer's: lines that it is through with
+  alignas(kLine) std::atomic<uint32_t> wants_data;  // set by the consumer: it does not look, and is to hear of a record. Taken by the producer
+  std::atomic<uint32_t> reads_memory;               // the consumer's: it can read the producer's memory
+  alignas(kLine) std::atomic<uint32_t> wants_room;  // set by the producer: it is to hear when `tail` moves. Taken by the consumer
+};
+
+inline uint64_t StampOf(uint64_t secret, uint64_t line) { return secret ^ (line + 1) * 0x9e3779b97f4a7c15u; }
+inline uint32_t LinesFor(size_t bytes) { return static_cast<uint32_t>((bytes + kLine - 1) / kLine); }
+
+}  // namespace weft::host
+
+#endif  // WIRES_HOST_RING_LAYOUT_H_
