@@ -32,7 +32,8 @@ constexpr SettingInfo kTable[] = {
     {"WEFT_MPA_REVISION", "1|2", "2", "MPA start-up offered to peers: 1 (RFC 5044) or 2 (RFC 6581)."},
     {"WEFT_EXTENSIONS", "auto|off", "auto",
      "Agree on larger FPDUs and the like with other Weft ends, by a trailer in the private data."},
-    {"WEFT_SAME_HOST", "auto|off", "off", "Speak to peers on this host through shared memory, where both can."},
+    {"WEFT_SAME_HOST", "auto|rings|off", "off",
+     "Speak to peers on this host through shared memory, where both can; rings: queue pairs do, and nobody reads another process's memory."},
     {"WEFT_TRACE", "0|1", "0", "Write a readable line per event to stderr."},
     {"WEFT_PCAP", "FILE", "none", "Capture every connection into FILE for Wireshark; %p in it becomes the process id."},
     {"WEFT_FAULTS", "FAULT[;FAULT]...|@FILE", "none", "What is to fail, and when: `weft faults --list`, weft-faults(7)."},
@@ -113,7 +114,10 @@ constexpr Apply kApply[] = {
     [](Settings& s, std::string_view v) { return s.markers = v == "on", true; },
     [](Settings& s, std::string_view v) { return s.mpa_revision = v == "1" ? 1 : 2, true; },
     [](Settings& s, std::string_view v) { return s.extensions = v == "auto", true; },
-    [](Settings& s, std::string_view v) { return s.same_host = v == "off" ? SameHost::kOff : SameHost::kAuto, true; },
+    [](Settings& s, std::string_view v) {
+      s.same_host = v == "off" ? SameHost::kOff : v == "rings" ? SameHost::kRings : SameHost::kAuto;
+      return true;
+    },
     [](Settings& s, std::string_view v) { return s.trace = v == "1", true; },
     [](Settings& s, std::string_view v) { return s.pcap = v, true; },
     [](Settings& s, std::string_view v) { return s.faults = v, true; },

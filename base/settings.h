@@ -35,7 +35,8 @@ enum class Llp {
 
 // Shared memory between processes on one host.
 enum class SameHost {
-  kAuto,  // where both ends can, TCP elsewhere
+  kAuto,   // where both ends can, TCP elsewhere; and what is long is copied from process to process, where the kernel allows it
+  kRings,  // queue pairs: the same, but nobody reaches into the memory of another process
   kOff,
 };
 
@@ -57,7 +58,7 @@ struct Settings {
   bool markers = false;                  // WEFT_MPA_MARKERS=on|off: ask peers to send us markers
   int mpa_revision = 2;                  // WEFT_MPA_REVISION=1|2
   bool extensions = true;                // WEFT_EXTENSIONS=auto|off: the Weft trailer in private data
-  std::optional<SameHost> same_host;     // WEFT_SAME_HOST=auto|off; nullopt: not set, whoever asks has a default
+  std::optional<SameHost> same_host;     // WEFT_SAME_HOST=auto|rings|off; nullopt: not set, whoever asks has a default
   bool trace = false;                    // WEFT_TRACE=0|1
   std::string pcap;                      // WEFT_PCAP=FILE
   std::string faults;                    // WEFT_FAULTS=SPECIFICATION or @FILE: faults/plan.h reads it

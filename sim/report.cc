@@ -47,8 +47,8 @@ std::string Describe(Persona persona, const Snapshots& queue_pairs, const std::v
   std::string text = "process\tpid=" + std::to_string(getpid()) + "\tprogram=" + ProgramName() +
                      "\tpersona=" + (persona == Persona::kRoce ? "roce" : "iwarp") + "\n";
   for (const QueuePairSnapshot& qp : queue_pairs) {
-    text += Format("qp\tqp=0x%x\ttype=%s\tstate=%s\tdevice=%s\tpeer=%s", qp.number, NameOf(qp.type), NameOf(qp.state), qp.device.c_str(),
-                   qp.peer.c_str());
+    text += Format("qp\tqp=0x%x\ttype=%s\tstate=%s\tdevice=%s\tpeer=%s\twire=%s", qp.number, NameOf(qp.type), NameOf(qp.state), qp.device.c_str(),
+                   qp.peer.c_str(), qp.wire.c_str());
     text += Format("\tsends_posted=%llu\tsends_completed=%llu\treceives_posted=%llu\treceives_completed=%llu", Long(qp.sends_posted),
                    Long(qp.sends_completed), Long(qp.receives_posted), Long(qp.receives_completed));
     text += Format("\tbytes_sent=%llu\tbytes_received=%llu\tretries=%llu\trnr=%llu\terrors=%llu\n", Long(qp.bytes_sent),

@@ -133,6 +133,11 @@ void Connection::ReceiveRestOfMessage() {
   }
 }
 
+void Connection::EndLend() {
+  channel_->EndLend();
+  Step(/*eager=*/false);
+}
+
 void Connection::OnWake() {
   if (channel_->ProbeIsDue() && !closing_) {
     stream_.SendRtr(llp::Rtr::kWrite);

@@ -59,6 +59,8 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   void StepForPoll(bool spinning, bool eager);
   // StepForPoll() is called over and over: nobody else need look.
   void Lend() { channel_->Lend(); }
+  // The program polls no more, and may sleep.
+  void EndLend();
   // llp::ChannelUser's.
   void OnWake();
   // Sends what was posted.
@@ -75,6 +77,8 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   // Ends it. `orderly`: what is under way goes out, by and by.
   void Close(bool orderly);
   bool over() const { return channel_ == nullptr; }
+  // What carries it, as llp::Channel::wire().
+  const char* wire() const { return over() ? "" : channel_->wire(); }
 
   // The region goes away. `request`: which takes it away, and is then done.
   void ForgetRegion(const RegionInfo& gone, std::optional<uint64_t> request);

@@ -290,6 +290,11 @@ void QueuePair::DriveInline(bool spinning) {
   if (spinning && connection_ != nullptr) connection_->Lend();
 }
 
+void QueuePair::EndDrive() {
+  EngineLock engine(*this);
+  if (connection_ != nullptr) connection_->EndLend();
+}
+
 void QueuePair::OnDriven(transport::Interest, bool spinning) {
   EngineLock engine(*this, std::try_to_lock);
   if (!engine.owns_lock() || connection_ == nullptr) return;
@@ -653,6 +658,7 @@ QueuePairSnapshot QueuePair::Snapshot() {
                              .rnr = counters_.rnr.value()};
   EngineLock engine(*this);
   if (last_peer_.family() != 0) snapshot.peer = last_peer_.ToString();
+  if (connection_ != nullptr) snapshot.wire = connection_->wire();
   return snapshot;
 }
 

@@ -97,6 +97,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   void DriveInline(bool spinning) override;
   // Sends what was posted and not sent yet for the sake of batching.
   void FlushDeferred() override;
+  void EndDrive() override;
   bool RunErrand() override;
   transport::Network& network() const override;
 

@@ -46,6 +46,8 @@ class AnyQueuePair {
   virtual void DriveInline(bool spinning) = 0;
   // Sends what was posted and not sent yet for the sake of batching.
   virtual void FlushDeferred() = 0;
+  // The program that called DriveInline(), spinning, may sleep now.
+  virtual void EndDrive() {}
   // ... and whatever else waited for the next poll that finds nothing. False: another thread is at the queue pair, and it is to be called again.
   virtual bool RunErrand() {
     FlushDeferred();

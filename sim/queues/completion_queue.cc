@@ -202,7 +202,10 @@ void CompletionQueue::RequestNotify(bool solicited_only) {
       AddErrand(errand);  // what else it has waits for a poll
     }
   }
-  if (std::exchange(empty_polls_, 0) == kPollsUntilSpinning) network_.load(std::memory_order_relaxed)->EndDrive();
+  if (std::exchange(empty_polls_, 0) != kPollsUntilSpinning) return;
+  network_.load(std::memory_order_relaxed)->EndDrive();
+  if (attached_.size() > kMostDrivenDirectly) return;
+  for (const Attached& attached : attached_) attached.queue_pair->EndDrive();
 }
 
 int CompletionQueue::Resize(int entries) {

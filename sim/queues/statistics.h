@@ -34,6 +34,7 @@ struct QueuePairSnapshot {
   ibv_qp_state state = IBV_QPS_RESET;
   std::string device;             // empty: not known
   std::string peer;               // empty: never connected
+  std::string wire;               // what carries its connection: "tcp", "sctp", "host"; empty: it has none
   uint64_t sends_posted = 0, sends_completed = 0;
   uint64_t receives_posted = 0, receives_completed = 0;
   uint64_t bytes_sent = 0, bytes_received = 0;

@@ -97,13 +97,13 @@ std::string Amount(double value) {
 void PrintTable(const Look& before, const Look& now) {
   std::printf("%s (%s), persona %s, %zu queue pairs\n", Text(now.process, "program").c_str(), Text(now.process, "pid").c_str(),
               Text(now.process, "persona").c_str(), now.queue_pairs.size());
-  std::printf("%8s %-4s %-5s %-22s %17s %17s %8s %8s %8s %8s %7s %6s %6s\n", "QP", "TYPE", "STATE", "PEER", "SENDS done/posted",
+  std::printf("%8s %-4s %-5s %-22s %-4s %17s %17s %8s %8s %8s %8s %7s %6s %6s\n", "QP", "TYPE", "STATE", "PEER", "WIRE", "SENDS done/posted",
               "RECVS done/posted", "SENT B", "RCVD B", "B/s out", "B/s in", "RETRIES", "RNR", "ERRORS");
   for (const Row& qp : now.queue_pairs) {
     const auto pair = [&](const char* done, const char* posted) { return Amount(Number(qp, done)) + "/" + Amount(Number(qp, posted)); };
-    std::printf("%8s %-4s %-5s %-22s %17s %17s %8s %8s %8s %8s %7s %6s %6s\n", Text(qp, "qp").c_str(), Text(qp, "type").c_str(),
+    std::printf("%8s %-4s %-5s %-22s %-4s %17s %17s %8s %8s %8s %8s %7s %6s %6s\n", Text(qp, "qp").c_str(), Text(qp, "type").c_str(),
                 Text(qp, "state").c_str(), Text(qp, "peer").empty() ? "-" : Text(qp, "peer").c_str(),
-                pair("sends_completed", "sends_posted").c_str(), pair("receives_completed", "receives_posted").c_str(),
+                Text(qp, "wire").empty() ? "-" : Text(qp, "wire").c_str(), pair("sends_completed", "sends_posted").c_str(), pair("receives_completed", "receives_posted").c_str(),
                 Amount(Number(qp, "bytes_sent")).c_str(), Amount(Number(qp, "bytes_received")).c_str(),
                 Amount(Rate(before, now, qp, "bytes_sent")).c_str(), Amount(Rate(before, now, qp, "bytes_received")).c_str(),
                 Amount(Number(qp, "retries")).c_str(), Amount(Number(qp, "rnr")).c_str(), Amount(Number(qp, "errors")).c_str());
@@ -140,7 +140,7 @@ std::string Quoted(const std::string& text) {
 }
 
 bool IsNumber(const std::string& key) {
-  return key != "type" && key != "state" && key != "device" && key != "peer" && key != "program" && key != "persona";
+  return key != "type" && key != "state" && key != "device" && key != "peer" && key != "wire" && key != "program" && key != "persona";
 }
 
 std::string Json(const Row& row) {

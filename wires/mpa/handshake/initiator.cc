@@ -29,9 +29,9 @@ std::optional<uint8_t> TerminateCode(StartError error) {
 
 }  // namespace
 
-Initiator::Initiator(transport::Network& network, BufferPool& pool, const Settings& settings,
+Initiator::Initiator(transport::Network& network, BufferPool& pool, const Settings& settings, host::MeetingPoint& meetings,
                      const transport::SocketAddress& local, const transport::SocketAddress& remote, llp::Proposal ours)
-    : session_(network, pool, settings),
+    : session_(network, pool, settings, meetings),
       bind_to_(local),
       remote_(remote),
       ours_(std::move(ours)),
@@ -96,7 +96,8 @@ void Initiator::MakeRequest() {
       session_.settings().extensions && Session::IsSameHost(session_.stream().LocalAddress(), remote_);
   params_ = session_.Params(ours_, revision_, session_.WantsCrc(ours_, remote_, weft_here));
   params_.peer_to_peer = revision_ >= 2;
-  if (session_.settings().extensions) Session::AddTrailer(ours_.claims, revision_ >= 2, params_.private_data);
+  session_.Invite(ours_);
+  if (session_.settings().extensions) session_.AddTrailer(ours_.claims, revision_ >= 2, params_.private_data);
   unsent_ = mpa::MakeRequest(params_).Serialize();
 }
 
@@ -129,6 +130,7 @@ Progress Initiator::OnReply() {
   if (error == StartError::kNone) {
     progress = {.kind = Progress::Kind::kAccepted, .agreement = Session::Agreement(outcome_)};
     progress.agreement.claims = session_.claims();
+    session_.Collect(ours_);
   }
   progress.agreement.private_data = std::move(outcome_.private_data);
   return progress;

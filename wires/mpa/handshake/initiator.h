@@ -12,7 +12,7 @@ namespace weft::mpa {
 // Connects, sends the MPA Request and reads the Reply.
 class Initiator final : public llp::Initiator {
  public:
-  Initiator(transport::Network& network, BufferPool& pool, const Settings& settings,
+  Initiator(transport::Network& network, BufferPool& pool, const Settings& settings, host::MeetingPoint& meetings,
             const transport::SocketAddress& local, const transport::SocketAddress& remote, llp::Proposal ours);
 
   int Begin(std::shared_ptr<transport::ReadyHandler> handler) override;

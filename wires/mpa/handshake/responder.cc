@@ -11,9 +11,9 @@ using transport::IoResult;
 
 }  // namespace
 
-Responder::Responder(transport::Network& network, BufferPool& pool, const Settings& settings,
+Responder::Responder(transport::Network& network, BufferPool& pool, const Settings& settings, host::MeetingPoint& meetings,
                      std::unique_ptr<transport::ByteStream> stream)
-    : session_(network, pool, settings), local_(stream->LocalAddress()), remote_(stream->PeerAddress()) {
+    : session_(network, pool, settings, meetings), local_(stream->LocalAddress()), remote_(stream->PeerAddress()) {
   session_.Open(std::move(stream), /*initiator=*/false);
 }
 
@@ -77,7 +77,8 @@ Result<llp::Agreement, int> Responder::Accept(llp::Proposal ours) {
       session_.trailer() && session_.trailer()->host_id == ours.claims.host_id && Session::IsSameHost(local_, remote_);
   const auto revision = static_cast<uint8_t>(session_.settings().mpa_revision);
   StartParams params = session_.Params(ours, revision, session_.WantsCrc(ours, remote_, same_host));
-  const bool told = session_.trailer() && Session::AddTrailer(ours.claims, request.enhanced, params.private_data);
+  if (same_host && !params.crc) session_.Visit(ours);
+  const bool told = session_.trailer() && session_.AddTrailer(ours.claims, request.enhanced, params.private_data);
   reply_ = MakeReply(request, params, &outcome_).Serialize();
   ours_ = std::move(ours);
   llp::Agreement agreement = Session::Agreement(outcome_);
@@ -89,7 +90,7 @@ int Responder::Reject(const std::vector<uint8_t>& private_data, const llp::Claim
   const StartFrame& request = session_.frame();
   if (private_data.size() > PrivateDataRoom(request.enhanced)) return EINVAL;
   std::vector<uint8_t> theirs = private_data;
-  if (claims != nullptr && session_.trailer()) Session::AddTrailer(*claims, request.enhanced, theirs);
+  if (claims != nullptr && session_.trailer()) session_.AddTrailer(*claims, request.enhanced, theirs);
   session_.CloseWith(MakeReject(request, theirs).Serialize());
   return 0;
 }

@@ -11,7 +11,7 @@ namespace weft::mpa {
 // Reads the MPA Request and answers it, over a stream that was accepted.
 class Responder final : public llp::Responder {
  public:
-  Responder(transport::Network& network, BufferPool& pool, const Settings& settings,
+  Responder(transport::Network& network, BufferPool& pool, const Settings& settings, host::MeetingPoint& meetings,
             std::unique_ptr<transport::ByteStream> stream);
 
   int Begin(std::shared_ptr<transport::ReadyHandler> handler) override;

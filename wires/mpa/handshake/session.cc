@@ -9,6 +9,7 @@
 #include "wires/mpa/channel/lingering_close.h"
 #include "mpa/fpdu_layout.h"
 #include "transport/pcap.h"
+#include "wires/host/channel/channel.h"
 
 namespace weft::mpa {
 namespace {
@@ -95,13 +96,52 @@ void Session::TakeTrailer(std::vector<uint8_t>& private_data) {
 
 std::optional<llp::Claims> Session::claims() const {
   if (!trailer_) return std::nullopt;
-  return llp::Claims{.host_id = trailer_->host_id, .deliveries = trailer_->flags};
+  return llp::Claims{.host_id = trailer_->host_id,
+                     .deliveries = static_cast<uint8_t>(trailer_->flags & (WeftTrailer::kReliable | WeftTrailer::kUnreliable))};
 }
 
-bool Session::AddTrailer(const llp::Claims& claims, bool enhanced, std::vector<uint8_t>& private_data) {
-  if (private_data.size() + WeftTrailer::kLength > PrivateDataRoom(enhanced)) return false;
-  WeftTrailer{.max_ulpdu = kLargestUlpdu, .flags = claims.deliveries, .host_id = claims.host_id}.AppendTo(private_data);
+bool Session::AddTrailer(const llp::Claims& claims, bool enhanced, std::vector<uint8_t>& private_data) const {
+  WeftTrailer trailer{.max_ulpdu = kLargestUlpdu, .flags = claims.deliveries, .host_id = claims.host_id, .invitation = invitation_};
+  if (met_ != nullptr) trailer.flags |= WeftTrailer::kCame;
+  const size_t room = PrivateDataRoom(enhanced) - std::min(private_data.size(), PrivateDataRoom(enhanced));
+  if (trailer.length() > room) trailer.invitation.reset();
+  if (trailer.length() > room) return false;
+  trailer.AppendTo(private_data);
   return true;
+}
+
+// What needs a byte stream keeps it: captures, markers and CRCs that were asked for, and faults of what passes over the connection.
+bool Session::MayShareMemory(const llp::Proposal& ours) const {
+  if (settings_.same_host.value_or(SameHost::kOff) == SameHost::kOff || !settings_.extensions || settings_.markers || settings_.crc == CrcPolicy::kOn) return false;
+  if (stream_->fd() < 0 || !IsSameHost(stream_->LocalAddress(), stream_->PeerAddress())) return false;
+  const char* why = nullptr;
+  if (&stream_->Innermost() != stream_.get()) {
+    why = "it is captured";
+  } else if (faults::Enabled() && faults::ConcernsConnection({.qp = ours.queue_pair, .device = ours.device}, stream_->PeerAddress())) {
+    why = "of faults that concern it";
+  }
+  if (why != nullptr && TraceEnabled()) Trace(Format("qp 0x%x: the connection stays on TCP because %s", ours.queue_pair, why));
+  return why == nullptr;
+}
+
+void Session::Invite(const llp::Proposal& ours) {
+  Withdraw();
+  if (MayShareMemory(ours)) invitation_ = meetings_.Invite();
+}
+
+void Session::Collect(const llp::Proposal& ours) {
+  if (!invitation_) return;
+  const bool came = trailer_ && (trailer_->flags & WeftTrailer::kCame) != 0 && trailer_->host_id == ours.claims.host_id;
+  if (came) met_ = meetings_.Collect(*std::exchange(invitation_, std::nullopt));
+  Withdraw();
+}
+
+void Session::Visit(const llp::Proposal& ours) {
+  if (trailer_ && trailer_->invitation && MayShareMemory(ours)) met_ = host::MeetingPoint::Visit(*trailer_->invitation);
+}
+
+void Session::Withdraw() {
+  if (invitation_) meetings_.Withdraw(*std::exchange(invitation_, std::nullopt));
 }
 
 // Without CRC only where the peer is, or can be, on this host. A fault that damages frames of the connection is found
@@ -140,7 +180,18 @@ std::unique_ptr<llp::Channel> Session::MakeChannel(const StartOutcome& outcome, 
                          .queue_pair = ours.queue_pair,
                          .device = ours.device,
                          .start_up_write = initiator && outcome.rtr != llp::Rtr::kNone};
-  return std::make_unique<Channel>(network_, pool_, std::move(stream_), std::move(options));
+  auto channel = std::make_unique<Channel>(network_, pool_, std::move(stream_), std::move(options));
+  if (met_ == nullptr) return channel;
+  return ShareMemory(std::move(channel), ours, initiator);
+}
+
+std::unique_ptr<llp::Channel> Session::ShareMemory(std::unique_ptr<llp::Channel> tcp, const llp::Proposal& ours, bool initiator) {
+  auto needs_tcp = [info = faults::ConnectionInfo{.qp = ours.queue_pair, .device = ours.device}, peer = tcp->PeerAddress()] {
+    return faults::Enabled() && faults::ConcernsConnection(info, peer);
+  };
+  return std::make_unique<host::Channel>(
+      network_, std::move(tcp), std::move(met_),
+      host::ChannelOptions{.initiator = initiator, .reach = settings_.same_host == SameHost::kAuto, .needs_tcp = std::move(needs_tcp)});
 }
 
 }  // namespace weft::mpa

@@ -11,6 +11,7 @@
 #include "wires/mpa/channel/channel.h"
 #include "mpa/start_up.h"
 #include "transport/network.h"
+#include "wires/host/meeting/meeting_point.h"
 
 namespace weft::mpa {
 
@@ -21,10 +22,13 @@ inline constexpr size_t kLargestUlpdu = 64768;
 // the end.
 class Session {
  public:
-  Session(transport::Network& network, BufferPool& pool, const Settings& settings)
-      : network_(network), pool_(pool), settings_(settings) {}
+  Session(transport::Network& network, BufferPool& pool, const Settings& settings, host::MeetingPoint& meetings)
+      : network_(network), pool_(pool), settings_(settings), meetings_(meetings) {}
   Session(const Session&) = delete;
-  ~Session() { Unwatch(); }
+  ~Session() {
+    Unwatch();
+    Withdraw();
+  }
 
   void Open(std::unique_ptr<transport::ByteStream> stream, bool initiator);  // captured, if that is asked for
   bool is_open() const { return stream_ != nullptr; }
@@ -50,12 +54,19 @@ class Session {
   const std::optional<WeftTrailer>& trailer() const { return trailer_; }
   std::optional<llp::Claims> claims() const;
   // False: there is no room for it.
-  static bool AddTrailer(const llp::Claims& claims, bool enhanced, std::vector<uint8_t>& private_data);
+  bool AddTrailer(const llp::Claims& claims, bool enhanced, std::vector<uint8_t>& private_data) const;
   // The peer's address is one of this host's.
   static bool IsSameHost(const transport::SocketAddress& local, const transport::SocketAddress& remote) {
     return remote.is_loopback() || remote.SameHost(local);
   }
   bool WantsCrc(const llp::Proposal& ours, const transport::SocketAddress& peer, bool same_host) const;
+
+  // Shared memory (wires/host), as far as this connection may have it. Initiator, before AddTrailer(), and with the peer's trailer; responder,
+  // with the initiator's, before AddTrailer().
+  void Invite(const llp::Proposal& ours);
+  void Collect(const llp::Proposal& ours);
+  void Visit(const llp::Proposal& ours);
+  void Withdraw();
 
   static llp::Agreement Agreement(const StartOutcome& outcome);
   std::unique_ptr<llp::Channel> MakeChannel(const StartOutcome& outcome, const llp::Proposal& ours, bool initiator,
@@ -67,15 +78,20 @@ class Session {
 
  private:
   size_t MaxUlpdu(const StartOutcome& outcome) const;
+  bool MayShareMemory(const llp::Proposal& ours) const;
+  std::unique_ptr<llp::Channel> ShareMemory(std::unique_ptr<llp::Channel> tcp, const llp::Proposal& ours, bool initiator);
 
   transport::Network& network_;
   BufferPool& pool_;
   const Settings& settings_;
+  host::MeetingPoint& meetings_;
   std::unique_ptr<transport::ByteStream> stream_;
   transport::WatchId watch_ = 0;
   std::optional<StartFrameCollector> frame_;
   bool has_bytes_ = false;
   std::optional<WeftTrailer> trailer_;
+  std::optional<llp::Invitation> invitation_;  // ours, that was not followed yet
+  std::unique_ptr<host::Met> met_;
 };
 
 }  // namespace weft::mpa

@@ -13,9 +13,9 @@ namespace {
 
 class Listener final : public llp::Listener {
  public:
-  Listener(transport::Network& network, BufferPool& pool, const Settings& settings,
+  Listener(transport::Network& network, BufferPool& pool, const Settings& settings, host::MeetingPoint& meetings,
            std::unique_ptr<transport::Listener> listener)
-      : network_(network), pool_(pool), settings_(settings), listener_(std::move(listener)) {}
+      : network_(network), pool_(pool), settings_(settings), meetings_(meetings), listener_(std::move(listener)) {}
   ~Listener() override {
     if (watch_ != 0) network_.Unwatch(watch_);
   }
@@ -27,7 +27,7 @@ class Listener final : public llp::Listener {
     auto stream = listener_->Accept();
     if (!stream.ok()) return stream.error();
     return std::unique_ptr<llp::Responder>(
-        std::make_unique<Responder>(network_, pool_, settings_, std::move(stream.value())));
+        std::make_unique<Responder>(network_, pool_, settings_, meetings_, std::move(stream.value())));
   }
   transport::SocketAddress LocalAddress() const override { return listener_->LocalAddress(); }
 
@@ -35,6 +35,7 @@ class Listener final : public llp::Listener {
   transport::Network& network_;
   BufferPool& pool_;
   const Settings& settings_;
+  host::MeetingPoint& meetings_;
   const std::unique_ptr<transport::Listener> listener_;
   transport::WatchId watch_ = 0;
 };
@@ -45,7 +46,7 @@ Result<std::unique_ptr<llp::Initiator>, int> Wire::Connect(const transport::Sock
                                                            const transport::SocketAddress& remote, llp::Proposal ours) {
   if (ours.private_data.size() > PrivateDataRoom(settings_.mpa_revision >= 2)) return EINVAL;
   return std::unique_ptr<llp::Initiator>(
-      std::make_unique<Initiator>(network_, pool_, settings_, local, remote, std::move(ours)));
+      std::make_unique<Initiator>(network_, pool_, settings_, meetings_, local, remote, std::move(ours)));
 }
 
 Result<std::unique_ptr<llp::Listener>, int> Wire::Listen(const transport::SocketAddress& local, int backlog,
@@ -53,7 +54,7 @@ Result<std::unique_ptr<llp::Listener>, int> Wire::Listen(const transport::Socket
   auto listener = network_.Listen(local, backlog, only_v6, reuse_address);
   if (!listener.ok()) return listener.error();
   return std::unique_ptr<llp::Listener>(
-      std::make_unique<Listener>(network_, pool_, settings_, std::move(listener.value())));
+      std::make_unique<Listener>(network_, pool_, settings_, meetings_, std::move(listener.value())));
 }
 
 Result<std::unique_ptr<llp::Channel>, int> Wire::OpenLoop(const transport::SocketAddress& local,

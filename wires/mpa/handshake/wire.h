@@ -7,6 +7,7 @@
 #include "base/settings.h"
 #include "llp/handshake.h"
 #include "transport/network.h"
+#include "wires/host/meeting/meeting_point.h"
 
 namespace weft::mpa {
 
@@ -28,6 +29,7 @@ class Wire final : public llp::Wire {
   transport::Network& network_;
   BufferPool& pool_;
   const Settings& settings_;
+  host::MeetingPoint meetings_;
 };
 
 }  // namespace weft::mpa
