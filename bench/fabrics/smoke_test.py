@@ -26,6 +26,15 @@ class Smoke(unittest.TestCase):
             self.assertLessEqual(wanted, set(figures), done.stdout)
             self.assertTrue(all(value > 0 for value in figures.values()), done.stdout)
 
+    def test_same_host(self):
+        if stock.sanitizer()[0]:
+            self.skipTest("figures are not measured under sanitizers")
+        command = [stock.workspace_file("bench/fabrics/run"), "--same-host", "--quick", "--messages", "200", "--unpinned", "--only", "send"]
+        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "WEFT": stock.weft()})
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        for column in ("weft", "ucx_shm", "libfabric_shm"):
+            self.assertIn(column, done.stdout)
+
 
 if __name__ == "__main__":
     stock.main()
