@@ -28,6 +28,10 @@ class Srun(slurm.SlurmTest):
         self.expect_ranks(self.srun("--distribution=cyclic", *ranks()), "node1", "node2", "node1", "node2")
         self.expect_ranks(self.in_cluster("srun", "--mpi=pmi2", "-N", 2, "-n", 4, *ranks()), "node1", "node1", "node1", "node2")
 
+    def test_both_versions_of_pmi(self):
+        for version in "1", "2":
+            self.expect_ranks(self.srun("env", f"WEFT_PMI={version}", *ranks()), "node1", "node1", "node2", "node2")
+
     def test_one_rank_and_one_node(self):
         self.expect_ranks(self.in_cluster("srun", "--mpi=pmi2", "-n", 1, *ranks()), "node1")
         self.expect_ranks(self.in_cluster("srun", "--mpi=pmi2", "-N", 1, "-n", 3, *ranks()), "node1", "node1", "node1")
