@@ -1,6 +1,7 @@
-/* wait accept|connect|talk|listen FILE: one side of two jobs of which the other is killed. "accept" waits at its port for as long as it takes and
+/* wait accept|connect|talk|listen|tell FILE: one side of two jobs of which the other is killed. "accept" waits at its port for as long as it takes and
  * meets whoever comes last; "talk" connects and then waits for a message that never comes; "connect" waits to be accepted; "listen" accepts one and
- * then waits for a message from it. Prints what it is about to wait for, and the class of the error that ended the wait. */
+ * then waits for a message from it; "tell" connects, sends messages for 5 s that nobody waits for, and waits
+ * as "talk" does. Prints what it is about to wait for, and the class of the error that ended the wait. */
 #include <unistd.h>
 
 #include "tests/mpi/check.h"
@@ -36,7 +37,11 @@ int main(int argc, char** argv) {
   if (code == MPI_SUCCESS) {
     MPI_Comm_set_errhandler(inter, MPI_ERRORS_RETURN);
     int value = 0;
-    if (talks) code = MPI_Recv(&value, 1, MPI_INT, 0, 1, inter, MPI_STATUS_IGNORE);
+    for (int i = 0; strcmp(argv[1], "tell") == 0 && i < 50 && code == MPI_SUCCESS; ++i) {
+      code = MPI_Send(&value, 1, MPI_INT, 0, 2, inter);
+      usleep(100000);
+    }
+    if (code == MPI_SUCCESS && (talks || strcmp(argv[1], "tell") == 0)) code = MPI_Recv(&value, 1, MPI_INT, 0, 1, inter, MPI_STATUS_IGNORE);
     Say("heard", code);
     /* The other is gone, or parts in order. */
     code = MPI_Comm_disconnect(&inter);

@@ -116,6 +116,10 @@ void Connection::EndOutput() {
   socket_.ShutdownWrite();
 }
 
+void Connection::LookForPeer(EventLoop::Clock::time_point now) {
+  if (peer_.Look(socket_.fd(), now)) socket_.Shutdown();
+}
+
 void Connection::RaiseLowWater() {
   const uint64_t to_come = link_.body_to_come();
   SetLowWater(to_come < kLongBody ? 1 : static_cast<size_t>(std::min<uint64_t>(to_come, kMostLowWater)));

@@ -3,6 +3,7 @@
 
 #include <sys/uio.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -10,8 +11,13 @@
 #include "mpi_hybrid/p2p/engine/link.h"
 #include "mpi_hybrid/p2p/loop/event_loop.h"
 #include "mpi_hybrid/p2p/tcp/socket.h"
+#include "transport/silent_peer.h"
 
 namespace weft::mpi {
+
+// A host that has answered nothing for so long is gone: by the kernel's keepalive where nothing is under way (socket.cc), else by LookForPeer.
+inline constexpr std::chrono::seconds kSilence{90};
+inline constexpr std::chrono::seconds kSilenceLook{10};  // between two looks at all connections
 
 // The socket that carries one link's frames, both ends having proven themselves. Owns the socket.
 class Connection final : EventLoop::Handler {
@@ -49,6 +55,8 @@ class Connection final : EventLoop::Handler {
     return written > 0 ? static_cast<size_t>(written) : 0;
   }
   void EndOutput();
+  // Ends it where the peer's host is gone: then a read finds the end. Now and then.
+  void LookForPeer(EventLoop::Clock::time_point now);
   // Before a sleep: lets the kernel report a long body only when much of it is there.
   void RaiseLowWater();
 
@@ -71,6 +79,7 @@ class Connection final : EventLoop::Handler {
   bool waits_turn_ = false;  // to write on
   bool output_ended_ = false;
   bool lost_ = false;
+  transport::SilentPeer peer_{kSilence};
 };
 
 }  // namespace weft::mpi

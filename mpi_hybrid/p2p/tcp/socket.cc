@@ -13,8 +13,8 @@ namespace {
 
 constexpr int kBacklog = 4096;  // the kernel cuts it to net.core.somaxconn
 
-// A host that is silent is gone after 30 + 6 * 10 s. No TCP_USER_TIMEOUT: it would end the connection to a rank that is
-// alive and computes for longer than that with its buffer full.
+// A host that is silent is gone after 30 + 6 * 10 s, where nothing is under way; else Connection::LookForPeer finds out. No TCP_USER_TIMEOUT: it
+// would end the connection to a rank that is alive and computes for longer than that with its buffer full.
 void Configure(int fd) {
   const int on = 1, idle_seconds = 30, interval_seconds = 10, probes = 6;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
@@ -85,6 +85,7 @@ void Socket::SetLowWater(size_t bytes) const {
 }
 
 void Socket::ShutdownWrite() const { shutdown(fd(), SHUT_WR); }
+void Socket::Shutdown() const { shutdown(fd(), SHUT_RDWR); }
 
 ssize_t Socket::Read(std::span<const iovec> into) const {
   ssize_t bytes;

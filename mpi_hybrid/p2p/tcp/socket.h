@@ -30,6 +30,7 @@ class Socket : public Descriptor {
   transport::SocketAddress LocalAddress() const;
   std::string PeerName() const;  // for messages
   void ShutdownWrite() const;
+  void Shutdown() const;  // both ways: what was not read yet is lost
   // Readiness for reading is told from so many bytes on (or at the end of the stream).
   void SetLowWater(size_t bytes) const;
 

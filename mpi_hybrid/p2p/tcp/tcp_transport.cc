@@ -232,12 +232,17 @@ std::optional<TcpTransport::Clock::time_point> TcpTransport::deadline() const {
     if (at && (!first || *at < *first)) first = at;
   };
   if (strangers_) take(strangers_->deadline());
+  if (!open_.empty()) take(look_at_);
   for (const auto& [process, call] : calls_)
     take(call.attempt != nullptr ? call.attempt->give_up_at() : call.dial.retry_at());
   return first;
 }
 
 void TcpTransport::OnTime(Clock::time_point now) {
+  if (now >= look_at_) {
+    look_at_ = now + kSilenceLook;
+    for (Connection* connection : open_) connection->LookForPeer(now);
+  }
   if (strangers_) strangers_->OnTime(now);
   std::vector<ProcessId> waiting;  // each attempt may change calls_
   for (const auto& entry : calls_) waiting.push_back(entry.first);

@@ -47,7 +47,7 @@ class TcpTransport final : public Transport, Attempt::Owner, Connection::Owner {
   size_t WriteAtOnce(Link& link, std::span<const iovec> pieces, size_t total, uint32_t flow) override;
   bool Poll() override;
   bool Arm() override;
-  // Attempts to connect that are due, or took too long.
+  // Attempts to connect that are due, or took too long; peers whose hosts are gone.
   std::optional<EventLoop::Clock::time_point> deadline() const override;
   void OnTime(EventLoop::Clock::time_point now) override;
   void StopConnecting() override { stopping_ = true; }
@@ -88,6 +88,7 @@ class TcpTransport final : public Transport, Attempt::Owner, Connection::Owner {
   std::optional<Strangers> strangers_;
   std::map<ProcessId, Call> calls_;
   std::optional<Clock::time_point> told_of_shortage_;
+  Clock::time_point look_at_{};  // whether the peers' hosts are still there
   std::vector<std::unique_ptr<Connection>> connections_;  // by process
   std::vector<Connection*> open_;                         // the same that are not null
   std::vector<ProcessId> turns_, turns_now_;              // of which each has more to write
