@@ -439,6 +439,7 @@ class Channel::Leftovers {
   Leftovers(std::shared_ptr<Met> met, Producer producer, References references)
       : met_(std::move(met)), producer_(producer), references_(std::move(references)) {}
   ~Leftovers() {
+    if (!producer_.Refresh()) return;  // by now most have been read
     for (size_t i = 0; i < references_.size(); ++i) {
       const bool reading = references_.at(i).line >= producer_.passed() && producer_.ClaimBack(references_.at(i).line) == Claim::kConsumer;
       if (reading) static_cast<void>(references_.at(i).taken_over.release());  // it may still be at it
