@@ -56,8 +56,11 @@ std::optional<WeftTrailer> WeftTrailer::TakeFrom(std::vector<uint8_t>& private_d
   trailer.flags = reader.U8();
   trailer.version = reader.U8();
   if (reader.U64() != kMagic || trailer.version == 0) return std::nullopt;
+  const bool invites = trailer.flags & kInvites;
+  // Who says that there is an invitation and left no room for it did not write this.
+  if (invites && private_data.size() < kLength + kInvitationLength) return std::nullopt;
   private_data.resize(private_data.size() - kLength);
-  if (trailer.flags & kInvites && private_data.size() >= kInvitationLength) {
+  if (invites) {
     ByteReader before(ByteSpan(private_data).last(kInvitationLength));
     Invitation& invitation = trailer.invitation.emplace();
     invitation.point = before.U64();

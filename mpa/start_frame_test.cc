@@ -203,6 +203,35 @@ TEST(WeftTrailerTest, LeavesForeignPrivateDataAlone) {
   }
 }
 
+TEST(WeftTrailerTest, AnInvitationGoesInFrontAndComesBack) {
+  Bytes data = {'h', 'i'};
+  WeftTrailer trailer;
+  llp::Invitation& invitation = trailer.invitation.emplace();
+  invitation.point = 0x1122334455667788;
+  invitation.nonce.fill(0x5a);
+  trailer.AppendTo(data);
+  EXPECT_EQ(data.size(), 2 + WeftTrailer::kLength + WeftTrailer::kInvitationLength);
+  const std::optional<WeftTrailer> taken = WeftTrailer::TakeFrom(data);
+  ASSERT_TRUE(taken && taken->invitation);
+  EXPECT_EQ(taken->invitation->point, invitation.point);
+  EXPECT_EQ(taken->invitation->nonce, invitation.nonce);
+  EXPECT_EQ(data, (Bytes{'h', 'i'}));
+}
+
+// tests/fuzz/sctp found that what was taken off did not come back the same.
+TEST(WeftTrailerTest, AnInvitationWithoutRoomIsNoTrailer) {
+  for (size_t cut : {size_t{1}, WeftTrailer::kInvitationLength}) {
+    Bytes data;
+    WeftTrailer trailer;
+    trailer.invitation.emplace();
+    trailer.AppendTo(data);
+    data.erase(data.begin(), data.begin() + static_cast<ptrdiff_t>(cut));
+    const Bytes before = data;
+    EXPECT_FALSE(WeftTrailer::TakeFrom(data).has_value());
+    EXPECT_EQ(data, before);
+  }
+}
+
 TEST(WeftTrailerTest, NeverTakesAUlpduLimitBelowTheLeastMulpdu) {
   Bytes data;
   WeftTrailer trailer;
