@@ -13,6 +13,7 @@
 #include "mpi_hybrid/api/entry.h"
 #include "mpi_hybrid/coll/collectives.h"
 #include "mpi_hybrid/core/job.h"
+#include "mpi_hybrid/dynamic/beside.h"
 #include "mpi_hybrid/dynamic/connect.h"
 #include "mpi_hybrid/dynamic/join.h"
 #include "mpi_hybrid/dynamic/ports.h"
@@ -208,7 +209,8 @@ int PMPI_Publish_name(const char* service_name, MPI_Info info, const char* port_
     WEFT_MPI_TRY(FindInfo(info, &hints));
     WEFT_MPI_TRY(ReadService(service_name, &service));
     WEFT_MPI_TRY(ReadPort(port_name, &port));
-    const std::string problem = ThisJob().pmi->Publish(service, port);
+    std::string problem;
+    RunBeside([&] { problem = ThisJob().pmi->Publish(service, port); });
     return problem.empty() ? Error() : Error(MPI_ERR_SERVICE, problem);
   });
 }
@@ -221,7 +223,8 @@ int PMPI_Lookup_name(const char* service_name, MPI_Info info, char* port_name) {
     WEFT_MPI_TRY(FindInfo(info, &hints));
     WEFT_MPI_TRY(ReadService(service_name, &service));
     WEFT_MPI_TRY(CheckNotNull(port_name, "port_name"));
-    const auto port = ThisJob().pmi->Lookup(service);
+    weft::Result<std::string, pmi::PmiError> port = pmi::PmiError{};
+    RunBeside([&] { port = ThisJob().pmi->Lookup(service); });
     if (!port.ok()) return Error(MPI_ERR_NAME, port.error().message);
     if (port->size() >= MPI_MAX_PORT_NAME)
       return Error(MPI_ERR_NAME, "the name service says " + std::to_string(port->size()) + " characters where a port's name has less than " +
@@ -239,7 +242,8 @@ int PMPI_Unpublish_name(const char* service_name, MPI_Info info, const char* por
     WEFT_MPI_TRY(FindInfo(info, &hints));
     WEFT_MPI_TRY(ReadService(service_name, &service));
     WEFT_MPI_TRY(ReadPort(port_name, &port));
-    const std::string problem = ThisJob().pmi->Unpublish(service);
+    std::string problem;
+    RunBeside([&] { problem = ThisJob().pmi->Unpublish(service); });
     return problem.empty() ? Error() : Error(MPI_ERR_SERVICE, problem);
   });
 }

@@ -1,6 +1,7 @@
 #include "mpi_hybrid/dynamic/join.h"
 
 #include <mpi.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -9,6 +10,7 @@
 #include <cstring>
 #include <string>
 
+#include "mpi_hybrid/dynamic/beside.h"
 #include "mpi_hybrid/dynamic/connect.h"
 
 namespace weft::mpi {
@@ -21,11 +23,19 @@ Error Failed(int fd, const char* what, const std::string& why) {
   return Error(MPI_ERR_OTHER, "cannot " + std::string(what) + " descriptor " + std::to_string(fd) + ": " + why);
 }
 
+// After a call on `fd` that gave -1: whether to call again. Where the socket does not block, or has a time-out, that is when it is ready.
+bool MayGoOn(int fd, short events) {
+  if (errno == EINTR) return true;
+  if (errno != EAGAIN) return false;
+  pollfd entry = {fd, events, 0};
+  return poll(&entry, 1, -1) >= 0 || errno == EINTR;
+}
+
 Error WriteAll(int fd, const Text& text) {
   for (size_t done = 0; done < text.size();) {
     const ssize_t count = send(fd, text.data() + done, text.size() - done, MSG_NOSIGNAL);
     if (count > 0) done += static_cast<size_t>(count);
-    if (count < 0 && errno != EINTR) return Failed(fd, "write to", std::strerror(errno));
+    if (count < 0 && !MayGoOn(fd, POLLOUT)) return Failed(fd, "write to", std::strerror(errno));
   }
   return {};
 }
@@ -35,18 +45,24 @@ Error ReadAll(int fd, Text* text) {
     const ssize_t count = recv(fd, text->data() + done, text->size() - done, 0);
     if (count > 0) done += static_cast<size_t>(count);
     if (count == 0) return Failed(fd, "read from", "the other side closed it");
-    if (count < 0 && errno != EINTR) return Failed(fd, "read from", std::strerror(errno));
+    if (count < 0 && !MayGoOn(fd, POLLIN)) return Failed(fd, "read from", std::strerror(errno));
   }
   if (text->back() != 0) return Failed(fd, "read from", "it does not bring the name of a port");
   return {};
+}
+
+Error Exchange(int fd, const Text& mine, Text* theirs) {
+  WEFT_MPI_TRY(WriteAll(fd, mine));
+  return ReadAll(fd, theirs);
 }
 
 // Both ends do the same until one has the lower name.
 Error Meet(int fd, const std::string& port, Ref<Comm>* made) {
   Text mine{}, theirs{};
   std::memcpy(mine.data(), port.data(), port.size());
-  WEFT_MPI_TRY(WriteAll(fd, mine));
-  WEFT_MPI_TRY(ReadAll(fd, &theirs));
+  Error exchanged;
+  RunBeside([&] { exchanged = Exchange(fd, mine, &theirs); });
+  WEFT_MPI_TRY(std::move(exchanged));
   const std::string other = theirs.data();
   if (other == port) return Error(MPI_ERR_OTHER, "both ends of descriptor " + std::to_string(fd) + " are the same");
   const Meeting meeting{.port = std::min(port, other), .deadline = Ports::Clock::now() + kPatience, .refusal = {}};

@@ -7,7 +7,7 @@
 namespace weft::mpi {
 
 // MPI_Comm_join (MPI 4.0 section 11.10.4): an intercommunicator with the process at the other end of `fd`, a connected
-// stream socket in blocking mode, over which the two tell each other where they are. Waits for the other to do the same.
+// stream socket, over which the two tell each other where they are. Waits for the other to do the same.
 // The socket is the caller's again then, and nothing is left in it.
 Error Join(int fd, Ref<Comm>* made);
 

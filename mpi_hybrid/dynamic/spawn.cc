@@ -9,6 +9,7 @@
 #include "mpi_hybrid/coll/collectives.h"
 #include "mpi_hybrid/core/job.h"
 #include "mpi_hybrid/datatype/datatype.h"
+#include "mpi_hybrid/dynamic/beside.h"
 #include "mpi_hybrid/dynamic/connect.h"
 
 namespace weft::mpi {
@@ -22,7 +23,8 @@ Error Start(const SpawnOrder& order, std::string* port, std::vector<int>* errors
   errors->assign(count, MPI_ERR_SPAWN);
   pmi::Client& launcher = *ThisJob().pmi;
   WEFT_MPI_TRY(Ports::Instance().Open(port));
-  const pmi::Client::Spawned spawned = launcher.Spawn(order.commands, {{pmi::kParentPort, *port}});
+  pmi::Client::Spawned spawned;
+  RunBeside([&] { spawned = launcher.Spawn(order.commands, {{pmi::kParentPort, *port}}); });
   for (size_t i = 0; i < count && i < spawned.errors.size(); ++i) (*errors)[i] = spawned.errors[i] == 0 ? MPI_SUCCESS : MPI_ERR_SPAWN;
   if (spawned.problem.empty()) return {};
   for (int& error : *errors) error = MPI_ERR_SPAWN;  // all or none
@@ -100,7 +102,7 @@ void LeaveParents(const Comm& comm) {
   const int holds = HoldsOnParents(comm);
   if (holds == 0 || holds != job.processes.HoldsOf(g_parents_jobs)) return;
   g_parents_jobs.clear();
-  (void)job.pmi->LeaveSpawner();  // without a launcher that listens nothing changes
+  RunBeside([&] { (void)job.pmi->LeaveSpawner(); });  // without a launcher that listens nothing changes
 }
 
 }  // namespace weft::mpi

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -75,10 +76,18 @@ int Start(const std::string& mpiexec, const std::string& name, int lifeline) {
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, moved.get(), kLifeline);
   posix_spawn_file_actions_addclosefrom_np(&actions, kLifeline + 1);
+  // Not the mask of the thread that asks, which may block all signals.
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   char option[] = "--singleton";
   char* words[] = {const_cast<char*>(mpiexec.c_str()), option, const_cast<char*>(name.c_str()), nullptr};
   pid_t child = -1;
-  const int error = posix_spawn(&child, mpiexec.c_str(), &actions, nullptr, words, environ);
+  const int error = posix_spawn(&child, mpiexec.c_str(), &actions, &attributes, words, environ);
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   while (error == 0 && waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
