@@ -38,8 +38,15 @@ int main(int argc, char** argv) {
   CHECK_CLASS(MPI_Comm_accept(port, MPI_INFO_NULL, 1, MPI_COMM_SELF, &made), MPI_ERR_ROOT);
   CHECK_CLASS(MPI_Comm_accept(port, never, 0, MPI_COMM_SELF, &made), MPI_ERR_INFO_VALUE);
   ExpectRefusal(port, MPI_ERR_PORT); /* its own */
-  /* Nobody comes. */
+  /* That of a process whose address is another's by now, which says so: nothing is to be waited for. */
+  char stale[MPI_MAX_PORT_NAME];
+  strcpy(stale, port);
+  stale[7] = stale[7] == '0' ? '1' : '0'; /* of the job */
   double start = MPI_Wtime();
+  ExpectRefusal(stale, MPI_ERR_PORT);
+  CHECK(MPI_Wtime() - start < 10);
+  /* Nobody comes. */
+  start = MPI_Wtime();
   CHECK_CLASS(MPI_Comm_accept(port, soon, 0, MPI_COMM_SELF, &made), MPI_ERR_PORT);
   CHECK(MPI_Wtime() - start > 0.9 && MPI_Wtime() - start < 20);
   /* An error at the root is one at all ranks. */

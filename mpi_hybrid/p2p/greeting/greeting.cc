@@ -9,13 +9,16 @@
 namespace weft::mpi {
 namespace {
 
-constexpr uint8_t kMagic[8] = {'W', 'E', 'F', 'T', 'M', 'P', 'I', 3};
+constexpr uint8_t kMagic[8] = {'W', 'E', 'F', 'T', 'M', 'P', 'I', 4};
 constexpr char kConnector[] = "weft-p2p connector", kListener[] = "weft-p2p listener";
 constexpr size_t kProof = sizeof(JobSecret::Proof);
 constexpr size_t kHelloSaid = Hello::kLength - kProof, kAnswerSaid = Answer::kLength - kProof;
 
-// Where what is in a Hello.
 constexpr size_t kName = 20;
+// Where what is in a Challenge.
+constexpr size_t kWho = sizeof(kMagic) + sizeof(Nonce);
+static_assert(kWho + kName == Challenge::kLength);
+// ... in a Hello.
 constexpr size_t kFrom = 8, kTo = kFrom + kName, kBond = kTo + kName, kWindow = kBond + sizeof(JobId), kNonce = kWindow + 8;
 static_assert(kNonce + sizeof(Nonce) == kHelloSaid);
 
@@ -53,11 +56,19 @@ std::array<uint8_t, Challenge::kLength + Hello::kLength + kAnswerSaid> SaidBefor
 
 }  // namespace
 
-void Challenge::Write(const Nonce& nonce, Bytes bytes) {
+void Challenge::Write(const Nonce& nonce, const ProcessName& who, Bytes bytes) {
   std::copy(nonce.begin(), nonce.end(), std::copy(std::begin(kMagic), std::end(kMagic), bytes.begin()));
+  WriteName(who, bytes.data() + kWho);
 }
 
-bool Challenge::IsOne(std::span<const uint8_t, kLength> bytes) { return HasMagic(bytes.data()); }
+bool Challenge::BeginsOne(std::span<const uint8_t> bytes) {
+  return std::memcmp(bytes.data(), kMagic, std::min(bytes.size(), sizeof(kMagic))) == 0;
+}
+
+std::optional<ProcessName> Challenge::Read(std::span<const uint8_t, kLength> bytes) {
+  if (!HasMagic(bytes.data())) return std::nullopt;
+  return ReadName(bytes.data() + kWho);
+}
 
 void Hello::Write(const JobSecret& secret, std::span<const uint8_t, Challenge::kLength> challenge,
                   std::span<uint8_t, kLength> bytes) const {

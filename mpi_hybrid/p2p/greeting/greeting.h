@@ -13,20 +13,24 @@ namespace weft::mpi {
 
 // How two processes find out that they have a bond (process_table.h), before the first frame. Little-endian, no I/O.
 //
-//   listener   Challenge   magic : 8 | nonce : 16                                                     at once
+//   listener   Challenge   magic : 8 | nonce : 16 | who : 20                                          at once
 //   connector  Hello       magic : 8 | from : 20 | to : 20 | bond : 16 | window : 8 | nonce : 16 | proof : 32
 //   listener   Answer      window : 8 | answer : 4 | 0 : 4 | proof : 32
 //
 // A process is its job (16) and its rank there (4). Each proof is of all that was said before it on the connection, by
 // the bond's secret, which nobody shows. Until the Answer nobody but the listener knows whether the connection will be
-// used.
+// used. Who listens says so first, unproven, since the port of a process that died may be another's by now: whoever meant
+// the dead one says nothing there.
 
 struct Challenge {
-  static constexpr size_t kLength = 24;
+  static constexpr size_t kLength = 44;
   using Bytes = std::span<uint8_t, kLength>;
 
-  static void Write(const Nonce& nonce, Bytes bytes);
-  static bool IsOne(std::span<const uint8_t, kLength> bytes);
+  static void Write(const Nonce& nonce, const ProcessName& who, Bytes bytes);
+  // Of its first bytes: whether they may become one of this version.
+  static bool BeginsOne(std::span<const uint8_t> bytes);
+  // Who says that he made it. nullopt: it is none.
+  static std::optional<ProcessName> Read(std::span<const uint8_t, kLength> bytes);
 };
 
 struct Hello {

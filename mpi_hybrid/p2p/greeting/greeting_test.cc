@@ -17,7 +17,7 @@ struct Exchange {
   uint8_t answer[Answer::kLength];
 
   Exchange() {
-    Challenge::Write(NewNonce(), challenge);
+    Challenge::Write(NewNonce(), to, challenge);
     Hello{.from = from, .to = to, .bond = bond.id, .window = 1 << 20}.Write(secret, challenge, hello);
     Answer{.window = 1 << 21, .kind = Answer::Kind::kWelcome}.Write(secret, challenge, hello, answer);
   }
@@ -25,7 +25,7 @@ struct Exchange {
 
 TEST(GreetingTest, EachSideReadsWhatTheOtherSaid) {
   Exchange exchange;
-  EXPECT_TRUE(Challenge::IsOne(exchange.challenge));
+  EXPECT_EQ(Challenge::Read(exchange.challenge), exchange.to);
   const auto hello = Hello::Read(exchange.hello);
   ASSERT_TRUE(hello.has_value());
   EXPECT_TRUE(Hello::IsProven(exchange.secret, exchange.challenge, exchange.hello));
@@ -54,7 +54,9 @@ TEST(GreetingTest, DamageAnywhereIsRefused) {
   }
   for (size_t i = 0; i < 8; ++i) {
     exchange.challenge[i] ^= 0x40;
-    EXPECT_FALSE(Challenge::IsOne(exchange.challenge)) << i;
+    EXPECT_EQ(Challenge::Read(exchange.challenge), std::nullopt) << i;
+    EXPECT_EQ(Challenge::BeginsOne(std::span(exchange.challenge).first(i)), true) << i;
+    EXPECT_EQ(Challenge::BeginsOne(std::span(exchange.challenge).first(i + 1)), false) << i;
     exchange.challenge[i] ^= 0x40;
   }
 }

@@ -54,7 +54,7 @@ SctpConnection::~SctpConnection() {
 
 void SctpConnection::SetLink(Link& link, const Nonce& nonce) {
   link_ = &link;
-  Challenge::Write(nonce, challenge_);
+  Challenge::Write(nonce, setting_.processes.NameOf(link.peer()), challenge_);
   if (streams_ != 0) link.UseStreams(streams_);
 }
 
@@ -241,6 +241,7 @@ void SctpConnection::OnEvent(const Event& event) {
 
 // False: the connection is over, or destroyed.
 bool SctpConnection::OnMessage(const Received& received) {
+  if (turned_away_) return true;
   const std::span<const uint8_t> bytes(setting_.staging.data(), received.bytes);
   switch (received.info.ppid) {
     case kGreetingMessage:
@@ -252,6 +253,10 @@ bool SctpConnection::OnMessage(const Received& received) {
         return BreaksTheRules("sent a welcome out of turn");
       if (sent_ == Sent::kGreeting) OnWelcome();
       return true;
+    case kAnotherMessage:
+      if (open_ || sent_ != Sent::kGreeting) return BreaksTheRules("sent an answer to no greeting");
+      end_ = ESRCH;
+      return false;
     case kFrameMessage:
       if (!open_) return BreaksTheRules("sent messages before it said who it is");
       if (sent_ == Sent::kGreeting) OnWelcome();  // it overtook the welcome
@@ -268,7 +273,7 @@ bool SctpConnection::IsProven(const Bond& bond, std::span<const uint8_t, Hello::
   if (Hello::IsProven(bond.secret, setting_.challenge, hello)) return true;
   if (sent_ == Sent::kNothing) return false;
   uint8_t challenge[Challenge::kLength];
-  Challenge::Write(greeted_by_, challenge);
+  Challenge::Write(greeted_by_, setting_.processes.own_name(), challenge);
   return Hello::IsProven(bond.secret, challenge, hello);
 }
 
@@ -277,6 +282,7 @@ bool SctpConnection::OnGreeting(std::span<const uint8_t> bytes, size_t stream) {
   const auto hello = Hello::Read(said);
   ProcessTable& processes = setting_.processes;
   std::optional<Bond> bond;
+  if (hello && link_ == nullptr && hello->to != processes.own_name()) return TurnAway();
   if (hello && hello->to == processes.own_name() && hello->from != hello->to)
     bond = processes.BondToEnter(hello->bond, hello->from);
   if (bond && link_ != nullptr && hello->from != processes.NameOf(link_->peer())) bond.reset();
@@ -293,6 +299,16 @@ bool SctpConnection::OnGreeting(std::span<const uint8_t> bytes, size_t stream) {
   const auto frames = bytes.subspan(Hello::kLength);
   if (!link_->ReadStaged(frames, stream)) return BreaksTheRules("sent something that is not a message");
   return true;
+}
+
+// Whoever it means had our port before us, and is dead.
+bool SctpConnection::TurnAway() {
+  uint8_t byte = 0;
+  const iovec piece = {&byte, 1};
+  turned_away_ = true;
+  (void)Send(kAnotherMessage, 0, {&piece, 1});  // there is room
+  EndOutput();
+  return false;
 }
 
 void SctpConnection::OnWelcome() {

@@ -23,6 +23,7 @@ namespace weft::mpi {
 constexpr uint32_t kGreetingMessage = 0x574d5001;  // a Hello, and the first bytes of the first frame behind it
 constexpr uint32_t kWelcomeMessage = 0x574d5002;   // one byte: the greeting was read, and proved what it says
 constexpr uint32_t kFrameMessage = 0x574d5003;     // the next bytes of frames, on the stream of theirs
+constexpr uint32_t kAnotherMessage = 0x574d5004;   // one byte: the greeting was read, and means another process than this one
 
 // The association that carries one link's frames, or that of somebody who has not proven yet whose it is (a stranger:
 // no link).
@@ -113,6 +114,7 @@ class SctpConnection final {
   void SetStreams(size_t count);
   void OnEvent(const transport::sctp::Event& event);
   bool BreaksTheRules(const char* what);
+  bool TurnAway();
 
   const Setting setting_;
   const uint64_t number_;
@@ -132,6 +134,7 @@ class SctpConnection final {
   size_t offered_ = 0;  // bytes of frames that went with the greeting
   bool open_ = false;
   bool owes_welcome_ = false;
+  bool turned_away_ = false;  // it meant another: nothing that it says counts
   std::optional<int> end_;
 };
 

@@ -20,9 +20,9 @@ constexpr size_t kStaging = 64 * 1024;
 constexpr size_t kDirectConnections = 4;  // up to so many are read without waiting for the bell
 constexpr int kBacklog = 128;             // the porter empties it
 
-// Whether an association failed because nobody is there.
+// Whether an association failed because nobody is there, or another process (ESRCH).
 bool IsNobody(int error) {
-  return error == ECONNREFUSED || error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH;
+  return error == ESRCH || error == ECONNREFUSED || error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH;
 }
 
 }  // namespace
@@ -68,7 +68,7 @@ Error SctpTransport::Listen() {
            .udp_port = sctp_.udp_port(),
            .nonce = NewNonce(),
            .addresses = settings_.local_addresses};
-  Challenge::Write(card_.nonce, challenge_);
+  Challenge::Write(card_.nonce, job_.processes.own_name(), challenge_);
   porter_ = std::make_shared<Porter>(bell_, std::move(listener).value());
   porter_->Watch(porter_);
   registration_ = {loop_, bell_->fd(), EPOLLIN, *this};

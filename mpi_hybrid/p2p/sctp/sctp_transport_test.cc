@@ -102,13 +102,16 @@ class SctpTransportTest : public JobTest {
   }
   std::vector<uint8_t> HelloTo(int rank, const char* secret, int from, int to) {
     uint8_t challenge[Challenge::kLength];
-    Challenge::Write(CardOf(rank).nonce, challenge);
+    Challenge::Write(CardOf(rank).nonce, LoopbackName(rank), challenge);
     std::vector<uint8_t> bytes(Hello::kLength);
     LoopbackHello(from, to).Write(*JobSecret::FromHex(secret), challenge, std::span<uint8_t, Hello::kLength>(bytes));
     return bytes;
   }
   void ExpectDropped(Association& association) {
-    EXPECT_TRUE(PollUntil([&] { return Next(association).kind == Received::Kind::kFailed; }));
+    EXPECT_TRUE(PollUntil([&] {
+      const auto kind = Next(association).kind;
+      return kind == Received::Kind::kFailed || kind == Received::Kind::kEnded;
+    }));
   }
 
   uint8_t room_[4096];
@@ -164,6 +167,36 @@ TEST_F(SctpTransportTest, ARankThatBreaksTheProtocolIsDeadAndTheOthersLive) {
     ExpectDropped(*liar);
     ExpectTraffic(0, 2);
   }
+}
+
+TEST_F(SctpTransportTest, ARankWhosePortIsAnothersByNowIsDead) {
+  Make(3);
+  auto& space = static_cast<SctpNetwork&>(*network_).space;
+  space["weft-sctp-1"] = space["weft-sctp-2"];
+  std::vector<uint8_t> sent(100000, 7), got(1000);  // more than goes with a greeting
+  Request* receive = at(0).Receive(got, 1, 9);
+  Request* send = at(0).Send(sent, 1, 9);
+  at(0).device.ConnectToAwaited();
+  ASSERT_TRUE(PollUntil([&] { return receive->complete && send->complete; }));
+  EXPECT_EQ(receive->error.mpi_class(), MPI_ERR_PROC_ABORTED);
+  EXPECT_EQ(send->error.mpi_class(), MPI_ERR_PROC_ABORTED);
+  for (Request* request : {receive, send}) request->Release();
+  ExpectTraffic(0, 2);
+}
+
+// Who means another is told so, once.
+TEST_F(SctpTransportTest, NothingCountsThatIsSaidToAnother) {
+  Make(3);
+  auto mistaken = Visit(0);
+  Say(*mistaken, kGreetingMessage, HelloTo(0, kJobSecret, 1, 2));
+  Say(*mistaken, kGreetingMessage, HelloTo(0, kJobSecret, 1, 0));
+  ASSERT_TRUE(PollUntil([&] {
+    const Received received = Next(*mistaken);
+    return received.kind == Received::Kind::kMessage && received.info.ppid == kAnotherMessage;
+  }));
+  ExpectDropped(*mistaken);
+  EXPECT_NE(at(0).engine.LinkTo(1).state(), Link::State::kOpen);
+  ExpectTraffic(0, 1);
 }
 
 TEST_F(SctpTransportTest, ManySilentStrangersKeepNobodyOut) {

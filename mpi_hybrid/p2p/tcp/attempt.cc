@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include <span>
 #include <utility>
 
 #include "base/log.h"
@@ -25,8 +26,10 @@ void Attempt::OnConnecting() {
   give_up_at_.reset();
   if (got <= 0) return Fail(static_cast<int>(-got), Dial::End::kClosed);
   have_ += static_cast<size_t>(got);
+  if (!Challenge::BeginsOne(std::span(challenge_).first(have_))) return Fail(EPROTO, Dial::End::kClosed);
   if (have_ < sizeof(challenge_)) return;
-  if (!Challenge::IsOne(challenge_)) return Fail(EPROTO, Dial::End::kClosed);
+  // Another process: the address is not only its host's, or its port is another's since it died.
+  if (Challenge::Read(challenge_) != about_.to) return Fail(ESRCH, Dial::End::kAnother);
   about_.Write(secret_, challenge_, hello_);
   const iovec hello = {hello_, sizeof(hello_)};  // the first bytes on it: there is room
   const ssize_t written = socket_.Write({&hello, 1});

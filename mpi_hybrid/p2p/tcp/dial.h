@@ -14,8 +14,8 @@ namespace weft::mpi {
 // The attempts to reach one process: which of its addresses is next, when, and when to stop. No I/O; the caller opens
 // the sockets.
 //
-// Addresses are tried in order. Where one round through them found nobody at all, the process is dead. Where somebody was there but closed
-// the connection (it has no room for more, or the address is another host's for us), there are more rounds, for kPatience; as long is waited for
+// Addresses are tried in order. Where one round through them found nobody at all, or others in its place, the process is dead. Where somebody was
+// there but closed the connection (it has no room for more), there are more rounds, for kPatience; as long is waited for
 // a descriptor, memory or a port here. Neither says that the process is dead: then the call fails. Time in which the program computes, outside of
 // MPI, tells nothing of the peer: patience ends after kFewestAttempts, too, not by time alone.
 //
@@ -39,9 +39,10 @@ class Dial {
 
   // How an attempt ended without success.
   enum class End {
-    kNobody,  // nothing accepted the connection
-    kSilent,  // it was accepted, and nothing said on it
-    kClosed,  // it was accepted, and closed
+    kNobody,   // nothing accepted the connection
+    kAnother,  // another process did, and said so
+    kSilent,   // it was accepted, and nothing said on it
+    kClosed,   // it was accepted, and closed
   };
 
   // `published`: "HOST:PORT[,HOST:PORT...]". nullopt: no address in it.

@@ -137,6 +137,18 @@ TEST(DialTest, WhoIsFoundDeadAfterARefusalIsDeadAtOnce) {
   EXPECT_EQ(dial.Failed(kStart + milliseconds(10), End::kNobody), Next::kDead);
 }
 
+TEST(DialTest, WhereOthersAreInItsPlaceItIsDead) {
+  Dial dial = Of("172.17.0.1:7000,10.0.0.5:7000");
+  dial.Begin(kStart);
+  EXPECT_EQ(dial.Failed(kStart, End::kAnother), Next::kTry);
+  dial.Begin(kStart);
+  EXPECT_EQ(dial.Failed(kStart, End::kClosed), Next::kTry);
+  for (const End end : {End::kNobody, End::kAnother}) {
+    dial.Begin(kStart + milliseconds(10));
+    EXPECT_EQ(dial.Failed(kStart + milliseconds(10), end), end == End::kNobody ? Next::kTry : Next::kDead);
+  }
+}
+
 TEST(DialTest, WantOfRoomHereIsWaitedForAndIsNeverADeath) {
   Dial dial = Of("127.0.0.1:7000");
   auto now = kStart;

@@ -91,7 +91,7 @@ Strangers::Stranger::Stranger(Strangers& whose, Socket socket, Clock::time_point
 void Strangers::Take(Socket socket, Clock::time_point now) {
   Stranger& stranger = strangers_.emplace_back(*this, std::move(socket), now);
   stranger.place = std::prev(strangers_.end());
-  Challenge::Write(NewNonce(), stranger.visitor.challenge);
+  Challenge::Write(NewNonce(), processes_.own_name(), stranger.visitor.challenge);
   const iovec piece = {stranger.visitor.challenge, sizeof(stranger.visitor.challenge)};
   if (stranger.visitor.socket.Write({&piece, 1}) != static_cast<ssize_t>(Challenge::kLength))
     Remove(stranger);  // it is gone
@@ -115,7 +115,7 @@ void Strangers::Read(Stranger& stranger) {
                ": it does not come from a process of this job");
     return;
   }
-  // It means another process: an address that is not only this host's. It tries the next.
+  // It means another process, in spite of what the challenge says.
   if (hello->to != self) return;
   visitor.window = hello->window;
   visitor.process = processes_.Enter(*visitor.bond, hello->from);

@@ -88,11 +88,11 @@ class TcpTransportTest : public JobTest {
     LoopbackHello(from, to).Write(*JobSecret::FromHex(secret), challenge, hello);
     ASSERT_EQ(send(fd, hello, sizeof(hello), 0), static_cast<ssize_t>(sizeof(hello)));
   }
-  // At a listener where a rank of the job would be: awaits a connection of the job and answers it.
+  // At a listener where rank 0 would be: awaits a connection of the job and answers it.
   void AnswerNext(const Socket& listener, Answer::Kind kind, Socket* connection) {
     ASSERT_TRUE(PollUntil([&] { return static_cast<bool>(*connection = listener.Accept()); }));
     uint8_t challenge[Challenge::kLength], hello[Hello::kLength], answer[Answer::kLength];
-    Challenge::Write(NewNonce(), challenge);
+    Challenge::Write(NewNonce(), LoopbackName(0), challenge);
     ASSERT_EQ(send(connection->fd(), challenge, sizeof(challenge), 0), static_cast<ssize_t>(sizeof(challenge)));
     size_t have = 0;
     ASSERT_TRUE(PollUntil([&] {
@@ -254,6 +254,54 @@ TEST_F(TcpTransportTest, AProcessIsFoundAtAnyOfItsAddresses) {
   send->Release();
   receive->Release();
   close(closed);
+}
+
+TEST_F(TcpTransportTest, ARankWhosePortIsAnothersByNowIsDead) {
+  Make(3);
+  network().space["weft-p2p-1"] = network().space["weft-p2p-2"];
+  std::vector<uint8_t> got(1000);
+  Request* receive = at(0).Receive(got, 1, 9);
+  at(0).device.ConnectToAwaited();
+  ASSERT_TRUE(PollUntil([&] { return receive->complete; }));
+  EXPECT_EQ(receive->error.mpi_class(), MPI_ERR_PROC_ABORTED);
+  receive->Release();
+  ExpectTraffic(0, 2);
+}
+
+// One of another job proves nothing to us, and need not: that it is another is enough.
+TEST_F(TcpTransportTest, ARankWhosePortIsAnotherJobsByNowIsDead) {
+  Make(2);
+  const Socket listener = ListenAtLoopback();
+  network().space["weft-p2p-0"] = listener.LocalAddress().ToString();
+  std::vector<uint8_t> got(1000);
+  Request* receive = at(1).Receive(got, 0, 9);
+  at(1).device.ConnectToAwaited();
+  Socket connection;
+  ASSERT_TRUE(PollUntil([&] { return static_cast<bool>(connection = listener.Accept()); }));
+  uint8_t challenge[Challenge::kLength];
+  Challenge::Write(NewNonce(), {.job = Bond::Of(JobSecret::Random()).id, .rank = 0}, challenge);
+  ASSERT_EQ(send(connection.fd(), challenge, sizeof(challenge), 0), static_cast<ssize_t>(sizeof(challenge)));
+  ASSERT_TRUE(PollUntil([&] { return receive->complete; }));
+  EXPECT_EQ(receive->error.mpi_class(), MPI_ERR_PROC_ABORTED);
+  receive->Release();
+}
+
+// What begins otherwise is not waited for to its end, which may be nearer than a challenge's.
+TEST_F(TcpTransportTest, WhatIsNoChallengeIsLeftAtOnce) {
+  Make(2);
+  const Socket listener = ListenAtLoopback();
+  network().space["weft-p2p-0"] = listener.LocalAddress().ToString();
+  std::vector<uint8_t> got(1000);
+  Request* receive = at(1).Receive(got, 0, 9);
+  at(1).device.ConnectToAwaited();
+  Socket connection;
+  ASSERT_TRUE(PollUntil([&] { return static_cast<bool>(connection = listener.Accept()); }));
+  ASSERT_EQ(send(connection.fd(), "220 mail\r\n", 10, 0), 10);
+  uint8_t byte;
+  EXPECT_TRUE(PollUntil([&] { return recv(connection.fd(), &byte, 1, MSG_DONTWAIT) == 0; }));
+  EXPECT_FALSE(receive->complete) << "nobody is dead for it";
+  EXPECT_TRUE(receive->Cancel().ok());
+  receive->Release();
 }
 
 TEST_F(TcpTransportTest, ARankThatComputesIsNotDeadBecauseNobodyIsAtItsOtherAddress) {
