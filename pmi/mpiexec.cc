@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "pmi/launch/host_lookup.h"
+#include "pmi/launch/kvs_server.h"
 #include "pmi/launch/launcher.h"
 #include "pmi/launch/name_server.h"
 #include "pmi/launch/options.h"
@@ -52,6 +53,11 @@ std::string LeaveThisHostOut(weft::pmi::Options* options) {
   return options->hosts.empty() ? "-skip-launch-node: no host but this one is named; -hosts and -f name some" : "";
 }
 
+weft::pmi::KvsServerSettings KvsServerOf(const weft::pmi::Options& options) {
+  const auto ports = options.kvs_port == 0 ? options.ports : weft::pmi::PortRange{options.kvs_port, options.kvs_port};
+  return {*options.programs.back().ranks, ports, options.interface, options.secret_file, options.time_out};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -73,6 +79,8 @@ int main(int argc, char** argv) {
       return std::printf("mpiexec (Weft) %s\n", WEFT_VERSION) < 0 || std::fflush(stdout) != 0;
     case weft::pmi::Options::Action::kNameServer:
       return weft::pmi::NameServerMain(options.value().name_file);
+    case weft::pmi::Options::Action::kKvsServer:
+      return weft::pmi::KvsServerMain(KvsServerOf(options.value()));
     case weft::pmi::Options::Action::kRun:
       break;
   }

@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -24,6 +25,7 @@ using ::testing::HasSubstr;
 class FakeOwner : public Server::Owner {
  public:
   void Send(int rank, const std::string& bytes) override { sent += bytes; }
+  bool HasRoom(int) const override { return true; }
   void OnAbort(int, int exit_code, const std::string& message) override { abort = std::to_string(exit_code) + " " + message; }
   void OnMisuse(int, const std::string& what) override { misuse = what; }
   void OnFence(KeyValues put) override { fences.push_back(put); }
@@ -224,6 +226,7 @@ TEST_F(PmiClient, ProvesTheSecretOfAFile) {
   const std::string path = ::testing::TempDir() + "/secret";
   for (const auto& [written, welcome] : {std::pair{"open sesame", true}, {"guess", false}}) {
     std::ofstream(path) << written << "\n";
+    ASSERT_EQ(chmod(path.c_str(), 0600), 0);
     int ends[2];
     ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     Peer peer(ends[1], "", "open sesame");
@@ -233,8 +236,12 @@ TEST_F(PmiClient, ProvesTheSecretOfAFile) {
     const std::string error = ErrorOfConnect();
     EXPECT_EQ(error, welcome ? "connected" : "the launcher closed its connection before it sent cmd=fullinit-response");
   }
+  ASSERT_EQ(chmod(path.c_str(), 0640), 0);
+  EXPECT_THAT(ErrorOfConnect(), HasSubstr("can be read by others: mode 640; chmod 600 it"));
   setenv("WEFT_PMI_SECRET_FILE", "/nonexistent", 1);
-  EXPECT_THAT(ErrorOfConnect(), HasSubstr("WEFT_PMI_SECRET_FILE=/nonexistent is not a file"));
+  EXPECT_EQ(ErrorOfConnect(), "WEFT_PMI_SECRET_FILE: the file of the secret, /nonexistent, cannot be opened: No such file or directory");
+  setenv("WEFT_PMI_SECRET_FILE", "/dev/null", 1);
+  EXPECT_THAT(ErrorOfConnect(), HasSubstr("is no file that can be read"));
 }
 
 std::string Part(const std::string& text) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <utility>
 
 #include "base/host_port.h"
@@ -12,6 +11,7 @@
 #include "pmi/client/launched.h"
 #include "pmi/client/singleton.h"
 #include "pmi/client/socket.h"
+#include "pmi/secret_file.h"
 
 namespace weft::pmi {
 namespace {
@@ -34,23 +34,22 @@ std::string TextOf(const char* name) {
   return text == nullptr ? std::string() : text;
 }
 
-// What does not depend on how the launcher is reached.
-Result<Launched::Place, PmiError> PlaceOf() {
+Result<Launched::Place, PmiError> PlaceOf(bool by_port) {
   Launched::Place place;
+  place.by_port = by_port;
   place.job_id = TextOf("PMI_JOBID");
   place.spawned = ParseInt(TextOf("PMI_SPAWNED")).value_or(0) != 0;
-  // Its pmi2 plugin sets PMI_JOBID, which hydra and our mpiexec do not.
-  place.slurm = !place.job_id.empty() && (!TextOf("SLURM_JOB_ID").empty() || !TextOf("SLURM_JOBID").empty() || !TextOf("SLURM_STEP_ID").empty());
-  place.version = place.slurm ? 2 : 1;
+  // Its pmi2 plugin sets PMI_JOBID beside a descriptor, which hydra and our mpiexec do not.
+  place.slurm = !by_port && !place.job_id.empty() && (!TextOf("SLURM_JOB_ID").empty() || !TextOf("SLURM_JOBID").empty() || !TextOf("SLURM_STEP_ID").empty());
+  if (const std::string path = TextOf("WEFT_PMI_SECRET_FILE"); !path.empty()) {
+    auto secret = ReadSecretFile(path);
+    if (!secret) return PmiError{"WEFT_PMI_SECRET_FILE: " + secret.error().message};
+    place.secret = *std::move(secret);
+  }
+  place.version = place.slurm || (by_port && !place.secret.empty()) ? 2 : 1;  // version 1 cannot prove that it knows a secret
   if (const std::string wanted = TextOf(kVersion); !wanted.empty()) {
     if (wanted != "1" && wanted != "2") return PmiError{Quoted(kVersion, wanted) + " is not a version of PMI; 1 and 2 are, and alone is none"};
     place.version = wanted == "2" ? 2 : 1;
-  }
-  if (const std::string path = TextOf("WEFT_PMI_SECRET_FILE"); !path.empty()) {
-    std::ifstream file(path);
-    if (!std::getline(file, place.secret) || place.secret.empty()) {
-      return PmiError{Quoted("WEFT_PMI_SECRET_FILE", path) + " is not a file whose first line is a secret"};
-    }
   }
   return place;
 }
@@ -87,7 +86,6 @@ Result<std::unique_ptr<Client>, PmiError> ConnectByPort(const std::string& addre
   if (!launcher) return PmiError{Quoted("PMI_PORT", address) + " is not HOST:PORT"};
   const auto fd = Dial(launcher->host, std::to_string(launcher->port));
   if (!fd) return fd.error();
-  place.by_port = true;
   place.rank = *pmi_id;
   return Start(*fd, std::move(place));
 }
@@ -121,7 +119,7 @@ Result<std::unique_ptr<Client>, PmiError> Client::Connect() {
   const bool by_descriptor = secure_getenv("PMI_FD") != nullptr;
   const char* address = secure_getenv("PMI_PORT");
   if (TextOf(kVersion) == kAlone || (!by_descriptor && address == nullptr)) return ConnectToNobody();
-  auto place = PlaceOf();
+  auto place = PlaceOf(!by_descriptor);
   if (!place) return place.error();
   return by_descriptor ? ConnectByDescriptor(*std::move(place)) : ConnectByPort(address, *std::move(place));
 }

@@ -39,6 +39,7 @@ Result<std::string, int> Socket::Receive() {
     char block[4096];
     const ssize_t count = read(fd_, block, sizeof(block));
     if (count >= 0) return std::string(block, static_cast<size_t>(count));
+    if (errno == ECONNRESET) return std::string();  // the launcher is gone, and there was something that it had not read
     if (errno == EAGAIN) {
       Await(POLLIN);
     } else if (errno != EINTR) {
@@ -65,8 +66,13 @@ Result<int, PmiError> Dial(const std::string& host, const std::string& port) {
   }
   freeaddrinfo(found);
   if (fd < 0) return PmiError{"cannot connect to PMI_PORT=" + host + ":" + port + ": " + std::strerror(last_error)};
-  const int on = 1;
+  // A host that is gone ends the connection within half a minute, as with proxies.
+  const int on = 1, idle_seconds = 10, interval_seconds = 5, probes = 4;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_seconds, sizeof(idle_seconds));
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_seconds, sizeof(interval_seconds));
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
   return fd;
 }
 

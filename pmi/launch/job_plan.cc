@@ -23,6 +23,7 @@ using Variables = std::map<std::string, std::string>;
 // What a launcher sets belongs to the job that it was set for; and who is alone (WEFT_PMI) does not say so for what he starts.
 bool IsLaunchers(const std::string& name, const std::string& value) {
   if (name == "WEFT_PMI" && value == "alone") return true;
+  if (name == "WEFT_PMI_SECRET_FILE") return true;  // of those that come to a port
   return name.starts_with("PMI_") || name == "MPI_LOCALRANKID" || name == "MPI_LOCALNRANKS" || name == "HYDI_CONTROL_FD";
 }
 

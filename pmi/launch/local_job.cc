@@ -17,6 +17,7 @@
 namespace weft::pmi {
 namespace {
 
+constexpr size_t kMostUnread = 1 << 20;     // bytes for a rank that does not read what it is answered; then its next questions wait
 constexpr size_t kMostAfterExit = 2 << 20;  // bytes read from a pipe whose rank ended; a pipe holds at most 1 MiB
 
 // "SIGUSR1" or "USR1". 0: there is none of that name.
@@ -35,7 +36,7 @@ bool StartsWithName(const std::string& entry, const std::string& name) { return 
 
 bool LocalJob::WatchRank(Rank& rank) {
   const auto on_pmi = [this, &rank](uint32_t events) {
-    if (events & EPOLLOUT) WritePmi(rank);
+    if (events & EPOLLOUT) GoOn(rank);
     if (events & ~static_cast<uint32_t>(EPOLLOUT)) ReadPmi(rank);
   };
   rank.output_waits = true;
@@ -71,7 +72,7 @@ void LocalJob::CloseFile(int* fd) {
   close(std::exchange(*fd, -1));
 }
 
-LocalJob::Rank* LocalJob::Find(int number) {
+LocalJob::Rank* LocalJob::Find(int number) const {
   for (const auto& rank : ranks_) {
     if (rank->number == number) return rank.get();
   }
@@ -172,6 +173,7 @@ void LocalJob::Ended(pid_t pid, int status) {
   rank.running = false;
   --running_;
   // What it said last comes before the news of its end. Processes that it left behind may still hold the other ends.
+  server_->Receive(rank.number, {});
   ReadPmi(rank);
   Forward(rank, &rank.files.output, FrameType::kOutput, kMostAfterExit);
   Forward(rank, &rank.files.error_output, FrameType::kErrorOutput, kMostAfterExit);
@@ -182,12 +184,19 @@ void LocalJob::Ended(pid_t pid, int status) {
 
 void LocalJob::ReadPmi(Rank& rank) {
   char block[65536];
-  while (rank.files.pmi >= 0) {
+  while (rank.files.pmi >= 0 && HasRoom(rank.number)) {
     const long count = ReadSome(rank.files.pmi, block, sizeof(block));
     if (count == -EAGAIN) break;
     if (count <= 0) return CloseFile(&rank.files.pmi);
     server_->Receive(rank.number, {block, static_cast<size_t>(count)});
   }
+  if (fence_complete_) EndFence({});
+}
+
+// What the rank asked while there was no room for the answers.
+void LocalJob::GoOn(Rank& rank) {
+  WritePmi(rank);
+  server_->Receive(rank.number, {});
   if (fence_complete_) EndFence({});
 }
 
@@ -208,9 +217,14 @@ void LocalJob::CheckWhetherStuck() {
 
 void LocalJob::Send(int number, const std::string& bytes) {
   Rank* rank = Find(number);
-  if (rank == nullptr || rank->files.pmi < 0) return;
+  if (rank == nullptr || rank->files.pmi < 0 || !rank->running) return;
   rank->to_pmi.Add(bytes);
   WritePmi(*rank);
+}
+
+bool LocalJob::HasRoom(int number) const {
+  const Rank* rank = Find(number);
+  return rank == nullptr || !rank->running || rank->to_pmi.size() < kMostUnread;
 }
 
 void LocalJob::OnAbort(int rank, int exit_code, const std::string& message) {
@@ -261,7 +275,8 @@ void LocalJob::Forward(Rank& rank, int* fd, FrameType type, size_t most) {
 void LocalJob::WritePmi(Rank& rank) {
   if (rank.files.pmi < 0) return;
   if (rank.to_pmi.WriteTo(rank.files.pmi) != 0) return CloseFile(&rank.files.pmi);
-  proxy_->poller().Change(rank.files.pmi, EPOLLIN | (rank.to_pmi.empty() ? 0u : EPOLLOUT));
+  const bool room = HasRoom(rank.number);
+  proxy_->poller().Change(rank.files.pmi, (room ? EPOLLIN : 0u) | (rank.to_pmi.empty() ? 0u : EPOLLOUT));
 }
 
 void LocalJob::WriteInput(Rank& rank) {

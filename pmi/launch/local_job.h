@@ -75,6 +75,7 @@ class LocalJob final : public Server::Owner {
 
   // Server::Owner
   void Send(int rank, const std::string& bytes) override;
+  bool HasRoom(int rank) const override;
   void OnAbort(int rank, int exit_code, const std::string& message) override;
   void OnMisuse(int rank, const std::string& what) override;
   void OnFence(KeyValues put) override;
@@ -102,10 +103,11 @@ class LocalJob final : public Server::Owner {
   void Forward(Rank& rank, int* fd, FrameType type, size_t most = 65536);
   void ReadPmi(Rank& rank);
   void WritePmi(Rank& rank);
+  void GoOn(Rank& rank);
   void WriteInput(Rank& rank);
   void CloseInput(Rank& rank);
   void Tell(FrameType type, int number = 0, std::string payload = {});
-  Rank* Find(int number);
+  Rank* Find(int number) const;
   std::vector<pid_t> Remaining() const;
 
   const int number_;

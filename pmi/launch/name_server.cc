@@ -58,6 +58,7 @@ class Session final : public Server::Owner {
     out_.Add(bytes);
     if (out_.WriteTo(fd_) != 0 || out_.size() > kMostUnsent) open_ = false;
   }
+  bool HasRoom(int) const override { return open_; }
   void OnAbort(int, int, const std::string&) override { open_ = false; }
   void OnMisuse(int, const std::string&) override { open_ = false; }
   void OnFence(KeyValues) override { open_ = false; }

@@ -27,7 +27,7 @@ class Parser {
 
   struct Option {
     const char* names;                                 // "n,np": the first is shown
-    const char* values;                                // "NAME VALUE"
+    const char* values;                                // "NAME VALUE"; "[PORT]": a number that need not be there
     const char* help;                                  // empty: accepted without being shown
     std::string (Parser::*set)(const Values& values);  // why the values are wrong, or empty
   };
@@ -75,6 +75,8 @@ class Parser {
   std::string Interface(const Values& values);
   std::string NameServer(const Values& values);
   std::string RunNameServer(const Values& values);
+  std::string KvsServer(const Values& values);
+  std::string SecretFile(const Values& values);
   std::string ConfigFile(const Values& values);
   std::string Help(const Values&) { return Do(Options::Action::kHelp); }
   std::string Version(const Values&) { return Do(Options::Action::kVersion); }
@@ -98,6 +100,8 @@ class Parser {
   std::string TakeProgram(const std::vector<std::string>& words, size_t* at);
   // Programs, colons between, to the end of `words`; or as many as there are before -help or the like.
   std::string TakePrograms(const std::vector<std::string>& words);
+  // That there is what -kvs-server needs, and nothing else; `rest` follows the options.
+  std::string CheckKvsServer(const std::vector<std::string>& rest);
   // What the environment says; why it is wrong, or empty.
   std::string TakeVariables(const EnvironmentReader& get);
   // The programs of -configfile, which `rest` of the command line follows.
@@ -142,6 +146,8 @@ const Parser::Option Parser::kOptions[] = {
     {"launcher-exec,bootstrap-exec", "PROGRAM", "called as PROGRAM HOST COMMAND instead of ssh", &Parser::RemoteProgram},
     {"nameserver", "FILE", "share names with the jobs of the name server that wrote this file", &Parser::NameServer},
     {"nameserver-run", "FILE", "be a name server, and say where in this file, until a signal comes", &Parser::RunNameServer},
+    {"kvs-server", "[PORT]", "serve PMI to -n COUNT ranks that somebody else starts, and print the environment that they need", &Parser::KvsServer},
+    {"secret-file", "FILE", "file whose first line those ranks must prove to know; without it they are on this host", &Parser::SecretFile},
     {"configfile", "FILE", "take the programs from this file, on each line what would stand between two colons", &Parser::ConfigFile},
     {"print-all-exitcodes", "", "print the exit status of every rank at the end", &Parser::ExitStatuses},
     {"profile", "", "print how many messages mpiexec and its proxies sent to one another", &Parser::Profile},
@@ -183,6 +189,7 @@ const Parser::Variable Parser::kVariables[] = {
     {"MPIEXEC_UNIVERSE_SIZE", &Parser::Universe},
     {"MPIEXEC_PREFIX_DEFAULT", &Parser::Label},
     {"WEFT_PMI_NAMESERVER", &Parser::NameServer},
+    {"WEFT_PMI_SECRET_FILE", &Parser::SecretFile},
 };
 
 std::vector<std::string> Split(const std::string& text, char separator) {
@@ -376,6 +383,20 @@ std::string Parser::RunNameServer(const Values& values) {
   return NameServer(values);
 }
 
+std::string Parser::KvsServer(const Values& values) {
+  options_.action = Options::Action::kKvsServer;
+  const std::optional<int> port = values.empty() ? 0 : ParseInt(values[0]);
+  if (!port || *port < 0 || *port > 65535) return "'" + Printable(values[0]) + "' is not a TCP port";
+  options_.kvs_port = *port;
+  return {};
+}
+
+std::string Parser::SecretFile(const Values& values) {
+  if (values[0].empty()) return "the name of the file is empty";
+  options_.secret_file = values[0];
+  return {};
+}
+
 std::string Parser::ConfigFile(const Values& values) {
   if (!config_name_.empty()) return "there is one already: " + config_name_;
   auto lines = ReadConfigFile(values[0]);
@@ -403,8 +424,9 @@ std::string Parser::TakeOption(const std::vector<std::string>& words, size_t* at
     const auto meant = NearestOption(name);
     return "unknown option " + Printable(word) + (meant ? "; did you mean -" + *meant + "?" : "; mpiexec -help lists those that are known");
   }
-  const size_t wanted = Split(option->values, ' ').size();
   const size_t available = words.size() - *at - 1;
+  const bool optional = option->values[0] == '[' && values.empty();
+  const size_t wanted = optional ? (available > 0 && ParseInt(words[*at + 1]) ? 1 : 0) : Split(option->values, ' ').size();
   if (values.size() > wanted) return "-" + name + " takes no value, but is " + Printable(word);
   if (wanted - values.size() > available) return "-" + name + " needs " + option->values;
   while (values.size() < wanted) values.push_back(words[++*at]);
@@ -431,13 +453,19 @@ std::string Parser::TakePrograms(const std::vector<std::string>& words) {
     while (at < words.size() && words[at].size() > 1 && words[at][0] == '-' && words[at] != "--") {
       const bool in_config_file = !config_.empty();
       if (std::string problem = TakeOption(words, &at); !problem.empty()) return problem;
-      if (options_.action != Options::Action::kRun) return {};
+      if (options_.action != Options::Action::kRun && options_.action != Options::Action::kKvsServer) return {};
       if (!in_config_file && !config_.empty()) return TakeConfigFile({words.begin() + static_cast<std::ptrdiff_t>(at), words.end()});
     }
+    if (options_.action == Options::Action::kKvsServer) return CheckKvsServer({words.begin() + static_cast<std::ptrdiff_t>(at), words.end()});
     if (at < words.size() && words[at] == "--") ++at;
     if (std::string problem = TakeProgram(words, &at); !problem.empty()) return problem;
   } while (at++ < words.size() && words[at - 1] == ":");
   return {};
+}
+
+std::string Parser::CheckKvsServer(const std::vector<std::string>& rest) {
+  if (!rest.empty()) return "'" + Printable(rest[0]) + "' after -kvs-server: it starts no program";
+  return program().ranks ? "" : "-kvs-server needs -n COUNT, the number of ranks that will come";
 }
 
 std::string Parser::TakeConfigFile(const std::vector<std::string>& rest) {
@@ -469,8 +497,9 @@ std::string Parser::TakeVariables(const EnvironmentReader& get) {
 Result<Options, PmiError> Parser::Parse(const std::vector<std::string>& words, const EnvironmentReader& get) {
   const std::string variables_problem = TakeVariables(get);
   if (const std::string problem = TakePrograms(words); !problem.empty()) return PmiError{problem};
-  if (options_.action != Options::Action::kRun) return options_;
+  if (options_.action != Options::Action::kRun && options_.action != Options::Action::kKvsServer) return options_;
   if (!variables_problem.empty()) return PmiError{variables_problem};
+  if (options_.action == Options::Action::kKvsServer) return options_;
   if (options_.hosts.empty() && !default_host_file_.empty()) {
     if (const std::string problem = HostFile({default_host_file_}); !problem.empty()) return PmiError{"HYDRA_HOST_FILE: " + problem};
   }

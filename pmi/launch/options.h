@@ -39,7 +39,7 @@ struct ProgramOptions {
 
 // The command line of mpiexec.
 struct Options {
-  enum class Action { kRun, kHelp, kVersion, kNameServer };
+  enum class Action { kRun, kHelp, kVersion, kNameServer, kKvsServer };
 
   Action action = Action::kRun;
   std::vector<ProgramOptions> programs;
@@ -63,6 +63,8 @@ struct Options {
   uint32_t most_branches = 16;          // -branches: proxies that one process connects with (proxy_tree.h)
   PortRange ports;                      // where mpiexec and proxies listen for proxies
   std::string interface;  // -iface: whose address the proxies connect to; empty: tried in turn
+  int kvs_port = 0;       // -kvs-server; 0: one of `ports`
+  std::string secret_file;  // -secret-file, WEFT_PMI_SECRET_FILE: for ranks that come to a port
   std::string name_file;  // -nameserver, -nameserver-run: the name server's; empty: names are mpiexec's own
   EnvironmentOptions environment;
   std::optional<std::chrono::seconds> time_out;  // -timeout, MPIEXEC_TIMEOUT; 0: without limit, as when nothing is said

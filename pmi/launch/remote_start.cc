@@ -94,9 +94,23 @@ std::vector<std::string> AddressesFor(const std::string& first, const std::strin
 
 namespace {
 
+// -1 and errno.
+int BindIpv4(int port, in_addr_t address) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  sockaddr_in name{};
+  name.sin_family = AF_INET;
+  name.sin_port = htons(static_cast<uint16_t>(port));
+  name.sin_addr.s_addr = htonl(address);
+  if (fd >= 0 && bind(fd, reinterpret_cast<sockaddr*>(&name), sizeof(name)) == 0) return fd;
+  const int error = errno;
+  if (fd >= 0) close(fd);
+  errno = error;
+  return -1;
+}
+
 // A socket bound to the port of all addresses, of both families where there is IPv6. -1 and errno.
 int BindAnywhere(int port) {
-  int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   sockaddr_in6 any6{};
   any6.sin6_family = AF_INET6;
   any6.sin6_port = htons(static_cast<uint16_t>(port));
@@ -104,23 +118,15 @@ int BindAnywhere(int port) {
   if (fd >= 0) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
   if (fd >= 0 && bind(fd, reinterpret_cast<sockaddr*>(&any6), sizeof(any6)) == 0) return fd;
   if (fd >= 0) close(fd);
-  fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  sockaddr_in any4{};
-  any4.sin_family = AF_INET;
-  any4.sin_port = htons(static_cast<uint16_t>(port));
-  if (fd >= 0 && bind(fd, reinterpret_cast<sockaddr*>(&any4), sizeof(any4)) == 0) return fd;
-  const int error = errno;
-  if (fd >= 0) close(fd);
-  errno = error;
-  return -1;
+  return BindIpv4(port, INADDR_ANY);
 }
 
 }  // namespace
 
-int Listen(int* port, PortRange range) {
+int Listen(int* port, PortRange range, Reach reach) {
   int fd = -1;
   for (int wanted = range.first; fd < 0 && wanted <= range.last; ++wanted) {
-    fd = BindAnywhere(wanted);
+    fd = reach == Reach::kThisHost ? BindIpv4(wanted, INADDR_LOOPBACK) : BindAnywhere(wanted);
     // Two that have bound a port both may find out only now that it is the other's.
     if (fd >= 0 && listen(fd, 128) != 0) {
       const int error = errno;

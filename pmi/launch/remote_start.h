@@ -47,8 +47,10 @@ JobSecret SecretOfJob(const JobSecret& secret, int job);
 
 // A connected descriptor, closed on exec, or -1: the numeric address does not answer within a few seconds.
 int Dial(const std::string& address, const std::string& port);
-// Listens on a free port of the range, of all addresses. -1 and errno on failure.
-int Listen(int* port, PortRange range = {});
+// Who can reach a port: everybody, or processes of this host, at 127.0.0.1.
+enum class Reach { kAnywhere, kThisHost };
+// Listens on a free port of the range. -1 and errno on failure.
+int Listen(int* port, PortRange range = {}, Reach reach = Reach::kAnywhere);
 // Where others may find this host: `first`, where it is known, then the addresses of the interfaces, loopback last; with `interface` its
 // addresses alone.
 std::vector<std::string> AddressesFor(const std::string& first, const std::string& interface);

@@ -4,7 +4,6 @@
 #include <iterator>
 #include <utility>
 
-#include "pmi/wire/challenge.h"
 
 namespace weft::pmi {
 namespace {
@@ -34,12 +33,32 @@ void Server::Receive(int number, std::string_view bytes) {
   Rank& rank = ranks_.at(number);
   if (rank.broken) return;
   rank.dialect->Append(bytes);
-  while (!rank.broken) {
+  while (!rank.broken && owner_->HasRoom(number)) {
     const auto question = rank.dialect->NextQuestion();
     if (!question) break;
     Handle(number, *question);
   }
   if (!rank.broken && !rank.dialect->error().empty()) Misuse(number, "sent " + rank.dialect->error() + " on its PMI connection");
+}
+
+void Server::Admit(int number, std::unique_ptr<Dialect> dialect, const Question& question) {
+  Rank& rank = ranks_.at(number);
+  rank.dialect = std::move(dialect);
+  if (rank.dialect->version() == 1) {
+    Handle(number, question);
+  } else {
+    rank.check.emplace(setup_.secret);
+    Welcome(number, question);
+  }
+  Receive(number, {});
+}
+
+// In PMI-2.
+void Server::Welcome(int number, const Question& question) {
+  Rank& rank = ranks_.at(number);
+  rank.introduced = true;
+  rank.state = State::kInitialised;
+  Reply(number, question, {.identity = IdentityOf(number)});
 }
 
 void Server::Misuse(int rank, const std::string& what) {
@@ -68,7 +87,7 @@ bool Server::Precedes(int number, const Question& question) {
     return false;
   }
   const bool greets = std::holds_alternative<ask::Introduce>(question.request) || std::holds_alternative<ask::Prove>(question.request);
-  if (std::holds_alternative<ask::Prove>(question.request) && !rank.challenge) {
+  if (std::holds_alternative<ask::Prove>(question.request) && !rank.check->awaits_proof()) {
     Misuse(number, "answered a PMI challenge that nobody had sent it");
     return false;
   }
@@ -132,7 +151,7 @@ void Server::Init(int number, const Question& question, const ask::Init& init) {
   counted->Append(rank.dialect->TakeRest());
   rank.dialect = std::move(counted);
   rank.introduced = false;
-  rank.challenge.reset();
+  rank.check.emplace(setup_.secret);
 }
 
 Identity Server::IdentityOf(int rank) const {
@@ -146,30 +165,14 @@ void Server::Introduce(int number, const Question& question, const ask::Introduc
     return Misuse(number, "introduced itself as the rank " + (introduce.rank ? std::to_string(*introduce.rank) : "of nobody"));
   }
   if (rank.dialect->version() == 1) return Reply(number, question, {.identity = IdentityOf(number)});
-  if (!introduce.authentication.empty() && introduce.authentication != kChallengeMethod) {
-    return Reply(number, question, Refusal("authtype " + Printable(introduce.authentication) + " is not known, " + kChallengeMethod + " is", kInvalidArgument));
-  }
-  if (setup_.secret.empty() != introduce.authentication.empty()) {
-    return Reply(number, question,
-                 Refusal(setup_.secret.empty() ? "there is no secret to prove here" : "authtype=" + std::string(kChallengeMethod) + " is needed here",
-                         kInvalidArgument));
-  }
-  if (!setup_.secret.empty()) {
-    rank.challenge = NewChallenge();
-    return Reply(number, question, {.challenge = rank.challenge});
-  }
-  rank.introduced = true;
-  rank.state = State::kInitialised;
-  Reply(number, question, {.identity = IdentityOf(number)});
+  if (const auto answer = rank.check->Ask(introduce)) return Reply(number, question, *answer);
+  Welcome(number, question);
 }
 
 void Server::Prove(int number, const Question& question, const ask::Prove& prove) {
   Rank& rank = ranks_.at(number);
-  const std::string challenge = *std::exchange(rank.challenge, std::nullopt);
-  if (!ProvesSecret(prove.proof, setup_.secret, challenge)) return Misuse(number, "does not know the secret that PMI asks for");
-  rank.introduced = true;
-  rank.state = State::kInitialised;
-  Reply(number, question, {.identity = IdentityOf(number)});
+  if (!rank.check->Accept(prove)) return Misuse(number, "does not know the secret that PMI asks for");
+  Welcome(number, question);
 }
 
 void Server::Finalize(int number, const Question& question) {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "pmi/server/secret_check.h"
 #include "pmi/wire/dialect.h"
 
 namespace weft::pmi {
@@ -41,6 +42,8 @@ class Server {
    public:
     virtual ~Owner() = default;
     virtual void Send(int rank, const std::string& bytes) = 0;
+    // Whether the rank reads what it is sent. One that does not is asked nothing more: its questions wait until Receive(rank, {}).
+    virtual bool HasRoom(int rank) const = 0;
     virtual void OnAbort(int rank, int exit_code, const std::string& message) = 0;
     // The rank broke the protocol; nothing that it sends is read any more.
     virtual void OnMisuse(int rank, const std::string& what) = 0;
@@ -62,6 +65,9 @@ class Server {
 
   Server(Setup setup, Owner* owner);
 
+  // A connection that has said which rank it is (reception.h), in `dialect`, is that rank's from here on. `question` is its last, to be
+  // answered: the init of PMI-1, or what lets it in in PMI-2.
+  void Admit(int rank, std::unique_ptr<Dialect> dialect, const Question& question);
   // Bytes that came from `rank`, which is of this host, cut anywhere.
   void Receive(int rank, std::string_view bytes);
   // The answer to an OnQuestion(); one that nobody waits for any more is dropped.
@@ -81,7 +87,7 @@ class Server {
     int application = 0;
     State state = State::kSilent;
     bool introduced = false;                        // PMI-2: fullinit has been answered well
-    std::optional<std::string> challenge;           // which it has not yet answered
+    std::optional<SecretCheck> check;               // PMI-2
     std::optional<std::string> out_of_band_signal;  // it only listens
     bool broken = false;
     std::unique_ptr<Dialect> dialect = Dialect::Text(Dialect::Side::kLauncher);
@@ -98,6 +104,7 @@ class Server {
   void Forward(int rank, const Question& question);
 
   void Init(int rank, const Question& question, const ask::Init& init);
+  void Welcome(int rank, const Question& question);
   void Introduce(int rank, const Question& question, const ask::Introduce& introduce);
   void Prove(int rank, const Question& question, const ask::Prove& prove);
   void Finalize(int rank, const Question& question);

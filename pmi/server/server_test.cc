@@ -16,6 +16,7 @@ using ::testing::Pair;
 class FakeOwner : public Server::Owner {
  public:
   void Send(int rank, const std::string& bytes) override { sent[rank] += bytes; }
+  bool HasRoom(int) const override { return true; }
   void OnAbort(int rank, int exit_code, const std::string& message) override {
     events.push_back("abort " + std::to_string(rank) + " " + std::to_string(exit_code) + " " + message);
   }

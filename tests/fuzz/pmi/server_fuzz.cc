@@ -21,6 +21,7 @@ class Owner final : public Server::Owner {
     WEFT_CHECK(!broken[rank]);
     sent += bytes.size();
   }
+  bool HasRoom(int) const override { return true; }
   void OnAbort(int, int, const std::string&) override {}
   void OnMisuse(int rank, const std::string& what) override {
     WEFT_CHECK(!broken[rank] && !what.empty());

@@ -1,0 +1,51 @@
+#include "pmi/launch/kvs_session.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "pmi/launch/greeting.h"
+#include "transport/socket_address.h"
+
+namespace weft::pmi {
+
+KvsSession::KvsSession(int fd, const Reception::Job* job)
+    : fd_(fd), peer_(transport::SocketAddress::Peer(fd).ToString()), reception_(job) {
+  ConfigureTcp(fd_);
+}
+
+KvsSession::~KvsSession() { close(fd_); }
+
+void KvsSession::Send(std::string_view bytes) {
+  if (!open_ || bytes.empty()) return;
+  out_.Add(bytes);
+  Flush();
+}
+
+void KvsSession::Flush() {
+  if (!open_) return;
+  if (const int error = out_.WriteTo(fd_); error != 0) Close(std::string("cannot be written to: ") + std::strerror(error));
+}
+
+std::string KvsSession::Receive() {
+  char block[65536];
+  const long count = ReadSome(fd_, block, sizeof(block));
+  if (count > 0) return {block, static_cast<size_t>(count)};
+  if (count == 0) Close("closed its connection");
+  if (count < 0 && count != -EAGAIN) Close(std::string("cannot be read from: ") + std::strerror(static_cast<int>(-count)));
+  return {};
+}
+
+void KvsSession::Close(std::string why) {
+  if (!std::exchange(open_, false)) return;
+  end_ = std::move(why);
+}
+
+void KvsSession::LookForPeer(Clock::time_point now) {
+  if (silence_.Look(fd_, now)) Close("is on a host that does not answer any more");
+}
+
+}  // namespace weft::pmi
