@@ -4,6 +4,7 @@
 _LAYERS = [
     "api",
     "dynamic",
+    "io",
     "rma",
     "coll",
     "p2p",

@@ -5,6 +5,7 @@
 
 #include "mpi_hybrid/api/bindings.h"
 #include "mpi_hybrid/api/entry.h"
+#include "mpi_hybrid/api/file_entry.h"
 #include "mpi_hybrid/api/report.h"
 #include "mpi_hybrid/core/error_handler.h"
 
@@ -93,9 +94,19 @@ Error CallOf(const char* name, Kind kind, Object& object, int code) {
   return {};
 }
 
-Error CheckFile(MPI_File file) {
-  if (file == MPI_FILE_NULL) return {};
-  return Error(MPI_ERR_FILE, "the file is not open: Weft has no MPI-IO yet");
+// The file's handler; of MPI_FILE_NULL that which files get when they are opened, and which hears where there is no file.
+template <typename Body>
+int OnFileHandler(const char* name, MPI_File file, Body body) {
+  LockGuard lock;
+  if (file == MPI_FILE_NULL) {
+    Ref<ErrorHandler> handler(&FileErrorHandler());
+    Error error = body(handler);
+    if (error.ok()) SetFileErrorHandler(handler);
+    return ReportOnFile(name, file, error);
+  }
+  const Ref<io::File> open(io::File::Find(file));
+  if (!open) return ReportOnFile(name, MPI_FILE_NULL, NoSuchFile(file));
+  return ReportOnFile(name, file, body(open->error_handler));
 }
 
 }  // namespace
@@ -156,37 +167,25 @@ int PMPI_Win_call_errhandler(MPI_Win win, int errorcode) {
 }
 WEFT_MPI_ALIAS(Win_call_errhandler)
 
-// --- of files: MPI_FILE_NULL is the only one ---
+// --- of files ---
 
 WEFT_MPI_FUNCTION(File_create_errhandler, (MPI_File_errhandler_function * function, MPI_Errhandler* errhandler),
                   Create(name, Kind::kFile, reinterpret_cast<Function*>(function), errhandler))
 
-int PMPI_File_set_errhandler(MPI_File file, MPI_Errhandler errhandler) {
-  LockGuard lock;
-  return ReportOnFile("MPI_File_set_errhandler", file, [&]() -> Error {
-    WEFT_MPI_TRY(CheckFile(file));
-    Ref<ErrorHandler> handler;
-    WEFT_MPI_TRY(SetHandler(errhandler, Kind::kFile, &handler));
-    SetFileErrorHandler(handler);
-    return {};
-  }());
-}
-WEFT_MPI_ALIAS(File_set_errhandler)
+WEFT_MPI_FUNCTION(File_set_errhandler, (MPI_File file, MPI_Errhandler errhandler),
+                  OnFileHandler(name, file, [&](Ref<ErrorHandler>& handler) { return SetHandler(errhandler, Kind::kFile, &handler); }))
 
-int PMPI_File_get_errhandler(MPI_File file, MPI_Errhandler* errhandler) {
-  LockGuard lock;
-  return ReportOnFile("MPI_File_get_errhandler", file, [&]() -> Error {
-    WEFT_MPI_TRY(CheckFile(file));
-    return GetHandler(Ref<ErrorHandler>(&FileErrorHandler()), errhandler);
-  }());
-}
-WEFT_MPI_ALIAS(File_get_errhandler)
+WEFT_MPI_FUNCTION(File_get_errhandler, (MPI_File file, MPI_Errhandler* errhandler),
+                  OnFileHandler(name, file, [&](Ref<ErrorHandler>& handler) { return GetHandler(handler, errhandler); }))
 
 int PMPI_File_call_errhandler(MPI_File file, int errorcode) {
-  LockGuard lock;
-  const Ref<ErrorHandler> handler(&FileErrorHandler());
-  CallHandlerWithCode("MPI_File_call_errhandler", handler.get(), Kind::kFile, &file, errorcode);
-  return MPI_SUCCESS;
+  static constexpr char kName[] = "MPI_File_call_errhandler";
+  return OnFileHandler(kName, file, [&](Ref<ErrorHandler>& handler) -> Error {
+    if (!IsErrorCode(errorcode)) return Error(MPI_ERR_ARG, "errorcode " + std::to_string(errorcode) + " is not an error code");
+    const Ref<ErrorHandler> called = handler;
+    CallHandlerWithCode(kName, called.get(), Kind::kFile, &file, errorcode);
+    return {};
+  });
 }
 WEFT_MPI_ALIAS(File_call_errhandler)
 

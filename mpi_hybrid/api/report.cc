@@ -8,6 +8,7 @@
 #include "mpi_hybrid/api/entry.h"
 #include "mpi_hybrid/api/unsupported.h"
 #include "mpi_hybrid/core/job.h"
+#include "mpi_hybrid/io/file.h"
 #include "pmi/client.h"
 
 namespace weft::mpi {
@@ -96,7 +97,9 @@ int CallHandlerWithCode(const char* name, const ErrorHandler* handler, ErrorHand
     // The C++ binding returns no codes: it would call the handler again for one that is not a success.
     code = MPI_SUCCESS;
   } else if (handler->fortran) {
-    reinterpret_cast<void (*)(MPI_Fint*, MPI_Fint*)>(handler->function)(static_cast<int*>(handle), &given);
+    // Fortran knows a file by its number.
+    MPI_Fint number = kind == ErrorHandler::Kind::kFile ? io::File::Number(*static_cast<MPI_File*>(handle)) : *static_cast<int*>(handle);
+    reinterpret_cast<void (*)(MPI_Fint*, MPI_Fint*)>(handler->function)(&number, &given);
   } else {
     handler->function(static_cast<int*>(handle), &given);
   }
@@ -110,7 +113,13 @@ int CallHandler(const char* name, const ErrorHandler* handler, ErrorHandler::Kin
 
 int ReportOnFile(const char* name, MPI_File file, const Error& error) {
   if (error.ok()) return MPI_SUCCESS;
-  return CallHandler(name, &FileErrorHandler(), ErrorHandler::Kind::kFile, &file, error);
+  const io::File* open = io::File::Find(file);
+  const Ref<ErrorHandler> handler = open != nullptr ? open->error_handler : Ref<ErrorHandler>(&FileErrorHandler());
+  return ReportOnFileWith(name, *handler, file, error);
+}
+
+int ReportOnFileWith(const char* name, const ErrorHandler& handler, MPI_File file, const Error& error) {
+  return CallHandler(name, &handler, ErrorHandler::Kind::kFile, &file, error);
 }
 
 // --- what Weft does not have ---

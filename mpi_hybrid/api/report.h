@@ -15,8 +15,11 @@ int CallHandler(const char* name, const ErrorHandler* handler, ErrorHandler::Kin
 // The same for a code that exists already (MPI_Comm_call_errhandler).
 int CallHandlerWithCode(const char* name, const ErrorHandler* handler, ErrorHandler::Kind kind, void* handle, int code);
 
-// Files: the handler that MPI_File_set_errhandler gave to MPI_FILE_NULL (MPI_ERRORS_RETURN at first); no other file exists.
+// The handler of the file, or that which MPI_File_set_errhandler gave to MPI_FILE_NULL (MPI_ERRORS_RETURN at first), which is that of files
+// that are opened, too.
 int ReportOnFile(const char* name, MPI_File file, const Error& error);
+// The same with the handler of a file that is closed by now.
+int ReportOnFileWith(const char* name, const ErrorHandler& handler, MPI_File file, const Error& error);
 
 // One line to stderr, "weft: rank 2 on HOST: MESSAGE"; then ends the job through the launcher, and this process with `exit_code`
 // (0 is turned into 1). Returns never. With or without the lock.

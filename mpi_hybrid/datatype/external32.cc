@@ -170,13 +170,23 @@ void PackExternal(const void* buffer, MPI_Count count, const Datatype& type, uin
 }
 
 void UnpackExternal(const uint8_t* in, void* buffer, MPI_Count count, const Datatype& type) {
+  (void)UnpackExternalBytes({in, static_cast<size_t>(ExternalSize(count, type))}, buffer, count, type);
+}
+
+MPI_Count UnpackExternalBytes(std::span<const uint8_t> in, void* buffer, MPI_Count count, const Datatype& type) {
   TypeCursor cursor(buffer, count, type);
   uint8_t native[kRoom];
-  ForEachPart(type, count, kRoom, [&](const Basic& basic, MPI_Count part) {
-    FromExternal(basic, in, native, part);
+  for (SignatureCursor at(type, count); !at.done();) {
+    const Basic& basic = *FindBasic(at.basic());
+    const MPI_Count there = basic.external > 0 ? static_cast<MPI_Count>(in.size()) / basic.external : at.left();
+    const MPI_Count part = std::min({at.left(), kRoom / basic.size, there});
+    if (part == 0) break;
+    FromExternal(basic, in.data(), native, part);
     Unpack(cursor, {native, static_cast<size_t>(part * basic.size)});
-    in += part * basic.external;
-  });
+    in = in.subspan(static_cast<size_t>(part * basic.external));
+    at.Advance(part);
+  }
+  return cursor.position();
 }
 
 }  // namespace weft::mpi

@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <span>
 
 #include "mpi_hybrid/datatype/datatype.h"
 
@@ -15,6 +16,9 @@ MPI_Count ExternalSize(MPI_Count count, const Datatype& type);
 // `out` and `in` are ExternalSize bytes. Integers that are shorter there (MPI_LONG, MPI_WCHAR) lose their upper bytes.
 void PackExternal(const void* buffer, MPI_Count count, const Datatype& type, uint8_t* out);
 void UnpackExternal(const uint8_t* in, void* buffer, MPI_Count count, const Datatype& type);
+// The same of only the first `in.size()` bytes, as of a file that ends there: the basic elements that are whole. Bytes of data that
+// `buffer` got.
+MPI_Count UnpackExternalBytes(std::span<const uint8_t> in, void* buffer, MPI_Count count, const Datatype& type);
 
 }  // namespace weft::mpi
 

@@ -1,0 +1,182 @@
+#include "mpi_hybrid/io/file.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "mpi_hybrid/coll/collectives.h"
+#include "mpi_hybrid/io/agreement.h"
+#include "mpi_hybrid/io/io_error.h"
+
+namespace weft::mpi::io {
+namespace {
+
+// Open files by their number for Fortran; a null one's number is free.
+std::vector<File*>& Table() {
+  static auto* table = new std::vector<File*>(1);  // outlives the program's exit handlers
+  return *table;
+}
+
+// What only rank 0 does to the file, for all.
+template <typename Do>
+Error DoAtFirst(File& file, const Error& refusal, const Do& work) {
+  WEFT_MPI_TRY(Agree(*file.comm, refusal));
+  const Error done = file.comm->rank == 0 ? work() : Error();
+  return Agree(*file.comm, done);
+}
+
+// MPI_ERR_NOT_SAME where the ranks gave different values; collective.
+Error CheckSame(File& file, int64_t value, const char* what) {
+  int64_t of_first = value;
+  WEFT_MPI_TRY(TellBytes(*file.comm, 0, &of_first, sizeof of_first));
+  Error error;
+  if (of_first != value) {
+    error = Error(MPI_ERR_NOT_SAME, file.name + ": " + what + " " + std::to_string(value) + " is not that of rank 0, " + std::to_string(of_first));
+  }
+  return Agree(*file.comm, error);
+}
+
+}  // namespace
+
+File::File() {
+  std::vector<File*>& table = Table();
+  const auto free = std::find(table.begin() + 1, table.end(), nullptr);
+  if (free == table.end()) {
+    table.push_back(this);
+  } else {
+    *free = this;
+  }
+}
+
+File::~File() { *std::find(Table().begin(), Table().end(), this) = nullptr; }
+
+File* File::Find(MPI_File handle) {
+  if (handle == MPI_FILE_NULL) return nullptr;
+  const auto found = std::find(Table().begin(), Table().end(), reinterpret_cast<File*>(handle));
+  return found != Table().end() && (*found)->comm ? *found : nullptr;
+}
+
+MPI_Fint File::Number(MPI_File handle) {
+  const auto found = std::find(Table().begin(), Table().end(), reinterpret_cast<File*>(handle));
+  return found != Table().end() ? static_cast<MPI_Fint>(found - Table().begin()) : 0;
+}
+
+MPI_File File::Numbered(MPI_Fint number) {
+  if (number <= 0 || static_cast<size_t>(number) >= Table().size()) return MPI_FILE_NULL;
+  return reinterpret_cast<MPI_File>(Table()[static_cast<size_t>(number)]);
+}
+
+Error GetSize(File& file, int64_t* bytes) {
+  const int error = file.raw->Size(bytes);
+  return error == 0 ? Error() : FileError(error, file.name, "tell its size");
+}
+
+Error SetSize(File& file, int64_t bytes, const Error& refusal) {
+  WEFT_MPI_TRY(Agree(*file.comm, refusal));
+  WEFT_MPI_TRY(CheckSame(file, bytes, "size"));
+  return DoAtFirst(file, {}, [&] {
+    const int error = file.raw->Resize(bytes);
+    return error == 0 ? Error() : FileError(error, file.name, "make it " + std::to_string(bytes) + " bytes long");
+  });
+}
+
+Error Preallocate(File& file, int64_t bytes, const Error& refusal) {
+  WEFT_MPI_TRY(Agree(*file.comm, refusal));
+  WEFT_MPI_TRY(CheckSame(file, bytes, "size"));
+  return DoAtFirst(file, {}, [&] {
+    const int error = file.raw->Reserve(bytes);
+    return error == 0 ? Error() : FileError(error, file.name, "reserve " + std::to_string(bytes) + " bytes");
+  });
+}
+
+Error Sync(File& file) {
+  Error error;
+  if (file.may_write()) {
+    const int failed = file.raw->Sync();
+    if (failed != 0) error = FileError(failed, file.name, "write it to the device");
+  }
+  return Agree(*file.comm, error);
+}
+
+Error SetAtomicity(File& file, bool atomic) {
+  WEFT_MPI_TRY(CheckSame(file, atomic, "flag"));
+  file.atomic = atomic;
+  return {};
+}
+
+Error SetInfo(File& file, const Info* info, const Error& refusal) {
+  WEFT_MPI_TRY(Agree(*file.comm, refusal));
+  Hints hints = file.hints;
+  if (info != nullptr) hints.Take(*info);
+  WEFT_MPI_TRY(TellBytes(*file.comm, 0, &hints, sizeof hints));
+  if (hints.access != file.hints.access) file.raw->Expect(hints.access == Hints::Access::kRandom);
+  file.hints = hints;
+  return {};
+}
+
+void TellInfo(const File& file, Info* info) {
+  const int64_t asked = file.hints.cb_nodes;
+  file.hints.Tell(static_cast<int>(std::clamp<int64_t>(asked, 1, file.comm->size())), info);
+}
+
+Error SetView(File& file, int64_t displacement, const Datatype* etype, const Datatype* filetype, const std::string& representation,
+              const Info* info, const Error& refusal) {
+  Ref<View> made;
+  Error error = [&]() -> Error {
+    WEFT_MPI_TRY(Error(refusal));
+    const Representation* found = FindRepresentation(representation);
+    if (found == nullptr) {
+      return Error(MPI_ERR_UNSUPPORTED_DATAREP,
+                   "datarep \"" + representation + "\" is not native, internal, external32 or one of MPI_Register_datarep");
+    }
+    if (displacement == MPI_DISPLACEMENT_CURRENT) {
+      if (!file.sequential()) return Error(MPI_ERR_ARG, "disp is MPI_DISPLACEMENT_CURRENT, which needs MPI_MODE_SEQUENTIAL");
+      int64_t now = 0;
+      WEFT_MPI_TRY(file.shared.Get(&now));
+      displacement = file.view->empty() ? file.view->displacement() : file.view->OffsetOf(now * file.view->etype_bytes());
+    } else if (file.sequential()) {
+      return Error(MPI_ERR_ARG, "disp " + std::to_string(displacement) + " must be MPI_DISPLACEMENT_CURRENT in MPI_MODE_SEQUENTIAL");
+    }
+    return View::Make(displacement, *etype, *filetype, *found, file.may_write(), &made);
+  }();
+  if (!error.ok()) error = Error(error.mpi_class(), file.name + ": " + error.message());
+  WEFT_MPI_TRY(Agree(*file.comm, error));
+  WEFT_MPI_TRY(CheckSame(file, made->etype().extent, "the extent of etype,"));
+  WEFT_MPI_TRY(SetInfo(file, info, {}));
+  file.view = made;
+  file.pointer = 0;
+  if (file.comm->rank == 0) WEFT_MPI_TRY(file.shared.Set(0));
+  return Barrier(*file.comm);
+}
+
+Error SeekTarget(File& file, int64_t offset, int whence, int64_t current, int64_t* target) {
+  int64_t from = 0;
+  if (whence == MPI_SEEK_CUR) {
+    from = current;
+  } else if (whence == MPI_SEEK_END) {
+    int64_t size = 0;
+    WEFT_MPI_TRY(GetSize(file, &size));
+    const int64_t etype = file.view->etype_bytes();
+    from = (file.view->PositionBefore(size) + etype - 1) / etype;
+  } else if (whence != MPI_SEEK_SET) {
+    return Error(MPI_ERR_ARG, "whence " + std::to_string(whence) + " is not MPI_SEEK_SET, MPI_SEEK_CUR or MPI_SEEK_END");
+  }
+  if (__builtin_add_overflow(from, offset, target) || *target < 0) {
+    return Error(MPI_ERR_ARG, file.name + ": offset " + std::to_string(offset) + " from " + std::to_string(from) + " is before the beginning of the view");
+  }
+  return {};
+}
+
+Error SeekShared(File& file, int64_t offset, int whence, const Error& refusal) {
+  WEFT_MPI_TRY(Agree(*file.comm, refusal));
+  WEFT_MPI_TRY(CheckSame(file, offset, "offset"));
+  WEFT_MPI_TRY(CheckSame(file, whence, "whence"));
+  return DoAtFirst(file, {}, [&]() -> Error {
+    int64_t now = 0, target = 0;
+    WEFT_MPI_TRY(file.shared.Get(&now));
+    WEFT_MPI_TRY(SeekTarget(file, offset, whence, now, &target));
+    return file.shared.Set(target);
+  });
+}
+
+}  // namespace weft::mpi::io

@@ -1,0 +1,83 @@
+#ifndef MPI_HYBRID_IO_FILE_H_
+#define MPI_HYBRID_IO_FILE_H_
+
+#include <mpi.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "mpi_hybrid/comm/communicator.h"
+#include "mpi_hybrid/core/error.h"
+#include "mpi_hybrid/core/error_handler.h"
+#include "mpi_hybrid/core/info.h"
+#include "mpi_hybrid/core/ref.h"
+#include "mpi_hybrid/io/hints.h"
+#include "mpi_hybrid/io/raw_file.h"
+#include "mpi_hybrid/io/shared_pointer.h"
+#include "mpi_hybrid/io/view.h"
+
+namespace weft::mpi::io {
+
+// What stands behind an MPI_File, which is a pointer to it. All with the library's lock, but for `raw`, `name` and `atomic_mutex`, which
+// transfers use without. Operations under way keep it alive; MPI_File_close waits for them.
+class File : public RefCounted<File> {
+ public:
+  Ref<Comm> comm;  // a private duplicate
+  std::string name;
+  int amode = 0;
+  std::unique_ptr<RawFile> raw;
+  Hints hints;
+  Ref<View> view;
+  int64_t pointer = 0;  // this process's own, in etypes
+  SharedPointer shared;
+  bool atomic = false;
+  std::mutex atomic_mutex;  // in atomic mode: this process's own accesses, which the locks of the file do not keep apart
+  Ref<ErrorHandler> error_handler;
+
+  bool may_read() const { return (amode & MPI_MODE_WRONLY) == 0; }
+  bool may_write() const { return (amode & MPI_MODE_RDONLY) == 0; }
+  bool sequential() const { return (amode & MPI_MODE_SEQUENTIAL) != 0; }
+
+  MPI_File handle() { return reinterpret_cast<MPI_File>(this); }
+  // Null: not a file that is open.
+  static File* Find(MPI_File handle);
+  // Small numbers for Fortran; 0 is MPI_FILE_NULL.
+  static MPI_Fint Number(MPI_File handle);
+  static MPI_File Numbered(MPI_Fint number);
+
+  File();
+  ~File();
+};
+
+// MPI_File_open; collective. `refusal`: why this process cannot take part; all fail then.
+Error Open(Comm& comm, const std::string& name, int amode, const Info* info, const Error& refusal, Ref<File>* opened);
+// MPI_File_close; collective. The handle is void whatever is returned.
+Error Close(const Ref<File>& file);
+Error Delete(const std::string& name);
+
+// MPI_File_set_size, _preallocate, _sync: collective. `refusal` as above.
+Error SetSize(File& file, int64_t bytes, const Error& refusal);
+Error Preallocate(File& file, int64_t bytes, const Error& refusal);
+Error Sync(File& file);
+Error GetSize(File& file, int64_t* bytes);
+Error SetAtomicity(File& file, bool atomic);
+
+// MPI_File_set_info: collective; rank 0's hints are everybody's.
+Error SetInfo(File& file, const Info* info, const Error& refusal);
+void TellInfo(const File& file, Info* info);
+
+// MPI_File_set_view: collective. Null types only with a `refusal`. A displacement of MPI_DISPLACEMENT_CURRENT is that of the shared
+// pointer.
+Error SetView(File& file, int64_t displacement, const Datatype* etype, const Datatype* filetype, const std::string& representation,
+              const Info* info, const Error& refusal);
+
+// MPI_File_seek_shared: collective; all give the same.
+Error SeekShared(File& file, int64_t offset, int whence, const Error& refusal);
+
+// Where `offset` (in etypes) from `whence` is; MPI_ERR_ARG: not one of MPI_SEEK_, or before the beginning.
+Error SeekTarget(File& file, int64_t offset, int whence, int64_t current, int64_t* target);
+
+}  // namespace weft::mpi::io
+
+#endif  // MPI_HYBRID_IO_FILE_H_

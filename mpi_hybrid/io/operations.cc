@@ -1,0 +1,104 @@
+#include "mpi_hybrid/io/operations.h"
+
+#include <string>
+#include <vector>
+
+#include "mpi_hybrid/core/lock.h"
+#include "mpi_hybrid/io/agreement.h"
+
+namespace weft::mpi::io {
+namespace {
+
+// MPI_MODE_SEQUENTIAL has only the shared pointer, and where it has a pointer it moves.
+Error CheckPlace(const File& file, const Place& place) {
+  if (file.sequential() && place.kind != Place::Kind::kShared) {
+    return Error(MPI_ERR_UNSUPPORTED_OPERATION, file.name + " was opened with MPI_MODE_SEQUENTIAL, which has only the shared file pointer");
+  }
+  if (place.kind == Place::Kind::kExplicit && place.offset < 0) {
+    return Error(MPI_ERR_ARG, file.name + ": offset " + std::to_string(place.offset) + " is negative");
+  }
+  return {};
+}
+
+// The access, and the pointer moved. Not for the shared one.
+Error Begin(File& file, Access::Direction direction, const Place& place, const Data& data, Access* access) {
+  WEFT_MPI_TRY(CheckPlace(file, place));
+  const bool own = place.kind == Place::Kind::kIndividual;
+  WEFT_MPI_TRY(Access::Make(file, direction, own ? file.pointer : place.offset, data.buffer, data.count, *data.type, access));
+  if (own) file.pointer += access->etypes();
+  return {};
+}
+
+Error BeginShared(File& file, Access::Direction direction, const Data& data, Access* access) {
+  // First whether it may be at all, and how much it is.
+  WEFT_MPI_TRY(Access::Make(file, direction, 0, data.buffer, data.count, *data.type, access));
+  int64_t before = 0;
+  WEFT_MPI_TRY(file.shared.Advance(access->etypes(), &before));
+  return Access::Make(file, direction, before, data.buffer, data.count, *data.type, access);
+}
+
+// Each rank's part behind those of the ranks before it.
+Error BeginOrdered(File& file, Access::Direction direction, const Data& data, const Error& refusal, Access* access) {
+  Comm& comm = *file.comm;
+  struct Part {
+    int64_t etypes;
+    int64_t failed;
+  };
+  const Error made = refusal.ok() ? Access::Make(file, direction, 0, data.buffer, data.count, *data.type, access) : refusal;
+  const Part mine = {made.ok() ? access->etypes() : 0, !made.ok()};
+  std::vector<Part> parts(static_cast<size_t>(comm.size()));
+  WEFT_MPI_TRY(GatherBytes(comm, &mine, sizeof mine, parts.data()));
+  int64_t before = 0, all = 0, failed = 0;
+  for (int rank = 0; rank < comm.size(); ++rank) {
+    const Part& part = parts[static_cast<size_t>(rank)];
+    if (rank < comm.rank) before += part.etypes;
+    all += part.etypes;
+    failed += part.failed;
+  }
+  if (failed != 0) return Agree(comm, made);
+  struct Base {
+    int64_t offset;
+    int64_t failed;
+  } base = {0, 0};
+  Error advanced;
+  if (comm.rank == 0) {
+    advanced = file.shared.Advance(all, &base.offset);
+    base.failed = !advanced.ok();
+  }
+  WEFT_MPI_TRY(TellBytes(comm, 0, &base, sizeof base));
+  if (base.failed != 0) return Agree(comm, advanced);
+  return Access::Make(file, direction, base.offset + before, data.buffer, data.count, *data.type, access);
+}
+
+}  // namespace
+
+Error Transfer(File& file, Access::Direction direction, const Place& place, const Data& data, MPI_Count* moved) {
+  Access access;
+  *moved = 0;
+  if (place.kind == Place::Kind::kShared) {
+    WEFT_MPI_TRY(BeginShared(file, direction, data, &access));
+  } else {
+    WEFT_MPI_TRY(Begin(file, direction, place, data, &access));
+  }
+  const UnlockGuard unlocked;
+  return access.Run(moved);
+}
+
+Error TransferTogether(File& file, Access::Direction direction, const Place& place, const Data& data, const Error& refusal, MPI_Count* moved) {
+  Access access;
+  *moved = 0;
+  Error begun;
+  if (place.kind == Place::Kind::kShared) {
+    begun = BeginOrdered(file, direction, data, refusal, &access);
+  } else {
+    begun = refusal.ok() ? Begin(file, direction, place, data, &access) : refusal;
+  }
+  Error error = begun;
+  if (begun.ok()) {
+    const UnlockGuard unlocked;
+    error = access.Run(moved);
+  }
+  return Agree(*file.comm, error);
+}
+
+}  // namespace weft::mpi::io

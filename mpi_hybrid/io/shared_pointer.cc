@@ -1,0 +1,46 @@
+#include "mpi_hybrid/io/shared_pointer.h"
+
+#include <mpi.h>
+
+#include "mpi_hybrid/coll/collectives.h"
+
+namespace weft::mpi::io {
+
+Error SharedPointer::Make(Comm& comm) {
+  if (comm.size() == 1) return {};
+  WEFT_MPI_TRY(AllocateWindow(comm.rank == 0 ? sizeof(int64_t) : 0, 1, comm, nullptr, &window_));
+  if (comm.rank == 0) *static_cast<int64_t*>(window_->base) = 0;
+  Error locked = window_->LockAll(MPI_MODE_NOCHECK);
+  Error met = Barrier(comm);
+  return locked.ok() ? met : locked;
+}
+
+Error SharedPointer::Drop() {
+  if (!window_) return {};
+  Error unlocked = window_->UnlockAll();
+  Error freed = window_->Free();
+  window_ = nullptr;
+  return unlocked.ok() ? freed : unlocked;
+}
+
+Error SharedPointer::Apply(MPI_Op op, int64_t operand, int64_t* before) {
+  const Datatype& type = *Datatype::Find(MPI_INT64_T);
+  WEFT_MPI_TRY(window_->FetchAndOp(&operand, before, type, Target{0, 0, 1, &type}, *Op::Find(op)));
+  return window_->Flush(0);
+}
+
+Error SharedPointer::Advance(int64_t etypes, int64_t* before) {
+  if (window_) return Apply(etypes == 0 ? MPI_NO_OP : MPI_SUM, etypes, before);
+  *before = alone_;
+  alone_ += etypes;
+  return {};
+}
+
+Error SharedPointer::Set(int64_t value) {
+  int64_t before;
+  if (window_) return Apply(MPI_REPLACE, value, &before);
+  alone_ = value;
+  return {};
+}
+
+}  // namespace weft::mpi::io
