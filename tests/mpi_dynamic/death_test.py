@@ -1,7 +1,7 @@
 """Somebody dies while jobs meet, spawn and part: a seed picks who, when and in what (mortal.c), over the wire that the first argument names. Whoever it is, in half
 a minute everything has ended, nothing is left of it, and a job that had no part in the death has ended in order, with no descriptor more than before.
 
-DEATH_RUNS (25) seeds from DEATH_FIRST (1000) on, or DEATH_SEED alone:
+DEATH_RUNS (25) seeds from DEATH_FIRST (1000) on, or DEATH_SEED alone; DEATH_VERBOSE says a line for each, DEATH_TRACE has the jobs say all they do:
 bazel test --test_env=DEATH_RUNS=1000 --test_timeout=7200 //tests/mpi_dynamic:death_tcp_test
 """
 
@@ -178,7 +178,8 @@ class DeathTest(unittest.TestCase):
             print("no mount namespace of its own: what is left in /tmp and /dev/shm is not looked for")
 
     def launch(self, words, **settings):
-        return mpi.Job(words, {**self.library.settings(), **settings})
+        trace = {"WEFT_TRACE": "1"} if os.environ.get("DEATH_TRACE") else {}
+        return mpi.Job(words, {**self.library.settings(), **trace, **settings})
 
     def await_file(self, path):
         deadline = time.monotonic() + BOUND * self.slow

@@ -75,7 +75,7 @@ bool SctpConnection::Send(uint32_t kind, size_t stream, std::span<const iovec> p
 
 bool SctpConnection::Greet() {
   uint8_t hello[Hello::kLength];
-  const Bond bond = setting_.processes.BondOf(link_->peer());
+  const Bond bond = greeted_with_ ? *greeted_with_ : setting_.processes.BondOf(link_->peer());
   Hello{.from = setting_.processes.own_name(),
         .to = setting_.processes.NameOf(link_->peer()),
         .bond = bond.id,
@@ -286,13 +286,17 @@ bool SctpConnection::OnGreeting(std::span<const uint8_t> bytes, size_t stream) {
   if (hello && hello->to == processes.own_name() && hello->from != hello->to)
     bond = processes.BondToEnter(hello->bond, hello->from);
   if (bond && link_ != nullptr && hello->from != processes.NameOf(link_->peer())) bond.reset();
-  if (!bond || !IsProven(*bond, said)) return BreaksTheRules("did not prove to be of this job");
+  if (!bond || !IsProven(*bond, said)) {
+    const std::string who = hello ? "who says that it is " + hello->from.ToString() + " " : "";
+    return BreaksTheRules((who + "did not prove to be of this job or of one that it knows" + (bond ? "" : ": there is no such bond")).c_str());
+  }
   if (link_ == nullptr) {
     Nonce nonce;
     std::ranges::copy(Hello::NonceIn(said), nonce.begin());
     if (!setting_.owner.OnProven(*this, processes.Enter(*bond, hello->from), nonce)) return false;
   }
   if (link_->is_gone()) return BreaksTheRules("came back from the dead");
+  greeted_with_ = *bond;
   open_ = owes_welcome_ = true;
   setting_.owner.OnOpen(*this);
   link_->Open(hello->window);

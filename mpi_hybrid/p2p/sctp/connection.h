@@ -123,6 +123,7 @@ class SctpConnection final {
   Link* link_ = nullptr;
   uint8_t challenge_[Challenge::kLength];  // for the peer
   Nonce greeted_by_{};                     // the nonce of our greeting
+  std::optional<Bond> greeted_with_;       // by which the peer proved itself: it may know no other of the two's yet
   bool up_;
   size_t streams_ = 0;     // on which we may send; 0: not known yet
   bool listening_ = true;  // the bell rings

@@ -206,6 +206,46 @@ TEST_F(SctpTransportTest, ManySilentStrangersKeepNobodyOut) {
   ExpectTraffic(1, 0);
 }
 
+// Two jobs of one process, each of which knows the other as process 1, by bonds of its own order.
+class TwoJobsTest : public ::testing::Test {
+ protected:
+  struct Side {
+    explicit Side(const Bond& job) : network(1, 0) {
+      network.job(0).processes.Start(job.secret, 0, 1);
+      peer = std::make_unique<Peer>(network, 0, 2, EngineLimits{});
+      peer->Start();
+      EXPECT_TRUE(peer->device.Listen().ok());
+    }
+    ProcessTable& processes() { return network.job(0).processes; }
+    void Meet(Side& other, const Bond& bond) {
+      EXPECT_EQ(processes().Add(other.processes().own_name(), bond, {{"weft-sctp", other.network.space.at("weft-sctp-0")}}), 1);
+    }
+    Link& link() { return peer->engine.LinkTo(1); }
+
+    SctpNetwork network;
+    std::unique_ptr<Peer> peer;
+  };
+};
+
+TEST_F(TwoJobsTest, WhoIsGreetedAnswersByTheSameBond) {
+  const Bond known = Bond::Of(JobSecret::Random()), first_at_one = Bond::Of(JobSecret::Random());
+  Side one(Bond::Of(JobSecret::Random())), other(Bond::Of(JobSecret::Random()));
+  one.Meet(other, first_at_one);
+  one.processes().AddBond(1, known);
+  other.Meet(one, known);
+  const std::vector<uint8_t> data(1000, 7);
+  Request* send = other.peer->Send(data, 1, 9);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!send->complete && std::chrono::steady_clock::now() < end) {
+    if (!one.peer->device.Poll() && !other.peer->device.Poll()) one.network.IsQuiet();
+  }
+  ASSERT_TRUE(send->complete);
+  EXPECT_TRUE(send->error.ok()) << send->error.message();
+  EXPECT_EQ(one.link().state(), Link::State::kOpen);
+  EXPECT_EQ(other.link().state(), Link::State::kOpen);
+  send->Release();
+}
+
 TEST(CardTest, SaysWhatItReads) {
   Card card{.port = 5000, .udp_port = 9899, .nonce = NewNonce(), .addresses = {}};
   for (const char* host : {"192.0.2.1", "::1", "198.51.100.7"})
