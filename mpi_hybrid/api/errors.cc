@@ -106,7 +106,10 @@ int OnFileHandler(const char* name, MPI_File file, Body body) {
   }
   const Ref<io::File> open(io::File::Find(file));
   if (!open) return ReportOnFile(name, MPI_FILE_NULL, NoSuchFile(file));
-  return ReportOnFile(name, file, body(open->error_handler));
+  Error error = body(open->error_handler);
+  // Requests of the file report to its communicator, which can have those that are not for files.
+  if (!IsMade(open->error_handler->handle)) open->comm->error_handler = open->error_handler;
+  return ReportOnFile(name, file, error);
 }
 
 }  // namespace

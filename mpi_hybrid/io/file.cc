@@ -6,6 +6,7 @@
 
 #include "mpi_hybrid/coll/collectives.h"
 #include "mpi_hybrid/io/agreement.h"
+#include "mpi_hybrid/io/background.h"
 #include "mpi_hybrid/io/io_error.h"
 
 namespace weft::mpi::io {
@@ -72,6 +73,7 @@ Error GetSize(File& file, int64_t* bytes) {
 }
 
 Error SetSize(File& file, int64_t bytes, const Error& refusal) {
+  AwaitTogether(file);
   WEFT_MPI_TRY(Agree(*file.comm, refusal));
   WEFT_MPI_TRY(CheckSame(file, bytes, "size"));
   return DoAtFirst(file, {}, [&] {
@@ -81,6 +83,7 @@ Error SetSize(File& file, int64_t bytes, const Error& refusal) {
 }
 
 Error Preallocate(File& file, int64_t bytes, const Error& refusal) {
+  AwaitTogether(file);
   WEFT_MPI_TRY(Agree(*file.comm, refusal));
   WEFT_MPI_TRY(CheckSame(file, bytes, "size"));
   return DoAtFirst(file, {}, [&] {
@@ -90,6 +93,7 @@ Error Preallocate(File& file, int64_t bytes, const Error& refusal) {
 }
 
 Error Sync(File& file) {
+  AwaitTogether(file);
   Error error;
   if (file.may_write()) {
     const int failed = file.raw->Sync();
@@ -99,12 +103,14 @@ Error Sync(File& file) {
 }
 
 Error SetAtomicity(File& file, bool atomic) {
+  AwaitTogether(file);
   WEFT_MPI_TRY(CheckSame(file, atomic, "flag"));
   file.atomic = atomic;
   return {};
 }
 
 Error SetInfo(File& file, const Info* info, const Error& refusal) {
+  AwaitTogether(file);
   WEFT_MPI_TRY(Agree(*file.comm, refusal));
   Hints hints = file.hints;
   if (info != nullptr) hints.Take(*info);
@@ -122,6 +128,7 @@ void TellInfo(const File& file, Info* info) {
 Error SetView(File& file, int64_t displacement, const Datatype* etype, const Datatype* filetype, const std::string& representation,
               const Info* info, const Error& refusal) {
   Ref<View> made;
+  AwaitTogether(file);
   Error error = [&]() -> Error {
     WEFT_MPI_TRY(Error(refusal));
     const Representation* found = FindRepresentation(representation);
@@ -168,6 +175,7 @@ Error SeekTarget(File& file, int64_t offset, int whence, int64_t current, int64_
 }
 
 Error SeekShared(File& file, int64_t offset, int whence, const Error& refusal) {
+  AwaitTogether(file);
   WEFT_MPI_TRY(Agree(*file.comm, refusal));
   WEFT_MPI_TRY(CheckSame(file, offset, "offset"));
   WEFT_MPI_TRY(CheckSame(file, whence, "whence"));

@@ -15,7 +15,9 @@
 #include "mpi_hybrid/io/hints.h"
 #include "mpi_hybrid/io/raw_file.h"
 #include "mpi_hybrid/io/shared_pointer.h"
+#include "mpi_hybrid/io/task_thread.h"
 #include "mpi_hybrid/io/view.h"
+#include "mpi_hybrid/p2p/request/request.h"
 
 namespace weft::mpi::io {
 
@@ -35,6 +37,12 @@ class File : public RefCounted<File> {
   std::mutex atomic_mutex;  // in atomic mode: this process's own accesses, which the locks of the file do not keep apart
   Ref<ErrorHandler> error_handler;
 
+  // What goes on in the background (background.h).
+  int alone_under_way = 0, together_under_way = 0;
+  std::unique_ptr<TaskThread> thread;  // of what goes on together; made at its first use
+  Request* split = nullptr;            // the split collective call that has begun; a reference
+  int split_mark = 0;                  // which one that is
+
   bool may_read() const { return (amode & MPI_MODE_WRONLY) == 0; }
   bool may_write() const { return (amode & MPI_MODE_RDONLY) == 0; }
   bool sequential() const { return (amode & MPI_MODE_SEQUENTIAL) != 0; }
@@ -52,7 +60,8 @@ class File : public RefCounted<File> {
 
 // MPI_File_open; collective. `refusal`: why this process cannot take part; all fail then.
 Error Open(Comm& comm, const std::string& name, int amode, const Info* info, const Error& refusal, Ref<File>* opened);
-// MPI_File_close; collective. The handle is void whatever is returned.
+// MPI_File_close; collective. The handle is void whatever is returned, but when a split collective call has not ended: then the file is as
+// before.
 Error Close(const Ref<File>& file);
 Error Delete(const std::string& name);
 

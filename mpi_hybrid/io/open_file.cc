@@ -7,6 +7,7 @@
 #include "mpi_hybrid/coll/collectives.h"
 #include "mpi_hybrid/coll/make_comm.h"
 #include "mpi_hybrid/io/agreement.h"
+#include "mpi_hybrid/io/background.h"
 #include "mpi_hybrid/io/file.h"
 #include "mpi_hybrid/io/io_error.h"
 #include "mpi_hybrid/io/posix_file.h"
@@ -108,6 +109,10 @@ Error Open(Comm& comm, const std::string& name, int amode, const Info* info, con
 }
 
 Error Close(const Ref<File>& file) {
+  if (file->split != nullptr) {
+    return Error(MPI_ERR_IO, file->name + ": a split collective call has begun and not ended, so that the file cannot be closed");
+  }
+  EndBackground(*file);
   const Ref<Comm> comm = file->comm;
   Error error = file->shared.Drop();
   // Nobody deletes what another still uses.

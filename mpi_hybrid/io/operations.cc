@@ -1,10 +1,12 @@
 #include "mpi_hybrid/io/operations.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "mpi_hybrid/core/lock.h"
 #include "mpi_hybrid/io/agreement.h"
+#include "mpi_hybrid/io/background.h"
 
 namespace weft::mpi::io {
 namespace {
@@ -70,35 +72,60 @@ Error BeginOrdered(File& file, Access::Direction direction, const Data& data, co
   return Access::Make(file, direction, base.offset + before, data.buffer, data.count, *data.type, access);
 }
 
+Error BeginAlone(File& file, Access::Direction direction, const Place& place, const Data& data, Access* access) {
+  if (place.kind == Place::Kind::kShared) return BeginShared(file, direction, data, access);
+  return Begin(file, direction, place, data, access);
+}
+
+// After what goes on together already, as the ranks of a communicator say one thing after the other.
+Error BeginTogether(File& file, Access::Direction direction, const Place& place, const Data& data, const Error& refusal, Access* access) {
+  if (place.kind == Place::Kind::kShared) {
+    AwaitTogether(file);
+    return BeginOrdered(file, direction, data, refusal, access);
+  }
+  return refusal.ok() ? Begin(file, direction, place, data, access) : refusal;
+}
+
 }  // namespace
 
 Error Transfer(File& file, Access::Direction direction, const Place& place, const Data& data, MPI_Count* moved) {
   Access access;
   *moved = 0;
-  if (place.kind == Place::Kind::kShared) {
-    WEFT_MPI_TRY(BeginShared(file, direction, data, &access));
-  } else {
-    WEFT_MPI_TRY(Begin(file, direction, place, data, &access));
-  }
+  WEFT_MPI_TRY(BeginAlone(file, direction, place, data, &access));
   const UnlockGuard unlocked;
   return access.Run(moved);
 }
 
-Error TransferTogether(File& file, Access::Direction direction, const Place& place, const Data& data, const Error& refusal, MPI_Count* moved) {
+Error StartTransfer(File& file, Access::Direction direction, const Place& place, const Data& data, Request** request) {
   Access access;
+  WEFT_MPI_TRY(BeginAlone(file, direction, place, data, &access));
+  StartAlone(std::move(access), request);
+  return {};
+}
+
+Error RunTogether(File& file, Access& access, const Error& begun, MPI_Count* moved) {
   *moved = 0;
-  Error begun;
-  if (place.kind == Place::Kind::kShared) {
-    begun = BeginOrdered(file, direction, data, refusal, &access);
-  } else {
-    begun = refusal.ok() ? Begin(file, direction, place, data, &access) : refusal;
-  }
   Error error = begun;
   if (begun.ok()) {
     const UnlockGuard unlocked;
     error = access.Run(moved);
   }
   return Agree(*file.comm, error);
+}
+
+Error TransferTogether(File& file, Access::Direction direction, const Place& place, const Data& data, const Error& refusal, MPI_Count* moved) {
+  Access access;
+  AwaitTogether(file);
+  const Error begun = BeginTogether(file, direction, place, data, refusal, &access);
+  return RunTogether(file, access, begun, moved);
+}
+
+Error StartTransferTogether(File& file, Access::Direction direction, const Place& place, const Data& data, const Error& refusal, Request** request) {
+  Access access;
+  const Error begun = BeginTogether(file, direction, place, data, refusal, &access);
+  if (file.comm->size() == 1) WEFT_MPI_TRY(begun);
+  StartTogether(file, std::move(access), begun, request);
+  return {};
 }
 
 }  // namespace weft::mpi::io

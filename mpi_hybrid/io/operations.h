@@ -39,6 +39,14 @@ Error Transfer(File& file, Access::Direction direction, const Place& place, cons
 // take part; all fail then.
 Error TransferTogether(File& file, Access::Direction direction, const Place& place, const Data& data, const Error& refusal, MPI_Count* moved);
 
+// The same in the background: `*request` is the caller's reference. Pointers have moved when these return; what may fail later is the
+// request's error. With the shared pointer StartTransferTogether waits for the other ranks.
+Error StartTransfer(File& file, Access::Direction direction, const Place& place, const Data& data, Request** request);
+Error StartTransferTogether(File& file, Access::Direction direction, const Place& place, const Data& data, const Error& refusal, Request** request);
+
+// Collective: carries out an access that was made; `begun`: why there is none. All fail when one does.
+Error RunTogether(File& file, Access& access, const Error& begun, MPI_Count* moved);
+
 }  // namespace weft::mpi::io
 
 #endif  // MPI_HYBRID_IO_OPERATIONS_H_

@@ -12,11 +12,11 @@
 namespace weft::mpi {
 
 // One operation under way: what an MPI_Request handle means, and what the layers below the API wait for. Derived classes hold the
-// state of their kind and live in their layers (p2p/: sends, receives, persistent; coll/: schedules; rma/; api/: generalized).
+// state of their kind and live in their layers (p2p/: sends, receives, persistent; coll/: schedules; rma/; io/: accesses of files; api/: generalized).
 // Reference counted by hand, so that they can come from pools: the user's handle is one reference, the layer that works at it another.
 class Request {
  public:
-  enum class Kind : uint8_t { kSend, kReceive, kPersistent, kCollective, kRma, kGeneralized, kMessage, kDone };
+  enum class Kind : uint8_t { kSend, kReceive, kPersistent, kCollective, kRma, kGeneralized, kFile, kMessage, kDone };
 
   explicit Request(Kind kind) : kind(kind) {}
   virtual ~Request() = default;

@@ -1,0 +1,15 @@
+#ifndef MPI_HYBRID_IO_SPLIT_H_
+#define MPI_HYBRID_IO_SPLIT_H_
+
+#include "mpi_hybrid/io/operations.h"
+
+namespace weft::mpi::io {
+
+// Collective calls in two halves (MPI 4.0 section 14.4.5). A file has at most one under way. With the library's lock.
+Error BeginSplit(File& file, Access::Direction direction, const Place& place, const Data& data, const Error& refusal);
+// `kind` and `direction` must be those of the half that began. Waits; `*moved`: bytes of data.
+Error EndSplit(File& file, Access::Direction direction, Place::Kind kind, MPI_Count* moved);
+
+}  // namespace weft::mpi::io
+
+#endif  // MPI_HYBRID_IO_SPLIT_H_
