@@ -55,7 +55,7 @@ std::string LeaveThisHostOut(weft::pmi::Options* options) {
 
 weft::pmi::KvsServerSettings KvsServerOf(const weft::pmi::Options& options) {
   const auto ports = options.kvs_port == 0 ? options.ports : weft::pmi::PortRange{options.kvs_port, options.kvs_port};
-  return {*options.programs.back().ranks, ports, options.interface, options.secret_file, options.time_out};
+  return {*options.programs.back().ranks, ports, options.interface, options.secret_file, options.secured, options.time_out};
 }
 
 }  // namespace

@@ -12,11 +12,13 @@
 #include "pmi/client/singleton.h"
 #include "pmi/client/socket.h"
 #include "pmi/secret_file.h"
+#include "pmi/tls/tls_stream.h"
 
 namespace weft::pmi {
 namespace {
 
 constexpr char kVersion[] = "WEFT_PMI", kAlone[] = "alone";
+constexpr char kSocketType[] = "PMI_SOCKTYPE", kOpenSsl[] = "OpenSSL";
 
 std::string Quoted(const char* name, const std::string& value) { return std::string(name) + "=" + value; }
 
@@ -46,7 +48,14 @@ Result<Launched::Place, PmiError> PlaceOf(bool by_port) {
     if (!secret) return PmiError{"WEFT_PMI_SECRET_FILE: " + secret.error().message};
     place.secret = *std::move(secret);
   }
-  place.version = place.slurm || (by_port && !place.secret.empty()) ? 2 : 1;  // version 1 cannot prove that it knows a secret
+  const std::string socket_type = TextOf(kSocketType);
+  place.secured = socket_type == kOpenSsl;
+  if (!place.secured && !socket_type.empty() && socket_type != "POSIX") {
+    return PmiError{Quoted(kSocketType, socket_type) + " is not known; POSIX and OpenSSL are"};
+  }
+  if (place.secured && place.secret.empty()) return PmiError{Quoted(kSocketType, socket_type) + " needs a secret, and WEFT_PMI_SECRET_FILE is not set"};
+  // Without TLS version 1 cannot prove that it knows a secret.
+  place.version = place.slurm || (by_port && !place.secret.empty() && !place.secured) ? 2 : 1;
   if (const std::string wanted = TextOf(kVersion); !wanted.empty()) {
     if (wanted != "1" && wanted != "2") return PmiError{Quoted(kVersion, wanted) + " is not a version of PMI; 1 and 2 are, and alone is none"};
     place.version = wanted == "2" ? 2 : 1;
@@ -55,7 +64,16 @@ Result<Launched::Place, PmiError> PlaceOf(bool by_port) {
 }
 
 Result<std::unique_ptr<Client>, PmiError> Start(int fd, Launched::Place place) {
-  auto client = std::make_unique<Launched>(fd, std::move(place));
+  std::unique_ptr<TlsStream> tls;
+  if (place.secured) {
+    auto made = TlsStream::Make(TlsStream::Side::kClient, place.secret);
+    if (!made) {
+      close(fd);
+      return made.error();
+    }
+    tls = std::move(made).value();
+  }
+  auto client = std::make_unique<Launched>(fd, std::move(tls), std::move(place));
   if (std::string problem = client->Initialise(); !problem.empty()) return PmiError{std::move(problem)};
   return std::unique_ptr<Client>(std::move(client));
 }

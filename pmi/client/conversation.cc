@@ -1,7 +1,6 @@
 #include "pmi/client/conversation.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 namespace weft::pmi {
@@ -18,8 +17,8 @@ bool Conversation::Awaited(const std::string& command) const {
 }
 
 std::string Conversation::Send(const std::string& bytes, const std::string& what) {
-  if (const int error = socket_.Send(bytes); error != 0) {
-    problem_ = "cannot send " + what + " to the launcher: " + std::strerror(error);
+  if (const std::string why = socket_.Send(bytes); !why.empty()) {
+    problem_ = "cannot send " + what + " to the launcher: " + why;
   }
   return problem_;
 }
@@ -64,7 +63,7 @@ void Conversation::Step(std::unique_lock<std::mutex>& lock, const std::string& w
     lock.lock();
     reading_ = false;
     if (!bytes) {
-      problem_ = "cannot receive cmd=" + wanted + " from the launcher: " + std::strerror(bytes.error());
+      problem_ = "cannot receive cmd=" + wanted + " from the launcher: " + bytes.error().message;
     } else if (bytes->empty()) {
       closed_ = true;
     } else {

@@ -21,9 +21,11 @@ namespace weft::pmi {
 class Conversation {
  public:
   // Owns `fd`. Begins in PMI-1, as every launcher does.
-  explicit Conversation(int fd) : socket_(fd), dialect_(Dialect::Text(Dialect::Side::kRank)) {}
+  explicit Conversation(int fd, std::unique_ptr<TlsStream> tls = nullptr) : socket_(fd, std::move(tls)), dialect_(Dialect::Text(Dialect::Side::kRank)) {}
 
   int fd() const { return socket_.fd(); }
+  // First of all where there is TLS: empty, or what is wrong.
+  std::string Handshake() { return socket_.Handshake(); }
   int version() const { return dialect_->version(); }
   // From here on PMI-2. Before there are threads. `thread_ids`: whether the launcher gives thrid back.
   void SpeakCounted(bool thread_ids);

@@ -23,7 +23,8 @@ std::string Launched::AskFor(const Request& request, const std::string& refusal)
 
 std::string Launched::Initialise() {
   spawned_ = place_.spawned;
-  std::string problem;
+  std::string problem = talk_.Handshake();
+  if (!problem.empty()) return "cannot speak with the launcher by PMI_SOCKTYPE=OpenSSL: " + problem;
   if (place_.by_port && place_.version == 1) {
     const auto introduced = talk_.Ask(ask::Introduce{.rank = place_.rank});
     if (!introduced) return introduced.error().message;
@@ -70,7 +71,7 @@ std::string Launched::InitialiseText() {
 }
 
 std::string Launched::InitialiseCounted() {
-  ask::Introduce introduce{place_.rank, place_.job_id, !place_.slurm, place_.secret.empty() ? "" : kChallengeMethod};
+  ask::Introduce introduce{place_.rank, place_.job_id, !place_.slurm, place_.secret.empty() || place_.secured ? "" : kChallengeMethod};
   auto done = talk_.Ask(introduce);
   if (done && done->answer.challenge) done = talk_.Ask(ask::Prove{ProofFor(place_.secret, *done->answer.challenge)});
   if (!done) return done.error().message;

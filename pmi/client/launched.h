@@ -1,6 +1,7 @@
 #ifndef PMI_CLIENT_LAUNCHED_H_
 #define PMI_CLIENT_LAUNCHED_H_
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,10 +23,12 @@ class Launched final : public Client {
     bool by_port = false;
     bool slurm = false;       // whose launcher knows no thrid
     int version = 1;          // to begin with
-    std::string secret;       // for a launcher that wants proof of it (PMI-2)
+    std::string secret;       // for a launcher that wants proof of it: in PMI-2, or
+    bool secured = false;     // by TLS: PMI_SOCKTYPE=OpenSSL
   };
 
-  Launched(int fd, Place place) : talk_(fd), place_(std::move(place)) {}
+  // Owns `fd`; `tls` where place.secured.
+  Launched(int fd, std::unique_ptr<TlsStream> tls, Place place) : talk_(fd, std::move(tls)), place_(std::move(place)) {}
   // Why not, or empty. Before anything else.
   std::string Initialise();
 

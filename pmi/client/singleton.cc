@@ -19,7 +19,7 @@ Result<Launched*, PmiError> Singleton::Launcher() {
   place.rank = 0;
   place.size = 1;
   place.version = 2;
-  auto launched = std::make_unique<Launched>(fd.value(), std::move(place));
+  auto launched = std::make_unique<Launched>(fd.value(), nullptr, std::move(place));
   if (std::string problem = launched->Initialise(); !problem.empty()) return PmiError{std::move(problem)};
   launched_ = std::move(launched);
   return launched_.get();

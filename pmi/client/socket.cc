@@ -8,9 +8,17 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 
+#include "base/deadline.h"
+
 namespace weft::pmi {
+namespace {
+
+constexpr std::chrono::seconds kHandshakeLimit{10};
+
+}  // namespace
 
 Socket::~Socket() { close(fd_); }
 
@@ -19,7 +27,7 @@ void Socket::Await(short events) {
   poll(&entry, 1, -1);
 }
 
-int Socket::Send(std::string_view bytes) {
+std::string Socket::SendRaw(std::string_view bytes) {
   while (!bytes.empty()) {
     ssize_t count = send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (count < 0 && errno == ENOTSOCK) count = write(fd_, bytes.data(), bytes.size());
@@ -28,13 +36,13 @@ int Socket::Send(std::string_view bytes) {
     } else if (errno == EAGAIN) {
       Await(POLLOUT);
     } else if (errno != EINTR) {
-      return errno;
+      return std::strerror(errno);
     }
   }
-  return 0;
+  return {};
 }
 
-Result<std::string, int> Socket::Receive() {
+Result<std::string, PmiError> Socket::ReceiveRaw() {
   for (;;) {
     char block[4096];
     const ssize_t count = read(fd_, block, sizeof(block));
@@ -43,8 +51,68 @@ Result<std::string, int> Socket::Receive() {
     if (errno == EAGAIN) {
       Await(POLLIN);
     } else if (errno != EINTR) {
-      return errno;
+      return PmiError{std::strerror(errno)};
     }
+  }
+}
+
+std::string Socket::Send(std::string_view bytes) {
+  const std::lock_guard sending(sending_);
+  if (tls_ == nullptr) return SendRaw(bytes);
+  std::string wire;
+  {
+    const std::lock_guard lock(tls_mutex_);
+    tls_->Write(bytes);
+    wire = tls_->TakeWire();
+  }
+  return SendRaw(wire);
+}
+
+std::string Socket::SendWire() {
+  const std::lock_guard sending(sending_);
+  std::string wire;
+  {
+    const std::lock_guard lock(tls_mutex_);
+    wire = tls_->TakeWire();
+  }
+  return SendRaw(wire);
+}
+
+Result<std::string, PmiError> Socket::Receive() { return tls_ == nullptr ? ReceiveRaw() : ReceiveSecured(); }
+
+Result<std::string, PmiError> Socket::ReceiveSecured() {
+  for (;;) {
+    {
+      const std::lock_guard lock(tls_mutex_);
+      std::string plain = tls_->TakePlain();
+      if (!plain.empty() || tls_->closed()) return plain;
+      if (!tls_->error().empty()) return PmiError{"it " + tls_->error()};
+    }
+    auto wire = ReceiveRaw();
+    if (!wire || wire->empty()) return wire;
+    {
+      const std::lock_guard lock(tls_mutex_);
+      tls_->Append(*wire);
+    }
+    (void)SendWire();  // whether the other end takes it shows in what it says next
+  }
+}
+
+std::string Socket::Handshake() {
+  if (tls_ == nullptr) return {};
+  const auto deadline = std::chrono::steady_clock::now() + kHandshakeLimit;
+  for (;;) {
+    if (std::string problem = SendWire(); !problem.empty()) return "TLS: " + problem;
+    if (tls_->ready()) return {};
+    if (!tls_->error().empty()) return "it " + tls_->error();
+    pollfd entry{fd_, POLLIN, 0};
+    const int ready = poll(&entry, 1, MillisecondsUntil(deadline));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready == 0) return "it did not answer in TLS within " + std::to_string(kHandshakeLimit.count()) + " s";
+    const auto wire = ReceiveRaw();
+    if (!wire) return wire.error().message;
+    if (wire->empty()) return "it closed the connection before TLS was through; is the secret the same there?";
+    tls_->Append(*wire);
   }
 }
 

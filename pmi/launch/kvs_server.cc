@@ -26,6 +26,8 @@
 #include "pmi/launch/peer_user.h"
 #include "pmi/launch/remote_start.h"
 #include "pmi/secret_file.h"
+#include "pmi/tls/openssl.h"
+#include "pmi/tls/tls_stream.h"
 #include "pmi/server/names.h"
 #include "pmi/server/reception.h"
 #include "pmi/server/server.h"
@@ -78,6 +80,7 @@ class KvsServer final : public Server::Owner {
   void Receive(KvsSession& session, const std::string& bytes);
   void Welcome(KvsSession& session, Reception::Guest guest);
   void TurnAway(KvsSession& session, const std::string& why);
+  void Note(const KvsSession& session, const std::string& why);
   void AnswerQuestions();
   Answer AnswerTo(const Asked& asked);
   void Sweep();
@@ -87,6 +90,7 @@ class KvsServer final : public Server::Owner {
   void End(int exit_code, const std::string& why);
 
   const KvsServerSettings settings_;
+  const std::string secret_;
   const Reception::Job job_;
   const int listener_, signals_;
   EventPoller poller_;
@@ -121,7 +125,8 @@ KeyValues FirstValues(const KvsServerSettings& settings) {
 
 KvsServer::KvsServer(const KvsServerSettings& settings, std::string id, const std::string& secret, int listener, int signals)
     : settings_(settings),
-      job_{std::move(id), settings.ranks, secret},
+      secret_(secret),
+      job_{std::move(id), settings.ranks, settings.secured ? "" : secret},  // TLS is proof enough
       listener_(listener),
       signals_(signals),
       server_({job_.id, settings.ranks, settings.ranks, ApplicationOfAll(settings.ranks), FirstValues(settings)}, this),
@@ -198,7 +203,17 @@ void KvsServer::Accept() {
     if (fd < 0 && errno == EAGAIN) return;
     if (fd < 0 && IsShortage(errno) && !GiveWay()) break;
     if (fd < 0) continue;
-    auto session = std::make_unique<KvsSession>(fd, &job_);
+    std::unique_ptr<TlsStream> tls;
+    if (settings_.secured) {
+      auto made = TlsStream::Make(TlsStream::Side::kServer, secret_);
+      if (!made) {
+        close(fd);
+        End(1, made.error().message);
+        break;
+      }
+      tls = std::move(made).value();
+    }
+    auto session = std::make_unique<KvsSession>(fd, &job_, std::move(tls));
     if (poller_.Watch(fd, EPOLLIN, [this, &stranger = *session](uint32_t events) { OnReady(stranger, events); })) strangers_.push_back(std::move(session));
   }
   poller_.Forget(listener_);
@@ -227,7 +242,9 @@ void KvsServer::OnReady(KvsSession& session, uint32_t events) {
     if (session.rank()) server_.Receive(*session.rank(), {});  // what it asked while there was no room for the answers
   }
   if (!session.open() || (events & ~static_cast<uint32_t>(EPOLLOUT)) == 0) return;
-  Receive(session, session.Receive());
+  const std::string bytes = session.Receive();
+  if (!session.open() && !session.rank()) Note(session, session.end() + ", before it had said which rank it is");
+  Receive(session, bytes);
 }
 
 void KvsServer::Receive(KvsSession& session, const std::string& bytes) {
@@ -258,6 +275,10 @@ void KvsServer::Welcome(KvsSession& session, Reception::Guest guest) {
 void KvsServer::TurnAway(KvsSession& session, const std::string& why) {
   if (!session.open()) return;
   session.Close(why);
+  Note(session, why);
+}
+
+void KvsServer::Note(const KvsSession& session, const std::string& why) {
   const auto note = notes_.Admit({__FILE__, __LINE__}, "the connection from " + session.peer() + " was closed: it " + why, Clock::now());
   if (note) Say(*note);
 }
@@ -346,6 +367,7 @@ std::string AddressFor(const KvsServerSettings& settings) {
 
 bool PrintEnvironment(const KvsServerSettings& settings, const std::string& address, int port, const std::string& id) {
   std::printf("PMI_PORT=%s:%d\nPMI_SIZE=%d\nPMI_JOBID=%s\n", address.c_str(), port, settings.ranks, id.c_str());
+  if (settings.secured) std::printf("PMI_SOCKTYPE=OpenSSL\n");
   if (!settings.secret_file.empty()) std::printf("WEFT_PMI_SECRET_FILE=%s\n", settings.secret_file.c_str());
   return std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
 }
@@ -371,6 +393,10 @@ int KvsServerMain(const KvsServerSettings& settings) {
     auto read = ReadSecretFile(settings.secret_file);
     if (!read) return Fail(read.error().message);
     secret = *std::move(read);
+  }
+  if (settings.secured) {
+    if (secret.empty()) return Fail("-socktype OpenSSL needs a secret, from -secret-file or WEFT_PMI_SECRET_FILE");
+    if (const auto openssl = OpenSsl::Load(); !openssl) return Fail(openssl.error().message);
   }
   const std::string address = AddressFor(settings);
   if (address.empty()) return Fail("-iface " + settings.interface + " is not up or has no address");

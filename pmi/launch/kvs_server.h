@@ -16,6 +16,7 @@ struct KvsServerSettings {
   PortRange ports;                               // to choose from
   std::string interface;                         // whose address the ranks are told; empty: the first that is up
   std::string secret_file;                       // whose first line they have to prove that they know; empty: they are on this host
+  bool secured = false;                          // by TLS, with that secret: PMI_SOCKTYPE=OpenSSL
   std::optional<std::chrono::seconds> time_out;  // for all of it
 };
 

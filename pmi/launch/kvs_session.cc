@@ -12,8 +12,8 @@
 
 namespace weft::pmi {
 
-KvsSession::KvsSession(int fd, const Reception::Job* job)
-    : fd_(fd), peer_(transport::SocketAddress::Peer(fd).ToString()), reception_(job) {
+KvsSession::KvsSession(int fd, const Reception::Job* job, std::unique_ptr<TlsStream> tls)
+    : fd_(fd), peer_(transport::SocketAddress::Peer(fd).ToString()), tls_(std::move(tls)), reception_(job) {
   ConfigureTcp(fd_);
 }
 
@@ -21,6 +21,12 @@ KvsSession::~KvsSession() { close(fd_); }
 
 void KvsSession::Send(std::string_view bytes) {
   if (!open_ || bytes.empty()) return;
+  if (tls_ == nullptr) return SendWire(bytes);
+  tls_->Write(bytes);
+  SendWire(tls_->TakeWire());
+}
+
+void KvsSession::SendWire(std::string_view bytes) {
   out_.Add(bytes);
   Flush();
 }
@@ -33,7 +39,14 @@ void KvsSession::Flush() {
 std::string KvsSession::Receive() {
   char block[65536];
   const long count = ReadSome(fd_, block, sizeof(block));
-  if (count > 0) return {block, static_cast<size_t>(count)};
+  if (count > 0 && tls_ == nullptr) return {block, static_cast<size_t>(count)};
+  if (count > 0) {
+    tls_->Append({block, static_cast<size_t>(count)});
+    SendWire(tls_->TakeWire());
+    if (!tls_->error().empty()) Close(tls_->error());
+    if (tls_->closed()) Close("closed its connection");
+    return tls_->TakePlain();
+  }
   if (count == 0) Close("closed its connection");
   if (count < 0 && count != -EAGAIN) Close(std::string("cannot be read from: ") + std::strerror(static_cast<int>(-count)));
   return {};

@@ -9,6 +9,7 @@
 
 #include "pmi/launch/connection.h"
 #include "pmi/server/reception.h"
+#include "pmi/tls/tls_stream.h"
 #include "transport/silent_peer.h"
 
 namespace weft::pmi {
@@ -18,8 +19,8 @@ class KvsSession {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `job` outlives it.
-  KvsSession(int fd, const Reception::Job* job);
+  // `job` outlives it. With `tls` all of it goes through that.
+  KvsSession(int fd, const Reception::Job* job, std::unique_ptr<TlsStream> tls);
   ~KvsSession();
   KvsSession(const KvsSession&) = delete;
   KvsSession& operator=(const KvsSession&) = delete;
@@ -41,18 +42,21 @@ class KvsSession {
   void Flush();
   bool wants_to_write() const { return open_ && !out_.empty(); }
   bool has_room() const { return out_.size() < kMostUnread; }
-  // What has come; empty: nothing now, or not open() any more.
+  // What has come; empty: nothing now, or not open() any more. May close it all the same.
   std::string Receive();
   void Close(std::string why);
   // Ends a connection to a host that is gone; every few seconds.
   void LookForPeer(Clock::time_point now);
 
  private:
+  void SendWire(std::string_view bytes);
+
   static constexpr size_t kMostUnread = 1 << 20;  // bytes for one that does not read; then its next questions wait
 
   const int fd_;
   const std::string peer_;
   const Clock::time_point since_ = Clock::now();
+  const std::unique_ptr<TlsStream> tls_;
   Reception reception_;
   std::optional<int> rank_;
   Outbox out_;

@@ -77,6 +77,7 @@ class Parser {
   std::string RunNameServer(const Values& values);
   std::string KvsServer(const Values& values);
   std::string SecretFile(const Values& values);
+  std::string SocketType(const Values& values);
   std::string ConfigFile(const Values& values);
   std::string Help(const Values&) { return Do(Options::Action::kHelp); }
   std::string Version(const Values&) { return Do(Options::Action::kVersion); }
@@ -148,6 +149,7 @@ const Parser::Option Parser::kOptions[] = {
     {"nameserver-run", "FILE", "be a name server, and say where in this file, until a signal comes", &Parser::RunNameServer},
     {"kvs-server", "[PORT]", "serve PMI to -n COUNT ranks that somebody else starts, and print the environment that they need", &Parser::KvsServer},
     {"secret-file", "FILE", "file whose first line those ranks must prove to know; without it they are on this host", &Parser::SecretFile},
+    {"socktype", "POSIX|OpenSSL", "with OpenSSL, speak TLS with those ranks", &Parser::SocketType},
     {"configfile", "FILE", "take the programs from this file, on each line what would stand between two colons", &Parser::ConfigFile},
     {"print-all-exitcodes", "", "print the exit status of every rank at the end", &Parser::ExitStatuses},
     {"profile", "", "print how many messages mpiexec and its proxies sent to one another", &Parser::Profile},
@@ -395,6 +397,11 @@ std::string Parser::SecretFile(const Values& values) {
   if (values[0].empty()) return "the name of the file is empty";
   options_.secret_file = values[0];
   return {};
+}
+
+std::string Parser::SocketType(const Values& values) {
+  options_.secured = values[0] == "OpenSSL";
+  return options_.secured || values[0] == "POSIX" ? "" : "'" + Printable(values[0]) + "' is not known; POSIX and OpenSSL are";
 }
 
 std::string Parser::ConfigFile(const Values& values) {

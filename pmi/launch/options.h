@@ -65,6 +65,7 @@ struct Options {
   std::string interface;  // -iface: whose address the proxies connect to; empty: tried in turn
   int kvs_port = 0;       // -kvs-server; 0: one of `ports`
   std::string secret_file;  // -secret-file, WEFT_PMI_SECRET_FILE: for ranks that come to a port
+  bool secured = false;     // -socktype OpenSSL: with them, TLS
   std::string name_file;  // -nameserver, -nameserver-run: the name server's; empty: names are mpiexec's own
   EnvironmentOptions environment;
   std::optional<std::chrono::seconds> time_out;  // -timeout, MPIEXEC_TIMEOUT; 0: without limit, as when nothing is said

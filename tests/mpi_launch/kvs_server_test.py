@@ -1,5 +1,6 @@
 """PMI for ranks that somebody else started: mpiexec -kvs-server."""
 
+import hashlib
 import os
 import pwd
 import resource
@@ -46,7 +47,7 @@ class Server:
         test.addCleanup(self.process.communicate)
         test.addCleanup(self.process.kill)
         self.environment = {}
-        wanted = 3 + ("-secret-file" in words)
+        wanted = 3 + ("-secret-file" in words) + ("-socktype" in words)
         while len(self.environment) < wanted:
             line = self.process.stdout.readline()
             if not line:
@@ -278,7 +279,7 @@ class Strangers(launch.LaunchTest):
         self.assertIn("without MPI_Finalize", server.end()[1])
 
 
-class Secret(launch.LaunchTest):
+class SecretTest(launch.LaunchTest):
 
     def setUp(self):
         super().setUp()
@@ -289,6 +290,9 @@ class Secret(launch.LaunchTest):
     def write(path, secret):
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
             file.write(secret + "\n")
+
+
+class Secret(SecretTest):
 
     def test_who_knows_it_is_served(self):
         server = Server(self, 3, "-secret-file", self.file)
@@ -318,6 +322,138 @@ class Secret(launch.LaunchTest):
         self.assertEqual(status, 0)
         for expected in "does not know the secret", "authtype=challenge-sha256 is needed", "spoke PMI version 1, which has no words for the proof":
             self.assertIn(expected, err)
+
+
+class Tls(SecretTest):
+    """PMI_SOCKTYPE=OpenSSL, and peers that lie."""
+
+    IDENTITY = ["-psk_identity", "weft-pmi", "-psk", hashlib.sha256(b"open sesame").hexdigest()]
+
+    def serve(self, ranks):
+        server = Server(self, ranks, "-secret-file", self.file, "-socktype", "OpenSSL")
+        self.assertEqual(server.environment["PMI_SOCKTYPE"], "OpenSSL")
+        return server
+
+    def expect_job(self, server):
+        for process in server.start_all(launch.exchange()):
+            status, _, err = finish(process)
+            self.assertEqual(status, 0, err)
+        status, err = server.end()
+        self.assertEqual(status, 0, err)
+        return err
+
+    def test_both_versions_and_mpi_programs_are_served(self):
+        for version in "1", "2":
+            server = self.serve(3)
+            for process in server.start_all(launch.exchange(), WEFT_PMI=version):
+                status, _, err = finish(process)
+                self.assertEqual(status, 0, err)
+            self.assertEqual(server.end()[0], 0)
+        server = self.serve(3)
+        ring = self.compile(RING)
+        for process in server.start_all(ring, **mpi.WeftUnderHydra.settings()):
+            status, out, err = finish(process)
+            self.assertEqual((status, out[-6:]), (0, " Weft\n"), err)
+        self.assertEqual(server.end()[0], 0)
+
+    def test_a_rank_that_dies_ends_the_others(self):
+        server = self.serve(2)
+        ranks = server.start_all(launch.exchange(), "die", signal.SIGKILL)
+        self.assertEqual(server.end()[0], 1)
+        status, _, err = finish(ranks[0])
+        self.assertEqual(status, 3)
+        self.assertIn("the launcher closed its connection", err)
+
+    def test_openssl_itself_can_be_a_rank(self):
+        server = self.serve(1)
+        client = subprocess.Popen(["openssl", "s_client", "-connect", "%s:%d" % server.address, "-tls1_3", "-quiet", *self.IDENTITY], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.addCleanup(client.communicate)
+        client.stdin.write(b"cmd=initack pmiid=0\ncmd=init pmi_version=1 pmi_subversion=1\ncmd=finalize\n")
+        client.stdin.flush()
+        answer = b""
+        while not answer.endswith(b"cmd=finalize_ack\n"):
+            answer += os.read(client.stdout.fileno(), 1000)
+        client.kill()
+        self.assertEqual(server.end()[0], 0)
+
+    def test_strangers_are_named_and_hold_nobody_up(self):
+        server = self.serve(2)
+        silent = server.connect()
+        begin = time.monotonic()
+        listener, waiting = self.silent_launcher()
+        hello = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
+        for words in (b"GET / HTTP/1.1\r\n\r\n", b"cmd=initack pmiid=0\n", b"\0" * 100, hello, hello + b"\xff" * 70_000, b"\x16\x03\x03\xff\xff" + b"x" * 70_000, b"\x16"):
+            stranger = server.connect()
+            try:
+                stranger.sendall(words)
+                stranger.shutdown(socket.SHUT_WR)
+            except OSError:
+                pass  # it has closed already
+            answer = said(stranger)
+            self.assertNotIn(b"initack", answer)
+        self.write(wrong := os.path.join(self.directory, "wrong"), "guess")
+        server.environment["WEFT_PMI_SECRET_FILE"] = wrong
+        status, _, err = finish(server.start(0, launch.exchange()))
+        self.assertEqual(status, 3)
+        self.assertIn("cannot speak with the launcher by PMI_SOCKTYPE=OpenSSL: it did not prove by TLS that it knows the secret", err)
+        server.environment["WEFT_PMI_SECRET_FILE"] = self.file
+        del server.environment["PMI_SOCKTYPE"]
+        status, _, err = finish(server.start(0, launch.exchange()))
+        self.assertEqual(status, 3)
+        self.assertIn("the launcher", err)
+        server.environment["PMI_SOCKTYPE"] = "OpenSSL"
+        said(silent)  # closed at last
+        status, _, err = finish(waiting)
+        self.assertEqual(status, 3)
+        self.assertIn("cannot speak with the launcher by PMI_SOCKTYPE=OpenSSL: it did not answer in TLS within 10 s", err)
+        listener.close()
+        self.assertLess(time.monotonic() - begin, 15)
+        err = self.expect_job(server)
+        self.assertIn("it did not prove by TLS that it knows the secret", err)
+        self.assertIn("it did not say which rank it is within 10 s", err)
+
+    def start_rank_of(self, listener):
+        environment = self.environment(PMI_PORT="127.0.0.1:%d" % listener.getsockname()[1], PMI_ID="0", PMI_SIZE="1", PMI_SOCKTYPE="OpenSSL", WEFT_PMI_SECRET_FILE=self.file)
+        return subprocess.Popen([launch.exchange()], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def silent_launcher(self):
+        """One that takes connections and says nothing, and a rank that has come to it."""
+        listener = socket.create_server(("127.0.0.1", 0))
+        return listener, self.start_rank_of(listener)
+
+    def test_a_launcher_that_lies_is_named(self):
+        listener = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(listener.close)
+
+        def error_when(answer):
+            process = self.start_rank_of(listener)
+            connection = listener.accept()[0]
+            with connection:
+                connection.recv(4096)
+                try:
+                    connection.sendall(answer)
+                    connection.shutdown(socket.SHUT_WR)
+                except OSError:
+                    pass  # it has gone already
+                status, _, err = finish(process, 20)
+            self.assertEqual(status, 3)
+            return err
+
+        for answer, expected in ((b"HTTP/1.1 400\r\n\r\n", "it did not prove by TLS"), (b"cmd=initack\n", "it did not prove by TLS"),
+                                 (b"\x15\x03\x03\x00\x02\x02\x28", "it did not prove by TLS"), (b"\x16\x03\x03\xff\xff" + b"x" * 70_000, "it did not prove by TLS"),
+                                 (b"", "it closed the connection before TLS was through"), (b"\x16\x03\x03\x00\x7a\x02", "it closed the connection before TLS was through")):
+            self.assertIn("cannot speak with the launcher by PMI_SOCKTYPE=OpenSSL: " + expected, error_when(answer))
+
+    def test_what_is_missing_is_said(self):
+        done = self.run_job("-kvs-server", "-n", 1, "-socktype", "OpenSSL")
+        self.assertEqual((done.status, done.err), (1, "mpiexec: -socktype OpenSSL needs a secret, from -secret-file or WEFT_PMI_SECRET_FILE\n"))
+        done = self.run_job("-kvs-server", "-n", 1, "-socktype", "GnuTLS")
+        self.assertIn("'GnuTLS' is not known; POSIX and OpenSSL are", done.err)
+        for settings, expected in (({"PMI_SOCKTYPE": "OpenSSL"}, "PMI_SOCKTYPE=OpenSSL needs a secret, and WEFT_PMI_SECRET_FILE is not set"),
+                                   ({"PMI_SOCKTYPE": "x"}, "PMI_SOCKTYPE=x is not known; POSIX and OpenSSL are")):
+            done = self.run_job(launcher=launch.exchange(), settings={"PMI_PORT": "127.0.0.1:1", "PMI_ID": "0", **settings})
+            self.assertEqual((done.status, done.err), (3, f"exchange: {expected}\n"))
 
 
 if __name__ == "__main__":
