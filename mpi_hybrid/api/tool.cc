@@ -23,10 +23,14 @@ struct PerformanceVariable {
   uint64_t weft::mpi::Counters::*counter;
 };
 constexpr PerformanceVariable kVariables[] = {
-    {"messages_sent", "Messages sent to other processes through sockets.", &weft::mpi::Counters::messages_sent},
+    {"messages_sent", "Messages sent to other processes.", &weft::mpi::Counters::messages_sent},
     {"bytes_sent", "Bytes of data in them.", &weft::mpi::Counters::bytes_sent},
-    {"messages_received", "Messages received from other processes through sockets.", &weft::mpi::Counters::messages_received},
+    {"messages_received", "Messages received from other processes.", &weft::mpi::Counters::messages_received},
     {"bytes_received", "Bytes of data in them.", &weft::mpi::Counters::bytes_received},
+    {"host_bytes_sent", "Bytes of messages and their headers that went through memory in common with ranks of this host.",
+     &weft::mpi::Counters::host_bytes_sent},
+    {"host_copies", "Pieces of messages that were copied from the memory of the rank that sent them.",
+     &weft::mpi::Counters::host_copies},
     {"rdma_operations", "RDMA operations that one-sided communication posted.", &weft::mpi::Counters::rdma_operations},
     {"rdma_bytes", "Bytes that they moved.", &weft::mpi::Counters::rdma_bytes},
 };

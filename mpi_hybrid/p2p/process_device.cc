@@ -15,7 +15,9 @@
 #include "mpi_hybrid/core/job.h"
 #include "mpi_hybrid/p2p/message.h"
 #include "mpi_hybrid/p2p/sctp/sctp_transport.h"
+#include "mpi_hybrid/p2p/shm/shm_transport.h"
 #include "mpi_hybrid/p2p/tcp/tcp_transport.h"
+#include "mpi_hybrid/shm/this_node.h"
 #include "transport/sctp/environment.h"
 #include "transport/sctp/process_sctp.h"
 #include "transport/tcp_network.h"
@@ -88,7 +90,8 @@ Error AddWire(Job& job, bool for_others) {
   if (wire != "tcp") return Error(MPI_ERR_OTHER, "WEFT_MPI_LLP='" + std::string(wire) + "' is neither tcp nor sctp");
   g_has_wire = true;
   // Ranks that spin empty a short send buffer at once; those that share a processor would only take turns more often.
-  g_device->Add(std::make_unique<TcpTransport>(job, *g_engine, g_device->loop(), /*short_buffers=*/g_spin.count() != 0));
+  g_device->Add(std::make_unique<TcpTransport>(job, *g_engine, g_device->loop(), /*short_buffers=*/g_spin.count() != 0,
+                                               /*beside_another=*/shm::ThisNode() != nullptr));
   return {};
 }
 
@@ -105,6 +108,10 @@ Error StartDevice() {
   g_engine->set_describe([&job](ProcessId process) { return job.processes.Describe(process); });
   g_engine->set_on_gone([&job](ProcessId process) { job.processes.Left(process); });
   g_device = new Device(*g_engine);
+  if (shm::NodeSegment* node = shm::ThisNode()) {
+    const bool copies = ProcessSettings().same_host == SameHost::kAuto;
+    g_device->Add(std::make_unique<shm::ShmTransport>(*node, *g_engine, g_device->loop(), copies));
+  }
   WEFT_MPI_TRY(AddWire(job, /*for_others=*/false));
   return g_device->Start();
 }

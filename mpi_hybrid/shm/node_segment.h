@@ -105,6 +105,7 @@ class NodeSegment {
     own().attention.fetch_or(Slot::kAsleep);
   }
   void IsAwake();  // after each sleep: silences the bell
+  void Silence() const { bell_.Silence(); }  // a ring that came late
   int bell_fd() const { return bell_.fd(); }
   // Wakes the process of that place if it sleeps. A system call only then.
   void Ring(int place) const {

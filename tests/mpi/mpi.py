@@ -78,6 +78,14 @@ class WeftSameHost(WeftUnderMpiexec):
         return {**WeftUnderHydra.settings(), "WEFT_SAME_HOST": "auto"}
 
 
+class WeftSameHostRings(WeftUnderMpiexec):
+    """The same where nobody may read another's memory."""
+
+    @staticmethod
+    def settings():
+        return {**WeftUnderHydra.settings(), "WEFT_SAME_HOST": "rings"}
+
+
 class WeftApart(WeftUnderMpiexec):
     """As if each rank had a host of its own."""
 
@@ -87,7 +95,7 @@ class WeftApart(WeftUnderMpiexec):
 
 
 LIBRARIES = {"mpich": Mpich, "weft_under_hydra": WeftUnderHydra, "weft_under_mpiexec": WeftUnderMpiexec,
-             "weft_over_sctp": WeftOverSctp, "weft_same_host": WeftSameHost, "weft_apart": WeftApart}
+             "weft_over_sctp": WeftOverSctp, "weft_same_host": WeftSameHost, "weft_same_host_rings": WeftSameHostRings, "weft_apart": WeftApart}
 
 
 class Job:

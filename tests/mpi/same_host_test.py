@@ -1,5 +1,6 @@
-"""Windows whose targets are reached in different ways: through memory, by copies that the kernel makes, over the RDMA device. Random operations
-(rma/random_operations.c) against a serial model, with some ranks made to look remote; ranks that die in the middle; what is left.
+"""Messages and windows whose ranks are reached in different ways: through memory, by copies that the kernel makes, over sockets and the RDMA
+device. Random operations (rma/random_operations.c) against a serial model, with some ranks made to look remote; ranks that die in the middle; what
+is left.
 
 A seed is printed with each failure. WINDOW_SEEDS (6) seeds from WINDOW_FIRST (100) on:
 bazel test --test_env=WINDOW_SEEDS=200 //tests/mpi:same_host_test
@@ -17,10 +18,16 @@ import stock
 FIRST, SEEDS = int(os.environ.get("WINDOW_FIRST", 100)), int(os.environ.get("WINDOW_SEEDS", 6))
 BOUND = 30  # seconds, for everything to end after a death
 RANDOM = "tests/mpi/rma/random_operations"
+MESSAGES = "tests/mpi/scale/messages"
 
 
 def ways(output):
     return {int(rank): tuple(map(int, counts)) for rank, *counts in re.findall(r"rank (\d+): memory=(\d+),copy=(\d+),rdma=(\d+)", output)}
+
+
+def carried(output):
+    """By rank: bytes that it sent through memory, pieces that it copied from others."""
+    return {int(rank): (int(host), int(copies)) for rank, host, copies in re.findall(r"rank (\d+): host=(\d+),copies=(\d+)", output)}
 
 
 class SameHost(mpi.MpiTest):
@@ -31,11 +38,11 @@ class SameHost(mpi.MpiTest):
         self.addCleanup(job.kill)
         return job
 
-    def run_parts(self, parts, *arguments):
+    def run_parts(self, parts, *arguments, program=RANDOM):
         """`parts`: (ranks, settings) of a job; its output."""
         words = list(self.library.launcher())
         for number, (ranks, settings) in enumerate(parts):
-            words += [":"] * (number > 0) + ["-n", str(ranks), "env", *settings, stock.workspace_file(RANDOM), *map(str, arguments)]
+            words += [":"] * (number > 0) + ["-n", str(ranks), "env", *settings, stock.workspace_file(program), *map(str, arguments)]
         job = self.launch(words)
         if not job.wait(60 * self.slow):
             self.fail(f"{' '.join(words)}\nstill runs; output:\n{job.output}\n{job.stacks()}")
@@ -45,6 +52,32 @@ class SameHost(mpi.MpiTest):
     def test_ranks_of_one_host_reach_one_another_through_memory_and_have_no_rdma_device(self):
         output = self.run_job(3, stock.workspace_file(RANDOM), "1", "2")
         self.assertEqual(ways(output), {rank: (2, 0, 0) for rank in range(3)}, output)
+
+    def test_messages_go_through_memory_and_long_ones_are_copied_where_they_lie(self):
+        for ranks in 2, 5:
+            said = carried(self.run_parts([(ranks, [])], FIRST, program=MESSAGES))
+            self.assertEqual(sorted(said), list(range(ranks)))
+            self.assertTrue(all(host > 0 and copies > 0 for host, copies in said.values()), said)
+
+    def test_with_rings_messages_go_through_memory_and_nobody_reads_that_of_another(self):
+        said = carried(self.run_parts([(3, ["WEFT_SAME_HOST=rings"])], FIRST, program=MESSAGES))
+        self.assertTrue(all(host > 0 and copies == 0 for host, copies in said.values()), said)
+
+    def test_messages_to_ranks_elsewhere_go_over_sockets_in_the_same_job(self):
+        for seed in range(FIRST, FIRST + 2):
+            output = self.run_parts([(1, ["WEFT_SAME_HOST=auto"]), (1, ["WEFT_SAME_HOST=off"]), (2, ["WEFT_SAME_HOST=auto"])], seed,
+                                    program=MESSAGES)
+            self.assertEqual({rank for rank, (host, _) in carried(output).items() if host > 0}, {0, 2, 3}, output)
+
+    def test_off_is_off(self):
+        said = carried(self.run_parts([(2, ["WEFT_SAME_HOST=off"])], FIRST, program=MESSAGES))
+        self.assertEqual(said, {0: (0, 0), 1: (0, 0)})
+
+    def test_when_a_rank_that_exchanges_messages_is_killed_the_job_ends_and_nothing_is_left(self):
+        for seed in range(FIRST, FIRST + SEEDS):
+            choice = random.Random(seed)
+            with self.subTest(seed=seed):
+                self.kill_in(choice, self.start(4, stock.workspace_file(MESSAGES), str(seed), "1000000"), "messages")
 
     def test_random_operations_with_all_on_one_host(self):
         for seed in range(FIRST, FIRST + SEEDS):
@@ -76,15 +109,17 @@ class SameHost(mpi.MpiTest):
         for seed in range(FIRST, FIRST + SEEDS):
             choice = random.Random(seed)
             with self.subTest(seed=seed):
-                job = self.start(3, stock.workspace_file(RANDOM), str(seed), "1000000")
-                time.sleep(choice.uniform(0.05, 0.6))
-                ranks = [pid for pid in job.members() if "random_operations" in open(f"/proc/{pid}/cmdline").read().split("\0")[0]]
-                if not ranks:
-                    continue
-                os.kill(choice.choice(ranks), signal.SIGKILL)
-                self.assertTrue(job.wait(BOUND * self.slow), f"still runs:\n{job.output}\n{job.stacks()}")
-                self.assertNotEqual(job.status, 0, job.output)
-                self.assertEqual(job.left_behind(), [], job.output)
+                self.kill_in(choice, self.start(3, stock.workspace_file(RANDOM), str(seed), "1000000"), "random_operations")
+
+    def kill_in(self, choice, job, name):
+        time.sleep(choice.uniform(0.05, 0.6))
+        ranks = [pid for pid in job.members() if name in open(f"/proc/{pid}/cmdline").read().split("\0")[0]]
+        if not ranks:
+            return
+        os.kill(choice.choice(ranks), signal.SIGKILL)
+        self.assertTrue(job.wait(BOUND * self.slow), f"still runs:\n{job.output}\n{job.stacks()}")
+        self.assertNotEqual(job.status, 0, job.output)
+        self.assertEqual(job.left_behind(), [], job.output)
 
     def outlive(self, how):
         """What ranks 0, 2 and 3 say of it when rank 1 dies. Each rank has a shell, so that no launcher notices."""

@@ -77,6 +77,7 @@ bool Device::Sleep(int timeout_ms) {
   bool armed = true;
   for (const auto& transport : transports_) armed &= transport->Arm();
   const bool ready = loop_.Sleep(armed ? timeout_ms : 0);
+  for (const auto& transport : transports_) transport->OnAwake();
   if (!armed) {
     for (const auto& transport : transports_) transport->Poll();
   }
@@ -167,6 +168,7 @@ void Device::PollUntil(Done done, std::chrono::milliseconds patience) {
     for (const auto& transport : transports_) moved |= transport->Poll();
     for (const auto& transport : transports_) armed &= transport->Arm();
     moved |= loop_.Dispatch(armed && !moved ? 10 : 0);
+    for (const auto& transport : transports_) transport->OnAwake();
     moved |= Flush();
     if (moved) {
       last = Clock::now();

@@ -47,6 +47,8 @@ class Transport : public EventLoop::Timed {
   // Before a sleep: what comes from now on ends it by a descriptor of the loop. False: there is something to do
   // already.
   virtual bool Arm() = 0;
+  // After each sleep before which Arm was called.
+  virtual void OnAwake() {}
 
   // The end, in this order. No new connection is begun ...
   virtual void StopConnecting() = 0;

@@ -23,8 +23,13 @@ constexpr auto kTellAgain = std::chrono::seconds(10);
 
 }  // namespace
 
-TcpTransport::TcpTransport(Job& job, Engine& engine, EventLoop& loop, bool short_buffers)
-    : job_(job), engine_(engine), loop_(loop), short_buffers_(short_buffers), staging_(kStaging) {}
+TcpTransport::TcpTransport(Job& job, Engine& engine, EventLoop& loop, bool short_buffers, bool beside_another)
+    : job_(job),
+      engine_(engine),
+      loop_(loop),
+      short_buffers_(short_buffers),
+      beside_another_(beside_another),
+      staging_(kStaging) {}
 
 Error TcpTransport::Start() {
   return job_.size == 1 ? Error() : Listen();
@@ -66,7 +71,8 @@ bool TcpTransport::Poll() {
     moved |= connection->Poll();
     if (i < open_.size() && open_[i] == connection) ++i;
   }
-  if (strangers_ && (open_.empty() || ++polls_ % kEpollEvery == 0)) moved |= loop_.Dispatch(0);
+  const bool only_connects = open_.empty() && (!beside_another_ || !calls_.empty());
+  if (strangers_ && (only_connects || ++polls_ % kEpollEvery == 0)) moved |= loop_.Dispatch(0);
   return moved;
 }
 

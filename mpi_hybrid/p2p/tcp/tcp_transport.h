@@ -35,8 +35,8 @@ struct Job;
 class TcpTransport final : public Transport, Attempt::Owner, Connection::Owner {
  public:
   // `job`, `engine` and `loop` outlive it. `short_buffers`: what is sent within this host waits in few bytes of the
-  // kernel's.
-  TcpTransport(Job& job, Engine& engine, EventLoop& loop, bool short_buffers);
+  // kernel's. `beside_another`: another wire carries what most polls are for.
+  TcpTransport(Job& job, Engine& engine, EventLoop& loop, bool short_buffers, bool beside_another = false);
 
   // Listens at the job's addresses, and publishes them.
   Error Start() override;
@@ -83,7 +83,7 @@ class TcpTransport final : public Transport, Attempt::Owner, Connection::Owner {
   Job& job_;
   Engine& engine_;
   EventLoop& loop_;
-  const bool short_buffers_;
+  const bool short_buffers_, beside_another_;
   std::vector<uint8_t> staging_;
   std::optional<Strangers> strangers_;
   std::map<ProcessId, Call> calls_;

@@ -1,0 +1,46 @@
+#ifndef MPI_HYBRID_P2P_SHM_PEER_PROCESS_H_
+#define MPI_HYBRID_P2P_SHM_PEER_PROCESS_H_
+
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "mpi_hybrid/core/descriptor.h"
+#include "mpi_hybrid/p2p/loop/event_loop.h"
+#include "mpi_hybrid/shm/node_segment.h"
+
+namespace weft::mpi::shm {
+
+// The process at a place of the node segment: its death, and its memory.
+class PeerProcess final : EventLoop::Handler {
+ public:
+  // False: it is not there any more.
+  bool Open(EventLoop& loop, const NodeSegment& node, int place);
+
+  // The loop found that it died; or, without a descriptor for it, it is gone now.
+  bool is_dead() const { return dead_; }
+  bool Look();  // asks the kernel
+  bool has_descriptor() const { return static_cast<bool>(pidfd_); }
+
+  // Whether the kernel lets us read its memory, where it says that `cookie` is at `address`.
+  bool TryToRead(uint64_t address, std::span<const uint8_t> cookie) const;
+  // process_vm_readv(2). What was read is of that process and no later one of its number. At most `bytes`.
+  ssize_t Read(std::span<const iovec> to, uint64_t from, size_t bytes);
+
+ private:
+  void OnReady(uint32_t events) override;
+
+  const NodeSegment* node_ = nullptr;
+  int place_ = -1;
+  pid_t pid_ = 0;
+  Descriptor pidfd_;
+  EventLoop::Registration registration_;
+  bool dead_ = false;
+};
+
+}  // namespace weft::mpi::shm
+
+#endif  // MPI_HYBRID_P2P_SHM_PEER_PROCESS_H_

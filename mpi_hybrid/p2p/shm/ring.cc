@@ -1,0 +1,61 @@
+#include "mpi_hybrid/p2p/shm/ring.h"
+
+#include <cstring>
+
+namespace weft::mpi::shm {
+namespace {
+
+constexpr size_t kWhereAt = RingSlot::kInlineBesideBulk, kLengthAt = kWhereAt + sizeof(uint64_t);
+
+}  // namespace
+
+bool RingWriter::Look() {
+  const uint32_t read = page_.read.load(std::memory_order_acquire);
+  if (read - read_ > under_way()) return false;
+  read_ = read;
+  return true;
+}
+
+uint32_t RingWriter::Put(size_t first_bytes, BulkKind bulk, uint64_t where, uint64_t length) {
+  RingSlot& slot = page_.slots[at_];
+  if (bulk == BulkKind::kCell || bulk == BulkKind::kMemory) {
+    std::memcpy(slot.bytes + kWhereAt, &where, sizeof(where));
+    std::memcpy(slot.bytes + kLengthAt, &length, sizeof(length));
+  }
+  ++written_;
+  if (++at_ == RingPage::kSlots) at_ = 0;
+  // Sequentially consistent: whether the reader sleeps is looked at after it.
+  slot.control.store(uint64_t{written_} | uint64_t{first_bytes} << 32 | static_cast<uint64_t>(bulk) << 40,
+                     std::memory_order_seq_cst);
+  return written_;
+}
+
+RingReader::Result RingReader::Look(RingItem* item) const {
+  const RingSlot& slot = page_.slots[at_];
+  const uint64_t control = slot.control.load(std::memory_order_acquire);
+  if (NumberOf(control) != read_ + 1) return Result::kNothing;
+  const auto first_bytes = static_cast<uint8_t>(control >> 32);
+  const auto kind = static_cast<uint8_t>(control >> 40);
+  if (control >> 48 != 0 || kind > static_cast<uint8_t>(BulkKind::kEnd)) return Result::kNonsense;
+  item->bulk = static_cast<BulkKind>(kind);
+  const bool refers = item->bulk == BulkKind::kCell || item->bulk == BulkKind::kMemory;
+  if (first_bytes > (refers ? RingSlot::kInlineBesideBulk : RingSlot::kInline)) return Result::kNonsense;
+  item->first = {slot.bytes, first_bytes};
+  if (!refers) return Result::kItem;
+  std::memcpy(&item->where, slot.bytes + kWhereAt, sizeof(item->where));
+  std::memcpy(&item->length, slot.bytes + kLengthAt, sizeof(item->length));
+  const bool in_cell = item->bulk == BulkKind::kCell;
+  if (in_cell && item->where >= cells_) return Result::kNonsense;
+  if (item->length == 0 || item->length > (in_cell ? cell_bytes_ : kMostFromMemory)) return Result::kNonsense;
+  return Result::kItem;
+}
+
+bool RingReader::Publish() {
+  published_ = read_;
+  // Sequentially consistent: whether the writer waits is looked at after it.
+  page_.read.store(read_, std::memory_order_seq_cst);
+  const uint64_t waits = page_.waits_for.load(std::memory_order_seq_cst);
+  return (waits & RingPage::kWaits) != 0 && static_cast<int32_t>(read_ - static_cast<uint32_t>(waits)) >= 0;
+}
+
+}  // namespace weft::mpi::shm

@@ -1,0 +1,130 @@
+#ifndef MPI_HYBRID_P2P_SHM_RING_H_
+#define MPI_HYBRID_P2P_SHM_RING_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "mpi_hybrid/shm/layout.h"
+
+namespace weft::mpi::shm {
+
+// The bytes of one link in one direction: a page of the node segment that one process writes and one reads, as slots of
+// one cache line each.
+//
+//  0               4           5       6       8                                48              56            64
+//  +---------------+-----------+-------+-------+---------------------------------+---------------+-------------+
+//  | number        | bytes     | kind  | 0     | the first bytes                 | where         | length      |
+//  +---------------+-----------+-------+-------+---------------------------------+---------------+-------------+
+//
+// The number tells that the slot was written: slots are counted from 1, and one that has the number of a round before is
+// still free. Bytes that do not fit follow from elsewhere: from a cell of the writer's (cells.h), or from its own memory,
+// from which the reader copies with one system call. Without them there is room for more of the first bytes.
+//
+// Either side may write nonsense: what is read here is copied once, and the copy checked.
+enum class BulkKind : uint8_t {
+  kNone = 0,
+  kCell = 1,    // `where` is the index of a cell
+  kMemory = 2,  // `where` is an address in the writer's process
+  kEnd = 3,     // nothing more will come
+};
+
+struct alignas(kLine) RingSlot {
+  static constexpr size_t kInline = 56, kInlineBesideBulk = 40;
+
+  std::atomic<uint64_t> control;
+  uint8_t bytes[kInline];
+};
+static_assert(sizeof(RingSlot) == kLine);
+
+struct RingPage {
+  static constexpr uint32_t kSlots = kPage / kLine - 2;
+
+  // The writer's. It waits until so many slots were read: kWaits and the count.
+  static constexpr uint64_t kWaits = uint64_t{1} << 32;
+  alignas(kLine) std::atomic<uint64_t> waits_for;
+  // The reader's.
+  alignas(kLine) std::atomic<uint32_t> read;  // slots, of all rounds
+  std::atomic<uint32_t> reads_memory;         // 1: it may copy from the writer's process
+  std::atomic<uint32_t> gone;                 // 1: it reads nothing any more
+  RingSlot slots[kSlots];
+};
+static_assert(sizeof(RingPage) == kPage);
+
+// What a slot says.
+struct RingItem {
+  std::span<const uint8_t> first;  // in the slot, which its writer may change all the time
+  BulkKind bulk = BulkKind::kNone;
+  uint64_t where = 0;
+  uint64_t length = 0;
+};
+
+class RingWriter {
+ public:
+  // `before`: slots that both count as written and read already.
+  explicit RingWriter(RingPage& page, uint32_t before = 0) : page_(page), written_(before), read_(before) {}
+
+  uint32_t written() const { return written_; }  // slots, of all rounds
+  uint32_t read() const { return read_; }        // as of the last Look
+  uint32_t under_way() const { return written_ - read_; }
+  bool has_room() const { return under_way() < RingPage::kSlots; }
+  // Asks how far the reader is. False: it says that it read what was not written.
+  [[nodiscard]] bool Look();
+  bool reader_reads_memory() const { return page_.reads_memory.load(std::memory_order_relaxed) == 1; }
+  bool reader_is_gone() const { return page_.gone.load(std::memory_order_acquire) != 0; }
+
+  // Where the next slot's first bytes go; there is room.
+  uint8_t* next() { return page_.slots[at_].bytes; }
+  // Gives the slot to the reader, who is still to be rung (NodeSegment::RingAfterFence). Its count.
+  uint32_t Put(size_t first_bytes, BulkKind bulk, uint64_t where = 0, uint64_t length = 0);
+
+  // Before a sleep: the reader is to ring when it has read so many; to be followed by a Look. 0 is one, too.
+  void WaitFor(uint32_t read) { page_.waits_for.store(RingPage::kWaits | read, std::memory_order_seq_cst); }
+  void StopWaiting() { page_.waits_for.store(0, std::memory_order_relaxed); }
+
+ private:
+  RingPage& page_;
+  uint32_t written_, read_;
+  uint32_t at_ = 0;  // the slot of the next
+};
+
+class RingReader {
+ public:
+  enum class Result : uint8_t { kNothing, kItem, kNonsense };
+
+  // `cells`: how many the writer has; `cell_bytes` of each.
+  RingReader(RingPage& page, uint64_t cells, uint64_t cell_bytes, uint32_t before = 0)
+      : page_(page), cells_(cells), cell_bytes_(cell_bytes), read_(before), published_(before) {}
+
+  bool has_news() const { return NumberOf(page_.slots[at_].control.load(std::memory_order_acquire)) == read_ + 1; }
+  // The next slot; what it refers to is within the writer's cells, or an address of any kind.
+  Result Look(RingItem* item) const;
+  // It was read.
+  void Advance() {
+    ++read_;
+    if (++at_ == RingPage::kSlots) at_ = 0;
+  }
+  // Gives what was read back to the writer. True: it waits for that, and is to be rung.
+  [[nodiscard]] bool Publish();
+  bool has_unpublished() const { return published_ != read_; }
+
+  void set_reads_memory() { page_.reads_memory.store(1, std::memory_order_relaxed); }
+  void set_gone() { page_.gone.store(1, std::memory_order_release); }
+
+  // No slot carries more from the writer's memory.
+  static constexpr uint64_t kMostFromMemory = uint64_t{1} << 30;
+
+ private:
+  friend class RingWriter;
+  static uint32_t NumberOf(uint64_t control) { return static_cast<uint32_t>(control); }
+
+  RingPage& page_;
+  const uint64_t cells_, cell_bytes_;
+  uint32_t read_, published_;
+  uint32_t at_ = 0;  // the slot of the next
+};
+
+}  // namespace weft::mpi::shm
+
+#endif  // MPI_HYBRID_P2P_SHM_RING_H_

@@ -1,0 +1,261 @@
+#include "mpi_hybrid/p2p/shm/shm_connection.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/log.h"
+#include "mpi_hybrid/core/counters.h"
+
+namespace weft::mpi::shm {
+namespace {
+
+constexpr size_t kPieces = 64;        // of one gathering write or scattering read
+constexpr int kItemsPerTurn = 32;     // then others have theirs
+constexpr uint32_t kPublishEvery = 4;  // slots, so that the writer has its cells back while they are in the cache
+constexpr uint32_t kLookFrom = 4;     // slots under way, from which on it is asked what of them was read
+// Where copying twice, on two processors at once, costs more than the system call.
+constexpr size_t kLeastInPlace = 128 * 1024;
+
+size_t Sum(std::span<const iovec> pieces) {
+  size_t sum = 0;
+  for (const iovec& piece : pieces) sum += piece.iov_len;
+  return sum;
+}
+
+// Copies up to `most` bytes of `pieces` from byte `skip` on; how many.
+size_t Gather(std::span<const iovec> pieces, size_t skip, uint8_t* to, size_t most) {
+  size_t copied = 0;
+  for (const iovec& piece : pieces) {
+    if (skip >= piece.iov_len) {
+      skip -= piece.iov_len;
+      continue;
+    }
+    const size_t part = std::min(piece.iov_len - skip, most - copied);
+    std::memcpy(to + copied, static_cast<const uint8_t*>(piece.iov_base) + skip, part);
+    copied += part;
+    if (copied == most) break;
+    skip = 0;
+  }
+  return copied;
+}
+
+}  // namespace
+
+// What the peer has not read yet stays as it is, though nobody will say when it was: the link is over.
+ShmConnection::~ShmConnection() {
+  if (writer_.Look()) TakeCellsBack();
+  if (!peer_is_dead_) return;
+  for (const uint16_t cell : cell_of_) {
+    if (cell != kNoCell) cells_.Give(cell);
+  }
+}
+
+void ShmConnection::Lose() {
+  if (!std::exchange(lost_, true)) owner_.OnLost(*this);
+}
+
+// --- in ---
+
+bool ShmConnection::Read() {
+  RingItem item;
+  int items = 0;
+  uint32_t unpublished = 0;
+  for (; items < kItemsPerTurn && !lost_; ++items) {
+    const RingReader::Result result = reader_.Look(&item);
+    if (result == RingReader::Result::kNothing) break;
+    if (result == RingReader::Result::kNonsense || !Take(item)) {
+      if (lost_) break;
+      LogWarning(link_.Describe() + " wrote something that is not a message; the connection is closed");
+      Lose();
+      break;
+    }
+    reader_.Advance();
+    if (++unpublished == kPublishEvery || item.bulk == BulkKind::kMemory) {
+      Publish();
+      unpublished = 0;
+    }
+  }
+  if (unpublished != 0) Publish();
+  return items != 0;
+}
+
+void ShmConnection::Publish() {
+  if (reader_.Publish() && (its_attention_.load(std::memory_order_seq_cst) & Slot::kAsleep) != 0) owner_.WakePeer(*this);
+}
+
+// False: it is no frame; or the connection is lost.
+bool ShmConnection::Take(const RingItem& item) {
+  if (!link_.ReadStaged(item.first)) return false;
+  switch (item.bulk) {
+    case BulkKind::kNone:
+      return true;
+    case BulkKind::kCell:
+      return link_.ReadStaged({its_cells_ + item.where * kCellBytes, static_cast<size_t>(item.length)});
+    case BulkKind::kMemory:
+      return TakeFromMemory(item.where, item.length);
+    case BulkKind::kEnd:
+      Lose();
+      return true;
+  }
+  return false;
+}
+
+bool ShmConnection::TakeFromMemory(uint64_t from, uint64_t bytes) {
+  ++g_counters.host_copies;
+  while (bytes != 0) {
+    iovec pieces[kPieces];
+    const size_t count = link_.PrepareRead(pieces, staging_);
+    const ssize_t got = owner_.ReadPeer(*this, {pieces, count}, from, static_cast<size_t>(bytes));
+    if (got <= 0 || static_cast<uint64_t>(got) > bytes) {
+      if (TraceEnabled()) Trace("mpi: memory of " + link_.Describe() + " cannot be read any more");
+      Lose();
+      return false;
+    }
+    if (!link_.ReadDone(static_cast<size_t>(got), staging_)) return false;
+    from += static_cast<uint64_t>(got);
+    bytes -= static_cast<uint64_t>(got);
+  }
+  return true;
+}
+
+// --- out ---
+
+// What the peer has read. False: it says nonsense.
+bool ShmConnection::Reclaim() {
+  if (!writer_.Look()) {
+    LogWarning(link_.Describe() + " read what was not written; the connection is closed");
+    Lose();
+    return false;
+  }
+  TakeCellsBack();
+  return true;
+}
+
+void ShmConnection::TakeCellsBack() {
+  for (; reclaimed_ != writer_.read(); ++reclaimed_) {
+    const uint16_t cell = std::exchange(cell_of_[slot_], kNoCell);
+    if (cell != kNoCell) {
+      cells_.Give(cell);
+      --held_;
+    }
+    if (++slot_ == RingPage::kSlots) slot_ = 0;
+  }
+}
+
+void ShmConnection::Publish(size_t first, BulkKind bulk, uint64_t where, uint64_t length) {
+  g_counters.host_bytes_sent += first + length;
+  cell_of_[next_slot_] = bulk == BulkKind::kCell ? static_cast<uint16_t>(where) : kNoCell;
+  if (++next_slot_ == RingPage::kSlots) next_slot_ = 0;
+  writer_.Put(first, bulk, where, length);
+  if ((its_attention_.load(std::memory_order_seq_cst) & Slot::kAsleep) != 0) owner_.WakePeer(*this);
+}
+
+// `first` bytes are in the slot already, of `skip` of the pieces.
+size_t ShmConnection::PutInCell(std::span<const iovec> pieces, size_t skip, size_t first) {
+  const size_t cell = cells_.Take();
+  ++held_;
+  const size_t copied = Gather(pieces, skip, cells_.at(cell), kCellBytes);
+  Publish(first, BulkKind::kCell, cell, copied);
+  return copied;
+}
+
+// One slot; the bytes of the pieces that count as written.
+size_t ShmConnection::Put(std::span<const iovec> pieces) {
+  // A header is beside what follows it.
+  const bool has_header = pieces[0].iov_len <= RingSlot::kInlineBesideBulk;
+  const std::span<const iovec> body = pieces.subspan(has_header ? 1 : 0);
+  const bool is_long = !body.empty() && body[0].iov_len >= kLeastInPlace && writer_.reader_reads_memory();
+  if (!is_long && (Sum(pieces) <= RingSlot::kInline || !MayTakeCell())) {
+    const size_t first = Gather(pieces, 0, writer_.next(), RingSlot::kInline);
+    Publish(first, BulkKind::kNone);
+    return first;
+  }
+  size_t first = 0;
+  if (has_header) {
+    first = pieces[0].iov_len;
+    std::memcpy(writer_.next(), pieces[0].iov_base, first);
+  }
+  if (!is_long) return first + PutInCell(pieces, first, first);
+  memory_left_ = std::min<size_t>(body[0].iov_len, RingReader::kMostFromMemory);
+  memory_slot_ = writer_.written() + 1;
+  Publish(first, BulkKind::kMemory, reinterpret_cast<uintptr_t>(body[0].iov_base), memory_left_);
+  return first;
+}
+
+bool ShmConnection::Write() {
+  if (lost_) return false;
+  if (std::exchange(waits_, false)) writer_.StopWaiting();
+  if (writer_.under_way() != 0 && !Reclaim()) return true;
+  bool moved = false;
+  for (int items = 0; !lost_ && items < kItemsPerTurn; ++items) {
+    if (memory_left_ != 0) {
+      if (static_cast<int32_t>(writer_.read() - memory_slot_) < 0) return moved;
+      moved = true;
+      const size_t read = std::exchange(memory_left_, 0);
+      if (!link_.is_gone()) link_.Written(read);  // else its sends have failed
+      continue;
+    }
+    if (output_ended_ || link_.is_gone() || !link_.has_output()) break;
+    if (!CanPut()) {
+      if (!Reclaim()) return true;
+      if (!CanPut()) return moved;
+    }
+    iovec pieces[kPieces];
+    const size_t count = link_.PrepareWrite(pieces);
+    const size_t written = Put({pieces, count});
+    moved = true;
+    link_.Written(written);
+  }
+  if (has_pending_end()) TellEnd();
+  return moved;
+}
+
+size_t ShmConnection::WriteAtOnce(std::span<const iovec> pieces, size_t total) {
+  if (lost_ || memory_left_ != 0) return 0;
+  if (writer_.under_way() >= kLookFrom && !Reclaim()) return 0;
+  if (!writer_.has_room()) return 0;
+  if (total <= RingSlot::kInline) {
+    const size_t first = Gather(pieces, 0, writer_.next(), total);
+    Publish(first, BulkKind::kNone);
+    return first;
+  }
+  const size_t header = pieces[0].iov_len;
+  if (header > RingSlot::kInlineBesideBulk || total - header > kCellBytes || !MayTakeCell()) return 0;
+  std::memcpy(writer_.next(), pieces[0].iov_base, header);
+  return header + PutInCell(pieces, header, header);
+}
+
+void ShmConnection::EndOutput() {
+  if (std::exchange(output_ended_, true) || lost_) return;
+  TellEnd();
+}
+
+void ShmConnection::TellEnd() {
+  if (!Reclaim() || !writer_.has_room()) return;
+  end_told_ = true;
+  Publish(0, BulkKind::kEnd);
+}
+
+// --- sleeping, and the end ---
+
+bool ShmConnection::Arm() {
+  if (lost_ || reader_.has_news()) return false;
+  if (!is_blocked() && !has_pending_end()) return true;
+  if (memory_left_ == 0 && CanPut()) return false;  // it had its turn, and has more
+  // When half of it is free again, not for each cell.
+  const uint32_t half = writer_.read() + (writer_.under_way() + 1) / 2;
+  const uint32_t until = memory_left_ != 0 ? memory_slot_ : half;
+  writer_.WaitFor(until);
+  waits_ = true;
+  return writer_.Look() && static_cast<int32_t>(writer_.read() - until) < 0;
+}
+
+void ShmConnection::OnPeerGone(bool is_dead) {
+  peer_is_dead_ |= is_dead;
+  while (!lost_ && Read()) {
+  }
+  Lose();
+}
+
+}  // namespace weft::mpi::shm

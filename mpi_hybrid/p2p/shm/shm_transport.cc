@@ -1,0 +1,217 @@
+#include "mpi_hybrid/p2p/shm/shm_transport.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/job_secret.h"
+#include "base/log.h"
+
+namespace weft::mpi::shm {
+namespace {
+
+constexpr size_t kStaging = 64 * 1024;
+constexpr uint32_t kLoopEvery = 256;  // polls, for those who die while nobody sleeps
+constexpr auto kLookForDead = std::chrono::milliseconds(500);
+
+}  // namespace
+
+ShmTransport::ShmTransport(NodeSegment& node, Engine& engine, EventLoop& loop, bool copies)
+    : node_(node),
+      engine_(engine),
+      loop_(loop),
+      copies_(copies),
+      own_attention_(node.attention_of(node.place())),
+      staging_(kStaging),
+      cells_(node.OfPlace(Area::kMessages, node.place())) {
+  const Nonce cookie = NewNonce();
+  static_assert(sizeof(cookie) >= sizeof(cookie_));
+  std::copy_n(cookie.begin(), sizeof(cookie_), cookie_);
+}
+
+ShmTransport::~ShmTransport() { End(PlaceCard::kLost); }
+
+Error ShmTransport::Start() {
+  bell_ = {loop_, node_.bell_fd(), EPOLLIN, *this};
+  PlaceCard& card = CardOf(node_.place());
+  card.window = engine_.limits().window;
+  card.cookie_address = reinterpret_cast<uintptr_t>(cookie_);
+  std::copy_n(cookie_, sizeof(cookie_), card.cookie);
+  card.state.store(PlaceCard::kHere, std::memory_order_release);
+  return {};
+}
+
+// --- connecting ---
+
+void ShmTransport::Connect(Link& link) {
+  const std::optional<int> place = node_.PlaceOf(link.peer());
+  if (stopping_ || !place || PeerOf(link.peer()) != nullptr) return;
+  Open(link, *place);
+  if (PeerOf(link.peer()) == nullptr) return;
+  CardOf(*place).callers[node_.place() / 64].fetch_or(uint64_t{1} << (node_.place() % 64));
+  Knock(*place);
+}
+
+void ShmTransport::Open(Link& link, int place) {
+  const ProcessId process = link.peer();
+  const PlaceCard& card = CardOf(place);
+  const ShmConnection::Memory memory = {.out = Ring(node_.place(), place),
+                                        .in = Ring(place, node_.place()),
+                                        .cells = cells_,
+                                        .its_area = node_.OfPlace(Area::kMessages, place),
+                                        .its_attention = node_.attention_of(place)};
+  auto peer = std::make_unique<Peer>(*this, link, place, memory);
+  const uint32_t state = card.state.load(std::memory_order_acquire);
+  if (state != PlaceCard::kHere || !peer->process.Open(loop_, node_, place)) {
+    return engine_.OnGone(process, /*left=*/state == PlaceCard::kLeft);
+  }
+  PlaceCard copy;
+  std::memcpy(copy.cookie, card.cookie, sizeof(copy.cookie));
+  if (copies_ && peer->process.TryToRead(card.cookie_address, copy.cookie)) peer->connection.set_reads_memory();
+  const size_t at = static_cast<size_t>(process);
+  if (at >= peers_.size()) peers_.resize(at + 1);
+  peers_[at] = std::move(peer);
+  open_.push_back(peers_[at].get());
+  link.Open(card.window);
+  peers_[at]->connection.Write();
+}
+
+void ShmTransport::Knock(int place) {
+  node_.attention_of(place).fetch_or(kKnock);
+  node_.RingAfterFence(place);
+}
+
+void ShmTransport::AnswerKnocks() {
+  node_.attention_of(node_.place()).fetch_and(~kKnock);
+  PlaceCard& card = CardOf(node_.place());
+  for (int place = 0; place < node_.places(); place += 64) {
+    uint64_t callers = card.callers[place / 64].exchange(0);
+    for (int i = place; callers != 0; ++i, callers >>= 1) {
+      if ((callers & 1) == 0 || i >= node_.places() || i == node_.place()) continue;
+      const ProcessId process = node_.ProcessAt(i);
+      if (!node_.PlaceOf(process) || PeerOf(process) != nullptr) continue;
+      Link& link = engine_.LinkTo(process);
+      if (!link.is_gone()) Open(link, i);
+    }
+  }
+  for (size_t i = 0; i < open_.size(); ++i) {
+    ShmConnection& connection = open_[i]->connection;
+    const bool ended = CardOf(connection.place()).state.load(std::memory_order_acquire) != PlaceCard::kHere;
+    if (ended || connection.peer_reads_nothing()) connection.OnPeerGone(/*is_dead=*/false);
+  }
+}
+
+// --- connections that are open ---
+
+bool ShmTransport::Flush(Link& link) {
+  if (Peer* peer = PeerOf(link.peer())) return peer->connection.Write();
+  Connect(link);
+  return false;
+}
+
+size_t ShmTransport::WriteAtOnce(Link& link, std::span<const iovec> pieces, size_t total, uint32_t /*flow*/) {
+  return PeerOf(link.peer())->connection.WriteAtOnce(pieces, total);
+}
+
+bool ShmTransport::Poll() {
+  bool moved = false;
+  if (HasKnock()) [[unlikely]] {
+    AnswerKnocks();
+    moved = true;
+  }
+  if (++polls_ % kLoopEvery == 0 && !open_.empty()) moved |= loop_.Dispatch(0);
+  for (size_t i = 0; i < open_.size(); ++i) {
+    Peer& peer = *open_[i];
+    if (peer.process.is_dead()) peer.connection.OnPeerGone(/*is_dead=*/true);
+    moved |= peer.connection.Read();
+    if (peer.connection.is_blocked() || peer.connection.has_pending_end()) moved |= peer.connection.Write();
+  }
+  return DropLost() | moved;
+}
+
+bool ShmTransport::DropLost() {
+  const bool any = !lost_.empty();
+  while (!lost_.empty()) {
+    const ProcessId process = lost_.back();
+    lost_.pop_back();
+    Peer* const peer = PeerOf(process);
+    if (peer == nullptr) continue;
+    peer->connection.SayGone();
+    const int place = peer->connection.place();
+    std::erase(open_, peer);
+    peers_[static_cast<size_t>(process)].reset();
+    Knock(place);
+    engine_.OnGone(process, /*left=*/false);
+  }
+  return any;
+}
+
+ssize_t ShmTransport::ReadPeer(ShmConnection& connection, std::span<const iovec> to, uint64_t from, size_t bytes) {
+  return copies_ ? PeerWith(connection).process.Read(to, from, bytes) : -1;
+}
+
+// --- sleeping ---
+
+bool ShmTransport::Arm() {
+  asleep_ = true;
+  node_.WillSleep();
+  if (HasKnock() || !lost_.empty()) return false;
+  return std::all_of(open_.begin(), open_.end(), [](Peer* peer) {
+    return !peer->process.is_dead() && peer->connection.Arm();
+  });
+}
+
+void ShmTransport::OnAwake() {
+  asleep_ = false;
+  node_.IsAwake();
+}
+
+// What the bell says is looked at by who was asleep, and by each poll. Here it only must not stay readable: a ring that
+// came late would end each sleep.
+void ShmTransport::OnReady(uint32_t) {
+  if (!asleep_) node_.Silence();
+}
+
+std::optional<ShmTransport::Clock::time_point> ShmTransport::deadline() const {
+  const bool all = std::all_of(open_.begin(), open_.end(), [](const Peer* peer) { return peer->process.has_descriptor(); });
+  if (all) return std::nullopt;
+  return look_at_;
+}
+
+void ShmTransport::OnTime(Clock::time_point now) {
+  look_at_ = now + kLookForDead;
+  for (Peer* peer : open_) {
+    if (peer->process.Look()) peer->connection.OnPeerGone(/*is_dead=*/true);
+  }
+  DropLost();
+}
+
+// --- the end ---
+
+void ShmTransport::EndOutput(Link& link) {
+  if (Peer* peer = PeerOf(link.peer())) peer->connection.EndOutput();
+}
+
+void ShmTransport::Drop(const Link& link) {
+  Peer* const peer = PeerOf(link.peer());
+  if (peer == nullptr) return;
+  peer->connection.SayGone();
+  const int place = peer->connection.place();
+  std::erase(open_, peer);
+  peers_[static_cast<size_t>(link.peer())].reset();
+  Knock(place);
+}
+
+// Each of the others is told, since one that is about to connect is not known here.
+void ShmTransport::End(PlaceCard::State state) {
+  open_.clear();
+  peers_.clear();
+  bell_.End();
+  if (std::exchange(ended_, true)) return;
+  CardOf(node_.place()).state.store(state, std::memory_order_seq_cst);
+  for (int place = 0; place < node_.places(); ++place) {
+    if (place != node_.place() && node_.PlaceOf(node_.ProcessAt(place))) Knock(place);
+  }
+}
+
+}  // namespace weft::mpi::shm

@@ -1,0 +1,240 @@
+#include "mpi_hybrid/p2p/shm/shm_transport.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "mpi_hybrid/core/counters.h"
+#include "mpi_hybrid/p2p/shm/cells.h"
+#include "mpi_hybrid/p2p/shm/ring.h"
+#include "mpi_hybrid/p2p/testing/device_pair.h"
+#include "mpi_hybrid/p2p/testing/engine_suite.h"
+#include "mpi_hybrid/p2p/testing/transport_suite.h"
+#include "mpi_hybrid/shm/node_segment.h"
+
+namespace weft::mpi::testing {
+namespace {
+
+using shm::Area;
+using shm::NodeSegment;
+using shm::RingPage;
+
+// The segment of a host whose ranks all live here.
+class ShmNetwork final : public Network {
+ public:
+  ShmNetwork(int size, bool copies) : copies_(copies) {
+    std::vector<int> ranks(static_cast<size_t>(size));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    std::string why;
+    nodes_.push_back(NodeSegment::Create(ranks, 0, &why));
+    for (int place = 1; place < size; ++place) {
+      Descriptor memory(fcntl(nodes_[0]->memory_descriptor(), F_DUPFD_CLOEXEC, 0));
+      nodes_.push_back(NodeSegment::Join(std::move(memory), ranks, place, &why));
+    }
+    for (const auto& one : nodes_) {
+      EXPECT_NE(one, nullptr) << why;
+      one->Settle();
+    }
+  }
+  std::unique_ptr<Transport> Make(Engine& engine, EventLoop& loop) override {
+    return std::make_unique<shm::ShmTransport>(node(engine.self()), engine, loop, copies_);
+  }
+  bool IsQuiet() override { return true; }
+  NodeSegment& node(int rank) { return *nodes_[static_cast<size_t>(rank)]; }
+
+ private:
+  const bool copies_;
+  std::vector<std::unique_ptr<NodeSegment>> nodes_;
+};
+
+template <bool kCopies>
+std::unique_ptr<Network> Make(int size, unsigned /*seed*/) {
+  return std::make_unique<ShmNetwork>(size, kCopies);
+}
+
+template <bool kCopies>
+struct ShmPair : DevicePair {
+  explicit ShmPair(const EngineLimits& limits, unsigned seed = 1) : DevicePair(&Make<kCopies>, limits, seed) {}
+};
+using Auto = ShmPair<true>;
+using Rings = ShmPair<false>;
+INSTANTIATE_TYPED_TEST_SUITE_P(Auto, EngineSuite, Auto);
+INSTANTIATE_TYPED_TEST_SUITE_P(Rings, EngineSuite, Rings);
+INSTANTIATE_TEST_SUITE_P(Auto, TransportSuite, ::testing::Values(NetworkFactory(&Make<true>)));
+INSTANTIATE_TEST_SUITE_P(Rings, TransportSuite, ::testing::Values(NetworkFactory(&Make<false>)));
+
+class ShmTransportTest : public JobTest {
+ protected:
+  explicit ShmTransportTest(NetworkFactory factory = &testing::Make<true>) : JobTest(std::move(factory)) {}
+  ~ShmTransportTest() override { SilenceWarnings(false); }
+
+  NodeSegment& node(int rank) { return static_cast<ShmNetwork&>(*network_).node(rank); }
+  // What `from` writes for `to`.
+  RingPage& Ring(int from, int to) { return *reinterpret_cast<RingPage*>(node(0).OfPair(Area::kMessages, from, to)); }
+};
+
+TEST_F(ShmTransportTest, LongDataAreCopiedFromWhereTheyLie) {
+  Make(2);
+  ExpectTraffic(0, 1);
+  const uint64_t before = g_counters.host_copies;
+  ExpectTraffic(0, 1, 3'000'000);
+  EXPECT_GE(g_counters.host_copies - before, 6U);
+}
+
+class ShmRingsTest : public ShmTransportTest {
+ protected:
+  ShmRingsTest() : ShmTransportTest(&testing::Make<false>) {}
+};
+
+TEST_F(ShmRingsTest, NobodyReadsTheMemoryOfAnother) {
+  Make(2);
+  const uint64_t before = g_counters.host_copies;
+  ExpectTraffic(0, 1, 3'000'000);
+  EXPECT_EQ(g_counters.host_copies, before);
+  EXPECT_EQ(Ring(0, 1).reads_memory, 0U);
+}
+
+TEST_F(ShmTransportTest, EveryLengthAroundSlotsAndCellsArrives) {
+  Make(2);
+  for (const size_t edge : {size_t{16}, size_t{56}, shm::kCellBytes, 2 * shm::kCellBytes, size_t{128 * 1024}}) {
+    for (size_t length = edge - std::min<size_t>(edge, 42); length < edge + 42; ++length) ExpectTraffic(0, 1, length);
+  }
+}
+
+TEST_F(ShmTransportTest, WhoReadsNothingLeavesCellsToTheOthers) {
+  constexpr int kRanks = 20;
+  Make(kRanks);
+  const std::vector<uint8_t> data = Data(20'000, 1);
+  std::vector<Request*> sends;
+  for (int rank = 2; rank < kRanks; ++rank) still_.insert(rank);
+  for (int rank = 2; rank < kRanks; ++rank) {
+    for (int i = 0; i < 30; ++i) sends.push_back(at(0).Send(data, rank, 1));
+  }
+  for (int i = 0; i < 100; ++i) PollOnce();
+  ExpectTraffic(0, 1, 100'000);
+  still_.clear();
+  for (int rank = 2; rank < kRanks; ++rank) {
+    for (int i = 0; i < 30; ++i) {
+      std::vector<uint8_t> got(data.size());
+      Request* receive = at(rank).Receive(got, 0, 1);
+      ASSERT_TRUE(PollUntil([&] { return receive->complete; }));
+      ASSERT_EQ(got, data);
+      receive->Release();
+    }
+  }
+  for (Request* send : sends) {
+    ASSERT_TRUE(PollUntil([&] { return send->complete; }));
+    send->Release();
+  }
+}
+
+TEST_F(ShmTransportTest, APeerThatWritesNonsenseIsADeadOne) {
+  SilenceWarnings(true);
+  for (const uint64_t control : {uint64_t{1} | 60ull << 32, uint64_t{1} | 1ull << 40, uint64_t{1} | 9ull << 40}) {
+    Make(3);
+    ExpectTraffic(0, 2);
+    std::vector<uint8_t> got(10);
+    Request* receive = at(0).Receive(got, 1, 1);
+    at(0).device.ConnectToAwaited();
+    Ring(1, 0).slots[0].bytes[40] = 0xff;  // no such cell
+    Ring(1, 0).slots[0].control = control;
+    ASSERT_TRUE(PollUntil([&] { return receive->complete; }));
+    EXPECT_EQ(receive->error.mpi_class(), MPI_ERR_PROC_ABORTED);
+    receive->Release();
+    // Who wrote it hears of it, and the others go on.
+    EXPECT_TRUE(PollUntil([&] { return at(1).engine.IsDead(0); }));
+    ExpectTraffic(0, 2);
+  }
+}
+
+TEST_F(ShmTransportTest, APeerThatReadsWhatWasNotWrittenIsADeadOne) {
+  SilenceWarnings(true);
+  Make(2);
+  ExpectTraffic(0, 1);
+  Ring(0, 1).read = 1'000'000;
+  const std::vector<uint8_t> data = Data(100'000, 1);
+  Request* send = at(0).Send(data, 1, 1);
+  EXPECT_TRUE(PollUntil([&] { return send->complete && at(0).engine.IsDead(1); }));
+  send->Release();
+}
+
+TEST_F(ShmTransportTest, WhoEndsInOrderLeavesWhatItSentToBeRead) {
+  Make(3);
+  ExpectTraffic(0, 1);
+  const std::vector<uint8_t> sent = Data(50'000, 3);
+  Request* send = at(0).Send(sent, 1, 1);
+  ASSERT_TRUE(send->complete);
+  still_.insert(1);
+  at(0).device.Stop(std::chrono::milliseconds(20));
+  peers_[0].reset();
+  still_.clear();
+  std::vector<uint8_t> got(sent.size());
+  Request* receive = at(1).Receive(got, 0, 1);
+  ASSERT_TRUE(PollUntil([&] { return receive->complete; }));
+  EXPECT_EQ(got, sent);
+  EXPECT_TRUE(PollUntil([&] { return at(1).engine.LinkTo(0).state() == Link::State::kLeft; }));
+  // Who never talked to it finds that it has left.
+  Request* late = at(2).Receive(got, 0, 1);
+  at(2).device.ConnectToAwaited();
+  ASSERT_TRUE(PollUntil([&] { return late->complete; }));
+  EXPECT_NE(late->error.message().find("MPI_Finalize"), std::string::npos) << late->error.message();
+  send->Release();
+  receive->Release();
+  late->Release();
+}
+
+// A rank of another process: it joins, connects, and dies.
+TEST_F(ShmTransportTest, TheDeathOfAProcessEndsASleep) {
+  const std::vector<int> ranks = {0, 1};
+  std::string why;
+  const auto node = NodeSegment::Create(ranks, 0, &why);
+  ASSERT_NE(node, nullptr) << why;
+  int gate[2];
+  ASSERT_EQ(pipe(gate), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    Descriptor memory(fcntl(node->memory_descriptor(), F_DUPFD_CLOEXEC, 0));
+    const auto own = NodeSegment::Join(std::move(memory), ranks, 1, &why);
+    if (own == nullptr) _exit(1);
+    own->Settle();
+    Engine engine(1, {});
+    Device device(engine);
+    device.Add(std::make_unique<shm::ShmTransport>(*own, engine, device.loop(), true));
+    if (!device.Start().ok() || write(gate[1], "x", 1) != 1) _exit(1);
+    pause();
+    _exit(0);
+  }
+  char byte;
+  ASSERT_EQ(read(gate[0], &byte, 1), 1);
+  node->Settle();
+  Process process(0, {}, 2);
+  Device device(process.engine);
+  device.Add(std::make_unique<shm::ShmTransport>(*node, process.engine, device.loop(), true));
+  ASSERT_TRUE(device.Start().ok());
+  std::vector<uint8_t> got(10);
+  Request* receive = process.Receive(got, 1, 1);
+  device.ConnectToAwaited();
+  ASSERT_EQ(process.link().state(), Link::State::kOpen);
+  kill(child, SIGKILL);
+  while (!receive->complete) {
+    device.Sleep(600'000);
+    device.Poll();
+  }
+  EXPECT_TRUE(process.engine.IsDead(1));
+  EXPECT_EQ(receive->error.mpi_class(), MPI_ERR_PROC_ABORTED);
+  receive->Release();
+  waitpid(child, nullptr, 0);
+  close(gate[0]);
+  close(gate[1]);
+}
+
+}  // namespace
+}  // namespace weft::mpi::testing
