@@ -33,6 +33,7 @@ Error Carry(Comm& comm, const Launch& launch, const Arguments& arguments, Build 
   if (const Error& setting = TuningError(); !setting.ok()) [[unlikely]]
     return setting;
   ScheduleRequest* request = ScheduleRequest::Make(comm);
+  request->CountSends(launch.sends_count);
   try {
     std::apply([&](const auto&... one) { (Keep(request->schedule, one), ...); }, arguments);
     build(request->schedule);
@@ -159,6 +160,17 @@ Error AllReduce(const void* send, void* receive, MPI_Aint count, const Datatype&
     if (comm.inter) return BuildInterAllReduce(schedule, InterPlaceIn(comm), reduction);
     const Algorithm algorithm = Choose(Collective::kAllReduce, count * type.size, comm.size(), op.commutative);
     BuildAllReduce(schedule, PlaceIn(comm), algorithm, reduction);
+  });
+}
+
+Error AllReduceInTree(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op, Comm& comm, Launch launch) {
+  const Reduction reduction = MakeReduction(send, receive, count, type, op);
+  launch.sends_count = false;
+  return Carry(comm, launch, std::tie(reduction), [&](Schedule& schedule) {
+    const Place place = PlaceIn(comm);
+    BuildReduce(schedule, place, Algorithm::kBinomial, reduction, /*root=*/0);
+    schedule.EndRound();
+    BuildBroadcast(schedule, place, Algorithm::kBinomial, receive, count, type, /*root=*/0);
   });
 }
 

@@ -40,6 +40,7 @@ struct Launch {
 
   How how = How::kBlocking;
   Request** request = nullptr;
+  bool sends_count = true;  // an error of a send is one of the collective
 };
 
 Error Barrier(Comm& comm, Launch launch = {});
@@ -56,6 +57,9 @@ Error Reduce(const void* send, void* receive, MPI_Aint count, const Datatype& ty
              Launch launch = {});
 Error AllReduce(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op, Comm& comm,
                 Launch launch = {});
+// The same up and down one tree, for several in a row of which whoever fails in one does not take part in the next (group_tree.h says why nobody waits for them). Not
+// on intercommunicators.
+Error AllReduceInTree(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op, Comm& comm, Launch launch = {});
 Error ReduceScatter(const void* send, void* receive, std::span<const MPI_Aint> counts, const Datatype& type,
                     const Op& op, Comm& comm, Launch launch = {});
 Error ReduceScatterBlock(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op,

@@ -140,6 +140,7 @@ void InterEnd::GiveUp() {
 // With a tag of its own: whoever did not get one part does not take the next for it, nor count collectives otherwise than the
 // rest of the group.
 Error InterEnd::Tell(void* data, size_t bytes, uint32_t tag) {
+  if (tell_) return tell_(data, bytes);
   const uint32_t next = std::exchange(local_.next_collective, tag);
   Error error = Broadcast(data, static_cast<MPI_Aint>(bytes), Bytes(), leader_, local_);
   local_.next_collective = next;

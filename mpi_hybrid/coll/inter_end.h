@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "mpi_hybrid/comm/communicator.h"
@@ -22,13 +24,15 @@ namespace weft::mpi {
 // reach goes on to the next step: both are called by all in any case.
 class InterEnd {
  public:
-  // `tag` is of the library's own (tags.h).
-  InterEnd(Comm& local, int leader, Comm* peer, int remote_leader, int tag)
+  // `tag` is of the library's own (tags.h). `tell`, where given, brings the leader's bytes to the others; else broadcasts on `local` do.
+  using TellAll = std::function<Error(void* data, size_t bytes)>;
+  InterEnd(Comm& local, int leader, Comm* peer, int remote_leader, int tag, TellAll tell = {})
       : local_(local),
         leader_(leader),
         peer_(peer),
         remote_leader_(remote_leader),
         tag_(tag),
+        tell_(std::move(tell)),
         members_tag_(local.next_collective++),
         context_tag_(local.next_collective++) {}
 
@@ -55,6 +59,7 @@ class InterEnd {
   const int leader_;
   Comm* const peer_;
   const int remote_leader_, tag_;
+  const TellAll tell_;
   const uint32_t members_tag_, context_tag_;  // of what the leader tells
   bool talking_ = false;  // the other leader waits for a word of this one
 };

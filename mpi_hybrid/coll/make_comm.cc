@@ -5,11 +5,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "mpi_hybrid/coll/collectives.h"
+#include "mpi_hybrid/coll/group_tree.h"
 #include "mpi_hybrid/coll/inter_end.h"
 #include "mpi_hybrid/coll/make_comm_agreement.h"
 #include "mpi_hybrid/coll/tags.h"
@@ -159,17 +162,32 @@ Error CheckApart(const Group& local, const Group& remote) {
                                  " of local_comm is in the remote group too");
 }
 
+// With rank 0 of the remote group; this is rank 0 of the local one. Both directions at once, so that neither waits for the other to receive.
+Error SwapWords(std::span<const uint64_t> mine, std::span<uint64_t> theirs, Comm& inter, int tag) {
+  const Datatype& words = *Datatype::Find(MPI_UINT64_T);
+  const auto count = static_cast<MPI_Aint>(mine.size());
+  Request* receive = nullptr;
+  WEFT_MPI_TRY(StartReceive(theirs.data(), count, words, 0, tag, inter, Channel::kCollective, &receive));
+  Error sent = Send(mine.data(), count, words, 0, tag, inter, SendMode::kStandard, Channel::kCollective);
+  WEFT_MPI_TRY(Finish({}, receive));
+  return sent;
+}
+
 }  // namespace
 
 Error CreateInter(Comm& local, int local_leader, Comm* peer, int remote_leader, int tag, Ref<Comm>* made,
                   const Error& refusal) {
   *made = nullptr;
   InterEnd end(local, local_leader, peer, remote_leader, tags::OfProgram(tag));
+  return MakeInterAt(end, local, refusal, made, [&](bool willing, OwnedIds* ids) { return Agreement::Run(local, 2, ids, willing); });
+}
+
+Error MakeInterAt(InterEnd& end, Comm& local, const Error& refusal, Ref<Comm>* made, const std::function<Error(bool willing, OwnedIds* ids)>& agree) {
   Ref<Group> remote;
   Error met = end.LearnMembers(refusal, &remote);
   if (met.ok()) WEFT_MPI_TRY(CheckApart(*local.local, *remote));  // which both groups find
   OwnedIds ids;
-  Error agreed = Agreement::Run(local, 2, &ids, met.ok());
+  Error agreed = agree(met.ok(), &ids);
   ContextId remote_context;
   Error told = end.LearnContext(agreed.ok() ? ids.context(0) : kNoContext, &remote_context);
   for (Error* failed : {&met, &agreed, &told}) WEFT_MPI_TRY(std::move(*failed));
@@ -180,41 +198,41 @@ Error CreateInter(Comm& local, int local_leader, Comm* peer, int remote_leader, 
   return {};
 }
 
+// One tree for each group, whose roots tell each other what came up in it: what comes down is of both, and either all of both that it reaches go on, or none.
 Error MergeInter(Comm& inter, bool high, Ref<Comm>* made) {
   *made = nullptr;
-  constexpr uint64_t kHigh = 2, kLow = 4, kMet = 8;
-  ReservedTag within(*inter.local_comm), across(inter);
-  // Both sides look in the same places.
-  ContextSearch search(TheContextPool(), uint64_t{inter.send_context ^ inter.receive_context} << 32 | across.tag(), 1);
-  uint64_t ours = 0, theirs = 0;
-  for (;;) {
-    const std::span<uint64_t> words = search.Begin((high ? kHigh : kLow) | kMet);
+  constexpr uint64_t kMet = 2, kFirst = 4, kSecond = kFirst << 2;  // of each side: high, and behind it low
+  const uint64_t ours = inter.is_local_first ? kFirst : kSecond, theirs = kFirst ^ kSecond ^ ours;
+  const uint64_t said = kMet | (high ? ours : ours << 1) | theirs | theirs << 1;
+  const int across = tags::TakeNext(inter);
+  GroupTree tree(*inter.local_comm, *inter.local, tags::TakeNext(*inter.local_comm));
+  const auto swap_with_remote = [&](std::span<uint64_t> words) -> Error {
     std::vector<uint64_t> remote(words.size());
-    Request* request = nullptr;
-    Error met = Finish(across.StartAnd(words.data(), remote, &request), request);
-    // Not all of the group need have met with it; none is left to wait.
-    if (!met.ok()) std::fill(words.begin(), words.end(), 0);
-    WEFT_MPI_TRY(Finish(within.StartAnd(words, &request), request));
-    ours = words.back();
-    theirs = remote.back();
+    WEFT_MPI_TRY(SwapWords(words, remote, inter, across));
     for (size_t i = 0; i < words.size(); ++i) words[i] &= remote[i];
+    return {};
+  };
+  // Both sides look in the same places.
+  ContextSearch search(TheContextPool(), uint64_t{inter.send_context ^ inter.receive_context} << 32 | static_cast<uint32_t>(across), 1);
+  for (;;) {
+    Error met = tree.And(search.Begin(said), swap_with_remote);
     const ContextSearch::Outcome outcome = search.End();
+    OwnedIds ids(search.ids());
+    const uint64_t heard = search.flags();
     WEFT_MPI_TRY(std::move(met));
-    if ((ours & kMet) == 0) return RemoteFailed();
+    if ((heard & kMet) == 0) return Error(MPI_ERR_OTHER, "another process of the two groups could not take part");
+    if ((heard & (ours | ours << 1)) == 0) return Error(MPI_ERR_ARG, "high is not the same at all processes of the local group");
+    if ((heard & (theirs | theirs << 1)) == 0) return Error(MPI_ERR_ARG, "high is not the same at all processes of the remote group");
     if (outcome == ContextSearch::Outcome::kExhausted) return NoContextsLeft();
-    if (outcome == ContextSearch::Outcome::kAgreed) break;
+    if (outcome == ContextSearch::Outcome::kAgain) continue;
+    const bool remote_high = (heard & theirs) != 0;
+    const bool local_first = remote_high != high ? !high : inter.is_local_first;
+    const Ref<Group> group = local_first ? Union(*inter.local, *inter.remote) : Union(*inter.remote, *inter.local);
+    Ref<Comm> comm = MakeIntra(inter, group, Self(inter));
+    ids.GiveTo(*comm);
+    *made = std::move(comm);
+    return {};
   }
-  OwnedIds ids(search.ids());
-  if ((ours & (kHigh | kLow)) == 0)
-    return Error(MPI_ERR_ARG, "high is not the same at all processes of the local group");
-  if ((theirs & (kHigh | kLow)) == 0)
-    return Error(MPI_ERR_ARG, "high is not the same at all processes of the remote group");
-  const bool local_first = ((ours ^ theirs) & kHigh) != 0 ? !high : inter.is_local_first;
-  const Ref<Group> group = local_first ? Union(*inter.local, *inter.remote) : Union(*inter.remote, *inter.local);
-  Ref<Comm> comm = MakeIntra(inter, group, Self(inter));
-  ids.GiveTo(*comm);
-  *made = std::move(comm);
-  return {};
 }
 
 Error Free(Ref<Comm>) { return {}; }  // ~Comm returns the contexts

@@ -11,8 +11,8 @@ namespace weft::mpi {
 
 Error ReservedTag::StartAnd(const uint64_t* words, std::span<uint64_t> result, Request** request) {
   const uint32_t next = std::exchange(comm_.next_collective, tag_);
-  Error error = AllReduce(words == nullptr ? MPI_IN_PLACE : words, result.data(), static_cast<MPI_Aint>(result.size()),
-                          *Datatype::Find(MPI_UINT64_T), *Op::Find(MPI_BAND), comm_, Launch::Start(request));
+  Error error = (comm_.inter ? &AllReduce : &AllReduceInTree)(words == nullptr ? MPI_IN_PLACE : words, result.data(), static_cast<MPI_Aint>(result.size()),
+                                                              *Datatype::Find(MPI_UINT64_T), *Op::Find(MPI_BAND), comm_, Launch::Start(request));
   comm_.next_collective = next;
   return error;
 }

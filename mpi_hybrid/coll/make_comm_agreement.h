@@ -2,6 +2,7 @@
 #define MPI_HYBRID_COLL_MAKE_COMM_AGREEMENT_H_
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -21,7 +22,7 @@ class ReservedTag {
   explicit ReservedTag(Comm& comm) : comm_(comm), tag_(comm.next_collective++) {}
 
   uint32_t tag() const { return tag_; }
-  // words = "and" of all ranks' words; on intercommunicators of the remote group's, to `result`.
+  // words = "and" of all ranks' words, in a tree (AllReduceInTree); on intercommunicators of the remote group's, to `result`.
   Error StartAnd(std::span<uint64_t> words, Request** request) { return StartAnd(nullptr, words, request); }
   Error StartAnd(const uint64_t* words, std::span<uint64_t> result, Request** request);
 
@@ -53,7 +54,7 @@ class OwnedIds {
   std::vector<uint32_t> ids_;
 };
 
-// One agreement over an intracommunicator, in steps that do not wait.
+// One agreement over an intracommunicator, in steps that do not wait. Where it fails at a process, others do not wait for that one.
 class Agreement {
  public:
   // `willing`: false at some rank makes it fail at all, with MPI_ERR_OTHER.
@@ -77,6 +78,10 @@ class Agreement {
   bool done_ = false;
   Request* reduction_ = nullptr;
 };
+
+class InterEnd;
+// The steps of a constructor of an intercommunicator, of which all of the local group take all: what the leaders tell, `agree` on two ids, contexts.
+Error MakeInterAt(InterEnd& end, Comm& local, const Error& refusal, Ref<Comm>* made, const std::function<Error(bool willing, OwnedIds* ids)>& agree);
 
 // What the groups of an intercommunicator tell each other in place of a context when they did not agree on one (0 is
 // MPI_COMM_WORLD's).

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "mpi_hybrid/coll/group_tree.h"
+#include "mpi_hybrid/coll/inter_end.h"
 #include "mpi_hybrid/coll/make_comm.h"
 #include "mpi_hybrid/coll/make_comm_agreement.h"
 #include "mpi_hybrid/coll/tags.h"
@@ -18,71 +20,31 @@ namespace {
 
 ProcessId Self(const Comm& comm) { return comm.local->members[static_cast<size_t>(comm.rank)]; }
 
-// "and" over the processes of a group only: up and down a binomial tree, over the communicator that they have in
-// common.
-class GroupReduction {
- public:
-  GroupReduction(Comm& parent, const Group& group, int tag)
-      : parent_(parent), group_(group), tag_(tags::OfProgram(tag)) {}
-
-  // Of a process that did not hear of all, nothing is left of the words; those above and below it learn so.
-  Error And(std::span<uint64_t> words) {
-    const int rank = group_.RankOf(Self(parent_)), size = group_.size();
-    std::vector<uint64_t> other(words.size());
-    Error first;
-    const auto note = [&](Error error, bool spoils) {
-      if (!error.ok() && spoils) std::fill(words.begin(), words.end(), 0);
-      if (!error.ok() && first.ok()) first = std::move(error);
-    };
-    int mask = 1;
-    for (; mask < size && (rank & mask) == 0; mask *= 2) {
-      if (rank + mask >= size) continue;
-      note(Get(other, rank + mask), true);
-      for (size_t i = 0; i < words.size() && first.ok(); ++i) words[i] &= other[i];
-    }
-    if (rank != 0) {
-      note(Put(words, rank - mask), false);
-      note(Get(words, rank - mask), true);
-    }
-    for (mask /= 2; mask > 0; mask /= 2) {
-      if (rank + mask < size) note(Put(words, rank + mask), false);
-    }
-    return first;
-  }
-
- private:
-  int ParentRank(int rank) const { return parent_.local->RankOf(group_.members[static_cast<size_t>(rank)]); }
-  Error Put(std::span<const uint64_t> words, int rank) {
-    return Send(words.data(), static_cast<MPI_Aint>(words.size()), *Datatype::Find(MPI_UINT64_T), ParentRank(rank),
-                tag_, parent_, SendMode::kStandard, Channel::kCollective);
-  }
-  Error Get(std::span<uint64_t> words, int rank) {
-    return Receive(words.data(), static_cast<MPI_Aint>(words.size()), *Datatype::Find(MPI_UINT64_T), ParentRank(rank),
-                   tag_, parent_, Channel::kCollective, nullptr);
-  }
-
-  Comm& parent_;
-  const Group& group_;
-  const int tag_;
-};
-
-// The agreement of the group's processes on a context, and the communicator.
-Error MakeOfGroup(Comm& parent, const Ref<Group>& group, int tag, Ref<Comm>* made) {
+// The agreement of the group's processes on contexts. `willing`: false at some process makes it fail at all.
+Error AgreeInTree(GroupTree& tree, uint64_t seed, size_t count, bool willing, OwnedIds* agreed) {
   constexpr uint64_t kMet = 2;
-  GroupReduction reduction(parent, *group, tag);
-  ContextSearch search(TheContextPool(),
-                       uint64_t{parent.receive_context} << 32 | static_cast<uint32_t>(tags::OfProgram(tag)), 1);
-  OwnedIds ids;
+  ContextSearch search(TheContextPool(), seed, count);
   for (;;) {
-    Error met = reduction.And(search.Begin(kMet));
+    Error met = tree.And(search.Begin(willing ? kMet : 0));
     const ContextSearch::Outcome outcome = search.End();
-    ids = OwnedIds(search.ids());
+    OwnedIds ids(search.ids());
     WEFT_MPI_TRY(std::move(met));
     if ((search.flags() & kMet) == 0)
       return Error(MPI_ERR_OTHER, "another process of the group could not take part");
     if (outcome == ContextSearch::Outcome::kExhausted) return NoContextsLeft();
-    if (outcome == ContextSearch::Outcome::kAgreed) break;
+    if (outcome == ContextSearch::Outcome::kAgreed) {
+      *agreed = std::move(ids);
+      return {};
+    }
   }
+}
+
+uint64_t SeedOf(const Comm& parent, int tag) { return uint64_t{parent.receive_context} << 32 | static_cast<uint32_t>(tag); }
+
+Error MakeOfGroup(Comm& parent, const Ref<Group>& group, int tag, Ref<Comm>* made) {
+  GroupTree tree(parent, *group, tags::OfProgram(tag));
+  OwnedIds ids;
+  WEFT_MPI_TRY(AgreeInTree(tree, SeedOf(parent, tags::OfProgram(tag)), 1, /*willing=*/true, &ids));
   Ref<Comm> comm = MakeIntra(parent, group, Self(parent));
   ids.GiveTo(*comm);
   *made = std::move(comm);
@@ -143,19 +105,24 @@ Error CreateInterOfGroups(const Ref<Group>& local, int local_leader, const Group
                           std::string_view text, const Ref<ErrorHandler>& handler, Ref<Comm>* made,
                           const Error& refusal) {
   *made = nullptr;
-  Ref<Comm> ours, peer;
-  WEFT_MPI_TRY(CreateOfGroup(local, text, handler, &ours));
   ProcessTable& processes = ThisJob().processes;
-  Tag tag(text);
+  Tag within(text), between(text);
+  within.Add(*local);
+  const int tag = tags::OfProgram(within.value());
+  const Ref<Comm> before = Before(local, local, /*inter=*/false, handler);
+  Ref<Comm> peer;
   if (remote != nullptr && refusal.ok()) {
     const ProcessId other = remote->members[static_cast<size_t>(remote_leader)];
     ProcessName first = processes.own_name(), second = processes.NameOf(other);
     if (second < first) std::swap(first, second);
-    tag.Add(first);
-    tag.Add(second);
+    between.Add(first);
+    between.Add(second);
     peer = Before(MakeGroup({processes.self()}), MakeGroup({other}), /*inter=*/true, handler);
   }
-  return CreateInter(*ours, local_leader, peer.get(), /*remote_leader=*/0, tag.value(), made, refusal);
+  GroupTree tree(*before, *local, tag, local_leader);
+  InterEnd end(*before, local_leader, peer.get(), /*remote_leader=*/0, tags::OfProgram(between.value()),
+               [&](void* data, size_t bytes) { return tree.Tell(data, bytes); });
+  return MakeInterAt(end, *before, refusal, made, [&](bool willing, OwnedIds* ids) { return AgreeInTree(tree, SeedOf(*before, tag), 2, willing, ids); });
 }
 
 }  // namespace weft::mpi

@@ -102,6 +102,7 @@ void ScheduleRequest::Recycle() {
   error = Error();
   first_error_ = Error();
   spoiled_ = false;
+  sends_count_ = true;
   comm = nullptr;
   next_ = 0;
   pending_.clear();
@@ -203,7 +204,7 @@ void ScheduleRequest::Begin(const Step& step) {
                      : StartReceive(step.to, step.count, *step.type, step.peer, TagOf(step), CommOf(step),
                                     Channel::kCollective, &request);
   if (!failed.ok()) [[unlikely]]
-    return step.kind == Step::Kind::kReceive ? NoteReceive(std::move(failed)) : Note(std::move(failed));
+    return step.kind == Step::Kind::kReceive ? NoteReceive(std::move(failed)) : NoteSend(std::move(failed));
   if (request->complete)
     Collect({request, &step});
   else
@@ -212,8 +213,8 @@ void ScheduleRequest::Begin(const Step& step) {
 
 void ScheduleRequest::Direct(const Step& step) {
   if (step.kind == Step::Kind::kSend) {
-    Note(Send(step.from, CountToSend(step), *step.type, step.peer, TagOf(step), CommOf(step), SendMode::kStandard,
-              Channel::kCollective));
+    NoteSend(Send(step.from, CountToSend(step), *step.type, step.peer, TagOf(step), CommOf(step), SendMode::kStandard,
+                  Channel::kCollective));
     return;
   }
   MPI_Status message{};
@@ -237,7 +238,7 @@ void ScheduleRequest::Collect(const Pending& pending) {
     if (pending.step->kind == Step::Kind::kReceive)
       NoteReceive(std::move(pending.request->error));
     else
-      Note(std::move(pending.request->error));
+      NoteSend(std::move(pending.request->error));
   } else if (pending.step->kind == Step::Kind::kReceive) {
     CheckLength(*pending.step, pending.request->status);
   }
@@ -254,6 +255,10 @@ void ScheduleRequest::CheckLength(const Step& step, const MPI_Status& message) {
   NoteReceive(Error(MPI_ERR_TRUNCATE,
                     "rank " + std::to_string(step.peer) + " sent " + std::to_string(GetCount(message)) +
                         " bytes of a collective of which this rank expects " + std::to_string(expected) + why));
+}
+
+void ScheduleRequest::NoteSend(Error error) {
+  if (sends_count_) Note(std::move(error));
 }
 
 void ScheduleRequest::NoteReceive(Error error) {

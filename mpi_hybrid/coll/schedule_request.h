@@ -24,6 +24,8 @@ class ScheduleRequest final : public Request {
 
   Schedule schedule;
 
+  // False: that a message could not be sent is no error of this rank's.
+  void CountSends(bool count) { sends_count_ = count; }
   // Persistent ones keep their tag, apart from those of the others: their starts need not be in the same order
   // everywhere.
   void MakePersistent();
@@ -55,6 +57,7 @@ class ScheduleRequest final : public Request {
   void Local(const Step& step);
   void Collect(const Pending& pending);
   void Note(Error error);
+  void NoteSend(Error error);
   void NoteReceive(Error error);
   MPI_Aint CountToSend(const Step& step) const;
   void CheckLength(const Step& step, const MPI_Status& message);
@@ -67,6 +70,7 @@ class ScheduleRequest final : public Request {
   std::vector<Pending> pending_;
   Error first_error_;
   bool spoiled_ = false;  // a receive failed
+  bool sends_count_ = true;
 };
 
 }  // namespace weft::mpi

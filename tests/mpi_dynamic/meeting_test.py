@@ -184,6 +184,18 @@ class DeathTest(Meeting):
                 self.fail(f"death {number}: status {dying.status}\n{dying.output}\n{living.output}\n{living.stacks()}")
         self.finish(living)
 
+    def test_who_dies_between_the_rounds_of_a_constructor_leaves_nobody_waiting_for_another(self):
+        deaths = int(os.environ.get("ROUNDS_DEATHS", "48" if WIRE == "tcp" and not self.sanitizer else "16"))
+        first = int(os.environ.get("ROUNDS_FIRST", "1"))
+        print(f"ROUNDS_FIRST={first} ROUNDS_DEATHS={deaths}", flush=True)
+        living = self.launch(self.mpiexec(3), program("rounds"), "live", self.port, str(deaths))
+        self.await_line(living, "ready")
+        for number in range(deaths):
+            dying = self.launch([], program("rounds"), "die", self.port, str(first + number))
+            if not dying.wait(mpi.TIMEOUT * self.slow) or dying.status != -signal.SIGKILL:
+                self.fail(f"death {number}: status {dying.status}\n{dying.output}\n{living.output}\n{living.stacks()}")
+        print(self.finish(living).splitlines()[-1], flush=True)
+
 
 if __name__ == "__main__":
     unittest.main()
