@@ -66,13 +66,22 @@ class Client {
   virtual Result<std::optional<std::string>, PmiError> NodeAttribute(const std::string& key, bool wait);
   // The launcher's: PMI_process_mapping and universeSize, in version 1 too.
   virtual Result<std::optional<std::string>, PmiError> JobAttribute(const std::string& key);
-  // From here on the jobs are one as to failures, and GetFrom() reads its key-value space; from there on they are two again.
-  virtual std::string ConnectJob(const std::string& job_id);
+  // From here on the jobs are one as to failures, and GetFrom() reads its key-value space; from there on they are two again. `must_copy` (null:
+  // who cares): the launcher does not have the other's values; one who got them by GetAll() there gives them by PutAll() here.
+  virtual std::string ConnectJob(const std::string& job_id, bool* must_copy = nullptr);
   virtual std::string DisconnectJob(const std::string& job_id);
   // This process has nothing more to do with the job that spawned its own: once all processes of its job have said so, a failure of one of
   // the two is not the other's, in either version. Nothing happens where the launcher, unlike Weft's, has no word for it.
   virtual std::string LeaveSpawner() { return {}; }
   virtual Result<std::string, PmiError> GetFrom(const std::string& job_id, const std::string& key);
+  // All of a space, in either version, and what PutAll() takes in version 2.
+  virtual Result<KeyValues, PmiError> GetAll(const std::string& job_id);
+  virtual std::string PutAll(const std::string& job_id, const KeyValues& values);
+
+  // PMI version 1 alone has spaces beside the job's own, which GetFrom() and GetAll() read, too. CreateSpace() gives the name of a new one.
+  virtual Result<std::string, PmiError> CreateSpace();
+  virtual std::string PutInto(const std::string& space, const std::string& key, const std::string& value);
+  virtual std::string DestroySpace(const std::string& space);
 };
 
 }  // namespace weft::pmi

@@ -20,6 +20,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pair;
 
 // What carries nothing, and answers questions when it is told to.
 class FakeOwner : public Server::Owner {
@@ -114,6 +115,12 @@ void UseClient(Client& client) {
   EXPECT_EQ(client.JobAttribute("universeSize").value(), "3");
   EXPECT_EQ(client.JobAttribute("nope").value(), std::nullopt);
 
+  const auto all = client.GetAll("kvs_9");
+  ASSERT_TRUE(all) << all.error().message;
+  EXPECT_THAT(all.value(), ElementsAre(Pair("PMI_process_mapping", "(vector,(0,1,1))"), Pair("a", "1=2"), Pair("long", std::string(1023, 'x'))));
+  EXPECT_THAT(client.GetAll("kvs_77").error().message, HasSubstr("does not give the key-value space kvs_77"));
+  EXPECT_THAT(client.PutInto("kvs_77", "a", "b"), HasSubstr(client.pmi_version() == 1 ? "refuses the key a" : "no key-value spaces beside the job's own"));
+
   EXPECT_EQ(client.Publish("my service", "tcp:1 100%"), "");
   EXPECT_EQ(client.Publish("my service", "tcp:2"), "the launcher refuses to publish my service (service" + blank + "exists)");
   EXPECT_EQ(client.Lookup("my service").value(), "tcp:1 100%");
@@ -177,6 +184,47 @@ TEST_F(PmiClient, SpeaksOverAnInheritedDescriptor) {
   ASSERT_TRUE(client) << client.error().message;
   EXPECT_EQ(client.value()->fd(), ends[0]);
   UseClient(*client.value());
+}
+
+TEST_F(PmiClient, MakesFillsReadsAndDestroysSpaces) {
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+  Peer peer(ends[1]);
+  SetPlace(ends[0]);
+  auto connected = Client::Connect();
+  ASSERT_TRUE(connected) << connected.error().message;
+  Client& client = *connected.value();
+  const auto space = client.CreateSpace();
+  ASSERT_TRUE(space) << space.error().message;
+  EXPECT_EQ(client.GetAll(*space).value(), KeyValues());
+  for (const char* key : {"c", "a", "b"}) EXPECT_EQ(client.PutInto(*space, key, key), "");
+  EXPECT_EQ(client.GetFrom(*space, "b").value(), "b");
+  EXPECT_THAT(client.GetAll(*space).value(), ElementsAre(Pair("a", "a"), Pair("b", "b"), Pair("c", "c")));
+  EXPECT_EQ(client.DestroySpace(*space), "");
+  EXPECT_THAT(client.DestroySpace(*space), HasSubstr("cannot destroy the key-value space kvs_9_1"));
+  EXPECT_THAT(client.PutAll("kvs_8", {}), HasSubstr("PMI version 1 has no such request"));
+}
+
+TEST_F(PmiClient, CopiesTheValuesOfAJobThatTheLauncherDoesNotKnow) {
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+  Peer peer(ends[1]);
+  SetPlace(ends[0]);
+  setenv("WEFT_PMI", "2", 1);
+  auto connected = Client::Connect();
+  ASSERT_TRUE(connected) << connected.error().message;
+  Client& client = *connected.value();
+  bool must_copy = true;
+  EXPECT_EQ(client.ConnectJob("kvs_8", &must_copy), "");
+  EXPECT_FALSE(must_copy);
+  EXPECT_EQ(client.ConnectJob("kvs_far", &must_copy), "");
+  EXPECT_TRUE(must_copy);
+  EXPECT_EQ(client.PutAll("kvs_far", {{"x", "1"}, {"y", "2"}}), "");
+  EXPECT_EQ(client.GetFrom("kvs_far", "y").value(), "2");
+  EXPECT_THAT(client.GetAll("kvs_far").value(), ElementsAre(Pair("x", "1"), Pair("y", "2")));
+  EXPECT_THAT(client.PutAll("kvs_9", {{"x", "1"}}), HasSubstr("does not take the key-value space kvs_9"));
+  EXPECT_THAT(client.PutAll("kvs_far", {{"", "1"}}), HasSubstr("empty PMI key"));
+  EXPECT_EQ(client.PutAll("kvs_far", {}), "");
 }
 
 TEST_F(PmiClient, SpeaksVersion2WhenTold) {

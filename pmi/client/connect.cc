@@ -63,19 +63,21 @@ Result<Launched::Place, PmiError> PlaceOf(bool by_port) {
   return place;
 }
 
-Result<std::unique_ptr<Client>, PmiError> Start(int fd, Launched::Place place) {
-  std::unique_ptr<TlsStream> tls;
-  if (place.secured) {
-    auto made = TlsStream::Make(TlsStream::Side::kClient, place.secret);
-    if (!made) {
-      close(fd);
-      return made.error();
-    }
-    tls = std::move(made).value();
+// Null where the place is not secured.
+Result<std::unique_ptr<TlsStream>, PmiError> TlsFor(const Launched::Place& place) {
+  if (!place.secured) return std::unique_ptr<TlsStream>();
+  return TlsStream::Make(TlsStream::Side::kClient, place.secret);
+}
+
+Result<std::unique_ptr<Launched>, PmiError> Start(int fd, Launched::Place place) {
+  auto tls = TlsFor(place);
+  if (!tls) {
+    close(fd);
+    return tls.error();
   }
-  auto client = std::make_unique<Launched>(fd, std::move(tls), std::move(place));
+  auto client = std::make_unique<Launched>(fd, std::move(tls).value(), std::move(place));
   if (std::string problem = client->Initialise(); !problem.empty()) return PmiError{std::move(problem)};
-  return std::unique_ptr<Client>(std::move(client));
+  return client;
 }
 
 // PMI_FD: an open descriptor of the launcher's.
@@ -94,7 +96,9 @@ Result<std::unique_ptr<Client>, PmiError> ConnectByDescriptor(Launched::Place pl
   }
   place.rank = *rank;
   place.size = *size;
-  return Start(*fd, std::move(place));
+  auto client = Start(*fd, std::move(place));
+  if (!client) return client.error();
+  return std::unique_ptr<Client>(std::move(client).value());
 }
 
 Result<std::unique_ptr<Client>, PmiError> ConnectByPort(const std::string& address, Launched::Place place) {
@@ -105,7 +109,21 @@ Result<std::unique_ptr<Client>, PmiError> ConnectByPort(const std::string& addre
   const auto fd = Dial(launcher->host, std::to_string(launcher->port));
   if (!fd) return fd.error();
   place.rank = *pmi_id;
-  return Start(*fd, std::move(place));
+  auto client = Start(*fd, place);
+  if (!client) return client.error();
+  if (const std::string signal = TextOf("WEFT_PMI_OOB"); !signal.empty()) {
+    const auto second = Dial(launcher->host, std::to_string(launcher->port));
+    if (!second) return second.error();
+    auto tls = TlsFor(place);
+    if (!tls) {
+      close(*second);
+      return tls.error();
+    }
+    if (const std::string problem = client.value()->Listen(*second, std::move(tls).value(), signal); !problem.empty()) {
+      return PmiError{Quoted("WEFT_PMI_OOB", signal) + ": " + problem};
+    }
+  }
+  return std::unique_ptr<Client>(std::move(client).value());
 }
 
 // As base/log does, in one write. Not by it: GCC 12 cannot link what has link-time code together with it (BUILD).

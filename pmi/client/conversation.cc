@@ -1,9 +1,20 @@
 #include "pmi/client/conversation.h"
 
+#include <poll.h>
+
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
+#include "base/deadline.h"
+
 namespace weft::pmi {
+namespace {
+
+constexpr std::chrono::seconds kPatience{1};  // for the reason why a connection ended
+constexpr size_t kLongestReason = 300;        // bytes
+
+}  // namespace
 
 void Conversation::SpeakCounted(bool thread_ids) {
   auto counted = Dialect::Counted(Dialect::Side::kRank);
@@ -47,7 +58,7 @@ Result<Answered, PmiError> Conversation::Ask(const Request& request) {
   changed_.notify_all();  // those whose turn it is to read, or to ask the same
   if (waiter.answered) return *std::move(waiter.answered);
   if (!problem_.empty()) return PmiError{problem_};
-  return PmiError{"the launcher closed its connection before it sent cmd=" + waiter.command};
+  return PmiError{"the launcher closed its connection before it sent cmd=" + waiter.command + why_closed_};
 }
 
 // One answer for whoever waits for it, or some more bytes. An answer stays unread until somebody waits.
@@ -66,6 +77,8 @@ void Conversation::Step(std::unique_lock<std::mutex>& lock, const std::string& w
       problem_ = "cannot receive cmd=" + wanted + " from the launcher: " + bytes.error().message;
     } else if (bytes->empty()) {
       closed_ = true;
+      const std::string why = out_of_band_ == nullptr ? "" : out_of_band_->HearWhy();
+      if (!why.empty()) why_closed_ = "; it says: " + Printable(why, kLongestReason);
     } else {
       dialect_->Append(*bytes);
     }
@@ -85,6 +98,20 @@ void Conversation::Deliver(Answered answered) {
   }
   problem_ = "the launcher answered '" + answered.text + "'" +
              (waiting_.empty() ? " to no question" : " where cmd=" + waiting_.front()->command + " belongs");
+}
+
+std::string Conversation::HearWhy() {
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  for (;;) {
+    while (const auto heard = dialect_->NextAnswer()) {
+      if (heard->command == "abort") return heard->answer.why;
+    }
+    pollfd entry{socket_.fd(), POLLIN, 0};
+    if (!dialect_->error().empty() || poll(&entry, 1, MillisecondsUntil(deadline)) <= 0) return {};
+    const auto bytes = socket_.Receive();
+    if (!bytes || bytes->empty()) return {};
+    dialect_->Append(*bytes);
+  }
 }
 
 std::string Conversation::Tell(const Request& request) {

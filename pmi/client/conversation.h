@@ -30,6 +30,9 @@ class Conversation {
   // From here on PMI-2. Before there are threads. `thread_ids`: whether the launcher gives thrid back.
   void SpeakCounted(bool thread_ids);
 
+  // From here on `out_of_band`, another connection to the same launcher, is asked for the reason when this one is closed.
+  void ListenTo(std::unique_ptr<Conversation> out_of_band) { out_of_band_ = std::move(out_of_band); }
+
   Result<Answered, PmiError> Ask(const Request& request);
   // What has no answer.
   std::string Tell(const Request& request);
@@ -42,6 +45,8 @@ class Conversation {
   };
 
   std::string Send(const std::string& bytes, const std::string& what);
+  // The next announcement, of an out-of-band connection: why the job ends, and empty when nothing is said in time.
+  std::string HearWhy();
   void Step(std::unique_lock<std::mutex>& lock, const std::string& wanted);
   void Deliver(Answered answered);
   bool Awaited(const std::string& command) const;
@@ -55,6 +60,8 @@ class Conversation {
   std::list<Waiter*> waiting_;  // in the order of the questions; each is on the stack of its thread
   bool reading_ = false;        // some thread is, for all
   bool closed_ = false;
+  std::string why_closed_;      // what the launcher said of that; ", " and so on
+  std::unique_ptr<Conversation> out_of_band_;
   std::string problem_;
 };
 

@@ -70,10 +70,38 @@ std::string Launched::InitialiseText() {
   return problem;
 }
 
+Result<Answered, PmiError> Launched::Introduce(Conversation& talk) const {
+  const std::string method = place_.secret.empty() || place_.secured ? "" : kChallengeMethod;
+  auto done = talk.Ask(ask::Introduce{place_.rank, place_.job_id, !place_.slurm, method});
+  if (done && done->answer.challenge) done = talk.Ask(ask::Prove{ProofFor(place_.secret, *done->answer.challenge)});
+  return done;
+}
+
+std::string Launched::Listen(int fd, std::unique_ptr<TlsStream> tls, const std::string& signal) {
+  auto talk = std::make_unique<Conversation>(fd, std::move(tls));
+  std::string problem = talk->Handshake();
+  const auto ask = [&](const Request& request) {
+    if (!problem.empty()) return;
+    const auto done = talk->Ask(request);
+    if (!done) problem = done.error().message;
+    if (done && done->answer.code != 0) problem = "'" + done->text + "'";
+  };
+  const int version = talk_.version();
+  if (version == 1) ask(ask::Introduce{.rank = place_.rank});
+  ask(ask::Init{version, version == 1 ? 1 : 0, true, signal == "NONE" ? "" : signal});
+  if (version == 2 && problem.empty()) {
+    talk->SpeakCounted(true);
+    const auto done = Introduce(*talk);
+    if (!done) problem = done.error().message;
+    if (done && done->answer.code != 0) problem = done->answer.why;
+  }
+  if (!problem.empty()) return "the launcher opens no out-of-band channel: " + Printable(problem, kLongestReason);
+  talk_.ListenTo(std::move(talk));
+  return {};
+}
+
 std::string Launched::InitialiseCounted() {
-  ask::Introduce introduce{place_.rank, place_.job_id, !place_.slurm, place_.secret.empty() || place_.secured ? "" : kChallengeMethod};
-  auto done = talk_.Ask(introduce);
-  if (done && done->answer.challenge) done = talk_.Ask(ask::Prove{ProofFor(place_.secret, *done->answer.challenge)});
+  const auto done = Introduce(talk_);
   if (!done) return done.error().message;
   if (done->answer.code != 0) return "the launcher refuses this process" + Reason(done->answer);
   const Identity& identity = done->answer.identity;
@@ -149,10 +177,13 @@ std::string Launched::CheckValue(const std::string& value) const {
   return {};
 }
 
-std::string Launched::Put(const std::string& key, const std::string& value) {
+std::string Launched::Put(const std::string& key, const std::string& value) { return PutInto(kvs_name_, key, value); }
+
+std::string Launched::PutInto(const std::string& space, const std::string& key, const std::string& value) {
+  if (talk_.version() == 2 && space != kvs_name_) return "PMI version 2 has no key-value spaces beside the job's own (" + Printable(space) + ")";
   if (std::string problem = CheckKey(key); !problem.empty()) return problem;
   if (std::string problem = CheckValue(value); !problem.empty()) return problem;
-  return AskFor(ask::Put{kvs_name_, key, value}, "refuses the key " + key);
+  return AskFor(ask::Put{space, key, value}, "refuses the key " + key);
 }
 
 Result<std::string, PmiError> Launched::GetFrom(const std::string& job_id, const std::string& key) {
@@ -261,9 +292,62 @@ Result<std::optional<std::string>, PmiError> Launched::JobAttribute(const std::s
   return done->answer.code == 0 ? done->answer.value : std::nullopt;
 }
 
-std::string Launched::ConnectJob(const std::string& job_id) {
+std::string Launched::ConnectJob(const std::string& job_id, bool* must_copy) {
   if (place_.slurm) return "Slurm does not connect jobs (" + job_id + ")";  // it would never answer
-  return AskFor(ask::Connect{job_id}, "cannot connect the job " + job_id);
+  const auto done = talk_.Ask(ask::Connect{job_id});
+  if (!done) return done.error().message;
+  if (done->answer.code != 0) return "the launcher cannot connect the job " + job_id + Reason(done->answer);
+  if (must_copy != nullptr) *must_copy = done->answer.copy;
+  return {};
+}
+
+Result<KeyValues, PmiError> Launched::GetAll(const std::string& job_id) {
+  const std::string refusal = "the launcher does not give the key-value space " + Printable(job_id);
+  if (talk_.version() == 2) {
+    if (place_.slurm) return PmiError{"Slurm gives no whole key-value space (" + Printable(job_id) + ")"};  // it would never answer
+    const auto done = talk_.Ask(ask::GetAll{job_id});
+    if (!done) return done.error();
+    if (done->answer.code != 0) return PmiError{refusal + Reason(done->answer)};
+    return done->answer.values;
+  }
+  KeyValues all;
+  for (int index = 0; index >= 0;) {
+    const auto done = talk_.Ask(ask::GetByIndex{job_id, index});
+    if (!done) return done.error();
+    const Answer& answer = done->answer;
+    // There is no other sign of the end: an error at the first may be a space that is empty, or none at all.
+    if (answer.code != 0) {
+      if (all.empty() && answer.why.find("kvs") != std::string::npos) return PmiError{refusal + Reason(answer)};
+      break;
+    }
+    if (answer.number <= index && answer.number >= 0) return PmiError{"the launcher said that index " + std::to_string(answer.number) + " follows " + std::to_string(index)};
+    if (all.size() == Dialect::kMostPairs) return PmiError{refusal + ": it has more than " + std::to_string(Dialect::kMostPairs) + " keys"};
+    all.insert(all.end(), answer.values.begin(), answer.values.end());
+    index = answer.number;
+  }
+  return all;
+}
+
+std::string Launched::PutAll(const std::string& job_id, const KeyValues& values) {
+  if (place_.slurm) return "Slurm takes no whole key-value space (" + Printable(job_id) + ")";  // it would never answer
+  if (values.size() > Dialect::kMostPairs) return "more than " + std::to_string(Dialect::kMostPairs) + " values at once";
+  for (const auto& [key, value] : values) {
+    std::string problem = CheckKey(key);
+    if (problem.empty()) problem = CheckValue(value);
+    if (!problem.empty()) return problem;
+  }
+  return AskFor(ask::PutAll{job_id, values}, "does not take the key-value space " + Printable(job_id));
+}
+
+Result<std::string, PmiError> Launched::CreateSpace() {
+  const auto done = talk_.Ask(ask::CreateSpace{});
+  if (!done) return done.error();
+  if (done->answer.code != 0 || !done->answer.value) return PmiError{"the launcher makes no key-value space" + Reason(done->answer)};
+  return *done->answer.value;
+}
+
+std::string Launched::DestroySpace(const std::string& space) {
+  return AskFor(ask::DestroySpace{space}, "cannot destroy the key-value space " + Printable(space));
 }
 
 std::string Launched::DisconnectJob(const std::string& job_id) {

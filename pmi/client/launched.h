@@ -31,6 +31,9 @@ class Launched final : public Client {
   Launched(int fd, std::unique_ptr<TlsStream> tls, Place place) : talk_(fd, std::move(tls)), place_(std::move(place)) {}
   // Why not, or empty. Before anything else.
   std::string Initialise();
+  // Opens an out-of-band channel to the same launcher over a second connection, `fd`, which it owns; `signal`: that is to come with each
+  // message, or NONE. Why not, or empty. After Initialise().
+  std::string Listen(int fd, std::unique_ptr<TlsStream> tls, const std::string& signal);
 
   bool is_singleton() const override { return false; }
   int rank() const override { return rank_; }
@@ -55,13 +58,20 @@ class Launched final : public Client {
   std::string PutNodeAttribute(const std::string& key, const std::string& value) override;
   Result<std::optional<std::string>, PmiError> NodeAttribute(const std::string& key, bool wait) override;
   Result<std::optional<std::string>, PmiError> JobAttribute(const std::string& key) override;
-  std::string ConnectJob(const std::string& job_id) override;
+  std::string ConnectJob(const std::string& job_id, bool* must_copy) override;
   std::string DisconnectJob(const std::string& job_id) override;
   std::string LeaveSpawner() override;
   Result<std::string, PmiError> GetFrom(const std::string& job_id, const std::string& key) override;
+  Result<KeyValues, PmiError> GetAll(const std::string& job_id) override;
+  std::string PutAll(const std::string& job_id, const KeyValues& values) override;
+  Result<std::string, PmiError> CreateSpace() override;
+  std::string PutInto(const std::string& space, const std::string& key, const std::string& value) override;
+  std::string DestroySpace(const std::string& space) override;
 
  private:
   std::string Greet();
+  // Says who this is in PMI-2: whether that is well is the launcher's answer.
+  Result<Answered, PmiError> Introduce(Conversation& talk) const;
   std::string InitialiseText();
   std::string InitialiseCounted();
   std::string ReadMaxes();

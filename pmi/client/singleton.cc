@@ -83,9 +83,9 @@ Result<std::optional<std::string>, PmiError> Singleton::NodeAttribute(const std:
   return std::optional<std::string>();
 }
 
-std::string Singleton::ConnectJob(const std::string& job_id) {
+std::string Singleton::ConnectJob(const std::string& job_id, bool* must_copy) {
   const auto launcher = Launcher();
-  return launcher ? launcher.value()->ConnectJob(job_id) : launcher.error().message;
+  return launcher ? launcher.value()->ConnectJob(job_id, must_copy) : launcher.error().message;
 }
 
 std::string Singleton::DisconnectJob(const std::string& job_id) {

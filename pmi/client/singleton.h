@@ -39,7 +39,7 @@ class Singleton final : public Client {
   std::string PutNodeAttribute(const std::string& key, const std::string& value) override;
   Result<std::optional<std::string>, PmiError> NodeAttribute(const std::string& key, bool wait) override;
   Result<std::optional<std::string>, PmiError> JobAttribute(const std::string&) override { return std::optional<std::string>(); }
-  std::string ConnectJob(const std::string& job_id) override;
+  std::string ConnectJob(const std::string& job_id, bool* must_copy) override;
   std::string DisconnectJob(const std::string& job_id) override;
   Result<std::string, PmiError> GetFrom(const std::string& job_id, const std::string& key) override;
 

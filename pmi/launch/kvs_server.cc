@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -40,7 +41,8 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr size_t kOwnFiles = 32;         // descriptors beside the ranks'
+constexpr size_t kFilesOfRank = 2;       // descriptors: its connection, and the out-of-band one
+constexpr size_t kOwnFiles = 32;         // beside the ranks'
 constexpr size_t kMostStrangers = 256;   // connections that have not yet said who they are
 constexpr milliseconds kShortestGreeting{250};  // ... for so long, when there is no room for the next
 constexpr milliseconds kPause{100};             // until the listener is looked at again when there was no room
@@ -59,6 +61,7 @@ class KvsServer final : public Server::Owner {
  private:
   // Server::Owner
   void Send(int rank, const std::string& bytes) override;
+  void SendOutOfBand(int rank, const std::string& bytes) override;
   bool HasRoom(int rank) const override;
   void OnAbort(int rank, int exit_code, const std::string& message) override;
   void OnMisuse(int rank, const std::string& what) override;
@@ -79,6 +82,8 @@ class KvsServer final : public Server::Owner {
   void OnReady(KvsSession& session, uint32_t events);
   void Receive(KvsSession& session, const std::string& bytes);
   void Welcome(KvsSession& session, Reception::Guest guest);
+  void Listen(KvsSession& session, Reception::Guest guest);
+  std::unique_ptr<KvsSession> TakeStranger(KvsSession& session);
   void TurnAway(KvsSession& session, const std::string& why);
   void Note(const KvsSession& session, const std::string& why);
   void AnswerQuestions();
@@ -86,6 +91,7 @@ class KvsServer final : public Server::Owner {
   void Sweep();
   void OnGone(const KvsSession& session);
   void Tick();
+  bool WantsToWrite();
   int MillisecondsToSleep() const;
   void End(int exit_code, const std::string& why);
 
@@ -98,6 +104,7 @@ class KvsServer final : public Server::Owner {
   Server server_;
   std::vector<std::unique_ptr<KvsSession>> strangers_;  // the oldest first
   std::vector<std::unique_ptr<KvsSession>> ranks_;      // by rank; null: has not come, or is gone
+  std::map<int, std::unique_ptr<KvsSession>> listeners_;  // out-of-band connections, by rank
   size_t through_ = 0;                                  // ranks that have finalized and are gone
   std::vector<Asked> questions_;
   bool fence_complete_ = false;
@@ -152,14 +159,21 @@ int KvsServer::Run() {
     Sweep();
   }
   // The others are told, if they can hear it.
-  const auto wants_to_write = [](const auto& session) { return session != nullptr && session->wants_to_write(); };
-  while (exit_code_ && Clock::now() < farewell_ && std::any_of(ranks_.begin(), ranks_.end(), wants_to_write)) {
-    for (const auto& session : ranks_) {
-      if (session != nullptr) poller_.Change(session->fd(), session->wants_to_write() ? EPOLLOUT : 0u);
-    }
-    poller_.Wait(MillisecondsUntil(farewell_));
-  }
+  while (exit_code_ && Clock::now() < farewell_ && WantsToWrite()) poller_.Wait(MillisecondsUntil(farewell_));
   return exit_code_.value_or(0);
+}
+
+// Whether there is something left for anybody, who is looked at for that alone from here on.
+bool KvsServer::WantsToWrite() {
+  bool any = false;
+  const auto look = [&](const std::unique_ptr<KvsSession>& session) {
+    if (session == nullptr || !session->open()) return;
+    poller_.Change(session->fd(), session->wants_to_write() ? EPOLLOUT : 0u);
+    any |= session->wants_to_write();
+  };
+  for (const auto& session : ranks_) look(session);
+  for (const auto& [rank, session] : listeners_) look(session);
+  return any;
 }
 
 int KvsServer::MillisecondsToSleep() const {
@@ -191,7 +205,7 @@ void KvsServer::Tick() {
 size_t KvsServer::MostStrangers() const {
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
-  const size_t needed = ranks_.size() + kOwnFiles;
+  const size_t needed = kFilesOfRank * ranks_.size() + kOwnFiles;
   return std::clamp<size_t>(limit.rlim_cur > needed ? limit.rlim_cur - needed : 0, 1, kMostStrangers);
 }
 
@@ -243,13 +257,14 @@ void KvsServer::OnReady(KvsSession& session, uint32_t events) {
   }
   if (!session.open() || (events & ~static_cast<uint32_t>(EPOLLOUT)) == 0) return;
   const std::string bytes = session.Receive();
-  if (!session.open() && !session.rank()) Note(session, session.end() + ", before it had said which rank it is");
+  if (!session.open() && !session.rank() && !session.listens_for()) Note(session, session.end() + ", before it had said which rank it is");
   Receive(session, bytes);
 }
 
 void KvsServer::Receive(KvsSession& session, const std::string& bytes) {
   if (bytes.empty() || exit_code_) return;
   if (session.rank()) return server_.Receive(*session.rank(), bytes);
+  if (session.listens_for()) return TurnAway(session, "asked for something where rank " + std::to_string(*session.listens_for()) + " only listens");
   session.Send(session.reception().Receive(bytes));
   if (!session.reception().problem().empty()) return TurnAway(session, session.reception().problem());
   if (auto guest = session.reception().TakeGuest()) Welcome(session, *std::move(guest));
@@ -260,16 +275,38 @@ void KvsServer::Welcome(KvsSession& session, Reception::Guest guest) {
     const auto user = UserOfPeer(session.fd());
     if (!user || (*user != geteuid() && *user != 0)) return TurnAway(session, "is of another user: " + (user ? std::to_string(*user) : std::string("unknown")));
   }
-  if (guest.out_of_band) return TurnAway(session, "wanted to hear out-of-band messages, of which there are none here");
+  if (guest.out_of_band) return Listen(session, std::move(guest));
   std::unique_ptr<KvsSession>& place = ranks_[static_cast<size_t>(guest.rank)];
   if (place != nullptr || server_.state(guest.rank) != Server::State::kSilent) {
     return TurnAway(session, "said it is rank " + std::to_string(guest.rank) + ", which came before");
   }
-  const auto found = std::find_if(strangers_.begin(), strangers_.end(), [&](const auto& stranger) { return stranger.get() == &session; });
-  place = std::move(*found);
-  strangers_.erase(found);
+  place = TakeStranger(session);
   session.set_rank(guest.rank);
   server_.Admit(guest.rank, std::move(guest.dialect), guest.question);
+}
+
+// An out-of-band connection.
+void KvsServer::Listen(KvsSession& session, Reception::Guest guest) {
+  if (!guest.signal.empty()) {
+    session.Send(guest.dialect->Write(guest.question, {.code = 1, .why = "signal=NONE is all that a server can do which did not start the process", .number = guest.dialect->version()}));
+    return TurnAway(session, "wanted the signal " + Printable(guest.signal) + " with out-of-band messages; signal=NONE is all that can be done for a process that this server did not start");
+  }
+  std::unique_ptr<KvsSession>& place = listeners_[guest.rank];
+  if (place != nullptr) return TurnAway(session, "wanted to hear out-of-band messages for rank " + std::to_string(guest.rank) + ", which does already");
+  place = TakeStranger(session);
+  session.set_listens_for(guest.rank);
+  server_.Listen(guest.rank, std::move(guest.dialect), guest.question, {});
+}
+
+std::unique_ptr<KvsSession> KvsServer::TakeStranger(KvsSession& session) {
+  const auto found = std::find_if(strangers_.begin(), strangers_.end(), [&](const auto& stranger) { return stranger.get() == &session; });
+  auto taken = std::move(*found);
+  strangers_.erase(found);
+  return taken;
+}
+
+void KvsServer::SendOutOfBand(int rank, const std::string& bytes) {
+  if (const auto found = listeners_.find(rank); found != listeners_.end()) found->second->Send(bytes);
 }
 
 void KvsServer::TurnAway(KvsSession& session, const std::string& why) {
@@ -323,6 +360,16 @@ void KvsServer::Sweep() {
     const auto gone = std::exchange(session, nullptr);
     OnGone(*gone);
   }
+  std::erase_if(listeners_, [&](const auto& listener) {
+    const auto& [rank, session] = listener;
+    if (session->open()) {
+      poller_.Change(session->fd(), EPOLLIN | (session->wants_to_write() ? EPOLLOUT : 0u));
+      return false;
+    }
+    poller_.Forget(session->fd());
+    server_.StopListening(rank);
+    return true;
+  });
   std::erase_if(strangers_, [&](const auto& session) {
     if (session->open()) return false;
     poller_.Forget(session->fd());
@@ -346,7 +393,7 @@ void KvsServer::End(int exit_code, const std::string& why) {
   exit_code_ = exit_code;
   farewell_ = Clock::now() + kFarewell;
   Say(why);
-  server_.Announce("abort");
+  server_.Announce({"abort", why});
 }
 
 int TakeSignals() {
@@ -367,6 +414,7 @@ std::string AddressFor(const KvsServerSettings& settings) {
 
 bool PrintEnvironment(const KvsServerSettings& settings, const std::string& address, int port, const std::string& id) {
   std::printf("PMI_PORT=%s:%d\nPMI_SIZE=%d\nPMI_JOBID=%s\n", address.c_str(), port, settings.ranks, id.c_str());
+  std::printf("WEFT_PMI_OOB=NONE\n");
   if (settings.secured) std::printf("PMI_SOCKTYPE=OpenSSL\n");
   if (!settings.secret_file.empty()) std::printf("WEFT_PMI_SECRET_FILE=%s\n", settings.secret_file.c_str());
   return std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
@@ -383,7 +431,7 @@ int KvsServerMain(const KvsServerSettings& settings) {
   RaiseFileLimit();
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
-  const size_t files = static_cast<size_t>(settings.ranks) + kOwnFiles;
+  const size_t files = kFilesOfRank * static_cast<size_t>(settings.ranks) + kOwnFiles;
   if (limit.rlim_cur < files) {
     return Fail("a server of " + std::to_string(settings.ranks) + " ranks needs " + std::to_string(files) + " descriptors, and may have " +
                 std::to_string(limit.rlim_cur) + " (ulimit -n)");

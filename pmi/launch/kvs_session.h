@@ -35,6 +35,9 @@ class KvsSession {
   // The rank that it is, once the reception knows.
   std::optional<int> rank() const { return rank_; }
   void set_rank(int rank) { rank_ = rank; }
+  // The rank that listens to it for out-of-band messages.
+  std::optional<int> listens_for() const { return listens_for_; }
+  void set_listens_for(int rank) { listens_for_ = rank; }
   Reception& reception() { return reception_; }
 
   void Send(std::string_view bytes);
@@ -58,7 +61,7 @@ class KvsSession {
   const Clock::time_point since_ = Clock::now();
   const std::unique_ptr<TlsStream> tls_;
   Reception reception_;
-  std::optional<int> rank_;
+  std::optional<int> rank_, listens_for_;
   Outbox out_;
   transport::SilentPeer silence_{kSilence};
   bool open_ = true;

@@ -311,7 +311,7 @@ void LocalJob::End(milliseconds grace) {
   const auto deadline = Clock::now() + grace;
   if (kill_at_ && *kill_at_ <= deadline) return;
   if (!kill_at_) {
-    if (server_ != nullptr) server_->Announce("abort");
+    if (server_ != nullptr) server_->Announce({"abort", {}});
     SignalAll(SIGTERM);
   }
   SignalAll(SIGCONT);  // a stopped process cannot end itself

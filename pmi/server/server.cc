@@ -77,7 +77,7 @@ void Server::Reply(int rank, const Question& question, const Answer& answer) {
 bool Server::Precedes(int number, const Question& question) {
   const Rank& rank = ranks_.at(number);
   const std::string command = rank.dialect->AnswerTo(question.request);
-  if (rank.out_of_band_signal) {
+  if (rank.out_of_band_signal && (rank.dialect->version() == 1 || rank.introduced)) {
     Misuse(number, "sent a request on a connection that it opened for out-of-band messages");
     return false;
   }
@@ -262,7 +262,11 @@ Answer Server::GetByIndex(const ask::GetByIndex& get) {
   const Space* space = Find(get.space);
   if (space == nullptr) return Refusal("kvs not found");
   if (get.index < 0 || static_cast<size_t>(get.index) >= space->size()) return Refusal("no more keyvals");
-  return {.number = get.index + 1, .values = {*std::next(space->begin(), get.index)}};
+  const bool is_next = get.index > 0 && last_read_.index == get.index - 1 && last_read_.space == get.space;
+  const auto found = is_next ? space->upper_bound(last_read_.key) : std::next(space->begin(), get.index);
+  if (found == space->end()) return Refusal("no more keyvals");
+  last_read_ = {get.space, get.index, found->first};
+  return {.number = get.index + 1, .values = {*found}};
 }
 
 Answer Server::CreateSpace() {
@@ -346,12 +350,24 @@ void Server::EndFence(const KeyValues& put) {
   for (const auto& [number, question] : waiting) Reply(number, question, {});
 }
 
-void Server::Announce(const std::string& command) {
-  for (auto& [number, rank] : ranks_) {
-    if (!rank.out_of_band_signal) continue;
-    const Message message{command};
-    owner_->Send(number, message.Serialize());
+bool Server::Listen(int number, std::unique_ptr<Dialect> dialect, const Question& question, const std::string& signal) {
+  if (listeners_.contains(number)) return false;
+  const auto* init = std::get_if<ask::Init>(&question.request);
+  const Answer answer = init != nullptr ? Answer{.number = init->version, .subversion = init->subversion} : Answer{.identity = IdentityOf(number)};
+  owner_->SendOutOfBand(number, dialect->Write(question, answer));
+  listeners_.emplace(number, Listener{std::move(dialect), signal});
+  return true;
+}
+
+void Server::Announce(const Announcement& announcement) {
+  for (const auto& [number, rank] : ranks_) {
+    if (!rank.out_of_band_signal || (rank.dialect->version() == 2 && !rank.introduced)) continue;
+    owner_->Send(number, rank.dialect->Write(announcement));
     if (!rank.out_of_band_signal->empty()) owner_->Signal(number, *rank.out_of_band_signal);
+  }
+  for (const auto& [number, listener] : listeners_) {
+    owner_->SendOutOfBand(number, listener.dialect->Write(announcement));
+    if (!listener.signal.empty()) owner_->Signal(number, listener.signal);
   }
 }
 

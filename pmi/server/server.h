@@ -42,6 +42,8 @@ class Server {
    public:
     virtual ~Owner() = default;
     virtual void Send(int rank, const std::string& bytes) = 0;
+    // On the connection that Listen() was told of.
+    virtual void SendOutOfBand(int rank, const std::string& bytes) {}
     // Whether the rank reads what it is sent. One that does not is asked nothing more: its questions wait until Receive(rank, {}).
     virtual bool HasRoom(int rank) const = 0;
     virtual void OnAbort(int rank, int exit_code, const std::string& message) = 0;
@@ -68,14 +70,17 @@ class Server {
   // A connection that has said which rank it is (reception.h), in `dialect`, is that rank's from here on. `question` is its last, to be
   // answered: the init of PMI-1, or what lets it in in PMI-2.
   void Admit(int rank, std::unique_ptr<Dialect> dialect, const Question& question);
+  // As Admit(), of a second connection of the rank's that only listens. false: it has one already.
+  bool Listen(int rank, std::unique_ptr<Dialect> dialect, const Question& question, const std::string& signal);
+  void StopListening(int rank) { listeners_.erase(rank); }
   // Bytes that came from `rank`, which is of this host, cut anywhere.
   void Receive(int rank, std::string_view bytes);
   // The answer to an OnQuestion(); one that nobody waits for any more is dropped.
   void TakeAnswer(int rank, const std::string& ticket, const Answer& answer);
   // All ranks of the job are in the barrier; `put` by ranks of other hosts (those of this one may be among them).
   void EndFence(const KeyValues& put);
-  // Tells those who opened an out-of-band channel ("abort", "checkpoint").
-  void Announce(const std::string& command);
+  // Tells those who opened an out-of-band channel.
+  void Announce(const Announcement& announcement);
 
   State state(int rank) const { return ranks_.at(rank).state; }
   size_t waiting() const { return in_barrier_; }  // ranks that are in the barrier
@@ -95,6 +100,10 @@ class Server {
     std::map<std::string, Question> pending;   // by ticket, for mpiexec to answer
     std::vector<Question> attribute_questions;  // that wait for somebody to put it
     unsigned next_ticket = 1;
+  };
+  struct Listener {
+    std::unique_ptr<Dialect> dialect;
+    std::string signal;  // empty: none
   };
 
   void Handle(int rank, const Question& question);
@@ -126,15 +135,24 @@ class Server {
   // A space that may be read, or null.
   const Space* Find(const std::string& name);
 
+  // Where GetByIndex() was last, so that who goes through a space does not begin anew with each step.
+  struct Position {
+    std::string space;
+    int index = -1;
+    std::string key;
+  };
+
   const Setup setup_;
   Owner* const owner_;
   std::map<int, Rank> ranks_;
+  std::map<int, Listener> listeners_;  // by rank
   Space values_;
   Space put_since_fence_;
   std::map<std::string, Space> own_spaces_;    // create_kvs
   std::map<std::string, Space> other_spaces_;  // of jobs elsewhere, as ranks copied them here (kvs-putall)
   std::set<std::string> connected_;            // job ids
   Space node_attributes_;
+  Position last_read_;
   unsigned spaces_made_ = 0;
   size_t in_barrier_ = 0;
 };

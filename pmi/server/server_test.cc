@@ -32,9 +32,11 @@ class FakeOwner : public Server::Owner {
   const Server::Space* SpaceOf(const std::string& job_id) override { return job_id == "kvs_0" ? &other : nullptr; }
   void Signal(int rank, const std::string& name) override { events.push_back("signal " + std::to_string(rank) + " " + name); }
 
+  void SendOutOfBand(int rank, const std::string& bytes) override { out_of_band[rank] += bytes; }
+
   std::string Take(int rank) { return std::exchange(sent[rank], {}); }
 
-  std::map<int, std::string> sent;
+  std::map<int, std::string> sent, out_of_band;
   std::vector<std::string> events;
   std::vector<KeyValues> fences;
   std::vector<std::pair<std::string, Request>> questions;
@@ -171,6 +173,7 @@ TEST_F(PmiServer, SpacesOfTheirOwnCanBeMadeReadAndDestroyed) {
   EXPECT_EQ(Ask(2, "cmd=getbyidx kvsname=kvs_1_1"), "cmd=getbyidx_results rc=-1 reason=no_more_keyvals\n");
   EXPECT_EQ(Ask(2, "cmd=destroy_kvs kvsname=kvs_1_1"), "cmd=kvs_destroyed rc=0 msg=success\n");
   EXPECT_THAT(Ask(2, "cmd=destroy_kvs kvsname=kvs_1_1"), HasSubstr("rc=-1 msg=kvs_not_found"));
+  EXPECT_THAT(Ask(2, "cmd=getbyidx kvsname=kvs_1_1 idx=0"), HasSubstr("rc=-1"));
   for (size_t i = 0; i < Server::kMostSpaces; ++i) Ask(2, "cmd=create_kvs");
   EXPECT_THAT(Ask(2, "cmd=create_kvs"), HasSubstr("rc=-1 msg=more_than_256_spaces"));
 }
@@ -178,12 +181,31 @@ TEST_F(PmiServer, SpacesOfTheirOwnCanBeMadeReadAndDestroyed) {
 TEST_F(PmiServer, OutOfBandChannelsOnlyListen) {
   EXPECT_EQ(Ask(2, "cmd=init_oob signal=SIGUSR1 pmi_version=1 pmi_subversion=1"), "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n");
   EXPECT_EQ(server.state(2), Server::State::kSilent);
-  server.Announce("abort");
-  EXPECT_EQ(owner.Take(2), "cmd=abort\n");
+  server.Announce({"abort", "rank 3 is gone"});
+  EXPECT_EQ(owner.Take(2), "cmd=abort msg=rank%203%20is%20gone\n");
   EXPECT_EQ(owner.Take(3), "");
   EXPECT_THAT(owner.events, ElementsAre("signal 2 SIGUSR1"));
   Ask(2, "cmd=get_maxes");
   EXPECT_THAT(owner.events.back(), HasSubstr("misuse 2 sent a request on a connection that it opened for out-of-band messages"));
+}
+
+TEST_F(PmiServer, ASecondConnectionOfARankListens) {
+  Ask(2, "cmd=init pmi_version=1 pmi_subversion=1");
+  EXPECT_TRUE(server.Listen(2, Dialect::Text(Dialect::Side::kLauncher), {ask::Init{1, 1, true, {}}, {}}, ""));
+  EXPECT_EQ(owner.out_of_band[2], "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n");
+  EXPECT_TRUE(server.Listen(3, Dialect::Counted(Dialect::Side::kLauncher), {ask::Introduce{.rank = 3}, "1"}, "SIGUSR2"));
+  EXPECT_THAT(owner.out_of_band[3], HasSubstr("cmd=fullinit-response;thrid=1;"));
+  EXPECT_FALSE(server.Listen(3, Dialect::Text(Dialect::Side::kLauncher), {ask::Init{1, 1, true, {}}, {}}, ""));
+  owner.out_of_band.clear();
+  server.Announce({"checkpoint", ""});
+  EXPECT_EQ(owner.out_of_band[2], "cmd=checkpoint\n");
+  EXPECT_EQ(owner.out_of_band[3], "    15cmd=checkpoint;");
+  EXPECT_THAT(owner.events, ElementsAre("signal 3 SIGUSR2"));
+  EXPECT_EQ(owner.Take(2), "");
+  server.StopListening(3);
+  server.Announce({"abort", ""});
+  EXPECT_EQ(owner.out_of_band[3], "    15cmd=checkpoint;");
+  EXPECT_EQ(owner.events.size(), 1u);
 }
 
 // Ranks that speak PMI-2.

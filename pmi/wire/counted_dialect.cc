@@ -53,6 +53,7 @@ class CountedDialect final : public Dialect {
   std::string TakeRest() override { return reader_.TakeRest(); }
   std::optional<Question> NextQuestion() override;
   std::string Write(const Question& question, const Answer& answer) const override;
+  std::string Write(const Announcement& announcement) const override;
   std::string Write(const Question& question) const override;
   std::optional<Answered> NextAnswer() override;
   std::string AnswerTo(const Request& request) const override;
@@ -340,6 +341,12 @@ std::string CountedDialect::Write(const Question& question, const Answer& answer
   return before + SerializeCounted(message);
 }
 
+std::string CountedDialect::Write(const Announcement& announcement) const {
+  Message message{announcement.command};
+  if (!announcement.why.empty()) message.Add("msg", announcement.why);
+  return SerializeCounted(message);
+}
+
 std::string CountedDialect::Write(const Question& question) const {
   const auto begin = [&](const char* command) {
     Message message{command};
@@ -468,7 +475,7 @@ std::optional<Answered> CountedDialect::NextAnswer() {
       continue;
     }
     answer.code = message->FindInt("rc").value_or(0);
-    answer.why = TextOf(*message, "errmsg");
+    answer.why = TextOf(*message, IsAnnouncement(answered.command) ? "msg" : "errmsg");
     answer.errors = ErrorsOf(*message);
     answer.copy = IsTrue(message->Find("kvscopy")) || TextOf(*message, "kvscopy") == "yes" || message->FindInt("kvscopy").value_or(0) != 0;
     const std::string* found = message->Find(message->Find("found") != nullptr ? "found" : "flag");

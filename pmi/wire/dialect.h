@@ -64,14 +64,18 @@ class Dialect {
   virtual std::optional<Question> NextQuestion() = 0;
   // The whole wire form: several messages for some. Empty for what has no answer.
   virtual std::string Write(const Question& question, const Answer& answer) const = 0;
+  virtual std::string Write(const Announcement& announcement) const = 0;
 
   // The rank's side. Empty from Write(): this version has no words for it.
   virtual std::string Write(const Question& question) const = 0;
+  // An announcement is one with its command, and why.
   virtual std::optional<Answered> NextAnswer() = 0;
   // The command of the message that answers, "kvs-get-response"; empty where there is none.
   virtual std::string AnswerTo(const Request& request) const = 0;
 
  protected:
+  static bool IsAnnouncement(std::string_view command) { return command == "abort" || command == "checkpoint"; }
+
   std::string error_;
 };
 

@@ -142,6 +142,18 @@ TEST(PmiDialect, AnswersKeepTheirMeaning) {
   }
 }
 
+TEST(PmiDialect, AnnouncementsKeepTheirMeaning) {
+  for (const auto& [launcher, rank] : {std::pair{Dialect::Text(Dialect::Side::kLauncher), Dialect::Text(Dialect::Side::kRank)},
+                                       {Dialect::Counted(Dialect::Side::kLauncher), Dialect::Counted(Dialect::Side::kRank)}}) {
+    for (const Announcement& announcement : {Announcement{"abort", "rank 1 is gone: 100% sure"}, Announcement{"checkpoint", ""}}) {
+      rank->Append(launcher->Write(announcement));
+      const auto heard = rank->NextAnswer();
+      ASSERT_TRUE(heard);
+      EXPECT_EQ((Announcement{heard->command, heard->answer.why}), announcement);
+    }
+  }
+}
+
 TEST(PmiDialect, OneHasNoWordsForWhatOnlyTheOtherKnows) {
   EXPECT_EQ(Dialect::Text(Side::kRank)->Write({ask::Connect{"j"}, ""}), "");
   EXPECT_EQ(Dialect::Text(Side::kRank)->Write({ask::GetNodeAttribute{"k"}, ""}), "");

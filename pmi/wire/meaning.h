@@ -195,6 +195,13 @@ struct Answer {
   bool operator==(const Answer&) const = default;
 };
 
+// What a launcher says by itself, on an out-of-band connection.
+struct Announcement {
+  std::string command;  // "abort": the job ends; "checkpoint"
+  std::string why;      // a sentence, or empty
+  bool operator==(const Announcement&) const = default;
+};
+
 }  // namespace weft::pmi
 
 #endif  // PMI_WIRE_MEANING_H_

@@ -60,6 +60,7 @@ class TextDialect final : public Dialect {
   std::string TakeRest() override { return reader_.TakeRest(); }
   std::optional<Question> NextQuestion() override;
   std::string Write(const Question& question, const Answer& answer) const override;
+  std::string Write(const Announcement& announcement) const override;
   std::string Write(const Question& question) const override;
   std::optional<Answered> NextAnswer() override;
   std::string AnswerTo(const Request& request) const override;
@@ -280,6 +281,12 @@ std::string TextDialect::Write(const Question& question, const Answer& answer) c
   return message.Serialize() + more;
 }
 
+std::string TextDialect::Write(const Announcement& announcement) const {
+  Message message{announcement.command};
+  if (!announcement.why.empty()) message.Add("msg", EscapeBlanks(Printable(announcement.why, kLongestReason)));
+  return message.Serialize();
+}
+
 std::string TextDialect::Write(const Question& question) const {
   const auto simple = [](const char* command) { return Message{command}.Serialize(); };
   return Visit(
@@ -373,7 +380,7 @@ std::optional<Answered> TextDialect::NextAnswer() {
     Answer& answer = answered.answer;
     const std::string info = TextOf(*message, "info");
     answer.code = message->FindInt("rc").value_or(info.empty() || info == "ok" ? 0 : 1);
-    if (answer.code != 0) answer.why = UnescapeBlanks(TextOf(*message, message->Find("msg") != nullptr ? "msg" : message->Find("errmsg") != nullptr ? "errmsg" : "reason"));
+    if (answer.code != 0 || IsAnnouncement(answered.command)) answer.why = UnescapeBlanks(TextOf(*message, message->Find("msg") != nullptr ? "msg" : message->Find("errmsg") != nullptr ? "errmsg" : "reason"));
     if (answer.code == 0) {
       for (const char* name : {"value", "port", "jobid", "kvsname"}) {
         if (!answer.value) answer.value = ValueOf(*message, name);

@@ -47,7 +47,7 @@ class Server:
         test.addCleanup(self.process.communicate)
         test.addCleanup(self.process.kill)
         self.environment = {}
-        wanted = 3 + ("-secret-file" in words) + ("-socktype" in words)
+        wanted = 4 + ("-secret-file" in words) + ("-socktype" in words)
         while len(self.environment) < wanted:
             line = self.process.stdout.readline()
             if not line:
@@ -57,8 +57,8 @@ class Server:
         host, _, port = self.environment["PMI_PORT"].rpartition(":")
         self.address = (host, int(port))
 
-    def start(self, rank, *command, user=None, **settings):
-        environment = self.test.environment(**self.environment, PMI_ID=str(rank), **settings)
+    def start(self, rank, *command, user=None, out_of_band="NONE", **settings):
+        environment = self.test.environment(**{**self.environment, "WEFT_PMI_OOB": out_of_band}, PMI_ID=str(rank), **settings)
         process = subprocess.Popen(list(map(str, command)), env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                    cwd="/", user=user)
         self.test.addCleanup(process.communicate)
@@ -143,7 +143,51 @@ class KvsServer(launch.LaunchTest):
         self.assertIn("rank 1 called MPI_Abort: asked to", err)
         status, _, err = finish(ranks[0])
         self.assertEqual(status, 3)
-        self.assertIn("the launcher closed its connection", err)
+        self.assertIn("the launcher closed its connection before it sent cmd=barrier_out; it says: rank 1 called MPI_Abort: asked to", err)
+
+    def test_the_others_hear_why_the_job_ends(self):
+        for version in "1", "2":
+            server = Server(self, 2)
+            ranks = server.start_all(launch.exchange(), "die", signal.SIGKILL, WEFT_PMI=version)
+            self.assertEqual(server.end()[0], 1)
+            status, _, err = finish(ranks[0])
+            self.assertEqual(status, 3)
+            self.assertRegex(err, r"; it says: rank 1 \(127.0.0.1:\d+\) closed its connection without MPI_Finalize; the job ends")
+
+    def test_no_signal_comes_with_out_of_band_messages(self):
+        server = Server(self, 1)
+        for version in "1", "2":
+            status, _, err = finish(server.start(0, launch.exchange(), WEFT_PMI=version, out_of_band="SIGUSR1"))
+            self.assertEqual(status, 3)
+            self.assertIn("WEFT_PMI_OOB=SIGUSR1: the launcher opens no out-of-band channel", err)
+            status, err = server.end()
+            self.assertEqual(status, 1)
+            self.assertIn("it wanted the signal SIGUSR1 with out-of-band messages", err)
+            server = Server(self, 1)
+
+    def test_out_of_band_connections_only_listen(self):
+        server = Server(self, 1)
+        rank = server.connect()
+        rank.sendall(b"cmd=initack pmiid=0\ncmd=init pmi_version=1 pmi_subversion=1\n")
+        for _ in range(2):
+            listener = server.connect()
+            listener.sendall(b"cmd=initack pmiid=0\ncmd=init_oob signal=NONE pmi_version=1 pmi_subversion=1\ncmd=get_maxes\n")
+            answer = b""
+            while b"response_to_init" not in answer:
+                answer += listener.recv(1000)
+            listener.sendall(b"cmd=get_maxes\n")
+            self.assertNotIn(b"maxes", said(listener))  # and is closed
+        first, second = server.connect(), server.connect()
+        for listener in first, second:
+            listener.sendall(b"cmd=initack pmiid=0\ncmd=init_oob signal=NONE pmi_version=1 pmi_subversion=1\n")
+        self.assertNotIn(b"response_to_init", said(second))
+        rank.close()
+        answers = said(first)
+        self.assertIn(b"cmd=abort msg=rank%200%20(127.0.0.1", answers)
+        status, err = server.end()
+        self.assertEqual(status, 1)
+        self.assertIn("it asked for something where rank 0 only listens", err)
+        self.assertIn("it wanted to hear out-of-band messages for rank 0, which does already", err)
 
     def test_a_signal_and_the_time_limit_end_it(self):
         server = Server(self, 2)
@@ -240,10 +284,10 @@ class Strangers(launch.LaunchTest):
         words = ["bash", "-c", 'ulimit -n 40; exec "$@"', "-", launch.mpiexec()]
         process = subprocess.run([*words, "-kvs-server", "-n", "20"], env=self.environment(), capture_output=True, text=True, timeout=launch.TIMEOUT)
         self.assertEqual(process.returncode, 1)
-        self.assertIn("a server of 20 ranks needs 52 descriptors, and may have 40 (ulimit -n)", process.stderr)
+        self.assertIn("a server of 20 ranks needs 72 descriptors, and may have 40 (ulimit -n)", process.stderr)
         limited = os.path.join(self.directory, "mpiexec")
         with open(limited, "w") as file:
-            file.write(f"#!/bin/bash\nulimit -n 36\nexec {launch.mpiexec()} \"$@\"\n")
+            file.write(f"#!/bin/bash\nulimit -n 39\nexec {launch.mpiexec()} \"$@\"\n")
         os.chmod(limited, 0o755)
         server = Server(self, 3, launcher=limited)
         strangers = [server.connect() for _ in range(20)]  # one at a time
