@@ -51,6 +51,7 @@ void BandwidthBySize();
 void FencesBySize();
 // All ranks.
 void Collectives();
+void Files();
 
 }  // namespace mpi_bench
 

@@ -6,6 +6,7 @@ import stock
 PAIR = {"ping_pong", "message_rate", "bandwidth", "put_fence", "get_fence", "accumulate_fence", "lock_put_unlock", "put_rate", "get_rate",
         "passive_put", "mixed", "mixed_emulated"}
 WINDOWS = {"put_fence", "get_fence", "put_fence_emulated", "get_fence_emulated", "mixed", "mixed_emulated"}
+FILES = {"write_all", "read_all", "write_at", "read_at", "write_shared"}
 COLLECTIVE = {"barrier", "bcast", "allreduce", "alltoall"}
 
 
@@ -27,6 +28,9 @@ class Benchmarks(mpi.MpiTest):
 
     def test_four_ranks(self):
         self.assertEqual(self.figures(4, "collective"), COLLECTIVE)
+
+    def test_files(self):
+        self.assertEqual(self.figures(2, "files"), FILES)
 
 
 if __name__ == "__main__":

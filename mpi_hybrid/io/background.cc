@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "mpi_hybrid/core/lock.h"
-#include "mpi_hybrid/io/operations.h"
+#include "mpi_hybrid/io/collective.h"
 #include "mpi_hybrid/io/task_thread.h"
 #include "mpi_hybrid/p2p/progress.h"
 

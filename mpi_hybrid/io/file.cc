@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "mpi_hybrid/coll/collectives.h"
+#include "mpi_hybrid/core/job.h"
 #include "mpi_hybrid/io/agreement.h"
 #include "mpi_hybrid/io/background.h"
 #include "mpi_hybrid/io/io_error.h"
@@ -122,7 +123,10 @@ Error SetInfo(File& file, const Info* info, const Error& refusal) {
 
 void TellInfo(const File& file, Info* info) {
   const int64_t asked = file.hints.cb_nodes;
-  file.hints.Tell(static_cast<int>(std::clamp<int64_t>(asked, 1, file.comm->size())), info);
+  int count = asked > 0 ? static_cast<int>(std::min<int64_t>(asked, file.comm->size())) : 0;
+  if (count == 0 && (ThisJob().one_host || file.comm->size() == 1)) count = 1;
+  if (file.aggregators) count = file.aggregators->count();
+  file.hints.Tell(count, info);
 }
 
 Error SetView(File& file, int64_t displacement, const Datatype* etype, const Datatype* filetype, const std::string& representation,

@@ -12,6 +12,7 @@
 #include "mpi_hybrid/core/error_handler.h"
 #include "mpi_hybrid/core/info.h"
 #include "mpi_hybrid/core/ref.h"
+#include "mpi_hybrid/io/aggregators.h"
 #include "mpi_hybrid/io/hints.h"
 #include "mpi_hybrid/io/raw_file.h"
 #include "mpi_hybrid/io/shared_pointer.h"
@@ -36,6 +37,7 @@ class File : public RefCounted<File> {
   bool atomic = false;
   std::mutex atomic_mutex;  // in atomic mode: this process's own accesses, which the locks of the file do not keep apart
   Ref<ErrorHandler> error_handler;
+  std::unique_ptr<Aggregators> aggregators;  // made by the first collective access that needs them
 
   // What goes on in the background (background.h).
   int alone_under_way = 0, together_under_way = 0;

@@ -63,7 +63,7 @@ void Hints::Take(const Info& info) {
 }
 
 void Hints::Tell(int aggregators, Info* info) const {
-  info->Set("cb_nodes", std::to_string(aggregators));
+  if (aggregators > 0) info->Set("cb_nodes", std::to_string(aggregators));
   info->Set("cb_buffer_size", std::to_string(cb_buffer_size));
   info->Set("romio_cb_read", Text(cb_read));
   info->Set("romio_cb_write", Text(cb_write));

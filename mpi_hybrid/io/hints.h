@@ -23,7 +23,7 @@ struct Hints {
 
   // Takes what it knows; values that make no sense are ignored, as the standard wants it.
   void Take(const Info& info);
-  // The hints in force as keys. `aggregators`: how many there are.
+  // The hints in force as keys. `aggregators`: how many there are, 0 when that is not known yet.
   void Tell(int aggregators, Info* info) const;
 };
 

@@ -115,6 +115,10 @@ Error Close(const Ref<File>& file) {
   EndBackground(*file);
   const Ref<Comm> comm = file->comm;
   Error error = file->shared.Drop();
+  if (file->aggregators) {
+    if (Error dropped = file->aggregators->Drop(); error.ok()) error = std::move(dropped);
+    file->aggregators.reset();
+  }
   // Nobody deletes what another still uses.
   if (Error met = Barrier(*comm); error.ok()) error = std::move(met);
   file->raw.reset();

@@ -7,6 +7,7 @@
 #include "mpi_hybrid/core/lock.h"
 #include "mpi_hybrid/io/agreement.h"
 #include "mpi_hybrid/io/background.h"
+#include "mpi_hybrid/io/collective.h"
 
 namespace weft::mpi::io {
 namespace {
@@ -101,16 +102,6 @@ Error StartTransfer(File& file, Access::Direction direction, const Place& place,
   WEFT_MPI_TRY(BeginAlone(file, direction, place, data, &access));
   StartAlone(std::move(access), request);
   return {};
-}
-
-Error RunTogether(File& file, Access& access, const Error& begun, MPI_Count* moved) {
-  *moved = 0;
-  Error error = begun;
-  if (begun.ok()) {
-    const UnlockGuard unlocked;
-    error = access.Run(moved);
-  }
-  return Agree(*file.comm, error);
 }
 
 Error TransferTogether(File& file, Access::Direction direction, const Place& place, const Data& data, const Error& refusal, MPI_Count* moved) {

@@ -44,9 +44,6 @@ Error TransferTogether(File& file, Access::Direction direction, const Place& pla
 Error StartTransfer(File& file, Access::Direction direction, const Place& place, const Data& data, Request** request);
 Error StartTransferTogether(File& file, Access::Direction direction, const Place& place, const Data& data, const Error& refusal, Request** request);
 
-// Collective: carries out an access that was made; `begun`: why there is none. All fail when one does.
-Error RunTogether(File& file, Access& access, const Error& begun, MPI_Count* moved);
-
 }  // namespace weft::mpi::io
 
 #endif  // MPI_HYBRID_IO_OPERATIONS_H_

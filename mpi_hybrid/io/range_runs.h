@@ -1,0 +1,67 @@
+#ifndef MPI_HYBRID_IO_RANGE_RUNS_H_
+#define MPI_HYBRID_IO_RANGE_RUNS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "mpi_hybrid/io/view.h"
+
+// Lists of ranges of a file as ranks tell them each other: in runs, since most are of one length and distance.
+namespace weft::mpi::io {
+
+// `count` ranges of `bytes` bytes, the first at `offset`, each `stride` bytes behind the one before. Plain data, which is sent.
+struct RangeRun {
+  int64_t offset = 0;
+  int64_t bytes = 0;
+  int64_t count = 1;
+  int64_t stride = 0;
+};
+
+// Puts ranges, which ascend, into runs.
+class RunWriter {
+ public:
+  void Add(const FileRange& range);
+  const std::vector<RangeRun>& runs() const { return runs_; }
+  void Clear() { runs_.clear(); }
+
+ private:
+  std::vector<RangeRun> runs_;
+};
+
+// Walks over the ranges of runs.
+class RunReader {
+ public:
+  explicit RunReader(std::span<const RangeRun> runs) : runs_(runs) {}
+  bool Next(FileRange* range);
+
+ private:
+  std::span<const RangeRun> runs_;
+  int64_t done_ = 0;  // of the first
+};
+
+// Whether what another rank sent are ascending ranges within `window`.
+bool AreWithin(std::span<const RangeRun> runs, const FileRange& window);
+
+// The union of several lists, in ascending order; ranges that touch, overlap, or have a gap of at most `gap` bytes between them are one.
+class MergedRanges {
+ public:
+  MergedRanges(const std::vector<std::span<const RangeRun>>& lists, int64_t gap);
+  bool Next(FileRange* range);
+
+ private:
+  struct Source {
+    RunReader reader;
+    FileRange next;
+  };
+  // Which comes next; null at the end.
+  Source* First();
+
+  std::vector<Source> sources_;
+  const int64_t gap_;
+};
+
+}  // namespace weft::mpi::io
+
+#endif  // MPI_HYBRID_IO_RANGE_RUNS_H_

@@ -1,0 +1,409 @@
+#include "mpi_hybrid/io/two_phase.h"
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "mpi_hybrid/core/lock.h"
+#include "mpi_hybrid/io/io_error.h"
+#include "mpi_hybrid/io/transfer.h"
+#include "mpi_hybrid/p2p/message.h"
+#include "mpi_hybrid/p2p/progress.h"
+
+namespace weft::mpi::io {
+namespace {
+
+constexpr int64_t kNowhere = INT64_MAX;
+constexpr int64_t kBlock = 4096;               // domains begin at multiples of it
+constexpr int64_t kGapWorthReading = 64 << 10;  // between ranges of a window
+enum Tag { kList = 1, kData, kGo };
+
+const Datatype& Byte() { return *Datatype::Find(MPI_BYTE); }
+
+// Part `index` of `parts` of `whole`.
+FileRange PartOf(const FileRange& whole, int index, int parts) {
+  int64_t size = (whole.bytes + parts - 1) / parts;
+  size = (size + kBlock - 1) / kBlock * kBlock;
+  const int64_t base = whole.offset / kBlock * kBlock;
+  const int64_t begin = std::clamp(base + index * size, whole.offset, whole.end());
+  const int64_t end = index + 1 == parts ? whole.end() : std::clamp(base + (index + 1) * size, whole.offset, whole.end());
+  return {begin, end - begin};
+}
+
+FileRange Whole(const std::vector<Extent>& extents) {
+  int64_t first = INT64_MAX, end = 0;
+  for (const Extent& extent : extents) {
+    if (extent.bytes == 0) continue;
+    first = std::min(first, extent.first);
+    end = std::max(end, extent.end);
+  }
+  return {first, end - first};
+}
+
+}  // namespace
+
+TwoPhase::TwoPhase(File& file, Access& access, Aggregators& aggregators, std::vector<Extent> extents)
+    : file_(file),
+      access_(access),
+      comm_(*file.comm),
+      aggregators_(aggregators),
+      extents_(std::move(extents)),
+      memory_(access.memory()),
+      sides_(static_cast<size_t>(aggregators.count())) {
+  const FileRange whole = Whole(extents_);
+  for (int i = 0; i < aggregators_.count(); ++i) {
+    Side& side = sides_[static_cast<size_t>(i)];
+    side.domain = PartOf(whole, i, aggregators_.count());
+    side.start = kNowhere;
+    for (int rank = 0; rank < comm_.size(); ++rank) {
+      const Extent& extent = extents_[static_cast<size_t>(rank)];
+      if (!Sends(extent, side.domain)) continue;
+      side.start = std::min(side.start, std::max(extent.first, side.domain.offset));
+      if (is_own(i)) senders_.push_back(rank);
+    }
+    side.sends = Sends(extents_[static_cast<size_t>(comm_.rank)], side.domain);
+    side.active = side.start != kNowhere && (side.sends || is_own(i));
+  }
+  lists_.resize(senders_.size());
+}
+
+bool TwoPhase::Sends(const Extent& extent, const FileRange& domain) const {
+  return extent.bytes > 0 && domain.bytes > 0 && extent.first < domain.end() && extent.end > domain.offset;
+}
+
+FileRange TwoPhase::Window(const Side& side) const {
+  return {side.start, std::min(aggregators_.buffer_bytes(), side.domain.end() - side.start)};
+}
+
+void TwoPhase::Note(Error error) {
+  if (error_.ok()) error_ = std::move(error);
+}
+
+// --- messages ---
+
+void TwoPhase::Post(std::vector<uint8_t> message, int rank, int tag) {
+  Posted& posted = posted_.emplace_back(Posted{nullptr, std::move(message)});
+  Error error = StartSend(posted.message.data(), static_cast<MPI_Aint>(posted.message.size()), Byte(), rank, tag, comm_, SendMode::kStandard,
+                          Channel::kPointToPoint, &posted.request);
+  if (error.ok()) return;
+  posted_.pop_back();
+  Note(std::move(error));
+}
+
+// False: it did not come.
+bool TwoPhase::Fetch(void* data, int64_t bytes, int rank, int tag) {
+  MPI_Status status;
+  Error error = Receive(data, bytes, Byte(), rank, tag, comm_, Channel::kPointToPoint, &status);
+  if (error.ok() && GetCount(status) != bytes) {
+    error = Error(MPI_ERR_INTERN, file_.name + ": rank " + std::to_string(rank) + " sent " + std::to_string(GetCount(status)) + " bytes, not " +
+                                      std::to_string(bytes));
+  }
+  const bool came = error.ok();
+  Note(std::move(error));
+  return came;
+}
+
+void TwoPhase::DropSent() {
+  while (!posted_.empty() && posted_.front().request->complete) {
+    Note(std::move(posted_.front().request->error));
+    posted_.front().request->Release();
+    posted_.pop_front();
+  }
+}
+
+void TwoPhase::AwaitPosted() {
+  while (!posted_.empty()) {
+    Progress::Wait(*posted_.front().request);
+    DropSent();
+  }
+}
+
+// --- as a rank with data ---
+
+void TwoPhase::FindSlice(Side& side) {
+  const View& view = access_.view();
+  const FileRange window = Window(side);
+  const int64_t begin = access_.position(), end = begin + access_.bytes();
+  side.from = std::clamp(view.PositionBefore(window.offset), begin, end);
+  side.to = std::clamp(view.PositionBefore(window.end()), side.from, end);
+  side.next = side.to < end ? view.OffsetOf(side.to) : kNowhere;
+  if (side.next >= side.domain.end()) side.next = kNowhere;
+  side.runs.Clear();
+  if (side.from == side.to) return;
+  RangeCursor ranges(view, side.from, side.to - side.from);
+  for (FileRange range; ranges.Next(&range);) side.runs.Add(range);
+  memory_.Seek(side.from - begin);
+}
+
+void TwoPhase::SendList(int index) {
+  Side& side = sides_[static_cast<size_t>(index)];
+  const ListHeader header = {side.next, side.to - side.from};
+  if (is_own(index)) {
+    const auto own = std::find(senders_.begin(), senders_.end(), comm_.rank);
+    List& list = lists_[static_cast<size_t>(own - senders_.begin())];
+    list.header = header;
+    list.runs = side.runs.runs();
+    return;
+  }
+  const std::vector<RangeRun>& runs = side.runs.runs();
+  std::vector<uint8_t> message(sizeof header + runs.size() * sizeof(RangeRun));
+  std::memcpy(message.data(), &header, sizeof header);
+  if (!runs.empty()) std::memcpy(message.data() + sizeof header, runs.data(), runs.size() * sizeof(RangeRun));
+  Post(std::move(message), aggregators_.rank(index), kList);
+}
+
+// Its data of the window goes into the buffer, or into a message.
+void TwoPhase::PutSlice(int index, int which) {
+  Side& side = sides_[static_cast<size_t>(index)];
+  FindSlice(side);
+  uint8_t* const buffer = aggregators_.Buffer(index, which);
+  if (buffer == nullptr) {
+    std::vector<uint8_t> data(static_cast<size_t>(side.to - side.from));
+    Pack(memory_, data);
+    SendList(index);
+    if (!data.empty()) Post(std::move(data), aggregators_.rank(index), kData);
+    return;
+  }
+  RunReader reader(side.runs.runs());
+  for (FileRange range; reader.Next(&range);) Pack(memory_, {buffer + (range.offset - side.start), static_cast<size_t>(range.bytes)});
+  std::atomic_thread_fence(std::memory_order_release);
+  SendList(index);
+}
+
+// Its data of a window that was read, up to the end of the file.
+void TwoPhase::TakeSlice(int index, int which, int64_t end_of_file) {
+  Side& side = sides_[static_cast<size_t>(index)];
+  memory_.Seek(side.from - access_.position());
+  const uint8_t* const buffer = aggregators_.Buffer(index, which);
+  if (buffer == nullptr) {
+    int64_t bytes = 0;
+    RunReader reader(side.runs.runs());
+    for (FileRange range; reader.Next(&range);) bytes += std::clamp<int64_t>(end_of_file - range.offset, 0, range.bytes);
+    if (bytes == 0) return;
+    packed_.resize(static_cast<size_t>(bytes));
+    if (Fetch(packed_.data(), bytes, aggregators_.rank(index), kData)) Unpack(memory_, packed_);
+    return;
+  }
+  std::atomic_thread_fence(std::memory_order_acquire);
+  RunReader reader(side.runs.runs());
+  for (FileRange range; reader.Next(&range);) {
+    const int64_t there = std::clamp<int64_t>(end_of_file - range.offset, 0, range.bytes);
+    if (there == 0) break;
+    Unpack(memory_, {buffer + (range.offset - side.start), static_cast<size_t>(there)});
+  }
+}
+
+// --- as an aggregator ---
+
+void TwoPhase::ReceiveList(int rank, const FileRange& window) {
+  List& list = lists_[static_cast<size_t>(std::find(senders_.begin(), senders_.end(), rank) - senders_.begin())];
+  list.header = {kNowhere, 0};
+  list.runs.clear();
+  MPI_Status status;
+  if (Error error = AwaitMessage(rank, kList, comm_, &status); !error.ok()) return Note(std::move(error));
+  std::vector<uint8_t> message(static_cast<size_t>(GetCount(status)));
+  if (!Fetch(message.data(), static_cast<int64_t>(message.size()), rank, kList)) return;
+  const bool shaped = message.size() >= sizeof(ListHeader) && (message.size() - sizeof(ListHeader)) % sizeof(RangeRun) == 0;
+  if (shaped) {
+    std::memcpy(&list.header, message.data(), sizeof(ListHeader));
+    list.runs.resize((message.size() - sizeof(ListHeader)) / sizeof(RangeRun));
+    if (!list.runs.empty()) std::memcpy(list.runs.data(), message.data() + sizeof(ListHeader), message.size() - sizeof(ListHeader));
+  }
+  if (!shaped || !AreWithin(list.runs, window) || list.header.next < window.end()) {
+    Note(Error(MPI_ERR_INTERN, file_.name + ": rank " + std::to_string(rank) + " told of data outside of the window that it was asked for"));
+    list = {};
+    list.header.next = kNowhere;
+  }
+}
+
+// What another host's rank sent, to where it belongs in the buffer.
+void TwoPhase::ReceiveData(int rank, uint8_t* buffer, const FileRange& window) {
+  const List& list = lists_[static_cast<size_t>(std::find(senders_.begin(), senders_.end(), rank) - senders_.begin())];
+  int64_t bytes = 0;
+  for (const RangeRun& run : list.runs) bytes += run.bytes * run.count;
+  if (bytes == 0) return;
+  packed_.resize(static_cast<size_t>(bytes));
+  if (!Fetch(packed_.data(), bytes, rank, kData)) return;
+  RunReader reader(list.runs);
+  const uint8_t* from = packed_.data();
+  for (FileRange range; reader.Next(&range); from += range.bytes) {
+    std::memcpy(buffer + (range.offset - window.offset), from, static_cast<size_t>(range.bytes));
+  }
+}
+
+void TwoPhase::GatherLists() {
+  const FileRange window = Window(sides_[static_cast<size_t>(aggregators_.own_index())]);
+  for (const int rank : senders_) {
+    if (rank != comm_.rank) ReceiveList(rank, window);
+  }
+  std::atomic_thread_fence(std::memory_order_acquire);
+}
+
+int64_t TwoPhase::NextStart() const {
+  int64_t next = kNowhere;
+  for (const List& list : lists_) next = std::min(next, list.header.next);
+  return next;
+}
+
+std::vector<std::span<const RangeRun>> TwoPhase::ListedRuns() const {
+  std::vector<std::span<const RangeRun>> runs;
+  for (const List& list : lists_) runs.emplace_back(list.runs);
+  return runs;
+}
+
+void TwoPhase::WriteWindow(uint8_t* buffer, const FileRange& window) {
+  MergedRanges ranges(ListedRuns(), 0);
+  int failed = 0;
+  {
+    const UnlockGuard unlocked;
+    for (FileRange range; failed == 0 && ranges.Next(&range);) {
+      iovec piece = {buffer + (range.offset - window.offset), static_cast<size_t>(range.bytes)};
+      failed = WriteRange(*file_.raw, {&piece, 1}, range.offset).error;
+    }
+  }
+  if (failed != 0) Note(access_.Failure(failed));
+}
+
+// Where the file turned out to end, or could not be read further.
+int64_t TwoPhase::ReadWindow(uint8_t* buffer, const FileRange& window) {
+  int64_t gap = kGapWorthReading;
+  if (file_.hints.ds_read == Hints::Choice::kEnable) gap = window.bytes;
+  if (file_.hints.ds_read == Hints::Choice::kDisable) gap = 0;
+  MergedRanges ranges(ListedRuns(), gap);
+  Moved moved;
+  int64_t end_of_file = kNowhere;
+  {
+    const UnlockGuard unlocked;
+    for (FileRange range; end_of_file == kNowhere && ranges.Next(&range);) {
+      iovec piece = {buffer + (range.offset - window.offset), static_cast<size_t>(range.bytes)};
+      moved = ReadRange(*file_.raw, {&piece, 1}, range.offset);
+      if (moved.bytes < range.bytes) end_of_file = range.offset + moved.bytes;
+    }
+  }
+  if (moved.error != 0) Note(access_.Failure(moved.error));
+  std::atomic_thread_fence(std::memory_order_release);
+  return end_of_file;
+}
+
+void TwoPhase::SendGo(const Go& go) {
+  own_go_ = go;
+  for (const int rank : senders_) {
+    if (rank == comm_.rank) continue;
+    std::vector<uint8_t> message(sizeof go);
+    std::memcpy(message.data(), &go, sizeof go);
+    Post(std::move(message), rank, kGo);
+  }
+}
+
+// To ranks that do not see the buffer, what they asked for.
+void TwoPhase::SendData(uint8_t* buffer, const FileRange& window, int64_t end_of_file) {
+  for (size_t i = 0; i < senders_.size(); ++i) {
+    if (senders_[i] == comm_.rank || aggregators_.Shares(senders_[i])) continue;
+    std::vector<uint8_t> data;
+    RunReader reader(lists_[i].runs);
+    for (FileRange range; reader.Next(&range);) {
+      const int64_t there = std::clamp<int64_t>(end_of_file - range.offset, 0, range.bytes);
+      const uint8_t* from = buffer + (range.offset - window.offset);
+      data.insert(data.end(), from, from + there);
+    }
+    if (!data.empty()) Post(std::move(data), senders_[i], kData);
+  }
+}
+
+// --- the two directions ---
+
+Error TwoPhase::Write(int64_t* moved) {
+  const int own = aggregators_.own_index();
+  for (int round = 0;; ++round) {
+    const int which = round % Aggregators::kBuffers;
+    bool any = false;
+    DropSent();
+    for (int i = 0; i < aggregators_.count(); ++i) {
+      Side& side = sides_[static_cast<size_t>(i)];
+      if (!side.active) continue;
+      if (round > 0) {
+        Go go = own_go_;
+        if (!is_own(i) && !Fetch(&go, sizeof go, aggregators_.rank(i), kGo)) go.next = kNowhere;
+        side.start = go.next;
+        side.active = go.next != kNowhere;
+        if (!side.active) continue;
+      }
+      any = true;
+      if (side.sends) PutSlice(i, which);
+    }
+    if (!any) break;
+    if (own >= 0 && sides_[static_cast<size_t>(own)].active) {
+      const FileRange window = Window(sides_[static_cast<size_t>(own)]);
+      uint8_t* const buffer = aggregators_.Buffer(own, which);
+      GatherLists();
+      for (const int rank : senders_) {
+        if (rank != comm_.rank && !aggregators_.Shares(rank)) ReceiveData(rank, buffer, window);
+      }
+      // The others fill the other buffer, whose data is written, while this one is.
+      SendGo({NextStart(), kNowhere});
+      WriteWindow(buffer, window);
+    }
+  }
+  AwaitPosted();
+  *moved = error_.ok() ? access_.bytes() : 0;
+  return std::move(error_);
+}
+
+Error TwoPhase::Read(int64_t* moved) {
+  const int own = aggregators_.own_index();
+  for (int i = 0; i < aggregators_.count(); ++i) {
+    Side& side = sides_[static_cast<size_t>(i)];
+    if (!side.active || !side.sends) continue;
+    FindSlice(side);
+    SendList(i);
+  }
+  for (int round = 0;; ++round) {
+    const int which = round % Aggregators::kBuffers;
+    bool any = false;
+    DropSent();
+    if (own >= 0 && sides_[static_cast<size_t>(own)].active) {
+      Side& side = sides_[static_cast<size_t>(own)];
+      const FileRange window = Window(side);
+      uint8_t* const buffer = aggregators_.Buffer(own, which);
+      GatherLists();
+      const int64_t end_of_file = ReadWindow(buffer, window);
+      SendGo({NextStart(), end_of_file});
+      SendData(buffer, window, end_of_file);
+      if (!side.sends) {  // its own data is nowhere here
+        side.start = own_go_.next;
+        side.active = side.start != kNowhere;
+        any = side.active;
+      }
+    }
+    for (int i = 0; i < aggregators_.count(); ++i) {
+      Side& side = sides_[static_cast<size_t>(i)];
+      if (!side.active || !side.sends) continue;
+      Go go = own_go_;
+      if (!is_own(i) && !Fetch(&go, sizeof go, aggregators_.rank(i), kGo)) go = {kNowhere, 0};
+      end_of_file_ = std::min(end_of_file_, go.end_of_file);
+      // The list of the next window goes first, so that the aggregator reads while this one is copied.
+      Side now = side;
+      side.start = go.next;
+      side.active = go.next != kNowhere;
+      if (side.active) {
+        FindSlice(side);
+        SendList(i);
+        any = true;
+      }
+      std::swap(now, side);
+      TakeSlice(i, which, go.end_of_file);
+      std::swap(now, side);
+    }
+    if (!any) break;
+  }
+  AwaitPosted();
+  const int64_t before_end = end_of_file_ == kNowhere ? INT64_MAX : access_.view().PositionBefore(end_of_file_);
+  *moved = std::clamp<int64_t>(before_end - access_.position(), 0, access_.bytes());
+  return std::move(error_);
+}
+
+}  // namespace weft::mpi::io

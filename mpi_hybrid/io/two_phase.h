@@ -1,0 +1,118 @@
+#ifndef MPI_HYBRID_IO_TWO_PHASE_H_
+#define MPI_HYBRID_IO_TWO_PHASE_H_
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "mpi_hybrid/io/access.h"
+#include "mpi_hybrid/io/aggregators.h"
+#include "mpi_hybrid/io/range_runs.h"
+#include "mpi_hybrid/p2p/request/request.h"
+
+namespace weft::mpi::io {
+
+// What a rank accesses in a collective call, as all tell all.
+struct Extent {
+  int64_t first = 0, end = 0;  // of the file
+  int64_t bytes = 0;           // of data
+  int64_t piece = 0;           // bytes that lie together, on average
+  int64_t failed = 0;          // it cannot take part
+};
+
+// A collective access in two phases (collective buffering). The stretch of the file that all ranks together access is divided among the
+// aggregators. Each goes through its part in windows of the size of its buffer: the ranks put what they have in a window into the buffer
+// (on one host that is a copy, from elsewhere a message), tell what they put, and the aggregator writes it with few calls, while the
+// ranks fill its other buffer. Reading is the same the other way round.
+//
+// Which windows there are the aggregator says, since it learns from each rank where that one goes on: gaps that nobody accesses cost
+// nothing, however large they are. What fails is noted, and the exchange goes on to its end, so that nobody waits.
+//
+// With the library's lock, which files' calls let go of.
+class TwoPhase {
+ public:
+  // `extents` of all ranks, one of which has data at least.
+  TwoPhase(File& file, Access& access, Aggregators& aggregators, std::vector<Extent> extents);
+
+  // `*moved`: bytes of the view's stream. The access's memory has begun.
+  Error Write(int64_t* moved);
+  Error Read(int64_t* moved);
+
+ private:
+  // What an aggregator says of the next window, and, reading, of this one.
+  struct Go {
+    int64_t next;  // where it begins, or kNowhere
+    int64_t end_of_file;
+  };
+  // What a rank says of a window; the runs follow.
+  struct ListHeader {
+    int64_t next;  // where this rank goes on behind the window, or kNowhere
+    int64_t bytes;
+  };
+  // One aggregator as this rank sees it.
+  struct Side {
+    FileRange domain;
+    bool active = false;       // it has windows to come, and this rank takes part
+    bool sends = false;        // this rank has data in its domain
+    int64_t start = 0;         // of the window
+    int64_t from = 0, to = 0;  // positions of this rank's data in the window
+    int64_t next = 0;          // behind it
+    RunWriter runs;
+  };
+  // What another rank said of the window of this aggregator.
+  struct List {
+    ListHeader header = {};
+    std::vector<RangeRun> runs;
+  };
+
+  bool Sends(const Extent& extent, const FileRange& domain) const;
+  FileRange Window(const Side& side) const;
+  bool is_own(int index) const { return index == aggregators_.own_index(); }
+
+  // This rank's part of the window of aggregator `index`.
+  void FindSlice(Side& side);
+  void PutSlice(int index, int which);
+  void TakeSlice(int index, int which, int64_t end_of_file);
+  void SendList(int index);
+
+  // As the aggregator.
+  void GatherLists();
+  void ReceiveList(int rank, const FileRange& window);
+  void ReceiveData(int rank, uint8_t* buffer, const FileRange& window);
+  int64_t NextStart() const;
+  std::vector<std::span<const RangeRun>> ListedRuns() const;
+  void WriteWindow(uint8_t* buffer, const FileRange& window);
+  int64_t ReadWindow(uint8_t* buffer, const FileRange& window);
+  void SendGo(const Go& go);
+  void SendData(uint8_t* buffer, const FileRange& window, int64_t end_of_file);
+
+  void Post(std::vector<uint8_t> message, int rank, int tag);
+  bool Fetch(void* data, int64_t bytes, int rank, int tag);
+  void DropSent();  // messages that are on their way
+  void AwaitPosted();
+  void Note(Error error);
+
+  File& file_;
+  Access& access_;
+  Comm& comm_;
+  Aggregators& aggregators_;
+  const std::vector<Extent> extents_;
+  TypeCursor memory_;
+  std::vector<Side> sides_;   // by aggregator
+  std::vector<int> senders_;  // ranks with data in this aggregator's domain
+  std::vector<List> lists_;   // theirs
+  Go own_go_ = {};            // what this aggregator says to itself
+
+  struct Posted {
+    Request* request;
+    std::vector<uint8_t> message;
+  };
+  std::deque<Posted> posted_;  // under way
+  std::vector<uint8_t> packed_;
+  Error error_;  // the first
+  int64_t end_of_file_ = INT64_MAX;
+};
+
+}  // namespace weft::mpi::io
+
+#endif  // MPI_HYBRID_IO_TWO_PHASE_H_
