@@ -1,7 +1,10 @@
 /* meet accept|connect FILE ROUNDS [one]: two jobs meet at a port whose name is in FILE, talk over the intercommunicator, over
  * the merged communicator and by windows, and part, ROUNDS times. After each round nothing of the other job is left. "one":
- * only rank 0 of this job takes part, over MPI_COMM_SELF. */
+ * only rank 0 of this job takes part, over MPI_COMM_SELF. HOLD="ROUND FILE ...": after that round each rank says so, with its pid and the bytes that it
+ * has of the heap, and waits for the file. From the second time on it waits first until it has not kMostGrowth more than the first time: what is closed may be with
+ * the network for a moment. */
 #include <dirent.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include "tests/mpi/check.h"
@@ -91,6 +94,28 @@ static void MeetOwnJob(void) {
   free(mine);
 }
 
+enum { kMostGrowth = 16000, kMostLooks = 10000, kLook = 2000 /* microseconds */ };
+
+static long HeapInUse(void) {
+  const struct mallinfo2 info = mallinfo2();
+  return (long)(info.uordblks + info.hblkhd);
+}
+
+static void Hold(int round) {
+  static long first = -1;
+  const char* text = getenv("HOLD");
+  char path[1024];
+  int at, length;
+  for (; text != NULL && sscanf(text, "%d %1023s%n", &at, path, &length) == 2; text += length) {
+    if (at != round) continue;
+    for (int look = 0; first >= 0 && HeapInUse() > first + kMostGrowth && look < kMostLooks; ++look) usleep(kLook);
+    if (first < 0) first = HeapInUse();
+    printf("holds %d %d %ld\n", round, (int)getpid(), HeapInUse());
+    fflush(stdout);
+    while (access(path, F_OK) != 0) usleep(kLook);
+  }
+}
+
 int main(int argc, char** argv) {
   Begin(&argc, &argv);
   MeetOwnJob();
@@ -124,6 +149,7 @@ int main(int argc, char** argv) {
     for (int look = 0; round != 0 && now > before + knock && look < 1000; ++look, now = CountDescriptors()) usleep(2000);
     if (round == 0) before = now;
     if (now > before + knock) REPORT("round %d: %d descriptors, %d after the first", round, now, before + knock);
+    Hold(round);
   }
   if (world_rank == 0 && accepts) CHECK_OK(MPI_Close_port(port));
   return End();

@@ -1,7 +1,9 @@
 """Jobs that were started apart meet at ports: programs of this folder, over the wire that the first argument names."""
 
+import json
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -13,6 +15,7 @@ import stock
 WIRE = sys.argv.pop(1)
 MPI_SUCCESS, MPI_ERR_PORT = 0, 38
 MPI_ERR_PROC_ABORTED = 76
+MOST_GROWTH = 16000  # bytes in 40 rounds, of a heap that is not quite the same each time (meet.c)
 
 
 def program(name):
@@ -79,6 +82,33 @@ class MeetingTest(Meeting):
                     os.remove(self.port)
                 self.meet(self.mpiexec(ranks[0]), self.mpiexec(ranks[1]), 2)
 
+    def test_no_queue_pair_and_no_byte_of_the_other_job_is_left(self):
+        ranks, rounds = 2, 60
+        held = {number: os.path.join(os.path.dirname(self.port), f"go_on_{number}") for number in (20, rounds - 1)}
+        hold = " ".join(f"{number} {path}" for number, path in held.items())
+        jobs = [self.launch(self.mpiexec(ranks), program("meet"), how, self.port, str(rounds), HOLD=hold, GLIBC_TUNABLES="glibc.malloc.tcache_count=0") for how in ("accept", "connect")]
+        found = {}
+        for number, path in held.items():
+            for job in jobs:
+                self.await_line(job, f"holds {number} ", ranks)
+            lines = [line.split() for job in jobs for line in job.output.splitlines() if line.startswith(f"holds {number} ")]
+            found[number] = {pid: (self.queue_pairs(pid), int(heap)) for _, _, pid, heap in lines}
+            with open(path, "w"):
+                pass
+        for job in jobs:
+            self.finish(job)
+        early, late = (found[number] for number in held)
+        print(early, late, flush=True)
+        for pid, (queue_pairs, heap) in late.items():
+            self.assertLessEqual(queue_pairs, early[pid][0])
+            if not self.sanitizer:  # which has a heap of its own
+                self.assertLess(heap - early[pid][1], MOST_GROWTH)
+
+    def queue_pairs(self, pid):
+        done = subprocess.run([stock.weft(), "stat", pid, "--json"], capture_output=True, text=True, env={**os.environ, **self.library.settings()}, timeout=mpi.TIMEOUT)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return sum(pair["state"] != "RESET" for pair in json.loads(done.stdout)["queue_pairs"])
+
     def test_singletons_and_jobs_of_hydra(self):
         hydra = [*mpi.hydra(), "-n", "2"]
         for words in (([], []), ([], hydra), (hydra, self.mpiexec(2))):
@@ -113,6 +143,16 @@ class MeetingTest(Meeting):
         self.assertEqual(job.status, 1, job.output)
         self.assertIn("(/bin/true) exited with status 0 without MPI_Init, where those that spawned it wait for it", job.output)
         self.assertEqual(job.left_behind(), [])
+
+    def test_info_of_a_spawn(self):
+        directory = os.path.dirname(self.port)
+        shell = os.path.join(directory, "shell")
+        for name, text in (("one.invalid", "one.invalid"), ("two.invalid", "two.invalid"), ("hosts", "two.invalid\none.invalid\n"),
+                           ("shell", f'#!/bin/bash\n[ $1 = one.invalid ] && exec 99< {program("spawn_info")}\nexec 98< {directory}/$1\nexec sh -c "$2"\n')):
+            with open(os.path.join(directory, name), "w") as file:
+                file.write(text)
+        os.chmod(shell, 0o755)
+        self.run_job(2, program("spawn_info"), directory, launcher_options=("-launcher-exec", shell, "-usize", "9"))
 
     def test_published_names(self):
         for ranks in (1, 2):
