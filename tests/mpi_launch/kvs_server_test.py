@@ -317,7 +317,7 @@ class Strangers(launch.LaunchTest):
         self.assertLess(sent, 32 << 20, "it takes questions without end")
         with open(f"/proc/{server.process.pid}/status") as status:
             resident = int(next(line for line in status if line.startswith("VmRSS")).split()[1])
-        self.assertLess(resident, 64 << 10)
+        self.assertLess(resident, launch.most_resident())
         rank.setblocking(True)
         rank.close()
         self.assertIn("without MPI_Finalize", server.end()[1])

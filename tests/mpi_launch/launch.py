@@ -35,6 +35,15 @@ def pmi2_rank():
     return stock.workspace_file("tests/mpi_launch/pmi2_rank.py")
 
 
+def late_reader():
+    return stock.workspace_file("tests/mpi_launch/late_reader.py")
+
+
+def most_resident():
+    """KiB that a launcher takes that keeps nothing for anybody, with room to spare."""
+    return (1 << 20) if stock.sanitizer()[0] else 64 << 10
+
+
 def proof(secret, side, said):
     """What shows that `side` knows the job's secret (base/job_secret.h)."""
     return hmac.new(bytes.fromhex(secret), bytes([len(side)]) + side.encode() + said.encode(), "sha256").hexdigest()

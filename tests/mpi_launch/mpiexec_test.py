@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -23,6 +24,17 @@ class Ranks(launch.LaunchTest):
     def test_32_ranks_start_and_finish_in_under_3_seconds(self):
         done = self.succeed("-n", 32, launch.exchange())
         self.assertLess(done.seconds, 3, done)
+
+    def test_a_rank_that_reads_late_is_answered_and_costs_no_memory_meanwhile(self):
+        process = self.start("-n", 1, sys.executable, launch.late_reader())
+        sent = int(process.stdout.readline())
+        self.assertLess(sent, 16 << 20)
+        for pid in self.processes():
+            with open(f"/proc/{pid}/status") as status:
+                values = dict(line.rstrip("\n").split(":", 1) for line in status if ":" in line)
+            self.assertLess(int(values["VmRSS"].split()[0]), launch.most_resident(), values["Name"])
+        out, err = process.communicate(timeout=launch.TIMEOUT)
+        self.assertEqual((process.returncode, out, err), (0, "", ""))
 
     def test_each_job_has_another_secret(self):
         script = 'exec %s' % launch.exchange()

@@ -106,6 +106,21 @@ class Allocations(slurm.SlurmTest):
                 text = file.read()
         self.assertEqual(text.count("of 4"), 4, text)
 
+    def test_ranks_of_a_cluster_without_pmi2_come_to_a_server(self):
+        with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as directory:
+            script, secret, environment = (os.path.join(directory, name) for name in ("job", "secret", "environment"))
+            with open(os.open(secret, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
+                file.write("open sesame\n")
+            with open(script, "w") as file:
+                file.write(f"""{stock.workspace_file("pmi/mpiexec")} -kvs-server -n 4 -secret-file {secret} -socktype OpenSSL >{environment} 2>/dev/null &
+until grep -q PMI_JOBID {environment}; do sleep 0.1; done
+srun --mpi=none env $(cat {environment}) sh -c 'PMI_ID=$SLURM_PROCID exec {shlex.join(ranks())}' && wait $!
+""")
+            self.expect_talk(self.in_cluster("salloc", "--quiet", "--nodes=2", "--ntasks-per-node=2", "sh", script))
+
+    def expect_talk(self, done):
+        self.assertEqual((done.status, done.lines), (0, wanted("node1", "node1", "node2", "node2")), done)
+
     def test_a_variable_that_is_damaged_is_named(self):
         done = self.in_cluster("salloc", "--quiet", "--nodes=1", "env", "SLURM_JOB_NODELIST=node[1-", stock.workspace_file("pmi/mpiexec"), "true")
         self.assertEqual(done.status, 2, done)
