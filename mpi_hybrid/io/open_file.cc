@@ -83,11 +83,12 @@ Error Open(Comm& comm, const std::string& name, int amode, const Info* info, con
   auto file = MakeRef<File>();
   file->name = WithoutFileSystem(name);
   file->amode = amode;
-  Error may = refusal.ok() ? CheckMode(amode) : refusal;
-  WEFT_MPI_TRY(Duplicate(comm, &file->comm, may));
+  const Error may = refusal.ok() ? CheckMode(amode) : refusal;
+  WEFT_MPI_TRY(Duplicate(comm, &file->comm));
   file->comm->error_handler = Ref<ErrorHandler>(&ReturnErrorHandler());
   file->error_handler = Ref<ErrorHandler>(&FileErrorHandler());
   Error error = [&]() -> Error {
+    WEFT_MPI_TRY(Agree(*file->comm, may));
     WEFT_MPI_TRY(Agree(*file->comm, CheckSame(*file->comm, amode)));
     WEFT_MPI_TRY(OpenEverywhere(*file));
     WEFT_MPI_TRY(SetInfo(*file, info, {}));

@@ -111,6 +111,9 @@ class Languages(StockTest):
     def test_use_mpi_f08(self):
         self.expect_good(self.build("mpifort.mpich", "with_mpi_f08.f90"), "use mpi_f08 is good")
 
+    def test_files_with_mpi_f08(self):
+        self.expect_good(self.build("mpifort.mpich", "with_files_f08.f90"), "files are good")
+
     def test_cxx(self):
         self.expect_good(self.build("mpicxx.mpich", "with_cxx.cc"), "C++ is good")
 
@@ -118,6 +121,11 @@ class Languages(StockTest):
         if self.sanitizer:
             self.skipTest("the distribution's libp11-kit, which libhdf5_mpich brings, hangs at exit under AddressSanitizer, on MPICH as well")
         self.expect_good(self.build("mpicc.mpich", "with_hdf5.c", f"-I{HDF5}/include", "-lhdf5_mpich"), "HDF5: 0 wrong")
+
+    def test_parallel_hdf5(self):
+        if self.sanitizer:
+            self.skipTest("the distribution's libp11-kit, which libhdf5_mpich brings, hangs at exit under AddressSanitizer, on MPICH as well")
+        self.expect_good(self.build("mpicc.mpich", "with_parallel_hdf5.c", f"-I{HDF5}/include", "-lhdf5_mpich"), "Parallel HDF5: 0 wrong")
 
 
 class Coarrays(StockTest):
