@@ -1,4 +1,5 @@
-"""A rank that asks and asks, and reads the answers only when it cannot ask any more: each must come all the same. Prints how many bytes it could ask."""
+"""A rank that asks and asks, and reads the answers only when it cannot ask any more: each must come all the same. Prints how many bytes it could ask, and
+waits for a line before it reads."""
 
 import os
 import select
@@ -36,6 +37,7 @@ while sent < MOST and select.select([], [launcher], [], 1)[1]:
     count = launcher.send(unsent)
     unsent, sent = unsent[count:], sent + count
 print(sent, flush=True)
+sys.stdin.readline()
 
 asked, answered, complete = sent // len(question), 0, True
 if sent % len(question):  # the rest of the last question

@@ -26,14 +26,14 @@ class Ranks(launch.LaunchTest):
         self.assertLess(done.seconds, 3, done)
 
     def test_a_rank_that_reads_late_is_answered_and_costs_no_memory_meanwhile(self):
-        process = self.start("-n", 1, sys.executable, launch.late_reader())
+        process = self.start("-n", 1, sys.executable, launch.late_reader(), stdin=subprocess.PIPE)
         sent = int(process.stdout.readline())
         self.assertLess(sent, 16 << 20)
         for pid in self.processes():
             with open(f"/proc/{pid}/status") as status:
                 values = dict(line.rstrip("\n").split(":", 1) for line in status if ":" in line)
             self.assertLess(int(values["VmRSS"].split()[0]), launch.most_resident(), values["Name"])
-        out, err = process.communicate(timeout=launch.TIMEOUT)
+        out, err = process.communicate("go on\n", timeout=launch.TIMEOUT)
         self.assertEqual((process.returncode, out, err), (0, "", ""))
 
     def test_each_job_has_another_secret(self):
