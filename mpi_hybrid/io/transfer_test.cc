@@ -174,7 +174,7 @@ Ref<Datatype> RandomType(std::mt19937& random) {
 
 // What was written through a view is what a walk byte by byte would have written; reading gives it back, by each way.
 TEST(Transfer, RandomTransfersAreAsByteByByteWhateverTheDiskDoes) {
-  const char* runs = std::getenv("WEFT_TEST_RUNS");
+  const char* runs = std::getenv("RANDOM_RUN_COUNT");
   for (unsigned seed = 1; seed <= (runs != nullptr ? std::strtoul(runs, nullptr, 10) : 300); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);

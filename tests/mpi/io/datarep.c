@@ -45,6 +45,7 @@ int main(int argc, char** argv) {
   }
   CHECK_OK(MPI_Register_datarep("plain", NULL, NULL, Extent, &state));
   CHECK_CLASS(MPI_Register_datarep("plain", NULL, NULL, Extent, &state), MPI_ERR_DUP_DATAREP);
+  CHECK_OK(MPI_Register_datarep_c("plain with large counts", MPI_CONVERSION_FN_NULL_C, MPI_CONVERSION_FN_NULL_C, Extent, &state));
   if (MpichDeviates("calls no conversion functions")) return End();
   CHECK_OK(MPI_Register_datarep("marked", Read, Write, Extent, &state));
   CHECK_OK(MPI_Register_datarep("failing", Fails, Fails, Extent, &state));

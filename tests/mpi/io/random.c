@@ -1,5 +1,5 @@
 /* Random views, offsets, memory, hints and calls, compared byte by byte with a model of the file that each rank has.
- * random [RUNS [FIRST_SEED]]: a run that fails prints its seed. */
+ * random [RUNS [FIRST_SEED]], or RANDOM_FILE_RUNS in the environment: a run that fails prints its seed. */
 #include "io.h"
 
 enum { kMostRanks = 8, kMostBlocks = 24, kFile = 6 << 20, kCalls = 12, kMostInts = 600 };
@@ -205,7 +205,7 @@ int main(int argc, char** argv) {
   Begin(&argc, &argv);
   /* With the default hints, too, and alone: other bytes than were written, those of gaps in memory among them. */
   if (MpichDeviates("fails with most seeds")) return End();
-  const char* asked = getenv("WEFT_TEST_RUNS");
+  const char* asked = getenv("RANDOM_FILE_RUNS");
   const int runs = argc > 1 ? atoi(argv[1]) : asked != NULL ? atoi(asked) : 8, first = argc > 2 ? atoi(argv[2]) : 1;
   for (int seed = first; seed < first + runs; seed++) OneRun(seed);
   return End();
