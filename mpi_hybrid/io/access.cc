@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include <mutex>
 #include <new>
 #include <optional>
 #include <string>
@@ -17,14 +18,14 @@ class AtomicRange {
  public:
   AtomicRange(File& file, const FileRange& range) : file_(file), range_(range) {}
   int Take(bool exclusive) {
-    file_.atomic_mutex.lock();
+    file_.locked_mutex.lock();
     held_ = true;
     return file_.raw->Lock(range_.offset, range_.bytes, exclusive);
   }
   ~AtomicRange() {
     if (!held_) return;
     (void)file_.raw->Unlock(range_.offset, range_.bytes);
-    file_.atomic_mutex.unlock();
+    file_.locked_mutex.unlock();
   }
 
  private:
@@ -115,6 +116,7 @@ Error Access::RunInMemory(int64_t* moved) {
     if (hints_.ds_read == Hints::Choice::kDisable) sieving.when = Sieving::When::kNever;
     result = ReadRanges(raw, ranges, from, sieving);
   } else if (hints_.ds_write == Hints::Choice::kEnable && file_->may_read() && !atomic_) {
+    const std::lock_guard alone(file_->locked_mutex);
     result = WriteRangesLocked(raw, ranges, from, hints_.ind_wr_buffer_size);
   } else {
     result = WriteRanges(raw, ranges, from);

@@ -22,7 +22,7 @@
 
 namespace weft::mpi::io {
 
-// What stands behind an MPI_File, which is a pointer to it. All with the library's lock, but for `raw`, `name` and `atomic_mutex`, which
+// What stands behind an MPI_File, which is a pointer to it. All with the library's lock, but for `raw`, `name` and `locked_mutex`, which
 // transfers use without. Operations under way keep it alive; MPI_File_close waits for them.
 class File : public RefCounted<File> {
  public:
@@ -35,7 +35,7 @@ class File : public RefCounted<File> {
   int64_t pointer = 0;  // this process's own, in etypes
   SharedPointer shared;
   bool atomic = false;
-  std::mutex atomic_mutex;  // in atomic mode: this process's own accesses, which the locks of the file do not keep apart
+  std::mutex locked_mutex;  // around locks of ranges, which do not keep this process's own threads apart
   Ref<ErrorHandler> error_handler;
   std::unique_ptr<Aggregators> aggregators;  // made by the first collective access that needs them
 
@@ -47,6 +47,8 @@ class File : public RefCounted<File> {
 
   bool may_read() const { return (amode & MPI_MODE_WRONLY) == 0; }
   bool may_write() const { return (amode & MPI_MODE_RDONLY) == 0; }
+  // Writers rewrite what lies between their pieces (hint romio_ds_write), so that all writers lock what they write.
+  bool writes_locked() const { return hints.ds_write == Hints::Choice::kEnable && may_read(); }
   bool sequential() const { return (amode & MPI_MODE_SEQUENTIAL) != 0; }
 
   MPI_File handle() { return reinterpret_cast<MPI_File>(this); }

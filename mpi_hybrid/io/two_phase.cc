@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -259,11 +260,18 @@ void TwoPhase::WriteWindow(uint8_t* buffer, const FileRange& window) {
   MergedRanges ranges(ListedRuns(), 0);
   int failed = 0;
   {
+    const bool locked = file_.writes_locked();
     const UnlockGuard unlocked;
+    std::unique_lock alone(file_.locked_mutex, std::defer_lock);
+    if (locked) {
+      alone.lock();
+      failed = file_.raw->Lock(window.offset, window.bytes, true);
+    }
     for (FileRange range; failed == 0 && ranges.Next(&range);) {
       iovec piece = {buffer + (range.offset - window.offset), static_cast<size_t>(range.bytes)};
       failed = WriteRange(*file_.raw, {&piece, 1}, range.offset).error;
     }
+    if (locked) (void)file_.raw->Unlock(window.offset, window.bytes);
   }
   if (failed != 0) Note(access_.Failure(failed));
 }
