@@ -15,6 +15,9 @@ Engine* ProcessEngine();
 // How long a wait polls before it sleeps: 0 when ranks share processors (WEFT_MPI_SPIN_US overrides).
 std::chrono::microseconds SpinTime();
 
+// Whether messages of some ranks come through memory.
+bool HasMemoryInCommon();
+
 }  // namespace weft::mpi
 
 #endif  // MPI_HYBRID_P2P_PROCESS_DEVICE_H_

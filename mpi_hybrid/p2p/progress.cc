@@ -21,8 +21,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kGreedy = std::chrono::microseconds(50);  // from then on a spinning wait offers the processor to others
+// From then on a spinning wait offers the processor to others; the second where messages come through memory, in less time than that.
+constexpr Clock::duration kGreedy = std::chrono::microseconds(50), kGreedyInMemory = std::chrono::microseconds(3);
 constexpr Clock::duration kAfterSleep = std::chrono::microseconds(30);
+// Where what comes needs no system call: more than it takes to be woken, or two that sleep now and then would wait for each other asleep for ever.
+constexpr Clock::duration kYielding = std::chrono::microseconds(1000);
 constexpr Clock::duration kTrial = std::chrono::microseconds(100);  // where spinning was in vain before
 constexpr uint32_t kSocketsEvery = 4;      // so seldom are sockets polled while a stage is awaited
 constexpr uint32_t kLivelySockets = 64;   // ... but in so many polls after something moved on them
@@ -194,6 +197,8 @@ Progress::Waiter::~Waiter() {
 
 // How long to poll in vain now.
 std::chrono::steady_clock::duration Progress::Waiter::Patience() const {
+  // Ranks that take turns on a processor hand it on at once, which costs each less than to sleep and to be woken.
+  if (HasMemoryInCommon()) return std::max<Clock::duration>(SpinTime(), kYielding);
   const bool doubted = TheState().spins_in_vain > 1;
   if (spins_) return doubted ? std::min<Clock::duration>(SpinTime(), kTrial) : Clock::duration(SpinTime());
   // A wait that slept and was woken looks for the rest of what woke it before it sleeps again.
@@ -214,7 +219,7 @@ void Progress::Waiter::Rest() {
   if (device == nullptr || idle < patience) {
     const bool threads = LibraryLock::threads_enabled();
     if (threads) LibraryLock::Release();
-    if (threads || !spins_ || idle > kGreedy) sched_yield();
+    if (threads || !spins_ || idle > (HasMemoryInCommon() ? kGreedyInMemory : kGreedy)) sched_yield();
     if (threads) LibraryLock::Acquire();
     return;
   }

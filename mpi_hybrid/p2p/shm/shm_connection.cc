@@ -14,8 +14,6 @@ constexpr size_t kPieces = 64;        // of one gathering write or scattering re
 constexpr int kItemsPerTurn = 32;     // then others have theirs
 constexpr uint32_t kPublishEvery = 4;  // slots, so that the writer has its cells back while they are in the cache
 constexpr uint32_t kLookFrom = 4;     // slots under way, from which on it is asked what of them was read
-// Where copying twice, on two processors at once, costs more than the system call.
-constexpr size_t kLeastInPlace = 128 * 1024;
 
 size_t Sum(std::span<const iovec> pieces) {
   size_t sum = 0;
@@ -165,7 +163,7 @@ size_t ShmConnection::Put(std::span<const iovec> pieces) {
   // A header is beside what follows it.
   const bool has_header = pieces[0].iov_len <= RingSlot::kInlineBesideBulk;
   const std::span<const iovec> body = pieces.subspan(has_header ? 1 : 0);
-  const bool is_long = !body.empty() && body[0].iov_len >= kLeastInPlace && writer_.reader_reads_memory();
+  const bool is_long = !body.empty() && body[0].iov_len >= in_place_from_ && writer_.reader_reads_memory();
   if (!is_long && (Sum(pieces) <= RingSlot::kInline || !MayTakeCell())) {
     const size_t first = Gather(pieces, 0, writer_.next(), RingSlot::kInline);
     Publish(first, BulkKind::kNone);

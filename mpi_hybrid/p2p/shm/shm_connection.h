@@ -43,14 +43,16 @@ class ShmConnection {
     const std::atomic<uint32_t>& its_attention;  // NodeSegment::attention_of
   };
 
-  // `staging`: as Link::PrepareRead has it; anyone's between calls.
-  ShmConnection(Owner& owner, Link& link, int place, const Memory& memory, std::span<uint8_t> staging)
+  // `in_place_from`: see ShmTransport. `staging`: as Link::PrepareRead has it; anyone's between calls.
+  ShmConnection(Owner& owner, Link& link, int place, const Memory& memory, size_t in_place_from,
+                std::span<uint8_t> staging)
       : owner_(owner),
         link_(link),
         place_(place),
         cells_(memory.cells),
         its_cells_(memory.its_area + kPage),
         its_attention_(memory.its_attention),
+        in_place_from_(in_place_from),
         staging_(staging),
         writer_(memory.out),
         reader_(memory.in, kCells, kCellBytes) {
@@ -116,6 +118,7 @@ class ShmConnection {
   Cells& cells_;
   const uint8_t* const its_cells_;
   const std::atomic<uint32_t>& its_attention_;
+  const size_t in_place_from_;
   const std::span<uint8_t> staging_;
   RingWriter writer_;
   RingReader reader_;

@@ -90,7 +90,7 @@ struct Fixture final : ShmConnection::Owner {
   std::unique_ptr<ShmConnection> connection = std::make_unique<ShmConnection>(
       *this, link(), 1,
       ShmConnection::Memory{.out = *out, .in = *in, .cells = cells, .its_area = its_area.data(), .its_attention = attention},
-      staging);
+      /*in_place_from=*/100'000, staging);
 };
 
 void PutFrame(const uint8_t* piece, uint8_t* to) {

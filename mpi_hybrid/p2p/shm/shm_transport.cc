@@ -16,11 +16,11 @@ constexpr auto kLookForDead = std::chrono::milliseconds(500);
 
 }  // namespace
 
-ShmTransport::ShmTransport(NodeSegment& node, Engine& engine, EventLoop& loop, bool copies)
+ShmTransport::ShmTransport(NodeSegment& node, Engine& engine, EventLoop& loop, size_t in_place_from)
     : node_(node),
       engine_(engine),
       loop_(loop),
-      copies_(copies),
+      in_place_from_(in_place_from),
       own_attention_(node.attention_of(node.place())),
       staging_(kStaging),
       cells_(node.OfPlace(Area::kMessages, node.place())) {
@@ -67,7 +67,7 @@ void ShmTransport::Open(Link& link, int place) {
   }
   PlaceCard copy;
   std::memcpy(copy.cookie, card.cookie, sizeof(copy.cookie));
-  if (copies_ && peer->process.TryToRead(card.cookie_address, copy.cookie)) peer->connection.set_reads_memory();
+  if (in_place_from_ != kNeverInPlace && peer->process.TryToRead(card.cookie_address, copy.cookie)) peer->connection.set_reads_memory();
   const size_t at = static_cast<size_t>(process);
   if (at >= peers_.size()) peers_.resize(at + 1);
   peers_[at] = std::move(peer);
@@ -147,7 +147,7 @@ bool ShmTransport::DropLost() {
 }
 
 ssize_t ShmTransport::ReadPeer(ShmConnection& connection, std::span<const iovec> to, uint64_t from, size_t bytes) {
-  return copies_ ? PeerWith(connection).process.Read(to, from, bytes) : -1;
+  return in_place_from_ == kNeverInPlace ? -1 : PeerWith(connection).process.Read(to, from, bytes);
 }
 
 // --- sleeping ---

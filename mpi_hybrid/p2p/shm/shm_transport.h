@@ -21,6 +21,8 @@
 
 namespace weft::mpi::shm {
 
+inline constexpr size_t kNeverInPlace = SIZE_MAX;
+
 // Links to the processes that have memory in common with this one. Either side connects without waiting for the other:
 // the rings are there, and how much a process stores stands on its card. The other is knocked at, and looks who calls.
 //
@@ -28,9 +30,9 @@ namespace weft::mpi::shm {
 // and knocks.
 class ShmTransport final : public Transport, ShmConnection::Owner, EventLoop::Handler {
  public:
-  // All outlive it. `copies`: long data may be copied from the memory of the process that sends them, where the kernel
-  // lets us.
-  ShmTransport(NodeSegment& node, Engine& engine, EventLoop& loop, bool copies);
+  // All outlive it. Pieces of `in_place_from` bytes and more are copied from the memory of the process that sends them,
+  // where the kernel lets the other do that; kNeverInPlace: nor do we read any other's memory.
+  ShmTransport(NodeSegment& node, Engine& engine, EventLoop& loop, size_t in_place_from);
   ~ShmTransport() override;
 
   // Puts up this process's card.
@@ -60,7 +62,7 @@ class ShmTransport final : public Transport, ShmConnection::Owner, EventLoop::Ha
 
   struct Peer {
     Peer(ShmTransport& owner, Link& link, int place, const ShmConnection::Memory& memory)
-        : connection(owner, link, place, memory, owner.staging_) {}
+        : connection(owner, link, place, memory, owner.in_place_from_, owner.staging_) {}
 
     PeerProcess process;
     ShmConnection connection;
@@ -90,7 +92,7 @@ class ShmTransport final : public Transport, ShmConnection::Owner, EventLoop::Ha
   NodeSegment& node_;
   Engine& engine_;
   EventLoop& loop_;
-  const bool copies_;
+  const size_t in_place_from_;
   const std::atomic<uint32_t>& own_attention_;
   std::vector<uint8_t> staging_;
   Cells cells_;

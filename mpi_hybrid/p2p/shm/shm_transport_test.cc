@@ -45,7 +45,7 @@ class ShmNetwork final : public Network {
     }
   }
   std::unique_ptr<Transport> Make(Engine& engine, EventLoop& loop) override {
-    return std::make_unique<shm::ShmTransport>(node(engine.self()), engine, loop, copies_);
+    return std::make_unique<shm::ShmTransport>(node(engine.self()), engine, loop, copies_ ? size_t{128 * 1024} : shm::kNeverInPlace);
   }
   bool IsQuiet() override { return true; }
   NodeSegment& node(int rank) { return *nodes_[static_cast<size_t>(rank)]; }
@@ -207,7 +207,7 @@ TEST_F(ShmTransportTest, TheDeathOfAProcessEndsASleep) {
     own->Settle();
     Engine engine(1, {});
     Device device(engine);
-    device.Add(std::make_unique<shm::ShmTransport>(*own, engine, device.loop(), true));
+    device.Add(std::make_unique<shm::ShmTransport>(*own, engine, device.loop(), 1));
     if (!device.Start().ok() || write(gate[1], "x", 1) != 1) _exit(1);
     pause();
     _exit(0);
@@ -217,7 +217,7 @@ TEST_F(ShmTransportTest, TheDeathOfAProcessEndsASleep) {
   node->Settle();
   Process process(0, {}, 2);
   Device device(process.engine);
-  device.Add(std::make_unique<shm::ShmTransport>(*node, process.engine, device.loop(), true));
+  device.Add(std::make_unique<shm::ShmTransport>(*node, process.engine, device.loop(), 1));
   ASSERT_TRUE(device.Start().ok());
   std::vector<uint8_t> got(10);
   Request* receive = process.Receive(got, 1, 1);
