@@ -170,6 +170,7 @@ class RdmaWindow final : public Window {
   void ReleaseHere(int rank);
   void WakeWaiting(const WindowLock& lock);
   Error FenceTogether();
+  Error Tell(int rank, MessageKind kind, std::atomic<uint32_t> Signals::*which, bool behind_reads);
 
   // As Device::Await, without a device too.
   template <typename Done>

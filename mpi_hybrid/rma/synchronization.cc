@@ -121,6 +121,26 @@ Error RdmaWindow::Sync() {
 
 // --- fence ---
 
+// Who dies is an error of a call that tells him something; the others are told all the same, who wait for that.
+Error RdmaWindow::Tell(int rank, MessageKind kind, std::atomic<uint32_t> Signals::*which, bool behind_reads) {
+  const Peer& peer = peers_[static_cast<size_t>(rank)];
+  if (host_.control(rank)) {
+    Signal(rank, which);
+    return {};
+  }
+  Link* link;
+  WEFT_MPI_TRY(device_->Find(peer.process, &link));
+  return link->SendPlain(kind, peer.window, {.urgent = false, .behind_reads = behind_reads});
+}
+
+namespace {
+
+void Note(Error error, Error* first) {
+  if (!error.ok() && first->ok()) *first = std::move(error);
+}
+
+}  // namespace
+
 Error RdmaWindow::Fence(int assertion) {
   WEFT_MPI_TRY(
       CheckAssert(assertion, MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED, "MPI_Win_fence"));
@@ -130,22 +150,16 @@ Error RdmaWindow::Fence(int assertion) {
   if (size == 1) return Outcome();
   if (size - 1 > kDirectFence && all_here_) return FenceTogether();
   if (size - 1 > kDirectFence) {
-    WEFT_MPI_TRY(FlushUsed(true, -1));
-    WEFT_MPI_TRY(Barrier(*comm));
+    Error flushed = FlushUsed(true, -1);
+    Error met = Barrier(*comm);
+    WEFT_MPI_TRY(std::move(flushed));
+    WEFT_MPI_TRY(std::move(met));
     return Outcome();
   }
-  for (int i = 1; i < size; ++i) {
-    const int rank = (me + i) % size;
-    const Peer& peer = peers_[static_cast<size_t>(rank)];
-    if (host_.control(rank)) {
-      Signal(rank, &Signals::fences);
-      continue;
-    }
-    Link* link;
-    WEFT_MPI_TRY(device_->Find(peer.process, &link));
-    WEFT_MPI_TRY(link->SendPlain(MessageKind::kFence, peer.window, {.urgent = false, .behind_reads = true}));
-  }
+  Error told;
+  for (int i = 1; i < size; ++i) Note(Tell((me + i) % size, MessageKind::kFence, &Signals::fences, /*behind_reads=*/true), &told);
   ++fences_;
+  WEFT_MPI_TRY(std::move(told));
   std::vector<Flushing> flushing;
   for (int used : used_) {
     WEFT_MPI_TRY(StartFlush(peers_[static_cast<size_t>(used)], flavor == MPI_WIN_FLAVOR_DYNAMIC, &flushing));
@@ -214,17 +228,9 @@ Error RdmaWindow::Post(const Ref<Group>& group, int assertion) {
   WEFT_MPI_TRY(epochs_.Post(origins));
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (assertion & MPI_MODE_NOCHECK) return {};
-  for (int rank : origins) {
-    const Peer& peer = peers_[static_cast<size_t>(rank)];
-    if (host_.control(rank)) {
-      Signal(rank, &Signals::posts);
-      continue;
-    }
-    Link* link;
-    WEFT_MPI_TRY(device_->Find(peer.process, &link));
-    WEFT_MPI_TRY(link->SendPlain(MessageKind::kPost, peer.window, {.urgent = false}));
-  }
-  return {};
+  Error told;
+  for (int rank : origins) Note(Tell(rank, MessageKind::kPost, &Signals::posts, /*behind_reads=*/false), &told);
+  return told;
 }
 
 Error RdmaWindow::Start(const Ref<Group>& group, int assertion) {
@@ -282,23 +288,20 @@ Error RdmaWindow::EnsureAccess(int rank) {
 Error RdmaWindow::Complete() {
   if (!epochs_.in_start()) return epochs_.Complete();
   const std::vector<int> targets = epochs_.targets();
-  for (int rank : targets) WEFT_MPI_TRY(EnsureAccess(rank));
+  Error told;
+  for (int rank : targets) Note(EnsureAccess(rank), &told);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   std::vector<Flushing> flushing;
   for (int rank : targets) {
     Peer& peer = peers_[static_cast<size_t>(rank)];
-    if (host_.control(rank)) {
-      Signal(rank, &Signals::completes);
-    } else {
-      Link* link;
-      WEFT_MPI_TRY(device_->Find(peer.process, &link));
-      WEFT_MPI_TRY(link->SendPlain(MessageKind::kComplete, peer.window, {.urgent = false, .behind_reads = true}));
-      if (peer.used) WEFT_MPI_TRY(StartFlush(peer, flavor == MPI_WIN_FLAVOR_DYNAMIC, &flushing));
-    }
+    Error completed = Tell(rank, MessageKind::kComplete, &Signals::completes, /*behind_reads=*/true);
+    if (completed.ok() && peer.used && !host_.control(rank)) completed = StartFlush(peer, flavor == MPI_WIN_FLAVOR_DYNAMIC, &flushing);
+    Note(std::move(completed), &told);
     peer.used = false;
   }
   std::erase_if(used_, [this](int rank) { return !peers_[static_cast<size_t>(rank)].used; });
   WEFT_MPI_TRY(epochs_.Complete());
+  WEFT_MPI_TRY(std::move(told));
   WEFT_MPI_TRY(AwaitFlushed(flushing));
   return Outcome();
 }
