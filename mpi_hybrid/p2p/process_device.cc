@@ -26,6 +26,7 @@ namespace weft::mpi {
 namespace {
 
 constexpr int kSpinUs = 1000;
+constexpr int kFewRanks = 8;  // for each processor
 // Pieces of so many bytes are copied by the kernel, from one process to the other; shorter ones go through the cache, where two copies by two
 // processors take a third of that time.
 constexpr size_t kInPlaceFrom = 1024 * 1024;
@@ -35,6 +36,7 @@ Device* g_device = nullptr;
 bool g_stopped = false;
 bool g_has_wire = false;
 std::chrono::microseconds g_spin{0};
+bool g_few_ranks = true;
 
 // A setting in bytes or microseconds: digits, with k or m (1024, 1024 * 1024) behind. Anything else is told and ignored.
 std::optional<long> NumberFromEnvironment(const char* name) {
@@ -104,14 +106,15 @@ Device* ProcessDevice() { return g_stopped ? nullptr : g_device; }
 Engine* ProcessEngine() { return g_engine; }
 std::chrono::microseconds SpinTime() { return g_spin; }
 
-bool HasMemoryInCommon() {
+bool HandsProcessorOn() {
   const shm::NodeSegment* const node = shm::ThisNode();
-  return node != nullptr && node->has_company();
+  return g_few_ranks && node != nullptr && node->has_company();
 }
 
 Error StartDevice() {
   Job& job = ThisJob();
   g_spin = ChooseSpin(job);
+  g_few_ranks = job.ranks_on_host <= kFewRanks * ProcessorCount();
   g_engine = new Engine(job.rank, LimitsFromEnvironment());
   g_engine->set_describe([&job](ProcessId process) { return job.processes.Describe(process); });
   g_engine->set_on_gone([&job](ProcessId process) { job.processes.Left(process); });

@@ -15,8 +15,9 @@ Engine* ProcessEngine();
 // How long a wait polls before it sleeps: 0 when ranks share processors (WEFT_MPI_SPIN_US overrides).
 std::chrono::microseconds SpinTime();
 
-// Whether messages of some ranks come through memory.
-bool HasMemoryInCommon();
+// Whether messages of some ranks come through memory, and ranks are so few for each processor that one that waits hands it
+// on rather than sleeps: with many, each would have it in vain again and again.
+bool HandsProcessorOn();
 
 }  // namespace weft::mpi
 

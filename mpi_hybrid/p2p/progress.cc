@@ -198,7 +198,7 @@ Progress::Waiter::~Waiter() {
 // How long to poll in vain now.
 std::chrono::steady_clock::duration Progress::Waiter::Patience() const {
   // Ranks that take turns on a processor hand it on at once, which costs each less than to sleep and to be woken.
-  if (HasMemoryInCommon()) return std::max<Clock::duration>(SpinTime(), kYielding);
+  if (HandsProcessorOn()) return std::max<Clock::duration>(SpinTime(), kYielding);
   const bool doubted = TheState().spins_in_vain > 1;
   if (spins_) return doubted ? std::min<Clock::duration>(SpinTime(), kTrial) : Clock::duration(SpinTime());
   // A wait that slept and was woken looks for the rest of what woke it before it sleeps again.
@@ -219,7 +219,7 @@ void Progress::Waiter::Rest() {
   if (device == nullptr || idle < patience) {
     const bool threads = LibraryLock::threads_enabled();
     if (threads) LibraryLock::Release();
-    if (threads || !spins_ || idle > (HasMemoryInCommon() ? kGreedyInMemory : kGreedy)) sched_yield();
+    if (threads || !spins_ || idle > (HandsProcessorOn() ? kGreedyInMemory : kGreedy)) sched_yield();
     if (threads) LibraryLock::Acquire();
     return;
   }
