@@ -74,7 +74,8 @@ class Channel {
 
   // Copies `count` bytes that may not be there any more; what is gone reads as anything.
   using Copy = void (*)(uint8_t* to, const uint8_t* from, size_t count);
-  // The `length` bytes at `begin` are going away: payload there that was appended and is not out is copied, and goes out as it was.
+  // The `length` bytes at `begin` are going away: payload there that was appended and is not out is copied, and goes out as it was. The peer places
+  // nothing there any more.
   virtual void TakeOver(const void* begin, size_t length, Copy copy) = 0;
 
   // --- from the peer ---
@@ -83,6 +84,8 @@ class Channel {
   virtual Received Receive(unsigned most) = 0;
   // Some of a ULPDU came, the rest did not.
   virtual bool in_ulpdu() const = 0;
+  // The rights of the peer changed: what the sink said of open buffers (UlpduSink::OpenBuffer) does not hold any more.
+  virtual void Shut() {}
   // Memory that the sink named may be going away: the rest of a ULPDU that is being placed is thrown away, and the sink gets End() all the
   // same.
   virtual void DivertPlacement() = 0;

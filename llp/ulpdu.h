@@ -5,7 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdint>
+#include <optional>
 #include <span>
 
 #include "base/byte_reader.h"
@@ -23,7 +23,24 @@ inline constexpr size_t kUlpduHeadLength = 72;
 struct UlpduPlan {
   size_t header_length = 0;        // bytes at the front of the ULPDU that are header, at most `head.size()`
   std::span<const iovec> payload;  // exactly (ULPDU length - header_length) bytes; stays valid until End()
+  bool placed = false;             // set by the wire: the peer has placed the payload, in a buffer that was open to it then (UlpduSink::OpenBuffer)
   bool discard = false;            // the payload is dropped, `payload` not looked at; End() follows all the same
+};
+
+// What a ULPDU does that only places its payload: at which offset of the buffer that has this tag (an STag and a TO, RFC 5041 section 4.2).
+struct TaggedPlacement {
+  uint32_t tag = 0;
+  uint64_t offset = 0;
+  // Of one that is being sent: somebody waits for it to be carried out; and for the peer to say so, even if it is placed already.
+  bool awaited = false, answered = false;
+};
+
+// A buffer in which a peer may place: its `length` bytes at `memory` begin at tagged offset `offset`.
+struct TaggedBuffer {
+  uint32_t tag = 0;
+  uint64_t offset = 0;
+  uint8_t* memory = nullptr;
+  uint64_t length = 0;
 };
 
 // Receives ULPDUs, in stream order. Begin and End alternate. With CRC on, Begin is called only after the whole ULPDU was
@@ -42,6 +59,14 @@ class UlpduSink {
   // What was appended up to that position is out of the wire's hands (as Channel::consumed() says from then on). Between ULPDUs, by wires that
   // learn that from the peer: before what the peer did next is handed on.
   virtual void OnTransmitted(uint64_t /*position*/) {}
+
+  // For wires on which one end can reach into the other's memory. nullopt: a ULPDU with that header does more than place its payload, or is none
+  // of the kind.
+  virtual std::optional<TaggedPlacement> PlacementOf(ByteSpan /*header*/) const { return std::nullopt; }
+  // False: no program finds anything else in its memory if a later ULPDU places its payload before one with that header is taken.
+  virtual bool TouchesMemory(ByteSpan /*header*/) const { return true; }
+  // The whole buffer that has this tag, if the peer may place there now: until Channel::TakeOver() or Channel::Shut() says that it may not.
+  virtual std::optional<TaggedBuffer> OpenBuffer(uint32_t /*tag*/) { return std::nullopt; }
 };
 
 // Takes ULPDUs for transmission.
@@ -59,6 +84,9 @@ class UlpduWriter {
   // payload is referenced until the stream position after it was consumed, or copied at once when `volatile_payload` is
   // set, when it is short, or when the framing (CRC, markers) needs it.
   virtual void Append(ByteSpan header, std::span<const iovec> payload, bool volatile_payload) = 0;
+
+  // The payload of the ULPDU that was appended last is in the peer's memory, and so is all before it.
+  virtual bool placed() const { return false; }
 
   // Position in the byte stream after the last appended ULPDU; grows without bound.
   virtual uint64_t appended() const = 0;

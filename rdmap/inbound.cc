@@ -52,6 +52,8 @@ bool Inbound::BeginTagged(ByteSpan head, llp::UlpduPlan* plan) {
   if (account_.dropping) return Drop(plan);
   if (!SelectTarget()) return false;
   if (!tagged_open_) write_length_ = 0;
+  // Whoever has seen it in his memory may have taken that away since.
+  if (plan->placed) return true;
   return Place(*header, Access::kRemoteWrite, plan);
 }
 

@@ -40,7 +40,7 @@ bool Outbound::Transmit(llp::UlpduWriter& out, bool only_terminate) {
     const ddp::Segmenter::Progress progress = segmenter_.AppendTo(out);
     if (progress == ddp::Segmenter::Progress::kNoRoom) return appended;
     appended = true;
-    if (progress == ddp::Segmenter::Progress::kMessageDone) FinishMessage(out.appended());
+    if (progress == ddp::Segmenter::Progress::kMessageDone) FinishMessage(out);
   }
   return TransmitTerminate(out) || appended;
 }
@@ -87,15 +87,17 @@ bool Outbound::AppendDelivery(llp::UlpduWriter& out, const DeliveryMessage& mess
 }
 
 bool Outbound::OnAcknowledged(uint32_t sequence) {
-  if (IsAfter(acknowledged_, sequence) || IsAfter(sequence, sent_sequence_)) return false;
-  if (sequence != acknowledged_) ++account_.answers;
+  if (IsAfter(heard_, sequence) || IsAfter(sequence, sent_sequence_)) return false;
+  heard_ = sequence;
+  if (!IsAfter(sequence, acknowledged_)) return true;
+  ++account_.answers;
   acknowledged_ = sequence;
   OnTransmitted(transmitted_);
   return true;
 }
 
 bool Outbound::OnNotReady(const DeliveryMessage& message) {
-  if (stalled_ || resume_ || !OnAcknowledged(message.sequence)) return false;
+  if (stalled_ || resume_ || !OnAcknowledged(message.sequence) || acknowledged_ != message.sequence) return false;
   const uint32_t refused = acknowledged_ + 1;
   // Behind those that the peer has although the lower layer has not said yet that it took them.
   Request* last_kept = nullptr;
@@ -367,7 +369,17 @@ void Outbound::StartUntagged(Opcode opcode, uint32_t word, std::span<const iovec
   segmenter_.Start(header, payload, length, volatile_payload);
 }
 
-void Outbound::FinishMessage(uint64_t position) {
+bool Outbound::ends_when_placed() const {
+  return account_.reliable() && source_ == Source::kRequest && request_->opcode == Opcode::kWrite && !request_->has_immediate &&
+         request_->sequence == acknowledged_ + 1;
+}
+
+void Outbound::AcceptOurselves() {
+  acknowledged_ = request_->sequence;
+  ++account_.answers;
+}
+
+void Outbound::FinishMessage(const llp::UlpduWriter& out) {
   switch (source_) {
     case Source::kRtr:
       if (rtr_ == llp::Rtr::kRead) reads_.outstanding.Push({nullptr, 0});
@@ -380,7 +392,8 @@ void Outbound::FinishMessage(uint64_t position) {
       if (request_->opcode == Opcode::kWrite && request_->has_immediate) return StartImmediate();
       [[fallthrough]];
     case Source::kImmediate:
-      request_->end_position = position;
+      if (out.placed() && ends_when_placed()) AcceptOurselves();
+      request_->end_position = out.appended();
       if (request_->opcode == Opcode::kReadRequest || request_->opcode == Opcode::kAtomicRequest) {
         reads_.outstanding.Push({request_, 0});
       } else {

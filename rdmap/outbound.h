@@ -43,6 +43,9 @@ class Outbound {
   void Resume();
   bool waiting_for_receiver() const { return stalled_; }
   uint32_t acknowledged() const { return acknowledged_; }
+  // Once the payload of the request under way is in the peer's memory, nothing is to be heard of it any more.
+  bool ends_when_placed() const;
+  bool awaited() const { return source_ == Source::kRequest && request_->acknowledge; }
 
   // A Read Response to send reads `stag`, or a Read of ours sinks into it; the stream then ends.
   bool Forget(ddp::STag stag);
@@ -66,7 +69,8 @@ class Outbound {
                    uint32_t length, bool volatile_payload);
   void StartUntagged(Opcode opcode, uint32_t word, std::span<const iovec> payload, uint32_t length,
                      bool volatile_payload, bool immediate = false);
-  void FinishMessage(uint64_t position);
+  void FinishMessage(const llp::UlpduWriter& out);
+  void AcceptOurselves();
   bool TransmitTerminate(llp::UlpduWriter& out);
   // What is to be said of delivery; `along`: other things go out anyway.
   bool TransmitDelivery(llp::UlpduWriter& out, bool along);
@@ -104,6 +108,7 @@ class Outbound {
   uint64_t terminate_end_position_ = 0;
   uint32_t sent_sequence_ = 0;           // of the last message of a request that was started
   uint32_t acknowledged_ = 0;            // up to here the peer has them
+  uint32_t heard_ = 0;                   // and says so
   bool acknowledge_now_ = false;
   bool greeting_ = false;
   bool stalled_ = false;                 // the peer has no receive; until Resume()

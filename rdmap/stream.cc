@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "ddp/header.h"
 #include "rdmap/inbound.h"
+#include "rdmap/opcode.h"
 #include "rdmap/outbound.h"
 #include "rdmap/read_queues.h"
 #include "rdmap/termination.h"
@@ -10,19 +12,21 @@
 namespace weft::rdmap {
 
 struct Stream::State {
-  State(const StreamOptions& options, Host& host)
+  State(const StreamOptions& options, Host& its_host)
       // An RTR that is a Read needs room on both sides, even where no Reads were agreed on.
       : reads{FixedRing<InboundRead>(std::max(options.ird, options.expected_rtr == llp::Rtr::kRead ? 1u : 0u)),
               FixedRing<OutstandingRead>(std::max(options.ord, 1u))},
         account{.mode = options.delivery, .targeted = options.targeted && options.delivery == Delivery::kReliable},
-        out(options.ord, host, reads, termination, account),
-        in(options.expected_rtr, options.scatter_reads, host, reads, termination, account, out) {}
+        out(options.ord, its_host, reads, termination, account),
+        in(options.expected_rtr, options.scatter_reads, its_host, reads, termination, account, out),
+        host(its_host) {}
 
   Termination termination;
   ReadQueues reads;
   DeliveryAccount account;
   Outbound out;
   Inbound in;
+  Host& host;
 };
 
 Stream::Stream(const StreamOptions& options, Host& host) : state_(std::make_unique<State>(options, host)) {
@@ -32,6 +36,28 @@ Stream::~Stream() = default;
 
 bool Stream::Begin(size_t length, ByteSpan head, llp::UlpduPlan* plan) { return state_->in.Begin(length, head, plan); }
 bool Stream::End() { return state_->in.End(); }
+
+std::optional<llp::TaggedPlacement> Stream::PlacementOf(ByteSpan header) const {
+  const auto tagged = ddp::TaggedHeader::Parse(header);
+  if (!tagged.ok()) return std::nullopt;
+  if (ControlByte::Parse(tagged->rsvd_ulp).opcode != static_cast<uint8_t>(Opcode::kWrite)) return std::nullopt;
+  const Outbound& out = state_->out;
+  return llp::TaggedPlacement{.tag = tagged->stag.value,
+                              .offset = tagged->offset.value,
+                              .awaited = out.awaited(),
+                              .answered = out.awaited() && state_->account.reliable() && !out.ends_when_placed()};
+}
+
+bool Stream::TouchesMemory(ByteSpan header) const {
+  const auto untagged = ddp::UntaggedHeader::Parse(header);
+  return !untagged.ok() || untagged->queue != kDeliveryQueue || !state_->account.reliable();
+}
+
+std::optional<llp::TaggedBuffer> Stream::OpenBuffer(uint32_t tag) {
+  // Whose a tag is depends on the target, which the next request may change; what is being dropped comes once more.
+  if (!state_->termination.operational() || state_->account.targeted || state_->account.dropping) return std::nullopt;
+  return state_->host.OpenBuffer(ddp::STag(tag));
+}
 
 bool Stream::Transmit(llp::UlpduWriter& out) { return state_->out.Transmit(out, !RtrReceived()); }
 void Stream::OnTransmitted(uint64_t position) { state_->out.OnTransmitted(position); }

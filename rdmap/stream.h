@@ -54,6 +54,10 @@ class Stream final : public llp::UlpduSink {
   bool Transmit(llp::UlpduWriter& out);
   // Bytes up to stream position `position` (see UlpduWriter::appended) were handed down; reports Sent() in order.
   void OnTransmitted(uint64_t position) override;
+  // RDMA Writes only: the sink of a Read may be scattered.
+  std::optional<llp::TaggedPlacement> PlacementOf(ByteSpan header) const override;
+  bool TouchesMemory(ByteSpan header) const override;
+  std::optional<llp::TaggedBuffer> OpenBuffer(uint32_t tag) override;
   // There is something that Transmit would append, given room.
   bool HasWork() const;
 

@@ -87,6 +87,11 @@ void Connection::Start(std::weak_ptr<llp::ChannelUser> wake, std::shared_ptr<tra
   if (!over()) channel_->UpdateInterest();
 }
 
+void Connection::AttributesChanged() {
+  stream_.SetReceiverTimer(parts_.attributes.min_rnr_timer);
+  channel_->Shut();  // the access flags may be among them
+}
+
 transport::TimerId Connection::RunAfter(transport::Duration delay, std::function<void()> work) {
   return user_.RunAfter(delay, [weak = weak_from_this(), work = std::move(work)] {
     if (const auto self = weak.lock(); self != nullptr && !self->over()) work();
@@ -235,6 +240,10 @@ void Connection::Transmit() {
 
 Result<uint8_t*, rdmap::AccessError> Connection::Resolve(ddp::STag stag, ddp::TaggedOffset offset, uint32_t length, rdmap::Access access) {
   return parts_.responder.Resolve(stag, offset, length, access, static_cast<int>(parts_.attributes.qp_access_flags));
+}
+
+std::optional<llp::TaggedBuffer> Connection::OpenBuffer(ddp::STag stag) {
+  return parts_.responder.OpenBuffer(stag, static_cast<int>(parts_.attributes.qp_access_flags));
 }
 
 Result<uint64_t, rdmap::AccessError> Connection::Atomic(ddp::STag stag, ddp::TaggedOffset offset, const rdmap::AtomicOperation& operation) {

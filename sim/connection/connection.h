@@ -82,7 +82,7 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
 
   // The region goes away. `request`: which takes it away, and is then done.
   void ForgetRegion(const RegionInfo& gone, std::optional<uint64_t> request);
-  void AttributesChanged() { stream_.SetReceiverTimer(parts_.attributes.min_rnr_timer); }
+  void AttributesChanged();
   void ApplyFaults();
 
   const ConnectionTerms& terms() const { return terms_; }
@@ -93,6 +93,7 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
  private:
   // rdmap::Host
   Result<uint8_t*, rdmap::AccessError> Resolve(ddp::STag stag, ddp::TaggedOffset offset, uint32_t length, rdmap::Access access) override;
+  std::optional<llp::TaggedBuffer> OpenBuffer(ddp::STag stag) override;
   Result<uint64_t, rdmap::AccessError> Atomic(ddp::STag stag, ddp::TaggedOffset offset, const rdmap::AtomicOperation& operation) override;
   std::optional<rdmap::ReceiveTarget> TakeReceive() override;
   void Received(const rdmap::ReceivedSend& message) override { parts_.responder.Received(message); }

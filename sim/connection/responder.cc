@@ -45,6 +45,16 @@ Result<uint8_t*, rdmap::AccessError> Responder::Resolve(ddp::STag stag, ddp::Tag
   return memory;
 }
 
+std::optional<llp::TaggedBuffer> Responder::OpenBuffer(ddp::STag stag, int rights) {
+  if (options_.type == IBV_QPT_XRC_SEND || !(rights & IBV_ACCESS_REMOTE_WRITE)) return std::nullopt;
+  const auto region = memory_.FindOpen(remote_pd(), stag, user_);
+  if (!region) return std::nullopt;
+  return llp::TaggedBuffer{.tag = stag.value,
+                           .offset = region->offset,
+                           .memory = reinterpret_cast<uint8_t*>(region->address),
+                           .length = region->length};
+}
+
 Result<uint64_t, rdmap::AccessError> Responder::Atomic(ddp::STag stag, ddp::TaggedOffset offset, const rdmap::AtomicOperation& operation,
                                                        int rights) {
   if ((rights & IBV_ACCESS_REMOTE_ATOMIC) == 0) return rdmap::AccessError::kAccessRights;

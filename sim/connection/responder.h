@@ -29,6 +29,7 @@ class Responder {
 
   // rdmap::Host's, for one stream. `rights`: IBV_ACCESS_REMOTE_* that the queue pair gives. `peer`: for faults.
   Result<uint8_t*, rdmap::AccessError> Resolve(ddp::STag stag, ddp::TaggedOffset offset, uint32_t length, rdmap::Access access, int rights);
+  std::optional<llp::TaggedBuffer> OpenBuffer(ddp::STag stag, int rights);
   Result<uint64_t, rdmap::AccessError> Atomic(ddp::STag stag, ddp::TaggedOffset offset, const rdmap::AtomicOperation& operation, int rights);
   // `*gone`: what the peer cannot reach any more.
   std::optional<rdmap::AccessError> Invalidate(ddp::STag stag, RegionInfo* gone);

@@ -218,6 +218,16 @@ Result<uint8_t*, rdmap::AccessError> MemoryTable::ResolveRemote(const Pd& pd, dd
   return Locate(info, offset, length, access);
 }
 
+std::optional<RegionInfo> MemoryTable::FindOpen(const Pd& pd, ddp::STag stag, const MemoryUser& who) {
+  Slot* slot = Find(stag);
+  if (slot == nullptr) return std::nullopt;
+  std::lock_guard lock(*slot);
+  if (!slot->valid || slot->kind != Kind::kRegion || slot->stag() != stag || slot->pd != pd.id) return std::nullopt;
+  if (!(slot->info.access & IBV_ACCESS_REMOTE_WRITE) || slot->info.access & IBV_ACCESS_ON_DEMAND) return std::nullopt;
+  slot->info.users |= who.as;
+  return slot->info;
+}
+
 uint8_t* MemoryTable::ResolveLocal(const Pd& pd, uint32_t lkey, uint64_t address, uint32_t length, bool write,
                                    bool remote_write, const MemoryUser& who) {
   Slot* slot = Find(ddp::STag(lkey));

@@ -109,6 +109,8 @@ class MemoryTable {
   // `stag` itself unless that is a window.
   Result<uint8_t*, rdmap::AccessError> ResolveRemote(const Pd& pd, ddp::STag stag, uint64_t offset, uint32_t length, int access,
                                                      const MemoryUser& who = {}, ddp::STag* region = nullptr);
+  // All of a region that a peer may write to, and that is in memory for good: neither a window nor on demand. nullopt: there is none.
+  std::optional<RegionInfo> FindOpen(const Pd& pd, ddp::STag stag, const MemoryUser& who);
   // Memory of a scatter/gather element of a work request. nullptr: invalid key, range or rights.
   uint8_t* ResolveLocal(const Pd& pd, uint32_t lkey, uint64_t address, uint32_t length, bool write, bool remote_write,
                         const MemoryUser& who = {});

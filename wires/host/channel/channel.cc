@@ -55,6 +55,8 @@ Channel::Channel(transport::Network& network, std::unique_ptr<llp::Channel> tcp,
       met_(std::move(met)),
       options_(std::move(options)),
       peer_memory_(met_->peer),
+      placer_(options_.initiator ? control().by_responder : control().by_initiator, peer_memory_),
+      granter_(options_.initiator ? control().by_initiator : control().by_responder),
       producer_(met_->memory->MakeProducer(options_.initiator)),
       consumer_(met_->memory->MakeConsumer(options_.initiator)),
       out_(options_.initiator ? Way::kTcp : Way::kUndecided),
@@ -64,7 +66,10 @@ Channel::Channel(transport::Network& network, std::unique_ptr<llp::Channel> tcp,
   PeerMemory::ShowProbe(options_.initiator ? control().of_initiator : control().of_responder);
 }
 
-Channel::~Channel() { Unwatch(); }
+Channel::~Channel() {
+  Unwatch();
+  ShutAll();
+}
 
 void Channel::Start(llp::UlpduSink& sink, std::weak_ptr<llp::ChannelUser> user) {
   sink_ = &sink;
@@ -101,7 +106,9 @@ void Channel::Join() {
 
 void Channel::LearnWhetherWeRead() {
   we_read_ = options_.reach && peer_memory_.TryProbe(options_.initiator ? control().of_responder : control().of_initiator);
-  if (we_read_) consumer_.SetReadsMemory();
+  if (!we_read_) return;
+  consumer_.SetReadsMemory();
+  placer_.SetReaches(peer_memory_.TryWriting());
 }
 
 void Channel::SettleOnTcp() {
@@ -139,15 +146,41 @@ bool Channel::HasRoom(size_t payload_length, size_t payload_pieces) const {
 }
 
 void Channel::Append(ByteSpan header, std::span<const iovec> payload, bool volatile_payload) {
+  placed_ = false;
   if (out_ != Way::kRing) return tcp_->writer().Append(header, payload, volatile_payload);
   const size_t length = TotalLength(payload);
+  appended_ += FpduLength(header.size() + length);
+  if (PlaceByOurselves(header, payload, length)) return;
   if (GoesByReference(length)) {
     WEFT_CHECK(!volatile_payload);  // inline data and control messages are short
-    references_.Add(producer_.AppendReference(header, payload, length), appended_, payload, length);
+    const uint64_t before = appended_ - FpduLength(header.size() + length);
+    references_.Add(producer_.AppendReference(header, payload, length), before, payload, length);
   } else {
     producer_.AppendUlpdu(header, payload, length);
   }
-  appended_ += FpduLength(header.size() + length);
+  if (sink_->TouchesMemory(header)) to_place_ = producer_.head();
+  to_tell_ = producer_.head();
+}
+
+// Not before the peer is through with all that it has to see to by itself: a program that finds a later Write in its memory may trust that what was sent
+// before is there, too.
+bool Channel::PlaceByOurselves(ByteSpan header, std::span<const iovec> payload, size_t length) {
+  if (!placer_.reaches() || length == 0) return false;
+  const auto placement = sink_->PlacementOf(header);
+  if (!placement || (length < kLeastReference && !placement->awaited)) return false;  // short ones that nobody waits for are sooner in the ring
+  if (producer_.passed() < to_place_ && (!DropPassed() || producer_.passed() < to_place_)) return false;
+  if (!placer_.Place(*placement, payload, length)) return false;
+  placed_ = true;
+  producer_.AppendPlaced(header, length);
+  if (placement->answered) to_tell_ = producer_.head();
+  return true;
+}
+
+// What is placed, and not to be answered, can wait until there is more, or a lot of it.
+bool Channel::OwesBell() {
+  if (to_tell_ > rung_) return true;
+  if (producer_.head() - std::max(producer_.passed(), rung_) <= kRingLines / 2) return false;
+  return DropPassed() && producer_.head() - std::max(producer_.passed(), rung_) > kRingLines / 2;
 }
 
 bool Channel::DropPassed() {
@@ -160,7 +193,7 @@ bool Channel::DropPassed() {
 }
 
 Flushed Channel::Flush() {
-  if (out_ == Way::kRing && producer_.head() != rung_) {
+  if (out_ == Way::kRing && producer_.head() != rung_ && OwesBell()) {
     rung_ = producer_.head();
     if (producer_.TakeBell()) RingBell();
   }
@@ -195,6 +228,7 @@ void Channel::RingBell() { send(met_->bell.get(), "", 1, MSG_DONTWAIT | MSG_NOSI
 
 void Channel::TakeOver(const void* begin, size_t length, Copy copy) {
   tcp_->TakeOver(begin, length, copy);
+  if (!granter_.Shut(begin, length)) error_ = ETIMEDOUT;
   if (references_.empty() || !DropPassed()) return;
   bool replaced = false;
   for (size_t i = 0; i < references_.size(); ++i) {
@@ -217,6 +251,15 @@ void Channel::TakeOver(const void* begin, size_t length, Copy copy) {
     replaced = true;
   }
   if (replaced) RingBell();  // it may have found the record in our hands
+}
+
+void Channel::Shut() {
+  tcp_->Shut();
+  ShutAll();
+}
+
+void Channel::ShutAll() {
+  if (!granter_.ShutAll()) error_ = ETIMEDOUT;
 }
 
 bool Channel::AwaitReader(uint64_t line) {
@@ -272,6 +315,7 @@ Received Channel::ReceiveFromRing(unsigned most) {
       --records;
       if (!references_.empty()) TellOfPassed();
       const bool well = Deliver(record, &received);
+      if (!well) ShutAll();  // before the peer can see that we are through with it
       consumer_.Consume(record);
       if (record.kind == Kind::kReference || consumer_.unpublished() >= kPublishEvery) {
         consumer_.Publish();
@@ -320,7 +364,10 @@ bool Channel::Deliver(const Consumer::Record& record, Received* received) {
       return DeliverUlpdu(record, received);
     case Kind::kReference:
       return DeliverReference(record, received);
+    case Kind::kPlaced:
+      return DeliverPlaced(record, received);
     case Kind::kMoved:
+      ShutAll();
       in_ = Way::kTcp;
       CallAgain();
       return true;
@@ -350,9 +397,37 @@ bool Channel::DeliverUlpdu(const Consumer::Record& record, Received* received) {
       from += piece.iov_len;
     }
   }
-  if (sink_->End()) return true;
+  if (!sink_->End()) {
+    received->kind = Received::Kind::kStopped;
+    return false;
+  }
+  Delivered(ByteSpan(head).first(plan.header_length), plan);
+  return true;
+}
+
+// What is dropped comes once more, and what would be placed in front of it was to come behind it.
+void Channel::Delivered(ByteSpan header, const llp::UlpduPlan& plan) {
+  if (plan.discard) [[unlikely]] return ShutAll();
+  if (!granter_.peer_reaches() || !options_.reach) return;
+  const auto placement = sink_->PlacementOf(header);
+  if (!placement || granter_.IsOpen(placement->tag)) return;
+  const auto buffer = sink_->OpenBuffer(placement->tag);
+  if (buffer && !granter_.Open(*buffer)) error_ = ETIMEDOUT;
+}
+
+bool Channel::DeliverPlaced(const Consumer::Record& record, llp::Received* received) {
+  const ByteSpan header = ByteSpan(record.header).first(record.header_length);
+  received->bytes += FpduLength(record.length);
   received->kind = Received::Kind::kStopped;
-  return false;
+  llp::UlpduPlan plan{.placed = true};
+  if (!sink_->PlacementOf(header)) {  // it would have been given bytes that nobody wrote
+    received->broken = llp::Error::kMisframed;
+    return false;
+  }
+  if (!sink_->Begin(record.length, header, &plan) || !sink_->End()) return false;
+  if (plan.discard) ShutAll();
+  received->kind = Received::Kind::kNothing;
+  return true;
 }
 
 bool Channel::DeliverReference(const Consumer::Record& record, Received* received) {
@@ -378,6 +453,7 @@ bool Channel::DeliverReference(const Consumer::Record& record, Received* receive
     }
   }
   if (!sink_->End()) return false;
+  Delivered(ByteSpan(record.header).first(record.header_length), plan);
   received->kind = Received::Kind::kNothing;
   return true;
 }
@@ -414,6 +490,7 @@ void Channel::EndLend() {
 
 void Channel::ApplyFaults() {
   wants_tcp_ |= options_.needs_tcp && options_.needs_tcp();
+  if (wants_tcp_) ShutAll();
   if (wants_tcp_ && out_ == Way::kRing) {
     producer_.AppendSignal(Kind::kMove);
     MoveToTcp();
@@ -454,6 +531,7 @@ class Channel::Leftovers {
 
 void Channel::Leave() {
   Unwatch();
+  ShutAll();
   if (references_.empty() || !DropPassed() || references_.empty()) return;
   TakeOver(nullptr, SIZE_MAX, CopyBytes);
   auto leftovers = std::make_shared<Leftovers>(met_, producer_, std::move(references_));
@@ -475,6 +553,7 @@ void Channel::Close(const std::function<void(llp::UlpduWriter&)>& last) {
 
 void Channel::Abort() {
   Unwatch();
+  ShutAll();
   tcp_->Abort();
 }
 

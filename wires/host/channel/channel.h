@@ -15,6 +15,8 @@
 #include "transport/network.h"
 #include "wires/host/channel/references.h"
 #include "wires/host/channel/watchman.h"
+#include "wires/host/grants/granter.h"
+#include "wires/host/grants/placer.h"
 #include "wires/host/meeting/meeting_point.h"
 #include "wires/host/meeting/peer_memory.h"
 #include "wires/host/ring/consumer.h"
@@ -34,7 +36,8 @@ struct ChannelOptions {
 // (RFC 5044 section 7.1.3), sees which way the first ULPDU comes, and goes the same.
 //
 // A short payload is copied into the ring. A long one is read by the receiver where it lies, if the kernel lets it, which was tried before; else it
-// goes through the ring in pieces. Either direction can be moved back to TCP, for good, between two ULPDUs: for faults that need a byte stream.
+// goes through the ring in pieces. What only places its payload in a buffer that the peer has opened is placed there by the sender, with nobody's help:
+// the peer opens a buffer when it has taken a first ULPDU for it, and finds later that the rest came. Either direction can be moved back to TCP, for good, between two ULPDUs: for faults that need a byte stream.
 class Channel final : public llp::Channel, private llp::UlpduWriter {
  public:
   // `tcp`: not started; a channel of its own over the connection, with which all stays if the initiator does not join.
@@ -54,6 +57,7 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
 
   llp::Received Receive(unsigned most) override;
   bool in_ulpdu() const override { return in_ != Way::kRing && tcp_->in_ulpdu(); }  // from the ring they are placed whole
+  void Shut() override;
   void DivertPlacement() override { tcp_->DivertPlacement(); }
   bool ProbeIsDue() override { return in_ != Way::kRing && tcp_->ProbeIsDue(); }
 
@@ -85,7 +89,14 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
   size_t max_ulpdu() const override;
   bool HasRoom(size_t payload_length, size_t payload_pieces) const override;
   void Append(ByteSpan header, std::span<const iovec> payload, bool volatile_payload) override;
+  bool placed() const override { return placed_; }
   uint64_t appended() const override { return appended_ + tcp_->writer().appended(); }
+
+  bool PlaceByOurselves(ByteSpan header, std::span<const iovec> payload, size_t length);
+  bool OwesBell();
+  void Delivered(ByteSpan header, const llp::UlpduPlan& plan);
+  bool DeliverPlaced(const Consumer::Record& record, llp::Received* received);
+  void ShutAll();
 
   bool GoesByReference(size_t payload_length) const { return peer_reads_ && payload_length >= kLeastReference; }
   ControlPage& control() { return met_->memory->control(); }
@@ -119,6 +130,8 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
   std::shared_ptr<Met> met_;
   const ChannelOptions options_;
   PeerMemory peer_memory_;
+  Placer placer_;
+  Granter granter_;
   mutable Producer producer_;
   Consumer consumer_;
   llp::UlpduSink* sink_ = nullptr;  // from Start() on
@@ -137,7 +150,10 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
   mutable bool peer_reads_ = false;
   mutable bool starved_ = false;  // there was no room
   uint64_t appended_ = 0, reported_ = 0;
-  uint64_t rung_ = 0;             // lines of which the peer was told
+  bool placed_ = false;           // the last one
+  uint64_t to_place_ = 0;         // lines behind which all is in the peer's memory already
+  uint64_t to_tell_ = 0;          // lines of which the peer is to be told
+  uint64_t rung_ = 0;             // of which it was
   References references_;
 
   std::shared_ptr<Watchman> watchman_;

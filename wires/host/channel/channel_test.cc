@@ -74,6 +74,8 @@ class Sink final : public llp::UlpduSink {
   bool Begin(size_t length, ByteSpan head, llp::UlpduPlan* plan) override {
     if (stops) return false;
     plan->header_length = kHeader;
+    plan->discard = discards;
+    placed += plan->placed;
     message.assign(head.begin(), head.begin() + kHeader);
     payload.assign(length - kHeader, 0);
     const size_t half = payload.size() / 2;
@@ -88,9 +90,22 @@ class Sink final : public llp::UlpduSink {
     return true;
   }
   void OnTransmitted(uint64_t position) override { transmitted = position; }
+  // A header that begins with 'W' writes at the offset that its next byte says.
+  std::optional<llp::TaggedPlacement> PlacementOf(ByteSpan header) const override {
+    if (header[0] != 'W') return std::nullopt;
+    return llp::TaggedPlacement{.tag = kTag, .offset = header[1], .awaited = awaited};
+  }
+  std::optional<llp::TaggedBuffer> OpenBuffer(uint32_t tag) override {
+    EXPECT_EQ(tag, kTag);
+    if (buffer.empty()) return std::nullopt;
+    return llp::TaggedBuffer{.tag = tag, .offset = 0, .memory = buffer.data(), .length = buffer.size()};
+  }
 
   static constexpr size_t kHeader = 14;
-  bool stops = false;
+  static constexpr uint32_t kTag = 0x1234;
+  std::vector<uint8_t> buffer;  // open to the peer, if there is one
+  int placed = 0;               // ULPDUs whose payload the peer had placed
+  bool stops = false, discards = false, awaited = true;
   uint64_t transmitted = 0;
   std::string message;
   std::vector<uint8_t> payload;
@@ -121,8 +136,14 @@ struct End {
   std::shared_ptr<Handler> handler = std::make_shared<Handler>();
   std::unique_ptr<Channel> channel;
 
-  void Send(const std::string& payload) {
-    const std::string header(Sink::kHeader, 'h');
+  void Send(const std::string& payload) { Send(std::string(Sink::kHeader, 'h'), payload); }
+  void Write(const std::string& payload, uint8_t offset = 0) {
+    std::string header(Sink::kHeader, 'W');
+    header[1] = static_cast<char>(offset);
+    Send(header, payload);
+    channel->Flush();
+  }
+  void Send(const std::string& header, const std::string& payload) {
     iovec piece{const_cast<char*>(payload.data()), payload.size()};
     ASSERT_TRUE(channel->ReadyToSend());
     ASSERT_GT(channel->writer().max_ulpdu(), payload.size() < 8192 ? 100 : payload.size());
@@ -330,6 +351,148 @@ TEST_F(HostChannelTest, AFaultMovesBothDirectionsToTcp) {
   initiator_.Receive();
   initiator_.tcp->next = {.kind = Received::Kind::kSome, .bytes = 7};
   EXPECT_EQ(initiator_.Receive().bytes, 7u);
+}
+
+class HostPlacementTest : public HostChannelTest {
+ protected:
+  void SetUp() override {
+    HostChannelTest::SetUp();
+    Shake();
+    responder_.Send("hello");  // the initiator knows that its memory can be reached, and the other way round
+    responder_.channel->Flush();
+    initiator_.Receive();
+    responder_.sink.buffer.assign(100000, '.');
+  }
+  // Opened with the first one that is taken.
+  void Open() {
+    initiator_.Write("first");
+    EXPECT_EQ(responder_.Receive().kind, Received::Kind::kSome);
+    EXPECT_EQ(responder_.sink.placed, 0);
+  }
+  std::string Buffer(size_t length) const { return {responder_.sink.buffer.begin(), responder_.sink.buffer.begin() + static_cast<ptrdiff_t>(length)}; }
+};
+
+TEST_F(HostPlacementTest, AWriteNeedsNobodyAtTheTarget) {
+  Open();
+  initiator_.Write("one");
+  initiator_.Write("two", 3);
+  EXPECT_EQ(Buffer(7), "onetwo.");
+  const std::string large(50000, 'l');
+  initiator_.Write(large, 7);
+  EXPECT_EQ(Buffer(7 + large.size()), "onetwo." + large);
+  EXPECT_TRUE(initiator_.channel->empty()) << "its source is the program's again";
+  EXPECT_EQ(responder_.Receive().kind, Received::Kind::kSome);
+  EXPECT_EQ(responder_.sink.placed, 3);
+  EXPECT_EQ(responder_.sink.messages.size(), 4u) << "each is heard of";
+}
+
+TEST_F(HostPlacementTest, NoneOvertakesWhatIsNotTakenYet) {
+  Open();
+  initiator_.Send("before");
+  initiator_.Write("behind");
+  EXPECT_EQ(Buffer(3), "...");
+  initiator_.Write(std::string(20000, 'b'));
+  EXPECT_EQ(Buffer(3), "...");
+  responder_.Receive();
+  EXPECT_EQ(responder_.sink.placed, 0);
+  initiator_.Write("now");
+  EXPECT_EQ(Buffer(3), "now");
+}
+
+TEST_F(HostPlacementTest, ShortOnesThatNobodyWaitsForAreSentTogether) {
+  Open();
+  initiator_.sink.awaited = false;
+  initiator_.Write("short");
+  EXPECT_EQ(Buffer(5), ".....");
+  responder_.Receive();
+  initiator_.Write(std::string(20000, 'l'));
+  EXPECT_EQ(Buffer(5), "lllll");
+}
+
+TEST_F(HostPlacementTest, WhatIsNotInTheBufferGoesTheOrdinaryWay) {
+  responder_.sink.buffer.resize(10);
+  Open();
+  initiator_.Write("abcdef", 5);
+  EXPECT_EQ(Buffer(10), "..........");
+  EXPECT_EQ(responder_.Receive().kind, Received::Kind::kSome);
+  EXPECT_EQ(responder_.sink.placed, 0) << "the sink says what is wrong with it";
+}
+
+TEST_F(HostPlacementTest, MemoryThatGoesAwayIsNotWrittenToAndWhatWasIsNoError) {
+  Open();
+  initiator_.Write("seen");
+  responder_.channel->TakeOver(responder_.sink.buffer.data(), 1, nullptr);
+  initiator_.Write("late");
+  EXPECT_EQ(Buffer(5), "seen.");
+  EXPECT_EQ(responder_.Receive().kind, Received::Kind::kSome);
+  EXPECT_EQ(responder_.sink.placed, 1);
+  EXPECT_EQ(responder_.sink.messages.size(), 3u);
+}
+
+TEST_F(HostPlacementTest, RightsThatChangeShutAll) {
+  Open();
+  responder_.channel->Shut();
+  initiator_.Write("late");
+  EXPECT_EQ(Buffer(4), "....");
+}
+
+TEST_F(HostPlacementTest, NothingIsPlacedBehindWhatWasDropped) {
+  Open();
+  responder_.sink.discards = true;
+  initiator_.Send("dropped");
+  responder_.Receive();
+  initiator_.Write("behind");
+  EXPECT_EQ(Buffer(4), "....");
+}
+
+TEST_F(HostPlacementTest, NothingIsPlacedOnceTheStreamHasStoppedOrTheChannelIsGone) {
+  Open();
+  responder_.sink.stops = true;
+  initiator_.Send("bad");
+  EXPECT_EQ(responder_.Receive().kind, Received::Kind::kStopped);
+  initiator_.Write("late");
+  EXPECT_EQ(Buffer(4), "....");
+
+  Make({});
+  responder_.sink = {};
+  Shake();
+  responder_.sink.buffer.assign(100, '.');
+  Open();
+  initiator_.Write("seen");
+  responder_.channel.reset();
+  initiator_.Write("late");
+  EXPECT_EQ(Buffer(5), "seen.");
+}
+
+TEST_F(HostPlacementTest, WithoutLeaveToReachMemoryNothingIsPlaced) {
+  Make({}, /*reach=*/false);
+  responder_.sink = {};
+  Shake();
+  responder_.sink.buffer.assign(100, '.');
+  Open();
+  initiator_.Write("late");
+  EXPECT_EQ(Buffer(4), "....");
+}
+
+TEST_F(HostPlacementTest, APeerThatHangsWhileItPlacesEndsTheStream) {
+  Open();
+  control_->by_responder.placing = static_cast<uint32_t>(GrantOf(Sink::kTag) + 1);
+  responder_.channel->TakeOver(responder_.sink.buffer.data(), 1, nullptr);
+  EXPECT_TRUE(responder_.channel->failed());
+  EXPECT_EQ(responder_.Receive().kind, Received::Kind::kFailed);
+}
+
+TEST_F(HostPlacementTest, ASendWhosePayloadWouldBePlacedIsRefused) {
+  Open();
+  initiator_.Write("placed");
+  auto* rings = reinterpret_cast<uint8_t*>(control_) + 4096;
+  for (size_t line = 0; line < 8; ++line) {
+    auto* head = reinterpret_cast<RecordHead*>(rings + line * kLine);
+    if (head->kind == static_cast<uint8_t>(Kind::kPlaced)) *reinterpret_cast<char*>(head + 1) = 'h';
+  }
+  const Received received = responder_.Receive();
+  EXPECT_EQ(received.kind, Received::Kind::kStopped);
+  EXPECT_EQ(received.broken, llp::Error::kMisframed);
 }
 
 TEST_F(HostChannelTest, APeerThatWritesNonsenseEndsTheStream) {

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -13,12 +14,12 @@
 
 namespace weft::host {
 
-// The memory of another process, as the kernel lets us read it: process_vm_readv(2), which asks for what ptrace(2) does.
+// The memory of another process, as the kernel lets us reach it: process_vm_readv(2) and process_vm_writev(2), which ask for what ptrace(2) does.
 class PeerMemory {
  public:
   explicit PeerMemory(pid_t pid) : pid_(pid) {}
 
-  // Lets that process read our memory where a policy wants that it is named (Yama's ptrace_scope 1, prctl(2), PR_SET_PTRACER). A process can name
+  // Lets that process reach our memory where a policy wants that it is named (Yama's ptrace_scope 1, prctl(2), PR_SET_PTRACER). A process can name
   // one: the first peer is, others get what they read through the ring.
   static void Admit(pid_t peer);
   static void ShowProbe(Probe& probe);  // ours
@@ -28,11 +29,20 @@ class PeerMemory {
   // The `length` bytes of `from` into those of `to`: 0, or an errno. ESRCH: the process is not that whose probe was read.
   int Read(std::span<const iovec> to, std::span<const Piece> from, size_t length) const;
 
+  // After TryProbe(), which says yes. False: it can be read, but not be written to.
+  bool TryWriting();
+  // All bytes of `from`, as many as `to` has: 0, or an errno, and some may have been written. Whether the number is still that process's was seen
+  // within the last kTrust: a number that is given up comes back once all others had their turn.
+  int Write(std::span<const iovec> from, const Piece& to);
+
   // For tests: TryProbe() says no from now on.
   static void ForbidForTesting(bool forbidden);
 
  private:
+  static constexpr std::chrono::microseconds kTrust{100};
+
   pid_t pid_;
+  std::chrono::steady_clock::time_point seen_{};  // that it is the same process
   uint64_t probe_address_ = 0, probe_value_ = 0;
 };
 

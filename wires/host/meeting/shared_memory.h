@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "wires/host/grants/layout.h"
 #include "wires/host/ring/consumer.h"
 #include "wires/host/ring/layout.h"
 #include "wires/host/ring/producer.h"
@@ -24,6 +25,7 @@ struct ControlPage {
   Probe of_initiator, of_responder;
   uint64_t secret_to_responder, secret_to_initiator;  // of the rings' stamps
   RingWords to_responder, to_initiator;
+  GrantWords by_responder, by_initiator;  // by whose grants the other one places
 };
 static_assert(sizeof(ControlPage) <= 4096);
 

@@ -29,6 +29,8 @@ Consumer::Look Consumer::Next(Record* record) {
         return Look::kRecord;
       case Kind::kReference:
         return NextReference(head, room, record);
+      case Kind::kPlaced:
+        return NextPlaced(head, record);
       case Kind::kMoved:
       case Kind::kMove:
         record->lines = 1;
@@ -64,6 +66,16 @@ Consumer::Look Consumer::NextReference(const RecordHead& head, size_t room, Reco
   }
   if (left != 0) return Look::kNonsense;
   record->lines = LinesFor(sizeof(RecordHead) + kReferenceBytes + record->pieces * sizeof(Piece));
+  return Look::kRecord;
+}
+
+Consumer::Look Consumer::NextPlaced(const RecordHead& head, Record* record) {
+  static_assert(sizeof(RecordHead) + kHeaderRoom <= kLine);
+  record->header_length = ReadOnce(head.header);
+  if (record->header_length == 0 || record->header_length > kHeaderRoom) return Look::kNonsense;
+  if (record->length <= record->header_length || record->length > kMostUlpdu) return Look::kNonsense;
+  std::memcpy(record->header.data(), &head + 1, record->header_length);
+  record->lines = LinesFor(sizeof(RecordHead) + record->header_length);
   return Look::kRecord;
 }
 

@@ -28,9 +28,9 @@ class Consumer {
     uint32_t length = 0;  // of the ULPDU, 1 to kMostUlpdu
     uint32_t lines = 0;
     ByteSpan bytes;       // kUlpdu: of the ULPDU
+    size_t header_length = 0;              // kReference, kPlaced: 1 to less than `length`
+    std::array<uint8_t, kHeaderRoom> header;  // these: a copy
     // kReference: copies. The payload's pieces have length - header_length bytes together. It is claimed: Consume() follows.
-    size_t header_length = 0;
-    std::array<uint8_t, kHeaderRoom> header;
     size_t pieces = 0;
     std::array<Piece, kMostPieces> payload;
   };
@@ -62,6 +62,7 @@ class Consumer {
   const RecordHead& HeadAt(uint64_t line) const { return *reinterpret_cast<const RecordHead*>(bytes_ + line % kRingLines * kLine); }
   uint64_t StampAt(uint64_t line) const { return HeadAt(line).stamp.load(std::memory_order_acquire); }
   Look NextReference(const RecordHead& head, size_t room, Record* record);
+  static Look NextPlaced(const RecordHead& head, Record* record);
 
   RingWords& words_;
   const uint8_t* const bytes_;

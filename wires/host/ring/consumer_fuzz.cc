@@ -27,7 +27,7 @@ void WriteRecord(Memory& memory, uint64_t line, ByteReader& input) {
   uint8_t* const at = memory.bytes + line % kRingLines * kLine;
   auto& head = *reinterpret_cast<RecordHead*>(at);
   head.stamp = input.U8() < 0xf0 ? StampOf(kSecret, line) : StampOf(kSecret, line) + 1;
-  head.kind = input.U8() % 7;
+  head.kind = input.U8() % 8;
   head.length = input.U32();
   if (head.length & 0x80000000) head.length %= 70000;
   head.pieces = input.U8();
@@ -58,6 +58,9 @@ void Run(ByteSpan bytes) {
       size_t total = record.header_length;
       for (size_t j = 0; j < record.pieces; ++j) total += record.payload[j].length;
       WEFT_CHECK(total == record.length && record.length <= kMostUlpdu);
+    } else if (record.kind == Kind::kPlaced) {
+      WEFT_CHECK(record.header_length > 0 && record.header_length <= kHeaderRoom && record.header_length < record.length);
+      WEFT_CHECK(record.length <= kMostUlpdu);
     }
     const uint64_t before = consumer.unpublished();
     consumer.Consume(record);

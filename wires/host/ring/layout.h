@@ -17,6 +17,7 @@
 //   kUlpdu      then `length` bytes: the ULPDU
 //   kReference  then a claim (8), room for a header of `hdr` bytes (24), and `pcs` pieces of the producer's memory (address 8, length 8): the
 //               ULPDU is the header and, behind it, what the pieces hold
+//   kPlaced     then `hdr` bytes: the header of a ULPDU whose payload the producer has placed already
 //   kSkip       up to the end of the ring there is nothing
 //   kMoved      the producer's next ULPDU comes over TCP, and so do all after it
 //   kMove       the producer asks the consumer to do the same with what it sends
@@ -34,7 +35,7 @@ inline constexpr size_t kHeaderRoom = 24;        // a DDP header is 14 or 18 byt
 inline constexpr size_t kMostUlpdu = 65535;      // by reference
 inline constexpr size_t kMostCopied = 16 * 1024; // bytes of a ULPDU that goes through the ring: a record takes at most half of the ring
 
-enum class Kind : uint8_t { kUlpdu = 1, kReference = 2, kSkip = 3, kMoved = 4, kMove = 5 };
+enum class Kind : uint8_t { kUlpdu = 1, kReference = 2, kSkip = 3, kMoved = 4, kMove = 5, kPlaced = 6 };
 
 struct RecordHead {
   std::atomic<uint64_t> stamp;

@@ -76,6 +76,16 @@ uint64_t Producer::AppendReference(ByteSpan header, std::span<const iovec> paylo
   return line;
 }
 
+void Producer::AppendPlaced(ByteSpan header, size_t payload_length) {
+  WEFT_CHECK(header.size() <= kHeaderRoom);
+  RecordHead& record = Reserve(RecordBytes(header.size()));
+  record.length = static_cast<uint32_t>(header.size() + payload_length);
+  record.kind = static_cast<uint8_t>(Kind::kPlaced);
+  record.header = static_cast<uint8_t>(header.size());
+  std::memcpy(reinterpret_cast<uint8_t*>(&record + 1), header.data(), header.size());
+  Publish(record, RecordBytes(header.size()));
+}
+
 void Producer::AppendSignal(Kind kind) {
   RecordHead& record = Reserve(sizeof(RecordHead));
   record.length = 0;

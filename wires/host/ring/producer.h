@@ -27,6 +27,8 @@ class Producer {
   // The pieces stay where they are until passed(). `header` has at most kHeaderRoom bytes, and there are at most kMostPieces pieces.
   // Returns the line on which the record begins.
   uint64_t AppendReference(ByteSpan header, std::span<const iovec> payload, size_t payload_length);
+  // `header` has at most kHeaderRoom bytes.
+  void AppendPlaced(ByteSpan header, size_t payload_length);
   void AppendSignal(Kind kind);
 
   // Lines appended since the beginning.

@@ -163,6 +163,19 @@ TEST_F(RingTest, MemoryThatGoesAwayIsReplacedBeforeItIsRead) {
   EXPECT_EQ(Take(), "behind") << "the record is as long as it was";
 }
 
+TEST_F(RingTest, OfWhatIsPlacedOnlyTheHeaderComes) {
+  producer_.AppendPlaced(Bytes("header"), 60000);
+  Append("behind", "");
+  Consumer::Record record;
+  ASSERT_EQ(consumer_.Next(&record), Look::kRecord);
+  EXPECT_EQ(record.kind, Kind::kPlaced);
+  EXPECT_EQ(record.length, 60006u);
+  EXPECT_EQ(record.lines, 1u);
+  EXPECT_EQ(std::string(record.header.begin(), record.header.begin() + static_cast<ptrdiff_t>(record.header_length)), "header");
+  consumer_.Consume(record);
+  EXPECT_EQ(Take(), "behind");
+}
+
 TEST_F(RingTest, BytesOfAProgramDoNotPassForARecord) {
   // Where a later record would begin lies what a record there looks like, but for the secret.
   std::string forged(kLine, '\0');
@@ -197,6 +210,16 @@ TEST_F(RingTest, AProducerThatLiesIsFoundOut) {
   EXPECT_EQ(lie([](RecordHead&, Reference& reference) { reference.pieces[0].length = 6; }), Look::kNonsense);
   EXPECT_EQ(lie([](RecordHead&, Reference& reference) { reference.pieces[0].length = ~uint64_t{0}; }), Look::kNonsense);
   EXPECT_EQ(lie([](RecordHead&, Reference& reference) { reference.claim = 7; }), Look::kNonsense);
+  const auto placed = [](RecordHead& head, uint32_t length, uint8_t header) {
+    head.kind = static_cast<uint8_t>(Kind::kPlaced);
+    head.length = length;
+    head.header = header;
+  };
+  EXPECT_EQ(lie([&](RecordHead& head, Reference&) { placed(head, 100, 14); }), Look::kRecord);
+  EXPECT_EQ(lie([&](RecordHead& head, Reference&) { placed(head, 100, 0); }), Look::kNonsense);
+  EXPECT_EQ(lie([&](RecordHead& head, Reference&) { placed(head, 100, kHeaderRoom + 1); }), Look::kNonsense);
+  EXPECT_EQ(lie([&](RecordHead& head, Reference&) { placed(head, 14, 14); }), Look::kNonsense);
+  EXPECT_EQ(lie([&](RecordHead& head, Reference&) { placed(head, kMostUlpdu + 1, 14); }), Look::kNonsense);
   EXPECT_EQ(lie([](RecordHead& head, Reference&) { head.kind = static_cast<uint8_t>(Kind::kUlpdu), head.length = 0; }), Look::kNonsense);
   EXPECT_EQ(lie([](RecordHead& head, Reference&) { head.kind = static_cast<uint8_t>(Kind::kUlpdu), head.length = kRingBytes; }),
             Look::kNonsense);

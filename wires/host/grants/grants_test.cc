@@ -1,0 +1,134 @@
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "wires/host/grants/granter.h"
+#include "wires/host/grants/placer.h"
+
+namespace weft::host {
+namespace {
+
+// Both sides in one process: the peer's memory is our own.
+class GrantsTest : public testing::Test {
+ protected:
+  static constexpr uint64_t kOffset = 0x10000;
+
+  void SetUp() override {
+    Probe probe;
+    PeerMemory::ShowProbe(probe);
+    ASSERT_TRUE(peer_memory_.TryProbe(probe));
+    ASSERT_TRUE(peer_memory_.TryWriting());
+    placer_.SetReaches(true);
+    EXPECT_TRUE(granter_.peer_reaches());
+  }
+
+  llp::TaggedBuffer Buffer(uint32_t tag) { return {.tag = tag, .offset = kOffset, .memory = memory_.data(), .length = memory_.size()}; }
+  bool Place(uint32_t tag, uint64_t offset, std::string text) {
+    const iovec piece{text.data(), text.size()};
+    return placer_.Place({.tag = tag, .offset = offset}, {&piece, 1}, text.size());
+  }
+  std::string At(size_t position, size_t length) const { return {memory_.begin() + static_cast<ptrdiff_t>(position), memory_.begin() + static_cast<ptrdiff_t>(position + length)}; }
+  // A tag whose grant has the same place.
+  static uint32_t Rival(uint32_t tag) {
+    uint32_t other = tag + 1;
+    while (GrantOf(other) != GrantOf(tag)) ++other;
+    return other;
+  }
+
+  GrantWords words_{};
+  std::vector<uint8_t> memory_ = std::vector<uint8_t>(4096, '.');
+  PeerMemory peer_memory_{getpid()};
+  Granter granter_{words_};
+  Placer placer_{words_, peer_memory_};
+};
+
+TEST_F(GrantsTest, WhatIsOpenIsPlacedIn) {
+  EXPECT_FALSE(Place(7, kOffset, "early"));
+  ASSERT_TRUE(granter_.Open(Buffer(7)));
+  EXPECT_TRUE(granter_.IsOpen(7));
+  EXPECT_TRUE(Place(7, kOffset + 5, "hello"));
+  EXPECT_EQ(At(4, 7), ".hello.");
+  EXPECT_FALSE(Place(8, kOffset + 5, "other"));
+  EXPECT_FALSE(Place(Rival(7), kOffset + 5, "other"));
+  EXPECT_EQ(At(4, 7), ".hello.");
+}
+
+TEST_F(GrantsTest, NothingIsPlacedOutside) {
+  ASSERT_TRUE(granter_.Open(Buffer(7)));
+  EXPECT_FALSE(Place(7, kOffset - 1, "ab"));
+  EXPECT_FALSE(Place(7, kOffset + memory_.size() - 1, "ab"));
+  EXPECT_FALSE(Place(7, kOffset + memory_.size(), "a"));
+  EXPECT_FALSE(Place(7, ~uint64_t{0}, "ab"));
+  EXPECT_FALSE(Place(7, 0, "ab"));
+  EXPECT_TRUE(Place(7, kOffset, "a"));
+  EXPECT_TRUE(Place(7, kOffset + memory_.size() - 2, "yz"));
+  EXPECT_EQ(At(4094, 2), "yz");
+}
+
+TEST_F(GrantsTest, WhatIsShutIsNot) {
+  ASSERT_TRUE(granter_.Open(Buffer(7)));
+  EXPECT_TRUE(granter_.Shut(memory_.data() + memory_.size(), 10)) << "that is behind it";
+  EXPECT_TRUE(Place(7, kOffset, "a"));
+  EXPECT_TRUE(granter_.Shut(memory_.data() + 4000, 1));
+  EXPECT_FALSE(granter_.IsOpen(7));
+  EXPECT_FALSE(Place(7, kOffset, "b"));
+  ASSERT_TRUE(granter_.Open(Buffer(7)));
+  ASSERT_TRUE(granter_.Open(Buffer(Rival(7))));
+  EXPECT_FALSE(granter_.IsOpen(7)) << "its place was taken";
+  EXPECT_FALSE(Place(7, kOffset, "c"));
+  EXPECT_TRUE(Place(Rival(7), kOffset, "d"));
+  EXPECT_TRUE(granter_.ShutAll());
+  EXPECT_FALSE(Place(Rival(7), kOffset, "e"));
+  EXPECT_EQ(At(0, 2), "d.");
+}
+
+TEST_F(GrantsTest, MemoryThatIsNotThereIsNotTheEnd) {
+  llp::TaggedBuffer buffer = Buffer(7);
+  buffer.memory = nullptr;
+  buffer.memory += 4096;
+  ASSERT_TRUE(granter_.Open(buffer));
+  EXPECT_FALSE(Place(7, kOffset, "a"));
+  ASSERT_TRUE(granter_.Open(Buffer(8)));
+  EXPECT_TRUE(Place(8, kOffset, "a"));
+}
+
+TEST_F(GrantsTest, NobodyPlacesOnceItIsShut) {
+  std::atomic<bool> done{false};
+  std::atomic<uint64_t> placed{0};
+  std::thread peer([&] {
+    const std::string text(memory_.size(), 'p');
+    while (!done.load()) placed += Place(7, kOffset, text);
+  });
+  for (int round = 0; round < 2000 || placed.load() == 0; ++round) {
+    ASSERT_TRUE(granter_.Open(Buffer(7)));
+    if (round % 2 == 0) std::this_thread::yield();
+    ASSERT_TRUE(granter_.Shut(memory_.data(), 1));
+    std::memset(memory_.data(), 'o', memory_.size());
+    for (int i = 0; i < 50; ++i) ASSERT_EQ(*const_cast<volatile uint8_t*>(&memory_[memory_.size() - 1]), 'o') << "round " << round;
+  }
+  done = true;
+  peer.join();
+}
+
+TEST_F(GrantsTest, APeerThatNeverEndsIsNotWaitedForLong) {
+  ASSERT_TRUE(granter_.Open(Buffer(7)));
+  words_.placing = static_cast<uint32_t>(GrantOf(7) + 1);
+  const auto before = std::chrono::steady_clock::now();
+  EXPECT_FALSE(granter_.ShutAll());
+  EXPECT_GE(std::chrono::steady_clock::now() - before, Granter::kLimit);
+  EXPECT_FALSE(granter_.IsOpen(7)) << "it is shut all the same";
+  words_.placing = 99;  // nonsense is nobody
+  ASSERT_TRUE(granter_.Open(Buffer(7)));
+  EXPECT_TRUE(granter_.ShutAll());
+}
+
+}  // namespace
+}  // namespace weft::host

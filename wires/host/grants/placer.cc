@@ -1,0 +1,38 @@
+#include "wires/host/grants/placer.h"
+
+#include <atomic>
+#include <cerrno>
+
+namespace weft::host {
+namespace {
+
+// Where the `length` bytes lie in the owner's memory; 0: not within the grant.
+uint64_t Locate(const Grant& grant, uint64_t offset, size_t length) {
+  const uint64_t first = grant.offset.load(std::memory_order_relaxed), memory = grant.memory.load(std::memory_order_relaxed);
+  const uint64_t room = grant.length.load(std::memory_order_relaxed);
+  if (offset < first || offset - first > room || room - (offset - first) < length) return 0;
+  return memory + (offset - first);
+}
+
+}  // namespace
+
+bool Placer::Place(const llp::TaggedPlacement& to, std::span<const iovec> payload, size_t length) {
+  if (!reaches_ || length == 0 || payload.size() > kMostPieces) return false;
+  const size_t number = GrantOf(to.tag);
+  const Grant& grant = words_.grants[number];
+  if (grant.key.load(std::memory_order_relaxed) != KeyOf(to.tag)) return false;
+  words_.placing.store(static_cast<uint32_t>(number + 1), std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  bool placed = false;
+  if (grant.key.load(std::memory_order_acquire) == KeyOf(to.tag)) {
+    if (const uint64_t address = Locate(grant, to.offset, length); address != 0) {
+      const int error = memory_.Write(payload, {address, length});
+      placed = error == 0;
+      if (error != 0 && error != EFAULT) reaches_ = false;  // EFAULT: of this memory; the owner finds out
+    }
+  }
+  words_.placing.store(0, std::memory_order_release);
+  return placed;
+}
+
+}  // namespace weft::host
