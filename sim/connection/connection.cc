@@ -101,6 +101,8 @@ transport::TimerId Connection::RunAfter(transport::Duration delay, std::function
 // --- bytes ---
 
 void Connection::Step(bool eager) {
+  std::optional<CompletionQueue::EventPause> pause;
+  if (eager && reliable()) pause.emplace();  // the program may end with what it hears
   const bool owed = acknowledger_.wanted();
   const bool received = Receive();
   if (over()) return;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <poll.h>
+
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -66,6 +68,40 @@ TEST(CompletionQueueTest, ResizingKeepsOrderAcrossTheEndOfTheRing) {
   }
   ASSERT_EQ(queue.Resize(1), 0);
   EXPECT_EQ(queue.Poll(8, out), 0);
+}
+
+TEST(CompletionQueueTest, EventsWaitWhileTheirThreadPausesThem) {
+  const auto channel = std::make_shared<CompletionChannel>();
+  const auto is_told = [&] {
+    pollfd entry{channel->fd(), POLLIN, 0};
+    return poll(&entry, 1, 0) == 1;
+  };
+  std::vector<std::unique_ptr<CompletionQueue>> queues;
+  for (int i = 0; i < 6; ++i) queues.push_back(std::make_unique<CompletionQueue>(4, channel, nullptr, nullptr));
+  {
+    const CompletionQueue::EventPause pause;
+    queues[0]->RequestNotify(false);
+    ASSERT_TRUE(queues[0]->Push(Completion(1), false));
+    EXPECT_FALSE(is_told());
+    ibv_wc out;
+    EXPECT_EQ(queues[0]->Poll(1, &out), 1) << "the completion is there already";
+    std::thread([&] {
+      queues[1]->RequestNotify(false);
+      ASSERT_TRUE(queues[1]->Push(Completion(1), false));
+    }).join();
+    EXPECT_TRUE(is_told()) << "another thread's";
+    ASSERT_TRUE(channel->Pop());
+    // More than it has room for are not lost.
+    for (int i = 1; i < 6; ++i) {
+      queues[static_cast<size_t>(i)]->RequestNotify(false);
+      ASSERT_TRUE(queues[static_cast<size_t>(i)]->Push(Completion(2), false));
+    }
+  }
+  for (int i = 0; i < 6; ++i) {
+    ASSERT_TRUE(is_told()) << i;
+    ASSERT_TRUE(channel->Pop());
+  }
+  EXPECT_FALSE(is_told());
 }
 
 TEST(CompletionQueueTest, ResizingLosesNothingWhileCompletionsComeAndGo) {

@@ -195,7 +195,7 @@ bool Channel::DropPassed() {
 Flushed Channel::Flush() {
   if (out_ == Way::kRing && producer_.head() != rung_ && OwesBell()) {
     rung_ = producer_.head();
-    if (producer_.TakeBell()) RingBell();
+    if (producer_.TakeBell() || starved_) RingBell();  // who said that he looks may have stopped, and all waits for him
   }
   for (;;) {
     const uint64_t passed = producer_.passed();
