@@ -48,7 +48,7 @@ struct ControlBlock {
   ControlHead* head = nullptr;
   Signals* signals = nullptr;                 // by rank
   std::atomic<uint8_t>* readers = nullptr;    // by rank: shares the lock, or will unless somebody has it alone
-  std::atomic<uint8_t>* waiting = nullptr;    // by rank: sleeps until the lock is given back
+  std::atomic<uint8_t>* waiting = nullptr;    // by rank: sleeps until the lock is given back, and how it wants it (window_lock.cc)
   int ranks = 0;
 };
 

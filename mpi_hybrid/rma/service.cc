@@ -671,7 +671,7 @@ void Service::LookForDeadHolders() {
     if (!window->locks.anyone_waits() || window->host == nullptr) continue;
     const WindowLock& lock = window->locks.lock();
     const int holder = lock.Holder(window->locks.first_waiting());
-    if (holder >= 0 && window->host->Ended(holder)) lock.Release(holder);
+    if (holder >= 0 && window->host->Ended(holder)) lock.Forget(holder);
   }
 }
 

@@ -347,10 +347,10 @@ Error RdmaWindow::AcquireHere(int rank, bool exclusive) {
   const auto done = [&] { return (exclusive ? lock.MayTakeExclusive(me) : lock.MayShare(overtakes)) || (lost = Gone(target)); };
   // Who holds it may die, and so may the target, whose service may hold it for somebody elsewhere.
   const auto awaited = [&] {
-    if (const int holder = lock.Holder(me); holder >= 0 && host_.Ended(holder)) lock.Release(holder);
+    if (const int holder = lock.Holder(me); holder >= 0 && host_.Ended(holder)) lock.Forget(holder);
     return rank;
   };
-  lock.StartWaiting(me);
+  lock.StartWaiting(me, exclusive);
   bool has = false;
   while (!lost && !(has = acquired())) {
     WakeWaiting(lock);  // what was tried and given up may have been in somebody's way

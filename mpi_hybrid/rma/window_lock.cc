@@ -1,6 +1,12 @@
 #include "mpi_hybrid/rma/window_lock.h"
 
 namespace weft::mpi::rma {
+namespace {
+
+// Of ControlBlock::waiting.
+constexpr uint8_t kWaitsToShare = 1, kWaitsForAll = 2;
+
+}  // namespace
 
 // What a rank says of itself and what it then reads of the others are in one order for all (sequentially consistent),
 // so that of two ranks that say something at the same time at least one sees the other.
@@ -43,12 +49,28 @@ void WindowLock::Release(int rank) const {
   if (control_.readers[rank].load(std::memory_order_relaxed) != 0) control_.readers[rank].store(0);
   uint32_t found = control_.head->writer.load(std::memory_order_relaxed);
   if ((found & ~ControlHead::kPromised) == static_cast<uint32_t>(rank) + 1) {
-    control_.head->writer.compare_exchange_strong(found, 0);
+    control_.head->writer.compare_exchange_strong(found, WriterAfter(rank));
   }
 }
 
-void WindowLock::StartWaiting(int rank) const {
-  control_.waiting[rank].store(1);
+void WindowLock::Forget(int rank) const {
+  if (control_.waiting[rank].exchange(0) != 0) control_.head->waiters.fetch_sub(1);
+  Release(rank);
+}
+
+uint32_t WindowLock::WriterAfter(int rank) const {
+  if (control_.head->waiters.load() == 0) [[likely]]
+    return 0;
+  for (int i = 1; i < control_.ranks; ++i) {
+    const int next = (rank + i) % control_.ranks;
+    const uint8_t wish = control_.waiting[next].load();
+    if (wish != 0) return wish == kWaitsForAll ? (static_cast<uint32_t>(next) + 1) | ControlHead::kPromised : 0;
+  }
+  return 0;
+}
+
+void WindowLock::StartWaiting(int rank, bool exclusive) const {
+  control_.waiting[rank].store(exclusive ? kWaitsForAll : kWaitsToShare);
   control_.head->waiters.fetch_add(1);
 }
 

@@ -27,11 +27,14 @@ class WindowLock {
   // Whether trying may help; only looks.
   bool MayShare(bool overtakes = false) const;
   bool MayTakeExclusive(int rank) const;
-  // `rank` no longer has it, or no longer tries, in either way; harmless for others.
+  // `rank` no longer has it, or no longer tries, in either way; harmless for others. Of the ranks that wait the next one behind `rank` is promised it
+  // if it wants it alone: who gives a lock back and wants it again at once does not have it before those that asked meanwhile.
   void Release(int rank) const;
+  // The same of one that died: nor does it wait any more.
+  void Forget(int rank) const;
 
   // A rank that sleeps until somebody gives the lock back says so from before its last try until it has it.
-  void StartWaiting(int rank) const;
+  void StartWaiting(int rank, bool exclusive) const;
   void StopWaiting(int rank) const;
   // After Release, and after a try that failed: calls wake(rank) for each that sleeps.
   template <typename Wake>
@@ -49,6 +52,8 @@ class WindowLock {
 
  private:
   bool AnyoneShares() const;
+  // What the lock is when `rank`, who had it alone, gives it back.
+  uint32_t WriterAfter(int rank) const;
 
   ControlBlock control_;
 };

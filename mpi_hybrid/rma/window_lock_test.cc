@@ -76,10 +76,55 @@ TEST_F(WindowLockTest, GivingBackWhatOneDoesNotHaveTakesItFromNobody) {
   EXPECT_FALSE(lock_.TryExclusive(0, false));
 }
 
+TEST_F(WindowLockTest, WhoGivesItBackDoesNotHaveItBeforeThoseThatWait) {
+  ASSERT_TRUE(lock_.TryExclusive(2, true));
+  lock_.StartWaiting(1, true);
+  lock_.StartWaiting(5, true);
+  EXPECT_FALSE(lock_.TryExclusive(1, true));
+  EXPECT_FALSE(lock_.TryExclusive(5, true));
+  lock_.Release(2);
+  EXPECT_FALSE(lock_.TryExclusive(2, true));
+  EXPECT_FALSE(lock_.TryExclusive(1, true)) << "the next one behind";
+  EXPECT_TRUE(lock_.TryExclusive(5, true));
+  lock_.StopWaiting(5);
+  lock_.Release(5);
+  EXPECT_FALSE(lock_.TryShared(5));
+  EXPECT_TRUE(lock_.TryExclusive(1, true));
+  lock_.StopWaiting(1);
+  lock_.Release(1);
+  EXPECT_TRUE(lock_.TryExclusive(2, true));
+}
+
+TEST_F(WindowLockTest, WhoWaitsToShareIsNotPassedOver) {
+  ASSERT_TRUE(lock_.TryExclusive(2, true));
+  lock_.StartWaiting(4, false);
+  lock_.StartWaiting(5, true);
+  lock_.Release(2);
+  EXPECT_TRUE(lock_.TryShared(4));
+  EXPECT_FALSE(lock_.TryExclusive(5, true)) << "it is the next";
+  EXPECT_FALSE(lock_.TryShared(2));
+  lock_.StopWaiting(4);
+  lock_.Release(4);
+  EXPECT_TRUE(lock_.TryExclusive(5, true));
+}
+
+TEST_F(WindowLockTest, WhatWasPromisedToTheDeadIsTakenBack) {
+  ASSERT_TRUE(lock_.TryExclusive(2, true));
+  lock_.StartWaiting(5, true);
+  lock_.Release(2);
+  EXPECT_EQ(lock_.Holder(2), 5);
+  lock_.Forget(5);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(lock_.TryExclusive(2, true)) << "it is promised no more: " << i;
+    lock_.Release(2);
+  }
+  EXPECT_EQ(control_.head->waiters.load(), 0u);
+}
+
 TEST_F(WindowLockTest, ThoseThatWaitAreWoken) {
   EXPECT_TRUE(Woken().empty());
-  lock_.StartWaiting(3);
-  lock_.StartWaiting(5);
+  lock_.StartWaiting(3, false);
+  lock_.StartWaiting(5, true);
   EXPECT_EQ(Woken(), (std::vector<int>{3, 5}));
   lock_.StopWaiting(3);
   EXPECT_EQ(Woken(), std::vector<int>{5});
