@@ -37,7 +37,8 @@ struct ChannelOptions {
 //
 // A short payload is copied into the ring. A long one is read by the receiver where it lies, if the kernel lets it, which was tried before; else it
 // goes through the ring in pieces. What only places its payload in a buffer that the peer has opened is placed there by the sender, with nobody's help:
-// the peer opens a buffer when it has taken a first ULPDU for it, and finds later that the rest came. Either direction can be moved back to TCP, for good, between two ULPDUs: for faults that need a byte stream.
+// the peer opens a buffer when it has taken a first ULPDU for it, and finds later that the rest came. Either direction can be moved back to TCP, for good,
+// between two ULPDUs: for faults that need a byte stream.
 class Channel final : public llp::Channel, private llp::UlpduWriter {
  public:
   // `tcp`: not started; a channel of its own over the connection, with which all stays if the initiator does not join.
