@@ -366,6 +366,116 @@ TEST(ReliableStream, AMessageTakesAlongOnlyWhatThePeerWaitsFor) {
   }
 }
 
+// A wire that places the payload of Writes in the peer's memory by itself.
+class PlacingWire final : public llp::UlpduWriter {
+ public:
+  explicit PlacingWire(Wire& wire) : wire_(wire) {}
+
+  size_t max_ulpdu() const override { return wire_.max_ulpdu(); }
+  bool HasRoom(size_t payload_length, size_t payload_pieces) const override { return wire_.HasRoom(payload_length, payload_pieces); }
+  void Append(ByteSpan header, std::span<const iovec> payload, bool volatile_payload) override {
+    placed_ = places && (header[0] & 0x80) != 0;  // the T bit
+    wire_.Append(header, payload, volatile_payload);
+  }
+  bool placed() const override { return placed_; }
+  uint64_t appended() const override { return wire_.appended(); }
+
+  bool places = true;
+
+ private:
+  Wire& wire_;
+  bool placed_ = false;
+};
+
+class PlacedWriteTest : public ::testing::Test {
+ protected:
+  PlacedWriteTest() { to_.host.AddRegion(kRegion, kBase, kSize); }
+
+  void Post(Opcode opcode, bool has_immediate = false) {
+    Request request;
+    request.opcode = opcode;
+    request.has_immediate = has_immediate;
+    request.remote_stag = kRegion;
+    request.remote_offset = ddp::TaggedOffset(kBase);
+    from_.host.Post(request, Pattern(100));
+  }
+  // All that waits leaves, and is not heard of by the peer yet.
+  void Transmit() {
+    from_.stream.Transmit(out_);
+    from_.stream.OnTransmitted(from_.wire.appended());
+  }
+  void Hear() {
+    while (!from_.wire.empty()) ASSERT_TRUE(Deliver(to_.stream, from_.wire.Take()));
+    to_.stream.Acknowledge();
+    Exchange(from_, to_);
+  }
+
+  testing::Endpoint from_{{.ord = 4, .delivery = Delivery::kReliable}}, to_{{.ird = 4, .delivery = Delivery::kReliable}};
+  PlacingWire out_{from_.wire};
+};
+
+TEST_F(PlacedWriteTest, IsCarriedOutWithoutAWordOfThePeer) {
+  for (size_t i = 1; i <= 3; ++i) {
+    Post(Opcode::kWrite);
+    const uint64_t before = from_.stream.answers();
+    Transmit();
+    EXPECT_EQ(from_.host.sent.size(), i);
+    EXPECT_GT(from_.stream.answers(), before) << "the peer is at our requests";
+  }
+}
+
+TEST_F(PlacedWriteTest, IsNotSentBeforeTheWireLetGoOfIt) {
+  Post(Opcode::kWrite);
+  from_.stream.Transmit(out_);
+  EXPECT_TRUE(from_.host.sent.empty());
+  from_.stream.OnTransmitted(from_.wire.appended());
+  EXPECT_EQ(from_.host.sent.size(), 1u);
+}
+
+TEST_F(PlacedWriteTest, WaitsForWhatIsBeforeItAndNotAcknowledged) {
+  to_.host.PostReceive({100});
+  Post(Opcode::kSend);
+  Post(Opcode::kWrite);
+  Transmit();
+  EXPECT_TRUE(from_.host.sent.empty());
+  Hear();
+  EXPECT_EQ(from_.host.sent, (std::vector<int>{0, 1}));
+}
+
+TEST_F(PlacedWriteTest, ThePeerMaySayLaterWhatWasAcceptedWithoutIt) {
+  Post(Opcode::kWrite);
+  Transmit();
+  to_.host.PostReceive({100});
+  Post(Opcode::kSend);
+  Transmit();
+  ASSERT_EQ(from_.host.sent.size(), 1u);
+  ASSERT_TRUE(Deliver(to_.stream, from_.wire.Take()));
+  to_.stream.Acknowledge();  // of the Write alone
+  Exchange(to_, from_);
+  EXPECT_EQ(from_.stream.state(), StreamState::kOperational);
+  EXPECT_EQ(from_.host.sent.size(), 1u);
+  Hear();
+  EXPECT_EQ(from_.host.sent, (std::vector<int>{0, 1}));
+}
+
+TEST_F(PlacedWriteTest, WithImmediateDataThePeerHasToTakeIt) {
+  to_.host.PostReceive({0});
+  Post(Opcode::kWrite, /*has_immediate=*/true);
+  Transmit();
+  EXPECT_TRUE(from_.host.sent.empty());
+  Hear();
+  EXPECT_EQ(from_.host.sent.size(), 1u);
+}
+
+TEST_F(PlacedWriteTest, OneThatTheWireDidNotPlaceIsAcknowledged) {
+  out_.places = false;
+  Post(Opcode::kWrite);
+  Transmit();
+  EXPECT_TRUE(from_.host.sent.empty());
+  Hear();
+  EXPECT_EQ(from_.host.sent.size(), 1u);
+}
+
 // The Terminate of a reliable stream is in order with the answers, so that the request that it is about is the first that fails.
 class ReliableTerminateTest : public ::testing::Test {
  protected:

@@ -26,6 +26,7 @@ struct Variant {
   const char* name;
   CrcPolicy crc;
   Persona persona;
+  SameHost same_host = SameHost::kOff;
 };
 
 class RnicTest : public ::testing::TestWithParam<Variant> {
@@ -34,6 +35,7 @@ class RnicTest : public ::testing::TestWithParam<Variant> {
     Settings settings;
     settings.crc = variant.crc;
     settings.persona = variant.persona;
+    settings.same_host = variant.same_host;
     return settings;
   }
 
@@ -131,7 +133,9 @@ class RnicTest : public ::testing::TestWithParam<Variant> {
 INSTANTIATE_TEST_SUITE_P(Variants, RnicTest,
                          ::testing::Values(Variant{"IwarpWithCrc", CrcPolicy::kOn, Persona::kIwarp},
                                            Variant{"Iwarp", CrcPolicy::kOff, Persona::kIwarp},
-                                           Variant{"Roce", CrcPolicy::kOff, Persona::kRoce}),
+                                           Variant{"Roce", CrcPolicy::kOff, Persona::kRoce},
+                                           Variant{"IwarpInMemory", CrcPolicy::kOff, Persona::kIwarp, SameHost::kAuto},
+                                           Variant{"RoceInMemory", CrcPolicy::kOff, Persona::kRoce, SameHost::kAuto}),
                          [](const auto& info) { return info.param.name; });
 
 std::vector<uint8_t> Pattern(size_t size) {
@@ -515,6 +519,38 @@ TEST_P(RnicTest, DeregisteringMemoryUnderAReadEndsItAndTouchesItNoMore) {
   const ibv_wc done = WaitForCompletion(client);
   EXPECT_TRUE(done.status == IBV_WC_SUCCESS || done.status == IBV_WC_REM_ACCESS_ERR || done.status == IBV_WC_WR_FLUSH_ERR)
       << done.status;
+}
+
+// In memory the peer places by itself once it was let in: whatever it is at when the memory is taken away, it is through then.
+TEST_P(RnicTest, NothingIsPlacedInMemoryThatWasDeregistered) {
+  constexpr uint32_t kSize = 256 * 1024;
+  constexpr int kInFlight = 4, kBefore = 8;
+  std::vector<uint8_t> from(kSize);
+  for (int round = 0; round < 20; ++round) {
+    Program client(rnic_), server(rnic_);
+    ASSERT_NO_FATAL_FAILURE(Connect(client, server));
+    std::vector<uint8_t> target(kSize);
+    const uint32_t key = client.Register(from.data(), kSize).stag.value;
+    const RegionInfo region = server.Register(target.data(), kSize);
+    std::promise<void> flows;
+    std::thread writer([&] {
+      ibv_wc_status status = IBV_WC_SUCCESS;
+      for (int posted = 0, done = 0; status == IBV_WC_SUCCESS; ++done) {
+        for (; posted - done < kInFlight; ++posted) {
+          EXPECT_EQ(Post(client, IBV_WR_RDMA_WRITE, from.data(), kSize, key, region.address, region.stag.value), 0);
+        }
+        status = WaitForCompletion(client).status;
+        if (done == kBefore) flows.set_value();
+      }
+    });
+    flows.get_future().wait();
+    std::this_thread::sleep_for(std::chrono::microseconds(37 * round));  // another point of a copy each time
+    rnic_.DeregisterMemory(region.stag);
+    std::fill(target.begin(), target.end(), 0xee);
+    writer.join();  // one failed
+    EXPECT_EQ(std::count(target.begin(), target.end(), 0xee), kSize) << "round " << round;
+    rnic_.DeregisterMemory(ddp::STag(key));
+  }
 }
 
 TEST_P(RnicTest, RegistrationRefusesWhatIsNotThere) {

@@ -125,9 +125,14 @@ struct Handler final : transport::ReadyHandler, llp::ChannelUser {
     std::unique_lock lock(mutex);
     return changed.wait_for(lock, std::chrono::seconds(20), [&] { return calls >= count; });
   }
+  int Calls() {
+    std::lock_guard lock(mutex);
+    return calls;
+  }
+
   std::mutex mutex;
   std::condition_variable changed;
-  int calls = 0;
+  int calls = 0;  // guarded
 };
 
 struct End {
@@ -288,7 +293,7 @@ TEST_F(HostChannelTest, WhoWaitsForRoomIsWoken) {
   while (initiator_.channel->writer().HasRoom(payload.size(), 1)) initiator_.Send(payload);
   EXPECT_EQ(initiator_.channel->Flush().kind, Flushed::Kind::kBlocked);
   EXPECT_FALSE(initiator_.channel->quiet());
-  const int before = initiator_.handler->calls;
+  const int before = initiator_.handler->Calls();
   responder_.Receive();
   EXPECT_TRUE(initiator_.handler->Await(before + 1));
   EXPECT_TRUE(initiator_.channel->ReadyToSend());
