@@ -39,6 +39,7 @@ enum class SameHost {
   kRings,  // queue pairs: the same, but nobody reaches into the memory of another process
   kOff,
 };
+inline constexpr SameHost kSameHostUnlessSet = SameHost::kOff;
 
 // WEFT_SCTP_...: how SCTP is to be. What is nullopt is as transport/sctp/settings.h has it; times are in milliseconds, lengths in bytes.
 struct SctpSettings {
@@ -58,7 +59,7 @@ struct Settings {
   bool markers = false;                  // WEFT_MPA_MARKERS=on|off: ask peers to send us markers
   int mpa_revision = 2;                  // WEFT_MPA_REVISION=1|2
   bool extensions = true;                // WEFT_EXTENSIONS=auto|off: the Weft trailer in private data
-  std::optional<SameHost> same_host;     // WEFT_SAME_HOST=auto|rings|off; nullopt: not set, whoever asks has a default
+  std::optional<SameHost> same_host;     // WEFT_SAME_HOST=auto|rings|off; nullopt: not set. Most want SharesMemory()
   bool trace = false;                    // WEFT_TRACE=0|1
   std::string pcap;                      // WEFT_PCAP=FILE
   std::string faults;                    // WEFT_FAULTS=SPECIFICATION or @FILE: faults/plan.h reads it
@@ -70,6 +71,8 @@ struct Settings {
   SctpSettings sctp;
   bool paths = true;                     // WEFT_PATHS=on|off: `weft run` preloads libweft_paths.so
   std::string libdir;                    // WEFT_LIBDIR=DIRECTORY: where `weft run` finds the libraries
+
+  SameHost SharesMemory() const { return same_host.value_or(kSameHostUnlessSet); }
 
   // Whether the environment is that of a user with our rights: not in a program that is set-user-ID or set-group-ID or has got
   // capabilities (secure_getenv(3)), where it would let whoever starts it read and write files as somebody else.

@@ -120,7 +120,7 @@ Error StartDevice() {
   g_engine->set_on_gone([&job](ProcessId process) { job.processes.Left(process); });
   g_device = new Device(*g_engine);
   if (shm::NodeSegment* node = shm::ThisNode()) {
-    const size_t in_place_from = ProcessSettings().same_host == SameHost::kAuto ? kInPlaceFrom : shm::kNeverInPlace;
+    const size_t in_place_from = ProcessSettings().SharesMemory() == SameHost::kAuto ? kInPlaceFrom : shm::kNeverInPlace;
     g_device->Add(std::make_unique<shm::ShmTransport>(*node, *g_engine, g_device->loop(), in_place_from));
   }
   WEFT_MPI_TRY(AddWire(job, /*for_others=*/false));

@@ -41,13 +41,7 @@ namespace rma {
 namespace {
 
 constexpr size_t kPage = 4096;
-constexpr bool kSameHostUnlessTold = false;
 constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
-
-bool UsesSameHost() {
-  const std::optional<SameHost> said = ProcessSettings().same_host;
-  return said ? *said == SameHost::kAuto : kSameHostUnlessTold;
-}
 
 // What each rank tells the others.
 struct Card {
@@ -107,7 +101,7 @@ Error Finish(const Ref<RdmaWindow>& window, Comm& parent, Error failed, Ref<Wind
 RdmaWindow::RdmaWindow(Ref<Comm> over)
     : epochs_(over->size()),
       host_(over->size()),
-      same_host_(UsesSameHost()),
+      same_host_(ProcessSettings().SharesMemory() == SameHost::kAuto),
       peers_(static_cast<size_t>(over->size())) {
   comm = std::move(over);
   own_.rank_of.assign(static_cast<size_t>(ThisJob().processes.limit()), -1);

@@ -92,9 +92,11 @@ bool RdmaWindow::Meet(const HostCard& card, int rank) {
     reached = card.memory_at != 0 || card.size == 0;
     peer.local = one.segment.data() + card.memory_at;
   } else if (reached && flavor == MPI_WIN_FLAVOR_CREATE) {
-    // A process of its namespace that has this number now might be another: its memory tells.
+    // A process of its namespace that has this number now might be another: its memory tells. Whether it can be written
+    // to is tried with what is there.
     Nonce cookie{};
-    reached = ReadProcess(card.pid, card.control_address, &cookie, sizeof cookie) == 0 && cookie == card.cookie;
+    reached = ReadProcess(card.pid, card.control_address, &cookie, sizeof cookie) == 0 && cookie == card.cookie &&
+              WriteProcess(card.pid, &cookie, card.control_address, sizeof cookie) == 0;
     peer.pid = card.pid;
   }
   if (!reached) {

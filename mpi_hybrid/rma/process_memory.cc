@@ -87,6 +87,11 @@ int ReadProcess(pid_t pid, uint64_t from, void* to, size_t bytes) {
   return Move(Direction::kFromProcess, pid, &here, &there, 1, bytes);
 }
 
+int WriteProcess(pid_t pid, const void* from, uint64_t to, size_t bytes) {
+  iovec here{const_cast<void*>(from), bytes}, there{reinterpret_cast<void*>(to), bytes};
+  return Move(Direction::kToProcess, pid, &here, &there, 1, bytes);
+}
+
 int CopyWithProcess(Direction direction, pid_t pid, TypeCursor& here, TypeCursor& there, size_t bytes) {
   Pairwise pairs(here, there, bytes, kLongestPiece);
   iovec ours[kBatch], theirs[kBatch];

@@ -12,6 +12,7 @@ namespace weft::mpi::rma {
 // same user, and no Yama, container or namespace in between. All return 0 or an errno: ESRCH, the process is gone;
 // EFAULT, memory of either side is not mapped; EPERM. An error may come after a part of the bytes was moved.
 int ReadProcess(pid_t pid, uint64_t from, void* to, size_t bytes);
+int WriteProcess(pid_t pid, const void* from, uint64_t to, size_t bytes);
 
 // `bytes` of data between memory of this process and of that one, where the cursors are; addresses of `there` are that
 // process's.

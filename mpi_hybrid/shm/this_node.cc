@@ -24,7 +24,7 @@ bool NamesAnotherWire() {
 }  // namespace
 
 void BeginNode(Job& job) {
-  if (ProcessSettings().same_host.value_or(SameHost::kOff) == SameHost::kOff || NamesAnotherWire()) return;
+  if (ProcessSettings().SharesMemory() == SameHost::kOff || NamesAnotherWire()) return;
   g_gathering = std::make_unique<Gathering>(job, job.ranks_here);
   g_gathering->Begin();
 }

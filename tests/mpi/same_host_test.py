@@ -105,6 +105,30 @@ class SameHost(mpi.MpiTest):
         self.assertEqual(job.status, 0, job.output)
         self.assertEqual(ways(job.output), {0: (0, 0, 2), 1: (1, 0, 1), 2: (1, 0, 1)}, job.output)
 
+    def restricted(self, *calls, error="EPERM"):
+        """In front of a rank's program: there these system calls fail, as in containers and under policies that forbid them."""
+        return ["python3", stock.workspace_file("tests/stock/restricted.py"), error, ",".join(calls)]
+
+    def test_where_ranks_may_not_read_the_memory_of_others_it_goes_through_the_segment(self):
+        """Yama's ptrace_scope 1 and 2, and filters of containers; for some ranks, and for all."""
+        neither = self.restricted("process_vm_readv", "process_vm_writev")
+        for parts in [(3, neither)], [(1, neither), (2, [])]:
+            said = carried(self.run_parts(parts, FIRST, program=MESSAGES))
+            self.assertTrue(all(host > 0 for host, _ in said.values()), said)
+            for rank in range(parts[0][0]):
+                self.assertEqual(said[rank][1], 0, said)
+            self.run_parts(parts, FIRST)
+
+    def test_windows_of_ranks_that_may_be_read_and_not_written_to(self):
+        self.run_parts([(3, self.restricted("process_vm_writev"))], FIRST)
+
+    def test_a_rank_without_memory_files_and_one_that_cannot_watch_processes(self):
+        for calls in ["memfd_create"], ["pidfd_open"]:
+            for parts in [(1, self.restricted(*calls, error="ENOSYS")), (2, [])], [(2, []), (1, self.restricted(*calls, error="ENOSYS"))]:
+                with self.subTest(calls=calls, first=parts[0][0]):
+                    self.run_parts(parts, FIRST, program=MESSAGES)
+            self.run_parts([(2, []), (1, self.restricted(*calls, error="ENOSYS"))], FIRST)  # the first one makes what shared windows are in
+
     def test_when_a_rank_is_killed_the_job_ends_and_nothing_is_left(self):
         for seed in range(FIRST, FIRST + SEEDS):
             choice = random.Random(seed)

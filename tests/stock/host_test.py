@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import unittest
 
 import stock
@@ -109,6 +110,56 @@ class Choice(HostTest):
             self.await_condition(lambda: '"wire": "tcp"' in self.stat(process), "a connection over TCP")
         before = self.posted(pair[1])
         self.await_condition(lambda: self.posted(pair[1]) > before + 10, "more pings")
+
+
+class Conditions(HostTest):
+    """What containers, policies and limits forbid is found out when a connection is made, and costs it nothing but speed."""
+
+    def restricted(self, *calls, error="EPERM"):
+        """In front of a command: these system calls fail there."""
+        return f"{sys.executable} {stock.workspace_file('tests/stock/restricted.py')} {error} {','.join(calls)} "
+
+    def test_where_nobody_may_reach_the_memory_of_another(self):
+        """Yama's ptrace_scope 2, and filters of containers."""
+        neither = self.restricted("process_vm_readv", "process_vm_writev")
+        self.shared(self.ping(AUTO, AUTO, prefix=neither), "all of it")
+
+    def test_where_one_of_both_may_reach_the_memory_of_the_other(self):
+        """Yama's ptrace_scope 1, for all but the first peer of a process."""
+        neither = self.restricted("process_vm_readv", "process_vm_writev")
+        outputs = self.ping(AUTO, AUTO, client_prefix=neither)
+        self.expect("the peer's memory can be read" in outputs[0] and "all of it" in outputs[1], "each goes its own way")
+        outputs = self.ping(AUTO, AUTO, prefix=neither, client_prefix="")
+        self.expect("all of it" in outputs[0] and "the peer's memory can be read" in outputs[1], "each goes its own way")
+
+    def test_where_memory_may_be_read_and_not_written(self):
+        self.shared(self.ping(AUTO, AUTO, prefix=self.restricted("process_vm_writev")), "the peer's memory can be read")
+
+    def test_without_memory_files_of_the_one_who_makes_them(self):
+        without = self.restricted("memfd_create", error="ENOSYS")
+        self.not_shared(self.ping(AUTO, AUTO, prefix=without, client_prefix=""))
+        self.shared(self.ping(AUTO, AUTO, client_prefix=without))
+
+    def test_with_a_limit_of_the_length_of_files(self):
+        limit = "prlimit --fsize=131072 "  # their own output stays below
+        self.not_shared(self.ping(AUTO, AUTO, prefix=limit, client_prefix="", size=64))
+        self.shared(self.ping(AUTO, AUTO, client_prefix=limit, size=64))
+
+    def test_with_few_descriptors(self):
+        few = "prlimit --nofile=24 "
+        self.not_shared(self.ping(AUTO, AUTO, prefix=few, client_prefix=""))
+        self.not_shared(self.ping(AUTO, AUTO, client_prefix=few))
+
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("unshare") and os.path.ismount("/dev/shm"), "a name space of its own needs root")
+    def test_without_dev_shm(self):
+        self.shared(self.ping(AUTO, AUTO, prefix="unshare --mount -- sh -c 'umount -l /dev/shm && exec \"$@\"' sh "))
+
+    def test_a_thousand_connections_to_one_process(self):
+        words = "ib_write_bw -R -p {port} -q 1000 -s 16384 -n 5"
+        outputs = self.run_pair(words, words + " 127.0.0.1", server_settings={"WEFT_TRACE": 1, **AUTO}, client_settings={"WEFT_TRACE": 1, **AUTO})
+        for output in outputs:
+            self.expect(output.count(SHARED) >= 1000, "a connection that is not shared")
+
 
 class Life(HostTest):
 

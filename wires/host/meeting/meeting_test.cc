@@ -215,6 +215,17 @@ TEST(MeetingTest, WithoutDescriptorsNobodyIsMet) {
             0);
 }
 
+TEST(MeetingTest, WhoMayNotMakeLongFilesDoesNotVisit) {
+  MeetingPoint point;
+  const auto invitation = point.Invite();
+  EXPECT_EQ(InChild([&] {
+              const rlimit limit{1024, 1024};
+              if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return 1;
+              return MeetingPoint::Visit(*invitation) != nullptr ? 2 : 0;  // and no SIGXFSZ
+            }),
+            0);
+}
+
 TEST(PeerMemoryTest, AnotherProcessIsReadWhereItsProbeIs) {
   int fd = -1;
   const auto memory = SharedMemory::Create(&fd);

@@ -112,7 +112,7 @@ bool Session::AddTrailer(const llp::Claims& claims, bool enhanced, std::vector<u
 
 // What needs a byte stream keeps it: captures, markers and CRCs that were asked for, and faults of what passes over the connection.
 bool Session::MayShareMemory(const llp::Proposal& ours) const {
-  if (settings_.same_host.value_or(SameHost::kOff) == SameHost::kOff || !settings_.extensions || settings_.markers || settings_.crc == CrcPolicy::kOn) return false;
+  if (settings_.SharesMemory() == SameHost::kOff || !settings_.extensions || settings_.markers || settings_.crc == CrcPolicy::kOn) return false;
   if (stream_->fd() < 0 || !IsSameHost(stream_->LocalAddress(), stream_->PeerAddress())) return false;
   const char* why = nullptr;
   if (&stream_->Innermost() != stream_.get()) {
@@ -191,7 +191,7 @@ std::unique_ptr<llp::Channel> Session::ShareMemory(std::unique_ptr<llp::Channel>
   };
   return std::make_unique<host::Channel>(
       network_, std::move(tcp), std::move(met_),
-      host::ChannelOptions{.initiator = initiator, .reach = settings_.same_host == SameHost::kAuto, .needs_tcp = std::move(needs_tcp)});
+      host::ChannelOptions{.initiator = initiator, .reach = settings_.SharesMemory() == SameHost::kAuto, .needs_tcp = std::move(needs_tcp)});
 }
 
 }  // namespace weft::mpa
