@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "mpi_hybrid/coll/algorithms.h"
+#include "mpi_hybrid/coll/host_group.h"
 #include "mpi_hybrid/coll/schedule_request.h"
 #include "mpi_hybrid/coll/tuning.h"
 
@@ -64,9 +65,51 @@ MPI_Aint BlockBytes(const Uniform& here, const Uniform& otherwise) {
   return here.buffer == MPI_IN_PLACE ? otherwise.count * otherwise.type->size : here.count * here.type->size;
 }
 
+// Whether the ranks of the communicator carry a blocking collective out in the memory that they have in common (host/);
+// then `*result` is its outcome. All ranks answer alike.
+template <typename Carry>
+bool CarriedOnHost(Comm& comm, const Launch& launch, Error* result, Carry carry) {
+  if (launch.how != Launch::How::kBlocking || !launch.sends_count) return false;
+  HostGroup* group = nullptr;
+  *result = HostGroup::For(comm, &group);
+  if (!result->ok()) return true;
+  if (group == nullptr) return false;
+  *result = carry(group->member());
+  return true;
+}
+template <typename Carry>
+bool CarriedOnHost(Collective collective, Comm& comm, const Launch& launch, Error* result, Carry carry) {
+  if (!TuningError().ok() || IsForced(collective)) [[unlikely]]
+    return false;
+  return CarriedOnHost(comm, launch, result, carry);
+}
+
+// Vectors of the type may be reduced piece by piece.
+bool IsInPieces(const Datatype& type) { return type.dense && type.size > 0 && type.size <= host::Member::kMostElement; }
+
+host::FoldOrder OrderOf(Algorithm algorithm, int root = 0) {
+  using Shape = host::FoldOrder::Shape;
+  switch (algorithm) {
+    case Algorithm::kBinomial:
+      return {Shape::kBinomial, root};
+    case Algorithm::kRabenseifner:
+      return {Shape::kHalving};
+    case Algorithm::kRing:
+      return {Shape::kRing};
+    default:
+      return {Shape::kDoubling};
+  }
+}
+
+host::Block BlockOf(const Uniform& side) {
+  return {const_cast<void*>(side.buffer), side.count, side.type, side.buffer == MPI_IN_PLACE};
+}
+
 }  // namespace
 
 Error Barrier(Comm& comm, Launch launch) {
+  Error result;
+  if (CarriedOnHost(comm, launch, &result, [](host::Member& host) { return host.Barrier(); })) return result;
   return Carry(comm, launch, std::tie(), [&](Schedule& schedule) {
     if (comm.inter) return BuildInterBarrier(schedule, InterPlaceIn(comm));
     BuildBarrier(schedule, PlaceIn(comm));
@@ -74,6 +117,11 @@ Error Barrier(Comm& comm, Launch launch) {
 }
 
 Error Broadcast(void* buffer, MPI_Aint count, const Datatype& type, int root, Comm& comm, Launch launch) {
+  Error result;
+  if (CarriedOnHost(Collective::kBroadcast, comm, launch, &result,
+                    [&](host::Member& host) { return host.Broadcast({buffer, count, &type}, root); })) {
+    return result;
+  }
   return Carry(comm, launch, std::tie(type), [&](Schedule& schedule) {
     if (comm.inter) return BuildInterBroadcast(schedule, InterPlaceIn(comm), buffer, count, type, root);
     BuildBroadcast(schedule, PlaceIn(comm), Choose(Collective::kBroadcast, count * type.size, comm.size()), buffer,
@@ -82,6 +130,13 @@ Error Broadcast(void* buffer, MPI_Aint count, const Datatype& type, int root, Co
 }
 
 Error Gather(const Uniform& send, const Uniform& receive, int root, Comm& comm, Launch launch) {
+  const Uniform& counted = comm.rank == root ? receive : send;
+  Error result;
+  if (!comm.inter && counted.count * counted.type->size <= host::Member::kMostGathered &&
+      CarriedOnHost(Collective::kGather, comm, launch, &result,
+                    [&](host::Member& host) { return host.Gather(BlockOf(send), BlockOf(receive), root); })) {
+    return result;
+  }
   return Carry(comm, launch, std::tie(send, receive), [&](Schedule& schedule) {
     if (comm.inter) return BuildInterGather(schedule, InterPlaceIn(comm), send, receive, root);
     const MPI_Aint bytes = comm.rank == root ? receive.count * receive.type->size : send.count * send.type->size;
@@ -97,6 +152,13 @@ Error Gather(const Uniform& send, const Varying& receive, int root, Comm& comm, 
 }
 
 Error Scatter(const Uniform& send, const Uniform& receive, int root, Comm& comm, Launch launch) {
+  const Uniform& counted = comm.rank == root ? send : receive;
+  Error result;
+  if (!comm.inter && counted.count * counted.type->size * comm.size() <= host::Member::kMostGathered &&
+      CarriedOnHost(Collective::kScatter, comm, launch, &result,
+                    [&](host::Member& host) { return host.Scatter(BlockOf(send), BlockOf(receive), root); })) {
+    return result;
+  }
   return Carry(comm, launch, std::tie(send, receive), [&](Schedule& schedule) {
     if (comm.inter) return BuildInterScatter(schedule, InterPlaceIn(comm), send, receive, root);
     const MPI_Aint bytes = comm.rank == root ? send.count * send.type->size : receive.count * receive.type->size;
@@ -112,6 +174,12 @@ Error Scatter(const Varying& send, const Uniform& receive, int root, Comm& comm,
 }
 
 Error AllGather(const Uniform& send, const Uniform& receive, Comm& comm, Launch launch) {
+  Error result;
+  if (!comm.inter && receive.count * receive.type->size <= host::Member::kMostGathered &&
+      CarriedOnHost(Collective::kAllGather, comm, launch, &result,
+                    [&](host::Member& host) { return host.AllGather(BlockOf(send), BlockOf(receive)); })) {
+    return result;
+  }
   return Carry(comm, launch, std::tie(send, receive), [&](Schedule& schedule) {
     if (comm.inter) return BuildInterAllGather(schedule, InterPlaceIn(comm), send, receive);
     const MPI_Aint bytes = comm.size() * receive.count * receive.type->size;
@@ -129,6 +197,12 @@ Error AllGather(const Uniform& send, const Varying& receive, Comm& comm, Launch 
 }
 
 Error AllToAll(const Uniform& send, const Uniform& receive, Comm& comm, Launch launch) {
+  Error result;
+  if (!comm.inter && receive.count * receive.type->size * comm.size() <= host::Member::kMostGathered &&
+      CarriedOnHost(Collective::kAllToAll, comm, launch, &result,
+                    [&](host::Member& host) { return host.AllToAll(BlockOf(send), BlockOf(receive)); })) {
+    return result;
+  }
   return Carry(comm, launch, std::tie(send, receive), [&](Schedule& schedule) {
     if (comm.inter) return BuildInterAllToAll(schedule, InterPlaceIn(comm), send, receive);
     const Algorithm algorithm = Choose(Collective::kAllToAll, BlockBytes(send, receive), comm.size());
@@ -146,6 +220,13 @@ Error AllToAll(const Varying& send, const Varying& receive, Comm& comm, Launch l
 Error Reduce(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op, int root, Comm& comm,
              Launch launch) {
   const Reduction reduction = MakeReduction(send, receive, count, type, op);
+  Error result;
+  if (IsInPieces(type) && CarriedOnHost(Collective::kReduce, comm, launch, &result, [&](host::Member& host) {
+        const Algorithm algorithm = Choose(Collective::kReduce, count * type.size, comm.size(), op.commutative);
+        return host.Reduce(reduction.send, receive, count, type, op, OrderOf(algorithm, op.commutative ? root : 0), root);
+      })) {
+    return result;
+  }
   return Carry(comm, launch, std::tie(reduction), [&](Schedule& schedule) {
     if (comm.inter) return BuildInterReduce(schedule, InterPlaceIn(comm), reduction, root);
     const Algorithm algorithm = Choose(Collective::kReduce, count * type.size, comm.size(), op.commutative);
@@ -156,6 +237,13 @@ Error Reduce(const void* send, void* receive, MPI_Aint count, const Datatype& ty
 Error AllReduce(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op, Comm& comm,
                 Launch launch) {
   const Reduction reduction = MakeReduction(send, receive, count, type, op);
+  Error result;
+  if (IsInPieces(type) && CarriedOnHost(Collective::kAllReduce, comm, launch, &result, [&](host::Member& host) {
+        const Algorithm algorithm = Choose(Collective::kAllReduce, count * type.size, comm.size(), op.commutative);
+        return host.AllReduce(reduction.send, receive, count, type, op, OrderOf(algorithm));
+      })) {
+    return result;
+  }
   return Carry(comm, launch, std::tie(reduction), [&](Schedule& schedule) {
     if (comm.inter) return BuildInterAllReduce(schedule, InterPlaceIn(comm), reduction);
     const Algorithm algorithm = Choose(Collective::kAllReduce, count * type.size, comm.size(), op.commutative);

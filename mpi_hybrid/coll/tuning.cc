@@ -154,6 +154,8 @@ bool IsLegal(Collective collective, Algorithm algorithm, int ranks, bool commuta
   }
 }
 
+bool IsForced(Collective collective) { return g_forced[static_cast<size_t>(collective)] != Algorithm::kAutomatic; }
+
 Algorithm Choose(Collective collective, MPI_Aint bytes, int ranks, bool commutative) {
   const Algorithm forced = g_forced[static_cast<size_t>(collective)];
   if (forced != Algorithm::kAutomatic && IsLegal(collective, forced, ranks, commutative)) [[unlikely]]

@@ -40,6 +40,9 @@ enum class Algorithm : uint8_t {
 // By the table, or what WEFT_MPI_COLL says if that is legal here.
 Algorithm Choose(Collective collective, MPI_Aint bytes, int ranks, bool commutative = true);
 
+// Whether WEFT_MPI_COLL names an algorithm for it, which then carries it out, on one host too.
+bool IsForced(Collective collective);
+
 // Whether the algorithm works for this number of ranks and this kind of operation. Everything else it can.
 bool IsLegal(Collective collective, Algorithm algorithm, int ranks, bool commutative);
 

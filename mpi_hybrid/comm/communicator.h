@@ -43,6 +43,12 @@ class Comm : public RefCounted<Comm> {
   uint32_t next_collective = 0;  // tag of the next collective on the collective context, in program order at all ranks
   // Partitioned requests made so far, by {is a send, peer, tag}: both ends number theirs in the order of their making.
   std::map<std::tuple<bool, int, int>, uint32_t> partitioned;
+  // What coll/ keeps for it.
+  class Extension {
+   public:
+    virtual ~Extension() = default;
+  };
+  std::unique_ptr<Extension> collectives;
   bool freed = false;            // by the user
   bool owns_context = false;     // receive_context goes back to the pool with this object
   bool holds_members = false;

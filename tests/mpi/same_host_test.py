@@ -145,9 +145,9 @@ class SameHost(mpi.MpiTest):
         self.assertNotEqual(job.status, 0, job.output)
         self.assertEqual(job.left_behind(), [], job.output)
 
-    def outlive(self, how):
+    def outlive(self, how, program="mortal_windows"):
         """What ranks 0, 2 and 3 say of it when rank 1 dies. Each rank has a shell, so that no launcher notices."""
-        words = [*mpi.hydra(), "-n", "4", "sh", "-c", '"$@"; sleep 60', "sh", stock.workspace_file("tests/mpi/scale/mortal_windows"), how]
+        words = [*mpi.hydra(), "-n", "4", "sh", "-c", '"$@"; sleep 60', "sh", stock.workspace_file("tests/mpi/scale/" + program), how]
         job = self.launch(words)
         deadline = time.monotonic() + BOUND * self.slow
         while True:
@@ -173,6 +173,12 @@ class SameHost(mpi.MpiTest):
     def test_an_epoch_with_a_dead_rank_is_an_error(self):
         for text in self.outlive("wait").values():
             self.assertIn("an error", text)
+
+    def test_a_collective_in_which_a_rank_dies_is_an_error_at_all(self):
+        for seed in range(FIRST, FIRST + SEEDS):
+            with self.subTest(seed=seed):
+                for text in self.outlive(str(seed), "mortal_collectives").values():
+                    self.assertEqual(text.strip(), "an error")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,137 @@
+#ifndef MPI_HYBRID_COLL_HOST_MEMBER_H_
+#define MPI_HYBRID_COLL_HOST_MEMBER_H_
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "mpi_hybrid/coll/host/fold.h"
+#include "mpi_hybrid/coll/host/memory.h"
+#include "mpi_hybrid/core/error.h"
+#include "mpi_hybrid/datatype/datatype.h"
+#include "mpi_hybrid/datatype/op.h"
+
+namespace weft::mpi::host {
+
+// What a wait is for: the member whose next word has not come, -1 when all have. Only looks.
+struct Missing {
+  int (*look)(const void*);
+  const void* it;
+  int operator()() const { return look(it); }
+};
+
+// How a member waits for others, and wakes them.
+class Waiter {
+ public:
+  virtual ~Waiter() = default;
+  // Until nobody is missing. An error: the one that is missing is dead (it calls Member::NoteGone), has noted another
+  // that is, or made another call.
+  virtual Error Until(Missing missing) = 0;
+  // Wakes the member, which sleeps.
+  virtual void Ring(int member) = 0;
+};
+
+// `count` elements of each member, or for each.
+struct Block {
+  void* buffer = nullptr;
+  MPI_Aint count = 0;
+  const Datatype* type = nullptr;
+  bool in_place = false;  // the data are where the result goes; the rest is of no meaning
+
+  MPI_Aint bytes() const { return count * type->size; }
+  void* at(int i) const { return static_cast<uint8_t*>(buffer) + i * count * type->extent; }
+};
+
+// A member of a communicator on one host, in its collectives through the memory of all (memory.h). Every member makes
+// the same calls in the same order; where the calls do not match, those that see it get MPI_ERR_TRUNCATE. No I/O: the
+// Waiter sleeps. Not safe for several threads.
+class Member {
+ public:
+  // `spins`: each member has a processor.
+  Member(Memory memory, int me, int members, Waiter& waiter, bool spins);
+
+  Error Barrier();
+  Error Broadcast(const Block& data, int root);
+  // The type is dense, of at most kMostElement bytes. `send` may be `receive`.
+  Error AllReduce(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op, FoldOrder order);
+  Error Reduce(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op, FoldOrder order, int root);
+  // Blocks of at most MostGathered() bytes.
+  Error Gather(const Block& mine, const Block& all, int root);
+  Error Scatter(const Block& all, const Block& mine, int root);
+  Error AllGather(const Block& mine, const Block& all);
+  Error AllToAll(const Block& from, const Block& to);
+
+  static constexpr MPI_Aint kMostElement = kSlot;
+  static constexpr MPI_Aint kMostGathered = kArea;  // bytes of one block
+  // ... and of one block of those of which a member gives one to each other.
+  MPI_Aint MostScattered() const { return kMostGathered / members_; }
+
+  int me() const { return me_; }
+  int members() const { return members_; }
+  uint64_t turn() const { return turn_; }
+  // Whether it has gone beyond our turn without the word that it is waited for: its calls are others.
+  bool HasPassed(int member) const;
+  // A member died: all learn of it, and no collective of them works any more.
+  void NoteGone(int member);
+  Error Gone() const;  // ok: nobody did
+
+ private:
+  enum class What : uint32_t { kBarrier = 1, kBroadcast, kAllReduce, kReduce, kGather, kScatter, kAllGather, kAllToAll };
+
+  // A turn: the words that it has are checked against it.
+  Error Begin(What what, int root, MPI_Aint bytes);
+  Error End(Error error);  // of a turn after which data in the others' slots and areas are of no use to this member
+  // Says that this member has come to the turn. Of `data`, a first part goes along.
+  Error Say(const void* data = nullptr, size_t bytes = 0);
+  Error SayAfter(const Error& heard);
+  Error Hear(int member);
+  Error HearAll();
+  void AllAreIn() { all_finished_ = turn_ - 1; }
+
+  // Until this member may write into what it used in `turn`.
+  Error AwaitFinished(uint64_t turn);
+  Error AwaitReady(int member, uint64_t steps);
+  Error AwaitAllReady(uint64_t steps);
+  Error AwaitTaken(int member, uint64_t steps);
+  Error AwaitAllTaken(uint64_t steps);
+  void SetReady(uint64_t steps);
+  void SetTaken(uint64_t steps);
+  void Wake();
+  template <typename Look>
+  Error Await(const Look& look);
+  template <typename Has>
+  Error AwaitEach(const Has& has);
+
+  // Room for so many bytes that others read in this turn: the slot or the area.
+  Error Room(size_t bytes, uint8_t** room);
+  const uint8_t* RoomOf(int member, size_t bytes) const;
+
+  Error ReduceInSteps(const void* send, void* receive, MPI_Aint count, const Datatype& type, int root);
+  Error AllReduceAtOnce(const void* send, void* receive, MPI_Aint count, const Datatype& type);
+  Error AllReduceByFirst(const void* send, void* receive, MPI_Aint count, const Datatype& type);
+  Error AllReduceInShares(const void* send, void* receive, MPI_Aint count, const Datatype& type);
+  Error Pieces(const Block& data, int root);
+
+  Post& PostOf(int member) const { return memory_.lines(member).posts[turn_ % kTurns]; }
+
+  const Memory memory_;
+  const int me_, members_;
+  Waiter& waiter_;
+  const bool spins_;
+  uint64_t turn_ = 0;
+  uint32_t what_ = 0;            // of this turn
+  uint64_t bytes_ = 0;           // of this turn
+  uint64_t all_finished_ = 0;    // the last turn that all are known to have finished
+  uint64_t area_used_ = 0;       // the last turn in which this member wrote into its area
+  Fold fold_;
+  std::vector<const uint8_t*> inputs_;
+};
+
+// Of data, between the program's memory and bytes.
+void CopyOut(const Block& from, uint8_t* to);
+void CopyIn(const uint8_t* from, const Block& to);
+
+}  // namespace weft::mpi::host
+
+#endif  // MPI_HYBRID_COLL_HOST_MEMBER_H_

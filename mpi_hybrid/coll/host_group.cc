@@ -1,0 +1,206 @@
+#include "mpi_hybrid/coll/host_group.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "mpi_hybrid/coll/algorithms.h"
+#include "mpi_hybrid/coll/schedule_request.h"
+#include "mpi_hybrid/core/lock.h"
+#include "mpi_hybrid/p2p/process_device.h"
+#include "mpi_hybrid/p2p/progress.h"
+#include "mpi_hybrid/shm/this_node.h"
+
+namespace weft::mpi {
+namespace {
+
+constexpr int kYields = 30;  // before a wait looks at other things, too
+constexpr std::chrono::milliseconds kFirstLook{20}, kLongest{160};  // for those who died
+constexpr uint64_t kNoOffset = ~uint64_t{0};
+
+template <typename Build>
+Error ByMessages(Comm& comm, Build build) {
+  ScheduleRequest* request = ScheduleRequest::Make(comm);
+  build(request->schedule, Place{comm.rank, comm.size()});
+  Error error = request->RunToEnd();
+  request->Release();
+  return error;
+}
+
+}  // namespace
+
+// Among what Progress sleeps on: the words of members, for all waits of this process.
+class HostGroupStage final : public ProgressStage {
+ public:
+  static HostGroupStage& Get() {
+    static auto* stage = new HostGroupStage;
+    return *stage;
+  }
+
+  void Add(HostGroup& group) {
+    if (waits_.empty()) Progress::AddStage(this);
+    waits_.push_back(&group);
+  }
+  void Remove(HostGroup& group) {
+    group.Disarm();
+    waits_.erase(std::find(waits_.begin(), waits_.end(), &group));
+    if (waits_.empty()) Progress::RemoveStage(this);
+  }
+
+  // True when a wait is over: of this thread, or of one that sleeps behind it and has to be told. Once for each, since
+  // who polls in vain lets the other have the lock.
+  bool Poll() override {
+    bool news = false;
+    for (HostGroup* group : waits_) {
+      group->Disarm();
+      if (group->IsOver() && !std::exchange(group->told_, true)) news = true;
+    }
+    if (news) Progress::Wake();
+    return news;
+  }
+
+  // Who changes a word looks whether somebody sleeps for it afterwards; so either it sees that or this sees the word.
+  bool Arm() override {
+    shm::NodeSegment& node = *shm::ThisNode();
+    node.WillSleep();
+    bool all = true;
+    for (HostGroup* group : waits_) all &= group->Arm();
+    if (!all) node.IsAwake();
+    return all;
+  }
+  int fd() const override { return -1; }  // the device watches the segment's bell
+
+ private:
+  std::vector<HostGroup*> waits_;
+};
+
+Error HostGroup::For(Comm& comm, HostGroup** group) {
+  *group = nullptr;
+  if (comm.inter || comm.size() < 2) return {};
+  if (comm.collectives == nullptr) [[unlikely]] {
+    if (shm::ThisNode() == nullptr || !shm::ThisNode()->has_company()) return {};
+    std::unique_ptr<HostGroup> made;
+    Error failed = Make(comm, &made);
+    made->failed_ = std::move(failed);
+    comm.collectives = std::move(made);
+  }
+  auto& there = static_cast<HostGroup&>(*comm.collectives);
+  if (!there.failed_.ok()) [[unlikely]]
+    return Error(there.failed_.mpi_class(), there.failed_.message());
+  if (there.member_ != nullptr) *group = &there;
+  return {};
+}
+
+// All ranks are in the segment, or each knows that not all are.
+Error HostGroup::Make(Comm& comm, std::unique_ptr<HostGroup>* made) {
+  shm::NodeSegment& node = *shm::ThisNode();
+  std::vector<int> places;
+  for (int rank = 0; rank < comm.size(); ++rank) {
+    if (const std::optional<int> place = node.PlaceOf(comm.peer(rank))) places.push_back(*place);
+  }
+  made->reset(new HostGroup(node, std::move(places)));
+  HostGroup& group = **made;
+  if (group.places_.size() != static_cast<size_t>(comm.size())) return {};
+  const size_t bytes = host::Memory::Bytes(comm.size());
+  uint64_t offset = comm.rank == 0 ? node.Reserve(bytes).value_or(kNoOffset) : kNoOffset;
+  Error error = ByMessages(comm, [&](Schedule& schedule, Place place) {
+    BuildBroadcast(schedule, place, Algorithm::kBinomial, &offset, sizeof offset, *Datatype::Find(MPI_BYTE), 0);
+  });
+  enum : int { kFailed = -1, kNoMemory = 0, kMapped = 1 };
+  if (error.ok() && offset != kNoOffset) group.mapping_ = node.Map(offset, bytes);
+  int mine = !error.ok() ? kFailed : group.mapping_ ? kMapped : kNoMemory, all = 0;
+  const Reduction reduction{&mine, &all, 1, Datatype::Find(MPI_INT), Op::Find(MPI_MIN)};
+  Error agreed = ByMessages(comm, [&](Schedule& schedule, Place place) {
+    BuildAllReduce(schedule, place, Algorithm::kDoubling, reduction);
+  });
+  if (error.ok()) error = std::move(agreed);
+  if (group.mapping_ && (!error.ok() || all == kMapped)) {
+    group.offset_ = offset;
+    group.member_ = std::make_unique<host::Member>(host::Memory(group.mapping_.data()), comm.rank, comm.size(), group,
+                                                   /*spins=*/SpinTime().count() != 0);
+  }
+  if (!error.ok() && group.member_ != nullptr) group.NoteWhoIsGone();  // others may be in it already
+  if (error.ok() && all == kFailed) return Error(MPI_ERR_PROC_ABORTED, "a rank of the communicator is gone");
+  return error;
+}
+
+void HostGroup::NoteWhoIsGone() {
+  int gone = member_->me();
+  for (int i = 0; i < member_->members(); ++i) {
+    if (!node_.IsPresent(places_[static_cast<size_t>(i)])) gone = i;
+  }
+  member_->NoteGone(gone);
+}
+
+// The last one gives the memory back; others may still read what this one wrote.
+HostGroup::~HostGroup() {
+  if (member_ == nullptr) return;
+  host::Head& head = host::Memory(mapping_.data()).head();
+  if (head.left.fetch_add(1) + 1 == places_.size()) node_.Discard(offset_, mapping_.size());
+}
+
+bool HostGroup::IsOver() const { return (*missing_)() < 0 || !member_->Gone().ok(); }
+
+bool HostGroup::Arm() {
+  host::MemberLines& lines = host::Memory(mapping_.data()).lines(member_->me());
+  host::Head& head = host::Memory(mapping_.data()).head();
+  if (lines.sleeps_for.load(std::memory_order_relaxed) == 0) head.sleepers.fetch_add(1);
+  for (int awaited = (*missing_)(); awaited >= 0;) {
+    lines.sleeps_for.store(static_cast<uint32_t>(awaited) + 1);
+    const int still = (*missing_)();
+    if (still == awaited && member_->Gone().ok()) return true;
+    if (!member_->Gone().ok()) break;
+    awaited = still;
+  }
+  lines.sleeps_for.store(static_cast<uint32_t>(member_->me()) + 1);  // nobody's
+  return false;
+}
+
+void HostGroup::Disarm() {
+  host::MemberLines& lines = host::Memory(mapping_.data()).lines(member_->me());
+  if (lines.sleeps_for.load(std::memory_order_relaxed) == 0) return;
+  lines.sleeps_for.store(0);
+  host::Memory(mapping_.data()).head().sleepers.fetch_sub(1);
+}
+
+Error HostGroup::Until(host::Missing missing) {
+  if (HandsProcessorOn() || SpinTime().count() != 0) {
+    for (int i = 0; i < kYields; ++i) {
+      LibraryLock::Release();
+      sched_yield();
+      LibraryLock::Acquire();
+      if (missing() < 0) return {};
+    }
+  }
+  missing_ = &missing;
+  told_ = false;
+  HostGroupStage::Get().Add(*this);
+  Error error;
+  for (auto slice = kFirstLook; error.ok(); slice = std::min(slice * 2, kLongest)) {
+    Progress::WaitUntil([this] { return IsOver(); }, std::chrono::steady_clock::now() + slice);
+    const int awaited = missing();
+    if (awaited < 0) break;
+    const bool present = node_.IsPresent(places_[static_cast<size_t>(awaited)]);
+    const bool passed = member_->HasPassed(awaited);
+    Error gone = member_->Gone();
+    // What it did before is there by now.
+    if (missing() != awaited) continue;
+    if (!gone.ok()) {
+      error = std::move(gone);
+    } else if (!present) {
+      member_->NoteGone(awaited);
+      error = member_->Gone();
+    } else if (passed) {
+      error = Error(MPI_ERR_TRUNCATE, "rank " + std::to_string(awaited) +
+                                          " is in a later collective: the calls at the two ranks do not match");
+    }
+  }
+  HostGroupStage::Get().Remove(*this);
+  missing_ = nullptr;
+  return error;
+}
+
+}  // namespace weft::mpi

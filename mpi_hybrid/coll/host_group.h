@@ -1,0 +1,54 @@
+#ifndef MPI_HYBRID_COLL_HOST_GROUP_H_
+#define MPI_HYBRID_COLL_HOST_GROUP_H_
+
+#include <memory>
+#include <vector>
+
+#include "mpi_hybrid/coll/host/member.h"
+#include "mpi_hybrid/comm/communicator.h"
+#include "mpi_hybrid/core/error.h"
+#include "mpi_hybrid/shm/node_segment.h"
+
+namespace weft::mpi {
+
+// What the ranks of an intracommunicator have in common when all of them are on this host: a range of the host's
+// segment, for as long as the communicator is there.
+class HostGroup final : public Comm::Extension, public host::Waiter {
+ public:
+  // For the next blocking collective of `comm`, which each of its ranks asks in the same order. The first time it is
+  // made, with messages on the communicator. Null: messages carry the collective; an error: a rank died meanwhile, of
+  // which every collective tells from now on.
+  static Error For(Comm& comm, HostGroup** group);
+
+  host::Member& member() { return *member_; }
+
+  ~HostGroup() override;
+
+ private:
+  friend class HostGroupStage;
+
+  HostGroup(shm::NodeSegment& node, std::vector<int> places) : node_(node), places_(std::move(places)) {}
+
+  static Error Make(Comm& comm, std::unique_ptr<HostGroup>* made);
+  void NoteWhoIsGone();
+  Error Until(host::Missing missing) override;
+  void Ring(int member) override { node_.RingAfterFence(places_[static_cast<size_t>(member)]); }
+
+  bool IsOver() const;  // the wait under way
+  // Before a sleep: says for whom it is. Whether somebody is missing still.
+  bool Arm();
+  void Disarm();
+
+  shm::NodeSegment& node_;
+  const std::vector<int> places_;  // by rank
+  Error failed_;                   // making it
+  uint64_t offset_ = 0;
+  shm::Mapping mapping_;
+  std::unique_ptr<host::Member> member_;  // null: there is none, and messages do it
+  const host::Missing* missing_ = nullptr;  // of the wait under way
+  bool told_ = false;                       // that it is over
+};
+
+}  // namespace weft::mpi
+
+#endif  // MPI_HYBRID_COLL_HOST_GROUP_H_
