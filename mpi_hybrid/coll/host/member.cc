@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <utility>
 
 namespace weft::mpi::host {
 namespace {
 
 constexpr int kSpins = 1500;  // looks, before others are asked; some 20 us
+constexpr int kEager = 100;   // of these without a pause
 constexpr int kMostAtOnce = 8;              // members of which each hears each
 constexpr size_t kAtOnce = 4096;            // bytes that each of them reduces alone
 constexpr size_t kPiece = 32 * 1024;        // of a broadcast
@@ -55,10 +57,15 @@ Member::Member(Memory memory, int me, int members, Waiter& waiter, bool spins)
 
 template <typename Look>
 Error Member::Await(const Look& look) {
-  for (int i = spins_ ? kSpins : 1; i > 0; --i) {
-    if (look() < 0) return {};
-    Pause();
+  if (spins_) {
+    for (int i = 0; i < kSpins; ++i) {
+      if (look() < 0) return {};
+      if (i > kEager) Pause();
+    }
+  } else if (look() < 0) {
+    return {};
   }
+  Wake();
   return waiter_.Until({[](const void* it) { return (*static_cast<const Look*>(it))(); }, &look});
 }
 
@@ -73,7 +80,11 @@ Error Member::AwaitEach(const Has& has) {
   });
 }
 
+// Whoever sleeps has looked again after it said so. Between the change and this look there is time for others' answers: a
+// fence at once would wait for the line.
 void Member::Wake() {
+  if (!std::exchange(changed_, false)) return;
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   if (memory_.head().sleepers.load(std::memory_order_seq_cst) == 0) [[likely]]
     return;
   for (int i = 0; i < members_; ++i) {
@@ -113,7 +124,15 @@ Error Member::Begin(What what, int root, MPI_Aint bytes) {
 
 Error Member::End(Error error) {
   SetTaken(kStep);
+  Wake();
   return error;
+}
+
+Error Member::EndInStep(Error error) {
+  if (!error.ok()) [[unlikely]]
+    return End(std::move(error));
+  Wake();
+  return {};
 }
 
 Error Member::Say(const void* data, size_t bytes) {
@@ -122,8 +141,8 @@ Error Member::Say(const void* data, size_t bytes) {
   post.what = what_;
   post.bytes = bytes_;
   if (bytes != 0 && bytes <= kInline) std::memcpy(post.data, data, bytes);
-  post.turn.exchange(turn_, std::memory_order_seq_cst);
-  Wake();
+  post.turn.store(turn_, std::memory_order_release);
+  changed_ = true;
   return {};
 }
 
@@ -194,13 +213,14 @@ Error Member::AwaitAllTaken(uint64_t steps) {
 }
 
 void Member::SetReady(uint64_t steps) {
-  memory_.lines(me_).ready.exchange(kStep * turn_ + steps, std::memory_order_seq_cst);
+  memory_.lines(me_).ready.store(kStep * turn_ + steps, std::memory_order_release);
+  changed_ = true;
   Wake();
 }
 
 void Member::SetTaken(uint64_t steps) {
-  memory_.lines(me_).taken.exchange(kStep * turn_ + steps, std::memory_order_seq_cst);
-  Wake();
+  memory_.lines(me_).taken.store(kStep * turn_ + steps, std::memory_order_release);
+  changed_ = true;
 }
 
 Error Member::Room(size_t bytes, uint8_t** room) {
@@ -225,7 +245,7 @@ Error Member::Barrier() {
   if (members_ <= kMostAtOnce) {
     Error error = Say();
     if (error.ok()) error = HearAll();
-    return error.ok() ? Error() : End(std::move(error));
+    return EndInStep(std::move(error));
   }
   // The first waits for all, the others for it.
   Error error;
@@ -240,7 +260,7 @@ Error Member::Barrier() {
     if (error.ok()) error = Hear(0);
     if (error.ok()) AllAreIn();
   }
-  return error.ok() ? Error() : End(std::move(error));
+  return EndInStep(std::move(error));
 }
 
 Error Member::Broadcast(const Block& data, int root) {
@@ -302,7 +322,7 @@ Error Member::AllReduce(const void* send, void* receive, MPI_Aint count, const D
   } else {
     return End(AllReduceInShares(send, receive, count, type));
   }
-  return error.ok() ? Error() : End(std::move(error));
+  return EndInStep(std::move(error));
 }
 
 // Each hears all, and does all of the work.
@@ -497,7 +517,7 @@ Error Member::AllGather(const Block& mine, const Block& all) {
   for (int i = 0; i < members_ && error.ok(); ++i) {
     if (i != me_ || !mine.in_place) CopyIn(RoomOf(i, bytes), {all.at(i), all.count, all.type});
   }
-  return End(std::move(error));
+  return bytes <= kSlot ? EndInStep(std::move(error)) : End(std::move(error));
 }
 
 Error Member::AllToAll(const Block& from, const Block& to) {
@@ -514,7 +534,7 @@ Error Member::AllToAll(const Block& from, const Block& to) {
   for (int i = 0; i < members_ && error.ok(); ++i) {
     CopyIn(RoomOf(i, total) + static_cast<size_t>(me_) * bytes, {to.at(i), to.count, to.type});
   }
-  return End(std::move(error));
+  return total <= kSlot ? EndInStep(std::move(error)) : End(std::move(error));
 }
 
 }  // namespace weft::mpi::host

@@ -82,6 +82,8 @@ class Member {
   // A turn: the words that it has are checked against it.
   Error Begin(What what, int root, MPI_Aint bytes);
   Error End(Error error);  // of a turn after which data in the others' slots and areas are of no use to this member
+  // ... after which others know that from this member's next post: it has heard all of them.
+  Error EndInStep(Error error);
   // Says that this member has come to the turn. Of `data`, a first part goes along.
   Error Say(const void* data = nullptr, size_t bytes = 0);
   Error SayAfter(const Error& heard);
@@ -122,6 +124,7 @@ class Member {
   uint64_t turn_ = 0;
   uint32_t what_ = 0;            // of this turn
   uint64_t bytes_ = 0;           // of this turn
+  bool changed_ = false;         // a word of this member, and nobody was woken yet
   uint64_t all_finished_ = 0;    // the last turn that all are known to have finished
   uint64_t area_used_ = 0;       // the last turn in which this member wrote into its area
   Fold fold_;
