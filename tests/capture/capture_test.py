@@ -105,7 +105,7 @@ class CaptureTest(stock.StockTest):
         program = stock.workspace_file("tests/capture/every_operation")
         settings = dict(settings, WEFT_PERSONA=persona, WEFT_MPA_CRC="on" if crc else "off", WEFT_MPA_MARKERS="on" if markers else "off")
         path = os.path.join(self.folder, "lo.pcap")
-        own = {side: {} if wire else {"WEFT_PCAP": os.path.join(self.folder, side + ".pcap")}
+        own = {side: {"WEFT_SAME_HOST": "off"} if wire else {"WEFT_PCAP": os.path.join(self.folder, side + ".pcap")}
                for side in ("server", "client")}
         with Wire(path, port) if wire else tempfile.TemporaryFile():
             server = self.start(f"{program} server {port}", **settings, **own["server"])
