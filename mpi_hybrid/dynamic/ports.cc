@@ -193,11 +193,11 @@ void Ports::TellClosed(const Knock& knock) {
   (void)Say(*way, 0, {.word = Word::kClosed, .context = 0});
 }
 
-// Who knocks at a port that is closed learns so.
+// Who knocks at a port that is closed learns so. What was said and has gone out no longer holds the other's process: it would outlive MPI_Comm_disconnect.
 bool Ports::Poll() {
+  ForgetSent();
   if (KnocksSoFar() == knocks_seen_) return false;
   knocks_seen_ = KnocksSoFar();
-  ForgetSent();
   bool moved = false;
   for (const int32_t number : closed_) {
     while (const auto knock = TakeKnock(number)) {
