@@ -56,7 +56,7 @@ class Member {
   // The type is dense, of at most kMostElement bytes. `send` may be `receive`.
   Error AllReduce(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op, FoldOrder order);
   Error Reduce(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op, FoldOrder order, int root);
-  // Blocks of at most MostGathered() bytes.
+  // Blocks of at most kMostGathered bytes, or MostScattered(); of AllToAll of any length.
   Error Gather(const Block& mine, const Block& all, int root);
   Error Scatter(const Block& all, const Block& mine, int root);
   Error AllGather(const Block& mine, const Block& all);
@@ -114,6 +114,7 @@ class Member {
   Error AllReduceByFirst(const void* send, void* receive, MPI_Aint count, const Datatype& type);
   Error AllReduceInShares(const void* send, void* receive, MPI_Aint count, const Datatype& type);
   Error Pieces(const Block& data, int root);
+  Error AllToAllInSteps(const Block& from, const Block& to);
 
   Post& PostOf(int member) const { return memory_.lines(member).posts[turn_ % kTurns]; }
 

@@ -97,7 +97,7 @@ void One(Member& member, std::mt19937& random) {
   MPI_Aint count = static_cast<MPI_Aint>(kLimits[random() % std::size(kLimits)] / 4) + static_cast<int>(random() % 5) - 2;
   const unsigned kind = random() % 8;
   const bool in_place = random() % 2 == 0;
-  if (kind > 3) count = std::min<MPI_Aint>(count, (kind == 4 || kind == 6 ? Member::kMostGathered : member.MostScattered()) / 4);
+  if (kind > 3 && kind != 7) count = std::min<MPI_Aint>(count, (kind == 4 || kind == 6 ? Member::kMostGathered : member.MostScattered()) / 4);
   count = std::max<MPI_Aint>(count, 0);
   const FoldOrder order{static_cast<FoldOrder::Shape>(random() % 4), root};
   const std::vector<uint32_t> mine = Words(salt, me, count);
