@@ -113,7 +113,7 @@ class Allocations(slurm.SlurmTest):
                 file.write("open sesame\n")
             with open(script, "w") as file:
                 file.write(f"""{stock.workspace_file("pmi/mpiexec")} -kvs-server -n 4 -secret-file {secret} -socktype OpenSSL >{environment} 2>/dev/null &
-until grep -q PMI_JOBID {environment}; do sleep 0.1; done
+until grep -qs PMI_JOBID {environment}; do sleep 0.1; done
 srun --mpi=none env $(cat {environment}) sh -c 'PMI_ID=$SLURM_PROCID exec {shlex.join(ranks())}' && wait $!
 """)
             self.expect_talk(self.in_cluster("salloc", "--quiet", "--nodes=2", "--ntasks-per-node=2", "sh", script))
