@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "mpi_hybrid/core/lock.h"
+#include "mpi_hybrid/core/pause.h"
 #include "mpi_hybrid/p2p/process_device.h"
 #include "mpi_hybrid/p2p/progress.h"
 #include "mpi_hybrid/rma/bell.h"
-#include "mpi_hybrid/rma/pause.h"
 
 namespace weft::mpi::rma {
 

@@ -6,8 +6,8 @@
 #include <chrono>
 #include <cstring>
 
+#include "mpi_hybrid/core/pause.h"
 #include "mpi_hybrid/datatype/predefined.h"
-#include "mpi_hybrid/rma/pause.h"
 
 namespace weft::mpi::rma {
 

@@ -1,18 +1,10 @@
 #include "mpi_hybrid/coll/host/fold.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace weft::mpi::host {
-namespace {
-
-size_t PowerOfTwoBelow(size_t n) {  // the largest that is less than n
-  size_t power = 1;
-  while (power * 2 < n) power *= 2;
-  return power;
-}
-
-}  // namespace
 
 void Fold::Begin(FoldOrder order, int ranks, MPI_Aint count, const Datatype& type, const Op& op) {
   count_ = count;
@@ -32,7 +24,7 @@ void Fold::SetUnits() {
     for (int i = 0; i < ranks; ++i) units_.push_back({(i + order_.top) % ranks});
     return;
   }
-  const size_t whole = PowerOfTwoBelow(static_cast<size_t>(ranks) + 1);
+  const size_t whole = std::bit_floor(static_cast<size_t>(ranks));
   const int extra = ranks - static_cast<int>(whole);
   for (int rank = 0; rank < ranks;) {
     if (rank < 2 * extra) {
@@ -86,7 +78,7 @@ void Fold::Tree(size_t first, size_t units, MPI_Aint count, std::span<const uint
     if (unit.second >= 0) op_->Apply(inputs[static_cast<size_t>(unit.rank)], out, count, *type_);
     return;
   }
-  const size_t left = PowerOfTwoBelow(units);
+  const size_t left = std::bit_floor(units - 1);
   Tree(first + left, units - left, count, inputs, out, depth + 1);
   if (left == 1 && units_[first].second < 0) {
     return op_->Apply(inputs[static_cast<size_t>(units_[first].rank)], out, count, *type_);

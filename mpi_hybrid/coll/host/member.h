@@ -77,6 +77,9 @@ class Member {
   Error Gone() const;  // ok: nobody did
 
  private:
+  static constexpr int kMostAtOnce = 8;        // members of which each hears each
+  static constexpr size_t kHalf = kArea / 2;  // bytes of the area that are written while the other half is read
+
   enum class What : uint32_t { kBarrier = 1, kBroadcast, kAllReduce, kReduce, kGather, kScatter, kAllGather, kAllToAll };
 
   // A turn: the words that it has are checked against it.
@@ -87,6 +90,7 @@ class Member {
   // Says that this member has come to the turn. Of `data`, a first part goes along.
   Error Say(const void* data = nullptr, size_t bytes = 0);
   Error SayAfter(const Error& heard);
+  Error AwaitPost(int member);
   Error Hear(int member);
   Error HearAll();
   void AllAreIn() { all_finished_ = turn_ - 1; }
@@ -116,6 +120,7 @@ class Member {
   Error Pieces(const Block& data, int root);
   Error AllToAllInSteps(const Block& from, const Block& to);
 
+  bool HasPosted(int member) const { return PostOf(member).turn.load(std::memory_order_acquire) >= turn_; }
   Post& PostOf(int member) const { return memory_.lines(member).posts[turn_ % kTurns]; }
 
   const Memory memory_;

@@ -21,13 +21,14 @@
 namespace weft::mpi::host {
 namespace {
 
-// Where each member is a thread, which yields. `dead`: a member that comes no more.
+// Where each member is a thread, which yields, and sleeps when that was in vain for a while: there are more of them than processors. `dead`: a member that comes no more.
 class Yielding final : public Waiter {
  public:
   explicit Yielding(const std::atomic<int>& dead) : dead_(dead) {}
   void set_member(Member* member) { member_ = member; }
 
   Error Until(Missing missing) override {
+    int yields = 0;
     for (int awaited = missing(); awaited >= 0; awaited = missing()) {
       const bool dead = awaited == dead_.load(), passed = member_->HasPassed(awaited);
       Error gone = member_->Gone();
@@ -38,7 +39,11 @@ class Yielding final : public Waiter {
         return member_->Gone();
       }
       if (passed) return Error(MPI_ERR_TRUNCATE, "passed");
-      sched_yield();
+      if (++yields < 100) {
+        sched_yield();
+      } else {
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+      }
     }
     return {};
   }

@@ -1,7 +1,7 @@
-#ifndef MPI_HYBRID_RMA_PAUSE_H_
-#define MPI_HYBRID_RMA_PAUSE_H_
+#ifndef MPI_HYBRID_CORE_PAUSE_H_
+#define MPI_HYBRID_CORE_PAUSE_H_
 
-namespace weft::mpi::rma {
+namespace weft::mpi {
 
 // Between two looks of a thread that spins.
 inline void Pause() {
@@ -12,6 +12,6 @@ inline void Pause() {
 #endif
 }
 
-}  // namespace weft::mpi::rma
+}  // namespace weft::mpi
 
-#endif  // MPI_HYBRID_RMA_PAUSE_H_
+#endif  // MPI_HYBRID_CORE_PAUSE_H_
