@@ -22,6 +22,11 @@ bool IsShortage(int error) {
   return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM || error == EADDRNOTAVAIL;
 }
 
+bool MayMakeFile(uint64_t bytes) {
+  rlimit limit{};
+  return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= bytes;
+}
+
 std::string DescribeShortage(int error) {
   std::string text = std::strerror(error);
   rlimit limit{};

@@ -3,6 +3,7 @@
 
 #include <sys/resource.h>
 
+#include <cstdint>
 #include <string>
 
 namespace weft {
@@ -20,6 +21,9 @@ rlimit RaiseFileLimit();
 // ports): a state to wait in, and nothing that the peer did. EAGAIN is none: of a descriptor that does not block it says
 // that there is nothing to do.
 bool IsShortage(int error);
+
+// Whether this process may make a file of so many bytes, in memory too (ulimit -f). One that is longer costs it a SIGXFSZ.
+bool MayMakeFile(uint64_t bytes);
 
 // "Too many open files (the limit is 256, see ulimit -n)", for a message that names the limit that was met.
 std::string DescribeShortage(int error);

@@ -21,6 +21,17 @@ TEST(FileLimitTest, SoftLimitRisesToTheHardOneAndTheOldOneIsTold) {
   EXPECT_EQ(RaiseFileLimit().rlim_cur, 100u);
 }
 
+TEST(FileLimitTest, FilesOfUpToTheLimitOfTheirLengthMayBeMade) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit limit{4096, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  const bool within = MayMakeFile(4096), beyond = MayMakeFile(4097);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);  // before anything is said in a file
+  EXPECT_TRUE(within);
+  EXPECT_FALSE(beyond);
+}
+
 TEST(FileLimitTest, MessageNamesTheLimitThatWasMet) {
   rlimit limit{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);

@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
@@ -16,6 +15,8 @@
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include "base/file_limit.h"
 
 namespace weft::mpi::rma {
 namespace {
@@ -78,8 +79,7 @@ int HostSegment::MapHere(size_t bytes) {
 
 int HostSegment::Make(size_t bytes) {
   bytes = (bytes + kPage - 1) / kPage * kPage;
-  rlimit limit;  // a longer file would be a signal
-  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && bytes > limit.rlim_cur) return EFBIG;
+  if (!MayMakeFile(bytes)) return EFBIG;
   fd_ = memfd_create("weft-mpi-window", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (fd_ < 0) return errno;
   int error = ftruncate(fd_, static_cast<off_t>(bytes)) != 0 ? errno : Reserve(fd_, bytes);

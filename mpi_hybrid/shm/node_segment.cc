@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -31,12 +30,6 @@ int MakeMemory() {
   return fd < 0 && errno == EINVAL ? memfd_create("weft-mpi", kFlags) : fd;  // before Linux 6.3
 }
 
-// ftruncate beyond it would end the process.
-bool FilesMayBeLong() {
-  rlimit limit;
-  return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= kFileBytes;
-}
-
 std::string Why(const char* what) { return std::string(what) + ": " + DescribeShortage(errno); }
 
 }  // namespace
@@ -46,7 +39,7 @@ Mapping::~Mapping() {
 }
 
 std::unique_ptr<NodeSegment> NodeSegment::Create(std::span<const int> ranks, int place, std::string* why) {
-  if (!FilesMayBeLong()) {
+  if (!MayMakeFile(kFileBytes)) {
     *why = "files are limited in length (ulimit -f)";
     return nullptr;
   }

@@ -3,12 +3,13 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <utility>
+
+#include "base/file_limit.h"
 
 namespace weft::host {
 namespace {
@@ -20,17 +21,11 @@ int OpenMemory() {
   return fd >= 0 || errno != EINVAL ? fd : memfd_create("weft", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 }
 
-// A file that is longer than RLIMIT_FSIZE allows costs the process a SIGXFSZ.
-bool MayBeLong(size_t bytes) {
-  rlimit limit{};
-  return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= bytes;
-}
-
 }  // namespace
 
 std::unique_ptr<SharedMemory> SharedMemory::Create(int* fd) {
   uint64_t secrets[2];
-  if (!MayBeLong(kBytes)) return nullptr;
+  if (!MayMakeFile(kBytes)) return nullptr;
   if (getrandom(secrets, sizeof secrets, GRND_NONBLOCK) != sizeof secrets) return nullptr;
   *fd = OpenMemory();
   if (*fd < 0) return nullptr;
