@@ -19,18 +19,22 @@ namespace weft::mpi::rma {
 // Among what Progress sleeps on: the bell, for all waits of this process.
 class BellStage final : public ProgressStage {
  public:
-  void Add(const HostWait& wait) { waits_.push_back(&wait); }
+  void Add(HostWait& wait) { waits_.push_back(&wait); }
   void Remove(const HostWait& wait) { waits_.erase(std::find(waits_.begin(), waits_.end(), &wait)); }
 
-  // True when a wait has ended: of this thread, or of one that sleeps behind it and has to be told.
+  // True when a wait has ended: of this thread, or of one that sleeps behind it and has to be told. Once for each, since
+  // who polls in vain lets the other have the lock.
   bool Poll() override {
     if (std::exchange(armed_, false)) {
       for (const HostWait* wait : waits_) wait->mine_.head->asleep.store(0);
       Silence();  // also of what rang for waits that are over: it would end the next sleep at once
     }
-    if (!AnyDone()) return false;
-    Progress::Wake();
-    return true;
+    bool news = false;
+    for (HostWait* wait : waits_) {
+      if (wait->told_ != wait->IsOver()) news |= wait->told_ = !wait->told_;
+    }
+    if (news) Progress::Wake();
+    return news;
   }
 
   bool Arm() override {
@@ -44,10 +48,10 @@ class BellStage final : public ProgressStage {
 
  private:
   bool AnyDone() const {
-    return std::any_of(waits_.begin(), waits_.end(), [](const HostWait* wait) { return wait->check_(wait->argument_); });
+    return std::any_of(waits_.begin(), waits_.end(), [](const HostWait* wait) { return wait->IsOver(); });
   }
 
-  std::vector<const HostWait*> waits_;
+  std::vector<HostWait*> waits_;
   bool armed_ = false;
 };
 

@@ -47,10 +47,12 @@ class HostWait {
     std::chrono::steady_clock::time_point end_;
   };
   void Enter();
+  bool IsOver() const { return check_(argument_); }
 
   const ControlBlock mine_;
   bool (*const check_)(const void*);
   const void* const argument_;
+  bool told_ = false;  // that it is over
 };
 
 }  // namespace weft::mpi::rma
