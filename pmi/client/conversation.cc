@@ -29,7 +29,7 @@ bool Conversation::Awaited(const std::string& command) const {
 
 std::string Conversation::Send(const std::string& bytes, const std::string& what) {
   if (const std::string why = socket_.Send(bytes); !why.empty()) {
-    problem_ = "cannot send " + what + " to the launcher: " + why;
+    problem_ = "cannot send " + what + " to the launcher: " + why + WhyClosed();
   }
   return problem_;
 }
@@ -77,8 +77,7 @@ void Conversation::Step(std::unique_lock<std::mutex>& lock, const std::string& w
       problem_ = "cannot receive cmd=" + wanted + " from the launcher: " + bytes.error().message;
     } else if (bytes->empty()) {
       closed_ = true;
-      const std::string why = out_of_band_ == nullptr ? "" : out_of_band_->HearWhy();
-      if (!why.empty()) why_closed_ = "; it says: " + Printable(why, kLongestReason);
+      why_closed_ = WhyClosed();
     } else {
       dialect_->Append(*bytes);
     }
@@ -112,6 +111,11 @@ std::string Conversation::HearWhy() {
     if (!bytes || bytes->empty()) return {};
     dialect_->Append(*bytes);
   }
+}
+
+std::string Conversation::WhyClosed() {
+  const std::string why = out_of_band_ == nullptr ? "" : out_of_band_->HearWhy();
+  return why.empty() ? "" : "; it says: " + Printable(why, kLongestReason);
 }
 
 std::string Conversation::Tell(const Request& request) {

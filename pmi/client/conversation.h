@@ -47,6 +47,8 @@ class Conversation {
   std::string Send(const std::string& bytes, const std::string& what);
   // The next announcement, of an out-of-band connection: why the job ends, and empty when nothing is said in time.
   std::string HearWhy();
+  // What the launcher says elsewhere of this connection's end: "; it says: ...", or empty.
+  std::string WhyClosed();
   void Step(std::unique_lock<std::mutex>& lock, const std::string& wanted);
   void Deliver(Answered answered);
   bool Awaited(const std::string& command) const;
@@ -60,7 +62,7 @@ class Conversation {
   std::list<Waiter*> waiting_;  // in the order of the questions; each is on the stack of its thread
   bool reading_ = false;        // some thread is, for all
   bool closed_ = false;
-  std::string why_closed_;      // what the launcher said of that; ", " and so on
+  std::string why_closed_;      // WhyClosed(), of that
   std::unique_ptr<Conversation> out_of_band_;
   std::string problem_;
 };

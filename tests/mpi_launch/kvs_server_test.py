@@ -143,7 +143,8 @@ class KvsServer(launch.LaunchTest):
         self.assertIn("rank 1 called MPI_Abort: asked to", err)
         status, _, err = finish(ranks[0])
         self.assertEqual(status, 3)
-        self.assertIn("the launcher closed its connection before it sent cmd=barrier_out; it says: rank 1 called MPI_Abort: asked to", err)
+        # Rank 1 may abort while rank 0 still puts.
+        self.assertRegex(err, "the launcher closed its connection before it sent cmd=(put_result|barrier_out); it says: rank 1 called MPI_Abort: asked to")
 
     def test_the_others_hear_why_the_job_ends(self):
         for version in "1", "2":
