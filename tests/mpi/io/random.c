@@ -1,10 +1,14 @@
-/* Random views, offsets, memory, hints and calls, compared byte by byte with a model of the file that each rank has.
+/* Random views, offsets, memory, hints and calls, compared byte by byte with a model of the file that each rank has; in half of the runs the
+ * disk fails on purpose (faulty_disk.h), and now and then it is full.
  * random [RUNS [FIRST_SEED]], or RANDOM_FILE_RUNS in the environment: a run that fails prints its seed. */
+#define _GNU_SOURCE
 #include "io.h"
 
-enum { kMostRanks = 8, kMostBlocks = 24, kFile = 6 << 20, kCalls = 12, kMostInts = 600 };
+#include "faulty_disk.h"
 
-static unsigned char model[kFile];
+enum { kMostRanks = 8, kMostBlocks = 24, kFile = 6 << 20, kCalls = 12, kMostInts = 600, kEnoughRuns = 8 /* that some have faults */ };
+
+static unsigned char model[kFile], whole[kFile];
 static long model_size;
 
 /* The same numbers at all ranks. */
@@ -89,12 +93,52 @@ static void ToFile(int value, int swapped, unsigned char* to) {
 
 static int ValueOf(int call, int rank, int i) { return call * 100000 + rank * 10000 + i + 7; }
 
-enum { kSpread = 3 };
+enum { kSpread = 3, kCollectiveKinds = 4 /* of seven */ };
 static int memory[kMostInts * kSpread];
 
-static void OneCall(MPI_File file, int call, int swapped) {
+/* Puts what all ranks write in the call at `offsets` into the model. */
+static void WriteModel(int call, const int* offsets, const int* counts, int swapped) {
+  for (int r = 0; r < world_size; r++) {
+    for (int i = 0; i < counts[r]; i++) {
+      const long at = Place(r, offsets[r] + i);
+      if (at + 4 > kFile) MPI_Abort(MPI_COMM_WORLD, 3);
+      ToFile(ValueOf(call, r, i), swapped, model + at);
+      if (at + 4 > model_size) model_size = at + 4;
+    }
+  }
+}
+
+/* A call that found no room wrote some of it, and nothing else. The model is what the file has then. */
+static void CheckHalfWritten(int call, const int* offsets, const int* counts, int swapped) {
+  static unsigned char before[kFile];
+  const long size_before = model_size;
+  memcpy(before, model, sizeof model);
+  WriteModel(call, offsets, counts, swapped);
+  memset(whole, 0, sizeof whole);
+  const long size = ReadPlain(whole, sizeof whole);
+  if (size < size_before || size > model_size || (size > size_before && size > disk.room)) {
+    REPORT("call %d: %ld bytes are in a file of %ld before, %ld after, and room for %ld", call, size, size_before, model_size, (long)disk.room);
+  }
+  for (long i = 0; i < model_size; i++) {
+    if (whole[i] == before[i] || (whole[i] == model[i] && i < disk.room)) continue;
+    REPORT("call %d: byte %ld of the file is %d, which was %d and may be %d", call, i, whole[i], before[i], model[i]);
+    break;
+  }
+  memcpy(model, whole, sizeof model);
+  model_size = size;
+}
+
+/* Whether what a rank writes goes beyond the room that there is. */
+static int FindsNoRoom(int rank, int offset, int count) { return disk.room != 0 && count > 0 && Place(rank, offset + count - 1) + 4 > disk.room; }
+
+static void DrawRoom(void) {
+  disk.room = Random(0, 3) == 0 ? Random(1, 12000) : 0;
+  disk.full_errno = Random(0, 1) ? ENOSPC : EDQUOT;
+}
+
+static void OneCall(MPI_File file, int call, int swapped, int faulty) {
   const int kind = Random(0, 6), writes = Random(0, 1), scattered = Random(0, 1);
-   int offsets[kMostRanks], counts[kMostRanks], spread = scattered ? kSpread : 1;
+  int offsets[kMostRanks] = {0}, counts[kMostRanks] = {0}, spread = scattered ? kSpread : 1;
   MPI_Datatype type = MPI_INT;
   MPI_Status status;
   MPI_Request request;
@@ -103,6 +147,13 @@ static void OneCall(MPI_File file, int call, int swapped) {
     counts[r] = Random(0, 5) == 0 ? 0 : Random(1, kMostInts);
   }
   const int offset = offsets[world_rank], count = counts[world_rank];
+  int full = 0, full_here = 0;
+  if (faulty) DrawRoom();
+  for (int r = 0; r < world_size; r++) {
+    const int finds_none = writes && FindsNoRoom(r, offsets[r], counts[r]);
+    full |= finds_none;
+    if (r == world_rank || kind < kCollectiveKinds) full_here |= finds_none;
+  }
   if (scattered) {
     MPI_Type_create_resized(MPI_INT, 0, 4 * kSpread, &type);
     MPI_Type_commit(&type);
@@ -123,9 +174,11 @@ static void OneCall(MPI_File file, int call, int swapped) {
     case 4: code = MPI_File_iread_at_all(file, offset, memory, count, type, &request); break;
     case 5: code = MPI_File_iwrite_at_all(file, offset, memory, count, type, &request); break;
     case 6: code = MPI_File_read_at_all_begin(file, offset, memory, count, type);
-            code += MPI_File_read_at_all_end(file, memory, &status); break;
+            if (code == 0) code = MPI_File_read_at_all_end(file, memory, &status);
+            break;
     case 7: code = MPI_File_write_at_all_begin(file, offset, memory, count, type);
-            code += MPI_File_write_at_all_end(file, memory, &status); break;
+            if (code == 0) code = MPI_File_write_at_all_end(file, memory, &status);
+            break;
     case 8: code = MPI_File_read(file, memory, count, type, &status); break;
     case 9: code = MPI_File_write(file, memory, count, type, &status); break;
     case 10: code = MPI_File_read_at(file, offset, memory, count, type, &status); break;
@@ -133,19 +186,15 @@ static void OneCall(MPI_File file, int call, int swapped) {
     case 12: code = MPI_File_iread_at(file, offset, memory, count, type, &request); break;
     case 13: code = MPI_File_iwrite_at(file, offset, memory, count, type, &request); break;
   }
-  CHECK_OK(code);
-  if (request != MPI_REQUEST_NULL) CHECK_OK(MPI_Wait(&request, &status));
+  if (code == 0 && request != MPI_REQUEST_NULL) code = MPI_Wait(&request, &status);
+  CHECK_CLASS(code, !full_here ? MPI_SUCCESS : disk.full_errno == EDQUOT ? MPI_ERR_QUOTA : MPI_ERR_NO_SPACE);
   if (scattered) MPI_Type_free(&type);
-  if (writes) {
+  if (full) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    CheckHalfWritten(call, offsets, counts, swapped);
+  } else if (writes) {
     if (BytesOf(&status) != 4 * count) CHECK_EQ(BytesOf(&status), 4 * count);
-    for (int r = 0; r < world_size; r++) {
-      for (int i = 0; i < counts[r]; i++) {
-        const long at = Place(r, offsets[r] + i);
-        if (at + 4 > kFile) MPI_Abort(MPI_COMM_WORLD, 3);
-        ToFile(ValueOf(call, r, i), swapped, model + at);
-        if (at + 4 > model_size) model_size = at + 4;
-      }
-    }
+    WriteModel(call, offsets, counts, swapped);
   } else {
     int there = 0;
     while (there < count && Place(world_rank, offset + there) + 4 <= model_size) there++;
@@ -167,11 +216,19 @@ static void OneCall(MPI_File file, int call, int swapped) {
 }
 
 static void OneRun(int seed) {
-  static unsigned char whole[sizeof model];
   const int before = failures;
   MPI_File file;
   state = (unsigned long long)seed * 2654435761u + 12345;
   for (int i = 0; i < 10; i++) Random(0, 1);
+  const int faulty = Random(0, 1);
+  memset(&disk, 0, sizeof disk);
+  if (faulty) {
+    disk.seed = (unsigned)(seed * kMostRanks + world_rank);
+    disk.interrupted = Random(0, 200);
+    disk.shortened = Random(0, 300);
+    disk.slow = Random(0, 20);
+    disk.slow_microseconds = 2000;
+  }
   memset(model, 0, (size_t)model_size);
   model_size = 0;
   NameFile("random");
@@ -184,7 +241,7 @@ static void OneRun(int seed) {
     CHECK_OK(MPI_File_set_view(file, tile.displacement, MPI_INT, type, swapped ? "external32" : "native", info));
     MPI_Type_free(&type);
     if (Random(0, 5) == 0) CHECK_OK(MPI_File_set_atomicity(file, 1));
-    for (int call = 0; call < kCalls; call++) OneCall(file, view * kCalls + call, swapped);
+    for (int call = 0; call < kCalls; call++) OneCall(file, view * kCalls + call, swapped, faulty);
   }
   MPI_Info_free(&info);
   CHECK_OK(MPI_File_close(&file));
@@ -208,5 +265,8 @@ int main(int argc, char** argv) {
   const char* asked = getenv("RANDOM_FILE_RUNS");
   const int runs = argc > 1 ? atoi(argv[1]) : asked != NULL ? atoi(asked) : 8, first = argc > 2 ? atoi(argv[2]) : 1;
   for (int seed = first; seed < first + runs; seed++) OneRun(seed);
+  long faults = disk_faults, all_faults = 0;
+  MPI_Reduce(&faults, &all_faults, 1, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+  if (world_rank == 0 && runs >= kEnoughRuns) CHECK(all_faults > 0);
   return End();
 }
