@@ -6,6 +6,7 @@ _LAYERS = [
     "dynamic",
     "io",
     "rma",
+    "survive",
     "coll",
     "p2p",
     "shm",
