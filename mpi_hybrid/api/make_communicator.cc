@@ -80,6 +80,13 @@ bool IsMemory(const Info* info) {
   return wanted == "mpi_shared_memory";
 }
 
+// MPIX_COMM_TYPE_NEIGHBORHOOD says by a hint what neighbours have in common, and gives no communicator for hints that are not known: all but this
+// one ask for what only the network's switches know ("network_topo").
+std::string CommonDirectory(const Info* info) {
+  const std::optional<std::string> directory = info == nullptr ? std::nullopt : info->Get("nbhd_common_dirname");
+  return directory.value_or("");
+}
+
 Error SplitByType(Comm& comm, int split_type, int key, const Info* info, Ref<Comm>* made) {
   switch (split_type) {
     case MPI_COMM_TYPE_SHARED:
@@ -95,7 +102,7 @@ Error SplitByType(Comm& comm, int split_type, int key, const Info* info, Ref<Com
       return {};
     }
     case MPIX_COMM_TYPE_NEIGHBORHOOD:
-      return Error(MPI_ERR_UNSUPPORTED_OPERATION, "split_type MPIX_COMM_TYPE_NEIGHBORHOOD is not supported");
+      return SplitByDirectory(comm, CommonDirectory(info), key, made);
     default:
       return Error(MPI_ERR_ARG,
                    "split_type " + std::to_string(split_type) + " is not a MPI_COMM_TYPE_... or MPI_UNDEFINED");

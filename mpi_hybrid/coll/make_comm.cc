@@ -1,9 +1,5 @@
 #include "mpi_hybrid/coll/make_comm.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <functional>
 #include <span>
@@ -11,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "mpi_hybrid/coll/collectives.h"
+#include "mpi_hybrid/coll/gather_words.h"
 #include "mpi_hybrid/coll/group_tree.h"
 #include "mpi_hybrid/coll/inter_end.h"
 #include "mpi_hybrid/coll/make_comm_agreement.h"
@@ -25,23 +21,8 @@ ProcessId Self(const Comm& comm) { return comm.local->members[static_cast<size_t
 
 Comm& LocalOf(Comm& comm) { return comm.inter ? *comm.local_comm : comm; }
 
-Uniform Words(const int* words, size_t count) { return {words, static_cast<MPI_Aint>(count), Datatype::Find(MPI_INT)}; }
-
 // Constructors are several steps, of which one may fail at a process and not at another, as when a third dies in it. Whoever
 // has failed takes the steps that are left all the same, and says so in the last: nobody waits for one who went away.
-
-// The `width` ints of every process of the local and the remote group, by rank.
-Error GatherWords(Comm& comm, const int* mine, size_t width, std::vector<int>* local, std::vector<int>* remote) {
-  local->resize(width * static_cast<size_t>(comm.size()));
-  Error gathered = AllGather(Words(mine, width), Words(local->data(), width), LocalOf(comm));
-  if (!comm.inter) {
-    *remote = *local;
-    return gathered;
-  }
-  remote->resize(width * static_cast<size_t>(comm.remote_size()));
-  Error across = AllGather(Words(mine, width), Words(remote->data(), width), comm);
-  return gathered.ok() ? std::move(across) : std::move(gathered);
-}
 
 // The last step of constructors over all of `parent`: contexts, also when this process is in neither group of the
 // result; a communicator if it is. Intracommunicators: `remote` is `local`. Every process that gets one has the groups
@@ -86,24 +67,6 @@ Ref<Group> OfColor(const Group& group, const std::vector<int>& table, int color)
   return Include(group, ranks);
 }
 
-// A number that processes have in common when they can share memory: the same running kernel, and the same /dev/shm.
-uint64_t HostNumber() {
-  std::string identity;
-  if (const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC); fd >= 0) {
-    char text[64];
-    if (const ssize_t length = read(fd, text, sizeof text); length > 0)
-      identity.assign(text, static_cast<size_t>(length));
-    close(fd);
-  }
-  char name[256] = {};
-  if (identity.empty() && gethostname(name, sizeof name - 1) == 0) identity = name;
-  struct stat shared {};
-  if (stat("/dev/shm", &shared) == 0) identity += std::to_string(shared.st_dev) + ":" + std::to_string(shared.st_ino);
-  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
-  for (char c : identity) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
-  return hash;
-}
-
 }  // namespace
 
 Error CreateFromGroup(Comm& parent, const Ref<Group>& group, Ref<Comm>* made) {
@@ -133,24 +96,6 @@ Error Split(Comm& comm, int color, int key, Ref<Comm>* made, const Error& refusa
   if (!gathered.ok()) return MakeFromGroups(comm, MakeGroup({}), MakeGroup({}), made, gathered);
   if (color == MPI_UNDEFINED) return MakeFromGroups(comm, MakeGroup({}), MakeGroup({}), made);
   return MakeFromGroups(comm, OfColor(*comm.local, local, color), OfColor(*comm.remote, remote, color), made);
-}
-
-Error SplitByHost(Comm& comm, int key, Ref<Comm>* made, bool take_part) {
-  *made = nullptr;
-  const uint64_t number = HostNumber();
-  const int mine[2] = {static_cast<int>(number), static_cast<int>(number >> 32)};
-  std::vector<int> first, second;
-  if (const Error gathered = GatherWords(comm, mine, 2, &first, &second); !gathered.ok())
-    return Split(comm, MPI_UNDEFINED, key, made, gathered);
-  // The color is the place of the host's first process, counted alike on both sides of an intercommunicator.
-  if (comm.inter) {
-    if (!comm.is_local_first) std::swap(first, second);
-    first.insert(first.end(), second.begin(), second.end());
-  }
-  int color = 0;
-  while (first[2 * static_cast<size_t>(color)] != mine[0] || first[2 * static_cast<size_t>(color) + 1] != mine[1])
-    ++color;
-  return Split(comm, take_part ? color : MPI_UNDEFINED, key, made);
 }
 
 namespace {

@@ -1,6 +1,7 @@
 #ifndef MPI_HYBRID_COLL_MAKE_COMM_H_
 #define MPI_HYBRID_COLL_MAKE_COMM_H_
 
+#include <string>
 #include <string_view>
 
 #include "mpi_hybrid/comm/communicator.h"
@@ -28,6 +29,10 @@ Error CreateInterOfGroups(const Ref<Group>& local, int local_leader, const Group
 Error Split(Comm& comm, int color, int key, Ref<Comm>* made, const Error& refusal = {});
 // MPI_COMM_TYPE_SHARED: processes that can share memory. `take_part`: false for split_type MPI_UNDEFINED.
 Error SplitByHost(Comm& comm, int key, Ref<Comm>* made, bool take_part = true);
+// Processes to which `directory` is the same one, of whatever host: two that do not run on one kernel find that out by files in it (".weft-nbhd-"
+// and a number, for a moment), so that what cannot be written to anywhere is not taken for the same on two hosts. Nobody gets a communicator
+// where the text is not the same at all, or is empty at all; a process for which there is no such directory gets none.
+Error SplitByDirectory(Comm& comm, const std::string& directory, int key, Ref<Comm>* made);
 // `peer` (null elsewhere) and `remote_leader` count at the local leader. MPI_ERR_COMM: the groups overlap. `refusal`:
 // as in Duplicate.
 Error CreateInter(Comm& local, int local_leader, Comm* peer, int remote_leader, int tag, Ref<Comm>* made,
