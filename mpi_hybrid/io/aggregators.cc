@@ -28,6 +28,16 @@ std::vector<int> SpreadOverHosts(const std::vector<int>& leaders) {
   return ranks;
 }
 
+// What ranks said: each follows one that follows itself.
+Error CheckLeaders(const std::vector<int>& leaders) {
+  for (size_t rank = 0; rank < leaders.size(); ++rank) {
+    const auto leader = static_cast<size_t>(leaders[rank]);
+    if (leader < leaders.size() && leaders[leader] == leaders[rank]) continue;
+    return Error(MPI_ERR_INTERN, "rank " + std::to_string(rank) + " says that the first rank of its host is " + std::to_string(leaders[rank]));
+  }
+  return {};
+}
+
 }  // namespace
 
 Error Aggregators::Make(Comm& comm, int64_t wanted, int64_t buffer_bytes) {
@@ -41,6 +51,7 @@ Error Aggregators::Make(Comm& comm, int64_t wanted, int64_t buffer_bytes) {
   Error error = TellBytes(*host, 0, &leader, sizeof leader);
   std::vector<int> leaders(static_cast<size_t>(comm.size()));
   if (Error gathered = GatherBytes(comm, &leader, sizeof leader, leaders.data()); error.ok()) error = std::move(gathered);
+  if (error.ok()) error = CheckLeaders(leaders);
   if (error.ok()) {
     ranks_ = SpreadOverHosts(leaders);
     const auto hosts = std::count_if(ranks_.begin(), ranks_.end(), [&](int rank) { return leaders[static_cast<size_t>(rank)] == rank; });

@@ -39,16 +39,20 @@ Error Agree(Comm& comm, const Error& mine) {
   Error reduced = AllReduce(&failed, &who, 1, TypeOf(MPI_INT), *Op::Find(MPI_MAX), comm);
   if (!reduced.ok()) return mine.ok() ? reduced : mine;
   if (who == 0) return {};
+  const int first = kHighest - who;
+  if (first < 0 || first >= comm.size()) return Error(MPI_ERR_INTERN, "the ranks agree that rank " + std::to_string(first) + " failed, which there is not");
   Told told = {};
   if (who == failed) {
     told.mpi_class = mine.mpi_class();
     const std::string words = mine.message();
     std::memcpy(told.words, words.data(), std::min(words.size(), sizeof told.words - 1));
   }
-  reduced = TellBytes(comm, kHighest - who, &told, sizeof told);
+  reduced = TellBytes(comm, first, &told, sizeof told);
   if (!mine.ok()) return mine;
   WEFT_MPI_TRY(std::move(reduced));
-  return Error(told.mpi_class, "at rank " + std::to_string(kHighest - who) + ": " + told.words);
+  told.words[sizeof told.words - 1] = 0;
+  const bool is_class = told.mpi_class > MPI_SUCCESS && told.mpi_class <= MPI_ERR_LASTCODE;
+  return Error(is_class ? told.mpi_class : MPI_ERR_OTHER, "at rank " + std::to_string(first) + ": " + told.words);
 }
 
 }  // namespace weft::mpi::io

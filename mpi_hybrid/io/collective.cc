@@ -1,6 +1,7 @@
 #include "mpi_hybrid/io/collective.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -21,7 +22,7 @@ Extent ExtentOf(const Access& access) {
   if (extent.bytes == 0) return extent;
   extent.first = view.OffsetOf(access.position());
   extent.end = view.OffsetOf(access.position() + access.bytes() - 1) + 1;
-  extent.piece = std::min(view.piece_bytes(), extent.bytes);
+  extent.piece = std::clamp<int64_t>(view.piece_bytes(), 1, extent.bytes);
   return extent;
 }
 
@@ -79,6 +80,10 @@ Error RunTogether(File& file, Access& access, const Error& begun, MPI_Count* mov
     extents.resize(static_cast<size_t>(comm.size()));
     WEFT_MPI_TRY(GatherBytes(comm, &mine, sizeof mine, extents.data()));
     if (std::any_of(extents.begin(), extents.end(), [](const Extent& extent) { return extent.failed != 0; })) return Agree(comm, begun);
+    for (size_t rank = 0; rank < extents.size(); ++rank) {
+      // The same at all ranks.
+      if (!extents[rank].MakesSense()) return Error(MPI_ERR_INTERN, file.name + ": rank " + std::to_string(rank) + " told of a part of the file that is none");
+    }
     if (UsesTwoPhases(file, access, extents)) return Agree(comm, RunTwoPhases(file, access, std::move(extents), moved));
   }
   Error error = begun;

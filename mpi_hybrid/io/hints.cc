@@ -1,5 +1,6 @@
 #include "mpi_hybrid/io/hints.h"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <string>
@@ -60,6 +61,15 @@ void Hints::Take(const Info& info) {
       access = Access::kSequential;
     }
   }
+}
+
+void Hints::Clamp() {
+  cb_nodes = std::clamp<int64_t>(cb_nodes, 0, kMostNodes);
+  for (int64_t* bytes : {&cb_buffer_size, &ind_rd_buffer_size, &ind_wr_buffer_size}) *bytes = std::clamp(*bytes, kLeastBuffer, kMostBuffer);
+  for (Choice* choice : {&cb_read, &cb_write, &ds_read, &ds_write}) {
+    if (*choice > Choice::kDisable) *choice = Choice::kAutomatic;
+  }
+  if (access > Access::kRandom) access = Access::kUnknown;
 }
 
 void Hints::Tell(int aggregators, Info* info) const {

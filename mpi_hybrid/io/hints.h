@@ -23,6 +23,8 @@ struct Hints {
 
   // Takes what it knows; values that make no sense are ignored, as the standard wants it.
   void Take(const Info& info);
+  // What another rank told, within the bounds that Take has.
+  void Clamp();
   // The hints in force as keys. `aggregators`: how many there are, 0 when that is not known yet.
   void Tell(int aggregators, Info* info) const;
 };

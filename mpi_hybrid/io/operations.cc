@@ -1,5 +1,6 @@
 #include "mpi_hybrid/io/operations.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,11 +33,18 @@ Error Begin(File& file, Access::Direction direction, const Place& place, const D
   return {};
 }
 
+// All ranks move the shared pointer, and it wraps around.
+Error CheckShared(const File& file, int64_t offset) {
+  if (offset >= 0) return {};
+  return Error(MPI_ERR_ARG, file.name + ": the shared file pointer is at " + std::to_string(offset) + ", beyond what a file can have");
+}
+
 Error BeginShared(File& file, Access::Direction direction, const Data& data, Access* access) {
   // First whether it may be at all, and how much it is.
   WEFT_MPI_TRY(Access::Make(file, direction, 0, data.buffer, data.count, *data.type, access));
   int64_t before = 0;
   WEFT_MPI_TRY(file.shared.Advance(access->etypes(), &before));
+  WEFT_MPI_TRY(CheckShared(file, before));
   return Access::Make(file, direction, before, data.buffer, data.count, *data.type, access);
 }
 
@@ -54,9 +62,11 @@ Error BeginOrdered(File& file, Access::Direction direction, const Data& data, co
   int64_t before = 0, all = 0, failed = 0;
   for (int rank = 0; rank < comm.size(); ++rank) {
     const Part& part = parts[static_cast<size_t>(rank)];
-    if (rank < comm.rank) before += part.etypes;
-    all += part.etypes;
-    failed += part.failed;
+    if (rank == comm.rank) before = all;
+    if (part.etypes < 0 || __builtin_add_overflow(all, part.etypes, &all)) {
+      return Error(MPI_ERR_ARG, file.name + ": what the ranks transfer together is beyond what a file can have");  // at all
+    }
+    failed |= part.failed;
   }
   if (failed != 0) return Agree(comm, made);
   struct Base {
@@ -70,7 +80,9 @@ Error BeginOrdered(File& file, Access::Direction direction, const Data& data, co
   }
   WEFT_MPI_TRY(TellBytes(comm, 0, &base, sizeof base));
   if (base.failed != 0) return Agree(comm, advanced);
-  return Access::Make(file, direction, base.offset + before, data.buffer, data.count, *data.type, access);
+  int64_t offset = 0;
+  WEFT_MPI_TRY(CheckShared(file, __builtin_add_overflow(base.offset, before, &offset) ? -1 : std::min(base.offset, offset)));
+  return Access::Make(file, direction, offset, data.buffer, data.count, *data.type, access);
 }
 
 Error BeginAlone(File& file, Access::Direction direction, const Place& place, const Data& data, Access* access) {

@@ -8,7 +8,8 @@ void RunWriter::Add(const FileRange& range) {
   if (!runs_.empty()) {
     RangeRun& last = runs_.back();
     const int64_t distance = range.offset - (last.offset + (last.count - 1) * last.stride);
-    if (last.bytes == range.bytes && (last.count == 1 || last.stride == distance)) {
+    // The same range again is a run of its own: `count` says what a list costs to walk over no more than the window does.
+    if (last.bytes == range.bytes && distance > 0 && (last.count == 1 || last.stride == distance)) {
       last.stride = distance;
       ++last.count;
       return;
@@ -32,7 +33,7 @@ bool AreWithin(std::span<const RangeRun> runs, const FileRange& window) {
   int64_t last = window.offset;
   for (const RangeRun& run : runs) {
     int64_t reach;
-    if (run.bytes <= 0 || run.bytes > window.bytes || run.count <= 0 || run.stride < 0 || run.offset < last || run.offset > window.end() ||
+    if (run.bytes <= 0 || run.bytes > window.bytes || run.count <= 0 || run.stride < (run.count > 1 ? 1 : 0) || run.offset < last || run.offset > window.end() ||
         __builtin_mul_overflow(run.count - 1, run.stride, &reach) || reach > window.bytes ||
         run.offset + reach + run.bytes > window.end()) {
       return false;

@@ -41,7 +41,7 @@ class RunReader {
   int64_t done_ = 0;  // of the first
 };
 
-// Whether what another rank sent are ascending ranges within `window`.
+// Whether what another rank sent are ascending ranges within `window`, which lies between 0 and View::kMostBytes.
 bool AreWithin(std::span<const RangeRun> runs, const FileRange& window);
 
 // The union of several lists, in ascending order; ranges that touch, overlap, or have a gap of at most `gap` bytes between them are one.

@@ -18,7 +18,6 @@
 namespace weft::mpi::io {
 namespace {
 
-constexpr int64_t kNowhere = INT64_MAX;
 constexpr int64_t kBlock = 4096;               // domains begin at multiples of it
 constexpr int64_t kGapWorthReading = 64 << 10;  // between ranges of a window
 enum Tag { kList = 1, kData, kGo };
@@ -141,20 +140,13 @@ void TwoPhase::FindSlice(Side& side) {
 }
 
 void TwoPhase::SendList(int index) {
-  Side& side = sides_[static_cast<size_t>(index)];
-  const ListHeader header = {side.next, side.to - side.from};
+  const Side& side = sides_[static_cast<size_t>(index)];
+  WindowList list = {side.next, side.to - side.from, side.runs.runs()};
   if (is_own(index)) {
-    const auto own = std::find(senders_.begin(), senders_.end(), comm_.rank);
-    List& list = lists_[static_cast<size_t>(own - senders_.begin())];
-    list.header = header;
-    list.runs = side.runs.runs();
-    return;
+    ListOf(comm_.rank) = std::move(list);
+  } else {
+    Post(list.Serialize(), aggregators_.rank(index), kList);
   }
-  const std::vector<RangeRun>& runs = side.runs.runs();
-  std::vector<uint8_t> message(sizeof header + runs.size() * sizeof(RangeRun));
-  std::memcpy(message.data(), &header, sizeof header);
-  if (!runs.empty()) std::memcpy(message.data() + sizeof header, runs.data(), runs.size() * sizeof(RangeRun));
-  Post(std::move(message), aggregators_.rank(index), kList);
 }
 
 // Its data of the window goes into the buffer, or into a message.
@@ -198,37 +190,40 @@ void TwoPhase::TakeSlice(int index, int which, int64_t end_of_file) {
   }
 }
 
+Go TwoPhase::HearGo(int index) {
+  constexpr Go kEnd = {kNowhere, 0};
+  if (is_own(index)) return own_go_;
+  const Side& side = sides_[static_cast<size_t>(index)];
+  const int aggregator = aggregators_.rank(index);
+  Go go;
+  if (!Fetch(&go, sizeof go, aggregator, kGo)) return kEnd;
+  if (go.MakesSense(Window(side), side.domain.end(), side.next)) return go;
+  Note(Error(MPI_ERR_INTERN, file_.name + ": rank " + std::to_string(aggregator) + " named a window at " + std::to_string(go.next) +
+                                 ", which cannot come next"));
+  return kEnd;
+}
+
 // --- as an aggregator ---
 
 void TwoPhase::ReceiveList(int rank, const FileRange& window) {
-  List& list = lists_[static_cast<size_t>(std::find(senders_.begin(), senders_.end(), rank) - senders_.begin())];
-  list.header = {kNowhere, 0};
-  list.runs.clear();
+  WindowList& list = ListOf(rank);
+  list = {};
   MPI_Status status;
   if (Error error = AwaitMessage(rank, kList, comm_, &status); !error.ok()) return Note(std::move(error));
   std::vector<uint8_t> message(static_cast<size_t>(GetCount(status)));
   if (!Fetch(message.data(), static_cast<int64_t>(message.size()), rank, kList)) return;
-  const bool shaped = message.size() >= sizeof(ListHeader) && (message.size() - sizeof(ListHeader)) % sizeof(RangeRun) == 0;
-  if (shaped) {
-    std::memcpy(&list.header, message.data(), sizeof(ListHeader));
-    list.runs.resize((message.size() - sizeof(ListHeader)) / sizeof(RangeRun));
-    if (!list.runs.empty()) std::memcpy(list.runs.data(), message.data() + sizeof(ListHeader), message.size() - sizeof(ListHeader));
-  }
-  if (!shaped || !AreWithin(list.runs, window) || list.header.next < window.end()) {
-    Note(Error(MPI_ERR_INTERN, file_.name + ": rank " + std::to_string(rank) + " told of data outside of the window that it was asked for"));
-    list = {};
-    list.header.next = kNowhere;
-  }
+  // Only who reads may have the same bytes twice.
+  const int64_t most = access_.writes() ? window.bytes : extents_[static_cast<size_t>(rank)].bytes;
+  if (WindowList::Parse(message, window, most, &list)) return;
+  Note(Error(MPI_ERR_INTERN, file_.name + ": rank " + std::to_string(rank) + " told of data outside of the window that it was asked for"));
 }
 
 // What another host's rank sent, to where it belongs in the buffer.
 void TwoPhase::ReceiveData(int rank, uint8_t* buffer, const FileRange& window) {
-  const List& list = lists_[static_cast<size_t>(std::find(senders_.begin(), senders_.end(), rank) - senders_.begin())];
-  int64_t bytes = 0;
-  for (const RangeRun& run : list.runs) bytes += run.bytes * run.count;
-  if (bytes == 0) return;
-  packed_.resize(static_cast<size_t>(bytes));
-  if (!Fetch(packed_.data(), bytes, rank, kData)) return;
+  const WindowList& list = ListOf(rank);
+  if (list.bytes == 0) return;
+  packed_.resize(static_cast<size_t>(list.bytes));
+  if (!Fetch(packed_.data(), list.bytes, rank, kData)) return;
   RunReader reader(list.runs);
   const uint8_t* from = packed_.data();
   for (FileRange range; reader.Next(&range); from += range.bytes) {
@@ -246,13 +241,13 @@ void TwoPhase::GatherLists() {
 
 int64_t TwoPhase::NextStart() const {
   int64_t next = kNowhere;
-  for (const List& list : lists_) next = std::min(next, list.header.next);
+  for (const WindowList& list : lists_) next = std::min(next, list.next);
   return next;
 }
 
 std::vector<std::span<const RangeRun>> TwoPhase::ListedRuns() const {
   std::vector<std::span<const RangeRun>> runs;
-  for (const List& list : lists_) runs.emplace_back(list.runs);
+  for (const WindowList& list : lists_) runs.emplace_back(list.runs);
   return runs;
 }
 
@@ -334,10 +329,8 @@ Error TwoPhase::Write(int64_t* moved) {
       Side& side = sides_[static_cast<size_t>(i)];
       if (!side.active) continue;
       if (round > 0) {
-        Go go = own_go_;
-        if (!is_own(i) && !Fetch(&go, sizeof go, aggregators_.rank(i), kGo)) go.next = kNowhere;
-        side.start = go.next;
-        side.active = go.next != kNowhere;
+        side.start = HearGo(i).next;
+        side.active = side.start != kNowhere;
         if (!side.active) continue;
       }
       any = true;
@@ -390,8 +383,7 @@ Error TwoPhase::Read(int64_t* moved) {
     for (int i = 0; i < aggregators_.count(); ++i) {
       Side& side = sides_[static_cast<size_t>(i)];
       if (!side.active || !side.sends) continue;
-      Go go = own_go_;
-      if (!is_own(i) && !Fetch(&go, sizeof go, aggregators_.rank(i), kGo)) go = {kNowhere, 0};
+      const Go go = HearGo(i);
       end_of_file_ = std::min(end_of_file_, go.end_of_file);
       // The list of the next window goes first, so that the aggregator reads while this one is copied.
       Side now = side;

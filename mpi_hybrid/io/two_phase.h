@@ -1,6 +1,7 @@
 #ifndef MPI_HYBRID_IO_TWO_PHASE_H_
 #define MPI_HYBRID_IO_TWO_PHASE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <vector>
@@ -8,17 +9,10 @@
 #include "mpi_hybrid/io/access.h"
 #include "mpi_hybrid/io/aggregators.h"
 #include "mpi_hybrid/io/range_runs.h"
+#include "mpi_hybrid/io/two_phase_messages.h"
 #include "mpi_hybrid/p2p/request/request.h"
 
 namespace weft::mpi::io {
-
-// What a rank accesses in a collective call, as all tell all.
-struct Extent {
-  int64_t first = 0, end = 0;  // of the file
-  int64_t bytes = 0;           // of data
-  int64_t piece = 0;           // bytes that lie together, on average
-  int64_t failed = 0;          // it cannot take part
-};
 
 // A collective access in two phases (collective buffering). The stretch of the file that all ranks together access is divided among the
 // aggregators. Each goes through its part in windows of the size of its buffer: the ranks put what they have in a window into the buffer
@@ -31,7 +25,7 @@ struct Extent {
 // With the library's lock, which files' calls let go of.
 class TwoPhase {
  public:
-  // `extents` of all ranks, one of which has data at least.
+  // `extents` of all ranks, which make sense, and one of which has data at least.
   TwoPhase(File& file, Access& access, Aggregators& aggregators, std::vector<Extent> extents);
 
   // `*moved`: bytes of the view's stream. The access's memory has begun.
@@ -39,16 +33,6 @@ class TwoPhase {
   Error Read(int64_t* moved);
 
  private:
-  // What an aggregator says of the next window, and, reading, of this one.
-  struct Go {
-    int64_t next;  // where it begins, or kNowhere
-    int64_t end_of_file;
-  };
-  // What a rank says of a window; the runs follow.
-  struct ListHeader {
-    int64_t next;  // where this rank goes on behind the window, or kNowhere
-    int64_t bytes;
-  };
   // One aggregator as this rank sees it.
   struct Side {
     FileRange domain;
@@ -58,11 +42,6 @@ class TwoPhase {
     int64_t from = 0, to = 0;  // positions of this rank's data in the window
     int64_t next = 0;          // behind it
     RunWriter runs;
-  };
-  // What another rank said of the window of this aggregator.
-  struct List {
-    ListHeader header = {};
-    std::vector<RangeRun> runs;
   };
 
   bool Sends(const Extent& extent, const FileRange& domain) const;
@@ -75,8 +54,12 @@ class TwoPhase {
   void TakeSlice(int index, int which, int64_t end_of_file);
   void SendList(int index);
 
+  // What it says of the next window; where nothing comes, or nonsense, there is none.
+  Go HearGo(int index);
+
   // As the aggregator.
   void GatherLists();
+  WindowList& ListOf(int rank) { return lists_[static_cast<size_t>(std::find(senders_.begin(), senders_.end(), rank) - senders_.begin())]; }
   void ReceiveList(int rank, const FileRange& window);
   void ReceiveData(int rank, uint8_t* buffer, const FileRange& window);
   int64_t NextStart() const;
@@ -100,7 +83,7 @@ class TwoPhase {
   TypeCursor memory_;
   std::vector<Side> sides_;   // by aggregator
   std::vector<int> senders_;  // ranks with data in this aggregator's domain
-  std::vector<List> lists_;   // theirs
+  std::vector<WindowList> lists_;  // what they have in its window
   Go own_go_ = {};            // what this aggregator says to itself
 
   struct Posted {

@@ -10,8 +10,6 @@
 namespace weft::mpi::io {
 namespace {
 
-constexpr int64_t kMostBytes = int64_t{1} << 62;  // of file and stream
-
 const void* AsAddress(int64_t offset) { return reinterpret_cast<const void*>(static_cast<uintptr_t>(offset)); }
 int64_t AsOffset(const void* address) { return static_cast<int64_t>(reinterpret_cast<uintptr_t>(address)); }
 

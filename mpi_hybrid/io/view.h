@@ -24,6 +24,8 @@ struct FileRange {
 // counts in etypes. Immutable; operations under way keep theirs.
 class View : public RefCounted<View> {
  public:
+  static constexpr int64_t kMostBytes = int64_t{1} << 62;  // of file and stream
+
   // Whole file, bytes: the view of a file that was just opened.
   static Ref<View> Initial();
   // MPI_ERR_ARG, MPI_ERR_TYPE: the types make no view, or not for a file that is written.

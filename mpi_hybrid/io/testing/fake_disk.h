@@ -37,7 +37,7 @@ class FakeDisk final : public RawFile {
   ssize_t WriteAt(std::span<const iovec> pieces, int64_t offset) override {
     return Move(pieces, offset, [&](const iovec& piece, int64_t at) -> ssize_t {
       const auto fits = std::clamp<int64_t>(faults_.room - at, 0, static_cast<int64_t>(piece.iov_len));
-      if (fits == 0) return -ENOSPC;
+      if (fits <= 0) return -ENOSPC;
       if (static_cast<int64_t>(bytes.size()) < at + fits) bytes.resize(static_cast<size_t>(at + fits));
       memcpy(bytes.data() + at, piece.iov_base, static_cast<size_t>(fits));
       return fits;
