@@ -4,10 +4,12 @@ The binaries are the same on both; on Weft LD_LIBRARY_PATH puts its libmpich.so.
   NPmpich2 -u 16384 -n 10 [-a -2 | -s | -S | -i | ...]   two ranks; writes np.out. Debian's has no one-sided modes (it imports no MPI_Put).
   scalapack/mpich-tests/x*                                2 and 4 ranks, in a directory with the *.dat files
   mpif.h, use mpi, use mpi_f08, C++, HDF5, coarrays       built here by mpifort.mpich, mpicxx.mpich, mpicc.mpich
+  ph5example, adios_global, adios_read_global             examples of HDF5 and ADIOS, built here; bp2bp.mpich, a tool of ADIOS
   OpenCoarrays-*-tests/*                                  4 images, prebuilt
 """
 
 import glob
+import gzip
 import os
 import re
 import shutil
@@ -21,6 +23,9 @@ import stock
 SCALAPACK = "/usr/lib/x86_64-linux-gnu/scalapack/mpich-tests"
 COARRAYS = "/usr/lib/x86_64-linux-gnu/open-coarrays/mpich"
 HDF5 = "/usr/lib/x86_64-linux-gnu/hdf5/mpich"
+# Debian has the library as an archive, and of what it needs no packages for builds with MPICH.
+ADIOS = ["/usr/lib/x86_64-linux-gnu/adios/mpich/libadios.a", "-l:libnetcdf_mpi.so.19", "-lhdf5_mpich_hl", "-lhdf5_mpich", "-l:liblz4.so.1",
+         "-l:libblosc.so.1", "-l:libbz2.so.1.0", "-l:libsz.so.2", "-lz", "-lm"]
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
@@ -31,14 +36,19 @@ class StockTest(mpi.MpiTest):
         self.addCleanup(shutil.rmtree, self.directory)
 
     def build(self, compiler, source, *options):
-        program = os.path.join(self.directory, os.path.splitext(source)[0])
-        command = [compiler, "-O1", stock.workspace_file(f"tests/mpi_stock/{source}"), "-o", program, *options]
+        path = source if os.path.isabs(source) else stock.workspace_file(f"tests/mpi_stock/{source}")
+        program = os.path.join(self.directory, os.path.splitext(os.path.basename(source))[0])
+        command = [compiler, "-O1", path, "-o", program, *options]
         done = subprocess.run(command, cwd=self.directory, capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, " ".join(command) + "\n" + done.stderr)
         return program
 
     def run_here(self, ranks, program, *arguments, **options):
         return self.run_job(ranks, program, *arguments, directory=self.directory, **options)
+
+    def expect_good(self, program, wanted):
+        for ranks in (1, 2, 4):
+            self.assertIn(wanted, self.run_here(ranks, program))
 
 
 class NetPipe(StockTest):
@@ -98,10 +108,6 @@ def add_scalapack():
 
 class Languages(StockTest):
 
-    def expect_good(self, program, wanted):
-        for ranks in (1, 2, 4):
-            self.assertIn(wanted, self.run_here(ranks, program))
-
     def test_mpif_h(self):
         self.expect_good(self.build("mpifort.mpich", "with_mpif.f", "-fallow-argument-mismatch", "-w"), "mpif.h is good")
 
@@ -111,9 +117,6 @@ class Languages(StockTest):
     def test_use_mpi_f08(self):
         self.expect_good(self.build("mpifort.mpich", "with_mpi_f08.f90"), "use mpi_f08 is good")
 
-    def test_files_with_mpi_f08(self):
-        self.expect_good(self.build("mpifort.mpich", "with_files_f08.f90"), "files are good")
-
     def test_cxx(self):
         self.expect_good(self.build("mpicxx.mpich", "with_cxx.cc"), "C++ is good")
 
@@ -122,10 +125,74 @@ class Languages(StockTest):
             self.skipTest("the distribution's libp11-kit, which libhdf5_mpich brings, hangs at exit under AddressSanitizer, on MPICH as well")
         self.expect_good(self.build("mpicc.mpich", "with_hdf5.c", f"-I{HDF5}/include", "-lhdf5_mpich"), "HDF5: 0 wrong")
 
+
+class Files(StockTest):
+
+    def setUp(self):
+        super().setUp()
+        self.without_sanitizer = lambda library: self.sanitizer and self.skipTest(
+            f"the distribution's libp11-kit, which {library} brings, hangs at exit under AddressSanitizer, on MPICH as well")
+
+    def unpack(self, package, pattern):
+        """An example of the distribution, as it is."""
+        names = glob.glob(f"/usr/share/doc/{package}/{pattern}")
+        self.assertTrue(names, f"{package} is missing: as root, tools/setup test")
+        for name in names:
+            with (gzip.open if name.endswith(".gz") else open)(name, "rt") as example:
+                text = example.read()
+            with open(os.path.join(self.directory, os.path.basename(name).removesuffix(".gz")), "w") as copy:
+                copy.write(text)
+
+    def build_here(self, source, *options):
+        return self.build("mpicc.mpich", os.path.join(self.directory, source), "-w", *options)
+
+    def test_mpif_h(self):
+        self.expect_good(self.build("mpifort.mpich", "with_files.F90", "-fallow-argument-mismatch", "-w"), "files are good")
+
+    def test_use_mpi(self):
+        self.expect_good(self.build("mpifort.mpich", "with_files.F90", "-DUSE_MPI", "-fallow-argument-mismatch", "-w"), "files are good")
+
+    def test_use_mpi_f08(self):
+        self.expect_good(self.build("mpifort.mpich", "with_files_f08.f90"), "files are good")
+
     def test_parallel_hdf5(self):
-        if self.sanitizer:
-            self.skipTest("the distribution's libp11-kit, which libhdf5_mpich brings, hangs at exit under AddressSanitizer, on MPICH as well")
+        self.without_sanitizer("libhdf5_mpich")
         self.expect_good(self.build("mpicc.mpich", "with_parallel_hdf5.c", f"-I{HDF5}/include", "-lhdf5_mpich"), "Parallel HDF5: 0 wrong")
+
+    def test_the_parallel_example_of_hdf5(self):
+        self.without_sanitizer("libhdf5_mpich")
+        self.unpack("libhdf5-doc", "examples/ph5example.c.gz")
+        self.expect_good(self.build_here("ph5example.c", f"-I{HDF5}/include", "-lhdf5_mpich"), "PHDF5 tests finished with no errors")
+
+    def test_examples_and_tools_of_adios(self):
+        self.without_sanitizer("libhdf5_mpich")
+        self.unpack("libadios-examples", "examples/C/global-array/*")
+        writer, reader = (self.build_here(name, *ADIOS) for name in ("adios_global.c", "adios_read_global.c"))
+        for method in "MPI", "MPI_AGGREGATE":
+            self.choose_method(method)
+            for ranks in 2, 4:
+                self.run_here(ranks, writer)
+                output = self.run_here(ranks, reader)
+                for row in range(ranks):  # in any order, labels and numbers too
+                    numbers = r"\s+".join(str(10 * row + column) for column in range(10))
+                    self.assertRegex(output, rf"(?<!\d){numbers}\n")
+            if method == "MPI":
+                # Its tool copies what is no array, on MPICH too.
+                self.run_here(2, "bp2bp.mpich", "adios_global.bp", "copy.bp", "20", "20", "MPI")
+                self.assertEqual(self.scalars("copy.bp"), {"NX": 10, "size": ranks, "rank": 0})
+
+    def choose_method(self, method):
+        """In the example's configuration, which has the others' parameters."""
+        path = os.path.join(self.directory, "adios_global.xml")
+        with open(path) as file:
+            text = re.sub(r'<method group="temperature".*?(/>|</method>)\n', "", file.read(), count=1)
+        options = "num_aggregators=2;num_ost=2" if method == "MPI_AGGREGATE" else ""
+        with open(path, "w") as file:
+            file.write(text.replace("<buffer", f'<method group="temperature" method="{method}">{options}</method>\n  <buffer', 1))
+
+    def scalars(self, name):
+        listing = subprocess.run(["bpls.mpich", "-l", name], cwd=self.directory, capture_output=True, text=True, check=True).stdout
+        return {key: int(value) for key, value in re.findall(r"^\s*integer\s+(\w+)\s+scalar = (-?\d+)", listing, re.M)}
 
 
 class Coarrays(StockTest):
