@@ -24,6 +24,8 @@ constexpr std::string_view kPrefix = "WEFT_";
 constexpr std::string_view kMpiPrefix = "WEFT_MPI_";  // the MPI library's own table: mpi_hybrid/core/settings.h
 constexpr std::string_view kPmiPrefix = "WEFT_PMI";   // and what a rank and mpiexec read: pmi/
 
+constexpr char kSameHostDefault[] = "off";
+
 // Order is that of the man page. An empty value counts as not set.
 constexpr SettingInfo kTable[] = {
     {"WEFT_MPA_CRC", "auto|on|off", "auto",
@@ -32,7 +34,7 @@ constexpr SettingInfo kTable[] = {
     {"WEFT_MPA_REVISION", "1|2", "2", "MPA start-up offered to peers: 1 (RFC 5044) or 2 (RFC 6581)."},
     {"WEFT_EXTENSIONS", "auto|off", "auto",
      "Agree on larger FPDUs and the like with other Weft ends, by a trailer in the private data."},
-    {"WEFT_SAME_HOST", "auto|rings|off", "off",
+    {"WEFT_SAME_HOST", "auto|rings|off", kSameHostDefault,
      "Speak to peers on this host through shared memory, where both can; rings: queue pairs do, and nobody reads another process's memory."},
     {"WEFT_TRACE", "0|1", "0", "Write a readable line per event to stderr."},
     {"WEFT_PCAP", "FILE", "none", "Capture every connection into FILE for Wireshark; %p in it becomes the process id."},
@@ -67,6 +69,10 @@ constexpr SettingInfo kTable[] = {
 
 // One per row of kTable: takes a value that is among the row's choices, false when it is not acceptable after all.
 using Apply = bool (*)(Settings&, std::string_view);
+
+constexpr SameHost ReadSameHost(std::string_view value) {
+  return value == "off" ? SameHost::kOff : value == "rings" ? SameHost::kRings : SameHost::kAuto;
+}
 
 bool ApplyDevices(Settings& settings, std::string_view value) {
   std::vector<std::string> names;
@@ -115,7 +121,7 @@ constexpr Apply kApply[] = {
     [](Settings& s, std::string_view v) { return s.mpa_revision = v == "1" ? 1 : 2, true; },
     [](Settings& s, std::string_view v) { return s.extensions = v == "auto", true; },
     [](Settings& s, std::string_view v) {
-      s.same_host = v == "off" ? SameHost::kOff : v == "rings" ? SameHost::kRings : SameHost::kAuto;
+      s.same_host = ReadSameHost(v);
       return true;
     },
     [](Settings& s, std::string_view v) { return s.trace = v == "1", true; },
@@ -230,6 +236,8 @@ const Process& TheProcess() {
 }  // namespace
 
 std::span<const SettingInfo> AllSettings() { return kTable; }
+
+SameHost Settings::SharesMemory() const { return same_host.value_or(ReadSameHost(kSameHostDefault)); }
 
 bool Settings::EnvironmentIsTrusted() { return getauxval(AT_SECURE) == 0; }
 

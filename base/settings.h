@@ -39,7 +39,6 @@ enum class SameHost {
   kRings,  // queue pairs: the same, but nobody reaches into the memory of another process
   kOff,
 };
-inline constexpr SameHost kSameHostUnlessSet = SameHost::kOff;
 
 // WEFT_SCTP_...: how SCTP is to be. What is nullopt is as transport/sctp/settings.h has it; times are in milliseconds, lengths in bytes.
 struct SctpSettings {
@@ -72,7 +71,7 @@ struct Settings {
   bool paths = true;                     // WEFT_PATHS=on|off: `weft run` preloads libweft_paths.so
   std::string libdir;                    // WEFT_LIBDIR=DIRECTORY: where `weft run` finds the libraries
 
-  SameHost SharesMemory() const { return same_host.value_or(kSameHostUnlessSet); }
+  SameHost SharesMemory() const;  // what WEFT_SAME_HOST says, or its default
 
   // Whether the environment is that of a user with our rights: not in a program that is set-user-ID or set-group-ID or has got
   // capabilities (secure_getenv(3)), where it would let whoever starts it read and write files as somebody else.
