@@ -31,9 +31,9 @@ const Own& TheOwn() {
 }
 
 std::mutex g_mutex;
-std::map<uint64_t, int>& Opened() {  // by inode; outlives exit handlers
-  static auto* opened = new std::map<uint64_t, int>;
-  return *opened;
+std::map<uint64_t, std::weak_ptr<Bell>>& Bells() {  // by inode, with the mutex; outlives exit handlers
+  static auto* bells = new std::map<uint64_t, std::weak_ptr<Bell>>;
+  return *bells;
 }
 
 // For reading too, so that there is always a reader and no signal when the other process is gone. -1: none.
@@ -57,27 +57,31 @@ void Silence() {
   }
 }
 
-void Ring(const BellName& bell) {
-  if (bell.fd < 0) return;
+std::shared_ptr<Bell> Bell::Of(const BellName& name) {
+  std::lock_guard lock(g_mutex);
+  std::weak_ptr<Bell>& known = Bells()[name.inode];
+  std::shared_ptr<Bell> bell = known.lock();
+  if (bell == nullptr) known = bell = std::shared_ptr<Bell>(new Bell(name));
+  return bell;
+}
+
+Bell::~Bell() {
+  if (fd_ >= 0) close(fd_);
+  std::lock_guard lock(g_mutex);
+  const auto found = Bells().find(name_.inode);
+  if (found != Bells().end() && found->second.expired()) Bells().erase(found);  // else somebody made another meanwhile
+}
+
+void Bell::Ring() {
+  if (name_.fd < 0) return;
   const char byte = 0;
-  if (bell.inode == OwnBell().inode) {
+  if (name_.inode == OwnBell().inode) {
     (void)!write(OwnBell().fd, &byte, 1);
     return;
   }
-  std::lock_guard lock(g_mutex);
-  auto found = Opened().find(bell.inode);
-  if (found == Opened().end()) {
-    const int fd = Open(bell);
-    if (fd < 0) return;
-    found = Opened().emplace(bell.inode, fd).first;
-  }
-  (void)!write(found->second, &byte, 1);
-}
-
-void ForgetBells() {
-  std::lock_guard lock(g_mutex);
-  for (const auto& [inode, fd] : Opened()) close(fd);
-  Opened().clear();
+  std::lock_guard lock(mutex_);
+  if (fd_ < 0) fd_ = Open(name_);
+  if (fd_ >= 0) (void)!write(fd_, &byte, 1);
 }
 
 }  // namespace weft::mpi::rma

@@ -2,6 +2,8 @@
 #define MPI_HYBRID_RMA_BELL_H_
 
 #include <cstdint>
+#include <memory>
+#include <mutex>
 
 namespace weft::mpi::rma {
 
@@ -22,10 +24,24 @@ int OwnBellDescriptor();
 // Takes what rang.
 void Silence();
 
-// From any thread.
-void Ring(const BellName& bell);
-// Closes what others' bells took, when no window is left.
-void ForgetBells();
+// The bell of a process, which all windows share that have it: its descriptor is opened at the first ring, and closed with the last of them.
+class Bell {
+ public:
+  static std::shared_ptr<Bell> Of(const BellName& name);
+  ~Bell();
+  Bell(const Bell&) = delete;
+  Bell& operator=(const Bell&) = delete;
+
+  // From any thread.
+  void Ring();
+
+ private:
+  explicit Bell(const BellName& name) : name_(name) {}
+
+  const BellName name_;
+  std::mutex mutex_;  // guards what follows
+  int fd_ = -1;
+};
 
 }  // namespace weft::mpi::rma
 

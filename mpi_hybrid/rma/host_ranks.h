@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <deque>
+#include <memory>
 
 #include "mpi_hybrid/rma/bell.h"
 #include "mpi_hybrid/rma/control_block.h"
@@ -18,7 +19,7 @@ class HostRanks {
     HostSegment segment;  // of others
     ControlBlock control;  // none: it is elsewhere
     pid_t pid = 0;
-    BellName bell;
+    std::shared_ptr<Bell> bell;
     std::atomic<bool> ended{false};
   };
 
@@ -30,7 +31,7 @@ class HostRanks {
   // Something that `rank` may wait for has changed.
   void Wake(int rank) {
     One& one = of(rank);
-    if (one.control && one.control.head->asleep.load() != 0 && one.control.head->asleep.exchange(0) != 0) Ring(one.bell);
+    if (one.control && one.control.head->asleep.load() != 0 && one.control.head->asleep.exchange(0) != 0) one.bell->Ring();
   }
   // Asks the system whether its process has ended. False for what is elsewhere.
   bool Ended(int rank) {

@@ -97,7 +97,6 @@ void HostWait::Close() {
   if (g_stage == nullptr) return;
   Progress::RemoveStage(g_stage.get());
   g_stage.reset();
-  ForgetBells();
 }
 
 }  // namespace weft::mpi::rma

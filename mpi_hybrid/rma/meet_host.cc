@@ -72,7 +72,7 @@ void RdmaWindow::MakeControl() {
   own_.locks = LockManager(WindowLock(own_.control));
   HostRanks::One& me = host_.of(comm->rank);
   me.control = own_.control;
-  me.bell = OwnBell();
+  me.bell = Bell::Of(OwnBell());
 }
 
 bool RdmaWindow::Meet(const HostCard& card, int rank) {
@@ -107,7 +107,7 @@ bool RdmaWindow::Meet(const HostCard& card, int rank) {
   }
   one.control = found;
   one.pid = card.pid;
-  one.bell = card.bell;
+  one.bell = Bell::Of(card.bell);
   return true;
 }
 

@@ -8,7 +8,7 @@ REGISTRATIONS = 12
 
 
 class Scarce(mpi.MpiTest):
-    library = mpi.WeftUnderMpiexec
+    library = mpi.WeftApart  # connections of the RNIC are what there is no room for
 
     def run_with_fault(self, rank, fault, most_errors, status=0):
         """Two ranks, of which one has the fault."""

@@ -1,5 +1,5 @@
 /* meet accept|connect FILE ROUNDS [one]: two jobs meet at a port whose name is in FILE, talk over the intercommunicator, over
- * the merged communicator and by windows, and part, ROUNDS times. After each round nothing of the other job is left. "one":
+ * the merged communicator and by windows, of which one goes through the RNIC in any case, and part, ROUNDS times. After each round nothing of the other job is left. "one":
  * only rank 0 of this job takes part, over MPI_COMM_SELF. HOLD="ROUND FILE ...": after that round each rank says so, with its pid and the bytes that it
  * has of the heap, and waits for the file. From the second time on it waits first until it has not kMostGrowth more than the first time: what is closed may be with
  * the network for a moment. */
@@ -87,6 +87,29 @@ static void TalkMerged(MPI_Comm merged, int accepts) {
   free(memory);
 }
 
+/* A window that always goes through the RNIC, where others may go through memory of the host. */
+static void WriteMerged(MPI_Comm merged) {
+  int rank, size;
+  MPI_Comm_rank(merged, &rank);
+  MPI_Comm_size(merged, &size);
+  int* memory = calloc((size_t)size, sizeof(int));
+  MPI_Aint mine, *all = malloc((size_t)size * sizeof *all);
+  MPI_Get_address(memory, &mine);
+  MPI_Win window;
+  CHECK_OK(MPI_Win_create_dynamic(MPI_INFO_NULL, merged, &window));
+  CHECK_OK(MPI_Win_attach(window, memory, (MPI_Aint)((size_t)size * sizeof(int))));
+  CHECK_OK(MPI_Allgather(&mine, 1, MPI_AINT, all, 1, MPI_AINT, merged));
+  CHECK_OK(MPI_Win_fence(0, window));
+  const int value = rank + 100;
+  for (int i = 0; i < size; ++i) CHECK_OK(MPI_Put(&value, 1, MPI_INT, i, MPI_Aint_add(all[i], rank * (MPI_Aint)sizeof(int)), 1, MPI_INT, window));
+  CHECK_OK(MPI_Win_fence(0, window));
+  for (int i = 0; i < size; ++i) CHECK_EQ(memory[i], i + 100);
+  CHECK_OK(MPI_Win_detach(window, memory));
+  CHECK_OK(MPI_Win_free(&window));
+  free(all);
+  free(memory);
+}
+
 /* Which ranks of the own job speak to one another differs from round to round: all connections are made before they are counted. */
 static void MeetOwnJob(void) {
   int* mine = calloc(2 * (size_t)world_size, sizeof(int));
@@ -138,6 +161,7 @@ int main(int argc, char** argv) {
     TalkAcross(inter, round % 10);
     CHECK_OK(MPI_Intercomm_merge(inter, !accepts, &merged));
     TalkMerged(merged, accepts);
+    WriteMerged(merged);
     CHECK_OK(MPI_Comm_disconnect(&merged));
     CHECK_OK(MPI_Comm_disconnect(&inter));
     CHECK(inter == MPI_COMM_NULL);

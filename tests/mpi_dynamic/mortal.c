@@ -213,6 +213,27 @@ static int UseWindow(MPI_Comm group, MPI_Comm merged) {
   return GOOD(MPI_Win_free(&window)) && good;
 }
 
+/* One that always goes through the RNIC, where the other may go through memory of the host. `comm` has `group` and maybe another job. */
+static int UseDynamicWindow(MPI_Comm group, MPI_Comm comm) {
+  static int memory[32];
+  MPI_Aint mine, all[32];
+  int rank, size;
+  MPI_Win window;
+  MPI_Comm_rank(comm, &rank);
+  MPI_Comm_size(comm, &size);
+  MPI_Get_address(memory, &mine);
+  if (!AllOf(group, GOOD(MPI_Win_create_dynamic(MPI_INFO_NULL, comm, &window)))) return 0;
+  MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
+  int good = GOOD(MPI_Win_attach(window, memory, sizeof memory));
+  good &= GOOD(MPI_Allgather(&mine, 1, MPI_AINT, all, 1, MPI_AINT, comm));
+  const int know = good; /* to whom to write; the others may, and wait in the fences for all */
+  good &= GOOD(MPI_Win_fence(0, window));
+  for (int i = 0; know && i < size; ++i) good &= GOOD(MPI_Put(&rank, 1, MPI_INT, i, MPI_Aint_add(all[i], 4 * rank), 1, MPI_INT, window));
+  good &= GOOD(MPI_Win_fence(0, window));
+  (void)GOOD(MPI_Win_detach(window, memory));
+  return GOOD(MPI_Win_free(&window)) && good;
+}
+
 /* Whether to go on. */
 static int Meet(MPI_Comm group, const char* port, int accepts, int round) {
   MPI_Comm inter = MPI_COMM_NULL, merged = MPI_COMM_NULL;
@@ -232,7 +253,7 @@ static int Meet(MPI_Comm group, const char* port, int accepts, int round) {
   }
   if (good) {
     StepOf("puts", round);
-    good = AllOf(group, UseWindow(group, merged));
+    good = AllOf(group, UseWindow(group, merged)) && AllOf(group, UseDynamicWindow(group, merged));
   }
   StepOf("parts", round);
   Part(&merged);
@@ -383,14 +404,9 @@ static void Play(int argc, char** argv) {
 
 /* What stays of the first of each: connections within the job, the RNIC, a place to listen. */
 static int WarmUp(void) {
-  int memory = 0;
   char port[MPI_MAX_PORT_NAME];
-  MPI_Win window;
-  MPI_Win_create(&memory, sizeof memory, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
-  MPI_Win_fence(0, window);
-  for (int i = 0; i < world_size; ++i) MPI_Accumulate(&memory, 1, MPI_INT, i, 0, 1, MPI_INT, MPI_SUM, window);
-  MPI_Win_fence(0, window);
-  MPI_Win_free(&window);
+  (void)UseWindow(MPI_COMM_WORLD, MPI_COMM_WORLD);
+  (void)UseDynamicWindow(MPI_COMM_WORLD, MPI_COMM_WORLD);
   int out[16] = {0}, in[16];
   MPI_Alltoall(out, 1, MPI_INT, in, 1, MPI_INT, MPI_COMM_WORLD);
   MPI_Open_port(MPI_INFO_NULL, port);
