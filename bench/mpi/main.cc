@@ -20,11 +20,14 @@ int main(int argc, char** argv) {
   if (suite == "pair" && g_size == 2) {
     PingPong();
     Stream();
+    Partitioned();
     Fences();
     Locks();
     Rates();
     PassiveTarget();
     Mixed();
+  } else if (suite == "partitioned" && g_size == 2) {
+    Partitioned();
   } else if (suite == "bandwidth" && g_size == 2) {
     BandwidthBySize();
   } else if (suite == "windows" && g_size == 2) {
@@ -36,7 +39,7 @@ int main(int argc, char** argv) {
     Files();
   } else {
     if (g_rank == 0) {
-      std::fprintf(stderr, "usage: mpiexec -n 2 mpi_bench pair|bandwidth|windows [--quick]; mpiexec -n N mpi_bench collective|files [--quick]\n");
+      std::fprintf(stderr, "usage: mpiexec -n 2 mpi_bench pair|partitioned|bandwidth|windows [--quick]; mpiexec -n N mpi_bench collective|files [--quick]\n");
     }
     MPI_Abort(MPI_COMM_WORLD, 2);
   }

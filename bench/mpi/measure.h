@@ -42,6 +42,7 @@ double Measure(double guess_us, Once once) {
 // Two ranks.
 void PingPong();
 void Stream();
+void Partitioned();
 void Fences();
 void Locks();
 void Rates();

@@ -1,34 +1,54 @@
 #include "mpi_hybrid/p2p/partitioned.h"
 
-#include <string>
+#include <utility>
 
 namespace weft::mpi {
 
-PartitionedRequest* PartitionedRequest::Make(bool is_send, void* buffer, int partitions, MPI_Aint count, const Datatype& type, int peer,
-                                             int tag, Comm& comm) {
-  const Channel channel = PartitionedChannel(comm.partitioned[{is_send, peer, tag}]++);
-  return new PartitionedRequest({is_send, buffer, count * partitions, &type, peer, tag, SendMode::kStandard, channel}, partitions, comm);
+PartitionedRequest::PartitionedRequest(const PartitionedData& data, Channel announcements, Comm& of)
+    : Request(Kind::kPersistent), data_(data), announcements_(announcements) {
+  persistent = true;
+  active = false;
+  complete = true;
+  comm = Ref<Comm>(&of);
+  if (!data.type->builtin) type_reference_ = Ref<const Datatype>(data.type);
 }
 
-PartitionedRequest* PartitionedRequest::Of(Request* request) { return dynamic_cast<PartitionedRequest*>(request); }
-
-Error PartitionedRequest::Start() {
-  Renew();
-  ready_.assign(ready_.size(), false);
-  not_ready_ = partitions();
-  return is_send() && not_ready_ != 0 ? Error() : Launch();
+void PartitionedRequest::Renew() {
+  active = true;
+  complete = false;
+  status = {};
+  error = {};
+  failed_ = false;
 }
 
-Error PartitionedRequest::Ready(int partition) {
-  if (!active || complete || !is_send()) {
-    return Error(MPI_ERR_REQUEST, "the request is not a started partitioned send with partitions that are not ready");
+void PartitionedRequest::Follow(Request* message) {
+  if (!message->complete) {
+    ++under_way_;
+    AddRef();
+    message->outer = this;
+    return;
   }
-  if (partition < 0 || partition >= partitions()) {
-    return Error(MPI_ERR_ARG, "partition " + std::to_string(partition) + " is not one of " + std::to_string(partitions()));
-  }
-  if (ready_[static_cast<size_t>(partition)]) return Error(MPI_ERR_ARG, "partition " + std::to_string(partition) + " is ready already");
-  ready_[static_cast<size_t>(partition)] = true;
-  return --not_ready_ == 0 ? Launch() : Error();
+  Ended(*message);
+  message->Release();
+}
+
+void PartitionedRequest::InnerDone(Request& message) {
+  --under_way_;
+  Ended(message);
+  message.Release();
+  Settle();
+  Release();
+}
+
+void PartitionedRequest::Note(Error noted) {
+  if (noted.ok() || failed_) return;
+  failed_ = true;
+  error = std::move(noted);
+}
+
+void PartitionedRequest::Settle() {
+  if (complete || busy_ || under_way_ != 0 || MoreToCome()) return;
+  Complete();
 }
 
 }  // namespace weft::mpi

@@ -24,8 +24,8 @@ void PersistentRequest::Renew() {
 Error PersistentRequest::Launch() {
   const RepeatedMessage& m = message_;
   Request* inner = nullptr;
-  Error failed = m.is_send ? StartSend(m.buffer, m.count, *m.type, m.peer, m.tag, *comm, m.mode, m.channel, &inner)
-                           : StartReceive(m.buffer, m.count, *m.type, m.peer, m.tag, *comm, m.channel, &inner);
+  Error failed = m.is_send ? StartSend(m.buffer, m.count, *m.type, m.peer, m.tag, *comm, m.mode, Channel::kPointToPoint, &inner)
+                           : StartReceive(m.buffer, m.count, *m.type, m.peer, m.tag, *comm, Channel::kPointToPoint, &inner);
   if (!failed.ok()) {
     active = false;
     complete = true;

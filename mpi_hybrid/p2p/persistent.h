@@ -17,11 +17,10 @@ struct RepeatedMessage {
   const Datatype* type;
   int peer, tag;
   SendMode mode = SendMode::kStandard;
-  Channel channel = Channel::kPointToPoint;
 };
 
-// A persistent request of one message (MPI 4.0 section 3.9). Partitioned ones decide for themselves when to launch it.
-class PersistentRequest : public CompoundRequest {
+// A persistent request of one message (MPI 4.0 section 3.9).
+class PersistentRequest final : public CompoundRequest {
  public:
   PersistentRequest(const RepeatedMessage& message, Comm& comm);
 
@@ -31,14 +30,10 @@ class PersistentRequest : public CompoundRequest {
   }
   Error Cancel() override { return launched_ != nullptr && !complete ? launched_->Cancel() : Error(); }
 
-  bool is_send() const { return message_.is_send; }
-
- protected:
+ private:
   void Renew();
   // On an error the request is inactive again.
   Error Launch();
-
- private:
   void Ended(Request& inner) override;
 
   const RepeatedMessage message_;

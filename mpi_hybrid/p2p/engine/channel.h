@@ -9,15 +9,18 @@ namespace weft::mpi {
 
 enum class SendMode : uint8_t { kStandard, kSynchronous, kReady, kBuffered };
 
-// Which of the communicator's two contexts, and the context of a partitioned message: it has the tag that the program
-// chose, and the number of the request among those of the same communicator, pair and tag stands above every context of
-// a communicator.
+// Which of the communicator's two contexts, or one of partitioned communication, which stand above every context of a communicator. There the first
+// of the two has the announcements: with the tag that the program chose, and the number of the request among those of the same communicator, pair and
+// tag. The second has the partitions: a stream of the sender for each request, and the partition's number as the tag.
 enum class Channel : uint32_t { kPointToPoint = 0, kCollective = 1 };
 
-constexpr uint32_t kMostPartitioned = 1 << 14;  // numbers start again after so many
+constexpr uint32_t kMostPartitioned = 1 << 14;  // numbers start again after so many; streams of a communicator
 constexpr Channel PartitionedChannel(uint32_t number) {
   static_assert(ContextPool::kContexts <= 1 << 17);
   return static_cast<Channel>(1u << 31 | number % kMostPartitioned << 17);
+}
+constexpr Channel PartitionChannel(uint32_t stream) {
+  return static_cast<Channel>(static_cast<uint32_t>(PartitionedChannel(stream)) | 1);
 }
 
 }  // namespace weft::mpi

@@ -1,0 +1,60 @@
+#ifndef MPI_HYBRID_P2P_PARTITION_MAP_H_
+#define MPI_HYBRID_P2P_PARTITION_MAP_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace weft::mpi {
+
+// What the sender of partitioned communication says of itself once, before its first partition. Little-endian.
+//
+//  0                4                8                               16
+//  +----------------+----------------+-------------------------------+
+//  | partitions     | stream         | bytes of each partition       |
+//  +----------------+----------------+-------------------------------+
+struct PartitionAnnouncement {
+  static constexpr size_t kLength = 16;
+  static constexpr uint32_t kMostPartitions = 1 << 20;  // each is a message; a receiver has a receive for each
+
+  uint32_t partitions = 0;
+  uint32_t stream = 0;  // PartitionChannel
+  uint64_t bytes = 0;
+
+  // nullopt: more partitions, streams or bytes than there can be.
+  static std::optional<PartitionAnnouncement> Parse(std::span<const uint8_t, kLength> bytes);
+  void SerializeTo(std::span<uint8_t, kLength> bytes) const;
+  uint64_t total() const { return partitions * bytes; }
+};
+
+// Which partitions of the receiver are complete, as those of the sender come; both divide the same data, each in its way.
+class PartitionMap {
+ public:
+  PartitionMap(size_t sent, uint64_t sent_bytes, size_t received, uint64_t received_bytes);
+
+  // Nothing has come.
+  void Restart();
+  void Arrived(size_t sent);
+  // Constant time. One that has none of the data (the sender has less of it) is complete.
+  bool IsComplete(size_t received) const { return by_bytes_ ? missing_[received] == 0 : left_ == 0; }
+
+ private:
+  // The receiver's partitions that have data of that of the sender: [first, last).
+  struct Range {
+    size_t first, last;
+  };
+  Range Of(size_t sent) const;
+
+  const size_t sent_;
+  const uint64_t sent_bytes_, received_bytes_;
+  const bool alike_;     // both divide in the same way
+  const bool by_bytes_;  // there are any; else all are complete when everything came
+  size_t left_ = 0;
+  std::vector<uint32_t> missing_, all_missing_;  // by the receiver's partition: how many of the sender's
+};
+
+}  // namespace weft::mpi
+
+#endif  // MPI_HYBRID_P2P_PARTITION_MAP_H_
