@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "file_calls.h"
 #include "measure.h"
 
 namespace mpi_bench {
@@ -35,19 +36,37 @@ class File {
   MPI_File file_;
 };
 
-// Bytes a second of all ranks together; the median of some rounds after one to warm up.
+// Of some rounds after one to warm up.
+struct Figures {
+  double rate;                // bytes a second of all ranks together
+  double files, exchange;     // microseconds: in reads and writes of the file, of the rank that had most of them, and the rest
+};
+
 template <typename Once>
-double Bandwidth(Once once) {
-  std::vector<double> rates;
+Figures Time(Once once) {
+  std::vector<double> rates, files, exchanges;
   for (int round = -1; round < (g_quick ? 3 : 9); round++) {
     MPI_Barrier(MPI_COMM_WORLD);
-    const double start = MPI_Wtime();
+    const double before = SecondsInFileCalls(), start = MPI_Wtime();
     once();
+    const double mine = SecondsInFileCalls() - before;
     MPI_Barrier(MPI_COMM_WORLD);
     const double seconds = MPI_Wtime() - start;
-    if (round >= 0) rates.push_back(static_cast<double>(kEach) * g_size / seconds);
+    double most = 0;
+    MPI_Allreduce(&mine, &most, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    if (round < 0) continue;
+    rates.push_back(static_cast<double>(kEach) * g_size / seconds);
+    files.push_back(most * 1e6);
+    exchanges.push_back((seconds - most) * 1e6);
   }
-  return Median(rates);
+  return {Median(rates), Median(files), Median(exchanges)};
+}
+
+// What aggregators write while data comes is in `files` alone: `exchange` is what the exchange costs on top of that.
+void PrintAll(const std::string& name, int piece, const Figures& figures) {
+  Print(name.c_str(), piece, figures.rate);
+  Print((name + "_file").c_str(), piece, figures.files);
+  Print((name + "_exchange").c_str(), piece, figures.exchange);
 }
 
 // The ranks' pieces alternate in the file.
@@ -59,8 +78,8 @@ void Strided(int piece, std::vector<char>& data) {
   MPI_Type_commit(&type);
   MPI_File_set_view(file, static_cast<MPI_Offset>(piece) * g_rank, MPI_BYTE, type, "native", MPI_INFO_NULL);
   const int bytes = static_cast<int>(data.size());
-  Print("write_all", piece, Bandwidth([&] { MPI_File_write_at_all(file, 0, data.data(), bytes, MPI_BYTE, MPI_STATUS_IGNORE); }));
-  Print("read_all", piece, Bandwidth([&] { MPI_File_read_at_all(file, 0, data.data(), bytes, MPI_BYTE, MPI_STATUS_IGNORE); }));
+  PrintAll("write_all", piece, Time([&] { MPI_File_write_at_all(file, 0, data.data(), bytes, MPI_BYTE, MPI_STATUS_IGNORE); }));
+  PrintAll("read_all", piece, Time([&] { MPI_File_read_at_all(file, 0, data.data(), bytes, MPI_BYTE, MPI_STATUS_IGNORE); }));
   MPI_Type_free(&one);
   MPI_Type_free(&type);
 }
@@ -68,8 +87,8 @@ void Strided(int piece, std::vector<char>& data) {
 void Contiguous(std::vector<char>& data) {
   File file(FileName());
   const int bytes = static_cast<int>(data.size());
-  Print("write_at", bytes, Bandwidth([&] { MPI_File_write_at(file, kEach * g_rank, data.data(), bytes, MPI_BYTE, MPI_STATUS_IGNORE); }));
-  Print("read_at", bytes, Bandwidth([&] { MPI_File_read_at(file, kEach * g_rank, data.data(), bytes, MPI_BYTE, MPI_STATUS_IGNORE); }));
+  Print("write_at", bytes, Time([&] { MPI_File_write_at(file, kEach * g_rank, data.data(), bytes, MPI_BYTE, MPI_STATUS_IGNORE); }).rate);
+  Print("read_at", bytes, Time([&] { MPI_File_read_at(file, kEach * g_rank, data.data(), bytes, MPI_BYTE, MPI_STATUS_IGNORE); }).rate);
 }
 
 // Microseconds a record of 64 bytes, of all ranks at once.
