@@ -23,24 +23,13 @@ using llp::Received;
 
 // What nobody but the last words, and signals, may take: a Terminate and an acknowledgement fit.
 constexpr uint32_t kSpareLines = 16;
-// In one call of Receive(), for each read that a byte stream would be given.
-constexpr size_t kRecordsPerRead = 8, kBytesPerRead = 8 * 1024;
-// The producer hears of room when so much is there, or nothing more is to be read.
-constexpr uint64_t kPublishEvery = kRingLines / 4;
-// A peer that was stopped, or died, while it read memory of ours that is going away.
-constexpr std::chrono::milliseconds kReaderLimit{200};
 // What was referenced when the connection was closed stays so long for the peer to read.
 constexpr std::chrono::seconds kLinger{10};
-
-// Bytes that MPA makes of a ULPDU without markers (RFC 5044 section 4), so that counters do not depend on the wire.
-size_t FpduLength(size_t ulpdu) { return (2 + ulpdu + 3) / 4 * 4 + 4; }
 
 bool Overlaps(const iovec& piece, const void* begin, size_t length) {
   const auto first = reinterpret_cast<uintptr_t>(piece.iov_base), from = reinterpret_cast<uintptr_t>(begin);
   return first < from ? from - first < piece.iov_len : first - from < length;
 }
-
-bool IsEnd(const Received& received) { return received.kind != Received::Kind::kNothing && received.kind != Received::Kind::kSome; }
 
 void CopyBytes(uint8_t* to, const uint8_t* from, size_t count) {
   const DmaScope dma;
@@ -263,8 +252,9 @@ void Channel::ShutAll() {
 }
 
 bool Channel::AwaitReader(uint64_t line) {
-  const auto until = std::chrono::steady_clock::now() + kReaderLimit;
+  const auto until = std::chrono::steady_clock::now() + kPeerLimit;
   while (producer_.Refresh() && producer_.passed() <= line) {
+    CopyRefused();
     if (std::chrono::steady_clock::now() > until) {
       error_ = ETIMEDOUT;
       return false;
@@ -274,203 +264,22 @@ bool Channel::AwaitReader(uint64_t line) {
   return true;
 }
 
-// --- from the peer ---
-
-Received Channel::Receive(unsigned most) {
-  if (bell_news_ != nullptr && bell_news_->Take()) HearBell();
-  if (in_ == Way::kRing) [[likely]] return ReceiveFromRing(most);
-  return in_ == Way::kUndecided ? Decide(most) : tcp_->Receive(most);
-}
-
-Received Channel::Decide(unsigned most) {
-  const auto joined = [this] { return control().joined.load(std::memory_order_acquire) != 0; };
-  Received received;
-  if (!joined()) {
-    received = tcp_->Receive(most);
-    if (received.kind == Received::Kind::kNothing) return received;
-    if (received.bytes != 0 || !joined()) {
-      SettleOnTcp();
-      return received;
-    }
-    end_ = received;  // behind what is in the ring
-  }
-  Join();
-  if (wants_tcp_) MoveToTcp();
-  return ReceiveFromRing(most);
-}
-
-Received Channel::ReceiveFromRing(unsigned most) {
-  if (error_ != 0) [[unlikely]] return {.kind = Received::Kind::kFailed, .error = error_};
-  Received received;
-  Consumer::Record record;  // NOLINT: filled by Next()
-  size_t records = size_t{most} * kRecordsPerRead;
-  const size_t most_bytes = size_t{most} * kBytesPerRead;
-  while (in_ == Way::kRing) {
-    if (records == 0 || received.bytes >= most_bytes) {
-      CallAgain();
-      break;
-    }
-    const Consumer::Look look = consumer_.Next(&record);
-    if (look == Consumer::Look::kRecord) {
-      --records;
-      if (!references_.empty()) TellOfPassed();
-      const bool well = Deliver(record, &received);
-      if (!well) ShutAll();  // before the peer can see that we are through with it
-      consumer_.Consume(record);
-      if (record.kind == Kind::kReference || consumer_.unpublished() >= kPublishEvery) {
-        consumer_.Publish();
-        owes_bell_ = true;
+void Channel::CopyRefused() {
+  if (references_.empty() || producer_.consumer_reads_memory()) [[likely]] return;
+  for (size_t i = 0; i < references_.size(); ++i) {
+    const References::One& one = references_.at(i);
+    if (one.line < producer_.passed() || !producer_.IsRefused(one.line)) continue;
+    uint8_t* to = met_->memory->Copy(options_.initiator);
+    if (one.taken_over != nullptr) {
+      CopyBytes(to, one.taken_over.get(), one.length);
+    } else {
+      for (const iovec& piece : std::span(one.payload).first(one.pieces)) {
+        CopyBytes(to, static_cast<const uint8_t*>(piece.iov_base), piece.iov_len);
+        to += piece.iov_len;
       }
-      if (!well) break;
-      continue;
     }
-    if (look == Consumer::Look::kNonsense) {
-      received.kind = Received::Kind::kStopped;
-      received.broken = llp::Error::kMisframed;
-      break;
-    }
-    if (received.bytes == 0 && tcp_news_->Take()) [[unlikely]] end_ = tcp_->Receive(1);
-    if (end_ && IsEnd(*end_)) {
-      if (received.bytes == 0 && (look == Consumer::Look::kBusy || consumer_.empty())) return *end_;
-      CallAgain();
-    }
-    if (look == Consumer::Look::kBusy) break;  // it rings
-    if (watchman_->lent() || consumer_.asleep() || consumer_.Sleep()) break;
-    consumer_.StayAwake();
-  }
-  // Who waits for room is woken once, when there is a lot of it.
-  if (consumer_.unpublished() != 0 || owes_bell_) Publish();
-  if (received.kind == Received::Kind::kNothing && received.bytes != 0) received.kind = Received::Kind::kSome;
-  return received;
-}
-
-// The peer may answer what it read, and the program is to hear first that it was sent.
-void Channel::TellOfPassed() {
-  const uint64_t before = RingConsumed();
-  if (DropPassed() && RingConsumed() != before) sink_->OnTransmitted(consumed());
-}
-
-// Nothing will say that there is more.
-void Channel::CallAgain() {
-  if (watchman_->lent()) return;
-  network_.Post([user = user_] {
-    if (const auto alive = user.lock()) alive->OnWake();
-  });
-}
-
-bool Channel::Deliver(const Consumer::Record& record, Received* received) {
-  switch (record.kind) {
-    case Kind::kUlpdu:
-      return DeliverUlpdu(record, received);
-    case Kind::kReference:
-      return DeliverReference(record, received);
-    case Kind::kPlaced:
-      return DeliverPlaced(record, received);
-    case Kind::kMoved:
-      ShutAll();
-      in_ = Way::kTcp;
-      CallAgain();
-      return true;
-    default:
-      if (out_ == Way::kRing) MoveToTcp();
-      CallAgain();
-      return true;
-  }
-}
-
-bool Channel::DeliverUlpdu(const Consumer::Record& record, Received* received) {
-  std::array<uint8_t, llp::kUlpduHeadLength> head;  // NOLINT: filled here
-  const size_t head_length = std::min<size_t>(record.length, head.size());
-  std::memcpy(head.data(), record.bytes.data(), head_length);
-  std::atomic_signal_fence(std::memory_order_seq_cst);  // a copy is a copy
-  llp::UlpduPlan plan;
-  received->bytes += FpduLength(record.length);
-  if (!sink_->Begin(record.length, ByteSpan(head).first(head_length), &plan)) {
-    received->kind = Received::Kind::kStopped;
-    return false;
-  }
-  if (!plan.discard) {
-    const DmaScope dma;
-    const uint8_t* from = record.bytes.data() + plan.header_length;
-    for (const iovec& piece : plan.payload) {
-      std::memcpy(piece.iov_base, from, piece.iov_len);
-      from += piece.iov_len;
-    }
-  }
-  if (!sink_->End()) {
-    received->kind = Received::Kind::kStopped;
-    return false;
-  }
-  Delivered(ByteSpan(head).first(plan.header_length), plan);
-  return true;
-}
-
-// What is dropped comes once more, and what would be placed in front of it was to come behind it.
-void Channel::Delivered(ByteSpan header, const llp::UlpduPlan& plan) {
-  if (plan.discard) [[unlikely]] return ShutAll();
-  if (!granter_.peer_reaches() || !options_.reach) return;
-  const auto placement = sink_->PlacementOf(header);
-  if (!placement || granter_.IsOpen(placement->tag)) return;
-  const auto buffer = sink_->OpenBuffer(placement->tag);
-  if (buffer && !granter_.Open(*buffer)) error_ = ETIMEDOUT;
-}
-
-bool Channel::DeliverPlaced(const Consumer::Record& record, llp::Received* received) {
-  const ByteSpan header = ByteSpan(record.header).first(record.header_length);
-  received->bytes += FpduLength(record.length);
-  received->kind = Received::Kind::kStopped;
-  llp::UlpduPlan plan{.placed = true};
-  if (!sink_->PlacementOf(header)) {  // it would have been given bytes that nobody wrote
-    received->broken = llp::Error::kMisframed;
-    return false;
-  }
-  if (!sink_->Begin(record.length, header, &plan) || !sink_->End()) return false;
-  if (plan.discard) ShutAll();
-  received->kind = Received::Kind::kNothing;
-  return true;
-}
-
-bool Channel::DeliverReference(const Consumer::Record& record, Received* received) {
-  llp::UlpduPlan plan;
-  received->bytes += FpduLength(record.length);
-  received->kind = Received::Kind::kStopped;
-  if (!we_read_) {
-    received->broken = llp::Error::kMisframed;
-    return false;
-  }
-  if (!sink_->Begin(record.length, ByteSpan(record.header).first(record.header_length), &plan)) return false;
-  if (!plan.discard) {
-    const size_t length = record.length - record.header_length;
-    if (plan.header_length != record.header_length || TotalLength(plan.payload) != length) {
-      received->broken = llp::Error::kMisframed;
-      return false;
-    }
-    error_ = peer_memory_.Read(plan.payload, std::span(record.payload).first(record.pieces), length);
-    if (error_ != 0) {
-      received->kind = Received::Kind::kFailed;
-      received->error = error_;
-      return false;
-    }
-  }
-  if (!sink_->End()) return false;
-  Delivered(ByteSpan(record.header).first(record.header_length), plan);
-  received->kind = Received::Kind::kNothing;
-  return true;
-}
-
-void Channel::Publish() {
-  consumer_.Publish();
-  owes_bell_ = false;
-  if (consumer_.TakeBell()) RingBell();
-}
-
-void Channel::HearBell() {
-  char bytes[64];
-  for (;;) {
-    const ssize_t got = recv(met_->bell.get(), bytes, sizeof bytes, MSG_DONTWAIT);
-    if (got == static_cast<ssize_t>(sizeof bytes)) continue;
-    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) Unwatch();  // the end is TCP's to tell
-    return;
+    if (std::exchange(peer_reads_, false) && TraceEnabled()) Trace(Format("the process at %s may not read our memory any more: what it gets is copied", PeerAddress().ToString().c_str()));
+    return producer_.SetCopied(one.line);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -116,6 +117,8 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
   bool DropPassed();
   void MoveToTcp();
   bool AwaitReader(uint64_t line);
+  int FetchCopy(std::span<const iovec> to);
+  void CopyRefused();
   void HearBell();
   void RingBell();
   void Unwatch();
@@ -123,8 +126,13 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
 
   class Leftovers;
 
+  // Bytes that MPA makes of a ULPDU without markers (RFC 5044 section 4), so that counters do not depend on the wire.
+  static size_t FpduLength(size_t ulpdu) { return (2 + ulpdu + 3) / 4 * 4 + 4; }
+
   // Shorter ones are copied sooner than the kernel is asked.
   static constexpr size_t kLeastReference = 8 * 1024;
+  // A peer that was stopped, or died, while it read memory of ours that is going away, or while we wait for a copy of what we may not read.
+  static constexpr std::chrono::milliseconds kPeerLimit{200};
 
   transport::Network& network_;
   const std::unique_ptr<llp::Channel> tcp_;
@@ -142,7 +150,7 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
   std::optional<llp::Received> end_;  // of the TCP connection; the ring may have more
   bool owes_bell_ = false;            // what was read is published, and the peer not told
   int error_ = 0;                     // an errno: the peer breaks the rules of the ring, or its memory could not be read
-  bool we_read_ = false;              // the peer's memory
+  bool we_read_ = false;              // the peer's memory, or did when the peer learned of it
   bool wants_tcp_ = false;            // because of faults
   bool moved_ = false;                // what we send goes over TCP after all
   bool closing_ = false;

@@ -35,7 +35,7 @@ class PeerMemory {
   // within the last kTrust: a number that is given up comes back once all others had their turn.
   int Write(std::span<const iovec> from, const Piece& to);
 
-  // For tests: TryProbe() says no from now on.
+  // For tests: no process lets another one reach its memory from now on.
   static void ForbidForTesting(bool forbidden);
 
  private:

@@ -29,7 +29,7 @@ struct ControlPage {
 };
 static_assert(sizeof(ControlPage) <= 4096);
 
-// One mapping of it: 132 KiB of address space, of which a connection uses the pages that it has touched. Owns the mapping. The memory has no name,
+// One mapping of it: 260 KiB of address space, of which a connection uses the pages that it has touched. Owns the mapping. The memory has no name,
 // cannot be made shorter by anybody (memfd with seals), and is gone with its last user.
 class SharedMemory {
  public:
@@ -44,10 +44,14 @@ class SharedMemory {
   ControlPage& control() { return *reinterpret_cast<ControlPage*>(base_); }
   Producer MakeProducer(bool initiator);
   Consumer MakeConsumer(bool initiator);
+  // kMostUlpdu bytes: where the producer copies what the consumer refused to read where it lay.
+  uint8_t* Copy(bool of_initiator) { return base_ + kControlBytes + 2 * kRingBytes + (of_initiator ? 0 : kCopyBytes); }
 
  private:
   static constexpr size_t kControlBytes = 4096;
-  static constexpr size_t kBytes = kControlBytes + 2 * kRingBytes;
+  static constexpr size_t kCopyBytes = 64 * 1024;
+  static_assert(kCopyBytes >= kMostUlpdu);
+  static constexpr size_t kBytes = kControlBytes + 2 * kRingBytes + 2 * kCopyBytes;
 
   explicit SharedMemory(uint8_t* base) : base_(base) {}
   static std::unique_ptr<SharedMemory> Map(int fd);

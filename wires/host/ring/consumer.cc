@@ -79,6 +79,11 @@ Consumer::Look Consumer::NextPlaced(const RecordHead& head, Record* record) {
   return Look::kRecord;
 }
 
+void Consumer::Refuse() {
+  words_.reads_memory.store(0, std::memory_order_relaxed);
+  ClaimHere().store(static_cast<uint32_t>(Claim::kRefused), std::memory_order_release);
+}
+
 bool Consumer::TakeBell() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (words_.wants_room.load(std::memory_order_relaxed) == 0) [[likely]] return false;

@@ -58,9 +58,14 @@ class Consumer {
   bool asleep() const { return words_.wants_data.load(std::memory_order_relaxed) != 0; }
   void SetReadsMemory() { words_.reads_memory.store(1, std::memory_order_release); }
 
+  // Of the reference that Next() gave, before Consume(): what it names cannot be read, nor can others be. The producer, who is to be woken, copies it.
+  void Refuse();
+  bool IsCopied() const { return ClaimHere().load(std::memory_order_acquire) == static_cast<uint32_t>(Claim::kCopied); }
+
  private:
   const RecordHead& HeadAt(uint64_t line) const { return *reinterpret_cast<const RecordHead*>(bytes_ + line % kRingLines * kLine); }
   uint64_t StampAt(uint64_t line) const { return HeadAt(line).stamp.load(std::memory_order_acquire); }
+  std::atomic<uint32_t>& ClaimHere() const { return const_cast<Reference&>(*reinterpret_cast<const Reference*>(&HeadAt(position_) + 1)).claim; }
   Look NextReference(const RecordHead& head, size_t room, Record* record);
   static Look NextPlaced(const RecordHead& head, Record* record);
 

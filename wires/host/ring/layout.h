@@ -48,8 +48,9 @@ struct Piece {
   uint64_t address, length;
 };
 
-// Who has a reference: the consumer while it reads, or the producer while it puts other memory in the place of what goes away.
-enum class Claim : uint32_t { kNobody = 0, kConsumer = 1, kProducer = 2 };
+// Who has a reference: the consumer while it reads, or the producer while it puts other memory in the place of what goes away. A consumer that may not
+// read any more asks for a copy (kRefused), which the producer makes in memory that both share (kCopied).
+enum class Claim : uint32_t { kNobody = 0, kConsumer = 1, kProducer = 2, kRefused = 3, kCopied = 4 };
 
 struct Reference {
   std::atomic<uint32_t> claim;

@@ -47,6 +47,9 @@ class Producer {
   Claim ClaimBack(uint64_t line);
   // The payload of the record lies there from now on, all of it.
   void Replace(uint64_t line, const void* payload, size_t length);
+  // Such a record: the consumer wants a copy of its payload, and waits until it is told that there is one. It refuses one at a time.
+  bool IsRefused(uint64_t line) { return ReferenceAt(line).claim.load(std::memory_order_acquire) == static_cast<uint32_t>(Claim::kRefused); }
+  void SetCopied(uint64_t line) { ReferenceAt(line).claim.store(static_cast<uint32_t>(Claim::kCopied), std::memory_order_release); }
 
  private:
   RecordHead& HeadAt(uint64_t line) { return *reinterpret_cast<RecordHead*>(bytes_ + line % kRingLines * kLine); }
