@@ -2,12 +2,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <bit>
+#include <charconv>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string>
 
 #include "mpi_hybrid/api/entry.h"
@@ -24,7 +28,18 @@ namespace {
 
 constexpr char kLibraryVersion[] =
     "Weft MPI (messages over sockets, one-sided operations over RDMA; ABI of MPICH " MPICH_VERSION ")";
-constexpr size_t kAlignment = 64;  // of MPI_Alloc_mem
+constexpr size_t kAlignment = 64;  // of MPI_Alloc_mem, at least
+constexpr size_t kMostAlignment = 1 << 30;
+
+// MPI 4.0 section 9.2; what is no power of two, or more than that, is ignored.
+size_t AlignmentOf(const Info* info) {
+  const std::optional<std::string> text = info == nullptr ? std::nullopt : info->Get("mpi_minimum_memory_alignment");
+  if (!text) return kAlignment;
+  size_t wanted = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), wanted);
+  if (error != std::errc() || end != text->data() + text->size() || wanted > kMostAlignment || !std::has_single_bit(wanted)) return kAlignment;
+  return std::max(wanted, kAlignment);
+}
 
 std::string HostName() {
   utsname names;
@@ -113,9 +128,9 @@ int PMPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
     WEFT_MPI_TRY(CheckNotNull(baseptr, "baseptr"));
     if (size < 0) return Error(MPI_ERR_SIZE, "size " + std::to_string(size) + " is negative");
     if (info != MPI_INFO_NULL && Info::Find(info) == nullptr) return Error(MPI_ERR_INFO, "info is not an info object");
-    const size_t room = static_cast<size_t>(size);
+    const size_t room = static_cast<size_t>(size), alignment = AlignmentOf(Info::Find(info));
     void* memory = nullptr;
-    if (posix_memalign(&memory, kAlignment, room == 0 ? kAlignment : room) != 0) {
+    if (posix_memalign(&memory, alignment, room == 0 ? alignment : room) != 0) {
       return Error(MPI_ERR_NO_MEM, "there are no " + std::to_string(size) + " bytes of memory");
     }
     std::memcpy(baseptr, &memory, sizeof memory);

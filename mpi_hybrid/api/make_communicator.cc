@@ -75,9 +75,12 @@ Error CheckSubgroup(const Group& group, const Comm& comm) {
 }
 
 // MPI_COMM_TYPE_HW_GUIDED asks for a kind of hardware; we know of one, the memory that a host's processes share.
+constexpr char kHardware[] = "mpi_hw_resource_type";
+constexpr char kMemory[] = "mpi_shared_memory";
+
 bool IsMemory(const Info* info) {
-  const std::optional<std::string> wanted = info == nullptr ? std::nullopt : info->Get("mpi_hw_resource_type");
-  return wanted == "mpi_shared_memory";
+  const std::optional<std::string> wanted = info == nullptr ? std::nullopt : info->Get(kHardware);
+  return wanted == kMemory;
 }
 
 // MPIX_COMM_TYPE_NEIGHBORHOOD says by a hint what neighbours have in common, and gives no communicator for hints that are not known: all but this
@@ -87,7 +90,8 @@ std::string CommonDirectory(const Info* info) {
   return directory.value_or("");
 }
 
-Error SplitByType(Comm& comm, int split_type, int key, const Info* info, Ref<Comm>* made) {
+// `info`: MPI_COMM_TYPE_HW_UNGUIDED says there what hardware it is.
+Error SplitByType(Comm& comm, int split_type, int key, Info* info, Ref<Comm>* made) {
   switch (split_type) {
     case MPI_COMM_TYPE_SHARED:
       return SplitByHost(comm, key, made);
@@ -99,6 +103,7 @@ Error SplitByType(Comm& comm, int split_type, int key, const Info* info, Ref<Com
       // Parts that are smaller than the whole, or none.
       WEFT_MPI_TRY(SplitByHost(comm, key, made));
       if (*made && (*made)->size() == comm.size()) *made = nullptr;
+      if (*made && info != nullptr) info->Set(kHardware, kMemory);
       return {};
     }
     case MPIX_COMM_TYPE_NEIGHBORHOOD:

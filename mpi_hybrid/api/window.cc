@@ -7,6 +7,7 @@
 #include "mpi_hybrid/api/bindings.h"
 #include "mpi_hybrid/api/comm_arguments.h"
 #include "mpi_hybrid/api/entry.h"
+#include "mpi_hybrid/rma/window_hints.h"
 
 // Windows: making, freeing, asking (MPI 4.0 sections 12.2 and 7.8).
 namespace weft::mpi {
@@ -161,10 +162,7 @@ int PMPI_Win_set_info(MPI_Win win, MPI_Info info) {
   return OnWin("MPI_Win_set_info", win, [&](Window& w) -> Error {
     Info* hints;
     WEFT_MPI_TRY(FindInfo(info, &hints));
-    if (hints == nullptr) return {};
-    for (const auto& [key, value] : hints->entries) {
-      if (w.info->Get(key)) w.info->Set(key, value);
-    }
+    if (hints != nullptr) ChangeHintsOfWindow(*w.info, *hints);
     return {};
   });
 }

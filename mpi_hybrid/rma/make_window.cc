@@ -12,6 +12,7 @@
 #include "mpi_hybrid/core/job.h"
 #include "mpi_hybrid/rma/rdma_window.h"
 #include "mpi_hybrid/rma/service.h"
+#include "mpi_hybrid/rma/window_hints.h"
 
 // Construction and the end of windows.
 namespace weft::mpi {
@@ -53,22 +54,6 @@ struct Card {
   Nonce nonce{};
 };
 
-// The keys of MPI 4.0 section 12.2.1 and what they are when nobody says anything.
-Ref<Info> InfoOf(const Info* given) {
-  auto info = MakeRef<Info>();
-  info->Set("no_locks", "false");
-  info->Set("accumulate_ordering", "rar,raw,war,waw");
-  info->Set("accumulate_ops", "same_op_no_op");
-  info->Set("same_size", "false");
-  info->Set("same_disp_unit", "false");
-  info->Set("alloc_shared_noncontig", "false");
-  if (given == nullptr) return info;
-  for (const auto& [key, value] : given->entries) {
-    if (info->Get(key)) info->Set(key, value);
-  }
-  return info;
-}
-
 // A window of `flavor` over a duplicate of `comm`; why this process cannot make its part. The caller finishes it in any
 // case, over `comm`: where a process dies, what fails here need not fail at all others, who wait in the next step. A
 // window without a duplicate is never given out.
@@ -79,7 +64,7 @@ Error MakeWindow(int flavor, int unit, Comm& comm, const Info* info, Ref<RdmaWin
   *made = MakeRef<RdmaWindow>(std::move(over));
   (*made)->flavor = flavor;
   (*made)->displacement_unit = unit;
-  (*made)->info = InfoOf(info);
+  (*made)->info = HintsOfWindow(flavor, info);
   return failed;
 }
 
