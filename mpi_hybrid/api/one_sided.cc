@@ -1,6 +1,7 @@
 #include "mpi_hybrid/api/bindings.h"
 #include "mpi_hybrid/api/entry.h"
 #include "mpi_hybrid/api/message_arguments.h"
+#include "mpi_hybrid/core/counters.h"
 #include "mpi_hybrid/rma/window.h"
 
 // One-sided communication (MPI 4.0 section 12.3).
@@ -50,9 +51,9 @@ Error FindTarget(const TargetArguments& arguments, Target* target) {
   return {};
 }
 
-// `call(origin, target, request)` with checked arguments. `handle`: null for calls without request.
+// `call(origin, target, request)` with checked arguments. `handle`: null for calls without request. `counter`: of those that began.
 template <typename Call>
-int Communicate(const char* name, MPI_Win win, const OriginArguments& from, const TargetArguments& to, MPI_Request* handle,
+int Communicate(const char* name, uint64_t Counters::*counter, MPI_Win win, const OriginArguments& from, const TargetArguments& to, MPI_Request* handle,
                 bool with_request, Call call) {
   return OnWin(name, win, [&](Window& w) -> Error {
     if (with_request) WEFT_MPI_TRY(CheckNotNull(handle, "request"));
@@ -62,6 +63,7 @@ int Communicate(const char* name, MPI_Win win, const OriginArguments& from, cons
     WEFT_MPI_TRY(FindTarget(to, &target));
     Request* request = nullptr;
     WEFT_MPI_TRY(call(w, origin, target, with_request ? &request : nullptr));
+    ++(g_counters.*counter);
     if (with_request) *handle = Request::Give(request);
     return {};
   });
@@ -70,20 +72,20 @@ int Communicate(const char* name, MPI_Win win, const OriginArguments& from, cons
 int Put(const char* name, MPI_Win win, const OriginArguments& from, const TargetArguments& to, MPI_Request* handle,
         bool with_request) {
   return Communicate(
-      name, win, from, to, handle, with_request,
+      name, &Counters::puts, win, from, to, handle, with_request,
       [](Window& w, const Origin& origin, const Target& target, Request** request) { return w.Put(origin, target, request); });
 }
 
 int Get(const char* name, MPI_Win win, const OriginArguments& from, const TargetArguments& to, MPI_Request* handle,
         bool with_request) {
   return Communicate(
-      name, win, from, to, handle, with_request,
+      name, &Counters::gets, win, from, to, handle, with_request,
       [](Window& w, const Origin& origin, const Target& target, Request** request) { return w.Get(origin, target, request); });
 }
 
 int Accumulate(const char* name, MPI_Win win, const OriginArguments& from, const TargetArguments& to, MPI_Op op,
                MPI_Request* handle, bool with_request) {
-  return Communicate(name, win, from, to, handle, with_request,
+  return Communicate(name, &Counters::accumulates, win, from, to, handle, with_request,
                      [op](Window& w, const Origin& origin, const Target& target, Request** request) -> Error {
                        const Op* operation;
                        WEFT_MPI_TRY(FindOp(op, &operation));
@@ -95,7 +97,7 @@ int Accumulate(const char* name, MPI_Win win, const OriginArguments& from, const
 int GetAccumulate(const char* name, MPI_Win win, OriginArguments from, const OriginArguments& into, const TargetArguments& to,
                   MPI_Op op, MPI_Request* handle, bool with_request) {
   if (op == MPI_NO_OP) from = {nullptr, 0, MPI_BYTE};
-  return Communicate(name, win, from, to, handle, with_request,
+  return Communicate(name, &Counters::get_accumulates, win, from, to, handle, with_request,
                      [&](Window& w, const Origin& origin, const Target& target, Request** request) -> Error {
                        const Op* operation;
                        Origin result;
@@ -184,7 +186,9 @@ int PMPI_Fetch_and_op(const void* origin_addr, void* result_addr, MPI_Datatype d
     WEFT_MPI_TRY(mpi::FindOp(op, &operation));
     if (op != MPI_NO_OP) WEFT_MPI_TRY(mpi::CheckBuffer(origin_addr, 1, *type));
     WEFT_MPI_TRY(mpi::CheckBuffer(result_addr, 1, *type));
-    return w.FetchAndOp(origin_addr, result_addr, *type, {target_rank, target_disp, 1, type}, *operation);
+    WEFT_MPI_TRY(w.FetchAndOp(origin_addr, result_addr, *type, {target_rank, target_disp, 1, type}, *operation));
+    ++mpi::g_counters.fetch_and_ops;
+    return {};
   });
 }
 WEFT_MPI_ALIAS(Fetch_and_op)
@@ -197,7 +201,9 @@ int PMPI_Compare_and_swap(const void* origin_addr, const void* compare_addr, voi
     for (const void* buffer : {origin_addr, compare_addr, static_cast<const void*>(result_addr)}) {
       WEFT_MPI_TRY(mpi::CheckBuffer(buffer, 1, *type));
     }
-    return w.CompareAndSwap(origin_addr, compare_addr, result_addr, *type, {target_rank, target_disp, 1, type});
+    WEFT_MPI_TRY(w.CompareAndSwap(origin_addr, compare_addr, result_addr, *type, {target_rank, target_disp, 1, type}));
+    ++mpi::g_counters.compare_and_swaps;
+    return {};
   });
 }
 WEFT_MPI_ALIAS(Compare_and_swap)

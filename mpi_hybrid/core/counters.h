@@ -9,9 +9,12 @@ namespace weft::mpi {
 struct Counters {
   uint64_t messages_sent = 0, bytes_sent = 0;  // to other processes; bytes of data
   uint64_t messages_received = 0, bytes_received = 0;
+  uint64_t unexpected_messages = 0;  // of those, and of those to itself: what came before its receive
   uint64_t host_bytes_sent = 0;  // of frames, through memory in common with ranks of this host
   uint64_t host_copies = 0;      // parts of messages that were copied from the memory of the rank that sent them
   uint64_t rdma_operations = 0, rdma_bytes = 0;  // work requests of one-sided communication, as their origin
+  // What the program called, whatever carries it.
+  uint64_t puts = 0, gets = 0, accumulates = 0, get_accumulates = 0, fetch_and_ops = 0, compare_and_swaps = 0;
 };
 inline Counters g_counters;
 

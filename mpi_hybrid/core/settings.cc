@@ -15,13 +15,19 @@ constexpr SettingInfo kSettings[] = {
      "The address, host name or interface that the other ranks reach this process by; by default 127.0.0.1 when all ranks are on "
      "one host, "
      "else the address towards the launcher and those of all interfaces that are up, tried in turn."},
-    {"WEFT_MPI_LLP", "tcp", "tcp or sctp: what carries messages; the same at all ranks. WEFT_SCTP_... say how SCTP is to be."},
+    {"WEFT_MPI_LLP", "tcp", "tcp or sctp: what carries messages; the same at all ranks. WEFT_SCTP_... say how SCTP is to be.", "tcp|sctp"},
     {"WEFT_MPI_EAGER", "131072", "Messages of more bytes wait for the receiver to be ready (rendezvous)."},
     {"WEFT_MPI_WINDOW", "8388608", "Bytes of unexpected messages from one sender that a process stores."},
     {"WEFT_MPI_SPIN_US", "chosen by cores and ranks", "Microseconds that a waiting process polls before it sleeps."},
     {"WEFT_MPI_RMA_CONNECT", "on first use",
-     "static: the queue pairs of a window are made with it, not at the first access to each target."},
+     "static: the queue pairs of a window are made with it, not at the first access to each target.", "static"},
     {"WEFT_MPI_COLL", "chosen by size", "COLLECTIVE:ALGORITHM[,...]: the algorithm of each collective named, for tests."},
+    {"WEFT_PMI", "chosen by launcher", "Version of PMI that the process speaks with its launcher; alone: a job of one, whatever started it.", "1|2|alone"},
+    {"WEFT_PMI_MPIEXEC", "bin/mpiexec beside lib/weft", "The mpiexec that a process which no launcher started starts when it spawns or publishes a name."},
+    {"WEFT_PMI_NAMESERVER", "none", "The file of a name server (mpiexec -nameserver)."},
+    {"WEFT_PMI_OOB", "chosen by launcher", "NONE: the launcher says over PMI's out-of-band channel why it ends the job; or the name of a signal that is to come with that."},
+    {"WEFT_PMI_SECRET_FILE", "none", "File whose first line a launcher wants proof of."},
+    {"PMI_SOCKTYPE", "POSIX", "OpenSSL: TLS between a process and its launcher.", "POSIX|OpenSSL"},
 };
 
 }  // namespace
@@ -37,7 +43,9 @@ std::string UnknownSetting() {
         std::any_of(std::begin(kSettings), std::end(kSettings), [&](const SettingInfo& s) { return s.name == name; });
     if (known) continue;
     std::string known_names;
-    for (const SettingInfo& setting : kSettings) known_names += std::string(" ") + setting.name;
+    for (const SettingInfo& setting : kSettings) {
+      if (std::string_view(setting.name).starts_with(kPrefix)) known_names += std::string(" ") + setting.name;
+    }
     return std::string(name) + " is not a setting of Weft's MPI library; there are" + known_names;
   }
   return "";

@@ -168,6 +168,8 @@ ProcessId SourceOf(const Request& taken) {
   return message.link == nullptr ? ProcessEngine()->self() : message.link->peer();
 }
 
+size_t UnexpectedMessages() { return ProcessEngine() == nullptr ? 0 : ProcessEngine()->unexpected(); }
+
 unsigned KnocksSoFar() { return ProcessEngine()->knocks(); }
 
 Error StartMatchedReceive(void* buffer, MPI_Aint count, const Datatype& type, Request* taken, Request** request) {

@@ -43,6 +43,8 @@ Error StartMatchedReceive(void* buffer, MPI_Aint count, const Datatype& type, Re
 
 // Who sent a message that MatchedProbe took out.
 ProcessId SourceOf(const Request& message);
+// How many messages wait for a receive now, those that are announced too.
+size_t UnexpectedMessages();
 // How many messages have come for ports (comm/context_pool.h) so far.
 unsigned KnocksSoFar();
 

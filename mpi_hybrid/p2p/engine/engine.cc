@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "mpi_hybrid/core/counters.h"
+#include "mpi_hybrid/core/tool_events.h"
 #include "mpi_hybrid/p2p/engine/pool.h"
 #include "mpi_hybrid/p2p/request/news.h"
 
@@ -32,6 +33,16 @@ ReceiveRequest* NewReceive(Engine* engine, void* buffer, MPI_Aint count, const D
   receive->count = count;
   receive->AddRef();
   return receive;
+}
+
+// For MPI_T.
+void TellOfUnexpected(const Message& message) {
+  ++g_counters.unexpected_messages;
+  ToolEvents::Tell({.kind = ToolEvent::Kind::kUnexpectedMessage,
+                    .source = message.envelope.source,
+                    .tag = message.envelope.tag,
+                    .context = message.envelope.context,
+                    .bytes = message.length});
 }
 
 }  // namespace
@@ -191,6 +202,7 @@ void Engine::SendToSelf(SendRequest& send, const MatchKey& envelope) {
     Give(*message, *receive);
   } else {
     waiting_.Append(envelope, message->hooks, message);
+    TellOfUnexpected(*message);
     News::Tell();
   }
   RetryEarly();
@@ -360,6 +372,7 @@ Message* Engine::Store(const FrameHeader& header, Link& link, const Arrivals::Ea
   }
   (message->early ? early_ : waiting_).Append(message->envelope, message->hooks, message);
   if (header.context == 2 * ContextPool::kPorts) ++knocks_;
+  TellOfUnexpected(*message);
   News::Tell();  // for probes
   return message;
 }
@@ -541,6 +554,7 @@ void Engine::OnGone(ProcessId process, bool left) {
   }
   link.set_gone(left);
   if (on_gone_) on_gone_(process);
+  if (!left) ToolEvents::Tell({.kind = ToolEvent::Kind::kProcessDied, .process = process});
   if (left) {
     anyone_left_ = true;
   } else {

@@ -95,6 +95,8 @@ class Engine {
   // Nothing is under way with `process`, and its connection is closed: its number may be another's from now on. What it
   // sent that nobody received is dropped.
   void Forget(ProcessId process);
+  // Messages that wait for a receive.
+  size_t unexpected() const { return waiting_.size() + early_.size(); }
   // Messages for ports that had no receive.
   unsigned knocks() const { return knocks_; }
   int deaths() const { return deaths_; }

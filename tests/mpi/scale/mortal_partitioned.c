@@ -16,6 +16,23 @@ static unsigned draw(unsigned below) {
   return state / 65536u % below;
 }
 
+/* Rank 2 hears of the death as an event of MPI_T, too. */
+static int rank_1_died;
+static void on_death(MPI_T_event_instance instance, MPI_T_event_registration registration, MPI_T_cb_safety safety, void *data) {
+  int process = -1;
+  (void)registration, (void)safety, (void)data;
+  MPI_T_event_read(instance, 0, &process);
+  if (process == 1) rank_1_died = 1; /* others end without MPI_Finalize */
+}
+static void listen_for_deaths(void) {
+  MPI_T_event_registration registration;
+  int provided, index;
+  MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+  if (MPI_T_event_get_index("process_died", &index) != MPI_SUCCESS) return;
+  MPI_T_event_handle_alloc(index, NULL, MPI_INFO_NULL, &registration);
+  MPI_T_event_register_callback(registration, MPI_T_CB_REQUIRE_MPI_RESTRICTED, MPI_INFO_NULL, NULL, on_death);
+}
+
 /* In the middle of whatever rank 1 does. */
 static void die_after(unsigned microseconds) {
   if (fork() == 0) {
@@ -50,6 +67,7 @@ int main(int argc, char **argv) {
   microseconds = draw(30000);
   MPI_Precv_init(memory, PARTS, bytes, MPI_CHAR, rank == 1 ? 0 : 1, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &in);
   MPI_Psend_init(memory, PARTS, bytes, MPI_CHAR, rank == 1 ? 2 : 1, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &out);
+  if (rank == 2) listen_for_deaths();
   MPI_Barrier(MPI_COMM_WORLD);
   switch (rank) {
     case 0: code = repeat(&out, 1); break;
@@ -62,7 +80,10 @@ int main(int argc, char **argv) {
         MPI_Pready_range(0, PARTS - 1, out);
         MPI_Wait(&out, MPI_STATUS_IGNORE);
       }
-    case 2: code = repeat(&in, 0); break;
+    case 2:
+      code = repeat(&in, 0);
+      if (!rank_1_died) printf("rank 2 heard of no death\n"), code = MPI_ERR_OTHER;
+      break;
     default:
       MPI_Request_free(&out);
       MPI_Psend_init(memory, 4, LONG, MPI_CHAR, 1, 1, MPI_COMM_WORLD, MPI_INFO_NULL, &out);
