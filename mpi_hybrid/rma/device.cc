@@ -5,6 +5,7 @@
 #include <mpi.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -38,7 +39,14 @@ constexpr int kFirstLinks = 4;  // for which the completion queue has room at fi
 
 using transport::SocketAddress;
 
-std::unique_ptr<Device> g_device;
+// A child of fork(2) that calls exit(3) leaves alone what its parent goes on with.
+struct DeletesInItsProcess {
+  void operator()(Device* device) const {
+    if (device->process() == getpid()) delete device;
+  }
+};
+
+std::unique_ptr<Device, DeletesInItsProcess> g_device;
 
 Error Failed(const std::string& what, int error) {
   if (IsShortage(error)) return Error(MPI_ERR_OTHER, what + ": " + DescribeShortage(error));
@@ -77,7 +85,7 @@ Error Device::Open(Device** device) {
   if (g_device == nullptr) {
     std::unique_ptr<Device> made(new Device);
     WEFT_MPI_TRY(made->Start());
-    g_device = std::move(made);
+    g_device.reset(made.release());
     Progress::AddStage(g_device.get());
   }
   *device = g_device.get();

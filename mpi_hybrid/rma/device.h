@@ -3,6 +3,7 @@
 
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -34,6 +35,8 @@ class Device : private ProgressStage {
 
   ~Device() override;
 
+  // That opened it.
+  pid_t process() const { return process_; }
   // Where this process listens: numbers of an address, to be told to the others.
   const transport::SocketAddress& address() const { return address_; }
   // Goes with it: what origins say in their proofs (wire.h).
@@ -127,6 +130,7 @@ class Device : private ProgressStage {
   int fd() const override { return channel_ == nullptr ? -1 : channel_->fd; }
   bool Awaited() const override { return waiting_ != 0; }
 
+  const pid_t process_ = getpid();
   transport::SocketAddress address_;
   std::vector<transport::SocketAddress> addresses_;  // by process
   const Nonce nonce_ = NewNonce();

@@ -69,6 +69,12 @@ class SameHost(mpi.MpiTest):
                                     program=MESSAGES)
             self.assertEqual({rank for rank, (host, _) in carried(output).items() if host > 0}, {0, 2, 3}, output)
 
+    def test_children_of_fork_disturb_nobody(self):
+        for setting in ("auto", "rings", "off"):
+            for ranks in 1, 2, 4:
+                with self.subTest(setting=setting, ranks=ranks):
+                    self.run_parts([(ranks, ["WEFT_SAME_HOST=" + setting])], program="tests/mpi/scale/forks")
+
     def test_off_is_off(self):
         said = carried(self.run_parts([(2, ["WEFT_SAME_HOST=off"])], FIRST, program=MESSAGES))
         self.assertEqual(said, {0: (0, 0), 1: (0, 0)})
