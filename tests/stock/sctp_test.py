@@ -8,7 +8,10 @@ import unittest
 
 import stock
 
-SCTP, TCP, AUTO = {"WEFT_LLP": "sctp"}, {"WEFT_LLP": "tcp"}, {"WEFT_LLP": "auto"}
+SCTP, AUTO = {"WEFT_LLP": "sctp"}, {"WEFT_LLP": "auto"}
+# One end is enough for a connection to stay on TCP, which says so then.
+TCP = {"WEFT_LLP": "tcp", "WEFT_SAME_HOST": "off"}
+SHARED = {"WEFT_LLP": "tcp", "WEFT_SAME_HOST": "auto"}
 PING = "rping {side} -a {address} -p {port} -C 50 -v -V"
 
 
@@ -40,6 +43,10 @@ class Choice(SctpTest):
 
     def test_auto_takes_tcp_where_there_is_nothing_else(self):
         self.went_over(self.ping(TCP, AUTO), "MPA revision")
+
+    def test_auto_shares_memory_where_the_other_end_does(self):
+        same_host = {**AUTO, "WEFT_SAME_HOST": "auto"}
+        self.expect(", shared memory" in self.ping(SHARED, same_host)[1], "the client's connection is not shared")
 
     def test_a_listener_serves_tcp_too(self):
         for server in (SCTP, AUTO):

@@ -49,7 +49,7 @@ def listening_ports(pid):
     return ports_in(LISTEN, pid)
 
 
-class Limited(mpi.WeftUnderMpiexec):
+class Limited(mpi.WeftApart):
     """mpiexec and all that it starts with few descriptors."""
 
     limit = 0
@@ -74,7 +74,7 @@ def asks_in_vain(port, private_data):
 
 
 class Ranks(mpi.MpiTest):
-    library = mpi.WeftUnderMpiexec
+    library = mpi.WeftApart  # ranks of one host need not dial one another
 
     def await_ready(self, job, directory):
         ready = [os.path.join(directory, f"ready.{rank}") for rank in range(4)]
