@@ -2,7 +2,7 @@
 
 #include "mpi_hybrid/api/entry.h"
 
-// MPICH's extensions that are answered here. MPIX_Comm_* (fault tolerance) and the rest are in other files or unsupported.
+// MPICH's extensions that are answered here. MPIX_Comm_* (survive.cc) and the rest are in other files.
 using namespace weft::mpi;
 
 int PMPIX_GPU_query_support(int gpu_type, int* is_supported) {

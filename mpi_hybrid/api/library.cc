@@ -13,6 +13,7 @@
 #include "mpi_hybrid/core/settings.h"
 #include "mpi_hybrid/p2p/message.h"
 #include "mpi_hybrid/shm/this_node.h"
+#include "mpi_hybrid/survive/recover.h"
 
 namespace weft::mpi {
 namespace {
@@ -26,12 +27,20 @@ void WarnOfUnknownSetting() {
   if (!why.empty()) std::fprintf(stderr, "weft: %s\n", why.c_str());
 }
 
+uint64_t IdentityOf(const JobId& job) {
+  uint64_t identity = 1;
+  for (const uint8_t byte : job.bytes) identity = MixIdentity(identity, byte);
+  return identity;
+}
+
 Error Start() {
   WEFT_MPI_TRY(JoinJob(&shm::BeginNode));
   shm::JoinNode();
   const Job& job = ThisJob();
   MakeWorld(job.rank, job.size);
+  World().set_identity(IdentityOf(job.processes.own_name().job));
   WEFT_MPI_TRY(StartDevice());
+  survive::BeginToServe();
   WEFT_MPI_TRY(ThisJob().Fence());
   shm::SettleNode();
   FillEnvironmentInfo();
@@ -74,7 +83,8 @@ Error StopUsingLibrary(bool by_all) {
     (void)registered;
     return {};
   }
-  WEFT_MPI_TRY(Barrier(World()));
+  // Where somebody died, or the program revoked MPI_COMM_WORLD, the living end together all the same.
+  if (!Barrier(World()).ok()) survive::AwaitTheLiving(World());
   --g_users;
   WEFT_MPI_TRY(Stop());
   DropWorld();

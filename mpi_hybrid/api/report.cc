@@ -6,7 +6,6 @@
 #include <cstdlib>
 
 #include "mpi_hybrid/api/entry.h"
-#include "mpi_hybrid/api/unsupported.h"
 #include "mpi_hybrid/core/job.h"
 #include "mpi_hybrid/io/file.h"
 #include "pmi/client.h"
@@ -120,30 +119,6 @@ int ReportOnFile(const char* name, MPI_File file, const Error& error) {
 
 int ReportOnFileWith(const char* name, const ErrorHandler& handler, MPI_File file, const Error& error) {
   return CallHandler(name, &handler, ErrorHandler::Kind::kFile, &file, error);
-}
-
-// --- what Weft does not have ---
-
-namespace {
-Error Unsupported() { return Error(MPI_ERR_UNSUPPORTED_OPERATION, "Weft does not have this function yet"); }
-}  // namespace
-
-int UnsupportedOnComm(const char* name, MPI_Comm comm) {
-  return OnComm(name, comm, [](Comm&) { return Unsupported(); });
-}
-
-int UnsupportedOnWin(const char* name, MPI_Win win) {
-  return OnWin(name, win, [](Window&) { return Unsupported(); });
-}
-
-int UnsupportedOnFile(const char* name, MPI_File file) {
-  LockGuard lock;
-  return ReportOnFile(name, file, Unsupported());
-}
-
-int UnsupportedAnywhere(const char* name) {
-  LockGuard lock;
-  return ReportAnywhere(name, Unsupported());
 }
 
 }  // namespace weft::mpi

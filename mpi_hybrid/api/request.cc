@@ -44,7 +44,7 @@ bool IsActive(const Request* request) { return request != nullptr && (!request->
 Request* At(const MPI_Request* handles, int i) { return handles[i] == MPI_REQUEST_NULL ? nullptr : Request::Find(handles[i]); }
 
 // Whether a wait for it would end now.
-bool IsOver(const Request* request) { return !IsActive(request) || request->complete; }
+bool IsOver(const Request* request) { return !IsActive(request) || request->complete || request->IsHindered(); }
 
 // What a wait returns, with the comm whose handler hears of it.
 struct Outcome {
@@ -52,7 +52,7 @@ struct Outcome {
   Ref<Comm> comm;
 };
 
-// Takes the result of a request that is over; frees it or makes it inactive.
+// Takes the result of a request that is over; frees it or makes it inactive. One that is hindered stays as it is.
 Outcome Collect(MPI_Request* handle, MPI_Status* status) {
   Request* request = *handle == MPI_REQUEST_NULL ? nullptr : Request::Find(*handle);
   if (!IsActive(request)) {
@@ -60,6 +60,10 @@ Outcome Collect(MPI_Request* handle, MPI_Status* status) {
     return {};
   }
   Outcome outcome;
+  if (!request->complete) [[unlikely]] {
+    if (status != MPI_STATUS_IGNORE) *status = EmptyStatus();
+    return {request->Hindrance(), request->comm};
+  }
   if (request->kind == Request::Kind::kGeneralized) {
     outcome.error = request->Query(&request->status);
     if (Error freed = request->Freed(); outcome.error.ok()) outcome.error = std::move(freed);
@@ -138,14 +142,14 @@ Error CheckArray(int count, const MPI_Request* requests, const MPI_Status* statu
 
 // --- which of several ---
 
-// The first that is active and complete; `*any_active`: whether there is an active one.
+// The first that is active and over; `*any_active`: whether there is an active one.
 int FindComplete(int count, const MPI_Request* requests, bool* any_active) {
   *any_active = false;
   for (int i = 0; i < count; ++i) {
     const Request* request = At(requests, i);
     if (!IsActive(request)) continue;
     *any_active = true;
-    if (request->complete) return i;
+    if (IsOver(request)) return i;
   }
   return MPI_UNDEFINED;
 }
@@ -167,7 +171,7 @@ Error CheckSome(int count, const MPI_Request* requests, const int* out_count, co
   return count == 0 ? Error() : CheckNotNull(indices, "array_of_indices");
 }
 
-// All that are complete; `any_active` as of FindComplete.
+// All that are over; `any_active` as of FindComplete.
 Error TakeSome(int count, MPI_Request* requests, bool any_active, int* out_count, int* indices, MPI_Status* statuses, Ref<Comm>* comm) {
   if (!any_active) {
     *out_count = MPI_UNDEFINED;
@@ -177,7 +181,7 @@ Error TakeSome(int count, MPI_Request* requests, bool any_active, int* out_count
   int taken = 0;
   for (int i = 0; i < count; ++i) {
     const Request* request = At(requests, i);
-    if (!IsActive(request) || !request->complete) continue;
+    if (!IsActive(request) || !IsOver(request)) continue;
     results.Take(&requests[i], taken);
     indices[taken++] = i;
   }
@@ -197,7 +201,7 @@ int PMPI_Wait(MPI_Request* request, MPI_Status* status) {
     WEFT_MPI_TRY(CheckStatus(status));
     Request* found;
     WEFT_MPI_TRY(FindRequest(*request, -1, &found));
-    if (IsActive(found)) Progress::Wait(*found);
+    if (IsActive(found)) Progress::WaitUntil([&] { return IsOver(found); });
     return Take(request, status, comm);
   });
 }
@@ -311,8 +315,8 @@ int PMPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) 
     WEFT_MPI_TRY(CheckStatus(status));
     Request* found;
     WEFT_MPI_TRY(FindRequest(request, -1, &found));
-    if (!IsOver(found)) Progress::PollForTest();
-    *flag = IsOver(found);
+    if (IsActive(found) && !found->complete) Progress::PollForTest();
+    *flag = !IsActive(found) || found->complete;
     if (!*flag) return {};
     if (!IsActive(found)) {
       if (status != MPI_STATUS_IGNORE) *status = EmptyStatus();

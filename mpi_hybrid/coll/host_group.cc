@@ -80,6 +80,7 @@ class HostGroupStage final : public ProgressStage {
 Error HostGroup::For(Comm& comm, HostGroup** group) {
   *group = nullptr;
   if (comm.inter || comm.size() < 2) return {};
+  if (comm.revoked) [[unlikely]] return Engine::RevokedError();
   if (comm.collectives == nullptr) [[unlikely]] {
     if (shm::ThisNode() == nullptr || !shm::ThisNode()->has_company()) return {};
     std::unique_ptr<HostGroup> made;
@@ -101,7 +102,7 @@ Error HostGroup::Make(Comm& comm, std::unique_ptr<HostGroup>* made) {
   for (int rank = 0; rank < comm.size(); ++rank) {
     if (const std::optional<int> place = node.PlaceOf(comm.peer(rank))) places.push_back(*place);
   }
-  made->reset(new HostGroup(node, std::move(places)));
+  made->reset(new HostGroup(comm, node, std::move(places)));
   HostGroup& group = **made;
   if (group.places_.size() != static_cast<size_t>(comm.size())) return {};
   const size_t bytes = host::Memory::Bytes(comm.size());
@@ -123,7 +124,7 @@ Error HostGroup::Make(Comm& comm, std::unique_ptr<HostGroup>* made) {
                                                    /*spins=*/SpinTime().count() != 0);
   }
   if (!error.ok() && group.member_ != nullptr) group.NoteWhoIsGone();  // others may be in it already
-  if (error.ok() && all == kFailed) return Error(MPI_ERR_PROC_ABORTED, "a rank of the communicator is gone");
+  if (error.ok() && all == kFailed) return Error(MPIX_ERR_PROC_FAILED, "a rank of the communicator is gone");
   return error;
 }
 
@@ -142,7 +143,7 @@ HostGroup::~HostGroup() {
   if (head.left.fetch_add(1) + 1 == places_.size()) node_.Discard(offset_, mapping_.size());
 }
 
-bool HostGroup::IsOver() const { return (*missing_)() < 0 || !member_->Gone().ok(); }
+bool HostGroup::IsOver() const { return (*missing_)() < 0 || !member_->Gone().ok() || comm_.revoked; }
 
 bool HostGroup::Arm() {
   host::MemberLines& lines = host::Memory(mapping_.data()).lines(member_->me());
@@ -151,8 +152,8 @@ bool HostGroup::Arm() {
   for (int awaited = (*missing_)(); awaited >= 0;) {
     lines.sleeps_for.store(static_cast<uint32_t>(awaited) + 1);
     const int still = (*missing_)();
-    if (still == awaited && member_->Gone().ok()) return true;
-    if (!member_->Gone().ok()) break;
+    if (still == awaited && member_->Gone().ok() && !comm_.revoked) return true;
+    if (!member_->Gone().ok() || comm_.revoked) break;
     awaited = still;
   }
   lines.sleeps_for.store(static_cast<uint32_t>(member_->me()) + 1);  // nobody's
@@ -188,7 +189,9 @@ Error HostGroup::Until(host::Missing missing) {
     Error gone = member_->Gone();
     // What it did before is there by now.
     if (missing() != awaited) continue;
-    if (!gone.ok()) {
+    if (comm_.revoked) {
+      error = Engine::RevokedError();
+    } else if (!gone.ok()) {
       error = std::move(gone);
     } else if (!present) {
       member_->NoteGone(awaited);

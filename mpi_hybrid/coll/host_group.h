@@ -27,7 +27,7 @@ class HostGroup final : public Comm::Extension, public host::Waiter {
  private:
   friend class HostGroupStage;
 
-  HostGroup(shm::NodeSegment& node, std::vector<int> places) : node_(node), places_(std::move(places)) {}
+  HostGroup(const Comm& comm, shm::NodeSegment& node, std::vector<int> places) : comm_(comm), node_(node), places_(std::move(places)) {}
 
   static Error Make(Comm& comm, std::unique_ptr<HostGroup>* made);
   void NoteWhoIsGone();
@@ -39,6 +39,7 @@ class HostGroup final : public Comm::Extension, public host::Waiter {
   bool Arm();
   void Disarm();
 
+  const Comm& comm_;  // whose this is
   shm::NodeSegment& node_;
   const std::vector<int> places_;  // by rank
   Error failed_;                   // making it

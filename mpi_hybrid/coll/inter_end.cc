@@ -288,14 +288,18 @@ Error InterEnd::Learn(const std::string& description, std::vector<ProcessId>* me
   return {};
 }
 
-Error InterEnd::LearnContext(ContextId context, ContextId* remote) {
+// In one word: the context, and above it a half of the identity.
+Error InterEnd::LearnContext(ContextId context, uint64_t own_identity, ContextId* remote, uint64_t* identity) {
   Error met;
   uint64_t theirs = kNoContext;
-  if (is_leader() && talking_) met = SwapWord(context, &theirs);
+  const auto ours = static_cast<uint32_t>(own_identity >> 33);
+  if (is_leader() && talking_) met = SwapWord(uint64_t{ours} << 32 | context, &theirs);
   // It may have come all the same; the group has one outcome.
-  if (!met.ok() || theirs > UINT32_MAX) theirs = kNoContext;
+  if (!met.ok()) theirs = kNoContext;
   Error told = Tell(&theirs, sizeof theirs, context_tag_);
   *remote = told.ok() ? static_cast<ContextId>(theirs) : kNoContext;
+  const auto other = static_cast<uint32_t>(theirs >> 32);
+  *identity = MixIdentity(std::min(ours, other), std::max(ours, other));
   return met.ok() ? std::move(told) : std::move(met);
 }
 

@@ -38,8 +38,9 @@ class InterEnd {
 
   // The remote group, all of whose members are known from now on. `refusal`: the leader does not even try.
   Error LearnMembers(const Error& refusal, Ref<Group>* remote);
-  // Gives `context` for the remote group's, kNoContext when there was none to give.
-  Error LearnContext(ContextId context, ContextId* remote);
+  // Gives `context` for the remote group's, kNoContext when there was none to give; and of what both groups call themselves makes what both call
+  // the whole.
+  Error LearnContext(ContextId context, uint64_t own_identity, ContextId* remote, uint64_t* identity);
 
  private:
   bool is_leader() const { return local_.rank == leader_; }

@@ -43,13 +43,14 @@ Error MakeFromGroups(Comm& parent, const Ref<Group>& local, const Ref<Group>& re
   const uint64_t context = agreed.ok() ? ids.context(0) : kNoContext;
   uint64_t remote_context = kNoContext;
   Request* request = nullptr;
-  Error met = Finish(ReservedTag(parent).StartAnd(&context, std::span(&remote_context, 1), &request), request);
+  ReservedTag tag(parent);
+  Error met = Finish(tag.StartAnd(&context, std::span(&remote_context, 1), &request), request);
   WEFT_MPI_TRY(std::move(agreed));
   WEFT_MPI_TRY(std::move(met));
   if (remote_context == kNoContext) return RemoteFailed();
   if (!member || remote->members.empty()) return {};
   Ref<Comm> comm = MakeInter(parent, local, remote, Self(parent));
-  GiveContexts(*comm, std::move(ids), static_cast<ContextId>(remote_context));
+  GiveContexts(*comm, std::move(ids), static_cast<ContextId>(remote_context), parent.IdentityOfChild(tag.tag()));
   comm->is_local_first = parent.is_local_first;
   *made = std::move(comm);
   return {};
@@ -134,11 +135,12 @@ Error MakeInterAt(InterEnd& end, Comm& local, const Error& refusal, Ref<Comm>* m
   OwnedIds ids;
   Error agreed = agree(met.ok(), &ids);
   ContextId remote_context;
-  Error told = end.LearnContext(agreed.ok() ? ids.context(0) : kNoContext, &remote_context);
+  uint64_t identity;
+  Error told = end.LearnContext(agreed.ok() ? ids.context(0) : kNoContext, ids.identity(), &remote_context, &identity);
   for (Error* failed : {&met, &agreed, &told}) WEFT_MPI_TRY(std::move(*failed));
   if (remote_context == kNoContext) return RemoteFailed();
   Ref<Comm> comm = MakeInter(local, local.local, remote, Self(local));
-  GiveContexts(*comm, std::move(ids), remote_context);
+  GiveContexts(*comm, std::move(ids), remote_context, identity);
   *made = std::move(comm);
   return {};
 }
@@ -162,7 +164,7 @@ Error MergeInter(Comm& inter, bool high, Ref<Comm>* made) {
   for (;;) {
     Error met = tree.And(search.Begin(said), swap_with_remote);
     const ContextSearch::Outcome outcome = search.End();
-    OwnedIds ids(search.ids());
+    OwnedIds ids(search.ids(), inter.IdentityOfChild(static_cast<uint32_t>(across)));
     const uint64_t heard = search.flags();
     WEFT_MPI_TRY(std::move(met));
     if ((heard & kMet) == 0) return Error(MPI_ERR_OTHER, "another process of the two groups could not take part");

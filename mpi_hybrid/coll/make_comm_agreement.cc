@@ -33,6 +33,7 @@ OwnedIds::~OwnedIds() {
 void OwnedIds::GiveTo(Comm& comm) {
   comm.receive_context = comm.send_context = ContextPool::ContextOf(ids_.back());
   comm.owns_context = true;
+  comm.set_identity(identity_);
   ids_.pop_back();
 }
 
@@ -60,7 +61,7 @@ Error Agreement::Advance() {
 
 OwnedIds Agreement::Take() {
   WEFT_CHECK(done_);
-  return OwnedIds(search_.ids());
+  return OwnedIds(search_.ids(), tag_.comm().IdentityOfChild(tag_.tag()));
 }
 
 Error Agreement::Run(Comm& comm, size_t ids, OwnedIds* agreed, bool willing) {
@@ -111,9 +112,11 @@ Ref<Comm> MakeInter(const Comm& parent, const Ref<Group>& local, const Ref<Group
   return comm;
 }
 
-void GiveContexts(Comm& inter, OwnedIds ids, ContextId remote_context) {
+void GiveContexts(Comm& inter, OwnedIds ids, ContextId remote_context, uint64_t identity) {
   ids.GiveTo(*inter.local_comm);
+  inter.local_comm->set_identity(0);  // it goes as the whole does
   ids.GiveTo(inter);
+  inter.set_identity(identity);
   inter.send_context = remote_context;
 }
 

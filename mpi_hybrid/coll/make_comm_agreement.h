@@ -22,6 +22,7 @@ class ReservedTag {
   explicit ReservedTag(Comm& comm) : comm_(comm), tag_(comm.next_collective++) {}
 
   uint32_t tag() const { return tag_; }
+  const Comm& comm() const { return comm_; }
   // words = "and" of all ranks' words, in a tree (AllReduceInTree); on intercommunicators of the remote group's, to `result`.
   Error StartAnd(std::span<uint64_t> words, Request** request) { return StartAnd(nullptr, words, request); }
   Error StartAnd(const uint64_t* words, std::span<uint64_t> result, Request** request);
@@ -38,20 +39,24 @@ Error Finish(Error started, Request*& request);
 class OwnedIds {
  public:
   OwnedIds() = default;
-  explicit OwnedIds(std::vector<uint32_t> ids) : ids_(std::move(ids)) {}
-  OwnedIds(OwnedIds&& other) noexcept : ids_(std::exchange(other.ids_, {})) {}
+  // `identity`: of the communicator that gets them (Comm::identity).
+  OwnedIds(std::vector<uint32_t> ids, uint64_t identity) : ids_(std::move(ids)), identity_(identity) {}
+  OwnedIds(OwnedIds&& other) noexcept : ids_(std::exchange(other.ids_, {})), identity_(other.identity_) {}
   OwnedIds& operator=(OwnedIds&& other) noexcept {
     std::swap(ids_, other.ids_);
+    std::swap(identity_, other.identity_);
     return *this;
   }
   ~OwnedIds();
 
   ContextId context(size_t i) const { return ContextPool::ContextOf(ids_[i]); }
-  // Makes the last id's context `comm`'s receive_context.
+  uint64_t identity() const { return identity_; }
+  // Makes the last id's context `comm`'s receive_context, and gives it the identity.
   void GiveTo(Comm& comm);
 
  private:
   std::vector<uint32_t> ids_;
+  uint64_t identity_ = 0;
 };
 
 // One agreement over an intracommunicator, in steps that do not wait. Where it fails at a process, others do not wait for that one.
@@ -94,8 +99,8 @@ Error NoContextsLeft();
 Ref<Comm> MakeIntra(const Comm& parent, const Ref<Group>& group, ProcessId self);
 // An intercommunicator with its local_comm; without contexts. Both groups have members.
 Ref<Comm> MakeInter(const Comm& parent, const Ref<Group>& local, const Ref<Group>& remote, ProcessId self);
-// Two ids for `inter`, and what the other side receives by.
-void GiveContexts(Comm& inter, OwnedIds ids, ContextId remote_context);
+// Two ids for `inter`, what the other side receives by, and what both call it.
+void GiveContexts(Comm& inter, OwnedIds ids, ContextId remote_context, uint64_t identity);
 
 }  // namespace weft::mpi
 

@@ -64,7 +64,8 @@ class DuplicateRequest : public Request {
     WEFT_MPI_TRY(Finish({}, exchange_));
     WEFT_MPI_TRY(std::move(failure_));
     if (words_[1] == kNoContext) return RemoteFailed();
-    GiveContexts(*made_, std::move(ids_), static_cast<ContextId>(words_[1]));
+    GiveContexts(*made_, std::move(ids_), static_cast<ContextId>(words_[1]),
+                 comm->IdentityOfChild(exchange_tag_->tag()));
     *ended = true;
     return {};
   }

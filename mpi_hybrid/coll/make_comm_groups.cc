@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/job_secret.h"
 #include "mpi_hybrid/coll/group_tree.h"
 #include "mpi_hybrid/coll/inter_end.h"
 #include "mpi_hybrid/coll/make_comm.h"
@@ -25,9 +27,18 @@ Error AgreeInTree(GroupTree& tree, uint64_t seed, size_t count, bool willing, Ow
   constexpr uint64_t kMet = 2;
   ContextSearch search(TheContextPool(), seed, count);
   for (;;) {
-    Error met = tree.And(search.Begin(willing ? kMet : 0));
+    // The identity is the root's to choose: the same group may do this with the same tag again.
+    const std::span<uint64_t> proposal = search.Begin(willing ? kMet : 0);
+    std::vector<uint64_t> words(proposal.begin(), proposal.end());
+    words.push_back(~uint64_t{0});
+    Error met = tree.And(words, [](std::span<uint64_t> at_root) -> Error {
+      const Nonce nonce = NewNonce();
+      std::memcpy(&at_root.back(), nonce.data(), sizeof(uint64_t));
+      return {};
+    });
+    std::copy_n(words.begin(), proposal.size(), proposal.begin());
     const ContextSearch::Outcome outcome = search.End();
-    OwnedIds ids(search.ids());
+    OwnedIds ids(search.ids(), words.back());
     WEFT_MPI_TRY(std::move(met));
     if ((search.flags() & kMet) == 0)
       return Error(MPI_ERR_OTHER, "another process of the group could not take part");

@@ -1,6 +1,7 @@
 #include "mpi_hybrid/comm/communicator.h"
 
 #include <numeric>
+#include <unordered_map>
 #include <utility>
 
 #include "mpi_hybrid/comm/context_pool.h"
@@ -13,6 +14,11 @@ namespace {
 HandleTable<Comm>& Table() {
   static auto& table = *new HandleTable<Comm>(HandleKind::kComm);
   return table;
+}
+
+std::unordered_map<uint64_t, Comm*>& ByIdentity() {
+  static auto& comms = *new std::unordered_map<uint64_t, Comm*>;
+  return comms;
 }
 
 // Raw, each owning a reference: looked up by every call of the program.
@@ -49,7 +55,30 @@ Comm::~Comm() {
     Hold(*local, -1);
     if (inter) Hold(*remote, -1);
   }
-  if (owns_context) TheContextPool().Release(ContextPool::IdOf(receive_context));
+  if (identity_ != 0) ByIdentity().erase(identity_);
+  // What was sent by a revoked one may still arrive.
+  if (owns_context && !revoked) TheContextPool().Release(ContextPool::IdOf(receive_context));
+}
+
+void Comm::set_identity(uint64_t identity) {
+  if (identity_ != 0) ByIdentity().erase(identity_);
+  identity_ = identity;
+  if (identity_ != 0) ByIdentity()[identity_] = this;
+}
+
+Comm* Comm::FindByIdentity(uint64_t identity) {
+  const auto found = ByIdentity().find(identity);
+  return found == ByIdentity().end() ? nullptr : found->second;
+}
+
+uint64_t Comm::IdentityOfChild(uint64_t number) const { return MixIdentity(identity_, number); }
+
+// The finalizer of MurmurHash3, over a sum that depends on the order.
+uint64_t MixIdentity(uint64_t a, uint64_t b) {
+  uint64_t x = a * 0x9e3779b97f4a7c15 + b + 1;
+  x = (x ^ x >> 33) * 0xff51afd7ed558ccd;
+  x = (x ^ x >> 33) * 0xc4ceb9fe1a85ec53;
+  return x ^ x >> 33;
 }
 
 Comm* Comm::Find(MPI_Comm handle) {

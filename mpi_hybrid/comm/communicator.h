@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "mpi_hybrid/comm/group.h"
 #include "mpi_hybrid/comm/topology.h"
@@ -49,6 +50,11 @@ class Comm : public RefCounted<Comm> {
     virtual ~Extension() = default;
   };
   std::unique_ptr<Extension> collectives;
+  // Members whose death the program has acknowledged (MPIX_Comm_failure_ack), by number.
+  std::vector<ProcessId> acknowledged;
+  std::vector<ProcessId> found_dead;  // by agreements on it, whether this process has noticed or not
+  uint32_t next_agreement = 0;        // number of the next MPIX_Comm_agree or _shrink, the same at all ranks
+  bool revoked = false;               // nothing goes by it any more (Engine::Revoke)
   bool freed = false;            // by the user
   bool owns_context = false;     // receive_context goes back to the pool with this object
   bool holds_members = false;
@@ -66,13 +72,26 @@ class Comm : public RefCounted<Comm> {
   int size() const { return local->size(); }
   ProcessId peer(int remote_rank) const { return remote->members[static_cast<size_t>(remote_rank)]; }
 
+  // What all its members call it, and no other communicator that any of them ever had, whatever its contexts; 0: nothing.
+  uint64_t identity() const { return identity_; }
+  void set_identity(uint64_t identity);
+  static Comm* FindByIdentity(uint64_t identity);
+  // Of what is made on the `number`th occasion by the members of this one.
+  uint64_t IdentityOfChild(uint64_t number) const;
+
   static Comm* Find(MPI_Comm handle);
 
   // A handle for the program, which owns a reference until TakeBack (MPI_Comm_free; not of predefined ones). Requests
   // may keep the object alive after that; its handle is MPI_COMM_NULL then.
   static MPI_Comm Give(const Ref<Comm>& comm);
   static void TakeBack(Comm& comm);
+
+ private:
+  uint64_t identity_ = 0;
 };
+
+// 64 bits that depend on all of both.
+uint64_t MixIdentity(uint64_t a, uint64_t b);
 
 // MPI_COMM_WORLD and _SELF; made by MPI_Init.
 Comm& World();

@@ -28,6 +28,8 @@ class ExchangeRequest : public CompoundRequest {
     return send_->complete ? Error() : send_->Cancel();
   }
 
+  Error Hindrance() const override { return receive_ != nullptr && !receive_->complete ? receive_->Hindrance() : Error(); }
+
   std::unique_ptr<uint8_t[]> copy;
 
  private:
@@ -72,11 +74,8 @@ Error Exchange(const ExchangeSend& send, const ExchangeReceive& receive, Comm& c
                             &receiving));
   Error error = Send(send.buffer, send.count, *send.type, send.destination, send.tag, comm, SendMode::kStandard, Channel::kPointToPoint);
   if (!error.ok() && !receiving->complete) (void)receiving->Cancel();
-  Progress::Wait(*receiving);
-  *status = receiving->status;
-  if (error.ok()) error = std::move(receiving->error);
-  receiving->Release();
-  return error;
+  Error received = WaitFor(receiving, status);
+  return error.ok() ? std::move(received) : std::move(error);
 }
 
 Error StartExchange(const ExchangeSend& send, const ExchangeReceive& receive, Comm& comm, Request** request) {

@@ -61,15 +61,20 @@ bool SendAtOnce(const void* buffer, MPI_Aint count, const Datatype& type, int de
   return true;
 }
 
+}  // namespace
+
 Error WaitFor(Request* request, MPI_Status* status) {
-  Progress::Wait(*request);
+  Progress::WaitUntil([&] { return request->complete || request->IsHindered(); });
+  Error hindrance;
+  if (!request->complete) {
+    hindrance = Error(MPIX_ERR_PROC_FAILED, request->Hindrance().message());
+    (void)request->Cancel();
+  }
   if (status != nullptr) *status = request->status;
-  Error error = std::move(request->error);
+  Error error = hindrance.ok() ? std::move(request->error) : std::move(hindrance);
   request->Release();
   return error;
 }
-
-}  // namespace
 
 Error StartSend(const void* buffer, MPI_Aint count, const Datatype& type, int destination, int tag, Comm& comm, SendMode mode,
                 Channel channel, Request** request) {
@@ -82,6 +87,7 @@ Error StartSend(const void* buffer, MPI_Aint count, const Datatype& type, int de
     *request = DoneRequest::Make(MPI_Status{});
     return {};
   }
+  if (comm.revoked) [[unlikely]] return Engine::RevokedError();
   if (mode != SendMode::kSynchronous && SendAtOnce(buffer, count, type, destination, tag, comm, channel, request)) {
     if (*request == nullptr) *request = DoneRequest::Make(MPI_Status{});
     return {};
@@ -106,6 +112,7 @@ Error Send(const void* buffer, MPI_Aint count, const Datatype& type, int destina
            Channel channel) {
   if (destination == MPI_PROC_NULL) return {};
   Request* request = nullptr;
+  if (comm.revoked) [[unlikely]] return Engine::RevokedError();
   const bool plain = mode == SendMode::kStandard || mode == SendMode::kReady;
   if (plain && SendAtOnce(buffer, count, type, destination, tag, comm, channel, &request)) {
     return request == nullptr ? Error() : WaitFor(request, nullptr);
@@ -127,6 +134,7 @@ Error Probe(int source, int tag, Comm& comm, bool* found, MPI_Status* status) {
     *status = ProcNullStatus();
     return {};
   }
+  if (comm.revoked) [[unlikely]] return Engine::RevokedError();
   Message* message = ProcessEngine()->FindMessage(source, tag, comm);
   *found = message != nullptr;
   if (message == nullptr) return ProcessEngine()->SourceError(source, comm);
@@ -150,6 +158,7 @@ Error AwaitMessage(int source, int tag, Comm& comm, MPI_Status* status) {
 
 Error MatchedProbe(int source, int tag, Comm& comm, bool* found, Request** request, MPI_Status* status) {
   WEFT_CHECK(source != MPI_PROC_NULL);
+  if (comm.revoked) [[unlikely]] return Engine::RevokedError();
   Message* message = ProcessEngine()->FindMessage(source, tag, comm);
   *found = message != nullptr;
   if (message == nullptr) return ProcessEngine()->SourceError(source, comm);

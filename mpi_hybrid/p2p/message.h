@@ -3,6 +3,8 @@
 
 #include <mpi.h>
 
+#include <vector>
+
 #include "mpi_hybrid/comm/communicator.h"
 #include "mpi_hybrid/datatype/datatype.h"
 #include "mpi_hybrid/p2p/engine/channel.h"
@@ -26,6 +28,9 @@ Error StartReceive(void* buffer, MPI_Aint count, const Datatype& type, int sourc
 // The same and wait for it, without a request where that is possible. `status` may be null.
 Error Send(const void* buffer, MPI_Aint count, const Datatype& type, int destination, int tag, Comm& comm, SendMode mode, Channel channel);
 Error Receive(void* buffer, MPI_Aint count, const Datatype& type, int source, int tag, Comm& comm, Channel channel, MPI_Status* status);
+
+// Waits for `request`, takes the reference, returns its error. One that a death hinders (Request::Hindrance) is taken back: MPIX_ERR_PROC_FAILED.
+Error WaitFor(Request* request, MPI_Status* status);
 
 // Persistent requests (inactive until Start).
 Error MakePersistentSend(const void* buffer, MPI_Aint count, const Datatype& type, int destination, int tag, Comm& comm, SendMode mode,
@@ -64,8 +69,10 @@ Error ListenForOthers();
 void PartFrom(ProcessId process);
 bool HasParted(ProcessId process);
 
-// Whether `process` is known to have died (MPI_ERR_PROC_ABORTED at calls that need it).
+// Whether `process` is known to have died (MPIX_ERR_PROC_FAILED at calls that need it).
 bool IsDead(ProcessId process);
+// Those of `group` that are known to have died or to have called MPI_Finalize, in its order; on this host all that did.
+std::vector<ProcessId> GoneOf(const Group& group);
 
 }  // namespace weft::mpi
 

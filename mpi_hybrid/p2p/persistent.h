@@ -30,6 +30,8 @@ class PersistentRequest final : public CompoundRequest {
   }
   Error Cancel() override { return launched_ != nullptr && !complete ? launched_->Cancel() : Error(); }
 
+  Error Hindrance() const override { return launched_ != nullptr && !complete ? launched_->Hindrance() : Error(); }
+
  private:
   void Renew();
   // On an error the request is inactive again.

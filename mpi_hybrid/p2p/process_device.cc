@@ -14,6 +14,7 @@
 #include "base/settings.h"
 #include "mpi_hybrid/core/job.h"
 #include "mpi_hybrid/p2p/message.h"
+#include "mpi_hybrid/p2p/progress.h"
 #include "mpi_hybrid/p2p/sctp/sctp_transport.h"
 #include "mpi_hybrid/p2p/shm/shm_transport.h"
 #include "mpi_hybrid/p2p/tcp/tcp_transport.h"
@@ -26,6 +27,7 @@ namespace weft::mpi {
 namespace {
 
 constexpr int kSpinUs = 1000;
+constexpr std::chrono::seconds kNoticed{3};  // in which a connection ends whose other end is gone
 constexpr int kFewRanks = 8;  // for each processor
 // Pieces of so many bytes are copied by the kernel, from one process to the other; shorter ones go through the cache, where two copies by two
 // processors take a third of that time.
@@ -142,6 +144,20 @@ void StopDevice() {
   if (ProcessDevice() == nullptr) return;
   g_device->Stop();
   g_stopped = true;  // it stays: requests that the program never completed may point to it
+}
+
+std::vector<ProcessId> GoneOf(const Group& group) {
+  Progress::Poll();
+  const shm::NodeSegment* const node = shm::ThisNode();
+  for (const ProcessId process : group.members) {
+    const std::optional<int> place = node == nullptr ? std::nullopt : node->PlaceOf(process);
+    if (!place || node->IsPresent(*place)) continue;
+    // Who asks the kernel, as collectives on one host do, may know it before the connection does.
+    ProcessDevice()->ConnectTo(process);
+    const Link& link = g_engine->LinkTo(process);
+    Progress::WaitUntil([&] { return link.is_gone(); }, std::chrono::steady_clock::now() + kNoticed);
+  }
+  return g_engine->GoneOf(group);
 }
 
 bool IsDead(ProcessId process) { return g_engine != nullptr && g_engine->IsDead(process); }

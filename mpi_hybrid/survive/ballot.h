@@ -10,7 +10,8 @@ namespace weft::mpi::survive {
 // Ranks out of 0 to size - 1.
 class RankSet {
  public:
-  explicit RankSet(int size = 0) : size_(size), words_((static_cast<size_t>(size) + 63) / 64) {}
+  RankSet() = default;
+  explicit RankSet(int size) : size_(size), words_((static_cast<size_t>(size) + 63) / 64) {}
 
   int size() const { return size_; }
   bool Has(int rank) const { return (words_[At(rank)] >> rank % 64 & 1) != 0; }
@@ -29,7 +30,7 @@ class RankSet {
  private:
   static size_t At(int rank) { return static_cast<size_t>(rank) / 64; }
 
-  int size_;
+  int size_ = 0;
   std::vector<uint64_t> words_;
 };
 

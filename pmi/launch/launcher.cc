@@ -342,11 +342,11 @@ void Launcher::OnExited(Job& job, int rank, const ExitReport& report) {
   const std::string name = NameOf(job, rank);
   if (WIFSIGNALED(status)) {
     const std::string core = WCOREDUMP(status) ? ", core dumped" : "";
-    return EndJob(job, 128 + WTERMSIG(status), name + " was killed by " + SignalName(WTERMSIG(status)) + core, kGrace);
+    return OnDeath(job, 128 + WTERMSIG(status), name + " was killed by " + SignalName(WTERMSIG(status)) + core);
   }
   const int code = WEXITSTATUS(status);
   const std::string how = name + " exited with status " + std::to_string(code);
-  if (report.state == Server::State::kInitialised) return EndJob(job, code == 0 ? 1 : code, how + " without MPI_Finalize", kGrace);
+  if (report.state == Server::State::kInitialised) return OnDeath(job, code == 0 ? 1 : code, how + " without MPI_Finalize");
   if (report.state == Server::State::kSilent && job.meets_spawner) {
     return EndJob(job, code == 0 ? 1 : code, how + " without MPI_Init, where those that spawned it wait for it", kGrace);
   }
@@ -355,6 +355,15 @@ void Launcher::OnExited(Job& job, int rank, const ExitReport& report) {
     Say(how);
   }
   if (job.in_fence != 0) OnStuck(job, rank);
+}
+
+// The job ends, or goes on without those who died.
+void Launcher::OnDeath(Job& job, int exit_code, const std::string& how) {
+  if (!options_.goes_on || job.never_was) return EndJob(job, exit_code, how, kGrace);
+  if (!exit_code_) exit_code_ = exit_code;
+  const bool over = job.ended == job.plan.size() || job.done();
+  Say(how + (over ? "" : "; the others go on"));
+  if (job.in_fence != 0) OnStuck(job, job.first_gone);
 }
 
 // The ranks of one host more, or of several below one proxy, are in the barrier.
@@ -385,7 +394,7 @@ void Launcher::OnHostLost(size_t index) {
   for (auto& [number, job] : jobs_) {
     if (std::find(job.hosts.begin(), job.hosts.end(), index) == job.hosts.end()) continue;
     CloseHost(job, index);
-    EndJob(job, 1, why, kGrace);
+    OnDeath(job, 1, why);
   }
 }
 

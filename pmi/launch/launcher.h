@@ -107,6 +107,7 @@ class Launcher {
   void OnFrame(size_t host, const Frame& frame);
   void OnRankFrame(Job& job, size_t host, const Frame& frame);
   void OnExited(Job& job, int rank, const ExitReport& report);
+  void OnDeath(Job& job, int exit_code, const std::string& how);
   void OnHostLost(size_t host);
   void OnFence(Job& job, const Frame& frame);
   void OnStuck(Job& job, int rank);

@@ -49,6 +49,8 @@ const Parser::Option Parser::kOptions[] = {
     {"secret-file", "FILE", "file whose first line those ranks must prove to know; without it they are on this host", &Parser::SecretFile},
     {"socktype", "POSIX|OpenSSL", "with OpenSSL, speak TLS with those ranks", &Parser::SocketType},
     {"configfile", "FILE", "take the programs from this file, on each line what would stand between two colons", &Parser::ConfigFile},
+    {"disable-auto-cleanup", "", "a rank or a host that dies does not end the others", &Parser::GoOn},
+    {"enable-auto-cleanup", "", "it does (default)", &Parser::CleanUp},
     {"print-all-exitcodes", "", "print the exit status of every rank at the end", &Parser::ExitStatuses},
     {"profile", "", "print how many messages mpiexec and its proxies sent to one another", &Parser::Profile},
     {"version,V,info", "", "print the version", &Parser::Version},
@@ -65,8 +67,6 @@ const Parser::Option Parser::kOptions[] = {
     {"verbose,v", "", "", &Parser::Ignore},
     {"disable-hostname-propagation", "", "", &Parser::Ignore},
     {"enable-hostname-propagation", "", "", &Parser::Ignore},
-    {"disable-auto-cleanup", "", "", &Parser::Ignore},
-    {"enable-auto-cleanup", "", "", &Parser::Ignore},
     {"gpus-per-proc", "COUNT", "", &Parser::Ignore},
 };
 

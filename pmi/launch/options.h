@@ -50,6 +50,7 @@ struct Options {
   std::optional<std::string> label_pattern;  // -prepend-pattern (file_pattern.h)
   std::optional<int> output_from;     // -output-from: the only rank of each job whose output is shown
   bool shows_exit_statuses = false;   // -print-all-exitcodes
+  bool goes_on = false;               // -disable-auto-cleanup: deaths do not end the job
   bool shows_messages = false;        // -profile: what mpiexec and its proxies said to one another
   std::string output_pattern;         // -outfile-pattern (file_pattern.h); empty: ours
   std::string error_output_pattern;   // -errfile-pattern

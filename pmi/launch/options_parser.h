@@ -53,6 +53,11 @@ class OptionParser {
   std::string LabelPattern(const Values& values);
   std::string OutputFrom(const Values& values);
   std::string ExitStatuses(const Values&) { return Set(&options_.shows_exit_statuses); }
+  std::string GoOn(const Values&) { return Set(&options_.goes_on); }
+  std::string CleanUp(const Values&) {
+    options_.goes_on = false;
+    return {};
+  }
   std::string Profile(const Values&) { return Set(&options_.shows_messages); }
   std::string SkipThisHost(const Values&) { return Set(&options_.skips_this_host); }
   std::string OutputFiles(const Values& values) { return Pattern(values[0], &options_.output_pattern); }

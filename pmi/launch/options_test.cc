@@ -283,6 +283,9 @@ TEST(Options, ReadsWhatHydraHasMoreOf) {
   EXPECT_EQ(options.output_from, 1);
   EXPECT_EQ(options.label_pattern, "<%r>");
   EXPECT_EQ(options.most_branches, 3u);
+  EXPECT_FALSE(options.goes_on);
+  EXPECT_TRUE(Parse("-disable-auto-cleanup a").goes_on);
+  EXPECT_FALSE(Parse("-disable-auto-cleanup -enable-auto-cleanup a").goes_on);
 }
 
 TEST(Options, AnAllocationMayHaveRoomForTooManyRanks) {

@@ -12,7 +12,7 @@ import namespaces
 import stock
 
 NOTICED = 100  # seconds, as the man page says
-MPI_ERR_PROC_ABORTED = 76
+MPIX_ERR_PROC_FAILED = 101
 
 
 class CutOff(mpi.MpiTest):
@@ -66,7 +66,7 @@ class CutOff(mpi.MpiTest):
             with self.subTest(name):
                 self.assertTrue(job.wait(max(1, NOTICED + 30 - (time.monotonic() - cut))), f"{name} still runs: {job.output}\n{job.stacks()}")
                 print(f"{name}: {time.monotonic() - cut:.0f} s after the cut")
-                self.assertIn(f"heard {MPI_ERR_PROC_ABORTED}", job.output)
+                self.assertIn(f"heard {MPIX_ERR_PROC_FAILED}", job.output)
                 self.assertEqual(job.status, 0, job.output)
 
 

@@ -165,7 +165,7 @@ static void AwaitDeath(void) {
   char nothing = 0;
   int code;
   while ((code = MPI_Send(&nothing, 1, MPI_BYTE, 0, 2, inter)) == MPI_SUCCESS) usleep(kLook);
-  CHECK_CLASS(code, MPI_ERR_PROC_ABORTED);
+  CHECK_CLASS(code, MPIX_ERR_PROC_FAILED);
 }
 
 /* How many of the living the call failed at. */

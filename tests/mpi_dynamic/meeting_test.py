@@ -14,7 +14,7 @@ import stock
 
 WIRE = sys.argv.pop(1)
 MPI_SUCCESS, MPI_ERR_PORT = 0, 38
-MPI_ERR_PROC_ABORTED = 76
+MPIX_ERR_PROC_FAILED = 101
 MOST_GROWTH = 16000  # bytes in 40 rounds, of a heap that is not quite the same each time (meet.c)
 
 
@@ -210,7 +210,7 @@ class DeathTest(Meeting):
                     self.await_line(job, "met 0")
                 self.kill_ranks(first if killed == "listen" else second)
                 left = self.done(second if killed == "listen" else first)
-                self.assertIn(("heard", str(MPI_ERR_PROC_ABORTED)), self.classes(left))
+                self.assertIn(("heard", str(MPIX_ERR_PROC_FAILED)), self.classes(left))
                 os.remove(self.port)
 
     def test_who_dies_half_way_in_a_constructor_leaves_nobody_waiting_for_another(self):

@@ -112,7 +112,8 @@ static int Live(const char* port, int number) {
   MPI_Comm made = MPI_COMM_NULL;
   const int code = calls[call].make(&made);
   MPI_Error_class(code, &class);
-  CHECK(class == MPI_SUCCESS || class == MPI_ERR_OTHER || class == MPI_ERR_TRUNCATE || class == MPI_ERR_PROC_ABORTED);
+  CHECK(class == MPI_SUCCESS || class == MPI_ERR_OTHER || class == MPI_ERR_TRUNCATE || class == MPI_ERR_PROC_ABORTED ||
+        class == MPIX_ERR_PROC_FAILED);
   CHECK((class == MPI_SUCCESS) == (made != MPI_COMM_NULL));
   const int failed = class != MPI_SUCCESS;
   int all = 0;

@@ -31,6 +31,16 @@ class Ranks(launch.LaunchTest):
             done = self.run_job("-n", 4, launch.exchange(), *words)
             self.expect_end(done, status, wanted.replace("%s", launch.exchange()))
 
+    def test_a_rank_that_dies_does_not_end_the_others_where_nothing_is_to_be_cleaned_up(self):
+        for script, status, words in (("kill -9 $$", 137, "rank 1 (sh) was killed by signal 9 (SIGKILL: Killed); the others go on"),
+                                      ("exit 5", 5, "rank 1 (sh) exited with status 5")):
+            done = self.run_job("-disable-auto-cleanup", "-n", 3, *sh(f"test $PMI_RANK = 1 && {script}; sleep .5; echo lived"))
+            self.expect_end(done, status, words)
+            self.assertEqual(done.out, "lived\n" * 2)
+        # Who waits for it in a barrier of the launcher's, as that of MPI_Init, would do so for ever.
+        done = self.run_job("-disable-auto-cleanup", "-n", 2, launch.exchange(), ":", "-n", 1, "true")
+        self.expect_end(done, 1, "rank 2 (true) has ended, but other ranks wait for it")
+
     def test_a_rank_without_mpi_does_not_keep_the_others_waiting(self):
         done = self.run_job("-n", 2, launch.exchange(), ":", "-n", 1, "true")
         self.expect_end(done, 1, "rank 2 (true) has ended, but other ranks wait for it")

@@ -42,6 +42,13 @@ class Hosts(launch.LaunchTest):
         self.assertEqual(sorted(done.out.splitlines()), [f"rank {r} of 7, application 0, universe 7, secret 32" for r in range(7)])
         self.assertEqual(self.log().count("--proxy"), 2)
 
+    def test_a_host_that_is_lost_does_not_end_the_others_where_nothing_is_to_be_cleaned_up(self):
+        done = self.job("-disable-auto-cleanup", "-hosts", "localhost,a.invalid", "-n", 2, "sh", "-c",
+                        "test $PMI_RANK = 1 && kill -9 $PPID; sleep 1; echo $PMI_RANK lived")
+        self.assertEqual((done.status, done.out), (1, "0 lived\n"), done)
+        self.assertIn("the connection to a.invalid ended; the others go on", done.err)
+        self.expect_nothing_left()
+
     def test_mpich_itself_runs_on_several_hosts(self):
         program = self.compile("""
             #include <mpi.h>

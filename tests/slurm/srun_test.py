@@ -44,7 +44,7 @@ class Srun(slurm.SlurmTest):
     def test_a_rank_that_dies_is_named_by_the_others(self):
         done = self.srun(*ranks("die"))
         self.assertNotEqual(done.status, 0, done)
-        self.assertRegex(done.output, "MPI_ERR_PROC_ABORTED: a process that takes part has ended; rank [0-9] of MPI_COMM_WORLD died")
+        self.assertRegex(done.output, "MPIX_ERR_PROC_FAILED: a process that takes part has failed; rank [0-9] of MPI_COMM_WORLD died")
         self.assertIn("node1: task 1: Exited with exit code 5", done.output)
 
     def test_a_rank_that_starts_the_program_again_speaks_for_itself_alone(self):

@@ -103,7 +103,7 @@ Error Member::Gone() const {
   const uint32_t gone = memory_.head().gone.load(std::memory_order_acquire);
   if (gone == 0) [[likely]]
     return {};
-  return Error(MPI_ERR_PROC_ABORTED, "rank " + std::to_string(gone - 1) + " of the communicator is gone");
+  return Error(MPIX_ERR_PROC_FAILED, "rank " + std::to_string(gone - 1) + " of the communicator is gone");
 }
 
 Error Member::Begin(What what, int root, MPI_Aint bytes) {

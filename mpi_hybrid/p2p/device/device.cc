@@ -100,11 +100,13 @@ void Device::ConnectToAwaited() {
   });
   std::sort(processes.begin(), processes.end());
   processes.erase(std::unique(processes.begin(), processes.end()), processes.end());
-  for (ProcessId process : processes) {
-    if (process == engine_.self()) continue;
-    Link& link = engine_.LinkTo(process);
-    if (link.state() == Link::State::kFresh) TransportOf(link).Connect(link);
-  }
+  for (ProcessId process : processes) ConnectTo(process);
+}
+
+void Device::ConnectTo(ProcessId process) {
+  if (process == engine_.self()) return;
+  Link& link = engine_.LinkTo(process);
+  if (link.state() == Link::State::kFresh) TransportOf(link).Connect(link);
 }
 
 // --- the end ---

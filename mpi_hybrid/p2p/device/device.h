@@ -55,6 +55,9 @@ class Device {
   // MPI_ANY_SOURCE to 16 that follow this one in the communicator.
   void ConnectToAwaited();
 
+  // To this one, where there is no connection yet.
+  void ConnectTo(ProcessId process);
+
   // Transport::WriteAtOnce.
   size_t WriteAtOnce(Link& link, std::span<const iovec> pieces, size_t total, uint32_t flow) {
     return TransportOf(link).WriteAtOnce(link, pieces, total, flow);

@@ -65,25 +65,15 @@ Link& Engine::LinkTo(ProcessId process) {
   return *links_[at];
 }
 
-bool Engine::IsDead(ProcessId process) const {
-  const Link* link = FindLink(process);
-  return link != nullptr && link->state() == Link::State::kDead;
-}
-
 std::string Engine::Describe(ProcessId process) const {
   return describe_ ? describe_(process) : "rank " + std::to_string(process) + " of MPI_COMM_WORLD";
-}
-
-Error Engine::GoneError(ProcessId process) const {
-  const Link* link = FindLink(process);
-  if (link == nullptr || !link->is_gone()) return {};
-  return Error(MPI_ERR_PROC_ABORTED, Describe(process) + " " + (link->state() == Link::State::kDead ? "died" : "has called MPI_Finalize"));
 }
 
 // --- sends ---
 
 Error Engine::StartSend(const void* buffer, MPI_Aint count, const Datatype& type, int destination, int tag, Comm& comm,
                         SendMode mode, Channel channel, Request** request) {
+  if (comm.revoked) return RevokedError();
   const ProcessId process = comm.peer(destination);
   Link* link = nullptr;
   if (process != self_) {
@@ -260,9 +250,10 @@ SendRequest* Engine::SendOf(const Link& link, uint32_t id) const {
 
 Error Engine::StartReceive(void* buffer, MPI_Aint count, const Datatype& type, int source, int tag, Comm& comm, Channel channel,
                            Request** request) {
+  if (comm.revoked) return RevokedError();
   const MatchKey key = ReceiveKey(source, tag, comm, channel);
   Message* message = FindWaiting(key);
-  if (message == nullptr && (deaths_ != 0 || anyone_left_)) WEFT_MPI_TRY(SourceError(source, comm));
+  if (message == nullptr && (deaths_ != 0 || anyone_left_)) WEFT_MPI_TRY(source == MPI_ANY_SOURCE ? NobodyLeftError(comm) : GoneError(comm.peer(source)));
   ReceiveRequest* receive = NewReceive(this, buffer, count, type, &comm);
   receive->key = key;
   receive->process = source == MPI_ANY_SOURCE ? MPI_ANY_SOURCE : comm.peer(source);
@@ -435,6 +426,7 @@ void Engine::Give(Message& message, ReceiveRequest& receive) {
 }
 
 void Engine::FinishStored(Message& message) {
+  if (message.kind == FrameKind::kNote) return FinishNote(message);
   if (message.receive == nullptr) return;
   ReceiveRequest& receive = *message.receive;
   receive.payload.Fill({message.data, static_cast<size_t>(std::min(message.length, receive.capacity))});
@@ -509,140 +501,6 @@ bool Engine::WithdrawRequest(Link& link, uint32_t send_id) {
   if (found->kind == FrameKind::kEager) link.GiveBack(Link::CostOf(found->length));
   found->Drop();
   return true;
-}
-
-// --- processes that go ---
-
-int Engine::CountDead(const Comm& comm) const {
-  int dead = 0;
-  for (ProcessId process : comm.remote->members) dead += process != self_ && IsDead(process);
-  return dead;
-}
-
-bool Engine::NobodyLeft(const Comm& comm) const {
-  bool anyone_else = false;
-  for (ProcessId process : comm.remote->members) {
-    if (process == self_) continue;
-    anyone_else = true;
-    const Link* link = FindLink(process);
-    if (link == nullptr || !link->is_gone()) return false;
-  }
-  return anyone_else;
-}
-
-// Whether receives from anyone in `comm` have not yet been told of the `dead` members; now they have.
-bool Engine::TellOfDeaths(const Comm& comm, int dead) {
-  if (dead == 0) return false;
-  int& told = deaths_told_[comm.receive_context];
-  return std::exchange(told, dead) < dead;
-}
-
-Error Engine::SourceError(int source, Comm& comm) {
-  if (source != MPI_ANY_SOURCE) return GoneError(comm.peer(source));
-  if (!TellOfDeaths(comm, CountDead(comm)) && !NobodyLeft(comm)) return {};
-  Error gone;
-  for (ProcessId process : comm.remote->members) {
-    if (process != self_ && (gone.ok() || IsDead(process))) gone = GoneError(process);
-  }
-  return gone;
-}
-
-void Engine::OnGone(ProcessId process, bool left) {
-  Link& link = LinkTo(process);
-  if (link.is_gone()) {
-    return;  // an end of the connection behind a goodbye
-  }
-  link.set_gone(left);
-  if (on_gone_) on_gone_(process);
-  if (!left) ToolEvents::Tell({.kind = ToolEvent::Kind::kProcessDied, .process = process});
-  if (left) {
-    anyone_left_ = true;
-  } else {
-    ++deaths_;
-  }
-  const Error error = GoneError(process);
-  std::vector<Message*> arriving;
-  link.ForEachInbound([&](Link::Inbound& in) {
-    if (in.message != nullptr && in.message->receive != nullptr) arriving.push_back(in.message);
-  });
-  link.Abandon(error);
-  for (Message* message : arriving) {
-    Fail(*message->receive, error);
-    message->Drop();
-  }
-  sends_.ForEach([&](SendRequest& send) {
-    if (send.link == &link) Fail(send, error);
-  });
-  receives_.ForEach([&](ReceiveRequest& receive) {
-    if (receive.link == &link) Fail(receive, error);
-  });
-  // Messages that cannot be had any more.
-  std::vector<Message*> lost;
-  ForEachWaiting([&](Message& message) {
-    if (message.link == &link && (message.kind == FrameKind::kRequest || message.arrived < message.length)) lost.push_back(&message);
-  });
-  for (Message* message : lost) {
-    RemoveWaiting(*message);
-    message->Drop();
-  }
-  // What is missing before the others will not come.
-  while (link.has_streams()) {
-    const auto next = link.streams_->arrivals.TakeAny();
-    if (!next) break;
-    TakeTurn(*next);
-  }
-  FailPosted(process, error);
-  News::Tell();
-}
-
-void Engine::Forget(ProcessId process) {
-  Link* link = FindLink(process);
-  if (link == nullptr) return;
-  if (!link->is_gone()) OnGone(process, /*left=*/true);
-  std::vector<Message*> unreceived;
-  ForEachWaiting([&](Message& message) {
-    if (message.link == link) unreceived.push_back(&message);
-  });
-  for (Message* message : unreceived) {
-    RemoveWaiting(*message);
-    message->Drop();
-  }
-  std::erase(with_output_, link);
-  links_[static_cast<size_t>(process)].reset();
-}
-
-void Engine::StartAwaiting(const AwaitedProbe& probe) { probes_.push_back(&probe); }
-
-void Engine::StopAwaiting(const AwaitedProbe& probe) { std::erase(probes_, &probe); }
-
-void Engine::OnUnreachable(ProcessId process, const Error& error) {
-  ++unreached_;
-  Link& link = LinkTo(process);
-  if (link.is_gone() || !link.has_output()) return;
-  WEFT_CHECK(link.state() == Link::State::kFresh);
-  link.credit_ = static_cast<int64_t>(limits_.window);  // nothing was ever sent
-  link.Abandon(error);
-  FailPosted(process, error);
-  News::Tell();
-}
-
-void Engine::FailPosted(ProcessId process, const Error& error) {
-  std::vector<ReceiveRequest*> failed;
-  posted_.ForEach([&](MatchHook& hook) {
-    auto* receive = static_cast<ReceiveRequest*>(hook.owner);
-    if (receive->process == process ||
-        (receive->process == MPI_ANY_SOURCE && receive->comm->remote->RankOf(process) != MPI_UNDEFINED &&
-         (IsDead(process) || NobodyLeft(*receive->comm)))) {
-      failed.push_back(receive);
-    }
-  });
-  std::sort(failed.begin(), failed.end(), [](const auto* a, const auto* b) { return a->hook.sequence < b->hook.sequence; });
-  for (ReceiveRequest* receive : failed) {
-    if (receive->process == MPI_ANY_SOURCE) TellOfDeaths(*receive->comm, CountDead(*receive->comm));
-    RemovePosted(receive->hook);
-    Fail(*receive, error);
-  }
-  RetryEarly();
 }
 
 }  // namespace weft::mpi

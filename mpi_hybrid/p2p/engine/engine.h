@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
-#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -80,9 +82,11 @@ class Engine {
   // Takes a message out for a matched receive.
   void TakeOut(Message& message);
   Error ReceiveTaken(void* buffer, MPI_Aint count, const Datatype& type, Message& message, Comm* comm, Request** request);
-  // The error of a receive from a source that cannot send any more. MPI_ANY_SOURCE: nobody is left, or a process of the communicator died
-  // and no receive from anyone in its context was told yet (each death fails those that are posted, or else the next one).
+  // The error of a probe for a source that cannot send any more. MPI_ANY_SOURCE: nobody is left, or a process of the communicator died
+  // of which the program has not said that it knows (Comm::acknowledged).
   Error SourceError(int source, Comm& comm);
+  // Why a wait for `receive`, which is not complete, is to end: MPIX_ERR_PROC_FAILED_PENDING, while it is posted for anyone and such a process died.
+  Error Hindrance(const ReceiveRequest& receive) const;
 
   // A process died (or left in order, `left`): what needs it fails.
   void OnGone(ProcessId process, bool left);
@@ -92,6 +96,8 @@ class Engine {
   // How often that was so. Who waits for such a process has nothing to learn its death by then.
   unsigned unreached() const { return unreached_; }
   bool IsDead(ProcessId process) const;
+  // Those of `group` that died or left, as far as is known.
+  std::vector<ProcessId> GoneOf(const Group& group) const;
   // Nothing is under way with `process`, and its connection is closed: its number may be another's from now on. What it
   // sent that nobody received is dropped.
   void Forget(ProcessId process);
@@ -100,6 +106,33 @@ class Engine {
   // Messages for ports that had no receive.
   unsigned knocks() const { return knocks_; }
   int deaths() const { return deaths_; }
+
+  // How many processes died or left.
+  unsigned gone() const { return gone_; }
+
+  // --- revoked communicators (revoked.cc) ---
+  // From now on nothing goes by `comm`: what is started on it fails with MPIX_ERR_REVOKED, as do receives that are posted; messages that wait, and those
+  // that still come, are dropped, and who sent them is told where it waits for that. Sends end by that or by the death of the receiver.
+  void Revoke(Comm& comm);
+  static Error RevokedError();
+  bool IsRevoked(uint32_t context) const {
+    return !revoked_.empty() && revoked_.contains(ContextPool::IdOf(context % ContextPool::kContexts));
+  }
+  // `arrives`: its data still do.
+  void Refuse(Message& message, bool arrives);
+
+  // --- notes: what the libraries of two processes tell each other beside messages, in order ---
+  static constexpr size_t kMostNote = 1 << 20;  // bytes
+  struct Note {
+    ProcessId from;
+    std::vector<uint8_t> bytes;
+  };
+  // To another; lost where it is gone.
+  void SendNote(ProcessId process, std::span<const uint8_t> bytes);
+  // Without a taker they are dropped. It may not call back, but for TakeNotes at another time.
+  void set_on_note(std::function<void()> on_note) { on_note_ = std::move(on_note); }
+  bool has_notes() const { return !notes_.empty(); }
+  std::vector<Note> TakeNotes() { return std::exchange(notes_, {}); }
 
   // Sends that are not done; what StopDevice waits for.
   bool HasUnfinishedSends() const { return unfinished_sends_ != 0; }
@@ -130,6 +163,7 @@ class Engine {
   void Finish(ReceiveRequest& receive);
   void FinishStored(Message& message);  // the last byte of an eager message arrived
   void FinishCancelled(SendRequest& send);
+  Message* NewNote(const FrameHeader& header, Link& link);
   void Fail(SendRequest& send, const Error& error);
   void Fail(ReceiveRequest& receive, const Error& error);
   void Clear(ReceiveRequest& receive, Link& link, uint32_t send_id, uint64_t length);
@@ -158,14 +192,15 @@ class Engine {
     waiting_.ForEach(visit_owner);
     early_.ForEach(visit_owner);
   }
+  void FinishNote(Message& note);
   void SendToSelf(SendRequest& send, const MatchKey& envelope);
   void SendEager(SendRequest& send, const MatchKey& envelope);
   void Announce(SendRequest& send, const MatchKey& envelope);
   void Give(Message& message, ReceiveRequest& receive);
   Error GoneError(ProcessId process) const;
-  int CountDead(const Comm& comm) const;
+  std::optional<ProcessId> Unacknowledged(const Comm& comm) const;
   bool NobodyLeft(const Comm& comm) const;
-  bool TellOfDeaths(const Comm& comm, int dead);
+  Error NobodyLeftError(const Comm& comm) const;
   void FailPosted(ProcessId process, const Error& error);
 
   const ProcessId self_;
@@ -186,8 +221,11 @@ class Engine {
   int deaths_ = 0;
   unsigned unreached_ = 0;
   unsigned knocks_ = 0;
+  unsigned gone_ = 0;
+  std::unordered_set<uint32_t> revoked_;  // context ids; they are never used again
+  std::function<void()> on_note_;
+  std::vector<Note> notes_;
   bool anyone_left_ = false;
-  std::unordered_map<ContextId, int> deaths_told_;  // how many dead members receives from anyone in the context were told of
 };
 
 }  // namespace weft::mpi

@@ -96,7 +96,7 @@ TEST(EngineTest, ADeathFailsWhatNeedsTheProcessAndNothingElse) {
   pair.a.engine.OnGone(1, /*left=*/false);
   for (Request* request : {announced, queued, receive, receive_any}) {
     ASSERT_TRUE(request->complete);
-    EXPECT_EQ(request->error.mpi_class(), MPI_ERR_PROC_ABORTED) << request->error.message();
+    EXPECT_EQ(request->error.mpi_class(), MPIX_ERR_PROC_FAILED) << request->error.message();
     request->Release();
   }
   EXPECT_FALSE(receive_self->complete);
@@ -109,11 +109,39 @@ TEST(EngineTest, ADeathFailsWhatNeedsTheProcessAndNothingElse) {
   // New operations fail at once.
   Request* none;
   EXPECT_EQ(pair.a.engine.StartSend(data.data(), 1, Byte(), 1, 1, *pair.a.comm, SendMode::kStandard, Channel::kPointToPoint, &none).mpi_class(),
-            MPI_ERR_PROC_ABORTED);
+            MPIX_ERR_PROC_FAILED);
   EXPECT_EQ(pair.a.engine.StartReceive(got.data(), 1, Byte(), 1, 1, *pair.a.comm, Channel::kPointToPoint, &none).mpi_class(),
-            MPI_ERR_PROC_ABORTED);
+            MPIX_ERR_PROC_FAILED);
   EXPECT_TRUE(pair.a.engine.IsDead(1));
   for (Request* request : {receive_self, send_self, of_before, arrived}) request->Release();
+}
+
+TEST(EngineTest, AReceiveFromAnyoneWaitsForTheLivingOnceADeathIsAcknowledged) {
+  Process a(0, kSmall, /*size=*/3);
+  std::vector<uint8_t> got(10);
+  Request* early = a.Receive(got, MPI_ANY_SOURCE, 1);
+  EXPECT_FALSE(early->IsHindered());
+  a.engine.OnGone(1, /*left=*/false);
+  Request* late = a.Receive(got, MPI_ANY_SOURCE, 2);
+  for (Request* request : {early, late}) {
+    EXPECT_FALSE(request->complete);
+    EXPECT_TRUE(request->IsHindered());
+    EXPECT_EQ(request->Hindrance().mpi_class(), MPIX_ERR_PROC_FAILED_PENDING);
+  }
+  EXPECT_EQ(a.engine.SourceError(MPI_ANY_SOURCE, *a.comm).mpi_class(), MPIX_ERR_PROC_FAILED);
+  EXPECT_TRUE(a.engine.SourceError(2, *a.comm).ok());
+  EXPECT_EQ(a.engine.GoneOf(*a.comm->remote), std::vector<ProcessId>{1});
+  a.comm->acknowledged = {1};
+  EXPECT_FALSE(early->IsHindered());
+  EXPECT_FALSE(late->IsHindered());
+  EXPECT_TRUE(a.engine.SourceError(MPI_ANY_SOURCE, *a.comm).ok());
+  // Nobody is left to send.
+  a.engine.OnGone(2, /*left=*/false);
+  for (Request* request : {early, late}) {
+    ASSERT_TRUE(request->complete);
+    EXPECT_EQ(request->error.mpi_class(), MPIX_ERR_PROC_FAILED);
+    request->Release();
+  }
 }
 
 TEST(EngineTest, AMessageCutOffByADeathIsAnErrorOfItsReceive) {
@@ -132,10 +160,10 @@ TEST(EngineTest, AMessageCutOffByADeathIsAnErrorOfItsReceive) {
       pair.a.engine.OnGone(1, /*left=*/false);
       if (when == 2) {
         EXPECT_EQ(pair.a.engine.StartReceive(got.data(), 250, Byte(), 1, 1, *pair.a.comm, Channel::kPointToPoint, &receive).mpi_class(),
-                  MPI_ERR_PROC_ABORTED);
+                  MPIX_ERR_PROC_FAILED);
       } else {
         ASSERT_TRUE(receive->complete) << written;
-        EXPECT_EQ(receive->error.mpi_class(), MPI_ERR_PROC_ABORTED);
+        EXPECT_EQ(receive->error.mpi_class(), MPIX_ERR_PROC_FAILED);
         receive->Release();
       }
       pair.b.engine.OnGone(0, /*left=*/false);

@@ -318,6 +318,10 @@ bool Link::OnHeader(Inbound& in, const FrameHeader& header) {
       return OnCancel(header);
     case FrameKind::kCancelled:
       return OnCancelled(header);
+    case FrameKind::kRevoked:
+      return OnRevoked(header);
+    case FrameKind::kNote:
+      return OnNote(in, header);
   }
   return false;
 }
@@ -346,6 +350,7 @@ bool Link::OnEager(Inbound& in, const FrameHeader& header) {
   in.receive = early ? engine_.TakePostedForEarly(envelope) : engine_.TakePosted(envelope);
   if (in.receive == nullptr) {
     in.message = engine_.Store(header, *this, early ? &turn : nullptr);
+    if (engine_.IsRevoked(header.context)) engine_.Refuse(*in.message, /*arrives=*/true);
   } else {
     in.receive->Matched(envelope, header.length);
     in.receive->stage = ReceiveRequest::Stage::kArriving;
@@ -368,7 +373,8 @@ bool Link::OnRequest(const FrameHeader& header) {
   const MatchKey envelope = {header.context, header.source, header.tag};
   ReceiveRequest* receive = early ? engine_.TakePostedForEarly(envelope) : engine_.TakePosted(envelope);
   if (receive == nullptr) {
-    engine_.Store(header, *this, early ? &turn : nullptr);
+    Message* const message = engine_.Store(header, *this, early ? &turn : nullptr);
+    if (engine_.IsRevoked(header.context)) engine_.Refuse(*message, /*arrives=*/false);
   } else {
     receive->Matched(envelope, header.length);
     engine_.Clear(*receive, *this, header.send_id, header.length);
@@ -431,6 +437,32 @@ bool Link::OnCancelled(const FrameHeader& header) {
     return false;
   }
   engine_.FinishCancelled(*send);
+  return true;
+}
+
+// Unless it is over: it may have been cancelled meanwhile.
+bool Link::OnRevoked(const FrameHeader& header) {
+  SendRequest* send = engine_.SendOf(*this, header.send_id);
+  if (send == nullptr) return true;
+  const Error error = Engine::RevokedError();
+  if (send->stage == SendRequest::Stage::kAnnounced || send->stage == SendRequest::Stage::kMatching) {
+    engine_.Fail(*send, error);
+    return true;
+  }
+  // Refused by its header while the data are being written.
+  if (send->stage != SendRequest::Stage::kQueued || !send->synchronous || send->frame.header_written < FrameHeader::kLength) return false;
+  send->synchronous = false;
+  send->error = error;
+  return true;
+}
+
+bool Link::OnNote(Inbound& in, const FrameHeader& header) {
+  if (header.length == 0 || header.length > Engine::kMostNote) return false;
+  in.header = header;
+  in.in_body = true;
+  in.place = header.length;
+  in.drop = 0;
+  in.message = engine_.NewNote(header, *this);
   return true;
 }
 

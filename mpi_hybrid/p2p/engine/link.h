@@ -150,6 +150,8 @@ class Link {
   bool OnGoodbye(const FrameHeader& header);
   bool OnCancel(const FrameHeader& header);
   bool OnCancelled(const FrameHeader& header);
+  bool OnRevoked(const FrameHeader& header);
+  bool OnNote(Inbound& in, const FrameHeader& header);
   void OnBodyBytes(Inbound& in, size_t bytes);  // that are in place already
   void OnBodyEnd(Inbound& in);
   void OnFrameEnd();

@@ -40,6 +40,8 @@ Error ReceiveRequest::Cancel() {
   return {};
 }
 
+Error ReceiveRequest::Hindrance() const { return complete ? Error() : engine->Hindrance(*this); }
+
 void ReceiveRequest::Matched(const MatchKey& envelope, uint64_t message_length) {
   length = message_length;
   status.MPI_SOURCE = envelope.source;

@@ -79,6 +79,7 @@ class ReceiveRequest : public Request {
   ReceiveRequest() : Request(Kind::kReceive) {}
 
   Error Cancel() override;
+  Error Hindrance() const override;
 
   // What arrived: envelope and length. Truncation is noted; `payload` keeps what fits.
   void Matched(const MatchKey& envelope, uint64_t length);

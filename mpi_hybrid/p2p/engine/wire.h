@@ -20,6 +20,8 @@ enum class FrameKind : uint8_t {
   kGoodbye = 7,    // the sender is in MPI_Finalize: the end of the stream that follows is in order
   kCancel = 8,     // the sender of `send_id` would like it not to be received
   kCancelled = 9,  // ... it will not be; kFlagRefused: too late
+  kRevoked = 10,   // `send_id` will not be received: its communicator was revoked
+  kNote = 11,      // `length` bytes for the library itself, of no communicator
 };
 
 constexpr uint8_t kFlagSynchronous = 1;  // kEager: answer with kMatched
@@ -57,7 +59,7 @@ struct FrameHeader {
   uint64_t length = 0;
 
   // Data follow the header.
-  bool has_body() const { return kind == FrameKind::kEager || kind == FrameKind::kData; }
+  bool has_body() const { return kind == FrameKind::kEager || kind == FrameKind::kData || kind == FrameKind::kNote; }
   static bool IsMessage(FrameKind kind) { return kind == FrameKind::kEager || kind == FrameKind::kRequest; }
 
   // nullopt: not a frame (unknown kind or flag, reserved field not 0, source or tag negative, length out of range; a

@@ -44,6 +44,11 @@ class Request {
   virtual Error Start() { return Error(MPI_ERR_REQUEST, "the request is not a persistent one"); }
   // MPI_Cancel: succeeds or does nothing; the request completes either way.
   virtual Error Cancel() { return {}; }
+  // Why a wait for it is to end though it is not complete, and can be waited for again; a success: it is not.
+  virtual Error Hindrance() const { return {}; }
+  bool IsHindered() const { return hindrances_ && !complete && !Hindrance().ok(); }
+  // There may be some from now on.
+  static void NoteHindrances() { hindrances_ = true; }
   // Generalized requests: called before a status is given out, and when the request is freed.
   virtual Error Query(MPI_Status*) { return {}; }
   virtual Error Freed() { return {}; }
@@ -64,6 +69,8 @@ class Request {
   void Reset();
 
  private:
+  static inline bool hindrances_ = false;
+
   int references_ = 1;
 };
 

@@ -162,7 +162,7 @@ TEST_F(SctpTransportTest, ARankThatBreaksTheProtocolIsDeadAndTheOthersLive) {
     ASSERT_TRUE(PollUntil([&] { return at(0).engine.LinkTo(1).state() == Link::State::kOpen; }));
     Say(*liar, kind, garbage);
     ASSERT_TRUE(PollUntil([&] { return receive->complete; }));
-    EXPECT_EQ(receive->error.mpi_class(), MPI_ERR_PROC_ABORTED);
+    EXPECT_EQ(receive->error.mpi_class(), MPIX_ERR_PROC_FAILED);
     receive->Release();
     ExpectDropped(*liar);
     ExpectTraffic(0, 2);
@@ -178,8 +178,8 @@ TEST_F(SctpTransportTest, ARankWhosePortIsAnothersByNowIsDead) {
   Request* send = at(0).Send(sent, 1, 9);
   at(0).device.ConnectToAwaited();
   ASSERT_TRUE(PollUntil([&] { return receive->complete && send->complete; }));
-  EXPECT_EQ(receive->error.mpi_class(), MPI_ERR_PROC_ABORTED);
-  EXPECT_EQ(send->error.mpi_class(), MPI_ERR_PROC_ABORTED);
+  EXPECT_EQ(receive->error.mpi_class(), MPIX_ERR_PROC_FAILED);
+  EXPECT_EQ(send->error.mpi_class(), MPIX_ERR_PROC_FAILED);
   for (Request* request : {receive, send}) request->Release();
   ExpectTraffic(0, 2);
 }

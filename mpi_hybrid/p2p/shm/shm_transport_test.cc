@@ -147,7 +147,7 @@ TEST_F(ShmTransportTest, APeerThatWritesNonsenseIsADeadOne) {
     Ring(1, 0).slots[0].bytes[40] = 0xff;  // no such cell
     Ring(1, 0).slots[0].control = control;
     ASSERT_TRUE(PollUntil([&] { return receive->complete; }));
-    EXPECT_EQ(receive->error.mpi_class(), MPI_ERR_PROC_ABORTED);
+    EXPECT_EQ(receive->error.mpi_class(), MPIX_ERR_PROC_FAILED);
     receive->Release();
     // Who wrote it hears of it, and the others go on.
     EXPECT_TRUE(PollUntil([&] { return at(1).engine.IsDead(0); }));
@@ -229,7 +229,7 @@ TEST_F(ShmTransportTest, TheDeathOfAProcessEndsASleep) {
     device.Poll();
   }
   EXPECT_TRUE(process.engine.IsDead(1));
-  EXPECT_EQ(receive->error.mpi_class(), MPI_ERR_PROC_ABORTED);
+  EXPECT_EQ(receive->error.mpi_class(), MPIX_ERR_PROC_FAILED);
   receive->Release();
   waitpid(child, nullptr, 0);
   close(gate[0]);

@@ -263,7 +263,7 @@ TEST_F(TcpTransportTest, ARankWhosePortIsAnothersByNowIsDead) {
   Request* receive = at(0).Receive(got, 1, 9);
   at(0).device.ConnectToAwaited();
   ASSERT_TRUE(PollUntil([&] { return receive->complete; }));
-  EXPECT_EQ(receive->error.mpi_class(), MPI_ERR_PROC_ABORTED);
+  EXPECT_EQ(receive->error.mpi_class(), MPIX_ERR_PROC_FAILED);
   receive->Release();
   ExpectTraffic(0, 2);
 }
@@ -282,7 +282,7 @@ TEST_F(TcpTransportTest, ARankWhosePortIsAnotherJobsByNowIsDead) {
   Challenge::Write(NewNonce(), {.job = Bond::Of(JobSecret::Random()).id, .rank = 0}, challenge);
   ASSERT_EQ(send(connection.fd(), challenge, sizeof(challenge), 0), static_cast<ssize_t>(sizeof(challenge)));
   ASSERT_TRUE(PollUntil([&] { return receive->complete; }));
-  EXPECT_EQ(receive->error.mpi_class(), MPI_ERR_PROC_ABORTED);
+  EXPECT_EQ(receive->error.mpi_class(), MPIX_ERR_PROC_FAILED);
   receive->Release();
 }
 
@@ -363,7 +363,7 @@ TEST_F(TcpTransportTest, WhoIsToldBusyByOneThatDiesThenLearnsOfIt) {
   ASSERT_NO_FATAL_FAILURE(AnswerNext(listener, Answer::Kind::kBusy, &connection));
   listener.Close();
   ASSERT_TRUE(PollUntil([&] { return receive->complete; }));
-  EXPECT_EQ(receive->error.mpi_class(), MPI_ERR_PROC_ABORTED);
+  EXPECT_EQ(receive->error.mpi_class(), MPIX_ERR_PROC_FAILED);
   receive->Release();
 }
 

@@ -129,7 +129,7 @@ TEST_P(TransportSuite, ADeadPeerIsAnErrorWhereverItIsNeeded) {
   Request* other = at(0).Receive(from_living, 2, 1);
   peers_[1].reset();
   ASSERT_TRUE(PollUntil([&] { return receive->complete; }));
-  EXPECT_EQ(receive->error.mpi_class(), MPI_ERR_PROC_ABORTED);
+  EXPECT_EQ(receive->error.mpi_class(), MPIX_ERR_PROC_FAILED);
   EXPECT_FALSE(other->complete);
   const std::vector<uint8_t> data = {1, 2, 3};
   Request* send = at(2).Send(data, 0, 1);
@@ -138,7 +138,7 @@ TEST_P(TransportSuite, ADeadPeerIsAnErrorWhereverItIsNeeded) {
   Request* late = at(2).Receive(from_dead, 1, 1);
   at(2).device.ConnectToAwaited();
   EXPECT_TRUE(PollUntil([&] { return late->complete; }));
-  EXPECT_EQ(late->error.mpi_class(), MPI_ERR_PROC_ABORTED);
+  EXPECT_EQ(late->error.mpi_class(), MPIX_ERR_PROC_FAILED);
   for (Request* request : {receive, other, send, late}) request->Release();
 }
 
@@ -169,10 +169,16 @@ TEST_P(TransportSuite, AReceiveFromAnyoneConnectsToFewOfMany) {
   ASSERT_TRUE(PollUntil([&] { return connections() == 16; }));
   // One of those that are watched dies.
   peers_[5].reset();
-  EXPECT_TRUE(PollUntil([&] { return receive->complete; }));
-  EXPECT_EQ(receive->error.mpi_class(), MPI_ERR_PROC_ABORTED);
+  EXPECT_TRUE(PollUntil([&] { return receive->IsHindered(); }));
+  EXPECT_EQ(receive->Hindrance().mpi_class(), MPIX_ERR_PROC_FAILED_PENDING);
   EXPECT_EQ(connections(), 15);
-  receive->Release();
+  // It stays for the others.
+  at(30).comm->acknowledged = {5};
+  EXPECT_FALSE(receive->IsHindered());
+  Request* send = at(31).Send(Data(10, 1), 30, 1);
+  EXPECT_TRUE(PollUntil([&] { return receive->complete; }));
+  EXPECT_TRUE(receive->error.ok());
+  for (Request* request : {receive, send}) request->Release();
 }
 
 TEST_P(TransportSuite, PollTellsOfWritesToo) {

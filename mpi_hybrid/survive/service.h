@@ -1,0 +1,67 @@
+#ifndef MPI_HYBRID_SURVIVE_SERVICE_H_
+#define MPI_HYBRID_SURVIVE_SERVICE_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "mpi_hybrid/comm/communicator.h"
+#include "mpi_hybrid/core/error.h"
+#include "mpi_hybrid/p2p/progress.h"
+#include "mpi_hybrid/survive/ballot.h"
+#include "mpi_hybrid/survive/note.h"
+#include "mpi_hybrid/survive/revocation.h"
+
+namespace weft::mpi::survive {
+
+// This process's part in agreements and revocations, whatever else it does in MPI: it answers others for as long as they may need it.
+// Guarded by the library's lock.
+class Service final : public ProgressStage {
+ public:
+  static Service& Get();
+
+  // With the device's start: from now on notes are heard.
+  void Begin();
+
+  // All members of `comm` (of an intercommunicator those of both groups, in the same order at all) do so in the same order. Waits.
+  // Voters are counted by OrderedMembers.
+  Ballot Agree(Comm& comm, const std::vector<uint64_t>& words);
+  // The members of both groups, the same at all.
+  static std::vector<ProcessId> OrderedMembers(const Comm& comm);
+
+  // Here, and at all members in the end.
+  void Revoke(Comm& comm);
+
+  // ProgressStage
+  bool Poll() override;
+  bool Arm() override;
+  int fd() const override { return -1; }
+
+ private:
+  class Agreement;
+  using Key = std::pair<uint64_t, uint32_t>;  // the communicator's identity, the agreement's number
+
+  Agreement* Find(const Key& key) const;
+  void Take(ProcessId from, ParsedNote note);
+  void TakeAgreement(ProcessId from, ParsedNote note);
+  void Await(Agreement& agreement, Comm& comm);
+  void NoteEnd(const Key& key);
+  bool LookForDeaths();
+  bool RevokeWhatIsThereNow();
+
+  bool registered_ = false;
+  unsigned gone_ = 0;  // processes, at the last look
+  std::map<Key, std::unique_ptr<Agreement>> agreements_;
+  std::deque<Key> ended_;
+  std::map<Key, std::map<ProcessId, ParsedNote>> early_;  // of agreements that this process has not come to yet
+  std::deque<Key> early_order_;
+  Revocations revocations_;
+  std::deque<uint64_t> revoked_early_;  // communicators that this process has not made yet
+};
+
+}  // namespace weft::mpi::survive
+
+#endif  // MPI_HYBRID_SURVIVE_SERVICE_H_

@@ -1,0 +1,222 @@
+/* recover WHAT: the last rank dies, and the others do what WHAT says. Each that lives says so at the end. */
+#include <signal.h>
+#include <unistd.h>
+
+#include "tests/mpi/check.h"
+
+static MPI_Comm comm;
+static int last;
+
+/* All but the last go on. */
+static void LastDies(void) {
+  MPI_Barrier(comm);
+  if (world_rank == last) kill(getpid(), SIGKILL);
+}
+
+static int SizeOf(MPI_Group group) {
+  int size;
+  MPI_Group_size(group, &size);
+  return size;
+}
+
+static void CheckAcknowledged(int count) {
+  MPI_Group failed, group;
+  CHECK_OK(MPIX_Comm_failure_get_acked(comm, &failed));
+  CHECK_EQ(SizeOf(failed), count);
+  if (count == 1) {
+    int zero = 0, rank;
+    MPI_Comm_group(comm, &group);
+    MPI_Group_translate_ranks(failed, 1, &zero, group, &rank);
+    CHECK_EQ(rank, last);
+    MPI_Group_free(&group);
+  }
+  if (failed != MPI_GROUP_EMPTY) MPI_Group_free(&failed);
+}
+
+/* Receives from anyone wait for the living once the death is acknowledged. */
+static void Acknowledge(void) {
+  int value = -1, flag;
+  MPI_Status status;
+  MPI_Request posted, before;
+  int ready = 1;
+  CHECK_OK(MPI_Irecv(&value, 1, MPI_INT, MPI_ANY_SOURCE, 1, comm, &posted));
+  LastDies();
+  CHECK_CLASS(MPI_Recv(&value, 1, MPI_INT, last, 5, comm, &status), MPIX_ERR_PROC_FAILED);
+  CHECK_CLASS(MPI_Send(&value, 1, MPI_INT, last, 5, comm), MPIX_ERR_PROC_FAILED);
+  CheckAcknowledged(0);
+  before = posted;
+  CHECK_CLASS(MPI_Wait(&posted, &status), MPIX_ERR_PROC_FAILED_PENDING);
+  CHECK(posted == before);
+  CHECK_CLASS(MPI_Test(&posted, &flag, &status), MPIX_ERR_PROC_FAILED_PENDING);
+  CHECK_CLASS(MPI_Waitall(1, &posted, &status), MPI_ERR_IN_STATUS);
+  CHECK_CLASS(status.MPI_ERROR, MPIX_ERR_PROC_FAILED_PENDING);
+  CHECK(posted == before);
+  CHECK_CLASS(MPI_Recv(&value, 1, MPI_INT, MPI_ANY_SOURCE, 2, comm, &status), MPIX_ERR_PROC_FAILED);
+  CHECK_CLASS(MPI_Probe(MPI_ANY_SOURCE, 2, comm, &status), MPIX_ERR_PROC_FAILED);
+  CHECK_OK(MPIX_Comm_failure_ack(comm));
+  CheckAcknowledged(1);
+  CHECK_OK(MPIX_Comm_agree(comm, &ready)); /* nobody sends before all have looked */
+  /* It is still there, and first. */
+  const int left = (world_rank + last - 1) % last, right = (world_rank + 1) % last;
+  CHECK_OK(MPI_Send(&world_rank, 1, MPI_INT, right, 1, comm));
+  CHECK_OK(MPI_Wait(&posted, &status));
+  CHECK_EQ(value, left);
+  CHECK(posted == MPI_REQUEST_NULL);
+  CHECK_OK(MPI_Sendrecv(&world_rank, 1, MPI_INT, right, 2, &value, 1, MPI_INT, MPI_ANY_SOURCE, 2, comm, &status));
+  CHECK_EQ(value, left);
+}
+
+static void Agree(void) {
+  int flag = ~(1 << world_rank), all = -1;
+  for (int rank = 0; rank < world_size; ++rank) all &= ~(1 << rank);
+  CHECK_OK(MPIX_Comm_agree(comm, &flag));
+  CHECK_EQ(flag, all);
+  LastDies();
+  all |= 1 << last;
+  flag = ~(1 << world_rank);
+  CHECK_CLASS(MPIX_Comm_agree(comm, &flag), MPIX_ERR_PROC_FAILED);
+  CHECK_EQ(flag, all);
+  /* One that has not acknowledged is enough for an error at all; what was agreed on, all can. */
+  if (world_rank == 0) CHECK_OK(MPIX_Comm_failure_ack(comm));
+  flag = world_rank == 0 ? 5 : 7;
+  CHECK_CLASS(MPIX_Comm_agree(comm, &flag), last == 1 ? MPI_SUCCESS : MPIX_ERR_PROC_FAILED);
+  CHECK_EQ(flag, 5);
+  CHECK_OK(MPIX_Comm_failure_ack(comm));
+  CheckAcknowledged(1);
+  flag = 1;
+  CHECK_OK(MPIX_Comm_agree(comm, &flag));
+  CHECK_EQ(flag, 1);
+}
+
+static void UseAll(MPI_Comm living) {
+  int rank, size, sum = 0, one = 1;
+  MPI_Comm again;
+  MPI_Comm_rank(living, &rank);
+  MPI_Comm_size(living, &size);
+  CHECK_EQ(size, last);
+  CHECK_EQ(rank, world_rank);
+  CHECK_OK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, living));
+  CHECK_EQ(sum, size);
+  CHECK_OK(MPI_Comm_dup(living, &again));
+  CHECK_OK(MPI_Bcast(&sum, 1, MPI_INT, size - 1, again));
+  CHECK_OK(MPI_Comm_free(&again));
+}
+
+static void Shrink(void) {
+  MPI_Comm living;
+  LastDies();
+  for (int i = 0; i < 3; ++i) {
+    CHECK_OK(MPIX_Comm_shrink(comm, &living));
+    UseAll(living);
+    CHECK_OK(MPI_Comm_free(&living));
+  }
+}
+
+/* Rank 0 revokes while all others wait in something that never comes. */
+static void Revoke(void) {
+  static int large[1000000];
+  int value = 0, flag;
+  MPI_Status status;
+  MPI_Comm living, other;
+  MPI_Request receive, long_send, synchronous;
+  CHECK_OK(MPI_Comm_dup(comm, &other));
+  LastDies();
+  const int right = (world_rank + 1) % last;
+  CHECK_OK(MPI_Irecv(&value, 1, MPI_INT, right, 9, comm, &receive));
+  CHECK_OK(MPI_Isend(large, 1000000, MPI_INT, right, 10, comm, &long_send));
+  CHECK_OK(MPI_Issend(&value, 1, MPI_INT, right, 11, comm, &synchronous));
+  flag = 1;
+  CHECK_CLASS(MPIX_Comm_agree(comm, &flag), MPIX_ERR_PROC_FAILED); /* all have begun */
+  if (world_rank == 0) CHECK_OK(MPIX_Comm_revoke(comm));
+  if (last > 1) CHECK_CLASS(MPI_Recv(&value, 1, MPI_INT, right, 12, comm, &status), MPIX_ERR_REVOKED);
+  CHECK_CLASS(MPI_Wait(&receive, &status), MPIX_ERR_REVOKED);
+  CHECK_CLASS(MPI_Wait(&long_send, &status), MPIX_ERR_REVOKED);
+  CHECK_CLASS(MPI_Wait(&synchronous, &status), MPIX_ERR_REVOKED);
+  CHECK_CLASS(MPI_Send(&value, 1, MPI_INT, right, 9, comm), MPIX_ERR_REVOKED);
+  CHECK_CLASS(MPI_Probe(right, 9, comm, &status), MPIX_ERR_REVOKED);
+  CHECK_CLASS(MPI_Iprobe(right, 9, comm, &flag, &status), MPIX_ERR_REVOKED);
+  CHECK_CLASS(MPI_Barrier(comm), MPIX_ERR_REVOKED);
+  CHECK_CLASS(MPI_Comm_dup(comm, &living), MPIX_ERR_REVOKED);
+  CHECK_OK(MPIX_Comm_revoke(comm));
+  flag = 3;
+  CHECK_CLASS(MPIX_Comm_agree(comm, &flag), MPIX_ERR_PROC_FAILED);
+  CHECK_EQ(flag, 3);
+  CHECK_OK(MPIX_Comm_shrink(comm, &living));
+  UseAll(living);
+  CHECK_OK(MPI_Comm_free(&living));
+  /* Others are as they were. */
+  CHECK_OK(MPI_Sendrecv(&world_rank, 1, MPI_INT, right, 2, &value, 1, MPI_INT, (world_rank + last - 1) % last, 2, other, &status));
+  CHECK_OK(MPI_Comm_free(&other));
+}
+
+/* Some are in a collective, which one leaves for the revocation. */
+static void RevokeCollective(void) {
+  for (int i = 0; i < 20; ++i) {
+    MPI_Comm one;
+    CHECK_OK(MPI_Comm_dup(comm, &one));
+    if (world_rank == i % world_size) {
+      if (i % 3 == 0) usleep(20000);
+      CHECK_OK(MPIX_Comm_revoke(one));
+    } else {
+      CHECK_CLASS(i % 2 == 0 ? MPI_Barrier(one) : MPI_Allreduce(MPI_IN_PLACE, &i, 1, MPI_INT, MPI_MAX, one), MPIX_ERR_REVOKED);
+    }
+    CHECK_OK(MPI_Comm_free(&one));
+  }
+  LastDies();
+}
+
+/* MPI_COMM_WORLD itself. */
+static void World(void) {
+  MPI_Comm living;
+  LastDies();
+  if (world_rank == 0) CHECK_OK(MPIX_Comm_revoke(MPI_COMM_WORLD));
+  CHECK_OK(MPIX_Comm_shrink(MPI_COMM_WORLD, &living));
+  UseAll(living);
+  CHECK_OK(MPI_Comm_free(&living));
+}
+
+/* Even and odd ranks, which are the two groups of an intercommunicator; that of the last rank has two at least. */
+static void Inter(void) {
+  MPI_Comm half, inter, living;
+  int flag = ~(1 << world_rank), all = -1, size, remote, sum = 0, one = 1, hears;
+  CHECK_OK(MPI_Comm_split(comm, world_rank % 2, 0, &half));
+  CHECK_OK(MPI_Intercomm_create(half, 0, comm, 1 - world_rank % 2, 3, &inter));
+  MPI_Comm_set_errhandler(inter, MPI_ERRORS_RETURN);
+  LastDies();
+  for (int rank = 0; rank < last; ++rank) all &= ~(1 << rank);
+  CHECK_CLASS(MPIX_Comm_agree(inter, &flag), MPIX_ERR_PROC_FAILED);
+  CHECK_EQ(flag, all);
+  if (world_rank == 1) CHECK_OK(MPIX_Comm_revoke(inter));
+  CHECK_OK(MPIX_Comm_shrink(inter, &living));
+  MPI_Comm_size(living, &size);
+  MPI_Comm_remote_size(living, &remote);
+  CHECK_EQ(size + remote, last);
+  CHECK_OK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, living));
+  CHECK_EQ(sum, remote);
+  CHECK_CLASS(MPI_Recv(&hears, 1, MPI_INT, 0, 1, inter, MPI_STATUS_IGNORE), MPIX_ERR_REVOKED);
+  CHECK_OK(MPI_Comm_free(&living));
+  CHECK_OK(MPI_Comm_free(&inter));
+  CHECK_OK(MPI_Comm_free(&half));
+}
+
+/* Ends with a dead member, and one who never asked for it. */
+static void Finalize(void) { LastDies(); }
+
+int main(int argc, char** argv) {
+  static const struct {
+    const char* name;
+    void (*run)(void);
+  } kRuns[] = {{"ack", Acknowledge}, {"agree", Agree}, {"shrink", Shrink}, {"revoke", Revoke}, {"collective", RevokeCollective}, {"world", World}, {"inter", Inter}, {"finalize", Finalize}};
+  Begin(&argc, &argv);
+  if (argc < 2) return 2;
+  last = world_size - 1;
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  for (size_t i = 0; i < sizeof kRuns / sizeof *kRuns; ++i) {
+    if (strcmp(argv[1], kRuns[i].name) == 0) kRuns[i].run();
+  }
+  CHECK_OK(MPI_Comm_free(&comm));
+  const int status = End();
+  if (status == 0) printf("lived %d\n", world_rank);
+  return status;
+}
