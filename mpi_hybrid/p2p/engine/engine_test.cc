@@ -144,6 +144,56 @@ TEST(EngineTest, AReceiveFromAnyoneWaitsForTheLivingOnceADeathIsAcknowledged) {
   }
 }
 
+TEST(EngineTest, NotesArriveInOrderWhateverTheCuts) {
+  Pair pair(kSmall);
+  pair.b.engine.set_on_note([] {});
+  const auto first = Data(1, 1), second = Data(1000, 2);
+  pair.a.engine.SendNote(1, first);
+  Request* between = pair.a.Send(Data(20, 3), 1);
+  pair.a.engine.SendNote(1, second);
+  for (int i = 0; i < 2000; ++i) {
+    pair.Write(pair.a, pair.a_to_b, 7);
+    pair.Read(pair.b, pair.a_to_b, 3);
+  }
+  const auto notes = pair.b.engine.TakeNotes();
+  ASSERT_EQ(notes.size(), 2u);
+  EXPECT_EQ(notes[0].bytes, first);
+  EXPECT_EQ(notes[1].bytes, second);
+  EXPECT_EQ(notes[1].from, 0);
+  EXPECT_FALSE(pair.a.engine.HasUnfinishedSends());
+  between->Release();
+}
+
+// Of messages of each kind so many bytes have come when the receiver's communicator is revoked; the sender's is not.
+TEST(EngineTest, WhatComesForARevokedCommunicatorHoldsNobodyUp) {
+  for (const size_t length : {size_t{0}, size_t{250}, size_t{5000}}) {
+    for (const SendMode mode : {SendMode::kStandard, SendMode::kSynchronous}) {
+      for (size_t written = 0; written < 300; written += 13) {
+        SCOPED_TRACE(std::to_string(length) + " bytes, " + std::to_string(written) + " have come");
+        Pair pair(kSmall);
+        std::vector<uint8_t> got(10);
+        Request* posted = pair.b.Receive(got, 0, 9);
+        const auto data = Data(length, 1);
+        Request* send = pair.a.Send(data, 1, mode);
+        pair.Write(pair.a, pair.a_to_b, written);
+        pair.Read(pair.b, pair.a_to_b, written);
+        pair.b.engine.Revoke(*pair.b.comm);
+        ASSERT_TRUE(posted->complete);
+        EXPECT_EQ(posted->error.mpi_class(), MPIX_ERR_REVOKED);
+        pair.Settle();
+        ASSERT_TRUE(send->complete);
+        const bool is_told = mode == SendMode::kSynchronous || length > kSmall.eager;
+        EXPECT_EQ(send->error.mpi_class(), is_told ? MPIX_ERR_REVOKED : MPI_SUCCESS);
+        Request* none;
+        EXPECT_EQ(pair.b.engine.StartReceive(got.data(), 1, Byte(), 0, 1, *pair.b.comm, Channel::kPointToPoint, &none).mpi_class(), MPIX_ERR_REVOKED);
+        EXPECT_EQ(pair.b.engine.StartSend(got.data(), 1, Byte(), 0, 1, *pair.b.comm, SendMode::kStandard, Channel::kPointToPoint, &none).mpi_class(),
+                  MPIX_ERR_REVOKED);
+        for (Request* request : {posted, send}) request->Release();
+      }
+    }
+  }
+}
+
 TEST(EngineTest, AMessageCutOffByADeathIsAnErrorOfItsReceive) {
   for (int written = 1; written < 290; written += 7) {
     for (int when = 0; when < 3; ++when) {  // the receive: before, while it arrives, after the death
