@@ -6,10 +6,12 @@
 #include <new>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "base/settings.h"
 #include "mpi_hybrid/coll/make_comm.h"
 #include "mpi_hybrid/io/agreement.h"
+#include "mpi_hybrid/survive/recover.h"
 
 namespace weft::mpi::io {
 namespace {
@@ -46,7 +48,7 @@ Error Aggregators::Make(Comm& comm, int64_t wanted, int64_t buffer_bytes) {
   Ref<Comm> host;
   // Without memory in common each rank is taken for a host of its own.
   const bool apart = ProcessSettings().same_host == SameHost::kOff;
-  WEFT_MPI_TRY(apart ? Split(comm, comm.rank, 0, &host) : SplitByHost(comm, comm.rank, &host));
+  WEFT_MPI_TRY(Break(comm, apart ? Split(comm, comm.rank, 0, &host) : SplitByHost(comm, comm.rank, &host)));
   int leader = comm.rank;
   Error error = TellBytes(*host, 0, &leader, sizeof leader);
   std::vector<int> leaders(static_cast<size_t>(comm.size()));
@@ -70,7 +72,9 @@ Error Aggregators::MakeShared(Comm& host, const std::vector<int>& leaders, int o
   const auto is_here = [&](int rank) { return leaders[static_cast<size_t>(rank)] == own_leader; };
   if (std::none_of(ranks_.begin(), ranks_.end(), is_here)) return {};
   const int64_t bytes = own_index_ >= 0 ? kBuffers * buffer_bytes_ : 0;
-  if (host.size() > 1 && AllocateSharedWindow(bytes, 1, host, nullptr, &window_).ok()) {
+  Error shared = host.size() > 1 ? AllocateSharedWindow(bytes, 1, host, nullptr, &window_) : Error(MPI_ERR_RMA_SHARED, "alone");
+  if (shared.mpi_class() == MPIX_ERR_PROC_FAILED || shared.mpi_class() == MPIX_ERR_REVOKED) return Break(host, std::move(shared));
+  if (shared.ok()) {
     for (size_t i = 0; i < ranks_.size(); ++i) {
       if (!is_here(ranks_[i])) continue;
       const auto rank_there = static_cast<int>(std::count(leaders.begin(), leaders.begin() + ranks_[i], own_leader));
@@ -91,9 +95,11 @@ Error Aggregators::MakeShared(Comm& host, const std::vector<int>& leaders, int o
   return {};
 }
 
-Error Aggregators::Drop() {
-  Error error;
-  if (window_) error = window_->Free();
+Error Aggregators::Drop(bool broken) {
+  if (!window_) return {};
+  const Ref<Comm> comm = window_->comm;
+  if (broken) survive::Revoke(*comm);
+  Error error = Break(*comm, window_->Free());
   window_ = nullptr;
   return error;
 }

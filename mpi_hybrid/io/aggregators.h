@@ -19,7 +19,8 @@ class Aggregators {
 
   // Collective. `wanted`: how many; 0: one a host. Spread over the hosts.
   Error Make(Comm& comm, int64_t wanted, int64_t buffer_bytes);
-  Error Drop();  // collective
+  // Collective; `broken`: not all are here (Break).
+  Error Drop(bool broken);
   bool Suits(int64_t wanted, int64_t buffer_bytes) const { return wanted == wanted_ && buffer_bytes == buffer_bytes_; }
 
   int count() const { return static_cast<int>(ranks_.size()); }

@@ -7,6 +7,8 @@
 #include <string>
 
 #include "mpi_hybrid/coll/collectives.h"
+#include "mpi_hybrid/p2p/message.h"
+#include "mpi_hybrid/survive/recover.h"
 
 namespace weft::mpi::io {
 namespace {
@@ -22,21 +24,32 @@ const Datatype& TypeOf(MPI_Datatype handle) { return *Datatype::Find(handle); }
 
 }  // namespace
 
+Error Break(Comm& comm, Error error) {
+  if (error.ok()) return error;
+  // From one that had it from a third: revoked, or an empty message in place of that one's part.
+  const bool heard = comm.revoked || error.mpi_class() == MPIX_ERR_REVOKED || (error.mpi_class() == MPI_ERR_TRUNCATE && !GoneOf(*comm.local).empty());
+  survive::Revoke(comm);
+  if (!heard || error.mpi_class() == MPIX_ERR_PROC_FAILED) return error;
+  return Error(MPIX_ERR_PROC_FAILED, "in a collective call on the file another process died, or could not go on since one had died");
+}
+
+Error Meet(Comm& comm) { return Break(comm, Barrier(comm)); }
+
 Error GatherBytes(Comm& comm, const void* mine, size_t bytes, void* all) {
   const Datatype& byte = TypeOf(MPI_BYTE);
   const auto count = static_cast<MPI_Aint>(bytes);
-  return AllGather(Uniform{mine, count, &byte}, Uniform{all, count, &byte}, comm);
+  return Break(comm, AllGather(Uniform{mine, count, &byte}, Uniform{all, count, &byte}, comm));
 }
 
 Error TellBytes(Comm& comm, int root, void* data, size_t bytes) {
-  return Broadcast(data, static_cast<MPI_Aint>(bytes), TypeOf(MPI_BYTE), root, comm);
+  return Break(comm, Broadcast(data, static_cast<MPI_Aint>(bytes), TypeOf(MPI_BYTE), root, comm));
 }
 
 Error Agree(Comm& comm, const Error& mine) {
   if (comm.size() == 1) return mine;
   const int failed = mine.ok() ? 0 : kHighest - comm.rank;
   int who = 0;
-  Error reduced = AllReduce(&failed, &who, 1, TypeOf(MPI_INT), *Op::Find(MPI_MAX), comm);
+  Error reduced = Break(comm, AllReduce(&failed, &who, 1, TypeOf(MPI_INT), *Op::Find(MPI_MAX), comm));
   if (!reduced.ok()) return mine.ok() ? reduced : mine;
   if (who == 0) return {};
   const int first = kHighest - who;

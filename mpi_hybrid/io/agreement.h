@@ -9,7 +9,16 @@
 
 // What the ranks of a collective operation on a file tell each other, so that none goes on where another could not. With the library's
 // lock.
+//
+// `comm` belongs to the file. Where a message on it fails, a rank died, or gave up because of that; who notices leaves the operation, and others may
+// wait for it. So it breaks the communicator: at all ranks what is under way on it fails, and whatever comes.
 namespace weft::mpi::io {
+
+// `error`, of a message or a collective on `comm`, for the program; a success is one.
+Error Break(Comm& comm, Error error);
+
+// Collective. All are here.
+Error Meet(Comm& comm);
 
 // Collective. A success where all succeeded; else everybody's failure: each its own, and those who had none that of the lowest rank that
 // had, with its class and words.

@@ -51,7 +51,9 @@ bool UsesTwoPhases(const File& file, const Access& access, const std::vector<Ext
 Error RunTwoPhases(File& file, Access& access, std::vector<Extent> extents, MPI_Count* moved) {
   if (file.aggregators && !file.aggregators->Suits(file.hints.cb_nodes, file.hints.cb_buffer_size)) {
     const std::unique_ptr<Aggregators> dropped = std::move(file.aggregators);
-    WEFT_MPI_TRY(Agree(*file.comm, dropped->Drop()));
+    const Error met = Meet(*file.comm);
+    const Error freed = dropped->Drop(!met.ok());
+    WEFT_MPI_TRY(Agree(*file.comm, met.ok() ? freed : met));
   }
   if (!file.aggregators) {
     auto made = std::make_unique<Aggregators>();

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "mpi_hybrid/coll/collectives.h"
 #include "mpi_hybrid/core/job.h"
 #include "mpi_hybrid/io/agreement.h"
 #include "mpi_hybrid/io/background.h"
@@ -158,7 +157,7 @@ Error SetView(File& file, int64_t displacement, const Datatype* etype, const Dat
   file.view = made;
   file.pointer = 0;
   if (file.comm->rank == 0) WEFT_MPI_TRY(file.shared.Set(0));
-  return Barrier(*file.comm);
+  return Meet(*file.comm);
 }
 
 Error SeekTarget(File& file, int64_t offset, int whence, int64_t current, int64_t* target) {

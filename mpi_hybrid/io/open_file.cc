@@ -4,7 +4,6 @@
 
 #include <string>
 
-#include "mpi_hybrid/coll/collectives.h"
 #include "mpi_hybrid/coll/make_comm.h"
 #include "mpi_hybrid/io/agreement.h"
 #include "mpi_hybrid/io/background.h"
@@ -99,7 +98,7 @@ Error Open(Comm& comm, const std::string& name, int amode, const Info* info, con
     WEFT_MPI_TRY(Agree(*file->comm, GetSize(*file, &end)));
     file->pointer = end;
     if (file->comm->rank == 0) WEFT_MPI_TRY(file->shared.Set(end));
-    return Barrier(*file->comm);
+    return Meet(*file->comm);
   }();
   if (error.ok()) {
     *opened = file;
@@ -115,13 +114,16 @@ Error Close(const Ref<File>& file) {
   }
   EndBackground(*file);
   const Ref<Comm> comm = file->comm;
-  Error error = file->shared.Drop();
+  // Where not all come here nobody waits for those who do not.
+  Error error = Meet(*comm);
+  const bool broken = !error.ok();
+  if (Error dropped = file->shared.Drop(broken); error.ok()) error = std::move(dropped);
   if (file->aggregators) {
-    if (Error dropped = file->aggregators->Drop(); error.ok()) error = std::move(dropped);
+    if (Error dropped = file->aggregators->Drop(broken); error.ok()) error = std::move(dropped);
     file->aggregators.reset();
   }
   // Nobody deletes what another still uses.
-  if (Error met = Barrier(*comm); error.ok()) error = std::move(met);
+  if (Error met = Meet(*comm); error.ok()) error = std::move(met);
   file->raw.reset();
   if ((file->amode & MPI_MODE_DELETE_ON_CLOSE) != 0) {
     Error removed = comm->rank == 0 ? Remove(file->name) : Error();

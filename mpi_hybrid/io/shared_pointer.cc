@@ -2,23 +2,26 @@
 
 #include <mpi.h>
 
-#include "mpi_hybrid/coll/collectives.h"
+#include "mpi_hybrid/io/agreement.h"
+#include "mpi_hybrid/survive/recover.h"
 
 namespace weft::mpi::io {
 
 Error SharedPointer::Make(Comm& comm) {
   if (comm.size() == 1) return {};
-  WEFT_MPI_TRY(AllocateWindow(comm.rank == 0 ? sizeof(int64_t) : 0, 1, comm, nullptr, &window_));
+  WEFT_MPI_TRY(Break(comm, AllocateWindow(comm.rank == 0 ? sizeof(int64_t) : 0, 1, comm, nullptr, &window_)));
   if (comm.rank == 0) *static_cast<int64_t*>(window_->base) = 0;
   Error locked = window_->LockAll(MPI_MODE_NOCHECK);
-  Error met = Barrier(comm);
+  Error met = Meet(comm);
   return locked.ok() ? met : locked;
 }
 
-Error SharedPointer::Drop() {
+Error SharedPointer::Drop(bool broken) {
   if (!window_) return {};
+  const Ref<Comm> comm = window_->comm;
+  if (broken) survive::Revoke(*comm);
   Error unlocked = window_->UnlockAll();
-  Error freed = window_->Free();
+  Error freed = Break(*comm, window_->Free());
   window_ = nullptr;
   return unlocked.ok() ? freed : unlocked;
 }

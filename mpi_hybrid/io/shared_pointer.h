@@ -15,7 +15,7 @@ class SharedPointer {
  public:
   // Collective.
   Error Make(Comm& comm);
-  Error Drop();
+  Error Drop(bool broken);  // not all are here (Break, agreement.h)
 
   // Moves on by `etypes`; where it was.
   Error Advance(int64_t etypes, int64_t* before);

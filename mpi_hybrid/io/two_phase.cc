@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "mpi_hybrid/core/lock.h"
+#include "mpi_hybrid/io/agreement.h"
 #include "mpi_hybrid/io/io_error.h"
 #include "mpi_hybrid/io/transfer.h"
 #include "mpi_hybrid/p2p/message.h"
@@ -91,13 +92,13 @@ void TwoPhase::Post(std::vector<uint8_t> message, int rank, int tag) {
                           Channel::kPointToPoint, &posted.request);
   if (error.ok()) return;
   posted_.pop_back();
-  Note(std::move(error));
+  Note(Break(comm_, std::move(error)));
 }
 
 // False: it did not come.
 bool TwoPhase::Fetch(void* data, int64_t bytes, int rank, int tag) {
   MPI_Status status;
-  Error error = Receive(data, bytes, Byte(), rank, tag, comm_, Channel::kPointToPoint, &status);
+  Error error = Break(comm_, Receive(data, bytes, Byte(), rank, tag, comm_, Channel::kPointToPoint, &status));
   if (error.ok() && GetCount(status) != bytes) {
     error = Error(MPI_ERR_INTERN, file_.name + ": rank " + std::to_string(rank) + " sent " + std::to_string(GetCount(status)) + " bytes, not " +
                                       std::to_string(bytes));
@@ -109,7 +110,7 @@ bool TwoPhase::Fetch(void* data, int64_t bytes, int rank, int tag) {
 
 void TwoPhase::DropSent() {
   while (!posted_.empty() && posted_.front().request->complete) {
-    Note(std::move(posted_.front().request->error));
+    Note(Break(comm_, std::move(posted_.front().request->error)));
     posted_.front().request->Release();
     posted_.pop_front();
   }
@@ -209,7 +210,7 @@ void TwoPhase::ReceiveList(int rank, const FileRange& window) {
   WindowList& list = ListOf(rank);
   list = {};
   MPI_Status status;
-  if (Error error = AwaitMessage(rank, kList, comm_, &status); !error.ok()) return Note(std::move(error));
+  if (Error error = AwaitMessage(rank, kList, comm_, &status); !error.ok()) return Note(Break(comm_, std::move(error)));
   std::vector<uint8_t> message(static_cast<size_t>(GetCount(status)));
   if (!Fetch(message.data(), static_cast<int64_t>(message.size()), rank, kList)) return;
   // Only who reads may have the same bytes twice.
