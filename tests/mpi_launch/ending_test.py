@@ -124,6 +124,7 @@ class Signals(launch.LaunchTest):
         process.send_signal(signal.SIGUSR2)
         self.assertEqual(self.finish(process)[0], 0)
 
+    # Of the shells, ranks or not: one that is about to start a program has a child (vfork(2)), and does not stop (D) before that has its program.
     def states(self):
         found = []
         for pid in self.processes():
@@ -139,7 +140,7 @@ class Signals(launch.LaunchTest):
     def test_stop_and_continue(self):
         process = self.start_two("trap 'exit 0' USR1")
         process.send_signal(signal.SIGTSTP)
-        self.await_condition(lambda: self.states() == ["T", "T"], "stopped ranks")
+        self.await_condition(lambda: len(states := self.states()) >= 2 and "T" in states and set(states) <= {"T", "D"}, "stopped ranks")
         self.assertEqual(os.waitpid(process.pid, os.WUNTRACED)[1] & 0xff, 0x7f, "mpiexec stops as well")
         process.send_signal(signal.SIGCONT)
         self.await_condition(lambda: "T" not in self.states(), "ranks that go on")
