@@ -23,7 +23,8 @@ def find(name):
 
 def nm(path, which):
     """{name: (kind, size)}; kind: T strong function, W weak function, D data, U undefined."""
-    output = subprocess.run(["nm", "-D", "-S", which, path], check=True, capture_output=True, text=True).stdout
+    # The dynamic table may have local symbols too, for relocations of thread-local storage: those nobody can bind to.
+    output = subprocess.run(["nm", "-D", "-S", "--extern-only", which, path], check=True, capture_output=True, text=True).stdout
     found = {}
     for line in output.splitlines():
         fields = line.split()
