@@ -41,6 +41,8 @@ struct Ballot {
 
   // One more voter.
   void Count(int rank, const std::vector<uint64_t>& put_in);
+  // Whether it can be of one who put in this: it has as many words, and the first is the same at all.
+  bool IsOf(const std::vector<uint64_t>& put_in) const { return !put_in.empty() && words.size() == put_in.size() && words[0] == put_in[0]; }
 
   bool operator==(const Ballot&) const = default;
 };

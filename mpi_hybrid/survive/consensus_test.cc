@@ -212,6 +212,17 @@ TEST(Consensus, TellsWhoDidNotPutInAsManyWords) {
   EXPECT_TRUE(consensus.decision()->words.empty());
 }
 
+// Whoever decides may lie, or have another call in mind: nothing is read of its words before this.
+TEST(Ballot, IsOfOneWhoPutInTheLikeOfIt) {
+  const auto is_of = [](const Words& decided, const Words& put_in) { return Ballot{.words = decided, .voters = RankSet(1)}.IsOf(put_in); };
+  EXPECT_TRUE(is_of({4, 1, 2}, {4, 7, 2}));
+  EXPECT_FALSE(is_of({4}, {4, 7, 2}));
+  EXPECT_FALSE(is_of({4, 1, 2, 3}, {4, 7, 2}));
+  EXPECT_FALSE(is_of({2, 1, 2}, {4, 7, 2}));
+  EXPECT_FALSE(is_of({}, {4}));
+  EXPECT_FALSE(is_of({}, {}));
+}
+
 TEST(Consensus, AwaitsWhoeverItCannotGoOnWithout) {
   struct Nowhere final : Consensus::Outbox {
     void Send(int, const Message&) override {}

@@ -20,7 +20,14 @@ Error Mismatch() {
   return Error(MPI_ERR_OTHER, "the calls of MPIX_Comm_agree and MPIX_Comm_shrink at the ranks of the communicator do not match");
 }
 
-bool IsMatched(const Ballot& ballot) { return !ballot.words.empty() && ballot.words[0] != 0; }
+// What is decided comes from others, who may have made another call, or take this process for dead (a network that was cut).
+Error CheckDecision(const Ballot& decided, const std::vector<uint64_t>& put_in, const std::vector<ProcessId>& members) {
+  const auto place = std::find(members.begin(), members.end(), ThisJob().processes.self()) - members.begin();
+  if (!decided.voters.Has(static_cast<int>(place))) {
+    return Error(MPIX_ERR_PROC_FAILED, "the other processes of the communicator take this one for dead, and have gone on without it");
+  }
+  return decided.IsOf(put_in) ? Error() : Mismatch();
+}
 
 // Bits by place among `members`, 64 to a word.
 std::vector<uint64_t> AcknowledgedBits(const Comm& comm, const std::vector<ProcessId>& members) {
@@ -57,8 +64,8 @@ Error AgreeOn(Comm& comm, int* flag) {
   const std::vector<uint64_t> known = AcknowledgedBits(comm, members);
   words.insert(words.end(), known.begin(), known.end());
   const Ballot agreed = Service::Get().Agree(comm, words);
+  WEFT_MPI_TRY(CheckDecision(agreed, words, members));
   NoteDead(comm, members, agreed.voters);
-  if (!IsMatched(agreed)) return Mismatch();
   *flag = static_cast<int>(static_cast<uint32_t>(agreed.words[1]));
   for (size_t place = 0; place < members.size(); ++place) {
     const bool acknowledged = (agreed.words[2 + place / 64] >> place % 64 & 1) != 0;
@@ -78,13 +85,13 @@ Error Shrink(Comm& comm, Ref<Comm>* made) {
     std::vector<uint64_t> words = {kShrink};
     words.insert(words.end(), proposal.begin(), proposal.end());
     const Ballot agreed = Service::Get().Agree(comm, words);
-    NoteDead(comm, members, agreed.voters);
-    const bool matched = IsMatched(agreed) && agreed.words.size() == words.size();
+    Error checked = CheckDecision(agreed, words, members);
     std::fill(proposal.begin(), proposal.end(), 0);
-    if (matched) std::copy(agreed.words.begin() + 1, agreed.words.end(), proposal.begin());
+    if (checked.ok()) std::copy(agreed.words.begin() + 1, agreed.words.end(), proposal.begin());
     const ContextSearch::Outcome outcome = search.End();
     OwnedIds ids(search.ids(), identity);
-    if (!matched) return Mismatch();
+    WEFT_MPI_TRY(std::move(checked));
+    NoteDead(comm, members, agreed.voters);
     if (outcome == ContextSearch::Outcome::kAgain) continue;
     if (outcome == ContextSearch::Outcome::kExhausted) return NoContextsLeft();
     const ProcessId self = ThisJob().processes.self();
