@@ -134,6 +134,28 @@ TEST(AssociationTest, WhatIsHereIsDeliveredThoughThePeerHasBegunAnewOrTheAssocia
   }
 }
 
+TEST(AssociationTest, APeerThatEndedItsDirectionAndIsGoneHasEnded) {
+  // A process that has said Terminate owes nothing: that its association goes with it is no loss, whatever we had to say.
+  for (const bool broke_rules : {false, true}) {
+    End b;
+    RecordingSink sink;
+    Session& session = b.Accepted(3, sink);
+    b.Get(broke_rules ? Make(3, Kind::kInitiate, 1) : Make(3, Kind::kTerminate, 1));
+    const SessionState before = session.state();
+    EXPECT_EQ(before, broke_rules ? SessionState::kFailed : SessionState::kEnded);
+    Send(session, Bytes(20));
+    while (b.association.TakeNews()) {
+    }
+    b.association.OnLost();
+    EXPECT_EQ(b.association.TakeNews(), &session);
+    EXPECT_EQ(session.state(), before);
+    EXPECT_TRUE(session.over());
+    EXPECT_FALSE(b.Take());
+    b.association.Release(session);
+    EXPECT_EQ(b.association.sessions(), 0u);
+  }
+}
+
 TEST(AssociationTest, RequestsBeyondTheLimitAreAnsweredWithATerminate) {
   End b({.streams = 100, .most_requests = 3});
   for (uint16_t stream = 0; stream < 5; ++stream) b.Get(Make(stream, Kind::kInitiate, 0));

@@ -333,7 +333,7 @@ void Session::LeaveIfDelivered() {
 void Session::OnLost() {
   if (sender_ != nullptr) sender_->Clear();
   opening_.clear();
-  if (input_over()) return TellState(SessionState::kLost);  // it had things to say
+  if (input_over()) return association_.Tell(*this);  // how it ended was said; what it had to say is lost
   Leave(SessionState::kLost);
 }
 

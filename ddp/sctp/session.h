@@ -32,7 +32,7 @@ enum class SessionState : uint8_t {
   kRefused,    // not by a program: a Terminate takes the place of an answer (section 6.4)
   kEnded,      // the peer's Terminate came, after all that it sent; we may still send
   kFailed,     // the peer broke the rules: error(), why()
-  kLost,       // the association is gone
+  kLost,       // the association is gone, and the peer had not ended its direction
 };
 const char* ToString(SessionState state);
 

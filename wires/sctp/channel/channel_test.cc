@@ -29,7 +29,9 @@ class Owner final : public llp::ChannelUser, public llp::UlpduSink, public std::
     channel = std::make_unique<Channel>(std::move(seat), *transport::SocketAddress::Parse("10.9.9.9", 1), Channel::Owner());
     channel->Start(*this, weak_from_this());
   }
-  void OnWake() override { Step(); }
+  void OnWake() override {
+    if (!busy) Step();
+  }
   void Step() {
     if (channel == nullptr || over()) return;
     received = channel->Receive(4);
@@ -73,6 +75,7 @@ class Owner final : public llp::ChannelUser, public llp::UlpduSink, public std::
   uint64_t bytes_in = 0, bytes_out = 0;
   size_t refuse_at = SIZE_MAX;
   bool answers = false;  // from within Begin()
+  bool busy = false;     // elsewhere: does not step when it is called
 
  private:
   iovec piece_{};
@@ -196,6 +199,18 @@ TEST_F(SctpChannel, EndedOutputLeavesTheOtherDirection) {
   other->to_send = {Pattern(50, 5)};
   other->Send();
   ASSERT_TRUE(ends_.Until([&] { return one->ulpdus.size() == 1; }, 5s));
+}
+
+TEST_F(SctpChannel, AnOrderlyEndIsOneForWhoeverLooksWhenTheAssociationIsGoneToo) {
+  auto [one, other] = Pair();
+  other->busy = true;
+  one->channel->Close([](llp::UlpduWriter&) {});
+  one.reset();
+  client_.reset();
+  ASSERT_TRUE(ends_.Until([&] { return TwoEnds::StateOf(*server_) == Association::State::kOver; }, 5s));
+  while (!other->over()) other->Step();
+  EXPECT_EQ(other->received.kind, llp::Received::Kind::kEnded);
+  EXPECT_TRUE(other->channel->failed());
 }
 
 TEST_F(SctpChannel, AnAbortedSessionIsOneStreamForTheNext) {
