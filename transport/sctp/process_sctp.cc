@@ -117,12 +117,13 @@ Result<Sctp*, int> KernelsSctp(Network& network) {
   return &current->sctp;
 }
 
-constexpr std::chrono::seconds kExitLimit{1};
+// How long an exit waits for peers: for the next packet of theirs, and in all.
+constexpr std::chrono::seconds kExitQuiet{1}, kExitLimit{10};
 
 void AtExit() {
   Entry* const entry = Current();
   if (entry == nullptr) return;
-  entry->stack.Drain(kExitLimit);
+  entry->stack.Drain(kExitQuiet, kExitLimit);
   entry->stack.AbortAll();
 }
 

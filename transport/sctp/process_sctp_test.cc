@@ -252,6 +252,58 @@ TEST(ProcessSctp, APeerThatExitsSaysSo) {
   client->With([](Recorder& r) { EXPECT_EQ(r.error, ECONNRESET); });
 }
 
+// Takes all that comes, of one peer after the other.
+class Taker : public ReadyHandler {
+ public:
+  explicit Taker(std::unique_ptr<Listener> listener) : listener_(std::move(listener)) {}
+  void OnReady(Interest) override {
+    const std::lock_guard lock(mutex_);
+    while (auto association = listener_->Accept()) accepted_.push_back(Locked::Of(std::move(association).value()));
+    changed_.notify_all();
+  }
+  Listener& listener() { return *listener_; }
+  std::shared_ptr<Locked> Next() {
+    std::unique_lock lock(mutex_);
+    if (!changed_.wait_for(lock, seconds(20), [&] { return !accepted_.empty(); })) return nullptr;
+    auto next = std::move(accepted_.back());
+    accepted_.pop_back();
+    return next;
+  }
+
+ private:
+  std::unique_ptr<Listener> listener_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::shared_ptr<Locked>> accepted_;
+};
+
+TEST(ProcessSctp, WhatAProcessSentBeforeItShutDownArrivesThoughItExits) {
+  constexpr size_t kMessages = 60, kLength = 20'000;
+  auto listener = Ours().Listen(*SocketAddress::Parse("127.0.0.1", 0), 16, {});
+  ASSERT_TRUE(listener.ok());
+  const auto taker = std::make_shared<Taker>(std::move(listener).value());
+  taker->listener().Watch(taker);  // for ever
+  const Ports ports{taker->listener().LocalAddresses().at(0).port(), Ours().udp_port()};
+  for (int round = 0; round < 10; ++round) {
+    InChild([&] {
+      auto client = ConnectTo("127.0.0.1", ports);
+      ASSERT_TRUE(client->Until([](Recorder& r) { return r.up.has_value() || r.over(); }));
+      client->With([](Recorder& r) {
+        for (size_t i = 0; i < kMessages; ++i) r.Queue(0, 1, Pattern(kLength, 1));
+      });
+      ASSERT_TRUE(client->Until([](Recorder& r) { return r.all_sent() || r.over(); }));
+      client->With([](Recorder& r) {
+        r.association->Shutdown();
+        r.association.reset();
+      });
+    });
+    const auto server = taker->Next();
+    ASSERT_NE(server, nullptr);
+    EXPECT_TRUE(server->Until([](Recorder& r) { return r.over(); }));
+    server->With([](Recorder& r) { EXPECT_EQ(r.bytes_received, kMessages * kLength) << strerror(r.error); });
+  }
+}
+
 // Its kernel says so to the next packet, if only a HEARTBEAT. With the settings' times it would take 20 s.
 TEST(ProcessSctp, APeerWhoseProcessIsKilledIsNoticedByItsKernelsWord) {
   for (const char* host : {"127.0.0.1", "::1"}) {

@@ -525,19 +525,34 @@ Stack::Counters Stack::counters() const {
   return counters;
 }
 
-void Stack::Drain(milliseconds most) {
+// A socket that was closed in order is not ours any more: usrsctp counts its association as established until all that
+// waited is acknowledged and the SHUTDOWN is out (RFC 3873, sctpCurrEstab).
+bool Stack::HasUnacknowledged() const {
+  uint32_t open = 0;
+  for (const auto& [socket, watched] : sockets_) {
+    sctp_status status{};
+    socklen_t length = sizeof status;
+    if (usrsctp_getsockopt(socket, IPPROTO_SCTP, SCTP_STATUS, &status, &length) != 0) continue;
+    if (status.sstat_unackdata > 0 || status.sstat_penddata > 0) return true;
+    open += status.sstat_state == SCTP_ESTABLISHED || status.sstat_state == SCTP_SHUTDOWN_PENDING ||
+            status.sstat_state == SCTP_SHUTDOWN_RECEIVED;
+  }
+  struct sctpstat statistics{};
+  usrsctp_get_stat(&statistics);
+  return statistics.sctps_currestab > open;
+}
+
+void Stack::Drain(milliseconds quiet, milliseconds most) {
   if (!InThisProcess()) return;
-  const auto until = std::chrono::steady_clock::now() + most;
-  for (; std::chrono::steady_clock::now() < until; std::this_thread::sleep_for(std::chrono::microseconds(200))) {
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + most;
+  auto heard_at = Clock::now();
+  uint64_t heard = 0;
+  for (; Clock::now() < std::min(heard_at + quiet, end); std::this_thread::sleep_for(std::chrono::microseconds(200))) {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) continue;
-    const bool waiting = std::any_of(sockets_.begin(), sockets_.end(), [](const auto& entry) {
-      sctp_status status{};
-      socklen_t length = sizeof status;
-      return usrsctp_getsockopt(entry.first, IPPROTO_SCTP, SCTP_STATUS, &status, &length) == 0 &&
-             (status.sstat_unackdata > 0 || status.sstat_penddata > 0);
-    });
-    if (!waiting) return;
+    if (!HasUnacknowledged()) return;
+    if (std::exchange(heard, counters_.packets_in) != counters_.packets_in) heard_at = Clock::now();
   }
 }
 

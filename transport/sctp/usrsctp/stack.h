@@ -76,8 +76,9 @@ class Stack final : public World, private Outbox::Observer {
   std::vector<std::vector<Path>> AllPaths();
   // At the process's end: every association is aborted, if the lock can be had soon.
   void AbortAll();
-  // Waits, `most` long at most, until peers have acknowledged what was sent. Another thread drives the network.
-  void Drain(std::chrono::milliseconds most);
+  // Waits until peers have acknowledged what was sent, also on associations that were closed in order: until nothing comes
+  // for `quiet`, and `most` long at most. Another thread drives the network.
+  void Drain(std::chrono::milliseconds quiet, std::chrono::milliseconds most);
 
   // --- under the lock ---
 
@@ -132,6 +133,7 @@ class Stack final : public World, private Outbox::Observer {
   void OnRefused(const RefusedDatagram& refused, std::span<const uint8_t> sent);
   void Take(const Host& host, const IncomingDatagram& datagram, std::span<const uint8_t> bytes, bool native);
   void Flush();
+  bool HasUnacknowledged() const;
   void ShowIncoming(const Host& host, const Packet& packet, bool native);
   void OnPacket(const SocketAddress& from, const SocketAddress& to, const DatagramSocket& socket, std::span<const uint8_t> packet) override;
   void OnSent(size_t packets) override;
