@@ -56,13 +56,15 @@ std::optional<ParsedNote> ParseNote(std::span<const uint8_t> bytes) {
   return parsed;
 }
 
-// Questions and acceptances say nothing of voters.
+// A question says nothing of voters, and an acceptance nothing else.
 bool ParsedNote::SetVoters(int size) {
   Ballot& ballot = note.message.ballot;
   ballot.voters = RankSet(size);
   if (note.message.proposer >= size) return false;
-  const bool says_nothing = note.message.kind == Message::Kind::kAsk || note.message.kind == Message::Kind::kAccept;
-  return says_nothing ? voters.empty() && ballot.words.empty() : ballot.voters.Assign(voters);
+  const Message::Kind kind = note.message.kind;
+  if (kind == Message::Kind::kAsk) return voters.empty() && ballot.words.empty();
+  if (kind == Message::Kind::kAccept && !ballot.words.empty()) return false;
+  return ballot.voters.Assign(voters);
 }
 
 }  // namespace weft::mpi::survive
