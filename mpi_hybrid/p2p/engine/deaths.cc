@@ -149,8 +149,13 @@ void Engine::OnUnreachable(ProcessId process, const Error& error) {
   Link& link = LinkTo(process);
   if (link.is_gone() || !link.has_output()) return;
   WEFT_CHECK(link.state() == Link::State::kFresh);
+  const std::vector<SendRequest*> notes = link.TakeNotes();
   link.credit_ = static_cast<int64_t>(limits_.window);  // nothing was ever sent
+  const bool any_message = link.has_output();
   link.Abandon(error);
+  // Nobody sends these again: whoever else waits for them would do so for ever.
+  for (SendRequest* note : notes) link.Enqueue(note->frame, {.kind = FrameKind::kNote, .length = note->length});
+  if (!any_message) return;
   FailPosted(process, error);
   News::Tell();
 }

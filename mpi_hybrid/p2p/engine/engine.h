@@ -91,7 +91,7 @@ class Engine {
   // A process died (or left in order, `left`): what needs it fails.
   void OnGone(ProcessId process, bool left);
   // There is no way to `process` now, which may well live: the sends that wait for one fail, and where there are any the receives from it, which
-  // an exchange would wait for in vain. Later ones try again.
+  // an exchange would wait for in vain. Later ones try again, and so do notes, which wait until there is a way.
   void OnUnreachable(ProcessId process, const Error& error);
   // How often that was so. Who waits for such a process has nothing to learn its death by then.
   unsigned unreached() const { return unreached_; }
@@ -127,7 +127,7 @@ class Engine {
     ProcessId from;
     std::vector<uint8_t> bytes;
   };
-  // To another; lost where it is gone.
+  // To another; lost where that is gone.
   void SendNote(ProcessId process, std::span<const uint8_t> bytes);
   // Without a taker they are dropped. It may not call back, but for TakeNotes at another time.
   void set_on_note(std::function<void()> on_note) { on_note_ = std::move(on_note); }

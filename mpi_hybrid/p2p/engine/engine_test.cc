@@ -266,6 +266,45 @@ TEST(EngineTest, SendsToAPeerThatCannotBeReachedFailAndLaterOnesGoOut) {
   for (Request* request : {receive, anyone, later}) request->Release();
 }
 
+TEST(EngineTest, NotesToAPeerThatCannotBeReachedGoOutLater) {
+  Pair pair(kSmall);
+  Process fresh(0, kSmall);
+  const auto first = Data(1, 1), second = Data(1000, 2);
+  std::vector<uint8_t> got(10);
+  fresh.engine.SendNote(1, first);
+  Request* receive = fresh.Receive(got, 1, 1);
+  fresh.engine.with_output().clear();
+  fresh.engine.OnUnreachable(1, Error(MPI_ERR_OTHER, "no descriptor"));
+  EXPECT_FALSE(receive->complete) << "nothing of the program's was lost";
+  EXPECT_EQ(fresh.engine.with_output().size(), 1u) << "it is tried again";
+  Request* message = fresh.Send(Data(20, 3), 1);
+  fresh.engine.SendNote(1, second);
+  fresh.engine.with_output().clear();
+  fresh.engine.OnUnreachable(1, Error(MPI_ERR_OTHER, "no descriptor"));
+  EXPECT_TRUE(message->complete && receive->complete);
+  EXPECT_EQ(message->error.mpi_class(), MPI_ERR_OTHER);
+  EXPECT_EQ(fresh.engine.with_output().size(), 1u);
+  // There is a way now.
+  fresh.link().Open(kSmall.window);
+  pair.b.engine.set_on_note([] {});
+  for (int i = 0; i < 2000; ++i) {
+    pair.Write(fresh, pair.a_to_b, 7);
+    pair.Read(pair.b, pair.a_to_b, 3);
+  }
+  const auto notes = pair.b.engine.TakeNotes();
+  ASSERT_EQ(notes.size(), 2u);
+  EXPECT_EQ(notes[0].bytes, first);
+  EXPECT_EQ(notes[1].bytes, second);
+  EXPECT_FALSE(fresh.engine.HasUnfinishedSends());
+  // Where it dies first, they go with it.
+  Process alone(0, kSmall);
+  alone.engine.SendNote(1, first);
+  alone.engine.OnUnreachable(1, Error(MPI_ERR_OTHER, "no descriptor"));
+  alone.engine.OnGone(1, false);
+  EXPECT_FALSE(alone.engine.HasUnfinishedSends());
+  for (Request* request : {receive, message}) request->Release();
+}
+
 TEST(EngineTest, APeerMaySayOfItsWindowWhatItWill) {
   for (const uint64_t window : {UINT64_MAX, uint64_t{1} << 63, uint64_t{1} << 62, uint64_t{0}}) {
     Process a(0, kSmall);

@@ -466,6 +466,23 @@ bool Link::OnNote(Inbound& in, const FrameHeader& header) {
   return true;
 }
 
+std::vector<SendRequest*> Link::TakeNotes() {
+  std::vector<SendRequest*> notes;
+  OutFrame* next = std::exchange(first_, nullptr);
+  last_ = nullptr;
+  while (next != nullptr) {
+    OutFrame* frame = std::exchange(next, next->next);
+    frame->next = nullptr;
+    if (frame->kind == FrameKind::kNote) {
+      notes.push_back(frame->send);
+    } else {
+      (last_ == nullptr ? first_ : last_->next) = frame;
+      last_ = frame;
+    }
+  }
+  return notes;
+}
+
 void Link::Abandon(const Error& error) {
   OutFrame* next = std::exchange(first_, nullptr);
   last_ = nullptr;

@@ -104,6 +104,8 @@ class Link {
   // The next bytes, which were read to somewhere else: they are copied to where they belong.
   [[nodiscard]] bool ReadStaged(std::span<const uint8_t> bytes, size_t stream = 0);
 
+  // Takes the notes out of the queue, of which nothing is written.
+  std::vector<SendRequest*> TakeNotes();
   // The peer is gone: fails the sends that are queued and what arrives just now.
   void Abandon(const Error& error);
 
