@@ -1,6 +1,7 @@
 #ifndef PMI_CLIENT_H_
 #define PMI_CLIENT_H_
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,6 +39,11 @@ class Client {
   virtual int universe_size() const = 0;  // -1: unknown
   virtual const std::string& kvs_name() const = 0;  // which is the job's id as well
   virtual size_t max_value_length() const = 0;
+  // From now on the launcher tells which ranks of the job die, those that have died already first: `on_death` is called with each, from whichever
+  // thread reads what the launcher says, and may not call back. False: this launcher does not; Weft's does with -disable-auto-cleanup.
+  virtual bool WatchDeaths(std::function<void(int rank)> on_death) { return false; }
+  // Reads what the launcher says by itself, without waiting for more: for whoever finds fd() readable. False: nothing more is to be heard.
+  virtual bool Hear() { return false; }
   // The local descriptor to the launcher, or -1: readable (end of file) when the launcher died.
   virtual int fd() const = 0;
   // Whether another MPI job spawned this one: the preput pairs of its Spawn() are in the key-value space from the start.

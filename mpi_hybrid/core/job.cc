@@ -2,6 +2,7 @@
 
 #include <mpi.h>
 
+#include <functional>
 #include <optional>
 
 #include "base/job_secret.h"
@@ -96,7 +97,10 @@ Error JoinJob(void (*publish_early)(Job& job)) {
   job.size = job.pmi->size();
   job.appnum = job.pmi->appnum();
   job.universe_size = job.pmi->universe_size();
-  if (!job.pmi->is_singleton()) WatchLauncher(job.pmi->fd(), job.rank);
+  if (job.size > 1) job.tells_deaths = job.pmi->WatchDeaths([&job](int rank) { job.told_deaths.Add(rank); });
+  if (!job.pmi->is_singleton()) {
+    WatchLauncher(job.pmi->fd(), job.rank, job.tells_deaths ? [&job] { return job.pmi->Hear(); } : std::function<bool()>());
+  }
   if (job.size > 1) {
     const auto text = job.pmi->Get("PMI_process_mapping");
     const auto mapping = text.ok() ? pmi::ProcessMapping::Parse(*text) : std::nullopt;

@@ -7,6 +7,7 @@
 
 #include "mpi_hybrid/core/error.h"
 #include "mpi_hybrid/core/process_table.h"
+#include "mpi_hybrid/core/told_deaths.h"
 
 namespace weft::pmi {
 class Client;
@@ -26,6 +27,8 @@ struct Job {
   int ranks_on_host = 1;  // this one among them
   std::vector<int> ranks_here;  // the same, ascending; as the launcher says, or all where it says nothing
   std::unique_ptr<pmi::Client> pmi;
+  bool tells_deaths = false;  // the launcher, of ranks of this job:
+  ToldDeaths told_deaths;
   ProcessTable processes;  // those of the job, by the secret that all ranks know and no one else; and those that joined
 
   // Publishes this process's `value` under `key` (its rank is added); visible to others after Fence(). Values are printable and

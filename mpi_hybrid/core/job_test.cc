@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -95,6 +96,55 @@ TEST(LauncherWatchTest, DataOfTheLauncherIsLeftAloneAndStoppingIsOrderly) {
   });
   ASSERT_TRUE(WIFEXITED(status)) << status;
   EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(LauncherWatchTest, WhatTheLauncherSaysIsHeardAndItsEndStillIsTheEnd) {
+  const int status = StatusOfChild([](int launcher_end, int fd) {
+    static std::atomic<int> heard = 0;
+    WatchLauncher(fd, 3, [fd] {
+      char text[8];
+      heard += static_cast<int>(read(fd, text, sizeof text));
+      return true;
+    });
+    for (int i = 1; i <= 3; ++i) {
+      if (write(launcher_end, "x", 1) != 1) _exit(2);
+      while (heard != i) usleep(100);
+    }
+    close(launcher_end);
+    for (;;) pause();
+  });
+  ASSERT_TRUE(WIFEXITED(status)) << status;
+  EXPECT_EQ(WEXITSTATUS(status), 1);
+}
+
+TEST(LauncherWatchTest, WhoHearsNothingMoreIsNotAskedAgain) {
+  const int status = StatusOfChild([](int launcher_end, int fd) {
+    static std::atomic<int> calls = 0;
+    WatchLauncher(fd, 3, [] { return ++calls < 2; });
+    if (write(launcher_end, "x", 1) != 1) _exit(2);
+    while (calls != 2) usleep(100);
+    usleep(20'000);
+    if (calls != 2) _exit(3);
+    StopWatchingLauncher();
+  });
+  ASSERT_TRUE(WIFEXITED(status)) << status;
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(ToldDeathsTest, AreThereForWhoeverComesLater) {
+  static int woken = 0;
+  ToldDeaths told;
+  told.Add(3);
+  EXPECT_TRUE(told.any());
+  told.Listen([] { ++woken; });
+  EXPECT_EQ(woken, 1);
+  told.Add(5);
+  EXPECT_EQ(woken, 2);
+  EXPECT_EQ(told.Take(), (std::vector<int>{3, 5}));
+  EXPECT_FALSE(told.any());
+  told.Listen(nullptr);
+  told.Add(1);
+  EXPECT_EQ(woken, 2);
 }
 
 }  // namespace

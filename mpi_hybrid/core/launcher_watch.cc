@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 namespace weft::mpi {
 namespace {
@@ -18,16 +19,24 @@ struct Watch {
   int launcher = -1;
   int stop = -1;  // eventfd
   int rank = 0;
+  std::function<bool()> hear;  // or none
 };
 
 Watch* g_watch = nullptr;
 
 void* Run(void* argument) {
   const Watch& watch = *static_cast<Watch*>(argument);
-  pollfd fds[] = {{watch.launcher, POLLRDHUP, 0}, {watch.stop, POLLIN, 0}};
-  while (poll(fds, 2, -1) < 0 && errno == EINTR) {
+  const short events = static_cast<short>(POLLRDHUP | (watch.hear ? POLLIN : 0));
+  pollfd fds[] = {{watch.launcher, events, 0}, {watch.stop, POLLIN, 0}};
+  for (;;) {
+    if (poll(fds, 2, -1) < 0) {
+      if (errno == EINTR) continue;
+      break;
+    }
+    if (fds[1].revents != 0) return nullptr;
+    if (fds[0].revents != POLLIN) break;
+    if (!watch.hear()) fds[0].events = POLLRDHUP;
   }
-  if (fds[1].revents != 0) return nullptr;
   const std::string line = "weft: rank " + std::to_string(watch.rank) + ": the launcher is gone; so this process ends\n";
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
   _exit(1);
@@ -35,11 +44,12 @@ void* Run(void* argument) {
 
 }  // namespace
 
-void WatchLauncher(int fd, int rank) {
+void WatchLauncher(int fd, int rank, std::function<bool()> hear) {
   if (fd < 0 || g_watch != nullptr) return;
   auto* watch = new Watch;
   watch->launcher = fd;
   watch->rank = rank;
+  watch->hear = std::move(hear);
   watch->stop = eventfd(0, EFD_CLOEXEC);
   // The program's signals go to the program's threads.
   sigset_t all, before;

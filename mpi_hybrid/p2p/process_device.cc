@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/file_limit.h"
 #include "base/log.h"
@@ -102,6 +103,36 @@ Error AddWire(Job& job, bool for_others) {
   return {};
 }
 
+// What the launcher says of deaths.
+class DeathNews final : public ProgressStage {
+ public:
+  bool Poll() override {
+    ToldDeaths& told = ThisJob().told_deaths;
+    if (!told.any() || ProcessDevice() == nullptr) return false;
+    for (const int rank : told.Take()) {
+      if (rank >= 0 && rank < ThisJob().size) g_device->OnToldDead(rank);
+    }
+    return true;
+  }
+  bool Arm() override { return !ThisJob().told_deaths.any(); }
+  int fd() const override { return -1; }
+};
+
+DeathNews* g_death_news = nullptr;
+
+void ListenForDeaths() {
+  if (!ThisJob().tells_deaths) return;
+  Progress::AddStage(g_death_news = new DeathNews);
+  ThisJob().told_deaths.Listen(&Progress::WakeFromOutside);
+}
+
+void StopListeningForDeaths() {
+  ThisJob().told_deaths.Listen(nullptr);
+  if (g_death_news == nullptr) return;
+  Progress::RemoveStage(g_death_news);
+  delete std::exchange(g_death_news, nullptr);
+}
+
 }  // namespace
 
 Device* ProcessDevice() { return g_stopped ? nullptr : g_device; }
@@ -126,7 +157,9 @@ Error StartDevice() {
     g_device->Add(std::make_unique<shm::ShmTransport>(*node, *g_engine, g_device->loop(), in_place_from));
   }
   WEFT_MPI_TRY(AddWire(job, /*for_others=*/false));
-  return g_device->Start();
+  WEFT_MPI_TRY(g_device->Start());
+  ListenForDeaths();
+  return {};
 }
 
 Error ListenForOthers() {
@@ -142,6 +175,7 @@ bool HasParted(ProcessId process) { return ProcessDevice() == nullptr || g_devic
 
 void StopDevice() {
   if (ProcessDevice() == nullptr) return;
+  StopListeningForDeaths();
   g_device->Stop();
   g_stopped = true;  // it stays: requests that the program never completed may point to it
 }

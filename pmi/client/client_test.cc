@@ -8,8 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <fstream>
+#include <mutex>
 #include <thread>
 
 #include "pmi/server/names.h"
@@ -268,6 +270,61 @@ TEST_F(PmiClient, ThreadsWaitForThemselvesAlone) {
   });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(client.Finalize(), "");
+}
+
+// A server that tells of a death before it answers each question, and of one more behind it.
+TEST_F(PmiClient, HearsOfDeathsBetweenAnswersAndBesideThem) {
+  for (const char* version : {"1", "2"}) {
+    int ends[2];
+    ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    std::atomic<int> told = 0;
+    std::thread launcher([&told, fd = ends[1]] {
+      FakeOwner owner;
+      Server server({"kvs_9", 100, 3, {{0, 4}}, {{kDeathsKey, "yes"}}}, &owner);
+      char block[256];
+      for (ssize_t count; (count = read(fd, block, sizeof(block))) > 0;) {
+        server.TellDeaths({++told});
+        server.Receive(0, {block, static_cast<size_t>(count)});
+        server.TellDeaths({++told});
+        const std::string answer = std::exchange(owner.sent, {});
+        EXPECT_EQ(write(fd, answer.data(), answer.size()), static_cast<ssize_t>(answer.size()));
+      }
+      close(fd);
+    });
+    SetPlace(ends[0]);
+    setenv("PMI_SIZE", "100", 1);
+    setenv("WEFT_PMI", version, 1);
+    auto connected = Client::Connect();
+    ASSERT_TRUE(connected) << connected.error().message;
+    Client& client = *connected.value();
+    std::mutex mutex;
+    std::vector<int> died;
+    EXPECT_TRUE(client.WatchDeaths([&](int rank) {
+      const std::lock_guard lock(mutex);
+      died.push_back(rank);
+    }));
+    std::atomic<bool> stop = false;
+    std::thread watcher([&] {
+      for (pollfd entry{client.fd(), POLLIN, 0}; !stop;) {
+        if (poll(&entry, 1, 1) > 0) {
+          EXPECT_TRUE(client.Hear());
+        }
+      }
+    });
+    for (int i = 0; i < 20; ++i) EXPECT_FALSE(client.Get("nobody"));
+    const auto heard = [&] {
+      const std::lock_guard lock(mutex);
+      return died.size();
+    };
+    while (heard() < static_cast<size_t>(told)) std::this_thread::yield();
+    EXPECT_EQ(client.Finalize(), "");
+    stop = true;
+    watcher.join();
+    EXPECT_GT(told, 40);
+    for (size_t i = 0; i < 40; ++i) EXPECT_EQ(died[i], static_cast<int>(i) + 1) << "those of before the watch, too";
+    connected.value().reset();
+    launcher.join();
+  }
 }
 
 TEST_F(PmiClient, ProvesTheSecretOfAFile) {

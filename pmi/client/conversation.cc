@@ -55,6 +55,7 @@ Result<Answered, PmiError> Conversation::Ask(const Request& request) {
     }
   }
   waiting_.erase(place);
+  if (on_announcement_) DeliverAll();  // what came behind the answer: nothing more may come for long
   changed_.notify_all();  // those whose turn it is to read, or to ask the same
   if (waiter.answered) return *std::move(waiter.answered);
   if (!problem_.empty()) return PmiError{problem_};
@@ -68,24 +69,51 @@ void Conversation::Step(std::unique_lock<std::mutex>& lock, const std::string& w
   } else if (!dialect_->error().empty()) {
     problem_ = "the launcher sent " + dialect_->error();
   } else {
-    reading_ = true;
-    lock.unlock();
-    auto bytes = socket_.Receive();
-    lock.lock();
-    reading_ = false;
-    if (!bytes) {
-      problem_ = "cannot receive cmd=" + wanted + " from the launcher: " + bytes.error().message;
-    } else if (bytes->empty()) {
-      closed_ = true;
-      why_closed_ = WhyClosed();
-    } else {
-      dialect_->Append(*bytes);
-    }
+    Receive(lock, wanted);
   }
   changed_.notify_all();
 }
 
+void Conversation::Receive(std::unique_lock<std::mutex>& lock, const std::string& wanted) {
+  reading_ = true;
+  lock.unlock();
+  auto bytes = socket_.Receive();
+  lock.lock();
+  reading_ = false;
+  if (!bytes) {
+    problem_ = "cannot receive cmd=" + wanted + " from the launcher: " + bytes.error().message;
+  } else if (bytes->empty()) {
+    closed_ = true;
+    why_closed_ = WhyClosed();
+  } else {
+    dialect_->Append(*bytes);
+  }
+}
+
+void Conversation::set_on_announcement(std::function<void(const Announcement&)> on_announcement) {
+  const std::lock_guard lock(mutex_);
+  on_announcement_ = std::move(on_announcement);
+}
+
+bool Conversation::Hear() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return !reading_; });  // for all; there is something to read, so it does not take long
+  pollfd entry{socket_.fd(), POLLIN, 0};
+  if (problem_.empty() && !closed_ && poll(&entry, 1, 0) > 0) Receive(lock, "a message");
+  DeliverAll();
+  changed_.notify_all();
+  return problem_.empty() && !closed_;
+}
+
+void Conversation::DeliverAll() {
+  while (auto answered = problem_.empty() ? dialect_->NextAnswer() : std::nullopt) Deliver(*std::move(answered));
+  if (problem_.empty() && !dialect_->error().empty()) problem_ = "the launcher sent " + dialect_->error();
+}
+
 void Conversation::Deliver(Answered answered) {
+  if (on_announcement_ && answered.command == Announcement::kDied) {
+    return on_announcement_({.command = answered.command, .ranks = std::move(answered.answer.ranks)});
+  }
   // The one exception to the names: a challenge comes for what fullinit-response answers in the end.
   const std::string command = answered.answer.challenge ? "fullinit-response" : answered.command;
   const auto found = std::find_if(waiting_.begin(), waiting_.end(), [&](const Waiter* waiter) {

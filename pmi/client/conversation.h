@@ -2,6 +2,7 @@
 #define PMI_CLIENT_CONVERSATION_H_
 
 #include <condition_variable>
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -33,6 +34,11 @@ class Conversation {
   // From here on `out_of_band`, another connection to the same launcher, is asked for the reason when this one is closed.
   void ListenTo(std::unique_ptr<Conversation> out_of_band) { out_of_band_ = std::move(out_of_band); }
 
+  // Whom the launcher tells of deaths, with the lock held: it may not call back. Before the launcher is asked to.
+  void set_on_announcement(std::function<void(const Announcement&)> on_announcement);
+  // Takes what is there, without waiting for more. False: this is the end of the conversation.
+  bool Hear();
+
   Result<Answered, PmiError> Ask(const Request& request);
   // What has no answer.
   std::string Tell(const Request& request);
@@ -50,7 +56,10 @@ class Conversation {
   // What the launcher says elsewhere of this connection's end: "; it says: ...", or empty.
   std::string WhyClosed();
   void Step(std::unique_lock<std::mutex>& lock, const std::string& wanted);
+  void Receive(std::unique_lock<std::mutex>& lock, const std::string& wanted);
   void Deliver(Answered answered);
+  // All that has come in full.
+  void DeliverAll();
   bool Awaited(const std::string& command) const;
 
   std::mutex mutex_;  // guards all that follows; held while sending, not while receiving
@@ -64,6 +73,7 @@ class Conversation {
   bool closed_ = false;
   std::string why_closed_;      // WhyClosed(), of that
   std::unique_ptr<Conversation> out_of_band_;
+  std::function<void(const Announcement&)> on_announcement_;
   std::string problem_;
 };
 

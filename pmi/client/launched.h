@@ -1,6 +1,7 @@
 #ifndef PMI_CLIENT_LAUNCHED_H_
 #define PMI_CLIENT_LAUNCHED_H_
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,6 +46,9 @@ class Launched final : public Client {
   int fd() const override { return talk_.fd(); }
   bool spawned() const override { return spawned_; }
   int pmi_version() const override { return talk_.version(); }
+
+  bool WatchDeaths(std::function<void(int rank)> on_death) override;
+  bool Hear() override { return talk_.Hear(); }
 
   std::string Put(const std::string& key, const std::string& value) override;
   Result<std::string, PmiError> Get(const std::string& key) override { return GetFrom(kvs_name_, key); }

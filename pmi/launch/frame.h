@@ -47,8 +47,9 @@ enum class FrameType : uint8_t {
   kLost = 21,         // the host's proxy is gone
   kNote = 22,         // payload: what the user should know; the job goes on
   kProfile = 23,      // mpiexec asks, and each proxy answers: how much it has said and heard; payload: Profile
+  kDied = 24,         // mpiexec to proxy: ranks of the job have died, and the others go on; payload: their numbers in decimal, commas between
 };
-inline constexpr FrameType kLastFrameType = FrameType::kProfile;
+inline constexpr FrameType kLastFrameType = FrameType::kDied;
 
 struct Frame {
   static constexpr int32_t kHere = -1;        // the host at this end or the other

@@ -168,6 +168,7 @@ JobPlan MakePlan(const Options& options, const std::vector<std::string>& own_env
   order.map_by = options.map_by;
   order.kvs_name = KvsName(0);
   if (!plan.placement.mapping.empty()) order.values.emplace_back("PMI_process_mapping", plan.placement.mapping);
+  if (options.goes_on) order.values.emplace_back(kDeathsKey, "yes");
   for (const ProgramOptions& program : options.programs) {
     order.programs.push_back(ProgramOf(program, options.environment, own, directory));
   }
@@ -213,6 +214,7 @@ Result<JobPlan, PmiError> MakeSpawnPlan(const ask::Spawn& spawn, const Options& 
   plan.placement.mapping = ProcessMapping::Of(std::span<const int>(plan.placement.host_of_rank)).ToString();
   if (plan.placement.mapping.size() < kValueMax) order.values.emplace_back("PMI_process_mapping", plan.placement.mapping);
   order.values.emplace_back(kSpawnerKey, spawner);
+  if (options.goes_on) order.values.emplace_back(kDeathsKey, "yes");
   order.values.insert(order.values.end(), spawn.preput.begin(), spawn.preput.end());
   DivideRanks(order, &plan);
   return plan;

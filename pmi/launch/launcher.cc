@@ -303,6 +303,15 @@ void Launcher::CloseHost(Job& job, size_t host) {
   }
 }
 
+std::vector<int> Launcher::RunningOn(const Job& job, size_t host) {
+  std::vector<int> ranks;
+  for (int rank = 0; rank < job.plan.size(); ++rank) {
+    const auto place = static_cast<size_t>(job.plan.placement.host_of_rank[static_cast<size_t>(rank)]);
+    if (job.hosts[place] == host && job.exit_statuses[static_cast<size_t>(rank)] < 0) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
 void Launcher::OnRankFrame(Job& job, size_t host, const Frame& frame) {
   const int rank = frame.number;
   switch (frame.type) {
@@ -342,11 +351,11 @@ void Launcher::OnExited(Job& job, int rank, const ExitReport& report) {
   const std::string name = NameOf(job, rank);
   if (WIFSIGNALED(status)) {
     const std::string core = WCOREDUMP(status) ? ", core dumped" : "";
-    return OnDeath(job, 128 + WTERMSIG(status), name + " was killed by " + SignalName(WTERMSIG(status)) + core);
+    return OnDeath(job, {rank}, 128 + WTERMSIG(status), name + " was killed by " + SignalName(WTERMSIG(status)) + core);
   }
   const int code = WEXITSTATUS(status);
   const std::string how = name + " exited with status " + std::to_string(code);
-  if (report.state == Server::State::kInitialised) return OnDeath(job, code == 0 ? 1 : code, how + " without MPI_Finalize");
+  if (report.state == Server::State::kInitialised) return OnDeath(job, {rank}, code == 0 ? 1 : code, how + " without MPI_Finalize");
   if (report.state == Server::State::kSilent && job.meets_spawner) {
     return EndJob(job, code == 0 ? 1 : code, how + " without MPI_Init, where those that spawned it wait for it", kGrace);
   }
@@ -358,11 +367,12 @@ void Launcher::OnExited(Job& job, int rank, const ExitReport& report) {
 }
 
 // The job ends, or goes on without those who died.
-void Launcher::OnDeath(Job& job, int exit_code, const std::string& how) {
+void Launcher::OnDeath(Job& job, const std::vector<int>& ranks, int exit_code, const std::string& how) {
   if (!options_.goes_on || job.never_was) return EndJob(job, exit_code, how, kGrace);
   if (!exit_code_) exit_code_ = exit_code;
   const bool over = job.ended == job.plan.size() || job.done();
   Say(how + (over ? "" : "; the others go on"));
+  if (!over && !ranks.empty()) SendTo(job, {FrameType::kDied, 0, NumberList(ranks)});
   if (job.in_fence != 0) OnStuck(job, job.first_gone);
 }
 
@@ -393,8 +403,9 @@ void Launcher::OnHostLost(size_t index) {
                                         : "the connection to " + host.name + " ended";
   for (auto& [number, job] : jobs_) {
     if (std::find(job.hosts.begin(), job.hosts.end(), index) == job.hosts.end()) continue;
+    const std::vector<int> ranks = RunningOn(job, index);
     CloseHost(job, index);
-    OnDeath(job, 1, why);
+    OnDeath(job, ranks, 1, why);
   }
 }
 

@@ -107,11 +107,13 @@ class Launcher {
   void OnFrame(size_t host, const Frame& frame);
   void OnRankFrame(Job& job, size_t host, const Frame& frame);
   void OnExited(Job& job, int rank, const ExitReport& report);
-  void OnDeath(Job& job, int exit_code, const std::string& how);
+  void OnDeath(Job& job, const std::vector<int>& ranks, int exit_code, const std::string& how);
   void OnHostLost(size_t host);
   void OnFence(Job& job, const Frame& frame);
   void OnStuck(Job& job, int rank);
   static void CloseHost(Job& job, size_t host);
+  // Ranks on the host that have not ended, as far as is known.
+  static std::vector<int> RunningOn(const Job& job, size_t host);
   void OnSignal();
   void ReapChildren();
   void PassOn(int number);

@@ -205,6 +205,10 @@ void LocalJob::EndFence(const KeyValues& put) {
   server_->EndFence(put);
 }
 
+void LocalJob::TellDeaths(const std::vector<int>& ranks) {
+  if (server_ != nullptr) server_->TellDeaths(ranks);
+}
+
 // A rank that is gone never enters the barrier that others are in.
 void LocalJob::CheckWhetherStuck() {
   if (server_ == nullptr || server_->waiting() == 0 || running_ == ranks_.size() || stuck_) return;

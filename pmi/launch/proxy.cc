@@ -251,6 +251,13 @@ void Proxy::Handle(const Frame& frame) {
       }
       connected_ = false;
       return;
+    case FrameType::kDied:
+      if (const auto ranks = ParseNumberList(frame.payload, Dialect::kMostProcesses)) {
+        if (job != nullptr) job->TellDeaths(*ranks);
+        return;
+      }
+      connected_ = false;
+      return;
     case FrameType::kInput:
       if (job != nullptr) job->GiveInput(frame.payload);
       return;

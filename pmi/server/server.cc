@@ -106,6 +106,7 @@ void Server::Handle(int rank, const Question& question) {
   if (const auto* prove = std::get_if<ask::Prove>(&request)) return Prove(rank, question, *prove);
   if (std::holds_alternative<ask::Finalize>(request)) return Finalize(rank, question);
   if (std::holds_alternative<ask::Fence>(request)) return EnterBarrier(rank, question);
+  if (std::holds_alternative<ask::WatchDeaths>(request)) return WatchDeaths(rank, question);
   if (const auto* abort = std::get_if<ask::Abort>(&request)) return owner_->OnAbort(rank, abort->exit_code, abort->message);
   if (const auto* get = std::get_if<ask::GetNodeAttribute>(&request)) return Await(rank, question, *get);
   if (IsForLauncher(request)) return Forward(rank, question);
@@ -142,6 +143,7 @@ void Server::Init(int number, const Question& question, const ask::Init& init) {
   const int version = known ? init.version : least;
   Reply(number, question, {.code = known ? 0 : kRefused, .number = version, .subversion = version == 2 ? 0 : 1});
   if (!known) return;
+  rank.watches_deaths = false;
   if (init.out_of_band) rank.out_of_band_signal = init.signal;
   if (init.version == 1) {
     if (!init.out_of_band) rank.state = State::kInitialised;
@@ -178,6 +180,7 @@ void Server::Prove(int number, const Question& question, const ask::Prove& prove
 void Server::Finalize(int number, const Question& question) {
   Rank& rank = ranks_.at(number);
   rank.state = State::kFinalised;
+  rank.watches_deaths = false;
   Reply(number, question, {});
   if (rank.dialect->version() == 1) return;
   // The next program on this connection begins with a line of PMI-1.
@@ -329,6 +332,35 @@ void Server::Await(int number, const Question& question, const ask::GetNodeAttri
     return Reply(number, question, Refusal("more than " + std::to_string(kMostPending) + " requests wait for an attribute"));
   }
   rank.attribute_questions.push_back(question);
+}
+
+// The next program on the connection need not know the word.
+void Server::WatchDeaths(int number, const Question& question) {
+  Rank& rank = ranks_.at(number);
+  if (rank.state != State::kInitialised) return Reply(number, question, Refusal("not initialised"));
+  Reply(number, question, {});
+  rank.watches_deaths = true;
+  SendDeaths(number, {dead_.begin(), dead_.end()});
+}
+
+void Server::SendDeaths(int number, const std::vector<int>& dead) {
+  const Rank& rank = ranks_.at(number);
+  if (rank.broken || dead_.contains(number)) return;
+  for (size_t at = 0; at < dead.size(); at += Announcement::kMostRanks) {
+    const auto first = dead.begin() + static_cast<std::ptrdiff_t>(at);
+    const auto count = std::min(Announcement::kMostRanks, dead.size() - at);
+    owner_->Send(number, rank.dialect->Write({.command = Announcement::kDied, .ranks = {first, first + static_cast<std::ptrdiff_t>(count)}}));
+  }
+}
+
+void Server::TellDeaths(const std::vector<int>& ranks) {
+  std::vector<int> fresh;
+  for (const int rank : ranks) {
+    if (rank >= 0 && rank < setup_.job_size && dead_.insert(rank).second) fresh.push_back(rank);
+  }
+  for (const auto& [number, rank] : ranks_) {
+    if (rank.watches_deaths) SendDeaths(number, fresh);
+  }
 }
 
 void Server::EnterBarrier(int number, const Question& question) {

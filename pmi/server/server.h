@@ -79,6 +79,8 @@ class Server {
   void TakeAnswer(int rank, const std::string& ticket, const Answer& answer);
   // All ranks of the job are in the barrier; `put` by ranks of other hosts (those of this one may be among them).
   void EndFence(const KeyValues& put);
+  // These ranks of the job have died, here or elsewhere: tells those that watch for it, now or later.
+  void TellDeaths(const std::vector<int>& ranks);
   // Tells those who opened an out-of-band channel.
   void Announce(const Announcement& announcement);
 
@@ -95,6 +97,7 @@ class Server {
     std::optional<SecretCheck> check;               // PMI-2
     std::optional<std::string> out_of_band_signal;  // it only listens
     bool broken = false;
+    bool watches_deaths = false;
     std::unique_ptr<Dialect> dialect = Dialect::Text(Dialect::Side::kLauncher);
     std::optional<Question> fence;             // it is in the barrier
     std::map<std::string, Question> pending;   // by ticket, for mpiexec to answer
@@ -117,6 +120,8 @@ class Server {
   void Introduce(int rank, const Question& question, const ask::Introduce& introduce);
   void Prove(int rank, const Question& question, const ask::Prove& prove);
   void Finalize(int rank, const Question& question);
+  void WatchDeaths(int rank, const Question& question);
+  void SendDeaths(int rank, const std::vector<int>& dead);
   void EnterBarrier(int rank, const Question& question);
   void Await(int rank, const Question& question, const ask::GetNodeAttribute& get);
   Identity IdentityOf(int rank) const;
@@ -152,6 +157,7 @@ class Server {
   std::map<std::string, Space> other_spaces_;  // of jobs elsewhere, as ranks copied them here (kvs-putall)
   std::set<std::string> connected_;            // job ids
   Space node_attributes_;
+  std::set<int> dead_;  // ranks of the job
   Position last_read_;
   unsigned spaces_made_ = 0;
   size_t in_barrier_ = 0;

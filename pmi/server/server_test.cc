@@ -208,6 +208,43 @@ TEST_F(PmiServer, ASecondConnectionOfARankListens) {
   EXPECT_EQ(owner.events.size(), 1u);
 }
 
+TEST_F(PmiServer, TellsOfDeathsWhomeverAsked) {
+  Ask(2, "cmd=init pmi_version=1 pmi_subversion=1");
+  Ask(3, "cmd=init pmi_version=1 pmi_subversion=1");
+  EXPECT_EQ(Ask(2, "cmd=watch_deaths"), "cmd=deaths_watched rc=0 msg=success\n");
+  server.TellDeaths({4, 1});
+  EXPECT_EQ(owner.Take(2), "cmd=died ranks=4,1\n");
+  EXPECT_EQ(owner.Take(3), "") << "another library does not know the word";
+  server.TellDeaths({1, 5, -1});
+  EXPECT_EQ(owner.Take(2), "") << "it knows that, and the others are no ranks";
+  server.TellDeaths({2});
+  EXPECT_EQ(owner.Take(2), "");
+  EXPECT_EQ(Ask(3, "cmd=watch_deaths"), "cmd=deaths_watched rc=0 msg=success\ncmd=died ranks=1,2,4\n");
+  Ask(3, "cmd=finalize");
+  server.TellDeaths({0});
+  EXPECT_EQ(owner.Take(3), "") << "the next program on the connection may not know the word";
+  EXPECT_EQ(Ask(3, "cmd=watch_deaths"), "cmd=deaths_watched rc=-1 msg=not_initialised\n");
+}
+
+TEST(PmiServerOfMany, TellsOfManyDeathsInLinesOfSomeLength) {
+  FakeOwner owner;
+  Server server({"kvs_1", 4000, 9, {{2, 0}}, {}}, &owner);
+  server.Receive(2, "cmd=init pmi_version=1 pmi_subversion=1\ncmd=watch_deaths\n");
+  owner.Take(2);
+  std::vector<int> ranks;
+  for (int rank = 1000; rank < 4000; ++rank) ranks.push_back(rank);
+  server.TellDeaths(ranks);
+  const auto dialect = Dialect::Text(Dialect::Side::kRank);
+  dialect->Append(owner.Take(2));
+  std::vector<int> heard;
+  while (const auto died = dialect->NextAnswer()) {
+    EXPECT_LE(died->answer.ranks.size(), Announcement::kMostRanks);
+    heard.insert(heard.end(), died->answer.ranks.begin(), died->answer.ranks.end());
+  }
+  EXPECT_EQ(dialect->error(), "");
+  EXPECT_EQ(heard, ranks);
+}
+
 // Ranks that speak PMI-2.
 struct PmiServer2 : PmiServer {
   static std::string Part(const std::string& text) {

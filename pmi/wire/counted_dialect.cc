@@ -12,6 +12,7 @@
 //  - Slurm's abort has isworld= and msg=, later MPICH's exitcode= and message=; Slurm's launcher ignores one of isworld=FALSE.
 //  - Slurm never answers job-connect and job-disconnect, and no launcher answers kvs-getall and kvs-putall.
 //  - MPICH from 4.1 on refuses an empty value.
+//  - watch-deaths is Weft's own, for those that find kDeathsKey; what it brings are messages cmd=died;ranks=...; at any time.
 #include <algorithm>
 #include <cctype>
 #include <map>
@@ -140,6 +141,7 @@ std::optional<Request> CountedDialect::Understand(const Message& message) {
   if (command == "name-publish") return ask::Publish{text("name"), text("port")};
   if (command == "name-lookup") return ask::Lookup{text("name")};
   if (command == "name-unpublish") return ask::Unpublish{text("name")};
+  if (command == "watch-deaths") return ask::WatchDeaths{};
   if (command == "spawn") return TakeSpawn(message);
   return ask::Unknown{command};
 }
@@ -263,6 +265,7 @@ std::string CountedDialect::AnswerTo(const Request& request) const {
                         [](const ask::Introduce&) -> std::string { return "fullinit-response"; },
                         [](const ask::Prove&) -> std::string { return "fullinit-response"; },
                         [](const ask::Finalize&) -> std::string { return "finalize-response"; },
+                        [](const ask::WatchDeaths&) -> std::string { return "watch-deaths-response"; },
                         [](const ask::JobId&) -> std::string { return "job-getid-response"; },
                         [](const ask::Connect&) -> std::string { return "job-connect-response"; },
                         [](const ask::Disconnect&) -> std::string { return "job-disconnect-response"; },
@@ -344,6 +347,7 @@ std::string CountedDialect::Write(const Question& question, const Answer& answer
 std::string CountedDialect::Write(const Announcement& announcement) const {
   Message message{announcement.command};
   if (!announcement.why.empty()) message.Add("msg", announcement.why);
+  if (!announcement.ranks.empty()) message.Add("ranks", NumberList(announcement.ranks));
   return SerializeCounted(message);
 }
 
@@ -387,6 +391,7 @@ std::string CountedDialect::Write(const Question& question) const {
             return SerializeCounted(message.Add("srcid", get.source).Add("key", get.key));
           },
           [&](const ask::Fence&) { return simple("kvs-fence"); },
+          [&](const ask::WatchDeaths&) { return simple("watch-deaths"); },
           [&](const ask::GetAll& get) { return one("kvs-getall", "jobid", get.job_id); },
           [&](const ask::PutAll& put) {
             std::string out = SerializeCounted(begin("kvs-putall").Add("jobid", put.job_id).Add("npair", static_cast<int>(put.values.size())));
@@ -477,6 +482,7 @@ std::optional<Answered> CountedDialect::NextAnswer() {
     answer.code = message->FindInt("rc").value_or(0);
     answer.why = TextOf(*message, IsAnnouncement(answered.command) ? "msg" : "errmsg");
     answer.errors = ErrorsOf(*message);
+    if (answered.command == Announcement::kDied) answer.ranks = DeadIn(*message);
     answer.copy = IsTrue(message->Find("kvscopy")) || TextOf(*message, "kvscopy") == "yes" || message->FindInt("kvscopy").value_or(0) != 0;
     const std::string* found = message->Find(message->Find("found") != nullptr ? "found" : "flag");
     if (found == nullptr || IsTrue(found)) {

@@ -75,6 +75,11 @@ class Dialect {
 
  protected:
   static bool IsAnnouncement(std::string_view command) { return command == "abort" || command == "checkpoint"; }
+  // The ranks of a "died"; none where it names no ranks.
+  static std::vector<int> DeadIn(const Message& message) {
+    const std::string* text = message.Find("ranks");
+    return text == nullptr ? std::vector<int>() : ParseNumberList(*text, Announcement::kMostRanks).value_or(std::vector<int>());
+  }
 
   std::string error_;
 };

@@ -49,7 +49,7 @@ const ask::Spawn kSpawn{{kCommand, {"/bin/true", {}, 0, {}}}, {{"PARENT", "tag#0
 TEST(PmiDialect, RequestsKeepTheirMeaning) {
   const std::vector<Request> both = {ask::Finalize{},         ask::Fence{},      ask::JobId{},           kSpawn,
                                      ask::Abort{7, "no disk"}, ask::Lookup{"s"}, ask::Publish{"a service", "tcp:1 100% %20"}, ask::Unpublish{"s"},
-                                     ask::Disconnect{"j"}};
+                                     ask::Disconnect{"j"}, ask::WatchDeaths{}};
   std::vector<Request> text = {ask::Init{2, 0}, ask::Init{2, 0, true, "SIGUSR1"}, ask::Init{1, 1, true, ""}, ask::Introduce{.rank = 3},
                                ask::Put{"kvs", "k", "a=b"}, ask::Get{"kvs", "k"}, ask::UniverseSize{}, ask::Application{}, ask::Maxes{},
                                ask::CreateSpace{}, ask::DestroySpace{"kvs"}, ask::GetByIndex{"kvs", 4}};
@@ -80,6 +80,7 @@ TEST(PmiDialect, AnswersKeepTheirMeaning) {
   const std::vector<std::pair<Request, Answer>> both = {
       {ask::Finalize{}, {}},
       {ask::Fence{}, {}},
+      {ask::WatchDeaths{}, {}},
       {ask::JobId{}, {.value = "job.1"}},
       {ask::Put{}, {}},
       {ask::Get{}, {.value = "a=b"}},
@@ -145,12 +146,18 @@ TEST(PmiDialect, AnswersKeepTheirMeaning) {
 TEST(PmiDialect, AnnouncementsKeepTheirMeaning) {
   for (const auto& [launcher, rank] : {std::pair{Dialect::Text(Dialect::Side::kLauncher), Dialect::Text(Dialect::Side::kRank)},
                                        {Dialect::Counted(Dialect::Side::kLauncher), Dialect::Counted(Dialect::Side::kRank)}}) {
-    for (const Announcement& announcement : {Announcement{"abort", "rank 1 is gone: 100% sure"}, Announcement{"checkpoint", ""}}) {
+    for (const Announcement& announcement : {Announcement{"abort", "rank 1 is gone: 100% sure"}, Announcement{"checkpoint"}, Announcement{"died", "", {0, 70, 3}}}) {
       rank->Append(launcher->Write(announcement));
       const auto heard = rank->NextAnswer();
       ASSERT_TRUE(heard);
-      EXPECT_EQ((Announcement{heard->command, heard->answer.why}), announcement);
+      EXPECT_EQ((Announcement{heard->command, heard->answer.why, heard->answer.ranks}), announcement);
     }
+  }
+}
+
+TEST(PmiDialect, DeathsOfWhatIsNoListOfRanksAreNobodys) {
+  for (const char* ranks : {"", "x", "1,", ",1", "1,,2", "-1", "99999999999"}) {
+    EXPECT_TRUE(AnswerIn(1, std::string("cmd=died ranks=") + ranks + "\n").answer.ranks.empty()) << ranks;
   }
 }
 

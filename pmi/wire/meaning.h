@@ -15,6 +15,9 @@ inline constexpr char kParentPort[] = "PARENT_ROOT_PORT_NAME";
 // There as well, from Weft's mpiexec alone: the id of the job that spawned it, for Disconnect. Who finds it may say so in PMI-1, too.
 inline constexpr char kSpawnerKey[] = "weft_spawner";
 
+// There as well, from a Weft mpiexec whose jobs go on without ranks that die: it understands WatchDeaths, in PMI-1 too.
+inline constexpr char kDeathsKey[] = "weft_deaths";
+
 using KeyValues = std::vector<std::pair<std::string, std::string>>;
 
 // One program of a spawn.
@@ -144,6 +147,10 @@ struct GetByIndex {
   bool operator==(const GetByIndex&) const = default;
 };
 
+struct WatchDeaths {  // where there is kDeathsKey: from now on ranks of the job that die are announced, those that have died already first
+  bool operator==(const WatchDeaths&) const = default;
+};
+
 struct Unknown {  // PMI-2, which has an answer for it; in PMI-1 it is an error
   std::string command;
   bool operator==(const Unknown&) const = default;
@@ -155,7 +162,7 @@ using Request = std::variant<ask::Init, ask::Introduce, ask::Prove, ask::Finaliz
                              ask::Spawn, ask::JobId, ask::Connect, ask::Disconnect, ask::GetAll, ask::PutAll,
                              ask::GetNodeAttribute, ask::PutNodeAttribute, ask::GetJobAttribute, ask::Publish, ask::Lookup,
                              ask::Unpublish, ask::UniverseSize, ask::Application, ask::Maxes, ask::CreateSpace,
-                             ask::DestroySpace, ask::GetByIndex, ask::Unknown>;
+                             ask::DestroySpace, ask::GetByIndex, ask::WatchDeaths, ask::Unknown>;
 
 struct Question {
   Request request;
@@ -192,13 +199,18 @@ struct Answer {
   Limits limits;                       // Maxes
   KeyValues values;                    // GetAll; GetByIndex: one
   std::vector<int> errors;             // Spawn: by process; empty: all well, where code is 0
+  std::vector<int> ranks;              // of the announcement "died"
   bool operator==(const Answer&) const = default;
 };
 
-// What a launcher says by itself, on an out-of-band connection.
+// What a launcher says by itself: on an out-of-band connection, but "died" to those that watch for it.
 struct Announcement {
-  std::string command;  // "abort": the job ends; "checkpoint"
-  std::string why;      // a sentence, or empty
+  static constexpr char kDied[] = "died";
+  static constexpr size_t kMostRanks = 128;  // in one, so that it is no long line
+
+  std::string command;     // "abort": the job ends; "checkpoint"; "died"
+  std::string why = {};    // a sentence, or empty
+  std::vector<int> ranks = {};  // died
   bool operator==(const Announcement&) const = default;
 };
 

@@ -17,6 +17,24 @@ std::optional<int> ParseInt(std::string_view text) {
   return value;
 }
 
+std::string NumberList(const std::vector<int>& numbers) {
+  std::string text;
+  for (const int number : numbers) text += (text.empty() ? "" : ",") + std::to_string(number);
+  return text;
+}
+
+std::optional<std::vector<int>> ParseNumberList(std::string_view text, size_t most) {
+  std::vector<int> numbers;
+  while (!text.empty()) {
+    const size_t comma = std::min(text.find(','), text.size());
+    const auto number = ParseInt(text.substr(0, comma));
+    if (!number || *number < 0 || numbers.size() == most || comma + 1 == text.size()) return std::nullopt;
+    numbers.push_back(*number);
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return numbers;
+}
+
 std::string Printable(std::string_view bytes, size_t longest) {
   std::string out(bytes.substr(0, longest));
   for (char& c : out) {

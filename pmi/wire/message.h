@@ -66,6 +66,10 @@ class MessageReader {
 // A decimal int in full, or nothing.
 std::optional<int> ParseInt(std::string_view text);
 
+// "0,5,7", and back; nothing where the text is no list of at most `most` numbers, none of them negative.
+std::string NumberList(const std::vector<int>& numbers);
+std::optional<std::vector<int>> ParseNumberList(std::string_view text, size_t most);
+
 // At most `longest` bytes, and those that are not printable replaced, for error messages.
 std::string Printable(std::string_view bytes, size_t longest = 80);
 

@@ -153,6 +153,12 @@ TEST(PmiMessage, ASentenceIsOneValue) {
   EXPECT_EQ(UnescapeBlanks("%41 as it came"), "%41 as it came");
 }
 
+TEST(PmiMessage, ListsOfNumbersKeepTheirMeaning) {
+  for (const std::vector<int>& numbers : {std::vector<int>{}, {0}, {7, 1234567, 0}}) EXPECT_EQ(ParseNumberList(NumberList(numbers), 3), numbers);
+  EXPECT_EQ(ParseNumberList("1,2,3,4", 3), std::nullopt);
+  for (const char* bad : {"1,", ",", "a", "1 2", "-1", "2147483648"}) EXPECT_EQ(ParseNumberList(bad, 3), std::nullopt) << bad;
+}
+
 TEST(PmiMessage, NumbersAreWholeAndFit) {
   const Message message = ReadOne("cmd=x a=12 b=12x c= d=99999999999 e=-3\n");
   EXPECT_EQ(message.FindInt("a"), 12);

@@ -4,6 +4,7 @@
 //  - MPICH up to 4.0 repeats the preput pairs in every mcmd=spawn of a spawn of several programs, later ones send them in the
 //    first alone. None answers before the last (spawnssofar = totspawns).
 //  - job_disconnect is Weft's own: only Weft's launchers know it, and only ranks say it that know that theirs is one (kSpawnerKey).
+//  - watch_deaths is Weft's own, too, for those that find kDeathsKey; what it brings are lines cmd=died ranks=..., at any time.
 //  - abort: hydra and Slurm read exitcode= alone; MPICH from 4.1 on sends message= with it, blanks included.
 #include <algorithm>
 #include <utility>
@@ -32,12 +33,6 @@ std::string NameOf(const Message& message, std::string_view name) { return Unesc
 // A sentence where a value ends at the first blank.
 std::string Joined(std::string text) {
   std::replace(text.begin(), text.end(), ' ', '_');
-  return text;
-}
-
-std::string Numbers(const std::vector<int>& numbers) {
-  std::string text;
-  for (const int number : numbers) text += (text.empty() ? "" : ",") + std::to_string(number);
   return text;
 }
 
@@ -133,6 +128,7 @@ std::optional<Request> TextDialect::Understand(const Message& message) {
   if (command == "lookup_name") return ask::Lookup{NameOf(message, "service")};
   if (command == "unpublish_name") return ask::Unpublish{NameOf(message, "service")};
   if (command == "job_disconnect") return ask::Disconnect{TextOf(message, "jobid")};
+  if (command == "watch_deaths") return ask::WatchDeaths{};
   if (command == "create_kvs") return ask::CreateSpace{};
   if (command == "destroy_kvs") return ask::DestroySpace{TextOf(message, "kvsname")};
   if (command == "getbyidx") return ask::GetByIndex{TextOf(message, "kvsname"), message.FindInt("idx").value_or(-1)};
@@ -207,6 +203,7 @@ std::string TextDialect::AnswerTo(const Request& request) const {
                         [](const ask::Lookup&) { return "lookup_result"; },
                         [](const ask::Unpublish&) { return "unpublish_result"; },
                         [](const ask::Disconnect&) { return "job_disconnect_result"; },
+                        [](const ask::WatchDeaths&) { return "deaths_watched"; },
                         [](const ask::CreateSpace&) { return "newkvs"; },
                         [](const ask::DestroySpace&) { return "kvs_destroyed"; },
                         [](const ask::GetByIndex&) { return "getbyidx_results"; },
@@ -263,7 +260,7 @@ std::string TextDialect::Write(const Question& question, const Answer& answer) c
                  [&](const ask::Spawn&) {
                    message.Add("rc", answer.code);
                    if (answer.value) message.Add("jobid", *answer.value);
-                   if (!answer.errors.empty()) message.Add("errcodes", Numbers(answer.errors));
+                   if (!answer.errors.empty()) message.Add("errcodes", NumberList(answer.errors));
                    if (!answer.why.empty()) message.Add("msg", EscapeBlanks(Printable(answer.why, kLongestReason)));
                  },
                  [&](const ask::Lookup&) {
@@ -275,6 +272,7 @@ std::string TextDialect::Write(const Question& question, const Answer& answer) c
                  [&](const ask::Put&) { add_result(); },
                  [&](const ask::DestroySpace&) { add_result(); },
                  [&](const ask::Disconnect&) { add_result(); },
+                 [&](const ask::WatchDeaths&) { add_result(); },
                  [](const auto&) {},
              },
              question.request);
@@ -284,6 +282,7 @@ std::string TextDialect::Write(const Question& question, const Answer& answer) c
 std::string TextDialect::Write(const Announcement& announcement) const {
   Message message{announcement.command};
   if (!announcement.why.empty()) message.Add("msg", EscapeBlanks(Printable(announcement.why, kLongestReason)));
+  if (!announcement.ranks.empty()) message.Add("ranks", NumberList(announcement.ranks));
   return message.Serialize();
 }
 
@@ -353,6 +352,7 @@ std::string TextDialect::Write(const Question& question) const {
           [&](const ask::Application&) { return simple("get_appnum"); },
           [&](const ask::UniverseSize&) { return simple("get_universe_size"); },
           [&](const ask::CreateSpace&) { return simple("create_kvs"); },
+          [&](const ask::WatchDeaths&) { return simple("watch_deaths"); },
           [](const auto&) { return std::string(); },
       },
       question.request);
@@ -397,6 +397,7 @@ std::optional<Answered> TextDialect::NextAnswer() {
       answer.values.emplace_back(TextOf(*message, "key"), TextOf(*message, "val"));
     }
     answer.errors = ParseNumbers(TextOf(*message, "errcodes"));
+    if (answered.command == Announcement::kDied) answer.ranks = DeadIn(*message);
     return answered;
   }
   if (const auto refusal = side_ == Side::kRank && error_.empty() ? SlurmsRefusal() : std::nullopt) {

@@ -199,6 +199,31 @@ static void Inter(void) {
   CHECK_OK(MPI_Comm_free(&half));
 }
 
+/* No connection ends with the last: a child of it holds them. The launcher tells of the death, those too that wait for nobody. */
+static void Held(void) {
+  int value = 0, flag = 1, count = 0;
+  MPI_Group failed;
+  for (int rank = 0; rank < last; ++rank) {
+    if (world_rank == last) CHECK_OK(MPI_Send(&value, 1, MPI_INT, rank, 3, comm));
+    if (world_rank == rank) CHECK_OK(MPI_Recv(&value, 1, MPI_INT, last, 3, comm, MPI_STATUS_IGNORE));
+  }
+  MPI_Barrier(comm);
+  if (world_rank == last) {
+    if (fork() == 0) {
+      for (;;) pause();
+    }
+    kill(getpid(), SIGKILL);
+  }
+  while (world_rank == 0 && count == 0) {
+    CHECK_OK(MPIX_Comm_failure_ack(comm));
+    CHECK_OK(MPIX_Comm_failure_get_acked(comm, &failed));
+    count = SizeOf(failed);
+    if (failed != MPI_GROUP_EMPTY) MPI_Group_free(&failed);
+  }
+  CHECK_CLASS(MPI_Recv(&value, 1, MPI_INT, last, 5, comm, MPI_STATUS_IGNORE), MPIX_ERR_PROC_FAILED);
+  CHECK_CLASS(MPIX_Comm_agree(comm, &flag), last == 1 ? MPI_SUCCESS : MPIX_ERR_PROC_FAILED);
+}
+
 /* Ends with a dead member, and one who never asked for it. */
 static void Finalize(void) { LastDies(); }
 
@@ -206,7 +231,7 @@ int main(int argc, char** argv) {
   static const struct {
     const char* name;
     void (*run)(void);
-  } kRuns[] = {{"ack", Acknowledge}, {"agree", Agree}, {"shrink", Shrink}, {"revoke", Revoke}, {"collective", RevokeCollective}, {"world", World}, {"inter", Inter}, {"finalize", Finalize}};
+  } kRuns[] = {{"ack", Acknowledge}, {"agree", Agree}, {"shrink", Shrink}, {"revoke", Revoke}, {"collective", RevokeCollective}, {"world", World}, {"inter", Inter}, {"held", Held}, {"finalize", Finalize}};
   Begin(&argc, &argv);
   if (argc < 2) return 2;
   last = world_size - 1;

@@ -23,8 +23,10 @@ Device::Device(Engine& engine)
           engine, [this](const Link& link) -> Transport& { return TransportOf(link); },
           [this](ProcessId process) {
             if (static_cast<size_t>(process) < routes_.size()) routes_[static_cast<size_t>(process)] = nullptr;
-          }) {
+          }),
+      told_dead_(engine, [this](const Link& link) -> Transport& { return TransportOf(link); }) {
   loop_.Add(partings_);
+  loop_.Add(told_dead_);
 }
 
 Error Device::Listen() {
@@ -59,6 +61,7 @@ bool Device::Poll() {
   bool moved = false;
   for (const auto& transport : transports_) moved |= transport->Poll();
   if (!partings_.empty()) moved |= partings_.Advance(Clock::now());
+  if (!told_dead_.empty()) moved |= told_dead_.Advance(Clock::now(), moved);
   return Flush() | moved;
 }
 
@@ -82,6 +85,7 @@ bool Device::Sleep(int timeout_ms) {
     for (const auto& transport : transports_) transport->Poll();
   }
   if (!partings_.empty()) partings_.Advance(Clock::now());
+  if (!told_dead_.empty()) told_dead_.Advance(Clock::now(), ready || !armed);
   Flush();
   return ready || !armed;
 }
@@ -101,6 +105,14 @@ void Device::ConnectToAwaited() {
   std::sort(processes.begin(), processes.end());
   processes.erase(std::unique(processes.begin(), processes.end()), processes.end());
   for (ProcessId process : processes) ConnectTo(process);
+}
+
+void Device::OnToldDead(ProcessId process) {
+  if (process == engine_.self()) return;
+  Link& link = engine_.LinkTo(process);
+  if (link.is_gone()) return;
+  if (TransportOf(link).IsConnected(link)) return told_dead_.Add(process);
+  engine_.OnGone(process, /*left=*/false);
 }
 
 void Device::ConnectTo(ProcessId process) {

@@ -11,6 +11,7 @@
 
 #include "mpi_hybrid/core/error.h"
 #include "mpi_hybrid/p2p/device/partings.h"
+#include "mpi_hybrid/p2p/device/told_dead.h"
 #include "mpi_hybrid/p2p/device/transport.h"
 #include "mpi_hybrid/p2p/engine/engine.h"
 #include "mpi_hybrid/p2p/loop/event_loop.h"
@@ -55,6 +56,9 @@ class Device {
   // MPI_ANY_SOURCE to 16 that follow this one in the communicator.
   void ConnectToAwaited();
 
+  // The launcher says that `process` is dead: it is gone, at once where there is no connection with it, else when what it sent has been read.
+  void OnToldDead(ProcessId process);
+
   // To this one, where there is no connection yet.
   void ConnectTo(ProcessId process);
 
@@ -81,6 +85,7 @@ class Device {
   std::vector<std::unique_ptr<Transport>> transports_;
   std::vector<Transport*> routes_;  // by process; null: not chosen yet
   Partings partings_;
+  ToldDead told_dead_;
 };
 
 }  // namespace weft::mpi

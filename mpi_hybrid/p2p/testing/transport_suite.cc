@@ -152,6 +152,30 @@ TEST_P(TransportSuite, AProbeNoticesTheDeathOfAPeerThatWasNeverTalkedTo) {
   at(0).engine.StopAwaiting(probe);
 }
 
+// Nothing ends its connections: as where a child of it holds them.
+TEST_P(TransportSuite, WhoeverIsToldDeadIsGoneAndWhatItSentCounts) {
+  Make(3);
+  ExpectTraffic(0, 1);
+  std::vector<uint8_t> late(10), never(10);
+  Request* sent = at(1).Send(Data(10, 3), 0, 7);
+  ASSERT_TRUE(PollUntil([&] { return sent->complete && network_->IsQuiet(); }));
+  still_ = {1};
+  Request* pending = at(0).Receive(never, 1, 8);
+  at(0).device.OnToldDead(1);
+  at(2).device.OnToldDead(1);
+  EXPECT_TRUE(at(2).engine.IsDead(1)) << "there is no connection that would say so";
+  ASSERT_TRUE(PollUntil([&] { return at(0).engine.IsDead(1); }));
+  Request* received = at(0).Receive(late, 1, 7);
+  EXPECT_TRUE(received->complete && received->error.ok());
+  EXPECT_EQ(late, Data(10, 3));
+  EXPECT_TRUE(pending->complete);
+  EXPECT_EQ(pending->error.mpi_class(), MPIX_ERR_PROC_FAILED);
+  at(0).device.OnToldDead(1);
+  at(0).device.OnToldDead(0);
+  ExpectTraffic(0, 2);
+  for (Request* request : {sent, pending, received}) request->Release();
+}
+
 TEST_P(TransportSuite, AReceiveFromAnyoneConnectsToFewOfMany) {
   constexpr int kRanks = 40;
   Make(kRanks);
