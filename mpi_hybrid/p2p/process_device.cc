@@ -194,6 +194,11 @@ std::vector<ProcessId> GoneOf(const Group& group) {
   return g_engine->GoneOf(group);
 }
 
+int ClassOfGone(ProcessId process) {
+  const Link* const link = g_engine == nullptr ? nullptr : g_engine->FindLink(process);
+  return link != nullptr && link->state() == Link::State::kLeft ? MPI_ERR_PROC_ABORTED : MPIX_ERR_PROC_FAILED;
+}
+
 bool IsDead(ProcessId process) { return g_engine != nullptr && g_engine->IsDead(process); }
 
 }  // namespace weft::mpi

@@ -47,7 +47,7 @@ class Device : private ProgressStage {
   // Nobody has windows with `process` any more: closes what there is between the two.
   void Forget(ProcessId process);
 
-  // The connection to `process`, made on first use. MPI_ERR_PROC_ABORTED: it is gone. MPI_ERR_OTHER: it cannot be
+  // The connection to `process`, made on first use. ClassOfGone (p2p/message.h): it is gone. MPI_ERR_OTHER: it cannot be
   // reached for want of room (descriptors, memory), here or there, for 30 s; a later call tries again.
   Error Find(ProcessId process, Link** link);
   // Starts a connection without waiting for it.

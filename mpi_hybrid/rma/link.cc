@@ -12,6 +12,7 @@
 #include "base/file_limit.h"
 #include "mpi_hybrid/core/counters.h"
 #include "mpi_hybrid/core/job.h"
+#include "mpi_hybrid/p2p/message.h"
 #include "mpi_hybrid/rma/device.h"
 
 namespace weft::mpi::rma {
@@ -70,7 +71,7 @@ Error Link::failure() const {
   if (unreachable_) {
     return Error(MPI_ERR_OTHER, "no RDMA connection to " + Describe(process_) + " can be made: " + why_);
   }
-  return Error(MPI_ERR_PROC_ABORTED,
+  return Error(ClassOfGone(process_),
                "the RDMA connection to " + Describe(process_) + " is broken: " + why_);
 }
 

@@ -81,7 +81,7 @@ class Link {
   // there, so that another link may come up.
   bool unreachable() const { return broken() && unreachable_; }
   bool wants_room() const { return wants_room_; }
-  // MPI_ERR_PROC_ABORTED, when broken; MPI_ERR_OTHER, when unreachable.
+  // ClassOfGone (p2p/message.h), when broken; MPI_ERR_OTHER, when unreachable.
   Error failure() const;
   ProcessId process() const { return process_; }
 

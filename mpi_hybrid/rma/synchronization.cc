@@ -44,7 +44,7 @@ bool RdmaWindow::Gone(const Peer& peer) const {
 }
 
 Error RdmaWindow::GoneError(int rank) const {
-  return Error(MPI_ERR_PROC_ABORTED, "rank " + std::to_string(rank) + " of the window, which this call waits for, is gone");
+  return Error(ClassOfGone(peers_[static_cast<size_t>(rank)].process), "rank " + std::to_string(rank) + " of the window, which this call waits for, is gone");
 }
 
 Error RdmaWindow::Outcome() {
@@ -256,7 +256,7 @@ Error RdmaWindow::AwaitCounters(const std::vector<int>& ranks, std::atomic<uint3
   };
   AwaitHost(done, [&] { return ranks[at]; });
   if (at < ranks.size() && !arrived()) {
-    return Error(MPI_ERR_PROC_ABORTED, "rank " + std::to_string(ranks[at]) + ", whose " + call + " this call waits for, is gone");
+    return Error(ClassOfGone(peers_[static_cast<size_t>(ranks[at])].process), "rank " + std::to_string(ranks[at]) + ", whose " + call + " this call waits for, is gone");
   }
   for (int rank : ranks) ++(peers_[static_cast<size_t>(rank)].*used);
   return {};

@@ -224,6 +224,25 @@ static void Held(void) {
   CHECK_CLASS(MPIX_Comm_agree(comm, &flag), last == 1 ? MPI_SUCCESS : MPIX_ERR_PROC_FAILED);
 }
 
+/* What is needed of the dead one in a window fails as anything else does. */
+static void Windows(void) {
+  int memory[2] = {0}, value = 1, code = MPI_SUCCESS;
+  MPI_Win locked, fenced;
+  CHECK_OK(MPI_Win_create(&memory[0], sizeof(int), sizeof(int), MPI_INFO_NULL, comm, &locked));
+  CHECK_OK(MPI_Win_create(&memory[1], sizeof(int), sizeof(int), MPI_INFO_NULL, comm, &fenced));
+  MPI_Win_set_errhandler(locked, MPI_ERRORS_RETURN);
+  MPI_Win_set_errhandler(fenced, MPI_ERRORS_RETURN);
+  CHECK_OK(MPI_Win_fence(0, fenced));
+  LastDies();
+  while (code == MPI_SUCCESS) { /* it may not be dead yet */
+    code = MPI_Win_lock(MPI_LOCK_EXCLUSIVE, last, 0, locked);
+    if (code == MPI_SUCCESS) code = MPI_Put(&value, 1, MPI_INT, last, 0, 1, MPI_INT, locked);
+    if (code == MPI_SUCCESS) code = MPI_Win_unlock(last, locked);
+  }
+  CHECK_CLASS(code, MPIX_ERR_PROC_FAILED);
+  CHECK_CLASS(MPI_Win_fence(0, fenced), MPIX_ERR_PROC_FAILED);
+}
+
 /* Ends with a dead member, and one who never asked for it. */
 static void Finalize(void) { LastDies(); }
 
@@ -231,7 +250,7 @@ int main(int argc, char** argv) {
   static const struct {
     const char* name;
     void (*run)(void);
-  } kRuns[] = {{"ack", Acknowledge}, {"agree", Agree}, {"shrink", Shrink}, {"revoke", Revoke}, {"collective", RevokeCollective}, {"world", World}, {"inter", Inter}, {"held", Held}, {"finalize", Finalize}};
+  } kRuns[] = {{"ack", Acknowledge}, {"agree", Agree}, {"shrink", Shrink}, {"revoke", Revoke}, {"collective", RevokeCollective}, {"world", World}, {"inter", Inter}, {"held", Held}, {"windows", Windows}, {"finalize", Finalize}};
   Begin(&argc, &argv);
   if (argc < 2) return 2;
   last = world_size - 1;
