@@ -1,5 +1,7 @@
 /* recover WHAT: the last rank dies, and the others do what WHAT says. Each that lives says so at the end. */
+#include <netinet/in.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "tests/mpi/check.h"
@@ -243,6 +245,43 @@ static void Windows(void) {
   CHECK_CLASS(MPI_Win_fence(0, fenced), MPIX_ERR_PROC_FAILED);
 }
 
+/* The connection between the first and the last is cut, and nobody dies: each takes the other for dead. The first and those that reach it go on without
+ * the last, which hears that from them. */
+static void Cut(void) {
+  enum { kMostFiles = 1024 };
+  static unsigned short ports[kMostFiles];
+  struct sockaddr_in address;
+  int value = 0, size;
+  MPI_Comm living;
+  if (world_rank == 0) CHECK_OK(MPI_Send(&value, 1, MPI_INT, last, 3, comm));
+  if (world_rank == last) CHECK_OK(MPI_Recv(&value, 1, MPI_INT, 0, 3, comm, MPI_STATUS_IGNORE));
+  for (int fd = 0; world_rank == last && fd < kMostFiles; ++fd) {
+    socklen_t length = sizeof address;
+    if (getsockname(fd, (struct sockaddr*)&address, &length) == 0 && address.sin_family == AF_INET) ports[fd] = address.sin_port;
+  }
+  CHECK_OK(MPI_Bcast(ports, kMostFiles, MPI_UNSIGNED_SHORT, last, comm));
+  CHECK_OK(MPI_Barrier(comm));
+  for (int fd = 0; world_rank == 0 && fd < kMostFiles; ++fd) {
+    socklen_t length = sizeof address;
+    if (getpeername(fd, (struct sockaddr*)&address, &length) != 0 || address.sin_family != AF_INET || address.sin_port == 0) continue;
+    for (int i = 0; i < kMostFiles; ++i) {
+      if (ports[i] == address.sin_port) shutdown(fd, SHUT_RDWR);
+    }
+  }
+  if (world_rank == 0) CHECK_CLASS(MPI_Recv(&value, 1, MPI_INT, last, 5, comm, MPI_STATUS_IGNORE), MPIX_ERR_PROC_FAILED);
+  if (world_rank == last) CHECK_CLASS(MPI_Recv(&value, 1, MPI_INT, 0, 5, comm, MPI_STATUS_IGNORE), MPIX_ERR_PROC_FAILED);
+  const int code = MPIX_Comm_shrink(comm, &living);
+  if (world_rank == last) {
+    CHECK_CLASS(code, MPIX_ERR_PROC_FAILED);
+    return;
+  }
+  CHECK_OK(code);
+  MPI_Comm_size(living, &size);
+  CHECK_EQ(size, last);
+  CHECK_OK(MPI_Barrier(living));
+  CHECK_OK(MPI_Comm_free(&living));
+}
+
 /* Ends with a dead member, and one who never asked for it. */
 static void Finalize(void) { LastDies(); }
 
@@ -250,7 +289,7 @@ int main(int argc, char** argv) {
   static const struct {
     const char* name;
     void (*run)(void);
-  } kRuns[] = {{"ack", Acknowledge}, {"agree", Agree}, {"shrink", Shrink}, {"revoke", Revoke}, {"collective", RevokeCollective}, {"world", World}, {"inter", Inter}, {"held", Held}, {"windows", Windows}, {"finalize", Finalize}};
+  } kRuns[] = {{"ack", Acknowledge}, {"agree", Agree}, {"shrink", Shrink}, {"revoke", Revoke}, {"collective", RevokeCollective}, {"world", World}, {"inter", Inter}, {"held", Held}, {"windows", Windows}, {"cut", Cut}, {"finalize", Finalize}};
   Begin(&argc, &argv);
   if (argc < 2) return 2;
   last = world_size - 1;

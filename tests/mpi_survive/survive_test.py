@@ -45,6 +45,12 @@ class Survive(mpi.MpiTest):
                     output = self.outlive(ranks, "recover", what)
                     self.assertEqual(sorted(re.findall(r"lived (\d+)", output)), [str(rank) for rank in range(ranks - 1)], output)
 
+    @unittest.skipUnless(LIBRARY is mpi.WeftApart, "there is a connection between each two only where messages go over TCP")
+    def test_who_is_taken_for_dead_hears_it(self):
+        for ranks in (3, 5):
+            output = self.outlive(ranks, "recover", "cut")
+            self.assertEqual(sorted(re.findall(r"lived (\d+)", output)), [str(rank) for rank in range(ranks)], output)
+
     def test_a_job_replaces_what_it_lost(self):
         for ranks in (2, 4):
             job = self.start(ranks, stock.workspace_file("examples/mpi/survivor"), "20", launcher_options=("-disable-auto-cleanup",))
