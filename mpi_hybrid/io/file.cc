@@ -144,7 +144,13 @@ Error SetView(File& file, int64_t displacement, const Datatype* etype, const Dat
       if (!file.sequential()) return Error(MPI_ERR_ARG, "disp is MPI_DISPLACEMENT_CURRENT, which needs MPI_MODE_SEQUENTIAL");
       int64_t now = 0;
       WEFT_MPI_TRY(file.shared.Get(&now));
-      displacement = file.view->empty() ? file.view->displacement() : file.view->OffsetOf(now * file.view->etype_bytes());
+      if (file.view->empty()) {
+        displacement = file.view->displacement();
+      } else if (now < 0 || now >= file.view->capacity() / file.view->etype_bytes()) {
+        return Error(MPI_ERR_ARG, "the shared file pointer is at " + std::to_string(now) + ", beyond what a file can have");
+      } else {
+        displacement = file.view->OffsetOf(now * file.view->etype_bytes());
+      }
     } else if (file.sequential()) {
       return Error(MPI_ERR_ARG, "disp " + std::to_string(displacement) + " must be MPI_DISPLACEMENT_CURRENT in MPI_MODE_SEQUENTIAL");
     }

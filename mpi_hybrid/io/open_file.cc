@@ -123,8 +123,10 @@ Error Close(const Ref<File>& file) {
     file->aggregators.reset();
   }
   // Nobody deletes what another still uses.
-  if (Error met = Meet(*comm); error.ok()) error = std::move(met);
+  const int failed = file->raw->Close();
   file->raw.reset();
+  Error closed = Agree(*comm, failed == 0 ? Error() : FileError(failed, file->name, "close it: what was written may be lost"));
+  if (error.ok()) error = std::move(closed);
   if ((file->amode & MPI_MODE_DELETE_ON_CLOSE) != 0) {
     Error removed = comm->rank == 0 ? Remove(file->name) : Error();
     removed = Agree(*comm, removed);

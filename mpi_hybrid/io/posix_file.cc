@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <utility>
+
 namespace weft::mpi::io {
 namespace {
 
@@ -31,7 +33,13 @@ int PosixFile::Open(const std::string& path, int flags, unsigned mode, std::uniq
   return 0;
 }
 
-PosixFile::~PosixFile() { close(fd_); }
+PosixFile::~PosixFile() { (void)Close(); }
+
+// Of a call that was interrupted the descriptor is gone, too.
+int PosixFile::Close() {
+  const int fd = std::exchange(fd_, -1);
+  return fd < 0 || close(fd) == 0 || errno == EINTR ? 0 : errno;
+}
 
 ssize_t PosixFile::ReadAt(std::span<const iovec> pieces, int64_t offset) {
   const ssize_t moved = preadv(fd_, pieces.data(), static_cast<int>(pieces.size()), offset);

@@ -21,6 +21,7 @@ class PosixFile final : public RawFile {
   int Resize(int64_t bytes) override;
   int Reserve(int64_t bytes) override;
   int Sync() override;
+  int Close() override;
   int Lock(int64_t offset, int64_t bytes, bool exclusive) override;
   int Unlock(int64_t offset, int64_t bytes) override;
   void Expect(bool random) override;
@@ -29,7 +30,7 @@ class PosixFile final : public RawFile {
   explicit PosixFile(int fd) : fd_(fd) {}
   int SetLock(int64_t offset, int64_t bytes, short type);
 
-  const int fd_;
+  int fd_;  // -1: closed
 };
 
 }  // namespace weft::mpi::io

@@ -28,6 +28,9 @@ class RawFile {
   virtual int Resize(int64_t bytes) = 0;
   virtual int Reserve(int64_t bytes) = 0;  // storage for the first `bytes`; the file grows to that if it is shorter
   virtual int Sync() = 0;
+  // Ends it: nothing else is called but the destructor, which does the same and tells nobody what went wrong. Some file systems say only here that what
+  // was written found no room.
+  virtual int Close() = 0;
   // A lock of a range that other opens of the file respect, in this process and others; waits. One holder's ranges do not
   // exclude one another.
   virtual int Lock(int64_t offset, int64_t bytes, bool exclusive) = 0;

@@ -95,10 +95,10 @@ class Registered final : public Representation {
     for (SignatureCursor at(type, 1); !at.done(); at.Advance(at.left())) {
       MPI_Aint one = 0;
       WEFT_MPI_TRY(Extent(at.basic(), &one));
-      each += at.left() * one;
+      MPI_Count all;
+      if (__builtin_mul_overflow(at.left(), one, &all) || __builtin_add_overflow(each, all, &each)) return TooLarge(count);
     }
-    *bytes = count * each;
-    return {};
+    return __builtin_mul_overflow(count, each, bytes) ? TooLarge(count) : Error();
   }
   Error ToFile(const void* buffer, MPI_Count count, const Datatype& type, uint8_t* out) const override {
     return Convert(functions_.write, functions_.write_c, const_cast<void*>(buffer), count, type, out, "write");
@@ -112,6 +112,10 @@ class Registered final : public Representation {
   }
 
  private:
+  Error TooLarge(MPI_Count count) const {
+    return Error(MPI_ERR_COUNT, std::to_string(count) + " elements are more in data representation " + name + " than a file can have");
+  }
+
   // Without a conversion function elements are as in memory.
   bool is_plain(bool write) const {
     return write ? functions_.write == nullptr && functions_.write_c == nullptr : functions_.read == nullptr && functions_.read_c == nullptr;

@@ -53,6 +53,7 @@ class FakeDisk final : public RawFile {
   }
   int Reserve(int64_t) override { return 0; }
   int Sync() override { return 0; }
+  int Close() override { return 0; }
   int Lock(int64_t, int64_t, bool) override {
     ++locks;
     return 0;

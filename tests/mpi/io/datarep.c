@@ -32,6 +32,12 @@ static int Read(void* user, MPI_Datatype type, int count, void* file, MPI_Offset
   return MPI_SUCCESS;
 }
 
+static int Vast(MPI_Datatype type, MPI_Aint* extent, void* state) {
+  (void)type, (void)state;
+  *extent = (MPI_Aint)1 << 40;
+  return MPI_SUCCESS;
+}
+
 static int Fails(void* user, MPI_Datatype type, int count, void* file, MPI_Offset position, void* state) {
   (void)user, (void)type, (void)count, (void)file, (void)position, (void)state;
   return MPI_ERR_OTHER;
@@ -48,6 +54,7 @@ int main(int argc, char** argv) {
   CHECK_OK(MPI_Register_datarep_c("plain with large counts", MPI_CONVERSION_FN_NULL_C, MPI_CONVERSION_FN_NULL_C, Extent, &state));
   if (MpichDeviates("calls no conversion functions")) return End();
   CHECK_OK(MPI_Register_datarep("marked", Read, Write, Extent, &state));
+  CHECK_OK(MPI_Register_datarep("vast", Fails, Fails, Vast, &state));
   CHECK_OK(MPI_Register_datarep("failing", Fails, Fails, Extent, &state));
 
   MPI_File file = OpenNew("datarep", MPI_MODE_RDWR | MPI_MODE_CREATE);
@@ -77,6 +84,9 @@ int main(int argc, char** argv) {
   CHECK_EQ(back[3], -1);
   CHECK_OK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "failing", MPI_INFO_NULL));
   CHECK_CLASS(MPI_File_read_at(file, 0, back, 1, MPI_INT, &status), MPI_ERR_CONVERSION);
+  /* Elements that are more in the file than there can be. */
+  CHECK_OK(MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "vast", MPI_INFO_NULL));
+  CHECK_CLASS(MPI_File_read_at(file, 0, back, 1 << 24, MPI_BYTE, &status), MPI_ERR_COUNT);
   MPI_Type_free(&strided);
   MPI_Type_free(&resized);
   CloseAndDelete(&file);

@@ -1,4 +1,4 @@
-/* A disk that fails on purpose. The program's own preadv, pwritev, fsync and ftruncate stand before the C library's in all libraries that it
+/* A disk that fails on purpose. The program's own preadv, pwritev, fsync, ftruncate and close stand before the C library's in all libraries that it
  * loads (it is linked with -rdynamic), and do what the kernel may do: they are interrupted, move less than they were asked for, take their time,
  * find no room. One program includes this. */
 #ifndef TESTS_MPI_IO_FAULTY_DISK_H_
@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@ static struct {
   int slow_microseconds;
   off_t room;     /* a byte at this offset or behind it finds no room; 0: there is room for all */
   int full_errno; /* what that is called: ENOSPC, EDQUOT */
+  int close_errno; /* what the close of a regular file tells, which closes it; 0: nothing */
 } disk;
 static atomic_uint disk_draws;
 static atomic_long disk_faults; /* that happened */
@@ -79,6 +81,14 @@ IN_FRONT ssize_t pwritev(int fd, const struct iovec* pieces, int count, off_t of
 IN_FRONT int fsync(int fd) { return IsInterrupted() ? -1 : ((int (*)(int))dlsym(RTLD_NEXT, "fsync"))(fd); }
 IN_FRONT int ftruncate(int fd, off_t bytes) {
   return IsInterrupted() ? -1 : ((int (*)(int, off_t))dlsym(RTLD_NEXT, "ftruncate"))(fd, bytes);
+}
+IN_FRONT int close(int fd) {
+  struct stat status;
+  const int fails = disk.close_errno != 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+  const int result = ((int (*)(int))dlsym(RTLD_NEXT, "close"))(fd);
+  if (!fails || result != 0) return result;
+  errno = disk.close_errno;
+  return -1;
 }
 
 #endif /* TESTS_MPI_IO_FAULTY_DISK_H_ */

@@ -99,10 +99,34 @@ static void SequentialHasOnlyTheSharedPointer(void) {
   if (world_rank == 0) unlink(file_name);
 }
 
+/* Reads far behind the end of the file move the pointer by what they asked for; where it is beyond any file no view begins. */
+static void NoViewBeginsBehindAnyFile(void) {
+  enum { kCalls = 1 << 16 };
+  static char few[64];
+  MPI_Status status;
+  NameFile("far");
+  if (world_rank == 0) {
+    int fd = open(file_name, O_CREAT | O_WRONLY, 0600);
+    CHECK_EQ(write(fd, "some", 4), 4);
+    close(fd);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_File file = MPI_FILE_NULL;
+  CHECK_OK(MPI_File_open(MPI_COMM_WORLD, file_name, MPI_MODE_RDONLY | MPI_MODE_SEQUENTIAL, MPI_INFO_NULL, &file));
+  for (int i = 0; i < kCalls && world_rank == 0 && failures == 0; i++) {
+    CHECK_OK(MPI_File_read_shared_c(file, few, ((MPI_Count)1 << 62) / kCalls, MPI_BYTE, &status));
+    CHECK_EQ(BytesOf(&status), i == 0 ? 4 : 0);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  CHECK_CLASS(MPI_File_set_view(file, MPI_DISPLACEMENT_CURRENT, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL), MPI_ERR_ARG);
+  CloseAndDelete(&file);
+}
+
 int main(int argc, char** argv) {
   Begin(&argc, &argv);
   SharesOnePointer();
   WritesInTheOrderOfRanks();
   SequentialHasOnlyTheSharedPointer();
+  if (!MpichDeviates("takes counts of gigabytes for less, or stops")) NoViewBeginsBehindAnyFile();
   return End();
 }
