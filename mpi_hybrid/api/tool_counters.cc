@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <iterator>
 #include <set>
 
@@ -7,7 +9,7 @@
 #include "mpi_hybrid/core/counters.h"
 #include "mpi_hybrid/p2p/message.h"
 
-// Performance variables: counters, which a handle may set back for itself, and levels, which are as they are. All run always.
+// Performance variables: counters and high-water marks, which a handle may set back for itself, and levels, which are as they are. All run always.
 namespace weft::mpi::tool {
 namespace {
 
@@ -15,8 +17,11 @@ struct Variable {
   const char* name;
   const char* help;
   Category category;
-  uint64_t Counters::*counter;  // null: a level
-  size_t (*level)() = nullptr;
+  uint64_t Counters::*counter;  // or the mark; null: a level
+  size_t (*level)() = nullptr;  // of a mark: what it is the mark of
+
+  bool is_level() const { return counter == nullptr; }
+  bool is_mark() const { return counter != nullptr && level != nullptr; }
 };
 constexpr Variable kVariables[] = {
     {"messages_sent", "Messages sent to other processes.", Category::kTraffic, &Counters::messages_sent},
@@ -29,6 +34,8 @@ constexpr Variable kVariables[] = {
      &Counters::host_copies},
     {"unexpected_messages", "Messages that came, or were announced, before their receive.", Category::kTraffic, &Counters::unexpected_messages},
     {"unexpected_queue_length", "Messages that wait for a receive now.", Category::kTraffic, nullptr, UnexpectedMessages},
+    {"unexpected_queue_longest", "The most messages that waited for a receive at a time.", Category::kTraffic, &Counters::unexpected_most,
+     UnexpectedMessages},
     {"puts", "MPI_Put and MPI_Rput, whatever carried them.", Category::kOneSided, &Counters::puts},
     {"gets", "MPI_Get and MPI_Rget.", Category::kOneSided, &Counters::gets},
     {"accumulates", "MPI_Accumulate and MPI_Raccumulate.", Category::kOneSided, &Counters::accumulates},
@@ -40,8 +47,11 @@ constexpr Variable kVariables[] = {
 };
 
 bool IsIndex(int index) { return index >= 0 && index < static_cast<int>(std::size(kVariables)); }
-int ClassOf(const Variable& variable) { return variable.counter != nullptr ? MPI_T_PVAR_CLASS_COUNTER : MPI_T_PVAR_CLASS_LEVEL; }
-uint64_t ValueOf(const Variable& variable) { return variable.counter != nullptr ? g_counters.*variable.counter : variable.level(); }
+int ClassOf(const Variable& variable) {
+  if (variable.is_level()) return MPI_T_PVAR_CLASS_LEVEL;
+  return variable.is_mark() ? MPI_T_PVAR_CLASS_HIGHWATERMARK : MPI_T_PVAR_CLASS_COUNTER;
+}
+uint64_t ValueOf(const Variable& variable) { return variable.is_level() ? variable.level() : g_counters.*variable.counter; }
 
 }  // namespace
 
@@ -56,15 +66,16 @@ std::vector<int> CountersIn(Category category) {
 }  // namespace weft::mpi::tool
 
 using namespace weft::mpi::tool;
+using weft::mpi::g_counters;
 
 // Handles are what these point to; what is handed out is remembered, so that others are told from them.
 struct MPIR_T_pvar_handle_s {
   MPIR_T_pvar_session_s* session;
   const Variable* variable;
-  uint64_t base;  // what the value is counted from; 0 of a level
+  uint64_t base = 0;  // what the value is counted from; of a mark: the mark, as far as the variable has been set back since
 
-  uint64_t value() const { return ValueOf(*variable) - base; }
-  bool is_level() const { return variable->counter == nullptr; }
+  uint64_t value() const { return variable->is_mark() ? std::max(base, ValueOf(*variable)) : ValueOf(*variable) - base; }
+  bool is_level() const { return variable->is_level(); }
 };
 struct MPIR_T_pvar_session_s {
   std::set<MPIR_T_pvar_handle_s*> handles;
@@ -95,6 +106,22 @@ int OnVariables(MPI_T_pvar_session session, MPI_T_pvar_handle handle, Body body)
     for (MPIR_T_pvar_handle_s* each : s.handles) body(*each);
     return MPI_SUCCESS;
   });
+}
+
+// Sets the value to `value`; of a mark, which is no less than what it is the mark of, to that if nothing was given. Handles share the variable of a
+// mark: what it was until now they keep.
+void SetBack(MPIR_T_pvar_handle_s& handle, uint64_t value) {
+  if (!handle.variable->is_mark()) {
+    handle.base = ValueOf(*handle.variable) - value;
+    return;
+  }
+  for (MPIR_T_pvar_session_s* session : Sessions()) {
+    for (MPIR_T_pvar_handle_s* other : session->handles) {
+      if (other->variable == handle.variable) other->base = other->value();
+    }
+  }
+  g_counters.*handle.variable->counter = handle.variable->level();
+  handle.base = value;
 }
 
 int Read(const MPIR_T_pvar_handle_s& handle, void* buf) {
@@ -139,7 +166,7 @@ int PMPI_T_pvar_get_info(int pvar_index, char* name, int* name_len, int* verbosi
   return WhenInitialized([&] {
     if (!IsIndex(pvar_index)) return MPI_T_ERR_INVALID_INDEX;
     const Variable& variable = kVariables[pvar_index];
-    const bool is_level = variable.counter == nullptr;
+    const bool is_level = variable.is_level();
     GiveText(variable.name, name, name_len);
     GiveText(variable.help, desc, desc_len);
     Give<int>(verbosity, MPI_T_VERBOSITY_USER_BASIC);
@@ -183,8 +210,8 @@ int PMPI_T_pvar_handle_alloc(MPI_T_pvar_session session, int pvar_index, void*, 
     return OnSession(session, [&](MPIR_T_pvar_session_s& s) {
       if (!IsIndex(pvar_index)) return MPI_T_ERR_INVALID_INDEX;
       if (handle == nullptr || count == nullptr) return MPI_T_ERR_INVALID;
-      const Variable& variable = kVariables[pvar_index];
-      *handle = new MPIR_T_pvar_handle_s{session, &variable, variable.counter != nullptr ? ValueOf(variable) : 0};
+      *handle = new MPIR_T_pvar_handle_s{session, &kVariables[pvar_index]};
+      if (!(*handle)->is_level()) SetBack(**handle, 0);
       s.handles.insert(*handle);
       *count = 1;
       return MPI_SUCCESS;
@@ -226,7 +253,7 @@ int PMPI_T_pvar_readreset(MPI_T_pvar_session session, MPI_T_pvar_handle handle, 
     return OnVariable(session, handle, [&](MPIR_T_pvar_handle_s& h) {
       if (h.is_level()) return MPI_T_ERR_PVAR_NO_ATOMIC;
       if (const int code = Read(h, buf); code != MPI_SUCCESS) return code;
-      h.base = ValueOf(*h.variable);
+      SetBack(h, 0);
       return MPI_SUCCESS;
     });
   });
@@ -237,7 +264,7 @@ int PMPI_T_pvar_reset(MPI_T_pvar_session session, MPI_T_pvar_handle handle) {
   return WhenInitialized([&] {
     return OnVariables(session, handle, [](MPIR_T_pvar_handle_s& h) {
       if (h.is_level()) return MPI_T_ERR_PVAR_NO_WRITE;
-      h.base = ValueOf(*h.variable);
+      SetBack(h, 0);
       return MPI_SUCCESS;
     });
   });
@@ -251,7 +278,7 @@ int PMPI_T_pvar_write(MPI_T_pvar_session session, MPI_T_pvar_handle handle, cons
       if (buf == nullptr) return MPI_T_ERR_INVALID;
       unsigned long long value;
       std::memcpy(&value, buf, sizeof value);
-      h.base = ValueOf(*h.variable) - value;
+      SetBack(h, value);
       return MPI_SUCCESS;
     });
   });

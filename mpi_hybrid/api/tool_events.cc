@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <iterator>
 #include <set>
 #include <utility>
@@ -231,11 +232,12 @@ int PMPI_T_event_handle_free(MPI_T_event_registration event_registration, void* 
   const int code = OnRegistration(event_registration, [](Registration& freed) {
     Registrations().erase(&freed);
     if (Registrations().empty()) ToolEvents::Listen(nullptr);
-    delete &freed;
     return MPI_SUCCESS;
   });
-  if (code == MPI_SUCCESS && free_cb_function != nullptr) free_cb_function(event_registration, MPI_T_CB_REQUIRE_NONE, user_data);
-  return code;
+  if (code != MPI_SUCCESS) return code;
+  if (free_cb_function != nullptr) free_cb_function(event_registration, MPI_T_CB_REQUIRE_NONE, user_data);
+  delete event_registration;
+  return MPI_SUCCESS;
 }
 WEFT_MPI_ALIAS(T_event_handle_free)
 

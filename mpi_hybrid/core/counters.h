@@ -10,6 +10,7 @@ struct Counters {
   uint64_t messages_sent = 0, bytes_sent = 0;  // to other processes; bytes of data
   uint64_t messages_received = 0, bytes_received = 0;
   uint64_t unexpected_messages = 0;  // of those, and of those to itself: what came before its receive
+  uint64_t unexpected_most = 0;      // the most of those that waited at a time, since whoever reads it set it back
   uint64_t host_bytes_sent = 0;  // of frames, through memory in common with ranks of this host
   uint64_t host_copies = 0;      // parts of messages that were copied from the memory of the rank that sent them
   uint64_t rdma_operations = 0, rdma_bytes = 0;  // work requests of one-sided communication, as their origin

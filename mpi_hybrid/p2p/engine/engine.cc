@@ -35,9 +35,10 @@ ReceiveRequest* NewReceive(Engine* engine, void* buffer, MPI_Aint count, const D
   return receive;
 }
 
-// For MPI_T.
-void TellOfUnexpected(const Message& message) {
+// For MPI_T. `waiting`: messages that do, with this one.
+void TellOfUnexpected(const Message& message, size_t waiting) {
   ++g_counters.unexpected_messages;
+  g_counters.unexpected_most = std::max<uint64_t>(g_counters.unexpected_most, waiting);
   ToolEvents::Tell({.kind = ToolEvent::Kind::kUnexpectedMessage,
                     .source = message.envelope.source,
                     .tag = message.envelope.tag,
@@ -192,7 +193,7 @@ void Engine::SendToSelf(SendRequest& send, const MatchKey& envelope) {
     Give(*message, *receive);
   } else {
     waiting_.Append(envelope, message->hooks, message);
-    TellOfUnexpected(*message);
+    TellOfUnexpected(*message, unexpected());
     News::Tell();
   }
   RetryEarly();
@@ -363,7 +364,7 @@ Message* Engine::Store(const FrameHeader& header, Link& link, const Arrivals::Ea
   }
   (message->early ? early_ : waiting_).Append(message->envelope, message->hooks, message);
   if (header.context == 2 * ContextPool::kPorts) ++knocks_;
-  TellOfUnexpected(*message);
+  TellOfUnexpected(*message, unexpected());
   News::Tell();  // for probes
   return message;
 }

@@ -138,6 +138,39 @@ static void ReceiveIt(void) {
   MPI_Recv(five, 5, MPI_INT, Left(), kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+/* High-water marks: each handle has its own, which setting back another does not lower. */
+static void Marks(void) {
+  MPI_T_pvar_handle level = Variable("unexpected_queue_length", MPI_T_PVAR_CLASS_LEVEL);
+  MPI_T_pvar_handle first = Variable("unexpected_queue_longest", MPI_T_PVAR_CLASS_HIGHWATERMARK);
+  unsigned long long value = 0;
+  MPI_Barrier(MPI_COMM_WORLD);
+  const unsigned long long before = Value(level);
+  CHECK(Value(first) >= before);
+  OneUnexpected();
+  OneUnexpected();
+  const unsigned long long most = Value(first);
+  CHECK(most >= 2);
+  MPI_T_pvar_handle second = Variable("unexpected_queue_longest", MPI_T_PVAR_CLASS_HIGHWATERMARK);
+  CHECK(Value(second) >= 2); /* two wait now */
+  ReceiveIt();
+  ReceiveIt();
+  MPI_Barrier(MPI_COMM_WORLD);
+  CHECK(Value(second) >= 2);
+  CHECK_EQ(MPI_T_pvar_readreset(session, second, &value), MPI_SUCCESS);
+  CHECK(value >= 2);
+  CHECK(Value(second) < value || Value(level) >= value);
+  CHECK(Value(first) >= most);
+  CHECK_EQ(MPI_T_pvar_reset(session, first), MPI_SUCCESS);
+  CHECK(Value(first) < most || Value(level) >= most);
+  value = 1000;
+  CHECK_EQ(MPI_T_pvar_write(session, first, &value), MPI_SUCCESS);
+  CHECK_EQ(Value(first), 1000);
+  CHECK(Value(second) < 1000);
+  CHECK_EQ(MPI_T_pvar_start(session, first), MPI_T_ERR_PVAR_NO_STARTSTOP);
+  CHECK_EQ(MPI_T_pvar_handle_free(session, &first), MPI_SUCCESS);
+  CHECK_EQ(MPI_T_pvar_handle_free(session, &second), MPI_SUCCESS);
+}
+
 static void Unexpected(void) {
   MPI_T_pvar_handle level = Variable("unexpected_queue_length", MPI_T_PVAR_CLASS_LEVEL);
   MPI_T_pvar_handle counter = Variable("unexpected_messages", MPI_T_PVAR_CLASS_COUNTER);
@@ -196,6 +229,7 @@ static void Unexpected(void) {
   MPI_Barrier(MPI_COMM_WORLD);
   OneUnexpected();
   ReceiveIt();
+  Marks();
   CHECK_EQ(heard, 1);
   CHECK_EQ(MPI_T_event_read((MPI_T_event_instance)&place, 0, &number), MPI_T_ERR_INVALID_HANDLE);
   CHECK_EQ(MPI_T_event_handle_free(restricted, NULL, NULL), MPI_SUCCESS);
