@@ -15,9 +15,12 @@
 namespace weft::mpi {
 namespace {
 
+// Longer ones do not wait for others to follow, but go by the engine, which many frames leave with one system call, too.
+constexpr size_t kMostSoon = 8192;
+
 // Starts an eager message without a request when nothing stands in the way of writing it now. True: it was written in full,
-// or `*rest` is the request of what was not.
-bool SendAtOnce(const void* buffer, MPI_Aint count, const Datatype& type, int destination, int tag, Comm& comm, Channel channel,
+// or `*rest` is the request of what was not. `soon`: it may wait for others, and is short.
+bool SendAtOnce(const void* buffer, MPI_Aint count, const Datatype& type, int destination, int tag, Comm& comm, Channel channel, bool soon,
                 Request** rest) {
   Engine& engine = *ProcessEngine();
   const ProcessId process = comm.peer(destination);
@@ -26,7 +29,7 @@ bool SendAtOnce(const void* buffer, MPI_Aint count, const Datatype& type, int de
   if (link == nullptr || !link->is_idle()) return false;
   Payload payload(buffer, count, type);
   const size_t length = payload.left();
-  if (length > engine.limits().eager || !link->HasCredit(Link::CostOf(length))) return false;
+  if (length > (soon ? kMostSoon : engine.limits().eager) || !link->HasCredit(Link::CostOf(length))) return false;
 
   FrameHeader header = {.kind = FrameKind::kEager,
                         .context = comm.send_context + static_cast<uint32_t>(channel),
@@ -47,7 +50,9 @@ bool SendAtOnce(const void* buffer, MPI_Aint count, const Datatype& type, int de
     of_payload = payload.Peek(std::span(pieces).subspan(1), length);
   }
   const uint32_t flow = link->has_streams() ? Link::FlowOf(comm, header.context, tag) : Link::kControlFlow;
-  const size_t written = ProcessDevice()->WriteAtOnce(*link, {pieces, 1 + of_payload}, sizeof(bytes) + length, flow);
+  const std::span<const iovec> frame(pieces, 1 + of_payload);
+  const size_t written = soon ? ProcessDevice()->WriteSoon(*link, frame, sizeof(bytes) + length, flow)
+                              : ProcessDevice()->WriteAtOnce(*link, frame, sizeof(bytes) + length, flow);
   link->TakeCredit(Link::CostOf(length));
   ++g_counters.messages_sent;
   g_counters.bytes_sent += length;
@@ -88,13 +93,23 @@ Error StartSend(const void* buffer, MPI_Aint count, const Datatype& type, int de
     return {};
   }
   if (comm.revoked) [[unlikely]] return Engine::RevokedError();
-  if (mode != SendMode::kSynchronous && SendAtOnce(buffer, count, type, destination, tag, comm, channel, request)) {
+  if (mode != SendMode::kSynchronous && SendAtOnce(buffer, count, type, destination, tag, comm, channel, /*soon=*/false, request)) {
     if (*request == nullptr) *request = DoneRequest::Make(MPI_Status{});
     return {};
   }
   WEFT_MPI_TRY(ProcessEngine()->StartSend(buffer, count, type, destination, tag, comm, mode, channel, request));
   ProcessDevice()->Flush();
   return {};
+}
+
+Error StartSendSoon(const void* buffer, MPI_Aint count, const Datatype& type, int destination, int tag, Comm& comm, Channel channel,
+                    Request** request) {
+  if (comm.revoked) [[unlikely]] return Engine::RevokedError();
+  if (SendAtOnce(buffer, count, type, destination, tag, comm, channel, /*soon=*/true, request)) {
+    if (*request == nullptr) *request = DoneRequest::Make(MPI_Status{});
+    return {};
+  }
+  return ProcessEngine()->StartSend(buffer, count, type, destination, tag, comm, SendMode::kStandard, channel, request);
 }
 
 Error StartReceive(void* buffer, MPI_Aint count, const Datatype& type, int source, int tag, Comm& comm, Channel channel,
@@ -114,7 +129,7 @@ Error Send(const void* buffer, MPI_Aint count, const Datatype& type, int destina
   Request* request = nullptr;
   if (comm.revoked) [[unlikely]] return Engine::RevokedError();
   const bool plain = mode == SendMode::kStandard || mode == SendMode::kReady;
-  if (plain && SendAtOnce(buffer, count, type, destination, tag, comm, channel, &request)) {
+  if (plain && SendAtOnce(buffer, count, type, destination, tag, comm, channel, /*soon=*/false, &request)) {
     return request == nullptr ? Error() : WaitFor(request, nullptr);
   }
   WEFT_MPI_TRY(StartSend(buffer, count, type, destination, tag, comm, mode, channel, &request));

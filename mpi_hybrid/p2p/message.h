@@ -21,6 +21,10 @@ constexpr int kLargestTag = 0x3fffffff;  // MPI_TAG_UB
 // The type is kept alive by the request. `count` elements at `buffer` belong to the request until it completes.
 Error StartSend(const void* buffer, MPI_Aint count, const Datatype& type, int destination, int tag, Comm& comm, SendMode mode,
                 Channel channel, Request** request);
+// The same in standard mode, for one that others to this destination follow soon: it may wait for them (Transport::WriteSoon).
+// What the engine queues leaves with Device::Flush, which is the caller's to call.
+Error StartSendSoon(const void* buffer, MPI_Aint count, const Datatype& type, int destination, int tag, Comm& comm, Channel channel,
+                    Request** request);
 // `source` may be MPI_ANY_SOURCE, `tag` MPI_ANY_TAG.
 Error StartReceive(void* buffer, MPI_Aint count, const Datatype& type, int source, int tag, Comm& comm, Channel channel,
                    Request** request);

@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -18,7 +19,8 @@
 
 // Partitioned communication (MPI 4.0 chapter 4). Sends match receives in the order of their making among those of the same communicator, pair and
 // tag, of which kMostPartitioned may be there at a time. A sender announces once how it divides the data (partition_map.h), and from then on each
-// partition is a message of its own, which leaves when it is ready.
+// partition is a message of its own, which leaves when it is ready. Those that become ready in a burst leave together: a partition waits for the next where
+// that followed at once in the start before, though not for long, whatever the program does (Transport::WriteSoon). The last one waits for nobody.
 namespace weft::mpi {
 
 struct PartitionedData {
@@ -83,11 +85,18 @@ class PartitionedSend final : public PartitionedRequest {
 
   void Ended(Request& message) override;
   bool MoreToCome() const override { return not_ready_ != 0 && !failed(); }
+  Error Take(std::span<const int> partitions);
+  bool NextFollowsAtOnce();
+  Error SendOne(int partition, bool others_follow, bool together, Request** message);
 
   const uint32_t stream_;
   bool announced_ = false;
   std::vector<bool> ready_;
   size_t not_ready_ = 0;
+  // Of the calls of Ready of a start, in their order: whether the next one came right after it; of the start before, until it is known of this one.
+  std::vector<bool> quick_;
+  size_t calls_ = 0;  // of Ready, in this start
+  std::chrono::steady_clock::time_point last_ready_;
 };
 
 class PartitionedReceive final : public PartitionedRequest {

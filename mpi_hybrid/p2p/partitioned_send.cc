@@ -12,6 +12,9 @@
 namespace weft::mpi {
 namespace {
 
+// Two that become ready within this time make a burst. A system call that wakes the receiver takes a third of it.
+constexpr std::chrono::microseconds kBurst{20};
+
 // Which streams (PartitionChannel) this process sends on. One that was given back is taken again as late as possible.
 class Streams {
  public:
@@ -57,6 +60,7 @@ Error PartitionedSend::Start() {
   Renew();
   ready_.assign(static_cast<size_t>(data_.partitions), false);
   not_ready_ = ready_.size();
+  calls_ = 0;
   if (!announced_ && data_.peer != MPI_PROC_NULL) {
     PartitionAnnouncement{static_cast<uint32_t>(data_.partitions), stream_, data_.bytes()}.SerializeTo(announcement_);
     Request* message = nullptr;
@@ -76,6 +80,27 @@ Error PartitionedSend::Start() {
 
 Error PartitionedSend::Ready(std::span<const int> partitions) {
   if (!active) return Error(MPI_ERR_REQUEST, "the partitioned send is not started");
+  WEFT_MPI_TRY(Take(partitions));
+  not_ready_ -= partitions.size();
+  const bool waits = NextFollowsAtOnce() && not_ready_ != 0, together = partitions.size() > 1;
+  busy_ = true;
+  for (const int partition : partitions) {
+    if (failed() || data_.peer == MPI_PROC_NULL) break;
+    Request* message = nullptr;
+    if (Error error = SendOne(partition, waits, together, &message); error.ok()) {
+      Follow(message);
+    } else {
+      Note(std::move(error));
+    }
+  }
+  if (data_.peer != MPI_PROC_NULL) ProcessDevice()->Flush();
+  busy_ = false;
+  Settle();
+  return {};
+}
+
+// Marks them as ready, all or none.
+Error PartitionedSend::Take(std::span<const int> partitions) {
   for (size_t taken = 0; taken < partitions.size(); ++taken) {
     const int partition = partitions[taken];
     const bool in_range = partition >= 0 && partition < data_.partitions;
@@ -87,29 +112,24 @@ Error PartitionedSend::Ready(std::span<const int> partitions) {
     return Error(MPI_ERR_ARG, "partition " + std::to_string(partition) +
                                   (in_range ? " is ready already" : " is not one of " + std::to_string(data_.partitions)));
   }
-  not_ready_ -= partitions.size();
-  busy_ = true;
-  // Several go out together.
-  const bool together = partitions.size() > 1;
-  const MPI_Aint stride = data_.count * data_.type->extent;
-  for (const int partition : partitions) {
-    if (failed() || data_.peer == MPI_PROC_NULL) break;
-    const void* from = static_cast<const uint8_t*>(data_.buffer) + partition * stride;
-    Request* message = nullptr;
-    Error error = together ? ProcessEngine()->StartSend(from, data_.count, *data_.type, data_.peer, partition, *comm, SendMode::kStandard,
-                                                        PartitionChannel(stream_), &message)
-                           : StartSend(from, data_.count, *data_.type, data_.peer, partition, *comm, SendMode::kStandard,
-                                       PartitionChannel(stream_), &message);
-    if (error.ok()) {
-      Follow(message);
-    } else {
-      Note(std::move(error));
-    }
-  }
-  if (together && data_.peer != MPI_PROC_NULL) ProcessDevice()->Flush();
-  busy_ = false;
-  Settle();
   return {};
+}
+
+bool PartitionedSend::NextFollowsAtOnce() {
+  const auto now = std::chrono::steady_clock::now();
+  if (calls_ != 0) quick_[calls_ - 1] = now - last_ready_ < kBurst;
+  last_ready_ = now;
+  if (calls_ == quick_.size()) quick_.push_back(false);
+  return quick_[calls_++];
+}
+
+// Those of one call leave together, by one system call for many frames, also where they are long.
+Error PartitionedSend::SendOne(int partition, bool others_follow, bool together, Request** message) {
+  const void* from = static_cast<const uint8_t*>(data_.buffer) + partition * data_.count * data_.type->extent;
+  const Channel channel = PartitionChannel(stream_);
+  if (together) return ProcessEngine()->StartSend(from, data_.count, *data_.type, data_.peer, partition, *comm, SendMode::kStandard, channel, message);
+  if (others_follow) return StartSendSoon(from, data_.count, *data_.type, data_.peer, partition, *comm, channel, message);
+  return StartSend(from, data_.count, *data_.type, data_.peer, partition, *comm, SendMode::kStandard, channel, message);
 }
 
 void PartitionedSend::Ended(Request& message) { Note(std::move(message.error)); }

@@ -66,6 +66,10 @@ class Device {
   size_t WriteAtOnce(Link& link, std::span<const iovec> pieces, size_t total, uint32_t flow) {
     return TransportOf(link).WriteAtOnce(link, pieces, total, flow);
   }
+  // Transport::WriteSoon.
+  size_t WriteSoon(Link& link, std::span<const iovec> pieces, size_t total, uint32_t flow) {
+    return TransportOf(link).WriteSoon(link, pieces, total, flow);
+  }
 
  private:
   using Clock = std::chrono::steady_clock;

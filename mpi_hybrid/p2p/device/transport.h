@@ -19,7 +19,7 @@ namespace weft::mpi {
 //
 // Of a link it uses PrepareWrite and Written, PrepareRead and ReadDone, and tells it when the way is there
 // (Link::Open). What befalls a process it tells the engine: Engine::OnGone, OnUnreachable. It may do so from each of
-// its functions but WriteAtOnce, deadline and HasConnections.
+// its functions but WriteAtOnce, WriteSoon, deadline and HasConnections.
 //
 // Guarded by the library's lock. Nothing here sleeps.
 class Transport : public EventLoop::Timed {
@@ -41,6 +41,11 @@ class Transport : public EventLoop::Timed {
   // which hold all of it or a first part. The bytes that went out, perhaps none. The fast path: one system call, no
   // allocation. `flow` is for a wire with several streams (Link::StreamOf).
   virtual size_t WriteAtOnce(Link& link, std::span<const iovec> pieces, size_t total, uint32_t flow) = 0;
+  // The same for a frame that others follow soon: the wire may keep a copy, which counts as out, until the next is
+  // written on the link, until Poll, or for a millisecond at most; then it goes whatever this process does.
+  virtual size_t WriteSoon(Link& link, std::span<const iovec> pieces, size_t total, uint32_t flow) {
+    return WriteAtOnce(link, pieces, total, flow);
+  }
 
   // Reads what is there and writes what was left; may have the loop dispatch. Whether anything moved.
   virtual bool Poll() = 0;

@@ -49,6 +49,7 @@ bool Connection::Settle(bool moved) {
 bool Connection::WriteQueued() {
   bool moved = false;
   iovec pieces[kPieces];
+  if (!cork_.empty() && !WriteHeld(&moved)) return moved;
   for (int turn = 0; link_.has_output() && !output_ended_; ++turn) {
     if (turn == kWritesPerTurn) {
       if (!std::exchange(waits_turn_, true)) owner_.OnTurnOver(*this);
@@ -57,7 +58,7 @@ bool Connection::WriteQueued() {
     const size_t count = link_.PrepareWrite(pieces);
     const ssize_t written = socket_.Write({pieces, count});
     if (written == -EAGAIN) {
-      if (!std::exchange(full_, true)) registration_.SetEvents(EPOLLIN | EPOLLOUT);
+      OnFull();
       return moved;
     }
     moved = true;
@@ -69,6 +70,27 @@ bool Connection::WriteQueued() {
   }
   if (std::exchange(full_, false)) registration_.SetEvents(EPOLLIN);
   return moved;
+}
+
+// False: something is still held, or the connection is lost.
+bool Connection::WriteHeld(bool* moved) {
+  while (!cork_.empty()) {
+    const ssize_t written = cork_.Write({});
+    if (written == -EAGAIN) {
+      OnFull();
+      return false;
+    }
+    *moved = true;
+    if (written < 0) {
+      OnWriteError(static_cast<int>(-written));
+      return false;
+    }
+  }
+  return true;
+}
+
+void Connection::OnFull() {
+  if (!std::exchange(full_, true)) registration_.SetEvents(EPOLLIN | EPOLLOUT);
 }
 
 // What the peer sent before it went is still there to be read.
@@ -112,6 +134,7 @@ void Connection::Lose(int error, const char* what) {
 }
 
 void Connection::EndOutput() {
+  if (!cork_.empty()) (void)cork_.Write({});  // as far as the socket takes it
   output_ended_ = true;
   socket_.ShutdownWrite();
 }

@@ -10,6 +10,7 @@
 
 #include "mpi_hybrid/p2p/engine/link.h"
 #include "mpi_hybrid/p2p/loop/event_loop.h"
+#include "mpi_hybrid/p2p/tcp/cork.h"
 #include "mpi_hybrid/p2p/tcp/socket.h"
 #include "transport/silent_peer.h"
 
@@ -35,11 +36,12 @@ class Connection final : EventLoop::Handler {
 
   // `staging` is where bytes are read that have no place yet; it is anyone's between calls. All but the socket outlive
   // it.
-  Connection(Owner& owner, EventLoop& loop, Link& link, Socket socket, std::span<uint8_t> staging)
+  Connection(Owner& owner, EventLoop& loop, Corks& corks, Link& link, Socket socket, std::span<uint8_t> staging)
       : owner_(owner),
         link_(link),
         staging_(staging),
         socket_(std::move(socket)),
+        cork_(corks, socket_),
         registration_(loop, socket_.fd(), EPOLLIN, *this) {}
 
   Link& link() const { return link_; }
@@ -51,9 +53,12 @@ class Connection final : EventLoop::Handler {
 
   // Transport::WriteAtOnce. An error shows again when the rest is written.
   size_t WriteAtOnce(std::span<const iovec> pieces) {
-    const ssize_t written = socket_.Write(pieces);
+    const ssize_t written = cork_.empty() ? socket_.Write(pieces) : cork_.Write(pieces);
     return written > 0 ? static_cast<size_t>(written) : 0;
   }
+  // Transport::WriteSoon, where it may wait; false: it may not.
+  bool Hold(std::span<const iovec> pieces, size_t total) { return total <= Cork::kMostFrame && cork_.Hold(pieces, total); }
+  bool holds() const { return !cork_.empty(); }
   void EndOutput();
   // Ends it where the peer's host is gone: then a read finds the end. Now and then.
   void LookForPeer(EventLoop::Clock::time_point now);
@@ -63,6 +68,8 @@ class Connection final : EventLoop::Handler {
  private:
   void OnReady(uint32_t events) override;
   bool WriteQueued();
+  bool WriteHeld(bool* moved);
+  void OnFull();
   bool ReadReady();
   void OnWriteError(int error);
   void Lose(int error, const char* what);
@@ -73,6 +80,7 @@ class Connection final : EventLoop::Handler {
   Link& link_;
   const std::span<uint8_t> staging_;
   Socket socket_;
+  Cork cork_;  // goes out before what is queued
   EventLoop::Registration registration_;
   size_t low_water_ = 1;     // SO_RCVLOWAT
   bool full_ = false;        // the socket's buffer is: the loop tells when it is not

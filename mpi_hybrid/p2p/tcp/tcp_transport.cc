@@ -60,6 +60,11 @@ Error TcpTransport::Listen() {
 
 bool TcpTransport::Poll() {
   bool moved = false;
+  while (!holding_.empty()) {
+    Connection* connection = ConnectionOf(holding_.back());
+    holding_.pop_back();
+    if (connection != nullptr && connection->holds()) moved |= connection->Write();
+  }
   turns_now_.swap(turns_);
   for (const ProcessId process : turns_now_) {
     if (Connection* connection = ConnectionOf(process)) moved |= connection->WriteOn();
@@ -86,6 +91,13 @@ size_t TcpTransport::WriteAtOnce(Link& link, std::span<const iovec> pieces, size
   return ConnectionOf(link.peer())->WriteAtOnce(pieces);
 }
 
+size_t TcpTransport::WriteSoon(Link& link, std::span<const iovec> pieces, size_t total, uint32_t /*flow*/) {
+  Connection& connection = *ConnectionOf(link.peer());
+  if (!connection.Hold(pieces, total)) return connection.WriteAtOnce(pieces);
+  if (holding_.empty() || holding_.back() != link.peer()) holding_.push_back(link.peer());
+  return total;
+}
+
 bool TcpTransport::Arm() {
   for (Connection* connection : open_) connection->RaiseLowWater();
   return turns_.empty();
@@ -104,7 +116,7 @@ void TcpTransport::Open(Link& link, Socket socket, uint64_t window) {
   if (short_buffers_) transport::BoundSendBufferOnOneHost(socket.fd());
   const size_t at = static_cast<size_t>(link.peer());
   if (at >= connections_.size()) connections_.resize(at + 1);
-  connections_[at] = std::make_unique<Connection>(static_cast<Connection::Owner&>(*this), loop_, link, std::move(socket), staging_);
+  connections_[at] = std::make_unique<Connection>(static_cast<Connection::Owner&>(*this), loop_, corks_, link, std::move(socket), staging_);
   open_.push_back(connections_[at].get());
   link.Open(window);
   connections_[at]->Write();

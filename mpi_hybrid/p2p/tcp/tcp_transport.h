@@ -45,6 +45,7 @@ class TcpTransport final : public Transport, Attempt::Owner, Connection::Owner {
   void Connect(Link& link) override;
   bool Flush(Link& link) override;
   size_t WriteAtOnce(Link& link, std::span<const iovec> pieces, size_t total, uint32_t flow) override;
+  size_t WriteSoon(Link& link, std::span<const iovec> pieces, size_t total, uint32_t flow) override;
   bool Poll() override;
   bool Arm() override;
   // Attempts to connect that are due, or took too long; peers whose hosts are gone.
@@ -85,6 +86,7 @@ class TcpTransport final : public Transport, Attempt::Owner, Connection::Owner {
   EventLoop& loop_;
   const bool short_buffers_, beside_another_;
   std::vector<uint8_t> staging_;
+  Corks corks_;
   std::optional<Strangers> strangers_;
   std::map<ProcessId, Call> calls_;
   std::optional<Clock::time_point> told_of_shortage_;
@@ -92,6 +94,7 @@ class TcpTransport final : public Transport, Attempt::Owner, Connection::Owner {
   std::vector<std::unique_ptr<Connection>> connections_;  // by process
   std::vector<Connection*> open_;                         // the same that are not null
   std::vector<ProcessId> turns_, turns_now_;              // of which each has more to write
+  std::vector<ProcessId> holding_;                        // whose connections held frames since the last poll
   unsigned polls_ = 0;
   bool stopping_ = false;
 };

@@ -1,5 +1,8 @@
 /* Partitioned communication (MPI 4.0 chapter 4). */
+#define _DEFAULT_SOURCE
 #include "tests/mpi/check.h"
+
+#include <unistd.h>
 
 /* Tags that differ only in their highest bits, received in another order than they were sent in. */
 static void LargeTags(void) {
@@ -123,6 +126,42 @@ static void APartitionLeavesWhenItIsReady(int bytes) {
   }
   MPI_Request_free(&request);
   free(data);
+}
+
+/* Partitions that are ready one right after the other may leave together; where the next one takes long, those before it are at the receiver long before
+ * it, though the sender calls nothing. */
+static void ABurstThatStopsLeavesAllTheSame(void) {
+  enum { kParts = 6, kSeconds = 1 };
+  int data[kParts];
+  MPI_Request request;
+  if (world_rank == 0) {
+    MPI_Psend_init(data, kParts, 1, MPI_INT, 1, 8, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+  } else {
+    MPI_Precv_init(data, kParts, 1, MPI_INT, 0, 8, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+  }
+  for (int round = 0; round < 4; round++) {
+    MPI_Start(&request);
+    if (world_rank == 0) {
+      for (int p = 0; p < kParts; p++) {
+        if (p == kParts - 1 && round == 2) sleep(kSeconds);
+        data[p] = 10 * round + p;
+        CHECK_OK(MPI_Pready(p, request));
+      }
+    } else if (round == 2) {
+      for (int p = 0; p < kParts - 1; p++) {
+        for (int here = 0; !here;) MPI_Parrived(request, p, &here);
+        CHECK_EQ(data[p], 10 * round + p);
+      }
+      const double before = MPI_Wtime();
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+      CHECK(MPI_Wtime() - before > kSeconds / 4.0);
+    }
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    for (int p = 0; p < kParts; p++) CHECK_EQ(data[p], 10 * round + p);
+    if (world_rank == 0) MPI_Recv(NULL, 0, MPI_INT, 1, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (world_rank == 1) MPI_Send(NULL, 0, MPI_INT, 0, 9, MPI_COMM_WORLD);
+  }
+  MPI_Request_free(&request);
 }
 
 /* Both ends divide the same data in different ways. `type` has `ints` ints, at the receiver only. */
@@ -331,6 +370,7 @@ int main(int argc, char** argv) {
       if (!mpich) {
         APartitionLeavesWhenItIsReady(8);
         APartitionLeavesWhenItIsReady(300000);
+        ABurstThatStopsLeavesAllTheSame();
         WrongSizes();
       }
     }
