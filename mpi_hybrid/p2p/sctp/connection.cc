@@ -209,7 +209,7 @@ void SctpConnection::OnEvent(const Event& event) {
   switch (event.kind) {
     case Event::Kind::kUp:
       up_ = true;
-      SetStreams(event.streams_out);
+      if (!open_) SetStreams(event.streams_out);
       break;
     case Event::Kind::kRestarted:
       // What was sent before is lost.
@@ -298,6 +298,8 @@ bool SctpConnection::OnGreeting(std::span<const uint8_t> bytes, size_t stream) {
   if (link_->is_gone()) return BreaksTheRules("came back from the dead");
   greeted_with_ = *bond;
   open_ = owes_welcome_ = true;
+  // The greeting overtook the word of how many streams there are: one there is, for what is sent; what comes may come on any.
+  if (streams_ == 0) SetStreams(1);
   setting_.owner.OnOpen(*this);
   link_->Open(hello->window);
   const auto frames = bytes.subspan(Hello::kLength);
