@@ -360,6 +360,19 @@ TEST(ProcessSctp, NobodyListeningIsRefusedAtOnce) {
   client->With([](Recorder& r) { EXPECT_EQ(r.error, ECONNREFUSED); });
 }
 
+TEST(ProcessSctp, WhoseProcessIsGoneRefusesAtOnceByItsKernelsWord) {
+  for (const char* host : {"127.0.0.1", "::1"}) {
+    EchoProcess server(host), other(host);
+    server.Kill();
+    const auto began = std::chrono::steady_clock::now();
+    auto client = ConnectTo(host, server.ports()), unharmed = ConnectTo(host, other.ports());
+    ASSERT_TRUE(client->Until([](Recorder& r) { return r.over(); }));
+    client->With([](Recorder& r) { EXPECT_EQ(r.error, ECONNREFUSED); });
+    EXPECT_LT(std::chrono::steady_clock::now() - began, seconds(2)) << "of the next INIT";
+    ExpectEcho(*unharmed);
+  }
+}
+
 TEST(ProcessSctp, AForkedChildHasSctpOfItsOwnAndTheParentsGoesOn) {
   EchoProcess server("127.0.0.1");
   auto client = ConnectTo("127.0.0.1", server.ports());

@@ -29,6 +29,7 @@ constexpr uint8_t kCookieEcho = 10;
 constexpr size_t kMostYoung = 4096;
 constexpr std::chrono::seconds kYouthLasts{10};
 constexpr size_t kLeastPacket = 16;   // the common header, and a chunk's
+constexpr size_t kLeastInit = 20;     // up to its tag
 constexpr Duration kRouteLasts = milliseconds(500);
 constexpr size_t kMostRoutes = 10'000;
 
@@ -304,27 +305,33 @@ void Stack::RefuseStranger(const Packet& stranger) {
 }
 
 void Stack::TakeRefusals(Host& host) {
-  uint8_t bytes[kLeastPacket];
+  uint8_t bytes[kLeastInit];
   RefusedDatagram refused;
   while (host.udp->TakeRefusal({bytes, sizeof bytes}, &refused)) {
-    if (refused.length == sizeof bytes) OnRefused(refused, bytes);
+    if (refused.length >= kLeastPacket) OnRefused(refused, {bytes, std::min(refused.length, sizeof bytes)});
   }
 }
 
 // The peer's process is gone, and its kernel says so (RFC 6951 section 5.5). To SCTP that is as an ABORT with the T bit, which bears the tag that
-// the packet had, and usrsctp looks whether it is the peer's (RFC 9260 section 10). That of an INIT is 0, which it never is.
+// the packet had, and usrsctp looks whether it is the peer's. An INIT has none: its ABORT bears our tag, which the INIT proposed (RFC 9260
+// section 10, ICMP6 and ICMP7).
 void Stack::OnRefused(const RefusedDatagram& refused, std::span<const uint8_t> sent) {
   if (refused.from.family() != refused.to.family()) return;
   uint16_t ports[2];
   std::memcpy(ports, sent.data(), sizeof ports);
   const auto known = peers_.find(PeerKey(refused.to, ports[1], ports[0]));
   if (known == peers_.end() || known->second.udp_port != refused.to.port()) return;
-  constexpr uint8_t kAbortWithTBit[] = {6, 1, 0, 4};
+  constexpr uint8_t kInit = 1, kAbort = 6;
+  const uint8_t* tag = sent.data() + 4;
+  const bool tagless = std::all_of(tag, tag + 4, [](uint8_t byte) { return byte == 0; });
+  if (tagless && (sent.size() < kLeastInit || sent[12] != kInit)) return;
+  if (tagless && known->second.one_of_several) return;  // the next INIT goes to another address
+  const uint8_t chunk[] = {kAbort, static_cast<uint8_t>(tagless ? 0 : 1), 0, 4};
   uint8_t abort[kLeastPacket] = {};
   std::memcpy(abort, sent.data() + 2, 2);
   std::memcpy(abort + 2, sent.data(), 2);
-  std::memcpy(abort + 4, sent.data() + 4, 4);
-  std::memcpy(abort + 12, kAbortWithTBit, sizeof kAbortWithTBit);
+  std::memcpy(abort + 4, tagless ? sent.data() + kLeastPacket : tag, 4);
+  std::memcpy(abort + 12, chunk, sizeof chunk);
   StoreCrc32c(abort + 8, Crc32c(abort));
   Input({.from = refused.to, .to = refused.from, .bytes = abort});
 }
