@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <string>
 
 #include "base/check.h"
+#include "base/copy.h"
 #include "mpi_hybrid/datatype/datatype.h"
 
 namespace weft::mpi {
@@ -17,9 +17,9 @@ using Packed = std::conditional_t<direction == Direction::kPack, uint8_t*, const
 template <Direction direction>
 inline void CopyBlock(uintptr_t memory, Packed<direction> packed, size_t length) {
   if constexpr (direction == Direction::kPack) {
-    std::memcpy(packed, reinterpret_cast<const void*>(memory), length);
+    CopyBytes(packed, reinterpret_cast<const void*>(memory), length);
   } else {
-    std::memcpy(reinterpret_cast<void*>(memory), packed, length);
+    CopyBytes(reinterpret_cast<void*>(memory), packed, length);
   }
 }
 
@@ -239,7 +239,7 @@ Error CopyTyped(const void* from, MPI_Aint from_count, const Datatype& from_type
   if (bytes > 0) {
     const size_t length = static_cast<size_t>(bytes);
     if (from_type.dense && to_type.dense) {
-      std::memmove(to, from, length);
+      MoveBytes(to, from, length);
     } else if (to_type.dense) {
       TypeCursor cursor(from, from_count, from_type);
       Pack(cursor, {static_cast<uint8_t*>(to), length});

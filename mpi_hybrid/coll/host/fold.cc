@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
+
+#include "base/copy.h"
 
 namespace weft::mpi::host {
 
@@ -74,7 +75,7 @@ void Fold::Tree(size_t first, size_t units, MPI_Aint count, std::span<const uint
   if (units == 1) {
     const Unit& unit = units_[first];
     const int last = unit.second >= 0 ? unit.second : unit.rank;
-    std::memcpy(out, inputs[static_cast<size_t>(last)], bytes);
+    CopyBytes(out, inputs[static_cast<size_t>(last)], bytes);
     if (unit.second >= 0) op_->Apply(inputs[static_cast<size_t>(unit.rank)], out, count, *type_);
     return;
   }
@@ -90,7 +91,7 @@ void Fold::Tree(size_t first, size_t units, MPI_Aint count, std::span<const uint
 
 void Fold::Chain(int from, MPI_Aint count, std::span<const uint8_t* const> inputs, MPI_Aint skipped,
                  uint8_t* out) const {
-  std::memcpy(out, inputs[static_cast<size_t>(from % ranks_)] + skipped, static_cast<size_t>(count * type_->size));
+  CopyBytes(out, inputs[static_cast<size_t>(from % ranks_)] + skipped, static_cast<size_t>(count * type_->size));
   for (int i = 1; i < ranks_; ++i) {
     op_->Apply(inputs[static_cast<size_t>((from + i) % ranks_)] + skipped, out, count, *type_);
   }

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/copy.h"
 #include "mpi_hybrid/core/pause.h"
 
 namespace weft::mpi::host {
@@ -23,7 +24,7 @@ void CopyOut(const Block& from, uint8_t* to) {
   const size_t bytes = static_cast<size_t>(from.bytes());
   if (bytes == 0) return;
   if (from.type->dense) {
-    std::memcpy(to, from.buffer, bytes);
+    CopyBytes(to, from.buffer, bytes);
     return;
   }
   TypeCursor cursor(from.buffer, from.count, *from.type);
@@ -34,7 +35,7 @@ void CopyIn(const uint8_t* from, const Block& to) {
   const size_t bytes = static_cast<size_t>(to.bytes());
   if (bytes == 0) return;
   if (to.type->dense) {
-    std::memcpy(to.buffer, from, bytes);
+    CopyBytes(to.buffer, from, bytes);
     return;
   }
   TypeCursor cursor(to.buffer, to.count, *to.type);

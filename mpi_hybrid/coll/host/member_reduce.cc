@@ -1,8 +1,8 @@
 // Member's reductions.
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
+#include "base/copy.h"
 #include "mpi_hybrid/coll/host/member.h"
 
 namespace weft::mpi::host {
@@ -36,7 +36,7 @@ Error Member::AllReduceAtOnce(const void* send, void* receive, MPI_Aint count, c
   } else {
     uint8_t* room = nullptr;
     WEFT_MPI_TRY(Room(bytes, &room));
-    std::memcpy(room, send, bytes);
+    CopyBytes(room, send, bytes);
     WEFT_MPI_TRY(Say());
   }
   WEFT_MPI_TRY(HearAll());
@@ -53,12 +53,12 @@ Error Member::AllReduceByFirst(const void* send, void* receive, MPI_Aint count, 
   uint8_t* room = nullptr;
   WEFT_MPI_TRY(Room(bytes, &room));
   if (me_ != 0) {
-    if (bytes != 0) std::memcpy(room, send, bytes);
+    if (bytes != 0) CopyBytes(room, send, bytes);
     WEFT_MPI_TRY(Say());
     WEFT_MPI_TRY(AwaitPost(0));
     WEFT_MPI_TRY(Hear(0));
     AllAreIn();
-    if (bytes != 0) std::memcpy(receive, memory_.slot(0, turn_), bytes);
+    if (bytes != 0) CopyBytes(receive, memory_.slot(0, turn_), bytes);
     return {};
   }
   Error error = HearAll();
@@ -68,7 +68,7 @@ Error Member::AllReduceByFirst(const void* send, void* receive, MPI_Aint count, 
     fold_.Compute(0, count, inputs_, room);
   }
   if (Error said = SayAfter(error); error.ok()) error = std::move(said);
-  if (error.ok() && bytes != 0) std::memcpy(receive, room, bytes);
+  if (error.ok() && bytes != 0) CopyBytes(receive, room, bytes);
   return error;
 }
 
@@ -86,8 +86,8 @@ Error Member::AllReduceInShares(const void* send, void* receive, MPI_Aint count,
     const uint8_t* const from = static_cast<const uint8_t*>(send) + at(first);
     uint8_t* const to = static_cast<uint8_t*>(receive) + at(first);
     // What this member reduces nobody else reads.
-    std::memcpy(mine, from, at(begin(me_)));
-    std::memcpy(mine + at(begin(me_ + 1)), from + at(begin(me_ + 1)), at(here - begin(me_ + 1)));
+    CopyBytes(mine, from, at(begin(me_)));
+    CopyBytes(mine + at(begin(me_ + 1)), from + at(begin(me_ + 1)), at(here - begin(me_ + 1)));
     if (first == 0) WEFT_MPI_TRY(Say());
     SetReady(++steps);
     if (first == 0) WEFT_MPI_TRY(HearAll());
@@ -97,10 +97,10 @@ Error Member::AllReduceInShares(const void* send, void* receive, MPI_Aint count,
     inputs_[static_cast<size_t>(me_)] = from + share;
     fold_.Compute(first + begin(me_), begin(me_ + 1) - begin(me_), inputs_, mine + kHalf);
     SetReady(++steps);
-    std::memcpy(to + share, mine + kHalf, at(begin(me_ + 1)) - share);
+    CopyBytes(to + share, mine + kHalf, at(begin(me_ + 1)) - share);
     WEFT_MPI_TRY(AwaitAllReady(steps));
     for (int i = 0; i < members_; ++i) {
-      if (i != me_) std::memcpy(to + at(begin(i)), memory_.area(i) + kHalf, at(begin(i + 1)) - at(begin(i)));
+      if (i != me_) CopyBytes(to + at(begin(i)), memory_.area(i) + kHalf, at(begin(i + 1)) - at(begin(i)));
     }
   }
   return {};
@@ -120,7 +120,7 @@ Error Member::ReduceInSteps(const void* send, void* receive, MPI_Aint count, con
     if (me_ != root) {
       uint8_t* room = nullptr;
       WEFT_MPI_TRY(Room(bytes, &room));
-      if (bytes != 0) std::memcpy(room, send, bytes);
+      if (bytes != 0) CopyBytes(room, send, bytes);
       return Say();
     }
     WEFT_MPI_TRY(HearAll());
@@ -129,7 +129,7 @@ Error Member::ReduceInSteps(const void* send, void* receive, MPI_Aint count, con
     if (send == receive) {
       uint8_t* room = nullptr;
       WEFT_MPI_TRY(Room(bytes, &room));
-      if (bytes != 0) std::memcpy(room, send, bytes);
+      if (bytes != 0) CopyBytes(room, send, bytes);
       inputs_[static_cast<size_t>(root)] = room;
     }
     fold_.Compute(0, count, inputs_, static_cast<uint8_t*>(receive));
@@ -149,7 +149,7 @@ Error Member::ReduceInSteps(const void* send, void* receive, MPI_Aint count, con
     const size_t half = steps % 2 * kHalf;
     if (me_ != root) {
       if (steps >= 2) WEFT_MPI_TRY(AwaitTaken(root, steps - 1));
-      std::memcpy(memory_.area(me_) + half, from, at(here));
+      CopyBytes(memory_.area(me_) + half, from, at(here));
       SetReady(steps + 1);
       continue;
     }
@@ -158,7 +158,7 @@ Error Member::ReduceInSteps(const void* send, void* receive, MPI_Aint count, con
     for (int i = 0; i < members_; ++i) inputs_[static_cast<size_t>(i)] = memory_.area(i) + half;
     inputs_[static_cast<size_t>(root)] = from;
     if (send == receive) {
-      std::memcpy(memory_.area(me_), from, at(here));
+      CopyBytes(memory_.area(me_), from, at(here));
       inputs_[static_cast<size_t>(root)] = memory_.area(me_);
     }
     fold_.Compute(first, here, inputs_, static_cast<uint8_t*>(receive) + at(first));

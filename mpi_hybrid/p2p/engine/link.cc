@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/copy.h"
 #include "mpi_hybrid/core/counters.h"
 #include "mpi_hybrid/p2p/engine/engine.h"
 #include "mpi_hybrid/p2p/engine/pool.h"
@@ -239,7 +240,7 @@ bool Link::ReadStaged(std::span<const uint8_t> bytes, size_t stream) {
         if (in.receive != nullptr) {
           in.receive->payload.Fill(bytes.first(keep));
         } else {
-          std::memcpy(in.message->data + in.message->arrived, bytes.data(), keep);
+          CopyBytes(in.message->data + in.message->arrived, bytes.data(), keep);
         }
         bytes = bytes.subspan(keep);
         OnBodyBytes(in, keep);

@@ -1,9 +1,9 @@
 #include "mpi_hybrid/p2p/engine/payload.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/check.h"
+#include "base/copy.h"
 
 namespace weft::mpi {
 
@@ -47,7 +47,7 @@ void Payload::Fill(std::span<const uint8_t> in) {
   if (in.empty()) return;
   left_ -= in.size();
   if (!cursor_) {
-    std::memcpy(at_, in.data(), in.size());
+    CopyBytes(at_, in.data(), in.size());
     at_ += in.size();
   } else {
     Unpack(*cursor_, in);
@@ -59,7 +59,7 @@ void Payload::Take(std::span<uint8_t> out) {
   if (out.empty()) return;
   left_ -= out.size();
   if (!cursor_) {
-    std::memcpy(out.data(), at_, out.size());
+    CopyBytes(out.data(), at_, out.size());
     at_ += out.size();
   } else {
     Pack(*cursor_, out);

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/copy.h"
 #include "base/log.h"
 #include "mpi_hybrid/core/counters.h"
 
@@ -30,7 +31,7 @@ size_t Gather(std::span<const iovec> pieces, size_t skip, uint8_t* to, size_t mo
       continue;
     }
     const size_t part = std::min(piece.iov_len - skip, most - copied);
-    std::memcpy(to + copied, static_cast<const uint8_t*>(piece.iov_base) + skip, part);
+    CopyBytes(to + copied, static_cast<const uint8_t*>(piece.iov_base) + skip, part);
     copied += part;
     if (copied == most) break;
     skip = 0;

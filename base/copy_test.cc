@@ -1,0 +1,48 @@
+#include "base/copy.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace weft {
+namespace {
+
+constexpr size_t kPage = 4096, kRoom = 6 * kPage;
+constexpr size_t kOffsets[] = {0, 1, 16, 31, 32, 33, 2048, 4095};
+constexpr size_t kLengths[] = {0, 1, 2047, 2048, 2049, 4095, 4096, 4097, 9999};
+
+std::vector<uint8_t> Counted() {
+  std::vector<uint8_t> bytes(kRoom);
+  for (size_t i = 0; i < kRoom; ++i) bytes[i] = static_cast<uint8_t>(i % 251);
+  return bytes;
+}
+
+TEST(CopyTest, CopiesJustTheBytesAtAllOffsetsWithinAPage) {
+  const std::vector<uint8_t> from = Counted();
+  for (const size_t source : kOffsets) {
+    for (const size_t target : kOffsets) {
+      for (const size_t length : kLengths) {
+        std::vector<uint8_t> to(kRoom, 255), wanted = to;
+        std::memcpy(wanted.data() + target, from.data() + source, length);
+        CopyBytes(to.data() + target, from.data() + source, length);
+        ASSERT_EQ(to, wanted) << source << " to " << target << ", " << length << " bytes";
+      }
+    }
+  }
+}
+
+TEST(CopyTest, MovesWhatOverlaps) {
+  for (const size_t source : kOffsets) {
+    for (const size_t target : kOffsets) {
+      for (const size_t length : kLengths) {
+        std::vector<uint8_t> moved = Counted(), wanted = moved;
+        std::memmove(wanted.data() + target, wanted.data() + source, length);
+        MoveBytes(moved.data() + target, moved.data() + source, length);
+        ASSERT_EQ(moved, wanted) << source << " to " << target << ", " << length << " bytes";
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft
