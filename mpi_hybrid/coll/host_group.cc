@@ -10,6 +10,7 @@
 #include "mpi_hybrid/coll/algorithms.h"
 #include "mpi_hybrid/coll/schedule_request.h"
 #include "mpi_hybrid/core/lock.h"
+#include "mpi_hybrid/core/pause.h"
 #include "mpi_hybrid/p2p/process_device.h"
 #include "mpi_hybrid/p2p/progress.h"
 #include "mpi_hybrid/shm/this_node.h"
@@ -17,6 +18,8 @@
 namespace weft::mpi {
 namespace {
 
+constexpr std::chrono::microseconds kSpin{50};  // with a processor for each rank, if each has its own
+constexpr int kLooks = 16;                      // between two looks at the clock
 constexpr int kYields = 30;  // before a wait looks at other things, too
 constexpr std::chrono::milliseconds kFirstLook{20}, kLongest{160};  // for those who died
 constexpr uint64_t kNoOffset = ~uint64_t{0};
@@ -167,7 +170,21 @@ void HostGroup::Disarm() {
   host::Memory(mapping_.data()).head().sleepers.fetch_sub(1);
 }
 
+// Whether nobody is missing any more.
+bool HostGroup::Spin(host::Missing missing) {
+  const auto end = std::chrono::steady_clock::now() + kSpin;
+  do {
+    if (SharesProcessor()) return false;
+    for (int i = 0; i < kLooks; ++i) {
+      if (missing() < 0) return true;
+      Pause();
+    }
+  } while (std::chrono::steady_clock::now() < end);
+  return false;
+}
+
 Error HostGroup::Until(host::Missing missing) {
+  if (SpinTime().count() != 0 && Spin(missing)) return {};
   if (HandsProcessorOn() || SpinTime().count() != 0) {
     for (int i = 0; i < kYields; ++i) {
       LibraryLock::Release();

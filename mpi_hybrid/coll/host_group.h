@@ -31,6 +31,7 @@ class HostGroup final : public Comm::Extension, public host::Waiter {
 
   static Error Make(Comm& comm, std::unique_ptr<HostGroup>* made);
   void NoteWhoIsGone();
+  static bool Spin(host::Missing missing);
   Error Until(host::Missing missing) override;
   void Ring(int member) override { node_.RingAfterFence(places_[static_cast<size_t>(member)]); }
 

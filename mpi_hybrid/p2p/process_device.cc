@@ -19,6 +19,7 @@
 #include "mpi_hybrid/p2p/sctp/sctp_transport.h"
 #include "mpi_hybrid/p2p/shm/shm_transport.h"
 #include "mpi_hybrid/p2p/tcp/tcp_transport.h"
+#include "mpi_hybrid/shm/processors.h"
 #include "mpi_hybrid/shm/this_node.h"
 #include "transport/sctp/environment.h"
 #include "transport/sctp/process_sctp.h"
@@ -40,6 +41,7 @@ bool g_stopped = false;
 bool g_has_wire = false;
 std::chrono::microseconds g_spin{0};
 bool g_few_ranks = true;
+shm::Processors* g_processors = nullptr;  // null: ranks share them anyway
 
 // A setting in bytes or microseconds: digits, with k or m (1024, 1024 * 1024) behind. Anything else is told and ignored.
 std::optional<long> NumberFromEnvironment(const char* name) {
@@ -144,6 +146,8 @@ bool HandsProcessorOn() {
   return g_few_ranks && node != nullptr && node->has_company();
 }
 
+bool SharesProcessor() { return g_processors != nullptr && g_processors->Shares(); }
+
 Error StartDevice() {
   Job& job = ThisJob();
   g_spin = ChooseSpin(job);
@@ -154,6 +158,7 @@ Error StartDevice() {
   g_device = new Device(*g_engine);
   if (shm::NodeSegment* node = shm::ThisNode()) {
     const size_t in_place_from = ProcessSettings().SharesMemory() == SameHost::kAuto ? kInPlaceFrom : shm::kNeverInPlace;
+    if (job.ranks_on_host <= ProcessorCount()) g_processors = new shm::Processors(*node);
     g_device->Add(std::make_unique<shm::ShmTransport>(*node, *g_engine, g_device->loop(), in_place_from));
   }
   WEFT_MPI_TRY(AddWire(job, /*for_others=*/false));

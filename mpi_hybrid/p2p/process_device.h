@@ -19,6 +19,10 @@ std::chrono::microseconds SpinTime();
 // on rather than sleeps: with many, each would have it in vain again and again.
 bool HandsProcessorOn();
 
+// For a wait that has taken some microseconds: whether to hand the processor on although there is one for each rank, since another that
+// waits has this one.
+bool SharesProcessor();
+
 }  // namespace weft::mpi
 
 #endif  // MPI_HYBRID_P2P_PROCESS_DEVICE_H_

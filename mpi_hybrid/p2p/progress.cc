@@ -21,7 +21,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// From then on a spinning wait offers the processor to others; the second where messages come through memory, in less time than that.
+// From then on a spinning wait offers the processor to others; the second where another rank has it.
 constexpr Clock::duration kGreedy = std::chrono::microseconds(50), kGreedyInMemory = std::chrono::microseconds(3);
 constexpr Clock::duration kAfterSleep = std::chrono::microseconds(30);
 // Where what comes needs no system call: more than it takes to be woken, or two that sleep now and then would wait for each other asleep for ever.
@@ -219,7 +219,7 @@ void Progress::Waiter::Rest() {
   if (device == nullptr || idle < patience) {
     const bool threads = LibraryLock::threads_enabled();
     if (threads) LibraryLock::Release();
-    if (threads || !spins_ || idle > (HandsProcessorOn() ? kGreedyInMemory : kGreedy)) sched_yield();
+    if (threads || !spins_ || idle > kGreedy || (idle > kGreedyInMemory && HandsProcessorOn() && SharesProcessor())) sched_yield();
     if (threads) LibraryLock::Acquire();
     return;
   }

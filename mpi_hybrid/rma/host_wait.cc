@@ -78,6 +78,11 @@ bool HostWait::Spinner::Goes() {
   }
   Pause();
   if (turns_ % kClockEvery != 0) return true;
+  if (SharesProcessor()) {
+    yields_ = true;
+    turns_ = 1;
+    return true;
+  }
   const auto now = std::chrono::steady_clock::now();
   if (turns_ == kClockEvery) end_ = now + kSpin;
   return now < end_;

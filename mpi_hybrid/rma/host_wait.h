@@ -43,7 +43,7 @@ class HostWait {
 
    private:
     int turns_ = 0;
-    const bool yields_;
+    bool yields_;
     std::chrono::steady_clock::time_point end_;
   };
   void Enter();

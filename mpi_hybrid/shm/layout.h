@@ -40,7 +40,7 @@ struct Header {
   alignas(kLine) std::atomic<uint64_t> next_range;  // offset of the next range that is given out
 };
 
-// A process, as it says itself. Written once when it joins, but for `presence` and `attention`.
+// A process, as it says itself. Written once when it joins, but for `presence`, `processor` and `attention`.
 struct alignas(kLine) Slot {
   enum Presence : uint32_t { kAbsent = 0, kJoined = 1, kLeft = 2 };
   enum Attention : uint32_t { kAsleep = 1 };  // the others are for the area that needs them
@@ -49,6 +49,7 @@ struct alignas(kLine) Slot {
   uint32_t pid;
   uint8_t bell_name[16];  // bell.h
   uint8_t bell_key[8];
+  std::atomic<uint32_t> processor;  // on which it last waited, plus one; 0: it did not (processors.h)
 
   // What others must see to after they changed something for this process; in a line of its own, which is seldom
   // written.

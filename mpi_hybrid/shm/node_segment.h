@@ -119,6 +119,8 @@ class NodeSegment {
   }
   // More bits of a place's attention than kAsleep, for who uses Area::kMessages.
   std::atomic<uint32_t>& attention_of(int place) const { return SlotAt(place).attention; }
+  // Where it runs, for Processors.
+  std::atomic<uint32_t>& processor_of(int place) const { return SlotAt(place).processor; }
 
  private:
   NodeSegment(std::span<const int> ranks, int place) : ranks_(ranks.begin(), ranks.end()), place_(place) {}

@@ -11,7 +11,7 @@
 namespace weft::mpi::host {
 namespace {
 
-constexpr int kSpins = 1500;          // looks, before others are asked; some 20 us
+constexpr int kSpins = 300;           // looks, before the Waiter is asked; some 3 us
 constexpr int kEager = 100;           // of these without a pause
 constexpr size_t kPiece = 32 * 1024;  // of a broadcast
 constexpr uint64_t kPieces = kArea / kPiece;
