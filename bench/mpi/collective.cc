@@ -4,7 +4,7 @@ namespace mpi_bench {
 
 void Collectives() {
   Print("barrier", 0, Measure(100, [] { MPI_Barrier(MPI_COMM_WORLD); }));
-  for (const int size : g_quick ? std::vector<int>{8, 65536} : std::vector<int>{8, 1024, 16384, 65536, 1048576}) {
+  for (const int size : g_quick ? std::vector<int>{8, 4096, 65536, 1048576} : std::vector<int>{8, 1024, 4096, 16384, 65536, 1048576}) {
     const int count = size / 8;
     std::vector<double> in(count), out(count), all_in(static_cast<size_t>(count) * g_size), all_out(static_cast<size_t>(count) * g_size);
     const double guess = 150 + size / 200.0;

@@ -22,10 +22,20 @@ int main(int argc, char** argv) {
     Stream();
     Partitioned();
     Fences();
+    Flushes();
     Locks();
     Rates();
     PassiveTarget();
     Mixed();
+  } else if (suite == "messages" && g_size == 2) {
+    PingPong();
+    Stream();
+  } else if (suite == "one_sided" && g_size == 2) {
+    Fences();
+    Flushes();
+    Locks();
+    Rates();
+    PassiveTarget();
   } else if (suite == "partitioned" && g_size == 2) {
     Partitioned();
   } else if (suite == "bandwidth" && g_size == 2) {
@@ -37,9 +47,11 @@ int main(int argc, char** argv) {
     Collectives();
   } else if (suite == "files") {
     Files();
+  } else if (suite == "growth") {
+    Growth();
   } else {
     if (g_rank == 0) {
-      std::fprintf(stderr, "usage: mpiexec -n 2 mpi_bench pair|partitioned|bandwidth|windows [--quick]; mpiexec -n N mpi_bench collective|files [--quick]\n");
+      std::fprintf(stderr, "usage: mpiexec -n 2 mpi_bench pair|messages|one_sided|partitioned|bandwidth|windows [--quick]; mpiexec -n N mpi_bench collective|files|growth [--quick]\n");
     }
     MPI_Abort(MPI_COMM_WORLD, 2);
   }

@@ -44,6 +44,7 @@ void PingPong();
 void Stream();
 void Partitioned();
 void Fences();
+void Flushes();
 void Locks();
 void Rates();
 void PassiveTarget();
@@ -53,6 +54,7 @@ void FencesBySize();
 // All ranks.
 void Collectives();
 void Files();
+void Growth();
 
 }  // namespace mpi_bench
 

@@ -18,7 +18,7 @@ struct Window {
 
 // An operation of rank 0 and a fence of both.
 void Fences() {
-  for (const int size : g_quick ? std::vector<int>{8, 65536, 1048576} : std::vector<int>{8, 512, 4096, 32768, 65536, 262144, 1048576}) {
+  for (const int size : g_quick ? std::vector<int>{8, 4096, 65536, 1048576} : std::vector<int>{8, 512, 4096, 32768, 65536, 262144, 1048576}) {
     Window window(size);
     std::vector<long> buffer(size / 8);
     const double guess = 60 + size / 1000.0;
@@ -61,6 +61,31 @@ void Rates() {
   };
   rate("put_rate", [&](int k) { MPI_Put(&buffer[k], 8, MPI_BYTE, 1, 8 * k, 8, MPI_BYTE, window.win); });
   rate("get_rate", [&](int k) { MPI_Get(&buffer[k], 8, MPI_BYTE, 1, 8 * k, 8, MPI_BYTE, window.win); });
+  MPI_Win_unlock_all(window.win);
+}
+
+// One operation of 8 bytes and MPI_Win_flush, in one epoch of MPI_Win_lock_all; the target waits in MPI for the end.
+void Flushes() {
+  Window window(8);
+  long one = 1, before = 0;
+  MPI_Win_lock_all(0, window.win);
+  const auto flushed = [&](const char* name, auto operation) {
+    std::vector<double> batches;
+    for (int batch = -1; batch < (g_quick ? 3 : 9); batch++) {
+      const int times = g_quick ? 500 : 2000;
+      const double start = MPI_Wtime();
+      for (int i = 0; i < times && g_rank == 0; i++) {
+        operation();
+        MPI_Win_flush(1, window.win);
+      }
+      if (batch >= 0) batches.push_back((MPI_Wtime() - start) * 1e6 / times);
+      MPI_Barrier(MPI_COMM_WORLD);
+    }
+    Print(name, 8, Median(batches));
+  };
+  flushed("put_flush", [&] { MPI_Put(&one, 8, MPI_BYTE, 1, 0, 8, MPI_BYTE, window.win); });
+  flushed("get_flush", [&] { MPI_Get(&before, 8, MPI_BYTE, 1, 0, 8, MPI_BYTE, window.win); });
+  flushed("fetch_and_op", [&] { MPI_Fetch_and_op(&one, &before, MPI_LONG, 1, 0, MPI_SUM, window.win); });
   MPI_Win_unlock_all(window.win);
 }
 

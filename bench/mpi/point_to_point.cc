@@ -4,7 +4,7 @@ namespace mpi_bench {
 
 // Half of a round trip.
 void PingPong() {
-  const std::vector<int> sizes = g_quick ? std::vector<int>{8, 1024, 65536, 1048576}
+  const std::vector<int> sizes = g_quick ? std::vector<int>{8, 1024, 4096, 65536, 1048576}
                                          : std::vector<int>{8, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304};
   for (const int size : sizes) {
     std::vector<char> buffer(size);

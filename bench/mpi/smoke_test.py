@@ -3,8 +3,11 @@
 import mpi
 import stock
 
-PAIR = {"ping_pong", "message_rate", "bandwidth", "put_fence", "get_fence", "accumulate_fence", "lock_put_unlock", "put_rate", "get_rate",
-        "passive_put", "mixed", "mixed_emulated", "partitioned", "part_range", "part_computed"}
+PAIR = {"ping_pong", "message_rate", "bandwidth", "put_fence", "get_fence", "accumulate_fence", "put_flush", "get_flush",
+        "fetch_and_op", "lock_put_unlock", "put_rate", "get_rate", "passive_put", "mixed", "mixed_emulated", "partitioned", "part_range", "part_computed"}
+MESSAGES = {"ping_pong", "message_rate", "bandwidth"}
+ONE_SIDED = {"put_fence", "get_fence", "accumulate_fence", "put_flush", "get_flush", "fetch_and_op", "lock_put_unlock", "put_rate", "get_rate",
+             "passive_put"}
 WINDOWS = {"put_fence", "get_fence", "put_fence_emulated", "get_fence_emulated", "mixed", "mixed_emulated"}
 FILES = {"write_all", "write_all_file", "write_all_exchange", "read_all", "read_all_file", "read_all_exchange", "write_at", "read_at", "write_shared"}
 COLLECTIVE = {"barrier", "bcast", "allreduce", "alltoall"}
@@ -22,12 +25,19 @@ class Benchmarks(mpi.MpiTest):
     def test_two_ranks(self):
         self.assertEqual(self.figures(2, "pair"), PAIR)
 
+    def test_two_ranks_in_parts(self):
+        self.assertEqual(self.figures(2, "messages"), MESSAGES)
+        self.assertEqual(self.figures(2, "one_sided"), ONE_SIDED)
+
     def test_two_ranks_by_size(self):
         self.assertEqual(self.figures(2, "bandwidth"), {"bandwidth"})
         self.assertEqual(self.figures(2, "windows"), WINDOWS)
 
     def test_four_ranks(self):
         self.assertEqual(self.figures(4, "collective"), COLLECTIVE)
+
+    def test_growth(self):
+        self.assertEqual(self.figures(8, "growth"), {"started", "memory", "barrier", "alltoall", "memory_all_pairs"})
 
     def test_files(self):
         self.assertEqual(self.figures(2, "files"), FILES)
