@@ -59,6 +59,11 @@ class SameHost(mpi.MpiTest):
             self.assertEqual(sorted(said), list(range(ranks)))
             self.assertTrue(all(host > 0 and copies > 0 for host, copies in said.values()), said)
 
+    def test_messages_go_on_when_a_rank_may_not_read_the_memory_of_others_any_more(self):
+        for seed in range(FIRST, FIRST + 3):
+            said = carried(self.run_parts([(3, [])], seed, 60, 30, program=MESSAGES))
+            self.assertTrue(all(host > 0 and copies > 0 for host, copies in said.values()), said)
+
     def test_with_rings_messages_go_through_memory_and_nobody_reads_that_of_another(self):
         said = carried(self.run_parts([(3, ["WEFT_SAME_HOST=rings"])], FIRST, program=MESSAGES))
         self.assertTrue(all(host > 0 and copies == 0 for host, copies in said.values()), said)

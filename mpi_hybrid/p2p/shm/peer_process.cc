@@ -47,7 +47,7 @@ bool PeerProcess::TryToRead(uint64_t address, std::span<const uint8_t> cookie) c
 ssize_t PeerProcess::Read(std::span<const iovec> to, uint64_t from, size_t bytes) {
   const iovec there = {reinterpret_cast<void*>(from), bytes};
   const ssize_t got = process_vm_readv(pid_, to.data(), to.size(), &there, 1, 0);
-  return Look() ? -1 : got;
+  return Look() ? -1 : std::max<ssize_t>(got, 0);
 }
 
 }  // namespace weft::mpi::shm

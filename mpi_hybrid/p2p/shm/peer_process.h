@@ -27,7 +27,8 @@ class PeerProcess final : EventLoop::Handler {
 
   // Whether the kernel lets us read its memory, where it says that `cookie` is at `address`.
   bool TryToRead(uint64_t address, std::span<const uint8_t> cookie) const;
-  // process_vm_readv(2). What was read is of that process and no later one of its number. At most `bytes`.
+  // process_vm_readv(2). What was read is of that process and no later one of its number. At most `bytes`; 0: the kernel
+  // does not copy them; -1: the process is gone.
   ssize_t Read(std::span<const iovec> to, uint64_t from, size_t bytes);
 
  private:

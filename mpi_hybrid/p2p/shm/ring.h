@@ -20,7 +20,8 @@ namespace weft::mpi::shm {
 //
 // The number tells that the slot was written: slots are counted from 1, and one that has the number of a round before is
 // still free. Bytes that do not fit follow from elsewhere: from a cell of the writer's (cells.h), or from its own memory,
-// from which the reader copies with one system call. Without them there is room for more of the first bytes.
+// from which the reader copies with one system call. Without them there is room for more of the first bytes. Where the
+// reader may not do that any more it refuses what is left: then these are the next bytes once more.
 //
 // Either side may write nonsense: what is read here is copied once, and the copy checked.
 enum class BulkKind : uint8_t {
@@ -48,6 +49,7 @@ struct RingPage {
   alignas(kLine) std::atomic<uint32_t> read;  // slots, of all rounds
   std::atomic<uint32_t> reads_memory;         // 1: it may copy from the writer's process
   std::atomic<uint32_t> gone;                 // 1: it reads nothing any more
+  std::atomic<uint64_t> refused;              // bytes of the last kMemory that it could not, since it may not any more
   RingSlot slots[kSlots];
 };
 static_assert(sizeof(RingPage) == kPage);
@@ -72,6 +74,8 @@ class RingWriter {
   // Asks how far the reader is. False: it says that it read what was not written.
   [[nodiscard]] bool Look();
   bool reader_reads_memory() const { return page_.reads_memory.load(std::memory_order_relaxed) == 1; }
+  // When the reader has read a kMemory: how many of its bytes it refused.
+  uint64_t refused() const { return reader_reads_memory() ? 0 : page_.refused.load(std::memory_order_relaxed); }
   bool reader_is_gone() const { return page_.gone.load(std::memory_order_acquire) != 0; }
 
   // Where the next slot's first bytes go; there is room.
@@ -110,6 +114,11 @@ class RingReader {
   bool has_unpublished() const { return published_ != read_; }
 
   void set_reads_memory() { page_.reads_memory.store(1, std::memory_order_relaxed); }
+  // The last `bytes` of the kMemory that is next, before it is published as read; from now on there is to be none.
+  void Refuse(uint64_t bytes) {
+    page_.refused.store(bytes, std::memory_order_relaxed);
+    page_.reads_memory.store(0, std::memory_order_relaxed);
+  }
   void set_gone() { page_.gone.store(1, std::memory_order_release); }
 
   // No slot carries more from the writer's memory.

@@ -100,14 +100,22 @@ bool ShmConnection::Take(const RingItem& item) {
   return false;
 }
 
+// The right to do that can go (setuid(2), PR_SET_DUMPABLE, a filter of system calls, at either end): the peer sends
+// what is left in another way then, as all that follows.
 bool ShmConnection::TakeFromMemory(uint64_t from, uint64_t bytes) {
+  if (!reads_memory_) return false;
   ++g_counters.host_copies;
   while (bytes != 0) {
     iovec pieces[kPieces];
     const size_t count = link_.PrepareRead(pieces, staging_);
     const ssize_t got = owner_.ReadPeer(*this, {pieces, count}, from, static_cast<size_t>(bytes));
-    if (got <= 0 || static_cast<uint64_t>(got) > bytes) {
-      if (TraceEnabled()) Trace("mpi: memory of " + link_.Describe() + " cannot be read any more");
+    if (got == 0) {
+      if (TraceEnabled()) Trace("mpi: memory of " + link_.Describe() + " cannot be read any more; messages come through memory in common");
+      reads_memory_ = false;
+      reader_.Refuse(bytes);
+      return true;
+    }
+    if (got < 0 || static_cast<uint64_t>(got) > bytes) {
       Lose();
       return false;
     }
@@ -191,8 +199,7 @@ bool ShmConnection::Write() {
     if (memory_left_ != 0) {
       if (static_cast<int32_t>(writer_.read() - memory_slot_) < 0) return moved;
       moved = true;
-      const size_t read = std::exchange(memory_left_, 0);
-      if (!link_.is_gone()) link_.Written(read);  // else its sends have failed
+      if (!MemoryWasRead()) return true;
       continue;
     }
     if (output_ended_ || link_.is_gone() || !link_.has_output()) break;
@@ -208,6 +215,19 @@ bool ShmConnection::Write() {
   }
   if (has_pending_end()) TellEnd();
   return moved;
+}
+
+// False: the peer says nonsense.
+bool ShmConnection::MemoryWasRead() {
+  const uint64_t refused = writer_.refused();
+  if (refused > memory_left_) {
+    LogWarning(link_.Describe() + " refused more than there was; the connection is closed");
+    Lose();
+    return false;
+  }
+  const size_t read = std::exchange(memory_left_, 0) - static_cast<size_t>(refused);
+  if (read != 0 && !link_.is_gone()) link_.Written(read);  // else its sends have failed
+  return true;
 }
 
 size_t ShmConnection::WriteAtOnce(std::span<const iovec> pieces, size_t total) {

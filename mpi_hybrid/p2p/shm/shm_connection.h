@@ -26,7 +26,8 @@ class ShmConnection {
    public:
     // Wakes the peer, which sleeps.
     virtual void WakePeer(ShmConnection& connection) = 0;
-    // Copies from the memory of the peer's process, as process_vm_readv(2) does; 0 or less: there is no such memory.
+    // Copies from the memory of the peer's process, as process_vm_readv(2) does. 0: that cannot be; -1: the process is
+    // gone.
     virtual ssize_t ReadPeer(ShmConnection& connection, std::span<const iovec> to, uint64_t from, size_t bytes) = 0;
     // It is of no more use (is_lost): whoever owns it drops it when nobody is in it any more.
     virtual void OnLost(ShmConnection& connection) = 0;
@@ -65,8 +66,11 @@ class ShmConnection {
   Link& link() const { return link_; }
   int place() const { return place_; }  // the peer's
 
-  // The reader's side may copy from the peer's process.
-  void set_reads_memory() { reader_.set_reads_memory(); }
+  // The reader's side may copy from the peer's process, until it finds that it cannot.
+  void set_reads_memory() {
+    reads_memory_ = true;
+    reader_.set_reads_memory();
+  }
 
   // What came, for a turn. Each may complete requests, which may call Write; whether anything moved.
   bool Read();
@@ -102,6 +106,7 @@ class ShmConnection {
   void Publish();
   bool Reclaim();
   void TakeCellsBack();
+  bool MemoryWasRead();
   // One more slot, with a cell or not.
   bool CanPut() const { return writer_.has_room() && held_ < kMostHeld; }
   // One whose peer does not read leaves cells to the others; without any the slots themselves carry what they can.
@@ -129,6 +134,7 @@ class ShmConnection {
   size_t held_ = 0;          // cells
   size_t memory_left_ = 0;   // bytes that the peer is to read where they lie
   uint32_t memory_slot_ = 0;  // ... which it has when it has read so many slots
+  bool reads_memory_ = false;  // the peer's
   bool waits_ = false;       // the peer is asked to ring
   bool output_ended_ = false;
   bool end_told_ = false;

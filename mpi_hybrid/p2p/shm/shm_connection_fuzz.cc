@@ -28,6 +28,7 @@ struct Fixture final : ShmConnection::Owner {
     group->members = {0, 1};
     comm->local = comm->remote = group;
     out->reads_memory = 1;
+    connection->set_reads_memory();
     link().Open(kLimits.window);
     const Datatype& byte = *Datatype::Find(MPI_BYTE);
     for (int i = 0; i < 4; ++i) {
@@ -63,9 +64,11 @@ struct Fixture final : ShmConnection::Owner {
   }
 
   void WakePeer(ShmConnection&) override {}
-  // Where there is such memory: anything.
+  // Where there is such memory: anything, or a part of it.
   ssize_t ReadPeer(ShmConnection&, std::span<const iovec> to, uint64_t from, size_t bytes) override {
     if (from % 4 == 0) return -1;
+    if (from % 4 == 1) return 0;
+    if (from % 4 == 2) bytes = (bytes + 1) / 2;
     size_t read = 0;
     for (const iovec& piece : to) {
       const size_t part = std::min(piece.iov_len, bytes - read);
@@ -117,6 +120,8 @@ void RunOne(const uint8_t* data, size_t size) {
         break;
       case 1:
         fixture.out->read = piece[1] < 240 ? fixture.out->read + piece[1] % 4 : piece[2];
+        if (piece[3] == 1) fixture.out->reads_memory = piece[4] % 2;
+        if (piece[3] == 1) fixture.out->refused = piece[5] < 250 ? piece[5] * 800u : uint64_t{piece[6]} << 56;
         fixture.connection->Write();
         fixture.connection->Arm();
         break;

@@ -147,7 +147,7 @@ bool ShmTransport::DropLost() {
 }
 
 ssize_t ShmTransport::ReadPeer(ShmConnection& connection, std::span<const iovec> to, uint64_t from, size_t bytes) {
-  return in_place_from_ == kNeverInPlace ? -1 : PeerWith(connection).process.Read(to, from, bytes);
+  return PeerWith(connection).process.Read(to, from, bytes);
 }
 
 // --- sleeping ---

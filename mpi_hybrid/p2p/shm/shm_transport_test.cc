@@ -2,13 +2,21 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <iterator>
 #include <memory>
 #include <numeric>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/log.h"
@@ -87,6 +95,66 @@ TEST_F(ShmTransportTest, LongDataAreCopiedFromWhereTheyLie) {
   const uint64_t before = g_counters.host_copies;
   ExpectTraffic(0, 1, 3'000'000);
   EXPECT_GE(g_counters.host_copies - before, 6U);
+}
+
+// For the calling thread, and for good.
+bool ForbidReadingProcesses() {
+  sock_filter steps[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_process_vm_readv, 0, 1),
+                         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  const sock_fprog program = {std::size(steps), steps};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+TEST_F(ShmTransportTest, MessagesGoOnWhenMemoryOfTheOtherMayNotBeReadAnyMore) {
+  Make(2);
+  ExpectTraffic(0, 1, 3'000'000);
+  EXPECT_EQ(Ring(0, 1).reads_memory, 1U);
+  const std::vector<uint8_t> early = Data(2'000'000, 1);  // is under way
+  Request* send = at(0).Send(early, 1, 1);
+  std::thread([&] {
+    ASSERT_TRUE(ForbidReadingProcesses());
+    std::vector<uint8_t> got(early.size());
+    Request* receive = at(1).Receive(got, 0, 1);
+    ASSERT_TRUE(PollUntil([&] { return receive->complete && send->complete; }));
+    EXPECT_EQ(got, early);
+    receive->Release();
+    send->Release();
+    const uint64_t before = g_counters.host_copies;
+    ExpectTraffic(0, 1, 3'000'000);
+    ExpectTraffic(1, 0, 3'000'000);
+    EXPECT_LE(g_counters.host_copies - before, 1U);  // the other direction's first
+    EXPECT_EQ(Ring(0, 1).reads_memory, 0U);
+    EXPECT_EQ(Ring(1, 0).reads_memory, 0U);
+  }).join();
+}
+
+TEST_F(ShmTransportTest, APeerThatRefusesMoreThanItWasGivenIsADeadOne) {
+  SilenceWarnings(true);
+  Make(2);
+  ExpectTraffic(0, 1);
+  still_.insert(1);
+  const std::vector<uint8_t> data = Data(2'000'000, 1);
+  Request* send = at(0).Send(data, 1, 1);
+  std::vector<uint8_t> got(data.size());
+  Request* receive = at(1).Receive(got, 0, 1);
+  at(1).device.Poll();
+  RingPage& ring = Ring(0, 1);
+  const shm::RingSlot* slot = nullptr;
+  ASSERT_TRUE(PollUntil([&] {
+    slot = std::find_if(std::begin(ring.slots), std::end(ring.slots), [](const auto& one) {
+      return static_cast<uint8_t>(one.control >> 40) == static_cast<uint8_t>(shm::BulkKind::kMemory);
+    });
+    return slot != std::end(ring.slots);
+  }));
+  ring.refused = data.size() + 1;
+  ring.reads_memory = 0;
+  ring.read = static_cast<uint32_t>(slot->control);
+  EXPECT_TRUE(PollUntil([&] { return send->complete && at(0).engine.IsDead(1); }));
+  send->Release();
+  still_.clear();
+  ASSERT_TRUE(PollUntil([&] { return receive->complete; }));
+  receive->Release();
 }
 
 class ShmRingsTest : public ShmTransportTest {

@@ -1,6 +1,13 @@
 /* All ranks exchange messages of many lengths with all others. Each prints "rank R: host=B,copies=C": bytes that it sent through memory of the host,
- * and pieces that it copied from the memory of other ranks. Arguments: seed, rounds (20). */
+ * and pieces that it copied from the memory of other ranks. Arguments: seed, rounds (20), the round from which on rank 1 may not read the memory of
+ * other processes any more. */
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
 #include "tests/mpi/check.h"
 
@@ -10,6 +17,15 @@ static unsigned state;
 static unsigned Random(void) { return (state = state * 1103515245u + 12345u) >> 8; }
 
 static unsigned char Byte(int from, int to, int round, size_t i) { return (unsigned char)(from * 7 + to * 13 + round * 31 + (int)(i * 5 + i / 251)); }
+
+static void ForbidReadingProcesses(void) {
+  struct sock_filter steps[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+                                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_process_vm_readv, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+                                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  const struct sock_fprog program = {sizeof steps / sizeof *steps, steps};
+  CHECK_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+  CHECK_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
 
 int main(int argc, char** argv) {
   int provided;
@@ -24,11 +40,12 @@ int main(int argc, char** argv) {
   MPI_T_pvar_handle_alloc(session, host, NULL, &handles[0], &count);
   MPI_T_pvar_handle_alloc(session, copies, NULL, &handles[1], &count);
 
-  const int rounds = argc > 2 ? atoi(argv[2]) : 20;
+  const int rounds = argc > 2 ? atoi(argv[2]) : 20, forbid_at = argc > 3 ? atoi(argv[3]) : -1;
   state = argc > 1 ? (unsigned)atoi(argv[1]) : 1;
   MPI_Request* requests = malloc(sizeof(MPI_Request) * 2 * (size_t)world_size);
   unsigned char** buffers = calloc(2 * (size_t)world_size, sizeof *buffers);
   for (int round = 0; round < rounds; round++) {
+    if (round == forbid_at && world_rank == 1) ForbidReadingProcesses();
     const int length = kLengths[Random() % (sizeof kLengths / sizeof *kLengths)]; /* the same at all */
     const int receive_pass = (int)(Random() % 2);
     int posted = 0;
