@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "base/file_limit.h"
 #include "mpi_hybrid/coll/collectives.h"
 
 namespace weft::mpi::rma {
@@ -50,7 +51,9 @@ Error SharedSegment::Map(int fd, size_t bytes) {
 }
 
 Error SharedSegment::MakeFirst(size_t bytes, int* fd) {
+  if (!MayMakeFile(bytes)) return NoMemory(bytes, EFBIG);
   *fd = memfd_create("weft-mpi-window", MFD_CLOEXEC);
+  if (*fd < 0) *fd = open("/dev/shm", O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);  // has no name either
   if (*fd < 0) return NoMemory(bytes, errno);
   // Reserved now, so that a full memory file system is an error and not a signal later.
   if (int error = posix_fallocate(*fd, 0, static_cast<off_t>(bytes)); error != 0) return NoMemory(bytes, error);
