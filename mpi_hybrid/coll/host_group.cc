@@ -58,21 +58,26 @@ class HostGroupStage final : public ProgressStage {
   bool Poll() override {
     bool news = false;
     for (HostGroup* group : waits_) {
-      group->Disarm();
       if (group->IsOver() && !std::exchange(group->told_, true)) news = true;
     }
     if (news) Progress::Wake();
     return news;
   }
 
-  // Who changes a word looks whether somebody sleeps for it afterwards; so either it sees that or this sees the word.
+  // Who changes a word looks whether somebody sleeps for it afterwards; so either it sees that or this sees the word. A wait
+  // that is over is another thread's, which goes on when it gets the lock: not before this one sleeps.
   bool Arm() override {
     shm::NodeSegment& node = *shm::ThisNode();
     node.WillSleep();
     bool all = true;
-    for (HostGroup* group : waits_) all &= group->Arm();
+    for (HostGroup* group : waits_) {
+      if (!group->told_) all &= group->Arm();
+    }
     if (!all) node.IsAwake();
     return all;
+  }
+  void OnAwake() override {
+    for (HostGroup* group : waits_) group->Disarm();
   }
   int fd() const override { return -1; }  // the device watches the segment's bell
 

@@ -15,6 +15,7 @@
 #include "mpi_hybrid/p2p/device/device.h"
 #include "mpi_hybrid/p2p/process_device.h"
 #include "mpi_hybrid/p2p/request/news.h"
+#include "mpi_hybrid/shm/this_node.h"
 
 namespace weft::mpi {
 namespace {
@@ -99,6 +100,12 @@ bool SocketsAreDue(State& state) {
   return std::none_of(state.stages.begin(), state.stages.end(), [](const Stage& entry) { return entry.stage->Awaited(); });
 }
 
+void EndSleepInEpoll(State& state) {
+  if (!state.in_epoll || state.wake_sent) return;
+  state.wake_sent = true;
+  ProcessDevice()->loop().Wake();
+}
+
 bool ArmStages(State& state, Device& device) {
   for (Stage& stage : state.stages) {
     if (!stage.stage->Arm()) return false;
@@ -111,14 +118,19 @@ bool ArmStages(State& state, Device& device) {
   return true;
 }
 
+void DisarmStages(State& state) {
+  for (const Stage& stage : state.stages) stage.stage->OnAwake();
+}
+
 void SleepInEpoll(State& state, Device& device, Watch& watch) {
-  if (!ArmStages(state, device)) return;
+  if (!ArmStages(state, device)) return DisarmStages(state);
   state.in_epoll = true;
   state.wake_sent = false;
   // News from outside that came before now were seen by the last look; those after it end the sleep.
   const bool news = state.outside_news.exchange(false);
   const bool ready = news || device.Sleep(watch.BeforeSleep(Clock::now(), ProcessEngine()->unreached()));
   state.in_epoll = false;
+  DisarmStages(state);
   if (watch.AfterSleep(Clock::now(), ready)) device.ConnectToAwaited();
   if (state.outside_news.exchange(false) || news) {
     if (state.others_asleep != 0) state.others.notify_all();
@@ -128,7 +140,9 @@ void SleepInEpoll(State& state, Device& device, Watch& watch) {
 }  // namespace
 
 Progress::Alarm::Alarm(Clock::time_point at) : at_(at) {
-  if (ProcessDevice() != nullptr) TheState().alarms.Add(at);
+  if (ProcessDevice() == nullptr) return;
+  TheState().alarms.Add(at);
+  EndSleepInEpoll(TheState());  // it may be earlier than the end of that
 }
 
 Progress::Alarm::~Alarm() {
@@ -170,10 +184,7 @@ bool Progress::PollForTest() {
 
 void Progress::Wake() {
   State& state = TheState();
-  if (state.in_epoll && !state.wake_sent) {
-    state.wake_sent = true;
-    ProcessDevice()->loop().Wake();
-  }
+  EndSleepInEpoll(state);
   if (state.others_asleep != 0) state.others.notify_all();
 }
 
@@ -229,6 +240,8 @@ void Progress::Waiter::Rest() {
     if (state.spins_in_vain > 1) state.waits_to_sleep = 1 << state.spins_in_vain;
   }
   if (state.in_epoll) {
+    // Who sleeps there has told stages and peers what for, and not what this thread waits for.
+    if (!state.stages.empty() || shm::ThisNode() != nullptr) EndSleepInEpoll(state);
     Lockable lock;
     ++state.others_asleep;
     state.others.wait(lock);

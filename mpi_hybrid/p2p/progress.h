@@ -14,10 +14,12 @@ namespace weft::mpi {
 class ProgressStage {
  public:
   virtual ~ProgressStage() = default;
-  // Does what can be done now; whether anything was.
+  // Does what can be done now; whether anything was. Also while another thread sleeps for which it has armed, and has to be woken as before.
   virtual bool Poll() = 0;
   // About to sleep: after this returns true, fd() becomes readable when there is something to do. False: there is something already.
   virtual bool Arm() = 0;
+  // The sleep is over, or there was none because of another stage.
+  virtual void OnAwake() {}
   // Readable when there is something to do, after Arm(); -1 when the stage needs no wake-up.
   virtual int fd() const = 0;
   // A thread waits for what only this stage brings: sockets on which nothing moves are then looked at less often.

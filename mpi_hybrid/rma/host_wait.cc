@@ -25,10 +25,6 @@ class BellStage final : public ProgressStage {
   // True when a wait has ended: of this thread, or of one that sleeps behind it and has to be told. Once for each, since
   // who polls in vain lets the other have the lock.
   bool Poll() override {
-    if (std::exchange(armed_, false)) {
-      for (const HostWait* wait : waits_) wait->mine_.head->asleep.store(0);
-      Silence();  // also of what rang for waits that are over: it would end the next sleep at once
-    }
     bool news = false;
     for (HostWait* wait : waits_) {
       if (wait->told_ != wait->IsOver()) news |= wait->told_ = !wait->told_;
@@ -41,14 +37,21 @@ class BellStage final : public ProgressStage {
     armed_ = true;
     for (const HostWait* wait : waits_) wait->mine_.head->asleep.store(1);
     // Who writes looks whether somebody sleeps after it has written, so that either it sees that or this sees what it wrote.
-    return !AnyDone();
+    return !AnyNews();
+  }
+
+  void OnAwake() override {
+    if (!std::exchange(armed_, false)) return;
+    for (const HostWait* wait : waits_) wait->mine_.head->asleep.store(0);
+    Silence();  // also of what rang for waits that are over: it would end the next sleep at once
   }
 
   int fd() const override { return OwnBellDescriptor(); }
 
  private:
-  bool AnyDone() const {
-    return std::any_of(waits_.begin(), waits_.end(), [](const HostWait* wait) { return wait->IsOver(); });
+  // A wait that is over and was told is another thread's, which goes on when it gets the lock: not before this one sleeps.
+  bool AnyNews() const {
+    return std::any_of(waits_.begin(), waits_.end(), [](const HostWait* wait) { return wait->IsOver() && !wait->told_; });
   }
 
   std::vector<HostWait*> waits_;

@@ -128,6 +128,15 @@ class SameHost(mpi.MpiTest):
         self.assertRegex(job.output, "bytes of shared memory: File too large|MPI_ERR_RMA_SHARED")  # whichever rank says it first
         self.assertNotIn("SIGXFSZ", job.output)
 
+    def test_a_thread_that_waits_does_not_keep_one_whose_wait_is_over_from_going_on(self):
+        """Also where ranks are so many for the processor that none hands it on."""
+        program = stock.workspace_file("tests/mpi/scale/beside_collectives")
+        for ranks, prefix in (2, []), (9, ["taskset", "-c", str(min(os.sched_getaffinity(0)))]):
+            words = [*prefix, *self.library.launcher(), "-n", str(ranks), program, "100" if ranks == 2 else "20"]
+            job = self.launch(words)
+            self.assertTrue(job.wait(60 * self.slow), f"still runs; output:\n{job.output}\n{job.stacks()}")
+            self.assertEqual(job.status, 0, job.output)
+
     def restricted(self, *calls, error="EPERM"):
         """In front of a rank's program: there these system calls fail, as in containers and under policies that forbid them."""
         return ["python3", stock.workspace_file("tests/stock/restricted.py"), error, ",".join(calls)]

@@ -192,7 +192,6 @@ size_t ShmConnection::Put(std::span<const iovec> pieces) {
 
 bool ShmConnection::Write() {
   if (lost_) return false;
-  if (std::exchange(waits_, false)) writer_.StopWaiting();
   if (writer_.under_way() != 0 && !Reclaim()) return true;
   bool moved = false;
   for (int items = 0; !lost_ && items < kItemsPerTurn; ++items) {

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "mpi_hybrid/p2p/engine/link.h"
 #include "mpi_hybrid/p2p/shm/cells.h"
@@ -89,6 +90,10 @@ class ShmConnection {
   // Before a sleep, once the peer can see that this process is about to: whether there is nothing to do. The peer rings
   // when it wrote something, and when there is room again for what is blocked.
   bool Arm();
+  // After it: the peer need not ring for room. Writes in between, of other threads, leave that as it was.
+  void OnAwake() {
+    if (std::exchange(waits_, false)) writer_.StopWaiting();
+  }
 
   // The peer is gone: what it wrote before is read, the rest is over. `is_dead`: so is its process.
   void OnPeerGone(bool is_dead);

@@ -124,6 +124,7 @@ void RunOne(const uint8_t* data, size_t size) {
         if (piece[3] == 1) fixture.out->refused = piece[5] < 250 ? piece[5] * 800u : uint64_t{piece[6]} << 56;
         fixture.connection->Write();
         fixture.connection->Arm();
+        fixture.connection->OnAwake();
         break;
       default: {
         RingSlot& slot = fixture.in->slots[number % RingPage::kSlots];

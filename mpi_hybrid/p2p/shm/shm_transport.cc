@@ -164,6 +164,7 @@ bool ShmTransport::Arm() {
 void ShmTransport::OnAwake() {
   asleep_ = false;
   node_.IsAwake();
+  for (Peer* peer : open_) peer->connection.OnAwake();
 }
 
 // What the bell says is looked at by who was asleep, and by each poll. Here it only must not stay readable: a ring that
