@@ -117,15 +117,20 @@ WEFT_MPI_ALIAS(Win_detach)
 // Attributes go first; a delete function that fails leaves the window as it is.
 int PMPI_Win_free(MPI_Win* win) {
   if (win == nullptr) return Anywhere("MPI_Win_free", [&] { return CheckNotNull(win, "win"); });
-  return OnWin("MPI_Win_free", *win, [&](Window& w) -> Error {
+  Ref<Window> over;  // also where others died meanwhile: nobody can free it together any more. Its error handler still has it.
+  const int code = OnWin("MPI_Win_free", *win, [&](Window& w) -> Error {
     const Ref<Window> alive(&w);
     WEFT_MPI_TRY(w.MayFree());
     WEFT_MPI_TRY(w.attributes.DeleteAll(w.handle));
-    WEFT_MPI_TRY(w.Free());
-    Window::TakeBack(w);
-    *win = MPI_WIN_NULL;
-    return {};
+    over = alive;
+    return w.Free();
   });
+  if (over == nullptr) return code;
+  const LockGuard lock;
+  Window::TakeBack(*over);
+  over = nullptr;
+  *win = MPI_WIN_NULL;
+  return code;
 }
 WEFT_MPI_ALIAS(Win_free)
 

@@ -69,13 +69,9 @@ Error MakeWindow(int flavor, int unit, Comm& comm, const Info* info, Ref<RdmaWin
 }
 
 Error Finish(const Ref<RdmaWindow>& window, Comm& parent, Error failed, Ref<Window>* made) {
-  bool all_here = false;
-  failed = window->MeetHost(parent, std::move(failed), &all_here);
-  if (!all_here) {
-    if (failed.ok()) failed = window->OpenDevice();
-    if (failed.ok()) failed = window->Register();
-    failed = window->Publish(parent, failed);
-  }
+  failed = window->MeetHost(parent, std::move(failed));
+  if (failed.ok()) failed = window->Reach();
+  failed = window->Publish(parent, failed);
   WEFT_MPI_TRY(std::move(failed));
   *made = Ref<Window>(window.get());
   return {};
@@ -105,9 +101,9 @@ RdmaWindow::~RdmaWindow() {
   if (allocated_ != nullptr) munmap(allocated_, allocated_bytes_);
 }
 
-Error RdmaWindow::OpenDevice() { return Device::Open(&device_); }
-
-Error RdmaWindow::Register() {
+Error RdmaWindow::Reach() {
+  if (all_here_) return {};
+  WEFT_MPI_TRY(Device::Open(&device_));
   if (size == 0 || flavor == MPI_WIN_FLAVOR_SHARED) return {};
   mr_ = ibv_reg_mr(device_->domain(), base, static_cast<size_t>(size), kAccess);
   if (mr_ != nullptr) return {};
@@ -132,10 +128,12 @@ Error RdmaWindow::ShareMemory(Comm& parent, MPI_Aint bytes, bool contiguous, Err
   return {};
 }
 
+// Taken by all, whatever each heard of the steps before: who left here, knowing that all are on this host or that somebody is
+// dead, would be waited for by those who do not.
 Error RdmaWindow::Publish(Comm& parent, const Error& failed) {
   Card card;
   card.error = failed.mpi_class();
-  if (failed.ok()) {
+  if (failed.ok() && !all_here_) {
     device_->service().Add(&own_);
     known_to_service_ = true;
     card.base = reinterpret_cast<uintptr_t>(base);
@@ -155,6 +153,7 @@ Error RdmaWindow::Publish(Comm& parent, const Error& failed) {
     if (its.error == MPI_SUCCESS) continue;
     return Error(its.error, "rank " + std::to_string(rank) + " could not make its part of the window");
   }
+  if (all_here_) return {};
   for (size_t rank = 0; rank < cards.size(); ++rank) {
     const Card& its = cards[rank];
     Peer& peer = peers_[rank];

@@ -120,19 +120,17 @@ AccumulateGuard RdmaWindow::GuardOf(int rank) {
 }
 
 // Each of the two steps is taken by all: what fails at one process may have gone well at another.
-Error RdmaWindow::MeetHost(Comm& parent, Error failed, bool* all_here) {
+Error RdmaWindow::MeetHost(Comm& parent, Error failed) {
   own_.dynamic = flavor == MPI_WIN_FLAVOR_DYNAMIC;
   MakeControl();
   own_.base = static_cast<uint8_t*>(base);
   own_.size = static_cast<uint64_t>(size);
-  *all_here = false;
   if (!own_.dynamic) {
     failed = GatherCards(parent, std::move(failed));
     int reached = failed.ok() && same_host_ && ReachesAll() ? 1 : 0, all = 0;
     Error met = AllReduce(&reached, &all, 1, *Datatype::Find(MPI_INT), *Op::Find(MPI_MIN), parent);
-    if (!met.ok()) all = reached;  // what the others most likely heard
+    all_here_ = met.ok() && all != 0;
     if (failed.ok()) failed = std::move(met);
-    *all_here = all_here_ = all != 0;
   }
   own_segment_.CloseDescriptor();
   if (failed.ok()) SettleWays();

@@ -36,10 +36,9 @@ class RdmaWindow final : public Window {
   Error Allocate(MPI_Aint bytes);
   Error ShareMemory(Comm& parent, MPI_Aint bytes, bool contiguous, Error failed);  // collective
   void MakeControl();
-  // Collective: finds out who is on this host (meet_host.cc). Where it does not say that all are here, the rest follows.
-  Error MeetHost(Comm& parent, Error failed, bool* all_here);
-  Error OpenDevice();
-  Error Register();  // `base` and `size`, for others to reach
+  // Collective: finds out who is on this host (meet_host.cc).
+  Error MeetHost(Comm& parent, Error failed);
+  Error Reach();  // opens the device and registers `base` and `size` for others, where not all are here
   Error Publish(Comm& parent, const Error& failed);  // collective
 
   Error Put(const Origin& origin, const Target& target, Request** request) override;

@@ -167,7 +167,7 @@ class Run:
 
 
 class DeathTest(unittest.TestCase):
-    library = mpi.WeftOverSctp if WIRE == "sctp" else mpi.WeftUnderMpiexec
+    library = {"tcp": mpi.WeftApart, "sctp": mpi.WeftOverSctp, "same_host": mpi.WeftSameHost}[WIRE]
 
     @classmethod
     def setUpClass(cls):

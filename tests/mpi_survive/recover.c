@@ -243,6 +243,9 @@ static void Windows(void) {
   }
   CHECK_CLASS(code, MPIX_ERR_PROC_FAILED);
   CHECK_CLASS(MPI_Win_fence(0, fenced), MPIX_ERR_PROC_FAILED);
+  /* Nobody can free it together any more, so each frees its own, whether it heard of the death in this call or not. */
+  MPI_Win_free(&fenced);
+  CHECK(fenced == MPI_WIN_NULL);
 }
 
 /* The connection between the first and the last is cut, and nobody dies: each takes the other for dead. The first and those that reach it go on without
