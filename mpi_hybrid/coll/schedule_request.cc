@@ -101,7 +101,7 @@ void ScheduleRequest::Recycle() {
   active = true;
   error = Error();
   first_error_ = Error();
-  spoiled_ = false;
+  spoiled_ = excused_ = false;
   sends_count_ = true;
   comm = nullptr;
   next_ = 0;
@@ -121,7 +121,7 @@ Error ScheduleRequest::Start() {
   complete = false;
   error = Error();
   first_error_ = Error();
-  spoiled_ = false;
+  spoiled_ = excused_ = false;
   next_ = 0;
   Launch();
   return {};
@@ -196,11 +196,13 @@ int ScheduleRequest::TagOf(const Step& step) const { return step.local ? tags::L
 
 MPI_Aint ScheduleRequest::CountToSend(const Step& step) const { return spoiled_ ? 0 : step.count; }
 
+SendMode ScheduleRequest::ModeToSend() const { return excused_ ? SendMode::kExcuse : SendMode::kStandard; }
+
 void ScheduleRequest::Begin(const Step& step) {
   Request* request = nullptr;
   Error failed = step.kind == Step::Kind::kSend
                      ? StartSend(step.from, CountToSend(step), *step.type, step.peer, TagOf(step), CommOf(step),
-                                 SendMode::kStandard, Channel::kCollective, &request)
+                                 ModeToSend(), Channel::kCollective, &request)
                      : StartReceive(step.to, step.count, *step.type, step.peer, TagOf(step), CommOf(step),
                                     Channel::kCollective, &request);
   if (!failed.ok()) [[unlikely]]
@@ -213,7 +215,7 @@ void ScheduleRequest::Begin(const Step& step) {
 
 void ScheduleRequest::Direct(const Step& step) {
   if (step.kind == Step::Kind::kSend) {
-    NoteSend(Send(step.from, CountToSend(step), *step.type, step.peer, TagOf(step), CommOf(step), SendMode::kStandard,
+    NoteSend(Send(step.from, CountToSend(step), *step.type, step.peer, TagOf(step), CommOf(step), ModeToSend(),
                   Channel::kCollective));
     return;
   }
@@ -263,6 +265,8 @@ void ScheduleRequest::NoteSend(Error error) {
 
 void ScheduleRequest::NoteReceive(Error error) {
   spoiled_ = true;
+  const int why = error.mpi_class();
+  if (why == MPIX_ERR_PROC_FAILED || why == MPI_ERR_PROC_ABORTED) excused_ = true;
   Note(std::move(error));
 }
 

@@ -6,6 +6,7 @@
 #include "mpi_hybrid/coll/schedule.h"
 #include "mpi_hybrid/comm/communicator.h"
 #include "mpi_hybrid/core/error.h"
+#include "mpi_hybrid/p2p/engine/channel.h"
 #include "mpi_hybrid/p2p/request/request.h"
 
 namespace weft::mpi {
@@ -16,7 +17,7 @@ namespace weft::mpi {
 // An error of a message (a peer died, a message is longer or shorter than the schedule expects because the calls do not
 // match) does not stop the rest: the others depend on our messages. The first one is the collective's. After a receive
 // that failed, what this rank would pass on is not what it should be: it sends empty messages, so that those who get
-// them, and those who get theirs, fail as well.
+// them, and those who get theirs, fail as well. Where a death is why they are excuses (SendMode), which say so.
 class ScheduleRequest final : public Request {
  public:
   // With the caller's reference. The schedule is empty.
@@ -60,6 +61,7 @@ class ScheduleRequest final : public Request {
   void NoteSend(Error error);
   void NoteReceive(Error error);
   MPI_Aint CountToSend(const Step& step) const;
+  SendMode ModeToSend() const;
   void CheckLength(const Step& step, const MPI_Status& message);
   Comm& CommOf(const Step& step) { return step.local ? *comm->local_comm : *comm; }
   int TagOf(const Step& step) const;
@@ -70,6 +72,7 @@ class ScheduleRequest final : public Request {
   std::vector<Pending> pending_;
   Error first_error_;
   bool spoiled_ = false;  // a receive failed
+  bool excused_ = false;  // because of a death
   bool sends_count_ = true;
 };
 

@@ -3,20 +3,14 @@
 #include <mpi.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <string>
 
 #include "mpi_hybrid/coll/collectives.h"
-#include "mpi_hybrid/p2p/message.h"
-#include "mpi_hybrid/p2p/progress.h"
 #include "mpi_hybrid/survive/recover.h"
 
 namespace weft::mpi::io {
 namespace {
-
-// How long whoever got an empty message in place of a part waits to hear why.
-constexpr std::chrono::seconds kWhy{2};
 
 constexpr int kHighest = 1 << 30;  // minus the rank, so that the lowest one is the largest number
 
@@ -27,19 +21,12 @@ struct Told {
 
 const Datatype& TypeOf(MPI_Datatype handle) { return *Datatype::Find(handle); }
 
-// From one that noticed a death comes an empty message in place of its part, and then that it revokes the communicator, or the death itself is heard of.
-bool IsOfADeath(Comm& comm) {
-  const auto heard = [&] { return comm.revoked || !GoneOf(*comm.local).empty(); };
-  Progress::WaitUntil(heard, std::chrono::steady_clock::now() + kWhy);
-  return heard();
-}
-
 }  // namespace
 
 Error Break(Comm& comm, Error error) {
   if (error.ok()) return error;
   // From one that had it from a third.
-  const bool heard = comm.revoked || error.mpi_class() == MPIX_ERR_REVOKED || (error.mpi_class() == MPI_ERR_TRUNCATE && IsOfADeath(comm));
+  const bool heard = comm.revoked || error.mpi_class() == MPIX_ERR_REVOKED;
   survive::Revoke(comm);
   if (!heard || error.mpi_class() == MPIX_ERR_PROC_FAILED) return error;
   return Error(MPIX_ERR_PROC_FAILED, "in a collective call on the file another process died, or could not go on since one had died");

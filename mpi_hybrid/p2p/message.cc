@@ -66,6 +66,8 @@ bool SendAtOnce(const void* buffer, MPI_Aint count, const Datatype& type, int de
   return true;
 }
 
+bool IsPlain(SendMode mode) { return mode == SendMode::kStandard || mode == SendMode::kReady; }
+
 }  // namespace
 
 Error WaitFor(Request* request, MPI_Status* status) {
@@ -93,7 +95,7 @@ Error StartSend(const void* buffer, MPI_Aint count, const Datatype& type, int de
     return {};
   }
   if (comm.revoked) [[unlikely]] return Engine::RevokedError();
-  if (mode != SendMode::kSynchronous && SendAtOnce(buffer, count, type, destination, tag, comm, channel, /*soon=*/false, request)) {
+  if (IsPlain(mode) && SendAtOnce(buffer, count, type, destination, tag, comm, channel, /*soon=*/false, request)) {
     if (*request == nullptr) *request = DoneRequest::Make(MPI_Status{});
     return {};
   }
@@ -128,8 +130,7 @@ Error Send(const void* buffer, MPI_Aint count, const Datatype& type, int destina
   if (destination == MPI_PROC_NULL) return {};
   Request* request = nullptr;
   if (comm.revoked) [[unlikely]] return Engine::RevokedError();
-  const bool plain = mode == SendMode::kStandard || mode == SendMode::kReady;
-  if (plain && SendAtOnce(buffer, count, type, destination, tag, comm, channel, /*soon=*/false, &request)) {
+  if (IsPlain(mode) && SendAtOnce(buffer, count, type, destination, tag, comm, channel, /*soon=*/false, &request)) {
     return request == nullptr ? Error() : WaitFor(request, nullptr);
   }
   WEFT_MPI_TRY(StartSend(buffer, count, type, destination, tag, comm, mode, channel, &request));

@@ -167,6 +167,25 @@ static void RevokeCollective(void) {
   LastDies();
 }
 
+/* None of them can be without the last: all hear of its death, those too that only wait for one that waits for it. */
+static void Collectives(void) {
+  MPI_Comm again;
+  MPI_File file;
+  MPI_Request request;
+  int sum = 0, one = 1, flag = 1, all[64];
+  LastDies();
+  CHECK_CLASS(MPI_Barrier(comm), MPIX_ERR_PROC_FAILED);
+  CHECK_CLASS(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm), MPIX_ERR_PROC_FAILED);
+  CHECK_CLASS(MPI_Allgather(&one, 1, MPI_INT, all, 1, MPI_INT, comm), MPIX_ERR_PROC_FAILED);
+  CHECK_CLASS(MPI_Bcast(&one, 1, MPI_INT, last, comm), MPIX_ERR_PROC_FAILED);
+  CHECK_OK(MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm, &request));
+  CHECK_CLASS(MPI_Wait(&request, MPI_STATUS_IGNORE), MPIX_ERR_PROC_FAILED);
+  CHECK_CLASS(MPI_Comm_dup(comm, &again), MPIX_ERR_PROC_FAILED);
+  CHECK_CLASS(MPI_File_open(comm, "/dev/null", MPI_MODE_RDONLY, MPI_INFO_NULL, &file), MPIX_ERR_PROC_FAILED);
+  /* Nobody leaves, which is another error, while others are at it. */
+  CHECK_CLASS(MPIX_Comm_agree(comm, &flag), MPIX_ERR_PROC_FAILED);
+}
+
 /* MPI_COMM_WORLD itself. */
 static void World(void) {
   MPI_Comm living;
@@ -292,7 +311,7 @@ int main(int argc, char** argv) {
   static const struct {
     const char* name;
     void (*run)(void);
-  } kRuns[] = {{"ack", Acknowledge}, {"agree", Agree}, {"shrink", Shrink}, {"revoke", Revoke}, {"collective", RevokeCollective}, {"world", World}, {"inter", Inter}, {"held", Held}, {"windows", Windows}, {"cut", Cut}, {"finalize", Finalize}};
+  } kRuns[] = {{"ack", Acknowledge}, {"agree", Agree}, {"shrink", Shrink}, {"revoke", Revoke}, {"collective", RevokeCollective}, {"collectives", Collectives}, {"world", World}, {"inter", Inter}, {"held", Held}, {"windows", Windows}, {"cut", Cut}, {"finalize", Finalize}};
   Begin(&argc, &argv);
   if (argc < 2) return 2;
   last = world_size - 1;

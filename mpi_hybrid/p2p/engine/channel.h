@@ -7,7 +7,8 @@
 
 namespace weft::mpi {
 
-enum class SendMode : uint8_t { kStandard, kSynchronous, kReady, kBuffered };
+// kExcuse: an empty message in place of one that cannot be sent since a process died; its receive fails with MPIX_ERR_PROC_FAILED.
+enum class SendMode : uint8_t { kStandard, kSynchronous, kReady, kBuffered, kExcuse };
 
 // Which of the communicator's two contexts, or one of partitioned communication, which stand above every context of a communicator. There the first
 // of the two has the announcements: with the tag that the program chose, and the number of the request among those of the same communicator, pair and

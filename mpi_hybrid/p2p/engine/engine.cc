@@ -91,6 +91,7 @@ Error Engine::StartSend(const void* buffer, MPI_Aint count, const Datatype& type
   send->buffer = buffer;
   send->count = count;
   send->synchronous = mode == SendMode::kSynchronous;
+  send->excuse = mode == SendMode::kExcuse;
   send->AddRef();
   ++unfinished_sends_;
   if (link != nullptr) ++link->unfinished_sends;
@@ -140,8 +141,17 @@ Request* Engine::ContinueSend(Link& link, const FrameHeader& header, const Paylo
   return send;
 }
 
+namespace {
+
+uint8_t FlagsOf(const SendRequest& send) {
+  return static_cast<uint8_t>((send.synchronous ? kFlagSynchronous : 0) | (send.excuse ? kFlagExcuse : 0));
+}
+
+}  // namespace
+
 void Engine::SendEager(SendRequest& send, const MatchKey& envelope) {
   FrameHeader header = {.kind = FrameKind::kEager,
+                        .flags = FlagsOf(send),
                         .context = envelope.context,
                         .tag = envelope.tag,
                         .source = envelope.source,
@@ -151,7 +161,6 @@ void Engine::SendEager(SendRequest& send, const MatchKey& envelope) {
   send.stage = SendRequest::Stage::kQueued;
   if (send.synchronous) {
     send.id = sends_.Add(&send);
-    header.flags = kFlagSynchronous;
     header.send_id = send.id;
   }
   send.frame.send = &send;
@@ -166,6 +175,7 @@ void Engine::Announce(SendRequest& send, const MatchKey& envelope) {
   send.frame.send = &send;
   send.frame.body = 0;
   send.link->Enqueue(send.frame, {.kind = FrameKind::kRequest,
+                                  .flags = send.excuse ? kFlagExcuse : uint8_t{0},
                                   .context = envelope.context,
                                   .tag = envelope.tag,
                                   .source = envelope.source,
@@ -179,6 +189,7 @@ void Engine::SendToSelf(SendRequest& send, const MatchKey& envelope) {
   Message* message = Pool<Message>::Take();
   message->envelope = envelope;
   message->length = length;
+  message->excuse = send.excuse;
   if (receive == nullptr && !send.synchronous && length <= limits_.eager && self_stored_ + length <= limits_.window) {
     send.payload.Take({message->Allocate(length), length});
     message->arrived = length;
@@ -355,6 +366,7 @@ Message* Engine::Store(const FrameHeader& header, Link& link, const Arrivals::Ea
   message->link = &link;
   message->kind = header.kind;
   message->synchronous = (header.flags & kFlagSynchronous) != 0;
+  message->excuse = (header.flags & kFlagExcuse) != 0;
   message->send_id = header.send_id;
   if (header.kind == FrameKind::kEager) message->Allocate(header.length);
   message->early = turn != nullptr;
@@ -399,11 +411,11 @@ Error Engine::ReceiveTaken(void* buffer, MPI_Aint count, const Datatype& type, M
 }
 
 void Engine::Give(Message& message, ReceiveRequest& receive) {
-  receive.Matched(message.envelope, message.length);
+  receive.Matched(message.envelope, message.length, message.excuse);
   if (message.send != nullptr) {
     SendRequest& send = *message.send;
     message.Drop();
-    if (receive.capacity != 0) {
+    if (receive.capacity != 0 && receive.error.ok()) {
       receive.error = CopyTyped(send.buffer, send.count, *send.type, receive.buffer, receive.count, *receive.type);
     }
     Finish(send);

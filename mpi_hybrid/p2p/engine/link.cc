@@ -353,7 +353,7 @@ bool Link::OnEager(Inbound& in, const FrameHeader& header) {
     in.message = engine_.Store(header, *this, early ? &turn : nullptr);
     if (engine_.IsRevoked(header.context)) engine_.Refuse(*in.message, /*arrives=*/true);
   } else {
-    in.receive->Matched(envelope, header.length);
+    in.receive->Matched(envelope, header.length, (header.flags & kFlagExcuse) != 0);
     in.receive->stage = ReceiveRequest::Stage::kArriving;
     in.receive->link = this;
     in.place = std::min(header.length, in.receive->capacity);
@@ -377,7 +377,7 @@ bool Link::OnRequest(const FrameHeader& header) {
     Message* const message = engine_.Store(header, *this, early ? &turn : nullptr);
     if (engine_.IsRevoked(header.context)) engine_.Refuse(*message, /*arrives=*/false);
   } else {
-    receive->Matched(envelope, header.length);
+    receive->Matched(envelope, header.length, (header.flags & kFlagExcuse) != 0);
     engine_.Clear(*receive, *this, header.send_id, header.length);
   }
   if (!early) engine_.AfterInOrder(*this, header.context);

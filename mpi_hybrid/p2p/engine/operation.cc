@@ -1,6 +1,7 @@
 #include "mpi_hybrid/p2p/engine/operation.h"
 
 #include <algorithm>
+#include <string>
 
 #include "base/check.h"
 #include "mpi_hybrid/p2p/engine/engine.h"
@@ -24,7 +25,7 @@ void SendRequest::Recycle() {
   Reset();
   link = nullptr;
   stage = Stage::kIdle;
-  synchronous = eager = cancelling = false;
+  synchronous = excuse = eager = cancelling = false;
   id = 0;
   type = nullptr;
   type_reference = nullptr;
@@ -42,7 +43,8 @@ Error ReceiveRequest::Cancel() {
 
 Error ReceiveRequest::Hindrance() const { return complete ? Error() : engine->Hindrance(*this); }
 
-void ReceiveRequest::Matched(const MatchKey& envelope, uint64_t message_length) {
+void ReceiveRequest::Matched(const MatchKey& envelope, uint64_t message_length, bool excuse) {
+  if (excuse) [[unlikely]] error = Error(MPIX_ERR_PROC_FAILED, "rank " + std::to_string(envelope.source) + " could not send what is to be sent here, since a process died");
   length = message_length;
   status.MPI_SOURCE = envelope.source;
   status.MPI_TAG = envelope.tag;
@@ -71,7 +73,7 @@ void Message::Drop() {
   large_.reset();
   link = nullptr;
   kind = FrameKind::kEager;
-  synchronous = taken = early = false;
+  synchronous = excuse = taken = early = false;
   send_id = 0;
   send = nullptr;
   data = nullptr;

@@ -51,6 +51,7 @@ class SendRequest : public Request {
   Link* link = nullptr;  // null: to oneself
   Stage stage = Stage::kIdle;
   bool synchronous = false;
+  bool excuse = false;
   bool eager = false;
   bool cancelling = false;
   uint32_t id = 0;  // for the other side's answer; 0: none
@@ -81,8 +82,8 @@ class ReceiveRequest : public Request {
   Error Cancel() override;
   Error Hindrance() const override;
 
-  // What arrived: envelope and length. Truncation is noted; `payload` keeps what fits.
-  void Matched(const MatchKey& envelope, uint64_t length);
+  // What arrived: envelope and length. Truncation is noted; `payload` keeps what fits. An `excuse` is an error.
+  void Matched(const MatchKey& envelope, uint64_t length, bool excuse);
 
   Engine* engine = nullptr;
   Link* link = nullptr;  // kArriving, kCleared: from whom
@@ -120,6 +121,7 @@ class Message {
   Link* link = nullptr;             // null: from oneself
   FrameKind kind = FrameKind::kEager;  // or kRequest
   bool synchronous = false;
+  bool excuse = false;
   bool taken = false;               // no longer among those that wait
   bool early = false;               // one that was sent before it is missing
   Arrivals::Early turn;             // early: when it is its turn

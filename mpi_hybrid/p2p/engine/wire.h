@@ -26,6 +26,7 @@ enum class FrameKind : uint8_t {
 
 constexpr uint8_t kFlagSynchronous = 1;  // kEager: answer with kMatched
 constexpr uint8_t kFlagRefused = 2;      // kCancelled
+constexpr uint8_t kFlagExcuse = 4;       // kEager, kRequest: in place of a message that a death prevents (SendMode::kExcuse)
 
 //  0        1        2                 4                           8
 //  +--------+--------+-----------------+---------------------------+

@@ -150,6 +150,37 @@ TYPED_TEST_P(EngineSuite, ASenderWhoseMessagesNobodyReceivesStopsToSendThem) {
   last->Release();
 }
 
+// With credit and without, to a receive that is posted and to one that is not.
+TYPED_TEST_P(EngineSuite, AnExcuseIsTheErrorOfADeathAndTheNextMessageArrives) {
+  for (const int before : {0, 1000}) {
+    for (const bool early : {false, true}) {
+      TypeParam pair(kSmall);
+      const auto data = Data(100, 1);
+      std::vector<uint8_t> got(100), ignored(100);
+      std::vector<Request*> requests;
+      for (int i = 0; i < before; ++i) requests.push_back(pair.a.Send(data, 2));
+      Request* receive = early ? pair.b.Receive(got, 0, 1) : nullptr;
+      requests.push_back(pair.a.Send({}, 1, SendMode::kExcuse));
+      requests.push_back(pair.a.Send(data, 1));
+      pair.Settle(33);
+      if (!early) receive = pair.b.Receive(got, 0, 1);
+      pair.Settle(33);
+      ASSERT_TRUE(receive->complete);
+      EXPECT_EQ(receive->error.mpi_class(), MPIX_ERR_PROC_FAILED);
+      requests.push_back(receive);
+      requests.push_back(pair.b.Receive(got, 0, 1));
+      for (int i = 0; i < before; ++i) requests.push_back(pair.b.Receive(ignored, 0, 2));
+      pair.Settle();
+      for (Request* request : requests) {
+        ASSERT_TRUE(request->complete);
+        EXPECT_TRUE(request == receive || request->error.ok());
+        request->Release();
+      }
+      EXPECT_EQ(got, data);
+    }
+  }
+}
+
 TYPED_TEST_P(EngineSuite, TruncatedMessagesAreErrorsAndTheNextOnesArrive) {
   for (size_t length : {250, 3000}) {
     for (bool early : {false, true}) {
@@ -272,7 +303,7 @@ TYPED_TEST_P(EngineSuite, CreditThatACancelledSendWouldHaveBroughtGoesWithTheNex
 REGISTER_TYPED_TEST_SUITE_P(EngineSuite, MessagesOfEverySizeArriveBeforeAndAfterTheirReceiveInAnyPieces,
                             RandomTrafficMatchesInOrderWhateverTheTiming,
                             ASenderWhoseMessagesNobodyReceivesStopsToSendThem,
-                            TruncatedMessagesAreErrorsAndTheNextOnesArrive, SynchronousSendsCompleteWhenTheyAreMatched,
+                            TruncatedMessagesAreErrorsAndTheNextOnesArrive, AnExcuseIsTheErrorOfADeathAndTheNextMessageArrives, SynchronousSendsCompleteWhenTheyAreMatched,
                             StridedDataGoWithoutPacking, MessagesToOneselfNeedNoLink, AGoodbyeIsNotADeath,
                             CreditThatACancelledSendWouldHaveBroughtGoesWithTheNext);
 
