@@ -78,7 +78,8 @@ bool IsDead(ProcessId process);
 // The class of the error at a call that needs `process`, which is gone: MPI_ERR_PROC_ABORTED where it is known to have called MPI_Finalize, else
 // MPIX_ERR_PROC_FAILED, whoever noticed.
 int ClassOfGone(ProcessId process);
-// Those of `group` that are known to have died or to have called MPI_Finalize, in its order; on this host all that did.
+// Those of `group` that are known to have died or to have called MPI_Finalize, in its order; on this host all that did. Connects to those of
+// which ClassOfGone was asked, to make sure.
 std::vector<ProcessId> GoneOf(const Group& group);
 
 }  // namespace weft::mpi

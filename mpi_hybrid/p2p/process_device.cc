@@ -3,12 +3,14 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/file_limit.h"
 #include "base/log.h"
@@ -38,6 +40,7 @@ constexpr size_t kInPlaceFrom = 1024 * 1024;
 Engine* g_engine = nullptr;
 Device* g_device = nullptr;
 bool g_stopped = false;
+std::vector<ProcessId> g_found_gone;  // of which ClassOfGone said so, and no connection yet
 bool g_has_wire = false;
 std::chrono::microseconds g_spin{0};
 bool g_few_ranks = true;
@@ -190,8 +193,9 @@ std::vector<ProcessId> GoneOf(const Group& group) {
   const shm::NodeSegment* const node = shm::ThisNode();
   for (const ProcessId process : group.members) {
     const std::optional<int> place = node == nullptr ? std::nullopt : node->PlaceOf(process);
-    if (!place || node->IsPresent(*place)) continue;
-    // Who asks the kernel, as collectives on one host do, may know it before the connection does.
+    const bool has_ended = place && !node->IsPresent(*place);
+    if (std::erase(g_found_gone, process) == 0 && !has_ended) continue;
+    // Who asks the kernel, as collectives on one host do, or whose window failed, may know it before the connection does.
     ProcessDevice()->ConnectTo(process);
     const Link& link = g_engine->LinkTo(process);
     Progress::WaitUntil([&] { return link.is_gone(); }, std::chrono::steady_clock::now() + kNoticed);
@@ -201,7 +205,10 @@ std::vector<ProcessId> GoneOf(const Group& group) {
 
 int ClassOfGone(ProcessId process) {
   const Link* const link = g_engine == nullptr ? nullptr : g_engine->FindLink(process);
-  return link != nullptr && link->state() == Link::State::kLeft ? MPI_ERR_PROC_ABORTED : MPIX_ERR_PROC_FAILED;
+  if (link != nullptr && link->state() == Link::State::kLeft) return MPI_ERR_PROC_ABORTED;
+  const bool is_known = link != nullptr && link->is_gone();
+  if (!is_known && std::find(g_found_gone.begin(), g_found_gone.end(), process) == g_found_gone.end()) g_found_gone.push_back(process);
+  return MPIX_ERR_PROC_FAILED;
 }
 
 bool IsDead(ProcessId process) { return g_engine != nullptr && g_engine->IsDead(process); }

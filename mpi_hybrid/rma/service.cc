@@ -546,7 +546,7 @@ bool Service::OnMessage(Incoming& incoming, ByteSpan message) {
     return true;
   }
   const auto found = windows_.find(header->window);
-  if (found == windows_.end()) return false;
+  if (found == windows_.end()) return OnLate(incoming, *header);
   TargetWindow& window = *found->second;
   const int rank = window.RankOf(incoming.process);
   if (rank < 0) return false;
@@ -564,6 +564,15 @@ bool Service::OnMessage(Incoming& incoming, ByteSpan message) {
   Grant(granted);
   window.WakeWaiting();
   return fine;
+}
+
+// Where a rank died, each frees its own part of the window, whatever others have on the way (RdmaWindow::Free): that changes nothing any more.
+bool Service::OnLate(Incoming& incoming, const MessageHeader& header) {
+  if (header.window == 0 || header.window >= next_window_) return false;
+  if (!header.wants_reply) return true;
+  const bool names_memory = header.kind >= MessageKind::kPut && header.kind <= MessageKind::kFindRegion;
+  SendReply(incoming, header.reply_slot, names_memory ? ReplyStatus::kOutOfRange : ReplyStatus::kDone, 0);
+  return true;
 }
 
 bool Service::OnMessageTo(TargetWindow& window, int rank, Incoming& incoming, const MessageHeader& message, ByteSpan body) {

@@ -82,6 +82,7 @@ class Service {
 
   // False: the message is malformed.
   bool OnMessage(Incoming& incoming, ByteSpan message);
+  bool OnLate(Incoming& incoming, const MessageHeader& header);  // to a window that was here
   bool OnMessageTo(TargetWindow& window, int rank, Incoming& incoming, const MessageHeader& message, ByteSpan body);
   bool OnData(Incoming& incoming, const MessageHeader& header, const TargetWindow& window, ByteSpan body);
   bool OnLock(Incoming& incoming, const MessageHeader& header, TargetWindow& window, int rank);
