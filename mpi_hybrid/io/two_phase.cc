@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -33,6 +35,17 @@ FileRange PartOf(const FileRange& whole, int index, int parts) {
   const int64_t begin = std::clamp(base + index * size, whole.offset, whole.end());
   const int64_t end = index + 1 == parts ? whole.end() : std::clamp(base + (index + 1) * size, whole.offset, whole.end());
   return {begin, end - begin};
+}
+
+// False: there was no memory for what `work` does.
+template <typename Work>
+bool WithMemory(const Work& work) {
+  try {
+    work();
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
 }
 
 FileRange Whole(const std::vector<Extent>& extents) {
@@ -106,6 +119,11 @@ bool TwoPhase::Fetch(void* data, int64_t bytes, int rank, int tag) {
   const bool came = error.ok();
   Note(std::move(error));
   return came;
+}
+
+void TwoPhase::Discard(void* head, int64_t bytes, int rank, int tag) {
+  Error error = Receive(head, bytes, Byte(), rank, tag, comm_, Channel::kPointToPoint, nullptr);
+  if (error.mpi_class() != MPI_ERR_TRUNCATE) Note(Break(comm_, std::move(error)));
 }
 
 void TwoPhase::DropSent() {
@@ -198,6 +216,7 @@ Go TwoPhase::HearGo(int index) {
   const int aggregator = aggregators_.rank(index);
   Go go;
   if (!Fetch(&go, sizeof go, aggregator, kGo)) return kEnd;
+  if (go.is_given_up()) return kEnd;
   if (go.MakesSense(Window(side), side.domain.end(), side.next)) return go;
   Note(Error(MPI_ERR_INTERN, file_.name + ": rank " + std::to_string(aggregator) + " named a window at " + std::to_string(go.next) +
                                  ", which cannot come next"));
@@ -207,16 +226,45 @@ Go TwoPhase::HearGo(int index) {
 // --- as an aggregator ---
 
 void TwoPhase::ReceiveList(int rank, const FileRange& window) {
-  WindowList& list = ListOf(rank);
-  list = {};
+  ListOf(rank) = {};
   MPI_Status status;
   if (Error error = AwaitMessage(rank, kList, comm_, &status); !error.ok()) return Note(Break(comm_, std::move(error)));
-  std::vector<uint8_t> message(static_cast<size_t>(GetCount(status)));
-  if (!Fetch(message.data(), static_cast<int64_t>(message.size()), rank, kList)) return;
+  const int64_t bytes = GetCount(status), data = extents_[static_cast<size_t>(rank)].bytes;
   // Only who reads may have the same bytes twice.
-  const int64_t most = access_.writes() ? window.bytes : extents_[static_cast<size_t>(rank)].bytes;
-  if (WindowList::Parse(message, window, most, &list)) return;
-  Note(Error(MPI_ERR_INTERN, file_.name + ": rank " + std::to_string(rank) + " told of data outside of the window that it was asked for"));
+  const int64_t most = access_.writes() ? std::min(window.bytes, data) : data;
+  const bool may_be = bytes <= WindowList::MostMessageBytes(most);
+  const std::unique_ptr<uint8_t[]> message(may_be ? new (std::nothrow) uint8_t[static_cast<size_t>(bytes)] : nullptr);
+  uint8_t head[WindowList::kHeadBytes] = {};
+  if (message != nullptr) {
+    if (!Fetch(message.get(), bytes, rank, kList)) return;
+    std::memcpy(head, message.get(), std::min<size_t>(sizeof head, static_cast<size_t>(bytes)));
+  } else {
+    Discard(head, sizeof head, rank, kList);
+  }
+  const std::string who = file_.name + ": rank " + std::to_string(rank);
+  const std::string size = std::to_string(bytes) + " bytes of ranges";
+  Error error = !may_be ? Error(MPI_ERR_INTERN, who + " tells " + size + ", more than it can have") : Error();
+  if (may_be) {
+    const bool has_memory = message != nullptr && WithMemory([&] {
+      const bool taken = WindowList::Parse({message.get(), static_cast<size_t>(bytes)}, window, most, &ListOf(rank));
+      if (!taken) error = Error(MPI_ERR_INTERN, who + " told of data outside of the window that it was asked for");
+    });
+    if (!has_memory) error = Error(MPI_ERR_NO_MEM, who + " tells " + size + ", for which there is no memory; less to a window (hint cb_buffer_size) takes less");
+  }
+  if (error.ok()) return;
+  Note(std::move(error));
+  GiveUp(rank, WindowList::DataBytesOf(head) > 0);
+}
+
+void TwoPhase::GiveUp(int rank, bool has_data) {
+  const auto place = std::find(senders_.begin(), senders_.end(), rank) - senders_.begin();
+  senders_.erase(senders_.begin() + place);
+  lists_.erase(lists_.begin() + place);
+  const Go go = Go::GivenUp();
+  std::vector<uint8_t> message(sizeof go);
+  std::memcpy(message.data(), &go, sizeof go);
+  Post(std::move(message), rank, kGo);
+  if (access_.writes() && has_data && !aggregators_.Shares(rank)) Discard(nullptr, 0, rank, kData);
 }
 
 // What another host's rank sent, to where it belongs in the buffer.
@@ -234,7 +282,8 @@ void TwoPhase::ReceiveData(int rank, uint8_t* buffer, const FileRange& window) {
 
 void TwoPhase::GatherLists() {
   const FileRange window = Window(sides_[static_cast<size_t>(aggregators_.own_index())]);
-  for (const int rank : senders_) {
+  const std::vector<int> senders = senders_;  // some may be given up
+  for (const int rank : senders) {
     if (rank != comm_.rank) ReceiveList(rank, window);
   }
   std::atomic_thread_fence(std::memory_order_acquire);

@@ -61,6 +61,9 @@ class TwoPhase {
   void GatherLists();
   WindowList& ListOf(int rank) { return lists_[static_cast<size_t>(std::find(senders_.begin(), senders_.end(), rank) - senders_.begin())]; }
   void ReceiveList(int rank, const FileRange& window);
+  // What it told cannot be taken: it takes no further part in this aggregator's windows, nor hears more than that.
+  // `has_data`: a message with data is behind it, where there is one at all.
+  void GiveUp(int rank, bool has_data);
   void ReceiveData(int rank, uint8_t* buffer, const FileRange& window);
   int64_t NextStart() const;
   std::vector<std::span<const RangeRun>> ListedRuns() const;
@@ -71,6 +74,8 @@ class TwoPhase {
 
   void Post(std::vector<uint8_t> message, int rank, int tag);
   bool Fetch(void* data, int64_t bytes, int rank, int tag);
+  // Receives a message for which there is no room, but for its first bytes, so that its sender goes on.
+  void Discard(void* head, int64_t bytes, int rank, int tag);
   void DropSent();  // messages that are on their way
   void AwaitPosted();
   void Note(Error error);
@@ -82,7 +87,7 @@ class TwoPhase {
   const std::vector<Extent> extents_;
   TypeCursor memory_;
   std::vector<Side> sides_;   // by aggregator
-  std::vector<int> senders_;  // ranks with data in this aggregator's domain
+  std::vector<int> senders_;  // ranks with data in this aggregator's domain, but those that it gave up
   std::vector<WindowList> lists_;  // what they have in its window
   Go own_go_ = {};            // what this aggregator says to itself
 

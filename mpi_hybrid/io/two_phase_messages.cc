@@ -1,5 +1,6 @@
 #include "mpi_hybrid/io/two_phase_messages.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -41,6 +42,18 @@ std::vector<uint8_t> WindowList::Serialize() const {
   std::memcpy(message.data(), &header, sizeof header);
   if (!runs.empty()) std::memcpy(message.data() + sizeof header, runs.data(), runs.size() * sizeof(RangeRun));
   return message;
+}
+
+int64_t WindowList::DataBytesOf(std::span<const uint8_t, kHeadBytes> head) {
+  static_assert(sizeof(ListHeader) == kHeadBytes);
+  ListHeader header;
+  std::memcpy(&header, head.data(), sizeof header);
+  return header.bytes;
+}
+
+int64_t WindowList::MostMessageBytes(int64_t most_bytes) {
+  constexpr int64_t kMostRuns = (INT64_MAX - static_cast<int64_t>(sizeof(ListHeader))) / static_cast<int64_t>(sizeof(RangeRun));
+  return static_cast<int64_t>(sizeof(ListHeader)) + std::min(most_bytes, kMostRuns) * static_cast<int64_t>(sizeof(RangeRun));
 }
 
 bool WindowList::Parse(std::span<const uint8_t> message, const FileRange& window, int64_t most_bytes, WindowList* list) {

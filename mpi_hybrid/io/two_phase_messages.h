@@ -29,9 +29,15 @@ struct Go {
   int64_t next;         // where it begins, or kNowhere
   int64_t end_of_file;  // or where the file cannot be read further; kNowhere: behind the window
 
+  // The aggregator cannot take what this rank told (its own error says why): it need not go on.
+  static constexpr Go GivenUp();
+  bool is_given_up() const { return end_of_file < 0; }
+
   // `window` is this one, of a part of the file that goes to `domain_end`; `own_next` is where the rank that hears it goes on behind the window.
   bool MakesSense(const FileRange& window, int64_t domain_end, int64_t own_next) const;
 };
+
+constexpr Go Go::GivenUp() { return {kNowhere, -1}; }
 
 // What a rank has in a window.
 struct WindowList {
@@ -40,6 +46,11 @@ struct WindowList {
   std::vector<RangeRun> runs;
 
   std::vector<uint8_t> Serialize() const;
+  // What a message says of `bytes`, of which the rest is not here.
+  static constexpr size_t kHeadBytes = 16;
+  static int64_t DataBytesOf(std::span<const uint8_t, kHeadBytes> head);
+  // Of the longest message that can be true: a run has a byte at least.
+  static int64_t MostMessageBytes(int64_t most_bytes);
   // False: it is no list, or tells of what is not in `window`, or of more than `most_bytes`. `*list` is an empty one then.
   static bool Parse(std::span<const uint8_t> message, const FileRange& window, int64_t most_bytes, WindowList* list);
 };

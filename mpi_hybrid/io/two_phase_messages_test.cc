@@ -49,6 +49,13 @@ TEST(WindowList, HasAsManyBytesAsItSaysAndMayHave) {
   EXPECT_FALSE(Takes({kNowhere, 0, {{4096, 1000, INT64_MAX / 500, 0}, {4096, 1000, INT64_MAX / 500, 0}}}));
 }
 
+TEST(WindowList, IsNoLongerThanItsBytesAllow) {
+  const WindowList longest = {5096, 3, {{4096, 1, 1, 0}, {4098, 1, 1, 0}, {4105, 1, 1, 0}}};
+  EXPECT_EQ(WindowList::MostMessageBytes(3), static_cast<int64_t>(longest.Serialize().size()));
+  EXPECT_EQ(WindowList::MostMessageBytes(0), static_cast<int64_t>(WindowList{}.Serialize().size()));
+  EXPECT_GT(WindowList::MostMessageBytes(INT64_MAX), INT64_MAX / 2);
+}
+
 // Walking over it would take for ever.
 TEST(WindowList, HasNoRangeManyTimes) { EXPECT_FALSE(Takes({kNowhere, int64_t{1} << 60, {{4096, 1, int64_t{1} << 60, 0}}}, INT64_MAX)); }
 
@@ -72,6 +79,7 @@ TEST(Go, NamesAWindowBehindThisOneBeforeOwnDataAndTheEndOfTheDomain) {
   EXPECT_FALSE(makes_sense(9000, kNowhere));
   EXPECT_FALSE(makes_sense(kNowhere, 6000));
   EXPECT_FALSE((Go{5096, -1}.MakesSense(kWindow, 9000, kNowhere)));
+  EXPECT_FALSE(Go::GivenUp().MakesSense(kWindow, 9000, kNowhere));
 }
 
 }  // namespace
