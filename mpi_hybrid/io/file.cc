@@ -126,7 +126,9 @@ void TellInfo(const File& file, Info* info) {
   int count = asked > 0 ? static_cast<int>(std::min<int64_t>(asked, file.comm->size())) : 0;
   if (count == 0 && (ThisJob().one_host || file.comm->size() == 1)) count = 1;
   if (file.aggregators) count = file.aggregators->count();
-  file.hints.Tell(count, info);
+  Hints in_force = file.hints;
+  if (!file.may_read() && in_force.ds_write == Hints::Choice::kEnable) in_force.ds_write = Hints::Choice::kDisable;  // it reads what it rewrites
+  in_force.Tell(count, info);
 }
 
 Error SetView(File& file, int64_t displacement, const Datatype* etype, const Datatype* filetype, const std::string& representation,

@@ -142,6 +142,23 @@ static void ObeysAndTellsHints(void) {
   CloseAndDelete(&file);
 }
 
+/* Data sieving must read what it rewrites. */
+static void TellsThatAFileThatCannotBeReadIsNotSieved(void) {
+  MPI_Info info;
+  MPI_File file;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "romio_ds_write", "enable");
+  NameFile("sieved");
+  CHECK_OK(MPI_File_open(ALL, file_name, MPI_MODE_RDWR | MPI_MODE_CREATE, info, &file));
+  CheckHint(file, "romio_ds_write", "enable");
+  CHECK_OK(MPI_File_close(&file));
+  MPI_Barrier(ALL);
+  CHECK_OK(MPI_File_open(ALL, file_name, MPI_MODE_WRONLY, info, &file));
+  CheckHint(file, "romio_ds_write", MpichDeviates("reads files that were opened with MPI_MODE_WRONLY") ? "enable" : "disable");
+  MPI_Info_free(&info);
+  CloseAndDelete(&file);
+}
+
 static int told, told_class;
 static void OnError(MPI_File* file, int* code, ...) {
   told++;
@@ -212,6 +229,7 @@ int main(int argc, char** argv) {
   MakesASparseFileOfFiveTerabytes();
   HasTheGroupOfItsCommunicator();
   ObeysAndTellsHints();
+  TellsThatAFileThatCannotBeReadIsNotSieved();
   ReturnsErrorsAndTellsHandlers();
   KnowsNoFileThatIsNotOpen();
   AppendsAtTheEnd();
