@@ -14,6 +14,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "mpi_hybrid/core/job.h"
+#include "mpi_hybrid/p2p/sctp/late_word.h"
 #include "mpi_hybrid/p2p/testing/device_pair.h"
 #include "mpi_hybrid/p2p/testing/engine_suite.h"
 #include "mpi_hybrid/p2p/testing/fake_pmi.h"
@@ -36,12 +37,12 @@ transport::sctp::Sctp& ThisSctp() {
 // A job over loopback, all of whose processes share the UDP port of this one.
 class SctpNetwork final : public Network {
  public:
-  SctpNetwork(int size, unsigned /*seed*/) : jobs_(static_cast<size_t>(size)) {
+  SctpNetwork(int size, unsigned /*seed*/, transport::sctp::Sctp& sctp = ThisSctp()) : jobs_(static_cast<size_t>(size)), sctp_(sctp) {
     for (int rank = 0; rank < size; ++rank) FillLoopbackJob(job(rank), rank, size, space);
   }
   std::unique_ptr<Transport> Make(Engine& engine, EventLoop& loop) override {
     return std::make_unique<SctpTransport>(
-        job(engine.self()), engine, loop, transport::ProcessNetwork(), ThisSctp(),
+        job(engine.self()), engine, loop, transport::ProcessNetwork(), sctp_,
         transport::sctp::Settings{.send_buffer = kBuffer, .receive_buffer = kBuffer});
   }
   // What is under way in the kernel is not to be seen; on loopback it is for microseconds. Then the network's thread
@@ -61,6 +62,7 @@ class SctpNetwork final : public Network {
 
  private:
   std::vector<Job> jobs_;
+  transport::sctp::Sctp& sctp_;
   uint64_t packets_ = 0;
 };
 
@@ -204,6 +206,48 @@ TEST_F(SctpTransportTest, ManySilentStrangersKeepNobodyOut) {
   std::vector<std::unique_ptr<Association>> silent;
   for (size_t i = 0; i < 2 * SctpTransport::kMostStrangers; ++i) silent.push_back(Visit(0));
   ExpectTraffic(1, 0);
+}
+
+class LateWordTest : public JobTest {
+ protected:
+  LateWordTest() : JobTest([this](int size, unsigned seed) { return std::make_unique<SctpNetwork>(size, seed, sctp_); }) {}
+
+ private:
+  LateWordSctp sctp_{ThisSctp()};
+};
+
+// Messages of different tags go on different streams.
+TEST_F(LateWordTest, AGreetingMayComeBeforeTheWordOfHowManyStreamsThereAre) {
+  Make(2);
+  constexpr size_t kTags = 20;
+  struct Message {
+    std::vector<uint8_t> sent, got;
+  };
+  std::vector<Message> there, back;
+  for (size_t tag = 0; tag < kTags; ++tag) {
+    there.push_back({Data(100, static_cast<int>(tag)), std::vector<uint8_t>(100)});
+    back.push_back({Data(100, static_cast<int>(kTags + tag)), std::vector<uint8_t>(100)});
+  }
+  std::vector<Request*> requests;
+  const auto exchange = [&](std::vector<Message>& messages, int from, int to) {
+    for (size_t tag = 0; tag < kTags; ++tag) {
+      requests.push_back(at(from).Send(messages[tag].sent, to, static_cast<int>(tag)));
+      requests.push_back(at(to).Receive(messages[tag].got, from, static_cast<int>(tag)));
+    }
+  };
+  exchange(there, 1, 0);
+  // Else rank 0 would connect, too.
+  ASSERT_TRUE(PollUntil([&] { return requests[1]->complete; }));
+  exchange(back, 0, 1);
+  for (Request* request : requests) {
+    EXPECT_TRUE(PollUntil([&] { return request->complete; }));
+    EXPECT_TRUE(request->error.ok()) << request->error.message();
+    request->Release();
+  }
+  for (size_t tag = 0; tag < kTags; ++tag) {
+    EXPECT_EQ(there[tag].got, there[tag].sent);
+    EXPECT_EQ(back[tag].got, back[tag].sent);
+  }
 }
 
 // Two jobs of one process, each of which knows the other as process 1, by bonds of its own order.
