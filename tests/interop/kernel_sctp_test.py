@@ -24,13 +24,10 @@ def tearDownModule():
     linux.stop()
 
 
-class KernelSctp(stock.StockTest):
+class KernelSctp(guest.GuestTest):
 
-    def tearDown(self):
-        super().tearDown()
-        if crash := linux.crash():
-            linux.boot_again()
-            self.fail(f"the guest's kernel crashed: {crash}")
+    def guest(self):
+        return linux
 
     def in_guest(self, command, settings=KERNEL):
         return self.start(linux.command(f"cd /tmp && LD_LIBRARY_PATH=/mnt {settings} timeout {TIMEOUT - 10} {command}"), under_weft=False)

@@ -36,13 +36,10 @@ def conformance_programs():
     return found
 
 
-class OneSided(stock.StockTest):
+class OneSided(guest.GuestTest):
 
-    def tearDown(self):
-        super().tearDown()
-        if crash := siw.crash():
-            siw.boot_again()  # the next tests are not to blame
-            self.fail(f"the guest's kernel crashed: {crash}")
+    def guest(self):
+        return siw
 
     def run_job(self, ranks, program, settings=""):
         """Returns the output. Every rank must have used the distribution's verbs and siw."""

@@ -3,6 +3,7 @@ and off, sizes 1 byte to 1 MiB, and errors that end a connection in an orderly w
 
 The guest is emulated and slow: iterations are few. What is compared is behaviour, not speed."""
 
+import concurrent.futures
 import os
 import re
 import tempfile
@@ -13,6 +14,7 @@ import guest
 import stock
 
 SIZES = [1, 2, 7, 100, 1460, 4096, 30000, 65536, 1048576]
+PAIRS = 3  # of programs at once where one measures many sizes: most of a pair's time is its start in the guest and its wait at the end
 TIMEOUT = 120
 ROCE = os.environ.get("STOCK_PERSONA") == "roce"
 
@@ -46,7 +48,10 @@ def ending_as_it_likes(rping):
             "'status 255') grep -q '^rdma_get_cm_event: Bad file descriptor' /tmp/rping ;; *) false ;; esac")
 
 
-class SiwTest(stock.StockTest):
+class SiwTest(guest.GuestTest):
+
+    def guest(self):
+        return siw
 
     def setUp(self):
         super().setUp()
@@ -57,26 +62,27 @@ class SiwTest(stock.StockTest):
     def tearDown(self):
         super().tearDown()
         self._folder.cleanup()
-        if crash := siw.crash():
-            siw.boot_again()  # the next tests are not to blame
-            self.fail(f"the guest's kernel crashed: {crash}")
 
-    def guest_serves(self, server, client, crc, in_guest=str):
+    def guest_serves(self, server, client, crc, in_guest=str, pcap=None):
         """Weft as client: `server` runs in the guest, as `in_guest` wraps it, `client` here. Returns (server's output, client's output)."""
         port = siw.next_port()
         first = self.start(siw.command(in_guest(server.format(port=port))), under_weft=False)
         self.expect(siw.await_listener(port), f"siw does not listen on {port}")
-        second = self.start(client.format(host=siw.address, port=port), WEFT_MPA_CRC=crc, WEFT_PCAP=self.pcap)
-        self.await_success(first, second, timeout=TIMEOUT)
-        return first.output, second.output
+        second = self.start(client.format(host=siw.address, port=port), WEFT_MPA_CRC=crc, WEFT_PCAP=pcap or self.pcap)
+        return self.outputs(first, second, forget=pcap)
 
-    def weft_serves(self, server, client, crc, in_guest=str):
+    def weft_serves(self, server, client, crc, in_guest=str, pcap=None):
         """Weft as server: `server` runs here, `client` in the guest, as `in_guest` wraps it. Returns (server's output, client's output)."""
         port = stock.free_port()
-        first = self.start(server.format(port=port), WEFT_MPA_CRC=crc, WEFT_PCAP=self.pcap)
+        first = self.start(server.format(port=port), WEFT_MPA_CRC=crc, WEFT_PCAP=pcap or self.pcap)
         self.await_listener(first, port)
         second = self.start(siw.command(in_guest(client.format(host=siw.host, port=port))), under_weft=False)
+        return self.outputs(first, second, forget=pcap)
+
+    def outputs(self, first, second, forget):
         self.await_success(first, second, timeout=TIMEOUT)
+        for process in (first, second) if forget else ():  # one of many pairs: a report is about the one that failed and those beside it
+            self._started.remove(process)
         return first.output, second.output
 
     def check_capture(self, crc):
@@ -108,14 +114,16 @@ class BothWays:
         self.ping("on", "-C 5 -S 65535")
 
     def measure(self, program, crc):
-        for size in SIZES:
-            command = f"{program} -R -F -p {{port}} -s {size} -n {10 if size < 100000 else 5}"
-            # The server closes as soon as it has said its last word. siw, slow here, may see the end before it has
-            # completed its own last Send, and then calls that failed: the server stays for a second.
-            _, client = self.pair(command + " --wait_destroy=1", command + " {host}", crc)
-            self.expect(re.search(rf"^\s*{size}\s+\d+\s+[\d.]+\s+[\d.]+", client, re.M), f"no result for {size} bytes")
-            os.remove(self.pcap)  # a file each
-            self._started.clear()  # a report is about the pair that failed
+        with concurrent.futures.ThreadPoolExecutor(PAIRS) as pairs:
+            for result in [pairs.submit(self.measure_size, program, crc, size) for size in SIZES]:
+                result.result()
+
+    def measure_size(self, program, crc, size):
+        command = f"{program} -R -F -p {{port}} -s {size} -n {10 if size < 100000 else 5}"
+        # The server closes as soon as it has said its last word. siw, slow here, may see the end before it has
+        # completed its own last Send, and then calls that failed: the server stays for a second.
+        _, client = self.pair(command + " --wait_destroy=1", command + " {host}", crc, pcap=f"{self.pcap}.{size}")
+        self.expect(re.search(rf"^\s*{size}\s+\d+\s+[\d.]+\s+[\d.]+", client, re.M), f"no result for {size} bytes:\n{client}")
 
     # Between two iWARP devices ib_send_bw has credits, with a RoCE device it counts on RNR: its two ends must see the same kind
     # (docs/supported.md, "Peers").
