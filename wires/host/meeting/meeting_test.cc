@@ -12,6 +12,7 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "wires/host/meeting/meeting_point.h"
@@ -211,6 +212,26 @@ TEST(MeetingTest, WithoutDescriptorsNobodyIsMet) {
               if (MeetingPoint::Visit(*invitation) != nullptr) return 2;
               MeetingPoint another;
               return another.Invite() ? 3 : 0;
+            }),
+            0);
+}
+
+TEST(MeetingTest, MostDescriptorsAreLeftToConnections) {
+  MeetingPoint point;
+  const auto invitation = point.Invite();
+  EXPECT_EQ(InChild([&] {
+              constexpr rlimit kLimit{400, 400};
+              if (setrlimit(RLIMIT_NOFILE, &kLimit) != 0) return 1;
+              std::vector<std::unique_ptr<Met>> all;
+              while (all.size() < kLimit.rlim_cur) {
+                auto visitor = MeetingPoint::Visit(*invitation);
+                if (visitor == nullptr) break;
+                all.push_back(std::move(visitor));
+              }
+              if (all.size() < 80) return 2;
+              size_t left = 0;
+              while (dup(0) >= 0) ++left;
+              return left < 300 ? 3 : 0;
             }),
             0);
 }
