@@ -24,7 +24,7 @@ constexpr std::string_view kPrefix = "WEFT_";
 constexpr std::string_view kMpiPrefix = "WEFT_MPI_";  // the MPI library's own table: mpi_hybrid/core/settings.h
 constexpr std::string_view kPmiPrefix = "WEFT_PMI";   // and what a rank and mpiexec read: pmi/
 
-constexpr char kSameHostDefault[] = "off";
+constexpr char kSameHostDefault[] = "auto";
 
 // Order is that of the man page. An empty value counts as not set.
 constexpr SettingInfo kTable[] = {

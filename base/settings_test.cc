@@ -36,13 +36,14 @@ TEST(SettingsTest, DefaultsHoldWhenNothingIsSet) {
   EXPECT_TRUE(read.settings.pcap.empty());
   EXPECT_TRUE(read.settings.devices.empty());
   EXPECT_EQ(read.settings.persona, Persona::kRoce);
+  EXPECT_EQ(read.settings.SharesMemory(), SameHost::kAuto);
 }
 
 TEST(SettingsTest, EverySettingIsRead) {
   Variable crc("WEFT_MPA_CRC", "off"), markers("WEFT_MPA_MARKERS", "on"), revision("WEFT_MPA_REVISION", "1");
   Variable extensions("WEFT_EXTENSIONS", "off"), trace("WEFT_TRACE", "1"), pcap("WEFT_PCAP", "x.pcap");
   Variable devices("WEFT_DEVICES", "lo,eth0"), persona("WEFT_PERSONA", "iwarp"), llp("WEFT_LLP", "tcp");
-  Variable libdir("WEFT_LIBDIR", "/opt/weft"), same_host("WEFT_SAME_HOST", "auto");
+  Variable libdir("WEFT_LIBDIR", "/opt/weft"), same_host("WEFT_SAME_HOST", "rings");
   Outcome read;
   EXPECT_TRUE(read.problems.empty());
   EXPECT_EQ(read.settings.crc, CrcPolicy::kOff);
@@ -54,7 +55,7 @@ TEST(SettingsTest, EverySettingIsRead) {
   EXPECT_EQ(read.settings.devices, (std::vector<std::string>{"lo", "eth0"}));
   EXPECT_EQ(read.settings.persona, Persona::kIwarp);
   EXPECT_EQ(read.settings.libdir, "/opt/weft");
-  EXPECT_EQ(read.settings.same_host, SameHost::kAuto);
+  EXPECT_EQ(read.settings.same_host, SameHost::kRings);
 }
 
 TEST(SettingsTest, SettingsOfSctpAreReadAndChecked) {

@@ -17,7 +17,7 @@ Suite::Suite(Effort effort, std::string address, bool self_check, bool pinned)
     : effort_(effort), address_(std::move(address)), raw_("raw", pinned, {}), over_sctp_(self_check ? "raw" : "verbs", pinned, {"WEFT_LLP=sctp"}) {
   const std::string kind = self_check ? "raw" : "verbs";
   for (const char* crc : {"auto", "off", "on"}) {
-    weft_.emplace_back(kind, pinned, std::vector<std::string>{std::string("WEFT_MPA_CRC=") + crc});
+    weft_.emplace_back(kind, pinned, std::vector<std::string>{std::string("WEFT_MPA_CRC=") + crc, "WEFT_SAME_HOST=off"});
   }
 }
 

@@ -47,7 +47,7 @@ Error Aggregators::Make(Comm& comm, int64_t wanted, int64_t buffer_bytes) {
   buffer_bytes_ = buffer_bytes;
   Ref<Comm> host;
   // Without memory in common each rank is taken for a host of its own.
-  const bool apart = ProcessSettings().same_host == SameHost::kOff;
+  const bool apart = ProcessSettings().SharesMemory() == SameHost::kOff;
   WEFT_MPI_TRY(Break(comm, apart ? Split(comm, comm.rank, 0, &host) : SplitByHost(comm, comm.rank, &host)));
   int leader = comm.rank;
   Error error = TellBytes(*host, 0, &leader, sizeof leader);

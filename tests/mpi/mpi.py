@@ -60,6 +60,8 @@ class WeftUnderHydra:
 
 
 class WeftUnderMpiexec:
+    """As it comes: the ranks of this host go through its memory."""
+
     launcher = staticmethod(weft_mpiexec)
     settings = staticmethod(WeftUnderHydra.settings)
 
@@ -70,15 +72,7 @@ class WeftOverSctp(WeftUnderMpiexec):
         return {**WeftUnderHydra.settings(), "WEFT_MPI_LLP": "sctp", "WEFT_LLP": "sctp"}
 
 
-class WeftSameHost(WeftUnderMpiexec):
-    """Through shared memory."""
-
-    @staticmethod
-    def settings():
-        return {**WeftUnderHydra.settings(), "WEFT_SAME_HOST": "auto"}
-
-
-class WeftSameHostRings(WeftUnderMpiexec):
+class WeftRings(WeftUnderMpiexec):
     """The same where nobody may read another's memory."""
 
     @staticmethod
@@ -87,7 +81,7 @@ class WeftSameHostRings(WeftUnderMpiexec):
 
 
 class WeftApart(WeftUnderMpiexec):
-    """As if each rank had a host of its own."""
+    """As if each rank had a host of its own: over TCP."""
 
     @staticmethod
     def settings():
@@ -95,7 +89,7 @@ class WeftApart(WeftUnderMpiexec):
 
 
 LIBRARIES = {"mpich": Mpich, "weft_under_hydra": WeftUnderHydra, "weft_under_mpiexec": WeftUnderMpiexec,
-             "weft_over_sctp": WeftOverSctp, "weft_same_host": WeftSameHost, "weft_same_host_rings": WeftSameHostRings, "weft_apart": WeftApart}
+             "weft_over_sctp": WeftOverSctp, "weft_rings": WeftRings, "weft_apart": WeftApart}
 
 
 class Job:

@@ -31,7 +31,7 @@ class Partitioned(mpi.MpiTest):
             job.kill()
 
     def test_who_waits_for_partitions_of_a_dead_rank_hears_of_it(self):
-        for library in mpi.WeftUnderHydra, mpi.WeftSameHost, mpi.WeftOverSctp:
+        for library in mpi.WeftUnderMpiexec, mpi.WeftApart, mpi.WeftOverSctp:
             for seed in range(FIRST, FIRST + SEEDS):
                 with self.subTest(library=library.__name__, seed=seed):
                     self.assertEqual(set(self.outlive(library, seed).values()), {"an error"})

@@ -31,7 +31,7 @@ def carried(output):
 
 
 class SameHost(mpi.MpiTest):
-    library = mpi.WeftSameHost
+    library = mpi.WeftUnderMpiexec
 
     def launch(self, words):
         job = mpi.Job(words, self.library.settings())
@@ -70,8 +70,7 @@ class SameHost(mpi.MpiTest):
 
     def test_messages_to_ranks_elsewhere_go_over_sockets_in_the_same_job(self):
         for seed in range(FIRST, FIRST + 2):
-            output = self.run_parts([(1, ["WEFT_SAME_HOST=auto"]), (1, ["WEFT_SAME_HOST=off"]), (2, ["WEFT_SAME_HOST=auto"])], seed,
-                                    program=MESSAGES)
+            output = self.run_parts([(1, []), (1, ["WEFT_SAME_HOST=off"]), (2, ["WEFT_SAME_HOST=auto"])], seed, program=MESSAGES)
             self.assertEqual({rank for rank, (host, _) in carried(output).items() if host > 0}, {0, 2, 3}, output)
 
     def test_children_of_fork_disturb_nobody(self):

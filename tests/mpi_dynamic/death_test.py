@@ -167,7 +167,7 @@ class Run:
 
 
 class DeathTest(unittest.TestCase):
-    library = {"tcp": mpi.WeftApart, "sctp": mpi.WeftOverSctp, "same_host": mpi.WeftSameHost}[WIRE]
+    library = {"tcp": mpi.WeftApart, "sctp": mpi.WeftOverSctp, "same_host": mpi.WeftUnderMpiexec}[WIRE]
 
     @classmethod
     def setUpClass(cls):

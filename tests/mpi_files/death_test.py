@@ -46,7 +46,7 @@ class Death(mpi.MpiTest):
                     print(f"seed {seed}: {said}", flush=True)
 
     def test_with_buffers_in_common(self):
-        self.outlive_all(mpi.WeftSameHost)
+        self.outlive_all(mpi.WeftUnderMpiexec)
 
     def test_as_if_on_hosts_of_their_own(self):
         self.outlive_all(mpi.WeftApart)

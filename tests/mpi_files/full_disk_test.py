@@ -34,7 +34,7 @@ class FullDisk(mpi.MpiTest):
 
     def test_ranks_that_share_buffers(self):
         for ranks in 2, 4:
-            self.fill(mpi.WeftSameHost, ranks)
+            self.fill(mpi.WeftUnderMpiexec, ranks)
 
     def test_ranks_that_send_each_other_what_they_write(self):
         for ranks in 2, 4:

@@ -17,7 +17,7 @@ class Lean(mpi.MpiTest):
             self.run_job(2, stock.workspace_file("tests/mpi_files/lean"), os.path.join(directory, "file"))
 
     def test_with_buffers_in_common(self):
-        self.collect(mpi.WeftSameHost)
+        self.collect(mpi.WeftUnderMpiexec)
 
     def test_as_if_on_hosts_of_their_own(self):
         self.collect(mpi.WeftApart)

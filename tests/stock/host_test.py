@@ -11,7 +11,8 @@ import unittest
 
 import stock
 
-AUTO, RINGS, OFF = ({"WEFT_SAME_HOST": setting} for setting in ("auto", "rings", "off"))
+AUTO = {}  # the default
+RINGS, OFF = ({"WEFT_SAME_HOST": setting} for setting in ("rings", "off"))
 SHARED = "goes through shared memory"
 PING = "rping {side} -a {address} -p {port} -C {count} -S {size} {quiet}"
 
@@ -58,9 +59,13 @@ class HostTest(stock.StockTest):
 
 class Choice(HostTest):
 
-    def test_both_want_it(self):
+    def test_by_default(self):
         for address in ("127.0.0.1", "::1"):
             self.shared(self.ping(AUTO, AUTO, address))
+
+    def test_by_name(self):
+        name = {"WEFT_SAME_HOST": "auto"}
+        self.shared(self.ping(name, name))
 
     def test_in_both_personas(self):
         for persona in ("roce", "iwarp"):

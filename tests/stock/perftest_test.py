@@ -54,6 +54,13 @@ class MainBandwidthTests:
     def test_bidirectional_eight_qps(self):
         self.measure("-b -q 8", sizes=[65536], both=True)
 
+
+class StreamTests:
+    """What there is in a byte stream alone: these stay on TCP whatever the processes may share."""
+
+    def moved(self, columns):
+        return columns[2] > 0
+
     def test_crc_and_markers(self):
         self.measure("-a -n 100", sizes=ALL_SIZES, WEFT_MPA_CRC="on", WEFT_MPA_MARKERS="on")
 
@@ -135,6 +142,30 @@ class ReadBandwidth(BandwidthTests, BandwidthEventTests, Perftest):
 
 class ReadLatency(LatencyTests, LatencyEventTests, Perftest):
     program = "ib_read_lat"
+
+
+class SendStream(StreamTests, Perftest):
+    program = "ib_send_bw"
+
+
+class WriteStream(StreamTests, Perftest):
+    program = "ib_write_bw"
+
+
+class ReadStream(StreamTests, Perftest):
+    program = "ib_read_bw"
+
+
+class IwarpSendStream(SendStream):
+    persona = "iwarp"
+
+
+class IwarpWriteStream(WriteStream):
+    persona = "iwarp"
+
+
+class IwarpReadStream(ReadStream):
+    persona = "iwarp"
 
 
 class IwarpPerftest(MainBandwidthTests, Perftest):
