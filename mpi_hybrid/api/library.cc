@@ -12,6 +12,7 @@
 #include "mpi_hybrid/core/job.h"
 #include "mpi_hybrid/core/settings.h"
 #include "mpi_hybrid/p2p/message.h"
+#include "mpi_hybrid/p2p/process_device.h"
 #include "mpi_hybrid/shm/this_node.h"
 #include "mpi_hybrid/survive/recover.h"
 
@@ -43,6 +44,7 @@ Error Start() {
   survive::BeginToServe();
   WEFT_MPI_TRY(ThisJob().Fence());
   shm::SettleNode();
+  SettleDevice();
   FillEnvironmentInfo();
   SetLanguageObjects();
   if (job.rank == 0) WarnOfUnknownSetting();

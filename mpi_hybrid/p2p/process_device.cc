@@ -72,9 +72,27 @@ int ProcessorCount() {
   return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
 }
 
-std::chrono::microseconds ChooseSpin(const Job& job) {
-  if (auto value = NumberFromEnvironment("WEFT_MPI_SPIN_US")) return std::chrono::microseconds(*value);
-  return std::chrono::microseconds(job.ranks_on_host <= ProcessorCount() ? kSpinUs : 0);
+// Ranks of the host that may run where this one may, itself among them. Those that did not join are taken for such; so are all until it is
+// known who did.
+int RanksOnOurProcessors(const Job& job) {
+  const shm::NodeSegment* const node = shm::ThisNode();
+  cpu_set_t ours, theirs, both;
+  if (node == nullptr || sched_getaffinity(0, sizeof(ours), &ours) != 0) return job.ranks_on_host;
+  int ranks = job.ranks_on_host;
+  for (int place = 0; place < node->places(); ++place) {
+    if (place == node->place() || !node->PlaceOf(node->ProcessAt(place))) continue;
+    const pid_t pid = node->PidOf(place);
+    if (pid == 0 || sched_getaffinity(pid, sizeof(theirs), &theirs) != 0) continue;
+    CPU_AND(&both, &ours, &theirs);
+    if (CPU_COUNT(&both) == 0) --ranks;
+  }
+  return ranks;
+}
+
+void ChooseSpin(int ranks) {
+  static const auto value = NumberFromEnvironment("WEFT_MPI_SPIN_US");
+  g_spin = std::chrono::microseconds(value ? *value : ranks <= ProcessorCount() ? kSpinUs : 0);
+  g_few_ranks = ranks <= kFewRanks * ProcessorCount();
 }
 
 Error AddSctp(Job& job) {
@@ -153,8 +171,7 @@ bool SharesProcessor() { return g_processors != nullptr && g_processors->Shares(
 
 Error StartDevice() {
   Job& job = ThisJob();
-  g_spin = ChooseSpin(job);
-  g_few_ranks = job.ranks_on_host <= kFewRanks * ProcessorCount();
+  ChooseSpin(job.ranks_on_host);
   g_engine = new Engine(job.rank, LimitsFromEnvironment());
   g_engine->set_describe([&job](ProcessId process) { return job.processes.Describe(process); });
   g_engine->set_on_gone([&job](ProcessId process) { job.processes.Left(process); });
@@ -168,6 +185,12 @@ Error StartDevice() {
   WEFT_MPI_TRY(g_device->Start());
   ListenForDeaths();
   return {};
+}
+
+void SettleDevice() {
+  const Job& job = ThisJob();
+  if (job.ranks_on_host > ProcessorCount()) ChooseSpin(RanksOnOurProcessors(job));
+  if (TraceEnabled()) Trace("mpi: a wait polls for " + std::to_string(g_spin.count()) + " us before it sleeps");
 }
 
 Error ListenForOthers() {

@@ -12,6 +12,10 @@ namespace weft::mpi {
 Device* ProcessDevice();
 Engine* ProcessEngine();
 
+// Once it is known who of the host joined its segment (shm::SettleNode): from now on a rank polls that has processors for itself and for all
+// that may run there, though others of the host be many.
+void SettleDevice();
+
 // How long a wait polls before it sleeps: 0 when ranks share processors (WEFT_MPI_SPIN_US overrides).
 std::chrono::microseconds SpinTime();
 

@@ -136,6 +136,25 @@ class SameHost(mpi.MpiTest):
             self.assertTrue(job.wait(60 * self.slow), f"still runs; output:\n{job.output}\n{job.stacks()}")
             self.assertEqual(job.status, 0, job.output)
 
+    def polling(self, *masks):
+        """How long a wait of each rank polls before it sleeps, us; a rank for each set of processors that it may run on."""
+        words = list(self.library.launcher())
+        for number, mask in enumerate(masks):
+            words += [":"] * (number > 0) + ["-n", "1", "taskset", "-c", mask, "env", "WEFT_TRACE=1", stock.workspace_file(MESSAGES), "1", "1"]
+        job = self.launch(words)
+        self.assertTrue(job.wait(60 * self.slow), job.output)
+        self.assertEqual(job.status, 0, job.output)
+        return sorted(map(int, re.findall(r"a wait polls for (\d+) us", job.output)))
+
+    def test_ranks_poll_where_each_has_a_processor_of_its_own(self):
+        first, second, *_ = [*map(str, sorted(os.sched_getaffinity(0))), ""]
+        self.assertEqual(self.polling(first, first), [0, 0])
+        if not second:
+            self.skipTest("there is one processor")
+        self.assertEqual(self.polling(first, second), [1000, 1000])
+        self.assertEqual(self.polling(first, first, second), [0, 0, 1000])
+        self.assertEqual(self.polling(first, f"{first},{second}"), [0, 1000])
+
     def restricted(self, *calls, error="EPERM"):
         """In front of a rank's program: there these system calls fail, as in containers and under policies that forbid them."""
         return ["python3", stock.workspace_file("tests/stock/restricted.py"), error, ",".join(calls)]
