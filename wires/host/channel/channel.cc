@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/copy.h"
 #include "base/dma_scope.h"
 #include "base/iovec_length.h"
 #include "base/log.h"
@@ -31,9 +32,9 @@ bool Overlaps(const iovec& piece, const void* begin, size_t length) {
   return first < from ? from - first < piece.iov_len : first - from < length;
 }
 
-void CopyBytes(uint8_t* to, const uint8_t* from, size_t count) {
+void CopyAsDma(uint8_t* to, const uint8_t* from, size_t count) {
   const DmaScope dma;
-  std::memcpy(to, from, count);
+  CopyBytes(to, from, count);
 }
 
 }  // namespace
@@ -271,10 +272,10 @@ void Channel::CopyRefused() {
     if (one.line < producer_.passed() || !producer_.IsRefused(one.line)) continue;
     uint8_t* to = met_->memory->Copy(options_.initiator);
     if (one.taken_over != nullptr) {
-      CopyBytes(to, one.taken_over.get(), one.length);
+      CopyAsDma(to, one.taken_over.get(), one.length);
     } else {
       for (const iovec& piece : std::span(one.payload).first(one.pieces)) {
-        CopyBytes(to, static_cast<const uint8_t*>(piece.iov_base), piece.iov_len);
+        CopyAsDma(to, static_cast<const uint8_t*>(piece.iov_base), piece.iov_len);
         to += piece.iov_len;
       }
     }
@@ -342,7 +343,7 @@ void Channel::Leave() {
   Unwatch();
   ShutAll();
   if (references_.empty() || !DropPassed() || references_.empty()) return;
-  TakeOver(nullptr, SIZE_MAX, CopyBytes);
+  TakeOver(nullptr, SIZE_MAX, CopyAsDma);
   auto leftovers = std::make_shared<Leftovers>(met_, producer_, std::move(references_));
   network_.RunAt(network_.Now() + kLinger, [leftovers = std::move(leftovers)] {});
 }

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "base/copy.h"
 #include "base/dma_scope.h"
 #include "base/iovec_length.h"
 #include "wires/host/channel/channel.h"
@@ -143,7 +144,7 @@ bool Channel::DeliverUlpdu(const Consumer::Record& record, Received* received) {
     const DmaScope dma;
     const uint8_t* from = record.bytes.data() + plan.header_length;
     for (const iovec& piece : plan.payload) {
-      std::memcpy(piece.iov_base, from, piece.iov_len);
+      CopyBytes(piece.iov_base, from, piece.iov_len);
       from += piece.iov_len;
     }
   }
@@ -224,7 +225,7 @@ int Channel::FetchCopy(std::span<const iovec> to) {
   const DmaScope dma;
   const uint8_t* from = met_->memory->Copy(!options_.initiator);
   for (const iovec& piece : to) {
-    std::memcpy(piece.iov_base, from, piece.iov_len);
+    CopyBytes(piece.iov_base, from, piece.iov_len);
     from += piece.iov_len;
   }
   return 0;

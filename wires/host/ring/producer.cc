@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/copy.h"
 #include "base/dma_scope.h"
 
 namespace weft::host {
@@ -50,7 +51,7 @@ void Producer::AppendUlpdu(ByteSpan header, std::span<const iovec> payload, size
   {
     const DmaScope dma;
     for (const iovec& piece : payload) {
-      std::memcpy(to, piece.iov_base, piece.iov_len);
+      CopyBytes(to, piece.iov_base, piece.iov_len);
       to += piece.iov_len;
     }
   }
