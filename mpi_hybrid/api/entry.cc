@@ -95,44 +95,28 @@ Error NoSuchWin(MPI_Win handle) { return NoSuch(MPI_ERR_WIN, "win", "a window", 
 
 // --- arguments ---
 
-Error CheckCount(MPI_Count count) {
-  if (count >= 0) return {};
-  return Error(MPI_ERR_COUNT, "count " + std::to_string(count) + " is negative");
-}
+Error wrong::Count(MPI_Count count) { return Error(MPI_ERR_COUNT, "count " + std::to_string(count) + " is negative"); }
 
 Error CheckNotNull(const void* argument, const char* argument_name) {
   if (argument != nullptr) return {};
   return Error(MPI_ERR_ARG, std::string(argument_name) + " is a null pointer");
 }
 
-Error CheckExtent(MPI_Count count, const Datatype& type) {
-  // More than any address space has, and few enough that the ranks of a job together do not overflow.
-  constexpr MPI_Aint kMost = MPI_Aint{1} << 52;
-  MPI_Aint bytes, span;
-  if (!__builtin_mul_overflow(count, type.size, &bytes) && !__builtin_mul_overflow(count, type.extent, &span) && bytes <= kMost &&
-      (type.size == 0 || count <= 1 || (span <= kMost && span >= -kMost))) [[likely]]
-    return {};
+Error wrong::Extent(MPI_Count count, const Datatype& type) {
   return Error(MPI_ERR_COUNT, std::to_string(count) + " elements of " + std::to_string(type.size) + " bytes, " +
                                   std::to_string(type.extent) + " bytes apart, are more than any memory holds");
 }
 
-Error CheckBuffer(const void* buffer, MPI_Count count, const Datatype& type) {
-  WEFT_MPI_TRY(CheckExtent(count, type));
-  // MPI_BOTTOM is null: legal with a type of absolute addresses, whose data lies far from its origin.
-  if (buffer != nullptr || count == 0 || type.size == 0 || type.true_lb != 0) return {};
+Error wrong::Buffer(MPI_Count count, const Datatype& type) {
   return Error(MPI_ERR_BUFFER, "the buffer is a null pointer, with " + std::to_string(count) + " elements of " +
                                    std::to_string(type.size) + " bytes to transfer");
 }
 
-Error CheckSendRank(int rank, const Comm& comm) {
-  if ((rank >= 0 && rank < comm.remote_size()) || rank == MPI_PROC_NULL) [[likely]]
-    return {};
+Error wrong::SendRank(int rank, const Comm& comm) {
   return BadRank("rank", rank, comm, "a rank of the communicator or MPI_PROC_NULL");
 }
 
-Error CheckReceiveRank(int rank, const Comm& comm) {
-  if ((rank >= 0 && rank < comm.remote_size()) || rank == MPI_PROC_NULL || rank == MPI_ANY_SOURCE) [[likely]]
-    return {};
+Error wrong::ReceiveRank(int rank, const Comm& comm) {
   return BadRank("source", rank, comm, "a rank of the communicator, MPI_PROC_NULL or MPI_ANY_SOURCE");
 }
 
@@ -145,15 +129,11 @@ Error CheckRoot(int root, const Comm& comm) {
                                  std::to_string(comm.remote_size() - 1) + ")");
 }
 
-Error CheckSendTag(int tag) {
-  if (tag >= 0 && tag <= kLargestTag) [[likely]]
-    return {};
+Error wrong::SendTag(int tag) {
   return Error(MPI_ERR_TAG, "tag " + std::to_string(tag) + " is not within 0 and MPI_TAG_UB, " + std::to_string(kLargestTag));
 }
 
-Error CheckReceiveTag(int tag) {
-  if ((tag >= 0 && tag <= kLargestTag) || tag == MPI_ANY_TAG) [[likely]]
-    return {};
+Error wrong::ReceiveTag(int tag) {
   return Error(MPI_ERR_TAG, "tag " + std::to_string(tag) + " is neither MPI_ANY_TAG nor within 0 and MPI_TAG_UB, " +
                                 std::to_string(kLargestTag));
 }
@@ -164,22 +144,12 @@ Error CheckIntra(const Comm& comm) {
   return Error(MPI_ERR_COMM, "comm is an intercommunicator, where an intracommunicator is needed");
 }
 
-Error FindType(MPI_Datatype handle, const Datatype** type) {
-  *type = Datatype::Find(handle);
-  if (*type != nullptr) [[likely]]
-    return {};
+Error wrong::Type(MPI_Datatype handle) {
   return NoSuch(MPI_ERR_TYPE, "datatype", "a datatype", handle, MPI_DATATYPE_NULL, "MPI_DATATYPE_NULL");
 }
 
-Error FindCommitted(MPI_Datatype handle, const Datatype** type) {
-  WEFT_MPI_TRY(FindType(handle, type));
-  if ((*type)->committed || (*type)->builtin) [[likely]]
-    return {};
+Error wrong::NotCommitted(MPI_Datatype handle) {
   return Error(MPI_ERR_TYPE, "datatype " + Hexadecimal(handle) + " has not been committed (MPI_Type_commit)");
-}
-
-Error FindTypeOfData(MPI_Count count, MPI_Datatype handle, const Datatype** type) {
-  return FindCommitted(count == 0 && handle == MPI_DATATYPE_NULL ? MPI_BYTE : handle, type);
 }
 
 Error FindOp(MPI_Op handle, const Op** op) {

@@ -81,22 +81,75 @@ int Anywhere(const char* name, Body body) {
   return ReportAnywhere(name, error);
 }
 
-// Arguments. Each error names the argument and its value.
-Error CheckCount(MPI_Count count);
+// Arguments. Each error names the argument and its value. What is right costs a comparison or two here; what is wrong is told elsewhere.
+namespace wrong {
+Error Count(MPI_Count count);
+Error Extent(MPI_Count count, const Datatype& type);
+Error Buffer(MPI_Count count, const Datatype& type);
+Error SendRank(int rank, const Comm& comm);
+Error ReceiveRank(int rank, const Comm& comm);
+Error SendTag(int tag);
+Error ReceiveTag(int tag);
+Error Type(MPI_Datatype handle);
+Error NotCommitted(MPI_Datatype handle);
+}  // namespace wrong
+
+inline Error CheckCount(MPI_Count count) {
+  if (count >= 0) [[likely]] return {};
+  return wrong::Count(count);
+}
 Error CheckNotNull(const void* argument, const char* argument_name);  // MPI_ERR_ARG
-Error CheckExtent(MPI_Count count, const Datatype& type);  // more than memory can hold: MPI_ERR_COUNT
-Error CheckBuffer(const void* buffer, MPI_Count count, const Datatype& type);  // null with data to move: MPI_ERR_BUFFER
-Error CheckSendRank(int rank, const Comm& comm);      // a rank of the remote group or MPI_PROC_NULL
-Error CheckReceiveRank(int rank, const Comm& comm);   // ... or MPI_ANY_SOURCE
-Error CheckRoot(int root, const Comm& comm);          // intercommunicators: MPI_ROOT and MPI_PROC_NULL too
-Error CheckSendTag(int tag);
-Error CheckReceiveTag(int tag);
+// More than memory can hold: MPI_ERR_COUNT.
+inline Error CheckExtent(MPI_Count count, const Datatype& type) {
+  // More than any address space has, and few enough that the ranks of a job together do not overflow.
+  constexpr MPI_Aint kMost = MPI_Aint{1} << 52;
+  MPI_Aint bytes, span;
+  if (!__builtin_mul_overflow(count, type.size, &bytes) && !__builtin_mul_overflow(count, type.extent, &span) && bytes <= kMost &&
+      (type.size == 0 || count <= 1 || (span <= kMost && span >= -kMost))) [[likely]]
+    return {};
+  return wrong::Extent(count, type);
+}
+// Null with data to move: MPI_ERR_BUFFER. MPI_BOTTOM is null: legal with a type of absolute addresses, whose data lies far from its origin.
+inline Error CheckBuffer(const void* buffer, MPI_Count count, const Datatype& type) {
+  WEFT_MPI_TRY(CheckExtent(count, type));
+  if (buffer != nullptr || count == 0 || type.size == 0 || type.true_lb != 0) [[likely]] return {};
+  return wrong::Buffer(count, type);
+}
+// A rank of the remote group or MPI_PROC_NULL.
+inline Error CheckSendRank(int rank, const Comm& comm) {
+  if ((rank >= 0 && rank < comm.remote_size()) || rank == MPI_PROC_NULL) [[likely]] return {};
+  return wrong::SendRank(rank, comm);
+}
+// ... or MPI_ANY_SOURCE.
+inline Error CheckReceiveRank(int rank, const Comm& comm) {
+  if ((rank >= 0 && rank < comm.remote_size()) || rank == MPI_PROC_NULL || rank == MPI_ANY_SOURCE) [[likely]] return {};
+  return wrong::ReceiveRank(rank, comm);
+}
+Error CheckRoot(int root, const Comm& comm);  // intercommunicators: MPI_ROOT and MPI_PROC_NULL too
+inline Error CheckSendTag(int tag) {
+  if (tag >= 0 && tag <= kLargestTag) [[likely]] return {};
+  return wrong::SendTag(tag);
+}
+inline Error CheckReceiveTag(int tag) {
+  if ((tag >= 0 && tag <= kLargestTag) || tag == MPI_ANY_TAG) [[likely]] return {};
+  return wrong::ReceiveTag(tag);
+}
 Error CheckIntra(const Comm& comm);
-Error FindType(MPI_Datatype handle, const Datatype** type);
-Error FindCommitted(MPI_Datatype handle, const Datatype** type);
+inline Error FindType(MPI_Datatype handle, const Datatype** type) {
+  *type = Datatype::Find(handle);
+  if (*type != nullptr) [[likely]] return {};
+  return wrong::Type(handle);
+}
+inline Error FindCommitted(MPI_Datatype handle, const Datatype** type) {
+  WEFT_MPI_TRY(FindType(handle, type));
+  if ((*type)->committed || (*type)->builtin) [[likely]] return {};
+  return wrong::NotCommitted(handle);
+}
 // The type of `count` elements to move. MPI_DATATYPE_NULL is one of nothing, as in programs that are written for MPICH,
 // which does not look at it either.
-Error FindTypeOfData(MPI_Count count, MPI_Datatype handle, const Datatype** type);
+inline Error FindTypeOfData(MPI_Count count, MPI_Datatype handle, const Datatype** type) {
+  return FindCommitted(count == 0 && handle == MPI_DATATYPE_NULL ? MPI_BYTE : handle, type);
+}
 Error FindOp(MPI_Op handle, const Op** op);
 
 }  // namespace weft::mpi

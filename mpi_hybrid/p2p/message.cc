@@ -39,7 +39,8 @@ bool SendAtOnce(const void* buffer, MPI_Aint count, const Datatype& type, int de
   link->AddCreditTo(header);
   uint8_t bytes[FrameHeader::kLength];
   header.SerializeTo(bytes);
-  iovec pieces[64] = {{bytes, sizeof(bytes)}};
+  iovec pieces[64];  // the most are not touched
+  pieces[0] = {bytes, sizeof(bytes)};
   size_t of_payload = 1;
   if (payload.fine_grained()) {
     static auto* packed = new std::vector<uint8_t>;  // guarded by the library's lock

@@ -28,6 +28,7 @@ constexpr Clock::duration kAfterSleep = std::chrono::microseconds(30);
 // Where what comes needs no system call: more than it takes to be woken, or two that sleep now and then would wait for each other asleep for ever.
 constexpr Clock::duration kYielding = std::chrono::microseconds(1000);
 constexpr Clock::duration kTrial = std::chrono::microseconds(100);  // where spinning was in vain before
+constexpr int kLooksPerClock = 8;  // in the first microseconds: the clock costs as much as a look
 constexpr uint32_t kSocketsEvery = 4;      // so seldom are sockets polled while a stage is awaited
 constexpr uint32_t kLivelySockets = 64;   // ... but in so many polls after something moved on them
 constexpr int kMostDoublings = 8;   // of the number of waits that do not spin after those that spun in vain
@@ -223,12 +224,14 @@ bool Progress::Waiter::Poll() {
 }
 
 void Progress::Waiter::Rest() {
+  const bool threads = LibraryLock::threads_enabled();
+  if (in_vain_++ % kLooksPerClock != 0 && fresh_ && !threads) return;
   Device* device = ProcessDevice();
-  if (++in_vain_ == 1) idle_since_ = Clock::now();
-  const Clock::duration idle = Clock::now() - idle_since_;
-  const Clock::duration patience = Patience();
-  if (device == nullptr || idle < patience) {
-    const bool threads = LibraryLock::threads_enabled();
+  const Clock::time_point now = Clock::now();
+  if (in_vain_ == 1) idle_since_ = now;
+  const Clock::duration idle = now - idle_since_;
+  fresh_ = spins_ && idle < kGreedyInMemory;
+  if (device == nullptr || idle < Patience()) {
     if (threads) LibraryLock::Release();
     if (threads || !spins_ || idle > kGreedy || (idle > kGreedyInMemory && HandsProcessorOn() && SharesProcessor())) sched_yield();
     if (threads) LibraryLock::Acquire();

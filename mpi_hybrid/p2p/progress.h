@@ -92,6 +92,7 @@ class Progress {
     int in_vain_ = 0;
     bool spins_;  // rather than sleep at once
     bool slept_ = false;
+    bool fresh_ = false;  // it spins, and has for a moment only
     Watch watch_;
     std::chrono::steady_clock::time_point idle_since_;
   };
