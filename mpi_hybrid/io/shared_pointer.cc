@@ -2,6 +2,8 @@
 
 #include <mpi.h>
 
+#include <atomic>
+
 #include "mpi_hybrid/io/agreement.h"
 #include "mpi_hybrid/survive/recover.h"
 
@@ -10,7 +12,8 @@ namespace weft::mpi::io {
 Error SharedPointer::Make(Comm& comm) {
   if (comm.size() == 1) return {};
   WEFT_MPI_TRY(Break(comm, AllocateWindow(comm.rank == 0 ? sizeof(int64_t) : 0, 1, comm, nullptr, &window_)));
-  if (comm.rank == 0) *static_cast<int64_t*>(window_->base) = 0;
+  // Other threads change it when all have met.
+  if (comm.rank == 0) std::atomic_ref(*static_cast<int64_t*>(window_->base)).store(0);
   Error locked = window_->LockAll(MPI_MODE_NOCHECK);
   Error met = Meet(comm);
   return locked.ok() ? met : locked;
