@@ -5,7 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
 #include <utility>
+
+#include "base/copy.h"
 
 namespace weft::mpi::io {
 namespace {
@@ -18,6 +23,30 @@ auto Retry(Call call) {
     result = call();
   } while (result < 0 && errno == EINTR);
   return result;
+}
+
+// The kernel copies what it reads by `rep movsb`, which AMD's processors since Zen 3 do at a sixth of the speed where the destination begins 1 to 31 bytes
+// behind the source, counted within a page (base/copy.h): that is what large buffers of malloc are to the pages of a file. Then it is read to a place that
+// suits both copies, in parts that stay in the cache.
+constexpr size_t kLeastAside = 8 << 10, kAside = 128 << 10, kPage = 4096, kBehind = 31;
+
+bool ReadsSlowlyTo(const iovec& piece, int64_t offset) {
+#ifdef __x86_64__
+  static const bool is_amd = (__builtin_cpu_init(), __builtin_cpu_is("amd"));
+  const size_t behind = (reinterpret_cast<uintptr_t>(piece.iov_base) - static_cast<uintptr_t>(offset)) % kPage;
+  return is_amd && piece.iov_len >= kLeastAside && behind - 1 < kBehind;
+#else
+  return false;
+#endif
+}
+
+// This thread's, of a page more than kAside bytes, at the beginning of a page; null: there is no memory for it.
+uint8_t* AsideOfThread() {
+  struct Free {
+    void operator()(uint8_t* memory) const { std::free(memory); }
+  };
+  thread_local const std::unique_ptr<uint8_t, Free> aside(static_cast<uint8_t*>(std::aligned_alloc(kPage, kAside + kPage)));
+  return aside.get();
 }
 
 }  // namespace
@@ -42,6 +71,15 @@ int PosixFile::Close() {
 }
 
 ssize_t PosixFile::ReadAt(std::span<const iovec> pieces, int64_t offset) {
+  if (!pieces.empty() && ReadsSlowlyTo(pieces[0], offset)) {
+    if (uint8_t* aside = AsideOfThread(); aside != nullptr) {
+      aside += (static_cast<size_t>(offset) + kPage / 2) % kPage;
+      const ssize_t read = pread(fd_, aside, std::min(pieces[0].iov_len, kAside), offset);
+      if (read < 0) return -errno;
+      CopyBytes(pieces[0].iov_base, aside, static_cast<size_t>(read));
+      return read;
+    }
+  }
   const ssize_t moved = preadv(fd_, pieces.data(), static_cast<int>(pieces.size()), offset);
   return moved < 0 ? -errno : moved;
 }
