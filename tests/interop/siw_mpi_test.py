@@ -43,7 +43,8 @@ class OneSided(guest.GuestTest):
 
     def run_job(self, ranks, program, settings=""):
         """Returns the output. Every rank must have used the distribution's verbs and siw."""
-        job = self.start(siw.command(f"cd /tmp && LD_LIBRARY_PATH=/mnt {settings} timeout {TIMEOUT - 10} "
+        # The ranks are on one host: without the setting they would share memory and leave siw alone.
+        job = self.start(siw.command(f"cd /tmp && LD_LIBRARY_PATH=/mnt WEFT_SAME_HOST=off {settings} timeout {TIMEOUT - 10} "
                                      f"/mnt/mpiexec -n {ranks} -env LD_PRELOAD /mnt/libshow_verbs.so /mnt/{program}"),
                          under_weft=False)
         self.await_success(job, timeout=TIMEOUT)
