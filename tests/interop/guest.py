@@ -83,8 +83,8 @@ class Guest:
 
 
 class GuestTest(stock.StockTest):
-    """Tests against a kernel that works. A kernel that crashes under the emulator (siw's threads there were seen to be stuck once in some hundred
-    runs, whatever was in them) says nothing about Weft unless it does so again: its log is printed, another guest booted, and the test runs once more."""
+    """Tests against a kernel that works. A kernel that crashes under the emulator (once a "soft lockup" in siw's, which 360 runs of the same
+    programs did not show again) says nothing about Weft unless it does so again: its log is printed, another guest booted, and the test runs once more."""
 
     def guest(self):
         """The Guest of this module."""

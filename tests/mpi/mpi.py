@@ -69,7 +69,8 @@ class WeftUnderMpiexec:
 class WeftOverSctp(WeftUnderMpiexec):
     @staticmethod
     def settings():
-        return {**WeftUnderHydra.settings(), "WEFT_MPI_LLP": "sctp", "WEFT_LLP": "sctp"}
+        # Windows would go through memory all the same.
+        return {**WeftUnderHydra.settings(), "WEFT_MPI_LLP": "sctp", "WEFT_LLP": "sctp", "WEFT_SAME_HOST": "off"}
 
 
 class WeftRings(WeftUnderMpiexec):
