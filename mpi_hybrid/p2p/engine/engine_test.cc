@@ -147,9 +147,9 @@ TEST(EngineTest, AReceiveFromAnyoneWaitsForTheLivingOnceADeathIsAcknowledged) {
 TEST(EngineTest, NotesArriveInOrderWhateverTheCuts) {
   Pair pair(kSmall);
   pair.b.engine.set_on_note([] {});
-  const auto first = Data(1, 1), second = Data(1000, 2);
+  const auto first = Data(1, 1), second = Data(1000, 2), message = Data(20, 3);
   pair.a.engine.SendNote(1, first);
-  Request* between = pair.a.Send(Data(20, 3), 1);
+  Request* between = pair.a.Send(message, 1);
   pair.a.engine.SendNote(1, second);
   for (int i = 0; i < 2000; ++i) {
     pair.Write(pair.a, pair.a_to_b, 7);
@@ -240,8 +240,9 @@ TEST(LinkTest, DropsAPeerThatBreaksTheProtocol) {
 
 TEST(EngineTest, SendsToAPeerThatCannotBeReachedFailAndLaterOnesGoOut) {
   Process a(0, kSmall);  // the link is not open
+  const auto data = Data(250, 1);
   std::vector<Request*> failed;
-  for (int i = 0; i < 20; ++i) failed.push_back(a.Send(Data(250, i), i));  // more than there is credit for
+  for (int i = 0; i < 20; ++i) failed.push_back(a.Send(data, i));  // more than there is credit for
   std::vector<uint8_t> got(10);
   Request* receive = a.Receive(got, 1, 1);
   Request* anyone = a.Receive(got, MPI_ANY_SOURCE, 2);
@@ -260,7 +261,7 @@ TEST(EngineTest, SendsToAPeerThatCannotBeReachedFailAndLaterOnesGoOut) {
   a.engine.OnUnreachable(1, Error(MPI_ERR_OTHER, "no descriptor"));  // nothing was to be sent
   EXPECT_FALSE(receive->complete);
   EXPECT_TRUE(a.link().HasCredit(static_cast<int64_t>(kSmall.window)));
-  Request* later = a.Send(Data(100, 1), 1);
+  Request* later = a.Send(data, 1);
   EXPECT_TRUE(a.link().has_output());
   a.engine.OnGone(1, false);
   for (Request* request : {receive, anyone, later}) request->Release();
@@ -269,7 +270,7 @@ TEST(EngineTest, SendsToAPeerThatCannotBeReachedFailAndLaterOnesGoOut) {
 TEST(EngineTest, NotesToAPeerThatCannotBeReachedGoOutLater) {
   Pair pair(kSmall);
   Process fresh(0, kSmall);
-  const auto first = Data(1, 1), second = Data(1000, 2);
+  const auto first = Data(1, 1), second = Data(1000, 2), data = Data(20, 3);
   std::vector<uint8_t> got(10);
   fresh.engine.SendNote(1, first);
   Request* receive = fresh.Receive(got, 1, 1);
@@ -277,7 +278,7 @@ TEST(EngineTest, NotesToAPeerThatCannotBeReachedGoOutLater) {
   fresh.engine.OnUnreachable(1, Error(MPI_ERR_OTHER, "no descriptor"));
   EXPECT_FALSE(receive->complete) << "nothing of the program's was lost";
   EXPECT_EQ(fresh.engine.with_output().size(), 1u) << "it is tried again";
-  Request* message = fresh.Send(Data(20, 3), 1);
+  Request* message = fresh.Send(data, 1);
   fresh.engine.SendNote(1, second);
   fresh.engine.with_output().clear();
   fresh.engine.OnUnreachable(1, Error(MPI_ERR_OTHER, "no descriptor"));

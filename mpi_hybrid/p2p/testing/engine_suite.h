@@ -155,12 +155,12 @@ TYPED_TEST_P(EngineSuite, AnExcuseIsTheErrorOfADeathAndTheNextMessageArrives) {
   for (const int before : {0, 1000}) {
     for (const bool early : {false, true}) {
       TypeParam pair(kSmall);
-      const auto data = Data(100, 1);
+      const auto data = Data(100, 1), nothing = Data(0, 1);
       std::vector<uint8_t> got(100), ignored(100);
       std::vector<Request*> requests;
       for (int i = 0; i < before; ++i) requests.push_back(pair.a.Send(data, 2));
       Request* receive = early ? pair.b.Receive(got, 0, 1) : nullptr;
-      requests.push_back(pair.a.Send({}, 1, SendMode::kExcuse));
+      requests.push_back(pair.a.Send(nothing, 1, SendMode::kExcuse));
       requests.push_back(pair.a.Send(data, 1));
       pair.Settle(33);
       if (!early) receive = pair.b.Receive(got, 0, 1);

@@ -41,6 +41,7 @@ struct Peer : Process {
     device.Flush();
     return request;
   }
+  Request* Send(std::vector<uint8_t>&& data, int to, int tag) = delete;
   Request* Receive(std::vector<uint8_t>& data, int from, int tag) {
     Request* request = Process::Receive(data, from, tag);
     device.Flush();

@@ -37,7 +37,7 @@ struct Process {
   // Of a job of two: to the other.
   Link& link() { return engine.LinkTo(1 - comm->rank); }
 
-  // `to` -1: the other of two.
+  // `to` -1: the other of two. `data` is looked at until the request is complete.
   Request* Send(const std::vector<uint8_t>& data, int tag, SendMode mode = SendMode::kStandard, int to = -1) {
     Request* request = nullptr;
     const Error error =
@@ -46,6 +46,7 @@ struct Process {
     EXPECT_TRUE(error.ok()) << error.message();
     return request;
   }
+  Request* Send(std::vector<uint8_t>&& data, int tag, SendMode mode = SendMode::kStandard, int to = -1) = delete;
   Request* Receive(std::vector<uint8_t>& data, int source, int tag) {
     Request* request = nullptr;
     const Error error = engine.StartReceive(data.data(), static_cast<MPI_Aint>(data.size()), Byte(), source, tag, *comm,

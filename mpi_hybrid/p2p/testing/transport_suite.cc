@@ -156,8 +156,9 @@ TEST_P(TransportSuite, AProbeNoticesTheDeathOfAPeerThatWasNeverTalkedTo) {
 TEST_P(TransportSuite, WhoeverIsToldDeadIsGoneAndWhatItSentCounts) {
   Make(3);
   ExpectTraffic(0, 1);
+  const std::vector<uint8_t> data = Data(10, 3);
   std::vector<uint8_t> late(10), never(10);
-  Request* sent = at(1).Send(Data(10, 3), 0, 7);
+  Request* sent = at(1).Send(data, 0, 7);
   ASSERT_TRUE(PollUntil([&] { return sent->complete && network_->IsQuiet(); }));
   still_ = {1};
   Request* pending = at(0).Receive(never, 1, 8);
@@ -167,7 +168,7 @@ TEST_P(TransportSuite, WhoeverIsToldDeadIsGoneAndWhatItSentCounts) {
   ASSERT_TRUE(PollUntil([&] { return at(0).engine.IsDead(1); }));
   Request* received = at(0).Receive(late, 1, 7);
   EXPECT_TRUE(received->complete && received->error.ok());
-  EXPECT_EQ(late, Data(10, 3));
+  EXPECT_EQ(late, data);
   EXPECT_TRUE(pending->complete);
   EXPECT_EQ(pending->error.mpi_class(), MPIX_ERR_PROC_FAILED);
   at(0).device.OnToldDead(1);
@@ -199,7 +200,8 @@ TEST_P(TransportSuite, AReceiveFromAnyoneConnectsToFewOfMany) {
   // It stays for the others.
   at(30).comm->acknowledged = {5};
   EXPECT_FALSE(receive->IsHindered());
-  Request* send = at(31).Send(Data(10, 1), 30, 1);
+  const std::vector<uint8_t> data = Data(10, 1);
+  Request* send = at(31).Send(data, 30, 1);
   EXPECT_TRUE(PollUntil([&] { return receive->complete; }));
   EXPECT_TRUE(receive->error.ok());
   for (Request* request : {receive, send}) request->Release();
@@ -300,12 +302,13 @@ TEST_P(TransportSuite, APeerThatReadsNothingKeepsNoOtherWaiting) {
         ExpectTraffic(0, rank, 1'000'000);
       }
       // What is behind the full wire keeps no sleep from sleeping either, nor from waking.
+      const std::vector<uint8_t> data = Data(10, round);
       std::vector<uint8_t> got(10);
       Request* receive = at(0).Receive(got, 2, 5);
-      Request* send = at(2).Send(Data(10, round), 0, 5);
+      Request* send = at(2).Send(data, 0, 5);
       while (!send->complete) at(2).device.Poll();
       while (!receive->complete) at(0).device.Sleep(600'000);
-      EXPECT_EQ(got, Data(10, round));
+      EXPECT_EQ(got, data);
       receive->Release();
       send->Release();
     }
