@@ -56,7 +56,7 @@ class Reductions : public testing::Test {
 
   std::vector<Gapped> Random(MPI_Aint count) {
     std::vector<Gapped> result(static_cast<size_t>(count));
-    for (Gapped& element : result) element = {{random_() | 1, random_()}, kGap};
+    for (Gapped& element : result) element = {{static_cast<uint32_t>(random_()) | 1, static_cast<uint32_t>(random_())}, kGap};
     return result;
   }
 

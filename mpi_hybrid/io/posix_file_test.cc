@@ -41,7 +41,9 @@ TEST(PosixFile, ReadsToEveryPlaceInAPage) {
         ASSERT_EQ(done, std::min(length, kBytes - offset));
         ASSERT_TRUE(std::equal(page + place, page + place + done, content.begin() + static_cast<long>(offset)));
         ASSERT_EQ(page[place + done], 0xee);
-        if (place > 0) ASSERT_EQ(page[place - 1], 0xee);
+        if (place > 0) {
+          ASSERT_EQ(page[place - 1], 0xee);
+        }
       }
     }
   }

@@ -1,5 +1,6 @@
 /* Operations of one origin on one location take effect in the order of the calls, although only MPI_Win_flush_local stands between them. The
  * standard promises less; ARMCI, and with it Global Arrays and NWChem, stand on it. Between epochs the standard does promise it. */
+#define _DEFAULT_SOURCE
 #include <unistd.h>
 
 #include "tests/mpi/check.h"

@@ -1,5 +1,6 @@
 /* Children of fork(2) that end in each way, or stay, while the parent exchanges short and long messages, collectives and one-sided operations with all
  * others: a child disturbs nobody, and nothing of the parent's is the child's to end. */
+#define _DEFAULT_SOURCE
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,6 +1,7 @@
 /* Rank 1 dies while it holds the lock of rank 0's window, or at any time (mortal_windows HOW): `lock`, `accumulate`, `fence` and `wait` are what
  * the others are in, or come to, then. All of them go on, or are told with an error that it is gone; none waits for ever. The launcher lets
  * them live. Each prints "rank R: ..." and what became of the call. */
+#define _DEFAULT_SOURCE
 #include <signal.h>
 #include <unistd.h>
 

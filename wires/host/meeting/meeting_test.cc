@@ -133,6 +133,7 @@ TEST(MeetingTest, AVisitorThatIsSlowToSpeakIsHeardLater) {
   const auto invitation = point.Invite();
   const Descriptor slow = Stranger(invitation->point);
   const auto other = point.Invite();  // looks at visitors
+  ASSERT_TRUE(other);
   int fd = -1;
   const auto memory = SharedMemory::Create(&fd);
   SendWithDescriptor(slow.get(), invitation->nonce, fd);
