@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view kMask = "weft-seal mask", kSeal = "weft-seal";
+constexpr std::string_view kMask = "weft-seal mask", kSeal = "weft-seal", kId = "weft bond";
 
 // Up to 256 bytes are never cut short by a signal (getrandom(2)).
 void FillRandom(std::span<uint8_t> bytes) {
@@ -54,6 +54,13 @@ bool JobSecret::Verifies(std::span<const uint8_t> proof, std::string_view purpos
   const Proof right = Prove(purpose, said);
   return proof.size() >= kShortestProof && proof.size() <= right.size() &&
          memeql_sec(proof.data(), right.data(), proof.size());
+}
+
+JobSecret::PublicId JobSecret::Id() const {
+  const Proof proof = Prove(kId, {});
+  PublicId id;
+  std::copy_n(proof.begin(), id.size(), id.begin());
+  return id;
 }
 
 JobSecret JobSecret::Derive(std::string_view purpose, std::span<const uint8_t> said) const {

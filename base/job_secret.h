@@ -29,6 +29,9 @@ class JobSecret {
   // `purpose` names the protocol and the side that proves, "weft-p2p connector": what is proven for one is no proof for
   // another.
   Proof Prove(std::string_view purpose, std::span<const uint8_t> said) const;
+  // What to call it, and the job, where anyone may listen: it tells nothing of the secret, and no other secret has it.
+  using PublicId = std::array<uint8_t, 16>;
+  PublicId Id() const;
   // Another secret, the same for all who know this one and derive it from the same words. It tells nothing of this one.
   JobSecret Derive(std::string_view purpose, std::span<const uint8_t> said) const;
 

@@ -39,9 +39,10 @@ class Client {
   virtual int universe_size() const = 0;  // -1: unknown
   virtual const std::string& kvs_name() const = 0;  // which is the job's id as well
   virtual size_t max_value_length() const = 0;
-  // From now on the launcher tells which ranks of the job die, those that have died already first: `on_death` is called with each, from whichever
-  // thread reads what the launcher says, and may not call back. False: this launcher does not; Weft's does with -disable-auto-cleanup.
-  virtual bool WatchDeaths(std::function<void(int rank)> on_death) { return false; }
+  // From now on the launcher tells which ranks of its jobs die, those that have died already first: `on_death` is called with each, from whichever
+  // thread reads what the launcher says, and may not call back. `world`: of which other job, JobSecret::Id() of its secret in hexadecimal digits, as the
+  // launcher gave it; empty: of this one. False: this launcher does not; Weft's does with -disable-auto-cleanup.
+  virtual bool WatchDeaths(std::function<void(const std::string& world, int rank)> on_death) { return false; }
   // Reads what the launcher says by itself, without waiting for more: for whoever finds fd() readable. False: nothing more is to be heard.
   virtual bool Hear() { return false; }
   // The local descriptor to the launcher, or -1: readable (end of file) when the launcher died.

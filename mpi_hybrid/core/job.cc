@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 
+#include "base/hex.h"
 #include "base/job_secret.h"
 #include "mpi_hybrid/core/host_address.h"
 #include "mpi_hybrid/core/launcher_watch.h"
@@ -25,7 +26,10 @@ std::string KeyOf(const std::string& key, int rank) { return key + "-" + std::to
 // The launcher's, or rank 0 makes one.
 Error AgreeOnSecret(Job& job) {
   if (job.size == 1) {
-    job.processes.Start(JobSecret::Random(), 0, 1);
+    // Whoever tells other jobs of this one's death has to know what it is called.
+    const auto given = job.tells_deaths ? job.pmi->Get(kSecretKey) : Result<std::string, pmi::PmiError>(pmi::PmiError{});
+    const auto secret = given.ok() ? JobSecret::FromHex(*given) : std::nullopt;
+    job.processes.Start(secret ? *secret : JobSecret::Random(), 0, 1);
     return {};
   }
   if (job.rank == 0 && !job.pmi->Get(kSecretKey).ok()) {
@@ -97,7 +101,11 @@ Error JoinJob(void (*publish_early)(Job& job)) {
   job.size = job.pmi->size();
   job.appnum = job.pmi->appnum();
   job.universe_size = job.pmi->universe_size();
-  if (job.size > 1) job.tells_deaths = job.pmi->WatchDeaths([&job](int rank) { job.told_deaths.Add(rank); });
+  job.tells_deaths = job.pmi->WatchDeaths([&job](const std::string& world, int rank) {
+    JobId other;
+    if (world.empty()) job.told_deaths.Add(std::nullopt, rank);
+    if (ParseHex(world, other.bytes)) job.told_deaths.Add(other, rank);
+  });
   if (!job.pmi->is_singleton()) {
     WatchLauncher(job.pmi->fd(), job.rank, job.tells_deaths ? [&job] { return job.pmi->Hear(); } : std::function<bool()>());
   }

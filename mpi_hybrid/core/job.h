@@ -27,7 +27,7 @@ struct Job {
   int ranks_on_host = 1;  // this one among them
   std::vector<int> ranks_here;  // the same, ascending; as the launcher says, or all where it says nothing
   std::unique_ptr<pmi::Client> pmi;
-  bool tells_deaths = false;  // the launcher, of ranks of this job:
+  bool tells_deaths = false;  // the launcher, of ranks of its jobs:
   ToldDeaths told_deaths;
   ProcessTable processes;  // those of the job, by the secret that all ranks know and no one else; and those that joined
 

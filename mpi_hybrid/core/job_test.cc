@@ -134,16 +134,17 @@ TEST(LauncherWatchTest, WhoHearsNothingMoreIsNotAskedAgain) {
 TEST(ToldDeathsTest, AreThereForWhoeverComesLater) {
   static int woken = 0;
   ToldDeaths told;
-  told.Add(3);
+  const JobId other = Bond::Of(JobSecret::Random()).id;
+  told.Add(std::nullopt, 3);
   EXPECT_TRUE(told.any());
   told.Listen([] { ++woken; });
   EXPECT_EQ(woken, 1);
-  told.Add(5);
+  told.Add(other, 5);
   EXPECT_EQ(woken, 2);
-  EXPECT_EQ(told.Take(), (std::vector<int>{3, 5}));
+  EXPECT_EQ(told.Take(), (std::vector<ToldDeaths::Death>{{std::nullopt, 3}, {other, 5}}));
   EXPECT_FALSE(told.any());
   told.Listen(nullptr);
-  told.Add(1);
+  told.Add(std::nullopt, 1);
   EXPECT_EQ(woken, 2);
 }
 

@@ -10,7 +10,6 @@
 namespace weft::mpi {
 namespace {
 
-constexpr char kBondId[] = "weft bond";
 constexpr size_t kShortId = 4;  // bytes of a job's id in messages
 
 }  // namespace
@@ -19,12 +18,7 @@ std::string ProcessName::ToString() const {
   return "rank " + std::to_string(rank) + " of job " + HexOf(std::span(job.bytes).first(kShortId));
 }
 
-Bond Bond::Of(const JobSecret& secret) {
-  const JobSecret::Proof proof = secret.Prove(kBondId, {});
-  Bond bond{.id = {}, .secret = secret};
-  std::copy_n(proof.begin(), bond.id.bytes.size(), bond.id.bytes.begin());
-  return bond;
-}
+Bond Bond::Of(const JobSecret& secret) { return {.id = {secret.Id()}, .secret = secret}; }
 
 void ProcessTable::Start(const JobSecret& secret, int rank, int size) {
   std::lock_guard lock(mutex_);
@@ -102,6 +96,7 @@ ProcessId ProcessTable::AddLocked(const ProcessName& name, const Bond& bond, Car
   }
   At(process) = {.name = name, .bonds = {bond}, .cards = std::move(cards), .in_use = true, .parted = false};
   by_name_.emplace(name, process);
+  if (dead_.contains(name)) NoteDied(process);
   return process;
 }
 
@@ -129,6 +124,7 @@ void ProcessTable::FreeIfUnused(ProcessId process) {
   Entry& entry = At(process);
   if (!entry.in_use || !entry.parted || entry.groups != 0 || entry.communicators != 0) return;
   entry = {.name = entry.name, .bonds = {entry.bonds.front()}, .cards = {}};
+  std::erase(died_, process);
   free_.push_back(process);
 }
 
@@ -186,6 +182,28 @@ void ProcessTable::Left(ProcessId process) {
   std::lock_guard lock(mutex_);
   ForgetName(process);
   if (At(process).communicators == 0) Part(process);
+}
+
+void ProcessTable::Died(const ProcessName& name) {
+  std::lock_guard lock(mutex_);
+  if (!dead_.insert(name).second) return;
+  dead_in_order_.push_back(name);
+  if (dead_in_order_.size() > kMostDead) {
+    dead_.erase(dead_in_order_.front());
+    dead_in_order_.pop_front();
+  }
+  if (const auto known = FindLocked(name); known && !IsOfWorld(*known)) NoteDied(*known);
+}
+
+void ProcessTable::NoteDied(ProcessId process) {
+  died_.push_back(process);
+  has_died_ = true;
+}
+
+std::vector<ProcessId> ProcessTable::TakeDied() {
+  std::lock_guard lock(mutex_);
+  has_died_ = false;
+  return std::exchange(died_, {});
 }
 
 void ProcessTable::OpenDoor(const Bond& bond) {

@@ -2,6 +2,7 @@
 #define MPI_HYBRID_CORE_PROCESS_TABLE_H_
 
 #include <array>
+#include <atomic>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -98,6 +100,14 @@ class ProcessTable {
   // name is taken for new.
   void Left(ProcessId process);
 
+  // --- deaths that the launcher told ---
+  // A process of another job, which is known or may become so: where another says who is in its group.
+  void Died(const ProcessName& name);
+  static constexpr size_t kMostDead = 65536;  // are remembered, the last
+  // Those that are known, since the last call.
+  std::vector<ProcessId> TakeDied();
+  bool has_died() const { return has_died_.load(std::memory_order_relaxed); }
+
   // --- ports ---
   // A bond by which processes that are not known yet may come.
   void OpenDoor(const Bond& bond);
@@ -131,6 +141,7 @@ class ProcessTable {
   void ForgetName(ProcessId process);
   void Part(ProcessId process);
   void FreeIfUnused(ProcessId process);
+  void NoteDied(ProcessId process);
 
   mutable std::mutex mutex_;  // guards what follows but for the first two, which Start sets
   ProcessId self_ = 0;
@@ -140,6 +151,10 @@ class ProcessTable {
   std::vector<ProcessId> free_;
   std::map<ProcessName, ProcessId> by_name_;  // of other jobs
   std::vector<ProcessId> parting_;
+  std::set<ProcessName> dead_;
+  std::deque<ProcessName> dead_in_order_;  // the oldest first
+  std::vector<ProcessId> died_;            // that nobody took yet
+  std::atomic<bool> has_died_{false};
   std::map<JobId, Bond> doors_;
   std::deque<JobId> closed_doors_;  // oldest first
 };

@@ -89,6 +89,46 @@ TEST_F(ProcessTableTest, WhoLeftIsNewWhenHeComesAgain) {
   EXPECT_EQ(table_.Find(Foreign(7)), again) << "the name is the later one's";
 }
 
+TEST_F(ProcessTableTest, ADeathIsOfThatProcessWhetherItIsKnownBeforeOrAfterwards) {
+  const ProcessId known = table_.Add(Foreign(7), bond_, {});
+  table_.Add(Foreign(8), bond_, {});
+  EXPECT_FALSE(table_.has_died());
+  table_.Died(Foreign(9));
+  EXPECT_FALSE(table_.has_died()) << "nobody knows it";
+  table_.Died(Foreign(7));
+  table_.Died(Foreign(7));
+  EXPECT_TRUE(table_.has_died());
+  EXPECT_EQ(table_.TakeDied(), std::vector<ProcessId>{known});
+  EXPECT_FALSE(table_.has_died());
+  const ProcessId later = table_.Add(Foreign(9), bond_, {});
+  EXPECT_EQ(table_.TakeDied(), std::vector<ProcessId>{later});
+  table_.OpenDoor(bond_);
+  table_.Died(Foreign(10));
+  EXPECT_EQ(table_.Enter(bond_, Foreign(10)), later + 1) << "its connection came before the news";
+  EXPECT_EQ(table_.TakeDied(), std::vector<ProcessId>{later + 1});
+  table_.Died({.job = table_.own_name().job, .rank = 2});
+  EXPECT_FALSE(table_.has_died()) << "of the own job others tell";
+}
+
+TEST_F(ProcessTableTest, ANumberThatIsFreeAgainIsNotThatOfADeadOne) {
+  const ProcessId process = table_.Add(Foreign(7), bond_, {});
+  table_.Hold(process, 1);
+  table_.Died(Foreign(7));
+  table_.Hold(process, -1);
+  table_.TakeParting();
+  table_.Parted(process);
+  EXPECT_EQ(table_.Add(Foreign(8), bond_, {}), process);
+  EXPECT_TRUE(table_.TakeDied().empty());
+}
+
+TEST_F(ProcessTableTest, RemembersSoManyDead) {
+  for (int rank = 0; rank <= static_cast<int>(ProcessTable::kMostDead); ++rank) table_.Died(Foreign(rank));
+  table_.Add(Foreign(0), bond_, {});
+  EXPECT_TRUE(table_.TakeDied().empty());
+  const ProcessId one = table_.Add(Foreign(1), bond_, {});
+  EXPECT_EQ(table_.TakeDied(), std::vector<ProcessId>{one});
+}
+
 TEST_F(ProcessTableTest, OneEntersByTheBondThatHeHasOrByADoor) {
   EXPECT_FALSE(table_.BondToEnter(bond_.id, Foreign(7)));
   table_.OpenDoor(bond_);

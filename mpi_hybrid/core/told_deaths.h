@@ -3,17 +3,27 @@
 
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "mpi_hybrid/core/process_table.h"
+
 namespace weft::mpi {
 
-// Ranks of this job of which the launcher says that they are dead, until somebody takes them. From any thread, without the library's lock.
+// Processes of which the launcher says that they are dead, of this job and of others, until somebody takes them. From any thread, without the library's lock.
 class ToldDeaths {
  public:
-  void Add(int rank) {
+  struct Death {
+    std::optional<JobId> job;
+    int rank;
+    bool operator==(const Death&) const = default;
+  };
+
+  // `job`: nullopt is this process's own.
+  void Add(const std::optional<JobId>& job, int rank) {
     const std::lock_guard lock(mutex_);
-    ranks_.push_back(rank);
+    deaths_.push_back({job, rank});
     any_ = true;
     if (wake_ != nullptr) wake_();
   }
@@ -24,15 +34,15 @@ class ToldDeaths {
     if (wake_ != nullptr && any_) wake_();
   }
   bool any() const { return any_.load(std::memory_order_relaxed); }
-  std::vector<int> Take() {
+  std::vector<Death> Take() {
     const std::lock_guard lock(mutex_);
     any_ = false;
-    return std::exchange(ranks_, {});
+    return std::exchange(deaths_, {});
   }
 
  private:
   std::mutex mutex_;
-  std::vector<int> ranks_;
+  std::vector<Death> deaths_;
   void (*wake_)() = nullptr;
   std::atomic<bool> any_{false};
 };

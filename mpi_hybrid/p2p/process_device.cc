@@ -130,15 +130,23 @@ Error AddWire(Job& job, bool for_others) {
 class DeathNews final : public ProgressStage {
  public:
   bool Poll() override {
-    ToldDeaths& told = ThisJob().told_deaths;
-    if (!told.any() || ProcessDevice() == nullptr) return false;
-    for (const int rank : told.Take()) {
-      if (rank >= 0 && rank < ThisJob().size) g_device->OnToldDead(rank);
+    Job& job = ThisJob();
+    if (!any() || ProcessDevice() == nullptr) return false;
+    for (const ToldDeaths::Death& death : job.told_deaths.Take()) {
+      if (death.job) {
+        job.processes.Died({*death.job, death.rank});
+      } else if (job.processes.IsOfWorld(death.rank)) {
+        g_device->OnToldDead(death.rank);
+      }
     }
+    for (const ProcessId process : job.processes.TakeDied()) g_device->OnToldDead(process);
     return true;
   }
-  bool Arm() override { return !ThisJob().told_deaths.any(); }
+  bool Arm() override { return !any(); }
   int fd() const override { return -1; }
+
+ private:
+  static bool any() { return ThisJob().told_deaths.any() || ThisJob().processes.has_died(); }
 };
 
 DeathNews* g_death_news = nullptr;

@@ -112,7 +112,7 @@ void Conversation::DeliverAll() {
 
 void Conversation::Deliver(Answered answered) {
   if (on_announcement_ && answered.command == Announcement::kDied) {
-    return on_announcement_({.command = answered.command, .ranks = std::move(answered.answer.ranks)});
+    return on_announcement_({.command = answered.command, .ranks = std::move(answered.answer.ranks), .world = std::move(answered.answer.world)});
   }
   // The one exception to the names: a challenge comes for what fullinit-response answers in the end.
   const std::string command = answered.answer.challenge ? "fullinit-response" : answered.command;

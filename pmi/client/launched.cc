@@ -356,10 +356,10 @@ std::string Launched::DisconnectJob(const std::string& job_id) {
   return AskFor(ask::Disconnect{job_id}, "cannot disconnect the job " + job_id);
 }
 
-bool Launched::WatchDeaths(std::function<void(int rank)> on_death) {
+bool Launched::WatchDeaths(std::function<void(const std::string& world, int rank)> on_death) {
   if (!Get(kDeathsKey)) return false;
   talk_.set_on_announcement([on_death = std::move(on_death)](const Announcement& announcement) {
-    for (const int rank : announcement.ranks) on_death(rank);
+    for (const int rank : announcement.ranks) on_death(announcement.world, rank);
   });
   return AskFor(ask::WatchDeaths{}, "does not tell of deaths").empty();
 }

@@ -47,7 +47,7 @@ class Launched final : public Client {
   bool spawned() const override { return spawned_; }
   int pmi_version() const override { return talk_.version(); }
 
-  bool WatchDeaths(std::function<void(int rank)> on_death) override;
+  bool WatchDeaths(std::function<void(const std::string& world, int rank)> on_death) override;
   bool Hear() override { return talk_.Hear(); }
 
   std::string Put(const std::string& key, const std::string& value) override;

@@ -47,7 +47,7 @@ enum class FrameType : uint8_t {
   kLost = 21,         // the host's proxy is gone
   kNote = 22,         // payload: what the user should know; the job goes on
   kProfile = 23,      // mpiexec asks, and each proxy answers: how much it has said and heard; payload: Profile
-  kDied = 24,         // mpiexec to proxy: ranks of the job have died, and the others go on; payload: their numbers in decimal, commas between
+  kDied = 24,         // mpiexec to proxy, for the job: ranks of the job `number` have died, and others go on; payload: the ranks in decimal, commas between
 };
 inline constexpr FrameType kLastFrameType = FrameType::kDied;
 

@@ -158,6 +158,9 @@ std::string Launcher::SendOrders(Job& job) {
     SendTo(hosts_[job.hosts[i]], {FrameType::kStart, 0, std::move(orders[i]), job.number});
   }
   job.plan.orders.clear();
+  for (const auto& [number, other] : jobs_) {
+    if (!other.dead.empty()) SendTo(job, {FrameType::kDied, number, NumberList(other.dead)});
+  }
   return {};
 }
 
@@ -372,8 +375,17 @@ void Launcher::OnDeath(Job& job, const std::vector<int>& ranks, int exit_code, c
   if (!exit_code_) exit_code_ = exit_code;
   const bool over = job.ended == job.plan.size() || job.done();
   Say(how + (over ? "" : "; the others go on"));
-  if (!over && !ranks.empty()) SendTo(job, {FrameType::kDied, 0, NumberList(ranks)});
+  TellDeaths(job, ranks);
   if (job.in_fence != 0) OnStuck(job, job.first_gone);
+}
+
+// To its own ranks, and to those of the other jobs, which may have met it.
+void Launcher::TellDeaths(Job& job, const std::vector<int>& ranks) {
+  if (ranks.empty()) return;
+  job.dead.insert(job.dead.end(), ranks.begin(), ranks.end());
+  for (const auto& [number, other] : jobs_) {
+    if (other.ended != other.plan.size()) SendTo(other, {FrameType::kDied, job.number, NumberList(ranks)});
+  }
 }
 
 // The ranks of one host more, or of several below one proxy, are in the barrier.

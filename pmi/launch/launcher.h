@@ -84,6 +84,7 @@ class Launcher {
     int ended = 0;                  // ranks
     std::vector<int> exit_statuses; // by rank, as shells have them; -1: not known
     int first_gone = -1;            // the first rank that ended
+    std::vector<int> dead;          // of which the ranks that go on were told
     bool ending = false;
     bool meets_spawner = false;     // in MPI_Init, where those who spawned it wait
     bool never_was = false;         // its spawn failed: what happens to those that were started is nobody's failure
@@ -108,6 +109,7 @@ class Launcher {
   void OnRankFrame(Job& job, size_t host, const Frame& frame);
   void OnExited(Job& job, int rank, const ExitReport& report);
   void OnDeath(Job& job, const std::vector<int>& ranks, int exit_code, const std::string& how);
+  void TellDeaths(Job& job, const std::vector<int>& ranks);
   void OnHostLost(size_t host);
   void OnFence(Job& job, const Frame& frame);
   void OnStuck(Job& job, int rank);

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/file_limit.h"
+#include "base/hex.h"
 #include "pmi/wire/dialect.h"
 
 namespace weft::pmi {
@@ -205,8 +206,8 @@ void LocalJob::EndFence(const KeyValues& put) {
   server_->EndFence(put);
 }
 
-void LocalJob::TellDeaths(const std::vector<int>& ranks) {
-  if (server_ != nullptr) server_->TellDeaths(ranks);
+void LocalJob::TellDeaths(int job, const std::vector<int>& ranks) {
+  if (server_ != nullptr) server_->TellDeaths(ranks, job == number_ ? std::string() : HexOf(proxy_->SecretOf(job).Id()));
 }
 
 // A rank that is gone never enters the barrier that others are in.

@@ -64,7 +64,7 @@ class LocalJob final : public Server::Owner {
   void CheckWhetherStuck();
   void TakeAnswer(const Frame& frame);
   void EndFence(const KeyValues& put);
-  void TellDeaths(const std::vector<int>& ranks);
+  void TellDeaths(int job, const std::vector<int>& ranks);  // which died; of that job, this or another
   void GiveInput(const std::string& bytes);
   void SignalAll(int number);
   void End(milliseconds grace);

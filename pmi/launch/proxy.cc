@@ -253,7 +253,7 @@ void Proxy::Handle(const Frame& frame) {
       return;
     case FrameType::kDied:
       if (const auto ranks = ParseNumberList(frame.payload, Dialect::kMostProcesses)) {
-        if (job != nullptr) job->TellDeaths(*ranks);
+        if (job != nullptr) job->TellDeaths(frame.number, *ranks);
         return;
       }
       connected_ = false;

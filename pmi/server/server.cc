@@ -340,27 +340,36 @@ void Server::WatchDeaths(int number, const Question& question) {
   if (rank.state != State::kInitialised) return Reply(number, question, Refusal("not initialised"));
   Reply(number, question, {});
   rank.watches_deaths = true;
-  SendDeaths(number, {dead_.begin(), dead_.end()});
+  SendDeaths(number, {}, {dead_.begin(), dead_.end()});
+  for (const auto& [world, dead] : dead_elsewhere_) SendDeaths(number, world, {dead.begin(), dead.end()});
 }
 
-void Server::SendDeaths(int number, const std::vector<int>& dead) {
+void Server::SendDeaths(int number, const std::string& world, const std::vector<int>& dead) {
   const Rank& rank = ranks_.at(number);
   if (rank.broken || dead_.contains(number)) return;
   for (size_t at = 0; at < dead.size(); at += Announcement::kMostRanks) {
     const auto first = dead.begin() + static_cast<std::ptrdiff_t>(at);
     const auto count = std::min(Announcement::kMostRanks, dead.size() - at);
-    owner_->Send(number, rank.dialect->Write({.command = Announcement::kDied, .ranks = {first, first + static_cast<std::ptrdiff_t>(count)}}));
+    owner_->Send(number, rank.dialect->Write({.command = Announcement::kDied, .ranks = {first, first + static_cast<std::ptrdiff_t>(count)}, .world = world}));
   }
 }
 
-void Server::TellDeaths(const std::vector<int>& ranks) {
+void Server::TellDeaths(const std::vector<int>& ranks, const std::string& world) {
+  std::set<int>& dead = world.empty() ? dead_ : DeadOf(world);
   std::vector<int> fresh;
   for (const int rank : ranks) {
-    if (rank >= 0 && rank < setup_.job_size && dead_.insert(rank).second) fresh.push_back(rank);
+    if (rank >= 0 && (!world.empty() || rank < setup_.job_size) && dead.insert(rank).second) fresh.push_back(rank);
   }
   for (const auto& [number, rank] : ranks_) {
-    if (rank.watches_deaths) SendDeaths(number, fresh);
+    if (rank.watches_deaths) SendDeaths(number, world, fresh);
   }
+}
+
+std::set<int>& Server::DeadOf(const std::string& world) {
+  const auto found = std::find_if(dead_elsewhere_.begin(), dead_elsewhere_.end(), [&](const auto& entry) { return entry.first == world; });
+  if (found != dead_elsewhere_.end()) return found->second;
+  if (dead_elsewhere_.size() == kMostWorlds) dead_elsewhere_.pop_front();
+  return dead_elsewhere_.emplace_back(world, std::set<int>()).second;
 }
 
 void Server::EnterBarrier(int number, const Question& question) {

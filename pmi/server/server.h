@@ -1,6 +1,7 @@
 #ifndef PMI_SERVER_SERVER_H_
 #define PMI_SERVER_SERVER_H_
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -79,8 +80,10 @@ class Server {
   void TakeAnswer(int rank, const std::string& ticket, const Answer& answer);
   // All ranks of the job are in the barrier; `put` by ranks of other hosts (those of this one may be among them).
   void EndFence(const KeyValues& put);
-  // These ranks of the job have died, here or elsewhere: tells those that watch for it, now or later.
-  void TellDeaths(const std::vector<int>& ranks);
+  // These ranks have died, here or elsewhere: tells those that watch for it, now or later. `world`: of which other job (Announcement); empty: of this
+  // one. Of others the last kMostWorlds are kept.
+  void TellDeaths(const std::vector<int>& ranks, const std::string& world = {});
+  static constexpr size_t kMostWorlds = 1024;
   // Tells those who opened an out-of-band channel.
   void Announce(const Announcement& announcement);
 
@@ -121,7 +124,8 @@ class Server {
   void Prove(int rank, const Question& question, const ask::Prove& prove);
   void Finalize(int rank, const Question& question);
   void WatchDeaths(int rank, const Question& question);
-  void SendDeaths(int rank, const std::vector<int>& dead);
+  void SendDeaths(int rank, const std::string& world, const std::vector<int>& dead);
+  std::set<int>& DeadOf(const std::string& world);
   void EnterBarrier(int rank, const Question& question);
   void Await(int rank, const Question& question, const ask::GetNodeAttribute& get);
   Identity IdentityOf(int rank) const;
@@ -158,6 +162,7 @@ class Server {
   std::set<std::string> connected_;            // job ids
   Space node_attributes_;
   std::set<int> dead_;  // ranks of the job
+  std::deque<std::pair<std::string, std::set<int>>> dead_elsewhere_;  // by world, the oldest first
   Position last_read_;
   unsigned spaces_made_ = 0;
   size_t in_barrier_ = 0;

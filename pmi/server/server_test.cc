@@ -11,6 +11,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::Pair;
 
 class FakeOwner : public Server::Owner {
@@ -224,6 +225,31 @@ TEST_F(PmiServer, TellsOfDeathsWhomeverAsked) {
   server.TellDeaths({0});
   EXPECT_EQ(owner.Take(3), "") << "the next program on the connection may not know the word";
   EXPECT_EQ(Ask(3, "cmd=watch_deaths"), "cmd=deaths_watched rc=-1 msg=not_initialised\n");
+}
+
+TEST_F(PmiServer, TellsOfDeathsInOtherJobsByTheNamesOfTheseJobs) {
+  const std::string one(32, 'a'), two(32, 'b');
+  for (const int rank : {2, 3}) Ask(rank, "cmd=init pmi_version=1 pmi_subversion=1");
+  EXPECT_EQ(Ask(2, "cmd=watch_deaths"), "cmd=deaths_watched rc=0 msg=success\n");
+  server.TellDeaths({2, 700}, one);
+  EXPECT_EQ(owner.Take(2), "cmd=died ranks=2,700 world=" + one + "\n") << "rank 2 of that job is not this one";
+  server.TellDeaths({700, 1}, one);
+  EXPECT_EQ(owner.Take(2), "cmd=died ranks=1 world=" + one + "\n");
+  server.TellDeaths({1}, two);
+  EXPECT_EQ(owner.Take(2), "cmd=died ranks=1 world=" + two + "\n");
+  EXPECT_EQ(owner.Take(3), "");
+  server.TellDeaths({4});
+  EXPECT_EQ(Ask(3, "cmd=watch_deaths"),
+            "cmd=deaths_watched rc=0 msg=success\ncmd=died ranks=4\ncmd=died ranks=1,2,700 world=" + one + "\ncmd=died ranks=1 world=" + two + "\n");
+}
+
+TEST_F(PmiServer, KeepsTheDeathsOfSoManyOtherJobs) {
+  Ask(2, "cmd=init pmi_version=1 pmi_subversion=1");
+  for (size_t i = 0; i <= Server::kMostWorlds; ++i) server.TellDeaths({0}, "world" + std::to_string(i));
+  const std::string said = Ask(2, "cmd=watch_deaths");
+  EXPECT_EQ(static_cast<size_t>(std::count(said.begin(), said.end(), '\n')), 1 + Server::kMostWorlds);
+  EXPECT_THAT(said, Not(HasSubstr("world=world0\n")));
+  EXPECT_THAT(said, HasSubstr("world=world" + std::to_string(Server::kMostWorlds) + "\n"));
 }
 
 TEST(PmiServerOfMany, TellsOfManyDeathsInLinesOfSomeLength) {

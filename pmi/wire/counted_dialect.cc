@@ -12,7 +12,7 @@
 //  - Slurm's abort has isworld= and msg=, later MPICH's exitcode= and message=; Slurm's launcher ignores one of isworld=FALSE.
 //  - Slurm never answers job-connect and job-disconnect, and no launcher answers kvs-getall and kvs-putall.
 //  - MPICH from 4.1 on refuses an empty value.
-//  - watch-deaths is Weft's own, for those that find kDeathsKey; what it brings are messages cmd=died;ranks=...; at any time.
+//  - watch-deaths is Weft's own, for those that find kDeathsKey; what it brings are messages cmd=died;ranks=...;[world=...;] at any time.
 #include <algorithm>
 #include <cctype>
 #include <map>
@@ -348,6 +348,7 @@ std::string CountedDialect::Write(const Announcement& announcement) const {
   Message message{announcement.command};
   if (!announcement.why.empty()) message.Add("msg", announcement.why);
   if (!announcement.ranks.empty()) message.Add("ranks", NumberList(announcement.ranks));
+  if (!announcement.world.empty()) message.Add("world", announcement.world);
   return SerializeCounted(message);
 }
 
@@ -482,7 +483,10 @@ std::optional<Answered> CountedDialect::NextAnswer() {
     answer.code = message->FindInt("rc").value_or(0);
     answer.why = TextOf(*message, IsAnnouncement(answered.command) ? "msg" : "errmsg");
     answer.errors = ErrorsOf(*message);
-    if (answered.command == Announcement::kDied) answer.ranks = DeadIn(*message);
+    if (answered.command == Announcement::kDied) {
+      answer.ranks = DeadIn(*message);
+      answer.world = TextOf(*message, "world");
+    }
     answer.copy = IsTrue(message->Find("kvscopy")) || TextOf(*message, "kvscopy") == "yes" || message->FindInt("kvscopy").value_or(0) != 0;
     const std::string* found = message->Find(message->Find("found") != nullptr ? "found" : "flag");
     if (found == nullptr || IsTrue(found)) {

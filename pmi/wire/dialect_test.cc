@@ -146,11 +146,12 @@ TEST(PmiDialect, AnswersKeepTheirMeaning) {
 TEST(PmiDialect, AnnouncementsKeepTheirMeaning) {
   for (const auto& [launcher, rank] : {std::pair{Dialect::Text(Dialect::Side::kLauncher), Dialect::Text(Dialect::Side::kRank)},
                                        {Dialect::Counted(Dialect::Side::kLauncher), Dialect::Counted(Dialect::Side::kRank)}}) {
-    for (const Announcement& announcement : {Announcement{"abort", "rank 1 is gone: 100% sure"}, Announcement{"checkpoint"}, Announcement{"died", "", {0, 70, 3}}}) {
+    for (const Announcement& announcement : {Announcement{"abort", "rank 1 is gone: 100% sure"}, Announcement{"checkpoint"}, Announcement{"died", "", {0, 70, 3}},
+                                             Announcement{"died", "", {2}, "00112233445566778899aabbccddeeff"}}) {
       rank->Append(launcher->Write(announcement));
       const auto heard = rank->NextAnswer();
       ASSERT_TRUE(heard);
-      EXPECT_EQ((Announcement{heard->command, heard->answer.why, heard->answer.ranks}), announcement);
+      EXPECT_EQ((Announcement{heard->command, heard->answer.why, heard->answer.ranks, heard->answer.world}), announcement);
     }
   }
 }

@@ -147,7 +147,7 @@ struct GetByIndex {
   bool operator==(const GetByIndex&) const = default;
 };
 
-struct WatchDeaths {  // where there is kDeathsKey: from now on ranks of the job that die are announced, those that have died already first
+struct WatchDeaths {  // where there is kDeathsKey: from now on ranks of all the launcher's jobs that die are announced, those that have died already first
   bool operator==(const WatchDeaths&) const = default;
 };
 
@@ -200,6 +200,7 @@ struct Answer {
   KeyValues values;                    // GetAll; GetByIndex: one
   std::vector<int> errors;             // Spawn: by process; empty: all well, where code is 0
   std::vector<int> ranks;              // of the announcement "died"
+  std::string world;                   // likewise
   bool operator==(const Answer&) const = default;
 };
 
@@ -211,6 +212,7 @@ struct Announcement {
   std::string command;     // "abort": the job ends; "checkpoint"; "died"
   std::string why = {};    // a sentence, or empty
   std::vector<int> ranks = {};  // died
+  std::string world = {};       // died: whose ranks, JobSecret::Id() in hexadecimal digits; empty: the job's own
   bool operator==(const Announcement&) const = default;
 };
 

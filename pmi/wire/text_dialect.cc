@@ -4,7 +4,7 @@
 //  - MPICH up to 4.0 repeats the preput pairs in every mcmd=spawn of a spawn of several programs, later ones send them in the
 //    first alone. None answers before the last (spawnssofar = totspawns).
 //  - job_disconnect is Weft's own: only Weft's launchers know it, and only ranks say it that know that theirs is one (kSpawnerKey).
-//  - watch_deaths is Weft's own, too, for those that find kDeathsKey; what it brings are lines cmd=died ranks=..., at any time.
+//  - watch_deaths is Weft's own, too, for those that find kDeathsKey; what it brings are lines cmd=died ranks=... [world=...], at any time.
 //  - abort: hydra and Slurm read exitcode= alone; MPICH from 4.1 on sends message= with it, blanks included.
 #include <algorithm>
 #include <utility>
@@ -283,6 +283,7 @@ std::string TextDialect::Write(const Announcement& announcement) const {
   Message message{announcement.command};
   if (!announcement.why.empty()) message.Add("msg", EscapeBlanks(Printable(announcement.why, kLongestReason)));
   if (!announcement.ranks.empty()) message.Add("ranks", NumberList(announcement.ranks));
+  if (!announcement.world.empty()) message.Add("world", announcement.world);
   return message.Serialize();
 }
 
@@ -397,7 +398,10 @@ std::optional<Answered> TextDialect::NextAnswer() {
       answer.values.emplace_back(TextOf(*message, "key"), TextOf(*message, "val"));
     }
     answer.errors = ParseNumbers(TextOf(*message, "errcodes"));
-    if (answered.command == Announcement::kDied) answer.ranks = DeadIn(*message);
+    if (answered.command == Announcement::kDied) {
+      answer.ranks = DeadIn(*message);
+      answer.world = TextOf(*message, "world");
+    }
     return answered;
   }
   if (const auto refusal = side_ == Side::kRank && error_.empty() ? SlurmsRefusal() : std::nullopt) {

@@ -1,5 +1,5 @@
-"""Ranks die and the others go on, on the library that the first argument names (tests/mpi/mpi.py): each call by itself (recover.c), and ranks that kill
-themselves at times that a seed picks while the others agree, shrink and revoke (mortal.c). Whoever lives comes to the end, and all that say what they agreed on
+"""Ranks die and the others go on, on the library that the first argument names (tests/mpi/mpi.py): each call by itself (recover.c), with those of other
+MPI_COMM_WORLDs (worlds.c), and ranks that kill themselves at times that a seed picks while the others agree, shrink and revoke (mortal.c). Whoever lives comes to the end, and all that say what they agreed on
 say the same.
 
 SURVIVE_RUNS (12) seeds from SURVIVE_FIRST (1) on, or SURVIVE_SEED alone:
@@ -11,6 +11,7 @@ import os
 import random
 import re
 import sys
+import time
 import unittest
 
 import mpi
@@ -19,6 +20,7 @@ import stock
 LIBRARY = mpi.LIBRARIES[sys.argv.pop(1)]
 KILLED = 137
 BOUND = 60  # seconds
+TOLD = 15   # ... in which a job ends whose ranks are told of a death: less than any wire takes to notice one
 
 
 class Survive(mpi.MpiTest):
@@ -36,6 +38,7 @@ class Survive(mpi.MpiTest):
         self.assertEqual(job.left_behind(), [])
         self.assertNotIn("recover.c:", output)
         self.assertNotIn("mortal.c:", output)
+        self.assertNotIn("worlds.c:", output)
         return output
 
     def test_the_living_go_on(self):
@@ -50,6 +53,18 @@ class Survive(mpi.MpiTest):
         for ranks in (3, 5):
             output = self.outlive(ranks, "recover", "cut")
             self.assertEqual(sorted(re.findall(r"lived (\d+)", output)), [str(rank) for rank in range(ranks)], output)
+
+    def test_other_worlds_hear_of_a_death_that_no_connection_tells(self):
+        for what in ("child", "parent", "sibling"):
+            for ranks, children in ((1, 1), (1, 2), (3, 2)):
+                with self.subTest(what=what, ranks=ranks, children=children):
+                    begun = time.monotonic()
+                    output = self.outlive(ranks, "worlds", what, str(children))
+                    self.assertLess(time.monotonic() - begun, TOLD * self.slow, output)
+                    sizes = {"parent": ranks, **dict.fromkeys(("first", "second") if what == "sibling" else ("child",), children)}
+                    lived = [f"{role} {rank}" for role, size in sizes.items() for rank in range(size)]
+                    lived.remove({"child": f"child {children - 1}", "parent": f"parent {ranks - 1}", "sibling": f"second {children - 1}"}[what])
+                    self.assertEqual(sorted(re.findall(r"(\w+ \d+) lived", output)), sorted(lived), output)
 
     def test_a_job_replaces_what_it_lost(self):
         for ranks in (2, 4):
