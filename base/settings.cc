@@ -239,6 +239,8 @@ std::span<const SettingInfo> AllSettings() { return kTable; }
 
 SameHost Settings::SharesMemory() const { return same_host.value_or(ReadSameHost(kSameHostDefault)); }
 
+bool Settings::NeedsWire() const { return llp == Llp::kSctp || !pcap.empty() || crc == CrcPolicy::kOn || markers || !faults.empty(); }
+
 bool Settings::EnvironmentIsTrusted() { return getauxval(AT_SECURE) == 0; }
 
 Settings Settings::FromEnvironment(std::vector<std::string>* problems) {

@@ -72,6 +72,9 @@ struct Settings {
   std::string libdir;                    // WEFT_LIBDIR=DIRECTORY: where `weft run` finds the libraries
 
   SameHost SharesMemory() const;  // what WEFT_SAME_HOST says, or its default
+  // Whether RDMA is to go over a wire whatever the host: SCTP is asked for, or something that happens to the bytes on the way
+  // (WEFT_PCAP, WEFT_MPA_CRC=on, WEFT_MPA_MARKERS=on, WEFT_FAULTS).
+  bool NeedsWire() const;
 
   // Whether the environment is that of a user with our rights: not in a program that is set-user-ID or set-group-ID or has got
   // capabilities (secure_getenv(3)), where it would let whoever starts it read and write files as somebody else.

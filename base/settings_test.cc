@@ -58,6 +58,19 @@ TEST(SettingsTest, EverySettingIsRead) {
   EXPECT_EQ(read.settings.same_host, SameHost::kRings);
 }
 
+TEST(SettingsTest, WhoAsksForSctpOrForTheBytesOfTheWireGetsAWire) {
+  EXPECT_FALSE(Outcome().settings.NeedsWire());
+  for (const auto& [name, value] : {std::pair{"WEFT_LLP", "tcp"}, {"WEFT_LLP", "auto"}, {"WEFT_MPA_CRC", "off"}, {"WEFT_SAME_HOST", "off"}}) {
+    Variable one(name, value);
+    EXPECT_FALSE(Outcome().settings.NeedsWire()) << name << "=" << value;
+  }
+  for (const auto& [name, value] : {std::pair{"WEFT_LLP", "sctp"}, {"WEFT_MPA_CRC", "on"}, {"WEFT_MPA_MARKERS", "on"},
+                                    {"WEFT_PCAP", "x.pcap"}, {"WEFT_FAULTS", "delay after=1"}}) {
+    Variable one(name, value);
+    EXPECT_TRUE(Outcome().settings.NeedsWire()) << name << "=" << value;
+  }
+}
+
 TEST(SettingsTest, SettingsOfSctpAreReadAndChecked) {
   Variable llp("WEFT_LLP", "auto"), addresses("WEFT_SCTP_ADDRESSES", "10.0.0.1,fd00::1"), cmt("WEFT_SCTP_CMT", "pf");
   Variable carriage("WEFT_SCTP_CARRIAGE", "ip"), port("WEFT_SCTP_UDP_PORT", "9899"), heartbeat("WEFT_SCTP_HEARTBEAT", "0");

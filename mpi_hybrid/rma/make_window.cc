@@ -82,7 +82,7 @@ Error Finish(const Ref<RdmaWindow>& window, Comm& parent, Error failed, Ref<Wind
 RdmaWindow::RdmaWindow(Ref<Comm> over)
     : epochs_(over->size()),
       host_(over->size()),
-      same_host_(ProcessSettings().SharesMemory() == SameHost::kAuto),
+      same_host_(ProcessSettings().SharesMemory() == SameHost::kAuto && !ProcessSettings().NeedsWire()),
       peers_(static_cast<size_t>(over->size())) {
   comm = std::move(over);
   own_.rank_of.assign(static_cast<size_t>(ThisJob().processes.limit()), -1);

@@ -225,7 +225,7 @@ class RdmaWindow final : public Window {
   HostRanks host_;
   HostSegment own_segment_;  // control block and allocated memory
   std::unique_ptr<uint8_t[]> own_control_;  // the control block, where there is no segment
-  const bool same_host_;     // WEFT_SAME_HOST
+  const bool same_host_;     // what WEFT_SAME_HOST says where nobody asked for a wire
   bool all_here_ = false;    // and so it is at all ranks
   TargetWindow own_;
   std::vector<Peer> peers_;  // by rank

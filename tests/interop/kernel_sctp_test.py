@@ -75,7 +75,7 @@ class Alone(KernelSctp):
     def test_mpi_messages_and_windows(self):
         before = self.associations()
         for program in ("fence", "passive_progress", "heat"):
-            job = self.in_guest(f"/mnt/mpiexec -n 3 /mnt/{program}", settings=f"{KERNEL} WEFT_MPI_LLP=sctp WEFT_SAME_HOST=off")
+            job = self.in_guest(f"/mnt/mpiexec -n 3 /mnt/{program}", settings=f"{KERNEL} WEFT_MPI_LLP=sctp")
             self.await_success(job, timeout=TIMEOUT)
         self.expect(self.associations() > before + 3, "the kernel's SCTP carried nothing")
 

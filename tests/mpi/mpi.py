@@ -69,8 +69,7 @@ class WeftUnderMpiexec:
 class WeftOverSctp(WeftUnderMpiexec):
     @staticmethod
     def settings():
-        # Windows would go through memory all the same.
-        return {**WeftUnderHydra.settings(), "WEFT_MPI_LLP": "sctp", "WEFT_LLP": "sctp", "WEFT_SAME_HOST": "off"}
+        return {**WeftUnderHydra.settings(), "WEFT_MPI_LLP": "sctp", "WEFT_LLP": "sctp"}
 
 
 class WeftRings(WeftUnderMpiexec):

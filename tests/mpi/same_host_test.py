@@ -79,6 +79,11 @@ class SameHost(mpi.MpiTest):
                 with self.subTest(setting=setting, ranks=ranks):
                     self.run_parts([(ranks, ["WEFT_SAME_HOST=" + setting])], program="tests/mpi/scale/forks")
 
+    def test_windows_go_over_the_wire_that_was_asked_for(self):
+        for setting in "WEFT_LLP=sctp", "WEFT_MPA_CRC=on":
+            with self.subTest(setting=setting):
+                self.assertEqual(set(ways(self.run_parts([(3, [setting])])).values()), {(0, 0, 2)})
+
     def test_off_is_off(self):
         said = carried(self.run_parts([(2, ["WEFT_SAME_HOST=off"])], FIRST, program=MESSAGES))
         self.assertEqual(said, {0: (0, 0), 1: (0, 0)})
