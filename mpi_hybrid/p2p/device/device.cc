@@ -14,6 +14,8 @@ namespace {
 // A receive from anyone watches those that follow in the communicator, no more: a connection to each member would take
 // a descriptor for each at each. Every member is watched by as many.
 constexpr size_t kMostWatchedOfAny = 16;
+// Every wire has its turn in so many polls, however busy those before it are.
+constexpr uint32_t kAllEvery = 4;
 
 }  // namespace
 
@@ -59,7 +61,12 @@ Transport& Device::Choose(const Link& link) {
 
 bool Device::Poll() {
   bool moved = false;
-  for (const auto& transport : transports_) moved |= transport->Poll();
+  const bool all = ++polls_ % kAllEvery == 0;
+  for (const auto& transport : transports_) {
+    moved |= transport->Poll();
+    // Who waits for what came is served before another wire is asked.
+    if (moved && !all) break;
+  }
   if (!partings_.empty()) moved |= partings_.Advance(Clock::now());
   if (!told_dead_.empty()) moved |= told_dead_.Advance(Clock::now(), moved);
   return Flush() | moved;

@@ -88,6 +88,7 @@ class Device {
   EventLoop loop_;
   std::vector<std::unique_ptr<Transport>> transports_;
   std::vector<Transport*> routes_;  // by process; null: not chosen yet
+  uint32_t polls_ = 0;
   Partings partings_;
   ToldDead told_dead_;
 };

@@ -289,7 +289,7 @@ ReceiveRequest* Engine::TakePosted(const MatchKey& envelope) {
 }
 
 void Engine::RemovePosted(MatchHook& hook) {
-  if (early_.size() != 0 && PostedReceives::TakesAnyTag(hook)) wild_taken_ = true;
+  if (early_.size() != 0 && posted_.TakesAnyTag(hook)) wild_taken_ = true;
   posted_.Remove(hook);
 }
 
@@ -301,7 +301,7 @@ void Engine::RemovePosted(MatchHook& hook) {
 
 ReceiveRequest* Engine::TakePostedForEarly(const MatchKey& envelope) {
   MatchHook* hook = posted_.Find(envelope);
-  if (hook == nullptr || PostedReceives::TakesAnyTag(*hook)) return nullptr;
+  if (hook == nullptr || posted_.TakesAnyTag(*hook)) return nullptr;
   posted_.Remove(*hook);
   return static_cast<ReceiveRequest*>(hook->owner);
 }

@@ -93,18 +93,19 @@ void KeyedQueues::Grow() {
   }
 }
 
-void PostedReceives::Append(const MatchKey& key, MatchHook& hook) {
-  hook.sequence = next_sequence_++;
-  if (!key.is_exact()) ++wild_;
-  queues_.Append(key, hook);
+void PostedReceives::Enqueue() {
+  ++queued_;
+  if (!newest_key_.is_exact()) ++wild_;
+  queues_.Append(newest_key_, *newest_);
 }
 
-void PostedReceives::Remove(MatchHook& hook) {
+void PostedReceives::Dequeue(MatchHook& hook) {
+  --queued_;
   if (!hook.queue->key.is_exact()) --wild_;
   queues_.Remove(hook);
 }
 
-MatchHook* PostedReceives::Find(const MatchKey& key) const {
+MatchHook* PostedReceives::FindQueued(const MatchKey& key) const {
   MatchHook* best = queues_.First(key);
   if (wild_ == 0) [[likely]] return best;
   for (int form = 1; form < 4; ++form) {

@@ -17,6 +17,11 @@ struct MatchKey {
 
   bool operator==(const MatchKey&) const = default;
   bool is_exact() const { return source != MPI_ANY_SOURCE && tag != MPI_ANY_TAG; }
+  // A receive with this key the message with that one.
+  bool Takes(const MatchKey& message) const {
+    return context == message.context && (source == message.source || source == MPI_ANY_SOURCE) &&
+           (tag == message.tag || tag == MPI_ANY_TAG);
+  }
 };
 
 // A place in one of the queues of a KeyedQueues. Embedded in what is queued.
@@ -68,24 +73,49 @@ class KeyedQueues {
   MatchQueue* free_ = nullptr;  // linked by next_in_bucket
 };
 
-// Receives that wait for a message. The hook's owner is the receive.
+// Receives that wait for a message. The hook's owner is the receive. The one that was posted last is in no queue: a program that
+// waits for one message after the other needs none.
 class PostedReceives {
  public:
-  void Append(const MatchKey& key, MatchHook& hook);
-  void Remove(MatchHook& hook);
+  void Append(const MatchKey& key, MatchHook& hook) {
+    if (newest_ != nullptr) Enqueue();
+    hook.sequence = next_sequence_++;
+    newest_ = &hook;
+    newest_key_ = key;
+  }
+  void Remove(MatchHook& hook) {
+    if (&hook == newest_) {
+      newest_ = nullptr;
+    } else {
+      Dequeue(hook);
+    }
+  }
   // The earliest receive that matches the message with `key` (exact); null: none.
-  MatchHook* Find(const MatchKey& key) const;
+  MatchHook* Find(const MatchKey& key) const {
+    if (queued_ != 0) {
+      if (MatchHook* hook = FindQueued(key)) return hook;
+    }
+    return newest_ != nullptr && newest_key_.Takes(key) ? newest_ : nullptr;
+  }
   // Whether it takes any tag.
-  static bool TakesAnyTag(const MatchHook& hook) { return hook.queue->key.tag == MPI_ANY_TAG; }
+  bool TakesAnyTag(const MatchHook& hook) const { return (&hook == newest_ ? newest_key_ : hook.queue->key).tag == MPI_ANY_TAG; }
   template <typename Visit>
   void ForEach(Visit visit) const {
     queues_.ForEach(visit);
+    if (newest_ != nullptr) visit(*newest_);
   }
 
  private:
-  KeyedQueues queues_;
+  void Enqueue();  // the newest
+  void Dequeue(MatchHook& hook);
+  MatchHook* FindQueued(const MatchKey& key) const;
+
+  MatchHook* newest_ = nullptr;
+  MatchKey newest_key_;
+  KeyedQueues queues_;  // the others
   uint64_t next_sequence_ = 0;
-  size_t wild_ = 0;  // receives with a wild card
+  size_t queued_ = 0;
+  size_t wild_ = 0;  // of those, with a wild card
 };
 
 // Messages that wait for a receive, in the order of arrival. In four queues each, one per form of receive.
@@ -98,6 +128,7 @@ class WaitingMessages {
   void Remove(MessageHooks& message);
   // The earliest message that a receive with `key` (perhaps wild) matches; null: none. The owner is the message.
   void* Find(const MatchKey& key) const {
+    if (size_ == 0) return nullptr;
     const MatchHook* hook = queues_.First(key);
     return hook == nullptr ? nullptr : hook->owner;
   }

@@ -11,10 +11,7 @@
 namespace weft::mpi {
 namespace {
 
-bool Matches(const MatchKey& receive, const MatchKey& message) {
-  return receive.context == message.context && (receive.source == MPI_ANY_SOURCE || receive.source == message.source) &&
-         (receive.tag == MPI_ANY_TAG || receive.tag == message.tag);
-}
+bool Matches(const MatchKey& receive, const MatchKey& message) { return receive.Takes(message); }
 
 MatchKey RandomKey(std::mt19937& random, bool wild) {
   MatchKey key = {static_cast<uint32_t>(random() % 2), static_cast<int>(random() % 3), static_cast<int>(random() % 4)};

@@ -111,7 +111,7 @@ class RingReader {
   }
   // Gives what was read back to the writer. True: it waits for that, and is to be rung.
   [[nodiscard]] bool Publish();
-  bool has_unpublished() const { return published_ != read_; }
+  uint32_t unpublished() const { return read_ - published_; }
 
   void set_reads_memory() { page_.reads_memory.store(1, std::memory_order_relaxed); }
   // The last `bytes` of the kMemory that is next, before it is published as read; from now on there is to be none.

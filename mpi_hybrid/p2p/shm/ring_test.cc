@@ -168,7 +168,7 @@ TEST_F(RingTest, ATextOfManySlotsComesWholeFromAnotherThread) {
   for (uint32_t i = 0; i < kCount;) {
     RingItem item;
     if (reader_.Look(&item) == Result::kNothing) {
-      if (reader_.has_unpublished()) (void)reader_.Publish();
+      if (reader_.unpublished() != 0) (void)reader_.Publish();
       std::this_thread::yield();
       continue;
     }

@@ -58,8 +58,8 @@ void ShmConnection::Lose() {
 
 bool ShmConnection::Read() {
   RingItem item;
+  bool cells = false;
   int items = 0;
-  uint32_t unpublished = 0;
   for (; items < kItemsPerTurn && !lost_; ++items) {
     const RingReader::Result result = reader_.Look(&item);
     if (result == RingReader::Result::kNothing) break;
@@ -70,12 +70,12 @@ bool ShmConnection::Read() {
       break;
     }
     reader_.Advance();
-    if (++unpublished == kPublishEvery || item.bulk == BulkKind::kMemory) {
-      Publish();
-      unpublished = 0;
-    }
+    cells |= item.bulk == BulkKind::kCell;
+    if (reader_.unpublished() == kPublishEvery || item.bulk == BulkKind::kMemory) Publish();
   }
-  if (unpublished != 0) Publish();
+  // Cells are missed by all to whom their owner sends; of the last slots the writer hears in a moment of leisure, since whoever waits for what
+  // they brought comes first.
+  if ((cells || items == 0) && reader_.unpublished() != 0) Publish();
   return items != 0;
 }
 
@@ -259,6 +259,7 @@ void ShmConnection::TellEnd() {
 
 bool ShmConnection::Arm() {
   if (lost_ || reader_.has_news()) return false;
+  if (reader_.unpublished() != 0) Publish();
   if (!is_blocked() && !has_pending_end()) return true;
   if (memory_left_ == 0 && CanPut()) return false;  // it had its turn, and has more
   // When half of it is free again, not for each cell.
