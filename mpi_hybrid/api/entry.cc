@@ -97,10 +97,7 @@ Error NoSuchWin(MPI_Win handle) { return NoSuch(MPI_ERR_WIN, "win", "a window", 
 
 Error wrong::Count(MPI_Count count) { return Error(MPI_ERR_COUNT, "count " + std::to_string(count) + " is negative"); }
 
-Error CheckNotNull(const void* argument, const char* argument_name) {
-  if (argument != nullptr) return {};
-  return Error(MPI_ERR_ARG, std::string(argument_name) + " is a null pointer");
-}
+Error wrong::Null(const char* argument_name) { return Error(MPI_ERR_ARG, std::string(argument_name) + " is a null pointer"); }
 
 Error wrong::Extent(MPI_Count count, const Datatype& type) {
   return Error(MPI_ERR_COUNT, std::to_string(count) + " elements of " + std::to_string(type.size) + " bytes, " +

@@ -92,13 +92,17 @@ Error SendTag(int tag);
 Error ReceiveTag(int tag);
 Error Type(MPI_Datatype handle);
 Error NotCommitted(MPI_Datatype handle);
+Error Null(const char* argument_name);
 }  // namespace wrong
 
 inline Error CheckCount(MPI_Count count) {
   if (count >= 0) [[likely]] return {};
   return wrong::Count(count);
 }
-Error CheckNotNull(const void* argument, const char* argument_name);  // MPI_ERR_ARG
+inline Error CheckNotNull(const void* argument, const char* argument_name) {  // MPI_ERR_ARG
+  if (argument != nullptr) [[likely]] return {};
+  return wrong::Null(argument_name);
+}
 // More than memory can hold: MPI_ERR_COUNT.
 inline Error CheckExtent(MPI_Count count, const Datatype& type) {
   // More than any address space has, and few enough that the ranks of a job together do not overflow.

@@ -81,8 +81,7 @@ uint64_t MixIdentity(uint64_t a, uint64_t b) {
   return x ^ x >> 33;
 }
 
-Comm* Comm::Find(MPI_Comm handle) {
-  if (handle == MPI_COMM_WORLD) return g_world;
+Comm* Comm::FindOther(MPI_Comm handle) {
   if (handle == MPI_COMM_SELF) return g_self;
   return Table().Find(handle);
 }
@@ -121,11 +120,12 @@ void MakeWorld(int rank, int size) {
   TheContextPool() = ContextPool();
   std::vector<ProcessId> everyone(static_cast<size_t>(size));
   std::iota(everyone.begin(), everyone.end(), 0);
-  g_world = MakePredefined(MPI_COMM_WORLD, "MPI_COMM_WORLD", 0, rank, std::move(everyone));
+  g_world = Comm::world_ = MakePredefined(MPI_COMM_WORLD, "MPI_COMM_WORLD", 0, rank, std::move(everyone));
   g_self = MakePredefined(MPI_COMM_SELF, "MPI_COMM_SELF", 2, 0, {rank});
 }
 
 void DropWorld() {
+  Comm::world_ = nullptr;
   if (Comm* world = std::exchange(g_world, nullptr)) world->Release();
   if (Comm* self = std::exchange(g_self, nullptr)) self->Release();
 }

@@ -79,7 +79,7 @@ class Comm : public RefCounted<Comm> {
   // Of what is made on the `number`th occasion by the members of this one.
   uint64_t IdentityOfChild(uint64_t number) const;
 
-  static Comm* Find(MPI_Comm handle);
+  static Comm* Find(MPI_Comm handle) { return handle == MPI_COMM_WORLD ? world_ : FindOther(handle); }
 
   // A handle for the program, which owns a reference until TakeBack (MPI_Comm_free; not of predefined ones). Requests
   // may keep the object alive after that; its handle is MPI_COMM_NULL then.
@@ -87,6 +87,11 @@ class Comm : public RefCounted<Comm> {
   static void TakeBack(Comm& comm);
 
  private:
+  friend void MakeWorld(int rank, int size);
+  friend void DropWorld();
+  static Comm* FindOther(MPI_Comm handle);
+
+  static inline Comm* world_ = nullptr;  // World(), while there is one
   uint64_t identity_ = 0;
 };
 

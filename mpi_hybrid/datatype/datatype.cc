@@ -65,8 +65,10 @@ Datatype* Datatype::FindWithMarkers(MPI_Datatype handle) {
   return type != nullptr && type->users > 0 ? type : nullptr;
 }
 
-Datatype* Datatype::Find(MPI_Datatype handle) {
-  return handle == MPI_LB || handle == MPI_UB ? nullptr : FindWithMarkers(handle);
+Datatype* Datatype::FindAny(MPI_Datatype handle) {
+  Datatype* const type = handle == MPI_LB || handle == MPI_UB ? nullptr : FindWithMarkers(handle);
+  if (type != nullptr && type->builtin) found_[handle & kMostFound] = type;
+  return type;
 }
 
 MPI_Datatype Datatype::Give(Datatype& type) {

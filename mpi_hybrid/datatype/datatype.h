@@ -70,7 +70,10 @@ class Datatype : public RefCounted<Datatype> {
   mutable int users = 0;  // references of the program to `handle`
 
   // A predefined or made type; null when `handle` is neither, was freed, or is MPI_LB or MPI_UB.
-  static Datatype* Find(MPI_Datatype handle);
+  static Datatype* Find(MPI_Datatype handle) {
+    Datatype* const type = found_[handle & kMostFound];
+    return type != nullptr && type->handle == handle ? type : FindAny(handle);
+  }
   // MPI_LB and MPI_UB too.
   static Datatype* FindWithMarkers(MPI_Datatype handle);
 
@@ -85,6 +88,13 @@ class Datatype : public RefCounted<Datatype> {
 
   Datatype() = default;
   ~Datatype();
+
+ private:
+  static Datatype* FindAny(MPI_Datatype handle);
+
+  // Predefined types that the program has used, by the low bits of their handles.
+  static constexpr MPI_Datatype kMostFound = 0xff;
+  static inline Datatype* found_[kMostFound + 1] = {};
 };
 
 // Walks over the memory of `count` elements of `type` at `buffer`, in the order of the type map, in pieces that are contiguous.

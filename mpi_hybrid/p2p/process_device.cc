@@ -37,9 +37,7 @@ constexpr int kFewRanks = 8;  // for each processor
 // processors take a third of that time.
 constexpr size_t kInPlaceFrom = 1024 * 1024;
 
-Engine* g_engine = nullptr;
 Device* g_device = nullptr;
-bool g_stopped = false;
 std::vector<ProcessId> g_found_gone;  // of which ClassOfGone said so, and no connection yet
 bool g_has_wire = false;
 std::chrono::microseconds g_spin{0};
@@ -104,7 +102,7 @@ Error AddSctp(Job& job) {
   for (const std::string& text : user.addresses) {
     if (const auto address = transport::SocketAddress::Parse(text, 0)) settings.local_addresses.push_back(*address);
   }
-  g_device->Add(std::make_unique<SctpTransport>(job, *g_engine, g_device->loop(), transport::ProcessNetwork(), **sctp,
+  g_device->Add(std::make_unique<SctpTransport>(job, *g_process_engine, g_device->loop(), transport::ProcessNetwork(), **sctp,
                                                 settings));
   return {};
 }
@@ -121,7 +119,7 @@ Error AddWire(Job& job, bool for_others) {
   if (wire != "tcp") return Error(MPI_ERR_OTHER, "WEFT_MPI_LLP='" + std::string(wire) + "' is neither tcp nor sctp");
   g_has_wire = true;
   // Ranks that spin empty a short send buffer at once; those that share a processor would only take turns more often.
-  g_device->Add(std::make_unique<TcpTransport>(job, *g_engine, g_device->loop(), /*short_buffers=*/g_spin.count() != 0,
+  g_device->Add(std::make_unique<TcpTransport>(job, *g_process_engine, g_device->loop(), /*short_buffers=*/g_spin.count() != 0,
                                                /*beside_another=*/shm::ThisNode() != nullptr));
   return {};
 }
@@ -166,8 +164,6 @@ void StopListeningForDeaths() {
 
 }  // namespace
 
-Device* ProcessDevice() { return g_stopped ? nullptr : g_device; }
-Engine* ProcessEngine() { return g_engine; }
 std::chrono::microseconds SpinTime() { return g_spin; }
 
 bool HandsProcessorOn() {
@@ -180,14 +176,14 @@ bool SharesProcessor() { return g_processors != nullptr && g_processors->Shares(
 Error StartDevice() {
   Job& job = ThisJob();
   ChooseSpin(job.ranks_on_host);
-  g_engine = new Engine(job.rank, LimitsFromEnvironment());
-  g_engine->set_describe([&job](ProcessId process) { return job.processes.Describe(process); });
-  g_engine->set_on_gone([&job](ProcessId process) { job.processes.Left(process); });
-  g_device = new Device(*g_engine);
+  g_process_engine = new Engine(job.rank, LimitsFromEnvironment());
+  g_process_engine->set_describe([&job](ProcessId process) { return job.processes.Describe(process); });
+  g_process_engine->set_on_gone([&job](ProcessId process) { job.processes.Left(process); });
+  g_process_device = g_device = new Device(*g_process_engine);
   if (shm::NodeSegment* node = shm::ThisNode()) {
     const size_t in_place_from = ProcessSettings().SharesMemory() == SameHost::kAuto ? kInPlaceFrom : shm::kNeverInPlace;
     if (job.ranks_on_host <= ProcessorCount()) g_processors = new shm::Processors(*node);
-    g_device->Add(std::make_unique<shm::ShmTransport>(*node, *g_engine, g_device->loop(), in_place_from));
+    g_device->Add(std::make_unique<shm::ShmTransport>(*node, *g_process_engine, g_device->loop(), in_place_from));
   }
   WEFT_MPI_TRY(AddWire(job, /*for_others=*/false));
   WEFT_MPI_TRY(g_device->Start());
@@ -216,7 +212,7 @@ void StopDevice() {
   if (ProcessDevice() == nullptr) return;
   StopListeningForDeaths();
   g_device->Stop();
-  g_stopped = true;  // it stays: requests that the program never completed may point to it
+  g_process_device = nullptr;  // it stays: requests that the program never completed may point to it
 }
 
 std::vector<ProcessId> GoneOf(const Group& group) {
@@ -228,20 +224,20 @@ std::vector<ProcessId> GoneOf(const Group& group) {
     if (std::erase(g_found_gone, process) == 0 && !has_ended) continue;
     // Who asks the kernel, as collectives on one host do, or whose window failed, may know it before the connection does.
     ProcessDevice()->ConnectTo(process);
-    const Link& link = g_engine->LinkTo(process);
+    const Link& link = g_process_engine->LinkTo(process);
     Progress::WaitUntil([&] { return link.is_gone(); }, std::chrono::steady_clock::now() + kNoticed);
   }
-  return g_engine->GoneOf(group);
+  return g_process_engine->GoneOf(group);
 }
 
 int ClassOfGone(ProcessId process) {
-  const Link* const link = g_engine == nullptr ? nullptr : g_engine->FindLink(process);
+  const Link* const link = g_process_engine == nullptr ? nullptr : g_process_engine->FindLink(process);
   if (link != nullptr && link->state() == Link::State::kLeft) return MPI_ERR_PROC_ABORTED;
   const bool is_known = link != nullptr && link->is_gone();
   if (!is_known && std::find(g_found_gone.begin(), g_found_gone.end(), process) == g_found_gone.end()) g_found_gone.push_back(process);
   return MPIX_ERR_PROC_FAILED;
 }
 
-bool IsDead(ProcessId process) { return g_engine != nullptr && g_engine->IsDead(process); }
+bool IsDead(ProcessId process) { return g_process_engine != nullptr && g_process_engine->IsDead(process); }
 
 }  // namespace weft::mpi

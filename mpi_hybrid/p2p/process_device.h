@@ -8,9 +8,11 @@
 
 namespace weft::mpi {
 
-// This process's, between StartDevice and StopDevice; null otherwise.
-Device* ProcessDevice();
-Engine* ProcessEngine();
+// This process's, between StartDevice and StopDevice; null otherwise. Set by these alone.
+inline Device* g_process_device = nullptr;
+inline Engine* g_process_engine = nullptr;
+inline Device* ProcessDevice() { return g_process_device; }
+inline Engine* ProcessEngine() { return g_process_engine; }
 
 // Once it is known who of the host joined its segment (shm::SettleNode): from now on a rank polls that has processors for itself and for all
 // that may run there, though others of the host be many.

@@ -199,6 +199,7 @@ Progress::Waiter::Waiter() {
   State& state = TheState();
   spins_ = SpinTime().count() != 0 && state.waits_to_sleep == 0;
   if (state.waits_to_sleep != 0) --state.waits_to_sleep;
+  fresh_ = spins_;
 }
 
 Progress::Waiter::~Waiter() {
@@ -219,16 +220,16 @@ std::chrono::steady_clock::duration Progress::Waiter::Patience() const {
 
 bool Progress::Waiter::Poll() {
   const bool moved = Progress::Poll();
-  if (moved) in_vain_ = 0;
+  if (moved) Restart();
   return moved;
 }
 
 void Progress::Waiter::Rest() {
   const bool threads = LibraryLock::threads_enabled();
-  if (in_vain_++ % kLooksPerClock != 0 && fresh_ && !threads) return;
+  if (++in_vain_ % kLooksPerClock != 0 && fresh_ && !threads) return;
   Device* device = ProcessDevice();
   const Clock::time_point now = Clock::now();
-  if (in_vain_ == 1) idle_since_ = now;
+  if (!std::exchange(idle_, true)) idle_since_ = now;
   const Clock::duration idle = now - idle_since_;
   fresh_ = spins_ && idle < kGreedyInMemory;
   if (device == nullptr || idle < Patience()) {
@@ -253,7 +254,7 @@ void Progress::Waiter::Rest() {
     SleepInEpoll(state, *device, watch_);
     slept_ = true;
   }
-  in_vain_ = 0;
+  Restart();
 }
 
 }  // namespace weft::mpi

@@ -88,11 +88,16 @@ class Progress {
 
    private:
     std::chrono::steady_clock::duration Patience() const;
+    void Restart() {
+      in_vain_ = 0;
+      idle_ = false;
+    }
 
     int in_vain_ = 0;
+    bool idle_ = false;  // since idle_since_
     bool spins_;  // rather than sleep at once
     bool slept_ = false;
-    bool fresh_ = false;  // it spins, and has for a moment only
+    bool fresh_;  // it spins, and has for a moment only
     Watch watch_;
     std::chrono::steady_clock::time_point idle_since_;
   };

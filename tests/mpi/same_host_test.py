@@ -82,7 +82,7 @@ class SameHost(mpi.MpiTest):
     def test_windows_go_over_the_wire_that_was_asked_for(self):
         for setting in "WEFT_LLP=sctp", "WEFT_MPA_CRC=on":
             with self.subTest(setting=setting):
-                self.assertEqual(set(ways(self.run_parts([(3, [setting])])).values()), {(0, 0, 2)})
+                self.assertEqual(set(ways(self.run_parts([(3, [setting])], FIRST)).values()), {(0, 0, 2)})
 
     def test_off_is_off(self):
         said = carried(self.run_parts([(2, ["WEFT_SAME_HOST=off"])], FIRST, program=MESSAGES))

@@ -66,6 +66,10 @@ class Device {
   size_t WriteAtOnce(Link& link, std::span<const iovec> pieces, size_t total, uint32_t flow) {
     return TransportOf(link).WriteAtOnce(link, pieces, total, flow);
   }
+  // Transport::ShowsFrames, PeekFrame and FrameTaken.
+  bool ShowsFrames(const Link& link) { return TransportOf(link).ShowsFrames(link); }
+  size_t PeekFrame(const Link& link, std::span<iovec, 2> pieces) { return TransportOf(link).PeekFrame(link, pieces); }
+  void FrameTaken(const Link& link) { TransportOf(link).FrameTaken(link); }
   // Transport::WriteSoon.
   size_t WriteSoon(Link& link, std::span<const iovec> pieces, size_t total, uint32_t flow) {
     return TransportOf(link).WriteSoon(link, pieces, total, flow);

@@ -47,6 +47,15 @@ class Transport : public EventLoop::Timed {
     return WriteAtOnce(link, pieces, total, flow);
   }
 
+  // The fast path of a wait for one message: whether PeekFrame may ever show one.
+  virtual bool ShowsFrames(const Link& /*link*/) const { return false; }
+  // The next frame of `link`, where all of it is there and the wire can show it: in so many pieces, its header is in the first. It stays the
+  // next one, and another may look at it or change it meanwhile: what is looked at is to be copied first. 0: none, or none of that kind; then
+  // Poll brings what there is.
+  virtual size_t PeekFrame(const Link& /*link*/, std::span<iovec, 2> /*pieces*/) { return 0; }
+  // That frame was copied, and is over.
+  virtual void FrameTaken(const Link& /*link*/) {}
+
   // Reads what is there and writes what was left; may have the loop dispatch. Whether anything moved.
   virtual bool Poll() = 0;
   // Before a sleep: what comes from now on ends it by a descriptor of the loop. False: there is something to do

@@ -73,6 +73,9 @@ class Engine {
                   Channel channel, Request** request);
   Error StartReceive(void* buffer, MPI_Aint count, const Datatype& type, int source, int tag, Comm& comm, Channel channel,
                      Request** request);
+  // A message that `source` has sent to `comm` with `tag`, if one is the next to come, has no other receive: none is posted that it matches, and
+  // no earlier one waits. Neither is a wild card.
+  bool IsForNewReceive(int source, int tag, const Comm& comm, Channel channel) const;
   // An eager message of which the first `written` bytes (of the frame: header, then data) went out already; returns the request. Only
   // when the link has no other output.
   Request* ContinueSend(Link& link, const FrameHeader& header, const Payload& payload, size_t written, const Datatype& type, Comm& comm);

@@ -327,6 +327,15 @@ bool Link::OnHeader(Inbound& in, const FrameHeader& header) {
   return false;
 }
 
+bool Link::TakeAtOnce(const FrameHeader& header) {
+  if (credit_ + header.credit > kMostCredit || header.length > engine_.limits().window) return false;
+  credit_ += header.credit;
+  ++g_counters.messages_received;
+  g_counters.bytes_received += header.length;
+  GiveBack(CostOf(header.length));
+  return true;
+}
+
 // Over several streams it may overtake what was sent before it.
 bool Link::OnGoodbye(const FrameHeader& header) {
   if (streams_ == nullptr) {

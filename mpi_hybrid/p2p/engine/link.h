@@ -104,6 +104,12 @@ class Link {
   // The next bytes, which were read to somewhere else: they are copied to where they belong.
   [[nodiscard]] bool ReadStaged(std::span<const uint8_t> bytes, size_t stream = 0);
 
+  // Nothing is missing of what has begun to arrive: the next bytes are those of a header.
+  bool is_between_frames() const { return !first_in_.in_body && first_in_.header_have == 0 && !has_streams(); }
+  // An eager message that is the next frame, to which no posted receive has a right, was copied to the program at once. False: it was not
+  // legal; nothing has happened.
+  [[nodiscard]] bool TakeAtOnce(const FrameHeader& header);
+
   // Takes the notes out of the queue, of which nothing is written.
   std::vector<SendRequest*> TakeNotes();
   // The peer is gone: fails the sends that are queued and what arrives just now.

@@ -27,6 +27,22 @@ class Payload {
     }
   }
 
+  // The cursor is large, and most data have none.
+  Payload(const Payload& other) : at_(other.at_), left_(other.left_), fine_grained_(other.fine_grained_) {
+    if (other.cursor_) cursor_.emplace(*other.cursor_);
+  }
+  Payload& operator=(const Payload& other) {
+    at_ = other.at_;
+    left_ = other.left_;
+    fine_grained_ = other.fine_grained_;
+    if (other.cursor_) {
+      cursor_.emplace(*other.cursor_);
+    } else {
+      cursor_.reset();
+    }
+    return *this;
+  }
+
   size_t left() const { return left_; }
   // The data are in so many small pieces that copying them costs less than a system call over a list of them.
   bool fine_grained() const { return fine_grained_; }

@@ -1,33 +1,12 @@
 #include "mpi_hybrid/p2p/shm/ring.h"
 
-#include <cstring>
-
 namespace weft::mpi::shm {
-namespace {
-
-constexpr size_t kWhereAt = RingSlot::kInlineBesideBulk, kLengthAt = kWhereAt + sizeof(uint64_t);
-
-}  // namespace
 
 bool RingWriter::Look() {
   const uint32_t read = page_.read.load(std::memory_order_acquire);
   if (read - read_ > under_way()) return false;
   read_ = read;
   return true;
-}
-
-uint32_t RingWriter::Put(size_t first_bytes, BulkKind bulk, uint64_t where, uint64_t length) {
-  RingSlot& slot = page_.slots[at_];
-  if (bulk == BulkKind::kCell || bulk == BulkKind::kMemory) {
-    std::memcpy(slot.bytes + kWhereAt, &where, sizeof(where));
-    std::memcpy(slot.bytes + kLengthAt, &length, sizeof(length));
-  }
-  ++written_;
-  if (++at_ == RingPage::kSlots) at_ = 0;
-  // Sequentially consistent: whether the reader sleeps is looked at after it.
-  slot.control.store(uint64_t{written_} | uint64_t{first_bytes} << 32 | static_cast<uint64_t>(bulk) << 40,
-                     std::memory_order_seq_cst);
-  return written_;
 }
 
 RingReader::Result RingReader::Look(RingItem* item) const {
@@ -42,8 +21,8 @@ RingReader::Result RingReader::Look(RingItem* item) const {
   if (first_bytes > (refers ? RingSlot::kInlineBesideBulk : RingSlot::kInline)) return Result::kNonsense;
   item->first = {slot.bytes, first_bytes};
   if (!refers) return Result::kItem;
-  std::memcpy(&item->where, slot.bytes + kWhereAt, sizeof(item->where));
-  std::memcpy(&item->length, slot.bytes + kLengthAt, sizeof(item->length));
+  std::memcpy(&item->where, slot.bytes + RingSlot::kWhereAt, sizeof(item->where));
+  std::memcpy(&item->length, slot.bytes + RingSlot::kLengthAt, sizeof(item->length));
   const bool in_cell = item->bulk == BulkKind::kCell;
   if (in_cell && item->where >= cells_) return Result::kNonsense;
   if (item->length == 0 || item->length > (in_cell ? cell_bytes_ : kMostFromMemory)) return Result::kNonsense;

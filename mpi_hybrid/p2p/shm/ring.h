@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 #include "mpi_hybrid/shm/layout.h"
@@ -33,6 +34,12 @@ enum class BulkKind : uint8_t {
 
 struct alignas(kLine) RingSlot {
   static constexpr size_t kInline = 56, kInlineBesideBulk = 40;
+  static constexpr size_t kWhereAt = kInlineBesideBulk, kLengthAt = kWhereAt + sizeof(uint64_t);
+
+  void SetBulk(uint64_t where, uint64_t length) {
+    std::memcpy(bytes + kWhereAt, &where, sizeof(where));
+    std::memcpy(bytes + kLengthAt, &length, sizeof(length));
+  }
 
   std::atomic<uint64_t> control;
   uint8_t bytes[kInline];
@@ -81,7 +88,15 @@ class RingWriter {
   // Where the next slot's first bytes go; there is room.
   uint8_t* next() { return page_.slots[at_].bytes; }
   // Gives the slot to the reader, who is still to be rung (NodeSegment::RingAfterFence). Its count.
-  uint32_t Put(size_t first_bytes, BulkKind bulk, uint64_t where = 0, uint64_t length = 0);
+  uint32_t Put(size_t first_bytes, BulkKind bulk, uint64_t where = 0, uint64_t length = 0) {
+    RingSlot& slot = page_.slots[at_];
+    if (bulk == BulkKind::kCell || bulk == BulkKind::kMemory) slot.SetBulk(where, length);
+    ++written_;
+    if (++at_ == RingPage::kSlots) at_ = 0;
+    // Sequentially consistent: whether the reader sleeps is looked at after it.
+    slot.control.store(uint64_t{written_} | uint64_t{first_bytes} << 32 | static_cast<uint64_t>(bulk) << 40, std::memory_order_seq_cst);
+    return written_;
+  }
 
   // Before a sleep: the reader is to ring when it has read so many; to be followed by a Look. 0 is one, too.
   void WaitFor(uint32_t read) { page_.waits_for.store(RingPage::kWaits | read, std::memory_order_seq_cst); }

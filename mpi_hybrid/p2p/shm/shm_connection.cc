@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kPieces = 64;        // of one gathering write or scattering read
 constexpr int kItemsPerTurn = 32;     // then others have theirs
 constexpr uint32_t kPublishEvery = 4;  // slots, so that the writer has its cells back while they are in the cache
-constexpr uint32_t kLookFrom = 4;     // slots under way, from which on it is asked what of them was read
+constexpr size_t kLookFrom = 4;       // cells under way, from which on it is asked what of them was read
 
 size_t Sum(std::span<const iovec> pieces) {
   size_t sum = 0;
@@ -71,12 +71,29 @@ bool ShmConnection::Read() {
     }
     reader_.Advance();
     cells |= item.bulk == BulkKind::kCell;
-    if (reader_.unpublished() == kPublishEvery || item.bulk == BulkKind::kMemory) Publish();
+    if (reader_.unpublished() >= kPublishEvery || item.bulk == BulkKind::kMemory) Publish();
   }
   // Cells are missed by all to whom their owner sends; of the last slots the writer hears in a moment of leisure, since whoever waits for what
   // they brought comes first.
   if ((cells || items == 0) && reader_.unpublished() != 0) Publish();
   return items != 0;
+}
+
+size_t ShmConnection::PeekFrame(std::span<iovec, 2> pieces) {
+  if (!reader_.has_news() || lost_) return 0;
+  RingItem item;
+  if (reader_.Look(&item) != RingReader::Result::kItem || item.first.empty()) return 0;
+  pieces[0] = {const_cast<uint8_t*>(item.first.data()), item.first.size()};
+  shown_cell_ = item.bulk == BulkKind::kCell;
+  if (item.bulk == BulkKind::kNone) return 1;
+  if (item.bulk != BulkKind::kCell) return 0;
+  pieces[1] = {const_cast<uint8_t*>(its_cells_ + item.where * kCellBytes), static_cast<size_t>(item.length)};
+  return 2;
+}
+
+void ShmConnection::FrameTaken() {
+  reader_.Advance();
+  if (shown_cell_ || reader_.unpublished() >= kPublishEvery) Publish();
 }
 
 void ShmConnection::Publish() {
@@ -231,10 +248,16 @@ bool ShmConnection::MemoryWasRead() {
 
 size_t ShmConnection::WriteAtOnce(std::span<const iovec> pieces, size_t total) {
   if (lost_ || memory_left_ != 0) return 0;
-  if (writer_.under_way() >= kLookFrom && !Reclaim()) return 0;
+  // How far the peer is costs a line of the cache.
+  if ((held_ >= kLookFrom || writer_.under_way() >= RingPage::kSlots / 2) && !Reclaim()) return 0;
   if (!writer_.has_room()) return 0;
   if (total <= RingSlot::kInline) {
-    const size_t first = Gather(pieces, 0, writer_.next(), total);
+    uint8_t* const slot = writer_.next();
+    size_t first = 0;
+    for (const iovec& piece : pieces) {
+      std::memcpy(slot + first, piece.iov_base, piece.iov_len);
+      first += piece.iov_len;
+    }
     Publish(first, BulkKind::kNone);
     return first;
   }

@@ -75,6 +75,9 @@ class ShmConnection {
 
   // What came, for a turn. Each may complete requests, which may call Write; whether anything moved.
   bool Read();
+  // Transport::PeekFrame and FrameTaken: a frame that a slot holds, or a slot and one cell.
+  size_t PeekFrame(std::span<iovec, 2> pieces);
+  void FrameTaken();
   // What the link has queued, as far as there is room.
   bool Write();
   // Has something that waits for the peer to read.
@@ -140,6 +143,7 @@ class ShmConnection {
   size_t memory_left_ = 0;   // bytes that the peer is to read where they lie
   uint32_t memory_slot_ = 0;  // ... which it has when it has read so many slots
   bool reads_memory_ = false;  // the peer's
+  bool shown_cell_ = false;    // the frame that was looked at last has one
   bool waits_ = false;       // the peer is asked to ring
   bool output_ended_ = false;
   bool end_told_ = false;

@@ -63,6 +63,23 @@ struct Fixture final : ShmConnection::Owner {
     }
   }
 
+  // As a receive does for which nothing is posted.
+  bool TakeAtOnce() {
+    iovec pieces[2];
+    const size_t count = link().is_between_frames() ? connection->PeekFrame(pieces) : 0;
+    std::vector<uint8_t> frame;
+    for (size_t i = 0; i < count; ++i) {
+      const auto* bytes = static_cast<const uint8_t*>(pieces[i].iov_base);
+      frame.insert(frame.end(), bytes, bytes + pieces[i].iov_len);
+    }
+    if (frame.size() < FrameHeader::kLength) return false;
+    const auto header = FrameHeader::Parse(std::span<const uint8_t>(frame).first<FrameHeader::kLength>());
+    if (!header || header->kind != FrameKind::kEager || header->length != frame.size() - FrameHeader::kLength) return false;
+    if (!link().TakeAtOnce(*header)) return false;
+    connection->FrameTaken();
+    return true;
+  }
+
   void WakePeer(ShmConnection&) override {}
   // Where there is such memory: anything, or a part of it.
   ssize_t ReadPeer(ShmConnection&, std::span<const iovec> to, uint64_t from, size_t bytes) override {
@@ -145,6 +162,7 @@ void RunOne(const uint8_t* data, size_t size) {
         }
         if (piece[14] > 250) kind = piece[13];
         slot.control = uint64_t{number} | uint64_t{bytes} << 32 | uint64_t{kind} << 40 | uint64_t{piece[15] == 77} << 50;
+        if (piece[15] % 4 == 1 && fixture.TakeAtOnce()) break;
         fixture.connection->Read();
       }
     }

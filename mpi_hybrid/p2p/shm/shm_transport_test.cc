@@ -177,6 +177,51 @@ TEST_F(ShmTransportTest, EveryLengthAroundSlotsAndCellsArrives) {
   }
 }
 
+TEST_F(ShmTransportTest, AFrameThatASlotOrOneCellHoldsIsShownAndTakenAtOnce) {
+  Make(2);
+  ExpectTraffic(0, 1);
+  for (int round = 0; round < 3 * static_cast<int>(RingPage::kSlots); ++round) {
+    const std::vector<uint8_t> data = Data(static_cast<size_t>(round * 97) % shm::kCellBytes, round);
+    Request* send = at(0).Send(data, 1, 1);
+    at(0).device.Flush();
+    iovec pieces[2];
+    const size_t count = at(1).device.PeekFrame(at(1).link(), pieces);
+    ASSERT_EQ(count, data.size() <= 16 ? 1U : 2U);
+    const auto* const first = static_cast<const uint8_t*>(pieces[0].iov_base);
+    const auto header = FrameHeader::Parse(std::span<const uint8_t, FrameHeader::kLength>(first, FrameHeader::kLength));
+    ASSERT_TRUE(header);
+    ASSERT_EQ(header->length, data.size());
+    std::vector<uint8_t> got(first + FrameHeader::kLength, first + pieces[0].iov_len);
+    if (count == 2) got.insert(got.end(), static_cast<uint8_t*>(pieces[1].iov_base), static_cast<uint8_t*>(pieces[1].iov_base) + pieces[1].iov_len);
+    ASSERT_EQ(got, data);
+    ASSERT_TRUE(at(1).link().TakeAtOnce(*header));
+    at(1).device.FrameTaken(at(1).link());
+    EXPECT_EQ(at(1).device.PeekFrame(at(1).link(), pieces), 0U);
+    EXPECT_TRUE(send->complete);
+    send->Release();
+  }
+  ExpectTraffic(0, 1);
+}
+
+TEST_F(ShmTransportTest, AFrameInSeveralPiecesIsNotShownWhole) {
+  Make(2);
+  ExpectTraffic(0, 1);
+  const std::vector<uint8_t> data = Data(20'000, 1);
+  Request* send = at(0).Send(data, 1, 1);
+  at(0).device.Flush();
+  iovec pieces[2];
+  const size_t count = at(1).device.PeekFrame(at(1).link(), pieces);
+  size_t shown = 0;
+  for (size_t i = 0; i < count; ++i) shown += pieces[i].iov_len;
+  EXPECT_LT(shown, FrameHeader::kLength + data.size());
+  std::vector<uint8_t> got(data.size());
+  Request* receive = at(1).Receive(got, 0, 1);
+  ASSERT_TRUE(PollUntil([&] { return receive->complete; }));
+  EXPECT_EQ(got, data);
+  receive->Release();
+  send->Release();
+}
+
 TEST_F(ShmTransportTest, WhoReadsNothingLeavesCellsToTheOthers) {
   constexpr int kRanks = 20;
   Make(kRanks);
