@@ -9,6 +9,7 @@
 #include "mpi_hybrid/coll/host_group.h"
 #include "mpi_hybrid/coll/schedule_request.h"
 #include "mpi_hybrid/coll/tuning.h"
+#include "mpi_hybrid/coll/two_levels.h"
 
 namespace weft::mpi {
 namespace {
@@ -84,6 +85,11 @@ bool CarriedOnHost(Collective collective, Comm& comm, const Launch& launch, Erro
   return CarriedOnHost(comm, launch, result, carry);
 }
 
+// Null: the hosts that ranks are on make no difference to it.
+const TwoLevels* LevelsFor(Collective collective, MPI_Aint bytes, Comm& comm) {
+  return bytes > TwoLevels::kMostBytes || IsForced(collective) ? nullptr : TwoLevels::Of(comm);
+}
+
 // Vectors of the type may be reduced piece by piece.
 bool IsInPieces(const Datatype& type) { return type.dense && type.size > 0 && type.size <= host::Member::kMostElement; }
 
@@ -115,6 +121,7 @@ Error Barrier(Comm& comm, Launch launch) {
   if (CarriedOnHost(comm, launch, &result, [](host::Member& host) { return host.Barrier(); })) return result;
   return Carry(comm, launch, std::tie(), [&](Schedule& schedule) {
     if (comm.inter) return BuildInterBarrier(schedule, InterPlaceIn(comm));
+    if (const TwoLevels* levels = TwoLevels::Of(comm)) return levels->BuildBarrier(schedule);
     BuildBarrier(schedule, PlaceIn(comm));
   });
 }
@@ -127,6 +134,9 @@ Error Broadcast(void* buffer, MPI_Aint count, const Datatype& type, int root, Co
   }
   return Carry(comm, launch, std::tie(type), [&](Schedule& schedule) {
     if (comm.inter) return BuildInterBroadcast(schedule, InterPlaceIn(comm), buffer, count, type, root);
+    if (const TwoLevels* levels = LevelsFor(Collective::kBroadcast, count * type.size, comm)) {
+      return levels->BuildBroadcast(schedule, buffer, count, type, root);
+    }
     BuildBroadcast(schedule, PlaceIn(comm), Choose(Collective::kBroadcast, count * type.size, comm.size()), buffer,
                    count, type, root);
   });
@@ -232,6 +242,8 @@ Error Reduce(const void* send, void* receive, MPI_Aint count, const Datatype& ty
   }
   return Carry(comm, launch, std::tie(reduction), [&](Schedule& schedule) {
     if (comm.inter) return BuildInterReduce(schedule, InterPlaceIn(comm), reduction, root);
+    const TwoLevels* const levels = LevelsFor(Collective::kReduce, count * type.size, comm);
+    if (levels != nullptr && levels->KeepsResult(op, type, count * type.size, root)) return levels->BuildReduce(schedule, reduction, root);
     const Algorithm algorithm = Choose(Collective::kReduce, count * type.size, comm.size(), op.commutative);
     BuildReduce(schedule, PlaceIn(comm), algorithm, reduction, root);
   });
@@ -249,6 +261,8 @@ Error AllReduce(const void* send, void* receive, MPI_Aint count, const Datatype&
   }
   return Carry(comm, launch, std::tie(reduction), [&](Schedule& schedule) {
     if (comm.inter) return BuildInterAllReduce(schedule, InterPlaceIn(comm), reduction);
+    const TwoLevels* const levels = LevelsFor(Collective::kAllReduce, count * type.size, comm);
+    if (levels != nullptr && levels->KeepsResult(op, type, count * type.size)) return levels->BuildAllReduce(schedule, reduction);
     const Algorithm algorithm = Choose(Collective::kAllReduce, count * type.size, comm.size(), op.commutative);
     BuildAllReduce(schedule, PlaceIn(comm), algorithm, reduction);
   });

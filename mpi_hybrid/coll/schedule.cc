@@ -22,7 +22,7 @@ void Schedule::Send(const void* buffer, MPI_Aint count, const Datatype& type, in
   Step& step = steps_.emplace_back();
   step.kind = Step::Kind::kSend;
   step.local = local_;
-  step.peer = peer;
+  step.peer = among_.empty() ? peer : among_[static_cast<size_t>(peer)];
   step.from = buffer;
   step.count = count;
   step.type = &type;
@@ -38,7 +38,7 @@ void Schedule::ReceiveAtMost(void* buffer, MPI_Aint count, const Datatype& type,
   Step& step = steps_.emplace_back();
   step.kind = Step::Kind::kReceive;
   step.local = local_;
-  step.peer = peer;
+  step.peer = among_.empty() ? peer : among_[static_cast<size_t>(peer)];
   step.to = buffer;
   step.count = count;
   step.type = &type;
@@ -111,6 +111,7 @@ void Schedule::Clear() {
   steps_.clear();
   open_ = false;
   local_ = false;
+  among_ = {};
   types_.clear();
   ops_.clear();
   used_ = 0;

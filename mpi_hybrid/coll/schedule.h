@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -67,6 +68,9 @@ class Schedule {
   // Peers of the steps to come are ranks of the local communicator of an intercommunicator.
   void OverLocal(bool local) { local_ = local; }
 
+  // Peers of the steps to come are places in `ranks`, which lives until the next call; empty: they are ranks.
+  void Among(std::span<const int> ranks) { among_ = ranks; }
+
   // Memory that lives as long as the schedule, not initialised, aligned to 64 bytes.
   uint8_t* Temporary(MPI_Aint bytes);
   // Room for `count` elements of `type`: their origin, aligned to 16 bytes.
@@ -91,6 +95,7 @@ class Schedule {
   std::vector<Step> steps_;
   bool open_ = false;  // messages since the last end of a round
   bool local_ = false;
+  std::span<const int> among_;
   const Datatype* bytes_;  // MPI_BYTE
   std::vector<Chunk> chunks_;
   size_t used_ = 0;  // of the last chunk

@@ -50,6 +50,7 @@ class Comm : public RefCounted<Comm> {
     virtual ~Extension() = default;
   };
   std::unique_ptr<Extension> collectives;
+  std::unique_ptr<Extension> levels;  // likewise: which ranks are on which host
   // Members whose death the program has acknowledged (MPIX_Comm_failure_ack), by number.
   std::vector<ProcessId> acknowledged;
   std::vector<ProcessId> found_dead;  // by agreements on it, whether this process has noticed or not

@@ -116,6 +116,7 @@ Error JoinJob(void (*publish_early)(Job& job)) {
     job.ranks_on_host = mapping ? mapping->RanksOnNodeOf(job.rank, job.size) : job.size;
     for (int rank = 0; rank < job.size; ++rank) {
       if (!mapping || mapping->NodeOf(rank) == mapping->NodeOf(job.rank)) job.ranks_here.push_back(rank);
+      if (mapping) job.host_of.push_back(mapping->NodeOf(rank));
     }
     if (publish_early != nullptr) publish_early(job);
   }

@@ -26,6 +26,7 @@ struct Job {
   bool one_host = true;   // the launcher started all ranks on this host
   int ranks_on_host = 1;  // this one among them
   std::vector<int> ranks_here;  // the same, ascending; as the launcher says, or all where it says nothing
+  std::vector<int> host_of;     // by rank: a number for its host, the same at all ranks; empty: the launcher says nothing
   std::unique_ptr<pmi::Client> pmi;
   bool tells_deaths = false;  // the launcher, of ranks of its jobs:
   ToldDeaths told_deaths;

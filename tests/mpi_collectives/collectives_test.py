@@ -1,5 +1,8 @@
 """Collectives of Weft's library beyond what the standard says: each algorithm over real sockets, settings, calls that do not match."""
 
+import os
+import tempfile
+
 import mpi
 import stock
 
@@ -24,6 +27,17 @@ class Collectives(mpi.MpiTest):
     def test_the_table_chooses_right_algorithms(self):
         for ranks in (1, 2, 3, 4, 7):
             self.run_job(ranks, program("every_size"))
+
+    def test_by_hosts_where_there_are_several(self):
+        self.library = mpi.WeftUnderMpiexec
+        shell = os.path.join(self.enterContext(tempfile.TemporaryDirectory()), "shell")
+        with open(shell, "w") as file:
+            file.write('#!/bin/sh\nshift\nexec sh -c "$*"\n')
+        os.chmod(shell, 0o755)
+        for hosts, ranks in (("localhost:2,a.invalid:2", 4), ("localhost:4,a.invalid:4", 8), ("localhost:1,a.invalid:3,b.invalid:2", 7),
+                             ("localhost,a.invalid", 5)):
+            with self.subTest(hosts=hosts, ranks=ranks):
+                self.run_job(ranks, program("every_size"), launcher_options=("-launcher-exec", shell, "-hosts", hosts))
 
     def test_each_algorithm_works_over_sockets(self):
         for setting in ALGORITHMS:
