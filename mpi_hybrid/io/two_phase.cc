@@ -48,6 +48,13 @@ bool WithMemory(const Work& work) {
   }
 }
 
+int64_t BytesBefore(int64_t end_of_file, std::span<const RangeRun> runs) {
+  int64_t bytes = 0;
+  RunReader reader(runs);
+  for (FileRange range; reader.Next(&range);) bytes += std::clamp<int64_t>(end_of_file - range.offset, 0, range.bytes);
+  return bytes;
+}
+
 FileRange Whole(const std::vector<Extent>& extents) {
   int64_t first = INT64_MAX, end = 0;
   for (const Extent& extent : extents) {
@@ -152,19 +159,44 @@ void TwoPhase::FindSlice(Side& side) {
   side.next = side.to < end ? view.OffsetOf(side.to) : kNowhere;
   if (side.next >= side.domain.end()) side.next = kNowhere;
   side.runs.Clear();
+  if (side.left_out) return LeaveOut(side);
   if (side.from == side.to) return;
-  RangeCursor ranges(view, side.from, side.to - side.from);
-  for (FileRange range; ranges.Next(&range);) side.runs.Add(range);
+  const bool has_memory = WithMemory([&] {
+    RangeCursor ranges(view, side.from, side.to - side.from);
+    for (FileRange range; ranges.Next(&range);) side.runs.Add(range);
+  });
+  if (!has_memory) return LeaveOut(side);
   memory_.Seek(side.from - begin);
 }
 
+void TwoPhase::LeaveOut(Side& side) {
+  Note(NoMemory(side.to - side.from));
+  side.left_out = true;
+  side.to = side.from;
+  side.next = kNowhere;
+  side.runs = {};
+}
+
+Error TwoPhase::NoMemory(int64_t bytes) const {
+  return Error(MPI_ERR_NO_MEM, file_.name + ": there is no memory to exchange " + std::to_string(bytes) + " bytes of data; less to a window (hint cb_buffer_size) takes less");
+}
+
 void TwoPhase::SendList(int index) {
-  const Side& side = sides_[static_cast<size_t>(index)];
-  WindowList list = {side.next, side.to - side.from, side.runs.runs()};
+  Side& side = sides_[static_cast<size_t>(index)];
+  WindowList list;
+  std::vector<uint8_t> message;
+  const auto make = [&] {
+    list = {side.next, side.to - side.from, side.runs.runs()};
+    if (!is_own(index)) message = list.Serialize();
+  };
+  if (!WithMemory(make)) {
+    LeaveOut(side);
+    make();
+  }
   if (is_own(index)) {
     ListOf(comm_.rank) = std::move(list);
   } else {
-    Post(list.Serialize(), aggregators_.rank(index), kList);
+    Post(std::move(message), aggregators_.rank(index), kList);
   }
 }
 
@@ -174,10 +206,14 @@ void TwoPhase::PutSlice(int index, int which) {
   FindSlice(side);
   uint8_t* const buffer = aggregators_.Buffer(index, which);
   if (buffer == nullptr) {
-    std::vector<uint8_t> data(static_cast<size_t>(side.to - side.from));
-    Pack(memory_, data);
+    std::vector<uint8_t> data;
+    if (WithMemory([&] { data.resize(static_cast<size_t>(side.to - side.from)); })) {
+      Pack(memory_, data);
+    } else {
+      LeaveOut(side);
+    }
     SendList(index);
-    if (!data.empty()) Post(std::move(data), aggregators_.rank(index), kData);
+    if (side.to != side.from) Post(std::move(data), aggregators_.rank(index), kData);
     return;
   }
   RunReader reader(side.runs.runs());
@@ -192,11 +228,12 @@ void TwoPhase::TakeSlice(int index, int which, int64_t end_of_file) {
   memory_.Seek(side.from - access_.position());
   const uint8_t* const buffer = aggregators_.Buffer(index, which);
   if (buffer == nullptr) {
-    int64_t bytes = 0;
-    RunReader reader(side.runs.runs());
-    for (FileRange range; reader.Next(&range);) bytes += std::clamp<int64_t>(end_of_file - range.offset, 0, range.bytes);
+    const int64_t bytes = BytesBefore(end_of_file, side.runs.runs());
     if (bytes == 0) return;
-    packed_.resize(static_cast<size_t>(bytes));
+    if (!MakeRoom(bytes)) {
+      Note(NoMemory(bytes));
+      return Discard(nullptr, 0, aggregators_.rank(index), kData);
+    }
     if (Fetch(packed_.data(), bytes, aggregators_.rank(index), kData)) Unpack(memory_, packed_);
     return;
   }
@@ -267,11 +304,18 @@ void TwoPhase::GiveUp(int rank, bool has_data) {
   if (access_.writes() && has_data && !aggregators_.Shares(rank)) Discard(nullptr, 0, rank, kData);
 }
 
+bool TwoPhase::MakeRoom(int64_t bytes) {
+  return WithMemory([&] { packed_.resize(static_cast<size_t>(bytes)); });
+}
+
 // What another host's rank sent, to where it belongs in the buffer.
 void TwoPhase::ReceiveData(int rank, uint8_t* buffer, const FileRange& window) {
   const WindowList& list = ListOf(rank);
   if (list.bytes == 0) return;
-  packed_.resize(static_cast<size_t>(list.bytes));
+  if (!MakeRoom(list.bytes)) {
+    Note(NoMemory(list.bytes));
+    return GiveUp(rank, /*has_data=*/true);
+  }
   if (!Fetch(packed_.data(), list.bytes, rank, kData)) return;
   RunReader reader(list.runs);
   const uint8_t* from = packed_.data();
@@ -352,11 +396,27 @@ void TwoPhase::SendGo(const Go& go) {
   }
 }
 
+// Whom there is no memory for is given up.
+std::vector<std::vector<uint8_t>> TwoPhase::RoomForData(int64_t end_of_file) {
+  std::vector<std::vector<uint8_t>> rooms;
+  while (rooms.size() < senders_.size()) {
+    const size_t i = rooms.size();
+    std::vector<uint8_t>& data = rooms.emplace_back();
+    if (senders_[i] == comm_.rank || aggregators_.Shares(senders_[i])) continue;
+    const int64_t bytes = BytesBefore(end_of_file, lists_[i].runs);
+    if (WithMemory([&] { data.reserve(static_cast<size_t>(bytes)); })) continue;
+    Note(NoMemory(bytes));
+    rooms.pop_back();
+    GiveUp(senders_[i], /*has_data=*/false);
+  }
+  return rooms;
+}
+
 // To ranks that do not see the buffer, what they asked for.
-void TwoPhase::SendData(uint8_t* buffer, const FileRange& window, int64_t end_of_file) {
+void TwoPhase::SendData(std::vector<std::vector<uint8_t>> rooms, uint8_t* buffer, const FileRange& window, int64_t end_of_file) {
   for (size_t i = 0; i < senders_.size(); ++i) {
     if (senders_[i] == comm_.rank || aggregators_.Shares(senders_[i])) continue;
-    std::vector<uint8_t> data;
+    std::vector<uint8_t>& data = rooms[i];
     RunReader reader(lists_[i].runs);
     for (FileRange range; reader.Next(&range);) {
       const int64_t there = std::clamp<int64_t>(end_of_file - range.offset, 0, range.bytes);
@@ -391,7 +451,7 @@ Error TwoPhase::Write(int64_t* moved) {
       const FileRange window = Window(sides_[static_cast<size_t>(own)]);
       uint8_t* const buffer = aggregators_.Buffer(own, which);
       GatherLists();
-      for (const int rank : senders_) {
+      for (const int rank : std::vector<int>(senders_)) {  // some may be given up
         if (rank != comm_.rank && !aggregators_.Shares(rank)) ReceiveData(rank, buffer, window);
       }
       // The others fill the other buffer, whose data is written, while this one is.
@@ -422,8 +482,9 @@ Error TwoPhase::Read(int64_t* moved) {
       uint8_t* const buffer = aggregators_.Buffer(own, which);
       GatherLists();
       const int64_t end_of_file = ReadWindow(buffer, window);
+      std::vector<std::vector<uint8_t>> rooms = RoomForData(end_of_file);
       SendGo({NextStart(), end_of_file});
-      SendData(buffer, window, end_of_file);
+      SendData(std::move(rooms), buffer, window, end_of_file);
       if (!side.sends) {  // its own data is nowhere here
         side.start = own_go_.next;
         side.active = side.start != kNowhere;
@@ -436,7 +497,10 @@ Error TwoPhase::Read(int64_t* moved) {
       const Go go = HearGo(i);
       end_of_file_ = std::min(end_of_file_, go.end_of_file);
       // The list of the next window goes first, so that the aggregator reads while this one is copied.
+      RunWriter runs;
+      std::swap(runs, side.runs);
       Side now = side;
+      std::swap(runs, now.runs);
       side.start = go.next;
       side.active = go.next != kNowhere;
       if (side.active) {

@@ -20,7 +20,8 @@ namespace weft::mpi::io {
 // ranks fill its other buffer. Reading is the same the other way round.
 //
 // Which windows there are the aggregator says, since it learns from each rank where that one goes on: gaps that nobody accesses cost
-// nothing, however large they are. What fails is noted, and the exchange goes on to its end, so that nobody waits.
+// nothing, however large they are. What fails is noted, and the exchange goes on to its end, so that nobody waits. So it does where there is no memory for lists or
+// data; there always is for messages of a few bytes.
 //
 // With the library's lock, which files' calls let go of.
 class TwoPhase {
@@ -38,6 +39,7 @@ class TwoPhase {
     FileRange domain;
     bool active = false;       // it has windows to come, and this rank takes part
     bool sends = false;        // this rank has data in its domain
+    bool left_out = false;     // ... and no memory for what is to be told of it: it tells of none
     int64_t start = 0;         // of the window
     int64_t from = 0, to = 0;  // positions of this rank's data in the window
     int64_t next = 0;          // behind it
@@ -50,6 +52,9 @@ class TwoPhase {
 
   // This rank's part of the window of aggregator `index`.
   void FindSlice(Side& side);
+  // There is no memory for it. The error is noted, and this rank goes on as one that has no more data there, so that nobody waits.
+  void LeaveOut(Side& side);
+  Error NoMemory(int64_t bytes) const;
   void PutSlice(int index, int which);
   void TakeSlice(int index, int which, int64_t end_of_file);
   void SendList(int index);
@@ -65,12 +70,15 @@ class TwoPhase {
   // `has_data`: a message with data is behind it, where there is one at all.
   void GiveUp(int rank, bool has_data);
   void ReceiveData(int rank, uint8_t* buffer, const FileRange& window);
+  bool MakeRoom(int64_t bytes);  // in packed_
   int64_t NextStart() const;
   std::vector<std::span<const RangeRun>> ListedRuns() const;
   void WriteWindow(uint8_t* buffer, const FileRange& window);
   int64_t ReadWindow(uint8_t* buffer, const FileRange& window);
   void SendGo(const Go& go);
-  void SendData(uint8_t* buffer, const FileRange& window, int64_t end_of_file);
+  // Room for what each of `senders_` that does not see the buffer asked for, before it is told that it comes.
+  std::vector<std::vector<uint8_t>> RoomForData(int64_t end_of_file);
+  void SendData(std::vector<std::vector<uint8_t>> rooms, uint8_t* buffer, const FileRange& window, int64_t end_of_file);
 
   void Post(std::vector<uint8_t> message, int rank, int tag);
   bool Fetch(void* data, int64_t bytes, int rank, int tag);

@@ -1,4 +1,4 @@
-"""An aggregator without memory for what a rank tells it (lean.c)."""
+"""Ranks without memory for what collective buffering exchanges (lean.c)."""
 
 import os
 import tempfile
@@ -9,18 +9,18 @@ import stock
 
 class Lean(mpi.MpiTest):
 
-    def collect(self, library):
+    def collect(self, library, where):
         self.library = library
         if self.sanitizer:
             self.skipTest("a sanitizer maps more than there may be")
         with tempfile.TemporaryDirectory() as directory:
-            self.run_job(2, stock.workspace_file("tests/mpi_files/lean"), os.path.join(directory, "file"))
+            self.run_job(2, stock.workspace_file("tests/mpi_files/lean"), os.path.join(directory, "file"), where)
 
     def test_with_buffers_in_common(self):
-        self.collect(mpi.WeftUnderMpiexec)
+        self.collect(mpi.WeftUnderMpiexec, "together")
 
     def test_as_if_on_hosts_of_their_own(self):
-        self.collect(mpi.WeftApart)
+        self.collect(mpi.WeftApart, "apart")
 
 
 if __name__ == "__main__":
