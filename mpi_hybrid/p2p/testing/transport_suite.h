@@ -63,6 +63,8 @@ class TransportSuite : public JobTest, public ::testing::WithParamInterface<Netw
 
   // Sends to `to`, which computes, from 0 until the wire and the window are full. What was sent is `filling`.
   std::vector<Request*> Fill(int to, const std::vector<uint8_t>& filling);
+  // Of a frame that was written at once: null, or the rest, which is sent then.
+  bool TookAll(Request* rest);
 };
 
 }  // namespace weft::mpi::testing
