@@ -512,8 +512,10 @@ void Link::FinishReply(PendingReply& pending, const Error& error, ByteSpan data,
   if (reply.sink.type) {
     --sinks_expected_;
     const bool filled = outcome.ok() && status == ReplyStatus::kDone;
-    if (filled && data.size() != reply.sink.bytes) return Break("a reply is of the wrong length");
-    if (filled) {
+    if (filled && data.size() != reply.sink.bytes) {
+      Break("a reply is of the wrong length");
+      outcome = failure();
+    } else if (filled) {
       TypeCursor cursor(reply.sink.buffer, reply.sink.count, *reply.sink.type);
       cursor.Seek(reply.sink.position);
       Unpack(cursor, data);
@@ -521,9 +523,9 @@ void Link::FinishReply(PendingReply& pending, const Error& error, ByteSpan data,
   }
   if (reply.waiter != nullptr) {
     reply.waiter->bytes = std::min(data.size(), sizeof reply.waiter->data);
-    std::memcpy(reply.waiter->data, data.data(), reply.waiter->bytes);
+    std::copy_n(data.begin(), reply.waiter->bytes, reply.waiter->data);
     reply.waiter->status = status;
-    reply.waiter->failed = !error.ok();
+    reply.waiter->failed = broken();
     reply.waiter->done = true;
   }
   if (reply.request != nullptr) reply.request->PartDone(std::move(outcome));
