@@ -22,13 +22,16 @@ std::string Name(MPI_Request handle, int index) {
   return text;
 }
 
-// Null for MPI_REQUEST_NULL. `index`: of the array, or -1.
-Error FindRequest(MPI_Request handle, int index, Request** request) {
-  *request = nullptr;
-  if (handle == MPI_REQUEST_NULL) return {};
-  *request = Request::Find(handle);
-  if (*request != nullptr && (*request)->kind != Request::Kind::kMessage) [[likely]] return {};
+Error NoSuchRequest(MPI_Request handle, int index) {
   return Error(MPI_ERR_REQUEST, Name(handle, index) + " is not a request (never made, or completed or freed already)");
+}
+
+// Null for MPI_REQUEST_NULL. `index`: of the array, or -1.
+inline Error FindRequest(MPI_Request handle, int index, Request** request) {
+  *request = Request::Find(handle);
+  if (*request != nullptr ? (*request)->kind != Request::Kind::kMessage : handle == MPI_REQUEST_NULL) [[likely]] return {};
+  *request = nullptr;
+  return NoSuchRequest(handle, index);
 }
 
 // ... and MPI_REQUEST_NULL is an error.
@@ -91,6 +94,13 @@ class Results {
   // Result number `slot` is that of the request at `handle`.
   void Take(MPI_Request* handle, int slot) {
     MPI_Status* status = statuses_ == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : statuses_ + slot;
+    if (Request* const request = Request::Find(*handle); request != nullptr && request->is_simply_over()) [[likely]] {
+      if (status != MPI_STATUS_IGNORE) {
+        *status = request->status;
+        status->MPI_ERROR = MPI_SUCCESS;
+      }
+      return Request::TakeBack(handle);
+    }
     Outcome outcome = Collect(handle, status);
     if (!outcome.error.ok()) {
       if (failed_++ == 0) {

@@ -69,10 +69,22 @@ Error Start(ExchangeRequest* exchange, const ExchangeSend& send, const ExchangeR
 }  // namespace
 
 Error Exchange(const ExchangeSend& send, const ExchangeReceive& receive, Comm& comm, MPI_Status* status) {
-  Request* receiving;
-  WEFT_MPI_TRY(StartReceive(receive.buffer, receive.count, *receive.type, receive.source, receive.tag, comm, Channel::kPointToPoint,
-                            &receiving));
-  Error error = Send(send.buffer, send.count, *send.type, send.destination, send.tag, comm, SendMode::kStandard, Channel::kPointToPoint);
+  Request* sending = nullptr;
+  const bool begun =
+      SendAtOnce(send.buffer, send.count, *send.type, send.destination, send.tag, comm, Channel::kPointToPoint, &sending);
+  if (begun && sending == nullptr) {
+    return Receive(receive.buffer, receive.count, *receive.type, receive.source, receive.tag, comm, Channel::kPointToPoint, status);
+  }
+  Request* receiving = nullptr;
+  Error error = StartReceive(receive.buffer, receive.count, *receive.type, receive.source, receive.tag, comm, Channel::kPointToPoint,
+                             &receiving);
+  if (begun) {
+    Error sent = WaitFor(sending, nullptr);
+    if (error.ok()) error = std::move(sent);
+  } else if (error.ok()) {
+    error = Send(send.buffer, send.count, *send.type, send.destination, send.tag, comm, SendMode::kStandard, Channel::kPointToPoint);
+  }
+  if (receiving == nullptr) return error;
   if (!error.ok() && !receiving->complete) (void)receiving->Cancel();
   Error received = WaitFor(receiving, status);
   return error.ok() ? std::move(received) : std::move(error);

@@ -118,6 +118,11 @@ bool IsPlain(SendMode mode) { return mode == SendMode::kStandard || mode == Send
 
 }  // namespace
 
+bool SendAtOnce(const void* buffer, MPI_Aint count, const Datatype& type, int destination, int tag, Comm& comm, Channel channel, Request** rest) {
+  return destination != MPI_PROC_NULL && !comm.revoked &&
+         SendAtOnce(buffer, count, type, destination, tag, comm, channel, /*soon=*/false, rest);
+}
+
 Error WaitFor(Request* request, MPI_Status* status) {
   Progress::WaitUntil([&] { return request->complete || request->IsHindered(); });
   Error hindrance;

@@ -29,6 +29,9 @@ Error StartSendSoon(const void* buffer, MPI_Aint count, const Datatype& type, in
 Error StartReceive(void* buffer, MPI_Aint count, const Datatype& type, int source, int tag, Comm& comm, Channel channel,
                    Request** request);
 
+// A send in standard mode to a rank, without a request where nothing stands in the way of writing it now. False: it has not begun. Else
+// `*rest` is null when all of it is written, or the caller's reference to the request of what is not.
+bool SendAtOnce(const void* buffer, MPI_Aint count, const Datatype& type, int destination, int tag, Comm& comm, Channel channel, Request** rest);
 // The same and wait for it, without a request where that is possible. `status` may be null.
 Error Send(const void* buffer, MPI_Aint count, const Datatype& type, int destination, int tag, Comm& comm, SendMode mode, Channel channel);
 Error Receive(void* buffer, MPI_Aint count, const Datatype& type, int source, int tag, Comm& comm, Channel channel, MPI_Status* status);

@@ -6,14 +6,8 @@
 #include "mpi_hybrid/p2p/request/news.h"
 
 namespace weft::mpi {
-namespace {
 
-HandleTable<Request>& Table() {
-  static HandleTable<Request>* table = new HandleTable<Request>(HandleKind::kRequest);  // outlives the program's exit handlers
-  return *table;
-}
-
-}  // namespace
+constinit Request::Table Request::table_;
 
 void Request::Complete() {
   WEFT_CHECK(!complete);
@@ -36,17 +30,15 @@ void Request::Reset() {
   references_ = 1;
 }
 
-Request* Request::Find(MPI_Request handle) { return Table().Find(handle); }
-
 MPI_Request Request::Give(Request* request) {
   WEFT_CHECK(request->handle == MPI_REQUEST_NULL);
-  return request->handle = Table().Add(request);
+  return request->handle = table_.requests.Add(request);
 }
 
 void Request::TakeBack(MPI_Request* handle) {
   Request* request = Find(*handle);
   WEFT_CHECK(request != nullptr);
-  Table().Remove(*handle);
+  table_.requests.Remove(*handle);
   request->handle = MPI_REQUEST_NULL;
   *handle = MPI_REQUEST_NULL;
   request->Release();

@@ -28,6 +28,9 @@ class Request {
     if (--references_ == 0) Recycle();
   }
 
+  // Complete, without error, and nothing is left to be done but to give its status out and to free it.
+  bool is_simply_over() const { return complete && !persistent && kind != Kind::kGeneralized && error.ok(); }
+
   // Called by the owning layer when the operation ended: `status` and `error` are set. Wakes whoever waits. At most once per start.
   void Complete();
 
@@ -59,9 +62,10 @@ class Request {
   Request* outer = nullptr;  // not owned; whoever sets it outlives the operation or clears it
 
   // The table of handles. Give() makes the handle, to which the caller's reference passes.
-  static Request* Find(MPI_Request handle);
+  static Request* Find(MPI_Request handle) { return table_.requests.Find(handle); }
   static MPI_Request Give(Request* request);
-  static void TakeBack(MPI_Request* handle);  // removes the handle, drops the reference, sets it to MPI_REQUEST_NULL
+  // Removes the handle, drops the reference, sets it to MPI_REQUEST_NULL.
+  static void TakeBack(MPI_Request* handle);
 
  protected:
   virtual void Recycle() { delete this; }
@@ -69,6 +73,13 @@ class Request {
   void Reset();
 
  private:
+  // Outlives the program's exit handlers.
+  union Table {
+    constexpr Table() : requests(HandleKind::kRequest) {}
+    ~Table() {}
+    HandleTable<Request> requests;
+  };
+  static Table table_;
   static inline bool hindrances_ = false;
 
   int references_ = 1;
