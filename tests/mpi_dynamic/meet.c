@@ -118,7 +118,7 @@ static void MeetOwnJob(void) {
   free(mine);
 }
 
-enum { kMostGrowth = 16000, kMostLooks = 10000, kLook = 2000 /* microseconds */ };
+enum { kMostGrowth = 8000, kMostLooks = 10000, kLook = 2000 /* microseconds */ };
 
 static long HeapInUse(void) {
   const struct mallinfo2 info = mallinfo2();
@@ -126,15 +126,15 @@ static long HeapInUse(void) {
 }
 
 static void Hold(int round) {
-  static long first = -1;
+  static long before = -1;
   const char* text = getenv("HOLD");
   char path[1024];
   int at, length;
   for (; text != NULL && sscanf(text, "%d %1023s%n", &at, path, &length) == 2; text += length) {
     if (at != round) continue;
-    for (int look = 0; first >= 0 && HeapInUse() > first + kMostGrowth && look < kMostLooks; ++look) usleep(kLook);
-    if (first < 0) first = HeapInUse();
-    printf("holds %d %d %ld\n", round, (int)getpid(), HeapInUse());
+    for (int look = 0; before >= 0 && HeapInUse() > before + kMostGrowth && look < kMostLooks; ++look) usleep(kLook);
+    before = HeapInUse();
+    printf("holds %d %d %ld\n", round, (int)getpid(), before);
     fflush(stdout);
     while (access(path, F_OK) != 0) usleep(kLook);
   }
