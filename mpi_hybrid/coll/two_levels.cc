@@ -24,19 +24,8 @@ void Collect(Schedule& schedule, Place place) {
 
 // Whatever the order and the grouping, the result has the same bits.
 bool IsExact(const Op& op, const Datatype& type) {
-  if (!op.builtin) return false;
   const Basic* const basic = FindBasic(type.OnlyBasic());
-  if (basic == nullptr) return false;
-  switch (basic->kind) {
-    case BasicKind::kByte:
-    case BasicKind::kSigned:
-    case BasicKind::kUnsigned:
-    case BasicKind::kWide:
-    case BasicKind::kLogical:
-      return true;
-    default:
-      return false;
-  }
+  return op.builtin && basic != nullptr && IsIntegral(basic->kind);
 }
 
 }  // namespace

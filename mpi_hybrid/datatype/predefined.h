@@ -22,6 +22,12 @@ enum class BasicKind : uint8_t {
   kPair,        // a value and an index, for MPI_MINLOC and MPI_MAXLOC
 };
 
+// Integers, logical types and bytes: what is made of them by any operation does not depend on the order of operands to the last bit.
+constexpr bool IsIntegral(BasicKind kind) {
+  return kind == BasicKind::kByte || kind == BasicKind::kSigned || kind == BasicKind::kUnsigned || kind == BasicKind::kWide ||
+         kind == BasicKind::kLogical;
+}
+
 struct Basic {
   MPI_Datatype handle;
   const char* name;

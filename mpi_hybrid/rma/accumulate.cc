@@ -16,17 +16,7 @@ std::string Name(MPI_Datatype type) {
 // CompareAndSwap is for integers, logical types and bytes (MPI 4.0 section 12.3.4).
 bool Comparable(MPI_Datatype type) {
   const Basic* basic = FindBasic(type);
-  if (basic == nullptr) return false;
-  switch (basic->kind) {
-    case BasicKind::kByte:
-    case BasicKind::kSigned:
-    case BasicKind::kUnsigned:
-    case BasicKind::kWide:
-    case BasicKind::kLogical:
-      return basic->size <= 16 && basic->size > 0;
-    default:
-      return false;
-  }
+  return basic != nullptr && IsIntegral(basic->kind) && basic->size <= 16 && basic->size > 0;
 }
 
 void AccumulateBlocks(const AccumulateGuard& guard, MPI_Op op, const ElementType& type, const BlockSource::Part& part,

@@ -181,8 +181,8 @@ std::optional<ShmTransport::Clock::time_point> ShmTransport::deadline() const {
 
 void ShmTransport::OnTime(Clock::time_point now) {
   look_at_ = now + kLookForDead;
-  for (Peer* peer : open_) {
-    if (peer->process.Look()) peer->connection.OnPeerGone(/*is_dead=*/true);
+  for (size_t i = 0; i < open_.size(); ++i) {  // what they have sent may open others
+    if (open_[i]->process.Look()) open_[i]->connection.OnPeerGone(/*is_dead=*/true);
   }
   DropLost();
 }
