@@ -67,7 +67,7 @@ Datatype* Datatype::FindWithMarkers(MPI_Datatype handle) {
 
 Datatype* Datatype::FindAny(MPI_Datatype handle) {
   Datatype* const type = handle == MPI_LB || handle == MPI_UB ? nullptr : FindWithMarkers(handle);
-  if (type != nullptr && type->builtin) found_[handle & kMostFound] = type;
+  if (type != nullptr && type->builtin) found_[handle & kMostFound].store(type, std::memory_order_release);
   return type;
 }
 

@@ -4,6 +4,7 @@
 #include <mpi.h>
 #include <sys/uio.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -71,7 +72,7 @@ class Datatype : public RefCounted<Datatype> {
 
   // A predefined or made type; null when `handle` is neither, was freed, or is MPI_LB or MPI_UB.
   static Datatype* Find(MPI_Datatype handle) {
-    Datatype* const type = found_[handle & kMostFound];
+    Datatype* const type = found_[handle & kMostFound].load(std::memory_order_acquire);
     return type != nullptr && type->handle == handle ? type : FindAny(handle);
   }
   // MPI_LB and MPI_UB too.
@@ -92,9 +93,9 @@ class Datatype : public RefCounted<Datatype> {
  private:
   static Datatype* FindAny(MPI_Datatype handle);
 
-  // Predefined types that the program has used, by the low bits of their handles.
+  // Predefined types that the program has used, by the low bits of their handles. From any thread.
   static constexpr MPI_Datatype kMostFound = 0xff;
-  static inline Datatype* found_[kMostFound + 1] = {};
+  static inline std::atomic<Datatype*> found_[kMostFound + 1] = {};
 };
 
 // Walks over the memory of `count` elements of `type` at `buffer`, in the order of the type map, in pieces that are contiguous.
