@@ -101,7 +101,7 @@ bool ReceiveAtOnce(void* buffer, MPI_Aint count, const Datatype& type, int sourc
   const size_t beside = pieces[0].iov_len - sizeof(bytes), bulk = found == 2 ? pieces[1].iov_len : 0;
   if (header->length != beside + bulk || header->length > static_cast<size_t>(count * type.size) || !link->TakeAtOnce(*header)) return false;
   auto* const to = static_cast<uint8_t*>(buffer);
-  std::memcpy(to, static_cast<const uint8_t*>(pieces[0].iov_base) + sizeof(bytes), beside);
+  if (beside != 0) std::memcpy(to, static_cast<const uint8_t*>(pieces[0].iov_base) + sizeof(bytes), beside);  // `to` may be null
   if (bulk != 0) CopyBytes(to + beside, pieces[1].iov_base, bulk);
   device.FrameTaken(*link);
   if (link->has_output()) device.Flush();
