@@ -50,7 +50,7 @@ TwoLevels::TwoLevels(int rank, std::span<const int> hosts) {
 
 const TwoLevels* TwoLevels::Of(Comm& comm) {
   const Job& job = ThisJob();
-  if (job.host_of.empty() || comm.inter) return nullptr;
+  if (job.one_host || job.host_of.empty() || comm.inter) return nullptr;
   if (comm.levels == nullptr) {
     std::vector<int> hosts;
     for (int rank = 0; rank < comm.size(); ++rank) {
