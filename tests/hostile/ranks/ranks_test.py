@@ -1,5 +1,5 @@
-"""Strangers at the port where a rank waits for the others, ranks without descriptors, and ranks that compute while others dial them: nobody who
-lives is taken for dead, no thread spins, and a limit that is met is named."""
+"""Strangers at the port where a rank waits for the others, ranks without descriptors, ranks that compute while others dial them, and a rank that answers
+otherwise than it was asked: nobody who lives is taken for dead, no thread spins, nobody waits for ever, and a limit that is met is named."""
 
 import contextlib
 import glob
@@ -122,6 +122,13 @@ class Ranks(mpi.MpiTest):
                 stranger.close()
             self.assertTrue(ended, job.output)
             self.assertEqual((job.status, "all have met" in job.output), (0, True), job.output)
+
+    def test_a_reply_of_the_wrong_length_fails_its_operation_and_leaves_nobody_waiting(self):
+        for operation in ("get", "rget", "get_accumulate", "rget_accumulate", "fetch_and_op", "compare_and_swap", "lock", "fence"):
+            for length in ("short", "long", "absent", "headless"):
+                with self.subTest(operation=operation, length=length):
+                    output = self.run_job(3, stock.workspace_file("tests/hostile/ranks/wrong_length"), operation, length)
+                    self.assertEqual(sorted(re.findall(r"rank (\d) came to the end", output)), ["0", "1", "2"], output)
 
     def test_ranks_that_compute_between_a_send_and_its_wait_are_waited_for(self):
         with tempfile.TemporaryDirectory() as directory:
