@@ -1,3 +1,4 @@
+#include <optional>
 #include <string>
 
 #include "mpi_hybrid/datatype/predefined.h"
@@ -21,10 +22,18 @@ bool Comparable(MPI_Datatype type) {
 
 void AccumulateBlocks(const AccumulateGuard& guard, MPI_Op op, const ElementType& type, const BlockSource::Part& part,
                       const uint8_t* given, uint8_t* fetched) {
+  std::optional<WholeTurn> turn;
+  if (part.bytes / type.size >= guard.many()) turn.emplace(guard);
   for (const Block& block : part.blocks) {
+    const uint32_t elements = block.bytes / type.size;
     uint64_t address = block.offset;
     for (uint32_t i = 0; i < block.count; ++i, address += static_cast<uint64_t>(block.stride)) {
-      AccumulateElements(guard, op, type, given, reinterpret_cast<uint8_t*>(address), block.bytes / type.size, fetched);
+      auto* const memory = reinterpret_cast<uint8_t*>(address);
+      if (turn) {
+        AccumulateInTurn(*turn, op, type, given, memory, elements, fetched);
+      } else {
+        AccumulateElements(guard, op, type, given, memory, elements, fetched);
+      }
       if (given != nullptr) given += block.bytes;
       if (fetched != nullptr) fetched += block.bytes;
     }

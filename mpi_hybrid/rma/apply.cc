@@ -53,21 +53,40 @@ bool WholeElements(const Data& data) {
   return true;
 }
 
-}  // namespace
-
-void AccumulateElements(const AccumulateGuard& guard, MPI_Op op, const ElementType& type, const uint8_t* given,
-                        uint8_t* memory, uint32_t count, uint8_t* fetched) {
-  if (guard.atomics && HasAtomics(type, memory)) return AccumulateAtomically(op, type, given, memory, count, fetched);
-  AccumulateLock lock(guard);
+void Work(MPI_Op op, const ElementType& type, const uint8_t* given, uint8_t* memory, uint32_t count, uint8_t* fetched) {
   const DmaScope dma;
   if (fetched != nullptr) FetchElements(type, memory, count, fetched);
   if (given != nullptr) Op::ApplyBasic(op, type.handle, given, memory, count);
 }
 
+}  // namespace
+
+void AccumulateElements(const AccumulateGuard& guard, MPI_Op op, const ElementType& type, const uint8_t* given,
+                        uint8_t* memory, uint32_t count, uint8_t* fetched) {
+  if (!guard.atomics || !HasAtomics(type, memory)) {
+    const AccumulateLock lock(guard);
+    Work(op, type, given, memory, count, fetched);
+  } else if (count < guard.many()) {
+    const AtomicTurn turn(guard);
+    AccumulateAtomically(op, type, given, memory, count, fetched);
+  } else {
+    const WholeTurn turn(guard);
+    Work(op, type, given, memory, count, fetched);
+  }
+}
+
+void AccumulateInTurn(const WholeTurn&, MPI_Op op, const ElementType& type, const uint8_t* given, uint8_t* memory,
+                      uint32_t count, uint8_t* fetched) {
+  Work(op, type, given, memory, count, fetched);
+}
+
 void CompareAndSwapElement(const AccumulateGuard& guard, const ElementType& type, const uint8_t* compare,
                            const uint8_t* given, uint8_t* memory, uint8_t* fetched) {
-  if (guard.atomics && HasAtomics(type, memory)) return CompareAndSwapAtomically(type, compare, given, memory, fetched);
-  AccumulateLock lock(guard);
+  if (guard.atomics && HasAtomics(type, memory)) {
+    const AtomicTurn turn(guard);
+    return CompareAndSwapAtomically(type, compare, given, memory, fetched);
+  }
+  const AccumulateLock lock(guard);
   const DmaScope dma;
   FetchElements(type, memory, 1, fetched);
   if (std::memcmp(fetched, compare, type.size) == 0) Op::ApplyBasic(MPI_REPLACE, type.handle, given, memory, 1);
@@ -86,12 +105,19 @@ Applied ApplyData(const MessageHeader& header, ByteSpan body, const TargetWindow
   if (!inside) return window.dynamic && header.wants_reply ? Applied::kOutOfRange : Applied::kMalformed;
 
   const uint8_t* given = data.given.data();
+  std::optional<WholeTurn> turn;
+  if (data.accumulates && data.header.bytes / type.size >= window.guard.many()) turn.emplace(window.guard);
   ForEachBlock(data, [&](uint64_t offset, uint32_t count) {
     uint8_t* memory = window.Resolve(offset, uint64_t{count - 1} * type.extent + type.span);
     const size_t bytes = size_t{count} * type.size;
     uint8_t* before = data.fetches ? fetched + *fetched_bytes : nullptr;
     if (data.accumulates) {
-      AccumulateElements(window.guard, data.header.op, type, data.gives ? given : nullptr, memory, count, before);
+      const uint8_t* from = data.gives ? given : nullptr;
+      if (turn) {
+        AccumulateInTurn(*turn, data.header.op, type, from, memory, count, before);
+      } else {
+        AccumulateElements(window.guard, data.header.op, type, from, memory, count, before);
+      }
       if (data.fetches) *fetched_bytes += bytes;
       if (data.gives) given += bytes;
       return true;

@@ -21,6 +21,9 @@ Applied ApplyCompareAndSwap(const MessageHeader& header, ByteSpan body, const Ta
 // there before to `fetched`, each if not null. Excludes all others that go by the same guard.
 void AccumulateElements(const AccumulateGuard& guard, MPI_Op op, const ElementType& type, const uint8_t* given,
                         uint8_t* memory, uint32_t count, uint8_t* fetched);
+// The same where the caller excludes the others.
+void AccumulateInTurn(const WholeTurn& turn, MPI_Op op, const ElementType& type, const uint8_t* given, uint8_t* memory,
+                      uint32_t count, uint8_t* fetched);
 void CompareAndSwapElement(const AccumulateGuard& guard, const ElementType& type, const uint8_t* compare,
                            const uint8_t* given, uint8_t* memory, uint8_t* fetched);
 

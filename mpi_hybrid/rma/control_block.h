@@ -25,16 +25,18 @@ struct ControlHead {
   // Of window_lock.h: rank + 1 of who has the lock alone, with kPromised who is to have it; how many wait.
   alignas(64) std::atomic<uint32_t> writer;
   std::atomic<uint32_t> waiters;
-  // Rank + 1 of who is in an accumulate that the processor cannot do at once.
+  // Of accumulate_turn.h: rank + 1 of who accumulates alone, and whether the target's service is in atomic operations.
   alignas(64) std::atomic<uint32_t> accumulating;
+  alignas(64) std::atomic<uint32_t> service_in_atomics;
   // At rank 0, of a fence of many: calls so far, and fences that all have come to.
   alignas(64) std::atomic<uint32_t> arrived;
   alignas(64) std::atomic<uint32_t> passed;
 };
 
-// How often a rank did these, so far, towards the target; modulo 2^32.
+// Of a rank towards the target.
 struct alignas(64) Signals {
-  std::atomic<uint32_t> fences, posts, completes;
+  std::atomic<uint32_t> fences, posts, completes;  // how often it did these, so far; modulo 2^32
+  std::atomic<uint32_t> in_atomics;                // of accumulate_turn.h: 1 while it is in atomic operations
 };
 
 // Where the parts are. Refers to memory of Bytes(ranks) that starts at a cache line.

@@ -116,6 +116,7 @@ AccumulateGuard RdmaWindow::GuardOf(int rank) {
   return {.atomics = flavor == MPI_WIN_FLAVOR_ALLOCATE || flavor == MPI_WIN_FLAVOR_SHARED,
           .control = host_.control(rank),
           .host = &host_,
+          .target = rank,
           .me = comm->rank};
 }
 
@@ -192,6 +193,7 @@ void RdmaWindow::SettleWays() {
     if (peer.here) peer.guard = GuardOf(rank);
   }
   own_.guard = GuardOf(comm->rank);
+  own_.guard.serves = true;
   TellTheWays();
 }
 

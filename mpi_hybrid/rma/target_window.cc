@@ -1,12 +1,7 @@
 #include "mpi_hybrid/rma/target_window.h"
 
-#include <sched.h>
-
-#include <cerrno>
-#include <chrono>
 #include <cstring>
 
-#include "mpi_hybrid/core/pause.h"
 #include "mpi_hybrid/datatype/predefined.h"
 
 namespace weft::mpi::rma {
@@ -55,52 +50,6 @@ void FetchElements(const ElementType& type, const uint8_t* from, uint32_t count,
   for (uint32_t i = 0; i < count; ++i, from += type.extent, packed += type.size) {
     std::memcpy(packed, from, type.first);
     std::memcpy(packed + type.first, from + type.second_offset, type.size - type.first);
-  }
-}
-
-namespace {
-
-constexpr int kSpins = 100, kYieldsPerLook = 16;  // at the clock
-constexpr std::chrono::milliseconds kDoubt{10};
-
-// Until it is this rank's. Whoever has it is busy for microseconds, unless its process lost the processor or its life.
-void Take(std::atomic<uint32_t>& owner, const AccumulateGuard& guard) {
-  const uint32_t me = static_cast<uint32_t>(guard.me) + 1;
-  std::chrono::steady_clock::time_point looked_at{};
-  for (int tries = 0;; ++tries) {
-    uint32_t found = 0;
-    if (owner.compare_exchange_strong(found, me, std::memory_order_acquire)) return;
-    if (tries < kSpins) {
-      Pause();
-      continue;
-    }
-    sched_yield();
-    if (tries % kYieldsPerLook != 0 || found == me) continue;
-    const auto now = std::chrono::steady_clock::now();
-    if (looked_at.time_since_epoch().count() == 0) looked_at = now;
-    if (now - looked_at < kDoubt) continue;
-    looked_at = now;
-    const bool nonsense = found > static_cast<uint32_t>(guard.control.ranks);
-    if (!nonsense && (guard.host == nullptr || !guard.host->Ended(static_cast<int>(found - 1)))) continue;
-    if (owner.compare_exchange_strong(found, me, std::memory_order_acquire)) return;
-  }
-}
-
-}  // namespace
-
-AccumulateLock::AccumulateLock(const AccumulateGuard& guard) : guard_(guard) {
-  if (guard.mutex != nullptr) {
-    if (pthread_mutex_lock(guard.mutex) == EOWNERDEAD) pthread_mutex_consistent(guard.mutex);
-  } else if (guard.control) {
-    Take(guard.control.head->accumulating, guard);
-  }
-}
-
-AccumulateLock::~AccumulateLock() {
-  if (guard_.mutex != nullptr) {
-    pthread_mutex_unlock(guard_.mutex);
-  } else if (guard_.control) {
-    guard_.control.head->accumulating.store(0, std::memory_order_release);
   }
 }
 

@@ -2,7 +2,6 @@
 #define MPI_HYBRID_RMA_TARGET_WINDOW_H_
 
 #include <mpi.h>
-#include <pthread.h>
 
 #include <atomic>
 #include <cstdint>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "mpi_hybrid/core/process_table.h"
+#include "mpi_hybrid/rma/accumulate_turn.h"
 #include "mpi_hybrid/rma/control_block.h"
 #include "mpi_hybrid/rma/host_ranks.h"
 #include "mpi_hybrid/rma/lock_manager.h"
@@ -18,17 +18,6 @@
 struct ibv_mr;
 
 namespace weft::mpi::rma {
-
-// What keeps accumulates on one target's memory apart, whoever does them.
-struct AccumulateGuard {
-  // All of the memory is mapped by all who work on it: elements that have them are left to the processor's atomic
-  // operations (element_atomics.h).
-  bool atomics = false;
-  pthread_mutex_t* mutex = nullptr;  // of shared windows whose ranks do not reach one another's control blocks
-  ControlBlock control;              // of the target, when there is no mutex. None: nobody else is there
-  HostRanks* host = nullptr;
-  int me = 0;  // rank of this process
-};
 
 // What origins may work on in this process through one window. Guarded by the service's mutex, but for the control
 // block; `base`, `size`, `rank_of`, `control`, `host` and `guard` do not change while it is known to the service.
@@ -79,18 +68,6 @@ struct ElementType {
 // False: no predefined type with data.
 bool FindElementType(MPI_Datatype handle, ElementType* type);
 void FetchElements(const ElementType& type, const uint8_t* from, uint32_t count, uint8_t* packed);
-
-// Held during an accumulate that the processor cannot do at once; is taken over from a process that died with it.
-class AccumulateLock {
- public:
-  explicit AccumulateLock(const AccumulateGuard& guard);
-  ~AccumulateLock();
-  AccumulateLock(const AccumulateLock&) = delete;
-  AccumulateLock& operator=(const AccumulateLock&) = delete;
-
- private:
-  const AccumulateGuard& guard_;
-};
 
 }  // namespace weft::mpi::rma
 

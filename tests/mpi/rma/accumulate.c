@@ -207,6 +207,38 @@ static void GetAccumulate(void) {
   free(out), free(was);
 }
 
+/* Operations on one element, on few and on many at the same time, of all ranks on the same elements: each is atomic for each element. */
+static void FewAndManyAtOnce(void) {
+  enum { kMany = 6000, kRounds = 60 };
+  long *memory, *ones = malloc(sizeof(long) * kMany), before;
+  MPI_Win win;
+  MPI_Datatype every_second;
+  MPI_Type_vector(kMany / 2, 1, 2, MPI_LONG, &every_second);
+  MPI_Type_commit(&every_second);
+  MPI_Win_allocate(sizeof(long) * kMany, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+  for (int i = 0; i < kMany; i++) memory[i] = 0, ones[i] = 1;
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Win_lock_all(0, win);
+  for (int round = 0; round < kRounds; round++) {
+    MPI_Accumulate(ones, kMany, MPI_LONG, 0, 0, kMany, MPI_LONG, MPI_SUM, win);
+    MPI_Fetch_and_op(ones, &before, MPI_LONG, 0, 0, MPI_SUM, win);
+    MPI_Accumulate(ones, 2, MPI_LONG, 0, 0, 2, MPI_LONG, MPI_SUM, win);
+    MPI_Accumulate(ones, kMany / 2, MPI_LONG, 0, 0, 1, every_second, MPI_SUM, win);
+    for (int k = 0; k < 20; k++) MPI_Accumulate(ones, 1, MPI_LONG, 0, kMany - 1, 1, MPI_LONG, MPI_SUM, win);
+  }
+  MPI_Win_unlock_all(win);
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Win_lock(MPI_LOCK_SHARED, world_rank, 0, win);
+  for (int i = 0; i < kMany && world_rank == 0; i++) {
+    const int times = 1 + (i == 0) + (i < 2) + (i % 2 == 0) + (i == kMany - 1 ? 20 : 0);
+    CHECK_EQ(memory[i], (long)times * kRounds * world_size);
+  }
+  MPI_Win_unlock(world_rank, win);
+  MPI_Type_free(&every_second);
+  MPI_Win_free(&win);
+  free(ones);
+}
+
 int main(int argc, char** argv) {
   Begin(&argc, &argv);
   Operations();
@@ -215,5 +247,6 @@ int main(int argc, char** argv) {
   FetchKinds();
   SpinLock();
   GetAccumulate();
+  FewAndManyAtOnce();
   return End();
 }
