@@ -6,6 +6,7 @@
 #include <cstring>
 #include <deque>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -141,6 +142,33 @@ TEST(EngineTest, AReceiveFromAnyoneWaitsForTheLivingOnceADeathIsAcknowledged) {
     ASSERT_TRUE(request->complete);
     EXPECT_EQ(request->error.mpi_class(), MPIX_ERR_PROC_FAILED);
     request->Release();
+  }
+}
+
+// A peer that breaks the rules.
+TEST(EngineTest, NoMessageComesBehindAGoodbyeAndANoteThatDoesEndsWithTheLink) {
+  for (const FrameKind kind : {FrameKind::kEager, FrameKind::kRequest, FrameKind::kNote}) {
+    SCOPED_TRACE("kind " + std::to_string(static_cast<int>(kind)));
+    Process a(0, kSmall, /*size=*/3);
+    a.engine.set_on_note([] {});
+    Link& link = a.engine.LinkTo(1);
+    link.Open(kSmall.window);
+    const auto say = [&](const FrameHeader& header, size_t of_body) {
+      std::vector<uint8_t> bytes(FrameHeader::kLength + of_body);
+      header.SerializeTo(std::span(bytes).first<FrameHeader::kLength>());
+      return link.ReadStaged(bytes);
+    };
+    std::vector<uint8_t> got(100);
+    Request* any = a.Receive(got, MPI_ANY_SOURCE, 1);
+    EXPECT_TRUE(say({.kind = FrameKind::kGoodbye}, 0));
+    EXPECT_EQ(link.state(), Link::State::kLeft);
+    const size_t half = kind == FrameKind::kRequest ? 0 : 40;
+    EXPECT_EQ(say({.kind = kind, .context = a.comm->receive_context, .tag = 1, .source = 1, .length = 100}, half), kind == FrameKind::kNote);
+    a.engine.OnGone(1, /*left=*/false);
+    EXPECT_EQ(link.state(), Link::State::kLeft);
+    EXPECT_FALSE(any->complete) << "it is for the one who is left";
+    EXPECT_TRUE(any->Cancel().ok());
+    any->Release();
   }
 }
 

@@ -32,6 +32,10 @@ Link::~Link() {
     OutFrame* frame = std::exchange(first_, first_->next);
     if (frame->send == nullptr) Pool<OutFrame>::Give(frame);
   }
+  // A note behind a goodbye, of which no more came. All else that arrives is the engine's.
+  ForEachInbound([](Inbound& in) {
+    if (in.message != nullptr && in.message->kind == FrameKind::kNote) in.message->Drop();
+  });
 }
 
 void Link::UseStreams(size_t count) {
@@ -297,6 +301,8 @@ bool Link::OnHeader(Inbound& in, const FrameHeader& header) {
   credit_ += header.credit;
   if (credit_ > kMostCredit) return false;
   if (FrameHeader::IsMessage(header.kind)) {
+    // Who has left sends no messages any more, and nobody would end one that began to arrive now. Answers and notes may follow a goodbye.
+    if (is_gone()) return false;
     ++g_counters.messages_received;
     g_counters.bytes_received += header.length;
   }

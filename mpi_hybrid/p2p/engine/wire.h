@@ -17,7 +17,7 @@ enum class FrameKind : uint8_t {
   kData = 4,       // ... the next `length` bytes
   kMatched = 5,    // the synchronous eager message `send_id` was matched
   kCredit = 6,     // nothing but credit
-  kGoodbye = 7,    // the sender is in MPI_Finalize: the end of the stream that follows is in order
+  kGoodbye = 7,    // the sender is in MPI_Finalize: no messages follow, and the end of the stream that does is in order
   kCancel = 8,     // the sender of `send_id` would like it not to be received
   kCancelled = 9,  // ... it will not be; kFlagRefused: too late
   kRevoked = 10,   // `send_id` will not be received: its communicator was revoked
