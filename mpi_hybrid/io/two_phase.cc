@@ -107,9 +107,18 @@ void TwoPhase::Note(Error error) {
 // --- messages ---
 
 void TwoPhase::Post(std::vector<uint8_t> message, int rank, int tag) {
-  Posted& posted = posted_.emplace_back(Posted{nullptr, std::move(message)});
-  Error error = StartSend(posted.message.data(), static_cast<MPI_Aint>(posted.message.size()), Byte(), rank, tag, comm_, SendMode::kStandard,
-                          Channel::kPointToPoint, &posted.request);
+  const Posted& posted = posted_.emplace_back(Posted{nullptr, std::move(message), {}});
+  Start(posted.message, rank, tag);
+}
+
+void TwoPhase::Post(MessageMemory::Piece data, int rank) {
+  const Posted& posted = posted_.emplace_back(Posted{nullptr, {}, std::move(data)});
+  Start(posted.data.bytes(), rank, kData);
+}
+
+void TwoPhase::Start(std::span<const uint8_t> message, int rank, int tag) {
+  Error error = StartSend(message.data(), static_cast<MPI_Aint>(message.size()), Byte(), rank, tag, comm_, SendMode::kStandard, Channel::kPointToPoint,
+                          &posted_.back().request);
   if (error.ok()) return;
   posted_.pop_back();
   Note(Break(comm_, std::move(error)));
@@ -137,6 +146,7 @@ void TwoPhase::DropSent() {
   while (!posted_.empty() && posted_.front().request->complete) {
     Note(Break(comm_, std::move(posted_.front().request->error)));
     posted_.front().request->Release();
+    message_memory_.Give(std::move(posted_.front().data));
     posted_.pop_front();
   }
 }
@@ -206,14 +216,14 @@ void TwoPhase::PutSlice(int index, int which) {
   FindSlice(side);
   uint8_t* const buffer = aggregators_.Buffer(index, which);
   if (buffer == nullptr) {
-    std::vector<uint8_t> data;
-    if (WithMemory([&] { data.resize(static_cast<size_t>(side.to - side.from)); })) {
-      Pack(memory_, data);
+    MessageMemory::Piece data;
+    if (message_memory_.Take(side.to - side.from, &data)) {
+      Pack(memory_, data.bytes());
     } else {
       LeaveOut(side);
     }
     SendList(index);
-    if (side.to != side.from) Post(std::move(data), aggregators_.rank(index), kData);
+    if (side.to != side.from) Post(std::move(data), aggregators_.rank(index));
     return;
   }
   RunReader reader(side.runs.runs());
@@ -230,12 +240,13 @@ void TwoPhase::TakeSlice(int index, int which, int64_t end_of_file) {
   if (buffer == nullptr) {
     const int64_t bytes = BytesBefore(end_of_file, side.runs.runs());
     if (bytes == 0) return;
-    if (!MakeRoom(bytes)) {
+    MessageMemory::Piece data;
+    if (!message_memory_.Take(bytes, &data)) {
       Note(NoMemory(bytes));
       return Discard(nullptr, 0, aggregators_.rank(index), kData);
     }
-    if (Fetch(packed_.data(), bytes, aggregators_.rank(index), kData)) Unpack(memory_, packed_);
-    return;
+    if (Fetch(data.data(), bytes, aggregators_.rank(index), kData)) Unpack(memory_, data.bytes());
+    return message_memory_.Give(std::move(data));
   }
   std::atomic_thread_fence(std::memory_order_acquire);
   RunReader reader(side.runs.runs());
@@ -304,24 +315,22 @@ void TwoPhase::GiveUp(int rank, bool has_data) {
   if (access_.writes() && has_data && !aggregators_.Shares(rank)) Discard(nullptr, 0, rank, kData);
 }
 
-bool TwoPhase::MakeRoom(int64_t bytes) {
-  return WithMemory([&] { packed_.resize(static_cast<size_t>(bytes)); });
-}
-
 // What another host's rank sent, to where it belongs in the buffer.
 void TwoPhase::ReceiveData(int rank, uint8_t* buffer, const FileRange& window) {
   const WindowList& list = ListOf(rank);
   if (list.bytes == 0) return;
-  if (!MakeRoom(list.bytes)) {
+  MessageMemory::Piece data;
+  if (!message_memory_.Take(list.bytes, &data)) {
     Note(NoMemory(list.bytes));
     return GiveUp(rank, /*has_data=*/true);
   }
-  if (!Fetch(packed_.data(), list.bytes, rank, kData)) return;
+  if (!Fetch(data.data(), list.bytes, rank, kData)) return;
   RunReader reader(list.runs);
-  const uint8_t* from = packed_.data();
+  const uint8_t* from = data.data();
   for (FileRange range; reader.Next(&range); from += range.bytes) {
     std::memcpy(buffer + (range.offset - window.offset), from, static_cast<size_t>(range.bytes));
   }
+  message_memory_.Give(std::move(data));
 }
 
 void TwoPhase::GatherLists() {
@@ -397,14 +406,14 @@ void TwoPhase::SendGo(const Go& go) {
 }
 
 // Whom there is no memory for is given up.
-std::vector<std::vector<uint8_t>> TwoPhase::RoomForData(int64_t end_of_file) {
-  std::vector<std::vector<uint8_t>> rooms;
+std::vector<MessageMemory::Piece> TwoPhase::RoomForData(int64_t end_of_file) {
+  std::vector<MessageMemory::Piece> rooms;
   while (rooms.size() < senders_.size()) {
     const size_t i = rooms.size();
-    std::vector<uint8_t>& data = rooms.emplace_back();
+    MessageMemory::Piece& data = rooms.emplace_back();
     if (senders_[i] == comm_.rank || aggregators_.Shares(senders_[i])) continue;
     const int64_t bytes = BytesBefore(end_of_file, lists_[i].runs);
-    if (WithMemory([&] { data.reserve(static_cast<size_t>(bytes)); })) continue;
+    if (message_memory_.Take(bytes, &data)) continue;
     Note(NoMemory(bytes));
     rooms.pop_back();
     GiveUp(senders_[i], /*has_data=*/false);
@@ -413,17 +422,18 @@ std::vector<std::vector<uint8_t>> TwoPhase::RoomForData(int64_t end_of_file) {
 }
 
 // To ranks that do not see the buffer, what they asked for.
-void TwoPhase::SendData(std::vector<std::vector<uint8_t>> rooms, uint8_t* buffer, const FileRange& window, int64_t end_of_file) {
+void TwoPhase::SendData(std::vector<MessageMemory::Piece> rooms, uint8_t* buffer, const FileRange& window, int64_t end_of_file) {
   for (size_t i = 0; i < senders_.size(); ++i) {
     if (senders_[i] == comm_.rank || aggregators_.Shares(senders_[i])) continue;
-    std::vector<uint8_t>& data = rooms[i];
+    if (rooms[i].empty()) continue;
+    uint8_t* to = rooms[i].data();
     RunReader reader(lists_[i].runs);
     for (FileRange range; reader.Next(&range);) {
-      const int64_t there = std::clamp<int64_t>(end_of_file - range.offset, 0, range.bytes);
-      const uint8_t* from = buffer + (range.offset - window.offset);
-      data.insert(data.end(), from, from + there);
+      const auto there = static_cast<size_t>(std::clamp<int64_t>(end_of_file - range.offset, 0, range.bytes));
+      std::memcpy(to, buffer + (range.offset - window.offset), there);
+      to += there;
     }
-    if (!data.empty()) Post(std::move(data), senders_[i], kData);
+    Post(std::move(rooms[i]), senders_[i]);
   }
 }
 
@@ -482,7 +492,7 @@ Error TwoPhase::Read(int64_t* moved) {
       uint8_t* const buffer = aggregators_.Buffer(own, which);
       GatherLists();
       const int64_t end_of_file = ReadWindow(buffer, window);
-      std::vector<std::vector<uint8_t>> rooms = RoomForData(end_of_file);
+      std::vector<MessageMemory::Piece> rooms = RoomForData(end_of_file);
       SendGo({NextStart(), end_of_file});
       SendData(std::move(rooms), buffer, window, end_of_file);
       if (!side.sends) {  // its own data is nowhere here

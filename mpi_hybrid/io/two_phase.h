@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <vector>
 
 #include "mpi_hybrid/io/access.h"
 #include "mpi_hybrid/io/aggregators.h"
+#include "mpi_hybrid/io/message_memory.h"
 #include "mpi_hybrid/io/range_runs.h"
 #include "mpi_hybrid/io/two_phase_messages.h"
 #include "mpi_hybrid/p2p/request/request.h"
@@ -70,17 +72,19 @@ class TwoPhase {
   // `has_data`: a message with data is behind it, where there is one at all.
   void GiveUp(int rank, bool has_data);
   void ReceiveData(int rank, uint8_t* buffer, const FileRange& window);
-  bool MakeRoom(int64_t bytes);  // in packed_
   int64_t NextStart() const;
   std::vector<std::span<const RangeRun>> ListedRuns() const;
   void WriteWindow(uint8_t* buffer, const FileRange& window);
   int64_t ReadWindow(uint8_t* buffer, const FileRange& window);
   void SendGo(const Go& go);
   // Room for what each of `senders_` that does not see the buffer asked for, before it is told that it comes.
-  std::vector<std::vector<uint8_t>> RoomForData(int64_t end_of_file);
-  void SendData(std::vector<std::vector<uint8_t>> rooms, uint8_t* buffer, const FileRange& window, int64_t end_of_file);
+  std::vector<MessageMemory::Piece> RoomForData(int64_t end_of_file);
+  void SendData(std::vector<MessageMemory::Piece> rooms, uint8_t* buffer, const FileRange& window, int64_t end_of_file);
 
+  // Something short, and data.
   void Post(std::vector<uint8_t> message, int rank, int tag);
+  void Post(MessageMemory::Piece data, int rank);
+  void Start(std::span<const uint8_t> message, int rank, int tag);  // of the last of posted_
   bool Fetch(void* data, int64_t bytes, int rank, int tag);
   // Receives a message for which there is no room, but for its first bytes, so that its sender goes on.
   void Discard(void* head, int64_t bytes, int rank, int tag);
@@ -102,9 +106,10 @@ class TwoPhase {
   struct Posted {
     Request* request;
     std::vector<uint8_t> message;
+    MessageMemory::Piece data;
   };
+  MessageMemory message_memory_;
   std::deque<Posted> posted_;  // under way
-  std::vector<uint8_t> packed_;
   Error error_;  // the first
   int64_t end_of_file_ = INT64_MAX;
 };
