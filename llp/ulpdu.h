@@ -19,6 +19,10 @@ namespace weft::llp {
 // (18) and an RDMAP Atomic Request (RFC 7306 section 5.2.1: 52) fit.
 inline constexpr size_t kUlpduHeadLength = 72;
 
+// The longest ULPDU, in bytes. A byte stream's, or a message's, has at most 65535, which its own length field can say; in memory 64 KiB of payload
+// and their header are one.
+inline constexpr size_t kLongestUlpdu = 64 * 1024 + 24;
+
 // Where the bytes of a ULPDU that follow its header are to be placed.
 struct UlpduPlan {
   size_t header_length = 0;        // bytes at the front of the ULPDU that are header, at most `head.size()`
@@ -49,7 +53,7 @@ class UlpduSink {
  public:
   virtual ~UlpduSink() = default;
 
-  // `length`: the ULPDU's length in bytes, 1 to 65535. `head`: its first min(length, kUlpduHeadLength) bytes, valid
+  // `length`: the ULPDU's length in bytes, 1 to kLongestUlpdu. `head`: its first min(length, kUlpduHeadLength) bytes, valid
   // during the call. Returns false when nothing more may be received on this stream (the sink knows why).
   virtual bool Begin(size_t length, ByteSpan head, UlpduPlan* plan) = 0;
 

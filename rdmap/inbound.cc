@@ -21,7 +21,7 @@ Inbound::Inbound(llp::Rtr expected_rtr, bool scatter_reads, Host& host, ReadQueu
 
 bool Inbound::Begin(size_t length, ByteSpan head, llp::UlpduPlan* plan) {
   if (!termination_.operational()) return false;
-  WEFT_CHECK(!in_segment_ && head.size() <= length && length <= UINT16_MAX);
+  WEFT_CHECK(!in_segment_ && head.size() <= length && length <= llp::kLongestUlpdu);
   segment_.Capture(length, head);
   payload_length_ = 0;
   dropped_ = false;

@@ -20,7 +20,7 @@ void Termination::OnPeerTerminate(const TerminateMessage& why) {
 }
 
 void OffendingSegment::Capture(size_t ulpdu_length, ByteSpan head) {
-  length = static_cast<uint16_t>(ulpdu_length);
+  length = static_cast<uint32_t>(ulpdu_length);
   if (head.size() >= header.size()) {
     kept = header.size();
     std::memcpy(header.data(), head.data(), header.size());
@@ -35,7 +35,7 @@ void OffendingSegment::QuoteIn(TerminateMessage& message) const {
   const bool tagged = ddp::ControlField::Parse(header[0]).tagged;
   const size_t header_length = tagged ? ddp::TaggedHeader::kLength : ddp::UntaggedHeader::kLength;
   if (kept < header_length) return;  // "Yes, if possible"
-  message.ddp_segment_length = length;
+  message.ddp_segment_length = static_cast<uint16_t>(std::min<uint32_t>(length, UINT16_MAX));  // what its field can say
   std::copy_n(header.begin(), header_length, message.ddp_header.begin());
   message.ddp_header_length = static_cast<uint8_t>(header_length);
 }

@@ -41,7 +41,7 @@ struct OffendingSegment {
   void Capture(size_t ulpdu_length, ByteSpan head);
   void QuoteIn(TerminateMessage& message) const;
 
-  uint16_t length = 0;  // of the segment
+  uint32_t length = 0;  // of the segment
   uint8_t kept = 0;     // bytes in `header`
   std::array<uint8_t, ddp::kMaxHeaderLength> header{};
 };

@@ -24,6 +24,7 @@ using llp::Received;
 
 // What nobody but the last words, and signals, may take: a Terminate and an acknowledgement fit.
 constexpr uint32_t kSpareLines = 16;
+static_assert(kMostUlpdu <= llp::kLongestUlpdu);
 // What was referenced when the connection was closed stays so long for the peer to read.
 constexpr std::chrono::seconds kLinger{10};
 

@@ -142,9 +142,8 @@ TEST(MeetingTest, AVisitorThatIsSlowToSpeakIsHeardLater) {
 }
 
 TEST(MeetingTest, MemoryThatCouldBeMadeShorterIsRefused) {
-  constexpr size_t kBytes = 4096 + 2 * kRingBytes + 2 * 64 * 1024;
   const Descriptor unsealed(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  ASSERT_EQ(ftruncate(unsealed.get(), kBytes), 0);
+  ASSERT_EQ(ftruncate(unsealed.get(), SharedMemory::kBytes), 0);
   EXPECT_EQ(SharedMemory::Adopt(unsealed.get()), nullptr);
   ASSERT_EQ(fcntl(unsealed.get(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
   EXPECT_NE(SharedMemory::Adopt(unsealed.get()), nullptr);

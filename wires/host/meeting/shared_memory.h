@@ -29,10 +29,16 @@ struct ControlPage {
 };
 static_assert(sizeof(ControlPage) <= 4096);
 
-// One mapping of it: 260 KiB of address space, of which a connection uses the pages that it has touched. Owns the mapping. The memory has no name,
+// One mapping of it: 268 KiB of address space, of which a connection uses the pages that it has touched. Owns the mapping. The memory has no name,
 // cannot be made shorter by anybody (memfd with seals), and is gone with its last user.
 class SharedMemory {
+  static constexpr size_t kControlBytes = 4096;
+  static constexpr size_t kCopyBytes = 64 * 1024 + 4096;
+  static_assert(kCopyBytes >= kMostUlpdu);
+
  public:
+  static constexpr size_t kBytes = kControlBytes + 2 * kRingBytes + 2 * kCopyBytes;  // of the mapping
+
   // nullptr, and errno: there is no room, or it is forbidden. `*fd`: for the peer, to be closed by the caller.
   static std::unique_ptr<SharedMemory> Create(int* fd);
   // Of a descriptor that a peer sent; what is not sealed, or not of our size, is refused. The descriptor stays the caller's.
@@ -48,11 +54,6 @@ class SharedMemory {
   uint8_t* Copy(bool of_initiator) { return base_ + kControlBytes + 2 * kRingBytes + (of_initiator ? 0 : kCopyBytes); }
 
  private:
-  static constexpr size_t kControlBytes = 4096;
-  static constexpr size_t kCopyBytes = 64 * 1024;
-  static_assert(kCopyBytes >= kMostUlpdu);
-  static constexpr size_t kBytes = kControlBytes + 2 * kRingBytes + 2 * kCopyBytes;
-
   explicit SharedMemory(uint8_t* base) : base_(base) {}
   static std::unique_ptr<SharedMemory> Map(int fd);
 
