@@ -25,16 +25,16 @@ auto Retry(Call call) {
   return result;
 }
 
-// The kernel copies what it reads by `rep movsb`, which AMD's processors since Zen 3 do at a sixth of the speed where the destination begins 1 to 31 bytes
+// The kernel copies what it reads by `rep movsb`, which AMD's Zen 3 and 4 do at a sixth of the speed where the destination begins 1 to 31 bytes
 // behind the source, counted within a page (base/copy.h): that is what large buffers of malloc are to the pages of a file. Then it is read to a place that
 // suits both copies, in parts that stay in the cache.
 constexpr size_t kLeastAside = 8 << 10, kAside = 128 << 10, kPage = 4096, kBehind = 31;
 
 bool ReadsSlowlyTo(const iovec& piece, int64_t offset) {
 #ifdef __x86_64__
-  static const bool is_amd = (__builtin_cpu_init(), __builtin_cpu_is("amd"));
+  static const bool is_zen_3_or_4 = (__builtin_cpu_init(), __builtin_cpu_is("amdfam19h"));
   const size_t behind = (reinterpret_cast<uintptr_t>(piece.iov_base) - static_cast<uintptr_t>(offset)) % kPage;
-  return is_amd && piece.iov_len >= kLeastAside && behind - 1 < kBehind;
+  return is_zen_3_or_4 && piece.iov_len >= kLeastAside && behind - 1 < kBehind;
 #else
   return false;
 #endif
