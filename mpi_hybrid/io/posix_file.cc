@@ -31,10 +31,13 @@ auto Retry(Call call) {
 constexpr size_t kLeastAside = 8 << 10, kAside = 128 << 10, kPage = 4096, kBehind = 31;
 
 bool ReadsSlowlyTo(const iovec& piece, int64_t offset) {
-#ifdef __x86_64__
-  static const bool is_zen_3_or_4 = (__builtin_cpu_init(), __builtin_cpu_is("amdfam19h"));
   const size_t behind = (reinterpret_cast<uintptr_t>(piece.iov_base) - static_cast<uintptr_t>(offset)) % kPage;
-  return is_zen_3_or_4 && piece.iov_len >= kLeastAside && behind - 1 < kBehind;
+  return PosixFile::reads_aside && piece.iov_len >= kLeastAside && behind - 1 < kBehind;
+}
+
+bool IsZen3Or4() {
+#ifdef __x86_64__
+  return __builtin_cpu_init(), __builtin_cpu_is("amdfam19h");
 #else
   return false;
 #endif
@@ -50,6 +53,8 @@ uint8_t* AsideOfThread() {
 }
 
 }  // namespace
+
+bool PosixFile::reads_aside = IsZen3Or4();
 
 int PosixFile::Open(const std::string& path, int flags, unsigned mode, std::unique_ptr<RawFile>* file) {
   const int fd = Retry([&] { return open(path.c_str(), flags | O_CLOEXEC, mode); });

@@ -26,6 +26,9 @@ class PosixFile final : public RawFile {
   int Unlock(int64_t offset, int64_t bytes) override;
   void Expect(bool random) override;
 
+  // Whether reads go aside where the kernel would be slow: this processor needs it. For tests to set.
+  static bool reads_aside;
+
  private:
   explicit PosixFile(int fd) : fd_(fd) {}
   int SetLock(int64_t offset, int64_t bytes, short type);
