@@ -271,6 +271,12 @@ TEST_F(HostChannelTest, WhatWasReferencedOutlivesTheChannel) {
   EXPECT_EQ(responder_.Receive().kind, Received::Kind::kEnded);
 }
 
+TEST_F(HostChannelTest, AMessageOf64KibIsOneUlpdu) {
+  Make({});
+  Shake();
+  EXPECT_GE(initiator_.channel->writer().max_ulpdu(), size_t{64 * 1024 + 18});  // an untagged header, which is the longer one
+}
+
 TEST_F(HostChannelTest, WithoutLeaveToReadMemoryAllGoesThroughTheRing) {
   Make({}, /*reach=*/false);
   Shake();
