@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "transport/high_descriptor.h"
+
 namespace weft::transport {
 
 
@@ -138,7 +140,7 @@ int PortReservation::TryToReserve(const SocketAddress& address, const Options& o
   Socket holder(address.family(), options.datagram ? SOCK_DGRAM : SOCK_STREAM);
   if (holder.fd() < 0) return errno;
   // The engine's own socket shares the port with this one for a moment. With UDP anybody's could.
-  const bool shared = !options.datagram || options.reuse_address;
+  const bool shared = options.reuse_address || (!options.datagram && !options.alone);
   if (!SetFlag(holder.fd(), SOL_SOCKET, SO_REUSEADDR, shared && !exclusively)) return errno;
   if (address.family() == AF_INET6 && !SetFlag(holder.fd(), IPPROTO_IPV6, IPV6_V6ONLY, options.only_v6)) return errno;
   if (bind(holder.fd(), address.get(), address.length()) != 0) return errno;
@@ -150,7 +152,7 @@ int PortReservation::TryToReserve(const SocketAddress& address, const Options& o
   const bool fits = !options.udp_too || address.port() != 0 || IsFreeAsUdp(*name, options.only_v6);
   const bool added = fits && ReservedPorts::Process().Add(this);
   if (!added) address_ = SocketAddress();
-  if (added || address.port() == 0) fd_ = holder.Detach();
+  if (added || address.port() == 0) fd_ = LeaveRoomForSelect(holder.Detach());
   return added ? 0 : EADDRINUSE;
 }
 

@@ -20,6 +20,7 @@ class PortReservation {
     bool reuse_address = false;  // both reusable and neither listening: may share (RDMA_OPTION_ID_REUSEADDR)
     bool only_v6 = false;
     bool udp_too = false;   // a port that is chosen is free as UDP's, too, as far as can be seen without keeping it
+    bool alone = false;     // the number stands for a port of something else than TCP: no socket shares it, of this process either
     bool datagram = false;  // UDP. CloseSocket() before somebody else of this process opens the port
   };
 

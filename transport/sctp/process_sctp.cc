@@ -65,6 +65,18 @@ Result<std::unique_ptr<DatagramSocket>, int> OpenUdp(Network& network, uint16_t 
   return network.OpenDatagram(*SocketAddress::Parse("0.0.0.0", port), {.trains = true, .refusals = true});
 }
 
+// In TCP's ports, as rdma_cm and whoever listens by a number have them too.
+Result<Host::ReservedPort, int> ReservePort() {
+  auto reservation = std::make_shared<PortReservation>();
+  int error = EAFNOSUPPORT;
+  for (const char* any : {"::", "0.0.0.0"}) {
+    error = reservation->Reserve(*SocketAddress::Parse(any, 0), {.alone = true});
+    if (error == 0) return Host::ReservedPort{.port = reservation->address().port(), .held = reservation};
+    if (error != EAFNOSUPPORT && error != EADDRNOTAVAIL) break;
+  }
+  return error;
+}
+
 Result<Host, int> OpenHost(Network& network, const Carriage& carriage) {
   Host host{.network = &network, .list_addresses = ListHostAddresses, .source_for = KernelsSourceFor};
   if (!carriage.udp && !carriage.native) return EINVAL;
@@ -85,6 +97,7 @@ Result<Host, int> OpenHost(Network& network, const Carriage& carriage) {
     auto native6 = network.OpenDatagram(*SocketAddress::Parse("::", 0), {.protocol = IPPROTO_SCTP});
     if (!native6 && native6.error() != EAFNOSUPPORT && native6.error() != EADDRNOTAVAIL) return native6.error();
     if (native6) host.native6 = std::move(*native6);
+    host.reserve_port = ReservePort;
   }
   return host;
 }

@@ -23,6 +23,7 @@
 #include <thread>
 
 #include "base/check.h"
+#include "transport/local_address.h"
 #include "transport/sctp/testing/locked_recorder.h"
 #include "transport/sctp/testing/recorder.h"
 #include "transport/tcp_network.h"
@@ -183,6 +184,33 @@ size_t OpenDescriptors() {
   return count;
 }
 
+// As long as it lives this process can open `spare` descriptors and no more.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(size_t spare) {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit few = before_;
+    few.rlim_cur = OpenDescriptors() + 16;
+    WEFT_CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
+    for (int fd = dup(0); fd >= 0; fd = dup(0)) taken_.push_back(fd);
+    for (; spare > 0; --spare) Give();
+  }
+  ~FewDescriptors() {
+    while (!taken_.empty()) Give();
+    setrlimit(RLIMIT_NOFILE, &before_);
+  }
+  FewDescriptors(const FewDescriptors&) = delete;
+  FewDescriptors& operator=(const FewDescriptors&) = delete;
+
+ private:
+  void Give() {
+    close(taken_.back());
+    taken_.pop_back();
+  }
+  rlimit before_{};
+  std::vector<int> taken_;
+};
+
 bool IsRoot() { return geteuid() == 0; }
 
 TEST(ProcessSctp, TwoProcessesOverUdpOnIPv4) {
@@ -277,16 +305,17 @@ class Taker : public ReadyHandler {
   std::vector<std::shared_ptr<Locked>> accepted_;
 };
 
-TEST(ProcessSctp, WhatAProcessSentBeforeItShutDownArrivesThoughItExits) {
+// Of a process that sends, shuts down, and exits.
+void ExpectAllOfAProcessThatExits(const Carriage& carriage) {
   constexpr size_t kMessages = 60, kLength = 20'000;
-  auto listener = Ours().Listen(*SocketAddress::Parse("127.0.0.1", 0), 16, {});
+  auto listener = Ours(carriage).Listen(*SocketAddress::Parse("127.0.0.1", 0), 16, {});
   ASSERT_TRUE(listener.ok());
   const auto taker = std::make_shared<Taker>(std::move(listener).value());
   taker->listener().Watch(taker);  // for ever
-  const Ports ports{taker->listener().LocalAddresses().at(0).port(), Ours().udp_port()};
+  const Ports ports{taker->listener().LocalAddresses().at(0).port(), Ours(carriage).udp_port()};
   for (int round = 0; round < 10; ++round) {
     InChild([&] {
-      auto client = ConnectTo("127.0.0.1", ports);
+      auto client = ConnectTo("127.0.0.1", ports, {}, carriage);
       ASSERT_TRUE(client->Until([](Recorder& r) { return r.up.has_value() || r.over(); }));
       client->With([](Recorder& r) {
         for (size_t i = 0; i < kMessages; ++i) r.Queue(0, 1, Pattern(kLength, 1));
@@ -302,6 +331,45 @@ TEST(ProcessSctp, WhatAProcessSentBeforeItShutDownArrivesThoughItExits) {
     EXPECT_TRUE(server->Until([](Recorder& r) { return r.over(); }));
     server->With([](Recorder& r) { EXPECT_EQ(r.bytes_received, kMessages * kLength) << strerror(r.error); });
   }
+}
+
+TEST(ProcessSctp, WhatAProcessSentBeforeItShutDownArrivesThoughItExits) { ExpectAllOfAProcessThatExits({}); }
+
+TEST(ProcessSctp, WhatAProcessSentInIpBeforeItShutDownArrivesThoughItExits) {
+  if (!IsRoot()) GTEST_SKIP() << "raw sockets need CAP_NET_RAW";
+  InChild([] { ExpectAllOfAProcessThatExits({.udp = false, .native = true}); });
+}
+
+// In IP every process of a host gets the packets of all: with one port of SCTP two would answer each other's.
+TEST(ProcessSctp, PortsThatAreChosenInIpAreOneProcesssAlone) {
+  if (!IsRoot()) GTEST_SKIP() << "raw sockets need CAP_NET_RAW";
+  const Carriage native{.udp = false, .native = true};
+  EchoProcess server("127.0.0.1", native);
+  const auto is_free = [](uint16_t port) {  // as who would have it: by the number, in TCP's ports
+    PortReservation attempt;
+    const int error = attempt.Reserve(*SocketAddress::Parse("127.0.0.1", port), {});
+    EXPECT_TRUE(error == 0 || error == EADDRINUSE) << strerror(error);
+    return error == 0;
+  };
+  EXPECT_FALSE(is_free(server.ports().sctp));
+  int out[2];
+  ASSERT_EQ(pipe2(out, O_CLOEXEC), 0);
+  InChild([&] {
+    auto client = ConnectTo("127.0.0.1", server.ports(), {}, native);
+    ExpectEcho(*client);
+    client->With([&](Recorder& r) {
+      const uint16_t port = r.association->LocalAddresses().at(0).port();
+      EXPECT_FALSE(is_free(port));
+      EXPECT_EQ(write(out[1], &port, sizeof port), static_cast<ssize_t>(sizeof port));
+      r.association->Abort("");
+      r.association.reset();
+      EXPECT_TRUE(is_free(port)) << "what was aborted needs no port";
+    });
+  });
+  uint16_t port = 0;
+  ASSERT_EQ(read(out[0], &port, sizeof port), static_cast<ssize_t>(sizeof port));
+  for (const int fd : out) close(fd);
+  EXPECT_TRUE(is_free(port));
 }
 
 // Its kernel says so to the next packet, if only a HEARTBEAT. With the settings' times it would take 20 s.
@@ -415,16 +483,34 @@ TEST(ProcessSctp, WithoutDescriptorsItIsAnErrorAndLaterItWorks) {
   EchoProcess server("127.0.0.1");
   InChild([&] {
     ProcessNetwork().Post([] {});  // which needs some itself
-    rlimit limit{};
-    getrlimit(RLIMIT_NOFILE, &limit);
-    rlimit none = limit;
-    none.rlim_cur = OpenDescriptors() - 1;  // less what the count itself opened
-    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
-    auto refused = ProcessSctp(ProcessNetwork(), {});
-    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
-    ASSERT_FALSE(refused.ok());
-    EXPECT_EQ(refused.error(), EMFILE);
+    {
+      const FewDescriptors none(0);
+      auto refused = ProcessSctp(ProcessNetwork(), {});
+      ASSERT_FALSE(refused.ok());
+      EXPECT_EQ(refused.error(), EMFILE);
+    }
     ExpectEcho(*ConnectTo("127.0.0.1", server.ports()));
+  });
+}
+
+TEST(ProcessSctp, WithoutADescriptorForAPortInIpItIsAnErrorAndLaterItWorks) {
+  if (!IsRoot()) GTEST_SKIP() << "raw sockets need CAP_NET_RAW";
+  const Carriage native{.udp = false, .native = true};
+  EchoProcess server("127.0.0.1", native);
+  InChild([&] {
+    Ours(native);
+    const Peer peer{{*SocketAddress::Parse("127.0.0.1", server.ports().sctp)}, 0};
+    {
+      const FewDescriptors two(2);  // the look at the routes needs one for a moment
+      const auto first = Ours(native).Connect(peer, 0, {});
+      EXPECT_TRUE(first.ok());
+      const auto second = Ours(native).Connect(peer, 0, {});
+      ASSERT_TRUE(second.ok());
+      const auto third = Ours(native).Connect(peer, 0, {});
+      ASSERT_FALSE(third.ok());
+      EXPECT_TRUE(third.error() == EMFILE || third.error() == ENOBUFS) << strerror(third.error());
+    }
+    ExpectEcho(*ConnectTo("127.0.0.1", server.ports(), {}, native));
   });
 }
 

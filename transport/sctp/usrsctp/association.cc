@@ -64,9 +64,15 @@ UsrsctpAssociation::~UsrsctpAssociation() {
 }
 
 void UsrsctpAssociation::CloseLocked() {
+  const bool awaits_peer = !end_ && udp_port_ == 0;
+  std::vector<PeerKey> awaited = awaits_peer ? known_ : std::vector<PeerKey>();
   Forget();
   stack_.Close(std::exchange(socket_, nullptr), *this, /*abort=*/!shut_down_);
-  stack_.ForgetPort(port_);
+  if (shut_down_) {
+    stack_.LeavePort(port_, std::move(awaited));
+  } else {
+    stack_.ForgetPort(port_);
+  }
 }
 
 void UsrsctpAssociation::Watch(std::shared_ptr<ReadyHandler> handler) {

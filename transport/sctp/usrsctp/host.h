@@ -31,6 +31,13 @@ struct Host {
   std::unique_ptr<DatagramSocket> udp;               // null: nothing goes over UDP
   std::unique_ptr<DatagramSocket> native4, native6;  // null: nothing goes over IP
   std::vector<WatchId> watches;                      // of the sockets
+  // A port of SCTP in IP that no other process of the host has as long as `held` lives; null: usrsctp chooses, among this process's.
+  // Errors: EMFILE, EADDRINUSE (none is left) ...
+  struct ReservedPort {
+    uint16_t port = 0;
+    std::shared_ptr<void> held;
+  };
+  std::function<Result<ReservedPort, int>()> reserve_port;
   // For captures, null: nobody looks. Each packet that is sent, and each that comes but for those that this process sent; with the
   // ports of UDP, 0: in IP.
   std::function<void(const SocketAddress& from, const SocketAddress& to, std::span<const uint8_t> packet)> tap;

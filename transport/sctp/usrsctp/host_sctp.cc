@@ -66,6 +66,23 @@ uint32_t HostSctp::MtuTo(const std::vector<SocketAddress>& peers, const std::vec
   return std::max(least, kLeastMtu);
 }
 
+int HostSctp::BindTo(struct socket* socket, int family, const std::vector<SocketAddress>& addresses, uint16_t port, bool in_ip,
+                     std::shared_ptr<void>* held) {
+  if (port != 0 || !in_ip || !host_.reserve_port) return Bind(socket, family, addresses, port);
+  // One that this process has been told to take by its number was nobody else's to reserve.
+  std::vector<Host::ReservedPort> in_vain;
+  constexpr int kMostTries = 64;
+  int error = EADDRINUSE;
+  for (int i = 0; i < kMostTries && error == EADDRINUSE; ++i) {
+    auto reserved = host_.reserve_port();
+    if (!reserved) return reserved.error();
+    error = Bind(socket, family, addresses, reserved->port);
+    if (error == 0) *held = std::move(reserved->held);
+    in_vain.push_back(*std::move(reserved));
+  }
+  return error;
+}
+
 Result<std::unique_ptr<Association>, int> HostSctp::Connect(const Peer& peer, uint16_t local_port,
                                                             const Settings& settings) {
   if (!stack_.InThisProcess()) return ECHILD;
@@ -97,13 +114,14 @@ Result<std::unique_ptr<Association>, int> HostSctp::Connect(const Peer& peer, ui
   // A path that is potentially failed is sent a HEARTBEAT. Behind a COOKIE ECHO that is lost it would be answered by an
   // ABORT (RFC 9260 section 8.4).
   if (error == 0) error = SetThresholds(socket, family, settings, /*leave_early=*/false);
-  if (error == 0) error = Bind(socket, family, locals, local_port);
+  std::shared_ptr<void> held;
+  if (error == 0) error = BindTo(socket, family, locals, local_port, /*in_ip=*/peer.udp_port == 0, &held);
   if (error != 0) {
     usrsctp_close(socket);
     return error;
   }
   const uint16_t port = PortOf(socket);
-  stack_.AddPort(port, locals);
+  stack_.AddPort(port, locals, std::move(held));
   auto association = std::make_unique<UsrsctpAssociation>(stack_, socket, port);
   association->Know(peer.addresses, peer.udp_port);
   association->WhenUp([socket, family, settings] { SetThresholds(socket, family, settings, /*leave_early=*/true); });
@@ -139,14 +157,15 @@ Result<std::unique_ptr<Listener>, int> HostSctp::Listen(const SocketAddress& loc
   if (mtu < kLeastMtuV6) stack_.outbox().LimitJoined(mtu - kMostHeaders);
   struct socket* socket = nullptr;
   if (int error = OpenSocket(family, settings, mtu, host_.udp != nullptr, &socket)) return error;
-  int error = Bind(socket, family, locals, local.port());
+  std::shared_ptr<void> held;
+  int error = BindTo(socket, family, locals, local.port(), native(), &held);
   if (error == 0 && usrsctp_listen(socket, std::max(backlog, 1)) != 0) error = errno;
   if (error != 0) {
     usrsctp_close(socket);
     return error;
   }
   const uint16_t port = PortOf(socket);
-  stack_.AddPort(port, bound);
+  stack_.AddPort(port, bound, std::move(held));
   return std::unique_ptr<Listener>(std::make_unique<UsrsctpListener>(stack_, socket, port, family, mtu_to));
 }
 

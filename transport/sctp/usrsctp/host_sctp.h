@@ -26,6 +26,8 @@ class HostSctp final : public Sctp {
   bool Poll(const Association* mine) override;
 
  private:
+  // Binds to `port`, or to one that nobody has (0), who is kept off it by what `held` becomes.
+  int BindTo(struct socket* socket, int family, const std::vector<SocketAddress>& addresses, uint16_t port, bool in_ip, std::shared_ptr<void>* held);
   // Bytes of an IP packet that every way from `locals` (none: all addresses) to `peers` carries, as far as the interfaces say.
   uint32_t MtuTo(const std::vector<SocketAddress>& peers, const std::vector<SocketAddress>& locals) const;
 

@@ -32,6 +32,9 @@ constexpr size_t kLeastPacket = 16;   // the common header, and a chunk's
 constexpr size_t kLeastInit = 20;     // up to its tag
 constexpr Duration kRouteLasts = milliseconds(500);
 constexpr size_t kMostRoutes = 10'000;
+// Associations without a socket, which end.
+constexpr Duration kLeaveLasts = std::chrono::minutes(1);
+constexpr size_t kMostLeavers = 256;  // each may hold a descriptor
 
 // usrsctp's timers are counted in these while something goes on. An association that was quiet for a while has only
 // timers that are longer than that, so that for it they may be coarse, and a process that waits hardly wakes up.
@@ -267,6 +270,14 @@ void Stack::Take(const Host& host, const IncomingDatagram& datagram, std::span<c
     }
   }
   if (!Input(packet)) ++counters_.damaged;
+  if (!leavers_.empty()) [[unlikely]] NoteLastWord(key, packet.bytes[kCommonHeader]);
+}
+
+void Stack::NoteLastWord(const PeerKey& key, uint8_t chunk) {
+  if (chunk != SCTP_SHUTDOWN_ACK && chunk != SCTP_SHUTDOWN_COMPLETE && chunk != SCTP_ABORT_ASSOCIATION) return;
+  for (Leaver& leaver : leavers_) {
+    if (std::find(leaver.awaited.begin(), leaver.awaited.end(), key) != leaver.awaited.end()) leaver.awaited.clear();
+  }
 }
 
 // Comes from another UDP port than the association's other packets. From a COOKIE ECHO on there is one, of which its owner is to hear yet.
@@ -446,6 +457,7 @@ void Stack::AdvanceClock() {
   const auto elapsed = std::chrono::duration_cast<milliseconds>(now_ - ticked_);
   ticked_ += elapsed;
   usrsctp_handle_timers(static_cast<uint32_t>(std::min<int64_t>(elapsed.count(), INT32_MAX)));
+  while (!leavers_.empty() && leavers_.front().until <= now_) ForgetLeaver();
   for (auto& [socket, watched] : sockets_) watched->LookAtPaths(now_);
   PathsAreKnown();
 }
@@ -462,7 +474,7 @@ void Stack::OnTick() {
     const Locked locked(*this, /*caller_dispatches=*/true);
     ticking_ = false;
     // Without a socket there are associations that end, for a while.
-    if (!sockets_.empty() || now_ - activity_ < std::chrono::minutes(1)) ScheduleTick();
+    if (!sockets_.empty() || !leavers_.empty() || now_ - activity_ < kLeaveLasts) ScheduleTick();
   }
   dispatcher_.Dispatch(/*lent_too=*/false);
 }
@@ -499,10 +511,11 @@ WatchId Stack::PacketWatch(bool udp, int family) const {
   return at < host.watches.size() ? host.watches[at] : 0;
 }
 
-void Stack::AddPort(uint16_t port, const std::vector<SocketAddress>& addresses) {
+void Stack::AddPort(uint16_t port, const std::vector<SocketAddress>& addresses, std::shared_ptr<void> held) {
   Port& entry = ports_[port];
+  if (held != nullptr) entry.held = std::move(held);
   if (entry.uses++ == 0) {
-    entry.addresses = addresses;
+    entry.addresses = addresses;  // in place of those that left
   } else if (entry.addresses.empty() || addresses.empty()) {
     entry.addresses.clear();
   } else {
@@ -512,7 +525,22 @@ void Stack::AddPort(uint16_t port, const std::vector<SocketAddress>& addresses) 
 
 void Stack::ForgetPort(uint16_t port) {
   const auto found = ports_.find(port);
-  if (found != ports_.end() && --found->second.uses == 0) ports_.erase(found);
+  if (found != ports_.end() && --found->second.uses == 0 && found->second.left == 0) ports_.erase(found);
+}
+
+void Stack::LeavePort(uint16_t port, std::vector<PeerKey> awaited) {
+  const auto found = ports_.find(port);
+  if (found == ports_.end()) return;
+  --found->second.uses;
+  ++found->second.left;
+  if (leavers_.size() >= kMostLeavers) ForgetLeaver();
+  leavers_.push_back({.port = port, .awaited = std::move(awaited), .until = now_ + kLeaveLasts});
+}
+
+void Stack::ForgetLeaver() {
+  const auto found = ports_.find(leavers_.front().port);
+  leavers_.pop_front();
+  if (found != ports_.end() && --found->second.left == 0 && found->second.uses == 0) ports_.erase(found);
 }
 
 std::vector<std::vector<Path>> Stack::AllPaths() {
@@ -533,7 +561,8 @@ Stack::Counters Stack::counters() const {
 }
 
 // A socket that was closed in order is not ours any more: usrsctp counts its association as established until all that
-// waited is acknowledged and the SHUTDOWN is out (RFC 3873, sctpCurrEstab).
+// waited is acknowledged and the SHUTDOWN is out (RFC 3873, sctpCurrEstab). Whoever answers that over UDP and finds nobody is
+// refused; in IP he would go on answering.
 bool Stack::HasUnacknowledged() const {
   uint32_t open = 0;
   for (const auto& [socket, watched] : sockets_) {
@@ -546,7 +575,8 @@ bool Stack::HasUnacknowledged() const {
   }
   struct sctpstat statistics{};
   usrsctp_get_stat(&statistics);
-  return statistics.sctps_currestab > open;
+  if (statistics.sctps_currestab > open) return true;
+  return std::any_of(leavers_.begin(), leavers_.end(), [](const Leaver& leaver) { return !leaver.awaited.empty(); });
 }
 
 void Stack::Drain(milliseconds quiet, milliseconds most) {

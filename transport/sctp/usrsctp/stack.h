@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -89,9 +90,12 @@ class Stack final : public World, private Outbox::Observer {
   void Rouse(Watched& watched) { dispatcher_.Rouse(watched); }
   // Makes addresses known that came since, if not all that are wanted are known.
   void LookForAddresses(Host& host, const std::vector<SocketAddress>& wanted);
-  // Which addresses a port's packets may come from; none: any. Balanced by ForgetPort.
-  void AddPort(uint16_t port, const std::vector<SocketAddress>& addresses);
+  // Which addresses a port's packets may come from; none: any. `held`: what keeps it from others. Balanced by ForgetPort or LeavePort.
+  void AddPort(uint16_t port, const std::vector<SocketAddress>& addresses, std::shared_ptr<void> held);
   void ForgetPort(uint16_t port);
+  // The same for an association that was closed in order: the port stays for a while, since it has yet to hear that everything arrived.
+  // `awaited`: the peer's addresses, if its last word must be heard before this process may go.
+  void LeavePort(uint16_t port, std::vector<PeerKey> awaited);
   // One more that has it, from the same addresses.
   void SharePort(uint16_t port) { ++ports_[port].uses; }
   PeerTable& peers() { return peers_; }
@@ -106,8 +110,15 @@ class Stack final : public World, private Outbox::Observer {
   class SocketHandler;
   struct Attachment;
   struct Port {
-    int uses = 0;
+    int uses = 0;  // by sockets
+    int left = 0;  // by associations that end without one
     std::vector<SocketAddress> addresses;
+    std::shared_ptr<void> held;
+  };
+  struct Leaver {
+    uint16_t port;
+    std::vector<PeerKey> awaited;
+    Time until;
   };
   struct Route {
     std::optional<SocketAddress> source;
@@ -132,6 +143,8 @@ class Stack final : public World, private Outbox::Observer {
   void TakeRefusals(Host& host);
   void OnRefused(const RefusedDatagram& refused, std::span<const uint8_t> sent);
   void Take(const Host& host, const IncomingDatagram& datagram, std::span<const uint8_t> bytes, bool native);
+  void ForgetLeaver();
+  void NoteLastWord(const PeerKey& key, uint8_t chunk);
   void Flush();
   bool HasUnacknowledged() const;
   void ShowIncoming(const Host& host, const Packet& packet, bool native);
@@ -153,6 +166,7 @@ class Stack final : public World, private Outbox::Observer {
   std::vector<uint8_t> incoming_bytes_;
   std::vector<IncomingDatagram> incoming_;
   std::unordered_map<uint16_t, Port> ports_;                // of SCTP, network byte order
+  std::deque<Leaver> leavers_;                              // in ports_ until then, in that order
   std::unordered_map<PeerKey, Route, PeerKeyHash> routes_;  // ports 0
   PeerTable peers_;
   struct Young {
