@@ -1,6 +1,8 @@
 #ifndef BASE_BYTE_READER_H_
 #define BASE_BYTE_READER_H_
 
+#include <endian.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -20,10 +22,10 @@ class ByteReader {
   explicit ByteReader(ByteSpan bytes) : bytes_(bytes) {}
 
   size_t remaining() const { return bytes_.size() - at_; }
-  uint8_t U8() { return static_cast<uint8_t>(Unsigned(1)); }
-  uint16_t U16() { return static_cast<uint16_t>(Unsigned(2)); }
-  uint32_t U32() { return static_cast<uint32_t>(Unsigned(4)); }
-  uint64_t U64() { return Unsigned(8); }
+  uint8_t U8() { return Take<uint8_t>(); }
+  uint16_t U16() { return be16toh(Take<uint16_t>()); }
+  uint32_t U32() { return be32toh(Take<uint32_t>()); }
+  uint64_t U64() { return be64toh(Take<uint64_t>()); }
   ByteSpan Bytes(size_t count) {
     WEFT_CHECK(count <= remaining());
     ByteSpan taken = bytes_.subspan(at_, count);
@@ -33,11 +35,12 @@ class ByteReader {
   ByteSpan Rest() { return Bytes(remaining()); }
 
  private:
-  uint64_t Unsigned(size_t width) {
-    WEFT_CHECK(width <= remaining());
-    uint64_t value = 0;
-    for (size_t i = 0; i < width; ++i) value = value << 8 | bytes_[at_ + i];
-    at_ += width;
+  template <typename Unsigned>
+  Unsigned Take() {
+    WEFT_CHECK(sizeof(Unsigned) <= remaining());
+    Unsigned value;
+    std::memcpy(&value, bytes_.data() + at_, sizeof value);
+    at_ += sizeof value;
     return value;
   }
 

@@ -1,6 +1,8 @@
 #ifndef BASE_BYTE_WRITER_H_
 #define BASE_BYTE_WRITER_H_
 
+#include <endian.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -20,10 +22,10 @@ class ByteWriter {
   size_t room() const { return storage_.size() - at_; }
   ByteSpan written() const { return storage_.first(at_); }
 
-  void U8(uint8_t v) { Unsigned(v, 1); }
-  void U16(uint16_t v) { Unsigned(v, 2); }
-  void U32(uint32_t v) { Unsigned(v, 4); }
-  void U64(uint64_t v) { Unsigned(v, 8); }
+  void U8(uint8_t v) { Put(v); }
+  void U16(uint16_t v) { Put(htobe16(v)); }
+  void U32(uint32_t v) { Put(htobe32(v)); }
+  void U64(uint64_t v) { Put(htobe64(v)); }
   void Bytes(ByteSpan bytes) {
     WEFT_CHECK(bytes.size() <= room());
     if (!bytes.empty()) std::memcpy(storage_.data() + at_, bytes.data(), bytes.size());
@@ -36,10 +38,11 @@ class ByteWriter {
   }
 
  private:
-  void Unsigned(uint64_t v, size_t width) {
-    WEFT_CHECK(width <= room());
-    for (size_t i = 0; i < width; ++i) storage_[at_ + i] = static_cast<uint8_t>(v >> (8 * (width - 1 - i)));
-    at_ += width;
+  template <typename Unsigned>
+  void Put(Unsigned v) {
+    WEFT_CHECK(sizeof v <= room());
+    std::memcpy(storage_.data() + at_, &v, sizeof v);
+    at_ += sizeof v;
   }
 
   MutableByteSpan storage_;

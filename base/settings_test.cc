@@ -26,6 +26,7 @@ struct Outcome {
 };
 
 TEST(SettingsTest, DefaultsHoldWhenNothingIsSet) {
+  unsetenv("WEFT_SAME_HOST");  // `./test --same-host-off` sets it
   Outcome read;
   EXPECT_TRUE(read.problems.empty());
   EXPECT_EQ(read.settings.crc, CrcPolicy::kAuto);

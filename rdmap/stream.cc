@@ -38,6 +38,7 @@ bool Stream::Begin(size_t length, ByteSpan head, llp::UlpduPlan* plan) { return 
 bool Stream::End() { return state_->in.End(); }
 
 std::optional<llp::TaggedPlacement> Stream::PlacementOf(ByteSpan header) const {
+  if (header.empty() || !ddp::ControlField::Parse(header[0]).tagged) return std::nullopt;
   const auto tagged = ddp::TaggedHeader::Parse(header);
   if (!tagged.ok()) return std::nullopt;
   if (ControlByte::Parse(tagged->rsvd_ulp).opcode != static_cast<uint8_t>(Opcode::kWrite)) return std::nullopt;
@@ -49,8 +50,9 @@ std::optional<llp::TaggedPlacement> Stream::PlacementOf(ByteSpan header) const {
 }
 
 bool Stream::TouchesMemory(ByteSpan header) const {
+  if (!state_->account.reliable()) return true;
   const auto untagged = ddp::UntaggedHeader::Parse(header);
-  return !untagged.ok() || untagged->queue != kDeliveryQueue || !state_->account.reliable();
+  return !untagged.ok() || untagged->queue != kDeliveryQueue;
 }
 
 std::optional<llp::TaggedBuffer> Stream::OpenBuffer(uint32_t tag) {

@@ -89,8 +89,8 @@ def sanitizer_settings():
 
 def environment(**settings):
     """This process's environment with `settings`, and what the sanitizer needs. STOCK_PERSONA: the persona unless a test sets one;
-    STOCK_SETTINGS: more of the kind, "NAME=VALUE NAME=VALUE"."""
-    env = {k: v for k, v in os.environ.items() if not k.startswith("WEFT_")}
+    STOCK_SETTINGS: more of the kind, "NAME=VALUE NAME=VALUE". WEFT_SAME_HOST is what `./test --same-host-off` sets for all tests."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith("WEFT_") or k == "WEFT_SAME_HOST"}
     env["LC_ALL"] = "C"
     if "STOCK_PERSONA" in env:
         env["WEFT_PERSONA"] = env["STOCK_PERSONA"]
