@@ -71,7 +71,10 @@ Result<Host::ReservedPort, int> ReservePort() {
   int error = EAFNOSUPPORT;
   for (const char* any : {"::", "0.0.0.0"}) {
     error = reservation->Reserve(*SocketAddress::Parse(any, 0), {.alone = true});
-    if (error == 0) return Host::ReservedPort{.port = reservation->address().port(), .held = reservation};
+    if (error == 0) {
+      const uint16_t port = reservation->address().port();
+      return Host::ReservedPort{.port = port, .held = std::move(reservation)};
+    }
     if (error != EAFNOSUPPORT && error != EADDRNOTAVAIL) break;
   }
   return error;
