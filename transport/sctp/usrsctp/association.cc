@@ -71,7 +71,7 @@ void UsrsctpAssociation::CloseLocked() {
   if (shut_down_) {
     stack_.LeavePort(port_, std::move(awaited));
   } else {
-    stack_.ForgetPort(port_);
+    stack_.ports().Forget(port_);
   }
 }
 

@@ -121,7 +121,7 @@ Result<std::unique_ptr<Association>, int> HostSctp::Connect(const Peer& peer, ui
     return error;
   }
   const uint16_t port = PortOf(socket);
-  stack_.AddPort(port, locals, std::move(held));
+  stack_.ports().Add(port, locals, std::move(held));
   auto association = std::make_unique<UsrsctpAssociation>(stack_, socket, port);
   association->Know(peer.addresses, peer.udp_port);
   association->WhenUp([socket, family, settings] { SetThresholds(socket, family, settings, /*leave_early=*/true); });
@@ -165,7 +165,7 @@ Result<std::unique_ptr<Listener>, int> HostSctp::Listen(const SocketAddress& loc
     return error;
   }
   const uint16_t port = PortOf(socket);
-  stack_.AddPort(port, bound, std::move(held));
+  stack_.ports().Add(port, bound, std::move(held));
   return std::unique_ptr<Listener>(std::make_unique<UsrsctpListener>(stack_, socket, port, family, mtu_to));
 }
 

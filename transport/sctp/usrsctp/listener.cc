@@ -19,7 +19,7 @@ UsrsctpListener::~UsrsctpListener() {
   if (!stack_.InThisProcess()) return;
   const Stack::Locked locked(stack_);
   stack_.Close(socket_, *this, /*abort=*/true);
-  stack_.ForgetPort(port_);
+  stack_.ports().Forget(port_);
 }
 
 void UsrsctpListener::Watch(std::shared_ptr<ReadyHandler> handler) {
@@ -39,7 +39,7 @@ Result<std::unique_ptr<Association>, int> UsrsctpListener::Accept() {
     return EAGAIN;
   }
   usrsctp_set_non_blocking(socket, 1);
-  stack_.SharePort(port_);
+  stack_.ports().Share(port_);
   auto association = std::make_unique<UsrsctpAssociation>(stack_, socket, port_);
   const auto peers = PeerAddressesOf(socket);
   const uint16_t udp_port = peers.empty() ? uint16_t{0} : UdpPortOf(socket, peers[0]);

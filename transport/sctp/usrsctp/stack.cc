@@ -32,9 +32,6 @@ constexpr size_t kLeastPacket = 16;   // the common header, and a chunk's
 constexpr size_t kLeastInit = 20;     // up to its tag
 constexpr Duration kRouteLasts = milliseconds(500);
 constexpr size_t kMostRoutes = 10'000;
-// Associations without a socket, which end.
-constexpr Duration kLeaveLasts = std::chrono::minutes(1);
-constexpr size_t kMostLeavers = 256;  // each may hold a descriptor
 
 // usrsctp's timers are counted in these while something goes on. An association that was quiet for a while has only
 // timers that are longer than that, so that for it they may be coarse, and a process that waits hardly wakes up.
@@ -88,6 +85,11 @@ void Configure() {
   usrsctp_sysctl_set_sctp_max_retran_chunk(0);
   // A listener whose backlog is full says so, as TCP's would by a reset.
   usrsctp_sysctl_set_sctp_abort_if_one_2_one_hits_limit(1);
+}
+
+// The chunk type of the peer's that ends an association that was closed in order.
+bool IsLastWord(uint8_t chunk) {
+  return chunk == SCTP_SHUTDOWN_ACK || chunk == SCTP_SHUTDOWN_COMPLETE || chunk == SCTP_ABORT_ASSOCIATION;
 }
 
 }  // namespace
@@ -270,14 +272,7 @@ void Stack::Take(const Host& host, const IncomingDatagram& datagram, std::span<c
     }
   }
   if (!Input(packet)) ++counters_.damaged;
-  if (!leavers_.empty()) [[unlikely]] NoteLastWord(key, packet.bytes[kCommonHeader]);
-}
-
-void Stack::NoteLastWord(const PeerKey& key, uint8_t chunk) {
-  if (chunk != SCTP_SHUTDOWN_ACK && chunk != SCTP_SHUTDOWN_COMPLETE && chunk != SCTP_ABORT_ASSOCIATION) return;
-  for (Leaver& leaver : leavers_) {
-    if (std::find(leaver.awaited.begin(), leaver.awaited.end(), key) != leaver.awaited.end()) leaver.awaited.clear();
-  }
+  if (ports_.any_leaves() && IsLastWord(packet.bytes[kCommonHeader])) [[unlikely]] ports_.NoteLastWord(key);
 }
 
 // Comes from another UDP port than the association's other packets. From a COOKIE ECHO on there is one, of which its owner is to hear yet.
@@ -412,16 +407,15 @@ std::optional<SocketAddress> Stack::SourceFor(Host& host, const Packet& packet) 
   if (AnswersFromThere(packet.bytes[12])) return packet.from;
   uint16_t port;
   std::memcpy(&port, packet.bytes.data(), sizeof port);
-  const auto bound = ports_.find(port);
-  if (bound == ports_.end()) return packet.from;
+  const auto* const allowed = ports_.AddressesOf(port);
+  if (allowed == nullptr) return packet.from;
   if (routes_.size() > kMostRoutes) routes_.clear();
   Route& route = routes_[PeerKey(packet.to, 0, 0)];
   if (route.until <= now_) route = {.source = host.source_for(packet.to), .until = now_ + kRouteLasts};
   if (!route.source) return std::nullopt;
   if (route.source->family() == 0) return packet.from;
-  const auto& allowed = bound->second.addresses;
-  const bool ours = allowed.empty() ? host_of_.contains(route.source->host())
-                                    : std::any_of(allowed.begin(), allowed.end(),
+  const bool ours = allowed->empty() ? host_of_.contains(route.source->host())
+                                     : std::any_of(allowed->begin(), allowed->end(),
                                                   [&](const auto& one) { return one.SameHost(*route.source); });
   return ours ? *route.source : packet.from;
 }
@@ -457,7 +451,7 @@ void Stack::AdvanceClock() {
   const auto elapsed = std::chrono::duration_cast<milliseconds>(now_ - ticked_);
   ticked_ += elapsed;
   usrsctp_handle_timers(static_cast<uint32_t>(std::min<int64_t>(elapsed.count(), INT32_MAX)));
-  while (!leavers_.empty() && leavers_.front().until <= now_) ForgetLeaver();
+  ports_.Expire(now_);
   for (auto& [socket, watched] : sockets_) watched->LookAtPaths(now_);
   PathsAreKnown();
 }
@@ -474,7 +468,7 @@ void Stack::OnTick() {
     const Locked locked(*this, /*caller_dispatches=*/true);
     ticking_ = false;
     // Without a socket there are associations that end, for a while.
-    if (!sockets_.empty() || !leavers_.empty() || now_ - activity_ < kLeaveLasts) ScheduleTick();
+    if (!sockets_.empty() || ports_.any_leaves() || now_ - activity_ < Ports::kLeaveLasts) ScheduleTick();
   }
   dispatcher_.Dispatch(/*lent_too=*/false);
 }
@@ -511,38 +505,6 @@ WatchId Stack::PacketWatch(bool udp, int family) const {
   return at < host.watches.size() ? host.watches[at] : 0;
 }
 
-void Stack::AddPort(uint16_t port, const std::vector<SocketAddress>& addresses, std::shared_ptr<void> held) {
-  Port& entry = ports_[port];
-  if (held != nullptr) entry.held = std::move(held);
-  if (entry.uses++ == 0) {
-    entry.addresses = addresses;  // in place of those that left
-  } else if (entry.addresses.empty() || addresses.empty()) {
-    entry.addresses.clear();
-  } else {
-    entry.addresses.insert(entry.addresses.end(), addresses.begin(), addresses.end());
-  }
-}
-
-void Stack::ForgetPort(uint16_t port) {
-  const auto found = ports_.find(port);
-  if (found != ports_.end() && --found->second.uses == 0 && found->second.left == 0) ports_.erase(found);
-}
-
-void Stack::LeavePort(uint16_t port, std::vector<PeerKey> awaited) {
-  const auto found = ports_.find(port);
-  if (found == ports_.end()) return;
-  --found->second.uses;
-  ++found->second.left;
-  if (leavers_.size() >= kMostLeavers) ForgetLeaver();
-  leavers_.push_back({.port = port, .awaited = std::move(awaited), .until = now_ + kLeaveLasts});
-}
-
-void Stack::ForgetLeaver() {
-  const auto found = ports_.find(leavers_.front().port);
-  leavers_.pop_front();
-  if (found != ports_.end() && --found->second.left == 0 && found->second.uses == 0) ports_.erase(found);
-}
-
 std::vector<std::vector<Path>> Stack::AllPaths() {
   std::vector<std::vector<Path>> all;
   if (!InThisProcess()) return all;
@@ -576,7 +538,7 @@ bool Stack::HasUnacknowledged() const {
   struct sctpstat statistics{};
   usrsctp_get_stat(&statistics);
   if (statistics.sctps_currestab > open) return true;
-  return std::any_of(leavers_.begin(), leavers_.end(), [](const Leaver& leaver) { return !leaver.awaited.empty(); });
+  return ports_.awaits_last_word();
 }
 
 void Stack::Drain(milliseconds quiet, milliseconds most) {

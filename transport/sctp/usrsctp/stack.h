@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -11,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "transport/network.h"
@@ -18,6 +18,7 @@
 #include "transport/sctp/usrsctp/host.h"
 #include "transport/sctp/usrsctp/outbox.h"
 #include "transport/sctp/usrsctp/peers.h"
+#include "transport/sctp/usrsctp/ports.h"
 #include "transport/sctp/usrsctp/seam.h"
 #include "transport/sctp/usrsctp/watched.h"
 
@@ -90,14 +91,9 @@ class Stack final : public World, private Outbox::Observer {
   void Rouse(Watched& watched) { dispatcher_.Rouse(watched); }
   // Makes addresses known that came since, if not all that are wanted are known.
   void LookForAddresses(Host& host, const std::vector<SocketAddress>& wanted);
-  // Which addresses a port's packets may come from; none: any. `held`: what keeps it from others. Balanced by ForgetPort or LeavePort.
-  void AddPort(uint16_t port, const std::vector<SocketAddress>& addresses, std::shared_ptr<void> held);
-  void ForgetPort(uint16_t port);
-  // The same for an association that was closed in order: the port stays for a while, since it has yet to hear that everything arrived.
-  // `awaited`: the peer's addresses, if its last word must be heard before this process may go.
-  void LeavePort(uint16_t port, std::vector<PeerKey> awaited);
-  // One more that has it, from the same addresses.
-  void SharePort(uint16_t port) { ++ports_[port].uses; }
+  Ports& ports() { return ports_; }
+  // As Ports::Leave.
+  void LeavePort(uint16_t port, std::vector<PeerKey> awaited) { ports_.Leave(port, std::move(awaited), now_); }
   PeerTable& peers() { return peers_; }
   // It has a record from now on.
   void Accepted(const PeerKey& peer) { young_.erase(peer); }
@@ -109,17 +105,6 @@ class Stack final : public World, private Outbox::Observer {
  private:
   class SocketHandler;
   struct Attachment;
-  struct Port {
-    int uses = 0;  // by sockets
-    int left = 0;  // by associations that end without one
-    std::vector<SocketAddress> addresses;
-    std::shared_ptr<void> held;
-  };
-  struct Leaver {
-    uint16_t port;
-    std::vector<PeerKey> awaited;
-    Time until;
-  };
   struct Route {
     std::optional<SocketAddress> source;
     Time until;
@@ -143,8 +128,6 @@ class Stack final : public World, private Outbox::Observer {
   void TakeRefusals(Host& host);
   void OnRefused(const RefusedDatagram& refused, std::span<const uint8_t> sent);
   void Take(const Host& host, const IncomingDatagram& datagram, std::span<const uint8_t> bytes, bool native);
-  void ForgetLeaver();
-  void NoteLastWord(const PeerKey& key, uint8_t chunk);
   void Flush();
   bool HasUnacknowledged() const;
   void ShowIncoming(const Host& host, const Packet& packet, bool native);
@@ -165,8 +148,7 @@ class Stack final : public World, private Outbox::Observer {
   Outbox outbox_{*this};
   std::vector<uint8_t> incoming_bytes_;
   std::vector<IncomingDatagram> incoming_;
-  std::unordered_map<uint16_t, Port> ports_;                // of SCTP, network byte order
-  std::deque<Leaver> leavers_;                              // in ports_ until then, in that order
+  Ports ports_;
   std::unordered_map<PeerKey, Route, PeerKeyHash> routes_;  // ports 0
   PeerTable peers_;
   struct Young {
