@@ -459,22 +459,51 @@ TEST(ProcessSctp, AForkedChildHasSctpOfItsOwnAndTheParentsGoesOn) {
   ExpectEcho(*client);
 }
 
+// Connects a thousand times, and hears something on each.
+std::vector<std::shared_ptr<Locked>> AThousand(const EchoProcess& server, const Carriage& carriage) {
+  std::vector<std::shared_ptr<Locked>> clients;
+  for (int i = 0; i < 1000; ++i)
+    clients.push_back(ConnectTo("127.0.0.1", server.ports(), {.streams_out = 2, .streams_in = 2}, carriage));
+  for (auto& client : clients) {
+    EXPECT_TRUE(client->Until([](Recorder& r) { return r.up.has_value() || r.over(); }));
+    client->With([](Recorder& r) {
+      EXPECT_EQ(r.error, 0) << strerror(r.error);
+      r.Queue(0, 1, {1});
+    });
+  }
+  for (auto& client : clients) EXPECT_TRUE(client->Until([](Recorder& r) { return r.messages.size() == 1; }));
+  return clients;
+}
+
 TEST(ProcessSctp, AThousandAssociationsNeedNoDescriptor) {
   EchoProcess server("127.0.0.1");
   InChild([&] {
     Ours();
     const size_t before = OpenDescriptors();
-    std::vector<std::shared_ptr<Locked>> clients;
-    for (int i = 0; i < 1000; ++i)
-      clients.push_back(ConnectTo("127.0.0.1", server.ports(), {.streams_out = 2, .streams_in = 2}));
+    const auto clients = AThousand(server, {});
+    EXPECT_EQ(OpenDescriptors(), before);
+  });
+}
+
+TEST(ProcessSctp, AThousandInIpHaveADescriptorEachForTheirPortsAndGiveItBack) {
+  if (!IsRoot()) GTEST_SKIP() << "raw sockets need CAP_NET_RAW";
+  const Carriage native{.udp = false, .native = true};
+  EchoProcess server("127.0.0.1", native);
+  InChild([&] {
+    Ours(native);
+    rlimit limit{};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = std::max<rlim_t>(limit.rlim_cur, std::min<rlim_t>(limit.rlim_max, 4096));
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    const size_t before = OpenDescriptors();
+    auto clients = AThousand(server, native);
+    EXPECT_EQ(OpenDescriptors(), before + clients.size());
     for (auto& client : clients) {
-      ASSERT_TRUE(client->Until([](Recorder& r) { return r.up.has_value() || r.over(); }));
       client->With([](Recorder& r) {
-        ASSERT_EQ(r.error, 0) << strerror(r.error);
-        r.Queue(0, 1, {1});
+        r.association->Abort("");
+        r.association.reset();
       });
     }
-    for (auto& client : clients) ASSERT_TRUE(client->Until([](Recorder& r) { return r.messages.size() == 1; }));
     EXPECT_EQ(OpenDescriptors(), before);
   });
 }
