@@ -15,6 +15,8 @@ import time
 import mpi
 import stock
 
+os.environ.pop("WEFT_SAME_HOST", None)  # it is about memory in common, also under `./test --same-host-off`
+
 FIRST, SEEDS = int(os.environ.get("WINDOW_FIRST", 100)), int(os.environ.get("WINDOW_SEEDS", 6))
 BOUND = 30  # seconds, for everything to end after a death
 RANDOM = "tests/mpi/rma/random_operations"

@@ -6,6 +6,8 @@ import tempfile
 import mpi
 import stock
 
+os.environ.pop("WEFT_SAME_HOST", None)  # it is about memory in common, also under `./test --same-host-off`
+
 
 class Lean(mpi.MpiTest):
 

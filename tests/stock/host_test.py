@@ -11,6 +11,8 @@ import unittest
 
 import stock
 
+os.environ.pop("WEFT_SAME_HOST", None)  # it is about memory in common, also under `./test --same-host-off`
+
 AUTO = {}  # the default
 RINGS, OFF = ({"WEFT_SAME_HOST": setting} for setting in ("rings", "off"))
 SHARED = "goes through shared memory"

@@ -11,7 +11,7 @@ import stock
 SCTP, AUTO = {"WEFT_LLP": "sctp"}, {"WEFT_LLP": "auto"}
 # One end is enough for a connection to stay on TCP, which says so then.
 TCP = {"WEFT_LLP": "tcp", "WEFT_SAME_HOST": "off"}
-SHARED = {"WEFT_LLP": "tcp"}
+SHARED = {"WEFT_LLP": "tcp", "WEFT_SAME_HOST": "auto"}
 PING = "rping {side} -a {address} -p {port} -C 50 -v -V"
 
 
