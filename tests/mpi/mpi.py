@@ -97,9 +97,9 @@ class Job:
 
     def __init__(self, words, settings, directory=None):
         self._mark = f"{MARK}={uuid.uuid4()}"
-        env = {k: v for k, v in os.environ.items() if not k.startswith(("WEFT_", "PMI_", "MPI", "UCX_", "HYDRA_"))}
-        # What `./test --same-host-off` sets for all tests.
-        env.update({k: v for k, v in os.environ.items() if k == "WEFT_SAME_HOST"})
+        # WEFT_SAME_HOST is what `./test --same-host-off` sets for all tests.
+        not_the_test = ("WEFT_", "PMI_", "MPI", "UCX_", "HYDRA_")
+        env = {k: v for k, v in os.environ.items() if not k.startswith(not_the_test) or k == "WEFT_SAME_HOST"}
         env["LC_ALL"] = "C"
         env.update(settings)
         env[MARK] = self._mark.split("=", 1)[1]

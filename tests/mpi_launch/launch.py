@@ -60,11 +60,6 @@ class Done:
         return f"status {self.status} after {self.seconds:.2f} s\nstdout: {self.out[-2000:]}\nstderr: {self.err[-2000:]}"
 
 
-def of_the_run():
-    """What `./test --same-host-off` sets for all tests."""
-    return {name: os.environ[name] for name in ("WEFT_SAME_HOST",) if name in os.environ}
-
-
 class LaunchTest(unittest.TestCase):
     def setUp(self):
         self.directory = tempfile.mkdtemp(prefix="launch", dir=os.environ.get("TEST_TMPDIR"))
@@ -78,8 +73,9 @@ class LaunchTest(unittest.TestCase):
                 pass
 
     def environment(self, **settings):
-        env = {k: v for k, v in os.environ.items() if not k.startswith(("WEFT_", "PMI_", "MPI_", "MPIR_", "MPIEXEC_", "HYDRA_"))}
-        env.update(of_the_run())
+        # WEFT_SAME_HOST is what `./test --same-host-off` sets for all tests.
+        not_the_test = ("WEFT_", "PMI_", "MPI_", "MPIR_", "MPIEXEC_", "HYDRA_")
+        env = {k: v for k, v in os.environ.items() if not k.startswith(not_the_test) or k == "WEFT_SAME_HOST"}
         env["LC_ALL"] = "C"
         name, value = self._mark.split("=")
         env[name] = value

@@ -16,6 +16,7 @@
 #include <condition_variable>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <mutex>
 #include <numeric>
@@ -121,9 +122,14 @@ class EchoProcess {
     waitpid(std::exchange(pid_, 0), &status, 0);
     return status;
   }
+  // Returns when none of its threads runs.
   void Stop() {
     kill(pid_, SIGSTOP);
     stopped_ = true;
+    for (const auto& task : std::filesystem::directory_iterator("/proc/" + std::to_string(pid_) + "/task")) {
+      for (std::string text; text.find(") T ") == std::string::npos;)
+        std::getline(std::ifstream(task.path() / "stat"), text);
+    }
   }
   void Kill() {
     kill(pid_, SIGKILL);
@@ -338,6 +344,34 @@ TEST(ProcessSctp, WhatAProcessSentBeforeItShutDownArrivesThoughItExits) { Expect
 TEST(ProcessSctp, WhatAProcessSentInIpBeforeItShutDownArrivesThoughItExits) {
   if (!IsRoot()) GTEST_SKIP() << "raw sockets need CAP_NET_RAW";
   InChild([] { ExpectAllOfAProcessThatExits({.udp = false, .native = true}); });
+}
+
+// As long as packets of its peers come; in IP those of all others of the host come, too.
+TEST(ProcessSctp, AnExitInIpDoesNotWaitForASilentPeerBecauseOthersTalk) {
+  if (!IsRoot()) GTEST_SKIP() << "raw sockets need CAP_NET_RAW";
+  const Carriage native{.udp = false, .native = true};
+  EchoProcess silent("127.0.0.1", native), busy("127.0.0.1", native);
+  const pid_t talker = fork();
+  if (talker == 0) {
+    const auto client = ConnectTo("127.0.0.1", busy.ports(), {}, native);
+    while (!testing::Test::HasFatalFailure()) ExpectEcho(*client);
+    _exit(1);
+  }
+  const auto began = std::chrono::steady_clock::now();
+  InChild([&] {
+    auto client = ConnectTo("127.0.0.1", silent.ports(), {}, native);
+    ExpectEcho(*client);
+    silent.Stop();
+    client->With([](Recorder& r) {
+      r.Queue(0, 1, Pattern(100, 1));
+      r.association->Shutdown();
+      r.association.reset();
+    });
+  });
+  EXPECT_LT(std::chrono::steady_clock::now() - began, seconds(6));
+  kill(talker, SIGKILL);
+  waitpid(talker, nullptr, 0);
+  silent.Kill();
 }
 
 // In IP every process of a host gets the packets of all: with one port of SCTP two would answer each other's.

@@ -235,8 +235,8 @@ void Stack::Take(const Host& host, const IncomingDatagram& datagram, std::span<c
       packet.bytes = packet.bytes.subspan(header);
     }
   }
-  ++counters_.packets_in;
   if (packet.bytes.size() < kLeastPacket) {
+    ++counters_.packets_in;
     ++counters_.damaged;
     return;
   }
@@ -245,6 +245,7 @@ void Stack::Take(const Host& host, const IncomingDatagram& datagram, std::span<c
   // Every process of this host that has the privilege gets packets that came in IP: what is for another's port is not
   // to be answered.
   if (native && !ports_.contains(ports[1])) return;
+  ++counters_.packets_in;
   if (host.tap) ShowIncoming(host, packet, native);
   // usrsctp would send to whatever UDP port a packet came from, before it looks at the verification tag: a stranger on
   // the peer's host could have an association's packets sent to himself.
