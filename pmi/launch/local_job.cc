@@ -1,6 +1,7 @@
 #include "pmi/launch/local_job.h"
 
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -29,6 +30,13 @@ int SignalOf(const std::string& name) {
     if (known != nullptr && abbreviation == known) return number;
   }
   return 0;
+}
+
+// That this process may use.
+size_t Processors() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) return static_cast<size_t>(CPU_COUNT(&set));
+  return static_cast<size_t>(std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L));
 }
 
 bool StartsWithName(const std::string& entry, const std::string& name) { return entry.starts_with(name + "="); }
@@ -103,12 +111,13 @@ void LocalJob::Start(StartOrder order) {
   for (const StartOrder::Rank& rank : order.ranks) setup.application_of[rank.rank] = rank.program;
   whole_job_ = order.ranks.size() == static_cast<size_t>(order.job_size);
   server_ = std::make_unique<Server>(std::move(setup), this);
+  const size_t others = proxy_->RanksRunning();  // have the first places
+  shares_processors_ = others + order.ranks.size() > Processors();
   std::unique_ptr<Binder> binder;  // what is forked here is bound as this thread is, which gets its own CPUs back at the end
   if (const std::string problem = MakeBinder(order, &binder); !problem.empty()) {
     Tell(FrameType::kNotStarted, order.ranks.empty() ? 0 : order.ranks[0].rank, NumberAndText(1, problem));
     return End(milliseconds(0));
   }
-  const size_t others = proxy_->RanksRunning();  // have the first places
   for (size_t i = 0; i < order.ranks.size(); ++i) {
     if (const std::string problem = binder == nullptr ? "" : binder->Bind(others + i); !problem.empty()) {
       Tell(FrameType::kNote, 0, "the ranks are not bound: " + problem);
@@ -138,7 +147,7 @@ bool LocalJob::StartRank(const StartOrder& order, size_t local_rank) {
   const StartOrder::Rank& ordered = order.ranks[local_rank];
   const StartOrder::Program& program = order.programs[static_cast<size_t>(ordered.program)];
   const std::string number = std::to_string(ordered.rank);
-  SpawnRequest request{program.arguments, program.environment, program.directory, program.search_path, number_ == 0 && ordered.rank == 0};
+  SpawnRequest request{program.arguments, program.environment, program.directory, program.search_path, number_ == 0 && ordered.rank == 0, !shares_processors_};
   for (const std::string& entry :
        {"PMI_RANK=" + number, "PMI_ID=" + number, "PMI_SIZE=" + std::to_string(order.job_size),
         "MPI_LOCALRANKID=" + std::to_string(local_rank), "MPI_LOCALNRANKS=" + std::to_string(order.ranks.size())}) {
@@ -323,10 +332,10 @@ void LocalJob::End(milliseconds grace) {
   kill_at_ = deadline;
 }
 
-// What is left of the job: of a job that has the host for itself everything, else what stayed in its ranks' sessions.
+// What is left of the job: of a job that has the host for itself everything, else what stayed in its ranks' sessions and groups.
 std::vector<pid_t> LocalJob::Remaining() const {
   std::vector<pid_t> all = proxy_->Descendants();
-  return proxy_->RunsOthersThan(this) ? OfSessions(std::move(all), Leaders()) : all;
+  return proxy_->RunsOthersThan(this) ? LedBy(std::move(all), Leaders()) : all;
 }
 
 void LocalJob::KillIfDue() {

@@ -65,6 +65,18 @@ class Ranks(launch.LaunchTest):
         done = self.run_job("-configfile", path)
         self.assertEqual((done.status, done.err[:done.err.index(" is not")]), (2, f"mpiexec: {path}, line 4: -n: '0'"))
 
+    def test_ranks_that_share_processors_are_in_one_session_and_all_lead_groups(self):
+        # pid (name) state ppid pgrp session
+        show = sh("read -r pid name state parent group session rest < /proc/$$/stat; echo $pid $group $session")
+        processors = len(os.sched_getaffinity(0))
+        for size, sessions in ((processors, processors), (processors + 3, 1)):
+            done = self.succeed("-n", size, *show)
+            ranks = [line.split() for line in done.out.splitlines()]
+            self.assertEqual(len(ranks), size, done)
+            self.assertTrue(all(pid == group for pid, group, _ in ranks), done)
+            self.assertEqual(len({session for _, _, session in ranks}), sessions, done)
+            self.assertNotIn(str(os.getsid(0)), {session for _, _, session in ranks})
+
     def test_signals_are_as_a_shell_leaves_them(self):
         done = self.succeed("-n", 1, *sh("grep -E 'Sig(Blk|Ign)' /proc/self/status"), settings={}, restore_signals=True)
         for line in done.out.splitlines():
