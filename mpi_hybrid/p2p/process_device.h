@@ -22,7 +22,7 @@ void SettleDevice();
 std::chrono::microseconds SpinTime();
 
 // Whether messages of some ranks come through memory, and ranks are so few for each processor that one that waits hands it
-// on rather than sleeps: with many, each would have it in vain again and again.
+// on rather than sleeps: 64, or 8 where the kernel hands it to none of another session and they are in several; each would keep it in vain.
 bool HandsProcessorOn();
 
 // For a wait that has taken some microseconds: whether to hand the processor on although there is one for each rank, since another that
