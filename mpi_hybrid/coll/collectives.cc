@@ -107,9 +107,6 @@ host::FoldOrder OrderOf(Algorithm algorithm, int root = 0) {
   }
 }
 
-// With more ranks all wait for all so often that messages are better.
-constexpr int kMostInSteps = 32;
-
 host::Block BlockOf(const Uniform& side) {
   return {const_cast<void*>(side.buffer), side.count, side.type, side.buffer == MPI_IN_PLACE};
 }
@@ -211,8 +208,7 @@ Error AllGather(const Uniform& send, const Varying& receive, Comm& comm, Launch 
 
 Error AllToAll(const Uniform& send, const Uniform& receive, Comm& comm, Launch launch) {
   Error result;
-  if (!comm.inter && comm.size() <= kMostInSteps &&
-      CarriedOnHost(Collective::kAllToAll, comm, launch, &result,
+  if (CarriedOnHost(Collective::kAllToAll, comm, launch, &result,
                     [&](host::Member& host) { return host.AllToAll(BlockOf(send), BlockOf(receive)); })) {
     return result;
   }

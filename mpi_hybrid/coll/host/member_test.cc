@@ -189,6 +189,22 @@ TEST_F(Members, ABroadcastTakesTypesOfOtherLayoutsAtOtherRanks) {
   });
 }
 
+TEST_F(Members, ManyGiveEachABlockOfAnyLength) {
+  constexpr int kMany = 40;
+  Run(kMany, 1, [](Member& member, std::mt19937&) {
+    const Datatype& type = *Datatype::Find(MPI_UINT32_T);
+    const MPI_Aint most = static_cast<MPI_Aint>(kArea / kMany / sizeof(uint32_t));  // in one step
+    for (const MPI_Aint count : {MPI_Aint{0}, MPI_Aint{2}, most, most + 1, 3 * most}) {
+      std::vector<uint32_t> given = Words(static_cast<unsigned>(count), member.me(), count * kMany), got(given.size());
+      ASSERT_EQ(member.AllToAll({given.data(), count, &type}, {got.data(), count, &type}).mpi_class(), MPI_SUCCESS);
+      for (MPI_Aint i = 0; i < count * kMany; ++i) {
+        const int from = static_cast<int>(i / count);
+        ASSERT_EQ(got[static_cast<size_t>(i)], Given(static_cast<unsigned>(count), from, member.me() * count + i % count)) << count << ", from " << from;
+      }
+    }
+  });
+}
+
 TEST_F(Members, CallsThatDoNotMatchAreAnErrorAndTheNextOnesWork) {
   for (const int members : {2, 3, 11}) {
     Run(members, 1, [&](Member& member, std::mt19937&) {
