@@ -40,6 +40,9 @@ int sctp_sorecvmsg(struct socket* socket, uio* data, mbuf** packet, sockaddr* fr
                    sctp_sndrcvinfo* info, int filling_info);
 void sctp_init_vrf_list(int vrf_id);
 void sctp_send_hb(void* association, void* path, int locked);
+void sctp_audit_retranmission_queue(void* queues);
+int sctp_calculate_rto(void* association, void* queues, void* path, timeval* sent, int kind);
+int sctp_t3rxt_timer(void* endpoint, void* association, void* path);
 void sctp_ulp_notify(uint32_t notification, void* association, uint32_t error, void* data, int locked);
 unsigned m_length(mbuf* first, mbuf** last);
 void m_copydata(const mbuf* first, int offset, int length, char* to);
@@ -58,6 +61,7 @@ World* g_world = nullptr;
 const std::vector<LocalAddress>* g_addresses = nullptr;  // while usrsctp asks for them
 const Packet* g_incoming = nullptr;                      // during Input()
 std::span<const iovec> g_pieces;                         // during SendPieces() and ReceivePieces()
+ptrdiff_t g_queues_in_association = 0;                   // from the first association on
 bool g_more_follows = false;                             // during SendPieces()
 bool g_no_heartbeat = false;                             // during SendQueued()
 // Associations, until PathsAreKnown(). Never destroyed: the network's thread runs while the process ends.
@@ -238,6 +242,22 @@ int weft_usrsctp_gettimeofday(timeval* now, void* /*zone*/) {
   now->tv_sec = static_cast<time_t>(microseconds / 1'000'000);
   now->tv_usec = static_cast<suseconds_t>(microseconds % 1'000'000);
   return 0;
+}
+
+// sctp_calculate_rto, from sctp_input.c, which each association calls when it comes up: `queues` is the part of it (struct sctp_association) that
+// sctp_audit_retranmission_queue() wants, always at the same place.
+int weft_usrsctp_calculate_rto(void* association, void* queues, void* path, timeval* sent, int kind) {
+  g_queues_in_association = static_cast<char*>(queues) - static_cast<char*>(association);
+  return sctp_calculate_rto(association, queues, path, sent, kind);
+}
+
+// sctp_t3rxt_timer, from sctputil.c. It marks DATA for retransmission that was sent longer than a round trip ago, and counts anew all that is marked, but
+// passes over what is younger, although reports of a gap may have marked that before. Once its count is 0 usrsctp sends nothing again and stops its timers;
+// HEARTBEATs are all that is exchanged then, for ever. Hence its own audit, which it never calls.
+int weft_usrsctp_t3rxt_timer(void* endpoint, void* association, void* path) {
+  const int gone = sctp_t3rxt_timer(endpoint, association, path);
+  if (gone == 0 && g_queues_in_association != 0) sctp_audit_retranmission_queue(static_cast<char*>(association) + g_queues_in_association);
+  return gone;
 }
 
 // init_random, read_random and finish_random, from everywhere: no descriptor of /dev/urandom.
