@@ -17,108 +17,17 @@
 #include <vector>
 
 #include "transport/sctp/testing/benchmark_ends.h"
+#include "transport/sctp/testing/transfer_sink.h"
 
 namespace {
 
 using namespace weft::transport::sctp;  // NOLINT
-using weft::transport::Interest, weft::transport::IoResult, weft::transport::ReadyHandler;
+using weft::transport::IoResult;
 using Clock = std::chrono::steady_clock;
 
-constexpr uint32_t kBegin = 1, kBytes = 2, kEnd = 3, kReport = 4;  // payload protocol identifiers
 constexpr size_t kRoom = 1 << 20;
-constexpr uint64_t kReportEvery = 1 << 20;
 
 double SecondsSince(Clock::time_point then) { return std::chrono::duration<double>(Clock::now() - then).count(); }
-
-// What a transfer consists of: random bytes of a length that nothing else has, over and over, so that bytes that are
-// lost, doubled or displaced are wrong ones.
-class Pattern {
- public:
-  static constexpr size_t kLength = 1'048'583;  // a prime
-  explicit Pattern(uint64_t seed) : bytes_(kLength) {
-    std::mt19937_64 random(seed);
-    for (uint8_t& byte : bytes_) byte = static_cast<uint8_t>(random());
-  }
-  // `length` bytes from `offset` of the transfer on.
-  std::vector<iovec> At(uint64_t offset, size_t length) {
-    std::vector<iovec> pieces;
-    while (length > 0) {
-      const auto begin = static_cast<size_t>(offset % kLength);
-      const size_t count = std::min(length, kLength - begin);
-      pieces.push_back({.iov_base = &bytes_[begin], .iov_len = count});
-      offset += count;
-      length -= count;
-    }
-    return pieces;
-  }
-
- private:
-  std::vector<uint8_t> bytes_;
-};
-
-struct Report {
-  uint64_t bytes = 0, wrong_messages = 0;
-  double longest_stall = 0, stalled_at = 0;  // seconds; the latter since the begin
-  bool end = false;
-};
-
-// Takes a transfer and checks it.
-class Sink : public ReadyHandler {
- public:
-  explicit Sink(std::unique_ptr<Association> association) : association_(std::move(association)), room_(kRoom) {}
-  void Watch(std::shared_ptr<ReadyHandler> self) { association_->Watch(std::move(self)); }
-  void OnReady(Interest) override {
-    while (true) {
-      const iovec into{.iov_base = room_.data(), .iov_len = room_.size()};
-      const Received received = association_->Receive({&into, 1});
-      if (received.kind != Received::Kind::kMessage && received.kind != Received::Kind::kEvent) return;
-      if (received.kind == Received::Kind::kMessage) Take(received);
-    }
-  }
-
- private:
-  void Take(const Received& received) {
-    if (received.info.ppid == kBegin) {
-      uint64_t seed = 0;
-      std::memcpy(&seed, room_.data(), sizeof seed);
-      pattern_ = std::make_unique<Pattern>(seed);
-      report_ = {};
-      reported_ = 0;
-      began_ = last_ = Clock::now();
-      return;
-    }
-    if (pattern_ == nullptr) return;
-    if (const double stall = SecondsSince(last_); stall > report_.longest_stall) {
-      report_.longest_stall = stall;
-      report_.stalled_at = SecondsSince(began_) - stall;
-    }
-    last_ = Clock::now();
-    report_.end = received.info.ppid == kEnd;
-    if (!report_.end) Check(received.bytes);
-    if (!report_.end && report_.bytes - reported_ < kReportEvery) return;
-    reported_ = report_.bytes;
-    const iovec piece{.iov_base = &report_, .iov_len = sizeof report_};
-    association_->Send({.ppid = kReport, .pieces = {&piece, 1}});
-  }
-
-  void Check(size_t bytes) {
-    const uint8_t* at = room_.data();
-    bool wrong = false;
-    for (const iovec& piece : pattern_->At(report_.bytes, bytes)) {
-      wrong |= std::memcmp(at, piece.iov_base, piece.iov_len) != 0;
-      at += piece.iov_len;
-    }
-    report_.wrong_messages += wrong;
-    report_.bytes += bytes;
-  }
-
-  std::unique_ptr<Association> association_;
-  std::vector<uint8_t> room_;
-  std::unique_ptr<Pattern> pattern_;
-  Report report_;
-  uint64_t reported_ = 0;
-  Clock::time_point began_, last_;
-};
 
 struct Plan {
   size_t message = 0;
@@ -137,7 +46,7 @@ class Source {
     while (!up_) Look();
     uint64_t seed = plan_.seed;
     const iovec piece{.iov_base = &seed, .iov_len = sizeof seed};
-    while (!Sent({.ppid = kBegin, .pieces = {&piece, 1}})) Look();
+    while (!Sent({.ppid = kTransferBegin, .pieces = {&piece, 1}})) Look();
     began_ = Clock::now();
     double print_at = plan_.every_ms / 1e3;
     while (!report_.end) {
@@ -166,12 +75,12 @@ class Source {
       if (over) {
         char nothing = 0;
         const iovec piece{.iov_base = &nothing, .iov_len = 1};
-        ended_ = Sent({.ppid = kEnd, .pieces = {&piece, 1}});
+        ended_ = Sent({.ppid = kTransferEnd, .pieces = {&piece, 1}});
         return;
       }
       const size_t length = std::min<uint64_t>(plan_.message, plan_.bytes - sent_);
       const auto pieces = pattern_.At(sent_, length);
-      if (!Sent({.ppid = kBytes, .pieces = pieces})) return;
+      if (!Sent({.ppid = kTransferBytes, .pieces = pieces})) return;
       sent_ += length;
     }
   }
@@ -213,10 +122,10 @@ class Source {
 
   Association& association_;
   const Plan plan_;
-  Pattern pattern_;
+  TransferPattern pattern_;
   std::shared_ptr<Bell> bell_ = std::make_shared<Bell>(association_);
   std::vector<uint8_t> room_ = std::vector<uint8_t>(kRoom);
-  Report report_;
+  TransferReport report_;
   Clock::time_point began_ = Clock::now();
   uint64_t sent_ = 0, printed_ = 0;
   bool up_ = false, ended_ = false;
@@ -268,7 +177,7 @@ int main(int argc, char** argv) {
   if (role == "client" && argc > 4) return RunClient(argv[2], argc - 3, argv + 3);
   if (role != "server") Fail("server ADDRESSES | client ADDRESSES:PORT:UDPPORT SIZE bytes=COUNT|seconds=COUNT ...");
   Serve(ParseAddresses(argv[2], 0), argc > 3 && std::string(argv[3]) == "native", [](auto association) {
-    auto sink = std::make_shared<Sink>(std::move(association));
+    auto sink = std::make_shared<TransferSink>(std::move(association));
     sink->Watch(sink);
   });
 }
