@@ -99,7 +99,8 @@ class Channel {
   // What it waits for may have changed.
   virtual void UpdateInterest() = 0;
   // A thread that spins calls Receive() over and over, and says so at each round: nobody else need look at what comes, as Network::Lend() says.
-  virtual void Lend() {}
+  // True: the peer polls on the same processor, or may; until one of them yields nothing comes.
+  virtual bool Lend() { return false; }
   // The thread that said so will sleep; Receive() follows at once.
   virtual void EndLend() {}
   // Neither is output blocked nor does a watch say that it is not any more: a look that found nothing to receive is over.

@@ -121,10 +121,12 @@ void Connection::Step(bool eager) {
   if (!over()) channel_->UpdateInterest();
 }
 
-void Connection::StepForPoll(bool spinning, bool eager) {
+bool Connection::StepForPoll(bool spinning, bool eager) {
   const uint64_t before = parts_.counters.bytes_received.value();
   Step(eager);
-  if (spinning && parts_.counters.bytes_received.value() != before) ReceiveRestOfMessage();
+  const bool came = parts_.counters.bytes_received.value() != before;
+  if (spinning && came) ReceiveRestOfMessage();
+  return came;
 }
 
 // A program that finds a completion may look at its memory next, for what comes behind it, and poll no more meanwhile, while the progress

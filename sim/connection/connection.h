@@ -55,10 +55,11 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
 
   // Receives, transmits, looks at what became of the stream. `eager`: what came is acknowledged at once.
   void Step(bool eager);
-  // The same for a program that polls. `spinning`: it will be back at once.
-  void StepForPoll(bool spinning, bool eager);
+  // The same for a program that polls. `spinning`: it will be back at once. False: nothing came.
+  bool StepForPoll(bool spinning, bool eager);
   // StepForPoll() is called over and over: nobody else need look.
-  void Lend() { channel_->Lend(); }
+  // True: nothing comes before this thread has yielded.
+  bool Lend() { return channel_->Lend(); }
   // The program polls no more, and may sleep.
   void EndLend();
   // llp::ChannelUser's.

@@ -1,6 +1,7 @@
 #include "sim/queue_pair/queue_pair.h"
 
 #include <infiniband/weft.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -283,11 +284,23 @@ void QueuePair::OnWake() {
 }
 
 void QueuePair::DriveInline(bool spinning) {
-  EngineLock engine(*this, std::try_to_lock);
-  if (!engine.owns_lock() || connection_ == nullptr) return;
-  connection_->StepForPoll(spinning, /*eager=*/false);
-  patience_.Watch();
-  if (spinning && connection_ != nullptr) connection_->Lend();
+  bool hand_on = false;
+  {
+    EngineLock engine(*this, std::try_to_lock);
+    if (!engine.owns_lock()) return OnTurnedAway();
+    if (connection_ == nullptr) return;
+    const bool came = connection_->StepForPoll(spinning, /*eager=*/false);
+    patience_.Watch();
+    if (spinning && connection_ != nullptr) hand_on = connection_->Lend() && !came;
+  }
+  if (hand_on) sched_yield();
+}
+
+// Who is at it may be waiting for this very processor, with a copy half done, and would for as long as the program's time slice lasts.
+void QueuePair::OnTurnedAway() {
+  const uint32_t times = turned_away_.load(std::memory_order_relaxed) + 1;
+  turned_away_.store(times % kTurnedAwayBeforeYield, std::memory_order_relaxed);
+  if (times == kTurnedAwayBeforeYield) sched_yield();
 }
 
 void QueuePair::EndDrive() {
@@ -297,7 +310,8 @@ void QueuePair::EndDrive() {
 
 void QueuePair::OnDriven(transport::Interest, bool spinning) {
   EngineLock engine(*this, std::try_to_lock);
-  if (!engine.owns_lock() || connection_ == nullptr) return;
+  if (!engine.owns_lock()) return OnTurnedAway();
+  if (connection_ == nullptr) return;
   // What the program polls of XRC's is the queue of the shared receives, which has no place for an errand of ours.
   connection_->StepForPoll(spinning, /*eager=*/options_.xrc != nullptr);
   patience_.Watch();

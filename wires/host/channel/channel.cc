@@ -51,7 +51,9 @@ Channel::Channel(transport::Network& network, std::unique_ptr<llp::Channel> tcp,
       producer_(met_->memory->MakeProducer(options_.initiator)),
       consumer_(met_->memory->MakeConsumer(options_.initiator)),
       out_(options_.initiator ? Way::kTcp : Way::kUndecided),
-      in_(out_) {
+      in_(out_),
+      places_(options_.initiator ? control().initiator_polls_on : control().responder_polls_on,
+              options_.initiator ? control().responder_polls_on : control().initiator_polls_on) {
   if (!options_.reach) return;
   PeerMemory::Admit(met_->peer);
   PeerMemory::ShowProbe(options_.initiator ? control().of_initiator : control().of_responder);
@@ -287,13 +289,15 @@ void Channel::CopyRefused() {
 
 // --- readiness ---
 
-void Channel::Lend() {
+bool Channel::Lend() {
   if (in_ != Way::kRing) return tcp_->Lend();
   watchman_->Lend();
   consumer_.StayAwake();
+  return places_.Share();
 }
 
 void Channel::EndLend() {
+  places_.Stop();
   if (watchman_ != nullptr) watchman_->EndLend();
 }
 

@@ -14,6 +14,7 @@
 
 #include "llp/channel.h"
 #include "transport/network.h"
+#include "wires/host/channel/polling_places.h"
 #include "wires/host/channel/references.h"
 #include "wires/host/channel/watchman.h"
 #include "wires/host/grants/granter.h"
@@ -65,7 +66,7 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
 
   transport::WatchId Watch(std::shared_ptr<transport::ReadyHandler> handler) override;
   void UpdateInterest() override { tcp_->UpdateInterest(); }
-  void Lend() override;
+  bool Lend() override;
   void EndLend() override;
   bool quiet() const override { return !starved_ && references_.empty() && (out_ == Way::kRing || tcp_->quiet()); }
 
@@ -166,6 +167,7 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
   References references_;
 
   std::shared_ptr<Watchman> watchman_;
+  PollingPlaces places_;
   transport::WatchId bell_watch_ = 0;
   std::shared_ptr<News> bell_news_, tcp_news_;
 };

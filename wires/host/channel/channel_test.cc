@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -323,6 +324,33 @@ TEST_F(HostChannelTest, WhoSleepsIsWokenAndWhoPollsIsNot) {
   for (int calls = 0; control_->to_responder.wants_data.load() == 0 && responder_.handler->Await(calls); ++calls) responder_.Receive();
   EXPECT_EQ(responder_.sink.messages.size(), 2u);
   EXPECT_EQ(control_->to_responder.wants_data.load(), 1u);
+}
+
+TEST_F(HostChannelTest, TwoThatPollOnOneProcessorKnow) {
+  cpu_set_t before, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
+  CPU_ZERO(&one);
+  CPU_SET(sched_getcpu(), &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+  Shake();
+  initiator_.Send("answer me");
+  responder_.Receive();
+  constexpr int kMany = 100;
+  const auto share = [&] {
+    bool shares = false;
+    for (int i = 0; i < kMany; ++i) shares = initiator_.channel->Lend();
+    return shares;
+  };
+  EXPECT_FALSE(share());  // the other does not poll
+  responder_.channel->Lend();
+  EXPECT_TRUE(share());
+  control_->responder_polls_on.fetch_add(1);
+  EXPECT_FALSE(share());  // ... on this one
+  control_->responder_polls_on.fetch_sub(1);
+  EXPECT_TRUE(share());
+  responder_.channel->EndLend();
+  EXPECT_FALSE(share());
+  sched_setaffinity(0, sizeof(before), &before);
 }
 
 TEST_F(HostChannelTest, TheEndIsHeardBehindWhatWasSent) {

@@ -26,6 +26,8 @@ struct ControlPage {
   uint64_t secret_to_responder, secret_to_initiator;  // of the rings' stamps
   RingWords to_responder, to_initiator;
   GrantWords by_responder, by_initiator;  // by whose grants the other one places
+  alignas(kLine) std::atomic<uint32_t> initiator_polls_on;  // the processor, plus one; 0: it does not poll
+  alignas(kLine) std::atomic<uint32_t> responder_polls_on;
 };
 static_assert(sizeof(ControlPage) <= 4096);
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/buffer_pool.h"
+#include "base/processors.h"
 #include "faults/stream.h"
 #include "llp/channel.h"
 #include "mpa/fpdu_receiver.h"
@@ -58,7 +59,10 @@ class Channel final : public llp::Channel {
 
   transport::WatchId Watch(std::shared_ptr<transport::ReadyHandler> handler) override;
   void UpdateInterest() override;
-  void Lend() override { network_.Lend(watch_); }
+  bool Lend() override {
+    network_.Lend(watch_);
+    return OnlyOneProcessor();  // the peer may be of this host
+  }
   bool quiet() const override { return !blocked_ && !interest_.write && faulty_ == nullptr; }
 
   void EndOutput() override { stream_->ShutdownWrite(); }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/processors.h"
 #include "faults/injector.h"
 
 namespace weft::sctp {
@@ -215,7 +216,10 @@ transport::WatchId Channel::Watch(std::shared_ptr<transport::ReadyHandler>) {
   return seat_->association().packet_watch();
 }
 
-void Channel::Lend() { seat_->Lend(); }
+bool Channel::Lend() {
+  seat_->Lend();
+  return OnlyOneProcessor();  // the peer may be of this host
+}
 
 // --- the end ---
 

@@ -45,7 +45,7 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
   // That of all of the process's packets: whoever is concerned is called, by the association.
   transport::WatchId Watch(std::shared_ptr<transport::ReadyHandler>) override;
   void UpdateInterest() override {}
-  void Lend() override;
+  bool Lend() override;
   bool quiet() const override { return !blocked_; }
 
   void EndOutput() override;

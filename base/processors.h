@@ -1,0 +1,12 @@
+#ifndef BASE_PROCESSORS_H_
+#define BASE_PROCESSORS_H_
+
+namespace weft {
+
+// Whether the thread that asks first may run on one processor only, as in a container that has no other: what it waits for may have to run there,
+// too.
+bool OnlyOneProcessor();
+
+}  // namespace weft
+
+#endif  // BASE_PROCESSORS_H_
