@@ -202,8 +202,10 @@ Error HostGroup::Until(host::Missing missing) {
   told_ = false;
   HostGroupStage::Get().Add(*this);
   Error error;
+  auto start = Progress::Start::kPolling;
   for (auto slice = kFirstLook; error.ok(); slice = std::min(slice * 2, kLongest)) {
-    Progress::WaitUntil([this] { return IsOver(); }, std::chrono::steady_clock::now() + slice);
+    Progress::WaitUntil([this] { return IsOver(); }, std::chrono::steady_clock::now() + slice, start);
+    start = Progress::Start::kSleeping;
     const int awaited = missing();
     if (awaited < 0) break;
     const bool present = node_.IsPresent(places_[static_cast<size_t>(awaited)]);

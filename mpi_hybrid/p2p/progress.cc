@@ -70,6 +70,7 @@ struct State {
   bool polling_stages = false;
   uint32_t polls = 0, lively_until = 0;  // the latter of the sockets
   bool in_epoll = false;   // a thread sleeps there
+  uint64_t sleep = 0;      // ... in that of EventLoop::sleeps()
   bool wake_sent = false;  // ... and will be woken
   int others_asleep = 0;   // threads that sleep in `others`
   std::condition_variable_any others;
@@ -102,7 +103,7 @@ bool SocketsAreDue(State& state) {
 }
 
 void EndSleepInEpoll(State& state) {
-  if (!state.in_epoll || state.wake_sent) return;
+  if (!state.in_epoll || state.wake_sent || state.sleep != ProcessDevice()->loop().sleeps()) return;
   state.wake_sent = true;
   ProcessDevice()->loop().Wake();
 }
@@ -126,6 +127,7 @@ void DisarmStages(State& state) {
 void SleepInEpoll(State& state, Device& device, Watch& watch) {
   if (!ArmStages(state, device)) return DisarmStages(state);
   state.in_epoll = true;
+  state.sleep = device.loop().sleeps();
   state.wake_sent = false;
   // News from outside that came before now were seen by the last look; those after it end the sleep.
   const bool news = state.outside_news.exchange(false);
@@ -195,7 +197,7 @@ void Progress::WakeFromOutside() {
 
 // A wait that spun and had to sleep anyway took the processor away from somebody, perhaps from the very rank that it waits for (when the
 // machine is busy with other things, two ranks may share a processor although there is one for each).
-Progress::Waiter::Waiter() {
+Progress::Waiter::Waiter(Start start) : polls_(start == Start::kPolling) {
   State& state = TheState();
   spins_ = SpinTime().count() != 0 && state.waits_to_sleep == 0;
   if (state.waits_to_sleep != 0) --state.waits_to_sleep;
@@ -210,6 +212,7 @@ Progress::Waiter::~Waiter() {
 
 // How long to poll in vain now.
 std::chrono::steady_clock::duration Progress::Waiter::Patience() const {
+  if (!polls_) return Clock::duration(0);
   // Ranks that take turns on a processor hand it on at once, which costs each less than to sleep and to be woken.
   if (HandsProcessorOn()) return std::max<Clock::duration>(SpinTime(), kYielding);
   const bool doubted = TheState().spins_in_vain > 1;
@@ -252,7 +255,7 @@ void Progress::Waiter::Rest() {
     --state.others_asleep;
   } else {
     SleepInEpoll(state, *device, watch_);
-    slept_ = true;
+    slept_ = polls_ = true;
   }
   Restart();
 }

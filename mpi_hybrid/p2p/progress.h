@@ -39,12 +39,15 @@ class Progress {
   // ranks share one.
   static bool PollForTest();
 
+  // kSleeping: polling was in vain already; until something comes the wait polls once before each sleep.
+  enum class Start : uint8_t { kPolling, kSleeping };
+
   // Until `done()` is true: spins briefly (not at all when the machine has fewer cores than ranks on it, seldom when spinning was in vain
   // before), then sleeps until a socket, a stage or another thread's Wake() has news. `done` is called with the lock, and must only look.
   template <typename Done>
-  static void WaitUntil(Done done) {
+  static void WaitUntil(Done done, Start start = Start::kPolling) {
     if (done()) return;
-    Waiter waiter;
+    Waiter waiter(start);
     while (!done()) {
       // What polling did is looked at before a sleep.
       if (!waiter.Poll() && !done()) waiter.Rest();
@@ -56,9 +59,9 @@ class Progress {
 
   // The same, but not beyond `deadline`.
   template <typename Done>
-  static void WaitUntil(Done done, std::chrono::steady_clock::time_point deadline) {
+  static void WaitUntil(Done done, std::chrono::steady_clock::time_point deadline, Start start = Start::kPolling) {
     const Alarm alarm(deadline);
-    WaitUntil([&] { return done() || std::chrono::steady_clock::now() >= deadline; });
+    WaitUntil([&] { return done() || std::chrono::steady_clock::now() >= deadline; }, start);
   }
 
   // Something that a sleeping thread may wait for has changed (Request::Complete calls it). From any thread that holds the lock; cheap
@@ -81,7 +84,7 @@ class Progress {
   };
   class Waiter {
    public:
-    Waiter();
+    explicit Waiter(Start start);
     ~Waiter();
     bool Poll();  // whether anything moved
     void Rest();  // gives the lock, and later the processor away; sleeps when it polled in vain for long enough
@@ -95,6 +98,7 @@ class Progress {
 
     int in_vain_ = 0;
     bool idle_ = false;  // since idle_since_
+    bool polls_;  // for longer than once before a sleep
     bool spins_;  // rather than sleep at once
     bool slept_ = false;
     bool fresh_;  // it spins, and has for a moment only

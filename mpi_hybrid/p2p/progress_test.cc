@@ -85,6 +85,36 @@ class CountingStage : public ProgressStage {
   std::atomic<int> armed{0};
 };
 
+// Polls without news.
+class QuietStage : public ProgressStage {
+ public:
+  bool Poll() override {
+    ++polls;
+    return false;
+  }
+  bool Arm() override {
+    ++sleeps;
+    return true;
+  }
+  int fd() const override { return -1; }
+  int polls = 0, sleeps = 0;
+};
+
+TEST_F(ProgressTest, AWaitThatGoesOnAfterItsTimeSleepsAtOnceAndThroughout) {
+  LockGuard lock;
+  QuietStage stage;
+  Progress::AddStage(&stage);
+  const auto never = [] { return false; };
+  const auto soon = [] { return std::chrono::steady_clock::now() + std::chrono::milliseconds(5); };
+  constexpr int kTimes = 10;
+  Progress::WaitUntil(never, soon());
+  stage.polls = stage.sleeps = 0;
+  for (int i = 0; i < kTimes; ++i) Progress::WaitUntil(never, soon(), Progress::Start::kSleeping);
+  EXPECT_LE(stage.sleeps, kTimes + 2) << "the end of one must not end the next";
+  EXPECT_LE(stage.polls, kTimes * 12);
+  Progress::RemoveStage(&stage);
+}
+
 TEST_F(ProgressTest, AStageThatHasNewsKeepsTheWaitAwake) {
   CountingStage stage;
   {

@@ -104,6 +104,7 @@ bool EventLoop::Sleep(int timeout_ms) {
   LibraryLock::Release();
   const int count = Wait(events, kEventsPerTurn, earlier ? until_due : timeout_ms);
   LibraryLock::Acquire();
+  ++sleeps_;
   for (int i = 0; i < count; ++i) {
     if (events[i].data.u64 == kWake) {
       uint64_t wakes;

@@ -75,6 +75,8 @@ class EventLoop {
   // something; then tells those whom it concerns. False: no descriptor was ready.
   bool Sleep(int timeout_ms);
   void Wake();  // from any thread
+  // How many sleeps are over. One that is needs no Wake(), though its thread has still to tell: that would end the next.
+  uint64_t sleeps() const { return sleeps_; }
 
   // The same without letting go of the lock; a wake-up is left to the thread that sleeps. True: somebody was told of a
   // ready descriptor, or a foreign one is.
@@ -97,6 +99,7 @@ class EventLoop {
   void OnTime();
 
   Descriptor epoll_, wake_;
+  uint64_t sleeps_ = 0;
   std::vector<Slot> slots_;
   std::vector<uint32_t> free_;
   std::vector<Timed*> timed_;
