@@ -234,6 +234,14 @@ const uint8_t* Member::RoomOf(int member, size_t bytes) const {
   return bytes <= kSlot ? memory_.slot(member, turn_) : memory_.area(member);
 }
 
+Error Member::Give(const Block& data, size_t bytes) {
+  uint8_t packed[kInline];
+  uint8_t* room = packed;
+  if (bytes > kInline) WEFT_MPI_TRY(Room(bytes, &room));
+  CopyOut(data, room);
+  return Say(packed, bytes <= kInline ? bytes : 0);
+}
+
 // --- barrier and broadcast ---
 
 Error Member::Barrier() {
@@ -261,17 +269,10 @@ Error Member::Broadcast(const Block& data, int root) {
   const size_t bytes = static_cast<size_t>(data.bytes());
   WEFT_MPI_TRY(Begin(What::kBroadcast, root, data.bytes()));
   if (bytes > kSlot) return End(Pieces(data, root));
-  if (me_ == root) {
-    uint8_t packed[kInline];
-    uint8_t* room = packed;
-    Error error = bytes > kInline ? Room(bytes, &room) : Error();
-    if (!error.ok()) return End(std::move(error));
-    CopyOut(data, room);
-    return End(Say(packed, bytes <= kInline ? bytes : 0));
-  }
+  if (me_ == root) return End(Give(data, bytes));
   Error error = AwaitPost(root);
   if (error.ok()) error = Hear(root);
-  if (error.ok()) CopyIn(bytes <= kInline ? PostOf(root).data : memory_.slot(root, turn_), data);
+  if (error.ok()) CopyIn(GivenBy(root, bytes), data);
   return End(std::move(error));
 }
 

@@ -112,6 +112,9 @@ class Member {
   // Room for so many bytes that others read in this turn: the slot or the area.
   Error Room(size_t bytes, uint8_t** room);
   const uint8_t* RoomOf(int member, size_t bytes) const;
+  // Says it with `bytes`, those of `data`, for who hears it: in the post, the slot or the area.
+  Error Give(const Block& data, size_t bytes);
+  const uint8_t* GivenBy(int member, size_t bytes) const { return bytes <= kInline ? PostOf(member).data : RoomOf(member, bytes); }
 
   Error ReduceInSteps(const void* send, void* receive, MPI_Aint count, const Datatype& type, int root);
   Error AllReduceAtOnce(const void* send, void* receive, MPI_Aint count, const Datatype& type);

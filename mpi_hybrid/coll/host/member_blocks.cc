@@ -10,16 +10,10 @@ Error Member::Gather(const Block& mine, const Block& all, int root) {
   const MPI_Aint block = me_ == root ? all.bytes() : mine.bytes();
   WEFT_MPI_TRY(Begin(What::kGather, root, block));
   const size_t bytes = static_cast<size_t>(block);
-  if (me_ != root) {
-    uint8_t* room = nullptr;
-    Error error = Room(bytes, &room);
-    if (!error.ok()) return End(std::move(error));
-    CopyOut(mine, room);
-    return End(Say());
-  }
+  if (me_ != root) return End(Give(mine, bytes));
   Error error = HearAll();
   for (int i = 0; i < members_ && error.ok(); ++i) {
-    if (i != me_) CopyIn(RoomOf(i, bytes), {all.at(i), all.count, all.type});
+    if (i != me_) CopyIn(GivenBy(i, bytes), {all.at(i), all.count, all.type});
   }
   if (error.ok() && !mine.in_place) error = CopyTyped(mine.buffer, mine.count, *mine.type, all.at(me_), all.count, *all.type);
   return End(std::move(error));
@@ -30,32 +24,23 @@ Error Member::Scatter(const Block& all, const Block& mine, int root) {
   WEFT_MPI_TRY(Begin(What::kScatter, root, block));
   const size_t bytes = static_cast<size_t>(block), total = bytes * static_cast<size_t>(members_);
   if (me_ == root) {
-    uint8_t* room = nullptr;
-    Error error = Room(total, &room);
-    if (!error.ok()) return End(std::move(error));
-    CopyOut({all.buffer, all.count * members_, all.type}, room);
-    error = Say();
+    Error error = Give({all.buffer, all.count * members_, all.type}, total);
     if (error.ok() && !mine.in_place) error = CopyTyped(all.at(me_), all.count, *all.type, mine.buffer, mine.count, *mine.type);
     return End(std::move(error));
   }
   Error error = AwaitPost(root);
   if (error.ok()) error = Hear(root);
-  if (error.ok()) CopyIn(RoomOf(root, total) + static_cast<size_t>(me_) * bytes, mine);
+  if (error.ok()) CopyIn(GivenBy(root, total) + static_cast<size_t>(me_) * bytes, mine);
   return End(std::move(error));
 }
 
 Error Member::AllGather(const Block& mine, const Block& all) {
   WEFT_MPI_TRY(Begin(What::kAllGather, 0, all.bytes()));
   const size_t bytes = static_cast<size_t>(all.bytes());
-  uint8_t* room = nullptr;
-  Error error = Room(bytes, &room);
-  if (error.ok()) {
-    CopyOut(mine.in_place ? Block{all.at(me_), all.count, all.type} : mine, room);
-    error = Say();
-  }
+  Error error = Give(mine.in_place ? Block{all.at(me_), all.count, all.type} : mine, bytes);
   if (error.ok()) error = HearAll();
   for (int i = 0; i < members_ && error.ok(); ++i) {
-    if (i != me_ || !mine.in_place) CopyIn(RoomOf(i, bytes), {all.at(i), all.count, all.type});
+    if (i != me_ || !mine.in_place) CopyIn(GivenBy(i, bytes), {all.at(i), all.count, all.type});
   }
   return bytes <= kSlot ? EndInStep(std::move(error)) : End(std::move(error));
 }
@@ -65,15 +50,10 @@ Error Member::AllToAll(const Block& from, const Block& to) {
   WEFT_MPI_TRY(Begin(What::kAllToAll, 0, given.bytes()));
   const size_t bytes = static_cast<size_t>(given.bytes()), total = bytes * static_cast<size_t>(members_);
   if (total > kArea) return End(AllToAllInSteps(given, to));
-  uint8_t* room = nullptr;
-  Error error = Room(total, &room);
-  if (error.ok()) {
-    CopyOut({given.buffer, given.count * members_, given.type}, room);
-    error = Say();
-  }
+  Error error = Give({given.buffer, given.count * members_, given.type}, total);
   if (error.ok()) error = HearAll();
   for (int i = 0; i < members_ && error.ok(); ++i) {
-    CopyIn(RoomOf(i, total) + static_cast<size_t>(me_) * bytes, {to.at(i), to.count, to.type});
+    CopyIn(GivenBy(i, total) + static_cast<size_t>(me_) * bytes, {to.at(i), to.count, to.type});
   }
   return total <= kSlot ? EndInStep(std::move(error)) : End(std::move(error));
 }

@@ -41,7 +41,7 @@ Error Member::AllReduceAtOnce(const void* send, void* receive, MPI_Aint count, c
   }
   WEFT_MPI_TRY(HearAll());
   for (int i = 0; i < members_; ++i) {
-    inputs_[static_cast<size_t>(i)] = bytes <= kInline ? PostOf(i).data : memory_.slot(i, turn_);
+    inputs_[static_cast<size_t>(i)] = GivenBy(i, bytes);
   }
   fold_.Compute(0, count, inputs_, static_cast<uint8_t*>(receive));
   return {};
