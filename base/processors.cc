@@ -1,20 +1,20 @@
 #include "base/processors.h"
 
 #include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
 
 namespace weft {
-namespace {
 
-// More than 1024 of them: the call fails, and there are several.
-bool Ask() {
+int ProcessorCount() {
   cpu_set_t allowed;
-  return sched_getaffinity(0, sizeof(allowed), &allowed) == 0 && CPU_COUNT(&allowed) == 1;
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0) return CPU_COUNT(&allowed);
+  return static_cast<int>(std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L));  // more of them than the set has room for
 }
 
-}  // namespace
-
 bool OnlyOneProcessor() {
-  static const bool only_one = Ask();
+  static const bool only_one = ProcessorCount() == 1;
   return only_one;
 }
 

@@ -11,6 +11,7 @@ TEST(ProcessorsTest, AThreadThatMayRunOnOneHasOnlyOne) {
   CPU_ZERO(&one);
   CPU_SET(sched_getcpu(), &one);
   ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+  EXPECT_EQ(ProcessorCount(), 1);
   EXPECT_TRUE(OnlyOneProcessor());
 }
 

@@ -15,6 +15,7 @@
 
 #include "base/file_limit.h"
 #include "base/log.h"
+#include "base/processors.h"
 #include "base/settings.h"
 #include "mpi_hybrid/core/job.h"
 #include "mpi_hybrid/p2p/message.h"
@@ -64,12 +65,6 @@ EngineLimits LimitsFromEnvironment() {
   if (auto value = NumberFromEnvironment("WEFT_MPI_EAGER")) limits.eager = static_cast<size_t>(*value);
   if (auto value = NumberFromEnvironment("WEFT_MPI_WINDOW")) limits.window = static_cast<size_t>(*value);
   return limits;
-}
-
-int ProcessorCount() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) return CPU_COUNT(&set);
-  return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
 }
 
 // Ranks of the host that may run where this one may, itself among them, and whether all are in its session. Those that did not join are taken

@@ -1,7 +1,6 @@
 #include "pmi/launch/local_job.h"
 
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 
 #include "base/file_limit.h"
 #include "base/hex.h"
+#include "base/processors.h"
 #include "pmi/wire/dialect.h"
 
 namespace weft::pmi {
@@ -30,13 +30,6 @@ int SignalOf(const std::string& name) {
     if (known != nullptr && abbreviation == known) return number;
   }
   return 0;
-}
-
-// That this process may use.
-size_t Processors() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) return static_cast<size_t>(CPU_COUNT(&set));
-  return static_cast<size_t>(std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L));
 }
 
 bool StartsWithName(const std::string& entry, const std::string& name) { return entry.starts_with(name + "="); }
@@ -112,7 +105,7 @@ void LocalJob::Start(StartOrder order) {
   whole_job_ = order.ranks.size() == static_cast<size_t>(order.job_size);
   server_ = std::make_unique<Server>(std::move(setup), this);
   const size_t others = proxy_->RanksRunning();  // have the first places
-  shares_processors_ = others + order.ranks.size() > Processors();
+  shares_processors_ = others + order.ranks.size() > static_cast<size_t>(ProcessorCount());
   std::unique_ptr<Binder> binder;  // what is forked here is bound as this thread is, which gets its own CPUs back at the end
   if (const std::string problem = MakeBinder(order, &binder); !problem.empty()) {
     Tell(FrameType::kNotStarted, order.ranks.empty() ? 0 : order.ranks[0].rank, NumberAndText(1, problem));
