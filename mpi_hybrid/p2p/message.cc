@@ -72,12 +72,12 @@ bool SendAtOnce(const void* buffer, MPI_Aint count, const Datatype& type, int de
 }
 
 // Takes a message that comes at once, or within the time of a few hundred looks where this process may spin, from where the wire has it to the
-// program: without a request, and nothing else is polled meanwhile. Not each time, since others wait, too.
+// program: without a request. Nothing else is polled meanwhile, but after some that came so, since others wait, too.
 bool ReceiveAtOnce(void* buffer, MPI_Aint count, const Datatype& type, int source, int tag, Comm& comm, Channel channel, MPI_Status* status) {
   constexpr int kLooks = 256;
   constexpr unsigned kInARow = 8;
   static unsigned in_a_row = 0;  // guarded by the library's lock
-  if (source == MPI_ANY_SOURCE || tag == MPI_ANY_TAG || !type.dense || comm.revoked || ++in_a_row % kInARow == 0) return false;
+  if (source == MPI_ANY_SOURCE || tag == MPI_ANY_TAG || !type.dense || comm.revoked) return false;
   Engine& engine = *ProcessEngine();
   const ProcessId process = comm.peer(source);
   if (process == engine.self()) return false;
@@ -111,6 +111,7 @@ bool ReceiveAtOnce(void* buffer, MPI_Aint count, const Datatype& type, int sourc
     status->MPI_TAG = tag;
     SetCount(*status, static_cast<MPI_Count>(header->length));
   }
+  if (++in_a_row % kInARow == 0) (void)Progress::Poll();
   return true;
 }
 
