@@ -421,6 +421,10 @@ void Outbound::OnTransmitted(uint64_t position) {
 }
 
 bool Outbound::HasWork(bool only_terminate) const {
+  return HasWorkBesideRequests(only_terminate) || (termination_.operational() && !only_terminate && NextReady() != nullptr);
+}
+
+bool Outbound::HasWorkBesideRequests(bool only_terminate) const {
   switch (termination_.state()) {
     case StreamState::kTerminated:
       return false;
@@ -430,7 +434,7 @@ bool Outbound::HasWork(bool only_terminate) const {
       break;
   }
   if (only_terminate) return false;
-  return segmenter_.active() || owes_delivery() || rtr_ != llp::Rtr::kNone || !reads_.inbound.empty() || NextReady() != nullptr;
+  return segmenter_.active() || owes_delivery() || rtr_ != llp::Rtr::kNone || !reads_.inbound.empty();
 }
 
 bool Outbound::Forget(ddp::STag stag) {

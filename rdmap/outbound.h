@@ -31,6 +31,7 @@ class Outbound {
   bool Transmit(llp::UlpduWriter& out, bool only_terminate);
   void OnTransmitted(uint64_t position);
   bool HasWork(bool only_terminate) const;
+  bool HasWorkBesideRequests(bool only_terminate) const;
   void SendRtr(llp::Rtr kind) { rtr_ = kind; }
   uint64_t terminate_end_position() const { return terminate_end_position_; }
 

@@ -50,9 +50,8 @@ std::optional<llp::TaggedPlacement> Stream::PlacementOf(ByteSpan header) const {
 }
 
 bool Stream::TouchesMemory(ByteSpan header) const {
-  if (!state_->account.reliable()) return true;
-  const auto untagged = ddp::UntaggedHeader::Parse(header);
-  return !untagged.ok() || untagged->queue != kDeliveryQueue;
+  if (!state_->account.reliable() || header.size() < 2 || ddp::ControlField::Parse(header[0]).tagged) return true;
+  return ControlByte::Parse(header[1]).opcode != static_cast<uint8_t>(Opcode::kDelivery);
 }
 
 std::optional<llp::TaggedBuffer> Stream::OpenBuffer(uint32_t tag) {
@@ -64,6 +63,7 @@ std::optional<llp::TaggedBuffer> Stream::OpenBuffer(uint32_t tag) {
 bool Stream::Transmit(llp::UlpduWriter& out) { return state_->out.Transmit(out, !RtrReceived()); }
 void Stream::OnTransmitted(uint64_t position) { state_->out.OnTransmitted(position); }
 bool Stream::HasWork() const { return state_->out.HasWork(!RtrReceived()); }
+bool Stream::HasWorkBesideRequests() const { return state_->out.HasWorkBesideRequests(!RtrReceived()); }
 
 bool Stream::acknowledgement_wanted() const { return state_->account.reliable() && state_->account.wanted; }
 uint32_t Stream::unacknowledged() const { return state_->account.reliable() ? state_->account.owed() : 0; }

@@ -60,6 +60,8 @@ class Stream final : public llp::UlpduSink {
   std::optional<llp::TaggedBuffer> OpenBuffer(uint32_t tag) override;
   // There is something that Transmit would append, given room.
   bool HasWork() const;
+  // ... of its own, or of a request that it has begun.
+  bool HasWorkBesideRequests() const;
 
   // Extended streams. Request messages of the peer that were carried out and not acknowledged yet; an acknowledgement goes with
   // whatever is sent next, or, after Acknowledge(), with the next Transmit.

@@ -236,6 +236,7 @@ void Connection::Transmit() {
       stream_.OnTransmitted(channel_->consumed());
     }
     if (flushed.kind == llp::Flushed::Kind::kBlocked) break;
+    if (parts_.requester.all_started() && !stream_.HasWorkBesideRequests()) break;
   }
   if (closing_) FinishDisconnect();
 }
@@ -276,6 +277,7 @@ bool Connection::SelectTarget(uint32_t number) {
 }
 
 rdmap::Request* Connection::NextRequest() {
+  if (parts_.requester.all_started()) return nullptr;
   const uint64_t limit = closing_ ? closing_->last_to_send : user_.may_begin() ? UINT64_MAX : 0;
   rdmap::Request* const next = parts_.requester.Next({.reads = terms_.outcome.ord != 0, .extended = extended()}, limit, peer_);
   user_.OnRetired();
