@@ -13,7 +13,6 @@
 
 #include "base/file_limit.h"
 #include "base/hex.h"
-#include "base/processors.h"
 #include "pmi/wire/dialect.h"
 
 namespace weft::pmi {
@@ -104,13 +103,12 @@ void LocalJob::Start(StartOrder order) {
   for (const StartOrder::Rank& rank : order.ranks) setup.application_of[rank.rank] = rank.program;
   whole_job_ = order.ranks.size() == static_cast<size_t>(order.job_size);
   server_ = std::make_unique<Server>(std::move(setup), this);
-  const size_t others = proxy_->RanksRunning();  // have the first places
-  shares_processors_ = others + order.ranks.size() > static_cast<size_t>(ProcessorCount());
   std::unique_ptr<Binder> binder;  // what is forked here is bound as this thread is, which gets its own CPUs back at the end
   if (const std::string problem = MakeBinder(order, &binder); !problem.empty()) {
     Tell(FrameType::kNotStarted, order.ranks.empty() ? 0 : order.ranks[0].rank, NumberAndText(1, problem));
     return End(milliseconds(0));
   }
+  const size_t others = proxy_->RanksRunning();  // have the first places
   for (size_t i = 0; i < order.ranks.size(); ++i) {
     if (const std::string problem = binder == nullptr ? "" : binder->Bind(others + i); !problem.empty()) {
       Tell(FrameType::kNote, 0, "the ranks are not bound: " + problem);
@@ -140,7 +138,7 @@ bool LocalJob::StartRank(const StartOrder& order, size_t local_rank) {
   const StartOrder::Rank& ordered = order.ranks[local_rank];
   const StartOrder::Program& program = order.programs[static_cast<size_t>(ordered.program)];
   const std::string number = std::to_string(ordered.rank);
-  SpawnRequest request{program.arguments, program.environment, program.directory, program.search_path, number_ == 0 && ordered.rank == 0, !shares_processors_};
+  SpawnRequest request{program.arguments, program.environment, program.directory, program.search_path, number_ == 0 && ordered.rank == 0};
   for (const std::string& entry :
        {"PMI_RANK=" + number, "PMI_ID=" + number, "PMI_SIZE=" + std::to_string(order.job_size),
         "MPI_LOCALRANKID=" + std::to_string(local_rank), "MPI_LOCALNRANKS=" + std::to_string(order.ranks.size())}) {
@@ -325,10 +323,10 @@ void LocalJob::End(milliseconds grace) {
   kill_at_ = deadline;
 }
 
-// What is left of the job: of a job that has the host for itself everything, else what stayed in its ranks' sessions and groups.
+// What is left of the job: of a job that has the host for itself everything, else what stayed in its ranks' sessions.
 std::vector<pid_t> LocalJob::Remaining() const {
   std::vector<pid_t> all = proxy_->Descendants();
-  return proxy_->RunsOthersThan(this) ? LedBy(std::move(all), Leaders()) : all;
+  return proxy_->RunsOthersThan(this) ? OfSessions(std::move(all), Leaders()) : all;
 }
 
 void LocalJob::KillIfDue() {

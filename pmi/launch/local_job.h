@@ -118,7 +118,6 @@ class LocalJob final : public Server::Owner {
   bool fence_complete_ = false;  // on the only host: EndFence() is due
   bool stuck_ = false;
   bool whole_job_ = false;  // all ranks are on this host
-  bool shares_processors_ = false;  // there are fewer than ranks on this host
   size_t running_ = 0;
   std::optional<Clock::time_point> kill_at_;  // after End()
   bool orphans_told_ = false;                 // what the ranks left behind has been sent SIGTERM

@@ -81,11 +81,9 @@ void Search(const std::string& path, char** arguments) {
 
 [[noreturn]] void Child(const SpawnRequest& request, const Files& files, char** arguments, char** environment, pid_t parent,
                         const rlimit& file_limit) {
-  if (request.own_session) {
-    setsid();
-  } else {
-    setpgid(0, 0);
-  }
+  // One for each rank: where several of one session hand processors on to each other, Linux 6.18 with autogroup let no other run for up to half a
+  // minute.
+  setsid();
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(125);  // it died before the line above
   // Weft's library raises the limit itself where it opens sockets; other programs may count on the old one (select(2)).
@@ -191,9 +189,8 @@ std::vector<pid_t> DescendantsOf(pid_t ancestor) {
   return found;
 }
 
-std::vector<pid_t> LedBy(std::vector<pid_t> processes, const std::vector<pid_t>& leaders) {
-  const auto leads = [&](pid_t pid) { return std::find(leaders.begin(), leaders.end(), pid) != leaders.end(); };
-  std::erase_if(processes, [&](pid_t pid) { return !leads(getsid(pid)) && !leads(getpgid(pid)); });
+std::vector<pid_t> OfSessions(std::vector<pid_t> processes, const std::vector<pid_t>& leaders) {
+  std::erase_if(processes, [&](pid_t pid) { return std::find(leaders.begin(), leaders.end(), getsid(pid)) == leaders.end(); });
   return processes;
 }
 

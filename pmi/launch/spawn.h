@@ -26,19 +26,18 @@ struct SpawnRequest {
   std::string directory;
   std::string search_path;   // directories, colons between, to look for it in instead; relative ones are the working directory's
   bool wants_input = false;  // else its standard input is empty
-  bool own_session = true;   // else it stays in the caller's, with a process group of its own
 };
 
-// Starts a program with signals as a shell would leave them, as the leader of a process group of its own: a signal to that reaches what it starts
-// too. Where the kernel shares the CPU between sessions (autogroup(7)), one of its own gives it the share that hydra's ranks have; but a processor is
-// handed on (sched_yield(2)) only within a session, so that ranks that take turns on one must be in the same. It is killed when the calling process dies. Its limit on open files is what RaiseFileLimit() (base/file_limit.h) found. Returns when the program runs, or cannot: exit code 127 when it is not found, 126 when it
+// Starts a program with signals as a shell would leave them, as the leader of a session of its own: a signal to its process group
+// reaches what it starts too, and where the kernel shares the CPU between sessions (autogroup), ranks count as hydra's do. It is
+// killed when the calling process dies. Its limit on open files is what RaiseFileLimit() (base/file_limit.h) found. Returns when the program runs, or cannot: exit code 127 when it is not found, 126 when it
 // cannot be executed, 1 otherwise.
 Result<Spawned, LaunchError> Spawn(const SpawnRequest& request);
 
 // The processes that descend from `ancestor`, as /proc tells.
 std::vector<pid_t> DescendantsOf(pid_t ancestor);
-// Of `processes`, those of the sessions and groups that `leaders`, which Spawn() started, began.
-std::vector<pid_t> LedBy(std::vector<pid_t> processes, const std::vector<pid_t>& leaders);
+// Of `processes`, those of the sessions that `leaders`, which Spawn() started, began.
+std::vector<pid_t> OfSessions(std::vector<pid_t> processes, const std::vector<pid_t>& leaders);
 
 }  // namespace weft::pmi
 
