@@ -211,7 +211,7 @@ void Link::OnFailure(const rdma_cm_event& event) {
     const rdma_conn_param& answer = event.param.conn;
     if (answer.private_data == nullptr || answer.private_data_len < sizeof kNoRoom ||
         std::memcmp(answer.private_data, kNoRoom, sizeof kNoRoom) != 0) {
-      return Break("it refuses the connection");
+      return Break("it refuses the connection (" + what + ")");
     }
     return Unreachable("it has no room for another (what it lacks is in its own messages)", true);
   }

@@ -326,10 +326,16 @@ void Service::OnRequest(rdma_cm_id* id, const rdma_conn_param& asked) {
     }
   }
   // A process connects once; what comes again was overheard.
-  if (!secret || met_.contains(*process) || refused_.contains(hello->nonce)) {
+  const char* const why = !hello                                                       ? "does not say who it is"
+                          : !process                                                   ? "is of a process that is not known here"
+                          : !secret                                                    ? "does not prove who it is"
+                          : met_.contains(*process) || refused_.contains(hello->nonce) ? "comes again: it was overheard"
+                                                                                       : nullptr;
+  if (why != nullptr) {
     rdma_reject(id, nullptr, 0);
     rdma_destroy_id(id);
-    LogWarning(Format("rank %d: an RDMA connection that is not of this job was refused", ThisJob().rank));
+    LogWarning(Format("rank %d: an RDMA connection was refused, which %s%s%s", ThisJob().rank, why,
+                      hello ? "; it says it is " : "", hello ? hello->origin.ToString().c_str() : ""));
     return;
   }
   auto incoming = std::make_unique<Incoming>();
