@@ -121,7 +121,8 @@ bool EventLoop::Dispatch(int timeout_ms) {
   const int count = Wait(events, kEventsPerTurn, timeout_ms);
   bool any = false;
   for (int i = 0; i < count; ++i) {
-    if (events[i].data.u64 == kWake) continue;  // for the thread that sleeps, which would sleep on if it were read here
+    // For the thread that sleeps, which would sleep on if the first were read here; the second may stay ready while nobody sleeps.
+    if (events[i].data.u64 == kWake || events[i].data.u64 == kForeign) continue;
     Tell(events[i]);
     any = true;
   }

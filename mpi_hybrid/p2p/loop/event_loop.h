@@ -79,7 +79,8 @@ class EventLoop {
   uint64_t sleeps() const { return sleeps_; }
 
   // The same without letting go of the lock; a wake-up is left to the thread that sleeps. True: somebody was told of a
-  // ready descriptor, or a foreign one is.
+  // ready descriptor. Of a foreign one nothing is said: its owner looks for itself, and a wait for which something seemed
+  // to move would never sleep.
   bool Dispatch(int timeout_ms);
 
  private:

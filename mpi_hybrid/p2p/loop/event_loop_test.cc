@@ -104,6 +104,13 @@ TEST_F(EventLoopTest, AHandlerMayEndItself) {
   EXPECT_EQ(handler.calls, 1);
 }
 
+TEST_F(EventLoopTest, AForeignDescriptorThatIsReadyMovesNothing) {
+  const Descriptor descriptor = Ready();
+  loop_.Watch(descriptor.fd());
+  EXPECT_FALSE(loop_.Dispatch(0)) << "a wait would go on polling, and keep the processor from others";
+  loop_.Unwatch(descriptor.fd());
+}
+
 TEST_F(EventLoopTest, AForeignDescriptorEndsASleepWhileItIsReady) {
   const Descriptor descriptor = Ready();
   loop_.Watch(descriptor.fd());
