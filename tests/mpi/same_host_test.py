@@ -168,13 +168,14 @@ class SameHost(mpi.MpiTest):
                 between_sessions = file.read().strip() == "0"
         except FileNotFoundError:
             between_sessions = True
-        words = ["-n", "9", "env", "WEFT_TRACE=1", stock.workspace_file(MESSAGES), "1", "1"]
-        # hydra's ranks have a session each, and more of them for the one processor than hand it on there.
-        for launcher, hand_on in (mpi.weft_mpiexec(), True), (mpi.hydra(), between_sessions):
-            job = self.launch(["taskset", "-c", str(min(os.sched_getaffinity(0))), *launcher, *words])
-            self.assertTrue(job.wait(60 * self.slow), job.output)
-            self.assertEqual(job.status, 0, job.output)
-            self.assertEqual(job.output.count("before it sleeps, and hands the processor on"), 9 if hand_on else 0, job.output)
+        words = ["env", "WEFT_TRACE=1", stock.workspace_file(MESSAGES), "1", "1"]
+        # The ranks of both have a session each; 9 are more for the one processor than hand it on there.
+        for launcher in mpi.weft_mpiexec(), mpi.hydra():
+            for size, hand_on in (8, True), (9, between_sessions):
+                job = self.launch(["taskset", "-c", str(min(os.sched_getaffinity(0))), *launcher, "-n", str(size), *words])
+                self.assertTrue(job.wait(60 * self.slow), job.output)
+                self.assertEqual(job.status, 0, job.output)
+                self.assertEqual(job.output.count("before it sleeps, and hands the processor on"), size if hand_on else 0, job.output)
 
     def restricted(self, *calls, error="EPERM"):
         """In front of a rank's program: there these system calls fail, as in containers and under policies that forbid them."""
