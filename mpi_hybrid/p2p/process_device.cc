@@ -34,8 +34,9 @@ namespace {
 
 constexpr int kSpinUs = 1000;
 constexpr std::chrono::seconds kNoticed{3};  // in which a connection ends whose other end is gone
-// For each processor, of which one that waits hands it on: in one session, where that costs about a microsecond for each, and in several.
-constexpr int kFewInOneSession = 64, kFewInSeveral = 8;
+// For each processor, of which one that waits hands it on, which costs about a microsecond for each; and where the kernel shares processors between
+// sessions: of several it hands nothing on, and one in which many do was seen to keep all others from the processors.
+constexpr int kFewRanks = 64, kFewUnderAutogroup = 8;
 // Pieces of so many bytes are copied by the kernel, from one process to the other; shorter ones go through the cache, where two copies by two
 // processors take a third of that time.
 constexpr size_t kInPlaceFrom = 1024 * 1024;
@@ -67,31 +68,21 @@ EngineLimits LimitsFromEnvironment() {
   return limits;
 }
 
-// Ranks of the host that may run where this one may, itself among them, and whether all are in its session. Those that did not join are taken
-// for such in another; so are all until it is known who did.
-struct Sharers {
-  int ranks;
-  bool in_one_session = false;
-};
-
-Sharers RanksOnOurProcessors(const Job& job) {
+// Ranks of the host that may run where this one may, itself among them. Those that did not join are taken for such; so are all until it is known
+// who did.
+int RanksOnOurProcessors(const Job& job) {
   const shm::NodeSegment* const node = shm::ThisNode();
   cpu_set_t ours, theirs, both;
-  if (node == nullptr || sched_getaffinity(0, sizeof(ours), &ours) != 0) return {job.ranks_on_host};
-  const pid_t session = getsid(0);
-  int ranks = job.ranks_on_host, in_session = 1;
+  if (node == nullptr || sched_getaffinity(0, sizeof(ours), &ours) != 0) return job.ranks_on_host;
+  int ranks = job.ranks_on_host;
   for (int place = 0; place < node->places(); ++place) {
     if (place == node->place() || !node->PlaceOf(node->ProcessAt(place))) continue;
     const pid_t pid = node->PidOf(place);
     if (pid == 0 || sched_getaffinity(pid, sizeof(theirs), &theirs) != 0) continue;
     CPU_AND(&both, &ours, &theirs);
-    if (CPU_COUNT(&both) == 0) {
-      --ranks;
-    } else if (getsid(pid) == session) {
-      ++in_session;
-    }
+    if (CPU_COUNT(&both) == 0) --ranks;
   }
-  return {ranks, in_session == ranks};
+  return ranks;
 }
 
 // Whether the kernel shares processors between sessions, and hands one on (sched_yield(2)) to nobody of another: sched(7), "The autogroup feature".
@@ -101,11 +92,10 @@ bool SharesBetweenSessions() {
   return file >> enabled && enabled != 0;
 }
 
-void ChooseSpin(const Sharers& sharers) {
+void ChooseSpin(int ranks) {
   static const auto value = NumberFromEnvironment("WEFT_MPI_SPIN_US");
-  g_spin = std::chrono::microseconds(value ? *value : sharers.ranks <= ProcessorCount() ? kSpinUs : 0);
-  const int most = ProcessorCount() * (sharers.in_one_session || !SharesBetweenSessions() ? kFewInOneSession : kFewInSeveral);
-  g_few_ranks = sharers.ranks <= most;
+  g_spin = std::chrono::microseconds(value ? *value : ranks <= ProcessorCount() ? kSpinUs : 0);
+  g_few_ranks = ranks <= ProcessorCount() * (SharesBetweenSessions() ? kFewUnderAutogroup : kFewRanks);
 }
 
 Error AddSctp(Job& job) {
@@ -190,7 +180,7 @@ bool SharesProcessor() { return g_processors != nullptr && g_processors->Shares(
 
 Error StartDevice() {
   Job& job = ThisJob();
-  ChooseSpin({job.ranks_on_host});
+  ChooseSpin(job.ranks_on_host);
   g_process_engine = new Engine(job.rank, LimitsFromEnvironment());
   g_process_engine->set_describe([&job](ProcessId process) { return job.processes.Describe(process); });
   g_process_engine->set_on_gone([&job](ProcessId process) { job.processes.Left(process); });
