@@ -24,6 +24,30 @@ inline void CopyBytes(void* to, const void* from, size_t bytes) {
   std::memcpy(at, source, bytes);
 }
 
+// The same, without a call for up to 16 bytes. Without any, either may be null.
+inline void CopyShortBytes(void* to, const void* from, size_t bytes) {
+  if (bytes > 16) return CopyBytes(to, from, bytes);
+  auto* const at = static_cast<uint8_t*>(to);
+  const auto* const source = static_cast<const uint8_t*>(from);
+  // The first and the last of a size, which may overlap.
+  const auto copy_ends = [&]<typename Piece>(Piece) {
+    Piece first, last;
+    std::memcpy(&first, source, sizeof(Piece));
+    std::memcpy(&last, source + bytes - sizeof(Piece), sizeof(Piece));
+    std::memcpy(at, &first, sizeof(Piece));
+    std::memcpy(at + bytes - sizeof(Piece), &last, sizeof(Piece));
+  };
+  if (bytes >= 8) {
+    copy_ends(uint64_t{});
+  } else if (bytes >= 4) {
+    copy_ends(uint32_t{});
+  } else if (bytes >= 2) {
+    copy_ends(uint16_t{});
+  } else if (bytes == 1) {
+    *at = *source;
+  }
+}
+
 // The same as memmove: the two may overlap.
 inline void MoveBytes(void* to, const void* from, size_t bytes) {
   const uintptr_t at = reinterpret_cast<uintptr_t>(to), source = reinterpret_cast<uintptr_t>(from);

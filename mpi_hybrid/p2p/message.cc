@@ -3,7 +3,6 @@
 #include <sys/uio.h>
 
 #include <cstring>
-#include <optional>
 #include <vector>
 
 #include "base/check.h"
@@ -12,6 +11,7 @@
 #include "mpi_hybrid/core/lock.h"
 #include "mpi_hybrid/p2p/attached_buffer.h"
 #include "mpi_hybrid/p2p/engine/engine.h"
+#include "mpi_hybrid/p2p/engine/lane.h"
 #include "mpi_hybrid/p2p/engine/operation.h"
 #include "mpi_hybrid/p2p/process_device.h"
 #include "mpi_hybrid/p2p/progress.h"
@@ -22,25 +22,33 @@ namespace {
 // Longer ones do not wait for others to follow, but go by the engine, which many frames leave with one system call, too.
 constexpr size_t kMostSoon = 8192;
 
-// Starts an eager message without a request when nothing stands in the way of writing it now. True: it was written in full,
-// or `*rest` is the request of what was not. `soon`: it may wait for others, and is short.
-bool SendAtOnce(const void* buffer, MPI_Aint count, const Datatype& type, int destination, int tag, Comm& comm, Channel channel, bool soon,
-                Request** rest) {
-  Engine& engine = *ProcessEngine();
-  const ProcessId process = comm.peer(destination);
-  if (process == engine.self()) return false;
-  Link* link = engine.FindLink(process);
-  if (link == nullptr || !link->is_idle()) return false;
-  Payload payload(buffer, count, type);
-  const size_t length = payload.left();
-  if (length > (soon ? kMostSoon : engine.limits().eager) || !link->HasCredit(Link::CostOf(length))) return false;
+void CountSent(Link& link, size_t length) {
+  link.TakeCredit(Link::CostOf(length));
+  ++g_counters.messages_sent;
+  g_counters.bytes_sent += length;
+}
 
-  FrameHeader header = {.kind = FrameKind::kEager,
-                        .context = comm.send_context + static_cast<uint32_t>(channel),
-                        .tag = tag,
-                        .source = comm.rank,
-                        .length = length};
-  link->AddCreditTo(header);
+// Writes a message whose header is complete but for the credit to where the peer reads it. False: there is no room for it there.
+inline bool WriteInLane(Link& link, FrameHeader& header, const void* buffer, MPI_Aint count, const Datatype& type) {
+  const Lane::Room room = link.lane()->Open(header.length);
+  if (room.header == nullptr) return false;
+  link.AddCreditTo(header);
+  header.SerializeTo(std::span<uint8_t, FrameHeader::kLength>(room.header, FrameHeader::kLength));
+  if (type.dense) [[likely]] {
+    CopyShortBytes(room.body, buffer, header.length);
+  } else {
+    Payload(buffer, count, type).Take({room.body, header.length});
+  }
+  link.lane()->Close(header.length);
+  CountSent(link, header.length);
+  return true;
+}
+
+// Writes as much of a message to the wire as that takes now; `*rest` is the request of what it does not, or null.
+void WriteToWire(Link& link, FrameHeader& header, const void* buffer, MPI_Aint count, const Datatype& type, Comm& comm, bool soon, Request** rest) {
+  Payload payload(buffer, count, type);
+  const size_t length = header.length;
+  link.AddCreditTo(header);
   uint8_t bytes[FrameHeader::kLength];
   header.SerializeTo(bytes);
   iovec pieces[64];  // the most are not touched
@@ -54,62 +62,77 @@ bool SendAtOnce(const void* buffer, MPI_Aint count, const Datatype& type, int de
   } else {
     of_payload = payload.Peek(std::span(pieces).subspan(1), length);
   }
-  const uint32_t flow = link->has_streams() ? Link::FlowOf(comm, header.context, tag) : Link::kControlFlow;
+  const uint32_t flow = link.has_streams() ? Link::FlowOf(comm, header.context, header.tag) : Link::kControlFlow;
   const std::span<const iovec> frame(pieces, 1 + of_payload);
-  const size_t written = soon ? ProcessDevice()->WriteSoon(*link, frame, sizeof(bytes) + length, flow)
-                              : ProcessDevice()->WriteAtOnce(*link, frame, sizeof(bytes) + length, flow);
-  link->TakeCredit(Link::CostOf(length));
-  ++g_counters.messages_sent;
-  g_counters.bytes_sent += length;
+  const size_t written = soon ? ProcessDevice()->WriteSoon(link, frame, sizeof(bytes) + length, flow)
+                              : ProcessDevice()->WriteAtOnce(link, frame, sizeof(bytes) + length, flow);
+  CountSent(link, length);
   *rest = nullptr;
-  if (written == sizeof(bytes) + length) {
-    link->WroteAtOnce(header);
-    return true;
-  }
-  *rest = engine.ContinueSend(*link, header, payload, written, type, comm);
+  if (written == sizeof(bytes) + length) return link.WroteAtOnce(header);
+  *rest = ProcessEngine()->ContinueSend(link, header, payload, written, type, comm);
   ProcessDevice()->Flush();
+}
+
+// Starts an eager message without a request when nothing stands in the way of writing it now. True: it was written in full,
+// or `*rest` is the request of what was not. `soon`: it may wait for others, and is short.
+inline bool SendAtOnce(const void* buffer, MPI_Aint count, const Datatype& type, int destination, int tag, Comm& comm, Channel channel,
+                       bool soon, Request** rest) {
+  Engine& engine = *ProcessEngine();
+  Link* const link = engine.FindLink(comm.peer(destination));  // none to this process itself
+  if (link == nullptr || !link->is_idle()) return false;
+  const size_t length = static_cast<size_t>(count * type.size);
+  if (length > (soon ? kMostSoon : engine.limits().eager) || !link->HasCredit(Link::CostOf(length))) return false;
+  FrameHeader header = {.kind = FrameKind::kEager,
+                        .context = comm.send_context + static_cast<uint32_t>(channel),
+                        .tag = tag,
+                        .source = comm.rank,
+                        .length = length};
+  if (link->lane() != nullptr) {
+    *rest = nullptr;
+    return WriteInLane(*link, header, buffer, count, type);
+  }
+  WriteToWire(*link, header, buffer, count, type, comm, soon, rest);
   return true;
 }
 
 // Takes a message that comes at once, or within the time of a few hundred looks where this process may spin, from where the wire has it to the
 // program: without a request. Nothing else is polled meanwhile, but after some that came so, since others wait, too.
-bool ReceiveAtOnce(void* buffer, MPI_Aint count, const Datatype& type, int source, int tag, Comm& comm, Channel channel, MPI_Status* status) {
+inline bool ReceiveAtOnce(void* buffer, MPI_Aint count, const Datatype& type, int source, int tag, Comm& comm, Channel channel, MPI_Status* status) {
   constexpr int kLooks = 256;
   constexpr unsigned kInARow = 8;
   static unsigned in_a_row = 0;  // guarded by the library's lock
   if (source == MPI_ANY_SOURCE || tag == MPI_ANY_TAG || !type.dense || comm.revoked) return false;
   Engine& engine = *ProcessEngine();
-  const ProcessId process = comm.peer(source);
-  if (process == engine.self()) return false;
-  Link* const link = engine.FindLink(process);
-  if (link == nullptr || link->state() != Link::State::kOpen || !link->is_between_frames()) return false;
-  Device& device = *ProcessDevice();
-  if (!device.ShowsFrames(*link) || !engine.IsForNewReceive(source, tag, comm, channel)) return false;
+  Link* const link = engine.FindLink(comm.peer(source));  // none to this process itself
+  if (link == nullptr || link->lane() == nullptr || link->state() != Link::State::kOpen || !link->is_between_frames()) return false;
+  if (!engine.IsForNewReceive(source, tag, comm, channel)) return false;
+  Lane& lane = *link->lane();
   iovec pieces[2];
-  size_t found = device.PeekFrame(*link, pieces);
+  size_t found = lane.Peek(pieces);
   if (found == 0 && SpinTime().count() != 0 && !LibraryLock::threads_enabled()) {
-    for (int looks = 1; found == 0 && looks < kLooks; ++looks) found = device.PeekFrame(*link, pieces);
+    for (int looks = 1; found == 0 && looks < kLooks; ++looks) found = lane.Peek(pieces);
   }
   if (found == 0 || pieces[0].iov_len < FrameHeader::kLength) return false;
   uint8_t bytes[FrameHeader::kLength];
   std::memcpy(bytes, pieces[0].iov_base, sizeof(bytes));
-  const std::optional<FrameHeader> header = FrameHeader::Parse(bytes);
-  if (!header || header->kind != FrameKind::kEager || header->flags != 0 || header->tag != tag || header->source != source ||
-      header->context != comm.receive_context + static_cast<uint32_t>(channel)) {
+  EagerHeader header;
+  if (!header.Parse(bytes) || header.tag != tag || header.source != source ||
+      header.context != comm.receive_context + static_cast<uint32_t>(channel)) {
     return false;
   }
   const size_t beside = pieces[0].iov_len - sizeof(bytes), bulk = found == 2 ? pieces[1].iov_len : 0;
-  if (header->length != beside + bulk || header->length > static_cast<size_t>(count * type.size) || !link->TakeAtOnce(*header)) return false;
+  if (header.length != beside + bulk || header.length > static_cast<size_t>(count * type.size) || !link->TakeAtOnce(header.credit, header.length))
+    return false;
   auto* const to = static_cast<uint8_t*>(buffer);
-  if (beside != 0) std::memcpy(to, static_cast<const uint8_t*>(pieces[0].iov_base) + sizeof(bytes), beside);  // `to` may be null
+  CopyShortBytes(to, static_cast<const uint8_t*>(pieces[0].iov_base) + sizeof(bytes), beside);  // `to` may be null
   if (bulk != 0) CopyBytes(to + beside, pieces[1].iov_base, bulk);
-  device.FrameTaken(*link);
-  if (link->has_output()) device.Flush();
+  lane.Taken();
+  if (link->has_output()) ProcessDevice()->Flush();
   if (status != nullptr) {
     *status = MPI_Status{};
     status->MPI_SOURCE = source;
     status->MPI_TAG = tag;
-    SetCount(*status, static_cast<MPI_Count>(header->length));
+    SetCount(*status, static_cast<MPI_Count>(header.length));
   }
   if (++in_a_row % kInARow == 0) (void)Progress::Poll();
   return true;

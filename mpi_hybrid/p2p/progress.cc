@@ -127,12 +127,14 @@ void DisarmStages(State& state) {
 void SleepInEpoll(State& state, Device& device, Watch& watch) {
   if (!ArmStages(state, device)) return DisarmStages(state);
   state.in_epoll = true;
+  News::AddSleeper();
   state.sleep = device.loop().sleeps();
   state.wake_sent = false;
   // News from outside that came before now were seen by the last look; those after it end the sleep.
   const bool news = state.outside_news.exchange(false);
   const bool ready = news || device.Sleep(watch.BeforeSleep(Clock::now(), ProcessEngine()->unreached()));
   state.in_epoll = false;
+  News::RemoveSleeper();
   DisarmStages(state);
   if (watch.AfterSleep(Clock::now(), ready)) device.ConnectToAwaited();
   if (state.outside_news.exchange(false) || news) {
@@ -251,7 +253,9 @@ void Progress::Waiter::Rest() {
     if (!state.stages.empty() || shm::ThisNode() != nullptr) EndSleepInEpoll(state);
     Lockable lock;
     ++state.others_asleep;
+    News::AddSleeper();
     state.others.wait(lock);
+    News::RemoveSleeper();
     --state.others_asleep;
   } else {
     SleepInEpoll(state, *device, watch_);

@@ -72,7 +72,7 @@ bool Device::Poll() {
   return Flush() | moved;
 }
 
-bool Device::Flush() {
+bool Device::FlushAll() {
   bool moved = false;
   std::vector<Link*>& links = engine_.with_output();
   while (!links.empty()) {

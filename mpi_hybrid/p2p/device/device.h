@@ -41,7 +41,7 @@ class Device {
   // Reads and writes what can be without sleeping; whether anything moved.
   bool Poll();
   // Writes what was queued since the last call, and connects where that is needed; whether anything was written.
-  bool Flush();
+  bool Flush() { return !engine_.with_output().empty() && FlushAll(); }
   // Until something comes, loop().Wake(), `timeout_ms` (-1: none) is over, or time brings something; then deals with
   // it. Lets go of the lock. False: nothing came.
   bool Sleep(int timeout_ms);
@@ -66,16 +66,13 @@ class Device {
   size_t WriteAtOnce(Link& link, std::span<const iovec> pieces, size_t total, uint32_t flow) {
     return TransportOf(link).WriteAtOnce(link, pieces, total, flow);
   }
-  // Transport::ShowsFrames, PeekFrame and FrameTaken.
-  bool ShowsFrames(const Link& link) { return TransportOf(link).ShowsFrames(link); }
-  size_t PeekFrame(const Link& link, std::span<iovec, 2> pieces) { return TransportOf(link).PeekFrame(link, pieces); }
-  void FrameTaken(const Link& link) { TransportOf(link).FrameTaken(link); }
   // Transport::WriteSoon.
   size_t WriteSoon(Link& link, std::span<const iovec> pieces, size_t total, uint32_t flow) {
     return TransportOf(link).WriteSoon(link, pieces, total, flow);
   }
 
  private:
+  bool FlushAll();
   using Clock = std::chrono::steady_clock;
   class Farewell;
 

@@ -18,7 +18,7 @@ namespace weft::mpi {
 // class of this kind in it; process_device.cc chooses.
 //
 // Of a link it uses PrepareWrite and Written, PrepareRead and ReadDone, and tells it when the way is there
-// (Link::Open). What befalls a process it tells the engine: Engine::OnGone, OnUnreachable. It may do so from each of
+// (Link::Open); it may give it a lane (Link::set_lane). What befalls a process it tells the engine: Engine::OnGone, OnUnreachable. It may do so from each of
 // its functions but WriteAtOnce, WriteSoon, deadline and HasConnections.
 //
 // Guarded by the library's lock. Nothing here sleeps.
@@ -46,15 +46,6 @@ class Transport : public EventLoop::Timed {
   virtual size_t WriteSoon(Link& link, std::span<const iovec> pieces, size_t total, uint32_t flow) {
     return WriteAtOnce(link, pieces, total, flow);
   }
-
-  // The fast path of a wait for one message: whether PeekFrame may ever show one.
-  virtual bool ShowsFrames(const Link& /*link*/) const { return false; }
-  // The next frame of `link`, where all of it is there and the wire can show it: in so many pieces, its header is in the first. It stays the
-  // next one, and another may look at it or change it meanwhile: what is looked at is to be copied first. 0: none, or none of that kind; then
-  // Poll brings what there is.
-  virtual size_t PeekFrame(const Link& /*link*/, std::span<iovec, 2> /*pieces*/) { return 0; }
-  // That frame was copied, and is over.
-  virtual void FrameTaken(const Link& /*link*/) {}
 
   // Reads what is there and writes what was left; may have the loop dispatch. Whether anything moved.
   virtual bool Poll() = 0;

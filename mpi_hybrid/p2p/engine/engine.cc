@@ -281,11 +281,6 @@ Error Engine::StartReceive(void* buffer, MPI_Aint count, const Datatype& type, i
   return {};
 }
 
-bool Engine::IsForNewReceive(int source, int tag, const Comm& comm, Channel channel) const {
-  const MatchKey key = ReceiveKey(source, tag, comm, channel);
-  return posted_.Find(key) == nullptr && FindWaiting(key) == nullptr;
-}
-
 ReceiveRequest* Engine::TakePosted(const MatchKey& envelope) {
   MatchHook* hook = posted_.Find(envelope);
   if (hook == nullptr) return nullptr;

@@ -75,7 +75,9 @@ class Engine {
                      Request** request);
   // A message that `source` has sent to `comm` with `tag`, if one is the next to come, has no other receive: none is posted that it matches, and
   // no earlier one waits. Neither is a wild card.
-  bool IsForNewReceive(int source, int tag, const Comm& comm, Channel channel) const;
+  bool IsForNewReceive(int source, int tag, const Comm& comm, Channel channel) const {
+    return (posted_.empty() && unexpected() == 0) || FindsNobody({comm.receive_context + static_cast<uint32_t>(channel), source, tag});
+  }
   // An eager message of which the first `written` bytes (of the frame: header, then data) went out already; returns the request. Only
   // when the link has no other output.
   Request* ContinueSend(Link& link, const FrameHeader& header, const Payload& payload, size_t written, const Datatype& type, Comm& comm);
@@ -182,6 +184,8 @@ class Engine {
   void CancelReceive(ReceiveRequest& receive);
 
  private:
+  // No receive that is posted, and no message that waits.
+  bool FindsNobody(const MatchKey& key) const { return posted_.Find(key) == nullptr && FindWaiting(key) == nullptr; }
   void LookAtEarly(Link& link, uint32_t context);
   void RetryEarly();
   void TakeTurn(Message* message);

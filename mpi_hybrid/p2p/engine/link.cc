@@ -6,7 +6,6 @@
 
 #include "base/check.h"
 #include "base/copy.h"
-#include "mpi_hybrid/core/counters.h"
 #include "mpi_hybrid/p2p/engine/engine.h"
 #include "mpi_hybrid/p2p/engine/pool.h"
 
@@ -16,14 +15,13 @@ namespace {
 // Read ahead of a large body that was asked for: its header, and small messages before it.
 constexpr size_t kStagedBeforeBody = 4096;
 
-// Whatever a peer says that it stores, so many bytes; and it cannot give back more than was taken.
+// Whatever a peer says that it stores, so many bytes.
 constexpr uint64_t kMostWindow = uint64_t{1} << 39;
-constexpr int64_t kMostCredit = int64_t{1} << 40;
 
 }  // namespace
 
 Link::Link(Engine& engine, ProcessId peer)
-    : engine_(engine), peer_(peer), credit_(static_cast<int64_t>(engine.limits().window)) {}
+    : engine_(engine), peer_(peer), window_(static_cast<int64_t>(engine.limits().window)), credit_(window_) {}
 
 std::string Link::Describe() const { return engine_.Describe(peer_); }
 
@@ -50,7 +48,7 @@ size_t Link::StreamOf(uint32_t flow) const {
 
 void Link::Open(uint64_t window) {
   state_ = State::kOpen;
-  credit_ += static_cast<int64_t>(std::min(window, kMostWindow)) - static_cast<int64_t>(engine_.limits().window);
+  credit_ += static_cast<int64_t>(std::min(window, kMostWindow)) - window_;
 }
 
 // --- out ---
@@ -108,12 +106,6 @@ void Link::SendControl(FrameHeader header, uint32_t flow) {
   frame->body = 0;
   frame->send = nullptr;
   Enqueue(*frame, header);
-}
-
-void Link::GiveBack(int64_t credit) {
-  if (is_gone()) return;
-  owed_ += credit;
-  if (owed_ * 2 > static_cast<int64_t>(engine_.limits().window)) SendControl({.kind = FrameKind::kCredit});
 }
 
 void Link::Stream(SendRequest& send) {
@@ -331,15 +323,6 @@ bool Link::OnHeader(Inbound& in, const FrameHeader& header) {
       return OnNote(in, header);
   }
   return false;
-}
-
-bool Link::TakeAtOnce(const FrameHeader& header) {
-  if (credit_ + header.credit > kMostCredit || header.length > engine_.limits().window) return false;
-  credit_ += header.credit;
-  ++g_counters.messages_received;
-  g_counters.bytes_received += header.length;
-  GiveBack(CostOf(header.length));
-  return true;
 }
 
 // Over several streams it may overtake what was sent before it.

@@ -13,7 +13,9 @@
 #include <vector>
 
 #include "mpi_hybrid/comm/communicator.h"
+#include "mpi_hybrid/core/counters.h"
 #include "mpi_hybrid/p2p/engine/arrivals.h"
+#include "mpi_hybrid/p2p/engine/lane.h"
 #include "mpi_hybrid/p2p/engine/operation.h"
 #include "mpi_hybrid/p2p/engine/wire.h"
 
@@ -32,6 +34,9 @@ class Link {
 
   ProcessId peer() const { return peer_; }
   std::string Describe() const;  // the peer, for messages to the user
+  // Of a wire that has one, for as long as the connection is open; not owned. Else null.
+  Lane* lane() const { return lane_; }
+  void set_lane(Lane* lane) { lane_ = lane; }
   State state() const { return state_; }
   // The other side says that it stores up to `window` bytes for us.
   void Open(uint64_t window);
@@ -79,7 +84,11 @@ class Link {
     if (has_streams()) CountOut(header.kind, header.context);
   }
   void SendControl(FrameHeader header, uint32_t flow = kControlFlow);
-  void GiveBack(int64_t credit);  // returns credit, soon
+  void GiveBack(int64_t credit) {  // returns credit, soon
+    if (is_gone()) return;
+    owed_ += credit;
+    if (owed_ * 2 > window_) [[unlikely]] SendControl({.kind = FrameKind::kCredit});
+  }
   void Stream(SendRequest& send);  // its next chunk
 
   // The next pieces to write into `pieces`, of at most so many frames; how many.
@@ -106,9 +115,16 @@ class Link {
 
   // Nothing is missing of what has begun to arrive: the next bytes are those of a header.
   bool is_between_frames() const { return !first_in_.in_body && first_in_.header_have == 0 && !has_streams(); }
-  // An eager message that is the next frame, to which no posted receive has a right, was copied to the program at once. False: it was not
-  // legal; nothing has happened.
-  [[nodiscard]] bool TakeAtOnce(const FrameHeader& header);
+  // An eager message that is the next frame, to which no posted receive has a right, is copied to the program at once: its credit and its
+  // bytes. False: it is not legal; nothing has happened.
+  [[nodiscard]] bool TakeAtOnce(uint32_t credit, uint64_t length) {
+    if (credit_ + credit > kMostCredit || length > static_cast<uint64_t>(window_)) [[unlikely]] return false;
+    credit_ += credit;
+    ++g_counters.messages_received;
+    g_counters.bytes_received += length;
+    GiveBack(CostOf(length));
+    return true;
+  }
 
   // Takes the notes out of the queue, of which nothing is written.
   std::vector<SendRequest*> TakeNotes();
@@ -166,8 +182,13 @@ class Link {
   void FrameWritten(OutFrame& frame);
   void CountOut(FrameKind kind, uint32_t context);
 
+  // A peer cannot give back more than was taken.
+  static constexpr int64_t kMostCredit = int64_t{1} << 40;
+
   Engine& engine_;
   const ProcessId peer_;
+  const int64_t window_;  // bytes of eager messages that we store
+  Lane* lane_ = nullptr;
   State state_ = State::kFresh;
 
   OutFrame* first_ = nullptr;

@@ -97,6 +97,7 @@ class PostedReceives {
     }
     return newest_ != nullptr && newest_key_.Takes(key) ? newest_ : nullptr;
   }
+  bool empty() const { return newest_ == nullptr && queued_ == 0; }
   // Whether it takes any tag.
   bool TakesAnyTag(const MatchHook& hook) const { return (&hook == newest_ ? newest_key_ : hook.queue->key).tag == MPI_ANY_TAG; }
   template <typename Visit>

@@ -1,7 +1,5 @@
 #include "mpi_hybrid/p2p/engine/wire.h"
 
-#include "mpi_hybrid/p2p/engine/little_endian.h"
-
 namespace weft::mpi {
 std::optional<FrameHeader> FrameHeader::Parse(std::span<const uint8_t, kLength> bytes, bool numbered) {
   const uint8_t* at = bytes.data();
@@ -20,21 +18,6 @@ std::optional<FrameHeader> FrameHeader::Parse(std::span<const uint8_t, kLength> 
   header.length = Load64(at + 32);
   if (header.tag < 0 || header.source < 0 || (header.number != 0 && !(numbered && IsMessage(header.kind))) || header.length > kMostLength) return std::nullopt;
   return header;
-}
-
-void FrameHeader::SerializeTo(std::span<uint8_t, kLength> bytes) const {
-  uint8_t* at = bytes.data();
-  at[0] = static_cast<uint8_t>(kind);
-  at[1] = flags;
-  at[2] = at[3] = 0;
-  Store32(at + 4, credit);
-  Store32(at + 8, context);
-  Store32(at + 12, static_cast<uint32_t>(tag));
-  Store32(at + 16, static_cast<uint32_t>(source));
-  Store32(at + 20, send_id);
-  Store32(at + 24, receive_id);
-  Store32(at + 28, number);
-  Store64(at + 32, length);
 }
 
 uint32_t FrameHeader::CreditOf(std::span<const uint8_t, kLength> bytes) { return Load32(bytes.data() + 4); }

@@ -6,6 +6,8 @@
 #include <optional>
 #include <span>
 
+#include "mpi_hybrid/p2p/engine/little_endian.h"
+
 namespace weft::mpi {
 
 // What goes over a connection between two ranks: a greeting (greeting.h), then frames. Little-endian.
@@ -66,11 +68,40 @@ struct FrameHeader {
   // nullopt: not a frame (unknown kind or flag, reserved field not 0, source or tag negative, length out of range; a
   // number, though they are not `numbered`).
   static std::optional<FrameHeader> Parse(std::span<const uint8_t, kLength> bytes, bool numbered = false);
-  void SerializeTo(std::span<uint8_t, kLength> bytes) const;
+  void SerializeTo(std::span<uint8_t, kLength> bytes) const {
+    uint8_t* const at = bytes.data();
+    Store32(at, static_cast<uint32_t>(kind) | static_cast<uint32_t>(flags) << 8);
+    Store32(at + 4, credit);
+    Store32(at + 8, context);
+    Store32(at + 12, static_cast<uint32_t>(tag));
+    Store32(at + 16, static_cast<uint32_t>(source));
+    Store32(at + 20, send_id);
+    Store32(at + 24, receive_id);
+    Store32(at + 28, number);
+    Store64(at + 32, length);
+  }
   static uint32_t CreditOf(std::span<const uint8_t, kLength> bytes);
   static uint32_t ContextOf(std::span<const uint8_t, kLength> bytes);
   static void SetNumber(std::span<uint8_t, kLength> bytes, uint32_t number);
   static void SetLength(std::span<uint8_t, kLength> bytes, uint64_t length);
+};
+
+// What a receive needs of the header of an eager message without flags, which most are.
+struct EagerHeader {
+  uint32_t credit, context;
+  int32_t tag, source;
+  uint64_t length;
+
+  // False: it is no such header, or none that FrameHeader::Parse takes.
+  bool Parse(std::span<const uint8_t, FrameHeader::kLength> bytes) {
+    const uint8_t* const at = bytes.data();
+    credit = Load32(at + 4);
+    context = Load32(at + 8);
+    tag = static_cast<int32_t>(Load32(at + 12));
+    source = static_cast<int32_t>(Load32(at + 16));
+    length = Load64(at + 32);
+    return Load32(at) == static_cast<uint32_t>(FrameKind::kEager) && (tag | source) >= 0 && Load32(at + 28) == 0 && length <= FrameHeader::kMostLength;
+  }
 };
 
 }  // namespace weft::mpi

@@ -8,15 +8,19 @@ namespace weft::mpi {
 // lock.
 class News {
  public:
-  // Cheap; nothing happens while nobody listens.
+  // Cheap; nothing happens while nobody sleeps.
   static void Tell() {
-    if (listener_ != nullptr) listener_();
+    if (sleepers_ != 0) listener_();
   }
-  // `listener` may not communicate.
+  // A thread is about to sleep, or does not sleep any more.
+  static void AddSleeper() { ++sleepers_; }
+  static void RemoveSleeper() { --sleepers_; }
+  // Before the first sleeper. `listener` may not communicate.
   static void Listen(void (*listener)()) { listener_ = listener; }
 
  private:
   static inline void (*listener_)() = nullptr;
+  static inline int sleepers_ = 0;
 };
 
 }  // namespace weft::mpi

@@ -14,6 +14,7 @@ namespace {
 constexpr size_t kPieces = 64;        // of one gathering write or scattering read
 constexpr int kItemsPerTurn = 32;     // then others have theirs
 constexpr uint32_t kPublishEvery = 4;  // slots, so that the writer has its cells back while they are in the cache
+constexpr size_t kMostInSlot = RingSlot::kInline - FrameHeader::kLength;  // of a frame's body
 constexpr size_t kLookFrom = 4;       // cells under way, from which on it is asked what of them was read
 
 size_t Sum(std::span<const iovec> pieces) {
@@ -43,6 +44,7 @@ size_t Gather(std::span<const iovec> pieces, size_t skip, uint8_t* to, size_t mo
 
 // What the peer has not read yet stays as it is, though nobody will say when it was: the link is over.
 ShmConnection::~ShmConnection() {
+  if (link_.lane() == this) link_.set_lane(nullptr);
   if (writer_.Look()) TakeCellsBack();
   if (!peer_is_dead_) return;
   for (const uint16_t cell : cell_of_) {
@@ -79,7 +81,7 @@ bool ShmConnection::Read() {
   return items != 0;
 }
 
-size_t ShmConnection::PeekFrame(std::span<iovec, 2> pieces) {
+size_t ShmConnection::Peek(std::span<iovec, 2> pieces) {
   if (!reader_.has_news() || lost_) return 0;
   RingItem item;
   if (reader_.Look(&item) != RingReader::Result::kItem || item.first.empty()) return 0;
@@ -91,7 +93,7 @@ size_t ShmConnection::PeekFrame(std::span<iovec, 2> pieces) {
   return 2;
 }
 
-void ShmConnection::FrameTaken() {
+void ShmConnection::Taken() {
   reader_.Advance();
   if (shown_cell_ || reader_.unpublished() >= kPublishEvery) Publish();
 }
@@ -246,25 +248,36 @@ bool ShmConnection::MemoryWasRead() {
   return true;
 }
 
-size_t ShmConnection::WriteAtOnce(std::span<const iovec> pieces, size_t total) {
-  if (lost_ || memory_left_ != 0) return 0;
+Lane::Room ShmConnection::Open(size_t body_bytes) {
+  if (lost_ || memory_left_ != 0) return {};
   // How far the peer is costs a line of the cache.
-  if ((held_ >= kLookFrom || writer_.under_way() >= RingPage::kSlots / 2) && !Reclaim()) return 0;
-  if (!writer_.has_room()) return 0;
-  if (total <= RingSlot::kInline) {
-    uint8_t* const slot = writer_.next();
-    size_t first = 0;
-    for (const iovec& piece : pieces) {
-      std::memcpy(slot + first, piece.iov_base, piece.iov_len);
-      first += piece.iov_len;
-    }
-    Publish(first, BulkKind::kNone);
-    return first;
+  if ((held_ >= kLookFrom || writer_.under_way() >= RingPage::kSlots / 2) && !Reclaim()) return {};
+  if (!writer_.has_room()) return {};
+  uint8_t* const slot = writer_.next();
+  if (body_bytes <= kMostInSlot) return {slot, slot + FrameHeader::kLength};
+  if (body_bytes > kCellBytes || !MayTakeCell()) return {};
+  open_cell_ = cells_.Take();
+  ++held_;
+  return {slot, cells_.at(open_cell_)};
+}
+
+void ShmConnection::Close(size_t body_bytes) {
+  if (body_bytes <= kMostInSlot) {
+    Publish(FrameHeader::kLength + body_bytes, BulkKind::kNone);
+  } else {
+    Publish(FrameHeader::kLength, BulkKind::kCell, open_cell_, body_bytes);
   }
-  const size_t header = pieces[0].iov_len;
-  if (header > RingSlot::kInlineBesideBulk || total - header > kCellBytes || !MayTakeCell()) return 0;
-  std::memcpy(writer_.next(), pieces[0].iov_base, header);
-  return header + PutInCell(pieces, header, header);
+}
+
+size_t ShmConnection::WriteAtOnce(std::span<const iovec> pieces, size_t total) {
+  const size_t body = total - FrameHeader::kLength;
+  if (pieces[0].iov_len != FrameHeader::kLength || Sum(pieces) != total) return 0;
+  const Room room = Open(body);
+  if (room.header == nullptr) return 0;
+  std::memcpy(room.header, pieces[0].iov_base, FrameHeader::kLength);
+  Gather(pieces.subspan(1), 0, room.body, body);
+  Close(body);
+  return total;
 }
 
 void ShmConnection::EndOutput() {

@@ -11,6 +11,7 @@
 #include <span>
 #include <utility>
 
+#include "mpi_hybrid/p2p/engine/lane.h"
 #include "mpi_hybrid/p2p/engine/link.h"
 #include "mpi_hybrid/p2p/shm/cells.h"
 #include "mpi_hybrid/p2p/shm/ring.h"
@@ -21,7 +22,7 @@ namespace weft::mpi::shm {
 //
 // Long data that the peer may read where they lie are only named in the ring, and count as written when it has read
 // them; nothing else of the link goes out meanwhile.
-class ShmConnection {
+class ShmConnection final : public Lane {
  public:
   class Owner {
    public:
@@ -75,9 +76,6 @@ class ShmConnection {
 
   // What came, for a turn. Each may complete requests, which may call Write; whether anything moved.
   bool Read();
-  // Transport::PeekFrame and FrameTaken: a frame that a slot holds, or a slot and one cell.
-  size_t PeekFrame(std::span<iovec, 2> pieces);
-  void FrameTaken();
   // What the link has queued, as far as there is room.
   bool Write();
   // Has something that waits for the peer to read.
@@ -86,6 +84,11 @@ class ShmConnection {
   }
   // Transport::WriteAtOnce.
   size_t WriteAtOnce(std::span<const iovec> pieces, size_t total);
+  // A frame that a slot holds, or a slot and one cell.
+  Room Open(size_t body_bytes) override;
+  void Close(size_t body_bytes) override;
+  size_t Peek(std::span<iovec, 2> pieces) override;
+  void Taken() override;
   // Nothing is written any more, and the peer is told so behind what was.
   void EndOutput();
   bool has_pending_end() const { return !lost_ && output_ended_ && !end_told_; }
@@ -140,6 +143,7 @@ class ShmConnection {
   uint32_t slot_ = 0;        // of reclaimed_
   uint32_t next_slot_ = 0;   // of writer_.written()
   size_t held_ = 0;          // cells
+  size_t open_cell_ = 0;     // of the frame between Open and Close
   size_t memory_left_ = 0;   // bytes that the peer is to read where they lie
   uint32_t memory_slot_ = 0;  // ... which it has when it has read so many slots
   bool reads_memory_ = false;  // the peer's

@@ -66,7 +66,7 @@ struct Fixture final : ShmConnection::Owner {
   // As a receive does for which nothing is posted.
   bool TakeAtOnce() {
     iovec pieces[2];
-    const size_t count = link().is_between_frames() ? connection->PeekFrame(pieces) : 0;
+    const size_t count = link().is_between_frames() ? connection->Peek(pieces) : 0;
     std::vector<uint8_t> frame;
     for (size_t i = 0; i < count; ++i) {
       const auto* bytes = static_cast<const uint8_t*>(pieces[i].iov_base);
@@ -75,8 +75,8 @@ struct Fixture final : ShmConnection::Owner {
     if (frame.size() < FrameHeader::kLength) return false;
     const auto header = FrameHeader::Parse(std::span<const uint8_t>(frame).first<FrameHeader::kLength>());
     if (!header || header->kind != FrameKind::kEager || header->length != frame.size() - FrameHeader::kLength) return false;
-    if (!link().TakeAtOnce(*header)) return false;
-    connection->FrameTaken();
+    if (!link().TakeAtOnce(header->credit, header->length)) return false;
+    connection->Taken();
     return true;
   }
 

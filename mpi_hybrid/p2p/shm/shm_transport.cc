@@ -73,6 +73,7 @@ void ShmTransport::Open(Link& link, int place) {
   peers_[at] = std::move(peer);
   open_.push_back(peers_[at].get());
   link.Open(card.window);
+  link.set_lane(&peers_[at]->connection);
   peers_[at]->connection.Write();
 }
 

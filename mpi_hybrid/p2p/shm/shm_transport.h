@@ -42,9 +42,6 @@ class ShmTransport final : public Transport, ShmConnection::Owner, EventLoop::Ha
   void Connect(Link& link) override;
   bool Flush(Link& link) override;
   size_t WriteAtOnce(Link& link, std::span<const iovec> pieces, size_t total, uint32_t flow) override;
-  bool ShowsFrames(const Link& link) const override { return PeerOf(link.peer()) != nullptr; }
-  size_t PeekFrame(const Link& link, std::span<iovec, 2> pieces) override { return PeerOf(link.peer())->connection.PeekFrame(pieces); }
-  void FrameTaken(const Link& link) override { PeerOf(link.peer())->connection.FrameTaken(); }
   bool Poll() override;
   bool Arm() override;
   void OnAwake() override;

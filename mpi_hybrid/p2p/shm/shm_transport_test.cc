@@ -185,7 +185,7 @@ TEST_F(ShmTransportTest, AFrameThatASlotOrOneCellHoldsIsShownAndTakenAtOnce) {
     Request* send = at(0).Send(data, 1, 1);
     at(0).device.Flush();
     iovec pieces[2];
-    const size_t count = at(1).device.PeekFrame(at(1).link(), pieces);
+    const size_t count = at(1).link().lane()->Peek(pieces);
     ASSERT_EQ(count, data.size() <= 16 ? 1U : 2U);
     const auto* const first = static_cast<const uint8_t*>(pieces[0].iov_base);
     const auto header = FrameHeader::Parse(std::span<const uint8_t, FrameHeader::kLength>(first, FrameHeader::kLength));
@@ -194,9 +194,9 @@ TEST_F(ShmTransportTest, AFrameThatASlotOrOneCellHoldsIsShownAndTakenAtOnce) {
     std::vector<uint8_t> got(first + FrameHeader::kLength, first + pieces[0].iov_len);
     if (count == 2) got.insert(got.end(), static_cast<uint8_t*>(pieces[1].iov_base), static_cast<uint8_t*>(pieces[1].iov_base) + pieces[1].iov_len);
     ASSERT_EQ(got, data);
-    ASSERT_TRUE(at(1).link().TakeAtOnce(*header));
-    at(1).device.FrameTaken(at(1).link());
-    EXPECT_EQ(at(1).device.PeekFrame(at(1).link(), pieces), 0U);
+    ASSERT_TRUE(at(1).link().TakeAtOnce(header->credit, header->length));
+    at(1).link().lane()->Taken();
+    EXPECT_EQ(at(1).link().lane()->Peek(pieces), 0U);
     EXPECT_TRUE(send->complete);
     send->Release();
   }
@@ -210,7 +210,7 @@ TEST_F(ShmTransportTest, AFrameInSeveralPiecesIsNotShownWhole) {
   Request* send = at(0).Send(data, 1, 1);
   at(0).device.Flush();
   iovec pieces[2];
-  const size_t count = at(1).device.PeekFrame(at(1).link(), pieces);
+  const size_t count = at(1).link().lane()->Peek(pieces);
   size_t shown = 0;
   for (size_t i = 0; i < count; ++i) shown += pieces[i].iov_len;
   EXPECT_LT(shown, FrameHeader::kLength + data.size());
