@@ -31,6 +31,19 @@ TEST(CopyTest, CopiesJustTheBytesAtAllOffsetsWithinAPage) {
   }
 }
 
+TEST(CopyTest, CopiesShortPiecesOfEveryLength) {
+  const std::vector<uint8_t> from = Counted();
+  for (size_t length = 0; length < 40; ++length) {
+    for (size_t offset = 0; offset < 9; ++offset) {
+      std::vector<uint8_t> to(64, 255), wanted = to;
+      std::memcpy(wanted.data() + offset, from.data() + 3, length);
+      CopyShortBytes(to.data() + offset, from.data() + 3, length);
+      ASSERT_EQ(to, wanted) << length << " bytes to " << offset;
+    }
+  }
+  CopyShortBytes(nullptr, nullptr, 0);
+}
+
 TEST(CopyTest, MovesWhatOverlaps) {
   for (const size_t source : kOffsets) {
     for (const size_t target : kOffsets) {

@@ -24,26 +24,41 @@ struct ReceiveArguments {
   const Datatype* type = nullptr;
 };
 
+// The same one argument after the other: what is rare, and what is wrong.
+namespace each {
+Error FindData(const void* buffer, MPI_Count count, MPI_Datatype datatype, const Datatype** type);
+Error FindSend(SendArguments& send, const Comm& comm);
+Error FindReceive(ReceiveArguments& receive, const Comm& comm);
+}  // namespace each
+
+// Data as most are, of which nothing is wrong: there is a buffer, the type is ready for use, and the bytes are few enough that nothing overflows.
+inline bool IsPlainData(const void* buffer, MPI_Count count, const Datatype* type) {
+  return type != nullptr && (type->committed || type->builtin) && buffer != nullptr &&
+         static_cast<uint64_t>(count | type->size | type->extent) >> 26 == 0;
+}
+
 // A committed type and a buffer for `count` of it. MPI_DATATYPE_NULL, but of nothing, and uncommitted types:
 // MPI_ERR_TYPE.
 inline Error FindData(const void* buffer, MPI_Count count, MPI_Datatype datatype, const Datatype** type) {
-  WEFT_MPI_TRY(CheckCount(count));
-  WEFT_MPI_TRY(FindTypeOfData(count, datatype, type));
-  return CheckBuffer(buffer, count, **type);
+  *type = Datatype::Find(datatype);
+  if (IsPlainData(buffer, count, *type)) [[likely]] return {};
+  return each::FindData(buffer, count, datatype, type);
 }
 
 inline Error FindSend(SendArguments& send, const Comm& comm) {
-  WEFT_MPI_TRY(CheckCount(send.count));
-  WEFT_MPI_TRY(CheckSendRank(send.destination, comm));
-  WEFT_MPI_TRY(CheckSendTag(send.tag));
-  return FindData(send.buffer, send.count, send.datatype, &send.type);
+  send.type = Datatype::Find(send.datatype);
+  if (IsPlainData(send.buffer, send.count, send.type) && send.destination >= 0 && send.destination < comm.remote_size() && send.tag >= 0 &&
+      send.tag <= kLargestTag) [[likely]]
+    return {};
+  return each::FindSend(send, comm);
 }
 
 inline Error FindReceive(ReceiveArguments& receive, const Comm& comm) {
-  WEFT_MPI_TRY(CheckCount(receive.count));
-  WEFT_MPI_TRY(CheckReceiveRank(receive.source, comm));
-  WEFT_MPI_TRY(CheckReceiveTag(receive.tag));
-  return FindData(receive.buffer, receive.count, receive.datatype, &receive.type);
+  receive.type = Datatype::Find(receive.datatype);
+  if (IsPlainData(receive.buffer, receive.count, receive.type) && receive.source >= 0 && receive.source < comm.remote_size() &&
+      receive.tag >= 0 && receive.tag <= kLargestTag) [[likely]]
+    return {};
+  return each::FindReceive(receive, comm);
 }
 
 // All but MPI_ERROR, which only calls that return several statuses set (MPI 4.0 section 3.2.5).

@@ -21,6 +21,10 @@ int NonblockingSend(const char* name, SendMode mode, SendArguments send, MPI_Com
     WEFT_MPI_TRY(FindSend(send, c));
     WEFT_MPI_TRY(CheckNotNull(request, "request"));
     Request* started;
+    if (mode == SendMode::kStandard && SendAtOnce(send.buffer, send.count, *send.type, send.destination, send.tag, c, Channel::kPointToPoint, &started)) {
+      *request = started == nullptr ? Request::GiveDone() : Request::Give(started);
+      return {};
+    }
     WEFT_MPI_TRY(StartSend(send.buffer, send.count, *send.type, send.destination, send.tag, c, mode, Channel::kPointToPoint, &started));
     *request = Request::Give(started);
     return {};
@@ -31,6 +35,9 @@ int BlockingReceive(const char* name, ReceiveArguments receive, MPI_Comm comm, M
   return OnComm(name, comm, [&](Comm& c) -> Error {
     WEFT_MPI_TRY(FindReceive(receive, c));
     WEFT_MPI_TRY(CheckStatus(status));
+    if (status == MPI_STATUS_IGNORE) {
+      return Receive(receive.buffer, receive.count, *receive.type, receive.source, receive.tag, c, Channel::kPointToPoint, nullptr);
+    }
     MPI_Status got{};
     Error error = Receive(receive.buffer, receive.count, *receive.type, receive.source, receive.tag, c, Channel::kPointToPoint, &got);
     SetStatus(status, got);

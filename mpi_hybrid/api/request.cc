@@ -99,7 +99,7 @@ class Results {
         *status = request->status;
         status->MPI_ERROR = MPI_SUCCESS;
       }
-      return Request::TakeBack(handle);
+      return Request::TakeBack(handle, *request);
     }
     Outcome outcome = Collect(handle, status);
     if (!outcome.error.ok()) {
@@ -138,7 +138,8 @@ Error Take(MPI_Request* handle, MPI_Status* status, Ref<Comm>* comm) {
   return std::move(outcome.error);
 }
 
-Error CheckArray(int count, const MPI_Request* requests, const MPI_Status* statuses) {
+// `over`: how many, from the first one on, are over; may be null.
+Error CheckArray(int count, const MPI_Request* requests, const MPI_Status* statuses, int* over = nullptr) {
   WEFT_MPI_TRY(CheckCount(count));
   if (count == 0) return {};
   WEFT_MPI_TRY(CheckNotNull(requests, "array_of_requests"));
@@ -146,6 +147,7 @@ Error CheckArray(int count, const MPI_Request* requests, const MPI_Status* statu
   for (int i = 0; i < count; ++i) {
     Request* request;
     WEFT_MPI_TRY(FindRequest(requests[i], i, &request));
+    if (over != nullptr && *over == i && IsOver(request)) ++*over;
   }
   return {};
 }
@@ -233,8 +235,8 @@ WEFT_MPI_ALIAS(Test)
 
 int PMPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[]) {
   return OnRequests("MPI_Waitall", [&](Ref<Comm>* comm) -> Error {
-    WEFT_MPI_TRY(CheckArray(count, array_of_requests, array_of_statuses));
     int over = 0;
+    WEFT_MPI_TRY(CheckArray(count, array_of_requests, array_of_statuses, &over));
     Progress::WaitUntil([&] { return AllOver(count, array_of_requests, &over); });
     Results results(array_of_statuses);
     for (int i = 0; i < count; ++i) results.Take(&array_of_requests[i], i);
@@ -246,9 +248,9 @@ WEFT_MPI_ALIAS(Waitall)
 
 int PMPI_Testall(int count, MPI_Request array_of_requests[], int* flag, MPI_Status array_of_statuses[]) {
   return OnRequests("MPI_Testall", [&](Ref<Comm>* comm) -> Error {
-    WEFT_MPI_TRY(CheckArray(count, array_of_requests, array_of_statuses));
-    WEFT_MPI_TRY(CheckNotNull(flag, "flag"));
     int over = 0;
+    WEFT_MPI_TRY(CheckArray(count, array_of_requests, array_of_statuses, &over));
+    WEFT_MPI_TRY(CheckNotNull(flag, "flag"));
     *flag = AllOver(count, array_of_requests, &over);
     if (!*flag) {
       Progress::PollForTest();

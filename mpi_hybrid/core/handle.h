@@ -61,6 +61,10 @@ class HandleTable {
   }
   void Remove(int handle) {
     WEFT_CHECK(Find(handle) != nullptr);
+    RemoveFound(handle);
+  }
+  // The same of one that Find has just found.
+  void RemoveFound(int handle) {
     const uint32_t slot = HandleIndex(handle) - first_;
     objects_[slot] = nullptr;
     free_.push_back(slot);

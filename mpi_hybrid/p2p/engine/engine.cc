@@ -281,18 +281,6 @@ Error Engine::StartReceive(void* buffer, MPI_Aint count, const Datatype& type, i
   return {};
 }
 
-ReceiveRequest* Engine::TakePosted(const MatchKey& envelope) {
-  MatchHook* hook = posted_.Find(envelope);
-  if (hook == nullptr) return nullptr;
-  RemovePosted(*hook);
-  return static_cast<ReceiveRequest*>(hook->owner);
-}
-
-void Engine::RemovePosted(MatchHook& hook) {
-  if (early_.size() != 0 && posted_.TakesAnyTag(hook)) wild_taken_ = true;
-  posted_.Remove(hook);
-}
-
 // --- messages that came before one that was sent earlier (arrivals.h) ---
 //
 // The missing one has another tag, since those of one tag keep their order; which, nobody knows. So an early message may

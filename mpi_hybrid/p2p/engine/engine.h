@@ -155,7 +155,17 @@ class Engine {
   }
 
   // For Link.
-  ReceiveRequest* TakePosted(const MatchKey& envelope);
+  ReceiveRequest* TakePosted(const MatchKey& envelope) {
+    return TakePostedIf(envelope, [] { return true; });
+  }
+  // Where there is one it is asked whether it may go.
+  template <typename MayGo>
+  ReceiveRequest* TakePostedIf(const MatchKey& envelope, MayGo may_go) {
+    MatchHook* const hook = posted_.Find(envelope);
+    if (hook == nullptr || !may_go()) return nullptr;
+    RemovePosted(*hook);
+    return static_cast<ReceiveRequest*>(hook->owner);
+  }
   // For a message that came before one that was sent earlier: only a receive that the missing one cannot match.
   ReceiveRequest* TakePostedForEarly(const MatchKey& envelope);
   // `turn` of an early message, or null.
@@ -192,7 +202,10 @@ class Engine {
   Message* FindEarly(const MatchKey& key) const;
   Message* FindWaiting(const MatchKey& key) const;
   void RemoveWaiting(Message& message);
-  void RemovePosted(MatchHook& hook);
+  void RemovePosted(MatchHook& hook) {
+    if (early_.size() != 0 && posted_.TakesAnyTag(hook)) wild_taken_ = true;
+    posted_.Remove(hook);
+  }
   template <typename Visit>
   void ForEachWaiting(Visit visit) const {
     const auto visit_owner = [&](void* owner) { visit(*static_cast<Message*>(owner)); };

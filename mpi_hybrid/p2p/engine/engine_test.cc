@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "mpi_hybrid/core/counters.h"
 #include "mpi_hybrid/p2p/testing/engine_suite.h"
 #include "mpi_hybrid/p2p/testing/process.h"
 
@@ -170,6 +171,58 @@ TEST(EngineTest, NoMessageComesBehindAGoodbyeAndANoteThatDoesEndsWithTheLink) {
     EXPECT_TRUE(any->Cancel().ok());
     any->Release();
   }
+}
+
+// A whole frame that a wire shows.
+TEST(EngineTest, AWholeFrameGoesToThePostedReceiveOrNothingHappens) {
+  Process a(0, kSmall);
+  Link& link = a.engine.LinkTo(1);
+  link.Open(kSmall.window);
+  const std::vector<uint8_t> data = Data(100, 1);
+  const auto offer = [&](FrameHeader header, size_t of_first, size_t of_rest) {
+    header.context = a.comm->receive_context;
+    header.source = 1;
+    std::vector<uint8_t> first(FrameHeader::kLength);
+    header.SerializeTo(std::span(first).first<FrameHeader::kLength>());
+    first.insert(first.end(), data.begin(), data.begin() + static_cast<ptrdiff_t>(of_first));
+    return link.TakeForPosted(first, std::span(data).subspan(of_first, of_rest));
+  };
+  EXPECT_FALSE(offer({.tag = 1, .length = 100}, 10, 90)) << "nothing is posted";
+  std::vector<uint8_t> got(100), shorter(30);
+  Request* receive = a.Receive(got, 1, 1);
+  EXPECT_FALSE(offer({.tag = 2, .length = 100}, 10, 90)) << "another tag";
+  EXPECT_FALSE(offer({.tag = 1, .length = 101}, 10, 90)) << "a byte is missing";
+  EXPECT_FALSE(offer({.tag = 1, .length = 99}, 10, 90)) << "a byte too many";
+  EXPECT_FALSE(offer({.kind = FrameKind::kRequest, .tag = 1, .length = 100}, 10, 90));
+  EXPECT_FALSE(offer({.flags = kFlagSynchronous, .tag = 1, .length = 100}, 10, 90));
+  EXPECT_FALSE(receive->complete);
+  const uint64_t before = g_counters.messages_received;
+  EXPECT_TRUE(offer({.tag = 1, .length = 100}, 10, 90));
+  EXPECT_TRUE(receive->complete);
+  EXPECT_EQ(g_counters.messages_received, before + 1);
+  EXPECT_EQ(GetCount(receive->status), 100);
+  EXPECT_EQ(receive->status.MPI_TAG, 1);
+  EXPECT_EQ(got, data);
+  receive->Release();
+  // Cut off in the first piece, at its end, and behind it.
+  for (const size_t of_first : {40, 30, 20}) {
+    receive = a.Receive(shorter, 1, 1);
+    EXPECT_TRUE(offer({.tag = 1, .length = 100}, of_first, 100 - of_first));
+    EXPECT_EQ(receive->error.mpi_class(), MPI_ERR_TRUNCATE);
+    EXPECT_TRUE(std::equal(shorter.begin(), shorter.end(), data.begin()));
+    receive->Release();
+  }
+  // In the middle of another frame, and after the end.
+  receive = a.Receive(got, 1, 1);
+  std::vector<uint8_t> half(FrameHeader::kLength / 2);
+  FrameHeader{.tag = 1, .length = 100}.SerializeTo(std::span<uint8_t, FrameHeader::kLength>(got.data(), FrameHeader::kLength));
+  std::copy_n(got.begin(), half.size(), half.begin());
+  EXPECT_TRUE(link.ReadStaged(half));
+  EXPECT_FALSE(offer({.tag = 1, .length = 100}, 10, 90));
+  a.engine.OnGone(1, /*left=*/false);
+  EXPECT_FALSE(offer({.tag = 1, .length = 100}, 10, 90));
+  EXPECT_TRUE(receive->complete);
+  receive->Release();
 }
 
 TEST(EngineTest, NotesArriveInOrderWhateverTheCuts) {

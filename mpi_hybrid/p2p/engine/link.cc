@@ -325,6 +325,27 @@ bool Link::OnHeader(Inbound& in, const FrameHeader& header) {
   return false;
 }
 
+bool Link::TakeForPosted(std::span<const uint8_t> first, std::span<const uint8_t> rest) {
+  if (first.size() < FrameHeader::kLength || !is_between_frames() || is_gone()) return false;
+  uint8_t bytes[FrameHeader::kLength];
+  std::memcpy(bytes, first.data(), sizeof(bytes));
+  first = first.subspan(sizeof(bytes));
+  EagerHeader header;
+  if (!header.Parse(bytes) || header.length != first.size() + rest.size()) return false;
+  const MatchKey envelope = {header.context, header.source, header.tag};
+  ReceiveRequest* const receive = engine_.TakePostedIf(envelope, [&] { return TakeAtOnce(header.credit, header.length); });
+  if (receive == nullptr) return false;
+  receive->Matched(envelope, header.length, /*excuse=*/false);
+  receive->link = this;
+  const size_t room = static_cast<size_t>(std::min(header.length, receive->capacity));
+  const size_t of_first = std::min(first.size(), room);
+  receive->payload.Fill(first.first(of_first));
+  if (!rest.empty()) receive->payload.Fill(rest.first(std::min(rest.size(), room - of_first)));
+  engine_.Finish(*receive);
+  engine_.AfterInOrder(*this, header.context);
+  return true;
+}
+
 // Over several streams it may overtake what was sent before it.
 bool Link::OnGoodbye(const FrameHeader& header) {
   if (streams_ == nullptr) {

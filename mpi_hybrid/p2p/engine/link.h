@@ -113,6 +113,9 @@ class Link {
   // The next bytes, which were read to somewhere else: they are copied to where they belong.
   [[nodiscard]] bool ReadStaged(std::span<const uint8_t> bytes, size_t stream = 0);
 
+  // The next frame, of which the first bytes and all others are there: if it is an eager message for which a receive is posted, that has it.
+  // False: nothing has happened.
+  [[nodiscard]] bool TakeForPosted(std::span<const uint8_t> first, std::span<const uint8_t> rest);
   // Nothing is missing of what has begun to arrive: the next bytes are those of a header.
   bool is_between_frames() const { return !first_in_.in_body && first_in_.header_have == 0 && !has_streams(); }
   // An eager message that is the next frame, to which no posted receive has a right, is copied to the program at once: its credit and its

@@ -31,15 +31,11 @@ size_t KeyedQueues::BucketOf(const MatchKey& key) const {
   return (hash >> 32) & (buckets_.size() - 1);
 }
 
-MatchQueue* KeyedQueues::Find(const MatchKey& key) const {
+MatchQueue* KeyedQueues::Search(const MatchKey& key) const {
   MatchQueue* queue = buckets_[BucketOf(key)];
   while (queue != nullptr && queue->key != key) queue = queue->next_in_bucket;
+  if (queue != nullptr) last_ = queue;
   return queue;
-}
-
-MatchHook* KeyedQueues::First(const MatchKey& key) const {
-  const MatchQueue* queue = Find(key);
-  return queue == nullptr ? nullptr : queue->head;
 }
 
 void KeyedQueues::Append(const MatchKey& key, MatchHook& hook) {
@@ -55,7 +51,7 @@ void KeyedQueues::Append(const MatchKey& key, MatchHook& hook) {
     }
     MatchQueue*& bucket = buckets_[BucketOf(key)];
     *queue = {.key = key, .next_in_bucket = bucket};
-    bucket = queue;
+    bucket = last_ = queue;
     ++queues_;
   }
   hook.queue = queue;
@@ -71,6 +67,7 @@ void KeyedQueues::Remove(MatchHook& hook) {
   (hook.previous == nullptr ? queue->head : hook.previous->next) = hook.next;
   (hook.next == nullptr ? queue->tail : hook.next->previous) = hook.previous;
   if (queue->head != nullptr) return;
+  if (queue == last_) last_ = nullptr;
   MatchQueue** link = &buckets_[BucketOf(queue->key)];
   while (*link != queue) link = &(*link)->next_in_bucket;
   *link = queue->next_in_bucket;

@@ -52,7 +52,10 @@ class KeyedQueues {
   void Append(const MatchKey& key, MatchHook& hook);
   void Remove(MatchHook& hook);
   // The first in the queue of `key`; null: empty.
-  MatchHook* First(const MatchKey& key) const;
+  MatchHook* First(const MatchKey& key) const {
+    const MatchQueue* queue = Find(key);
+    return queue == nullptr ? nullptr : queue->head;
+  }
   // Calls visit(MatchHook&) for each in no particular order; it may not append or remove.
   template <typename Visit>
   void ForEach(Visit visit) const {
@@ -65,11 +68,13 @@ class KeyedQueues {
 
  private:
   size_t BucketOf(const MatchKey& key) const;
-  MatchQueue* Find(const MatchKey& key) const;
+  MatchQueue* Find(const MatchKey& key) const { return last_ != nullptr && last_->key == key ? last_ : Search(key); }
+  MatchQueue* Search(const MatchKey& key) const;
   void Grow();
 
   std::vector<MatchQueue*> buckets_;
   size_t queues_ = 0;
+  mutable MatchQueue* last_ = nullptr;  // that was found: the next search is often for the same
   MatchQueue* free_ = nullptr;  // linked by next_in_bucket
 };
 

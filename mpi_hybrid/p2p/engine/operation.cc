@@ -1,6 +1,5 @@
 #include "mpi_hybrid/p2p/engine/operation.h"
 
-#include <algorithm>
 #include <string>
 
 #include "base/check.h"
@@ -43,12 +42,8 @@ Error ReceiveRequest::Cancel() {
 
 Error ReceiveRequest::Hindrance() const { return complete ? Error() : engine->Hindrance(*this); }
 
-void ReceiveRequest::Matched(const MatchKey& envelope, uint64_t message_length, bool excuse) {
-  if (excuse) [[unlikely]] error = Error(MPIX_ERR_PROC_FAILED, "rank " + std::to_string(envelope.source) + " could not send what is to be sent here, since a process died");
-  length = message_length;
-  status.MPI_SOURCE = envelope.source;
-  status.MPI_TAG = envelope.tag;
-  SetCount(status, static_cast<MPI_Count>(std::min(length, capacity)));
+void ReceiveRequest::NoteExcuse(const MatchKey& envelope) {
+  error = Error(MPIX_ERR_PROC_FAILED, "rank " + std::to_string(envelope.source) + " could not send what is to be sent here, since a process died");
 }
 
 void ReceiveRequest::Recycle() {

@@ -1,6 +1,7 @@
 #ifndef MPI_HYBRID_P2P_ENGINE_OPERATION_H_
 #define MPI_HYBRID_P2P_ENGINE_OPERATION_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -83,7 +84,13 @@ class ReceiveRequest : public Request {
   Error Hindrance() const override;
 
   // What arrived: envelope and length. Truncation is noted; `payload` keeps what fits. An `excuse` is an error.
-  void Matched(const MatchKey& envelope, uint64_t length, bool excuse);
+  void Matched(const MatchKey& envelope, uint64_t message_length, bool excuse) {
+    if (excuse) [[unlikely]] NoteExcuse(envelope);
+    length = message_length;
+    status.MPI_SOURCE = envelope.source;
+    status.MPI_TAG = envelope.tag;
+    SetCount(status, static_cast<MPI_Count>(std::min(length, capacity)));
+  }
 
   Engine* engine = nullptr;
   Link* link = nullptr;  // kArriving, kCleared: from whom
@@ -103,6 +110,7 @@ class ReceiveRequest : public Request {
   MPI_Aint count = 0;
 
  private:
+  void NoteExcuse(const MatchKey& envelope);
   void Recycle() override;
 };
 

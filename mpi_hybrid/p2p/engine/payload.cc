@@ -2,9 +2,6 @@
 
 #include <algorithm>
 
-#include "base/check.h"
-#include "base/copy.h"
-
 namespace weft::mpi {
 
 void Payload::LookAtGrain() {
@@ -42,16 +39,11 @@ void Payload::Advance(size_t bytes) {
   }
 }
 
-void Payload::Fill(std::span<const uint8_t> in) {
+void Payload::FillPieces(std::span<const uint8_t> in) {
   WEFT_CHECK(in.size() <= left_);
   if (in.empty()) return;
   left_ -= in.size();
-  if (!cursor_) {
-    CopyBytes(at_, in.data(), in.size());
-    at_ += in.size();
-  } else {
-    Unpack(*cursor_, in);
-  }
+  Unpack(*cursor_, in);
 }
 
 void Payload::Take(std::span<uint8_t> out) {

@@ -8,6 +8,8 @@
 #include <optional>
 #include <span>
 
+#include "base/check.h"
+#include "base/copy.h"
 #include "mpi_hybrid/datatype/datatype.h"
 
 namespace weft::mpi {
@@ -50,11 +52,18 @@ class Payload {
   size_t Peek(std::span<iovec> pieces, size_t limit) const;
   void Advance(size_t bytes);
   // Copies the next in.size() <= left() bytes into the memory, or out of it, and advances.
-  void Fill(std::span<const uint8_t> in);
+  void Fill(std::span<const uint8_t> in) {
+    if (cursor_) return FillPieces(in);
+    WEFT_CHECK(in.size() <= left_);
+    CopyShortBytes(at_, in.data(), in.size());
+    left_ -= in.size();
+    at_ += in.size();
+  }
   void Take(std::span<uint8_t> out);
 
  private:
   void LookAtGrain();
+  void FillPieces(std::span<const uint8_t> in);
 
   uint8_t* at_ = nullptr;             // contiguous data
   std::optional<TypeCursor> cursor_;  // other

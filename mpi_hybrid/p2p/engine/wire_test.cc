@@ -53,7 +53,31 @@ TEST(FrameHeaderTest, RefusesWhatIsNotAFrame) {
     HeaderBytes bad = good;
     bad[damage.at] = damage.value;
     EXPECT_FALSE(FrameHeader::Parse(bad).has_value()) << damage.at << " " << int{damage.value};
+    EXPECT_FALSE(EagerHeader().Parse(bad)) << damage.at << " " << int{damage.value};
   }
+}
+
+// One byte of a header is anything.
+TEST(EagerHeaderTest, TakesWhatIsAnEagerMessageWithoutFlagsAndNothingElse) {
+  const HeaderBytes good = Serialized({.kind = FrameKind::kEager, .credit = 9, .context = 8, .tag = 7, .source = 6, .length = 5});
+  int taken = 0;
+  for (size_t at = 0; at < FrameHeader::kLength; ++at) {
+    for (int value = 0; value < 256; ++value) {
+      HeaderBytes bytes = good;
+      bytes[at] = static_cast<uint8_t>(value);
+      const auto parsed = FrameHeader::Parse(bytes);
+      EagerHeader header;
+      ASSERT_EQ(header.Parse(bytes), parsed && parsed->kind == FrameKind::kEager && parsed->flags == 0) << at << " " << value;
+      if (!header.Parse(bytes)) continue;
+      ++taken;
+      EXPECT_EQ(header.credit, parsed->credit);
+      EXPECT_EQ(header.context, parsed->context);
+      EXPECT_EQ(header.tag, parsed->tag);
+      EXPECT_EQ(header.source, parsed->source);
+      EXPECT_EQ(header.length, parsed->length);
+    }
+  }
+  EXPECT_GT(taken, 1000);
 }
 
 }  // namespace

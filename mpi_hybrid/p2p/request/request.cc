@@ -3,20 +3,10 @@
 #include <utility>
 
 #include "base/check.h"
-#include "mpi_hybrid/p2p/request/news.h"
 
 namespace weft::mpi {
 
 constinit Request::Table Request::table_;
-
-void Request::Complete() {
-  WEFT_CHECK(!complete);
-  complete = true;
-  if (outer != nullptr) {
-    outer->InnerDone(*this);  // may have been the last to need this request
-  }
-  News::Tell();
-}
 
 void Request::Reset() {
   complete = false;
@@ -35,13 +25,19 @@ MPI_Request Request::Give(Request* request) {
   return request->handle = table_.requests.Add(request);
 }
 
+MPI_Request Request::GiveDone() {
+  if (done_ == nullptr) [[unlikely]] {
+    done_ = new Request(Kind::kDone);  // outlives the program's exit handlers
+    done_->complete = true;
+    Give(done_);
+  }
+  return done_->handle;
+}
+
 void Request::TakeBack(MPI_Request* handle) {
   Request* request = Find(*handle);
   WEFT_CHECK(request != nullptr);
-  table_.requests.Remove(*handle);
-  request->handle = MPI_REQUEST_NULL;
-  *handle = MPI_REQUEST_NULL;
-  request->Release();
+  TakeBack(handle, *request);
 }
 
 MPI_Status EmptyStatus() {

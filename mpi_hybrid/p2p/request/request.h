@@ -5,9 +5,11 @@
 
 #include <cstdint>
 
+#include "base/check.h"
 #include "mpi_hybrid/comm/communicator.h"
 #include "mpi_hybrid/core/error.h"
 #include "mpi_hybrid/core/handle.h"
+#include "mpi_hybrid/p2p/request/news.h"
 
 namespace weft::mpi {
 
@@ -32,7 +34,12 @@ class Request {
   bool is_simply_over() const { return complete && !persistent && kind != Kind::kGeneralized && error.ok(); }
 
   // Called by the owning layer when the operation ended: `status` and `error` are set. Wakes whoever waits. At most once per start.
-  void Complete();
+  void Complete() {
+    WEFT_CHECK(!complete);
+    complete = true;
+    if (outer != nullptr) [[unlikely]] outer->InnerDone(*this);  // may have been the last to need this request
+    News::Tell();
+  }
 
   const Kind kind;
   bool complete = false;
@@ -64,8 +71,18 @@ class Request {
   // The table of handles. Give() makes the handle, to which the caller's reference passes.
   static Request* Find(MPI_Request handle) { return table_.requests.Find(handle); }
   static MPI_Request Give(Request* request);
+  // The handle of an operation that was over at once, without anything to say: the same each time, and never void.
+  static MPI_Request GiveDone();
   // Removes the handle, drops the reference, sets it to MPI_REQUEST_NULL.
   static void TakeBack(MPI_Request* handle);
+  // The same of what Find has found for it.
+  static void TakeBack(MPI_Request* handle, Request& request) {
+    *handle = MPI_REQUEST_NULL;
+    if (&request == done_) return;
+    table_.requests.RemoveFound(request.handle);
+    request.handle = MPI_REQUEST_NULL;
+    request.Release();
+  }
 
  protected:
   virtual void Recycle() { delete this; }
@@ -80,6 +97,7 @@ class Request {
     HandleTable<Request> requests;
   };
   static Table table_;
+  static inline Request* done_ = nullptr;  // of GiveDone
   static inline bool hindrances_ = false;
 
   int references_ = 1;

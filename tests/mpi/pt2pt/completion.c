@@ -148,6 +148,41 @@ static void ManyAtOnce(void) {
   free(requests);
 }
 
+/* Short sends, most of which are over when they have begun: ended in every way, and sent again behind each. */
+static void SendsThatAreOverAtOnce(void) {
+  enum { kSends = 12 };
+  MPI_Request requests[kSends], receives[kSends + 1];
+  MPI_Status status, statuses[kSends];
+  int out[kSends], in[kSends + 1], index, flag, count, indices[kSends];
+  for (int i = 0; i <= kSends; i++) MPI_Irecv(&in[i], 1, MPI_INT, Left(), 3, MPI_COMM_WORLD, &receives[i]);
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (int i = 0; i < kSends; i++) {
+    out[i] = 100 * world_rank + i;
+    MPI_Isend(&out[i], 1, MPI_INT, Right(), 3, MPI_COMM_WORLD, &requests[i]);
+    CHECK(requests[i] != MPI_REQUEST_NULL);
+  }
+  CHECK_OK(MPI_Wait(&requests[0], &status));
+  for (flag = 0; !flag;) MPI_Test(&requests[1], &flag, &status);
+  MPI_Test_cancelled(&status, &flag);
+  CHECK(!flag);
+  for (flag = 0; !flag;) MPI_Request_get_status(requests[2], &flag, &status);
+  CHECK(requests[2] != MPI_REQUEST_NULL);
+  MPI_Request_free(&requests[2]);
+  CHECK_EQ(requests[2], MPI_REQUEST_NULL);
+  MPI_Waitany(4, requests, &index, &status);
+  CHECK_EQ(index, 3);
+  for (count = 0; count == 0;) MPI_Testsome(2, requests + 4, &count, indices, statuses);
+  for (int left = 2 - count; left > 0; left -= count) MPI_Waitsome(2, requests + 4, &count, indices, statuses);
+  MPI_Isend(&out[0], 1, MPI_INT, Right(), 3, MPI_COMM_WORLD, &requests[0]);
+  for (flag = 0; !flag;) MPI_Testall(2, requests + 6, &flag, statuses);
+  MPI_Waitall(kSends, requests, statuses);
+  for (int i = 0; i < kSends; i++) CHECK_EQ(requests[i], MPI_REQUEST_NULL);
+  /* One that was over is not under way again, whatever else is. */
+  CHECK_OK(MPI_Wait(&requests[0], &status));
+  MPI_Waitall(kSends + 1, receives, MPI_STATUSES_IGNORE);
+  for (int i = 0; i <= kSends; i++) CHECK_EQ(in[i], 100 * Left() + i % kSends);
+}
+
 int main(int argc, char** argv) {
   Begin(&argc, &argv);
   NullRequests();
@@ -158,5 +193,6 @@ int main(int argc, char** argv) {
   GetStatus();
   FreedSend();
   ManyAtOnce();
+  SendsThatAreOverAtOnce();
   return End();
 }
