@@ -95,6 +95,7 @@ bool SharesBetweenSessions() {
 void ChooseSpin(int ranks) {
   static const auto value = NumberFromEnvironment("WEFT_MPI_SPIN_US");
   g_spin = std::chrono::microseconds(value ? *value : ranks <= ProcessorCount() ? kSpinUs : 0);
+  g_device->presence().set_has_processor(ranks <= ProcessorCount());
   g_few_ranks = ranks <= ProcessorCount() * (SharesBetweenSessions() ? kFewUnderAutogroup : kFewRanks);
 }
 
@@ -180,11 +181,11 @@ bool SharesProcessor() { return g_processors != nullptr && g_processors->Shares(
 
 Error StartDevice() {
   Job& job = ThisJob();
-  ChooseSpin(job.ranks_on_host);
   g_process_engine = new Engine(job.rank, LimitsFromEnvironment());
   g_process_engine->set_describe([&job](ProcessId process) { return job.processes.Describe(process); });
   g_process_engine->set_on_gone([&job](ProcessId process) { job.processes.Left(process); });
   g_process_device = g_device = new Device(*g_process_engine);
+  ChooseSpin(job.ranks_on_host);
   if (shm::NodeSegment* node = shm::ThisNode()) {
     const size_t in_place_from = ProcessSettings().SharesMemory() == SameHost::kAuto ? kInPlaceFrom : shm::kNeverInPlace;
     if (job.ranks_on_host <= ProcessorCount()) g_processors = new shm::Processors(*node);

@@ -204,10 +204,12 @@ Progress::Waiter::Waiter(Start start) : polls_(start == Start::kPolling) {
   spins_ = SpinTime().count() != 0 && state.waits_to_sleep == 0;
   if (state.waits_to_sleep != 0) --state.waits_to_sleep;
   fresh_ = spins_;
+  if (Device* device = ProcessDevice()) device->BeginWait();
 }
 
 Progress::Waiter::~Waiter() {
   State& state = TheState();
+  if (Device* device = ProcessDevice()) device->EndWait();
   if (spins_) state.spins_in_vain = 0;
   if (state.others_asleep != 0 && !state.in_epoll) state.others.notify_one();  // to poll in this one's place
 }

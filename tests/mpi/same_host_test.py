@@ -11,6 +11,7 @@ import random
 import re
 import signal
 import time
+import unittest
 
 import mpi
 import stock
@@ -21,6 +22,7 @@ FIRST, SEEDS = int(os.environ.get("WINDOW_FIRST", 100)), int(os.environ.get("WIN
 BOUND = 30  # seconds, for everything to end after a death
 RANDOM = "tests/mpi/rma/random_operations"
 MESSAGES = "tests/mpi/scale/messages"
+ON_ONE_PROCESSOR = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
 
 
 def ways(output):
@@ -55,15 +57,20 @@ class SameHost(mpi.MpiTest):
         output = self.run_job(3, stock.workspace_file(RANDOM), "1", "2")
         self.assertEqual(ways(output), {rank: (2, 0, 0) for rank in range(3)}, output)
 
-    def test_messages_go_through_memory_and_long_ones_are_copied_where_they_lie(self):
+    def test_messages_go_through_memory_and_long_ones_are_copied_where_they_lie_if_ranks_share_a_processor(self):
         for ranks in 2, 5:
-            said = carried(self.run_parts([(ranks, [])], FIRST, program=MESSAGES))
+            said = carried(self.run_parts([(ranks, ON_ONE_PROCESSOR)], FIRST, program=MESSAGES))
             self.assertEqual(sorted(said), list(range(ranks)))
             self.assertTrue(all(host > 0 and copies > 0 for host, copies in said.values()), said)
 
+    @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "it takes two processors")
+    def test_long_messages_go_through_the_cache_while_their_sender_waits_with_a_processor_of_its_own(self):
+        said = carried(self.run_parts([(2, [])], FIRST, program=MESSAGES))
+        self.assertTrue(all(host > 0 and copies == 0 for host, copies in said.values()), said)
+
     def test_messages_go_on_when_a_rank_may_not_read_the_memory_of_others_any_more(self):
         for seed in range(FIRST, FIRST + 3):
-            said = carried(self.run_parts([(3, [])], seed, 60, 30, program=MESSAGES))
+            said = carried(self.run_parts([(3, ON_ONE_PROCESSOR)], seed, 60, 30, program=MESSAGES))
             self.assertTrue(all(host > 0 and copies > 0 for host, copies in said.values()), said)
 
     def test_with_rings_messages_go_through_memory_and_nobody_reads_that_of_another(self):
@@ -137,7 +144,7 @@ class SameHost(mpi.MpiTest):
     def test_a_thread_that_waits_does_not_keep_one_whose_wait_is_over_from_going_on(self):
         """Also where ranks are so many for the processor that none hands it on."""
         program = stock.workspace_file("tests/mpi/scale/beside_collectives")
-        for ranks, prefix in (2, []), (9, ["taskset", "-c", str(min(os.sched_getaffinity(0)))]):
+        for ranks, prefix in (2, []), (9, ON_ONE_PROCESSOR):
             words = [*prefix, *self.library.launcher(), "-n", str(ranks), program, "100" if ranks == 2 else "20"]
             job = self.launch(words)
             self.assertTrue(job.wait(60 * self.slow), f"still runs; output:\n{job.output}\n{job.stacks()}")
@@ -172,7 +179,7 @@ class SameHost(mpi.MpiTest):
         # The ranks of both have a session each; 9 are more for the one processor than hand it on there.
         for launcher in mpi.weft_mpiexec(), mpi.hydra():
             for size, hand_on in (8, True), (9, between_sessions):
-                job = self.launch(["taskset", "-c", str(min(os.sched_getaffinity(0))), *launcher, "-n", str(size), *words])
+                job = self.launch([*ON_ONE_PROCESSOR, *launcher, "-n", str(size), *words])
                 self.assertTrue(job.wait(60 * self.slow), job.output)
                 self.assertEqual(job.status, 0, job.output)
                 self.assertEqual(job.output.count("before it sleeps, and hands the processor on"), size if hand_on else 0, job.output)

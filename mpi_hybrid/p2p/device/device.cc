@@ -38,6 +38,7 @@ Error Device::Listen() {
 
 void Device::Add(std::unique_ptr<Transport> transport) {
   loop_.Add(*transport);
+  transport->set_presence(&presence_);
   transports_.push_back(std::move(transport));
 }
 
@@ -81,6 +82,10 @@ bool Device::FlushAll() {
     if (!link->is_gone() && link->has_output()) moved |= TransportOf(*link).Flush(*link);
   }
   return moved;
+}
+
+void Device::Leave() {
+  for (const auto& transport : transports_) transport->OnLeaving();
 }
 
 bool Device::Sleep(int timeout_ms) {

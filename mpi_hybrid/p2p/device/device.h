@@ -11,6 +11,7 @@
 
 #include "mpi_hybrid/core/error.h"
 #include "mpi_hybrid/p2p/device/partings.h"
+#include "mpi_hybrid/p2p/device/presence.h"
 #include "mpi_hybrid/p2p/device/told_dead.h"
 #include "mpi_hybrid/p2p/device/transport.h"
 #include "mpi_hybrid/p2p/engine/engine.h"
@@ -29,6 +30,12 @@ class Device {
   Device& operator=(const Device&) = delete;
 
   EventLoop& loop() { return loop_; }
+  Presence& presence() { return presence_; }
+  // A wait of this process that polls, from its begin to its end.
+  void BeginWait() { presence_.BeginWait(); }
+  void EndWait() {
+    if (presence_.EndWait()) [[unlikely]] Leave();
+  }
   // Before Start(). The last one reaches everybody.
   void Add(std::unique_ptr<Transport> transport);
 
@@ -73,6 +80,7 @@ class Device {
 
  private:
   bool FlushAll();
+  void Leave();
   using Clock = std::chrono::steady_clock;
   class Farewell;
 
@@ -87,6 +95,7 @@ class Device {
 
   Engine& engine_;
   EventLoop loop_;
+  Presence presence_;
   std::vector<std::unique_ptr<Transport>> transports_;
   std::vector<Transport*> routes_;  // by process; null: not chosen yet
   uint32_t polls_ = 0;

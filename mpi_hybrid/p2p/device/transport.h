@@ -7,6 +7,7 @@
 #include <span>
 
 #include "mpi_hybrid/core/error.h"
+#include "mpi_hybrid/p2p/device/presence.h"
 #include "mpi_hybrid/p2p/engine/link.h"
 #include "mpi_hybrid/p2p/loop/event_loop.h"
 
@@ -49,6 +50,10 @@ class Transport : public EventLoop::Timed {
 
   // Reads what is there and writes what was left; may have the loop dispatch. Whether anything moved.
   virtual bool Poll() = 0;
+  // Whether this process is sure to poll; null: that is not known. Not owned.
+  void set_presence(Presence* presence) { presence_ = presence; }
+  // The process is not sure to poll any more (Presence): what was begun for a process that does is changed so that peers need it no more.
+  virtual void OnLeaving() {}
   // Before a sleep: what comes from now on ends it by a descriptor of the loop. False: there is something to do
   // already.
   virtual bool Arm() = 0;
@@ -68,6 +73,12 @@ class Transport : public EventLoop::Timed {
   virtual bool IsConnected(const Link& link) const = 0;
   // Closes what there is; the link is not used again.
   virtual void Drop(const Link& link) = 0;
+
+ protected:
+  Presence* presence() const { return presence_; }
+
+ private:
+  Presence* presence_ = nullptr;
 };
 
 }  // namespace weft::mpi

@@ -15,6 +15,7 @@ constexpr size_t kPieces = 64;        // of one gathering write or scattering re
 constexpr int kItemsPerTurn = 32;     // then others have theirs
 constexpr uint32_t kPublishEvery = 4;  // slots, so that the writer has its cells back while they are in the cache
 constexpr size_t kMostInSlot = RingSlot::kInline - FrameHeader::kLength;  // of a frame's body
+constexpr size_t kLeftInPlaceFrom = 64 * 1024;  // bytes that a process which leaves has the peer copy from where they lie
 constexpr size_t kLookFrom = 4;       // cells under way, from which on it is asked what of them was read
 
 size_t Sum(std::span<const iovec> pieces) {
@@ -22,6 +23,10 @@ size_t Sum(std::span<const iovec> pieces) {
   for (const iovec& piece : pieces) sum += piece.iov_len;
   return sum;
 }
+
+// What is to be written begins with a header, or a short rest of one, that is beside what follows it.
+bool HasHeader(std::span<const iovec> pieces) { return !pieces.empty() && pieces[0].iov_len <= RingSlot::kInlineBesideBulk; }
+std::span<const iovec> BodyOf(std::span<const iovec> pieces) { return pieces.subspan(HasHeader(pieces) ? 1 : 0); }
 
 // Copies up to `most` bytes of `pieces` from byte `skip` on; how many.
 size_t Gather(std::span<const iovec> pieces, size_t skip, uint8_t* to, size_t most) {
@@ -104,12 +109,15 @@ void ShmConnection::Publish() {
 
 // False: it is no frame; or the connection is lost.
 bool ShmConnection::Take(const RingItem& item) {
+  const std::span<const uint8_t> cell =
+      item.bulk == BulkKind::kCell ? std::span(its_cells_ + item.where * kCellBytes, static_cast<size_t>(item.length)) : std::span<const uint8_t>();
+  if (item.bulk != BulkKind::kMemory && link_.TakeForPosted(item.first, cell)) return true;
   if (!link_.ReadStaged(item.first)) return false;
   switch (item.bulk) {
     case BulkKind::kNone:
       return true;
     case BulkKind::kCell:
-      return link_.ReadStaged({its_cells_ + item.where * kCellBytes, static_cast<size_t>(item.length)});
+      return link_.ReadStaged(cell);
     case BulkKind::kMemory:
       return TakeFromMemory(item.where, item.length);
     case BulkKind::kEnd:
@@ -186,13 +194,34 @@ size_t ShmConnection::PutInCell(std::span<const iovec> pieces, size_t skip, size
   return copied;
 }
 
+// One slot that tells where the first long piece is; a header is beside it.
+size_t ShmConnection::PutInPlace(std::span<const iovec> pieces) {
+  const size_t first = HasHeader(pieces) ? pieces[0].iov_len : 0;
+  if (first != 0) std::memcpy(writer_.next(), pieces[0].iov_base, first);
+  const iovec& body = BodyOf(pieces)[0];
+  memory_left_ = std::min<size_t>(body.iov_len, RingReader::kMostFromMemory);
+  memory_slot_ = writer_.written() + 1;
+  Publish(first, BulkKind::kMemory, reinterpret_cast<uintptr_t>(body.iov_base), memory_left_);
+  return first;
+}
+
+void ShmConnection::Leave() {
+  if (lost_ || memory_left_ != 0 || output_ended_ || link_.is_gone() || !link_.has_output()) return;
+  if (!writer_.reader_reads_memory() || !writer_.has_room()) return;
+  iovec pieces[2];
+  const std::span<const iovec> next(pieces, link_.PrepareWrite(pieces));
+  if (!BodyOf(next).empty() && BodyOf(next)[0].iov_len >= kLeftInPlaceFrom) link_.Written(PutInPlace(next));
+}
+
 // One slot; the bytes of the pieces that count as written.
 size_t ShmConnection::Put(std::span<const iovec> pieces) {
   // A header is beside what follows it.
-  const bool has_header = pieces[0].iov_len <= RingSlot::kInlineBesideBulk;
-  const std::span<const iovec> body = pieces.subspan(has_header ? 1 : 0);
+  const bool has_header = HasHeader(pieces);
+  const std::span<const iovec> body = BodyOf(pieces);
+  // Through the cache they go in a third of the time, if this process is there to write them.
   const bool is_long = !body.empty() && body[0].iov_len >= in_place_from_ && writer_.reader_reads_memory();
-  if (!is_long && (Sum(pieces) <= RingSlot::kInline || !MayTakeCell())) {
+  if (is_long && !(MayTakeCell() && owner_.StaysForLongData())) return PutInPlace(pieces);
+  if ((Sum(pieces) <= RingSlot::kInline || !MayTakeCell())) {
     const size_t first = Gather(pieces, 0, writer_.next(), RingSlot::kInline);
     Publish(first, BulkKind::kNone);
     return first;
@@ -202,11 +231,7 @@ size_t ShmConnection::Put(std::span<const iovec> pieces) {
     first = pieces[0].iov_len;
     std::memcpy(writer_.next(), pieces[0].iov_base, first);
   }
-  if (!is_long) return first + PutInCell(pieces, first, first);
-  memory_left_ = std::min<size_t>(body[0].iov_len, RingReader::kMostFromMemory);
-  memory_slot_ = writer_.written() + 1;
-  Publish(first, BulkKind::kMemory, reinterpret_cast<uintptr_t>(body[0].iov_base), memory_left_);
-  return first;
+  return first + PutInCell(pieces, first, first);
 }
 
 bool ShmConnection::Write() {

@@ -31,6 +31,8 @@ class ShmConnection final : public Lane {
     // Copies from the memory of the peer's process, as process_vm_readv(2) does. 0: that cannot be; -1: the process is
     // gone.
     virtual ssize_t ReadPeer(ShmConnection& connection, std::span<const iovec> to, uint64_t from, size_t bytes) = 0;
+    // Whether long data may go through the rings, for which this process has to poll until they have gone. True: it is told of the end by Leave().
+    virtual bool StaysForLongData() = 0;
     // It is of no more use (is_lost): whoever owns it drops it when nobody is in it any more.
     virtual void OnLost(ShmConnection& connection) = 0;
 
@@ -82,6 +84,8 @@ class ShmConnection final : public Lane {
   bool is_blocked() const {
     return !lost_ && (memory_left_ != 0 || (link_.has_output() && !link_.is_gone() && !output_ended_));
   }
+  // This process may not poll for a while: the peer is told where it finds long data that are partly written.
+  void Leave();
   // Transport::WriteAtOnce.
   size_t WriteAtOnce(std::span<const iovec> pieces, size_t total);
   // A frame that a slot holds, or a slot and one cell.
@@ -123,6 +127,7 @@ class ShmConnection final : public Lane {
   // One whose peer does not read leaves cells to the others; without any the slots themselves carry what they can.
   bool MayTakeCell() const { return held_ < kMostHeld && held_ < cells_.free(); }
   size_t Put(std::span<const iovec> pieces);
+  size_t PutInPlace(std::span<const iovec> pieces);
   size_t PutInCell(std::span<const iovec> pieces, size_t skip, size_t first);
   void Publish(size_t first, BulkKind bulk, uint64_t where = 0, uint64_t length = 0);
   void TellEnd();

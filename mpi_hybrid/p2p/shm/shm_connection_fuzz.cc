@@ -94,9 +94,11 @@ struct Fixture final : ShmConnection::Owner {
     }
     return static_cast<ssize_t>(read);
   }
+  bool StaysForLongData() override { return stays; }
   void OnLost(ShmConnection&) override {}
   Link& link() { return engine.LinkTo(1); }
 
+  bool stays = false;
   Engine engine;
   Ref<Comm> comm;
   std::vector<uint8_t> sent = std::vector<uint8_t>(180'000);
@@ -133,6 +135,9 @@ void RunOne(const uint8_t* data, size_t size) {
     const uint8_t* piece = data + at;
     switch (piece[0] % 4) {
       case 0:
+        if (piece[1] == 1) fixture.stays = true;
+        if (piece[1] == 2) fixture.stays = false;
+        if (piece[1] == 3) fixture.connection->Leave();
         fixture.connection->Write();
         break;
       case 1:

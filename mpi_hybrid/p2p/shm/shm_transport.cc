@@ -151,6 +151,16 @@ ssize_t ShmTransport::ReadPeer(ShmConnection& connection, std::span<const iovec>
   return PeerWith(connection).process.Read(to, from, bytes);
 }
 
+bool ShmTransport::StaysForLongData() {
+  if (presence() == nullptr || !presence()->is_sure()) return false;
+  presence()->set_needed();
+  return true;
+}
+
+void ShmTransport::OnLeaving() {
+  for (Peer* peer : open_) peer->connection.Leave();
+}
+
 // --- sleeping ---
 
 bool ShmTransport::Arm() {

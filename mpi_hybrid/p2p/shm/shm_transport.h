@@ -26,6 +26,9 @@ inline constexpr size_t kNeverInPlace = SIZE_MAX;
 // Links to the processes that have memory in common with this one. Either side connects without waiting for the other:
 // the rings are there, and how much a process stores stands on its card. The other is knocked at, and looks who calls.
 //
+// Long data are copied by the receiver from where they lie, whatever the sender does; or go through the rings, in a third of the time, while the
+// sender is sure to poll.
+//
 // A process that dies is noticed by its pidfd. One that ends in order, or wants no more of a peer, says so in the segment
 // and knocks.
 class ShmTransport final : public Transport, ShmConnection::Owner, EventLoop::Handler {
@@ -45,6 +48,7 @@ class ShmTransport final : public Transport, ShmConnection::Owner, EventLoop::Ha
   bool Poll() override;
   bool Arm() override;
   void OnAwake() override;
+  void OnLeaving() override;
   // Where no descriptor tells of the death of a peer it is looked for now and then.
   std::optional<EventLoop::Clock::time_point> deadline() const override;
   void OnTime(EventLoop::Clock::time_point now) override;
@@ -86,6 +90,7 @@ class ShmTransport final : public Transport, ShmConnection::Owner, EventLoop::Ha
 
   void WakePeer(ShmConnection& connection) override { node_.RingAfterFence(connection.place()); }
   ssize_t ReadPeer(ShmConnection& connection, std::span<const iovec> to, uint64_t from, size_t bytes) override;
+  bool StaysForLongData() override;
   void OnLost(ShmConnection& connection) override { lost_.push_back(connection.link().peer()); }
   void OnReady(uint32_t events) override;
 

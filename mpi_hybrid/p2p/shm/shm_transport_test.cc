@@ -97,6 +97,58 @@ TEST_F(ShmTransportTest, LongDataAreCopiedFromWhereTheyLie) {
   EXPECT_GE(g_counters.host_copies - before, 6U);
 }
 
+TEST_F(ShmTransportTest, LongDataGoThroughTheRingsWhileTheSenderIsSureToPoll) {
+  Make(2);
+  ExpectTraffic(0, 1);
+  for (int rank = 0; rank < 2; ++rank) {
+    at(rank).device.presence().set_has_processor(true);
+    at(rank).device.BeginWait();
+  }
+  const uint64_t before = g_counters.host_copies;
+  ExpectTraffic(0, 1, 3'000'000);
+  EXPECT_EQ(g_counters.host_copies, before);
+  at(0).device.EndWait();
+  ExpectTraffic(0, 1, 3'000'000);
+  EXPECT_GE(g_counters.host_copies - before, 3U);  // of one direction
+  at(1).device.EndWait();
+}
+
+TEST_F(ShmTransportTest, WhoseProcessorIsSharedIsNeverSureToPoll) {
+  Make(2);
+  at(0).device.BeginWait();
+  at(1).device.BeginWait();
+  const uint64_t before = g_counters.host_copies;
+  ExpectTraffic(0, 1, 3'000'000);
+  EXPECT_GE(g_counters.host_copies - before, 6U);
+  at(0).device.EndWait();
+  at(1).device.EndWait();
+}
+
+TEST_F(ShmTransportTest, WhatIsLeftWhenTheSenderLeavesIsCopiedFromWhereItLies) {
+  Make(2);
+  ExpectTraffic(0, 1);
+  at(0).device.presence().set_has_processor(true);
+  for (size_t rounds = 0; rounds < 40; ++rounds) {
+    const std::vector<uint8_t> data = Data(900'000, static_cast<int>(rounds));
+    std::vector<uint8_t> got(data.size());
+    Request* receive = at(1).Receive(got, 0, 1);
+    Request* send = at(0).Send(data, 1, 1);
+    at(0).device.BeginWait();
+    for (size_t i = 0; i < rounds; ++i) PollOnce();
+    at(0).device.EndWait();
+    const uint64_t before = g_counters.host_copies;
+    still_ = {0};
+    // Once it was asked for, all of it comes, whether the sender polls or not.
+    if (rounds >= 3) ASSERT_TRUE(PollUntil([&] { return receive->complete; })) << rounds;
+    still_ = {};
+    ASSERT_TRUE(PollUntil([&] { return receive->complete && send->complete; }));
+    EXPECT_EQ(got, data);
+    if (rounds >= 3 && rounds < 6) EXPECT_EQ(g_counters.host_copies, before + 1) << rounds;
+    receive->Release();
+    send->Release();
+  }
+}
+
 // For the calling thread, and for good.
 bool ForbidReadingProcesses() {
   sock_filter steps[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),

@@ -1,0 +1,32 @@
+#ifndef MPI_HYBRID_P2P_DEVICE_PRESENCE_H_
+#define MPI_HYBRID_P2P_DEVICE_PRESENCE_H_
+
+namespace weft::mpi {
+
+// Whether this process is sure to poll for a while: it is in a wait of MPI, with a processor of its own. A wire may then begin what needs it again,
+// and is told when that is over. Guarded by the library's lock.
+class Presence {
+ public:
+  // Of a process that has a processor for each of its host's ranks; without it no wait counts.
+  void set_has_processor(bool has) { has_processor_ = has; }
+  bool is_sure() const { return waits_ != 0 && has_processor_; }
+  // Something was begun that goes on only while it polls.
+  void set_needed() { needed_ = true; }
+
+  void BeginWait() { ++waits_; }
+  // True: that was the last wait, and wires are to be told.
+  [[nodiscard]] bool EndWait() {
+    if (--waits_ != 0 || !needed_) [[likely]] return false;
+    needed_ = false;
+    return true;
+  }
+
+ private:
+  int waits_ = 0;
+  bool has_processor_ = false;
+  bool needed_ = false;
+};
+
+}  // namespace weft::mpi
+
+#endif  // MPI_HYBRID_P2P_DEVICE_PRESENCE_H_
