@@ -75,15 +75,16 @@ Error Exchange(const ExchangeSend& send, const ExchangeReceive& receive, Comm& c
   if (begun && sending == nullptr) {
     return Receive(receive.buffer, receive.count, *receive.type, receive.source, receive.tag, comm, Channel::kPointToPoint, status);
   }
+  // The send first: a long message that is there already is copied when its receive is posted, and the other should not wait for ours so long.
+  if (!begun) {
+    WEFT_MPI_TRY(StartSend(send.buffer, send.count, *send.type, send.destination, send.tag, comm, SendMode::kStandard, Channel::kPointToPoint,
+                           &sending));
+  }
   Request* receiving = nullptr;
   Error error = StartReceive(receive.buffer, receive.count, *receive.type, receive.source, receive.tag, comm, Channel::kPointToPoint,
                              &receiving);
-  if (begun) {
-    Error sent = WaitFor(sending, nullptr);
-    if (error.ok()) error = std::move(sent);
-  } else if (error.ok()) {
-    error = Send(send.buffer, send.count, *send.type, send.destination, send.tag, comm, SendMode::kStandard, Channel::kPointToPoint);
-  }
+  Error sent = WaitFor(sending, nullptr);
+  if (error.ok()) error = std::move(sent);
   if (receiving == nullptr) return error;
   if (!error.ok() && !receiving->complete) (void)receiving->Cancel();
   Error received = WaitFor(receiving, status);

@@ -65,8 +65,18 @@ class SameHost(mpi.MpiTest):
 
     @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "it takes two processors")
     def test_long_messages_go_through_the_cache_while_their_sender_waits_with_a_processor_of_its_own(self):
-        said = carried(self.run_parts([(2, [])], FIRST, program=MESSAGES))
-        self.assertTrue(all(host > 0 and copies == 0 for host, copies in said.values()), said)
+        self.assertEqual(self.long_messages([])[0], 0)
+
+    def test_a_long_message_is_received_while_its_sender_computes(self):
+        for setting in [], ON_ONE_PROCESSOR:
+            copies, seconds = self.long_messages(setting)
+            self.assertEqual(copies > 0, setting == ON_ONE_PROCESSOR)
+            self.assertLess(seconds, 1.5)
+
+    def long_messages(self, setting):
+        output = self.run_parts([(2, setting)], program="tests/mpi/scale/long_messages")
+        copies, seconds = re.search(r"copies=(\d+), while it computes: ([\d.]+) s", output).groups()
+        return int(copies), float(seconds)
 
     def test_messages_go_on_when_a_rank_may_not_read_the_memory_of_others_any_more(self):
         for seed in range(FIRST, FIRST + 3):

@@ -1,6 +1,9 @@
 #ifndef MPI_HYBRID_P2P_DEVICE_PRESENCE_H_
 #define MPI_HYBRID_P2P_DEVICE_PRESENCE_H_
 
+#include <atomic>
+#include <cstdint>
+
 namespace weft::mpi {
 
 // Whether this process is sure to poll for a while: it is in a wait of MPI, with a processor of its own. A wire may then begin what needs it again,
@@ -13,15 +16,30 @@ class Presence {
   // Something was begun that goes on only while it polls.
   void set_needed() { needed_ = true; }
 
-  void BeginWait() { ++waits_; }
+  // Where others of the host see it, 1 or 0; it outlives the next call. Null: nowhere.
+  void Show(std::atomic<uint32_t>* shown) {
+    shown_ = shown;
+    Tell();
+  }
+
+  void BeginWait() {
+    if (++waits_ == 1) Tell();
+  }
   // True: that was the last wait, and wires are to be told.
   [[nodiscard]] bool EndWait() {
-    if (--waits_ != 0 || !needed_) [[likely]] return false;
+    if (--waits_ != 0) return false;
+    Tell();
+    if (!needed_) [[likely]] return false;
     needed_ = false;
     return true;
   }
 
  private:
+  void Tell() {
+    if (shown_ != nullptr) shown_->store(is_sure() ? 1 : 0, std::memory_order_relaxed);
+  }
+
+  std::atomic<uint32_t>* shown_ = nullptr;
   int waits_ = 0;
   bool has_processor_ = false;
   bool needed_ = false;

@@ -412,9 +412,9 @@ void Engine::Give(Message& message, ReceiveRequest& receive) {
   }
   if (message.kind == FrameKind::kRequest) {
     Link& link = *message.link;
-    const uint32_t send_id = message.send_id;
+    const Announced announced = {.send_id = message.send_id, .length = message.length, .offer = message.offer};
     message.Drop();
-    Clear(receive, link, send_id, receive.length);
+    Clear(receive, link, announced);
     return;
   }
   if (message.synchronous && !message.link->is_gone()) {
@@ -440,9 +440,22 @@ void Engine::FinishStored(Message& message) {
   Finish(receive);
 }
 
-void Engine::Clear(ReceiveRequest& receive, Link& link, uint32_t send_id, uint64_t length) {
-  const uint64_t wanted = std::min(length, receive.capacity);
+// Where a sender that polls, and whose data this process has time to copy, sends them in less time they are not fetched.
+bool Engine::Fetch(ReceiveRequest& receive, Link& link, const Announced& announced) const {
+  const uint64_t wanted = std::min(announced.length, receive.capacity);
+  if (announced.offer == 0 || wanted == 0 || link.lane() == nullptr) return false;
+  if (link.lane()->PeerStays() && !HasUnfinishedSends()) return false;
+  return link.lane()->Fetch(receive.payload, announced.offer, wanted);
+}
+
+void Engine::Clear(ReceiveRequest& receive, Link& link, const Announced& announced) {
+  const uint32_t send_id = announced.send_id;
+  const uint64_t wanted = std::min(announced.length, receive.capacity);
   receive.link = &link;
+  if (Fetch(receive, link, announced)) {
+    link.SendControl({.kind = FrameKind::kFetched, .send_id = send_id});
+    return Finish(receive);
+  }
   receive.stage = ReceiveRequest::Stage::kCleared;
   receive.expected = wanted;
   if (wanted != 0) {

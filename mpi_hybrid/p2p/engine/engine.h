@@ -181,7 +181,13 @@ class Engine {
   Message* NewNote(const FrameHeader& header, Link& link);
   void Fail(SendRequest& send, const Error& error);
   void Fail(ReceiveRequest& receive, const Error& error);
-  void Clear(ReceiveRequest& receive, Link& link, uint32_t send_id, uint64_t length);
+  struct Announced {
+    uint32_t send_id;  // at the sender
+    uint64_t length;
+    uint64_t offer;  // Link::Offer, or 0
+  };
+  // Fetches the data of a message, or tells its sender to send them.
+  void Clear(ReceiveRequest& receive, Link& link, const Announced& announced);
   bool WithdrawRequest(Link& link, uint32_t send_id);  // on kCancel: whether the message was still waiting
   SendRequest* SendOf(const Link& link, uint32_t id) const;
   ReceiveRequest* ReceiveOf(const Link& link, uint32_t id) const;
@@ -217,6 +223,7 @@ class Engine {
   void SendEager(SendRequest& send, const MatchKey& envelope);
   void Announce(SendRequest& send, const MatchKey& envelope);
   void Give(Message& message, ReceiveRequest& receive);
+  bool Fetch(ReceiveRequest& receive, Link& link, const Announced& announced) const;
   Error GoneError(ProcessId process) const;
   std::optional<ProcessId> Unacknowledged(const Comm& comm) const;
   bool NobodyLeft(const Comm& comm) const;

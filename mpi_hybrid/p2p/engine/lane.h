@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <span>
 
+#include "mpi_hybrid/p2p/engine/payload.h"
+
 namespace weft::mpi {
 
 // The fast path of a link whose wire is memory that both processes see (Link::lane): one whole frame at a time is written to where the peer
@@ -30,6 +32,11 @@ class Lane {
   virtual size_t Peek(std::span<iovec, 2> pieces) = 0;
   // That frame was copied, and is over.
   virtual void Taken() = 0;
+
+  // Whether the peer is sure to poll until it has sent what it is asked for: then it has the data here sooner than they can be fetched.
+  virtual bool PeerStays() const = 0;
+  // Copies the first `bytes` of what the peer offered (Link::Offer) to where `to` says. False: that cannot be; it is to be asked for them.
+  virtual bool Fetch(Payload to, uint64_t offer, uint64_t bytes) = 0;
 
  protected:
   ~Lane() = default;

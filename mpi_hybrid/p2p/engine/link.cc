@@ -142,6 +142,14 @@ size_t Link::PrepareWrite(std::span<iovec> pieces, size_t most_frames) {
   return count;
 }
 
+std::span<const uint8_t> Link::Offer() const {
+  if (first_ == nullptr || first_->kind != FrameKind::kRequest || first_->header_written != 0 || first_is_out_) return {};
+  const SendRequest& send = *first_->send;
+  iovec piece[1];
+  if (send.fine_grained.left() != 0 || send.payload.Peek(piece, send.length) != 1 || piece[0].iov_len != send.length) return {};
+  return {static_cast<const uint8_t*>(piece[0].iov_base), piece[0].iov_len};
+}
+
 void Link::Written(size_t bytes) {
   while (bytes != 0) {
     OutFrame& frame = *first_;
@@ -289,7 +297,8 @@ void Link::OnFrameEnd() {
   if (streams_->goodbye_after && streams_->frames_in > *streams_->goodbye_after) engine_.OnGone(peer_, /*left=*/true);
 }
 
-bool Link::OnHeader(Inbound& in, const FrameHeader& header) {
+// What all frames have in common. False: it is not legal.
+bool Link::Arrived(const FrameHeader& header) {
   credit_ += header.credit;
   if (credit_ > kMostCredit) return false;
   if (FrameHeader::IsMessage(header.kind)) {
@@ -298,6 +307,11 @@ bool Link::OnHeader(Inbound& in, const FrameHeader& header) {
     ++g_counters.messages_received;
     g_counters.bytes_received += header.length;
   }
+  return true;
+}
+
+bool Link::OnHeader(Inbound& in, const FrameHeader& header) {
+  if (!Arrived(header)) return false;
   switch (header.kind) {
     case FrameKind::kEager:
       return OnEager(in, header);
@@ -321,8 +335,19 @@ bool Link::OnHeader(Inbound& in, const FrameHeader& header) {
       return OnRevoked(header);
     case FrameKind::kNote:
       return OnNote(in, header);
+    case FrameKind::kFetched:
+      return OnFetched(header);
   }
   return false;
+}
+
+bool Link::ReadRequest(std::span<const uint8_t> frame, uint64_t offer, uint64_t bytes) {
+  if (frame.size() != FrameHeader::kLength || !is_between_frames()) return false;
+  uint8_t copy[FrameHeader::kLength];
+  std::memcpy(copy, frame.data(), sizeof(copy));
+  const std::optional<FrameHeader> header = FrameHeader::Parse(copy);
+  if (!header || header->kind != FrameKind::kRequest || header->length != bytes || !Arrived(*header)) return false;
+  return OnRequest(*header, offer);
 }
 
 bool Link::TakeForPosted(std::span<const uint8_t> first, std::span<const uint8_t> rest) {
@@ -385,7 +410,7 @@ bool Link::OnEager(Inbound& in, const FrameHeader& header) {
   return true;
 }
 
-bool Link::OnRequest(const FrameHeader& header) {
+bool Link::OnRequest(const FrameHeader& header, uint64_t offer) {
   Arrivals::Early turn;
   const auto when = streams_ == nullptr ? Arrivals::Kind::kNext : streams_->arrivals.Note(header.context, header.number, &turn);
   if (when == Arrivals::Kind::kWrong) return false;
@@ -394,10 +419,11 @@ bool Link::OnRequest(const FrameHeader& header) {
   ReceiveRequest* receive = early ? engine_.TakePostedForEarly(envelope) : engine_.TakePosted(envelope);
   if (receive == nullptr) {
     Message* const message = engine_.Store(header, *this, early ? &turn : nullptr);
+    message->offer = offer;
     if (engine_.IsRevoked(header.context)) engine_.Refuse(*message, /*arrives=*/false);
   } else {
     receive->Matched(envelope, header.length, (header.flags & kFlagExcuse) != 0);
-    engine_.Clear(*receive, *this, header.send_id, header.length);
+    engine_.Clear(*receive, *this, {.send_id = header.send_id, .length = header.length, .offer = offer});
   }
   if (!early) engine_.AfterInOrder(*this, header.context);
   return true;
@@ -440,6 +466,14 @@ bool Link::OnMatched(const FrameHeader& header) {
   // Matched by its header while the data are being written.
   if (send->stage != SendRequest::Stage::kQueued || send->frame.header_written < FrameHeader::kLength) return false;
   send->synchronous = false;
+  return true;
+}
+
+// Only where it can have done so.
+bool Link::OnFetched(const FrameHeader& header) {
+  SendRequest* send = engine_.SendOf(*this, header.send_id);
+  if (lane_ == nullptr || send == nullptr || send->stage != SendRequest::Stage::kAnnounced) return false;
+  engine_.Finish(*send);
   return true;
 }
 

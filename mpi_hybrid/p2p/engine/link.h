@@ -93,6 +93,9 @@ class Link {
 
   // The next pieces to write into `pieces`, of at most so many frames; how many.
   size_t PrepareWrite(std::span<iovec> pieces, size_t most_frames = SIZE_MAX);
+  // Where the first frame is a kRequest of which nothing is written, whose data are in one piece: these, which stay there until the peer has
+  // them; a wire may tell it where that is. Else nothing.
+  std::span<const uint8_t> Offer() const;
   // Bytes of the first frame that are not written, for a wire that carries whole frames.
   size_t left_of_frame() const { return first_ == nullptr ? 0 : sizeof(first_->header) - first_->header_written + first_->body; }
   // So many bytes of them were written.
@@ -116,6 +119,8 @@ class Link {
   // The next frame, of which the first bytes and all others are there: if it is an eager message for which a receive is posted, that has it.
   // False: nothing has happened.
   [[nodiscard]] bool TakeForPosted(std::span<const uint8_t> first, std::span<const uint8_t> rest);
+  // A kRequest in full; `offer` is where its data lie for Lane::Fetch, not 0. False: it is something else, or not legal.
+  [[nodiscard]] bool ReadRequest(std::span<const uint8_t> frame, uint64_t offer, uint64_t bytes);
   // Nothing is missing of what has begun to arrive: the next bytes are those of a header.
   bool is_between_frames() const { return !first_in_.in_body && first_in_.header_have == 0 && !has_streams(); }
   // An eager message that is the next frame, to which no posted receive has a right, is copied to the program at once: its credit and its
@@ -168,12 +173,14 @@ class Link {
       if (one != nullptr) visit(*one);
     }
   }
+  bool Arrived(const FrameHeader& header);
   bool OnHeader(Inbound& in, const FrameHeader& header);
   bool OnEager(Inbound& in, const FrameHeader& header);
-  bool OnRequest(const FrameHeader& header);
+  bool OnRequest(const FrameHeader& header, uint64_t offer = 0);
   bool OnClear(const FrameHeader& header);
   bool OnData(Inbound& in, const FrameHeader& header);
   bool OnMatched(const FrameHeader& header);
+  bool OnFetched(const FrameHeader& header);
   bool OnGoodbye(const FrameHeader& header);
   bool OnCancel(const FrameHeader& header);
   bool OnCancelled(const FrameHeader& header);

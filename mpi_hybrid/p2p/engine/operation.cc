@@ -70,6 +70,7 @@ void Message::Drop() {
   kind = FrameKind::kEager;
   synchronous = excuse = taken = early = false;
   send_id = 0;
+  offer = 0;
   send = nullptr;
   data = nullptr;
   arrived = 0;

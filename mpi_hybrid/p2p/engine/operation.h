@@ -134,6 +134,7 @@ class Message {
   bool early = false;               // one that was sent before it is missing
   Arrivals::Early turn;             // early: when it is its turn
   uint32_t send_id = 0;             // at the sender
+  uint64_t offer = 0;               // kRequest: Link::Offer
   SendRequest* send = nullptr;      // from oneself, without a copy
   uint8_t* data = nullptr;
   uint64_t arrived = 0;             // bytes of data

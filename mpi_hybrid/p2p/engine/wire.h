@@ -24,6 +24,7 @@ enum class FrameKind : uint8_t {
   kCancelled = 9,  // ... it will not be; kFlagRefused: too late
   kRevoked = 10,   // `send_id` will not be received: its communicator was revoked
   kNote = 11,      // `length` bytes for the library itself, of no communicator
+  kFetched = 12,   // the receiver has copied the data of `send_id` from where the request said that they lie (Link::Offer)
 };
 
 constexpr uint8_t kFlagSynchronous = 1;  // kEager: answer with kMatched

@@ -33,7 +33,7 @@ TEST(FrameHeaderTest, HasTheDocumentedBytes) {
 }
 
 TEST(FrameHeaderTest, RoundTripsEveryKind) {
-  for (int kind = 1; kind <= 11; ++kind) {
+  for (int kind = 1; kind <= 12; ++kind) {
     const FrameHeader header = {.kind = static_cast<FrameKind>(kind), .credit = 7, .context = 4, .tag = 5, .source = 6, .length = 8};
     const auto parsed = FrameHeader::Parse(Serialized(header));
     ASSERT_TRUE(parsed.has_value()) << kind;
@@ -48,7 +48,7 @@ TEST(FrameHeaderTest, RefusesWhatIsNotAFrame) {
     size_t at;
     uint8_t value;
   };
-  for (const Damage damage : {Damage{0, 0}, {0, 12}, {0, 255}, {1, 8}, {1, 0x80}, {2, 1}, {3, 1}, {15, 0x80}, {19, 0x80}, {28, 1},
+  for (const Damage damage : {Damage{0, 0}, {0, 13}, {0, 255}, {1, 8}, {1, 0x80}, {2, 1}, {3, 1}, {15, 0x80}, {19, 0x80}, {28, 1},
                               {31, 0x80}, {39, 0x80}, {39, 0x41}}) {
     HeaderBytes bad = good;
     bad[damage.at] = damage.value;

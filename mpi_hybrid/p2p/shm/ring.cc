@@ -15,9 +15,9 @@ RingReader::Result RingReader::Look(RingItem* item) const {
   if (NumberOf(control) != read_ + 1) return Result::kNothing;
   const auto first_bytes = static_cast<uint8_t>(control >> 32);
   const auto kind = static_cast<uint8_t>(control >> 40);
-  if (control >> 48 != 0 || kind > static_cast<uint8_t>(BulkKind::kEnd)) return Result::kNonsense;
+  if (control >> 48 != 0 || kind > static_cast<uint8_t>(BulkKind::kOffer)) return Result::kNonsense;
   item->bulk = static_cast<BulkKind>(kind);
-  const bool refers = item->bulk == BulkKind::kCell || item->bulk == BulkKind::kMemory;
+  const bool refers = Refers(item->bulk);
   if (first_bytes > (refers ? RingSlot::kInlineBesideBulk : RingSlot::kInline)) return Result::kNonsense;
   item->first = {slot.bytes, first_bytes};
   if (!refers) return Result::kItem;

@@ -22,7 +22,8 @@ namespace weft::mpi::shm {
 // The number tells that the slot was written: slots are counted from 1, and one that has the number of a round before is
 // still free. Bytes that do not fit follow from elsewhere: from a cell of the writer's (cells.h), or from its own memory,
 // from which the reader copies with one system call. Without them there is room for more of the first bytes. Where the
-// reader may not do that any more it refuses what is left: then these are the next bytes once more.
+// reader may not do that any more it refuses what is left: then these are the next bytes once more. What is offered is no part of the bytes:
+// the reader may copy it at any time, until it says in a frame of its own that it has, or asks for it.
 //
 // Either side may write nonsense: what is read here is copied once, and the copy checked.
 enum class BulkKind : uint8_t {
@@ -30,7 +31,10 @@ enum class BulkKind : uint8_t {
   kCell = 1,    // `where` is the index of a cell
   kMemory = 2,  // `where` is an address in the writer's process
   kEnd = 3,     // nothing more will come
+  kOffer = 4,   // the first bytes announce a message whose data are at the address `where` in the writer's process
 };
+
+constexpr bool Refers(BulkKind kind) { return kind == BulkKind::kCell || kind == BulkKind::kMemory || kind == BulkKind::kOffer; }
 
 struct alignas(kLine) RingSlot {
   static constexpr size_t kInline = 56, kInlineBesideBulk = 40;
@@ -90,7 +94,7 @@ class RingWriter {
   // Gives the slot to the reader, who is still to be rung (NodeSegment::RingAfterFence). Its count.
   uint32_t Put(size_t first_bytes, BulkKind bulk, uint64_t where = 0, uint64_t length = 0) {
     RingSlot& slot = page_.slots[at_];
-    if (bulk == BulkKind::kCell || bulk == BulkKind::kMemory) slot.SetBulk(where, length);
+    if (Refers(bulk)) slot.SetBulk(where, length);
     ++written_;
     if (++at_ == RingPage::kSlots) at_ = 0;
     // Sequentially consistent: whether the reader sleeps is looked at after it.

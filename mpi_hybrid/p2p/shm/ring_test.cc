@@ -128,7 +128,7 @@ TEST_F(RingTest, NonsenseOfTheWriterIsFound) {
   EXPECT_EQ(says(control(1, 41, 1), 9, 1000), Result::kNonsense);
   EXPECT_EQ(says(control(1, 57, 0), 0, 0), Result::kNonsense);
   EXPECT_EQ(says(control(1, 255, 0), 0, 0), Result::kNonsense);
-  EXPECT_EQ(says(control(1, 0, 4), 0, 1), Result::kNonsense);
+  EXPECT_EQ(says(control(1, 0, 5), 0, 1), Result::kNonsense);
   EXPECT_EQ(says(control(1, 0, 256), 0, 1), Result::kNonsense);
   EXPECT_EQ(says(control(1, 0, 1), 10, 1), Result::kNonsense);
   EXPECT_EQ(says(control(1, 0, 1), UINT64_MAX, 1), Result::kNonsense);
@@ -136,6 +136,10 @@ TEST_F(RingTest, NonsenseOfTheWriterIsFound) {
   EXPECT_EQ(says(control(1, 0, 1), 0, 0), Result::kNonsense);
   EXPECT_EQ(says(control(1, 0, 2), 0, UINT64_MAX), Result::kNonsense);
   EXPECT_EQ(says(control(1, 0, 2), 1, 1), Result::kItem);
+  EXPECT_EQ(says(control(1, 41, 4), 1, 1), Result::kNonsense);
+  EXPECT_EQ(says(control(1, 40, 4), 1, UINT64_MAX), Result::kNonsense);
+  EXPECT_EQ(says(control(1, 40, 4), 1, 0), Result::kNonsense);
+  EXPECT_EQ(says(control(1, 40, 4), 1, 1), Result::kItem);
 }
 
 TEST_F(RingTest, NonsenseOfTheReaderIsFound) {

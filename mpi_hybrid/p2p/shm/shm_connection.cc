@@ -16,6 +16,7 @@ constexpr int kItemsPerTurn = 32;     // then others have theirs
 constexpr uint32_t kPublishEvery = 4;  // slots, so that the writer has its cells back while they are in the cache
 constexpr size_t kMostInSlot = RingSlot::kInline - FrameHeader::kLength;  // of a frame's body
 constexpr size_t kLeftInPlaceFrom = 64 * 1024;  // bytes that a process which leaves has the peer copy from where they lie
+constexpr uint64_t kFetchedAtOnce = 4 << 20;     // bytes of one system call
 constexpr size_t kLookFrom = 4;       // cells under way, from which on it is asked what of them was read
 
 size_t Sum(std::span<const iovec> pieces) {
@@ -70,6 +71,8 @@ bool ShmConnection::Read() {
   for (; items < kItemsPerTurn && !lost_; ++items) {
     const RingReader::Result result = reader_.Look(&item);
     if (result == RingReader::Result::kNothing) break;
+    // A long copy waits until what came before it is answered: the peer may have something to copy, too.
+    if ((item.bulk == BulkKind::kMemory || item.bulk == BulkKind::kOffer) && items != 0) break;
     if (result == RingReader::Result::kNonsense || !Take(item)) {
       if (lost_) break;
       LogWarning(link_.Describe() + " wrote something that is not a message; the connection is closed");
@@ -111,6 +114,7 @@ void ShmConnection::Publish() {
 bool ShmConnection::Take(const RingItem& item) {
   const std::span<const uint8_t> cell =
       item.bulk == BulkKind::kCell ? std::span(its_cells_ + item.where * kCellBytes, static_cast<size_t>(item.length)) : std::span<const uint8_t>();
+  if (item.bulk == BulkKind::kOffer) return item.where != 0 && link_.ReadRequest(item.first, item.where, item.length);
   if (item.bulk != BulkKind::kMemory && link_.TakeForPosted(item.first, cell)) return true;
   if (!link_.ReadStaged(item.first)) return false;
   switch (item.bulk) {
@@ -123,6 +127,8 @@ bool ShmConnection::Take(const RingItem& item) {
     case BulkKind::kEnd:
       Lose();
       return true;
+    case BulkKind::kOffer:
+      break;  // above
   }
   return false;
 }
@@ -148,6 +154,22 @@ bool ShmConnection::TakeFromMemory(uint64_t from, uint64_t bytes) {
     }
     if (!link_.ReadDone(static_cast<size_t>(got), staging_)) return false;
     from += static_cast<uint64_t>(got);
+    bytes -= static_cast<uint64_t>(got);
+  }
+  return true;
+}
+
+bool ShmConnection::Fetch(Payload to, uint64_t offer, uint64_t bytes) {
+  if (!reads_memory_ || lost_) return false;
+  while (bytes != 0) {
+    iovec pieces[kPieces];
+    const size_t count = to.Peek(pieces, static_cast<size_t>(std::min<uint64_t>(bytes, kFetchedAtOnce)));
+    const ssize_t got = owner_.ReadPeer(*this, {pieces, count}, offer, Sum({pieces, count}));
+    if (got < 0) Lose();
+    if (got <= 0 || static_cast<uint64_t>(got) > bytes) return false;
+    ++g_counters.host_copies;
+    to.Advance(static_cast<size_t>(got));
+    offer += static_cast<uint64_t>(got);
     bytes -= static_cast<uint64_t>(got);
   }
   return true;
@@ -192,6 +214,15 @@ size_t ShmConnection::PutInCell(std::span<const iovec> pieces, size_t skip, size
   const size_t copied = Gather(pieces, skip, cells_.at(cell), kCellBytes);
   Publish(first, BulkKind::kCell, cell, copied);
   return copied;
+}
+
+// One slot with a header that announces `data`, and with where these are.
+size_t ShmConnection::PutOffer(std::span<const uint8_t> data) {
+  iovec header[1];
+  link_.PrepareWrite(header);
+  std::memcpy(writer_.next(), header[0].iov_base, FrameHeader::kLength);
+  Publish(FrameHeader::kLength, BulkKind::kOffer, reinterpret_cast<uintptr_t>(data.data()), data.size());
+  return FrameHeader::kLength;
 }
 
 // One slot that tells where the first long piece is; a header is beside it.
@@ -250,11 +281,15 @@ bool ShmConnection::Write() {
       if (!Reclaim()) return true;
       if (!CanPut()) return moved;
     }
-    iovec pieces[kPieces];
-    const size_t count = link_.PrepareWrite(pieces);
-    const size_t written = Put({pieces, count});
+    const std::span<const uint8_t> offer = link_.Offer();
+    if (offer.size() >= in_place_from_ && offer.size() <= RingReader::kMostFromMemory && writer_.reader_reads_memory()) {
+      link_.Written(PutOffer(offer));
+    } else {
+      iovec pieces[kPieces];
+      const size_t count = link_.PrepareWrite(pieces);
+      link_.Written(Put({pieces, count}));
+    }
     moved = true;
-    link_.Written(written);
   }
   if (has_pending_end()) TellEnd();
   return moved;

@@ -46,6 +46,7 @@ class ShmConnection final : public Lane {
     Cells& cells;             // this process's
     const uint8_t* its_area;  // with the cells of the peer
     const std::atomic<uint32_t>& its_attention;  // NodeSegment::attention_of
+    const std::atomic<uint32_t>& its_stay;       // PlaceCard::stays
   };
 
   // `in_place_from`: see ShmTransport. `staging`: as Link::PrepareRead has it; anyone's between calls.
@@ -57,6 +58,7 @@ class ShmConnection final : public Lane {
         cells_(memory.cells),
         its_cells_(memory.its_area + kPage),
         its_attention_(memory.its_attention),
+        its_stay_(memory.its_stay),
         in_place_from_(in_place_from),
         staging_(staging),
         writer_(memory.out),
@@ -93,6 +95,8 @@ class ShmConnection final : public Lane {
   void Close(size_t body_bytes) override;
   size_t Peek(std::span<iovec, 2> pieces) override;
   void Taken() override;
+  bool PeerStays() const override { return its_stay_.load(std::memory_order_relaxed) == 1; }
+  bool Fetch(Payload to, uint64_t offer, uint64_t bytes) override;
   // Nothing is written any more, and the peer is told so behind what was.
   void EndOutput();
   bool has_pending_end() const { return !lost_ && output_ended_ && !end_told_; }
@@ -127,6 +131,7 @@ class ShmConnection final : public Lane {
   // One whose peer does not read leaves cells to the others; without any the slots themselves carry what they can.
   bool MayTakeCell() const { return held_ < kMostHeld && held_ < cells_.free(); }
   size_t Put(std::span<const iovec> pieces);
+  size_t PutOffer(std::span<const uint8_t> data);
   size_t PutInPlace(std::span<const iovec> pieces);
   size_t PutInCell(std::span<const iovec> pieces, size_t skip, size_t first);
   void Publish(size_t first, BulkKind bulk, uint64_t where = 0, uint64_t length = 0);
@@ -139,6 +144,7 @@ class ShmConnection final : public Lane {
   Cells& cells_;
   const uint8_t* const its_cells_;
   const std::atomic<uint32_t>& its_attention_;
+  const std::atomic<uint32_t>& its_stay_;
   const size_t in_place_from_;
   const std::span<uint8_t> staging_;
   RingWriter writer_;

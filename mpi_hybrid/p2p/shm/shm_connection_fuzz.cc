@@ -107,17 +107,17 @@ struct Fixture final : ShmConnection::Owner {
   std::vector<uint8_t> area = std::vector<uint8_t>(kAreaBytes), its_area = std::vector<uint8_t>(kAreaBytes);
   std::vector<uint8_t> staging = std::vector<uint8_t>(1000);
   std::unique_ptr<RingPage> out{new RingPage{}}, in{new RingPage{}};
-  std::atomic<uint32_t> attention{Slot::kAsleep};
+  std::atomic<uint32_t> attention{Slot::kAsleep}, stay{0};
   Cells cells{area.data()};
   std::unique_ptr<ShmConnection> connection = std::make_unique<ShmConnection>(
       *this, link(), 1,
-      ShmConnection::Memory{.out = *out, .in = *in, .cells = cells, .its_area = its_area.data(), .its_attention = attention},
+      ShmConnection::Memory{.out = *out, .in = *in, .cells = cells, .its_area = its_area.data(), .its_attention = attention, .its_stay = stay},
       /*in_place_from=*/100'000, staging);
 };
 
 void PutFrame(const uint8_t* piece, uint8_t* to) {
   FrameHeader header;
-  header.kind = static_cast<FrameKind>(1 + piece[0] % 9);
+  header.kind = static_cast<FrameKind>(1 + piece[0] % 12);
   header.flags = piece[1] & 3;
   header.context = 4;
   header.source = 1;
@@ -156,9 +156,9 @@ void RunOne(const uint8_t* data, size_t size) {
         } else {
           PutFrame(piece + 2, slot.bytes);
         }
-        uint8_t bytes = piece[1] % 8 == 1 ? piece[9] : 40, kind = piece[10] % 32 < 3 ? piece[10] % 32 : 0;
+        uint8_t bytes = piece[1] % 8 == 1 ? piece[9] : 40, kind = piece[10] % 32 < 5 ? piece[10] % 32 : 0;
         uint64_t where = piece[11] % 128, length = piece[12] * 33u;
-        if (kind == 2) where = piece[11];
+        if (kind == 2 || kind == 4) where = piece[11];
         if (kind != 0) {
           std::memcpy(slot.bytes + 40, &where, 8);
           std::memcpy(slot.bytes + 48, &length, 8);

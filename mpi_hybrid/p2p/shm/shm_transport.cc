@@ -38,6 +38,7 @@ Error ShmTransport::Start() {
   card.cookie_address = reinterpret_cast<uintptr_t>(cookie_);
   std::copy_n(cookie_, sizeof(cookie_), card.cookie);
   card.state.store(PlaceCard::kHere, std::memory_order_release);
+  if (presence() != nullptr) presence()->Show(&card.stays);
   return {};
 }
 
@@ -59,7 +60,8 @@ void ShmTransport::Open(Link& link, int place) {
                                         .in = Ring(place, node_.place()),
                                         .cells = cells_,
                                         .its_area = node_.OfPlace(Area::kMessages, place),
-                                        .its_attention = node_.attention_of(place)};
+                                        .its_attention = node_.attention_of(place),
+                                        .its_stay = card.stays};
   auto peer = std::make_unique<Peer>(*this, link, place, memory);
   const uint32_t state = card.state.load(std::memory_order_acquire);
   if (state != PlaceCard::kHere || !peer->process.Open(loop_, node_, place)) {
@@ -220,6 +222,7 @@ void ShmTransport::End(PlaceCard::State state) {
   peers_.clear();
   bell_.End();
   if (std::exchange(ended_, true)) return;
+  if (presence() != nullptr) presence()->Show(nullptr);
   CardOf(node_.place()).state.store(state, std::memory_order_seq_cst);
   for (int place = 0; place < node_.places(); ++place) {
     if (place != node_.place() && node_.PlaceOf(node_.ProcessAt(place))) Knock(place);
