@@ -95,7 +95,7 @@ size_t ShmConnection::Peek(std::span<iovec, 2> pieces) {
   if (reader_.Look(&item) != RingReader::Result::kItem || item.first.empty()) return 0;
   pieces[0] = {const_cast<uint8_t*>(item.first.data()), item.first.size()};
   shown_cell_ = item.bulk == BulkKind::kCell;
-  if (item.bulk == BulkKind::kNone) return 1;
+  if (item.bulk == BulkKind::kNone || item.bulk == BulkKind::kOffer) return 1;
   if (item.bulk != BulkKind::kCell) return 0;
   pieces[1] = {const_cast<uint8_t*>(its_cells_ + item.where * kCellBytes), static_cast<size_t>(item.length)};
   return 2;
@@ -250,9 +250,10 @@ size_t ShmConnection::Put(std::span<const iovec> pieces) {
   const bool has_header = HasHeader(pieces);
   const std::span<const iovec> body = BodyOf(pieces);
   // Through the cache they go in a third of the time, if this process is there to write them.
-  const bool is_long = !body.empty() && body[0].iov_len >= in_place_from_ && writer_.reader_reads_memory();
+  const size_t in_place_from = MayTakeCell() || in_place_from_ == SIZE_MAX ? in_place_from_ : kLeftInPlaceFrom;
+  const bool is_long = !body.empty() && body[0].iov_len >= in_place_from && writer_.reader_reads_memory();
   if (is_long && !(MayTakeCell() && owner_.StaysForLongData())) return PutInPlace(pieces);
-  if ((Sum(pieces) <= RingSlot::kInline || !MayTakeCell())) {
+  if (Sum(pieces) <= RingSlot::kInline || !MayTakeCell()) {
     const size_t first = Gather(pieces, 0, writer_.next(), RingSlot::kInline);
     Publish(first, BulkKind::kNone);
     return first;

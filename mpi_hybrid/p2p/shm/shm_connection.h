@@ -90,7 +90,7 @@ class ShmConnection final : public Lane {
   void Leave();
   // Transport::WriteAtOnce.
   size_t WriteAtOnce(std::span<const iovec> pieces, size_t total);
-  // A frame that a slot holds, or a slot and one cell.
+  // A frame that a slot holds, or a slot and one cell. What is offered beside it is not shown.
   Room Open(size_t body_bytes) override;
   void Close(size_t body_bytes) override;
   size_t Peek(std::span<iovec, 2> pieces) override;
