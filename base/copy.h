@@ -24,9 +24,10 @@ inline void CopyBytes(void* to, const void* from, size_t bytes) {
   std::memcpy(at, source, bytes);
 }
 
-// The same, without a call for up to 16 bytes. Without any, either may be null.
-inline void CopyShortBytes(void* to, const void* from, size_t bytes) {
-  if (bytes > 16) return CopyBytes(to, from, bytes);
+namespace internal {
+
+// Up to 16 bytes, all of which are read before the first is written.
+inline void MoveUpTo16(void* to, const void* from, size_t bytes) {
   auto* const at = static_cast<uint8_t*>(to);
   const auto* const source = static_cast<const uint8_t*>(from);
   // The first and the last of a size, which may overlap.
@@ -48,6 +49,14 @@ inline void CopyShortBytes(void* to, const void* from, size_t bytes) {
   }
 }
 
+}  // namespace internal
+
+// The same, without a call for up to 16 bytes. Without any, either may be null.
+inline void CopyShortBytes(void* to, const void* from, size_t bytes) {
+  if (bytes > 16) return CopyBytes(to, from, bytes);
+  internal::MoveUpTo16(to, from, bytes);
+}
+
 // The same as memmove: the two may overlap.
 inline void MoveBytes(void* to, const void* from, size_t bytes) {
   const uintptr_t at = reinterpret_cast<uintptr_t>(to), source = reinterpret_cast<uintptr_t>(from);
@@ -56,6 +65,12 @@ inline void MoveBytes(void* to, const void* from, size_t bytes) {
   } else {
     std::memmove(to, from, bytes);
   }
+}
+
+// ... and without a call for up to 16 bytes.
+inline void MoveShortBytes(void* to, const void* from, size_t bytes) {
+  if (bytes > 16) return MoveBytes(to, from, bytes);
+  internal::MoveUpTo16(to, from, bytes);
 }
 
 }  // namespace weft

@@ -44,6 +44,17 @@ TEST(CopyTest, CopiesShortPiecesOfEveryLength) {
   CopyShortBytes(nullptr, nullptr, 0);
 }
 
+TEST(CopyTest, MovesShortPiecesThatOverlap) {
+  for (size_t length = 0; length < 40; ++length) {
+    for (size_t offset = 0; offset < 9; ++offset) {
+      std::vector<uint8_t> moved = Counted(), wanted = moved;
+      std::memmove(wanted.data() + offset, wanted.data() + 4, length);
+      MoveShortBytes(moved.data() + offset, moved.data() + 4, length);
+      ASSERT_EQ(moved, wanted) << length << " bytes to " << offset;
+    }
+  }
+}
+
 TEST(CopyTest, MovesWhatOverlaps) {
   for (const size_t source : kOffsets) {
     for (const size_t target : kOffsets) {

@@ -21,34 +21,22 @@ struct TargetArguments {
   MPI_Datatype datatype;
 };
 
-// What most calls are about, for which nothing else has to be checked: some elements of a predefined type. Null: anything
-// else.
-inline const Datatype* FindPlain(const void* buffer, MPI_Count count, MPI_Datatype datatype) {
-  constexpr MPI_Count kSome = MPI_Count{1} << 40;
-  if (buffer == nullptr || count < 0 || count > kSome || !IsBuiltin(datatype)) return nullptr;
-  const Datatype* type = Datatype::Find(datatype);
-  return type != nullptr && type->dense ? type : nullptr;
+Error FindTargetType(MPI_Count count, MPI_Datatype datatype, const Datatype** type) {
+  WEFT_MPI_TRY(CheckCount(count));
+  WEFT_MPI_TRY(FindCommitted(datatype, type));
+  return CheckExtent(count, **type);
 }
 
-Error FindOrigin(const OriginArguments& arguments, Origin* origin) {
-  origin->type = FindPlain(arguments.buffer, arguments.count, arguments.datatype);
-  if (origin->type == nullptr) WEFT_MPI_TRY(FindData(arguments.buffer, arguments.count, arguments.datatype, &origin->type));
-  origin->buffer = arguments.buffer;
-  origin->count = arguments.count;
-  return {};
+inline Error FindOrigin(const OriginArguments& arguments, Origin* origin) {
+  *origin = {.buffer = arguments.buffer, .count = arguments.count, .type = Datatype::Find(arguments.datatype)};
+  if (IsPlainData(arguments.buffer, arguments.count, origin->type)) [[likely]] return {};
+  return FindData(arguments.buffer, arguments.count, arguments.datatype, &origin->type);
 }
 
-Error FindTarget(const TargetArguments& arguments, Target* target) {
-  target->type = FindPlain(&arguments, arguments.count, arguments.datatype);
-  if (target->type == nullptr) {
-    WEFT_MPI_TRY(CheckCount(arguments.count));
-    WEFT_MPI_TRY(FindCommitted(arguments.datatype, &target->type));
-    WEFT_MPI_TRY(CheckExtent(arguments.count, *target->type));
-  }
-  target->rank = arguments.rank;
-  target->displacement = arguments.displacement;
-  target->count = arguments.count;
-  return {};
+inline Error FindTarget(const TargetArguments& arguments, Target* target) {
+  *target = {.rank = arguments.rank, .displacement = arguments.displacement, .count = arguments.count, .type = Datatype::Find(arguments.datatype)};
+  if (IsPlainData(&arguments, arguments.count, target->type)) [[likely]] return {};
+  return FindTargetType(arguments.count, arguments.datatype, &target->type);
 }
 
 // `call(origin, target, request)` with checked arguments. `handle`: null for calls without request. `counter`: of those that began.

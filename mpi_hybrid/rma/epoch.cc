@@ -30,10 +30,9 @@ Error EpochState::NothingOpen(const char* call) const {
   return {};
 }
 
-Error EpochState::Fence(bool no_succeed) {
+Error EpochState::MayFence() const {
   if (access_ != Kind::kFenceUsed) WEFT_MPI_TRY(NothingOpen("MPI_Win_fence"));
   if (exposed_) return Misplaced("the exposure epoch of MPI_Win_post is open; MPI_Win_fence has to wait for MPI_Win_wait");
-  access_ = no_succeed ? Kind::kNone : Kind::kFence;
   return {};
 }
 
@@ -97,15 +96,13 @@ Error EpochState::UnlockAll() {
   return {};
 }
 
-Error EpochState::Access(int rank, bool with_request) {
+Error EpochState::AccessOutsideFence(int rank, bool with_request) const {
   switch (access_) {
     case Kind::kNone:
       return Misplaced("no epoch is open that allows access to rank " + std::to_string(rank));
     case Kind::kFence:
     case Kind::kFenceUsed:
-      if (with_request) break;
-      access_ = Kind::kFenceUsed;
-      return {};
+      break;
     case Kind::kStart:
       if (with_request) break;
       if (std::find(targets_.begin(), targets_.end(), rank) != targets_.end()) return {};

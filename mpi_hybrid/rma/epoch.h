@@ -18,7 +18,11 @@ class EpochState {
   enum class LockState : uint8_t { kNone, kLocked, kNoCheck };
 
   // Checks that change the state when they succeed.
-  Error Fence(bool no_succeed);
+  Error Fence(bool no_succeed) {
+    if (exposed_ || (access_ != Kind::kFenceUsed && access_ != Kind::kFence)) [[unlikely]] WEFT_MPI_TRY(MayFence());
+    access_ = no_succeed ? Kind::kNone : Kind::kFence;
+    return {};
+  }
   Error Start(std::vector<int> targets);
   Error Complete();
   Error Post(std::vector<int> origins);
@@ -28,7 +32,13 @@ class EpochState {
   Error LockAll(bool no_check);
   Error UnlockAll();
   // A communication call to `rank`; `with_request` is for passive target epochs only.
-  Error Access(int rank, bool with_request);
+  Error Access(int rank, bool with_request) {
+    if ((access_ == Kind::kFence || access_ == Kind::kFenceUsed) && !with_request) {
+      access_ = Kind::kFenceUsed;
+      return {};
+    }
+    return AccessOutsideFence(rank, with_request);
+  }
 
   // Checks that leave it as it is.
   Error MayFlush(int rank) const;  // -1: all
@@ -46,6 +56,8 @@ class EpochState {
  private:
   enum class Kind : uint8_t { kNone, kFence, kFenceUsed, kStart, kLock, kLockAll };
   Error NothingOpen(const char* call) const;
+  Error MayFence() const;
+  Error AccessOutsideFence(int rank, bool with_request) const;
 
   Kind access_ = Kind::kNone;
   bool exposed_ = false;

@@ -2,7 +2,6 @@
 #define MPI_HYBRID_RMA_HOST_RANKS_H_
 
 #include <atomic>
-#include <deque>
 #include <memory>
 
 #include "mpi_hybrid/rma/bell.h"
@@ -23,7 +22,7 @@ class HostRanks {
     std::atomic<bool> ended{false};
   };
 
-  explicit HostRanks(int ranks) : ranks_(static_cast<size_t>(ranks)) {}
+  explicit HostRanks(int ranks) : ranks_(new One[static_cast<size_t>(ranks)]) {}
 
   One& of(int rank) { return ranks_[static_cast<size_t>(rank)]; }
   const ControlBlock& control(int rank) const { return ranks_[static_cast<size_t>(rank)].control; }
@@ -44,7 +43,7 @@ class HostRanks {
   bool known_ended(int rank) const { return ranks_[static_cast<size_t>(rank)].ended.load(std::memory_order_relaxed); }
 
  private:
-  std::deque<One> ranks_;
+  std::unique_ptr<One[]> ranks_;  // by rank
 };
 
 }  // namespace weft::mpi::rma

@@ -16,24 +16,14 @@
 
 // Construction and the end of windows.
 namespace weft::mpi {
-namespace {
-
-HandleTable<Window>& Table() {
-  static HandleTable<Window> table(HandleKind::kWin);
-  return table;
-}
-
-}  // namespace
-
-Window* Window::Find(MPI_Win handle) { return Table().Find(handle); }
 
 MPI_Win Window::Give(const Ref<Window>& window) {
   window->AddRef();
-  return window->handle = Table().Add(window.get());
+  return window->handle = table_.Add(window.get());
 }
 
 void Window::TakeBack(Window& window) {
-  Table().Remove(window.handle);
+  table_.Remove(window.handle);
   window.handle = MPI_WIN_NULL;
   window.Release();
 }

@@ -168,6 +168,7 @@ class RdmaWindow final : public Window {
   Error AcquireHere(int rank, bool exclusive);
   void ReleaseHere(int rank);
   void WakeWaiting(const WindowLock& lock);
+  Error FenceHere();
   Error FenceTogether();
   Error Tell(int rank, MessageKind kind, std::atomic<uint32_t> Signals::*which, bool behind_reads);
 
@@ -206,6 +207,11 @@ class RdmaWindow final : public Window {
   Error Unlocked(const std::vector<int>& ranks);
   Error StartUnlock(Peer& peer, std::deque<ReplyWaiter>* waiters, std::vector<Flushing>* flushing);
   Error Outcome();
+  Error RangeOutcome() {
+    if (out_of_range_) [[unlikely]] return TakeRangeError();
+    return {};
+  }
+  Error TakeRangeError();
   bool Gone(const Peer& peer) const;
   int RankOf(const Peer& peer) const { return static_cast<int>(&peer - peers_.data()); }
   struct HostCard;

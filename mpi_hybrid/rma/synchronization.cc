@@ -19,9 +19,13 @@ constexpr int kDirectFence = 8;
 // So many calls of MPI_Win_test that find nothing are between two looks whether the process that is waited for lives.
 constexpr uint32_t kTestsBeforeDoubt = 4096;
 
-Error CheckAssert(int assertion, int allowed, const char* call) {
-  if ((assertion & ~allowed) == 0) return {};
+Error WrongAssert(int assertion, const char* call) {
   return Error(MPI_ERR_ASSERT, "assert " + std::to_string(assertion) + " is not a combination of those that " + call + " allows");
+}
+
+inline Error CheckAssert(int assertion, int allowed, const char* call) {
+  if ((assertion & ~allowed) == 0) [[likely]] return {};
+  return WrongAssert(assertion, call);
 }
 
 // Whether the counter, which wraps, has come to `wanted`.
@@ -49,7 +53,11 @@ Error RdmaWindow::GoneError(int rank) const {
 
 Error RdmaWindow::Outcome() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (!std::exchange(out_of_range_, false)) return {};
+  return RangeOutcome();
+}
+
+Error RdmaWindow::TakeRangeError() {
+  out_of_range_ = false;
   return Error(MPI_ERR_RMA_RANGE, "an operation of the epoch named memory that is not attached at its target");
 }
 
@@ -145,10 +153,10 @@ Error RdmaWindow::Fence(int assertion) {
   WEFT_MPI_TRY(
       CheckAssert(assertion, MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED, "MPI_Win_fence"));
   WEFT_MPI_TRY(epochs_.Fence((assertion & MPI_MODE_NOSUCCEED) != 0));
-  std::atomic_thread_fence(std::memory_order_seq_cst);
   const int size = comm->size(), me = comm->rank;
+  if (all_here_ && size != 1) [[likely]] return size - 1 > kDirectFence ? FenceTogether() : FenceHere();
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   if (size == 1) return Outcome();
-  if (size - 1 > kDirectFence && all_here_) return FenceTogether();
   if (size - 1 > kDirectFence) {
     Error flushed = FlushUsed(true, -1);
     Error met = Barrier(*comm);
@@ -172,10 +180,30 @@ Error RdmaWindow::Fence(int assertion) {
     while (missing < size && arrived()) ++missing;
     return missing == size || Gone(peers_[static_cast<size_t>(missing)]);
   };
-  AwaitHost(done, [&] { return missing; });
-  if (missing != size && !arrived()) return GoneError(missing);
+  while (missing != size) {
+    AwaitHost(done, [&] { return missing; });
+    if (missing != size && !arrived()) return GoneError(missing);
+  }
   WEFT_MPI_TRY(AwaitFlushed(flushing));
   return Outcome();
+}
+
+// Where memory is all that lies between: what each has done is done, and is seen by who sees its signal.
+Error RdmaWindow::FenceHere() {
+  const int size = comm->size(), me = comm->rank;
+  for (int i = 1; i < size; ++i) Signal(me + i < size ? me + i : me + i - size, &Signals::fences);
+  ++fences_;
+  int missing = 0;  // ranks below were heard of
+  const auto arrived = [&] { return missing == me || Reached(own_.control.signals[missing].fences, fences_); };
+  const auto done = [&] {
+    while (missing < size && arrived()) ++missing;
+    return missing == size || host_.known_ended(missing);
+  };
+  while (missing != size) {
+    AwaitHost(done, [&] { return missing; });
+    if (missing != size && !arrived()) return GoneError(missing);
+  }
+  return RangeOutcome();
 }
 
 // With many others on the same host: the last one that comes tells the rest.

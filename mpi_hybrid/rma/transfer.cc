@@ -211,7 +211,7 @@ Error RdmaWindow::Put(const Origin& origin, const Target& target, Request** requ
 Error RdmaWindow::PutHere(const Access& access, const Origin& origin, const Target& target) {
   const Peer& peer = *access.peer;
   if (peer.pid == 0 && origin.type->dense && target.type->dense) [[likely]] {
-    MoveBytes(peer.local + access.offset, origin.buffer, static_cast<size_t>(access.bytes));
+    MoveShortBytes(peer.local + access.offset, origin.buffer, static_cast<size_t>(access.bytes));
     return {};
   }
   if (peer.pid == 0) {
@@ -351,7 +351,7 @@ Error RdmaWindow::GetHere(const Access& access, const Origin& origin, const Targ
   const Peer& peer = *access.peer;
   void* into = const_cast<void*>(origin.buffer);
   if (peer.pid == 0 && origin.type->dense && target.type->dense) [[likely]] {
-    MoveBytes(into, peer.local + access.offset, static_cast<size_t>(access.bytes));
+    MoveShortBytes(into, peer.local + access.offset, static_cast<size_t>(access.bytes));
     return {};
   }
   if (peer.pid == 0) {

@@ -7,6 +7,7 @@
 
 #include "mpi_hybrid/comm/communicator.h"
 #include "mpi_hybrid/core/attributes.h"
+#include "mpi_hybrid/core/handle.h"
 #include "mpi_hybrid/datatype/datatype.h"
 #include "mpi_hybrid/datatype/op.h"
 #include "mpi_hybrid/p2p/request/request.h"
@@ -44,7 +45,7 @@ class Window : public RefCounted<Window> {
   Ref<Info> info;
   std::string name;
 
-  static Window* Find(MPI_Win handle);
+  static Window* Find(MPI_Win handle) { return table_.Find(handle); }
   // A handle for the program, which owns a reference until TakeBack (MPI_Win_free).
   static MPI_Win Give(const Ref<Window>& window);
   static void TakeBack(Window& window);
@@ -89,6 +90,9 @@ class Window : public RefCounted<Window> {
   virtual Error MayFree() const = 0;
   // Collective.
   virtual Error Free() = 0;
+
+ private:
+  static inline HandleTable<Window> table_{HandleKind::kWin};
 };
 
 // Collective constructors.
