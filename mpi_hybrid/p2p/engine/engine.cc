@@ -440,10 +440,11 @@ void Engine::FinishStored(Message& message) {
   Finish(receive);
 }
 
-// Where a sender that polls, and whose data this process has time to copy, sends them in less time they are not fetched.
+// Not where a sender that polls, and whose data this process has time to copy, sends them in less time; nor into so many small pieces that a
+// system call over a list of them costs more than another copy.
 bool Engine::Fetch(ReceiveRequest& receive, Link& link, const Announced& announced) const {
   const uint64_t wanted = std::min(announced.length, receive.capacity);
-  if (announced.offer == 0 || wanted == 0 || link.lane() == nullptr) return false;
+  if (announced.offer == 0 || wanted == 0 || link.lane() == nullptr || receive.payload.fine_grained()) return false;
   if (link.lane()->PeerStays() && !HasUnfinishedSends()) return false;
   return link.lane()->Fetch(receive.payload, announced.offer, wanted);
 }

@@ -155,6 +155,25 @@ TEST_F(ShmTransportTest, WhatIsCopiedIsCutOffWhereTheReceiveEnds) {
   }
 }
 
+TEST_F(ShmTransportTest, WhatGoesToManySmallPiecesIsNotCopiedPieceByPiece) {
+  Make(2);
+  ExpectTraffic(0, 1);
+  constexpr int kPieces = 250'000, kPiece = 8, kStride = 16;
+  const Ref<Datatype> strided = MakeVector(kPieces, kPiece, kStride, *Datatype::Find(MPI_BYTE));
+  strided->committed = true;
+  const std::vector<uint8_t> data = Data(kPieces * kPiece, 1);
+  std::vector<uint8_t> got(kPieces * kStride);
+  const uint64_t before = g_counters.host_copies;
+  Request* receive;
+  ASSERT_TRUE(at(1).engine.StartReceive(got.data(), 1, *strided, 0, 1, *at(1).comm, Channel::kPointToPoint, &receive).ok());
+  Request* send = at(0).Send(data, 1, 1);
+  ASSERT_TRUE(PollUntil([&] { return receive->complete && send->complete; }));
+  for (size_t i = 0; i < data.size(); ++i) ASSERT_EQ(got[i / kPiece * kStride + i % kPiece], data[i]) << i;
+  EXPECT_LT(g_counters.host_copies - before, 5U);
+  receive->Release();
+  send->Release();
+}
+
 TEST_F(ShmTransportTest, WhoSaysThatItCopiedWhatItWasNotOfferedIsADeadOne) {
   SilenceWarnings(true);
   Make(2);
