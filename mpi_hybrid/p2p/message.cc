@@ -138,6 +138,18 @@ inline bool ReceiveAtOnce(void* buffer, MPI_Aint count, const Datatype& type, in
   return true;
 }
 
+// For a call that begins what it then waits for: who hears of it is to know already that this process stays until it is over.
+class Stay {
+ public:
+  Stay() : device_(*ProcessDevice()) { device_.BeginWait(); }
+  ~Stay() { device_.EndWait(); }
+  Stay(const Stay&) = delete;
+  Stay& operator=(const Stay&) = delete;
+
+ private:
+  Device& device_;
+};
+
 bool IsPlain(SendMode mode) { return mode == SendMode::kStandard || mode == SendMode::kReady; }
 
 }  // namespace
@@ -210,6 +222,7 @@ Error Send(const void* buffer, MPI_Aint count, const Datatype& type, int destina
   if (IsPlain(mode) && SendAtOnce(buffer, count, type, destination, tag, comm, channel, /*soon=*/false, &request)) {
     return request == nullptr ? Error() : WaitFor(request, nullptr);
   }
+  const Stay stay;
   WEFT_MPI_TRY(StartSend(buffer, count, type, destination, tag, comm, mode, channel, &request));
   return WaitFor(request, nullptr);
 }
