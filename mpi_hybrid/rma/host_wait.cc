@@ -62,6 +62,7 @@ namespace {
 
 constexpr std::chrono::microseconds kSpin{20};
 constexpr int kClockEvery = 16;  // looks
+constexpr int kEager = 48;       // looks one right after the other: as long as a copy of some KiB takes, to be gone as soon as it is there
 constexpr int kYields = 30;
 
 std::unique_ptr<BellStage> g_stage;
@@ -79,7 +80,7 @@ bool HostWait::Spinner::Goes() {
     LibraryLock::Acquire();
     return true;
   }
-  Pause();
+  if (turns_ > kEager) Pause();
   if (turns_ % kClockEvery != 0) return true;
   if (SharesProcessor()) {
     yields_ = true;
