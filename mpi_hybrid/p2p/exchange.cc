@@ -5,6 +5,7 @@
 
 #include "mpi_hybrid/p2p/engine/payload.h"
 #include "mpi_hybrid/p2p/message.h"
+#include "mpi_hybrid/p2p/process_device.h"
 #include "mpi_hybrid/p2p/progress.h"
 #include "mpi_hybrid/p2p/request/compound.h"
 
@@ -75,8 +76,12 @@ Error Exchange(const ExchangeSend& send, const ExchangeReceive& receive, Comm& c
   if (begun && sending == nullptr) {
     return Receive(receive.buffer, receive.count, *receive.type, receive.source, receive.tag, comm, Channel::kPointToPoint, status);
   }
-  // The send first: a long message that is there already is copied when its receive is posted, and the other should not wait for ours so long.
+  // The send first: a long message that is there already is copied when its receive is posted, and the other should not wait for ours so long. But
+  // nothing is sent where nothing can be received.
   if (!begun) {
+    if (receive.source != MPI_PROC_NULL) {
+      WEFT_MPI_TRY(ProcessEngine()->MayReceive(receive.source, receive.tag, comm, Channel::kPointToPoint));
+    }
     WEFT_MPI_TRY(StartSend(send.buffer, send.count, *send.type, send.destination, send.tag, comm, SendMode::kStandard, Channel::kPointToPoint,
                            &sending));
   }

@@ -199,17 +199,17 @@ void Progress::WakeFromOutside() {
 
 // A wait that spun and had to sleep anyway took the processor away from somebody, perhaps from the very rank that it waits for (when the
 // machine is busy with other things, two ranks may share a processor although there is one for each).
-Progress::Waiter::Waiter(Start start) : polls_(start == Start::kPolling) {
+Progress::Waiter::Waiter(Start start) : device_(ProcessDevice()), polls_(start == Start::kPolling) {
   State& state = TheState();
   spins_ = SpinTime().count() != 0 && state.waits_to_sleep == 0;
   if (state.waits_to_sleep != 0) --state.waits_to_sleep;
   fresh_ = spins_;
-  if (Device* device = ProcessDevice()) device->BeginWait();
+  if (device_ != nullptr) device_->BeginWait();
 }
 
 Progress::Waiter::~Waiter() {
   State& state = TheState();
-  if (Device* device = ProcessDevice()) device->EndWait();
+  if (device_ != nullptr) device_->EndWait();
   if (spins_) state.spins_in_vain = 0;
   if (state.others_asleep != 0 && !state.in_epoll) state.others.notify_one();  // to poll in this one's place
 }

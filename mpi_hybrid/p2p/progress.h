@@ -9,6 +9,8 @@
 
 namespace weft::mpi {
 
+class Device;
+
 // A source of progress beside the sockets of p2p/: the window device's completion queue. Registered when the first window is made, so
 // that it costs nothing before.
 class ProgressStage {
@@ -96,6 +98,7 @@ class Progress {
       idle_ = false;
     }
 
+    Device* const device_;  // that is told of this wait; null: there was none
     int in_vain_ = 0;
     bool idle_ = false;  // since idle_since_
     bool polls_;  // for longer than once before a sleep

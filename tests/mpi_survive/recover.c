@@ -37,6 +37,7 @@ static void CheckAcknowledged(int count) {
 
 /* Receives from anyone wait for the living once the death is acknowledged. */
 static void Acknowledge(void) {
+  static int large[1000000];
   int value = -1, flag;
   MPI_Status status;
   MPI_Request posted, before;
@@ -45,6 +46,8 @@ static void Acknowledge(void) {
   LastDies();
   CHECK_CLASS(MPI_Recv(&value, 1, MPI_INT, last, 5, comm, &status), MPIX_ERR_PROC_FAILED);
   CHECK_CLASS(MPI_Send(&value, 1, MPI_INT, last, 5, comm), MPIX_ERR_PROC_FAILED);
+  /* An exchange that lacks its source does not wait for the other to take what nobody receives. */
+  CHECK_CLASS(MPI_Sendrecv(large, 1000000, MPI_INT, (world_rank + 1) % last, 6, &value, 1, MPI_INT, last, 6, comm, &status), MPIX_ERR_PROC_FAILED);
   CheckAcknowledged(0);
   before = posted;
   CHECK_CLASS(MPI_Wait(&posted, &status), MPIX_ERR_PROC_FAILED_PENDING);
@@ -58,6 +61,8 @@ static void Acknowledge(void) {
   CHECK_OK(MPIX_Comm_failure_ack(comm));
   CheckAcknowledged(1);
   CHECK_OK(MPIX_Comm_agree(comm, &ready)); /* nobody sends before all have looked */
+  CHECK_OK(MPI_Iprobe(MPI_ANY_SOURCE, 6, comm, &flag, &status));
+  CHECK(!flag);
   /* It is still there, and first. */
   const int left = (world_rank + last - 1) % last, right = (world_rank + 1) % last;
   CHECK_OK(MPI_Send(&world_rank, 1, MPI_INT, right, 1, comm));

@@ -265,7 +265,7 @@ Error Engine::StartReceive(void* buffer, MPI_Aint count, const Datatype& type, i
   if (comm.revoked) return RevokedError();
   const MatchKey key = ReceiveKey(source, tag, comm, channel);
   Message* message = FindWaiting(key);
-  if (message == nullptr && (deaths_ != 0 || anyone_left_)) WEFT_MPI_TRY(source == MPI_ANY_SOURCE ? NobodyLeftError(comm) : GoneError(comm.peer(source)));
+  if (message == nullptr && (deaths_ != 0 || anyone_left_)) WEFT_MPI_TRY(NobodySends(source, comm));
   ReceiveRequest* receive = NewReceive(this, buffer, count, type, &comm);
   receive->key = key;
   receive->process = source == MPI_ANY_SOURCE ? MPI_ANY_SOURCE : comm.peer(source);
@@ -279,6 +279,16 @@ Error Engine::StartReceive(void* buffer, MPI_Aint count, const Datatype& type, i
     posted_.Append(key, receive->hook);
   }
   return {};
+}
+
+Error Engine::NobodySends(int source, const Comm& comm) const {
+  return source == MPI_ANY_SOURCE ? NobodyLeftError(comm) : GoneError(comm.peer(source));
+}
+
+Error Engine::MayReceive(int source, int tag, Comm& comm, Channel channel) const {
+  if (comm.revoked) return RevokedError();
+  if ((deaths_ == 0 && !anyone_left_) || FindWaiting(ReceiveKey(source, tag, comm, channel)) != nullptr) [[likely]] return {};
+  return NobodySends(source, comm);
 }
 
 // --- messages that came before one that was sent earlier (arrivals.h) ---

@@ -73,6 +73,8 @@ class Engine {
                   Channel channel, Request** request);
   Error StartReceive(void* buffer, MPI_Aint count, const Datatype& type, int source, int tag, Comm& comm, Channel channel,
                      Request** request);
+  // The error that StartReceive would have now.
+  Error MayReceive(int source, int tag, Comm& comm, Channel channel) const;
   // A message that `source` has sent to `comm` with `tag`, if one is the next to come, has no other receive: none is posted that it matches, and
   // no earlier one waits. Neither is a wild card.
   bool IsForNewReceive(int source, int tag, const Comm& comm, Channel channel) const {
@@ -225,6 +227,7 @@ class Engine {
   void Give(Message& message, ReceiveRequest& receive);
   bool Fetch(ReceiveRequest& receive, Link& link, const Announced& announced) const;
   Error GoneError(ProcessId process) const;
+  Error NobodySends(int source, const Comm& comm) const;
   std::optional<ProcessId> Unacknowledged(const Comm& comm) const;
   bool NobodyLeft(const Comm& comm) const;
   Error NobodyLeftError(const Comm& comm) const;
