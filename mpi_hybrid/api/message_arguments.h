@@ -24,18 +24,19 @@ struct ReceiveArguments {
   const Datatype* type = nullptr;
 };
 
-// The same one argument after the other: what is rare, and what is wrong.
+// What FindData, FindSend and FindReceive do, one argument after the other: for what is rare, and what is wrong.
 namespace each {
 Error FindData(const void* buffer, MPI_Count count, MPI_Datatype datatype, const Datatype** type);
 Error FindSend(SendArguments& send, const Comm& comm);
 Error FindReceive(ReceiveArguments& receive, const Comm& comm);
 }  // namespace each
 
-// Data as most are, of which nothing is wrong: there is a buffer, the type is ready for use, and the bytes are few enough that nothing overflows.
-inline bool IsPlainData(const void* buffer, MPI_Count count, const Datatype* type) {
-  return type != nullptr && (type->committed || type->builtin) && buffer != nullptr &&
-         static_cast<uint64_t>(count | type->size | type->extent) >> 26 == 0;
+// As most are, of which nothing is wrong: the type is ready for use, and the bytes are few enough that nothing overflows ...
+inline bool IsPlainLayout(MPI_Count count, const Datatype* type) {
+  return type != nullptr && (type->committed || type->builtin) && static_cast<uint64_t>(count | type->size | type->extent) >> 26 == 0;
 }
+// ... and there is a buffer.
+inline bool IsPlainData(const void* buffer, MPI_Count count, const Datatype* type) { return buffer != nullptr && IsPlainLayout(count, type); }
 
 // A committed type and a buffer for `count` of it. MPI_DATATYPE_NULL, but of nothing, and uncommitted types:
 // MPI_ERR_TYPE.

@@ -35,7 +35,7 @@ inline Error FindOrigin(const OriginArguments& arguments, Origin* origin) {
 
 inline Error FindTarget(const TargetArguments& arguments, Target* target) {
   *target = {.rank = arguments.rank, .displacement = arguments.displacement, .count = arguments.count, .type = Datatype::Find(arguments.datatype)};
-  if (IsPlainData(&arguments, arguments.count, target->type)) [[likely]] return {};
+  if (IsPlainLayout(arguments.count, target->type)) [[likely]] return {};
   return FindTargetType(arguments.count, arguments.datatype, &target->type);
 }
 
