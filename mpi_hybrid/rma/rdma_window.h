@@ -168,6 +168,8 @@ class RdmaWindow final : public Window {
   Error AcquireHere(int rank, bool exclusive);
   void ReleaseHere(int rank);
   void WakeWaiting(const WindowLock& lock);
+  template <typename IsGone>
+  Error AwaitFences(const IsGone& is_gone);
   Error FenceHere();
   Error FenceTogether();
   Error Tell(int rank, MessageKind kind, std::atomic<uint32_t> Signals::*which, bool behind_reads);

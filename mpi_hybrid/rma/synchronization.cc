@@ -149,6 +149,23 @@ void Note(Error error, Error* first) {
 
 }  // namespace
 
+// Until each of the others has told that it is in the fence, or `is_gone(rank)`.
+template <typename IsGone>
+Error RdmaWindow::AwaitFences(const IsGone& is_gone) {
+  const int size = comm->size(), me = comm->rank;
+  int missing = 0;  // ranks below were heard of
+  const auto arrived = [&] { return missing == me || Reached(own_.control.signals[missing].fences, fences_); };
+  const auto done = [&] {
+    while (missing < size && arrived()) ++missing;
+    return missing == size || is_gone(missing);
+  };
+  while (missing != size) {
+    AwaitHost(done, [&] { return missing; });
+    if (missing != size && !arrived()) return GoneError(missing);
+  }
+  return {};
+}
+
 Error RdmaWindow::Fence(int assertion) {
   WEFT_MPI_TRY(
       CheckAssert(assertion, MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED, "MPI_Win_fence"));
@@ -174,16 +191,7 @@ Error RdmaWindow::Fence(int assertion) {
     peers_[static_cast<size_t>(used)].used = false;
   }
   used_.clear();
-  int missing = 0;  // ranks below were heard of
-  const auto arrived = [&] { return missing == me || Reached(own_.control.signals[missing].fences, fences_); };
-  const auto done = [&] {
-    while (missing < size && arrived()) ++missing;
-    return missing == size || Gone(peers_[static_cast<size_t>(missing)]);
-  };
-  while (missing != size) {
-    AwaitHost(done, [&] { return missing; });
-    if (missing != size && !arrived()) return GoneError(missing);
-  }
+  WEFT_MPI_TRY(AwaitFences([&](int rank) { return Gone(peers_[static_cast<size_t>(rank)]); }));
   WEFT_MPI_TRY(AwaitFlushed(flushing));
   return Outcome();
 }
@@ -193,16 +201,7 @@ Error RdmaWindow::FenceHere() {
   const int size = comm->size(), me = comm->rank;
   for (int i = 1; i < size; ++i) Signal(me + i < size ? me + i : me + i - size, &Signals::fences);
   ++fences_;
-  int missing = 0;  // ranks below were heard of
-  const auto arrived = [&] { return missing == me || Reached(own_.control.signals[missing].fences, fences_); };
-  const auto done = [&] {
-    while (missing < size && arrived()) ++missing;
-    return missing == size || host_.known_ended(missing);
-  };
-  while (missing != size) {
-    AwaitHost(done, [&] { return missing; });
-    if (missing != size && !arrived()) return GoneError(missing);
-  }
+  WEFT_MPI_TRY(AwaitFences([&](int rank) { return host_.known_ended(rank); }));
   return RangeOutcome();
 }
 
