@@ -19,7 +19,7 @@ namespace weft::pmi {
 namespace {
 
 constexpr size_t kMostUnread = 1 << 20;     // bytes for a rank that does not read what it is answered; then its next questions wait
-constexpr size_t kMostAfterExit = 2 << 20;  // bytes read from a pipe whose rank ended; a pipe holds at most 1 MiB
+constexpr size_t kMostAtEnd = 2 << 20;  // bytes read from a pipe whose rank ends; a pipe holds at most 1 MiB
 
 // "SIGUSR1" or "USR1". 0: there is none of that name.
 int SignalOf(const std::string& name) {
@@ -173,11 +173,9 @@ void LocalJob::Ended(pid_t pid, int status) {
   Rank& rank = **found;
   rank.running = false;
   --running_;
-  // What it said last comes before the news of its end. Processes that it left behind may still hold the other ends.
   server_->Receive(rank.number, {});
   ReadPmi(rank);
-  Forward(rank, &rank.files.output, FrameType::kOutput, kMostAfterExit);
-  Forward(rank, &rank.files.error_output, FrameType::kErrorOutput, kMostAfterExit);
+  ForwardLastWords(rank);
   CloseInput(rank);
   proxy_->OnRankEnded(number_);
   Tell(FrameType::kExited, rank.number, ExitReport{status, server_->state(rank.number)}.Serialize());
@@ -232,11 +230,15 @@ bool LocalJob::HasRoom(int number) const {
   return rank == nullptr || !rank->running || rank->to_pmi.size() < kMostUnread;
 }
 
-void LocalJob::OnAbort(int rank, int exit_code, const std::string& message) {
-  Tell(FrameType::kAbort, rank, NumberAndText(exit_code, message));
+void LocalJob::OnAbort(int number, int exit_code, const std::string& message) {
+  if (Rank* rank = Find(number); rank != nullptr) ForwardLastWords(*rank);
+  Tell(FrameType::kAbort, number, NumberAndText(exit_code, message));
 }
 
-void LocalJob::OnMisuse(int rank, const std::string& what) { Tell(FrameType::kMisuse, rank, what); }
+void LocalJob::OnMisuse(int number, const std::string& what) {
+  if (Rank* rank = Find(number); rank != nullptr) ForwardLastWords(*rank);
+  Tell(FrameType::kMisuse, number, what);
+}
 
 const Server::Space* LocalJob::SpaceOf(const std::string& job_id) { return proxy_->SpaceOf(job_id); }
 
@@ -275,6 +277,13 @@ void LocalJob::Forward(Rank& rank, int* fd, FrameType type, size_t most) {
     Tell(type, rank.number, std::string(block, static_cast<size_t>(count)));
     done += static_cast<size_t>(count);
   }
+}
+
+// What it has written comes before the news of how it ends, also where there is no room for output. Processes that it leaves behind may hold the other
+// ends for longer.
+void LocalJob::ForwardLastWords(Rank& rank) {
+  Forward(rank, &rank.files.output, FrameType::kOutput, kMostAtEnd);
+  Forward(rank, &rank.files.error_output, FrameType::kErrorOutput, kMostAtEnd);
 }
 
 void LocalJob::WritePmi(Rank& rank) {
@@ -340,8 +349,7 @@ bool LocalJob::ClearOrphans() {
   const std::vector<pid_t> orphans = Remaining();
   if (orphans.empty()) {
     for (const auto& rank : ranks_) {
-      Forward(*rank, &rank->files.output, FrameType::kOutput, kMostAfterExit);
-      Forward(*rank, &rank->files.error_output, FrameType::kErrorOutput, kMostAfterExit);
+      ForwardLastWords(*rank);
       for (int* fd : {&rank->files.pmi, &rank->files.output, &rank->files.error_output, &rank->files.input}) CloseFile(fd);
     }
     return true;

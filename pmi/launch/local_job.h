@@ -77,8 +77,8 @@ class LocalJob final : public Server::Owner {
   // Server::Owner
   void Send(int rank, const std::string& bytes) override;
   bool HasRoom(int rank) const override;
-  void OnAbort(int rank, int exit_code, const std::string& message) override;
-  void OnMisuse(int rank, const std::string& what) override;
+  void OnAbort(int number, int exit_code, const std::string& message) override;
+  void OnMisuse(int number, const std::string& what) override;
   void OnFence(KeyValues put) override;
   void OnQuestion(int rank, const std::string& ticket, const Request& request) override;
   const Server::Space* SpaceOf(const std::string& job_id) override;
@@ -102,6 +102,7 @@ class LocalJob final : public Server::Owner {
   void WatchOutput(Rank& rank);
   void CloseFile(int* fd);
   void Forward(Rank& rank, int* fd, FrameType type, size_t most = 65536);
+  void ForwardLastWords(Rank& rank);
   void ReadPmi(Rank& rank);
   void WritePmi(Rank& rank);
   void GoOn(Rank& rank);

@@ -2,11 +2,28 @@
 
 import os
 import signal
+import sys
 
 import launch
 
 # Leaves children of every kind behind: in the same group, in a session of its own, and its grandchild whose parent has gone.
 SPREAD = "sleep 300 & setsid sleep 300 & (setsid sh -c 'sleep 300 & exec sleep 300' &); "
+
+# Writes to its standard error until nobody takes any more, and aborts then.
+SAYS_ALL_IT_CAN = """
+import os, select, time
+
+lines = 0
+while select.select([], [2], [], 1)[1]:
+    os.write(2, b"%015d\\n" % lines)
+    lines += 1
+os.write(int(os.environ["PMI_FD"]), b"cmd=abort exitcode=7\\n")
+with open("said.new", "w") as file:
+    file.write(str(lines))
+time.sleep(0.5)  # for a launcher that would say it first
+os.rename("said.new", "said")
+time.sleep(300)
+"""
 
 
 def sh(script):
@@ -30,6 +47,18 @@ class Ranks(launch.LaunchTest):
                                       (("abort", 256), 1, "aborted the job with code 256")):
             done = self.run_job("-n", 4, launch.exchange(), *words)
             self.expect_end(done, status, wanted.replace("%s", launch.exchange()))
+
+    def test_what_a_rank_says_before_it_aborts_comes_before_the_news(self):
+        process = self.start("-n", 1, sys.executable, "-c", SAYS_ALL_IT_CAN)
+        self.await_files("said")
+        _, err = process.communicate(timeout=launch.TIMEOUT)
+        self.assertEqual(process.returncode, 7, err[-2000:])
+        *said, news = err.splitlines()
+        self.assertEqual(news.split(" (")[0], "mpiexec: rank 0", err[-2000:])
+        with open(os.path.join(self.directory, "said")) as file:
+            lines = int(file.read())
+        self.assertEqual((len(said), said[-1]), (lines, f"{lines - 1:015}"))
+        self.assertEqual(set(said), {f"{line:015}" for line in range(lines)})
 
     def test_a_rank_that_dies_does_not_end_the_others_where_nothing_is_to_be_cleaned_up(self):
         for script, status, words in (("kill -9 $$", 137, "rank 1 (sh) was killed by signal 9 (SIGKILL: Killed); the others go on"),
