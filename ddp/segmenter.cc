@@ -49,7 +49,7 @@ void Segmenter::Start(const UntaggedHeader& header, std::span<const iovec> paylo
   Begin(payload, length, volatile_payload);
 }
 
-Segmenter::Progress Segmenter::AppendTo(llp::UlpduWriter& out) {
+Segmenter::Progress Segmenter::AppendTo(llp::UlpduWriter& out, uint8_t acknowledged) {
   WEFT_CHECK(active_);
   const size_t header_length = is_tagged_ ? TaggedHeader::kLength : UntaggedHeader::kLength;
   const size_t max_ulpdu = out.max_ulpdu();
@@ -74,7 +74,13 @@ Segmenter::Progress Segmenter::AppendTo(llp::UlpduWriter& out) {
     untagged_.Serialize(header);
     untagged_.message_offset += static_cast<uint32_t>(length);
   }
-  out.Append(ByteSpan(header).first(header_length), std::span<const iovec>(pieces).first(piece_count), volatile_);
+  const ByteSpan head = ByteSpan(header).first(header_length);
+  const std::span<const iovec> payload = std::span<const iovec>(pieces).first(piece_count);
+  if (acknowledged == 0) {
+    out.Append(head, payload, volatile_);
+  } else {
+    out.AppendAcknowledging(head, payload, volatile_, acknowledged);
+  }
   payload_ = after;
   remaining_ -= static_cast<uint32_t>(length);
   active_ = !last;

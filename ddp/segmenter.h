@@ -45,7 +45,7 @@ class Segmenter {
   void ReplacePayload(std::span<const iovec> rest) { payload_ = IovecCursor(rest); }
 
   // Appends the next segment if `out` has room. A zero-length message is one segment.
-  Progress AppendTo(llp::UlpduWriter& out);
+  Progress AppendTo(llp::UlpduWriter& out, uint8_t acknowledged = 0);
 
   bool active() const { return active_; }
   uint32_t remaining() const { return remaining_; }  // bytes of payload not yet in a segment

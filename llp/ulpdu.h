@@ -28,6 +28,7 @@ struct UlpduPlan {
   size_t header_length = 0;        // bytes at the front of the ULPDU that are header, at most `head.size()`
   std::span<const iovec> payload;  // exactly (ULPDU length - header_length) bytes; stays valid until End()
   bool placed = false;             // set by the wire: the peer has placed the payload, in a buffer that was open to it then (UlpduSink::OpenBuffer)
+  uint8_t acknowledged = 0;        // set by the wire: so many more of our requests the peer has carried out, as UlpduWriter::AppendAcknowledging() says
   bool discard = false;            // the payload is dropped, `payload` not looked at; End() follows all the same
 };
 
@@ -88,6 +89,13 @@ class UlpduWriter {
   // payload is referenced until the stream position after it was consumed, or copied at once when `volatile_payload` is
   // set, when it is short, or when the framing (CRC, markers) needs it.
   virtual void Append(ByteSpan header, std::span<const iovec> payload, bool volatile_payload) = 0;
+
+  // What stands beside a ULPDU on some wires, and saves one of its own: `acknowledged` (not 0) more requests of the peer were carried out before. Only if
+  // CarriesAcknowledgements() says so, which may change after each ULPDU.
+  virtual bool CarriesAcknowledgements() const { return false; }
+  virtual void AppendAcknowledging(ByteSpan header, std::span<const iovec> payload, bool volatile_payload, uint8_t /*acknowledged*/) {
+    Append(header, payload, volatile_payload);
+  }
 
   // The payload of the ULPDU that was appended last is in the peer's memory, and so is all before it.
   virtual bool placed() const { return false; }

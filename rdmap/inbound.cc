@@ -25,6 +25,7 @@ bool Inbound::Begin(size_t length, ByteSpan head, llp::UlpduPlan* plan) {
   segment_.Capture(length, head);
   payload_length_ = 0;
   dropped_ = false;
+  if (plan->acknowledged != 0 && !outbound_.OnAcknowledgedAlong(plan->acknowledged)) return Fail(Error::kUnspecifiedOperation);
 
   const bool tagged = !head.empty() && ddp::ControlField::Parse(head[0]).tagged;
   const bool accepted = tagged ? BeginTagged(head, plan) : BeginUntagged(head, plan);

@@ -30,16 +30,18 @@ bool Outbound::Transmit(llp::UlpduWriter& out, bool only_terminate) {
     if (!segmenter_.active() && !StartMessage()) return appended;
     if (source_ == Source::kResponse && !FindResponsePayload()) break;
     // In front, so that the peer's program never hears our answer before it can hear that we have what it answers, if it waits for that.
-    if (!appended && account_.wanted) appended = TransmitDelivery(out, true);
+    const uint8_t along = account_.wanted ? AcknowledgedAlong(out) : 0;
+    if (!appended && account_.wanted && along == 0) appended = TransmitDelivery(out, true);
     if (target_owed_) [[unlikely]] {
       if (!AppendDelivery(out, {.kind = DeliveryMessage::Kind::kTarget, .sequence = request_->target})) return appended;
       appended = true;
       target_ = request_->target;
       target_owed_ = false;
     }
-    const ddp::Segmenter::Progress progress = segmenter_.AppendTo(out);
+    const ddp::Segmenter::Progress progress = segmenter_.AppendTo(out, along);
     if (progress == ddp::Segmenter::Progress::kNoRoom) return appended;
     appended = true;
+    if (along != 0) MarkAcknowledged();
     if (progress == ddp::Segmenter::Progress::kMessageDone) FinishMessage(out);
   }
   return TransmitTerminate(out) || appended;
@@ -63,12 +65,23 @@ bool Outbound::TransmitDelivery(llp::UlpduWriter& out, bool along) {
     }
     if (!AppendDelivery(out, message)) return appended;
     account_.refused = greeting_ = false;
-    account_.acknowledged = account_.received;
-    account_.wanted = false;
+    MarkAcknowledged();
     appended = true;
   }
   acknowledge_now_ = false;
   return appended;
+}
+
+uint8_t Outbound::AcknowledgedAlong(const llp::UlpduWriter& out) const {
+  if (!account_.reliable() || account_.refused || greeting_ || resume_ || target_owed_ || account_.owed() > UINT8_MAX) return 0;
+  if (source_ == Source::kRequest && request_->opcode == Opcode::kWrite) return 0;  // it may be in the peer's memory before the peer hears of it
+  if (!out.CarriesAcknowledgements()) return 0;
+  return static_cast<uint8_t>(account_.owed());
+}
+
+void Outbound::MarkAcknowledged() {
+  account_.acknowledged = account_.received;
+  account_.wanted = false;
 }
 
 bool Outbound::AppendDelivery(llp::UlpduWriter& out, const DeliveryMessage& message) {
@@ -95,6 +108,8 @@ bool Outbound::OnAcknowledged(uint32_t sequence) {
   OnTransmitted(transmitted_);
   return true;
 }
+
+bool Outbound::OnAcknowledgedAlong(uint8_t count) { return account_.reliable() && OnAcknowledged(heard_ + count); }
 
 bool Outbound::OnNotReady(const DeliveryMessage& message) {
   if (stalled_ || resume_ || !OnAcknowledged(message.sequence) || acknowledged_ != message.sequence) return false;

@@ -40,6 +40,7 @@ class Outbound {
   void Greet() { greeting_ = true; }               // an acknowledgement although none is owed
   // What the peer says of our requests. False: it cannot be true, and the stream is to end.
   bool OnAcknowledged(uint32_t sequence);
+  bool OnAcknowledgedAlong(uint8_t count);  // beside a ULPDU
   bool OnNotReady(const DeliveryMessage& message);
   void Resume();
   bool waiting_for_receiver() const { return stalled_; }
@@ -76,6 +77,9 @@ class Outbound {
   // What is to be said of delivery; `along`: other things go out anyway.
   bool TransmitDelivery(llp::UlpduWriter& out, bool along);
   bool AppendDelivery(llp::UlpduWriter& out, const DeliveryMessage& message);
+  // Requests that are to be acknowledged, where that is all there is to say and the wire carries it beside the next ULPDU; else 0.
+  uint8_t AcknowledgedAlong(const llp::UlpduWriter& out) const;
+  void MarkAcknowledged();
   bool owes_delivery() const {
     return account_.reliable() && (resume_ || account_.refused || greeting_ || (acknowledge_now_ && account_.owed() != 0));
   }

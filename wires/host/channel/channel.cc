@@ -138,18 +138,18 @@ bool Channel::HasRoom(size_t payload_length, size_t payload_pieces) const {
   return false;
 }
 
-void Channel::Append(ByteSpan header, std::span<const iovec> payload, bool volatile_payload) {
+void Channel::AppendAcknowledging(ByteSpan header, std::span<const iovec> payload, bool volatile_payload, uint8_t acknowledged) {
   placed_ = false;
   if (out_ != Way::kRing) return tcp_->writer().Append(header, payload, volatile_payload);
   const size_t length = TotalLength(payload);
   appended_ += FpduLength(header.size() + length);
-  if (PlaceByOurselves(header, payload, length)) return;
+  if (acknowledged == 0 && PlaceByOurselves(header, payload, length)) return;  // else the peer's program could find it first
   if (GoesByReference(length)) {
     WEFT_CHECK(!volatile_payload);  // inline data and control messages are short
     const uint64_t before = appended_ - FpduLength(header.size() + length);
-    references_.Add(producer_.AppendReference(header, payload, length), before, payload, length);
+    references_.Add(producer_.AppendReference(header, payload, length, acknowledged), before, payload, length);
   } else {
-    producer_.AppendUlpdu(header, payload, length);
+    producer_.AppendUlpdu(header, payload, length, acknowledged);
   }
   if (sink_->TouchesMemory(header)) to_place_ = producer_.head();
   to_tell_ = producer_.head();

@@ -91,7 +91,11 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
   // llp::UlpduWriter
   size_t max_ulpdu() const override;
   bool HasRoom(size_t payload_length, size_t payload_pieces) const override;
-  void Append(ByteSpan header, std::span<const iovec> payload, bool volatile_payload) override;
+  void Append(ByteSpan header, std::span<const iovec> payload, bool volatile_payload) override {
+    AppendAcknowledging(header, payload, volatile_payload, 0);
+  }
+  bool CarriesAcknowledgements() const override { return out_ == Way::kRing; }
+  void AppendAcknowledging(ByteSpan header, std::span<const iovec> payload, bool volatile_payload, uint8_t acknowledged) override;
   bool placed() const override { return placed_; }
   uint64_t appended() const override { return appended_ + tcp_->writer().appended(); }
 

@@ -134,7 +134,7 @@ bool Channel::DeliverUlpdu(const Consumer::Record& record, Received* received) {
   const size_t head_length = std::min<size_t>(record.length, head.size());
   std::memcpy(head.data(), record.bytes.data(), head_length);
   std::atomic_signal_fence(std::memory_order_seq_cst);  // a copy is a copy
-  llp::UlpduPlan plan;
+  llp::UlpduPlan plan{.acknowledged = record.acknowledged};
   received->bytes += FpduLength(record.length);
   if (!sink_->Begin(record.length, ByteSpan(head).first(head_length), &plan)) {
     received->kind = Received::Kind::kStopped;
@@ -182,7 +182,7 @@ bool Channel::DeliverPlaced(const Consumer::Record& record, llp::Received* recei
 }
 
 bool Channel::DeliverReference(const Consumer::Record& record, Received* received) {
-  llp::UlpduPlan plan;
+  llp::UlpduPlan plan{.acknowledged = record.acknowledged};
   received->bytes += FpduLength(record.length);
   received->kind = Received::Kind::kStopped;
   if (!we_read_) {

@@ -18,6 +18,8 @@
 namespace weft::host {
 namespace {
 
+// Of what lies in the memory. Processes of different ones do not find each other, and stay on TCP.
+constexpr int kRevision = 2;
 constexpr int kBacklog = 1024;
 constexpr int kMostVisitorsAtOnce = 256;
 constexpr uid_t kOverflowUser = 65534;  // whom the kernel names for users that a name space does not have
@@ -25,7 +27,7 @@ constexpr uid_t kOverflowUser = 65534;  // whom the kernel names for users that 
 socklen_t AddressOf(uint64_t point, sockaddr_un* address) {
   *address = {};
   address->sun_family = AF_UNIX;  // and an empty path: the name is abstract, and no file
-  const int length = std::snprintf(address->sun_path + 1, sizeof address->sun_path - 1, "weft-host-%016llx", static_cast<unsigned long long>(point));
+  const int length = std::snprintf(address->sun_path + 1, sizeof address->sun_path - 1, "weft-host-%d-%016llx", kRevision, static_cast<unsigned long long>(point));
   return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + static_cast<size_t>(length));
 }
 

@@ -28,6 +28,7 @@ Consumer::Look Consumer::Next(Record* record) {
     const size_t room = to_end * kLine - sizeof(RecordHead);
     record->kind = static_cast<Kind>(ReadOnce(head.kind));
     record->length = ReadOnce(head.length);
+    record->acknowledged = ReadOnce(head.acknowledged);
     PrefetchBehind(head);
     switch (record->kind) {
       case Kind::kUlpdu:

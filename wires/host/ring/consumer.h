@@ -27,6 +27,7 @@ class Consumer {
     Kind kind = Kind::kUlpdu;
     uint32_t length = 0;  // of the ULPDU, 1 to kMostUlpdu
     uint32_t lines = 0;
+    uint8_t acknowledged = 0;  // kUlpdu, kReference
     ByteSpan bytes;       // kUlpdu: of the ULPDU
     size_t header_length = 0;              // kReference, kPlaced: 1 to less than `length`
     std::array<uint8_t, kHeaderRoom> header;  // these: a copy

@@ -12,8 +12,10 @@
 //
 //       0                                8               12   13   14   15   16
 //      +--------------------------------+----------------+----+----+----+----+
-//      |             stamp              |     length     |kind| pcs| hdr| 0  |
+//      |             stamp              |     length     |kind| pcs| hdr| ack|
 //      +--------------------------------+----------------+----+----+----+----+
+// ack: of requests that the consumer sent, so many more than before were carried out (rdmap/delivery.h); 0 to 255, beside kUlpdu and kReference.
+//
 //   kUlpdu      then `length` bytes: the ULPDU
 //   kReference  then a claim (8), room for a header of `hdr` bytes (24), and `pcs` pieces of the producer's memory (address 8, length 8): the
 //               ULPDU is the header and, behind it, what the pieces hold
@@ -40,7 +42,7 @@ enum class Kind : uint8_t { kUlpdu = 1, kReference = 2, kSkip = 3, kMoved = 4, k
 struct RecordHead {
   std::atomic<uint64_t> stamp;
   uint32_t length;
-  uint8_t kind, pieces, header, reserved;
+  uint8_t kind, pieces, header, acknowledged;
 };
 static_assert(sizeof(RecordHead) == 16);
 

@@ -40,11 +40,12 @@ void Producer::Publish(RecordHead& record, size_t record_bytes) {
   head_ += LinesFor(record_bytes);
 }
 
-void Producer::AppendUlpdu(ByteSpan header, std::span<const iovec> payload, size_t payload_length) {
+void Producer::AppendUlpdu(ByteSpan header, std::span<const iovec> payload, size_t payload_length, uint8_t acknowledged) {
   const size_t length = header.size() + payload_length;
   RecordHead& record = Reserve(RecordBytes(length));
   record.length = static_cast<uint32_t>(length);
   record.kind = static_cast<uint8_t>(Kind::kUlpdu);
+  record.acknowledged = acknowledged;
   auto* to = reinterpret_cast<uint8_t*>(&record + 1);
   std::memcpy(to, header.data(), header.size());
   to += header.size();
@@ -58,12 +59,13 @@ void Producer::AppendUlpdu(ByteSpan header, std::span<const iovec> payload, size
   Publish(record, RecordBytes(length));
 }
 
-uint64_t Producer::AppendReference(ByteSpan header, std::span<const iovec> payload, size_t payload_length) {
+uint64_t Producer::AppendReference(ByteSpan header, std::span<const iovec> payload, size_t payload_length, uint8_t acknowledged) {
   WEFT_CHECK(header.size() <= kHeaderRoom && payload.size() <= kMostPieces);
   const size_t bytes = ReferenceRecordBytes(payload.size());
   RecordHead& record = Reserve(bytes);
   record.length = static_cast<uint32_t>(header.size() + payload_length);
   record.kind = static_cast<uint8_t>(Kind::kReference);
+  record.acknowledged = acknowledged;
   record.pieces = static_cast<uint8_t>(payload.size());
   record.header = static_cast<uint8_t>(header.size());
   Reference& reference = ReferenceAt(head_);

@@ -23,10 +23,11 @@ class Producer {
   static size_t ReferenceRecordBytes(size_t pieces) { return sizeof(RecordHead) + kReferenceBytes + pieces * sizeof(Piece); }
 
   // After HasRoom(). The consumer can see the record at once; whether it looks, TakeBell() says.
-  void AppendUlpdu(ByteSpan header, std::span<const iovec> payload, size_t payload_length);
+  // `acknowledged`: stands beside the ULPDU.
+  void AppendUlpdu(ByteSpan header, std::span<const iovec> payload, size_t payload_length, uint8_t acknowledged = 0);
   // The pieces stay where they are until passed(). `header` has at most kHeaderRoom bytes, and there are at most kMostPieces pieces.
   // Returns the line on which the record begins.
-  uint64_t AppendReference(ByteSpan header, std::span<const iovec> payload, size_t payload_length);
+  uint64_t AppendReference(ByteSpan header, std::span<const iovec> payload, size_t payload_length, uint8_t acknowledged = 0);
   // `header` has at most kHeaderRoom bytes.
   void AppendPlaced(ByteSpan header, size_t payload_length);
   void AppendSignal(Kind kind);
