@@ -83,6 +83,7 @@ Requester::Requester(MemoryTable& memory, const QueuePairOptions& options, const
       user_(user),
       roce_(roce),
       completer_(completer),
+      recent_(memory, user),
       sends_(options_.capabilities.max_send_wr, options_.capabilities.max_send_sge, options_.capabilities.max_inline_data) {}
 
 rdmap::Request* Requester::Next(const Terms& terms, uint64_t limit, const transport::SocketAddress& peer) {
@@ -127,7 +128,7 @@ bool Requester::Resolve(uint64_t count, const Terms& terms) {
       entry.request.sink_offset = ddp::TaggedOffset(element.addr);
     }
     if (element.length == 0) continue;
-    uint8_t* bytes = memory_.ResolveLocal(*options_.pd, element.lkey, element.addr, element.length, is_read, is_read && !roce_, user_);
+    uint8_t* bytes = recent_.Resolve(*options_.pd, element.lkey, element.addr, element.length, is_read, is_read && !roce_);
     if (bytes == nullptr) {
       entry.status = IBV_WC_LOC_PROT_ERR;
       return false;

@@ -10,6 +10,7 @@
 #include "rdmap/request.h"
 #include "rdmap/terminate.h"
 #include "sim/memory/memory.h"
+#include "sim/memory/recent_region.h"
 #include "sim/connection/completer.h"
 #include "sim/queues/queue_pair_options.h"
 #include "sim/queues/send_queue.h"
@@ -93,6 +94,7 @@ class Requester {
   const MemoryUser user_;
   const bool roce_;
   Completer& completer_;
+  RecentRegion recent_;
   SendQueue sends_;
   bool failed_ = false;
   std::optional<Revocation> revocation_;

@@ -19,6 +19,7 @@ Responder::Responder(MemoryTable& memory, const QueuePairOptions& options, const
       options_(options),
       user_(user),
       completer_(completer),
+      recent_(memory, user),
       receives_(options_.shared_receives || options_.xrc ? kMostTaken : options_.capabilities.max_recv_wr,
                 options_.xrc                ? kMaxSge
                 : options_.shared_receives ? options_.shared_receives->max_sge()
@@ -85,7 +86,7 @@ std::optional<rdmap::ReceiveTarget> Responder::TakeReceive(const transport::Sock
   for (int i = 0; i < entry.pieces; ++i) {
     const ibv_sge& element = receives_.elements(count)[i];
     if (element.length == 0) continue;
-    uint8_t* bytes = memory_.ResolveLocal(receive_pd(), element.lkey, element.addr, element.length, true, false, user_);
+    uint8_t* bytes = recent_.Resolve(receive_pd(), element.lkey, element.addr, element.length, true, false);
     if (bytes == nullptr) {
       LogWarning(Format("qp 0x%x: receive %llu names memory (lkey 0x%08x, address 0x%llx, %u bytes) that it cannot use: %s",
                         completer_.number(), static_cast<unsigned long long>(entry.id), element.lkey,

@@ -152,6 +152,7 @@ Result<RegionInfo, int> MemoryTable::Reregister(ddp::STag stag, Pd& pd, uint64_t
   slot->pd = pd.id;
   slot->info = {stag, address, offset, length, access};
   slot->valid = true;
+  changes_.fetch_add(1, std::memory_order_release);
   return slot->info;
 }
 
@@ -178,6 +179,7 @@ int MemoryTable::Deregister(ddp::STag stag, RegionInfo* was) {
     if (slot->windows != 0) return EBUSY;
     Tell(was, *slot);
     slot->live = slot->valid = false;
+    changes_.fetch_add(1, std::memory_order_release);
   }
   ReturnSlot(stag);
   return 0;
@@ -247,6 +249,15 @@ uint8_t* MemoryTable::ResolveLocal(const Pd& pd, uint32_t lkey, uint64_t address
   return memory.ok() ? *memory : nullptr;
 }
 
+std::optional<RegionInfo> MemoryTable::FindLocal(const Pd& pd, uint32_t lkey, const MemoryUser& who) {
+  Slot* slot = Find(ddp::STag(lkey));
+  if (slot == nullptr) return std::nullopt;
+  std::lock_guard lock(*slot);
+  if (!slot->valid || slot->kind != Kind::kRegion || slot->stag().value != lkey || slot->pd != pd.id) return std::nullopt;
+  slot->info.users |= who.as;
+  return slot->info;
+}
+
 std::string MemoryTable::ExplainLocal(const Pd& pd, uint32_t lkey, uint64_t address, uint32_t length, bool write, bool remote_write) {
   if (ResolveLocal(pd, lkey, address, length, write, remote_write) != nullptr) return {};
   Slot* slot = Find(ddp::STag(lkey));
@@ -287,7 +298,10 @@ bool MemoryTable::Invalidate(const Pd& pd, ddp::STag stag, WindowOwner owner, Re
     if (slot->kind == Kind::kWindow2 && slot->owner != owner) return false;
     Tell(was, *slot);
     slot->valid = false;
-    if (slot->kind == Kind::kRegion) return true;
+    if (slot->kind == Kind::kRegion) {
+      changes_.fetch_add(1, std::memory_order_release);
+      return true;
+    }
     left = slot->region;
     users = slot->info.users;
   }

@@ -111,9 +111,13 @@ class MemoryTable {
                                                      const MemoryUser& who = {}, ddp::STag* region = nullptr);
   // All of a region that a peer may write to, and that is in memory for good: neither a window nor on demand. nullopt: there is none.
   std::optional<RegionInfo> FindOpen(const Pd& pd, ddp::STag stag, const MemoryUser& who);
+  // Grows before anybody is asked to let go of a region: what was known of one before may not be true any more.
+  uint64_t changes() const { return changes_.load(std::memory_order_acquire); }
   // Memory of a scatter/gather element of a work request. nullptr: invalid key, range or rights.
   uint8_t* ResolveLocal(const Pd& pd, uint32_t lkey, uint64_t address, uint32_t length, bool write, bool remote_write,
                         const MemoryUser& who = {});
+  // The region of such an element, if it is one, with IBV_ACCESS_ON_DEMAND or without; nullopt: ResolveLocal() knows what it is.
+  std::optional<RegionInfo> FindLocal(const Pd& pd, uint32_t lkey, const MemoryUser& who);
   // Why ResolveLocal() refused, with what the region is, in words for a program's author; empty: it would not.
   std::string ExplainLocal(const Pd& pd, uint32_t lkey, uint64_t address, uint32_t length, bool write, bool remote_write);
   // Local invalidate: the STag stays allocated but is refused from now on. False: it cannot be: unknown, a region to which windows are
@@ -147,6 +151,7 @@ class MemoryTable {
   uint32_t Unscramble(uint32_t index) const;
 
   std::array<std::atomic<Slot*>, kChunks> chunks_{};
+  std::atomic<uint64_t> changes_{1};
   std::array<uint32_t, 4> keys_;
   std::mutex windows_mutex_;          // one at a time binds, unbinds or deregisters; locked before slots
   std::mutex mutex_;                  // guards what follows

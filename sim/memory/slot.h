@@ -1,9 +1,9 @@
 #ifndef SIM_MEMORY_SLOT_H_
 #define SIM_MEMORY_SLOT_H_
 
-#include <atomic>
 #include <cstdint>
 
+#include "base/spin_lock.h"
 #include "sim/memory/memory.h"
 
 namespace weft::sim {
@@ -11,7 +11,7 @@ namespace weft::sim {
 // A place of the table. Guarded by its lock, a spin lock held for a few instructions; slots are never freed, so a stale STag finds
 // a slot that does not match.
 struct MemoryTable::Slot {
-  std::atomic_flag mutex = ATOMIC_FLAG_INIT;
+  SpinLock mutex;
   Kind kind = Kind::kRegion;
   bool live = false;
   bool valid = false;   // false: invalidated; a window that is not bound
@@ -23,11 +23,8 @@ struct MemoryTable::Slot {
   ddp::STag region;     // that the window is bound to
   RegionInfo info;
 
-  void lock() {
-    while (mutex.test_and_set(std::memory_order_acquire)) {
-    }
-  }
-  void unlock() { mutex.clear(std::memory_order_release); }
+  void lock() { mutex.lock(); }
+  void unlock() { mutex.unlock(); }
   ddp::STag stag() const { return ddp::STag(index << 8 | key); }
 };
 

@@ -81,7 +81,7 @@ class QueuePair::EngineLock {
 
  private:
   QueuePair& qp_;
-  std::unique_lock<std::mutex> lock_;
+  std::unique_lock<Mutex> lock_;
 };
 
 QueuePair::QueuePair(Adapter& adapter, PeerFinder* peers, uint32_t number, QueuePairOptions options)
@@ -189,11 +189,13 @@ void QueuePair::FlushDeferred() {
 }
 
 void QueuePair::Ring() {
-  doorbell_.store(true, std::memory_order_seq_cst);
-  while (doorbell_.load(std::memory_order_seq_cst)) {
+  do {
     std::unique_lock engine(engine_mutex_, std::try_to_lock);
-    if (!engine.owns_lock()) return;  // its owner sees the doorbell after it lets go
-    doorbell_.store(false, std::memory_order_seq_cst);
+    if (!engine.owns_lock()) {
+      doorbell_.store(true, std::memory_order_seq_cst);
+      if (!engine.try_lock()) return;  // its owner sees the doorbell after it lets go
+    }
+    if (doorbell_.load(std::memory_order_seq_cst)) doorbell_.store(false, std::memory_order_seq_cst);
     if (connection_ != nullptr) {
       connection_->Send();
       patience_.Watch();
@@ -208,7 +210,7 @@ void QueuePair::Ring() {
       engine.release();
       EngineLock deliver_after(*this, std::adopt_lock);
     }
-  }
+  } while (doorbell_.load(std::memory_order_seq_cst));
 }
 
 int QueuePair::PostReceive(ibv_recv_wr* list, ibv_recv_wr** bad) {
@@ -335,7 +337,7 @@ void QueuePair::ForgetRegion(const RegionInfo& gone) {
   if (connection_ != nullptr) connection_->ForgetRegion(gone, std::nullopt);
 }
 
-void QueuePair::CarryOutRevocation(std::unique_lock<std::mutex>& engine) {
+void QueuePair::CarryOutRevocation(std::unique_lock<Mutex>& engine) {
   const Requester::Revocation now = requester_.BeginRevocation();
   if (now.gone.owner != memory_user_.owner) {
     engine.unlock();

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "llp/channel.h"
 #include "sim/connection/connection.h"
 #include "sim/connection/patience.h"
@@ -148,7 +149,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   bool HasToDeliver() const { return !news_.empty() || requester_.revocation_waits(); }
   void Deliver(const std::vector<News>& news, ConnectionObserver* observer);  // without
   // What a request takes away from peers is forgotten by other queue pairs, for which the engine is let go.
-  void CarryOutRevocation(std::unique_lock<std::mutex>& engine);
+  void CarryOutRevocation(std::unique_lock<Mutex>& engine);
 
   int ModifyIwarp(const ibv_qp_attr& attributes, int mask);  // without
   int ModifyRoce(const ibv_qp_attr& attributes, int mask);   // without
@@ -184,7 +185,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   std::recursive_mutex news_mutex_;
   std::atomic<bool> destroyed_{false};
 
-  mutable std::mutex engine_mutex_;  // guards everything below
+  mutable Mutex engine_mutex_;  // guards everything below
   Completer completer_;
   Requester requester_;
   Responder responder_;

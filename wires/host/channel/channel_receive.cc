@@ -89,8 +89,8 @@ Received Channel::ReceiveFromRing(unsigned most) {
     if (watchman_->lent() || consumer_.asleep() || consumer_.Sleep()) break;
     consumer_.StayAwake();
   }
-  // Who waits for room is woken once, when there is a lot of it.
-  if (consumer_.unpublished() != 0 || owes_bell_) Publish();
+  // Who waits for room is woken once, when there is a lot of it. A program that looks again at once has its message first.
+  if (owes_bell_ || (consumer_.unpublished() != 0 && (received.bytes == 0 || !watchman_->lent()))) Publish();
   if (received.kind == Received::Kind::kNothing && received.bytes != 0) received.kind = Received::Kind::kSome;
   return received;
 }
