@@ -9,10 +9,6 @@
 namespace weft::ddp {
 namespace {
 
-constexpr uint8_t kTaggedBit = 0x80;
-constexpr uint8_t kLastBit = 0x40;
-constexpr uint8_t kVersionMask = 0x03;
-
 // The checks that both models share; `length` is the header's.
 std::optional<HeaderError> CheckControl(ByteSpan bytes, bool tagged, size_t length) {
   if (bytes.empty()) return HeaderError::kTruncated;
@@ -24,14 +20,6 @@ std::optional<HeaderError> CheckControl(ByteSpan bytes, bool tagged, size_t leng
 }
 
 }  // namespace
-
-ControlField ControlField::Parse(uint8_t byte) {
-  return {(byte & kTaggedBit) != 0, (byte & kLastBit) != 0, static_cast<uint8_t>(byte & kVersionMask)};
-}
-
-uint8_t ControlField::Serialize() const {
-  return static_cast<uint8_t>((tagged ? kTaggedBit : 0) | (last ? kLastBit : 0) | (version & kVersionMask));
-}
 
 Result<TaggedHeader, HeaderError> TaggedHeader::Parse(ByteSpan bytes) {
   if (auto error = CheckControl(bytes, /*tagged=*/true, kLength)) return *error;

@@ -20,8 +20,16 @@ struct ControlField {
   bool last = false;
   uint8_t version = kVersion;  // 2 bits
 
-  static ControlField Parse(uint8_t byte);  // Rsvd is not checked, as the RFC asks
-  uint8_t Serialize() const;
+  // Rsvd is not checked, as the RFC asks.
+  static constexpr ControlField Parse(uint8_t byte) {
+    return {(byte & kTaggedBit) != 0, (byte & kLastBit) != 0, static_cast<uint8_t>(byte & kVersionMask)};
+  }
+  constexpr uint8_t Serialize() const {
+    return static_cast<uint8_t>((tagged ? kTaggedBit : 0) | (last ? kLastBit : 0) | (version & kVersionMask));
+  }
+
+ private:
+  static constexpr uint8_t kTaggedBit = 0x80, kLastBit = 0x40, kVersionMask = 0x03;
 };
 
 enum class HeaderError : uint8_t {

@@ -7,7 +7,7 @@
 
 namespace weft::ddp {
 
-size_t IovecCursor::Take(size_t length, std::span<iovec> out, size_t* pieces) {
+size_t IovecCursor::TakeSeveral(size_t length, std::span<iovec> out, size_t* pieces) {
   size_t taken = 0;
   size_t count = 0;
   while (taken < length && !list_.empty()) {

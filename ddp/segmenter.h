@@ -20,9 +20,17 @@ class IovecCursor {
 
   // The next bytes, at most `length`, as pieces in `out`; empty pieces are left out. Returns how many bytes: fewer when
   // `out` is full or the list ends. `*pieces` is set to the number of pieces.
-  size_t Take(size_t length, std::span<iovec> out, size_t* pieces);
+  size_t Take(size_t length, std::span<iovec> out, size_t* pieces) {
+    if (length == 0 || list_.empty() || list_.front().iov_len - offset_ < length || out.empty()) return TakeSeveral(length, out, pieces);
+    out[0] = {static_cast<uint8_t*>(list_.front().iov_base) + offset_, length};
+    offset_ += length;
+    *pieces = 1;
+    return length;
+  }
 
  private:
+  size_t TakeSeveral(size_t length, std::span<iovec> out, size_t* pieces);
+
   std::span<const iovec> list_;
   size_t offset_ = 0;  // within the first of list_
 };

@@ -105,6 +105,8 @@ class Channel {
   virtual void EndLend() {}
   // Neither is output blocked nor does a watch say that it is not any more: a look that found nothing to receive is over.
   virtual bool quiet() const = 0;
+  // Whether a step of a thread that spins would find nothing to do, as far as that is told by a glance; the channel is lent.
+  virtual bool idle() const { return false; }
 
   // --- the end ---
 

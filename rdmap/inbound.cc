@@ -27,10 +27,38 @@ bool Inbound::Begin(size_t length, ByteSpan head, llp::UlpduPlan* plan) {
   dropped_ = false;
   if (plan->acknowledged != 0 && !outbound_.OnAcknowledgedAlong(plan->acknowledged)) return Fail(Error::kUnspecifiedOperation);
 
+  if (IsWholeSend(head)) [[likely]] return in_segment_ = BeginWholeSend(head, plan);
   const bool tagged = !head.empty() && ddp::ControlField::Parse(head[0]).tagged;
   const bool accepted = tagged ? BeginTagged(head, plan) : BeginUntagged(head, plan);
   in_segment_ = accepted;
   return accepted;
+}
+
+// A plain Send in one segment, as most are short, on a stream on which nothing else is to be seen to.
+bool Inbound::IsWholeSend(ByteSpan head) const {
+  constexpr uint8_t kAcknowledge = ControlByte{.acknowledge = true}.Serialize() ^ ControlByte{}.Serialize();
+  constexpr uint8_t kUntaggedAndLast = ddp::ControlField{.tagged = false, .last = true}.Serialize();
+  if (head.size() < ddp::UntaggedHeader::kLength || head[0] != kUntaggedAndLast) return false;
+  if ((head[1] & ~kAcknowledge) != ControlByteOf(Opcode::kSend)) return false;
+  const ddp::UntaggedQueue& queue = queues_[kSendQueue];
+  if (awaiting_rtr_ || account_.dropping || account_.targeted || queue.message_open()) return false;
+  ByteReader reader(head.subspan(2 + sizeof(uint32_t)));  // behind what DDP reserves for its ULP
+  return reader.U32() == kSendQueue && reader.U32() == queue.next_msn().value && reader.U32() == 0;
+}
+
+bool Inbound::BeginWholeSend(ByteSpan head, llp::UlpduPlan* plan) {
+  info_ = open_send_ = FindOpcode(Opcode::kSend);
+  acknowledge_ = ControlByte::Parse(head[1]).acknowledge;
+  last_ = true;
+  swallow_rtr_ = unplaced_send_ = has_immediate_ = false;
+  word_ = 0;
+  payload_length_ = segment_.length - ddp::UntaggedHeader::kLength;
+  plan->header_length = ddp::UntaggedHeader::kLength;
+  plan->payload = {};
+  receive_ = {};
+  if (!TakeReceive(plan)) return dropped_;
+  receive_cursor_ = ddp::IovecCursor(receive_.memory);
+  return PlaceSend(plan);
 }
 
 bool Inbound::BeginTagged(ByteSpan head, llp::UlpduPlan* plan) {
@@ -58,8 +86,7 @@ bool Inbound::BeginTagged(ByteSpan head, llp::UlpduPlan* plan) {
   return Place(*header, Access::kRemoteWrite, plan);
 }
 
-bool Inbound::SelectTarget() {
-  if (!account_.targeted || account_.target_selected) return true;
+bool Inbound::SelectNewTarget() {
   if (awaiting_rtr_ && account_.target == 0) return true;  // the RTR is for nobody
   account_.target_selected = host_.SelectTarget(account_.target);
   return account_.target_selected || Fail(ddp::Error::kInvalidQueue);
@@ -175,12 +202,16 @@ bool Inbound::BeginSend(const ddp::UntaggedHeader& header, llp::UlpduPlan* plan)
     if (!swallow_rtr_ && !TakeReceive(plan)) return dropped_;
     receive_cursor_ = ddp::IovecCursor(receive_.memory);
   }
+  word_ = header.rsvd_ulp_word;
+  return PlaceSend(plan);
+}
+
+bool Inbound::PlaceSend(llp::UlpduPlan* plan) {
   if (unplaced_send_) {
     plan->discard = true;
     return true;
   }
-  if (auto error = queue.CheckRoom(payload_length_, receive_.length)) return Fail(*error);
-  word_ = header.rsvd_ulp_word;
+  if (auto error = queues_[kSendQueue].CheckRoom(payload_length_, receive_.length)) return Fail(*error);
   size_t pieces = 0;
   const size_t taken = receive_cursor_.Take(payload_length_, pieces_, &pieces);
   WEFT_CHECK(taken == payload_length_);  // a receive has at most kMaxPieces pieces, and the length it says

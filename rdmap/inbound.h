@@ -50,6 +50,9 @@ class Inbound {
  private:
   // One segment of an untagged message that is no Send.
   bool BeginControl(const ddp::UntaggedHeader& header, MutableByteSpan buffer, llp::UlpduPlan* plan);
+  bool IsWholeSend(ByteSpan head) const;
+  bool BeginWholeSend(ByteSpan head, llp::UlpduPlan* plan);
+  bool PlaceSend(llp::UlpduPlan* plan);
   bool BeginTagged(ByteSpan head, llp::UlpduPlan* plan);
   bool BeginUntagged(ByteSpan head, llp::UlpduPlan* plan);
   bool BeginReadResponse(const ddp::TaggedHeader& header);
@@ -59,7 +62,8 @@ class Inbound {
   // A receive for the message that begins. False: the stream failed, or (reliable) the segment is dropped: `plan` says so.
   bool TakeReceive(llp::UlpduPlan* plan);
   // The host knows whom the current segment is for. False: the stream failed, there is no such target.
-  bool SelectTarget();
+  bool SelectTarget() { return !account_.targeted || account_.target_selected || SelectNewTarget(); }
+  bool SelectNewTarget();
   // The current segment is a request that the peer will send again.
   bool Drop(llp::UlpduPlan* plan);
   // Payload of a tagged segment into the memory that the host names.

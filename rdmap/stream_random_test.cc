@@ -61,6 +61,7 @@ class Session {
     refusals_ += a_->host.refusals + b_->host.refusals;
   }
   int refusals() const { return refusals_; }
+  uint64_t carried() const { return carried_; }  // acknowledgements that stood beside a segment
 
  private:
   uint32_t Below(uint32_t bound) { return static_cast<uint32_t>(random_() % bound); }
@@ -74,6 +75,7 @@ class Session {
         // What waits was cut for the old size, so the size changes only between.
         if (from.wire.empty()) from.wire.set_max_ulpdu(RandomSegment());
         from.wire.set_room(from.wire.size() + 1 + Below(5));
+        from.wire.set_carries_acknowledgements(Below(2) != 0);
         const bool had_work = from.stream.HasWork();
         const bool sent = from.stream.Transmit(from.wire);
         EXPECT_EQ(sent, had_work);
@@ -90,10 +92,13 @@ class Session {
         }
         return more || from.host.not_ready;
       }
-      default:
+      default: {
         if (from.wire.empty()) return false;
-        Deliver(to.stream, from.wire.Take());
+        const testing::Bytes segment = from.wire.Take();
+        Deliver(to.stream, segment, from.wire.taken_acknowledged());
+        carried_ += from.wire.taken_acknowledged();
         return true;
+      }
     }
   }
 
@@ -105,6 +110,7 @@ class Session {
 
   const bool reliable_;
   int refusals_ = 0;
+  uint64_t carried_ = 0;
   std::mt19937 random_;
   std::unique_ptr<Endpoint> a_, b_;
   std::unique_ptr<Workload> to_b_, to_a_;
@@ -117,15 +123,18 @@ TEST_P(StreamPair, KeepsMemoryAndCompletionsLikeTheModel) {
   uint32_t last = 100;
   if (const char* seed = std::getenv("SEED")) first = last = static_cast<uint32_t>(std::strtoul(seed, nullptr, 0));
   int refusals = 0;
+  uint64_t carried = 0;
   for (uint32_t seed = first; seed <= last; ++seed) {
     SCOPED_TRACE("SEED=" + std::to_string(seed));
     Session session(seed, GetParam());
     session.Go(20);
     refusals += session.refusals();
+    carried += session.carried();
     if (HasFailure()) break;
   }
   if (first != last) {
     EXPECT_EQ(refusals > 100, GetParam().delivery == Delivery::kReliable) << refusals;
+    EXPECT_EQ(carried > 100, GetParam().delivery == Delivery::kReliable) << carried;
   }
 }
 

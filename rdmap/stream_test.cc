@@ -366,6 +366,89 @@ TEST(ReliableStream, AMessageTakesAlongOnlyWhatThePeerWaitsFor) {
   }
 }
 
+// Ends of a wire that carries acknowledgements beside what goes over it anyway.
+class CarryingStream : public ::testing::Test {
+ protected:
+  CarryingStream() {
+    for (testing::Endpoint* end : {&a_, &b_}) {
+      end->wire.set_carries_acknowledgements(true);
+      for (int i = 0; i < 4; ++i) end->host.PostReceive({3000});
+    }
+  }
+  static void Send(testing::Endpoint& from, bool acknowledge = true) {
+    Request request;
+    request.opcode = Opcode::kSend;
+    request.acknowledge = acknowledge;
+    from.host.Post(request, Pattern(10));
+  }
+
+  testing::Endpoint a_{{.ird = 4, .ord = 4, .delivery = Delivery::kReliable}}, b_{{.ird = 4, .ord = 4, .delivery = Delivery::kReliable}};
+};
+
+TEST_F(CarryingStream, AnAnswerCarriesWhatIsOwed) {
+  Send(a_);
+  Send(a_);
+  ASSERT_TRUE(Move(a_, b_));
+  Send(b_);
+  ASSERT_TRUE(b_.stream.Transmit(b_.wire));
+  ASSERT_EQ(b_.wire.size(), 1u) << "nothing but the answer";
+  EXPECT_EQ(b_.stream.unacknowledged(), 0u);
+  EXPECT_TRUE(a_.host.sent.empty());
+  const testing::Bytes answer = b_.wire.Take();
+  EXPECT_EQ(b_.wire.taken_acknowledged(), 2);
+  ASSERT_TRUE(Deliver(a_.stream, answer, b_.wire.taken_acknowledged()));
+  EXPECT_EQ(a_.stream.acknowledged(), 2u);
+  a_.stream.OnTransmitted(a_.wire.taken());
+  EXPECT_EQ(a_.host.sent.size(), 2u);
+}
+
+TEST_F(CarryingStream, WhatFindsNoRoomAcknowledgesNothing) {
+  Send(a_);
+  ASSERT_TRUE(Move(a_, b_));
+  Send(b_);
+  b_.wire.set_room(0);
+  EXPECT_FALSE(b_.stream.Transmit(b_.wire));
+  EXPECT_EQ(b_.stream.unacknowledged(), 1u);
+  EXPECT_TRUE(b_.stream.acknowledgement_wanted());
+  b_.wire.set_room(1);
+  EXPECT_TRUE(b_.stream.Transmit(b_.wire));
+  b_.wire.Take();
+  EXPECT_EQ(b_.wire.taken_acknowledged(), 1);
+}
+
+// A Write may be in the peer's memory before the peer looks at its record.
+TEST_F(CarryingStream, AWriteCarriesNone) {
+  Send(a_);
+  ASSERT_TRUE(Move(a_, b_));
+  Request request;
+  request.opcode = Opcode::kWrite;
+  b_.host.Post(request, {});
+  ASSERT_TRUE(b_.stream.Transmit(b_.wire));
+  ASSERT_EQ(b_.wire.size(), 2u) << "the acknowledgement has a segment of its own, in front";
+  b_.wire.Take();
+  EXPECT_EQ(b_.wire.taken_acknowledged(), 0);
+}
+
+TEST_F(CarryingStream, MoreThanWasSentIsALie) {
+  Send(a_);
+  ASSERT_TRUE(Move(a_, b_));
+  Send(b_);
+  ASSERT_TRUE(b_.stream.Transmit(b_.wire));
+  EXPECT_FALSE(Deliver(a_.stream, b_.wire.Take(), 2));
+  EXPECT_EQ(a_.stream.state(), StreamState::kTerminating);
+}
+
+TEST(PlainStream, IsAcknowledgedNothing) {
+  testing::Endpoint a, b;
+  a.host.PostReceive({10});
+  Request request;
+  request.opcode = Opcode::kSend;
+  b.host.Post(request, Pattern(10));
+  b.stream.Transmit(b.wire);
+  EXPECT_FALSE(Deliver(a.stream, b.wire.Take(), 1));
+  EXPECT_EQ(a.stream.state(), StreamState::kTerminating);
+}
+
 // A wire that places the payload of Writes in the peer's memory by itself.
 class PlacingWire final : public llp::UlpduWriter {
  public:

@@ -39,9 +39,9 @@ Bytes Pattern(size_t length, uint32_t seed) {
   return bytes;
 }
 
-bool Deliver(llp::UlpduSink& sink, const Bytes& segment) {
+bool Deliver(llp::UlpduSink& sink, const Bytes& segment, uint8_t acknowledged) {
   const std::vector<uint8_t> head(segment.begin(), segment.begin() + std::min(segment.size(), llp::kUlpduHeadLength));
-  llp::UlpduPlan plan;
+  llp::UlpduPlan plan{.acknowledged = acknowledged};
   if (!sink.Begin(segment.size(), head, &plan)) return false;
   WEFT_CHECK(plan.header_length <= head.size());
   if (plan.discard) return sink.End();

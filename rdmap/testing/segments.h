@@ -26,7 +26,7 @@ Bytes Pattern(size_t length, uint32_t seed = 0);
 
 // Hands one segment to `sink` as MPA would, payload copied to where the sink says. Returns what Begin, or else End,
 // said. The head has an allocation of its own, so that a read past it is seen by ASan.
-bool Deliver(llp::UlpduSink& sink, const Bytes& segment);
+bool Deliver(llp::UlpduSink& sink, const Bytes& segment, uint8_t acknowledged = 0);
 
 }  // namespace weft::rdmap::testing
 

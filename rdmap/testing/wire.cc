@@ -30,6 +30,12 @@ void Wire::Append(ByteSpan header, std::span<const iovec> payload, bool volatile
   waiting_.push_back(std::move(segment));
 }
 
+void Wire::AppendAcknowledging(ByteSpan header, std::span<const iovec> payload, bool volatile_payload, uint8_t acknowledged) {
+  WEFT_CHECK(carries_acknowledgements_ && acknowledged != 0);
+  Append(header, payload, volatile_payload);
+  waiting_.back().acknowledged = acknowledged;
+}
+
 Bytes Wire::Take() {
   WEFT_CHECK(!waiting_.empty());
   Bytes segment = std::move(waiting_.front().front);
@@ -38,6 +44,7 @@ Bytes Wire::Take() {
     segment.insert(segment.end(), bytes, bytes + piece.iov_len);
   }
   taken_ = waiting_.front().end;
+  taken_acknowledged_ = waiting_.front().acknowledged;
   waiting_.pop_front();
   return segment;
 }
@@ -48,7 +55,7 @@ bool Move(Endpoint& from, Endpoint& to) {
     moved = true;
     const Bytes segment = from.wire.Take();
     from.stream.OnTransmitted(from.wire.taken());
-    Deliver(to.stream, segment);
+    Deliver(to.stream, segment, from.wire.taken_acknowledged());
     from.stream.Transmit(from.wire);
   }
   return moved;

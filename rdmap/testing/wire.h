@@ -22,16 +22,20 @@ class Wire final : public llp::UlpduWriter {
   size_t max_ulpdu() const override { return max_ulpdu_; }
   bool HasRoom(size_t payload_length, size_t payload_pieces) const override;
   void Append(ByteSpan header, std::span<const iovec> payload, bool volatile_payload) override;
+  bool CarriesAcknowledgements() const override { return carries_acknowledgements_; }
+  void AppendAcknowledging(ByteSpan header, std::span<const iovec> payload, bool volatile_payload, uint8_t acknowledged) override;
   uint64_t appended() const override { return appended_; }
 
   void set_max_ulpdu(size_t max_ulpdu) { max_ulpdu_ = max_ulpdu; }
   // ULPDUs that may wait.
   void set_room(size_t room) { room_ = room; }
+  void set_carries_acknowledgements(bool carries) { carries_acknowledgements_ = carries; }
 
   bool empty() const { return waiting_.empty(); }
   size_t size() const { return waiting_.size(); }
   // The oldest segment as it leaves now, and the stream position behind it.
   Bytes Take();
+  uint8_t taken_acknowledged() const { return taken_acknowledged_; }  // beside it
   uint64_t taken() const { return taken_; }
 
  private:
@@ -39,12 +43,15 @@ class Wire final : public llp::UlpduWriter {
     Bytes front;                 // header, and payload if copied
     std::vector<iovec> payload;  // referenced
     uint64_t end = 0;
+    uint8_t acknowledged = 0;
   };
 
   size_t max_ulpdu_;
   size_t room_;
   uint64_t appended_ = 0;
   uint64_t taken_ = 0;
+  uint8_t taken_acknowledged_ = 0;
+  bool carries_acknowledgements_ = false;
   std::deque<Waiting> waiting_;
 };
 

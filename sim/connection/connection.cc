@@ -101,8 +101,12 @@ transport::TimerId Connection::RunAfter(transport::Duration delay, std::function
 // --- bytes ---
 
 void Connection::Step(bool eager) {
-  std::optional<CompletionQueue::EventPause> pause;
-  if (eager && reliable()) pause.emplace();  // the program may end with what it hears
+  if (!eager || !reliable()) return MoveBytes(eager);
+  const CompletionQueue::EventPause pause;  // the program may end with what it hears
+  MoveBytes(eager);
+}
+
+void Connection::MoveBytes(bool eager) {
   const bool owed = acknowledger_.wanted();
   const bool received = Receive();
   if (over()) return;
@@ -116,9 +120,13 @@ void Connection::Step(bool eager) {
       acknowledger_.Later();
     }
   }
-  Transmit();
+  if (HasToSend()) Transmit();
   CheckStream();
   if (!over()) channel_->UpdateInterest();
+}
+
+bool Connection::HasToSend() const {
+  return closing_ || !parts_.requester.all_started() || !channel_->quiet() || stream_.HasWorkBesideRequests();
 }
 
 bool Connection::StepForPoll(bool spinning, bool eager) {

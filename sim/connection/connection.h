@@ -57,6 +57,8 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   void Step(bool eager);
   // The same for a program that polls. `spinning`: it will be back at once. False: nothing came.
   bool StepForPoll(bool spinning, bool eager);
+  // StepForPoll() of a program that spins would do nothing.
+  bool idle() const { return channel_->idle() && !acknowledger_.wanted() && parts_.requester.all_started(); }
   // StepForPoll() is called over and over: nobody else need look.
   // True: nothing comes before this thread has yielded.
   bool Lend() { return channel_->Lend(); }
@@ -102,13 +104,15 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   std::optional<rdmap::AccessError> Invalidate(ddp::STag stag) override;
   bool SelectTarget(uint32_t number) override;
   rdmap::Request* NextRequest() override;
-  void Started(rdmap::Request& request) override { parts_.requester.Started(request); }
+  void Started(rdmap::Request& request) override { parts_.requester.Started(); }
   void Sent(rdmap::Request& request) override;
   void ReadDone(rdmap::Request& request) override { Sent(request); }
   void ReceiverNotReady(rdmap::Request& request, uint8_t timer) override;
 
   bool extended() const { return terms_.delivery != rdmap::Delivery::kPlain; }  // immediate data and atomics can be sent
   bool Receive();                                                               // false: there was nothing
+  void MoveBytes(bool eager);
+  bool HasToSend() const;
   void ReceiveRestOfMessage();
   void Transmit();
   void CheckStream();

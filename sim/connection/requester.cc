@@ -5,7 +5,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "base/log.h"
 #include "faults/injector.h"
 #include "sim/queues/names.h"
 
@@ -140,13 +139,10 @@ bool Requester::Resolve(uint64_t count, const Terms& terms) {
   return true;
 }
 
-void Requester::Started(const rdmap::Request& request) {
-  if (TraceEnabled()) {
-    const SendEntry& entry = sends_.entry(sends_.started);
-    Trace(Format("qp 0x%x: work request %llu begins: %s, %u bytes", completer_.number(), static_cast<unsigned long long>(entry.id),
-                 NameOf(entry.opcode), request.length));
-  }
-  ++sends_.started;
+void Requester::TraceBegin() const {
+  const SendEntry& entry = sends_.entry(sends_.started);
+  Trace(Format("qp 0x%x: work request %llu begins: %s, %u bytes", completer_.number(), static_cast<unsigned long long>(entry.id),
+               NameOf(entry.opcode), entry.request.length));
 }
 
 void Requester::Done(rdmap::Request& request) {
@@ -184,6 +180,7 @@ uint64_t Requester::Rewind(uint64_t count) {
 }
 
 void Requester::Flush(std::optional<ibv_wc_status> blame, std::optional<uint64_t> at) {
+  sends_.AwaitProducers();
   const uint64_t blamed = at.value_or(sends_.retired());
   while (!empty()) {
     SendEntry& entry = oldest();

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "base/log.h"
 #include "rdmap/request.h"
 #include "rdmap/terminate.h"
 #include "sim/memory/memory.h"
@@ -39,7 +40,10 @@ class Requester {
   // The oldest request that did not begin, if its count is below `limit` and it can be carried out; those that need no peer are carried out on
   // the way. Null: none, or revocation_waits(), or failed(). `peer`: for faults.
   rdmap::Request* Next(const Terms& terms, uint64_t limit, const transport::SocketAddress& peer);
-  void Started(const rdmap::Request& request);
+  void Started() {
+    if (TraceEnabled()) [[unlikely]] TraceBegin();
+    ++sends_.started;
+  }
   // The request is done: it, and what is done behind it, completes in order.
   void Done(rdmap::Request& request);
   void Retire();
@@ -81,6 +85,7 @@ class Requester {
 
  private:
   bool Resolve(uint64_t count, const Terms& terms);
+  void TraceBegin() const;
   // Carry out an IBV_WR_BIND_MW, an IBV_WR_LOCAL_INV, the oldest that was not started; false: not yet, or its status says why not.
   bool BindWindow(uint64_t count);
   bool InvalidateLocally(uint64_t count);

@@ -136,6 +136,7 @@ void Responder::Complete(ibv_wc_status status, const rdmap::ReceivedSend* messag
 }
 
 void Responder::Flush() {
+  receives_.AwaitProducers();
   while (receives_.completed() != receives_.posted()) {
     if (!filling()) ++receives_.taken;
     Fail(IBV_WC_WR_FLUSH_ERR);

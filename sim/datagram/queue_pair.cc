@@ -331,6 +331,7 @@ void DatagramQueuePair::CompleteReceive(ibv_wc& completion, bool solicited) {
 }
 
 void DatagramQueuePair::FlushReceives() {
+  receives_.AwaitProducers();
   while (receives_.completed() != receives_.posted()) {
     ibv_wc completion{};
     completion.wr_id = receives_.entry(receives_.completed()).id;

@@ -291,9 +291,13 @@ void QueuePair::DriveInline(bool spinning) {
     EngineLock engine(*this, std::try_to_lock);
     if (!engine.owns_lock()) return OnTurnedAway();
     if (connection_ == nullptr) return;
-    const bool came = connection_->StepForPoll(spinning, /*eager=*/false);
-    patience_.Watch();
-    if (spinning && connection_ != nullptr) hand_on = connection_->Lend() && !came;
+    if (spinning && connection_->idle()) {
+      hand_on = connection_->Lend();
+    } else {
+      const bool came = connection_->StepForPoll(spinning, /*eager=*/false);
+      patience_.Watch();
+      if (spinning && connection_ != nullptr) hand_on = connection_->Lend() && !came;
+    }
   }
   if (hand_on) sched_yield();
 }

@@ -55,10 +55,11 @@ int CompletionQueue::Take(int count, ibv_wc* out, uint64_t* stamps) {
   std::lock_guard lock(mutex_);
   const size_t queued = queued_.load(std::memory_order_relaxed);
   const size_t taken = std::min(queued, static_cast<size_t>(count));
+  const size_t size = ring_.size();
   for (size_t i = 0; i < taken; ++i) {
     out[i] = ring_[first_];
-    if (stamps != nullptr) stamps[i] = stamps_[first_];
-    if (++first_ == ring_.size()) first_ = 0;
+    if (stamps != nullptr) [[unlikely]] stamps[i] = stamps_[first_];
+    if (++first_ == size) first_ = 0;
   }
   queued_.store(queued - taken, std::memory_order_release);
   taken_.store(taken_.load(std::memory_order_relaxed) + taken, std::memory_order_relaxed);
@@ -267,14 +268,15 @@ bool CompletionQueue::Push(const ibv_wc& completion, bool solicited) {
   bool notify = false, arm = false;
   {
     std::lock_guard lock(mutex_);
+    const size_t size = ring_.size();
     size_t queued = queued_.load(std::memory_order_relaxed);
-    if (queued == ring_.size() && features_.ignore_overrun) [[unlikely]] {
-      if (++first_ == ring_.size()) first_ = 0;
+    if (queued == size && features_.ignore_overrun) [[unlikely]] {
+      if (++first_ == size) first_ = 0;
       --queued;
     }
-    if (queued < ring_.size() && !full) [[likely]] {
+    if (queued < size && !full) [[likely]] {
       size_t at = first_ + queued;
-      if (at >= ring_.size()) at -= ring_.size();
+      if (at >= size) at -= size;
       ring_[at] = completion;
       if (features_.timestamps) stamps_[at] = Stamp();
       queued_.store(queued + 1, std::memory_order_release);

@@ -32,7 +32,7 @@ int ReceiveQueue::Post(const ibv_recv_wr& wr) {
   if (wr.num_sge > 0) {
     std::memcpy(&elements_[(count % depth_) * max_sge_], wr.sg_list, static_cast<size_t>(wr.num_sge) * sizeof(ibv_sge));
   }
-  posted_.store(count + 1, std::memory_order_seq_cst);
+  posted_.store(count + 1, std::memory_order_release);
   return 0;
 }
 

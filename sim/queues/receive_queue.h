@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 
 #include "base/spin_lock.h"
 
@@ -21,9 +22,11 @@ class ReceiveQueue {
   int Post(ibv_recv_wr* list, ibv_recv_wr** bad);
   // One, without excluding other producers: for what comes from a shared queue, by the consumer alone.
   int Post(const ibv_recv_wr& wr);
-  uint64_t posted() const { return posted_.load(std::memory_order_seq_cst); }
+  uint64_t posted() const { return posted_.load(std::memory_order_acquire); }
 
   // Consumer.
+  // What a producer has begun to post is posted now; whoever begins later sees what was stored before.
+  void AwaitProducers() { const std::lock_guard wait(post_mutex_); }
   struct Entry {
     uint64_t id = 0;
     uint8_t pieces = 0;

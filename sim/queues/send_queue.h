@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 
 #include "base/spin_lock.h"
 #include "rdmap/request.h"
@@ -39,13 +40,14 @@ class SendQueue {
   // ibv_post_send: EINVAL, ENOMEM, EOPNOTSUPP. Publish() posts the first `count` of them; those behind are forgotten.
   // `extended`: immediate data, atomics and Reads into several pieces are among the operations.
   int Stage(const ibv_send_wr& wr, bool signal_all, bool extended, uint32_t staged);
-  void Publish(uint32_t count) { posted_.store(posted_.load(std::memory_order_relaxed) + count, std::memory_order_seq_cst); }
+  void Publish(uint32_t count) { posted_.store(posted_.load(std::memory_order_relaxed) + count, std::memory_order_release); }
   SpinLock& post_mutex() { return post_mutex_; }
 
-  uint64_t posted() const { return posted_.load(std::memory_order_seq_cst); }
+  uint64_t posted() const { return posted_.load(std::memory_order_acquire); }
   uint64_t retired() const { return retired_.load(std::memory_order_relaxed); }
 
-  // Consumer.
+  // Consumer. What a producer has begun to post is posted now; whoever begins later sees what was stored before.
+  void AwaitProducers() { const std::lock_guard wait(post_mutex_); }
   SendEntry& entry(uint64_t count) { return entries_[count % depth_]; }
   const SendEntry& entry(uint64_t count) const { return entries_[count % depth_]; }
   const ibv_sge* elements(uint64_t count) const { return &elements_[(count % depth_) * max_sge_]; }

@@ -68,6 +68,10 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
   void UpdateInterest() override { tcp_->UpdateInterest(); }
   bool Lend() override;
   void EndLend() override;
+  bool idle() const override {
+    return in_ == Way::kRing && consumer_.empty() && consumer_.unpublished() == 0 && watchman_->lent() && out_ == Way::kRing && quiet() &&
+           !owes_bell_ && error_ == 0 && !end_ && !bell_news_->is_there() && !tcp_news_->is_there();
+  }
   bool quiet() const override { return !starved_ && references_.empty() && (out_ == Way::kRing || tcp_->quiet()); }
 
   void EndOutput() override { tcp_->EndOutput(); }

@@ -79,6 +79,7 @@ class Sink final : public llp::UlpduSink {
     plan->header_length = kHeader;
     plan->discard = discards;
     placed += plan->placed;
+    acknowledged.push_back(plan->acknowledged);
     message.assign(head.begin(), head.begin() + kHeader);
     payload.assign(length - kHeader, 0);
     const size_t half = payload.size() / 2;
@@ -108,6 +109,7 @@ class Sink final : public llp::UlpduSink {
   static constexpr uint32_t kTag = 0x1234;
   std::vector<uint8_t> buffer;  // open to the peer, if there is one
   int placed = 0;               // ULPDUs whose payload the peer had placed
+  std::vector<int> acknowledged;  // beside each ULPDU
   bool stops = false, discards = false, awaited = true;
   uint64_t transmitted = 0;
   std::string message;
@@ -151,12 +153,12 @@ struct End {
     Send(header, payload);
     channel->Flush();
   }
-  void Send(const std::string& header, const std::string& payload) {
+  void Send(const std::string& header, const std::string& payload, uint8_t acknowledged = 0) {
     iovec piece{const_cast<char*>(payload.data()), payload.size()};
     ASSERT_TRUE(channel->ReadyToSend());
     ASSERT_GT(channel->writer().max_ulpdu(), payload.size() < 8192 ? 100 : payload.size());
     ASSERT_TRUE(channel->writer().HasRoom(payload.size(), 1));
-    channel->writer().Append({reinterpret_cast<const uint8_t*>(header.data()), header.size()}, {&piece, 1}, false);
+    channel->writer().AppendAcknowledging({reinterpret_cast<const uint8_t*>(header.data()), header.size()}, {&piece, 1}, false, acknowledged);
   }
   Received Receive() { return channel->Receive(32); }
 };
@@ -215,6 +217,47 @@ TEST_F(HostChannelTest, UlpdusComeInOrderBothWays) {
   EXPECT_EQ(initiator_.sink.messages, std::vector{Message("back")});
   EXPECT_STREQ(initiator_.channel->wire(), "host");
   EXPECT_STREQ(responder_.channel->wire(), "host");
+}
+
+TEST_F(HostChannelTest, AcknowledgementsComeBesideUlpdus) {
+  Shake();
+  responder_.sink.acknowledged.clear();
+  EXPECT_TRUE(initiator_.channel->writer().CarriesAcknowledgements());
+  const std::string header(Sink::kHeader, 'h'), payload(50000, 'p');
+  for (const int acknowledged : {3, 0, 255, 1}) initiator_.Send(header, acknowledged == 1 ? payload : "short", static_cast<uint8_t>(acknowledged));
+  initiator_.channel->Flush();
+  responder_.Receive();
+  EXPECT_EQ(responder_.sink.acknowledged, (std::vector{3, 0, 255, 1}));
+}
+
+TEST_F(HostChannelTest, WhoPollsSaysWhatItIsThroughWithWhenItFindsNothing) {
+  Shake();
+  responder_.channel->Lend();
+  initiator_.Send("one");
+  initiator_.channel->Flush();
+  const uint64_t before = control_->to_responder.tail.load();
+  EXPECT_EQ(responder_.Receive().kind, Received::Kind::kSome);
+  EXPECT_EQ(control_->to_responder.tail.load(), before) << "the program has its message first";
+  EXPECT_FALSE(responder_.channel->idle());
+  EXPECT_EQ(responder_.Receive().kind, Received::Kind::kNothing);
+  EXPECT_GT(control_->to_responder.tail.load(), before);
+  EXPECT_TRUE(responder_.channel->idle());
+  responder_.channel->EndLend();
+  EXPECT_FALSE(responder_.channel->idle()) << "it is to ask for the bell";
+}
+
+TEST_F(HostChannelTest, APollerIsIdleWhileThereIsNothingToDo) {
+  Shake();
+  responder_.channel->Lend();
+  responder_.Receive();
+  ASSERT_TRUE(responder_.channel->idle());
+  initiator_.Send("one");
+  EXPECT_FALSE(responder_.channel->idle());
+  responder_.Receive();
+  responder_.Receive();
+  ASSERT_TRUE(responder_.channel->idle());
+  responder_.tcp->Ends({.kind = Received::Kind::kEnded});
+  EXPECT_FALSE(responder_.channel->idle());
 }
 
 TEST_F(HostChannelTest, ALongPayloadIsNotOutBeforeItIsRead) {
@@ -425,6 +468,19 @@ TEST_F(HostPlacementTest, AWriteNeedsNobodyAtTheTarget) {
   EXPECT_EQ(responder_.Receive().kind, Received::Kind::kSome);
   EXPECT_EQ(responder_.sink.placed, 3);
   EXPECT_EQ(responder_.sink.messages.size(), 4u) << "each is heard of";
+}
+
+// The peer's program may find it before the peer looks at the ring.
+TEST_F(HostPlacementTest, AWriteThatAcknowledgesIsNotPlacedAhead) {
+  Open();
+  std::string header(Sink::kHeader, 'W');
+  header[1] = 0;
+  initiator_.Send(header, "bytes", 1);
+  initiator_.channel->Flush();
+  EXPECT_FALSE(initiator_.channel->writer().placed());
+  responder_.Receive();
+  EXPECT_EQ(responder_.sink.placed, 0);
+  EXPECT_EQ(responder_.sink.acknowledged.back(), 1);
 }
 
 TEST_F(HostPlacementTest, NoneOvertakesWhatIsNotTakenYet) {

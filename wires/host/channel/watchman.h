@@ -22,6 +22,7 @@ class News final : public transport::ReadyHandler {
     is_there_.store(true, std::memory_order_release);
     handler_->OnDriven(ready, spinning);
   }
+  bool is_there() const { return is_there_.load(std::memory_order_relaxed); }
   bool Take() { return is_there_.load(std::memory_order_relaxed) && is_there_.exchange(false, std::memory_order_acq_rel); }
 
  private:
