@@ -36,7 +36,7 @@ class ByteReader {
 
  private:
   template <typename Unsigned>
-  Unsigned Take() {
+  [[gnu::always_inline]] inline Unsigned Take() {
     WEFT_CHECK(sizeof(Unsigned) <= remaining());
     Unsigned value;
     std::memcpy(&value, bytes_.data() + at_, sizeof value);

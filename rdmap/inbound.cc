@@ -43,7 +43,7 @@ bool Inbound::IsWholeSend(ByteSpan head) const {
   const ddp::UntaggedQueue& queue = queues_[kSendQueue];
   if (awaiting_rtr_ || account_.dropping || account_.targeted || queue.message_open()) return false;
   ByteReader reader(head.subspan(2 + sizeof(uint32_t)));  // behind what DDP reserves for its ULP
-  return reader.U32() == kSendQueue && reader.U32() == queue.next_msn().value && reader.U32() == 0;
+  return reader.U64() == (uint64_t{kSendQueue} << 32 | queue.next_msn().value) && reader.U32() == 0;  // QN, MSN; MO
 }
 
 bool Inbound::BeginWholeSend(ByteSpan head, llp::UlpduPlan* plan) {

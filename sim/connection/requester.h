@@ -11,7 +11,7 @@
 #include "rdmap/request.h"
 #include "rdmap/terminate.h"
 #include "sim/memory/memory.h"
-#include "sim/memory/recent_region.h"
+#include "sim/memory/recent_regions.h"
 #include "sim/connection/completer.h"
 #include "sim/queues/queue_pair_options.h"
 #include "sim/queues/send_queue.h"
@@ -99,7 +99,7 @@ class Requester {
   const MemoryUser user_;
   const bool roce_;
   Completer& completer_;
-  RecentRegion recent_;
+  RecentRegions recent_;
   SendQueue sends_;
   bool failed_ = false;
   std::optional<Revocation> revocation_;

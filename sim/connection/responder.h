@@ -10,7 +10,7 @@
 
 #include "rdmap/host.h"
 #include "sim/memory/memory.h"
-#include "sim/memory/recent_region.h"
+#include "sim/memory/recent_regions.h"
 #include "sim/connection/completer.h"
 #include "sim/queues/queue_pair_options.h"
 #include "sim/queues/receive_queue.h"
@@ -75,7 +75,7 @@ class Responder {
   const QueuePairOptions& options_;
   const MemoryUser user_;
   Completer& completer_;
-  RecentRegion recent_;
+  RecentRegions recent_;
   ReceiveQueue receives_;  // with a shared queue: what was taken from there
   bool exhausted_ = false;
   // IBV_QPT_XRC_RECV: whom the peer's request is for, and from whom the receive is that is being filled.

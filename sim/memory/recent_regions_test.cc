@@ -1,13 +1,14 @@
-#include "sim/memory/recent_region.h"
+#include "sim/memory/recent_regions.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
+#include <vector>
 
 namespace weft::sim {
 namespace {
 
-class RecentRegionTest : public ::testing::Test {
+class RecentRegionsTest : public ::testing::Test {
  protected:
   static constexpr int kAll = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 
@@ -22,10 +23,10 @@ class RecentRegionTest : public ::testing::Test {
   alignas(4096) std::array<uint8_t, 4096> bytes_{};
   MemoryTable table_;
   Pd pd_{1}, other_pd_{2};
-  RecentRegion recent_{table_, MemoryUser::QueuePair(3, 1)};
+  RecentRegions recent_{table_, MemoryUser::QueuePair(3, 1)};
 };
 
-TEST_F(RecentRegionTest, ChecksEachElementAsTheTableDoes) {
+TEST_F(RecentRegionsTest, ChecksEachElementAsTheTableDoes) {
   const RegionInfo region = Register(100, 50), readable = Register(0, 64, 0);
   for (int time = 0; time < 2; ++time) {  // found, and then remembered
     EXPECT_EQ(Resolve(region, 100, 50), bytes_.data() + 100);
@@ -42,7 +43,16 @@ TEST_F(RecentRegionTest, ChecksEachElementAsTheTableDoes) {
   }
 }
 
-TEST_F(RecentRegionTest, ForgetsWhatIsGone) {
+TEST_F(RecentRegionsTest, KeepsAsManyApartAsThereAre) {
+  std::vector<RegionInfo> regions;
+  for (size_t i = 0; i < 5; ++i) regions.push_back(Register(i * 100, 50));
+  for (const size_t i : {0, 1, 0, 1, 2, 0, 3, 4, 4, 2, 1}) {
+    EXPECT_EQ(Resolve(regions[i], i * 100, 50), bytes_.data() + i * 100) << i;
+    EXPECT_EQ(Resolve(regions[i], i * 100, 51), nullptr) << i;
+  }
+}
+
+TEST_F(RecentRegionsTest, ForgetsWhatIsGone) {
   RegionInfo region = Register(0, 64);
   ASSERT_NE(Resolve(region, 0, 64), nullptr);
   RegionInfo gone;
@@ -64,7 +74,7 @@ TEST_F(RecentRegionTest, ForgetsWhatIsGone) {
   EXPECT_EQ(Resolve(region, 0, 64), nullptr);
 }
 
-TEST_F(RecentRegionTest, LooksAtPagesOnDemandEachTime) {
+TEST_F(RecentRegionsTest, LooksAtPagesOnDemandEachTime) {
   const RegionInfo region = Register(0, 64, kAll | IBV_ACCESS_ON_DEMAND);
   EXPECT_EQ(Resolve(region, 0, 64), bytes_.data());
   EXPECT_EQ(Resolve(region, 0, 64), bytes_.data());
