@@ -335,7 +335,9 @@ bool Inbound::EndReadResponse() {
   if (!last_) return true;
   Request* const request = read.request;
   reads_.outstanding.Pop();
-  if (request != nullptr) host_.ReadDone(*request);
+  if (request == nullptr) return true;
+  outbound_.OnAnswered(request->sequence);
+  host_.ReadDone(*request);
   return true;
 }
 
@@ -406,6 +408,7 @@ bool Inbound::EndAtomicResponse() {
   for (size_t i = 0; i < pieces; at += pieces_[i].iov_len, ++i) std::memcpy(pieces_[i].iov_base, value.data() + at, pieces_[i].iov_len);
   reads_.outstanding.Pop();
   ++account_.answers;
+  outbound_.OnAnswered(request->sequence);
   host_.ReadDone(*request);
   return true;
 }

@@ -111,6 +111,12 @@ bool Outbound::OnAcknowledged(uint32_t sequence) {
 
 bool Outbound::OnAcknowledgedAlong(uint8_t count) { return account_.reliable() && OnAcknowledged(heard_ + count); }
 
+void Outbound::OnAnswered(uint32_t sequence) {
+  if (!account_.reliable() || !IsAfter(sequence, acknowledged_)) return;
+  acknowledged_ = sequence;
+  OnTransmitted(transmitted_);
+}
+
 bool Outbound::OnNotReady(const DeliveryMessage& message) {
   if (stalled_ || resume_ || !OnAcknowledged(message.sequence) || acknowledged_ != message.sequence) return false;
   const uint32_t refused = acknowledged_ + 1;

@@ -41,6 +41,8 @@ class Outbound {
   // What the peer says of our requests. False: it cannot be true, and the stream is to end.
   bool OnAcknowledged(uint32_t sequence);
   bool OnAcknowledgedAlong(uint8_t count);  // beside a ULPDU
+  // The answer to a Read or an atomic came, whose number that is: the peer has carried out what was before it.
+  void OnAnswered(uint32_t sequence);
   bool OnNotReady(const DeliveryMessage& message);
   void Resume();
   bool waiting_for_receiver() const { return stalled_; }

@@ -366,6 +366,25 @@ TEST(ReliableStream, AMessageTakesAlongOnlyWhatThePeerWaitsFor) {
   }
 }
 
+TEST(ReliableStream, AnAnswerSaysThatWhatWasBeforeItIsDone) {
+  testing::Endpoint from{{.ord = 4, .delivery = Delivery::kReliable}}, to{{.ird = 4, .delivery = Delivery::kReliable}};
+  for (int i = 0; i < 2; ++i) to.host.PostReceive({10});
+  to.host.AddRegion(ddp::STag(7), 0, 100);
+  from.host.AddRegion(ddp::STag(8), 0, 100);
+  Request request;
+  request.opcode = Opcode::kSend;
+  request.acknowledge = false;
+  from.host.Post(request, Pattern(10));
+  from.host.PostRead(ddp::STag(7), 0, 10, ddp::STag(8), 0);
+  from.host.Post(request, Pattern(10));
+  Move(from, to);
+  EXPECT_TRUE(from.host.sent.empty());
+  to.stream.Transmit(to.wire);
+  ASSERT_TRUE(Deliver(from.stream, to.wire.Take()));
+  EXPECT_EQ(from.host.reads_done, std::vector{1});
+  EXPECT_EQ(from.host.sent, std::vector{0}) << "not what is behind it";
+}
+
 // Ends of a wire that carries acknowledgements beside what goes over it anyway.
 class CarryingStream : public ::testing::Test {
  protected:

@@ -4,6 +4,7 @@
 #include <infiniband/verbs.h>
 #include <infiniband/weft.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -154,6 +155,29 @@ TEST_F(SelfConnected, ASendWaitsForItsReceiveAndWhatFollowsWaitsBehindIt) {
   EXPECT_EQ(b.memory[0], 1);
   EXPECT_EQ(b.memory[500], 2);
   EXPECT_EQ(a.memory[1000], 2);
+}
+
+// Its answer says that what was before it has been carried out, too.
+TEST_F(SelfConnected, AReadBehindWhatNobodyWaitsForIsNotHeldUp) {
+  End a(context_, IBV_QPT_RC, -1, /*signal_all=*/false), b(context_);
+  ASSERT_NO_FATAL_FAILURE(Connect(a, b));
+  ibv_sge element = a.Element(0, 8), sink = a.Element(1000, 8);
+  auto least = std::chrono::steady_clock::duration::max();
+  for (int round = 0; round < 10; ++round) {
+    ASSERT_EQ(b.Receive(0, 8), 0);
+    for (const ibv_wr_opcode opcode : {IBV_WR_SEND, IBV_WR_RDMA_WRITE}) {
+      ibv_send_wr wr = a.Request(opcode, &element, 1, &b, 500);
+      ASSERT_EQ(a.Post(wr), 0);
+    }
+    const auto before = std::chrono::steady_clock::now();
+    ibv_send_wr read = a.Request(IBV_WR_RDMA_READ, &sink, 1, &b, 500);
+    read.send_flags = IBV_SEND_SIGNALED;
+    ASSERT_EQ(a.Post(read), 0);
+    EXPECT_EQ(WaitForCompletion(a.cq).opcode, IBV_WC_RDMA_READ);
+    least = std::min(least, std::chrono::steady_clock::now() - before);
+    EXPECT_EQ(WaitForCompletion(b.cq).opcode, IBV_WC_RECV);
+  }
+  EXPECT_LT(least, std::chrono::milliseconds(10));
 }
 
 TEST_F(SelfConnected, WhileASendWaitsTheOtherDirectionGoesOn) {

@@ -21,7 +21,7 @@ inline constexpr size_t kBytes = 4096;
 
 // One end: its own memory, completion queue and queue pair.
 struct End {
-  explicit End(ibv_context* context, ibv_qp_type type = IBV_QPT_RC, int access = -1) : memory(kBytes) {
+  explicit End(ibv_context* context, ibv_qp_type type = IBV_QPT_RC, int access = -1, bool signal_all = true) : memory(kBytes) {
     pd = ibv_alloc_pd(context);
     cq = ibv_create_cq(context, 64, nullptr, nullptr, 0);
     if (access < 0) {
@@ -32,7 +32,7 @@ struct End {
     attributes.send_cq = attributes.recv_cq = cq;
     attributes.cap = {16, 16, 4, 4, 64};
     attributes.qp_type = type;
-    attributes.sq_sig_all = 1;
+    attributes.sq_sig_all = signal_all;
     qp = ibv_create_qp(pd, &attributes);
     EXPECT_NE(qp, nullptr);
     EXPECT_EQ(ToInit(qp), 0);
