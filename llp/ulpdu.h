@@ -40,12 +40,13 @@ struct TaggedPlacement {
   bool awaited = false, answered = false;
 };
 
-// A buffer in which a peer may place: its `length` bytes at `memory` begin at tagged offset `offset`.
+// A buffer that a peer may reach: its `length` bytes at `memory` begin at tagged offset `offset`.
 struct TaggedBuffer {
   uint32_t tag = 0;
   uint64_t offset = 0;
   uint8_t* memory = nullptr;
   uint64_t length = 0;
+  bool writable = false, readable = false;  // by the peer
 };
 
 // Receives ULPDUs, in stream order. Begin and End alternate. With CRC on, Begin is called only after the whole ULPDU was
@@ -70,7 +71,9 @@ class UlpduSink {
   virtual std::optional<TaggedPlacement> PlacementOf(ByteSpan /*header*/) const { return std::nullopt; }
   // False: no program finds anything else in its memory if a later ULPDU places its payload before one with that header is taken.
   virtual bool TouchesMemory(ByteSpan /*header*/) const { return true; }
-  // The whole buffer that has this tag, if the peer may place there now: until Channel::TakeOver() or Channel::Shut() says that it may not.
+  // The buffer of ours that the ULPDU with that header, which was taken last, reads or places in; nullopt: none, or it does more than that.
+  virtual std::optional<uint32_t> ReachedTag(ByteSpan /*header*/) const { return std::nullopt; }
+  // The whole buffer that has this tag, if the peer may reach it now: until Channel::TakeOver() or Channel::Shut() says that it may not.
   virtual std::optional<TaggedBuffer> OpenBuffer(uint32_t /*tag*/) { return std::nullopt; }
 };
 
@@ -99,6 +102,11 @@ class UlpduWriter {
 
   // The payload of the ULPDU that was appended last is in the peer's memory, and so is all before it.
   virtual bool placed() const { return false; }
+
+  // Copies `length` bytes of a buffer of the peer's, from `offset` on, to `to`, where this end can reach them without the peer's help; nothing that was
+  // appended is to come before. `alone`: others do not follow at once, as far as that is known. False: it cannot, or has others do it sooner, and the peer
+  // is to be asked.
+  virtual bool Fetch(uint32_t /*tag*/, uint64_t /*offset*/, std::span<const iovec> /*to*/, size_t /*length*/, bool /*alone*/) { return false; }
 
   // Position in the byte stream after the last appended ULPDU; grows without bound.
   virtual uint64_t appended() const = 0;

@@ -62,7 +62,7 @@ class Host {
   virtual Result<uint8_t*, AccessError> Resolve(ddp::STag stag, ddp::TaggedOffset offset, uint32_t length,
                                                 Access access) = 0;
 
-  // All of a tagged buffer that is open to the peer's Writes and stays where it is (llp::UlpduSink::OpenBuffer); nullopt: not so.
+  // All of a tagged buffer that is open to the peer's Writes or Reads and stays where it is (llp::UlpduSink::OpenBuffer); nullopt: not so.
   virtual std::optional<llp::TaggedBuffer> OpenBuffer(ddp::STag) { return std::nullopt; }
 
   // The oldest posted receive that no message has taken; nullopt: none. A plain stream then ends with a Terminate; so does an

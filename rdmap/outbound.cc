@@ -12,6 +12,9 @@ bool IsAfter(uint32_t a, uint32_t b) { return static_cast<int32_t>(a - b) > 0; }
 // Some peers refuse STag 0 even where the RFC says that it is not looked at.
 constexpr ddp::STag kRtrStag{1};
 
+// Reads that the wire does alone in one go; then others get their turn, and the peer is asked for the next.
+constexpr unsigned kMostFetched = 16;
+
 }  // namespace
 
 Outbound::Outbound(uint32_t ord, Host& host, ReadQueues& reads, Termination& termination, DeliveryAccount& account)
@@ -20,6 +23,7 @@ Outbound::Outbound(uint32_t ord, Host& host, ReadQueues& reads, Termination& ter
 bool Outbound::Transmit(llp::UlpduWriter& out, bool only_terminate) {
   bool appended = false;
   response_payload_known_ = false;
+  fetched_ = 0;
   if (!only_terminate && termination_.operational() && owes_delivery()) {
     appended = TransmitDelivery(out, false);
     if (resume_) return appended;  // what it announces must not overtake it
@@ -27,7 +31,7 @@ bool Outbound::Transmit(llp::UlpduWriter& out, bool only_terminate) {
   if (!termination_.operational()) AbandonRequest();
   while (termination_.operational() || (!only_terminate && Answering())) {
     if (only_terminate) return false;
-    if (!segmenter_.active() && !StartMessage()) return appended;
+    if (!segmenter_.active() && !StartMessage(out)) return appended;
     if (source_ == Source::kResponse && !FindResponsePayload()) break;
     // In front, so that the peer's program never hears our answer before it can hear that we have what it answers, if it waits for that.
     const uint8_t along = account_.wanted ? AcknowledgedAlong(out) : 0;
@@ -200,7 +204,7 @@ void Outbound::DropAnswersFrom(uint32_t index) {
   source_ = Source::kNone;
 }
 
-bool Outbound::StartMessage() {
+bool Outbound::StartMessage(llp::UlpduWriter& out) {
   if (!termination_.operational()) {
     StartResponse();
     return true;
@@ -214,12 +218,26 @@ bool Outbound::StartMessage() {
     StartResponse();
     return true;
   }
-  if (Request* request = NextReady()) {
+  while (Request* request = NextReady()) {
+    if (FetchByOurselves(*request, out)) continue;
     StartRequest(*request);
     return true;
   }
   if (response) StartResponse();
   return response;
+}
+
+// The peer never hears of it: it has no number. Not past a Read or an atomic that is not answered yet.
+bool Outbound::FetchByOurselves(Request& request, llp::UlpduWriter& out) {
+  if (request.opcode != Opcode::kReadRequest || request.length == 0) return false;
+  if (!account_.reliable() || account_.targeted || !reads_.outstanding.empty() || fetched_ == kMostFetched) return false;
+  if (!out.Fetch(request.remote_stag.value, request.remote_offset.value, request.local, request.length, request.alone)) return false;
+  ++fetched_;
+  host_.Started(request);
+  ++account_.answers;
+  OnAnswered(sent_sequence_);
+  host_.ReadDone(request);
+  return true;
 }
 
 Request* Outbound::NextReady() const {

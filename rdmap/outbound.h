@@ -60,7 +60,9 @@ class Outbound {
   enum class Source : uint8_t { kNone, kRtr, kResponse, kRequest, kImmediate, kTerminate };
 
   // Begins the next message; false: there is none that may go.
-  bool StartMessage();
+  bool StartMessage(llp::UlpduWriter& out);
+  // A Read that the wire can do alone, and did.
+  bool FetchByOurselves(Request& request, llp::UlpduWriter& out);
   void StartRtr();
   void StartResponse();
   void StartRequest(Request& request);
@@ -108,6 +110,7 @@ class Outbound {
   Source source_ = Source::kNone;        // of the message under way
   bool response_next_ = true;            // whose turn it is when both have something
   bool response_payload_known_ = false;  // in this call of Transmit
+  unsigned fetched_ = 0;                 // Reads that the wire did alone, in this call of Transmit
   Request* request_ = nullptr;           // under way
   Request* oldest_unsent_ = nullptr;     // FIFO through Request::next: appended, not yet Sent(); Writes and Sends
   Request* newest_unsent_ = nullptr;

@@ -41,6 +41,7 @@ struct Request {
   bool has_immediate = false;       // Send, or Write: then a receive of the peer is taken and told `immediate`
   bool solicited = false;           // Write with immediate data
   bool acknowledge = true;          // reliable streams: somebody waits to hear that it was carried out
+  bool alone = false;               // Read: others do not follow at once, as far as that is known
   AtomicCode atomic_code = AtomicCode::kFetchAdd;
   uint32_t length = 0;              // bytes of `local`
   uint32_t immediate = 0;           // four bytes as the program laid them out

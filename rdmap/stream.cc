@@ -54,6 +54,17 @@ bool Stream::TouchesMemory(ByteSpan header) const {
   return ControlByte::Parse(header[1]).opcode != static_cast<uint8_t>(Opcode::kDelivery);
 }
 
+std::optional<uint32_t> Stream::ReachedTag(ByteSpan header) const {
+  if (header.size() < 2) return std::nullopt;
+  if (ddp::ControlField::Parse(header[0]).tagged) {
+    const auto placement = PlacementOf(header);
+    return placement ? std::optional(placement->tag) : std::nullopt;
+  }
+  if (ControlByte::Parse(header[1]).opcode != static_cast<uint8_t>(Opcode::kReadRequest) || state_->reads.inbound.empty()) return std::nullopt;
+  const InboundRead& read = state_->reads.inbound.back();
+  return read.is_atomic || read.header.length == 0 ? std::nullopt : std::optional(read.header.source_stag.value);
+}
+
 std::optional<llp::TaggedBuffer> Stream::OpenBuffer(uint32_t tag) {
   // Whose a tag is depends on the target, which the next request may change; what is being dropped comes once more.
   if (!state_->termination.operational() || state_->account.targeted || state_->account.dropping) return std::nullopt;

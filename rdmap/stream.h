@@ -57,6 +57,7 @@ class Stream final : public llp::UlpduSink {
   // RDMA Writes only: the sink of a Read may be scattered.
   std::optional<llp::TaggedPlacement> PlacementOf(ByteSpan header) const override;
   bool TouchesMemory(ByteSpan header) const override;
+  std::optional<uint32_t> ReachedTag(ByteSpan header) const override;
   std::optional<llp::TaggedBuffer> OpenBuffer(uint32_t tag) override;
   // There is something that Transmit would append, given room.
   bool HasWork() const;

@@ -101,12 +101,18 @@ rdmap::Request* Requester::Next(const Terms& terms, uint64_t limit, const transp
         continue;
       }
     } else if ((entry.resolved && !(entry.request.has_immediate && !terms.extended)) || Resolve(count, terms)) {
+      if (entry.opcode == IBV_WR_RDMA_READ) entry.request.alone = IsAlone(count);
       return &entry.request;
     }
     // It fails when everything before it is complete, so that completions stay in order.
     failed_ = sends_.retired() == count && entry.status != IBV_WC_SUCCESS;
     return nullptr;
   }
+}
+
+// A program that has more under way, or has not looked at what is done, does not wait for this one; nor does who is not told of it.
+bool Requester::IsAlone(uint64_t count) const {
+  return sends_.entry(count).signaled && sends_.retired() == count && sends_.posted() == count + 1 && options_.send_cq->empty();
 }
 
 bool Requester::Resolve(uint64_t count, const Terms& terms) {

@@ -86,6 +86,7 @@ class Requester {
  private:
   bool Resolve(uint64_t count, const Terms& terms);
   void TraceBegin() const;
+  bool IsAlone(uint64_t count) const;
   // Carry out an IBV_WR_BIND_MW, an IBV_WR_LOCAL_INV, the oldest that was not started; false: not yet, or its status says why not.
   bool BindWindow(uint64_t count);
   bool InvalidateLocally(uint64_t count);

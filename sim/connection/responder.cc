@@ -47,13 +47,17 @@ Result<uint8_t*, rdmap::AccessError> Responder::Resolve(ddp::STag stag, ddp::Tag
 }
 
 std::optional<llp::TaggedBuffer> Responder::OpenBuffer(ddp::STag stag, int rights) {
-  if (options_.type == IBV_QPT_XRC_SEND || !(rights & IBV_ACCESS_REMOTE_WRITE)) return std::nullopt;
+  if (options_.type == IBV_QPT_XRC_SEND) return std::nullopt;
   const auto region = memory_.FindOpen(remote_pd(), stag, user_);
   if (!region) return std::nullopt;
+  const int open = rights & region->access;
+  if (!(open & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ))) return std::nullopt;
   return llp::TaggedBuffer{.tag = stag.value,
                            .offset = region->offset,
                            .memory = reinterpret_cast<uint8_t*>(region->address),
-                           .length = region->length};
+                           .length = region->length,
+                           .writable = (open & IBV_ACCESS_REMOTE_WRITE) != 0,
+                           .readable = (open & IBV_ACCESS_REMOTE_READ) != 0};
 }
 
 Result<uint64_t, rdmap::AccessError> Responder::Atomic(ddp::STag stag, ddp::TaggedOffset offset, const rdmap::AtomicOperation& operation,

@@ -225,7 +225,7 @@ std::optional<RegionInfo> MemoryTable::FindOpen(const Pd& pd, ddp::STag stag, co
   if (slot == nullptr) return std::nullopt;
   std::lock_guard lock(*slot);
   if (!slot->valid || slot->kind != Kind::kRegion || slot->stag() != stag || slot->pd != pd.id) return std::nullopt;
-  if (!(slot->info.access & IBV_ACCESS_REMOTE_WRITE) || slot->info.access & IBV_ACCESS_ON_DEMAND) return std::nullopt;
+  if (slot->info.access & IBV_ACCESS_ON_DEMAND) return std::nullopt;
   slot->info.users |= who.as;
   return slot->info;
 }

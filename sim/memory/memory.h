@@ -109,7 +109,7 @@ class MemoryTable {
   // `stag` itself unless that is a window.
   Result<uint8_t*, rdmap::AccessError> ResolveRemote(const Pd& pd, ddp::STag stag, uint64_t offset, uint32_t length, int access,
                                                      const MemoryUser& who = {}, ddp::STag* region = nullptr);
-  // All of a region that a peer may write to, and that is in memory for good: neither a window nor on demand. nullopt: there is none.
+  // All of a region that is in memory for good: neither a window nor on demand. nullopt: there is none.
   std::optional<RegionInfo> FindOpen(const Pd& pd, ddp::STag stag, const MemoryUser& who);
   // Grows before anybody is asked to let go of a region: what was known of one before may not be true any more.
   uint64_t changes() const { return changes_.load(std::memory_order_acquire); }

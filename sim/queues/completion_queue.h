@@ -73,6 +73,8 @@ class CompletionQueue : public std::enable_shared_from_this<CompletionQueue> {
   int capacity() const;
   // No event names the owner from here on. No queue pair uses it any more.
   void Retire();
+  // Nothing waits to be polled.
+  bool empty() const { return queued_.load(std::memory_order_acquire) == 0; }
   // Completions polled so far.
   uint64_t taken() const { return taken_.load(std::memory_order_relaxed); }
   // Drops a queue pair's completions (when it is destroyed or reset).

@@ -161,12 +161,22 @@ bool Channel::PlaceByOurselves(ByteSpan header, std::span<const iovec> payload, 
   if (!placer_.reaches() || length == 0) return false;
   const auto placement = sink_->PlacementOf(header);
   if (!placement || (length < kLeastReference && !placement->awaited)) return false;  // short ones that nobody waits for are sooner in the ring
-  if (producer_.passed() < to_place_ && (!DropPassed() || producer_.passed() < to_place_)) return false;
+  if (!AllIsTaken()) return false;
   if (!placer_.Place(*placement, payload, length)) return false;
   placed_ = true;
   producer_.AppendPlaced(header, length);
   if (placement->answered) to_tell_ = producer_.head();
   return true;
+}
+
+// The peer is through with all that it has to see to by itself.
+bool Channel::AllIsTaken() { return producer_.passed() >= to_place_ || (DropPassed() && producer_.passed() >= to_place_); }
+
+bool Channel::Fetch(uint32_t tag, uint64_t offset, std::span<const iovec> to, size_t length, bool alone) {
+  if (out_ != Way::kRing || !placer_.reaches() || length > kMostFetched) return false;
+  if (!alone && length < kLeastReference) return false;  // many short ones are sooner answered than the kernel is asked for each
+  if (!AllIsTaken()) return false;
+  return placer_.Fetch(tag, offset, to, length);
 }
 
 // What is placed, and not to be answered, can wait until there is more, or a lot of it.

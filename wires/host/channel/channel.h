@@ -101,8 +101,10 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
   bool CarriesAcknowledgements() const override { return out_ == Way::kRing; }
   void AppendAcknowledging(ByteSpan header, std::span<const iovec> payload, bool volatile_payload, uint8_t acknowledged) override;
   bool placed() const override { return placed_; }
+  bool Fetch(uint32_t tag, uint64_t offset, std::span<const iovec> to, size_t length, bool alone) override;
   uint64_t appended() const override { return appended_ + tcp_->writer().appended(); }
 
+  bool AllIsTaken();
   bool PlaceByOurselves(ByteSpan header, std::span<const iovec> payload, size_t length);
   bool OwesBell();
   void Delivered(ByteSpan header, const llp::UlpduPlan& plan);
@@ -138,6 +140,8 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
   // Bytes that MPA makes of a ULPDU without markers (RFC 5044 section 4), so that counters do not depend on the wire.
   static size_t FpduLength(size_t ulpdu) { return (2 + ulpdu + 3) / 4 * 4 + 4; }
 
+  // Longer ones hold up who posts them; the peer references them, and they are read when there is nothing else to do.
+  static constexpr size_t kMostFetched = 64 * 1024;
   // Shorter ones are copied sooner than the kernel is asked.
   static constexpr size_t kLeastReference = 8 * 1024;
   // A peer that was stopped, or died, while it read memory of ours that is going away, or while we wait for a copy of what we may not read.

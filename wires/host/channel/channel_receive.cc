@@ -160,9 +160,9 @@ bool Channel::DeliverUlpdu(const Consumer::Record& record, Received* received) {
 void Channel::Delivered(ByteSpan header, const llp::UlpduPlan& plan) {
   if (plan.discard) [[unlikely]] return ShutAll();
   if (!granter_.peer_reaches() || !options_.reach) return;
-  const auto placement = sink_->PlacementOf(header);
-  if (!placement || granter_.IsOpen(placement->tag)) return;
-  const auto buffer = sink_->OpenBuffer(placement->tag);
+  const auto tag = sink_->ReachedTag(header);
+  if (!tag || granter_.IsOpen(*tag)) return;
+  const auto buffer = sink_->OpenBuffer(*tag);
   if (buffer && !granter_.Open(*buffer)) error_ = ETIMEDOUT;
 }
 

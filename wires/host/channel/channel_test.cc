@@ -99,10 +99,14 @@ class Sink final : public llp::UlpduSink {
     if (header[0] != 'W') return std::nullopt;
     return llp::TaggedPlacement{.tag = kTag, .offset = header[1], .awaited = awaited};
   }
+  // One with 'R' reads.
+  std::optional<uint32_t> ReachedTag(ByteSpan header) const override {
+    return header[0] == 'W' || header[0] == 'R' ? std::optional(kTag) : std::nullopt;
+  }
   std::optional<llp::TaggedBuffer> OpenBuffer(uint32_t tag) override {
     EXPECT_EQ(tag, kTag);
     if (buffer.empty()) return std::nullopt;
-    return llp::TaggedBuffer{.tag = tag, .offset = 0, .memory = buffer.data(), .length = buffer.size()};
+    return llp::TaggedBuffer{.tag = tag, .offset = 0, .memory = buffer.data(), .length = buffer.size(), .writable = true, .readable = readable};
   }
 
   static constexpr size_t kHeader = 14;
@@ -110,7 +114,7 @@ class Sink final : public llp::UlpduSink {
   std::vector<uint8_t> buffer;  // open to the peer, if there is one
   int placed = 0;               // ULPDUs whose payload the peer had placed
   std::vector<int> acknowledged;  // beside each ULPDU
-  bool stops = false, discards = false, awaited = true;
+  bool stops = false, discards = false, awaited = true, readable = true;
   uint64_t transmitted = 0;
   std::string message;
   std::vector<uint8_t> payload;
@@ -468,6 +472,48 @@ TEST_F(HostPlacementTest, AWriteNeedsNobodyAtTheTarget) {
   EXPECT_EQ(responder_.Receive().kind, Received::Kind::kSome);
   EXPECT_EQ(responder_.sink.placed, 3);
   EXPECT_EQ(responder_.sink.messages.size(), 4u) << "each is heard of";
+}
+
+TEST_F(HostPlacementTest, AReadNeedsNobodyAtTheTarget) {
+  std::string got(5, '-');
+  const iovec piece{got.data(), got.size()};
+  const auto fetch = [&](uint64_t offset) { return initiator_.channel->writer().Fetch(Sink::kTag, offset, {&piece, 1}, got.size(), /*alone=*/true); };
+  std::memcpy(responder_.sink.buffer.data() + 7, "bytes", 5);
+  EXPECT_FALSE(fetch(7)) << "nobody has asked yet";
+  initiator_.Send(std::string(Sink::kHeader, 'R'), "which");
+  initiator_.channel->Flush();
+  EXPECT_FALSE(fetch(7)) << "nor does the peer know";
+  responder_.Receive();
+  EXPECT_TRUE(fetch(7));
+  EXPECT_EQ(got, "bytes");
+  EXPECT_FALSE(fetch(responder_.sink.buffer.size() - 4)) << "outside";
+  initiator_.Send("something that is to come first");
+  initiator_.channel->Flush();
+  EXPECT_FALSE(fetch(7));
+  responder_.Receive();
+  EXPECT_TRUE(fetch(7));
+  responder_.channel->Shut();
+  EXPECT_FALSE(fetch(7));
+}
+
+TEST_F(HostPlacementTest, ManyShortReadsAreThePeersToAnswer) {
+  Open();
+  std::string got(8192, '-');
+  for (const size_t length : {size_t{5}, got.size()}) {
+    const iovec piece{got.data(), length};
+    EXPECT_EQ(initiator_.channel->writer().Fetch(Sink::kTag, 0, {&piece, 1}, length, /*alone=*/false), length == got.size());
+    EXPECT_TRUE(initiator_.channel->writer().Fetch(Sink::kTag, 0, {&piece, 1}, length, /*alone=*/true));
+  }
+}
+
+TEST_F(HostPlacementTest, ABufferThatMayOnlyBeWrittenIsNotRead) {
+  responder_.sink.readable = false;
+  Open();
+  char byte;
+  const iovec piece{&byte, 1};
+  EXPECT_FALSE(initiator_.channel->writer().Fetch(Sink::kTag, 0, {&piece, 1}, 1, /*alone=*/true));
+  initiator_.Write("but written");
+  EXPECT_EQ(Buffer(11), "but written");
 }
 
 // The peer's program may find it before the peer looks at the ring.

@@ -20,6 +20,7 @@ bool Granter::Open(const llp::TaggedBuffer& buffer) {
   grant.offset.store(buffer.offset, std::memory_order_relaxed);
   grant.memory.store(reinterpret_cast<uintptr_t>(buffer.memory), std::memory_order_relaxed);
   grant.length.store(buffer.length, std::memory_order_relaxed);
+  grant.rights.store((buffer.writable ? kWritable : 0) | (buffer.readable ? kReadable : 0), std::memory_order_relaxed);
   grant.key.store(KeyOf(buffer.tag), std::memory_order_release);
   open_[number] = buffer;
   ++count_;

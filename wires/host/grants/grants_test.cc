@@ -30,7 +30,7 @@ class GrantsTest : public testing::Test {
     EXPECT_TRUE(granter_.peer_reaches());
   }
 
-  llp::TaggedBuffer Buffer(uint32_t tag) { return {.tag = tag, .offset = kOffset, .memory = memory_.data(), .length = memory_.size()}; }
+  llp::TaggedBuffer Buffer(uint32_t tag) { return {.tag = tag, .offset = kOffset, .memory = memory_.data(), .length = memory_.size(), .writable = true, .readable = true}; }
   bool Place(uint32_t tag, uint64_t offset, std::string text) {
     const iovec piece{text.data(), text.size()};
     return placer_.Place({.tag = tag, .offset = offset}, {&piece, 1}, text.size());
@@ -59,6 +59,31 @@ TEST_F(GrantsTest, WhatIsOpenIsPlacedIn) {
   EXPECT_FALSE(Place(8, kOffset + 5, "other"));
   EXPECT_FALSE(Place(Rival(7), kOffset + 5, "other"));
   EXPECT_EQ(At(4, 7), ".hello.");
+}
+
+TEST_F(GrantsTest, WhatIsOpenIsRead) {
+  std::string got(5, '-');
+  const iovec pieces[] = {{got.data(), 2}, {got.data() + 2, 3}};
+  std::memcpy(memory_.data() + 5, "hello", 5);
+  EXPECT_FALSE(placer_.Fetch(7, kOffset + 5, pieces, 5)) << "early";
+  llp::TaggedBuffer buffer = Buffer(7);
+  buffer.writable = false;
+  ASSERT_TRUE(granter_.Open(buffer));
+  EXPECT_TRUE(placer_.Fetch(7, kOffset + 5, pieces, 5));
+  EXPECT_EQ(got, "hello");
+  EXPECT_FALSE(Place(7, kOffset, "x")) << "it may only be read";
+  EXPECT_FALSE(placer_.Fetch(7, kOffset - 1, pieces, 5));
+  EXPECT_FALSE(placer_.Fetch(7, kOffset + memory_.size() - 4, pieces, 5));
+  EXPECT_FALSE(placer_.Fetch(7, ~uint64_t{0} - 2, pieces, 5));
+  EXPECT_FALSE(placer_.Fetch(8, kOffset, pieces, 5));
+  buffer = Buffer(8);
+  buffer.readable = false;
+  ASSERT_TRUE(granter_.Open(buffer));
+  EXPECT_FALSE(placer_.Fetch(8, kOffset, pieces, 5)) << "it may only be written";
+  EXPECT_TRUE(Place(8, kOffset, "x"));
+  ASSERT_TRUE(granter_.ShutAll());
+  EXPECT_FALSE(placer_.Fetch(7, kOffset + 5, pieces, 5));
+  EXPECT_TRUE(placer_.reaches());
 }
 
 TEST_F(GrantsTest, NothingIsPlacedOutside) {

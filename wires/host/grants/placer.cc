@@ -16,23 +16,34 @@ uint64_t Locate(const Grant& grant, uint64_t offset, size_t length) {
 
 }  // namespace
 
-bool Placer::Place(const llp::TaggedPlacement& to, std::span<const iovec> payload, size_t length) {
-  if (!reaches_ || length == 0 || payload.size() > kMostPieces) return false;
-  const size_t number = GrantOf(to.tag);
+template <typename Access>
+bool Placer::Reach(uint32_t tag, uint64_t offset, size_t length, uint32_t right, Access access) {
+  if (!reaches_ || length == 0) return false;
+  const size_t number = GrantOf(tag);
   const Grant& grant = words_.grants[number];
-  if (grant.key.load(std::memory_order_relaxed) != KeyOf(to.tag)) return false;
+  if (grant.key.load(std::memory_order_relaxed) != KeyOf(tag)) return false;
   words_.placing.store(static_cast<uint32_t>(number + 1), std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  bool placed = false;
-  if (grant.key.load(std::memory_order_acquire) == KeyOf(to.tag)) {
-    if (const uint64_t address = Locate(grant, to.offset, length); address != 0) {
-      const int error = memory_.Write(payload, {address, length});
-      placed = error == 0;
+  bool done = false;
+  if (grant.key.load(std::memory_order_acquire) == KeyOf(tag) && grant.rights.load(std::memory_order_relaxed) & right) {
+    if (const uint64_t address = Locate(grant, offset, length); address != 0) {
+      const int error = access(Piece{address, length});
+      done = error == 0;
       if (error != 0 && error != EFAULT) reaches_ = false;  // EFAULT: of this memory; the owner finds out
     }
   }
   words_.placing.store(0, std::memory_order_release);
-  return placed;
+  return done;
+}
+
+bool Placer::Place(const llp::TaggedPlacement& to, std::span<const iovec> payload, size_t length) {
+  if (payload.size() > kMostPieces) return false;
+  return Reach(to.tag, to.offset, length, kWritable, [&](const Piece& piece) { return memory_.Write(payload, piece); });
+}
+
+bool Placer::Fetch(uint32_t tag, uint64_t offset, std::span<const iovec> to, size_t length) {
+  if (to.size() > kMostPieces) return false;
+  return Reach(tag, offset, length, kReadable, [&](const Piece& piece) { return memory_.Read(to, {&piece, 1}, length); });
 }
 
 }  // namespace weft::host
