@@ -143,6 +143,30 @@ TEST_F(GrantsTest, NobodyPlacesOnceItIsShut) {
   peer.join();
 }
 
+TEST_F(GrantsTest, NobodyReadsOnceItIsShut) {
+  std::atomic<bool> done{false};
+  std::atomic<uint64_t> fetched{0}, secrets{0};
+  std::thread peer([&] {
+    std::string got(memory_.size(), '-');
+    const iovec piece{got.data(), got.size()};
+    while (!done.load()) {
+      if (!placer_.Fetch(7, kOffset, {&piece, 1}, got.size())) continue;
+      ++fetched;
+      secrets += got.find('s') != std::string::npos;
+    }
+  });
+  for (int round = 0; round < 2000 || fetched.load() < 1000; ++round) {
+    ASSERT_TRUE(granter_.Open(Buffer(7)));
+    if (round % 2 == 0) std::this_thread::yield();
+    ASSERT_TRUE(granter_.Shut(memory_.data(), 1));
+    for (int i = 0; i < 10; ++i) std::memset(memory_.data(), 's', memory_.size());  // the program's again
+    std::memset(memory_.data(), 'o', memory_.size());
+  }
+  done = true;
+  peer.join();
+  EXPECT_EQ(secrets.load(), 0u);
+}
+
 TEST_F(GrantsTest, APeerThatNeverEndsIsNotWaitedForLong) {
   ASSERT_TRUE(granter_.Open(Buffer(7)));
   words_.placing = static_cast<uint32_t>(GrantOf(7) + 1);
