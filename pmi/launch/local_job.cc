@@ -231,12 +231,12 @@ bool LocalJob::HasRoom(int number) const {
 }
 
 void LocalJob::OnAbort(int number, int exit_code, const std::string& message) {
-  if (Rank* rank = Find(number); rank != nullptr) ForwardLastWords(*rank);
+  SpeakLast(number);
   Tell(FrameType::kAbort, number, NumberAndText(exit_code, message));
 }
 
 void LocalJob::OnMisuse(int number, const std::string& what) {
-  if (Rank* rank = Find(number); rank != nullptr) ForwardLastWords(*rank);
+  SpeakLast(number);
   Tell(FrameType::kMisuse, number, what);
 }
 
@@ -284,6 +284,12 @@ void LocalJob::Forward(Rank& rank, int* fd, FrameType type, size_t most) {
 void LocalJob::ForwardLastWords(Rank& rank) {
   Forward(rank, &rank.files.output, FrameType::kOutput, kMostAtEnd);
   Forward(rank, &rank.files.error_output, FrameType::kErrorOutput, kMostAtEnd);
+}
+
+// Once: what is forwarded without room is kept in memory, and who aborts may do so over and over.
+void LocalJob::SpeakLast(int number) {
+  Rank* const rank = Find(number);
+  if (rank != nullptr && !std::exchange(rank->spoke_last, true)) ForwardLastWords(*rank);
 }
 
 void LocalJob::WritePmi(Rank& rank) {

@@ -91,6 +91,7 @@ class LocalJob final : public Server::Owner {
     Spawned files;
     bool running = true;
     bool output_waits = false;  // in the rank's pipes: they are not watched
+    bool spoke_last = false;    // it has aborted the job, or misused PMI
     Outbox to_pmi;
     Outbox to_input;
     bool input_ends = false;  // behind to_input
@@ -103,6 +104,7 @@ class LocalJob final : public Server::Owner {
   void CloseFile(int* fd);
   void Forward(Rank& rank, int* fd, FrameType type, size_t most = 65536);
   void ForwardLastWords(Rank& rank);
+  void SpeakLast(int number);
   void ReadPmi(Rank& rank);
   void WritePmi(Rank& rank);
   void GoOn(Rank& rank);
