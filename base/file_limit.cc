@@ -27,6 +27,11 @@ bool MayMakeFile(uint64_t bytes) {
   return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= bytes;
 }
 
+bool IsToSpare(int fd) {
+  rlimit limit{};
+  return getrlimit(RLIMIT_NOFILE, &limit) == 0 && static_cast<rlim_t>(fd) < limit.rlim_cur / 4;
+}
+
 std::string DescribeShortage(int error) {
   std::string text = std::strerror(error);
   rlimit limit{};

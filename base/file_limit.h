@@ -25,6 +25,10 @@ bool IsShortage(int error);
 // Whether this process may make a file of so many bytes, in memory too (ulimit -f). One that is longer costs it a SIGXFSZ.
 bool MayMakeFile(uint64_t bytes);
 
+// Whether a descriptor that was opened is one to spare. Three quarters of those that a process may have are for connections, which have to have one:
+// who has many of them gets 7 of 8 that it would have without what saves only time.
+bool IsToSpare(int fd);
+
 // "Too many open files (the limit is 256, see ulimit -n)", for a message that names the limit that was met.
 std::string DescribeShortage(int error);
 

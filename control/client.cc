@@ -12,6 +12,7 @@
 #include <fstream>
 
 #include "base/file_limit.h"
+#include "base/descriptor.h"
 #include "control/address.h"
 
 namespace weft::control {
@@ -19,20 +20,6 @@ namespace {
 
 constexpr timeval kPatience{.tv_sec = 5, .tv_usec = 0};
 constexpr size_t kLongestSuffix = 16;
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  const int fd_;
-};
 
 bool SendAll(int fd, const std::string& text) {
   for (size_t sent = 0; sent < text.size();) {

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <climits>
 
-#include "transport/high_descriptor.h"
+#include "base/high_descriptor.h"
 
 namespace weft::transport {
 namespace {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "transport/high_descriptor.h"
+#include "base/high_descriptor.h"
 
 namespace weft::transport {
 

@@ -7,7 +7,7 @@
 #include <cerrno>
 
 #include "base/file_limit.h"
-#include "transport/high_descriptor.h"
+#include "base/high_descriptor.h"
 #include "transport/tcp_stream.h"
 
 namespace weft::transport {

@@ -17,7 +17,7 @@
 #include <thread>
 
 #include "base/file_limit.h"
-#include "transport/high_descriptor.h"
+#include "base/high_descriptor.h"
 
 namespace weft::transport {
 namespace {

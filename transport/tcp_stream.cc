@@ -11,7 +11,7 @@
 #include <cerrno>
 
 #include "base/dma_scope.h"
-#include "transport/high_descriptor.h"
+#include "base/high_descriptor.h"
 
 namespace weft::transport {
 namespace {

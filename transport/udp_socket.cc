@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "base/dma_scope.h"
-#include "transport/high_descriptor.h"
+#include "base/high_descriptor.h"
 
 namespace weft::transport {
 namespace {

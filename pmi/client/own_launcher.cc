@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "base/deadline.h"
+#include "base/descriptor.h"
 
 namespace weft::pmi {
 namespace {
@@ -29,24 +30,6 @@ constexpr std::chrono::seconds kPatience{60};
 constexpr int kLifeline = 3;  // of mpiexec: the end of a pipe that closes with it
 
 PmiError Problem(const std::string& what, int error) { return PmiError{"to start mpiexec: " + what + ": " + std::strerror(error)}; }
-
-// A descriptor, closed with this.
-class Descriptor {
- public:
-  explicit Descriptor(int fd = -1) : fd_(fd) {}
-  ~Descriptor() { Close(); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  int get() const { return fd_; }
-  void Close() {
-    if (fd_ >= 0) close(fd_);
-    fd_ = -1;
-  }
-
- private:
-  int fd_;
-};
 
 // Listens at a name that the kernel chooses. The name, or nothing, and errno.
 std::string Listen(int fd) {

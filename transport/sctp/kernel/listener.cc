@@ -8,7 +8,7 @@
 #include <memory>
 #include <utility>
 
-#include "transport/high_descriptor.h"
+#include "base/high_descriptor.h"
 #include "transport/sctp/kernel/options.h"
 
 namespace weft::transport::sctp {

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "transport/high_descriptor.h"
+#include "base/high_descriptor.h"
 #include "transport/sctp/arguments.h"
 
 namespace weft::transport::sctp {

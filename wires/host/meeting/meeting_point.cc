@@ -13,7 +13,8 @@
 #include <cstring>
 #include <utility>
 
-#include "transport/high_descriptor.h"
+#include "base/file_limit.h"
+#include "base/high_descriptor.h"
 
 namespace weft::host {
 namespace {
@@ -40,16 +41,9 @@ bool IsOurUser(int fd, pid_t* pid) {
   return peer.uid == geteuid() && peer.uid != kOverflowUser;
 }
 
-// Three quarters of the descriptors that a process may have are for connections, which have to have one: who has many of them gets 7 of 8 that
-// it would have without memory.
-bool LeavesEnough(int fd) {
-  rlimit limit{};
-  return getrlimit(RLIMIT_NOFILE, &limit) == 0 && static_cast<rlim_t>(fd) < limit.rlim_cur / 4;
-}
-
 Descriptor OpenSocket() {
-  Descriptor socket(transport::LeaveRoomForSelect(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)));
-  if (socket && !LeavesEnough(socket.get())) socket.Close();
+  Descriptor socket(LeaveRoomForSelect(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)));
+  if (socket && !IsToSpare(socket.get())) socket.Close();
   return socket;
 }
 
@@ -97,20 +91,6 @@ int HearGreeting(int bell, Nonce* nonce, Descriptor* memory) {
 
 }  // namespace
 
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
-  if (this != &other) {
-    Close();
-    fd_ = other.Release();
-  }
-  return *this;
-}
-
-int Descriptor::Release() { return std::exchange(fd_, -1); }
-
-void Descriptor::Close() {
-  if (fd_ >= 0) close(std::exchange(fd_, -1));
-}
-
 bool MeetingPoint::Open() {
   if (socket_) return true;
   Descriptor socket = OpenSocket();
@@ -155,10 +135,10 @@ void MeetingPoint::Withdraw(const Invitation& invitation) {
 void MeetingPoint::TakeVisitors() {
   std::erase_if(silent_, [this](Descriptor& visitor) { return Hear(visitor); });
   for (int i = 0; i < kMostVisitorsAtOnce; ++i) {
-    Descriptor visitor(transport::LeaveRoomForSelect(accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)));
+    Descriptor visitor(LeaveRoomForSelect(accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)));
     if (!visitor) return;
     pid_t pid;
-    if (!IsOurUser(visitor.get(), &pid) || !LeavesEnough(visitor.get()) || Hear(visitor)) continue;
+    if (!IsOurUser(visitor.get(), &pid) || !IsToSpare(visitor.get()) || Hear(visitor)) continue;
     if (silent_.size() == kMostSilent) silent_.erase(silent_.begin());
     silent_.push_back(std::move(visitor));
   }

@@ -12,25 +12,10 @@
 #include <vector>
 
 #include "llp/weft_trailer.h"
+#include "base/descriptor.h"
 #include "wires/host/meeting/shared_memory.h"
 
 namespace weft::host {
-
-// Owns a descriptor.
-class Descriptor {
- public:
-  explicit Descriptor(int fd = -1) : fd_(fd) {}
-  ~Descriptor() { Close(); }
-  Descriptor(Descriptor&& other) noexcept : fd_(other.Release()) {}
-  Descriptor& operator=(Descriptor&& other) noexcept;
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-  int Release();
-  void Close();
-
- private:
-  int fd_;
-};
 
 using llp::Invitation;
 using Nonce = decltype(Invitation::nonce);

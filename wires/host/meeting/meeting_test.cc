@@ -13,6 +13,8 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "wires/host/meeting/meeting_point.h"
@@ -283,6 +285,57 @@ TEST(PeerMemoryTest, AnotherProcessIsReadWhereItsProbeIs) {
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(peer.Read({&to, 1}, {&from, 1}, 7), ESRCH) << "it is gone";
   for (const int end : {ready[0], ready[1], done[0], done[1]}) close(end);
+}
+
+// Both of one process, which may as well be the other one.
+class PeerMemoryOfOurselvesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    Probe probe;
+    PeerMemory::ShowProbe(probe);
+    ASSERT_TRUE(peer_.TryProbe(probe));
+    ASSERT_TRUE(peer_.TryWriting());
+  }
+  int Write(std::span<const iovec> from, size_t length) { return peer_.Write(from, There(length)); }
+  std::string Read(size_t length) {
+    std::string got(length, '-');
+    const iovec to{got.data(), length};
+    const Piece there = There(length);
+    EXPECT_EQ(peer_.Read({&to, 1}, {&there, 1}, length), 0);
+    return got;
+  }
+  Piece There(size_t length) const { return {reinterpret_cast<uintptr_t>(memory_.data()) + 16, length}; }
+
+  std::vector<char> memory_ = std::vector<char>(3 * MemoryFile::kMostBytes);
+  PeerMemory peer_{getpid()};
+};
+
+TEST_F(PeerMemoryOfOurselvesTest, ItIsReachedInPiecesOfAnyLength) {
+  for (const size_t length : {size_t{1}, size_t{64}, MemoryFile::kMostBytes, MemoryFile::kMostBytes + 1}) {
+    std::string text(length, static_cast<char>('a' + length % 20));
+    const iovec one{text.data(), length};
+    EXPECT_EQ(Write({&one, 1}, length), 0);
+    EXPECT_EQ(Read(length), text);
+    text[0] = '!';
+    const iovec two[] = {{text.data(), length / 2}, {text.data() + length / 2, length - length / 2}};
+    EXPECT_EQ(Write(two, length), 0);
+    EXPECT_EQ(Read(length), text);
+  }
+  char byte = 0;
+  const iovec from{&byte, 1};
+  EXPECT_EQ(peer_.Write({&from, 1}, {8, 1}), EFAULT);
+}
+
+TEST_F(PeerMemoryOfOurselvesTest, ItIsReachedWithoutADescriptor) {
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  char text[] = "hello";
+  const iovec from{text, 5};
+  EXPECT_EQ(Write({&from, 1}, 5), 0);
+  EXPECT_EQ(Read(5), "hello");
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 TEST(PeerMemoryTest, WhereItIsForbiddenTheProbeSaysSo) {

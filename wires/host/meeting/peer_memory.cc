@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <fstream>
+#include <utility>
 
 #include "base/dma_scope.h"
 
@@ -51,10 +52,24 @@ bool PeerMemory::TryProbe(const Probe& probe) {
   probe_address_ = probe.address.load(std::memory_order_relaxed);
   probe_value_ = probe.value.load(std::memory_order_relaxed);
   if (pid_ <= 0 || probe_value_ == 0) return false;
-  return Read({}, {}, 0) == 0;
+  return ReadBesideProbe({}, {}, 0) == 0;
 }
 
-int PeerMemory::Read(std::span<const iovec> to, std::span<const Piece> from, size_t length) const {
+int PeerMemory::Read(std::span<const iovec> to, std::span<const Piece> from, size_t length) {
+  const bool one_piece = to.size() == 1 && from.size() == 1 && length == to[0].iov_len && length == from[0].length;
+  const auto now = std::chrono::steady_clock::now();
+  if (one_piece && now - seen_ <= kTrust) {
+    if (const MemoryFile* const file = FileFor(length); file != nullptr) {
+      const int error = file->Read(to[0].iov_base, from[0].address, length);
+      if (error == 0 || error == ESRCH) return error;
+    }
+  }
+  const int error = ReadBesideProbe(to, from, length);
+  if (error == 0) seen_ = now;
+  return error;
+}
+
+int PeerMemory::ReadBesideProbe(std::span<const iovec> to, std::span<const Piece> from, size_t length) const {
   std::array<iovec, kMostPieces + 1> ours;    // NOLINT: filled here
   std::array<iovec, kMostPieces + 1> theirs;  // NOLINT: filled here
   if (g_forbidden.load(std::memory_order_relaxed)) [[unlikely]] return EPERM;
@@ -78,16 +93,33 @@ int PeerMemory::Read(std::span<const iovec> to, std::span<const Piece> from, siz
 bool PeerMemory::TryWriting() {
   uint64_t nothing = 0;
   const iovec from{&nothing, sizeof nothing};
-  return Write({&from, 1}, {probe_address_ + sizeof nothing, sizeof nothing}) == 0;
+  return WriteByCall({&from, 1}, {probe_address_ + sizeof nothing, sizeof nothing}) == 0;
+}
+
+// For so many bytes; nullptr: the kernel is to be asked in the ordinary way.
+const MemoryFile* PeerMemory::FileFor(size_t length) {
+  if (length > MemoryFile::kMostBytes || g_forbidden.load(std::memory_order_relaxed)) return nullptr;
+  if (!std::exchange(file_tried_, true)) file_ = MemoryFile::Open(pid_, probe_address_, probe_value_);
+  return file_.get();
 }
 
 int PeerMemory::Write(std::span<const iovec> from, const Piece& to) {
-  if (g_forbidden.load(std::memory_order_relaxed)) [[unlikely]] return EPERM;
   const auto now = std::chrono::steady_clock::now();
   if (now - seen_ > kTrust) {
-    if (const int error = Read({}, {}, 0); error != 0) return error == EFAULT ? ESRCH : error;
+    if (const int error = ReadBesideProbe({}, {}, 0); error != 0) return error == EFAULT ? ESRCH : error;
     seen_ = now;
   }
+  if (from.size() == 1 && from[0].iov_len == to.length) {
+    if (const MemoryFile* const file = FileFor(to.length); file != nullptr) {
+      const int error = file->Write(from[0].iov_base, to.address, to.length);
+      if (error == 0 || error == ESRCH) return error;
+    }
+  }
+  return WriteByCall(from, to);
+}
+
+int PeerMemory::WriteByCall(std::span<const iovec> from, const Piece& to) const {
+  if (g_forbidden.load(std::memory_order_relaxed)) [[unlikely]] return EPERM;
   const iovec theirs{reinterpret_cast<void*>(to.address), to.length};
   const DmaScope dma;
   const ssize_t put = process_vm_writev(pid_, from.data(), from.size(), &theirs, 1, 0);

@@ -1,11 +1,11 @@
-#ifndef TRANSPORT_HIGH_DESCRIPTOR_H_
-#define TRANSPORT_HIGH_DESCRIPTOR_H_
+#ifndef BASE_HIGH_DESCRIPTOR_H_
+#define BASE_HIGH_DESCRIPTOR_H_
 
 #include <fcntl.h>
 #include <sys/select.h>
 #include <unistd.h>
 
-namespace weft::transport {
+namespace weft {
 
 // A program that uses select(2) can name no descriptor from FD_SETSIZE (1,024) on: FD_SET would write beyond its set. With an adapter it could
 // have thousands of connections all the same. So the RNIC's sockets stay out of the upper half of those numbers, which are the program's.
@@ -20,6 +20,6 @@ inline int LeaveRoomForSelect(int fd) {
   return high;
 }
 
-}  // namespace weft::transport
+}  // namespace weft
 
-#endif  // TRANSPORT_HIGH_DESCRIPTOR_H_
+#endif  // BASE_HIGH_DESCRIPTOR_H_
