@@ -144,7 +144,7 @@ Error RdmaWindow::AccumulateHere(const Access& access, const Origin& origin, con
   const Peer& peer = *access.peer;
   const bool with_data = op.handle != MPI_NO_OP;
   // One element, as of MPI_Fetch_and_op, needs no walk.
-  if (peer.pid == 0 && access.bytes == static_cast<MPI_Aint>(type.size) && target.type->dense &&
+  if (peer.private_memory == nullptr && access.bytes == static_cast<MPI_Aint>(type.size) && target.type->dense &&
       (!with_data || origin.type->dense) && (result == nullptr || result->type->dense)) {
     AccumulateElements(peer.guard, op.handle, type, with_data ? static_cast<const uint8_t*>(origin.buffer) : nullptr,
                        peer.local + access.offset, 1,
@@ -155,7 +155,7 @@ Error RdmaWindow::AccumulateHere(const Access& access, const Origin& origin, con
   static const Origin kNoResult{nullptr, 0, Datatype::Find(MPI_BYTE)};
   const Origin& into = result == nullptr ? kNoResult : *result;
   TypeCursor back(into.buffer, into.count, *into.type);
-  const uint64_t base = peer.pid != 0 ? peer.base : reinterpret_cast<uint64_t>(peer.local);
+  const uint64_t base = peer.private_memory != nullptr ? peer.base : reinterpret_cast<uint64_t>(peer.local);
   BlockSource source(base + access.offset, target.count, *target.type, type, access.bytes);
   // What the program has beside the window may not be there, and is not touched with a lock held.
   uint8_t packed[DataRoom(1)], fetched[DataRoom(1)];
@@ -164,8 +164,8 @@ Error RdmaWindow::AccumulateHere(const Access& access, const Origin& origin, con
     if (with_data) Pack(here, {packed, part.bytes});
     const uint8_t* given = with_data ? packed : nullptr;
     uint8_t* before = result != nullptr ? fetched : nullptr;
-    if (peer.pid != 0) {
-      WEFT_MPI_TRY(CopyError(peer, AccumulateInProcess(peer.pid, peer.guard, op.handle, type, part, given, before)));
+    if (peer.private_memory != nullptr) {
+      WEFT_MPI_TRY(CopyError(peer, AccumulateInProcess(*peer.private_memory, peer.guard, op.handle, type, part, given, before)));
     } else {
       AccumulateBlocks(peer.guard, op.handle, type, part, given, before);
     }
@@ -189,11 +189,11 @@ Error RdmaWindow::CompareAndSwap(const void* origin, const void* compare, void* 
     const auto* expected = static_cast<const uint8_t*>(compare);
     const auto* given = static_cast<const uint8_t*>(origin);
     auto* before = static_cast<uint8_t*>(result);
-    if (peer.pid == 0) {
+    if (peer.private_memory == nullptr) {
       CompareAndSwapElement(peer.guard, element, expected, given, peer.local + access.offset, before);
       return {};
     }
-    return CopyError(peer, CompareAndSwapInProcess(peer.pid, peer.guard, element, expected, given, peer.base + access.offset, before));
+    return CopyError(peer, CompareAndSwapInProcess(*peer.private_memory, peer.guard, element, expected, given, peer.base + access.offset, before));
   }
   uint8_t* room;
   WEFT_MPI_TRY(BeginData(access, &room));

@@ -92,17 +92,13 @@ bool RdmaWindow::Meet(const HostCard& card, int rank) {
     reached = card.memory_at != 0 || card.size == 0;
     peer.local = one.segment.data() + card.memory_at;
   } else if (reached && flavor == MPI_WIN_FLAVOR_CREATE) {
-    // A process of its namespace that has this number now might be another: its memory tells. Whether it can be written
-    // to is tried with what is there.
-    Nonce cookie{};
-    reached = ReadProcess(card.pid, card.control_address, &cookie, sizeof cookie) == 0 && cookie == card.cookie &&
-              WriteProcess(card.pid, &cookie, card.control_address, sizeof cookie) == 0;
-    peer.pid = card.pid;
+    peer.private_memory = ProcessMemory::Of(card.pid, card.control_address, card.cookie);
+    reached = peer.private_memory != nullptr;
   }
   if (!reached) {
     one.segment.Unmap();
     peer.local = nullptr;
-    peer.pid = 0;
+    peer.private_memory = nullptr;
     return false;
   }
   one.control = found;
@@ -203,7 +199,7 @@ void RdmaWindow::TellTheWays() {
   for (int rank = 0; rank < comm->size(); ++rank) {
     const Peer& peer = peers_[static_cast<size_t>(rank)];
     if (rank == comm->rank) continue;
-    ++(!host_.control(rank) ? rdma : peer.pid != 0 ? copy : memory);
+    ++(!host_.control(rank) ? rdma : peer.private_memory != nullptr ? copy : memory);
   }
   info->Set("weft_ways", "memory=" + std::to_string(memory) + ",copy=" + std::to_string(copy) + ",rdma=" + std::to_string(rdma));
 }

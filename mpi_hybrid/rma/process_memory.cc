@@ -2,8 +2,10 @@
 
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "mpi_hybrid/datatype/op.h"
 #include "mpi_hybrid/rma/pairwise.h"
@@ -13,25 +15,6 @@ namespace {
 
 constexpr size_t kBatch = 64;                      // pieces of one system call
 constexpr uint64_t kLongestPiece = uint64_t{1} << 30;  // the kernel moves less than 2 GiB at a time
-
-// All of the pieces: the kernel may stop earlier, between two of them or inside of one.
-int Move(Direction direction, pid_t pid, iovec* here, iovec* there, size_t pieces, size_t bytes) {
-  while (bytes > 0) {
-    const ssize_t moved = direction == Direction::kToProcess ? process_vm_writev(pid, here, pieces, there, pieces, 0)
-                                                             : process_vm_readv(pid, here, pieces, there, pieces, 0);
-    if (moved < 0 && errno == EINTR) continue;
-    if (moved <= 0) return moved == 0 ? EFAULT : errno;
-    auto done = static_cast<size_t>(moved);
-    bytes -= done;
-    for (size_t i = 0; i < pieces && done > 0; ++i) {
-      const size_t part = std::min(done, here[i].iov_len);
-      here[i] = {static_cast<uint8_t*>(here[i].iov_base) + part, here[i].iov_len - part};
-      there[i] = {static_cast<uint8_t*>(there[i].iov_base) + part, there[i].iov_len - part};
-      done -= part;
-    }
-  }
-  return 0;
-}
 
 // Elements of that process, one run of them after the other, and where they are here meanwhile.
 struct Batch {
@@ -43,7 +26,7 @@ struct Batch {
   size_t count = 0, bytes = 0;
   uint8_t memory[2 * kSlotBytes];
 
-  int Move(Direction direction, pid_t pid, const ElementType& type) {
+  int Move(Direction direction, ProcessMemory& process, const ElementType& type) {
     iovec here[kBatch], there[kBatch];
     uint8_t* at = memory;
     for (size_t i = 0; i < count; ++i) {
@@ -52,17 +35,17 @@ struct Batch {
       there[i] = {reinterpret_cast<void*>(runs[i].address), span};
       at += span;
     }
-    return rma::Move(direction, pid, here, there, count, bytes);
+    return process.Move(direction, here, there, count, bytes);
   }
   static size_t Span(const ElementType& type, uint32_t elements) {
     return size_t{elements - 1} * type.extent + type.span;
   }
 };
 
-int Accumulate(pid_t pid, const AccumulateGuard& guard, MPI_Op op, const ElementType& type, Batch& batch,
+int Accumulate(ProcessMemory& process, const AccumulateGuard& guard, MPI_Op op, const ElementType& type, Batch& batch,
                const uint8_t** given, uint8_t** fetched) {
   const AccumulateLock lock(guard);
-  if (int error = batch.Move(Direction::kFromProcess, pid, type); error != 0) return error;
+  if (int error = batch.Move(Direction::kFromProcess, process, type); error != 0) return error;
   uint8_t* at = batch.memory;
   for (size_t i = 0; i < batch.count; ++i) {
     const uint32_t elements = batch.runs[i].elements;
@@ -77,22 +60,74 @@ int Accumulate(pid_t pid, const AccumulateGuard& guard, MPI_Op op, const Element
     }
     at += Batch::Span(type, elements);
   }
-  return *given == nullptr ? 0 : batch.Move(Direction::kToProcess, pid, type);
+  return *given == nullptr ? 0 : batch.Move(Direction::kToProcess, process, type);
 }
 
 }  // namespace
 
-int ReadProcess(pid_t pid, uint64_t from, void* to, size_t bytes) {
+std::unique_ptr<ProcessMemory> ProcessMemory::Of(pid_t pid, uint64_t nonce_address, const Nonce& nonce) {
+  std::unique_ptr<ProcessMemory> memory(new ProcessMemory(pid, nonce_address, nonce));
+  Nonce found{};
+  const auto move = [&](Direction direction) {
+    iovec here{found.data(), found.size()}, there{reinterpret_cast<void*>(nonce_address), found.size()};
+    return memory->MoveByCall(direction, &here, &there, 1, found.size()) == 0;
+  };
+  const bool reached = move(Direction::kFromProcess) && found == nonce && move(Direction::kToProcess);
+  return reached ? std::move(memory) : nullptr;
+}
+
+const MemoryFile* ProcessMemory::File() {
+  if (!std::exchange(file_tried_, true)) {
+    uint64_t value;
+    static_assert(sizeof value <= sizeof nonce_);
+    std::memcpy(&value, nonce_.data(), sizeof value);
+    file_ = MemoryFile::Open(pid_, nonce_address_, value);
+  }
+  return file_.get();
+}
+
+int ProcessMemory::Read(uint64_t from, void* to, size_t bytes) {
   iovec here{to, bytes}, there{reinterpret_cast<void*>(from), bytes};
-  return Move(Direction::kFromProcess, pid, &here, &there, 1, bytes);
+  return Move(Direction::kFromProcess, &here, &there, 1, bytes);
 }
 
-int WriteProcess(pid_t pid, const void* from, uint64_t to, size_t bytes) {
+int ProcessMemory::Write(const void* from, uint64_t to, size_t bytes) {
   iovec here{const_cast<void*>(from), bytes}, there{reinterpret_cast<void*>(to), bytes};
-  return Move(Direction::kToProcess, pid, &here, &there, 1, bytes);
+  return Move(Direction::kToProcess, &here, &there, 1, bytes);
 }
 
-int CopyWithProcess(Direction direction, pid_t pid, TypeCursor& here, TypeCursor& there, size_t bytes) {
+int ProcessMemory::Move(Direction direction, iovec* here, iovec* there, size_t pieces, size_t bytes) {
+  if (pieces == 1 && bytes <= MemoryFile::kMostBytes) {
+    if (const MemoryFile* const file = File(); file != nullptr) {
+      const auto address = reinterpret_cast<uintptr_t>(there->iov_base);
+      const int error = direction == Direction::kToProcess ? file->Write(here->iov_base, address, bytes)
+                                                           : file->Read(here->iov_base, address, bytes);
+      if (error == 0 || error == ESRCH) return error;
+    }
+  }
+  return MoveByCall(direction, here, there, pieces, bytes);
+}
+
+// The kernel may stop earlier, between two of the pieces or inside of one.
+int ProcessMemory::MoveByCall(Direction direction, iovec* here, iovec* there, size_t pieces, size_t bytes) const {
+  while (bytes > 0) {
+    const ssize_t moved = direction == Direction::kToProcess ? process_vm_writev(pid_, here, pieces, there, pieces, 0)
+                                                             : process_vm_readv(pid_, here, pieces, there, pieces, 0);
+    if (moved < 0 && errno == EINTR) continue;
+    if (moved <= 0) return moved == 0 ? EFAULT : errno;
+    auto done = static_cast<size_t>(moved);
+    bytes -= done;
+    for (size_t i = 0; i < pieces && done > 0; ++i) {
+      const size_t part = std::min(done, here[i].iov_len);
+      here[i] = {static_cast<uint8_t*>(here[i].iov_base) + part, here[i].iov_len - part};
+      there[i] = {static_cast<uint8_t*>(there[i].iov_base) + part, there[i].iov_len - part};
+      done -= part;
+    }
+  }
+  return 0;
+}
+
+int CopyWithProcess(Direction direction, ProcessMemory& process, TypeCursor& here, TypeCursor& there, size_t bytes) {
   Pairwise pairs(here, there, bytes, kLongestPiece);
   iovec ours[kBatch], theirs[kBatch];
   bool more = true;
@@ -105,16 +140,16 @@ int CopyWithProcess(Direction direction, pid_t pid, TypeCursor& here, TypeCursor
       theirs[count] = {reinterpret_cast<void*>(its), piece};
       length += piece;
     }
-    if (int error = Move(direction, pid, ours, theirs, count, length); error != 0) return error;
+    if (int error = process.Move(direction, ours, theirs, count, length); error != 0) return error;
   }
   return 0;
 }
 
-int AccumulateInProcess(pid_t pid, const AccumulateGuard& guard, MPI_Op op, const ElementType& type,
+int AccumulateInProcess(ProcessMemory& process, const AccumulateGuard& guard, MPI_Op op, const ElementType& type,
                         const BlockSource::Part& part, const uint8_t* given, uint8_t* fetched) {
   Batch batch;
   const auto finish = [&] {
-    const int error = batch.count == 0 ? 0 : Accumulate(pid, guard, op, type, batch, &given, &fetched);
+    const int error = batch.count == 0 ? 0 : Accumulate(process, guard, op, type, batch, &given, &fetched);
     batch.count = batch.bytes = 0;
     return error;
   };
@@ -133,13 +168,12 @@ int AccumulateInProcess(pid_t pid, const AccumulateGuard& guard, MPI_Op op, cons
   return finish();
 }
 
-int CompareAndSwapInProcess(pid_t pid, const AccumulateGuard& guard, const ElementType& type, const uint8_t* compare,
+int CompareAndSwapInProcess(ProcessMemory& process, const AccumulateGuard& guard, const ElementType& type, const uint8_t* compare,
                             const uint8_t* given, uint64_t address, uint8_t* fetched) {
   const AccumulateLock lock(guard);
-  if (int error = ReadProcess(pid, address, fetched, type.size); error != 0) return error;
+  if (int error = process.Read(address, fetched, type.size); error != 0) return error;
   if (std::memcmp(fetched, compare, type.size) != 0) return 0;
-  iovec here{const_cast<uint8_t*>(given), type.size}, there{reinterpret_cast<void*>(address), type.size};
-  return Move(Direction::kToProcess, pid, &here, &there, 1, type.size);
+  return process.Write(given, address, type.size);
 }
 
 }  // namespace weft::mpi::rma

@@ -2,28 +2,56 @@
 #define MPI_HYBRID_RMA_PROCESS_MEMORY_H_
 
 #include <sys/types.h>
+#include <sys/uio.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "base/job_secret.h"
+#include "base/memory_file.h"
 #include "mpi_hybrid/datatype/datatype.h"
 #include "mpi_hybrid/rma/blocks.h"
 
 namespace weft::mpi::rma {
 
 // Private memory of another process of this host, which the kernel copies from or to in one go, where it allows that: the
-// same user, and no Yama, container or namespace in between. All return 0 or an errno: ESRCH, the process is gone;
-// EFAULT, memory of either side is not mapped; EPERM. An error may come after a part of the bytes was moved.
-int ReadProcess(pid_t pid, uint64_t from, void* to, size_t bytes);
-int WriteProcess(pid_t pid, const void* from, uint64_t to, size_t bytes);
+// same user, and no Yama, container or namespace in between. Little goes through a file of the kernel's that is opened when it
+// is first of use (MemoryFile). All return 0 or an errno: ESRCH, the process is gone; EFAULT, memory of either side is not
+// mapped; EPERM. An error may come after a part of the bytes was moved.
+enum class Direction : uint8_t { kToProcess, kFromProcess };
+class ProcessMemory {
+ public:
+  // That of the process with that number, which has the nonce at that address: a process that has the number now may be
+  // another. nullptr: it cannot be read or, tried with the nonce, written to.
+  static std::unique_ptr<ProcessMemory> Of(pid_t pid, uint64_t nonce_address, const Nonce& nonce);
+
+  int Read(uint64_t from, void* to, size_t bytes);
+  int Write(const void* from, uint64_t to, size_t bytes);
+  // All of the pieces, at most 1 GiB of them; the two lists are used up.
+  int Move(Direction direction, iovec* here, iovec* there, size_t pieces, size_t bytes);
+
+ private:
+  ProcessMemory(pid_t pid, uint64_t nonce_address, const Nonce& nonce) : pid_(pid), nonce_address_(nonce_address), nonce_(nonce) {}
+  const MemoryFile* File();
+  int MoveByCall(Direction direction, iovec* here, iovec* there, size_t pieces, size_t bytes) const;
+
+  const pid_t pid_;
+  const uint64_t nonce_address_;
+  const Nonce nonce_;
+  std::shared_ptr<MemoryFile> file_;
+  bool file_tried_ = false;
+};
 
 // `bytes` of data between memory of this process and of that one, where the cursors are; addresses of `there` are that
 // process's.
-enum class Direction : uint8_t { kToProcess, kFromProcess };
-int CopyWithProcess(Direction direction, pid_t pid, TypeCursor& here, TypeCursor& there, size_t bytes);
+int CopyWithProcess(Direction direction, ProcessMemory& process, TypeCursor& here, TypeCursor& there, size_t bytes);
 
 // An accumulate on blocks of that process's memory, whose offsets are its addresses, by reading, working and writing
 // with the guard's lock held. `given` and `fetched` are packed; each may be null.
-int AccumulateInProcess(pid_t pid, const AccumulateGuard& guard, MPI_Op op, const ElementType& type,
+int AccumulateInProcess(ProcessMemory& process, const AccumulateGuard& guard, MPI_Op op, const ElementType& type,
                         const BlockSource::Part& part, const uint8_t* given, uint8_t* fetched);
-int CompareAndSwapInProcess(pid_t pid, const AccumulateGuard& guard, const ElementType& type, const uint8_t* compare,
+int CompareAndSwapInProcess(ProcessMemory& process, const AccumulateGuard& guard, const ElementType& type, const uint8_t* compare,
                             const uint8_t* given, uint64_t address, uint8_t* fetched);
 
 }  // namespace weft::mpi::rma

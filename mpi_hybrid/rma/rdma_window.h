@@ -77,11 +77,10 @@ class RdmaWindow final : public Window {
     int unit = 1;
     uint32_t key = 0;
     uint32_t window = 0;
-    // Reached without a link: mapped at `local` (dynamic windows: null, offsets are addresses), or, with `pid`, copied by the
-    // kernel.
+    // Reached without a link: mapped at `local` (dynamic windows: null, offsets are addresses), or copied by the kernel.
     bool here = false;
     uint8_t* local = nullptr;
-    pid_t pid = 0;
+    std::unique_ptr<ProcessMemory> private_memory;
     AccumulateGuard guard;     // of what is `here`
     bool used = false;         // in used_: operations since the last flush
     uint32_t operations = 0;   // so far, modulo 2^32

@@ -210,16 +210,16 @@ Error RdmaWindow::Put(const Origin& origin, const Target& target, Request** requ
 
 Error RdmaWindow::PutHere(const Access& access, const Origin& origin, const Target& target) {
   const Peer& peer = *access.peer;
-  if (peer.pid == 0 && origin.type->dense && target.type->dense) [[likely]] {
+  if (peer.private_memory == nullptr && origin.type->dense && target.type->dense) [[likely]] {
     MoveShortBytes(peer.local + access.offset, origin.buffer, static_cast<size_t>(access.bytes));
     return {};
   }
-  if (peer.pid == 0) {
+  if (peer.private_memory == nullptr) {
     return CopyTyped(origin.buffer, origin.count, *origin.type, peer.local + access.offset, target.count, *target.type);
   }
   TypeCursor here(origin.buffer, origin.count, *origin.type);
   TypeCursor there(reinterpret_cast<const void*>(peer.base + access.offset), target.count, *target.type);
-  return CopyError(peer, CopyWithProcess(Direction::kToProcess, peer.pid, here, there, static_cast<size_t>(access.bytes)));
+  return CopyError(peer, CopyWithProcess(Direction::kToProcess, *peer.private_memory, here, there, static_cast<size_t>(access.bytes)));
 }
 
 Error RdmaWindow::CopyError(const Peer& peer, int error) const {
@@ -350,16 +350,16 @@ Error RdmaWindow::Get(const Origin& origin, const Target& target, Request** requ
 Error RdmaWindow::GetHere(const Access& access, const Origin& origin, const Target& target) {
   const Peer& peer = *access.peer;
   void* into = const_cast<void*>(origin.buffer);
-  if (peer.pid == 0 && origin.type->dense && target.type->dense) [[likely]] {
+  if (peer.private_memory == nullptr && origin.type->dense && target.type->dense) [[likely]] {
     MoveShortBytes(into, peer.local + access.offset, static_cast<size_t>(access.bytes));
     return {};
   }
-  if (peer.pid == 0) {
+  if (peer.private_memory == nullptr) {
     return CopyTyped(peer.local + access.offset, target.count, *target.type, into, origin.count, *origin.type);
   }
   TypeCursor here(origin.buffer, origin.count, *origin.type);
   TypeCursor there(reinterpret_cast<const void*>(peer.base + access.offset), target.count, *target.type);
-  return CopyError(peer, CopyWithProcess(Direction::kFromProcess, peer.pid, here, there, static_cast<size_t>(access.bytes)));
+  return CopyError(peer, CopyWithProcess(Direction::kFromProcess, *peer.private_memory, here, there, static_cast<size_t>(access.bytes)));
 }
 
 Error RdmaWindow::GetRdma(const Access& access, const Origin& origin, const Target& target, uint32_t key) {
