@@ -1,5 +1,8 @@
 #include "base/memory_file.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -57,6 +60,20 @@ std::shared_ptr<MemoryFile> MemoryFile::Open(pid_t pid, uint64_t address, uint64
   if (!is_of_process(*file)) return nullptr;
   if (lock.owns_lock()) files.by_pid[pid] = file;
   return file;
+}
+
+bool MemoryFile::WritesInOrder() {
+#if defined(__x86_64__)
+  // Fast short REP MOVSB: the kernel's memcpy is that one instruction then.
+  static const bool in_order = [] {
+    constexpr unsigned kFastShortRepMovsb = 1u << 4;
+    unsigned a, b, c, d;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & kFastShortRepMovsb) != 0;
+  }();
+  return in_order;
+#else
+  return false;
+#endif
 }
 
 int MemoryFile::Write(const void* from, uint64_t to, size_t length) const {

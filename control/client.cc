@@ -11,8 +11,8 @@
 #include <cstring>
 #include <fstream>
 
-#include "base/file_limit.h"
 #include "base/descriptor.h"
+#include "base/file_limit.h"
 #include "control/address.h"
 
 namespace weft::control {

@@ -11,8 +11,8 @@
 #include <optional>
 #include <vector>
 
-#include "llp/weft_trailer.h"
 #include "base/descriptor.h"
+#include "llp/weft_trailer.h"
 #include "wires/host/meeting/shared_memory.h"
 
 namespace weft::host {

@@ -109,7 +109,7 @@ int PeerMemory::Write(std::span<const iovec> from, const Piece& to) {
     if (const int error = ReadBesideProbe({}, {}, 0); error != 0) return error == EFAULT ? ESRCH : error;
     seen_ = now;
   }
-  if (from.size() == 1 && from[0].iov_len == to.length) {
+  if (from.size() == 1 && from[0].iov_len == to.length && MemoryFile::WritesInOrder()) {
     if (const MemoryFile* const file = FileFor(to.length); file != nullptr) {
       const int error = file->Write(from[0].iov_base, to.address, to.length);
       if (error == 0 || error == ESRCH) return error;
