@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "base/uncancelled.h"
+
 namespace weft {
 
 // Owns a descriptor.
@@ -24,7 +26,7 @@ class Descriptor {
   explicit operator bool() const { return fd_ >= 0; }
   int Release() { return std::exchange(fd_, -1); }
   void Close() {
-    if (fd_ >= 0) close(std::exchange(fd_, -1));
+    if (fd_ >= 0) uncancelled::Close(std::exchange(fd_, -1));
   }
 
  private:

@@ -17,6 +17,8 @@
 #include <mutex>
 #include <utility>
 
+#include "base/uncancelled.h"
+
 namespace weft {
 namespace {
 
@@ -152,6 +154,7 @@ bool LineOutput::IsForUs(const struct stat& now) const {
 
 void LineOutput::Write(std::string_view line) {
   if (line.empty()) return;
+  const uncancelled::Scope scope;
   const int error = errno;
   std::string cut;
   if (line.size() > kLongest) {

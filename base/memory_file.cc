@@ -15,6 +15,7 @@
 #include "base/dma_scope.h"
 #include "base/file_limit.h"
 #include "base/high_descriptor.h"
+#include "base/uncancelled.h"
 
 namespace weft {
 namespace {
@@ -44,6 +45,7 @@ std::shared_ptr<MemoryFile> MemoryFile::Open(pid_t pid, uint64_t address, uint64
     uint64_t found = 0;
     return file.Read(&found, address, sizeof found) == 0 && found == value;
   };
+  const uncancelled::Scope scope;
   OpenFiles& files = Files();
   // Not to be had: another thread opens one at this moment, or did when this process was forked off. Then this one is not shared.
   const std::unique_lock lock(files.mutex, std::try_to_lock);
@@ -78,12 +80,12 @@ bool MemoryFile::WritesInOrder() {
 
 int MemoryFile::Write(const void* from, uint64_t to, size_t length) const {
   const DmaScope dma;
-  return ErrorOf(pwrite(file_.get(), from, length, static_cast<off_t>(to)), length);
+  return ErrorOf(uncancelled::WriteAt(file_.get(), from, length, static_cast<off_t>(to)), length);
 }
 
 int MemoryFile::Read(void* to, uint64_t from, size_t length) const {
   const DmaScope dma;
-  return ErrorOf(pread(file_.get(), to, length, static_cast<off_t>(from)), length);
+  return ErrorOf(uncancelled::ReadAt(file_.get(), to, length, static_cast<off_t>(from)), length);
 }
 
 }  // namespace weft

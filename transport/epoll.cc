@@ -10,6 +10,7 @@
 #include <climits>
 
 #include "base/high_descriptor.h"
+#include "base/uncancelled.h"
 
 namespace weft::transport {
 namespace {
@@ -33,7 +34,7 @@ std::atomic<bool> g_has_nanoseconds{true};
 }  // namespace
 
 EpollSet::~EpollSet() {
-  if (fd_ >= 0) close(fd_);
+  if (fd_ >= 0) uncancelled::Close(fd_);
 }
 
 int EpollSet::Open() {
@@ -53,9 +54,9 @@ std::span<const epoll_event> EpollSet::Wait(std::span<epoll_event> storage, Time
 
 int EpollSet::WaitOnce(std::span<epoll_event> storage, Time deadline) {
   int room = static_cast<int>(storage.size());
-  if (deadline == Time::max()) return epoll_wait(fd_, storage.data(), room, -1);
+  if (deadline == Time::max()) return uncancelled::EpollWait(fd_, storage.data(), room, -1);
   Duration left = deadline == Time::min() ? Duration::zero() : deadline - std::chrono::steady_clock::now();
-  if (left <= Duration::zero()) return epoll_wait(fd_, storage.data(), room, 0);
+  if (left <= Duration::zero()) return uncancelled::EpollWait(fd_, storage.data(), room, 0);
 
   if (g_has_nanoseconds.load(std::memory_order_relaxed)) {
     auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
@@ -66,7 +67,7 @@ int EpollSet::WaitOnce(std::span<epoll_event> storage, Time deadline) {
     g_has_nanoseconds.store(false, std::memory_order_relaxed);
   }
   auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(left).count();
-  return epoll_wait(fd_, storage.data(), room, static_cast<int>(std::min<int64_t>(milliseconds, INT_MAX)));
+  return uncancelled::EpollWait(fd_, storage.data(), room, static_cast<int>(std::min<int64_t>(milliseconds, INT_MAX)));
 }
 
 Interest EpollSet::ReadyOf(uint32_t events) {
@@ -75,7 +76,7 @@ Interest EpollSet::ReadyOf(uint32_t events) {
 }
 
 Epoll::~Epoll() {
-  if (wake_fd_ >= 0) close(wake_fd_);
+  if (wake_fd_ >= 0) uncancelled::Close(wake_fd_);
 }
 
 int Epoll::Open() {
@@ -91,14 +92,14 @@ int Epoll::Open() {
     return 0;
   }
   int error = errno;
-  close(wake_fd_);
+  uncancelled::Close(wake_fd_);
   wake_fd_ = -1;
   return error;
 }
 
 void Epoll::Wake() {
   uint64_t one = 1;
-  [[maybe_unused]] ssize_t written = write(wake_fd_, &one, sizeof one);
+  [[maybe_unused]] ssize_t written = uncancelled::Write(wake_fd_, &one, sizeof one);
 }
 
 void Epoll::WaitForWake(Time deadline) {

@@ -4,7 +4,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 
 #include "base/dma_scope.h"
 #include "base/high_descriptor.h"
+#include "base/uncancelled.h"
 
 namespace weft::transport {
 namespace {
@@ -23,20 +23,6 @@ void SetFlag(int fd, int level, int option) {
   int on = 1;
   setsockopt(fd, level, option, &on, sizeof on);
 }
-
-// recv and send without being cancellation points, which costs a process with threads two atomic operations a call. Neither
-// blocks, so that nobody could want to cancel them.
-#if defined(SYS_recvfrom) && defined(SYS_sendto)
-ssize_t Receive(int fd, void* into, size_t length) {
-  return syscall(SYS_recvfrom, fd, into, length, MSG_DONTWAIT, nullptr, nullptr);
-}
-ssize_t Send(int fd, const void* from, size_t length, int flags) {
-  return syscall(SYS_sendto, fd, from, length, flags, nullptr, 0);
-}
-#else
-ssize_t Receive(int fd, void* into, size_t length) { return recv(fd, into, length, MSG_DONTWAIT); }
-ssize_t Send(int fd, const void* from, size_t length, int flags) { return send(fd, from, length, flags); }
-#endif
 
 // What errno says about a read or write that moved nothing.
 IoResult FromErrno() {
@@ -104,9 +90,9 @@ TcpStream::~TcpStream() {
     // Closing a socket with unread bytes would reset the connection and take our last bytes with it.
     constexpr size_t kDiscard = 1 << 20;
     shutdown(fd_, SHUT_WR);
-    [[maybe_unused]] ssize_t discarded = recv(fd_, nullptr, kDiscard, MSG_TRUNC | MSG_DONTWAIT);
+    [[maybe_unused]] ssize_t discarded = uncancelled::Receive(fd_, nullptr, kDiscard, MSG_TRUNC | MSG_DONTWAIT);
   }
-  close(fd_);
+  uncancelled::Close(fd_);
 }
 
 IoResult TcpStream::Read(std::span<const iovec> into) {
@@ -116,10 +102,10 @@ IoResult TcpStream::Read(std::span<const iovec> into) {
   ssize_t count;
   do {
     if (into.size() == 1) {
-      count = Receive(fd_, into[0].iov_base, into[0].iov_len);
+      count = uncancelled::Receive(fd_, into[0].iov_base, into[0].iov_len, MSG_DONTWAIT);
     } else {
       msghdr message = MessageOf(into);
-      count = recvmsg(fd_, &message, MSG_DONTWAIT);
+      count = uncancelled::ReceiveMessage(fd_, &message, MSG_DONTWAIT);
     }
   } while (count < 0 && errno == EINTR);
   if (count > 0) return {IoResult::Kind::kDone, static_cast<size_t>(count), 0};
@@ -135,10 +121,10 @@ IoResult TcpStream::Write(std::span<const iovec> from) {
   ssize_t count;
   do {
     if (from.size() == 1) {
-      count = Send(fd_, from[0].iov_base, from[0].iov_len, kFlags);
+      count = uncancelled::Send(fd_, from[0].iov_base, from[0].iov_len, kFlags);
     } else {
       msghdr message = MessageOf(from);
-      count = sendmsg(fd_, &message, kFlags);
+      count = uncancelled::SendMessage(fd_, &message, kFlags);
     }
   } while (count < 0 && errno == EINTR);
   if (count >= 0) return {IoResult::Kind::kDone, static_cast<size_t>(count), 0};

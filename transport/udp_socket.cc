@@ -14,6 +14,7 @@
 
 #include "base/dma_scope.h"
 #include "base/high_descriptor.h"
+#include "base/uncancelled.h"
 
 namespace weft::transport {
 namespace {
@@ -187,7 +188,7 @@ int UdpSocket::Prepare(const SocketAddress& local, const DatagramOptions& option
   return options.group.family() != 0 ? Join(fd_, options.group, options.interface) : 0;
 }
 
-UdpSocket::~UdpSocket() { close(fd_); }
+UdpSocket::~UdpSocket() { uncancelled::Close(fd_); }
 
 int UdpSocket::TakeError() {
   int error = 0;
@@ -207,7 +208,7 @@ bool UdpSocket::TakeRefusal(iovec room, RefusedDatagram* refused) {
     header.msg_iovlen = 1;
     header.msg_control = control;
     header.msg_controllen = sizeof control;
-    const ssize_t length = recvmsg(fd_, &header, MSG_ERRQUEUE | MSG_DONTWAIT);
+    const ssize_t length = uncancelled::ReceiveMessage(fd_, &header, MSG_ERRQUEUE | MSG_DONTWAIT);
     if (length < 0 && errno == EINTR) continue;
     if (length < 0) return false;
     bool is_refusal = false;
@@ -299,7 +300,7 @@ size_t UdpSocket::Send(std::span<const OutgoingDatagram> datagrams, int* error) 
     int done;
     {
       const DmaScope dma;
-      done = sendmmsg(fd_, messages, static_cast<unsigned>(count), MSG_NOSIGNAL);
+      done = uncancelled::SendMessages(fd_, messages, static_cast<unsigned>(count), MSG_NOSIGNAL);
     }
     if (done < 0) {
       if (errno == EINTR) continue;
@@ -335,7 +336,7 @@ size_t UdpSocket::Receive(std::span<IncomingDatagram> into) {
   int done;
   bool again = false;
   do {
-    done = recvmmsg(fd_, messages, static_cast<unsigned>(count), MSG_DONTWAIT, nullptr);
+    done = uncancelled::ReceiveMessages(fd_, messages, static_cast<unsigned>(count), MSG_DONTWAIT);
   } while (done < 0 && (errno == EINTR || IsPending(errno, &again)));
   for (int i = 0; i < done; ++i) {
     msghdr& header = messages[i].msg_hdr;

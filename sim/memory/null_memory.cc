@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/uncancelled.h"
 #include "sim/device/limits.h"
 
 namespace weft::sim {
@@ -31,7 +32,7 @@ uint8_t* MapSink() {
       }
     }
   }
-  close(file);
+  uncancelled::Close(file);
   return sink;
 }
 

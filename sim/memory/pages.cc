@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "base/dma_scope.h"
+#include "base/uncancelled.h"
 
 namespace weft::sim {
 namespace {
@@ -37,6 +38,7 @@ bool IsReadable(uint64_t first, uint64_t length, uint64_t page) {
     if (can < 0) break;
   }
   if (at >= first + length) return true;
+  const uncancelled::Scope scope;
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return false;
   bool readable = true;

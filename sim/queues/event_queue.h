@@ -13,6 +13,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/uncancelled.h"
+
 namespace weft::sim {
 
 // A queue of events behind a file descriptor that a program may poll, select or make non-blocking: readable exactly while
@@ -23,7 +25,7 @@ class EventQueue {
  public:
   EventQueue() : fd_(eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE)) {}
   ~EventQueue() {
-    if (fd_ >= 0) close(fd_);
+    if (fd_ >= 0) uncancelled::Close(fd_);
   }
   EventQueue(const EventQueue&) = delete;
   EventQueue& operator=(const EventQueue&) = delete;
@@ -35,7 +37,7 @@ class EventQueue {
     std::lock_guard lock(mutex_);
     events_.push_back(std::move(event));
     const uint64_t one = 1;
-    [[maybe_unused]] ssize_t written = write(fd_, &one, sizeof one);
+    [[maybe_unused]] ssize_t written = uncancelled::Write(fd_, &one, sizeof one);
   }
 
   // The oldest event. Waits for one unless the program made the descriptor non-blocking (then errno is EAGAIN). nullopt
@@ -93,7 +95,7 @@ class EventQueue {
   // The descriptor counts the events. Only who holds mutex_ reads it, so that it never waits there.
   void TakeToken() {
     uint64_t one;
-    [[maybe_unused]] ssize_t taken = read(fd_, &one, sizeof one);
+    [[maybe_unused]] ssize_t taken = uncancelled::Read(fd_, &one, sizeof one);
   }
 
   Event TakeFirst() {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/iovec_length.h"
+#include "base/uncancelled.h"
 #include "transport/sctp/kernel/options.h"
 
 namespace weft::transport::sctp {
@@ -63,7 +64,7 @@ ssize_t ReceivePieces(int fd, std::span<const iovec> into, sctp_rcvinfo* info, i
   message.msg_controllen = sizeof control;
   ssize_t count;
   do {
-    count = recvmsg(fd, &message, *flags | MSG_DONTWAIT);
+    count = uncancelled::ReceiveMessage(fd, &message, *flags | MSG_DONTWAIT);
   } while (count < 0 && errno == EINTR);
   if (count < 0) return count;
   *flags = message.msg_flags;
@@ -113,7 +114,7 @@ void KernelAssociation::Close(bool abort) {
     const linger now = {.l_onoff = 1, .l_linger = 0};
     setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
   }
-  close(fd);
+  uncancelled::Close(fd);
 }
 
 void KernelAssociation::Watch(std::shared_ptr<ReadyHandler> handler) {
@@ -126,7 +127,7 @@ void KernelAssociation::SetReading(bool reading) { readiness_->SetReading(readin
 Interest KernelAssociation::Poll() {
   readiness_->Lend();
   pollfd look = {.fd = fd_, .events = POLLIN | POLLOUT, .revents = 0};
-  if (poll(&look, 1, 0) <= 0) return {};
+  if (uncancelled::PollNow(&look, 1) <= 0) return {};
   return {.read = (look.revents & ~POLLOUT) != 0, .write = (look.revents & POLLOUT) != 0};
 }
 
@@ -182,7 +183,7 @@ IoResult KernelAssociation::SendWhole(const OutgoingMessage& message, std::span<
   std::memcpy(CMSG_DATA(one), &info, sizeof info);
   ssize_t sent;
   do {
-    sent = sendmsg(fd_, &header, MSG_DONTWAIT | MSG_NOSIGNAL);
+    sent = uncancelled::SendMessage(fd_, &header, MSG_DONTWAIT | MSG_NOSIGNAL);
   } while (sent < 0 && errno == EINTR);
   if (sent >= 0) return {.kind = IoResult::Kind::kDone, .bytes = static_cast<size_t>(sent)};
   if (errno != EWOULDBLOCK) return {.kind = IoResult::Kind::kFailed, .error = errno};

@@ -15,6 +15,7 @@
 #include "base/dma_scope.h"
 #include "base/iovec_length.h"
 #include "base/log.h"
+#include "base/uncancelled.h"
 
 namespace weft::host {
 namespace {
@@ -227,7 +228,7 @@ Flushed Channel::Flush() {
 
 uint64_t Channel::consumed() const { return references_.empty() ? appended_ + tcp_->consumed() : RingConsumed(); }
 
-void Channel::RingBell() { send(met_->bell.get(), "", 1, MSG_DONTWAIT | MSG_NOSIGNAL); }
+void Channel::RingBell() { uncancelled::Send(met_->bell.get(), "", 1, MSG_DONTWAIT | MSG_NOSIGNAL); }
 
 void Channel::TakeOver(const void* begin, size_t length, Copy copy) {
   tcp_->TakeOver(begin, length, copy);

@@ -10,6 +10,7 @@
 #include "base/copy.h"
 #include "base/dma_scope.h"
 #include "base/iovec_length.h"
+#include "base/uncancelled.h"
 #include "wires/host/channel/channel.h"
 
 // What comes from the peer.
@@ -241,7 +242,7 @@ void Channel::HearBell() {
   char bytes[64];
   ssize_t got;
   do {
-    got = recv(met_->bell.get(), bytes, sizeof bytes, MSG_DONTWAIT);
+    got = uncancelled::Receive(met_->bell.get(), bytes, sizeof bytes, MSG_DONTWAIT);
   } while (got == static_cast<ssize_t>(sizeof bytes));
   if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) Unwatch();  // the end is TCP's to tell
   CopyRefused();  // it may be what the peer rang for

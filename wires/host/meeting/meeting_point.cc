@@ -15,6 +15,7 @@
 
 #include "base/file_limit.h"
 #include "base/high_descriptor.h"
+#include "base/uncancelled.h"
 
 namespace weft::host {
 namespace {
@@ -60,7 +61,7 @@ bool Greet(int bell, const Invitation& invitation, int memory) {
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(sizeof memory);
   std::memcpy(CMSG_DATA(header), &memory, sizeof memory);
-  return sendmsg(bell, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(piece.iov_len);
+  return uncancelled::SendMessage(bell, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(piece.iov_len);
 }
 
 // The nonce and one descriptor; EAGAIN: nothing came yet. Whatever else came is closed.
@@ -73,7 +74,7 @@ int HearGreeting(int bell, Nonce* nonce, Descriptor* memory) {
   message.msg_iovlen = 1;
   message.msg_control = control;
   message.msg_controllen = sizeof control;
-  const ssize_t got = recvmsg(bell, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  const ssize_t got = uncancelled::ReceiveMessage(bell, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   if (got < 0) return errno;
   size_t descriptors = 0;
   for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {

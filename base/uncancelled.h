@@ -1,0 +1,76 @@
+#ifndef BASE_UNCANCELLED_H_
+#define BASE_UNCANCELLED_H_
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <ctime>
+
+// The calls of verbs that are no cancellation points (pthreads(7)) in rdma-core are none here: a program may cancel a thread that posts or polls, and expects it to
+// end at a point of its own, not within the library, with the library's locks held.
+namespace weft::uncancelled {
+
+// While one lives, its thread is not cancelled. For what is not done often: it costs tens of nanoseconds.
+class Scope {
+ public:
+  Scope() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  ~Scope() { pthread_setcancelstate(before_, nullptr); }
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+
+ private:
+  int before_;
+};
+
+// System calls that are no cancellation points, and save the two atomic operations that the C library makes around each in a process with threads. As its
+// functions of those names, which they are where a file's offset is longer than a machine word.
+#if defined(__LP64__)
+inline ssize_t Read(int fd, void* into, size_t length) { return syscall(SYS_read, fd, into, length); }
+inline ssize_t Write(int fd, const void* from, size_t length) { return syscall(SYS_write, fd, from, length); }
+inline ssize_t ReadAt(int fd, void* into, size_t length, off_t offset) { return syscall(SYS_pread64, fd, into, length, offset); }
+inline ssize_t WriteAt(int fd, const void* from, size_t length, off_t offset) { return syscall(SYS_pwrite64, fd, from, length, offset); }
+inline ssize_t Receive(int fd, void* into, size_t length, int flags) {
+  return syscall(SYS_recvfrom, fd, into, length, flags, nullptr, nullptr);
+}
+inline ssize_t Send(int fd, const void* from, size_t length, int flags) { return syscall(SYS_sendto, fd, from, length, flags, nullptr, 0); }
+inline ssize_t ReceiveMessage(int fd, msghdr* message, int flags) { return syscall(SYS_recvmsg, fd, message, flags); }
+inline ssize_t SendMessage(int fd, const msghdr* message, int flags) { return syscall(SYS_sendmsg, fd, message, flags); }
+inline int ReceiveMessages(int fd, mmsghdr* messages, unsigned count, int flags) {
+  return static_cast<int>(syscall(SYS_recvmmsg, fd, messages, count, flags, nullptr));
+}
+inline int SendMessages(int fd, mmsghdr* messages, unsigned count, int flags) {
+  return static_cast<int>(syscall(SYS_sendmmsg, fd, messages, count, flags));
+}
+inline int EpollWait(int fd, epoll_event* events, int room, int milliseconds) {
+  return static_cast<int>(syscall(SYS_epoll_pwait, fd, events, room, milliseconds, nullptr, size_t{0}));
+}
+// poll(2) that does not wait.
+inline int PollNow(pollfd* fds, nfds_t count) {
+  const timespec no_time{};
+  return static_cast<int>(syscall(SYS_ppoll, fds, count, &no_time, nullptr, size_t{0}));
+}
+inline int Close(int fd) { return static_cast<int>(syscall(SYS_close, fd)); }
+#else
+inline ssize_t Read(int fd, void* into, size_t length) { return read(fd, into, length); }
+inline ssize_t Write(int fd, const void* from, size_t length) { return write(fd, from, length); }
+inline ssize_t ReadAt(int fd, void* into, size_t length, off_t offset) { return pread(fd, into, length, offset); }
+inline ssize_t WriteAt(int fd, const void* from, size_t length, off_t offset) { return pwrite(fd, from, length, offset); }
+inline ssize_t Receive(int fd, void* into, size_t length, int flags) { return recv(fd, into, length, flags); }
+inline ssize_t Send(int fd, const void* from, size_t length, int flags) { return send(fd, from, length, flags); }
+inline ssize_t ReceiveMessage(int fd, msghdr* message, int flags) { return recvmsg(fd, message, flags); }
+inline ssize_t SendMessage(int fd, const msghdr* message, int flags) { return sendmsg(fd, message, flags); }
+inline int ReceiveMessages(int fd, mmsghdr* messages, unsigned count, int flags) { return recvmmsg(fd, messages, count, flags, nullptr); }
+inline int SendMessages(int fd, mmsghdr* messages, unsigned count, int flags) { return sendmmsg(fd, messages, count, flags); }
+inline int EpollWait(int fd, epoll_event* events, int room, int milliseconds) { return epoll_wait(fd, events, room, milliseconds); }
+inline int PollNow(pollfd* fds, nfds_t count) { return poll(fds, count, 0); }
+inline int Close(int fd) { return close(fd); }
+#endif
+
+}  // namespace weft::uncancelled
+
+#endif  // BASE_UNCANCELLED_H_
