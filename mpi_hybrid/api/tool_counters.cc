@@ -30,7 +30,7 @@ constexpr Variable kVariables[] = {
     {"bytes_received", "Bytes of data in them.", Category::kTraffic, &Counters::bytes_received},
     {"host_bytes_sent", "Bytes of messages and their headers that went through memory in common with ranks of this host.", Category::kTraffic,
      &Counters::host_bytes_sent},
-    {"host_copies", "Pieces of messages that were copied from the memory of the rank that sent them.", Category::kTraffic,
+    {"host_copies", "Pieces of messages, and blocks of collectives, that were copied from the memory of the rank that gives them.", Category::kTraffic,
      &Counters::host_copies},
     {"unexpected_messages", "Messages that came, or were announced, before their receive.", Category::kTraffic, &Counters::unexpected_messages},
     {"unexpected_queue_length", "Messages that wait for a receive now.", Category::kTraffic, nullptr, UnexpectedMessages},

@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <optional>
 #include <utility>
 
+#include "base/settings.h"
 #include "mpi_hybrid/coll/algorithms.h"
 #include "mpi_hybrid/coll/schedule_request.h"
+#include "mpi_hybrid/core/counters.h"
 #include "mpi_hybrid/core/lock.h"
 #include "mpi_hybrid/core/pause.h"
 #include "mpi_hybrid/p2p/process_device.h"
@@ -22,6 +25,7 @@ constexpr std::chrono::microseconds kSpin{50};  // with a processor for each ran
 constexpr int kLooks = 16;                      // between two looks at the clock
 constexpr int kYields = 30;  // before a wait looks at other things, too
 constexpr std::chrono::milliseconds kFirstLook{20}, kLongest{160};  // for those who died
+constexpr size_t kPart = 4 * 1024 * 1024;  // bytes of another process that are read at a time
 constexpr uint64_t kNoOffset = ~uint64_t{0};
 
 template <typename Build>
@@ -120,6 +124,11 @@ Error HostGroup::Make(Comm& comm, std::unique_ptr<HostGroup>* made) {
   });
   enum : int { kFailed = -1, kNoMemory = 0, kMapped = 1 };
   if (error.ok() && offset != kNoOffset) group.mapping_ = node.Map(offset, bytes);
+  if (group.mapping_) {
+    host::MemberLines& lines = host::Memory(group.mapping_.data()).lines(comm.rank);
+    lines.cookie_address = reinterpret_cast<uintptr_t>(group.cookie_.data());
+    std::memcpy(lines.cookie, group.cookie_.data(), sizeof lines.cookie);
+  }
   int mine = !error.ok() ? kFailed : group.mapping_ ? kMapped : kNoMemory, all = 0;
   const Reduction reduction{&mine, &all, 1, Datatype::Find(MPI_INT), Op::Find(MPI_MIN)};
   Error agreed = ByMessages(comm, [&](Schedule& schedule, Place place) {
@@ -128,7 +137,7 @@ Error HostGroup::Make(Comm& comm, std::unique_ptr<HostGroup>* made) {
   if (error.ok()) error = std::move(agreed);
   if (group.mapping_ && (!error.ok() || all == kMapped)) {
     group.offset_ = offset;
-    group.member_ = std::make_unique<host::Member>(host::Memory(group.mapping_.data()), comm.rank, comm.size(), group,
+    group.member_ = std::make_unique<host::Member>(host::Memory(group.mapping_.data()), comm.rank, comm.size(), group, group,
                                                    /*spins=*/SpinTime().count() != 0);
   }
   if (!error.ok() && group.member_ != nullptr) group.NoteWhoIsGone();  // others may be in it already
@@ -149,6 +158,41 @@ HostGroup::~HostGroup() {
   if (member_ == nullptr) return;
   host::Head& head = host::Memory(mapping_.data()).head();
   if (head.left.fetch_add(1) + 1 == places_.size()) node_.Discard(offset_, mapping_.size());
+}
+
+bool HostGroup::ReachesAll() {
+  if (ProcessSettings().SharesMemory() != SameHost::kAuto) return false;
+  processes_.resize(places_.size());
+  for (int rank = 0; rank < member_->members(); ++rank) {
+    if (rank == member_->me()) continue;
+    shm::ProcessReader& process = processes_[static_cast<size_t>(rank)];
+    process = shm::ProcessReader(node_.PidOf(places_[static_cast<size_t>(rank)]));
+    const host::MemberLines& lines = host::Memory(mapping_.data()).lines(rank);
+    uint8_t cookie[sizeof lines.cookie];
+    std::memcpy(cookie, lines.cookie, sizeof cookie);
+    if (process.pid() == 0 || !process.Reaches(lines.cookie_address, cookie)) return false;
+  }
+  return true;
+}
+
+// Between parts others may have the library. That the process is there afterwards says that it was its memory.
+host::Reach::Outcome HostGroup::Read(int member, uint64_t address, void* to, size_t bytes) {
+  const shm::ProcessReader& process = processes_[static_cast<size_t>(member)];
+  ++g_counters.host_copies;
+  bool refused = false;
+  for (size_t done = 0; done < bytes && !refused;) {
+    if (done != 0) {
+      LibraryLock::Release();
+      LibraryLock::Acquire();
+    }
+    const size_t part = std::min(bytes - done, kPart);
+    const iovec here{static_cast<uint8_t*>(to) + done, part};
+    const size_t got = process.Read({&here, 1}, address + done, part);
+    refused = got == 0;
+    done += got;
+  }
+  if (node_.PidOf(places_[static_cast<size_t>(member)]) != process.pid()) return Outcome::kGone;
+  return refused ? Outcome::kRefused : Outcome::kRead;
 }
 
 bool HostGroup::IsOver() const { return (*missing_)() < 0 || !member_->Gone().ok() || comm_.revoked; }

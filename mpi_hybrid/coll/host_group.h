@@ -4,16 +4,18 @@
 #include <memory>
 #include <vector>
 
+#include "base/job_secret.h"
 #include "mpi_hybrid/coll/host/member.h"
 #include "mpi_hybrid/comm/communicator.h"
 #include "mpi_hybrid/core/error.h"
 #include "mpi_hybrid/shm/node_segment.h"
+#include "mpi_hybrid/shm/process_reader.h"
 
 namespace weft::mpi {
 
 // What the ranks of an intracommunicator have in common when all of them are on this host: a range of the host's
 // segment, for as long as the communicator is there.
-class HostGroup final : public Comm::Extension, public host::Waiter {
+class HostGroup final : public Comm::Extension, public host::Waiter, public host::Reach {
  public:
   // For the next blocking collective of `comm`, which each of its ranks asks in the same order. The first time it is
   // made, with messages on the communicator. Null: messages carry the collective; an error: a rank died meanwhile, of
@@ -35,6 +37,9 @@ class HostGroup final : public Comm::Extension, public host::Waiter {
   Error Until(host::Missing missing) override;
   void Ring(int member) override { node_.RingAfterFence(places_[static_cast<size_t>(member)]); }
 
+  bool ReachesAll() override;
+  Outcome Read(int member, uint64_t address, void* to, size_t bytes) override;
+
   bool IsOver() const;  // the wait under way
   // Before a sleep: says for whom it is. Whether somebody is missing still.
   bool Arm();
@@ -43,6 +48,8 @@ class HostGroup final : public Comm::Extension, public host::Waiter {
   const Comm& comm_;  // whose this is
   shm::NodeSegment& node_;
   const std::vector<int> places_;  // by rank
+  const Nonce cookie_ = NewNonce();
+  std::vector<shm::ProcessReader> processes_;  // by rank, once ReachesAll
   Error failed_;                   // making it
   uint64_t offset_ = 0;
   shm::Mapping mapping_;

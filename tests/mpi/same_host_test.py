@@ -22,6 +22,7 @@ FIRST, SEEDS = int(os.environ.get("WINDOW_FIRST", 100)), int(os.environ.get("WIN
 BOUND = 30  # seconds, for everything to end after a death
 RANDOM = "tests/mpi/rma/random_operations"
 MESSAGES = "tests/mpi/scale/messages"
+BLOCKS = "tests/mpi/scale/blocks"
 ON_ONE_PROCESSOR = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
 
 
@@ -82,6 +83,20 @@ class SameHost(mpi.MpiTest):
         for seed in range(FIRST, FIRST + 3):
             said = carried(self.run_parts([(3, ON_ONE_PROCESSOR)], seed, 60, 30, program=MESSAGES))
             self.assertTrue(all(host > 0 and copies > 0 for host, copies in said.values()), said)
+
+    def test_long_blocks_of_an_alltoall_are_copied_where_they_lie(self):
+        for ranks in 2, 3, 7:
+            said = carried(self.run_parts([(ranks, [])], program=BLOCKS))
+            self.assertEqual(sorted(said), list(range(ranks)))
+            self.assertTrue(all(copies > 0 for _, copies in said.values()), said)
+
+    def test_blocks_come_when_a_rank_may_not_read_the_memory_of_others_or_not_any_more(self):
+        for ranks in 2, 4:
+            said = carried(self.run_parts([(ranks, [])], 80, 45, program=BLOCKS))
+            self.assertTrue(all(copies > 0 for _, copies in said.values()), said)
+        for parts in [(3, ["WEFT_SAME_HOST=rings"])], [(2, []), (2, self.restricted("process_vm_readv"))], [(3, self.restricted("process_vm_readv"))]:
+            said = carried(self.run_parts(parts, program=BLOCKS))
+            self.assertTrue(all(copies == 0 for _, copies in said.values()), said)
 
     def test_with_rings_messages_go_through_memory_and_nobody_reads_that_of_another(self):
         said = carried(self.run_parts([(3, ["WEFT_SAME_HOST=rings"])], FIRST, program=MESSAGES))

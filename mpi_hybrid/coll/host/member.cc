@@ -42,8 +42,8 @@ void CopyIn(const uint8_t* from, const Block& to) {
   Unpack(cursor, {from, bytes});
 }
 
-Member::Member(Memory memory, int me, int members, Waiter& waiter, bool spins)
-    : memory_(memory), me_(me), members_(members), waiter_(waiter), spins_(spins), inputs_(static_cast<size_t>(members)) {}
+Member::Member(Memory memory, int me, int members, Waiter& waiter, Reach& reach, bool spins)
+    : memory_(memory), me_(me), members_(members), waiter_(waiter), reach_(reach), spins_(spins), inputs_(static_cast<size_t>(members)) {}
 
 // --- words ---
 

@@ -32,6 +32,17 @@ class Waiter {
   virtual void Ring(int member) = 0;
 };
 
+// The memory of the other members' processes.
+class Reach {
+ public:
+  enum class Outcome : uint8_t { kRead, kRefused, kGone };  // kRefused: not all of it; kGone: the member's process is
+
+  virtual ~Reach() = default;
+  // Whether this member can read that of each other one.
+  virtual bool ReachesAll() = 0;
+  virtual Outcome Read(int member, uint64_t address, void* to, size_t bytes) = 0;
+};
+
 // `count` elements of each member, or for each.
 struct Block {
   void* buffer = nullptr;
@@ -45,11 +56,11 @@ struct Block {
 
 // A member of a communicator on one host, in its collectives through the memory of all (memory.h). Every member makes
 // the same calls in the same order; where the calls do not match, those that see it get MPI_ERR_TRUNCATE. No I/O: the
-// Waiter sleeps. Not safe for several threads.
+// Waiter sleeps, the Reach reads. Not safe for several threads.
 class Member {
  public:
   // `spins`: each member has a processor.
-  Member(Memory memory, int me, int members, Waiter& waiter, bool spins);
+  Member(Memory memory, int me, int members, Waiter& waiter, Reach& reach, bool spins);
 
   Error Barrier();
   Error Broadcast(const Block& data, int root);
@@ -61,6 +72,10 @@ class Member {
   Error Scatter(const Block& all, const Block& mine, int root);
   Error AllGather(const Block& mine, const Block& all);
   Error AllToAll(const Block& from, const Block& to);
+
+  // From here on a block of an alltoall is read where it lies, by one copy, where each member can read each; and from there on, if not all
+  // of them have room in the area.
+  static constexpr size_t kInPlace = 64 * 1024, kInPlaceBeyondArea = 8 * 1024;
 
   static constexpr MPI_Aint kMostElement = kSlot;
   static constexpr MPI_Aint kMostGathered = kArea;  // bytes of one block
@@ -80,7 +95,7 @@ class Member {
   static constexpr int kMostAtOnce = 8;        // members of which each hears each
   static constexpr size_t kHalf = kArea / 2;  // bytes of the area that are written while the other half is read
 
-  enum class What : uint32_t { kBarrier = 1, kBroadcast, kAllReduce, kReduce, kGather, kScatter, kAllGather, kAllToAll };
+  enum class What : uint32_t { kBarrier = 1, kBroadcast, kAllReduce, kReduce, kGather, kScatter, kAllGather, kAllToAll, kReach };
 
   // A turn: the words that it has are checked against it.
   Error Begin(What what, int root, MPI_Aint bytes);
@@ -121,7 +136,14 @@ class Member {
   Error AllReduceByFirst(const void* send, void* receive, MPI_Aint count, const Datatype& type);
   Error AllReduceInShares(const void* send, void* receive, MPI_Aint count, const Datatype& type);
   Error Pieces(const Block& data, int root);
+  Error LongAllToAll(const Block& from, const Block& to);
   Error AllToAllInSteps(const Block& from, const Block& to);
+
+  // What is read where it lies. The owners' addresses are in their posts, 0 where that cannot be.
+  Error AgreeOnReach();
+  Error AllToAllInPlace(const Block& from, const Block& to, bool* done);
+  Error ReadFrom(int member, uint64_t address, void* to, size_t bytes, bool* read);
+  bool IsRefused() const;  // to some other member, in this turn
 
   bool HasPosted(int member) const { return PostOf(member).turn.load(std::memory_order_acquire) >= turn_; }
   Post& PostOf(int member) const { return memory_.lines(member).posts[turn_ % kTurns]; }
@@ -129,7 +151,9 @@ class Member {
   const Memory memory_;
   const int me_, members_;
   Waiter& waiter_;
+  Reach& reach_;
   const bool spins_;
+  enum class Reaches : uint8_t { kNotAsked, kNo, kYes } reaches_ = Reaches::kNotAsked;  // each member reaches each
   uint64_t turn_ = 0;
   uint32_t what_ = 0;            // of this turn
   uint64_t bytes_ = 0;           // of this turn

@@ -47,9 +47,20 @@ Error Member::AllGather(const Block& mine, const Block& all) {
 
 Error Member::AllToAll(const Block& from, const Block& to) {
   const Block& given = from.in_place ? to : from;
-  WEFT_MPI_TRY(Begin(What::kAllToAll, 0, given.bytes()));
   const size_t bytes = static_cast<size_t>(given.bytes()), total = bytes * static_cast<size_t>(members_);
-  if (total > kArea) return End(AllToAllInSteps(given, to));
+  const bool is_long = bytes >= (total > kArea ? kInPlaceBeyondArea : kInPlace);
+  if (is_long) WEFT_MPI_TRY(AgreeOnReach());
+  WEFT_MPI_TRY(Begin(What::kAllToAll, 0, given.bytes()));
+  if (is_long && reaches_ == Reaches::kYes) {
+    bool done = false;
+    Error error = AllToAllInPlace(given, to, &done);
+    if (error.ok() && !done) error = AllToAllInSteps(given, to);
+    return End(std::move(error));
+  }
+  if (total > kArea) {
+    Error error = Say();
+    return End(error.ok() ? AllToAllInSteps(given, to) : std::move(error));
+  }
   Error error = Give({given.buffer, given.count * members_, given.type}, total);
   if (error.ok()) error = HearAll();
   for (int i = 0; i < members_ && error.ok(); ++i) {
@@ -58,7 +69,7 @@ Error Member::AllToAll(const Block& from, const Block& to) {
   return total <= kSlot ? EndInStep(std::move(error)) : End(std::move(error));
 }
 
-// A piece of each block after the other, in one half of the area while the others still read the last ones.
+// A piece of each block after the other, in one half of the area while the others still read the last ones. Step 1 is that of blocks in place.
 Error Member::AllToAllInSteps(const Block& from, const Block& to) {
   const size_t bytes = static_cast<size_t>(from.bytes()), most = kHalf / static_cast<size_t>(members_);
   std::vector<TypeCursor> out, in;
@@ -72,18 +83,17 @@ Error Member::AllToAllInSteps(const Block& from, const Block& to) {
   for (size_t first = 0; first < bytes; first += most, ++steps) {
     const size_t here = std::min(most, bytes - first), half = steps % 2 * kHalf;
     auto place = [&](int member, int block) { return memory_.area(member) + half + static_cast<size_t>(block) * most; };
-    if (steps >= 2) WEFT_MPI_TRY(AwaitAllTaken(steps - 1));
+    if (steps >= 2) WEFT_MPI_TRY(AwaitAllTaken(steps));
     for (int i = 0; i < members_; ++i) {
       if (i != me_) Pack(out[static_cast<size_t>(i)], {place(me_, i), here});
     }
-    if (first == 0) WEFT_MPI_TRY(Say());
-    SetReady(steps + 1);
+    SetReady(steps + 2);
     if (first == 0) WEFT_MPI_TRY(HearAll());
-    WEFT_MPI_TRY(AwaitAllReady(steps + 1));
+    WEFT_MPI_TRY(AwaitAllReady(steps + 2));
     for (int i = 0; i < members_; ++i) {
       if (i != me_) Unpack(in[static_cast<size_t>(i)], {place(i, me_), here});
     }
-    SetTaken(steps + 1);
+    SetTaken(steps + 2);
   }
   if (&from == &to) return {};  // in place
   return CopyTyped(from.at(me_), from.count, *from.type, to.at(me_), to.count, *to.type);

@@ -49,6 +49,27 @@ class Yielding final : public Waiter {
   Member* member_ = nullptr;
 };
 
+// All threads have the same memory.
+class SameProcess final : public Reach {
+ public:
+  // `refuses`: a read that is refused, of so many; 0: none.
+  SameProcess(int me, bool reaches, unsigned refuses) : reaches_(reaches), refuses_(refuses), random_(static_cast<unsigned>(me)) {}
+
+  bool ReachesAll() override { return reaches_; }
+  Outcome Read(int, uint64_t address, void* to, size_t bytes) override {
+    const bool refused = refuses_ != 0 && random_() % refuses_ == 0;
+    std::memcpy(to, reinterpret_cast<const void*>(address), refused ? bytes / 2 : bytes);
+    ++reads_;
+    return refused ? Outcome::kRefused : Outcome::kRead;
+  }
+  static inline std::atomic<uint64_t> reads_{0};
+
+ private:
+  const bool reaches_;
+  const unsigned refuses_;
+  std::mt19937 random_;
+};
+
 class Members : public testing::Test {
  protected:
   // Runs `body(member, random)` for each of them; all have the same random numbers.
@@ -61,7 +82,8 @@ class Members : public testing::Test {
     for (int i = 0; i < members; ++i) {
       threads.emplace_back([&, i] {
         Yielding waiter(dead_);
-        Member member(Memory(static_cast<uint8_t*>(base)), i, members, waiter, seed % 2 == 0);
+        SameProcess reach(i, i != cannot_reach_, refuses_);
+        Member member(Memory(static_cast<uint8_t*>(base)), i, members, waiter, reach, seed % 2 == 0);
         waiter.set_member(&member);
         std::mt19937 random(seed);
         body(member, random);
@@ -73,6 +95,8 @@ class Members : public testing::Test {
   }
 
   std::atomic<int> dead_{-1};
+  int cannot_reach_ = -1;  // a member that reads no other's memory
+  unsigned refuses_ = 0;
 };
 
 // Element `i` of what `rank` gives in a collective.
@@ -93,7 +117,7 @@ void One(Member& member, std::mt19937& random) {
   const int n = member.members(), me = member.me();
   const unsigned salt = static_cast<unsigned>(random());
   const int root = static_cast<int>(random() % static_cast<unsigned>(n));
-  const size_t kLimits[] = {0, kInline, 4096, kSlot, kArea / 2, kArea, 3 * kArea};
+  const size_t kLimits[] = {0, kInline, 4096, kSlot, kArea / 2, kArea, 3 * kArea, Member::kInPlaceBeyondArea, Member::kInPlace};
   MPI_Aint count = static_cast<MPI_Aint>(kLimits[random() % std::size(kLimits)] / 4) + static_cast<int>(random() % 5) - 2;
   const unsigned kind = random() % 8;
   const bool in_place = random() % 2 == 0;
@@ -174,9 +198,41 @@ TEST_F(Members, RandomCollectivesGiveWhatTheStandardSays) {
   }
 }
 
+// Whoever may not read, from the start or at times, gets its data through the common memory, and the others with it.
+TEST_F(Members, BlocksThatCannotBeReadWhereTheyLieComeAllTheSame) {
+  const auto run = [&](unsigned seed) {
+    for (const int members : {2, 3, 11}) {
+      Run(members, seed, [&](Member& member, std::mt19937& random) {
+        const Datatype& type = *Datatype::Find(MPI_UINT32_T);
+        const int n = member.members(), me = member.me();
+        for (int i = 0; i < 20; ++i) {
+          const unsigned salt = static_cast<unsigned>(random());
+          const size_t limits[] = {Member::kInPlaceBeyondArea, Member::kInPlace, kArea / static_cast<size_t>(n)};
+          const MPI_Aint count = static_cast<MPI_Aint>(limits[random() % 3] / 4) + static_cast<int>(random() % 3) - 1;
+          std::vector<uint32_t> given = Words(salt, me, count * n), got(given.size());
+          ASSERT_EQ(member.AllToAll({given.data(), count, &type}, {got.data(), count, &type}).mpi_class(), MPI_SUCCESS);
+          for (MPI_Aint k = 0; k < count * n; ++k) ASSERT_EQ(got[static_cast<size_t>(k)], Given(salt, static_cast<int>(k / count), me * count + k % count));
+        }
+      });
+    }
+  };
+  uint64_t before = SameProcess::reads_;
+  run(1);
+  EXPECT_GT(SameProcess::reads_, before) << "some were read where they lie";
+  cannot_reach_ = 1;
+  before = SameProcess::reads_;
+  run(2);
+  EXPECT_EQ(SameProcess::reads_, before);
+  cannot_reach_ = -1;
+  for (const unsigned refuses : {1, 2, 5}) {
+    refuses_ = refuses;
+    run(refuses);
+  }
+}
+
 TEST_F(Members, ABroadcastTakesTypesOfOtherLayoutsAtOtherRanks) {
   Run(3, 1, [&](Member& member, std::mt19937& random) {
-    for (const MPI_Aint count : {1, 5, 3000, 40000}) {
+    for (const MPI_Aint count : {1, 5, 3000, 40000, 400000}) {
       std::mt19937 same(static_cast<unsigned>(count));
       const Bytes data = RandomBytes(same, count);
       const Datatype& type = LayoutOfThree((random() + static_cast<unsigned>(member.me())) % 4);

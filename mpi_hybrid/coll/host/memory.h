@@ -36,6 +36,9 @@ struct MemberLines {
   alignas(64) std::atomic<uint64_t> taken;
   // The member whose next word it sleeps for, plus one; 0: none.
   alignas(64) std::atomic<uint32_t> sleeps_for;
+  // In the member's own memory, written before all use this one: who can read it there may read the rest.
+  alignas(64) uint64_t cookie_address;
+  uint8_t cookie[16];
 };
 
 inline constexpr uint64_t kStep = uint64_t{1} << 24;

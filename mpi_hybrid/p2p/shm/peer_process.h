@@ -11,6 +11,7 @@
 #include "mpi_hybrid/core/descriptor.h"
 #include "mpi_hybrid/p2p/loop/event_loop.h"
 #include "mpi_hybrid/shm/node_segment.h"
+#include "mpi_hybrid/shm/process_reader.h"
 
 namespace weft::mpi::shm {
 
@@ -26,7 +27,7 @@ class PeerProcess final : EventLoop::Handler {
   bool has_descriptor() const { return static_cast<bool>(pidfd_); }
 
   // Whether the kernel lets us read its memory, where it says that `cookie` is at `address`.
-  bool TryToRead(uint64_t address, std::span<const uint8_t> cookie) const;
+  bool TryToRead(uint64_t address, std::span<const uint8_t> cookie) const { return reader_.Reaches(address, cookie); }
   // process_vm_readv(2). What was read is of that process and no later one of its number. At most `bytes`; 0: the kernel
   // does not copy them; -1: the process is gone.
   ssize_t Read(std::span<const iovec> to, uint64_t from, size_t bytes);
@@ -36,7 +37,7 @@ class PeerProcess final : EventLoop::Handler {
 
   const NodeSegment* node_ = nullptr;
   int place_ = -1;
-  pid_t pid_ = 0;
+  ProcessReader reader_;
   Descriptor pidfd_;
   EventLoop::Registration registration_;
   bool dead_ = false;
