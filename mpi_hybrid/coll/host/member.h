@@ -136,7 +136,6 @@ class Member {
   Error AllReduceByFirst(const void* send, void* receive, MPI_Aint count, const Datatype& type);
   Error AllReduceInShares(const void* send, void* receive, MPI_Aint count, const Datatype& type);
   Error Pieces(const Block& data, int root);
-  Error LongAllToAll(const Block& from, const Block& to);
   Error AllToAllInSteps(const Block& from, const Block& to);
 
   // What is read where it lies. The owners' addresses are in their posts, 0 where that cannot be.
