@@ -18,8 +18,9 @@ using transport::IoResult;
 
 // Linux's siw driver forgets to look at what reaches it between its MPA Reply and the moment at which its queue pair gets the socket:
 // often the RTR, and then it never says that the connection is established. It looks when more comes; a zero-length RDMA Write is
-// more, and places nothing. Due so long after the connection stood, as long as the peer is silent.
-constexpr unsigned kMostProbes = 3;
+// more, and places nothing. The first is due so long after the connection stood, each further one after twice the pause before it, as
+// long as the peer is silent: whoever accepts may have lost its processor for a while just then.
+constexpr unsigned kMostProbes = 6;
 constexpr std::chrono::milliseconds kProbeAfter{20};
 
 constexpr size_t kLongestUlpdu = 65535;
@@ -127,7 +128,7 @@ bool Channel::ProbeIsDue() {
 }
 
 void Channel::ProbeLater() {
-  probe_at_ = network_.Now() + kProbeAfter;
+  probe_at_ = network_.Now() + kProbeAfter * (1 << (kMostProbes - probes_left_));
   probe_timer_ = network_.RunAt(probe_at_, [user = user_] {
     if (auto alive = user.lock()) alive->OnWake();
   });
