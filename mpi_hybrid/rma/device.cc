@@ -31,6 +31,9 @@ namespace {
 constexpr uint32_t kIdlePolls = 64;     // how seldom progress looks here while nothing is expected
 constexpr uint32_t kLivelyPolls = 256;  // ... but so many times after something was found
 constexpr int kConnectTries = 300;      // of 100 ms
+// The first nudge of a target that does not answer its first message. The pauses grow to kLongestPause.
+constexpr std::chrono::milliseconds kFirstNudge{20};
+constexpr std::chrono::microseconds kGreetingStep{100};
 constexpr int kResolveMs = 2000;
 constexpr std::chrono::seconds kPatience{30};  // with want of room, as for messages (p2p/dial.h)
 constexpr std::chrono::milliseconds kFirstPause{10}, kLongestPause{640};  // between tries; doubled each time
@@ -133,6 +136,7 @@ Error Device::Start() {
     WEFT_MPI_TRY(MakeQueue(static_cast<int>(size)));
   }
   registers_cheaply_ = IsWeft(context_);
+  greets_ = !IsWeft(context_);
   registrations_ = std::make_unique<Registrations>(domain_, registers_cheaply_);
   bounce_ = std::make_unique<BufferPool>(domain_, kBounceBytes, 4, 32, kSinkAccess);
   messages_ = std::make_unique<BufferPool>(domain_, kSlotBytes, 4, SIZE_MAX, IBV_ACCESS_LOCAL_WRITE);
@@ -270,6 +274,7 @@ Error Device::Connect(ProcessId process) {
 // The others' services accept without help of their programs, and ours needs none of this thread: it may simply wait.
 void Device::AwaitConnected(Link& link) {
   for (int tries = 0; link.connecting(); ++tries) {
+    if (link.greeting()) return AwaitGreeted(link);
     pollfd ready{events_->fd, POLLIN, 0};
     if (poll(&ready, 1, 100) == 1) {
       rdma_cm_event* event = nullptr;
@@ -281,6 +286,26 @@ void Device::AwaitConnected(Link& link) {
     } else if (IsDead(link.process()) || tries == kConnectTries) {
       link.Break("it does not answer at " + addresses_[static_cast<size_t>(link.process())].ToString());
     }
+  }
+}
+
+// Its completion queue may be armed for another thread of the program: looks instead of sleeping.
+void Device::AwaitGreeted(Link& link) {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  auto nudge = start + kFirstNudge;
+  for (auto pause = kFirstNudge; link.greeting();) {
+    if (PollLinks()) continue;
+    const auto now = Clock::now();
+    if (IsDead(link.process()) || now - start >= kPatience) {
+      return link.Break("it does not answer at " + addresses_[static_cast<size_t>(link.process())].ToString());
+    }
+    if (now >= nudge) {
+      link.Nudge();
+      pause = std::min(2 * pause, kLongestPause);
+      nudge = now + pause;
+    }
+    std::this_thread::sleep_for(kGreetingStep);
   }
 }
 

@@ -100,6 +100,10 @@ class Device : private ProgressStage {
   uint32_t proof_key() const { return proof_mr_->lkey; }
   // Whether origin buffers are registered at no risk and little cost, so that even small ones are.
   bool registers_cheaply() const { return registers_cheaply_; }
+  // Whether a new connection's first message is one that is answered, and until then the only one: the target may be Linux's
+  // siw driver, which does not look at what reaches it between its MPA Reply and the hand-over of the socket to the queue pair
+  // before more comes (6.1: siw_accept). Weft's RNIC, as an initiator, sees to that itself.
+  bool greets() const { return greets_; }
   // WEFT_MPI_RMA_CONNECT=static: all connections of a window are made with it (the default, dynamic: each on first
   // use).
   bool connects_at_once() const { return connects_at_once_; }
@@ -121,6 +125,7 @@ class Device : private ProgressStage {
   void SetAttended(bool attended);
   Error Connect(ProcessId process);
   void AwaitConnected(Link& link);
+  void AwaitGreeted(Link& link);
   void MakeRoomFor(ProcessId process);
   Error MakeQueue(int links);
   Error MakeRoomInQueue();
@@ -146,6 +151,7 @@ class Device : private ProgressStage {
   int made_ = 0;             // links
   bool armed_ = false;
   bool registers_cheaply_ = false;
+  bool greets_ = false;
   bool connects_at_once_ = false;
   uint32_t max_reads_ = 1;
   uint64_t max_message_ = 1 << 30;

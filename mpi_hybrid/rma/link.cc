@@ -192,6 +192,7 @@ void Link::OnEvent(const rdma_cm_event& event) {
       if (!welcome || !Verifies(ThisJob().processes.BondOf(process_).secret, kTarget, said_, welcome->proof)) {
         return Break("whoever listens at its address is no rank of this job");
       }
+      if (device_.greets()) return Greet();
       state_ = State::kUp;
       return;
     }
@@ -200,6 +201,20 @@ void Link::OnEvent(const rdma_cm_event& event) {
     default:
       return OnFailure(event);
   }
+}
+
+void Link::Greet() {
+  const Reply none;
+  const Error error = SendPlain(MessageKind::kNothing, 0, {.reply = &none});
+  if (error.ok()) {
+    state_ = State::kGreeting;
+  } else if (!broken()) {
+    Unreachable(error.message(), error.mpi_class() == MPI_ERR_NO_MEM);
+  }
+}
+
+void Link::Nudge() {
+  if (posted_ - completed() < kDepth) (void)PostEmptyWrite(false);
 }
 
 // Want of room, here or there, does not say that the target is dead. Where nobody listens, and where nobody answers, it
@@ -261,6 +276,15 @@ Error Link::Ring() {
     return failure();
   }
   return {};
+}
+
+// There must be room.
+Error Link::PostEmptyWrite(bool signaled) {
+  ibv_send_wr& request = Add(signaled);
+  request.opcode = IBV_WR_RDMA_WRITE;
+  request.wr.rdma = {said_.control_address, said_.control_key};
+  request.num_sge = 0;
+  return Ring();
 }
 
 Error Link::RingIfFull() { return waiting_count_ == kBatch || waiting_bytes_ >= kMostWaiting ? Ring() : Error(); }
@@ -435,11 +459,7 @@ Error Link::StartFlush(bool remote, Mark* mark) {
   WEFT_MPI_TRY(Ring());
   if (local_ > signaled_) {  // nothing behind it would tell
     WEFT_MPI_TRY(WaitForRoom());
-    ibv_send_wr& request = Add(true);
-    request.opcode = IBV_WR_RDMA_WRITE;
-    request.wr.rdma = {said_.control_address, said_.control_key};
-    request.num_sge = 0;
-    WEFT_MPI_TRY(Ring());
+    WEFT_MPI_TRY(PostEmptyWrite(true));
   }
   *mark = {local_, sent_, remote};
   return {};
@@ -489,6 +509,7 @@ void Link::OnReply(const uint8_t* bytes, size_t size) {
     detours_ = 0;
   }
   FinishReply(pending_[header->reply_slot], {}, {bytes + kReplyBytes, size - kReplyBytes}, header->status);
+  if (greeting()) state_ = State::kUp;
 }
 
 // The target has dealt with this many messages.

@@ -74,7 +74,11 @@ class Link {
   void StartConnect(const transport::SocketAddress& from, const transport::SocketAddress& to);
   // An event of the connection manager for this link; acknowledged by the caller.
   void OnEvent(const rdma_cm_event& event);
-  bool connecting() const { return state_ == State::kConnecting; }
+  bool connecting() const { return state_ == State::kConnecting || greeting(); }
+  // The connection stands, and its first message, before which nothing else goes out, is not answered yet (Device::greets).
+  bool greeting() const { return state_ == State::kGreeting; }
+  // While greeting: sends something that changes nothing at the target.
+  void Nudge();
   bool up() const { return state_ == State::kUp; }
   bool broken() const { return state_ == State::kBroken; }
   // Broken, but never up, for a reason that does not say that the target is gone; whether it is want of room, here or
@@ -145,7 +149,7 @@ class Link {
   static constexpr uint64_t kReceive = uint64_t{1} << 63;
 
  private:
-  enum class State : uint8_t { kNew, kConnecting, kUp, kBroken };
+  enum class State : uint8_t { kNew, kConnecting, kGreeting, kUp, kBroken };
   struct PendingReply {
     bool in_use = false;
     Reply reply;
@@ -156,6 +160,8 @@ class Link {
   void Unreachable(std::string why, bool wants_room);
   void OnFailure(const rdma_cm_event& event);
   bool MakeQueuePair();
+  void Greet();
+  Error PostEmptyWrite(bool signaled);
   Error WaitForRoom();
   ibv_send_wr& Add(bool signaled);
   Error RingIfFull();

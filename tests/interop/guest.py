@@ -1,5 +1,6 @@
 """The guest with the kernel's siw, as a test uses it: boot it once, run many programs in it. See siw-guest."""
 
+import contextlib
 import itertools
 import os
 import re
@@ -76,6 +77,16 @@ class Guest:
 
     def require_crc(self, required):
         self.output(f"echo {'Y' if required else 'N'} > /sys/module/siw/parameters/mpa_crc_required")
+
+    @contextlib.contextmanager
+    def forgetting(self, milliseconds):
+        """Its siw takes no notice of what comes so soon after its MPA Reply, which it else does for some instructions only."""
+        parameter = "/sys/module/siw/parameters/accept_pause_ms"
+        self.output(f"echo {milliseconds} > {parameter}")
+        try:
+            yield
+        finally:
+            self.output(f"echo 0 > {parameter}")
 
     def take_log(self):
         """The kernel's messages since the last call."""

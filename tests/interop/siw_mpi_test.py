@@ -76,6 +76,11 @@ class OneSided(guest.GuestTest):
         """siw tells a queue that waits for solicited completions of no receive."""
         self.expect_operations(self.run_job(2, "passive_progress", "WEFT_MPI_SPIN_US=2000000"))
 
+    def test_first_messages_that_siw_overlooks(self):
+        with siw.forgetting(50):
+            self.expect_operations(self.run_job(4, "heat 48 10"))
+            self.expect_operations(self.run_job(4, "fence", "WEFT_MPI_RMA_CONNECT=static"))
+
     def test_heat(self):
         output = self.run_job(4, "heat 48 10")
         self.assertIn("; 0 places differ", output)

@@ -170,6 +170,10 @@ class WeftAsClient(BothWays, SiwTest):
     def test_rstream_polls(self):
         self.rsockets("rstream", "-T a -T b -I 5 -C 5 -S 5000", "on")
 
+    def test_first_messages_that_siw_overlooks(self):
+        with siw.forgetting(200):
+            self.ping("on", "-C 10")
+
     def bad_access(self, kind, terminate):
         server, client = self.pair("/mnt/bad_rkey server {port}",
                                    f"{stock.workspace_file('tests/interop/bad_rkey')} client {{host}} {{port}} {kind}", "on")
