@@ -135,9 +135,8 @@ Error Device::Start() {
     ibv_destroy_cq(std::exchange(queue_, nullptr));
     WEFT_MPI_TRY(MakeQueue(static_cast<int>(size)));
   }
-  registers_cheaply_ = IsWeft(context_);
-  greets_ = !IsWeft(context_);
-  registrations_ = std::make_unique<Registrations>(domain_, registers_cheaply_);
+  is_weft_ = IsWeft(context_);
+  registrations_ = std::make_unique<Registrations>(domain_, is_weft_);
   bounce_ = std::make_unique<BufferPool>(domain_, kBounceBytes, 4, 32, kSinkAccess);
   messages_ = std::make_unique<BufferPool>(domain_, kSlotBytes, 4, SIZE_MAX, IBV_ACCESS_LOCAL_WRITE);
   proof_mr_ = ibv_reg_mr(domain_, proof_, sizeof proof_, kSinkAccess);

@@ -99,11 +99,11 @@ class Device : private ProgressStage {
   uint8_t* proof() { return proof_; }
   uint32_t proof_key() const { return proof_mr_->lkey; }
   // Whether origin buffers are registered at no risk and little cost, so that even small ones are.
-  bool registers_cheaply() const { return registers_cheaply_; }
+  bool registers_cheaply() const { return is_weft_; }
   // Whether a new connection's first message is one that is answered, and until then the only one: the target may be Linux's
   // siw driver, which does not look at what reaches it between its MPA Reply and the hand-over of the socket to the queue pair
   // before more comes (6.1: siw_accept). Weft's RNIC, as an initiator, sees to that itself.
-  bool greets() const { return greets_; }
+  bool greets() const { return !is_weft_; }
   // WEFT_MPI_RMA_CONNECT=static: all connections of a window are made with it (the default, dynamic: each on first
   // use).
   bool connects_at_once() const { return connects_at_once_; }
@@ -150,8 +150,7 @@ class Device : private ProgressStage {
   int most_entries_ = 0;     // of a completion queue
   int made_ = 0;             // links
   bool armed_ = false;
-  bool registers_cheaply_ = false;
-  bool greets_ = false;
+  bool is_weft_ = false;  // the RNIC
   bool connects_at_once_ = false;
   uint32_t max_reads_ = 1;
   uint64_t max_message_ = 1 << 30;
