@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """test_report.py EVENTS: counts the test cases of one `bazel test` run from its --build_event_json_file.
 
-Prints everything that failed with the beginning and the end of what it said, a target that did not build or does not exist included, and
+Prints everything that failed with the beginning and the end of what it and its programs said, a target that did not build or does not exist included, and
 as its last line "PASSED FAILED".
 A target without a test.xml (it crashed, or ran out of time) counts as one case. Of one that Bazel tried more than once
 (flaky = True) the last attempt counts; those before it are printed.
@@ -13,14 +13,21 @@ import urllib.parse
 import xml.etree.ElementTree as ElementTree
 
 
-FIRST_LINES, LAST_LINES, LINE_LENGTH = 4, 12, 160  # of what a failed case said
+FIRST_LINES, LAST_LINES, LINE_LENGTH = 4, 12, 160  # of what a failed case said, and each of the programs that it ran
+PROGRAM = "--- "  # begins what a program said, as tests/stock/stock.py writes it
 
 
 def abridged(text):
-    lines = [line[:LINE_LENGTH] for line in text.splitlines() if line.strip()]
-    if len(lines) > FIRST_LINES + LAST_LINES:
-        lines[FIRST_LINES:-LAST_LINES] = ["..."]
-    return lines
+    parts = [[]]
+    for line in text.splitlines():
+        if line.startswith(PROGRAM):
+            parts.append([])
+        if line.strip():
+            parts[-1].append(line[:LINE_LENGTH])
+    for part in parts:
+        if len(part) > FIRST_LINES + LAST_LINES:
+            part[FIRST_LINES:-LAST_LINES] = ["..."]
+    return [line for part in parts for line in part]
 
 
 def cases(path):
