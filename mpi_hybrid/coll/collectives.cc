@@ -140,10 +140,8 @@ Error Broadcast(void* buffer, MPI_Aint count, const Datatype& type, int root, Co
 }
 
 Error Gather(const Uniform& send, const Uniform& receive, int root, Comm& comm, Launch launch) {
-  const Uniform& counted = comm.rank == root ? receive : send;
   Error result;
-  if (!comm.inter && counted.count * counted.type->size <= host::Member::kMostGathered &&
-      CarriedOnHost(Collective::kGather, comm, launch, &result,
+  if (CarriedOnHost(Collective::kGather, comm, launch, &result,
                     [&](host::Member& host) { return host.Gather(BlockOf(send), BlockOf(receive), root); })) {
     return result;
   }
@@ -162,10 +160,8 @@ Error Gather(const Uniform& send, const Varying& receive, int root, Comm& comm, 
 }
 
 Error Scatter(const Uniform& send, const Uniform& receive, int root, Comm& comm, Launch launch) {
-  const Uniform& counted = comm.rank == root ? send : receive;
   Error result;
-  if (!comm.inter && counted.count * counted.type->size * comm.size() <= host::Member::kMostGathered &&
-      CarriedOnHost(Collective::kScatter, comm, launch, &result,
+  if (CarriedOnHost(Collective::kScatter, comm, launch, &result,
                     [&](host::Member& host) { return host.Scatter(BlockOf(send), BlockOf(receive), root); })) {
     return result;
   }
@@ -185,8 +181,7 @@ Error Scatter(const Varying& send, const Uniform& receive, int root, Comm& comm,
 
 Error AllGather(const Uniform& send, const Uniform& receive, Comm& comm, Launch launch) {
   Error result;
-  if (!comm.inter && receive.count * receive.type->size <= host::Member::kMostGathered &&
-      CarriedOnHost(Collective::kAllGather, comm, launch, &result,
+  if (CarriedOnHost(Collective::kAllGather, comm, launch, &result,
                     [&](host::Member& host) { return host.AllGather(BlockOf(send), BlockOf(receive)); })) {
     return result;
   }

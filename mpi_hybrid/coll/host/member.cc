@@ -16,8 +16,6 @@ constexpr int kEager = 100;           // of these without a pause
 constexpr size_t kPiece = 32 * 1024;  // of a broadcast
 constexpr uint64_t kPieces = kArea / kPiece;
 
-uint64_t DoneWith(uint64_t turn) { return kStep * (turn + 1); }
-
 }  // namespace
 
 void CopyOut(const Block& from, uint8_t* to) {
@@ -85,8 +83,8 @@ void Member::Wake() {
 }
 
 bool Member::HasPassed(int member) const {
+  if (HasLeft(member)) return true;
   const MemberLines& lines = memory_.lines(member);
-  if (lines.taken.load(std::memory_order_acquire) >= DoneWith(turn_)) return true;
   return std::any_of(std::begin(lines.posts), std::end(lines.posts), [&](const Post& post) {
     return post.turn.load(std::memory_order_acquire) > turn_;
   });
@@ -138,13 +136,13 @@ Error Member::Say(const void* data, size_t bytes) {
   return {};
 }
 
-// The first member's word, for which the others wait, after it has heard theirs.
-Error Member::SayAfter(const Error& heard) {
+// A member's word, for which the others wait, after it has heard theirs.
+Error Member::SayAfter(const Error& heard, const void* data, size_t bytes) {
   if (!heard.ok()) {
     WEFT_MPI_TRY(Gone());
     bytes_ = ~uint64_t{0};  // those who hear this see that it has failed
   }
-  return Say();
+  return Say(data, bytes);
 }
 
 Error Member::Hear(int member) {

@@ -67,20 +67,16 @@ class Member {
   // The type is dense, of at most kMostElement bytes. `send` may be `receive`.
   Error AllReduce(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op, FoldOrder order);
   Error Reduce(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op, FoldOrder order, int root);
-  // Blocks of at most kMostGathered bytes, or MostScattered(); of AllToAll of any length.
   Error Gather(const Block& mine, const Block& all, int root);
   Error Scatter(const Block& all, const Block& mine, int root);
   Error AllGather(const Block& mine, const Block& all);
   Error AllToAll(const Block& from, const Block& to);
 
-  // From here on a block of an alltoall is read where it lies, by one copy, where each member can read each; and from there on, if not all
-  // of them have room in the area.
-  static constexpr size_t kInPlace = 64 * 1024, kInPlaceBeyondArea = 8 * 1024;
+  // From here on a block is read where it lies, by one copy, where each member can read each; and from there on, if not all that a member
+  // gives have room in the area. Blocks of a gather not beyond kMostAtRoot: then the root and the others copy at the same time.
+  static constexpr size_t kInPlace = 64 * 1024, kInPlaceBeyondArea = 8 * 1024, kMostAtRoot = 1024 * 1024 - 1;
 
   static constexpr MPI_Aint kMostElement = kSlot;
-  static constexpr MPI_Aint kMostGathered = kArea;  // bytes of one block
-  // ... and of one block of those of which a member gives one to each other.
-  MPI_Aint MostScattered() const { return kMostGathered / members_; }
 
   int me() const { return me_; }
   int members() const { return members_; }
@@ -97,6 +93,8 @@ class Member {
 
   enum class What : uint32_t { kBarrier = 1, kBroadcast, kAllReduce, kReduce, kGather, kScatter, kAllGather, kAllToAll, kReach };
 
+  static constexpr uint64_t DoneWith(uint64_t turn) { return kStep * (turn + 1); }
+
   // A turn: the words that it has are checked against it.
   Error Begin(What what, int root, MPI_Aint bytes);
   Error End(Error error);  // of a turn after which data in the others' slots and areas are of no use to this member
@@ -104,7 +102,7 @@ class Member {
   Error EndInStep(Error error);
   // Says that this member has come to the turn. Of `data`, a first part goes along.
   Error Say(const void* data = nullptr, size_t bytes = 0);
-  Error SayAfter(const Error& heard);
+  Error SayAfter(const Error& heard, const void* data = nullptr, size_t bytes = 0);
   Error AwaitPost(int member);
   Error Hear(int member);
   Error HearAll();
@@ -136,14 +134,36 @@ class Member {
   Error AllReduceByFirst(const void* send, void* receive, MPI_Aint count, const Datatype& type);
   Error AllReduceInShares(const void* send, void* receive, MPI_Aint count, const Datatype& type);
   Error Pieces(const Block& data, int root);
-  Error AllToAllInSteps(const Block& from, const Block& to);
 
+  // Data of any length, through the areas of those who give: of each a stream for each member, or one for all.
+  static constexpr int kAll = -1;
+  struct Streams {
+    size_t bytes;  // of each
+    size_t streams;
+    int giver = kAll, taker = kAll;  // the only one, who has none for itself
+  };
+  Error InSteps(const Streams& way, std::vector<TypeCursor> out, std::vector<TypeCursor> in);
+  std::vector<TypeCursor> CursorsAt(const Block& blocks) const;
+  Error GatherShort(const Block& mine, const Block& all, int root);
+  Error GatherLong(const Block& mine, const Block& all, int root, bool in_place);
+  Error ScatterShort(const Block& all, const Block& mine, int root);
+  Error ScatterLong(const Block& all, const Block& mine, int root, bool in_place);
+  Error Exchange(const Streams& way, bool in_place, uint64_t address, const Block& own, const Block& to, std::vector<TypeCursor> out);
+
+  enum class Reaches : uint8_t { kNotAsked, kNo, kYes, kWithProcessors };  // each member reaches each, and has a processor of its own
+  // Whether blocks, of which one gives so many, are to be read where they lie: if `least` is so.
+  Error WantsInPlace(size_t bytes, size_t blocks, Reaches least, bool* wants);
   // What is read where it lies. The owners' addresses are in their posts, 0 where that cannot be.
   Error AgreeOnReach();
-  Error AllToAllInPlace(const Block& from, const Block& to, bool* done);
+  uint64_t AddressAt(int member) const;
+  Error ExchangeInPlace(uint64_t mine, size_t offset, const Block& to, bool* done);
+  Error GatherInPlace(const Block& mine, const Block& all, int root, bool* done);
+  Error ScatterInPlace(const Block& all, const Block& mine, int root, bool* done);
   Error ReadFrom(int member, uint64_t address, void* to, size_t bytes, bool* read);
   bool IsRefused() const;  // to some other member, in this turn
 
+  // Has ended this turn for itself.
+  bool HasLeft(int member) const { return memory_.lines(member).taken.load(std::memory_order_acquire) >= DoneWith(turn_); }
   bool HasPosted(int member) const { return PostOf(member).turn.load(std::memory_order_acquire) >= turn_; }
   Post& PostOf(int member) const { return memory_.lines(member).posts[turn_ % kTurns]; }
 
@@ -152,7 +172,7 @@ class Member {
   Waiter& waiter_;
   Reach& reach_;
   const bool spins_;
-  enum class Reaches : uint8_t { kNotAsked, kNo, kYes } reaches_ = Reaches::kNotAsked;  // each member reaches each
+  Reaches reaches_ = Reaches::kNotAsked;
   uint64_t turn_ = 0;
   uint32_t what_ = 0;            // of this turn
   uint64_t bytes_ = 0;           // of this turn

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -14,6 +15,7 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "mpi_hybrid/coll/testing/typed_buffer.h"
@@ -21,14 +23,15 @@
 namespace weft::mpi::host {
 namespace {
 
-// Where each member is a thread, which yields. `dead`: a member that comes no more.
+// Where each member is a thread, which yields. `dead`: a member that comes no more; `leaver`: one that waits no more.
 class Yielding final : public Waiter {
  public:
-  explicit Yielding(const std::atomic<int>& dead) : dead_(dead) {}
+  Yielding(const std::atomic<int>& dead, const std::atomic<int>& leaver) : dead_(dead), leaver_(leaver) {}
   void set_member(Member* member) { member_ = member; }
 
   Error Until(Missing missing) override {
     for (int awaited = missing(); awaited >= 0; awaited = missing()) {
+      if (member_->me() == leaver_.load()) return Error(MPIX_ERR_REVOKED, "revoked");
       const bool dead = awaited == dead_.load(), passed = member_->HasPassed(awaited);
       Error gone = member_->Gone();
       if (missing() != awaited) continue;  // what it did before is there by now
@@ -46,17 +49,20 @@ class Yielding final : public Waiter {
 
  private:
   const std::atomic<int>& dead_;
+  const std::atomic<int>& leaver_;
   Member* member_ = nullptr;
 };
 
 // All threads have the same memory.
 class SameProcess final : public Reach {
  public:
-  // `refuses`: a read that is refused, of so many; 0: none.
-  SameProcess(int me, bool reaches, unsigned refuses) : reaches_(reaches), refuses_(refuses), random_(static_cast<unsigned>(me)) {}
+  // `refuses`: a read that is refused, of so many; 0: none. `before`: is called before each.
+  SameProcess(int me, bool reaches, unsigned refuses, const std::function<void(int)>& before)
+      : me_(me), reaches_(reaches), refuses_(refuses), before_(before), random_(static_cast<unsigned>(me)) {}
 
   bool ReachesAll() override { return reaches_; }
   Outcome Read(int, uint64_t address, void* to, size_t bytes) override {
+    if (before_) before_(me_);
     const bool refused = refuses_ != 0 && random_() % refuses_ == 0;
     std::memcpy(to, reinterpret_cast<const void*>(address), refused ? bytes / 2 : bytes);
     ++reads_;
@@ -65,8 +71,10 @@ class SameProcess final : public Reach {
   static inline std::atomic<uint64_t> reads_{0};
 
  private:
+  const int me_;
   const bool reaches_;
   const unsigned refuses_;
+  const std::function<void(int)>& before_;
   std::mt19937 random_;
 };
 
@@ -81,8 +89,8 @@ class Members : public testing::Test {
     std::vector<std::thread> threads;
     for (int i = 0; i < members; ++i) {
       threads.emplace_back([&, i] {
-        Yielding waiter(dead_);
-        SameProcess reach(i, i != cannot_reach_, refuses_);
+        Yielding waiter(dead_, leaver_);
+        SameProcess reach(i, i != cannot_reach_, refuses_, before_read_);
         Member member(Memory(static_cast<uint8_t*>(base)), i, members, waiter, reach, seed % 2 == 0);
         waiter.set_member(&member);
         std::mt19937 random(seed);
@@ -94,7 +102,8 @@ class Members : public testing::Test {
     munmap(base, bytes);
   }
 
-  std::atomic<int> dead_{-1};
+  std::atomic<int> dead_{-1}, leaver_{-1};
+  std::function<void(int)> before_read_;  // of the member that reads
   int cannot_reach_ = -1;  // a member that reads no other's memory
   unsigned refuses_ = 0;
 };
@@ -110,6 +119,26 @@ std::vector<uint32_t> Words(unsigned salt, int rank, MPI_Aint count) {
   return words;
 }
 
+// Words, or words with a gap behind each.
+class Spread {
+ public:
+  Spread(const std::vector<uint32_t>& words, bool gaps) : type_(gaps ? WithGap() : *Datatype::Find(MPI_UINT32_T)), step_(gaps ? 2 : 1), memory_(words.size() * step_) {
+    for (size_t i = 0; i < words.size(); ++i) memory_[i * step_] = words[i];
+  }
+  Block block(MPI_Aint count) const { return {const_cast<uint32_t*>(memory_.data()), count, &type_}; }
+  uint32_t operator[](MPI_Aint i) const { return memory_[static_cast<size_t>(i) * step_]; }
+
+ private:
+  static const Datatype& WithGap() {
+    static const auto* const type = new Ref<Datatype>(MakeResized(*Datatype::Find(MPI_UINT32_T), 0, 2 * sizeof(uint32_t)));
+    return **type;
+  }
+
+  const Datatype& type_;
+  const size_t step_;
+  std::vector<uint32_t> memory_;
+};
+
 // One random collective. Sizes around each of the limits.
 void One(Member& member, std::mt19937& random) {
   const Datatype& type = *Datatype::Find(MPI_UINT32_T);
@@ -121,7 +150,6 @@ void One(Member& member, std::mt19937& random) {
   MPI_Aint count = static_cast<MPI_Aint>(kLimits[random() % std::size(kLimits)] / 4) + static_cast<int>(random() % 5) - 2;
   const unsigned kind = random() % 8;
   const bool in_place = random() % 2 == 0;
-  if (kind > 3) count = std::min<MPI_Aint>(count, (kind == 5 ? member.MostScattered() : Member::kMostGathered) / 4);
   count = std::max<MPI_Aint>(count, 0);
   const FoldOrder order{static_cast<FoldOrder::Shape>(random() % 4), root};
   const std::vector<uint32_t> mine = Words(salt, me, count);
@@ -203,15 +231,27 @@ TEST_F(Members, BlocksThatCannotBeReadWhereTheyLieComeAllTheSame) {
   const auto run = [&](unsigned seed) {
     for (const int members : {2, 3, 11}) {
       Run(members, seed, [&](Member& member, std::mt19937& random) {
-        const Datatype& type = *Datatype::Find(MPI_UINT32_T);
         const int n = member.members(), me = member.me();
-        for (int i = 0; i < 20; ++i) {
+        for (int i = 0; i < 40; ++i) {
           const unsigned salt = static_cast<unsigned>(random());
           const size_t limits[] = {Member::kInPlaceBeyondArea, Member::kInPlace, kArea / static_cast<size_t>(n)};
           const MPI_Aint count = static_cast<MPI_Aint>(limits[random() % 3] / 4) + static_cast<int>(random() % 3) - 1;
-          std::vector<uint32_t> given = Words(salt, me, count * n), got(given.size());
-          ASSERT_EQ(member.AllToAll({given.data(), count, &type}, {got.data(), count, &type}).mpi_class(), MPI_SUCCESS);
-          for (MPI_Aint k = 0; k < count * n; ++k) ASSERT_EQ(got[static_cast<size_t>(k)], Given(salt, static_cast<int>(k / count), me * count + k % count));
+          const bool spread = random() % 8 == 0 && me == static_cast<int>(random() % static_cast<unsigned>(n));  // its data have gaps
+          const int root = static_cast<int>(random() % static_cast<unsigned>(n));
+          const unsigned kind = random() % 4;
+          const Spread given(Words(salt, me, count * n), spread), got(std::vector<uint32_t>(static_cast<size_t>(count * n)), spread);
+          const Block from = given.block(count), to = got.block(count);
+          Error error = kind == 0   ? member.AllToAll(from, to)
+                        : kind == 1 ? member.AllGather(from, to)
+                        : kind == 2 ? member.Gather(from, to, root)
+                                    : member.Scatter(from, to, root);
+          ASSERT_EQ(error.mpi_class(), MPI_SUCCESS) << error.message();
+          if (kind == 2 && me != root) continue;
+          for (MPI_Aint k = 0; k < count * (kind == 3 ? 1 : n); ++k) {
+            const int giver = kind == 3 ? root : static_cast<int>(k / count);
+            const MPI_Aint first = kind == 0 || kind == 3 ? me * count : 0;
+            ASSERT_EQ(got[k], Given(salt, giver, first + k % count)) << "kind " << kind << ", word " << k;
+          }
         }
       });
     }
@@ -227,6 +267,34 @@ TEST_F(Members, BlocksThatCannotBeReadWhereTheyLieComeAllTheSame) {
   for (const unsigned refuses : {1, 2, 5}) {
     refuses_ = refuses;
     run(refuses);
+  }
+}
+
+// What one reads whose owner was told meanwhile that it need not wait may be anything.
+TEST_F(Members, BlocksOfOneThatHasLeftAreNotTaken) {
+  for (int kind = 0; kind < 4; ++kind) {
+    std::atomic<bool> left = false;
+    leaver_ = -1;
+    before_read_ = [&](int reader) {
+      if (reader != 0) return;
+      leaver_ = 1;
+      while (!left) sched_yield();
+    };
+    Run(2, 2, [&](Member& member, std::mt19937&) {
+      const Datatype& type = *Datatype::Find(MPI_UINT32_T);
+      const MPI_Aint count = 100'000;
+      std::vector<uint32_t> mine = Words(1, member.me(), 2 * count), got(mine.size());
+      const Block from{mine.data(), count, &type}, to{got.data(), count, &type};
+      const Error error = kind == 0   ? member.AllToAll(from, to)
+                          : kind == 1 ? member.AllGather(from, to)
+                          : kind == 2 ? member.Gather(from, to, 0)
+                                      : member.Scatter(from, to, 1);
+      ASSERT_EQ(error.mpi_class(), member.me() == 1 ? MPIX_ERR_REVOKED : MPI_ERR_TRUNCATE) << "kind " << kind;
+      if (member.me() == 1) {
+        std::fill(mine.begin(), mine.end(), 0);
+        left = true;
+      }
+    });
   }
 }
 
@@ -287,21 +355,30 @@ TEST_F(Members, AllHearOfOneThatDies) {
   for (const int members : {2, 4, 11}) {
     for (unsigned seed = 1; seed <= 4; ++seed) {
       dead_ = -1;
+      std::vector<int> given(static_cast<size_t>(members) * 100'000), got(given.size() * static_cast<size_t>(members));  // others may read those of one that has left
+      const auto numbers = [&](Member& member) {
+        const size_t me = static_cast<size_t>(member.me());
+        return std::pair(given.data() + me * 100'000, got.data() + me * given.size());
+      };
       Run(members, seed, [&](Member& member, std::mt19937& random) {
         const int mortal = static_cast<int>(random() % static_cast<unsigned>(members));
         const int last = static_cast<int>(random() % 20);
         const Datatype& type = *Datatype::Find(MPI_INT);
-        std::vector<int> a(100'000), b(100'000);
+        const auto [a, b] = numbers(member);
+        const Block mine{a, 100'000, &type}, all{b, 100'000, &type};
         for (int i = 0;; ++i) {
           if (i == last && member.me() == mortal) {
             dead_ = mortal;
             return;
           }
-          const int kind = static_cast<int>(random() % 3);
+          const int kind = static_cast<int>(random() % 6);
           Error error;
           if (kind == 0) error = member.Barrier();
-          if (kind == 1) error = member.Broadcast({a.data(), 100'000, &type}, i % members);
-          if (kind == 2) error = member.AllReduce(a.data(), b.data(), 1 + i % 2 * 99'999, type, *Op::Find(MPI_SUM), {});
+          if (kind == 1) error = member.Broadcast(mine, i % members);
+          if (kind == 2) error = member.AllReduce(a, b, 1 + i % 2 * 99'999, type, *Op::Find(MPI_SUM), {});
+          if (kind == 3) error = member.Gather(mine, all, i % members);
+          if (kind == 4) error = member.Scatter(all, mine, i % members);
+          if (kind == 5) error = member.AllGather(mine, all);
           if (error.ok()) continue;
           ASSERT_EQ(error.mpi_class(), MPIX_ERR_PROC_FAILED) << error.message();
           ASSERT_GE(i, last);
