@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { MOST = 200000 };
+enum { MOST = 800000 };
 static double in[MOST], out[MOST];
 
 static unsigned state;
@@ -28,13 +28,14 @@ static void die_after(unsigned microseconds) {
 
 static int collective(int size) {
   int count = draw(2) ? (int)draw(4) : (int)draw(MOST / 8), root = (int)draw((unsigned)size);
-  switch (draw(7)) {
+  switch (draw(8)) {
     case 0: return MPI_Barrier(MPI_COMM_WORLD);
     case 1: return MPI_Bcast(in, count, MPI_DOUBLE, root, MPI_COMM_WORLD);
     case 2: return MPI_Allreduce(in, out, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     case 3: return MPI_Reduce(in, out, count, MPI_DOUBLE, MPI_SUM, root, MPI_COMM_WORLD);
     case 4: return MPI_Allgather(in, count, MPI_DOUBLE, out, count, MPI_DOUBLE, MPI_COMM_WORLD);
     case 5: return MPI_Gather(in, count, MPI_DOUBLE, out, count, MPI_DOUBLE, root, MPI_COMM_WORLD);
+    case 6: return MPI_Scatter(in, count, MPI_DOUBLE, out, count, MPI_DOUBLE, root, MPI_COMM_WORLD);
     default: return MPI_Alltoall(in, count, MPI_DOUBLE, out, count, MPI_DOUBLE, MPI_COMM_WORLD);
   }
 }
