@@ -10,7 +10,8 @@ ONE_SIDED = {"by_hand", "put_fence", "get_fence", "accumulate_fence", "put_flush
              "passive_put"}
 WINDOWS = {"put_fence", "get_fence", "put_fence_emulated", "get_fence_emulated", "mixed", "mixed_emulated"}
 FILES = {"write_all", "write_all_file", "write_all_exchange", "read_all", "read_all_file", "read_all_exchange", "write_at", "read_at", "write_shared"}
-COLLECTIVE = {"barrier", "bcast", "allreduce", "alltoall"}
+NEW = {"bcast", "alltoall", "allgather", "gather", "scatter"}  # measured with data just written, too
+COLLECTIVE = {"barrier", "allreduce"} | NEW | {name + "_new" for name in NEW}
 
 
 class Benchmarks(mpi.MpiTest):
