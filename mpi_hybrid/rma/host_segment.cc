@@ -33,19 +33,16 @@ std::string FirstLine(const char* path) {
   return length <= 0 ? std::string() : std::string(text, static_cast<size_t>(length));
 }
 
-// Pages of memory files are counted when they are touched, where being out of memory is a signal and no error. So what
-// can be known before is: whether there is as much at all, and, where the kernel promises no more than it has, all of it
-// is reserved.
-int Reserve(int fd, size_t bytes) {
+}  // namespace
+
+int ReserveMemory(int fd, uint64_t offset, size_t bytes) {
   struct sysinfo info;
   if (sysinfo(&info) == 0 && bytes > (info.totalram + info.totalswap) * info.mem_unit) return ENOMEM;
   if (std::string_view(FirstLine("/proc/sys/vm/overcommit_memory")).starts_with("2")) {
-    return posix_fallocate(fd, 0, static_cast<off_t>(bytes));
+    return posix_fallocate(fd, static_cast<off_t>(offset), static_cast<off_t>(bytes));
   }
   return 0;
 }
-
-}  // namespace
 
 HostSegment::~HostSegment() {
   Unmap();
@@ -82,7 +79,7 @@ int HostSegment::Make(size_t bytes) {
   if (!MayMakeFile(bytes)) return EFBIG;
   fd_ = memfd_create("weft-mpi-window", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (fd_ < 0) return errno;
-  int error = ftruncate(fd_, static_cast<off_t>(bytes)) != 0 ? errno : Reserve(fd_, bytes);
+  int error = ftruncate(fd_, static_cast<off_t>(bytes)) != 0 ? errno : ReserveMemory(fd_, 0, bytes);
   if (error == 0 && fcntl(fd_, F_ADD_SEALS, kSizeSeals) != 0) error = errno;
   if (error == 0) error = MapHere(bytes);
   if (error != 0) CloseDescriptor();

@@ -40,6 +40,10 @@ class HostSegment {
   size_t bytes_ = 0;
 };
 
+// Whether there may be `bytes` from there on in a memory file: 0, or ENOMEM. Pages are counted when they are touched, where being out of
+// memory is a signal and no error; where the kernel promises no more than it has they are taken now.
+int ReserveMemory(int fd, uint64_t offset, size_t bytes);
+
 // A number that processes on one host, in one namespace of process ids and of one user, have in common. It is no proof:
 // it saves trying.
 uint64_t HostNumber();

@@ -242,12 +242,14 @@ Error CreateWindow(void* base, MPI_Aint size, int displacement_unit, Comm& comm,
   Error failed = rma::MakeWindow(MPI_WIN_FLAVOR_CREATE, displacement_unit, comm, info, &window);
   window->base = base;
   window->size = size;
+  failed = window->ShareRange(comm, 0, std::move(failed));
   return rma::Finish(window, comm, std::move(failed), made);
 }
 
 Error AllocateWindow(MPI_Aint size, int displacement_unit, Comm& comm, const Info* info, Ref<Window>* made) {
   Ref<RdmaWindow> window;
   Error failed = rma::MakeWindow(MPI_WIN_FLAVOR_ALLOCATE, displacement_unit, comm, info, &window);
+  failed = window->ShareRange(comm, size, std::move(failed));
   if (failed.ok()) failed = window->Allocate(size);
   return rma::Finish(window, comm, std::move(failed), made);
 }
@@ -257,6 +259,7 @@ Error AllocateSharedWindow(MPI_Aint size, int displacement_unit, Comm& comm, con
   Error failed = rma::MakeWindow(MPI_WIN_FLAVOR_SHARED, displacement_unit, comm, info, &window);
   const bool contiguous = window->info->Get("alloc_shared_noncontig") != "true";
   failed = window->ShareMemory(comm, size, contiguous, std::move(failed));
+  failed = window->ShareRange(comm, 0, std::move(failed));
   return rma::Finish(window, comm, std::move(failed), made);
 }
 

@@ -28,17 +28,28 @@ struct RdmaWindow::HostCard {
   uint64_t base = 0, size = 0;
   int64_t unit = 1;
   int32_t error = MPI_SUCCESS;  // its class, when this rank cannot make its part
-  int32_t pid = 0, fd = -1;     // the segment
+  int32_t pid = 0, fd = -1;     // the segment, unless all are in a range
   uint64_t segment_bytes = 0;
-  uint64_t memory_at = 0;       // where in the segment the window's memory is; 0: it is not there
+  uint64_t memory_at = 0;       // where in that the window's memory is; 0: it is not there
   uint64_t control_address = 0;
   BellName bell;
   Nonce cookie{};
 };
 
+// Also of those who have failed: who left here would be waited for.
+Error RdmaWindow::ShareRange(Comm& parent, MPI_Aint bytes, Error failed) {
+  const bool fits = static_cast<size_t>(bytes) < SIZE_MAX / 2;
+  Error met = range_.Make(parent, failed.ok() && same_host_ && fits, WholePages(ControlBlock::Bytes(comm->size())) + static_cast<size_t>(bytes));
+  return failed.ok() ? std::move(met) : std::move(failed);
+}
+
 Error RdmaWindow::Allocate(MPI_Aint bytes) {
   size = bytes;
   const size_t control = WholePages(ControlBlock::Bytes(comm->size()));
+  if (bytes > 0 && range_) {
+    base = range_.of(comm->rank) + control;
+    return {};
+  }
   if (bytes > 0 && same_host_ && comm->size() > 1 && static_cast<size_t>(bytes) < SIZE_MAX / 2 &&
       own_segment_.Make(control + static_cast<size_t>(bytes)) == 0) {
     base = own_segment_.data() + control;
@@ -57,10 +68,10 @@ Error RdmaWindow::Allocate(MPI_Aint bytes) {
 void RdmaWindow::MakeControl() {
   const int ranks = comm->size();
   const size_t bytes = ControlBlock::Bytes(ranks);
-  const bool in_memory_of_its_own = flavor == MPI_WIN_FLAVOR_ALLOCATE && size > 0 && own_segment_.data() == nullptr;
-  const bool shares = same_host_ && ranks > 1 && flavor != MPI_WIN_FLAVOR_DYNAMIC && !in_memory_of_its_own;
+  const bool in_memory_of_its_own = !range_ && flavor == MPI_WIN_FLAVOR_ALLOCATE && size > 0 && own_segment_.data() == nullptr;
+  const bool shares = !range_ && same_host_ && ranks > 1 && flavor != MPI_WIN_FLAVOR_DYNAMIC && !in_memory_of_its_own;
   if (shares && own_segment_.data() == nullptr) (void)own_segment_.Make(bytes);
-  uint8_t* at = own_segment_.data();
+  uint8_t* at = range_ ? range_.of(comm->rank) : own_segment_.data();
   if (at == nullptr) {
     own_control_ = std::make_unique<uint8_t[]>(bytes + alignof(ControlHead));
     const auto address = reinterpret_cast<uintptr_t>(own_control_.get());
@@ -75,22 +86,32 @@ void RdmaWindow::MakeControl() {
   me.bell = Bell::Of(OwnBell());
 }
 
+// Where what the rank shares is mapped here, `*bytes` long. Null: it cannot be.
+uint8_t* RdmaWindow::MapOf(const HostCard& card, int rank, size_t* bytes) {
+  if (range_) {
+    *bytes = range_.bytes_of(rank);
+    return range_.of(rank);
+  }
+  HostSegment& segment = host_.of(rank).segment;
+  if (card.fd < 0 || card.segment_bytes < ControlBlock::Bytes(comm->size()) || card.segment_bytes > SIZE_MAX / 2) return nullptr;
+  if (segment.Map(card.pid, card.fd, card.segment_bytes) != 0) return nullptr;
+  *bytes = card.segment_bytes;
+  return segment.data();
+}
+
 bool RdmaWindow::Meet(const HostCard& card, int rank) {
   HostRanks::One& one = host_.of(rank);
-  const int ranks = comm->size();
-  const size_t control = ControlBlock::Bytes(ranks);
-  if (card.fd < 0 || card.segment_bytes < control || card.segment_bytes > SIZE_MAX / 2) return false;
-  if (card.memory_at != 0 && (card.memory_at < control || card.memory_at > card.segment_bytes ||
-                              card.size > card.segment_bytes - card.memory_at)) {
-    return false;
-  }
-  if (one.segment.Map(card.pid, card.fd, card.segment_bytes) != 0) return false;
-  const ControlBlock found(one.segment.data(), ranks);
+  const size_t control = ControlBlock::Bytes(comm->size());
+  size_t bytes;
+  uint8_t* const at = MapOf(card, rank, &bytes);
+  if (at == nullptr) return false;
+  const ControlBlock found(at, comm->size());
   Peer& peer = peers_[static_cast<size_t>(rank)];
-  bool reached = found.head->cookie == card.cookie;
+  bool reached = found.head->cookie == card.cookie &&
+                 (card.memory_at == 0 || (card.memory_at >= control && card.memory_at <= bytes && card.size <= bytes - card.memory_at));
   if (reached && flavor == MPI_WIN_FLAVOR_ALLOCATE) {
     reached = card.memory_at != 0 || card.size == 0;
-    peer.local = one.segment.data() + card.memory_at;
+    peer.local = at + card.memory_at;
   } else if (reached && flavor == MPI_WIN_FLAVOR_CREATE) {
     peer.private_memory = ProcessMemory::Of(card.pid, card.control_address, card.cookie);
     reached = peer.private_memory != nullptr;
@@ -141,11 +162,11 @@ Error RdmaWindow::GatherCards(Comm& parent, Error failed) {
   card.size = static_cast<uint64_t>(size);
   card.unit = displacement_unit;
   if (same_host_) card.host = HostNumber();
-  if (own_segment_.data() != nullptr) {
+  if (const uint8_t* const shared = range_ ? range_.of(comm->rank) : own_segment_.data(); shared != nullptr) {
     card.pid = getpid();
     card.fd = own_segment_.fd();
     card.segment_bytes = own_segment_.size();
-    if (flavor == MPI_WIN_FLAVOR_ALLOCATE && size > 0) card.memory_at = static_cast<uint64_t>(own_.base - own_segment_.data());
+    if (flavor == MPI_WIN_FLAVOR_ALLOCATE && size > 0) card.memory_at = static_cast<uint64_t>(own_.base - shared);
     card.control_address = reinterpret_cast<uintptr_t>(own_.control.head);
     card.bell = OwnBell();
     card.cookie = own_.control.head->cookie;

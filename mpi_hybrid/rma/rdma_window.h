@@ -10,6 +10,7 @@
 #include "mpi_hybrid/rma/blocks.h"
 #include "mpi_hybrid/rma/device.h"
 #include "mpi_hybrid/rma/epoch.h"
+#include "mpi_hybrid/rma/host_range.h"
 #include "mpi_hybrid/rma/host_ranks.h"
 #include "mpi_hybrid/rma/host_wait.h"
 #include "mpi_hybrid/rma/link.h"
@@ -33,6 +34,7 @@ class RdmaWindow final : public Window {
   // The steps of construction. First what is this process's: memory, if the window brings it, and the control block. What is
   // collective is so over `parent`, the program's communicator, and for all, also those who have `failed`; it returns that
   // then, or another's failure.
+  Error ShareRange(Comm& parent, MPI_Aint bytes, Error failed);  // collective: memory in the host's segment, if all are in that
   Error Allocate(MPI_Aint bytes);
   Error ShareMemory(Comm& parent, MPI_Aint bytes, bool contiguous, Error failed);  // collective
   void MakeControl();
@@ -217,6 +219,7 @@ class RdmaWindow final : public Window {
   int RankOf(const Peer& peer) const { return static_cast<int>(&peer - peers_.data()); }
   struct HostCard;
   Error GatherCards(Comm& parent, Error failed);
+  uint8_t* MapOf(const HostCard& card, int rank, size_t* bytes);
   bool Meet(const HostCard& card, int rank);
   bool ReachesAll() const;
   void SettleWays();
@@ -230,7 +233,8 @@ class RdmaWindow final : public Window {
   Device* device_ = nullptr;
   EpochState epochs_;
   HostRanks host_;
-  HostSegment own_segment_;  // control block and allocated memory
+  HostRange range_;          // of each rank the control block and allocated memory
+  HostSegment own_segment_;  // ... of this one, where not all are in a range
   std::unique_ptr<uint8_t[]> own_control_;  // the control block, where there is no segment
   const bool same_host_;     // what WEFT_SAME_HOST says where nobody asked for a wire
   bool all_here_ = false;    // and so it is at all ranks

@@ -98,6 +98,20 @@ class SameHost(mpi.MpiTest):
             said = carried(self.run_parts(parts, program=BLOCKS))
             self.assertTrue(all(copies == 0 for _, copies in said.values()), said)
 
+    def test_a_window_takes_one_mapping_and_gives_its_memory_back(self):
+        for ranks in 2, 9:
+            for mappings, pages in self.many_windows([(ranks, [])], 20).values():
+                self.assertLessEqual(mappings, 2 * 20 + 10)
+                self.assertLessEqual(pages, 64)
+
+    def test_windows_of_ranks_of_which_some_share_no_memory(self):
+        self.many_windows([(3, []), (1, ["WEFT_SAME_HOST=rings"]), (1, ["WEFT_SAME_HOST=off"])], 5)
+
+    def many_windows(self, parts, count):
+        """{rank: (mappings of 2 * count windows, pages that the host's memory keeps after them)}."""
+        output = self.run_parts(parts, count, program="tests/mpi/scale/many_windows")
+        return {int(rank): (int(mappings), int(pages)) for rank, mappings, pages in re.findall(r"rank (\d+): mappings=(-?\d+),pages=(-?\d+)", output)}
+
     def test_with_rings_messages_go_through_memory_and_nobody_reads_that_of_another(self):
         said = carried(self.run_parts([(3, ["WEFT_SAME_HOST=rings"])], FIRST, program=MESSAGES))
         self.assertTrue(all(host > 0 and copies == 0 for host, copies in said.values()), said)
@@ -148,13 +162,16 @@ class SameHost(mpi.MpiTest):
     def test_a_rank_that_may_not_make_a_file_of_that_length_is_reached_otherwise(self):
         if self.sanitizer == "tsan":
             self.skipTest("ThreadSanitizer itself does not start where files may not be long")
-        words = [*self.library.launcher(), "-n", "1", stock.workspace_file(RANDOM), "3", "6", ":", "-n", "2", "sh", "-c",
-                 f"ulimit -f 1; exec {stock.workspace_file(RANDOM)} 3 6"]
-        job = self.launch(words)
-        self.assertTrue(job.wait(60 * self.slow), job.output)
-        # Shared windows are one file of all, which the first rank makes.
-        self.assertEqual(job.status, 0, job.output)
-        self.assertEqual(ways(job.output), {0: (0, 0, 2), 1: (1, 0, 1), 2: (1, 0, 1)}, job.output)
+        random = stock.workspace_file(RANDOM)
+        limited = ["-n", "1", random, "3", "6", ":", "-n", "2", "sh", "-c", f"ulimit -f 1; exec {random} 3 6"]
+        elsewhere = [":", "-n", "1", "env", "WEFT_SAME_HOST=rings", random, "3", "6"]
+        # What all have in common is there already; with a rank that is not in it each makes a file. Shared windows are one of the first rank's.
+        for words, expected in (limited, {rank: (2, 0, 0) for rank in range(3)}), (
+                limited + elsewhere, {0: (0, 0, 3), 1: (1, 0, 2), 2: (1, 0, 2), 3: (0, 0, 3)}):
+            job = self.launch([*self.library.launcher(), *words])
+            self.assertTrue(job.wait(60 * self.slow), job.output)
+            self.assertEqual(job.status, 0, job.output)
+            self.assertEqual(ways(job.output), expected, job.output)
 
     def test_the_first_rank_may_not_make_a_file_of_the_length_of_a_shared_window(self):
         if self.sanitizer == "tsan":
