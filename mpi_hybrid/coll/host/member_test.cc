@@ -274,6 +274,7 @@ TEST_F(Members, BlocksThatCannotBeReadWhereTheyLieComeAllTheSame) {
 TEST_F(Members, BlocksOfOneThatHasLeftAreNotTaken) {
   for (int kind = 0; kind < 4; ++kind) {
     std::atomic<bool> left = false;
+    std::vector<uint32_t> given[2];  // longer than the members
     leaver_ = -1;
     before_read_ = [&](int reader) {
       if (reader != 0) return;
@@ -283,7 +284,9 @@ TEST_F(Members, BlocksOfOneThatHasLeftAreNotTaken) {
     Run(2, 2, [&](Member& member, std::mt19937&) {
       const Datatype& type = *Datatype::Find(MPI_UINT32_T);
       const MPI_Aint count = 100'000;
-      std::vector<uint32_t> mine = Words(1, member.me(), 2 * count), got(mine.size());
+      std::vector<uint32_t>& mine = given[member.me()];
+      mine = Words(1, member.me(), 2 * count);
+      std::vector<uint32_t> got(mine.size());
       const Block from{mine.data(), count, &type}, to{got.data(), count, &type};
       const Error error = kind == 0   ? member.AllToAll(from, to)
                           : kind == 1 ? member.AllGather(from, to)
