@@ -156,19 +156,31 @@ static void Revoke(void) {
   CHECK_OK(MPI_Comm_free(&other));
 }
 
+/* A reduction's function gets what ranks gave to it, and nothing that did not come. */
+static int given;
+static void OfWhatIsGiven(void* in, void* result, int* count, MPI_Datatype* type) {
+  (void)count, (void)type;
+  CHECK_EQ(*(int*)in, given);
+  CHECK_EQ(*(int*)result, given);
+}
+
 /* Some are in a collective, which one leaves for the revocation. */
 static void RevokeCollective(void) {
+  MPI_Op op;
+  CHECK_OK(MPI_Op_create(OfWhatIsGiven, 1, &op));
   for (int i = 0; i < 20; ++i) {
     MPI_Comm one;
+    int value = given = 1000 + i; /* of no meaning after a failure */
     CHECK_OK(MPI_Comm_dup(comm, &one));
     if (world_rank == i % world_size) {
       if (i % 3 == 0) usleep(20000);
       CHECK_OK(MPIX_Comm_revoke(one));
     } else {
-      CHECK_CLASS(i % 2 == 0 ? MPI_Barrier(one) : MPI_Allreduce(MPI_IN_PLACE, &i, 1, MPI_INT, MPI_MAX, one), MPIX_ERR_REVOKED);
+      CHECK_CLASS(i % 2 == 0 ? MPI_Barrier(one) : MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT, op, one), MPIX_ERR_REVOKED);
     }
     CHECK_OK(MPI_Comm_free(&one));
   }
+  CHECK_OK(MPI_Op_free(&op));
   LastDies();
 }
 
