@@ -214,18 +214,19 @@ void One(Member& member, std::mt19937& random) {
   }
 }
 
-TEST_F(Members, RandomCollectivesGiveWhatTheStandardSays) {
+class MembersOf : public Members, public testing::WithParamInterface<int> {};
+
+TEST_P(MembersOf, RandomCollectivesGiveWhatTheStandardSays) {
   const char* const more = std::getenv("MEMBER_SEEDS");
   const unsigned seeds = more != nullptr ? static_cast<unsigned>(std::atoi(more)) : 6;
   for (unsigned seed = 1; seed <= seeds; ++seed) {
-    for (const int members : {2, 3, 4, 7, 11}) {
-      Run(members, seed, [&](Member& member, std::mt19937& random) {
-        for (int i = 0; i < 60 && !HasFatalFailure(); ++i) One(member, random);
-      });
-      ASSERT_FALSE(HasFailure()) << "seed " << seed << ", members " << members;
-    }
+    Run(GetParam(), seed, [&](Member& member, std::mt19937& random) {
+      for (int i = 0; i < 60 && !HasFatalFailure(); ++i) One(member, random);
+    });
+    ASSERT_FALSE(HasFailure()) << "seed " << seed;
   }
 }
+INSTANTIATE_TEST_SUITE_P(Numbers, MembersOf, testing::Values(2, 3, 4, 7, 11));
 
 // Whoever may not read, from the start or at times, gets its data through the common memory, and the others with it.
 TEST_F(Members, BlocksThatCannotBeReadWhereTheyLieComeAllTheSame) {
