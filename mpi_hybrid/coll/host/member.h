@@ -148,7 +148,7 @@ class Member {
   Error GatherLong(const Block& mine, const Block& all, int root, bool in_place);
   Error ScatterShort(const Block& all, const Block& mine, int root);
   Error ScatterLong(const Block& all, const Block& mine, int root, bool in_place);
-  Error Exchange(const Streams& way, bool in_place, uint64_t address, const Block& own, const Block& to, std::vector<TypeCursor> out);
+  Error Exchange(const Streams& way, bool in_place, uint64_t address, const Block& given, const Block& own, const Block& to);
 
   enum class Reaches : uint8_t { kNotAsked, kNo, kYes, kWithProcessors };  // each member reaches each, and has a processor of its own
   // Whether blocks, of which one gives so many, are to be read where they lie: if `least` is so.

@@ -88,7 +88,7 @@ Error Member::AllGather(const Block& mine, const Block& all) {
   WEFT_MPI_TRY(Begin(What::kAllGather, 0, all.bytes()));
   if (in_place || bytes > kArea) {
     const uint64_t address = all.type->dense ? AddressOf(given) : 0;
-    return End(Exchange({bytes, 1}, in_place, address, mine, all, {TypeCursor(given.buffer, given.count, *given.type)}));
+    return End(Exchange({bytes, 1}, in_place, address, given, mine, all));
   }
   Error error = Give(given, bytes);
   if (error.ok()) error = HearAll();
@@ -107,7 +107,7 @@ Error Member::AllToAll(const Block& from, const Block& to) {
   if (in_place || total > kArea) {
     const uint64_t address = !from.in_place && to.type->dense ? AddressOf(from) : 0;
     const Block own = from.in_place ? from : Block{from.at(me_), from.count, from.type};
-    return End(Exchange({bytes, members}, in_place, address, own, to, CursorsAt(given)));
+    return End(Exchange({bytes, members}, in_place, address, given, own, to));
   }
   Error error = Give({given.buffer, given.count * members_, given.type}, total);
   if (error.ok()) error = HearAll();
@@ -117,8 +117,8 @@ Error Member::AllToAll(const Block& from, const Block& to) {
   return total <= kSlot ? EndInStep(std::move(error)) : End(std::move(error));
 }
 
-// Long blocks of all for all: read at the `address` of each, or in steps. `own` is this member's for itself.
-Error Member::Exchange(const Streams& way, bool in_place, uint64_t address, const Block& own, const Block& to, std::vector<TypeCursor> out) {
+// Long blocks of all for all: read at the `address` of each, or in steps. `given` are this member's, `own` is that for itself.
+Error Member::Exchange(const Streams& way, bool in_place, uint64_t address, const Block& given, const Block& own, const Block& to) {
   bool done = false;
   if (in_place) {
     const size_t offset = way.streams == 1 ? 0 : static_cast<size_t>(me_) * way.bytes;
@@ -126,7 +126,10 @@ Error Member::Exchange(const Streams& way, bool in_place, uint64_t address, cons
   } else {
     WEFT_MPI_TRY(Say());
   }
-  if (!done) WEFT_MPI_TRY(InSteps(way, std::move(out), CursorsAt(to)));
+  if (!done) {
+    std::vector<TypeCursor> out = way.streams == 1 ? std::vector{TypeCursor(given.buffer, given.count, *given.type)} : CursorsAt(given);
+    WEFT_MPI_TRY(InSteps(way, std::move(out), CursorsAt(to)));
+  }
   return own.in_place ? Error() : CopyTyped(own.buffer, own.count, *own.type, to.at(me_), to.count, *to.type);
 }
 
