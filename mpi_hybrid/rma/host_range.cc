@@ -1,6 +1,7 @@
 #include "mpi_hybrid/rma/host_range.h"
 
 #include <atomic>
+#include <optional>
 #include <utility>
 
 #include "mpi_hybrid/coll/collectives.h"
@@ -12,25 +13,32 @@ namespace {
 
 constexpr uint64_t kNone = ~uint64_t{0};
 
-bool AllAreInSegment(const Comm& comm) {
+// By rank; empty: not all are in the segment.
+std::vector<int> PlacesOf(const Comm& comm) {
   const shm::NodeSegment* const node = shm::ThisNode();
-  if (node == nullptr || comm.size() < 2) return false;
+  if (node == nullptr || comm.size() < 2) return {};
+  std::vector<int> places;
   for (int rank = 0; rank < comm.size(); ++rank) {
-    if (!node->PlaceOf(comm.peer(rank))) return false;
+    const std::optional<int> place = node->PlaceOf(comm.peer(rank));
+    if (!place) return {};
+    places.push_back(*place);
   }
-  return true;
+  return places;
 }
 
 }  // namespace
 
+// In front of the parts.
 struct HostRange::Head {
-  std::atomic<uint32_t> done;  // ranks
+  std::atomic<uint8_t> done[shm::kMostPlaces];  // by rank
 };
 
 // What all hear, all decide alike. What fails at one rank only, mapping it, they agree on.
 Error HostRange::Make(Comm& comm, bool wants, size_t bytes) {
   const Datatype& number = *Datatype::Find(MPI_UINT64_T);
-  uint64_t mine = wants && AllAreInSegment(comm) ? bytes : kNone;
+  static_assert(sizeof(Head) <= shm::kPage);
+  places_ = PlacesOf(comm);
+  uint64_t mine = wants && !places_.empty() ? bytes : kNone;
   std::vector<uint64_t> wanted(static_cast<size_t>(comm.size()));
   WEFT_MPI_TRY(AllGather({&mine, 1, &number}, {wanted.data(), 1, &number}, comm));
   size_t total = shm::kPage;  // of the head
@@ -54,11 +62,18 @@ Error HostRange::Make(Comm& comm, bool wants, size_t bytes) {
   return {};
 }
 
+// Of two that are done last each may see that all are: what is given back twice was so the first time. Who died is done, too.
 HostRange::~HostRange() {
-  if (!mapping_) return;
-  Head& head = *reinterpret_cast<Head*>(mapping_.data());
   const shm::NodeSegment* const node = shm::ThisNode();
-  if (head.done.fetch_add(1) + 2 == starts_.size() && node != nullptr) node->Discard(offset_, mapping_.size());
+  if (!mapping_ || node == nullptr) return;
+  Head& head = *reinterpret_cast<Head*>(mapping_.data());
+  for (size_t rank = 0; rank < places_.size(); ++rank) {
+    if (places_[rank] == node->place()) head.done[rank] = 1;
+  }
+  for (size_t rank = 0; rank < places_.size(); ++rank) {
+    if (head.done[rank] == 0 && node->IsPresent(places_[rank])) return;
+  }
+  node->Discard(offset_, mapping_.size());
 }
 
 }  // namespace weft::mpi::rma

@@ -12,7 +12,7 @@
 namespace weft::mpi::rma {
 
 // A range of the host's segment that all ranks of a communicator map at once, with a part for each, zero at first: one mapping for a process,
-// whatever the number of ranks. Its memory is given back when the last of them is done with it.
+// whatever the number of ranks. Its memory is given back when all of them that live are done with it.
 class HostRange {
  public:
   HostRange() = default;
@@ -34,6 +34,7 @@ class HostRange {
 
   uint64_t offset_ = 0;
   std::vector<size_t> starts_;  // by rank, and the end
+  std::vector<int> places_;     // in the segment, by rank
   shm::Mapping mapping_;
 };
 

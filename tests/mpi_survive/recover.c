@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "tests/mpi/check.h"
+#include "tests/mpi/host_memory.h"
 
 static MPI_Comm comm;
 static int last;
@@ -264,15 +265,22 @@ static void Held(void) {
 
 /* What is needed of the dead one in a window fails as anything else does. Those that live go on with theirs. */
 static void Windows(void) {
-  enum { kFenced = 16 };
+  enum { kFenced = 16, kLarge = 8, kLargeBytes = 1 << 20 };
   int memory[1 + kFenced] = {0}, value = 1, code = MPI_SUCCESS;
-  MPI_Win locked, fenced[kFenced];
+  MPI_Win locked, fenced[kFenced], large[kLarge];
   CHECK_OK(MPI_Win_create(&memory[kFenced], sizeof(int), sizeof(int), MPI_INFO_NULL, comm, &locked));
   MPI_Win_set_errhandler(locked, MPI_ERRORS_RETURN);
   for (int i = 0; i < kFenced; ++i) {
     CHECK_OK(MPI_Win_create(&memory[i], sizeof(int), sizeof(int), MPI_INFO_NULL, comm, &fenced[i]));
     MPI_Win_set_errhandler(fenced[i], MPI_ERRORS_RETURN);
     CHECK_OK(MPI_Win_fence(0, fenced[i]));
+  }
+  const long before = HostPages();
+  for (int i = 0; i < kLarge; ++i) {
+    char* own;
+    CHECK_OK(MPI_Win_allocate(kLargeBytes, 1, MPI_INFO_NULL, comm, &own, &large[i]));
+    MPI_Win_set_errhandler(large[i], MPI_ERRORS_RETURN);
+    memset(own, 1, kLargeBytes);
   }
   LastDies();
   while (code == MPI_SUCCESS) { /* it may not be dead yet */
@@ -290,12 +298,14 @@ static void Windows(void) {
     MPI_Win_free(&fenced[i]);
     CHECK(fenced[i] == MPI_WIN_NULL);
   }
+  for (int i = 0; i < kLarge; ++i) MPI_Win_free(&large[i]);
   for (int rank = 0; rank < last; ++rank) {
     CHECK_OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank, 0, locked));
     CHECK_OK(MPI_Put(&value, 1, MPI_INT, rank, 0, 1, MPI_INT, locked));
     CHECK_OK(MPI_Win_unlock(rank, locked));
   }
   CHECK_OK(MPIX_Comm_agree(comm, &value)); /* nobody leaves before */
+  CHECK(HostPages() - before < kLargeBytes / 4096); /* the dead one keeps nothing */
 }
 
 /* The connection between the first and the last is cut, and nobody dies: each takes the other for dead. The first and those that reach it go on without

@@ -1,11 +1,8 @@
 /* many_windows COUNT: makes COUNT windows of allocated memory and COUNT over memory of the ranks' own, puts into each, and frees them. Each rank prints
- * "rank R: mappings=M,pages=P": what it has mapped more with all of them than before, and, at rank 0, pages that the host's memory has more after them. */
+ * "rank R: mappings=M,pages=P": what it has mapped more with all of them than before, and pages that the host's memory has more after them. */
 #define _GNU_SOURCE
-#include <dirent.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "tests/mpi/check.h"
+#include "tests/mpi/host_memory.h"
 
 enum { kWords = 4096, kMost = 1000 };
 
@@ -15,23 +12,6 @@ static int Mappings(void) {
   for (int c; (c = fgetc(maps)) != EOF;) lines += c == '\n';
   fclose(maps);
   return lines;
-}
-
-/* Of the memory that the ranks of the host have in common. */
-static long Pages(void) {
-  char path[300], name[256];
-  long pages = 0;
-  DIR* files = opendir("/proc/self/fd");
-  for (struct dirent* file; (file = readdir(files)) != NULL;) {
-    snprintf(path, sizeof path, "/proc/self/fd/%s", file->d_name);
-    const ssize_t length = readlink(path, name, sizeof name - 1);
-    if (length < 0) continue;
-    name[length] = 0;
-    struct stat state;
-    if (strstr(name, "memfd:weft-mpi ") != NULL && stat(path, &state) == 0) pages += state.st_blocks / 8;
-  }
-  closedir(files);
-  return pages;
 }
 
 static void Make(MPI_Win* window, int** memory, int allocated) {
@@ -69,12 +49,13 @@ int main(int argc, char** argv) {
   Begin(&argc, &argv);
   const int count = argc > 1 ? atoi(argv[1]) : 20;
   int mappings;
+  CHECK(count <= kMost);
   MakeUseAndFree(1, &mappings);
   MPI_Barrier(MPI_COMM_WORLD);
-  const long before = Pages();
+  const long before = HostPages();
   MakeUseAndFree(count, &mappings);
   MPI_Barrier(MPI_COMM_WORLD);
-  printf("rank %d: mappings=%d,pages=%ld\n", world_rank, mappings, Pages() - before);
+  printf("rank %d: mappings=%d,pages=%ld\n", world_rank, mappings, HostPages() - before);
   fflush(stdout);
   return End();
 }
