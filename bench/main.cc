@@ -3,11 +3,13 @@
 //   --smoke          hardly anything: shows that every benchmark runs
 //   --self-check     raw TCP in Weft's place: shows the noise
 //   --seconds=S      about how long a sample takes: longer for a profiler
+//   --repetitions=N  samples of each row (default 9, and 21 of rows with a target)
 //   --address=ADDR   local address to connect over (default 127.0.0.1)
 //   --unpinned       the scheduler places both ends; otherwise each has one half of the CPUs to itself
 // Which verbs library is measured is the loader's choice: see LD_LIBRARY_PATH in the script `run`.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -60,6 +62,9 @@ Options ParseOptions(int* argc, char** argv) {
       options.half = std::atoi(value("--half=").c_str());
     } else if (word.starts_with("--seconds=")) {
       options.effort.seconds = std::atof(value("--seconds=").c_str());
+    } else if (word.starts_with("--repetitions=")) {
+      const int repetitions = std::max(1, std::atoi(value("--repetitions=").c_str()));
+      options.effort.repetitions = options.effort.target_repetitions = repetitions;
     } else if (word.starts_with("--address=")) {
       options.address = value("--address=");
     } else if (word.starts_with("--worker=")) {

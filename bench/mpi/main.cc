@@ -22,6 +22,7 @@ int main(int argc, char** argv) {
     Stream();
     Partitioned();
     Fences();
+    FencesOfCreatedWindows();
     Flushes();
     Locks();
     Rates();
@@ -32,6 +33,7 @@ int main(int argc, char** argv) {
     Stream();
   } else if (suite == "one_sided" && g_size == 2) {
     Fences();
+    FencesOfCreatedWindows();
     FencesByHand();
     Flushes();
     Locks();

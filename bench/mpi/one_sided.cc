@@ -42,6 +42,33 @@ void Fences() {
   }
 }
 
+// The same in windows of MPI_Win_create, as MPI-2 programs make them: over memory of MPI_Alloc_mem (_mpi2), and over the program's own (_own).
+void FencesOfCreatedWindows() {
+  for (const bool own : {false, true}) {
+    for (const int size : g_quick ? std::vector<int>{8, 65536} : std::vector<int>{8, 512, 4096, 65536, 1048576}) {
+      std::vector<char> of_program(own ? size : 0);
+      char* memory = of_program.data();
+      if (!own) MPI_Alloc_mem(size, MPI_INFO_NULL, &memory);
+      std::fill(memory, memory + size, 0);
+      MPI_Win win;
+      MPI_Win_create(memory, size, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+      std::vector<char> buffer(size);
+      const double guess = 60 + size / 1000.0;
+      MPI_Win_fence(0, win);
+      Print(own ? "put_fence_own" : "put_fence_mpi2", size, Measure(guess, [&] {
+              if (g_rank == 0) MPI_Put(buffer.data(), size, MPI_BYTE, 1, 0, size, MPI_BYTE, win);
+              MPI_Win_fence(0, win);
+            }));
+      Print(own ? "get_fence_own" : "get_fence_mpi2", size, Measure(guess, [&] {
+              if (g_rank == 0) MPI_Get(buffer.data(), size, MPI_BYTE, 1, 0, size, MPI_BYTE, win);
+              MPI_Win_fence(0, win);
+            }));
+      MPI_Win_free(&win);
+      if (!own) MPI_Free_mem(memory);
+    }
+  }
+}
+
 // What put_fence has to do at least, by hand in memory that both have: rank 0 copies, each raises its flag and waits for the other's. No
 // library's fence of two is faster than that on a machine.
 void FencesByHand() {
