@@ -42,6 +42,8 @@ constexpr Variable kVariables[] = {
     {"get_accumulates", "MPI_Get_accumulate and MPI_Rget_accumulate.", Category::kOneSided, &Counters::get_accumulates},
     {"fetch_and_ops", "MPI_Fetch_and_op.", Category::kOneSided, &Counters::fetch_and_ops},
     {"compare_and_swaps", "MPI_Compare_and_swap.", Category::kOneSided, &Counters::compare_and_swaps},
+    {"memory_waits", "Waits of windows in which only memory in common with ranks of this host was looked at.", Category::kOneSided,
+     &Counters::memory_waits},
     {"rdma_operations", "RDMA operations that one-sided communication posted.", Category::kOneSided, &Counters::rdma_operations},
     {"rdma_bytes", "Bytes that they moved.", Category::kOneSided, &Counters::rdma_bytes},
 };

@@ -62,7 +62,6 @@ namespace {
 
 constexpr std::chrono::microseconds kSpin{20};
 constexpr int kClockEvery = 16;  // looks
-constexpr int kEager = 48;       // looks one right after the other: as long as a copy of some KiB takes, to be gone as soon as it is there
 constexpr int kYields = 30;
 
 std::unique_ptr<BellStage> g_stage;

@@ -3,6 +3,7 @@
 
 #include <chrono>
 
+#include "mpi_hybrid/core/counters.h"
 #include "mpi_hybrid/rma/control_block.h"
 
 namespace weft::mpi::rma {
@@ -22,10 +23,20 @@ class HostWait {
   HostWait& operator=(const HostWait&) = delete;
 
   // Looks again and again for as long as that is likely to be shorter than what a sleep takes, and lets others have the
-  // processor where ranks share one. Whether it has come.
+  // processor where ranks share one. Whether it has come. Nothing else is polled meanwhile: only for what memory alone can bring.
   template <typename Check>
   static bool Spin(const Check& check) {
+    ++g_counters.memory_waits;
     for (Spinner spinner; spinner.Goes();) {
+      if (check()) return true;
+    }
+    return false;
+  }
+
+  // The same where messages may bring it, too: looks one right after the other, in less time than one poll for messages takes.
+  template <typename Check>
+  static bool Glance(const Check& check) {
+    for (int looks = 0; looks < kEager; ++looks) {
       if (check()) return true;
     }
     return false;
@@ -46,6 +57,9 @@ class HostWait {
     bool yields_;
     std::chrono::steady_clock::time_point end_;
   };
+  // Looks one right after the other: as long as a copy of some KiB takes, to be gone as soon as it is there.
+  static constexpr int kEager = 48;
+
   void Enter();
   bool IsOver() const { return check_(argument_); }
 

@@ -186,7 +186,9 @@ Error RdmaWindow::GatherCards(Comm& parent, Error failed) {
     peer.base = its.base;
     peer.size = its.size;
     peer.unit = static_cast<int>(its.unit);
-    peer.here = rank == comm->rank || (card.host != 0 && its.host == card.host && Meet(its, rank));
+    const bool beside = card.host != 0 && its.host == card.host && rank != comm->rank;
+    neighbors_ |= beside;
+    peer.here = rank == comm->rank || (beside && Meet(its, rank));
   }
   return {};
 }

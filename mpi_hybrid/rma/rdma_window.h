@@ -182,10 +182,12 @@ class RdmaWindow final : public Window {
     Progress::WaitUntil(done);
   }
   // Until `done()`, which may be for a process of this host to bring about: that has no connection to break when it dies, so
-  // that `awaited()`, a rank or -1, is looked at now and then. Gone() knows from then on.
+  // that `awaited()`, a rank or -1, is looked at now and then. Gone() knows from then on. What a message brings about is there
+  // only when this thread has polled for it: where there is a device, memory alone is looked at for a moment at most.
   template <typename Done, typename Awaited>
   void AwaitHost(const Done& done, const Awaited& awaited) {
-    if (HostWait::Spin(done)) return;
+    if (device_ != nullptr && !neighbors_) return device_->Await(done);
+    if (device_ == nullptr ? HostWait::Spin(done) : HostWait::Glance(done)) return;
     const HostWait wait(own_.control, done);
     for (auto slice = kFirstSlice; !done(); slice = std::min(2 * slice, kLongestSlice)) {
       const auto deadline = std::chrono::steady_clock::now() + slice;
@@ -237,7 +239,8 @@ class RdmaWindow final : public Window {
   HostSegment own_segment_;  // ... of this one, where not all are in a range
   std::unique_ptr<uint8_t[]> own_control_;  // the control block, where there is no segment
   const bool same_host_;     // what WEFT_SAME_HOST says where nobody asked for a wire
-  bool all_here_ = false;    // and so it is at all ranks
+  bool neighbors_ = false;   // other ranks say that they are on this host: one of them may have mapped what this one shares
+  bool all_here_ = false;    // this one reaches each through memory, and so do all ranks
   TargetWindow own_;
   std::vector<Peer> peers_;  // by rank
   std::vector<int> used_;    // ranks with Peer::used

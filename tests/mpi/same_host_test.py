@@ -108,6 +108,19 @@ class SameHost(mpi.MpiTest):
     def test_windows_of_ranks_of_which_some_share_no_memory(self):
         self.many_windows([(3, []), (1, ["WEFT_SAME_HOST=rings"]), (1, ["WEFT_SAME_HOST=off"])], 5)
 
+    def test_waits_of_windows_look_at_memory_alone_only_where_no_message_can_end_them(self):
+        for parts in [(2, [])], [(3, [])]:
+            self.assertTrue(all(waits > 0 for waits in self.memory_waits(parts)))
+        apart = (1, ["WEFT_SAME_HOST=off"])
+        for parts in [apart, apart], [(2, []), apart], [apart, (2, []), apart]:
+            self.assertEqual(set(self.memory_waits(parts)), {0})
+
+    def memory_waits(self, parts):
+        """Of each rank."""
+        said = re.findall(r"rank \d+: memory_waits=(\d+)", self.run_parts(parts, program="tests/mpi/scale/window_waits"))
+        self.assertEqual(len(said), sum(ranks for ranks, _ in parts))
+        return list(map(int, said))
+
     def many_windows(self, parts, count):
         """{rank: (mappings of 2 * count windows, pages that the host's memory keeps after them)}."""
         output = self.run_parts(parts, count, program="tests/mpi/scale/many_windows")
