@@ -72,7 +72,8 @@ class CmObserver {
 class Endpoint {
  public:
   virtual ~Endpoint() = default;
-  // Where events go from now on. Events that came before (none but a loss of the connection is possible) are delivered now.
+  // Where events go from now on. Events that came before (none but a loss of the connection is possible) are delivered now. For the endpoint
+  // of a kConnectRequest this says besides that the program has fetched it: its place in the listener's backlog is free again.
   // nullptr: nobody listens any more; blocks until a running OnCmEvent has returned unless called from within it.
   virtual void SetObserver(std::shared_ptr<CmObserver> observer) = 0;
 
@@ -106,7 +107,7 @@ class CmApi {
   static constexpr int kVersion = 4;
   virtual ~CmApi() = default;
   virtual std::shared_ptr<Endpoint> CreateEndpoint() = 0;
-  // `backlog` bounds connections not yet answered by the program. Errors: EADDRINUSE, EADDRNOTAVAIL, EACCES ...
+  // `backlog` bounds requests of which the program was told and that it has not fetched. Errors: EADDRINUSE, EADDRNOTAVAIL, EACCES ...
   virtual Result<std::shared_ptr<CmListener>, int> Listen(const transport::SocketAddress& local, int backlog, bool only_v6,
                                                           bool reuse_address, std::shared_ptr<CmObserver> observer) = 0;
   // Whether a listener has the UDP port of its number besides.

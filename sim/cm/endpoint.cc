@@ -54,11 +54,14 @@ class EndpointImpl::RequestWatch final : public transport::ReadyHandler {
 EndpointImpl::~EndpointImpl() { End(/*politely=*/true); }
 
 void EndpointImpl::SetObserver(std::shared_ptr<CmObserver> observer) {
+  std::shared_ptr<RequestSink> sink;
   {
     std::lock_guard wait_for_delivery(delivery_mutex_);
     std::lock_guard lock(mutex_);
+    if (observer != nullptr) sink = sink_;
     observer_ = std::move(observer);
   }
+  if (sink != nullptr) sink->OnFetched(shared_from_this());
   Deliver();
 }
 
@@ -395,6 +398,17 @@ void EndpointImpl::End(bool politely) {
     state_ = State::kClosed;
   }
   ReleaseSink();
+}
+
+bool EndpointImpl::GiveWay() {
+  {
+    std::lock_guard lock(mutex_);
+    if (state_ != State::kRequested) return false;
+    FailAttempt(CmEvent::Kind::kConnectError, ECONNABORTED, "gives way to others for want of descriptors");
+  }
+  Deliver();
+  ReportLoss();
+  return true;
 }
 
 void EndpointImpl::OnTimeout(uint64_t attempt) {

@@ -58,6 +58,42 @@ TEST_F(StartUp, ARequestThatComesAndGoesFillsNoQueueOfEvents) {
   EXPECT_EQ(told_->events.size(), 4u);
 }
 
+// A program that fetches requests and neither answers nor destroys them: rping -s -P, where rdma_accept fails. Linux frees the place in the
+// backlog when the event is fetched (drivers/infiniband/core/ucma.c, ucma_get_event).
+TEST_F(StartUp, RequestsThatTheProgramHasTakeNoPlace) {
+  for (const bool leaves : {false, true}) {
+    SCOPED_TRACE(leaves);
+    const uint16_t port = Listen(3);
+    std::vector<std::unique_ptr<Stranger>> strangers;
+    std::vector<std::shared_ptr<sim::Endpoint>> kept;
+    for (int i = 0; i < 10; ++i) {
+      strangers.push_back(Connect(port));
+      strangers.back()->Send(Request());
+      Pass(1ms);
+      if (leaves) strangers.back()->Reset();
+      Pass(1ms);
+      ASSERT_EQ(told_->events.size(), 1u) << "request " << i << " did not reach the program";
+      kept.push_back(Fetch());
+    }
+    ASSERT_NO_FATAL_FAILURE(ExpectHonestClientConnects(port));
+    listener_->Close();
+  }
+}
+
+TEST_F(StartUp, FetchingOneRequestLetsOneFollow) {
+  const uint16_t port = Listen(2);
+  auto strangers = ConnectMany(5, port);
+  for (const auto& stranger : strangers) stranger->Send(Request());
+  Pass(10ms);
+  std::vector<std::shared_ptr<sim::Endpoint>> kept;
+  for (size_t left : {2, 2, 2, 2, 1}) {
+    ASSERT_EQ(told_->events.size(), left);
+    kept.push_back(Fetch());
+    kept.front()->SetObserver(told_);  // the second time it means nothing
+  }
+  EXPECT_TRUE(told_->events.empty());
+}
+
 TEST_F(StartUp, RequestsOfWhichTheProgramIsNotToldAreGivenUp) {
   const uint16_t port = Listen(1);
   auto first = Connect(port), second = Connect(port);
