@@ -18,6 +18,7 @@ constexpr std::chrono::milliseconds kFirstRetry{1};
 constexpr std::chrono::seconds kReplyLimit{60};     // the peer's program may take its time to answer
 constexpr std::chrono::seconds kRequestLimit{10};   // a peer that connects and stays silent
 constexpr std::chrono::seconds kAnnounceLimit{60};  // until the program is told of its request
+constexpr std::chrono::seconds kRtrLimit{60};       // of an initiator that was accepted and says nothing (RFC 6581 section 8)
 
 uint8_t ClaimFor(rdmap::Delivery delivery) {
   switch (delivery) {
@@ -308,7 +309,12 @@ int EndpointImpl::HandOver() {
   auto channel = initiator != nullptr ? initiator->TakeChannel() : responder->TakeChannel();
   const int failed = qp->Establish(std::move(channel), std::move(options));  // may call back
   if (failed == 0) {
-    if (established_now) OnEstablished();
+    if (established_now) {
+      OnEstablished();
+    } else {
+      std::lock_guard lock(mutex_);
+      if (state_ == State::kConnected && !established_told_) ArmTimer(kRtrLimit);
+    }
     return 0;
   }
   std::lock_guard lock(mutex_);
@@ -413,15 +419,23 @@ bool EndpointImpl::GiveWay() {
 
 void EndpointImpl::OnTimeout(uint64_t attempt) {
   bool lost = false;
+  std::shared_ptr<QueuePair> silent;
   {
     std::lock_guard lock(mutex_);
     if (attempt != attempt_ || timer_ == 0) return;
     timer_ = 0;
-    lost = state_ == State::kAwaitingRequest || state_ == State::kRequested;
-    const llp::Handshake& handshake =
-        initiator_ != nullptr ? static_cast<const llp::Handshake&>(*initiator_) : *responder_;
-    FailAttempt(CmEvent::Kind::kUnreachable, ETIMEDOUT, handshake.missing());
+    if (state_ == State::kConnected) {
+      silent = qp_;
+      LogWarning(Format("connection from %s: no first message within %lld s of its being accepted", remote_.ToString().c_str(),
+                        static_cast<long long>(kRtrLimit.count())));
+    } else {
+      lost = state_ == State::kAwaitingRequest || state_ == State::kRequested;
+      const llp::Handshake& handshake =
+          initiator_ != nullptr ? static_cast<const llp::Handshake&>(*initiator_) : *responder_;
+      FailAttempt(CmEvent::Kind::kUnreachable, ETIMEDOUT, handshake.missing());
+    }
   }
+  if (silent != nullptr) silent->Disconnect();  // OnDisconnected() follows
   Deliver();
   if (lost) ReportLoss();
 }
@@ -466,6 +480,7 @@ void EndpointImpl::OnEstablished() {
   {
     std::lock_guard lock(mutex_);
     if (established_told_ || state_ != State::kConnected) return;
+    StopTimer();
     established_told_ = true;
     Tell(established_);
   }
@@ -476,6 +491,7 @@ void EndpointImpl::OnDisconnected(bool was_established) {
   {
     std::lock_guard lock(mutex_);
     if (state_ != State::kConnected) return;
+    StopTimer();
     state_ = State::kClosed;
     qp_.reset();
     if (!established_told_ && was_established)

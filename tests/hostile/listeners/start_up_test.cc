@@ -150,6 +150,26 @@ TEST_F(StartUp, AClientThatLeavesBeforeItsFirstMessageDisconnects) {
   EXPECT_EQ(server.cm->events.front().kind, CmEvent::Kind::kDisconnected);
 }
 
+// ... and one that stays and never says anything: it would cost a server a queue pair and a thread, and the process a descriptor, for ever.
+TEST_F(StartUp, AClientWithoutAFirstMessageIsDisconnectedAfterAMinute) {
+  auto client = Connect(Listen(8));
+  client->Send(Request());
+  Pass(1ms);
+  sim::testing::Program server(victim_);
+  server.endpoint = told_->Wait().endpoint;
+  server.endpoint->SetObserver(server.cm);
+  ASSERT_EQ(server.endpoint->Accept(server.qp.handle(), {.ird = 1, .ord = 1}), 0);
+  Pass(59s);
+  EXPECT_FALSE(client->Ended());
+  EXPECT_TRUE(server.cm->events.empty());
+  Pass(3s);
+  EXPECT_TRUE(client->Ended());
+  client->Leave();
+  Pass(10s);
+  ASSERT_EQ(server.cm->events.size(), 1u);
+  EXPECT_EQ(server.cm->events.front().kind, CmEvent::Kind::kDisconnected);
+}
+
 // CRC stays on between hosts, whatever host the peer says it is on (RFC 5044 section 7.1.1: the reply's C bit).
 TEST_F(StartUp, WhoEchoesOurHostIdDoesNotTurnCrcOff) {
   auto stranger = Connect(Listen(8));
