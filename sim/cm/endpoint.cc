@@ -38,6 +38,13 @@ CmEvent::Kind KindForConnectError(int error) {
   return error == ECONNREFUSED ? CmEvent::Kind::kRejected : CmEvent::Kind::kUnreachable;
 }
 
+// Of an attempt whose peer was there: as drivers/infiniband/core/cma.c has it (cma_iw_handler), whose iWARP drivers tell it of a connection that
+// ends before the reply by ECONNRESET. On InfiniBand such a peer's CM rejects.
+CmEvent::Kind KindForLoss(int error) {
+  if (error == ECONNRESET) return CmEvent::Kind::kRejected;
+  return error == ETIMEDOUT ? CmEvent::Kind::kUnreachable : CmEvent::Kind::kConnectError;
+}
+
 }  // namespace
 
 // Watches a connection whose request is not answered, and does not keep it: who drops the request drops the connection.
@@ -208,7 +215,8 @@ bool EndpointImpl::OnProgress(llp::Progress progress) {
       }
       break;
   }
-  FailAttempt(CmEvent::Kind::kConnectError, progress.error, progress.why);
+  const int error = progress.error == EPIPE ? ECONNRESET : progress.error;
+  FailAttempt(initiator_ != nullptr ? KindForLoss(error) : CmEvent::Kind::kConnectError, error, progress.why);
   return false;
 }
 
@@ -454,7 +462,10 @@ void EndpointImpl::FailAttempt(CmEvent::Kind kind, int error, const std::string&
   } else if (TraceEnabled()) {
     Trace(line);
   }
-  if (was != State::kAwaitingRequest) Tell({.kind = kind, .error = error});
+  if (was == State::kAwaitingRequest) return;
+  Tell({.kind = kind,
+        .reason = error == ECONNREFUSED ? CmEvent::Reason::kInvalidServiceId : CmEvent::Reason::kConsumerDefined,
+        .error = error});
 }
 
 void EndpointImpl::EndHandshake() {

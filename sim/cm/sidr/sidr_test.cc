@@ -97,6 +97,7 @@ TEST_F(Sidr, PortThatNobodyHasIsRefusedSoon) {
   ASSERT_TRUE(network_.RunUntil([&] { return !answers_->events.empty(); }));
   EXPECT_EQ(answers_->events[0].kind, CmEvent::Kind::kUnreachable);
   EXPECT_EQ(answers_->events[0].error, ECONNREFUSED);
+  EXPECT_EQ(answers_->events[0].sidr_status, SidrMessage::kUnsupported);
   EXPECT_GT(network_.Now() - start, kRefusalLimit);
   EXPECT_LT(network_.Now() - start, 1s);
 }
