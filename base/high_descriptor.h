@@ -2,8 +2,12 @@
 #define BASE_HIGH_DESCRIPTOR_H_
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/select.h>
+#include <sys/socket.h>
 #include <unistd.h>
+
+#include <cerrno>
 
 namespace weft {
 
@@ -18,6 +22,17 @@ inline int LeaveRoomForSelect(int fd) {
   if (high < 0) return fd;  // the limit does not reach so far
   close(fd);
   return high;
+}
+
+// The next connection of a listener that does not block. -1 and errno, as accept4(2); but EMFILE and ENFILE say that a connection waits: the
+// kernel takes a descriptor before it looks, so that without one accept4() says so of a listener to which nobody came.
+inline int AcceptOnListener(int listener) {
+  const int fd = LeaveRoomForSelect(accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (fd >= 0 || (errno != EMFILE && errno != ENFILE)) return fd;
+  const int error = errno;
+  pollfd waiting{listener, POLLIN, 0};
+  errno = poll(&waiting, 1, 0) == 0 ? EAGAIN : error;  // not even poll(2) works with a limit of 0
+  return -1;
 }
 
 }  // namespace weft

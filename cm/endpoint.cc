@@ -21,7 +21,8 @@ int Identifier::Complete() {
   const auto on = channel_;
   if (GetEvent(*on, &event) != 0) return errno;
   if (event->status == 0) return 0;
-  return event->event == RDMA_CM_EVENT_REJECTED ? ECONNREFUSED : abs(event->status);
+  // What is positive is no errno, but the peer's word: a reason to reject, or the status of a look-up.
+  return event->event == RDMA_CM_EVENT_REJECTED || event->status > 0 ? ECONNREFUSED : -event->status;
 }
 
 int Identifier::CompleteDisconnect() {

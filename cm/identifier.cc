@@ -52,11 +52,16 @@ constexpr std::chrono::milliseconds kPatience{200};
 
 uint8_t Byte(uint16_t value) { return static_cast<uint8_t>(std::min<uint16_t>(value, 255)); }
 
+// rdma_get_cm_event(3): under InfiniBand the status of a rejection is the reason in the CM's REJ message, over iWARP an errno.
+int StatusOf(const sim::CmEvent& from, bool iwarp) {
+  return from.kind == sim::CmEvent::Kind::kRejected && !iwarp ? static_cast<int>(from.reason) : -from.error;
+}
+
 // The lengths of the public structures are a byte; a foreign peer may have sent up to 512.
-std::unique_ptr<Event> Translate(sim::CmEvent&& from, bool datagrams) {
+std::unique_ptr<Event> Translate(sim::CmEvent&& from, bool datagrams, bool iwarp) {
   auto event = std::make_unique<Event>();
   event->event = TypeOf(from.kind);
-  event->status = -from.error;
+  event->status = StatusOf(from, iwarp);
   event->request = std::move(from.endpoint);
   event->private_data = std::move(from.private_data);
   if (datagrams) {
@@ -255,12 +260,16 @@ bool Identifier::PostFault(sim::CmApi::FaultPoint point) {
   const auto fault = Engine()->FaultAt(point, destination(), device_ != nullptr ? device_->name.c_str() : nullptr);
   if (!fault) return false;
   const auto type = static_cast<rdma_cm_event_type>(fault->event);
+  int status = -fault->status;
+  if (type == RDMA_CM_EVENT_REJECTED && status == 0) {
+    status = StatusOf({.kind = sim::CmEvent::Kind::kRejected, .error = ECONNREFUSED}, device_ != nullptr && device_->is_iwarp());
+  }
   if (fault->after.count() == 0) {
-    Post(type, -fault->status);
+    Post(type, status);
     return true;
   }
   transport::Network& network = Engine()->network();
-  network.RunAt(network.Now() + fault->after, [weak = weak_from_this(), type, status = -fault->status] {
+  network.RunAt(network.Now() + fault->after, [weak = weak_from_this(), type, status] {
     const auto self = weak.lock();
     if (self != nullptr && !self->destroyed()) self->Post(type, status);
   });
@@ -281,7 +290,8 @@ void Identifier::OnCmEvent(sim::CmEvent from) {
 
 void Identifier::Notify(sim::CmEvent from) {
   const sim::CmEvent::Kind kind = from.kind;
-  std::unique_ptr<Event> event = Translate(std::move(from), datagrams());  // outlives the lock if nobody takes it
+  const bool iwarp = device_ != nullptr && device_->is_iwarp();
+  std::unique_ptr<Event> event = Translate(std::move(from), datagrams(), iwarp);  // outlives the lock if nobody takes it
   event->id = this;
   event->owner = shared_from_this();
   RequestGate::Events untold;

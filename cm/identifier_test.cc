@@ -332,6 +332,7 @@ CmEvent Of(CmEvent::Kind kind, int error) {
 TEST_F(Identifiers, ErrorsOfTheEngineBecomeEventsWithNegativeErrno) {
   const std::tuple<CmEvent::Kind, int, rdma_cm_event_type> cases[] = {
       {CmEvent::Kind::kRejected, ECONNREFUSED, RDMA_CM_EVENT_REJECTED},
+      {CmEvent::Kind::kRejected, ECONNRESET, RDMA_CM_EVENT_REJECTED},
       {CmEvent::Kind::kUnreachable, ETIMEDOUT, RDMA_CM_EVENT_UNREACHABLE},
       {CmEvent::Kind::kUnreachable, EHOSTUNREACH, RDMA_CM_EVENT_UNREACHABLE},
       {CmEvent::Kind::kConnectError, EPROTO, RDMA_CM_EVENT_CONNECT_ERROR},
@@ -346,6 +347,23 @@ TEST_F(Identifiers, ErrorsOfTheEngineBecomeEventsWithNegativeErrno) {
     EXPECT_TRUE(FakeEngine::Get().endpoint->closed);
     EXPECT_FALSE(FakeEngine::Get().endpoint->observed());
   }
+}
+
+// rdma_get_cm_event(3): "under InfiniBand, this is the reject reason carried in the IB CM REJ message".
+TEST_F(Identifiers, ARejectionHasTheReasonOfInfiniBandsCmWhereTheDeviceIsOne) {
+  FakeVerbs::Get().device.transport_type = IBV_TRANSPORT_IB;
+  for (const auto& [reason, error, status] : {std::tuple(CmEvent::Reason::kConsumerDefined, ECONNREFUSED, 28),
+                                              std::tuple(CmEvent::Reason::kConsumerDefined, ECONNRESET, 28),
+                                              std::tuple(CmEvent::Reason::kInvalidServiceId, ECONNREFUSED, 8)}) {
+    rdma_cm_id* id = Connecting();
+    FakeEngine::Get().endpoint->Tell({.kind = CmEvent::Kind::kRejected, .reason = reason, .error = error});
+    Expect(RDMA_CM_EVENT_REJECTED, status);
+    Destroy(id);
+  }
+  rdma_cm_id* id = Connecting();
+  FakeEngine::Get().endpoint->Tell(Of(CmEvent::Kind::kUnreachable, ETIMEDOUT));
+  Expect(RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
+  Destroy(id);
 }
 
 TEST_F(Identifiers, ConnectThatTheEngineRefusesCanBeTriedAgain) {

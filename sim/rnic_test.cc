@@ -409,6 +409,7 @@ TEST_P(RnicTest, RejectionReachesTheClientWithItsPrivateData) {
   CmEvent rejected = client.cm->Wait();
   EXPECT_EQ(rejected.kind, CmEvent::Kind::kRejected);
   EXPECT_EQ(rejected.error, ECONNREFUSED);
+  EXPECT_EQ(rejected.reason, CmEvent::Reason::kConsumerDefined);
   EXPECT_EQ(rejected.private_data, (std::vector<uint8_t>{1, 2, 3}));
 }
 
@@ -422,6 +423,7 @@ TEST_P(RnicTest, NobodyListeningIsARejectionToo) {
   const CmEvent event = client.cm->Wait();
   EXPECT_EQ(event.kind, CmEvent::Kind::kRejected);
   EXPECT_EQ(event.error, ECONNREFUSED);
+  EXPECT_EQ(event.reason, CmEvent::Reason::kInvalidServiceId);
 }
 
 TEST_P(RnicTest, AListenerThatComesAMomentLateIsStillReached) {

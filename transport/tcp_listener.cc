@@ -59,7 +59,7 @@ TcpListener::~TcpListener() { close(fd_); }
 Result<std::unique_ptr<ByteStream>, int> TcpListener::Accept() {
   // Bounded, so that a peer that opens and resets at full speed cannot hold the caller.
   for (int attempt = 0; attempt < 64; ++attempt) {
-    int fd = LeaveRoomForSelect(accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    const int fd = AcceptOnListener(fd_);
     if (fd >= 0) {
       if (starved_->load(std::memory_order_relaxed)) starved_->store(false, std::memory_order_relaxed);  // the caller made room
       return std::unique_ptr<ByteStream>(std::make_unique<TcpStream>(fd));

@@ -504,6 +504,27 @@ TEST(TcpNetworkExhaustionTest, AListenerWithoutDescriptorsRestsAndThenGoesOn) {
   RunThere(network);
 }
 
+// accept(2) takes a descriptor before it looks whether anybody waits. A listener that took that for a connection would turn others away for it.
+TEST(TcpNetworkExhaustionTest, WithoutDescriptorsAListenerToWhichNobodyCameIsNotShortOfThem) {
+  TcpNetwork network;
+  auto listener = network.Listen(*SocketAddress::Parse("127.0.0.1", 0), 16, false, true).value();
+  auto client = network.StartConnect({}, listener->LocalAddress()).value();
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  rlimit none = limit;
+  none.rlim_cur = 1;  // poll(2) works
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const int waits = listener->Accept().error();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_EQ(waits, EMFILE);
+  const auto server = listener->Accept();
+  ASSERT_TRUE(server.ok());
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const int nobody = listener->Accept().error();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_EQ(nobody, EAGAIN);
+}
+
 TEST(TcpNetworkExhaustionTest, ManyConnectionsLeaveTheNumbersThatSelectKnowsToTheProgram) {
   TcpNetwork network;
   auto listener = network.Listen(*SocketAddress::Parse("127.0.0.1", 0), 1024, false, true).value();

@@ -17,7 +17,7 @@ constexpr uint32_t kMostStreams = 65536;
 }  // namespace
 
 Association::Association(const AssociationOptions& options, BufferPool& pool)
-    : options_(options), pool_(pool), held_(pool, options.most_held_bytes) {
+    : options_(options), pool_(pool), held_(pool, options.most_held_bytes, options.held_budget) {
   options_.streams = std::min(options_.streams, kMostStreams);
   SetMaxSegment(options.max_segment);
 }
@@ -227,7 +227,7 @@ bool Association::MakeRoom(Session& session, size_t length) {
       if (!other->deliverable() && other->window_.cells() > most->window_.cells()) most = other.get();
     }
     most->Fail(SessionError::kWindowFull,
-               "more messages ahead of their turn than are held (" + std::to_string(most->window_.held()) + ", " +
+               "more messages ahead of their turn than there is room for (" + std::to_string(most->window_.held()) + ", " +
                    std::to_string(most->window_.cells() * HeldMessages::kCellSize) + " bytes)");
     if (most == &session) return false;
     ReapIfDone(*most);

@@ -11,6 +11,7 @@
 #include "base/buffer_pool.h"
 #include "base/byte_reader.h"
 #include "ddp/sctp/chunk.h"
+#include "ddp/sctp/held_budget.h"
 #include "ddp/sctp/held_messages.h"
 #include "ddp/sctp/session.h"
 #include "ddp/sctp/session_list.h"
@@ -28,6 +29,8 @@ struct AssociationOptions {
   // For messages that came early, or to a session that is not open; each takes a multiple of 256. A peer has about as
   // much on the way as its send buffer holds.
   size_t most_held_bytes = size_t{4} << 20;
+  // For those of all associations that have the same, which outlives them. nullptr: only `most_held_bytes` is a bound.
+  HeldBudget* held_budget = nullptr;
   // Messages of a session that are out and not known to be acknowledged. With an SCTP that never takes more than this
   // for a stream without acknowledgement by itself, UINT32_MAX says that it does.
   uint32_t most_unacknowledged = kMostInFlight;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -291,6 +292,34 @@ TEST(AssociationTest, WhatWaitsForItsOwnUserIsNotTheOneThatEnds) {
   EXPECT_EQ(large.state(), SessionState::kFailed);
   EXPECT_EQ(small.state(), SessionState::kAccepted);
   EXPECT_EQ(waiting.state(), SessionState::kAccepted);
+}
+
+// Of many associations that hold messages for gaps that never fill: a bound over all, and one with a gap that fills has room.
+TEST(AssociationTest, GapsOfManyAssociationsLeaveRoomForOneThatFills) {
+  constexpr size_t kBlocks = 64, kMany = 100;
+  HeldBudget budget(kBlocks);
+  std::vector<std::unique_ptr<End>> strangers;
+  RecordingSink none;
+  Session* last = nullptr;
+  uint16_t ssn = 2;
+  for (size_t i = 0; i < kMany; ++i) {
+    strangers.push_back(std::make_unique<End>(AssociationOptions{.streams = 8, .held_budget = &budget}));
+    End& stranger = *strangers.back();
+    last = &stranger.Accepted(1, none);
+    const auto blocks = [&] { return (stranger.association.held_bytes() + BufferPool::kBlockSize - 1) / BufferPool::kBlockSize; };
+    for (ssn = 2; budget.Allows(blocks()) && ssn < 1000; ++ssn) stranger.Get(Segment(1, ssn, Bytes(4000)));
+    EXPECT_EQ(last->state(), SessionState::kAccepted);
+  }
+  EXPECT_LE(budget.taken(), kBlocks + kMany * HeldBudget::kOwn);
+  for (; last->state() == SessionState::kAccepted && ssn < 1000; ++ssn) strangers.back()->Get(Segment(1, ssn, Bytes(4000)));
+  EXPECT_EQ(last->error(), SessionError::kWindowFull) << "one that wants more ends";
+  End honest({.streams = 8, .held_budget = &budget});
+  RecordingSink sink;
+  Session& session = honest.Accepted(1, sink);
+  for (uint16_t ssn = 2; ssn < 60; ++ssn) honest.Get(Segment(1, ssn, Bytes(4000)));
+  honest.Get(Segment(1, 1, Bytes(4000)));
+  EXPECT_EQ(session.state(), SessionState::kAccepted);
+  EXPECT_EQ(sink.ulpdus.size(), 59u);
 }
 
 TEST(AssociationTest, WhoHoldsMostEndsWhenThereIsNoRoom) {

@@ -7,13 +7,14 @@
 
 namespace weft::ddp::sctp {
 
-HeldMessages::HeldMessages(BufferPool& pool, size_t most_bytes)
+HeldMessages::HeldMessages(BufferPool& pool, size_t most_bytes, HeldBudget* budget)
     : pool_(pool),
+      budget_(budget),
       blocks_(std::max<size_t>(1, (most_bytes + BufferPool::kBlockSize - 1) / BufferPool::kBlockSize)),
       free_cells_(blocks_.size() * kCellsInBlock) {}
 
-size_t HeldMessages::blocks_in_use() const {
-  return static_cast<size_t>(std::ranges::count_if(blocks_, [](const Block& block) { return bool{block.memory}; }));
+HeldMessages::~HeldMessages() {
+  if (budget_ != nullptr) budget_->GiveBack(blocks_in_use_);
 }
 
 MutableByteSpan HeldMessages::CellBytes(uint32_t cell) const {
@@ -25,6 +26,8 @@ uint32_t HeldMessages::TakeCell() {
   Block& block = blocks_[with_room_];
   if (!block.memory) {
     block.memory = pool_.Take();
+    ++blocks_in_use_;
+    if (budget_ != nullptr) budget_->Take();
     block.untouched = 0;
     block.free = kNoCell;
   }
@@ -43,7 +46,10 @@ void HeldMessages::GiveBack(uint32_t cell) {
   block.free = cell;
   ++free_cells_;
   with_room_ = std::min<size_t>(with_room_, index);
-  if (--block.used == 0) block.memory.Reset();
+  if (--block.used != 0) return;
+  block.memory.Reset();
+  --blocks_in_use_;
+  if (budget_ != nullptr) budget_->GiveBack(1);
 }
 
 HeldMessages::Message HeldMessages::Keep(ByteSpan bytes) {

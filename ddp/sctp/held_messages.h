@@ -8,6 +8,7 @@
 
 #include "base/buffer_pool.h"
 #include "base/byte_reader.h"
+#include "ddp/sctp/held_budget.h"
 
 namespace weft::ddp::sctp {
 
@@ -24,12 +25,18 @@ class HeldMessages {
     size_t cells() const { return CellsFor(length); }
   };
 
-  // `most_bytes` is rounded up to whole blocks of the pool, which outlives this.
-  HeldMessages(BufferPool& pool, size_t most_bytes);
+  // `most_bytes` is rounded up to whole blocks of the pool, which outlives this. `budget`, too: what others have besides; nullptr: there are none.
+  HeldMessages(BufferPool& pool, size_t most_bytes, HeldBudget* budget = nullptr);
+  ~HeldMessages();
   HeldMessages(const HeldMessages&) = delete;
 
   static constexpr size_t CellsFor(size_t length) { return length == 0 ? 1 : (length + kCellSize - 1) / kCellSize; }
-  bool Fits(size_t length) const { return CellsFor(length) <= free_cells_; }
+  bool Fits(size_t length) const {
+    const size_t cells = CellsFor(length);
+    if (cells > free_cells_) return false;
+    // A message is shorter than a block: it needs one more at most.
+    return budget_ == nullptr || cells <= blocks_in_use_ * kCellsInBlock - cells_in_use() || budget_->Allows(blocks_in_use_);
+  }
   Message Keep(ByteSpan bytes);  // only if it fits
   void Drop(const Message& message);
 
@@ -48,7 +55,7 @@ class HeldMessages {
 
   size_t free_cells() const { return free_cells_; }
   size_t cells_in_use() const { return blocks_.size() * kCellsInBlock - free_cells_; }
-  size_t blocks_in_use() const;
+  size_t blocks_in_use() const { return blocks_in_use_; }
 
  private:
   static constexpr uint32_t kCellsInBlock = BufferPool::kBlockSize / kCellSize;
@@ -66,7 +73,9 @@ class HeldMessages {
   MutableByteSpan CellBytes(uint32_t cell) const;
 
   BufferPool& pool_;
+  HeldBudget* const budget_;
   std::vector<Block> blocks_;
+  size_t blocks_in_use_ = 0;  // that have memory
   std::vector<uint32_t>
       next_;  // the cell after each in its message, or among the free ones of its block. Made with the first message
   size_t free_cells_;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -57,6 +58,39 @@ TEST(HeldMessagesTest, TheBoundHoldsAndAllOfItCanBeUsed) {
   for (size_t i = 0; i < cells; ++i) messages.push_back(held.Keep(Bytes(1, static_cast<uint8_t>(i))));
   EXPECT_FALSE(held.Fits(0));
   for (size_t i = 0; i < cells; ++i) EXPECT_EQ(Contents(held, messages[i]), Bytes(1, static_cast<uint8_t>(i)));
+}
+
+TEST(HeldMessagesTest, ManyThatWantMuchShareTheBudgetAndLeaveSomeForOneThatComesLater) {
+  constexpr size_t kBlocks = 100, kMany = 40;
+  BufferPool pool;
+  HeldBudget budget(kBlocks);
+  std::vector<std::unique_ptr<HeldMessages>> greedy;
+  for (size_t i = 0; i < kMany; ++i) greedy.push_back(std::make_unique<HeldMessages>(pool, size_t{64} << 20, &budget));
+  for (const auto& one : greedy) {
+    while (one->Fits(65535)) one->Keep(Bytes(65535, 1));
+  }
+  EXPECT_LE(budget.taken(), kBlocks + kMany * HeldBudget::kOwn);
+  EXPECT_LE(greedy.front()->blocks_in_use(), kBlocks / 2);
+  for (const auto& one : greedy) EXPECT_GE(one->blocks_in_use(), HeldBudget::kOwn);
+  {
+    HeldMessages late(pool, size_t{64} << 20, &budget);
+    EXPECT_TRUE(late.Fits(65535));
+    late.Keep(Bytes(65535, 1));
+  }
+  greedy.clear();
+  EXPECT_EQ(budget.taken(), 0u);
+}
+
+TEST(HeldMessagesTest, WhatHasRoomInMemoryThatIsThereNeedsNoBudget) {
+  BufferPool pool;
+  HeldBudget budget(0);
+  HeldMessages held(pool, size_t{64} << 20, &budget);
+  size_t cells = 0;
+  for (; held.Fits(1); ++cells) held.Keep(Bytes(1, 1));
+  EXPECT_EQ(held.blocks_in_use(), HeldBudget::kOwn);
+  EXPECT_EQ(cells, held.cells_in_use());
+  EXPECT_EQ(cells % HeldBudget::kOwn, 0u);
+  EXPECT_EQ(budget.taken(), HeldBudget::kOwn);
 }
 
 TEST(HeldMessagesTest, RandomComingAndGoingMixesNothingUp) {

@@ -44,12 +44,20 @@ struct CmEvent {
   enum class Kind : uint8_t {
     kConnectRequest,  // listener: `endpoint` is new, waits for Accept or Reject
     kEstablished,     // both sides; initiator: private data of the reply
-    kRejected,        // the peer's program said no (ECONNREFUSED with private data) or nobody listens (ECONNREFUSED)
+    // The peer's program said no (ECONNREFUSED with private data), nobody listens (ECONNREFUSED), or the peer went away before it
+    // answered (ECONNRESET).
+    kRejected,
     kUnreachable,     // ETIMEDOUT, EHOSTUNREACH, ENETUNREACH ...
-    kConnectError,    // the peer broke the rules of MPA, or the connection was lost during set-up
+    kConnectError,    // the peer broke the rules of MPA; responder: the connection was lost during set-up
     kDisconnected,    // once, after kEstablished
   };
+  // Why the CM of InfiniBand rejects a request (ib_cm_rej_reason of the kernel's rdma/ib_cm.h).
+  enum class Reason : uint8_t {
+    kInvalidServiceId = 8,  // nobody listens
+    kConsumerDefined = 28,  // the program rejects it, destroys it unanswered, or ends
+  };
   Kind kind = Kind::kConnectError;
+  Reason reason = Reason::kConsumerDefined;  // kRejected
   int error = 0;                       // positive errno; 0 for kConnectRequest, kEstablished, kDisconnected
   std::vector<uint8_t> private_data;   // the peer's program's, exactly as it was given there
   uint16_t ird = 0, ord = 0;           // kConnectRequest: what the peer asks for, from our side's view; else negotiated
@@ -57,7 +65,7 @@ struct CmEvent {
   // Datagrams only.
   uint32_t number = 0;      // kEstablished: the peer's queue pair
   uint32_t qkey = 0;        // and its Q_Key
-  uint8_t sidr_status = 0;  // kUnreachable: not 0 if the peer answered so (ib_cm's SIDR status)
+  uint8_t sidr_status = 0;  // kUnreachable: not 0 if the peer answered so, or nobody listens (ib_cm's SIDR status)
 };
 
 // Called on the RNIC's thread or from within a program's verbs call, no locks held; events of one endpoint come in order, one
@@ -72,7 +80,8 @@ class CmObserver {
 class Endpoint {
  public:
   virtual ~Endpoint() = default;
-  // Where events go from now on. Events that came before (none but a loss of the connection is possible) are delivered now.
+  // Where events go from now on. Events that came before (none but a loss of the connection is possible) are delivered now. For the endpoint
+  // of a kConnectRequest this says besides that the program has fetched it: its place in the listener's backlog is free again.
   // nullptr: nobody listens any more; blocks until a running OnCmEvent has returned unless called from within it.
   virtual void SetObserver(std::shared_ptr<CmObserver> observer) = 0;
 
@@ -103,10 +112,10 @@ class CmListener {
 
 class CmApi {
  public:
-  static constexpr int kVersion = 4;
+  static constexpr int kVersion = 5;
   virtual ~CmApi() = default;
   virtual std::shared_ptr<Endpoint> CreateEndpoint() = 0;
-  // `backlog` bounds connections not yet answered by the program. Errors: EADDRINUSE, EADDRNOTAVAIL, EACCES ...
+  // `backlog` bounds requests of which the program was told and that it has not fetched. Errors: EADDRINUSE, EADDRNOTAVAIL, EACCES ...
   virtual Result<std::shared_ptr<CmListener>, int> Listen(const transport::SocketAddress& local, int backlog, bool only_v6,
                                                           bool reuse_address, std::shared_ptr<CmObserver> observer) = 0;
   // Whether a listener has the UDP port of its number besides.
@@ -125,7 +134,7 @@ class CmApi {
   enum class FaultPoint : uint8_t { kResolveAddress, kResolveRoute, kConnect, kEstablished, kDisconnected };
   struct FaultEvent {
     int event = 0;   // rdma_cm_event_type
-    int status = 0;  // 0 or a positive errno
+    int status = 0;  // 0 or a positive errno. RDMA_CM_EVENT_REJECTED: 0 is as a program rejects
     transport::Duration after{};
   };
   virtual std::optional<FaultEvent> FaultAt(FaultPoint, const transport::SocketAddress& /*peer*/, const char* /*device*/) {

@@ -18,6 +18,7 @@ constexpr std::chrono::milliseconds kFirstRetry{1};
 constexpr std::chrono::seconds kReplyLimit{60};     // the peer's program may take its time to answer
 constexpr std::chrono::seconds kRequestLimit{10};   // a peer that connects and stays silent
 constexpr std::chrono::seconds kAnnounceLimit{60};  // until the program is told of its request
+constexpr std::chrono::seconds kRtrLimit{60};       // of an initiator that was accepted and says nothing (RFC 6581 section 8)
 
 uint8_t ClaimFor(rdmap::Delivery delivery) {
   switch (delivery) {
@@ -37,6 +38,13 @@ CmEvent::Kind KindForConnectError(int error) {
   return error == ECONNREFUSED ? CmEvent::Kind::kRejected : CmEvent::Kind::kUnreachable;
 }
 
+// Of an attempt whose peer was there: as drivers/infiniband/core/cma.c has it (cma_iw_handler), whose iWARP drivers tell it of a connection that
+// ends before the reply by ECONNRESET. On InfiniBand such a peer's CM rejects.
+CmEvent::Kind KindForLoss(int error) {
+  if (error == ECONNRESET) return CmEvent::Kind::kRejected;
+  return error == ETIMEDOUT ? CmEvent::Kind::kUnreachable : CmEvent::Kind::kConnectError;
+}
+
 }  // namespace
 
 // Watches a connection whose request is not answered, and does not keep it: who drops the request drops the connection.
@@ -54,11 +62,14 @@ class EndpointImpl::RequestWatch final : public transport::ReadyHandler {
 EndpointImpl::~EndpointImpl() { End(/*politely=*/true); }
 
 void EndpointImpl::SetObserver(std::shared_ptr<CmObserver> observer) {
+  std::shared_ptr<RequestSink> sink;
   {
     std::lock_guard wait_for_delivery(delivery_mutex_);
     std::lock_guard lock(mutex_);
+    if (observer != nullptr) sink = sink_;
     observer_ = std::move(observer);
   }
+  if (sink != nullptr) sink->OnFetched(shared_from_this());
   Deliver();
 }
 
@@ -204,7 +215,8 @@ bool EndpointImpl::OnProgress(llp::Progress progress) {
       }
       break;
   }
-  FailAttempt(CmEvent::Kind::kConnectError, progress.error, progress.why);
+  const int error = progress.error == EPIPE ? ECONNRESET : progress.error;
+  FailAttempt(initiator_ != nullptr ? KindForLoss(error) : CmEvent::Kind::kConnectError, error, progress.why);
   return false;
 }
 
@@ -305,7 +317,12 @@ int EndpointImpl::HandOver() {
   auto channel = initiator != nullptr ? initiator->TakeChannel() : responder->TakeChannel();
   const int failed = qp->Establish(std::move(channel), std::move(options));  // may call back
   if (failed == 0) {
-    if (established_now) OnEstablished();
+    if (established_now) {
+      OnEstablished();
+    } else {
+      std::lock_guard lock(mutex_);
+      if (state_ == State::kConnected && !established_told_) ArmTimer(kRtrLimit);
+    }
     return 0;
   }
   std::lock_guard lock(mutex_);
@@ -397,17 +414,36 @@ void EndpointImpl::End(bool politely) {
   ReleaseSink();
 }
 
+bool EndpointImpl::GiveWay() {
+  {
+    std::lock_guard lock(mutex_);
+    if (state_ != State::kRequested) return false;
+    FailAttempt(CmEvent::Kind::kConnectError, ECONNABORTED, "gives way to others for want of descriptors");
+  }
+  Deliver();
+  ReportLoss();
+  return true;
+}
+
 void EndpointImpl::OnTimeout(uint64_t attempt) {
   bool lost = false;
+  std::shared_ptr<QueuePair> silent;
   {
     std::lock_guard lock(mutex_);
     if (attempt != attempt_ || timer_ == 0) return;
     timer_ = 0;
-    lost = state_ == State::kAwaitingRequest || state_ == State::kRequested;
-    const llp::Handshake& handshake =
-        initiator_ != nullptr ? static_cast<const llp::Handshake&>(*initiator_) : *responder_;
-    FailAttempt(CmEvent::Kind::kUnreachable, ETIMEDOUT, handshake.missing());
+    if (state_ == State::kConnected) {
+      silent = qp_;
+      LogWarning(Format("connection from %s: no first message within %lld s of its being accepted", remote_.ToString().c_str(),
+                        static_cast<long long>(kRtrLimit.count())));
+    } else {
+      lost = state_ == State::kAwaitingRequest || state_ == State::kRequested;
+      const llp::Handshake& handshake =
+          initiator_ != nullptr ? static_cast<const llp::Handshake&>(*initiator_) : *responder_;
+      FailAttempt(CmEvent::Kind::kUnreachable, ETIMEDOUT, handshake.missing());
+    }
   }
+  if (silent != nullptr) silent->Disconnect();  // OnDisconnected() follows
   Deliver();
   if (lost) ReportLoss();
 }
@@ -426,7 +462,10 @@ void EndpointImpl::FailAttempt(CmEvent::Kind kind, int error, const std::string&
   } else if (TraceEnabled()) {
     Trace(line);
   }
-  if (was != State::kAwaitingRequest) Tell({.kind = kind, .error = error});
+  if (was == State::kAwaitingRequest) return;
+  Tell({.kind = kind,
+        .reason = error == ECONNREFUSED ? CmEvent::Reason::kInvalidServiceId : CmEvent::Reason::kConsumerDefined,
+        .error = error});
 }
 
 void EndpointImpl::EndHandshake() {
@@ -452,6 +491,7 @@ void EndpointImpl::OnEstablished() {
   {
     std::lock_guard lock(mutex_);
     if (established_told_ || state_ != State::kConnected) return;
+    StopTimer();
     established_told_ = true;
     Tell(established_);
   }
@@ -462,6 +502,7 @@ void EndpointImpl::OnDisconnected(bool was_established) {
   {
     std::lock_guard lock(mutex_);
     if (state_ != State::kConnected) return;
+    StopTimer();
     state_ = State::kClosed;
     qp_.reset();
     if (!established_told_ && was_established)

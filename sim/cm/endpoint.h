@@ -23,6 +23,8 @@ class RequestSink {
  public:
   virtual ~RequestSink() = default;
   virtual void OnRequest(std::shared_ptr<EndpointImpl> endpoint) = 0;  // its request is complete
+  // The program has it (Endpoint::SetObserver), and has not answered.
+  virtual void OnFetched(const std::shared_ptr<EndpointImpl>& endpoint) = 0;
   // Its peer left, broke the rules or took too long, before the program answered. It may be that the program was told of it already.
   virtual void OnLost(EndpointImpl& endpoint) = 0;
   virtual void OnDone(EndpointImpl& endpoint) = 0;  // answered, or let go. The last call for it
@@ -46,6 +48,8 @@ class EndpointImpl final : public Endpoint,
   void LimitAnswer(std::chrono::seconds limit);
   // As Close(), but the peer learns nothing of why: a Weft end tries again for a while.
   void TurnAway() { End(/*politely=*/false); }
+  // The same for a request that the program has: it learns of it as if the peer had left. False: there is no such request any more.
+  bool GiveWay();
 
   void SetObserver(std::shared_ptr<CmObserver> observer) override;
   int Connect(const transport::SocketAddress& local, const transport::SocketAddress& remote, ibv_qp* qp,

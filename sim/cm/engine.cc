@@ -28,7 +28,7 @@ constexpr KnownFaultEvent kFaultEvents[] = {
     {CmApi::FaultPoint::kResolveRoute, RDMA_CM_EVENT_ROUTE_ERROR, ETIMEDOUT},
     {CmApi::FaultPoint::kConnect, RDMA_CM_EVENT_CONNECT_ERROR, ECONNRESET},
     {CmApi::FaultPoint::kConnect, RDMA_CM_EVENT_UNREACHABLE, ETIMEDOUT},
-    {CmApi::FaultPoint::kConnect, RDMA_CM_EVENT_REJECTED, ECONNREFUSED},
+    {CmApi::FaultPoint::kConnect, RDMA_CM_EVENT_REJECTED, 0},
     {CmApi::FaultPoint::kEstablished, RDMA_CM_EVENT_DEVICE_REMOVAL, 0},
     {CmApi::FaultPoint::kEstablished, RDMA_CM_EVENT_ADDR_CHANGE, 0},
     {CmApi::FaultPoint::kDisconnected, RDMA_CM_EVENT_TIMEWAIT_EXIT, 0},

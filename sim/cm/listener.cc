@@ -16,6 +16,9 @@ namespace {
 constexpr size_t kMostSilent = 2048, kMostUntold = 4096;
 constexpr int kAcceptsPerTurn = 64;
 
+constexpr const char* kThatAreSilent = "that have not sent a request";
+constexpr const char* kThatWait = "whose requests wait for the program";
+
 }  // namespace
 
 ListenerImpl::ListenerImpl(const Surroundings& around, std::unique_ptr<llp::Listener> sessions, int backlog,
@@ -64,17 +67,29 @@ void ListenerImpl::OnRequest(std::shared_ptr<EndpointImpl> endpoint) {
       untold_.Add(std::move(endpoint));
     }
   }
-  if (oldest != nullptr) TurnAway(*oldest, "whose requests wait for the program");
+  if (oldest != nullptr) TurnAway(*oldest, kThatWait);
   Announce();
 }
 
-// A request of which the program was told keeps its place in the backlog until the program lets it go: else one that
-// comes and goes could fill the program's queue of events.
+// The place in the backlog is free again. What the program does with the request, and when, is its own affair: the identifiers that it
+// neither answers nor destroys are its own memory, and their descriptors are found again by MakeRoom().
+void ListenerImpl::OnFetched(const std::shared_ptr<EndpointImpl>& endpoint) {
+  {
+    std::lock_guard lock(mutex_);
+    if (told_.erase(endpoint.get()) == 0) return;
+    fetched_.Add(endpoint);
+  }
+  Announce();
+}
+
+// A request of which the program was told keeps its place in the backlog until the program fetches it: else one that comes and goes could fill
+// the program's queue of events.
 void ListenerImpl::OnLost(EndpointImpl& endpoint) {
   std::shared_ptr<EndpointImpl> silent, untold;
   std::lock_guard lock(mutex_);
   silent = silent_.Take(&endpoint);
   untold = untold_.Take(&endpoint);
+  fetched_.Take(&endpoint);
 }
 
 void ListenerImpl::OnDone(EndpointImpl& endpoint) {
@@ -83,6 +98,7 @@ void ListenerImpl::OnDone(EndpointImpl& endpoint) {
     std::lock_guard lock(mutex_);
     silent = silent_.Take(&endpoint);
     untold = untold_.Take(&endpoint);
+    fetched_.Take(&endpoint);
     if (told_.erase(&endpoint) == 0) return;
   }
   Announce();
@@ -91,16 +107,14 @@ void ListenerImpl::OnDone(EndpointImpl& endpoint) {
 bool ListenerImpl::AcceptOne() {
   std::shared_ptr<EndpointImpl> endpoint, oldest;
   std::unique_ptr<llp::Responder> session;
+  int shortage = 0;
   {
     std::lock_guard lock(mutex_);
     if (sessions_ == nullptr) return false;
     auto accepted = sessions_->Accept();
     if (!accepted.ok()) {
       if (!IsShortage(accepted.error())) return false;
-      LogWarning(Format("a connection to %s waits: %s", local_.ToString().c_str(),
-                        DescribeShortage(accepted.error()).c_str()));
-      oldest = silent_.TakeOldest();
-      if (oldest == nullptr) return false;
+      shortage = accepted.error();
     } else {
       session = std::move(accepted.value());
       if (silent_.size() >= kMostSilent) oldest = silent_.TakeOldest();
@@ -108,9 +122,37 @@ bool ListenerImpl::AcceptOne() {
       silent_.Add(endpoint);
     }
   }
-  if (oldest != nullptr) TurnAway(*oldest, "that have not sent a request");
+  if (shortage != 0) {
+    LogWarning(Format("a connection to %s waits: %s", local_.ToString().c_str(), DescribeShortage(shortage).c_str()));
+    return MakeRoom();
+  }
+  if (oldest != nullptr) TurnAway(*oldest, kThatAreSilent);
   if (endpoint != nullptr) endpoint->StartResponder(std::move(session), shared_from_this());
   return true;
+}
+
+// Those go first that have done least, and among them the oldest.
+bool ListenerImpl::MakeRoom() {
+  for (;;) {
+    std::shared_ptr<EndpointImpl> silent, untold, fetched;
+    {
+      std::lock_guard lock(mutex_);
+      silent = silent_.TakeOldest();
+      if (silent == nullptr) untold = untold_.TakeOldest();
+      while (silent == nullptr && untold == nullptr && fetched == nullptr) {
+        if (fetched_.empty()) return false;
+        fetched = fetched_.TakeOldest().lock();
+      }
+    }
+    if (fetched == nullptr) {
+      TurnAway(silent != nullptr ? *silent : *untold, silent != nullptr ? kThatAreSilent : kThatWait);
+      return true;
+    }
+    if (!fetched->GiveWay()) continue;  // its peer left, or it is being answered
+    LogWarning(Format("%s gives way at %s, the oldest of the requests that the program has and did not answer",
+                      fetched->remote_address().ToString().c_str(), local_.ToString().c_str()));
+    return true;
+  }
 }
 
 void ListenerImpl::TurnAway(EndpointImpl& endpoint, const char* among) {

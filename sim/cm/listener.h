@@ -14,7 +14,8 @@
 
 namespace weft::sim {
 
-// Accepts connections and tells a program of their requests, up to its backlog of unanswered ones. Thread safe.
+// Accepts connections and tells a program of their requests: of as many at a time as its backlog, which counts those that it has not
+// fetched (as drivers/infiniband/core/ucma.c does). Thread safe.
 class ListenerImpl final : public CmListener,
                            public RequestSink,
                            public transport::ReadyHandler,
@@ -32,9 +33,11 @@ class ListenerImpl final : public CmListener,
  private:
   void OnReady(transport::Interest) override;
   void OnRequest(std::shared_ptr<EndpointImpl> endpoint) override;
+  void OnFetched(const std::shared_ptr<EndpointImpl>& endpoint) override;
   void OnLost(EndpointImpl& endpoint) override;
   void OnDone(EndpointImpl& endpoint) override;
   bool AcceptOne();  // false: nobody waits to be accepted, or there is no room
+  bool MakeRoom();   // lets go of a connection, and of its descriptor. False: there is none that may go
   void TurnAway(EndpointImpl& endpoint, const char* among);
   void Announce();  // tells the program of waiting requests
 
@@ -47,7 +50,8 @@ class ListenerImpl final : public CmListener,
   std::shared_ptr<CmObserver> observer_;
   WaitingRoom<EndpointImpl> silent_;              // whose request is not complete
   WaitingRoom<EndpointImpl> untold_;              // ... is, and the program was not told of it
-  std::unordered_set<const EndpointImpl*> told_;  // ... was, and did not answer
+  std::unordered_set<const EndpointImpl*> told_;  // ... was, and did not fetch it: these count against the backlog
+  WaitingRoom<EndpointImpl, std::weak_ptr> fetched_;  // the program has it, and did not answer
 };
 
 }  // namespace weft::sim

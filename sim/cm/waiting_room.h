@@ -14,34 +14,36 @@ namespace weft::sim {
 
 // Those who wait for something, in the order in which they came, so that the oldest gives way when there is no room. What is taken out is
 // returned, for the caller to let go of where it holds no lock. Not thread safe.
-template <typename Guest>
+//
+// `Holder` is std::shared_ptr, or std::weak_ptr: then the room keeps no guest alive, and each guest is to be taken out before it is destroyed.
+template <typename Guest, template <typename> class Holder = std::shared_ptr>
 class WaitingRoom {
  public:
-  void Add(std::shared_ptr<Guest> guest) {
+  void Add(const std::shared_ptr<Guest>& guest) {
     places_[guest.get()] = next_;
-    guests_.emplace(next_++, std::move(guest));
+    guests_.emplace(next_++, Entry{guest.get(), guest});
   }
-  // nullptr: it is not here.
-  std::shared_ptr<Guest> Take(const Guest* guest) {
+  // Empty: it is not here.
+  Holder<Guest> Take(const Guest* guest) {
     const auto at = places_.find(guest);
-    return at == places_.end() ? nullptr : TakeAt(guests_.find(at->second));
+    return at == places_.end() ? Holder<Guest>() : TakeAt(guests_.find(at->second));
   }
-  // nullptr: nobody is here.
-  std::shared_ptr<Guest> TakeOldest() { return guests_.empty() ? nullptr : TakeAt(guests_.begin()); }
+  // Empty: nobody is here.
+  Holder<Guest> TakeOldest() { return guests_.empty() ? Holder<Guest>() : TakeAt(guests_.begin()); }
   // Those of whom `matches` holds, the oldest first.
   template <typename Matches>
   std::vector<std::shared_ptr<Guest>> TakeAllIf(Matches matches) {
     std::vector<std::shared_ptr<Guest>> taken;
     for (auto at = guests_.begin(); at != guests_.end();) {
       const auto next = std::next(at);
-      if (matches(*at->second)) taken.push_back(TakeAt(at));
+      if (matches(*at->second.guest)) taken.push_back(TakeAt(at));
       at = next;
     }
     return taken;
   }
   std::vector<std::shared_ptr<Guest>> TakeAll() {
     std::vector<std::shared_ptr<Guest>> all;
-    for (auto& [place, guest] : std::exchange(guests_, {})) all.push_back(std::move(guest));
+    for (auto& [place, entry] : std::exchange(guests_, {})) all.push_back(std::move(entry.guest));
     places_.clear();
     return all;
   }
@@ -49,15 +51,20 @@ class WaitingRoom {
   bool empty() const { return guests_.empty(); }
 
  private:
-  std::shared_ptr<Guest> TakeAt(typename std::map<uint64_t, std::shared_ptr<Guest>>::iterator at) {
-    std::shared_ptr<Guest> guest = std::move(at->second);
-    places_.erase(guest.get());
+  struct Entry {
+    const Guest* key;
+    Holder<Guest> guest;
+  };
+
+  Holder<Guest> TakeAt(typename std::map<uint64_t, Entry>::iterator at) {
+    Holder<Guest> guest = std::move(at->second.guest);
+    places_.erase(at->second.key);
     guests_.erase(at);
     return guest;
   }
 
   uint64_t next_ = 0;
-  std::map<uint64_t, std::shared_ptr<Guest>> guests_;
+  std::map<uint64_t, Entry> guests_;
   std::unordered_map<const Guest*, uint64_t> places_;
 };
 

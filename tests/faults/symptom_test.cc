@@ -319,7 +319,7 @@ TEST_F(CmFaultsTest, FailuresToConnect) {
     int status;
   } kinds[] = {{"CONNECT_ERROR", RDMA_CM_EVENT_CONNECT_ERROR, -ECONNRESET},
                {"UNREACHABLE", RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT},
-               {"REJECTED", RDMA_CM_EVENT_REJECTED, -ECONNREFUSED}};
+               {"REJECTED", RDMA_CM_EVENT_REJECTED, ByTheProgram()}};
   for (const auto& kind : kinds) {
     SetFaults(std::string("cm_event event=") + kind.name + SelectPort(subject.listener));
     Channel events;

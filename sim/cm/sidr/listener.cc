@@ -15,7 +15,7 @@ namespace {
 
 using transport::SocketAddress;
 
-constexpr size_t kMostRemembered = 1024;            // answers, for requesters that did not get theirs
+constexpr size_t kMostRemembered = 1024;            // answers, for requesters that did not get theirs, and requests that the program has
 constexpr std::chrono::seconds kRememberedFor{60};  // a requester gives up before
 constexpr int kDatagramsPerTurn = 64;
 
@@ -61,16 +61,26 @@ class Service final : public transport::ReadyHandler, public std::enable_shared_
     }
   }
 
-  void Answer(const SocketAddress& peer, const SocketAddress& local, const SidrMessage& reply) {
+  // The program has the request: its place in the backlog is free again.
+  void OnFetched(const SocketAddress& peer, uint64_t transaction) {
     std::lock_guard lock(mutex_);
     for (Known& known : known_) {
+      if (known.peer == peer && known.transaction == transaction) known.fetched = true;
+    }
+  }
+
+  void Answer(const SocketAddress& peer, const SocketAddress& local, const SidrMessage& reply) {
+    std::lock_guard lock(mutex_);
+    const std::vector<uint8_t> bytes = reply.Serialize();
+    for (Known& known : known_) {
       if (known.peer == peer && known.transaction == reply.transaction && known.reply.empty()) {
-        known.reply = reply.Serialize();
+        known.reply = bytes;
         known.until = network_.Now() + kRememberedFor;
-        Send(peer, local, known.reply);
         break;
       }
     }
+    Send(peer, local, bytes);
+    --open_;
     StopIfIdle();
   }
 
@@ -80,6 +90,7 @@ class Service final : public transport::ReadyHandler, public std::enable_shared_
     uint64_t transaction;
     std::vector<uint8_t> reply;  // empty: the program has not answered
     transport::Time until{};     // once it did
+    bool fetched = false;        // the program has it
   };
 
   void OnRequest(const transport::IncomingDatagram& datagram, SidrMessage message);
@@ -94,17 +105,21 @@ class Service final : public transport::ReadyHandler, public std::enable_shared_
   void Forget() {
     const transport::Time now = network_.Now();
     std::erase_if(known_, [now](const Known& known) { return !known.reply.empty() && known.until < now; });
+    // Of those that the program keeps without an answer the oldest are forgotten too: one that is repeated then comes as a new request.
     while (known_.size() > kMostRemembered) {
-      const auto oldest = std::find_if(known_.begin(), known_.end(), [](const Known& known) { return !known.reply.empty(); });
+      auto oldest = std::find_if(known_.begin(), known_.end(), [](const Known& known) { return !known.reply.empty(); });
+      if (oldest == known_.end()) oldest = std::find_if(known_.begin(), known_.end(), [](const Known& known) { return known.fetched; });
       if (oldest == known_.end()) return;
       known_.erase(oldest);
     }
   }
+  // Those that count against the backlog.
   size_t Waiting() const {
-    return static_cast<size_t>(std::count_if(known_.begin(), known_.end(), [](const Known& known) { return known.reply.empty(); }));
+    return static_cast<size_t>(
+        std::count_if(known_.begin(), known_.end(), [](const Known& known) { return known.reply.empty() && !known.fetched; }));
   }
   void StopIfIdle() {
-    if (observer_ != nullptr || Waiting() > 0) return;
+    if (observer_ != nullptr || open_ > 0) return;
     if (watch_ != 0) network_.Unwatch(std::exchange(watch_, 0));
   }
 
@@ -117,6 +132,7 @@ class Service final : public transport::ReadyHandler, public std::enable_shared_
   transport::WatchId watch_ = 0;
   std::shared_ptr<CmObserver> observer_;
   std::deque<Known> known_;  // oldest first
+  size_t open_ = 0;          // requests without an answer
 };
 
 // A request that waits for the program's answer.
@@ -126,7 +142,15 @@ class Request final : public Endpoint {
       : service_(std::move(service)), local_(local), remote_(remote), transaction_(transaction) {}
   ~Request() override { Close(); }
 
-  void SetObserver(std::shared_ptr<CmObserver>) override {}  // nothing happens to it
+  // Nothing happens to it; but it was fetched.
+  void SetObserver(std::shared_ptr<CmObserver> observer) override {
+    std::shared_ptr<Service> service;
+    {
+      std::lock_guard lock(mutex_);
+      service = service_;
+    }
+    if (observer != nullptr && service != nullptr) service->OnFetched(remote_, transaction_);
+  }
   int Connect(const SocketAddress&, const SocketAddress&, ibv_qp*, const ConnectParameters&) override { return EINVAL; }
   int Accept(ibv_qp*, const ConnectParameters& parameters) override {
     return Answer(SidrMessage::kAccepted, parameters.number, parameters.qkey, parameters.private_data);
@@ -180,7 +204,8 @@ void Service::OnRequest(const transport::IncomingDatagram& datagram, SidrMessage
     }
     Forget();
     if (observer_ == nullptr || Waiting() >= backlog_) return;
-    known_.push_back({datagram.from, message.transaction, {}, {}});
+    known_.push_back({datagram.from, message.transaction, {}, {}, false});
+    ++open_;
     observer = observer_;
   }
   CmEvent event;

@@ -40,6 +40,7 @@ struct SidrMessage {
   };
   // As ib_cm's SIDR status, which rdma_cm shows in RDMA_CM_EVENT_UNREACHABLE.
   static constexpr uint8_t kAccepted = 0;
+  static constexpr uint8_t kUnsupported = 1;  // never sent: nobody has the port
   static constexpr uint8_t kRejected = 2;
 
   Type type = Type::kRequest;

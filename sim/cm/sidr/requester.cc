@@ -93,6 +93,7 @@ class Requester final : public Endpoint,
     CmEvent event;
     event.kind = CmEvent::Kind::kUnreachable;
     event.error = error;
+    if (error == ECONNREFUSED) event.sidr_status = SidrMessage::kUnsupported;  // what InfiniBand's CM answers where nobody listens
     return event;
   }
 

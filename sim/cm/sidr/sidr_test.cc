@@ -97,6 +97,7 @@ TEST_F(Sidr, PortThatNobodyHasIsRefusedSoon) {
   ASSERT_TRUE(network_.RunUntil([&] { return !answers_->events.empty(); }));
   EXPECT_EQ(answers_->events[0].kind, CmEvent::Kind::kUnreachable);
   EXPECT_EQ(answers_->events[0].error, ECONNREFUSED);
+  EXPECT_EQ(answers_->events[0].sidr_status, SidrMessage::kUnsupported);
   EXPECT_GT(network_.Now() - start, kRefusalLimit);
   EXPECT_LT(network_.Now() - start, 1s);
 }
@@ -151,6 +152,48 @@ TEST_F(Sidr, RequestsBeyondTheBacklogComeLater) {
     EXPECT_EQ(requests_->events[done].endpoint->Accept(nullptr, {}), 0);
   }
   EXPECT_TRUE(network_.RunUntil([&] { return answers_->events.size() == 5; }));
+}
+
+// As that of connections, the backlog counts requests that the program has not fetched.
+TEST_F(Sidr, RequestsThatTheProgramHasTakeNoPlace) {
+  auto listener = Listen(1);
+  std::vector<std::shared_ptr<Endpoint>> requesters;
+  for (size_t i = 1; i <= 5; ++i) {
+    requesters.push_back(Ask(answers_));
+    network_.RunFor(5s);
+    ASSERT_EQ(requests_->events.size(), i);
+    requests_->events.back().endpoint->SetObserver(answers_);
+  }
+  EXPECT_TRUE(answers_->events.empty());
+  for (const CmEvent& request : requests_->events) EXPECT_EQ(request.endpoint->Accept(nullptr, {}), 0);
+  EXPECT_TRUE(network_.RunUntil([&] { return answers_->events.size() == 5; }));
+}
+
+// Requests cost a stranger one datagram each. Beyond a bound the oldest is forgotten; the program's answer is sent all the same.
+TEST_F(Sidr, ARequestThatWasForgottenIsStillAnswered) {
+  auto listener = Listen(1);
+  auto requester = Ask(answers_);
+  ASSERT_TRUE(network_.RunUntil([&] { return requests_->events.size() == 1; }));
+  requests_->events[0].endpoint->SetObserver(answers_);
+  auto stranger = client_.OpenDatagram(Address("10.0.0.2", 0), {});
+  ASSERT_TRUE(stranger.ok());
+  for (uint64_t i = 1; i <= 1100; ++i) {
+    SidrMessage request;
+    request.type = SidrMessage::Type::kRequest;
+    request.transaction = i;
+    const std::vector<uint8_t> bytes = request.Serialize();
+    const iovec piece{const_cast<uint8_t*>(bytes.data()), bytes.size()};
+    const transport::OutgoingDatagram datagram{Address("10.0.0.1", 7000), {}, 0, {&piece, 1}};
+    int error = 0;
+    ASSERT_EQ((*stranger)->Send({&datagram, 1}, &error), 1u);
+    ASSERT_TRUE(network_.RunUntil([&] { return requests_->events.size() == 1 + i; })) << i;
+    requests_->events.back().endpoint->SetObserver(answers_);
+  }
+  EXPECT_TRUE(answers_->events.empty());
+  EXPECT_EQ(requests_->events[0].endpoint->Accept(nullptr, {.number = 5}), 0);
+  ASSERT_TRUE(network_.RunUntil([&] { return !answers_->events.empty(); }));
+  EXPECT_EQ(answers_->events[0].number, 5u);
+  requests_->events.clear();
 }
 
 TEST_F(Sidr, RequestOutlivesItsListener) {

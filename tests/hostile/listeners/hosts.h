@@ -108,6 +108,12 @@ class Hosts : public ::testing::Test {
     params.private_data = std::move(private_data);
     return mpa::MakeRequest(params);
   }
+  // What rdma_get_cm_event does with the oldest request of which the program was told.
+  std::shared_ptr<sim::Endpoint> Fetch() {
+    std::shared_ptr<sim::Endpoint> endpoint = told_->Wait().endpoint;
+    endpoint->SetObserver(std::make_shared<sim::testing::RecordedCm>());
+    return endpoint;
+  }
   template <typename Duration>
   void Pass(Duration time) {
     network_.RunFor(time);

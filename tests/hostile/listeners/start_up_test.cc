@@ -58,6 +58,42 @@ TEST_F(StartUp, ARequestThatComesAndGoesFillsNoQueueOfEvents) {
   EXPECT_EQ(told_->events.size(), 4u);
 }
 
+// A program that fetches requests and neither answers nor destroys them: rping -s -P, where rdma_accept fails. Linux frees the place in the
+// backlog when the event is fetched (drivers/infiniband/core/ucma.c, ucma_get_event).
+TEST_F(StartUp, RequestsThatTheProgramHasTakeNoPlace) {
+  for (const bool leaves : {false, true}) {
+    SCOPED_TRACE(leaves);
+    const uint16_t port = Listen(3);
+    std::vector<std::unique_ptr<Stranger>> strangers;
+    std::vector<std::shared_ptr<sim::Endpoint>> kept;
+    for (int i = 0; i < 10; ++i) {
+      strangers.push_back(Connect(port));
+      strangers.back()->Send(Request());
+      Pass(1ms);
+      if (leaves) strangers.back()->Reset();
+      Pass(1ms);
+      ASSERT_EQ(told_->events.size(), 1u) << "request " << i << " did not reach the program";
+      kept.push_back(Fetch());
+    }
+    ASSERT_NO_FATAL_FAILURE(ExpectHonestClientConnects(port));
+    listener_->Close();
+  }
+}
+
+TEST_F(StartUp, FetchingOneRequestLetsOneFollow) {
+  const uint16_t port = Listen(2);
+  auto strangers = ConnectMany(5, port);
+  for (const auto& stranger : strangers) stranger->Send(Request());
+  Pass(10ms);
+  std::vector<std::shared_ptr<sim::Endpoint>> kept;
+  for (size_t left : {2, 2, 2, 2, 1}) {
+    ASSERT_EQ(told_->events.size(), left);
+    kept.push_back(Fetch());
+    kept.front()->SetObserver(told_);  // the second time it means nothing
+  }
+  EXPECT_TRUE(told_->events.empty());
+}
+
 TEST_F(StartUp, RequestsOfWhichTheProgramIsNotToldAreGivenUp) {
   const uint16_t port = Listen(1);
   auto first = Connect(port), second = Connect(port);
@@ -110,6 +146,26 @@ TEST_F(StartUp, AClientThatLeavesBeforeItsFirstMessageDisconnects) {
   EXPECT_TRUE(server.cm->events.empty()) << "not established before the client's first message";
   client->Leave();
   Pass(10ms);
+  ASSERT_EQ(server.cm->events.size(), 1u);
+  EXPECT_EQ(server.cm->events.front().kind, CmEvent::Kind::kDisconnected);
+}
+
+// ... and one that stays and never says anything: it would cost a server a queue pair and a thread, and the process a descriptor, for ever.
+TEST_F(StartUp, AClientWithoutAFirstMessageIsDisconnectedAfterAMinute) {
+  auto client = Connect(Listen(8));
+  client->Send(Request());
+  Pass(1ms);
+  sim::testing::Program server(victim_);
+  server.endpoint = told_->Wait().endpoint;
+  server.endpoint->SetObserver(server.cm);
+  ASSERT_EQ(server.endpoint->Accept(server.qp.handle(), {.ird = 1, .ord = 1}), 0);
+  Pass(59s);
+  EXPECT_FALSE(client->Ended());
+  EXPECT_TRUE(server.cm->events.empty());
+  Pass(3s);
+  EXPECT_TRUE(client->Ended());
+  client->Leave();
+  Pass(10s);
   ASSERT_EQ(server.cm->events.size(), 1u);
   EXPECT_EQ(server.cm->events.front().kind, CmEvent::Kind::kDisconnected);
 }
@@ -191,7 +247,9 @@ TEST_F(Responder, WhoIsTurnedAwayForEverIsTold) {
     Pass(300ms);
   }
   ASSERT_FALSE(client_.cm->events.empty());
-  EXPECT_EQ(client_.cm->Wait().kind, CmEvent::Kind::kConnectError);
+  const CmEvent told = client_.cm->Wait();
+  EXPECT_EQ(told.kind, CmEvent::Kind::kRejected) << "as Linux has it (cma_iw_handler)";
+  EXPECT_EQ(told.error, ECONNRESET);
 }
 
 // RFC 6581 section 9.1: "the initiator MUST generate a TERM message" with code 6 where it has not the IRD for the responder's ORD.

@@ -15,6 +15,7 @@
 #include "ddp/sctp/chunk.h"
 #include "ddp/sctp/testing/end.h"
 #include "tests/stack/sctp/two_hosts.h"
+#include "wires/sctp/association/association.h"
 
 namespace weft::sim {
 namespace {
@@ -113,6 +114,18 @@ TEST_F(HostileAssociation, AGapThatNeverFillsEndsItsSessionAfterAMinute) {
   world_.network().RunFor(4s);
   EXPECT_EQ(Next(*bad, 1s).kind, CmEvent::Kind::kDisconnected);
   EXPECT_TRUE(Lives(*good));
+}
+
+TEST_F(HostileAssociation, WhatIsHeldForAGapCountsForAllAssociations) {
+  const auto session = OpenSession(0);
+  const size_t before = sctp::HeldInProcess();
+  for (uint16_t ssn = 2; ssn < 100; ++ssn) Say(Segment(0, ssn, Bytes(1000, 1)));
+  world_.network().RunFor(1s);
+  EXPECT_GE(sctp::HeldInProcess(), before + 98'000);
+  stranger_->association.reset();
+  EXPECT_EQ(Next(*session).kind, CmEvent::Kind::kDisconnected);
+  world_.network().RunFor(1s);
+  EXPECT_EQ(sctp::HeldInProcess(), before);
 }
 
 TEST_F(HostileAssociation, WhoForgetsEverythingLosesHisSessionsAndMayAskAgain) {

@@ -120,6 +120,19 @@ TEST_F(SctpPeers, OfTooManyIdleAssociationsTheOldestGiveWay) {
   EXPECT_TRUE(ConnectBoth(client, server)) << "there is room for who means it";
 }
 
+TEST_F(SctpPeers, RequestsThatTheProgramHasTakeNoPlaceInTheBacklog) {
+  server_->listener = server_host_.rnic->cm().Listen(server_host_.At(kPort), 1, false, true, server_->cm).value();
+  std::vector<std::unique_ptr<Program>> clients;
+  std::vector<std::shared_ptr<Endpoint>> kept;
+  for (int i = 0; i < 6; ++i) {  // of two associations
+    clients.push_back(std::make_unique<Program>(*client_host_.rnic));
+    ASSERT_EQ(Connect(*clients.back(), server_host_.At(kPort)), 0);
+    kept.push_back(Next(*server_, 10s).endpoint);
+    ASSERT_NE(kept.back(), nullptr) << "request " << i << " did not reach the program";
+    kept.back()->SetObserver(clients.back()->cm);  // as rdma_get_cm_event does
+  }
+}
+
 TEST_F(SctpPeers, WithoutDdpsAdaptationIndicationAnAssociationIsAborted) {
   Listen();
   std::vector<std::shared_ptr<Recorder>> others{Bare(client_host_, std::nullopt), Bare(client_host_, 2), Bare(client_host_, 0)};

@@ -146,7 +146,7 @@ TEST_F(ToyHandshake, AWireThatCanSayLessDoesSoOnceItIsNeverAnswered) {
   wire_->without_room = 1000;
   ASSERT_EQ(Connect(server_.listener->local_address()), 0);
   const CmEvent failed = Next(client_);
-  EXPECT_EQ(failed.kind, CmEvent::Kind::kConnectError);
+  EXPECT_EQ(failed.kind, CmEvent::Kind::kRejected);
   EXPECT_EQ(failed.error, ECONNRESET);
   EXPECT_EQ(wire_->fallbacks, 2) << "the second time there is none";
 }

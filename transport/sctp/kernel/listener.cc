@@ -33,7 +33,7 @@ void KernelListener::Watch(std::shared_ptr<ReadyHandler> handler) { Readiness::B
 
 Result<std::unique_ptr<Association>, int> KernelListener::Accept() {
   while (true) {
-    const int fd = LeaveRoomForSelect(accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    const int fd = AcceptOnListener(fd_);
     if (fd >= 0) return std::unique_ptr<Association>(std::make_unique<KernelAssociation>(network_, registry_, fd));
     if (errno == EWOULDBLOCK) return EAGAIN;
     // One that is gone before it was accepted is nobody's.

@@ -651,6 +651,61 @@ TEST_F(VirtualSctpTest, APeerThatSendsNonsenseEndsItsOwnAssociationAtMost) {
   EXPECT_GE(acceptor_->accepted.size(), at_first);
 }
 
+// Another process of the peer's host, or one that forges its address: it knows the ports, and no cookie of the server's.
+class StrangerOnThePeersHost : public VirtualSctpTest {
+ protected:
+  void SetUp() override {
+    VirtualSctpTest::SetUp();
+    auto socket = world_.network().AddHost({"10.9.9.9"}).OpenDatagram(*SocketAddress::Parse("10.9.9.9", 4444), {});
+    ASSERT_TRUE(socket.ok());
+    socket_ = std::move(*socket);
+  }
+  // One chunk from the client's address and `port` of SCTP to the server.
+  void Send(uint16_t port, uint8_t chunk, uint32_t tag, const std::vector<uint8_t>& body) {
+    std::vector<uint8_t> packet(16);
+    packet[0] = static_cast<uint8_t>(port >> 8), packet[1] = static_cast<uint8_t>(port);
+    packet[2] = kPort >> 8, packet[3] = kPort & 0xff;
+    std::memcpy(&packet[4], &tag, sizeof tag);
+    packet[12] = chunk;
+    packet[14] = static_cast<uint8_t>((body.size() + 4) >> 8), packet[15] = static_cast<uint8_t>(body.size() + 4);
+    packet.insert(packet.end(), body.begin(), body.end());
+    StoreCrc32c(packet.data() + 8, Crc32c(packet));
+    const iovec piece{.iov_base = packet.data(), .iov_len = packet.size()};
+    const OutgoingDatagram datagram{.to = *SocketAddress::Parse("10.1.0.2", kUdpPort),
+                                    .from = *SocketAddress::Parse("10.1.0.1", 0),
+                                    .pieces = {&piece, 1}};
+    int error = 0;
+    ASSERT_EQ(socket_->Send({&datagram, 1}, &error), 1u);
+  }
+
+  std::unique_ptr<DatagramSocket> socket_;
+};
+
+TEST_F(StrangerOnThePeersHost, AForgedCookieEchoKeepsNobodyOut) {
+  Listen();
+  auto client = Connect();
+  const uint16_t local = client->association->LocalAddresses().at(0).port();
+  for (int i = 0; i < 3; ++i) Send(local, 10, 0x12345678, Pattern(200, static_cast<uint8_t>(i)));
+  ASSERT_TRUE(Until([&] { return (client->up && !acceptor_->accepted.empty()) || client->over(); }, seconds(5)));
+  EXPECT_FALSE(client->over()) << client->error;
+  EXPECT_EQ(world_.stack().counters().strangers, 0u);
+}
+
+// From the COOKIE ACK on the association has a UDP port, though nobody has accepted it yet.
+TEST_F(StrangerOnThePeersHost, AnAssociationThatIsNotAcceptedYetIsNotTheirs) {
+  auto listener = server_->Listen(*SocketAddress::Parse("10.1.0.2", kPort), 16, {});
+  ASSERT_TRUE(listener.ok());
+  auto client = Connect();
+  ASSERT_TRUE(Until([&] { return client->up.has_value(); }));
+  const uint16_t local = client->association->LocalAddresses().at(0).port();
+  Send(local, 1, 0, {1, 2, 3, 4, 0, 2, 0, 0, 0, 1, 0, 1, 1, 1, 1, 1});  // INIT: tag, window, streams, TSN
+  world_.network().RunFor(milliseconds(10));
+  EXPECT_EQ(world_.stack().counters().strangers, 1u);
+  acceptor_ = Acceptor::Of(std::move(*listener));
+  client->Queue(0, 0, Pattern(100, 1));
+  ASSERT_TRUE(Until([&] { return !acceptor_->accepted.empty() && peer().messages.size() == 1; }));
+}
+
 TEST_F(VirtualSctpTest, AStrangerOnThePeersHostGetsNothingAndChangesNothing) {
   auto client = Pair();
   client->Queue(0, 0, Pattern(100, 1));

@@ -24,8 +24,8 @@ constexpr size_t kFirstLook = 4;      // of the first of a look: those of a thre
 constexpr size_t kRoom = 65536;       // of one that comes
 constexpr int kBatchesOfOneLook = 4;  // so that one thread does not stay in here while packets keep coming
 constexpr size_t kCommonHeader = 12;
-constexpr uint8_t kCookieEcho = 10;
-// Associations that came and were not accepted yet.
+constexpr uint8_t kCookieEcho = 10, kCookieAck = 11;
+// Associations that came and were not accepted yet: what is known of their peers.
 constexpr size_t kMostYoung = 4096;
 constexpr std::chrono::seconds kYouthLasts{10};
 constexpr size_t kLeastPacket = 16;   // the common header, and a chunk's
@@ -276,17 +276,19 @@ void Stack::Take(const Host& host, const IncomingDatagram& datagram, std::span<c
   if (ports_.any_leaves() && IsLastWord(packet.bytes[kCommonHeader])) [[unlikely]] ports_.NoteLastWord(key);
 }
 
-// Comes from another UDP port than the association's other packets. From a COOKIE ECHO on there is one, of which its owner is to hear yet.
-bool Stack::IsStranger(const Packet& packet, const PeerKey& key, PeerTable::const_iterator known) {
+// Comes from another UDP port than the association's other packets. From our COOKIE ACK on there is one, of which its owner is to hear yet.
+bool Stack::IsStranger(const Packet& packet, const PeerKey& key, PeerTable::const_iterator known) const {
   if (known != peers_.end()) return known->second.udp_port != packet.from.port();
   if (packet.from.port() == 0) return false;
   const auto young = young_.find(key);
-  if (young != young_.end() && young->second.until > now_) return young->second.udp_port != packet.from.port();
-  if (packet.bytes[kCommonHeader] == kCookieEcho) {
-    if (young_.size() >= kMostYoung) young_.clear();
-    young_.insert_or_assign(key, Young{.udp_port = packet.from.port(), .until = now_ + kYouthLasts});
-  }
-  return false;
+  return young != young_.end() && young->second.until > now_ && young->second.udp_port != packet.from.port();
+}
+
+// A COOKIE ACK answers a cookie of ours (RFC 9260 section 5.1.5): a COOKIE ECHO alone may be forged by any process that can send from the
+// peer's address.
+void Stack::NoteYoung(const Packet& cookie_ack, const PeerKey& key) {
+  if (young_.size() >= kMostYoung) young_.clear();
+  young_.insert_or_assign(key, Young{.udp_port = cookie_ack.to.port(), .until = now_ + kYouthLasts});
 }
 
 // Two processes of a host, each with a UDP port of its own, may have chosen the same port of SCTP; the other would wait for long. It is told
@@ -364,14 +366,14 @@ void Stack::OnPacket(const SocketAddress& from, const SocketAddress& to, const D
 
 uint8_t* Stack::RoomForOutput(size_t bytes) { return outbox_.Room(bytes); }
 
-PeerTable::iterator Stack::RecordOf(const Packet& outgoing) {
+PeerKey Stack::KeyOf(const Packet& outgoing) {
   uint16_t ports[2];
   std::memcpy(ports, outgoing.bytes.data(), sizeof ports);
-  return peers_.find(PeerKey(outgoing.to, ports[1], ports[0]));
+  return PeerKey(outgoing.to, ports[1], ports[0]);
 }
 
 bool Stack::TakesData(const Packet& packet, bool in_doubt) {
-  const auto known = RecordOf(packet);
+  const auto known = peers_.find(KeyOf(packet));
   return known == peers_.end() || !(known->second.passed_over || (in_doubt && known->second.one_of_several));
 }
 
@@ -387,10 +389,13 @@ int Stack::Output(const Packet& packet) {
   if (!from) return EHOSTUNREACH;  // then usrsctp tries another path at once
   outbox_.Add(*from, packet.to, *socket, packet.bytes);
 
-  if (const auto known = RecordOf(packet); known != peers_.end()) {
+  const PeerKey key = KeyOf(packet);
+  if (const auto known = peers_.find(key); known != peers_.end()) {
     ++known->second.packets_out;
     known->second.bytes_out += packet.bytes.size();
     known->second.broke_rules |= IsAbortForViolation(packet.bytes);
+  } else if (udp && packet.bytes[kCommonHeader] == kCookieAck) {
+    NoteYoung(packet, key);
   }
   return 0;
 }

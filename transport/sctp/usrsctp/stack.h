@@ -119,11 +119,12 @@ class Stack final : public World, private Outbox::Observer {
   int Output(const Packet& packet) override;
 
   Host* HostOf(const SocketAddress& address);
-  PeerTable::iterator RecordOf(const Packet& outgoing);
+  static PeerKey KeyOf(const Packet& outgoing);
   // From where it is to go out; nullopt: there is no way.
   std::optional<SocketAddress> SourceFor(Host& host, const Packet& packet);
   bool TakeAll(Host& host);
-  bool IsStranger(const Packet& packet, const PeerKey& key, PeerTable::const_iterator known);
+  bool IsStranger(const Packet& packet, const PeerKey& key, PeerTable::const_iterator known) const;
+  void NoteYoung(const Packet& cookie_ack, const PeerKey& key);
   void RefuseStranger(const Packet& stranger);
   void TakeRefusals(Host& host);
   void OnRefused(const RefusedDatagram& refused, std::span<const uint8_t> sent);

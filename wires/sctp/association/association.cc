@@ -33,6 +33,10 @@ class NoSink final : public llp::UlpduSink {
 };
 NoSink g_no_sink;
 
+// For messages held for a gap, of all associations of this process: each of 32 can have the 4 MiB that are an association's most
+// (AssociationOptions), and each of 64 about 2 MiB, as much as a peer has on the way (transport/sctp, `send_buffer`).
+constinit ddp::sctp::HeldBudget g_held((size_t{128} << 20) / BufferPool::kBlockSize);
+
 static_assert(BufferPool::kBlockSize > ddp::sctp::kLongestSegment + ddp::sctp::kSsnLength);
 
 }  // namespace
@@ -105,6 +109,8 @@ class Association::Handler final : public transport::ReadyHandler {
  private:
   const std::weak_ptr<Association> association_;
 };
+
+size_t HeldInProcess() { return g_held.taken() * BufferPool::kBlockSize; }
 
 std::shared_ptr<Association> Association::Make(transport::Network& network, BufferPool& pool,
                                                std::unique_ptr<transport::sctp::Association> association,
@@ -232,7 +238,8 @@ void Association::Begin(const Event& event) {
   core_ = std::make_unique<ddp::sctp::Association>(
       ddp::sctp::AssociationOptions{.initiator = initiator_,
                                     .streams = std::min<uint32_t>(event.streams_in, event.streams_out),
-                                    .max_segment = ddp::sctp::MaxSegment(transport_->FragmentationPoint())},
+                                    .max_segment = ddp::sctp::MaxSegment(transport_->FragmentationPoint()),
+                                    .held_budget = &g_held},
       pool_);
   std::move(waiting_until_up_.begin(), waiting_until_up_.end(), std::back_inserter(wakes_));
   waiting_until_up_.clear();

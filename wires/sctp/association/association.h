@@ -29,6 +29,9 @@ inline constexpr std::chrono::seconds kGapLimit{60};
 // How long a peer that answers otherwise, and has room, may acknowledge nothing.
 inline constexpr std::chrono::seconds kSilenceLimit{60};
 
+// Bytes that messages held for a gap take, of all associations of this process.
+size_t HeldInProcess();
+
 // One session of an association, in the hands of its user. Destruction ends the session at once, and takes the
 // association's lock; all the rest is used with the lock held.
 class Seat {
