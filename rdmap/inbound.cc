@@ -56,7 +56,7 @@ bool Inbound::BeginWholeSend(ByteSpan head, llp::UlpduPlan* plan) {
   plan->header_length = ddp::UntaggedHeader::kLength;
   plan->payload = {};
   receive_ = {};
-  if (!TakeReceive(plan)) return dropped_;
+  if (!TakeReceive(payload_length_, plan)) return dropped_;
   receive_cursor_ = ddp::IovecCursor(receive_.memory);
   return PlaceSend(plan);
 }
@@ -199,7 +199,7 @@ bool Inbound::BeginSend(const ddp::UntaggedHeader& header, llp::UlpduPlan* plan)
     receive_ = {};
     unplaced_send_ = false;
     has_immediate_ = account_.extended() && ControlByte::Parse(header.rsvd_ulp).immediate;
-    if (!swallow_rtr_ && !TakeReceive(plan)) return dropped_;
+    if (!swallow_rtr_ && !TakeReceive(payload_length_, plan)) return dropped_;
     receive_cursor_ = ddp::IovecCursor(receive_.memory);
   }
   word_ = header.rsvd_ulp_word;
@@ -212,6 +212,11 @@ bool Inbound::PlaceSend(llp::UlpduPlan* plan) {
     return true;
   }
   if (auto error = queues_[kSendQueue].CheckRoom(payload_length_, receive_.length)) return Fail(*error);
+  const uint64_t end = uint64_t{queues_[kSendQueue].offset()} + payload_length_;
+  if (end > receive_.usable) [[unlikely]] {
+    receive_.usable = host_.ExtendReceive(end);
+    if (end > receive_.usable) return Fail(ddp::Error::kNoBuffer);
+  }
   size_t pieces = 0;
   const size_t taken = receive_cursor_.Take(payload_length_, pieces_, &pieces);
   WEFT_CHECK(taken == payload_length_);  // a receive has at most kMaxPieces pieces, and the length it says
@@ -219,8 +224,8 @@ bool Inbound::PlaceSend(llp::UlpduPlan* plan) {
   return true;
 }
 
-bool Inbound::TakeReceive(llp::UlpduPlan* plan) {
-  auto receive = host_.TakeReceive();
+bool Inbound::TakeReceive(uint64_t needed, llp::UlpduPlan* plan) {
+  auto receive = host_.TakeReceive(needed);
   if (receive) {
     receive_ = *receive;
     return true;
@@ -244,7 +249,7 @@ bool Inbound::BeginImmediate(const ddp::UntaggedHeader& header, llp::UlpduPlan* 
   // "exactly 8 bytes", RFC 7306 section 6.3.
   if (payload_length_ != kImmediateLength || !last_) return Fail(Error::kUnspecifiedOperation);
   unplaced_send_ = false;
-  if (!TakeReceive(plan)) return dropped_;
+  if (!TakeReceive(/*needed=*/0, plan)) return dropped_;
   return BeginControl(header, small_, plan);
 }
 

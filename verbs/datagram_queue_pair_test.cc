@@ -89,6 +89,21 @@ TEST_F(Datagrams, IntoMemoryThatIsNotRegisteredAreAnError) {
   ibv_ack_async_event(&event);
 }
 
+TEST_F(Datagrams, DoNotLookAtMemoryThatNoByteGoesInto) {
+  const auto at = reinterpret_cast<uint64_t>(memory_.data());
+  // The first element ends beyond its region, and there is no such region as the second's.
+  ibv_sge sges[] = {{at + memory_.size() - 100, 1000, mr_->lkey}, {0, 1024, 0}};
+  ibv_recv_wr wr{7, nullptr, sges, 2}, *bad = nullptr;
+  ASSERT_EQ(ibv_post_recv(second_, &wr, &bad), 0);
+  ASSERT_EQ(Send(first_, second_, "short"), 0);
+  ExpectSent();
+  const ibv_wc wc = Next();
+  EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
+  EXPECT_EQ(wc.wr_id, 7u);
+  EXPECT_EQ(wc.byte_len, kGrh + 5);
+  EXPECT_EQ(memcmp(memory_.data() + memory_.size() - 100 + kGrh, "short", 5), 0);
+}
+
 TEST_F(Datagrams, ErrorStateFlushesBothQueues) {
   ASSERT_EQ(Receive(second_, 0, 200, 9), 0);
   ASSERT_EQ(Modify(second_, IBV_QPS_ERR, IBV_QP_STATE), 0);

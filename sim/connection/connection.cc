@@ -263,8 +263,8 @@ Result<uint64_t, rdmap::AccessError> Connection::Atomic(ddp::STag stag, ddp::Tag
   return parts_.responder.Atomic(stag, offset, operation, static_cast<int>(parts_.attributes.qp_access_flags));
 }
 
-std::optional<rdmap::ReceiveTarget> Connection::TakeReceive() {
-  auto target = parts_.responder.TakeReceive(peer_);
+std::optional<rdmap::ReceiveTarget> Connection::TakeReceive(uint64_t needed) {
+  auto target = parts_.responder.TakeReceive(needed, peer_);
   if (parts_.responder.exhausted() && reliable()) parts_.counters.rnr.Add(1);
   return target;
 }

@@ -98,7 +98,8 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   Result<uint8_t*, rdmap::AccessError> Resolve(ddp::STag stag, ddp::TaggedOffset offset, uint32_t length, rdmap::Access access) override;
   std::optional<llp::TaggedBuffer> OpenBuffer(ddp::STag stag) override;
   Result<uint64_t, rdmap::AccessError> Atomic(ddp::STag stag, ddp::TaggedOffset offset, const rdmap::AtomicOperation& operation) override;
-  std::optional<rdmap::ReceiveTarget> TakeReceive() override;
+  std::optional<rdmap::ReceiveTarget> TakeReceive(uint64_t needed) override;
+  uint64_t ExtendReceive(uint64_t needed) override { return parts_.responder.ExtendReceive(needed); }
   void Received(const rdmap::ReceivedSend& message) override { parts_.responder.Received(message); }
   bool ReceivesExhausted() const override { return parts_.responder.exhausted(); }
   std::optional<rdmap::AccessError> Invalidate(ddp::STag stag) override;

@@ -301,9 +301,10 @@ bool DatagramQueuePair::FillReceive(const ReceivedDatagram& datagram) {
   int pieces = 0;
   for (size_t left = completion.byte_len; left > 0; ++pieces) {
     const ibv_sge& element = receives_.elements(count)[pieces];
-    into[static_cast<size_t>(pieces)] = {nullptr, std::min<size_t>(left, element.length)};
-    if (element.length == 0) continue;
-    uint8_t* to = adapter_.memory().ResolveLocal(receive_pd(), element.lkey, element.addr, element.length, true, false, memory_user_);
+    const auto part = static_cast<uint32_t>(std::min<size_t>(left, element.length));  // what no byte goes into may be anything
+    into[static_cast<size_t>(pieces)] = {nullptr, part};
+    if (part == 0) continue;
+    uint8_t* to = adapter_.memory().ResolveLocal(receive_pd(), element.lkey, element.addr, part, true, false, memory_user_);
     if (to == nullptr) {
       LogWarning(Format("QP 0x%x: receive %llu names memory (lkey 0x%08x, address 0x%llx, %u bytes) that is not registered with "
                         "IBV_ACCESS_LOCAL_WRITE in this protection domain; the queue pair is in error",
@@ -314,7 +315,7 @@ bool DatagramQueuePair::FillReceive(const ReceivedDatagram& datagram) {
       break;
     }
     into[static_cast<size_t>(pieces)].iov_base = to;
-    left -= into[static_cast<size_t>(pieces)].iov_len;
+    left -= part;
   }
   if (completion.status == IBV_WC_SUCCESS) Place(grh, datagram.payload, std::span(into).first(static_cast<size_t>(pieces)));
   CompleteReceive(completion, datagram.header.solicited);
