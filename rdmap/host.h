@@ -94,6 +94,8 @@ class Host {
   virtual Result<uint64_t, AccessError> Atomic(ddp::STag, ddp::TaggedOffset, const AtomicOperation&) {
     return AccessError::kInvalidStag;
   }
+  // A Write of the peer was refused that would have been followed by Immediate Data: the receive that is posted for those fails. The stream ends.
+  virtual void WriteRefused() {}
   // The peer has no receive for `request`: it and everything started after it are to be given to the stream again (NextRequest) once
   // the host has called Stream::Resume(), `timer` later (the code of min_rnr_timer in ibv_modify_qp(3)).
   virtual void ReceiverNotReady(Request& request, uint8_t timer) {}

@@ -113,9 +113,14 @@ bool Inbound::Scatter(llp::UlpduPlan* plan) {
 bool Inbound::Place(const ddp::TaggedHeader& header, Access access, llp::UlpduPlan* plan) {
   // "The STag and TO fields MUST NOT be checked for a zero-length Tagged DDP Message", RFC 5041 section 5.2.
   if (payload_length_ == 0) return true;
-  if (header.offset.value + payload_length_ < header.offset.value) return Fail(ddp::Error::kOffsetWrap);
+  const bool has_immediate = access == Access::kRemoteWrite && account_.reliable() && ControlByte::Parse(header.rsvd_ulp).immediate;
+  if (header.offset.value + payload_length_ < header.offset.value) {
+    if (has_immediate) host_.WriteRefused();
+    return Fail(ddp::Error::kOffsetWrap);
+  }
   const auto memory = host_.Resolve(header.stag, header.offset, payload_length_, access);
   if (!memory) {
+    if (has_immediate) host_.WriteRefused();
     if (account_.mode != Delivery::kUnreliable || access != Access::kRemoteWrite) return Fail(PlacementError(memory.error()));
     plan->discard = true;
     return true;

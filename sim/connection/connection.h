@@ -101,6 +101,7 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   std::optional<rdmap::ReceiveTarget> TakeReceive(uint64_t needed) override;
   uint64_t ExtendReceive(uint64_t needed) override { return parts_.responder.ExtendReceive(needed); }
   void Received(const rdmap::ReceivedSend& message) override { parts_.responder.Received(message); }
+  void WriteRefused() override { parts_.responder.FailNext(IBV_WC_LOC_ACCESS_ERR); }
   bool ReceivesExhausted() const override { return parts_.responder.exhausted(); }
   std::optional<rdmap::AccessError> Invalidate(ddp::STag stag) override;
   bool SelectTarget(uint32_t number) override;

@@ -168,6 +168,12 @@ void Responder::Complete(ibv_wc_status status, const rdmap::ReceivedSend* messag
   completer_.Push(receiving_ != nullptr ? *receiving_->completions() : *options_.receive_cq, completion, solicited);
 }
 
+void Responder::FailNext(ibv_wc_status status) {
+  if (filling() || (receives_.taken == receives_.posted() && !TakeShared())) return;
+  ++receives_.taken;
+  Fail(status);
+}
+
 void Responder::Flush() {
   receives_.AwaitProducers();
   while (receives_.completed() != receives_.posted()) {

@@ -49,6 +49,8 @@ class Responder {
   bool filling() const { return receives_.taken != receives_.completed(); }
   // Completes the oldest receive with an error.
   void Fail(ibv_wc_status status) { Complete(status, nullptr); }
+  // Completes the receive that the next message would have taken with an error, if there is one.
+  void FailNext(ibv_wc_status status);
   void Flush();
   void Clear() { receives_.Clear(); }
 
