@@ -396,7 +396,7 @@ void Connection::TellOfTermination(const rdmap::TerminateMessage& why) {
   // The memory of requests and receives is the program's again.
   channel_->DivertPlacement();
   if (stream_.terminate_end_position() == 0) channel_->TakeOver(nullptr, SIZE_MAX, CopyWhatIsThere);
-  user_.OnTerminating();
+  user_.OnTerminating(without_memory_ ? std::optional(IBV_WC_LOC_PROT_ERR) : std::nullopt, without_memory_);
   ForgetRefusals();
 }
 
@@ -407,6 +407,7 @@ void Connection::FailByItself(const rdmap::TerminateMessage& why) {
   const uint64_t blamed = parts_.requester.BlamedBy(why, received + 1);
   LogWarning(Format("qp 0x%x: terminated the stream from itself: %s", parts_.number, why.ToString().c_str()));
   if (parts_.responder.filling() && IsTooLong(why)) parts_.responder.Fail(IBV_WC_LOC_LEN_ERR);
+  if (without_memory_) return user_.OnOver(/*orderly=*/true, IBV_WC_LOC_PROT_ERR, without_memory_);
   user_.OnOver(/*orderly=*/true, parts_.requester.BlameFor(why, blamed), blamed);
 }
 
@@ -466,7 +467,8 @@ void Connection::Close(bool orderly) {
 void Connection::ForgetRegion(const RegionInfo& gone, std::optional<uint64_t> request) {
   // Answers of which the stream knows no more.
   if (gone.length != 0) channel_->TakeOver(reinterpret_cast<const void*>(gone.address), gone.length, CopyWhatIsThere);
-  bool used = parts_.requester.ForgetRegion(gone);
+  const std::optional<uint64_t> ours = parts_.requester.ForgetRegion(gone);
+  bool used = ours.has_value();
   used |= stream_.ForgetRegion(gone.stag);
   for (const ddp::STag window : parts_.responder.WindowsOf(gone)) used |= window.value != 0 && stream_.ForgetRegion(window);
   used |= parts_.responder.IsFilling(gone);
@@ -480,10 +482,11 @@ void Connection::ForgetRegion(const RegionInfo& gone, std::optional<uint64_t> re
              parts_.number, gone.stag.value));
   if (stream_.state() == rdmap::StreamState::kOperational) {  // a request or a receive of our own
     TellPeerOfLocalError();
-    return user_.OnOver(/*orderly=*/!extended(), IBV_WC_LOC_PROT_ERR);
+    return user_.OnOver(/*orderly=*/!extended(), IBV_WC_LOC_PROT_ERR, ours);
   }
+  without_memory_ = ours;
   Send();
-  if (!over()) user_.OnOver(/*orderly=*/false, IBV_WC_LOC_PROT_ERR);
+  if (!over()) user_.OnOver(/*orderly=*/false, IBV_WC_LOC_PROT_ERR, ours);
 }
 
 void Connection::ApplyFaults() {

@@ -154,6 +154,7 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   bool established_told_;             // false: the responder waits for the RTR before it says so
   bool communication_told_ = false;   // IBV_EVENT_COMM_EST
   bool termination_told_ = false;
+  std::optional<uint64_t> without_memory_;  // the count of a request whose memory went away: it is to blame for the end
 };
 
 }  // namespace weft::sim

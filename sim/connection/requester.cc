@@ -310,7 +310,7 @@ void Requester::DoneRevoking(uint64_t count) {
   Retire();
 }
 
-bool Requester::ForgetRegion(const RegionInfo& gone) {
+std::optional<uint64_t> Requester::ForgetRegion(const RegionInfo& gone) {
   const auto names = [&](uint64_t count) {
     const SendEntry& entry = sends_.entry(count);
     return !entry.is_inline && NamesRegion(sends_.elements(count), entry.pieces, gone);
@@ -320,9 +320,9 @@ bool Requester::ForgetRegion(const RegionInfo& gone) {
     if (names(count)) sends_.entry(count).resolved = false;
   }
   for (uint64_t count = sends_.retired(); count != sends_.started; ++count) {
-    if (!sends_.entry(count).done && names(count)) return true;
+    if (!sends_.entry(count).done && names(count)) return count;
   }
-  return false;
+  return std::nullopt;
 }
 
 // Asked once for each: whether a fault says that this request is not carried out; its status is in the entry.

@@ -57,8 +57,8 @@ class ConnectionUser : public EngineTimers {
   virtual void OnOver(bool orderly, std::optional<ibv_wc_status> blame = std::nullopt, std::optional<uint64_t> at = std::nullopt) = 0;
   // The same because the peer is gone.
   virtual void OnLost(bool orderly) = 0;
-  // What is posted fails, and the connection has something to say to the peer still.
-  virtual void OnTerminating() = 0;
+  // What is posted fails, and the connection has something to say to the peer still. `blame`, `at`: as above.
+  virtual void OnTerminating(std::optional<ibv_wc_status> blame, std::optional<uint64_t> at) = 0;
   // For messages: the peer's address, and its queue pair where the program names one.
   virtual std::string PeerName() const = 0;
 };

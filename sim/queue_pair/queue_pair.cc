@@ -394,10 +394,10 @@ void QueuePair::OnOver(bool orderly, std::optional<ibv_wc_status> blame, std::op
   if (!was_in_error && options_.shared_receives) Tell(News::kLastReceive);
 }
 
-void QueuePair::OnTerminating() {
+void QueuePair::OnTerminating(std::optional<ibv_wc_status> blame, std::optional<uint64_t> at) {
   if (state() == IBV_QPS_ERR) return;
   SetState(IBV_QPS_ERR);
-  FlushQueues();
+  FlushQueues(blame, at);
   patience_.Stop();
   if (options_.shared_receives) Tell(News::kLastReceive);
 }

@@ -138,7 +138,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   void OnTarget(const std::shared_ptr<CompletionQueue>& completions) override;
   void OnOver(bool orderly, std::optional<ibv_wc_status> blame = std::nullopt, std::optional<uint64_t> at = std::nullopt) override;
   void OnLost(bool orderly) override;
-  void OnTerminating() override;
+  void OnTerminating(std::optional<ibv_wc_status> blame, std::optional<uint64_t> at) override;
   std::string PeerName() const override;
 
   void OnTurnedAway();                        // without; a poll found another thread at it
