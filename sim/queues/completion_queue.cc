@@ -342,15 +342,19 @@ void CompletionQueue::ArmModerationTimer() {
 }
 
 void CompletionQueue::OnModerationTimer() {
-  std::lock_guard lock(mutex_);
-  moderation_timer_armed_ = false;
-  if (std::exchange(moderated_, 0) == 0 || armed_ == Armed::kNo) return;
-  armed_ = Armed::kNo;
-  announced_ = pushed_;
-  if (channel_) channel_->Push(owner_);  // with the lock: once Retire() returned nobody speaks of the owner
+  std::lock_guard announcing(announce_mutex_);  // once Retire() returned nobody speaks of the owner
+  {
+    std::lock_guard lock(mutex_);
+    moderation_timer_armed_ = false;
+    if (std::exchange(moderated_, 0) == 0 || armed_ == Armed::kNo) return;
+    armed_ = Armed::kNo;
+    announced_ = pushed_;
+  }
+  if (channel_) channel_->Push(owner_);
 }
 
 void CompletionQueue::Retire() {
+  std::lock_guard announcing(announce_mutex_);
   std::lock_guard lock(mutex_);
   armed_ = Armed::kNo;
   moderate_count_ = 0;

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/spin_lock.h"
 #include "sim/queues/async_sink.h"
 #include "sim/queues/event_queue.h"
@@ -122,7 +123,8 @@ class CompletionQueue : public std::enable_shared_from_this<CompletionQueue> {
   void* const owner_;
   const Features features_;
 
-  mutable SpinLock mutex_;  // guards what follows; a leaf, but for the channel's inside the moderation timer
+  Mutex announce_mutex_;    // held while the moderation timer tells of an event, for Retire(); taken before mutex_
+  mutable SpinLock mutex_;  // guards what follows; a leaf
   std::vector<ibv_wc> ring_;
   std::vector<uint64_t> stamps_;   // parallel to ring_; empty without timestamps
   size_t first_ = 0;
@@ -143,8 +145,9 @@ class CompletionQueue : public std::enable_shared_from_this<CompletionQueue> {
     Errand* errand;
   };
   // Queue pairs that have a socket, driven when a poll finds nothing. Taken with try_lock in Poll: one driver is enough. Taken before the
-  // queue pairs' locks.
-  SpinLock attached_mutex_;  // guards what follows
+  // queue pairs' locks. It is held over system calls, so that a thread that has to wait for it sleeps: one of real-time priority that spun would
+  // keep the holder off the processor for good.
+  Mutex attached_mutex_;  // guards what follows
   std::vector<Attached> attached_;
   // Has the watches of all of them once a program spun on more than a few.
   std::unique_ptr<transport::WatchGroup> group_;
