@@ -314,7 +314,7 @@ bool Inbound::End() {
   }
   if (last_ && well) {
     if (info_->request && !IsRtr()) {
-      ++account_.received;
+      account_.Show(++account_.received);
       account_.wanted |= acknowledge_;
       behind_write_ = info_->handler == Handler::kWrite;
     }
@@ -365,6 +365,7 @@ bool Inbound::EndSend() {
     message.immediate = word_;
   }
   receive_ = {};
+  account_.Show(account_.received + 1);
   host_.Received(message);
   return true;
 }
@@ -373,6 +374,7 @@ bool Inbound::EndImmediate() {
   queues_[kSendQueue].Advance(payload_length_, last_);
   if (unplaced_send_) return true;
   receive_ = {};
+  account_.Show(account_.received + 1);
   host_.Received({.length = behind_write_ ? write_length_ : 0,
                   .solicited = info_->solicited,
                   .immediate = ByteReader(small_).U32(),

@@ -67,6 +67,7 @@ Connection::Connection(const ConnectionParts& parts, ConnectionUser& user, std::
             Transmit();
             CheckStream();
           }),
+      retired_before_(parts_.requester.queue().retired()),
       established_told_(ExpectedRtr(terms) == llp::Rtr::kNone) {}
 
 Connection::~Connection() = default;
@@ -74,6 +75,7 @@ Connection::~Connection() = default;
 void Connection::Start(std::weak_ptr<llp::ChannelUser> wake, std::shared_ptr<transport::ReadyHandler> ready, const std::string& comment) {
   channel_->Annotate(comment);
   channel_->Start(stream_, std::move(wake));
+  if (reliable()) stream_.ShowReceived(channel_->CarriedOutHere());
   if (terms_.initiator && terms_.outcome.rtr != llp::Rtr::kNone) stream_.SendRtr(terms_.outcome.rtr);
   if (terms_.initiator && terms_.outcome.rtr == llp::Rtr::kNone) stream_.Greet();
   AttributesChanged();
@@ -102,8 +104,11 @@ transport::TimerId Connection::RunAfter(transport::Duration delay, std::function
 
 void Connection::Step(bool eager) {
   if (!eager || !reliable()) return MoveBytes(eager);
-  const CompletionQueue::EventPause pause;  // the program may end with what it hears
-  MoveBytes(eager);
+  {
+    const Completer::Hold hold(parts_.completer);  // the program may end with what it hears
+    MoveBytes(eager);
+  }
+  if (parts_.completer.lost() && !over()) [[unlikely]] CheckStream();
 }
 
 void Connection::MoveBytes(bool eager) {
@@ -218,12 +223,12 @@ bool Connection::Receive() {
       } else if (TraceEnabled()) {
         Trace(Format("qp 0x%x: the peer closed the connection", parts_.number));
       }
-      user_.OnLost(/*orderly=*/true);
+      Lose(/*orderly=*/true);
       return true;
     case llp::Received::Kind::kFailed:
       LogWarning(Format("qp 0x%x: lost the connection to %s: %s; the queue pair is in error", parts_.number, user_.PeerName().c_str(),
                         std::strerror(received.error)));
-      user_.OnLost(/*orderly=*/false);
+      Lose(/*orderly=*/false);
       return true;
   }
   return true;
@@ -358,8 +363,24 @@ void Connection::CheckRequests() {
     Receive();
     if (over()) return;
     if (stream_.state() != rdmap::StreamState::kOperational) return CheckStream();
-    user_.OnLost(/*orderly=*/false);
+    Lose(/*orderly=*/false);
   }
+}
+
+bool Connection::unused() const {
+  if (terms_.to_itself || stream_.received() != 0 || parts_.responder.filling()) return false;
+  if (!reliable()) return parts_.requester.queue().retired() == retired_before_;
+  return stream_.acknowledged() == 0 && stream_.answers() == 0 && !carried_out_unseen_;
+}
+
+void Connection::Lose(bool orderly) {
+  const std::optional<uint32_t> carried_out = reliable() ? channel_->CarriedOutByPeer() : std::nullopt;
+  if (carried_out) {
+    carried_out_unseen_ = *carried_out != stream_.acknowledged();
+    parts_.requester.AcceptUpTo(*carried_out);
+    user_.OnRetired();
+  }
+  user_.OnLost(orderly);
 }
 
 void Connection::OnTerminated() {

@@ -35,7 +35,7 @@ struct ConnectionParts {
   const QueuePairOptions& options;
   const ibv_qp_attr& attributes;  // rights, and how often and how long to try
   QueuePairCounters& counters;
-  const Completer& completer;
+  Completer& completer;
   Requester& requester;
   Responder& responder;
 };
@@ -53,7 +53,7 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   void Start(std::weak_ptr<llp::ChannelUser> wake, std::shared_ptr<transport::ReadyHandler> ready, const std::string& comment);
   transport::WatchId watch() const { return watch_; }
 
-  // Receives, transmits, looks at what became of the stream. `eager`: what came is acknowledged at once.
+  // Receives, transmits, looks at what became of the stream. `eager`: what came is acknowledged at once, and the program hears of it then.
   void Step(bool eager);
   // The same for a program that polls. `spinning`: it will be back at once. False: nothing came.
   bool StepForPoll(bool spinning, bool eager);
@@ -89,6 +89,9 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   void ApplyFaults();
 
   const ConnectionTerms& terms() const { return terms_; }
+  // Neither end has carried out, or begun to, what the other one asked for, as far as can be known: to both the numbers of the next packets would
+  // still be those that their programs exchanged (sq_psn, rq_psn).
+  bool unused() const;
   bool reliable() const { return terms_.delivery == rdmap::Delivery::kReliable; }  // requests are acknowledged
   // Grows when the peer takes bytes, or answers.
   uint64_t progress() const { return taken_ + stream_.answers(); }
@@ -119,6 +122,8 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   void Transmit();
   void CheckStream();
   void CheckRequests();
+  // The peer is gone. What it is known to have carried out is done, although it did not say so any more.
+  void Lose(bool orderly);
   void OnTerminated();
   void OnTerminating();
   // We end the stream: the program hears of it, once, whatever the peer still has to take in front of the Terminate.
@@ -151,6 +156,8 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   transport::WatchId watch_ = 0;
   transport::TimerId close_timer_ = 0, refusal_timer_ = 0;
   uint64_t taken_ = 0;
+  const uint64_t retired_before_;     // of our requests, when it began
+  bool carried_out_unseen_ = false;   // the peer carried requests out, and could not say so any more
   bool established_told_;             // false: the responder waits for the RTR before it says so
   bool communication_told_ = false;   // IBV_EVENT_COMM_EST
   bool termination_told_ = false;

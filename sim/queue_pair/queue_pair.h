@@ -4,6 +4,7 @@
 #include <infiniband/verbs.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -103,7 +104,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   transport::Network& network() const override;
 
   // Acknowledges what came: a program may end right after its last completion.
-  void OnExit() override;
+  void OnExit(std::chrono::steady_clock::time_point until) override;
 
   // The region goes away (see Adapter::ForgetRegion).
   void ForgetRegion(const RegionInfo& gone) override;

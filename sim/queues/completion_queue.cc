@@ -292,7 +292,7 @@ bool CompletionQueue::Push(const ibv_wc& completion, bool solicited) {
     }
   }
   if (notify) {
-    if (channel_) RaiseEvent();
+    if (channel_) channel_->Push(owner_);
     return true;
   }
   if (arm) {
@@ -304,22 +304,6 @@ bool CompletionQueue::Push(const ibv_wc& completion, bool solicited) {
                     capacity()));
   if (async_) async_->OnAsyncEvent(IBV_EVENT_CQ_ERR, owner_);
   return false;
-}
-
-thread_local CompletionQueue::EventPause* CompletionQueue::EventPause::current_ = nullptr;
-
-void CompletionQueue::RaiseEvent() {
-  EventPause* const pause = EventPause::current_;
-  if (pause == nullptr || pause->count_ == pause->waiting_.size()) {
-    channel_->Push(owner_);
-  } else {
-    pause->waiting_[pause->count_++] = this;
-  }
-}
-
-CompletionQueue::EventPause::~EventPause() {
-  current_ = outer_;
-  for (size_t i = 0; i < count_; ++i) waiting_[i]->channel_->Push(waiting_[i]->owner_);
 }
 
 bool CompletionQueue::EventIsDue(bool error, bool* arm) {

@@ -3,7 +3,6 @@
 
 #include <infiniband/verbs.h>
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -31,24 +30,6 @@ using CompletionChannel = EventQueue<void*>;
 // that said that they have something to do. Thread safe.
 class CompletionQueue : public std::enable_shared_from_this<CompletionQueue> {
  public:
-  // While one lives, completion events that its thread raises wait: what the peer is to hear first goes out meanwhile. A program that hears of
-  // its last message may end before anything else of the process runs. Its queues must outlive it.
-  class EventPause {
-   public:
-    EventPause() : outer_(current_) { current_ = this; }
-    ~EventPause();
-    EventPause(const EventPause&) = delete;
-    EventPause& operator=(const EventPause&) = delete;
-
-   private:
-    friend class CompletionQueue;
-    static thread_local EventPause* current_;
-
-    EventPause* const outer_;
-    std::array<CompletionQueue*, 4> waiting_{};
-    size_t count_ = 0;
-  };
-
   struct Features {
     bool timestamps = false;      // each completion is stamped when it is pushed
     bool ignore_overrun = false;  // IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN: a full queue loses its oldest completion, silently
@@ -115,8 +96,6 @@ class CompletionQueue : public std::enable_shared_from_this<CompletionQueue> {
   // Without.
   void ArmErrandTimer(std::chrono::microseconds after);
   void OnErrandTimer(std::chrono::microseconds after, uint32_t turns_before);
-
-  void RaiseEvent();
 
   const std::shared_ptr<CompletionChannel> channel_;
   const std::shared_ptr<AsyncSink> async_;
