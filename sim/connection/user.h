@@ -55,7 +55,7 @@ class ConnectionUser : public EngineTimers {
   // What peers may not reach any more, and others have to forget, is to be dealt with. For the stream that ends:
   // the connection is of no use any more: Close() it, and fail what is posted; `blame` is the status of the request with count `at`.
   virtual void OnOver(bool orderly, std::optional<ibv_wc_status> blame = std::nullopt, std::optional<uint64_t> at = std::nullopt) = 0;
-  // The same because the peer is gone.
+  // The same because the peer is gone; whether it was of any use tells Connection::unused().
   virtual void OnLost(bool orderly) = 0;
   // What is posted fails, and the connection has something to say to the peer still. `blame`, `at`: as above.
   virtual void OnTerminating(std::optional<ibv_wc_status> blame, std::optional<uint64_t> at) = 0;

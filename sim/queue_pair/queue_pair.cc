@@ -263,6 +263,19 @@ int QueuePair::Establish(std::unique_ptr<llp::Channel> channel, EstablishOptions
   return 0;
 }
 
+bool QueuePair::seeks_peer() {
+  EngineLock engine(*this);
+  return dialled_ && !destroyed_ && !lost_ && connection_ == nullptr && state() != IBV_QPS_ERR;
+}
+
+void QueuePair::LosePeer() {
+  EngineLock engine(*this);
+  if (!dialled_ || destroyed_ || lost_ || connection_ != nullptr || state() == IBV_QPS_ERR) return;
+  patience_.Stop();
+  lost_ = true;
+  AskNobody();
+}
+
 int QueuePair::Disconnect() {
   EngineLock engine(*this);
   if (connection_ == nullptr) return ENOTCONN;
@@ -418,7 +431,13 @@ void QueuePair::OnLost(bool orderly) {
   }
   // As on InfiniBand: a queue pair learns that its peer is gone when it wants something from it.
   patience_.Stop();
+  const bool unused = connection_->unused();
   CloseConnection(orderly);
+  if (unused) {
+    // It may have been a request that an earlier queue pair with the peer's number had given up: who has the number now is still to come.
+    requester_.Rewind(requester_.queue().retired());
+    return patience_.Watch();
+  }
   lost_ = true;
   AskNobody();
 }

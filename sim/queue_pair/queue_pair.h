@@ -91,6 +91,10 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
 
   // Takes over `channel` after start-up and goes to RTS. EINVAL: not in INIT (or RTR).
   int Establish(std::unique_ptr<llp::Channel> channel, EstablishOptions options);
+  // The connection that it had was of no use to either end, and ended: it may have another one with the peer that its program named.
+  bool seeks_peer();
+  // That peer is known not to be there any more, as if the connection with it had been lost.
+  void LosePeer();
   // Ends the connection in order: what was posted so far goes out, then FIN. ENOTCONN.
   int Disconnect();
 
