@@ -1,5 +1,7 @@
 #include "sim/queues/completion_queue.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <mutex>
@@ -25,6 +27,9 @@ constexpr std::chrono::microseconds kLongestErrandTick{1000};
 // At which of its polls it looks at the rest of the network, while that has nothing to do: seldom, or more seldom while its own queue pairs
 // have something to do, as a look makes their next message wait.
 constexpr uint32_t kSeldom = 4, kVerySeldom = 16;
+// A program that polls while none of its queue pairs is connected waits for the network's thread, which may wait for this very processor: it
+// yields it once in so many polls.
+constexpr uint32_t kPollsBeforeYield = 32;
 
 // Nanoseconds of the clock of ibv_query_rt_values_ex.
 uint64_t Stamp() {
@@ -89,7 +94,13 @@ int CompletionQueue::Poll(int count, ibv_wc* out, uint64_t* stamps) {
 
 bool CompletionQueue::DriveQueuePairs() {
   std::unique_lock lock(attached_mutex_, std::try_to_lock);
-  if (!lock.owns_lock() || attached_.empty()) return false;
+  if (!lock.owns_lock()) return false;
+  if (attached_.empty()) [[unlikely]] {
+    const bool yields = ++unconnected_polls_ % kPollsBeforeYield == 0 && users.load(std::memory_order_relaxed) != 0;
+    lock.unlock();
+    if (yields) sched_yield();
+    return false;
+  }
   const bool spinning = empty_polls_ == kPollsUntilSpinning;
   const bool directly = attached_.size() <= kMostDrivenDirectly;
   if (directly) {

@@ -131,6 +131,7 @@ class CompletionQueue : public std::enable_shared_from_this<CompletionQueue> {
   // Has the watches of all of them once a program spun on more than a few.
   std::unique_ptr<transport::WatchGroup> group_;
   uint32_t empty_polls_ = 0;       // in a row
+  uint32_t unconnected_polls_ = 0;
   transport::Time empty_since_{};  // when the row began
   uint32_t until_network_ = 0;     // polls until the network is driven again
   uint32_t network_every_ = 1;

@@ -1,6 +1,7 @@
 #include "sim/queues/completion_queue.h"
 
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -15,6 +16,16 @@
 
 #include "sim/queues/any_queue_pair.h"
 #include "sim/net/virtual_network.h"
+
+namespace {
+std::atomic<uint64_t> g_yields{0};
+}  // namespace
+
+// In the place of the C library's.
+extern "C" int sched_yield() noexcept {
+  g_yields.fetch_add(1);
+  return static_cast<int>(syscall(SYS_sched_yield));
+}
 
 namespace weft::sim {
 namespace {
@@ -69,6 +80,26 @@ TEST(CompletionQueueTest, ResizingKeepsOrderAcrossTheEndOfTheRing) {
   }
   ASSERT_EQ(queue.Resize(1), 0);
   EXPECT_EQ(queue.Poll(8, out), 0);
+}
+
+// Who spins until its queue pairs are connected waits for the network's thread. On a machine with more of them than processors that thread had a
+// turn once in many time slices.
+TEST(CompletionQueueTest, APollOfQueuePairsThatAreNotConnectedGivesTheProcessorAway) {
+  VirtualNetwork network(1);
+  const auto queue = std::make_shared<CompletionQueue>(4, nullptr, nullptr, nullptr);
+  ibv_wc out;
+  const auto yields_of = [&](int polls) {
+    const uint64_t before = g_yields.load();
+    for (int i = 0; i < polls; ++i) EXPECT_EQ(queue->Poll(1, &out), 0);
+    return g_yields.load() - before;
+  };
+  EXPECT_EQ(yields_of(1000), 0u) << "nobody uses it";
+  queue->users.fetch_add(1);
+  EXPECT_GE(yields_of(1000), 30u);
+  const auto idle = std::make_shared<IdleQueuePair>(network);
+  queue->Attach(idle, 0);
+  EXPECT_EQ(yields_of(1000), 0u) << "it drives them itself";
+  queue->Detach(idle.get());
 }
 
 // One that another thread drives for as long as the test wants.
