@@ -226,8 +226,12 @@ bool Connection::Receive() {
       Lose(/*orderly=*/true);
       return true;
     case llp::Received::Kind::kFailed:
-      LogWarning(Format("qp 0x%x: lost the connection to %s: %s; the queue pair is in error", parts_.number, user_.PeerName().c_str(),
-                        std::strerror(received.error)));
+      if (parts_.requester.empty() && user_.outlives_peer()) {  // nothing is lost; if it asks for anything later, it hears of it then
+        if (TraceEnabled()) Trace(Format("qp 0x%x: lost the connection to %s: %s", parts_.number, user_.PeerName().c_str(), std::strerror(received.error)));
+      } else {
+        LogWarning(Format("qp 0x%x: lost the connection to %s: %s; the queue pair is in error", parts_.number, user_.PeerName().c_str(),
+                          std::strerror(received.error)));
+      }
       Lose(/*orderly=*/false);
       return true;
   }

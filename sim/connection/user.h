@@ -46,6 +46,8 @@ class ConnectionUser : public EngineTimers {
   virtual bool may_begin() const = 0;
   // The program connected it itself, and has not said that it may send.
   virtual bool awaits_communication() const = 0;
+  // It goes on without a peer, as on InfiniBand, and learns that it is gone when it wants something of it.
+  virtual bool outlives_peer() const = 0;
   // A request completed.
   virtual void OnRetired() = 0;
   // Acknowledgements wait for the next poll that finds nothing (Connection::RunErrand). False: no completion queue takes that.

@@ -136,6 +136,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   void Tell(News news) override { news_.push_back(news); }
   bool may_begin() const override { return !roce_ || state() == IBV_QPS_RTS; }
   bool awaits_communication() const override { return dialled_ && state() == IBV_QPS_RTR; }
+  bool outlives_peer() const override { return dialled_; }
   void OnRetired() override {
     if (!drain_told_) TellOfDrain();
   }

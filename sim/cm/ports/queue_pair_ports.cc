@@ -6,6 +6,7 @@
 #include <cstring>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -300,7 +301,12 @@ void QueuePairPorts::State::OnCmEvent(const CmEvent& event) {
   if (event.kind != CmEvent::Kind::kConnectRequest) return;
   const std::optional<Wish> wish = Wish::Parse(event.private_data);
   if (wish && numbers_.IsTaken(wish->to)) return OnRequest(*wish, event.endpoint);
-  LogWarning("refused " + event.endpoint->remote_address().ToString() + ": it wants a queue pair that does not exist (a wrong number?)");
+  const std::string line = "refused " + event.endpoint->remote_address().ToString() + ": it wants a queue pair that does not exist";
+  if (wish && numbers_.WasEverTaken(wish->to)) {
+    if (TraceEnabled()) Trace(line + " any more");  // its peer was destroyed meanwhile
+  } else {
+    LogWarning(line + " (a wrong number?)");
+  }
   event.endpoint->Reject({});
 }
 
