@@ -46,6 +46,21 @@ Errand& TakeFirst(Errand** list) {
 
 }  // namespace
 
+class CompletionQueue::AttachedLock {
+ public:
+  explicit AttachedLock(CompletionQueue& queue) : queue_(queue) {
+    queue_.attached_waiters_.fetch_add(1, std::memory_order_relaxed);
+    queue_.attached_mutex_.lock();
+    queue_.attached_waiters_.fetch_sub(1, std::memory_order_relaxed);
+  }
+  ~AttachedLock() { queue_.attached_mutex_.unlock(); }
+  AttachedLock(const AttachedLock&) = delete;
+  AttachedLock& operator=(const AttachedLock&) = delete;
+
+ private:
+  CompletionQueue& queue_;
+};
+
 CompletionQueue::CompletionQueue(int entries, std::shared_ptr<CompletionChannel> channel, std::shared_ptr<AsyncSink> async,
                                  void* owner, Features features)
     : channel_(std::move(channel)),
@@ -93,6 +108,10 @@ int CompletionQueue::Poll(int count, ibv_wc* out, uint64_t* stamps) {
 }
 
 bool CompletionQueue::DriveQueuePairs() {
+  if (attached_waiters_.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+    sched_yield();
+    return false;
+  }
   std::unique_lock lock(attached_mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return false;
   if (attached_.empty()) [[unlikely]] {
@@ -204,7 +223,7 @@ void CompletionQueue::RequestNotify(bool solicited_only) {
   }
   if (notify) channel_->Push(owner_);
   // The program is about to sleep: what it posted goes out now, and the network's thread looks after its connections.
-  std::lock_guard lock(attached_mutex_);
+  const AttachedLock lock(*this);
   if (attached_.size() <= kMostDrivenDirectly) {
     for (const Attached& attached : attached_) attached.queue_pair->FlushDeferred();
   } else {
@@ -356,7 +375,7 @@ void CompletionQueue::Retire() {
 }
 
 void CompletionQueue::Attach(std::shared_ptr<AnyQueuePair> qp, transport::WatchId watch, Errand* errand) {
-  std::lock_guard lock(attached_mutex_);
+  const AttachedLock lock(*this);
   network_.store(&qp->network(), std::memory_order_relaxed);
   const auto known = std::find_if(attached_.begin(), attached_.end(), [&](const Attached& one) { return one.queue_pair == qp; });
   if (known != attached_.end()) {
@@ -386,7 +405,7 @@ void CompletionQueue::Unlist(const Errand& errand) {
 
 void CompletionQueue::Detach(const AnyQueuePair* qp) {
   std::shared_ptr<AnyQueuePair> last;  // let go of after the lock
-  std::lock_guard lock(attached_mutex_);
+  const AttachedLock lock(*this);
   const auto known = std::find_if(attached_.begin(), attached_.end(), [&](const Attached& one) { return one.queue_pair.get() == qp; });
   if (known == attached_.end()) return;
   if (Errand* const errand = known->errand; errand != nullptr) {

@@ -88,6 +88,8 @@ class CompletionQueue : public std::enable_shared_from_this<CompletionQueue> {
   void OnModerationTimer();
   // Moves what the connections of its queue pairs have; whether the whole network is to be driven too.
   bool DriveQueuePairs();
+  // Waits for attached_mutex_ and holds it. No poll takes it meanwhile: a program that spins would have it again before the thread that waits is awake.
+  class AttachedLock;
   // With attached_mutex_ held.
   void MakeGroup();
   Errand* TakeErrands();
@@ -127,6 +129,7 @@ class CompletionQueue : public std::enable_shared_from_this<CompletionQueue> {
   // queue pairs' locks. It is held over system calls, so that a thread that has to wait for it sleeps: one of real-time priority that spun would
   // keep the holder off the processor for good.
   Mutex attached_mutex_;  // guards what follows
+  std::atomic<uint32_t> attached_waiters_{0};  // threads in the constructor of AttachedLock
   std::vector<Attached> attached_;
   // Has the watches of all of them once a program spun on more than a few.
   std::unique_ptr<transport::WatchGroup> group_;

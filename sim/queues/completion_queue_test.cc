@@ -149,6 +149,47 @@ TEST(CompletionQueueTest, WhoWaitsForAnotherThreadThatDrivesSleeps) {
   queue->Detach(busy.get());
 }
 
+// Remembers how often it had been driven when the program was about to sleep.
+class AwaitedQueuePair final : public IdleQueuePair {
+ public:
+  using IdleQueuePair::IdleQueuePair;
+  void DriveInline(bool) override {
+    if (drives.fetch_add(1) != 0) return;
+    while (!free.load()) std::this_thread::yield();
+  }
+  void FlushDeferred() override { drives_before_flush = drives.load(); }
+  std::atomic<int> drives{0};
+  std::atomic<bool> free{false};
+  int drives_before_flush = 0;
+};
+
+TEST(CompletionQueueTest, WhoWaitsForAnotherThreadThatDrivesIsNext) {
+  VirtualNetwork network(1);
+  const auto queue = std::make_shared<CompletionQueue>(4, nullptr, nullptr, nullptr);
+  const auto counting = std::make_shared<AwaitedQueuePair>(network);
+  queue->Attach(counting, 0);
+  std::atomic<bool> done{false};
+  std::thread driver([&] {
+    ibv_wc out;
+    while (!done.load()) queue->Poll(1, &out);
+  });
+  while (counting->drives.load() == 0) std::this_thread::yield();
+  std::atomic<pid_t> waiter{0};
+  std::thread waiting([&] {
+    waiter.store(gettid());
+    queue->RequestNotify(false);
+    done.store(true);
+  });
+  while (waiter.load() == 0) std::this_thread::yield();
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (StateOf(waiter.load()) != 'S' && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+  counting->free.store(true);
+  waiting.join();
+  driver.join();
+  EXPECT_EQ(counting->drives_before_flush, 1);
+  queue->Detach(counting.get());
+}
+
 TEST(CompletionQueueTest, ResizingLosesNothingWhileCompletionsComeAndGo) {
   constexpr uint64_t kCompletions = 200'000;
   constexpr int kSmallest = 64;
