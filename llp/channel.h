@@ -1,10 +1,12 @@
 #ifndef LLP_CHANNEL_H_
 #define LLP_CHANNEL_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "llp/stream.h"
@@ -116,6 +118,11 @@ class Channel {
   // help. The channel is of no use after it, nor after Abort(), which ends at once and tells the peer so.
   virtual void Close(const std::function<void(UlpduWriter&)>& last) = 0;
   virtual void Abort() = 0;
+  // A word that the peer can read when this process has ended, without having had the time to say anything: the stream's count of the peer's
+  // requests that were carried out belongs there (rdmap/delivery.h). Null: there is none.
+  virtual std::atomic<uint32_t>* CarriedOutHere() { return nullptr; }
+  // The peer's, a claim of its as an acknowledgement is. nullopt: there is none.
+  virtual std::optional<uint32_t> CarriedOutByPeer() { return std::nullopt; }
   // The process ends: what a kernel sees to when it closes a socket, for a wire that is not in one. The peer is to find the end behind
   // what was sent.
   virtual void OnExit() {}

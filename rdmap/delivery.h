@@ -1,6 +1,7 @@
 #ifndef RDMAP_DELIVERY_H_
 #define RDMAP_DELIVERY_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -68,6 +69,12 @@ struct DeliveryAccount {
   bool targeted = false;       // requests name a target
   uint32_t target = 0;         // ... that was named last; 0: none was
   bool target_selected = false;  // the host knows (Host::SelectTarget)
+  std::atomic<uint32_t>* shown = nullptr;  // where the peer finds `received` if this process ends before it can be told; null: nowhere
+
+  // Request `number` is carried out. Before anybody here can know: the process may end with what it hears.
+  void Show(uint32_t number) {
+    if (shown != nullptr) shown->store(number, std::memory_order_release);
+  }
 
   bool extended() const { return mode != Delivery::kPlain; }
   bool reliable() const { return mode == Delivery::kReliable; }

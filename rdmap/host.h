@@ -27,10 +27,12 @@ enum class AccessError : uint8_t {
   kMisaligned,  // an atomic's memory: not at a multiple of eight bytes
 };
 
-// A receive that a program posted.
+// A receive that a program posted. Its pieces have their lengths; where they lie is known as far as messages have needed it: memory that no
+// byte goes into is not looked at.
 struct ReceiveTarget {
-  std::span<const iovec> memory;  // stays valid until Received()
+  std::span<const iovec> memory;  // stays valid until Received(), and so do the addresses in it
   uint64_t length = 0;            // bytes of `memory`
+  uint64_t usable = 0;            // of these, from the start, may be placed into
 };
 
 // A Send message that arrived whole, or the immediate data behind a Write.
@@ -65,9 +67,12 @@ class Host {
   // All of a tagged buffer that is open to the peer's Writes or Reads and stays where it is (llp::UlpduSink::OpenBuffer); nullopt: not so.
   virtual std::optional<llp::TaggedBuffer> OpenBuffer(ddp::STag) { return std::nullopt; }
 
-  // The oldest posted receive that no message has taken; nullopt: none. A plain stream then ends with a Terminate; so does an
-  // extended one unless none was posted (ReceivesExhausted), which makes the peer wait.
-  virtual std::optional<ReceiveTarget> TakeReceive() = 0;
+  // The oldest posted receive that no message has taken, with at least `needed` usable bytes, or all of it if it is shorter; nullopt: none. A
+  // plain stream then ends with a Terminate; so does an extended one unless none was posted (ReceivesExhausted), which makes the peer wait.
+  virtual std::optional<ReceiveTarget> TakeReceive(uint64_t needed) = 0;
+  // So many bytes of the receive that was taken last, at most its length, are needed: how many are usable now. Fewer: its memory is not as the
+  // program said, and the stream ends as above.
+  virtual uint64_t ExtendReceive(uint64_t needed) { return needed; }
   virtual bool ReceivesExhausted() const { return false; }  // after TakeReceive() found none: none was posted
   // A Send message is complete in the receive taken for it. Invalidation was done by Invalidate().
   virtual void Received(const ReceivedSend& message) = 0;
@@ -89,6 +94,8 @@ class Host {
   virtual Result<uint64_t, AccessError> Atomic(ddp::STag, ddp::TaggedOffset, const AtomicOperation&) {
     return AccessError::kInvalidStag;
   }
+  // A Write of the peer was refused that would have been followed by Immediate Data: the receive that is posted for those fails. The stream ends.
+  virtual void WriteRefused() {}
   // The peer has no receive for `request`: it and everything started after it are to be given to the stream again (NextRequest) once
   // the host has called Stream::Resume(), `timer` later (the code of min_rnr_timer in ibv_modify_qp(3)).
   virtual void ReceiverNotReady(Request& request, uint8_t timer) {}

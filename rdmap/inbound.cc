@@ -56,7 +56,7 @@ bool Inbound::BeginWholeSend(ByteSpan head, llp::UlpduPlan* plan) {
   plan->header_length = ddp::UntaggedHeader::kLength;
   plan->payload = {};
   receive_ = {};
-  if (!TakeReceive(plan)) return dropped_;
+  if (!TakeReceive(payload_length_, plan)) return dropped_;
   receive_cursor_ = ddp::IovecCursor(receive_.memory);
   return PlaceSend(plan);
 }
@@ -113,9 +113,14 @@ bool Inbound::Scatter(llp::UlpduPlan* plan) {
 bool Inbound::Place(const ddp::TaggedHeader& header, Access access, llp::UlpduPlan* plan) {
   // "The STag and TO fields MUST NOT be checked for a zero-length Tagged DDP Message", RFC 5041 section 5.2.
   if (payload_length_ == 0) return true;
-  if (header.offset.value + payload_length_ < header.offset.value) return Fail(ddp::Error::kOffsetWrap);
+  const bool has_immediate = access == Access::kRemoteWrite && account_.reliable() && ControlByte::Parse(header.rsvd_ulp).immediate;
+  if (header.offset.value + payload_length_ < header.offset.value) {
+    if (has_immediate) host_.WriteRefused();
+    return Fail(ddp::Error::kOffsetWrap);
+  }
   const auto memory = host_.Resolve(header.stag, header.offset, payload_length_, access);
   if (!memory) {
+    if (has_immediate) host_.WriteRefused();
     if (account_.mode != Delivery::kUnreliable || access != Access::kRemoteWrite) return Fail(PlacementError(memory.error()));
     plan->discard = true;
     return true;
@@ -199,7 +204,7 @@ bool Inbound::BeginSend(const ddp::UntaggedHeader& header, llp::UlpduPlan* plan)
     receive_ = {};
     unplaced_send_ = false;
     has_immediate_ = account_.extended() && ControlByte::Parse(header.rsvd_ulp).immediate;
-    if (!swallow_rtr_ && !TakeReceive(plan)) return dropped_;
+    if (!swallow_rtr_ && !TakeReceive(payload_length_, plan)) return dropped_;
     receive_cursor_ = ddp::IovecCursor(receive_.memory);
   }
   word_ = header.rsvd_ulp_word;
@@ -212,6 +217,11 @@ bool Inbound::PlaceSend(llp::UlpduPlan* plan) {
     return true;
   }
   if (auto error = queues_[kSendQueue].CheckRoom(payload_length_, receive_.length)) return Fail(*error);
+  const uint64_t end = uint64_t{queues_[kSendQueue].offset()} + payload_length_;
+  if (end > receive_.usable) [[unlikely]] {
+    receive_.usable = host_.ExtendReceive(end);
+    if (end > receive_.usable) return Fail(ddp::Error::kNoBuffer);
+  }
   size_t pieces = 0;
   const size_t taken = receive_cursor_.Take(payload_length_, pieces_, &pieces);
   WEFT_CHECK(taken == payload_length_);  // a receive has at most kMaxPieces pieces, and the length it says
@@ -219,8 +229,8 @@ bool Inbound::PlaceSend(llp::UlpduPlan* plan) {
   return true;
 }
 
-bool Inbound::TakeReceive(llp::UlpduPlan* plan) {
-  auto receive = host_.TakeReceive();
+bool Inbound::TakeReceive(uint64_t needed, llp::UlpduPlan* plan) {
+  auto receive = host_.TakeReceive(needed);
   if (receive) {
     receive_ = *receive;
     return true;
@@ -244,7 +254,7 @@ bool Inbound::BeginImmediate(const ddp::UntaggedHeader& header, llp::UlpduPlan* 
   // "exactly 8 bytes", RFC 7306 section 6.3.
   if (payload_length_ != kImmediateLength || !last_) return Fail(Error::kUnspecifiedOperation);
   unplaced_send_ = false;
-  if (!TakeReceive(plan)) return dropped_;
+  if (!TakeReceive(/*needed=*/0, plan)) return dropped_;
   return BeginControl(header, small_, plan);
 }
 
@@ -304,7 +314,7 @@ bool Inbound::End() {
   }
   if (last_ && well) {
     if (info_->request && !IsRtr()) {
-      ++account_.received;
+      account_.Show(++account_.received);
       account_.wanted |= acknowledge_;
       behind_write_ = info_->handler == Handler::kWrite;
     }
@@ -355,6 +365,7 @@ bool Inbound::EndSend() {
     message.immediate = word_;
   }
   receive_ = {};
+  account_.Show(account_.received + 1);
   host_.Received(message);
   return true;
 }
@@ -363,6 +374,7 @@ bool Inbound::EndImmediate() {
   queues_[kSendQueue].Advance(payload_length_, last_);
   if (unplaced_send_) return true;
   receive_ = {};
+  account_.Show(account_.received + 1);
   host_.Received({.length = behind_write_ ? write_length_ : 0,
                   .solicited = info_->solicited,
                   .immediate = ByteReader(small_).U32(),

@@ -60,7 +60,7 @@ class Inbound {
   bool BeginImmediate(const ddp::UntaggedHeader& header, llp::UlpduPlan* plan);
   bool BeginDelivery(const ddp::UntaggedHeader& header, llp::UlpduPlan* plan);
   // A receive for the message that begins. False: the stream failed, or (reliable) the segment is dropped: `plan` says so.
-  bool TakeReceive(llp::UlpduPlan* plan);
+  bool TakeReceive(uint64_t needed, llp::UlpduPlan* plan);
   // The host knows whom the current segment is for. False: the stream failed, there is no such target.
   bool SelectTarget() { return !account_.targeted || account_.target_selected || SelectNewTarget(); }
   bool SelectNewTarget();

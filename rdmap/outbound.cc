@@ -320,7 +320,7 @@ void Outbound::StartRequest(Request& request) {
         request.sequence = ++sent_sequence_;
       }
       return StartTagged(Opcode::kWrite, request.remote_stag, request.remote_offset, request.local, request.length,
-                         request.volatile_local);
+                         request.volatile_local, request.has_immediate);
     case Opcode::kReadRequest:
       return StartReadRequest(
           {request.sink_stag, request.sink_offset, request.length, request.remote_stag, request.remote_offset});
@@ -388,9 +388,9 @@ bool Outbound::Asks() const {
 }
 
 void Outbound::StartTagged(Opcode opcode, ddp::STag stag, ddp::TaggedOffset offset, std::span<const iovec> payload,
-                           uint32_t length, bool volatile_payload) {
+                           uint32_t length, bool volatile_payload, bool immediate) {
   ddp::TaggedHeader header;
-  header.rsvd_ulp = ControlByteOf(opcode, false, Asks());
+  header.rsvd_ulp = ControlByteOf(opcode, immediate, Asks());
   header.stag = stag;
   header.offset = offset;
   segmenter_.Start(header, payload, length, volatile_payload);

@@ -72,7 +72,7 @@ class Outbound {
   void StartSend(const Request& request);
   bool Asks() const;  // for an acknowledgement of the message that is started
   void StartTagged(Opcode opcode, ddp::STag stag, ddp::TaggedOffset offset, std::span<const iovec> payload,
-                   uint32_t length, bool volatile_payload);
+                   uint32_t length, bool volatile_payload, bool immediate = false);
   void StartUntagged(Opcode opcode, uint32_t word, std::span<const iovec> payload, uint32_t length,
                      bool volatile_payload, bool immediate = false);
   void FinishMessage(const llp::UlpduWriter& out);

@@ -79,6 +79,7 @@ bool Stream::HasWorkBesideRequests() const { return state_->out.HasWorkBesideReq
 bool Stream::acknowledgement_wanted() const { return state_->account.reliable() && state_->account.wanted; }
 uint32_t Stream::unacknowledged() const { return state_->account.reliable() ? state_->account.owed() : 0; }
 void Stream::Acknowledge() { state_->out.Acknowledge(); }
+void Stream::ShowReceived(std::atomic<uint32_t>* word) { state_->account.shown = word; }
 void Stream::Greet() { state_->out.Greet(); }
 void Stream::SetReceiverTimer(uint8_t timer) { state_->account.timer = timer; }
 void Stream::Resume() { state_->out.Resume(); }

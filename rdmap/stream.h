@@ -1,6 +1,7 @@
 #ifndef RDMAP_STREAM_H_
 #define RDMAP_STREAM_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -69,6 +70,8 @@ class Stream final : public llp::UlpduSink {
   uint32_t unacknowledged() const;
   bool acknowledgement_wanted() const;  // the peer waits for one of them (Request::acknowledge)
   void Acknowledge();
+  // Reliable streams, once, at the start: received() is kept there as well (llp::Channel::CarriedOutHere). May be null.
+  void ShowReceived(std::atomic<uint32_t>* word);
   // Reliable streams, initiator, once, at the start: sends an acknowledgement of nothing. Until it hears from the initiator a responder
   // may not send (RFC 5044 section 7.1.3), and revision 1 of MPA has no RTR message.
   void Greet();

@@ -32,7 +32,7 @@ class CheapHost final : public Host {
   Result<uint8_t*, AccessError> Resolve(ddp::STag, ddp::TaggedOffset offset, uint32_t, Access) override {
     return memory_.data() + (offset.value & 1023);
   }
-  std::optional<ReceiveTarget> TakeReceive() override { return ReceiveTarget{{&piece_, 1}, kLength}; }
+  std::optional<ReceiveTarget> TakeReceive(uint64_t) override { return ReceiveTarget{{&piece_, 1}, kLength, kLength}; }
   void Received(const ReceivedSend& message) override { benchmark::DoNotOptimize(message); }
   std::optional<AccessError> Invalidate(ddp::STag) override { return std::nullopt; }
   Request* NextRequest() override { return waiting_ == 0 ? nullptr : &ring_[next_ % ring_.size()]; }

@@ -190,6 +190,21 @@ TEST_F(StreamTest, CopiesInlinePayloadAtOnce) {
   EXPECT_EQ(Bytes(segment.begin() + 18, segment.end()), (Bytes{1, 2, 3}));
 }
 
+TEST_F(StreamTest, AMessageAsksForTheMemoryThatItsBytesGoInto) {
+  host_.good_pieces = 2;
+  host_.PostReceive({4, 4, 4});
+  ASSERT_TRUE(Receive(Untagged(Opcode::kSend, 1, 0, Pattern(3), false)));
+  ASSERT_TRUE(Receive(Untagged(Opcode::kSend, 1, 3, Bytes(5, 9))));
+  ASSERT_EQ(host_.arrivals.size(), 1u);
+  EXPECT_EQ(host_.arrivals[0].bytes.size(), 8u);
+  EXPECT_EQ(host_.arrivals[0].bytes[7], 9);
+  host_.PostReceive({4, 4, 4});
+  ASSERT_TRUE(Receive(Untagged(Opcode::kSend, 2, 0, Pattern(8), false)));
+  EXPECT_FALSE(Receive(Untagged(Opcode::kSend, 2, 8, Pattern(1))));
+  EXPECT_EQ(stream_.state(), StreamState::kTerminating);
+  EXPECT_EQ(host_.arrivals.size(), 1u);
+}
+
 TEST_F(StreamTest, IsIdleOnlyWhenNothingIsHalfDone) {
   EXPECT_TRUE(stream_.idle());
   host_.PostReceive({100});

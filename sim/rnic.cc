@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <optional>
@@ -21,6 +22,7 @@
 namespace weft::sim {
 namespace {
 
+constexpr std::chrono::milliseconds kExitLimit{200};  // for all queue pairs that other threads are at when the process ends
 constexpr size_t kMostGone = 10000;  // queue pairs that are kept in mind for the summary
 
 std::atomic<QueuePairResolver> g_resolver{nullptr};
@@ -82,7 +84,8 @@ void Rnic::ServeProcess() {
 }
 
 void Rnic::OnExit() {
-  for (const auto& qp : QueuePairs()) qp->OnExit();
+  const auto until = std::chrono::steady_clock::now() + kExitLimit;
+  for (const auto& qp : QueuePairs()) qp->OnExit(until);
 }
 
 Rnic::~Rnic() = default;

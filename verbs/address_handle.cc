@@ -157,5 +157,5 @@ WEFT_VERBS_API ibv_ah* ibv_create_ah_from_wc(ibv_pd* pd, ibv_wc* wc, ibv_grh* gr
 
 // There is no link layer of ours to address: the kernel's IP finds the next hop.
 WEFT_VERBS_API int ibv_resolve_eth_l2_from_gid(ibv_context*, ibv_ah_attr*, uint8_t[ETHERNET_LL_SIZE], uint16_t*) {
-  return EOPNOTSUPP;
+  return weft::verbs::Report(EOPNOTSUPP);
 }

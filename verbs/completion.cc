@@ -86,7 +86,7 @@ void FillCompletionOperations(verbs_context* vctx) {
   vctx->context.ops.poll_cq = PollCq;
   vctx->context.ops.req_notify_cq = RequestNotify;
   vctx->create_cq_ex = CreateCqEx;
-  vctx->modify_cq = ModifyCq;
+  vctx->modify_cq = Reported<ModifyCq>;
 }
 
 }  // namespace weft::verbs
@@ -95,6 +95,7 @@ using weft::verbs::Channel;
 using weft::verbs::Cq;
 using weft::verbs::Fail;
 using weft::verbs::FromPublic;
+using weft::verbs::Report;
 
 WEFT_VERBS_API ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
   if (const int error = weft::verbs::Fault(weft::faults::Call::kCreateCompChannel, context)) return Fail<ibv_comp_channel>(error);
@@ -112,7 +113,7 @@ WEFT_VERBS_API int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
   pthread_mutex_lock(&context->mutex);
   const bool busy = channel->refcnt != 0;
   pthread_mutex_unlock(&context->mutex);
-  if (busy) return EBUSY;
+  if (busy) return Report(EBUSY);
   delete FromPublic(channel);
   return 0;
 }
@@ -126,15 +127,15 @@ WEFT_VERBS_API ibv_cq* ibv_create_cq(ibv_context* context, int entries, void* cq
 }
 
 WEFT_VERBS_API int ibv_resize_cq(ibv_cq* cq, int entries) {
-  if (const int error = weft::verbs::Fault(weft::faults::Call::kResizeCq, cq->context)) return error;
+  if (const int error = weft::verbs::Fault(weft::faults::Call::kResizeCq, cq->context)) return Report(error);
   const int error = FromPublic(cq)->queue->Resize(entries);
   if (error == 0) cq->cqe = FromPublic(cq)->queue->capacity();
-  return error;
+  return Report(error);
 }
 
 WEFT_VERBS_API int ibv_destroy_cq(ibv_cq* public_cq) {
   Cq* cq = FromPublic(public_cq);
-  if (cq->queue->users.load() != 0) return EBUSY;
+  if (cq->queue->users.load() != 0) return Report(EBUSY);
   cq->queue->Retire();
   if (cq->channel != nullptr) {
     FromPublic(cq->channel)->queue->Remove([public_cq](void* owner) { return owner == public_cq; });

@@ -18,7 +18,7 @@ int Advance(Cq* cq, int taken) {
 uint64_t* StampOf(Cq* cq) { return cq->read_completion_ts != nullptr ? &cq->polled_stamp : nullptr; }
 
 int StartPoll(ibv_cq_ex* public_cq, ibv_poll_cq_attr* attributes) {
-  if (attributes != nullptr && attributes->comp_mask != 0) return EINVAL;
+  if (attributes != nullptr && attributes->comp_mask != 0) return Report(EINVAL);
   Cq* cq = FromPublic(public_cq);
   if (!cq->single_threaded) cq->polling.lock();
   const int error = Advance(cq, cq->queue->Poll(1, &cq->polled, StampOf(cq)));

@@ -16,6 +16,7 @@ namespace {
 using testing::BringUp;
 using testing::Datagrams;
 using testing::kGrh;
+using testing::StateOf;
 using testing::kNothing;
 using testing::kQkey;
 using testing::Modify;
@@ -107,12 +108,43 @@ TEST_F(Datagrams, InlineDataMayChangeAtOnce) {
   EXPECT_EQ(memcmp(memory_.data() + kGrh, "inline", 6), 0);
 }
 
-TEST_F(Datagrams, OfTheLargestSizeArriveAndLargerOnesAreRefused) {
+// Those that are too long are not sent, and that is no error (IBTA volume 1, C10-93.1.1).
+TEST_F(Datagrams, OfTheLargestSizeArriveAndLargerOnesAreNotSent) {
   ASSERT_EQ(Receive(second_, 0, kGrh + 4096), 0);
   ASSERT_EQ(Send(first_, second_, std::string(4096, 'm')), 0);
   ExpectSent();
   EXPECT_EQ(Next().byte_len, kGrh + 4096);
-  EXPECT_EQ(Send(first_, second_, std::string(4097, 'm')), EINVAL);
+  ASSERT_EQ(Receive(second_, 0, 3 * 4096), 0);
+  ASSERT_EQ(Send(first_, second_, std::string(4097, 'm')), 0);
+  ExpectSent();
+  EXPECT_EQ(StateOf(first_), IBV_QPS_RTS);
+  ExpectOnlyMarker();
+}
+
+TEST_F(Datagrams, BetweenThoseThatAreTooLongAreSent) {
+  for (int i = 0; i < 2; ++i) ASSERT_EQ(Receive(second_, static_cast<uint32_t>(i) * 100, 100), 0);
+  uint8_t* const at = memory_.data() + 8192;
+  ibv_sge sges[5];
+  ibv_send_wr requests[5];
+  for (uint32_t i = 0; i < 5; ++i) {
+    sges[i] = {reinterpret_cast<uint64_t>(at), i % 2 == 0 ? 5000u : i, mr_->lkey};
+    requests[i] = To(second_, &sges[i]);
+    requests[i].next = i == 4 ? nullptr : &requests[i + 1];
+  }
+  ASSERT_EQ(Post(first_, requests[0]), 0);
+  for (int i = 0; i < 5; ++i) ExpectSent();
+  EXPECT_EQ(Next().byte_len, kGrh + 1);
+  EXPECT_EQ(Next().byte_len, kGrh + 3);
+}
+
+TEST_F(Datagrams, GoByTheLow24BitsOfTheNumber) {
+  ASSERT_EQ(Receive(second_, 0, 100), 0);
+  ibv_sge sge{reinterpret_cast<uint64_t>(memory_.data() + 8192), 8, mr_->lkey};
+  ibv_send_wr wr = To(second_, &sge);
+  wr.wr.ud.remote_qpn |= 0xba000000;
+  ASSERT_EQ(Post(first_, wr), 0);
+  ExpectSent();
+  EXPECT_EQ(Next().byte_len, kGrh + 8);
 }
 
 TEST_F(Datagrams, ManyInOneListArriveInOrder) {

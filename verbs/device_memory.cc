@@ -52,8 +52,8 @@ ibv_dm* AllocDm(ibv_context* context, ibv_alloc_dm_attr* attributes) {
   std::memset(bytes, 0, length);  // another user's data are nobody's business
   auto* dm = new Dm{};
   dm->context = context;
-  dm->memcpy_to_dm = CopyTo;
-  dm->memcpy_from_dm = CopyFrom;
+  dm->memcpy_to_dm = Reported<CopyTo>;
+  dm->memcpy_from_dm = Reported<CopyFrom>;
   dm->comp_mask = IBV_DM_MASK_HANDLE;
   dm->handle = FromPublic(context)->next_handle.fetch_add(1);
   dm->bytes = static_cast<uint8_t*>(bytes);
@@ -85,7 +85,7 @@ ibv_mr* RegDmMr(ibv_pd* pd, ibv_dm* public_dm, uint64_t offset, size_t length, u
 
 void FillDeviceMemoryOperations(verbs_context* vctx) {
   vctx->alloc_dm = AllocDm;
-  vctx->free_dm = FreeDm;
+  vctx->free_dm = Reported<FreeDm>;
   vctx->reg_dm_mr = RegDmMr;
 }
 

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "verbs/testing/connected_pair.h"
@@ -299,6 +300,83 @@ TEST_F(SelfConnected, TheSinkOfAReadNeedsOnlyLocalWriteAndMayBeInPieces) {
   EXPECT_EQ(a.memory[0], 100);
   EXPECT_EQ(a.memory[500], 101);
   EXPECT_EQ(a.memory[698], static_cast<uint8_t>(299));
+}
+
+TEST_F(SelfConnected, TheReceiveOfAWriteThatIsRefusedFailsWithIt) {
+  for (const bool is_posted : {true, false}) {
+    End a(context_), b(context_);
+    ASSERT_NO_FATAL_FAILURE(Connect(a, b));
+    if (is_posted) {
+      ASSERT_EQ(b.Receive(0, 8, 3), 0);
+      ASSERT_EQ(b.Receive(8, 8, 4), 0);
+    }
+    ibv_sge source = a.Element(0, 64);
+    ibv_send_wr write = a.Request(IBV_WR_RDMA_WRITE_WITH_IMM, &source, 1, &b);
+    write.wr.rdma.rkey ^= 0x100;
+    ASSERT_EQ(a.Post(write), 0);
+    EXPECT_EQ(WaitForCompletion(a.cq).status, IBV_WC_REM_ACCESS_ERR);
+    if (!is_posted) continue;
+    ibv_wc wc = WaitForCompletion(b.cq);
+    EXPECT_EQ(wc.wr_id, 3u);
+    EXPECT_EQ(wc.status, IBV_WC_LOC_ACCESS_ERR);
+    wc = WaitForCompletion(b.cq);
+    EXPECT_EQ(wc.wr_id, 4u);
+    EXPECT_EQ(wc.status, IBV_WC_WR_FLUSH_ERR);
+  }
+}
+
+// Adapters look at an element when they write into it (IBTA volume 1 section 10.7.3.2), and so do rxe and siw.
+TEST_F(SelfConnected, MemoryThatNoByteGoesIntoIsNotLookedAt) {
+  for (const ibv_qp_type type : {IBV_QPT_RC, IBV_QPT_UC}) {
+    End a(context_, type), b(context_, type);
+    if (type == IBV_QPT_RC) {
+      ASSERT_NO_FATAL_FAILURE(Connect(a, b));
+    } else {
+      for (auto [end, peer] : {std::pair(&a, &b), std::pair(&b, &a)}) {
+        ASSERT_EQ(end->ToRtr(*peer, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN), 0);
+        ASSERT_EQ(end->ToRts(0, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
+      }
+    }
+    ibv_sge nowhere = {0, 1024, 0};
+    ibv_sge partly[] = {{reinterpret_cast<uintptr_t>(b.memory.data()), 8, b.mr->lkey},
+                        {reinterpret_cast<uintptr_t>(b.memory.data()) + b.memory.size() - 8, 1024, b.mr->lkey},
+                        nowhere};
+    ibv_sge source = a.Element(0, 16);
+    const auto expect = [&](ibv_sge* elements, int count, const ibv_send_wr& request, const char* what) {
+      ibv_recv_wr receive = {}, *bad = nullptr;
+      receive.sg_list = elements;
+      receive.num_sge = count;
+      ASSERT_EQ(ibv_post_recv(b.qp, &receive, &bad), 0);
+      ASSERT_EQ(a.Post(request), 0);
+      EXPECT_EQ(WaitForCompletion(b.cq).status, IBV_WC_SUCCESS) << what;
+      EXPECT_EQ(WaitForCompletion(a.cq).status, IBV_WC_SUCCESS) << what;
+    };
+    expect(&nowhere, 1, a.Request(IBV_WR_SEND, nullptr, 0), "an empty Send");
+    expect(&nowhere, 1, a.Request(IBV_WR_SEND_WITH_IMM, nullptr, 0), "an empty Send with immediate data");
+    expect(&nowhere, 1, a.Request(IBV_WR_RDMA_WRITE_WITH_IMM, nullptr, 0), "an empty Write with immediate data, no rkey");
+    expect(&nowhere, 1, a.Request(IBV_WR_RDMA_WRITE_WITH_IMM, &source, 1, &b, 100), "a Write with immediate data");
+    std::memset(a.memory.data(), 7, 16);
+    expect(partly, 3, a.Request(IBV_WR_SEND, &source, 1), "a Send that ends where the second element's region does");
+    EXPECT_EQ(b.memory[7], 7);
+    EXPECT_EQ(b.memory[b.memory.size() - 1], 7);
+  }
+}
+
+TEST_F(SelfConnected, MemoryThatBytesGoIntoIs) {
+  for (const uint32_t length : {9u, 17u}) {  // of what the second element's region has, and of the third
+    End a(context_), b(context_);
+    ASSERT_NO_FATAL_FAILURE(Connect(a, b));
+    ibv_sge partly[] = {{reinterpret_cast<uintptr_t>(b.memory.data()), 8, b.mr->lkey},
+                        {reinterpret_cast<uintptr_t>(b.memory.data()), 8, length == 9 ? 0 : b.mr->lkey},
+                        {0, 1024, 0}};
+    ibv_recv_wr receive = {}, *bad = nullptr;
+    receive.sg_list = partly;
+    receive.num_sge = 3;
+    ASSERT_EQ(ibv_post_recv(b.qp, &receive, &bad), 0);
+    ASSERT_EQ(a.Send(0, length), 0);
+    EXPECT_EQ(WaitForCompletion(b.cq).status, IBV_WC_LOC_PROT_ERR) << length;
+    EXPECT_EQ(WaitForCompletion(a.cq).status, IBV_WC_REM_OP_ERR) << length;
+  }
 }
 
 TEST_F(SelfConnected, TheRequestToBlameIsTheOneThatFailed) {

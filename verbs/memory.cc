@@ -72,7 +72,7 @@ int AdviseMr(ibv_pd* pd, ibv_advise_mr_advice advice, uint32_t flags, ibv_sge* l
 
 void FillMemoryOperations(verbs_context* vctx) {
   vctx->alloc_null_mr = AllocNullMr;
-  vctx->advise_mr = AdviseMr;
+  vctx->advise_mr = Reported<AdviseMr>;
 }
 
 }  // namespace weft::verbs
@@ -82,6 +82,7 @@ using weft::verbs::Fail;
 using weft::verbs::FromPublic;
 using weft::verbs::Mr;
 using weft::verbs::Pd;
+using weft::verbs::Report;
 
 WEFT_VERBS_API ibv_pd* ibv_alloc_pd(ibv_context* public_context) {
   Context* context = FromPublic(public_context);
@@ -96,7 +97,7 @@ WEFT_VERBS_API ibv_pd* ibv_alloc_pd(ibv_context* public_context) {
 
 WEFT_VERBS_API int ibv_dealloc_pd(ibv_pd* public_pd) {
   Pd* pd = FromPublic(public_pd);
-  if (pd->domain->users.load() != 0) return EBUSY;
+  if (pd->domain->users.load() != 0) return Report(EBUSY);
   if (pd->base != nullptr) pd->base->domain->users.fetch_sub(1);
   if (pd->td != nullptr) pd->td->users.fetch_sub(1);
   FromPublic(pd->context->device)->pds.Return();
@@ -122,7 +123,7 @@ WEFT_VERBS_API ibv_mr* ibv_reg_dmabuf_mr(ibv_pd*, uint64_t, size_t, uint64_t, in
 
 WEFT_VERBS_API int ibv_dereg_mr(ibv_mr* public_mr) {
   Mr* mr = FromPublic(public_mr);
-  if (FromPublic(mr->context)->rnic->DeregisterMemory(weft::ddp::STag(mr->lkey)) == EBUSY) return EBUSY;  // windows are bound to it
+  if (FromPublic(mr->context)->rnic->DeregisterMemory(weft::ddp::STag(mr->lkey)) == EBUSY) return Report(EBUSY);  // windows are bound to it
   FromPublic(mr->pd)->domain->users.fetch_sub(1);
   if (mr->dm != nullptr) mr->dm->regions.fetch_sub(1);
   delete mr;

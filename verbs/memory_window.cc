@@ -52,7 +52,7 @@ int BindMw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) {
 void FillMemoryWindowOperations(verbs_context* vctx) {
   vctx->context.ops.alloc_mw = AllocMw;
   vctx->context.ops.dealloc_mw = DeallocMw;
-  vctx->context.ops.bind_mw = BindMw;
+  vctx->context.ops.bind_mw = Reported<BindMw>;
 }
 
 }  // namespace weft::verbs

@@ -32,13 +32,13 @@ int Find(ibv_qp* public_qp, const ibv_gid* gid, sim::DatagramQueuePair** qp, Gro
 WEFT_VERBS_API int ibv_attach_mcast(ibv_qp* public_qp, const ibv_gid* gid, uint16_t /*lid*/) {
   weft::sim::DatagramQueuePair* qp;
   weft::verbs::Group group;
-  if (int error = weft::verbs::Find(public_qp, gid, &qp, &group)) return error;
-  return qp->AttachGroup(group.address, group.interface);
+  if (int error = weft::verbs::Find(public_qp, gid, &qp, &group)) return weft::verbs::Report(error);
+  return weft::verbs::Report(qp->AttachGroup(group.address, group.interface));
 }
 
 WEFT_VERBS_API int ibv_detach_mcast(ibv_qp* public_qp, const ibv_gid* gid, uint16_t /*lid*/) {
   weft::sim::DatagramQueuePair* qp;
   weft::verbs::Group group;
-  if (int error = weft::verbs::Find(public_qp, gid, &qp, &group)) return error;
-  return qp->DetachGroup(group.address, group.interface);
+  if (int error = weft::verbs::Find(public_qp, gid, &qp, &group)) return weft::verbs::Report(error);
+  return weft::verbs::Report(qp->DetachGroup(group.address, group.interface));
 }

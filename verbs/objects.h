@@ -4,6 +4,7 @@
 #include <infiniband/verbs.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -208,6 +209,23 @@ inline int Fault(faults::Call call, const ibv_context* context) {
 inline int Fault(faults::Call call, const ibv_qp* qp, std::optional<int> opcode = std::nullopt) {
   return faults::Enabled() ? faults::FailureOf(call, qp->context->device->name, qp->qp_num, opcode) : 0;
 }
+
+// The result of a verb that reports by an errno value: 0, or `error`, which errno holds as well (ibv_post_send(3): "0 on success, or the value
+// of errno on failure"). Every such verb passes it on its way out; what says only that a queue is empty (ibv_start_poll) does not.
+inline int Report(int error) {
+  if (error != 0) [[unlikely]] errno = error;
+  return error;
+}
+
+// The same for an entry of an operation table: Reported<ModifyCq> is a function that does what ModifyCq does.
+template <auto kVerb>
+struct ReportedVerb;
+template <typename... Arguments, int (*kVerb)(Arguments...)>
+struct ReportedVerb<kVerb> {
+  static int Call(Arguments... arguments) { return Report(kVerb(arguments...)); }
+};
+template <auto kVerb>
+inline constexpr auto Reported = &ReportedVerb<kVerb>::Call;
 
 // errno = error, and a null pointer.
 template <typename T>

@@ -13,7 +13,10 @@ void* NoObject() {
   errno = ENOSYS;
   return nullptr;
 }
-int NoFunction() { return ENOSYS; }
+int NoFunction() {
+  errno = ENOSYS;
+  return ENOSYS;
+}
 
 }  // namespace
 

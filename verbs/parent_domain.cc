@@ -45,7 +45,7 @@ ibv_pd* AllocParentDomain(ibv_context* public_context, ibv_parent_domain_init_at
 
 void FillParentDomainOperations(verbs_context* vctx) {
   vctx->alloc_td = AllocTd;
-  vctx->dealloc_td = DeallocTd;
+  vctx->dealloc_td = Reported<DeallocTd>;
   vctx->alloc_parent_domain = AllocParentDomain;
 }
 

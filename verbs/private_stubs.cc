@@ -9,7 +9,7 @@
 // private structures and are not looked at.
 
 #define WEFT_NO_KERNEL_COMMAND(name) \
-  WEFT_VERBS_API int name(void) { return EOPNOTSUPP; }
+  WEFT_VERBS_API int name(void) { return weft::verbs::Report(EOPNOTSUPP); }
 
 WEFT_NO_KERNEL_COMMAND(ibv_cmd_advise_mr)
 WEFT_NO_KERNEL_COMMAND(ibv_cmd_alloc_dm)
@@ -73,7 +73,7 @@ WEFT_NO_KERNEL_COMMAND(ibv_cmd_resize_cq)
 
 #undef WEFT_NO_KERNEL_COMMAND
 
-WEFT_VERBS_API int execute_ioctl(ibv_context*, void*) { return EOPNOTSUPP; }
+WEFT_VERBS_API int execute_ioctl(ibv_context*, void*) { return weft::verbs::Report(EOPNOTSUPP); }
 WEFT_VERBS_API unsigned int __ioctl_final_num_attrs(unsigned int count, void*) { return count; }
 
 // Providers announce themselves from constructors. They are ignored: our devices have their provider built in.

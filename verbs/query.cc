@@ -108,11 +108,11 @@ int FindGid(ibv_context* context, uint32_t port, uint32_t index, ibv_gid_entry* 
 }  // namespace
 
 void FillDeviceOperations(verbs_context* vctx) {
-  vctx->query_device_ex = QueryDeviceEx;
-  vctx->query_port = QueryPort;
-  vctx->query_rt_values = QueryRtValues;
+  vctx->query_device_ex = Reported<QueryDeviceEx>;
+  vctx->query_port = Reported<QueryPort>;
+  vctx->query_rt_values = Reported<QueryRtValues>;
   vctx->context.ops._compat_query_device = QueryDevice;
-  vctx->context.ops._compat_query_port = CompatQueryPort;
+  vctx->context.ops._compat_query_port = Reported<CompatQueryPort>;
 }
 
 }  // namespace weft::verbs
@@ -122,7 +122,7 @@ WEFT_VERBS_API int ibv_query_device(ibv_context* context, ibv_device_attr* attri
 }
 
 WEFT_VERBS_API int ibv_query_port(ibv_context* context, uint8_t port, _compat_ibv_port_attr* attributes) {
-  return weft::verbs::CompatQueryPort(context, port, attributes);
+  return weft::verbs::Report(weft::verbs::CompatQueryPort(context, port, attributes));
 }
 
 WEFT_VERBS_API int ibv_query_gid(ibv_context* context, uint8_t port, int index, ibv_gid* gid) {
@@ -138,9 +138,9 @@ WEFT_VERBS_API int ibv_query_gid(ibv_context* context, uint8_t port, int index, 
 
 WEFT_VERBS_API int _ibv_query_gid_ex(ibv_context* context, uint32_t port, uint32_t index, ibv_gid_entry* entry,
                                      uint32_t flags, size_t entry_size) {
-  if (flags != 0 || entry_size < sizeof(ibv_gid_entry)) return EOPNOTSUPP;
+  if (flags != 0 || entry_size < sizeof(ibv_gid_entry)) return weft::verbs::Report(EOPNOTSUPP);
   memset(entry, 0, entry_size);
-  return weft::verbs::FindGid(context, port, index, entry);
+  return weft::verbs::Report(weft::verbs::FindGid(context, port, index, entry));
 }
 
 WEFT_VERBS_API ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* entries, size_t max_entries,

@@ -247,8 +247,8 @@ void ReleaseEngine(Qp& qp) {
 }  // namespace
 
 void FillQueuePairOperations(verbs_context* vctx) {
-  vctx->context.ops.post_send = PostSend;
-  vctx->context.ops.post_recv = PostReceive;
+  vctx->context.ops.post_send = Reported<PostSend>;
+  vctx->context.ops.post_recv = Reported<PostReceive>;
   vctx->create_qp_ex = CreateQpEx;
   vctx->open_qp = OpenQp;
 }
@@ -257,6 +257,7 @@ void FillQueuePairOperations(verbs_context* vctx) {
 
 using weft::verbs::FromPublic;
 using weft::verbs::Qp;
+using weft::verbs::Report;
 
 WEFT_VERBS_API ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* attributes) {
   ibv_qp_init_attr_ex extended = {};
@@ -278,10 +279,10 @@ WEFT_VERBS_API ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
 }
 
 WEFT_VERBS_API int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) {
-  if (const int error = weft::verbs::Fault(weft::faults::Call::kModifyQp, qp)) return error;
+  if (const int error = weft::verbs::Fault(weft::faults::Call::kModifyQp, qp)) return Report(error);
   const int error = FromPublic(qp)->engine->Modify(*attributes, mask);
   if (error == 0 && (mask & IBV_QP_STATE)) qp->state = attributes->qp_state;
-  return error;
+  return Report(error);
 }
 
 WEFT_VERBS_API int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask, ibv_qp_init_attr* init) {
@@ -299,7 +300,7 @@ WEFT_VERBS_API int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask, i
 WEFT_VERBS_API int ibv_destroy_qp(ibv_qp* public_qp) {
   Qp* qp = FromPublic(public_qp);
   if (const auto* datagrams = dynamic_cast<const weft::sim::DatagramQueuePair*>(qp->engine)) {
-    if (datagrams->attached()) return EBUSY;
+    if (datagrams->attached()) return Report(EBUSY);
   }
   if (qp->xrcd == nullptr) weft::verbs::QueuePairNumbers::Process().Remove(public_qp);
   weft::verbs::ReleaseEngine(*qp);
@@ -319,16 +320,16 @@ WEFT_VERBS_API int ibv_destroy_qp(ibv_qp* public_qp) {
 // Connected queue pairs have options (infiniband/weft.h).
 WEFT_VERBS_API int ibv_query_ece(ibv_qp* qp, ibv_ece* ece) {
   const auto* engine = dynamic_cast<const weft::sim::QueuePair*>(FromPublic(qp)->engine);
-  if (engine == nullptr) return EOPNOTSUPP;
+  if (engine == nullptr) return Report(EOPNOTSUPP);
   *ece = {.vendor_id = WEFT_ECE_VENDOR_ID, .options = engine->ConnectionOptions(), .comp_mask = 0};
   return 0;
 }
 
 WEFT_VERBS_API int ibv_set_ece(ibv_qp* qp, ibv_ece* ece) {
   auto* engine = dynamic_cast<weft::sim::QueuePair*>(FromPublic(qp)->engine);
-  if (engine == nullptr) return EOPNOTSUPP;
-  if (ece->vendor_id != WEFT_ECE_VENDOR_ID || ece->comp_mask != 0) return EINVAL;
-  return engine->SetConnectionOptions(&ece->options);
+  if (engine == nullptr) return Report(EOPNOTSUPP);
+  if (ece->vendor_id != WEFT_ECE_VENDOR_ID || ece->comp_mask != 0) return Report(EINVAL);
+  return Report(engine->SetConnectionOptions(&ece->options));
 }
 
 // Data arrives over a byte stream and is placed by a processor that copies upward, but nothing promises that.

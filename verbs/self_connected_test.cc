@@ -68,6 +68,74 @@ TEST_F(SelfConnected, AgainAfterReset) {
   }
 }
 
+// What a queue pair that opens a connection sends, as sim/cm/ports/wish.h draws it, with packet sequence numbers 0.
+std::vector<uint8_t> RequestFor(uint32_t to, uint32_t from) {
+  std::vector<uint8_t> bytes = {'W', 'e', 'f', 't', 'Q', 'P', 'C', 'N'};
+  for (const uint32_t word : {to, from, uint32_t{1} << 24, uint32_t{0}}) {
+    for (int shift = 24; shift >= 0; shift -= 8) bytes.push_back(static_cast<uint8_t>(word >> shift));
+  }
+  return bytes;
+}
+
+// Numbers come back. A request of an earlier queue pair can reach a later one, which takes it for its peer's.
+TEST_F(SelfConnected, ARequestThatItsQueuePairGaveUpIsNotThePeers) {
+  for (const bool b_is_first : {true, false}) {
+    auto one = std::make_unique<End>(context_), two = std::make_unique<End>(context_);
+    End& a = b_is_first ? *two : *one;
+    End& b = b_is_first ? *one : *two;
+    ASSERT_EQ(b.ToRtr(a), 0);
+    sim::CmApi* cm = weft_private_cm_api(sim::CmApi::kVersion);
+    const auto events = std::make_shared<testing::ConnectionEvents>();
+    const auto endpoint = cm->CreateEndpoint();
+    endpoint->SetObserver(events);
+    auto earlier = std::make_unique<End>(context_);
+    const auto local = transport::SocketAddress::Parse("127.0.0.1", 0);
+    auto remote = *local;
+    remote.set_port(static_cast<uint16_t>(b.qp->qp_num >> 8));
+    sim::ConnectParameters parameters;
+    parameters.private_data = RequestFor(b.qp->qp_num, a.qp->qp_num);
+    ASSERT_EQ(endpoint->Connect(*local, remote, earlier->qp, parameters), 0);
+    sim::CmEvent event;
+    ASSERT_TRUE(events->WaitFor(sim::CmEvent::Kind::kEstablished, &event));
+    ASSERT_EQ(b.ToRts(), 0);
+    endpoint->SetObserver(nullptr);
+    endpoint->Close();
+    earlier.reset();
+    ASSERT_EQ(b.Send(0, 8, 5), 0);
+    ASSERT_EQ(a.Receive(64, 8), 0);
+    ASSERT_EQ(a.ToRtr(b), 0);
+    ASSERT_EQ(a.ToRts(), 0);
+    EXPECT_EQ(WaitForCompletion(a.cq).status, IBV_WC_SUCCESS);
+    EXPECT_EQ(WaitForCompletion(b.cq).status, IBV_WC_SUCCESS);
+    ExpectMessage(a, b);
+    ExpectMessage(b, a);
+  }
+}
+
+// With timeout 0 an adapter would try for ever; programs end whose peers ended before them.
+TEST_F(SelfConnected, APeerThatEndedBeforeItsConnectionWasOfUseIsGone) {
+  End a(context_);
+  auto b = std::make_unique<End>(context_);
+  ASSERT_EQ(a.ToRtr(*b), 0);
+  ASSERT_EQ(b->ToRtr(a), 0);
+  ibv_qp_attr to = {};
+  to.qp_state = IBV_QPS_RTS;
+  to.retry_cnt = to.rnr_retry = 7;
+  to.max_rd_atomic = 0;
+  ASSERT_EQ(ibv_modify_qp(a.qp, &to, kToRts), 0);
+  ASSERT_EQ(ibv_modify_qp(b->qp, &to, kToRts), 0);
+  // Connected, once a message that nobody acknowledged is under way; and nothing was carried out.
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  ibv_qp_attr now = {};
+  ibv_qp_init_attr unused = {};
+  do {
+    ASSERT_EQ(ibv_query_qp(b->qp, &now, IBV_QP_STATE, &unused), 0);
+  } while (now.max_rd_atomic == 0 && std::chrono::steady_clock::now() < until);
+  b.reset();
+  ASSERT_EQ(a.Send(0, 8, 5), 0);
+  EXPECT_EQ(WaitForCompletion(a.cq).status, IBV_WC_RETRY_EXC_ERR);
+}
+
 TEST_F(SelfConnected, IllegalTransitionsLeaveTheQueuePairAsItWas) {
   End a(context_), b(context_);
   for (int bit : {IBV_QP_AV, IBV_QP_PATH_MTU, IBV_QP_DEST_QPN, IBV_QP_RQ_PSN, IBV_QP_MAX_DEST_RD_ATOMIC, IBV_QP_MIN_RNR_TIMER}) {

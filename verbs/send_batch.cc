@@ -163,7 +163,7 @@ void SetSgeList(ibv_qp_ex* qp, size_t count, const ibv_sge* sges) { BatchOf(qp).
 void Start(ibv_qp_ex* qp) { BatchOf(qp).Start(); }
 int Complete(ibv_qp_ex* qp) {
   if (faults::Enabled(faults::Kind::kFail)) [[unlikely]] BatchOf(qp).Inject(qp->qp_base);
-  return BatchOf(qp).Complete(*FromPublic(qp)->engine);
+  return Report(BatchOf(qp).Complete(*FromPublic(qp)->engine));
 }
 void Abort(ibv_qp_ex* qp) { BatchOf(qp).Abort(); }
 

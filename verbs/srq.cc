@@ -68,7 +68,7 @@ ibv_srq* CreateSrqEx(ibv_context* context, ibv_srq_init_attr_ex* attributes) {
 }  // namespace
 
 void FillSharedReceiveOperations(verbs_context* vctx) {
-  vctx->context.ops.post_srq_recv = PostSrqReceive;
+  vctx->context.ops.post_srq_recv = Reported<PostSrqReceive>;
   vctx->create_srq_ex = CreateSrqEx;
   vctx->get_srq_num = GetSrqNumber;
 }
@@ -76,6 +76,7 @@ void FillSharedReceiveOperations(verbs_context* vctx) {
 }  // namespace weft::verbs
 
 using weft::verbs::FromPublic;
+using weft::verbs::Report;
 using weft::verbs::Srq;
 
 WEFT_VERBS_API ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* attributes) {
@@ -83,7 +84,7 @@ WEFT_VERBS_API ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* attributes
 }
 
 WEFT_VERBS_API int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* attributes, int mask) {
-  return FromPublic(srq)->queue->Modify(*attributes, mask);
+  return Report(FromPublic(srq)->queue->Modify(*attributes, mask));
 }
 
 WEFT_VERBS_API int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* attributes) {
@@ -93,7 +94,7 @@ WEFT_VERBS_API int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* attributes) {
 
 WEFT_VERBS_API int ibv_destroy_srq(ibv_srq* public_srq) {
   Srq* srq = FromPublic(public_srq);
-  if (srq->queue->users.load() != 0) return EBUSY;
+  if (srq->queue->users.load() != 0) return Report(EBUSY);
   if (srq->xrcd != nullptr) weft::verbs::LeaveXrcDomain(*srq);
   FromPublic(srq->context)->async->Forget(public_srq);
   // No event is delivered from here on; those that were are acknowledged first (ibv_get_async_event(3)).

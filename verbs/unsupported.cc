@@ -15,7 +15,7 @@ void Deny(Result (*&operation)(Arguments...)) {
     if constexpr (std::is_pointer_v<Result>) {
       return Fail<std::remove_pointer_t<Result>>(EOPNOTSUPP);
     } else {
-      return EOPNOTSUPP;
+      return Report(EOPNOTSUPP);
     }
   };
 }
@@ -23,7 +23,7 @@ void Deny(Result (*&operation)(Arguments...)) {
 template <typename Object, typename Request>
 int DenyPost(Object*, Request* request, Request** bad) {
   if (bad != nullptr) *bad = request;
-  return EOPNOTSUPP;
+  return Report(EOPNOTSUPP);
 }
 
 void DenyContextOperations(ibv_context_ops& ops) {

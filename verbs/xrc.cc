@@ -112,7 +112,7 @@ int CloseXrcd(ibv_xrcd* xrcd) {
 
 void FillXrcOperations(verbs_context* vctx) {
   vctx->open_xrcd = OpenXrcd;
-  vctx->close_xrcd = CloseXrcd;
+  vctx->close_xrcd = Reported<CloseXrcd>;
 }
 
 }  // namespace weft::verbs

@@ -92,12 +92,28 @@ Result<uint8_t*, AccessError> FakeHost::Resolve(ddp::STag stag, ddp::TaggedOffse
   return region->bytes.data() + at;
 }
 
-std::optional<ReceiveTarget> FakeHost::TakeReceive() {
+std::optional<ReceiveTarget> FakeHost::TakeReceive(uint64_t needed) {
   if (receives_taken == receives_.size()) return std::nullopt;
   Receive& receive = receives_[receives_taken++];
-  ReceiveTarget target{receive.memory, 0};
-  for (const Bytes& piece : receive.pieces) target.length += piece.size();
+  ReceiveTarget target{receive.memory, 0, 0};
+  for (iovec& piece : receive.memory) {
+    target.length += piece.iov_len;
+    piece.iov_base = nullptr;  // until it is needed
+  }
+  target.usable = ExtendReceive(std::min(needed, target.length));
+  if (target.usable < std::min(needed, target.length)) return std::nullopt;
   return target;
+}
+
+uint64_t FakeHost::ExtendReceive(uint64_t needed) {
+  Receive& receive = receives_[receives_taken - 1];
+  uint64_t usable = 0;
+  for (size_t i = 0; i < receive.pieces.size() && usable < needed; ++i) {
+    if (i >= good_pieces) return usable;
+    receive.memory[i].iov_base = receive.pieces[i].data();
+    usable += receive.pieces[i].size();
+  }
+  return usable;
 }
 
 void FakeHost::Received(const ReceivedSend& message) {

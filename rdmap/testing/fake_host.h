@@ -63,7 +63,8 @@ class FakeHost final : public Host {
 
   Result<uint8_t*, AccessError> Resolve(ddp::STag stag, ddp::TaggedOffset offset, uint32_t length,
                                         Access access) override;
-  std::optional<ReceiveTarget> TakeReceive() override;
+  std::optional<ReceiveTarget> TakeReceive(uint64_t needed) override;
+  uint64_t ExtendReceive(uint64_t needed) override;
   void Received(const ReceivedSend& message) override;
   std::optional<AccessError> Invalidate(ddp::STag stag) override;
   Request* NextRequest() override;
@@ -79,6 +80,8 @@ class FakeHost final : public Host {
   }
 
   uint32_t targets = 0;  // of a targeted stream, numbered from 1
+
+  size_t good_pieces = SIZE_MAX;  // of each receive; the memory of those behind them is bad
 
   // Extended streams: the stream waits to be resumed, and how often it had to.
   bool not_ready = false;

@@ -457,7 +457,8 @@ void EndpointImpl::FailAttempt(CmEvent::Kind kind, int error, const std::string&
   const bool from = was == State::kAwaitingRequest || was == State::kRequested;
   const std::string line = Format("connection %s %s: %s (%s)", from ? "from" : "to", remote_.ToString().c_str(),
                                   why.c_str(), std::strerror(error));
-  if (was == State::kAwaitingRequest || error == EPROTO) {
+  // A peer that left before it had said what it wants gave its attempt up, or was a stranger.
+  if ((was == State::kAwaitingRequest && error != ECONNRESET) || error == EPROTO) {
     LogWarning(line);
   } else if (TraceEnabled()) {
     Trace(line);

@@ -9,4 +9,16 @@ void Completer::TraceIt(const ibv_wc& completion) const {
                NameOf(completion.opcode), NameOf(completion.status), completion.byte_len));
 }
 
+void Completer::Keep(CompletionQueue& to, const ibv_wc& completion, bool solicited) {
+  if (held_.size() == kMostHeld) HandOn();
+  held_.push_back({to.shared_from_this(), completion, solicited});
+}
+
+void Completer::HandOn() {
+  for (const Held& held : held_) {
+    if (!held.to->Push(held.completion, held.solicited)) lost_ = true;
+  }
+  held_.clear();
+}
+
 }  // namespace weft::sim

@@ -3,7 +3,10 @@
 
 #include <infiniband/verbs.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "base/log.h"
 #include "sim/queues/completion_queue.h"
@@ -17,9 +20,23 @@ class Completer {
   Completer(uint32_t number, QueuePairCounters& counters) : number_(number), counters_(counters) {}
 
   uint32_t number() const { return number_; }  // of the queue pair
+  // While one lives, completions wait: what the peer is to hear first, an acknowledgement, goes out meanwhile. A program that finds its last
+  // completion may end before anything else of the process runs. Not nested.
+  class Hold {
+   public:
+    explicit Hold(Completer& completer) : completer_(completer) { completer_.holding_ = true; }
+    ~Hold() { completer_.Release(); }
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+
+   private:
+    Completer& completer_;
+  };
+
   void Push(CompletionQueue& to, const ibv_wc& completion, bool solicited) {
     if (TraceEnabled()) [[unlikely]] TraceIt(completion);
     if (completion.status != IBV_WC_SUCCESS) [[unlikely]] counters_.errors.Add(1);
+    if (holding_) return Keep(to, completion, solicited);
     if (!to.Push(completion, solicited)) [[unlikely]] lost_ = true;
   }
   // A completion queue overran since the last Clear().
@@ -27,11 +44,27 @@ class Completer {
   void Clear() { lost_ = false; }
 
  private:
+  struct Held {
+    std::shared_ptr<CompletionQueue> to;
+    ibv_wc completion;
+    bool solicited;
+  };
+  // So many wait at most; when more come, all are handed on.
+  static constexpr size_t kMostHeld = 256;
+
   void TraceIt(const ibv_wc& completion) const;
+  void Keep(CompletionQueue& to, const ibv_wc& completion, bool solicited);
+  void HandOn();
+  void Release() {
+    holding_ = false;
+    if (!held_.empty()) HandOn();
+  }
 
   const uint32_t number_;
   QueuePairCounters& counters_;
   bool lost_ = false;
+  bool holding_ = false;
+  std::vector<Held> held_;  // in their order; keeps its memory
 };
 
 }  // namespace weft::sim

@@ -67,6 +67,7 @@ Connection::Connection(const ConnectionParts& parts, ConnectionUser& user, std::
             Transmit();
             CheckStream();
           }),
+      retired_before_(parts_.requester.queue().retired()),
       established_told_(ExpectedRtr(terms) == llp::Rtr::kNone) {}
 
 Connection::~Connection() = default;
@@ -74,6 +75,7 @@ Connection::~Connection() = default;
 void Connection::Start(std::weak_ptr<llp::ChannelUser> wake, std::shared_ptr<transport::ReadyHandler> ready, const std::string& comment) {
   channel_->Annotate(comment);
   channel_->Start(stream_, std::move(wake));
+  if (reliable()) stream_.ShowReceived(channel_->CarriedOutHere());
   if (terms_.initiator && terms_.outcome.rtr != llp::Rtr::kNone) stream_.SendRtr(terms_.outcome.rtr);
   if (terms_.initiator && terms_.outcome.rtr == llp::Rtr::kNone) stream_.Greet();
   AttributesChanged();
@@ -102,8 +104,11 @@ transport::TimerId Connection::RunAfter(transport::Duration delay, std::function
 
 void Connection::Step(bool eager) {
   if (!eager || !reliable()) return MoveBytes(eager);
-  const CompletionQueue::EventPause pause;  // the program may end with what it hears
-  MoveBytes(eager);
+  {
+    const Completer::Hold hold(parts_.completer);  // the program may end with what it hears
+    MoveBytes(eager);
+  }
+  if (parts_.completer.lost() && !over()) [[unlikely]] CheckStream();
 }
 
 void Connection::MoveBytes(bool eager) {
@@ -218,12 +223,16 @@ bool Connection::Receive() {
       } else if (TraceEnabled()) {
         Trace(Format("qp 0x%x: the peer closed the connection", parts_.number));
       }
-      user_.OnLost(/*orderly=*/true);
+      Lose(/*orderly=*/true);
       return true;
     case llp::Received::Kind::kFailed:
-      LogWarning(Format("qp 0x%x: lost the connection to %s: %s; the queue pair is in error", parts_.number, user_.PeerName().c_str(),
-                        std::strerror(received.error)));
-      user_.OnLost(/*orderly=*/false);
+      if (parts_.requester.empty() && user_.outlives_peer()) {  // nothing is lost; if it asks for anything later, it hears of it then
+        if (TraceEnabled()) Trace(Format("qp 0x%x: lost the connection to %s: %s", parts_.number, user_.PeerName().c_str(), std::strerror(received.error)));
+      } else {
+        LogWarning(Format("qp 0x%x: lost the connection to %s: %s; the queue pair is in error", parts_.number, user_.PeerName().c_str(),
+                          std::strerror(received.error)));
+      }
+      Lose(/*orderly=*/false);
       return true;
   }
   return true;
@@ -263,8 +272,8 @@ Result<uint64_t, rdmap::AccessError> Connection::Atomic(ddp::STag stag, ddp::Tag
   return parts_.responder.Atomic(stag, offset, operation, static_cast<int>(parts_.attributes.qp_access_flags));
 }
 
-std::optional<rdmap::ReceiveTarget> Connection::TakeReceive() {
-  auto target = parts_.responder.TakeReceive(peer_);
+std::optional<rdmap::ReceiveTarget> Connection::TakeReceive(uint64_t needed) {
+  auto target = parts_.responder.TakeReceive(needed, peer_);
   if (parts_.responder.exhausted() && reliable()) parts_.counters.rnr.Add(1);
   return target;
 }
@@ -358,8 +367,24 @@ void Connection::CheckRequests() {
     Receive();
     if (over()) return;
     if (stream_.state() != rdmap::StreamState::kOperational) return CheckStream();
-    user_.OnLost(/*orderly=*/false);
+    Lose(/*orderly=*/false);
   }
+}
+
+bool Connection::unused() const {
+  if (terms_.to_itself || stream_.received() != 0 || parts_.responder.filling()) return false;
+  if (!reliable()) return parts_.requester.queue().retired() == retired_before_;
+  return stream_.acknowledged() == 0 && stream_.answers() == 0 && !carried_out_unseen_;
+}
+
+void Connection::Lose(bool orderly) {
+  const std::optional<uint32_t> carried_out = reliable() ? channel_->CarriedOutByPeer() : std::nullopt;
+  if (carried_out) {
+    carried_out_unseen_ = *carried_out != stream_.acknowledged();
+    parts_.requester.AcceptUpTo(*carried_out);
+    user_.OnRetired();
+  }
+  user_.OnLost(orderly);
 }
 
 void Connection::OnTerminated() {
@@ -396,7 +421,7 @@ void Connection::TellOfTermination(const rdmap::TerminateMessage& why) {
   // The memory of requests and receives is the program's again.
   channel_->DivertPlacement();
   if (stream_.terminate_end_position() == 0) channel_->TakeOver(nullptr, SIZE_MAX, CopyWhatIsThere);
-  user_.OnTerminating();
+  user_.OnTerminating(without_memory_ ? std::optional(IBV_WC_LOC_PROT_ERR) : std::nullopt, without_memory_);
   ForgetRefusals();
 }
 
@@ -407,6 +432,7 @@ void Connection::FailByItself(const rdmap::TerminateMessage& why) {
   const uint64_t blamed = parts_.requester.BlamedBy(why, received + 1);
   LogWarning(Format("qp 0x%x: terminated the stream from itself: %s", parts_.number, why.ToString().c_str()));
   if (parts_.responder.filling() && IsTooLong(why)) parts_.responder.Fail(IBV_WC_LOC_LEN_ERR);
+  if (without_memory_) return user_.OnOver(/*orderly=*/true, IBV_WC_LOC_PROT_ERR, without_memory_);
   user_.OnOver(/*orderly=*/true, parts_.requester.BlameFor(why, blamed), blamed);
 }
 
@@ -466,7 +492,8 @@ void Connection::Close(bool orderly) {
 void Connection::ForgetRegion(const RegionInfo& gone, std::optional<uint64_t> request) {
   // Answers of which the stream knows no more.
   if (gone.length != 0) channel_->TakeOver(reinterpret_cast<const void*>(gone.address), gone.length, CopyWhatIsThere);
-  bool used = parts_.requester.ForgetRegion(gone);
+  const std::optional<uint64_t> ours = parts_.requester.ForgetRegion(gone);
+  bool used = ours.has_value();
   used |= stream_.ForgetRegion(gone.stag);
   for (const ddp::STag window : parts_.responder.WindowsOf(gone)) used |= window.value != 0 && stream_.ForgetRegion(window);
   used |= parts_.responder.IsFilling(gone);
@@ -480,10 +507,11 @@ void Connection::ForgetRegion(const RegionInfo& gone, std::optional<uint64_t> re
              parts_.number, gone.stag.value));
   if (stream_.state() == rdmap::StreamState::kOperational) {  // a request or a receive of our own
     TellPeerOfLocalError();
-    return user_.OnOver(/*orderly=*/!extended(), IBV_WC_LOC_PROT_ERR);
+    return user_.OnOver(/*orderly=*/!extended(), IBV_WC_LOC_PROT_ERR, ours);
   }
+  without_memory_ = ours;
   Send();
-  if (!over()) user_.OnOver(/*orderly=*/false, IBV_WC_LOC_PROT_ERR);
+  if (!over()) user_.OnOver(/*orderly=*/false, IBV_WC_LOC_PROT_ERR, ours);
 }
 
 void Connection::ApplyFaults() {

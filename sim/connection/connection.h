@@ -35,7 +35,7 @@ struct ConnectionParts {
   const QueuePairOptions& options;
   const ibv_qp_attr& attributes;  // rights, and how often and how long to try
   QueuePairCounters& counters;
-  const Completer& completer;
+  Completer& completer;
   Requester& requester;
   Responder& responder;
 };
@@ -53,7 +53,7 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   void Start(std::weak_ptr<llp::ChannelUser> wake, std::shared_ptr<transport::ReadyHandler> ready, const std::string& comment);
   transport::WatchId watch() const { return watch_; }
 
-  // Receives, transmits, looks at what became of the stream. `eager`: what came is acknowledged at once.
+  // Receives, transmits, looks at what became of the stream. `eager`: what came is acknowledged at once, and the program hears of it then.
   void Step(bool eager);
   // The same for a program that polls. `spinning`: it will be back at once. False: nothing came.
   bool StepForPoll(bool spinning, bool eager);
@@ -89,6 +89,9 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   void ApplyFaults();
 
   const ConnectionTerms& terms() const { return terms_; }
+  // Neither end has carried out, or begun to, what the other one asked for, as far as can be known: to both the numbers of the next packets would
+  // still be those that their programs exchanged (sq_psn, rq_psn).
+  bool unused() const;
   bool reliable() const { return terms_.delivery == rdmap::Delivery::kReliable; }  // requests are acknowledged
   // Grows when the peer takes bytes, or answers.
   uint64_t progress() const { return taken_ + stream_.answers(); }
@@ -98,8 +101,10 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   Result<uint8_t*, rdmap::AccessError> Resolve(ddp::STag stag, ddp::TaggedOffset offset, uint32_t length, rdmap::Access access) override;
   std::optional<llp::TaggedBuffer> OpenBuffer(ddp::STag stag) override;
   Result<uint64_t, rdmap::AccessError> Atomic(ddp::STag stag, ddp::TaggedOffset offset, const rdmap::AtomicOperation& operation) override;
-  std::optional<rdmap::ReceiveTarget> TakeReceive() override;
+  std::optional<rdmap::ReceiveTarget> TakeReceive(uint64_t needed) override;
+  uint64_t ExtendReceive(uint64_t needed) override { return parts_.responder.ExtendReceive(needed); }
   void Received(const rdmap::ReceivedSend& message) override { parts_.responder.Received(message); }
+  void WriteRefused() override { parts_.responder.FailNext(IBV_WC_LOC_ACCESS_ERR); }
   bool ReceivesExhausted() const override { return parts_.responder.exhausted(); }
   std::optional<rdmap::AccessError> Invalidate(ddp::STag stag) override;
   bool SelectTarget(uint32_t number) override;
@@ -117,6 +122,8 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   void Transmit();
   void CheckStream();
   void CheckRequests();
+  // The peer is gone. What it is known to have carried out is done, although it did not say so any more.
+  void Lose(bool orderly);
   void OnTerminated();
   void OnTerminating();
   // We end the stream: the program hears of it, once, whatever the peer still has to take in front of the Terminate.
@@ -149,9 +156,12 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   transport::WatchId watch_ = 0;
   transport::TimerId close_timer_ = 0, refusal_timer_ = 0;
   uint64_t taken_ = 0;
+  const uint64_t retired_before_;     // of our requests, when it began
+  bool carried_out_unseen_ = false;   // the peer carried requests out, and could not say so any more
   bool established_told_;             // false: the responder waits for the RTR before it says so
   bool communication_told_ = false;   // IBV_EVENT_COMM_EST
   bool termination_told_ = false;
+  std::optional<uint64_t> without_memory_;  // the count of a request whose memory went away: it is to blame for the end
 };
 
 }  // namespace weft::sim

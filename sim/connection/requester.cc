@@ -44,9 +44,10 @@ bool IsAnswered(const SendEntry& entry) {
 
 const char* LocalErrorText(const SendEntry& entry) {
   switch (entry.status) {
-    case IBV_WC_LOC_PROT_ERR:
-      return "the key to invalidate is not that of a region without windows, nor of a window of type 2 that this queue pair bound";
     case IBV_WC_MW_BIND_ERR:
+      if (entry.opcode == IBV_WR_LOCAL_INV) {
+        return "the key to invalidate is not that of a region without windows, nor of a window of type 2 that this queue pair bound";
+      }
       return "the memory window is bound already or of another protection domain, or the range is not in a region with "
              "IBV_ACCESS_MW_BIND and the rights asked for";
     case IBV_WC_LOC_QP_OP_ERR:
@@ -209,7 +210,7 @@ void Requester::Clear() {
 std::string Requester::Explain() const {
   const uint64_t count = sends_.retired();
   const SendEntry& entry = sends_.entry(count);
-  if (entry.status != IBV_WC_LOC_PROT_ERR || entry.opcode == IBV_WR_LOCAL_INV) return LocalErrorText(entry);
+  if (entry.status != IBV_WC_LOC_PROT_ERR) return LocalErrorText(entry);
   const bool write = entry.opcode == IBV_WR_RDMA_READ || entry.request.opcode == rdmap::Opcode::kAtomicRequest;
   for (int i = 0; i < entry.pieces; ++i) {
     const ibv_sge& element = sends_.elements(count)[i];
@@ -281,7 +282,7 @@ bool Requester::InvalidateLocally(uint64_t count) {
   SendEntry& entry = sends_.entry(count);
   RegionInfo gone;
   if (!memory_.Invalidate(*options_.pd, entry.request.invalidate_stag, user_.owner, &gone)) {
-    entry.status = IBV_WC_LOC_PROT_ERR;
+    entry.status = IBV_WC_MW_BIND_ERR;  // which is the specification's Memory Management Operation Error
     return false;
   }
   RevokeLater(count, gone);
@@ -309,7 +310,7 @@ void Requester::DoneRevoking(uint64_t count) {
   Retire();
 }
 
-bool Requester::ForgetRegion(const RegionInfo& gone) {
+std::optional<uint64_t> Requester::ForgetRegion(const RegionInfo& gone) {
   const auto names = [&](uint64_t count) {
     const SendEntry& entry = sends_.entry(count);
     return !entry.is_inline && NamesRegion(sends_.elements(count), entry.pieces, gone);
@@ -319,9 +320,9 @@ bool Requester::ForgetRegion(const RegionInfo& gone) {
     if (names(count)) sends_.entry(count).resolved = false;
   }
   for (uint64_t count = sends_.retired(); count != sends_.started; ++count) {
-    if (!sends_.entry(count).done && names(count)) return true;
+    if (!sends_.entry(count).done && names(count)) return count;
   }
-  return false;
+  return std::nullopt;
 }
 
 // Asked once for each: whether a fault says that this request is not carried out; its status is in the entry.

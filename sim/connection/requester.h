@@ -80,8 +80,8 @@ class Requester {
   // The request that revoked is done.
   void DoneRevoking(uint64_t count);
 
-  // Requests that wait look the region up again. Whether one that began uses it.
-  bool ForgetRegion(const RegionInfo& gone);
+  // Requests that wait look the region up again. The count of the oldest that began and uses it.
+  std::optional<uint64_t> ForgetRegion(const RegionInfo& gone);
 
  private:
   bool Resolve(uint64_t count, const Terms& terms);

@@ -2,6 +2,8 @@
 
 #include <arpa/inet.h>
 
+#include <algorithm>
+
 #include "base/log.h"
 #include "faults/injector.h"
 #include "sim/device/limits.h"
@@ -73,7 +75,7 @@ std::optional<rdmap::AccessError> Responder::Invalidate(ddp::STag stag, RegionIn
   return memory_.InvalidateForPeer(remote_pd(), stag, user_.owner, gone);
 }
 
-std::optional<rdmap::ReceiveTarget> Responder::TakeReceive(const transport::SocketAddress& peer) {
+std::optional<rdmap::ReceiveTarget> Responder::TakeReceive(uint64_t needed, const transport::SocketAddress& peer) {
   exhausted_ = (faults::Enabled(faults::Kind::kRnr) && InjectNotReady(peer)) || (receives_.taken == receives_.posted() && !TakeShared());
   if (exhausted_) return std::nullopt;
   const uint64_t count = receives_.taken++;
@@ -90,19 +92,46 @@ std::optional<rdmap::ReceiveTarget> Responder::TakeReceive(const transport::Sock
   for (int i = 0; i < entry.pieces; ++i) {
     const ibv_sge& element = receives_.elements(count)[i];
     if (element.length == 0) continue;
-    uint8_t* bytes = recent_.Resolve(receive_pd(), element.lkey, element.addr, element.length, true, false);
+    memory[pieces++] = {nullptr, element.length};
+    length += element.length;
+  }
+  filling_ = {};
+  needed = std::min(needed, length);
+  if (ExtendReceive(needed) < needed) return std::nullopt;
+  return rdmap::ReceiveTarget{{memory, pieces}, length, filling_.usable};
+}
+
+uint64_t Responder::ExtendReceive(uint64_t needed) {
+  const uint64_t count = receives_.completed();
+  const ReceiveQueue::Entry& entry = receives_.entry(count);
+  while (filling_.usable < needed) {
+    const ibv_sge& element = receives_.elements(count)[filling_.element];
+    if (element.length == 0) {
+      ++filling_.element;
+      continue;
+    }
+    uint32_t good = element.length;
+    uint8_t* bytes = recent_.Resolve(receive_pd(), element.lkey, element.addr, good, true, false);
+    if (bytes == nullptr) {  // the bytes that are needed may lie in the region all the same
+      good = static_cast<uint32_t>(std::min<uint64_t>(needed - filling_.before, element.length));
+      bytes = recent_.Resolve(receive_pd(), element.lkey, element.addr, good, true, false);
+    }
     if (bytes == nullptr) {
       LogWarning(Format("qp 0x%x: receive %llu names memory (lkey 0x%08x, address 0x%llx, %u bytes) that it cannot use: %s",
                         completer_.number(), static_cast<unsigned long long>(entry.id), element.lkey,
                         static_cast<unsigned long long>(element.addr), element.length,
                         memory_.ExplainLocal(receive_pd(), element.lkey, element.addr, element.length, true, false).c_str()));
       Fail(IBV_WC_LOC_PROT_ERR);
-      return std::nullopt;
+      return filling_.usable;
     }
-    memory[pieces++] = {bytes, element.length};
-    length += element.length;
+    receives_.memory()[filling_.piece].iov_base = bytes;
+    filling_.usable = filling_.before + good;
+    if (good != element.length) continue;
+    filling_.before = filling_.usable;
+    ++filling_.element;
+    ++filling_.piece;
   }
-  return rdmap::ReceiveTarget{{memory, pieces}, length};
+  return filling_.usable;
 }
 
 bool Responder::TakeShared() {
@@ -139,6 +168,12 @@ void Responder::Complete(ibv_wc_status status, const rdmap::ReceivedSend* messag
   completer_.Push(receiving_ != nullptr ? *receiving_->completions() : *options_.receive_cq, completion, solicited);
 }
 
+void Responder::FailNext(ibv_wc_status status) {
+  if (filling() || (receives_.taken == receives_.posted() && !TakeShared())) return;
+  ++receives_.taken;
+  Fail(status);
+}
+
 void Responder::Flush() {
   receives_.AwaitProducers();
   while (receives_.completed() != receives_.posted()) {
@@ -159,8 +194,8 @@ void Responder::ForgetTargets() {
 
 bool Responder::IsFilling(const RegionInfo& region) const {
   if (!filling()) return false;
-  const uint64_t count = receives_.completed();
-  return NamesRegion(receives_.elements(count), receives_.entry(count).pieces, region);
+  const int looked_up = filling_.element + (filling_.usable > filling_.before ? 1 : 0);
+  return NamesRegion(receives_.elements(receives_.completed()), static_cast<unsigned>(looked_up), region);
 }
 
 std::array<ddp::STag, 2> Responder::WindowsOf(const RegionInfo& region) const {

@@ -34,7 +34,9 @@ class Responder {
   Result<uint64_t, rdmap::AccessError> Atomic(ddp::STag stag, ddp::TaggedOffset offset, const rdmap::AtomicOperation& operation, int rights);
   // `*gone`: what the peer cannot reach any more.
   std::optional<rdmap::AccessError> Invalidate(ddp::STag stag, RegionInfo* gone);
-  std::optional<rdmap::ReceiveTarget> TakeReceive(const transport::SocketAddress& peer);
+  std::optional<rdmap::ReceiveTarget> TakeReceive(uint64_t needed, const transport::SocketAddress& peer);
+  // The receive fails if its memory is not as the program said.
+  uint64_t ExtendReceive(uint64_t needed);
   void Received(const rdmap::ReceivedSend& message) { Complete(IBV_WC_SUCCESS, &message); }
   bool exhausted() const { return exhausted_; }  // the last message found no receive
 
@@ -47,10 +49,12 @@ class Responder {
   bool filling() const { return receives_.taken != receives_.completed(); }
   // Completes the oldest receive with an error.
   void Fail(ibv_wc_status status) { Complete(status, nullptr); }
+  // Completes the receive that the next message would have taken with an error, if there is one.
+  void FailNext(ibv_wc_status status);
   void Flush();
   void Clear() { receives_.Clear(); }
 
-  // The receive that is being filled names the region.
+  // The receive that is being filled names the region, in an element that bytes were placed into.
   bool IsFilling(const RegionInfo& region) const;
   // The windows through which the peer last reached the region; STag 0 stands for none.
   std::array<ddp::STag, 2> WindowsOf(const RegionInfo& region) const;
@@ -77,6 +81,14 @@ class Responder {
   Completer& completer_;
   RecentRegions recent_;
   ReceiveQueue receives_;  // with a shared queue: what was taken from there
+  // Of the receive that is being filled: how much of its memory was looked up, which is what messages need (IBTA volume 1 section 10.7.3.2
+  // speaks of the data segments that are written, and adapters look at no others).
+  struct Filling {
+    int element = 0;      // those before it were looked up as a whole
+    size_t piece = 0;     // of receives_.memory(); elements without bytes have none
+    uint64_t before = 0;  // bytes in front of `element`
+    uint64_t usable = 0;  // more than `before`: of `element` only so much is good, or was asked for
+  } filling_;
   bool exhausted_ = false;
   // IBV_QPT_XRC_RECV: whom the peer's request is for, and from whom the receive is that is being filled.
   std::shared_ptr<SharedReceiveQueue> target_, receiving_;

@@ -46,6 +46,8 @@ class ConnectionUser : public EngineTimers {
   virtual bool may_begin() const = 0;
   // The program connected it itself, and has not said that it may send.
   virtual bool awaits_communication() const = 0;
+  // It goes on without a peer, as on InfiniBand, and learns that it is gone when it wants something of it.
+  virtual bool outlives_peer() const = 0;
   // A request completed.
   virtual void OnRetired() = 0;
   // Acknowledgements wait for the next poll that finds nothing (Connection::RunErrand). False: no completion queue takes that.
@@ -55,10 +57,10 @@ class ConnectionUser : public EngineTimers {
   // What peers may not reach any more, and others have to forget, is to be dealt with. For the stream that ends:
   // the connection is of no use any more: Close() it, and fail what is posted; `blame` is the status of the request with count `at`.
   virtual void OnOver(bool orderly, std::optional<ibv_wc_status> blame = std::nullopt, std::optional<uint64_t> at = std::nullopt) = 0;
-  // The same because the peer is gone.
+  // The same because the peer is gone; whether it was of any use tells Connection::unused().
   virtual void OnLost(bool orderly) = 0;
-  // What is posted fails, and the connection has something to say to the peer still.
-  virtual void OnTerminating() = 0;
+  // What is posted fails, and the connection has something to say to the peer still. `blame`, `at`: as above.
+  virtual void OnTerminating(std::optional<ibv_wc_status> blame, std::optional<uint64_t> at) = 0;
   // For messages: the peer's address, and its queue pair where the program names one.
   virtual std::string PeerName() const = 0;
 };

@@ -121,7 +121,13 @@ void DatagramQueuePair::Transmit() {
   if (state != IBV_QPS_RTS) return;
   if (outgoing_ == nullptr) outgoing_ = std::make_unique<Outgoing>(1 + options_.capabilities.max_send_sge);
   while (!sends_.empty()) {
-    size_t wanted = std::min<uint64_t>(kBatch, sends_.posted() - sends_.retired());
+    if (sends_.entry(sends_.retired()).too_long) {
+      SkipTooLong();
+      continue;
+    }
+    const uint64_t waiting = sends_.posted() - sends_.retired();
+    size_t wanted = 1;
+    while (wanted < kBatch && wanted < waiting && !sends_.entry(sends_.retired() + wanted).too_long) ++wanted;
     if (faults::Enabled()) [[unlikely]] {
       // One at a time, so that each can fail.
       const ibv_wc_status status = InjectSendStatus(sends_.entry(sends_.retired()));
@@ -153,6 +159,16 @@ void DatagramQueuePair::Transmit() {
       return FailSends(IBV_WC_LOC_PROT_ERR);
     }
   }
+}
+
+// "If the total sum of all the buffer lengths specified for a UD message exceeds the MTU of the port [...], the CI shall not emit any packets for
+// this message. Further, the CI shall not generate an error due to this condition" (IBTA volume 1, C10-93.1.1).
+void DatagramQueuePair::SkipTooLong() {
+  if (!std::exchange(too_long_reported_, true)) {
+    LogWarning(Format("QP 0x%x: work request %llu is longer than a datagram of its port (%u bytes), and nothing of it is sent", number_,
+                      static_cast<unsigned long long>(sends_.entry(sends_.retired()).id), max_payload_));
+  }
+  CompleteSend(IBV_WC_SUCCESS);
 }
 
 size_t DatagramQueuePair::Gather(uint64_t first, size_t most) {
@@ -301,9 +317,10 @@ bool DatagramQueuePair::FillReceive(const ReceivedDatagram& datagram) {
   int pieces = 0;
   for (size_t left = completion.byte_len; left > 0; ++pieces) {
     const ibv_sge& element = receives_.elements(count)[pieces];
-    into[static_cast<size_t>(pieces)] = {nullptr, std::min<size_t>(left, element.length)};
-    if (element.length == 0) continue;
-    uint8_t* to = adapter_.memory().ResolveLocal(receive_pd(), element.lkey, element.addr, element.length, true, false, memory_user_);
+    const auto part = static_cast<uint32_t>(std::min<size_t>(left, element.length));  // what no byte goes into may be anything
+    into[static_cast<size_t>(pieces)] = {nullptr, part};
+    if (part == 0) continue;
+    uint8_t* to = adapter_.memory().ResolveLocal(receive_pd(), element.lkey, element.addr, part, true, false, memory_user_);
     if (to == nullptr) {
       LogWarning(Format("QP 0x%x: receive %llu names memory (lkey 0x%08x, address 0x%llx, %u bytes) that is not registered with "
                         "IBV_ACCESS_LOCAL_WRITE in this protection domain; the queue pair is in error",
@@ -314,7 +331,7 @@ bool DatagramQueuePair::FillReceive(const ReceivedDatagram& datagram) {
       break;
     }
     into[static_cast<size_t>(pieces)].iov_base = to;
-    left -= into[static_cast<size_t>(pieces)].iov_len;
+    left -= part;
   }
   if (completion.status == IBV_WC_SUCCESS) Place(grh, datagram.payload, std::span(into).first(static_cast<size_t>(pieces)));
   CompleteReceive(completion, datagram.header.solicited);
@@ -416,7 +433,7 @@ void DatagramQueuePair::Reset() {
   options_.receive_cq->Forget(number_);
   attributes_ = {};
   own_qkey_ = 0;
-  failed_ = drop_reported_ = false;
+  failed_ = drop_reported_ = too_long_reported_ = false;
   overrun_ = false;
 }
 

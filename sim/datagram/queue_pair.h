@@ -95,6 +95,7 @@ class DatagramQueuePair final : public AnyQueuePair,
   void FailSends(ibv_wc_status status);
   // Without locks, but the port's: a completion queue that overran ends the queue pair.
   void CheckOverrun();
+  void SkipTooLong();  // the oldest
   size_t Gather(uint64_t first, size_t most);  // how many are ready to go
   bool Resolve(uint64_t count, size_t slot);
   void CompleteSend(ibv_wc_status status);
@@ -120,7 +121,7 @@ class DatagramQueuePair final : public AnyQueuePair,
   DatagramSendQueue sends_;
   uint32_t own_qkey_ = 0;  // attributes_.qkey
   std::atomic<bool> awaiting_writable_{false};  // written under it
-  bool drop_reported_ = false;
+  bool drop_reported_ = false, too_long_reported_ = false;
   uint64_t failed_sends_ = 0;
   uint64_t asked_ = 0;  // 1 + the count of the request for which faults were asked last
   std::atomic<bool> overrun_{false};  // a completion was lost

@@ -5,11 +5,13 @@
 
 #include "sim/datagram/address_handle.h"
 #include "sim/datagram/port.h"
+#include "sim/device/limits.h"
 
 namespace weft::sim {
 namespace {
 
 constexpr unsigned kKnownFlags = IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE;
+constexpr uint32_t kQueuePairNumber = 0xffffff;
 
 }  // namespace
 
@@ -23,8 +25,9 @@ int DatagramSendQueue::Stage(const ibv_send_wr& wr, bool signal_all, uint32_t st
   if (wr.opcode != IBV_WR_SEND && wr.opcode != IBV_WR_SEND_WITH_IMM) return EINVAL;
   if ((wr.send_flags & ~kKnownFlags) != 0) return EINVAL;
   const auto* to = static_cast<const AddressHandle*>(wr.wr.ud.ah);
-  if (to == nullptr || to->domain->id != limits_.domain || wr.wr.ud.remote_qpn > 0xffffff) return EINVAL;
-  if (to->group != (wr.wr.ud.remote_qpn == kGroupQueuePair)) return EINVAL;
+  if (to == nullptr || to->domain->id != limits_.domain) return EINVAL;
+  const uint32_t destination = wr.wr.ud.remote_qpn & kQueuePairNumber;  // a packet has no room for more, and adapters do not look at more
+  if (to->group != (destination == kGroupQueuePair)) return EINVAL;
   const uint64_t count = posted_ + staged;
   if (count - retired_ >= limits_.depth) return ENOMEM;
 
@@ -33,7 +36,7 @@ int DatagramSendQueue::Stage(const ibv_send_wr& wr, bool signal_all, uint32_t st
   entry.id = wr.wr_id;
   entry.signaled = signal_all || (wr.send_flags & IBV_SEND_SIGNALED);
   entry.to = to->remote;
-  entry.to.set_port(to->group ? kGroupUdpPort : DatagramPort::UdpPortOf(wr.wr.ud.remote_qpn));
+  entry.to.set_port(to->group ? kGroupUdpPort : DatagramPort::UdpPortOf(destination));
   entry.from = to->local;
   entry.interface = to->interface;
   DatagramHeader& header = entry.header;
@@ -42,7 +45,7 @@ int DatagramSendQueue::Stage(const ibv_send_wr& wr, bool signal_all, uint32_t st
   header.solicited = (wr.send_flags & IBV_SEND_SOLICITED) != 0;
   header.traffic_class = to->traffic_class;
   header.hop_limit = to->hop_limit;
-  header.destination = wr.wr.ud.remote_qpn;
+  header.destination = destination;
   header.qkey = wr.wr.ud.remote_qkey;
   header.immediate = immediate ? wr.imm_data : 0;
   return 0;
@@ -54,7 +57,13 @@ int DatagramSendQueue::StagePayload(const ibv_send_wr& wr, uint64_t count, Datag
   uint64_t length = 0;
   for (size_t i = 0; i < pieces; ++i) length += wr.sg_list[i].length;
   entry.is_inline = (wr.send_flags & IBV_SEND_INLINE) && pieces > 0;
-  if (length > limits_.max_payload || (entry.is_inline && length > limits_.max_inline)) return EINVAL;
+  if (length > kMaxMessage || (entry.is_inline && length > limits_.max_inline)) return EINVAL;
+  entry.too_long = length > limits_.max_payload;
+  if (entry.too_long) {
+    entry.header.length = 0;
+    entry.pieces = 0;
+    return 0;
+  }
   entry.header.length = static_cast<uint16_t>(length);
   entry.pieces = static_cast<uint8_t>(pieces);
   if (entry.is_inline) {

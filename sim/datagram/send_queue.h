@@ -17,6 +17,7 @@ struct DatagramSend {
   uint64_t id = 0;
   bool signaled = false;
   bool is_inline = false;
+  bool too_long = false;  // for the port's MTU: it is not sent
   uint8_t pieces = 0;
   DatagramHeader header;
   transport::SocketAddress to, from;
@@ -34,7 +35,7 @@ class DatagramSendQueue {
   explicit DatagramSendQueue(const Limits& limits);
 
   // Writes the request behind the `staged` ones that are not posted yet. 0, or the errno of ibv_post_send(3): EINVAL (opcode, flags, elements,
-  // address handle, QPN, more bytes than the MTU or than may be inline), ENOMEM (full).
+  // address handle, QPN, more bytes than a message or than may be inline), ENOMEM (full).
   int Stage(const ibv_send_wr& wr, bool signal_all, uint32_t staged);
   void Publish(uint32_t count) { posted_ += count; }
 

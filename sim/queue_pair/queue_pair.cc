@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <thread>
 #include <utility>
 
 #include "base/log.h"
@@ -17,6 +18,8 @@
 
 namespace weft::sim {
 namespace {
+
+constexpr std::chrono::microseconds kExitPause{20};  // between two looks at whether the engine is free
 
 WindowOwner NextWindowOwner() {
   static std::atomic<WindowOwner> last{kNoWindowOwner};
@@ -260,6 +263,19 @@ int QueuePair::Establish(std::unique_ptr<llp::Channel> channel, EstablishOptions
   return 0;
 }
 
+bool QueuePair::seeks_peer() {
+  EngineLock engine(*this);
+  return dialled_ && !destroyed_ && !lost_ && connection_ == nullptr && state() != IBV_QPS_ERR;
+}
+
+void QueuePair::LosePeer() {
+  EngineLock engine(*this);
+  if (!dialled_ || destroyed_ || lost_ || connection_ != nullptr || state() == IBV_QPS_ERR) return;
+  patience_.Stop();
+  lost_ = true;
+  AskNobody();
+}
+
 int QueuePair::Disconnect() {
   EngineLock engine(*this);
   if (connection_ == nullptr) return ENOTCONN;
@@ -294,7 +310,8 @@ void QueuePair::DriveInline(bool spinning) {
     if (spinning && connection_->idle()) {
       hand_on = connection_->Lend();
     } else {
-      const bool came = connection_->StepForPoll(spinning, /*eager=*/false);
+      // A program that spins acknowledges with its answer, or at its next poll. One that does not may not come back.
+      const bool came = connection_->StepForPoll(spinning, /*eager=*/!spinning);
       patience_.Watch();
       if (spinning && connection_ != nullptr) hand_on = connection_->Lend() && !came;
     }
@@ -319,7 +336,7 @@ void QueuePair::OnDriven(transport::Interest, bool spinning) {
   if (!engine.owns_lock()) return OnTurnedAway();
   if (connection_ == nullptr) return;
   // What the program polls of XRC's is the queue of the shared receives, which has no place for an errand of ours.
-  connection_->StepForPoll(spinning, /*eager=*/options_.xrc != nullptr);
+  connection_->StepForPoll(spinning, /*eager=*/!spinning || options_.xrc != nullptr);
   patience_.Watch();
 }
 
@@ -331,8 +348,13 @@ bool QueuePair::RunErrand() {
   return true;
 }
 
-void QueuePair::OnExit() {
+void QueuePair::OnExit(std::chrono::steady_clock::time_point until) {
   std::unique_lock engine(engine_mutex_, std::try_to_lock);
+  // The network's thread, or another of the program's. It may be the very one that ends the process, in the handler of a signal.
+  while (!engine.owns_lock() && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(kExitPause);
+    engine.try_lock();
+  }
   if (engine.owns_lock() && connection_ != nullptr) connection_->OnExit();
 }
 
@@ -394,10 +416,10 @@ void QueuePair::OnOver(bool orderly, std::optional<ibv_wc_status> blame, std::op
   if (!was_in_error && options_.shared_receives) Tell(News::kLastReceive);
 }
 
-void QueuePair::OnTerminating() {
+void QueuePair::OnTerminating(std::optional<ibv_wc_status> blame, std::optional<uint64_t> at) {
   if (state() == IBV_QPS_ERR) return;
   SetState(IBV_QPS_ERR);
-  FlushQueues();
+  FlushQueues(blame, at);
   patience_.Stop();
   if (options_.shared_receives) Tell(News::kLastReceive);
 }
@@ -409,7 +431,13 @@ void QueuePair::OnLost(bool orderly) {
   }
   // As on InfiniBand: a queue pair learns that its peer is gone when it wants something from it.
   patience_.Stop();
+  const bool unused = connection_->unused();
   CloseConnection(orderly);
+  if (unused) {
+    // It may have been a request that an earlier queue pair with the peer's number had given up: who has the number now is still to come.
+    requester_.Rewind(requester_.queue().retired());
+    return patience_.Watch();
+  }
   lost_ = true;
   AskNobody();
 }

@@ -4,6 +4,7 @@
 #include <infiniband/verbs.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -90,6 +91,10 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
 
   // Takes over `channel` after start-up and goes to RTS. EINVAL: not in INIT (or RTR).
   int Establish(std::unique_ptr<llp::Channel> channel, EstablishOptions options);
+  // The connection that it had was of no use to either end, and ended: it may have another one with the peer that its program named.
+  bool seeks_peer();
+  // That peer is known not to be there any more, as if the connection with it had been lost.
+  void LosePeer();
   // Ends the connection in order: what was posted so far goes out, then FIN. ENOTCONN.
   int Disconnect();
 
@@ -103,7 +108,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   transport::Network& network() const override;
 
   // Acknowledges what came: a program may end right after its last completion.
-  void OnExit() override;
+  void OnExit(std::chrono::steady_clock::time_point until) override;
 
   // The region goes away (see Adapter::ForgetRegion).
   void ForgetRegion(const RegionInfo& gone) override;
@@ -131,6 +136,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   void Tell(News news) override { news_.push_back(news); }
   bool may_begin() const override { return !roce_ || state() == IBV_QPS_RTS; }
   bool awaits_communication() const override { return dialled_ && state() == IBV_QPS_RTR; }
+  bool outlives_peer() const override { return dialled_; }
   void OnRetired() override {
     if (!drain_told_) TellOfDrain();
   }
@@ -138,7 +144,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   void OnTarget(const std::shared_ptr<CompletionQueue>& completions) override;
   void OnOver(bool orderly, std::optional<ibv_wc_status> blame = std::nullopt, std::optional<uint64_t> at = std::nullopt) override;
   void OnLost(bool orderly) override;
-  void OnTerminating() override;
+  void OnTerminating(std::optional<ibv_wc_status> blame, std::optional<uint64_t> at) override;
   std::string PeerName() const override;
 
   void OnTurnedAway();                        // without; a poll found another thread at it

@@ -4,6 +4,7 @@
 #include <infiniband/verbs.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -54,8 +55,8 @@ class AnyQueuePair {
     return true;
   }
   virtual transport::Network& network() const = 0;
-  // The process ends: tells the peer what it should know. Waits for nobody.
-  virtual void OnExit() {}
+  // The process ends: tells the peer what it should know. A thread that is at the queue pair is waited for until then, and no longer.
+  virtual void OnExit(std::chrono::steady_clock::time_point until) { (void)until; }
 
   // The region goes away: after return no byte of it is touched (see Rnic::DeregisterMemory).
   virtual void ForgetRegion(const RegionInfo& gone) = 0;

@@ -1,5 +1,7 @@
 #include "sim/queues/completion_queue.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <mutex>
@@ -25,6 +27,9 @@ constexpr std::chrono::microseconds kLongestErrandTick{1000};
 // At which of its polls it looks at the rest of the network, while that has nothing to do: seldom, or more seldom while its own queue pairs
 // have something to do, as a look makes their next message wait.
 constexpr uint32_t kSeldom = 4, kVerySeldom = 16;
+// A program that polls while none of its queue pairs is connected waits for the network's thread, which may wait for this very processor: it
+// yields it once in so many polls.
+constexpr uint32_t kPollsBeforeYield = 32;
 
 // Nanoseconds of the clock of ibv_query_rt_values_ex.
 uint64_t Stamp() {
@@ -40,6 +45,21 @@ Errand& TakeFirst(Errand** list) {
 }
 
 }  // namespace
+
+class CompletionQueue::AttachedLock {
+ public:
+  explicit AttachedLock(CompletionQueue& queue) : queue_(queue) {
+    queue_.attached_waiters_.fetch_add(1, std::memory_order_relaxed);
+    queue_.attached_mutex_.lock();
+    queue_.attached_waiters_.fetch_sub(1, std::memory_order_relaxed);
+  }
+  ~AttachedLock() { queue_.attached_mutex_.unlock(); }
+  AttachedLock(const AttachedLock&) = delete;
+  AttachedLock& operator=(const AttachedLock&) = delete;
+
+ private:
+  CompletionQueue& queue_;
+};
 
 CompletionQueue::CompletionQueue(int entries, std::shared_ptr<CompletionChannel> channel, std::shared_ptr<AsyncSink> async,
                                  void* owner, Features features)
@@ -88,8 +108,18 @@ int CompletionQueue::Poll(int count, ibv_wc* out, uint64_t* stamps) {
 }
 
 bool CompletionQueue::DriveQueuePairs() {
+  if (attached_waiters_.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+    sched_yield();
+    return false;
+  }
   std::unique_lock lock(attached_mutex_, std::try_to_lock);
-  if (!lock.owns_lock() || attached_.empty()) return false;
+  if (!lock.owns_lock()) return false;
+  if (attached_.empty()) [[unlikely]] {
+    const bool yields = ++unconnected_polls_ % kPollsBeforeYield == 0 && users.load(std::memory_order_relaxed) != 0;
+    lock.unlock();
+    if (yields) sched_yield();
+    return false;
+  }
   const bool spinning = empty_polls_ == kPollsUntilSpinning;
   const bool directly = attached_.size() <= kMostDrivenDirectly;
   if (directly) {
@@ -193,7 +223,7 @@ void CompletionQueue::RequestNotify(bool solicited_only) {
   }
   if (notify) channel_->Push(owner_);
   // The program is about to sleep: what it posted goes out now, and the network's thread looks after its connections.
-  std::lock_guard lock(attached_mutex_);
+  const AttachedLock lock(*this);
   if (attached_.size() <= kMostDrivenDirectly) {
     for (const Attached& attached : attached_) attached.queue_pair->FlushDeferred();
   } else {
@@ -292,7 +322,7 @@ bool CompletionQueue::Push(const ibv_wc& completion, bool solicited) {
     }
   }
   if (notify) {
-    if (channel_) RaiseEvent();
+    if (channel_) channel_->Push(owner_);
     return true;
   }
   if (arm) {
@@ -304,22 +334,6 @@ bool CompletionQueue::Push(const ibv_wc& completion, bool solicited) {
                     capacity()));
   if (async_) async_->OnAsyncEvent(IBV_EVENT_CQ_ERR, owner_);
   return false;
-}
-
-thread_local CompletionQueue::EventPause* CompletionQueue::EventPause::current_ = nullptr;
-
-void CompletionQueue::RaiseEvent() {
-  EventPause* const pause = EventPause::current_;
-  if (pause == nullptr || pause->count_ == pause->waiting_.size()) {
-    channel_->Push(owner_);
-  } else {
-    pause->waiting_[pause->count_++] = this;
-  }
-}
-
-CompletionQueue::EventPause::~EventPause() {
-  current_ = outer_;
-  for (size_t i = 0; i < count_; ++i) waiting_[i]->channel_->Push(waiting_[i]->owner_);
 }
 
 bool CompletionQueue::EventIsDue(bool error, bool* arm) {
@@ -342,22 +356,26 @@ void CompletionQueue::ArmModerationTimer() {
 }
 
 void CompletionQueue::OnModerationTimer() {
-  std::lock_guard lock(mutex_);
-  moderation_timer_armed_ = false;
-  if (std::exchange(moderated_, 0) == 0 || armed_ == Armed::kNo) return;
-  armed_ = Armed::kNo;
-  announced_ = pushed_;
-  if (channel_) channel_->Push(owner_);  // with the lock: once Retire() returned nobody speaks of the owner
+  std::lock_guard announcing(announce_mutex_);  // once Retire() returned nobody speaks of the owner
+  {
+    std::lock_guard lock(mutex_);
+    moderation_timer_armed_ = false;
+    if (std::exchange(moderated_, 0) == 0 || armed_ == Armed::kNo) return;
+    armed_ = Armed::kNo;
+    announced_ = pushed_;
+  }
+  if (channel_) channel_->Push(owner_);
 }
 
 void CompletionQueue::Retire() {
+  std::lock_guard announcing(announce_mutex_);
   std::lock_guard lock(mutex_);
   armed_ = Armed::kNo;
   moderate_count_ = 0;
 }
 
 void CompletionQueue::Attach(std::shared_ptr<AnyQueuePair> qp, transport::WatchId watch, Errand* errand) {
-  std::lock_guard lock(attached_mutex_);
+  const AttachedLock lock(*this);
   network_.store(&qp->network(), std::memory_order_relaxed);
   const auto known = std::find_if(attached_.begin(), attached_.end(), [&](const Attached& one) { return one.queue_pair == qp; });
   if (known != attached_.end()) {
@@ -387,7 +405,7 @@ void CompletionQueue::Unlist(const Errand& errand) {
 
 void CompletionQueue::Detach(const AnyQueuePair* qp) {
   std::shared_ptr<AnyQueuePair> last;  // let go of after the lock
-  std::lock_guard lock(attached_mutex_);
+  const AttachedLock lock(*this);
   const auto known = std::find_if(attached_.begin(), attached_.end(), [&](const Attached& one) { return one.queue_pair.get() == qp; });
   if (known == attached_.end()) return;
   if (Errand* const errand = known->errand; errand != nullptr) {

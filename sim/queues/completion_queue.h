@@ -3,7 +3,6 @@
 
 #include <infiniband/verbs.h>
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -11,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/spin_lock.h"
 #include "sim/queues/async_sink.h"
 #include "sim/queues/event_queue.h"
@@ -30,24 +30,6 @@ using CompletionChannel = EventQueue<void*>;
 // that said that they have something to do. Thread safe.
 class CompletionQueue : public std::enable_shared_from_this<CompletionQueue> {
  public:
-  // While one lives, completion events that its thread raises wait: what the peer is to hear first goes out meanwhile. A program that hears of
-  // its last message may end before anything else of the process runs. Its queues must outlive it.
-  class EventPause {
-   public:
-    EventPause() : outer_(current_) { current_ = this; }
-    ~EventPause();
-    EventPause(const EventPause&) = delete;
-    EventPause& operator=(const EventPause&) = delete;
-
-   private:
-    friend class CompletionQueue;
-    static thread_local EventPause* current_;
-
-    EventPause* const outer_;
-    std::array<CompletionQueue*, 4> waiting_{};
-    size_t count_ = 0;
-  };
-
   struct Features {
     bool timestamps = false;      // each completion is stamped when it is pushed
     bool ignore_overrun = false;  // IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN: a full queue loses its oldest completion, silently
@@ -106,6 +88,8 @@ class CompletionQueue : public std::enable_shared_from_this<CompletionQueue> {
   void OnModerationTimer();
   // Moves what the connections of its queue pairs have; whether the whole network is to be driven too.
   bool DriveQueuePairs();
+  // Waits for attached_mutex_ and holds it. No poll takes it meanwhile: a program that spins would have it again before the thread that waits is awake.
+  class AttachedLock;
   // With attached_mutex_ held.
   void MakeGroup();
   Errand* TakeErrands();
@@ -115,14 +99,13 @@ class CompletionQueue : public std::enable_shared_from_this<CompletionQueue> {
   void ArmErrandTimer(std::chrono::microseconds after);
   void OnErrandTimer(std::chrono::microseconds after, uint32_t turns_before);
 
-  void RaiseEvent();
-
   const std::shared_ptr<CompletionChannel> channel_;
   const std::shared_ptr<AsyncSink> async_;
   void* const owner_;
   const Features features_;
 
-  mutable SpinLock mutex_;  // guards what follows; a leaf, but for the channel's inside the moderation timer
+  Mutex announce_mutex_;    // held while the moderation timer tells of an event, for Retire(); taken before mutex_
+  mutable SpinLock mutex_;  // guards what follows; a leaf
   std::vector<ibv_wc> ring_;
   std::vector<uint64_t> stamps_;   // parallel to ring_; empty without timestamps
   size_t first_ = 0;
@@ -143,12 +126,15 @@ class CompletionQueue : public std::enable_shared_from_this<CompletionQueue> {
     Errand* errand;
   };
   // Queue pairs that have a socket, driven when a poll finds nothing. Taken with try_lock in Poll: one driver is enough. Taken before the
-  // queue pairs' locks.
-  SpinLock attached_mutex_;  // guards what follows
+  // queue pairs' locks. It is held over system calls, so that a thread that has to wait for it sleeps: one of real-time priority that spun would
+  // keep the holder off the processor for good.
+  Mutex attached_mutex_;  // guards what follows
+  std::atomic<uint32_t> attached_waiters_{0};  // threads in the constructor of AttachedLock
   std::vector<Attached> attached_;
   // Has the watches of all of them once a program spun on more than a few.
   std::unique_ptr<transport::WatchGroup> group_;
   uint32_t empty_polls_ = 0;       // in a row
+  uint32_t unconnected_polls_ = 0;
   transport::Time empty_since_{};  // when the row began
   uint32_t until_network_ = 0;     // polls until the network is driven again
   uint32_t network_every_ = 1;

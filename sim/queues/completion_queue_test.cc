@@ -1,19 +1,31 @@
 #include "sim/queues/completion_queue.h"
 
 #include <gtest/gtest.h>
-
-#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <fstream>
 #include <memory>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "sim/queues/any_queue_pair.h"
 #include "sim/net/virtual_network.h"
+
+namespace {
+std::atomic<uint64_t> g_yields{0};
+}  // namespace
+
+// In the place of the C library's.
+extern "C" int sched_yield() noexcept {
+  g_yields.fetch_add(1);
+  return static_cast<int>(syscall(SYS_sched_yield));
+}
 
 namespace weft::sim {
 namespace {
@@ -70,38 +82,112 @@ TEST(CompletionQueueTest, ResizingKeepsOrderAcrossTheEndOfTheRing) {
   EXPECT_EQ(queue.Poll(8, out), 0);
 }
 
-TEST(CompletionQueueTest, EventsWaitWhileTheirThreadPausesThem) {
-  const auto channel = std::make_shared<CompletionChannel>();
-  const auto is_told = [&] {
-    pollfd entry{channel->fd(), POLLIN, 0};
-    return poll(&entry, 1, 0) == 1;
+// Who spins until its queue pairs are connected waits for the network's thread. On a machine with more of them than processors that thread had a
+// turn once in many time slices.
+TEST(CompletionQueueTest, APollOfQueuePairsThatAreNotConnectedGivesTheProcessorAway) {
+  VirtualNetwork network(1);
+  const auto queue = std::make_shared<CompletionQueue>(4, nullptr, nullptr, nullptr);
+  ibv_wc out;
+  const auto yields_of = [&](int polls) {
+    const uint64_t before = g_yields.load();
+    for (int i = 0; i < polls; ++i) EXPECT_EQ(queue->Poll(1, &out), 0);
+    return g_yields.load() - before;
   };
-  std::vector<std::unique_ptr<CompletionQueue>> queues;
-  for (int i = 0; i < 6; ++i) queues.push_back(std::make_unique<CompletionQueue>(4, channel, nullptr, nullptr));
-  {
-    const CompletionQueue::EventPause pause;
-    queues[0]->RequestNotify(false);
-    ASSERT_TRUE(queues[0]->Push(Completion(1), false));
-    EXPECT_FALSE(is_told());
+  EXPECT_EQ(yields_of(1000), 0u) << "nobody uses it";
+  queue->users.fetch_add(1);
+  EXPECT_GE(yields_of(1000), 30u);
+  const auto idle = std::make_shared<IdleQueuePair>(network);
+  queue->Attach(idle, 0);
+  EXPECT_EQ(yields_of(1000), 0u) << "it drives them itself";
+  queue->Detach(idle.get());
+}
+
+// One that another thread drives for as long as the test wants.
+class BusyQueuePair final : public IdleQueuePair {
+ public:
+  using IdleQueuePair::IdleQueuePair;
+  void DriveInline(bool) override {
+    driven.store(true);
+    while (!free.load()) std::this_thread::yield();
+  }
+  std::atomic<bool> driven{false}, free{false};
+};
+
+// The state that /proc has for a thread: R runs or could, S sleeps.
+char StateOf(pid_t thread) {
+  std::ifstream stat("/proc/self/task/" + std::to_string(thread) + "/stat");
+  std::string text;
+  std::getline(stat, text);
+  const size_t name_end = text.rfind(')');
+  return name_end == std::string::npos || name_end + 2 >= text.size() ? '?' : text[name_end + 2];
+}
+
+// A queue pair is driven by system calls. A thread of real-time priority that spun for its end would keep the driver off the processor.
+TEST(CompletionQueueTest, WhoWaitsForAnotherThreadThatDrivesSleeps) {
+  VirtualNetwork network(1);
+  const auto queue = std::make_shared<CompletionQueue>(4, nullptr, nullptr, nullptr);
+  const auto busy = std::make_shared<BusyQueuePair>(network);
+  queue->Attach(busy, 0);
+  std::thread driver([&] {
     ibv_wc out;
-    EXPECT_EQ(queues[0]->Poll(1, &out), 1) << "the completion is there already";
-    std::thread([&] {
-      queues[1]->RequestNotify(false);
-      ASSERT_TRUE(queues[1]->Push(Completion(1), false));
-    }).join();
-    EXPECT_TRUE(is_told()) << "another thread's";
-    ASSERT_TRUE(channel->Pop());
-    // More than it has room for are not lost.
-    for (int i = 1; i < 6; ++i) {
-      queues[static_cast<size_t>(i)]->RequestNotify(false);
-      ASSERT_TRUE(queues[static_cast<size_t>(i)]->Push(Completion(2), false));
-    }
+    queue->Poll(1, &out);
+  });
+  while (!busy->driven.load()) std::this_thread::yield();
+  std::atomic<pid_t> waiter{0};
+  std::thread waiting([&] {
+    waiter.store(gettid());
+    queue->RequestNotify(false);
+  });
+  while (waiter.load() == 0) std::this_thread::yield();
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  char state = '?';
+  while ((state = StateOf(waiter.load())) != 'S' && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+  EXPECT_EQ(state, 'S');
+  busy->free.store(true);
+  driver.join();
+  waiting.join();
+  queue->Detach(busy.get());
+}
+
+// Remembers how often it had been driven when the program was about to sleep.
+class AwaitedQueuePair final : public IdleQueuePair {
+ public:
+  using IdleQueuePair::IdleQueuePair;
+  void DriveInline(bool) override {
+    if (drives.fetch_add(1) != 0) return;
+    while (!free.load()) std::this_thread::yield();
   }
-  for (int i = 0; i < 6; ++i) {
-    ASSERT_TRUE(is_told()) << i;
-    ASSERT_TRUE(channel->Pop());
-  }
-  EXPECT_FALSE(is_told());
+  void FlushDeferred() override { drives_before_flush = drives.load(); }
+  std::atomic<int> drives{0};
+  std::atomic<bool> free{false};
+  int drives_before_flush = 0;
+};
+
+TEST(CompletionQueueTest, WhoWaitsForAnotherThreadThatDrivesIsNext) {
+  VirtualNetwork network(1);
+  const auto queue = std::make_shared<CompletionQueue>(4, nullptr, nullptr, nullptr);
+  const auto counting = std::make_shared<AwaitedQueuePair>(network);
+  queue->Attach(counting, 0);
+  std::atomic<bool> done{false};
+  std::thread driver([&] {
+    ibv_wc out;
+    while (!done.load()) queue->Poll(1, &out);
+  });
+  while (counting->drives.load() == 0) std::this_thread::yield();
+  std::atomic<pid_t> waiter{0};
+  std::thread waiting([&] {
+    waiter.store(gettid());
+    queue->RequestNotify(false);
+    done.store(true);
+  });
+  while (waiter.load() == 0) std::this_thread::yield();
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (StateOf(waiter.load()) != 'S' && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+  counting->free.store(true);
+  waiting.join();
+  driver.join();
+  EXPECT_EQ(counting->drives_before_flush, 1);
+  queue->Detach(counting.get());
 }
 
 TEST(CompletionQueueTest, ResizingLosesNothingWhileCompletionsComeAndGo) {

@@ -46,6 +46,7 @@ bool ToRequestOpcode(ibv_wr_opcode opcode, bool solicited, bool extended, rdmap:
 
 constexpr unsigned kKnownFlags = IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE;
 constexpr unsigned kWindowAccess = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED;
+constexpr uint32_t kKeyPart = 0xff;  // of an rkey: only that is the program's to choose (IBTA volume 1 section 10.6.7.2.2)
 constexpr unsigned kOtherAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND;  // programs ask for it, windows have no use for it
 
 // The rest is found out when its turn comes, and is a completion then. 0 or EINVAL.
@@ -53,10 +54,9 @@ int ReadBind(const ibv_send_wr& wr, WindowBind* out) {
   const ibv_mw* window = wr.bind_mw.mw;
   const ibv_mw_bind_info& info = wr.bind_mw.bind_info;
   if (window == nullptr || window->type != IBV_MW_TYPE_2) return EINVAL;
-  if ((window->rkey ^ wr.bind_mw.rkey) >> 8 != 0) return EINVAL;  // only the key part is the program's to choose
   if (info.mr == nullptr && (info.addr != 0 || info.length != 0)) return EINVAL;
   if (info.mw_access_flags & ~(kWindowAccess | kOtherAccess)) return EINVAL;
-  *out = {.window = ddp::STag(wr.bind_mw.rkey),
+  *out = {.window = ddp::STag((window->rkey & ~kKeyPart) | (wr.bind_mw.rkey & kKeyPart)),
           .region = ddp::STag(info.mr == nullptr ? 0 : info.mr->lkey),
           .address = info.addr,
           .length = info.length,

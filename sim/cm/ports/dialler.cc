@@ -21,9 +21,9 @@ std::string HostOf(const transport::SocketAddress& address) {
 
 }  // namespace
 
-Dialler::Dialler(const Surroundings& around, Begin begin, const std::shared_ptr<QueuePair>& qp, uint32_t number, const PeerChoice& choice,
-                 uint32_t send_number)
-    : around_(around), begin_(std::move(begin)), qp_(qp), number_(number), choice_(choice) {
+Dialler::Dialler(const Surroundings& around, Begin begin, End end, const std::shared_ptr<QueuePair>& qp, uint32_t number,
+                 const PeerChoice& choice, uint32_t send_number, bool again)
+    : around_(around), begin_(std::move(begin)), end_(std::move(end)), qp_(qp), number_(number), choice_(choice), again_(again) {
   choice_.address.set_port(static_cast<uint16_t>(choice.number >> 8));
   parameters_ = {.ird = choice.ird, .ord = choice.ord};
   parameters_.private_data = Wish{choice.number, number, choice.service, choice.receive_number, send_number}.Serialize();
@@ -34,6 +34,7 @@ void Dialler::Start() {
   if (qp == nullptr) return;
   auto endpoint = std::make_shared<EndpointImpl>(around_);
   if (!begin_(*this, endpoint)) return;
+  endpoint_ = endpoint;
   endpoint->SetObserver(shared_from_this());
   if (endpoint->ConnectFor(qp, choice_.local, choice_.address, parameters_, choice_.delivery, /*dialled=*/true) != 0) TryAgain();
 }
@@ -45,7 +46,14 @@ void Dialler::OnCmEvent(CmEvent event) {
     case CmEvent::Kind::kConnectError:
       if (event.error == ECONNREFUSED && event.private_data.empty() && choice_.address.is_loopback()) WarnOfLoopback();
       if (TraceEnabled()) Trace(Format("qp 0x%x: peer qp 0x%x is not there yet (%d)", number_, choice_.number, event.error));
+      if (again_ && event.kind == CmEvent::Kind::kRejected) {
+        if (const auto qp = qp_.lock()) qp->LosePeer();
+        break;
+      }
       TryAgain();
+      break;
+    case CmEvent::Kind::kDisconnected:
+      if (const auto endpoint = endpoint_.lock()) end_(*endpoint);
       break;
     default:
       break;  // the queue pair knows

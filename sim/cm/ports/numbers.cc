@@ -16,7 +16,7 @@ Result<uint32_t, int> PortNumbers::Allocate() {
       if (port.used == kPerPort) continue;
       while (port.taken[port.next % kPerPort]) ++port.next;
       const uint32_t index = port.next++ % kPerPort;
-      port.taken[index] = true;
+      port.taken[index] = port.was_taken[index] = true;
       ++port.used;
       return uint32_t{number} << 8 | index;
     }
@@ -30,7 +30,7 @@ Result<uint32_t, int> PortNumbers::Allocate() {
   std::lock_guard lock(mutex_);
   Port& port = ports_[number];
   port.listeners = std::move(*listeners);
-  port.taken[0] = true;
+  port.taken[0] = port.was_taken[0] = true;
   port.used = port.next = 1;
   return uint32_t{number} << 8;
 }
@@ -47,6 +47,12 @@ bool PortNumbers::IsTaken(uint32_t number) {
   std::lock_guard lock(mutex_);
   const auto at = ports_.find(PortOf(number));
   return at != ports_.end() && at->second.taken[number % kPerPort];
+}
+
+bool PortNumbers::WasEverTaken(uint32_t number) {
+  std::lock_guard lock(mutex_);
+  const auto at = ports_.find(PortOf(number));
+  return at != ports_.end() && at->second.was_taken[number % kPerPort];
 }
 
 // A wildcard listener for both families, or for IPv4 where there is no IPv6; or one at each address of the devices that are named.

@@ -29,6 +29,8 @@ class PortNumbers {
   Result<uint32_t, int> Allocate();
   void Release(uint32_t number);
   bool IsTaken(uint32_t number);
+  // It is, or was before it was released.
+  bool WasEverTaken(uint32_t number);
   // An address that its device got after the port was opened: the number is reached there as well.
   void ListenAlsoAt(uint32_t number, transport::SocketAddress address);
   // Closes all ports.
@@ -41,7 +43,7 @@ class PortNumbers {
     Listeners listeners;  // one for each address, or one for all
     uint32_t used = 0;
     uint32_t next = 0;  // where to look first: numbers that were given back rest for a while
-    std::array<bool, kPerPort> taken{};
+    std::array<bool, kPerPort> taken{}, was_taken{};
   };
 
   static uint16_t PortOf(uint32_t number) { return static_cast<uint16_t>(number >> 8); }

@@ -63,6 +63,8 @@ TEST(PortNumbers, ANumberThatWasGivenBackRestsForAWhile) {
   const uint32_t first = *numbers.Allocate();
   numbers.Release(first);
   EXPECT_FALSE(numbers.IsTaken(first));
+  EXPECT_TRUE(numbers.WasEverTaken(first));
+  EXPECT_FALSE(numbers.WasEverTaken(first + 2)) << "whoever names it has a wrong number";
   for (int i = 0; i < 255; ++i) EXPECT_NE(*numbers.Allocate(), first);
   EXPECT_EQ(*numbers.Allocate(), first);
 }

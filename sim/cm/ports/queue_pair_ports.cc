@@ -6,6 +6,7 @@
 #include <cstring>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -27,6 +28,8 @@ constexpr int kBacklog = 1 << 16;      // requests that wait for their queue pai
 constexpr size_t kMostWaiting = 4096;  // ... of which the oldest is refused then
 // How long the end with the larger number waits in RTS for the request of the other.
 constexpr std::chrono::milliseconds kPatience{10};
+// Between the end of a connection that was of no use and the next attempt.
+constexpr std::chrono::milliseconds kPause{5};
 // How long a request waits for its queue pair; who dials tries again by then.
 constexpr std::chrono::seconds kWaitLimit{60};
 
@@ -81,6 +84,24 @@ class QueuePairPorts::State final : public std::enable_shared_from_this<State> {
     const std::weak_ptr<State> state_;
   };
 
+  // Hears that the connection ended that a search had accepted.
+  class Ending final : public CmObserver {
+   public:
+    Ending(std::weak_ptr<State> state, uint32_t number, const std::shared_ptr<Endpoint>& endpoint)
+        : state_(std::move(state)), number_(number), endpoint_(endpoint) {}
+    void OnCmEvent(CmEvent event) override {
+      if (event.kind != CmEvent::Kind::kDisconnected) return;
+      const auto state = state_.lock();
+      const auto endpoint = endpoint_.lock();
+      if (state != nullptr && endpoint != nullptr) state->OnEnd(number_, *endpoint);
+    }
+
+   private:
+    const std::weak_ptr<State> state_;
+    const uint32_t number_;
+    const std::weak_ptr<Endpoint> endpoint_;
+  };
+
   // Requests that a search took, or that are of no use any more.
   struct Taken {
     std::shared_ptr<Endpoint> found;  // nullptr: none came yet
@@ -91,6 +112,11 @@ class QueuePairPorts::State final : public std::enable_shared_from_this<State> {
   void OnRequest(const Wish& wish, const std::shared_ptr<Endpoint>& endpoint);
   // With mutex_ held: the newest request that waits for the search and is proven, with those that it replaces. It is the search's endpoint now.
   Taken TakeEarly(Search& search);
+  // Takes a request that waits; else opens the connection, now or after `patience`, if the queue pair is in RTS.
+  void Seek(uint32_t number, transport::Duration patience);
+  // The connection of `endpoint` is over. If it was of no use the search goes on: it may have been that of a request that an earlier queue pair
+  // with the peer's number had given up, and the one that has the number now is not connected yet.
+  void OnEnd(uint32_t number, Endpoint& endpoint);
   // Gives the connection of `endpoint` to the search's queue pair.
   void Accept(const Search& search, const std::shared_ptr<Endpoint>& endpoint);
   void StartDialling(uint32_t number);  // unless a connection came meanwhile
@@ -149,27 +175,60 @@ void QueuePairPorts::State::Connect(std::shared_ptr<QueuePair> qp, PeerChoice ch
 }
 
 void QueuePairPorts::State::Dial(uint32_t number, uint32_t send_number) {
-  Search search;
-  Taken taken;
+  transport::Duration patience{};
   {
     std::lock_guard lock(mutex_);
     const auto at = searches_.find(number);
     if (at == searches_.end() || at->second.dial != nullptr) return;
     at->second.send_number = send_number & kMostSequence;
-    if (at->second.endpoint != nullptr) return;
+    if (!at->second.opens()) patience = kPatience;
+  }
+  Seek(number, patience);
+}
+
+void QueuePairPorts::State::Seek(uint32_t number, transport::Duration patience) {
+  Search search;
+  Taken taken;
+  {
+    std::lock_guard lock(mutex_);
+    const auto at = searches_.find(number);
+    if (at == searches_.end() || at->second.endpoint != nullptr) return;
     taken = TakeEarly(at->second);
     search = at->second;
   }
   for (const auto& request : taken.stale) request->endpoint->Close();
   if (taken.found != nullptr) {
     Accept(search, taken.found);
-  } else if (search.opens()) {
+  } else if (patience == transport::Duration{}) {
     StartDialling(number);
   } else {
-    around_.network.RunAt(around_.network.Now() + kPatience, [weak = weak_from_this(), number] {
+    around_.network.RunAt(around_.network.Now() + patience, [weak = weak_from_this(), number] {
       if (const auto state = weak.lock()) state->StartDialling(number);
     });
   }
+}
+
+void QueuePairPorts::State::OnEnd(uint32_t number, Endpoint& endpoint) {
+  std::shared_ptr<QueuePair> qp;
+  {
+    std::lock_guard lock(mutex_);
+    const auto at = searches_.find(number);
+    if (at == searches_.end() || at->second.endpoint.get() != &endpoint) return;
+    qp = at->second.qp.lock();
+  }
+  if (qp == nullptr || !qp->seeks_peer()) return;
+  std::shared_ptr<Endpoint> over;  // let go of without the lock
+  {
+    std::lock_guard lock(mutex_);
+    const auto at = searches_.find(number);
+    if (at == searches_.end() || at->second.endpoint.get() != &endpoint) return;
+    over = std::move(at->second.endpoint);
+    at->second.endpoint = nullptr;
+    at->second.dial = nullptr;
+    at->second.again = true;
+  }
+  if (TraceEnabled()) Trace(Format("qp 0x%x: its connection ended before it was of any use, it looks for its peer again", number));
+  Seek(number, kPause);
 }
 
 void QueuePairPorts::State::StartDialling(uint32_t number) {
@@ -191,7 +250,10 @@ void QueuePairPorts::State::StartDialling(uint32_t number) {
       search->second.endpoint = endpoint;
       return true;
     };
-    dial = search.dial = std::make_shared<Dialler>(around_, begin, qp, number, search.choice, *search.send_number);
+    const auto end = [weak = weak_from_this(), number](Endpoint& endpoint) {
+      if (const auto state = weak.lock()) state->OnEnd(number, endpoint);
+    };
+    dial = search.dial = std::make_shared<Dialler>(around_, begin, end, qp, number, search.choice, *search.send_number, search.again);
   }
   dial->Start();
 }
@@ -239,7 +301,12 @@ void QueuePairPorts::State::OnCmEvent(const CmEvent& event) {
   if (event.kind != CmEvent::Kind::kConnectRequest) return;
   const std::optional<Wish> wish = Wish::Parse(event.private_data);
   if (wish && numbers_.IsTaken(wish->to)) return OnRequest(*wish, event.endpoint);
-  LogWarning("refused " + event.endpoint->remote_address().ToString() + ": it wants a queue pair that does not exist (a wrong number?)");
+  const std::string line = "refused " + event.endpoint->remote_address().ToString() + ": it wants a queue pair that does not exist";
+  if (wish && numbers_.WasEverTaken(wish->to)) {
+    if (TraceEnabled()) Trace(line + " any more");  // its peer was destroyed meanwhile
+  } else {
+    LogWarning(line + " (a wrong number?)");
+  }
   event.endpoint->Reject({});
 }
 
@@ -288,6 +355,7 @@ void QueuePairPorts::State::Accept(const Search& search, const std::shared_ptr<E
   const auto qp = search.qp.lock();
   if (qp == nullptr) return endpoint->Close();
   const ConnectParameters parameters{.ird = search.choice.ird, .ord = search.choice.ord};
+  endpoint->SetObserver(std::make_shared<Ending>(weak_from_this(), search.number, endpoint));
   if (Connecting(*endpoint).AcceptFor(qp, parameters, search.choice.delivery, /*dialled=*/true) == 0) return;
   // The peer left meanwhile. It comes again, or, where it is only there to receive, is come to.
   {

@@ -25,6 +25,7 @@ struct Search {
   std::shared_ptr<Endpoint> endpoint = nullptr;        // of the connection, or of the attempt to open one
   std::shared_ptr<Dialler> dial = nullptr;             // nullptr: the peer opens the connection, or nobody does yet
   std::optional<uint32_t> send_number = std::nullopt;  // sq_psn, once it is in RTS
+  bool again = false;                                  // it had found a peer, and that connection ended before it was of any use
 
   // It is the one of the two that opens the connection.
   bool opens() const;

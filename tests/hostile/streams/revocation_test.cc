@@ -208,6 +208,28 @@ TEST_F(Revocation, BindingAWindowAnewDivertsWhatIsBeingPlacedThroughItsOldKey) {
   ExpectUntouched(0, 8000, 0xee);
 }
 
+TEST_F(Revocation, TheReadWhoseSinkGoesAwayNamesTheCause) {
+  const auto peer = stage_.Connect(victim_);
+  std::vector<uint8_t> sink(64), doomed(64);
+  const RegionInfo sink_region = victim_.Register(sink.data(), sink.size());
+  const RegionInfo doomed_region = victim_.Register(doomed.data(), doomed.size());
+  ibv_send_wr read{};
+  read.opcode = IBV_WR_RDMA_READ;
+  read.wr.rdma.rkey = 0x1234;
+  ASSERT_EQ(PostSend(victim_, read, sink_region), 0);
+  ASSERT_EQ(PostSend(victim_, read, doomed_region), 0);
+  ASSERT_EQ(PostSend(victim_, read, doomed_region), 0);
+  stage_.Pass();
+  peer->Send(Tagged(Opcode::kReadResponse, sink_region.stag.value, sink_region.address, Bytes(8, 0x33)));
+  stage_.Pass();
+  EXPECT_EQ(NextStatus(), IBV_WC_SUCCESS);
+  ASSERT_EQ(stage_.rnic().DeregisterMemory(doomed_region.stag), 0);
+  EXPECT_EQ(victim_.qp.qp->state(), IBV_QPS_ERR);
+  EXPECT_EQ(NextStatus(), IBV_WC_LOC_PROT_ERR);
+  EXPECT_EQ(NextStatus(), IBV_WC_WR_FLUSH_ERR);
+  EXPECT_FALSE(Stage::Completion(victim_).has_value());
+}
+
 // A Read that has to wait for the one before it has looked its sink up already.
 TEST_F(Revocation, ARequestThatWaitsLooksItsMemoryUpAgain) {
   const auto peer = stage_.Connect(victim_, {.ord = 1});

@@ -77,6 +77,12 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
   void EndOutput() override { tcp_->EndOutput(); }
   void Close(const std::function<void(llp::UlpduWriter&)>& last) override;
   void Abort() override;
+  std::atomic<uint32_t>* CarriedOutHere() override {
+    return options_.initiator ? &control().carried_out_by_initiator : &control().carried_out_by_responder;
+  }
+  std::optional<uint32_t> CarriedOutByPeer() override {
+    return (options_.initiator ? control().carried_out_by_responder : control().carried_out_by_initiator).load(std::memory_order_acquire);
+  }
   void OnExit() override { tcp_->OnExit(); }
 
   transport::SocketAddress PeerAddress() const override { return tcp_->PeerAddress(); }

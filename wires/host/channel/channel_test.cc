@@ -234,6 +234,17 @@ TEST_F(HostChannelTest, AcknowledgementsComeBesideUlpdus) {
   EXPECT_EQ(responder_.sink.acknowledged, (std::vector{3, 0, 255, 1}));
 }
 
+TEST_F(HostChannelTest, EachSeesWhatTheOtherHasCarriedOutWithoutBeingTold) {
+  EXPECT_EQ(initiator_.channel->CarriedOutByPeer(), 0u);
+  ASSERT_NE(responder_.channel->CarriedOutHere(), nullptr);
+  ASSERT_NE(initiator_.channel->CarriedOutHere(), nullptr);
+  responder_.channel->CarriedOutHere()->store(7);
+  initiator_.channel->CarriedOutHere()->store(9);
+  responder_.channel->Abort();
+  EXPECT_EQ(initiator_.channel->CarriedOutByPeer(), 7u);
+  EXPECT_EQ(responder_.channel->CarriedOutByPeer(), 9u);
+}
+
 TEST_F(HostChannelTest, WhoPollsSaysWhatItIsThroughWithWhenItFindsNothing) {
   Shake();
   responder_.channel->Lend();

@@ -28,6 +28,9 @@ struct ControlPage {
   GrantWords by_responder, by_initiator;  // by whose grants the other one places
   alignas(kLine) std::atomic<uint32_t> initiator_polls_on;  // the processor, plus one; 0: it does not poll
   alignas(kLine) std::atomic<uint32_t> responder_polls_on;
+  // Requests of the other one that each has carried out, modulo 2^32: an acknowledgement that was not sent before the process ended.
+  alignas(kLine) std::atomic<uint32_t> carried_out_by_initiator;
+  alignas(kLine) std::atomic<uint32_t> carried_out_by_responder;
 };
 static_assert(sizeof(ControlPage) <= 4096);
 
