@@ -50,6 +50,16 @@ struct Flushed {
   size_t bytes = 0;  // that went out by this call
 };
 
+// Memory of ours that the peer of a channel may reach without our help. Outlives the channel. Thread safe.
+class LentMemory {
+ public:
+  virtual ~LentMemory() = default;
+  // Of memory that was taken away from the peer (Channel::TakeOver, Shut, Close, Abort): it does not write any of these bytes any more.
+  virtual bool Settled(const void* begin, size_t length) = 0;
+  // Waits for that, as long as the peer's process lives. Not on a thread that others wait for, and without locks.
+  virtual void Await(const void* begin, size_t length) = 0;
+};
+
 // One connected stream of ULPDUs, as a wire offers it to the connection of a queue pair (RFC 5041 section 5): delivery without loss, or
 // an end. What the two ends said to one another before (the start-up) is over. Not thread safe: its owner serialises. Nothing blocks.
 class Channel {
@@ -74,11 +84,15 @@ class Channel {
   virtual bool empty() const = 0;   // all that is to be sent so far is out
   virtual bool failed() const = 0;  // Flush() would say so
 
-  // Copies `count` bytes that may not be there any more; what is gone reads as anything.
-  using Copy = void (*)(uint8_t* to, const uint8_t* from, size_t count);
-  // The `length` bytes at `begin` are going away: payload there that was appended and is not out is copied, and goes out as it was. The peer places
-  // nothing there any more.
+  // Copies `count` bytes that may not be there any more. False: not all of them are.
+  using Copy = bool (*)(uint8_t* to, const uint8_t* from, size_t count);
+  // The `length` bytes at `begin` are going away: payload there that was appended and is not out is copied, and goes out as it was; if it is not there
+  // any more, the stream fails. The peer begins to place nothing there any more; lent() says when it is through.
   virtual void TakeOver(const void* begin, size_t length, Copy copy) = 0;
+  // It failed because payload that was appended is not there any more: the program has unmapped it.
+  virtual bool payload_gone() const { return false; }
+  // What the peer reaches by itself, on wires on which it can; the same from the beginning to the end. Null: nothing.
+  virtual std::shared_ptr<LentMemory> lent() { return nullptr; }
 
   // --- from the peer ---
 

@@ -6,12 +6,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 
 #include "base/byte_reader.h"
 #include "base/check.h"
-#include "base/dma_scope.h"
+#include "base/program_memory.h"
 
 namespace weft::llp {
 
@@ -24,14 +23,15 @@ class Placement {
     in_piece_ = 0;
   }
 
-  void Copy(ByteSpan bytes) {
-    const DmaScope dma;
+  // False: the memory is not there (any more).
+  [[nodiscard]] bool Copy(ByteSpan bytes) {
     while (!bytes.empty()) {
       const size_t count = std::min(bytes.size(), CurrentPiece());
-      std::memcpy(static_cast<uint8_t*>(memory_.front().iov_base) + in_piece_, bytes.data(), count);
+      if (!CopyToProgram(static_cast<uint8_t*>(memory_.front().iov_base) + in_piece_, bytes.data(), count)) return false;
       in_piece_ += count;
       bytes = bytes.subspan(count);
     }
+    return true;
   }
 
   // `count` bytes were placed by somebody else.

@@ -62,6 +62,10 @@ class UlpduSink {
   // The payload is in place. Returns false as above.
   virtual bool End() = 0;
 
+  // Instead of that, between Begin() and End(), which follows all the same: memory that the plan names is not there any more, since the program has unmapped
+  // it. The rest of the payload is dropped.
+  virtual void OnUnplaceable() {}
+
   // What was appended up to that position is out of the wire's hands (as Channel::consumed() says from then on). Between ULPDUs, by wires that
   // learn that from the peer: before what the peer did next is handed on.
   virtual void OnTransmitted(uint64_t /*position*/) {}

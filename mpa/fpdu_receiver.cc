@@ -106,6 +106,13 @@ bool FpduReceiver::DivertPlacement() {
   return true;
 }
 
+bool FpduReceiver::GiveUpPlacement() {
+  if (!placing_ || discarding_) return false;
+  discarding_ = true;
+  sink_.OnUnplaceable();
+  return true;
+}
+
 bool FpduReceiver::Fail(FpduError error) {
   error_ = error;
   return false;
@@ -118,7 +125,7 @@ bool FpduReceiver::ParseAsItComes() {
   for (;;) {
     if (placing_) {
       const size_t payload = std::min(payload_left_, end_ - begin_);
-      if (!discarding_) placement_.Copy(staged().first(payload));
+      if (!discarding_ && !placement_.Copy(staged().first(payload))) GiveUpPlacement();
       begin_ += payload;
       payload_left_ -= payload;
       if (payload_left_ != 0) return true;
@@ -201,7 +208,7 @@ bool FpduReceiver::DeliverWhole(size_t lead, size_t length, size_t total) {
   WEFT_CHECK(plan.header_length <= head_length);
   if (plan.discard) return sink_.End();
   placement_.Start(plan.payload);
-  placement_.Copy(ulpdu.subspan(plan.header_length));
+  if (!placement_.Copy(ulpdu.subspan(plan.header_length))) sink_.OnUnplaceable();
   return sink_.End();
 }
 
@@ -232,12 +239,13 @@ bool FpduReceiver::DeliverAroundMarkers(size_t lead, size_t length) {
   WEFT_CHECK(plan.header_length <= head_length);
   if (plan.discard) return sink_.End();
   placement_.Start(plan.payload);
-  placement_.Copy(ByteSpan(head).first(head_length).subspan(plan.header_length));
+  bool placed = placement_.Copy(ByteSpan(head).first(head_length).subspan(plan.header_length));
   for (size_t left = length - head_length; left != 0;) {
     const ByteSpan stretch = next(left);
-    placement_.Copy(stretch);
+    placed = placed && placement_.Copy(stretch);
     left -= stretch.size();
   }
+  if (!placed) sink_.OnUnplaceable();
   return sink_.End();
 }
 

@@ -54,6 +54,10 @@ class FpduReceiver {
   // thrown away instead, and the sink still gets End(). Returns whether there was such an FPDU.
   bool DivertPlacement();
 
+  // The kernel finds memory of PrepareRead() that is not there (EFAULT): the sink hears of it, and the same bytes are read once more, to be thrown away. False:
+  // that was no memory of the sink's.
+  bool GiveUpPlacement();
+
  private:
   // CRC and markers need the whole FPDU in the staging block before any of it goes on.
   bool staged_whole() const { return options_.crc || options_.markers; }

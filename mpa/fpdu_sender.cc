@@ -9,6 +9,7 @@
 #include "base/crc32c.h"
 #include "base/dma_scope.h"
 #include "base/iovec_length.h"
+#include "base/program_memory.h"
 #include "mpa/fpdu_layout.h"
 
 namespace weft::mpa {
@@ -40,6 +41,20 @@ class MarkedWriter {
     const uint8_t marker[kMarkerLength] = {0, 0, static_cast<uint8_t>(pointer >> 8), static_cast<uint8_t>(pointer)};
     std::memcpy(at_, marker, kMarkerLength);
     Moved(kMarkerLength);
+  }
+
+  // Of the program's. False: it is not there.
+  bool PutPayload(const void* from, size_t count) {
+    const uint8_t* bytes = static_cast<const uint8_t*>(from);
+    while (count != 0) {
+      MarkerIfDue();
+      const size_t stretch = std::min<size_t>(count, kMarkerInterval - position_ % kMarkerInterval);
+      if (!CopyFromProgram(at_, bytes, stretch)) return false;
+      Moved(stretch);
+      bytes += stretch;
+      count -= stretch;
+    }
+    return true;
   }
 
   void Put(const void* from, size_t count) {
@@ -94,7 +109,7 @@ bool FpduSender::HasRoom(size_t payload_length, size_t payload_pieces) const {
   size_t bytes = FpduLength(ulpdu_length) + 3;  // a shorter header may need more PAD
   if (markers_) bytes += kMarkerLength * (2 + bytes / (kMarkerInterval - kMarkerLength));
   const size_t pieces = References(payload_length, payload_pieces) ? payload_pieces + 2 : 1;
-  return count_ + pieces <= kMaxPieces && Fits(bytes);
+  return count_ + pieces <= kMaxPieces && Fits(bytes) && !payload_gone_;
 }
 
 bool FpduSender::Fits(size_t bytes) const {
@@ -138,15 +153,15 @@ void FpduSender::Append(ByteSpan header, std::span<const iovec> payload, bool vo
   const size_t ulpdu_length = header.size() + payload_length;
   WEFT_CHECK(header.size() <= llp::kUlpduHeadLength && ulpdu_length != 0 && ulpdu_length <= max_ulpdu_);
   if (markers_) {
-    AppendMarked(header, payload, payload_length);
+    AppendMarked(header, payload, payload_length, volatile_payload);
   } else if (!volatile_payload && References(payload_length, payload.size())) {
     AppendReferenced(header, payload, payload_length);
   } else {
-    AppendPlain(header, payload, payload_length);
+    AppendPlain(header, payload, payload_length, volatile_payload);
   }
 }
 
-void FpduSender::AppendPlain(ByteSpan header, std::span<const iovec> payload, size_t payload_length) {
+void FpduSender::AppendPlain(ByteSpan header, std::span<const iovec> payload, size_t payload_length, bool volatile_payload) {
   const size_t ulpdu_length = header.size() + payload_length;
   const size_t length = FpduLength(ulpdu_length);
   uint8_t* const frame = Reserve(length);
@@ -158,10 +173,17 @@ void FpduSender::AppendPlain(ByteSpan header, std::span<const iovec> payload, si
   // checksummed while they are copied, short ones with all around them in one go.
   uint32_t crc = 0;
   uint8_t* checked = frame;
+  // What is volatile is ours.
+  const bool by_kernel = ThreadOfOurs() && !volatile_payload;
   const DmaScope dma;
   for (const iovec& piece : payload) {
     if (piece.iov_len == 0) continue;
-    if (crc_ && piece.iov_len > kShortPayload) {
+    if (by_kernel) {
+      if (!ReadProgramMemory(at, piece.iov_base, piece.iov_len)) {
+        payload_gone_ = true;
+        return;
+      }
+    } else if (crc_ && piece.iov_len > kShortPayload) {
       crc = Crc32cExtend(crc, {checked, at});
       crc = Crc32cCopy(crc, at, static_cast<const uint8_t*>(piece.iov_base), piece.iov_len);
       checked = at + piece.iov_len;
@@ -197,7 +219,7 @@ void FpduSender::AppendReferenced(ByteSpan header, std::span<const iovec> payloa
   appended_ += FpduLength(ulpdu_length);
 }
 
-void FpduSender::AppendMarked(ByteSpan header, std::span<const iovec> payload, size_t payload_length) {
+void FpduSender::AppendMarked(ByteSpan header, std::span<const iovec> payload, size_t payload_length, bool volatile_payload) {
   const size_t ulpdu_length = header.size() + payload_length;
   const uint64_t start = appended_ + (appended_ % kMarkerInterval == 0 ? kMarkerLength : 0);
   const size_t length = static_cast<size_t>(start - appended_) + FpduLength(ulpdu_length) +
@@ -208,9 +230,13 @@ void FpduSender::AppendMarked(ByteSpan header, std::span<const iovec> payload, s
   StoreLength(length_field, ulpdu_length);
   writer.Put(length_field, sizeof(length_field));
   writer.Put(header.data(), header.size());
-  {
-    const DmaScope dma;
-    for (const iovec& piece : payload) writer.Put(piece.iov_base, piece.iov_len);
+  for (const iovec& piece : payload) {
+    if (volatile_payload) {
+      writer.Put(piece.iov_base, piece.iov_len);
+    } else if (!writer.PutPayload(piece.iov_base, piece.iov_len)) {
+      payload_gone_ = true;
+      return;
+    }
   }
   constexpr uint8_t kZeros[4] = {};
   writer.Put(kZeros, PadLength(ulpdu_length));
@@ -264,7 +290,7 @@ void FpduSender::TakeOver(const void* begin, size_t length, Copy copy) {
     const bool overlaps = at < first ? first - at < piece.iov_len : at - first < length;
     if (!overlaps || IsStaged(piece.iov_base)) continue;
     std::vector<uint8_t> own(piece.iov_len);
-    copy(own.data(), static_cast<const uint8_t*>(piece.iov_base), piece.iov_len);
+    if (!copy(own.data(), static_cast<const uint8_t*>(piece.iov_base), piece.iov_len)) payload_gone_ = true;
     piece.iov_base = own.data();
     taken_over_.push_back(std::move(own));
   }

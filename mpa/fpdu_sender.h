@@ -41,11 +41,13 @@ class FpduSender final : public llp::UlpduWriter {
   // Stream position after the last byte consumed; a ULPDU appended up to position p is out when consumed() >= p.
   uint64_t consumed() const;
   bool empty() const;
+  // Payload that was appended is not there any more: what is pending is not to go out, and there is room for nothing.
+  bool payload_gone() const { return payload_gone_; }
 
-  // Copies `count` bytes that may not be there any more; what is gone reads as anything.
-  using Copy = void (*)(uint8_t* to, const uint8_t* from, size_t count);
+  // Copies `count` bytes that may not be there any more. False: not all of them are.
+  using Copy = bool (*)(uint8_t* to, const uint8_t* from, size_t count);
   // The `length` bytes at `begin` are going away: pieces of Pending() that lie there are taken over into memory of the sender's own,
-  // which it keeps until they are out (2 MB at most). What goes out is what was there until now.
+  // which it keeps until they are out (2 MB at most). What goes out is what was there until now. Where that is gone, payload_gone().
   void TakeOver(const void* begin, size_t length, Copy copy);
 
  private:
@@ -54,9 +56,9 @@ class FpduSender final : public llp::UlpduWriter {
   uint8_t* Reserve(size_t bytes);
   void AddStaged(uint8_t* from, size_t count);
   bool IsStaged(const void* at) const;
-  void AppendPlain(ByteSpan header, std::span<const iovec> payload, size_t payload_length);
+  void AppendPlain(ByteSpan header, std::span<const iovec> payload, size_t payload_length, bool volatile_payload);
   void AppendReferenced(ByteSpan header, std::span<const iovec> payload, size_t payload_length);
-  void AppendMarked(ByteSpan header, std::span<const iovec> payload, size_t payload_length);
+  void AppendMarked(ByteSpan header, std::span<const iovec> payload, size_t payload_length, bool volatile_payload);
 
   const bool crc_;
   const bool markers_;
@@ -72,6 +74,7 @@ class FpduSender final : public llp::UlpduWriter {
   std::vector<std::vector<uint8_t>> taken_over_;  // some piece that waits lies in each, or did
 
   size_t count_ = 0;  // pieces that wait
+  bool payload_gone_ = false;
   uint64_t appended_ = 0;
   uint64_t consumed_ = 0;
   std::array<iovec, kMaxPieces> pieces_;

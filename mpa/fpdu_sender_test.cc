@@ -7,7 +7,9 @@
 #include <random>
 #include <set>
 #include <string>
+#include <thread>
 
+#include "base/program_memory.h"
 #include "mpa/fpdu_layout.h"
 #include "mpa/reference.h"
 
@@ -210,7 +212,10 @@ TEST_P(FpduSenderModesTest, TakesOverWhatLiesInMemoryThatGoesAwayAndLeavesTheRes
     ReferenceEncode(expected, ulpdu, crc(), markers());
   }
   Drain(sender, 1000, wire);  // a frame that is partly out
-  const auto copy = [](uint8_t* to, const uint8_t* from, size_t count) { std::memcpy(to, from, count); };
+  const auto copy = [](uint8_t* to, const uint8_t* from, size_t count) {
+    std::memcpy(to, from, count);
+    return true;
+  };
   sender.TakeOver(going.data() + 5000, 100, copy);  // a part of it is enough
   const auto refers = [&sender](const Bytes& bytes) {
     for (const iovec& piece : sender.Pending()) {
@@ -224,6 +229,21 @@ TEST_P(FpduSenderModesTest, TakesOverWhatLiesInMemoryThatGoesAwayAndLeavesTheRes
   sender.TakeOver(going.data(), going.size(), copy);
   while (!sender.empty()) Drain(sender, 7000, wire);
   EXPECT_TRUE(wire == expected);
+}
+
+TEST_P(FpduSenderModesTest, SaysThatPayloadIsGone) {
+  BufferPool pool(1);
+  FpduSender sender({.crc = crc(), .markers = markers()}, pool);
+  const iovec piece{reinterpret_cast<void*>(8), 3000};
+  const Bytes header(14, 'h');
+  std::thread ours([&] {
+    SetThreadOfOurs();
+    sender.Append(header, {&piece, 1}, false);
+  });
+  ours.join();
+  if (!sender.payload_gone()) sender.TakeOver(nullptr, SIZE_MAX, [](uint8_t*, const uint8_t*, size_t) { return false; });  // it lies where it lay
+  EXPECT_TRUE(sender.payload_gone());
+  EXPECT_FALSE(sender.HasRoom(1, 1)) << "nothing goes out behind it";
 }
 
 TEST_P(FpduSenderModesTest, GivesItsBlockBackAfterTheLastByte) {

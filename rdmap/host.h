@@ -88,6 +88,11 @@ class Host {
   // A Read's data are all in place, or what an atomic found.
   virtual void ReadDone(Request& request) = 0;
 
+  // The program has unmapped the memory into which the oldest receive that was taken is being filled. The stream ends.
+  virtual void ReceiveIsGone() {}
+  // ... or that of this Read, or atomic, of ours: the stream takes nothing any more, and the host ends it.
+  virtual void SinkIsGone(Request&) {}
+
   // Extended streams only.
   // Carries `operation` out on the eight bytes at `offset`, atomically towards everyone; what was there. It is their address that has to
   // be 64-bit aligned (kMisaligned, RFC 7306 section 8.2), whatever the offset is.

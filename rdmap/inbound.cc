@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/program_memory.h"
 #include "rdmap/outbound.h"
 
 namespace weft::rdmap {
@@ -20,7 +21,7 @@ Inbound::Inbound(llp::Rtr expected_rtr, bool scatter_reads, Host& host, ReadQueu
       expected_rtr_(expected_rtr) {}
 
 bool Inbound::Begin(size_t length, ByteSpan head, llp::UlpduPlan* plan) {
-  if (!termination_.operational()) return false;
+  if (!termination_.operational() || unplaceable_) return false;
   WEFT_CHECK(!in_segment_ && head.size() <= length && length <= llp::kLongestUlpdu);
   segment_.Capture(length, head);
   payload_length_ = 0;
@@ -279,7 +280,7 @@ bool Inbound::End() {
   // A segment may be given up between Begin and End: its region was forgotten, or the RNIC ended the stream.
   const bool was_in_segment = in_segment_;
   in_segment_ = false;
-  if (!termination_.operational()) return false;
+  if (!termination_.operational() || unplaceable_) return false;
   WEFT_CHECK(was_in_segment);
   if (dropped_) return true;
   if (info_->tagged) tagged_open_ = !last_;
@@ -321,6 +322,23 @@ bool Inbound::End() {
     awaiting_rtr_ = false;
   }
   return well;
+}
+
+// RFC 5040 section 7 knows memory that was never registered, and none that goes away behind its registration. To the peer it is an error of what it names.
+void Inbound::OnUnplaceable() {
+  if (!in_segment_ || !termination_.operational()) return;
+  switch (info_->handler) {
+    case Handler::kWrite:
+      Fail(ddp::Error::kBaseOrBounds);
+      return;
+    case Handler::kReadResponse:
+      unplaceable_ = true;
+      host_.SinkIsGone(*reads_.outstanding.front().request);
+      return;
+    default:
+      host_.ReceiveIsGone();
+      Fail(ddp::Error::kNoBuffer);
+  }
 }
 
 bool Inbound::IsRtr() {
@@ -417,7 +435,16 @@ bool Inbound::EndAtomicResponse() {
   size_t pieces = 0;
   cursor.Take(value.size(), pieces_, &pieces);
   size_t at = 0;
-  for (size_t i = 0; i < pieces; at += pieces_[i].iov_len, ++i) std::memcpy(pieces_[i].iov_base, value.data() + at, pieces_[i].iov_len);
+  for (size_t i = 0; i < pieces; at += pieces_[i].iov_len, ++i) {
+    if (!ThreadOfOurs()) {
+      std::memcpy(pieces_[i].iov_base, value.data() + at, pieces_[i].iov_len);
+      continue;
+    }
+    if (WriteProgramMemory(pieces_[i].iov_base, value.data() + at, pieces_[i].iov_len)) continue;
+    unplaceable_ = true;
+    host_.SinkIsGone(*request);
+    return false;
+  }
   reads_.outstanding.Pop();
   ++account_.answers;
   outbound_.OnAnswered(request->sequence);

@@ -37,6 +37,7 @@ class Inbound {
   // As UlpduSink.
   bool Begin(size_t length, ByteSpan head, llp::UlpduPlan* plan);
   bool End();
+  void OnUnplaceable();
 
   bool rtr_received() const { return !awaiting_rtr_; }
   // The segment between Begin and End goes into `stag`; the stream then ends.
@@ -101,6 +102,7 @@ class Inbound {
   // The current segment.
   bool in_segment_ = false;
   bool last_ = false;
+  bool unplaceable_ = false;   // its Read's memory is not there any more
   bool dropped_ = false;       // it is a request that the peer will send again
   bool has_immediate_ = false; // of a Send
   const OpcodeInfo* info_ = nullptr;

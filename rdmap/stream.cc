@@ -36,6 +36,7 @@ Stream::~Stream() = default;
 
 bool Stream::Begin(size_t length, ByteSpan head, llp::UlpduPlan* plan) { return state_->in.Begin(length, head, plan); }
 bool Stream::End() { return state_->in.End(); }
+void Stream::OnUnplaceable() { state_->in.OnUnplaceable(); }
 
 std::optional<llp::TaggedPlacement> Stream::PlacementOf(ByteSpan header) const {
   if (header.empty() || !ddp::ControlField::Parse(header[0]).tagged) return std::nullopt;

@@ -48,6 +48,7 @@ class Stream final : public llp::UlpduSink {
 
   bool Begin(size_t length, ByteSpan head, llp::UlpduPlan* plan) override;
   bool End() override;
+  void OnUnplaceable() override;
 
   // Appends segments while `out` has room and there is something to send: a Terminate first (on a reliable stream the answers to
   // what came before its cause are in front), then inbound Reads' responses and the host's requests, message by message. Returns

@@ -102,7 +102,7 @@ std::shared_ptr<Pd> Rnic::AllocatePd() { return std::make_shared<Pd>(next_pd_.fe
 int Rnic::DeregisterMemory(ddp::STag stag) {
   RegionInfo gone;
   if (int error = memory_.Deregister(stag, &gone)) return error;
-  ForgetRegion(gone);
+  TakeBack(gone);
   return 0;
 }
 
@@ -110,25 +110,33 @@ Result<RegionInfo, int> Rnic::ReregisterMemory(ddp::STag stag, Pd& pd, uint64_t 
                                               int access) {
   RegionInfo gone;
   auto region = memory_.Reregister(stag, pd, address, length, offset, access, &gone);
-  if (region.ok()) ForgetRegion(gone);
+  if (region.ok()) TakeBack(gone);
   return region;
 }
 
 void Rnic::DeallocateWindow(ddp::STag stag) {
   RegionInfo gone;
-  if (memory_.DeallocateWindow(stag, &gone)) ForgetRegion(gone);
+  if (memory_.DeallocateWindow(stag, &gone)) TakeBack(gone);
 }
 
-void Rnic::ForgetRegion(const RegionInfo& gone, const AnyQueuePair* but) {
-  if (gone.users == 0) return;
+// Nobody touches it any more after return, however slow a peer is.
+void Rnic::TakeBack(const RegionInfo& gone) {
+  for (const auto& lent : ForgetRegion(gone, nullptr)) lent->Await(reinterpret_cast<const void*>(gone.address), gone.length);
+}
+
+Adapter::Lent Rnic::ForgetRegion(const RegionInfo& gone, const AnyQueuePair* but) {
+  if (gone.users == 0) return {};
   std::vector<std::shared_ptr<AnyQueuePair>> queue_pairs;
   {
     std::lock_guard lock(mutex_);
     queue_pairs = queue_pairs_.Of(gone.users);
   }
+  Lent unsettled;
   for (const auto& qp : queue_pairs) {
-    if (qp.get() != but) qp->ForgetRegion(gone);
+    if (qp.get() == but) continue;
+    if (auto lent = qp->ForgetRegion(gone)) unsettled.push_back(std::move(lent));
   }
+  return unsettled;
 }
 
 Result<std::shared_ptr<QueuePair>, int> Rnic::CreateQueuePair(QueuePairOptions options) {

@@ -74,7 +74,7 @@ class Rnic final : public Adapter {
   const Settings& settings() const override { return settings_; }
   uint64_t host_id() const override { return host_id_; }
   void ForgetQueuePair(uint32_t number) override;
-  void ForgetRegion(const RegionInfo& gone, const AnyQueuePair* but = nullptr) override;
+  Lent ForgetRegion(const RegionInfo& gone, const AnyQueuePair* but = nullptr) override;
 
   std::vector<std::shared_ptr<AnyQueuePair>> QueuePairs();
   // Failures on demand.
@@ -82,6 +82,8 @@ class Rnic final : public Adapter {
   void ApplyFaults();
 
  private:
+  void TakeBack(const RegionInfo& gone);
+
   void ServeProcess();  // the control socket, the summary at exit
   Snapshots StateOfAll();
   std::string Summary();

@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "base/program_memory.h"
+
 namespace weft::transport {
 namespace {
 
@@ -65,6 +67,7 @@ void* ProgressThread::Run(void* self) {
   pthread_setname_np(pthread_self(), "weft-progress");
   prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);  // nanoseconds; the default adds 50 us to every timer
   AskForShortSlice();
+  SetThreadOfOurs();
   static_cast<ProgressThread*>(self)->body_();
   return nullptr;
 }

@@ -6,8 +6,8 @@
 
 #include "base/byte_writer.h"
 #include "base/check.h"
-#include "base/dma_scope.h"
 #include "base/iovec_length.h"
+#include "base/program_memory.h"
 #include "ddp/sctp/chunk.h"
 
 namespace weft::ddp::sctp {
@@ -19,6 +19,13 @@ constexpr size_t kShortPayload = 512;
 constexpr size_t kMostReferencedPieces = SegmentSender::kMostMessagePieces - 1;
 // A message that is copied whole fits into an empty block.
 static_assert(kSsnLength + kLongestSegment <= BufferPool::kBlockSize);
+
+// What is volatile is ours.
+bool CopyPayload(uint8_t* to, const iovec& from, bool volatile_payload) {
+  if (!volatile_payload) return CopyFromProgram(to, from.iov_base, from.iov_len);
+  if (from.iov_len != 0) std::memcpy(to, from.iov_base, from.iov_len);
+  return true;
+}
 
 bool References(size_t payload_length, size_t payload_pieces) {
   return payload_pieces <= kMostReferencedPieces && payload_length > kShortPayload * payload_pieces;
@@ -33,7 +40,7 @@ bool SegmentSender::HasRoom(size_t payload_length, size_t payload_pieces) const 
          staging_space_.Fits(kSsnLength + llp::kUlpduHeadLength + payload_length);
 }
 
-void SegmentSender::Append(uint16_t ssn, ByteSpan header, std::span<const iovec> payload, bool volatile_payload) {
+bool SegmentSender::Append(uint16_t ssn, ByteSpan header, std::span<const iovec> payload, bool volatile_payload) {
   const size_t payload_length = TotalLength(payload);
   const bool references = !volatile_payload && References(payload_length, payload.size());
   WEFT_CHECK(count_ < kMostMessages && header.size() <= llp::kUlpduHeadLength);
@@ -53,11 +60,15 @@ void SegmentSender::Append(uint16_t ssn, ByteSpan header, std::span<const iovec>
   if (references) {
     std::copy(payload.begin(), payload.end(), piece);
   } else {
-    const DmaScope dma;
-    for (const iovec& part : payload) writer.Bytes({static_cast<const uint8_t*>(part.iov_base), part.iov_len});
+    uint8_t* at = staged + kSsnLength + header.size();
+    for (const iovec& part : payload) {
+      if (!CopyPayload(at, part, volatile_payload)) return false;
+      at += part.iov_len;
+    }
   }
   ++count_;
   at(count_ - 1) = message;
+  return true;
 }
 
 std::span<const iovec> SegmentSender::Front() const {
@@ -84,21 +95,38 @@ void SegmentSender::Clear() {
   taken_over_.clear();
 }
 
-void SegmentSender::TakeOver(const void* begin, size_t length, void (*copy)(uint8_t*, const uint8_t*, size_t)) {
+bool SegmentSender::IsTakenOver(const void* at) const {
+  return std::any_of(taken_over_.begin(), taken_over_.end(), [at](const Own& own) { return own.bytes.data() == at; });
+}
+
+bool SegmentSender::TakeOverFront() {
+  for (iovec& piece : PayloadOf(messages_[first_])) {
+    if (piece.iov_len == 0 || IsTakenOver(piece.iov_base)) continue;
+    std::vector<uint8_t> own(piece.iov_len);
+    if (!ReadProgramMemory(own.data(), piece.iov_base, piece.iov_len)) return false;
+    piece.iov_base = own.data();
+    taken_over_.push_back({popped_, std::move(own)});
+  }
+  return true;
+}
+
+bool SegmentSender::TakeOver(const void* begin, size_t length, bool (*copy)(uint8_t*, const uint8_t*, size_t)) {
+  bool well = true;
   const auto first = reinterpret_cast<uintptr_t>(begin);
   for (size_t index = 0; index < count_; ++index) {
     // The first piece is staged; the others are the program's, or were taken over before.
     const Message& message = at(index);
-    for (iovec& piece : std::span(pieces_).subspan(message.piece_at + 1, message.pieces - 1)) {
+    for (iovec& piece : PayloadOf(message)) {
       const auto at = reinterpret_cast<uintptr_t>(piece.iov_base);
       const bool overlaps = at < first ? first - at < piece.iov_len : at - first < length;
-      if (!overlaps || piece.iov_len == 0) continue;
+      if (!overlaps || piece.iov_len == 0 || IsTakenOver(piece.iov_base)) continue;
       std::vector<uint8_t> own(piece.iov_len);
-      copy(own.data(), static_cast<const uint8_t*>(piece.iov_base), piece.iov_len);
+      well &= copy(own.data(), static_cast<const uint8_t*>(piece.iov_base), piece.iov_len);
       piece.iov_base = own.data();
       taken_over_.push_back({popped_ + index, std::move(own)});
     }
   }
+  return well;
 }
 
 }  // namespace weft::ddp::sctp

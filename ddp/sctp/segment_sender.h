@@ -30,13 +30,17 @@ class SegmentSender {
 
   // As llp::UlpduWriter has them. The caller keeps to the longest segment.
   bool HasRoom(size_t payload_length, size_t payload_pieces) const;
-  void Append(uint16_t ssn, ByteSpan header, std::span<const iovec> payload, bool volatile_payload);
-  void TakeOver(const void* begin, size_t length, void (*copy)(uint8_t* to, const uint8_t* from, size_t count));
+  // False: the payload is not there any more, and nothing was appended.
+  bool Append(uint16_t ssn, ByteSpan header, std::span<const iovec> payload, bool volatile_payload);
+  // False: not all of it is there any more.
+  bool TakeOver(const void* begin, size_t length, bool (*copy)(uint8_t* to, const uint8_t* from, size_t count));
 
   bool empty() const { return count_ == 0; }
   size_t size() const { return count_; }  // messages
   // The oldest message; not if empty(). Valid until Append, Pop, TakeOver or Clear.
   std::span<const iovec> Front() const;
+  // Before the oldest goes out by a thread of ours: takes over what it references. False: that is not there any more.
+  [[nodiscard]] bool TakeOverFront();
   size_t FrontLength() const { return messages_[first_].length; }
   // It is out of our hands.
   void Pop();
@@ -49,6 +53,9 @@ class SegmentSender {
     size_t length = 0;                 // bytes in all
   };
 
+  // Referenced pieces of one message.
+  std::span<iovec> PayloadOf(const Message& message) { return std::span(pieces_).subspan(message.piece_at + 1, message.pieces - 1); }
+  bool IsTakenOver(const void* at) const;
   Message& at(size_t index) { return messages_[(first_ + index) % kMostMessages]; }
 
   BufferPool& pool_;

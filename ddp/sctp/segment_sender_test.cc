@@ -21,7 +21,10 @@ Bytes Flat(std::span<const iovec> pieces) {
   return all;
 }
 
-void CopyBytes(uint8_t* to, const uint8_t* from, size_t count) { std::memcpy(to, from, count); }
+bool CopyBytes(uint8_t* to, const uint8_t* from, size_t count) {
+  std::memcpy(to, from, count);
+  return true;
+}
 
 iovec Piece(Bytes& bytes) { return {bytes.data(), bytes.size()}; }
 

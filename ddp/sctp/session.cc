@@ -237,7 +237,7 @@ void Session::TakeSegment(ByteSpan segment) {
   if (!MayTakeSegment()) return;
   llp::UlpduPlan plan;
   if (!BeginUlpdu(segment.size(), segment.first(std::min(segment.size(), llp::kUlpduHeadLength)), &plan)) return;
-  if (!plan.discard) placement_.Copy(segment.subspan(plan.header_length));
+  if (!plan.discard && !placement_.Copy(segment.subspan(plan.header_length))) sink_->OnUnplaceable();
   EndUlpdu(segment.size());
 }
 
@@ -250,7 +250,10 @@ void Session::TakeSegment(const HeldMessages::Message& segment) {
   if (!BeginUlpdu(segment.length, bytes.first(std::min(bytes.size(), llp::kUlpduHeadLength)), &plan)) return;
   if (!plan.discard) {
     for (bytes = bytes.subspan(plan.header_length);;) {
-      placement_.Copy(bytes);
+      if (!placement_.Copy(bytes)) {
+        sink_->OnUnplaceable();
+        break;
+      }
       bytes = reader.Next();
       if (bytes.empty()) break;
     }

@@ -116,7 +116,11 @@ class Session final : public llp::UlpduWriter {
   uint64_t appended() const override { return appended_; }
   uint64_t consumed() const { return consumed_; }
   bool empty() const { return sender_ == nullptr || sender_->empty(); }
-  void TakeOver(const void* begin, size_t length, void (*copy)(uint8_t* to, const uint8_t* from, size_t count));
+  // What is not there any more: payload_gone().
+  void TakeOver(const void* begin, size_t length, bool (*copy)(uint8_t* to, const uint8_t* from, size_t count));
+  // Payload that was appended is not there any more: nothing of what waits goes out, and nothing can be appended. Its user is told, and ends it.
+  void LosePayload();
+  bool payload_gone() const { return payload_gone_; }
 
   // Nothing that is appended at or behind this position goes out, nor the Terminate; UINT64_MAX: no limit.
   void SetSendLimit(uint64_t position);
@@ -202,6 +206,7 @@ class Session final : public llp::UlpduWriter {
   bool peer_has_answer_ = false;
   uint64_t received_ = 0;
   llp::Placement placement_;
+  bool payload_gone_ = false;
 
   // Output: `opening_`, then the segments, then a Terminate.
   std::vector<uint8_t> opening_;  // Initiate, Accept or Reject, as long as it is not out

@@ -1,6 +1,7 @@
 #include "base/byte_writer.h"
 #include "base/check.h"
 #include "base/iovec_length.h"
+#include "base/program_memory.h"
 #include "ddp/sctp/association.h"
 #include "ddp/sctp/session.h"
 
@@ -19,7 +20,7 @@ size_t Session::max_ulpdu() const { return association_.options_.max_segment; }
 bool Session::writable() const { return established_ && !ending_ && !association_.lost_; }
 
 bool Session::HasRoom(size_t payload_length, size_t payload_pieces) const {
-  return writable() && (sender_ == nullptr || sender_->HasRoom(payload_length, payload_pieces));
+  return writable() && !payload_gone_ && (sender_ == nullptr || sender_->HasRoom(payload_length, payload_pieces));
 }
 
 void Session::Append(ByteSpan header, std::span<const iovec> payload, bool volatile_payload) {
@@ -28,13 +29,20 @@ void Session::Append(ByteSpan header, std::span<const iovec> payload, bool volat
   WEFT_CHECK(writable() && length != 0 && length <= max_ulpdu());
   if (sender_ == nullptr) sender_ = std::make_unique<SegmentSender>(association_.pool_);
   const uint64_t before = out_ + (opening_.empty() ? 0 : 1) + sender_->size();
-  sender_->Append(static_cast<uint16_t>(before), header, payload, volatile_payload);
+  if (!sender_->Append(static_cast<uint16_t>(before), header, payload, volatile_payload)) return LosePayload();
   appended_ += kSsnLength + length;
   association_.Ready(*this);
 }
 
-void Session::TakeOver(const void* begin, size_t length, void (*copy)(uint8_t*, const uint8_t*, size_t)) {
-  if (sender_ != nullptr) sender_->TakeOver(begin, length, copy);
+void Session::TakeOver(const void* begin, size_t length, bool (*copy)(uint8_t*, const uint8_t*, size_t)) {
+  if (sender_ != nullptr && !sender_->TakeOver(begin, length, copy)) LosePayload();
+}
+
+void Session::LosePayload() {
+  sender_->Clear();
+  appended_ = consumed_;
+  payload_gone_ = true;
+  association_.Tell(*this);
 }
 
 void Session::End() {
@@ -78,6 +86,10 @@ bool Session::Next(Outgoing* outgoing) {
   if (!opening_.empty()) {
     piece_ = {opening_.data(), opening_.size()};
   } else if (!empty()) {
+    if (ThreadOfOurs() && !sender_->TakeOverFront()) {
+      LosePayload();
+      return false;
+    }
     outgoing->ppid = kSegmentPpid;
     outgoing->pieces = sender_->Front();
     outgoing->length = sender_->FrontLength();

@@ -1,16 +1,12 @@
 #include "sim/connection/connection.h"
 
-#include <sys/uio.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <utility>
 
-#include "base/dma_scope.h"
 #include "base/log.h"
+#include "base/program_memory.h"
 #include "sim/queues/names.h"
 
 namespace weft::sim {
@@ -25,12 +21,7 @@ constexpr std::chrono::seconds kDrainLimit{5};  // what Disconnect() found poste
 constexpr std::chrono::seconds kTerminateLimit{60}, kStuckLimit{2};
 
 // For llp::Channel::TakeOver. Programs unmap memory before they deregister it, which an adapter that has pinned it does not notice.
-void CopyWhatIsThere(uint8_t* to, const uint8_t* from, size_t count) {
-  const iovec into{to, count}, of{const_cast<uint8_t*>(from), count};
-  if (process_vm_readv(getpid(), &into, 1, &of, 1, 0) >= 0 || errno == EFAULT) return;
-  const DmaScope dma;  // not allowed here (a container's filter), or not there
-  std::memcpy(to, from, count);
-}
+bool CopyWhatIsThere(uint8_t* to, const uint8_t* from, size_t count) { return ReadProgramMemory(to, from, count); }
 
 bool IsTooLong(const rdmap::TerminateMessage& why) {
   constexpr uint8_t kUntagged = 2, kMessageTooLong = 5;
@@ -48,6 +39,7 @@ Connection::Connection(const ConnectionParts& parts, ConnectionUser& user, std::
       user_(user),
       terms_(terms),
       channel_(std::move(channel)),
+      lent_(channel_->lent()),
       peer_(channel_->PeerAddress()),
       stream_({.ird = terms.outcome.ird,
                .ord = terms.outcome.ord,
@@ -287,6 +279,11 @@ std::optional<rdmap::AccessError> Connection::Invalidate(ddp::STag stag) {
   return std::nullopt;
 }
 
+void Connection::ReceiveIsGone() {
+  LogWarning(Format("qp 0x%x: the memory of the oldest receive is not mapped any more", parts_.number));
+  if (parts_.responder.filling()) parts_.responder.Fail(IBV_WC_LOC_PROT_ERR);
+}
+
 bool Connection::SelectTarget(uint32_t number) {
   if (!parts_.responder.SelectTarget(number)) return false;
   user_.OnTarget(parts_.responder.target()->completions());
@@ -362,6 +359,17 @@ void Connection::CheckRequests() {
                       static_cast<unsigned long long>(entry.id), NameOf(entry.opcode), requester.Explain().c_str()));
     TellPeerOfLocalError();
     return user_.OnOver(/*orderly=*/true, entry.status);
+  }
+  if (sink_gone_) {
+    LogWarning(Format("qp 0x%x: the memory into which work request %llu reads is not mapped any more; the queue pair is in error", parts_.number,
+                      static_cast<unsigned long long>(requester.queue().entry(*sink_gone_).id)));
+    TellPeerOfLocalError();
+    return user_.OnOver(/*orderly=*/!extended(), IBV_WC_LOC_PROT_ERR, sink_gone_);
+  }
+  if (channel_->payload_gone()) {
+    LogWarning(Format("qp 0x%x: memory that was to be sent is not mapped any more; the queue pair is in error", parts_.number));
+    const auto blamed = requester.OldestWithPayload();
+    return user_.OnOver(/*orderly=*/false, blamed ? std::optional(IBV_WC_LOC_PROT_ERR) : std::nullopt, blamed);
   }
   if (channel_->failed()) {
     Receive();
@@ -489,9 +497,13 @@ void Connection::Close(bool orderly) {
 
 // --- memory that goes away ---
 
-void Connection::ForgetRegion(const RegionInfo& gone, std::optional<uint64_t> request) {
-  // Answers of which the stream knows no more.
+void Connection::CloseToPeer(const RegionInfo& gone) {
+  // Answers of which the stream knows no more are among it.
   if (gone.length != 0) channel_->TakeOver(reinterpret_cast<const void*>(gone.address), gone.length, CopyWhatIsThere);
+}
+
+void Connection::ForgetRegion(const RegionInfo& gone, std::optional<uint64_t> request) {
+  CloseToPeer(gone);
   const std::optional<uint64_t> ours = parts_.requester.ForgetRegion(gone);
   bool used = ours.has_value();
   used |= stream_.ForgetRegion(gone.stag);

@@ -80,11 +80,15 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   // Ends it. `orderly`: what is under way goes out, by and by.
   void Close(bool orderly);
   bool over() const { return channel_ == nullptr; }
+  // What the peer reaches by itself, also when it is over; null: nothing.
+  const std::shared_ptr<llp::LentMemory>& lent() const { return lent_; }
   // What carries it, as llp::Channel::wire().
   const char* wire() const { return over() ? "" : channel_->wire(); }
 
   // The region goes away. `request`: which takes it away, and is then done.
   void ForgetRegion(const RegionInfo& gone, std::optional<uint64_t> request);
+  // The first half of that: the peer begins nothing there any more.
+  void CloseToPeer(const RegionInfo& gone);
   void AttributesChanged();
   void ApplyFaults();
 
@@ -113,6 +117,8 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   void Sent(rdmap::Request& request) override;
   void ReadDone(rdmap::Request& request) override { Sent(request); }
   void ReceiverNotReady(rdmap::Request& request, uint8_t timer) override;
+  void ReceiveIsGone() override;
+  void SinkIsGone(rdmap::Request& request) override { sink_gone_ = parts_.requester.CountOf(request); }
 
   bool extended() const { return terms_.delivery != rdmap::Delivery::kPlain; }  // immediate data and atomics can be sent
   bool Receive();                                                               // false: there was nothing
@@ -148,6 +154,7 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   ConnectionUser& user_;
   const ConnectionTerms terms_;
   std::unique_ptr<llp::Channel> channel_;  // null: it is over
+  const std::shared_ptr<llp::LentMemory> lent_;
   const transport::SocketAddress peer_;
   rdmap::Stream stream_;
   Acknowledger acknowledger_;
@@ -162,6 +169,7 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   bool communication_told_ = false;   // IBV_EVENT_COMM_EST
   bool termination_told_ = false;
   std::optional<uint64_t> without_memory_;  // the count of a request whose memory went away: it is to blame for the end
+  std::optional<uint64_t> sink_gone_; // this request reads into memory that is not mapped any more
 };
 
 }  // namespace weft::sim

@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/program_memory.h"
 #include "faults/injector.h"
 #include "sim/queues/names.h"
 
@@ -141,6 +142,11 @@ bool Requester::Resolve(uint64_t count, const Terms& terms) {
     }
     memory[pieces++] = {bytes, element.length};
   }
+  // On the program's own thread it is the program that names memory which is not there.
+  if (ThreadOfOurs() && !IsProgramMemory({memory, pieces})) {
+    entry.status = IBV_WC_LOC_PROT_ERR;
+    return false;
+  }
   entry.request.local = {memory, pieces};
   entry.resolved = true;
   return true;
@@ -220,7 +226,7 @@ std::string Requester::Explain() const {
     return Format("scatter/gather element %d (lkey 0x%08x, address 0x%llx, %u bytes): %s", i, element.lkey,
                   static_cast<unsigned long long>(element.addr), element.length, why.c_str());
   }
-  return "a fault was asked for, or the memory was registered since";
+  return "the memory is not mapped any more, or was registered since, or a fault was asked for";
 }
 
 uint64_t Requester::CountOf(const rdmap::Request& request) const {
@@ -256,6 +262,14 @@ void Requester::AcceptUpTo(uint32_t received) {
     if (!IsAnswered(entry) && static_cast<int32_t>(entry.request.sequence - received) <= 0) entry.done = true;
   }
   Retire();
+}
+
+std::optional<uint64_t> Requester::OldestWithPayload() const {
+  for (uint64_t count = sends_.retired(); count != sends_.started; ++count) {
+    const SendEntry& entry = sends_.entry(count);
+    if (!entry.done && !IsAnswered(entry) && entry.request.length != 0) return count;
+  }
+  return std::nullopt;
 }
 
 // In the order of the queue, but without waiting for what was posted before, unless the program asks for a fence:

@@ -68,6 +68,8 @@ class Requester {
   ibv_wc_status BlameFor(const rdmap::TerminateMessage& terminate, uint64_t blamed) const;
   // What the peer carried out although it did not say so any more, up to message number `received`, is done.
   void AcceptUpTo(uint32_t received);
+  // The oldest that began, is not done, and has payload to send.
+  std::optional<uint64_t> OldestWithPayload() const;
 
   // A request that takes memory away from peers, and may have to wait until other queue pairs are through with it.
   struct Revocation {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/program_memory.h"
 #include "faults/injector.h"
 #include "sim/device/limits.h"
 #include "sim/memory/atomics.h"
@@ -45,6 +46,11 @@ Result<uint8_t*, rdmap::AccessError> Responder::Resolve(ddp::STag stag, ddp::Tag
   ddp::STag region;
   auto memory = memory_.ResolveRemote(remote_pd(), stag, offset.value, length, needed, user_, &region);
   if (region != stag) window_uses_[access == rdmap::Access::kRemoteRead] = {stag, region};
+  // What is placed is found out when it is. What is read is answered later, when it is too late to say so.
+  if (ThreadOfOurs() && memory.ok() && access == rdmap::Access::kRemoteRead) {
+    const iovec piece{*memory, length};
+    if (!IsProgramMemory({&piece, 1})) return rdmap::AccessError::kBounds;
+  }
   return memory;
 }
 
@@ -68,6 +74,8 @@ Result<uint64_t, rdmap::AccessError> Responder::Atomic(ddp::STag stag, ddp::Tagg
   const auto memory = memory_.ResolveRemote(remote_pd(), stag, offset.value, sizeof(uint64_t), IBV_ACCESS_REMOTE_ATOMIC, user_);
   if (!memory) return memory.error();
   if (reinterpret_cast<uintptr_t>(*memory) % sizeof(uint64_t) != 0) return rdmap::AccessError::kMisaligned;
+  const iovec piece{*memory, sizeof(uint64_t)};
+  if (ThreadOfOurs() && !IsProgramMemory({&piece, 1})) return rdmap::AccessError::kBounds;
   return CarryOut(operation, reinterpret_cast<uint64_t*>(*memory));
 }
 

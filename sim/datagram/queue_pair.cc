@@ -1,7 +1,6 @@
 #include "sim/datagram/queue_pair.h"
 
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -11,8 +10,8 @@
 #include <span>
 #include <utility>
 
-#include "base/dma_scope.h"
 #include "base/log.h"
+#include "base/program_memory.h"
 #include "faults/injector.h"
 #include "sim/device/limits.h"
 #include "sim/queue_pair/transitions.h"
@@ -32,22 +31,10 @@ bool MayReceive(ibv_qp_state state) {
 }
 
 // Memory may be gone although it is registered: UCX unmaps what its receives name before it destroys the queue pair. An adapter goes on to
-// write to pages that it has pinned; here the kernel copies, and what it cannot place nobody could see.
+// write to pages that it has pinned; what the kernel cannot place here nobody could see.
 void Place(ByteSpan header, ByteSpan payload, std::span<const iovec> into) {
-  const DmaScope dma;
   const iovec from[] = {{const_cast<uint8_t*>(header.data()), header.size()}, {const_cast<uint8_t*>(payload.data()), payload.size()}};
-  if (process_vm_writev(getpid(), from, 2, into.data(), into.size(), 0) >= 0 || errno == EFAULT) return;
-  // Not allowed here (a container's filter), or not there.
-  size_t done = 0;
-  for (const iovec& piece : into) {
-    for (size_t here = 0; here < piece.iov_len;) {
-      const ByteSpan rest = done < header.size() ? header.subspan(done) : payload.subspan(done - header.size());
-      const size_t some = std::min(piece.iov_len - here, rest.size());
-      std::memcpy(static_cast<uint8_t*>(piece.iov_base) + here, rest.data(), some);
-      here += some;
-      done += some;
-    }
-  }
+  static_cast<void>(ScatterToProgramMemory(into, from));
 }
 
 }  // namespace
@@ -468,9 +455,10 @@ int DatagramQueuePair::DetachGroup(const transport::SocketAddress& group, uint32
   return 0;
 }
 
-void DatagramQueuePair::ForgetRegion(const RegionInfo&) {
+std::shared_ptr<llp::LentMemory> DatagramQueuePair::ForgetRegion(const RegionInfo&) {
   // Memory is looked up for each message anew: whoever had it from an earlier look is through after this.
   std::scoped_lock lock(mutex_, send_mutex_);
+  return nullptr;
 }
 
 QueuePairSnapshot DatagramQueuePair::Snapshot() {

@@ -60,7 +60,7 @@ class DatagramQueuePair final : public AnyQueuePair,
   void DriveInline(bool spinning) override;
   void FlushDeferred() override {}  // nothing is deferred
   transport::Network& network() const override;
-  void ForgetRegion(const RegionInfo& gone) override;
+  std::shared_ptr<llp::LentMemory> ForgetRegion(const RegionInfo& gone) override;
   QueuePairSnapshot Snapshot() override;
   void FailFatally(const std::string& device) override;
 

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <cstdint>
 #include <thread>
 #include <utility>
 
@@ -20,6 +22,8 @@ namespace weft::sim {
 namespace {
 
 constexpr std::chrono::microseconds kExitPause{20};  // between two looks at whether the engine is free
+// How often a request that took memory away looks whether a peer is through with it that was slow.
+constexpr std::chrono::milliseconds kRevocationLook{1};
 
 WindowOwner NextWindowOwner() {
   static std::atomic<WindowOwner> last{kNoWindowOwner};
@@ -254,6 +258,7 @@ int QueuePair::Establish(std::unique_ptr<llp::Channel> channel, EstablishOptions
     const ConnectionParts parts{number_, roce_, options_, attributes_, counters_, completer_, requester_, responder_};
     connection_ = std::make_shared<Connection>(parts, static_cast<ConnectionUser&>(*this), std::move(channel), options.terms);
     const std::shared_ptr<Connection> connection = connection_;  // which may be over at once
+    lent_ = connection->lent();
     connection->Start(std::shared_ptr<llp::ChannelUser>(shared_from_this(), this),
                       std::shared_ptr<transport::ReadyHandler>(shared_from_this(), this), CaptureComment());
     watch = connection->watch();
@@ -358,20 +363,40 @@ void QueuePair::OnExit(std::chrono::steady_clock::time_point until) {
   if (engine.owns_lock() && connection_ != nullptr) connection_->OnExit();
 }
 
-void QueuePair::ForgetRegion(const RegionInfo& gone) {
+std::shared_ptr<llp::LentMemory> QueuePair::ForgetRegion(const RegionInfo& gone) {
   EngineLock engine(*this);
   if (connection_ != nullptr) connection_->ForgetRegion(gone, std::nullopt);
+  const bool settled = lent_ == nullptr || lent_->Settled(reinterpret_cast<const void*>(gone.address), gone.length);
+  return settled ? nullptr : lent_;
+}
+
+std::shared_ptr<llp::LentMemory> QueuePair::Lent() {
+  EngineLock engine(*this);
+  return lent_;
 }
 
 void QueuePair::CarryOutRevocation(std::unique_lock<Mutex>& engine) {
   const Requester::Revocation now = requester_.BeginRevocation();
+  Adapter::Lent unsettled;
+  if (connection_ != nullptr) connection_->CloseToPeer(now.gone);
   if (now.gone.owner != memory_user_.owner) {
     engine.unlock();
-    adapter_.ForgetRegion(now.gone, /*but=*/this);
+    unsettled = adapter_.ForgetRegion(now.gone, /*but=*/this);
     engine.lock();
   }
-  requester_.EndRevocation(now);
-  if (connection_ != nullptr) connection_->ForgetRegion(now.gone, now.count);
+  if (lent_ != nullptr) unsettled.push_back(lent_);
+  FinishRevocation(now, std::move(unsettled));
+}
+
+// Nobody waits here: this may be the thread that others wait for.
+void QueuePair::FinishRevocation(const Requester::Revocation& revocation, Adapter::Lent unsettled) {
+  std::erase_if(unsettled, [&](const auto& lent) { return lent->Settled(reinterpret_cast<const void*>(revocation.gone.address), revocation.gone.length); });
+  if (!unsettled.empty() && connection_ != nullptr) {
+    RunAfter(kRevocationLook, [this, revocation, unsettled = std::move(unsettled)]() mutable { FinishRevocation(revocation, std::move(unsettled)); });
+    return;
+  }
+  requester_.EndRevocation(revocation);
+  if (connection_ != nullptr) connection_->ForgetRegion(revocation.gone, revocation.count);
   if (connection_ != nullptr) connection_->Send();
 }
 
@@ -492,7 +517,11 @@ void QueuePair::Deliver(const std::vector<News>& all, ConnectionObserver* observ
 // --- states ---
 
 int QueuePair::Modify(const ibv_qp_attr& attributes, int mask) {
-  return roce_ ? ModifyRoce(attributes, mask) : ModifyIwarp(attributes, mask);
+  const std::shared_ptr<llp::LentMemory> lent = Lent();
+  const int error = roce_ ? ModifyRoce(attributes, mask) : ModifyIwarp(attributes, mask);
+  // What the peer has been denied, or the end of the connection has, it is not at any more when the program goes on.
+  if (error == 0 && lent != nullptr) lent->Await(nullptr, SIZE_MAX);
+  return error;
 }
 
 void QueuePair::SetState(ibv_qp_state to) {
@@ -661,6 +690,7 @@ void QueuePair::Destroy() {
     patience_.Stop();
   }
   if (roce_) peers_->Forget(number_);
+  if (const auto lent = Lent()) lent->Await(nullptr, SIZE_MAX);
   { std::lock_guard wait_for_news(news_mutex_); }
   {
     EngineLock engine(*this);

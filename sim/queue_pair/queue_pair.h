@@ -111,7 +111,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   void OnExit(std::chrono::steady_clock::time_point until) override;
 
   // The region goes away (see Adapter::ForgetRegion).
-  void ForgetRegion(const RegionInfo& gone) override;
+  std::shared_ptr<llp::LentMemory> ForgetRegion(const RegionInfo& gone) override;
 
   QueuePairSnapshot Snapshot() override;
   std::string CaptureComment() const;  // names the queue pair for who reads a capture; empty when there is none
@@ -154,8 +154,11 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   // Something is to be said, or done, without the engine.
   bool HasToDeliver() const { return !news_.empty() || requester_.revocation_waits(); }
   void Deliver(const std::vector<News>& news, ConnectionObserver* observer);  // without
-  // What a request takes away from peers is forgotten by other queue pairs, for which the engine is let go.
+  // What a request takes away from peers is forgotten by other queue pairs, for which the engine is let go. It is done when no peer writes there any more.
   void CarryOutRevocation(std::unique_lock<Mutex>& engine);
+  void FinishRevocation(const Requester::Revocation& revocation, Adapter::Lent unsettled);
+  // Without: what the peer of this connection, or of the last, could reach by itself.
+  std::shared_ptr<llp::LentMemory> Lent();
 
   int ModifyIwarp(const ibv_qp_attr& attributes, int mask);  // without
   int ModifyRoce(const ibv_qp_attr& attributes, int mask);   // without
@@ -198,6 +201,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   Patience patience_;
   std::shared_ptr<Connection> connection_;
   std::shared_ptr<Connection> ended_;  // the one before, until nothing of it can be running
+  std::shared_ptr<llp::LentMemory> lent_;  // of the connection that it has or had last
   transport::SocketAddress last_peer_;
   std::vector<News> news_;
   ibv_qp_attr attributes_{};

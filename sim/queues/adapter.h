@@ -2,9 +2,12 @@
 #define SIM_QUEUES_ADAPTER_H_
 
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "base/buffer_pool.h"
 #include "base/settings.h"
+#include "llp/channel.h"
 #include "sim/memory/memory.h"
 #include "sim/queues/any_queue_pair.h"
 #include "transport/network.h"
@@ -24,8 +27,9 @@ class Adapter {
 
   // A queue pair ends. Nobody finds it by its number any more.
   virtual void ForgetQueuePair(uint32_t number) = 0;
-  // Makes every queue pair, `but` one, forget memory that was taken away; without a lock of any.
-  virtual void ForgetRegion(const RegionInfo& gone, const AnyQueuePair* but = nullptr) = 0;
+  // Makes every queue pair, `but` one, forget memory that was taken away; without a lock of any. Those whose peers are still writing there.
+  using Lent = std::vector<std::shared_ptr<llp::LentMemory>>;
+  virtual Lent ForgetRegion(const RegionInfo& gone, const AnyQueuePair* but = nullptr) = 0;
 };
 
 }  // namespace weft::sim

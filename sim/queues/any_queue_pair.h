@@ -6,8 +6,10 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 
+#include "llp/channel.h"
 #include "sim/memory/memory.h"
 #include "sim/queues/statistics.h"
 #include "transport/network.h"
@@ -58,8 +60,9 @@ class AnyQueuePair {
   // The process ends: tells the peer what it should know. A thread that is at the queue pair is waited for until then, and no longer.
   virtual void OnExit(std::chrono::steady_clock::time_point until) { (void)until; }
 
-  // The region goes away: after return no byte of it is touched (see Rnic::DeregisterMemory).
-  virtual void ForgetRegion(const RegionInfo& gone) = 0;
+  // The region goes away: after return no byte of it is touched by us, and a peer begins nothing. What a peer has begun: the result, unless that is null,
+  // says when it is over.
+  virtual std::shared_ptr<llp::LentMemory> ForgetRegion(const RegionInfo& gone) = 0;
 
   // For `weft stat`.
   virtual QueuePairSnapshot Snapshot() { return {.number = number(), .type = type()}; }

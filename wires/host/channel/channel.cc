@@ -11,10 +11,9 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/copy.h"
-#include "base/dma_scope.h"
 #include "base/iovec_length.h"
 #include "base/log.h"
+#include "base/program_memory.h"
 #include "base/uncancelled.h"
 
 namespace weft::host {
@@ -26,18 +25,9 @@ using llp::Received;
 // What nobody but the last words, and signals, may take: a Terminate and an acknowledgement fit.
 constexpr uint32_t kSpareLines = 16;
 static_assert(kMostUlpdu <= llp::kLongestUlpdu);
-// What was referenced when the connection was closed stays so long for the peer to read.
-constexpr std::chrono::seconds kLinger{10};
 
-bool Overlaps(const iovec& piece, const void* begin, size_t length) {
-  const auto first = reinterpret_cast<uintptr_t>(piece.iov_base), from = reinterpret_cast<uintptr_t>(begin);
-  return first < from ? from - first < piece.iov_len : first - from < length;
-}
-
-void CopyAsDma(uint8_t* to, const uint8_t* from, size_t count) {
-  const DmaScope dma;
-  CopyBytes(to, from, count);
-}
+// The program may have unmapped what it has not deregistered.
+bool CopyWhatIsThere(uint8_t* to, const uint8_t* from, size_t count) { return ReadProgramMemory(to, from, count); }
 
 }  // namespace
 
@@ -48,7 +38,9 @@ Channel::Channel(transport::Network& network, std::unique_ptr<llp::Channel> tcp,
       options_(std::move(options)),
       peer_memory_(met_->peer),
       placer_(options_.initiator ? control().by_responder : control().by_initiator, peer_memory_),
-      granter_(options_.initiator ? control().by_initiator : control().by_responder),
+      lent_(std::make_shared<LentMemory>(met_, options_.initiator)),
+      references_(lent_->references()),
+      granter_(lent_->granter()),
       producer_(met_->memory->MakeProducer(options_.initiator)),
       consumer_(met_->memory->MakeConsumer(options_.initiator)),
       out_(options_.initiator ? Way::kTcp : Way::kUndecided),
@@ -62,7 +54,7 @@ Channel::Channel(transport::Network& network, std::unique_ptr<llp::Channel> tcp,
 
 Channel::~Channel() {
   Unwatch();
-  ShutAll();
+  if (!closing_) lent_->RevokeAll(producer_);
 }
 
 void Channel::Start(llp::UlpduSink& sink, std::weak_ptr<llp::ChannelUser> user) {
@@ -132,6 +124,7 @@ size_t Channel::max_ulpdu() const {
 
 bool Channel::HasRoom(size_t payload_length, size_t payload_pieces) const {
   if (out_ != Way::kRing) return tcp_->writer().HasRoom(payload_length, payload_pieces);
+  if (payload_gone_) [[unlikely]] return false;
   const bool by_reference = GoesByReference(payload_length);
   const size_t bytes = by_reference ? Producer::ReferenceRecordBytes(payload_pieces) : Producer::RecordBytes(kHeaderRoom + payload_length);
   if ((!by_reference || !references_.full()) && producer_.HasRoom(bytes, closing_ ? 0 : kSpareLines)) [[likely]] return true;
@@ -150,7 +143,10 @@ void Channel::AppendAcknowledging(ByteSpan header, std::span<const iovec> payloa
     const uint64_t before = appended_ - FpduLength(header.size() + length);
     references_.Add(producer_.AppendReference(header, payload, length, acknowledged), before, payload, length);
   } else {
-    producer_.AppendUlpdu(header, payload, length, acknowledged);
+    if (!producer_.AppendUlpdu(header, payload, length, acknowledged, volatile_payload)) [[unlikely]] {
+      payload_gone_ = true;
+      return;
+    }
   }
   if (sink_->TouchesMemory(header)) to_place_ = producer_.head();
   to_tell_ = producer_.head();
@@ -197,6 +193,7 @@ bool Channel::DropPassed() {
 }
 
 Flushed Channel::Flush() {
+  if (payload_gone_) [[unlikely]] return {.kind = Flushed::Kind::kFailed};
   if (out_ == Way::kRing && producer_.head() != rung_ && OwesBell()) {
     rung_ = producer_.head();
     if (producer_.TakeBell() || starved_) RingBell();  // who said that he looks may have stopped, and all waits for him
@@ -232,51 +229,20 @@ void Channel::RingBell() { uncancelled::Send(met_->bell.get(), "", 1, MSG_DONTWA
 
 void Channel::TakeOver(const void* begin, size_t length, Copy copy) {
   tcp_->TakeOver(begin, length, copy);
-  if (!granter_.Shut(begin, length)) error_ = ETIMEDOUT;
-  if (references_.empty() || !DropPassed()) return;
-  bool replaced = false;
-  for (size_t i = 0; i < references_.size(); ++i) {
-    References::One& one = references_.at(i);
-    const std::span<const iovec> pieces(one.payload.data(), one.pieces);
-    if (one.taken_over != nullptr || std::none_of(pieces.begin(), pieces.end(), [&](const iovec& piece) { return Overlaps(piece, begin, length); })) {
-      continue;
-    }
-    if (producer_.ClaimBack(one.line) == Claim::kConsumer) {
-      if (!AwaitReader(one.line)) return;
-      continue;
-    }
-    one.taken_over = std::make_unique_for_overwrite<uint8_t[]>(one.length);
-    uint8_t* to = one.taken_over.get();
-    for (const iovec& piece : pieces) {
-      copy(to, static_cast<const uint8_t*>(piece.iov_base), piece.iov_len);
-      to += piece.iov_len;
-    }
-    producer_.Replace(one.line, one.taken_over.get(), one.length);
-    replaced = true;
+  if (!references_.empty()) {
+    if (!DropPassed()) return lent_->RevokeAll(producer_);
+    CopyRefused();
   }
+  bool replaced = false;
+  const int error = lent_->TakeBack(producer_, begin, length, copy, &replaced);
+  payload_gone_ |= error == EFAULT;
+  if (error == ETIMEDOUT) error_ = error;
   if (replaced) RingBell();  // it may have found the record in our hands
 }
 
 void Channel::Shut() {
   tcp_->Shut();
-  ShutAll();
-}
-
-void Channel::ShutAll() {
-  if (!granter_.ShutAll()) error_ = ETIMEDOUT;
-}
-
-bool Channel::AwaitReader(uint64_t line) {
-  const auto until = std::chrono::steady_clock::now() + kPeerLimit;
-  while (producer_.Refresh() && producer_.passed() <= line) {
-    CopyRefused();
-    if (std::chrono::steady_clock::now() > until) {
-      error_ = ETIMEDOUT;
-      return false;
-    }
-    sched_yield();
-  }
-  return true;
+  granter_.ShutAll();
 }
 
 void Channel::CopyRefused() {
@@ -286,15 +252,17 @@ void Channel::CopyRefused() {
     if (one.line < producer_.passed() || !producer_.IsRefused(one.line)) continue;
     uint8_t* to = met_->memory->Copy(options_.initiator);
     if (one.taken_over != nullptr) {
-      CopyAsDma(to, one.taken_over.get(), one.length);
+      std::memcpy(to, one.taken_over.get(), one.length);
     } else {
       for (const iovec& piece : std::span(one.payload).first(one.pieces)) {
-        CopyAsDma(to, static_cast<const uint8_t*>(piece.iov_base), piece.iov_len);
+        payload_gone_ |= !CopyWhatIsThere(to, static_cast<const uint8_t*>(piece.iov_base), piece.iov_len);
         to += piece.iov_len;
       }
+      if (payload_gone_) return lent_->RevokeAll(producer_);
     }
     if (std::exchange(peer_reads_, false) && TraceEnabled()) Trace(Format("the process at %s may not read our memory any more: what it gets is copied", PeerAddress().ToString().c_str()));
-    return producer_.SetCopied(one.line);
+    producer_.SetCopied(one.line);
+    return RingBell();
   }
 }
 
@@ -316,7 +284,7 @@ void Channel::EndLend() {
 
 void Channel::ApplyFaults() {
   wants_tcp_ |= options_.needs_tcp && options_.needs_tcp();
-  if (wants_tcp_) ShutAll();
+  if (wants_tcp_) granter_.ShutAll();
   if (wants_tcp_ && out_ == Way::kRing) {
     producer_.AppendSignal(Kind::kMove);
     MoveToTcp();
@@ -336,32 +304,10 @@ void Channel::MoveToTcp() {
 
 // --- the end ---
 
-// What is still referenced stays for the peer, in memory of our own, for a while; then it is taken out of the peer's hands.
-class Channel::Leftovers {
- public:
-  Leftovers(std::shared_ptr<Met> met, Producer producer, References references)
-      : met_(std::move(met)), producer_(producer), references_(std::move(references)) {}
-  ~Leftovers() {
-    if (!producer_.Refresh()) return;  // by now most have been read
-    for (size_t i = 0; i < references_.size(); ++i) {
-      const bool reading = references_.at(i).line >= producer_.passed() && producer_.ClaimBack(references_.at(i).line) == Claim::kConsumer;
-      if (reading) static_cast<void>(references_.at(i).taken_over.release());  // it may still be at it
-    }
-  }
-
- private:
-  const std::shared_ptr<Met> met_;
-  Producer producer_;
-  References references_;
-};
-
 void Channel::Leave() {
   Unwatch();
-  ShutAll();
-  if (references_.empty() || !DropPassed() || references_.empty()) return;
-  TakeOver(nullptr, SIZE_MAX, CopyAsDma);
-  auto leftovers = std::make_shared<Leftovers>(met_, producer_, std::move(references_));
-  network_.RunAt(network_.Now() + kLinger, [leftovers = std::move(leftovers)] {});
+  CopyRefused();
+  lent_->Keep(producer_, network_, CopyWhatIsThere);
 }
 
 void Channel::Close(const std::function<void(llp::UlpduWriter&)>& last) {
@@ -379,8 +325,15 @@ void Channel::Close(const std::function<void(llp::UlpduWriter&)>& last) {
 
 void Channel::Abort() {
   Unwatch();
-  ShutAll();
+  lent_->RevokeAll(producer_);
   tcp_->Abort();
+}
+
+// Other handlers of the program's end run, and use its memory for something else.
+void Channel::OnExit() {
+  CopyRefused();
+  if (!failed()) lent_->Keep(producer_, network_, CopyWhatIsThere);
+  tcp_->OnExit();
 }
 
 std::string Channel::Describe() const {

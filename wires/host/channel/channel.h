@@ -14,6 +14,7 @@
 
 #include "llp/channel.h"
 #include "transport/network.h"
+#include "wires/host/channel/lent_memory.h"
 #include "wires/host/channel/polling_places.h"
 #include "wires/host/channel/references.h"
 #include "wires/host/channel/watchman.h"
@@ -55,13 +56,18 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
   llp::Flushed Flush() override;
   uint64_t consumed() const override;
   bool empty() const override { return references_.empty() && tcp_->empty(); }
-  bool failed() const override { return error_ != 0 || (end_ && end_->kind == llp::Received::Kind::kFailed) || tcp_->failed(); }
+  bool failed() const override { return error_ != 0 || payload_gone_ || (end_ && end_->kind == llp::Received::Kind::kFailed) || tcp_->failed(); }
   void TakeOver(const void* begin, size_t length, Copy copy) override;
+  bool payload_gone() const override { return payload_gone_ || tcp_->payload_gone(); }
+  std::shared_ptr<llp::LentMemory> lent() override { return lent_; }
 
   llp::Received Receive(unsigned most) override;
-  bool in_ulpdu() const override { return in_ != Way::kRing && tcp_->in_ulpdu(); }  // from the ring they are placed whole
+  bool in_ulpdu() const override { return fetching_ || (in_ != Way::kRing && tcp_->in_ulpdu()); }  // from the ring they are placed whole
   void Shut() override;
-  void DivertPlacement() override { tcp_->DivertPlacement(); }
+  void DivertPlacement() override {
+    if (fetching_) fetching_->plan.discard = true;
+    tcp_->DivertPlacement();
+  }
   bool ProbeIsDue() override { return in_ != Way::kRing && tcp_->ProbeIsDue(); }
 
   transport::WatchId Watch(std::shared_ptr<transport::ReadyHandler> handler) override;
@@ -83,7 +89,7 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
   std::optional<uint32_t> CarriedOutByPeer() override {
     return (options_.initiator ? control().carried_out_by_responder : control().carried_out_by_initiator).load(std::memory_order_acquire);
   }
-  void OnExit() override { tcp_->OnExit(); }
+  void OnExit() override;
 
   transport::SocketAddress PeerAddress() const override { return tcp_->PeerAddress(); }
   void Annotate(const std::string& comment) override { tcp_->Annotate(comment); }
@@ -115,7 +121,6 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
   bool OwesBell();
   void Delivered(ByteSpan header, const llp::UlpduPlan& plan);
   bool DeliverPlaced(const Consumer::Record& record, llp::Received* received);
-  void ShutAll();
 
   bool GoesByReference(size_t payload_length) const { return peer_reads_ && payload_length >= kLeastReference; }
   ControlPage& control() { return met_->memory->control(); }
@@ -133,15 +138,14 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
   uint64_t RingConsumed() const { return references_.empty() ? appended_ : references_.oldest().position_before; }
   bool DropPassed();
   void MoveToTcp();
-  bool AwaitReader(uint64_t line);
-  int FetchCopy(std::span<const iovec> to);
+  bool AskForCopy(const Consumer::Record& record, const llp::UlpduPlan& plan, llp::Received* received);
+  bool TakeCopy(llp::Received* received);
+  bool Revoked(llp::Received* received);
   void CopyRefused();
   void HearBell();
   void RingBell();
   void Unwatch();
   void Leave();
-
-  class Leftovers;
 
   // Bytes that MPA makes of a ULPDU without markers (RFC 5044 section 4), so that counters do not depend on the wire.
   static size_t FpduLength(size_t ulpdu) { return (2 + ulpdu + 3) / 4 * 4 + 4; }
@@ -150,8 +154,11 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
   static constexpr size_t kMostFetched = 64 * 1024;
   // Shorter ones are copied sooner than the kernel is asked.
   static constexpr size_t kLeastReference = 8 * 1024;
-  // A peer that was stopped, or died, while it read memory of ours that is going away, or while we wait for a copy of what we may not read.
-  static constexpr std::chrono::milliseconds kPeerLimit{200};
+  // What a reference names cannot be read, and the peer was asked for a copy. Its ULPDU is between Begin() and End().
+  struct Fetching {
+    Consumer::Record record;
+    llp::UlpduPlan plan;
+  };
 
   transport::Network& network_;
   const std::unique_ptr<llp::Channel> tcp_;
@@ -159,7 +166,9 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
   const ChannelOptions options_;
   PeerMemory peer_memory_;
   Placer placer_;
-  Granter granter_;
+  const std::shared_ptr<LentMemory> lent_;
+  References& references_;  // these two: its
+  Granter& granter_;
   mutable Producer producer_;
   Consumer consumer_;
   llp::UlpduSink* sink_ = nullptr;  // from Start() on
@@ -182,7 +191,9 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
   uint64_t to_place_ = 0;         // lines behind which all is in the peer's memory already
   uint64_t to_tell_ = 0;          // lines of which the peer is to be told
   uint64_t rung_ = 0;             // of which it was
-  References references_;
+  bool payload_gone_ = false;     // something that was to be sent is not there any more
+
+  std::optional<Fetching> fetching_;
 
   std::shared_ptr<Watchman> watchman_;
   PollingPlaces places_;

@@ -1,15 +1,13 @@
-#include <sched.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
+#include <utility>
 
-#include "base/copy.h"
-#include "base/dma_scope.h"
 #include "base/iovec_length.h"
+#include "base/program_memory.h"
 #include "base/uncancelled.h"
 #include "wires/host/channel/channel.h"
 
@@ -57,6 +55,7 @@ Received Channel::ReceiveFromRing(unsigned most) {
   Consumer::Record record;  // NOLINT: filled by Next()
   size_t records = size_t{most} * kRecordsPerRead;
   const size_t most_bytes = size_t{most} * kBytesPerRead;
+  if (fetching_ && !TakeCopy(&received)) return received;
   while (in_ == Way::kRing) {
     if (records == 0 || received.bytes >= most_bytes) {
       CallAgain();
@@ -67,7 +66,8 @@ Received Channel::ReceiveFromRing(unsigned most) {
       --records;
       if (!references_.empty()) TellOfPassed();
       const bool well = Deliver(record, &received);
-      if (!well) ShutAll();  // before the peer can see that we are through with it
+      if (fetching_) [[unlikely]] break;  // it is to be seen to first
+      if (!well) granter_.ShutAll();  // before the peer can see that we are through with it
       consumer_.Consume(record);
       if (record.kind == Kind::kReference || consumer_.unpublished() >= kPublishEvery) {
         consumer_.Publish();
@@ -75,6 +75,10 @@ Received Channel::ReceiveFromRing(unsigned most) {
       }
       if (!well) break;
       continue;
+    }
+    if (look == Consumer::Look::kRevoked) [[unlikely]] {
+      Revoked(&received);
+      break;
     }
     if (look == Consumer::Look::kNonsense) {
       received.kind = Received::Kind::kStopped;
@@ -119,7 +123,7 @@ bool Channel::Deliver(const Consumer::Record& record, Received* received) {
     case Kind::kPlaced:
       return DeliverPlaced(record, received);
     case Kind::kMoved:
-      ShutAll();
+      granter_.ShutAll();
       in_ = Way::kTcp;
       CallAgain();
       return true;
@@ -142,10 +146,12 @@ bool Channel::DeliverUlpdu(const Consumer::Record& record, Received* received) {
     return false;
   }
   if (!plan.discard) {
-    const DmaScope dma;
     const uint8_t* from = record.bytes.data() + plan.header_length;
     for (const iovec& piece : plan.payload) {
-      CopyBytes(piece.iov_base, from, piece.iov_len);
+      if (!CopyToProgram(piece.iov_base, from, piece.iov_len)) [[unlikely]] {
+        sink_->OnUnplaceable();
+        break;
+      }
       from += piece.iov_len;
     }
   }
@@ -159,12 +165,12 @@ bool Channel::DeliverUlpdu(const Consumer::Record& record, Received* received) {
 
 // What is dropped comes once more, and what would be placed in front of it was to come behind it.
 void Channel::Delivered(ByteSpan header, const llp::UlpduPlan& plan) {
-  if (plan.discard) [[unlikely]] return ShutAll();
+  if (plan.discard) [[unlikely]] return granter_.ShutAll();
   if (!granter_.peer_reaches() || !options_.reach) return;
   const auto tag = sink_->ReachedTag(header);
   if (!tag || granter_.IsOpen(*tag)) return;
   const auto buffer = sink_->OpenBuffer(*tag);
-  if (buffer && !granter_.Open(*buffer)) error_ = ETIMEDOUT;
+  if (buffer) granter_.Open(*buffer);
 }
 
 bool Channel::DeliverPlaced(const Consumer::Record& record, llp::Received* received) {
@@ -177,7 +183,7 @@ bool Channel::DeliverPlaced(const Consumer::Record& record, llp::Received* recei
     return false;
   }
   if (!sink_->Begin(record.length, header, &plan) || !sink_->End()) return false;
-  if (plan.discard) ShutAll();
+  if (plan.discard) granter_.ShutAll();
   received->kind = Received::Kind::kNothing;
   return true;
 }
@@ -198,7 +204,13 @@ bool Channel::DeliverReference(const Consumer::Record& record, Received* receive
       return false;
     }
     error_ = peer_memory_.Read(plan.payload, std::span(record.payload).first(record.pieces), length);
-    if (error_ != 0 && error_ != ESRCH && error_ != EFAULT) error_ = FetchCopy(plan.payload);
+    if (!consumer_.IsStillOurs()) return Revoked(received);
+    if (error_ != 0 && error_ != ESRCH && error_ != EFAULT) return AskForCopy(record, plan, received);
+    // Whose memory is it that is not there?
+    if (error_ == EFAULT && !IsProgramMemory(plan.payload)) {
+      error_ = 0;
+      sink_->OnUnplaceable();
+    }
     if (error_ != 0) {
       received->kind = Received::Kind::kFailed;
       received->error = error_;
@@ -211,25 +223,61 @@ bool Channel::DeliverReference(const Consumer::Record& record, Received* receive
   return true;
 }
 
+// The peer ended the connection while a long payload of its was not read yet: what came is what had come, and nothing behind it.
+bool Channel::Revoked(Received* received) {
+  error_ = ECONNRESET;
+  received->kind = Received::Kind::kFailed;
+  received->error = error_;
+  return false;
+}
+
 // The right to read the peer's memory is gone (setuid(2), PR_SET_DUMPABLE, a filter of system calls, at either end): the peer copies what it has referenced
-// already, one by one, and all that it sends from now on. It may be waiting for a copy of ours at the same time.
-int Channel::FetchCopy(std::span<const iovec> to) {
-  consumer_.Refuse();
+// already, one by one, and all that it sends from now on. It rings when it has. It may be waiting for a copy of ours at the same time.
+bool Channel::AskForCopy(const Consumer::Record& record, const llp::UlpduPlan& plan, Received* received) {
+  error_ = 0;
+  received->bytes -= FpduLength(record.length);  // they count when they are there
   placer_.SetReaches(false);
+  if (!consumer_.Refuse()) return Revoked(received);
+  fetching_.emplace(Fetching{record, plan});
+  received->kind = Received::Kind::kNothing;
   RingBell();
-  const auto until = std::chrono::steady_clock::now() + kPeerLimit;
-  while (!consumer_.IsCopied()) {
-    CopyRefused();
-    if (std::chrono::steady_clock::now() > until) return ETIMEDOUT;
-    sched_yield();
+  return true;
+}
+
+// False: it is not there yet, or the stream is over; `*received` says which.
+bool Channel::TakeCopy(Received* received) {
+  CopyRefused();
+  if (!consumer_.IsStillOurs()) return Revoked(received);
+  if (!consumer_.IsCopied()) {
+    if (tcp_news_->Take()) end_ = tcp_->Receive(1);
+    if (end_ && IsEnd(*end_)) *received = *end_;
+    return false;
   }
-  const DmaScope dma;
-  const uint8_t* from = met_->memory->Copy(!options_.initiator);
-  for (const iovec& piece : to) {
-    CopyBytes(piece.iov_base, from, piece.iov_len);
-    from += piece.iov_len;
+  Fetching done = *std::exchange(fetching_, std::nullopt);
+  if (!done.plan.discard) {
+    const uint8_t* from = met_->memory->Copy(!options_.initiator);
+    for (const iovec& piece : done.plan.payload) {
+      if (!CopyToProgram(piece.iov_base, from, piece.iov_len)) {
+        sink_->OnUnplaceable();
+        break;
+      }
+      from += piece.iov_len;
+    }
   }
-  return 0;
+  if (!consumer_.IsStillOurs()) return Revoked(received);
+  received->bytes += FpduLength(done.record.length);
+  if (!sink_->End()) {
+    received->kind = Received::Kind::kStopped;
+    granter_.ShutAll();
+  } else {
+    Delivered(ByteSpan(done.record.header).first(done.record.header_length), done.plan);
+  }
+  consumer_.Consume(done.record);
+  consumer_.Publish();
+  owes_bell_ = true;
+  if (received->kind == Received::Kind::kNothing) return true;
+  Publish();
+  return false;
 }
 
 void Channel::Publish() {

@@ -3,13 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -17,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/program_memory.h"
 #include "transport/tcp_network.h"
 
 namespace weft::host {
@@ -24,6 +29,12 @@ namespace {
 
 using llp::Flushed;
 using llp::Received;
+
+bool CopyAll(uint8_t* to, const uint8_t* from, size_t count) {
+  std::memcpy(to, from, count);
+  return true;
+}
+bool FindNothing(uint8_t*, const uint8_t*, size_t) { return false; }
 
 // In the place of MPA over TCP: takes ULPDUs, and ends when it is told to.
 class FakeTcp final : public llp::Channel, private llp::UlpduWriter {
@@ -85,10 +96,14 @@ class Sink final : public llp::UlpduSink {
     const size_t half = payload.size() / 2;
     pieces[0] = {payload.data(), half};
     pieces[1] = {payload.data() + half, payload.size() - half};
+    if (nowhere) pieces[0] = {reinterpret_cast<void*>(8), half};
     plan->payload = pieces;
+    if (in_the_middle) std::exchange(in_the_middle, nullptr)();
     return true;
   }
+  void OnUnplaceable() override { unplaceable = true; }
   bool End() override {
+    if (unplaceable) return false;
     message.append(payload.begin(), payload.end());
     messages.push_back(message);
     return true;
@@ -114,7 +129,9 @@ class Sink final : public llp::UlpduSink {
   std::vector<uint8_t> buffer;  // open to the peer, if there is one
   int placed = 0;               // ULPDUs whose payload the peer had placed
   std::vector<int> acknowledged;  // beside each ULPDU
-  bool stops = false, discards = false, awaited = true, readable = true;
+  bool stops = false, discards = false, unplaceable = false, awaited = true, readable = true;
+  bool nowhere = false;                  // memory that is not there is named
+  std::function<void()> in_the_middle;   // called once, before the payload is placed
   uint64_t transmitted = 0;
   std::string message;
   std::vector<uint8_t> payload;
@@ -307,7 +324,7 @@ TEST_F(HostChannelTest, MemoryThatGoesAwayIsSentAsItWas) {
   std::string payload(50000, 'p');
   initiator_.Send(payload);
   initiator_.channel->Flush();
-  initiator_.channel->TakeOver(payload.data() + 100, 1, [](uint8_t* to, const uint8_t* from, size_t count) { std::memcpy(to, from, count); });
+  initiator_.channel->TakeOver(payload.data() + 100, 1, CopyAll);
   const std::string expected = Message(payload);
   payload.assign(payload.size(), 'x');
   responder_.Receive();
@@ -628,12 +645,63 @@ TEST_F(HostPlacementTest, WithoutLeaveToReachMemoryNothingIsPlaced) {
   EXPECT_EQ(Buffer(4), "....");
 }
 
-TEST_F(HostPlacementTest, APeerThatHangsWhileItPlacesEndsTheStream) {
+// The peer was stopped between its look at the grant and its system call. It is played by hand: nothing is placed before it goes on.
+TEST_F(HostPlacementTest, MemoryIsNotGivenBackWhileThePeerWritesThere) {
   Open();
-  control_->by_responder.placing = static_cast<uint32_t>(GrantOf(Sink::kTag) + 1);
+  control_->by_responder.placing = InUse(HomeOf(Sink::kTag), /*reads=*/false);
+  const auto begun = std::chrono::steady_clock::now();
   responder_.channel->TakeOver(responder_.sink.buffer.data(), 1, nullptr);
-  EXPECT_TRUE(responder_.channel->failed());
-  EXPECT_EQ(responder_.Receive().kind, Received::Kind::kFailed);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::milliseconds(100)) << "whoever has the engine is not held up";
+  EXPECT_FALSE(responder_.channel->failed());
+  const std::shared_ptr<llp::LentMemory> lent = responder_.channel->lent();
+  uint8_t* const memory = responder_.sink.buffer.data();
+  const size_t length = responder_.sink.buffer.size();
+  EXPECT_FALSE(lent->Settled(memory + 10, 1));
+  EXPECT_TRUE(lent->Settled(memory + length, 1)) << "that is other memory";
+  initiator_.Write("late");
+  EXPECT_EQ(Buffer(4), "....") << "nothing new begins";
+  control_->by_responder.placing = InUse(HomeOf(Sink::kTag), /*reads=*/false);
+
+  std::atomic<bool> returned{false};
+  std::thread program([&] {
+    lent->Await(memory, length);
+    returned = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // longer than any limit that there was
+  EXPECT_FALSE(returned);
+  std::memcpy(memory, "slow", 4);  // it goes on
+  control_->by_responder.placing = 0;
+  program.join();
+  EXPECT_EQ(Buffer(4), "slow") << "it was not there before";
+  EXPECT_TRUE(lent->Settled(memory, length));
+}
+
+TEST_F(HostPlacementTest, ItIsWaitedForWhateverEndsTheChannel) {
+  for (const char* const end : {"close", "abort", "destruction", "rights", "exit"}) {
+    SCOPED_TRACE(end);
+    Make({});
+    responder_.sink = {};
+    initiator_.sink = {};
+    Shake();
+    responder_.Send("hello");
+    responder_.channel->Flush();
+    initiator_.Receive();
+    responder_.sink.buffer.assign(100, '.');
+    Open();
+    const std::shared_ptr<llp::LentMemory> lent = responder_.channel->lent();
+    control_->by_responder.placing = InUse(HomeOf(Sink::kTag), /*reads=*/false);
+    const std::string how = end;
+    if (how == "close") responder_.channel->Close([](llp::UlpduWriter&) {});
+    if (how == "abort") responder_.channel->Abort();
+    if (how == "rights") responder_.channel->Shut();
+    if (how == "exit") responder_.channel->OnExit();
+    if (how == "close" || how == "abort" || how == "destruction") responder_.channel.reset();
+    EXPECT_FALSE(lent->Settled(nullptr, SIZE_MAX));
+    control_->by_responder.placing = 0;
+    EXPECT_TRUE(lent->Settled(nullptr, SIZE_MAX));
+    initiator_.Write("late");
+    EXPECT_EQ(Buffer(4), "....");
+  }
 }
 
 TEST_F(HostPlacementTest, ASendWhosePayloadWouldBePlacedIsRefused) {
@@ -685,18 +753,150 @@ TEST_F(HostChannelTest, MemoryThatIsNotThereEndsTheStream) {
   EXPECT_TRUE(responder_.sink.messages.empty());
 }
 
+Reference* OldestReference(ControlPage* control) {
+  auto* rings = reinterpret_cast<uint8_t*>(control) + 4096;
+  for (size_t line = 0; line < 8; ++line) {
+    auto* head = reinterpret_cast<RecordHead*>(rings + line * kLine);
+    if (head->kind == static_cast<uint8_t>(Kind::kReference)) return reinterpret_cast<Reference*>(head + 1);
+  }
+  return nullptr;
+}
+
+// A reader that was stopped before its system call reads what the program has written since. It throws that away.
+TEST_F(HostChannelTest, WhatIsReadAfterItWasTakenBackIsNotReceived) {
+  Shake();
+  std::string payload(50000, 'p');
+  initiator_.Send(payload);
+  initiator_.channel->Flush();
+  responder_.sink.in_the_middle = [&] {  // between its claim and its copy
+    initiator_.channel->TakeOver(payload.data(), payload.size(), CopyAll);
+    EXPECT_TRUE(initiator_.channel->failed());
+    payload.assign(payload.size(), 'x');
+  };
+  EXPECT_EQ(responder_.Receive().kind, Received::Kind::kFailed);
+  EXPECT_TRUE(responder_.sink.messages.empty());
+}
+
+TEST_F(HostChannelTest, NothingOfAnAbortedStreamIsReadAfterwards) {
+  for (const bool destroyed : {false, true}) {
+    Make({});
+    responder_.sink = {};
+    Shake();
+    initiator_.Send("short");
+    auto payload = std::make_unique<std::string>(50000, 'p'), second = std::make_unique<std::string>(50000, 'q');
+    initiator_.Send(*payload);
+    initiator_.Send(*second);
+    initiator_.channel->Flush();
+    if (destroyed) {
+      initiator_.channel.reset();
+    } else {
+      initiator_.channel->Abort();
+    }
+    payload->assign(payload->size(), 'x');
+    second->assign(second->size(), 'x');
+    Received received = responder_.Receive();
+    if (received.kind == Received::Kind::kSome) received = responder_.Receive();
+    EXPECT_EQ(received.kind, Received::Kind::kFailed);
+    EXPECT_EQ(received.error, ECONNRESET);
+    EXPECT_TRUE(responder_.sink.messages == std::vector{Message("short")}) << "what was before it came";
+  }
+}
+
+TEST_F(HostChannelTest, MemoryThatIsGoneIsNotSentAsSomethingElse) {
+  Shake();
+  const std::string payload(50000, 'p');
+  initiator_.Send(payload);
+  initiator_.channel->Flush();
+  initiator_.channel->TakeOver(payload.data(), payload.size(), FindNothing);
+  EXPECT_TRUE(initiator_.channel->payload_gone());
+  EXPECT_TRUE(initiator_.channel->failed());
+  EXPECT_EQ(responder_.Receive().kind, Received::Kind::kFailed);
+  EXPECT_TRUE(responder_.sink.messages.empty());
+}
+
+TEST_F(HostChannelTest, ClosingSurvivesMemoryThatIsGone) {
+  Shake();
+  const size_t length = 65536;
+  void* const memory = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  const iovec piece{memory, 50000};
+  ASSERT_EQ(initiator_.channel->writer().max_ulpdu(), kMostUlpdu) << "it is referenced";
+  ASSERT_TRUE(initiator_.channel->writer().HasRoom(piece.iov_len, 1));
+  const std::string header(Sink::kHeader, 'h');
+  initiator_.channel->writer().Append({reinterpret_cast<const uint8_t*>(header.data()), header.size()}, {&piece, 1}, false);
+  initiator_.channel->Flush();
+  ASSERT_EQ(munmap(memory, length), 0);
+  initiator_.channel->Close([](llp::UlpduWriter&) {});
+  initiator_.channel.reset();
+  EXPECT_EQ(responder_.Receive().kind, Received::Kind::kFailed);
+  EXPECT_TRUE(responder_.sink.messages.empty());
+}
+
+TEST_F(HostChannelTest, ClosedConnectionsKeepSoMuchAndNoMore) {
+  const std::string payload(64 * 1024, 'p');
+  std::vector<std::unique_ptr<Channel>> peers;
+  size_t most = 0;
+  for (size_t connection = 0; connection < 2 * LentMemory::kMostKept / (References::kMost * payload.size()); ++connection) {
+    Make({});
+    Shake();
+    ASSERT_EQ(initiator_.channel->writer().max_ulpdu(), kMostUlpdu) << "they are referenced";
+    for (size_t i = 0; i < References::kMost && initiator_.channel->writer().HasRoom(payload.size(), 1); ++i) initiator_.Send(payload);
+    initiator_.channel->Close([](llp::UlpduWriter&) {});
+    initiator_.channel.reset();
+    peers.push_back(std::move(responder_.channel));
+    most = std::max(most, LentMemory::kept());
+  }
+  EXPECT_GT(most, LentMemory::kMostKept / 2);
+  EXPECT_LE(most, LentMemory::kMostKept);
+}
+
+TEST_F(HostChannelTest, MemoryOfTheReceiverThatIsGoneIsSaidToTheSink) {
+  Shake();
+  for (const size_t length : {size_t{100}, size_t{50000}}) {
+    Make({});
+    responder_.sink = {};
+    Shake();
+    responder_.sink.nowhere = true;
+    const std::string payload(length, 'p');
+    initiator_.Send(payload);
+    initiator_.channel->Flush();
+    Received received;
+    std::thread ours([&] {
+      SetThreadOfOurs();
+      received = responder_.Receive();
+    });
+    ours.join();
+    EXPECT_EQ(received.kind, Received::Kind::kStopped);
+    EXPECT_TRUE(responder_.sink.unplaceable);
+  }
+}
+
+TEST_F(HostChannelTest, AThreadOfOursThatSendsWhatIsGoneSurvives) {
+  Shake();
+  std::thread ours([&] {
+    SetThreadOfOurs();
+    const iovec piece{reinterpret_cast<void*>(8), 100};
+    const std::string header(Sink::kHeader, 'h');
+    initiator_.channel->writer().Append({reinterpret_cast<const uint8_t*>(header.data()), header.size()}, {&piece, 1}, false);
+  });
+  ours.join();
+  EXPECT_TRUE(initiator_.channel->payload_gone());
+  EXPECT_EQ(initiator_.channel->Flush().kind, Flushed::Kind::kFailed);
+  EXPECT_FALSE(initiator_.channel->writer().HasRoom(1, 1)) << "nothing goes out behind it";
+  EXPECT_EQ(responder_.Receive().kind, Received::Kind::kNothing);
+}
+
 TEST_F(HostChannelTest, AReaderThatHangsIsNotWaitedForForEver) {
   Shake();
   std::string payload(50000, 'p');
   initiator_.Send(payload);
   initiator_.channel->Flush();
-  auto* rings = reinterpret_cast<uint8_t*>(control_) + 4096;
-  for (size_t line = 0; line < 8; ++line) {
-    auto* head = reinterpret_cast<RecordHead*>(rings + line * kLine);
-    if (head->kind == static_cast<uint8_t>(Kind::kReference)) reinterpret_cast<Reference*>(head + 1)->claim = static_cast<uint32_t>(Claim::kConsumer);
-  }
-  initiator_.channel->TakeOver(payload.data(), payload.size(), [](uint8_t* to, const uint8_t* from, size_t count) { std::memcpy(to, from, count); });
+  Reference* const reference = OldestReference(control_);
+  ASSERT_NE(reference, nullptr);
+  reference->claim = static_cast<uint32_t>(Claim::kConsumer);
+  initiator_.channel->TakeOver(payload.data(), payload.size(), CopyAll);
   EXPECT_TRUE(initiator_.channel->failed());
+  EXPECT_EQ(reference->claim.load(), static_cast<uint32_t>(Claim::kRevoked)) << "what it reads is not received";
 }
 
 // --- the right to read the other's memory goes away ---
@@ -775,7 +975,7 @@ TEST_F(HostChannelWithoutRightsTest, MemoryThatGoesAwayMeanwhileIsCopiedFirst) {
   PeerMemory::ForbidForTesting(true);
   std::thread consumer([&] { Serve(responder_, Has(responder_, 1)); });
   // Before or after the consumer asked for it.
-  initiator_.channel->TakeOver(payload.data(), payload.size(), [](uint8_t* to, const uint8_t* from, size_t count) { std::memcpy(to, from, count); });
+  initiator_.channel->TakeOver(payload.data(), payload.size(), CopyAll);
   const std::string before = payload;
   std::memset(payload.data(), 'q', payload.size());
   std::atomic<bool> all{false};
@@ -786,13 +986,18 @@ TEST_F(HostChannelWithoutRightsTest, MemoryThatGoesAwayMeanwhileIsCopiedFirst) {
   EXPECT_TRUE(responder_.sink.messages == std::vector<std::string>{Message(before)});
 }
 
-TEST_F(HostChannelWithoutRightsTest, APeerThatCopiesNothingEndsTheConnection) {
+TEST_F(HostChannelWithoutRightsTest, APeerThatCopiesNothingHoldsNobodyUp) {
   Shake();
   initiator_.Send(std::string(30000, 'p'));
   PeerMemory::ForbidForTesting(true);
+  const auto begun = std::chrono::steady_clock::now();
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(responder_.Receive().kind, Received::Kind::kNothing);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::milliseconds(100));
+  EXPECT_TRUE(responder_.channel->in_ulpdu());
+  responder_.tcp->Ends({.kind = Received::Kind::kFailed, .error = ECONNRESET});  // its process is gone
   const Received received = responder_.Receive();
   EXPECT_EQ(received.kind, Received::Kind::kFailed);
-  EXPECT_EQ(received.error, ETIMEDOUT);
+  EXPECT_EQ(received.error, ECONNRESET);
   EXPECT_TRUE(responder_.sink.messages.empty());
 }
 

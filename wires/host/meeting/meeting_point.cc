@@ -21,7 +21,7 @@ namespace weft::host {
 namespace {
 
 // Of what lies in the memory. Processes of different ones do not find each other, and stay on TCP.
-constexpr int kRevision = 4;
+constexpr int kRevision = 6;
 constexpr int kBacklog = 1024;
 constexpr int kMostVisitorsAtOnce = 256;
 constexpr uid_t kOverflowUser = 65534;  // whom the kernel names for users that a name space does not have

@@ -33,7 +33,7 @@ Descriptor Stranger(uint64_t point) {
   Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  const int length = std::snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "weft-host-4-%016llx", static_cast<unsigned long long>(point));
+  const int length = std::snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "weft-host-6-%016llx", static_cast<unsigned long long>(point));
   if (connect(socket.get(), reinterpret_cast<sockaddr*>(&address), static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length)) != 0)
     socket.Close();
   return socket;

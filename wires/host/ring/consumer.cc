@@ -58,7 +58,8 @@ Consumer::Look Consumer::NextReference(const RecordHead& head, size_t room, Reco
   auto& reference = *const_cast<Reference*>(reinterpret_cast<const Reference*>(&head + 1));
   auto nobody = static_cast<uint32_t>(Claim::kNobody);
   if (!reference.claim.compare_exchange_strong(nobody, static_cast<uint32_t>(Claim::kConsumer), std::memory_order_acq_rel)) {
-    return nobody == static_cast<uint32_t>(Claim::kProducer) ? Look::kBusy : Look::kNonsense;
+    if (nobody == static_cast<uint32_t>(Claim::kProducer)) return Look::kBusy;
+    return nobody == static_cast<uint32_t>(Claim::kRevoked) ? Look::kRevoked : Look::kNonsense;
   }
   record->header_length = ReadOnce(head.header);
   record->pieces = ReadOnce(head.pieces);
@@ -88,9 +89,10 @@ Consumer::Look Consumer::NextPlaced(const RecordHead& head, Record* record) {
   return Look::kRecord;
 }
 
-void Consumer::Refuse() {
+bool Consumer::Refuse() {
   words_.reads_memory.store(0, std::memory_order_relaxed);
-  ClaimHere().store(static_cast<uint32_t>(Claim::kRefused), std::memory_order_release);
+  auto ours = static_cast<uint32_t>(Claim::kConsumer);
+  return ClaimHere().compare_exchange_strong(ours, static_cast<uint32_t>(Claim::kRefused), std::memory_order_acq_rel);
 }
 
 bool Consumer::TakeBell() {

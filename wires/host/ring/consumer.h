@@ -2,6 +2,7 @@
 #define WIRES_HOST_RING_CONSUMER_H_
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -20,6 +21,7 @@ class Consumer {
     kNothing,
     kRecord,
     kBusy,      // the producer is changing a reference: it rings when it is done
+    kRevoked,   // the producer has taken back a payload that it had referenced: the stream is over there
     kNonsense,  // what lies there is no record; so it will be for ever
   };
   // A record that was checked. Its lengths are copies; what `bytes` names can still change under the reader.
@@ -59,8 +61,14 @@ class Consumer {
   bool asleep() const { return words_.wants_data.load(std::memory_order_relaxed) != 0; }
   void SetReadsMemory() { words_.reads_memory.store(1, std::memory_order_release); }
 
-  // Of the reference that Next() gave, before Consume(): what it names cannot be read, nor can others be. The producer, who is to be woken, copies it.
-  void Refuse();
+  // Of the reference that Next() gave, before Consume(): what it names cannot be read, nor can others be. The producer, who is to be woken, copies it. False:
+  // it has taken it back.
+  bool Refuse();
+  // ... and after its payload was read: it was not taken back meanwhile.
+  bool IsStillOurs() const {
+    std::atomic_thread_fence(std::memory_order_acquire);
+    return ClaimHere().load(std::memory_order_relaxed) != static_cast<uint32_t>(Claim::kRevoked);
+  }
   bool IsCopied() const { return ClaimHere().load(std::memory_order_acquire) == static_cast<uint32_t>(Claim::kCopied); }
 
  private:

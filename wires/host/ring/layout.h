@@ -51,8 +51,9 @@ struct Piece {
 };
 
 // Who has a reference: the consumer while it reads, or the producer while it puts other memory in the place of what goes away. A consumer that may not
-// read any more asks for a copy (kRefused), which the producer makes in memory that both share (kCopied).
-enum class Claim : uint32_t { kNobody = 0, kConsumer = 1, kProducer = 2, kRefused = 3, kCopied = 4 };
+// read any more asks for a copy (kRefused), which the producer makes in memory that both share (kCopied). The producer may take a payload back for good
+// (kRevoked), also while it is read: the consumer looks once more when it has read, and what it read then counts as not received.
+enum class Claim : uint32_t { kNobody = 0, kConsumer = 1, kProducer = 2, kRefused = 3, kCopied = 4, kRevoked = 5 };
 
 struct Reference {
   std::atomic<uint32_t> claim;

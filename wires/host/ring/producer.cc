@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/copy.h"
 #include "base/dma_scope.h"
+#include "base/program_memory.h"
 
 namespace weft::host {
 
@@ -40,7 +41,7 @@ void Producer::Publish(RecordHead& record, size_t record_bytes) {
   head_ += LinesFor(record_bytes);
 }
 
-void Producer::AppendUlpdu(ByteSpan header, std::span<const iovec> payload, size_t payload_length, uint8_t acknowledged) {
+bool Producer::AppendUlpdu(ByteSpan header, std::span<const iovec> payload, size_t payload_length, uint8_t acknowledged, bool volatile_payload) {
   const size_t length = header.size() + payload_length;
   RecordHead& record = Reserve(RecordBytes(length));
   record.length = static_cast<uint32_t>(length);
@@ -49,14 +50,18 @@ void Producer::AppendUlpdu(ByteSpan header, std::span<const iovec> payload, size
   auto* to = reinterpret_cast<uint8_t*>(&record + 1);
   std::memcpy(to, header.data(), header.size());
   to += header.size();
-  {
-    const DmaScope dma;
-    for (const iovec& piece : payload) {
+  const bool by_kernel = ThreadOfOurs() && !volatile_payload;
+  const DmaScope dma;
+  for (const iovec& piece : payload) {
+    if (by_kernel) [[unlikely]] {
+      if (!ReadProgramMemory(to, piece.iov_base, piece.iov_len)) return false;
+    } else {
       CopyBytes(to, piece.iov_base, piece.iov_len);
-      to += piece.iov_len;
     }
+    to += piece.iov_len;
   }
   Publish(record, RecordBytes(length));
+  return true;
 }
 
 uint64_t Producer::AppendReference(ByteSpan header, std::span<const iovec> payload, size_t payload_length, uint8_t acknowledged) {
@@ -110,9 +115,16 @@ bool Producer::AskForRoom() {
 }
 
 Claim Producer::ClaimBack(uint64_t line) {
-  auto nobody = static_cast<uint32_t>(Claim::kNobody);
-  const bool ours = ReferenceAt(line).claim.compare_exchange_strong(nobody, static_cast<uint32_t>(Claim::kProducer), std::memory_order_acq_rel);
-  return ours ? Claim::kNobody : Claim::kConsumer;
+  auto found = static_cast<uint32_t>(Claim::kNobody);
+  ReferenceAt(line).claim.compare_exchange_strong(found, static_cast<uint32_t>(Claim::kProducer), std::memory_order_acq_rel);
+  return static_cast<Claim>(found);
+}
+
+Claim Producer::Revoke(uint64_t line) {
+  const uint32_t found = ReferenceAt(line).claim.exchange(static_cast<uint32_t>(Claim::kRevoked), std::memory_order_acq_rel);
+  // Before the program writes to its memory again.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return static_cast<Claim>(found);
 }
 
 void Producer::Replace(uint64_t line, const void* payload, size_t length) {

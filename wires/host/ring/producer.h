@@ -24,7 +24,8 @@ class Producer {
 
   // After HasRoom(). The consumer can see the record at once; whether it looks, TakeBell() says.
   // `acknowledged`: stands beside the ULPDU.
-  void AppendUlpdu(ByteSpan header, std::span<const iovec> payload, size_t payload_length, uint8_t acknowledged = 0);
+  // False: the payload is not there (any more), and nothing was appended. `volatile_payload`: it is no memory of the program's.
+  bool AppendUlpdu(ByteSpan header, std::span<const iovec> payload, size_t payload_length, uint8_t acknowledged = 0, bool volatile_payload = false);
   // The pieces stay where they are until passed(). `header` has at most kHeaderRoom bytes, and there are at most kMostPieces pieces.
   // Returns the line on which the record begins.
   uint64_t AppendReference(ByteSpan header, std::span<const iovec> payload, size_t payload_length, uint8_t acknowledged = 0);
@@ -44,8 +45,10 @@ class Producer {
   bool AskForRoom();
   bool consumer_reads_memory() const { return words_.reads_memory.load(std::memory_order_relaxed) != 0; }
 
-  // The record on that line, a reference that is not passed yet: kNobody: it is ours now, and Replace() lets it go again; kConsumer: it is being read.
+  // The record on that line, a reference that is not passed yet: kNobody: it is ours now, and Replace() lets it go again; else who has it.
   Claim ClaimBack(uint64_t line);
+  // Takes it back for good: what the consumer may be reading of it counts as not received. Who had it.
+  Claim Revoke(uint64_t line);
   // The payload of the record lies there from now on, all of it.
   void Replace(uint64_t line, const void* payload, size_t length);
   // Such a record: the consumer wants a copy of its payload, and waits until it is told that there is one. It refuses one at a time.

@@ -41,6 +41,8 @@ class RingTest : public testing::Test {
         return "(nothing)";
       case Look::kBusy:
         return "(busy)";
+      case Look::kRevoked:
+        return "(revoked)";
       case Look::kNonsense:
         return "(nonsense)";
       case Look::kRecord:
@@ -145,6 +147,27 @@ TEST_F(RingTest, APayloadIsNamedWhereItLies) {
   consumer_.Publish();
   ASSERT_TRUE(producer_.Refresh());
   EXPECT_GT(producer_.passed(), line);
+}
+
+TEST_F(RingTest, APayloadThatIsTakenBackIsNotRead) {
+  std::string payload = "payload";
+  const iovec piece = PieceOf(payload);
+  const uint64_t line = producer_.AppendReference(Bytes("header"), {&piece, 1}, payload.size());
+  EXPECT_EQ(producer_.Revoke(line), Claim::kNobody);
+  EXPECT_EQ(Take(), "(revoked)");
+  EXPECT_EQ(Take(), "(revoked)") << "and so for ever";
+}
+
+TEST_F(RingTest, AReaderFindsThatItsPayloadWasTakenBack) {
+  std::string payload = "payload";
+  const iovec piece = PieceOf(payload);
+  const uint64_t line = producer_.AppendReference(Bytes("header"), {&piece, 1}, payload.size());
+  Consumer::Record record;
+  ASSERT_EQ(consumer_.Next(&record), Look::kRecord);
+  EXPECT_TRUE(consumer_.IsStillOurs());
+  EXPECT_EQ(producer_.Revoke(line), Claim::kConsumer);
+  EXPECT_FALSE(consumer_.IsStillOurs());
+  EXPECT_FALSE(consumer_.Refuse()) << "nobody would make a copy";
 }
 
 TEST_F(RingTest, MemoryThatGoesAwayIsReplacedBeforeItIsRead) {

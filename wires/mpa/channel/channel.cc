@@ -1,11 +1,13 @@
 #include "wires/mpa/channel/channel.h"
 
+#include <cerrno>
 #include <chrono>
 #include <span>
 #include <utility>
 
 #include "base/iovec_length.h"
 #include "base/log.h"
+#include "base/program_memory.h"
 #include "faults/injector.h"
 #include "wires/mpa/channel/lingering_close.h"
 
@@ -64,11 +66,13 @@ bool Channel::ReadyToSend() {
 
 Flushed Channel::Flush() {
   const std::span<const iovec> pending = sender_.Pending();
+  if (sender_.payload_gone()) [[unlikely]] return {.kind = Flushed::Kind::kFailed};
   if (pending.empty()) return {};
   const size_t wanted = TotalLength(pending);
   const IoResult result = stream_->Write(pending);
   if (result.kind == IoResult::Kind::kFailed) {
     failed_ = true;
+    payload_gone_ |= result.error == EFAULT;
     return {.kind = Flushed::Kind::kFailed};
   }
   if (result.kind == IoResult::Kind::kDone) {
@@ -86,6 +90,10 @@ Received Channel::Receive(unsigned most) {
     const std::span<const iovec> into = receiver_->PrepareRead();
     const size_t wanted = TotalLength(into);
     const IoResult result = stream_->Read(into);
+    if (result.kind == IoResult::Kind::kFailed && result.error == EFAULT && receiver_->GiveUpPlacement()) [[unlikely]] {
+      static_cast<void>(receiver_->Commit(0));
+      continue;
+    }
     const size_t bytes = result.kind == IoResult::Kind::kDone ? result.bytes : 0;
     if (bytes != 0) {
       may_send_ = true;  // the initiator is in FPDU mode: its first FPDU is here
@@ -156,7 +164,7 @@ void Channel::UpdateInterest() {
 }
 
 void Channel::Close(const std::function<void(llp::UlpduWriter&)>& last) {
-  if (failed_) return Abort();
+  if (failed()) return Abort();
   Unwatch();
   // The rest of an FPDU that went out in part has to follow, or the peer would see garbage instead of an end.
   std::vector<uint8_t> rest = std::move(prologue_);
@@ -164,13 +172,16 @@ void Channel::Close(const std::function<void(llp::UlpduWriter&)>& last) {
     const std::span<const iovec> pending = sender_.Pending();
     for (const iovec& piece : pending) {
       const auto* bytes = static_cast<const uint8_t*>(piece.iov_base);
-      rest.insert(rest.end(), bytes, bytes + piece.iov_len);
+      const size_t before = rest.size();
+      rest.resize(before + piece.iov_len);
+      if (!ReadProgramMemory(rest.data() + before, bytes, piece.iov_len)) return false;
     }
     sender_.Consume(TotalLength(pending));
+    return true;
   };
-  gather();
+  if (!gather()) return Abort();
   last(sender_);
-  gather();
+  if (!gather()) return Abort();
   if (faulty_ != nullptr) stream_ = std::exchange(faulty_, nullptr)->Release(rest);
   if (stream_ != nullptr) CloseLingering(network_, std::move(stream_), std::move(rest));
 }

@@ -49,8 +49,9 @@ class Channel final : public llp::Channel {
   llp::Flushed Flush() override;
   uint64_t consumed() const override { return sender_.consumed(); }
   bool empty() const override { return prologue_.empty() && sender_.empty(); }
-  bool failed() const override { return failed_; }
+  bool failed() const override { return failed_ || sender_.payload_gone(); }
   void TakeOver(const void* begin, size_t length, Copy copy) override { sender_.TakeOver(begin, length, copy); }
+  bool payload_gone() const override { return payload_gone_ || sender_.payload_gone(); }
 
   llp::Received Receive(unsigned most) override;
   bool in_ulpdu() const override { return !receiver_->at_boundary(); }
@@ -97,6 +98,7 @@ class Channel final : public llp::Channel {
   bool may_send_;
   bool blocked_ = false;     // the stream took less than there was
   bool failed_ = false;
+  bool payload_gone_ = false;  // the kernel did not find it
   bool read_ended_ = false;  // there will be no more to read
 };
 

@@ -314,6 +314,11 @@ void Association::ReleaseLingering(std::vector<std::unique_ptr<Seat>>& gone) {
 bool Association::Send(const Outgoing& outgoing, bool more) {
   const IoResult result = transport_->Send(
       {.stream = outgoing.stream, .ppid = outgoing.ppid, .unordered = true, .more = more, .pieces = outgoing.pieces});
+  // The kernel looks at the program's memory, which is not there: that is the end of this session only.
+  if (result.kind == IoResult::Kind::kFailed && result.error == EFAULT && outgoing.session != nullptr && !outgoing.session->empty()) {
+    outgoing.session->LosePayload();
+    return true;
+  }
   // An association that takes nothing any more says why when all that the peer sent was received.
   blocked_ = result.kind != IoResult::Kind::kDone;
   unflushed_ = more || (unflushed_ && blocked_);

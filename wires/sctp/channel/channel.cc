@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/processors.h"
+#include "base/program_memory.h"
 #include "faults/injector.h"
 
 namespace weft::sctp {
@@ -30,7 +31,7 @@ class NoSink final : public llp::UlpduSink {
 };
 NoSink g_no_sink;
 
-void CopyBytes(uint8_t* to, const uint8_t* from, size_t count) { std::memcpy(to, from, count); }
+bool CopyWhatIsThere(uint8_t* to, const uint8_t* from, size_t count) { return ReadProgramMemory(to, from, count); }
 
 }  // namespace
 
@@ -90,7 +91,7 @@ void Channel::KeepSilent() {
     const Association::Lock lock(seat_->association());
     seat_->SetWake(nullptr);
     session().SetSendLimit(session().consumed());
-    session().TakeOver(nullptr, SIZE_MAX, CopyBytes);
+    session().TakeOver(nullptr, SIZE_MAX, CopyWhatIsThere);
     session().Attach(g_no_sink);
   }
   network.RunAt(network.Now() + kSilence, [held = std::shared_ptr<Seat>(std::move(seat_))] {});
@@ -116,6 +117,7 @@ Flushed Channel::Flush() {
     blocked_ = false;
     return {.kind = Flushed::Kind::kFailed, .bytes = bytes};
   }
+  if (session().payload_gone()) [[unlikely]] return {.kind = Flushed::Kind::kFailed, .bytes = bytes};
   if (seat_->core().lost()) {
     blocked_ = false;
     return {.kind = session().appended() == consumed ? Flushed::Kind::kEmpty : Flushed::Kind::kFailed, .bytes = bytes};
@@ -138,12 +140,17 @@ bool Channel::empty() const {
 
 bool Channel::failed() const {
   const auto lock = Hold();
-  return seat_->core().lost() || (faults_ != nullptr && faults_->end() != SessionFaults::End::kNone);
+  return seat_->core().lost() || session().payload_gone() || (faults_ != nullptr && faults_->end() != SessionFaults::End::kNone);
 }
 
 void Channel::TakeOver(const void* begin, size_t length, Copy copy) {
   const auto lock = Hold();
   session().TakeOver(begin, length, copy);
+}
+
+bool Channel::payload_gone() const {
+  const auto lock = Hold();
+  return session().payload_gone();
 }
 
 size_t Channel::max_ulpdu() const {
@@ -240,7 +247,7 @@ void Channel::Close(const std::function<void(llp::UlpduWriter&)>& last) {
   inside_ = true;
   if (!seat_->core().lost()) last(*this);
   inside_ = false;
-  session().TakeOver(nullptr, SIZE_MAX, CopyBytes);
+  session().TakeOver(nullptr, SIZE_MAX, CopyWhatIsThere);
   session().End();
   association.Linger(std::move(seat_));
 }

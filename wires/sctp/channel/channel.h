@@ -37,6 +37,7 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
   bool empty() const override;
   bool failed() const override;
   void TakeOver(const void* begin, size_t length, Copy copy) override;
+  bool payload_gone() const override;
 
   llp::Received Receive(unsigned most) override;
   bool in_ulpdu() const override { return false; }  // messages come whole

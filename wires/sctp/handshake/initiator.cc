@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/program_memory.h"
 #include "wires/sctp/channel/channel.h"
 #include "wires/sctp/handshake/session_set_up.h"
 
@@ -25,7 +26,7 @@ constexpr std::chrono::seconds kRefusalGrace{1};
 // How many ports of SCTP that other processes of this host have at the listener are tried.
 constexpr int kMostPorts = 20;
 
-void CopyBytes(uint8_t* to, const uint8_t* from, size_t count) { std::memcpy(to, from, count); }
+bool CopyWhatIsThere(uint8_t* to, const uint8_t* from, size_t count) { return ReadProgramMemory(to, from, count); }
 
 }  // namespace
 
@@ -184,7 +185,7 @@ void Initiator::Refuse(const std::function<void(llp::UlpduWriter&)>& last) {
   {
     const Association::Lock lock(*association_);
     if (seat_->session().state() == SessionState::kAccepted) last(seat_->session());
-    seat_->session().TakeOver(nullptr, SIZE_MAX, CopyBytes);
+    seat_->session().TakeOver(nullptr, SIZE_MAX, CopyWhatIsThere);
     seat_->session().End();
     association_->Linger(std::move(seat_));
   }

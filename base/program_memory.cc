@@ -1,0 +1,133 @@
+#include "base/program_memory.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+
+#include "base/uncancelled.h"
+
+namespace weft {
+namespace internal {
+constinit thread_local bool g_thread_of_ours = false;
+}  // namespace internal
+
+namespace {
+
+enum class Moved : uint8_t { kAll, kNotThere, kForbidden };
+
+Moved What(ssize_t moved, size_t bytes) {
+  if (moved >= 0) return static_cast<size_t>(moved) == bytes ? Moved::kAll : Moved::kNotThere;
+  return errno == EFAULT ? Moved::kNotThere : Moved::kForbidden;
+}
+
+// The program's bytes are what process_vm_readv(2) calls the local side, which the kernel copies to and from in place: that also works for memory of devices,
+// of which it pins no pages. Ours are the remote side.
+Moved Move(const iovec& program, const iovec& ours, bool write) {
+  const ssize_t moved = write ? process_vm_readv(getpid(), &program, 1, &ours, 1, 0) : process_vm_writev(getpid(), &program, 1, &ours, 1, 0);
+  return What(moved, program.iov_len);
+}
+
+class Pipe {
+ public:
+  Pipe() {
+    if (pipe2(ends_.data(), O_CLOEXEC | O_NONBLOCK) != 0) ends_ = {-1, -1};
+  }
+  ~Pipe() {
+    for (const int end : ends_) {
+      if (end >= 0) close(end);
+    }
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+
+  bool Move(void* to, const void* from, size_t bytes) const {
+    auto* at = static_cast<uint8_t*>(to);
+    const auto* source = static_cast<const uint8_t*>(from);
+    while (bytes != 0) {
+      const size_t some = std::min<size_t>(bytes, PIPE_BUF);
+      if (write(ends_[1], source, some) != static_cast<ssize_t>(some) || read(ends_[0], at, some) != static_cast<ssize_t>(some)) return false;
+      at += some;
+      source += some;
+      bytes -= some;
+    }
+    return true;
+  }
+  bool is_open() const { return ends_[0] >= 0; }
+
+ private:
+  std::array<int, 2> ends_{-1, -1};
+};
+
+bool MoveThroughPipe(void* to, const void* from, size_t bytes) {
+  const uncancelled::Scope scope;
+  const Pipe pipe;
+  if (pipe.is_open()) return pipe.Move(to, from, bytes);
+  std::memcpy(to, from, bytes);  // no descriptor is left: nothing else can be done
+  return true;
+}
+
+}  // namespace
+
+bool ReadProgramMemory(void* to, const void* from, size_t bytes) {
+  const DmaScope dma;
+  const Moved moved = Move({const_cast<void*>(from), bytes}, {to, bytes}, /*write=*/false);
+  return moved == Moved::kForbidden ? MoveThroughPipe(to, from, bytes) : moved == Moved::kAll;
+}
+
+bool WriteProgramMemory(void* to, const void* from, size_t bytes) {
+  const DmaScope dma;
+  const Moved moved = Move({to, bytes}, {const_cast<void*>(from), bytes}, /*write=*/true);
+  return moved == Moved::kForbidden ? MoveThroughPipe(to, from, bytes) : moved == Moved::kAll;
+}
+
+bool ScatterToProgramMemory(std::span<const iovec> to, std::span<const iovec> from) {
+  size_t room = 0, bytes = 0;
+  for (const iovec& piece : to) room += piece.iov_len;
+  for (const iovec& piece : from) bytes += piece.iov_len;
+  bytes = std::min(bytes, room);
+  {
+    const DmaScope dma;
+    const Moved moved = What(process_vm_readv(getpid(), to.data(), to.size(), from.data(), from.size(), 0), bytes);
+    if (moved != Moved::kForbidden) return moved == Moved::kAll;
+  }
+  size_t in_source = 0;
+  for (const iovec& piece : to) {
+    for (size_t here = 0; here < piece.iov_len && !from.empty();) {
+      const size_t some = std::min(piece.iov_len - here, from.front().iov_len - in_source);
+      if (some != 0 && !WriteProgramMemory(static_cast<uint8_t*>(piece.iov_base) + here, static_cast<const uint8_t*>(from.front().iov_base) + in_source, some)) return false;
+      here += some;
+      in_source += some;
+      if (in_source == from.front().iov_len) {
+        from = from.subspan(1);
+        in_source = 0;
+      }
+    }
+  }
+  return true;
+}
+
+bool IsProgramMemory(std::span<const iovec> pieces) {
+  static const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const DmaScope dma;
+  for (const iovec& piece : pieces) {
+    if (piece.iov_len == 0) continue;
+    const auto first = reinterpret_cast<uintptr_t>(piece.iov_base), last = first + (piece.iov_len - 1);
+    for (uintptr_t at = first;; at = (at & ~(page - 1)) + page) {
+      char byte;
+      const iovec here{reinterpret_cast<void*>(at), 1}, ours{&byte, 1};
+      const Moved moved = Move(here, ours, /*write=*/false);
+      if (moved == Moved::kNotThere) return false;
+      if (moved == Moved::kForbidden && !MoveThroughPipe(&byte, reinterpret_cast<void*>(at), 1)) return false;
+      if ((at | (page - 1)) >= last) break;
+    }
+  }
+  return true;
+}
+
+}  // namespace weft

@@ -1,0 +1,94 @@
+#include "base/program_memory.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace weft {
+namespace {
+
+// Two pages, of which the second is not there.
+class ProgramMemoryTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    page_ = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    void* const both = mmap(nullptr, 2 * page_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(both, MAP_FAILED);
+    memory_ = static_cast<uint8_t*>(both);
+    ASSERT_EQ(munmap(memory_ + page_, page_), 0);
+  }
+  void TearDown() override { munmap(memory_, page_); }
+
+  size_t page_ = 0;
+  uint8_t* memory_ = nullptr;
+};
+
+TEST_F(ProgramMemoryTest, WhatIsThereIsMoved) {
+  const std::string text(page_, 't');
+  ASSERT_TRUE(WriteProgramMemory(memory_, text.data(), text.size()));
+  std::string got(page_, '-');
+  ASSERT_TRUE(ReadProgramMemory(got.data(), memory_, got.size()));
+  EXPECT_EQ(got, text);
+  EXPECT_TRUE(ReadProgramMemory(got.data(), memory_ + page_, 0)) << "no byte is always there";
+}
+
+TEST_F(ProgramMemoryTest, WhatIsNotThereIsAnError) {
+  std::string bytes(page_, 'b');
+  EXPECT_FALSE(WriteProgramMemory(memory_ + page_, bytes.data(), 1));
+  EXPECT_FALSE(ReadProgramMemory(bytes.data(), memory_ + page_, 1));
+  EXPECT_FALSE(WriteProgramMemory(memory_ + 1, bytes.data(), page_)) << "the last byte is not";
+  EXPECT_FALSE(ReadProgramMemory(bytes.data(), memory_ + 1, page_));
+  EXPECT_FALSE(ReadProgramMemory(bytes.data(), nullptr, 1));
+}
+
+TEST_F(ProgramMemoryTest, WhatMayOnlyBeReadIsNotWritten) {
+  ASSERT_EQ(mprotect(memory_, page_, PROT_READ), 0);
+  char byte = 'x';
+  EXPECT_FALSE(WriteProgramMemory(memory_, &byte, 1));
+  EXPECT_TRUE(ReadProgramMemory(&byte, memory_, 1));
+  EXPECT_EQ(byte, 0);
+}
+
+TEST_F(ProgramMemoryTest, PiecesAreScattered) {
+  char header[] = "head", payload[] = "payload";
+  const iovec from[] = {{header, 4}, {payload, 7}};
+  const iovec to[] = {{memory_, 2}, {memory_ + 10, 6}};
+  ASSERT_TRUE(ScatterToProgramMemory(to, from));
+  EXPECT_EQ(std::memcmp(memory_, "he", 2), 0);
+  EXPECT_EQ(std::memcmp(memory_ + 10, "adpayl\0", 7), 0);
+  const iovec beyond[] = {{memory_, 2}, {memory_ + page_ - 1, 6}};
+  EXPECT_FALSE(ScatterToProgramMemory(beyond, from));
+}
+
+TEST_F(ProgramMemoryTest, EachPageIsLookedAt) {
+  iovec piece{memory_, page_};
+  EXPECT_TRUE(IsProgramMemory({&piece, 1}));
+  piece.iov_len = page_ + 1;
+  EXPECT_FALSE(IsProgramMemory({&piece, 1}));
+  piece = {memory_ + page_, 0};
+  EXPECT_TRUE(IsProgramMemory({&piece, 1}));
+}
+
+TEST_F(ProgramMemoryTest, AThreadOfOursSurvivesWhatIsGone) {
+  EXPECT_FALSE(ThreadOfOurs());
+  std::thread ours([this] {
+    SetThreadOfOurs();
+    char byte = 0;
+    EXPECT_TRUE(CopyToProgram(memory_, "b", 1));
+    EXPECT_TRUE(CopyFromProgram(&byte, memory_, 1));
+    EXPECT_EQ(byte, 'b');
+    EXPECT_FALSE(CopyToProgram(memory_ + page_, "b", 1));
+    EXPECT_FALSE(CopyFromProgram(&byte, memory_ + page_, 1));
+  });
+  ours.join();
+  EXPECT_FALSE(ThreadOfOurs()) << "that thread only";
+}
+
+}  // namespace
+}  // namespace weft
