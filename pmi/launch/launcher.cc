@@ -398,11 +398,17 @@ void Launcher::OnFence(Job& job, const Frame& frame) {
     SendTo(job, {FrameType::kFenceEnd, 0, SerializeValues(job.put)});
     job.put.clear();
     job.in_fence = 0;
+  job.put_bytes += frame.payload.size();
+  if (job.put_bytes > FrameReader::kLongestPayload) {
+    job.put.clear();
+    return EndJob(job, 1, "the ranks put " + TooMuchPut(job.put_bytes), kGrace);
+  }
   } else if (job.ended != 0) {
     OnStuck(job, job.first_gone);
   }
 }
 
+    job.put_bytes = 0;
 void Launcher::OnStuck(Job& job, int rank) {
   EndJob(job, exit_code_.value_or(1),
          NameOf(job, rank) + " has ended, but other ranks wait for it in MPI_Init, MPI_Finalize or another barrier", kGrace);

@@ -79,6 +79,7 @@ class Launcher {
     bool awaits_hosts = true;       // proxies are being started for it
     std::vector<bool> open;         // by host of the plan: processes of the job may be there
     KeyValues put;                  // by the hosts that are in the barrier
+    size_t put_bytes = 0;           // of it, in frames
     size_t in_fence = 0;            // their number
     size_t started = 0;             // hosts on which all its ranks run
     int ended = 0;                  // ranks

@@ -266,6 +266,8 @@ void LocalJob::Signal(int number, const std::string& name) {
   const int signal = SignalOf(name);
   if (rank != nullptr && rank->running && signal > 0) kill(rank->files.pid, signal);
 }
+  } else if (const size_t size = SizeOfValues(put); size > FrameReader::kLongestPayload) {
+    OnMisuse(ranks_.front()->number, "and the others of its host put " + TooMuchPut(size));
 
 // Sends on what the descriptor has, `most` bytes or a little more.
 void LocalJob::Forward(Rank& rank, int* fd, FrameType type, size_t most) {

@@ -413,7 +413,11 @@ void Proxy::CloseBranch(ProxyTree::Branch& branch) {
   shutdown(branch.link.connection->fd(), SHUT_RDWR);  // it may be in use: the descriptor stays
 }
 
-void Proxy::EnterFence(int job, int hosts, KeyValues put) { TellFence(job, fences_[job].Enter(hosts, std::move(put))); }
+void Proxy::EnterFence(int job, int hosts, KeyValues put) {
+  FenceCollector& fence = fences_[job];
+  if (!fence.HasRoomFor(put)) TellFence(job, fence.PassOn());
+  TellFence(job, fence.Enter(hosts, std::move(put)));
+}
 
 void Proxy::OnRankEnded(int job) { TellFence(job, fences_[job].PassOn()); }
 
