@@ -597,7 +597,7 @@ void Launcher::FinishChildren() {
     while (read(signals_, &info, sizeof(info)) == sizeof(info)) {
     }
   }
-  for (const pid_t pid : DescendantsOf(getpid())) kill(pid, SIGKILL);
+  KillDescendants(kChildTime);
 }
 
 void Launcher::Say(const std::string& message) { error_output_.merger.AddOwnLine("mpiexec: " + message); }
