@@ -98,8 +98,11 @@ class Launcher {
     bool done() const { return !awaits_hosts && std::find(open.begin(), open.end(), true) == open.end(); }
   };
 
+  // Where there is one. Why it cannot be used, or empty. Waits for its answers: comes before TakeSignals().
+  std::string ReachNameServer();
   void TakeSignals();
-  void StartFirstJob();
+  // `problem`: what keeps the job from being started, or empty.
+  void StartFirstJob(const std::string& problem);
   void WatchAll();
   int MillisecondsToSleep() const;
   void Tick();
