@@ -1,15 +1,43 @@
 #include "base/buffer_pool.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
+#include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <set>
 #include <thread>
 #include <utility>
 #include <vector>
 
+// Blocks that were allocated and freed: one that was freed often comes back at the same address, so that addresses alone do not tell.
+static std::atomic<int> blocks_made{0}, blocks_freed{0};
+
+void* operator new[](size_t size) {
+  if (size >= weft::BufferPool::kBlockSize) ++blocks_made;
+  void* const memory = std::malloc(size);
+  if (memory == nullptr) std::abort();
+  return memory;
+}
+void operator delete[](void* memory) noexcept {
+  if (memory != nullptr && malloc_usable_size(memory) >= weft::BufferPool::kBlockSize) ++blocks_freed;
+  std::free(memory);
+}
+void operator delete[](void* memory, size_t) noexcept { operator delete[](memory); }
+
 namespace weft {
 namespace {
+
+// Since it was made.
+class Allocations {
+ public:
+  int count() const { return blocks_made - made_; }
+  int frees() const { return blocks_freed - freed_; }
+
+ private:
+  const int made_ = blocks_made, freed_ = blocks_freed;
+};
 
 TEST(BufferPoolTest, LendsAReturnedBlockAgain) {
   BufferPool pool;
@@ -20,7 +48,9 @@ TEST(BufferPoolTest, LendsAReturnedBlockAgain) {
     block = lease.data();
     EXPECT_EQ(lease.bytes().size(), BufferPool::kBlockSize);
   }
+  const Allocations counted;
   EXPECT_EQ(pool.Take().data(), block);
+  EXPECT_EQ(counted.count(), 0);
 }
 
 TEST(BufferPoolTest, NeverLendsABlockTwiceAtATime) {
@@ -66,7 +96,9 @@ TEST(BufferPoolTest, AThreadGetsItsOwnBlocksBackAndOthersDoNot) {
   BufferPool pool(0);  // keeps none itself
   const auto one_at_a_time = [&pool] {
     uint8_t* const first = pool.Take().data();
+    const Allocations counted;
     for (int i = 0; i < 3; ++i) EXPECT_EQ(pool.Take().data(), first);
+    EXPECT_EQ(counted.count(), 0);
     return first;
   };
   uint8_t* const ours = one_at_a_time();
@@ -77,12 +109,18 @@ TEST(BufferPoolTest, AThreadGetsItsOwnBlocksBackAndOthersDoNot) {
 }
 
 TEST(BufferPoolTest, ABlockMayBeGivenBackByAnotherThreadAndAsAThreadEnds) {
-  BufferPool pool;
-  for (int i = 0; i < 100; ++i) {
+  constexpr int kRounds = 100, kBlocks = 5;
+  BufferPool pool(2);
+  const BufferPool::Lease ours[] = {pool.Take(), pool.Take()};  // what this thread has kept so far
+  const Allocations counted;
+  for (int i = 0; i < kRounds; ++i) {
     std::vector<BufferPool::Lease> leases;
-    for (int n = 0; n < 5; ++n) leases.push_back(pool.Take());
+    for (int n = 0; n < kBlocks; ++n) leases.push_back(pool.Take());
     std::thread([back = std::move(leases)]() mutable { back.clear(); }).join();
   }
+  // The pool keeps two. Each thread takes two along as it ends, and there is no room for one.
+  EXPECT_EQ(counted.count(), kBlocks + 3 * (kRounds - 1));
+  EXPECT_EQ(counted.frees(), 3 * kRounds);
 }
 
 }  // namespace

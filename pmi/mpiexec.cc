@@ -1,5 +1,6 @@
 // mpiexec: starts MPI jobs. See docs/man/mpiexec.1.
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -58,10 +59,18 @@ weft::pmi::KvsServerSettings KvsServerOf(const weft::pmi::Options& options) {
   return {*options.programs.back().ranks, ports, options.interface, options.secret_file, options.secured, options.time_out};
 }
 
+// Those that a parent blocked would not end this process while it reads files and looks up hosts; later it takes them itself.
+void UnblockSignals() {
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   FillStandardDescriptors();
+  UnblockSignals();
   std::vector<std::string> words(argv + 1, argv + argc);
   if (words.size() == 1 && words[0] == "--proxy") return weft::pmi::RemoteProxyMain();
   if (words.size() == 2 && words[0] == "--relay") return weft::pmi::RelayMain(words[1]);

@@ -15,10 +15,13 @@
 
 #include "verbs/testing/connected_pair.h"
 #include "verbs/testing/self_connected.h"
+#include "verbs/testing/shown.h"
 
 namespace weft::verbs {
 namespace {
 
+using testing::AwaitDisconnection;
+using testing::AwaitRefusals;
 using testing::End;
 using testing::ExpectTheSecondToBeBlamed;
 using testing::kToRtr;
@@ -142,7 +145,7 @@ TEST_F(SelfConnected, ASendWaitsForItsReceiveAndWhatFollowsWaitsBehindIt) {
   ibv_send_wr read = a.Request(IBV_WR_RDMA_READ, &sink, 1, &b, 500);
   read.wr_id = 13;
   ASSERT_EQ(a.Post(read), 0);
-  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  ASSERT_TRUE(AwaitRefusals(a.qp));
   ibv_wc wc;
   EXPECT_EQ(ibv_poll_cq(a.cq, 1, &wc), 0);
   EXPECT_EQ(b.memory[500], 0) << "nothing overtakes the Send";
@@ -242,7 +245,7 @@ TEST_F(SelfConnected, APeerThatIsGoneIsAnErrorOfTheNextRequest) {
   ExpectMessage(a, *b);
   ASSERT_EQ(a.Receive(0, 8, 77), 0);
   b.reset();
-  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  ASSERT_TRUE(AwaitDisconnection(a.qp));
   ibv_wc wc;
   EXPECT_EQ(ibv_poll_cq(a.cq, 1, &wc), 0) << "nothing was asked of the peer yet";
   EXPECT_EQ(a.State(), IBV_QPS_RTS);
@@ -263,9 +266,9 @@ TEST_F(SelfConnected, RequestsUnderWayWhenThePeerGoesFailAfterTheRetries) {
   auto b = std::make_unique<End>(context_);
   ASSERT_NO_FATAL_FAILURE(Connect(a, *b));
   ASSERT_EQ(a.Send(0, 8, 5), 0);  // finds no receive
-  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  ASSERT_TRUE(AwaitRefusals(a.qp));
   b.reset();
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  ASSERT_TRUE(AwaitDisconnection(a.qp));
   ibv_wc wc;
   EXPECT_EQ(ibv_poll_cq(a.cq, 1, &wc), 0);
   EXPECT_EQ(a.State(), IBV_QPS_RTS);
@@ -486,7 +489,7 @@ TEST_F(SelfConnected, AnUnreliableConnectionDoesNotMissItsPeer) {
   ASSERT_EQ(b->ToRts(0, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
   ExpectMessage(a, *b);
   b.reset();
-  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  ASSERT_TRUE(AwaitDisconnection(a.qp));
   for (int i = 0; i < 40; ++i) {
     ASSERT_EQ(a.Send(0, 8), 0);
     EXPECT_EQ(WaitForCompletion(a.cq).status, IBV_WC_SUCCESS);
@@ -511,8 +514,13 @@ TEST_F(SelfConnected, DrainedSendQueuesSaySo) {
   EXPECT_EQ(event.element.qp, a.qp);
   ASSERT_EQ(b.Receive(64, 1), 0);
   ASSERT_EQ(a.Send(0, 1), 0);  // waits
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  ibv_wc wc;
+  // Were it sent, it would be in front of the answer to this message on the way to `b`.
+  ASSERT_EQ(a.Receive(128, 32), 0);
+  ASSERT_EQ(b.Send(0, 32), 0);
+  ibv_wc wc = WaitForCompletion(b.cq);
+  EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
+  EXPECT_EQ(wc.opcode, IBV_WC_SEND);
+  EXPECT_EQ(WaitForCompletion(a.cq).opcode, IBV_WC_RECV);
   EXPECT_EQ(ibv_poll_cq(b.cq, 1, &wc), 0);
   ASSERT_EQ(a.ToState(IBV_QPS_RTS), 0);
   EXPECT_EQ(WaitForCompletion(b.cq).status, IBV_WC_SUCCESS);

@@ -11,10 +11,12 @@
 
 #include "verbs/testing/connected_pair.h"
 #include "verbs/testing/self_connected.h"
+#include "verbs/testing/shown.h"
 
 namespace weft::verbs {
 namespace {
 
+using testing::AwaitRefusals;
 using testing::End;
 using testing::ExpectTheSecondToBeBlamed;
 using testing::kToRtr;
@@ -253,7 +255,7 @@ TEST_F(ToItself, MoreThanTheSocketHolds) {
 
 TEST_F(ToItself, ASendWaitsForItsReceive) {
   ASSERT_EQ(end_->Send(0, 8), 0);
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  ASSERT_TRUE(AwaitRefusals(end_->qp));
   ibv_wc wc;
   EXPECT_EQ(ibv_poll_cq(end_->cq, 1, &wc), 0);
   ASSERT_EQ(end_->Receive(64, 8), 0);

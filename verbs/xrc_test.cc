@@ -6,17 +6,17 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <thread>
 #include <vector>
 
 #include "verbs/testing/connected_pair.h"
+#include "verbs/testing/shown.h"
 
 namespace weft::verbs {
 namespace {
 
+using testing::AwaitRefusals;
 using testing::ElementOf;
 using testing::OpenLoopback;
 using testing::ToInit;
@@ -342,7 +342,7 @@ TEST_F(Xrc, ASendWaitsForItsReceiveAndThoseForOthersBehindIt) {
   ASSERT_EQ(two.Receive(0, 8), 0);
   ASSERT_EQ(Send(one.number, 1), 0);
   ASSERT_EQ(Send(two.number, 2), 0);
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  ASSERT_TRUE(AwaitRefusals(sender_));
   ibv_wc wc;
   EXPECT_EQ(ibv_poll_cq(two.cq, 1, &wc), 0);
   ASSERT_EQ(one.Receive(0, 8), 0);

@@ -1,11 +1,13 @@
 // Datagram rsockets as a program uses them.
 #include <poll.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
 #include <chrono>
 #include <cstring>
 #include <fstream>
+#include <string>
 #include <thread>
 
 #include "cm/rsocket/rsocket_testing.h"
@@ -32,6 +34,20 @@ class RsocketDatagram : public testing::Test {
   }
   static ssize_t SendTo(int fd, const std::string& text, const sockaddr_in& to, int flags = 0) {
     return rsendto(fd, text.data(), text.size(), flags, reinterpret_cast<const sockaddr*>(&to), sizeof to);
+  }
+  // Whether a thread of this process waits in poll(2), or comes to, which is where an rsocket's program sleeps.
+  static bool AwaitPoll(pid_t thread) {
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(kPatienceMs);
+    while (std::chrono::steady_clock::now() < limit) {
+      long call = -1;
+      std::ifstream("/proc/self/task/" + std::to_string(thread) + "/syscall") >> call;  // "running" while it does
+#ifdef SYS_poll
+      if (call == SYS_poll) return true;
+#endif
+      if (call == SYS_ppoll) return true;
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+    return false;
   }
   static bool Readable(int fd, int timeout = kPatienceMs) {
     pollfd ready{fd, POLLIN, 0};
@@ -140,8 +156,8 @@ TEST_F(RsocketDatagram, ConnectedHearsItsPeerAlone) {
 
 TEST_F(RsocketDatagram, BlockingReceiveIsWoken) {
   for (int i = 0; i < 20; ++i) {
-    std::thread sender([&] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    std::thread sender([&, receiver = gettid()] {
+      EXPECT_TRUE(AwaitPoll(receiver));
       SendTo(one_, "woken", NameOf(two_));
     });
     char buffer[10];

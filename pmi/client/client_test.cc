@@ -348,9 +348,9 @@ TEST_F(PmiClient, ProvesTheSecretOfAFile) {
   ASSERT_EQ(chmod(path.c_str(), 0640), 0);
   EXPECT_THAT(ErrorOfConnect(), HasSubstr("can be read by others: mode 640; chmod 600 it"));
   setenv("WEFT_PMI_SECRET_FILE", "/nonexistent", 1);
-  EXPECT_EQ(ErrorOfConnect(), "WEFT_PMI_SECRET_FILE: the file of the secret, /nonexistent, cannot be opened: No such file or directory");
+  EXPECT_EQ(ErrorOfConnect(), "WEFT_PMI_SECRET_FILE: cannot read the file of the secret, /nonexistent: No such file or directory");
   setenv("WEFT_PMI_SECRET_FILE", "/dev/null", 1);
-  EXPECT_THAT(ErrorOfConnect(), HasSubstr("is no file that can be read"));
+  EXPECT_THAT(ErrorOfConnect(), HasSubstr("/dev/null: it is a device, not a file"));
 }
 
 std::string Part(const std::string& text) {

@@ -164,7 +164,9 @@ Result<std::unique_ptr<Binder>, PmiError> Binder::OfThisHost() {
   return std::unique_ptr<Binder>(new Binder(std::move(topology), std::move(own)));
 }
 
-Binder::~Binder() { hwloc_set_cpubind(topology_.get(), own_.get(), HWLOC_CPUBIND_THREAD); }
+Binder::~Binder() { Unbind(); }
+
+void Binder::Unbind() { hwloc_set_cpubind(topology_.get(), own_.get(), HWLOC_CPUBIND_THREAD); }
 
 std::string Binder::Choose(const BindingRequest& request) {
   auto places = PlacesOf(topology_.get(), request);

@@ -46,6 +46,8 @@ class Binder {
   std::string Choose(const BindingRequest& request);
   // The place of the rank `index` of this host, from 0 on. Why it cannot be had, or empty.
   std::string Bind(size_t index);
+  // The thread has its own CPUs again, until the next Bind().
+  void Unbind();
 
  private:
   Binder(Topology topology, CpuSet own) : topology_(std::move(topology)), own_(std::move(own)) {}

@@ -1,9 +1,9 @@
 #include "pmi/launch/config_file.h"
 
-#include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <utility>
+
+#include "pmi/named_file.h"
 
 namespace weft::pmi {
 namespace {
@@ -120,15 +120,9 @@ Result<std::vector<ConfigLine>, PmiError> ParseConfigFile(std::string_view text,
 }
 
 Result<std::vector<ConfigLine>, PmiError> ReadConfigFile(const std::string& name) {
-  std::ifstream file(name, std::ios::binary);
-  if (!file) return PmiError{"cannot read " + name + ": " + std::strerror(errno)};
-  std::string text(kLargestConfigFile + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (file.bad()) return PmiError{"cannot read " + name + ": is it a file?"};
-  text.resize(static_cast<size_t>(file.gcount()));
-  if (text.size() > kLargestConfigFile)
-    return PmiError{name + " is larger than " + std::to_string(kLargestConfigFile) + " bytes"};
-  return ParseConfigFile(text, name);
+  const auto file = ReadNamedFile(name, name, kLargestConfigFile, Accepts::kFilesOrPipes);
+  if (!file) return file.error();
+  return ParseConfigFile(file->text, name);
 }
 
 }  // namespace weft::pmi

@@ -66,7 +66,7 @@ TEST(ConfigFile, IsReadFromDisk) {
   std::ofstream(name) << "-n 3 a\n";
   EXPECT_THAT(ReadConfigFile(name).value(), ElementsAre(ConfigLine{1, {"-n", "3", "a"}}));
   std::ofstream(name) << std::string(kLargestConfigFile + 1, 'x');
-  EXPECT_EQ(ReadConfigFile(name).error().message, name + " is larger than 16777216 bytes");
+  EXPECT_EQ(ReadConfigFile(name).error().message, "cannot read " + name + ": it is larger than 16777216 bytes");
   std::remove(name.c_str());
   EXPECT_THAT(ReadConfigFile(name).error().message, HasSubstr(name + ": No such file"));
   EXPECT_THAT(ReadConfigFile(::testing::TempDir()).error().message, HasSubstr("cannot read"));

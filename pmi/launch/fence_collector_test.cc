@@ -30,6 +30,22 @@ TEST(FenceCollectorTest, HoldsNothingBackOnceARankHasEnded) {
   EXPECT_EQ(fence.Enter(1, {})->hosts, 1);
 }
 
+TEST(FenceCollectorTest, PassesOnBeforeAFrameIsTooLong) {
+  FenceCollector fence;
+  for (int i = 0; i < 3; ++i) fence.AddHost();
+  const KeyValues most{{"k", std::string(FrameReader::kLongestPayload - SizeOfValues({{"k", ""}}), 'v')}};
+  ASSERT_EQ(SizeOfValues(most), FrameReader::kLongestPayload);
+  ASSERT_TRUE(fence.HasRoomFor(most));
+  EXPECT_FALSE(fence.Enter(1, most));
+  EXPECT_FALSE(fence.HasRoomFor({{"a", "1"}}));
+  const auto first = fence.PassOn();
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->hosts, 1);
+  EXPECT_EQ(SerializeValues(first->put).size(), FrameReader::kLongestPayload);
+  EXPECT_TRUE(fence.HasRoomFor({{"a", "1"}}));
+  EXPECT_EQ(fence.Enter(2, {{"a", "1"}})->hosts, 2);
+}
+
 TEST(FenceCollectorTest, AHostThatGoesIsNotWaitedFor) {
   FenceCollector fence;
   fence.AddHost();

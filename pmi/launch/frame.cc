@@ -57,6 +57,16 @@ std::optional<KeyValues> ParseValues(std::string_view bytes) {
   return values;
 }
 
+size_t SizeOfValues(const KeyValues& values) {
+  size_t size = 4;
+  for (const auto& [key, value] : values) size += 8 + key.size() + value.size();
+  return size;
+}
+
+std::string TooMuchPut(size_t bytes) {
+  return std::to_string(bytes) + " bytes into the key-value space before one barrier; " + std::to_string(FrameReader::kLongestPayload) + " can be";
+}
+
 std::string NumberAndText(int number, const std::string& text) { return std::to_string(number) + " " + text; }
 
 std::pair<int, std::string> ParseNumberAndText(const std::string& payload) {

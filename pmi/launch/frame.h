@@ -61,6 +61,7 @@ struct Frame {
   int32_t job = 0;
   int32_t host = kHere;  // which it is for, or comes from
 
+  // The payload is no longer than FrameReader::kLongestPayload: a sender sees to that where ranks say how much it is.
   std::string Serialize() const;
 };
 
@@ -84,6 +85,9 @@ class FrameReader {
 // Key-value pairs. Parse: nothing when the bytes are not of Serialize.
 std::string SerializeValues(const KeyValues& values);
 std::optional<KeyValues> ParseValues(std::string_view bytes);
+size_t SizeOfValues(const KeyValues& values);  // bytes of SerializeValues()
+// Why a barrier before which ranks put so many bytes cannot end: the rest of a sentence.
+std::string TooMuchPut(size_t bytes);
 
 // A number in decimal, a blank, and text, in the payload of several types.
 std::string NumberAndText(int number, const std::string& text);

@@ -3,14 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <numeric>
 #include <span>
 
+#include "pmi/launch/host_file.h"
 #include "pmi/process_mapping.h"
 #include "pmi/wire/message.h"
 
@@ -91,21 +88,13 @@ struct SpawnInfo {
   int processes = 0;
 };
 
-Result<std::vector<HostSlots>, PmiError> ReadHostFile(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return PmiError{"cannot read the host file " + path + ": " + std::strerror(errno)};
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (file.bad()) return PmiError{"cannot read the host file " + path + ": is it a file?"};
-  return ParseHostFile(text, path);
-}
-
 Result<SpawnInfo, PmiError> ReadInfo(const SpawnCommand& command, std::vector<std::string>* notes) {
   SpawnInfo info;
   info.processes = command.processes;
   for (const auto& [key, value] : command.info) {
     const auto wrong = [&, name = &key](const PmiError& error) { return PmiError{"info key " + *name + ": " + error.message}; };
     if (key == "host" || key == "hosts" || key == "hostfile") {
-      auto hosts = key == "hostfile" ? ReadHostFile(value) : ParseHosts(value);
+      auto hosts = key == "hostfile" ? ReadHostFile(value, Accepts::kFiles) : ParseHosts(value);
       if (!hosts) return wrong(hosts.error());
       info.hosts = *std::move(hosts);
     } else if (key == "wdir") {

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <sstream>
 
@@ -118,6 +120,11 @@ TEST(SpawnPlan, SaysWhatItIgnoresAndWhatIsWrong) {
   EXPECT_EQ(error({"", {}, 1, {}}), "the name of a program is empty");
   EXPECT_THAT(error({"a", {}, 1, {{"host", "-x"}}}), StartsWith("info key host: '-x' is not a host name"));
   EXPECT_THAT(error({"a", {}, 1, {{"hostfile", "/nonexistent"}}}), StartsWith("info key hostfile: cannot read the host file /nonexistent"));
+  // It is read where mpiexec's loop stands still meanwhile.
+  const std::string fifo = ::testing::TempDir() + "hosts_fifo";
+  unlink(fifo.c_str());
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  EXPECT_EQ(error({"a", {}, 1, {{"hostfile", fifo}}}), "info key hostfile: cannot read the host file " + fifo + ": it is a pipe, not a file");
   EXPECT_THAT(error({"a", {}, 1, {{"soft", "2:x"}}}), StartsWith("info key soft: '2:x' is not a number"));
 }
 

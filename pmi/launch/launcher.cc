@@ -86,9 +86,12 @@ Launcher::~Launcher() {
 }
 
 int Launcher::Run() {
+  signal(SIGPIPE, SIG_IGN);
+  // It may take long to answer, or not do so at all: until then signals end mpiexec as they end any program.
+  const std::string problem = ReachNameServer();
   TakeSignals();
   if (options_.time_out.value_or(std::chrono::seconds(0)).count() > 0) time_out_at_ = Clock::now() + *options_.time_out;
-  StartFirstJob();
+  StartFirstJob(problem);
   ForgetDoneJobs();
   while (!finished()) {
     WatchAll();
@@ -109,21 +112,24 @@ void Launcher::TakeSignals() {
   signal(SIGCHLD, SIG_DFL);  // waitpid needs it, whatever was inherited
   for (const int number : kPassedOn) sigaddset(&taken, number);
   sigprocmask(SIG_SETMASK, &taken, nullptr);
-  signal(SIGPIPE, SIG_IGN);
   signals_ = signalfd(-1, &taken, SFD_NONBLOCK | SFD_CLOEXEC);
   // Should a proxy be killed, what its ranks left behind becomes ours to end.
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   RaiseFileLimit();
 }
 
-void Launcher::StartFirstJob() {
+std::string Launcher::ReachNameServer() {
+  if (options_.name_file.empty()) return {};
+  auto link = NameLink::Connect(options_.name_file);
+  if (!link) return link.error().message;
+  name_link_ = std::move(link).value();
+  return {};
+}
+
+void Launcher::StartFirstJob(const std::string& problem) {
   Job& job = AddJob(0, MakePlan(options_, environment_, directory_));
   universe_size_ = job.plan.orders[0].universe_size;
-  if (!options_.name_file.empty()) {
-    auto link = NameLink::Connect(options_.name_file);
-    if (!link) return EndJob(job, 1, link.error().message, milliseconds(0));
-    name_link_ = std::move(link).value();
-  }
+  if (!problem.empty()) return EndJob(job, 1, problem, milliseconds(0));
   AwaitHosts(job);
 }
 
@@ -392,11 +398,17 @@ void Launcher::TellDeaths(Job& job, const std::vector<int>& ranks) {
 void Launcher::OnFence(Job& job, const Frame& frame) {
   const auto put = ParseValues(frame.payload);
   if (!put || frame.number < 1) return;
+  job.put_bytes += frame.payload.size();
+  if (job.put_bytes > FrameReader::kLongestPayload) {
+    job.put.clear();
+    return EndJob(job, 1, "the ranks put " + TooMuchPut(job.put_bytes), kGrace);
+  }
   job.put.insert(job.put.end(), put->begin(), put->end());
   job.in_fence += static_cast<size_t>(frame.number);
   if (job.in_fence >= job.hosts.size()) {
     SendTo(job, {FrameType::kFenceEnd, 0, SerializeValues(job.put)});
     job.put.clear();
+    job.put_bytes = 0;
     job.in_fence = 0;
   } else if (job.ended != 0) {
     OnStuck(job, job.first_gone);
@@ -591,7 +603,7 @@ void Launcher::FinishChildren() {
     while (read(signals_, &info, sizeof(info)) == sizeof(info)) {
     }
   }
-  for (const pid_t pid : DescendantsOf(getpid())) kill(pid, SIGKILL);
+  KillDescendants(kChildTime);
 }
 
 void Launcher::Say(const std::string& message) { error_output_.merger.AddOwnLine("mpiexec: " + message); }

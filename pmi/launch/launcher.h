@@ -79,6 +79,7 @@ class Launcher {
     bool awaits_hosts = true;       // proxies are being started for it
     std::vector<bool> open;         // by host of the plan: processes of the job may be there
     KeyValues put;                  // by the hosts that are in the barrier
+    size_t put_bytes = 0;           // of it, in frames
     size_t in_fence = 0;            // their number
     size_t started = 0;             // hosts on which all its ranks run
     int ended = 0;                  // ranks
@@ -97,8 +98,11 @@ class Launcher {
     bool done() const { return !awaits_hosts && std::find(open.begin(), open.end(), true) == open.end(); }
   };
 
+  // Where there is one. Why it cannot be used, or empty. Waits for its answers: comes before TakeSignals().
+  std::string ReachNameServer();
   void TakeSignals();
-  void StartFirstJob();
+  // `problem`: what keeps the job from being started, or empty.
+  void StartFirstJob(const std::string& problem);
   void WatchAll();
   int MillisecondsToSleep() const;
   void Tick();

@@ -19,6 +19,7 @@ namespace weft::pmi {
 namespace {
 
 constexpr size_t kMostUnread = 1 << 20;     // bytes for a rank that does not read what it is answered; then its next questions wait
+constexpr std::chrono::milliseconds kStartRound{10};  // in which ranks are started, one at least, before the proxy looks at what else there is
 constexpr size_t kMostAtEnd = 2 << 20;  // bytes read from a pipe whose rank ends; a pipe holds at most 1 MiB
 
 // "SIGUSR1" or "USR1". 0: there is none of that name.
@@ -103,20 +104,40 @@ void LocalJob::Start(StartOrder order) {
   for (const StartOrder::Rank& rank : order.ranks) setup.application_of[rank.rank] = rank.program;
   whole_job_ = order.ranks.size() == static_cast<size_t>(order.job_size);
   server_ = std::make_unique<Server>(std::move(setup), this);
-  std::unique_ptr<Binder> binder;  // what is forked here is bound as this thread is, which gets its own CPUs back at the end
-  if (const std::string problem = MakeBinder(order, &binder); !problem.empty()) {
+  starting_.emplace();
+  if (const std::string problem = MakeBinder(order, &starting_->binder); !problem.empty()) {
     Tell(FrameType::kNotStarted, order.ranks.empty() ? 0 : order.ranks[0].rank, NumberAndText(1, problem));
     return End(milliseconds(0));
   }
-  const size_t others = proxy_->RanksRunning();  // have the first places
-  for (size_t i = 0; i < order.ranks.size(); ++i) {
-    if (const std::string problem = binder == nullptr ? "" : binder->Bind(others + i); !problem.empty()) {
-      Tell(FrameType::kNote, 0, "the ranks are not bound: " + problem);
-      binder.reset();
-    }
-    if (!StartRank(order, i)) return End(milliseconds(0));
+  starting_->others = proxy_->RanksRunning();
+  starting_->order = std::move(order);
+  GoOnStarting();
+}
+
+void LocalJob::GoOnStarting() {
+  const auto until = Clock::now() + kStartRound;
+  while (starting_ && starting_->next < starting_->order.ranks.size()) {
+    if (!StartNext()) return End(milliseconds(0));
+    if (Clock::now() >= until) break;
   }
+  if (!starting_) return;
+  if (starting_->binder != nullptr) starting_->binder->Unbind();
+  if (starting_->next < starting_->order.ranks.size()) return;
+  starting_.reset();
   Tell(FrameType::kStarted);
+}
+
+// Whether it could be.
+bool LocalJob::StartNext() {
+  Starting& starting = *starting_;
+  const size_t at = starting.next++;
+  if (const std::string problem = starting.binder == nullptr ? "" : starting.binder->Bind(starting.others + at); !problem.empty()) {
+    Tell(FrameType::kNote, 0, "the ranks are not bound: " + problem);
+    starting.binder.reset();
+  }
+  if (!StartRank(starting.order, at)) return false;
+  for (const int number : starting.signals) kill(-ranks_.back()->files.pid, number);
+  return true;
 }
 
 // None where nobody asked for one, or where this host cannot bind processes, which is worth a note. What is wrong with what was asked for, or
@@ -245,6 +266,8 @@ const Server::Space* LocalJob::SpaceOf(const std::string& job_id) { return proxy
 void LocalJob::OnFence(KeyValues put) {
   if (whole_job_) {
     fence_complete_ = true;  // the server may not be re-entered from here
+  } else if (const size_t size = SizeOfValues(put); size > FrameReader::kLongestPayload) {
+    OnMisuse(ranks_.front()->number, "and the others of its host put " + TooMuchPut(size));
   } else {
     proxy_->EnterFence(number_, std::move(put));
   }
@@ -322,6 +345,7 @@ void LocalJob::CloseInput(Rank& rank) {
 void LocalJob::SignalAll(int number) {
   // The kernel drops SIGTSTP where no shell could continue the process.
   if (number == SIGTSTP) number = SIGSTOP;
+  if (starting_) starting_->signals.push_back(number);
   for (const auto& rank : ranks_) {
     if (rank->running) kill(-rank->files.pid, number);
   }
@@ -329,6 +353,7 @@ void LocalJob::SignalAll(int number) {
 
 void LocalJob::End(milliseconds grace) {
   const auto deadline = Clock::now() + grace;
+  starting_.reset();  // the rest is not started
   if (kill_at_ && *kill_at_ <= deadline) return;
   if (!kill_at_) {
     if (server_ != nullptr) server_->Announce({"abort", {}});

@@ -51,11 +51,14 @@ class LocalJob final : public Server::Owner {
   // From SIGTERM to SIGKILL when nobody says otherwise.
   static constexpr milliseconds kGrace{2000};
 
-  // Its ranks, or the news that they cannot be started.
+  // The first of its ranks, or the news that they cannot be started. While starting(), its owner calls GoOnStarting() in each round: between two
+  // of them the proxy hears what mpiexec says, which may be the job's end.
   void Start(StartOrder order);
+  bool starting() const { return starting_.has_value(); }
+  void GoOnStarting();
   int number() const { return number_; }
-  bool running() const { return running_ != 0; }
-  size_t ranks_running() const { return running_; }
+  bool running() const { return running_ != 0 || starting(); }
+  size_t ranks_running() const { return running_ + (starting_ ? starting_->order.ranks.size() - starting_->next : 0); }  // or about to
   std::vector<pid_t> Leaders() const;
   const Server* server() const { return server_.get(); }
 
@@ -97,7 +100,17 @@ class LocalJob final : public Server::Owner {
     bool input_ends = false;  // behind to_input
   };
 
+  // Ranks that are yet to be started.
+  struct Starting {
+    StartOrder order;
+    std::unique_ptr<Binder> binder;  // what is forked here is bound as this thread is, between Bind() and Unbind()
+    size_t others = 0;               // ranks of other jobs, which have the first places
+    size_t next = 0;                 // of order.ranks
+    std::vector<int> signals;        // that the earlier ones were sent
+  };
+
   std::string MakeBinder(const StartOrder& order, std::unique_ptr<Binder>* binder);
+  bool StartNext();
   bool StartRank(const StartOrder& order, size_t local_rank);
   bool WatchRank(Rank& rank);
   void WatchOutput(Rank& rank);
@@ -117,6 +130,7 @@ class LocalJob final : public Server::Owner {
   const int number_;
   Proxy* const proxy_;
   std::unique_ptr<Server> server_;
+  std::optional<Starting> starting_;
   std::vector<std::unique_ptr<Rank>> ranks_;
   bool fence_complete_ = false;  // on the only host: EndFence() is due
   bool stuck_ = false;

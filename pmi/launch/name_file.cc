@@ -9,6 +9,7 @@
 #include <cstring>
 #include <sstream>
 
+#include "pmi/named_file.h"
 #include "pmi/wire/message.h"
 
 namespace weft::pmi {
@@ -23,6 +24,7 @@ std::string NameFile::Write(const std::string& path) const {
   std::string line = std::string(kName) + " " + port + " " + secret;
   for (const std::string& address : addresses) line += " " + address;
   line += "\n";
+  if (const std::string problem = ProblemOfReplacing(path); !problem.empty()) return "cannot write the name server's file " + path + ": " + problem;
   const std::string made = path + "." + std::to_string(getpid());
   const int fd = open(made.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   bool good = fd >= 0 && fchmod(fd, 0600) == 0 && write(fd, line.data(), line.size()) == static_cast<ssize_t>(line.size());
@@ -35,26 +37,20 @@ std::string NameFile::Write(const std::string& path) const {
 }
 
 Result<NameFile, PmiError> NameFile::Read(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return PmiError{"cannot read the name server's file " + path + ": " + std::strerror(errno)};
-  struct stat status {};
-  std::string text(kLongest, '\0');
-  const bool seen = fstat(fd, &status) == 0;
-  const ssize_t count = read(fd, text.data(), text.size());
-  close(fd);
-  if (!seen || count < 0) return PmiError{"cannot read the name server's file " + path};
+  const auto read = ReadNamedFile(path, "the name server's file " + path, kLongest);
+  if (!read) return read.error();
+  const struct stat& status = read->status;
   if (status.st_uid != geteuid() || (status.st_mode & 077) != 0) {
     return PmiError{"the name server's file " + path + " is another user's, or can be read by others: mode " +
                     std::to_string((status.st_mode >> 6) & 7) + std::to_string((status.st_mode >> 3) & 7) + std::to_string(status.st_mode & 7)};
   }
-  text.resize(static_cast<size_t>(count));
-  std::istringstream words(text);
+  std::istringstream words(read->text);
   std::string name;
   NameFile file;
   words >> name >> file.port >> file.secret;
   for (std::string address; words >> address;) file.addresses.push_back(address);
   if (name == kName && !file.addresses.empty()) return file;
-  return PmiError{"the file " + path + " was not written by mpiexec -nameserver-run: '" + Printable(text) + "'"};
+  return PmiError{"the file " + path + " was not written by mpiexec -nameserver-run: '" + Printable(read->text) + "'"};
 }
 
 }  // namespace weft::pmi

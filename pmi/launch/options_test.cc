@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <fstream>
@@ -92,6 +93,13 @@ TEST(MpiexecOptions, ReadsAHostFile) {
   EXPECT_THAT(Parse("-f " + name + " a").hosts, ElementsAre(HostSlots{"x", 2}, HostSlots{"y", 1}));
   EXPECT_THAT(ErrorOf("-f /nonexistent/hosts a"), HasSubstr("-f: cannot read the host file /nonexistent/hosts: No such file"));
   EXPECT_THAT(ErrorOf("-hosts a -f " + name + " a"), HasSubstr("given before"));
+  EXPECT_THAT(ErrorOf("-f /dev/zero a"), HasSubstr("-f: cannot read the host file /dev/zero: it is a device, not a file"));
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  ASSERT_EQ(write(ends[1], "z:3\n", 4), 4);
+  close(ends[1]);
+  EXPECT_THAT(Parse("-f /dev/fd/" + std::to_string(ends[0]) + " a").hosts, ElementsAre(HostSlots{"z", 3}));
+  close(ends[0]);
   std::remove(name.c_str());
 }
 

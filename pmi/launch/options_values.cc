@@ -1,9 +1,5 @@
 // What the options of mpiexec do with their values.
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <sstream>
 #include <string_view>
@@ -11,6 +7,7 @@
 #include "pmi/launch/binding_request.h"
 #include "pmi/launch/config_file.h"
 #include "pmi/launch/file_pattern.h"
+#include "pmi/launch/host_file.h"
 #include "pmi/launch/options_parser.h"
 #include "pmi/wire/message.h"
 
@@ -43,11 +40,7 @@ std::string Parser::AddHosts(const Result<std::vector<HostSlots>, PmiError>& hos
 }
 
 std::string Parser::HostFile(const Values& values) {
-  std::ifstream file(values[0]);
-  if (!file) return "cannot read the host file " + values[0] + ": " + std::strerror(errno);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (file.bad()) return "cannot read the host file " + values[0] + ": is it a file?";
-  return AddHosts(ParseHostFile(text, values[0]));
+  return AddHosts(ReadHostFile(values[0], Accepts::kFilesOrPipes));
 }
 
 std::string Parser::DefaultHostFile(const Values& values) {

@@ -120,6 +120,7 @@ void Proxy::Run() {
     LookForHosts();
     StepGrowth();
     for (const auto& [number, job] : jobs_) {
+      if (job->starting()) job->GoOnStarting();
       job->CheckWhetherStuck();
       job->KillIfDue();
     }
@@ -127,7 +128,7 @@ void Proxy::Run() {
   }
   FinishBranches();
   // What left its session, and so belongs to no job.
-  for (const pid_t pid : DescendantsOf(getpid())) kill(pid, SIGKILL);
+  KillDescendants(kFarewell);
   close(signals_);
 }
 
@@ -180,6 +181,7 @@ int Proxy::MillisecondsToSleep() const {
   long shortest = MillisecondsUntil(look_at_);
   if (growth_ != nullptr) shortest = std::min<long>(shortest, MillisecondsUntil(growth_->wake_at()));
   for (const auto& [number, job] : jobs_) {
+    if (job->starting()) return 0;
     if (!job->running()) return static_cast<int>(kOrphanLook.count());
     if (!job->kill_at()) continue;
     const long left = std::max<long>(std::chrono::ceil<milliseconds>(*job->kill_at() - Clock::now()).count(), 0);
@@ -413,7 +415,11 @@ void Proxy::CloseBranch(ProxyTree::Branch& branch) {
   shutdown(branch.link.connection->fd(), SHUT_RDWR);  // it may be in use: the descriptor stays
 }
 
-void Proxy::EnterFence(int job, int hosts, KeyValues put) { TellFence(job, fences_[job].Enter(hosts, std::move(put))); }
+void Proxy::EnterFence(int job, int hosts, KeyValues put) {
+  FenceCollector& fence = fences_[job];
+  if (!fence.HasRoomFor(put)) TellFence(job, fence.PassOn());
+  TellFence(job, fence.Enter(hosts, std::move(put)));
+}
 
 void Proxy::OnRankEnded(int job) { TellFence(job, fences_[job].PassOn()); }
 

@@ -1,6 +1,7 @@
 #include "pmi/launch/spawn.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -187,6 +188,16 @@ std::vector<pid_t> DescendantsOf(pid_t ancestor) {
     }
   }
   return found;
+}
+
+void KillDescendants(std::chrono::milliseconds most) {
+  const auto until = std::chrono::steady_clock::now() + most;
+  for (std::vector<pid_t> left; !(left = DescendantsOf(getpid())).empty() && std::chrono::steady_clock::now() < until;) {
+    for (const pid_t pid : left) kill(pid, SIGKILL);
+    while (waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+    poll(nullptr, 0, 1);
+  }
 }
 
 std::vector<pid_t> OfSessions(std::vector<pid_t> processes, const std::vector<pid_t>& leaders) {

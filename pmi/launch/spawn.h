@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,8 @@ Result<Spawned, LaunchError> Spawn(const SpawnRequest& request);
 
 // The processes that descend from `ancestor`, as /proc tells.
 std::vector<pid_t> DescendantsOf(pid_t ancestor);
+// SIGKILL for all that descend from this process, and for what they started before it reached them; until none is left, or `most` has passed.
+void KillDescendants(std::chrono::milliseconds most);
 // Of `processes`, those of the sessions that `leaders`, which Spawn() started, began.
 std::vector<pid_t> OfSessions(std::vector<pid_t> processes, const std::vector<pid_t>& leaders);
 

@@ -441,13 +441,21 @@ TEST(VirtualNetworkTest, TimersAndPostsRunInOrderAndCanBeCancelled) {
 }
 
 TEST(VirtualNetworkTest, WorkThatNeverRanMayOwnStreams) {
-  VirtualNetwork network(1);
-  auto listener = network.Listen(Address("10.0.0.2", 7), 5, false, true).value();
-  std::shared_ptr<ByteStream> client = network.StartConnect({}, listener->LocalAddress()).value();
-  network.RunUntilIdle();
-  network.RunAt(network.Now() + 1s, [client = std::move(client)] {});
+  auto network = std::make_unique<VirtualNetwork>(1);
+  auto listener = network->Listen(Address("10.0.0.2", 7), 5, false, true).value();
+  std::shared_ptr<ByteStream> client = network->StartConnect({}, listener->LocalAddress()).value();
+  network->RunUntilIdle();
   std::shared_ptr<ByteStream> server = listener->Accept().value();
-  network.Watch(*server, {}, Handler([server](Interest) {}));
+  const std::weak_ptr<ByteStream> late = client, watched = server;
+  bool ran = false;
+  network->RunAt(network->Now() + 1s, [client = std::move(client), &ran] { ran = true; });
+  network->Watch(*server, {}, Handler([server](Interest) {}));
+  server.reset();
+  EXPECT_FALSE(late.expired() || watched.expired());
+  listener.reset();
+  network.reset();
+  EXPECT_TRUE(late.expired() && watched.expired()) << "the network lets go of what it was given";
+  EXPECT_FALSE(ran);
 }
 
 TEST(VirtualNetworkTest, AHandlerThatIsReadyForEverDoesNotStopTheClock) {

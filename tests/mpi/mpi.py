@@ -92,6 +92,23 @@ LIBRARIES = {"mpich": Mpich, "weft_under_hydra": WeftUnderHydra, "weft_under_mpi
              "weft_over_sctp": WeftOverSctp, "weft_rings": WeftRings, "weft_apart": WeftApart}
 
 
+def callers_at(pid):
+    """How many have connected with TCP ports at which the process listens, and were not accepted yet."""
+    inodes = set()
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            inodes.add(os.readlink(f"/proc/{pid}/fd/{fd}"))
+        except FileNotFoundError:
+            continue
+    waiting = 0
+    for table in "tcp", "tcp6":
+        with open(f"/proc/{pid}/net/{table}") as file:
+            rows = [line.split() for line in file.readlines()[1:]]
+        # Of a listener (state 0A, include/net/tcp_states.h) the length of the receive queue is that of the queue of accept(2).
+        waiting += sum(int(row[4].split(":")[1], 16) for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in inodes)
+    return waiting
+
+
 class Job:
     """A launcher and its ranks; output in files, so that no pipe can fill up."""
 

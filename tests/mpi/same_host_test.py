@@ -154,7 +154,7 @@ class SameHost(mpi.MpiTest):
         for seed in range(FIRST, FIRST + SEEDS):
             choice = random.Random(seed)
             with self.subTest(seed=seed):
-                self.kill_in(choice, self.start(4, stock.workspace_file(MESSAGES), str(seed), "1000000"), "messages")
+                self.kill_in(choice, self.start(4, stock.workspace_file(MESSAGES), str(seed), "1000000"), "messages", 4)
 
     def test_random_operations_with_all_on_one_host(self):
         for seed in range(FIRST, FIRST + SEEDS):
@@ -268,13 +268,27 @@ class SameHost(mpi.MpiTest):
         for seed in range(FIRST, FIRST + SEEDS):
             choice = random.Random(seed)
             with self.subTest(seed=seed):
-                self.kill_in(choice, self.start(3, stock.workspace_file(RANDOM), str(seed), "1000000"), "random_operations")
+                self.kill_in(choice, self.start(3, stock.workspace_file(RANDOM), str(seed), "1000000"), "random_operations", 3)
 
-    def kill_in(self, choice, job, name):
-        time.sleep(choice.uniform(0.05, 0.6))
-        ranks = [pid for pid in job.members() if name in open(f"/proc/{pid}/cmdline").read().split("\0")[0]]
-        if not ranks:
-            return
+    def ranks_of(self, job, name):
+        found = []
+        for pid in job.members():
+            try:
+                with open(f"/proc/{pid}/cmdline") as file:
+                    if name in file.read().split("\0")[0]:
+                        found.append(pid)
+            except FileNotFoundError:
+                continue  # it ended
+        return sorted(found)
+
+    def kill_in(self, choice, job, name, count):
+        deadline = time.monotonic() + BOUND * self.slow
+        while len(ranks := self.ranks_of(job, name)) < count:
+            self.assertLess(time.monotonic(), deadline, f"{len(ranks)} ranks: {job.output}")
+            self.assertIsNone(job.status, job.output)
+            time.sleep(mpi.POLL_SECONDS)
+        time.sleep(choice.uniform(0, 0.5))  # somewhere in the middle
+        self.assertIsNone(job.status, job.output)
         os.kill(choice.choice(ranks), signal.SIGKILL)
         self.assertTrue(job.wait(BOUND * self.slow), f"still runs:\n{job.output}\n{job.stacks()}")
         self.assertNotEqual(job.status, 0, job.output)

@@ -50,6 +50,25 @@ class CutOff(mpi.MpiTest):
             self.assertIsNone(job.status, job.output)
             time.sleep(mpi.POLL_SECONDS)
 
+    def crossed(self):
+        """Packets that have come over the link to the second place."""
+        words = ["ip", "netns", "exec", self.places[1], "cat", "/sys/class/net/w0/statistics/rx_packets"]
+        return int(subprocess.run(words, check=True, capture_output=True).stdout)
+
+    def await_waits(self, jobs):
+        """Until those who only wait sleep, and messages of the one who sends cross the link."""
+        def sleeps(job):
+            with open(f"/proc/{job.pid}/stat") as file:
+                return file.read().rpartition(") ")[2][0] == "S"
+
+        deadline = time.monotonic() + mpi.TIMEOUT * self.slow
+        before = self.crossed()
+        while self.crossed() < before + 3 or not all(map(sleeps, jobs.values())):
+            self.assertLess(time.monotonic(), deadline, "nothing crosses the link, or somebody does not wait")
+            for name, job in jobs.items():
+                self.assertNotIn("heard", job.output, name)
+            time.sleep(mpi.POLL_SECONDS)
+
     def test_both_sides_notice(self):
         jobs = {}
         for how in ("talk", "tell"):
@@ -59,7 +78,7 @@ class CutOff(mpi.MpiTest):
             self.await_line(first, "met 0")
             self.await_line(second, "met 0")
             jobs["who waits for one that " + how + "s"], jobs["who " + how + "s"] = first, second
-        time.sleep(1)
+        self.await_waits(jobs)
         self.ip("-n", self.places[1], "link", "set", "w0", "down")
         cut = time.monotonic()
         for name, job in jobs.items():

@@ -174,13 +174,19 @@ class DeathTest(Meeting):
         self.await_line(dead, "waits")
         os.kill(dead.pid, signal.SIGSTOP)
         caller = self.wait_program("connect")
-        self.await_line(caller, "waits")
-        time.sleep(0.5)
+        self.await_caller_at(dead)
         self.kill_ranks(caller)
         os.kill(dead.pid, signal.SIGCONT)
         other = self.wait_program("connect")
         self.assertEqual(self.classes(self.done(other)), [("waits", "0"), ("met", "0"), ("heard", "0"), ("parted", "0")])
         self.assertEqual(self.classes(self.done(dead)), [("waits", "0"), ("met", "0"), ("heard", "0"), ("parted", "0")])
+
+    def await_caller_at(self, stopped):
+        """Until a process has connected with one that is stopped."""
+        deadline = time.monotonic() + mpi.TIMEOUT * self.slow
+        while not mpi.callers_at(stopped.pid):
+            self.assertLess(time.monotonic(), deadline, "nobody called")
+            time.sleep(mpi.POLL_SECONDS)
 
     def done(self, job):
         self.finish(job)
@@ -198,8 +204,7 @@ class DeathTest(Meeting):
         self.await_line(owner, "waits")
         os.kill(owner.pid, signal.SIGSTOP)
         caller = self.wait_program("connect")
-        self.await_line(caller, "waits")
-        time.sleep(0.5)
+        self.await_caller_at(owner)
         self.kill_ranks(owner)
         self.assertEqual(self.classes(self.done(caller)), [("waits", "0"), ("met", str(MPI_ERR_PORT))])
 

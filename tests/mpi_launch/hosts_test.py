@@ -4,6 +4,7 @@ of real TCP connections; names that do not resolve are other hosts to mpiexec.""
 import os
 import signal
 import socket
+import sys
 import threading
 
 import launch
@@ -16,6 +17,27 @@ case $host in
   noisy.invalid) echo "Welcome to noisy"; exec sh -c "$*" ;;
 esac
 exec env -i PATH="$PATH" WEFT_MPI_LAUNCH_TEST="$WEFT_MPI_LAUNCH_TEST" sh -c "$*"
+"""
+
+# In PMI-1 by hand: many requests before their answers.
+PUTS_MEGABYTES = """
+import os, socket, sys
+
+talk = socket.socket(fileno=int(os.environ["PMI_FD"]))
+answers = talk.makefile("rb")
+
+def ask(*requests):
+    talk.sendall(b"".join(request + b"\\n" for request in requests))
+    return [answers.readline() for _ in requests]
+
+ask(b"cmd=init pmi_version=1 pmi_subversion=1")
+name = ask(b"cmd=get_my_kvsname")[0].split(b"kvsname=")[1].split()[0]
+head = b"cmd=put kvsname=" + name + b" key=" + os.environ["PMI_RANK"].encode()
+for megabyte in range(int(sys.argv[1])):
+    ask(*(b"%s-%d-%d value=%s" % (head, megabyte, i, b"x" * 1000) for i in range(1000)))
+if b"barrier_out" in ask(b"cmd=barrier_in")[0]:
+    print("together", flush=True)
+ask(b"cmd=finalize")
 """
 
 
@@ -123,6 +145,23 @@ class Hosts(launch.LaunchTest):
         done = self.job("-hosts", "localhost,a.invalid", "-n", 1, launch.exchange(), ":", "-n", 1, "true")
         self.assertEqual(done.status, 1)
         self.assertIn("rank 1 on a.invalid (true) has ended", done.err)
+        self.expect_nothing_left()
+
+    def test_more_than_a_frame_holds_before_a_barrier_is_the_jobs_error(self):
+        def put(*megabytes):
+            hosts = ["a.invalid", "b.invalid"]
+            programs = [word for count in megabytes for word in (":", "-n", 1, sys.executable, "-c", PUTS_MEGABYTES, count)]
+            return self.job("-hosts", ",".join(hosts), *programs[1:])
+
+        done = put(20, 20)
+        self.assertEqual((done.status, done.out), (0, "together\n" * 2), done)
+        done = put(1, 70)
+        self.assertEqual((done.status, done.out), (1, ""), done)
+        self.assertRegex(done.err, r"mpiexec: rank 1 on b.invalid \(.*\) and the others of its host put 7\d{7} bytes into the key-value space before one "
+                                   r"barrier; 67108864 can be; the job ends\n")
+        done = put(40, 40)
+        self.assertEqual((done.status, done.out), (1, ""), done)
+        self.assertRegex(done.err, r"mpiexec: the ranks put 8\d{7} bytes into the key-value space before one barrier; 67108864 can be; the job ends\n")
         self.expect_nothing_left()
 
     def test_nothing_outlives_a_killed_launcher(self):

@@ -211,7 +211,7 @@ class KvsServer(launch.LaunchTest):
         done = self.run_job("-kvs-server", port, "-n", 1)
         self.assertEqual((done.status, done.err), (1, f"mpiexec: cannot listen for the ranks at port {port}: Address already in use\n"))
         done = self.run_job("-kvs-server", "-n", 1, "-secret-file", "/nonexistent")
-        self.assertIn("the file of the secret, /nonexistent, cannot be opened", done.err)
+        self.assertIn("cannot read the file of the secret, /nonexistent: No such file", done.err)
         with open("/dev/full", "w") as full:
             done = self.run_job("-kvs-server", "-n", 1, stdout=full)
         self.assertEqual(done.status, 1)

@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+import stat
 
 import launch
 
@@ -64,6 +65,29 @@ class Names(launch.LaunchTest):
         self.assertIn("can be read by others: mode 644", self.rank("lookup", "a").err)
         os.unlink(self.file)
         self.assertIn("cannot read the name server's file", self.rank("lookup", "a").err)
+
+    def test_what_is_no_file_is_refused_at_once(self):
+        fifo = os.path.join(self.directory, "fifo")
+        os.mkfifo(fifo, 0o600)
+        for option, words in (("-nameserver", f"cannot read the name server's file {fifo}: it is a pipe, not a file"),
+                              ("-nameserver-run", f"cannot write the name server's file {fifo}: it is a pipe, not a file")):
+            done = self.run_job(option, fifo, *(("-n", 1, "true") if option == "-nameserver" else ()))
+            self.assertEqual(done.status, 1, done)
+            self.assertIn(words, done.err)
+        self.assertTrue(stat.S_ISFIFO(os.stat(fifo).st_mode))
+
+    def test_a_signal_ends_mpiexec_while_the_name_server_is_silent(self):
+        with open(self.file) as file:
+            name, _, secret, *_ = file.read().split()
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            with open(self.file, "w") as file:
+                file.write(f"{name} {silent.getsockname()[1]} {secret} 127.0.0.1\n")
+            for number in (signal.SIGINT, signal.SIGTERM):
+                process = self.start("-nameserver", self.file, "-n", 1, "true", preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, [number]))
+                with silent.accept()[0]:
+                    process.send_signal(number)
+                    process.communicate(timeout=20)
+                    self.assertEqual(process.returncode, -number, "not what mpiexec says when it has waited long enough")
 
     def test_its_end_is_not_the_jobs_end(self):
         publisher = self.publish("a", "b")

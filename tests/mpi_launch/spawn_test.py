@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 
 import launch
 
@@ -55,16 +54,19 @@ class Spawn(launch.LaunchTest):
 
     def test_a_job_that_was_left_fails_alone(self):
         path, left = os.path.join(self.directory, "go on"), os.path.join(self.directory, "left")
-        process = self.start("-n", 1, launch.spawner(), "parent", launch.spawner(), 1, "disconnect", "wait", path, "--", "child", "die", 15, left,
-                             settings={"WEFT_PMI": "2"})
+        speak = os.path.join(self.directory, "speak")
+        process = self.start("-n", 2, launch.spawner(), "parent", launch.spawner(), 1, "disconnect", "wait", path, "speak", speak, "--", "child", "die", 15,
+                             left, settings={"WEFT_PMI": "2"})
         while process.stdout.readline().strip() != "disconnected":
             self.assertIsNone(process.poll())
         open(left, "w").close()
         line = process.stderr.readline()
         self.assertIn("was killed by signal 15", line)
         self.assertFalse(line.strip().endswith("connected with"), line)
-        time.sleep(0.2)
-        self.assertIsNone(process.poll())
+        # Were this job to end as well, its ranks would have been told before mpiexec answers one of them.
+        open(speak, "w").close()
+        lines = iter(process.stdout.readline, "")  # the child's is among them
+        self.assertIn("mpiexec answers\n", lines)
         open(path, "w").close()
         out, err = process.communicate(timeout=20)
         self.assertEqual(process.returncode, 143, (out, err))
@@ -120,6 +122,20 @@ class Spawn(launch.LaunchTest):
         open(path, "w").close()
         out, err = process.communicate(timeout=20)
         self.assertEqual(process.returncode, 0, (out, err))
+
+    def test_a_signal_ends_a_spawn_that_is_under_way(self):
+        script = os.path.join(self.directory, "spawned")
+        with open(script, "w") as file:
+            file.write(f"#!/bin/sh\necho >> {self.directory}/started\ntest $PMI_RANK = 20 && touch {self.directory}/under_way\nexec sleep 300\n")
+        os.chmod(script, 0o755)
+        process = self.start("-n", 1, launch.spawner(), "parent", script, 1000)
+        self.await_files("under_way")
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 143, (out, err))
+        self.expect_nothing_left()
+        with open(os.path.join(self.directory, "started")) as file:
+            self.assertLess(len(file.readlines()), 500, "the proxy hears of the end while it starts ranks")
 
     def test_names_go_with_the_job_that_published_them(self):
         path = os.path.join(self.directory, "go on")

@@ -1,6 +1,7 @@
 /* One thread waits for the lock of a window that its target holds until another thread's Put behind an accumulate, in
  * another window of the same target, has arrived: the one that waits holds up nobody. */
-#define _DEFAULT_SOURCE /* usleep() */
+#define _GNU_SOURCE /* gettid() */
+#include <stdatomic.h>
 #include <unistd.h>
 
 #include "tests/mpi/threads/threads.h"
@@ -9,12 +10,29 @@ enum { kLong = 100000, kWarm = 200 };
 
 static MPI_Win data, locked;
 
+static _Atomic long asking; /* the thread that does */
+
 static void* AskForLock(void* unused) {
   const long one = 1;
+  asking = gettid();
   MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, locked);
   MPI_Put(&one, 1, MPI_LONG, 0, world_rank, 1, MPI_LONG, locked);
   MPI_Win_unlock(0, locked);
   return unused;
+}
+
+/* Until the thread whose id comes into *thread sleeps, in 5 looks in a row 1 ms apart: one that contends for a lock does so for less. */
+static void AwaitSleep(_Atomic long* thread) {
+  char path[64], line[512];
+  for (int looks = 0; looks < 5; usleep(1000)) {
+    if (*thread == 0) continue;
+    snprintf(path, sizeof path, "/proc/self/task/%ld/stat", *thread);
+    FILE* file = fopen(path, "r");
+    CHECK(file != NULL && fgets(line, sizeof line, file) != NULL);
+    fclose(file);
+    looks = strrchr(line, ')')[2] == 'S' ? looks + 1 : 0;
+  }
+  *thread = 0;
 }
 
 static void PutBehindAccumulate(const char* values) {
@@ -27,7 +45,7 @@ static void PutBehindAccumulate(const char* values) {
     MPI_Barrier(MPI_COMM_WORLD); /* the target has the lock */
     MPI_Accumulate(&one, 1, MPI_LONG, 0, 0, 1, MPI_LONG, MPI_SUM, data);
     pthread_create(&waiting, NULL, AskForLock, NULL);
-    usleep(300000); /* it has asked */
+    AwaitSleep(&asking); /* it has asked: nothing else is to be waited for */
     if (kind == 0) MPI_Put(values, kLong, MPI_BYTE, 0, sizeof(long), kLong, MPI_BYTE, data);
     MPI_Win_flush(0, data);
     MPI_Send(NULL, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD);

@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
-#include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <numeric>
 #include <string>
 #include <thread>
@@ -79,6 +81,19 @@ class KernelSctpTest : public ::testing::TestWithParam<const char*> {
     ASSERT_NE(server_, nullptr);
     ASSERT_TRUE(client_->Until([](Recorder& r) { return r.up.has_value(); }));
     ASSERT_TRUE(server_->Until([](Recorder& r) { return r.up.has_value(); }));
+  }
+
+  // Until the client has sent what the kernel takes while nobody reads: some, and then no more for 100 ms.
+  bool AwaitStandstill() {
+    const auto limit = std::chrono::steady_clock::now() + seconds(20);
+    size_t sent = 0;
+    for (int same = 0; same < 10; std::this_thread::sleep_for(milliseconds(10))) {
+      if (std::chrono::steady_clock::now() > limit) return false;
+      const size_t before = sent;
+      client_->With([&](Recorder& r) { sent = r.next; });
+      same = sent != 0 && sent == before ? same + 1 : 0;
+    }
+    return true;
   }
 
   Sctp* sctp_ = nullptr;
@@ -156,9 +171,10 @@ TEST_P(KernelSctpTest, APeerThatDoesNotReadBlocksTheSenderUntilItDoes) {
     EXPECT_EQ(r.send_error, 0);
     EXPECT_TRUE(r.association->HasUnacknowledged());
   });
-  std::this_thread::sleep_for(milliseconds(300));
+  ASSERT_TRUE(AwaitStandstill());
+  client_->With([](Recorder& r) { EXPECT_LT(r.next, kCount); });
   server_->With([](Recorder& r) {
-    EXPECT_LT(r.messages.size(), kCount);
+    EXPECT_EQ(r.messages.size(), 0u);
     r.association->SetReading(true);
   });
   ASSERT_TRUE(server_->Until([](Recorder& r) { return r.messages.size() == kCount; }, seconds(60)));
@@ -270,28 +286,36 @@ TEST_P(KernelSctpTest, WithoutADescriptorAListenerRestsAndGoesOn) {
   struct Handler final : ReadyHandler {
     explicit Handler(Listener& listener) : listener(listener) {}
     void OnReady(Interest) override {
+      const std::lock_guard lock(mutex);
       ++looks;
       if (auto one = listener.Accept(); one.ok()) accepted = true;
+      changed.notify_all();
+    }
+    bool Await(const std::function<bool()>& what) {
+      std::unique_lock lock(mutex);
+      return changed.wait_for(lock, seconds(20), what);
     }
     Listener& listener;
-    std::atomic<int> looks{0};
-    std::atomic<bool> accepted{false};
+    std::mutex mutex;  // guards what follows
+    std::condition_variable changed;
+    int looks = 0;
+    bool accepted = false;
   };
   const auto handler = std::make_shared<Handler>(*listener);
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
   const rlimit none{.rlim_cur = 1, .rlim_max = before.rlim_max};  // what is open stays open
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto begin = std::chrono::steady_clock::now();
   listener->Watch(handler);
-  std::this_thread::sleep_for(milliseconds(500));
-  const int looks = handler->looks;
-  const bool accepted = handler->accepted;
+  bool accepted = true;
+  const bool looked = handler->Await([&] { return accepted = handler->accepted, handler->looks >= 3; });
+  const auto passed = std::chrono::steady_clock::now() - begin;
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_TRUE(looked);
   EXPECT_FALSE(accepted);
-  EXPECT_GE(looks, 1);
-  EXPECT_LE(looks, 10) << "a thread that spins";
-  for (int i = 0; i < 100 && !handler->accepted; ++i) std::this_thread::sleep_for(milliseconds(50));
-  EXPECT_TRUE(handler->accepted);
+  EXPECT_GE(passed, milliseconds(150)) << "a thread that spins";
+  EXPECT_TRUE(handler->Await([&] { return handler->accepted; }));
 }
 
 INSTANTIATE_TEST_SUITE_P(IPv4, KernelSctpTest, ::testing::Values("127.0.0.1"));

@@ -583,10 +583,12 @@ TEST_F(HostPlacementTest, ShortOnesThatNobodyWaitsForAreSentTogether) {
 TEST_F(HostPlacementTest, WhatIsNotInTheBufferGoesTheOrdinaryWay) {
   responder_.sink.buffer.resize(10);
   Open();
-  initiator_.Write("abcdef", 5);
-  EXPECT_EQ(Buffer(10), "..........");
+  initiator_.Write("abcde", 5);
+  EXPECT_EQ(Buffer(10), ".....abcde");
+  initiator_.Write("ABCDEF", 5);
+  EXPECT_EQ(Buffer(10), ".....abcde");
   EXPECT_EQ(responder_.Receive().kind, Received::Kind::kSome);
-  EXPECT_EQ(responder_.sink.placed, 0) << "the sink says what is wrong with it";
+  EXPECT_EQ(responder_.sink.placed, 1) << "the sink says what is wrong with the other";
 }
 
 TEST_F(HostPlacementTest, MemoryThatGoesAwayIsNotWrittenToAndWhatWasIsNoError) {
@@ -602,27 +604,34 @@ TEST_F(HostPlacementTest, MemoryThatGoesAwayIsNotWrittenToAndWhatWasIsNoError) {
 
 TEST_F(HostPlacementTest, RightsThatChangeShutAll) {
   Open();
+  initiator_.Write("seen");
+  EXPECT_EQ(Buffer(5), "seen.");
   responder_.channel->Shut();
   initiator_.Write("late");
-  EXPECT_EQ(Buffer(4), "....");
+  EXPECT_EQ(Buffer(5), "seen.");
 }
 
 TEST_F(HostPlacementTest, NothingIsPlacedBehindWhatWasDropped) {
   Open();
-  responder_.sink.discards = true;
-  initiator_.Send("dropped");
-  responder_.Receive();
-  initiator_.Write("behind");
-  EXPECT_EQ(Buffer(4), "....");
+  for (const bool drops : {false, true}) {
+    responder_.sink.discards = drops;
+    initiator_.Send("taken or dropped");
+    responder_.Receive();
+    initiator_.Write(drops ? "behind" : "seen");
+    EXPECT_EQ(Buffer(5), "seen.");
+  }
 }
 
 TEST_F(HostPlacementTest, NothingIsPlacedOnceTheStreamHasStoppedOrTheChannelIsGone) {
   Open();
+  initiator_.Write("seen");
+  EXPECT_EQ(Buffer(5), "seen.");
+  EXPECT_EQ(responder_.Receive().kind, Received::Kind::kSome);
   responder_.sink.stops = true;
   initiator_.Send("bad");
   EXPECT_EQ(responder_.Receive().kind, Received::Kind::kStopped);
   initiator_.Write("late");
-  EXPECT_EQ(Buffer(4), "....");
+  EXPECT_EQ(Buffer(5), "seen.");
 
   Make({});
   responder_.sink = {};
@@ -636,13 +645,19 @@ TEST_F(HostPlacementTest, NothingIsPlacedOnceTheStreamHasStoppedOrTheChannelIsGo
 }
 
 TEST_F(HostPlacementTest, WithoutLeaveToReachMemoryNothingIsPlaced) {
-  Make({}, /*reach=*/false);
-  responder_.sink = {};
-  Shake();
-  responder_.sink.buffer.assign(100, '.');
-  Open();
-  initiator_.Write("late");
-  EXPECT_EQ(Buffer(4), "....");
+  for (const bool reach : {true, false}) {
+    Make({}, reach);
+    responder_.sink = {};
+    initiator_.sink = {};
+    Shake();
+    responder_.Send("hello");  // as in SetUp()
+    responder_.channel->Flush();
+    initiator_.Receive();
+    responder_.sink.buffer.assign(100, '.');
+    Open();
+    initiator_.Write("seen");
+    EXPECT_EQ(Buffer(5), reach ? "seen." : ".....");
+  }
 }
 
 // The peer was stopped between its look at the grant and its system call. It is played by hand: nothing is placed before it goes on.

@@ -1,0 +1,49 @@
+"""What a rank costs in a job of many ranks on one host, against a smaller job in the same run: memory, with the page tables that the kernel has for it, and
+the time until all ranks are through MPI_Init. A busy machine slows both."""
+
+import re
+import time
+
+import mpi
+import stock
+
+ROUNDS = 3  # of which the quickest start counts
+
+
+class Growth(mpi.MpiTest):
+    library = mpi.WeftUnderMpiexec
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.few, cls.many = (32, 128) if not cls.sanitizer else (8, 32)  # sanitizers take memory and time of their own
+        cls.found = {}
+
+    def measure(self, ranks):
+        """(seconds to start, KiB of a rank, KiB of its page tables)."""
+        if ranks in self.found:
+            return self.found[ranks]
+        starts, kilobytes, tables = [], [], []
+        for _ in range(ROUNDS):
+            begin = time.clock_gettime(time.CLOCK_MONOTONIC)
+            output = self.run_job(ranks, stock.workspace_file("tests/mpi/scale/growth"))
+            starts.append(float(re.search(r"started at ([\d.]+)", output)[1]) - begin)
+            for found, value in zip((kilobytes, tables), re.search(r"memory=(\d+),tables=(\d+)", output).groups()):
+                found.append(int(value))
+        self.found[ranks] = min(starts), min(kilobytes), min(tables)
+        print(ranks, "ranks: start %.2f s, %d KiB each and %d KiB of page tables" % self.found[ranks], flush=True)
+        return self.found[ranks]
+
+    def test_four_times_the_ranks_start_in_less_than_six_times_the_time(self):
+        self.assertLess(self.measure(self.many)[0], 6 * self.measure(self.few)[0])
+
+    def test_memory_of_a_rank_grows_slowly_with_the_ranks(self):
+        few, many = self.measure(self.few), self.measure(self.many)
+        more = self.many - self.few
+        # 6 KiB and a page of tables, 4 KiB, for each rank that one has to do with.
+        self.assertLess(many[1] - few[1], 16 * more, "KiB")
+        self.assertLess(many[2] - few[2], 8 * more, "KiB of page tables")
+
+
+if __name__ == "__main__":
+    stock.main()

@@ -1,0 +1,58 @@
+/* growth: exchanges a message between all pairs of ranks and puts into a window of each, so that all that the library keeps for a pair is there. Rank 0
+ * prints "started at S", seconds of CLOCK_MONOTONIC when all ranks were through MPI_Init, and "memory=K,tables=T": KiB of a rank on average, what ranks
+ * share divided among them (Linux: Pss), and of its page tables. */
+#define _GNU_SOURCE
+#include <time.h>
+
+#include "tests/mpi/check.h"
+
+/* The value of NAME in a file of lines "NAME: NUMBER kB". */
+static double Kilobytes(const char* path, const char* name) {
+  char line[256];
+  double value = -1;
+  FILE* file = fopen(path, "r");
+  CHECK(file != NULL);
+  while (fgets(line, sizeof line, file) != NULL) {
+    if (strncmp(line, name, strlen(name)) == 0) value = atof(line + strlen(name));
+  }
+  fclose(file);
+  CHECK(value >= 0);
+  return value;
+}
+
+int main(int argc, char** argv) {
+  Begin(&argc, &argv);
+  MPI_Barrier(MPI_COMM_WORLD);
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  if (world_rank == 0) printf("started at %ld.%09ld\n", (long)now.tv_sec, now.tv_nsec);
+
+  const size_t size = (size_t)world_size;
+  long *out = calloc(size, sizeof(long)), *in = calloc(size, sizeof(long)), *memory;
+  MPI_Request* requests = malloc(2 * size * sizeof(MPI_Request));
+  for (int rank = 0; rank < world_size; rank++) {
+    out[rank] = 1000 * world_rank + rank;
+    MPI_Irecv(&in[rank], 1, MPI_LONG, rank, 0, MPI_COMM_WORLD, &requests[rank]);
+  }
+  for (int rank = 0; rank < world_size; rank++) MPI_Isend(&out[rank], 1, MPI_LONG, rank, 0, MPI_COMM_WORLD, &requests[world_size + rank]);
+  MPI_Waitall(2 * world_size, requests, MPI_STATUSES_IGNORE);
+  for (int rank = 0; rank < world_size; rank++) CHECK_EQ(in[rank], 1000 * rank + world_rank);
+
+  MPI_Win window;
+  MPI_Win_allocate((MPI_Aint)(size * sizeof(long)), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
+  MPI_Win_fence(0, window);
+  for (int rank = 0; rank < world_size; rank++) MPI_Put(&out[rank], 1, MPI_LONG, rank, world_rank, 1, MPI_LONG, window);
+  MPI_Win_fence(0, window);
+  for (int rank = 0; rank < world_size; rank++) CHECK_EQ(memory[rank], in[rank]);
+
+  MPI_Barrier(MPI_COMM_WORLD); /* none is gone while another looks at what they share */
+  double mine[2] = {Kilobytes("/proc/self/smaps_rollup", "Pss:"), Kilobytes("/proc/self/status", "VmPTE:")}, all[2];
+  MPI_Reduce(mine, all, 2, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+  if (world_rank == 0) printf("memory=%.0f,tables=%.0f\n", all[0] / world_size, all[1] / world_size);
+  fflush(stdout);
+  MPI_Win_free(&window);
+  free(requests);
+  free(in);
+  free(out);
+  return End();
+}
