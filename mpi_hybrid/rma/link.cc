@@ -43,8 +43,28 @@ bool Changes(MessageKind kind) {
 
 std::string Describe(ProcessId process) { return ThisJob().processes.Describe(process); }
 
-// The target replies to it when it has the lock, which may be never; it replies to all others when it comes to them.
-bool AsksForLock(MessageKind kind) { return kind == MessageKind::kLockShared || kind == MessageKind::kLockExclusive; }
+// Whether the target replies to it when it comes to it, and not when a lock is free, which may be never.
+bool IsAnsweredAtOnce(MessageKind kind) {
+  switch (kind) {
+    case MessageKind::kLockShared:
+    case MessageKind::kLockExclusive:
+    case MessageKind::kLockOvertaking:
+      return false;
+    case MessageKind::kNothing:
+    case MessageKind::kFence:
+    case MessageKind::kPost:
+    case MessageKind::kComplete:
+    case MessageKind::kUnlock:
+    case MessageKind::kPut:
+    case MessageKind::kGet:
+    case MessageKind::kAccumulate:
+    case MessageKind::kGetAccumulate:
+    case MessageKind::kCompareAndSwap:
+    case MessageKind::kFindRegion:
+      return true;
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -418,7 +438,7 @@ Error Link::SendMessage(MessageKind kind, uint32_t window, size_t body_bytes, co
     changes_pending_ = true;
     if (kind != MessageKind::kPut) detours_ = 0;
   }
-  last_is_answered_ = header.wants_reply && !AsksForLock(kind);
+  last_is_answered_ = header.wants_reply && IsAnsweredAtOnce(kind);
   writes_since_message_ = false;
   waiting_bytes_ += bytes;
   return options.waits ? RingIfFull() : Ring();
