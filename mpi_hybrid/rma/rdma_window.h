@@ -160,7 +160,7 @@ class RdmaWindow final : public Window {
   Error PutHere(const Access& access, const Origin& origin, const Target& target);
   Error GetHere(const Access& access, const Origin& origin, const Target& target);
   // Of a copy that the kernel did not make.
-  Error CopyError(const Peer& peer, int error) const;
+  Error CopyError(const Peer& peer, int error);
   Error AccumulateHere(const Access& access, const Origin& origin, const Origin* result, const Target& target, const Op& op,
                        const ElementType& type);
 
@@ -220,6 +220,7 @@ class RdmaWindow final : public Window {
   struct HostCard;
   Error GatherCards(Comm& parent, Error failed);
   uint8_t* MapOf(const HostCard& card, int rank, size_t* bytes);
+  bool HasNumber(ProcessId process, int32_t pid) const;
   bool Meet(const HostCard& card, int rank);
   bool ReachesAll() const;
   void SettleWays();
