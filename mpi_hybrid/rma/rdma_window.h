@@ -14,6 +14,7 @@
 #include "mpi_hybrid/rma/host_ranks.h"
 #include "mpi_hybrid/rma/host_wait.h"
 #include "mpi_hybrid/rma/link.h"
+#include "mpi_hybrid/rma/noted_locks.h"
 #include "mpi_hybrid/rma/process_memory.h"
 #include "mpi_hybrid/rma/shared_segment.h"
 #include "mpi_hybrid/rma/target_window.h"
@@ -89,6 +90,8 @@ class RdmaWindow final : public Window {
     bool being_locked = false;  // a thread waits for the lock of the epoch, or for the post of MPI_Win_start's
     LockKind wanted = LockKind::kNone;  // of MPI_Win_lock's epoch
     bool locked = false;        // really; until then nothing was sent
+    NotedLock noted;            // listed from MPI_Win_lock until it is taken
+    Error late;                 // of that, when another lock was taken behind it: MPI_Win_unlock returns it
     bool post_seen = false;    // of the epoch of MPI_Win_start
     uint32_t posts_used = 0, completes_used = 0;
   };
@@ -124,6 +127,8 @@ class RdmaWindow final : public Window {
     return peer.locked || (peer.wanted == LockKind::kNone && !epochs_.in_lock_all());
   }
   Error EnsureAccess(int rank);
+  Error TakeAccess(int rank);
+  bool NeedsLock(const Peer& peer) const;
   bool Stage(const Target& target, const Access& access, bool with_request);
   Error BeginData(const Access& access, uint8_t** room);
   // `more`: another message of the operation follows.
@@ -200,6 +205,10 @@ class RdmaWindow final : public Window {
   }
 
   Error AcquireLock(int rank, bool exclusive);
+  // Takes the locks that the thread noted, of any window; only those before `until`, if it is listed. One that cannot be had is the error of its own
+  // epoch (Peer::late).
+  static void TakeNoted(pthread_t thread, const NotedLock* until);
+  static inline NotedLocks noted_locks_;
   Error FlushUsed(bool remote, int rank);
   Error StartFlush(Peer& peer, bool remote, std::vector<Flushing>* flushing);
   Error AwaitFlushed(const std::vector<Flushing>& flushing);

@@ -291,13 +291,25 @@ Error RdmaWindow::AwaitCounters(const std::vector<int>& ranks, std::atomic<uint3
 
 // Whatever has to happen before the first operation on a target in this epoch.
 Error RdmaWindow::EnsureAccess(int rank) {
+  const Peer& peer = peers_[static_cast<size_t>(rank)];
+  if (!noted_locks_.empty() && !epochs_.in_start() && !peer.locked && NeedsLock(peer)) {
+    TakeNoted(peer.noted.listed() ? peer.noted.thread : pthread_self(), &peer.noted);
+  }
+  return TakeAccess(rank);
+}
+
+bool RdmaWindow::NeedsLock(const Peer& peer) const {
+  return peer.wanted != LockKind::kNone || (epochs_.in_lock_all() && !epochs_.lock_all_no_check());
+}
+
+Error RdmaWindow::TakeAccess(int rank) {
   Peer& peer = peers_[static_cast<size_t>(rank)];
   const bool needs_post = epochs_.in_start() && !start_no_check_;
-  const bool needs_lock = peer.wanted != LockKind::kNone || (epochs_.in_lock_all() && !epochs_.lock_all_no_check());
   bool Peer::*const ready = needs_post ? &Peer::post_seen : &Peer::locked;
-  if ((!needs_post && !needs_lock) || peer.*ready) return {};
+  if ((!needs_post && !NeedsLock(peer)) || peer.*ready) return {};
   if (peer.being_locked) Await([&] { return !peer.being_locked; });
-  if (peer.*ready) return {};
+  if (peer.*ready || (!needs_post && !NeedsLock(peer))) return {};  // another thread has it, or ended the epoch
+  noted_locks_.Remove(peer.noted);
   peer.being_locked = true;
   Error error = needs_post ? AwaitCounters({rank}, &Signals::posts, &Peer::posts_used, "MPI_Win_post")
                            : AcquireLock(rank, peer.wanted == LockKind::kExclusive);
@@ -310,6 +322,17 @@ Error RdmaWindow::EnsureAccess(int rank) {
   peer.*ready = error.ok();
   Progress::Wake();
   return error;
+}
+
+void RdmaWindow::TakeNoted(pthread_t thread, const NotedLock* until) {
+  const bool to_the_last = !until->listed();
+  while (to_the_last || until->listed()) {
+    NotedLock* const first = noted_locks_.FirstOf(thread);
+    if (first == nullptr || first == until) return;
+    noted_locks_.Remove(*first);
+    const Ref<RdmaWindow> window(first->window);
+    Note(window->TakeAccess(first->rank), &window->peers_[static_cast<size_t>(first->rank)].late);
+  }
 }
 
 Error RdmaWindow::Complete() {
@@ -426,8 +449,13 @@ Error RdmaWindow::Lock(int lock_type, int rank, int assertion) {
   const bool exclusive = lock_type == MPI_LOCK_EXCLUSIVE;
   if (!peer.here) {  // asked for with the first operation, or later
     peer.wanted = exclusive ? LockKind::kExclusive : LockKind::kShared;
+    peer.noted.window = this;
+    peer.noted.rank = rank;
+    peer.noted.thread = pthread_self();
+    noted_locks_.Add(peer.noted);
     return {};
   }
+  if (!noted_locks_.empty()) [[unlikely]] TakeNoted(pthread_self(), &peer.noted);
   Error error = AcquireLock(rank, exclusive);
   if (!error.ok()) (void)epochs_.Unlock(rank);
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -520,6 +548,13 @@ Error RdmaWindow::Unlock(int rank) {
     if (error.ok() && !done) error = EnsureAccess(rank);
   }
   if (error.ok()) error = done ? Outcome() : Unlocked({rank});
+  Note(std::move(peer.late), &error);
+  peer.late = {};
+  if (!error.ok() && peer.locked) {
+    (void)epochs_.Lock(rank, /*no_check=*/false);
+    return error;
+  }
+  noted_locks_.Remove(peer.noted);
   peer.wanted = LockKind::kNone;
   peer.locked = false;
   return error;
