@@ -217,7 +217,7 @@ class RdmaWindow final : public Window {
                       const char* call);
   Error RanksOf(const Group& group, std::vector<int>* ranks) const;
   Error Unlocked(const std::vector<int>& ranks);
-  Error StartUnlock(Peer& peer, std::deque<ReplyWaiter>* waiters, std::vector<Flushing>* flushing);
+  Error StartUnlock(Peer& peer, std::deque<ReplyWaiter>* waiters, std::vector<Flushing>* flushing, bool* told);
   Error Outcome();
   Error RangeOutcome() {
     if (out_of_range_) [[unlikely]] return TakeRangeError();

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <deque>
@@ -495,7 +496,8 @@ Error RdmaWindow::SendEpoch(Peer& peer, bool* done) {
   return {};
 }
 
-// Completes what was done at `ranks` and gives their locks back.
+// Completes what was done at `ranks` and gives their locks back. Those of which the target could not be told, with an error, stay Peer::locked: the
+// epoch goes on, and the program may end it again.
 Error RdmaWindow::Unlocked(const std::vector<int>& ranks) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   std::deque<ReplyWaiter> waiters;  // in use until all are done, whatever goes wrong meanwhile
@@ -503,12 +505,16 @@ Error RdmaWindow::Unlocked(const std::vector<int>& ranks) {
   Error first;
   for (int rank : ranks) {
     Peer& peer = peers_[static_cast<size_t>(rank)];
+    peer.locked = false;
     if (host_.control(rank)) {
       ReleaseHere(rank);
       continue;
     }
-    if (Error error = StartUnlock(peer, &waiters, &flushing); first.ok()) first = std::move(error);
-    peer.used = false;
+    bool told = false;
+    Error error = StartUnlock(peer, &waiters, &flushing, &told);
+    peer.locked = !told && !Gone(peer);
+    if (told) peer.used = false;
+    if (first.ok()) first = std::move(error);
   }
   if (waiters.empty() && first.ok()) return Outcome();
   std::erase_if(used_, [this](int rank) { return !peers_[static_cast<size_t>(rank)].used; });
@@ -523,13 +529,18 @@ Error RdmaWindow::Unlocked(const std::vector<int>& ranks) {
   return Outcome();
 }
 
-Error RdmaWindow::StartUnlock(Peer& peer, std::deque<ReplyWaiter>* waiters, std::vector<Flushing>* flushing) {
+// `told` false: for want of memory the target was not told, which answers nothing then.
+Error RdmaWindow::StartUnlock(Peer& peer, std::deque<ReplyWaiter>* waiters, std::vector<Flushing>* flushing, bool* told) {
   Link* link;
   WEFT_MPI_TRY(device_->Find(peer.process, &link));
   uint8_t* room;
   WEFT_MPI_TRY(link->BeginMessage(&room));
   const Reply reply{.waiter = &waiters->emplace_back()};
-  WEFT_MPI_TRY(link->SendMessage(MessageKind::kUnlock, peer.window, 0, {.reply = &reply, .behind_reads = true}));
+  if (Error error = link->SendMessage(MessageKind::kUnlock, peer.window, 0, {.reply = &reply, .behind_reads = true}); !error.ok()) {
+    waiters->pop_back();
+    return error;
+  }
+  *told = true;
   flushing->push_back({&peer, peer.operations, link, {}});
   return link->StartFlush(true, &flushing->back().mark);  // the reply is proof enough
 }
@@ -576,9 +587,11 @@ Error RdmaWindow::UnlockAll() {
   WEFT_MPI_TRY(epochs_.UnlockAll());
   std::vector<int> locked;
   for (int rank = 0; rank < comm->size(); ++rank) {
-    if (std::exchange(peers_[static_cast<size_t>(rank)].locked, false)) locked.push_back(rank);
+    if (peers_[static_cast<size_t>(rank)].locked) locked.push_back(rank);
   }
   Error error = Unlocked(locked);
+  const auto still = [this](int rank) { return peers_[static_cast<size_t>(rank)].locked; };
+  if (!error.ok() && std::any_of(locked.begin(), locked.end(), still)) (void)epochs_.LockAll(/*no_check=*/false);
   Error flushed = FlushUsed(true, -1);
   return error.ok() ? std::move(flushed) : std::move(error);
 }
