@@ -141,6 +141,8 @@ Error HostGroup::Make(Comm& comm, std::unique_ptr<HostGroup>* made) {
                                                    /*spins=*/SpinTime().count() != 0);
   }
   if (!error.ok() && group.member_ != nullptr) group.NoteWhoIsGone();  // others may be in it already
+  // What others wrote into it they did before they agreed. Nobody else will give it back.
+  if (error.ok() && all != kMapped && comm.rank == 0 && offset != kNoOffset) node.Discard(offset, bytes);
   if (error.ok() && all == kFailed) return Error(MPIX_ERR_PROC_FAILED, "a rank of the communicator is gone");
   return error;
 }
@@ -153,11 +155,16 @@ void HostGroup::NoteWhoIsGone() {
   member_->NoteGone(gone);
 }
 
-// The last one gives the memory back; others may still read what this one wrote.
+// The last one gives the memory back; others may still read what this one wrote. Who died has left, too. Of two that are last each may see that all
+// have left: what is given back twice was so the first time.
 HostGroup::~HostGroup() {
   if (member_ == nullptr) return;
   host::Head& head = host::Memory(mapping_.data()).head();
-  if (head.left.fetch_add(1) + 1 == places_.size()) node_.Discard(offset_, mapping_.size());
+  head.left[member_->me()] = 1;
+  for (int i = 0; i < member_->members(); ++i) {
+    if (head.left[i] == 0 && node_.IsPresent(places_[static_cast<size_t>(i)])) return;
+  }
+  node_.Discard(offset_, mapping_.size());
 }
 
 bool HostGroup::ReachesAll() {

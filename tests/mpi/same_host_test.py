@@ -321,6 +321,12 @@ class SameHost(mpi.MpiTest):
         _, _, changed = self.when_another_process_has_the_number_of_a_dead_rank("lock")
         self.assertEqual(changed, 0)
 
+    def test_the_memory_of_communicators_of_a_dead_rank_is_given_back(self):
+        output = self.run_job(4, stock.workspace_file("tests/mpi/scale/mortal_communicators"), launcher_options=["-disable-auto-cleanup"], status=None)
+        had, stay = map(int, re.search(r"rank 0: (\d+) pages, (-?\d+) stay", output).groups())
+        self.assertGreater(had, 100)
+        self.assertLess(stay, had // 4, output)
+
     def test_a_collective_in_which_a_rank_dies_is_an_error_at_all(self):
         for seed in range(FIRST, FIRST + SEEDS):
             with self.subTest(seed=seed):
