@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstring>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "base/settings.h"
@@ -16,6 +17,7 @@
 #include "mpi_hybrid/core/pause.h"
 #include "mpi_hybrid/p2p/process_device.h"
 #include "mpi_hybrid/p2p/progress.h"
+#include "mpi_hybrid/shm/own_words.h"
 #include "mpi_hybrid/shm/this_node.h"
 
 namespace weft::mpi {
@@ -159,6 +161,7 @@ void HostGroup::NoteWhoIsGone() {
 // have left: what is given back twice was so the first time.
 HostGroup::~HostGroup() {
   if (member_ == nullptr) return;
+  static_assert(shm::kMostPlaces <= host::kMostMembers);
   host::Head& head = host::Memory(mapping_.data()).head();
   head.left[member_->me()] = 1;
   for (int i = 0; i < member_->members(); ++i) {
@@ -200,6 +203,10 @@ host::Reach::Outcome HostGroup::Read(int member, uint64_t address, void* to, siz
   }
   if (node_.PidOf(places_[static_cast<size_t>(member)]) != process.pid()) return Outcome::kGone;
   return refused ? Outcome::kRefused : Outcome::kRead;
+}
+
+std::string HostGroup::Overwritten() const {
+  return member_ == nullptr || member_->HasItsWords() ? std::string() : "a counter of this rank in the collectives of a communicator";
 }
 
 bool HostGroup::IsOver() const { return (*missing_)() < 0 || !member_->Gone().ok() || comm_.revoked; }
@@ -271,6 +278,8 @@ Error HostGroup::Until(host::Missing missing) {
     } else if (!present) {
       member_->NoteGone(awaited);
       error = member_->Gone();
+    } else if (std::string overwritten = slice == kLongest ? shm::OwnWords::FindOverwritten() : std::string(); !overwritten.empty()) {
+      error = Error(MPI_ERR_OTHER, std::move(overwritten));
     } else if (passed) {
       error = Error(MPI_ERR_TRUNCATE, "rank " + std::to_string(awaited) +
                                           " is in a later collective: the calls at the two ranks do not match");

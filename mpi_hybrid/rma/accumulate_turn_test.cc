@@ -114,6 +114,17 @@ TEST_F(AccumulateTurnTest, NonsenseInTheWordsIsTakenBack) {
   EXPECT_EQ(control_.signals[3].in_atomics, 0u);
 }
 
+// Another process wrote its number there. Of its own target only the service may have it besides, if there is one.
+TEST_F(AccumulateTurnTest, AWordThatNamesARankWhichDoesNotHaveItIsItsOwn) {
+  AccumulateGuard at_itself = GuardOf(kTarget);
+  at_itself.served = false;
+  for (const AccumulateGuard& guard : {GuardOf(0), at_itself}) {
+    control_.head->accumulating = static_cast<uint32_t>(guard.me) + 1;
+    { const AccumulateLock lock(guard); }
+    EXPECT_EQ(control_.head->accumulating, 0u);
+  }
+}
+
 TEST_F(AccumulateTurnTest, WhoIsAloneInTheWindowWaitsForNobody) {
   const AccumulateGuard alone{.atomics = true};
   const ElementType type = Double();

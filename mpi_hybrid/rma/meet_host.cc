@@ -147,7 +147,8 @@ AccumulateGuard RdmaWindow::GuardOf(int rank) {
           .control = host_.control(rank),
           .host = &host_,
           .target = rank,
-          .me = comm->rank};
+          .me = comm->rank,
+          .served = !all_here_};
 }
 
 // Each of the two steps is taken by all: what fails at one process may have gone well at another.

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <deque>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "mpi_hybrid/rma/blocks.h"
@@ -19,6 +20,7 @@
 #include "mpi_hybrid/rma/shared_segment.h"
 #include "mpi_hybrid/rma/target_window.h"
 #include "mpi_hybrid/rma/window.h"
+#include "mpi_hybrid/shm/own_words.h"
 
 namespace weft::mpi::rma {
 
@@ -73,6 +75,7 @@ class RdmaWindow final : public Window {
   Error Free() override;
 
  private:
+  enum class HeldHere : uint8_t { kNothing, kWaits, kShared, kExclusive };
   // What is known of a rank.
   struct Peer {
     ProcessId process = 0;
@@ -94,6 +97,8 @@ class RdmaWindow final : public Window {
     Error late;                 // of that, when another lock was taken behind it: MPI_Win_unlock returns it
     bool post_seen = false;    // of the epoch of MPI_Win_start
     uint32_t posts_used = 0, completes_used = 0;
+    SignalCounts told;  // what this process said in its control block
+    HeldHere held = HeldHere::kNothing;  // of the lock in its control block
   };
   // One communication call that passed the checks.
   struct Access {
@@ -116,6 +121,15 @@ class RdmaWindow final : public Window {
     std::unique_ptr<uint8_t[]> body;
   };
   struct Flushing;
+  // What this process wrote in control blocks.
+  class Words final : public shm::OwnWords {
+   public:
+    explicit Words(const RdmaWindow& window) : window_(window) {}
+
+   private:
+    std::string Overwritten() const override;
+    const RdmaWindow& window_;
+  };
 
   Error CheckRank(int rank) const;
   Error BeginAccess(const Target& target, MPI_Aint origin_bytes, bool with_request, Access* access);
@@ -169,8 +183,18 @@ class RdmaWindow final : public Window {
   Error AccumulateHere(const Access& access, const Origin& origin, const Origin* result, const Target& target, const Op& op,
                        const ElementType& type);
 
+  // A counter of Signals, what it is by this process's own count, and the message that raises it elsewhere.
+  struct Sign {
+    std::atomic<uint32_t> Signals::*counter;
+    uint32_t SignalCounts::*count;
+    MessageKind kind;
+  };
+  static constexpr Sign kFenced{&Signals::fences, &SignalCounts::fences, MessageKind::kFence};
+  static constexpr Sign kPosted{&Signals::posts, &SignalCounts::posts, MessageKind::kPost};
+  static constexpr Sign kCompleted{&Signals::completes, &SignalCounts::completes, MessageKind::kComplete};
+
   // What a rank of this host does in the control block of `rank`.
-  void Signal(int rank, std::atomic<uint32_t> Signals::*which);
+  void Signal(int rank, const Sign& sign);
   Error AcquireHere(int rank, bool exclusive);
   void ReleaseHere(int rank);
   void WakeWaiting(const WindowLock& lock);
@@ -178,7 +202,7 @@ class RdmaWindow final : public Window {
   Error AwaitFences(const IsGone& is_gone);
   Error FenceHere();
   Error FenceTogether();
-  Error Tell(int rank, MessageKind kind, std::atomic<uint32_t> Signals::*which, bool behind_reads);
+  Error Tell(int rank, const Sign& sign, bool behind_reads);
 
   // As Device::Await, without a device too.
   template <typename Done>
@@ -187,10 +211,14 @@ class RdmaWindow final : public Window {
     Progress::WaitUntil(done);
   }
   // Until `done()`, which may be for a process of this host to bring about: that has no connection to break when it dies, so
-  // that `awaited()`, a rank or -1, is looked at now and then. Gone() knows from then on.
+  // that `awaited()`, a rank or -1, is looked at now and then. Gone() knows from then on. Where memory was overwritten the wait ends too, without
+  // `done()`, and overwritten_ says so.
   template <typename Done, typename Awaited>
   void AwaitHost(const Done& done, const Awaited& awaited) {
-    if (HostWait::Spin(done)) return;
+    if (!HostWait::Spin(done)) SleepForHost(done, awaited);
+  }
+  template <typename Done, typename Awaited>
+  void SleepForHost(const Done& done, const Awaited& awaited) {
     const HostWait wait(own_.control, done);
     for (auto slice = kFirstSlice; !done(); slice = std::min(2 * slice, kLongestSlice)) {
       const auto deadline = std::chrono::steady_clock::now() + slice;
@@ -201,6 +229,8 @@ class RdmaWindow final : public Window {
       }
       if (done()) return;
       if (const int rank = awaited(); rank >= 0) (void)host_.Ended(rank);
+      if (slice == kLongestSlice && overwritten_.empty()) overwritten_ = shm::OwnWords::FindOverwritten();
+      if (!overwritten_.empty()) return;
     }
   }
 
@@ -236,6 +266,9 @@ class RdmaWindow final : public Window {
   AccumulateGuard GuardOf(int rank);
   void TellTheWays();
   Error GoneError(int rank) const;
+  Error OverwrittenError() const { return Error(MPI_ERR_OTHER, overwritten_); }
+  // Notes that a counter of `rank`'s, which comes to `wanted` from one less, is neither.
+  void CheckCounter(const std::atomic<uint32_t>& counter, uint32_t wanted, int rank, const char* what);
 
   // A wait is no longer than this without a look at who is waited for. Should a bell be lost, it costs as much.
   static constexpr std::chrono::milliseconds kFirstSlice{20}, kLongestSlice{160};
@@ -262,6 +295,8 @@ class RdmaWindow final : public Window {
   bool out_of_range_ = false;  // a target said so
   Staged staged_;
   bool known_to_service_ = false;
+  std::string overwritten_;  // what is not as it should be of what ranks of this host share; no wait for it ends
+  const Words words_{*this};
 };
 
 }  // namespace weft::mpi::rma

@@ -131,15 +131,15 @@ Error RdmaWindow::Sync() {
 // --- fence ---
 
 // Who dies is an error of a call that tells him something; the others are told all the same, who wait for that.
-Error RdmaWindow::Tell(int rank, MessageKind kind, std::atomic<uint32_t> Signals::*which, bool behind_reads) {
+Error RdmaWindow::Tell(int rank, const Sign& sign, bool behind_reads) {
   const Peer& peer = peers_[static_cast<size_t>(rank)];
   if (host_.control(rank)) {
-    Signal(rank, which);
+    Signal(rank, sign);
     return {};
   }
   Link* link;
   WEFT_MPI_TRY(device_->Find(peer.process, &link));
-  return link->SendPlain(kind, peer.window, {.urgent = false, .behind_reads = behind_reads});
+  return link->SendPlain(sign.kind, peer.window, {.urgent = false, .behind_reads = behind_reads});
 }
 
 namespace {
@@ -155,13 +155,21 @@ template <typename IsGone>
 Error RdmaWindow::AwaitFences(const IsGone& is_gone) {
   const int size = comm->size(), me = comm->rank;
   int missing = 0;  // ranks below were heard of
-  const auto arrived = [&] { return missing == me || Reached(own_.control.signals[missing].fences, fences_); };
+  // None is more than one fence ahead.
+  const auto arrived = [&] {
+    return missing == me || own_.control.signals[missing].fences.load(std::memory_order_acquire) - fences_ <= 1;
+  };
   const auto done = [&] {
     while (missing < size && arrived()) ++missing;
     return missing == size || is_gone(missing);
   };
+  const auto look = [&] {
+    CheckCounter(own_.control.signals[missing].fences, fences_, missing, "fences");
+    return missing;
+  };
   while (missing != size) {
-    AwaitHost(done, [&] { return missing; });
+    AwaitHost(done, look);
+    if (!overwritten_.empty()) return OverwrittenError();
     if (missing != size && !arrived()) return GoneError(missing);
   }
   return {};
@@ -183,7 +191,7 @@ Error RdmaWindow::Fence(int assertion) {
     return Outcome();
   }
   Error told;
-  for (int i = 1; i < size; ++i) Note(Tell((me + i) % size, MessageKind::kFence, &Signals::fences, /*behind_reads=*/true), &told);
+  for (int i = 1; i < size; ++i) Note(Tell((me + i) % size, kFenced, /*behind_reads=*/true), &told);
   ++fences_;
   WEFT_MPI_TRY(std::move(told));
   std::vector<Flushing> flushing;
@@ -200,9 +208,9 @@ Error RdmaWindow::Fence(int assertion) {
 // Where memory is all that lies between: what each has done is done, and is seen by who sees its signal.
 Error RdmaWindow::FenceHere() {
   const int size = comm->size(), me = comm->rank;
-  for (int i = 1; i < size; ++i) Signal(me + i < size ? me + i : me + i - size, &Signals::fences);
+  for (int i = 1; i < size; ++i) Signal(me + i < size ? me + i : me + i - size, kFenced);
   ++fences_;
-  WEFT_MPI_TRY(AwaitFences([&](int rank) { return host_.known_ended(rank); }));
+  WEFT_MPI_TRY(AwaitFences([&](int rank) { return Gone(peers_[static_cast<size_t>(rank)]); }));
   return RangeOutcome();
 }
 
@@ -218,21 +226,34 @@ Error RdmaWindow::FenceTogether() {
     }
     return Outcome();
   }
+  const auto passed = [&] { return Reached(meeting.passed, fences_); };
+  if (HostWait::Spin(passed)) return Outcome();
   int looked_at = me, gone = -1;
   const auto done = [&] {
-    if (Reached(meeting.passed, fences_)) return true;
+    if (passed()) return true;
     for (int rank = 0; rank < size && gone < 0; ++rank) {
-      if (host_.known_ended(rank)) gone = rank;
+      if (Gone(peers_[static_cast<size_t>(rank)])) gone = rank;
     }
     return gone >= 0;
   };
-  // Nobody knows who has not come: one after the other is looked at.
-  AwaitHost(done, [&] { return looked_at = (looked_at + 1) % size; });
-  return Reached(meeting.passed, fences_) ? Outcome() : GoneError(gone);
+  // Nobody knows who has not come: one after the other is looked at. The launcher may know before. The two counters are nobody's own; so each says in its
+  // line that it waits, and when all do, the counters are wrong.
+  std::atomic<uint32_t>& mine = host_.control(0).signals[me].fences;
+  mine.store(peers_[0].told.fences = fences_);
+  const auto look = [&] {
+    int waiting = 0;
+    for (int rank = 0; rank < size; ++rank) waiting += host_.control(0).signals[rank].fences.load() == fences_;
+    if (waiting == size && !passed()) overwritten_ = "the counter of ranks in a fence was overwritten: all of them wait";
+    return looked_at = (looked_at + 1) % size;
+  };
+  SleepForHost(done, look);
+  if (passed()) return Outcome();
+  return overwritten_.empty() ? GoneError(gone) : OverwrittenError();
 }
 
-void RdmaWindow::Signal(int rank, std::atomic<uint32_t> Signals::*which) {
-  (host_.control(rank).signals[comm->rank].*which).fetch_add(1);
+// Nobody else writes this counter: what it is now is not asked.
+void RdmaWindow::Signal(int rank, const Sign& sign) {
+  (host_.control(rank).signals[comm->rank].*sign.counter).store(++(peers_[static_cast<size_t>(rank)].told.*sign.count));
   host_.Wake(rank);
 }
 
@@ -257,7 +278,7 @@ Error RdmaWindow::Post(const Ref<Group>& group, int assertion) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (assertion & MPI_MODE_NOCHECK) return {};
   Error told;
-  for (int rank : origins) Note(Tell(rank, MessageKind::kPost, &Signals::posts, /*behind_reads=*/false), &told);
+  for (int rank : origins) Note(Tell(rank, kPosted, /*behind_reads=*/false), &told);
   return told;
 }
 
@@ -282,7 +303,13 @@ Error RdmaWindow::AwaitCounters(const std::vector<int>& ranks, std::atomic<uint3
     while (at < ranks.size() && arrived()) ++at;
     return at == ranks.size() || Gone(peers_[static_cast<size_t>(ranks[at])]);
   };
-  AwaitHost(done, [&] { return ranks[at]; });
+  const auto look = [&] {
+    const int rank = ranks[at];
+    CheckCounter(own_.control.signals[rank].*which, peers_[static_cast<size_t>(rank)].*used + 1, rank, call);
+    return rank;
+  };
+  AwaitHost(done, look);
+  if (!overwritten_.empty()) return OverwrittenError();
   if (at < ranks.size() && !arrived()) {
     return Error(ClassOfGone(peers_[static_cast<size_t>(ranks[at])].process), "rank " + std::to_string(ranks[at]) + ", whose " + call + " this call waits for, is gone");
   }
@@ -345,7 +372,7 @@ Error RdmaWindow::Complete() {
   std::vector<Flushing> flushing;
   for (int rank : targets) {
     Peer& peer = peers_[static_cast<size_t>(rank)];
-    Error completed = Tell(rank, MessageKind::kComplete, &Signals::completes, /*behind_reads=*/true);
+    Error completed = Tell(rank, kCompleted, /*behind_reads=*/true);
     if (completed.ok() && peer.used && !host_.control(rank)) completed = StartFlush(peer, flavor == MPI_WIN_FLAVOR_DYNAMIC, &flushing);
     Note(std::move(completed), &told);
     peer.used = false;
@@ -390,10 +417,13 @@ Error RdmaWindow::AcquireHere(int rank, bool exclusive) {
   const WindowLock lock(host_.control(rank));
   const int me = comm->rank;
   const bool overtakes = epochs_.in_lock_all();
+  Peer& target = peers_[static_cast<size_t>(rank)];
+  const HeldHere to_hold = exclusive ? HeldHere::kExclusive : HeldHere::kShared;
   const auto acquired = [&] { return exclusive ? lock.TryExclusive(me, /*stay=*/true) : lock.TryShared(me, overtakes); };
-  if (acquired()) [[likely]]
+  if (acquired()) [[likely]] {
+    target.held = to_hold;
     return {};
-  const Peer& target = peers_[static_cast<size_t>(rank)];
+  }
   bool lost = false;
   const auto done = [&] { return (exclusive ? lock.MayTakeExclusive(me) : lock.MayShare(overtakes)) || (lost = Gone(target)); };
   // Who holds it may die, and so may the target, whose service may hold it for somebody elsewhere.
@@ -401,21 +431,24 @@ Error RdmaWindow::AcquireHere(int rank, bool exclusive) {
     if (const int holder = lock.Holder(me); holder >= 0 && host_.Ended(holder)) lock.Forget(holder);
     return rank;
   };
+  target.held = HeldHere::kWaits;
   lock.StartWaiting(me, exclusive);
   bool has = false;
-  while (!lost && !(has = acquired())) {
+  while (!lost && overwritten_.empty() && !(has = acquired())) {
     WakeWaiting(lock);  // what was tried and given up may have been in somebody's way
     AwaitHost(done, awaited);
   }
   lock.StopWaiting(me);
+  if (has) target.held = to_hold;
   if (has) return {};
   ReleaseHere(rank);
-  return GoneError(rank);
+  return lost ? GoneError(rank) : OverwrittenError();
 }
 
 void RdmaWindow::ReleaseHere(int rank) {
   const WindowLock lock(host_.control(rank));
   lock.Release(comm->rank);
+  peers_[static_cast<size_t>(rank)].held = HeldHere::kNothing;
   WakeWaiting(lock);
   if (rank == comm->rank && device_ != nullptr) device_->service().LockGivenBack();
 }

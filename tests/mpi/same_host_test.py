@@ -296,6 +296,15 @@ class SameHost(mpi.MpiTest):
         for text in self.outlive("wait").values():
             self.assertIn("an error", text)
 
+    def test_a_job_ends_when_another_process_writes_into_the_memory_of_the_host(self):
+        ended = 0
+        for seed in range(FIRST, FIRST + 12):
+            job = self.start(3, stock.workspace_file("tests/mpi/scale/overwritten_memory"), str(seed))
+            if not job.wait(BOUND * self.slow):
+                self.fail(f"seed {seed}: the job still runs; output:\n{job.output}\n{job.stacks()}")
+            ended += job.status != 0
+        self.assertGreater(ended, 0, "nothing that mattered was overwritten")
+
     def when_another_process_has_the_number_of_a_dead_rank(self, how, *arguments, **settings):
         """(error class, seconds, bytes of that process that were changed)."""
         output = self.run_job(2, stock.workspace_file("tests/mpi/scale/recycled_number"), how, *arguments,
