@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstring>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "base/settings.h"
@@ -16,6 +17,7 @@
 #include "mpi_hybrid/core/pause.h"
 #include "mpi_hybrid/p2p/process_device.h"
 #include "mpi_hybrid/p2p/progress.h"
+#include "mpi_hybrid/shm/own_words.h"
 #include "mpi_hybrid/shm/this_node.h"
 
 namespace weft::mpi {
@@ -141,6 +143,8 @@ Error HostGroup::Make(Comm& comm, std::unique_ptr<HostGroup>* made) {
                                                    /*spins=*/SpinTime().count() != 0);
   }
   if (!error.ok() && group.member_ != nullptr) group.NoteWhoIsGone();  // others may be in it already
+  // What others wrote into it they did before they agreed. Nobody else will give it back.
+  if (error.ok() && all != kMapped && comm.rank == 0 && offset != kNoOffset) node.Discard(offset, bytes);
   if (error.ok() && all == kFailed) return Error(MPIX_ERR_PROC_FAILED, "a rank of the communicator is gone");
   return error;
 }
@@ -153,11 +157,17 @@ void HostGroup::NoteWhoIsGone() {
   member_->NoteGone(gone);
 }
 
-// The last one gives the memory back; others may still read what this one wrote.
+// The last one gives the memory back; others may still read what this one wrote. Who died has left, too. Of two that are last each may see that all
+// have left: what is given back twice was so the first time.
 HostGroup::~HostGroup() {
   if (member_ == nullptr) return;
+  static_assert(shm::kMostPlaces <= host::kMostMembers);
   host::Head& head = host::Memory(mapping_.data()).head();
-  if (head.left.fetch_add(1) + 1 == places_.size()) node_.Discard(offset_, mapping_.size());
+  head.left[member_->me()] = 1;
+  for (int i = 0; i < member_->members(); ++i) {
+    if (head.left[i] == 0 && node_.IsPresent(places_[static_cast<size_t>(i)])) return;
+  }
+  node_.Discard(offset_, mapping_.size());
 }
 
 bool HostGroup::ReachesAll() {
@@ -193,6 +203,10 @@ host::Reach::Outcome HostGroup::Read(int member, uint64_t address, void* to, siz
   }
   if (node_.PidOf(places_[static_cast<size_t>(member)]) != process.pid()) return Outcome::kGone;
   return refused ? Outcome::kRefused : Outcome::kRead;
+}
+
+std::string HostGroup::Overwritten() const {
+  return member_ == nullptr || member_->HasItsWords() ? std::string() : "a counter of this rank in the collectives of a communicator";
 }
 
 bool HostGroup::IsOver() const { return (*missing_)() < 0 || !member_->Gone().ok() || comm_.revoked; }
@@ -264,6 +278,8 @@ Error HostGroup::Until(host::Missing missing) {
     } else if (!present) {
       member_->NoteGone(awaited);
       error = member_->Gone();
+    } else if (std::string overwritten = slice == kLongest ? shm::OwnWords::FindOverwritten() : std::string(); !overwritten.empty()) {
+      error = Error(MPI_ERR_OTHER, std::move(overwritten));
     } else if (passed) {
       error = Error(MPI_ERR_TRUNCATE, "rank " + std::to_string(awaited) +
                                           " is in a later collective: the calls at the two ranks do not match");

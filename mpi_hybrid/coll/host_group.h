@@ -2,6 +2,7 @@
 #define MPI_HYBRID_COLL_HOST_GROUP_H_
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/job_secret.h"
@@ -9,13 +10,14 @@
 #include "mpi_hybrid/comm/communicator.h"
 #include "mpi_hybrid/core/error.h"
 #include "mpi_hybrid/shm/node_segment.h"
+#include "mpi_hybrid/shm/own_words.h"
 #include "mpi_hybrid/shm/process_reader.h"
 
 namespace weft::mpi {
 
 // What the ranks of an intracommunicator have in common when all of them are on this host: a range of the host's
 // segment, for as long as the communicator is there.
-class HostGroup final : public Comm::Extension, public host::Waiter, public host::Reach {
+class HostGroup final : public Comm::Extension, public host::Waiter, public host::Reach, private shm::OwnWords {
  public:
   // For the next blocking collective of `comm`, which each of its ranks asks in the same order. The first time it is
   // made, with messages on the communicator. Null: messages carry the collective; an error: a rank died meanwhile, of
@@ -40,6 +42,7 @@ class HostGroup final : public Comm::Extension, public host::Waiter, public host
   bool ReachesAll() override;
   Outcome Read(int member, uint64_t address, void* to, size_t bytes) override;
 
+  std::string Overwritten() const override;
   bool IsOver() const;  // the wait under way
   // Before a sleep: says for whom it is. Whether somebody is missing still.
   bool Arm();

@@ -39,7 +39,8 @@ class Patience {
 
 // Whether what `owner` of ControlHead::accumulating says is nonsense, or of a process that ended.
 bool IsVoid(uint32_t owner, const AccumulateGuard& guard) {
-  if (owner == static_cast<uint32_t>(guard.me) + 1) return false;  // another thread of this process
+  // Besides this thread only the target's service works for this rank, or the rank besides the service.
+  if (owner == static_cast<uint32_t>(guard.me) + 1) return guard.target != guard.me || !guard.served;
   return owner > static_cast<uint32_t>(guard.control.ranks) || (guard.host != nullptr && guard.host->Ended(static_cast<int>(owner - 1)));
 }
 

@@ -19,6 +19,7 @@ struct AccumulateGuard {
   HostRanks* host = nullptr;
   int target = 0;
   int me = 0;           // rank of this process
+  bool served = true;   // the target has a service, which works on behalf of ranks elsewhere
   bool serves = false;  // this is the target's service, on behalf of ranks elsewhere
 
   // Where this one says that it is in atomic operations. None: nobody else is there.

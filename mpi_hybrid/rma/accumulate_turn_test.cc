@@ -31,7 +31,7 @@ class AccumulateTurnTest : public testing::Test {
     if (child == 0) _exit(0);
     waitpid(child, nullptr, 0);
     host_.of(rank).control = control_;
-    host_.of(rank).pid = child;
+    host_.of(rank).process = HostProcess::Of(child);
   }
   static ElementType Double() {
     ElementType type;
@@ -112,6 +112,17 @@ TEST_F(AccumulateTurnTest, NonsenseInTheWordsIsTakenBack) {
   { const WholeTurn turn(guard); }
   EXPECT_EQ(control_.head->accumulating, 0u);
   EXPECT_EQ(control_.signals[3].in_atomics, 0u);
+}
+
+// Another process wrote its number there. Of its own target only the service may have it besides, if there is one.
+TEST_F(AccumulateTurnTest, AWordThatNamesARankWhichDoesNotHaveItIsItsOwn) {
+  AccumulateGuard at_itself = GuardOf(kTarget);
+  at_itself.served = false;
+  for (const AccumulateGuard& guard : {GuardOf(0), at_itself}) {
+    control_.head->accumulating = static_cast<uint32_t>(guard.me) + 1;
+    { const AccumulateLock lock(guard); }
+    EXPECT_EQ(control_.head->accumulating, 0u);
+  }
 }
 
 TEST_F(AccumulateTurnTest, WhoIsAloneInTheWindowWaitsForNobody) {

@@ -39,6 +39,11 @@ struct alignas(64) Signals {
   std::atomic<uint32_t> in_atomics;                // of accumulate_turn.h: 1 while it is in atomic operations
 };
 
+// What one rank knows of its own Signals at a target.
+struct SignalCounts {
+  uint32_t fences = 0, posts = 0, completes = 0;
+};
+
 // Where the parts are. Refers to memory of Bytes(ranks) that starts at a cache line.
 struct ControlBlock {
   ControlBlock() = default;

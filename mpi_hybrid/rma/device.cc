@@ -22,6 +22,7 @@
 #include "mpi_hybrid/p2p/message.h"
 #include "mpi_hybrid/rma/link.h"
 #include "mpi_hybrid/rma/listen_addresses.h"
+#include "mpi_hybrid/rma/request_id.h"
 #include "mpi_hybrid/rma/service.h"
 #include "transport/interfaces.h"
 
@@ -315,7 +316,7 @@ bool Device::PollLinks() {
   for (;;) {
     const int count = ibv_poll_cq(queue_, kBatch, completions);
     for (int i = 0; i < count; ++i) {
-      const uint64_t process = (completions[i].wr_id & ~Link::kReceive) >> Link::kIndexShift;
+      const uint64_t process = RequestId::ProcessOf(completions[i].wr_id);
       if (process < links_.size() && links_[process] != nullptr) links_[process]->OnCompletion(completions[i]);
     }
     any |= count > 0;

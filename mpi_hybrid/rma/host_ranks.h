@@ -6,6 +6,7 @@
 
 #include "mpi_hybrid/rma/bell.h"
 #include "mpi_hybrid/rma/control_block.h"
+#include "mpi_hybrid/rma/host_process.h"
 #include "mpi_hybrid/rma/host_segment.h"
 
 namespace weft::mpi::rma {
@@ -17,7 +18,7 @@ class HostRanks {
   struct One {
     HostSegment segment;  // of others
     ControlBlock control;  // none: it is elsewhere
-    pid_t pid = 0;
+    std::shared_ptr<HostProcess> process;  // null: this one
     std::shared_ptr<Bell> bell;
     std::atomic<bool> ended{false};
   };
@@ -35,8 +36,8 @@ class HostRanks {
   // Asks the system whether its process has ended. False for what is elsewhere.
   bool Ended(int rank) {
     One& one = of(rank);
-    if (!one.control || one.pid == 0) return false;
-    if (!one.ended.load(std::memory_order_relaxed) && HasEnded(one.pid)) one.ended = true;
+    if (!one.control || one.process == nullptr) return false;
+    if (!one.ended.load(std::memory_order_relaxed) && one.process->HasEnded()) one.ended = true;
     return one.ended;
   }
   // Whether it was found to have ended.

@@ -1,11 +1,8 @@
 #include "mpi_hybrid/rma/host_segment.h"
 
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
@@ -111,15 +108,6 @@ uint64_t HostNumber() {
   if (boot.empty() || stat("/proc/self/ns/pid", &space) != 0) return 0;
   const std::string all = boot + "/" + std::to_string(space.st_ino) + "/" + std::to_string(geteuid());
   return std::hash<std::string>()(all) | 1;
-}
-
-bool HasEnded(pid_t pid) {
-  const int fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
-  if (fd < 0) return errno == ESRCH || (errno == ENOSYS && kill(pid, 0) != 0 && errno == ESRCH);
-  pollfd ended{fd, POLLIN, 0};
-  const bool has = poll(&ended, 1, 0) > 0;
-  close(fd);
-  return has;
 }
 
 }  // namespace weft::mpi::rma

@@ -48,9 +48,6 @@ int ReserveMemory(int fd, uint64_t offset, size_t bytes);
 // it saves trying.
 uint64_t HostNumber();
 
-// Whether the process has ended, also one whose parent has not noticed yet. False when it cannot be known.
-bool HasEnded(pid_t pid);
-
 }  // namespace weft::mpi::rma
 
 #endif  // MPI_HYBRID_RMA_HOST_SEGMENT_H_

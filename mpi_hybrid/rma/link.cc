@@ -14,6 +14,7 @@
 #include "mpi_hybrid/core/job.h"
 #include "mpi_hybrid/p2p/message.h"
 #include "mpi_hybrid/rma/device.h"
+#include "mpi_hybrid/rma/request_id.h"
 
 namespace weft::mpi::rma {
 namespace {
@@ -43,8 +44,28 @@ bool Changes(MessageKind kind) {
 
 std::string Describe(ProcessId process) { return ThisJob().processes.Describe(process); }
 
-// The target replies to it when it has the lock, which may be never; it replies to all others when it comes to them.
-bool AsksForLock(MessageKind kind) { return kind == MessageKind::kLockShared || kind == MessageKind::kLockExclusive; }
+// Whether the target replies to it when it comes to it, and not when a lock is free, which may be never.
+bool IsAnsweredAtOnce(MessageKind kind) {
+  switch (kind) {
+    case MessageKind::kLockShared:
+    case MessageKind::kLockExclusive:
+    case MessageKind::kLockOvertaking:
+      return false;
+    case MessageKind::kNothing:
+    case MessageKind::kFence:
+    case MessageKind::kPost:
+    case MessageKind::kComplete:
+    case MessageKind::kUnlock:
+    case MessageKind::kPut:
+    case MessageKind::kGet:
+    case MessageKind::kAccumulate:
+    case MessageKind::kGetAccumulate:
+    case MessageKind::kCompareAndSwap:
+    case MessageKind::kFindRegion:
+      return true;
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -140,7 +161,7 @@ Error Link::PostReceive() {
   if (buffer.bytes == nullptr) return NoBuffer();
   ibv_sge piece{reinterpret_cast<uintptr_t>(buffer.bytes), kSlotBytes, buffer.key};
   ibv_recv_wr request{};
-  request.wr_id = kReceive | static_cast<uint64_t>(process_) << kIndexShift | index;
+  request.wr_id = RequestId::OfReceive(process_, index);
   request.sg_list = &piece;
   request.num_sge = 1;
   ibv_recv_wr* bad = nullptr;
@@ -252,7 +273,7 @@ ibv_send_wr& Link::Add(bool signaled) {
   Waiting& waiting = waiting_[waiting_count_++];
   ++posted_;
   waiting.request = {};
-  waiting.request.wr_id = static_cast<uint64_t>(process_) << kIndexShift | posted_;
+  waiting.request.wr_id = RequestId::OfSend(process_, posted_);
   waiting.request.sg_list = &waiting.piece;
   waiting.request.num_sge = 1;
   if (signaled || posted_ - signaled_ >= kUnsignaled) {
@@ -418,7 +439,7 @@ Error Link::SendMessage(MessageKind kind, uint32_t window, size_t body_bytes, co
     changes_pending_ = true;
     if (kind != MessageKind::kPut) detours_ = 0;
   }
-  last_is_answered_ = header.wants_reply && !AsksForLock(kind);
+  last_is_answered_ = header.wants_reply && IsAnsweredAtOnce(kind);
   writes_since_message_ = false;
   waiting_bytes_ += bytes;
   return options.waits ? RingIfFull() : Ring();
@@ -479,14 +500,13 @@ void Link::OnCompletion(const ibv_wc& completion) {
     if (completion.status == IBV_WC_WR_FLUSH_ERR) return Break("it closed the connection");
     return Break(ibv_wc_status_str(completion.status));
   }
-  const uint64_t low = completion.wr_id & ((uint64_t{1} << kIndexShift) - 1);
-  if (completion.wr_id & kReceive) {
-    const BufferPool::Buffer reply = std::exchange(receives_[low], {});
+  if (RequestId::IsReceive(completion.wr_id)) {
+    const BufferPool::Buffer reply = std::exchange(receives_[RequestId::IndexOf(completion.wr_id)], {});
     OnReply(reply.bytes, completion.byte_len);
     device_.messages().Give(reply);
     return;
   }
-  order_.Completed(low);
+  order_.Completed(RequestId::NumberOf(completion.wr_id, posted_));
   --uncompleted_;
   --device_.expected;
   while (!local_completions_.empty() && local_completions_.front().number <= completed()) {

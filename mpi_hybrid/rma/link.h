@@ -145,8 +145,6 @@ class Link {
   void Break(std::string why);
 
   static constexpr uint32_t kDepth = 32;  // of the send queue
-  static constexpr int kIndexShift = 40;
-  static constexpr uint64_t kReceive = uint64_t{1} << 63;
 
  private:
   enum class State : uint8_t { kNew, kConnecting, kGreeting, kUp, kBroken };

@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <string>
 
+#include "base/address_space_mark.h"
 #include "mpi_hybrid/coll/collectives.h"
 #include "mpi_hybrid/core/job.h"
 #include "mpi_hybrid/rma/rdma_window.h"
+#include "mpi_hybrid/shm/this_node.h"
 
 // Who of a window's ranks is on this host, and how each is reached. Every process finds out for itself about each other
 // one, by trying: it depends on users, namespaces, containers and Yama, on memory and on descriptors, and need not be the
@@ -32,6 +35,7 @@ struct RdmaWindow::HostCard {
   uint64_t segment_bytes = 0;
   uint64_t memory_at = 0;       // where in that the window's memory is; 0: it is not there
   uint64_t control_address = 0;
+  uint64_t mark = 0;            // AddressSpaceMark; 0: nobody copies from or to its private memory
   BellName bell;
   Nonce cookie{};
 };
@@ -86,6 +90,13 @@ void RdmaWindow::MakeControl() {
   me.bell = Bell::Of(OwnBell());
 }
 
+// What is mapped from the process's own descriptors, or read in it, proves whose the number is. A range is there without that: the segment knows.
+bool RdmaWindow::HasNumber(ProcessId process, int32_t pid) const {
+  if (!range_) return true;
+  const std::optional<int> place = shm::ThisNode()->PlaceOf(process);
+  return place && shm::ThisNode()->PidOf(*place) == pid;
+}
+
 // Where what the rank shares is mapped here, `*bytes` long. Null: it cannot be.
 uint8_t* RdmaWindow::MapOf(const HostCard& card, int rank, size_t* bytes) {
   if (range_) {
@@ -103,6 +114,8 @@ bool RdmaWindow::Meet(const HostCard& card, int rank) {
   HostRanks::One& one = host_.of(rank);
   const size_t control = ControlBlock::Bytes(comm->size());
   size_t bytes;
+  // Before the proofs: what they prove of the number holds for that process, if it is there behind them.
+  std::shared_ptr<HostProcess> process = HostProcess::Of(card.pid);
   uint8_t* const at = MapOf(card, rank, &bytes);
   if (at == nullptr) return false;
   const ControlBlock found(at, comm->size());
@@ -113,17 +126,17 @@ bool RdmaWindow::Meet(const HostCard& card, int rank) {
     reached = card.memory_at != 0 || card.size == 0;
     peer.local = at + card.memory_at;
   } else if (reached && flavor == MPI_WIN_FLAVOR_CREATE) {
-    peer.private_memory = ProcessMemory::Of(card.pid, card.control_address, card.cookie);
+    peer.private_memory = ProcessMemory::Of(card.pid, card.mark, card.control_address, card.cookie);
     reached = peer.private_memory != nullptr;
   }
-  if (!reached) {
+  if (!reached || !HasNumber(peer.process, card.pid) || process->HasEnded()) {
     one.segment.Unmap();
     peer.local = nullptr;
     peer.private_memory = nullptr;
     return false;
   }
   one.control = found;
-  one.pid = card.pid;
+  one.process = std::move(process);
   one.bell = Bell::Of(card.bell);
   return true;
 }
@@ -134,7 +147,8 @@ AccumulateGuard RdmaWindow::GuardOf(int rank) {
           .control = host_.control(rank),
           .host = &host_,
           .target = rank,
-          .me = comm->rank};
+          .me = comm->rank,
+          .served = !all_here_};
 }
 
 // Each of the two steps is taken by all: what fails at one process may have gone well at another.
@@ -168,6 +182,7 @@ Error RdmaWindow::GatherCards(Comm& parent, Error failed) {
     card.segment_bytes = own_segment_.size();
     if (flavor == MPI_WIN_FLAVOR_ALLOCATE && size > 0) card.memory_at = static_cast<uint64_t>(own_.base - shared);
     card.control_address = reinterpret_cast<uintptr_t>(own_.control.head);
+    if (flavor == MPI_WIN_FLAVOR_CREATE) card.mark = AddressSpaceMark();
     card.bell = OwnBell();
     card.cookie = own_.control.head->cookie;
   }

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/address_space_mark.h"
 #include "mpi_hybrid/datatype/op.h"
 #include "mpi_hybrid/rma/pairwise.h"
 
@@ -65,8 +66,9 @@ int Accumulate(ProcessMemory& process, const AccumulateGuard& guard, MPI_Op op, 
 
 }  // namespace
 
-std::unique_ptr<ProcessMemory> ProcessMemory::Of(pid_t pid, uint64_t nonce_address, const Nonce& nonce) {
-  std::unique_ptr<ProcessMemory> memory(new ProcessMemory(pid, nonce_address, nonce));
+std::unique_ptr<ProcessMemory> ProcessMemory::Of(pid_t pid, uint64_t mark, uint64_t nonce_address, const Nonce& nonce) {
+  if (mark == 0) return nullptr;
+  std::unique_ptr<ProcessMemory> memory(new ProcessMemory(pid, mark, nonce_address, nonce));
   Nonce found{};
   const auto move = [&](Direction direction) {
     iovec here{found.data(), found.size()}, there{reinterpret_cast<void*>(nonce_address), found.size()};
@@ -108,14 +110,32 @@ int ProcessMemory::Move(Direction direction, iovec* here, iovec* there, size_t p
   return MoveByCall(direction, here, there, pieces, bytes);
 }
 
+// The kernel found nothing at the first piece, the mark: it is not that process's memory. Or it does not take the addresses of this side, of which it
+// looks at all before that.
+int ProcessMemory::ErrorOfCall(int error) const {
+  if (error != EFAULT) return error;
+  uint64_t nothing;
+  const iovec here{&nothing, sizeof nothing}, there{reinterpret_cast<void*>(mark_), sizeof nothing};
+  return process_vm_readv(pid_, &here, 1, &there, 1, 0) == sizeof nothing ? EFAULT : ESRCH;
+}
+
 // The kernel may stop earlier, between two of the pieces or inside of one.
 int ProcessMemory::MoveByCall(Direction direction, iovec* here, iovec* there, size_t pieces, size_t bytes) const {
+  uint64_t nothing = 0;
+  static_assert(sizeof nothing == kMarkBytes);
+  iovec ours[kBatch + 1], theirs[kBatch + 1];
   while (bytes > 0) {
-    const ssize_t moved = direction == Direction::kToProcess ? process_vm_writev(pid_, here, pieces, there, pieces, 0)
-                                                             : process_vm_readv(pid_, here, pieces, there, pieces, 0);
+    ours[0] = {&nothing, sizeof nothing};
+    theirs[0] = {reinterpret_cast<void*>(mark_), sizeof nothing};
+    std::copy_n(here, pieces, ours + 1);
+    std::copy_n(there, pieces, theirs + 1);
+    const ssize_t moved = direction == Direction::kToProcess ? process_vm_writev(pid_, ours, pieces + 1, theirs, pieces + 1, 0)
+                                                             : process_vm_readv(pid_, ours, pieces + 1, theirs, pieces + 1, 0);
     if (moved < 0 && errno == EINTR) continue;
-    if (moved <= 0) return moved == 0 ? EFAULT : errno;
+    if (moved < 0) return ErrorOfCall(errno);
     auto done = static_cast<size_t>(moved);
+    if (done <= sizeof nothing) return EFAULT;
+    done -= sizeof nothing;
     bytes -= done;
     for (size_t i = 0; i < pieces && done > 0; ++i) {
       const size_t part = std::min(done, here[i].iov_len);

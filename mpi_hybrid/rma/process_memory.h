@@ -17,26 +17,30 @@ namespace weft::mpi::rma {
 
 // Private memory of another process of this host, which the kernel copies from or to in one go, where it allows that: the
 // same user, and no Yama, container or namespace in between. Little goes through a file of the kernel's that is opened when it
-// is first of use (MemoryFile). All return 0 or an errno: ESRCH, the process is gone; EFAULT, memory of either side is not
-// mapped; EPERM. An error may come after a part of the bytes was moved.
+// is first of use (MemoryFile). Neither way reaches a process that has its number later, or what it executes then: the file is that of its
+// address space, and each other copy begins with the process's mark (base/address_space_mark.h). All return 0 or an errno: ESRCH, the process
+// is gone; EFAULT, memory of either side is not mapped; EPERM. An error may come after a part of the bytes was moved.
 enum class Direction : uint8_t { kToProcess, kFromProcess };
 class ProcessMemory {
  public:
-  // That of the process with that number, which has the nonce at that address: a process that has the number now may be
-  // another. nullptr: it cannot be read or, tried with the nonce, written to.
-  static std::unique_ptr<ProcessMemory> Of(pid_t pid, uint64_t nonce_address, const Nonce& nonce);
+  // That of the process with that number, which has the nonce at that address and says that its AddressSpaceMark() is `mark`. nullptr: it
+  // cannot be read or, tried with the nonce, written to, or there is no mark.
+  static std::unique_ptr<ProcessMemory> Of(pid_t pid, uint64_t mark, uint64_t nonce_address, const Nonce& nonce);
 
   int Read(uint64_t from, void* to, size_t bytes);
   int Write(const void* from, uint64_t to, size_t bytes);
-  // All of the pieces, at most 1 GiB of them; the two lists are used up.
+  // All of the pieces: at most 64, and 1 GiB of them. The two lists are used up.
   int Move(Direction direction, iovec* here, iovec* there, size_t pieces, size_t bytes);
 
  private:
-  ProcessMemory(pid_t pid, uint64_t nonce_address, const Nonce& nonce) : pid_(pid), nonce_address_(nonce_address), nonce_(nonce) {}
+  ProcessMemory(pid_t pid, uint64_t mark, uint64_t nonce_address, const Nonce& nonce)
+      : pid_(pid), mark_(mark), nonce_address_(nonce_address), nonce_(nonce) {}
   const MemoryFile* File();
   int MoveByCall(Direction direction, iovec* here, iovec* there, size_t pieces, size_t bytes) const;
+  int ErrorOfCall(int error) const;
 
   const pid_t pid_;
+  const uint64_t mark_;
   const uint64_t nonce_address_;
   const Nonce nonce_;
   std::shared_ptr<MemoryFile> file_;

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <deque>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "mpi_hybrid/rma/blocks.h"
@@ -14,10 +15,12 @@
 #include "mpi_hybrid/rma/host_ranks.h"
 #include "mpi_hybrid/rma/host_wait.h"
 #include "mpi_hybrid/rma/link.h"
+#include "mpi_hybrid/rma/noted_locks.h"
 #include "mpi_hybrid/rma/process_memory.h"
 #include "mpi_hybrid/rma/shared_segment.h"
 #include "mpi_hybrid/rma/target_window.h"
 #include "mpi_hybrid/rma/window.h"
+#include "mpi_hybrid/shm/own_words.h"
 
 namespace weft::mpi::rma {
 
@@ -72,6 +75,7 @@ class RdmaWindow final : public Window {
   Error Free() override;
 
  private:
+  enum class HeldHere : uint8_t { kNothing, kWaits, kShared, kExclusive };
   // What is known of a rank.
   struct Peer {
     ProcessId process = 0;
@@ -89,8 +93,12 @@ class RdmaWindow final : public Window {
     bool being_locked = false;  // a thread waits for the lock of the epoch, or for the post of MPI_Win_start's
     LockKind wanted = LockKind::kNone;  // of MPI_Win_lock's epoch
     bool locked = false;        // really; until then nothing was sent
+    NotedLock noted;            // listed from MPI_Win_lock until it is taken
+    Error late;                 // of that, when another lock was taken behind it: MPI_Win_unlock returns it
     bool post_seen = false;    // of the epoch of MPI_Win_start
     uint32_t posts_used = 0, completes_used = 0;
+    SignalCounts told;  // what this process said in its control block
+    HeldHere held = HeldHere::kNothing;  // of the lock in its control block
   };
   // One communication call that passed the checks.
   struct Access {
@@ -113,6 +121,15 @@ class RdmaWindow final : public Window {
     std::unique_ptr<uint8_t[]> body;
   };
   struct Flushing;
+  // What this process wrote in control blocks.
+  class Words final : public shm::OwnWords {
+   public:
+    explicit Words(const RdmaWindow& window) : window_(window) {}
+
+   private:
+    std::string Overwritten() const override;
+    const RdmaWindow& window_;
+  };
 
   Error CheckRank(int rank) const;
   Error BeginAccess(const Target& target, MPI_Aint origin_bytes, bool with_request, Access* access);
@@ -124,6 +141,8 @@ class RdmaWindow final : public Window {
     return peer.locked || (peer.wanted == LockKind::kNone && !epochs_.in_lock_all());
   }
   Error EnsureAccess(int rank);
+  Error TakeAccess(int rank);
+  bool NeedsLock(const Peer& peer) const;
   bool Stage(const Target& target, const Access& access, bool with_request);
   Error BeginData(const Access& access, uint8_t** room);
   // `more`: another message of the operation follows.
@@ -160,12 +179,22 @@ class RdmaWindow final : public Window {
   Error PutHere(const Access& access, const Origin& origin, const Target& target);
   Error GetHere(const Access& access, const Origin& origin, const Target& target);
   // Of a copy that the kernel did not make.
-  Error CopyError(const Peer& peer, int error) const;
+  Error CopyError(const Peer& peer, int error);
   Error AccumulateHere(const Access& access, const Origin& origin, const Origin* result, const Target& target, const Op& op,
                        const ElementType& type);
 
+  // A counter of Signals, what it is by this process's own count, and the message that raises it elsewhere.
+  struct Sign {
+    std::atomic<uint32_t> Signals::*counter;
+    uint32_t SignalCounts::*count;
+    MessageKind kind;
+  };
+  static constexpr Sign kFenced{&Signals::fences, &SignalCounts::fences, MessageKind::kFence};
+  static constexpr Sign kPosted{&Signals::posts, &SignalCounts::posts, MessageKind::kPost};
+  static constexpr Sign kCompleted{&Signals::completes, &SignalCounts::completes, MessageKind::kComplete};
+
   // What a rank of this host does in the control block of `rank`.
-  void Signal(int rank, std::atomic<uint32_t> Signals::*which);
+  void Signal(int rank, const Sign& sign);
   Error AcquireHere(int rank, bool exclusive);
   void ReleaseHere(int rank);
   void WakeWaiting(const WindowLock& lock);
@@ -173,7 +202,7 @@ class RdmaWindow final : public Window {
   Error AwaitFences(const IsGone& is_gone);
   Error FenceHere();
   Error FenceTogether();
-  Error Tell(int rank, MessageKind kind, std::atomic<uint32_t> Signals::*which, bool behind_reads);
+  Error Tell(int rank, const Sign& sign, bool behind_reads);
 
   // As Device::Await, without a device too.
   template <typename Done>
@@ -183,11 +212,16 @@ class RdmaWindow final : public Window {
   }
   // Until `done()`, which may be for a process of this host to bring about: that has no connection to break when it dies, so
   // that `awaited()`, a rank or -1, is looked at now and then. Gone() knows from then on. What a message brings about is there
-  // only when this thread has polled for it: where there is a device, memory alone is looked at for a moment at most.
+  // only when this thread has polled for it: where there is a device, memory alone is looked at for a moment at most. Where memory was overwritten the
+  // wait ends too, without `done()`, and overwritten_ says so.
   template <typename Done, typename Awaited>
   void AwaitHost(const Done& done, const Awaited& awaited) {
     if (device_ != nullptr && !neighbors_) return device_->Await(done);
     if (device_ == nullptr ? HostWait::Spin(done) : HostWait::Glance(done)) return;
+    SleepForHost(done, awaited);
+  }
+  template <typename Done, typename Awaited>
+  void SleepForHost(const Done& done, const Awaited& awaited) {
     const HostWait wait(own_.control, done);
     for (auto slice = kFirstSlice; !done(); slice = std::min(2 * slice, kLongestSlice)) {
       const auto deadline = std::chrono::steady_clock::now() + slice;
@@ -198,10 +232,16 @@ class RdmaWindow final : public Window {
       }
       if (done()) return;
       if (const int rank = awaited(); rank >= 0) (void)host_.Ended(rank);
+      if (slice == kLongestSlice && overwritten_.empty()) overwritten_ = shm::OwnWords::FindOverwritten();
+      if (!overwritten_.empty()) return;
     }
   }
 
   Error AcquireLock(int rank, bool exclusive);
+  // Takes the locks that the thread noted, of any window; only those before `until`, if it is listed. One that cannot be had is the error of its own
+  // epoch (Peer::late).
+  static void TakeNoted(pthread_t thread, const NotedLock* until);
+  static inline NotedLocks noted_locks_;
   Error FlushUsed(bool remote, int rank);
   Error StartFlush(Peer& peer, bool remote, std::vector<Flushing>* flushing);
   Error AwaitFlushed(const std::vector<Flushing>& flushing);
@@ -210,7 +250,7 @@ class RdmaWindow final : public Window {
                       const char* call);
   Error RanksOf(const Group& group, std::vector<int>* ranks) const;
   Error Unlocked(const std::vector<int>& ranks);
-  Error StartUnlock(Peer& peer, std::deque<ReplyWaiter>* waiters, std::vector<Flushing>* flushing);
+  Error StartUnlock(Peer& peer, std::deque<ReplyWaiter>* waiters, std::vector<Flushing>* flushing, bool* told);
   Error Outcome();
   Error RangeOutcome() {
     if (out_of_range_) [[unlikely]] return TakeRangeError();
@@ -222,12 +262,16 @@ class RdmaWindow final : public Window {
   struct HostCard;
   Error GatherCards(Comm& parent, Error failed);
   uint8_t* MapOf(const HostCard& card, int rank, size_t* bytes);
+  bool HasNumber(ProcessId process, int32_t pid) const;
   bool Meet(const HostCard& card, int rank);
   bool ReachesAll() const;
   void SettleWays();
   AccumulateGuard GuardOf(int rank);
   void TellTheWays();
   Error GoneError(int rank) const;
+  Error OverwrittenError() const { return Error(MPI_ERR_OTHER, overwritten_); }
+  // Notes that a counter of `rank`'s, which comes to `wanted` from one less, is neither.
+  void CheckCounter(const std::atomic<uint32_t>& counter, uint32_t wanted, int rank, const char* what);
 
   // A wait is no longer than this without a look at who is waited for. Should a bell be lost, it costs as much.
   static constexpr std::chrono::milliseconds kFirstSlice{20}, kLongestSlice{160};
@@ -255,6 +299,8 @@ class RdmaWindow final : public Window {
   bool out_of_range_ = false;  // a target said so
   Staged staged_;
   bool known_to_service_ = false;
+  std::string overwritten_;  // what is not as it should be of what ranks of this host share; no wait for it ends
+  const Words words_{*this};
 };
 
 }  // namespace weft::mpi::rma

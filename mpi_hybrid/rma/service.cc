@@ -92,7 +92,9 @@ Service::Service(Device& device) : device_(device), events_(rdma_create_event_ch
 
 Service::~Service() {
   Stop();
-  for (uint32_t index = 0; index < incoming_.size(); ++index) Close(index);
+  for (const auto& incoming : incoming_) {
+    if (incoming != nullptr) Close(*incoming);
+  }
   buffers_.reset();
   short_.reset();
   if (listener_ != nullptr) rdma_destroy_id(listener_);
@@ -241,8 +243,9 @@ bool Service::PollLocked() {
       const ibv_wc& completion = completions[i];
       const auto index = static_cast<uint32_t>(completion.wr_id >> 8);
       const auto slot = static_cast<uint32_t>(completion.wr_id & 0xff);
-      if (index >= incoming_.size() || incoming_[index] == nullptr || !incoming_[index]->bad.empty()) continue;
-      Incoming& incoming = *incoming_[index];
+      Incoming* const found = Find(index);
+      if (found == nullptr || !found->bad.empty()) continue;
+      Incoming& incoming = *found;
       if (completion.status != IBV_WC_SUCCESS) {
         Drop(incoming, "closed");
         continue;
@@ -325,11 +328,12 @@ void Service::OnRequest(rdma_cm_id* id, const rdma_conn_param& asked) {
       if (Verifies(bond.secret, kOrigin, said, hello->proof)) secret = bond.secret;
     }
   }
-  // A process connects once; what comes again was overheard.
+  // A process connects once; what comes again was overheard. Of one that has connected no request is accepted any more, so that those which
+  // there was no room for need not be known from then on.
   const char* const why = !hello                                                       ? "does not say who it is"
                           : !process                                                   ? "is of a process that is not known here"
                           : !secret                                                    ? "does not prove who it is"
-                          : met_.contains(*process) || refused_.contains(hello->nonce) ? "comes again: it was overheard"
+                          : met_.contains(*process) || refused_[*process].contains(hello->nonce) ? "comes again: it was overheard"
                                                                                        : nullptr;
   if (why != nullptr) {
     rdma_reject(id, nullptr, 0);
@@ -338,21 +342,17 @@ void Service::OnRequest(rdma_cm_id* id, const rdma_conn_param& asked) {
                       hello ? "; it says it is " : "", hello ? hello->origin.ToString().c_str() : ""));
     return;
   }
-  auto incoming = std::make_unique<Incoming>();
-  incoming->index = static_cast<uint32_t>(incoming_.size());
-  incoming->process = *process;
-  incoming->id = id;
-  Incoming& made = *incoming;
-  incoming_.push_back(std::move(incoming));
+  Incoming& made = AddIncoming(*process, id);
   if (Error error = Accept(made, asked, *secret, said); !error.ok()) {
     LogWarning(Format("rank %d: the RDMA connection of process %d was refused: %s", ThisJob().rank, made.process,
                       error.message().c_str()));
     rdma_reject(id, kNoRoom, sizeof kNoRoom);
-    Close(made.index);
-    refused_.insert(hello->nonce);
+    Close(made);
+    refused_[*process].insert(hello->nonce);
     return;
   }
   met_.insert(*process);
+  refused_.erase(*process);
 }
 
 Error Service::Accept(Incoming& incoming, const rdma_conn_param& asked, const JobSecret& secret, Acquaintance& said) {
@@ -429,10 +429,30 @@ Error Service::PostReceive(Incoming& incoming, uint32_t slot, const BufferPool::
   return {};
 }
 
+// The places of connections that are gone are used again. So that a late completion is not taken for one of the next connection there, the number has the
+// low bits of a count of all connections above the place.
+Service::Incoming& Service::AddIncoming(ProcessId process, rdma_cm_id* id) {
+  const auto free = std::find(incoming_.begin(), incoming_.end(), nullptr);
+  const auto place = static_cast<uint32_t>(free - incoming_.begin());
+  WEFT_CHECK(place <= kPlaceMask);
+  if (free == incoming_.end()) incoming_.emplace_back();
+  auto incoming = std::make_unique<Incoming>();
+  incoming->index = made_++ << kPlaceBits | place;
+  incoming->process = process;
+  incoming->id = id;
+  return *(incoming_[place] = std::move(incoming));
+}
+
+Service::Incoming* Service::Find(uint32_t index) const {
+  const uint32_t place = index & kPlaceMask;
+  Incoming* const incoming = place < incoming_.size() ? incoming_[place].get() : nullptr;
+  return incoming != nullptr && incoming->index == index ? incoming : nullptr;
+}
+
 // The queue pair goes first, and then nobody uses its buffers.
-void Service::Close(uint32_t index) {
-  const std::unique_ptr<Incoming> incoming = std::move(incoming_[index]);
-  if (incoming == nullptr) return;
+void Service::Close(Incoming& closed) {
+  if (replies_ != nullptr && buffers_ != nullptr) ForgetReplies();
+  const std::unique_ptr<Incoming> incoming = std::move(incoming_[closed.index & kPlaceMask]);
   if (incoming->qp != nullptr) rdma_destroy_qp(incoming->id);
   incoming->qp = nullptr;
   for (uint32_t slot = 0; slot < kSlots; ++slot) {
@@ -451,21 +471,22 @@ void Service::Drop(Incoming& incoming, const std::string& why) {
 
 void Service::Forget(ProcessId process) {
   std::lock_guard lock(mutex_);
-  for (uint32_t index = 0; index < incoming_.size(); ++index) {
-    if (incoming_[index] == nullptr || incoming_[index]->process != process) continue;
-    std::erase(broken_, index);
-    Close(index);
+  for (const auto& incoming : incoming_) {
+    if (incoming == nullptr || incoming->process != process) continue;
+    std::erase(broken_, incoming->index);
+    Close(*incoming);
   }
   met_.erase(process);
+  refused_.erase(process);
 }
 
 // Destroys dropped connections; their processes lose their locks.
 void Service::Sweep() {
   while (!broken_.empty()) {
-    const uint32_t index = broken_.back();
+    Incoming& incoming = *Find(broken_.back());
     broken_.pop_back();
-    const ProcessId process = incoming_[index]->process;
-    Close(index);
+    const ProcessId process = incoming.process;
+    Close(incoming);
     device_.SetDead(process);
     std::vector<LockManager::Asker> granted;
     for (auto& [id, window] : windows_) {
@@ -489,7 +510,7 @@ void Service::ForgetReplies() {
     count = ibv_poll_cq(replies_, kBatch, completions);
     for (int i = 0; i < count; ++i) {
       const auto buffer = static_cast<uint32_t>(completions[i].wr_id);
-      Incoming* incoming = incoming_[completions[i].wr_id >> 32].get();
+      Incoming* incoming = Find(static_cast<uint32_t>(completions[i].wr_id >> 32));
       if (buffer == kNoBuffer || incoming == nullptr || std::erase(incoming->sending, buffer) == 0) continue;
       buffers_->Give(buffers_->at(buffer));
     }
@@ -692,7 +713,7 @@ void Service::LookForDeadHolders() {
 
 void Service::Grant(const std::vector<LockManager::Asker>& granted) {
   for (const LockManager::Asker& asker : granted) {
-    Incoming* incoming = incoming_[asker.token >> 16].get();
+    Incoming* incoming = Find(static_cast<uint32_t>(asker.token >> 16));
     if (incoming != nullptr) SendReply(*incoming, static_cast<uint16_t>(asker.token & 0xffff), ReplyStatus::kDone, 0);
   }
 }

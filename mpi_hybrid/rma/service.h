@@ -6,6 +6,7 @@
 #include <rdma/rdma_cma.h>
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -78,7 +79,9 @@ class Service {
   BufferPool& PoolOf(bool is_short) { return is_short ? *short_ : *buffers_; }
   void GrowQueues();
   Error GiveRoom(Incoming& incoming, uint32_t room);
-  void Close(uint32_t index);
+  Incoming& AddIncoming(ProcessId process, rdma_cm_id* id);
+  Incoming* Find(uint32_t index) const;  // null: gone
+  void Close(Incoming& incoming);
 
   // False: the message is malformed.
   bool OnMessage(Incoming& incoming, ByteSpan message);
@@ -122,9 +125,11 @@ class Service {
   uint64_t room_given_ = 0;            // all connections together; messages_ has an entry for each
   uint64_t control_ = 0;               // what proofs read
   ibv_mr* control_mr_ = nullptr;
-  std::vector<std::unique_ptr<Incoming>> incoming_;  // by index; null: gone
+  static constexpr uint32_t kPlaceBits = 20, kPlaceMask = (1u << kPlaceBits) - 1;
+  std::vector<std::unique_ptr<Incoming>> incoming_;  // by the low bits of the index; null: gone
+  uint32_t made_ = 0;                                // so far
   std::set<ProcessId> met_;                          // have connected
-  std::set<Nonce> refused_;                          // of requests that there was no room for
+  std::map<ProcessId, std::set<Nonce>> refused_;     // of requests that there was no room for, of those that have not
   std::vector<uint32_t> broken_;                     // indices to drop
   std::unordered_map<uint32_t, TargetWindow*> windows_;
   uint32_t next_window_ = 1;

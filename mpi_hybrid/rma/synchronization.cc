@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <deque>
@@ -130,15 +131,15 @@ Error RdmaWindow::Sync() {
 // --- fence ---
 
 // Who dies is an error of a call that tells him something; the others are told all the same, who wait for that.
-Error RdmaWindow::Tell(int rank, MessageKind kind, std::atomic<uint32_t> Signals::*which, bool behind_reads) {
+Error RdmaWindow::Tell(int rank, const Sign& sign, bool behind_reads) {
   const Peer& peer = peers_[static_cast<size_t>(rank)];
   if (host_.control(rank)) {
-    Signal(rank, which);
+    Signal(rank, sign);
     return {};
   }
   Link* link;
   WEFT_MPI_TRY(device_->Find(peer.process, &link));
-  return link->SendPlain(kind, peer.window, {.urgent = false, .behind_reads = behind_reads});
+  return link->SendPlain(sign.kind, peer.window, {.urgent = false, .behind_reads = behind_reads});
 }
 
 namespace {
@@ -154,13 +155,21 @@ template <typename IsGone>
 Error RdmaWindow::AwaitFences(const IsGone& is_gone) {
   const int size = comm->size(), me = comm->rank;
   int missing = 0;  // ranks below were heard of
-  const auto arrived = [&] { return missing == me || Reached(own_.control.signals[missing].fences, fences_); };
+  // None is more than one fence ahead.
+  const auto arrived = [&] {
+    return missing == me || own_.control.signals[missing].fences.load(std::memory_order_acquire) - fences_ <= 1;
+  };
   const auto done = [&] {
     while (missing < size && arrived()) ++missing;
     return missing == size || is_gone(missing);
   };
+  const auto look = [&] {
+    CheckCounter(own_.control.signals[missing].fences, fences_, missing, "fences");
+    return missing;
+  };
   while (missing != size) {
-    AwaitHost(done, [&] { return missing; });
+    AwaitHost(done, look);
+    if (!overwritten_.empty()) return OverwrittenError();
     if (missing != size && !arrived()) return GoneError(missing);
   }
   return {};
@@ -182,7 +191,7 @@ Error RdmaWindow::Fence(int assertion) {
     return Outcome();
   }
   Error told;
-  for (int i = 1; i < size; ++i) Note(Tell((me + i) % size, MessageKind::kFence, &Signals::fences, /*behind_reads=*/true), &told);
+  for (int i = 1; i < size; ++i) Note(Tell((me + i) % size, kFenced, /*behind_reads=*/true), &told);
   ++fences_;
   WEFT_MPI_TRY(std::move(told));
   std::vector<Flushing> flushing;
@@ -199,9 +208,9 @@ Error RdmaWindow::Fence(int assertion) {
 // Where memory is all that lies between: what each has done is done, and is seen by who sees its signal.
 Error RdmaWindow::FenceHere() {
   const int size = comm->size(), me = comm->rank;
-  for (int i = 1; i < size; ++i) Signal(me + i < size ? me + i : me + i - size, &Signals::fences);
+  for (int i = 1; i < size; ++i) Signal(me + i < size ? me + i : me + i - size, kFenced);
   ++fences_;
-  WEFT_MPI_TRY(AwaitFences([&](int rank) { return host_.known_ended(rank); }));
+  WEFT_MPI_TRY(AwaitFences([&](int rank) { return Gone(peers_[static_cast<size_t>(rank)]); }));
   return RangeOutcome();
 }
 
@@ -217,21 +226,34 @@ Error RdmaWindow::FenceTogether() {
     }
     return Outcome();
   }
+  const auto passed = [&] { return Reached(meeting.passed, fences_); };
+  if (HostWait::Spin(passed)) return Outcome();
   int looked_at = me, gone = -1;
   const auto done = [&] {
-    if (Reached(meeting.passed, fences_)) return true;
+    if (passed()) return true;
     for (int rank = 0; rank < size && gone < 0; ++rank) {
-      if (host_.known_ended(rank)) gone = rank;
+      if (Gone(peers_[static_cast<size_t>(rank)])) gone = rank;
     }
     return gone >= 0;
   };
-  // Nobody knows who has not come: one after the other is looked at.
-  AwaitHost(done, [&] { return looked_at = (looked_at + 1) % size; });
-  return Reached(meeting.passed, fences_) ? Outcome() : GoneError(gone);
+  // Nobody knows who has not come: one after the other is looked at. The launcher may know before. The two counters are nobody's own; so each says in its
+  // line that it waits, and when all do, the counters are wrong.
+  std::atomic<uint32_t>& mine = host_.control(0).signals[me].fences;
+  mine.store(peers_[0].told.fences = fences_);
+  const auto look = [&] {
+    int waiting = 0;
+    for (int rank = 0; rank < size; ++rank) waiting += host_.control(0).signals[rank].fences.load() == fences_;
+    if (waiting == size && !passed()) overwritten_ = "the counter of ranks in a fence was overwritten: all of them wait";
+    return looked_at = (looked_at + 1) % size;
+  };
+  SleepForHost(done, look);
+  if (passed()) return Outcome();
+  return overwritten_.empty() ? GoneError(gone) : OverwrittenError();
 }
 
-void RdmaWindow::Signal(int rank, std::atomic<uint32_t> Signals::*which) {
-  (host_.control(rank).signals[comm->rank].*which).fetch_add(1);
+// Nobody else writes this counter: what it is now is not asked.
+void RdmaWindow::Signal(int rank, const Sign& sign) {
+  (host_.control(rank).signals[comm->rank].*sign.counter).store(++(peers_[static_cast<size_t>(rank)].told.*sign.count));
   host_.Wake(rank);
 }
 
@@ -256,7 +278,7 @@ Error RdmaWindow::Post(const Ref<Group>& group, int assertion) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (assertion & MPI_MODE_NOCHECK) return {};
   Error told;
-  for (int rank : origins) Note(Tell(rank, MessageKind::kPost, &Signals::posts, /*behind_reads=*/false), &told);
+  for (int rank : origins) Note(Tell(rank, kPosted, /*behind_reads=*/false), &told);
   return told;
 }
 
@@ -281,7 +303,13 @@ Error RdmaWindow::AwaitCounters(const std::vector<int>& ranks, std::atomic<uint3
     while (at < ranks.size() && arrived()) ++at;
     return at == ranks.size() || Gone(peers_[static_cast<size_t>(ranks[at])]);
   };
-  AwaitHost(done, [&] { return ranks[at]; });
+  const auto look = [&] {
+    const int rank = ranks[at];
+    CheckCounter(own_.control.signals[rank].*which, peers_[static_cast<size_t>(rank)].*used + 1, rank, call);
+    return rank;
+  };
+  AwaitHost(done, look);
+  if (!overwritten_.empty()) return OverwrittenError();
   if (at < ranks.size() && !arrived()) {
     return Error(ClassOfGone(peers_[static_cast<size_t>(ranks[at])].process), "rank " + std::to_string(ranks[at]) + ", whose " + call + " this call waits for, is gone");
   }
@@ -291,13 +319,25 @@ Error RdmaWindow::AwaitCounters(const std::vector<int>& ranks, std::atomic<uint3
 
 // Whatever has to happen before the first operation on a target in this epoch.
 Error RdmaWindow::EnsureAccess(int rank) {
+  const Peer& peer = peers_[static_cast<size_t>(rank)];
+  if (!noted_locks_.empty() && !epochs_.in_start() && !peer.locked && NeedsLock(peer)) {
+    TakeNoted(peer.noted.listed() ? peer.noted.thread : pthread_self(), &peer.noted);
+  }
+  return TakeAccess(rank);
+}
+
+bool RdmaWindow::NeedsLock(const Peer& peer) const {
+  return peer.wanted != LockKind::kNone || (epochs_.in_lock_all() && !epochs_.lock_all_no_check());
+}
+
+Error RdmaWindow::TakeAccess(int rank) {
   Peer& peer = peers_[static_cast<size_t>(rank)];
   const bool needs_post = epochs_.in_start() && !start_no_check_;
-  const bool needs_lock = peer.wanted != LockKind::kNone || (epochs_.in_lock_all() && !epochs_.lock_all_no_check());
   bool Peer::*const ready = needs_post ? &Peer::post_seen : &Peer::locked;
-  if ((!needs_post && !needs_lock) || peer.*ready) return {};
+  if ((!needs_post && !NeedsLock(peer)) || peer.*ready) return {};
   if (peer.being_locked) Await([&] { return !peer.being_locked; });
-  if (peer.*ready) return {};
+  if (peer.*ready || (!needs_post && !NeedsLock(peer))) return {};  // another thread has it, or ended the epoch
+  noted_locks_.Remove(peer.noted);
   peer.being_locked = true;
   Error error = needs_post ? AwaitCounters({rank}, &Signals::posts, &Peer::posts_used, "MPI_Win_post")
                            : AcquireLock(rank, peer.wanted == LockKind::kExclusive);
@@ -312,6 +352,17 @@ Error RdmaWindow::EnsureAccess(int rank) {
   return error;
 }
 
+void RdmaWindow::TakeNoted(pthread_t thread, const NotedLock* until) {
+  const bool to_the_last = !until->listed();
+  while (to_the_last || until->listed()) {
+    NotedLock* const first = noted_locks_.FirstOf(thread);
+    if (first == nullptr || first == until) return;
+    noted_locks_.Remove(*first);
+    const Ref<RdmaWindow> window(first->window);
+    Note(window->TakeAccess(first->rank), &window->peers_[static_cast<size_t>(first->rank)].late);
+  }
+}
+
 Error RdmaWindow::Complete() {
   if (!epochs_.in_start()) return epochs_.Complete();
   const std::vector<int> targets = epochs_.targets();
@@ -321,7 +372,7 @@ Error RdmaWindow::Complete() {
   std::vector<Flushing> flushing;
   for (int rank : targets) {
     Peer& peer = peers_[static_cast<size_t>(rank)];
-    Error completed = Tell(rank, MessageKind::kComplete, &Signals::completes, /*behind_reads=*/true);
+    Error completed = Tell(rank, kCompleted, /*behind_reads=*/true);
     if (completed.ok() && peer.used && !host_.control(rank)) completed = StartFlush(peer, flavor == MPI_WIN_FLAVOR_DYNAMIC, &flushing);
     Note(std::move(completed), &told);
     peer.used = false;
@@ -366,10 +417,13 @@ Error RdmaWindow::AcquireHere(int rank, bool exclusive) {
   const WindowLock lock(host_.control(rank));
   const int me = comm->rank;
   const bool overtakes = epochs_.in_lock_all();
+  Peer& target = peers_[static_cast<size_t>(rank)];
+  const HeldHere to_hold = exclusive ? HeldHere::kExclusive : HeldHere::kShared;
   const auto acquired = [&] { return exclusive ? lock.TryExclusive(me, /*stay=*/true) : lock.TryShared(me, overtakes); };
-  if (acquired()) [[likely]]
+  if (acquired()) [[likely]] {
+    target.held = to_hold;
     return {};
-  const Peer& target = peers_[static_cast<size_t>(rank)];
+  }
   bool lost = false;
   const auto done = [&] { return (exclusive ? lock.MayTakeExclusive(me) : lock.MayShare(overtakes)) || (lost = Gone(target)); };
   // Who holds it may die, and so may the target, whose service may hold it for somebody elsewhere.
@@ -377,21 +431,24 @@ Error RdmaWindow::AcquireHere(int rank, bool exclusive) {
     if (const int holder = lock.Holder(me); holder >= 0 && host_.Ended(holder)) lock.Forget(holder);
     return rank;
   };
+  target.held = HeldHere::kWaits;
   lock.StartWaiting(me, exclusive);
   bool has = false;
-  while (!lost && !(has = acquired())) {
+  while (!lost && overwritten_.empty() && !(has = acquired())) {
     WakeWaiting(lock);  // what was tried and given up may have been in somebody's way
     AwaitHost(done, awaited);
   }
   lock.StopWaiting(me);
+  if (has) target.held = to_hold;
   if (has) return {};
   ReleaseHere(rank);
-  return GoneError(rank);
+  return lost ? GoneError(rank) : OverwrittenError();
 }
 
 void RdmaWindow::ReleaseHere(int rank) {
   const WindowLock lock(host_.control(rank));
   lock.Release(comm->rank);
+  peers_[static_cast<size_t>(rank)].held = HeldHere::kNothing;
   WakeWaiting(lock);
   if (rank == comm->rank && device_ != nullptr) device_->service().LockGivenBack();
 }
@@ -426,8 +483,13 @@ Error RdmaWindow::Lock(int lock_type, int rank, int assertion) {
   const bool exclusive = lock_type == MPI_LOCK_EXCLUSIVE;
   if (!peer.here) {  // asked for with the first operation, or later
     peer.wanted = exclusive ? LockKind::kExclusive : LockKind::kShared;
+    peer.noted.window = this;
+    peer.noted.rank = rank;
+    peer.noted.thread = pthread_self();
+    noted_locks_.Add(peer.noted);
     return {};
   }
+  if (!noted_locks_.empty()) [[unlikely]] TakeNoted(pthread_self(), &peer.noted);
   Error error = AcquireLock(rank, exclusive);
   if (!error.ok()) (void)epochs_.Unlock(rank);
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -467,7 +529,8 @@ Error RdmaWindow::SendEpoch(Peer& peer, bool* done) {
   return {};
 }
 
-// Completes what was done at `ranks` and gives their locks back.
+// Completes what was done at `ranks` and gives their locks back. Those of which the target could not be told, with an error, stay Peer::locked: the
+// epoch goes on, and the program may end it again.
 Error RdmaWindow::Unlocked(const std::vector<int>& ranks) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   std::deque<ReplyWaiter> waiters;  // in use until all are done, whatever goes wrong meanwhile
@@ -475,12 +538,16 @@ Error RdmaWindow::Unlocked(const std::vector<int>& ranks) {
   Error first;
   for (int rank : ranks) {
     Peer& peer = peers_[static_cast<size_t>(rank)];
+    peer.locked = false;
     if (host_.control(rank)) {
       ReleaseHere(rank);
       continue;
     }
-    if (Error error = StartUnlock(peer, &waiters, &flushing); first.ok()) first = std::move(error);
-    peer.used = false;
+    bool told = false;
+    Error error = StartUnlock(peer, &waiters, &flushing, &told);
+    peer.locked = !told && !Gone(peer);
+    if (told) peer.used = false;
+    if (first.ok()) first = std::move(error);
   }
   if (waiters.empty() && first.ok()) return Outcome();
   std::erase_if(used_, [this](int rank) { return !peers_[static_cast<size_t>(rank)].used; });
@@ -495,13 +562,18 @@ Error RdmaWindow::Unlocked(const std::vector<int>& ranks) {
   return Outcome();
 }
 
-Error RdmaWindow::StartUnlock(Peer& peer, std::deque<ReplyWaiter>* waiters, std::vector<Flushing>* flushing) {
+// `told` false: for want of memory the target was not told, which answers nothing then.
+Error RdmaWindow::StartUnlock(Peer& peer, std::deque<ReplyWaiter>* waiters, std::vector<Flushing>* flushing, bool* told) {
   Link* link;
   WEFT_MPI_TRY(device_->Find(peer.process, &link));
   uint8_t* room;
   WEFT_MPI_TRY(link->BeginMessage(&room));
   const Reply reply{.waiter = &waiters->emplace_back()};
-  WEFT_MPI_TRY(link->SendMessage(MessageKind::kUnlock, peer.window, 0, {.reply = &reply, .behind_reads = true}));
+  if (Error error = link->SendMessage(MessageKind::kUnlock, peer.window, 0, {.reply = &reply, .behind_reads = true}); !error.ok()) {
+    waiters->pop_back();
+    return error;
+  }
+  *told = true;
   flushing->push_back({&peer, peer.operations, link, {}});
   return link->StartFlush(true, &flushing->back().mark);  // the reply is proof enough
 }
@@ -520,6 +592,13 @@ Error RdmaWindow::Unlock(int rank) {
     if (error.ok() && !done) error = EnsureAccess(rank);
   }
   if (error.ok()) error = done ? Outcome() : Unlocked({rank});
+  Note(std::move(peer.late), &error);
+  peer.late = {};
+  if (!error.ok() && peer.locked) {
+    (void)epochs_.Lock(rank, /*no_check=*/false);
+    return error;
+  }
+  noted_locks_.Remove(peer.noted);
   peer.wanted = LockKind::kNone;
   peer.locked = false;
   return error;
@@ -541,9 +620,11 @@ Error RdmaWindow::UnlockAll() {
   WEFT_MPI_TRY(epochs_.UnlockAll());
   std::vector<int> locked;
   for (int rank = 0; rank < comm->size(); ++rank) {
-    if (std::exchange(peers_[static_cast<size_t>(rank)].locked, false)) locked.push_back(rank);
+    if (peers_[static_cast<size_t>(rank)].locked) locked.push_back(rank);
   }
   Error error = Unlocked(locked);
+  const auto still = [this](int rank) { return peers_[static_cast<size_t>(rank)].locked; };
+  if (!error.ok() && std::any_of(locked.begin(), locked.end(), still)) (void)epochs_.LockAll(/*no_check=*/false);
   Error flushed = FlushUsed(true, -1);
   return error.ok() ? std::move(flushed) : std::move(error);
 }

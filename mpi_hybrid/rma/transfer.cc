@@ -222,9 +222,9 @@ Error RdmaWindow::PutHere(const Access& access, const Origin& origin, const Targ
   return CopyError(peer, CopyWithProcess(Direction::kToProcess, *peer.private_memory, here, there, static_cast<size_t>(access.bytes)));
 }
 
-Error RdmaWindow::CopyError(const Peer& peer, int error) const {
+Error RdmaWindow::CopyError(const Peer& peer, int error) {
   if (error == 0) return {};
-  if (error == ESRCH || Gone(peer)) return GoneError(RankOf(peer));
+  if (error == ESRCH || host_.Ended(RankOf(peer)) || Gone(peer)) return GoneError(RankOf(peer));
   const std::string where = "between this process and rank " + std::to_string(RankOf(peer)) + " of the window";
   if (error == EFAULT) {
     return Error(MPI_ERR_RMA_RANGE, "the kernel cannot copy " + where + ": memory of the one or the other is not mapped");

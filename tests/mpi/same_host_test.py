@@ -323,6 +323,46 @@ class SameHost(mpi.MpiTest):
         for text in self.outlive("wait").values():
             self.assertIn("an error", text)
 
+    def test_a_job_ends_when_another_process_writes_into_the_memory_of_the_host(self):
+        ended = 0
+        for seed in range(FIRST, FIRST + 12):
+            job = self.start(3, stock.workspace_file("tests/mpi/scale/overwritten_memory"), str(seed))
+            if not job.wait(BOUND * self.slow):
+                self.fail(f"seed {seed}: the job still runs; output:\n{job.output}\n{job.stacks()}")
+            ended += job.status != 0
+        self.assertGreater(ended, 0, "nothing that mattered was overwritten")
+
+    def when_another_process_has_the_number_of_a_dead_rank(self, how, *arguments, **settings):
+        """(error class, seconds, bytes of that process that were changed)."""
+        output = self.run_job(2, stock.workspace_file("tests/mpi/scale/recycled_number"), how, *arguments,
+                              launcher_options=["-disable-auto-cleanup"], status=None, **settings)
+        if "cannot choose a number" in output:
+            self.skipTest("only root may choose the number of a process")
+        said = re.search(r"class (\d+) \(gone is (\d+)\) after ([\d.]+) s", output)
+        changed = re.search(r"the other process: (\d+) bytes changed", output)
+        self.assertTrue(said and changed, output)
+        return said.group(1) == said.group(2), float(said.group(3)), int(changed.group(1))
+
+    def test_a_put_to_a_dead_rank_does_not_reach_the_process_that_has_its_number(self):
+        for setting in "auto", "off":
+            for how in "put", "get":
+                for length in 8, 65536:
+                    with self.subTest(setting=setting, how=how, length=length):
+                        gone, _, changed = self.when_another_process_has_the_number_of_a_dead_rank(how, str(length), WEFT_SAME_HOST=setting)
+                        self.assertTrue(gone)
+                        self.assertEqual(changed, 0)
+
+    def test_the_lock_of_a_dead_rank_is_free_though_another_process_has_its_number(self):
+        # The other process lives for as long as the lock is waited for: only an end of the wait lets it go.
+        _, _, changed = self.when_another_process_has_the_number_of_a_dead_rank("lock")
+        self.assertEqual(changed, 0)
+
+    def test_the_memory_of_communicators_of_a_dead_rank_is_given_back(self):
+        output = self.run_job(4, stock.workspace_file("tests/mpi/scale/mortal_communicators"), launcher_options=["-disable-auto-cleanup"], status=None)
+        had, stay = map(int, re.search(r"rank 0: (\d+) pages, (-?\d+) stay", output).groups())
+        self.assertGreater(had, 100)
+        self.assertLess(stay, had // 4, output)
+
     def test_a_collective_in_which_a_rank_dies_is_an_error_at_all(self):
         for seed in range(FIRST, FIRST + SEEDS):
             with self.subTest(seed=seed):

@@ -90,6 +90,13 @@ bool Member::HasPassed(int member) const {
   });
 }
 
+bool Member::HasItsWords() const {
+  const MemberLines& lines = memory_.lines(me_);
+  const auto as_posted = [](const Post& post, uint64_t turn) { return post.turn.load(std::memory_order_acquire) == turn; };
+  return std::equal(std::begin(lines.posts), std::end(lines.posts), std::begin(posted_), as_posted) &&
+         lines.ready.load(std::memory_order_acquire) == ready_ && lines.taken.load(std::memory_order_acquire) == taken_;
+}
+
 void Member::NoteGone(int member) {
   uint32_t none = 0;
   memory_.head().gone.compare_exchange_strong(none, static_cast<uint32_t>(member) + 1);
@@ -102,6 +109,9 @@ Error Member::Gone() const {
   const uint32_t gone = memory_.head().gone.load(std::memory_order_acquire);
   if (gone == 0) [[likely]]
     return {};
+  if (gone > static_cast<uint32_t>(members_)) {
+    return Error(MPI_ERR_OTHER, "the word of a dead rank was overwritten: another process wrote into the memory of the host's ranks");
+  }
   return Error(MPIX_ERR_PROC_FAILED, "rank " + std::to_string(gone - 1) + " of the communicator is gone");
 }
 
@@ -131,7 +141,7 @@ Error Member::Say(const void* data, size_t bytes) {
   post.what = what_;
   post.bytes = bytes_;
   if (bytes != 0 && bytes <= kInline) std::memcpy(post.data, data, bytes);
-  post.turn.store(turn_, std::memory_order_release);
+  post.turn.store(posted_[turn_ % kTurns] = turn_, std::memory_order_release);
   changed_ = true;
   return {};
 }
@@ -207,13 +217,13 @@ Error Member::AwaitAllTaken(uint64_t steps) {
 }
 
 void Member::SetReady(uint64_t steps) {
-  memory_.lines(me_).ready.store(kStep * turn_ + steps, std::memory_order_release);
+  memory_.lines(me_).ready.store(ready_ = kStep * turn_ + steps, std::memory_order_release);
   changed_ = true;
   Wake();
 }
 
 void Member::SetTaken(uint64_t steps) {
-  memory_.lines(me_).taken.store(kStep * turn_ + steps, std::memory_order_release);
+  memory_.lines(me_).taken.store(taken_ = kStep * turn_ + steps, std::memory_order_release);
   changed_ = true;
 }
 

@@ -83,6 +83,8 @@ class Member {
   uint64_t turn() const { return turn_; }
   // Whether it has gone beyond our turn without the word that it is waited for: its calls are others.
   bool HasPassed(int member) const;
+  // Whether the words of this member are what it wrote last.
+  bool HasItsWords() const;
   // A member died: all learn of it, and no collective of them works any more.
   void NoteGone(int member);
   Error Gone() const;  // ok: nobody did
@@ -177,6 +179,7 @@ class Member {
   uint32_t what_ = 0;            // of this turn
   uint64_t bytes_ = 0;           // of this turn
   bool changed_ = false;         // a word of this member, and nobody was woken yet
+  uint64_t posted_[kTurns] = {}, ready_ = 0, taken_ = 0;  // the words of this member
   uint64_t all_finished_ = 0;    // the last turn that all are known to have finished
   uint64_t area_used_ = 0;       // the last turn in which this member wrote into its area
   Fold fold_;

@@ -86,6 +86,7 @@ class Members : public testing::Test {
     const size_t bytes = Memory::Bytes(members);
     void* const base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     ASSERT_NE(base, MAP_FAILED);
+    base_ = static_cast<uint8_t*>(base);
     std::vector<std::thread> threads;
     for (int i = 0; i < members; ++i) {
       threads.emplace_back([&, i] {
@@ -102,6 +103,7 @@ class Members : public testing::Test {
     munmap(base, bytes);
   }
 
+  uint8_t* base_ = nullptr;  // the memory of the members
   std::atomic<int> dead_{-1}, leaver_{-1};
   std::function<void(int)> before_read_;  // of the member that reads
   int cannot_reach_ = -1;  // a member that reads no other's memory
@@ -229,6 +231,34 @@ TEST_P(MembersOf, RandomCollectivesGiveWhatTheStandardSays) {
 INSTANTIATE_TEST_SUITE_P(Numbers, MembersOf, testing::Values(2, 3, 4, 7, 11));
 
 // Whoever may not read, from the start or at times, gets its data through the common memory, and the others with it.
+TEST_F(Members, ADeadMemberThatIsNoneIsNoDeath) {
+  Run(3, 1, [this](Member& member, std::mt19937&) {
+    EXPECT_TRUE(member.Barrier().ok());
+    Memory(base_).head().gone = 4;
+    EXPECT_EQ(member.Gone().mpi_class(), MPI_ERR_OTHER);
+  });
+}
+
+TEST_F(Members, KnowsWhetherItsWordsWereOverwritten) {
+  Run(3, 1, [this](Member& member, std::mt19937&) {
+    for (int i = 0; i < 9; ++i) {
+      int value = 7;
+      EXPECT_TRUE(member.Barrier().ok());
+      EXPECT_TRUE(member.Broadcast({&value, 1, &*Datatype::Find(MPI_INT)}, i % 3).ok());
+      EXPECT_TRUE(member.HasItsWords());
+    }
+    MemberLines& lines = Memory(base_).lines(member.me());
+    for (std::atomic<uint64_t>* word : {&lines.posts[0].turn, &lines.posts[kTurns - 1].turn, &lines.ready, &lines.taken}) {
+      for (const uint64_t change : {uint64_t{1}, ~uint64_t{0}}) {
+        word->fetch_add(change);
+        EXPECT_FALSE(member.HasItsWords());
+        word->fetch_sub(change);
+        EXPECT_TRUE(member.HasItsWords());
+      }
+    }
+  });
+}
+
 TEST_F(Members, BlocksThatCannotBeReadWhereTheyLieComeAllTheSame) {
   const auto run = [&](unsigned seed) {
     for (const int members : {2, 3, 11}) {

@@ -15,6 +15,7 @@ namespace weft::mpi::host {
 // turn, together with what it thinks that one is, and with data that are short enough. Who reads a word of another
 // member copies it and checks the copy: lengths and addresses never come from there.
 
+inline constexpr int kMostMembers = 1024;
 inline constexpr int kTurns = 4;                   // posts, and slots: so far may one member be ahead of another
 inline constexpr size_t kInline = 32;              // bytes of data in a post
 inline constexpr size_t kSlot = 16 * 1024;         // of data for one turn
@@ -49,8 +50,9 @@ static_assert(sizeof(MemberLines) <= kLinesBytes);
 struct Head {
   std::atomic<uint32_t> gone;                  // a member that died before its turn, plus one; 0: none
   alignas(64) std::atomic<uint32_t> sleepers;  // members that may sleep
-  alignas(64) std::atomic<uint32_t> left;      // members that have freed the communicator
+  alignas(64) std::atomic<uint8_t> left[kMostMembers];  // by member: 1, it has freed the communicator
 };
+static_assert(sizeof(Head) <= kLinesBytes);
 
 class Memory {
  public:

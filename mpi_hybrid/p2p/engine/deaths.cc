@@ -24,8 +24,9 @@ Error Engine::GoneError(ProcessId process) const {
 
 std::optional<ProcessId> Engine::Unacknowledged(const Comm& comm) const {
   if (deaths_ == 0) return std::nullopt;
-  for (const ProcessId process : comm.remote->members) {
-    if (process != self_ && IsDead(process) && !std::binary_search(comm.acknowledged.begin(), comm.acknowledged.end(), process)) return process;
+  // Asked at each poll of a receive from anyone: the dead are few, the members may be many.
+  for (const ProcessId process : dead_) {
+    if (comm.remote->RankOf(process) != MPI_UNDEFINED && !std::binary_search(comm.acknowledged.begin(), comm.acknowledged.end(), process)) return process;
   }
   return std::nullopt;
 }
@@ -47,6 +48,7 @@ std::vector<ProcessId> Engine::GoneOf(const Group& group) const {
 }
 
 bool Engine::NobodyLeft(const Comm& comm) const {
+  if (gone_ + 1 < comm.remote->members.size()) return false;  // this process, and all that have gone so far, are fewer
   bool anyone_else = false;
   for (ProcessId process : comm.remote->members) {
     if (process == self_) continue;
@@ -84,6 +86,7 @@ void Engine::OnGone(ProcessId process, bool left) {
     anyone_left_ = true;
   } else {
     ++deaths_;
+    dead_.push_back(process);
     Request::NoteHindrances();
   }
   const Error error = GoneError(process);
@@ -137,6 +140,7 @@ void Engine::Forget(ProcessId process) {
     message->Drop();
   }
   std::erase(with_output_, link);
+  std::erase(dead_, process);
   links_[static_cast<size_t>(process)].reset();
 }
 

@@ -249,6 +249,7 @@ class Engine {
   IdTable<ReceiveRequest> receives_;
   size_t unfinished_sends_ = 0;
   int deaths_ = 0;
+  std::vector<ProcessId> dead_;  // as far as they are known still
   unsigned unreached_ = 0;
   unsigned knocks_ = 0;
   unsigned gone_ = 0;

@@ -12,7 +12,10 @@ bool RingWriter::Look() {
 RingReader::Result RingReader::Look(RingItem* item) const {
   const RingSlot& slot = page_.slots[at_];
   const uint64_t control = slot.control.load(std::memory_order_acquire);
-  if (NumberOf(control) != read_ + 1) return Result::kNothing;
+  if (const uint32_t number = NumberOf(control); number != read_ + 1) {
+    const bool is_free = number == read_ + 1 - RingPage::kSlots || number == 0;  // of the round before, or never written
+    return is_free ? Result::kNothing : Result::kNonsense;
+  }
   const auto first_bytes = static_cast<uint8_t>(control >> 32);
   const auto kind = static_cast<uint8_t>(control >> 40);
   if (control >> 48 != 0 || kind > static_cast<uint8_t>(BulkKind::kOffer)) return Result::kNonsense;

@@ -123,7 +123,9 @@ TEST_F(RingTest, NonsenseOfTheWriterIsFound) {
   };
   const auto control = [](uint64_t number, uint64_t bytes, uint64_t kind) { return number | bytes << 32 | kind << 40; };
   EXPECT_EQ(says(control(1, 40, 1), 9, 1000), Result::kItem);
-  EXPECT_EQ(says(control(2, 40, 1), 9, 1000), Result::kNothing);
+  EXPECT_EQ(says(control(2, 40, 1), 9, 1000), Result::kNonsense);
+  EXPECT_EQ(says(control(UINT32_MAX, 40, 1), 9, 1000), Result::kNonsense);
+  EXPECT_EQ(says(control(uint32_t{1} - RingPage::kSlots, 40, 1), 9, 1000), Result::kNothing);
   EXPECT_EQ(says(control(0, 40, 1), 9, 1000), Result::kNothing);
   EXPECT_EQ(says(control(1, 41, 1), 9, 1000), Result::kNonsense);
   EXPECT_EQ(says(control(1, 57, 0), 0, 0), Result::kNonsense);

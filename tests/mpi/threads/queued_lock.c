@@ -1,24 +1,27 @@
 /* One thread waits for the lock of a window that its target holds until another thread's Put behind an accumulate, in
- * another window of the same target, has arrived: the one that waits holds up nobody. */
+ * another window of the same target, has arrived: the one that waits holds up nobody, however it asked. */
 #define _GNU_SOURCE /* gettid() */
 #include <stdatomic.h>
 #include <unistd.h>
 
 #include "tests/mpi/threads/threads.h"
 
-enum { kLong = 100000, kWarm = 200 };
+enum { kLong = 100000, kWarm = 200, kWays = 3, kTimes = 2 * kWays };
 
 static MPI_Win data, locked;
 
 static _Atomic long asking; /* the thread that does */
 
-static void* AskForLock(void* unused) {
+static void* AskForLock(void* way) {
   const long one = 1;
+  const int all = *(int*)way == 2;
   asking = gettid();
-  MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, locked);
+  if (all) MPI_Win_lock_all(0, locked);
+  else MPI_Win_lock(*(int*)way == 0 ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, 0, 0, locked);
   MPI_Put(&one, 1, MPI_LONG, 0, world_rank, 1, MPI_LONG, locked);
-  MPI_Win_unlock(0, locked);
-  return unused;
+  if (all) MPI_Win_unlock_all(locked);
+  else MPI_Win_unlock(0, locked);
+  return NULL;
 }
 
 /* Until the thread whose id comes into *thread sleeps, in 5 looks in a row 1 ms apart: one that contends for a lock does so for less. */
@@ -41,15 +44,17 @@ static void PutBehindAccumulate(const char* values) {
   /* Many at first, for as many messages to be in flight as ever. */
   for (int i = 0; i < kWarm; i++) MPI_Accumulate(&one, 1, MPI_LONG, 0, 0, 1, MPI_LONG, MPI_SUM, data);
   MPI_Win_flush(0, data);
-  for (int kind = 0; kind < 2; kind++) {
+  for (int time = 0; time < kTimes; time++) {
+    int way = time / 2;
     MPI_Barrier(MPI_COMM_WORLD); /* the target has the lock */
     MPI_Accumulate(&one, 1, MPI_LONG, 0, 0, 1, MPI_LONG, MPI_SUM, data);
-    pthread_create(&waiting, NULL, AskForLock, NULL);
+    pthread_create(&waiting, NULL, AskForLock, &way);
     AwaitSleep(&asking); /* it has asked: nothing else is to be waited for */
-    if (kind == 0) MPI_Put(values, kLong, MPI_BYTE, 0, sizeof(long), kLong, MPI_BYTE, data);
+    if (time % 2 == 0) MPI_Put(values, kLong, MPI_BYTE, 0, sizeof(long), kLong, MPI_BYTE, data);
     MPI_Win_flush(0, data);
     MPI_Send(NULL, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
     pthread_join(waiting, NULL);
+    MPI_Barrier(MPI_COMM_WORLD); /* it had the lock, which the target takes again */
   }
 }
 
@@ -67,18 +72,20 @@ int main(int argc, char** argv) {
   if (world_rank == 1) {
     PutBehindAccumulate(values);
   } else {
-    for (int kind = 0; kind < 2; kind++) {
+    for (int time = 0; time < kTimes; time++) {
       if (world_rank == 0) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, locked);
       MPI_Barrier(MPI_COMM_WORLD);
-      if (world_rank != 0) continue;
-      if (world_size > 1) MPI_Recv(NULL, 0, MPI_BYTE, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-      MPI_Win_unlock(0, locked);
+      if (world_rank == 0) {
+        if (world_size > 1) MPI_Recv(NULL, 0, MPI_BYTE, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Win_unlock(0, locked);
+      }
+      MPI_Barrier(MPI_COMM_WORLD);
     }
   }
   MPI_Win_unlock_all(data);
   MPI_Barrier(MPI_COMM_WORLD);
   if (world_rank == 0 && world_size > 1) {
-    CHECK_EQ(*(long*)(void*)memory, kWarm + 2);
+    CHECK_EQ(*(long*)(void*)memory, kWarm + kTimes);
     CHECK_EQ(memcmp(memory + sizeof(long), values, kLong), 0);
     CHECK_EQ(counters[1], 1);
   }

@@ -1,0 +1,66 @@
+#include "base/address_space_mark.h"
+
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+namespace weft {
+namespace {
+
+// Between the heap of a program and the memory that mmap(2) finds, with 47 bits of addresses: neither comes here. 2^33 pages.
+constexpr uint64_t kLowest = uint64_t{0x2000} << 32, kPages = uint64_t{1} << 33, kPage = 4096;
+constexpr int kTries = 8;
+
+struct Mark {
+  pid_t process;
+  uint64_t address;
+};
+
+// The system call itself: a sanitizer's mmap() has ideas of its own about addresses.
+uint64_t MapPage(uint64_t where, int flags) {
+  const long at = syscall(SYS_mmap, where, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+  return at == -1 ? 0 : static_cast<uint64_t>(at);
+}
+
+// Where those addresses cannot be had, with fewer bits of them or under ThreadSanitizer, the kernel's own chance has to do.
+uint64_t MapSomewhere() {
+  for (int i = 0; i < kTries; ++i) {
+    uint64_t random = 0;
+    if (getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random) break;
+    const uint64_t where = kLowest + random % kPages * kPage;
+    const uint64_t at = MapPage(where, MAP_FIXED_NOREPLACE);
+    if (at == where) return at;
+    if (at != 0) munmap(reinterpret_cast<void*>(at), kPage);  // before Linux 4.17 the address is a wish
+  }
+  return MapPage(0, 0);
+}
+
+}  // namespace
+
+uint64_t AddressSpaceMark() {
+  static std::atomic<const Mark*> current{nullptr};
+  const pid_t self = getpid();
+  const Mark* known = current.load(std::memory_order_acquire);
+  if (known != nullptr && known->process == self) return known->address;
+  const uint64_t address = MapSomewhere();
+  if (address == 0) return 0;
+  void* const page = reinterpret_cast<void*>(address);
+  if (madvise(page, kPage, MADV_DONTFORK) != 0) {
+    munmap(page, kPage);
+    return 0;
+  }
+  const auto* made = new Mark{self, address};
+  if (current.compare_exchange_strong(known, made, std::memory_order_acq_rel)) return address;  // what a parent had stays its few bytes
+  munmap(page, kPage);
+  delete made;
+  return known->address;
+}
+
+}  // namespace weft

@@ -1,0 +1,87 @@
+#include "mpi_hybrid/rma/host_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "base/file_limit.h"
+#include "base/high_descriptor.h"
+
+namespace weft::mpi::rma {
+namespace {
+
+enum class Found : uint8_t { kRuns, kEnded, kUnknown };
+
+// proc(5), /proc/PID/stat: "PID (NAME) STATE ..." with the start as the 22nd word. The name may hold anything.
+Found StartOf(pid_t pid, uint64_t* start) {
+  char text[1024];
+  const int fd = open(("/proc/" + std::to_string(pid) + "/stat").c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return errno == ENOENT ? Found::kEnded : Found::kUnknown;
+  const ssize_t length = read(fd, text, sizeof text - 1);
+  const int error = errno;
+  close(fd);
+  if (length <= 0) return length < 0 && error == ESRCH ? Found::kEnded : Found::kUnknown;
+  text[length] = 0;
+  const char* at = std::strrchr(text, ')');
+  if (at == nullptr) return Found::kUnknown;
+  char state = 0;
+  unsigned long long ticks = 0;
+  if (std::sscanf(at + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", &state, &ticks) != 2) return Found::kUnknown;
+  *start = ticks;
+  return state == 'Z' || state == 'X' ? Found::kEnded : Found::kRuns;
+}
+
+}  // namespace
+
+HostProcess::HostProcess(pid_t pid, bool names_by_descriptor) : pid_(pid) {
+  if (names_by_descriptor) {
+    Descriptor opened(LeaveRoomForSelect(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))));
+    if (!opened && errno == ESRCH) {
+      ended_ = true;
+      return;
+    }
+    if (opened && IsToSpare(opened.get())) pidfd_ = std::move(opened);
+  }
+  if (!pidfd_ && StartOf(pid, &started_) == Found::kEnded) ended_ = true;
+}
+
+std::shared_ptr<HostProcess> HostProcess::ForTesting(pid_t pid, bool names_by_descriptor) {
+  return std::shared_ptr<HostProcess>(new HostProcess(pid, names_by_descriptor));
+}
+
+std::shared_ptr<HostProcess> HostProcess::Of(pid_t pid) {
+  static auto* const known = new std::map<pid_t, std::weak_ptr<HostProcess>>;
+  std::erase_if(*known, [](const auto& one) { return one.second.expired(); });
+  std::weak_ptr<HostProcess>& entry = (*known)[pid];
+  if (std::shared_ptr<HostProcess> process = entry.lock(); process != nullptr && !process->HasEnded()) return process;
+  std::shared_ptr<HostProcess> process(new HostProcess(pid, /*names_by_descriptor=*/true));
+  entry = process;
+  return process;
+}
+
+bool HostProcess::HasEnded() {
+  if (!ended_.load(std::memory_order_relaxed) && LooksEnded()) ended_ = true;
+  return ended_.load(std::memory_order_relaxed);
+}
+
+bool HostProcess::LooksEnded() const {
+  if (pidfd_) {
+    pollfd ended{pidfd_.get(), POLLIN, 0};
+    return poll(&ended, 1, 0) > 0;
+  }
+  if (kill(pid_, 0) != 0 && errno == ESRCH) return true;
+  uint64_t start = 0;
+  const Found found = StartOf(pid_, &start);
+  return found == Found::kEnded || (found == Found::kRuns && started_ != 0 && start != started_);
+}
+
+}  // namespace weft::mpi::rma
