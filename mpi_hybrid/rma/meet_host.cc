@@ -31,6 +31,8 @@ struct RdmaWindow::HostCard {
   int32_t pid = 0, fd = -1;     // the segment, unless all are in a range
   uint64_t segment_bytes = 0;
   uint64_t memory_at = 0;       // where in that the window's memory is; 0: it is not there
+  HostMemory::Span span;        // ... of a window of MPI_Win_create: what it is in, of MPI_Alloc_mem
+  uint64_t offset_in_span = 0;
   uint64_t control_address = 0;
   BellName bell;
   Nonce cookie{};
@@ -114,12 +116,18 @@ bool RdmaWindow::Meet(const HostCard& card, int rank) {
     peer.local = at + card.memory_at;
   } else if (reached && flavor == MPI_WIN_FLAVOR_CREATE) {
     peer.private_memory = ProcessMemory::Of(card.pid, card.control_address, card.cookie);
-    reached = peer.private_memory != nullptr;
+    if (peer.of_host) peer.to_map = std::make_unique<HostMemory::Span>(card.span);
+    one.pid = card.pid;
+    if (peer.private_memory == nullptr && peer.to_map != nullptr) MapMemory(peer);
+    reached = peer.private_memory != nullptr || peer.mapped != nullptr;
   }
   if (!reached) {
     one.segment.Unmap();
     peer.local = nullptr;
     peer.private_memory = nullptr;
+    peer.to_map = nullptr;
+    peer.mapped = nullptr;
+    one.pid = 0;
     return false;
   }
   one.control = found;
@@ -128,9 +136,20 @@ bool RdmaWindow::Meet(const HostCard& card, int rank) {
   return true;
 }
 
+// What others may map, nobody need: a process that has no room for it copies.
+void RdmaWindow::MapMemory(Peer& peer) {
+  const std::unique_ptr<HostMemory::Span> span = std::move(peer.to_map);
+  if (peer.offset_in_span > span->bytes || peer.size > span->bytes - peer.offset_in_span) return;
+  peer.mapped = MappedSpan::Find(host_.of(RankOf(peer)).pid, *span);
+  if (peer.mapped == nullptr) return;
+  peer.local = peer.mapped->data() + peer.offset_in_span;
+  peer.private_memory = nullptr;
+}
+
 AccumulateGuard RdmaWindow::GuardOf(int rank) {
   if (flavor == MPI_WIN_FLAVOR_SHARED && !all_here_) return {.mutex = segment_.mutex()};
-  return {.atomics = flavor == MPI_WIN_FLAVOR_ALLOCATE || flavor == MPI_WIN_FLAVOR_SHARED,
+  const bool of_host = peers_[static_cast<size_t>(rank)].of_host;
+  return {.atomics = flavor == MPI_WIN_FLAVOR_ALLOCATE || flavor == MPI_WIN_FLAVOR_SHARED || of_host,
           .control = host_.control(rank),
           .host = &host_,
           .target = rank,
@@ -170,6 +189,10 @@ Error RdmaWindow::GatherCards(Comm& parent, Error failed) {
     card.control_address = reinterpret_cast<uintptr_t>(own_.control.head);
     card.bell = OwnBell();
     card.cookie = own_.control.head->cookie;
+    if (flavor == MPI_WIN_FLAVOR_CREATE && HostMemory::OfThisProcess().Find(base, static_cast<size_t>(size), &own_memory_)) {
+      card.span = own_memory_.span();
+      card.offset_in_span = own_memory_.offset();
+    }
   }
   std::vector<HostCard> cards(peers_.size());
   const Datatype& byte = *Datatype::Find(MPI_BYTE);
@@ -186,6 +209,8 @@ Error RdmaWindow::GatherCards(Comm& parent, Error failed) {
     peer.base = its.base;
     peer.size = its.size;
     peer.unit = static_cast<int>(its.unit);
+    peer.of_host = its.span.fd >= 0;
+    peer.offset_in_span = its.offset_in_span;
     peer.here = rank == comm->rank || (card.host != 0 && its.host == card.host && Meet(its, rank));
   }
   return {};
@@ -220,7 +245,7 @@ void RdmaWindow::TellTheWays() {
   for (int rank = 0; rank < comm->size(); ++rank) {
     const Peer& peer = peers_[static_cast<size_t>(rank)];
     if (rank == comm->rank) continue;
-    ++(!host_.control(rank) ? rdma : peer.private_memory != nullptr ? copy : memory);
+    ++(!host_.control(rank) ? rdma : peer.private_memory != nullptr && peer.to_map == nullptr ? copy : memory);
   }
   info->Set("weft_ways", "memory=" + std::to_string(memory) + ",copy=" + std::to_string(copy) + ",rdma=" + std::to_string(rdma));
 }

@@ -44,7 +44,7 @@ struct Batch {
 
 int Accumulate(ProcessMemory& process, const AccumulateGuard& guard, MPI_Op op, const ElementType& type, Batch& batch,
                const uint8_t** given, uint8_t** fetched) {
-  const AccumulateLock lock(guard);
+  const WholeTurn turn(guard);
   if (int error = batch.Move(Direction::kFromProcess, process, type); error != 0) return error;
   uint8_t* at = batch.memory;
   for (size_t i = 0; i < batch.count; ++i) {
@@ -170,7 +170,7 @@ int AccumulateInProcess(ProcessMemory& process, const AccumulateGuard& guard, MP
 
 int CompareAndSwapInProcess(ProcessMemory& process, const AccumulateGuard& guard, const ElementType& type, const uint8_t* compare,
                             const uint8_t* given, uint64_t address, uint8_t* fetched) {
-  const AccumulateLock lock(guard);
+  const WholeTurn turn(guard);
   if (int error = process.Read(address, fetched, type.size); error != 0) return error;
   if (std::memcmp(fetched, compare, type.size) != 0) return 0;
   return process.Write(given, address, type.size);

@@ -209,12 +209,12 @@ Error RdmaWindow::Put(const Origin& origin, const Target& target, Request** requ
 }
 
 Error RdmaWindow::PutHere(const Access& access, const Origin& origin, const Target& target) {
-  const Peer& peer = *access.peer;
+  Peer& peer = *access.peer;
   if (peer.private_memory == nullptr && origin.type->dense && target.type->dense) [[likely]] {
     MoveShortBytes(peer.local + access.offset, origin.buffer, static_cast<size_t>(access.bytes));
     return {};
   }
-  if (peer.private_memory == nullptr) {
+  if (!IsCopied(peer)) {
     return CopyTyped(origin.buffer, origin.count, *origin.type, peer.local + access.offset, target.count, *target.type);
   }
   TypeCursor here(origin.buffer, origin.count, *origin.type);
@@ -348,13 +348,13 @@ Error RdmaWindow::Get(const Origin& origin, const Target& target, Request** requ
 }
 
 Error RdmaWindow::GetHere(const Access& access, const Origin& origin, const Target& target) {
-  const Peer& peer = *access.peer;
+  Peer& peer = *access.peer;
   void* into = const_cast<void*>(origin.buffer);
   if (peer.private_memory == nullptr && origin.type->dense && target.type->dense) [[likely]] {
     MoveShortBytes(into, peer.local + access.offset, static_cast<size_t>(access.bytes));
     return {};
   }
-  if (peer.private_memory == nullptr) {
+  if (!IsCopied(peer)) {
     return CopyTyped(peer.local + access.offset, target.count, *target.type, into, origin.count, *origin.type);
   }
   TypeCursor here(origin.buffer, origin.count, *origin.type);
