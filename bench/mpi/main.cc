@@ -32,6 +32,7 @@ int main(int argc, char** argv) {
     Stream();
   } else if (suite == "one_sided" && g_size == 2) {
     Fences();
+    FencesOfCreated();
     FencesByHand();
     Flushes();
     Locks();

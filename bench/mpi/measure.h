@@ -44,6 +44,7 @@ void PingPong();
 void Stream();
 void Partitioned();
 void Fences();
+void FencesOfCreated();
 void FencesByHand();
 void Flushes();
 void Locks();
