@@ -33,15 +33,26 @@ std::string FirstLine(const char* path) {
   return length <= 0 ? std::string() : std::string(text, static_cast<size_t>(length));
 }
 
+// Whether the kernel promises no more memory than it has. Looked up once: a window is made in less time than the file is read in.
+bool CommitsStrictly() {
+  static const bool strictly = std::string_view(FirstLine("/proc/sys/vm/overcommit_memory")).starts_with("2");
+  return strictly;
+}
+
+// Neither changes while the process lives. Empty: it is not known.
+std::string BootAndNamespace() {
+  struct stat space;
+  const std::string boot = FirstLine("/proc/sys/kernel/random/boot_id");
+  if (boot.empty() || stat("/proc/self/ns/pid", &space) != 0) return {};
+  return boot + "/" + std::to_string(space.st_ino) + "/";
+}
+
 }  // namespace
 
 int ReserveMemory(int fd, uint64_t offset, size_t bytes) {
   struct sysinfo info;
   if (sysinfo(&info) == 0 && bytes > (info.totalram + info.totalswap) * info.mem_unit) return ENOMEM;
-  if (std::string_view(FirstLine("/proc/sys/vm/overcommit_memory")).starts_with("2")) {
-    return posix_fallocate(fd, static_cast<off_t>(offset), static_cast<off_t>(bytes));
-  }
-  return 0;
+  return CommitsStrictly() ? posix_fallocate(fd, static_cast<off_t>(offset), static_cast<off_t>(bytes)) : 0;
 }
 
 HostSegment::~HostSegment() {
@@ -127,11 +138,8 @@ int HostSegment::MapPart(pid_t pid, int fd, const Nonce& cookie, uint64_t offset
 }
 
 uint64_t HostNumber() {
-  struct stat space;
-  const std::string boot = FirstLine("/proc/sys/kernel/random/boot_id");
-  if (boot.empty() || stat("/proc/self/ns/pid", &space) != 0) return 0;
-  const std::string all = boot + "/" + std::to_string(space.st_ino) + "/" + std::to_string(geteuid());
-  return std::hash<std::string>()(all) | 1;
+  static const std::string where = BootAndNamespace();
+  return where.empty() ? 0 : std::hash<std::string>()(where + std::to_string(geteuid())) | 1;
 }
 
 bool HasEnded(pid_t pid) {
