@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <memory>
+#include <new>
+#include <span>
 #include <utility>
 
 #include "mpi_hybrid/datatype/op.h"
@@ -14,6 +17,7 @@ namespace weft::mpi::rma {
 namespace {
 
 constexpr size_t kBatch = 64;                      // pieces of one system call
+constexpr size_t kBuffer = 256 * 1024;
 constexpr uint64_t kLongestPiece = uint64_t{1} << 30;  // the kernel moves less than 2 GiB at a time
 
 // Elements of that process, one run of them after the other, and where they are here meanwhile.
@@ -141,6 +145,21 @@ int CopyWithProcess(Direction direction, ProcessMemory& process, TypeCursor& her
       length += piece;
     }
     if (int error = process.Move(direction, ours, theirs, count, length); error != 0) return error;
+  }
+  return 0;
+}
+
+int CopyThroughBuffer(Direction direction, ProcessMemory& process, TypeCursor& here, TypeCursor& there, size_t bytes) {
+  const size_t room = std::min(bytes, kBuffer);
+  const std::unique_ptr<uint8_t[]> buffer(new (std::nothrow) uint8_t[room]);
+  if (buffer == nullptr) return CopyWithProcess(direction, process, here, there, bytes);
+  while (bytes > 0) {
+    const std::span<uint8_t> part(buffer.get(), std::min(bytes, room));
+    if (direction == Direction::kToProcess) Pack(here, part);
+    TypeCursor packed(part.data(), static_cast<MPI_Aint>(part.size()), *Datatype::Find(MPI_BYTE));
+    if (int error = CopyWithProcess(direction, process, packed, there, part.size()); error != 0) return error;
+    if (direction == Direction::kFromProcess) Unpack(here, part);
+    bytes -= part.size();
   }
   return 0;
 }

@@ -47,6 +47,9 @@ class ProcessMemory {
 // process's.
 int CopyWithProcess(Direction direction, ProcessMemory& process, TypeCursor& here, TypeCursor& there, size_t bytes);
 
+// The same, for a side here of many small pieces: the kernel has to do with those of the other side only.
+int CopyThroughBuffer(Direction direction, ProcessMemory& process, TypeCursor& here, TypeCursor& there, size_t bytes);
+
 // An accumulate on blocks of that process's memory, whose offsets are its addresses, by reading, working and writing
 // while nobody else accumulates there. `given` and `fetched` are packed; each may be null.
 int AccumulateInProcess(ProcessMemory& process, const AccumulateGuard& guard, MPI_Op op, const ElementType& type,

@@ -171,6 +171,10 @@ class RdmaWindow final : public Window {
     return peer.private_memory != nullptr;
   }
   void MapMemory(Peer& peer);
+  // Of memory that the kernel copies (copied.cc).
+  Error PutCopied(const Access& access, const Origin& origin, const Target& target);
+  Error GetCopied(const Access& access, const Origin& origin, const Target& target);
+  bool GetSpan(const Access& access, const Origin& origin, const Target& target);
   // Of a copy that the kernel did not make.
   Error CopyError(const Peer& peer, int error) const;
   Error AccumulateHere(const Access& access, const Origin& origin, const Origin* result, const Target& target, const Op& op,

@@ -133,6 +133,10 @@ class SameHost(mpi.MpiTest):
                 self.assertEqual(before > 1000, setting == "auto", output)
                 self.assertLess(after, 10, output)
 
+    def test_small_pieces_here_and_there(self):
+        for ranks in 2, 3:
+            self.run_parts([(ranks, [])], program="tests/mpi/scale/strided")
+
     def test_windows_of_ranks_of_which_some_share_no_memory(self):
         self.many_windows([(3, []), (1, ["WEFT_SAME_HOST=rings"]), (1, ["WEFT_SAME_HOST=off"])], 5)
 
