@@ -187,6 +187,7 @@ class RdmaWindow final : public Window {
   void WakeWaiting(const WindowLock& lock);
   template <typename IsGone>
   Error AwaitFences(const IsGone& is_gone);
+  Error Meet();  // collective
   Error FenceHere();
   Error FenceTogether();
   Error Tell(int rank, MessageKind kind, std::atomic<uint32_t> Signals::*which, bool behind_reads);
