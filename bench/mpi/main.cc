@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
     Stream();
     Partitioned();
     Fences();
-    FencesOfCreatedWindows();
+    FencesOfCreated();
     Flushes();
     Locks();
     Rates();
@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
     Stream();
   } else if (suite == "one_sided" && g_size == 2) {
     Fences();
-    FencesOfCreatedWindows();
+    FencesOfCreated();
     FencesByHand();
     Flushes();
     Locks();

@@ -44,7 +44,7 @@ void PingPong();
 void Stream();
 void Partitioned();
 void Fences();
-void FencesOfCreatedWindows();
+void FencesOfCreated();
 void FencesByHand();
 void Flushes();
 void Locks();

@@ -1,72 +1,69 @@
 #include <atomic>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <string>
 
 #include "measure.h"
 
 namespace mpi_bench {
 namespace {
 
+// Whose memory a window is of: its own (MPI_Win_allocate), or the program's (MPI_Win_create).
+enum class Memory { kAllocated, kOfAllocMem, kOfMalloc };
+
 struct Window {
-  explicit Window(int bytes) {
-    MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+  explicit Window(int bytes, Memory of = Memory::kAllocated) : of(of) {
+    if (of == Memory::kAllocated) {
+      MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+    } else {
+      if (of == Memory::kOfAllocMem) MPI_Alloc_mem(bytes, MPI_INFO_NULL, &memory);
+      if (of == Memory::kOfMalloc) memory = static_cast<char*>(std::malloc(static_cast<size_t>(bytes)));
+      MPI_Win_create(memory, bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    }
     std::fill(memory, memory + bytes, 0);
     MPI_Barrier(MPI_COMM_WORLD);
   }
-  ~Window() { MPI_Win_free(&win); }
+  ~Window() {
+    MPI_Win_free(&win);
+    if (of == Memory::kOfAllocMem) MPI_Free_mem(memory);
+    if (of == Memory::kOfMalloc) std::free(memory);
+  }
+  const Memory of;
   char* memory;
   MPI_Win win;
 };
 
-}  // namespace
-
-// An operation of rank 0 and a fence of both.
-void Fences() {
+void FencesOf(Memory of, const std::string& suffix) {
   for (const int size : g_quick ? std::vector<int>{8, 4096, 65536, 1048576} : std::vector<int>{8, 512, 4096, 32768, 65536, 262144, 1048576}) {
-    Window window(size);
+    Window window(size, of);
     std::vector<long> buffer(size / 8);
     const double guess = 60 + size / 1000.0;
     MPI_Win_fence(0, window.win);
-    Print("put_fence", size, Measure(guess, [&] {
+    Print(("put_fence" + suffix).c_str(), size, Measure(guess, [&] {
             if (g_rank == 0) MPI_Put(buffer.data(), size, MPI_BYTE, 1, 0, size, MPI_BYTE, window.win);
             MPI_Win_fence(0, window.win);
           }));
-    Print("get_fence", size, Measure(guess, [&] {
+    Print(("get_fence" + suffix).c_str(), size, Measure(guess, [&] {
             if (g_rank == 0) MPI_Get(buffer.data(), size, MPI_BYTE, 1, 0, size, MPI_BYTE, window.win);
             MPI_Win_fence(0, window.win);
           }));
-    Print("accumulate_fence", size, Measure(guess, [&] {
+    Print(("accumulate_fence" + suffix).c_str(), size, Measure(guess, [&] {
             if (g_rank == 0) MPI_Accumulate(buffer.data(), size / 8, MPI_LONG, 1, 0, size / 8, MPI_LONG, MPI_SUM, window.win);
             MPI_Win_fence(0, window.win);
           }));
   }
 }
 
-// The same in windows of MPI_Win_create, as MPI-2 programs make them: over memory of MPI_Alloc_mem (_mpi2), and over the program's own (_own).
-void FencesOfCreatedWindows() {
-  for (const bool own : {false, true}) {
-    for (const int size : g_quick ? std::vector<int>{8, 65536} : std::vector<int>{8, 512, 4096, 65536, 1048576}) {
-      std::vector<char> of_program(own ? size : 0);
-      char* memory = of_program.data();
-      if (!own) MPI_Alloc_mem(size, MPI_INFO_NULL, &memory);
-      std::fill(memory, memory + size, 0);
-      MPI_Win win;
-      MPI_Win_create(memory, size, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
-      std::vector<char> buffer(size);
-      const double guess = 60 + size / 1000.0;
-      MPI_Win_fence(0, win);
-      Print(own ? "put_fence_own" : "put_fence_mpi2", size, Measure(guess, [&] {
-              if (g_rank == 0) MPI_Put(buffer.data(), size, MPI_BYTE, 1, 0, size, MPI_BYTE, win);
-              MPI_Win_fence(0, win);
-            }));
-      Print(own ? "get_fence_own" : "get_fence_mpi2", size, Measure(guess, [&] {
-              if (g_rank == 0) MPI_Get(buffer.data(), size, MPI_BYTE, 1, 0, size, MPI_BYTE, win);
-              MPI_Win_fence(0, win);
-            }));
-      MPI_Win_free(&win);
-      if (!own) MPI_Free_mem(memory);
-    }
-  }
+}  // namespace
+
+// An operation of rank 0 and a fence of both.
+void Fences() { FencesOf(Memory::kAllocated, ""); }
+
+// The same in windows as MPI-2 has them, over memory of MPI_Alloc_mem and of malloc.
+void FencesOfCreated() {
+  FencesOf(Memory::kOfAllocMem, "_alloc_mem");
+  FencesOf(Memory::kOfMalloc, "_malloc");
 }
 
 // What put_fence has to do at least, by hand in memory that both have: rank 0 copies, each raises its flag and waits for the other's. No

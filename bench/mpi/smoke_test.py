@@ -3,12 +3,12 @@
 import mpi
 import stock
 
-CREATED = {"put_fence_mpi2", "get_fence_mpi2", "put_fence_own", "get_fence_own"}
+CREATED = {f"{name}_fence_{memory}" for name in ("put", "get", "accumulate") for memory in ("alloc_mem", "malloc")}  # windows of MPI_Win_create
 PAIR = CREATED | {"ping_pong", "message_rate", "bandwidth", "put_fence", "get_fence", "accumulate_fence", "put_flush", "get_flush",
         "fetch_and_op", "lock_put_unlock", "put_rate", "get_rate", "passive_put", "mixed", "mixed_emulated", "partitioned", "part_range", "part_computed"}
 MESSAGES = {"ping_pong", "message_rate", "bandwidth"}
-ONE_SIDED = CREATED | {"by_hand", "put_fence", "get_fence", "accumulate_fence", "put_flush", "get_flush", "fetch_and_op", "lock_put_unlock", "put_rate", "get_rate",
-             "passive_put"}
+ONE_SIDED = CREATED | {"by_hand", "put_fence", "get_fence", "accumulate_fence", "put_flush", "get_flush", "fetch_and_op", "lock_put_unlock", "put_rate",
+                       "get_rate", "passive_put"}
 WINDOWS = {"put_fence", "get_fence", "put_fence_emulated", "get_fence_emulated", "mixed", "mixed_emulated"}
 FILES = {"write_all", "write_all_file", "write_all_exchange", "read_all", "read_all_file", "read_all_exchange", "write_at", "read_at", "write_shared"}
 NEW = {"bcast", "alltoall", "allgather", "gather", "scatter"}  # measured with data just written, too

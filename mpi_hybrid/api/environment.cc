@@ -7,7 +7,6 @@
 #include <charconv>
 #include <climits>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -19,6 +18,7 @@
 #include "mpi_hybrid/api/report.h"
 #include "mpi_hybrid/core/info.h"
 #include "mpi_hybrid/core/job.h"
+#include "mpi_hybrid/rma/memory.h"
 
 // Where the program runs, versions, timers, memory (MPI 4.0 sections 9.1, 9.2, 9.6 and 5.1.5).
 using namespace weft::mpi;
@@ -128,11 +128,8 @@ int PMPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
     WEFT_MPI_TRY(CheckNotNull(baseptr, "baseptr"));
     if (size < 0) return Error(MPI_ERR_SIZE, "size " + std::to_string(size) + " is negative");
     if (info != MPI_INFO_NULL && Info::Find(info) == nullptr) return Error(MPI_ERR_INFO, "info is not an info object");
-    const size_t room = static_cast<size_t>(size), alignment = AlignmentOf(Info::Find(info));
-    void* memory = nullptr;
-    if (posix_memalign(&memory, alignment, room == 0 ? alignment : room) != 0) {
-      return Error(MPI_ERR_NO_MEM, "there are no " + std::to_string(size) + " bytes of memory");
-    }
+    void* const memory = AllocateMemory(static_cast<size_t>(size), AlignmentOf(Info::Find(info)));
+    if (memory == nullptr) return Error(MPI_ERR_NO_MEM, "there are no " + std::to_string(size) + " bytes of memory");
     std::memcpy(baseptr, &memory, sizeof memory);
     return {};
   });
@@ -141,7 +138,7 @@ WEFT_MPI_ALIAS(Alloc_mem)
 
 int PMPI_Free_mem(void* base) {
   return Anywhere("MPI_Free_mem", [&]() -> Error {
-    std::free(base);
+    FreeMemory(base);
     return {};
   });
 }

@@ -141,10 +141,11 @@ Error RdmaWindow::AccumulateMessages(const Access& access, const Origin& origin,
 
 Error RdmaWindow::AccumulateHere(const Access& access, const Origin& origin, const Origin* result, const Target& target,
                                  const Op& op, const ElementType& type) {
-  const Peer& peer = *access.peer;
+  Peer& peer = *access.peer;
   const bool with_data = op.handle != MPI_NO_OP;
+  const bool copied = IsCopied(peer);
   // One element, as of MPI_Fetch_and_op, needs no walk.
-  if (peer.private_memory == nullptr && access.bytes == static_cast<MPI_Aint>(type.size) && target.type->dense &&
+  if (!copied && access.bytes == static_cast<MPI_Aint>(type.size) && target.type->dense &&
       (!with_data || origin.type->dense) && (result == nullptr || result->type->dense)) {
     AccumulateElements(peer.guard, op.handle, type, with_data ? static_cast<const uint8_t*>(origin.buffer) : nullptr,
                        peer.local + access.offset, 1,
@@ -155,7 +156,7 @@ Error RdmaWindow::AccumulateHere(const Access& access, const Origin& origin, con
   static const Origin kNoResult{nullptr, 0, Datatype::Find(MPI_BYTE)};
   const Origin& into = result == nullptr ? kNoResult : *result;
   TypeCursor back(into.buffer, into.count, *into.type);
-  const uint64_t base = peer.private_memory != nullptr ? peer.base : reinterpret_cast<uint64_t>(peer.local);
+  const uint64_t base = copied ? peer.base : reinterpret_cast<uint64_t>(peer.local);
   BlockSource source(base + access.offset, target.count, *target.type, type, access.bytes);
   // What the program has beside the window may not be there, and is not touched with a lock held.
   uint8_t packed[DataRoom(1)], fetched[DataRoom(1)];
@@ -164,7 +165,7 @@ Error RdmaWindow::AccumulateHere(const Access& access, const Origin& origin, con
     if (with_data) Pack(here, {packed, part.bytes});
     const uint8_t* given = with_data ? packed : nullptr;
     uint8_t* before = result != nullptr ? fetched : nullptr;
-    if (peer.private_memory != nullptr) {
+    if (copied) {
       WEFT_MPI_TRY(CopyError(peer, AccumulateInProcess(*peer.private_memory, peer.guard, op.handle, type, part, given, before)));
     } else {
       AccumulateBlocks(peer.guard, op.handle, type, part, given, before);
@@ -185,11 +186,11 @@ Error RdmaWindow::CompareAndSwap(const void* origin, const void* compare, void* 
   WEFT_MPI_TRY(BeginAccess(target, type.size, false, &access));
   if (access.peer == nullptr) return {};
   if (access.link == nullptr) {
-    const Peer& peer = *access.peer;
+    Peer& peer = *access.peer;
     const auto* expected = static_cast<const uint8_t*>(compare);
     const auto* given = static_cast<const uint8_t*>(origin);
     auto* before = static_cast<uint8_t*>(result);
-    if (peer.private_memory == nullptr) {
+    if (!IsCopied(peer)) {
       CompareAndSwapElement(peer.guard, element, expected, given, peer.local + access.offset, before);
       return {};
     }

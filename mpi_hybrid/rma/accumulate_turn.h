@@ -11,8 +11,8 @@ namespace weft::mpi::rma {
 // What keeps accumulates on one target's memory apart, whoever does them (MPI 4.0 section 12.7.1: each is atomic for each
 // element). Few elements are worked on by the processor's atomic operations, many at once, and then by nobody else.
 struct AccumulateGuard {
-  // All of the memory is mapped by all who work on it: elements that have them are left to the processor's atomic
-  // operations (element_atomics.h).
+  // The memory is such that others map it. Elements that have them are left to the processor's atomic operations (element_atomics.h); a process that
+  // could not map it takes a WholeTurn.
   bool atomics = false;
   pthread_mutex_t* mutex = nullptr;  // of shared windows whose ranks do not reach one another's control blocks
   ControlBlock control;              // of the target, when there is no mutex. None: nobody else is there

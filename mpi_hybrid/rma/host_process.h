@@ -23,6 +23,7 @@ class HostProcess {
 
   // Asks the system, until it says yes: also when the parent has not noticed yet. False when it cannot be known now. Any thread.
   bool HasEnded();
+  pid_t pid() const { return pid_; }
 
  private:
   HostProcess(pid_t pid, bool names_by_descriptor);

@@ -24,6 +24,9 @@ class HostSegment {
   // The one that process `pid` has as `fd`, `bytes` long. An errno: there is none, it is no sealed memory of that length, or it
   // may not be had. Whether it is the one that was meant its first bytes have to tell.
   int Map(pid_t pid, int fd, size_t bytes);
+  // The part from `offset`, whole pages, of the longer one that process `pid` has as `fd` and whose first bytes are `cookie`. An errno: as Map,
+  // or ESRCH, it is another one.
+  int MapPart(pid_t pid, int fd, const Nonce& cookie, uint64_t offset, size_t bytes);
   // After Make, until others have mapped it.
   int fd() const { return fd_; }
   void CloseDescriptor();
@@ -33,12 +36,17 @@ class HostSegment {
   size_t size() const { return bytes_; }
 
  private:
-  int MapHere(size_t bytes);
+  int Open(pid_t pid, int fd, uint64_t* length);
+  int MapHere(size_t bytes, uint64_t offset);
 
   int fd_ = -1;
   uint8_t* memory_ = nullptr;
   size_t bytes_ = 0;
 };
+
+// A memory file of `bytes` zeroes, in whole pages, whose size nobody can change; it has no name but for whoever lists descriptors. The caller owns
+// the descriptor. Returns 0 or an errno: no memory, no descriptor, longer than the process may make a file.
+int MakeMemoryFile(const char* name, uint64_t bytes, int* fd);
 
 // Whether there may be `bytes` from there on in a memory file: 0, or ENOMEM. Pages are counted when they are touched, where being out of
 // memory is a signal and no error; where the kernel promises no more than it has they are taken now.

@@ -226,7 +226,7 @@ Error RdmaWindow::SharedQuery(int rank, MPI_Aint* bytes, int* unit, void** memor
 
 Error RdmaWindow::Free() {
   WEFT_MPI_TRY(epochs_.MayFree());
-  Error error = Barrier(*comm);  // nobody works on this window any more
+  Error error = Meet();  // nobody works on this window any more
   if (known_to_service_) device_->service().Remove(own_.id);
   known_to_service_ = false;
   if (error.ok()) error = weft::mpi::Free(comm);

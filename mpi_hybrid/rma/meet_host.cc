@@ -34,6 +34,8 @@ struct RdmaWindow::HostCard {
   int32_t pid = 0, fd = -1;     // the segment, unless all are in a range
   uint64_t segment_bytes = 0;
   uint64_t memory_at = 0;       // where in that the window's memory is; 0: it is not there
+  HostMemory::Span span;        // ... of a window of MPI_Win_create: what it is in, of MPI_Alloc_mem
+  uint64_t offset_in_span = 0;
   uint64_t control_address = 0;
   uint64_t mark = 0;            // AddressSpaceMark; 0: nobody copies from or to its private memory
   BellName bell;
@@ -127,12 +129,16 @@ bool RdmaWindow::Meet(const HostCard& card, int rank) {
     peer.local = at + card.memory_at;
   } else if (reached && flavor == MPI_WIN_FLAVOR_CREATE) {
     peer.private_memory = ProcessMemory::Of(card.pid, card.mark, card.control_address, card.cookie);
-    reached = peer.private_memory != nullptr;
+    if (peer.of_host) peer.to_map = std::make_unique<HostMemory::Span>(card.span);
+    if (peer.private_memory == nullptr && peer.to_map != nullptr) MapMemory(peer, card.pid);
+    reached = peer.private_memory != nullptr || peer.mapped != nullptr;
   }
   if (!reached || !HasNumber(peer.process, card.pid) || process->HasEnded()) {
     one.segment.Unmap();
     peer.local = nullptr;
     peer.private_memory = nullptr;
+    peer.to_map = nullptr;
+    peer.mapped = nullptr;
     return false;
   }
   one.control = found;
@@ -141,9 +147,22 @@ bool RdmaWindow::Meet(const HostCard& card, int rank) {
   return true;
 }
 
+// What others may map, nobody need: a process that has no room for it copies.
+void RdmaWindow::MapMemory(Peer& peer) { MapMemory(peer, host_.of(RankOf(peer)).process->pid()); }
+
+void RdmaWindow::MapMemory(Peer& peer, pid_t pid) {
+  const std::unique_ptr<HostMemory::Span> span = std::move(peer.to_map);
+  if (peer.offset_in_span > span->bytes || peer.size > span->bytes - peer.offset_in_span) return;
+  peer.mapped = MappedSpan::Find(pid, *span);
+  if (peer.mapped == nullptr) return;
+  peer.local = peer.mapped->data() + peer.offset_in_span;
+  peer.private_memory = nullptr;
+}
+
 AccumulateGuard RdmaWindow::GuardOf(int rank) {
   if (flavor == MPI_WIN_FLAVOR_SHARED && !all_here_) return {.mutex = segment_.mutex()};
-  return {.atomics = flavor == MPI_WIN_FLAVOR_ALLOCATE || flavor == MPI_WIN_FLAVOR_SHARED,
+  const bool of_host = peers_[static_cast<size_t>(rank)].of_host;
+  return {.atomics = flavor == MPI_WIN_FLAVOR_ALLOCATE || flavor == MPI_WIN_FLAVOR_SHARED || of_host,
           .control = host_.control(rank),
           .host = &host_,
           .target = rank,
@@ -185,6 +204,10 @@ Error RdmaWindow::GatherCards(Comm& parent, Error failed) {
     if (flavor == MPI_WIN_FLAVOR_CREATE) card.mark = AddressSpaceMark();
     card.bell = OwnBell();
     card.cookie = own_.control.head->cookie;
+    if (flavor == MPI_WIN_FLAVOR_CREATE && HostMemory::OfThisProcess().Find(base, static_cast<size_t>(size), &own_memory_)) {
+      card.span = own_memory_.span();
+      card.offset_in_span = own_memory_.offset();
+    }
   }
   std::vector<HostCard> cards(peers_.size());
   const Datatype& byte = *Datatype::Find(MPI_BYTE);
@@ -201,6 +224,8 @@ Error RdmaWindow::GatherCards(Comm& parent, Error failed) {
     peer.base = its.base;
     peer.size = its.size;
     peer.unit = static_cast<int>(its.unit);
+    peer.of_host = its.span.fd >= 0;
+    peer.offset_in_span = its.offset_in_span;
     const bool beside = card.host != 0 && its.host == card.host && rank != comm->rank;
     neighbors_ |= beside;
     peer.here = rank == comm->rank || (beside && Meet(its, rank));
@@ -237,7 +262,7 @@ void RdmaWindow::TellTheWays() {
   for (int rank = 0; rank < comm->size(); ++rank) {
     const Peer& peer = peers_[static_cast<size_t>(rank)];
     if (rank == comm->rank) continue;
-    ++(!host_.control(rank) ? rdma : peer.private_memory != nullptr ? copy : memory);
+    ++(!host_.control(rank) ? rdma : peer.private_memory != nullptr && peer.to_map == nullptr ? copy : memory);
   }
   info->Set("weft_ways", "memory=" + std::to_string(memory) + ",copy=" + std::to_string(copy) + ",rdma=" + std::to_string(rdma));
 }

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <memory>
+#include <new>
+#include <span>
 #include <utility>
 
 #include "base/address_space_mark.h"
@@ -15,6 +18,7 @@ namespace weft::mpi::rma {
 namespace {
 
 constexpr size_t kBatch = 64;                      // pieces of one system call
+constexpr size_t kBuffer = 256 * 1024;
 constexpr uint64_t kLongestPiece = uint64_t{1} << 30;  // the kernel moves less than 2 GiB at a time
 
 // Elements of that process, one run of them after the other, and where they are here meanwhile.
@@ -45,7 +49,7 @@ struct Batch {
 
 int Accumulate(ProcessMemory& process, const AccumulateGuard& guard, MPI_Op op, const ElementType& type, Batch& batch,
                const uint8_t** given, uint8_t** fetched) {
-  const AccumulateLock lock(guard);
+  const WholeTurn turn(guard);
   if (int error = batch.Move(Direction::kFromProcess, process, type); error != 0) return error;
   uint8_t* at = batch.memory;
   for (size_t i = 0; i < batch.count; ++i) {
@@ -165,6 +169,21 @@ int CopyWithProcess(Direction direction, ProcessMemory& process, TypeCursor& her
   return 0;
 }
 
+int CopyThroughBuffer(Direction direction, ProcessMemory& process, TypeCursor& here, TypeCursor& there, size_t bytes) {
+  const size_t room = std::min(bytes, kBuffer);
+  const std::unique_ptr<uint8_t[]> buffer(new (std::nothrow) uint8_t[room]);
+  if (buffer == nullptr) return CopyWithProcess(direction, process, here, there, bytes);
+  while (bytes > 0) {
+    const std::span<uint8_t> part(buffer.get(), std::min(bytes, room));
+    if (direction == Direction::kToProcess) Pack(here, part);
+    TypeCursor packed(part.data(), static_cast<MPI_Aint>(part.size()), *Datatype::Find(MPI_BYTE));
+    if (int error = CopyWithProcess(direction, process, packed, there, part.size()); error != 0) return error;
+    if (direction == Direction::kFromProcess) Unpack(here, part);
+    bytes -= part.size();
+  }
+  return 0;
+}
+
 int AccumulateInProcess(ProcessMemory& process, const AccumulateGuard& guard, MPI_Op op, const ElementType& type,
                         const BlockSource::Part& part, const uint8_t* given, uint8_t* fetched) {
   Batch batch;
@@ -190,7 +209,7 @@ int AccumulateInProcess(ProcessMemory& process, const AccumulateGuard& guard, MP
 
 int CompareAndSwapInProcess(ProcessMemory& process, const AccumulateGuard& guard, const ElementType& type, const uint8_t* compare,
                             const uint8_t* given, uint64_t address, uint8_t* fetched) {
-  const AccumulateLock lock(guard);
+  const WholeTurn turn(guard);
   if (int error = process.Read(address, fetched, type.size); error != 0) return error;
   if (std::memcmp(fetched, compare, type.size) != 0) return 0;
   return process.Write(given, address, type.size);

@@ -51,8 +51,11 @@ class ProcessMemory {
 // process's.
 int CopyWithProcess(Direction direction, ProcessMemory& process, TypeCursor& here, TypeCursor& there, size_t bytes);
 
+// The same, for a side here of many small pieces: the kernel has to do with those of the other side only.
+int CopyThroughBuffer(Direction direction, ProcessMemory& process, TypeCursor& here, TypeCursor& there, size_t bytes);
+
 // An accumulate on blocks of that process's memory, whose offsets are its addresses, by reading, working and writing
-// with the guard's lock held. `given` and `fetched` are packed; each may be null.
+// while nobody else accumulates there. `given` and `fetched` are packed; each may be null.
 int AccumulateInProcess(ProcessMemory& process, const AccumulateGuard& guard, MPI_Op op, const ElementType& type,
                         const BlockSource::Part& part, const uint8_t* given, uint8_t* fetched);
 int CompareAndSwapInProcess(ProcessMemory& process, const AccumulateGuard& guard, const ElementType& type, const uint8_t* compare,

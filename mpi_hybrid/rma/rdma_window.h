@@ -11,6 +11,7 @@
 #include "mpi_hybrid/rma/blocks.h"
 #include "mpi_hybrid/rma/device.h"
 #include "mpi_hybrid/rma/epoch.h"
+#include "mpi_hybrid/rma/host_memory.h"
 #include "mpi_hybrid/rma/host_range.h"
 #include "mpi_hybrid/rma/host_ranks.h"
 #include "mpi_hybrid/rma/host_wait.h"
@@ -87,6 +88,11 @@ class RdmaWindow final : public Window {
     bool here = false;
     uint8_t* local = nullptr;
     std::unique_ptr<ProcessMemory> private_memory;
+    // Memory of MPI_Alloc_mem, which others may map, this one at its first operation: where; null from then on.
+    bool of_host = false;
+    std::unique_ptr<HostMemory::Span> to_map;
+    uint64_t offset_in_span = 0;
+    std::shared_ptr<MappedSpan> mapped;
     AccumulateGuard guard;     // of what is `here`
     bool used = false;         // in used_: operations since the last flush
     uint32_t operations = 0;   // so far, modulo 2^32
@@ -178,6 +184,17 @@ class RdmaWindow final : public Window {
                            const ElementType& type);
   Error PutHere(const Access& access, const Origin& origin, const Target& target);
   Error GetHere(const Access& access, const Origin& origin, const Target& target);
+  // Whether the kernel has to copy its memory. What can be mapped is so from the first time on.
+  bool IsCopied(Peer& peer) {
+    if (peer.to_map != nullptr) [[unlikely]] MapMemory(peer);
+    return peer.private_memory != nullptr;
+  }
+  void MapMemory(Peer& peer);
+  void MapMemory(Peer& peer, pid_t pid);
+  // Of memory that the kernel copies (copied.cc).
+  Error PutCopied(const Access& access, const Origin& origin, const Target& target);
+  Error GetCopied(const Access& access, const Origin& origin, const Target& target);
+  bool GetSpan(const Access& access, const Origin& origin, const Target& target);
   // Of a copy that the kernel did not make.
   Error CopyError(const Peer& peer, int error);
   Error AccumulateHere(const Access& access, const Origin& origin, const Origin* result, const Target& target, const Op& op,
@@ -200,6 +217,7 @@ class RdmaWindow final : public Window {
   void WakeWaiting(const WindowLock& lock);
   template <typename IsGone>
   Error AwaitFences(const IsGone& is_gone);
+  Error Meet();  // collective
   Error FenceHere();
   Error FenceTogether();
   Error Tell(int rank, const Sign& sign, bool behind_reads);
@@ -280,6 +298,7 @@ class RdmaWindow final : public Window {
   EpochState epochs_;
   HostRanks host_;
   HostRange range_;          // of each rank the control block and allocated memory
+  HostMemory::Use own_memory_;  // what MPI_Win_create was given, if it is of MPI_Alloc_mem
   HostSegment own_segment_;  // ... of this one, where not all are in a range
   std::unique_ptr<uint8_t[]> own_control_;  // the control block, where there is no segment
   const bool same_host_;     // what WEFT_SAME_HOST says where nobody asked for a wire

@@ -205,6 +205,13 @@ Error RdmaWindow::Fence(int assertion) {
   return Outcome();
 }
 
+// A barrier. Where all are on this host the control blocks do: a first collective on the window's communicator would make memory for it.
+Error RdmaWindow::Meet() {
+  const int size = comm->size();
+  if (!all_here_ || size == 1) return Barrier(*comm);
+  return size - 1 > kDirectFence ? FenceTogether() : FenceHere();
+}
+
 // Where memory is all that lies between: what each has done is done, and is seen by who sees its signal.
 Error RdmaWindow::FenceHere() {
   const int size = comm->size(), me = comm->rank;

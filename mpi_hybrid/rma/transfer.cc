@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <string>
 
 #include "base/copy.h"
@@ -209,27 +207,15 @@ Error RdmaWindow::Put(const Origin& origin, const Target& target, Request** requ
 }
 
 Error RdmaWindow::PutHere(const Access& access, const Origin& origin, const Target& target) {
-  const Peer& peer = *access.peer;
+  Peer& peer = *access.peer;
   if (peer.private_memory == nullptr && origin.type->dense && target.type->dense) [[likely]] {
     MoveShortBytes(peer.local + access.offset, origin.buffer, static_cast<size_t>(access.bytes));
     return {};
   }
-  if (peer.private_memory == nullptr) {
+  if (!IsCopied(peer)) {
     return CopyTyped(origin.buffer, origin.count, *origin.type, peer.local + access.offset, target.count, *target.type);
   }
-  TypeCursor here(origin.buffer, origin.count, *origin.type);
-  TypeCursor there(reinterpret_cast<const void*>(peer.base + access.offset), target.count, *target.type);
-  return CopyError(peer, CopyWithProcess(Direction::kToProcess, *peer.private_memory, here, there, static_cast<size_t>(access.bytes)));
-}
-
-Error RdmaWindow::CopyError(const Peer& peer, int error) {
-  if (error == 0) return {};
-  if (error == ESRCH || host_.Ended(RankOf(peer)) || Gone(peer)) return GoneError(RankOf(peer));
-  const std::string where = "between this process and rank " + std::to_string(RankOf(peer)) + " of the window";
-  if (error == EFAULT) {
-    return Error(MPI_ERR_RMA_RANGE, "the kernel cannot copy " + where + ": memory of the one or the other is not mapped");
-  }
-  return Error(MPI_ERR_OTHER, "the kernel does not copy " + where + ": " + std::strerror(error) + "; WEFT_SAME_HOST=off does without");
+  return PutCopied(access, origin, target);
 }
 
 Registration* RdmaWindow::RegisterOrigin(const Origin& origin, MPI_Aint bytes, bool sink) {
@@ -348,18 +334,16 @@ Error RdmaWindow::Get(const Origin& origin, const Target& target, Request** requ
 }
 
 Error RdmaWindow::GetHere(const Access& access, const Origin& origin, const Target& target) {
-  const Peer& peer = *access.peer;
+  Peer& peer = *access.peer;
   void* into = const_cast<void*>(origin.buffer);
   if (peer.private_memory == nullptr && origin.type->dense && target.type->dense) [[likely]] {
     MoveShortBytes(into, peer.local + access.offset, static_cast<size_t>(access.bytes));
     return {};
   }
-  if (peer.private_memory == nullptr) {
+  if (!IsCopied(peer)) {
     return CopyTyped(peer.local + access.offset, target.count, *target.type, into, origin.count, *origin.type);
   }
-  TypeCursor here(origin.buffer, origin.count, *origin.type);
-  TypeCursor there(reinterpret_cast<const void*>(peer.base + access.offset), target.count, *target.type);
-  return CopyError(peer, CopyWithProcess(Direction::kFromProcess, *peer.private_memory, here, there, static_cast<size_t>(access.bytes)));
+  return GetCopied(access, origin, target);
 }
 
 Error RdmaWindow::GetRdma(const Access& access, const Origin& origin, const Target& target, uint32_t key) {

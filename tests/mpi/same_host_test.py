@@ -30,6 +30,11 @@ def ways(output):
     return {int(rank): tuple(map(int, counts)) for rank, *counts in re.findall(r"rank (\d+): memory=(\d+),copy=(\d+),rdma=(\d+)", output)}
 
 
+def ways_over_alloc_mem(output):
+    found = re.findall(r"rank (\d+): over MPI_Alloc_mem: memory=(\d+),copy=(\d+),rdma=(\d+)", output)
+    return {int(rank): tuple(map(int, counts)) for rank, *counts in found}
+
+
 def carried(output):
     """By rank: bytes that it sent through memory, pieces that it copied from others."""
     return {int(rank): (int(host), int(copies)) for rank, host, copies in re.findall(r"rank (\d+): host=(\d+),copies=(\d+)", output)}
@@ -57,6 +62,20 @@ class SameHost(mpi.MpiTest):
     def test_ranks_of_one_host_reach_one_another_through_memory_and_have_no_rdma_device(self):
         output = self.run_job(3, stock.workspace_file(RANDOM), "1", "2")
         self.assertEqual(ways(output), {rank: (2, 0, 0) for rank in range(3)}, output)
+        self.assertEqual(ways_over_alloc_mem(output), {rank: (2, 0, 0) for rank in range(3)}, output)
+
+    def test_memory_of_mpi_alloc_mem_is_reached_by_each_that_can_map_it(self):
+        """A rank that can make none has memory of its own, which is copied; ranks whose memory nobody may copy are mapped."""
+        words = ["-n", "1", stock.workspace_file(RANDOM), "3", "6", ":", "-n", "2", "sh", "-c", f"ulimit -f 1; exec {stock.workspace_file(RANDOM)} 3 6"]
+        if self.sanitizer != "tsan":  # which does not start where files may not be long
+            job = self.launch([*self.library.launcher(), *words])
+            self.assertTrue(job.wait(60 * self.slow), job.output)
+            self.assertEqual(job.status, 0, job.output)
+            self.assertEqual(ways_over_alloc_mem(job.output), {0: (0, 2, 0), 1: (1, 1, 0), 2: (1, 1, 0)}, job.output)
+        output = self.run_parts([(3, self.restricted("process_vm_readv", "process_vm_writev"))], FIRST)
+        self.assertEqual(ways_over_alloc_mem(output), {rank: (2, 0, 0) for rank in range(3)}, output)
+        output = self.run_parts([(1, []), (1, ["WEFT_SAME_HOST=off"]), (1, ["WEFT_SAME_HOST=rings"]), (1, [])], FIRST)
+        self.assertEqual(ways_over_alloc_mem(output), {0: (1, 0, 2), 1: (0, 0, 3), 2: (0, 0, 3), 3: (1, 0, 2)}, output)
 
     def test_messages_go_through_memory_and_long_ones_are_copied_where_they_lie_if_ranks_share_a_processor(self):
         for ranks in 2, 5:
@@ -104,6 +123,19 @@ class SameHost(mpi.MpiTest):
             for mappings, pages in self.many_windows([(ranks, [])], 20).values():
                 self.assertLessEqual(mappings, most)
                 self.assertLessEqual(pages, 64)
+
+    def test_memory_that_is_given_back_under_a_window_ends_nobody_and_goes_back_with_the_window(self):
+        for setting in "auto", "off":
+            output = self.run_parts([(3, ["WEFT_SAME_HOST=" + setting])], program="tests/mpi/scale/freed_early")
+            pages = [tuple(map(int, found)) for found in re.findall(r"pages=(\d+), at the end (\d+)", output)]
+            self.assertEqual(len(pages), 3, output)
+            for before, after in pages:
+                self.assertEqual(before > 1000, setting == "auto", output)
+                self.assertLess(after, 10, output)
+
+    def test_small_pieces_here_and_there(self):
+        for ranks in 2, 3:
+            self.run_parts([(ranks, [])], program="tests/mpi/scale/strided")
 
     def test_windows_of_ranks_of_which_some_share_no_memory(self):
         self.many_windows([(3, []), (1, ["WEFT_SAME_HOST=rings"]), (1, ["WEFT_SAME_HOST=off"])], 5)

@@ -112,10 +112,17 @@ static void Child(const char* which) {
   MergeAndPart(which, parent, 1);
 }
 
-static void UseWindow(const char* who, MPI_Comm merged) {
+/* Over memory of MPI_Alloc_mem, or of malloc. */
+static void UseWindow(const char* who, MPI_Comm merged, int of_alloc_mem) {
   const int rank = RankIn(merged), size = SizeOf(merged), one = 1;
-  int* memory = calloc((size_t)size + 1, sizeof(int));
+  int* memory = NULL;
   MPI_Win window;
+  if (of_alloc_mem) {
+    CHECK_OK(MPI_Alloc_mem((MPI_Aint)(((size_t)size + 1) * sizeof(int)), MPI_INFO_NULL, &memory));
+  } else {
+    memory = malloc(((size_t)size + 1) * sizeof(int));
+  }
+  memset(memory, 0, ((size_t)size + 1) * sizeof(int));
   CHECK_OK(MPI_Win_create(memory, (MPI_Aint)(((size_t)size + 1) * sizeof(int)), sizeof(int), MPI_INFO_NULL, merged, &window));
   CHECK_OK(MPI_Win_fence(0, window));
   const int value = 10 * rank + 1;
@@ -128,7 +135,11 @@ static void UseWindow(const char* who, MPI_Comm merged) {
   for (int i = 0; i < size; ++i) sum += memory[i];
   Say("%s: window of rank %lld has %lld and %lld", who, rank, sum, memory[size]);
   CHECK_OK(MPI_Win_free(&window));
-  free(memory);
+  if (of_alloc_mem) {
+    MPI_Free_mem(memory);
+  } else {
+    free(memory);
+  }
 }
 
 static void Windows(void) {
@@ -140,7 +151,8 @@ static void Windows(void) {
   inter = parent;
   if (!spawned) CHECK_OK(MPI_Comm_spawn(program, words, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE));
   MPI_Comm merged = Merge(who, inter, spawned);
-  UseWindow(who, merged);
+  UseWindow(who, merged, 0);
+  UseWindow(who, merged, 1);
   CHECK_OK(MPI_Comm_free(&merged));
   CHECK_OK(MPI_Comm_disconnect(&inter));
 }

@@ -318,6 +318,16 @@ static void Round(int round) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* Not one of MPI's: of MPI_Win_create, over a part of what MPI_Alloc_mem returned, at a place of each rank's own. */
+enum { kOverAllocMem = 1000 };
+
+static void CreateOverAllocMem(void** own) {
+  const size_t before = 64 * (size_t)(1 + world_rank);
+  MPI_Alloc_mem((MPI_Aint)(before + sizeof(Memory) + 64), MPI_INFO_NULL, own);
+  memory = (Memory*)((char*)*own + before);
+  MPI_Win_create(memory, sizeof(Memory), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+}
+
 static void OnWindow(int flavor, int rounds) {
   void* own = NULL;
   is_dynamic = flavor == MPI_WIN_FLAVOR_DYNAMIC;
@@ -325,6 +335,8 @@ static void OnWindow(int flavor, int rounds) {
     MPI_Win_allocate(sizeof(Memory), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
   } else if (flavor == MPI_WIN_FLAVOR_SHARED) {
     MPI_Win_allocate_shared(sizeof(Memory), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+  } else if (flavor == kOverAllocMem) {
+    CreateOverAllocMem(&own);
   } else {
     own = aligned_alloc(64, (sizeof(Memory) + 63) / 64 * 64);
     memory = own;
@@ -345,21 +357,32 @@ static void OnWindow(int flavor, int rounds) {
   for (int round = 0; round < rounds; round++) Round(round);
   if (is_dynamic) MPI_Win_detach(win, own);
   MPI_Win_free(&win);
-  free(own);
+  if (flavor == kOverAllocMem) {
+    MPI_Free_mem(own);
+  } else {
+    free(own);
+  }
 }
 
 /* How the targets are reached, where the library says so: for the test that chooses the ways. */
-static void PrintWays(void) {
+static void PrintWaysOfWindow(const char* what) {
   char ways[MPI_MAX_INFO_VAL + 1];
   int found;
   MPI_Info info;
-  char* some;
-  MPI_Win_allocate(8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &some, &win);
   MPI_Win_get_info(win, &info);
   MPI_Info_get(info, "weft_ways", MPI_MAX_INFO_VAL, ways, &found);
-  if (found) printf("rank %d: %s\n", world_rank, ways);
+  if (found) printf("rank %d:%s %s\n", world_rank, what, ways);
   MPI_Info_free(&info);
   MPI_Win_free(&win);
+}
+
+static void PrintWays(void) {
+  void* some;
+  MPI_Win_allocate(8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &some, &win);
+  PrintWaysOfWindow("");
+  CreateOverAllocMem(&some);
+  PrintWaysOfWindow(" over MPI_Alloc_mem:");
+  MPI_Free_mem(some);
 }
 
 int main(int argc, char** argv) {
@@ -371,8 +394,8 @@ int main(int argc, char** argv) {
   MPI_Type_vector(kSlotBytes / 8, 4, 8, MPI_BYTE, &strided);
   MPI_Type_commit(&strided);
   if (argc > 1) PrintWays();
-  const int flavors[] = {MPI_WIN_FLAVOR_ALLOCATE, MPI_WIN_FLAVOR_CREATE, MPI_WIN_FLAVOR_SHARED, MPI_WIN_FLAVOR_DYNAMIC};
-  for (int i = 0; i < 4; i++) OnWindow(flavors[i], rounds);
+  const int flavors[] = {MPI_WIN_FLAVOR_ALLOCATE, MPI_WIN_FLAVOR_CREATE, kOverAllocMem, MPI_WIN_FLAVOR_SHARED, MPI_WIN_FLAVOR_DYNAMIC};
+  for (int i = 0; i < 5; i++) OnWindow(flavors[i], rounds);
   MPI_Type_free(&strided);
   if (failures != 0 && world_rank == 0) fprintf(stderr, "again: random_operations %lu %d\n", seed, rounds);
   return End();

@@ -42,10 +42,22 @@ static void Exchange(MPI_Win window, const int* memory, int round) {
   CHECK_OK(MPI_Win_fence(0, window));
 }
 
+static int* of_alloc_mem;
+static pid_t parent;
+
+/* As a destructor that runs in a child, too. */
+static void FreeInChild(void) {
+  if (getpid() != parent) MPI_Free_mem(of_alloc_mem);
+}
+
 int main(int argc, char** argv) {
   Begin(&argc, &argv);
   int *memory, own[1];
-  MPI_Win allocated, created;
+  MPI_Win allocated, created, over_alloc_mem;
+  parent = getpid();
+  atexit(FreeInChild);
+  CHECK_OK(MPI_Alloc_mem(sizeof(int), MPI_INFO_NULL, &of_alloc_mem));
+  CHECK_OK(MPI_Win_create(of_alloc_mem, sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &over_alloc_mem));
   CHECK_OK(MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &allocated));
   CHECK_OK(MPI_Win_create(own, sizeof own, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &created));
   pid_t children[kWays];
@@ -53,6 +65,7 @@ int main(int argc, char** argv) {
     Exchange(allocated, memory, round);
     /* One rank alone, and all at once. */
     children[round] = world_rank == round % world_size || round % 2 != 0 ? Fork((round + world_rank) % kWays) : 0;
+    Exchange(over_alloc_mem, of_alloc_mem, round);
     Exchange(created, own, round);
     Exchange(allocated, memory, round);
   }
@@ -66,6 +79,9 @@ int main(int argc, char** argv) {
   }
   Exchange(allocated, memory, kWays);
   Exchange(created, own, kWays);
+  Exchange(over_alloc_mem, of_alloc_mem, kWays);
+  CHECK_OK(MPI_Win_free(&over_alloc_mem));
+  MPI_Free_mem(of_alloc_mem);
   CHECK_OK(MPI_Win_free(&created));
   CHECK_OK(MPI_Win_free(&allocated));
   return End();
