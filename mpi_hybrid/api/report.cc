@@ -94,15 +94,16 @@ int CallHandlerWithCode(const char* name, const ErrorHandler* handler, ErrorHand
   if (handler->cxx_proxy != nullptr) {
     handler->cxx_proxy(CxxKind(kind), static_cast<int*>(handle), &given, reinterpret_cast<void (*)()>(handler->function));
     // The C++ binding returns no codes: it would call the handler again for one that is not a success.
-    code = MPI_SUCCESS;
-  } else if (handler->fortran) {
+    return MPI_SUCCESS;
+  }
+  if (handler->fortran) {
     // Fortran knows a file by its number.
     MPI_Fint number = kind == ErrorHandler::Kind::kFile ? io::File::Number(*static_cast<MPI_File*>(handle)) : *static_cast<int*>(handle);
     reinterpret_cast<void (*)(MPI_Fint*, MPI_Fint*)>(handler->function)(&number, &given);
   } else {
     handler->function(static_cast<int*>(handle), &given);
   }
-  return code;
+  return given;
 }
 
 int CallHandler(const char* name, const ErrorHandler* handler, ErrorHandler::Kind kind, void* handle, const Error& error) {

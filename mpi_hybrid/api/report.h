@@ -9,8 +9,9 @@
 namespace weft::mpi {
 
 // Gives the error of the function `name` to `handler` (null: MPI_ERRORS_ARE_FATAL) of the object at `handle`, whose kind is
-// kComm, kWin, kFile or kSession; returns the error code. `handle` points to the handle itself (an int, or an MPI_File). With the
-// lock, which it lets go of around the handler.
+// kComm, kWin, kFile or kSession. Returns what the call is to return: the error code, or what the program's handler stored in its
+// place (its second argument is "the error code to be returned", MPI 4.0 section 9.3.1). `handle` points to the handle itself (an int, or
+// an MPI_File). With the lock, which it lets go of around the handler.
 int CallHandler(const char* name, const ErrorHandler* handler, ErrorHandler::Kind kind, void* handle, const Error& error);
 // The same for a code that exists already (MPI_Comm_call_errhandler).
 int CallHandlerWithCode(const char* name, const ErrorHandler* handler, ErrorHandler::Kind kind, void* handle, int code);
