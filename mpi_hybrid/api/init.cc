@@ -37,7 +37,7 @@ int Initialize(const char* name, int required, int* provided) {
     SetParents(parents.get());
   }
   g_world_state = LibraryState::kRunning;
-  if (required == MPI_THREAD_MULTIPLE) LibraryLock::EnableThreads();
+  LibraryLock::GrantLevel(required);
   if (provided != nullptr) *provided = required;
   return MPI_SUCCESS;
 }
