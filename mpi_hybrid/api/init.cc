@@ -101,6 +101,6 @@ WEFT_MPI_ALIAS(Is_thread_main)
 
 int PMPI_Abort(MPI_Comm comm, int errorcode) {
   return OnComm("MPI_Abort", comm,
-                [&](Comm&) -> Error { EndJob(errorcode, "MPI_Abort was called with error code " + std::to_string(errorcode)); });
+                [&](Comm& c) -> Error { EndGroup(c, errorcode, "MPI_Abort was called with error code " + std::to_string(errorcode)); });
 }
 WEFT_MPI_ALIAS(Abort)

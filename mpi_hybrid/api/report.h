@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "mpi_hybrid/comm/communicator.h"
 #include "mpi_hybrid/core/error.h"
 #include "mpi_hybrid/core/error_handler.h"
 
@@ -25,6 +26,11 @@ int ReportOnFileWith(const char* name, const ErrorHandler& handler, MPI_File fil
 // One line to stderr, "weft: rank 2 on HOST: MESSAGE"; then ends the job through the launcher, and this process with `exit_code`
 // (0 is turned into 1). Returns never. With or without the lock.
 [[noreturn]] void EndJob(int exit_code, const std::string& message);
+// As EndJob, but where the job goes on without those that end (mpiexec -disable-auto-cleanup), only the processes of the communicator's group end.
+// With the lock.
+[[noreturn]] void EndGroup(Comm& comm, int exit_code, const std::string& message);
+// This process does what it is told by one that called EndGroup (survive::OnAborted).
+[[noreturn]] void EndWith(ProcessId by, int status);
 // The same line, and only this process ends: there is no job yet, or not any more.
 [[noreturn]] void EndProcess(int exit_code, const std::string& message);
 
