@@ -41,7 +41,7 @@ class LockGuard {
   LockGuard& operator=(const LockGuard&) = delete;
 };
 
-// Around a callback into the program, inside of a LockGuard; callbacks in C++ may leave by an exception.
+// Around a callback into the program, or something that blocks, inside of a LockGuard; callbacks in C++ may leave by an exception.
 class UnlockGuard {
  public:
   UnlockGuard() { LibraryLock::Release(); }
@@ -49,6 +49,13 @@ class UnlockGuard {
   UnlockGuard(const UnlockGuard&) = delete;
   UnlockGuard& operator=(const UnlockGuard&) = delete;
 };
+
+// The result of `call`, which may block (a disk, another process) and uses nothing that the lock guards. Other threads come in meanwhile.
+template <typename Call>
+auto Unlocked(Call call) {
+  const UnlockGuard unlocked;
+  return call();
+}
 
 }  // namespace weft::mpi
 
