@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/log.h"
 #include "mpi_hybrid/api/comm_arguments.h"
 #include "mpi_hybrid/api/entry.h"
 #include "mpi_hybrid/coll/collectives.h"
@@ -26,8 +29,27 @@ namespace pmi = weft::pmi;
 
 namespace {
 
-// How long MPI_Comm_connect waits for MPI_Comm_accept where no info key says.
-constexpr std::chrono::seconds kConnectPatience{180};
+// A number of seconds; nullopt: it is none.
+std::optional<std::chrono::seconds> ParseSeconds(std::string_view text) {
+  int seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (error != std::errc() || end != text.data() + text.size() || seconds < 0) return std::nullopt;
+  return std::chrono::seconds(seconds);
+}
+
+// How long MPI_Comm_connect waits for MPI_Comm_accept if no info key says it: WEFT_MPI_CONNECT_TIMEOUT. Text that is no number is told
+// once, and ignored.
+std::chrono::seconds ConnectPatience() {
+  static const std::chrono::seconds patience = [] {
+    constexpr std::chrono::seconds kDefault{180};
+    const char* const text = secure_getenv("WEFT_MPI_CONNECT_TIMEOUT");
+    if (text == nullptr || *text == 0) return kDefault;
+    const auto seconds = ParseSeconds(text);
+    if (!seconds) weft::LogWarning(std::string("WEFT_MPI_CONNECT_TIMEOUT='") + text + "' is not a number of seconds; the default, 180, is used");
+    return seconds.value_or(kDefault);
+  }();
+  return patience;
+}
 
 Error ClearComm(MPI_Comm* newcomm, const char* argument) {
   WEFT_MPI_TRY(CheckNotNull(newcomm, argument));
@@ -42,11 +64,8 @@ Error ReadTimeOut(MPI_Info handle, std::optional<std::chrono::seconds> otherwise
   const std::optional<std::string> text = info == nullptr ? std::nullopt : info->Get("timeout");
   std::optional<std::chrono::seconds> patience = otherwise;
   if (text) {
-    int seconds = 0;
-    const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), seconds);
-    if (error != std::errc() || end != text->data() + text->size() || seconds < 0)
-      return Error(MPI_ERR_INFO_VALUE, "timeout '" + *text + "' is not a number of seconds");
-    patience = std::chrono::seconds(seconds);
+    patience = ParseSeconds(*text);
+    if (!patience) return Error(MPI_ERR_INFO_VALUE, "timeout '" + *text + "' is not a number of seconds");
   }
   *deadline = std::nullopt;
   if (patience) *deadline = Ports::Clock::now() + *patience;
@@ -148,7 +167,7 @@ WEFT_MPI_ALIAS(Comm_accept)
 
 int PMPI_Comm_connect(const char* port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* newcomm) {
   return OnComm("MPI_Comm_connect", comm,
-                [&](Comm& c) -> Error { return Meet(&ConnectGroup, kConnectPatience, port_name, info, root, c, newcomm); });
+                [&](Comm& c) -> Error { return Meet(&ConnectGroup, ConnectPatience(), port_name, info, root, c, newcomm); });
 }
 WEFT_MPI_ALIAS(Comm_connect)
 

@@ -37,7 +37,7 @@ int Initialize(const char* name, int required, int* provided) {
     SetParents(parents.get());
   }
   g_world_state = LibraryState::kRunning;
-  if (required == MPI_THREAD_MULTIPLE) LibraryLock::EnableThreads();
+  LibraryLock::GrantLevel(required);
   if (provided != nullptr) *provided = required;
   return MPI_SUCCESS;
 }
@@ -101,6 +101,6 @@ WEFT_MPI_ALIAS(Is_thread_main)
 
 int PMPI_Abort(MPI_Comm comm, int errorcode) {
   return OnComm("MPI_Abort", comm,
-                [&](Comm&) -> Error { EndJob(errorcode, "MPI_Abort was called with error code " + std::to_string(errorcode)); });
+                [&](Comm& c) -> Error { EndGroup(c, errorcode, "MPI_Abort was called with error code " + std::to_string(errorcode)); });
 }
 WEFT_MPI_ALIAS(Abort)

@@ -7,6 +7,7 @@
 #include "mpi_hybrid/api/entry.h"
 #include "mpi_hybrid/api/environment_info.h"
 #include "mpi_hybrid/api/language_hooks.h"
+#include "mpi_hybrid/api/report.h"
 #include "mpi_hybrid/coll/collectives.h"
 #include "mpi_hybrid/comm/communicator.h"
 #include "mpi_hybrid/core/job.h"
@@ -42,6 +43,7 @@ Error Start() {
   World().set_identity(IdentityOf(job.processes.own_name().job));
   WEFT_MPI_TRY(StartDevice());
   survive::BeginToServe();
+  survive::OnAborted(&EndWith);
   WEFT_MPI_TRY(ThisJob().Fence());
   shm::SettleNode();
   SettleDevice();

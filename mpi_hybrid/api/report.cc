@@ -2,12 +2,15 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <vector>
 
 #include "mpi_hybrid/api/entry.h"
 #include "mpi_hybrid/core/job.h"
 #include "mpi_hybrid/io/file.h"
+#include "mpi_hybrid/survive/recover.h"
 #include "pmi/client.h"
 
 namespace weft::mpi {
@@ -69,11 +72,46 @@ int StatusFor(int exit_code) { return exit_code == 0 || (exit_code & 0xff) != 0 
   _exit(StatusFor(exit_code));
 }
 
+// Whom MPI_ERRORS_ABORT ends (MPI 4.0 section 9.3): the processes of the object; of a session this one. Null: it is not known.
+Comm* GroupOf(ErrorHandler::Kind kind, void* handle) {
+  if (g_library_state != LibraryState::kRunning) return nullptr;
+  switch (kind) {
+    case ErrorHandler::Kind::kComm:
+      return Comm::Find(*static_cast<int*>(handle));
+    case ErrorHandler::Kind::kWin: {
+      const Window* const window = Window::Find(*static_cast<int*>(handle));
+      return window != nullptr ? window->comm.get() : nullptr;
+    }
+    case ErrorHandler::Kind::kFile: {
+      const io::File* const file = io::File::Find(*static_cast<MPI_File*>(handle));
+      return file != nullptr ? file->comm.get() : nullptr;
+    }
+    default:
+      return &Self();
+  }
+}
+
 }  // namespace
 
 void EndProcess(int exit_code, const std::string& message) {
   WriteLine(message);
   Leave(exit_code);
+}
+
+void EndGroup(Comm& comm, int exit_code, const std::string& message) {
+  const Job& job = ThisJob();
+  const std::vector<ProcessId>& members = comm.local->members;
+  const auto of_world = std::count_if(members.begin(), members.end(), [&](ProcessId process) { return job.processes.IsOfWorld(process); });
+  if (!job.tells_deaths || of_world == job.size) EndJob(exit_code, message);
+  WriteLine(message);
+  survive::AbortOthers(comm, StatusFor(exit_code));
+  Leave(exit_code);  // without a good-bye: to the others it is a death
+}
+
+void EndWith(ProcessId by, int status) {
+  WriteLine(ThisJob().processes.Describe(by) + " called MPI_Abort with error code " + std::to_string(status) + " on a communicator that this process is in");
+  std::fflush(nullptr);
+  _exit(status);
 }
 
 void EndJob(int exit_code, const std::string& message) {
@@ -87,22 +125,26 @@ int CallHandlerWithCode(const char* name, const ErrorHandler* handler, ErrorHand
   const ErrorHandler::Kind how = handler != nullptr ? handler->kind : ErrorHandler::Kind::kFatal;
   if (how == ErrorHandler::Kind::kReturn) return code;
   if (how == ErrorHandler::Kind::kFatal || how == ErrorHandler::Kind::kAbort) {
-    EndJob(ErrorClassOf(code), std::string(name) + " failed" + ObjectText(kind, handle) + ": " + ErrorString(code));
+    const std::string message = std::string(name) + " failed" + ObjectText(kind, handle) + ": " + ErrorString(code);
+    Comm* const group = how == ErrorHandler::Kind::kAbort ? GroupOf(kind, handle) : nullptr;
+    if (group != nullptr) EndGroup(*group, ErrorClassOf(code), message);
+    EndJob(ErrorClassOf(code), message);
   }
   int given = code;
   const UnlockGuard unlocked;
   if (handler->cxx_proxy != nullptr) {
     handler->cxx_proxy(CxxKind(kind), static_cast<int*>(handle), &given, reinterpret_cast<void (*)()>(handler->function));
     // The C++ binding returns no codes: it would call the handler again for one that is not a success.
-    code = MPI_SUCCESS;
-  } else if (handler->fortran) {
+    return MPI_SUCCESS;
+  }
+  if (handler->fortran) {
     // Fortran knows a file by its number.
     MPI_Fint number = kind == ErrorHandler::Kind::kFile ? io::File::Number(*static_cast<MPI_File*>(handle)) : *static_cast<int*>(handle);
     reinterpret_cast<void (*)(MPI_Fint*, MPI_Fint*)>(handler->function)(&number, &given);
   } else {
     handler->function(static_cast<int*>(handle), &given);
   }
-  return code;
+  return given;
 }
 
 int CallHandler(const char* name, const ErrorHandler* handler, ErrorHandler::Kind kind, void* handle, const Error& error) {

@@ -18,13 +18,13 @@ namespace weft::mpi {
 namespace {
 
 constexpr const char* kSets[] = {"mpi://WORLD", "mpi://SELF"};
+// By MPI_THREAD_SINGLE (0) to MPI_THREAD_MULTIPLE (3).
 constexpr const char* kLevels[] = {"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED",
                                    "MPI_THREAD_MULTIPLE"};
 
 struct Session : RefCounted<Session> {
   MPI_Session handle = MPI_SESSION_NULL;
   Ref<ErrorHandler> error_handler;
-  std::string thread_level;
 };
 
 // Never destroyed: handles may be looked up while the program's static objects end.
@@ -62,13 +62,14 @@ int WithHandler(const char* name, MPI_Errhandler handle, ErrorHandler::Kind kind
   return CallHandler(name, held.get(), kind, &null, error);
 }
 
-Error ReadThreadLevel(const Info* info, std::string* level) {
-  *level = kLevels[0];
+Error ReadThreadLevel(const Info* info, int* level) {
+  *level = MPI_THREAD_SINGLE;
   const auto wanted = info == nullptr ? std::nullopt : info->Get("thread_level");
   if (!wanted) return {};
-  if (std::find(std::begin(kLevels), std::end(kLevels), *wanted) == std::end(kLevels))
+  const auto found = std::find(std::begin(kLevels), std::end(kLevels), *wanted);
+  if (found == std::end(kLevels))
     return Error(MPI_ERR_INFO_VALUE, "thread_level '" + *wanted + "' is not the name of a level, such as MPI_THREAD_MULTIPLE");
-  *level = *wanted;
+  *level = static_cast<int>(found - std::begin(kLevels));
   return {};
 }
 
@@ -118,13 +119,12 @@ int PMPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* ses
                        *session = MPI_SESSION_NULL;
                        Info* hints;
                        WEFT_MPI_TRY(FindInfo(info, &hints));
-                       std::string level;
+                       int level;
                        WEFT_MPI_TRY(ReadThreadLevel(hints, &level));
                        WEFT_MPI_TRY(UseLibrary());
-                       if (level == kLevels[MPI_THREAD_MULTIPLE]) LibraryLock::EnableThreads();
+                       LibraryLock::GrantLevel(level);
                        Ref<Session> made = MakeRef<Session>();
                        made->error_handler = handler;
-                       made->thread_level = level;
                        made->handle = Table().Add(made.get());
                        made->AddRef();
                        *session = made->handle;
@@ -145,7 +145,7 @@ WEFT_MPI_ALIAS(Session_finalize)
 
 int PMPI_Session_get_info(MPI_Session session, MPI_Info* info_used) {
   return OnSession("MPI_Session_get_info", session,
-                   [&](Session& s) { return GiveInfo(info_used, "thread_level", s.thread_level); });
+                   [&](Session&) { return GiveInfo(info_used, "thread_level", kLevels[LibraryLock::level()]); });
 }
 WEFT_MPI_ALIAS(Session_get_info)
 

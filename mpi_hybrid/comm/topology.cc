@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <numeric>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "base/check.h"
@@ -79,8 +80,8 @@ std::vector<int> Topology::OutNeighbours(int rank) const {
 
 namespace {
 
-// The product of `count` numbers in descending order whose largest and smallest differ least; among those the one with
-// the least sum, then the one with the largest first number (as MPICH chooses). Exact search over the divisors.
+// The product of `count` numbers in descending order whose largest and smallest differ least; among those the one with the
+// largest last number, as MPICH chooses, then the one with the least sum. Exact search over the divisors.
 class DimsSearch {
  public:
   DimsSearch(int nodes, size_t count) : chosen_(count), nodes_(nodes) {
@@ -133,8 +134,8 @@ class DimsSearch {
     return needed <= 1 || PowerFits(needed, open, left);
   }
 
-  static std::pair<int, int64_t> Rank(const std::vector<int>& dims) {
-    return {dims.front() - dims.back(), std::accumulate(dims.begin(), dims.end(), int64_t{0})};
+  static std::tuple<int, int, int64_t> Rank(const std::vector<int>& dims) {
+    return {dims.front() - dims.back(), -dims.back(), std::accumulate(dims.begin(), dims.end(), int64_t{0})};
   }
 
   std::vector<int> divisors_, chosen_, best_;

@@ -73,6 +73,9 @@ TEST(DimsTest, GivesTheFactorsThatMpichDoes) {
   EXPECT_EQ(Dims(20, {0, 0, 0, 0}), (std::vector<int>{5, 2, 2, 1}));
   EXPECT_EQ(Dims(1008, {0, 0, 0}), (std::vector<int>{12, 12, 7}));
   EXPECT_EQ(Dims(3000, {0, 0, 0, 0, 0, 0}), (std::vector<int>{5, 5, 5, 4, 3, 2}));
+  // Of several with the same difference that with the largest last dimension.
+  EXPECT_EQ(Dims(324675, {0, 0, 0, 0}), (std::vector<int>{39, 37, 15, 15}));
+  EXPECT_EQ(Dims(590520, {0, 0, 0, 0}), (std::vector<int>{38, 37, 21, 20}));
   EXPECT_EQ(Dims(2147483647, {0, 0}), (std::vector<int>{2147483647, 1}));
 }
 

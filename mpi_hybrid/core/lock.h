@@ -13,6 +13,9 @@ class LibraryLock {
   // Before a second thread can be inside; never undone. Called from inside an entry (under its LockGuard), which has the lock from here on.
   static void EnableThreads();
   static bool threads_enabled() { return enabled_; }
+  // The level of thread support in force, MPI_THREAD_SINGLE to _MULTIPLE: the highest that the program has been granted. MULTIPLE enables threads.
+  static void GrantLevel(int level);
+  static int level() { return level_; }
 
   // For the progress engine, around a sleep and around callbacks into the program. No effect while threads are not enabled.
   static void Acquire() {
@@ -24,6 +27,7 @@ class LibraryLock {
 
  private:
   static bool enabled_;
+  static int level_;
   // Recursive: functions of the program that run under it (reductions, copies of attributes) may ask the library about their arguments.
   static std::recursive_mutex mutex_;
 };
@@ -37,7 +41,7 @@ class LockGuard {
   LockGuard& operator=(const LockGuard&) = delete;
 };
 
-// Around a callback into the program, inside of a LockGuard; callbacks in C++ may leave by an exception.
+// Around a callback into the program, or something that blocks, inside of a LockGuard; callbacks in C++ may leave by an exception.
 class UnlockGuard {
  public:
   UnlockGuard() { LibraryLock::Release(); }
@@ -45,6 +49,13 @@ class UnlockGuard {
   UnlockGuard(const UnlockGuard&) = delete;
   UnlockGuard& operator=(const UnlockGuard&) = delete;
 };
+
+// The result of `call`, which may block (a disk, another process) and uses nothing that the lock guards. Other threads come in meanwhile.
+template <typename Call>
+auto Unlocked(Call call) {
+  const UnlockGuard unlocked;
+  return call();
+}
 
 }  // namespace weft::mpi
 

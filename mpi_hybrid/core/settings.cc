@@ -22,6 +22,7 @@ constexpr SettingInfo kSettings[] = {
     {"WEFT_MPI_RMA_CONNECT", "on first use",
      "static: the queue pairs of a window are made with it, not at the first access to each target.", "static"},
     {"WEFT_MPI_COLL", "chosen by size", "COLLECTIVE:ALGORITHM[,...]: the algorithm of each collective named, for tests."},
+    {"WEFT_MPI_CONNECT_TIMEOUT", "180", "Seconds that MPI_Comm_connect waits for MPI_Comm_accept; its info key timeout goes before it."},
     {"WEFT_PMI", "chosen by launcher", "Version of PMI that the process speaks with its launcher; alone: a job of one, whatever started it.", "1|2|alone"},
     {"WEFT_PMI_MPIEXEC", "bin/mpiexec beside lib/weft", "The mpiexec that a process which no launcher started starts when it spawns or publishes a name."},
     {"WEFT_PMI_NAMESERVER", "none", "The file of a name server (mpiexec -nameserver)."},

@@ -2,6 +2,7 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <utility>
@@ -85,34 +86,46 @@ Error Ports::Open(std::string* name) {
   *name = port.ToString();
   if (name->size() > PortName::kLongest) return Error(MPI_ERR_INTERN, "the address of this process is too long for a port's name: " + port.card);
   Processes().OpenDoor(Bond::Of(port.secret));
-  open_.emplace(next_number_, std::move(port));
+  open_.emplace(next_number_, Port{.name = std::move(port), .knocks = {}, .accepted = {}});
   next_number_ = (next_number_ + 1) % kMostPorts;
   return {};
 }
 
-Error Ports::FindOpen(const std::string& name, PortName* port) const {
+Error Ports::FindOpen(const std::string& name, int32_t* number) const {
   const auto asked = PortName::Parse(name);
   if (!asked) return BadPort("'" + name + "' is not the name of a port");
   const auto found = asked->owner == Processes().own_name() ? open_.find(asked->number) : open_.end();
-  if (found == open_.end() || found->second.secret != asked->secret)
+  if (found == open_.end() || found->second.name.secret != asked->secret)
     return BadPort("port " + std::to_string(asked->number) + " of " + asked->owner.ToString() + " is not open at this process");
-  *port = found->second;
+  *number = asked->number;
   return {};
 }
 
+Ports::Port* Ports::Find(int32_t number) {
+  const auto found = open_.find(number);
+  return found == open_.end() ? nullptr : &found->second;
+}
+
+// Callers that wait are told, also those that have said go.
 Error Ports::Close(const std::string& name) {
-  PortName port{.owner = {}, .number = 0, .secret = JobSecret::Random(), .key = {}, .card = {}};
-  WEFT_MPI_TRY(FindOpen(name, &port));
-  open_.erase(port.number);
-  closed_.push_back(port.number);
-  if (closed_.size() > kMostClosed) closed_.pop_front();
-  Processes().CloseDoor(Bond::Of(port.secret).id);
-  knocks_seen_ = 0;  // those who wait are looked for
-  Poll();
+  int32_t number = 0;
+  WEFT_MPI_TRY(FindOpen(name, &number));
+  TakeMessages();
+  const auto closed = open_.extract(number);
+  for (const Knock& knock : closed.mapped().knocks) Answer(knock, Word::kClosed);
+  for (const auto& caller : closed.mapped().accepted) Answer(caller->knock, Word::kClosed);
+  Processes().CloseDoor(Bond::Of(closed.mapped().name.secret).id);
   return {};
 }
 
 // --- messages ---
+
+Ports::Hearing::~Hearing() {
+  if (receive == nullptr) return;
+  if (!receive->complete) (void)receive->Cancel();
+  Progress::Wait(*receive);
+  receive->Release();
+}
 
 void Ports::ForgetSent() {
   std::erase_if(sending_, [](const std::unique_ptr<Sending>& one) {
@@ -122,7 +135,7 @@ void Ports::ForgetSent() {
   });
 }
 
-Error Ports::Say(Comm& comm, int tag, const Said& said, Sending** sending) {
+Error Ports::Say(Comm& comm, int tag, const Said& said) {
   ForgetSent();
   auto one = std::make_unique<Sending>();
   ByteWriter writer(one->bytes);
@@ -130,7 +143,6 @@ Error Ports::Say(Comm& comm, int tag, const Said& said, Sending** sending) {
   writer.U32(said.context);
   WEFT_MPI_TRY(StartSend(one->bytes, kMessage, Bytes(), 0, tag, comm, SendMode::kStandard, Channel::kPointToPoint,
                          &one->request));
-  if (sending != nullptr) *sending = one.get();
   sending_.push_back(std::move(one));
   return {};
 }
@@ -141,118 +153,175 @@ std::optional<std::pair<uint32_t, ContextId>> ParseWords(std::span<const uint8_t
   ByteReader reader(bytes);
   const uint32_t word = reader.U32();
   const ContextId context = reader.U32();
-  if (word < 1 || word > 5 || context >= ContextPool::kContexts || context % 2 != 0) return std::nullopt;
+  if (word < 1 || word > 6 || context >= ContextPool::kContexts || context % 2 != 0) return std::nullopt;
   return std::pair(word, context);
 }
 
 }  // namespace
 
+Error Ports::StartHearing(Hearing& hearing) {
+  if (hearing.receive != nullptr) hearing.receive->Release();
+  hearing.receive = nullptr;
+  return StartReceive(hearing.bytes, kMessage, Bytes(), 0, 0, *hearing.bridge, Channel::kPointToPoint, &hearing.receive);
+}
+
 // The next message on `comm`, tag 0. An error: the other is gone.
 Error Ports::Hear(Comm& comm, Said* said, Deadline deadline, bool* heard) {
-  uint8_t bytes[kMessage] = {};
-  Request* receive = nullptr;
-  WEFT_MPI_TRY(StartReceive(bytes, kMessage, Bytes(), 0, 0, comm, Channel::kPointToPoint, &receive));
-  WaitUntil([&] { return receive->complete; }, deadline);
-  if (!receive->complete) (void)receive->Cancel();
-  Progress::Wait(*receive);
-  *heard = !IsCancelled(receive->status);
-  const Error error = std::move(receive->error);
-  receive->Release();
-  if (!error.ok() || !*heard) return error;
-  const auto words = ParseWords(bytes);
+  Hearing hearing{.bridge = Ref<Comm>(&comm), .knock = {}};
+  WEFT_MPI_TRY(StartHearing(hearing));
+  WaitUntil([&] { return hearing.receive->complete; }, deadline);
+  if (!hearing.receive->complete) (void)hearing.receive->Cancel();
+  Progress::Wait(*hearing.receive);
+  *heard = !IsCancelled(hearing.receive->status);
+  if (!hearing.receive->error.ok() || !*heard) return std::move(hearing.receive->error);
+  const auto words = ParseWords(hearing.bytes);
   if (!words) return Error(MPI_ERR_OTHER, "it says something that does not belong there");
   *said = {.word = static_cast<Word>(words->first), .context = words->second};
   return {};
 }
 
-std::optional<Ports::Knock> Ports::TakeKnock(int tag) {
+void Ports::Answer(const Knock& knock, Word word) {
+  (void)Say(*knock.way, 0, {.word = word, .context = 0});
+}
+
+// Whether a message to a port has come. A caller that stops in the middle of one holds nobody up.
+bool Ports::TakeMessages() {
+  bool moved = false;
   for (;;) {
     bool found = false;
     Request* message = nullptr;
     MPI_Status status;
-    if (!MatchedProbe(MPI_ANY_SOURCE, tag, *knocks_, &found, &message, &status).ok() || !found) return std::nullopt;
-    const ProcessId process = SourceOf(*message);
-    uint8_t bytes[kMessage] = {};
-    Request* receive = nullptr;
-    Error error = StartMatchedReceive(bytes, kMessage, Bytes(), message, &receive);
-    if (!error.ok()) continue;
-    Progress::Wait(*receive);
-    const bool whole = receive->error.ok() && GetCount(receive->status) == kMessage;
-    receive->Release();
-    const auto words = ParseWords(bytes);
-    if (whole && words && !IsDead(process)) return Knock{.process = process, .context = words->second};
+    if (!MatchedProbe(MPI_ANY_SOURCE, MPI_ANY_TAG, *knocks_, &found, &message, &status).ok() || !found) break;
+    auto coming = std::make_unique<Hearing>();
+    coming->knock.process = SourceOf(*message);
+    if (StartMatchedReceive(coming->bytes, kMessage, Bytes(), message, &coming->receive).ok()) messages_.push_back(std::move(coming));
   }
-}
-
-void Ports::TakeWithdrawals(int32_t number) {
-  while (const auto knock = TakeKnock(number + kWithdrawTag)) withdrawn_.emplace(knock->process, knock->context);
-}
-
-void Ports::TellClosed(const Knock& knock) {
-  const Ref<Comm> way = MakePair(knock.process, kPortContext, knock.context);
-  (void)Say(*way, 0, {.word = Word::kClosed, .context = 0});
-}
-
-// Who knocks at a port that is closed learns so. What was said and has gone out no longer holds the other's process: it would outlive MPI_Comm_disconnect.
-bool Ports::Poll() {
-  ForgetSent();
-  if (KnocksSoFar() == knocks_seen_) return false;
-  knocks_seen_ = KnocksSoFar();
-  bool moved = false;
-  for (const int32_t number : closed_) {
-    while (const auto knock = TakeKnock(number)) {
-      TellClosed(*knock);
-      moved = true;
+  for (auto at = messages_.begin(); at != messages_.end();) {
+    if (!(*at)->receive->complete) {
+      ++at;
+      continue;
     }
-    TakeWithdrawals(number);
+    const std::unique_ptr<Hearing> came = std::move(*at);
+    at = messages_.erase(at);
+    TakeMessage(*came);
+    moved = true;
   }
   return moved;
 }
 
-// --- meeting ---
-
-bool Ports::IsThere(int tag) {
-  bool found = false;
-  MPI_Status status;
-  return Probe(MPI_ANY_SOURCE, tag, *knocks_, &found, &status).ok() && found;
+void Ports::TakeMessage(const Hearing& message) {
+  const MPI_Status& status = message.receive->status;
+  const auto words = ParseWords(message.bytes);
+  if (!message.receive->error.ok() || GetCount(status) != kMessage || !words || IsDead(message.knock.process)) return;
+  const Knock knock{.process = message.knock.process, .context = words->second, .way = MakePair(message.knock.process, kPortContext, words->second)};
+  if (status.MPI_TAG >= kWithdrawTag) return Withdraw(status.MPI_TAG - kWithdrawTag, knock);
+  if (Port* const port = Find(status.MPI_TAG)) {
+    std::erase_if(port->knocks, [](const Knock& other) { return IsDead(other.process); });
+    port->knocks.push_back(knock);
+  } else {
+    Answer(knock, Word::kClosed);
+  }
 }
 
-// Whether the one who knocked is still there.
-Error Ports::AwaitGo(int32_t number, const Knock& knock, Comm& bridge, Deadline deadline, bool* came) {
-  uint8_t bytes[kMessage] = {};
-  Request* receive = nullptr;
-  WEFT_MPI_TRY(StartReceive(bytes, kMessage, Bytes(), 0, 0, bridge, Channel::kPointToPoint, &receive));
-  for (;;) {
-    WaitUntil([&] { return receive->complete || IsThere(number + kWithdrawTag); }, deadline);
-    if (receive->complete || (deadline && Clock::now() >= *deadline)) break;
-    TakeWithdrawals(number);
-    if (withdrawn_.contains({knock.process, knock.context})) break;
+// One that is not there has been answered.
+void Ports::Withdraw(int32_t number, const Knock& knock) {
+  Port* const port = Find(number);
+  if (port == nullptr) return;
+  if (std::erase(port->knocks, knock) + port->accepted.remove_if([&](const auto& caller) { return caller->knock == knock; }) > 0)
+    Answer(knock, Word::kClosed);
+}
+
+// What was said and has gone out no longer holds the other's process: it would outlive MPI_Comm_disconnect.
+bool Ports::Poll() {
+  ForgetSent();
+  const bool moved = ForgetLeft();
+  if (KnocksSoFar() == knocks_seen_ && messages_.empty()) return moved;
+  knocks_seen_ = KnocksSoFar();
+  return TakeMessages() || moved;
+}
+
+// --- meeting ---
+
+// Accepts the first of the callers that wait and live; false: there is none.
+Error Ports::AcceptNext(Port& port, bool* accepted) {
+  *accepted = false;
+  while (!port.knocks.empty()) {
+    const Knock knock = port.knocks.front();
+    port.knocks.pop_front();
+    if (IsDead(knock.process)) continue;
+    auto caller = std::make_unique<Hearing>();
+    caller->knock = knock;
+    if (Error error = MakeBridge(knock.process, knock.context, &caller->bridge); !error.ok()) {
+      port.knocks.push_front(knock);
+      return error;
+    }
+    if (!Say(*caller->bridge, 0, {.word = Word::kAccept, .context = caller->bridge->receive_context}).ok()) continue;
+    if (!StartHearing(*caller).ok()) continue;
+    port.accepted.push_back(std::move(caller));
+    *accepted = true;
+    return {};
   }
-  if (!receive->complete) (void)receive->Cancel();
-  Progress::Wait(*receive);
-  const auto words = ParseWords(bytes);
-  *came = receive->error.ok() && words && words->first == static_cast<uint32_t>(Word::kGo);
-  receive->Release();
-  withdrawn_.erase({knock.process, knock.context});
+  return {};
+}
+
+// The bridge to a caller that has said go; null: none has. Those that have died are dropped.
+Ref<Comm> Ports::TakeGo(Port& port) {
+  for (auto at = port.accepted.begin(); at != port.accepted.end();) {
+    if (!(*at)->receive->complete) {
+      ++at;
+      continue;
+    }
+    const std::unique_ptr<Hearing> caller = std::move(*at);
+    at = port.accepted.erase(at);
+    const auto words = ParseWords(caller->bytes);
+    if (!caller->receive->error.ok() || !words || words->first != static_cast<uint32_t>(Word::kGo)) continue;
+    if (!Say(*caller->bridge, 0, {.word = Word::kMet, .context = 0}).ok()) continue;
+    return caller->bridge;
+  }
   return {};
 }
 
 Error Ports::Accept(const std::string& name, Deadline deadline, Ref<Comm>* bridge) {
-  PortName port{.owner = {}, .number = 0, .secret = JobSecret::Random(), .key = {}, .card = {}};
-  WEFT_MPI_TRY(FindOpen(name, &port));
+  int32_t number = 0;
+  WEFT_MPI_TRY(FindOpen(name, &number));
+  Deadline next;  // until then the caller that was accepted last comes first
   for (;;) {
-    WaitUntil([&] { return IsThere(port.number); }, deadline);
-    TakeWithdrawals(port.number);
-    const auto knock = TakeKnock(port.number);
-    if (!knock && deadline && Clock::now() >= *deadline) return BadPort("nobody connected to the port in time");
-    if (!knock || withdrawn_.erase({knock->process, knock->context}) != 0) continue;
-    WEFT_MPI_TRY(MakeBridge(knock->process, knock->context, bridge));
-    bool came = false;
-    Error met = Say(**bridge, 0, {.word = Word::kAccept, .context = (*bridge)->receive_context});
-    if (met.ok()) met = AwaitGo(port.number, *knock, **bridge, deadline, &came);
-    if (met.ok() && came) return {};
-    *bridge = nullptr;
+    Port* const port = Find(number);
+    if (port == nullptr) return BadPort("port " + std::to_string(number) + " was closed by another thread");
+    *bridge = TakeGo(*port);
+    if (*bridge) return {};
+    const Clock::time_point now = Clock::now();
+    if (deadline && now >= *deadline) return BadPort("nobody connected to the port in time");
+    if (next && now >= *next) next.reset();
+    bool accepted = false;
+    if (!next) WEFT_MPI_TRY(AcceptNext(*port, &accepted));
+    if (accepted) next = now + kGoPatience;
+    const bool may_accept = !next;
+    WaitUntil(
+        [&] {
+          Port* const open = Find(number);
+          if (open == nullptr || (may_accept && !open->knocks.empty())) return true;
+          return std::any_of(open->accepted.begin(), open->accepted.end(), [](const auto& caller) { return caller->receive->complete; });
+        },
+        !next ? deadline : deadline ? std::min(*deadline, *next) : next);
   }
+}
+
+// The caller has withdrawn its knock. Nothing more comes in the bridge's context behind the answer, or the other's death.
+void Ports::LeaveTo(Ref<Comm> bridge) {
+  auto left = std::make_unique<Hearing>();
+  left->bridge = std::move(bridge);
+  if (StartHearing(*left).ok()) left_.push_back(std::move(left));
+}
+
+bool Ports::ForgetLeft() {
+  const auto is_over = [&](const std::unique_ptr<Hearing>& left) {
+    if (!left->receive->complete) return false;
+    const auto words = ParseWords(left->bytes);
+    const bool accepted = left->receive->error.ok() && words && words->first == static_cast<uint32_t>(Word::kAccept);
+    return !accepted || !StartHearing(*left).ok();
+  };
+  return std::erase_if(left_, is_over) > 0;
 }
 
 Error Ports::Connect(const std::string& name, Deadline deadline, Ref<Comm>* bridge) {
@@ -273,17 +342,25 @@ Error Ports::Connect(const std::string& name, Deadline deadline, Ref<Comm>* brid
     return failed(error.message());
   Said said;
   bool heard = false;
+  const auto withdraw = [&] { (void)Say(*door, port->number + kWithdrawTag, {.word = Word::kWithdraw, .context = context}); };
   if (Error error = Hear(**bridge, &said, deadline, &heard); !error.ok()) return failed(error.message());
   if (!heard) {
-    // What may still come is not for who gets the context next.
-    (*bridge)->owns_context = false;
-    (void)Say(*door, port->number + kWithdrawTag, {.word = Word::kWithdraw, .context = context});
+    withdraw();
+    LeaveTo(std::move(*bridge));
     return failed("nobody accepted in time");
   }
   if (said.word == Word::kClosed) return failed("it is closed");
   if (said.word != Word::kAccept) return failed("it says something that does not belong there");
   (*bridge)->send_context = said.context;
-  return Say(**bridge, 0, {.word = Word::kGo, .context = 0});
+  if (Error error = Say(**bridge, 0, {.word = Word::kGo, .context = 0}); !error.ok()) return failed(error.message());
+  if (Error error = Hear(**bridge, &said, deadline, &heard); !error.ok()) return failed(error.message());
+  if (!heard) {
+    withdraw();
+    if (Error error = Hear(**bridge, &said, std::nullopt, &heard); !error.ok()) return failed(error.message());
+    if (said.word == Word::kClosed) return failed("nobody accepted in time");
+  }
+  if (said.word == Word::kClosed) return failed("it is closed");
+  return said.word == Word::kMet ? Error() : failed("it says something that does not belong there");
 }
 
 }  // namespace weft::mpi

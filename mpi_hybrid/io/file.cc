@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "mpi_hybrid/core/job.h"
+#include "mpi_hybrid/core/lock.h"
 #include "mpi_hybrid/io/agreement.h"
 #include "mpi_hybrid/io/background.h"
 #include "mpi_hybrid/io/io_error.h"
@@ -68,7 +69,7 @@ MPI_File File::Numbered(MPI_Fint number) {
 }
 
 Error GetSize(File& file, int64_t* bytes) {
-  const int error = file.raw->Size(bytes);
+  const int error = Unlocked([&] { return file.raw->Size(bytes); });
   return error == 0 ? Error() : FileError(error, file.name, "tell its size");
 }
 
@@ -77,7 +78,7 @@ Error SetSize(File& file, int64_t bytes, const Error& refusal) {
   WEFT_MPI_TRY(Agree(*file.comm, refusal));
   WEFT_MPI_TRY(CheckSame(file, bytes, "size"));
   return DoAtFirst(file, {}, [&] {
-    const int error = file.raw->Resize(bytes);
+    const int error = Unlocked([&] { return file.raw->Resize(bytes); });
     return error == 0 ? Error() : FileError(error, file.name, "make it " + std::to_string(bytes) + " bytes long");
   });
 }
@@ -87,7 +88,7 @@ Error Preallocate(File& file, int64_t bytes, const Error& refusal) {
   WEFT_MPI_TRY(Agree(*file.comm, refusal));
   WEFT_MPI_TRY(CheckSame(file, bytes, "size"));
   return DoAtFirst(file, {}, [&] {
-    const int error = file.raw->Reserve(bytes);
+    const int error = Unlocked([&] { return file.raw->Reserve(bytes); });
     return error == 0 ? Error() : FileError(error, file.name, "reserve " + std::to_string(bytes) + " bytes");
   });
 }
@@ -96,7 +97,7 @@ Error Sync(File& file) {
   AwaitTogether(file);
   Error error;
   if (file.may_write()) {
-    const int failed = file.raw->Sync();
+    const int failed = Unlocked([&] { return file.raw->Sync(); });
     if (failed != 0) error = FileError(failed, file.name, "write it to the device");
   }
   return Agree(*file.comm, error);

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace weft::mpi::io {
 namespace {
@@ -25,6 +26,25 @@ void TakeChoice(const Info& info, const char* key, Hints::Choice* choice) {
   if (text == "enable") *choice = Hints::Choice::kEnable;
   if (text == "disable") *choice = Hints::Choice::kDisable;
   if (text == "automatic") *choice = Hints::Choice::kAutomatic;
+}
+
+// A list of the words of MPI 4.0 section 14.2.8, of which those about the order of accesses are used. Any other text is ignored.
+void TakeStyle(const std::string& style, Hints* hints) {
+  constexpr std::string_view kWords[] = {"read_once", "write_once", "read_mostly", "write_mostly", "sequential", "reverse_sequential", "random"};
+  if (style.size() >= sizeof hints->access_style) return;
+  Hints::Access access = Hints::Access::kUnknown;
+  for (std::string_view rest = style;;) {
+    const size_t comma = rest.find(',');
+    const std::string_view word = rest.substr(0, comma);
+    if (std::find(std::begin(kWords), std::end(kWords), word) == std::end(kWords)) return;
+    if (word == "random") access = Hints::Access::kRandom;
+    if (word == "sequential" && access != Hints::Access::kRandom) access = Hints::Access::kSequential;
+    if (comma == rest.npos) break;
+    rest.remove_prefix(comma + 1);
+  }
+  hints->access = access;
+  style.copy(hints->access_style, style.size());
+  hints->access_style[style.size()] = 0;
 }
 
 const char* Text(Hints::Choice choice) {
@@ -53,14 +73,7 @@ void Hints::Take(const Info& info) {
   TakeChoice(info, "romio_cb_write", &cb_write);
   TakeChoice(info, "romio_ds_read", &ds_read);
   TakeChoice(info, "romio_ds_write", &ds_write);
-  // A list; what concerns the order of accesses is used.
-  if (const std::optional<std::string> style = info.Get("access_style")) {
-    if (style->find("random") != std::string::npos) {
-      access = Access::kRandom;
-    } else if (style->find("sequential") != std::string::npos) {
-      access = Access::kSequential;
-    }
-  }
+  if (const std::optional<std::string> style = info.Get("access_style")) TakeStyle(*style, this);
 }
 
 void Hints::Clamp() {
@@ -69,7 +82,12 @@ void Hints::Clamp() {
   for (Choice* choice : {&cb_read, &cb_write, &ds_read, &ds_write}) {
     if (*choice > Choice::kDisable) *choice = Choice::kAutomatic;
   }
-  if (access > Access::kRandom) access = Access::kUnknown;
+  // The text is what counts, and `access` follows from it.
+  access_style[sizeof access_style - 1] = 0;
+  const std::string style = access_style;
+  access = Access::kUnknown;
+  access_style[0] = 0;
+  TakeStyle(style, this);
 }
 
 void Hints::Tell(int aggregators, Info* info) const {
@@ -82,8 +100,7 @@ void Hints::Tell(int aggregators, Info* info) const {
   info->Set("ind_wr_buffer_size", std::to_string(ind_wr_buffer_size));
   info->Set("romio_ds_read", Text(ds_read));
   info->Set("romio_ds_write", Text(ds_write));
-  if (access == Access::kRandom) info->Set("access_style", "random");
-  if (access == Access::kSequential) info->Set("access_style", "sequential");
+  if (access_style[0] != 0) info->Set("access_style", access_style);
 }
 
 }  // namespace weft::mpi::io

@@ -20,6 +20,8 @@ struct Hints {
   Choice cb_read = Choice::kAutomatic, cb_write = Choice::kAutomatic;
   Choice ds_read = Choice::kAutomatic, ds_write = Choice::kAutomatic;
   Access access = Access::kUnknown;
+  // The list that `access` was read from, as the program gave it; ends with 0. It is long enough for each of the standard's words once.
+  char access_style[96] = {};
 
   // Takes what it knows; values that make no sense are ignored, as the standard wants it.
   void Take(const Info& info);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "mpi_hybrid/coll/make_comm.h"
+#include "mpi_hybrid/core/lock.h"
 #include "mpi_hybrid/io/agreement.h"
 #include "mpi_hybrid/io/background.h"
 #include "mpi_hybrid/io/file.h"
@@ -47,7 +48,7 @@ Error OpenRaw(File& file, int extra_flags) {
   int flags = O_RDWR;
   if ((file.amode & MPI_MODE_RDONLY) != 0) flags = O_RDONLY;
   if ((file.amode & MPI_MODE_WRONLY) != 0) flags = O_WRONLY;
-  const int error = PosixFile::Open(file.name, flags | extra_flags, 0666, &file.raw);
+  const int error = Unlocked([&] { return PosixFile::Open(file.name, flags | extra_flags, 0666, &file.raw); });
   return error == 0 ? Error() : FileError(error, file.name, "open it");
 }
 
@@ -74,7 +75,10 @@ Error CheckSame(Comm& comm, int amode) {
   return Error(MPI_ERR_NOT_SAME, "amode " + std::to_string(amode) + " is not that of rank 0, " + std::to_string(of_first));
 }
 
-Error Remove(const std::string& name) { return unlink(name.c_str()) == 0 ? Error() : FileError(errno, name, "delete it"); }
+Error Remove(const std::string& name) {
+  const int error = Unlocked([&] { return unlink(name.c_str()) == 0 ? 0 : errno; });
+  return error == 0 ? Error() : FileError(error, name, "delete it");
+}
 
 }  // namespace
 
@@ -123,7 +127,7 @@ Error Close(const Ref<File>& file) {
     file->aggregators.reset();
   }
   // Nobody deletes what another still uses.
-  const int failed = file->raw->Close();
+  const int failed = Unlocked([&] { return file->raw->Close(); });
   file->raw.reset();
   Error closed = Agree(*comm, failed == 0 ? Error() : FileError(failed, file->name, "close it: what was written may be lost"));
   if (error.ok()) error = std::move(closed);

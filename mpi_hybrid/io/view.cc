@@ -30,13 +30,14 @@ int64_t DataBelow(std::span<const Run> runs, int64_t limit) {
   return below;
 }
 
+// MPI_ERR_IO, as of ROMIO: MPI 4.0 section 14.3 names no class.
 Error CheckOrder(const Datatype& type, const char* name, bool for_writing) {
   const LayoutOrder order = OrderOf(type);
   if (!order.monotonic) {
-    return Error(MPI_ERR_ARG, std::string(name) + "'s displacements are negative or do not ascend, which a view needs");
+    return Error(MPI_ERR_IO, std::string(name) + "'s displacements are negative or do not ascend, which a view needs");
   }
   if (for_writing && !order.disjoint) {
-    return Error(MPI_ERR_ARG, std::string(name) + " has the same bytes twice, which a file that is written may not have");
+    return Error(MPI_ERR_IO, std::string(name) + " has the same bytes twice, which a file that is written may not have");
   }
   return {};
 }

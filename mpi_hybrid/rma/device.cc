@@ -31,16 +31,17 @@ namespace {
 
 constexpr uint32_t kIdlePolls = 64;     // how seldom progress looks here while nothing is expected
 constexpr uint32_t kLivelyPolls = 256;  // ... but so many times after something was found
-constexpr int kConnectTries = 300;      // of 100 ms
+constexpr int kConnectStepMs = 100;     // between looks whether a target that does not answer lives
 // The first nudge of a target that does not answer its first message. The pauses grow to kLongestPause.
 constexpr std::chrono::milliseconds kFirstNudge{20};
 constexpr std::chrono::microseconds kGreetingStep{100};
 constexpr int kResolveMs = 2000;
-constexpr std::chrono::seconds kPatience{30};  // with want of room, as for messages (p2p/dial.h)
+constexpr std::chrono::seconds kPatience{30};  // with silence, and with want of room, as for messages (p2p/dial.h)
 constexpr std::chrono::milliseconds kFirstPause{10}, kLongestPause{640};  // between tries; doubled each time
 constexpr int kCompletionsPerLink = Link::kDepth + kSlots;                // replies, too
 constexpr int kFirstLinks = 4;  // for which the completion queue has room at first
 
+using Clock = std::chrono::steady_clock;
 using transport::SocketAddress;
 
 // A child of fork(2) that calls exit(3) leaves alone what its parent goes on with.
@@ -113,6 +114,7 @@ Error Device::Start() {
   const size_t size = static_cast<size_t>(ThisJob().size);
   events_ = rdma_create_event_channel();
   if (events_ == nullptr) return Failed("rdma_create_event_channel", errno);
+  fcntl(events_->fd, F_SETFL, fcntl(events_->fd, F_GETFL) | O_NONBLOCK);  // another thread may have taken what this one was woken for
   service_ = std::make_unique<Service>(*this);
   rdma_cm_id* listener = nullptr;
   WEFT_MPI_TRY(Listen(&listener));
@@ -249,62 +251,81 @@ Error Device::Find(ProcessId process, Link** found) {
 }
 
 // Tries again for kPatience where room is wanting, here or there: who has none is not dead. A link that was never up is
-// forgotten, and the next call makes another.
+// forgotten, and the next call makes another. The lock is let go of meanwhile, so that other threads may connect to the same process: one of them
+// may forget the link, and each makes another then.
 Error Device::Connect(ProcessId process) {
-  using Clock = std::chrono::steady_clock;
-  auto& link = links_[static_cast<size_t>(process)];
   const auto start = Clock::now();
   for (auto pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
     WEFT_MPI_TRY(Prepare(process));
-    AwaitConnected(*link);
+    AwaitConnected(process);
+    const Link* const link = Existing(process);
+    if (link == nullptr) {
+      if (IsDead(process)) return Error(ClassOfGone(process), "the RDMA connection to " + ThisJob().processes.Describe(process) + " is broken");
+      continue;
+    }
     if (!link->unreachable()) return link->broken() ? link->failure() : Error();
     const Error error = link->failure();
     const bool wants_room = link->wants_room();
-    link.reset();
+    links_[static_cast<size_t>(process)].reset();
     --made_;
     if (!wants_room || IsDead(process)) return error;
     if (Clock::now() - start >= kPatience) {
       return Error(error.mpi_class(), error.message() + ", for " + std::to_string(kPatience.count()) + " s");
     }
-    std::this_thread::sleep_for(pause);
+    {
+      const UnlockGuard unlocked;
+      std::this_thread::sleep_for(pause);
+    }
     Progress::Poll();
   }
 }
 
-// The others' services accept without help of their programs, and ours needs none of this thread: it may simply wait.
-void Device::AwaitConnected(Link& link) {
-  for (int tries = 0; link.connecting(); ++tries) {
-    if (link.greeting()) return AwaitGreeted(link);
-    pollfd ready{events_->fd, POLLIN, 0};
-    if (poll(&ready, 1, 100) == 1) {
-      rdma_cm_event* event = nullptr;
-      if (rdma_get_cm_event(events_, &event) != 0) continue;
-      auto* target = static_cast<Link*>(event->id->context);
-      target->OnEvent(*event);
-      rdma_ack_cm_event(event);
-      tries = 0;
-    } else if (IsDead(link.process()) || tries == kConnectTries) {
-      link.Break("it does not answer at " + addresses_[static_cast<size_t>(link.process())].ToString());
+// Events of all links that wait to be connected.
+bool Device::TakeEvents() {
+  bool any = false;
+  for (rdma_cm_event* event = nullptr; rdma_get_cm_event(events_, &event) == 0; any = true) {
+    static_cast<Link*>(event->id->context)->OnEvent(*event);
+    rdma_ack_cm_event(event);
+  }
+  return any;
+}
+
+// The others' services accept without help of their programs, and ours needs none of this thread. A target may be stopped, and does not answer for
+// as long as it is: nothing is held while this thread waits.
+void Device::AwaitConnected(ProcessId process) {
+  for (auto silent_since = Clock::now();;) {
+    Link* const link = Existing(process);
+    if (link == nullptr || !link->connecting()) return;
+    if (link->greeting()) return AwaitGreeted(process);
+    if (TakeEvents()) {
+      silent_since = Clock::now();
+      continue;
     }
+    if (IsDead(process) || Clock::now() - silent_since >= kPatience) return GiveUp(*link);
+    const UnlockGuard unlocked;
+    pollfd ready{events_->fd, POLLIN, 0};
+    (void)poll(&ready, 1, kConnectStepMs);
   }
 }
 
+void Device::GiveUp(Link& link) { link.Break("it does not answer at " + addresses_[static_cast<size_t>(link.process())].ToString()); }
+
 // Its completion queue may be armed for another thread of the program: looks instead of sleeping.
-void Device::AwaitGreeted(Link& link) {
-  using Clock = std::chrono::steady_clock;
+void Device::AwaitGreeted(ProcessId process) {
   const auto start = Clock::now();
   auto nudge = start + kFirstNudge;
-  for (auto pause = kFirstNudge; link.greeting();) {
+  for (auto pause = kFirstNudge;;) {
+    Link* const link = Existing(process);
+    if (link == nullptr || !link->greeting()) return;
     if (PollLinks()) continue;
     const auto now = Clock::now();
-    if (IsDead(link.process()) || now - start >= kPatience) {
-      return link.Break("it does not answer at " + addresses_[static_cast<size_t>(link.process())].ToString());
-    }
+    if (IsDead(process) || now - start >= kPatience) return GiveUp(*link);
     if (now >= nudge) {
-      link.Nudge();
+      link->Nudge();
       pause = std::min(2 * pause, kLongestPause);
       nudge = now + pause;
     }
+    const UnlockGuard unlocked;
     std::this_thread::sleep_for(kGreetingStep);
   }
 }

@@ -47,7 +47,7 @@ class Device : private ProgressStage {
   // Nobody has windows with `process` any more: closes what there is between the two.
   void Forget(ProcessId process);
 
-  // The connection to `process`, made on first use. ClassOfGone (p2p/message.h): it is gone. MPI_ERR_OTHER: it cannot be
+  // The connection to `process`, made on first use; other threads come in while that is waited for. ClassOfGone (p2p/message.h): it is gone. MPI_ERR_OTHER: it cannot be
   // reached for want of room (descriptors, memory), here or there, for 30 s; a later call tries again.
   Error Find(ProcessId process, Link** link);
   // Starts a connection without waiting for it.
@@ -124,8 +124,10 @@ class Device : private ProgressStage {
   Error Listen(rdma_cm_id** listener);
   void SetAttended(bool attended);
   Error Connect(ProcessId process);
-  void AwaitConnected(Link& link);
-  void AwaitGreeted(Link& link);
+  bool TakeEvents();
+  void AwaitConnected(ProcessId process);
+  void AwaitGreeted(ProcessId process);
+  void GiveUp(Link& link);
   void MakeRoomFor(ProcessId process);
   Error MakeQueue(int links);
   Error MakeRoomInQueue();

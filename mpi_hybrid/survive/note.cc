@@ -41,7 +41,8 @@ std::optional<ParsedNote> ParseNote(std::span<const uint8_t> bytes) {
   note.number = reader.U32();
   note.identity = reader.U64();
   if (note.identity == 0) return std::nullopt;
-  if (what == static_cast<uint8_t>(Note::What::kRevoke)) {
+  if (what == static_cast<uint8_t>(Note::What::kRevoke) || what == static_cast<uint8_t>(Note::What::kAbort)) {
+    note.what = static_cast<Note::What>(what);
     return kind == 0 && reader.remaining() == 0 ? std::optional(parsed) : std::nullopt;
   }
   if (what != static_cast<uint8_t>(Note::What::kAgreement) || reader.remaining() < kAgreementHeader) return std::nullopt;

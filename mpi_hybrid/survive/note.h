@@ -12,10 +12,10 @@ namespace weft::mpi::survive {
 
 // What is said over the engine's notes. Big-endian.
 //
-//   | what : 8 | message's kind : 8 | 0 : 16 | agreement's number : 32 | communicator's identity : 64 |
+//   | what : 8 | message's kind : 8 | 0 : 16 | agreement's number, or exit status of an abort : 32 | communicator's identity : 64 |
 //   | proposer : 32 | words : 32 | word : 64 ... | voters, 64 to a word : 64 ... |                       of an agreement
 struct Note {
-  enum class What : uint8_t { kRevoke = 1, kAgreement = 2 };
+  enum class What : uint8_t { kRevoke = 1, kAgreement = 2, kAbort = 3 };
 
   What what = What::kRevoke;
   uint64_t identity = 0;

@@ -20,6 +20,8 @@ Note Proposal() {
 TEST(Note, HasTheseBytes) {
   const Note revoke{.what = Note::What::kRevoke, .identity = 0x0102030405060708, .number = 0, .message = {}};
   EXPECT_EQ(revoke.Serialize(), (Bytes{1, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8}));
+  const Note abort{.what = Note::What::kAbort, .identity = 0x0102030405060708, .number = 5, .message = {}};
+  EXPECT_EQ(abort.Serialize(), (Bytes{3, 0, 0, 0, 0, 0, 0, 5, 1, 2, 3, 4, 5, 6, 7, 8}));
   Note ask{.what = Note::What::kAgreement, .identity = 1, .number = 2, .message = {.kind = Message::Kind::kAsk, .proposer = 0, .ballot = {}}};
   EXPECT_EQ(ask.Serialize(), (Bytes{2, 3, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0}));
 }
@@ -34,6 +36,14 @@ TEST(Note, KeepsItsMeaning) {
   EXPECT_EQ(parsed->note.message.kind, Message::Kind::kAdopted);
   EXPECT_EQ(parsed->note.message.proposer, 1);
   EXPECT_EQ(parsed->note.message.ballot, note.message.ballot);
+}
+
+TEST(Note, OfAnAbortKeepsItsMeaning) {
+  const auto parsed = ParseNote(Note{.what = Note::What::kAbort, .identity = 9, .number = 5, .message = {}}.Serialize());
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->note.what, Note::What::kAbort);
+  EXPECT_EQ(parsed->note.identity, 9u);
+  EXPECT_EQ(parsed->note.number, 5u);
 }
 
 TEST(Note, IsOfAGroupOfItsSizeOnly) {

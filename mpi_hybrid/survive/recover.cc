@@ -116,6 +116,10 @@ Error Shrink(Comm& comm, Ref<Comm>* made) {
 
 void Revoke(Comm& comm) { Service::Get().Revoke(comm); }
 
+void AbortOthers(Comm& comm, int status) { Service::Get().Abort(comm, status); }
+
+void OnAborted(std::function<void(ProcessId by, int status)> end) { Service::Get().OnAborted(std::move(end)); }
+
 void BeginToServe() { Service::Get().Begin(); }
 
 void AwaitTheLiving(Comm& world) { (void)Service::Get().Agree(world, {kEnd}); }

@@ -1,6 +1,8 @@
 #ifndef MPI_HYBRID_SURVIVE_RECOVER_H_
 #define MPI_HYBRID_SURVIVE_RECOVER_H_
 
+#include <functional>
+
 #include "mpi_hybrid/comm/communicator.h"
 #include "mpi_hybrid/core/error.h"
 
@@ -15,6 +17,12 @@ Error AgreeOn(Comm& comm, int* flag);
 Error Shrink(Comm& comm, Ref<Comm>* made);
 // MPIX_Comm_revoke.
 void Revoke(Comm& comm);
+
+// MPI_Abort of a communicator that is not the whole job: tells the other members of its local group, which call what OnAborted said, and waits for
+// their end for a second at most.
+void AbortOthers(Comm& comm, int status);
+// With the library's lock, from progress. `by` called MPI_Abort with `status`, of 8 bits.
+void OnAborted(std::function<void(ProcessId by, int status)> end);
 
 // Makes this process one that answers others (service.h): once, when messages can be sent.
 void BeginToServe();

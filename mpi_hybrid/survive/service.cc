@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kMostEnded = 4096;       // agreements that are kept for others after their end, on communicators without a later one
 constexpr size_t kMostEarly = 4096;       // agreements to which others have come before this process
-constexpr size_t kMostRevokedEarly = 1024;
+constexpr size_t kMostRevokedEarly = 1024, kMostAborts = 64;
 
 Engine& TheEngine() { return *ProcessEngine(); }
 
@@ -173,6 +173,32 @@ void Service::Revoke(Comm& comm) {
   ProcessDevice()->Flush();
 }
 
+// --- aborts ---
+
+void Service::Abort(Comm& comm, int status) {
+  for (const ProcessId process : comm.local->members) {
+    if (process == TheEngine().self() || IsGone(process)) continue;
+    const Note note{.what = Note::What::kAbort, .identity = comm.identity(), .number = static_cast<uint32_t>(status), .message = {}};
+    TheEngine().SendNote(process, note.Serialize());
+  }
+  ProcessDevice()->Flush();
+  const std::vector<ProcessId>& members = comm.local->members;
+  Progress::WaitUntil(
+      [&] { return std::all_of(members.begin(), members.end(), [](ProcessId process) { return process == TheEngine().self() || IsGone(process); }); },
+      std::chrono::steady_clock::now() + kAbortPatience);
+}
+
+// Only a member of a communicator ends its members.
+bool Service::EndIfAborted() {
+  const auto ends = [&](const std::pair<ProcessId, Note>& abort) {
+    const Comm* const comm = Comm::FindByIdentity(abort.second.identity);
+    if (comm == nullptr) return false;
+    if (comm->local->RankOf(abort.first) != MPI_UNDEFINED && end_) end_(abort.first, static_cast<int>(abort.second.number & 0xff));
+    return true;
+  };
+  return std::erase_if(aborts_, ends) > 0;
+}
+
 bool Service::RevokeWhatIsThereNow() {
   bool moved = false;
   for (size_t i = 0; i < revoked_early_.size();) {
@@ -192,6 +218,11 @@ bool Service::RevokeWhatIsThereNow() {
 
 void Service::Take(ProcessId from, ParsedNote note) {
   if (note.note.what == Note::What::kAgreement) return TakeAgreement(from, std::move(note));
+  if (note.note.what == Note::What::kAbort) {
+    aborts_.emplace_back(from, std::move(note.note));
+    if (aborts_.size() > kMostAborts) aborts_.pop_front();
+    return;
+  }
   const uint64_t identity = note.note.identity;
   if (revocations_.Has(identity)) return;
   if (std::find(revoked_early_.begin(), revoked_early_.end(), identity) != revoked_early_.end()) return;
@@ -217,6 +248,7 @@ bool Service::Poll() {
   }
   moved |= LookForDeaths();
   moved |= RevokeWhatIsThereNow();
+  moved |= EndIfAborted();
   if (moved) {
     ProcessDevice()->Flush();
     Progress::Wake();  // whoever sleeps until something of this is so

@@ -1,8 +1,10 @@
 #ifndef MPI_HYBRID_SURVIVE_SERVICE_H_
 #define MPI_HYBRID_SURVIVE_SERVICE_H_
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <utility>
@@ -35,6 +37,11 @@ class Service final : public ProgressStage {
   // Here, and at all members in the end.
   void Revoke(Comm& comm);
 
+  // MPI_Abort: tells the other members of the local group to end, and waits until they have, for at most kAbortPatience. What they do is what
+  // OnAborted said.
+  void Abort(Comm& comm, int status);
+  void OnAborted(std::function<void(ProcessId by, int status)> end) { end_ = std::move(end); }
+
   // ProgressStage
   bool Poll() override;
   bool Arm() override;
@@ -51,6 +58,8 @@ class Service final : public ProgressStage {
   void NoteEnd(const Key& key);
   bool LookForDeaths();
   bool RevokeWhatIsThereNow();
+  bool EndIfAborted();
+  static constexpr std::chrono::seconds kAbortPatience{1};
 
   bool registered_ = false;
   unsigned gone_ = 0;  // processes, at the last look
@@ -60,6 +69,8 @@ class Service final : public ProgressStage {
   std::deque<Key> early_order_;
   Revocations revocations_;
   std::deque<uint64_t> revoked_early_;  // communicators that this process has not made yet
+  std::function<void(ProcessId by, int status)> end_;
+  std::deque<std::pair<ProcessId, Note>> aborts_;  // taken; of communicators that this process may not have made yet
 };
 
 }  // namespace weft::mpi::survive

@@ -36,7 +36,7 @@ TEST(JobPlan, GivesEachHostItsRanks) {
   EXPECT_THAT(plan.orders[0].ranks, ElementsAre(Rank{0, 0}, Rank{1, 0}, Rank{3, 0}, Rank{4, 1}));
   EXPECT_THAT(plan.orders[1].ranks, ElementsAre(Rank{2, 0}));
   EXPECT_EQ(plan.orders[1].job_size, 5);
-  EXPECT_EQ(plan.orders[1].universe_size, 5);
+  EXPECT_EQ(plan.orders[1].universe_size, -1);
 }
 
 TEST(JobPlan, PutsTheMappingIntoTheKeyValueSpaceAndTheSecretIntoNothing) {

@@ -26,6 +26,7 @@
 #include "pmi/launch/poller.h"
 #include "pmi/launch/proxy_tree.h"
 #include "pmi/launch/tree_growth.h"
+#include "pmi/launch/user_names.h"
 
 namespace weft::pmi {
 
@@ -134,6 +135,7 @@ class Launcher {
   // What ranks ask of mpiexec (launcher_questions.cc).
   void OnQuestion(Job& job, size_t host, const Frame& frame);
   void AnswerTo(const Asker& asker, const Request& request, const Answer& answer);
+  Answer AnswerNames(const Request& request, int job);
   void AskNames(const Asker& asker, const Request& request);
   void OnNames(short events);
   void LoseNames();
@@ -178,9 +180,10 @@ class Launcher {
   const std::string directory_;
   const JobSecret secret_ = JobSecret::Random();
   NameService names_;                    // where there is no name server
+  UserNames user_names_{UserNames::DirectoryOfUser()};
   std::unique_ptr<NameLink> name_link_;  // to that of options_.name_file; null after it was lost
   std::map<std::string, std::pair<Asker, Request>> name_questions_;  // that it has not answered, by ticket
-  std::map<int, std::set<std::string>> published_;                   // there, by job
+  std::map<int, std::set<std::string>> published_;                   // there, or in user_names_, by job
   unsigned next_name_ticket_ = 1;
   ProxyTree tree_;
   std::vector<Host> hosts_;  // by the numbers that they have in tree_

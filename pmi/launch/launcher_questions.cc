@@ -37,11 +37,28 @@ void Launcher::OnQuestion(Job& job, size_t host, const Frame& frame) {
 }
 
 void Launcher::AskNames(const Asker& asker, const Request& request) {
-  if (options_.name_file.empty()) return AnswerTo(asker, request, names_.Do(request, asker.job));
+  if (options_.name_file.empty()) return AnswerTo(asker, request, AnswerNames(request, asker.job));
   if (name_link_ == nullptr) return AnswerTo(asker, request, Refusal("the name server is gone"));
   const std::string ticket = std::to_string(next_name_ticket_++);
   name_link_->Ask(request, ticket);
   name_questions_.emplace(ticket, std::pair(asker, request));
+}
+
+// Where there is no name server: names of this mpiexec's jobs, and behind them those of the user's other jobs on this host.
+Answer Launcher::AnswerNames(const Request& request, int job) {
+  Answer answer = names_.Do(request, job);
+  if (const auto* lookup = std::get_if<ask::Lookup>(&request); lookup != nullptr && answer.code != 0) {
+    if (auto port = user_names_.Lookup(lookup->service)) return {.value = *std::move(port)};
+  }
+  if (answer.code != 0) return answer;
+  if (const auto* publish = std::get_if<ask::Publish>(&request)) {
+    if (user_names_.Publish(publish->service, publish->port)) published_[job].insert(publish->service);
+  }
+  if (const auto* unpublish = std::get_if<ask::Unpublish>(&request)) {
+    user_names_.Unpublish(unpublish->service);
+    for (auto& [publisher, services] : published_) services.erase(unpublish->service);
+  }
+  return answer;
 }
 
 void Launcher::OnNames(short events) {
@@ -74,6 +91,7 @@ void Launcher::ForgetNamesOf(int job) {
   names_.Forget(job);
   for (const std::string& service : published_[job]) {
     if (name_link_ != nullptr) name_link_->Ask(ask::Unpublish{service}, {});
+    user_names_.Unpublish(service);
   }
   published_.erase(job);
 }

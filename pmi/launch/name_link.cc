@@ -18,6 +18,13 @@ namespace {
 
 constexpr std::chrono::seconds kPatience{10};  // with each of its answers
 
+// Hydra's -nameserver has the host of a server of its own, and maybe a port.
+std::string HintOnHost(const std::string& path) {
+  if (path.find('/') != std::string::npos || access(path.c_str(), F_OK) == 0 || errno != ENOENT) return {};
+  return "; if '" + path + "' is a host, as hydra's -nameserver has it: run 'mpiexec -nameserver-run FILE' there, in a directory that all hosts see, and give "
+         "each job '-nameserver FILE'. Jobs of one user on one host need neither";
+}
+
 }  // namespace
 
 NameLink::~NameLink() { close(fd_); }
@@ -59,7 +66,7 @@ std::string NameLink::Greet(const std::string& secret) {
 
 Result<std::unique_ptr<NameLink>, PmiError> NameLink::Connect(const std::string& path) {
   const auto file = NameFile::Read(path);
-  if (!file) return file.error();
+  if (!file) return PmiError{file.error().message + HintOnHost(path)};
   std::string problem = "nothing answers at port " + file->port + " of";
   for (const std::string& address : file->addresses) problem += " " + address;
   for (const std::string& address : file->addresses) {

@@ -90,7 +90,8 @@ std::string HelpText();
 // That there are too many ranks for one job, with their number; empty: there are not.
 std::string TooManyRanks(const Options& options);
 
-// What MPI_UNIVERSE_SIZE says: -1, no limit.
+// What MPI_UNIVERSE_SIZE says. -1: nothing, as with hydra; without -usize, too. A number that equals the job's size would tell
+// programs that nothing may be spawned.
 int UniverseSize(const Options& options);
 
 // `options.hosts` and -ppn as entries for Place(), and the number of ranks of each program.

@@ -33,9 +33,9 @@ std::vector<int> RanksOfPrograms(const Options& options) {
 }
 
 int UniverseSize(const Options& options) {
+  if (!options.universe_is_hosts) return options.universe_size.value_or(-1);
   const std::vector<int> ranks = RanksOfPrograms(options);
   const int total = std::accumulate(ranks.begin(), ranks.end(), 0);
-  if (!options.universe_is_hosts) return options.universe_size.value_or(total);
   int room = 0;
   for (const HostSlots& host : HostEntries(options)) room += host.slots;
   return std::max(room, total);

@@ -276,7 +276,8 @@ TEST(Options, AVariableThatIsWrongIsNamedWhereItCounts) {
 }
 
 TEST(Options, TheUniverseIsWhatHostsHaveRoomFor) {
-  EXPECT_EQ(UniverseSize(Parse("-n 2 a")), 2);
+  EXPECT_EQ(UniverseSize(Parse("-n 2 a")), -1);
+  EXPECT_EQ(UniverseSize(Parse("-n 2 -usize 3 a")), 3);
   EXPECT_EQ(UniverseSize(Parse("-n 2 -hosts x:3,y:4 -usize SYSTEM a")), 7);
   EXPECT_EQ(UniverseSize(Parse("-n 2 -hosts x:3,y:4 -ppn 5 -usize SYSTEM a")), 10);
   EXPECT_EQ(UniverseSize(Parse("-n 9 -hosts x -usize SYSTEM a")), 9);

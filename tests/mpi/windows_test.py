@@ -25,6 +25,9 @@ class Windows(mpi.MpiTest):
 class WindowsOverRdma(Windows):
     library = mpi.WeftApart
 
+    def test_a_thread_that_connects_to_a_stopped_target_holds_no_other_up(self):
+        self.run_job(3, stock.workspace_file("tests/mpi/scale/stopped_target"))
+
 
 if __name__ == "__main__":
     stock.main()

@@ -188,6 +188,29 @@ class DeathTest(Meeting):
             self.assertLess(time.monotonic(), deadline, "nobody called")
             time.sleep(mpi.POLL_SECONDS)
 
+    def test_one_that_is_stopped_before_it_is_accepted_keeps_no_other_waiting(self):
+        go = os.path.join(os.path.dirname(self.port), "go")
+        owner = self.launch([], program("late"), self.port, go)
+        self.await_line(owner, "waits")
+        stopped = self.wait_program("connect")
+        self.await_line(owner, "knocked")
+        os.kill(stopped.pid, signal.SIGSTOP)
+        other = self.wait_program("connect")
+        self.await_line(other, "waits")
+        with open(go, "w"):
+            pass
+        self.assertEqual(self.classes(self.done(other)), [("waits", "0"), ("met", "0"), ("heard", "0"), ("parted", "0")])
+        # It goes on, and is met by the next call.
+        os.kill(stopped.pid, signal.SIGCONT)
+        self.assertEqual(self.classes(self.done(stopped)), [("waits", "0"), ("met", "0"), ("heard", "0"), ("parted", "0")])
+        self.assertEqual(self.classes(self.done(owner)), [("waits", "0"), ("met", "0"), ("parted", "0"), ("met", "0"), ("parted", "0")])
+
+    def test_a_caller_waits_as_long_as_the_setting_says(self):
+        owner = self.launch([], program("late"), self.port, os.path.join(os.path.dirname(self.port), "go"))
+        self.await_line(owner, "waits")
+        caller = self.launch([], program("wait"), "connect", self.port, WEFT_MPI_CONNECT_TIMEOUT="1")
+        self.assertEqual(self.classes(self.done(caller)), [("waits", "0"), ("met", str(MPI_ERR_PORT))])
+
     def done(self, job):
         self.finish(job)
         return job

@@ -61,7 +61,7 @@ class Hosts(launch.LaunchTest):
     def test_ranks_on_three_hosts_exchange(self):
         done = self.job("-hosts", "localhost:2,a.invalid:2,b.invalid", "-n", 7, launch.exchange(), "get-early")
         self.assertEqual(done.status, 0, done)
-        self.assertEqual(sorted(done.out.splitlines()), [f"rank {r} of 7, application 0, universe 7, secret 32" for r in range(7)])
+        self.assertEqual(sorted(done.out.splitlines()), [f"rank {r} of 7, application 0, universe -1, secret 32" for r in range(7)])
         self.assertEqual(self.log().count("--proxy"), 2)
 
     def test_a_host_that_is_lost_does_not_end_the_others_where_nothing_is_to_be_cleaned_up(self):

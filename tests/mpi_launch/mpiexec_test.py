@@ -18,8 +18,13 @@ class Ranks(launch.LaunchTest):
     def test_our_client_exchanges_with_1_to_32_ranks(self):
         for size in (1, 2, 7, 32):
             done = self.succeed("-n", size, launch.exchange(), "get-early")
-            wanted = [f"rank {r} of {size}, application 0, universe {size}, secret 32" for r in range(size)]
+            wanted = [f"rank {r} of {size}, application 0, universe -1, secret 32" for r in range(size)]
             self.assertEqual(sorted(done.out.splitlines()), sorted(wanted), done)
+
+    def test_the_universe_has_a_size_if_an_option_says_so(self):
+        for words, universe in (((), -1), (("-usize", "INFINITE"), -1), (("-usize", "9"), 9), (("-usize", "SYSTEM", "-hosts", "localhost:3"), 3)):
+            done = self.succeed(*words, "-n", 2, launch.exchange())
+            self.assertEqual(sorted(done.out.splitlines()), [f"rank {r} of 2, application 0, universe {universe}, secret 32" for r in range(2)], done)
 
     def test_32_ranks_start_and_finish_in_under_3_seconds(self):
         done = self.succeed("-n", 32, launch.exchange())
@@ -51,7 +56,7 @@ class Ranks(launch.LaunchTest):
     def test_several_programs_share_a_job(self):
         done = self.succeed("-n", 1, launch.exchange(), ":", "-n", 2, launch.exchange())
         self.assertEqual(sorted(done.out.splitlines()),
-                         [f"rank {r} of 3, application {min(r, 1)}, universe 3, secret 32" for r in range(3)])
+                         [f"rank {r} of 3, application {min(r, 1)}, universe -1, secret 32" for r in range(3)])
 
     def test_a_file_may_name_the_programs(self):
         path = os.path.join(self.directory, "jobs")
@@ -59,7 +64,7 @@ class Ranks(launch.LaunchTest):
             file.write(f"# one and two\n-n 1 {launch.exchange()}\n-n 2 -env A 'x  y' sh -c 'echo \"<$A>\"; exec {launch.exchange()}'\n")
         done = self.succeed("-configfile", path)
         self.assertEqual(sorted(done.out.splitlines()),
-                         ["<x  y>"] * 2 + [f"rank {r} of 3, application {min(r, 1)}, universe 3, secret 32" for r in range(3)])
+                         ["<x  y>"] * 2 + [f"rank {r} of 3, application {min(r, 1)}, universe -1, secret 32" for r in range(3)])
         with open(path, "a") as file:
             file.write("-n 0 true\n")
         done = self.run_job("-configfile", path)

@@ -100,5 +100,52 @@ class Names(launch.LaunchTest):
         self.assertIn(f"the name server of {self.file} is gone; the job goes on", err)
 
 
+class WithoutAServer(launch.LaunchTest):
+    """Jobs of one user on one host."""
+
+    def setUp(self):
+        super().setUp()
+        self.runtime = {"XDG_RUNTIME_DIR": self.directory}
+        self.names = os.path.join(self.directory, "weft-names")
+
+    def lookup(self, service):
+        return self.run_job("-n", 1, launch.spawner(), "lookup", service, settings=self.runtime).out.strip()
+
+    def publish(self, service, port, go_on):
+        process = self.start("-n", 1, launch.spawner(), "publish", service, port, os.path.join(self.directory, go_on), settings=self.runtime)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        return process
+
+    def test_jobs_that_were_started_apart_share_names(self):
+        self.assertIn("nobody has published the service my service", self.lookup("my service"))
+        publisher = self.publish("my service", "tcp:1 2", "go on")
+        self.await_condition(lambda: self.lookup("my service") == "tcp:1 2", "the name")
+        # Another job's name of the same words is its own, as before; others find the first.
+        other = self.publish("my service", "other", "go on too")
+        open(os.path.join(self.directory, "go on too"), "w").close()
+        out, err = other.communicate(timeout=20)
+        self.assertEqual(other.returncode, 0, (out, err))
+        self.assertEqual(self.lookup("my service"), "tcp:1 2")
+        open(os.path.join(self.directory, "go on"), "w").close()
+        out, err = publisher.communicate(timeout=20)
+        self.assertEqual(publisher.returncode, 0, (out, err))
+        self.assertIn("nobody has published", self.lookup("my service"))
+        self.assertFalse(os.path.exists(self.names))
+
+    def test_the_names_of_an_mpiexec_that_was_killed_are_gone(self):
+        publisher = self.publish("my service", "port", "go on")
+        self.await_condition(lambda: self.lookup("my service") == "port", "the name")
+        publisher.kill()
+        publisher.communicate()
+        self.assertIn("nobody has published", self.lookup("my service"))
+
+    def test_who_names_a_host_as_for_hydra_hears_what_to_do(self):
+        for host in ("headnode", "headnode:6392"):
+            done = self.run_job("-nameserver", host, "-n", 1, "/bin/true")
+            self.assertEqual(done.status, 1, done)
+            self.assertIn(f"if '{host}' is a host, as hydra's -nameserver has it: run 'mpiexec -nameserver-run FILE' there", done.err)
+
+
 if __name__ == "__main__":
     launch.main()

@@ -345,6 +345,36 @@ static void Cut(void) {
   CHECK_OK(MPI_Comm_free(&living));
 }
 
+/* The last two have a communicator, and one of them ends it: by itself or by an error. The other waits for a message. */
+static void EndPair(int by_error) {
+  MPI_Comm pair;
+  int value = 0;
+  MPI_Comm_split(comm, world_rank >= last - 1, 0, &pair);
+  MPI_Comm_set_errhandler(pair, by_error ? MPI_ERRORS_ABORT : MPI_ERRORS_RETURN);
+  if (world_rank == last && by_error) MPI_Send(&value, 1, MPI_INT, 99, 0, pair);
+  if (world_rank == last) MPI_Abort(pair, 5);
+  if (world_rank == last - 1) MPI_Recv(&value, 1, MPI_INT, 0, 7, comm, MPI_STATUS_IGNORE);
+  for (int gone = last - 1; gone <= last; ++gone) CHECK_CLASS(MPI_Recv(&value, 1, MPI_INT, gone, 7, comm, MPI_STATUS_IGNORE), MPIX_ERR_PROC_FAILED);
+  CHECK_OK(MPI_Barrier(pair));
+  CHECK_OK(MPI_Comm_free(&pair));
+}
+static void AbortPair(void) { EndPair(0); }
+static void AbortPairByError(void) { EndPair(1); }
+
+/* The last one ends itself alone. */
+static void AbortSelf(void) {
+  int value = 0;
+  if (world_rank == last) MPI_Abort(MPI_COMM_SELF, 5);
+  CHECK_CLASS(MPI_Recv(&value, 1, MPI_INT, last, 7, comm, MPI_STATUS_IGNORE), MPIX_ERR_PROC_FAILED);
+}
+
+static void AbortWorld(void) {
+  int value = 0;
+  if (world_rank == last) MPI_Abort(comm, 5);
+  MPI_Recv(&value, 1, MPI_INT, last, 7, comm, MPI_STATUS_IGNORE);
+  sleep(60); /* the launcher ends it */
+}
+
 /* Ends with a dead member, and one who never asked for it. */
 static void Finalize(void) { LastDies(); }
 
@@ -352,7 +382,7 @@ int main(int argc, char** argv) {
   static const struct {
     const char* name;
     void (*run)(void);
-  } kRuns[] = {{"ack", Acknowledge}, {"agree", Agree}, {"shrink", Shrink}, {"revoke", Revoke}, {"collective", RevokeCollective}, {"collectives", Collectives}, {"world", World}, {"inter", Inter}, {"held", Held}, {"windows", Windows}, {"cut", Cut}, {"finalize", Finalize}};
+  } kRuns[] = {{"ack", Acknowledge}, {"agree", Agree}, {"shrink", Shrink}, {"revoke", Revoke}, {"collective", RevokeCollective}, {"collectives", Collectives}, {"world", World}, {"inter", Inter}, {"held", Held}, {"windows", Windows}, {"cut", Cut}, {"abort_pair", AbortPair}, {"abort_pair_by_error", AbortPairByError}, {"abort_self", AbortSelf}, {"abort_world", AbortWorld}, {"finalize", Finalize}};
   Begin(&argc, &argv);
   if (argc < 2) return 2;
   last = world_size - 1;

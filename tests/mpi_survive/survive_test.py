@@ -48,6 +48,16 @@ class Survive(mpi.MpiTest):
                     output = self.outlive(ranks, "recover", what)
                     self.assertEqual(sorted(re.findall(r"lived (\d+)", output)), [str(rank) for rank in range(ranks - 1)], output)
 
+    def test_an_abort_ends_the_processes_of_its_communicator(self):
+        for what, ended, status in (("abort_pair", 2, 5), ("abort_pair_by_error", 2, 6), ("abort_self", 1, 5), ("abort_world", 5, 5)):
+            with self.subTest(what=what):
+                job = self.start(5, self.program("recover"), what, launcher_options=("-disable-auto-cleanup",))
+                self.assertTrue(job.wait(BOUND * self.slow), f"{job.words} still runs: {job.output}\n{job.stacks()}")
+                self.assertEqual(job.status, status, job.output)
+                self.assertEqual(job.left_behind(), [])
+                self.assertNotIn("recover.c:", job.output)
+                self.assertEqual(sorted(re.findall(r"lived (\d+)", job.output)), [str(rank) for rank in range(5 - ended)], job.output)
+
     @unittest.skipUnless(LIBRARY is mpi.WeftApart, "there is a connection between each two only where messages go over TCP")
     def test_who_is_taken_for_dead_hears_it(self):
         for ranks in (3, 5):

@@ -184,8 +184,8 @@ static void RefusesViewsThatMakeNoSense(void) {
   MPI_Type_commit(&of_ints);
   CHECK_CLASS(MPI_File_set_view(file, -1, MPI_INT, MPI_INT, "native", MPI_INFO_NULL), MPI_ERR_ARG);
   CHECK_CLASS(MPI_File_set_view(file, INT64_MAX, MPI_INT, MPI_INT, "native", MPI_INFO_NULL), MPI_ERR_ARG);
-  CHECK_CLASS(MPI_File_set_view(file, 0, MPI_INT, backwards, "native", MPI_INFO_NULL), MPI_ERR_ARG);
-  CHECK_CLASS(MPI_File_set_view(file, 0, MPI_INT, overlapping, "native", MPI_INFO_NULL), MPI_ERR_ARG);
+  CHECK_CLASS(MPI_File_set_view(file, 0, MPI_INT, backwards, "native", MPI_INFO_NULL), MPI_ERR_IO);
+  CHECK_CLASS(MPI_File_set_view(file, 0, MPI_INT, overlapping, "native", MPI_INFO_NULL), MPI_ERR_IO);
   CHECK_CLASS(MPI_File_set_view(file, 0, three_bytes, of_ints, "native", MPI_INFO_NULL), MPI_ERR_ARG);
   CHECK_CLASS(MPI_File_set_view(file, 0, MPI_INT, uncommitted, "native", MPI_INFO_NULL), MPI_ERR_TYPE);
   CHECK_CLASS(MPI_File_set_view(file, 0, MPI_DATATYPE_NULL, MPI_INT, "native", MPI_INFO_NULL), MPI_ERR_TYPE);

@@ -142,6 +142,25 @@ static void ObeysAndTellsHints(void) {
   CloseAndDelete(&file);
 }
 
+static void TellsTheAccessStyleAsItWasGiven(void) {
+  static const char* const styles[] = {"sequential", "read_once,random", "write_mostly,reverse_sequential", "read_once,write_once,read_mostly,write_mostly,sequential,reverse_sequential,random"};
+  MPI_Info info;
+  MPI_File file;
+  NameFile("style");
+  CHECK_OK(MPI_File_open(ALL, file_name, MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL, &file));
+  for (size_t i = 0; i < sizeof styles / sizeof *styles; ++i) {
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "access_style", styles[i]);
+    CHECK_OK(MPI_File_set_info(file, info));
+    if (!MpichDeviates("does not tell it")) CheckHint(file, "access_style", styles[i]);
+    MPI_Info_set(info, "access_style", "at_random"); /* no style */
+    CHECK_OK(MPI_File_set_info(file, info));
+    if (!MpichDeviates("does not tell it")) CheckHint(file, "access_style", styles[i]);
+    MPI_Info_free(&info);
+  }
+  CloseAndDelete(&file);
+}
+
 /* Data sieving must read what it rewrites. */
 static void TellsThatAFileThatCannotBeReadIsNotSieved(void) {
   MPI_Info info;
@@ -229,6 +248,7 @@ int main(int argc, char** argv) {
   MakesASparseFileOfFiveTerabytes();
   HasTheGroupOfItsCommunicator();
   ObeysAndTellsHints();
+  TellsTheAccessStyleAsItWasGiven();
   TellsThatAFileThatCannotBeReadIsNotSieved();
   ReturnsErrorsAndTellsHandlers();
   KnowsNoFileThatIsNotOpen();

@@ -17,6 +17,9 @@ static void Dims(void) {
       {360, 3, {0, 0, 0}, {10, 6, 6}},
       {1008, 3, {0, 0, 0}, {12, 12, 7}},
       {4096, 4, {0, 0, 0, 0}, {8, 8, 8, 8}},
+      /* 37, 30, 28, 19 and 37, 27, 25, 13 differ as much, with less in the smallest. */
+      {590520, 4, {0, 0, 0, 0}, {38, 37, 21, 20}},
+      {324675, 4, {0, 0, 0, 0}, {39, 37, 15, 15}},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     int dims[4];
