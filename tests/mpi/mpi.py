@@ -93,7 +93,8 @@ LIBRARIES = {"mpich": Mpich, "weft_under_hydra": WeftUnderHydra, "weft_under_mpi
 
 
 def callers_at(pid):
-    """How many have connected with TCP ports at which the process listens, and were not accepted yet."""
+    """How many have connected with TCP ports at which the process listens, and were not accepted yet, and UDP sockets of it that have datagrams it has not
+    read: over SCTP in the process a caller comes in such a one."""
     inodes = set()
     for fd in os.listdir(f"/proc/{pid}/fd"):
         try:
@@ -106,6 +107,10 @@ def callers_at(pid):
             rows = [line.split() for line in file.readlines()[1:]]
         # Of a listener (state 0A, include/net/tcp_states.h) the length of the receive queue is that of the queue of accept(2).
         waiting += sum(int(row[4].split(":")[1], 16) for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in inodes)
+    for table in "udp", "udp6":
+        with open(f"/proc/{pid}/net/{table}") as file:
+            rows = [line.split() for line in file.readlines()[1:]]
+        waiting += sum(int(row[4].split(":")[1], 16) > 0 for row in rows if f"socket:[{row[9]}]" in inodes)
     return waiting
 
 

@@ -6,7 +6,7 @@
 
 #include "tests/mpi/threads/threads.h"
 
-enum { kLong = 100000, kWarm = 200, kWays = 3, kTimes = 2 * kWays };
+enum { kLong = 100000, kWarm = 200, kWays = 3, kTimes = 2 * kWays, kPolling = 10 };
 
 static MPI_Win data, locked;
 
@@ -24,16 +24,20 @@ static void* AskForLock(void* way) {
   return NULL;
 }
 
-/* Until the thread whose id comes into *thread sleeps, in 5 looks in a row 1 ms apart: one that contends for a lock does so for less. */
-static void AwaitSleep(_Atomic long* thread) {
-  char path[64], line[512];
+/* Until the thread whose id comes into *thread waits: it sleeps in 5 looks in a row 1 ms apart, which one that contends for a lock does not, or it has
+ * used kPolling ticks of the processor, as in a library that polls. */
+static void AwaitWaiting(_Atomic long* thread) {
+  char path[64], line[512], state;
+  unsigned long user, system;
   for (int looks = 0; looks < 5; usleep(1000)) {
     if (*thread == 0) continue;
     snprintf(path, sizeof path, "/proc/self/task/%ld/stat", *thread);
     FILE* file = fopen(path, "r");
     CHECK(file != NULL && fgets(line, sizeof line, file) != NULL);
     fclose(file);
-    looks = strrchr(line, ')')[2] == 'S' ? looks + 1 : 0;
+    CHECK_EQ(sscanf(strrchr(line, ')') + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &state, &user, &system), 3);
+    if (user + system >= kPolling) break;
+    looks = state == 'S' ? looks + 1 : 0;
   }
   *thread = 0;
 }
@@ -49,7 +53,7 @@ static void PutBehindAccumulate(const char* values) {
     MPI_Barrier(MPI_COMM_WORLD); /* the target has the lock */
     MPI_Accumulate(&one, 1, MPI_LONG, 0, 0, 1, MPI_LONG, MPI_SUM, data);
     pthread_create(&waiting, NULL, AskForLock, &way);
-    AwaitSleep(&asking); /* it has asked: nothing else is to be waited for */
+    AwaitWaiting(&asking); /* it has asked: nothing else is to be waited for */
     if (time % 2 == 0) MPI_Put(values, kLong, MPI_BYTE, 0, sizeof(long), kLong, MPI_BYTE, data);
     MPI_Win_flush(0, data);
     MPI_Send(NULL, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
