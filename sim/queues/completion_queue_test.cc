@@ -47,7 +47,7 @@ class IdleQueuePair : public AnyQueuePair {
   void DriveInline(bool) override {}
   void FlushDeferred() override {}
   transport::Network& network() const override { return network_; }
-  void ForgetRegion(const RegionInfo&) override {}
+  std::shared_ptr<llp::LentMemory> ForgetRegion(const RegionInfo&) override { return nullptr; }
 
  private:
   transport::Network& network_;

@@ -126,7 +126,7 @@ class Uninvited(launch.LaunchTest):
         out, err = process.communicate(timeout=launch.TIMEOUT)
         self.assertEqual(process.returncode, 0, err)
         # The ranks have it all the same.
-        self.assertEqual(sorted(out.splitlines()), [f"rank {r} of 2, application 0, universe 2, secret 32" for r in range(2)])
+        self.assertEqual(sorted(out.splitlines()), [f"rank {r} of 2, application 0, universe -1, secret 32" for r in range(2)])
         self.assertIn(b"get-early", relay.seen)
         self.assertNotIn(secret.encode(), relay.seen)
         self.assertNotIn(bytes.fromhex(secret), relay.seen)
