@@ -45,7 +45,7 @@ class Tree(launch.LaunchTest):
     def test_ranks_exchange_across_the_tree(self):
         done = self.job("-n", 2 * HOSTS, launch.exchange(), slots=2)
         self.assertEqual(done.status, 0, done)
-        wanted = [f"rank {r} of {2 * HOSTS}, application 0, universe {2 * HOSTS}, secret 32" for r in range(2 * HOSTS)]
+        wanted = [f"rank {r} of {2 * HOSTS}, application 0, universe -1, secret 32" for r in range(2 * HOSTS)]
         self.assertEqual(sorted(done.out.splitlines()), sorted(wanted))
         self.expect_nothing_left()
 
