@@ -152,6 +152,11 @@ Error RdmaWindow::AccumulateHere(const Access& access, const Origin& origin, con
                        result == nullptr ? nullptr : static_cast<uint8_t*>(const_cast<void*>(result->buffer)));
     return {};
   }
+  if (copied) {
+    WEFT_MPI_TRY(BeforeCopy(peer));
+    if (result == nullptr && MayDefer(peer, target, access.bytes)) return Defer(access, origin, target, &op, type);
+    WEFT_MPI_TRY(CarryOutParcel(peer));
+  }
   TypeCursor here(origin.buffer, with_data ? origin.count : 0, *origin.type);
   static const Origin kNoResult{nullptr, 0, Datatype::Find(MPI_BYTE)};
   const Origin& into = result == nullptr ? kNoResult : *result;
@@ -194,6 +199,8 @@ Error RdmaWindow::CompareAndSwap(const void* origin, const void* compare, void* 
       CompareAndSwapElement(peer.guard, element, expected, given, peer.local + access.offset, before);
       return {};
     }
+    WEFT_MPI_TRY(BeforeCopy(peer));
+    WEFT_MPI_TRY(CarryOutParcel(peer));
     return CopyError(peer, CompareAndSwapInProcess(*peer.private_memory, peer.guard, element, expected, given, peer.base + access.offset, before));
   }
   uint8_t* room;

@@ -12,10 +12,11 @@ namespace weft::mpi::rma {
 // What origins and a target share of a window at that target, so that its synchronisation needs nobody's help: in the
 // target's segment where processes of its host map it, in its own memory otherwise.
 //
-//  | cookie | asleep | lock | accumulate lock | barrier | signals of rank 0 | rank 1 | ... | readers | waiting |
+//  | cookie | asleep | lock | accumulate lock | barrier | parcels | signals of rank 0 | rank 1 | ... | readers | waiting |
 //
 // Each part that several processes write at the same time has a cache line of its own. Other processes write here: what
-// is read is a hint that is checked before it is an index, and never a length or an address. All of it is zero at first.
+// is read is a hint that is checked before it is an index, and never an address, or a length of memory: where a parcel is said to be a file is
+// read. All of it is zero at first.
 struct ControlHead {
   static constexpr uint32_t kPromised = uint32_t{1} << 31;
 
@@ -31,12 +32,23 @@ struct ControlHead {
   // At rank 0, of a fence of many: calls so far, and fences that all have come to.
   alignas(64) std::atomic<uint32_t> arrived;
   alignas(64) std::atomic<uint32_t> passed;
+  // The last fence, by even and odd ones, at which a rank handed a parcel to the target, and the last one that the target has left: the parcels of
+  // that are carried out.
+  alignas(64) std::atomic<uint32_t> parcels[2];
+  alignas(64) std::atomic<uint32_t> left;
 };
 
 // Of a rank towards the target.
 struct alignas(64) Signals {
   std::atomic<uint32_t> fences, posts, completes;  // how often it did these, so far; modulo 2^32
   std::atomic<uint32_t> in_atomics;                // of accumulate_turn.h: 1 while it is in atomic operations
+  // A parcel (parcel.h) that the rank has handed over with the end of the epoch that this names, and where it is in the host's segment; 0: the
+  // target has carried it out.
+  std::atomic<uint64_t> parcel;
+  std::atomic<uint64_t> parcel_offset, parcel_bytes;
+
+  static constexpr uint64_t ParcelOfFence(uint32_t fence) { return uint64_t{1} << 32 | fence; }
+  static constexpr uint64_t ParcelOfStart(uint32_t complete) { return uint64_t{2} << 32 | complete; }
 };
 
 // What one rank knows of its own Signals at a target.

@@ -7,12 +7,14 @@
 #include "mpi_hybrid/rma/rdma_window.h"
 
 // Put and Get where the kernel copies: from and to memory of another process of this host that this one cannot map. The kernel takes as long for a piece of
-// a few bytes of the other process as for kPieceCosts bytes in one piece, since it looks up the page for each.
+// a few bytes of the other process as for kPieceCosts bytes in one piece, since it looks up the page for each. What the target carries out instead is in
+// helped.cc.
 namespace weft::mpi::rma {
 namespace {
 
 constexpr MPI_Aint kPieceCosts = 512;
 constexpr MPI_Aint kFew = 8;                   // pieces
+constexpr ElementType kBytes{MPI_BYTE, 1, 1, 1, 0, 0};
 constexpr MPI_Aint kMostSpan = MPI_Aint{64} << 20;  // bytes
 
 // At most, and none where data are in one.
@@ -25,8 +27,13 @@ bool IsFine(MPI_Aint bytes, MPI_Aint count, const Datatype& type) {
 
 }  // namespace
 
+bool RdmaWindow::HasSmallPieces(const Target& target, MPI_Aint bytes) { return IsFine(bytes, target.count, *target.type); }
+
 Error RdmaWindow::PutCopied(const Access& access, const Origin& origin, const Target& target) {
-  const Peer& peer = *access.peer;
+  Peer& peer = *access.peer;
+  WEFT_MPI_TRY(BeforeCopy(peer));
+  if (MayDefer(peer, target, access.bytes)) return Defer(access, origin, target, nullptr, kBytes);
+  WEFT_MPI_TRY(CarryOutParcel(peer));
   TypeCursor here(origin.buffer, origin.count, *origin.type);
   TypeCursor there(reinterpret_cast<const void*>(peer.base + access.offset), target.count, *target.type);
   const bool packs = IsFine(access.bytes, origin.count, *origin.type) && !IsFine(access.bytes, target.count, *target.type);
@@ -35,6 +42,8 @@ Error RdmaWindow::PutCopied(const Access& access, const Origin& origin, const Ta
 }
 
 Error RdmaWindow::GetCopied(const Access& access, const Origin& origin, const Target& target) {
+  WEFT_MPI_TRY(BeforeCopy(*access.peer));
+  WEFT_MPI_TRY(CarryOutParcel(*access.peer));
   if (GetSpan(access, origin, target)) return {};
   const Peer& peer = *access.peer;
   TypeCursor here(origin.buffer, origin.count, *origin.type);

@@ -227,6 +227,9 @@ Error RdmaWindow::SharedQuery(int rank, MPI_Aint* bytes, int* unit, void** memor
 Error RdmaWindow::Free() {
   WEFT_MPI_TRY(epochs_.MayFree());
   Error error = Meet();  // nobody works on this window any more
+  for (Peer& peer : peers_) {
+    if (error.ok() && peer.parcel != nullptr) peer.parcel->GiveBack();
+  }
   if (known_to_service_) device_->service().Remove(own_.id);
   known_to_service_ = false;
   if (error.ok()) error = weft::mpi::Free(comm);

@@ -238,6 +238,7 @@ bool RdmaWindow::ReachesAll() const {
 }
 
 void RdmaWindow::SettleWays() {
+  takes_parcels_ = all_here_ && range_ && flavor == MPI_WIN_FLAVOR_CREATE && comm->size() > 1;
   for (int rank = 0; rank < comm->size(); ++rank) {
     Peer& peer = peers_[static_cast<size_t>(rank)];
     if (rank == comm->rank) {

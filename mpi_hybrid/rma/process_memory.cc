@@ -184,6 +184,29 @@ int CopyThroughBuffer(Direction direction, ProcessMemory& process, TypeCursor& h
   return 0;
 }
 
+int WriteBlocks(ProcessMemory& process, const BlockSource::Part& part, const uint8_t* given) {
+  iovec ours[kBatch], theirs[kBatch];
+  size_t count = 0, bytes = 0;
+  const auto finish = [&] {
+    const int error = count == 0 ? 0 : process.Move(Direction::kToProcess, ours, theirs, count, bytes);
+    count = bytes = 0;
+    return error;
+  };
+  for (const Block& block : part.blocks) {
+    uint64_t address = block.offset;
+    for (uint32_t i = 0; i < block.count; ++i, address += static_cast<uint64_t>(block.stride)) {
+      if (count == kBatch) {
+        if (int error = finish(); error != 0) return error;
+      }
+      ours[count] = {const_cast<uint8_t*>(given), block.bytes};
+      theirs[count++] = {reinterpret_cast<void*>(address), block.bytes};
+      given += block.bytes;
+      bytes += block.bytes;
+    }
+  }
+  return finish();
+}
+
 int AccumulateInProcess(ProcessMemory& process, const AccumulateGuard& guard, MPI_Op op, const ElementType& type,
                         const BlockSource::Part& part, const uint8_t* given, uint8_t* fetched) {
   Batch batch;

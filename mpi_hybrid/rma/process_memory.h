@@ -54,6 +54,9 @@ int CopyWithProcess(Direction direction, ProcessMemory& process, TypeCursor& her
 // The same, for a side here of many small pieces: the kernel has to do with those of the other side only.
 int CopyThroughBuffer(Direction direction, ProcessMemory& process, TypeCursor& here, TypeCursor& there, size_t bytes);
 
+// Packed data to blocks of that process's memory, whose offsets are its addresses.
+int WriteBlocks(ProcessMemory& process, const BlockSource::Part& part, const uint8_t* given);
+
 // An accumulate on blocks of that process's memory, whose offsets are its addresses, by reading, working and writing
 // while nobody else accumulates there. `given` and `fetched` are packed; each may be null.
 int AccumulateInProcess(ProcessMemory& process, const AccumulateGuard& guard, MPI_Op op, const ElementType& type,

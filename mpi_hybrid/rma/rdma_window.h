@@ -17,6 +17,7 @@
 #include "mpi_hybrid/rma/host_wait.h"
 #include "mpi_hybrid/rma/link.h"
 #include "mpi_hybrid/rma/noted_locks.h"
+#include "mpi_hybrid/rma/parcel.h"
 #include "mpi_hybrid/rma/process_memory.h"
 #include "mpi_hybrid/rma/shared_segment.h"
 #include "mpi_hybrid/rma/target_window.h"
@@ -93,6 +94,7 @@ class RdmaWindow final : public Window {
     std::unique_ptr<HostMemory::Span> to_map;
     uint64_t offset_in_span = 0;
     std::shared_ptr<MappedSpan> mapped;
+    std::unique_ptr<Parcel> parcel;  // what private_memory's process is to do itself; null: never any
     AccumulateGuard guard;     // of what is `here`
     bool used = false;         // in used_: operations since the last flush
     uint32_t operations = 0;   // so far, modulo 2^32
@@ -195,6 +197,17 @@ class RdmaWindow final : public Window {
   Error PutCopied(const Access& access, const Origin& origin, const Target& target);
   Error GetCopied(const Access& access, const Origin& origin, const Target& target);
   bool GetSpan(const Access& access, const Origin& origin, const Target& target);
+  // ... which the target may be left to do (helped.cc). `op` null: a Put.
+  static bool HasSmallPieces(const Target& target, MPI_Aint bytes);
+  bool MayDefer(Peer& peer, const Target& target, MPI_Aint bytes);
+  Error Defer(const Access& access, const Origin& origin, const Target& target, const Op* op, const ElementType& type);
+  Error BeforeCopy(Peer& peer);
+  Error CarryOutParcel(Peer& peer);
+  Error CarryOut(Peer& peer, ByteSpan message);
+  Error HandOver(int rank, uint64_t epoch);
+  Error HandOverAll();
+  Error TakeParcel(int rank, uint64_t epoch);
+  Error LeaveFence();
   // Of a copy that the kernel did not make.
   Error CopyError(const Peer& peer, int error);
   Error AccumulateHere(const Access& access, const Origin& origin, const Origin* result, const Target& target, const Op& op,
@@ -220,6 +233,7 @@ class RdmaWindow final : public Window {
   Error Meet();  // collective
   Error FenceHere();
   Error FenceTogether();
+  Error FenceWithParcels();
   Error Tell(int rank, const Sign& sign, bool behind_reads);
 
   // As Device::Await, without a device too.
@@ -304,6 +318,8 @@ class RdmaWindow final : public Window {
   const bool same_host_;     // what WEFT_SAME_HOST says where nobody asked for a wire
   bool neighbors_ = false;   // other ranks say that they are on this host: one of them may have mapped what this one shares
   bool all_here_ = false;    // this one reaches each through memory, and so do all ranks
+  bool takes_parcels_ = false;  // all ranks do: the target of small pieces may be left to do its part
+  std::vector<int> deferred_;   // ranks for which there may be something in Peer::parcel
   TargetWindow own_;
   std::vector<Peer> peers_;  // by rank
   std::vector<int> used_;    // ranks with Peer::used

@@ -180,6 +180,7 @@ Error RdmaWindow::Fence(int assertion) {
       CheckAssert(assertion, MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED, "MPI_Win_fence"));
   WEFT_MPI_TRY(epochs_.Fence((assertion & MPI_MODE_NOSUCCEED) != 0));
   const int size = comm->size(), me = comm->rank;
+  if (takes_parcels_) return FenceWithParcels();
   if (all_here_ && size != 1) [[likely]] return size - 1 > kDirectFence ? FenceTogether() : FenceHere();
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (size == 1) return Outcome();
@@ -379,11 +380,13 @@ Error RdmaWindow::Complete() {
   std::vector<Flushing> flushing;
   for (int rank : targets) {
     Peer& peer = peers_[static_cast<size_t>(rank)];
+    if (!deferred_.empty()) Note(HandOver(rank, Signals::ParcelOfStart(peer.told.completes + 1)), &told);
     Error completed = Tell(rank, kCompleted, /*behind_reads=*/true);
     if (completed.ok() && peer.used && !host_.control(rank)) completed = StartFlush(peer, flavor == MPI_WIN_FLAVOR_DYNAMIC, &flushing);
     Note(std::move(completed), &told);
     peer.used = false;
   }
+  deferred_.clear();
   std::erase_if(used_, [this](int rank) { return !peers_[static_cast<size_t>(rank)].used; });
   WEFT_MPI_TRY(epochs_.Complete());
   WEFT_MPI_TRY(std::move(told));
@@ -394,8 +397,14 @@ Error RdmaWindow::Complete() {
 Error RdmaWindow::Wait() {
   WEFT_MPI_TRY(epochs_.MayTest());
   WEFT_MPI_TRY(AwaitCounters(epochs_.origins(), &Signals::completes, &Peer::completes_used, "MPI_Win_complete"));
+  Error taken;
+  for (size_t i = 0; takes_parcels_ && i < epochs_.origins().size(); ++i) {
+    const int rank = epochs_.origins()[i];
+    Note(TakeParcel(rank, Signals::ParcelOfStart(peers_[static_cast<size_t>(rank)].completes_used)), &taken);
+  }
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  return epochs_.Wait();
+  WEFT_MPI_TRY(epochs_.Wait());
+  return taken;
 }
 
 Error RdmaWindow::Test(bool* done) {

@@ -351,6 +351,10 @@ class SameHost(mpi.MpiTest):
         for text in self.outlive("fence").values():
             self.assertIn("an error", text)
 
+    def test_a_fence_is_an_error_if_a_rank_dies_that_others_left_small_pieces_to(self):
+        for text in self.outlive("pieces").values():
+            self.assertIn("an error", text)
+
     def test_an_epoch_with_a_dead_rank_is_an_error(self):
         for text in self.outlive("wait").values():
             self.assertIn("an error", text)

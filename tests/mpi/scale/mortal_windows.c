@@ -1,4 +1,4 @@
-/* Rank 1 dies while it holds the lock of rank 0's window, or at any time (mortal_windows HOW): `lock`, `accumulate`, `fence` and `wait` are what
+/* Rank 1 dies while it holds the lock of rank 0's window, or at any time (mortal_windows HOW): `lock`, `accumulate`, `fence`, `pieces` and `wait` are what
  * the others are in, or come to, then. All of them go on, or are told with an error that it is gone; none waits for ever. The launcher lets
  * them live. Each prints "rank R: ..." and what became of the call. */
 #define _DEFAULT_SOURCE
@@ -61,6 +61,25 @@ int main(int argc, char** argv) {
       if (world_rank == 1 && i == 20) Die();
       MPI_Put(&value, 8, MPI_BYTE, (world_rank + 1) % world_size, 8 * world_rank, 8, MPI_BYTE, win);
       code = MPI_Win_fence(0, win);
+    }
+    Say("MPI_Win_fence", code);
+  } else if (strcmp(how, "pieces") == 0) {
+    /* Small pieces of memory that is not shared, which the target carries out; rank 1 dies before that of one epoch, or in the middle of it. */
+    enum { kPieces = 2000, kStride = 8 };
+    static int words[kPieces];
+    MPI_Datatype pieces;
+    MPI_Win created;
+    MPI_Type_vector(kPieces, 1, kStride, MPI_INT, &pieces);
+    MPI_Type_commit(&pieces);
+    MPI_Win_create(malloc(kPieces * kStride * sizeof(int)), kPieces * kStride * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &created);
+    MPI_Win_set_errhandler(created, MPI_ERRORS_RETURN);
+    int code = MPI_Win_fence(0, created);
+    if (world_rank == 1) ualarm(300000, 0);
+    for (int i = 0; code == MPI_SUCCESS; i++) {
+      for (int target = 0; target < world_size && code == MPI_SUCCESS; target++) {
+        code = MPI_Accumulate(words, kPieces, MPI_INT, target, 0, 1, pieces, MPI_SUM, created);
+      }
+      if (code == MPI_SUCCESS) code = MPI_Win_fence(0, created);
     }
     Say("MPI_Win_fence", code);
   } else {

@@ -1,5 +1,6 @@
-/* Put and Get of many small pieces at the origin, at the target and at both, in windows over memory of malloc and of MPI_Alloc_mem: transposed matrices, pieces
- * that lie far apart, and pieces with a hole between them in which there is no memory. What lies between the pieces stays as it is. */
+/* Put, Get and accumulates of many small pieces at the origin, at the target and at both, in windows over memory of malloc and of MPI_Alloc_mem: transposed
+ * matrices, pieces that lie far apart, and pieces with a hole between them in which there is no memory. What lies between the pieces stays as it is.
+ * Operations of one epoch take effect in their order, and what an epoch brings is there for each rank in the next one. */
 #define _DEFAULT_SOURCE
 #include <sys/mman.h>
 
@@ -93,6 +94,154 @@ static void AroundAHole(void) {
   munmap(memory, 3 * kPage);
 }
 
+enum { kPieces = 1000, kStride = 5, kWords = kPieces * kStride };
+
+static MPI_Datatype Pieces(MPI_Datatype of, int count) {
+  MPI_Datatype pieces;
+  MPI_Type_vector(count, 1, kStride, of, &pieces);
+  MPI_Type_commit(&pieces);
+  return pieces;
+}
+
+/* Each is behind the one before, on the same words. */
+static void InOrder(MPI_Win win, int* memory) {
+  MPI_Datatype pieces = Pieces(MPI_INT, kPieces);
+  static int one[kPieces], two[kPieces], found[kWords], all[kWords];
+  for (int i = 0; i < kPieces; i++) one[i] = i, two[i] = 2 * i;
+  for (int i = 0; i < kWords; i++) all[i] = -i;
+  memset(memory, 0, kWords * sizeof(int));
+  MPI_Win_fence(0, win);
+  MPI_Put(one, kPieces, MPI_INT, Right(), 0, 1, pieces, win);
+  MPI_Get(found, kPieces, MPI_INT, Right(), 0, 1, pieces, win);
+  MPI_Put(two, kPieces, MPI_INT, Right(), 0, 1, pieces, win);
+  MPI_Accumulate(one, kPieces, MPI_INT, Right(), 0, 1, pieces, MPI_SUM, win);
+  MPI_Put(all, 3, MPI_INT, Right(), 0, 3, MPI_INT, win); /* little in one piece, behind small pieces */
+  MPI_Win_fence(0, win);
+  for (int i = 0; i < kPieces; i++) {
+    CHECK_EQ(found[i], i);
+    CHECK_EQ(memory[kStride * i], 3 * i);
+    CHECK_EQ(memory[kStride * i + 1], i == 0 ? -1 : 0);
+  }
+  MPI_Win_fence(0, win);
+  MPI_Put(one, kPieces, MPI_INT, Right(), 0, 1, pieces, win);
+  MPI_Put(all, kWords, MPI_INT, Right(), 0, kWords, MPI_INT, win); /* much */
+  int added = 100, before = 0;
+  MPI_Accumulate(one, kPieces, MPI_INT, Right(), 0, 1, pieces, MPI_SUM, win);
+  MPI_Fetch_and_op(&added, &before, MPI_INT, Right(), kStride, MPI_SUM, win);
+  MPI_Win_fence(0, win);
+  CHECK_EQ(before, 1 - kStride);
+  for (int i = 0; i < kWords; i++) CHECK_EQ(memory[i], (i % kStride == 0 ? i / kStride : 0) - i + (i == kStride ? 100 : 0));
+  MPI_Type_free(&pieces);
+}
+
+/* All add to the same words of rank 0, in pieces and in one. */
+static void FromAll(MPI_Win win, int* memory) {
+  MPI_Datatype pieces = Pieces(MPI_INT, kPieces), pairs = Pieces(MPI_2INT, kPieces / 4);
+  static int ones[kWords], best[kPieces / 4][2];
+  for (int i = 0; i < kWords; i++) ones[i] = 1, memory[i] = 0;
+  for (int i = 0; i < kPieces / 4; i++) best[i][0] = i + world_rank, best[i][1] = world_rank;
+  MPI_Win_fence(0, win);
+  for (int i = 0; i < 10; i++) {
+    MPI_Accumulate(ones, kPieces, MPI_INT, 0, 0, 1, pieces, MPI_SUM, win);
+    if (i == 5) MPI_Accumulate(ones, kWords, MPI_INT, 0, 0, kWords, MPI_INT, MPI_SUM, win);
+  }
+  MPI_Win_fence(0, win);
+  for (int i = 0; world_rank == 0 && i < kWords; i++) CHECK_EQ(memory[i], world_size * (i % kStride == 0 ? 11 : 1));
+  memset(memory, 0, kWords * sizeof(int));
+  MPI_Win_fence(0, win);
+  MPI_Accumulate(best, kPieces / 4, MPI_2INT, 0, 0, 1, pairs, MPI_MAXLOC, win);
+  MPI_Win_fence(0, win);
+  for (int i = 0; world_rank == 0 && i < kPieces / 4; i++) {
+    CHECK_EQ(memory[2 * kStride * i], i + world_size - 1);
+    CHECK_EQ(memory[2 * kStride * i + 1], world_size - 1);
+    CHECK_EQ(memory[2 * kStride * i + 2], 0);
+  }
+  MPI_Type_free(&pieces);
+  MPI_Type_free(&pairs);
+}
+
+/* What one rank puts, all get in the next epoch, the target among them. */
+static void SeenByAll(MPI_Win win, int* memory) {
+  MPI_Datatype pieces = Pieces(MPI_INT, kPieces);
+  static int words[kPieces];
+  for (int round = 1; round <= 100; round++) {
+    const int target = round % world_size, origin = (round + 1) % world_size;
+    int last = 0, copied = 0;
+    for (int i = 0; i < kPieces; i++) words[i] = round + i;
+    MPI_Win_fence(0, win);
+    if (world_rank == origin) MPI_Put(words, kPieces, MPI_INT, target, 0, 1, pieces, win);
+    MPI_Win_fence(0, win);
+    if (world_rank == target) CHECK_EQ(memory[kStride * (kPieces - 1)], round + kPieces - 1);
+    MPI_Get(&last, 1, MPI_INT, target, kStride * (kPieces - 1), 1, MPI_INT, win);
+    MPI_Get(&copied, 1, MPI_INT, target, kStride, 1, MPI_INT, win);
+    CHECK_OK(MPI_Win_fence(0, win));
+    CHECK_EQ(last, round + kPieces - 1);
+    CHECK_EQ(copied, round + 1);
+  }
+  MPI_Type_free(&pieces);
+}
+
+/* MPI_Win_complete waits for nothing that its target still has to do. */
+static void ByPostAndStart(MPI_Win win, int* memory) {
+  MPI_Datatype pieces = Pieces(MPI_INT, kPieces);
+  MPI_Group all, origin, target;
+  const int left = Left(), right = Right();
+  static int words[kPieces];
+  MPI_Comm_group(MPI_COMM_WORLD, &all);
+  MPI_Group_incl(all, 1, &left, &origin);
+  MPI_Group_incl(all, 1, &right, &target);
+  for (int round = 1; round <= 20; round++) {
+    for (int i = 0; i < kPieces; i++) words[i] = 1000 * round + world_rank + i;
+    memset(memory, 0, kWords * sizeof(int));
+    MPI_Win_post(origin, 0, win);
+    MPI_Win_start(target, 0, win);
+    MPI_Put(words, kPieces, MPI_INT, right, 0, 1, pieces, win);
+    MPI_Accumulate(words, kPieces, MPI_INT, right, 0, 1, pieces, MPI_SUM, win);
+    MPI_Win_complete(win);
+    MPI_Sendrecv(NULL, 0, MPI_INT, right, 0, NULL, 0, MPI_INT, left, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    CHECK_OK(MPI_Win_wait(win));
+    for (int i = 0; i < kPieces; i++) CHECK_EQ(memory[kStride * i], 2 * (1000 * round + left + i));
+    for (int i = 1; i < kStride; i++) CHECK_EQ(memory[i], 0);
+  }
+  MPI_Group_free(&all);
+  MPI_Group_free(&origin);
+  MPI_Group_free(&target);
+  MPI_Type_free(&pieces);
+}
+
+/* More than is kept for a target. */
+static void Much(void) {
+  enum { kMany = 5000000 };
+  const size_t bytes = (size_t)kMany * 2 * sizeof(int);
+  int *const memory = calloc(1, bytes), *const own = malloc(bytes / 2);
+  MPI_Datatype every_other;
+  MPI_Win win;
+  MPI_Type_vector(kMany, 1, 2, MPI_INT, &every_other);
+  MPI_Type_commit(&every_other);
+  MPI_Win_create(memory, (MPI_Aint)bytes, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+  for (int i = 0; i < kMany; i++) own[i] = i;
+  MPI_Win_fence(0, win);
+  if (world_rank == 0) MPI_Put(own, kMany, MPI_INT, 1, 0, 1, every_other, win);
+  MPI_Win_fence(0, win);
+  int wrong = 0;
+  for (int i = 0; world_rank == 1 && i < kMany; i++) wrong += memory[2 * i] != i || memory[2 * i + 1] != 0;
+  CHECK_EQ(wrong, 0);
+  MPI_Type_free(&every_other);
+  MPI_Win_free(&win);
+  free(memory);
+  free(own);
+}
+
+static void Epochs(int* memory) {
+  MPI_Win win;
+  MPI_Win_create(memory, kWords * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+  InOrder(win, memory);
+  FromAll(win, memory);
+  SeenByAll(win, memory);
+  ByPostAndStart(win, memory);
+  MPI_Win_free(&win);
+}
+
 int main(int argc, char** argv) {
   Begin(&argc, &argv);
   int *const memory = malloc(kInts * sizeof(int)), *const own = malloc(kInts * sizeof(int)), *of_alloc_mem;
@@ -100,6 +249,8 @@ int main(int argc, char** argv) {
   MPI_Alloc_mem(kInts * sizeof(int), MPI_INFO_NULL, &of_alloc_mem);
   Transpose(of_alloc_mem, own);
   MPI_Free_mem(of_alloc_mem);
+  Epochs(memory);
+  Much();
   FarApart();
   AroundAHole();
   free(memory);
