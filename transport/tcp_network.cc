@@ -1,6 +1,7 @@
 #include "transport/tcp_network.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -21,6 +22,8 @@ namespace {
 // processor from a program that spins.
 constexpr Duration kFirstParkTick = std::chrono::microseconds(250);
 constexpr Duration kLongestParkTick = std::chrono::milliseconds(1);
+// A thread that cannot drive, since another does or the progress thread has not parked yet, yields its processor once in so many tries.
+constexpr uint32_t kTurnedAwayBeforeYield = 32;
 constexpr Duration kStarvedListenerRest = std::chrono::milliseconds(100);
 
 std::atomic<unsigned> g_forks{0};
@@ -201,7 +204,8 @@ void TcpNetwork::Park(Time until) {
   }
   epoll_.WaitForWake(std::min(park_look_, until));
   asleep_.store(false, std::memory_order_relaxed);
-  if (!recalled_.exchange(false, std::memory_order_acq_rel)) {
+  const bool recalled = recalled_.exchange(false, std::memory_order_acq_rel);
+  if (!recalled) {
     const Time now = Now();
     if (now < park_look_) return;  // work, and timers, do not put off the look
     park_tick_ = std::min(2 * park_tick_, kLongestParkTick);
@@ -210,8 +214,14 @@ void TcpNetwork::Park(Time until) {
     const uint64_t drives = drives_.load(std::memory_order_relaxed);
     if (std::exchange(park_drives_, drives) != drives) return;
   }
+  // A thread that drives may have lost its processor in the middle of it. Timers and posted work do not wait for it, which may be long.
+  std::unique_lock lock(drive_mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) {
+    if (recalled) recalled_.store(true, std::memory_order_relaxed);
+    park_look_ = Now() + kFirstParkTick;
+    return;
+  }
   if (!watches_.CloseLending()) return;  // no memory for a watch: try again in a tick
-  std::lock_guard lock(drive_mutex_);
   parked_.store(false, std::memory_order_relaxed);
   offered_.store(false, std::memory_order_release);
 }
@@ -223,8 +233,9 @@ bool TcpNetwork::DriveInline() {
     if (!offered_.exchange(true, std::memory_order_acq_rel)) epoll_.Wake();
     return false;
   }
+  if (!parked_.load(std::memory_order_acquire)) return TurnAway();  // the lock would stand in the way of the thread that parks
   std::unique_lock lock(drive_mutex_, std::try_to_lock);
-  if (!lock.owns_lock() || !parked_.load(std::memory_order_acquire)) return false;
+  if (!lock.owns_lock() || !parked_.load(std::memory_order_acquire)) return TurnAway();
   epoll_event storage[64];
   auto events = epoll_.set().Poll(storage);
   bool any = false;
@@ -233,6 +244,14 @@ bool TcpNetwork::DriveInline() {
     Dispatch(event);
   }
   return any;
+}
+
+// The thread that is at it may be waiting for this very processor, and so would every connection that is being made: they all come through here.
+bool TcpNetwork::TurnAway() {
+  const uint32_t times = turned_away_.load(std::memory_order_relaxed) + 1;
+  turned_away_.store(times % kTurnedAwayBeforeYield, std::memory_order_relaxed);
+  if (times == kTurnedAwayBeforeYield) sched_yield();
+  return false;
 }
 
 void TcpNetwork::Lend(WatchId id) {

@@ -70,6 +70,8 @@ class TcpNetwork : public Network {
   void Dispatch(const epoll_event& event);
   // Leaves the sockets to whoever calls DriveInline, until nobody did for a while.
   void Park(Time until);
+  // For DriveInline(): it cannot now. False.
+  bool TurnAway();
   void LetRest(WatchId listener);
   bool IsProgressThread() const;
 
@@ -87,6 +89,7 @@ class TcpNetwork : public Network {
   std::atomic<uint64_t> drives_{0};
   std::atomic<bool> offered_{false};
   std::atomic<bool> recalled_{false};  // by EndDrive()
+  std::atomic<uint32_t> turned_away_{0};  // tries to drive since the last yield; roughly, as several threads may try
   std::mutex drive_mutex_;
   std::atomic<bool> parked_{false};  // written under drive_mutex_
   Time park_look_;                   // of the progress thread: when it looks next, how long after that again, and what it saw last

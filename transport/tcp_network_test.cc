@@ -293,6 +293,33 @@ TEST_P(TcpNetworkTest, ThreadsThatDriveTwoGroupsDoNotWaitForEachOther) {
   RunThere(network_);
 }
 
+// The driver stands for one that has lost its processor: what the progress thread has to run does not wait until it has one again.
+TEST_P(TcpNetworkTest, WorkRunsWhileAThreadThatDrivesIsHeldUp) {
+  Connect();
+  if (IsSkipped()) return;
+  Counter in_handler, may_return;
+  std::atomic<std::thread::id> driving;
+  WatchId id = 0;
+  id = network_.Watch(*server_, {.read = true}, Handler([&](Interest) {
+    if (std::this_thread::get_id() != driving.load()) return;  // the progress thread has not left the sockets yet
+    in_handler.Add();
+    EXPECT_TRUE(may_return.Await(1));
+    network_.SetInterest(id, {});
+  }));
+  WriteText(*client_, "x");
+  std::thread driver([&] {
+    driving = std::this_thread::get_id();
+    while (in_handler.count() == 0) network_.DriveInline();
+  });
+  ASSERT_TRUE(in_handler.Await(1));
+  network_.EndDrive();
+  for (int round = 0; round < 3; ++round) RunThere(network_);
+  may_return.Add();
+  driver.join();
+  network_.Unwatch(id);
+  RunThere(network_);
+}
+
 TEST_P(TcpNetworkTest, StaleEventOfAReusedDescriptorReachesNobody) {
   Connect();
   if (IsSkipped()) return;
