@@ -205,9 +205,10 @@ bool Channel::DeliverReference(const Consumer::Record& record, Received* receive
     }
     error_ = peer_memory_.Read(plan.payload, std::span(record.payload).first(record.pieces), length);
     if (!consumer_.IsStillOurs()) return Revoked(received);
-    if (error_ != 0 && error_ != ESRCH && error_ != EFAULT) return AskForCopy(record, plan, received);
-    // Whose memory is it that is not there?
-    if (error_ == EFAULT && !IsProgramMemory(plan.payload)) {
+    // Whose memory is it that is not there? The peer finds it out about its own when it is to copy it, and ends the connection.
+    const bool ours = error_ == EFAULT && !IsProgramMemory(plan.payload);
+    if (error_ != 0 && error_ != ESRCH && !ours) return AskForCopy(record, plan, received);
+    if (ours) {
       error_ = 0;
       sink_->OnUnplaceable();
     }
@@ -231,8 +232,8 @@ bool Channel::Revoked(Received* received) {
   return false;
 }
 
-// The right to read the peer's memory is gone (setuid(2), PR_SET_DUMPABLE, a filter of system calls, at either end): the peer copies what it has referenced
-// already, one by one, and all that it sends from now on. It rings when it has. It may be waiting for a copy of ours at the same time.
+// The right to read the peer's memory is gone (setuid(2), PR_SET_DUMPABLE, a filter of system calls, at either end), or the memory is: the peer copies what
+// it has referenced already, one by one, and all that it sends from now on. It rings when it has. It may be waiting for a copy of ours at the same time.
 bool Channel::AskForCopy(const Consumer::Record& record, const llp::UlpduPlan& plan, Received* received) {
   error_ = 0;
   received->bytes -= FpduLength(record.length);  // they count when they are there
