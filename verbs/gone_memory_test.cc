@@ -1,0 +1,273 @@
+// Memory that a program takes back while a peer in another process is at it: by ibv_dereg_mr, or by unmapping it. Over the memory of the host, and as
+// between hosts.
+#include <gtest/gtest.h>
+#include <infiniband/verbs.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+
+#include "verbs/testing/connected_pair.h"
+
+namespace {
+
+constexpr uint32_t kBytes = 65536;
+// Longer than any end of patience that the library could have with a peer that does not come to an end.
+constexpr std::chrono::milliseconds kStopped{600};
+
+std::atomic<bool> g_stops{false};
+
+void StopOnce() {
+  if (g_stops.exchange(false)) raise(SIGSTOP);
+}
+
+}  // namespace
+
+// Between "I am writing" and the system call: what a scheduler, a debugger or a frozen cgroup may do there.
+extern "C" __attribute__((visibility("default"))) ssize_t process_vm_writev(pid_t pid, const iovec* local, unsigned long local_count, const iovec* remote,
+                                                                            unsigned long remote_count, unsigned long flags) {
+  if (remote_count == 1 && remote->iov_len == kBytes) StopOnce();
+  return syscall(SYS_process_vm_writev, pid, local, local_count, remote, remote_count, flags);
+}
+
+namespace {
+
+struct Introduction {
+  uint32_t number, rkey;
+  uint64_t address;
+};
+
+// One process with one queue pair and memory of its own. What does not work ends it: its parent is the test.
+class Process {
+ public:
+  explicit Process(int peer) : peer_(peer) {
+    Check(context_ = weft::verbs::testing::OpenLoopback());
+    Check(pd_ = ibv_alloc_pd(context_));
+    Check(cq_ = ibv_create_cq(context_, 8, nullptr, nullptr, 0));
+    void* const memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    Check(memory != MAP_FAILED);
+    memory_ = static_cast<uint8_t*>(memory);
+    Check(mr_ = ibv_reg_mr(pd_, memory_, kBytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ));
+    ibv_qp_init_attr attributes = {};
+    attributes.send_cq = attributes.recv_cq = cq_;
+    attributes.cap = {4, 4, 1, 1, 0};
+    attributes.qp_type = IBV_QPT_RC;
+    attributes.sq_sig_all = 1;
+    Check(qp_ = ibv_create_qp(pd_, &attributes));
+    Check(weft::verbs::testing::ToInit(qp_) == 0);
+  }
+
+  void Connect() {
+    const Introduction ours{qp_->qp_num, mr_->rkey, reinterpret_cast<uintptr_t>(memory_)};
+    Check(write(peer_, &ours, sizeof ours) == sizeof ours && read(peer_, &theirs_, sizeof theirs_) == sizeof theirs_);
+    ibv_qp_attr a = {};
+    a.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+    Check(ibv_modify_qp(qp_, &a, IBV_QP_ACCESS_FLAGS) == 0);
+    a.qp_state = IBV_QPS_RTR;
+    a.path_mtu = IBV_MTU_1024;
+    a.dest_qp_num = theirs_.number;
+    a.max_dest_rd_atomic = 1;
+    a.min_rnr_timer = 12;
+    a.ah_attr.is_global = 1;
+    a.ah_attr.port_num = 1;
+    Check(ibv_query_gid(context_, 1, 0, &a.ah_attr.grh.dgid) == 0);
+    Check(ibv_modify_qp(qp_, &a, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                                     IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) == 0);
+    a = {};
+    a.qp_state = IBV_QPS_RTS;
+    a.timeout = 18;
+    a.retry_cnt = a.rnr_retry = 7;
+    a.max_rd_atomic = 1;
+    Check(ibv_modify_qp(qp_, &a, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+                                     IBV_QP_MAX_QP_RD_ATOMIC) == 0);
+  }
+
+  void Post(ibv_wr_opcode opcode, uint32_t bytes) {
+    ibv_sge element = weft::verbs::testing::ElementOf(mr_, 0, bytes);
+    ibv_send_wr wr = {}, *bad = nullptr;
+    wr.sg_list = &element;
+    wr.num_sge = 1;
+    wr.opcode = opcode;
+    wr.wr.rdma.remote_addr = theirs_.address;
+    wr.wr.rdma.rkey = theirs_.rkey;
+    Check(ibv_post_send(qp_, &wr, &bad) == 0);
+  }
+  void PostReceive() {
+    ibv_sge element = weft::verbs::testing::ElementOf(mr_, 0, kBytes);
+    ibv_recv_wr wr = {}, *bad = nullptr;
+    wr.sg_list = &element;
+    wr.num_sge = 1;
+    Check(ibv_post_recv(qp_, &wr, &bad) == 0);
+  }
+
+  // The status of the next completion. With pauses: threads of the library do the work.
+  int Await() {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    ibv_wc completion = {};
+    while (ibv_poll_cq(cq_, 1, &completion) == 0) {
+      usleep(1000);
+      if (std::chrono::steady_clock::now() > until) return kNone;
+    }
+    return completion.status;
+  }
+
+  void Unmap() { Check(munmap(memory_, kBytes) == 0); }
+  void Deregister() { Check(ibv_dereg_mr(mr_) == 0); }
+  void Fill(uint8_t byte) { std::memset(memory_, byte, kBytes); }
+  bool Holds(uint8_t byte) const {
+    return std::all_of(memory_, memory_ + kBytes, [byte](uint8_t one) { return one == byte; });
+  }
+
+  // A byte to, and from, the other process.
+  void Tell() { Check(write(peer_, "x", 1) == 1); }
+  void Hear() {
+    char byte;
+    Check(read(peer_, &byte, 1) == 1);
+  }
+
+  static constexpr int kNone = 100, kBroken = 101, kTouched = 102;
+
+  template <typename T>
+  static void Check(const T& good) {
+    if (!good) _exit(kBroken);
+  }
+
+ private:
+  const int peer_;
+  Introduction theirs_{};
+  uint8_t* memory_ = nullptr;
+  ibv_context* context_ = nullptr;
+  ibv_pd* pd_ = nullptr;
+  ibv_cq* cq_ = nullptr;
+  ibv_mr* mr_ = nullptr;
+  ibv_qp* qp_ = nullptr;
+};
+
+// Two processes, each with an end of a socket pair.
+class GoneMemory : public testing::Test {
+ protected:
+  template <typename Work>
+  pid_t Run(int side, const Work& work) {
+    if (sockets_[0] < 0) {
+      EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets_), 0);
+    }
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(60);
+      Process process(sockets_[side]);
+      _exit(work(process));
+    }
+    return child;
+  }
+  void TearDown() override {
+    for (const int socket : sockets_) close(socket);
+  }
+  static int CodeOf(pid_t child) {
+    int status = 0;
+    if (waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -status;
+    return WEXITSTATUS(status);
+  }
+  void Again() {
+    TearDown();
+    sockets_[0] = sockets_[1] = -1;
+  }
+
+  int sockets_[2] = {-1, -1};
+};
+
+TEST_F(GoneMemory, NothingIsWrittenAfterDeregistrationHoweverLongThePeerWasStopped) {
+  const pid_t target = Run(0, [](Process& process) {
+    process.Connect();
+    process.Hear();  // that the peer is stopped
+    process.Deregister();
+    process.Fill(0x77);
+    process.Tell();
+    process.Hear();  // that it has ended
+    return process.Holds(0x77) ? 0 : Process::kTouched;
+  });
+  const pid_t writer = Run(1, [](Process& process) {
+    process.Connect();
+    // The target opens the memory with the first one that it takes.
+    for (int i = 0; i < 4; ++i) {
+      process.Post(IBV_WR_RDMA_WRITE, kBytes);
+      Process::Check(process.Await() == IBV_WC_SUCCESS);
+    }
+    process.Fill(0xee);
+    g_stops = true;
+    process.Post(IBV_WR_RDMA_WRITE, kBytes);
+    StopOnce();  // on wires that do not place by themselves: what was posted is on its way
+    static_cast<void>(process.Await());  // it may have been in time
+    return 0;
+  });
+  int status = 0;
+  ASSERT_EQ(waitpid(writer, &status, WUNTRACED), writer);
+  ASSERT_TRUE(WIFSTOPPED(status));
+  ASSERT_EQ(write(sockets_[1], "x", 1), 1);
+  std::this_thread::sleep_for(kStopped);  // the target gives its memory up, or waits
+  ASSERT_EQ(kill(writer, SIGCONT), 0);
+  EXPECT_EQ(CodeOf(writer), 0);
+  char byte;
+  ASSERT_EQ(read(sockets_[1], &byte, 1), 1) << "it was deregistered";
+  ASSERT_EQ(write(sockets_[1], "x", 1), 1);
+  EXPECT_EQ(CodeOf(target), 0);
+}
+
+TEST_F(GoneMemory, ATargetThatHasUnmappedItLivesOn) {
+  for (const uint32_t bytes : {64u, kBytes}) {
+    for (const ibv_wr_opcode opcode : {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ}) {
+      const pid_t target = Run(0, [](Process& process) {
+        process.Connect();
+        process.Unmap();
+        process.Tell();
+        process.Hear();
+        return 0;
+      });
+      const pid_t initiator = Run(1, [&](Process& process) {
+        process.Connect();
+        process.Hear();
+        process.Post(opcode, bytes);
+        const int status = process.Await();
+        process.Tell();
+        return status;
+      });
+      const int status = CodeOf(initiator);
+      EXPECT_TRUE(status == IBV_WC_REM_ACCESS_ERR || status == IBV_WC_REM_OP_ERR) << status << ", " << bytes << " bytes, opcode " << opcode;
+      EXPECT_EQ(CodeOf(target), 0) << bytes << " bytes, opcode " << opcode;
+      Again();
+    }
+  }
+}
+
+// The receiver finds first that it is not there. 64 KiB: shorter ones are copied by the program's own thread, which faults as its own load would.
+TEST_F(GoneMemory, ASenderThatHasUnmappedItIsToldSo) {
+  const pid_t receiver = Run(0, [](Process& process) {
+    process.PostReceive();
+    process.Connect();
+    process.Hear();
+    return 0;
+  });
+  const pid_t sender = Run(1, [](Process& process) {
+    process.Connect();
+    process.Unmap();
+    process.Post(IBV_WR_SEND, kBytes);
+    const int status = process.Await();
+    process.Tell();
+    return status;
+  });
+  EXPECT_EQ(CodeOf(sender), IBV_WC_LOC_PROT_ERR);
+  EXPECT_EQ(CodeOf(receiver), 0);
+}
+
+}  // namespace
