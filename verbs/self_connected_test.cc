@@ -4,6 +4,9 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
+#include <filesystem>
+#include <iterator>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -25,15 +28,26 @@ using testing::SelfConnected;
 using testing::ToInit;
 using testing::WaitForCompletion;
 
+// Descriptors of this process.
+ptrdiff_t OpenDescriptors() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
+}
+
 TEST_F(SelfConnected, WhicheverSideIsFirst) {
   for (bool first : {true, false}) {
     End a(context_), b(context_);
     End& early = first ? a : b;
     End& late = first ? b : a;
     ASSERT_EQ(early.ToRtr(late), 0);
+    const ptrdiff_t before = OpenDescriptors();
     ASSERT_EQ(early.ToRts(), 0);
     ASSERT_EQ(early.Send(0, 8), 0);  // waits for the other
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    // Its request has come when both ends of the connection are open.
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (OpenDescriptors() < before + 2 && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
+    ASSERT_GE(OpenDescriptors(), before + 2);
+    ibv_wc none;
+    EXPECT_EQ(ibv_poll_cq(early.cq, 1, &none), 0);
     ASSERT_EQ(late.Receive(0, 8), 0);
     ASSERT_EQ(late.ToRtr(early), 0);
     EXPECT_EQ(WaitForCompletion(late.cq).status, IBV_WC_SUCCESS);
