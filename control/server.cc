@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/file_limit.h"
+#include "base/high_descriptor.h"
 #include "control/address.h"
 
 namespace weft::control {
@@ -158,7 +159,7 @@ class ServerImpl final : public Server, public transport::ReadyHandler, public t
 
   void OnReady(transport::Interest) override {
     for (int i = 0; i < kMostAtOnce; ++i) {
-      const int fd = accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+      const int fd = AcceptOnListener(fd_);
       if (fd < 0) {
         if (IsShortage(errno)) Pause();
         return;

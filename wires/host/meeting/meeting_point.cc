@@ -136,7 +136,7 @@ void MeetingPoint::Withdraw(const Invitation& invitation) {
 void MeetingPoint::TakeVisitors() {
   std::erase_if(silent_, [this](Descriptor& visitor) { return Hear(visitor); });
   for (int i = 0; i < kMostVisitorsAtOnce; ++i) {
-    Descriptor visitor(LeaveRoomForSelect(accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)));
+    Descriptor visitor(AcceptOnListener(socket_.get()));
     if (!visitor) return;
     pid_t pid;
     if (!IsOurUser(visitor.get(), &pid) || !IsToSpare(visitor.get()) || Hear(visitor)) continue;
