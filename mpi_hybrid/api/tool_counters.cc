@@ -32,6 +32,8 @@ constexpr Variable kVariables[] = {
      &Counters::host_bytes_sent},
     {"host_copies", "Pieces of messages, and blocks of collectives, that were copied from the memory of the rank that gives them.", Category::kTraffic,
      &Counters::host_copies},
+    {"lock_handovers", "Times that a long copy, or a wait for which messages came without a pause, let another thread of the process have the library's lock.",
+     Category::kTraffic, &Counters::lock_handovers},
     {"unexpected_messages", "Messages that came, or were announced, before their receive.", Category::kTraffic, &Counters::unexpected_messages},
     {"unexpected_queue_length", "Messages that wait for a receive now.", Category::kTraffic, nullptr, UnexpectedMessages},
     {"unexpected_queue_longest", "The most messages that waited for a receive at a time.", Category::kTraffic, &Counters::unexpected_most,

@@ -191,10 +191,7 @@ host::Reach::Outcome HostGroup::Read(int member, uint64_t address, void* to, siz
   ++g_counters.host_copies;
   bool refused = false;
   for (size_t done = 0; done < bytes && !refused;) {
-    if (done != 0) {
-      LibraryLock::Release();
-      LibraryLock::Acquire();
-    }
+    if (done != 0) LibraryLock::HandOver();
     const size_t part = std::min(bytes - done, kPart);
     const iovec here{static_cast<uint8_t*>(to) + done, part};
     const size_t got = process.Read({&here, 1}, address + done, part);

@@ -13,6 +13,7 @@ struct Counters {
   uint64_t unexpected_most = 0;      // the most of those that waited at a time, since whoever reads it set it back
   uint64_t host_bytes_sent = 0;  // of frames, through memory in common with ranks of this host
   uint64_t host_copies = 0;      // parts of messages that were copied from the memory of the rank that sent them
+  uint64_t lock_handovers = 0;   // times that a thread with long work let another have the library's lock
   uint64_t memory_waits = 0;     // of windows, in which nothing but memory in common with ranks of this host was looked at
   uint64_t rdma_operations = 0, rdma_bytes = 0;  // work requests of one-sided communication, as their origin
   // What the program called, whatever carries it.

@@ -1,6 +1,8 @@
 #ifndef MPI_HYBRID_CORE_LOCK_H_
 #define MPI_HYBRID_CORE_LOCK_H_
 
+#include <atomic>
+#include <cstdint>
 #include <mutex>
 
 namespace weft::mpi {
@@ -19,15 +21,36 @@ class LibraryLock {
 
   // For the progress engine, around a sleep and around callbacks into the program. No effect while threads are not enabled.
   static void Acquire() {
-    if (enabled_) mutex_.lock();
+    if (!enabled_) return;
+    if (!mutex_.try_lock()) [[unlikely]] AcquireAwaited();
+    ++depth_;
   }
   static void Release() {
-    if (enabled_) mutex_.unlock();
+    if (!enabled_) return;
+    --depth_;
+    mutex_.unlock();
+  }
+
+  // Bytes of one copy between two calls of HandOver.
+  static constexpr uint64_t kMostCopied = 4 << 20;
+  // Whether another thread waits for the lock, which the caller has.
+  static bool IsAwaited() { return waiting_.load(std::memory_order_relaxed) != 0; }
+  // Between two parts of long work: if threads wait for the lock, one of them has it before this call returns, and the caller has it again then. (The
+  // mutex alone gives the lock back to the thread that has just released it, since that one is already on a processor.) Without effect in a function
+  // of the program that runs under the lock.
+  static void HandOver() {
+    if (IsAwaited() && depth_ == 1) [[unlikely]] LetOneIn();
   }
 
  private:
+  static void AcquireAwaited();
+  static void LetOneIn();
+
   static bool enabled_;
   static int level_;
+  static int depth_;  // how often the thread that has the lock has acquired it; guarded by it
+  static std::atomic<int> waiting_;    // threads; only threads without the lock add to it
+  static std::atomic<uint32_t> taken_;  // how often a thread that waited has got it
   // Recursive: functions of the program that run under it (reductions, copies of attributes) may ask the library about their arguments.
   static std::recursive_mutex mutex_;
 };

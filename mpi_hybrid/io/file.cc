@@ -117,7 +117,7 @@ Error SetInfo(File& file, const Info* info, const Error& refusal) {
   if (info != nullptr) hints.Take(*info);
   WEFT_MPI_TRY(TellBytes(*file.comm, 0, &hints, sizeof hints));
   hints.Clamp();
-  if (hints.access != file.hints.access) file.raw->Expect(hints.access == Hints::Access::kRandom);
+  if (hints.access != file.hints.access) Unlocked([&] { file.raw->Expect(hints.access == Hints::Access::kRandom); });
   file.hints = hints;
   return {};
 }

@@ -28,6 +28,7 @@ constexpr Clock::duration kAfterSleep = std::chrono::microseconds(30);
 // Where what comes needs no system call: more than it takes to be woken, or two that sleep now and then would wait for each other asleep for ever.
 constexpr Clock::duration kYielding = std::chrono::microseconds(1000);
 constexpr Clock::duration kTrial = std::chrono::microseconds(100);  // where spinning was in vain before
+constexpr Clock::duration kBusy = std::chrono::microseconds(50);  // so long a wait that always finds something keeps the lock, since another thread was seen to want it
 constexpr int kLooksPerClock = 8;  // in the first microseconds: the clock costs as much as a look
 constexpr uint32_t kSocketsEvery = 4;      // so seldom are sockets polled while a stage is awaited
 constexpr uint32_t kLivelySockets = 64;   // ... but in so many polls after something moved on them
@@ -178,7 +179,10 @@ bool Progress::Poll() {
 }
 
 bool Progress::PollForTest() {
-  if (Poll()) return true;
+  if (Poll()) {
+    LibraryLock::HandOver();
+    return true;
+  }
   if (LibraryLock::threads_enabled() || SpinTime().count() == 0) {
     LibraryLock::Release();
     sched_yield();
@@ -226,13 +230,24 @@ std::chrono::steady_clock::duration Progress::Waiter::Patience() const {
 }
 
 bool Progress::Waiter::Poll() {
-  const bool moved = Progress::Poll();
-  if (moved) Restart();
-  return moved;
+  if (!Progress::Poll()) return false;
+  Restart();
+  if (LibraryLock::IsAwaited()) [[unlikely]] LetOthersIn();
+  return true;
+}
+
+// One that finds something with each poll never rests: long data keep it busy for as long as they are.
+void Progress::Waiter::LetOthersIn() {
+  const Clock::time_point now = Clock::now();
+  if (!std::exchange(is_awaited_, true)) awaited_since_ = now;
+  if (now - awaited_since_ < kBusy) return;
+  is_awaited_ = false;
+  LibraryLock::HandOver();
 }
 
 void Progress::Waiter::Rest() {
   const bool threads = LibraryLock::threads_enabled();
+  is_awaited_ = false;
   if (++in_vain_ % kLooksPerClock != 0 && fresh_ && !threads) return;
   Device* device = ProcessDevice();
   const Clock::time_point now = Clock::now();

@@ -93,6 +93,7 @@ class Progress {
 
    private:
     std::chrono::steady_clock::duration Patience() const;
+    void LetOthersIn();
     void Restart() {
       in_vain_ = 0;
       idle_ = false;
@@ -104,9 +105,10 @@ class Progress {
     bool polls_;  // for longer than once before a sleep
     bool spins_;  // rather than sleep at once
     bool slept_ = false;
+    bool is_awaited_ = false;  // another thread wants the lock, since awaited_since_; it has not been let go since
     bool fresh_;  // it spins, and has for a moment only
     Watch watch_;
-    std::chrono::steady_clock::time_point idle_since_;
+    std::chrono::steady_clock::time_point idle_since_, awaited_since_;
   };
 };
 

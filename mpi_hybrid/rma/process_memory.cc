@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/address_space_mark.h"
+#include "mpi_hybrid/core/lock.h"
 #include "mpi_hybrid/datatype/op.h"
 #include "mpi_hybrid/rma/pairwise.h"
 
@@ -19,7 +20,7 @@ namespace {
 
 constexpr size_t kBatch = 64;                      // pieces of one system call
 constexpr size_t kBuffer = 256 * 1024;
-constexpr uint64_t kLongestPiece = uint64_t{1} << 30;  // the kernel moves less than 2 GiB at a time
+constexpr uint64_t kLongestPiece = LibraryLock::kMostCopied;  // bytes; then threads that wait for the lock have it
 
 // Elements of that process, one run of them after the other, and where they are here meanwhile.
 struct Batch {
@@ -93,8 +94,16 @@ const MemoryFile* ProcessMemory::File() {
 }
 
 int ProcessMemory::Read(uint64_t from, void* to, size_t bytes) {
-  iovec here{to, bytes}, there{reinterpret_cast<void*>(from), bytes};
-  return Move(Direction::kFromProcess, &here, &there, 1, bytes);
+  for (;;) {
+    const size_t part = std::min<size_t>(bytes, kLongestPiece);
+    iovec here{to, part}, there{reinterpret_cast<void*>(from), part};
+    const int error = Move(Direction::kFromProcess, &here, &there, 1, part);
+    bytes -= part;
+    if (error != 0 || bytes == 0) return error;
+    from += part;
+    to = static_cast<uint8_t*>(to) + part;
+    LibraryLock::HandOver();
+  }
 }
 
 int ProcessMemory::Write(const void* from, uint64_t to, size_t bytes) {
@@ -165,6 +174,7 @@ int CopyWithProcess(Direction direction, ProcessMemory& process, TypeCursor& her
       length += piece;
     }
     if (int error = process.Move(direction, ours, theirs, count, length); error != 0) return error;
+    if (more) LibraryLock::HandOver();
   }
   return 0;
 }

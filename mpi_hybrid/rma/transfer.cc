@@ -2,6 +2,7 @@
 #include <string>
 
 #include "base/copy.h"
+#include "mpi_hybrid/core/lock.h"
 #include "mpi_hybrid/p2p/message.h"
 #include "mpi_hybrid/rma/pairwise.h"
 #include "mpi_hybrid/rma/rdma_window.h"
@@ -34,6 +35,25 @@ MPI_Aint AveragePiece(MPI_Aint bytes, MPI_Aint count, const Datatype& type) {
   if (type.dense || type.pieces == 0) return bytes;
   if (type.pieces == 1 && count == 1) return bytes;
   return type.size / type.pieces;
+}
+
+// Other threads that want the library's lock have it between parts of it. Where the two overlap it is one copy.
+[[gnu::noinline]] void MoveLongBytes(uint8_t* to, const uint8_t* from, size_t bytes) {
+  const bool overlap = reinterpret_cast<uintptr_t>(to) < reinterpret_cast<uintptr_t>(from) + bytes &&
+                       reinterpret_cast<uintptr_t>(from) < reinterpret_cast<uintptr_t>(to) + bytes;
+  while (bytes > LibraryLock::kMostCopied && !overlap) {
+    MoveShortBytes(to, from, LibraryLock::kMostCopied);
+    to += LibraryLock::kMostCopied;
+    from += LibraryLock::kMostCopied;
+    bytes -= LibraryLock::kMostCopied;
+    LibraryLock::HandOver();
+  }
+  MoveShortBytes(to, from, bytes);
+}
+
+void MoveDense(void* to, const void* from, size_t bytes) {
+  if (bytes <= LibraryLock::kMostCopied) [[likely]] return MoveShortBytes(to, from, bytes);
+  MoveLongBytes(static_cast<uint8_t*>(to), static_cast<const uint8_t*>(from), bytes);
 }
 
 bool Scattered(const Origin& origin) { return !origin.type->dense && (origin.count != 1 || origin.type->pieces != 1); }
@@ -209,7 +229,7 @@ Error RdmaWindow::Put(const Origin& origin, const Target& target, Request** requ
 Error RdmaWindow::PutHere(const Access& access, const Origin& origin, const Target& target) {
   Peer& peer = *access.peer;
   if (peer.private_memory == nullptr && origin.type->dense && target.type->dense) [[likely]] {
-    MoveShortBytes(peer.local + access.offset, origin.buffer, static_cast<size_t>(access.bytes));
+    MoveDense(peer.local + access.offset, origin.buffer, static_cast<size_t>(access.bytes));
     return {};
   }
   if (!IsCopied(peer)) {
@@ -337,7 +357,7 @@ Error RdmaWindow::GetHere(const Access& access, const Origin& origin, const Targ
   Peer& peer = *access.peer;
   void* into = const_cast<void*>(origin.buffer);
   if (peer.private_memory == nullptr && origin.type->dense && target.type->dense) [[likely]] {
-    MoveShortBytes(into, peer.local + access.offset, static_cast<size_t>(access.bytes));
+    MoveDense(into, peer.local + access.offset, static_cast<size_t>(access.bytes));
     return {};
   }
   if (!IsCopied(peer)) {

@@ -68,9 +68,16 @@ bool Device::Poll() {
     // Who waits for what came is served before another wire is asked.
     if (moved && !all) break;
   }
+  moved |= FetchPart();
   if (!partings_.empty()) moved |= partings_.Advance(Clock::now());
   if (!told_dead_.empty()) moved |= told_dead_.Advance(Clock::now(), moved);
   return Flush() | moved;
+}
+
+bool Device::FetchPart() {
+  if (!engine_.has_fetches()) [[likely]] return false;
+  engine_.FetchPart();
+  return true;
 }
 
 bool Device::FlushAll() {
@@ -89,7 +96,7 @@ void Device::Leave() {
 }
 
 bool Device::Sleep(int timeout_ms) {
-  bool armed = true;
+  bool armed = !engine_.has_fetches();
   for (const auto& transport : transports_) armed &= transport->Arm();
   const bool ready = loop_.Sleep(armed ? timeout_ms : 0);
   for (const auto& transport : transports_) transport->OnAwake();
@@ -140,10 +147,11 @@ class Device::Farewell {
  public:
   explicit Farewell(Device& device) : device_(device) {}
 
-  // To those for whom nothing is under way, or to all. Who said it first needs none.
+  // To those for whom and from whom nothing is under way (the sender of what a receive still gets, whose request the program freed, waits for the end of
+  // it), or to all. Who said it first needs none.
   void Say(bool all) {
     ForEachOpen([&](Link& link, Stage& stage) {
-      if (stage != Stage::kTalks || (!all && (link.unfinished_sends != 0 || link.has_output()))) return;
+      if (stage != Stage::kTalks || (!all && (link.unfinished_sends != 0 || link.cleared != 0 || link.has_output()))) return;
       if (!link.is_gone()) link.SendControl({.kind = FrameKind::kGoodbye});
       stage = Stage::kSaid;
     });
@@ -190,7 +198,7 @@ template <typename Done>
 void Device::PollUntil(Done done, std::chrono::milliseconds patience) {
   Clock::time_point last = Clock::now();
   while (!done()) {
-    bool moved = false, armed = true;
+    bool moved = FetchPart(), armed = true;
     for (const auto& transport : transports_) moved |= transport->Poll();
     for (const auto& transport : transports_) armed &= transport->Arm();
     moved |= loop_.Dispatch(armed && !moved ? 10 : 0);

@@ -80,6 +80,7 @@ class Device {
 
  private:
   bool FlushAll();
+  bool FetchPart();
   void Leave();
   using Clock = std::chrono::steady_clock;
   class Farewell;

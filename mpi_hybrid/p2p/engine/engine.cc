@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "mpi_hybrid/core/counters.h"
+#include "mpi_hybrid/core/lock.h"
 #include "mpi_hybrid/datatype/signature.h"
 #include "mpi_hybrid/core/tool_events.h"
 #include "mpi_hybrid/p2p/engine/pool.h"
@@ -459,23 +460,64 @@ void Engine::FinishStored(Message& message) {
   Finish(receive);
 }
 
-// Not where a sender that polls, and whose data this process has time to copy, sends them in less time; nor into so many small pieces that a
-// system call over a list of them costs more than another copy.
-bool Engine::Fetch(ReceiveRequest& receive, Link& link, const Announced& announced) const {
-  const uint64_t wanted = std::min(announced.length, receive.capacity);
+// Not where a sender that polls, and whose data this process has time to copy (`sends`: it has sends of its own), sends them in less time; nor into so many
+// small pieces that a system call over a list of them costs more than another copy.
+bool Engine::IsFetched(const ReceiveRequest& receive, const Link& link, const Announced& announced, uint64_t wanted, bool sends) {
   if (announced.offer == 0 || wanted == 0 || link.lane() == nullptr || receive.payload.fine_grained()) return false;
-  if (link.lane()->PeerStays() && !HasUnfinishedSends()) return false;
-  return link.lane()->Fetch(receive.payload, announced.offer, wanted);
+  return sends || !link.lane()->PeerStays();
 }
 
 void Engine::Clear(ReceiveRequest& receive, Link& link, const Announced& announced) {
-  const uint32_t send_id = announced.send_id;
   const uint64_t wanted = std::min(announced.length, receive.capacity);
   receive.link = &link;
-  if (Fetch(receive, link, announced)) {
+  if (!IsFetched(receive, link, announced, wanted, HasUnfinishedSends())) return AskFor(receive, announced.send_id, wanted);
+  if (wanted > LibraryLock::kMostCopied && LibraryLock::threads_enabled()) {
+    receive.stage = ReceiveRequest::Stage::kFetching;
+    receive.expected = 0;  // the sender is not asked for any
+    receive.id = receives_.Add(&receive);
+    ++link.cleared;
+    fetches_.push_back({.receive = &receive, .send_id = announced.send_id, .from = announced.offer, .left = wanted});
+    return News::Tell();
+  }
+  Payload to = receive.payload;
+  if (!link.lane()->Fetch(to, announced.offer, wanted)) return AskFor(receive, announced.send_id, wanted);
+  link.SendControl({.kind = FrameKind::kFetched, .send_id = announced.send_id});
+  Finish(receive);
+}
+
+void Engine::FetchPart() {
+  Fetching& next = fetches_.front();
+  ReceiveRequest& receive = *next.receive;
+  Link& link = *receive.link;
+  const uint64_t part = std::min(next.left, LibraryLock::kMostCopied);
+  const bool fetched = link.lane() != nullptr && link.lane()->Fetch(receive.payload, next.from, part);
+  next.from += part;
+  next.left -= part;
+  if (fetched && next.left != 0) return;
+  const uint32_t send_id = next.send_id;
+  const uint64_t wanted = std::min(receive.length, receive.capacity);
+  if (fetched) {
     link.SendControl({.kind = FrameKind::kFetched, .send_id = send_id});
     return Finish(receive);
   }
+  // From the begin, as the sender has it.
+  StopFetching(receive);
+  receive.payload = Payload(receive.buffer, receive.count, *receive.type);
+  AskFor(receive, send_id, wanted);
+}
+
+void Engine::StopFetching(ReceiveRequest& receive) {
+  std::erase_if(fetches_, [&](const Fetching& fetching) { return fetching.receive == &receive; });
+  ForgetId(receive);
+}
+
+void Engine::ForgetId(ReceiveRequest& receive) {
+  receives_.Remove(std::exchange(receive.id, 0));
+  --receive.link->cleared;
+}
+
+void Engine::AskFor(ReceiveRequest& receive, uint32_t send_id, uint64_t wanted) {
+  Link& link = *receive.link;
   receive.stage = ReceiveRequest::Stage::kCleared;
   receive.expected = wanted;
   if (wanted != 0) {
@@ -487,10 +529,8 @@ void Engine::Clear(ReceiveRequest& receive, Link& link, const Announced& announc
 }
 
 void Engine::Finish(ReceiveRequest& receive) {
-  if (receive.id != 0) {
-    receives_.Remove(std::exchange(receive.id, 0));
-    --receive.link->cleared;
-  }
+  if (receive.stage == ReceiveRequest::Stage::kFetching) [[unlikely]] StopFetching(receive);
+  if (receive.id != 0) ForgetId(receive);
   receive.stage = ReceiveRequest::Stage::kDone;
   if (receive.length > receive.capacity && receive.error.ok()) [[unlikely]] {
     receive.error = Error(MPI_ERR_TRUNCATE, "the message from rank " + std::to_string(receive.status.MPI_SOURCE) + " with tag " +

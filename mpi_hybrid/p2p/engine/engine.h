@@ -188,11 +188,16 @@ class Engine {
     uint64_t length;
     uint64_t offer;  // Link::Offer, or 0
   };
-  // Fetches the data of a message, or tells its sender to send them.
+  // Fetches the data of a message, or tells its sender to send them. Where other threads may want the lock, long data are fetched later, by FetchPart.
   void Clear(ReceiveRequest& receive, Link& link, const Announced& announced);
   bool WithdrawRequest(Link& link, uint32_t send_id);  // on kCancel: whether the message was still waiting
   SendRequest* SendOf(const Link& link, uint32_t id) const;
   ReceiveRequest* ReceiveOf(const Link& link, uint32_t id) const;
+  // --- long data that are copied from where their senders have them (Lane::Fetch) ---
+  bool has_fetches() const { return !fetches_.empty(); }
+  // Copies the next LibraryLock::kMostCopied bytes of the oldest. Only where there is one.
+  void FetchPart();
+
   void GiveId(SendRequest& send) { send.id = sends_.Add(&send); }
   void OnOutput(Link& link) { with_output_.push_back(&link); }
 
@@ -225,7 +230,16 @@ class Engine {
   void SendEager(SendRequest& send, const MatchKey& envelope);
   void Announce(SendRequest& send, const MatchKey& envelope);
   void Give(Message& message, ReceiveRequest& receive);
-  bool Fetch(ReceiveRequest& receive, Link& link, const Announced& announced) const;
+  struct Fetching {
+    ReceiveRequest* receive;
+    uint32_t send_id;  // at the sender
+    uint64_t from;     // Link::Offer, of what is left
+    uint64_t left;     // bytes
+  };
+  static bool IsFetched(const ReceiveRequest& receive, const Link& link, const Announced& announced, uint64_t wanted, bool sends);
+  void StopFetching(ReceiveRequest& receive);
+  void ForgetId(ReceiveRequest& receive);
+  void AskFor(ReceiveRequest& receive, uint32_t send_id, uint64_t wanted);
   Error GoneError(ProcessId process) const;
   Error NobodySends(int source, const Comm& comm) const;
   std::optional<ProcessId> Unacknowledged(const Comm& comm) const;
@@ -247,6 +261,7 @@ class Engine {
   size_t self_stored_ = 0;  // bytes of messages to ourselves that wait as copies
   IdTable<SendRequest> sends_;
   IdTable<ReceiveRequest> receives_;
+  std::vector<Fetching> fetches_;  // the oldest first; all are in receives_, too
   size_t unfinished_sends_ = 0;
   int deaths_ = 0;
   std::vector<ProcessId> dead_;  // as far as they are known still

@@ -35,8 +35,9 @@ class Lane {
 
   // Whether the peer is sure to poll until it has sent what it is asked for: then it has the data here sooner than they can be fetched.
   virtual bool PeerStays() const = 0;
-  // Copies the first `bytes` of what the peer offered (Link::Offer) to where `to` says. False: that cannot be; it is to be asked for them.
-  virtual bool Fetch(Payload to, uint64_t offer, uint64_t bytes) = 0;
+  // Copies `bytes` from `offer` on, which is in what the peer offered (Link::Offer), to where `to` says, and advances that. False: that cannot be, and `to`
+  // has advanced by an unknown length; the peer is to be asked for the data.
+  virtual bool Fetch(Payload& to, uint64_t offer, uint64_t bytes) = 0;
 
  protected:
   ~Lane() = default;

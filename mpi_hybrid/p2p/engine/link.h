@@ -107,7 +107,7 @@ class Link {
 
   // --- in ---
   // Bytes that surely follow: the rest of the body under way.
-  uint32_t cleared = 0;  // receives whose sender was told to send on this link
+  uint32_t cleared = 0;  // receives whose sender was told to send on this link, or whose data are being fetched from there
   uint64_t body_to_come() const { return first_in_.in_body ? first_in_.place + first_in_.drop : 0; }
   // Where the next bytes go: first those that belong to the message under way, then (the last piece) `staging`.
   size_t PrepareRead(std::span<iovec> pieces, std::span<uint8_t> staging, size_t stream = 0);

@@ -76,7 +76,14 @@ class SendRequest : public Request {
 // A receive. Pooled, and referenced by the engine as a send is.
 class ReceiveRequest : public Request {
  public:
-  enum class Stage : uint8_t { kIdle, kPosted, kArriving, kCleared, kDone };
+  enum class Stage : uint8_t {
+    kIdle,
+    kPosted,
+    kArriving,
+    kCleared,
+    kFetching,  // its data are copied from the sender's memory, one part in each Engine::FetchPart
+    kDone
+  };
 
   ReceiveRequest() : Request(Kind::kReceive) {}
 
@@ -93,12 +100,12 @@ class ReceiveRequest : public Request {
   }
 
   Engine* engine = nullptr;
-  Link* link = nullptr;  // kArriving, kCleared: from whom
+  Link* link = nullptr;  // kArriving, kCleared, kFetching: from whom
   Stage stage = Stage::kIdle;
   MatchKey key;          // as posted
   ProcessId process = MPI_ANY_SOURCE;  // the source
   MatchHook hook;
-  uint32_t id = 0;       // kCleared
+  uint32_t id = 0;       // kCleared, kFetching
   const Datatype* type = nullptr;  // as of a send
   Ref<const Datatype> type_reference;
   Payload payload;

@@ -7,6 +7,7 @@
 #include "base/copy.h"
 #include "base/log.h"
 #include "mpi_hybrid/core/counters.h"
+#include "mpi_hybrid/core/lock.h"
 
 namespace weft::mpi::shm {
 namespace {
@@ -16,7 +17,7 @@ constexpr int kItemsPerTurn = 32;     // then others have theirs
 constexpr uint32_t kPublishEvery = 4;  // slots, so that the writer has its cells back while they are in the cache
 constexpr size_t kMostInSlot = RingSlot::kInline - FrameHeader::kLength;  // of a frame's body
 constexpr size_t kLeftInPlaceFrom = 64 * 1024;  // bytes that a process which leaves has the peer copy from where they lie
-constexpr uint64_t kFetchedAtOnce = 4 << 20;     // bytes of one system call
+constexpr uint64_t kFetchedAtOnce = LibraryLock::kMostCopied;  // bytes of one system call
 constexpr size_t kLookFrom = 4;       // cells under way, from which on it is asked what of them was read
 
 size_t Sum(std::span<const iovec> pieces) {
@@ -159,7 +160,7 @@ bool ShmConnection::TakeFromMemory(uint64_t from, uint64_t bytes) {
   return true;
 }
 
-bool ShmConnection::Fetch(Payload to, uint64_t offer, uint64_t bytes) {
+bool ShmConnection::Fetch(Payload& to, uint64_t offer, uint64_t bytes) {
   if (!reads_memory_ || lost_) return false;
   while (bytes != 0) {
     iovec pieces[kPieces];

@@ -96,7 +96,7 @@ class ShmConnection final : public Lane {
   size_t Peek(std::span<iovec, 2> pieces) override;
   void Taken() override;
   bool PeerStays() const override { return its_stay_.load(std::memory_order_relaxed) == 1; }
-  bool Fetch(Payload to, uint64_t offer, uint64_t bytes) override;
+  bool Fetch(Payload& to, uint64_t offer, uint64_t bytes) override;
   // Nothing is written any more, and the peer is told so behind what was.
   void EndOutput();
   bool has_pending_end() const { return !lost_ && output_ended_ && !end_told_; }

@@ -21,6 +21,7 @@
 
 #include "base/log.h"
 #include "mpi_hybrid/core/counters.h"
+#include "mpi_hybrid/core/lock.h"
 #include "mpi_hybrid/p2p/shm/cells.h"
 #include "mpi_hybrid/p2p/shm/ring.h"
 #include "mpi_hybrid/p2p/testing/device_pair.h"
@@ -495,6 +496,87 @@ TEST_F(ShmTransportTest, TheDeathOfAProcessEndsASleep) {
   waitpid(child, nullptr, 0);
   close(gate[0]);
   close(gate[1]);
+}
+
+// Where other threads may want the library's lock.
+class ShmThreadsTest : public ShmTransportTest {
+ protected:
+  static constexpr size_t kParts = 5;
+  static void SetUpTestSuite() { LibraryLock::EnableThreads(); }  // this one has it from here on
+  // Process 1 has begun to copy what 0 sends to it, and has the first of five parts.
+  void BeginLongCopy() {
+    Make(2);
+    ExpectTraffic(0, 1);
+    data_ = Data(kParts * LibraryLock::kMostCopied, 1);
+    got_.resize(data_.size());
+    send_ = at(0).Send(data_, 1, 1);
+    receive_ = at(1).Receive(got_, 0, 1);
+    const uint64_t before = g_counters.host_copies;
+    while (g_counters.host_copies == before) at(1).device.Poll();
+    ASSERT_EQ(g_counters.host_copies, before + 1);
+    ASSERT_EQ(got_[0], data_[0]);
+  }
+  void Release() {
+    send_->Release();
+    receive_->Release();
+  }
+
+  std::vector<uint8_t> data_, got_;
+  Request* send_ = nullptr;
+  Request* receive_ = nullptr;
+};
+
+TEST_F(ShmThreadsTest, ALongCopyIsMadeInPartsBetweenWhichOtherMessagesArrive) {
+  BeginLongCopy();
+  const std::vector<uint8_t> little = Data(20, 2);
+  std::vector<uint8_t> got_little(little.size());
+  Request* const receive = at(1).Receive(got_little, 0, 2);
+  Request* const send = at(0).Send(little, 1, 2);
+  ASSERT_TRUE(at(1).device.Poll());
+  EXPECT_TRUE(receive->complete);
+  EXPECT_EQ(got_little, little);
+  EXPECT_FALSE(receive_->complete);
+  EXPECT_EQ(got_.back(), 0);
+  ASSERT_TRUE(PollUntil([&] { return receive_->complete && send_->complete && send->complete; }));
+  EXPECT_EQ(got_, data_);
+  EXPECT_FALSE(at(1).engine.has_fetches());
+  for (Request* request : {receive, send}) request->Release();
+  Release();
+}
+
+TEST_F(ShmThreadsTest, TheDeathOfTheSenderEndsALongCopy) {
+  BeginLongCopy();
+  at(1).engine.OnGone(0, /*left=*/false);
+  ASSERT_TRUE(receive_->complete);
+  EXPECT_EQ(receive_->error.mpi_class(), MPIX_ERR_PROC_FAILED) << receive_->error.message();
+  EXPECT_FALSE(at(1).engine.has_fetches());
+  const std::vector<uint8_t> after = got_;
+  at(1).device.Poll();
+  EXPECT_EQ(got_, after);
+  at(0).engine.OnGone(1, /*left=*/false);
+  ASSERT_TRUE(send_->complete);
+  Release();
+}
+
+TEST_F(ShmThreadsTest, ALongCopyThatIsNotAllowedAnyMoreBeginsAgainThroughTheRings) {
+  BeginLongCopy();
+  std::thread([&] {
+    ASSERT_TRUE(ForbidReadingProcesses());
+    ASSERT_TRUE(PollUntil([&] { return receive_->complete && send_->complete; }));
+  }).join();
+  EXPECT_TRUE(receive_->error.ok()) << receive_->error.message();
+  EXPECT_EQ(got_, data_);
+  Release();
+}
+
+TEST_F(ShmThreadsTest, AnOrderlyEndWaitsForALongCopyWhoseRequestWasFreed) {
+  BeginLongCopy();
+  receive_->Release();
+  at(1).device.Stop(std::chrono::milliseconds(1));
+  EXPECT_EQ(got_, data_);
+  ASSERT_TRUE(PollUntil([&] { return send_->complete; }));
+  EXPECT_TRUE(send_->error.ok()) << send_->error.message();
+  send_->Release();
 }
 
 }  // namespace
