@@ -7,6 +7,7 @@
 #include "mpi_hybrid/api/bindings.h"
 #include "mpi_hybrid/api/entry.h"
 #include "mpi_hybrid/api/language_hooks.h"
+#include "mpi_hybrid/api/type_arguments.h"
 #include "mpi_hybrid/core/job.h"
 
 // Attributes of communicators, datatypes and windows (MPI 4.0 sections 7.7 and 12.2.6), with the names that MPI-2
@@ -173,9 +174,9 @@ Error DeleteOwn(Attributes& attributes, AttributeOwner owner, int object, int ke
 template <typename Body>
 int OnType(const char* name, MPI_Datatype handle, Body body) {
   return Anywhere(name, [&]() -> Error {
-    const Datatype* unused;
-    WEFT_MPI_TRY(FindType(handle, &unused));
-    return body(*Datatype::Find(handle));
+    Datatype* type;
+    WEFT_MPI_TRY(FindAnyType(handle, &type));
+    return body(*type);
   });
 }
 

@@ -12,17 +12,6 @@
 namespace weft::mpi {
 namespace {
 
-Error NoSuchType(MPI_Datatype handle) {
-  const Datatype* none;
-  return FindType(handle, &none);
-}
-
-// MPI_LB and MPI_UB have sizes, bounds and names too.
-Error FindAnyType(MPI_Datatype handle, Datatype** type) {
-  *type = Datatype::FindWithMarkers(handle);
-  return *type != nullptr ? Error() : NoSuchType(handle);
-}
-
 Error FindByPointer(MPI_Datatype* handle, Datatype** type) {
   WEFT_MPI_TRY(CheckNotNull(handle, "datatype"));
   return FindAnyType(*handle, type);

@@ -49,6 +49,13 @@ void Express(MPI_Count value, N* out) {
                                                                                         : static_cast<N>(value);
 }
 
+// A datatype that may also be MPI_LB or MPI_UB of MPI-1. They have sizes, bounds, names and attributes, but move no data.
+inline Error FindAnyType(MPI_Datatype handle, Datatype** type) {
+  *type = Datatype::FindWithMarkers(handle);
+  const Datatype* none;
+  return *type != nullptr ? Error() : FindType(handle, &none);
+}
+
 }  // namespace weft::mpi
 
 #endif  // MPI_HYBRID_API_TYPE_ARGUMENTS_H_

@@ -170,6 +170,29 @@ static void OnTypes(void) {
   MPI_Type_free_keyval(&key);
 }
 
+/* MPI_LB and MPI_UB of MPI-1 are datatypes here too, as in MPICH: a wrong keyval is named, not the datatype. */
+static void OnMarkers(void) {
+  const MPI_Datatype markers[] = {MPI_LB, MPI_UB};
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  for (int i = 0; i < 2; ++i) {
+    int key, found, class;
+    void* got;
+    MPI_Error_class(MPI_Type_get_attr(markers[i], MPI_KEYVAL_INVALID, &got, &found), &class);
+    CHECK_EQ(class, MPI_ERR_KEYVAL);
+    MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, Delete, &key, NULL);
+    CHECK_OK(MPI_Type_set_attr(markers[i], key, (void*)7));
+    CHECK_OK(MPI_Type_get_attr(markers[i], key, &got, &found));
+    CHECK(found && (long)got == 7);
+    deletes = 0;
+    CHECK_OK(MPI_Type_delete_attr(markers[i], key));
+    CHECK_EQ(deletes, 1);
+    MPI_Type_free_keyval(&key);
+  }
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
 static void OnWindows(void) {
   int key, found;
   void *got, *base;
@@ -202,6 +225,7 @@ int main(int argc, char** argv) {
   ByCopiesOfTheHandle();
   CodesOfCallbacks();
   OnTypes();
+  OnMarkers();
   OnWindows();
   for (long i = 0; i < 3; i++) {
     int key;
