@@ -101,23 +101,24 @@ Route ReadHeader(const ibv_grh& grh) {
 using weft::verbs::Fail;
 using weft::verbs::FromPublic;
 
-// Errors: EOPNOTSUPP (the iwarp persona), EINVAL, ENOMEM (max_ah).
+// Errors: EOPNOTSUPP (the iwarp persona), EINVAL, ENOENT, ENOMEM (max_ah).
 WEFT_VERBS_API ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attributes) {
+  if (!weft::verbs::Known(FromPublic(pd))) return Fail<ibv_ah>(ENOENT);
   if (!weft::verbs::HasDatagrams(pd->context)) return Fail<ibv_ah>(EOPNOTSUPP);
   if (const int error = weft::verbs::Fault(weft::faults::Call::kCreateAh, pd->context)) return Fail<ibv_ah>(error);
-  auto handle = std::make_unique<weft::sim::AddressHandle>();
+  auto handle = std::make_unique<weft::verbs::Ah>();
   if (int error = weft::verbs::Fill(pd, *attributes, *handle)) return Fail<ibv_ah>(error);
   if (!FromPublic(pd->context->device)->ahs.Take()) return Fail<ibv_ah>(ENOMEM);
-  handle->context = pd->context;
+  weft::verbs::Name(*handle, pd->context);
   handle->pd = pd;
-  handle->handle = FromPublic(pd->context)->next_handle.fetch_add(1);
   handle->domain = FromPublic(pd)->domain;
   handle->domain->users.fetch_add(1);
   return handle.release();
 }
 
 WEFT_VERBS_API int ibv_destroy_ah(ibv_ah* ah) {
-  auto* handle = static_cast<weft::sim::AddressHandle*>(ah);
+  auto* handle = FromPublic(ah);
+  if (!weft::verbs::Known(handle)) return weft::verbs::Report(ENOENT);
   handle->domain->users.fetch_sub(1);
   FromPublic(ah->context->device)->ahs.Return();
   delete handle;

@@ -29,10 +29,9 @@ Cq* CreateCq(ibv_context* public_context, uint32_t entries, void* cq_context, ib
   if (channel != nullptr && channel->context != public_context) return Fail<Cq>(EINVAL);
   if (!FromPublic(public_context->device)->cqs.Take()) return Fail<Cq>(ENOMEM);
   auto* cq = new Cq{};
-  cq->context = public_context;
+  Name(*cq, public_context);
   cq->channel = channel;
   cq->cq_context = cq_context;
-  cq->handle = context->next_handle.fetch_add(1);
   pthread_mutex_init(&cq->mutex, nullptr);
   pthread_cond_init(&cq->cond, nullptr);
   cq->queue = std::make_shared<sim::CompletionQueue>(static_cast<int>(entries),
@@ -73,6 +72,7 @@ ibv_cq_ex* CreateCqEx(ibv_context* context, ibv_cq_init_attr_ex* attributes) {
 }
 
 int ModifyCq(ibv_cq* cq, ibv_modify_cq_attr* attributes) {
+  if (!Known(FromPublic(cq))) return ENOENT;
   if (attributes->attr_mask & ~uint32_t{IBV_CQ_ATTR_MODERATE}) return EINVAL;
   if (attributes->attr_mask & IBV_CQ_ATTR_MODERATE) {
     FromPublic(cq)->queue->Moderate(attributes->moderate.cq_count, std::chrono::microseconds(attributes->moderate.cq_period));
@@ -127,6 +127,7 @@ WEFT_VERBS_API ibv_cq* ibv_create_cq(ibv_context* context, int entries, void* cq
 }
 
 WEFT_VERBS_API int ibv_resize_cq(ibv_cq* cq, int entries) {
+  if (!weft::verbs::Known(FromPublic(cq))) return Report(ENOENT);
   if (const int error = weft::verbs::Fault(weft::faults::Call::kResizeCq, cq->context)) return Report(error);
   const int error = FromPublic(cq)->queue->Resize(entries);
   if (error == 0) cq->cqe = FromPublic(cq)->queue->capacity();
@@ -135,6 +136,7 @@ WEFT_VERBS_API int ibv_resize_cq(ibv_cq* cq, int entries) {
 
 WEFT_VERBS_API int ibv_destroy_cq(ibv_cq* public_cq) {
   Cq* cq = FromPublic(public_cq);
+  if (!weft::verbs::Known(cq)) return Report(ENOENT);
   if (cq->queue->users.load() != 0) return Report(EBUSY);
   cq->queue->Retire();
   if (cq->channel != nullptr) {

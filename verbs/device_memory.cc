@@ -51,11 +51,10 @@ ibv_dm* AllocDm(ibv_context* context, ibv_alloc_dm_attr* attributes) {
   }
   std::memset(bytes, 0, length);  // another user's data are nobody's business
   auto* dm = new Dm{};
-  dm->context = context;
   dm->memcpy_to_dm = Reported<CopyTo>;
   dm->memcpy_from_dm = Reported<CopyFrom>;
   dm->comp_mask = IBV_DM_MASK_HANDLE;
-  dm->handle = FromPublic(context)->next_handle.fetch_add(1);
+  Name(*dm, context);
   dm->bytes = static_cast<uint8_t*>(bytes);
   dm->length = length;
   return dm;
@@ -63,6 +62,7 @@ ibv_dm* AllocDm(ibv_context* context, ibv_alloc_dm_attr* attributes) {
 
 int FreeDm(ibv_dm* public_dm) {
   Dm* dm = FromPublic(public_dm);
+  if (!Known(dm)) return ENOENT;
   if (dm->regions.load() != 0) return EBUSY;
   FromPublic(dm->context->device)->device_memory.fetch_sub(dm->length);
   free(dm->bytes);
@@ -72,6 +72,7 @@ int FreeDm(ibv_dm* public_dm) {
 
 ibv_mr* RegDmMr(ibv_pd* pd, ibv_dm* public_dm, uint64_t offset, size_t length, unsigned int access) {
   Dm* dm = FromPublic(public_dm);
+  if (!Known(dm)) return Fail<ibv_mr>(ENOENT);
   if (!(access & IBV_ACCESS_ZERO_BASED) || dm->context != pd->context || !Within(*dm, offset, length)) return Fail<ibv_mr>(EINVAL);
   ibv_mr* mr = ibv_reg_mr_iova2(pd, dm->bytes + offset, length, 0, access);
   if (mr == nullptr) return nullptr;

@@ -15,11 +15,10 @@ namespace {
 
 ibv_mr* NewMr(ibv_pd* pd, void* address, size_t length, const sim::RegionInfo& region) {
   auto* mr = new Mr{};
-  mr->context = pd->context;
+  Name(*mr, pd->context);
   mr->pd = pd;
   mr->addr = address;
   mr->length = length;
-  mr->handle = FromPublic(pd->context)->next_handle.fetch_add(1);
   mr->lkey = mr->rkey = region.stag.value;
   mr->access = region.access;
   mr->iova = region.offset;
@@ -28,6 +27,7 @@ ibv_mr* NewMr(ibv_pd* pd, void* address, size_t length, const sim::RegionInfo& r
 }
 
 ibv_mr* RegisterRegion(ibv_pd* pd, void* address, size_t length, uint64_t iova, int access) {
+  if (!Known(FromPublic(pd))) return Fail<ibv_mr>(ENOENT);
   if (const int error = Fault(faults::Call::kRegMr, pd->context)) return Fail<ibv_mr>(error);
   // Optional flags are hints that a device may ignore (ibv_reg_mr(3)).
   access &= ~static_cast<int>(IBV_ACCESS_OPTIONAL_RANGE);
@@ -37,6 +37,7 @@ ibv_mr* RegisterRegion(ibv_pd* pd, void* address, size_t length, uint64_t iova, 
 }
 
 ibv_mr* AllocNullMr(ibv_pd* pd) {
+  if (!Known(FromPublic(pd))) return Fail<ibv_mr>(ENOENT);
   auto region = FromPublic(pd->context)->rnic->memory().RegisterNull(*FromPublic(pd)->domain);
   if (!region.ok()) return Fail<ibv_mr>(region.error());
   ibv_mr* mr = NewMr(pd, nullptr, SIZE_MAX, *region);
@@ -50,6 +51,7 @@ ibv_mr* AllocNullMr(ibv_pd* pd) {
 int AdviseMr(ibv_pd* pd, ibv_advise_mr_advice advice, uint32_t flags, ibv_sge* list, uint32_t count) {
   const bool no_fault = advice == IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT;
   const bool write = advice == IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_WRITE;
+  if (!Known(FromPublic(pd))) return ENOENT;
   if (advice != IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH && !write && !no_fault) return ENOTSUP;
   if (flags & ~uint32_t{IB_UVERBS_ADVISE_MR_FLAG_FLUSH}) return EINVAL;
   if (count == 0 || list == nullptr) return EINVAL;
@@ -89,14 +91,14 @@ WEFT_VERBS_API ibv_pd* ibv_alloc_pd(ibv_context* public_context) {
   if (const int error = weft::verbs::Fault(weft::faults::Call::kAllocPd, public_context)) return Fail<ibv_pd>(error);
   if (!FromPublic(public_context->device)->pds.Take()) return Fail<ibv_pd>(ENOMEM);
   auto* pd = new Pd{};
-  pd->context = public_context;
-  pd->handle = context->next_handle.fetch_add(1);
+  weft::verbs::Name(*pd, public_context);
   pd->domain = context->rnic->AllocatePd();
   return pd;
 }
 
 WEFT_VERBS_API int ibv_dealloc_pd(ibv_pd* public_pd) {
   Pd* pd = FromPublic(public_pd);
+  if (!weft::verbs::Known(pd)) return Report(ENOENT);
   if (pd->domain->users.load() != 0) return Report(EBUSY);
   if (pd->base != nullptr) pd->base->domain->users.fetch_sub(1);
   if (pd->td != nullptr) pd->td->users.fetch_sub(1);
@@ -123,6 +125,7 @@ WEFT_VERBS_API ibv_mr* ibv_reg_dmabuf_mr(ibv_pd*, uint64_t, size_t, uint64_t, in
 
 WEFT_VERBS_API int ibv_dereg_mr(ibv_mr* public_mr) {
   Mr* mr = FromPublic(public_mr);
+  if (!weft::verbs::Known(mr)) return Report(ENOENT);
   if (FromPublic(mr->context)->rnic->DeregisterMemory(weft::ddp::STag(mr->lkey)) == EBUSY) return Report(EBUSY);  // windows are bound to it
   FromPublic(mr->pd)->domain->users.fetch_sub(1);
   if (mr->dm != nullptr) mr->dm->regions.fetch_sub(1);
@@ -138,12 +141,14 @@ WEFT_VERBS_API int ibv_rereg_mr(ibv_mr* public_mr, int flags, ibv_pd* new_pd, vo
     errno = error;
     return IBV_REREG_MR_ERR_INPUT;
   };
+  if (!weft::verbs::Known(mr)) return refuse(ENOENT);
   const bool moved = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
   const bool new_access = flags & IBV_REREG_MR_CHANGE_ACCESS;
   if ((flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) != 0 || flags == 0 || mr->null || mr->dm != nullptr) return refuse(EINVAL);
   if (moved && (address == nullptr || length == 0)) return refuse(EINVAL);
   if (access != 0 && !new_access) return refuse(EINVAL);
   if ((flags & IBV_REREG_MR_CHANGE_PD) && (new_pd == nullptr || new_pd->context != mr->context)) return refuse(EINVAL);
+  if ((flags & IBV_REREG_MR_CHANGE_PD) && !weft::verbs::Known(FromPublic(new_pd))) return refuse(ENOENT);
   ibv_pd* pd = flags & IBV_REREG_MR_CHANGE_PD ? new_pd : mr->pd;
   if (new_access) access &= ~static_cast<int>(IBV_ACCESS_OPTIONAL_RANGE);
   auto region = FromPublic(mr->context)->rnic->ReregisterMemory(

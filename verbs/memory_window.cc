@@ -8,20 +8,24 @@ namespace weft::verbs {
 namespace {
 
 ibv_mw* AllocMw(ibv_pd* pd, ibv_mw_type type) {
+  if (!Known(FromPublic(pd))) return Fail<ibv_mw>(ENOENT);
   if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2) return Fail<ibv_mw>(EINVAL);
   if (const int error = Fault(faults::Call::kAllocMw, pd->context)) return Fail<ibv_mw>(error);
   Context* context = FromPublic(pd->context);
   auto stag = context->rnic->memory().AllocateWindow(*FromPublic(pd)->domain, type);
   if (!stag.ok()) return Fail<ibv_mw>(stag.error());
   FromPublic(pd)->domain->users.fetch_add(1);
-  return new ibv_mw{.context = pd->context,
-                    .pd = pd,
-                    .rkey = stag->value,
-                    .handle = context->next_handle.fetch_add(1),
-                    .type = type};
+  auto* mw = new Mw{};
+  Name(*mw, pd->context);
+  mw->pd = pd;
+  mw->rkey = stag->value;
+  mw->type = type;
+  return mw;
 }
 
-int DeallocMw(ibv_mw* mw) {
+int DeallocMw(ibv_mw* public_mw) {
+  Mw* mw = FromPublic(public_mw);
+  if (!Known(mw)) return Report(ENOENT);
   FromPublic(mw->context)->rnic->DeallocateWindow(ddp::STag(mw->rkey));
   FromPublic(mw->pd)->domain->users.fetch_sub(1);
   delete mw;

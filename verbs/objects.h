@@ -13,6 +13,7 @@
 
 #include "sim/queues/any_queue_pair.h"
 #include "faults/injector.h"
+#include "sim/datagram/address_handle.h"
 #include "sim/queues/completion_queue.h"
 #include "sim/device/device.h"
 #include "sim/queues/event_queue.h"
@@ -104,7 +105,15 @@ struct Td : ibv_td {
   std::atomic<int> users{0};  // parent domains; ibv_dealloc_td is EBUSY while there are any
 };
 
+// What the kernel would know an object by: its handle, within its context. The public structures hold both, where a program can damage them;
+// here is what they must say.
+struct Identity {
+  const ibv_context* context = nullptr;
+  uint32_t handle = 0;
+};
+
 struct Pd : ibv_pd {
+  Identity identity;
   // A parent domain's own has the same id as its base's: regions and queue pairs of both go together, users are counted apart.
   std::shared_ptr<sim::Pd> domain;
   Pd* base = nullptr;  // of a parent domain
@@ -113,16 +122,26 @@ struct Pd : ibv_pd {
 
 // ibv_alloc_dm.
 struct Dm : ibv_dm {
+  Identity identity;
   uint8_t* bytes = nullptr;
   uint64_t length = 0;
   std::atomic<int> regions{0};  // registered; ibv_free_dm is EBUSY while there are any
 };
 
 struct Mr : ibv_mr {
+  Identity identity;
   int access = 0;
   uint64_t iova = 0;
   bool null = false;        // ibv_alloc_null_mr
   Dm* dm = nullptr;         // ibv_reg_dm_mr
+};
+
+struct Mw : ibv_mw {
+  Identity identity;
+};
+
+struct Ah : sim::AddressHandle {
+  Identity identity;
 };
 
 struct Channel : ibv_comp_channel {
@@ -130,6 +149,7 @@ struct Channel : ibv_comp_channel {
 };
 
 struct Cq : ibv_cq_ex {
+  Identity identity;
   std::shared_ptr<sim::CompletionQueue> queue;
   // Events handed to the program. Destroying waits until as many are acknowledged.
   std::atomic<uint32_t> comp_events_delivered{0};
@@ -145,6 +165,7 @@ struct Cq : ibv_cq_ex {
 struct Xrcd;  // verbs/xrc.h
 
 struct Srq : ibv_srq {
+  Identity identity;
   Xrcd* xrcd = nullptr;  // of type XRC
   ibv_cq* cq = nullptr;  // of type XRC
   std::shared_ptr<sim::SharedReceiveQueue> queue;
@@ -154,6 +175,7 @@ struct Srq : ibv_srq {
 class SendBatch;
 
 struct Qp : ibv_qp_ex {
+  Identity identity;
   sim::AnyQueuePair* engine = nullptr;  // == shared.get(), what the fast paths use
   std::shared_ptr<sim::AnyQueuePair> shared;
   std::atomic<uint32_t> async_events_delivered{0};
@@ -172,6 +194,8 @@ inline Td* FromPublic(ibv_td* td) { return static_cast<Td*>(td); }
 inline Pd* FromPublic(ibv_pd* pd) { return static_cast<Pd*>(pd); }
 inline Mr* FromPublic(ibv_mr* mr) { return static_cast<Mr*>(mr); }
 inline Dm* FromPublic(ibv_dm* dm) { return static_cast<Dm*>(dm); }
+inline Mw* FromPublic(ibv_mw* mw) { return static_cast<Mw*>(mw); }
+inline Ah* FromPublic(ibv_ah* ah) { return static_cast<Ah*>(static_cast<sim::AddressHandle*>(ah)); }
 inline Channel* FromPublic(ibv_comp_channel* channel) { return static_cast<Channel*>(channel); }
 inline Srq* FromPublic(ibv_srq* srq) { return static_cast<Srq*>(srq); }
 inline Cq* FromPublic(ibv_cq_ex* cq) { return static_cast<Cq*>(cq); }
@@ -183,6 +207,28 @@ static_assert(offsetof(ibv_qp_ex, qp_base) == 0);
 inline Cq* FromPublic(ibv_cq* cq) { return FromPublic(reinterpret_cast<ibv_cq_ex*>(cq)); }
 inline Qp* FromPublic(ibv_qp* qp) { return FromPublic(reinterpret_cast<ibv_qp_ex*>(qp)); }
 inline ibv_cq* ToPublic(Cq* cq) { return reinterpret_cast<ibv_cq*>(static_cast<ibv_cq_ex*>(cq)); }
+
+// A new object: it gets `handle` in `context`.
+template <typename Object>
+void Name(Object& object, ibv_context* context, uint32_t handle) {
+  object.context = context;
+  object.handle = handle;
+  object.identity = {.context = context, .handle = handle};
+}
+template <typename Object>
+void Name(Object& object, ibv_context* context) {
+  Name(object, context, FromPublic(context)->next_handle.fetch_add(1));
+}
+
+// Whether each object is (still) what it was made as. The verbs that are system calls in rdma-core ask, where the kernel would look the objects up
+// and answer ENOENT for a handle that its context does not have. Null pointers are fine. Verbs of the fast path do not ask.
+template <typename... Objects>
+bool Known(const Objects*... objects) {
+  const auto known = [](const auto* object) {
+    return object == nullptr || (object->handle == object->identity.handle && object->context == object->identity.context);
+  };
+  return (known(objects) && ...);
+}
 
 // The entries of the operation tables that unsupported.cc does not fill.
 void FillDeviceOperations(verbs_context* vctx);      // query.cc

@@ -28,11 +28,11 @@ ibv_pd* AllocParentDomain(ibv_context* public_context, ibv_parent_domain_init_at
   if (attributes->pd == nullptr || attributes->pd->context != public_context) return Fail<ibv_pd>(EINVAL);
   if (attributes->td != nullptr && attributes->td->context != public_context) return Fail<ibv_pd>(EINVAL);
   Pd* base = FromPublic(attributes->pd);
+  if (!Known(base)) return Fail<ibv_pd>(ENOENT);
   if (base->base != nullptr) return Fail<ibv_pd>(EINVAL);  // a parent domain itself
   if (!FromPublic(public_context->device)->pds.Take()) return Fail<ibv_pd>(ENOMEM);
   auto* pd = new Pd{};
-  pd->context = public_context;
-  pd->handle = base->handle;
+  Name(*pd, public_context, base->handle);
   pd->domain = std::make_shared<sim::Pd>(base->domain->id);
   pd->base = base;
   pd->td = attributes->td == nullptr ? nullptr : FromPublic(attributes->td);

@@ -101,10 +101,23 @@ void LeaveOut(ibv_pd*& pd, ibv_qp_init_attr_ex& attributes) {
   attributes.cap.max_recv_wr = attributes.cap.max_recv_sge = 0;
 }
 
+// Known (objects.h), of the structure within ibv_qp_ex.
+bool IsKnown(const ibv_qp* qp) {
+  const Identity& identity = FromPublic(const_cast<ibv_qp*>(qp))->identity;
+  return qp->handle == identity.handle && qp->context == identity.context;
+}
+
+// ibv_cq and ibv_srq, which may be null.
+bool AreKnown(const ibv_qp_init_attr_ex& attributes) {
+  const auto known = [](auto* object) { return object == nullptr || Known(FromPublic(object)); };
+  return known(attributes.send_cq) && known(attributes.recv_cq) && known(attributes.srq);
+}
+
 // 0, or why such a queue pair cannot be made.
 int Check(ibv_context* context, ibv_pd* pd, ibv_qp_init_attr_ex& attributes) {
   const auto of_another = [context](const auto* object) { return object == nullptr || object->context != context; };
   if (!TypeAllowed(attributes.qp_type, FromPublic(context)->rnic->settings().persona)) return EOPNOTSUPP;
+  if ((pd != nullptr && !Known(FromPublic(pd))) || !AreKnown(attributes)) return ENOENT;
   if (attributes.qp_type == IBV_QPT_XRC_RECV) {
     const bool in_domain = (attributes.comp_mask & IBV_QP_INIT_ATTR_XRCD) && !of_another(attributes.xrcd);
     return in_domain && attributes.srq == nullptr ? 0 : EINVAL;
@@ -138,6 +151,7 @@ void FillPublic(Qp& qp, ibv_context* context, ibv_qp_type type, void* qp_context
   base.context = context;
   base.qp_context = qp_context;
   base.handle = FromPublic(context)->next_handle.fetch_add(1);
+  qp.identity = {.context = context, .handle = base.handle};
   base.qp_num = qp.engine->number();
   base.qp_type = type;
   pthread_mutex_init(&base.mutex, nullptr);
@@ -279,6 +293,7 @@ WEFT_VERBS_API ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
 }
 
 WEFT_VERBS_API int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) {
+  if (!weft::verbs::IsKnown(qp)) return Report(ENOENT);
   if (const int error = weft::verbs::Fault(weft::faults::Call::kModifyQp, qp)) return Report(error);
   const int error = FromPublic(qp)->engine->Modify(*attributes, mask);
   if (error == 0 && (mask & IBV_QP_STATE)) qp->state = attributes->qp_state;
@@ -286,6 +301,7 @@ WEFT_VERBS_API int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) 
 }
 
 WEFT_VERBS_API int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask, ibv_qp_init_attr* init) {
+  if (!weft::verbs::IsKnown(qp)) return Report(ENOENT);
   *init = {};
   FromPublic(qp)->engine->Query(attributes, init);
   init->qp_context = qp->qp_context;
@@ -299,6 +315,7 @@ WEFT_VERBS_API int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask, i
 
 WEFT_VERBS_API int ibv_destroy_qp(ibv_qp* public_qp) {
   Qp* qp = FromPublic(public_qp);
+  if (!weft::verbs::IsKnown(public_qp)) return Report(ENOENT);
   if (const auto* datagrams = dynamic_cast<const weft::sim::DatagramQueuePair*>(qp->engine)) {
     if (datagrams->attached()) return Report(EBUSY);
   }

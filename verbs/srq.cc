@@ -18,15 +18,15 @@ int GetSrqNumber(ibv_srq* srq, uint32_t* number) {
 
 // `xrcd`, `cq`: both, for type XRC, or none.
 ibv_srq* CreateSrq(ibv_pd* pd, void* srq_context, const ibv_srq_attr& size, Xrcd* xrcd, ibv_cq* cq) {
+  if (!Known(FromPublic(pd), cq != nullptr ? FromPublic(cq) : nullptr)) return Fail<ibv_srq>(ENOENT);
   if (const int error = Fault(faults::Call::kCreateSrq, pd->context)) return Fail<ibv_srq>(error);
   if (size.max_wr < 1 || size.max_wr > sim::kMaxSrqWr || size.max_sge > sim::kMaxSge) return Fail<ibv_srq>(EINVAL);
   if (!FromPublic(pd->context->device)->srqs.Take()) return Fail<ibv_srq>(ENOMEM);
   Context* context = FromPublic(pd->context);
   auto* srq = new Srq{};
-  srq->context = pd->context;
   srq->srq_context = srq_context;
   srq->pd = pd;
-  srq->handle = context->next_handle.fetch_add(1);
+  Name(*srq, pd->context);
   pthread_mutex_init(&srq->mutex, nullptr);
   pthread_cond_init(&srq->cond, nullptr);
   FromPublic(pd)->domain->users.fetch_add(1);
@@ -84,16 +84,19 @@ WEFT_VERBS_API ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* attributes
 }
 
 WEFT_VERBS_API int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* attributes, int mask) {
+  if (!weft::verbs::Known(FromPublic(srq))) return Report(ENOENT);
   return Report(FromPublic(srq)->queue->Modify(*attributes, mask));
 }
 
 WEFT_VERBS_API int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* attributes) {
+  if (!weft::verbs::Known(FromPublic(srq))) return Report(ENOENT);
   *attributes = FromPublic(srq)->queue->Query();
   return 0;
 }
 
 WEFT_VERBS_API int ibv_destroy_srq(ibv_srq* public_srq) {
   Srq* srq = FromPublic(public_srq);
+  if (!weft::verbs::Known(srq)) return Report(ENOENT);
   if (srq->queue->users.load() != 0) return Report(EBUSY);
   if (srq->xrcd != nullptr) weft::verbs::LeaveXrcDomain(*srq);
   FromPublic(srq->context)->async->Forget(public_srq);
