@@ -49,9 +49,10 @@ constexpr unsigned kWindowAccess = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_R
 constexpr uint32_t kKeyPart = 0xff;  // of an rkey: only that is the program's to choose (IBTA volume 1 section 10.6.7.2.2)
 constexpr unsigned kOtherAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND;  // programs ask for it, windows have no use for it
 
-// The rest is found out when its turn comes, and is a completion then. 0 or EINVAL.
+// The rest is found out when its turn comes, and is a completion then. 0 or EINVAL. The public structure gets the new key at once, as irdma does:
+// a program that gave eight bits finds the whole key there, as it does after ibv_bind_mw(3).
 int ReadBind(const ibv_send_wr& wr, WindowBind* out) {
-  const ibv_mw* window = wr.bind_mw.mw;
+  ibv_mw* window = wr.bind_mw.mw;
   const ibv_mw_bind_info& info = wr.bind_mw.bind_info;
   if (window == nullptr || window->type != IBV_MW_TYPE_2) return EINVAL;
   if (info.mr == nullptr && (info.addr != 0 || info.length != 0)) return EINVAL;
@@ -61,6 +62,7 @@ int ReadBind(const ibv_send_wr& wr, WindowBind* out) {
           .address = info.addr,
           .length = info.length,
           .access = static_cast<int>(info.mw_access_flags & kWindowAccess)};
+  window->rkey = out->window.value;
   return 0;
 }
 
