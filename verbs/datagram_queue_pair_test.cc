@@ -35,13 +35,25 @@ TEST_F(Datagrams, AreNotSentByWorkRequestsThatAreWrong) {
   wr = To(second_, nullptr);
   wr.num_sge = 5;
   EXPECT_EQ(Post(first_, wr), EINVAL);
+}
+
+// The completion says so (IBTA volume 1, C10-10), and what was posted before it has been sent.
+TEST_F(Datagrams, ByAnAddressHandleOfAnotherDomainStopTheSendQueueOnly) {
   ibv_pd* other = ibv_alloc_pd(context_);
   ibv_ah_attr attributes = Route(0);
   ibv_ah* stranger = ibv_create_ah(other, &attributes);
   EXPECT_EQ(ibv_dealloc_pd(other), EBUSY);
-  wr = To(second_, nullptr);
+  ibv_send_wr before = To(second_, nullptr), wr = To(second_, nullptr);
+  before.next = &wr;
   wr.wr.ud.ah = stranger;
-  EXPECT_EQ(Post(first_, wr), EINVAL);
+  ASSERT_EQ(Receive(second_, 0, 100), 0);
+  ASSERT_EQ(Post(first_, before), 0);
+  ExpectSent();
+  EXPECT_EQ(NextSend().status, IBV_WC_LOC_QP_OP_ERR);
+  EXPECT_EQ(StateOf(first_), IBV_QPS_SQE);
+  EXPECT_EQ(Next().status, IBV_WC_SUCCESS);
+  ASSERT_EQ(Send(first_, second_, "flushed"), 0);
+  EXPECT_EQ(NextSend().status, IBV_WC_WR_FLUSH_ERR);
   EXPECT_EQ(ibv_destroy_ah(stranger), 0);
   EXPECT_EQ(ibv_dealloc_pd(other), 0);
 }

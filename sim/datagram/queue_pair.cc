@@ -108,13 +108,19 @@ void DatagramQueuePair::Transmit() {
   if (state != IBV_QPS_RTS) return;
   if (outgoing_ == nullptr) outgoing_ = std::make_unique<Outgoing>(1 + options_.capabilities.max_send_sge);
   while (!sends_.empty()) {
+    if (const DatagramSend& next = sends_.entry(sends_.retired()); next.foreign) {
+      // An error of the completion, not of the post (IBTA volume 1, C10-10).
+      LogWarning(Format("QP 0x%x: the address handle of work request %llu is of another protection domain; the send queue is in error", number_,
+                        static_cast<unsigned long long>(next.id)));
+      return FailSends(IBV_WC_LOC_QP_OP_ERR);
+    }
     if (sends_.entry(sends_.retired()).too_long) {
       SkipTooLong();
       continue;
     }
     const uint64_t waiting = sends_.posted() - sends_.retired();
     size_t wanted = 1;
-    while (wanted < kBatch && wanted < waiting && !sends_.entry(sends_.retired() + wanted).too_long) ++wanted;
+    while (wanted < kBatch && wanted < waiting && sends_.entry(sends_.retired() + wanted).sendable()) ++wanted;
     if (faults::Enabled()) [[unlikely]] {
       // One at a time, so that each can fail.
       const ibv_wc_status status = InjectSendStatus(sends_.entry(sends_.retired()));

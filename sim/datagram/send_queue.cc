@@ -25,7 +25,7 @@ int DatagramSendQueue::Stage(const ibv_send_wr& wr, bool signal_all, uint32_t st
   if (wr.opcode != IBV_WR_SEND && wr.opcode != IBV_WR_SEND_WITH_IMM) return EINVAL;
   if ((wr.send_flags & ~kKnownFlags) != 0) return EINVAL;
   const auto* to = static_cast<const AddressHandle*>(wr.wr.ud.ah);
-  if (to == nullptr || to->domain->id != limits_.domain) return EINVAL;
+  if (to == nullptr) return EINVAL;
   const uint32_t destination = wr.wr.ud.remote_qpn & kQueuePairNumber;  // a packet has no room for more, and adapters do not look at more
   if (to->group != (destination == kGroupQueuePair)) return EINVAL;
   const uint64_t count = posted_ + staged;
@@ -34,6 +34,7 @@ int DatagramSendQueue::Stage(const ibv_send_wr& wr, bool signal_all, uint32_t st
   DatagramSend& entry = this->entry(count);
   if (int error = StagePayload(wr, count, entry)) return error;
   entry.id = wr.wr_id;
+  entry.foreign = to->domain->id != limits_.domain;
   entry.signaled = signal_all || (wr.send_flags & IBV_SEND_SIGNALED);
   entry.to = to->remote;
   entry.to.set_port(to->group ? kGroupUdpPort : DatagramPort::UdpPortOf(destination));

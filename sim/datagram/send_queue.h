@@ -18,6 +18,8 @@ struct DatagramSend {
   bool signaled = false;
   bool is_inline = false;
   bool too_long = false;  // for the port's MTU: it is not sent
+  bool foreign = false;   // its address handle is of another protection domain: an error when its turn comes
+  bool sendable() const { return !too_long && !foreign; }
   uint8_t pieces = 0;
   DatagramHeader header;
   transport::SocketAddress to, from;
@@ -30,7 +32,7 @@ class DatagramSendQueue {
   struct Limits {
     uint32_t depth = 0, max_sge = 0, max_inline = 0;
     uint32_t max_payload = 0;  // bytes: the port's MTU
-    uint32_t domain = 0;       // Pd::id that address handles must be of
+    uint32_t domain = 0;       // Pd::id; address handles of others make a request foreign
   };
   explicit DatagramSendQueue(const Limits& limits);
 
