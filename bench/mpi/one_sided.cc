@@ -55,6 +55,33 @@ void FencesOf(Memory of, const std::string& suffix) {
   }
 }
 
+// As many integers, 256 bytes apart at the target.
+void FencesOfPieces(Memory of, const std::string& suffix) {
+  constexpr int kApart = 64;
+  for (const int pieces : {10, 100, 1000, 10000}) {
+    const int size = 4 * pieces;
+    Window window(size * kApart, of);
+    std::vector<int> buffer(static_cast<size_t>(pieces));
+    MPI_Datatype apart;
+    MPI_Type_vector(pieces, 1, kApart, MPI_INT, &apart);
+    MPI_Type_commit(&apart);
+    MPI_Win_fence(0, window.win);
+    Print(("put_pieces" + suffix).c_str(), size, Measure(20 + pieces / 20, [&] {
+            if (g_rank == 0) MPI_Put(buffer.data(), pieces, MPI_INT, 1, 0, 1, apart, window.win);
+            MPI_Win_fence(0, window.win);
+          }));
+    Print(("get_pieces" + suffix).c_str(), size, Measure(20 + pieces / 20, [&] {
+            if (g_rank == 0) MPI_Get(buffer.data(), pieces, MPI_INT, 1, 0, 1, apart, window.win);
+            MPI_Win_fence(0, window.win);
+          }));
+    Print(("accumulate_pieces" + suffix).c_str(), size, Measure(20 + pieces / 20, [&] {
+            if (g_rank == 0) MPI_Accumulate(buffer.data(), pieces, MPI_INT, 1, 0, 1, apart, MPI_SUM, window.win);
+            MPI_Win_fence(0, window.win);
+          }));
+    MPI_Type_free(&apart);
+  }
+}
+
 }  // namespace
 
 // An operation of rank 0 and a fence of both.
@@ -64,6 +91,7 @@ void Fences() { FencesOf(Memory::kAllocated, ""); }
 void FencesOfCreated() {
   FencesOf(Memory::kOfAllocMem, "_alloc_mem");
   FencesOf(Memory::kOfMalloc, "_malloc");
+  FencesOfPieces(Memory::kOfMalloc, "_malloc");
 }
 
 // What put_fence has to do at least, by hand in memory that both have: rank 0 copies, each raises its flag and waits for the other's. No

@@ -4,6 +4,7 @@ import mpi
 import stock
 
 CREATED = {f"{name}_fence_{memory}" for name in ("put", "get", "accumulate") for memory in ("alloc_mem", "malloc")}  # windows of MPI_Win_create
+CREATED |= {f"{name}_pieces_malloc" for name in ("put", "get", "accumulate")}
 PAIR = CREATED | {"ping_pong", "message_rate", "bandwidth", "put_fence", "get_fence", "accumulate_fence", "put_flush", "get_flush",
         "fetch_and_op", "lock_put_unlock", "put_rate", "get_rate", "passive_put", "mixed", "mixed_emulated", "partitioned", "part_range", "part_computed"}
 MESSAGES = {"ping_pong", "message_rate", "bandwidth"}
