@@ -115,7 +115,9 @@ Error Engine::StartSend(const void* buffer, MPI_Aint count, const Datatype& type
   }
   ++g_counters.messages_sent;
   g_counters.bytes_sent += send->length;
-  if (send->payload.fine_grained()) std::swap(send->payload, send->fine_grained);
+  // A wire through memory of the host gathers pieces for nothing more than their copy, while the peer copies those before. Packed data wait for one another.
+  const bool packs = link->lane() == nullptr ? send->payload.fine_grained() : send->payload.very_fine_grained();
+  if (packs) std::swap(send->payload, send->fine_grained);
   if (send->length <= limits_.eager && link->HasCredit(Link::CostOf(send->length))) {
     SendEager(*send, envelope);
   } else {

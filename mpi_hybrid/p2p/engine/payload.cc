@@ -5,12 +5,13 @@
 namespace weft::mpi {
 
 void Payload::LookAtGrain() {
-  constexpr size_t kPieces = 8, kSmall = 2048;
+  constexpr size_t kPieces = 8, kSmall = 2048, kVerySmall = 128;
   iovec pieces[kPieces];
   const size_t count = Peek(pieces, left_);
   size_t bytes = 0;
   for (size_t i = 0; i < count; ++i) bytes += pieces[i].iov_len;
   fine_grained_ = count > 2 && bytes < count * kSmall;
+  very_fine_grained_ = count > 2 && bytes < count * kVerySmall;
 }
 
 size_t Payload::Peek(std::span<iovec> pieces, size_t limit) const {

@@ -30,13 +30,14 @@ class Payload {
   }
 
   // The cursor is large, and most data have none.
-  Payload(const Payload& other) : at_(other.at_), left_(other.left_), fine_grained_(other.fine_grained_) {
+  Payload(const Payload& other) : at_(other.at_), left_(other.left_), fine_grained_(other.fine_grained_), very_fine_grained_(other.very_fine_grained_) {
     if (other.cursor_) cursor_.emplace(*other.cursor_);
   }
   Payload& operator=(const Payload& other) {
     at_ = other.at_;
     left_ = other.left_;
     fine_grained_ = other.fine_grained_;
+    very_fine_grained_ = other.very_fine_grained_;
     if (other.cursor_) {
       cursor_.emplace(*other.cursor_);
     } else {
@@ -48,6 +49,8 @@ class Payload {
   size_t left() const { return left_; }
   // The data are in so many small pieces that copying them costs less than a system call over a list of them.
   bool fine_grained() const { return fine_grained_; }
+  // ... also where a copy of the pieces costs no system call: they are shorter than what a look at each costs.
+  bool very_fine_grained() const { return very_fine_grained_; }
   // The next pieces, of at most `limit` bytes together, into `pieces`; how many. Does not advance.
   size_t Peek(std::span<iovec> pieces, size_t limit) const;
   void Advance(size_t bytes);
@@ -68,7 +71,7 @@ class Payload {
   uint8_t* at_ = nullptr;             // contiguous data
   std::optional<TypeCursor> cursor_;  // other
   size_t left_ = 0;
-  bool fine_grained_ = false;
+  bool fine_grained_ = false, very_fine_grained_ = false;
 };
 
 }  // namespace weft::mpi
