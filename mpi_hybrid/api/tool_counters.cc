@@ -46,6 +46,8 @@ constexpr Variable kVariables[] = {
     {"compare_and_swaps", "MPI_Compare_and_swap.", Category::kOneSided, &Counters::compare_and_swaps},
     {"memory_waits", "Waits of windows in which only memory in common with ranks of this host was looked at.", Category::kOneSided,
      &Counters::memory_waits},
+    {"deferred_operations", "MPI_Put and MPI_Accumulate of small pieces that were left to the target, a rank of this host, until the epoch ended.",
+     Category::kOneSided, &Counters::deferred_operations},
     {"rdma_operations", "RDMA operations that one-sided communication posted.", Category::kOneSided, &Counters::rdma_operations},
     {"rdma_bytes", "Bytes that they moved.", Category::kOneSided, &Counters::rdma_bytes},
 };

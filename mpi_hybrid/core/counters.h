@@ -15,6 +15,7 @@ struct Counters {
   uint64_t host_copies = 0;      // parts of messages that were copied from the memory of the rank that sent them
   uint64_t lock_handovers = 0;   // times that a thread with long work let another have the library's lock
   uint64_t memory_waits = 0;     // of windows, in which nothing but memory in common with ranks of this host was looked at
+  uint64_t deferred_operations = 0;  // Puts and accumulates that were left to their target, a rank of this host, until the epoch ended
   uint64_t rdma_operations = 0, rdma_bytes = 0;  // work requests of one-sided communication, as their origin
   // What the program called, whatever carries it.
   uint64_t puts = 0, gets = 0, accumulates = 0, get_accumulates = 0, fetch_and_ops = 0, compare_and_swaps = 0;

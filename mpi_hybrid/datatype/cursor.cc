@@ -165,4 +165,13 @@ size_t TypeCursor::Next(std::span<iovec> pieces, size_t limit) {
   return count;
 }
 
+TypeCursor::Blocks TypeCursor::NextBlocks(size_t limit) {
+  if (position_ >= total_ || in_block_ != 0 || length_ == 0) return {};
+  const MPI_Aint count = std::min(blocks_ - block_, static_cast<MPI_Aint>(limit) / length_);
+  if (count < 2) return {};
+  const Blocks found{leaf_ + static_cast<uintptr_t>(block_ * stride_), static_cast<size_t>(count), static_cast<size_t>(length_), stride_};
+  SkipBlocks(count);
+  return found;
+}
+
 }  // namespace weft::mpi

@@ -112,6 +112,14 @@ class TypeCursor {
   // The next pieces, of at most `limit` bytes together, into `pieces`; how many. Adjacent pieces are merged. Advances behind
   // them.
   size_t Next(std::span<iovec> pieces, size_t limit);
+  // The next blocks of one length and one distance, whole ones, at least two, of at most `limit` bytes together; advances behind them. count 0: there
+  // are none, which leaves the cursor where it is.
+  struct Blocks {
+    uintptr_t first = 0;
+    size_t count = 0, length = 0;
+    MPI_Aint stride = 0;
+  };
+  Blocks NextBlocks(size_t limit);
 
  private:
   friend class CursorCopier;

@@ -165,6 +165,38 @@ TEST_F(ApplyTest, TypesTravelAsBlocks) {
   }
 }
 
+// Blocks of short pieces are worked on together: as one piece after the other.
+TEST_F(ApplyTest, ManyPiecesOfABlockAreWhatEachIs) {
+  constexpr int kMany = 1500;  // more than are gathered at a time
+  std::vector<int> memory(3 * kMany);
+  window_.base = reinterpret_cast<uint8_t*>(memory.data());
+  window_.size = memory.size() * sizeof(int);
+  for (const uint32_t ints : {1u, 2u, 3u}) {
+    const uint32_t count = kMany / ints;
+    const auto stride = static_cast<int64_t>(ints + 1) * 4;
+    const Block up{0, ints * 4, count, stride}, down{static_cast<uint64_t>(stride) * (count - 1), ints * 4, count, -stride};
+    for (const Block& block : {up, down}) {
+      std::vector<int> data(ints * count), expected = memory;
+      for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<int>(i) + 7;
+      const auto each = [&](auto change) {
+        for (uint32_t i = 0; i < data.size(); ++i) change(expected[(block.offset + i / ints * static_cast<uint64_t>(block.stride)) / 4 + i % ints], data[i]);
+      };
+      ASSERT_EQ(Apply(MessageKind::kPut, 0, {block}, data), Applied::kDone);
+      each([](int& to, int from) { to = from; });
+      EXPECT_EQ(memory, expected);
+      ASSERT_EQ(Apply(MessageKind::kAccumulate, MPI_SUM, {block}, data), Applied::kDone);
+      each([](int& to, int from) { to += from; });
+      EXPECT_EQ(memory, expected);
+    }
+    Block too_far = up;
+    too_far.count = static_cast<uint32_t>(memory.size() / (ints + 1)) + 1;
+    EXPECT_EQ(Apply(MessageKind::kPut, 0, {too_far}, std::vector<int>(too_far.count * ints)), Applied::kMalformed);
+    too_far = down;
+    too_far.count += 1;
+    EXPECT_EQ(Apply(MessageKind::kPut, 0, {too_far}, std::vector<int>(too_far.count * ints)), Applied::kMalformed);
+  }
+}
+
 TEST(BlockSourceTest, LongWalksAreCutIntoMessages) {
   const Datatype& byte = *Datatype::Find(MPI_BYTE);
   std::vector<MPI_Aint> lengths, displacements;

@@ -36,6 +36,13 @@ BlockSource::Part BlockSource::Next() {
   while (!done() && bytes < room_) {
     const MPI_Aint before = cursor_.position();
     const size_t limit = std::min(room_ - bytes, static_cast<size_t>(bytes_ - before));
+    if (element_.first == 0 && count_ < kMaxBlocks) {
+      if (const TypeCursor::Blocks run = cursor_.NextBlocks(limit); run.count != 0) {
+        blocks_[count_++] = {run.first, static_cast<uint32_t>(run.length), static_cast<uint32_t>(run.count), run.stride};
+        bytes += run.count * run.length;
+        continue;
+      }
+    }
     iovec pieces[2];
     // The parts of a pair are apart; its element is known by where the first lies.
     const size_t taken = element_.first != 0 ? cursor_.Next(pieces, std::min<size_t>(limit, element_.size))

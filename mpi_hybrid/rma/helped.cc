@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <string>
 
+#include "mpi_hybrid/core/counters.h"
 #include "mpi_hybrid/rma/apply.h"
 #include "mpi_hybrid/rma/rdma_window.h"
 #include "mpi_hybrid/shm/this_node.h"
@@ -84,6 +85,7 @@ Error RdmaWindow::Defer(const Access& access, const Origin& origin, const Target
   const MessageHeader header{.kind = op == nullptr ? MessageKind::kPut : MessageKind::kAccumulate};
   TypeCursor here(origin.buffer, origin.count, *origin.type);
   BlockSource source(access.offset, target.count, *target.type, type, access.bytes);
+  ++g_counters.deferred_operations;
   if (peer.parcel->empty()) deferred_.push_back(RankOf(peer));
   while (!source.done()) {
     const BlockSource::Part part = source.Next();

@@ -238,7 +238,9 @@ bool RdmaWindow::ReachesAll() const {
 }
 
 void RdmaWindow::SettleWays() {
-  takes_parcels_ = all_here_ && range_ && flavor == MPI_WIN_FLAVOR_CREATE && comm->size() > 1;
+  // All ranks say the same: they have one another's cards.
+  takes_parcels_ = all_here_ && range_ && flavor == MPI_WIN_FLAVOR_CREATE && comm->size() > 1 &&
+                   std::any_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.size != 0 && !peer.of_host; });
   for (int rank = 0; rank < comm->size(); ++rank) {
     Peer& peer = peers_[static_cast<size_t>(rank)];
     if (rank == comm->rank) {

@@ -180,8 +180,10 @@ Error RdmaWindow::Fence(int assertion) {
       CheckAssert(assertion, MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED, "MPI_Win_fence"));
   WEFT_MPI_TRY(epochs_.Fence((assertion & MPI_MODE_NOSUCCEED) != 0));
   const int size = comm->size(), me = comm->rank;
-  if (takes_parcels_) return FenceWithParcels();
-  if (all_here_ && size != 1) [[likely]] return size - 1 > kDirectFence ? FenceTogether() : FenceHere();
+  if (all_here_ && size != 1) [[likely]] {
+    if (takes_parcels_) return FenceWithParcels();
+    return size - 1 > kDirectFence ? FenceTogether() : FenceHere();
+  }
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (size == 1) return Outcome();
   if (size - 1 > kDirectFence) {

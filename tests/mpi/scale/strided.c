@@ -1,6 +1,7 @@
 /* Put, Get and accumulates of many small pieces at the origin, at the target and at both, in windows over memory of malloc and of MPI_Alloc_mem: transposed
  * matrices, pieces that lie far apart, and pieces with a hole between them in which there is no memory. What lies between the pieces stays as it is.
- * Operations of one epoch take effect in their order, and what an epoch brings is there for each rank in the next one. */
+ * Operations of one epoch take effect in their order, and what an epoch brings is there for each rank in the next one. Each rank prints
+ * "rank R: deferred=D, of alloc_mem D": so many operations were left to their targets, which are for windows over memory of malloc and of MPI_Alloc_mem. */
 #define _DEFAULT_SOURCE
 #include <sys/mman.h>
 
@@ -243,17 +244,32 @@ static void Epochs(int* memory) {
 }
 
 int main(int argc, char** argv) {
+  int provided, deferred, count;
+  MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
   Begin(&argc, &argv);
+  MPI_T_pvar_session session;
+  MPI_T_pvar_handle handle;
+  unsigned long long before = 0, between = 0, after = 0;
+  CHECK_EQ(MPI_T_pvar_get_index("deferred_operations", MPI_T_PVAR_CLASS_COUNTER, &deferred), MPI_SUCCESS);
+  MPI_T_pvar_session_create(&session);
+  MPI_T_pvar_handle_alloc(session, deferred, NULL, &handle, &count);
+  MPI_T_pvar_read(session, handle, &before);
   int *const memory = malloc(kInts * sizeof(int)), *const own = malloc(kInts * sizeof(int)), *of_alloc_mem;
   Transpose(memory, own);
   MPI_Alloc_mem(kInts * sizeof(int), MPI_INFO_NULL, &of_alloc_mem);
+  MPI_T_pvar_read(session, handle, &between);
   Transpose(of_alloc_mem, own);
   MPI_Free_mem(of_alloc_mem);
+  MPI_T_pvar_read(session, handle, &after);
+  printf("rank %d: deferred=%llu, of alloc_mem %llu\n", world_rank, between - before, after - between);
   Epochs(memory);
   Much();
   FarApart();
   AroundAHole();
   free(memory);
   free(own);
-  return End();
+  MPI_T_pvar_session_free(&session);
+  const int status = End();
+  MPI_T_finalize();
+  return status;
 }

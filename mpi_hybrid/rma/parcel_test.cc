@@ -1,0 +1,108 @@
+#include "mpi_hybrid/rma/parcel.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "mpi_hybrid/rma/wire.h"
+
+namespace weft::mpi::rma {
+namespace {
+
+class ParcelTest : public testing::Test {
+ protected:
+  ParcelTest() : node_(shm::NodeSegment::Create(std::vector<int>{0}, 0, &why_)) { EXPECT_NE(node_, nullptr) << why_; }
+
+  static std::vector<uint8_t> Message(size_t i) { return std::vector<uint8_t>(1 + i * 977 % kSlotBytes, static_cast<uint8_t>(i)); }
+  static bool Add(Parcel& parcel, const std::vector<uint8_t>& message) {
+    uint8_t* const room = parcel.Begin();
+    if (room == nullptr) return false;
+    std::memcpy(room, message.data(), message.size());
+    parcel.End(message.size());
+    return true;
+  }
+  // Visits that say true while the messages are the first of the test, in order.
+  Parcel::Visit Expected() {
+    next_ = 0;
+    return [this](ByteSpan message) {
+      const std::vector<uint8_t> expected = Message(next_++);
+      return std::equal(message.begin(), message.end(), expected.begin(), expected.end());
+    };
+  }
+
+  std::string why_;
+  std::unique_ptr<shm::NodeSegment> node_;
+  size_t next_ = 0;
+};
+
+TEST_F(ParcelTest, MessagesComeInOrderHereAndAtTheTarget) {
+  for (const size_t count : {1, 3, 100, 1000}) {
+    Parcel parcel(*node_);
+    for (size_t i = 0; i < count; ++i) ASSERT_TRUE(Add(parcel, Message(i)));
+    EXPECT_TRUE(parcel.ForEach(Expected()));
+    EXPECT_EQ(next_, count);
+    ASSERT_TRUE(parcel.Seal());
+    EXPECT_TRUE(parcel.ForEach(Expected()));
+    EXPECT_EQ(next_, count);
+    EXPECT_TRUE(ReadParcel(node_->memory_descriptor(), parcel.offset(), parcel.bytes(), Expected()));
+    EXPECT_EQ(next_, count);
+    parcel.Clear(/*handed_over=*/true);
+    EXPECT_TRUE(parcel.empty());
+    ASSERT_TRUE(Add(parcel, Message(0)));
+    EXPECT_TRUE(parcel.ForEach(Expected()));
+    EXPECT_EQ(next_, 1u);
+    parcel.GiveBack();
+  }
+}
+
+TEST_F(ParcelTest, AllParcelsOfAProcessHaveOneLimitAndWhatIsHandedOverCountsUntilItIsReturned) {
+  const std::vector<uint8_t> message(kSlotBytes);
+  Parcel one(*node_), other(*node_);
+  size_t messages = 0;
+  while (Add(messages % 2 == 0 ? one : other, message)) ++messages;
+  EXPECT_GT(messages, 500u);
+  EXPECT_LE(messages * kSlotBytes, Parcel::kMost);
+  one.Clear(/*handed_over=*/true);
+  EXPECT_FALSE(Add(other, message));
+  one.Returned();
+  EXPECT_TRUE(Add(other, message));
+  other.Clear(/*handed_over=*/false);
+  EXPECT_TRUE(Add(one, message));
+}
+
+TEST_F(ParcelTest, WhatIsNoParcelIsNotRead) {
+  Parcel parcel(*node_);
+  for (size_t i = 0; i < 10; ++i) ASSERT_TRUE(Add(parcel, Message(i)));
+  ASSERT_TRUE(parcel.Seal());
+  const int memory = node_->memory_descriptor();
+  const auto any = [](ByteSpan) { return true; };
+  EXPECT_FALSE(ReadParcel(memory, parcel.offset(), parcel.bytes() - 1, any)) << "ends inside a message";
+  EXPECT_FALSE(ReadParcel(memory, parcel.offset() + 1, parcel.bytes() - 1, any)) << "begins inside one";
+  EXPECT_FALSE(ReadParcel(memory, parcel.offset(), Parcel::kMost + 1, any)) << "too long";
+  EXPECT_FALSE(ReadParcel(memory, UINT64_MAX - 8, parcel.bytes(), any)) << "not in the file";
+  EXPECT_FALSE(ReadParcel(memory, parcel.offset() + Parcel::kMost / 2, 4096, any)) << "nothing there";
+  EXPECT_FALSE(ReadParcel(memory, parcel.offset(), parcel.bytes(), [](ByteSpan) { return false; })) << "not to be had";
+}
+
+TEST_F(ParcelTest, WhereFilesMayNotBeThatLongAllIsStillThere) {
+  const pid_t child = fork();
+  if (child == 0) {
+    Parcel parcel(*node_);
+    const rlimit short_files{4096, 4096};
+    const bool kept = Add(parcel, Message(0)) && setrlimit(RLIMIT_FSIZE, &short_files) == 0 && !parcel.Seal() && parcel.ForEach(Expected()) && next_ == 1;
+    _exit(kept ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+}  // namespace
+}  // namespace weft::mpi::rma
