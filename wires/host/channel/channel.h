@@ -78,7 +78,7 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
     return in_ == Way::kRing && consumer_.empty() && consumer_.unpublished() == 0 && watchman_->lent() && out_ == Way::kRing && quiet() &&
            !owes_bell_ && error_ == 0 && !end_ && !bell_news_->is_there() && !tcp_news_->is_there();
   }
-  bool quiet() const override { return !starved_ && references_.empty() && (out_ == Way::kRing || tcp_->quiet()); }
+  bool quiet() const override { return !starved_ && !payload_gone_ && references_.empty() && (out_ == Way::kRing || tcp_->quiet()); }
 
   void EndOutput() override { tcp_->EndOutput(); }
   void Close(const std::function<void(llp::UlpduWriter&)>& last) override;

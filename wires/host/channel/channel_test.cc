@@ -886,6 +886,7 @@ TEST_F(HostChannelTest, AReferencedPayloadThatIsGoneIsTheSendersError) {
     std::this_thread::yield();
   }
   EXPECT_TRUE(initiator_.channel->payload_gone());
+  EXPECT_FALSE(initiator_.channel->quiet()) << "its user is to look at it";
   const Received received = responder_.Receive();
   EXPECT_EQ(received.kind, Received::Kind::kFailed);
   EXPECT_EQ(received.error, ECONNRESET);
