@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "base/uncancelled.h"
 
@@ -72,6 +73,30 @@ bool MoveThroughPipe(void* to, const void* from, size_t bytes) {
   return true;
 }
 
+// A byte of each of many pages, with one system call.
+class PagesToLookAt {
+ public:
+  // False: one of those before is not there.
+  bool Add(uintptr_t byte) {
+    bytes_[count_++] = {reinterpret_cast<void*>(byte), 1};
+    return count_ < bytes_.size() || Look();
+  }
+  bool Look() {
+    const size_t count = std::exchange(count_, 0);
+    if (count == 0) return true;
+    std::array<char, kAtOnce> copies;
+    const iovec ours{copies.data(), count};
+    const Moved moved = What(process_vm_writev(getpid(), bytes_.data(), count, &ours, 1, 0), count);
+    if (moved != Moved::kForbidden) return moved == Moved::kAll;
+    return std::all_of(bytes_.begin(), bytes_.begin() + count, [&](const iovec& byte) { return MoveThroughPipe(copies.data(), byte.iov_base, 1); });
+  }
+
+ private:
+  static constexpr size_t kAtOnce = 64;
+  std::array<iovec, kAtOnce> bytes_;
+  size_t count_ = 0;
+};
+
 }  // namespace
 
 bool ReadProgramMemory(void* to, const void* from, size_t bytes) {
@@ -115,19 +140,16 @@ bool ScatterToProgramMemory(std::span<const iovec> to, std::span<const iovec> fr
 bool IsProgramMemory(std::span<const iovec> pieces) {
   static const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   const DmaScope dma;
+  PagesToLookAt pages;
   for (const iovec& piece : pieces) {
     if (piece.iov_len == 0) continue;
     const auto first = reinterpret_cast<uintptr_t>(piece.iov_base), last = first + (piece.iov_len - 1);
     for (uintptr_t at = first;; at = (at & ~(page - 1)) + page) {
-      char byte;
-      const iovec here{reinterpret_cast<void*>(at), 1}, ours{&byte, 1};
-      const Moved moved = Move(here, ours, /*write=*/false);
-      if (moved == Moved::kNotThere) return false;
-      if (moved == Moved::kForbidden && !MoveThroughPipe(&byte, reinterpret_cast<void*>(at), 1)) return false;
+      if (!pages.Add(at)) return false;
       if ((at | (page - 1)) >= last) break;
     }
   }
-  return true;
+  return pages.Look();
 }
 
 }  // namespace weft

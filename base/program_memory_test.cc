@@ -75,6 +75,21 @@ TEST_F(ProgramMemoryTest, EachPageIsLookedAt) {
   EXPECT_TRUE(IsProgramMemory({&piece, 1}));
 }
 
+TEST_F(ProgramMemoryTest, EachOfManyPagesIsLookedAt) {
+  constexpr size_t kPages = 200;
+  auto* const many = static_cast<char*>(mmap(nullptr, kPages * page_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(many, MAP_FAILED);
+  const iovec piece{many + 1, kPages * page_ - 2};
+  EXPECT_TRUE(IsProgramMemory({&piece, 1}));
+  for (const size_t gone : {size_t{0}, size_t{63}, size_t{64}, size_t{130}, kPages - 1}) {
+    ASSERT_EQ(mprotect(many + gone * page_, page_, PROT_NONE), 0);
+    EXPECT_FALSE(IsProgramMemory({&piece, 1})) << gone;
+    ASSERT_EQ(mprotect(many + gone * page_, page_, PROT_READ), 0);
+  }
+  EXPECT_TRUE(IsProgramMemory({&piece, 1}));
+  munmap(many, kPages * page_);
+}
+
 TEST_F(ProgramMemoryTest, AThreadOfOursSurvivesWhatIsGone) {
   EXPECT_FALSE(ThreadOfOurs());
   std::thread ours([this] {
