@@ -32,7 +32,7 @@ struct ControlByte {
   uint8_t version = kRdmapVersion;  // 2 bits
   uint8_t opcode = 0;               // 4 bits, any value
   // Rsv, which a plain stream ignores, as the RFC asks. On an extended one its last bit says of a Send that RsvdULP[8:39] is
-  // immediate data and of a Write that Immediate Data follow it, and its first bit, on a reliable one, of a request that somebody waits to hear that it was carried out (AckReq of
+  // immediate data and of a Write that Immediate Data follow it, and its first bit, on a reliable one, of a request whose requester waits until the peer acknowledges it (AckReq of
   // InfiniBand's transport header).
   bool immediate = false;
   bool acknowledge = false;

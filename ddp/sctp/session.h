@@ -116,7 +116,7 @@ class Session final : public llp::UlpduWriter {
   uint64_t appended() const override { return appended_; }
   uint64_t consumed() const { return consumed_; }
   bool empty() const { return sender_ == nullptr || sender_->empty(); }
-  // What is not there any more: payload_gone().
+  // Copies the payload that was appended and lies in these bytes. If it is not there any more, payload_gone() says so.
   void TakeOver(const void* begin, size_t length, bool (*copy)(uint8_t* to, const uint8_t* from, size_t count));
   // Payload that was appended is not there any more: nothing of what waits goes out, and nothing can be appended. Its user is told, and ends it.
   void LosePayload();

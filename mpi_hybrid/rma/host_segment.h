@@ -44,7 +44,7 @@ class HostSegment {
   size_t bytes_ = 0;
 };
 
-// A memory file of `bytes` zeroes, in whole pages, whose size nobody can change; it has no name but for whoever lists descriptors. The caller owns
+// A memory file of `bytes` zeroes, in whole pages, whose size nobody can change; `name` is shown only in lists of descriptors (/proc/PID/fd). The caller owns
 // the descriptor. Returns 0 or an errno: no memory, no descriptor, longer than the process may make a file.
 int MakeMemoryFile(const char* name, uint64_t bytes, int* fd);
 

@@ -64,7 +64,7 @@ TEST(PortNumbers, ANumberThatWasGivenBackRestsForAWhile) {
   numbers.Release(first);
   EXPECT_FALSE(numbers.IsTaken(first));
   EXPECT_TRUE(numbers.WasEverTaken(first));
-  EXPECT_FALSE(numbers.WasEverTaken(first + 2)) << "whoever names it has a wrong number";
+  EXPECT_FALSE(numbers.WasEverTaken(first + 2)) << "no queue pair had this number";
   for (int i = 0; i < 255; ++i) EXPECT_NE(*numbers.Allocate(), first);
   EXPECT_EQ(*numbers.Allocate(), first);
 }

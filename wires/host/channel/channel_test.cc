@@ -672,7 +672,7 @@ TEST_F(HostPlacementTest, MemoryIsNotGivenBackWhileThePeerWritesThere) {
   control_->by_responder.placing = InUse(HomeOf(Sink::kTag), /*reads=*/false);
   const auto begun = std::chrono::steady_clock::now();
   responder_.channel->TakeOver(responder_.sink.buffer.data(), 1, nullptr);
-  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::milliseconds(100)) << "whoever has the engine is not held up";
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::milliseconds(100)) << "the call holds the engine's lock and must not wait";
   EXPECT_FALSE(responder_.channel->failed());
   const std::shared_ptr<llp::LentMemory> lent = responder_.channel->lent();
   uint8_t* const memory = responder_.sink.buffer.data();

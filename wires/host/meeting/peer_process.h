@@ -8,7 +8,7 @@
 
 namespace weft::host {
 
-// Whether the process at the other end can still do anything. Made when somebody has to wait for it: a process is named by a descriptor (pidfd_open(2)),
+// Whether the process at the other end can still do anything. A call that has to wait for the peer makes it: a process is named by a descriptor (pidfd_open(2)),
 // and the peer's probe says that the number was still the peer's when that was opened. One thread at a time.
 class PeerProcess {
  public:
