@@ -152,6 +152,32 @@ TEST_F(SelfConnected, APeerThatEndedBeforeItsConnectionWasOfUseIsGone) {
   EXPECT_EQ(WaitForCompletion(a.cq).status, IBV_WC_RETRY_EXC_ERR);
 }
 
+// The queue pair that it waits for is destroyed: nobody will answer it.
+TEST_F(SelfConnected, ARequestThatWaitsIsRefusedWhenItsQueuePairIsDestroyed) {
+  auto awaited = std::make_unique<End>(context_), asking = std::make_unique<End>(context_);
+  sim::CmApi* cm = weft_private_cm_api(sim::CmApi::kVersion);
+  const auto events = std::make_shared<testing::ConnectionEvents>();
+  const auto endpoint = cm->CreateEndpoint();
+  endpoint->SetObserver(events);
+  const auto local = transport::SocketAddress::Parse("127.0.0.1", 0);
+  auto remote = *local;
+  remote.set_port(static_cast<uint16_t>(awaited->qp->qp_num >> 8));
+  sim::ConnectParameters parameters;
+  parameters.private_data = RequestFor(awaited->qp->qp_num, asking->qp->qp_num);
+  ASSERT_EQ(endpoint->Connect(*local, remote, asking->qp, parameters), 0);
+  // The same listener takes a later request, so the first one is there.
+  End c(context_), d(context_);
+  ASSERT_EQ(c.qp->qp_num >> 8, awaited->qp->qp_num >> 8);
+  ASSERT_EQ(d.qp->qp_num >> 8, awaited->qp->qp_num >> 8);
+  Connect(c, d);
+  ExpectMessage(c, d);
+  awaited.reset();
+  sim::CmEvent event;
+  EXPECT_TRUE(events->WaitFor(sim::CmEvent::Kind::kRejected, &event));
+  endpoint->SetObserver(nullptr);
+  endpoint->Close();
+}
+
 TEST_F(SelfConnected, IllegalTransitionsLeaveTheQueuePairAsItWas) {
   End a(context_), b(context_);
   for (int bit : {IBV_QP_AV, IBV_QP_PATH_MTU, IBV_QP_DEST_QPN, IBV_QP_RQ_PSN, IBV_QP_MAX_DEST_RD_ATOMIC, IBV_QP_MIN_RNR_TIMER}) {

@@ -69,6 +69,7 @@ class QueuePairPorts::State final : public std::enable_shared_from_this<State> {
   void Connect(std::shared_ptr<QueuePair> qp, PeerChoice choice);
   void Dial(uint32_t number, uint32_t send_number);
   void Forget(uint32_t number);
+  void Release(uint32_t number);
   void Close();
 
  private:
@@ -124,7 +125,7 @@ class QueuePairPorts::State final : public std::enable_shared_from_this<State> {
 
   PortNumbers numbers_;
   const Surroundings around_;
-  std::mutex mutex_;  // guards what follows; with it held, endpoints are asked for addresses only
+  std::mutex mutex_;  // guards what follows; with it held, endpoints are asked for addresses and numbers_ for numbers only
   std::unordered_map<uint32_t, Search> searches_;
   WaitingRoom<EarlyRequest> early_;
 };
@@ -136,10 +137,7 @@ QueuePairPorts::~QueuePairPorts() { state_->Close(); }
 
 Result<uint32_t, int> QueuePairPorts::Allocate() { return state_->numbers().Allocate(); }
 
-void QueuePairPorts::Release(uint32_t number) {
-  Forget(number);
-  state_->numbers().Release(number);
-}
+void QueuePairPorts::Release(uint32_t number) { state_->Release(number); }
 
 void QueuePairPorts::Connect(std::shared_ptr<QueuePair> qp, PeerChoice choice) { state_->Connect(std::move(qp), std::move(choice)); }
 
@@ -283,6 +281,19 @@ void QueuePairPorts::State::Forget(uint32_t number) {
   if (search.endpoint != nullptr) LetGo(search.endpoint);
 }
 
+// With the number go the requests that wait for its queue pair: an end that had a connection with it waits for the answer, and would wait
+// for kWaitLimit. OnRequest adds none afterwards, for it looks with mutex_ held whether the number is taken.
+void QueuePairPorts::State::Release(uint32_t number) {
+  Forget(number);
+  std::vector<std::shared_ptr<EarlyRequest>> refused;
+  {
+    std::lock_guard lock(mutex_);
+    numbers_.Release(number);
+    refused = early_.TakeAllIf([number](const EarlyRequest& request) { return request.wish.to == number; });
+  }
+  for (const auto& request : refused) request->endpoint->Reject({});
+}
+
 QueuePairPorts::State::Taken QueuePairPorts::State::TakeEarly(Search& search) {
   Taken taken;
   taken.stale = early_.TakeAllIf([&](const EarlyRequest& request) {
@@ -312,7 +323,7 @@ void QueuePairPorts::State::OnCmEvent(const CmEvent& event) {
 
 void QueuePairPorts::State::OnRequest(const Wish& wish, const std::shared_ptr<Endpoint>& endpoint) {
   const transport::SocketAddress from = endpoint->remote_address();
-  enum class Fate : uint8_t { kTaken, kRefused, kWaits } fate = Fate::kWaits;
+  enum class Fate : uint8_t { kTaken, kRefused, kGone, kWaits } fate = Fate::kWaits;
   Search search;
   std::shared_ptr<Endpoint> given_up;
   std::vector<std::shared_ptr<EarlyRequest>> stale;
@@ -331,6 +342,8 @@ void QueuePairPorts::State::OnRequest(const Wish& wish, const std::shared_ptr<En
       if (fits && at->second.send_number && !at->second.Proves(wish)) {
         fate = Fate::kRefused;
         search = at->second;
+      } else if (!numbers_.IsTaken(wish.to)) {
+        fate = Fate::kGone;  // destroyed since the request came
       } else {
         if (early_.size() >= kMostWaiting) stale.push_back(early_.TakeOldest());
         early_.Add(std::make_shared<EarlyRequest>(EarlyRequest{wish, endpoint}));
@@ -344,6 +357,9 @@ void QueuePairPorts::State::OnRequest(const Wish& wish, const std::shared_ptr<En
       return Accept(search, endpoint);
     case Fate::kRefused:
       WarnOfNumbers(search, from);
+      endpoint->Reject({});
+      return;
+    case Fate::kGone:
       endpoint->Reject({});
       return;
     case Fate::kWaits:
