@@ -66,6 +66,33 @@ static void UnequalWindows(void) {
   free(memory);
 }
 
+/* One rank puts to another; behind the fence all get it from there, and behind the next fence one puts again: no operation is overtaken by one of a
+ * third rank in the epoch behind its own. */
+static void SeenByAThird(void) {
+  static const int kInts[] = {2, 1024, 65536};
+  int* memory = calloc(65536, sizeof(int));
+  int* buffer = malloc(65536 * sizeof(int));
+  MPI_Win win;
+  MPI_Win_create(memory, 65536 * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+  for (int i = 0; i < 3; i++) {
+    for (int epoch = 1; epoch <= (i < 2 ? 500 : 50); epoch++) {
+      const int value = 1000 * (i + 1) + epoch, target = epoch % world_size, last = kInts[i] - 1;
+      int got = 0;
+      for (int k = 0; k <= last; k++) buffer[k] = value;
+      MPI_Win_fence(0, win);
+      if (world_rank == (epoch + 1) % world_size) MPI_Put(buffer, kInts[i], MPI_INT, target, 0, kInts[i], MPI_INT, win);
+      MPI_Win_fence(0, win);
+      MPI_Get(&got, 1, MPI_INT, target, last, 1, MPI_INT, win);
+      MPI_Win_fence(0, win);
+      CHECK_EQ(got, value);
+    }
+  }
+  MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
+  MPI_Win_free(&win);
+  free(memory);
+  free(buffer);
+}
+
 int main(int argc, char** argv) {
   Begin(&argc, &argv);
   char *memory = malloc(kMost + 8), *buffer = malloc(kMost + 8);
@@ -78,5 +105,6 @@ int main(int argc, char** argv) {
   free(buffer);
   AllToAll();
   UnequalWindows();
+  SeenByAThird();
   return End();
 }
