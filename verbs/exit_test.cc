@@ -42,24 +42,8 @@ class Process {
   void Connect() {
     uint32_t number = 0;
     Check(write(peer_, &qp_->qp_num, sizeof number) == sizeof number && read(peer_, &number, sizeof number) == sizeof number);
-    ibv_qp_attr a = {};
-    a.qp_state = IBV_QPS_RTR;
-    a.path_mtu = IBV_MTU_1024;
-    a.dest_qp_num = number;
-    a.max_dest_rd_atomic = 1;
-    a.min_rnr_timer = 12;
-    a.ah_attr.is_global = 1;
-    a.ah_attr.port_num = 1;
-    Check(ibv_query_gid(context_, 1, 0, &a.ah_attr.grh.dgid) == 0);
-    Check(ibv_modify_qp(qp_, &a, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                                     IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) == 0);
-    a = {};
-    a.qp_state = IBV_QPS_RTS;
-    a.timeout = 18;
-    a.retry_cnt = a.rnr_retry = 7;
-    a.max_rd_atomic = 1;
-    Check(ibv_modify_qp(qp_, &a, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-                                     IBV_QP_MAX_QP_RD_ATOMIC) == 0);
+    Check(weft::verbs::testing::ToRtr(qp_, number) == 0);
+    Check(weft::verbs::testing::ToRts(qp_) == 0);
   }
 
   void PostReceive() {

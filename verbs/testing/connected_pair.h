@@ -106,6 +106,31 @@ inline int ToInit(ibv_qp* qp) {
   return ibv_modify_qp(qp, &attributes, IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS);
 }
 
+// To the queue pair `number` of the loopback device, in this process or in another: first in INIT, then in RTR. 0 or an errno value.
+inline int ToRtr(ibv_qp* qp, uint32_t number) {
+  ibv_qp_attr attributes = {};
+  attributes.qp_state = IBV_QPS_RTR;
+  attributes.path_mtu = IBV_MTU_1024;
+  attributes.dest_qp_num = number;
+  attributes.max_dest_rd_atomic = 1;
+  attributes.min_rnr_timer = 12;
+  attributes.ah_attr.is_global = 1;
+  attributes.ah_attr.port_num = 1;
+  if (const int error = ibv_query_gid(qp->context, 1, 0, &attributes.ah_attr.grh.dgid); error != 0) return error;
+  return ibv_modify_qp(qp, &attributes, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                                            IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+}
+
+inline int ToRts(ibv_qp* qp) {
+  ibv_qp_attr attributes = {};
+  attributes.qp_state = IBV_QPS_RTS;
+  attributes.timeout = 18;
+  attributes.retry_cnt = attributes.rnr_retry = 7;
+  attributes.max_rd_atomic = 1;
+  return ibv_modify_qp(qp, &attributes, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+                                            IBV_QP_MAX_QP_RD_ATOMIC);
+}
+
 // The next completion; a failure if none comes.
 inline ibv_wc WaitForCompletion(ibv_cq* cq) {
   ibv_wc completion = {};
