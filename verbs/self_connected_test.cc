@@ -1,13 +1,17 @@
 // Programs that connect their queue pairs themselves, by ibv_modify_qp with an exchanged number and GID: in any order, again, to itself.
 #include <gtest/gtest.h>
 #include <infiniband/verbs.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
-#include <iterator>
 #include <memory>
+#include <set>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -28,9 +32,18 @@ using testing::SelfConnected;
 using testing::ToInit;
 using testing::WaitForCompletion;
 
-// Descriptors of this process.
-ptrdiff_t OpenDescriptors() {
-  return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
+// Connections of this process that came to `port`, by the ports at their other ends.
+std::set<in_port_t> ConnectionsTo(uint32_t port) {
+  std::set<in_port_t> others;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const int fd = std::stoi(entry.path().filename());
+    sockaddr_in6 here{}, there{};  // the port is at the same place in sockaddr_in
+    socklen_t here_length = sizeof here, there_length = sizeof there;
+    if (getsockname(fd, reinterpret_cast<sockaddr*>(&here), &here_length) != 0 || ntohs(here.sin6_port) != port) continue;
+    if (here.sin6_family != AF_INET && here.sin6_family != AF_INET6) continue;
+    if (getpeername(fd, reinterpret_cast<sockaddr*>(&there), &there_length) == 0) others.insert(there.sin6_port);
+  }
+  return others;
 }
 
 TEST_F(SelfConnected, WhicheverSideIsFirst) {
@@ -39,13 +52,14 @@ TEST_F(SelfConnected, WhicheverSideIsFirst) {
     End& early = first ? a : b;
     End& late = first ? b : a;
     ASSERT_EQ(early.ToRtr(late), 0);
-    const ptrdiff_t before = OpenDescriptors();
+    const uint32_t port = late.qp->qp_num >> 8;
+    const auto before = ConnectionsTo(port);  // of the round before, perhaps
     ASSERT_EQ(early.ToRts(), 0);
     ASSERT_EQ(early.Send(0, 8), 0);  // waits for the other
-    // Its request has come when both ends of the connection are open.
+    const auto request_came = [&] { return !std::ranges::includes(before, ConnectionsTo(port)); };
     const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (OpenDescriptors() < before + 2 && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
-    ASSERT_GE(OpenDescriptors(), before + 2);
+    while (!request_came() && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
+    ASSERT_TRUE(request_came());
     ibv_wc none;
     EXPECT_EQ(ibv_poll_cq(early.cq, 1, &none), 0);
     ASSERT_EQ(late.Receive(0, 8), 0);
@@ -150,6 +164,23 @@ TEST_F(SelfConnected, APeerThatEndedBeforeItsConnectionWasOfUseIsGone) {
   b.reset();
   ASSERT_EQ(a.Send(0, 8, 5), 0);
   EXPECT_EQ(WaitForCompletion(a.cq).status, IBV_WC_RETRY_EXC_ERR);
+}
+
+// The acknowledgement lies in the socket when the sender goes to ERR: an adapter would have taken it.
+TEST_F(SelfConnected, WhatThePeerHasAcknowledgedIsNotFlushed) {
+  for (int round = 0; round < 20; ++round) {
+    End a(context_), b(context_);
+    ASSERT_NO_FATAL_FAILURE(Connect(a, b));
+    ASSERT_EQ(b.Receive(0, 8), 0);
+    ASSERT_EQ(a.Send(0, 8), 0);
+    ASSERT_EQ(WaitForCompletion(b.cq).status, IBV_WC_SUCCESS);
+    ibv_wc none;
+    EXPECT_EQ(ibv_poll_cq(b.cq, 1, &none), 0);  // acknowledges at the latest
+    ibv_qp_attr error = {};
+    error.qp_state = IBV_QPS_ERR;
+    ASSERT_EQ(ibv_modify_qp(a.qp, &error, IBV_QP_STATE), 0);
+    EXPECT_EQ(WaitForCompletion(a.cq).status, IBV_WC_SUCCESS) << "round " << round;
+  }
 }
 
 // The queue pair that it waits for is destroyed: nobody will answer it.

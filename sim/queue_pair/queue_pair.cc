@@ -594,7 +594,7 @@ int QueuePair::ChangeState(ibv_qp_state to) {
       return 0;
     case IBV_QPS_ERR:
       if (from == IBV_QPS_RESET) return EINVAL;
-      if (from != IBV_QPS_ERR) OnOver(/*orderly=*/true);
+      if (from != IBV_QPS_ERR) EnterErrorState();
       return 0;
     default:
       return EINVAL;
@@ -628,6 +628,12 @@ int QueuePair::ModifyRoce(const ibv_qp_attr& attributes, int mask) {
   return 0;
 }
 
+// By the program. An adapter would have taken before what lies in the socket: the acknowledgement of a request of ours, often.
+void QueuePair::EnterErrorState() {
+  if (connection_ != nullptr) connection_->AcceptWhatCame();
+  if (state() != IBV_QPS_ERR) OnOver(/*orderly=*/true);
+}
+
 void QueuePair::EnterState(ibv_qp_state from, ibv_qp_state to) {
   switch (to) {
     case IBV_QPS_RESET:
@@ -637,7 +643,7 @@ void QueuePair::EnterState(ibv_qp_state from, ibv_qp_state to) {
       if (from == IBV_QPS_RESET) {
         SetState(IBV_QPS_ERR);
       } else if (from != IBV_QPS_ERR) {
-        OnOver(/*orderly=*/true);
+        EnterErrorState();
       }
       return;
     case IBV_QPS_RTR:

@@ -163,6 +163,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   int ModifyIwarp(const ibv_qp_attr& attributes, int mask);  // without
   int ModifyRoce(const ibv_qp_attr& attributes, int mask);   // without
   int ChangeState(ibv_qp_state to);
+  void EnterErrorState();
   void EnterState(ibv_qp_state from, ibv_qp_state to);
   void SetState(ibv_qp_state to);
   void Reset();
