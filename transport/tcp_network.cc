@@ -1,7 +1,6 @@
 #include "transport/tcp_network.h"
 
 #include <pthread.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -22,8 +21,6 @@ namespace {
 // processor from a program that spins.
 constexpr Duration kFirstParkTick = std::chrono::microseconds(250);
 constexpr Duration kLongestParkTick = std::chrono::milliseconds(1);
-// A thread that cannot drive, since another does or the progress thread has not parked yet, yields its processor once in so many tries.
-constexpr uint32_t kTurnedAwayBeforeYield = 32;
 constexpr Duration kStarvedListenerRest = std::chrono::milliseconds(100);
 
 std::atomic<unsigned> g_forks{0};
@@ -246,11 +243,9 @@ bool TcpNetwork::DriveInline() {
   return any;
 }
 
-// The thread that is at it may be waiting for this very processor, and so would every connection that is being made: they all come through here.
+// Another thread is at it, or the progress thread has not parked yet. Every connection that is being made comes through here.
 bool TcpNetwork::TurnAway() {
-  const uint32_t times = turned_away_.load(std::memory_order_relaxed) + 1;
-  turned_away_.store(times % kTurnedAwayBeforeYield, std::memory_order_relaxed);
-  if (times == kTurnedAwayBeforeYield) sched_yield();
+  turned_away_.Note();
   return false;
 }
 

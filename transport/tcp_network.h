@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/turned_away.h"
 #include "transport/epoll.h"
 #include "transport/network.h"
 #include "transport/progress_thread.h"
@@ -89,7 +90,7 @@ class TcpNetwork : public Network {
   std::atomic<uint64_t> drives_{0};
   std::atomic<bool> offered_{false};
   std::atomic<bool> recalled_{false};  // by EndDrive()
-  std::atomic<uint32_t> turned_away_{0};  // tries to drive since the last yield; roughly, as several threads may try
+  TurnedAway turned_away_;             // tries to drive
   std::mutex drive_mutex_;
   std::atomic<bool> parked_{false};  // written under drive_mutex_
   Time park_look_;                   // of the progress thread: when it looks next, how long after that again, and what it saw last

@@ -310,7 +310,7 @@ void QueuePair::DriveInline(bool spinning) {
   bool hand_on = false;
   {
     EngineLock engine(*this, std::try_to_lock);
-    if (!engine.owns_lock()) return OnTurnedAway();
+    if (!engine.owns_lock()) return turned_away_.Note();  // who has it may have a copy half done
     if (connection_ == nullptr) return;
     if (spinning && connection_->idle()) {
       hand_on = connection_->Lend();
@@ -324,13 +324,6 @@ void QueuePair::DriveInline(bool spinning) {
   if (hand_on) sched_yield();
 }
 
-// Who is at it may be waiting for this very processor, with a copy half done, and would for as long as the program's time slice lasts.
-void QueuePair::OnTurnedAway() {
-  const uint32_t times = turned_away_.load(std::memory_order_relaxed) + 1;
-  turned_away_.store(times % kTurnedAwayBeforeYield, std::memory_order_relaxed);
-  if (times == kTurnedAwayBeforeYield) sched_yield();
-}
-
 void QueuePair::EndDrive() {
   EngineLock engine(*this);
   if (connection_ != nullptr) connection_->EndLend();
@@ -338,7 +331,7 @@ void QueuePair::EndDrive() {
 
 void QueuePair::OnDriven(transport::Interest, bool spinning) {
   EngineLock engine(*this, std::try_to_lock);
-  if (!engine.owns_lock()) return OnTurnedAway();
+  if (!engine.owns_lock()) return turned_away_.Note();
   if (connection_ == nullptr) return;
   // What the program polls of XRC's is the queue of the shared receives, which has no place for an errand of ours.
   connection_->StepForPoll(spinning, /*eager=*/!spinning || options_.xrc != nullptr);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/turned_away.h"
 #include "llp/channel.h"
 #include "sim/connection/connection.h"
 #include "sim/connection/patience.h"
@@ -147,7 +148,6 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   void OnTerminating(std::optional<ibv_wc_status> blame, std::optional<uint64_t> at) override;
   std::string PeerName() const override;
 
-  void OnTurnedAway();                        // without; a poll found another thread at it
   void Ring();                                // without; after posting
   void ArmFlushTimer();                       // without
   void OnFlushTimer(uint64_t posted_before);  // without
@@ -183,8 +183,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   QueuePairCounters counters_;  // written with the engine held
   std::atomic<ibv_qp_state> state_{IBV_QPS_RESET};
   std::atomic<bool> doorbell_{false};
-  static constexpr uint32_t kTurnedAwayBeforeYield = 32;
-  std::atomic<uint32_t> turned_away_{0};  // polls since the last yield; roughly, as several threads may poll
+  TurnedAway turned_away_;  // polls
   Drivers drivers_;
 
   // Guarded by the post mutex of the send queue.
