@@ -17,7 +17,7 @@ namespace {
 struct Data {
   bool fetches = false, accumulates = false, gives = false;
   DataHeader header;
-  ElementType type{MPI_BYTE, 1, 1, 1, 0, 0};
+  ElementType type = kByteElements;
   ByteSpan given;
   Block blocks[kMaxBlocks];
 };

@@ -14,7 +14,6 @@ namespace {
 
 constexpr MPI_Aint kPieceCosts = 512;
 constexpr MPI_Aint kFew = 8;                   // pieces
-constexpr ElementType kBytes{MPI_BYTE, 1, 1, 1, 0, 0};
 constexpr MPI_Aint kMostSpan = MPI_Aint{64} << 20;  // bytes
 
 // At most, and none where data are in one.
@@ -32,7 +31,7 @@ bool RdmaWindow::HasSmallPieces(const Target& target, MPI_Aint bytes) { return I
 Error RdmaWindow::PutCopied(const Access& access, const Origin& origin, const Target& target) {
   Peer& peer = *access.peer;
   WEFT_MPI_TRY(BeforeCopy(peer));
-  if (MayDefer(peer, target, access.bytes)) return Defer(access, origin, target, nullptr, kBytes);
+  if (MayDefer(peer, target, access.bytes)) return Defer(access, origin, target, nullptr, kByteElements);
   WEFT_MPI_TRY(CarryOutParcel(peer));
   TypeCursor here(origin.buffer, origin.count, *origin.type);
   TypeCursor there(reinterpret_cast<const void*>(peer.base + access.offset), target.count, *target.type);

@@ -67,7 +67,7 @@ Error RdmaWindow::CarryOut(Peer& peer, ByteSpan message) {
   Block blocks[kMaxBlocks];
   ByteSpan given;
   const auto data = header ? ParseData(message.subspan(kHeaderBytes), true, blocks, &given) : std::nullopt;
-  ElementType type{MPI_BYTE, 1, 1, 1, 0, 0};
+  ElementType type = kByteElements;
   const bool accumulates = header && header->kind == MessageKind::kAccumulate;
   bool valid = data && (header->kind == MessageKind::kPut || accumulates);
   if (valid && accumulates) valid = FindElementType(data->basic, &type) && Op::IsDefined(data->op, data->basic);

@@ -65,6 +65,7 @@ struct ElementType {
   uint32_t span = 0;                      // bytes from an element's first to its last
   uint32_t first = 0, second_offset = 0;  // pairs: size of the first part, where the second is. 0: no pair
 };
+inline constexpr ElementType kByteElements{MPI_BYTE, 1, 1, 1, 0, 0};  // of what is moved and not worked on
 // False: no predefined type with data.
 bool FindElementType(MPI_Datatype handle, ElementType* type);
 void FetchElements(const ElementType& type, const uint8_t* from, uint32_t count, uint8_t* packed);

@@ -29,7 +29,6 @@ constexpr MPI_Aint kDetour = 8192;
 // Up to here the only operation of an epoch goes with its lock and unlock.
 constexpr MPI_Aint kStaged = 8192;
 
-constexpr ElementType kBytes{MPI_BYTE, 1, 1, 1, 0, 0};
 
 MPI_Aint AveragePiece(MPI_Aint bytes, MPI_Aint count, const Datatype& type) {
   if (type.dense || type.pieces == 0) return bytes;
@@ -156,7 +155,7 @@ Error RdmaWindow::SendData(const Access& access, MessageKind kind, size_t bytes,
 
 bool RdmaWindow::LocalMemoryAttached(const Access& access, const Target& target) {
   if (flavor != MPI_WIN_FLAVOR_DYNAMIC) return true;
-  BlockSource source(access.offset, target.count, *target.type, kBytes, access.bytes);
+  BlockSource source(access.offset, target.count, *target.type, kByteElements, access.bytes);
   std::lock_guard lock(device_->service().mutex());
   while (!source.done()) {
     for (const Block& block : source.Next().blocks) {
@@ -305,7 +304,7 @@ Error RdmaWindow::PutThroughBounce(const Access& access, const Origin& origin, c
 
 Error RdmaWindow::PutMessages(const Access& access, const Origin& origin, const Target& target) {
   TypeCursor here(origin.buffer, origin.count, *origin.type);
-  BlockSource source(access.offset, target.count, *target.type, kBytes, access.bytes);
+  BlockSource source(access.offset, target.count, *target.type, kByteElements, access.bytes);
   Reply storage;
   while (!source.done()) {
     const BlockSource::Part part = source.Next();
@@ -408,7 +407,7 @@ Error RdmaWindow::GetThroughBounce(const Access& access, const Origin& origin, c
 }
 
 Error RdmaWindow::GetMessages(const Access& access, const Origin& origin, const Target& target) {
-  BlockSource source(access.offset, target.count, *target.type, kBytes, access.bytes);
+  BlockSource source(access.offset, target.count, *target.type, kByteElements, access.bytes);
   MPI_Aint position = 0;
   Reply reply;
   while (!source.done()) {
