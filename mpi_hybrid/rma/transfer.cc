@@ -29,7 +29,6 @@ constexpr MPI_Aint kDetour = 8192;
 // Up to here the only operation of an epoch goes with its lock and unlock.
 constexpr MPI_Aint kStaged = 8192;
 
-
 MPI_Aint AveragePiece(MPI_Aint bytes, MPI_Aint count, const Datatype& type) {
   if (type.dense || type.pieces == 0) return bytes;
   if (type.pieces == 1 && count == 1) return bytes;
