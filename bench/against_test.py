@@ -29,8 +29,12 @@ class EverySuite(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         built = os.path.dirname(BENCH)
-        cls.prefix = against.installed(os.path.dirname(os.path.dirname(stock.workspace_file("tools/stage/bin/weft"))))
+        cls.prefix = cls.installed()
         cls.runs = against.Runs(built, quick=True, effort="--smoke", messages=200)
+
+    @staticmethod
+    def installed():
+        return against.installed(os.path.dirname(os.path.dirname(stock.workspace_file("tools/stage/bin/weft"))))
 
     def rows(self, suite):
         rows = {(name, size): (value, unit, more) for name, size, value, unit, more in getattr(self.runs, suite)(self.prefix)}
@@ -63,6 +67,19 @@ class EverySuite(unittest.TestCase):
             rows = self.rows(suite)
             self.assertEqual(rows["write latency", 64][1:], ("us", False))
             self.assertEqual(rows["write bandwidth", 65536][1:], ("MB/s", True))
+
+
+class OlderWeft(unittest.TestCase):
+
+    def test_is_given_no_setting_that_it_would_refuse(self):
+        with tempfile.TemporaryDirectory() as prefix:
+            os.mkdir(f"{prefix}/bin")
+            with open(f"{prefix}/bin/weft", "w") as weft:
+                weft.write("#!/bin/sh\necho 'WEFT_CRC=on|off|auto [auto]'\n")
+            os.chmod(weft.name, 0o755)
+            self.assertEqual(against.mpi.installed(prefix, "mpi_bench", same_host=False).over_tcp, ([], {}))
+        settings = against.fabrics.path(same_host=False)
+        self.assertEqual(against.mpi.known(EverySuite.installed(), settings), settings)
 
 
 class Refusals(unittest.TestCase):
