@@ -9,6 +9,15 @@ bool RingWriter::Look() {
   return true;
 }
 
+bool RingWriter::HasItsWords() const {
+  uint32_t at = at_;
+  for (uint32_t number = written_; number != read_; --number) {
+    at = (at == 0 ? RingPage::kSlots : at) - 1;
+    if (static_cast<uint32_t>(page_.slots[at].control.load(std::memory_order_relaxed)) != number) return false;
+  }
+  return true;
+}
+
 RingReader::Result RingReader::Look(RingItem* item) const {
   const RingSlot& slot = page_.slots[at_];
   const uint64_t control = slot.control.load(std::memory_order_acquire);

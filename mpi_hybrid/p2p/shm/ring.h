@@ -25,7 +25,8 @@ namespace weft::mpi::shm {
 // reader may not do that any more it refuses what is left: then these are the next bytes once more. What is offered is no part of the bytes:
 // the reader may copy it at any time, until it says in a frame of its own that it has, or asks for it.
 //
-// Either side may write nonsense: what is read here is copied once, and the copy checked.
+// Either side may write nonsense: what is read here is copied once, and the copy checked. A third process may write here, too: then only the
+// owner of a word can tell (HasItsWords).
 enum class BulkKind : uint8_t {
   kNone = 0,
   kCell = 1,    // `where` is the index of a cell
@@ -88,6 +89,8 @@ class RingWriter {
   // When the reader has read a kMemory: how many of its bytes it refused.
   uint64_t refused() const { return reader_reads_memory() ? 0 : page_.refused.load(std::memory_order_relaxed); }
   bool reader_is_gone() const { return page_.gone.load(std::memory_order_acquire) != 0; }
+  // Whether the slots that count as not read yet have the numbers that this one wrote. The reader takes a lost one for a free slot, and waits.
+  bool HasItsWords() const;
 
   // Where the next slot's first bytes go; there is room.
   uint8_t* next() { return page_.slots[at_].bytes; }
@@ -131,6 +134,8 @@ class RingReader {
   // Gives what was read back to the writer. True: it waits for that, and is to be rung.
   [[nodiscard]] bool Publish();
   uint32_t unpublished() const { return read_ - published_; }
+  // Whether the count of what was read is the one that this one wrote. The writer waits for it where there is no room.
+  bool HasItsWords() const { return page_.read.load(std::memory_order_relaxed) == published_; }
 
   void set_reads_memory() { page_.reads_memory.store(1, std::memory_order_relaxed); }
   // The last `bytes` of the kMemory that is next, before it is published as read; from now on there is to be none.

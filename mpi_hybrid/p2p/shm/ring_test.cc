@@ -157,6 +157,31 @@ TEST_F(RingTest, NonsenseOfTheReaderIsFound) {
   EXPECT_FALSE(writer_.Look());
 }
 
+TEST_F(RingTest, EachSideKnowsWhetherItsWordsWereOverwritten) {
+  for (uint32_t i = 0; i < RingPage::kSlots + 2; ++i) {
+    Put("x");
+    EXPECT_TRUE(writer_.HasItsWords());
+    if (i >= 2) Get();
+    EXPECT_FALSE(reader_.Publish());
+    EXPECT_TRUE(reader_.HasItsWords());
+    ASSERT_TRUE(writer_.Look());
+    EXPECT_TRUE(writer_.HasItsWords());
+  }
+  ASSERT_EQ(writer_.under_way(), 2U);
+  for (const uint64_t change : {uint64_t{1}, ~uint64_t{0}}) {
+    for (const size_t slot : {size_t{0}, size_t{1}}) {  // the last two
+      page_->slots[slot].control += change;
+      EXPECT_FALSE(writer_.HasItsWords());
+      page_->slots[slot].control -= change;
+      EXPECT_TRUE(writer_.HasItsWords());
+    }
+    page_->read += static_cast<uint32_t>(change);
+    EXPECT_FALSE(reader_.HasItsWords());
+    page_->read -= static_cast<uint32_t>(change);
+    EXPECT_TRUE(reader_.HasItsWords());
+  }
+}
+
 TEST_F(RingTest, ATextOfManySlotsComesWholeFromAnotherThread) {
   constexpr uint32_t kCount = 20'000;
   std::thread other([&] {

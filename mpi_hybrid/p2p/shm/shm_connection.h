@@ -115,6 +115,8 @@ class ShmConnection final : public Lane {
   // Tells the peer that nobody reads any more.
   void SayGone() { reader_.set_gone(); }
   bool peer_reads_nothing() const { return writer_.reader_is_gone(); }
+  // Whether the words of this process in the rings are what it wrote (shm/own_words.h).
+  bool HasItsWords() const { return lost_ || (writer_.HasItsWords() && reader_.HasItsWords()); }
 
  private:
   static constexpr uint16_t kNoCell = UINT16_MAX;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kStaging = 64 * 1024;
 constexpr uint32_t kLoopEvery = 256;  // polls, for those who die while nobody sleeps
-constexpr auto kLookForDead = std::chrono::milliseconds(500);
+constexpr auto kLookEvery = std::chrono::milliseconds(500);
 
 }  // namespace
 
@@ -33,6 +33,7 @@ ShmTransport::~ShmTransport() { End(PlaceCard::kLost); }
 
 Error ShmTransport::Start() {
   bell_ = {loop_, node_.bell_fd(), EPOLLIN, *this};
+  look_at_ = Clock::now() + kLookEvery;
   PlaceCard& card = CardOf(node_.place());
   card.window = engine_.limits().window;
   card.cookie_address = reinterpret_cast<uintptr_t>(cookie_);
@@ -47,6 +48,7 @@ Error ShmTransport::Start() {
 void ShmTransport::Connect(Link& link) {
   const std::optional<int> place = node_.PlaceOf(link.peer());
   if (stopping_ || !place || PeerOf(link.peer()) != nullptr) return;
+  if (ended_) return engine_.OnGone(link.peer(), /*left=*/false);
   Open(link, *place);
   if (PeerOf(link.peer()) == nullptr) return;
   CardOf(*place).callers[node_.place() / 64].fetch_or(uint64_t{1} << (node_.place() % 64));
@@ -187,17 +189,37 @@ void ShmTransport::OnReady(uint32_t) {
 }
 
 std::optional<ShmTransport::Clock::time_point> ShmTransport::deadline() const {
-  const bool all = std::all_of(open_.begin(), open_.end(), [](const Peer* peer) { return peer->process.has_descriptor(); });
-  if (all) return std::nullopt;
+  if (ended_) return std::nullopt;
   return look_at_;
 }
 
 void ShmTransport::OnTime(Clock::time_point now) {
-  look_at_ = now + kLookForDead;
+  look_at_ = now + kLookEvery;
   for (size_t i = 0; i < open_.size(); ++i) {  // what they have sent may open others
-    if (open_[i]->process.Look()) open_[i]->connection.OnPeerGone(/*is_dead=*/true);
+    Peer& peer = *open_[i];
+    if (!peer.process.has_descriptor() && peer.process.Look()) peer.connection.OnPeerGone(/*is_dead=*/true);
   }
   DropLost();
+  if (const std::string overwritten = FindOverwritten(); !overwritten.empty()) [[unlikely]] {
+    LogWarning(overwritten + "; the ranks of this host are not reached any more");
+    GiveUp();
+  }
+}
+
+std::string ShmTransport::Overwritten() const {
+  for (const Peer* peer : open_) {
+    if (!peer->connection.HasItsWords()) return "a counter of this rank in messages with " + peer->connection.link().Describe();
+  }
+  return {};
+}
+
+// The others find that on the card of this process.
+void ShmTransport::GiveUp() {
+  End(PlaceCard::kLost);
+  for (int place = 0; place < node_.places(); ++place) {
+    const ProcessId process = node_.ProcessAt(place);
+    if (place != node_.place() && node_.PlaceOf(process)) engine_.OnGone(process, /*left=*/false);
+  }
 }
 
 // --- the end ---

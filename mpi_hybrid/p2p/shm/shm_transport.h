@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "mpi_hybrid/core/descriptor.h"
@@ -18,6 +19,7 @@
 #include "mpi_hybrid/p2p/shm/peer_process.h"
 #include "mpi_hybrid/p2p/shm/shm_connection.h"
 #include "mpi_hybrid/shm/node_segment.h"
+#include "mpi_hybrid/shm/own_words.h"
 
 namespace weft::mpi::shm {
 
@@ -31,7 +33,10 @@ inline constexpr size_t kNeverInPlace = SIZE_MAX;
 //
 // A process that dies is noticed by its pidfd. One that ends in order, or wants no more of a peer, says so in the segment
 // and knocks.
-class ShmTransport final : public Transport, ShmConnection::Owner, EventLoop::Handler {
+//
+// Another process of the user may write into the rings. While this one sleeps or polls it compares its own words of all kinds (shm/own_words.h) now and then.
+// If one is different, whoever waits for it would wait for ever: no process of the host is reached any more, and each is told.
+class ShmTransport final : public Transport, ShmConnection::Owner, EventLoop::Handler, OwnWords {
  public:
   // All outlive it. Pieces of `in_place_from` bytes and more are copied from the memory of the process that sends them,
   // where the kernel lets the other do that; kNeverInPlace: nor do we read any other's memory.
@@ -49,7 +54,7 @@ class ShmTransport final : public Transport, ShmConnection::Owner, EventLoop::Ha
   bool Arm() override;
   void OnAwake() override;
   void OnLeaving() override;
-  // Where no descriptor tells of the death of a peer it is looked for now and then.
+  // Now and then the own words are compared, and a peer is looked for of whose death no descriptor tells. Should a bell be lost, the sleep ends, too.
   std::optional<EventLoop::Clock::time_point> deadline() const override;
   void OnTime(EventLoop::Clock::time_point now) override;
   void StopConnecting() override { stopping_ = true; }
@@ -85,7 +90,8 @@ class ShmTransport final : public Transport, ShmConnection::Owner, EventLoop::Ha
   void AnswerKnocks();
   bool HasKnock() const { return (own_attention_.load(std::memory_order_relaxed) & kKnock) != 0; }
   bool DropLost();
-  void LookForDead();
+  void GiveUp();
+  std::string Overwritten() const override;
   void End(PlaceCard::State state);
 
   void WakePeer(ShmConnection& connection) override { node_.RingAfterFence(connection.place()); }
@@ -106,7 +112,7 @@ class ShmTransport final : public Transport, ShmConnection::Owner, EventLoop::Ha
   std::vector<std::unique_ptr<Peer>> peers_;  // by process
   std::vector<Peer*> open_;                   // the same that are not null
   std::vector<ProcessId> lost_;               // to be dropped when nobody is in them
-  Clock::time_point look_at_{};               // for the dead without a descriptor
+  Clock::time_point look_at_{};               // the next time
   uint32_t polls_ = 0;
   bool asleep_ = false;
   bool stopping_ = false;

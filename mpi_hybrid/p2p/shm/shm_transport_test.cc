@@ -28,6 +28,7 @@
 #include "mpi_hybrid/p2p/testing/engine_suite.h"
 #include "mpi_hybrid/p2p/testing/transport_suite.h"
 #include "mpi_hybrid/shm/node_segment.h"
+#include "mpi_hybrid/shm/own_words.h"
 
 namespace weft::mpi::testing {
 namespace {
@@ -428,6 +429,31 @@ TEST_F(ShmTransportTest, APeerThatReadsWhatWasNotWrittenIsADeadOne) {
   send->Release();
 }
 
+// Another process takes back the number of a message of process 0 for 1, which then waits for ever. Only 0 can tell, and it sleeps for something else.
+TEST_F(ShmTransportTest, ASleepEndsIfWordsOfThisProcessAreOverwritten) {
+  SilenceWarnings(true);
+  Make(3);
+  ExpectTraffic(0, 1);
+  ExpectTraffic(0, 2);
+  std::vector<uint8_t> got(10), other(10);
+  Request* unread = at(1).Receive(got, 0, 5);
+  Request* receive = at(0).Receive(other, 2, 5);
+  EXPECT_EQ(shm::OwnWords::FindOverwritten(), "");
+  Request* send = at(0).Send(got, 1, 5);
+  shm::RingSlot& slot = *std::max_element(std::begin(Ring(0, 1).slots), std::end(Ring(0, 1).slots),
+                                          [](const auto& a, const auto& b) { return static_cast<uint32_t>(a.control) < static_cast<uint32_t>(b.control); });
+  slot.control -= RingPage::kSlots;
+  while (!receive->complete) at(0).device.Sleep(600'000);
+  EXPECT_EQ(receive->error.mpi_class(), MPIX_ERR_PROC_FAILED);
+  EXPECT_TRUE(PollUntil([&] { return unread->complete; }));
+  EXPECT_EQ(unread->error.mpi_class(), MPIX_ERR_PROC_FAILED);
+  // 2 has it from the card of 0, and nobody is connected to 0 again.
+  EXPECT_TRUE(PollUntil([&] { return at(2).engine.IsDead(0); }));
+  EXPECT_TRUE(at(0).engine.IsDead(1));
+  ExpectTraffic(1, 2);
+  for (Request* request : {unread, receive, send}) request->Release();
+}
+
 TEST_F(ShmTransportTest, WhoEndsInOrderLeavesWhatItSentToBeRead) {
   Make(3);
   ExpectTraffic(0, 1);
@@ -525,6 +551,25 @@ class ShmThreadsTest : public ShmTransportTest {
   Request* send_ = nullptr;
   Request* receive_ = nullptr;
 };
+
+// The sender does not see that the receiver sleeps: another process took the word back.
+TEST_F(ShmThreadsTest, ASleepThatNobodyRingsForEndsAllTheSame) {
+  Make(2);
+  ExpectTraffic(0, 1);
+  got_.resize(10);
+  data_ = Data(10, 1);
+  receive_ = at(0).Receive(got_, 1, 5);
+  std::thread sender([&] {
+    while ((node(1).attention_of(0).fetch_and(~uint32_t{shm::Slot::kAsleep}) & shm::Slot::kAsleep) == 0) std::this_thread::yield();
+    LibraryLock::Acquire();
+    send_ = at(1).Send(data_, 0, 5);
+    LibraryLock::Release();
+  });
+  while (!receive_->complete) at(0).device.Sleep(600'000);
+  sender.join();
+  EXPECT_EQ(got_, data_);
+  Release();
+}
 
 TEST_F(ShmThreadsTest, ALongCopyIsMadeInPartsBetweenWhichOtherMessagesArrive) {
   BeginLongCopy();

@@ -1,5 +1,5 @@
 /* overwritten_memory SEED: another process of the user, here a child of rank 0, adds small numbers to words of the memory that the ranks of the host
- * share while they work on windows, for half a second. Whatever it hits: each call returns, with an error or without. A rank that gets an error
+ * share while they work on windows and exchange messages, for half a second. Whatever it hits: each call returns, with an error or without. A rank that gets an error
  * ends with status 7. */
 #define _GNU_SOURCE
 #include <stdint.h>
@@ -61,15 +61,28 @@ static void Need(int code, const char* call) {
   _exit(7);
 }
 
+static void Exchange(const char* from, char* to) {
+  enum { kMessages = 4, kEach = 100000 };
+  MPI_Request requests[2 * kMessages];
+  const int length = Draw(2) ? 8 : 1 + (int)Draw(kBytes / 2);
+  Need(MPI_Sendrecv(from, length, MPI_CHAR, Right(), 1, to, kBytes, MPI_CHAR, Left(), 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE), "MPI_Sendrecv");
+  for (int i = 0; i < kMessages; i++) {
+    Need(MPI_Irecv(to + i * kEach, kEach, MPI_CHAR, Left(), 2, MPI_COMM_WORLD, &requests[i]), "MPI_Irecv");
+    Need(MPI_Isend(from, i * kEach / kMessages, MPI_CHAR, Right(), 2, MPI_COMM_WORLD, &requests[kMessages + i]), "MPI_Isend");
+  }
+  Need(MPI_Waitall(2 * kMessages, requests, MPI_STATUSES_IGNORE), "MPI_Waitall");
+}
+
 static void Work(MPI_Win win, const char* from, char* to) {
   const int next = Right(), length = Draw(2) ? 8 : 1 + (int)Draw(100000);
-  const long one = 1;
+  static const long one = 1, ones[100];
+  const int longs = Draw(2) ? 1 : 100;  // few elements take other words than many
   long old;
   if (Draw(2) == 0) {
     Need(MPI_Win_fence(0, win), "MPI_Win_fence");
     Need(MPI_Put(from, length, MPI_CHAR, next, 0, length, MPI_CHAR, win), "MPI_Put");
     Need(MPI_Get(to, length, MPI_CHAR, Left(), kBytes / 2, length, MPI_CHAR, win), "MPI_Get");
-    Need(MPI_Accumulate(&one, 1, MPI_LONG, next, kBytes - 8, 1, MPI_LONG, MPI_SUM, win), "MPI_Accumulate");
+    Need(MPI_Accumulate(ones, longs, MPI_LONG, next, kBytes - 1024, longs, MPI_LONG, MPI_SUM, win), "MPI_Accumulate");
     Need(MPI_Win_fence(0, win), "MPI_Win_fence");
     return;
   }
@@ -96,6 +109,7 @@ int main(int argc, char** argv) {
     more = MPI_Wtime() - start < kSeconds + kLonger;
     Need(MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD), "MPI_Bcast");
     for (int i = 0; i < 2 && more; i++) Work(wins[i], from, to);
+    if (more) Exchange(from, to);
   }
   for (int i = 0; i < 2; i++) Need(MPI_Win_free(&wins[i]), "MPI_Win_free");
   return End();
