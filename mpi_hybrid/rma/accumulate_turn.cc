@@ -11,7 +11,7 @@ namespace weft::mpi::rma {
 namespace {
 
 constexpr int kSpins = 100, kYieldsPerLook = 16;  // at the clock
-constexpr std::chrono::milliseconds kDoubt{10};
+constexpr std::chrono::milliseconds kDoubt{10}, kLong{300};
 
 // A wait for somebody who is busy for microseconds, unless its process lost the processor or its life.
 class Patience {
@@ -26,15 +26,19 @@ class Patience {
     sched_yield();
     if (tries_ % kYieldsPerLook != 0) return false;
     const auto now = std::chrono::steady_clock::now();
-    if (looked_at_.time_since_epoch().count() == 0) looked_at_ = now;
+    if (since_.time_since_epoch().count() == 0) since_ = looked_at_ = now;
     if (now - looked_at_ < kDoubt) return false;
     looked_at_ = now;
     return true;
   }
+  // After Doubts(): whether what is waited for may have been overwritten, and is in vain.
+  bool IsInVain(const AccumulateGuard& guard, bool alone) const {
+    return guard.watch != nullptr && looked_at_ - since_ >= kLong && guard.watch->IsOverwritten(guard.target, alone);
+  }
 
  private:
   int tries_ = 0;
-  std::chrono::steady_clock::time_point looked_at_{};
+  std::chrono::steady_clock::time_point since_{}, looked_at_{};
 };
 
 // Whether what `owner` of ControlHead::accumulating says is nonsense, or of a process that ended.
@@ -51,7 +55,8 @@ void Take(const AccumulateGuard& guard) {
   while (true) {
     uint32_t found = 0;
     if (owner.compare_exchange_strong(found, me)) return;
-    if (patience.Doubts() && IsVoid(found, guard) && owner.compare_exchange_strong(found, me)) return;
+    if (!patience.Doubts()) continue;
+    if ((IsVoid(found, guard) || patience.IsInVain(guard, /*alone=*/false)) && owner.compare_exchange_strong(found, me)) return;
   }
 }
 
@@ -61,7 +66,8 @@ void AwaitQuiet(std::atomic<uint32_t>& in_atomics, int rank, const AccumulateGua
     return;
   Patience patience;
   for (uint32_t said = 1; said == 1; said = in_atomics.load()) {
-    if (patience.Doubts() && guard.host != nullptr && guard.host->Ended(rank)) break;
+    if (!patience.Doubts()) continue;
+    if ((guard.host != nullptr && guard.host->Ended(rank)) || patience.IsInVain(guard, /*alone=*/true)) break;
   }
   if (in_atomics.load() != 0) in_atomics.store(0);
 }
@@ -74,7 +80,8 @@ void AtomicTurn::AwaitTurn(const AccumulateGuard& guard) {
   do {
     said_->store(0);
     for (uint32_t found = owner.load(); found != 0; found = owner.load()) {
-      if (patience.Doubts() && IsVoid(found, guard)) owner.compare_exchange_strong(found, 0);
+      if (!patience.Doubts()) continue;
+      if (IsVoid(found, guard) || patience.IsInVain(guard, /*alone=*/false)) owner.compare_exchange_strong(found, 0);
     }
     said_->store(1);
   } while (owner.load() != 0);

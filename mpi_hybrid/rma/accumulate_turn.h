@@ -8,6 +8,16 @@
 
 namespace weft::mpi::rma {
 
+// Asked where somebody else's turn has lasted for so long that it may never end.
+class TurnWatch {
+ public:
+  // Whether another process of the user wrote into the memory that ranks of this host share. `alone`: this rank has the memory of `target` alone.
+  virtual bool IsOverwritten(int target, bool alone) = 0;
+
+ protected:
+  ~TurnWatch() = default;
+};
+
 // What keeps accumulates on one target's memory apart, whoever does them (MPI 4.0 section 12.7.1: each is atomic for each
 // element). Few elements are worked on by the processor's atomic operations, many at once, and then by nobody else.
 struct AccumulateGuard {
@@ -21,6 +31,7 @@ struct AccumulateGuard {
   int me = 0;           // rank of this process
   bool served = true;   // the target has a service, which works on behalf of ranks elsewhere
   bool serves = false;  // this is the target's service, on behalf of ranks elsewhere
+  TurnWatch* watch = nullptr;  // after which nobody is waited for. None: it is not known
 
   // Where this one says that it is in atomic operations. None: nobody else is there.
   std::atomic<uint32_t>* in_atomics() const {

@@ -125,6 +125,35 @@ TEST_F(AccumulateTurnTest, AWordThatNamesARankWhichDoesNotHaveItIsItsOwn) {
   }
 }
 
+// Another process wrote the number of a rank there that lives and has no turn. Only that rank could tell; but this one has a word that was overwritten, too.
+TEST_F(AccumulateTurnTest, NobodyIsWaitedForOnceWordsOfThisRankAreFoundOverwritten) {
+  struct Watch final : TurnWatch {
+    bool IsOverwritten(int target, bool is_alone) override {
+      EXPECT_EQ(target, kTarget);
+      ++asked;
+      alone = is_alone;
+      return asked > 1;  // not at the first look
+    }
+    int asked = 0;
+    bool alone = false;
+  };
+  AccumulateGuard guard = GuardOf(0);
+  const auto expect_asked = [&](bool alone, auto&& take) {
+    Watch watch;
+    guard.watch = &watch;
+    take();
+    EXPECT_EQ(watch.asked, 2);
+    EXPECT_EQ(watch.alone, alone);
+    EXPECT_EQ(control_.head->accumulating, 0u);
+  };
+  control_.head->accumulating = 1 + 3;
+  expect_asked(false, [&] { const AtomicTurn turn(guard); });
+  control_.head->accumulating = 1 + 3;
+  expect_asked(false, [&] { const AccumulateLock lock(guard); });
+  control_.signals[3].in_atomics = 1;
+  expect_asked(true, [&] { const WholeTurn turn(guard); });
+}
+
 TEST_F(AccumulateTurnTest, WhoIsAloneInTheWindowWaitsForNobody) {
   const AccumulateGuard alone{.atomics = true};
   const ElementType type = Double();

@@ -252,10 +252,13 @@ void RdmaWindow::SettleWays() {
       peer.here = true;
     }
     if (!share_offsets_.empty()) peer.local = segment_.data() + share_offsets_[static_cast<size_t>(rank)];
-    if (peer.here) peer.guard = GuardOf(rank);
+    if (!peer.here) continue;
+    peer.guard = GuardOf(rank);
+    peer.guard.watch = &words_;
   }
   own_.guard = GuardOf(comm->rank);
   own_.guard.serves = true;
+  if (all_here_) own_.guard.watch = &words_;  // there is no service: this rank carries out what others leave to it
   TellTheWays();
 }
 

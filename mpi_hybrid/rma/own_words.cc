@@ -1,4 +1,5 @@
 #include <string>
+#include <utility>
 
 #include "mpi_hybrid/rma/rdma_window.h"
 
@@ -27,13 +28,22 @@ std::string RdmaWindow::Words::Overwritten() const {
     }
     if (signals.in_atomics.load() != 0) return "the word of this rank's atomic operations" + where;
     const uint32_t named = static_cast<uint32_t>(me) + 1;
-    if (rank != me && control.head->accumulating.load() == named) return "the word of accumulates" + where;
+    if (rank != me && rank != alone_at_ && control.head->accumulating.load() == named) return "the word of accumulates" + where;
     if (peer.held == HeldHere::kWaits) continue;
     const uint32_t writer = control.head->writer.load();
     const bool has_alone = (writer & ~ControlHead::kPromised) == named, shares = control.readers[me].load() != 0;
     if (has_alone != (peer.held == HeldHere::kExclusive) || shares != (peer.held == HeldHere::kShared)) return "the lock" + where;
   }
   return {};
+}
+
+bool RdmaWindow::Words::IsOverwritten(int target, bool alone) {
+  alone_at_ = alone ? target : -1;
+  std::string found = FindOverwritten();
+  alone_at_ = -1;
+  if (found.empty()) return false;
+  window_.overwritten_ = std::move(found);
+  return window_.operation_failed_ = true;
 }
 
 }  // namespace weft::mpi::rma

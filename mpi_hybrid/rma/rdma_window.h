@@ -130,13 +130,16 @@ class RdmaWindow final : public Window {
   };
   struct Flushing;
   // What this process wrote in control blocks.
-  class Words final : public shm::OwnWords {
+  class Words final : public shm::OwnWords, public TurnWatch {
    public:
-    explicit Words(const RdmaWindow& window) : window_(window) {}
+    explicit Words(RdmaWindow& window) : window_(window) {}
 
    private:
     std::string Overwritten() const override;
-    const RdmaWindow& window_;
+    bool IsOverwritten(int target, bool alone) override;
+
+    RdmaWindow& window_;
+    int alone_at_ = -1;  // during IsOverwritten
   };
 
   Error CheckRank(int rank) const;
@@ -284,11 +287,11 @@ class RdmaWindow final : public Window {
   Error Unlocked(const std::vector<int>& ranks);
   Error StartUnlock(Peer& peer, std::deque<ReplyWaiter>* waiters, std::vector<Flushing>* flushing, bool* told);
   Error Outcome();
-  Error RangeOutcome() {
-    if (out_of_range_) [[unlikely]] return TakeRangeError();
+  Error OperationOutcome() {
+    if (operation_failed_) [[unlikely]] return TakeOperationError();
     return {};
   }
-  Error TakeRangeError();
+  Error TakeOperationError();
   bool Gone(const Peer& peer) const;
   int RankOf(const Peer& peer) const { return static_cast<int>(&peer - peers_.data()); }
   struct HostCard;
@@ -331,11 +334,11 @@ class RdmaWindow final : public Window {
   uint32_t fences_ = 0;
   uint32_t tests_ = 0;  // of MPI_Win_test, in vain
   bool start_no_check_ = false;
-  bool out_of_range_ = false;  // a target said so
+  bool operation_failed_ = false;  // a target said that memory was not attached, or an accumulate found overwritten words
   Staged staged_;
   bool known_to_service_ = false;
   std::string overwritten_;  // what is not as it should be of what ranks of this host share; no wait for it ends
-  const Words words_{*this};
+  Words words_{*this};
 };
 
 }  // namespace weft::mpi::rma

@@ -54,11 +54,12 @@ Error RdmaWindow::GoneError(int rank) const {
 
 Error RdmaWindow::Outcome() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  return RangeOutcome();
+  return OperationOutcome();
 }
 
-Error RdmaWindow::TakeRangeError() {
-  out_of_range_ = false;
+Error RdmaWindow::TakeOperationError() {
+  if (!overwritten_.empty()) return OverwrittenError();
+  operation_failed_ = false;
   return Error(MPI_ERR_RMA_RANGE, "an operation of the epoch named memory that is not attached at its target");
 }
 
@@ -231,7 +232,7 @@ Error RdmaWindow::FenceHere() {
   for (int i = 1; i < size; ++i) Signal(me + i < size ? me + i : me + i - size, kFenced);
   ++fences_;
   WEFT_MPI_TRY(AwaitFences([&](int rank) { return Gone(peers_[static_cast<size_t>(rank)]); }));
-  return RangeOutcome();
+  return OperationOutcome();
 }
 
 // With many others on the same host: the last one that comes tells the rest.

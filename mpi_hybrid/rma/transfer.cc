@@ -321,7 +321,7 @@ Error RdmaWindow::PutMessages(const Access& access, const Origin& origin, const 
 Reply* RdmaWindow::ReplyFor(const Access& access, bool wanted, Reply* storage) {
   if (flavor != MPI_WIN_FLAVOR_DYNAMIC && !wanted) return nullptr;
   *storage = {};
-  storage->out_of_range = &out_of_range_;
+  storage->out_of_range = &operation_failed_;
   storage->request = access.request;
   return storage;
 }
