@@ -119,7 +119,7 @@ class RdmaWindow final : public Window {
     bool waits = false;    // its message may wait for company
   };
   // The first operation of an epoch of MPI_Win_lock, if it is one small message: when the epoch ends with it, lock, operation and unlock
-  // are one message.
+  // are one message. It stays here until it is sent or the epoch has ended.
   struct Staged {
     int rank = -1;  // -1: none
     MessageKind kind = MessageKind::kPut;
@@ -159,6 +159,7 @@ class RdmaWindow final : public Window {
   // `more`: another message of the operation follows.
   Error SendData(const Access& access, MessageKind kind, size_t bytes, const Reply* reply, bool more);
   Error SendStaged(Peer& peer);
+  bool MayYetSend(const Peer& peer) const;
   // Lock, operation and unlock at once. `done` false: the lock is not free.
   Error SendEpoch(Peer& peer, bool* done);
   bool LocalMemoryAttached(const Access& access, const Target& target);

@@ -355,20 +355,22 @@ Error RdmaWindow::TakeAccess(int rank) {
   Peer& peer = peers_[static_cast<size_t>(rank)];
   const bool needs_post = epochs_.in_start() && !start_no_check_;
   bool Peer::*const ready = needs_post ? &Peer::post_seen : &Peer::locked;
-  if ((!needs_post && !NeedsLock(peer)) || peer.*ready) return {};
+  const auto is_open = [&] { return peer.*ready || (!needs_post && !NeedsLock(peer)); };
+  if (is_open() && staged_.rank != rank) [[likely]]
+    return {};
   if (peer.being_locked) Await([&] { return !peer.being_locked; });
-  if (peer.*ready || (!needs_post && !NeedsLock(peer))) return {};  // another thread has it, or ended the epoch
+  if (is_open() && staged_.rank != rank) return {};  // another thread has it, or ended the epoch
   noted_locks_.Remove(peer.noted);
   peer.being_locked = true;
-  Error error = needs_post ? AwaitCounters({rank}, &Signals::posts, &Peer::posts_used, "MPI_Win_post")
-                           : AcquireLock(rank, peer.wanted == LockKind::kExclusive);
-  if (staged_.rank == rank) {
-    Error sent = error.ok() ? SendStaged(peer) : Error();
-    staged_.rank = -1;
-    if (!sent.ok()) error = std::move(sent);
+  Error error;
+  if (!is_open()) {
+    error = needs_post ? AwaitCounters({rank}, &Signals::posts, &Peer::posts_used, "MPI_Win_post")
+                       : AcquireLock(rank, peer.wanted == LockKind::kExclusive);
+    peer.*ready = error.ok();
   }
+  // The program was told that it is done. If there is no memory for it now, it goes before the next operation, or at the end of the epoch.
+  if (error.ok() && staged_.rank == rank) error = SendStaged(peer);
   peer.being_locked = false;
-  peer.*ready = error.ok();
   Progress::Wake();
   return error;
 }
@@ -531,7 +533,9 @@ Error RdmaWindow::SendStaged(Peer& peer) {
   uint8_t* room;
   WEFT_MPI_TRY(link->BeginMessage(&room));
   std::memcpy(room, staged_.body.get(), staged_.bytes);
-  return link->SendMessage(staged_.kind, peer.window, staged_.bytes, {.reply = staged_.wants_reply ? &staged_.reply : nullptr});
+  WEFT_MPI_TRY(link->SendMessage(staged_.kind, peer.window, staged_.bytes, {.reply = staged_.wants_reply ? &staged_.reply : nullptr}));
+  staged_.rank = -1;
+  return {};
 }
 
 Error RdmaWindow::SendEpoch(Peer& peer, bool* done) {
@@ -607,6 +611,13 @@ Error RdmaWindow::StartUnlock(Peer& peer, std::deque<ReplyWaiter>* waiters, std:
   return link->StartFlush(true, &flushing->back().mark);  // the reply is proof enough
 }
 
+// Its operation is still here, for want of memory, and its target can be reached.
+bool RdmaWindow::MayYetSend(const Peer& peer) const {
+  if (staged_.rank != RankOf(peer)) return false;
+  const Link* const link = device_->Existing(peer.process);
+  return link != nullptr && !link->broken();
+}
+
 Error RdmaWindow::Unlock(int rank) {
   if (rank == MPI_PROC_NULL) return {};
   WEFT_MPI_TRY(CheckRank(rank));
@@ -623,10 +634,11 @@ Error RdmaWindow::Unlock(int rank) {
   if (error.ok()) error = done ? Outcome() : Unlocked({rank});
   Note(std::move(peer.late), &error);
   peer.late = {};
-  if (!error.ok() && peer.locked) {
+  if (!error.ok() && (peer.locked || MayYetSend(peer))) {
     (void)epochs_.Lock(rank, /*no_check=*/false);
     return error;
   }
+  if (staged_.rank == rank) staged_.rank = -1;
   noted_locks_.Remove(peer.noted);
   peer.wanted = LockKind::kNone;
   peer.locked = false;

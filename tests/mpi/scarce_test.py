@@ -5,6 +5,8 @@ import stock
 
 # As many registrations and more than a rank makes in this program.
 REGISTRATIONS = 12
+# As many receives for answers and more than its second half posts, with those of the first.
+RECEIVES = 30
 
 
 class Scarce(mpi.MpiTest):
@@ -29,6 +31,14 @@ class Scarce(mpi.MpiTest):
 
     def test_an_origin_without_memory_for_messages_says_so_and_goes_on(self):
         self.fail_each_registration(rank=1, most_errors=3)
+
+    def test_an_origin_that_cannot_post_the_receive_for_an_answer_does_not_wait_for_it(self):
+        errors = 0
+        for nth in range(1, RECEIVES + 1):
+            with self.subTest(nth=nth):
+                output = self.run_with_fault(1, f"fail call=ibv_post_recv errno=ENOMEM nth={nth}", most_errors=1)
+                errors += "rank 1: MPI_Win_unlock" in output
+        self.assertGreater(errors, 2)  # the end of an epoch is one of the calls
 
     def test_an_origin_without_room_for_a_connection_tries_again(self):
         self.run_with_fault(1, "fail call=ibv_create_qp errno=ENOMEM times=7", most_errors=0)
