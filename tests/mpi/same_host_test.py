@@ -353,6 +353,13 @@ class SameHost(mpi.MpiTest):
         for text in self.outlive("fence").values():
             self.assertIn("an error", text)
 
+    def test_a_fence_of_many_ends_when_the_launcher_reports_a_death(self):
+        # Rank 2 itself looks at rank 1 last, at one rank after the other: after 13 pauses of 20 to 160 ms.
+        output = self.run_job(16, stock.workspace_file("tests/mpi/scale/mortal_windows"), "together", launcher_options=["-disable-auto-cleanup"], status=None)
+        self.assertEqual(len(re.findall("MPI_Win_fence: an error: MPIX_ERR_PROC_FAILED", output)), 15, output)
+        seconds = re.search(r"rank 2 had the error after ([\d.]+) s", output)
+        self.assertLess(float(seconds[1]), 1, output)
+
     def test_a_fence_is_an_error_if_a_rank_dies_that_others_left_small_pieces_to(self):
         for text in self.outlive("pieces").values():
             self.assertIn("an error", text)

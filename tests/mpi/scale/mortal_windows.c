@@ -1,5 +1,5 @@
-/* Rank 1 dies while it holds the lock of rank 0's window, or at any time (mortal_windows HOW): `lock`, `accumulate`, `fence`, `pieces` and `wait` are what
- * the others are in, or come to, then. All of them go on, or are told with an error that it is gone; none waits for ever. The launcher lets
+/* Rank 1 dies while it holds the lock of rank 0's window, or at any time (mortal_windows HOW): `lock`, `accumulate`, `fence`, `together`, `pieces` and
+ * `wait` are what the others are in, or come to, then. All of them go on, or are told with an error that it is gone; none waits for ever. The launcher lets
  * them live. Each prints "rank R: ..." and what became of the call. */
 #define _DEFAULT_SOURCE
 #include <signal.h>
@@ -63,6 +63,20 @@ int main(int argc, char** argv) {
       code = MPI_Win_fence(0, win);
     }
     Say("MPI_Win_fence", code);
+  } else if (strcmp(how, "together") == 0) {
+    /* For so many ranks that each counts, and tells nobody. Nobody ends before rank 2 has the error: that would end its fence, too. */
+    const double start = MPI_Wtime();
+    if (world_rank == 1) Die();
+    const int code = MPI_Win_fence(0, win);
+    Say("MPI_Win_fence", code);
+    if (world_rank != 2) {
+      MPI_Recv(NULL, 0, MPI_BYTE, 2, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else {
+      printf("rank 2 had the error after %.3f s\n", MPI_Wtime() - start);
+      for (int rank = 0; rank < world_size; rank++) {
+        if (rank != 1 && rank != 2) MPI_Send(NULL, 0, MPI_BYTE, rank, 0, MPI_COMM_WORLD);
+      }
+    }
   } else if (strcmp(how, "pieces") == 0) {
     /* Small pieces of memory that is not shared, which the target carries out; rank 1 dies before that of one epoch, or in the middle of it. */
     enum { kPieces = 2000, kStride = 8 };
