@@ -98,6 +98,9 @@ class Channel {
 
   // Receives what is there, at most for a while (`most` of what the wire does in one call).
   virtual Received Receive(unsigned most) = 0;
+  // The same for a thread that polls and comes again: where another thread is at work on what several channels share, it receives nothing and does not wait.
+  // OnWake() or the watch tells of what came meanwhile.
+  virtual Received TryReceive(unsigned most) { return Receive(most); }
   // Some of a ULPDU came, the rest did not.
   virtual bool in_ulpdu() const = 0;
   // The rights of the peer changed: what the sink said of open buffers (UlpduSink::OpenBuffer) does not hold any more.

@@ -94,18 +94,18 @@ transport::TimerId Connection::RunAfter(transport::Duration delay, std::function
 
 // --- bytes ---
 
-void Connection::Step(bool eager) {
-  if (!eager || !reliable()) return MoveBytes(eager);
+void Connection::Step(bool eager, Looks looks) {
+  if (!eager || !reliable()) return MoveBytes(eager, looks);
   {
     const Completer::Hold hold(parts_.completer);  // the program may end with what it hears
-    MoveBytes(eager);
+    MoveBytes(eager, looks);
   }
   if (parts_.completer.lost() && !over()) [[unlikely]] CheckStream();
 }
 
-void Connection::MoveBytes(bool eager) {
+void Connection::MoveBytes(bool eager, Looks looks) {
   const bool owed = acknowledger_.wanted();
-  const bool received = Receive();
+  const bool received = Receive(looks);
   if (over()) return;
   // The round of a spinning program that finds nothing ends here. One that is still told of room to write, since a post took what there was,
   // says so first.
@@ -128,7 +128,7 @@ bool Connection::HasToSend() const {
 
 bool Connection::StepForPoll(bool spinning, bool eager) {
   const uint64_t before = parts_.counters.bytes_received.value();
-  Step(eager);
+  Step(eager, Looks::kAgain);
   const bool came = parts_.counters.bytes_received.value() != before;
   if (spinning && came) ReceiveRestOfMessage();
   return came;
@@ -141,7 +141,7 @@ void Connection::ReceiveRestOfMessage() {
   uint64_t received = parts_.counters.bytes_received.value();
   const uint64_t enough = received + kMostOfMessage;
   for (int in_vain = 0; !over() && (channel_->in_ulpdu() || stream_.message_open()) && in_vain < kPollsForMessage && received < enough;) {
-    Step(/*eager=*/false);
+    Step(/*eager=*/false, Looks::kAgain);
     const uint64_t before = std::exchange(received, parts_.counters.bytes_received.value());
     in_vain = received == before ? in_vain + 1 : 0;
   }
@@ -186,8 +186,8 @@ void Connection::OnExit() {
   if (!over()) channel_->OnExit();
 }
 
-bool Connection::Receive() {
-  const llp::Received received = channel_->Receive(kMostReadsPerStep);
+bool Connection::Receive(Looks looks) {
+  const llp::Received received = looks == Looks::kAgain ? channel_->TryReceive(kMostReadsPerStep) : channel_->Receive(kMostReadsPerStep);
   if (received.bytes != 0) {
     parts_.counters.bytes_received.Add(received.bytes);
     if (!communication_told_) [[unlikely]] {

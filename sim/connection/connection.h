@@ -54,7 +54,7 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   transport::WatchId watch() const { return watch_; }
 
   // Receives, transmits, looks at what became of the stream. `eager`: what came is acknowledged at once, and the program hears of it then.
-  void Step(bool eager);
+  void Step(bool eager) { Step(eager, Looks::kOnce); }
   // The same for a program that polls. `spinning`: it will be back at once. False: nothing came.
   bool StepForPoll(bool spinning, bool eager);
   // StepForPoll() of a program that spins would do nothing.
@@ -120,9 +120,13 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   void ReceiveIsGone() override;
   void SinkIsGone(rdmap::Request& request) override { sink_gone_ = parts_.requester.CountOf(request); }
 
+  // A thread that looks again does not wait for another that is at work on what its connection shares with others.
+  enum class Looks : uint8_t { kOnce, kAgain };
+
   bool extended() const { return terms_.delivery != rdmap::Delivery::kPlain; }  // immediate data and atomics can be sent
-  bool Receive();                                                               // false: there was nothing
-  void MoveBytes(bool eager);
+  void Step(bool eager, Looks looks);
+  bool Receive(Looks looks = Looks::kOnce);  // false: there was nothing
+  void MoveBytes(bool eager, Looks looks);
   bool HasToSend() const;
   void ReceiveRestOfMessage();
   void Transmit();

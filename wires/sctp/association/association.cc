@@ -77,11 +77,18 @@ void Seat::SetWantsRoom(bool wants) {
 Association::Lock::Lock(Association& association, const Seat* own) : Lock(association, own, /*may_call=*/false) {}
 
 Association::Lock::Lock(Association& association, const Seat* own, bool may_call)
-    : association_(association.shared_from_this()), own_(own), may_call_(may_call) {
-  association_->mutex_.lock();
+    : association_(association.shared_from_this()), own_(own), may_call_(may_call), owned_(true) {
+  association_->Await();
 }
 
+Association::Lock::Lock(Association& association, const Seat* own, std::try_to_lock_t)
+    : association_(association.shared_from_this()),
+      own_(own),
+      may_call_(false),
+      owned_(association.waiters_.load(std::memory_order_relaxed) == 0 && association.mutex_.try_lock()) {}
+
 Association::Lock::~Lock() {
+  if (!owned_) return;
   Aftermath aftermath = association_->Finish(own_);
   association_->mutex_.unlock();
   if (may_call_) {
@@ -91,6 +98,13 @@ Association::Lock::~Lock() {
       for (const auto& wake : wakes) wake();
     });
   }
+}
+
+void Association::Await() {
+  if (mutex_.try_lock()) return;
+  waiters_.fetch_add(1, std::memory_order_relaxed);
+  mutex_.lock();
+  waiters_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 // --- life ---

@@ -1,6 +1,7 @@
 #ifndef WIRES_SCTP_ASSOCIATION_ASSOCIATION_H_
 #define WIRES_SCTP_ASSOCIATION_ASSOCIATION_H_
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -84,7 +85,10 @@ class Association : public std::enable_shared_from_this<Association> {
   class Lock {
    public:
     explicit Lock(Association& association, const Seat* own = nullptr);
+    // Without a wait. Not owned where another thread has it, or waits for it: threads that poll would take it again and again before that one is awake.
+    Lock(Association& association, const Seat* own, std::try_to_lock_t);
     ~Lock();
+    bool owned() const { return owned_; }
     Lock(const Lock&) = delete;
 
    private:
@@ -93,10 +97,14 @@ class Association : public std::enable_shared_from_this<Association> {
     const std::shared_ptr<Association> association_;
     const Seat* const own_;
     const bool may_call_;  // the thread holds no lock at all
+    const bool owned_;
   };
 
   // The lock without the rest: for what gives nobody news, and is not to send yet.
-  std::unique_lock<std::mutex> Hold() { return std::unique_lock(mutex_); }
+  std::unique_lock<std::mutex> Hold() {
+    Await();
+    return {mutex_, std::adopt_lock};
+  }
 
   // --- all that follows with the lock held ---
 
@@ -147,6 +155,7 @@ class Association : public std::enable_shared_from_this<Association> {
   Association(transport::Network& network, BufferPool& pool, std::unique_ptr<transport::sctp::Association> association,
               bool initiator);
 
+  void Await();  // locks mutex_
   void OnReady(transport::Interest ready);
   void OnEvent(const transport::sctp::Event& event);
   void OnPath(const transport::sctp::Event& event);
@@ -169,7 +178,8 @@ class Association : public std::enable_shared_from_this<Association> {
   const bool initiator_;
   const std::unique_ptr<transport::sctp::Association> transport_;  // used with the lock
 
-  std::mutex mutex_;  // guards what follows
+  std::atomic<unsigned> waiters_{0};  // threads that wait for mutex_
+  std::mutex mutex_;                  // guards what follows
   State state_ = State::kConnecting;
   int error_ = 0;
   std::string why_;

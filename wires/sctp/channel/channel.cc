@@ -176,8 +176,18 @@ uint64_t Channel::appended() const {
 // --- from the peer ---
 
 Received Channel::Receive(unsigned most) {
+  const Association::Lock lock(seat_->association(), seat_.get());
+  return ReceiveLocked(most);
+}
+
+Received Channel::TryReceive(unsigned most) {
+  const Association::Lock lock(seat_->association(), seat_.get(), std::try_to_lock);
+  turned_away_ = !lock.owned();
+  return lock.owned() ? ReceiveLocked(most) : Received{};
+}
+
+Received Channel::ReceiveLocked(unsigned most) {
   Association& association = seat_->association();
-  const Association::Lock lock(association, seat_.get());
   if (faults_ != nullptr) [[unlikely]] {
     using End = SessionFaults::End;
     if (faults_->Update()) EndByFault();
@@ -225,7 +235,8 @@ transport::WatchId Channel::Watch(std::shared_ptr<transport::ReadyHandler>) {
 
 bool Channel::Lend() {
   seat_->Lend();
-  return OnlyOneProcessor();  // the peer may be of this host
+  // The peer may be of this host; and the thread with the lock may wait for this very processor.
+  return std::exchange(turned_away_, false) || OnlyOneProcessor();
 }
 
 // --- the end ---

@@ -40,6 +40,7 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
   bool payload_gone() const override;
 
   llp::Received Receive(unsigned most) override;
+  llp::Received TryReceive(unsigned most) override;
   bool in_ulpdu() const override { return false; }  // messages come whole
   void DivertPlacement() override {}
 
@@ -67,6 +68,8 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
   void Append(ByteSpan header, std::span<const iovec> payload, bool volatile_payload) override;
   uint64_t appended() const override;
 
+  // With the association's lock, this session's own.
+  llp::Received ReceiveLocked(unsigned most);
   // Of faults, with the association's lock.
   void Limit();
   void EndByFault();
@@ -80,9 +83,10 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
   std::unique_ptr<SessionFaults> faults_;  // null: there are none
   const transport::SocketAddress peer_;
   const Owner owner_;
-  bool inside_ = false;    // this thread has the association's lock
-  bool blocked_ = false;   // some of what was appended is not out
-  uint64_t reported_ = 0;  // of consumed(), by Flush()
+  bool inside_ = false;       // this thread has the association's lock
+  bool blocked_ = false;      // some of what was appended is not out
+  bool turned_away_ = false;  // TryReceive() did not get the lock; until Lend()
+  uint64_t reported_ = 0;     // of consumed(), by Flush()
 };
 
 }  // namespace weft::sctp

@@ -6,11 +6,14 @@
 #include <cerrno>
 #include <chrono>
 #include <deque>
+#include <latch>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/processors.h"
 #include "wires/sctp/testing/two_ends.h"
 
 namespace weft::sctp {
@@ -26,6 +29,7 @@ using Bytes = std::vector<uint8_t>;
 class Owner final : public llp::ChannelUser, public llp::UlpduSink, public std::enable_shared_from_this<Owner> {
  public:
   void Start(std::unique_ptr<Seat> seat) {
+    seat_ = seat.get();
     channel = std::make_unique<Channel>(std::move(seat), *transport::SocketAddress::Parse("10.9.9.9", 1), Channel::Owner());
     channel->Start(*this, weak_from_this());
   }
@@ -52,6 +56,7 @@ class Owner final : public llp::ChannelUser, public llp::UlpduSink, public std::
       more = flushed.kind == llp::Flushed::Kind::kAll && !to_send.empty();
     }
   }
+  const Seat& Seated() const { return *seat_; }
   bool over() const {
     return received.kind != llp::Received::Kind::kNothing && received.kind != llp::Received::Kind::kSome;
   }
@@ -79,6 +84,7 @@ class Owner final : public llp::ChannelUser, public llp::UlpduSink, public std::
 
  private:
   iovec piece_{};
+  const Seat* seat_ = nullptr;  // the channel's
 };
 
 class SctpChannel : public ::testing::Test {
@@ -158,6 +164,35 @@ TEST_F(SctpChannel, ASinkMayAnswerFromWithin) {
   one->Send();
   ASSERT_TRUE(ends_.Until([&] { return one->ulpdus.size() == 2; }, 5s));
   EXPECT_EQ(one->ulpdus[0], Bytes{9});
+}
+
+TEST_F(SctpChannel, ATryDoesNotWaitForAThreadThatIsAtTheAssociation) {
+  auto [one, other] = Pair();
+  other->busy = true;
+  one->to_send = {Pattern(100, 1)};
+  one->Send();
+  ASSERT_TRUE(ends_.Until([&] {
+    const Association::Lock lock(*server_);
+    return other->Seated().session().deliverable();
+  }, 5s));
+  std::latch has_it(1), may_go(1);
+  std::thread holder([&] {
+    const auto held = server_->Hold();
+    has_it.count_down();
+    may_go.wait();
+  });
+  has_it.wait();
+  // A try that waited would not come back.
+  const llp::Received turned_away = other->channel->TryReceive(4);
+  EXPECT_TRUE(other->channel->Lend()) << "the thread that has the lock may wait for this processor";
+  may_go.count_down();
+  holder.join();
+  EXPECT_EQ(turned_away.kind, llp::Received::Kind::kNothing);
+  EXPECT_TRUE(other->ulpdus.empty());
+  const llp::Received received = other->channel->TryReceive(4);
+  EXPECT_EQ(received.kind, llp::Received::Kind::kSome);
+  EXPECT_EQ(other->ulpdus.size(), 1u);
+  EXPECT_EQ(other->channel->Lend(), OnlyOneProcessor());
 }
 
 TEST_F(SctpChannel, ASinkThatRefusesStopsItsOwnSessionOnly) {
