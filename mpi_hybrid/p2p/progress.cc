@@ -28,6 +28,9 @@ constexpr Clock::duration kAfterSleep = std::chrono::microseconds(30);
 // Where what comes needs no system call: more than it takes to be woken, or two that sleep now and then would wait for each other asleep for ever.
 constexpr Clock::duration kYielding = std::chrono::microseconds(1000);
 constexpr Clock::duration kTrial = std::chrono::microseconds(100);  // where spinning was in vain before
+// A sleep below that took not much longer than to be woken: where the last one was such, the next wait polls for as long before it sleeps, and offers the
+// processor to others meanwhile. Else two that sleep would wait for each other asleep, whose messages take no time but that.
+constexpr Clock::duration kShortSleep = std::chrono::microseconds(200);
 constexpr Clock::duration kBusy = std::chrono::microseconds(50);  // so long a wait that always finds something keeps the lock, since another thread was seen to want it
 constexpr int kLooksPerClock = 8;  // in the first microseconds: the clock costs as much as a look
 constexpr uint32_t kSocketsEvery = 4;      // so seldom are sockets polled while a stage is awaited
@@ -78,6 +81,7 @@ struct State {
   std::atomic<bool> outside_news{false};
   int spins_in_vain = 0;   // waits in a row whose spinning ended in sleep
   int waits_to_sleep = 0;  // that do not spin
+  bool short_sleep = false;  // the last one in epoll was
 };
 
 State& TheState() {
@@ -209,10 +213,12 @@ Progress::Waiter::Waiter(Start start) : device_(ProcessDevice()), polls_(start =
   if (state.waits_to_sleep != 0) --state.waits_to_sleep;
   fresh_ = spins_;
   if (device_ != nullptr) device_->BeginWait();
+  CountPolling(1);
 }
 
 Progress::Waiter::~Waiter() {
   State& state = TheState();
+  CountPolling(-1);
   if (device_ != nullptr) device_->EndWait();
   if (spins_) state.spins_in_vain = 0;
   if (state.others_asleep != 0 && !state.in_epoll) state.others.notify_one();  // to poll in this one's place
@@ -223,6 +229,7 @@ std::chrono::steady_clock::duration Progress::Waiter::Patience() const {
   if (!polls_) return Clock::duration(0);
   // Ranks that take turns on a processor hand it on at once, which costs each less than to sleep and to be woken.
   if (HandsProcessorOn()) return std::max<Clock::duration>(SpinTime(), kYielding);
+  if (!spins_ && TheState().short_sleep) return kShortSleep;
   const bool doubted = TheState().spins_in_vain > 1;
   if (spins_) return doubted ? std::min<Clock::duration>(SpinTime(), kTrial) : Clock::duration(SpinTime());
   // A wait that slept and was woken looks for the rest of what woke it before it sleeps again.
@@ -265,6 +272,7 @@ void Progress::Waiter::Rest() {
     state.spins_in_vain = std::min(state.spins_in_vain + 1, kMostDoublings);
     if (state.spins_in_vain > 1) state.waits_to_sleep = 1 << state.spins_in_vain;
   }
+  CountPolling(-1);
   if (state.in_epoll) {
     // Who sleeps there has told stages and peers what for, and not what this thread waits for.
     if (!state.stages.empty() || shm::ThisNode() != nullptr) EndSleepInEpoll(state);
@@ -276,8 +284,10 @@ void Progress::Waiter::Rest() {
     --state.others_asleep;
   } else {
     SleepInEpoll(state, *device, watch_);
+    state.short_sleep = Clock::now() - now < kShortSleep;
     slept_ = polls_ = true;
   }
+  CountPolling(1);
   Restart();
 }
 

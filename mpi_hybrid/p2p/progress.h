@@ -1,6 +1,7 @@
 #ifndef MPI_HYBRID_P2P_PROGRESS_H_
 #define MPI_HYBRID_P2P_PROGRESS_H_
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 
@@ -66,6 +67,9 @@ class Progress {
     WaitUntil([&] { return done() || std::chrono::steady_clock::now() >= deadline; }, start);
   }
 
+  // Whether a thread polls in a wait now, rather than sleep. From any thread; it may have changed when this returns.
+  static bool IsPolling() { return polling_.load(std::memory_order_relaxed) != 0; }
+
   // Something that a sleeping thread may wait for has changed (Request::Complete calls it). From any thread that holds the lock; cheap
   // when nobody sleeps.
   static void Wake();
@@ -73,6 +77,7 @@ class Progress {
   static void WakeFromOutside();
 
  private:
+  static inline std::atomic<int> polling_{0};  // waits that do not sleep; changed with the lock
   // Ends sleeps at its time, for as long as it is there.
   class Alarm {
    public:
@@ -84,6 +89,7 @@ class Progress {
    private:
     const std::chrono::steady_clock::time_point at_;
   };
+  static void CountPolling(int change) { polling_.store(polling_.load(std::memory_order_relaxed) + change, std::memory_order_relaxed); }
   class Waiter {
    public:
     explicit Waiter(Start start);

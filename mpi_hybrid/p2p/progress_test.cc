@@ -1,6 +1,8 @@
 #include "mpi_hybrid/p2p/progress.h"
 
 #include <gtest/gtest.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -112,6 +114,31 @@ TEST_F(ProgressTest, AWaitThatGoesOnAfterItsTimeSleepsAtOnceAndThroughout) {
   for (int i = 0; i < kTimes; ++i) Progress::WaitUntil(never, soon(), Progress::Start::kSleeping);
   EXPECT_LE(stage.sleeps, kTimes + 2) << "the end of one must not end the next";
   EXPECT_LE(stage.polls, kTimes * 12);
+  Progress::RemoveStage(&stage);
+}
+
+// Its descriptor ends each sleep at once.
+class RestlessStage : public QuietStage {
+ public:
+  RestlessStage() : fd_(eventfd(1, EFD_CLOEXEC)) {}
+  ~RestlessStage() override { close(fd_); }
+  int fd() const override { return fd_; }
+
+ private:
+  const int fd_;
+};
+
+TEST_F(ProgressTest, AWaitWhoseSleepWasShortPollsForAsLongBeforeTheNext) {
+  constexpr int kMilliseconds = 20;
+  LockGuard lock;
+  RestlessStage stage;
+  Progress::AddStage(&stage);
+  for (int i = 0; i < 4; ++i) {  // spinning is in vain, so that it sleeps at once
+    stage.sleeps = 0;
+    Progress::WaitUntil([] { return false; }, std::chrono::steady_clock::now() + std::chrono::milliseconds(kMilliseconds));
+    EXPECT_GE(stage.sleeps, 1);
+    EXPECT_LE(stage.sleeps, kMilliseconds * 5 + 2) << "at most one in 200 us";
+  }
   Progress::RemoveStage(&stage);
 }
 

@@ -346,6 +346,8 @@ bool Device::PollLinks() {
 }
 
 bool Device::Poll() {
+  // Messages that the service's thread took: this thread takes the next ones, and needs no wake-up for each.
+  if (const uint32_t batches = service_->batches(); std::exchange(batches_seen_, batches) != batches) lively_polls_ = kLivelyPolls;
   if (armed_) {
     bool event = false;
     ibv_cq* queue;
@@ -363,6 +365,7 @@ bool Device::Poll() {
   if (lively_polls_ != 0) --lively_polls_;
   const bool links = PollLinks();
   const bool any = service_->TryPoll() || links;
+  service_->SetLively(any || lively_polls_ != 0);
   if (any) {
     lively_polls_ = kLivelyPolls;
     Progress::Wake();  // other threads may wait for what this one found

@@ -164,6 +164,7 @@ class Device : private ProgressStage {
   int waiting_ = 0;
   uint32_t idle_polls_ = 0;
   uint32_t lively_polls_ = 0;  // so many more look here although nothing is expected
+  uint32_t batches_seen_ = 0;  // of Service::batches()
 };
 
 }  // namespace weft::mpi::rma

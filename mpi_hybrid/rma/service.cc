@@ -195,11 +195,12 @@ void Service::Run() {
       std::lock_guard lock(mutex_);
       if (locks_wait && ++looks % kDeadHoldersEvery == 0) LookForDeadHolders();
       if (ready[1].revents != 0) OnConnectionEvent();
-      PollLocked();
+      bool any = PollLocked();
       if (std::exchange(unarmed, false)) {
         AskForEvent();
-        PollLocked();
+        any |= PollLocked();
       }
+      if (any) batches_.store(batches_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
       changed = std::exchange(changed_, false);
     }
     if (changed) Progress::WakeFromOutside();
@@ -211,7 +212,8 @@ void Service::Run() {
 bool Service::LeaveToOthers(uint32_t* polls_seen) const {
   if (waiter_asleep_) return false;
   const uint32_t polls = polls_.load(std::memory_order_relaxed);
-  return std::exchange(*polls_seen, polls) != polls || attended_.load(std::memory_order_relaxed);
+  return std::exchange(*polls_seen, polls) != polls || attended_.load(std::memory_order_relaxed) ||
+         (lively_.load(std::memory_order_relaxed) && Progress::IsPolling());
 }
 
 bool Service::TryPoll() {

@@ -25,7 +25,7 @@ class Device;
 
 // The target's side: accepts connections of the job's other processes and answers their messages, on a thread of its
 // own that sleeps while nothing happens, or on the thread of a program that waits inside MPI (TryPoll), which is
-// faster. RDMA Writes and Reads need neither. What a peer sends is checked; a bad message ends that peer's connection.
+// faster: also if it waits for something else, from the first message on that came meanwhile. RDMA Writes and Reads need neither. What a peer sends is checked; a bad message ends that peer's connection.
 class Service {
  public:
   explicit Service(Device& device);
@@ -57,9 +57,13 @@ class Service {
 
   // Does what there is to do, unless another thread is at it; whether there was anything.
   bool TryPoll();
+  // So many times the service's own thread found messages. It wraps.
+  uint32_t batches() const { return batches_.load(std::memory_order_relaxed); }
   // A thread waits inside MPI and calls TryPoll all the time, so that this one need not wake up for messages / no
   // longer does.
   void SetAttended(bool attended) { attended_.store(attended, std::memory_order_relaxed); }
+  // Waits of any kind poll here in each round / seldom.
+  void SetLively(bool lively) { lively_.store(lively, std::memory_order_relaxed); }
   // A thread goes to sleep and wants to hear of every message / has woken up.
   void SetWaiter(bool asleep);
 
@@ -109,7 +113,9 @@ class Service {
   std::atomic<bool> stopping_{false};
   std::atomic<bool> waiter_asleep_{false};
   std::atomic<bool> attended_{false};
+  std::atomic<bool> lively_{false};
   std::atomic<uint32_t> polls_{0};  // by TryPoll
+  std::atomic<uint32_t> batches_{0};
 
   std::mutex mutex_;  // guards what follows
   ibv_comp_channel* channel_ = nullptr;

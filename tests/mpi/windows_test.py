@@ -28,6 +28,9 @@ class WindowsOverRdma(Windows):
     def test_a_thread_that_connects_to_a_stopped_target_holds_no_other_up(self):
         self.run_job(3, stock.workspace_file("tests/mpi/scale/stopped_target"))
 
+    def test_a_target_that_waits_for_a_message_carries_operations_out_without_its_other_thread(self):
+        print(self.run_job(2, stock.workspace_file("tests/mpi/scale/attended_target"), WEFT_MPI_SPIN_US="10000000"))
+
 
 if __name__ == "__main__":
     stock.main()
