@@ -375,6 +375,38 @@ static void AbortWorld(void) {
   sleep(60); /* the launcher ends it */
 }
 
+/* The last rank dies in an epoch, before its fence. `from_it`: the others get its data in each epoch, else it gets theirs. The others come to two fences
+ * more, although some may fail that others pass: none waits for ever for one that is ahead. */
+static void Gets(int from_it) {
+  enum { kBytes = 50000, kEpochs = 20 };
+  static char got[kBytes];
+  char* memory;
+  MPI_Win win;
+  int code = MPI_SUCCESS, flag = 1;
+  MPI_Win_allocate(kBytes, 1, MPI_INFO_NULL, comm, &memory, &win);
+  MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+  memset(memory, world_rank, kBytes);
+  CHECK_OK(MPI_Win_fence(0, win));
+  for (int epoch = 0; epoch < kEpochs; ++epoch) {
+    const int target = from_it ? last : 0, gets = (world_rank == last) != from_it;
+    memset(got, -1, kBytes);
+    code = gets ? MPI_Get(got, kBytes, MPI_CHAR, target, 0, kBytes, MPI_CHAR, win) : MPI_SUCCESS;
+    if (world_rank == last && epoch == kEpochs - 1) kill(getpid(), SIGKILL);
+    if (code != MPI_SUCCESS) break;
+    code = MPI_Win_fence(0, win);
+    if (code != MPI_SUCCESS) break;
+    if (gets) CHECK_EQ(got[kBytes - 1], target);
+  }
+  CHECK_CLASS(code, MPIX_ERR_PROC_FAILED);
+  for (int i = 0; i < 3; ++i) CHECK_CLASS(MPI_Win_fence(0, win), MPIX_ERR_PROC_FAILED);
+  MPI_Win_free(&win);
+  CHECK_OK(MPIX_Comm_failure_ack(comm));
+  CHECK_OK(MPIX_Comm_agree(comm, &flag));
+}
+
+static void GetsFromIt(void) { Gets(1); }
+static void ItGets(void) { Gets(0); }
+
 /* Ends with a dead member, and one who never asked for it. */
 static void Finalize(void) { LastDies(); }
 
@@ -382,7 +414,7 @@ int main(int argc, char** argv) {
   static const struct {
     const char* name;
     void (*run)(void);
-  } kRuns[] = {{"ack", Acknowledge}, {"agree", Agree}, {"shrink", Shrink}, {"revoke", Revoke}, {"collective", RevokeCollective}, {"collectives", Collectives}, {"world", World}, {"inter", Inter}, {"held", Held}, {"windows", Windows}, {"cut", Cut}, {"abort_pair", AbortPair}, {"abort_pair_by_error", AbortPairByError}, {"abort_self", AbortSelf}, {"abort_world", AbortWorld}, {"finalize", Finalize}};
+  } kRuns[] = {{"ack", Acknowledge}, {"agree", Agree}, {"shrink", Shrink}, {"revoke", Revoke}, {"collective", RevokeCollective}, {"collectives", Collectives}, {"world", World}, {"inter", Inter}, {"held", Held}, {"windows", Windows}, {"gets_from_it", GetsFromIt}, {"it_gets", ItGets}, {"cut", Cut}, {"abort_pair", AbortPair}, {"abort_pair_by_error", AbortPairByError}, {"abort_self", AbortSelf}, {"abort_world", AbortWorld}, {"finalize", Finalize}};
   Begin(&argc, &argv);
   if (argc < 2) return 2;
   last = world_size - 1;

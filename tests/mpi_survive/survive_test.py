@@ -42,7 +42,7 @@ class Survive(mpi.MpiTest):
         return output
 
     def test_the_living_go_on(self):
-        for what in ("ack", "agree", "shrink", "revoke", "collective", "collectives", "world", "inter", "held", "windows", "finalize"):
+        for what in ("ack", "agree", "shrink", "revoke", "collective", "collectives", "world", "inter", "held", "windows", "gets_from_it", "it_gets", "finalize"):
             for ranks in (3, 5):
                 with self.subTest(what=what, ranks=ranks):
                     output = self.outlive(ranks, "recover", what)
