@@ -15,13 +15,13 @@
 #include "mpi_hybrid/p2p/message.h"
 #include "mpi_hybrid/rma/device.h"
 #include "mpi_hybrid/rma/request_id.h"
+#include "mpi_hybrid/rma/service.h"
 
 namespace weft::mpi::rma {
 namespace {
 
 constexpr size_t kProofBytes = 8;
 constexpr int kResolveMs = 5000;
-constexpr size_t kWaits = 32768;        // longer Writes than these go out at once, for their data to be under way early
 constexpr size_t kMostWaiting = 65536;  // bytes that wait for company
 
 // No message here finds no receive (Link's slots), and fences and flushes say what was carried out. On Weft's own RNIC
@@ -62,6 +62,7 @@ bool IsAnsweredAtOnce(MessageKind kind) {
     case MessageKind::kGetAccumulate:
     case MessageKind::kCompareAndSwap:
     case MessageKind::kFindRegion:
+    case MessageKind::kGetByWrite:
       return true;
   }
   return false;
@@ -398,22 +399,28 @@ Error Link::BeginMessage(uint8_t** room) {
 
 Error Link::SendMessage(MessageKind kind, uint32_t window, size_t body_bytes, const SendOptions& options) {
   const size_t bytes = kHeaderBytes + body_bytes;
-  if (bytes > kFirstBytes && room_ == kFirstRoom) WEFT_MPI_TRY(GrowRoom());
-  MessageHeader header{kind, options.reply != nullptr, 0, window, options.epoch};
+  const auto give_up = [&](Error error) {
+    if (options.reply != nullptr && options.reply->filled != nullptr) device_.registrations().Release(options.reply->filled);
+    return error;
+  };
+  if (bytes > kFirstBytes && room_ == kFirstRoom) {
+    if (Error error = GrowRoom(); !error.ok()) return give_up(std::move(error));
+  }
+  MessageHeader header{kind, options.reply != nullptr, 0, window, options.epoch, false, options.promises};
   // Without replies the target could not give back the right to send more. Who has to ask for them sends many.
   if (!header.wants_reply && sent_ - consumed_ >= room_ / 2 && sent_ % std::max(1u, room_ / 4) == 0) {
     header.wants_reply = stalled_ = true;
   }
   header.wants_room = std::exchange(stalled_, false) && room_ < kSlots;
   if (header.wants_reply) {
-    WEFT_MPI_TRY(PostReceive());
+    if (Error error = PostReceive(); !error.ok()) return give_up(std::move(error));
     uint16_t slot = 0;
     while (pending_[slot].in_use) ++slot;  // BeginMessage waited for one
     header.reply_slot = slot;
     pending_[slot].in_use = true;
     pending_[slot].reply = options.reply == nullptr ? Reply{} : *options.reply;
     if (pending_[slot].reply.request != nullptr) pending_[slot].reply.request->AddPart();
-    if (pending_[slot].reply.sink.type) ++sinks_expected_;
+    if (pending_[slot].reply.sink.type || pending_[slot].reply.filled != nullptr) ++sinks_expected_;
     ++replies_expected_;
     ++device_.expected;
   }
@@ -439,7 +446,7 @@ Error Link::SendMessage(MessageKind kind, uint32_t window, size_t body_bytes, co
     changes_pending_ = true;
     if (kind != MessageKind::kPut) detours_ = 0;
   }
-  last_is_answered_ = header.wants_reply && IsAnsweredAtOnce(kind);
+  last_is_answered_ = header.wants_reply && IsAnsweredAtOnce(kind) && (options.reply == nullptr || options.reply->fenced == 0);
   writes_since_message_ = false;
   waiting_bytes_ += bytes;
   return options.waits ? RingIfFull() : Ring();
@@ -562,6 +569,11 @@ void Link::FinishReply(PendingReply& pending, const Error& error, ByteSpan data,
       Unpack(cursor, data);
     }
   }
+  if (reply.filled != nullptr) {
+    --sinks_expected_;
+    device_.registrations().Release(reply.filled);
+  }
+  if (reply.fenced != 0 && error.ok()) device_.service().OnFenceReply(reply.fenced, process_, reply.fence, status);
   if (reply.waiter != nullptr) {
     reply.waiter->bytes = std::min(data.size(), sizeof reply.waiter->data);
     std::copy_n(data.begin(), reply.waiter->bytes, reply.waiter->data);

@@ -48,6 +48,9 @@ struct Reply {
   ReplyWaiter* waiter = nullptr;
   RmaRequest* request = nullptr;  // one part of it
   bool* out_of_range = nullptr;   // set when the target says so; outlives the reply
+  Registration* filled = nullptr; // memory of the program, which an RDMA Write of the target fills before the reply; released with it
+  uint32_t fenced = 0;            // this process's window, in whose fence the reply is the target's own notice (fence_notice.h); 0: none
+  uint32_t fence = 0;             // ... its number
 };
 
 // What is due when the work requests up to a number completed.
@@ -104,7 +107,7 @@ class Link {
   // A message in two steps: room for its body (kSlotBytes less the header), then its length. Nothing may come between
   // them on this link.
   Error BeginMessage(uint8_t** room);
-  // `reply` null: no reply is wanted. `urgent`: wakes the target's service if it sleeps. `behind_reads`: goes out when
+  // `reply` null: no reply is wanted; its registration is this object's from the call on. `urgent`: wakes the target's service if it sleeps. `behind_reads`: goes out when
   // Reads posted before have completed.
   struct SendOptions {
     const Reply* reply = nullptr;
@@ -112,6 +115,7 @@ class Link {
     bool behind_reads = false;
     LockKind epoch = LockKind::kNone;  // of which the message is all; `reply` is wanted
     bool waits = false;                // for company, as Writes do
+    bool promises = false;             // of a fence (fence_notice.h)
   };
   Error SendMessage(MessageKind kind, uint32_t window, size_t body_bytes, const SendOptions& options);
   // One without a body.
@@ -137,6 +141,16 @@ class Link {
   };
   Error StartFlush(bool remote, Mark* mark);
   bool Flushed(const Mark& mark) const;
+  // Whether a fence of the window may promise that the next one asks (fence_notice.h): one window at a time, on a connection with room for messages
+  // beside the one that is not answered before the target comes to its fence.
+  bool MayPromise(uint32_t window) const { return room_ >= kRoomToPromise && (promised_ == 0 || promised_ == window); }
+  void SetPromised(uint32_t window, bool promised) {
+    if (promised) {
+      promised_ = window;
+    } else if (promised_ == window) {
+      promised_ = 0;
+    }
+  }
   bool awaits_data() const { return reads_outstanding() || replies_expected_ > 0; }
   bool reads_outstanding() const { return reads_posted_ > completed(); }
 
@@ -144,7 +158,8 @@ class Link {
   // Completes everything with an error; the target is taken for dead.
   void Break(std::string why);
 
-  static constexpr uint32_t kDepth = 32;  // of the send queue
+  static constexpr uint32_t kDepth = 32;      // of the send queue
+  static constexpr size_t kWaits = 32768;     // longer Writes, and messages for more data, go out at once, for the data to be under way early
 
  private:
   enum class State : uint8_t { kNew, kConnecting, kGreeting, kUp, kBroken };
@@ -176,6 +191,7 @@ class Link {
   static constexpr uint32_t kBatch = 16;       // most that wait for Ring()
   static constexpr uint32_t kUnsignaled = 16;  // most work requests without a completion
   static constexpr uint32_t kMostDetours = 4;
+  static constexpr uint32_t kRoomToPromise = 4;
 
   Device& device_;
   const ProcessId process_;
@@ -212,7 +228,8 @@ class Link {
   bool changes_pending_ = false;  // consumed_ has not come there
   uint32_t detours_ = 0;          // since the last accumulate, or the last time that nothing was pending
   int replies_expected_ = 0;
-  int sinks_expected_ = 0;  // replies that carry data
+  int sinks_expected_ = 0;  // replies that carry data, or come behind them
+  uint32_t promised_ = 0;   // the window whose next fence asks; 0: none
   std::array<PendingReply, kSlots> pending_;
   uint32_t room_ = kFirstRoom;  // messages that may be in flight
   bool stalled_ = false;        // for want of room, since it was last asked for

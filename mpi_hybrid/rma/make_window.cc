@@ -75,6 +75,7 @@ RdmaWindow::RdmaWindow(Ref<Comm> over)
       same_host_(ProcessSettings().SharesMemory() == SameHost::kAuto && !ProcessSettings().NeedsWire()),
       peers_(static_cast<size_t>(over->size())) {
   comm = std::move(over);
+  own_.fences.resize(peers_.size());
   own_.rank_of.assign(static_cast<size_t>(ThisJob().processes.limit()), -1);
   for (size_t rank = 0; rank < peers_.size(); ++rank) {
     peers_[rank].process = comm->peer(static_cast<int>(rank));
@@ -83,7 +84,7 @@ RdmaWindow::RdmaWindow(Ref<Comm> over)
 }
 
 RdmaWindow::~RdmaWindow() {
-  if (known_to_service_) device_->service().Remove(own_.id);
+  LeaveService();
   for (const TargetWindow::Region& region : own_.regions) {
     if (region.mr != nullptr) ibv_dereg_mr(region.mr);
   }
@@ -91,11 +92,20 @@ RdmaWindow::~RdmaWindow() {
   if (allocated_ != nullptr) munmap(allocated_, allocated_bytes_);
 }
 
+void RdmaWindow::LeaveService() {
+  if (!std::exchange(known_to_service_, false)) return;
+  device_->service().Remove(own_.id);
+  for (const Peer& peer : peers_) {
+    if (Link* link = device_->Existing(peer.process); link != nullptr) link->SetPromised(own_.id, false);
+  }
+}
+
 Error RdmaWindow::Reach() {
   if (all_here_) return {};
   WEFT_MPI_TRY(Device::Open(&device_));
   if (size == 0 || flavor == MPI_WIN_FLAVOR_SHARED) return {};
   mr_ = ibv_reg_mr(device_->domain(), base, static_cast<size_t>(size), kAccess);
+  own_.mr = mr_;
   if (mr_ != nullptr) return {};
   return Error(MPI_ERR_BASE, "the window's " + std::to_string(size) +
                                  " bytes cannot be registered with the RDMA device: " + std::strerror(errno));
@@ -230,8 +240,7 @@ Error RdmaWindow::Free() {
   for (Peer& peer : peers_) {
     if (error.ok() && peer.parcel != nullptr) peer.parcel->GiveBack();
   }
-  if (known_to_service_) device_->service().Remove(own_.id);
-  known_to_service_ = false;
+  LeaveService();
   if (error.ok()) error = weft::mpi::Free(comm);
   return error;
 }

@@ -3,9 +3,11 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 
 #include "base/check.h"
 #include "mpi_hybrid/rma/apply.h"
+#include "mpi_hybrid/rma/fence_notice.h"
 
 using namespace weft;
 using namespace weft::mpi::rma;
@@ -30,6 +32,35 @@ struct Memory {
   }
 };
 
+// A message of a fence, and a few more, made of what follows in the body: each that wants a reply has one at the latest when this rank comes to its fence.
+void Fence(MessageHeader header, ByteSpan body) {
+  FenceNotice notice;
+  uint32_t unanswered = 0, last = 0;
+  const auto answered = [&](const std::optional<FenceNotice::Answer>& answer) {
+    if (!answer) return;
+    WEFT_CHECK(unanswered > 0);
+    --unanswered;
+  };
+  for (size_t at = 0; at + 4 <= body.size(); at += 5) {
+    const auto number = ParseFence(body.subspan(at, 4));
+    WEFT_CHECK(number);
+    std::optional<FenceNotice::Asker> asker;
+    if (header.wants_reply) asker = {1, header.reply_slot};
+    std::optional<FenceNotice::Answer> answer;
+    unanswered += header.wants_reply;
+    if (!notice.OnMessage(*number, header.promises, asker, &answer)) return;
+    answered(answer);
+    last = *number;
+    const uint8_t next = at + 4 < body.size() ? body[at + 4] : 0;
+    header.promises = next & 1;
+    header.wants_reply = next & 2;
+    if (next & 4) answered(notice.Enter(next & 8, next & 16).answer);
+    if (next & 32) notice.OnReply(*number, next & 64 ? ReplyStatus::kBusy : ReplyStatus::kDone);
+  }
+  for (uint32_t i = 0; i < 64 && last < 64; ++i) answered(notice.Enter(false, false).answer);
+  WEFT_CHECK(last >= 64 || unanswered == 0);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -48,6 +79,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     uint8_t fetched[DataRoom(1)];
     size_t bytes = 0;
     Applied applied = Applied::kMalformed;
+    [[maybe_unused]] volatile uint8_t touched = 0;
     switch (header->kind) {
       case MessageKind::kPut:
       case MessageKind::kGet:
@@ -57,6 +89,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         break;
       case MessageKind::kCompareAndSwap:
         applied = ApplyCompareAndSwap(*header, body, window, fetched, &bytes);
+        break;
+      case MessageKind::kGetByWrite:
+        if (const auto get = ParseGetByWrite(body)) {
+          const uint8_t* const from = window.Resolve(get->offset, get->bytes);
+          for (uint32_t i = 0; from != nullptr && i < get->bytes; ++i) touched = touched + from[i];
+        }
+        break;
+      case MessageKind::kFence:
+        Fence(*header, body);
         break;
       default:
         ParseFindRegion(body);

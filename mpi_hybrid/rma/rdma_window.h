@@ -96,6 +96,7 @@ class RdmaWindow final : public Window {
     std::shared_ptr<MappedSpan> mapped;
     std::unique_ptr<Parcel> parcel;  // what private_memory's process is to do itself; null: never any
     AccumulateGuard guard;     // of what is `here`
+    bool got_early = false;    // a message of this fence epoch is behind the answer of a Get: the next may promise to ask (fence_notice.h)
     bool used = false;         // in used_: operations since the last flush
     uint32_t operations = 0;   // so far, modulo 2^32
     bool being_locked = false;  // a thread waits for the lock of the epoch, or for the post of MPI_Win_start's
@@ -176,6 +177,7 @@ class RdmaWindow final : public Window {
   Error PutThroughBounce(const Access& access, const Origin& origin, const Target& target, uint32_t key);
   Error PutMessages(const Access& access, const Origin& origin, const Target& target);
   Error GetRdma(const Access& access, const Origin& origin, const Target& target, uint32_t key);
+  Error GetByWrite(const Access& access, const Origin& origin, bool* done);
   Error GetThroughBounce(const Access& access, const Origin& origin, const Target& target, uint32_t key);
   Error GetMessages(const Access& access, const Origin& origin, const Target& target);
   Error WaitForBounce(Link& link, BufferPool::Buffer* buffer);
@@ -239,6 +241,8 @@ class RdmaWindow final : public Window {
   Error FenceTogether();
   Error FenceWithParcels();
   Error Tell(int rank, const Sign& sign, bool behind_reads);
+  Error TellFence(int rank, bool last);
+  void LeaveService();
 
   // As Device::Await, without a device too.
   template <typename Done>

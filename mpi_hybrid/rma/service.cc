@@ -31,10 +31,12 @@ namespace {
 // need not acknowledge the others. The rest tell each, and their buffer is free again.
 constexpr uint32_t kUnsignaledReplies = 8;
 constexpr int kFirstConnections = 16;  // at least, for which there is room in the queues from the start
-constexpr uint32_t kReplyDepth = kSlots + kUnsignaledReplies;
-constexpr uint32_t kReplyInline = 64;
+constexpr uint32_t kReplyDepth = 2 * kSlots + kUnsignaledReplies;  // replies, and Writes in front of them
 constexpr size_t kBuffersPerChunk = 4, kShortPerChunk = 16;
-constexpr uint32_t kNoBuffer = UINT32_MAX;
+// Each origin has up to kSlots Gets in flight; it may have the data of some before the completion of their Writes is seen here.
+constexpr uint32_t kMostWriting = 2 * kSlots;
+// The lower half of a send's wr_id: the reply's buffer, or kNoBuffer, and whether it is behind a Write.
+constexpr uint32_t kBehindWrite = 1u << 31, kNoBuffer = kBehindWrite - 1;
 // How often to look whether threads inside MPI still look after the messages, and whether a lock that a message asks for
 // is free.
 constexpr int kRestMs = 1;
@@ -80,6 +82,7 @@ struct Service::Incoming {
   uint32_t consumed = 0;
   uint32_t replies = 0;
   uint32_t inline_room = 0;
+  uint32_t writing = 0;  // Writes from windows that the RNIC may not have taken yet
   std::string bad;  // why it is to be dropped
 
   ~Incoming() {
@@ -127,7 +130,8 @@ Error Service::Start(rdma_cm_id* listener, const ibv_device_attr& limits) {
   most_entries_ = limits.max_cqe;
   const int entries = static_cast<int>(std::min<int64_t>(most_entries_, int64_t{kSlots} * std::max(ThisJob().size, kFirstConnections)));
   messages_ = ibv_create_cq(device_.context(), entries, nullptr, channel_, 0);
-  replies_ = ibv_create_cq(device_.context(), entries, nullptr, nullptr, 0);
+  replies_ = ibv_create_cq(device_.context(), entries, nullptr, channel_, 0);
+  waiting_ = std::make_unique<Waiting[]>(kMostWaiting);
   stop_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (messages_ == nullptr || replies_ == nullptr || stop_fd_ < 0) return Failed("ibv_create_cq");
   for (int fd : {channel_->fd, events_->fd}) fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
@@ -235,12 +239,14 @@ void Service::AskForEvent() { ibv_req_notify_cq(messages_, tells_solicited_ && !
 
 bool Service::PollLocked() {
   if (locks_wait_.load(std::memory_order_relaxed)) RetryLocks();
+  if (!held_fences_.empty()) CountHeldFences();
   constexpr int kBatch = 16;
   ibv_wc completions[kBatch];
   bool any = false;
   int count;
   do {
     count = ibv_poll_cq(messages_, kBatch, completions);
+    gathers_ = count > 1;
     for (int i = 0; i < count; ++i) {
       const ibv_wc& completion = completions[i];
       const auto index = static_cast<uint32_t>(completion.wr_id >> 8);
@@ -281,6 +287,8 @@ bool Service::PollLocked() {
       }
       changed_ = true;
     }
+    PostWaiting();
+    gathers_ = false;
     any |= count > 0;
   } while (count == kBatch);
   if (!broken_.empty()) Sweep();
@@ -511,9 +519,12 @@ void Service::ForgetReplies() {
   do {
     count = ibv_poll_cq(replies_, kBatch, completions);
     for (int i = 0; i < count; ++i) {
-      const auto buffer = static_cast<uint32_t>(completions[i].wr_id);
+      const auto which = static_cast<uint32_t>(completions[i].wr_id);
+      const uint32_t buffer = which & ~kBehindWrite;
       Incoming* incoming = Find(static_cast<uint32_t>(completions[i].wr_id >> 32));
-      if (buffer == kNoBuffer || incoming == nullptr || std::erase(incoming->sending, buffer) == 0) continue;
+      if (incoming == nullptr) continue;
+      if ((which & kBehindWrite) != 0) --incoming->writing;
+      if (buffer == kNoBuffer || std::erase(incoming->sending, buffer) == 0) continue;
       buffers_->Give(buffers_->at(buffer));
     }
   } while (count == kBatch);
@@ -530,31 +541,54 @@ bool Service::TakeReply() {
   return reply_.bytes != nullptr;
 }
 
-void Service::SendReply(Incoming& incoming, uint16_t slot, ReplyStatus status, size_t data_bytes) {
+// A place for a request behind those that wait. The caller fills it, and posts it, except while requests gather.
+ibv_send_wr& Service::AddWaiting(Incoming& incoming) {
+  if (waiting_count_ == kMostWaiting || (waiting_count_ != 0 && waiting_for_ != incoming.index)) PostWaiting();
+  waiting_for_ = incoming.index;
+  Waiting& waiting = waiting_[waiting_count_++];
+  waiting.request = {};
+  waiting.request.sg_list = &waiting.piece;
+  waiting.request.num_sge = 1;
+  return waiting.request;
+}
+
+void Service::PostWaiting() {
+  if (waiting_count_ == 0) return;
+  for (uint32_t i = 0; i + 1 < waiting_count_; ++i) waiting_[i].request.next = &waiting_[i + 1].request;
+  waiting_count_ = 0;
+  Incoming* const incoming = Find(waiting_for_);
+  if (incoming == nullptr || !incoming->bad.empty()) return;
+  ibv_send_wr* bad = nullptr;
+  int error = ibv_post_send(incoming->qp, &waiting_[0].request, &bad);
+  if (error == ENOMEM) {  // the queue is full of replies that were delivered
+    ForgetReplies();
+    error = ibv_post_send(incoming->qp, bad, &bad);
+  }
+  if (error != 0) Drop(*incoming, std::string("a reply cannot be sent: ") + std::strerror(error));
+}
+
+void Service::SendReply(Incoming& incoming, uint16_t slot, ReplyStatus status, size_t data_bytes, bool behind_write) {
   if (!TakeReply()) return Drop(incoming, "no memory for a reply");
   WriteReply({status, slot, incoming.consumed, static_cast<uint8_t>(incoming.room)}, {reply_.bytes, kReplyBytes});
   const size_t bytes = kReplyBytes + data_bytes;
   const bool is_inline = bytes <= incoming.inline_room;
-  const bool signaled = ++incoming.replies % kUnsignaledReplies == 0 || !is_inline;
+  const bool signaled = ++incoming.replies % kUnsignaledReplies == 0 || !is_inline || behind_write;
   if (signaled) ForgetReplies();
-  ibv_sge piece{reinterpret_cast<uintptr_t>(reply_.bytes), static_cast<uint32_t>(bytes), reply_.key};
-  ibv_send_wr request{};
-  request.wr_id = uint64_t{incoming.index} << 32 | (is_inline ? kNoBuffer : reply_.index);
-  request.sg_list = &piece;
-  request.num_sge = 1;
+  ibv_send_wr& request = AddWaiting(incoming);
+  request.wr_id = uint64_t{incoming.index} << 32 | (is_inline ? kNoBuffer : reply_.index) | (behind_write ? kBehindWrite : 0);
+  *request.sg_list = {reinterpret_cast<uintptr_t>(reply_.bytes), static_cast<uint32_t>(bytes), reply_.key};
   request.opcode = IBV_WR_SEND;
   if (is_inline) request.send_flags |= IBV_SEND_INLINE;
   if (signaled) request.send_flags |= IBV_SEND_SIGNALED;
-  ibv_send_wr* bad = nullptr;
-  int error = ibv_post_send(incoming.qp, &request, &bad);
-  if (error == ENOMEM) {  // the queue is full of replies that were delivered
-    ForgetReplies();
-    error = ibv_post_send(incoming.qp, &request, &bad);
+  if (!is_inline) {  // the connection's from now on: it gives the buffer back when it is closed, whether the reply was posted or not
+    incoming.sending.push_back(reply_.index);
+    reply_ = {};
+  } else if (gathers_) {
+    uint8_t* const copy = waiting_[waiting_count_ - 1].bytes;
+    std::memcpy(copy, reply_.bytes, bytes);
+    request.sg_list->addr = reinterpret_cast<uintptr_t>(copy);
   }
-  if (error != 0) return Drop(incoming, std::string("a reply cannot be sent: ") + std::strerror(error));
-  if (is_inline) return;
-  incoming.sending.push_back(reply_.index);
-  reply_ = {};
+  if (!gathers_) PostWaiting();
 }
 
 bool Service::OnMessage(Incoming& incoming, ByteSpan message) {
@@ -599,7 +633,7 @@ bool Service::OnMessage(Incoming& incoming, ByteSpan message) {
 bool Service::OnLate(Incoming& incoming, const MessageHeader& header) {
   if (header.window == 0 || header.window >= next_window_) return false;
   if (!header.wants_reply) return true;
-  const bool names_memory = header.kind >= MessageKind::kPut && header.kind <= MessageKind::kFindRegion;
+  const bool names_memory = (header.kind >= MessageKind::kPut && header.kind <= MessageKind::kFindRegion) || header.kind == MessageKind::kGetByWrite;
   SendReply(incoming, header.reply_slot, names_memory ? ReplyStatus::kOutOfRange : ReplyStatus::kDone, 0);
   return true;
 }
@@ -610,8 +644,7 @@ bool Service::OnMessageTo(TargetWindow& window, int rank, Incoming& incoming, co
     case MessageKind::kNothing:
       break;
     case MessageKind::kFence:
-      window.control.signals[rank].fences.fetch_add(1, std::memory_order_release);
-      break;
+      return OnFence(incoming, *header, window, rank, body);
     case MessageKind::kPost:
       window.control.signals[rank].posts.fetch_add(1, std::memory_order_release);
       break;
@@ -637,6 +670,8 @@ bool Service::OnMessageTo(TargetWindow& window, int rank, Incoming& incoming, co
       return OnData(incoming, *header, window, body);
     case MessageKind::kFindRegion:
       return OnFindRegion(incoming, *header, window, body);
+    case MessageKind::kGetByWrite:
+      return OnGetByWrite(incoming, *header, window, body);
   }
   if (header->wants_reply) SendReply(incoming, header->reply_slot, ReplyStatus::kDone, 0);
   return body.empty();
@@ -666,6 +701,99 @@ bool Service::OnFindRegion(Incoming& incoming, const MessageHeader& header, Targ
   writer.U32(region->mr->rkey);
   SendReply(incoming, header.reply_slot, ReplyStatus::kDone, writer.size());
   return true;
+}
+
+// --- fences, and Gets that they follow ---
+
+// The RNIC reads the data from the window, which the program may change as soon as its fence is over: until the RNIC has read them the origin's fence does
+// not count. The reply is behind the Write: what it completes at the origin is placed (RFC 5040 section 5.5).
+bool Service::OnGetByWrite(Incoming& incoming, const MessageHeader& header, const TargetWindow& window, ByteSpan body) {
+  const auto parsed = ParseGetByWrite(body);
+  if (!parsed || !header.wants_reply || window.mr == nullptr) return false;
+  const uint8_t* const from = window.Resolve(parsed->offset, parsed->bytes);
+  if (from == nullptr) {
+    SendReply(incoming, header.reply_slot, ReplyStatus::kOutOfRange, 0);
+    return true;
+  }
+  if (incoming.writing == kMostWriting) ForgetReplies();
+  if (incoming.writing == kMostWriting) return false;
+  ibv_send_wr& request = AddWaiting(incoming);
+  request.wr_id = uint64_t{incoming.index} << 32 | kNoBuffer;
+  *request.sg_list = {reinterpret_cast<uintptr_t>(from), parsed->bytes, window.mr->lkey};
+  request.opcode = IBV_WR_RDMA_WRITE;
+  request.wr.rdma = {parsed->address, parsed->key};
+  ++incoming.writing;
+  SendReply(incoming, header.reply_slot, ReplyStatus::kDone, 0, /*behind_write=*/true);
+  return true;
+}
+
+bool Service::OnFence(Incoming& incoming, const MessageHeader& header, TargetWindow& window, int rank, ByteSpan body) {
+  const auto number = ParseFence(body);
+  if (!number) return false;
+  std::optional<FenceNotice::Asker> asker;
+  if (header.wants_reply) asker = {incoming.index, header.reply_slot};
+  std::optional<FenceNotice::Answer> answer;
+  if (!window.fences[static_cast<size_t>(rank)].OnMessage(*number, header.promises, asker, &answer)) return false;
+  if (answer) Answer(*answer);
+  if (incoming.writing != 0) PostWaiting();
+  if (!StillWriting(incoming)) {
+    CountFence(window, rank, *number);
+    return true;
+  }
+  const auto held = std::find_if(held_fences_.begin(), held_fences_.end(), [&](const HeldFence& one) {
+    return one.connection == incoming.index && one.window == window.id;
+  });
+  if (held == held_fences_.end()) {
+    held_fences_.push_back({incoming.index, window.id, rank, *number});
+  } else {
+    held->number = *number;
+  }
+  return true;
+}
+
+// Notices come as messages and as replies, in any order; none counts twice.
+void Service::CountFence(TargetWindow& window, int rank, uint32_t number) {
+  std::atomic<uint32_t>& fences = window.control.signals[rank].fences;
+  if (static_cast<int32_t>(number - fences.load(std::memory_order_relaxed)) > 0) fences.store(number, std::memory_order_release);
+  changed_ = true;
+}
+
+// True: the completion queue tells when to look again.
+bool Service::StillWriting(const Incoming& incoming) {
+  if (incoming.writing == 0) return false;
+  ForgetReplies();
+  if (incoming.writing == 0) return false;
+  ibv_req_notify_cq(replies_, 0);
+  ForgetReplies();
+  return incoming.writing != 0;
+}
+
+// If the connection is gone its RNIC no longer reads the window.
+void Service::CountHeldFences() {
+  std::erase_if(held_fences_, [this](const HeldFence& held) {
+    if (const Incoming* incoming = Find(held.connection); incoming != nullptr && StillWriting(*incoming)) return false;
+    if (const auto found = windows_.find(held.window); found != windows_.end()) CountFence(*found->second, held.rank, held.number);
+    return true;
+  });
+}
+
+void Service::Answer(const FenceNotice::Answer& answer) {
+  Incoming* const incoming = Find(answer.to.connection);
+  if (incoming != nullptr && incoming->bad.empty()) SendReply(*incoming, answer.to.slot, answer.status, 0);
+}
+
+FenceNotice::Entry Service::EnterFence(TargetWindow& window, int rank, bool operations, bool gets) {
+  std::lock_guard lock(mutex_);
+  const FenceNotice::Entry entry = window.fences[static_cast<size_t>(rank)].Enter(operations, gets);
+  if (entry.answer) Answer(*entry.answer);
+  return entry;
+}
+
+void Service::OnFenceReply(uint32_t window, ProcessId process, uint32_t number, ReplyStatus status) {
+  std::lock_guard lock(mutex_);
+  const auto found = windows_.find(window);
+  const int rank = found == windows_.end() ? -1 : found->second->RankOf(process);
+  if (rank >= 0 && found->second->fences[static_cast<size_t>(rank)].OnReply(number, status)) CountFence(*found->second, rank, number);
 }
 
 // --- locks ---

@@ -15,6 +15,7 @@
 
 #include "mpi_hybrid/comm/group.h"
 #include "mpi_hybrid/core/error.h"
+#include "mpi_hybrid/rma/fence_notice.h"
 #include "mpi_hybrid/rma/registration.h"
 #include "mpi_hybrid/rma/target_window.h"
 #include "mpi_hybrid/rma/wire.h"
@@ -51,6 +52,11 @@ class Service {
     std::lock_guard lock(mutex_);
     RetryLocks();
   }
+
+  // This process comes to a fence of `window`; the reply that `rank` waits for goes out. `operations`, `gets`: see FenceNotice::Enter.
+  FenceNotice::Entry EnterFence(TargetWindow& window, int rank, bool operations, bool gets);
+  // The reply to a message of such a fence, number `number`, with which this process asked.
+  void OnFenceReply(uint32_t window, ProcessId process, uint32_t number, ReplyStatus status);
 
   // Closes the connections of which `process` is the initiator; it may connect anew.
   void Forget(ProcessId process);
@@ -94,9 +100,17 @@ class Service {
   bool OnData(Incoming& incoming, const MessageHeader& header, const TargetWindow& window, ByteSpan body);
   bool OnLock(Incoming& incoming, const MessageHeader& header, TargetWindow& window, int rank);
   bool OnFindRegion(Incoming& incoming, const MessageHeader& header, TargetWindow& window, ByteSpan body);
+  bool OnFence(Incoming& incoming, const MessageHeader& header, TargetWindow& window, int rank, ByteSpan body);
+  bool OnGetByWrite(Incoming& incoming, const MessageHeader& header, const TargetWindow& window, ByteSpan body);
   void ForgetReplies();
+  bool StillWriting(const Incoming& incoming);
+  void CountFence(TargetWindow& window, int rank, uint32_t number);
+  void CountHeldFences();
   bool TakeReply();
-  void SendReply(Incoming& incoming, uint16_t slot, ReplyStatus status, size_t data_bytes);
+  void SendReply(Incoming& incoming, uint16_t slot, ReplyStatus status, size_t data_bytes, bool behind_write = false);
+  ibv_send_wr& AddWaiting(Incoming& incoming);
+  void PostWaiting();
+  void Answer(const FenceNotice::Answer& answer);
   uint8_t* ReplyData() { return reply_.bytes + kReplyBytes; }
   void Grant(const std::vector<LockManager::Asker>& granted);
   void RetryLocks();
@@ -131,6 +145,7 @@ class Service {
   uint64_t room_given_ = 0;            // all connections together; messages_ has an entry for each
   uint64_t control_ = 0;               // what proofs read
   ibv_mr* control_mr_ = nullptr;
+  static constexpr uint32_t kReplyInline = 64;
   static constexpr uint32_t kPlaceBits = 20, kPlaceMask = (1u << kPlaceBits) - 1;
   std::vector<std::unique_ptr<Incoming>> incoming_;  // by the low bits of the index; null: gone
   uint32_t made_ = 0;                                // so far
@@ -140,6 +155,24 @@ class Service {
   std::unordered_map<uint32_t, TargetWindow*> windows_;
   uint32_t next_window_ = 1;
   std::atomic<bool> locks_wait_{false};  // messages ask for locks that processes of this host may have
+  // What waits for company while messages are dealt with: one system call for all requests of one connection.
+  struct Waiting {
+    ibv_send_wr request;
+    ibv_sge piece;
+    uint8_t bytes[kReplyInline];
+  };
+  static constexpr uint32_t kMostWaiting = 16;
+  std::unique_ptr<Waiting[]> waiting_;
+  uint32_t waiting_count_ = 0;
+  uint32_t waiting_for_ = 0;  // index of the connection
+  bool gathers_ = false;
+  // Fences of origins whose data the RNIC has not taken yet: for each connection and window the last one.
+  struct HeldFence {
+    uint32_t connection, window;
+    int rank;
+    uint32_t number;
+  };
+  std::vector<HeldFence> held_fences_;
   bool changed_ = false;  // something that a thread inside MPI may wait for
 };
 

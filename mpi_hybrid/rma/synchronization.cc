@@ -4,6 +4,7 @@
 #include <deque>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "mpi_hybrid/coll/collectives.h"
 #include "mpi_hybrid/p2p/message.h"
@@ -143,6 +144,27 @@ Error RdmaWindow::Tell(int rank, const Sign& sign, bool behind_reads) {
   return link->SendPlain(sign.kind, peer.window, {.urgent = false, .behind_reads = behind_reads});
 }
 
+// As Tell, of a fence. `last`: no epoch follows, and no promise is made for it.
+Error RdmaWindow::TellFence(int rank, bool last) {
+  Peer& peer = peers_[static_cast<size_t>(rank)];
+  if (host_.control(rank)) {
+    Signal(rank, kFenced);
+    return {};
+  }
+  Link* link = device_->Existing(peer.process);
+  const bool gets = std::exchange(peer.got_early, false) && !last && link != nullptr && link->MayPromise(own_.id);
+  const FenceNotice::Entry entry = device_->service().EnterFence(own_, rank, peer.used, gets);
+  if (link != nullptr) link->SetPromised(own_.id, entry.promises);
+  if (!entry.message) return {};
+  WEFT_MPI_TRY(device_->Find(peer.process, &link));
+  const Reply reply{.fenced = own_.id, .fence = entry.number};
+  uint8_t* room;
+  WEFT_MPI_TRY(link->BeginMessage(&room));
+  const size_t bytes = WriteFence(entry.number, {room, kSlotBytes - kHeaderBytes});
+  return link->SendMessage(MessageKind::kFence, peer.window, bytes,
+                           {.reply = entry.asks ? &reply : nullptr, .urgent = false, .behind_reads = true, .promises = entry.promises});
+}
+
 namespace {
 
 void Note(Error error, Error* first) {
@@ -198,14 +220,15 @@ Error RdmaWindow::Fence(int assertion) {
   }
   // The only target finds this epoch's operations done when it is told, since they went the same way. A third rank is told over a way of its own, and may
   // reach the target before they do: not before they are done.
+  const bool last = (assertion & MPI_MODE_NOSUCCEED) != 0;
   Error told, flushed;
   int only = -1;
   if (size > 2 && !used_.empty()) {
-    if (used_.size() == 1 && used_[0] != me) Note(Tell(only = used_[0], kFenced, /*behind_reads=*/true), &told);
+    if (used_.size() == 1 && used_[0] != me) Note(TellFence(only = used_[0], last), &told);
     flushed = FlushUsed(true, -1);
   }
   for (int i = 1; i < size; ++i) {
-    if (const int rank = (me + i) % size; rank != only) Note(Tell(rank, kFenced, /*behind_reads=*/true), &told);
+    if (const int rank = (me + i) % size; rank != only) Note(TellFence(rank, last), &told);
   }
   ++fences_;
   WEFT_MPI_TRY(std::move(told));

@@ -11,6 +11,7 @@
 #include "mpi_hybrid/core/process_table.h"
 #include "mpi_hybrid/rma/accumulate_turn.h"
 #include "mpi_hybrid/rma/control_block.h"
+#include "mpi_hybrid/rma/fence_notice.h"
 #include "mpi_hybrid/rma/host_ranks.h"
 #include "mpi_hybrid/rma/lock_manager.h"
 #include "mpi_hybrid/rma/wire.h"
@@ -20,7 +21,7 @@ struct ibv_mr;
 namespace weft::mpi::rma {
 
 // What origins may work on in this process through one window. Guarded by the service's mutex, but for the control
-// block; `base`, `size`, `rank_of`, `control`, `host` and `guard` do not change while it is known to the service.
+// block; `base`, `size`, `mr`, `rank_of`, `control`, `host` and `guard` do not change while it is known to the service.
 struct TargetWindow {
   struct Region {
     uint8_t* base = nullptr;
@@ -32,12 +33,14 @@ struct TargetWindow {
   bool dynamic = false;
   uint8_t* base = nullptr;
   uint64_t size = 0;
+  ibv_mr* mr = nullptr;  // of the memory; null: none, or dynamic
   std::vector<Region> regions;  // dynamic: attached
   std::vector<int> rank_of;     // by process, -1: not in the window's group
   ControlBlock control;
   HostRanks* host = nullptr;
   LockManager locks;  // over the control block's
   AccumulateGuard guard;
+  std::vector<FenceNotice> fences;  // by rank
 
   // The lock may be free for ranks of this host that wait for it.
   void WakeWaiting() const {

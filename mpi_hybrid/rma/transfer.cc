@@ -24,6 +24,9 @@ constexpr MPI_Aint kDynamicMessage = 16384;
 // Up to here the first Get of an epoch of MPI_Win_fence goes by message: what the fence tells the target need not wait for the answer, as
 // it has to behind a Read.
 constexpr MPI_Aint kFenceGet = 8192;
+// Up to here it is a message, too, which the target answers with an RDMA Write from its window to the origin. The origin's fence does not count at the
+// target until its RNIC has taken the data (Service::OnGetByWrite): a long Get would keep the target in its fence.
+constexpr MPI_Aint kFenceGetByWrite = kMostGetByWrite;
 // Up to here an RDMA operation behind messages becomes one rather than wait for them.
 constexpr MPI_Aint kDetour = 8192;
 // Up to here the only operation of an epoch goes with its lock and unlock.
@@ -338,7 +341,14 @@ Error RdmaWindow::Get(const Origin& origin, const Target& target, Request** requ
   }
   return WithRequest(access, request, [&]() -> Error {
     uint32_t key = access.peer->key;
-    const bool early = epochs_.in_fence() && target.type->dense && access.bytes <= kFenceGet && !access.link->awaits_data();
+    const bool first = epochs_.in_fence() && target.type->dense && !access.link->awaits_data();
+    const bool early = first && access.bytes <= kFenceGet;
+    if (first && !early && access.bytes <= kFenceGetByWrite) {
+      bool done = false;
+      WEFT_MPI_TRY(GetByWrite(access, origin, &done));
+      if (done) return {};
+    }
+    access.peer->got_early |= early;
     access.waits = early && request == nullptr;
     bool rdma = !access.staged && !early && (target.type->dense || target.count * target.type->pieces == 1 ||
                                    AveragePiece(access.bytes, target.count, *target.type) >= kRdmaPiece);
@@ -380,6 +390,30 @@ Error RdmaWindow::GetRdma(const Access& access, const Origin& origin, const Targ
   if (access.request != nullptr) access.request->AddPart();
   link.WhenComplete({.number = link.last_local(), .request = access.request, .registration = registration});
   return error;
+}
+
+// The first Get of an epoch of fences; `done` false: it has to go another way.
+Error RdmaWindow::GetByWrite(const Access& access, const Origin& origin, bool* done) {
+  if (!device_->registers_cheaply() || flavor == MPI_WIN_FLAVOR_DYNAMIC || !origin.type->dense) return {};
+  Link& link = *access.link;
+  MPI_Aint low = 0, high = 0;
+  MemorySpan(origin.count, *origin.type, &low, &high);
+  const uint8_t* const into = static_cast<const uint8_t*>(origin.buffer) + low;
+  Registration* const registration = device_->registrations().Acquire(into, static_cast<size_t>(access.bytes), true);
+  if (registration == nullptr) return {};
+  uint8_t* room;
+  if (Error error = link.BeginMessage(&room); !error.ok()) {
+    device_->registrations().Release(registration);
+    return error;
+  }
+  const size_t bytes = WriteGetByWrite({.offset = access.offset,
+                                        .address = reinterpret_cast<uintptr_t>(into),
+                                        .key = registration->mr->rkey,
+                                        .bytes = static_cast<uint32_t>(access.bytes)},
+                                       {room, kSlotBytes - kHeaderBytes});
+  const Reply reply{.request = access.request, .out_of_range = &out_of_range_, .filled = registration};
+  *done = access.peer->got_early = true;
+  return link.SendMessage(MessageKind::kGetByWrite, access.peer->window, bytes, {.reply = &reply, .waits = access.request == nullptr && static_cast<size_t>(access.bytes) <= Link::kWaits});
 }
 
 Error RdmaWindow::GetThroughBounce(const Access& access, const Origin& origin, const Target& target, uint32_t key) {

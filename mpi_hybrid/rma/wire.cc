@@ -11,9 +11,9 @@ namespace {
 
 constexpr uint8_t kWantsReply = 1;
 constexpr int kEpochShift = 1, kEpochMask = 3;
-constexpr uint8_t kWantsRoom = 8;
-constexpr uint32_t kHelloMagic = 0x57524d68;    // "WRMh"
-constexpr uint32_t kWelcomeMagic = 0x57524d77;  // "WRMw"; both count as version 2
+constexpr uint8_t kWantsRoom = 8, kPromises = 16;
+constexpr uint32_t kHelloMagic = 0x57524d69;    // "WRMi"
+constexpr uint32_t kWelcomeMagic = 0x57524d78;  // "WRMx"; both count as version 3
 
 // Whether all of the block's bytes have addresses of at most 2^63 above its offset's zero.
 bool Fits(const Block& block) {
@@ -29,7 +29,8 @@ size_t WriteHeader(const MessageHeader& header, std::span<uint8_t> out) {
   ByteWriter writer(out);
   writer.U8(static_cast<uint8_t>(header.kind));
   writer.U8(static_cast<uint8_t>((header.wants_reply ? kWantsReply : 0) |
-                                 static_cast<int>(header.epoch) << kEpochShift | (header.wants_room ? kWantsRoom : 0)));
+                                 static_cast<int>(header.epoch) << kEpochShift | (header.wants_room ? kWantsRoom : 0) |
+                                 (header.promises ? kPromises : 0)));
   writer.U16(header.reply_slot);
   writer.U32(header.window);
   return writer.size();
@@ -60,10 +61,25 @@ size_t WriteCompareAndSwap(const CompareAndSwapMessage& message, std::span<uint8
   return writer.size();
 }
 
+size_t WriteFence(uint32_t number, std::span<uint8_t> out) {
+  ByteWriter writer(out);
+  writer.U32(number);
+  return writer.size();
+}
+
 size_t WriteFindRegion(const FindRegion& message, std::span<uint8_t> out) {
   ByteWriter writer(out);
   writer.U64(message.address);
   writer.U64(message.bytes);
+  return writer.size();
+}
+
+size_t WriteGetByWrite(const GetByWrite& message, std::span<uint8_t> out) {
+  ByteWriter writer(out);
+  writer.U64(message.offset);
+  writer.U64(message.address);
+  writer.U32(message.key);
+  writer.U32(message.bytes);
   return writer.size();
 }
 
@@ -81,12 +97,14 @@ std::optional<MessageHeader> ParseHeader(ByteSpan message) {
   ByteReader reader(message);
   const uint8_t kind = reader.U8(), flags = reader.U8();
   const int epoch = flags >> kEpochShift & kEpochMask;
-  if (flags > (kWantsRoom | kEpochMask << kEpochShift | kWantsReply)) return {};
+  if (flags > (kPromises | kWantsRoom | kEpochMask << kEpochShift | kWantsReply)) return {};
   if (kind > static_cast<uint8_t>(MessageKind::kLast) || epoch > static_cast<int>(LockKind::kExclusive)) return {};
   MessageHeader header{static_cast<MessageKind>(kind), (flags & kWantsReply) != 0, reader.U16(), 0,
                        static_cast<LockKind>(epoch)};
   header.window = reader.U32();
   header.wants_room = (flags & kWantsRoom) != 0;
+  header.promises = (flags & kPromises) != 0;
+  if (header.promises && header.kind != MessageKind::kFence) return {};
   const bool data = header.kind >= MessageKind::kPut && header.kind <= MessageKind::kCompareAndSwap;
   if (header.epoch != LockKind::kNone && (!data || !header.wants_reply)) return {};
   if (header.wants_reply && header.reply_slot >= kSlots) return {};
@@ -137,12 +155,29 @@ std::optional<CompareAndSwapMessage> ParseCompareAndSwap(ByteSpan body) {
   return message;
 }
 
+std::optional<uint32_t> ParseFence(ByteSpan body) {
+  if (body.size() != 4) return {};
+  return ByteReader(body).U32();
+}
+
 std::optional<FindRegion> ParseFindRegion(ByteSpan body) {
   if (body.size() != 16) return {};
   ByteReader reader(body);
   FindRegion message;
   message.address = reader.U64();
   message.bytes = reader.U64();
+  return message;
+}
+
+std::optional<GetByWrite> ParseGetByWrite(ByteSpan body) {
+  if (body.size() != 24) return {};
+  ByteReader reader(body);
+  GetByWrite message;
+  message.offset = reader.U64();
+  message.address = reader.U64();
+  message.key = reader.U32();
+  message.bytes = reader.U32();
+  if (message.bytes == 0 || message.bytes > kMostGetByWrite) return {};
   return message;
 }
 

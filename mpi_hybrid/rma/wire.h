@@ -20,15 +20,19 @@
 //  body of a data message        | op            | basic type    | bytes of data | blocks (16)   0 (16)  | block ... |
 //  data block                         | offset (64)                   | bytes         | count         | stride (64) |
 //  body of compare and swap      | offset (64)                   | basic type    | origin | compare
+//  body of fence                 | number (32)   |
 //  body of find region           | address (64)                  | bytes (64)    |
+//  body of get by Write          | offset (64)                   | address (64)                  | key           | bytes         |
 //  reply                         | status| room  | reply slot    | consumed      | data ...
 //
 // Bit 0 of the flags: a reply is wanted, which names the `reply slot` again. Bit 3: the origin would have use for more
 // room. Bits 1 and 2, of data messages that want a reply: the operation is a whole epoch, of a shared lock or of an
-// exclusive one; it is done if the lock is free, else the reply is "busy" and nothing was done. `consumed`: messages of
-// this connection that the target has dealt with, modulo 2^32; each gives the origin one more to send. `room`: how many
-// may be in flight, from kFirstRoom up to kSlots; it never shrinks. Each takes registered memory at the target, so that
-// an origin that sends little has little. Offsets count from the window's base; in a dynamic window they are addresses.
+// exclusive one; it is done if the lock is free, else the reply is "busy" and nothing was done. Bit 4, of fences: the
+// origin's next fence wants the target's own notice as its reply (fence_notice.h); "busy" says that the notice went, or
+// goes, by a message. `consumed`: messages of this connection that the target has dealt with, modulo 2^32; each gives
+// the origin one more to send. `room`: how many may be in flight, from kFirstRoom up to kSlots; it never shrinks. Each
+// takes registered memory at the target, so that an origin that sends little has little. Offsets count from the window's
+// base; in a dynamic window they are addresses.
 namespace weft::mpi::rma {
 
 constexpr size_t kSlotBytes = 16384;  // longest message and longest reply
@@ -58,7 +62,8 @@ enum class MessageKind : uint8_t {
   kCompareAndSwap,
   kFindRegion,  // of a dynamic window; the reply has its key (32)
   kLockOvertaking,  // as kLockShared, but not behind those that wait for exclusive use
-  kLast = kLockOvertaking,
+  kGetByWrite,      // an RDMA Write to the origin's address has the data, and the reply is behind it
+  kLast = kGetByWrite,
 };
 
 enum class LockKind : uint8_t { kNone, kShared, kExclusive };
@@ -70,6 +75,7 @@ struct MessageHeader {
   uint32_t window = 0;
   LockKind epoch = LockKind::kNone;  // of which the operation is all
   bool wants_room = false;
+  bool promises = false;  // of kFence
 };
 
 // `count` blocks of `bytes` bytes of data, `stride` bytes apart. In accumulates a block is whole elements, one extent
@@ -98,6 +104,13 @@ struct FindRegion {
   uint64_t address = 0, bytes = 0;
 };
 
+// The target's `bytes` bytes at `offset` go to the origin's memory at `address`.
+struct GetByWrite {
+  uint64_t offset = 0, address = 0;
+  uint32_t key = 0, bytes = 0;
+};
+constexpr uint32_t kMostGetByWrite = 131072;  // bytes
+
 enum class ReplyStatus : uint8_t { kDone = 0, kOutOfRange = 1, kBusy = 2, kLast = kBusy };
 
 struct ReplyHeader {
@@ -111,7 +124,9 @@ struct ReplyHeader {
 size_t WriteHeader(const MessageHeader& header, std::span<uint8_t> out);
 size_t WriteDataHeader(const DataHeader& header, std::span<const Block> blocks, std::span<uint8_t> out);
 size_t WriteCompareAndSwap(const CompareAndSwapMessage& message, std::span<uint8_t> out);
+size_t WriteFence(uint32_t number, std::span<uint8_t> out);
 size_t WriteFindRegion(const FindRegion& message, std::span<uint8_t> out);
+size_t WriteGetByWrite(const GetByWrite& message, std::span<uint8_t> out);
 size_t WriteReply(const ReplyHeader& header, std::span<uint8_t> out);
 
 // Parsers: nothing is trusted. Nothing: the message is malformed.
@@ -123,7 +138,10 @@ std::optional<DataHeader> ParseData(ByteSpan body, bool with_data, std::span<Blo
 // Whether the header's operation of a kGetAccumulate comes with data.
 std::optional<MPI_Op> PeekOp(ByteSpan body);
 std::optional<CompareAndSwapMessage> ParseCompareAndSwap(ByteSpan body);
+std::optional<uint32_t> ParseFence(ByteSpan body);
 std::optional<FindRegion> ParseFindRegion(ByteSpan body);
+// At least one byte, and at most kMostGetByWrite.
+std::optional<GetByWrite> ParseGetByWrite(ByteSpan body);
 std::optional<ReplyHeader> ParseReply(ByteSpan reply);
 
 // Who connects: the private data of the connection request, and of its acceptance. Each end proves that it knows the

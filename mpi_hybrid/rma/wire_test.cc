@@ -46,8 +46,35 @@ TEST(WireTest, AnOriginAsksForMoreRoomInAnyMessage) {
   EXPECT_TRUE(parsed->wants_room);
   EXPECT_FALSE(parsed->wants_reply);
   EXPECT_EQ(parsed->epoch, LockKind::kNone);
-  bytes[1] = 16;
+  bytes[1] = 32;
   EXPECT_FALSE(ParseHeader(bytes)) << "a flag that does not exist";
+}
+
+TEST(WireTest, OnlyAFencePromises) {
+  uint8_t bytes[kHeaderBytes];
+  WriteHeader({.kind = MessageKind::kFence, .window = 1, .promises = true}, bytes);
+  EXPECT_EQ(bytes[1], 16);
+  const auto parsed = ParseHeader(bytes);
+  ASSERT_TRUE(parsed);
+  EXPECT_TRUE(parsed->promises);
+  bytes[0] = static_cast<uint8_t>(MessageKind::kPost);
+  EXPECT_FALSE(ParseHeader(bytes));
+}
+
+TEST(WireTest, AGetByWriteNamesTheOriginsMemory) {
+  uint8_t bytes[24];
+  ASSERT_EQ(WriteGetByWrite({.offset = 1, .address = 2, .key = 3, .bytes = kMostGetByWrite}, bytes), sizeof bytes);
+  const auto parsed = ParseGetByWrite(bytes);
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->offset, 1u);
+  EXPECT_EQ(parsed->address, 2u);
+  EXPECT_EQ(parsed->key, 3u);
+  EXPECT_EQ(parsed->bytes, kMostGetByWrite);
+  EXPECT_FALSE(ParseGetByWrite(ByteSpan(bytes, sizeof bytes - 1)));
+  WriteGetByWrite({.bytes = 0}, bytes);
+  EXPECT_FALSE(ParseGetByWrite(bytes));
+  WriteGetByWrite({.bytes = kMostGetByWrite + 1}, bytes);
+  EXPECT_FALSE(ParseGetByWrite(bytes));
 }
 
 TEST(WireTest, HeaderOnTheWire) {
