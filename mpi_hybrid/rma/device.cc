@@ -363,8 +363,13 @@ bool Device::Poll() {
     return false;
   }
   if (lively_polls_ != 0) --lively_polls_;
-  const bool links = PollLinks();
-  const bool any = service_->TryPoll() || links;
+  // What one of the two found may end the wait: the other one has the next look.
+  bool any = links_first_ ? PollLinks() : service_->TryPoll();
+  if (any) {
+    links_first_ = !links_first_;
+  } else {
+    any = links_first_ ? service_->TryPoll() : PollLinks();
+  }
   service_->SetLively(any || lively_polls_ != 0);
   if (any) {
     lively_polls_ = kLivelyPolls;

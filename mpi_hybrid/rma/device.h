@@ -162,6 +162,7 @@ class Device : private ProgressStage {
   ibv_mr* proof_mr_ = nullptr;
   std::unique_ptr<Service> service_;
   int waiting_ = 0;
+  bool links_first_ = true;
   uint32_t idle_polls_ = 0;
   uint32_t lively_polls_ = 0;  // so many more look here although nothing is expected
   uint32_t batches_seen_ = 0;  // of Service::batches()
