@@ -411,7 +411,7 @@ Error RdmaWindow::GetByWrite(const Access& access, const Origin& origin, bool* d
                                         .key = registration->mr->rkey,
                                         .bytes = static_cast<uint32_t>(access.bytes)},
                                        {room, kSlotBytes - kHeaderBytes});
-  const Reply reply{.request = access.request, .out_of_range = &out_of_range_, .filled = registration};
+  const Reply reply{.request = access.request, .out_of_range = &operation_failed_, .filled = registration};
   *done = access.peer->got_early = true;
   return link.SendMessage(MessageKind::kGetByWrite, access.peer->window, bytes, {.reply = &reply, .waits = access.request == nullptr && static_cast<size_t>(access.bytes) <= Link::kWaits});
 }
