@@ -16,6 +16,7 @@
 #include "mpi_hybrid/core/error.h"
 #include "mpi_hybrid/p2p/progress.h"
 #include "mpi_hybrid/rma/registration.h"
+#include "mpi_hybrid/rma/wire.h"
 #include "transport/socket_address.h"
 
 namespace weft::mpi::rma {
@@ -43,6 +44,8 @@ class Device : private ProgressStage {
   const Nonce& nonce() const { return nonce_; }
   // What another process said, before anything else is asked of it.
   void SetAddress(ProcessId process, const transport::SocketAddress& address, const Nonce& nonce);
+  // For a request for a connection.
+  Nonce NextNonce() { return CountedNonce(++requests_); }
   const Nonce& nonce_of(ProcessId process) const { return nonces_[static_cast<size_t>(process)]; }
   // Nobody has windows with `process` any more: closes what there is between the two.
   void Forget(ProcessId process);
@@ -142,6 +145,7 @@ class Device : private ProgressStage {
   std::vector<transport::SocketAddress> addresses_;  // by process
   const Nonce nonce_ = NewNonce();
   std::vector<Nonce> nonces_;  // by process
+  uint64_t requests_ = 0;      // for connections, so far
   std::vector<std::unique_ptr<Link>> links_;  // by process
   std::deque<std::atomic<bool>> dead_;  // by process; grows with the library's lock and the service's mutex
   rdma_event_channel* events_ = nullptr;  // of links

@@ -186,7 +186,7 @@ void Link::OnEvent(const rdma_cm_event& event) {
     case RDMA_CM_EVENT_ROUTE_RESOLVED: {
       if (!MakeQueuePair()) return;
       const ProcessTable& processes = ThisJob().processes;
-      said_ = {.target = device_.nonce_of(process_), .origin = NewNonce(), .process = processes.own_name()};
+      said_ = {.target = device_.nonce_of(process_), .origin = device_.NextNonce(), .process = processes.own_name()};
       const Hello hello{.origin = said_.process,
                         .nonce = said_.origin,
                         .proof = ProveShortly(processes.BondOf(process_).secret, kOrigin, said_)};

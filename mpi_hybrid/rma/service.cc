@@ -343,7 +343,7 @@ void Service::OnRequest(rdma_cm_id* id, const rdma_conn_param& asked) {
   const char* const why = !hello                                                       ? "does not say who it is"
                           : !process                                                   ? "is of a process that is not known here"
                           : !secret                                                    ? "does not prove who it is"
-                          : met_.contains(*process) || refused_[*process].contains(hello->nonce) ? "comes again: it was overheard"
+                          : met_.contains(*process) || refused_.Includes(*process, hello->nonce) ? "comes again: it was overheard"
                                                                                        : nullptr;
   if (why != nullptr) {
     rdma_reject(id, nullptr, 0);
@@ -358,11 +358,11 @@ void Service::OnRequest(rdma_cm_id* id, const rdma_conn_param& asked) {
                       error.message().c_str()));
     rdma_reject(id, kNoRoom, sizeof kNoRoom);
     Close(made);
-    refused_[*process].insert(hello->nonce);
+    refused_.Add(*process, hello->nonce);
     return;
   }
   met_.insert(*process);
-  refused_.erase(*process);
+  refused_.Forget(*process);
 }
 
 Error Service::Accept(Incoming& incoming, const rdma_conn_param& asked, const JobSecret& secret, Acquaintance& said) {
@@ -487,7 +487,7 @@ void Service::Forget(ProcessId process) {
     Close(*incoming);
   }
   met_.erase(process);
-  refused_.erase(process);
+  refused_.Forget(process);
 }
 
 // Destroys dropped connections; their processes lose their locks.

@@ -6,7 +6,6 @@
 #include <rdma/rdma_cma.h>
 
 #include <atomic>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -16,6 +15,7 @@
 #include "mpi_hybrid/comm/group.h"
 #include "mpi_hybrid/core/error.h"
 #include "mpi_hybrid/rma/fence_notice.h"
+#include "mpi_hybrid/rma/refused_requests.h"
 #include "mpi_hybrid/rma/registration.h"
 #include "mpi_hybrid/rma/target_window.h"
 #include "mpi_hybrid/rma/wire.h"
@@ -150,7 +150,7 @@ class Service {
   std::vector<std::unique_ptr<Incoming>> incoming_;  // by the low bits of the index; null: gone
   uint32_t made_ = 0;                                // so far
   std::set<ProcessId> met_;                          // have connected
-  std::map<ProcessId, std::set<Nonce>> refused_;     // of requests that there was no room for, of those that have not
+  RefusedRequests refused_;                          // of those that have not
   std::vector<uint32_t> broken_;                     // indices to drop
   std::unordered_map<uint32_t, TargetWindow*> windows_;
   uint32_t next_window_ = 1;

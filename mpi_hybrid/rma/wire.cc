@@ -202,6 +202,14 @@ void WriteName(const ProcessName& name, ByteWriter& writer) {
 
 }  // namespace
 
+Nonce CountedNonce(uint64_t count) {
+  Nonce nonce = NewNonce();
+  ByteWriter(nonce).U64(count);
+  return nonce;
+}
+
+uint64_t CountOf(const Nonce& nonce) { return ByteReader(nonce).U64(); }
+
 void WriteHello(const Hello& hello, std::span<uint8_t, kHelloBytes> out) {
   ByteWriter writer(out);
   writer.U32(kHelloMagic);

@@ -147,9 +147,10 @@ std::optional<ReplyHeader> ParseReply(ByteSpan reply);
 // Who connects: the private data of the connection request, and of its acceptance. Each end proves that it knows the
 // secret that the two have in common (core/process_table.h), and shows it to nobody. The target's nonce comes with its address, over the job's messages; so the
 // origin's proof needs no question first. It would be good for as long as the target lives, and the target takes one of
-// each process. One that it refused for want of room is not taken again: the origin comes back with another nonce.
+// each process. One that it refused for want of room is not taken again, nor is an older one: the origin comes back with another nonce, which begins with
+// a higher count of its requests.
 //
-//  request     magic | origin: job (16), rank | origin's nonce (16) | first bytes of the proof (16)
+//  request     magic | origin: job (16), rank | origin's nonce: count (8), random (8) | first bytes of the proof (16)
 //  acceptance  magic | control address (64) | control key | proof (32)
 //  refusal     kNoRoom, or nothing
 using ShortProof = std::array<uint8_t, JobSecret::kShortestProof>;
@@ -167,6 +168,8 @@ constexpr uint8_t kNoRoom[8] = {'n', 'o', ' ', 'r', 'o', 'o', 'm', 0};
 constexpr size_t kHelloBytes = 4 + sizeof(JobId) + 4 + sizeof(Nonce) + sizeof(ShortProof);
 static_assert(kHelloBytes <= 56, "what the connection manager of InfiniBand has room for");
 constexpr size_t kWelcomeBytes = 16 + sizeof(JobSecret::Proof);
+Nonce CountedNonce(uint64_t count);
+uint64_t CountOf(const Nonce& nonce);
 void WriteHello(const Hello& hello, std::span<uint8_t, kHelloBytes> out);
 std::optional<Hello> ParseHello(ByteSpan bytes);  // longer is allowed: some transports pad private data
 void WriteWelcome(const Welcome& welcome, std::span<uint8_t, kWelcomeBytes> out);
