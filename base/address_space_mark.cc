@@ -5,7 +5,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cerrno>
+
+#include "base/check.h"
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
@@ -61,6 +65,39 @@ uint64_t AddressSpaceMark() {
   munmap(page, kPage);
   delete made;
   return known->address;
+}
+
+ssize_t MarkedProcess::Copy(decltype(process_vm_readv)* call, std::span<const iovec> here, std::span<const iovec> there) const {
+  uint64_t nothing = 0;
+  static_assert(sizeof nothing == kMarkBytes);
+  iovec ours[kMostPieces + 1], theirs[kMostPieces + 1];
+  WEFT_CHECK(here.size() <= kMostPieces && there.size() <= kMostPieces);
+  if (mark_ == 0) {
+    errno = ESRCH;
+    return -1;
+  }
+  ours[0] = {&nothing, sizeof nothing};
+  theirs[0] = {reinterpret_cast<void*>(mark_), sizeof nothing};
+  std::copy(here.begin(), here.end(), ours + 1);
+  std::copy(there.begin(), there.end(), theirs + 1);
+  ssize_t copied;
+  do {
+    copied = call(pid_, ours, here.size() + 1, theirs, there.size() + 1, 0);
+  } while (copied < 0 && errno == EINTR);
+  if (copied <= static_cast<ssize_t>(sizeof nothing)) {
+    errno = copied < 0 ? ErrorOfCall(errno) : EFAULT;
+    return -1;
+  }
+  return copied - static_cast<ssize_t>(sizeof nothing);
+}
+
+// The kernel found nothing at the first piece, the mark: it is not that process's memory. Or it does not take the addresses of this side, of which it
+// looks at all before that.
+int MarkedProcess::ErrorOfCall(int error) const {
+  if (error != EFAULT) return error;
+  uint64_t nothing;
+  const iovec here{&nothing, sizeof nothing}, there{reinterpret_cast<void*>(mark_), sizeof nothing};
+  return process_vm_readv(pid_, &here, 1, &there, 1, 0) == sizeof nothing ? EFAULT : ESRCH;
 }
 
 }  // namespace weft

@@ -14,10 +14,9 @@ namespace {
 
 // Whether 8 bytes were written at `address` of that process behind its `mark`.
 bool WriteBehind(pid_t pid, uint64_t mark, uint64_t* address) {
-  uint64_t nothing = 0, value = 77;
-  const iovec here[] = {{&nothing, sizeof nothing}, {&value, sizeof value}};
-  const iovec there[] = {{reinterpret_cast<void*>(mark), kMarkBytes}, {address, sizeof value}};
-  return process_vm_writev(pid, here, 2, there, 2, 0) == sizeof nothing + sizeof value;
+  uint64_t value = 77;
+  const iovec here{&value, sizeof value}, there{address, sizeof value};
+  return MarkedProcess(pid, mark).Write({&here, 1}, {&there, 1}) == sizeof value;
 }
 
 // A child that shows its own mark, and then waits to be killed.
@@ -67,6 +66,23 @@ TEST(AddressSpaceMarkTest, ACopyBehindTheMarkReachesTheProcessThatHasIt) {
   EXPECT_EQ(child.At(&word), 77u);
 }
 
+TEST(AddressSpaceMarkTest, ACopyEndsWhereMemoryDoes) {
+  static uint64_t word = 5;
+  const Child child;
+  uint64_t got[2] = {};
+  const iovec here{got, sizeof got}, there[] = {{&word, sizeof word}, {nullptr, sizeof word}};
+  const MarkedProcess process(child.pid, child.mark);
+  EXPECT_EQ(process.Read({&here, 1}, there), static_cast<ssize_t>(sizeof word));
+  EXPECT_EQ(got[0], 5u);
+  const iovec nowhere{nullptr, sizeof word};
+  EXPECT_EQ(process.Read({&here, 1}, {&nowhere, 1}), -1);
+  EXPECT_EQ(errno, EFAULT);
+  EXPECT_EQ(process.Read({&nowhere, 1}, {there, 1}), -1);
+  EXPECT_EQ(errno, EFAULT);
+  EXPECT_EQ(MarkedProcess(child.pid, 0).Read({&here, 1}, {there, 1}), -1);
+  EXPECT_EQ(errno, ESRCH);
+}
+
 // As when the number is another process's by now: even a child of the process that is meant, with the same memory at the same addresses.
 TEST(AddressSpaceMarkTest, ACopyBehindTheMarkOfAnotherProcessChangesNothing) {
   static uint64_t word = 1;
@@ -76,7 +92,7 @@ TEST(AddressSpaceMarkTest, ACopyBehindTheMarkOfAnotherProcessChangesNothing) {
   for (const uint64_t mark : {ours, other.mark}) {
     errno = 0;
     EXPECT_FALSE(WriteBehind(child.pid, mark, &word));
-    EXPECT_EQ(errno, EFAULT);
+    EXPECT_EQ(errno, ESRCH);
   }
   EXPECT_EQ(child.At(&word), 1u);
 }

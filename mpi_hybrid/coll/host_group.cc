@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "base/address_space_mark.h"
 #include "base/settings.h"
 #include "mpi_hybrid/coll/algorithms.h"
 #include "mpi_hybrid/coll/schedule_request.h"
@@ -130,6 +131,7 @@ Error HostGroup::Make(Comm& comm, std::unique_ptr<HostGroup>* made) {
     host::MemberLines& lines = host::Memory(group.mapping_.data()).lines(comm.rank);
     lines.cookie_address = reinterpret_cast<uintptr_t>(group.cookie_.data());
     std::memcpy(lines.cookie, group.cookie_.data(), sizeof lines.cookie);
+    lines.mark = AddressSpaceMark();
   }
   int mine = !error.ok() ? kFailed : group.mapping_ ? kMapped : kNoMemory, all = 0;
   const Reduction reduction{&mine, &all, 1, Datatype::Find(MPI_INT), Op::Find(MPI_MIN)};
@@ -176,8 +178,8 @@ bool HostGroup::ReachesAll() {
   for (int rank = 0; rank < member_->members(); ++rank) {
     if (rank == member_->me()) continue;
     shm::ProcessReader& process = processes_[static_cast<size_t>(rank)];
-    process = shm::ProcessReader(node_.PidOf(places_[static_cast<size_t>(rank)]));
     const host::MemberLines& lines = host::Memory(mapping_.data()).lines(rank);
+    process = shm::ProcessReader(node_.PidOf(places_[static_cast<size_t>(rank)]), lines.mark);
     uint8_t cookie[sizeof lines.cookie];
     std::memcpy(cookie, lines.cookie, sizeof cookie);
     if (process.pid() == 0 || !process.Reaches(lines.cookie_address, cookie)) return false;
@@ -185,7 +187,7 @@ bool HostGroup::ReachesAll() {
   return true;
 }
 
-// Between parts others may have the library. That the process is there afterwards says that it was its memory.
+// Between parts others may have the library.
 host::Reach::Outcome HostGroup::Read(int member, uint64_t address, void* to, size_t bytes) {
   const shm::ProcessReader& process = processes_[static_cast<size_t>(member)];
   ++g_counters.host_copies;
@@ -198,8 +200,8 @@ host::Reach::Outcome HostGroup::Read(int member, uint64_t address, void* to, siz
     refused = got == 0;
     done += got;
   }
-  if (node_.PidOf(places_[static_cast<size_t>(member)]) != process.pid()) return Outcome::kGone;
-  return refused ? Outcome::kRefused : Outcome::kRead;
+  if (!refused) return Outcome::kRead;
+  return node_.PidOf(places_[static_cast<size_t>(member)]) == process.pid() ? Outcome::kRefused : Outcome::kGone;
 }
 
 std::string HostGroup::Overwritten() const {

@@ -10,7 +10,6 @@
 #include <span>
 #include <utility>
 
-#include "base/address_space_mark.h"
 #include "mpi_hybrid/core/lock.h"
 #include "mpi_hybrid/datatype/op.h"
 #include "mpi_hybrid/rma/pairwise.h"
@@ -88,7 +87,7 @@ const MemoryFile* ProcessMemory::File() {
     uint64_t value;
     static_assert(sizeof value <= sizeof nonce_);
     std::memcpy(&value, nonce_.data(), sizeof value);
-    file_ = MemoryFile::Open(pid_, nonce_address_, value);
+    file_ = MemoryFile::Open(process_.pid(), nonce_address_, value);
   }
   return file_.get();
 }
@@ -123,32 +122,14 @@ int ProcessMemory::Move(Direction direction, iovec* here, iovec* there, size_t p
   return MoveByCall(direction, here, there, pieces, bytes);
 }
 
-// The kernel found nothing at the first piece, the mark: it is not that process's memory. Or it does not take the addresses of this side, of which it
-// looks at all before that.
-int ProcessMemory::ErrorOfCall(int error) const {
-  if (error != EFAULT) return error;
-  uint64_t nothing;
-  const iovec here{&nothing, sizeof nothing}, there{reinterpret_cast<void*>(mark_), sizeof nothing};
-  return process_vm_readv(pid_, &here, 1, &there, 1, 0) == sizeof nothing ? EFAULT : ESRCH;
-}
-
 // The kernel may stop earlier, between two of the pieces or inside of one.
 int ProcessMemory::MoveByCall(Direction direction, iovec* here, iovec* there, size_t pieces, size_t bytes) const {
-  uint64_t nothing = 0;
-  static_assert(sizeof nothing == kMarkBytes);
-  iovec ours[kBatch + 1], theirs[kBatch + 1];
+  static_assert(kBatch <= MarkedProcess::kMostPieces);
+  const std::span<const iovec> ours(here, pieces), theirs(there, pieces);
   while (bytes > 0) {
-    ours[0] = {&nothing, sizeof nothing};
-    theirs[0] = {reinterpret_cast<void*>(mark_), sizeof nothing};
-    std::copy_n(here, pieces, ours + 1);
-    std::copy_n(there, pieces, theirs + 1);
-    const ssize_t moved = direction == Direction::kToProcess ? process_vm_writev(pid_, ours, pieces + 1, theirs, pieces + 1, 0)
-                                                             : process_vm_readv(pid_, ours, pieces + 1, theirs, pieces + 1, 0);
-    if (moved < 0 && errno == EINTR) continue;
-    if (moved < 0) return ErrorOfCall(errno);
+    const ssize_t moved = direction == Direction::kToProcess ? process_.Write(ours, theirs) : process_.Read(ours, theirs);
+    if (moved < 0) return errno;
     auto done = static_cast<size_t>(moved);
-    if (done <= sizeof nothing) return EFAULT;
-    done -= sizeof nothing;
     bytes -= done;
     for (size_t i = 0; i < pieces && done > 0; ++i) {
       const size_t part = std::min(done, here[i].iov_len);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/address_space_mark.h"
 #include "base/job_secret.h"
 #include "base/memory_file.h"
 #include "mpi_hybrid/datatype/datatype.h"
@@ -34,13 +35,11 @@ class ProcessMemory {
 
  private:
   ProcessMemory(pid_t pid, uint64_t mark, uint64_t nonce_address, const Nonce& nonce)
-      : pid_(pid), mark_(mark), nonce_address_(nonce_address), nonce_(nonce) {}
+      : process_(pid, mark), nonce_address_(nonce_address), nonce_(nonce) {}
   const MemoryFile* File();
   int MoveByCall(Direction direction, iovec* here, iovec* there, size_t pieces, size_t bytes) const;
-  int ErrorOfCall(int error) const;
 
-  const pid_t pid_;
-  const uint64_t mark_;
+  const MarkedProcess process_;
   const uint64_t nonce_address_;
   const Nonce nonce_;
   std::shared_ptr<MemoryFile> file_;

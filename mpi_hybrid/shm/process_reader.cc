@@ -12,7 +12,7 @@ bool ProcessReader::Reaches(uint64_t address, std::span<const uint8_t> cookie) c
 
 size_t ProcessReader::Read(std::span<const iovec> to, uint64_t from, size_t bytes) const {
   const iovec there = {reinterpret_cast<void*>(from), bytes};
-  return static_cast<size_t>(std::max<ssize_t>(process_vm_readv(pid_, to.data(), to.size(), &there, 1, 0), 0));
+  return static_cast<size_t>(std::max<ssize_t>(process_.Read(to, {&there, 1}), 0));
 }
 
 }  // namespace weft::mpi::shm

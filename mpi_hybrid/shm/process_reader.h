@@ -8,22 +8,25 @@
 #include <cstdint>
 #include <span>
 
+#include "base/address_space_mark.h"
+
 namespace weft::mpi::shm {
 
 // Reads the memory of another process of this host, where the kernel lets this one do that: the same user, and no Yama, container or
-// namespace in between. The process's number may be another one's when it has ended, which only the caller can find out.
+// namespace in between. Never that of a later process that has its number (base/address_space_mark.h).
 class ProcessReader {
  public:
-  explicit ProcessReader(pid_t pid = 0) : pid_(pid) {}
+  // `mark`: what that process says that its AddressSpaceMark() is; 0: it is not read.
+  explicit ProcessReader(pid_t pid = 0, uint64_t mark = 0) : process_(pid, mark) {}
 
-  pid_t pid() const { return pid_; }
+  pid_t pid() const { return process_.pid(); }
   // Whether it can be read at all, and is the one that has the cookie, of at most 64 bytes, at that address.
   bool Reaches(uint64_t address, std::span<const uint8_t> cookie) const;
-  // process_vm_readv(2) of `bytes` in one piece. Bytes, maybe fewer; 0: the kernel does not copy them.
+  // `bytes` in one piece. Bytes, maybe fewer; 0: the kernel does not copy them, or the process is gone.
   size_t Read(std::span<const iovec> to, uint64_t from, size_t bytes) const;
 
  private:
-  pid_t pid_;
+  MarkedProcess process_;
 };
 
 }  // namespace weft::mpi::shm

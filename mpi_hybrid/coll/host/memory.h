@@ -40,6 +40,7 @@ struct MemberLines {
   // In the member's own memory, written before all use this one: who can read it there may read the rest.
   alignas(64) uint64_t cookie_address;
   uint8_t cookie[16];
+  uint64_t mark;  // its AddressSpaceMark
 };
 
 inline constexpr uint64_t kStep = uint64_t{1} << 24;

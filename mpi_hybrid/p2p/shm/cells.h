@@ -19,6 +19,7 @@ struct PlaceCard {
   uint64_t window;          // bytes that it stores for one peer
   uint64_t cookie_address;  // in its memory: who can read it there may copy from it
   uint8_t cookie[16];
+  uint64_t mark;  // its AddressSpaceMark
   alignas(kLine) std::atomic<uint32_t> stays;  // 1: the process is sure to poll for a while (Presence)
   alignas(kLine) std::atomic<uint64_t> callers[kMostPlaces / 64];  // a bit for each place that has connected to it
 };

@@ -36,7 +36,7 @@ void PeerProcess::OnReady(uint32_t) {
 
 ssize_t PeerProcess::Read(std::span<const iovec> to, uint64_t from, size_t bytes) {
   const size_t got = reader_.Read(to, from, bytes);
-  return Look() ? -1 : static_cast<ssize_t>(got);
+  return got == 0 && Look() ? -1 : static_cast<ssize_t>(got);
 }
 
 }  // namespace weft::mpi::shm

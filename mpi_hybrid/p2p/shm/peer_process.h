@@ -26,10 +26,13 @@ class PeerProcess final : EventLoop::Handler {
   bool Look();  // asks the kernel
   bool has_descriptor() const { return static_cast<bool>(pidfd_); }
 
-  // Whether the kernel lets us read its memory, where it says that `cookie` is at `address`.
-  bool TryToRead(uint64_t address, std::span<const uint8_t> cookie) const { return reader_.Reaches(address, cookie); }
-  // process_vm_readv(2). What was read is of that process and no later one of its number. At most `bytes`; 0: the kernel
-  // does not copy them; -1: the process is gone.
+  // Whether the kernel lets us read its memory, where it says that `cookie` is at `address` and its AddressSpaceMark() is `mark`.
+  bool TryToRead(uint64_t mark, uint64_t address, std::span<const uint8_t> cookie) {
+    reader_ = ProcessReader(reader_.pid(), mark);
+    return reader_.Reaches(address, cookie);
+  }
+  // process_vm_readv(2), of that process and of no later one of its number. At most `bytes`; 0: the kernel does not copy them; -1: the process is
+  // gone.
   ssize_t Read(std::span<const iovec> to, uint64_t from, size_t bytes);
 
  private:

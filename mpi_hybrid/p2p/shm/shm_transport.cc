@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/address_space_mark.h"
 #include "base/job_secret.h"
 #include "base/log.h"
 
@@ -38,6 +39,7 @@ Error ShmTransport::Start() {
   card.window = engine_.limits().window;
   card.cookie_address = reinterpret_cast<uintptr_t>(cookie_);
   std::copy_n(cookie_, sizeof(cookie_), card.cookie);
+  card.mark = AddressSpaceMark();
   card.state.store(PlaceCard::kHere, std::memory_order_release);
   if (presence() != nullptr) presence()->Show(&card.stays);
   return {};
@@ -71,7 +73,7 @@ void ShmTransport::Open(Link& link, int place) {
   }
   PlaceCard copy;
   std::memcpy(copy.cookie, card.cookie, sizeof(copy.cookie));
-  if (in_place_from_ != kNeverInPlace && peer->process.TryToRead(card.cookie_address, copy.cookie)) peer->connection.set_reads_memory();
+  if (in_place_from_ != kNeverInPlace && peer->process.TryToRead(card.mark, card.cookie_address, copy.cookie)) peer->connection.set_reads_memory();
   const size_t at = static_cast<size_t>(process);
   if (at >= peers_.size()) peers_.resize(at + 1);
   peers_[at] = std::move(peer);

@@ -312,6 +312,17 @@ class ShmRingsTest : public ShmTransportTest {
   ShmRingsTest() : ShmTransportTest(&testing::Make<false>) {}
 };
 
+// As when the number is another process's by now.
+TEST_F(ShmTransportTest, OnlyAProcessWithItsMarkIsCopiedFrom) {
+  Make(2);
+  reinterpret_cast<shm::PlaceCard*>(node(0).OfPlace(Area::kMessages, 1))->mark = 4096;  // where nobody has memory
+  const uint64_t before = g_counters.host_copies;
+  ExpectLongMessage(1, 0);
+  EXPECT_EQ(g_counters.host_copies, before);
+  ExpectLongMessage(0, 1);
+  EXPECT_GT(g_counters.host_copies, before);
+}
+
 TEST_F(ShmRingsTest, NobodyReadsTheMemoryOfAnother) {
   Make(2);
   const uint64_t before = g_counters.host_copies;
