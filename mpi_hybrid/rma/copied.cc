@@ -28,28 +28,28 @@ bool IsFine(MPI_Aint bytes, MPI_Aint count, const Datatype& type) {
 
 bool RdmaWindow::HasSmallPieces(const Target& target, MPI_Aint bytes) { return IsFine(bytes, target.count, *target.type); }
 
+Error RdmaWindow::CopyPieces(Direction direction, const Access& access, const Origin& origin, const Target& target) {
+  const Peer& peer = *access.peer;
+  TypeCursor here(origin.buffer, origin.count, *origin.type);
+  TypeCursor there(reinterpret_cast<const void*>(peer.base + access.offset), target.count, *target.type);
+  const bool packs = IsFine(access.bytes, origin.count, *origin.type) && !IsFine(access.bytes, target.count, *target.type);
+  const auto copy = packs ? CopyThroughBuffer : CopyWithProcess;
+  return CopyError(peer, copy(direction, *peer.private_memory, here, there, static_cast<size_t>(access.bytes)));
+}
+
 Error RdmaWindow::PutCopied(const Access& access, const Origin& origin, const Target& target) {
   Peer& peer = *access.peer;
   WEFT_MPI_TRY(BeforeCopy(peer));
   if (MayDefer(peer, target, access.bytes)) return Defer(access, origin, target, nullptr, kByteElements);
   WEFT_MPI_TRY(CarryOutParcel(peer));
-  TypeCursor here(origin.buffer, origin.count, *origin.type);
-  TypeCursor there(reinterpret_cast<const void*>(peer.base + access.offset), target.count, *target.type);
-  const bool packs = IsFine(access.bytes, origin.count, *origin.type) && !IsFine(access.bytes, target.count, *target.type);
-  const auto copy = packs ? CopyThroughBuffer : CopyWithProcess;
-  return CopyError(peer, copy(Direction::kToProcess, *peer.private_memory, here, there, static_cast<size_t>(access.bytes)));
+  return CopyPieces(Direction::kToProcess, access, origin, target);
 }
 
 Error RdmaWindow::GetCopied(const Access& access, const Origin& origin, const Target& target) {
   WEFT_MPI_TRY(BeforeCopy(*access.peer));
   WEFT_MPI_TRY(CarryOutParcel(*access.peer));
   if (GetSpan(access, origin, target)) return {};
-  const Peer& peer = *access.peer;
-  TypeCursor here(origin.buffer, origin.count, *origin.type);
-  TypeCursor there(reinterpret_cast<const void*>(peer.base + access.offset), target.count, *target.type);
-  const bool unpacks = IsFine(access.bytes, origin.count, *origin.type) && !IsFine(access.bytes, target.count, *target.type);
-  const auto copy = unpacks ? CopyThroughBuffer : CopyWithProcess;
-  return CopyError(peer, copy(Direction::kFromProcess, *peer.private_memory, here, there, static_cast<size_t>(access.bytes)));
+  return CopyPieces(Direction::kFromProcess, access, origin, target);
 }
 
 // Small pieces of the target are read with all that is between them, which is of the window, too. False: nothing was done, they are too far apart, or

@@ -202,6 +202,7 @@ class RdmaWindow final : public Window {
   // Of memory that the kernel copies (copied.cc).
   Error PutCopied(const Access& access, const Origin& origin, const Target& target);
   Error GetCopied(const Access& access, const Origin& origin, const Target& target);
+  Error CopyPieces(Direction direction, const Access& access, const Origin& origin, const Target& target);
   bool GetSpan(const Access& access, const Origin& origin, const Target& target);
   // ... which the target may be left to do (helped.cc). `op` null: a Put.
   static bool HasSmallPieces(const Target& target, MPI_Aint bytes);
