@@ -19,7 +19,7 @@
 #include <string>
 #include <thread>
 
-#include "verbs/testing/connected_pair.h"
+#include "verbs/testing/queue_pair_process.h"
 
 namespace {
 
@@ -49,64 +49,21 @@ struct Introduction {
   uint64_t address;
 };
 
-// One process with one queue pair and memory of its own. What does not work ends it: its parent is the test.
-class Process {
+class Process : public weft::verbs::testing::QueuePairProcess {
  public:
-  explicit Process(int peer) : peer_(peer) {
-    Check(context_ = weft::verbs::testing::OpenLoopback());
-    Check(pd_ = ibv_alloc_pd(context_));
-    Check(cq_ = ibv_create_cq(context_, 8, nullptr, nullptr, 0));
-    void* const memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    Check(memory != MAP_FAILED);
-    memory_ = static_cast<uint8_t*>(memory);
-    Check(mr_ = ibv_reg_mr(pd_, memory_, kBytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ));
-    ibv_qp_init_attr attributes = {};
-    attributes.send_cq = attributes.recv_cq = cq_;
-    attributes.cap = {4, 4, 1, 1, 0};
-    attributes.qp_type = IBV_QPT_RC;
-    attributes.sq_sig_all = 1;
-    Check(qp_ = ibv_create_qp(pd_, &attributes));
-    Check(weft::verbs::testing::ToInit(qp_) == 0);
-  }
+  static constexpr int kTouched = 102;  // exit code
+
+  explicit Process(int peer) : QueuePairProcess(peer, kBytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ) {}
 
   void Connect() {
-    const Introduction ours{qp_->qp_num, mr_->rkey, reinterpret_cast<uintptr_t>(memory_)};
-    Check(write(peer_, &ours, sizeof ours) == sizeof ours && read(peer_, &theirs_, sizeof theirs_) == sizeof theirs_);
+    theirs_ = Exchange(Introduction{qp_->qp_num, mr_->rkey, reinterpret_cast<uintptr_t>(memory_)});
     ibv_qp_attr a = {};
     a.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
     Check(ibv_modify_qp(qp_, &a, IBV_QP_ACCESS_FLAGS) == 0);
-    Check(weft::verbs::testing::ToRtr(qp_, theirs_.number) == 0);
-    Check(weft::verbs::testing::ToRts(qp_) == 0);
+    ConnectTo(theirs_.number);
   }
 
-  void Post(ibv_wr_opcode opcode, uint32_t bytes) {
-    ibv_sge element = weft::verbs::testing::ElementOf(mr_, 0, bytes);
-    ibv_send_wr wr = {}, *bad = nullptr;
-    wr.sg_list = &element;
-    wr.num_sge = 1;
-    wr.opcode = opcode;
-    wr.wr.rdma.remote_addr = theirs_.address;
-    wr.wr.rdma.rkey = theirs_.rkey;
-    Check(ibv_post_send(qp_, &wr, &bad) == 0);
-  }
-  void PostReceive() {
-    ibv_sge element = weft::verbs::testing::ElementOf(mr_, 0, kBytes);
-    ibv_recv_wr wr = {}, *bad = nullptr;
-    wr.sg_list = &element;
-    wr.num_sge = 1;
-    Check(ibv_post_recv(qp_, &wr, &bad) == 0);
-  }
-
-  // The status of the next completion. With pauses: threads of the library do the work.
-  int Await() {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    ibv_wc completion = {};
-    while (ibv_poll_cq(cq_, 1, &completion) == 0) {
-      usleep(1000);
-      if (std::chrono::steady_clock::now() > until) return kNone;
-    }
-    return completion.status;
-  }
+  void Post(ibv_wr_opcode opcode, uint32_t bytes) { QueuePairProcess::Post(opcode, bytes, theirs_.address, theirs_.rkey); }
 
   // Not munmap(2): a later mapping of the process could fill the hole.
   void Unmap() { Check(mmap(memory_, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == memory_); }
@@ -123,22 +80,8 @@ class Process {
     Check(read(peer_, &byte, 1) == 1);
   }
 
-  static constexpr int kNone = 100, kBroken = 101, kTouched = 102;
-
-  template <typename T>
-  static void Check(const T& good) {
-    if (!good) _exit(kBroken);
-  }
-
  private:
-  const int peer_;
   Introduction theirs_{};
-  uint8_t* memory_ = nullptr;
-  ibv_context* context_ = nullptr;
-  ibv_pd* pd_ = nullptr;
-  ibv_cq* cq_ = nullptr;
-  ibv_mr* mr_ = nullptr;
-  ibv_qp* qp_ = nullptr;
 };
 
 // Two processes, each with an end of a socket pair.
@@ -160,11 +103,7 @@ class GoneMemory : public testing::Test {
   void TearDown() override {
     for (const int socket : sockets_) close(socket);
   }
-  static int CodeOf(pid_t child) {
-    int status = 0;
-    if (waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -status;
-    return WEXITSTATUS(status);
-  }
+  static int CodeOf(pid_t child) { return Process::CodeOf(child); }
   void Again() {
     TearDown();
     sockets_[0] = sockets_[1] = -1;

@@ -10,7 +10,23 @@ using sim::CmEvent;
 
 constexpr size_t kMoreThanThereIsRoomFor = 2100;
 
-class StartUp : public Hosts {};
+class StartUp : public Hosts {
+ protected:
+  // A client whose request `server` has accepted, and that has not sent its first message.
+  std::unique_ptr<Stranger> ConnectTo(sim::testing::Program& server) {
+    auto client = Connect(Listen(8));
+    client->Send(Request());
+    Pass(1ms);
+    server.endpoint = told_->Wait().endpoint;
+    server.endpoint->SetObserver(server.cm);
+    EXPECT_EQ(server.endpoint->Accept(server.qp.handle(), {.ird = 1, .ord = 1}), 0);
+    return client;
+  }
+  static void ExpectDisconnected(const sim::testing::Program& server) {
+    ASSERT_EQ(server.cm->events.size(), 1u);
+    EXPECT_EQ(server.cm->events.front().kind, CmEvent::Kind::kDisconnected);
+  }
+};
 
 TEST_F(StartUp, SilentStrangersGiveWayToAClient) {
   const uint16_t port = Listen(8);
@@ -135,30 +151,19 @@ TEST_F(StartUp, BytesBehindAnUnansweredRequestEndTheConnection) {
 
 // rping -s -P, and every server that lives on, exits at CONNECT_ERROR; Linux tells it of a connection that ended.
 TEST_F(StartUp, AClientThatLeavesBeforeItsFirstMessageDisconnects) {
-  auto client = Connect(Listen(8));
-  client->Send(Request());
-  Pass(1ms);
   sim::testing::Program server(victim_);
-  server.endpoint = told_->Wait().endpoint;
-  server.endpoint->SetObserver(server.cm);
-  ASSERT_EQ(server.endpoint->Accept(server.qp.handle(), {.ird = 1, .ord = 1}), 0);
+  const auto client = ConnectTo(server);
   Pass(1ms);
   EXPECT_TRUE(server.cm->events.empty()) << "not established before the client's first message";
   client->Leave();
   Pass(10ms);
-  ASSERT_EQ(server.cm->events.size(), 1u);
-  EXPECT_EQ(server.cm->events.front().kind, CmEvent::Kind::kDisconnected);
+  ExpectDisconnected(server);
 }
 
 // ... and one that stays and never says anything: it would cost a server a queue pair and a thread, and the process a descriptor, for ever.
 TEST_F(StartUp, AClientWithoutAFirstMessageIsDisconnectedAfterAMinute) {
-  auto client = Connect(Listen(8));
-  client->Send(Request());
-  Pass(1ms);
   sim::testing::Program server(victim_);
-  server.endpoint = told_->Wait().endpoint;
-  server.endpoint->SetObserver(server.cm);
-  ASSERT_EQ(server.endpoint->Accept(server.qp.handle(), {.ird = 1, .ord = 1}), 0);
+  const auto client = ConnectTo(server);
   Pass(59s);
   EXPECT_FALSE(client->Ended());
   EXPECT_TRUE(server.cm->events.empty());
@@ -166,8 +171,7 @@ TEST_F(StartUp, AClientWithoutAFirstMessageIsDisconnectedAfterAMinute) {
   EXPECT_TRUE(client->Ended());
   client->Leave();
   Pass(10s);
-  ASSERT_EQ(server.cm->events.size(), 1u);
-  EXPECT_EQ(server.cm->events.front().kind, CmEvent::Kind::kDisconnected);
+  ExpectDisconnected(server);
 }
 
 // CRC stays on between hosts, whatever host the peer says it is on (RFC 5044 section 7.1.1: the reply's C bit).

@@ -38,6 +38,18 @@ class Revocation : public ::testing::Test {
     stage_.Pass();
   }
 
+  // One Read into sink_, and then `into_doomed` into doomed_.
+  void PostReads(int into_doomed) {
+    sink_region_ = victim_.Register(sink_.data(), sink_.size());
+    doomed_region_ = victim_.Register(doomed_.data(), doomed_.size());
+    ibv_send_wr read{};
+    read.opcode = IBV_WR_RDMA_READ;
+    read.wr.rdma.rkey = 0x1234;
+    ASSERT_EQ(PostSend(victim_, read, sink_region_), 0);
+    for (int i = 0; i < into_doomed; ++i) ASSERT_EQ(PostSend(victim_, read, doomed_region_), 0);
+    stage_.Pass();
+  }
+
   // A window over the region's first `length` bytes, bound by the victim's queue pair.
   ibv_mw Bind(ibv_mw_type type, uint64_t offset, uint64_t length, uint32_t key_of = 0) {
     ibv_mw window{};
@@ -87,9 +99,9 @@ class Revocation : public ::testing::Test {
   }
 
   Stage stage_;
-  std::vector<uint8_t> bytes_, receives_;
+  std::vector<uint8_t> bytes_, receives_, sink_ = Bytes(64, 0x22), doomed_ = Bytes(64, 0x22);
   Program victim_{stage_.rnic()};
-  RegionInfo region_, receive_;
+  RegionInfo region_, receive_, sink_region_, doomed_region_;
 };
 
 TEST_F(Revocation, ARegionIsNotThePeersToInvalidate) {
@@ -210,20 +222,11 @@ TEST_F(Revocation, BindingAWindowAnewDivertsWhatIsBeingPlacedThroughItsOldKey) {
 
 TEST_F(Revocation, TheReadWhoseSinkGoesAwayNamesTheCause) {
   const auto peer = stage_.Connect(victim_);
-  std::vector<uint8_t> sink(64), doomed(64);
-  const RegionInfo sink_region = victim_.Register(sink.data(), sink.size());
-  const RegionInfo doomed_region = victim_.Register(doomed.data(), doomed.size());
-  ibv_send_wr read{};
-  read.opcode = IBV_WR_RDMA_READ;
-  read.wr.rdma.rkey = 0x1234;
-  ASSERT_EQ(PostSend(victim_, read, sink_region), 0);
-  ASSERT_EQ(PostSend(victim_, read, doomed_region), 0);
-  ASSERT_EQ(PostSend(victim_, read, doomed_region), 0);
-  stage_.Pass();
-  peer->Send(Tagged(Opcode::kReadResponse, sink_region.stag.value, sink_region.address, Bytes(8, 0x33)));
+  PostReads(/*into_doomed=*/2);
+  peer->Send(Tagged(Opcode::kReadResponse, sink_region_.stag.value, sink_region_.address, Bytes(8, 0x33)));
   stage_.Pass();
   EXPECT_EQ(NextStatus(), IBV_WC_SUCCESS);
-  ASSERT_EQ(stage_.rnic().DeregisterMemory(doomed_region.stag), 0);
+  ASSERT_EQ(stage_.rnic().DeregisterMemory(doomed_region_.stag), 0);
   EXPECT_EQ(victim_.qp.qp->state(), IBV_QPS_ERR);
   EXPECT_EQ(NextStatus(), IBV_WC_LOC_PROT_ERR);
   EXPECT_EQ(NextStatus(), IBV_WC_WR_FLUSH_ERR);
@@ -233,24 +236,16 @@ TEST_F(Revocation, TheReadWhoseSinkGoesAwayNamesTheCause) {
 // A Read that has to wait for the one before it has looked its sink up already.
 TEST_F(Revocation, ARequestThatWaitsLooksItsMemoryUpAgain) {
   const auto peer = stage_.Connect(victim_, {.ord = 1});
-  std::vector<uint8_t> sink(64, 0x22), doomed(64, 0x22);
-  const RegionInfo sink_region = victim_.Register(sink.data(), sink.size());
-  const RegionInfo doomed_region = victim_.Register(doomed.data(), doomed.size());
-  ibv_send_wr read{};
-  read.opcode = IBV_WR_RDMA_READ;
-  read.wr.rdma.rkey = 0x1234;
-  ASSERT_EQ(PostSend(victim_, read, sink_region), 0);
-  ASSERT_EQ(PostSend(victim_, read, doomed_region), 0);
-  stage_.Pass();
-  ASSERT_EQ(stage_.rnic().DeregisterMemory(doomed_region.stag), 0);
+  PostReads(/*into_doomed=*/1);
+  ASSERT_EQ(stage_.rnic().DeregisterMemory(doomed_region_.stag), 0);
   ASSERT_EQ(victim_.qp.qp->state(), IBV_QPS_RTS) << "it has not begun";
-  peer->Send(Tagged(Opcode::kReadResponse, sink_region.stag.value, sink_region.address, Bytes(8, 0x33)));
+  peer->Send(Tagged(Opcode::kReadResponse, sink_region_.stag.value, sink_region_.address, Bytes(8, 0x33)));
   stage_.Pass();
   EXPECT_EQ(NextStatus(), IBV_WC_SUCCESS);
   EXPECT_EQ(NextStatus(), IBV_WC_LOC_PROT_ERR);
-  peer->Send(Tagged(Opcode::kReadResponse, doomed_region.stag.value, doomed_region.address, Bytes(8, 0x33)));
+  peer->Send(Tagged(Opcode::kReadResponse, doomed_region_.stag.value, doomed_region_.address, Bytes(8, 0x33)));
   stage_.Pass();
-  EXPECT_EQ(std::count(doomed.begin(), doomed.end(), 0x22), 64);
+  EXPECT_EQ(std::count(doomed_.begin(), doomed_.end(), 0x22), 64);
 }
 
 }  // namespace
