@@ -196,7 +196,7 @@ int Identifier::AcceptDatagrams(const rdma_conn_param* given) {
   return 0;
 }
 
-int Identifier::Reject(const void* data, size_t length) {
+int Identifier::Reject(const void* data, size_t length, sim::CmEvent::Reason reason) {
   TouchRequest();
   const State before = state();
   if (before == State::kFailed) return 0;  // nobody left to tell
@@ -207,7 +207,7 @@ int Identifier::Reject(const void* data, size_t length) {
     private_data.assign(bytes, bytes + length);
   }
   set_state(State::kFailed);
-  return endpoint()->Reject(private_data);
+  return endpoint()->Reject(private_data, reason);
 }
 
 int Identifier::Disconnect() {
@@ -244,6 +244,17 @@ bool Identifier::connected() const {
 using weft::cm::Identifier;
 using weft::cm::Return;
 
+namespace {
+
+int RejectFor(weft::sim::CmEvent::Reason reason, rdma_cm_id* id, const void* private_data, uint8_t private_data_len) {
+  if (id == nullptr) return Return(EINVAL);
+  const auto keep = Identifier::Find(id);
+  if (keep == nullptr) return Return(EINVAL);
+  return Return(keep->Reject(private_data, private_data_len, reason));
+}
+
+}  // namespace
+
 WEFT_CM_EXPORT int rdma_listen(rdma_cm_id* id, int backlog) {
   if (id == nullptr) return Return(EINVAL);
   const auto keep = Identifier::Find(id);
@@ -273,15 +284,12 @@ WEFT_CM_EXPORT int rdma_accept(rdma_cm_id* id, rdma_conn_param* conn_param) {
 }
 
 WEFT_CM_EXPORT int rdma_reject(rdma_cm_id* id, const void* private_data, uint8_t private_data_len) {
-  if (id == nullptr) return Return(EINVAL);
-  const auto keep = Identifier::Find(id);
-  if (keep == nullptr) return Return(EINVAL);
-  return Return(keep->Reject(private_data, private_data_len));
+  return RejectFor(weft::sim::CmEvent::Reason::kConsumerDefined, id, private_data, private_data_len);
 }
 
-// The reason that it adds (a vendor option was not acceptable) has no place in an MPA reply.
+// The kernel's rdma_cm lets programs choose between these two reasons (ucma_reject in drivers/infiniband/core/ucma.c).
 WEFT_CM_EXPORT int rdma_reject_ece(rdma_cm_id* id, const void* private_data, uint8_t private_data_len) {
-  return rdma_reject(id, private_data, private_data_len);
+  return RejectFor(weft::sim::CmEvent::Reason::kVendorOption, id, private_data, private_data_len);
 }
 
 WEFT_CM_EXPORT int rdma_disconnect(rdma_cm_id* id) {

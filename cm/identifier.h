@@ -71,7 +71,7 @@ class Identifier : public rdma_cm_id, public sim::CmObserver, public std::enable
   int Connect(const rdma_conn_param* parameters);
   int Accept(const rdma_conn_param* parameters);
   int AcceptDatagrams(const rdma_conn_param* parameters);
-  int Reject(const void* data, size_t length);
+  int Reject(const void* data, size_t length, sim::CmEvent::Reason reason);
   int Disconnect();
   int Establish();
   bool connected() const;

@@ -48,7 +48,7 @@ class FakeEndpoint : public sim::Endpoint {
     parameters = given;
     return accept_result;
   }
-  int Reject(const std::vector<uint8_t>&) override {
+  int Reject(const std::vector<uint8_t>&, CmEvent::Reason) override {
     rejected = true;
     return 0;
   }
@@ -354,6 +354,7 @@ TEST_F(Identifiers, ARejectionHasTheReasonOfInfiniBandsCmWhereTheDeviceIsOne) {
   FakeVerbs::Get().device.transport_type = IBV_TRANSPORT_IB;
   for (const auto& [reason, error, status] : {std::tuple(CmEvent::Reason::kConsumerDefined, ECONNREFUSED, 28),
                                               std::tuple(CmEvent::Reason::kConsumerDefined, ECONNRESET, 28),
+                                              std::tuple(CmEvent::Reason::kVendorOption, ECONNREFUSED, 35),
                                               std::tuple(CmEvent::Reason::kInvalidServiceId, ECONNREFUSED, 8)}) {
     rdma_cm_id* id = Connecting();
     FakeEngine::Get().endpoint->Tell({.kind = CmEvent::Kind::kRejected, .reason = reason, .error = error});

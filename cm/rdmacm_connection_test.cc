@@ -192,6 +192,24 @@ TEST(Rdmacm, RejectCarriesPrivateData) {
   DestroyAll({client, listener});
 }
 
+// The kernel's ucma_reject() takes this reason beside "consumer defined", which is 28 (RDMA_USER_CM_REJ_VENDOR_OPTION_NOT_SUPPORTED).
+TEST(Rdmacm, ARejectionForTheVendorsOptionSaysSo) {
+  Channel servers, clients;
+  rdma_cm_id* listener = Listener(servers, "127.0.0.1");
+  rdma_cm_id* client = StartClient(clients, "127.0.0.1", rdma_get_src_port(listener));
+  rdma_cm_id* server = NextRequest(servers, listener);
+  const std::string why = "another version";
+  ASSERT_EQ(rdma_reject_ece(server, why.data(), static_cast<uint8_t>(why.size())), 0);
+  EXPECT_EQ(rdma_destroy_id(server), 0);
+  rdma_cm_event* rejected = clients.Get();
+  ASSERT_NE(rejected, nullptr);
+  EXPECT_EQ(rejected->event, RDMA_CM_EVENT_REJECTED);
+  EXPECT_EQ(rejected->status, ForTheVendorsOption());
+  EXPECT_EQ(DataOf(rejected), why);
+  rdma_ack_cm_event(rejected);
+  DestroyAll({client, listener});
+}
+
 TEST(Rdmacm, RejectFlushesWhatTheClientPosted) {
   Channel servers, clients;
   rdma_cm_id* listener = Listener(servers, "127.0.0.1");

@@ -35,8 +35,10 @@ inline bool IwarpPersona() {
   return persona != nullptr && std::string_view(persona) == "iwarp";
 }
 
-// The status of a rejection (rdma_get_cm_event(3)): InfiniBand's reasons "consumer defined" and "invalid service id" in the roce persona.
+// The status of a rejection (rdma_get_cm_event(3)): InfiniBand's reasons "consumer defined",
+// "vendor option is not supported" and "invalid service id" in the roce persona.
 inline int ByTheProgram() { return IwarpPersona() ? -ECONNREFUSED : 28; }
+inline int ForTheVendorsOption() { return IwarpPersona() ? -ECONNREFUSED : 35; }
 inline int NobodyListens() { return IwarpPersona() ? -ECONNREFUSED : 8; }
 
 inline sockaddr_storage Address(const std::string& host, uint16_t port_network_order = 0) {

@@ -24,6 +24,7 @@ struct Claims {
   static constexpr uint8_t kReliable = 1, kUnreliable = 2;  // rdmap/delivery.h
   uint64_t host_id = 0;  // equal on both ends: same host
   uint8_t deliveries = 0;
+  bool option_refused = false;  // of a rejection: for the vendor's option that the request names (rdma_reject_ece)
 };
 
 // What an end wants of a connection.
@@ -49,7 +50,7 @@ struct Request {
 struct Agreement {
   Outcome outcome;
   bool reads_agreed = false;  // false: nothing was said of them, and outcome's IRD and ORD are 0
-  std::optional<Claims> claims;       // the peer's, when it was told ours
+  std::optional<Claims> claims;       // the peer's, when it was told ours; of a rejection, too
   std::vector<uint8_t> private_data;  // initiator: the peer's program's
 };
 

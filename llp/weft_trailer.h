@@ -30,6 +30,7 @@ struct WeftTrailer {
   static constexpr uint8_t kUnreliable = 2;
   static constexpr uint8_t kInvites = 4;  // there is an invitation
   static constexpr uint8_t kCame = 8;     // of an answer: the invitation was followed
+  static constexpr uint8_t kOptionRefused = 16;  // of a rejection: rdma_reject_ece
   uint8_t flags = 0;
   uint64_t host_id = 0;  // equal on both ends: same host
   std::optional<Invitation> invitation;

@@ -406,7 +406,7 @@ TEST_P(RnicTest, RejectionReachesTheClientWithItsPrivateData) {
             0);
   CmEvent request = server.cm->Wait();
   ASSERT_EQ(request.kind, CmEvent::Kind::kConnectRequest);
-  EXPECT_EQ(request.endpoint->Reject({1, 2, 3}), 0);
+  EXPECT_EQ(request.endpoint->Reject({1, 2, 3}, CmEvent::Reason::kConsumerDefined), 0);
   CmEvent rejected = client.cm->Wait();
   EXPECT_EQ(rejected.kind, CmEvent::Kind::kRejected);
   EXPECT_EQ(rejected.error, ECONNREFUSED);

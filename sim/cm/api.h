@@ -55,6 +55,7 @@ struct CmEvent {
   enum class Reason : uint8_t {
     kInvalidServiceId = 8,  // nobody listens
     kConsumerDefined = 28,  // the program rejects it, destroys it unanswered, or ends
+    kVendorOption = 35,     // the program rejects it by rdma_reject_ece
   };
   Kind kind = Kind::kConnectError;
   Reason reason = Reason::kConsumerDefined;  // kRejected
@@ -91,7 +92,8 @@ class Endpoint {
                       const ConnectParameters& parameters) = 0;
   // Answers a kConnectRequest. The queue pair is in RTS when this returns 0; kEstablished follows.
   virtual int Accept(ibv_qp* qp, const ConnectParameters& parameters) = 0;
-  virtual int Reject(const std::vector<uint8_t>& private_data) = 0;
+  // `reason`: kConsumerDefined or kVendorOption, which only another Weft is told; datagrams have none.
+  virtual int Reject(const std::vector<uint8_t>& private_data, CmEvent::Reason reason) = 0;
   // Ends the connection in order: what was posted goes out, then FIN; kDisconnected follows. ENOTCONN: there is none.
   virtual int Disconnect() = 0;
   // Gives up whatever is under way, without events: a request unanswered is rejected, a connection being set up is aborted, an
@@ -112,7 +114,7 @@ class CmListener {
 
 class CmApi {
  public:
-  static constexpr int kVersion = 5;
+  static constexpr int kVersion = 6;
   virtual ~CmApi() = default;
   virtual std::shared_ptr<Endpoint> CreateEndpoint() = 0;
   // `backlog` bounds requests of which the program was told and that it has not fetched. Errors: EADDRINUSE, EADDRNOTAVAIL, EACCES ...

@@ -192,6 +192,8 @@ bool EndpointImpl::OnProgress(llp::Progress progress) {
       initiator_.reset();
       qp_.reset();
       Tell({.kind = CmEvent::Kind::kRejected,
+            .reason = progress.agreement.claims && progress.agreement.claims->option_refused ? CmEvent::Reason::kVendorOption
+                                                                                             : CmEvent::Reason::kConsumerDefined,
             .error = ECONNREFUSED,
             .private_data = std::move(progress.agreement.private_data)});
       return false;
@@ -377,11 +379,11 @@ int EndpointImpl::AcceptFor(std::shared_ptr<QueuePair> target, const ConnectPara
   return state_ == State::kClosed && !established_told_ ? ECONNABORTED : 0;
 }
 
-int EndpointImpl::Reject(const std::vector<uint8_t>& private_data) {
+int EndpointImpl::Reject(const std::vector<uint8_t>& private_data, CmEvent::Reason reason) {
   {
     std::lock_guard lock(mutex_);
     if (state_ != State::kRequested) return EINVAL;
-    const llp::Claims claims{.host_id = around_.host_id};
+    const llp::Claims claims{.host_id = around_.host_id, .option_refused = reason == CmEvent::Reason::kVendorOption};
     if (const int error = responder_->Reject(private_data, &claims)) return error;
     StopTimer();
     state_ = State::kClosed;

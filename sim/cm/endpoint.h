@@ -55,7 +55,7 @@ class EndpointImpl final : public Endpoint,
   int Connect(const transport::SocketAddress& local, const transport::SocketAddress& remote, ibv_qp* qp,
               const ConnectParameters& parameters) override;
   int Accept(ibv_qp* qp, const ConnectParameters& parameters) override;
-  int Reject(const std::vector<uint8_t>& private_data) override;
+  int Reject(const std::vector<uint8_t>& private_data, CmEvent::Reason reason) override;
   int Disconnect() override;
   void Close() override { End(/*politely=*/true); }
   transport::SocketAddress local_address() const override;

@@ -291,7 +291,7 @@ void QueuePairPorts::State::Release(uint32_t number) {
     numbers_.Release(number);
     refused = early_.TakeAllIf([number](const EarlyRequest& request) { return request.wish.to == number; });
   }
-  for (const auto& request : refused) request->endpoint->Reject({});
+  for (const auto& request : refused) request->endpoint->Reject({}, CmEvent::Reason::kConsumerDefined);
 }
 
 QueuePairPorts::State::Taken QueuePairPorts::State::TakeEarly(Search& search) {
@@ -318,7 +318,7 @@ void QueuePairPorts::State::OnCmEvent(const CmEvent& event) {
   } else {
     LogWarning(line + " (a wrong number?)");
   }
-  event.endpoint->Reject({});
+  event.endpoint->Reject({}, CmEvent::Reason::kConsumerDefined);
 }
 
 void QueuePairPorts::State::OnRequest(const Wish& wish, const std::shared_ptr<Endpoint>& endpoint) {
@@ -357,10 +357,10 @@ void QueuePairPorts::State::OnRequest(const Wish& wish, const std::shared_ptr<En
       return Accept(search, endpoint);
     case Fate::kRefused:
       WarnOfNumbers(search, from);
-      endpoint->Reject({});
+      endpoint->Reject({}, CmEvent::Reason::kConsumerDefined);
       return;
     case Fate::kGone:
-      endpoint->Reject({});
+      endpoint->Reject({}, CmEvent::Reason::kConsumerDefined);
       return;
     case Fate::kWaits:
       return Connecting(*endpoint).LimitAnswer(kWaitLimit);

@@ -155,7 +155,7 @@ class Request final : public Endpoint {
   int Accept(ibv_qp*, const ConnectParameters& parameters) override {
     return Answer(SidrMessage::kAccepted, parameters.number, parameters.qkey, parameters.private_data);
   }
-  int Reject(const std::vector<uint8_t>& private_data) override { return Answer(SidrMessage::kRejected, 0, 0, private_data); }
+  int Reject(const std::vector<uint8_t>& private_data, CmEvent::Reason) override { return Answer(SidrMessage::kRejected, 0, 0, private_data); }
   int Disconnect() override { return ENOTCONN; }
   void Close() override { Answer(SidrMessage::kRejected, 0, 0, {}); }
   SocketAddress local_address() const override { return local_; }

@@ -55,7 +55,7 @@ class Requester final : public Endpoint,
   }
 
   int Accept(ibv_qp*, const ConnectParameters&) override { return EINVAL; }
-  int Reject(const std::vector<uint8_t>&) override { return EINVAL; }
+  int Reject(const std::vector<uint8_t>&, CmEvent::Reason) override { return EINVAL; }
   int Disconnect() override { return ENOTCONN; }
 
   void Close() override {

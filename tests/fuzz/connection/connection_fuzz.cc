@@ -248,7 +248,7 @@ class Scene {
       victim.cm->events.pop_front();
       if (event.kind != CmEvent::Kind::kConnectRequest) continue;
       if (victim.endpoint != nullptr) {
-        event.endpoint->Reject({});
+        event.endpoint->Reject({}, CmEvent::Reason::kConsumerDefined);
         continue;
       }
       victim.endpoint = event.endpoint;

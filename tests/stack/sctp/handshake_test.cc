@@ -177,10 +177,11 @@ TEST_F(SctpHandshake, ARejectionBringsItsReason) {
   ASSERT_EQ(Connect(*client_, server_->listener->local_address()), 0);
   CmEvent request = Next(*server_);
   ASSERT_NE(request.endpoint, nullptr);
-  EXPECT_EQ(request.endpoint->Reject({7, 7}), 0);
+  EXPECT_EQ(request.endpoint->Reject({7, 7}, CmEvent::Reason::kVendorOption), 0);
   const CmEvent rejected = Next(*client_);
   EXPECT_EQ(rejected.kind, CmEvent::Kind::kRejected);
   EXPECT_EQ(rejected.error, ECONNREFUSED);
+  EXPECT_EQ(rejected.reason, CmEvent::Reason::kVendorOption);
   EXPECT_EQ(rejected.private_data, (Bytes{7, 7}));
 }
 

@@ -83,7 +83,7 @@ TEST_F(ToyHandshake, ARejectionBringsItsReason) {
   ASSERT_EQ(Connect(server_.listener->local_address()), 0);
   CmEvent request = Next(server_);
   ASSERT_NE(request.endpoint, nullptr);
-  EXPECT_EQ(request.endpoint->Reject({7, 7}), 0);
+  EXPECT_EQ(request.endpoint->Reject({7, 7}, CmEvent::Reason::kConsumerDefined), 0);
   const CmEvent rejected = Next(client_);
   EXPECT_EQ(rejected.kind, CmEvent::Kind::kRejected);
   EXPECT_EQ(rejected.error, ECONNREFUSED);

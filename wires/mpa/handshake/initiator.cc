@@ -129,9 +129,9 @@ Progress Initiator::OnReply() {
   Progress progress{.kind = Progress::Kind::kRejected};
   if (error == StartError::kNone) {
     progress = {.kind = Progress::Kind::kAccepted, .agreement = Session::Agreement(outcome_)};
-    progress.agreement.claims = session_.claims();
     session_.Collect(ours_);
   }
+  progress.agreement.claims = session_.claims();
   progress.agreement.private_data = std::move(outcome_.private_data);
   return progress;
 }

@@ -157,11 +157,13 @@ Progress Initiator::OnAnswer() {
       return {.kind = Progress::Kind::kLost,
               .error = association_->error() != 0 ? association_->error() : ECONNRESET,
               .why = "the association was lost before the session was answered"};
-    case SessionState::kRejected:
+    case SessionState::kRejected: {
+      SetUpData said = SetUpData::Parse(session.private_data(), /*has_reads=*/false, wire_.settings().extensions);
       progress.kind = Progress::Kind::kRejected;
-      progress.agreement.private_data =
-          SetUpData::Parse(session.private_data(), /*has_reads=*/false, wire_.settings().extensions).program;
+      progress.agreement.claims = ClaimsOf(said);
+      progress.agreement.private_data = std::move(said.program);
       return progress;
+    }
     case SessionState::kAccepted:
     case SessionState::kEnded:  // after it accepted: the channel will say so
       break;

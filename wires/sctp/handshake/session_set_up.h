@@ -14,11 +14,15 @@ namespace weft::sctp {
 // ready.
 inline llp::ReadParams ReadsOf(const llp::Proposal& ours) { return {.ird = ours.ird, .ord = ours.ord}; }
 inline llp::WeftTrailer TrailerOf(const llp::Claims& claims) {
-  return {.flags = claims.deliveries, .host_id = claims.host_id};
+  const uint8_t refused = claims.option_refused ? llp::WeftTrailer::kOptionRefused : 0;
+  return {.flags = static_cast<uint8_t>(claims.deliveries | refused), .host_id = claims.host_id};
 }
 inline std::optional<llp::Claims> ClaimsOf(const ddp::sctp::SetUpData& data) {
   if (!data.trailer) return std::nullopt;
-  return llp::Claims{.host_id = data.trailer->host_id, .deliveries = data.trailer->flags};
+  constexpr uint8_t kDeliveries = llp::WeftTrailer::kReliable | llp::WeftTrailer::kUnreliable;
+  return llp::Claims{.host_id = data.trailer->host_id,
+                     .deliveries = static_cast<uint8_t>(data.trailer->flags & kDeliveries),
+                     .option_refused = (data.trailer->flags & llp::WeftTrailer::kOptionRefused) != 0};
 }
 // Serialize() leaves it out otherwise.
 inline bool HasRoomForTrailer(const ddp::sctp::SetUpData& data) {
