@@ -10,6 +10,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/file_limit.h"
+#include "base/high_descriptor.h"
 #include "base/log.h"
 #include "mpi_hybrid/shm/abstract_name.h"
 #include "mpi_hybrid/shm/credentials.h"
@@ -100,10 +102,10 @@ void Host::Serve() {
 }
 
 void Host::Admit() {
-  Guest guest{Descriptor(accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)), NewNonce()};
+  Guest guest{Descriptor(AcceptOnListener(listener_.fd())), NewNonce()};
   if (!guest.socket || !IsOfThisUser(guest.socket.fd())) {
     // Out of descriptors the kernel keeps the guest, and its poll would spin: whoever waits longest gives way.
-    if (!guest.socket && (errno == EMFILE || errno == ENFILE)) {
+    if (!guest.socket && IsShortage(errno)) {
       if (guests_.empty()) {
         const timespec a_moment = {.tv_sec = 0, .tv_nsec = 10'000'000};
         nanosleep(&a_moment, nullptr);

@@ -20,6 +20,8 @@
 
 #include "base/deadline.h"
 #include "base/descriptor.h"
+#include "base/file_limit.h"
+#include "base/high_descriptor.h"
 
 namespace weft::pmi {
 namespace {
@@ -29,7 +31,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kPatience{60};
 constexpr int kLifeline = 3;  // of mpiexec: the end of a pipe that closes with it
 
-PmiError Problem(const std::string& what, int error) { return PmiError{"to start mpiexec: " + what + ": " + std::strerror(error)}; }
+PmiError Problem(const std::string& what, int error) { return PmiError{"to start mpiexec: " + what + ": " + (IsShortage(error) ? DescribeShortage(error) : std::strerror(error))}; }
 
 // Listens at a name that the kernel chooses. The name, or nothing, and errno.
 std::string Listen(int fd) {
@@ -86,9 +88,9 @@ Result<int, PmiError> Await(int listener, int lifeline, const std::string& mpiex
     if (ready < 0) return Problem("poll", errno);
     if (ready == 0) return PmiError{mpiexec + " did not start a job within " + std::to_string(kPatience.count()) + " s"};
     if (entries[0].revents != 0) {
-      const int fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
-      if (fd >= 0 && IsOfThisUser(fd)) return fd;
-      if (fd >= 0) close(fd);
+      Descriptor relay(AcceptOnListener(listener));
+      if (!relay && IsShortage(errno)) return Problem("a connection", errno);
+      if (relay && IsOfThisUser(relay.get()) && fcntl(relay.get(), F_SETFL, 0) == 0) return relay.Release();  // its user waits in read(2)
     } else if (entries[1].revents != 0) {
       return PmiError{mpiexec + " ended before it had started a job; is it Weft's, of the same version?"};
     }
@@ -117,7 +119,7 @@ Result<std::string, PmiError> FindMpiexec() {
 Result<int, PmiError> StartOwnLauncher() {
   const auto mpiexec = FindMpiexec();
   if (!mpiexec) return mpiexec.error();
-  Descriptor listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  Descriptor listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const std::string name = Listen(listener.get());
   if (name.empty()) return Problem("a socket", errno);
   int ends[2];

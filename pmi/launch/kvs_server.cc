@@ -18,6 +18,7 @@
 
 #include "base/deadline.h"
 #include "base/file_limit.h"
+#include "base/high_descriptor.h"
 #include "base/job_secret.h"
 #include "base/warning_limit.h"
 #include "pmi/launch/connection.h"
@@ -213,7 +214,7 @@ size_t KvsServer::MostStrangers() const {
 void KvsServer::Accept() {
   for (;;) {
     if (strangers_.size() >= MostStrangers() && !GiveWay()) break;
-    const int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    const int fd = AcceptOnListener(listener_);
     if (fd < 0 && errno == EAGAIN) return;
     if (fd < 0 && IsShortage(errno) && !GiveWay()) break;
     if (fd < 0) continue;

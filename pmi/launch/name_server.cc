@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/file_limit.h"
+#include "base/high_descriptor.h"
 #include "base/job_secret.h"
 #include "pmi/launch/connection.h"
 #include "pmi/launch/name_file.h"
@@ -30,6 +31,8 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t kMostSessions = 1024;
 constexpr size_t kMostUnsent = 1 << 20;           // bytes for one that does not read
 constexpr std::chrono::seconds kGreetingLimit{5};  // to prove that it may speak
+constexpr std::chrono::milliseconds kLook{1000};   // at sessions that say nothing
+constexpr std::chrono::milliseconds kPause{100};   // until the listener is looked at again when there was no descriptor
 
 // One mpiexec: to the server a job of one rank.
 class Session final : public Server::Owner {
@@ -103,16 +106,20 @@ void Serve(int listener, int signals, const std::string& secret) {
   std::list<Session> sessions;  // after the service that they use
   int next = 0;
   Poller poller;
+  bool starved = false;
   for (bool ended = false; !ended;) {
     poller.Watch(signals, POLLIN, [&](short) { ended = true; });
-    if (sessions.size() < kMostSessions) {
+    // Who finds no room waits in the kernel's backlog. A listener that is watched and not accepted from would end each wait at once.
+    const bool listens = sessions.size() < kMostSessions && !std::exchange(starved, false);
+    if (listens) {
       poller.Watch(listener, POLLIN, [&](short) {
-        const int fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        const int fd = AcceptOnListener(listener);
         if (fd >= 0) sessions.emplace_back(next++, fd, secret, &names);
+        starved = fd < 0 && IsShortage(errno);
       });
     }
     for (Session& session : sessions) poller.Watch(session.fd(), session.events(), [&session](short events) { session.OnReady(events); });
-    poller.Wait(1000);
+    poller.Wait(static_cast<int>((listens ? kLook : kPause).count()));
     for (Session& session : sessions) session.Tick();
     sessions.remove_if([](const Session& session) { return !session.open(); });
   }

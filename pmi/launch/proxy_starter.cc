@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "base/file_limit.h"
+#include "base/high_descriptor.h"
 #include "base/hex.h"
 #include "pmi/launch/greeting.h"
 #include "pmi/launch/proxy.h"
@@ -170,7 +171,7 @@ void ProxyStarter::RunRemoteShell(const std::string& host, int input) {
 void ProxyStarter::AcceptConnections() {
   for (;;) {
     if (greetings_.size() >= kMostGreeting && !GiveWay()) break;
-    const int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    const int fd = AcceptOnListener(listener_);
     if (fd < 0 && errno == EAGAIN) return;
     if (fd < 0 && IsShortage(errno) && !GiveWay()) break;
     if (fd < 0) continue;

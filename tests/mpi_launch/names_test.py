@@ -1,9 +1,11 @@
 """The name server that several mpiexecs share."""
 
 import os
+import resource
 import signal
 import socket
 import stat
+import time
 
 import launch
 
@@ -65,6 +67,27 @@ class Names(launch.LaunchTest):
         self.assertIn("can be read by others: mode 644", self.rank("lookup", "a").err)
         os.unlink(self.file)
         self.assertIn("cannot read the name server's file", self.rank("lookup", "a").err)
+
+    def processor_seconds(self):
+        with open(f"/proc/{self.server.pid}/stat") as stat_file:
+            fields = stat_file.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def test_one_without_descriptors_lets_jobs_wait_and_does_not_spin(self):
+        with open(self.file) as file:
+            port = int(file.read().split()[1])
+        open_files = len(os.listdir(f"/proc/{self.server.pid}/fd"))
+        before = resource.prlimit(self.server.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(self.server.pid, resource.RLIMIT_NOFILE, (open_files + 1, before[1]))
+        with socket.create_connection(("127.0.0.1", port), timeout=10):
+            self.await_condition(lambda: len(os.listdir(f"/proc/{self.server.pid}/fd")) == open_files + 1, "the one that has a descriptor")
+            with socket.create_connection(("127.0.0.1", port), timeout=10) as waiting:
+                spent = self.processor_seconds()
+                time.sleep(1)  # one that spins takes all of it, or its half on a busy machine
+                self.assertLess(self.processor_seconds() - spent, 0.1)
+                resource.prlimit(self.server.pid, resource.RLIMIT_NOFILE, before)
+                waiting.sendall(b"cmd=init pmi_version=1 pmi_subversion=1\n")
+                self.assertIn(b"rc=-1", waiting.recv(4096), "it is served when there is a descriptor again")
 
     def test_what_is_no_file_is_refused_at_once(self):
         fifo = os.path.join(self.directory, "fifo")

@@ -8,6 +8,8 @@
 
 #include <utility>
 
+#include "base/high_descriptor.h"
+
 namespace weft::mpi {
 namespace {
 
@@ -59,7 +61,7 @@ Socket Socket::StartConnect(const transport::SocketAddress& address) {
 }
 
 Socket Socket::Accept() const {
-  Socket socket(accept4(fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  Socket socket(AcceptOnListener(fd()));
   if (socket) Configure(socket.fd());
   return socket;
 }

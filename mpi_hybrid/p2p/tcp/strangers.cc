@@ -43,7 +43,7 @@ void Strangers::Accept() {
       continue;
     }
     const int error = errno;
-    if (error == EAGAIN) {  // there was a descriptor, and nobody to give it to
+    if (error == EAGAIN) {  // nobody waits
       starved_since_.reset();
       return Reserve();
     }
