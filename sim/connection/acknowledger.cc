@@ -35,7 +35,7 @@ void Acknowledger::OnErrand() {
   if (stream_.received() != errand_received_) {
     Later();  // the program has just got more to answer
   } else {
-    Now();
+    NowAlone();
   }
 }
 

@@ -67,7 +67,11 @@ Connection::~Connection() = default;
 void Connection::Start(std::weak_ptr<llp::ChannelUser> wake, std::shared_ptr<transport::ReadyHandler> ready, const std::string& comment) {
   channel_->Annotate(comment);
   channel_->Start(stream_, std::move(wake));
-  if (reliable()) stream_.ShowReceived(channel_->CarriedOutHere());
+  if (reliable()) {
+    std::atomic<uint32_t>* const shown = channel_->CarriedOutHere();
+    stream_.ShowReceived(shown);
+    if (shown != nullptr) acknowledger_.Survives();
+  }
   if (terms_.initiator && terms_.outcome.rtr != llp::Rtr::kNone) stream_.SendRtr(terms_.outcome.rtr);
   if (terms_.initiator && terms_.outcome.rtr == llp::Rtr::kNone) stream_.Greet();
   AttributesChanged();
@@ -107,12 +111,18 @@ void Connection::MoveBytes(bool eager, Looks looks) {
   const bool owed = acknowledger_.wanted();
   const bool received = Receive(looks);
   if (over()) return;
+  const uint64_t posted = parts_.requester.queue().posted();
+  acknowledger_.OnPoll(received, posted);
   // The round of a spinning program that finds nothing ends here. One that is still told of room to write, since a post took what there was,
   // says so first.
   if (!received && !owed && channel_->quiet() && parts_.requester.all_started()) return;
   if (acknowledger_.owes()) {
-    if (acknowledger_.wanted() && (eager || (owed && !received))) {
+    if (acknowledger_.wanted() && eager) {
       acknowledger_.Now();
+    } else if (acknowledger_.wanted() && owed && !received) {
+      acknowledger_.NowAlone();
+    } else if (acknowledger_.wanted() && acknowledger_.goes_ahead()) {
+      acknowledger_.NowAhead(posted);
     } else {
       acknowledger_.Later();
     }
