@@ -141,7 +141,7 @@ void CompareAndSwapElement(const AccumulateGuard& guard, const ElementType& type
 }
 
 Applied ApplyData(const MessageHeader& header, ByteSpan body, const TargetWindow& window, uint8_t* fetched,
-                  size_t* fetched_bytes) {
+                  size_t* fetched_bytes, MappedMemory* mapped) {
   Data data;
   *fetched_bytes = 0;
   if (!Parse(header, body, &data) || !WholeElements(data)) return Applied::kMalformed;
@@ -149,6 +149,7 @@ Applied ApplyData(const MessageHeader& header, ByteSpan body, const TargetWindow
   // All of it is checked before any of it is done.
   const bool inside = std::all_of(data.blocks, data.blocks + data.header.blocks, [&](const Block& block) { return IsInside(block, type, window); });
   if (!inside) return window.dynamic && header.wants_reply ? Applied::kOutOfRange : Applied::kMalformed;
+  if (mapped != nullptr && !mapped->Has({data.blocks, data.header.blocks}, type)) return Applied::kNotMapped;
 
   const uint8_t* given = data.given.data();
   std::optional<WholeTurn> turn;

@@ -153,15 +153,23 @@ Error RdmaWindow::TakeParcel(int rank, uint64_t epoch) {
   shm::NodeSegment& node = *shm::ThisNode();
   const uint64_t offset = signals.parcel_offset.load(std::memory_order_relaxed), bytes = signals.parcel_bytes.load(std::memory_order_relaxed);
   size_t nothing;
+  MappedMemory memory(own_);
+  Applied outcome = Applied::kDone;
   const auto apply = [&](ByteSpan message) {
     const auto header = ParseHeader(message);
     if (!header || header->wants_reply || (header->kind != MessageKind::kPut && header->kind != MessageKind::kAccumulate)) return false;
-    return ApplyData(*header, message.subspan(kHeaderBytes), own_, nullptr, &nothing) == Applied::kDone;
+    outcome = ApplyData(*header, message.subspan(kHeaderBytes), own_, nullptr, &nothing, &memory);
+    return outcome == Applied::kDone;
   };
   const bool applied = ReadParcel(node.memory_descriptor(), offset, bytes, apply);
-  if (applied && bytes > Parcel::kKept / static_cast<size_t>(comm->size())) node.Discard(offset, bytes);
+  const bool unmapped = outcome == Applied::kNotMapped;
+  if ((applied || unmapped) && bytes > Parcel::kKept / static_cast<size_t>(comm->size())) node.Discard(offset, bytes);
   signals.parcel.store(0, std::memory_order_release);
   if (applied) return {};
+  if (unmapped) {
+    const std::string what = "what rank " + std::to_string(rank) + " of the window put or accumulated in this epoch is not all done";
+    return Error(MPI_ERR_RMA_RANGE, what + ": memory of the window is not mapped any more in this process");
+  }
   overwritten_ = "operations that rank " + std::to_string(rank) + " left for this one were overwritten, or cannot be read";
   return OverwrittenError();
 }

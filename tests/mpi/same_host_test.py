@@ -139,6 +139,10 @@ class SameHost(mpi.MpiTest):
             said = re.findall(r"rank \d: deferred=(\d+), of alloc_mem (\d+)", output)
             self.assertEqual([(int(malloc) > 0, int(shared)) for malloc, shared in said], ranks * [(True, 0)], output)
 
+    def test_small_pieces_for_memory_that_the_target_has_unmapped_are_an_error_there(self):
+        for ranks in 2, 3:
+            self.run_parts([(ranks, [])], program="tests/mpi/scale/unmapped_target")
+
     def test_windows_of_ranks_of_which_some_share_no_memory(self):
         self.many_windows([(3, []), (1, ["WEFT_SAME_HOST=rings"]), (1, ["WEFT_SAME_HOST=off"])], 5)
 
