@@ -31,10 +31,10 @@ namespace {
 // need not acknowledge the others. The rest tell each, and their buffer is free again.
 constexpr uint32_t kUnsignaledReplies = 8;
 constexpr int kFirstConnections = 16;  // at least, for which there is room in the queues from the start
-constexpr uint32_t kReplyDepth = 2 * kSlots + kUnsignaledReplies;  // replies, and Writes in front of them
+// An origin has one Get in flight that is answered by a Write; two more may be done whose completion was not seen here.
+constexpr uint32_t kMostWriting = 3;
+constexpr uint32_t kReplyDepth = kSlots + kUnsignaledReplies + kMostWriting;
 constexpr size_t kBuffersPerChunk = 4, kShortPerChunk = 16;
-// Each origin has up to kSlots Gets in flight; it may have the data of some before the completion of their Writes is seen here.
-constexpr uint32_t kMostWriting = 2 * kSlots;
 // The lower half of a send's wr_id: the reply's buffer, or kNoBuffer, and whether it is behind a Write.
 constexpr uint32_t kBehindWrite = 1u << 31, kNoBuffer = kBehindWrite - 1;
 // How often to look whether threads inside MPI still look after the messages, and whether a lock that a message asks for
