@@ -84,7 +84,7 @@ TEST_F(Sidr, RejectionSaysSo) {
   auto listener = Listen();
   auto requester = Ask(answers_);
   ASSERT_TRUE(network_.RunUntil([&] { return !requests_->events.empty(); }));
-  EXPECT_EQ(requests_->events[0].endpoint->Reject(Bytes("no")), 0);
+  EXPECT_EQ(requests_->events[0].endpoint->Reject(Bytes("no"), CmEvent::Reason::kConsumerDefined), 0);
   ASSERT_TRUE(network_.RunUntil([&] { return !answers_->events.empty(); }));
   EXPECT_EQ(answers_->events[0].kind, CmEvent::Kind::kUnreachable);
   EXPECT_EQ(answers_->events[0].sidr_status, SidrMessage::kRejected);
