@@ -32,7 +32,7 @@ bool LockManager::Release(int rank, std::vector<Asker>* granted) {
   const auto holder = std::find(holders_.begin(), holders_.end(), rank);
   if (holder == holders_.end()) return false;
   holders_.erase(holder);
-  lock_.Release(rank);
+  (void)lock_.Release(rank);
   Retry(granted);
   return true;
 }
@@ -40,7 +40,7 @@ bool LockManager::Release(int rank, std::vector<Asker>* granted) {
 void LockManager::Drop(int rank, std::vector<Asker>* granted) {
   std::erase(holders_, rank);
   std::erase_if(queue_, [rank](const Waiting& waiting) { return waiting.asker.rank == rank; });
-  lock_.Release(rank);
+  (void)lock_.Release(rank);
   Retry(granted);
 }
 

@@ -13,6 +13,11 @@ void RdmaWindow::CheckCounter(const std::atomic<uint32_t>& counter, uint32_t wan
                  std::to_string(found) + ": another process wrote into the memory of the host's ranks";
 }
 
+void RdmaWindow::NoteOverwritten(const char* what, int rank) {
+  overwritten_ = std::string(what) + " at rank " + std::to_string(rank) + " of the window was overwritten: another process wrote into the memory of the host's ranks";
+  operation_failed_ = true;
+}
+
 // Where an operation or a wait is under way its thread has the library's lock, or says that it waits. The target's own service works on behalf of
 // ranks elsewhere, without that lock: of one's own control block only what it leaves alone is looked at.
 std::string RdmaWindow::Words::Overwritten() const {

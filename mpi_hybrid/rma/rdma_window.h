@@ -311,6 +311,8 @@ class RdmaWindow final : public Window {
   void TellTheWays();
   Error GoneError(int rank) const;
   Error OverwrittenError() const { return Error(MPI_ERR_OTHER, overwritten_); }
+  // A word in the control block of `rank` is not what it has to be. The call that finds it fails, or the next one that ends or begins an epoch.
+  void NoteOverwritten(const char* what, int rank);
   // Notes that a counter of `rank`'s, which comes to `wanted` from one less, is neither.
   void CheckCounter(const std::atomic<uint32_t>& counter, uint32_t wanted, int rank, const char* what);
 

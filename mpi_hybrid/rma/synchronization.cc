@@ -264,8 +264,12 @@ Error RdmaWindow::FenceHere() {
 Error RdmaWindow::FenceTogether() {
   const int size = comm->size(), me = comm->rank;
   ControlHead& meeting = *host_.control(0).head;
-  ++fences_;
-  if (meeting.arrived.fetch_add(1) + 1 == fences_ * static_cast<uint32_t>(size)) {
+  // Nobody passes before this rank has come, and nobody comes to the next fence before all have passed. (Behind a fence with a dead rank both stay behind.)
+  if (static_cast<int32_t>(meeting.passed.load() - fences_) > 0) [[unlikely]] NoteOverwritten("the counter of fences", 0);
+  const uint32_t before = fences_++ * static_cast<uint32_t>(size);
+  const auto arrived = static_cast<int32_t>(meeting.arrived.fetch_add(1) - before);
+  if (arrived >= size) [[unlikely]] NoteOverwritten("the counter of ranks in a fence", 0);
+  if (arrived == size - 1) {
     meeting.passed.store(fences_);
     for (int rank = 0; rank < size; ++rank) {
       if (rank != me) host_.Wake(rank);
@@ -297,9 +301,10 @@ Error RdmaWindow::FenceTogether() {
   return overwritten_.empty() ? GoneError(gone) : OverwrittenError();
 }
 
-// Nobody else writes this counter: what it is now is not asked.
+// Nobody else writes this counter: it goes on from what this process knows, and where it is something else the call fails.
 void RdmaWindow::Signal(int rank, const Sign& sign) {
-  (host_.control(rank).signals[comm->rank].*sign.counter).store(++(peers_[static_cast<size_t>(rank)].told.*sign.count));
+  const uint32_t count = ++(peers_[static_cast<size_t>(rank)].told.*sign.count);
+  if ((host_.control(rank).signals[comm->rank].*sign.counter).exchange(count) != count - 1) [[unlikely]] NoteOverwritten("a counter of this rank", rank);
   host_.Wake(rank);
 }
 
@@ -503,8 +508,9 @@ Error RdmaWindow::AcquireHere(int rank, bool exclusive) {
 
 void RdmaWindow::ReleaseHere(int rank) {
   const WindowLock lock(host_.control(rank));
-  lock.Release(comm->rank);
-  peers_[static_cast<size_t>(rank)].held = HeldHere::kNothing;
+  HeldHere& held = peers_[static_cast<size_t>(rank)].held;
+  if (!lock.Release(comm->rank) && held != HeldHere::kWaits) [[unlikely]] NoteOverwritten("the lock that this rank has", rank);
+  held = HeldHere::kNothing;
   WakeWaiting(lock);
   if (rank == comm->rank && device_ != nullptr) device_->service().LockGivenBack();
 }

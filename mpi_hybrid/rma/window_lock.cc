@@ -45,17 +45,18 @@ bool WindowLock::MayTakeExclusive(int rank) const {
   return writer == ((static_cast<uint32_t>(rank) + 1) | ControlHead::kPromised) && !AnyoneShares();
 }
 
-void WindowLock::Release(int rank) const {
-  if (control_.readers[rank].load(std::memory_order_relaxed) != 0) control_.readers[rank].store(0);
+bool WindowLock::Release(int rank) const {
+  const bool shared = control_.readers[rank].load(std::memory_order_relaxed) != 0;
+  if (shared) control_.readers[rank].store(0);
   uint32_t found = control_.head->writer.load(std::memory_order_relaxed);
-  if ((found & ~ControlHead::kPromised) == static_cast<uint32_t>(rank) + 1) {
-    control_.head->writer.compare_exchange_strong(found, WriterAfter(rank));
-  }
+  if ((found & ~ControlHead::kPromised) != static_cast<uint32_t>(rank) + 1) return shared;
+  control_.head->writer.compare_exchange_strong(found, WriterAfter(rank));
+  return true;
 }
 
 void WindowLock::Forget(int rank) const {
   if (control_.waiting[rank].exchange(0) != 0) control_.head->waiters.fetch_sub(1);
-  Release(rank);
+  (void)Release(rank);
 }
 
 uint32_t WindowLock::WriterAfter(int rank) const {

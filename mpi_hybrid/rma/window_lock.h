@@ -27,9 +27,9 @@ class WindowLock {
   // Whether trying may help; only looks.
   bool MayShare(bool overtakes = false) const;
   bool MayTakeExclusive(int rank) const;
-  // `rank` no longer has it, or no longer tries, in either way; harmless for others. Of the ranks that wait the next one behind `rank` is promised it
+  // `rank` no longer has it, or no longer tries, in either way; harmless for others. False: it did neither. Of the ranks that wait the next one behind `rank` is promised it
   // if it wants it alone: who gives a lock back and wants it again at once does not have it before those that asked meanwhile.
-  void Release(int rank) const;
+  bool Release(int rank) const;
   // The same of one that died: nor does it wait any more.
   void Forget(int rank) const;
 

@@ -381,6 +381,12 @@ class SameHost(mpi.MpiTest):
             ended += job.status != 0
         self.assertGreater(ended, 0, "nothing that mattered was overwritten")
 
+    def test_a_counter_or_a_lock_that_another_process_moves_by_one_is_an_error(self):
+        for ranks, how in (2, "fence"), (12, "fence"), (12, "arrived"), (2, "lock"):
+            with self.subTest(ranks=ranks, how=how):
+                output = self.run_job(ranks, stock.workspace_file("tests/mpi/scale/moved_counters"), how, status=None)
+                self.assertIn("overwritten", output)
+
     def when_another_process_has_the_number_of_a_dead_rank(self, how, *arguments, **settings):
         """(error class, seconds, bytes of that process that were changed)."""
         output = self.run_job(2, stock.workspace_file("tests/mpi/scale/recycled_number"), how, *arguments,
