@@ -31,6 +31,9 @@ constexpr Clock::duration kTrial = std::chrono::microseconds(100);  // where spi
 // A sleep below that took not much longer than to be woken: where the last one was such, the next wait polls for as long before it sleeps, and offers the
 // processor to others meanwhile. Else two that sleep would wait for each other asleep, whose messages take no time but that.
 constexpr Clock::duration kShortSleep = std::chrono::microseconds(200);
+// ... unless a processor that was offered came back only after as long: a program that computes has it, and a rank that sleeps is let in before it when it
+// is woken. So many sleeps are not taken for short then.
+constexpr int kSleepsBesideOthers = 1000;
 constexpr Clock::duration kBusy = std::chrono::microseconds(50);  // so long a wait that always finds something keeps the lock, since another thread was seen to want it
 constexpr int kLooksPerClock = 8;  // in the first microseconds: the clock costs as much as a look
 constexpr uint32_t kSocketsEvery = 4;      // so seldom are sockets polled while a stage is awaited
@@ -82,6 +85,7 @@ struct State {
   int spins_in_vain = 0;   // waits in a row whose spinning ended in sleep
   int waits_to_sleep = 0;  // that do not spin
   bool short_sleep = false;  // the last one in epoll was
+  int beside_others = 0;     // so many more are not taken for short
 };
 
 State& TheState() {
@@ -261,10 +265,16 @@ void Progress::Waiter::Rest() {
   if (!std::exchange(idle_, true)) idle_since_ = now;
   const Clock::duration idle = now - idle_since_;
   fresh_ = spins_ && idle < kGreedyInMemory;
+  if (std::exchange(offered_, false) && now - offered_at_ > kShortSleep) {
+    TheState().beside_others = kSleepsBesideOthers;
+    TheState().short_sleep = false;
+  }
   if (device == nullptr || idle < Patience()) {
     if (threads) LibraryLock::Release();
     if (threads || !spins_ || idle > kGreedy || (idle > kGreedyInMemory && HandsProcessorOn() && SharesProcessor())) sched_yield();
     if (threads) LibraryLock::Acquire();
+    offered_ = !spins_;
+    offered_at_ = now;
     return;
   }
   State& state = TheState();
@@ -284,7 +294,8 @@ void Progress::Waiter::Rest() {
     --state.others_asleep;
   } else {
     SleepInEpoll(state, *device, watch_);
-    state.short_sleep = Clock::now() - now < kShortSleep;
+    state.short_sleep = state.beside_others == 0 && Clock::now() - now < kShortSleep;
+    if (state.beside_others != 0) --state.beside_others;
     slept_ = polls_ = true;
   }
   CountPolling(1);

@@ -142,6 +142,27 @@ TEST_F(ProgressTest, AWaitWhoseSleepWasShortPollsForAsLongBeforeTheNext) {
   Progress::RemoveStage(&stage);
 }
 
+// Each poll takes as long as a program that computes keeps a processor that was offered to it.
+class SlowStage : public RestlessStage {
+ public:
+  bool Poll() override {
+    std::this_thread::sleep_for(std::chrono::microseconds(500));
+    return QuietStage::Poll();
+  }
+};
+
+TEST_F(ProgressTest, AWaitWhoseProcessorDoesNotComeBackSleepsAtOnceAlsoAfterAShortSleep) {
+  LockGuard lock;
+  SlowStage stage;
+  Progress::AddStage(&stage);
+  for (int i = 0; i < 3; ++i) {
+    stage.polls = stage.sleeps = 0;
+    Progress::WaitUntil([] { return false; }, std::chrono::steady_clock::now() + std::chrono::milliseconds(50));
+  }
+  EXPECT_GE(stage.sleeps + 2, stage.polls);
+  Progress::RemoveStage(&stage);
+}
+
 TEST_F(ProgressTest, AStageThatHasNewsKeepsTheWaitAwake) {
   CountingStage stage;
   {
