@@ -265,16 +265,15 @@ void Progress::Waiter::Rest() {
   if (!std::exchange(idle_, true)) idle_since_ = now;
   const Clock::duration idle = now - idle_since_;
   fresh_ = spins_ && idle < kGreedyInMemory;
-  if (std::exchange(offered_, false) && now - offered_at_ > kShortSleep) {
-    TheState().beside_others = kSleepsBesideOthers;
-    TheState().short_sleep = false;
-  }
   if (device == nullptr || idle < Patience()) {
     if (threads) LibraryLock::Release();
     if (threads || !spins_ || idle > kGreedy || (idle > kGreedyInMemory && HandsProcessorOn() && SharesProcessor())) sched_yield();
+    const bool is_beside_others = !spins_ && Clock::now() - now > kShortSleep;
     if (threads) LibraryLock::Acquire();
-    offered_ = !spins_;
-    offered_at_ = now;
+    if (is_beside_others) {
+      TheState().beside_others = kSleepsBesideOthers;
+      TheState().short_sleep = false;
+    }
     return;
   }
   State& state = TheState();

@@ -102,7 +102,7 @@ class Progress {
     void LetOthersIn();
     void Restart() {
       in_vain_ = 0;
-      idle_ = offered_ = false;
+      idle_ = false;
     }
 
     Device* const device_;  // that is told of this wait; null: there was none
@@ -113,9 +113,8 @@ class Progress {
     bool slept_ = false;
     bool is_awaited_ = false;  // another thread wants the lock, since awaited_since_; it has not been let go since
     bool fresh_;  // it spins, and has for a moment only
-    bool offered_ = false;  // the processor, to others, at offered_at_
     Watch watch_;
-    std::chrono::steady_clock::time_point idle_since_, awaited_since_, offered_at_;
+    std::chrono::steady_clock::time_point idle_since_, awaited_since_;
   };
 };
 
