@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -73,7 +75,14 @@ bool MoveThroughPipe(void* to, const void* from, size_t bytes) {
   return true;
 }
 
-// A byte of each of many pages, with one system call.
+// Of one page, at a third of what process_vm_writev(2) costs: the kernel reads the word before it compares it, and has nobody to wake or to move.
+Moved LookAt(const void* byte) {
+  auto* const word = reinterpret_cast<uint32_t*>(reinterpret_cast<uintptr_t>(byte) & ~uintptr_t{3});
+  if (syscall(SYS_futex, word, FUTEX_CMP_REQUEUE_PRIVATE, 0, nullptr, word, 0) >= 0 || errno == EAGAIN) return Moved::kAll;
+  return errno == EFAULT ? Moved::kNotThere : Moved::kForbidden;
+}
+
+// A byte of each of many pages, with one system call, or one for each where they are few.
 class PagesToLookAt {
  public:
   // False: one of those before is not there.
@@ -84,6 +93,11 @@ class PagesToLookAt {
   bool Look() {
     const size_t count = std::exchange(count_, 0);
     if (count == 0) return true;
+    if (count <= kFew) {
+      Moved moved = Moved::kAll;
+      for (size_t i = 0; i < count && moved == Moved::kAll; ++i) moved = LookAt(bytes_[i].iov_base);
+      if (moved != Moved::kForbidden) return moved == Moved::kAll;
+    }
     std::array<char, kAtOnce> copies;
     const iovec ours{copies.data(), count};
     const Moved moved = What(process_vm_writev(getpid(), bytes_.data(), count, &ours, 1, 0), count);
@@ -92,7 +106,7 @@ class PagesToLookAt {
   }
 
  private:
-  static constexpr size_t kAtOnce = 64;
+  static constexpr size_t kAtOnce = 64, kFew = 2;
   std::array<iovec, kAtOnce> bytes_;
   size_t count_ = 0;
 };

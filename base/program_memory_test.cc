@@ -75,6 +75,23 @@ TEST_F(ProgramMemoryTest, EachPageIsLookedAt) {
   EXPECT_TRUE(IsProgramMemory({&piece, 1}));
 }
 
+TEST_F(ProgramMemoryTest, AFewPagesAreLookedAtWhateverStandsInThem) {
+  auto* const few = static_cast<char*>(mmap(nullptr, 2 * page_, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));  // not touched yet
+  ASSERT_NE(few, MAP_FAILED);
+  for (const size_t at : {size_t{0}, size_t{1}, page_ - 1}) {
+    const iovec piece{few + at, page_ + 1};
+    EXPECT_TRUE(IsProgramMemory({&piece, 1})) << at;
+  }
+  ASSERT_EQ(mprotect(few, page_, PROT_READ | PROT_WRITE), 0);
+  few[0] = few[page_ - 1] = 'x';
+  const iovec all{few, 2 * page_}, last{few + 2 * page_ - 1, 1};
+  EXPECT_TRUE(IsProgramMemory({&all, 1}));
+  ASSERT_EQ(munmap(few + page_, page_), 0);
+  EXPECT_FALSE(IsProgramMemory({&all, 1}));
+  EXPECT_FALSE(IsProgramMemory({&last, 1}));
+  munmap(few, page_);
+}
+
 TEST_F(ProgramMemoryTest, EachOfManyPagesIsLookedAt) {
   constexpr size_t kPages = 200;
   auto* const many = static_cast<char*>(mmap(nullptr, kPages * page_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
