@@ -1,6 +1,7 @@
-"""What a rank costs in a job of many ranks on one host, against a smaller job in the same run: memory, with the page tables that the kernel has for it, and
+"""What a rank costs in a job of many ranks, against a smaller job in the same run: memory, with the page tables that the kernel has for it, and
 the time until all ranks are through MPI_Init. A busy machine slows both."""
 
+import os
 import re
 import time
 
@@ -8,6 +9,9 @@ import mpi
 import stock
 
 ROUNDS = 3  # of which the quickest start counts
+APART = os.environ.get("WEFT_SAME_HOST") == "off"  # as under `./test --same-host-off`
+# KiB of a rank for each rank that it has to do with: about 6 on one host; over TCP about 60, for a socket and an RDMA connection in each direction.
+KILOBYTES = 96 if APART else 16
 
 
 class Growth(mpi.MpiTest):
@@ -40,9 +44,8 @@ class Growth(mpi.MpiTest):
     def test_memory_of_a_rank_grows_slowly_with_the_ranks(self):
         few, many = self.measure(self.few), self.measure(self.many)
         more = self.many - self.few
-        # 6 KiB and a page of tables, 4 KiB, for each rank that one has to do with.
-        self.assertLess(many[1] - few[1], 16 * more, "KiB")
-        self.assertLess(many[2] - few[2], 8 * more, "KiB of page tables")
+        self.assertLess(many[1] - few[1], KILOBYTES * more, "KiB")
+        self.assertLess(many[2] - few[2], 8 * more, "KiB of page tables")  # a page, 4 KiB, for each
 
 
 if __name__ == "__main__":

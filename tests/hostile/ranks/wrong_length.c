@@ -1,7 +1,7 @@
 // wrong_length OPERATION LENGTH: rank 1 answers rank 0's operation on its window with a reply of another length: its data is a byte `short`, a byte too `long`,
 // `absent`, or not even the header is all there (`headless`). The operation fails, and says so; what rank 0 does with rank 2 goes on, and all come to the end.
 //
-// Rank 1 is Weft's library, but what it posts passes by here first: rdma_create_qp of the program stands before librdmacm's.
+// Rank 1 is Weft's library, but what it posts passes by here first: rdma_create_qp and rdma_accept of the program stand before librdmacm's.
 #define _GNU_SOURCE  // RTLD_NEXT
 
 #include <dlfcn.h>
@@ -21,10 +21,13 @@
     } \
   } while (0)
 
-enum { kReplyBytes = 8, kElements = 64 };  // the reply's header (mpi_hybrid/rma/wire.h); of a rank's window
+// The reply's header (mpi_hybrid/rma/wire.h); of a rank's window; connections that others make.
+enum { kReplyBytes = 8, kElements = 64, kMostAccepted = 16 };
 
 static const char* forged;  // how; NULL: not here
 static atomic_int forgeries;
+static struct ibv_qp* _Atomic accepted[kMostAccepted];
+static atomic_int accepted_count;
 static int (*post_send)(struct ibv_qp*, struct ibv_send_wr*, struct ibv_send_wr**);
 
 static uint32_t ForgedLength(uint32_t bytes) {
@@ -33,9 +36,18 @@ static uint32_t ForgedLength(uint32_t bytes) {
   return strcmp(forged, "absent") == 0 ? kReplyBytes : kReplyBytes - 5;
 }
 
-// Rank 1 sends no data of its own, so that what is longer than a header is a reply with data.
+// Over its own connections a rank sends its messages, over those that it accepted its replies.
+static int Replies(struct ibv_qp* qp) {
+  const int count = atomic_load(&accepted_count);
+  for (int i = 0; i < count && i < kMostAccepted; ++i) {
+    if (atomic_load(&accepted[i]) == qp) return 1;
+  }
+  return 0;
+}
+
+// What is longer than a header is a reply with data.
 static int PostForged(struct ibv_qp* qp, struct ibv_send_wr* requests, struct ibv_send_wr** bad) {
-  for (struct ibv_send_wr* request = requests; request != NULL; request = request->next) {
+  for (struct ibv_send_wr* request = Replies(qp) ? requests : NULL; request != NULL; request = request->next) {
     if (request->opcode != IBV_WR_SEND || request->num_sge != 1 || request->sg_list->length <= kReplyBytes) continue;
     request->sg_list->length = ForgedLength(request->sg_list->length);
     atomic_fetch_add(&forgeries, 1);
@@ -51,6 +63,17 @@ __attribute__((visibility("default"))) int rdma_create_qp(struct rdma_cm_id* id,
   post_send = id->verbs->ops.post_send;
   id->verbs->ops.post_send = PostForged;
   return result;
+}
+
+__attribute__((visibility("default"))) int rdma_accept(struct rdma_cm_id* id, struct rdma_conn_param* parameters) {
+  int (*accept)(struct rdma_cm_id*, struct rdma_conn_param*);
+  *(void**)&accept = dlsym(RTLD_NEXT, "rdma_accept");
+  if (forged != NULL) {
+    const int place = atomic_fetch_add(&accepted_count, 1);
+    if (place >= kMostAccepted) abort();
+    atomic_store(&accepted[place], id->qp);
+  }
+  return accept(id, parameters);
 }
 
 static const char* length;
