@@ -20,6 +20,7 @@ namespace {
 
 // Between the heap of a program and the memory that mmap(2) finds, with 47 bits of addresses: neither comes here. 2^33 pages.
 constexpr uint64_t kLowest = uint64_t{0x2000} << 32, kPages = uint64_t{1} << 33, kPage = 4096;
+constexpr uint64_t kBelow = uint64_t{1} << 24;  // pages: 64 GiB
 constexpr int kTries = 8;
 
 struct Mark {
@@ -33,17 +34,29 @@ uint64_t MapPage(uint64_t where, int flags) {
   return at == -1 ? 0 : static_cast<uint64_t>(at);
 }
 
-// Where those addresses cannot be had, with fewer bits of them or under ThreadSanitizer, the kernel's own chance has to do.
-uint64_t MapSomewhere() {
+// A page that chance finds among `pages` from `lowest` on; 0: none is free.
+uint64_t MapAmong(uint64_t lowest, uint64_t pages) {
   for (int i = 0; i < kTries; ++i) {
     uint64_t random = 0;
     if (getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random) break;
-    const uint64_t where = kLowest + random % kPages * kPage;
+    const uint64_t where = lowest + random % pages * kPage;
     const uint64_t at = MapPage(where, MAP_FIXED_NOREPLACE);
     if (at == where) return at;
     if (at != 0) munmap(reinterpret_cast<void*>(at), kPage);  // before Linux 4.17 the address is a wish
   }
-  return MapPage(0, 0);
+  return 0;
+}
+
+// Where those addresses cannot be had, with fewer bits of them or under ThreadSanitizer, it is one below what mmap(2) finds: that itself is the same in
+// children of one process.
+uint64_t MapSomewhere() {
+  if (const uint64_t at = MapAmong(kLowest, kPages); at != 0) return at;
+  const uint64_t found = MapPage(0, 0);
+  if (found < 2 * kBelow * kPage) return found;
+  const uint64_t at = MapAmong(found - kBelow * kPage, kBelow);
+  if (at == 0) return found;
+  munmap(reinterpret_cast<void*>(found), kPage);
+  return at;
 }
 
 }  // namespace
