@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -164,6 +165,13 @@ bool IsProgramMemory(std::span<const iovec> pieces) {
     }
   }
   return pages.Look();
+}
+
+// MS_ASYNC has done nothing else since Linux 2.6.19 than to look for holes (msync(2): ENOMEM).
+bool IsMapped(const void* from, size_t bytes) {
+  static const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto first = reinterpret_cast<uintptr_t>(from) & ~(page - 1);
+  return bytes == 0 || msync(reinterpret_cast<void*>(first), reinterpret_cast<uintptr_t>(from) + bytes - first, MS_ASYNC) == 0 || errno != ENOMEM;
 }
 
 }  // namespace weft

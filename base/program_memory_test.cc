@@ -92,6 +92,21 @@ TEST_F(ProgramMemoryTest, AFewPagesAreLookedAtWhateverStandsInThem) {
   munmap(few, page_);
 }
 
+TEST_F(ProgramMemoryTest, AHoleAmongAddressesIsFound) {
+  auto* const some = static_cast<char*>(mmap(nullptr, 4 * page_, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(some, MAP_FAILED);
+  EXPECT_TRUE(IsMapped(some, 4 * page_));
+  EXPECT_TRUE(IsMapped(some + 5, 0));
+  ASSERT_EQ(munmap(some + 2 * page_, page_), 0);
+  EXPECT_FALSE(IsMapped(some, 4 * page_));
+  EXPECT_TRUE(IsMapped(some + page_, page_));
+  EXPECT_TRUE(IsMapped(some + 2 * page_ - 1, 1));
+  EXPECT_FALSE(IsMapped(some + 2 * page_ - 1, 2));
+  EXPECT_FALSE(IsMapped(some + 3 * page_ - 1, 1));
+  EXPECT_TRUE(IsMapped(some + 3 * page_, page_));
+  munmap(some, 4 * page_);
+}
+
 TEST_F(ProgramMemoryTest, EachOfManyPagesIsLookedAt) {
   constexpr size_t kPages = 200;
   auto* const many = static_cast<char*>(mmap(nullptr, kPages * page_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));

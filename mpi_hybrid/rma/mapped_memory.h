@@ -11,29 +11,25 @@
 namespace weft::mpi::rma {
 
 // Which memory of a window is mapped, asked of the kernel while one call carries out many messages: the program may have unmapped it, and a store into
-// it would end the process. Each page is looked at once, if the messages lie close together. Another thread may unmap it afterwards.
+// it would end the process. One system call where all of the window is there. Another thread may unmap it afterwards.
 class MappedMemory {
  public:
   // Of a window that is not dynamic.
-  explicit MappedMemory(const TargetWindow& window) : base_(reinterpret_cast<uintptr_t>(window.base)) {}
+  explicit MappedMemory(const TargetWindow& window) : window_(window) {}
 
   // All bytes of these blocks, which lie within the window, of whole elements of `type`.
-  bool Has(std::span<const Block> blocks, const ElementType& type);
-  // Pages that the kernel was asked for so far.
+  bool Has(std::span<const Block> blocks, const ElementType& type) { return HasWindow() || HasPieces(blocks, type); }
+  // System calls so far.
   size_t looks() const { return looks_; }
 
  private:
-  // Addresses from first to behind the last.
-  struct Range {
-    uintptr_t first = 0, end = 0;
-    bool Contains(const Range& other) const { return first <= other.first && other.end <= end; }
-  };
-  bool HasWhole(const Range& range);
+  enum class Whole : uint8_t { kUnknown, kMapped, kHasHoles };
+  bool HasWindow();
   bool HasPieces(std::span<const Block> blocks, const ElementType& type);
-  bool Look(std::span<const Range> ranges);
+  bool Look(uintptr_t first, uint64_t bytes);
 
-  const uintptr_t base_;
-  Range known_;  // is mapped
+  const TargetWindow& window_;
+  Whole whole_ = Whole::kUnknown;
   size_t looks_ = 0;
 };
 
