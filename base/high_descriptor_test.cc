@@ -57,7 +57,7 @@ TEST(AcceptOnListener, WithoutDescriptorsItSaysWhetherAConnectionWaits) {
   {
     const NoDescriptors none;
     EXPECT_EQ(AcceptOnListener(listener.fd()), -1);
-    EXPECT_EQ(errno, EAGAIN) << "accept(2) says EMFILE here, and its caller would turn somebody away";
+    EXPECT_EQ(errno, EAGAIN) << "accept(2) says EMFILE here, at which a listener closes a connection that was not made";
   }
   const Descriptor client = listener.Connect();
   {

@@ -8,7 +8,7 @@
 
 namespace weft::mpi::rma {
 
-// Asked where somebody else's turn has lasted for so long that it may never end.
+// Is asked when the turn of another rank has lasted so long that it may never end.
 class TurnWatch {
  public:
   // Whether another process of the user wrote into the memory that ranks of this host share. `alone`: this rank has the memory of `target` alone.

@@ -10,8 +10,8 @@
 
 namespace weft::mpi::rma {
 
-// Requests for a connection that the target refused for want of room, of origins that have none yet. They are proved, so that whoever overheard one could send
-// it again. An origin counts its requests (CountedNonce): of each the newest one stands for all before it.
+// Requests for a connection that the target refused for want of room, of origins that have none yet. They are proved, so that a process that read one from the network
+// could send it again. An origin counts its requests (CountedNonce): of each the newest one stands for all before it.
 class RefusedRequests {
  public:
   void Add(ProcessId origin, const Nonce& nonce) { newest_[origin] = CountOf(nonce); }

@@ -35,7 +35,7 @@ inline constexpr size_t kNeverInPlace = SIZE_MAX;
 // and knocks.
 //
 // Another process of the user may write into the rings. While this one sleeps or polls it compares its own words of all kinds (shm/own_words.h) now and then.
-// If one is different, whoever waits for it would wait for ever: no process of the host is reached any more, and each is told.
+// If one is different, a peer that waits for the word waits for ever. Then this process reaches no other of the host any more, and tells each.
 class ShmTransport final : public Transport, ShmConnection::Owner, EventLoop::Handler, OwnWords {
  public:
   // All outlive it. Pieces of `in_place_from` bytes and more are copied from the memory of the process that sends them,
