@@ -15,8 +15,11 @@
 #include "mpi_hybrid/comm/group.h"
 #include "mpi_hybrid/core/error.h"
 #include "mpi_hybrid/rma/fence_notice.h"
+#include "mpi_hybrid/rma/held_fences.h"
+#include "mpi_hybrid/rma/incoming.h"
 #include "mpi_hybrid/rma/refused_requests.h"
 #include "mpi_hybrid/rma/registration.h"
+#include "mpi_hybrid/rma/reply_sender.h"
 #include "mpi_hybrid/rma/target_window.h"
 #include "mpi_hybrid/rma/wire.h"
 
@@ -74,23 +77,18 @@ class Service {
   void SetWaiter(bool asleep);
 
  private:
-  struct Incoming;
-
   void Run();
   bool LeaveToOthers(uint32_t* polls_seen) const;
   void AskForEvent();
   void OnConnectionEvent();
   void OnRequest(rdma_cm_id* id, const rdma_conn_param& asked);
   Error Accept(Incoming& incoming, const rdma_conn_param& asked, const JobSecret& secret, Acquaintance& said);
-  void Drop(Incoming& incoming, const std::string& why);
   void Sweep();
   bool PollLocked();
   Error PostReceive(Incoming& incoming, uint32_t slot, const BufferPool::Buffer& buffer, bool is_short);
   BufferPool& PoolOf(bool is_short) { return is_short ? *short_ : *buffers_; }
   void GrowQueues();
   Error GiveRoom(Incoming& incoming, uint32_t room);
-  Incoming& AddIncoming(ProcessId process, rdma_cm_id* id);
-  Incoming* Find(uint32_t index) const;  // null: gone
   void Close(Incoming& incoming);
 
   // False: the message is malformed.
@@ -102,16 +100,9 @@ class Service {
   bool OnFindRegion(Incoming& incoming, const MessageHeader& header, TargetWindow& window, ByteSpan body);
   bool OnFence(Incoming& incoming, const MessageHeader& header, TargetWindow& window, int rank, ByteSpan body);
   bool OnGetByWrite(Incoming& incoming, const MessageHeader& header, const TargetWindow& window, ByteSpan body);
-  void ForgetReplies();
-  bool StillWriting(const Incoming& incoming);
   void CountFence(TargetWindow& window, int rank, uint32_t number);
   void CountHeldFences();
-  bool TakeReply();
-  void SendReply(Incoming& incoming, uint16_t slot, ReplyStatus status, size_t data_bytes, bool behind_write = false);
-  ibv_send_wr& AddWaiting(Incoming& incoming);
-  void PostWaiting();
   void Answer(const FenceNotice::Answer& answer);
-  uint8_t* ReplyData() { return reply_.bytes + kReplyBytes; }
   void Grant(const std::vector<LockManager::Asker>& granted);
   void RetryLocks();
   void LookForDeadHolders();
@@ -134,45 +125,24 @@ class Service {
   std::mutex mutex_;  // guards what follows
   ibv_comp_channel* channel_ = nullptr;
   ibv_cq* messages_ = nullptr;  // received
-  ibv_cq* replies_ = nullptr;   // sent; looked at when room is needed
+  ibv_cq* sent_ = nullptr;      // by replies_
   // Receives, one for each message that may be in flight, and replies; a connection has more of them as its origin
   // shows that it needs more.
   std::unique_ptr<BufferPool> buffers_;
   std::unique_ptr<BufferPool> short_;  // of kFirstBytes, for connections with no more than the first room
-  BufferPool::Buffer reply_;           // the next one
   std::unique_ptr<uint8_t[]> aside_;   // kSlotBytes: a message whose buffer is the next receive already
   int most_entries_ = 1;               // that the RNIC's queues can have
   uint64_t room_given_ = 0;            // all connections together; messages_ has an entry for each
   uint64_t control_ = 0;               // what proofs read
   ibv_mr* control_mr_ = nullptr;
-  static constexpr uint32_t kReplyInline = 64;
-  static constexpr uint32_t kPlaceBits = 20, kPlaceMask = (1u << kPlaceBits) - 1;
-  std::vector<std::unique_ptr<Incoming>> incoming_;  // by the low bits of the index; null: gone
-  uint32_t made_ = 0;                                // so far
-  std::set<ProcessId> met_;                          // have connected
-  RefusedRequests refused_;                          // of those that have not
-  std::vector<uint32_t> broken_;                     // indices to drop
+  IncomingTable connections_;
+  ReplySender replies_{connections_};
+  std::set<ProcessId> met_;  // have connected
+  RefusedRequests refused_;  // of those that have not
   std::unordered_map<uint32_t, TargetWindow*> windows_;
   uint32_t next_window_ = 1;
   std::atomic<bool> locks_wait_{false};  // messages ask for locks that processes of this host may have
-  // What waits for company while messages are dealt with: one system call for all requests of one connection.
-  struct Waiting {
-    ibv_send_wr request;
-    ibv_sge piece;
-    uint8_t bytes[kReplyInline];
-  };
-  static constexpr uint32_t kMostWaiting = 16;
-  std::unique_ptr<Waiting[]> waiting_;
-  uint32_t waiting_count_ = 0;
-  uint32_t waiting_for_ = 0;  // index of the connection
-  bool gathers_ = false;
-  // Fences of origins whose data the RNIC has not taken yet: for each connection and window the last one.
-  struct HeldFence {
-    uint32_t connection, window;
-    int rank;
-    uint32_t number;
-  };
-  std::vector<HeldFence> held_fences_;
+  HeldFences held_fences_;
   bool changed_ = false;  // something that a thread inside MPI may wait for
 };
 
