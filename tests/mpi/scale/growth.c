@@ -1,7 +1,9 @@
 /* growth: exchanges a message between all pairs of ranks and puts into a window of each, so that all that the library keeps for a pair is there. Rank 0
- * prints "started at S", seconds of CLOCK_MONOTONIC when all ranks were through MPI_Init, and "memory=K,tables=T": KiB of a rank on average, what ranks
- * share divided among them (Linux: Pss), and of its page tables. */
+ * prints "started at S", seconds of CLOCK_MONOTONIC when all ranks were through MPI_Init, and "memory=K,tables=T,waits=W": KiB of a rank on average, what
+ * ranks share divided among them (Linux: Pss), and of its page tables; and how often a rank slept until it was through MPI_Init, as it does for each
+ * question to the launcher. */
 #define _GNU_SOURCE
+#include <sys/resource.h>
 #include <time.h>
 
 #include "tests/mpi/check.h"
@@ -22,6 +24,8 @@ static double Kilobytes(const char* path, const char* name) {
 
 int main(int argc, char** argv) {
   Begin(&argc, &argv);
+  struct rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
   MPI_Barrier(MPI_COMM_WORLD);
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -46,9 +50,9 @@ int main(int argc, char** argv) {
   for (int rank = 0; rank < world_size; rank++) CHECK_EQ(memory[rank], in[rank]);
 
   MPI_Barrier(MPI_COMM_WORLD); /* none is gone while another looks at what they share */
-  double mine[2] = {Kilobytes("/proc/self/smaps_rollup", "Pss:"), Kilobytes("/proc/self/status", "VmPTE:")}, all[2];
-  MPI_Reduce(mine, all, 2, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
-  if (world_rank == 0) printf("memory=%.0f,tables=%.0f\n", all[0] / world_size, all[1] / world_size);
+  double mine[3] = {Kilobytes("/proc/self/smaps_rollup", "Pss:"), Kilobytes("/proc/self/status", "VmPTE:"), (double)usage.ru_nvcsw}, all[3];
+  MPI_Reduce(mine, all, 3, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+  if (world_rank == 0) printf("memory=%.0f,tables=%.0f,waits=%.0f\n", all[0] / world_size, all[1] / world_size, all[2] / world_size);
   fflush(stdout);
   MPI_Win_free(&window);
   free(requests);
