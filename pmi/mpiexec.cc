@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/version.h"
 #include "pmi/launch/host_lookup.h"
 #include "pmi/launch/kvs_server.h"
 #include "pmi/launch/launcher.h"
@@ -85,7 +86,7 @@ int main(int argc, char** argv) {
     case weft::pmi::Options::Action::kHelp:
       return std::fputs(weft::pmi::HelpText().c_str(), stdout) < 0 || std::fflush(stdout) != 0;
     case weft::pmi::Options::Action::kVersion:
-      return std::printf("mpiexec (Weft) %s\n", WEFT_VERSION) < 0 || std::fflush(stdout) != 0;
+      return std::printf("mpiexec (Weft) %s\n", std::string(weft::Version()).c_str()) < 0 || std::fflush(stdout) != 0;
     case weft::pmi::Options::Action::kNameServer:
       return weft::pmi::NameServerMain(options.value().name_file);
     case weft::pmi::Options::Action::kKvsServer:

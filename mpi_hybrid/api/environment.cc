@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 
+#include "base/version.h"
 #include "mpi_hybrid/api/entry.h"
 #include "mpi_hybrid/api/environment_info.h"
 #include "mpi_hybrid/api/report.h"
@@ -26,8 +27,6 @@ using namespace weft::mpi;
 namespace weft::mpi {
 namespace {
 
-constexpr char kLibraryVersion[] =
-    "Weft MPI (messages over sockets, one-sided operations over RDMA; ABI of MPICH " MPICH_VERSION ")";
 constexpr size_t kAlignment = 64;  // of MPI_Alloc_mem, at least
 constexpr size_t kMostAlignment = 1 << 30;
 
@@ -44,6 +43,11 @@ size_t AlignmentOf(const Info* info) {
 std::string HostName() {
   utsname names;
   return uname(&names) == 0 ? names.nodename : "localhost";
+}
+
+std::string LibraryVersion() {
+  return "Weft MPI " + std::string(Version()) +
+         " (messages over sockets, one-sided operations over RDMA; ABI of MPICH " MPICH_VERSION ")";
 }
 
 // The caller may pass the terminating zero's room or not: `resultlen` does not count it.
@@ -105,7 +109,7 @@ WEFT_MPI_ALIAS(Get_version)
 
 int PMPI_Get_library_version(char* version, int* resultlen) {
   return AtAnyTime("MPI_Get_library_version",
-                   [&] { return CopyOut(kLibraryVersion, MPI_MAX_LIBRARY_VERSION_STRING, version, resultlen); });
+                   [&] { return CopyOut(LibraryVersion(), MPI_MAX_LIBRARY_VERSION_STRING, version, resultlen); });
 }
 WEFT_MPI_ALIAS(Get_library_version)
 

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/settings.h"
+#include "base/version.h"
 #include "faults/injector.h"
 #include "transport/interfaces.h"
 
@@ -95,7 +96,7 @@ int DeviceInfo::GidTableLength() const {
 
 ibv_device_attr DeviceInfo::Attributes() const {
   ibv_device_attr a{};
-  std::strncpy(a.fw_ver, "weft-0.1", sizeof a.fw_ver - 1);
+  Version().copy(a.fw_ver, sizeof a.fw_ver - 1);
   a.node_guid = node_guid;
   a.sys_image_guid = node_guid;
   a.max_mr_size = kMaxMrSize;

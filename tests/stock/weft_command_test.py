@@ -208,7 +208,7 @@ class Settings(stock.StockTest):
                 self.assertEqual(set(re.findall(pattern, file.read(), re.M)), self.names(), path)
 
     def test_version(self):
-        self.assertRegex(weft("--version").stdout, r"^weft \d+\.\d+\.\d+$")
+        self.assertRegex(weft("--version").stdout, r"^weft \d+\.\d+\.\d+\+dev$")
 
 
 class Words(stock.StockTest):

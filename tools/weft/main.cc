@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/version.h"
 #include "tools/weft/commands.h"
 #include "tools/weft/words.h"
 
@@ -56,7 +57,7 @@ int main(int argc, char** argv) {
     return tool::Run({argv + 3, argv + argc});
   }
   CLI::App app("Run unmodified RDMA verbs programs on software iWARP.", "weft");
-  app.set_version_flag("--version", "weft " WEFT_VERSION)->description("Print the version");
+  app.set_version_flag("--version", "weft " + std::string(weft::Version()))->description("Print the version");
   app.get_help_ptr()->description("Print this");
   app.require_subcommand(0, 1);
   app.allow_extras();
