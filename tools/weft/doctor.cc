@@ -13,7 +13,9 @@
 #include "base/file_limit.h"
 #include "base/settings.h"
 #include "tools/weft/commands.h"
+#include "tools/weft/installation.h"
 #include "tools/weft/libraries.h"
+#include "tools/weft/report.h"
 #include "tools/weft/self_test.h"
 #include "tools/weft/verbs_api.h"
 
@@ -21,21 +23,6 @@ namespace weft::tool {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Prints one line per check, and under each failure what to do.
-class Report {
- public:
-  void Good(const std::string& what) { std::printf("ok    %s\n", what.c_str()); }
-  void Note(const std::string& what) { std::printf("note  %s\n", what.c_str()); }
-  void Bad(const std::string& what, const std::string& remedy) {
-    std::printf("FAIL  %s\n      -> %s\n", what.c_str(), remedy.c_str());
-    ++failures_;
-  }
-  int failures() const { return failures_; }
-
- private:
-  int failures_ = 0;
-};
 
 // One symbol of each version node that stock programs bind to.
 struct Node {
@@ -64,13 +51,13 @@ bool CheckSettings(Report& report) {
   return problems.empty();
 }
 
-void CheckNodes(Report& report, const Library& verbs, const Library& cm) {
+void CheckNodes(Report& report, const std::string& folder, const Library& verbs, const Library& cm) {
   const int before = report.failures();
   for (const Node& node : kNodes) {
     const bool in_verbs = std::string(node.library) == "libibverbs.so.1";
     if ((in_verbs ? verbs : cm).Has(node.symbol, node.version)) continue;
     report.Bad(std::string(node.library) + " lacks " + node.symbol + "@" + node.version,
-               "the library is not this Weft's or is damaged: run ./install PREFIX again");
+               "the library is not this Weft's or is damaged: " + Reinstall(folder));
   }
   if (report.failures() == before) report.Good("ABI: the version nodes that stock programs ask for are there");
 }
@@ -98,7 +85,7 @@ void CheckMpi(Report& report, const std::string& folder) {
   if (const Library library(path, &error); library) {
     report.Good("the MPI library loads: " + path);
   } else {
-    report.Bad("the MPI library does not load: " + error, "run ./install PREFIX again");
+    report.Bad("the MPI library does not load: " + error, LoadRemedy(folder, error));
   }
 }
 
@@ -162,9 +149,7 @@ void CheckLimits(Report& report) {
 void CheckPaths(Report& report, const std::string& folder) {
   std::vector<std::string> problems;
   if (!weft::Settings::FromEnvironment(&problems).paths) return report.Note("WEFT_PATHS=off: programs see the machine's own /sys and /dev");
-  if (PathsLibrary(folder).empty()) {
-    return report.Bad("libweft_paths.so is not in " + folder, "run ./install PREFIX again: programs will not find /sys/class/infiniband");
-  }
+  if (PathsLibrary(folder).empty()) return;  // CheckFiles has said it
   const std::string root = OutputOf({folder + "/weft-paths"});
   if (fs::exists(root + "/sys/class/infiniband")) {
     report.Good("/sys/class/infiniband and /dev/infiniband are shown from " + root);
@@ -199,24 +184,28 @@ int Doctor() {
   const bool settings_are_right = CheckSettings(report);
   const std::string folder = LibraryFolder();
   std::string problem;
-  if (!LibrariesPresent(folder, &problem)) report.Bad(problem, "run ./install PREFIX again, and that PREFIX's weft");
-  if (!settings_are_right || !problem.empty()) {
+  const bool whole = CheckFiles(report, folder);
+  CheckVersions(report, folder);
+  CheckLibraryPath(report, folder);
+  CheckWritable(report);
+  if (!LibrariesPresent(folder, &problem)) report.Bad(problem, Reinstall(folder));
+  if (!settings_are_right || !whole || !problem.empty()) {
     std::printf("Something is wrong; see FAIL above. Nothing else can be checked until it is mended.\n");
     return 1;
   }
   std::string error;
   const Library verbs(folder + "/libibverbs.so.1", &error);
   if (!verbs) {
-    report.Bad("libibverbs.so.1 does not load: " + error, "run ./install PREFIX again");
+    report.Bad("libibverbs.so.1 does not load: " + error, LoadRemedy(folder, error));
     return 1;
   }
   const Library cm(folder + "/librdmacm.so.1", &error);
   if (!cm) {
-    report.Bad("librdmacm.so.1 does not load: " + error, "run ./install PREFIX again");
+    report.Bad("librdmacm.so.1 does not load: " + error, LoadRemedy(folder, error));
     return 1;
   }
   report.Good("libraries load from " + folder);
-  CheckNodes(report, verbs, cm);
+  CheckNodes(report, folder, verbs, cm);
   CheckProviders(report);
   CheckMpi(report, folder);
   CheckShadows(report, folder);
