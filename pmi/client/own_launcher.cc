@@ -111,9 +111,12 @@ Result<std::string, PmiError> FindMpiexec() {
   if (dladdr(reinterpret_cast<void*>(&FindMpiexec), &library) != 0 && library.dli_fname != nullptr) {
     beside = std::filesystem::canonical(library.dli_fname, error).parent_path();
   }
-  const std::string path = beside.parent_path().parent_path() / "bin" / "mpiexec";
-  if (access(path.c_str(), X_OK) == 0) return path;
-  return PmiError{"this process was not started by mpiexec, and needs one: there is none at " + path + "; " + kVariable + " may say where it is"};
+  const std::filesystem::path programs = beside.parent_path().parent_path() / "bin";
+  // The name in Weft's Debian package comes first: mpiexec beside it may be another MPI's.
+  for (const char* name : {"mpiexec.weft", "mpiexec"}) {
+    if (const std::string path = programs / name; access(path.c_str(), X_OK) == 0) return path;
+  }
+  return PmiError{"this process was not started by mpiexec, and needs one: there is none at " + (programs / "mpiexec").string() + "; " + kVariable + " may say where it is"};
 }
 
 Result<int, PmiError> StartOwnLauncher() {

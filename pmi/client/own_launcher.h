@@ -16,7 +16,7 @@ namespace weft::pmi {
 //   mpiexec         has a relay (pmi/launch/relay.h) for its only rank, which comes to NAME: one of the same user
 Result<int, PmiError> StartOwnLauncher();
 
-// Which mpiexec that is: what WEFT_PMI_MPIEXEC says, or ../../bin/mpiexec, seen from where this library was loaded from. An error names
+// Which mpiexec that is: what WEFT_PMI_MPIEXEC says, or ../../bin/mpiexec (in the Debian package mpiexec.weft), seen from where this library was loaded from. An error names
 // what is not there.
 Result<std::string, PmiError> FindMpiexec();
 
