@@ -23,6 +23,14 @@ constinit thread_local bool g_thread_of_ours = false;
 
 namespace {
 
+// Of Weft's own threads none forks, and a child of the program's has none of them.
+pid_t OwnProcess() {
+  static thread_local pid_t ours = 0;
+  if (!ThreadOfOurs()) return getpid();
+  if (ours == 0) ours = getpid();
+  return ours;
+}
+
 enum class Moved : uint8_t { kAll, kNotThere, kForbidden };
 
 Moved What(ssize_t moved, size_t bytes) {
@@ -33,7 +41,7 @@ Moved What(ssize_t moved, size_t bytes) {
 // The program's bytes are what process_vm_readv(2) calls the local side, which the kernel copies to and from in place: that also works for memory of devices,
 // of which it pins no pages. Ours are the remote side.
 Moved Move(const iovec& program, const iovec& ours, bool write) {
-  const ssize_t moved = write ? process_vm_readv(getpid(), &program, 1, &ours, 1, 0) : process_vm_writev(getpid(), &program, 1, &ours, 1, 0);
+  const ssize_t moved = write ? process_vm_readv(OwnProcess(), &program, 1, &ours, 1, 0) : process_vm_writev(OwnProcess(), &program, 1, &ours, 1, 0);
   return What(moved, program.iov_len);
 }
 
@@ -101,7 +109,7 @@ class PagesToLookAt {
     }
     std::array<char, kAtOnce> copies;
     const iovec ours{copies.data(), count};
-    const Moved moved = What(process_vm_writev(getpid(), bytes_.data(), count, &ours, 1, 0), count);
+    const Moved moved = What(process_vm_writev(OwnProcess(), bytes_.data(), count, &ours, 1, 0), count);
     if (moved != Moved::kForbidden) return moved == Moved::kAll;
     return std::all_of(bytes_.begin(), bytes_.begin() + count, [&](const iovec& byte) { return MoveThroughPipe(copies.data(), byte.iov_base, 1); });
   }
@@ -120,6 +128,24 @@ bool ReadProgramMemory(void* to, const void* from, size_t bytes) {
   return moved == Moved::kForbidden ? MoveThroughPipe(to, from, bytes) : moved == Moved::kAll;
 }
 
+size_t GatherProgramMemory(void* to, std::span<const iovec> from) {
+  size_t bytes = 0;
+  for (const iovec& piece : from) bytes += piece.iov_len;
+  const iovec ours{to, bytes};
+  size_t whole = 0;
+  {
+    const DmaScope dma;
+    const ssize_t moved = process_vm_writev(OwnProcess(), from.data(), from.size(), &ours, 1, 0);
+    if (moved >= 0) {
+      for (auto left = static_cast<size_t>(moved); whole != from.size() && from[whole].iov_len <= left; ++whole) left -= from[whole].iov_len;
+      return whole;
+    }
+  }
+  // Not the first piece needs to be the reason: the kernel looks at all addresses before it moves a byte.
+  for (auto* at = static_cast<uint8_t*>(to); whole != from.size() && ReadProgramMemory(at, from[whole].iov_base, from[whole].iov_len); ++whole) at += from[whole].iov_len;
+  return whole;
+}
+
 bool WriteProgramMemory(void* to, const void* from, size_t bytes) {
   const DmaScope dma;
   const Moved moved = Move({to, bytes}, {const_cast<void*>(from), bytes}, /*write=*/true);
@@ -133,7 +159,7 @@ bool ScatterToProgramMemory(std::span<const iovec> to, std::span<const iovec> fr
   bytes = std::min(bytes, room);
   {
     const DmaScope dma;
-    const Moved moved = What(process_vm_readv(getpid(), to.data(), to.size(), from.data(), from.size(), 0), bytes);
+    const Moved moved = What(process_vm_readv(OwnProcess(), to.data(), to.size(), from.data(), from.size(), 0), bytes);
     if (moved != Moved::kForbidden) return moved == Moved::kAll;
   }
   size_t in_source = 0;

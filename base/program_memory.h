@@ -14,7 +14,8 @@
 //
 // - on a thread of the program's, in a call of its own (it posts, it polls), a fault is the program's, as it would be for one of its stores, and bytes move
 //   as fast as memcpy does;
-// - on a thread of Weft's (ThreadOfOurs), and wherever a queue pair ends, the kernel moves them, and says when they are not there. That costs a system call.
+// - on a thread of Weft's (ThreadOfOurs), and wherever a queue pair ends, the kernel moves them, and says when they are not there. That costs a system call,
+//   for many pieces hardly more than for one. A look before an ordinary copy would not do: another thread of the program's may unmap the memory between them.
 namespace weft {
 
 namespace internal {
@@ -29,6 +30,8 @@ inline bool ThreadOfOurs() { return internal::g_thread_of_ours; }
 // forbids process_vm_readv(2), they go through a pipe.
 [[nodiscard]] bool ReadProgramMemory(void* to, const void* from, size_t bytes);
 [[nodiscard]] bool WriteProgramMemory(void* to, const void* from, size_t bytes);
+// The pieces of `from`, one behind the other, to `to`; at most IOV_MAX of them, with one system call. How many of them, from the first on, were there as a whole.
+[[nodiscard]] size_t GatherProgramMemory(void* to, std::span<const iovec> from);
 // As many bytes of `from`, which is ours, as `to` has.
 [[nodiscard]] bool ScatterToProgramMemory(std::span<const iovec> to, std::span<const iovec> from);
 // All of these bytes are there, at this moment: looks at each page.

@@ -66,6 +66,28 @@ TEST_F(ProgramMemoryTest, PiecesAreScattered) {
   EXPECT_FALSE(ScatterToProgramMemory(beyond, from));
 }
 
+TEST_F(ProgramMemoryTest, PiecesAreGathered) {
+  std::memcpy(memory_, "headpayload", 11);
+  const iovec from[] = {{memory_ + 4, 7}, {memory_, 0}, {memory_, 4}};
+  std::string got(11, '-');
+  EXPECT_EQ(GatherProgramMemory(got.data(), from), 3u);
+  EXPECT_EQ(got, "payloadhead");
+}
+
+TEST_F(ProgramMemoryTest, OfPiecesThatAreGatheredThoseInFrontOfAHoleAreWhole) {
+  std::memcpy(memory_, "abcdef", 6);
+  for (void* const gone : {static_cast<void*>(memory_ + page_ - 2), static_cast<void*>(memory_ + page_), reinterpret_cast<void*>(UINTPTR_MAX - 7)}) {
+    for (size_t whole = 0; whole < 4; ++whole) {
+      iovec from[] = {{memory_, 3}, {memory_ + 3, 1}, {memory_ + 4, 2}, {memory_, 6}};
+      from[whole] = {gone, 4};
+      std::string got(20, '-');
+      EXPECT_EQ(GatherProgramMemory(got.data(), from), whole) << gone;
+      const size_t bytes = whole == 3 ? 6 : whole == 2 ? 4 : 3 * whole;
+      EXPECT_EQ(got.substr(0, bytes), std::string("abcdef").substr(0, bytes)) << gone;
+    }
+  }
+}
+
 TEST_F(ProgramMemoryTest, EachPageIsLookedAt) {
   iovec piece{memory_, page_};
   EXPECT_TRUE(IsProgramMemory({&piece, 1}));

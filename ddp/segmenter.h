@@ -49,8 +49,11 @@ class Segmenter {
   void Start(const TaggedHeader& header, std::span<const iovec> payload, uint32_t length, bool volatile_payload);
   void Start(const UntaggedHeader& header, std::span<const iovec> payload, uint32_t length, bool volatile_payload);
 
-  // The bytes not yet sent lie elsewhere from now on.
-  void ReplacePayload(std::span<const iovec> rest) { payload_ = IovecCursor(rest); }
+  // The bytes not yet sent lie elsewhere from now on. `volatile_payload`: what of them is not in a segment when the owner's turn ends is replaced once more.
+  void ReplacePayload(std::span<const iovec> rest, bool volatile_payload) {
+    payload_ = IovecCursor(rest);
+    volatile_ = volatile_payload;
+  }
 
   // Appends the next segment if `out` has room. A zero-length message is one segment.
   Progress AppendTo(llp::UlpduWriter& out, uint8_t acknowledged = 0);

@@ -10,6 +10,7 @@
 
 #include "base/byte_reader.h"
 #include "base/check.h"
+#include "base/copy.h"
 #include "base/program_memory.h"
 
 namespace weft::llp {
@@ -18,16 +19,23 @@ namespace weft::llp {
 // list.
 class Placement {
  public:
-  void Start(std::span<const iovec> memory) {
+  // `ours`: as UlpduPlan says.
+  void Start(std::span<const iovec> memory, bool ours) {
     memory_ = memory;
     in_piece_ = 0;
+    ours_ = ours;
   }
 
   // False: the memory is not there (any more).
   [[nodiscard]] bool Copy(ByteSpan bytes) {
     while (!bytes.empty()) {
       const size_t count = std::min(bytes.size(), CurrentPiece());
-      if (!CopyToProgram(static_cast<uint8_t*>(memory_.front().iov_base) + in_piece_, bytes.data(), count)) return false;
+      uint8_t* const to = static_cast<uint8_t*>(memory_.front().iov_base) + in_piece_;
+      if (ours_) {
+        CopyShortBytes(to, bytes.data(), count);
+      } else if (!CopyToProgram(to, bytes.data(), count)) {
+        return false;
+      }
       in_piece_ += count;
       bytes = bytes.subspan(count);
     }
@@ -74,6 +82,7 @@ class Placement {
 
   std::span<const iovec> memory_;  // from the current piece on
   size_t in_piece_ = 0;
+  bool ours_ = false;
 };
 
 }  // namespace weft::llp

@@ -27,6 +27,7 @@ inline constexpr size_t kLongestUlpdu = 64 * 1024 + 24;
 struct UlpduPlan {
   size_t header_length = 0;        // bytes at the front of the ULPDU that are header, at most `head.size()`
   std::span<const iovec> payload;  // exactly (ULPDU length - header_length) bytes; stays valid until End()
+  bool ours = false;               // `payload` is memory of Weft's, not the program's: it cannot be gone
   bool placed = false;             // set by the wire: the peer has placed the payload, in a buffer that was open to it then (UlpduSink::OpenBuffer)
   uint8_t acknowledged = 0;        // set by the wire: so many more of our requests the peer has carried out, as UlpduWriter::AppendAcknowledging() says
   bool discard = false;            // the payload is dropped, `payload` not looked at; End() follows all the same

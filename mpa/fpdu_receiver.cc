@@ -149,7 +149,7 @@ bool FpduReceiver::ParseAsItComes() {
     llp::UlpduPlan plan;
     if (!sink_.Begin(length, staged().subspan(kLengthFieldLength, head_length), &plan)) return false;
     WEFT_CHECK(plan.header_length <= head_length);
-    placement_.Start(plan.payload);
+    placement_.Start(plan.payload, plan.ours);
     placing_ = true;
     discarding_ = plan.discard;
     begin_ += kLengthFieldLength + plan.header_length;
@@ -207,7 +207,7 @@ bool FpduReceiver::DeliverWhole(size_t lead, size_t length, size_t total) {
   if (!sink_.Begin(length, ulpdu.first(head_length), &plan)) return false;
   WEFT_CHECK(plan.header_length <= head_length);
   if (plan.discard) return sink_.End();
-  placement_.Start(plan.payload);
+  placement_.Start(plan.payload, plan.ours);
   if (!placement_.Copy(ulpdu.subspan(plan.header_length))) sink_.OnUnplaceable();
   return sink_.End();
 }
@@ -238,7 +238,7 @@ bool FpduReceiver::DeliverAroundMarkers(size_t lead, size_t length) {
   if (!sink_.Begin(length, ByteSpan(head).first(head_length), &plan)) return false;
   WEFT_CHECK(plan.header_length <= head_length);
   if (plan.discard) return sink_.End();
-  placement_.Start(plan.payload);
+  placement_.Start(plan.payload, plan.ours);
   bool placed = placement_.Copy(ByteSpan(head).first(head_length).subspan(plan.header_length));
   for (size_t left = length - head_length; left != 0;) {
     const ByteSpan stretch = next(left);

@@ -265,6 +265,7 @@ bool Inbound::BeginDelivery(const ddp::UntaggedHeader& header, llp::UlpduPlan* p
   }
   pieces_[0] = {small_.data(), payload_length_};
   plan->payload = std::span<const iovec>(pieces_).first(1);
+  plan->ours = true;
   return true;
 }
 
@@ -273,6 +274,7 @@ bool Inbound::BeginControl(const ddp::UntaggedHeader& header, MutableByteSpan bu
   if (payload_length_ == 0) return true;
   pieces_[0] = {buffer.data() + header.message_offset, payload_length_};
   plan->payload = std::span<const iovec>(pieces_).first(1);
+  plan->ours = true;
   return true;
 }
 

@@ -18,11 +18,12 @@ constexpr unsigned kMostFetched = 16;
 }  // namespace
 
 Outbound::Outbound(uint32_t ord, Host& host, ReadQueues& reads, Termination& termination, DeliveryAccount& account)
-    : host_(host), reads_(reads), termination_(termination), account_(account), ord_(ord) {}
+    : host_(host), reads_(reads), termination_(termination), account_(account), ord_(ord), read_payload_(host, reads.inbound) {}
 
 bool Outbound::Transmit(llp::UlpduWriter& out, bool only_terminate) {
   bool appended = false;
   response_payload_known_ = false;
+  read_payload_.Forget();
   fetched_ = 0;
   if (!only_terminate && termination_.operational() && owes_delivery()) {
     appended = TransmitDelivery(out, false);
@@ -199,6 +200,7 @@ void Outbound::AbandonRequest() {
 
 void Outbound::DropAnswersFrom(uint32_t index) {
   while (reads_.inbound.size() > index) reads_.inbound.PopBack();
+  read_payload_.Forget();
   if (index != 0 || source_ != Source::kResponse) return;
   segmenter_.Abandon();
   source_ = Source::kNone;
@@ -288,12 +290,10 @@ bool Outbound::FindResponsePayload() {
       account_.target_selected = false;  // the next request's may be another
       if (!host_.SelectTarget(read.target)) return RefuseRead(AccessError::kInvalidStag);
     }
-    const uint32_t done = read.header.length - left;
-    const auto memory = host_.Resolve(
-        read.header.source_stag, ddp::TaggedOffset(read.header.source_offset.value + done), left, Access::kRemoteRead);
-    if (!memory) return RefuseRead(memory.error());
-    piece_ = {*memory, left};
-    segmenter_.ReplacePayload({&piece_, 1});
+    const auto rest = read_payload_.Find(left, /*alone=*/account_.targeted);
+    if (!rest) return RefuseRead(rest.error());
+    piece_ = {rest->bytes, left};
+    segmenter_.ReplacePayload({&piece_, 1}, rest->ours);
   }
   response_payload_known_ = true;
   return true;

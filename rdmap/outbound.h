@@ -14,6 +14,7 @@
 #include "rdmap/delivery.h"
 #include "rdmap/host.h"
 #include "rdmap/opcode.h"
+#include "rdmap/read_payload.h"
 #include "rdmap/read_queues.h"
 #include "rdmap/terminate.h"
 #include "rdmap/termination.h"
@@ -110,6 +111,7 @@ class Outbound {
   Source source_ = Source::kNone;        // of the message under way
   bool response_next_ = true;            // whose turn it is when both have something
   bool response_payload_known_ = false;  // in this call of Transmit
+  ReadPayload read_payload_;             // the same
   unsigned fetched_ = 0;                 // Reads that the wire did alone, in this call of Transmit
   Request* request_ = nullptr;           // under way
   Request* oldest_unsent_ = nullptr;     // FIFO through Request::next: appended, not yet Sent(); Writes and Sends

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "rdmap/testing/fake_host.h"
 #include "rdmap/testing/segments.h"
 #include "rdmap/testing/wire.h"
@@ -234,6 +236,20 @@ TEST_F(StreamTest, IsNotIdleBetweenBeginAndEnd) {
   EXPECT_FALSE(stream_.idle());
   ASSERT_TRUE(stream_.End());
   EXPECT_TRUE(stream_.idle());
+}
+
+TEST_F(StreamTest, TellsItsOwnMemoryFromThePrograms) {
+  host_.PostReceive({8});
+  const auto names_ours = [this](const Bytes& segment) {
+    llp::UlpduPlan plan;
+    EXPECT_TRUE(stream_.Begin(segment.size(), segment, &plan));
+    for (const iovec& piece : plan.payload) std::memcpy(piece.iov_base, segment.data() + plan.header_length, piece.iov_len);
+    EXPECT_TRUE(stream_.End());
+    return plan.ours;
+  };
+  EXPECT_FALSE(names_ours(Tagged(Opcode::kWrite, kRegion.value, kBase, Pattern(4))));
+  EXPECT_TRUE(names_ours(testing::ReadRequest(1, {ddp::STag(1), ddp::TaggedOffset(0), 4, kRegion, ddp::TaggedOffset(kBase)})));
+  EXPECT_FALSE(names_ours(Untagged(Opcode::kSend, 1, 0, Pattern(4))));
 }
 
 // Regions that go away.

@@ -28,6 +28,7 @@ constexpr uint32_t kBytes = 65536;
 constexpr std::chrono::milliseconds kStopped{600};
 
 std::atomic<bool> g_stops{false};
+std::atomic<int> g_copies{0};  // by the kernel, within this process
 
 void StopOnce() {
   if (g_stops.exchange(false)) raise(SIGSTOP);
@@ -38,8 +39,15 @@ void StopOnce() {
 // Between "I am writing" and the system call: what a scheduler, a debugger or a frozen cgroup may do there.
 extern "C" __attribute__((visibility("default"))) ssize_t process_vm_writev(pid_t pid, const iovec* local, unsigned long local_count, const iovec* remote,
                                                                             unsigned long remote_count, unsigned long flags) {
+  g_copies += pid == getpid();
   if (remote_count == 1 && remote->iov_len == kBytes) StopOnce();
   return syscall(SYS_process_vm_writev, pid, local, local_count, remote, remote_count, flags);
+}
+
+extern "C" __attribute__((visibility("default"))) ssize_t process_vm_readv(pid_t pid, const iovec* local, unsigned long local_count, const iovec* remote,
+                                                                           unsigned long remote_count, unsigned long flags) {
+  g_copies += pid == getpid();
+  return syscall(SYS_process_vm_readv, pid, local, local_count, remote, remote_count, flags);
 }
 
 namespace {
@@ -65,12 +73,21 @@ class Process : public weft::verbs::testing::QueuePairProcess {
 
   void Post(ibv_wr_opcode opcode, uint32_t bytes) { QueuePairProcess::Post(opcode, bytes, theirs_.address, theirs_.rkey); }
 
+  void PostReadOf(uint64_t offset, uint32_t bytes) { QueuePairProcess::Post(IBV_WR_RDMA_READ, bytes, theirs_.address + offset, theirs_.rkey); }
+
   // Not munmap(2): a later mapping of the process could fill the hole.
-  void Unmap() { Check(mmap(memory_, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == memory_); }
+  void Unmap(size_t offset = 0) {
+    uint8_t* const from = memory_ + offset;
+    Check(mmap(from, kBytes - offset, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == from);
+  }
   void Deregister() { Check(ibv_dereg_mr(mr_) == 0); }
   void Fill(uint8_t byte) { std::memset(memory_, byte, kBytes); }
   bool Holds(uint8_t byte) const {
     return std::all_of(memory_, memory_ + kBytes, [byte](uint8_t one) { return one == byte; });
+  }
+
+  bool BeginsWith(size_t bytes, uint8_t byte) const {
+    return std::all_of(memory_, memory_ + bytes, [byte](uint8_t one) { return one == byte; });
   }
 
   // A byte to, and from, the other process.
@@ -173,6 +190,58 @@ TEST_F(GoneMemory, ATargetThatHasUnmappedItLivesOn) {
       Again();
     }
   }
+}
+
+// They are answered together where a thread of Weft's answers.
+TEST_F(GoneMemory, ShortReadsInFrontOfOneOfUnmappedMemoryAreAnswered) {
+  const pid_t target = Run(0, [](Process& process) {
+    process.Fill(0x5a);
+    process.Connect();
+    process.Unmap(kBytes / 2);
+    process.Tell();
+    process.Hear();
+    return 0;
+  });
+  const pid_t initiator = Run(1, [](Process& process) {
+    process.Connect();
+    process.Hear();
+    process.PostReadOf(0, 64);
+    process.PostReadOf(kBytes / 2 - 64, 32);
+    process.PostReadOf(kBytes / 2, 64);
+    process.PostReadOf(64, 64);
+    Process::Check(process.Await() == IBV_WC_SUCCESS && process.Await() == IBV_WC_SUCCESS);
+    const int status = process.Await();
+    Process::Check(process.Await() == IBV_WC_WR_FLUSH_ERR);
+    Process::Check(process.BeginsWith(64, 0x5a));
+    process.Tell();
+    return status;
+  });
+  EXPECT_EQ(CodeOf(initiator), IBV_WC_REM_ACCESS_ERR);
+  EXPECT_EQ(CodeOf(target), 0);
+}
+
+// Where a thread of Weft's answers, each copy is a system call that finds out whether the memory is there. Their requests are no memory of the program's.
+TEST_F(GoneMemory, AShortReadCostsItsTargetNoMoreThanOneCopy) {
+  constexpr int kReads = 4;
+  const pid_t target = Run(0, [](Process& process) {
+    process.Connect();
+    g_copies = 0;
+    process.Tell();
+    process.Hear();
+    return std::min<int>(g_copies, Process::kNone);
+  });
+  const pid_t initiator = Run(1, [](Process& process) {
+    process.Connect();
+    process.Hear();
+    for (int i = 0; i < kReads; ++i) process.PostReadOf(0, 8);
+    for (int i = 0; i < kReads; ++i) Process::Check(process.Await() == IBV_WC_SUCCESS);
+    process.Tell();
+    return 0;
+  });
+  EXPECT_EQ(CodeOf(initiator), 0);
+  const int copies = CodeOf(target);
+  EXPECT_GE(copies, 0);
+  EXPECT_LE(copies, kReads);
 }
 
 bool OnOneHost() {

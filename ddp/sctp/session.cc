@@ -267,7 +267,7 @@ bool Session::BeginUlpdu(size_t length, ByteSpan head, llp::UlpduPlan* plan) {
     return false;
   }
   WEFT_CHECK(plan->header_length <= head.size());
-  placement_.Start(plan->payload);
+  placement_.Start(plan->payload, plan->ours);
   return true;
 }
 

@@ -17,7 +17,7 @@ Bytes FakeHost::Receive::Joined(size_t length) const {
 }
 
 FakeHost::Region& FakeHost::AddRegion(ddp::STag stag, uint64_t base, size_t size, Rights rights) {
-  regions_.push_back({stag, base, Bytes(size), rights, true, 0});
+  regions_.push_back({stag, base, Bytes(size), rights, true, 0, nullptr});
   return regions_.back();
 }
 
@@ -89,7 +89,7 @@ Result<uint8_t*, AccessError> FakeHost::Resolve(ddp::STag stag, ddp::TaggedOffse
   if (offset.value < region->base || at > region->bytes.size() || length > region->bytes.size() - at) {
     return AccessError::kBounds;
   }
-  return region->bytes.data() + at;
+  return (region->elsewhere != nullptr ? region->elsewhere : region->bytes.data()) + at;
 }
 
 std::optional<ReceiveTarget> FakeHost::TakeReceive(uint64_t needed) {

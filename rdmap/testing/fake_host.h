@@ -32,6 +32,7 @@ class FakeHost final : public Host {
     Rights rights;
     bool valid = true;
     uint32_t target = 0;  // whose it is on a targeted stream; 0: everyone's
+    uint8_t* elsewhere = nullptr;  // not null: its memory, in place of that of `bytes`
   };
   struct Receive {
     std::vector<Bytes> pieces;

@@ -13,7 +13,6 @@
 namespace weft::sim {
 namespace {
 
-constexpr uint32_t kLookedAhead = 256 * 1024;  // bytes of the rest of a Read's answer, at each part of it
 constexpr uint32_t kMostTaken = 4;  // receives of a shared queue that messages are coming in for
 
 }  // namespace
@@ -47,12 +46,6 @@ Result<uint8_t*, rdmap::AccessError> Responder::Resolve(ddp::STag stag, ddp::Tag
   ddp::STag region;
   auto memory = memory_.ResolveRemote(remote_pd(), stag, offset.value, length, needed, user_, &region);
   if (region != stag) window_uses_[access == rdmap::Access::kRemoteRead] = {stag, region};
-  // What is placed is found out when it is. What is read is answered later, when it is too late to say so. The next part of the answer asks again, so
-  // that looking at all that is left would cost a long Read the square of its length.
-  if (ThreadOfOurs() && memory.ok() && access == rdmap::Access::kRemoteRead) {
-    const iovec piece{*memory, std::min(length, kLookedAhead)};
-    if (!IsProgramMemory({&piece, 1})) return rdmap::AccessError::kBounds;
-  }
   return memory;
 }
 

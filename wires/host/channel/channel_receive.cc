@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/copy.h"
 #include "base/iovec_length.h"
 #include "base/program_memory.h"
 #include "base/uncancelled.h"
@@ -21,6 +22,19 @@ using llp::Received;
 constexpr size_t kRecordsPerRead = 8, kBytesPerRead = 8 * 1024;
 // The producer hears of room when so much is there, or nothing more is to be read.
 constexpr uint64_t kPublishEvery = kRingLines / 4;
+
+// False: the memory is not there (any more).
+[[nodiscard]] bool Place(const llp::UlpduPlan& plan, const uint8_t* from) {
+  for (const iovec& piece : plan.payload) {
+    if (plan.ours) {
+      CopyShortBytes(piece.iov_base, from, piece.iov_len);
+    } else if (!CopyToProgram(piece.iov_base, from, piece.iov_len)) [[unlikely]] {
+      return false;
+    }
+    from += piece.iov_len;
+  }
+  return true;
+}
 
 bool IsEnd(const Received& received) { return received.kind != Received::Kind::kNothing && received.kind != Received::Kind::kSome; }
 
@@ -146,14 +160,7 @@ bool Channel::DeliverUlpdu(const Consumer::Record& record, Received* received) {
     return false;
   }
   if (!plan.discard) {
-    const uint8_t* from = record.bytes.data() + plan.header_length;
-    for (const iovec& piece : plan.payload) {
-      if (!CopyToProgram(piece.iov_base, from, piece.iov_len)) [[unlikely]] {
-        sink_->OnUnplaceable();
-        break;
-      }
-      from += piece.iov_len;
-    }
+    if (!Place(plan, record.bytes.data() + plan.header_length)) [[unlikely]] sink_->OnUnplaceable();
   }
   if (!sink_->End()) {
     received->kind = Received::Kind::kStopped;
@@ -256,14 +263,7 @@ bool Channel::TakeCopy(Received* received) {
   }
   Fetching done = *std::exchange(fetching_, std::nullopt);
   if (!done.plan.discard) {
-    const uint8_t* from = met_->memory->Copy(!options_.initiator);
-    for (const iovec& piece : done.plan.payload) {
-      if (!CopyToProgram(piece.iov_base, from, piece.iov_len)) {
-        sink_->OnUnplaceable();
-        break;
-      }
-      from += piece.iov_len;
-    }
+    if (!Place(done.plan, met_->memory->Copy(!options_.initiator))) sink_->OnUnplaceable();
   }
   if (!consumer_.IsStillOurs()) return Revoked(received);
   received->bytes += FpduLength(done.record.length);
