@@ -4,6 +4,7 @@
 #include <sys/uio.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -40,6 +41,21 @@ class Placement {
       bytes = bytes.subspan(count);
     }
     return true;
+  }
+
+  // The same of bytes that lie in many places: a thread of ours needs one system call for all of them (base/program_memory.h).
+  [[nodiscard]] bool CopyAll(std::span<const iovec> pieces) {
+    if (ThreadOfOurs() && !ours_) {
+      size_t bytes = 0;
+      for (const iovec& piece : pieces) bytes += piece.iov_len;
+      std::array<iovec, 8> memory;
+      const Listed listed = List(bytes, memory);
+      if (listed.bytes == bytes) {
+        Advance(bytes);
+        return ScatterToProgramMemory({memory.data(), listed.pieces}, pieces);
+      }
+    }
+    return std::all_of(pieces.begin(), pieces.end(), [this](const iovec& piece) { return Copy({static_cast<const uint8_t*>(piece.iov_base), piece.iov_len}); });
   }
 
   // `count` bytes were placed by somebody else.

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstring>
+#include <string>
 #include <thread>
 
 #include "base/program_memory.h"
@@ -42,6 +43,46 @@ TEST(PlacementTest, TheKernelPlacesWhatIsTheProgramsOnly) {
   });
 }
 
+iovec PieceOf(const std::string& text) { return {const_cast<char*>(text.data()), text.size()}; }
+
+// Bytes of several places into memory of several places, whose bounds are others.
+void CopyAllOf(unsigned calls) {
+  const std::string one = "a man", two, three = " a plan a canal", four = " panama";
+  std::array<char, 40> memory{};
+  const std::array<iovec, 3> into{{{&memory[0], 9}, {&memory[10], 0}, {&memory[20], 20}}};
+  Placement placement;
+  placement.Start(into, /*ours=*/false);
+  ASSERT_TRUE(placement.Copy({reinterpret_cast<const uint8_t*>("--"), 2}));
+  const unsigned before = weft::testing::KernelCopies();
+  const std::array<iovec, 3> first{PieceOf(one), PieceOf(two), PieceOf(three)};
+  ASSERT_TRUE(placement.CopyAll(first));
+  EXPECT_EQ(weft::testing::KernelCopies() - before, calls);
+  const std::array<iovec, 1> last{PieceOf(four)};
+  ASSERT_TRUE(placement.CopyAll(last));
+  EXPECT_EQ(std::string(&memory[0], 10), std::string("--a man a") + '\0');
+  EXPECT_EQ(std::string(&memory[20], 20), std::string(" plan a canal panama"));
+}
+
+TEST(PlacementTest, CopiesBytesOfManyPlaces) { CopyAllOf(0); }
+TEST(PlacementTest, CopiesBytesOfManyPlacesWithOneCallOfTheKernel) {
+  OnAThreadOfOurs([] { CopyAllOf(1); });
+}
+
+// More places than one system call is given.
+TEST(PlacementTest, CopiesIntoManyPlacesOnAThreadOfOurs) {
+  OnAThreadOfOurs([] {
+    std::array<char, 60> memory{};
+    std::array<iovec, 20> into;
+    for (size_t i = 0; i < into.size(); ++i) into[i] = {&memory[i * 3], 2};
+    Placement placement;
+    placement.Start(into, /*ours=*/false);
+    const std::string text = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN";
+    const std::array<iovec, 2> from{{{const_cast<char*>(text.data()), 5}, {const_cast<char*>(text.data() + 5), 35}}};
+    ASSERT_TRUE(placement.CopyAll(from));
+    for (size_t i = 0; i < into.size(); ++i) EXPECT_EQ(std::memcmp(&memory[i * 3], &text[i * 2], 2), 0) << i;
+  });
+}
+
 TEST(PlacementTest, WhatTheProgramHasUnmappedIsAnError) {
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   void* const gone = mmap(nullptr, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -51,6 +92,12 @@ TEST(PlacementTest, WhatTheProgramHasUnmappedIsAnError) {
     Placement placement;
     placement.Start({&memory, 1}, /*ours=*/false);
     EXPECT_FALSE(placement.Copy(kBytes));
+    const std::string text = "0123";
+    const std::array<iovec, 2> from{PieceOf(text), PieceOf(text)};
+    Placement all;
+    const iovec more{gone, 8};
+    all.Start({&more, 1}, /*ours=*/false);
+    EXPECT_FALSE(all.CopyAll(from));
   });
   munmap(gone, page);
 }

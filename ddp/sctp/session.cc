@@ -248,17 +248,22 @@ void Session::TakeSegment(const HeldMessages::Message& segment) {
   ByteSpan bytes = reader.Next();
   llp::UlpduPlan plan;
   if (!BeginUlpdu(segment.length, bytes.first(std::min(bytes.size(), llp::kUlpduHeadLength)), &plan)) return;
-  if (!plan.discard) {
-    for (bytes = bytes.subspan(plan.header_length);;) {
-      if (!placement_.Copy(bytes)) {
-        sink_->OnUnplaceable();
-        break;
-      }
-      bytes = reader.Next();
-      if (bytes.empty()) break;
-    }
-  }
+  if (!plan.discard && !PlaceHeld(bytes.subspan(plan.header_length), reader)) sink_->OnUnplaceable();
   EndUlpdu(segment.length);
+}
+
+// A message that was held lies in cells of 256 bytes: sixty-four of them are one copy.
+bool Session::PlaceHeld(ByteSpan bytes, HeldMessages::Reader& rest) {
+  std::array<iovec, 64> cells;
+  for (size_t count = 0;;) {
+    if (!bytes.empty()) cells[count++] = {const_cast<uint8_t*>(bytes.data()), bytes.size()};
+    bytes = rest.Next();
+    if (count == cells.size() || bytes.empty()) {
+      if (!placement_.CopyAll({cells.data(), count})) return false;
+      count = 0;
+    }
+    if (bytes.empty()) return true;
+  }
 }
 
 bool Session::BeginUlpdu(size_t length, ByteSpan head, llp::UlpduPlan* plan) {

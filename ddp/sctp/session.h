@@ -162,6 +162,7 @@ class Session final : public llp::UlpduWriter {
   void TakeSegment(ByteSpan segment);
   void TakeSegment(const HeldMessages::Message& segment);
   bool MayTakeSegment();
+  bool PlaceHeld(ByteSpan bytes, HeldMessages::Reader& rest);  // `bytes` and then the rest; false: the memory is not there
   bool BeginUlpdu(size_t length, ByteSpan head, llp::UlpduPlan* plan);
   void EndUlpdu(size_t length);
   void DiscardIfStopped();
