@@ -113,6 +113,10 @@ host::Block BlockOf(const Uniform& side) {
 
 }  // namespace
 
+bool MeetsInMemory(const Comm& comm) {
+  return TuningError().ok() && !IsForced(Collective::kAllGather) && !IsForced(Collective::kAllReduce) && HostGroup::IsThere(comm);
+}
+
 Error Barrier(Comm& comm, Launch launch) {
   Error result;
   if (CarriedOnHost(comm, launch, &result, [](host::Member& host) { return host.Barrier(); })) return result;

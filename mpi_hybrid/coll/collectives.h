@@ -43,6 +43,10 @@ struct Launch {
   bool sends_count = true;  // an error of a send is one of the collective
 };
 
+// Whether blocking collectives of `comm` were carried out in memory that all of its ranks have in common, but for reductions of large elements. It is the same at all
+// ranks that had no error. After an error, such as a death, each further one fails soon at the rank that had it, whatever the others do.
+bool MeetsInMemory(const Comm& comm);
+
 Error Barrier(Comm& comm, Launch launch = {});
 Error Broadcast(void* buffer, MPI_Aint count, const Datatype& type, int root, Comm& comm, Launch launch = {});
 Error Gather(const Uniform& send, const Uniform& receive, int root, Comm& comm, Launch launch = {});

@@ -24,6 +24,12 @@ class HostGroup final : public Comm::Extension, public host::Waiter, public host
   // which every collective tells from now on.
   static Error For(Comm& comm, HostGroup** group);
 
+  // Whether For gave one and will go on to.
+  static bool IsThere(const Comm& comm) {
+    const auto* const there = static_cast<const HostGroup*>(comm.collectives.get());
+    return there != nullptr && there->failed_.ok() && there->member_ != nullptr;
+  }
+
   host::Member& member() { return *member_; }
 
   ~HostGroup() override;

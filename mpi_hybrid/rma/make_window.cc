@@ -129,8 +129,10 @@ Error RdmaWindow::ShareMemory(Comm& parent, MPI_Aint bytes, bool contiguous, Err
 }
 
 // Taken by all, whatever each heard of the steps before: who left here, knowing that all are on this host or that somebody is
-// dead, would be waited for by those who do not.
+// dead, would be waited for by those who do not. Where the step before was one in memory nobody is waited for: a rank that failed in it fails in this
+// one, too. Then ranks that reach one another have no more to tell.
 Error RdmaWindow::Publish(Comm& parent, const Error& failed) {
+  if (all_here_ && failed.ok() && MeetsInMemory(parent)) return {};
   Card card;
   card.error = failed.mpi_class();
   if (failed.ok() && !all_here_) {
@@ -242,6 +244,11 @@ Error RdmaWindow::Free() {
   }
   LeaveService();
   if (error.ok()) error = weft::mpi::Free(comm);
+  if (error.ok() && range_ && overwritten_.empty()) {
+    std::vector<std::shared_ptr<HostProcess>> processes;
+    for (size_t rank = 0; rank < peers_.size(); ++rank) processes.push_back(host_.of(static_cast<int>(rank)).process);
+    range_.MayBeReused(std::move(processes));
+  }
   return error;
 }
 
@@ -285,6 +292,7 @@ Error CreateDynamicWindow(Comm& comm, const Info* info, Ref<Window>* made) {
 void StopWindows() {
   rma::Device::Close();
   rma::HostWait::Close();
+  rma::HostRange::Close();
 }
 
 void ForgetInWindows(ProcessId process) {

@@ -117,12 +117,18 @@ class SameHost(mpi.MpiTest):
             said = carried(self.run_parts(parts, program=BLOCKS))
             self.assertTrue(all(copies == 0 for _, copies in said.values()), said)
 
-    def test_a_window_takes_one_mapping_and_gives_its_memory_back(self):
+    def test_a_window_takes_one_mapping_and_its_memory_is_used_again(self):
         most = 2 * 20 * (2 if self.sanitizer else 1) + 10  # sanitizers map something for each
         for ranks in 2, 9:
-            for mappings, pages in self.many_windows([(ranks, [])], 20).values():
+            for mappings, _, again in self.many_windows([(ranks, [])], 20).values():
                 self.assertLessEqual(mappings, most)
-                self.assertLessEqual(pages, 64)
+                self.assertLessEqual(again, 64)
+
+    def test_of_many_windows_that_were_freed_little_memory_is_kept(self):
+        for ranks in 2, 4:
+            for _, pages, again in self.many_windows([(ranks, [])], 400).values():  # 800 windows: 2,400 pages for each rank
+                self.assertLessEqual(pages, 512 * (ranks + 1))  # 2 MiB for each rank, and a page for each range
+                self.assertLessEqual(again, 64)
 
     def test_memory_that_is_given_back_under_a_window_ends_nobody_and_goes_back_with_the_window(self):
         for setting in "auto", "off":
@@ -160,9 +166,10 @@ class SameHost(mpi.MpiTest):
         return list(map(int, said))
 
     def many_windows(self, parts, count):
-        """{rank: (mappings of 2 * count windows, pages that the host's memory keeps after them)}."""
+        """{rank: (mappings of 2 * count windows, pages that the host's memory keeps after them, and more of them after two more rounds)}."""
         output = self.run_parts(parts, count, program="tests/mpi/scale/many_windows")
-        return {int(rank): (int(mappings), int(pages)) for rank, mappings, pages in re.findall(r"rank (\d+): mappings=(-?\d+),pages=(-?\d+)", output)}
+        said = re.findall(r"rank (\d+): mappings=(-?\d+),pages=(-?\d+),again=(-?\d+)", output)
+        return {int(rank): tuple(map(int, found)) for rank, *found in said}
 
     def test_with_rings_messages_go_through_memory_and_nobody_reads_that_of_another(self):
         said = carried(self.run_parts([(3, ["WEFT_SAME_HOST=rings"])], FIRST, program=MESSAGES))

@@ -1,5 +1,6 @@
 /* many_windows COUNT: makes COUNT windows of allocated memory and COUNT over memory of the ranks' own, puts into each, and frees them. Each rank prints
- * "rank R: mappings=M,pages=P": what it has mapped more with all of them than before, and pages that the host's memory has more after them. */
+ * "rank R: mappings=M,pages=P,again=A": what it has mapped more with all of them than before, pages that the host's memory has more after them, and pages
+ * more after the same again, twice. */
 #define _GNU_SOURCE
 #include "tests/mpi/check.h"
 #include "tests/mpi/host_memory.h"
@@ -55,7 +56,12 @@ int main(int argc, char** argv) {
   const long before = HostPages();
   MakeUseAndFree(count, &mappings);
   MPI_Barrier(MPI_COMM_WORLD);
-  printf("rank %d: mappings=%d,pages=%ld\n", world_rank, mappings, HostPages() - before);
+  const long after = HostPages();
+  MPI_Barrier(MPI_COMM_WORLD);
+  int again;
+  for (int i = 0; i < 2; i++) MakeUseAndFree(count, &again);
+  MPI_Barrier(MPI_COMM_WORLD);
+  printf("rank %d: mappings=%d,pages=%ld,again=%ld\n", world_rank, mappings, after - before, HostPages() - after);
   fflush(stdout);
   return End();
 }
