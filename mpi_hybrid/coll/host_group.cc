@@ -16,6 +16,7 @@
 #include "mpi_hybrid/core/counters.h"
 #include "mpi_hybrid/core/lock.h"
 #include "mpi_hybrid/core/pause.h"
+#include "mpi_hybrid/p2p/message.h"
 #include "mpi_hybrid/p2p/process_device.h"
 #include "mpi_hybrid/p2p/progress.h"
 #include "mpi_hybrid/shm/own_words.h"
@@ -265,7 +266,8 @@ Error HostGroup::Until(host::Missing missing) {
     start = Progress::Start::kSleeping;
     const int awaited = missing();
     if (awaited < 0) break;
-    const bool present = node_.IsPresent(places_[static_cast<size_t>(awaited)]);
+    // A rank that found its own words overwritten is there, and is lost to the others of its host.
+    const bool present = node_.IsPresent(places_[static_cast<size_t>(awaited)]) && !IsDead(comm_.peer(awaited));
     const bool passed = member_->HasPassed(awaited);
     Error gone = member_->Gone();
     // What it did before is there by now.

@@ -105,10 +105,18 @@ void Member::NoteGone(int member) {
   }
 }
 
+void Member::NoteOverwritten() {
+  overwritten_ = true;
+  NoteGone(me_);
+}
+
 Error Member::Gone() const {
   const uint32_t gone = memory_.head().gone.load(std::memory_order_acquire);
   if (gone == 0) [[likely]]
     return {};
+  if (overwritten_) {
+    return Error(MPI_ERR_OTHER, "a counter of this rank in the collectives of a communicator was overwritten: another process wrote into the memory of the host's ranks");
+  }
   if (gone > static_cast<uint32_t>(members_)) {
     return Error(MPI_ERR_OTHER, "the word of a dead rank was overwritten: another process wrote into the memory of the host's ranks");
   }
@@ -125,6 +133,8 @@ Error Member::Begin(What what, int root, MPI_Aint bytes) {
 Error Member::End(Error error) {
   SetTaken(kStep);
   Wake();
+  if (overwritten_) [[unlikely]]
+    return Gone();
   return error;
 }
 
@@ -132,12 +142,13 @@ Error Member::EndInStep(Error error) {
   if (!error.ok()) [[unlikely]]
     return End(std::move(error));
   Wake();
-  return {};
+  return overwritten_ ? Gone() : Error();
 }
 
 Error Member::Say(const void* data, size_t bytes) {
   if (turn_ > kTurns) WEFT_MPI_TRY(AwaitFinished(turn_ - kTurns));
   Post& post = PostOf(me_);
+  Check(post.turn, posted_[turn_ % kTurns]);
   post.what = what_;
   post.bytes = bytes_;
   if (bytes != 0 && bytes <= kInline) std::memcpy(post.data, data, bytes);
@@ -217,12 +228,14 @@ Error Member::AwaitAllTaken(uint64_t steps) {
 }
 
 void Member::SetReady(uint64_t steps) {
+  Check(memory_.lines(me_).ready, ready_);
   memory_.lines(me_).ready.store(ready_ = kStep * turn_ + steps, std::memory_order_release);
   changed_ = true;
   Wake();
 }
 
 void Member::SetTaken(uint64_t steps) {
+  Check(memory_.lines(me_).taken, taken_);
   memory_.lines(me_).taken.store(taken_ = kStep * turn_ + steps, std::memory_order_release);
   changed_ = true;
 }

@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -116,6 +117,12 @@ class Member {
   Error AwaitAllReady(uint64_t steps);
   Error AwaitTaken(int member, uint64_t steps);
   Error AwaitAllTaken(uint64_t steps);
+  // Before this member writes a word of its own, whose last value it knows. Another process of the user may have written there: then others went on, or
+  // will, where they must not.
+  void Check(const std::atomic<uint64_t>& word, uint64_t mine) {
+    if (word.load(std::memory_order_relaxed) != mine) [[unlikely]] NoteOverwritten();
+  }
+  void NoteOverwritten();
   void SetReady(uint64_t steps);
   void SetTaken(uint64_t steps);
   void Wake();
@@ -178,6 +185,7 @@ class Member {
   uint64_t turn_ = 0;
   uint32_t what_ = 0;            // of this turn
   uint64_t bytes_ = 0;           // of this turn
+  bool overwritten_ = false;     // a word of this member was
   bool changed_ = false;         // a word of this member, and nobody was woken yet
   uint64_t posted_[kTurns] = {}, ready_ = 0, taken_ = 0;  // the words of this member
   uint64_t all_finished_ = 0;    // the last turn that all are known to have finished

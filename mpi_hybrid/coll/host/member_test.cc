@@ -259,6 +259,32 @@ TEST_F(Members, KnowsWhetherItsWordsWereOverwritten) {
   });
 }
 
+// Others go on by it where they must not, or would do so later, and nobody waits for it. Its owner finds it when it writes there again.
+TEST_F(Members, ACounterThatAnotherProcessMovedByOneEndsTheNextCollectives) {
+  constexpr int kOwner = 1;
+  for (int which = 0; which < kTurns + 2; ++which) {
+    SCOPED_TRACE("word " + std::to_string(which));
+    std::atomic<int> in_step{0};
+    Run(3, 2, [&](Member& member, std::mt19937&) {
+      const Datatype& byte = *Datatype::Find(MPI_BYTE);
+      std::vector<uint8_t> data(3 * kSlot);
+      const Block block{data.data(), static_cast<MPI_Aint>(data.size()), &byte};
+      for (int i = 0; i < kTurns; ++i) EXPECT_TRUE(member.Broadcast(block, kOwner).ok());
+      EXPECT_TRUE(member.Barrier().ok());
+      ++in_step;
+      if (member.me() == kOwner) {
+        while (in_step < member.members()) sched_yield();
+        MemberLines& lines = Memory(base_).lines(kOwner);
+        (which < kTurns ? lines.posts[which].turn : which == kTurns ? lines.ready : lines.taken).fetch_add(1);
+      }
+      Error error;
+      for (int i = 0; i < kTurns + 1 && error.ok(); ++i) error = member.Broadcast(block, kOwner);
+      EXPECT_FALSE(error.ok());
+      EXPECT_TRUE(member.me() != kOwner || error.mpi_class() == MPI_ERR_OTHER) << error.message();
+    });
+  }
+}
+
 TEST_F(Members, BlocksThatCannotBeReadWhereTheyLieComeAllTheSame) {
   const auto run = [&](unsigned seed) {
     for (const int members : {2, 3, 11}) {

@@ -13,7 +13,7 @@ namespace weft::mpi::shm {
 // How a process is reached: the first page of its part of Area::kMessages. Its line is its own, written before the
 // job's fence; the rest is for those who connect.
 struct PlaceCard {
-  enum State : uint32_t { kNobody = 0, kHere = 1, kLeft = 2, kLost = 3 };  // kLost: it ended without a good-bye
+  enum State : uint32_t { kNobody = 0, kHere = 1, kLeft = 2, kLost = 3, kOverwritten = 4 };  // kLost: it ended without a good-bye; kOverwritten: its words were
 
   alignas(kLine) std::atomic<uint32_t> state;
   uint64_t window;          // bytes that it stores for one peer

@@ -106,6 +106,12 @@ void ShmTransport::AnswerKnocks() {
     const bool ended = CardOf(connection.place()).state.load(std::memory_order_acquire) != PlaceCard::kHere;
     if (ended || connection.peer_reads_nothing()) connection.OnPeerGone(/*is_dead=*/false);
   }
+  // A rank that lives and is lost is so for windows and collectives, too, of ranks that have no connection with it.
+  for (int place = 0; place < node_.places(); ++place) {
+    if (CardOf(place).state.load(std::memory_order_acquire) != PlaceCard::kOverwritten || place == node_.place()) continue;
+    const ProcessId process = node_.ProcessAt(place);
+    if (node_.PlaceOf(process) && PeerOf(process) == nullptr) engine_.OnGone(process, /*left=*/false);
+  }
 }
 
 // --- connections that are open ---
@@ -217,7 +223,7 @@ std::string ShmTransport::Overwritten() const {
 
 // The others find that on the card of this process.
 void ShmTransport::GiveUp() {
-  End(PlaceCard::kLost);
+  End(PlaceCard::kOverwritten);
   for (int place = 0; place < node_.places(); ++place) {
     const ProcessId process = node_.ProcessAt(place);
     if (place != node_.place() && node_.PlaceOf(process)) engine_.OnGone(process, /*left=*/false);

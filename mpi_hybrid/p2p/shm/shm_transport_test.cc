@@ -465,6 +465,25 @@ TEST_F(ShmTransportTest, ASleepEndsIfWordsOfThisProcessAreOverwritten) {
   for (Request* request : {unread, receive, send}) request->Release();
 }
 
+// A rank that waits for it in a window or in a collective has perhaps no connection with it.
+TEST_F(ShmTransportTest, ARankWhoseWordsAreOverwrittenIsGoneForThoseThatNeverHeardOfIt) {
+  SilenceWarnings(true);
+  Make(3);
+  ExpectTraffic(0, 1);
+  ExpectTraffic(1, 2);
+  std::vector<uint8_t> got(10), other(10);
+  Request* receive = at(0).Receive(other, 1, 5);
+  Request* send = at(0).Send(got, 1, 5);
+  EXPECT_FALSE(at(2).engine.IsDead(0));
+  shm::RingSlot& slot = *std::max_element(std::begin(Ring(0, 1).slots), std::end(Ring(0, 1).slots),
+                                          [](const auto& a, const auto& b) { return static_cast<uint32_t>(a.control) < static_cast<uint32_t>(b.control); });
+  slot.control -= RingPage::kSlots;
+  while (!receive->complete) at(0).device.Sleep(600'000);
+  EXPECT_TRUE(PollUntil([&] { return at(2).engine.IsDead(0); }));
+  EXPECT_FALSE(at(2).engine.IsDead(1));
+  for (Request* request : {receive, send}) request->Release();
+}
+
 TEST_F(ShmTransportTest, WhoEndsInOrderLeavesWhatItSentToBeRead) {
   Make(3);
   ExpectTraffic(0, 1);
