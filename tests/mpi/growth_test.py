@@ -1,5 +1,6 @@
 """What a rank costs in a job of many ranks, against a smaller job in the same run: memory, with the page tables that the kernel has for it, and
-the time until all ranks are through MPI_Init. A busy machine slows both jobs, but a rank waits no more often on it."""
+the time until all ranks are through MPI_Init, and of a fence in which each rank gets from all. A busy machine slows both jobs, but a rank waits no more often on
+it."""
 
 import os
 import re
@@ -8,14 +9,15 @@ import time
 import mpi
 import stock
 
-ROUNDS = 3  # of which the quickest start counts
 APART = os.environ.get("WEFT_SAME_HOST") == "off"  # as under `./test --same-host-off`
-# KiB of a rank for each rank that it has to do with: about 6 on one host; over TCP about 60, for a socket and an RDMA connection in each direction.
-KILOBYTES = 96 if APART else 16
+# KiB of a rank for each rank that it has to do with: about 6 on one host; over TCP about 75, for a socket and an RDMA connection in each direction.
+KILOBYTES, KILOBYTES_APART = 16, 96
 
 
 class Growth(mpi.MpiTest):
     library = mpi.WeftUnderMpiexec
+    rounds = 3  # of which the quickest start counts
+    kilobytes = KILOBYTES_APART if APART else KILOBYTES
 
     @classmethod
     def setUpClass(cls):
@@ -24,18 +26,19 @@ class Growth(mpi.MpiTest):
         cls.found = {}
 
     def measure(self, ranks):
-        """(seconds to start, KiB of a rank, KiB of its page tables, how often it waits in MPI_Init)."""
+        """(seconds to start, KiB of a rank, KiB of its page tables, how often it waits in MPI_Init, us of a fence with Gets from all)."""
         if ranks in self.found:
             return self.found[ranks]
-        starts, kilobytes, tables, waits = [], [], [], []
-        for _ in range(ROUNDS):
+        starts, kilobytes, tables, waits, gets = [], [], [], [], []
+        for _ in range(self.rounds):
             begin = time.clock_gettime(time.CLOCK_MONOTONIC)
             output = self.run_job(ranks, stock.workspace_file("tests/mpi/scale/growth"))
             starts.append(float(re.search(r"started at ([\d.]+)", output)[1]) - begin)
             for found, value in zip((kilobytes, tables, waits), re.search(r"memory=(\d+),tables=(\d+),waits=(\d+)", output).groups()):
                 found.append(int(value))
-        self.found[ranks] = min(starts), min(kilobytes), min(tables), min(waits)
-        print(ranks, "ranks: start %.2f s, %d KiB each and %d KiB of page tables, %d waits" % self.found[ranks], flush=True)
+            gets.append(int(re.search(r"gets=(\d+)", output)[1]))
+        self.found[ranks] = min(starts), min(kilobytes), min(tables), min(waits), min(gets)
+        print(ranks, "ranks: start %.2f s, %d KiB each and %d KiB of page tables, %d waits, a fence with Gets from all %d us" % self.found[ranks], flush=True)
         return self.found[ranks]
 
     def test_four_times_the_ranks_start_in_less_than_six_times_the_time(self):
@@ -49,8 +52,18 @@ class Growth(mpi.MpiTest):
     def test_memory_of_a_rank_grows_slowly_with_the_ranks(self):
         few, many = self.measure(self.few), self.measure(self.many)
         more = self.many - self.few
-        self.assertLess(many[1] - few[1], KILOBYTES * more, "KiB")
+        self.assertLess(many[1] - few[1], self.kilobytes * more, "KiB")
         self.assertLess(many[2] - few[2], 8 * more, "KiB of page tables")  # a page, 4 KiB, for each
+
+    def test_a_fence_with_gets_from_all_grows_with_their_number(self):
+        few, many = self.measure(self.few), self.measure(self.many)
+        self.assertLess(many[4], 3 * (self.many / self.few) ** 2 * few[4], "us")  # what the ranks do, they do on the same processors
+
+
+class GrowthBetweenHosts(Growth):
+    library = mpi.WeftApart
+    rounds = 1
+    kilobytes = KILOBYTES_APART
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-/* growth: exchanges a message between all pairs of ranks and puts into a window of each, so that all that the library keeps for a pair is there. Rank 0
- * prints "started at S", seconds of CLOCK_MONOTONIC when all ranks were through MPI_Init, and "memory=K,tables=T,waits=W": KiB of a rank on average, what
- * ranks share divided among them (Linux: Pss), and of its page tables; and how often a rank slept until it was through MPI_Init, as it does for each
- * question to the launcher. */
+/* growth: exchanges a message between all pairs of ranks and puts into a window of each, so that all that the library keeps for a pair is there. Then each rank
+ * gets from all in fences. Rank 0 prints "started at S", seconds of CLOCK_MONOTONIC when all ranks were through MPI_Init, "gets=U": us of such a fence, and
+ * "memory=K,tables=T,waits=W": KiB of a rank on average, what ranks share divided among them (Linux: Pss), and of its page tables; and how often a rank slept
+ * until it was through MPI_Init, as it does for each question to the launcher. */
 #define _GNU_SOURCE
 #include <sys/resource.h>
 #include <time.h>
@@ -48,6 +48,16 @@ int main(int argc, char** argv) {
   for (int rank = 0; rank < world_size; rank++) MPI_Put(&out[rank], 1, MPI_LONG, rank, world_rank, 1, MPI_LONG, window);
   MPI_Win_fence(0, window);
   for (int rank = 0; rank < world_size; rank++) CHECK_EQ(memory[rank], in[rank]);
+
+  enum { kFences = 4 };
+  const double begin = MPI_Wtime();
+  for (int i = 0; i < kFences; i++) {
+    memset(in, 0, size * sizeof(long));
+    for (int rank = 0; rank < world_size; rank++) MPI_Get(&in[rank], 1, MPI_LONG, rank, world_rank, 1, MPI_LONG, window);
+    MPI_Win_fence(0, window);
+    for (int rank = 0; rank < world_size; rank++) CHECK_EQ(in[rank], out[rank]);
+  }
+  if (world_rank == 0) printf("gets=%.0f\n", 1e6 * (MPI_Wtime() - begin) / kFences);
 
   MPI_Barrier(MPI_COMM_WORLD); /* none is gone while another looks at what they share */
   double mine[3] = {Kilobytes("/proc/self/smaps_rollup", "Pss:"), Kilobytes("/proc/self/status", "VmPTE:"), (double)usage.ru_nvcsw}, all[3];
