@@ -124,6 +124,11 @@ class SameHost(mpi.MpiTest):
                 self.assertLessEqual(mappings, most)
                 self.assertLessEqual(again, 64)
 
+    def test_the_memory_of_a_window_that_was_freed_is_the_next_ones(self):
+        for ranks in 2, 3, 9:
+            output = self.run_parts([(ranks, [])], program="tests/mpi/scale/windows_again")
+            self.assertEqual(re.findall(r"rank \d+: places=(\d+)", output), ranks * ["1"], output)
+
     def test_of_many_windows_that_were_freed_little_memory_is_kept(self):
         for ranks in 2, 4:
             for _, pages, again in self.many_windows([(ranks, [])], 400).values():  # 800 windows: 2,400 pages for each rank
