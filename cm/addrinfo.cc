@@ -9,11 +9,16 @@
 #include <memory>
 
 #include "cm/export.h"
+#include "cm/identifier.h"
 
 namespace weft::cm {
 namespace {
 
 constexpr int kAddressFamilyIb = 27;  // AF_IB
+
+// Flags of rdma-core 60: InfiniBand's subnet administration is asked, or the names of IP, which is the default.
+constexpr int kAskSubnet = 0x10;
+constexpr int kAskNames = 0x20;
 
 struct FreeInfo {
   void operator()(rdma_addrinfo* info) const { rdma_freeaddrinfo(info); }
@@ -49,7 +54,7 @@ addrinfo ToSystem(const rdma_addrinfo& hints) {
 
 // 0 or an EAI_ code.
 int CheckHints(const rdma_addrinfo& hints) {
-  constexpr int kKnown = RAI_PASSIVE | RAI_NUMERICHOST | RAI_NOROUTE | RAI_FAMILY;
+  constexpr int kKnown = RAI_PASSIVE | RAI_NUMERICHOST | RAI_NOROUTE | RAI_FAMILY | kAskNames;
   if ((hints.ai_flags & ~kKnown) != 0) return EAI_BADFLAGS;
   if (hints.ai_family == kAddressFamilyIb) return EAI_FAMILY;
   const bool datagram = hints.ai_port_space == RDMA_PS_UDP || hints.ai_port_space == RDMA_PS_IPOIB;
@@ -91,8 +96,71 @@ Info Make(const rdma_addrinfo& hints, const addrinfo* found) {
   return info;
 }
 
+// The status of an event: a negative errno for what rdma_getaddrinfo returned.
+int StatusOf(int failure) {
+  switch (failure) {
+    case EAI_BADFLAGS:  // or errno says more, as -1 is this number
+      return errno != 0 ? -errno : -EINVAL;
+    case EAI_SYSTEM:
+      return -errno;
+    case EAI_AGAIN:
+      return -EAGAIN;
+    case EAI_MEMORY:
+      return -ENOMEM;
+    case EAI_SOCKTYPE:
+      return -EINVAL;
+    case EAI_FAMILY:
+      return -EAFNOSUPPORT;
+    default:
+      return -ENOENT;
+  }
+}
+
 }  // namespace
+
+int Identifier::ResolveAddressInfo(const char* node, const char* service, const rdma_addrinfo* hints) {
+  if (node == nullptr && service == nullptr && hints == nullptr) return EINVAL;
+  if (hints != nullptr && (hints->ai_flags & kAskSubnet) != 0) return EOPNOTSUPP;  // no subnet of InfiniBand here
+  {
+    std::lock_guard lock(mutex_);
+    if (resolving_info_) return EBUSY;
+    resolving_info_ = true;
+  }
+  rdma_addrinfo* found = nullptr;
+  errno = 0;
+  const int failure = rdma_getaddrinfo(node, service, hints, &found);
+  const int status = failure == 0 ? 0 : StatusOf(failure);
+  {
+    std::lock_guard lock(mutex_);
+    resolving_info_ = failure == 0;
+    resolved_info_.reset(found);
+  }
+  Post(failure == 0 ? kAddressInfoResolved : kAddressInfoError, status);
+  return Complete();
+}
+
+int Identifier::TakeAddressInfo(rdma_addrinfo** info) {
+  std::lock_guard lock(mutex_);
+  if (resolved_info_ == nullptr) return ENOENT;
+  *info = resolved_info_.release();
+  resolving_info_ = false;
+  return 0;
+}
+
 }  // namespace weft::cm
+
+using weft::cm::Identifier;
+
+// rdma-core 60. As there, names are looked up within the call; the outcome is an event.
+WEFT_CM_EXPORT int rdma_resolve_addrinfo(rdma_cm_id* id, const char* node, const char* service, const rdma_addrinfo* hints) {
+  if (id == nullptr) return weft::cm::Return(EINVAL);
+  return weft::cm::Return(Identifier::From(id)->ResolveAddressInfo(node, service, hints));
+}
+
+WEFT_CM_EXPORT int rdma_query_addrinfo(rdma_cm_id* id, rdma_addrinfo** info) {
+  if (id == nullptr || info == nullptr) return weft::cm::Return(EINVAL);
+  return weft::cm::Return(Identifier::From(id)->TakeAddressInfo(info));
+}
 
 // 0, an EAI_ code of getaddrinfo(3), or -1 with errno, as the man page has it.
 WEFT_CM_EXPORT int rdma_getaddrinfo(const char* node, const char* service, const rdma_addrinfo* hints,

@@ -153,9 +153,10 @@ WEFT_CM_EXPORT const char* rdma_event_str(rdma_cm_event_type event) {
       "RDMA_CM_EVENT_CONNECT_ERROR",  "RDMA_CM_EVENT_UNREACHABLE",     "RDMA_CM_EVENT_REJECTED",
       "RDMA_CM_EVENT_ESTABLISHED",    "RDMA_CM_EVENT_DISCONNECTED",    "RDMA_CM_EVENT_DEVICE_REMOVAL",
       "RDMA_CM_EVENT_MULTICAST_JOIN", "RDMA_CM_EVENT_MULTICAST_ERROR", "RDMA_CM_EVENT_ADDR_CHANGE",
-      "RDMA_CM_EVENT_TIMEWAIT_EXIT",
+      "RDMA_CM_EVENT_TIMEWAIT_EXIT",  "RDMA_CM_EVENT_ADDRINFO_RESOLVED", "RDMA_CM_EVENT_ADDRINFO_ERROR",
+      "RDMA_CM_EVENT_USER",           "RDMA_CM_EVENT_INTERNAL",
   };
-  static_assert(sizeof kNames / sizeof kNames[0] == RDMA_CM_EVENT_TIMEWAIT_EXIT + 1);
+  static_assert(sizeof kNames / sizeof kNames[0] == weft::cm::kInternalEvent + 1);
   const auto index = static_cast<unsigned>(event);
-  return index <= RDMA_CM_EVENT_TIMEWAIT_EXIT ? kNames[index] : "UNKNOWN EVENT";
+  return index <= weft::cm::kInternalEvent ? kNames[index] : "UNKNOWN EVENT";
 }

@@ -13,6 +13,12 @@ namespace weft::cm {
 
 class Identifier;
 
+// Events of rdma-core 60, which the headers of this build may lack.
+inline constexpr auto kAddressInfoResolved = static_cast<rdma_cm_event_type>(16);
+inline constexpr auto kAddressInfoError = static_cast<rdma_cm_event_type>(17);
+inline constexpr auto kUserEvent = static_cast<rdma_cm_event_type>(18);
+inline constexpr auto kInternalEvent = static_cast<rdma_cm_event_type>(19);
+
 // What rdma_get_cm_event hands out and rdma_ack_cm_event frees: the public structure and what it refers to.
 struct Event : rdma_cm_event {
   Event() : rdma_cm_event{} {}

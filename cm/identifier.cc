@@ -245,10 +245,12 @@ std::shared_ptr<sim::Endpoint> Identifier::endpoint() const {
   return endpoint_;
 }
 
-void Identifier::Post(rdma_cm_event_type type, int status) {
+void Identifier::Post(rdma_cm_event_type type, int status, uint64_t argument) {
   auto event = std::make_unique<Event>();
   event->event = type;
   event->status = status;
+  static_assert(sizeof event->param >= sizeof argument);
+  memcpy(&event->param, &argument, sizeof argument);
   event->id = this;
   event->owner = shared_from_this();
   std::lock_guard lock(mutex_);

@@ -83,6 +83,14 @@ class Identifier : public rdma_cm_id, public sim::CmObserver, public std::enable
   // options.cc
   int SetOption(int level, int name, const void* value, size_t length);
 
+  // addrinfo.cc: what rdma_getaddrinfo finds, for rdma_query_addrinfo; the outcome is an event. EBUSY: the last outcome was not fetched yet.
+  int ResolveAddressInfo(const char* node, const char* service, const rdma_addrinfo* hints);
+  // ENOENT: nothing was found, or it was fetched.
+  int TakeAddressInfo(rdma_addrinfo** info);
+
+  // Puts an event on the channel; `argument` is param.arg of rdma-core 60.
+  void Post(rdma_cm_event_type type, int status, uint64_t argument = 0);
+
   // queue_pair.cc
   int CreateQueuePair(ibv_qp_init_attr_ex* attributes);
   void DestroyQueuePair();
@@ -112,7 +120,6 @@ class Identifier : public rdma_cm_id, public sim::CmObserver, public std::enable
 
   State state() const;
   void set_state(State state);
-  void Post(rdma_cm_event_type type, int status);
   // Posts the event that a fault asks for here; false: none does.
   bool PostFault(sim::CmApi::FaultPoint point);
   bool destroyed() const;
@@ -158,6 +165,8 @@ class Identifier : public rdma_cm_id, public sim::CmObserver, public std::enable
   std::shared_ptr<Channel> channel_;
   std::shared_ptr<sim::Endpoint> endpoint_;
   RequestGate requests_;  // a listener's
+  bool resolving_info_ = false;  // until the program has fetched it, or heard that there is none
+  std::unique_ptr<rdma_addrinfo, void (*)(rdma_addrinfo*)> resolved_info_{nullptr, rdma_freeaddrinfo};
 
   // Only the program's calls touch these.
   bool synchronous_;

@@ -76,3 +76,10 @@ WEFT_CM_EXPORT int rdma_set_local_ece(rdma_cm_id* id, ibv_ece* ece) {
   if (id == nullptr || id->qp != nullptr || ece == nullptr) return Return(EINVAL);
   return 0;
 }
+
+// rdma-core 60: an event of the program's own, to wake a thread that waits at the channel. Only RDMA_CM_EVENT_USER.
+WEFT_CM_EXPORT int rdma_write_cm_event(rdma_cm_id* id, rdma_cm_event_type event, int status, uint64_t arg) {
+  if (id == nullptr || event != weft::cm::kUserEvent) return Return(EINVAL);
+  Identifier::From(id)->Post(event, status, arg);
+  return 0;
+}

@@ -14,6 +14,7 @@ namespace {
 
 constexpr uint8_t kPort = 1;  // every device has one port
 constexpr __be16 kDefaultPkey = 0xffff;
+constexpr uint64_t kUnknownSpeed = 10'000;  // Mbit/s, for an interface that names none (lo): what ibv_query_port says then
 // What programs see that were compiled before port_cap_flags2 existed.
 constexpr size_t kCompatPortSize = offsetof(ibv_port_attr, port_cap_flags2);
 
@@ -125,6 +126,15 @@ WEFT_VERBS_API int ibv_query_port(ibv_context* context, uint8_t port, _compat_ib
   return weft::verbs::Report(weft::verbs::CompatQueryPort(context, port, attributes));
 }
 
+// rdma-core 62. `speed`: in 100 Mbit/s.
+WEFT_VERBS_API int weft_query_port_speed(ibv_context* context, uint32_t port, uint64_t* speed) {
+  if (port != weft::verbs::kPort) return weft::verbs::Report(EINVAL);
+  const uint64_t mbps = weft::verbs::Refreshed(context).speed_mbps;
+  *speed = (mbps != 0 ? mbps : weft::verbs::kUnknownSpeed) / 100;
+  return 0;
+}
+WEFT_VERBS_SYMBOL(weft_query_port_speed, ibv_query_port_speed, "IBVERBS_1.16");
+
 WEFT_VERBS_API int ibv_query_gid(ibv_context* context, uint8_t port, int index, ibv_gid* gid) {
   ibv_gid_entry entry = {};
   const int error = index < 0 ? EINVAL : weft::verbs::FindGid(context, port, static_cast<uint32_t>(index), &entry);
@@ -163,7 +173,7 @@ WEFT_VERBS_API ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry*
 
 // Private node; ibv_devinfo and perftest ask. The types are sysfs's: 0 is "IB/RoCE v1", which is also what the kernel says of
 // iWARP and of an empty place, 1 is "RoCE v2".
-WEFT_VERBS_API int ibv_query_gid_type(ibv_context* context, uint8_t port, unsigned int index, unsigned int* type) {
+WEFT_VERBS_API int weft_query_gid_type(ibv_context* context, uint8_t port, unsigned int index, unsigned int* type) {
   ibv_gid_entry entry = {};
   const int error = weft::verbs::FindGid(context, port, index, &entry);
   if (error != 0 && error != ENODATA) {
@@ -173,6 +183,7 @@ WEFT_VERBS_API int ibv_query_gid_type(ibv_context* context, uint8_t port, unsign
   *type = entry.gid_type == IBV_GID_TYPE_ROCE_V2 ? 1 : 0;
   return 0;
 }
+WEFT_PRIVATE_SYMBOL_SINCE_34(weft_query_gid_type, ibv_query_gid_type);
 
 WEFT_VERBS_API int ibv_query_pkey(ibv_context* context, uint8_t port, int index, __be16* pkey) {
   const auto attributes = weft::verbs::FromPublic(context->device)->Info().PortAttributes();

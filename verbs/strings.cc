@@ -85,3 +85,25 @@ WEFT_VERBS_API const char* ibv_wc_status_str(ibv_wc_status status) {
                                                          "TM software rendezvous"};
   return NameOf(kNames, status);
 }
+
+// rdma-core 49 and later have it in verbs.h, and the symbol at the private node.
+WEFT_VERBS_API const char* weft_wr_opcode_str(int opcode) {
+  static constexpr std::array<const char*, 16> kNames = {"rdma-write",
+                                                         "rdma-write-with-imm",
+                                                         "send",
+                                                         "send-with-imm",
+                                                         "rdma-read",
+                                                         "atomic-cmp-and-swp",
+                                                         "atomic-fetch-and-add",
+                                                         "local-inv",
+                                                         "bind-mw",
+                                                         "send-with-inv",
+                                                         "tso",
+                                                         "driver1",
+                                                         nullptr,
+                                                         nullptr,
+                                                         "flush",
+                                                         "atomic-write"};
+  return NameOf(kNames, opcode);
+}
+WEFT_PRIVATE_SYMBOL_SINCE_34(weft_wr_opcode_str, ibv_wr_opcode_str);

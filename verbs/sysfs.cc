@@ -42,7 +42,8 @@ WEFT_VERBS_API int ibv_read_sysfs_file(const char* directory, const char* file, 
 }
 
 // For providers with a kernel device of theirs. Ours have none, so no caller can hold a valid verbs_sysfs_dev.
-WEFT_VERBS_API int ibv_read_ibdev_sysfs_file(char*, size_t, void*, const char*, ...) {
+WEFT_VERBS_API int weft_read_ibdev_sysfs_file(char*, size_t, void*, const char*, ...) {
   errno = EINVAL;
   return -1;
 }
+WEFT_PRIVATE_SYMBOL_SINCE_34(weft_read_ibdev_sysfs_file, ibv_read_ibdev_sysfs_file);

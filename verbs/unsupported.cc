@@ -105,5 +105,36 @@ void FillUnsupportedOperations(verbs_context* vctx) {
 }  // namespace weft::verbs
 
 using weft::verbs::Fail;
+using weft::verbs::Report;
 
+// What rdma-core has after release 44, as symbols. Programs know the structures by name only, or hand them in.
 
+// Hints for a PCIe bus (ibv_alloc_dmah(3)), which there is not.
+WEFT_VERBS_API void* weft_alloc_dmah(ibv_context*, void*) { return Fail<void>(EOPNOTSUPP); }
+WEFT_VERBS_SYMBOL(weft_alloc_dmah, ibv_alloc_dmah, "IBVERBS_1.15");
+WEFT_VERBS_API int weft_dealloc_dmah(void*) { return Report(EOPNOTSUPP); }
+WEFT_VERBS_SYMBOL(weft_dealloc_dmah, ibv_dealloc_dmah, "IBVERBS_1.15");
+
+WEFT_VERBS_API int weft_dm_export_dmabuf_fd(ibv_dm*) {
+  errno = EOPNOTSUPP;
+  return -1;
+}
+WEFT_VERBS_SYMBOL(weft_dm_export_dmabuf_fd, ibv_dm_export_dmabuf_fd, "IBVERBS_1.16");
+
+// Completion counters: ENOTSUP (the same number) on a device without, ibv_create_comp_cntr(3).
+WEFT_VERBS_API int weft_query_comp_cntr_caps(ibv_context*, void*, size_t) { return Report(EOPNOTSUPP); }
+WEFT_VERBS_SYMBOL(weft_query_comp_cntr_caps, _ibv_query_comp_cntr_caps, "IBVERBS_1.18");
+WEFT_VERBS_API void* weft_create_comp_cntr(ibv_context*, void*) { return Fail<void>(EOPNOTSUPP); }
+WEFT_VERBS_SYMBOL(weft_create_comp_cntr, ibv_create_comp_cntr, "IBVERBS_1.18");
+WEFT_VERBS_API int weft_destroy_comp_cntr(void*) { return Report(EOPNOTSUPP); }
+WEFT_VERBS_SYMBOL(weft_destroy_comp_cntr, ibv_destroy_comp_cntr, "IBVERBS_1.18");
+WEFT_VERBS_API int weft_qp_attach_comp_cntr(ibv_qp*, void*, void*) { return Report(EOPNOTSUPP); }
+WEFT_VERBS_SYMBOL(weft_qp_attach_comp_cntr, ibv_qp_attach_comp_cntr, "IBVERBS_1.18");
+WEFT_VERBS_API int weft_change_comp_cntr(void*, uint64_t) { return Report(EOPNOTSUPP); }
+WEFT_VERBS_SYMBOL(weft_change_comp_cntr, ibv_set_comp_cntr, "IBVERBS_1.18");
+WEFT_VERBS_SYMBOL(weft_change_comp_cntr, ibv_set_err_comp_cntr, "IBVERBS_1.18");
+WEFT_VERBS_SYMBOL(weft_change_comp_cntr, ibv_inc_comp_cntr, "IBVERBS_1.18");
+WEFT_VERBS_SYMBOL(weft_change_comp_cntr, ibv_inc_err_comp_cntr, "IBVERBS_1.18");
+WEFT_VERBS_API int weft_read_comp_cntr(void*, uint64_t*) { return Report(EOPNOTSUPP); }
+WEFT_VERBS_SYMBOL(weft_read_comp_cntr, ibv_read_comp_cntr, "IBVERBS_1.18");
+WEFT_VERBS_SYMBOL(weft_read_comp_cntr, ibv_read_err_comp_cntr, "IBVERBS_1.18");

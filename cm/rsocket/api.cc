@@ -2,6 +2,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <rdma/rsocket.h>
+#include <sys/epoll.h>
 #include <sys/select.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 
 #include "cm/export.h"
 #include "cm/rsocket/datagram.h"
+#include "cm/rsocket/event_poll.h"
 #include "cm/rsocket/lingering.h"
 #include "cm/rsocket/poll.h"
 #include "cm/rsocket/stream.h"
@@ -22,6 +24,7 @@ using weft::cm::Return;
 using weft::rsocket::Clock;
 using weft::rsocket::Datagram;
 using weft::rsocket::Deadline;
+using weft::rsocket::EventPoll;
 using weft::rsocket::Lingering;
 using weft::rsocket::PollAll;
 using weft::rsocket::Socket;
@@ -35,6 +38,12 @@ ssize_t Count(ssize_t result) {
   if (result >= 0) return result;
   errno = static_cast<int>(-result);
   return -1;
+}
+
+// poll(2)'s time-out: milliseconds, negative for ever.
+Deadline After(int milliseconds) {
+  if (milliseconds < 0) return std::nullopt;
+  return milliseconds == 0 ? Clock::time_point::min() : Clock::now() + std::chrono::milliseconds(milliseconds);
 }
 
 int CheckVector(const iovec* pieces, int count) {
@@ -140,7 +149,7 @@ WEFT_CM_EXPORT int rshutdown(int fd, int how) {
 
 WEFT_CM_EXPORT int rclose(int fd) {
   const auto socket = Table::Process().Remove(fd);
-  if (socket == nullptr) return Return(EBADF);
+  if (socket == nullptr) return Return(EventPoll::Close(fd) ? 0 : EBADF);
   if (!socket->Close()) Lingering::Process().Add(socket);
   return 0;
 }
@@ -201,10 +210,31 @@ WEFT_CM_EXPORT ssize_t rwritev(int fd, const iovec* pieces, int count) { return 
 
 WEFT_CM_EXPORT int rpoll(pollfd* fds, nfds_t nfds, int timeout) {
   if (nfds > 0 && fds == nullptr) return Return(EFAULT);
-  Deadline deadline;
-  if (timeout == 0) deadline = Clock::time_point::min();
-  if (timeout > 0) deadline = Clock::now() + std::chrono::milliseconds(timeout);
-  return static_cast<int>(Count(PollAll(fds, nfds, deadline)));
+  return static_cast<int>(Count(PollAll(fds, nfds, After(timeout))));
+}
+
+// epoll_create1(2), epoll_ctl(2), epoll_wait(2) of rsockets and other descriptors, rdma-core 65. rclose closes one.
+WEFT_CM_EXPORT int repoll_create(int flags) {
+  if ((flags & ~EPOLL_CLOEXEC) != 0) return Return(EINVAL);
+  int fd = -1;
+  const int error = EventPoll::Create((flags & EPOLL_CLOEXEC) != 0, &fd);
+  return error == 0 ? fd : Return(error);
+}
+
+WEFT_CM_EXPORT int repoll_ctl(int epfd, int op, int fd, epoll_event* event) {
+  const auto poll = EventPoll::Find(epfd);
+  if (poll == nullptr || fd < 0) return Return(EBADF);
+  if (fd == epfd) return Return(EINVAL);
+  if (op != EPOLL_CTL_DEL && event == nullptr) return Return(EFAULT);
+  return Return(poll->Control(op, fd, event));
+}
+
+WEFT_CM_EXPORT int repoll_wait(int epfd, epoll_event* events, int maxevents, int timeout) {
+  if (maxevents <= 0) return Return(EINVAL);
+  if (events == nullptr) return Return(EFAULT);
+  const auto poll = EventPoll::Find(epfd);
+  if (poll == nullptr) return Return(EBADF);
+  return static_cast<int>(Count(poll->Wait(events, maxevents, After(timeout))));
 }
 
 // What poll(2) reports, as select(2) counts it: an end or an error makes readable, an error makes writable.

@@ -67,7 +67,9 @@ void WaitList::WakeAll(const Waiter* except) {
 
 int PollTimeout(const Deadline& deadline) {
   if (!deadline) return -1;
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now()).count();
+  const auto now = Clock::now();
+  if (*deadline <= now) return 0;  // it may be the earliest time that there is, which nothing can be subtracted from
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline - now).count();
   return static_cast<int>(std::clamp<int64_t>(left, 0, 1 << 30));
 }
 

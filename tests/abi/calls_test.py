@@ -12,6 +12,8 @@ PUBLIC_NODE = re.compile(r" [TW] (\w+)@@?(?:IBVERBS|RDMACM)_1\.\d+$")
 INLINE = re.compile(r"static inline[^;{}#]*?\b(_?(?:ibv|rdma)_\w+)\s*\(")
 # Helpers of the headers that no program calls.
 NOT_CALLS = {"rdma_seterrno"}
+# Inline in headers of rdma-core after 44 (44's own may be what is installed).
+NEWER = {"ibv_query_comp_cntr_caps", "ibv_wr_flush"}
 
 
 def exported(library):
@@ -46,7 +48,7 @@ def main():
     if len(there) < 200:
         problems.append(f"only {len(there)} calls were found: nm or the headers look different")
     problems += [f"{name} is not listed" for name in sorted(there - listed.keys())]
-    problems += [f"{name} is listed and does not exist" for name in sorted(listed.keys() - there)]
+    problems += [f"{name} is listed and does not exist" for name in sorted(listed.keys() - there - NEWER)]
     print("\n".join(problems) or f"{len(listed)} calls")
     sys.exit(1 if problems else 0)
 

@@ -22,7 +22,7 @@ def symbols(path, defined=True):
     found = {}
     for line in readelf(path, "--dyn-syms").splitlines():
         fields = line.split()
-        if len(fields) < 8 or not fields[0].endswith(":") or fields[4] == "LOCAL" or fields[6] == "ABS":
+        if len(fields) < 8 or not fields[0].rstrip(":").isdigit() or fields[4] == "LOCAL" or fields[6] == "ABS":
             continue
         if (fields[6] != "UND") != defined:
             continue
