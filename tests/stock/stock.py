@@ -41,12 +41,15 @@ def workspace_file(path):
 
 
 def weft():
-    return workspace_file("tools/stage/bin/weft")
+    """The command under test. STOCK_WEFT: one that is installed (tests/distributions)."""
+    return os.environ.get("STOCK_WEFT") or workspace_file("tools/stage/bin/weft")
 
 
 @functools.lru_cache(maxsize=None)
 def weft_for_everyone():
     """weft() in a copy that every user may read, which what the build made may not be. Gone when the tests end."""
+    if os.environ.get("STOCK_WEFT"):
+        return weft()
     place = tempfile.mkdtemp()
     atexit.register(shutil.rmtree, place, ignore_errors=True)
     os.chmod(place, 0o755)
@@ -259,8 +262,8 @@ class _JUnitResult(unittest.TextTestResult):
         self._start = time.monotonic()
         super().startTest(test)
 
-    def _note(self, test, failure=None):
-        self.cases.append((test, time.monotonic() - self._start, failure))
+    def _note(self, test, failure=None, skipped=None):
+        self.cases.append((test, time.monotonic() - self._start, failure, skipped))
 
     def addSuccess(self, test):
         super().addSuccess(test)
@@ -268,7 +271,7 @@ class _JUnitResult(unittest.TextTestResult):
 
     def addSkip(self, test, reason):
         super().addSkip(test, reason)
-        self._note(test)
+        self._note(test, skipped=reason)
 
     def addFailure(self, test, err):
         super().addFailure(test, err)
@@ -284,9 +287,11 @@ def _write_junit(path, cases):
         failures = sum(1 for case in cases if case[2] is not None)
         out.write(f'<?xml version="1.0"?>\n<testsuites><testsuite name="stock" tests="{len(cases)}" '
                   f'failures="{failures}">\n')
-        for test, seconds, failure in cases:
+        for test, seconds, failure, skipped in cases:
             suite, name = test.id().rsplit(".", 2)[-2:]
             out.write(f'<testcase classname={xml.quoteattr(suite)} name={xml.quoteattr(name)} time="{seconds:.3f}">')
+            if skipped is not None:
+                out.write(f"<skipped message={xml.quoteattr(skipped)}/>")
             if failure is not None:
                 printable = re.sub(r"[^\t\n\x20-\x7e]", "?", failure)
                 out.write(f"<failure>{xml.escape(printable)}</failure>")
