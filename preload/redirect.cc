@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <initializer_list>
 
 #include "preload/interpose.h"
 

@@ -62,7 +62,7 @@ static_assert(offsetof(ibv_device_attr_ex, completion_timestamp_mask) == 264);
 static_assert(offsetof(ibv_device_attr_ex, hca_core_clock) == 272);
 static_assert(offsetof(ibv_device_attr_ex, phys_port_cnt_ex) == 396);
 
-static_assert(sizeof(ibv_port_attr) == 52);
+static_assert(sizeof(ibv_port_attr) == 52 || sizeof(ibv_port_attr) == 56);  // active_speed_ex came with rdma-core 49
 static_assert(offsetof(ibv_port_attr, gid_tbl_len) == 12);
 static_assert(offsetof(ibv_port_attr, pkey_tbl_len) == 32);
 static_assert(offsetof(ibv_port_attr, link_layer) == 46);
@@ -127,7 +127,7 @@ static_assert(offsetof(ibv_qp, mutex) == 64);
 static_assert(offsetof(ibv_qp, cond) == 104);
 static_assert(offsetof(ibv_qp, events_completed) == 152);
 
-static_assert(sizeof(ibv_qp_ex) == 352);
+static_assert(sizeof(ibv_qp_ex) == 352 || sizeof(ibv_qp_ex) == 360);  // wr_flush came with rdma-core 45
 static_assert(offsetof(ibv_qp_ex, qp_base) == 0);
 static_assert(offsetof(ibv_qp_ex, comp_mask) == 160);
 static_assert(offsetof(ibv_qp_ex, wr_id) == 168);
