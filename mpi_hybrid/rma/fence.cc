@@ -31,6 +31,7 @@ Error RdmaWindow::TellFence(int rank, bool last) {
   if (!entry.message) return {};
   WEFT_MPI_TRY(device_->Find(peer.process, &link));
   const Reply reply{.fenced = own_.id, .fence = entry.number};
+  if (link->MayJoinFence(peer.window)) return link->JoinFence(entry.number, entry.promises, entry.asks ? &reply : nullptr);
   uint8_t* room;
   WEFT_MPI_TRY(link->BeginMessage(&room));
   const size_t bytes = WriteFence(entry.number, {room, kSlotBytes - kHeaderBytes});

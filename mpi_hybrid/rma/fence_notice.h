@@ -26,6 +26,7 @@ class FenceNotice {
   struct Asker {
     uint32_t connection = 0;  // the service's number of it
     uint16_t slot = 0;
+    bool operator==(const Asker&) const = default;
   };
   struct Answer {
     Asker to;

@@ -153,7 +153,7 @@ bool Link::MakeQueuePair() {
   return true;
 }
 
-// One for each reply that is expected.
+// For the next reply. If one reply answered two messages a receive is left.
 Error Link::PostReceive() {
   const uint32_t index = receives_posted_ % kSlots;
   BufferPool::Buffer& buffer = receives_[index];
@@ -271,6 +271,7 @@ Error Link::WaitForRoom() {
 }
 
 ibv_send_wr& Link::Add(bool signaled) {
+  get_waits_last_ = false;
   Waiting& waiting = waiting_[waiting_count_++];
   ++posted_;
   waiting.request = {};
@@ -292,6 +293,7 @@ Error Link::Ring() {
   for (uint32_t i = 0; i + 1 < waiting_count_; ++i) waiting_[i].request.next = &waiting_[i + 1].request;
   waiting_count_ = 0;
   waiting_bytes_ = 0;
+  get_waits_last_ = false;
   ibv_send_wr* bad = nullptr;
   if (int error = ibv_post_send(qp_, &waiting_[0].request, &bad); error != 0) {
     Break(std::string("ibv_post_send: ") + std::strerror(error));
@@ -397,6 +399,20 @@ Error Link::BeginMessage(uint8_t** room) {
   return {};
 }
 
+Error Link::ExpectReply(const Reply* reply, uint16_t* slot) {
+  if (receives_posted_ - receives_used_ <= static_cast<uint32_t>(replies_expected_)) WEFT_MPI_TRY(PostReceive());
+  *slot = 0;
+  while (pending_[*slot].in_use) ++*slot;  // the caller made sure that there is one
+  PendingReply& pending = pending_[*slot];
+  pending.in_use = true;
+  pending.reply = reply == nullptr ? Reply{} : *reply;
+  if (pending.reply.request != nullptr) pending.reply.request->AddPart();
+  if (pending.reply.sink.type || pending.reply.filled != nullptr) ++sinks_expected_;
+  ++replies_expected_;
+  ++device_.expected;
+  return {};
+}
+
 Error Link::SendMessage(MessageKind kind, uint32_t window, size_t body_bytes, const SendOptions& options) {
   const size_t bytes = kHeaderBytes + body_bytes;
   const auto give_up = [&](Error error) {
@@ -413,16 +429,7 @@ Error Link::SendMessage(MessageKind kind, uint32_t window, size_t body_bytes, co
   }
   header.wants_room = std::exchange(stalled_, false) && room_ < kSlots;
   if (header.wants_reply) {
-    if (Error error = PostReceive(); !error.ok()) return give_up(std::move(error));
-    uint16_t slot = 0;
-    while (pending_[slot].in_use) ++slot;  // BeginMessage waited for one
-    header.reply_slot = slot;
-    pending_[slot].in_use = true;
-    pending_[slot].reply = options.reply == nullptr ? Reply{} : *options.reply;
-    if (pending_[slot].reply.request != nullptr) pending_[slot].reply.request->AddPart();
-    if (pending_[slot].reply.sink.type || pending_[slot].reply.filled != nullptr) ++sinks_expected_;
-    ++replies_expected_;
-    ++device_.expected;
+    if (Error error = ExpectReply(options.reply, &header.reply_slot); !error.ok()) return give_up(std::move(error));
   }
   BufferPool::Buffer message = std::exchange(building_, {});
   WriteHeader(header, {message.bytes, kHeaderBytes});
@@ -449,7 +456,30 @@ Error Link::SendMessage(MessageKind kind, uint32_t window, size_t body_bytes, co
   last_is_answered_ = header.wants_reply && IsAnsweredAtOnce(kind) && (options.reply == nullptr || options.reply->fenced == 0);
   writes_since_message_ = false;
   waiting_bytes_ += bytes;
-  return options.waits ? RingIfFull() : Ring();
+  if (!options.waits) return Ring();
+  if ((kind == MessageKind::kGet || kind == MessageKind::kGetByWrite) && bytes + kFenceBehindBytes <= inline_room_) {
+    get_waits_last_ = true;
+    get_header_ = header;
+  }
+  return RingIfFull();
+}
+
+bool Link::MayJoinFence(uint32_t window) const {
+  return get_waits_last_ && get_header_.window == window && !reads_outstanding() && replies_expected_ < static_cast<int>(kSlots);
+}
+
+Error Link::JoinFence(uint32_t number, bool promises, const Reply* reply) {
+  FenceBehind fence{.number = number, .promises = promises, .asks = reply != nullptr};
+  if (reply != nullptr) {
+    WEFT_MPI_TRY(ExpectReply(reply, &fence.reply_slot));
+    pending_[get_header_.reply_slot].fence_slot = fence.reply_slot;
+  }
+  ibv_sge& piece = waiting_[waiting_count_ - 1].piece;
+  auto* const message = reinterpret_cast<uint8_t*>(piece.addr);
+  get_header_.with_fence = true;
+  WriteHeader(get_header_, {message, kHeaderBytes});
+  piece.length += static_cast<uint32_t>(WriteFenceBehind(fence, {message + piece.length, kFenceBehindBytes}));
+  return Ring();
 }
 
 Error Link::SendPlain(MessageKind kind, uint32_t window, const SendOptions& options) {
@@ -508,6 +538,7 @@ void Link::OnCompletion(const ibv_wc& completion) {
     return Break(ibv_wc_status_str(completion.status));
   }
   if (RequestId::IsReceive(completion.wr_id)) {
+    ++receives_used_;
     const BufferPool::Buffer reply = std::exchange(receives_[RequestId::IndexOf(completion.wr_id)], {});
     OnReply(reply.bytes, completion.byte_len);
     device_.messages().Give(reply);
@@ -525,7 +556,11 @@ void Link::OnCompletion(const ibv_wc& completion) {
 
 void Link::OnReply(const uint8_t* bytes, size_t size) {
   const auto header = ParseReply({bytes, size});
-  if (!header || !pending_[header->reply_slot].in_use || sent_ - header->consumed > sent_ - consumed_ ||
+  const auto has_fence = [this](uint16_t get) {
+    const uint16_t slot = pending_[get].fence_slot;
+    return slot != kNoSlot && pending_[slot].in_use && pending_[slot].reply.fenced != 0;
+  };
+  if (!header || !pending_[header->reply_slot].in_use || (header->of_fence && !has_fence(header->reply_slot)) || sent_ - header->consumed > sent_ - consumed_ ||
       header->room < room_) {
     return Break("it sent a reply that nobody asked for");
   }
@@ -535,7 +570,9 @@ void Link::OnReply(const uint8_t* bytes, size_t size) {
     changes_pending_ = false;
     detours_ = 0;
   }
+  const uint16_t fence_slot = header->of_fence ? pending_[header->reply_slot].fence_slot : kNoSlot;
   FinishReply(pending_[header->reply_slot], {}, {bytes + kReplyBytes, size - kReplyBytes}, header->status);
+  if (fence_slot != kNoSlot && !broken()) FinishReply(pending_[fence_slot], {}, {}, ReplyStatus::kDone);
   if (greeting()) state_ = State::kUp;
 }
 

@@ -118,6 +118,10 @@ class Link {
     bool promises = false;             // of a fence (fence_notice.h)
   };
   Error SendMessage(MessageKind kind, uint32_t window, size_t body_bytes, const SendOptions& options);
+  // Whether a fence of `window` at the target can be told in the message before it: a Get of that window, which waits for company, with nothing behind it.
+  bool MayJoinFence(uint32_t window) const;
+  // Tells it, and sends that message. `reply`: as of SendOptions.
+  Error JoinFence(uint32_t number, bool promises, const Reply* reply);
   // One without a body.
   Error SendPlain(MessageKind kind, uint32_t window, const SendOptions& options);
 
@@ -163,8 +167,10 @@ class Link {
 
  private:
   enum class State : uint8_t { kNew, kConnecting, kGreeting, kUp, kBroken };
+  static constexpr uint16_t kNoSlot = UINT16_MAX;
   struct PendingReply {
     bool in_use = false;
+    uint16_t fence_slot = kNoSlot;  // of a Get: the fence came with it, and the reply may be that to the fence, too
     Reply reply;
   };
 
@@ -178,7 +184,7 @@ class Link {
   Error WaitForRoom();
   ibv_send_wr& Add(bool signaled);
   Error RingIfFull();
-  Error TakeReplySlot(uint16_t* slot);
+  Error ExpectReply(const Reply* reply, uint16_t* slot);
   void OnReply(const uint8_t* bytes, size_t size);
   void FinishReply(PendingReply& pending, const Error& error, ByteSpan data, ReplyStatus status);
   void FinishLocal(LocalCompletion& completion, const Error& error);
@@ -224,6 +230,8 @@ class Link {
   uint32_t sent_ = 0, consumed_ = 0;  // modulo 2^32
   bool last_is_answered_ = false;     // the newest message, as soon as the target comes to it
   bool writes_since_message_ = false;
+  bool get_waits_last_ = false;  // of what waits the last is a Get's inline message with room behind it
+  MessageHeader get_header_;     // ... its header
   uint32_t last_change_ = 0;      // sent_ behind the newest message that changes memory
   bool changes_pending_ = false;  // consumed_ has not come there
   uint32_t detours_ = 0;          // since the last accumulate, or the last time that nothing was pending
@@ -236,8 +244,9 @@ class Link {
   // Of the device's pool; given back when the queue pair is gone, at the latest.
   BufferPool::Buffer building_;                       // from BeginMessage to SendMessage
   std::array<BufferPool::Buffer, kSlots> in_flight_;  // messages that were not inline, by their number
-  std::array<BufferPool::Buffer, kSlots> receives_;   // posted: as many as replies are expected
+  std::array<BufferPool::Buffer, kSlots> receives_;   // posted: at least as many as replies are expected
   uint32_t receives_posted_ = 0;                      // so far, modulo 2^32
+  uint32_t receives_used_ = 0;                        // of these
 };
 
 }  // namespace weft::mpi::rma

@@ -75,7 +75,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     window.dynamic = header->window % 2 == 1;
     if (window.dynamic) window.regions.push_back({nullptr, kWindow / 2, nullptr});
     if (window.dynamic) window.regions[0].base = memory.window();
-    const ByteSpan body = message.subspan(kHeaderBytes);
+    ByteSpan body = message.subspan(kHeaderBytes);
+    if (header->with_fence) {
+      const auto fence = TakeFenceBehind(&body);
+      if (!fence) return 0;
+      WEFT_CHECK(!fence->asks || fence->reply_slot < kSlots);
+    }
     uint8_t fetched[DataRoom(1)];
     size_t bytes = 0;
     Applied applied = Applied::kMalformed;

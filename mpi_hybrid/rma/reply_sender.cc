@@ -77,9 +77,9 @@ void ReplySender::Post() {
   if (error != 0) connections_.Drop(*incoming, std::string("a reply cannot be sent: ") + std::strerror(error));
 }
 
-void ReplySender::Send(Incoming& incoming, uint16_t slot, ReplyStatus status, size_t data_bytes, bool behind_write) {
+void ReplySender::Send(Incoming& incoming, uint16_t slot, ReplyStatus status, size_t data_bytes, bool behind_write, bool of_fence) {
   if (!HasBuffer()) return connections_.Drop(incoming, "no memory for a reply");
-  WriteReply({status, slot, incoming.consumed, static_cast<uint8_t>(incoming.room)}, {next_.bytes, kReplyBytes});
+  WriteReply({status, slot, incoming.consumed, static_cast<uint8_t>(incoming.room), of_fence}, {next_.bytes, kReplyBytes});
   const size_t bytes = kReplyBytes + data_bytes;
   const bool is_inline = bytes <= incoming.inline_room;
   const bool signaled = ++incoming.replies % kUnsignaled == 0 || !is_inline || behind_write;

@@ -35,8 +35,8 @@ class ReplySender {
   bool HasBuffer();
   // Of that: room for DataRoom(1) bytes behind the reply's header.
   uint8_t* data() { return next_.bytes + kReplyBytes; }
-  // With `data_bytes` bytes that the caller wrote to data(). `behind_write`: of WriteData.
-  void Send(Incoming& incoming, uint16_t slot, ReplyStatus status, size_t data_bytes, bool behind_write = false);
+  // With `data_bytes` bytes that the caller wrote to data(). `behind_write`: of WriteData. `of_fence`: it is the reply to the fence that came with the Get, too.
+  void Send(Incoming& incoming, uint16_t slot, ReplyStatus status, size_t data_bytes, bool behind_write = false, bool of_fence = false);
   // A Write to the origin's memory, which goes out with the reply that the caller sends next, and behind which that is. False: too many are in flight.
   bool WriteData(Incoming& incoming, const uint8_t* from, uint32_t bytes, uint32_t key, uint64_t to, uint32_t to_key);
 

@@ -93,13 +93,16 @@ class Service {
 
   // False: the message is malformed.
   bool OnMessage(Incoming& incoming, ByteSpan message);
-  bool OnLate(Incoming& incoming, const MessageHeader& header);  // to a window that was here
+  bool OnLate(Incoming& incoming, const MessageHeader& header, ByteSpan body);  // to a window that was here
   bool OnMessageTo(TargetWindow& window, int rank, Incoming& incoming, const MessageHeader& message, ByteSpan body);
-  bool OnData(Incoming& incoming, const MessageHeader& header, const TargetWindow& window, ByteSpan body);
+  bool OnGetAndFence(Incoming& incoming, const MessageHeader& header, TargetWindow& window, int rank, ByteSpan body);
+  // `of_fence`: the reply is that to the fence, too.
+  bool OnData(Incoming& incoming, const MessageHeader& header, const TargetWindow& window, ByteSpan body, bool of_fence = false);
   bool OnLock(Incoming& incoming, const MessageHeader& header, TargetWindow& window, int rank);
   bool OnFindRegion(Incoming& incoming, const MessageHeader& header, TargetWindow& window, ByteSpan body);
   bool OnFence(Incoming& incoming, const MessageHeader& header, TargetWindow& window, int rank, ByteSpan body);
-  bool OnGetByWrite(Incoming& incoming, const MessageHeader& header, const TargetWindow& window, ByteSpan body);
+  bool OnGetByWrite(Incoming& incoming, const MessageHeader& header, const TargetWindow& window, ByteSpan body, bool of_fence = false);
+  void CountWhenTaken(Incoming& incoming, TargetWindow& window, int rank, uint32_t number);
   void CountFence(TargetWindow& window, int rank, uint32_t number);
   void CountHeldFences();
   void Answer(const FenceNotice::Answer& answer);

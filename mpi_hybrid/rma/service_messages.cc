@@ -30,7 +30,7 @@ bool Service::OnMessage(Incoming& incoming, ByteSpan message) {
     return true;
   }
   const auto found = windows_.find(header->window);
-  if (found == windows_.end()) return OnLate(incoming, *header);
+  if (found == windows_.end()) return OnLate(incoming, *header, body);
   TargetWindow& window = *found->second;
   const int rank = window.RankOf(incoming.process);
   if (rank < 0) return false;
@@ -51,15 +51,19 @@ bool Service::OnMessage(Incoming& incoming, ByteSpan message) {
 }
 
 // Where a rank died, each frees its own part of the window, whatever others have on the way (RdmaWindow::Free): that changes nothing any more.
-bool Service::OnLate(Incoming& incoming, const MessageHeader& header) {
+bool Service::OnLate(Incoming& incoming, const MessageHeader& header, ByteSpan body) {
   if (header.window == 0 || header.window >= next_window_) return false;
   if (!header.wants_reply) return true;
   const bool names_memory = (header.kind >= MessageKind::kPut && header.kind <= MessageKind::kFindRegion) || header.kind == MessageKind::kGetByWrite;
-  replies_.Send(incoming, header.reply_slot, names_memory ? ReplyStatus::kOutOfRange : ReplyStatus::kDone, 0);
+  const std::optional<FenceBehind> fence = header.with_fence ? TakeFenceBehind(&body) : std::nullopt;
+  if (header.with_fence && !fence) return false;
+  replies_.Send(incoming, header.reply_slot, names_memory ? ReplyStatus::kOutOfRange : ReplyStatus::kDone, 0, /*behind_write=*/false,
+                /*of_fence=*/fence && fence->asks);
   return true;
 }
 
 bool Service::OnMessageTo(TargetWindow& window, int rank, Incoming& incoming, const MessageHeader& message, ByteSpan body) {
+  if (message.with_fence) return OnGetAndFence(incoming, message, window, rank, body);
   const MessageHeader* header = &message;
   switch (header->kind) {
     case MessageKind::kNothing:
@@ -98,7 +102,7 @@ bool Service::OnMessageTo(TargetWindow& window, int rank, Incoming& incoming, co
   return body.empty();
 }
 
-bool Service::OnData(Incoming& incoming, const MessageHeader& header, const TargetWindow& window, ByteSpan body) {
+bool Service::OnData(Incoming& incoming, const MessageHeader& header, const TargetWindow& window, ByteSpan body, bool of_fence) {
   uint8_t* fetched = replies_.data();
   size_t bytes = 0;
   const Applied applied = header.kind == MessageKind::kCompareAndSwap
@@ -106,7 +110,7 @@ bool Service::OnData(Incoming& incoming, const MessageHeader& header, const Targ
                               : ApplyData(header, body, window, fetched, &bytes);
   if (applied == Applied::kMalformed) return false;
   const ReplyStatus status = applied == Applied::kDone ? ReplyStatus::kDone : ReplyStatus::kOutOfRange;
-  if (header.wants_reply) replies_.Send(incoming, header.reply_slot, status, bytes);
+  if (header.wants_reply) replies_.Send(incoming, header.reply_slot, status, bytes, /*behind_write=*/false, of_fence);
   return true;
 }
 
@@ -128,16 +132,16 @@ bool Service::OnFindRegion(Incoming& incoming, const MessageHeader& header, Targ
 
 // The RNIC reads the data from the window, which the program may change as soon as its fence is over: until the RNIC has read them the origin's fence does
 // not count. The reply is behind the Write: what it completes at the origin is placed (RFC 5040 section 5.5).
-bool Service::OnGetByWrite(Incoming& incoming, const MessageHeader& header, const TargetWindow& window, ByteSpan body) {
+bool Service::OnGetByWrite(Incoming& incoming, const MessageHeader& header, const TargetWindow& window, ByteSpan body, bool of_fence) {
   const auto parsed = ParseGetByWrite(body);
   if (!parsed || !header.wants_reply || window.mr == nullptr) return false;
   const uint8_t* const from = window.Resolve(parsed->offset, parsed->bytes);
   if (from == nullptr) {
-    replies_.Send(incoming, header.reply_slot, ReplyStatus::kOutOfRange, 0);
+    replies_.Send(incoming, header.reply_slot, ReplyStatus::kOutOfRange, 0, /*behind_write=*/false, of_fence);
     return true;
   }
   if (!replies_.WriteData(incoming, from, parsed->bytes, window.mr->lkey, parsed->address, parsed->key)) return false;
-  replies_.Send(incoming, header.reply_slot, ReplyStatus::kDone, 0, /*behind_write=*/true);
+  replies_.Send(incoming, header.reply_slot, ReplyStatus::kDone, 0, /*behind_write=*/true, of_fence);
   return true;
 }
 
@@ -149,13 +153,35 @@ bool Service::OnFence(Incoming& incoming, const MessageHeader& header, TargetWin
   std::optional<FenceNotice::Answer> answer;
   if (!window.fences[static_cast<size_t>(rank)].OnMessage(*number, header.promises, asker, &answer)) return false;
   if (answer) Answer(*answer);
-  if (incoming.writing != 0) replies_.Post();
-  if (!replies_.StillWriting(incoming)) {
-    CountFence(window, rank, *number);
-    return true;
-  }
-  held_fences_.Hold({incoming.index, window.id, rank, *number});
+  CountWhenTaken(incoming, window, rank, *number);
   return true;
+}
+
+// If this rank is in the fence already, and owes its notice of it, the Get's reply is that, too.
+bool Service::OnGetAndFence(Incoming& incoming, const MessageHeader& header, TargetWindow& window, int rank, ByteSpan body) {
+  const auto fence = TakeFenceBehind(&body);
+  if (!fence) return false;
+  std::optional<FenceNotice::Asker> asker;
+  if (fence->asks) asker = {incoming.index, fence->reply_slot};
+  std::optional<FenceNotice::Answer> answer;
+  if (!window.fences[static_cast<size_t>(rank)].OnMessage(fence->number, fence->promises, asker, &answer)) return false;
+  const bool of_fence = asker && answer && answer->to == *asker && answer->status == ReplyStatus::kDone;
+  if (answer && !of_fence) replies_.Gather(true);  // two replies go out together
+  const bool fine = header.kind == MessageKind::kGet ? OnData(incoming, header, window, body, of_fence)
+                                                     : OnGetByWrite(incoming, header, window, body, of_fence);
+  if (!fine) return false;
+  if (answer && !of_fence) Answer(*answer);
+  CountWhenTaken(incoming, window, rank, fence->number);
+  return true;
+}
+
+void Service::CountWhenTaken(Incoming& incoming, TargetWindow& window, int rank, uint32_t number) {
+  if (incoming.writing != 0) replies_.Post();
+  if (replies_.StillWriting(incoming)) {
+    held_fences_.Hold({incoming.index, window.id, rank, number});
+  } else {
+    CountFence(window, rank, number);
+  }
 }
 
 // Notices come as messages and as replies, in any order; none counts twice.

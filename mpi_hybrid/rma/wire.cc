@@ -11,9 +11,11 @@ namespace {
 
 constexpr uint8_t kWantsReply = 1;
 constexpr int kEpochShift = 1, kEpochMask = 3;
-constexpr uint8_t kWantsRoom = 8, kPromises = 16;
-constexpr uint32_t kHelloMagic = 0x57524d69;    // "WRMi"
-constexpr uint32_t kWelcomeMagic = 0x57524d78;  // "WRMx"; both count as version 3
+constexpr uint8_t kWantsRoom = 8, kPromises = 16, kWithFence = 32;
+constexpr uint8_t kFenceAsks = 1, kFencePromises = 2;
+constexpr uint8_t kOfFence = 128;
+constexpr uint32_t kHelloMagic = 0x57524d6a;    // "WRMj"
+constexpr uint32_t kWelcomeMagic = 0x57524d79;  // "WRMy"; both count as version 4
 
 // Whether all of the block's bytes have addresses of at most 2^63 above its offset's zero.
 bool Fits(const Block& block) {
@@ -30,7 +32,7 @@ size_t WriteHeader(const MessageHeader& header, std::span<uint8_t> out) {
   writer.U8(static_cast<uint8_t>(header.kind));
   writer.U8(static_cast<uint8_t>((header.wants_reply ? kWantsReply : 0) |
                                  static_cast<int>(header.epoch) << kEpochShift | (header.wants_room ? kWantsRoom : 0) |
-                                 (header.promises ? kPromises : 0)));
+                                 (header.promises ? kPromises : 0) | (header.with_fence ? kWithFence : 0)));
   writer.U16(header.reply_slot);
   writer.U32(header.window);
   return writer.size();
@@ -67,6 +69,14 @@ size_t WriteFence(uint32_t number, std::span<uint8_t> out) {
   return writer.size();
 }
 
+size_t WriteFenceBehind(const FenceBehind& fence, std::span<uint8_t> out) {
+  ByteWriter writer(out);
+  writer.U32(fence.number);
+  writer.U16(static_cast<uint16_t>((fence.asks ? kFenceAsks : 0) | (fence.promises ? kFencePromises : 0)));
+  writer.U16(fence.reply_slot);
+  return writer.size();
+}
+
 size_t WriteFindRegion(const FindRegion& message, std::span<uint8_t> out) {
   ByteWriter writer(out);
   writer.U64(message.address);
@@ -85,7 +95,7 @@ size_t WriteGetByWrite(const GetByWrite& message, std::span<uint8_t> out) {
 
 size_t WriteReply(const ReplyHeader& header, std::span<uint8_t> out) {
   ByteWriter writer(out);
-  writer.U8(static_cast<uint8_t>(header.status));
+  writer.U8(static_cast<uint8_t>(static_cast<uint8_t>(header.status) | (header.of_fence ? kOfFence : 0)));
   writer.U8(header.room);
   writer.U16(header.reply_slot);
   writer.U32(header.consumed);
@@ -97,14 +107,17 @@ std::optional<MessageHeader> ParseHeader(ByteSpan message) {
   ByteReader reader(message);
   const uint8_t kind = reader.U8(), flags = reader.U8();
   const int epoch = flags >> kEpochShift & kEpochMask;
-  if (flags > (kPromises | kWantsRoom | kEpochMask << kEpochShift | kWantsReply)) return {};
+  if (flags > (kWithFence | kPromises | kWantsRoom | kEpochMask << kEpochShift | kWantsReply)) return {};
   if (kind > static_cast<uint8_t>(MessageKind::kLast) || epoch > static_cast<int>(LockKind::kExclusive)) return {};
   MessageHeader header{static_cast<MessageKind>(kind), (flags & kWantsReply) != 0, reader.U16(), 0,
                        static_cast<LockKind>(epoch)};
   header.window = reader.U32();
   header.wants_room = (flags & kWantsRoom) != 0;
   header.promises = (flags & kPromises) != 0;
+  header.with_fence = (flags & kWithFence) != 0;
   if (header.promises && header.kind != MessageKind::kFence) return {};
+  const bool may_have_fence = (header.kind == MessageKind::kGet || header.kind == MessageKind::kGetByWrite) && header.wants_reply && header.epoch == LockKind::kNone;
+  if (header.with_fence && !may_have_fence) return {};
   const bool data = header.kind >= MessageKind::kPut && header.kind <= MessageKind::kCompareAndSwap;
   if (header.epoch != LockKind::kNone && (!data || !header.wants_reply)) return {};
   if (header.wants_reply && header.reply_slot >= kSlots) return {};
@@ -160,6 +173,20 @@ std::optional<uint32_t> ParseFence(ByteSpan body) {
   return ByteReader(body).U32();
 }
 
+std::optional<FenceBehind> TakeFenceBehind(ByteSpan* body) {
+  if (body->size() < kFenceBehindBytes) return {};
+  ByteReader reader(body->last(kFenceBehindBytes));
+  FenceBehind fence{.number = reader.U32()};
+  const uint16_t flags = reader.U16();
+  if (flags > (kFencePromises | kFenceAsks)) return {};
+  fence.asks = (flags & kFenceAsks) != 0;
+  fence.promises = (flags & kFencePromises) != 0;
+  fence.reply_slot = reader.U16();
+  if (fence.asks && fence.reply_slot >= kSlots) return {};
+  *body = body->first(body->size() - kFenceBehindBytes);
+  return fence;
+}
+
 std::optional<FindRegion> ParseFindRegion(ByteSpan body) {
   if (body.size() != 16) return {};
   ByteReader reader(body);
@@ -184,9 +211,9 @@ std::optional<GetByWrite> ParseGetByWrite(ByteSpan body) {
 std::optional<ReplyHeader> ParseReply(ByteSpan reply) {
   if (reply.size() < kReplyBytes) return {};
   ByteReader reader(reply);
-  const uint8_t status = reader.U8();
+  const uint8_t first = reader.U8(), status = first & ~kOfFence;
   if (status > static_cast<uint8_t>(ReplyStatus::kLast)) return {};
-  ReplyHeader header{.status = static_cast<ReplyStatus>(status), .room = reader.U8()};
+  ReplyHeader header{.status = static_cast<ReplyStatus>(status), .room = reader.U8(), .of_fence = (first & kOfFence) != 0};
   header.reply_slot = reader.U16();
   header.consumed = reader.U32();
   if (header.room < kFirstRoom || header.room > kSlots || header.reply_slot >= kSlots) return {};

@@ -21,6 +21,7 @@
 //  data block                         | offset (64)                   | bytes         | count         | stride (64) |
 //  body of compare and swap      | offset (64)                   | basic type    | origin | compare
 //  body of fence                 | number (32)   |
+//  fence behind a Get            | number (32)   | promises, asks| reply slot    |    the last bytes of the message, if bit 5 of the flags is set
 //  body of find region           | address (64)                  | bytes (64)    |
 //  body of get by Write          | offset (64)                   | address (64)                  | key           | bytes         |
 //  reply                         | status| room  | reply slot    | consumed      | data ...
@@ -29,7 +30,8 @@
 // room. Bits 1 and 2, of data messages that want a reply: the operation is a whole epoch, of a shared lock or of an
 // exclusive one; it is done if the lock is free, else the reply is "busy" and nothing was done. Bit 4, of fences: the
 // origin's next fence wants the target's own notice as its reply (fence_notice.h); "busy" says that the notice went, or
-// goes, by a message. `consumed`: messages of this connection that the target has dealt with, modulo 2^32; each gives
+// goes, by a message. Bit 5, of kGet and kGetByWrite: the origin's fence comes with it. Bit 7 of the status: the reply is the one
+// to the fence, too, which is done. `consumed`: messages of this connection that the target has dealt with, modulo 2^32; each gives
 // the origin one more to send. `room`: how many may be in flight, from kFirstRoom up to kSlots; it never shrinks. Each
 // takes registered memory at the target, so that an origin that sends little has little. Offsets count from the window's
 // base; in a dynamic window they are addresses.
@@ -76,6 +78,7 @@ struct MessageHeader {
   LockKind epoch = LockKind::kNone;  // of which the operation is all
   bool wants_room = false;
   bool promises = false;  // of kFence
+  bool with_fence = false;  // of kGet and kGetByWrite: a FenceBehind is at the end
 };
 
 // `count` blocks of `bytes` bytes of data, `stride` bytes apart. In accumulates a block is whole elements, one extent
@@ -104,6 +107,14 @@ struct FindRegion {
   uint64_t address = 0, bytes = 0;
 };
 
+// A fence that is told in the message of a Get.
+struct FenceBehind {
+  uint32_t number = 0;
+  bool promises = false, asks = false;
+  uint16_t reply_slot = 0;  // if it asks; not the Get's
+};
+constexpr size_t kFenceBehindBytes = 8;
+
 // The target's `bytes` bytes at `offset` go to the origin's memory at `address`.
 struct GetByWrite {
   uint64_t offset = 0, address = 0;
@@ -118,6 +129,7 @@ struct ReplyHeader {
   uint16_t reply_slot = 0;
   uint32_t consumed = 0;
   uint8_t room = kFirstRoom;
+  bool of_fence = false;  // too: that which came with the Get
 };
 
 // Writers: into `out`, which has room; the bytes written.
@@ -125,6 +137,7 @@ size_t WriteHeader(const MessageHeader& header, std::span<uint8_t> out);
 size_t WriteDataHeader(const DataHeader& header, std::span<const Block> blocks, std::span<uint8_t> out);
 size_t WriteCompareAndSwap(const CompareAndSwapMessage& message, std::span<uint8_t> out);
 size_t WriteFence(uint32_t number, std::span<uint8_t> out);
+size_t WriteFenceBehind(const FenceBehind& fence, std::span<uint8_t> out);
 size_t WriteFindRegion(const FindRegion& message, std::span<uint8_t> out);
 size_t WriteGetByWrite(const GetByWrite& message, std::span<uint8_t> out);
 size_t WriteReply(const ReplyHeader& header, std::span<uint8_t> out);
@@ -139,6 +152,8 @@ std::optional<DataHeader> ParseData(ByteSpan body, bool with_data, std::span<Blo
 std::optional<MPI_Op> PeekOp(ByteSpan body);
 std::optional<CompareAndSwapMessage> ParseCompareAndSwap(ByteSpan body);
 std::optional<uint32_t> ParseFence(ByteSpan body);
+// Takes it from the end of the body.
+std::optional<FenceBehind> TakeFenceBehind(ByteSpan* body);
 std::optional<FindRegion> ParseFindRegion(ByteSpan body);
 // At least one byte, and at most kMostGetByWrite.
 std::optional<GetByWrite> ParseGetByWrite(ByteSpan body);

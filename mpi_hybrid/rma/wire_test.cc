@@ -46,7 +46,7 @@ TEST(WireTest, AnOriginAsksForMoreRoomInAnyMessage) {
   EXPECT_TRUE(parsed->wants_room);
   EXPECT_FALSE(parsed->wants_reply);
   EXPECT_EQ(parsed->epoch, LockKind::kNone);
-  bytes[1] = 32;
+  bytes[1] = 64;
   EXPECT_FALSE(ParseHeader(bytes)) << "a flag that does not exist";
 }
 
@@ -59,6 +59,65 @@ TEST(WireTest, OnlyAFencePromises) {
   EXPECT_TRUE(parsed->promises);
   bytes[0] = static_cast<uint8_t>(MessageKind::kPost);
   EXPECT_FALSE(ParseHeader(bytes));
+}
+
+TEST(WireTest, OnlyAGetThatIsAnsweredBringsAFence) {
+  uint8_t bytes[kHeaderBytes];
+  for (const MessageKind kind : {MessageKind::kGet, MessageKind::kGetByWrite}) {
+    WriteHeader({.kind = kind, .wants_reply = true, .window = 1, .with_fence = true}, bytes);
+    EXPECT_EQ(bytes[1], 33);
+    const auto parsed = ParseHeader(bytes);
+    ASSERT_TRUE(parsed);
+    EXPECT_TRUE(parsed->with_fence);
+    bytes[1] = 32;
+    EXPECT_FALSE(ParseHeader(bytes)) << "nothing would bring the data";
+  }
+  bytes[0] = static_cast<uint8_t>(MessageKind::kGet);
+  bytes[1] = 33 | 2;
+  EXPECT_FALSE(ParseHeader(bytes)) << "an epoch of locks has no fence";
+  for (const MessageKind kind : {MessageKind::kNothing, MessageKind::kFence, MessageKind::kPut, MessageKind::kGetAccumulate}) {
+    bytes[0] = static_cast<uint8_t>(kind);
+    bytes[1] = 33;
+    EXPECT_FALSE(ParseHeader(bytes));
+  }
+}
+
+TEST(WireTest, AFenceBehindAGetIsTheEndOfTheBody) {
+  uint8_t bytes[4 + kFenceBehindBytes] = {1, 2, 3, 4};
+  ASSERT_EQ(WriteFenceBehind({.number = 0x01020304, .promises = true, .asks = true, .reply_slot = 5}, std::span(bytes).subspan(4)), kFenceBehindBytes);
+  const uint8_t expected[] = {1, 2, 3, 4, 1, 2, 3, 4, 0, 3, 0, 5};
+  EXPECT_EQ(std::memcmp(bytes, expected, sizeof expected), 0);
+  ByteSpan body(bytes);
+  const auto fence = TakeFenceBehind(&body);
+  ASSERT_TRUE(fence);
+  EXPECT_EQ(fence->number, 0x01020304u);
+  EXPECT_TRUE(fence->promises);
+  EXPECT_TRUE(fence->asks);
+  EXPECT_EQ(fence->reply_slot, 5);
+  EXPECT_EQ(body.size(), 4u);
+  EXPECT_FALSE(TakeFenceBehind(&body)) << "too short";
+  bytes[11] = kSlots;
+  body = ByteSpan(bytes);
+  EXPECT_FALSE(TakeFenceBehind(&body)) << "a slot that does not exist";
+  bytes[11] = 0;
+  bytes[9] = 4;
+  EXPECT_FALSE(TakeFenceBehind(&body)) << "a flag that does not exist";
+}
+
+TEST(WireTest, AReplyMayBeThatToTheFenceToo) {
+  uint8_t bytes[kReplyBytes];
+  WriteReply({.status = ReplyStatus::kOutOfRange, .reply_slot = 3, .consumed = 7, .room = 2, .of_fence = true}, bytes);
+  EXPECT_EQ(bytes[0], 129);
+  auto parsed = ParseReply(bytes);
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->status, ReplyStatus::kOutOfRange);
+  EXPECT_TRUE(parsed->of_fence);
+  bytes[0] = 1;
+  parsed = ParseReply(bytes);
+  ASSERT_TRUE(parsed);
+  EXPECT_FALSE(parsed->of_fence);
+  bytes[0] = 128 | 3;
+  EXPECT_FALSE(ParseReply(bytes));
 }
 
 TEST(WireTest, AGetByWriteNamesTheOriginsMemory) {

@@ -125,7 +125,7 @@ class Ranks(mpi.MpiTest):
 
     def test_a_reply_of_the_wrong_length_fails_its_operation_and_leaves_nobody_waiting(self):
         for operation in ("get", "rget", "get_accumulate", "rget_accumulate", "fetch_and_op", "compare_and_swap", "lock", "fence"):
-            for length in ("short", "long", "absent", "headless"):
+            for length in ("short", "long", "absent", "headless", "of_fence"):
                 with self.subTest(operation=operation, length=length):
                     output = self.run_job(3, stock.workspace_file("tests/hostile/ranks/wrong_length"), operation, length)
                     self.assertEqual(sorted(re.findall(r"rank (\d) came to the end", output)), ["0", "1", "2"], output)

@@ -1,5 +1,5 @@
-// wrong_length OPERATION LENGTH: rank 1 answers rank 0's operation on its window with a reply of another length: its data is a byte `short`, a byte too `long`,
-// `absent`, or not even the header is all there (`headless`). The operation fails, and says so; what rank 0 does with rank 2 goes on, and all come to the end.
+// wrong_length OPERATION LENGTH: rank 1 answers rank 0's operation on its window with a reply that is forged, most with one of another length: its data is a byte `short`, a byte too `long`,
+// `absent`, or not even the header is all there (`headless`). Or the reply says that it answers a fence, too, which did not come along (`of_fence`). The operation fails, and says so; what rank 0 does with rank 2 goes on, and all come to the end.
 //
 // Rank 1 is Weft's library, but what it posts passes by here first: rdma_create_qp and rdma_accept of the program stand before librdmacm's.
 #define _GNU_SOURCE  // RTLD_NEXT
@@ -22,7 +22,7 @@
   } while (0)
 
 // The reply's header (mpi_hybrid/rma/wire.h); of a rank's window; connections that others make.
-enum { kReplyBytes = 8, kElements = 64, kMostAccepted = 16 };
+enum { kReplyBytes = 8, kOfFence = 0x80, kElements = 64, kMostAccepted = 16 };
 
 static const char* forged;  // how; NULL: not here
 static atomic_int forgeries;
@@ -49,7 +49,11 @@ static int Replies(struct ibv_qp* qp) {
 static int PostForged(struct ibv_qp* qp, struct ibv_send_wr* requests, struct ibv_send_wr** bad) {
   for (struct ibv_send_wr* request = Replies(qp) ? requests : NULL; request != NULL; request = request->next) {
     if (request->opcode != IBV_WR_SEND || request->num_sge != 1 || request->sg_list->length <= kReplyBytes) continue;
-    request->sg_list->length = ForgedLength(request->sg_list->length);
+    if (strcmp(forged, "of_fence") == 0) {
+      *(uint8_t*)(uintptr_t)request->sg_list->addr |= kOfFence;
+    } else {
+      request->sg_list->length = ForgedLength(request->sg_list->length);
+    }
     atomic_fetch_add(&forgeries, 1);
   }
   return post_send(qp, requests, bad);
@@ -89,7 +93,7 @@ static void CheckFailure(int code, int says) {
   MPI_Error_string(code, text, &bytes);
   if (class != MPIX_ERR_PROC_FAILED) fprintf(stderr, "class %d: %s\n", class, text);
   CHECK(class == MPIX_ERR_PROC_FAILED);
-  const char* why = strcmp(length, "headless") == 0 ? "a reply that nobody asked for" : "a reply is of the wrong length";
+  const char* why = strcmp(length, "headless") == 0 || strcmp(length, "of_fence") == 0 ? "a reply that nobody asked for" : "a reply is of the wrong length";
   if (says && strstr(text, why) == NULL) fprintf(stderr, "%s\n", text);
   CHECK(!says || strstr(text, why) != NULL);
 }
