@@ -24,7 +24,7 @@ class PathsTest(stock.StockTest):
         return done.stdout
 
     def python(self, program, **settings):
-        return self.output(PYTHON, "-c", program, **settings)
+        return self.output(PYTHON, "-W", "ignore", "-c", program, **settings)
 
 
 class Sysfs(PathsTest):
