@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import tempfile
 
+import glibc
 import stock
 
 LIBRARIES = "lib/weft"
@@ -115,25 +116,8 @@ class Doctor(stock.StockTest):
             self.notes(words, "unshare", "-rm", "sh", "-c", read_only, "sh", **{setting: home})
 
     def test_a_glibc_that_is_too_old(self):
-        # A version of glibc that is not there yet.
-        path = os.path.join(self.prefix, LIBRARIES, "libmpich.so.12")
-        with open(path, "rb") as file:
-            content = file.read()
-        self.assertIn(b"\0GLIBC_2.34\0", content)
-        at = content.index(b"\0GLIBC_2.34\0")
-        with open(path, "wb") as file:
-            file.write(content[:at] + b"\0GLIBC_9.99\0" + content[at + 12:].replace(hash_of("GLIBC_2.34"), hash_of("GLIBC_9.99")))
+        glibc.want_newer(os.path.join(self.prefix, LIBRARIES, "libmpich.so.12"))
         self.finds("the MPI library does not load", "is too old for it, 9.99 is needed")
-
-
-def hash_of(name):
-    """The hash by which the loader looks for a version (System V ABI), as it stands in the file."""
-    value = 0
-    for c in name.encode():
-        value = (value << 4) + c
-        high = value & 0xF0000000
-        value = (value ^ (high >> 24)) & ~high & 0xFFFFFFFF
-    return value.to_bytes(4, "little")
 
 
 if __name__ == "__main__":

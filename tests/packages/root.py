@@ -30,7 +30,8 @@ exec cat
 """
 
 
-def base():
+def base(*more):
+    """The directory with PROGRAMS and more packages."""
     if os.geteuid() != 0:
         raise unittest.SkipTest("a root directory of Debian can be made by root only")
     place = PLACE
@@ -38,7 +39,7 @@ def base():
         place = tempfile.mkdtemp()
         atexit.register(shutil.rmtree, place, ignore_errors=True)
     root = os.path.join(place, SUITE)
-    subprocess.run([stock.workspace_file("tests/packages/debian-root"), SUITE, root, *PROGRAMS], check=True)
+    subprocess.run([stock.workspace_file("tests/packages/debian-root"), SUITE, root, *PROGRAMS, *more], check=True)
     return root
 
 
