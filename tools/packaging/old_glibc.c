@@ -1,7 +1,5 @@
 // What the archive's programs and libraries would ask of a glibc that is newer than 2.31: libstdc++.a was compiled for the glibc of this machine
-// and wants two symbols of glibc 2.32 and 2.36. mpiexec's libhwloc.a wants libudev, of which it asks about disks alone; a machine without it
-// has none to show. Linked into each by tools/packaging/compiler.
-#include <stddef.h>
+// and wants two symbols of glibc 2.32 and 2.36. Linked into each by tools/packaging/compiler.
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -18,10 +16,3 @@ HIDDEN uint32_t arc4random(void) {
   }
   return value;
 }
-
-// libudev's calls that libhwloc makes (udev(3)): no udev, hence no device.
-HIDDEN void* udev_new(void) { return NULL; }
-HIDDEN void* udev_unref(void* udev) { return udev; }
-HIDDEN void* udev_device_new_from_subsystem_sysname(void* udev, const char* subsystem, const char* name) { return NULL; }
-HIDDEN void* udev_device_unref(void* device) { return NULL; }
-HIDDEN const char* udev_device_get_property_value(void* device, const char* key) { return NULL; }
