@@ -344,7 +344,7 @@ class CommandLine(launch.LaunchTest):
         for word in ("-h", "--help"):
             done = self.succeed(word)
             self.assertIn("-hosts", done.out)
-        self.assertRegex(self.succeed("-version").out, r"^mpiexec \(Weft\) \d+\.\d+\.\d+\n$")
+        self.assertRegex(self.succeed("-version").out, r"^mpiexec \(Weft\) \d+\.\d+\.\d+(\+[\w.]+)?\n$")
 
     def test_help_that_cannot_be_written_is_an_error(self):
         with open("/dev/full", "w") as full:
