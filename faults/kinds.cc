@@ -12,25 +12,32 @@ namespace weft::faults {
 namespace {
 
 constexpr KeyInfo kKeys[] = {
-    {kTime, "time", "TIME", "How long: 250us, 5ms, 2s, 1m."},
+    {kTime, "time", "TIME", "The duration: 250us, 5ms, 2s, 1m."},
     {kJitter, "jitter", "TIME", "Up to this much more or less each time."},
     {kRate, "rate", "RATE", "Bits per second: 500kbit, 10mbit, 1gbit."},
-    {kStatus, "status", "STATUS", "A completion status of ibv_poll_cq(3), IBV_WC_ left out: RETRY_EXC_ERR, REM_ACCESS_ERR ..."},
+    {kStatus, "status", "STATUS",
+     "A completion status of ibv_poll_cq(3), without IBV_WC_: RETRY_EXC_ERR, REM_ACCESS_ERR ..."},
     {kErrno, "errno", "ERRNO", "An error of errno(3): ENOMEM, EAGAIN ..., or its number."},
     {kCall, "call", "VERB", "The verb that fails: ibv_reg_mr, ibv_create_qp, ibv_post_send ..."},
-    {kEvent, "event", "EVENT", "An event of rdma_get_cm_event(3), RDMA_CM_EVENT_ left out."},
-    {kFor, "for", "TIME", "After so long it is over; without it, it stays."},
-    {kGiveUp, "give_up", "TIME", "After so long this end gives the connection up, as TCP does (ETIMEDOUT); without it, never."},
+    {kEvent, "event", "EVENT", "An event of rdma_get_cm_event(3), without RDMA_CM_EVENT_."},
+    {kFor, "for", "TIME", "The fault ends after this time; without for=, it stays."},
+    {kGiveUp, "give_up", "TIME",
+     "After this time, this end gives up the connection, as TCP does (ETIMEDOUT); without give_up=, never."},
     {kQp, "qp", "NUMBER", "Only this queue pair: ibv_qp.qp_num, 17 or 0x11."},
     {kPeer, "peer", "ADDRESS", "Only connections to this peer: 192.0.2.7, 192.0.2.7:7471, [fd00::7]:7471, or :7471 for the port on any host."},
-    {kOpcode, "opcode", "OPCODE", "Only work requests of this opcode of ibv_post_send(3), IBV_WR_ left out (SEND, RDMA_WRITE, RDMA_READ ...); RECV: receives."},
+    {kOpcode, "opcode", "OPCODE",
+     "Only work requests with this opcode of ibv_post_send(3), without IBV_WR_ (SEND, RDMA_WRITE, RDMA_READ ...); "
+     "RECV: receives."},
     {kDevice, "device", "NAME", "Only this device: weft_eth0."},
     {kNth, "nth", "NUMBER", "Only the n-th time, counted from 1."},
     {kEvery, "every", "NUMBER", "Every n-th time."},
     {kProbability, "probability", "P", "With this probability each time: 0.01 or 1%."},
-    {kAfterBytes, "after_bytes", "BYTES", "When so many bytes have passed on the connection, both directions added, headers counted: 1000, 64K, 1M."},
-    {kAfter, "after", "TIME", "Not before so long: after the connection was established, or for others after the fault was set."},
-    {kTimes, "times", "NUMBER", "At most so many times."},
+    {kAfterBytes, "after_bytes", "BYTES",
+     "After this many bytes on the connection, in both directions together, with headers: 1000, 64K, 1M."},
+    {kAfter, "after", "TIME",
+     "Not before this time has passed since the connection was established or, for faults of no connection, since the "
+     "fault was set."},
+    {kTimes, "times", "NUMBER", "At most this many times."},
 };
 
 constexpr uint32_t kWhereConnection = kQp | kPeer | kDevice;
@@ -40,80 +47,85 @@ constexpr uint32_t kWhenOnConnection = kAfterBytes | kAfter;
 // Order is that of Kind, and of the list that users read.
 constexpr KindInfo kKinds[] = {
     {Kind::kCut, "cut", kWhereConnection | kChoice | kWhenOnConnection, 0,
-     "The connection ends (FIN in both directions), wherever in a frame that is. Over SCTP its session ends, behind a whole message; that holds "
-     "for each fault of a connection's bytes.", "connections",
-     "Both ends: what is outstanding completes with WR_FLUSH_ERR, the queue pair is in ERR, RDMA_CM_EVENT_DISCONNECTED. A queue pair "
-     "that the program connects by ibv_modify_qp: the oldest send with RETRY_EXC_ERR, the rest with WR_FLUSH_ERR; one that is idle stays in "
-     "RTS until it is to send.",
+     "The connection ends (FIN in both directions), possibly in the middle of a frame. Over SCTP its session ends, "
+     "after a whole message; this holds for all faults of the bytes of a connection.", "connections",
+     "At both ends, outstanding requests complete with WR_FLUSH_ERR, the queue pair is in ERR, and there is "
+     "RDMA_CM_EVENT_DISCONNECTED. If the program connected the queue pair by ibv_modify_qp, the oldest send completes "
+     "with RETRY_EXC_ERR and the rest with WR_FLUSH_ERR; an idle queue pair stays in RTS until a send is posted.",
      "cut after_bytes=64K"},
     {Kind::kReset, "reset", kWhereConnection | kChoice | kWhenOnConnection, 0,
      "The connection is reset (RST), as by a peer that crashed.", "connections",
-     "Both ends: what is outstanding completes with WR_FLUSH_ERR (persona roce: the oldest send with RETRY_EXC_ERR), the queue pair is in "
-     "ERR, RDMA_CM_EVENT_DISCONNECTED. A queue pair that the program connects by ibv_modify_qp: as with cut.",
+     "At both ends, outstanding requests complete with WR_FLUSH_ERR (persona roce: the oldest send with "
+     "RETRY_EXC_ERR), the queue pair is in ERR, and there is RDMA_CM_EVENT_DISCONNECTED. If the program connected the "
+     "queue pair by ibv_modify_qp: as with cut.",
      "reset after=2s peer=192.0.2.7"},
     {Kind::kBlackhole, "blackhole", kWhereConnection | kChoice | kWhenOnConnection | kFor | kGiveUp, 0,
-     "Nothing passes any more in either direction, and nobody is told.", "connections",
-     "No completion of what needs the peer, no event. With for= everything flows again after that; with give_up= this end's queue "
-     "pair fails as with reset, and the peer still knows nothing. Persona roce: after the time that timeout and retry_cnt give, 3 s at "
-     "least, and up to twice that, the oldest send completes with RETRY_EXC_ERR, the rest with WR_FLUSH_ERR, and the queue pair is in ERR.",
+     "No data pass any more in either direction, and neither end is told.", "connections",
+     "Requests that need the peer do not complete, and there is no event. With for=, data flow again after that time. "
+     "With give_up=, this end's queue pair fails as with reset, and the peer still learns nothing. Persona roce: "
+     "after the time that timeout and retry_cnt give (at least 3 s, and up to twice as long), the oldest send "
+     "completes with RETRY_EXC_ERR, the rest with WR_FLUSH_ERR, and the queue pair is in ERR.",
      "blackhole after=1s give_up=10s qp=0x12"},
     {Kind::kDelay, "delay", kWhereConnection | kChoice | kWhenOnConnection | kTime | kJitter | kFor, kTime,
-     "What this end sends arrives later; order is kept, as over a longer line.", "connections",
-     "Nothing but time.", "delay time=5ms jitter=1ms"},
+     "Data that this end sends arrive later, in order, as over a longer line.", "connections",
+     "Only that it takes longer.", "delay time=5ms jitter=1ms"},
     {Kind::kBandwidth, "bandwidth", kWhereConnection | kChoice | kWhenOnConnection | kRate | kFor, kRate,
-     "What this end sends leaves at no more than this rate on each connection.", "connections",
-     "Nothing but time.", "bandwidth rate=10mbit device=weft_eth0"},
+     "This end sends at no more than this rate on each connection.", "connections",
+     "Only that it takes longer.", "bandwidth rate=10mbit device=weft_eth0"},
     {Kind::kCorrupt, "corrupt", kWhereConnection | kChoice | kWhenOnConnection, 0,
-     "A bit of a frame (FPDU) that this end sends is inverted. CRC is switched on for connections made while this fault is set; one "
-     "that has none is left alone, and a line says so.",
-     "writes to the connection, of one or several frames each (times=1 unless said)",
-     "The peer's CRC check finds it: its queue pair is in ERR with IBV_EVENT_QP_REQ_ERR, and it ends the stream. Here: what is "
-     "outstanding completes, the oldest send with REM_OP_ERR, the rest with WR_FLUSH_ERR; persona iwarp: IBV_EVENT_QP_FATAL. Both: "
-     "RDMA_CM_EVENT_DISCONNECTED. No wrong byte is placed. Over SCTP it is a bit of a packet, whose checksum the peer finds wrong; SCTP "
-     "sends it again: nothing but time.",
+     "One bit of a frame (FPDU) that this end sends is inverted. Connections that are made while this fault is set "
+     "use CRC. A connection without CRC is not changed, and a line on standard error says so.",
+     "writes to the connection, each of one or several frames (the default is times=1)",
+     "The peer's CRC check finds the error: its queue pair is in ERR with IBV_EVENT_QP_REQ_ERR, and it ends the "
+     "stream. At this end, outstanding requests complete, the oldest send with REM_OP_ERR, the rest with "
+     "WR_FLUSH_ERR; persona iwarp: also IBV_EVENT_QP_FATAL. Both ends get RDMA_CM_EVENT_DISCONNECTED. No wrong byte "
+     "is placed. Over SCTP, the bit is one of a packet; the peer finds its checksum wrong, and SCTP sends the packet "
+     "again, which only takes longer.",
      "corrupt nth=10"},
     {Kind::kCompletion, "completion", kWhereConnection | kOpcode | kChoice | kAfter | kStatus, kStatus,
      "A work request of a connected queue pair is not carried out and completes with this status.", "work requests",
-     "That completion; then, as with every error of a reliable queue pair, the others with WR_FLUSH_ERR, ERR, and "
-     "RDMA_CM_EVENT_DISCONNECTED at both ends.",
+     "The completion with this status. Then, as after every error of a reliable queue pair: the others complete with "
+     "WR_FLUSH_ERR, the queue pair is in ERR, and both ends get RDMA_CM_EVENT_DISCONNECTED.",
      "completion status=RETRY_EXC_ERR opcode=RDMA_WRITE nth=5"},
     {Kind::kCqOverrun, "cq_overrun", kQp | kChoice | kAfter, 0,
-     "The completion queue of a queue pair overruns when this completion comes, whatever room it has.", "completions",
-     "The completion is lost, IBV_EVENT_CQ_ERR, then IBV_EVENT_QP_FATAL and ERR for the queue pair whose completion it was.",
+     "The completion queue of a queue pair overruns at this completion, even if it has room.", "completions",
+     "The completion is lost. There is IBV_EVENT_CQ_ERR, then IBV_EVENT_QP_FATAL for the queue pair of the "
+     "completion, which is in ERR.",
      "cq_overrun nth=100"},
     {Kind::kRnr, "rnr", kWhereConnection | kChoice | kAfter, 0,
      "An incoming message that needs a receive is answered as if none were posted.", "incoming messages",
-     "Persona iwarp: the stream is terminated; what of the sender is outstanding completes, the oldest with REM_OP_ERR, and both queue "
-     "pairs are in ERR. "
-     "Persona roce: the sender waits min_rnr_timer and tries again; after rnr_retry tries, RNR_RETRY_EXC_ERR.",
+     "Persona iwarp: the stream is terminated, the sender's outstanding requests complete, the oldest with "
+     "REM_OP_ERR, and both queue pairs are in ERR. Persona roce: the sender waits min_rnr_timer and tries again; "
+     "after rnr_retry tries, RNR_RETRY_EXC_ERR.",
      "rnr probability=20%"},
     {Kind::kFail, "fail", kDevice | kQp | kOpcode | kChoice | kAfter | kCall | kErrno, kCall | kErrno,
      "A verb fails with this errno and does nothing.", "calls",
-     "What the verb's man page says of a failure: a null pointer and errno, or the errno returned. ibv_post_send and ibv_post_recv: "
-     "bad_wr is the first of the list, none of it is posted, the queue pair stays as it was.",
+     "The failure that the verb's man page documents: a null pointer and errno, or the errno returned. ibv_post_send "
+     "and ibv_post_recv: bad_wr is the first request of the list, none of the list is posted, and the queue pair "
+     "stays as it was.",
      "fail call=ibv_reg_mr errno=ENOMEM nth=3"},
     {Kind::kCmEvent, "cm_event", kPeer | kDevice | kChoice | kAfter | kEvent | kErrno, kEvent,
-     "rdma_cm reports this event. ADDR_ERROR, ROUTE_ERROR: instead of the address or route being resolved. CONNECT_ERROR, UNREACHABLE, "
-     "REJECTED: instead of connecting. DEVICE_REMOVAL, ADDR_CHANGE: to an identifier whose connection is established, after= later. "
-     "TIMEWAIT_EXIT: after DISCONNECTED.",
+     "rdma_cm reports this event. ADDR_ERROR, ROUTE_ERROR: instead of resolving the address or route. CONNECT_ERROR, "
+     "UNREACHABLE, REJECTED: instead of connecting. DEVICE_REMOVAL, ADDR_CHANGE: for an identifier whose connection "
+     "is established, after= later. TIMEWAIT_EXIT: after DISCONNECTED.",
      "calls of rdma_resolve_addr, rdma_resolve_route, rdma_connect; established connections; disconnected ones",
-     "The event, with its status: -errno=, or the one that is usual for it. DEVICE_REMOVAL, ADDR_CHANGE and TIMEWAIT_EXIT change nothing "
-     "else: what the program does about them is its affair.",
+     "The event, with its status: -errno=, or the usual one. DEVICE_REMOVAL, ADDR_CHANGE and TIMEWAIT_EXIT change "
+     "nothing else; the program decides what to do.",
      "cm_event event=REJECTED peer=:7471 times=2"},
     {Kind::kPortDown, "port_down", kDevice | kAfter | kFor | kTimes, 0,
-     "The port goes down, after for= up again, and with times= so often. Nothing passes on its connections while it is down; no byte "
-     "is lost.",
+     "The port goes down. With for= it comes up again after that time, and with times= this happens so many times. No "
+     "data pass on its connections while it is down; no byte is lost.",
      nullptr,
-     "IBV_EVENT_PORT_ERR, ibv_query_port says IBV_PORT_DOWN; when it is up again IBV_EVENT_PORT_ACTIVE.",
+     "IBV_EVENT_PORT_ERR, and ibv_query_port reports IBV_PORT_DOWN. When the port is up again: IBV_EVENT_PORT_ACTIVE.",
      "port_down device=weft_eth0 after=1s for=500ms"},
     {Kind::kDeviceFatal, "device_fatal", kDevice | kAfter, 0,
-     "The device fails for good.", nullptr,
-     "IBV_EVENT_DEVICE_FATAL on every context; every queue pair is in ERR and flushes, its peer sees a reset; verbs that create "
-     "something fail with EIO.",
+     "The device fails permanently.", nullptr,
+     "IBV_EVENT_DEVICE_FATAL on every context. Every queue pair is in ERR and flushes, and its peer sees a reset. "
+     "Verbs that create an object fail with EIO.",
      "device_fatal after=3s"},
     {Kind::kSlowProgress, "slow_progress", kTime | kJitter, kTime,
      "The thread that plays the hardware sleeps this long before each round of work.", nullptr,
-     "Nothing but time, for everything that the program does not drive itself by polling.", "slow_progress time=10ms"},
+     "Only that everything takes longer that the program does not drive itself by polling.", "slow_progress time=10ms"},
 };
 
 constexpr Word kErrnos[] = {

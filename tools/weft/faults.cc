@@ -91,7 +91,7 @@ int Manual() {
   for (const faults::KindInfo& kind : faults::AllKinds()) {
     std::printf(".TP\n.B %s\n%s\n.RS\n.PP\nSeen: %s\n.PP\nKeys: %s.\n", Roff(kind.name).c_str(), Roff(kind.what).c_str(),
                 Roff(kind.symptom).c_str(), Roff(KeysOf(kind)).c_str());
-    if (kind.unit != nullptr) std::printf("Counted are %s.\n", Roff(kind.unit).c_str());
+    if (kind.unit != nullptr) std::printf("Counted: %s.\n", Roff(kind.unit).c_str());
     std::printf(".PP\nExample:\n.B %s\n.RE\n", Roff(kind.example).c_str());
   }
   std::printf(".SH KEYS\n");
