@@ -228,7 +228,9 @@ TEST_F(GoneMemory, AShortReadCostsItsTargetNoMoreThanOneCopy) {
     g_copies = 0;
     process.Tell();
     process.Hear();
-    return std::min<int>(g_copies, Process::kNone);
+    const int copies = g_copies;
+    process.Tell();  // the end of the connection may cost one more
+    return std::min<int>(copies, Process::kNone);
   });
   const pid_t initiator = Run(1, [](Process& process) {
     process.Connect();
@@ -236,6 +238,7 @@ TEST_F(GoneMemory, AShortReadCostsItsTargetNoMoreThanOneCopy) {
     for (int i = 0; i < kReads; ++i) process.PostReadOf(0, 8);
     for (int i = 0; i < kReads; ++i) Process::Check(process.Await() == IBV_WC_SUCCESS);
     process.Tell();
+    process.Hear();
     return 0;
   });
   EXPECT_EQ(CodeOf(initiator), 0);
