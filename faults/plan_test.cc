@@ -99,7 +99,7 @@ TEST(FaultsParseTest, RefusalsShowThePlaceAndWhatWasExpected) {
             "\"5\" is no value for time=; expected a time with its unit: 250us, 5ms, 2s, 1m\n  reset; delay time=5\n                    ^");
   // The line at fault, of several.
   EXPECT_EQ(Refusal("reset\ncut nth=0\nrnr"), "\"0\" is no value for nth=; expected a whole number from 1\n  cut nth=0\n          ^");
-  EXPECT_EQ(Refusal("delay"), "delay needs time=TIME: How long: 250us, 5ms, 2s, 1m.\n  delay\n       ^");
+  EXPECT_EQ(Refusal("delay"), "delay needs time=TIME: The duration: 250us, 5ms, 2s, 1m.\n  delay\n       ^");
 }
 
 TEST(FaultsParseTest, RefusesWhatMakesNoSense) {
