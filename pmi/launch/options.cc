@@ -35,7 +35,7 @@ const Parser::Option Parser::kOptions[] = {
     {"envlist", "NAME,NAME,...", "pass only these variables to this program", &Parser::LocalList},
     {"envall", "", "pass this environment to this program", &Parser::LocalAll},
     {"envnone", "", "pass nothing of this environment to this program", &Parser::LocalNone},
-    {"usize", "COUNT|SYSTEM|INFINITE", "what MPI_UNIVERSE_SIZE says (default: the number of ranks; SYSTEM: what the hosts have room for)", &Parser::Universe},
+    {"usize", "COUNT|SYSTEM|INFINITE", "what MPI_UNIVERSE_SIZE says (SYSTEM: what the hosts have room for); without it, it is not set", &Parser::Universe},
     {"timeout", "SECONDS", "end the job after this time (0: never; default: MPIEXEC_TIMEOUT)", &Parser::TimeOut},
     {"iface", "NAME", "network interface that other hosts reach this one by", &Parser::Interface},
     {"branches", "COUNT", "proxies on other hosts that mpiexec, and each proxy, starts and connects with (16)", &Parser::Branches},
