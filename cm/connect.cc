@@ -279,7 +279,7 @@ WEFT_CM_EXPORT int rdma_accept(rdma_cm_id* id, rdma_conn_param* conn_param) {
   if (const int error = identifier.Accept(conn_param); error != 0) return Return(error);
   if (identifier.datagrams()) return 0;
   if (const int error = identifier.Complete(); error != 0) return Return(error);
-  const bool left = identifier.synchronous() && identifier.event->event == RDMA_CM_EVENT_DISCONNECTED;  // before it was established
+  const bool left = identifier.synchronous() && weft::cm::NumberOf(*identifier.event) == RDMA_CM_EVENT_DISCONNECTED;  // before it was established
   return left ? Return(ECONNRESET) : 0;
 }
 

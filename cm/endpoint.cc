@@ -22,7 +22,7 @@ int Identifier::Complete() {
   if (GetEvent(*on, &event) != 0) return errno;
   if (event->status == 0) return 0;
   // What is positive is no errno, but the peer's word: a reason to reject, or the status of a look-up.
-  return event->event == RDMA_CM_EVENT_REJECTED || event->status > 0 ? ECONNREFUSED : -event->status;
+  return NumberOf(*event) == RDMA_CM_EVENT_REJECTED || event->status > 0 ? ECONNREFUSED : -event->status;
 }
 
 int Identifier::CompleteDisconnect() {

@@ -4,6 +4,7 @@
 #include <rdma/rdma_cma.h>
 
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -18,6 +19,14 @@ inline constexpr auto kAddressInfoResolved = static_cast<rdma_cm_event_type>(16)
 inline constexpr auto kAddressInfoError = static_cast<rdma_cm_event_type>(17);
 inline constexpr auto kUserEvent = static_cast<rdma_cm_event_type>(18);
 inline constexpr auto kInternalEvent = static_cast<rdma_cm_event_type>(19);
+
+// Its type. The enumeration of older headers cannot hold that of a newer event, and a load of one would be undefined.
+inline int NumberOf(const rdma_cm_event& event) {
+  int number;
+  static_assert(sizeof number == sizeof event.event);
+  memcpy(&number, &event.event, sizeof number);
+  return number;
+}
 
 // What rdma_get_cm_event hands out and rdma_ack_cm_event frees: the public structure and what it refers to.
 struct Event : rdma_cm_event {

@@ -353,7 +353,7 @@ bool Identifier::BeginDelivery(Event& event) {
     std::lock_guard lock(mutex_);
     if (destroyed_) return false;
     ++unacknowledged_;
-    if (event.event == RDMA_CM_EVENT_DISCONNECTED) disconnect_reported_ = true;
+    if (NumberOf(event) == RDMA_CM_EVENT_DISCONNECTED) disconnect_reported_ = true;
   }
   if (event.request != nullptr) {
     const std::shared_ptr<Identifier> request = AdoptRequest(event);
@@ -370,18 +370,18 @@ bool Identifier::BeginDelivery(Event& event) {
     event.id = request.get();
     event.listen_id = this;
   }
-  if (event.event == RDMA_CM_EVENT_ESTABLISHED || event.event == RDMA_CM_EVENT_CONNECT_RESPONSE) {
+  if (NumberOf(event) == RDMA_CM_EVENT_ESTABLISHED || NumberOf(event) == RDMA_CM_EVENT_CONNECT_RESPONSE) {
     ShowLocalAddress();
     if (datagrams()) event.param.ud.ah_attr = AddressVector(route.addr.addr.ibaddr.dgid);
   }
-  if (event.event == RDMA_CM_EVENT_MULTICAST_JOIN) {
+  if (NumberOf(event) == RDMA_CM_EVENT_MULTICAST_JOIN) {
     if (const int error = AttachGroup(event.join); error != 0) {
       event.event = RDMA_CM_EVENT_MULTICAST_ERROR;
       event.status = -error;
     }
   }
   // Work requests posted beforehand complete now, flushed.
-  if (event.event == RDMA_CM_EVENT_REJECTED) FailQueuePair();
+  if (NumberOf(event) == RDMA_CM_EVENT_REJECTED) FailQueuePair();
   return true;
 }
 
