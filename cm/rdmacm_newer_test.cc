@@ -21,7 +21,7 @@ TEST(RdmacmNewer, EventsOfTheProgramWakeAThreadThatWaits) {
   std::thread waiting([&] {
     rdma_cm_event* event = nullptr;
     ASSERT_EQ(rdma_get_cm_event(channel.get(), &event), 0);
-    EXPECT_EQ(NumberOf(*event), kUser);
+    EXPECT_EQ(NumberOf(*event), static_cast<int>(kUser));
     EXPECT_STREQ(rdma_event_str(kUser), "RDMA_CM_EVENT_USER");
     EXPECT_EQ(event->id, id);
     EXPECT_EQ(event->status, -5);
@@ -103,7 +103,7 @@ TEST(RdmacmNewer, SynchronousIdentifiersWaitForTheAnswer) {
   ASSERT_EQ(rdma_create_id(nullptr, &id, nullptr, RDMA_PS_TCP), 0);
   ASSERT_EQ(rdma_resolve_addrinfo(id, "127.0.0.1", "7471", nullptr), 0) << strerror(errno);
   ASSERT_NE(id->event, nullptr);
-  EXPECT_EQ(NumberOf(*id->event), kInfoResolved);
+  EXPECT_EQ(NumberOf(*id->event), static_cast<int>(kInfoResolved));
   rdma_addrinfo* info = nullptr;
   ASSERT_EQ(rdma_query_addrinfo(id, &info), 0);
   rdma_freeaddrinfo(info);
