@@ -41,7 +41,7 @@ Error RdmaWindow::AcquireHere(int rank, bool exclusive) {
   }
   bool lost = false;
   const auto done = [&] { return (exclusive ? lock.MayTakeExclusive(me) : lock.MayShare(overtakes)) || (lost = Gone(target)); };
-  // Who holds it may die, and so may the target, whose service may hold it for somebody elsewhere.
+  // Who holds it may die, and so may the target, whose service may hold it for a rank of another host.
   const auto awaited = [&] {
     if (const int holder = lock.Holder(me); holder >= 0 && host_.Ended(holder)) lock.Forget(holder);
     return rank;
@@ -50,7 +50,7 @@ Error RdmaWindow::AcquireHere(int rank, bool exclusive) {
   lock.StartWaiting(me, exclusive);
   bool has = false;
   while (!lost && overwritten_.empty() && !(has = acquired())) {
-    WakeWaiting(lock);  // what was tried and given up may have been in somebody's way
+    WakeWaiting(lock);  // what was tried and given up may have kept other ranks waiting
     AwaitHost(done, awaited);
   }
   lock.StopWaiting(me);
