@@ -19,6 +19,20 @@
 namespace weft::host {
 namespace {
 
+// A message whose payload the receiver is to read where it lies, and which is unmapped by then.
+void SendWhatIsGone(End& sender) {
+  const size_t length = 65536;
+  void* const memory = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  const iovec piece{memory, 50000};
+  ASSERT_EQ(sender.channel->writer().max_ulpdu(), kMostUlpdu) << "it is referenced";
+  ASSERT_TRUE(sender.channel->writer().HasRoom(piece.iov_len, 1));
+  const std::string header(Sink::kHeader, 'h');
+  sender.channel->writer().Append({reinterpret_cast<const uint8_t*>(header.data()), header.size()}, {&piece, 1}, false);
+  sender.channel->Flush();
+  ASSERT_EQ(munmap(memory, length), 0);
+}
+
 TEST_F(HostChannelTest, APeerThatWritesNonsenseEndsTheStream) {
   Shake();
   initiator_.Send("a");
@@ -130,16 +144,7 @@ TEST_F(HostChannelTest, MemoryThatIsGoneIsNotSentAsSomethingElse) {
 
 TEST_F(HostChannelTest, ClosingSurvivesMemoryThatIsGone) {
   Shake();
-  const size_t length = 65536;
-  void* const memory = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  ASSERT_NE(memory, MAP_FAILED);
-  const iovec piece{memory, 50000};
-  ASSERT_EQ(initiator_.channel->writer().max_ulpdu(), kMostUlpdu) << "it is referenced";
-  ASSERT_TRUE(initiator_.channel->writer().HasRoom(piece.iov_len, 1));
-  const std::string header(Sink::kHeader, 'h');
-  initiator_.channel->writer().Append({reinterpret_cast<const uint8_t*>(header.data()), header.size()}, {&piece, 1}, false);
-  initiator_.channel->Flush();
-  ASSERT_EQ(munmap(memory, length), 0);
+  ASSERT_NO_FATAL_FAILURE(SendWhatIsGone(initiator_));
   initiator_.channel->Close([](llp::UlpduWriter&) {});
   initiator_.channel.reset();
   EXPECT_EQ(responder_.Receive().kind, Received::Kind::kFailed);
@@ -149,16 +154,7 @@ TEST_F(HostChannelTest, ClosingSurvivesMemoryThatIsGone) {
 // The consumer finds it first. It is the sender's error all the same, as of an adapter that cannot read what it is to send.
 TEST_F(HostChannelTest, AReferencedPayloadThatIsGoneIsTheSendersError) {
   Shake();
-  const size_t length = 65536;
-  void* const memory = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  ASSERT_NE(memory, MAP_FAILED);
-  const iovec piece{memory, 50000};
-  ASSERT_EQ(initiator_.channel->writer().max_ulpdu(), kMostUlpdu) << "it is referenced";
-  ASSERT_TRUE(initiator_.channel->writer().HasRoom(piece.iov_len, 1));
-  const std::string header(Sink::kHeader, 'h');
-  initiator_.channel->writer().Append({reinterpret_cast<const uint8_t*>(header.data()), header.size()}, {&piece, 1}, false);
-  initiator_.channel->Flush();
-  ASSERT_EQ(munmap(memory, length), 0);
+  ASSERT_NO_FATAL_FAILURE(SendWhatIsGone(initiator_));
   EXPECT_EQ(responder_.Receive().kind, Received::Kind::kNothing) << "it asks for what it cannot read";
   EXPECT_FALSE(initiator_.channel->payload_gone());
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
