@@ -10,6 +10,7 @@
 #include <cerrno>
 
 #include "base/check.h"
+#include "base/page_size.h"
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
@@ -18,9 +19,9 @@
 namespace weft {
 namespace {
 
-// Between the heap of a program and the memory that mmap(2) finds, with 47 bits of addresses: neither comes here. 2^33 pages.
-constexpr uint64_t kLowest = uint64_t{0x2000} << 32, kPages = uint64_t{1} << 33, kPage = 4096;
-constexpr uint64_t kBelow = uint64_t{1} << 24;  // pages: 64 GiB
+// Between the heap of a program and the memory that mmap(2) finds, with 47 bits of addresses (x86-64) or 48 (arm64): neither comes here.
+constexpr uint64_t kLowest = uint64_t{0x2000} << 32, kBytes = uint64_t{1} << 45;
+constexpr uint64_t kBelow = uint64_t{64} << 30;
 constexpr int kTries = 8;
 
 struct Mark {
@@ -30,19 +31,19 @@ struct Mark {
 
 // The system call itself: a sanitizer's mmap() has ideas of its own about addresses.
 uint64_t MapPage(uint64_t where, int flags) {
-  const long at = syscall(SYS_mmap, where, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+  const long at = syscall(SYS_mmap, where, PageSize(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
   return at == -1 ? 0 : static_cast<uint64_t>(at);
 }
 
-// A page that chance finds among `pages` from `lowest` on; 0: none is free.
-uint64_t MapAmong(uint64_t lowest, uint64_t pages) {
+// A page that chance finds in the `bytes` from `lowest` on; 0: none is free.
+uint64_t MapAmong(uint64_t lowest, uint64_t bytes) {
   for (int i = 0; i < kTries; ++i) {
     uint64_t random = 0;
     if (getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random) break;
-    const uint64_t where = lowest + random % pages * kPage;
+    const uint64_t where = lowest + random % (bytes / PageSize()) * PageSize();
     const uint64_t at = MapPage(where, MAP_FIXED_NOREPLACE);
     if (at == where) return at;
-    if (at != 0) munmap(reinterpret_cast<void*>(at), kPage);  // before Linux 4.17 the address is a wish
+    if (at != 0) munmap(reinterpret_cast<void*>(at), PageSize());  // before Linux 4.17 the address is a wish
   }
   return 0;
 }
@@ -50,12 +51,12 @@ uint64_t MapAmong(uint64_t lowest, uint64_t pages) {
 // Where those addresses cannot be had, with fewer bits of them or under ThreadSanitizer, it is one below what mmap(2) finds: that itself is the same in
 // children of one process.
 uint64_t MapSomewhere() {
-  if (const uint64_t at = MapAmong(kLowest, kPages); at != 0) return at;
+  if (const uint64_t at = MapAmong(kLowest, kBytes); at != 0) return at;
   const uint64_t found = MapPage(0, 0);
-  if (found < 2 * kBelow * kPage) return found;
-  const uint64_t at = MapAmong(found - kBelow * kPage, kBelow);
+  if (found < 2 * kBelow) return found;
+  const uint64_t at = MapAmong(found - kBelow, kBelow);
   if (at == 0) return found;
-  munmap(reinterpret_cast<void*>(found), kPage);
+  munmap(reinterpret_cast<void*>(found), PageSize());
   return at;
 }
 
@@ -69,13 +70,13 @@ uint64_t AddressSpaceMark() {
   const uint64_t address = MapSomewhere();
   if (address == 0) return 0;
   void* const page = reinterpret_cast<void*>(address);
-  if (madvise(page, kPage, MADV_DONTFORK) != 0) {
-    munmap(page, kPage);
+  if (madvise(page, PageSize(), MADV_DONTFORK) != 0) {
+    munmap(page, PageSize());
     return 0;
   }
   const auto* made = new Mark{self, address};
   if (current.compare_exchange_strong(known, made, std::memory_order_acq_rel)) return address;  // what a parent had stays its few bytes
-  munmap(page, kPage);
+  munmap(page, PageSize());
   delete made;
   return known->address;
 }
