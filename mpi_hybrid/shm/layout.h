@@ -15,7 +15,7 @@ namespace weft::mpi::shm {
 // another may have written copies it, and checks the copy.
 
 inline constexpr size_t kLine = 64;    // bytes of a cache line
-inline constexpr size_t kPage = 4096;  // bytes; also what tmpfs gives out at a time
+inline constexpr size_t kPage = 4096;  // bytes, a unit of this layout; ranges are whole pages of the kernel (base/page_size.h), which may be longer
 inline constexpr int kMostPlaces = 1024;
 
 // Who uses an area; each knows itself what is in there. Zero at the start.
@@ -37,7 +37,7 @@ struct Header {
 
   uint64_t magic;
   uint32_t places;
-  alignas(kLine) std::atomic<uint64_t> next_range;  // offset of the next range that is given out
+  alignas(kLine) std::atomic<uint64_t> next_range;  // offset of the next range that is given out; publishes nothing
 };
 
 // A process, as it says itself. Written once when it joins, but for `presence`, `processor` and `attention`.
@@ -45,14 +45,15 @@ struct alignas(kLine) Slot {
   enum Presence : uint32_t { kAbsent = 0, kJoined = 1, kLeft = 2 };
   enum Attention : uint32_t { kAsleep = 1 };  // the others are for the area that needs them
 
-  std::atomic<uint32_t> presence;
+  std::atomic<uint32_t> presence;  // kJoined publishes what follows: release at the process (TakePlace), acquire at the others (Settle, PidOf)
   uint32_t pid;
   uint8_t bell_name[16];  // bell.h
   uint8_t bell_key[8];
-  std::atomic<uint32_t> processor;  // on which it last waited, plus one; 0: it did not (processors.h)
+  std::atomic<uint32_t> processor;  // on which it last waited, plus one; 0: it did not (processors.h). A hint, which orders nothing
 
   // What others must see to after they changed something for this process; in a line of its own, which is seldom
-  // written.
+  // written. kAsleep pairs with whatever they change: the process sets it and looks (WillSleep), they change and look (Ring), a full fence
+  // between the two at each side.
   alignas(kLine) std::atomic<uint32_t> attention;
 };
 

@@ -12,6 +12,7 @@
 #include <new>
 
 #include "base/file_limit.h"
+#include "base/page_size.h"
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
@@ -54,7 +55,7 @@ std::unique_ptr<NodeSegment> NodeSegment::Create(std::span<const int> ranks, int
   if (!made->Attach(why)) return nullptr;
   new (&made->header()) Header{.magic = Header::kMagic,
                                .places = static_cast<uint32_t>(ranks.size()),
-                               .next_range = RoundUp(FixedBytes(ranks.size()), kPage)};
+                               .next_range = RoundUp(FixedBytes(ranks.size()), PageSize())};
   return made->TakePlace(why) ? std::move(made) : nullptr;
 }
 
@@ -166,14 +167,14 @@ uint8_t* NodeSegment::OfPair(Area area, int from, int to) const {
 
 std::optional<uint64_t> NodeSegment::Reserve(uint64_t bytes) {
   if (bytes == 0 || bytes > kFileBytes) return std::nullopt;
-  const uint64_t length = RoundUp(bytes, kPage);
+  const uint64_t length = RoundUp(bytes, PageSize());
   const uint64_t offset = header().next_range.fetch_add(length);
-  const bool in_file = offset >= FixedBytes(ranks_.size()) && offset % kPage == 0 && offset <= kFileBytes - length;
+  const bool in_file = offset >= FixedBytes(ranks_.size()) && offset % PageSize() == 0 && offset <= kFileBytes - length;
   return in_file ? std::optional(offset) : std::nullopt;
 }
 
 Mapping NodeSegment::Map(uint64_t offset, uint64_t bytes) const {
-  if (bytes == 0 || offset % kPage != 0 || offset < FixedBytes(ranks_.size()) || offset > kFileBytes ||
+  if (bytes == 0 || offset % PageSize() != 0 || offset < FixedBytes(ranks_.size()) || offset > kFileBytes ||
       bytes > kFileBytes - offset) {
     errno = EINVAL;
     return {};
@@ -186,12 +187,12 @@ Mapping NodeSegment::Map(uint64_t offset, uint64_t bytes) const {
 void NodeSegment::Discard(uint64_t offset, uint64_t bytes) const {
   if (bytes == 0 || offset < FixedBytes(ranks_.size()) || offset > kFileBytes || bytes > kFileBytes - offset) return;
   (void)fallocate(memory_.fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
-                  static_cast<off_t>(RoundUp(bytes, kPage)));
+                  static_cast<off_t>(RoundUp(bytes, PageSize())));
 }
 
 void NodeSegment::IsAwake() {
   if (!std::exchange(armed_, false)) return;
-  own().attention.fetch_and(~uint32_t{Slot::kAsleep});
+  own().attention.fetch_and(~uint32_t{Slot::kAsleep});  // acquires what the process did that took the bit, in WakeUp
   bell_.Silence();
 }
 

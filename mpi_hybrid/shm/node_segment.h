@@ -84,11 +84,11 @@ class NodeSegment {
   uint8_t* OfPlace(Area area, int place) const;
   uint8_t* OfPair(Area area, int from, int to) const;
 
-  // `bytes` of the segment, rounded up to pages, that nobody else has and that are zero: its offset, by which each of
+  // `bytes` of the segment, rounded up to pages of the kernel, that nobody else has and that are zero: its offset, by which each of
   // the others can map it, to be told to them. Costs nothing until it is touched. nullopt: there is none (somebody
   // wrote nonsense).
   std::optional<uint64_t> Reserve(uint64_t bytes);
-  // A range, or a part of one that begins at a page. None and errno: it is none, or there is no address space for it.
+  // A range, or a part of one that begins at a page of the kernel. None and errno: it is none, or there is no address space for it.
   Mapping Map(uint64_t offset, uint64_t bytes) const;
   // Gives the memory of a range back; whoever still has it mapped sees zeros. Offsets are never given twice.
   void Discard(uint64_t offset, uint64_t bytes) const;
@@ -102,17 +102,20 @@ class NodeSegment {
   // of the two sees the other.
   void WillSleep() {
     armed_ = true;
-    own().attention.fetch_or(Slot::kAsleep);
+    own().attention.fetch_or(Slot::kAsleep, std::memory_order_relaxed);
+    // Pairs with Ring: what the caller looks at from here on may be read with acquire only, which would pass even a sequentially consistent
+    // store on a weakly ordered processor.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
   }
   void IsAwake();  // after each sleep: silences the bell
   void Silence() const { bell_.Silence(); }  // a ring that came late
   int bell_fd() const { return bell_.fd(); }
   // Wakes the process of that place if it sleeps. A system call only then.
   void Ring(int place) const {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with WillSleep
     RingAfterFence(place);
   }
-  // For who made the change by a sequentially consistent operation.
+  // For a caller that made the change by a sequentially consistent operation, or had such a fence behind it.
   void RingAfterFence(int place) const {
     if (SlotAt(place).attention.load(std::memory_order_seq_cst) & Slot::kAsleep) [[unlikely]]
       WakeUp(place);

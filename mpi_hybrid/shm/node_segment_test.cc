@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/page_size.h"
 #include "mpi_hybrid/shm/gathering.h"
 
 namespace weft::mpi::shm {
@@ -67,21 +68,22 @@ TEST_F(NodeSegmentTest, WhatOneWritesTheOthersRead) {
 TEST_F(NodeSegmentTest, ARangeIsOfTheOneWhoReservedItAndOfThoseWhoAreTold) {
   const auto second = Join(1);
   ASSERT_NE(second, nullptr) << why_;
-  const auto range = first_->Reserve(10000), other = second->Reserve(1);
+  const size_t page = PageSize(), bytes = 2 * page + 1808;
+  const auto range = first_->Reserve(bytes), other = second->Reserve(1);
   ASSERT_TRUE(range && other);
-  EXPECT_GE(*other, *range + 10000);
-  const Mapping mine = first_->Map(*range, 10000), theirs = second->Map(*range + kPage, 10000 - kPage);
+  EXPECT_GE(*other, *range + bytes);
+  const Mapping mine = first_->Map(*range, bytes), theirs = second->Map(*range + page, bytes - page);
   ASSERT_TRUE(mine && theirs);
-  mine.data()[kPage] = 77;
+  mine.data()[page] = 77;
   EXPECT_EQ(theirs.data()[0], 77);
-  first_->Discard(*range, 10000);
+  first_->Discard(*range, bytes);
   EXPECT_EQ(theirs.data()[0], 0);
 }
 
 TEST_F(NodeSegmentTest, WhatIsNoRangeIsNotMapped) {
   EXPECT_FALSE(first_->Map(0, kPage)) << "the slots";
   EXPECT_FALSE(first_->Map(FixedBytes(kRanks.size()) + 1, kPage));
-  EXPECT_FALSE(first_->Map(UINT64_MAX - kPage + 1, kPage));
+  EXPECT_FALSE(first_->Map(UINT64_MAX - PageSize() + 1, PageSize()));
   EXPECT_FALSE(first_->Map(uint64_t{1} << 55, UINT64_MAX));
   EXPECT_FALSE(first_->Reserve(0));
   EXPECT_FALSE(first_->Reserve(UINT64_MAX));
