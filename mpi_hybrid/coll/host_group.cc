@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <optional>
@@ -214,23 +215,25 @@ bool HostGroup::IsOver() const { return (*missing_)() < 0 || !member_->Gone().ok
 bool HostGroup::Arm() {
   host::MemberLines& lines = host::Memory(mapping_.data()).lines(member_->me());
   host::Head& head = host::Memory(mapping_.data()).head();
-  if (lines.sleeps_for.load(std::memory_order_relaxed) == 0) head.sleepers.fetch_add(1);
+  if (lines.sleeps_for.load(std::memory_order_relaxed) == 0) head.sleepers.fetch_add(1, std::memory_order_relaxed);  // in front of the fence below
   for (int awaited = (*missing_)(); awaited >= 0;) {
-    lines.sleeps_for.store(static_cast<uint32_t>(awaited) + 1);
+    lines.sleeps_for.store(static_cast<uint32_t>(awaited) + 1, std::memory_order_relaxed);
+    // Pairs with the fence in Member::Wake: the words are loaded with acquire, which would pass the store on a weakly ordered processor.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
     const int still = (*missing_)();
     if (still == awaited && member_->Gone().ok() && !comm_.revoked) return true;
     if (!member_->Gone().ok() || comm_.revoked) break;
     awaited = still;
   }
-  lines.sleeps_for.store(static_cast<uint32_t>(member_->me()) + 1);  // nobody's
+  lines.sleeps_for.store(static_cast<uint32_t>(member_->me()) + 1, std::memory_order_relaxed);  // nobody's
   return false;
 }
 
 void HostGroup::Disarm() {
   host::MemberLines& lines = host::Memory(mapping_.data()).lines(member_->me());
   if (lines.sleeps_for.load(std::memory_order_relaxed) == 0) return;
-  lines.sleeps_for.store(0);
-  host::Memory(mapping_.data()).head().sleepers.fetch_sub(1);
+  lines.sleeps_for.store(0, std::memory_order_relaxed);  // a ring that comes late is silenced
+  host::Memory(mapping_.data()).head().sleepers.fetch_sub(1, std::memory_order_relaxed);
 }
 
 // Whether nobody is missing any more.

@@ -70,8 +70,8 @@ Error Member::AwaitEach(const Has& has) {
   });
 }
 
-// Whoever sleeps has looked again after it said so. Between the change and this look there is time for others' answers: a
-// fence at once would wait for the line.
+// Pairs with HostGroup::Arm: whoever sleeps has looked again after it said so. Between the change and this look there is time for others'
+// answers: a fence at once would wait for the line. What the program writes after the call is behind the fence, too (ReadFrom).
 void Member::Wake() {
   if (!std::exchange(changed_, false)) return;
   std::atomic_thread_fence(std::memory_order_seq_cst);

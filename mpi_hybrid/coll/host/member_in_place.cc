@@ -1,5 +1,6 @@
 // Member's blocks that are read where they lie: one copy, which the kernel makes.
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <utility>
 
@@ -31,6 +32,8 @@ Error Member::ReadFrom(int member, uint64_t address, void* to, size_t bytes, boo
   *read = outcome == Reach::Outcome::kRead;
   if (outcome == Reach::Outcome::kGone) NoteGone(member);
   WEFT_MPI_TRY(Gone());
+  // Pairs with the fence in Wake, between the owner's last word and what its program writes then: if this copied any of that, it sees the word.
+  std::atomic_thread_fence(std::memory_order_acquire);
   if (!HasLeft(member)) [[likely]]
     return {};
   return waiter_.Until({[](const void* it) { return *static_cast<const int*>(it); }, &member});

@@ -23,7 +23,7 @@ inline constexpr size_t kArea = 256 * 1024;        // ... that go through it in 
 
 // A cache line.
 struct alignas(64) Post {
-  std::atomic<uint64_t> turn;  // written last
+  std::atomic<uint64_t> turn;  // written last, with release: publishes the rest of the post, and the slot. Others load it with acquire
   uint32_t what;               // the collective and its root
   uint64_t bytes;              // of data, by the arguments of the call
   alignas(32) uint8_t data[kInline];
@@ -32,10 +32,12 @@ static_assert(sizeof(Post) == 64);
 
 struct MemberLines {
   Post posts[kTurns];
-  // Both kStep * turn + steps of that turn: which data are there in the area, and what of others' data it needs no more.
+  // Both kStep * turn + steps of that turn: which data are there in the area, and what of others' data it needs no more. Stored with
+  // release by the member: `ready` publishes the data, `taken` gives those of others back, who load it with acquire before they write there.
   alignas(64) std::atomic<uint64_t> ready;
   alignas(64) std::atomic<uint64_t> taken;
-  // The member whose next word it sleeps for, plus one; 0: none.
+  // The member whose next word it sleeps for, plus one; 0: none. Pairs with `turn`, `ready` and `taken` of that member: this one stores it and
+  // looks at them (HostGroup::Arm), that one stores them and looks at it (Member::Wake), a full fence between the two at each side.
   alignas(64) std::atomic<uint32_t> sleeps_for;
   // In the member's own memory, written before all use this one: who can read it there may read the rest.
   alignas(64) uint64_t cookie_address;
@@ -49,9 +51,9 @@ inline constexpr size_t kMemberBytes = kLinesBytes + kTurns * kSlot + kArea;
 static_assert(sizeof(MemberLines) <= kLinesBytes);
 
 struct Head {
-  std::atomic<uint32_t> gone;                  // a member that died before its turn, plus one; 0: none
-  alignas(64) std::atomic<uint32_t> sleepers;  // members that may sleep
-  alignas(64) std::atomic<uint8_t> left[kMostMembers];  // by member: 1, it has freed the communicator
+  std::atomic<uint32_t> gone;                  // a member that died before its turn, plus one; 0: none. Every sleeper is rung for it
+  alignas(64) std::atomic<uint32_t> sleepers;  // members that may sleep; part of the pair of `sleeps_for`
+  alignas(64) std::atomic<uint8_t> left[kMostMembers];  // by member: 1, it has freed the communicator. Sequentially consistent: of two that are last one sees both
 };
 static_assert(sizeof(Head) <= kLinesBytes);
 
