@@ -53,7 +53,8 @@ static_assert(sizeof(MemberLines) <= kLinesBytes);
 struct Head {
   std::atomic<uint32_t> gone;                  // a member that died before its turn, plus one; 0: none. Every sleeper is rung for it
   alignas(64) std::atomic<uint32_t> sleepers;  // members that may sleep; part of the pair of `sleeps_for`
-  alignas(64) std::atomic<uint8_t> left[kMostMembers];  // by member: 1, it has freed the communicator. Sequentially consistent: of two that are last one sees both
+  // By member: 1, it has freed the communicator. Sequentially consistent: of two that leave last at least one sees that all have left.
+  alignas(64) std::atomic<uint8_t> left[kMostMembers];
 };
 static_assert(sizeof(Head) <= kLinesBytes);
 
