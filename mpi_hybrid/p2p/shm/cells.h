@@ -15,13 +15,14 @@ namespace weft::mpi::shm {
 struct PlaceCard {
   enum State : uint32_t { kNobody = 0, kHere = 1, kLeft = 2, kLost = 3, kOverwritten = 4 };  // kLost: it ended without a good-bye; kOverwritten: its words were
 
-  alignas(kLine) std::atomic<uint32_t> state;
+  alignas(kLine) std::atomic<uint32_t> state;  // kHere publishes the line: release at the process, acquire at those who connect
   uint64_t window;          // bytes that it stores for one peer
   uint64_t cookie_address;  // in its memory: who can read it there may copy from it
   uint8_t cookie[16];
   uint64_t mark;  // its AddressSpaceMark
-  alignas(kLine) std::atomic<uint32_t> stays;  // 1: the process is sure to poll for a while (Presence)
-  alignas(kLine) std::atomic<uint64_t> callers[kMostPlaces / 64];  // a bit for each place that has connected to it
+  alignas(kLine) std::atomic<uint32_t> stays;  // 1: the process is sure to poll for a while (Presence). A hint, which orders nothing
+  // A bit for each place that has connected to it; set before kKnock in its attention, and taken after that is cleared.
+  alignas(kLine) std::atomic<uint64_t> callers[kMostPlaces / 64];
 };
 static_assert(sizeof(PlaceCard) <= kPage);
 

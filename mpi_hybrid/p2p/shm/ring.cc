@@ -43,7 +43,7 @@ RingReader::Result RingReader::Look(RingItem* item) const {
 
 bool RingReader::Publish() {
   published_ = read_;
-  // Sequentially consistent: whether the writer waits is looked at after it.
+  // Sequentially consistent: whether the writer waits is looked at after it, by such a load. Pairs with RingWriter::WaitFor.
   page_.read.store(read_, std::memory_order_seq_cst);
   const uint64_t waits = page_.waits_for.load(std::memory_order_seq_cst);
   return (waits & RingPage::kWaits) != 0 && static_cast<int32_t>(read_ - static_cast<uint32_t>(waits)) >= 0;

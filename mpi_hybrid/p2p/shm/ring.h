@@ -46,7 +46,7 @@ struct alignas(kLine) RingSlot {
     std::memcpy(bytes + kLengthAt, &length, sizeof(length));
   }
 
-  std::atomic<uint64_t> control;
+  std::atomic<uint64_t> control;  // publishes the bytes, the cell and the memory that it refers to: the reader loads it with acquire
   uint8_t bytes[kInline];
 };
 static_assert(sizeof(RingSlot) == kLine);
@@ -54,12 +54,12 @@ static_assert(sizeof(RingSlot) == kLine);
 struct RingPage {
   static constexpr uint32_t kSlots = kPage / kLine - 2;
 
-  // The writer's. It waits until so many slots were read: kWaits and the count.
+  // The writer's. It waits until so many slots were read: kWaits and the count. Pairs with `read`: each side stores its own and looks at the other.
   static constexpr uint64_t kWaits = uint64_t{1} << 32;
   alignas(kLine) std::atomic<uint64_t> waits_for;
   // The reader's.
-  alignas(kLine) std::atomic<uint32_t> read;  // slots, of all rounds
-  std::atomic<uint32_t> reads_memory;         // 1: it may copy from the writer's process
+  alignas(kLine) std::atomic<uint32_t> read;  // slots, of all rounds: gives them back to the writer, which loads it with acquire, and publishes `refused`
+  std::atomic<uint32_t> reads_memory;         // 1: it may copy from the writer's process. Publishes nothing
   std::atomic<uint32_t> gone;                 // 1: it reads nothing any more
   std::atomic<uint64_t> refused;              // bytes of the last kMemory that it could not, since it may not any more
   RingSlot slots[kSlots];
@@ -100,13 +100,16 @@ class RingWriter {
     if (Refers(bulk)) slot.SetBulk(where, length);
     ++written_;
     if (++at_ == RingPage::kSlots) at_ = 0;
-    // Sequentially consistent: whether the reader sleeps is looked at after it.
+    // Sequentially consistent: whether the reader sleeps is looked at after it, by such a load. Pairs with NodeSegment::WillSleep.
     slot.control.store(uint64_t{written_} | uint64_t{first_bytes} << 32 | static_cast<uint64_t>(bulk) << 40, std::memory_order_seq_cst);
     return written_;
   }
 
   // Before a sleep: the reader is to ring when it has read so many; to be followed by a Look. 0 is one, too.
-  void WaitFor(uint32_t read) { page_.waits_for.store(RingPage::kWaits | read, std::memory_order_seq_cst); }
+  void WaitFor(uint32_t read) {
+    page_.waits_for.store(RingPage::kWaits | read, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with RingReader::Publish; the Look is an acquire load, which would pass the store
+  }
   void StopWaiting() { page_.waits_for.store(0, std::memory_order_relaxed); }
 
  private:

@@ -88,6 +88,7 @@ void ShmTransport::Knock(int place) {
   node_.RingAfterFence(place);
 }
 
+// Takes the bit first and looks then: who comes after that sets it again. The two of Knock are in the other order.
 void ShmTransport::AnswerKnocks() {
   node_.attention_of(node_.place()).fetch_and(~kKnock);
   PlaceCard& card = CardOf(node_.place());
