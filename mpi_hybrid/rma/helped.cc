@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 #include <string>
 
 #include "mpi_hybrid/core/counters.h"
@@ -193,7 +194,9 @@ Error RdmaWindow::LeaveFence() {
     if (first.ok()) first = std::move(error);
   }
   head.left.store(fences_, std::memory_order_release);
-  for (int rank = 0; has_parcels && rank < comm->size(); ++rank) {
+  if (!has_parcels) return first;  // nobody waits for it
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with the one of who sleeps until this rank has left
+  for (int rank = 0; rank < comm->size(); ++rank) {
     if (rank != comm->rank) host_.Wake(rank);
   }
   return first;

@@ -20,7 +20,7 @@ class HostRanks {
     ControlBlock control;  // none: it is elsewhere
     std::shared_ptr<HostProcess> process;  // null: this one
     std::shared_ptr<Bell> bell;
-    std::atomic<bool> ended{false};
+    std::atomic<bool> ended{false};  // once true for ever; publishes nothing
   };
 
   explicit HostRanks(int ranks) : ranks_(new One[static_cast<size_t>(ranks)]) {}
@@ -28,7 +28,8 @@ class HostRanks {
   One& of(int rank) { return ranks_[static_cast<size_t>(rank)]; }
   const ControlBlock& control(int rank) const { return ranks_[static_cast<size_t>(rank)].control; }
 
-  // Something that `rank` may wait for has changed.
+  // Something that `rank` may wait for has changed: by a sequentially consistent operation, or with such a fence behind it. Pairs with the fence of
+  // a thread that falls asleep (BellStage::Arm).
   void Wake(int rank) {
     One& one = of(rank);
     if (one.control && one.control.head->asleep.load() != 0 && one.control.head->asleep.exchange(0) != 0) one.bell->Ring();
