@@ -10,6 +10,7 @@
 
 #include "base/file_limit.h"
 #include "base/high_descriptor.h"
+#include "base/page_size.h"
 
 namespace weft::mpi::rma {
 namespace {
@@ -33,7 +34,7 @@ bool HostMemory::Open() {
   if (!IsToSpare(made.fd()) || pwrite(made.fd(), cookie_.data(), cookie_.size(), 0) != static_cast<ssize_t>(cookie_.size())) return false;
   file_ = std::move(made);
   process_ = getpid();
-  next_ = shm::kPage;
+  next_ = PageSize();
   return true;
 }
 
@@ -49,15 +50,15 @@ bool HostMemory::AddSpan(size_t bytes, bool for_many) {
 void* HostMemory::Take(size_t bytes, size_t alignment) {
   if (bytes > kFileBytes / 2 || (file_ && process_ != getpid())) return nullptr;
   bytes = shm::RoundUp(std::max(bytes, kUnit), kUnit);
-  const bool with_others = bytes < kOwnSpan && alignment <= shm::kPage;
+  const bool with_others = bytes < kOwnSpan && alignment <= PageSize();
   std::optional<uint64_t> found;
   auto span = spans_.begin();
   for (; with_others && span != spans_.end(); ++span) {
     if (span->for_many && (found = span->space.Take(bytes, alignment))) break;
   }
   if (!found) {
-    const size_t skipped = alignment > shm::kPage ? alignment : 0;
-    if (!AddSpan(with_others ? kSharedSpan : shm::RoundUp(bytes, shm::kPage) + skipped, with_others)) return nullptr;
+    const size_t skipped = alignment > PageSize() ? alignment : 0;
+    if (!AddSpan(with_others ? kSharedSpan : shm::RoundUp(bytes + skipped, PageSize()), with_others)) return nullptr;
     span = spans_.begin();
     found = span->space.Take(bytes, alignment);
   }

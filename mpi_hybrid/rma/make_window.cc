@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/page_size.h"
 #include "base/settings.h"
 #include "mpi_hybrid/coll/collectives.h"
 #include "mpi_hybrid/coll/make_comm.h"
@@ -31,7 +32,6 @@ void Window::TakeBack(Window& window) {
 namespace rma {
 namespace {
 
-constexpr size_t kPage = 4096;
 constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 
 // What each rank tells the others.
@@ -120,7 +120,7 @@ Error RdmaWindow::ShareMemory(Comm& parent, MPI_Aint bytes, bool contiguous, Err
   for (MPI_Aint one : sizes) {
     share_offsets_.push_back(static_cast<MPI_Aint>(total));
     total += static_cast<size_t>(one);
-    if (!contiguous) total = (total + kPage - 1) / kPage * kPage;
+    if (!contiguous) total = (total + PageSize() - 1) / PageSize() * PageSize();
   }
   WEFT_MPI_TRY(segment_.Make(parent, total, std::move(failed)));
   size = bytes;
