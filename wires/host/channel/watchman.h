@@ -27,11 +27,14 @@ class News final : public transport::ReadyHandler {
 
  private:
   const std::shared_ptr<transport::ReadyHandler> handler_;
-  std::atomic<bool> is_there_{false};
+  std::atomic<bool> is_there_{false};  // a hint: what is ready is asked of the descriptor
 };
 
 // While a program looks at a ring over and over, nobody need ring for it. The watchman is on the network's timers and looks whether it still does:
 // when it does not, the channel's user is woken, and the channel asks for the bell.
+//
+// Lend() stores `lent_` and then `armed_`, OnTick() `armed_` and then `lent_`. They are sequentially consistent: it must not be that the first is
+// left true and the second false, when nobody would watch, and nobody ring.
 class Watchman final : public std::enable_shared_from_this<Watchman> {
  public:
   Watchman(transport::Network& network, std::weak_ptr<llp::ChannelUser> user) : network_(network), user_(std::move(user)) {}
@@ -40,8 +43,8 @@ class Watchman final : public std::enable_shared_from_this<Watchman> {
   void Lend() {
     looks_.store(looks_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     if (!lent_.load(std::memory_order_relaxed)) [[unlikely]] {
-      lent_.store(true, std::memory_order_relaxed);
-      if (!armed_.exchange(true, std::memory_order_acq_rel)) Arm(kFirstTick);
+      lent_.store(true, std::memory_order_seq_cst);
+      if (!armed_.exchange(true, std::memory_order_seq_cst)) Arm(kFirstTick);
     }
   }
   void EndLend() { lent_.store(false, std::memory_order_relaxed); }
@@ -57,14 +60,14 @@ class Watchman final : public std::enable_shared_from_this<Watchman> {
   }
   void OnTick(transport::Duration after, uint64_t before) {
     if (lent() && looks_.load(std::memory_order_relaxed) != before) return Arm(std::min(2 * after, kLongestTick));
-    armed_.store(false, std::memory_order_release);
-    lent_.store(false, std::memory_order_relaxed);
+    armed_.store(false, std::memory_order_seq_cst);
+    lent_.store(false, std::memory_order_seq_cst);
     if (const auto user = user_.lock()) user->OnWake();
   }
 
   transport::Network& network_;
   const std::weak_ptr<llp::ChannelUser> user_;
-  std::atomic<uint64_t> looks_{0};
+  std::atomic<uint64_t> looks_{0};  // a hint for OnTick(), which looks again in a tick
   std::atomic<bool> lent_{false}, armed_{false};
 };
 

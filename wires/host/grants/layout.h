@@ -13,16 +13,21 @@ inline constexpr size_t kGrants = 16;
 
 // What a grant opens.
 struct Grant {
+  // Relaxed: the key publishes them, and they do not change while the peer uses the grant.
   std::atomic<uint64_t> offset, memory, length; // of the buffer: its first byte's tagged offset and address; bytes
   std::atomic<uint32_t> rights;                 // kWritable, kReadable
 };
 inline constexpr uint32_t kWritable = 1, kReadable = 2;
 static_assert(sizeof(Grant) == 32);
 
+// `keys` and `placing` pair: the owner clears a key and looks whether the peer uses the grant (Granter::ShutPlace), the peer says that it does and looks
+// at the key (Placer::Reach), a full fence between the two at each side.
 struct GrantWords {
-  alignas(64) std::atomic<uint64_t> keys[kGrants];  // 0: nothing; else KeyOf() the buffer's tag. The last to be set, and the first to be cleared
+  // 0: nothing; else KeyOf() the buffer's tag. The last to be set, with release, and the first to be cleared.
+  alignas(64) std::atomic<uint64_t> keys[kGrants];
   alignas(64) Grant grants[kGrants];
-  alignas(64) std::atomic<uint32_t> placing;  // the peer's: 0, or InUse() the grant by which it writes or reads just now
+  // The peer's: 0, or InUse() the grant by which it writes or reads just now. Cleared with release: what it wrote is there for an owner that sees that.
+  alignas(64) std::atomic<uint32_t> placing;
   std::atomic<uint32_t> reaches;              // the peer's: it can write into the owner's memory, and read it
 };
 

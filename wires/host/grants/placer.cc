@@ -43,7 +43,8 @@ bool Placer::Reach(uint32_t tag, uint64_t offset, size_t length, uint32_t right,
       if (error != 0 && error != EFAULT) reaches_ = false;  // EFAULT: of this memory; the owner finds out
     }
   }
-  // What was read of a buffer that was shut meanwhile may be what its owner put there for nobody to see.
+  // What was read of a buffer that was shut meanwhile may be what its owner put there for nobody to see. Pairs with the fence in
+  // Granter::ShutPlace, behind which the owner writes.
   std::atomic_thread_fence(std::memory_order_acquire);
   if (right == kReadable) done &= words_.keys[place].load(std::memory_order_relaxed) == key;
   words_.placing.store(0, std::memory_order_release);

@@ -14,21 +14,23 @@
 namespace weft::host {
 
 // A word of a process that the other one reads to find out whether it can read that process's memory at all, and whether it is still this process.
+// The initiator's is published by `joined`, the responder's by its answer, which comes through the kernel.
 struct Probe {
   std::atomic<uint64_t> address, value;
 };
 
 // The first page of what two processes share. The responder makes it.
 struct ControlPage {
-  std::atomic<uint32_t> joined;    // the initiator's: all that it sends comes through the rings
+  std::atomic<uint32_t> joined;    // the initiator's: all that it sends comes through the rings. Release, and acquire at the responder
   std::atomic<uint32_t> declined;  // the responder's, before its answer: it cannot be woken, and the rings are not to be used
   Probe of_initiator, of_responder;
   uint64_t secret_to_responder, secret_to_initiator;  // of the rings' stamps
   RingWords to_responder, to_initiator;
   GrantWords by_responder, by_initiator;  // by whose grants the other one places
-  alignas(kLine) std::atomic<uint32_t> initiator_polls_on;  // the processor, plus one; 0: it does not poll
+  alignas(kLine) std::atomic<uint32_t> initiator_polls_on;  // the processor, plus one; 0: it does not poll. Hints
   alignas(kLine) std::atomic<uint32_t> responder_polls_on;
-  // Requests of the other one that each has carried out, modulo 2^32: an acknowledgement that was not sent before the process ended.
+  // Requests of the other one that each has carried out, modulo 2^32: an acknowledgement that was not sent before the process ended. Stored with
+  // release when what they placed is there (rdmap/delivery.h).
   alignas(kLine) std::atomic<uint32_t> carried_out_by_initiator;
   alignas(kLine) std::atomic<uint32_t> carried_out_by_responder;
 };

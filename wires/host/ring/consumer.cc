@@ -96,14 +96,14 @@ bool Consumer::Refuse() {
 }
 
 bool Consumer::TakeBell() {
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // between Publish() and the look. Pairs with Producer::AskForRoom
   if (words_.wants_room.load(std::memory_order_relaxed) == 0) [[likely]] return false;
   return words_.wants_room.exchange(0, std::memory_order_acq_rel) != 0;
 }
 
 bool Consumer::Sleep() {
   words_.wants_data.store(1, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with Producer::TakeBell
   return empty();
 }
 

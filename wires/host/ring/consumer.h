@@ -66,7 +66,7 @@ class Consumer {
   bool Refuse();
   // ... and after its payload was read: it was not taken back meanwhile.
   bool IsStillOurs() const {
-    std::atomic_thread_fence(std::memory_order_acquire);
+    std::atomic_thread_fence(std::memory_order_acquire);  // after the copy. Pairs with the fence in Producer::Revoke, before the program writes
     return ClaimHere().load(std::memory_order_relaxed) != static_cast<uint32_t>(Claim::kRevoked);
   }
   bool IsCopied() const { return ClaimHere().load(std::memory_order_acquire) == static_cast<uint32_t>(Claim::kCopied); }

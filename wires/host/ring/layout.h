@@ -40,7 +40,7 @@ inline constexpr size_t kMostCopied = 16 * 1024; // bytes of a ULPDU that goes t
 enum class Kind : uint8_t { kUlpdu = 1, kReference = 2, kSkip = 3, kMoved = 4, kMove = 5, kPlaced = 6 };
 
 struct RecordHead {
-  std::atomic<uint64_t> stamp;
+  std::atomic<uint64_t> stamp;  // stored last, with release: publishes the record. The consumer loads it with acquire
   uint32_t length;
   uint8_t kind, pieces, header, acknowledged;
 };
@@ -56,18 +56,20 @@ struct Piece {
 enum class Claim : uint32_t { kNobody = 0, kConsumer = 1, kProducer = 2, kRefused = 3, kCopied = 4, kRevoked = 5 };
 
 struct Reference {
-  std::atomic<uint32_t> claim;
+  std::atomic<uint32_t> claim;  // hands the reference, and the pieces, from one to the other: acquire and release at each change
   uint32_t reserved;
   uint8_t header[kHeaderRoom];
   Piece pieces[kMostPieces];
 };
 inline constexpr size_t kReferenceBytes = offsetof(Reference, pieces);
 
-// The words of one ring beside its bytes, each on a line of its own: all but the first change seldom.
+// The words of one ring beside its bytes, each on a line of its own: all but the first change seldom. Two pairs of a flag and what its owner waits
+// for: `wants_data` and the stamps (Consumer::Sleep, Producer::TakeBell), `wants_room` and `tail` (Producer::AskForRoom, Consumer::TakeBell). Each side
+// stores its own, has a full fence, and looks at the other's.
 struct RingWords {
-  alignas(kLine) std::atomic<uint64_t> tail;        // the consumer's: lines that it is through with
+  alignas(kLine) std::atomic<uint64_t> tail;        // the consumer's: lines that it is through with. Release there, acquire at the producer, who reuses them
   alignas(kLine) std::atomic<uint32_t> wants_data;  // set by the consumer: it does not look, and is to hear of a record. Taken by the producer
-  std::atomic<uint32_t> reads_memory;               // the consumer's: it can read the producer's memory
+  std::atomic<uint32_t> reads_memory;               // the consumer's: it can read the producer's memory. A hint: `claim` tells of one that it cannot
   alignas(kLine) std::atomic<uint32_t> wants_room;  // set by the producer: it is to hear when `tail` moves. Taken by the consumer
 };
 

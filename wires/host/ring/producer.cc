@@ -122,7 +122,7 @@ Claim Producer::ClaimBack(uint64_t line) {
 
 Claim Producer::Revoke(uint64_t line) {
   const uint32_t found = ReferenceAt(line).claim.exchange(static_cast<uint32_t>(Claim::kRevoked), std::memory_order_acq_rel);
-  // Before the program writes to its memory again.
+  // Before the program writes to its memory again. Pairs with Consumer::IsStillOurs.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return static_cast<Claim>(found);
 }
