@@ -20,13 +20,13 @@ struct Grant {
 inline constexpr uint32_t kWritable = 1, kReadable = 2;
 static_assert(sizeof(Grant) == 32);
 
-// `keys` and `placing` pair: the owner clears a key and looks whether the peer uses the grant (Granter::ShutPlace), the peer says that it does and looks
-// at the key (Placer::Reach), a full fence between the two at each side.
+// `keys` and `placing` pair: the owner clears a key and looks whether the peer uses the grant (Granter::ShutPlace), the peer says that it does
+// and looks at the key (Placer::Reach), a full fence between the two at each side.
 struct GrantWords {
   // 0: nothing; else KeyOf() the buffer's tag. The last to be set, with release, and the first to be cleared.
   alignas(64) std::atomic<uint64_t> keys[kGrants];
   alignas(64) Grant grants[kGrants];
-  // The peer's: 0, or InUse() the grant by which it writes or reads just now. Cleared with release: what it wrote is there for an owner that sees that.
+  // The peer's: 0, or InUse() the grant by which it writes or reads just now. Cleared with release: an owner that sees that has what it wrote.
   alignas(64) std::atomic<uint32_t> placing;
   std::atomic<uint32_t> reaches;              // the peer's: it can write into the owner's memory, and read it
 };
