@@ -6,8 +6,11 @@
 
 namespace weft {
 
-// As std::mutex, with what an uncontended caller does inlined: a third of its price. A waiter sleeps. Not recursive. unlock() is a full barrier: what is
-// loaded after it was not looked at before.
+// As std::mutex, with what an uncontended caller does inlined: a third of its price. A waiter sleeps. Not recursive.
+//
+// try_lock() and unlock() are sequentially consistent, also a try_lock() that fails. So of two threads one sees the other: the one stores a flag and then
+// fails to get the mutex, the other lets go of it and then loads the flag, both by sequentially consistent operations. Loads of other kinds may come before
+// unlock() on a weakly ordered processor.
 class Mutex {
  public:
   Mutex() = default;

@@ -80,19 +80,20 @@ class TcpNetwork : public Network {
   Epoll epoll_;
   WatchTable watches_{epoll_.set()};
   ProgressThread thread_;
-  std::atomic<bool> started_{false};
+  std::atomic<bool> started_{false};  // with release when epoll and the thread are there
   // True while the thread sleeps or is about to. Set under mutex_ after looking at the queues, so that whoever adds to
   // them under mutex_ and reads false knows that the thread will look again.
   std::atomic<bool> asleep_{false};
 
   // Inline driving. drive_mutex_ is held by the one thread that looks at the sockets in place of the progress thread; it does
   // so only while parked_, so that it never takes a wake-up away from a sleeping progress thread.
-  std::atomic<uint64_t> drives_{0};
+  std::atomic<uint64_t> drives_{0};    // a hint for Park(), which looks again in a tick
+  // Both are set before a wake-up that goes through the kernel (epoll_.Wake), and looked at behind it.
   std::atomic<bool> offered_{false};
   std::atomic<bool> recalled_{false};  // by EndDrive()
   TurnedAway turned_away_;             // tries to drive
   std::mutex drive_mutex_;
-  std::atomic<bool> parked_{false};  // written under drive_mutex_
+  std::atomic<bool> parked_{false};  // written under drive_mutex_, under which DriveInline() looks once more
   Time park_look_;                   // of the progress thread: when it looks next, how long after that again, and what it saw last
   Duration park_tick_{};
   uint64_t park_drives_ = 0;

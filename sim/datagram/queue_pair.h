@@ -109,7 +109,8 @@ class DatagramQueuePair final : public AnyQueuePair,
   const MemoryUser memory_user_ = MemoryUser::QueuePair(number_, kNoWindowOwner);
   const uint32_t max_payload_;
   QueuePairOptions options_;
-  std::atomic<ibv_qp_state> state_{IBV_QPS_RESET};  // written with both locks held, but for RTS to SQE (send_mutex_)
+  // Written with both locks held, but for RTS to SQE (send_mutex_). Read without: pairs with the post mutex of the receives, as QueuePair::state_.
+  std::atomic<ibv_qp_state> state_{IBV_QPS_RESET};
 
   std::mutex mutex_;  // guards what follows, and the consumer's side of receives_
   ReceiveQueue receives_;  // with a shared queue: what was taken from there

@@ -150,8 +150,8 @@ class MemoryTable {
   uint32_t Scramble(uint32_t slot) const;    // 24-bit bijections, keyed per process
   uint32_t Unscramble(uint32_t index) const;
 
-  std::array<std::atomic<Slot*>, kChunks> chunks_{};
-  std::atomic<uint64_t> changes_{1};
+  std::array<std::atomic<Slot*>, kChunks> chunks_{};  // release when it is made, acquire at each look-up
+  std::atomic<uint64_t> changes_{1};  // grows before a queue pair is asked to let go, which then sees it by its own lock
   std::array<uint32_t, 4> keys_;
   std::mutex windows_mutex_;          // one at a time binds, unbinds or deregisters; locked before slots
   std::mutex mutex_;                  // guards what follows

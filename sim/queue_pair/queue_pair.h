@@ -181,7 +181,9 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   std::atomic<bool> plain_ = false;  // for all that, it asks for nothing
   QueuePairOptions options_;
   QueuePairCounters counters_;  // written with the engine held
+  // Pairs with the queues' post mutexes: who posts looks at it after that, who flushes sets it and then takes them (AwaitProducers).
   std::atomic<ibv_qp_state> state_{IBV_QPS_RESET};
+  // Pairs with engine_mutex_ (base/mutex.h): Ring() stores it and tries for the engine, who has that lets go of it and looks here.
   std::atomic<bool> doorbell_{false};
   TurnedAway turned_away_;  // polls
   Drivers drivers_;

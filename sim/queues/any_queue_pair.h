@@ -22,7 +22,8 @@ class AnyQueuePair;
 struct Errand {
   AnyQueuePair* queue_pair = nullptr;  // null: not attached
   Errand* next = nullptr;
-  std::atomic<bool> listed{false};     // read without the lock, too
+  // Exchanged without the lock, with acquire and release: who finds it true has told the poll that sets it to false of what there is to do.
+  std::atomic<bool> listed{false};
 };
 
 // What verbs and completion queues ask of a queue pair of whatever service type: QueuePair (reliable, connected) and

@@ -337,7 +337,7 @@ bool CompletionQueue::Push(const ibv_wc& completion, bool solicited) {
 }
 
 bool CompletionQueue::EventIsDue(bool error, bool* arm) {
-  const bool moderated = moderate_count_ != 0 && network_.load(std::memory_order_relaxed) != nullptr;
+  const bool moderated = moderate_count_ != 0 && network_.load(std::memory_order_acquire) != nullptr;
   if (moderated && !error && ++moderated_ < moderate_count_) [[unlikely]] {
     *arm = !std::exchange(moderation_timer_armed_, true);
     return false;
@@ -349,7 +349,7 @@ bool CompletionQueue::EventIsDue(bool error, bool* arm) {
 }
 
 void CompletionQueue::ArmModerationTimer() {
-  transport::Network& network = *network_.load(std::memory_order_relaxed);
+  transport::Network& network = *network_.load(std::memory_order_acquire);
   network.RunAt(network.Now() + moderate_period_, [weak = weak_from_this()] {
     if (auto self = weak.lock()) self->OnModerationTimer();
   });
@@ -376,7 +376,7 @@ void CompletionQueue::Retire() {
 
 void CompletionQueue::Attach(std::shared_ptr<AnyQueuePair> qp, transport::WatchId watch, Errand* errand) {
   const AttachedLock lock(*this);
-  network_.store(&qp->network(), std::memory_order_relaxed);
+  network_.store(&qp->network(), std::memory_order_release);
   const auto known = std::find_if(attached_.begin(), attached_.end(), [&](const Attached& one) { return one.queue_pair == qp; });
   if (known != attached_.end()) {
     known->watch = watch;  // of a new connection

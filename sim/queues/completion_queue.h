@@ -109,7 +109,7 @@ class CompletionQueue : public std::enable_shared_from_this<CompletionQueue> {
   std::vector<ibv_wc> ring_;
   std::vector<uint64_t> stamps_;   // parallel to ring_; empty without timestamps
   size_t first_ = 0;
-  std::atomic<size_t> queued_{0};
+  std::atomic<size_t> queued_{0};   // written under the mutex; polls look at it before they take that
   std::atomic<uint64_t> taken_{0};  // written under the mutex
   Armed armed_ = Armed::kNo;
   uint64_t pushed_ = 0;            // completions ever
@@ -129,7 +129,7 @@ class CompletionQueue : public std::enable_shared_from_this<CompletionQueue> {
   // queue pairs' locks. It is held over system calls, so that a thread that has to wait for it sleeps: one of real-time priority that spun would
   // keep the holder off the processor for good.
   Mutex attached_mutex_;  // guards what follows
-  std::atomic<uint32_t> attached_waiters_{0};  // threads in the constructor of AttachedLock
+  std::atomic<uint32_t> attached_waiters_{0};  // threads in the constructor of AttachedLock; a hint to polls
   std::vector<Attached> attached_;
   // Has the watches of all of them once a program spun on more than a few.
   std::unique_ptr<transport::WatchGroup> group_;
@@ -139,7 +139,8 @@ class CompletionQueue : public std::enable_shared_from_this<CompletionQueue> {
   uint32_t until_network_ = 0;     // polls until the network is driven again
   uint32_t network_every_ = 1;
   std::atomic<bool> lively_{false};  // a poll found something since the last look at the network
-  std::atomic<transport::Network*> network_{nullptr};  // of its queue pairs, once there is one
+  // Of its queue pairs, once there is one. Stored with release under attached_mutex_, which polls have held; others load it with acquire.
+  std::atomic<transport::Network*> network_{nullptr};
 
   std::atomic<bool> takes_errands_{false};
   SpinLock errands_mutex_;  // guards the list and errand_timer_armed_; a leaf

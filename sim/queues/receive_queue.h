@@ -44,7 +44,7 @@ class ReceiveQueue {
   std::unique_ptr<Entry[]> entries_;
   std::unique_ptr<ibv_sge[]> elements_;
   std::unique_ptr<iovec[]> memory_;
-  std::atomic<uint64_t> posted_{0};
+  std::atomic<uint64_t> posted_{0};     // as in SendQueue: release at one side, acquire at the other
   std::atomic<uint64_t> completed_{0};
   SpinLock post_mutex_;  // of producers
 };

@@ -65,6 +65,7 @@ class SendQueue {
   std::unique_ptr<iovec[]> memory_;
   std::unique_ptr<uint8_t[]> inline_;
   std::unique_ptr<WindowBind[]> binds_;  // made with the first one
+  // Release at one side, acquire at the other: a request is written before it is posted, and read before its slot is free again.
   std::atomic<uint64_t> posted_{0};
   std::atomic<uint64_t> retired_{0};
   SpinLock post_mutex_;
