@@ -1,6 +1,7 @@
 #ifndef BASE_COPY_H_
 #define BASE_COPY_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -55,6 +56,25 @@ inline void MoveUpTo16(void* to, const void* from, size_t bytes) {
 inline void CopyShortBytes(void* to, const void* from, size_t bytes) {
   if (bytes > 16) return CopyBytes(to, from, bytes);
   internal::MoveUpTo16(to, from, bytes);
+}
+
+// As CopyBytes, into memory that another thread or process may poll for its last bytes: the last word, the longest one of up to 8 bytes that ends
+// there and is aligned, is stored as a whole and with release. Who loads it with acquire has the bytes in front of it, too, and those of copies before.
+inline void CopyEndLast(void* to, const void* from, size_t bytes) {
+  if (bytes == 0) return;
+  auto* const at = static_cast<uint8_t*>(to);
+  const auto* const source = static_cast<const uint8_t*>(from);
+  const uintptr_t end = reinterpret_cast<uintptr_t>(at + bytes);
+  const auto finish = [&]<typename Word>(Word word) {
+    const size_t before = bytes - sizeof word;
+    std::memcpy(&word, source + before, sizeof word);
+    CopyBytes(at, source, before);
+    std::atomic_ref(*reinterpret_cast<Word*>(at + before)).store(word, std::memory_order_release);
+  };
+  if (bytes >= 8 && end % 8 == 0) return finish(uint64_t{});
+  if (bytes >= 4 && end % 4 == 0) return finish(uint32_t{});
+  if (bytes >= 2 && end % 2 == 0) return finish(uint16_t{});
+  finish(uint8_t{});
 }
 
 // The same as memmove: the two may overlap.

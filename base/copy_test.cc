@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
 #include <vector>
 
 namespace weft {
@@ -42,6 +44,41 @@ TEST(CopyTest, CopiesShortPiecesOfEveryLength) {
     }
   }
   CopyShortBytes(nullptr, nullptr, 0);
+}
+
+TEST(CopyTest, CopiesTheLastWordWhereverItEnds) {
+  const std::vector<uint8_t> from = Counted();
+  for (const size_t length : {0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 63, 64, 65, 2048, 2049, 2057, 4096, 9999}) {
+    for (size_t offset = 0; offset < 9; ++offset) {
+      std::vector<uint8_t> to(kRoom, 255), wanted = to;
+      std::memcpy(wanted.data() + offset, from.data() + 3, length);
+      CopyEndLast(to.data() + offset, from.data() + 3, length);
+      ASSERT_EQ(to, wanted) << length << " bytes to " << offset;
+    }
+  }
+  CopyEndLast(nullptr, nullptr, 0);
+}
+
+TEST(CopyTest, WhoFindsTheLastWordHasAllBytes) {
+  constexpr uint64_t kRounds = 5000;
+  constexpr size_t kWords = 9;
+  alignas(8) uint64_t shared[kWords] = {};
+  std::atomic<uint64_t> read{0};
+  uint64_t torn = 0;
+  std::thread reader([&] {
+    for (uint64_t round = 1; round <= kRounds; ++round) {
+      while (std::atomic_ref(shared[kWords - 1]).load(std::memory_order_acquire) != round) std::this_thread::yield();
+      for (size_t i = 0; i + 1 < kWords; ++i) torn += shared[i] != round;
+      read.store(round, std::memory_order_release);
+    }
+  });
+  for (uint64_t round = 1; round <= kRounds; ++round) {
+    const std::vector<uint64_t> words(kWords, round);
+    CopyEndLast(shared, words.data(), sizeof shared);
+    while (read.load(std::memory_order_acquire) != round) std::this_thread::yield();
+  }
+  reader.join();
+  EXPECT_EQ(torn, 0u);
 }
 
 TEST(CopyTest, MovesShortPiecesThatOverlap) {

@@ -26,7 +26,7 @@ class MemoryFile {
   static std::shared_ptr<MemoryFile> Open(pid_t pid, uint64_t address, uint64_t value);
 
   // Whether what is written appears from front to back, as far as with process_vm_writev(2): a program that waits for the last byte has them all. Other
-  // processors' memory is copied by a loop of the kernel's that may begin at the end.
+  // processors' memory is copied by a loop of the kernel's that may begin at the end. On arm64 neither is so, since the processor orders no stores.
   static bool WritesInOrder();
 
   // All `length` bytes, at most kMostBytes: 0, or an errno, and some may have been moved. ESRCH: the process is gone, or executes something else. EFAULT: not

@@ -46,10 +46,18 @@ inline bool ThreadOfOurs() { return internal::g_thread_of_ours; }
   CopyBytes(to, from, bytes);
   return true;
 }
+// Programs poll the last byte of an RDMA Write, as perftest does. InfiniBand promises no order of its bytes (ibv_query_qp_data_in_order() is 0), but
+// adapters mostly keep one. x86-64 makes stores visible in the order in which memcpy has them, which is nearly that of the addresses. Elsewhere a later
+// store may be seen first; so the last word is stored with release, and a program that polls with a barrier (udma_from_device_barrier()) has the rest.
+// What the kernel copies there (WriteProgramMemory(), a socket, a peer on this host) has no such order: it would cost a second system call.
 [[nodiscard]] inline bool CopyToProgram(void* to, const void* from, size_t bytes) {
   if (ThreadOfOurs()) [[unlikely]] return WriteProgramMemory(to, from, bytes);
   const DmaScope dma;
+#if defined(__x86_64__)
   CopyBytes(to, from, bytes);
+#else
+  CopyEndLast(to, from, bytes);
+#endif
   return true;
 }
 
