@@ -144,7 +144,8 @@ int Link::PostMessage(uint32_t message, uint64_t id) {
 __attribute__((no_sanitize("thread"))) Target Link::TakeTarget(uint32_t index) {
   volatile Target& entry = reinterpret_cast<volatile Target*>(lists_.memory.get())[index];
   Target taken;
-  taken.length = entry.length;  // first: it is written last
+  // First: on x86-64 it is written last. Where it is not (arm64), the key comes with it, in one aligned word, and an address that is not there yet is 0.
+  taken.length = entry.length;
   std::atomic_thread_fence(std::memory_order_acquire);
   taken.key = entry.key;
   taken.address = entry.address;
