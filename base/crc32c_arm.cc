@@ -2,19 +2,37 @@
 
 #if defined(__aarch64__)
 
-#include <arm_acle.h>
 #include <sys/auxv.h>
+#if !defined(__clang__)
+#include <arm_acle.h>
+#endif
 
 #include <cstring>
 
 #ifndef HWCAP_CRC32
 #define HWCAP_CRC32 (1 << 7)
 #endif
+
+// Compiled for processors with the extension function by function, as in crc32c_x86.cc: ARMv8.0 need not have it.
+#if defined(__clang__)
+#define WEFT_TARGET_CRC __attribute__((target("crc")))
+#else
 #define WEFT_TARGET_CRC __attribute__((target("+crc")))
+#endif
 
 namespace weft::crc32c {
 namespace {
 
+#if defined(__clang__)
+// Older ones declare those of arm_acle.h only where the whole file is compiled for such processors.
+WEFT_TARGET_CRC inline uint32_t Crc8(uint32_t state, uint8_t byte) { return __builtin_arm_crc32cb(state, byte); }
+WEFT_TARGET_CRC inline uint32_t Crc64(uint32_t state, uint64_t word) { return __builtin_arm_crc32cd(state, word); }
+#else
+WEFT_TARGET_CRC inline uint32_t Crc8(uint32_t state, uint8_t byte) { return __crc32cb(state, byte); }
+WEFT_TARGET_CRC inline uint32_t Crc64(uint32_t state, uint64_t word) { return __crc32cd(state, word); }
+#endif
+
+// The instruction takes the least significant byte first.
 inline uint64_t Load(const uint8_t* from) {
   uint64_t word;
   std::memcpy(&word, from, sizeof(word));
@@ -55,14 +73,14 @@ WEFT_TARGET_CRC uint32_t Extend(uint32_t state, const uint8_t* from, size_t coun
   for (; count >= 3 * kLane; from += 3 * kLane, count -= 3 * kLane) {
     uint32_t a = state, b = 0, c = 0;
     for (size_t i = 0; i < kLane; i += 8) {
-      a = __crc32cd(a, Load(from + i));
-      b = __crc32cd(b, Load(from + kLane + i));
-      c = __crc32cd(c, Load(from + 2 * kLane + i));
+      a = Crc64(a, Load(from + i));
+      b = Crc64(b, Load(from + kLane + i));
+      c = Crc64(c, Load(from + 2 * kLane + i));
     }
     state = kTwoLanes(a) ^ kOneLane(b) ^ c;
   }
-  for (; count >= 8; from += 8, count -= 8) state = __crc32cd(state, Load(from));
-  for (; count != 0; ++from, --count) state = __crc32cb(state, *from);
+  for (; count >= 8; from += 8, count -= 8) state = Crc64(state, Load(from));
+  for (; count != 0; ++from, --count) state = Crc8(state, *from);
   return state;
 }
 
