@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "mpi_hybrid/datatype/floats.h"
 #include "mpi_hybrid/datatype/predefined.h"
 #include "mpi_hybrid/datatype/signature.h"
 
@@ -37,20 +38,20 @@ void Reverse(const uint8_t* from, uint8_t* to, size_t size, MPI_Count count) {
   }
 }
 
-// x87's format to IEEE's 16-byte one and back. The six bytes of padding in memory become zero.
+// x87's format, or what long double is, to IEEE's 16-byte one and back. x87's six bytes of padding in memory become zero.
 void LongDoubleToQuad(const uint8_t* native, uint8_t* external) {
   long double value;
   std::memcpy(&value, native, sizeof value);
-  const __float128 quad = value;
+  const Quad quad = value;
   Reverse(reinterpret_cast<const uint8_t*>(&quad), external, 16, 1);
 }
 
 void QuadToLongDouble(const uint8_t* external, uint8_t* native) {
-  __float128 quad;
+  Quad quad;
   Reverse(external, reinterpret_cast<uint8_t*>(&quad), 16, 1);
   const long double value = static_cast<long double>(quad);
   std::memset(native, 0, sizeof value);
-  std::memcpy(native, &value, 10);
+  std::memcpy(native, &value, kLongDoubleBytes);
 }
 
 bool IsX87(const Basic& basic) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "mpi_hybrid/datatype/constructors.h"
+#include "mpi_hybrid/datatype/floats.h"
 #include "mpi_hybrid/datatype/predefined.h"
 #include "mpi_hybrid/datatype/testing/type_map.h"
 
@@ -54,7 +55,7 @@ TEST(External32Test, FloatsAreIeee) {
   Bytes quad(16);
   quad[0] = 0x3f, quad[1] = 0xff, quad[2] = 0x80;
   EXPECT_EQ(External<long double>(1.5L, MPI_LONG_DOUBLE), quad);
-  EXPECT_EQ(External<__float128>(1.5, MPI_REAL16), quad);
+  EXPECT_EQ(External<Quad>(1.5, MPI_REAL16), quad);
   EXPECT_EQ(Native<long double>(quad, MPI_LONG_DOUBLE), 1.5L);
   const long double third = 1.0L / 3;
   EXPECT_EQ(Native<long double>(External(third, MPI_LONG_DOUBLE), MPI_LONG_DOUBLE), third);

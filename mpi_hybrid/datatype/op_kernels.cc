@@ -4,6 +4,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "mpi_hybrid/datatype/floats.h"
 #include "mpi_hybrid/datatype/predefined.h"
 
 // The loops of the predefined reductions, one for each C++ type and operation, simple enough for the compiler to vectorise.
@@ -182,7 +183,6 @@ constexpr Row kPair = MakePair<V, I>();
 using ComplexFloat = __complex__ float;
 using ComplexDouble = __complex__ double;
 using ComplexLongDouble = __complex__ long double;
-typedef __complex__ float ComplexQuad __attribute__((mode(TC)));
 
 const Row* SignedOfSize(size_t size) {
   switch (size) {
@@ -203,10 +203,10 @@ const Row* UnsignedOfSize(size_t size) {
 }
 
 const Row* FloatRow(const Basic& basic) {
-  if (basic.handle == MPI_REAL16) return &kFloat<__float128>;
+  if (basic.handle == MPI_REAL16) return &kFloat<Quad>;
   switch (basic.size) {
 #ifdef __FLT16_MANT_DIG__
-    case 2: return &kFloat<_Float16>;
+    case 2: return &kFloat<Half>;
 #endif
     case 4: return &kFloat<float>;
     case 8: return &kFloat<double>;

@@ -11,6 +11,7 @@
 
 #include "mpi_hybrid/core/lock.h"
 #include "mpi_hybrid/datatype/constructors.h"
+#include "mpi_hybrid/datatype/floats.h"
 #include "mpi_hybrid/datatype/predefined.h"
 
 namespace weft::mpi {
@@ -124,18 +125,18 @@ Combine Reference(const Basic& basic) {
   if (basic.kind == BasicKind::kFloat) {
     switch (basic.size) {
 #ifdef __FLT16_MANT_DIG__
-      case 2: return CombineFloats<_Float16>;
+      case 2: return CombineFloats<Half>;
 #endif
       case 4: return CombineFloats<float>;
       case 8: return CombineFloats<double>;
-      default: return quad ? CombineFloats<__float128> : CombineFloats<long double>;
+      default: return quad ? CombineFloats<Quad> : CombineFloats<long double>;
     }
   }
   if (basic.kind == BasicKind::kComplex) {
     switch (basic.size) {
       case 8: return CombineComplex<float>;
       case 16: return CombineComplex<double>;
-      default: return quad ? CombineComplex<__float128> : CombineComplex<long double>;
+      default: return quad ? CombineComplex<Quad> : CombineComplex<long double>;
     }
   }
   switch (basic.size) {
@@ -152,11 +153,11 @@ void Fill(const Basic& basic, uint8_t* at, std::mt19937_64& random) {
   const auto write_float = [&](size_t size, bool quad, uint8_t* to, int value) {
     switch (size) {
 #ifdef __FLT16_MANT_DIG__
-      case 2: return Write(static_cast<_Float16>(value), to);
+      case 2: return Write(static_cast<Half>(value), to);
 #endif
       case 4: return Write(static_cast<float>(value), to);
       case 8: return Write(static_cast<double>(value), to);
-      case 16: return quad ? Write(static_cast<__float128>(value), to) : Write(static_cast<long double>(value), to);
+      case 16: return quad ? Write(static_cast<Quad>(value), to) : Write(static_cast<long double>(value), to);
     }
   };
   switch (basic.kind) {
@@ -173,13 +174,14 @@ void Fill(const Basic& basic, uint8_t* at, std::mt19937_64& random) {
   }
 }
 
-// A long double is ten bytes of its sixteen; what is in the others is anything.
+// On x86 a long double is ten bytes of its sixteen; what is in the others is anything.
 void ClearPadding(const Basic& basic, uint8_t* at) {
+  constexpr size_t kPadding = 16 - kLongDoubleBytes;
   switch (basic.handle) {
     case MPI_C_LONG_DOUBLE_COMPLEX:
-    case MPI_CXX_LONG_DOUBLE_COMPLEX: std::memset(at + 26, 0, 6); [[fallthrough]];
+    case MPI_CXX_LONG_DOUBLE_COMPLEX: std::memset(at + 16 + kLongDoubleBytes, 0, kPadding); [[fallthrough]];
     case MPI_LONG_DOUBLE:
-    case MPI_LONG_DOUBLE_INT: std::memset(at + 10, 0, 6);
+    case MPI_LONG_DOUBLE_INT: std::memset(at + kLongDoubleBytes, 0, kPadding);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "mpi_hybrid/core/handle.h"
+#include "mpi_hybrid/datatype/floats.h"
 
 namespace weft::mpi {
 namespace {
@@ -91,10 +92,10 @@ constexpr Basic kBasics[] = {
     kLongDouble,
     Make<Complex<double>>(MPI_DOUBLE_COMPLEX, "MPI_DOUBLE_COMPLEX", BasicKind::kComplex),
     Make<Complex<double>>(MPI_COMPLEX16, "MPI_COMPLEX16", BasicKind::kComplex),
-    Make<__float128>(MPI_REAL16, "MPI_REAL16", BasicKind::kFloat),
+    Make<Quad>(MPI_REAL16, "MPI_REAL16", BasicKind::kFloat),
     Make<Complex<double>>(MPI_CXX_DOUBLE_COMPLEX, "MPI_CXX_DOUBLE_COMPLEX", BasicKind::kComplex),
     Make<Complex<double>>(MPI_C_DOUBLE_COMPLEX, "MPI_C_DOUBLE_COMPLEX", BasicKind::kComplex),
-    Make<Complex<__float128>>(MPI_COMPLEX32, "MPI_COMPLEX32", BasicKind::kComplex),
+    Make<Complex<Quad>>(MPI_COMPLEX32, "MPI_COMPLEX32", BasicKind::kComplex),
     Make<Complex<long double>>(MPI_CXX_LONG_DOUBLE_COMPLEX, "MPI_CXX_LONG_DOUBLE_COMPLEX", BasicKind::kComplex),
     Make<Complex<long double>>(MPI_C_LONG_DOUBLE_COMPLEX, "MPI_C_LONG_DOUBLE_COMPLEX", BasicKind::kComplex),
     MakePair<int, int>(MPI_2INT, "MPI_2INT", kInt, kInt),
