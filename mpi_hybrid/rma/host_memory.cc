@@ -79,7 +79,7 @@ void HostMemory::Settle(Allocations::iterator allocation) {
   const auto& [bytes, span, given_back, uses] = allocation->second;
   if (!given_back || uses != 0 || process_ != getpid()) return;
   span->space.Give(allocation->first, bytes);
-  const auto is_empty = [&](const Mapped& other) { return other.for_many && &other != &*span && other.space.all_free(); };
+  const auto is_empty = [&span = span](const Mapped& other) { return other.for_many && &other != &*span && other.space.all_free(); };
   if (span->space.all_free() && (!span->for_many || std::any_of(spans_.begin(), spans_.end(), is_empty))) {
     (void)fallocate(file_.fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(span->at), static_cast<off_t>(span->mapping.size()));
     spans_.erase(span);
