@@ -5,7 +5,7 @@
 
 // The layout of what programs share with librdmacm, as rdma-core 44 has it on 64-bit machines: sizes and offsets in
 // bytes. Binaries of the distribution are compiled with these.
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__aarch64__)
 
 static_assert(sizeof(rdma_event_channel) == 4);
 static_assert(offsetof(rdma_event_channel, fd) == 0);

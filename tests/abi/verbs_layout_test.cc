@@ -1,12 +1,16 @@
 #include <gtest/gtest.h>
 #include <infiniband/verbs.h>
+#include <pthread.h>
 
 #include <cstddef>
 
 // The layout of what programs share with the library, as rdma-core 44 has it on 64-bit machines: sizes and offsets in
 // bytes. A header of another rdma-core must not change them unnoticed, since binaries of the distribution are compiled
 // with these.
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__aarch64__)
+
+// A pthread_mutex_t has 40 bytes on x86-64, which the numbers count, and 48 on arm64.
+constexpr size_t kMutex = sizeof(pthread_mutex_t) - 40;
 
 static_assert(sizeof(ibv_device) == 664);
 static_assert(offsetof(ibv_device, node_type) == 16);
@@ -25,16 +29,16 @@ static_assert(offsetof(ibv_context_ops, post_send) == 200);
 static_assert(offsetof(ibv_context_ops, post_recv) == 208);
 static_assert(offsetof(ibv_context_ops, _compat_async_event) == 248);
 
-static_assert(sizeof(ibv_context) == 328);
+static_assert(sizeof(ibv_context) == 328 + kMutex);
 static_assert(offsetof(ibv_context, device) == 0);
 static_assert(offsetof(ibv_context, ops) == 8);
 static_assert(offsetof(ibv_context, cmd_fd) == 264);
 static_assert(offsetof(ibv_context, async_fd) == 268);
 static_assert(offsetof(ibv_context, num_comp_vectors) == 272);
 static_assert(offsetof(ibv_context, mutex) == 280);
-static_assert(offsetof(ibv_context, abi_compat) == 320);
+static_assert(offsetof(ibv_context, abi_compat) == 320 + kMutex);
 
-static_assert(sizeof(verbs_context) == 648);
+static_assert(sizeof(verbs_context) == 648 + kMutex);
 static_assert(offsetof(verbs_context, query_port) == 0);
 static_assert(offsetof(verbs_context, advise_mr) == 8);
 static_assert(offsetof(verbs_context, alloc_td) == 128);
@@ -91,28 +95,28 @@ static_assert(offsetof(ibv_comp_channel, context) == 0);
 static_assert(offsetof(ibv_comp_channel, fd) == 8);
 static_assert(offsetof(ibv_comp_channel, refcnt) == 12);
 
-static_assert(sizeof(ibv_cq) == 128);
+static_assert(sizeof(ibv_cq) == 128 + kMutex);
 static_assert(offsetof(ibv_cq, context) == 0);
 static_assert(offsetof(ibv_cq, channel) == 8);
 static_assert(offsetof(ibv_cq, cq_context) == 16);
 static_assert(offsetof(ibv_cq, handle) == 24);
 static_assert(offsetof(ibv_cq, cqe) == 28);
 static_assert(offsetof(ibv_cq, mutex) == 32);
-static_assert(offsetof(ibv_cq, cond) == 72);
-static_assert(offsetof(ibv_cq, comp_events_completed) == 120);
-static_assert(offsetof(ibv_cq, async_events_completed) == 124);
+static_assert(offsetof(ibv_cq, cond) == 72 + kMutex);
+static_assert(offsetof(ibv_cq, comp_events_completed) == 120 + kMutex);
+static_assert(offsetof(ibv_cq, async_events_completed) == 124 + kMutex);
 
-static_assert(sizeof(ibv_cq_ex) == 288);
-static_assert(offsetof(ibv_cq_ex, comp_mask) == 128);
-static_assert(offsetof(ibv_cq_ex, status) == 132);
-static_assert(offsetof(ibv_cq_ex, wr_id) == 136);
-static_assert(offsetof(ibv_cq_ex, start_poll) == 144);
-static_assert(offsetof(ibv_cq_ex, next_poll) == 152);
-static_assert(offsetof(ibv_cq_ex, end_poll) == 160);
-static_assert(offsetof(ibv_cq_ex, read_opcode) == 168);
-static_assert(offsetof(ibv_cq_ex, read_completion_wallclock_ns) == 280);
+static_assert(sizeof(ibv_cq_ex) == 288 + kMutex);
+static_assert(offsetof(ibv_cq_ex, comp_mask) == 128 + kMutex);
+static_assert(offsetof(ibv_cq_ex, status) == 132 + kMutex);
+static_assert(offsetof(ibv_cq_ex, wr_id) == 136 + kMutex);
+static_assert(offsetof(ibv_cq_ex, start_poll) == 144 + kMutex);
+static_assert(offsetof(ibv_cq_ex, next_poll) == 152 + kMutex);
+static_assert(offsetof(ibv_cq_ex, end_poll) == 160 + kMutex);
+static_assert(offsetof(ibv_cq_ex, read_opcode) == 168 + kMutex);
+static_assert(offsetof(ibv_cq_ex, read_completion_wallclock_ns) == 280 + kMutex);
 
-static_assert(sizeof(ibv_qp) == 160);
+static_assert(sizeof(ibv_qp) == 160 + kMutex);
 static_assert(offsetof(ibv_qp, context) == 0);
 static_assert(offsetof(ibv_qp, qp_context) == 8);
 static_assert(offsetof(ibv_qp, pd) == 16);
@@ -124,20 +128,20 @@ static_assert(offsetof(ibv_qp, qp_num) == 52);
 static_assert(offsetof(ibv_qp, state) == 56);
 static_assert(offsetof(ibv_qp, qp_type) == 60);
 static_assert(offsetof(ibv_qp, mutex) == 64);
-static_assert(offsetof(ibv_qp, cond) == 104);
-static_assert(offsetof(ibv_qp, events_completed) == 152);
+static_assert(offsetof(ibv_qp, cond) == 104 + kMutex);
+static_assert(offsetof(ibv_qp, events_completed) == 152 + kMutex);
 
 static_assert(sizeof(ibv_qp_ex) == 352 || sizeof(ibv_qp_ex) == 360);  // wr_flush came with rdma-core 45
 static_assert(offsetof(ibv_qp_ex, qp_base) == 0);
-static_assert(offsetof(ibv_qp_ex, comp_mask) == 160);
-static_assert(offsetof(ibv_qp_ex, wr_id) == 168);
-static_assert(offsetof(ibv_qp_ex, wr_flags) == 176);
-static_assert(offsetof(ibv_qp_ex, wr_atomic_cmp_swp) == 184);
-static_assert(offsetof(ibv_qp_ex, wr_send) == 240);
-static_assert(offsetof(ibv_qp_ex, wr_start) == 320);
-static_assert(offsetof(ibv_qp_ex, wr_complete) == 328);
-static_assert(offsetof(ibv_qp_ex, wr_abort) == 336);
-static_assert(offsetof(ibv_qp_ex, wr_atomic_write) == 344);
+static_assert(offsetof(ibv_qp_ex, comp_mask) == 160 + kMutex);
+static_assert(offsetof(ibv_qp_ex, wr_id) == 168 + kMutex);
+static_assert(offsetof(ibv_qp_ex, wr_flags) == 176 + kMutex);
+static_assert(offsetof(ibv_qp_ex, wr_atomic_cmp_swp) == 184 + kMutex);
+static_assert(offsetof(ibv_qp_ex, wr_send) == 240 + kMutex);
+static_assert(offsetof(ibv_qp_ex, wr_start) == 320 + kMutex);
+static_assert(offsetof(ibv_qp_ex, wr_complete) == 328 + kMutex);
+static_assert(offsetof(ibv_qp_ex, wr_abort) == 336 + kMutex);
+static_assert(offsetof(ibv_qp_ex, wr_atomic_write) == 344 + kMutex);
 
 static_assert(sizeof(ibv_wc) == 48);
 static_assert(offsetof(ibv_wc, wr_id) == 0);
@@ -218,10 +222,10 @@ namespace {
 
 // The assertions above are the test; this reports that they were compiled.
 TEST(VerbsLayout, IsThatOfRdmaCore44) {
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__aarch64__)
   EXPECT_EQ(sizeof(verbs_context), offsetof(verbs_context, context) + sizeof(ibv_context));
 #else
-  GTEST_SKIP() << "offsets are known for x86-64 only";
+  GTEST_SKIP() << "offsets are known for x86-64 and arm64 only";
 #endif
 }
 
