@@ -49,8 +49,10 @@ class LibraryLock {
   static bool enabled_;
   static int level_;
   static int depth_;  // how often the thread that has the lock has acquired it; guarded by it
-  static std::atomic<int> waiting_;    // threads; only threads without the lock add to it
-  static std::atomic<uint32_t> taken_;  // how often a thread that waited has got it
+  // Threads; only threads without the lock add to it. A hint: one that is not seen waits until the next hand-over.
+  static std::atomic<int> waiting_;
+  // How often a thread that waited has got it: changed with the lock, loaded with it by who lets one in and then waits for the change.
+  static std::atomic<uint32_t> taken_;
   // Recursive: functions of the program that run under it (reductions, copies of attributes) may ask the library about their arguments.
   static std::recursive_mutex mutex_;
 };

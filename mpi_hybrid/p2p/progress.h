@@ -77,7 +77,7 @@ class Progress {
   static void WakeFromOutside();
 
  private:
-  static inline std::atomic<int> polling_{0};  // waits that do not sleep; changed with the lock
+  static inline std::atomic<int> polling_{0};  // waits that do not sleep; changed with the lock, a hint to others
   // Ends sleeps at its time, for as long as it is there.
   class Alarm {
    public:

@@ -119,6 +119,7 @@ class Service {
   pthread_t thread_{};
   bool running_ = false;
   std::atomic<bool> stopping_{false};
+  // Hints to the thread, which looks again within kRestMs.
   std::atomic<bool> waiter_asleep_{false};
   std::atomic<bool> attended_{false};
   std::atomic<bool> lively_{false};
@@ -144,7 +145,7 @@ class Service {
   RefusedRequests refused_;  // of those that have not
   std::unordered_map<uint32_t, TargetWindow*> windows_;
   uint32_t next_window_ = 1;
-  std::atomic<bool> locks_wait_{false};  // messages ask for locks that processes of this host may have
+  std::atomic<bool> locks_wait_{false};  // messages ask for locks that processes of this host may have; the thread tries for them every kRestMs
   HeldFences held_fences_;
   bool changed_ = false;  // something that a thread inside MPI may wait for
 };
