@@ -8,7 +8,7 @@ inline void Pause() {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
 #elif defined(__aarch64__)
-  asm volatile("yield");
+  asm volatile("isb");  // takes about as long as x86's pause; yield takes no time on most of these processors
 #endif
 }
 
