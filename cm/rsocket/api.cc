@@ -33,11 +33,14 @@ using weft::rsocket::Table;
 
 namespace {
 
-// A count, or -1 with errno from a negative one.
-ssize_t Count(ssize_t result) {
-  if (result >= 0) return result;
-  errno = static_cast<int>(-result);
-  return -1;
+// The count that `call` gives, or -1 with errno from a negative one. Success leaves errno as it was, as with sockets:
+// rstream asks it after a 0, and goes on if it finds the EAGAIN of a system call of ours.
+template <typename Call>
+ssize_t Counted(Call call) {
+  const int before = errno;
+  const ssize_t result = call();
+  errno = result < 0 ? static_cast<int>(-result) : before;
+  return result < 0 ? -1 : result;
 }
 
 // poll(2)'s time-out: milliseconds, negative for ever.
@@ -71,14 +74,14 @@ ssize_t Receive(int fd, const iovec* pieces, int count, int flags, sockaddr_stor
   const auto socket = Table::Process().Find(fd);
   if (socket == nullptr) return Return(EBADF);
   if (const int error = CheckVector(pieces, count); error != 0) return Return(error);
-  return Count(socket->Receive(pieces, count, flags, from, out_flags));
+  return Counted([&] { return socket->Receive(pieces, count, flags, from, out_flags); });
 }
 
 ssize_t Send(int fd, const iovec* pieces, int count, int flags, const sockaddr* to, socklen_t length) {
   const auto socket = Table::Process().Find(fd);
   if (socket == nullptr) return Return(EBADF);
   if (const int error = CheckVector(pieces, count); error != 0) return Return(error);
-  return Count(socket->Send(pieces, count, flags, to, length));
+  return Counted([&] { return socket->Send(pieces, count, flags, to, length); });
 }
 
 int Name(int fd, bool peer, sockaddr* address, socklen_t* length) {
@@ -210,7 +213,7 @@ WEFT_CM_EXPORT ssize_t rwritev(int fd, const iovec* pieces, int count) { return 
 
 WEFT_CM_EXPORT int rpoll(pollfd* fds, nfds_t nfds, int timeout) {
   if (nfds > 0 && fds == nullptr) return Return(EFAULT);
-  return static_cast<int>(Count(PollAll(fds, nfds, After(timeout))));
+  return static_cast<int>(Counted([&] { return PollAll(fds, nfds, After(timeout)); }));
 }
 
 // epoll_create1(2), epoll_ctl(2), epoll_wait(2) of rsockets and other descriptors, rdma-core 65. rclose closes one.
@@ -234,7 +237,7 @@ WEFT_CM_EXPORT int repoll_wait(int epfd, epoll_event* events, int maxevents, int
   if (events == nullptr) return Return(EFAULT);
   const auto poll = EventPoll::Find(epfd);
   if (poll == nullptr) return Return(EBADF);
-  return static_cast<int>(Count(poll->Wait(events, maxevents, After(timeout))));
+  return static_cast<int>(Counted([&] { return poll->Wait(events, maxevents, After(timeout)); }));
 }
 
 // What poll(2) reports, as select(2) counts it: an end or an error makes readable, an error makes writable.
@@ -256,8 +259,7 @@ WEFT_CM_EXPORT int rselect(int nfds, fd_set* readfds, fd_set* writefds, fd_set* 
     if (exceptfds != nullptr && FD_ISSET(fd, exceptfds)) events |= POLLPRI;
     if (events != 0) fds[count++] = {fd, events, 0};
   }
-  const int ready = PollAll(fds.data(), count, deadline);
-  if (ready < 0) return Return(-ready);
+  if (Counted([&] { return PollAll(fds.data(), count, deadline); }) < 0) return -1;
   for (nfds_t i = 0; i < count; ++i) {
     if ((fds[i].revents & POLLNVAL) != 0) return Return(EBADF);
   }
@@ -322,7 +324,7 @@ WEFT_CM_EXPORT off_t riomap(int fd, void* buffer, size_t length, int protection,
   const auto socket = Table::Process().Find(fd);
   if (socket == nullptr) return Return(EBADF);
   if (flags != 0) return Return(EINVAL);
-  return Count(socket->Map(buffer, length, protection, offset));
+  return Counted([&] { return socket->Map(buffer, length, protection, offset); });
 }
 
 WEFT_CM_EXPORT int riounmap(int fd, void* buffer, size_t length) {
@@ -333,5 +335,5 @@ WEFT_CM_EXPORT int riounmap(int fd, void* buffer, size_t length) {
 WEFT_CM_EXPORT size_t riowrite(int fd, const void* buffer, size_t count, off_t offset, int flags) {
   const auto socket = Table::Process().Find(fd);
   if (socket == nullptr) return static_cast<size_t>(Return(EBADF));
-  return static_cast<size_t>(Count(socket->WriteMapped(buffer, count, offset, flags)));
+  return static_cast<size_t>(Counted([&] { return socket->WriteMapped(buffer, count, offset, flags); }));
 }
