@@ -7,7 +7,7 @@
 
 namespace weft::mpi {
 
-// Owns a descriptor, or none.
+// Owns a file descriptor, or none.
 class Descriptor {
  public:
   Descriptor() = default;

@@ -6,13 +6,13 @@
 
 namespace weft::mpi {
 
-// The outcome of an operation: success, or an MPI error class with a message that names the argument and its value. One pointer
-// wide, null when it is a success. Only api/ turns one into an error code and calls the error handler.
+// The outcome of an operation: success, or an MPI error class with a message that names the argument and its value. The
+// size of one pointer; null means success. Only api/ turns an Error into an error code and calls the error handler.
 class [[nodiscard]] Error {
  public:
   Error() = default;  // success
-  // `mpi_class`: MPI_ERR_... as in mpi.h, not MPI_SUCCESS, or what the program added (IsAddedCode). `message`: a
-  // sentence without full stop.
+  // `mpi_class`: an MPI_ERR_... of mpi.h other than MPI_SUCCESS, or a class or code that the program added
+  // (IsAddedCode). `message`: a sentence without a full stop.
   Error(int mpi_class, std::string message) : detail_(new Detail{mpi_class, std::move(message)}) {}
   Error(const Error& other) : detail_(other.detail_ ? new Detail(*other.detail_) : nullptr) {}
   Error(Error&&) = default;
@@ -32,7 +32,7 @@ class [[nodiscard]] Error {
   std::unique_ptr<Detail> detail_;
 };
 
-// Leaves the function with the error, if there is one.
+// Returns from the function with the error, if there is one.
 #define WEFT_MPI_TRY(expression)                                            \
   do {                                                                      \
     if (::weft::mpi::Error error_ = (expression); !error_.ok()) [[unlikely]] \

@@ -10,8 +10,9 @@
 
 namespace weft::mpi {
 
-// MPICH's handles are 32-bit numbers:  | how : 2 | kind : 4 | detail or index : 26 |
-// how: 0 null, 1 built in, 2 made at run time (MPICH has a 3 too; we need none).
+// MPICH's handles are 32-bit numbers:
+//   | how : 2 | kind : 4 | detail or index : 26 |
+// how: 0 null, 1 built in, 2 made at run time. (MPICH also has 3, which is not used here.)
 enum class HandleKind : uint32_t {
   kComm = 1,
   kGroup = 2,
@@ -21,7 +22,7 @@ enum class HandleKind : uint32_t {
   kInfo = 7,
   kWin = 8,
   kKeyval = 9,
-  kRequest = 11,  // messages of matched probe too
+  kRequest = 11,  // also messages of matched probes
   kSession = 14,
 };
 
@@ -32,13 +33,14 @@ constexpr bool IsBuiltin(int handle) { return static_cast<uint32_t>(handle) >> 3
 constexpr bool IsMade(int handle) { return static_cast<uint32_t>(handle) >> 30 == 2; }
 constexpr uint32_t HandleIndex(int handle) { return static_cast<uint32_t>(handle) & 0x3ffffff; }
 
-// Objects made at run time, by handle. Does not own them. Guarded by the library's lock (core/lock.h).
+// Finds objects made at run time by their handle. Does not own them. Guarded by the library's lock (core/lock.h).
 template <typename T>
 class HandleTable {
  public:
   explicit constexpr HandleTable(HandleKind kind) : kind_(kind) {}
 
-  // `first_index`: lower indices are never given out (predefined handles of "made" form, such as MPI_FLOAT_INT).
+  // Indices below `first_index` are never used. They belong to predefined handles of the "made" form, such as
+  // MPI_FLOAT_INT.
   constexpr HandleTable(HandleKind kind, uint32_t first_index) : kind_(kind), first_(first_index) {}
 
   int Add(T* object) {
@@ -53,7 +55,7 @@ class HandleTable {
     }
     return static_cast<int>(2u << 30 | static_cast<uint32_t>(kind_) << 26 | (slot + first_));
   }
-  // Null: not of this kind, never given out, or removed.
+  // Null: not of this kind, never assigned, or removed.
   T* Find(int handle) const {
     if (!IsMade(handle) || !IsKind(handle, kind_)) return nullptr;
     const uint32_t slot = HandleIndex(handle) - first_;
@@ -63,13 +65,13 @@ class HandleTable {
     WEFT_CHECK(Find(handle) != nullptr);
     RemoveFound(handle);
   }
-  // The same of one that Find has just found.
+  // Like Remove, for a handle that Find has just found.
   void RemoveFound(int handle) {
     const uint32_t slot = HandleIndex(handle) - first_;
     objects_[slot] = nullptr;
     free_.push_back(slot);
   }
-  // Calls `visit(T&)` for each; it may not add or remove.
+  // Calls `visit(T&)` for each object. `visit` must not add or remove objects.
   template <typename Visit>
   void ForEach(Visit visit) const {
     for (T* object : objects_) {

@@ -14,12 +14,12 @@
 
 namespace weft::mpi {
 
-// MPI_Info: keys in the order in which they were first set. Key and value lengths are checked by api/.
+// MPI_Info: keys in the order in which they were first set. api/ checks the lengths of keys and values.
 struct Info : RefCounted<Info> {
   MPI_Info handle = MPI_INFO_NULL;
   std::vector<std::pair<std::string, std::string>> entries;
 
-  static Info* Find(MPI_Info handle);  // MPI_INFO_ENV too
+  static Info* Find(MPI_Info handle);  // also MPI_INFO_ENV
 
   void Set(const std::string& key, const std::string& value);
   std::optional<std::string> Get(const std::string& key) const;
@@ -28,10 +28,10 @@ struct Info : RefCounted<Info> {
   ~Info();
 };
 
-// A new one with a handle; the reference is the handle's, and MPI_Info_free's Release() ends it. To give one that the library
-// holds to the program, copy its entries into a new one (MPI_Comm_get_info).
+// Makes an info object and its handle. The handle holds the reference; MPI_Info_free releases it. To give the program
+// an info object that the library keeps, copy its entries into a new one (MPI_Comm_get_info).
 Info& MakeInfo();
-// MPI_INFO_ENV; MPI_Init fills it.
+// MPI_INFO_ENV. MPI_Init fills it.
 Info& EnvironmentInfo();
 
 }  // namespace weft::mpi

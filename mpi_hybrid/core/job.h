@@ -15,44 +15,46 @@ class Client;
 
 namespace weft::mpi {
 
-// This process's place in the job, and the job's means of exchanging addresses before any connection exists. Made by MPI_Init
-// (api/init.cc) from PMI; a process that no launcher started is a job of one.
+// This process's rank in the job, and the means of the job to exchange addresses before any connection exists. MPI_Init
+// (api/init.cc) makes it from PMI. A process that was not started by a launcher is a job of one rank.
 struct Job {
   int rank = 0;
   int size = 1;
   int appnum = -1;         // MPI_APPNUM, or -1
   int universe_size = -1;  // MPI_UNIVERSE_SIZE, or -1
-  std::vector<std::string> hosts;  // numeric addresses that others may reach us by, the likeliest first
+  std::vector<std::string> hosts;  // numeric addresses at which others may reach this process, the likeliest first
   bool one_host = true;   // the launcher started all ranks on this host
-  int ranks_on_host = 1;  // this one among them
-  std::vector<int> ranks_here;  // the same, ascending; as the launcher says, or all where it says nothing
-  std::vector<int> host_of;     // by rank: a number for its host, the same at all ranks; empty: the launcher says nothing
+  int ranks_on_host = 1;  // including this one
+  std::vector<int> ranks_here;  // their ranks, ascending: as the launcher tells, or all ranks if it tells nothing
+  std::vector<int> host_of;  // by rank: a number for its host, the same at all ranks; empty: the launcher tells nothing
   std::unique_ptr<pmi::Client> pmi;
-  bool tells_deaths = false;  // the launcher, of ranks of its jobs:
+  bool tells_deaths = false;  // the launcher reports deaths of ranks of its jobs, in:
   ToldDeaths told_deaths;
-  ProcessTable processes;  // those of the job, by the secret that all ranks know and no one else; and those that joined
+  // the processes of this job, which share a secret that only the job's ranks know, and those that joined
+  ProcessTable processes;
 
-  // Publishes this process's `value` under `key` (its rank is added); visible to others after Fence(). Values are printable and
-  // without blanks, of at most what PMI allows (1024 bytes).
+  // Publishes this process's `value` under `key` (its rank is added). Others can read it after Fence(). Values are
+  // printable, have no blanks and are at most as long as PMI allows (1024 bytes).
   Error Publish(const std::string& key, const std::string& value);
-  // Collective: until all ranks published what they do.
+  // Collective. Returns when all ranks have published their values.
   Error Fence();
-  // What `process` published. MPI_ERR_OTHER when it did not.
+  // The value that `process` published. MPI_ERR_OTHER: it published none.
   Error Lookup(const std::string& key, ProcessId process, std::string* value);
-  // All that it published.
+  // All values that `process` published.
   Error CardsOf(ProcessId process, Cards* cards);
 
  private:
-  Cards own_;  // published; the keys are the same at all ranks of the job
+  Cards own_;  // published by this process; the keys are the same at all ranks of the job
 };
 
 // The job of this process; valid between MPI_Init and MPI_Finalize.
 Job& ThisJob();
 
-// Collective. Connects to the launcher, fills in ThisJob() and agrees on the secret; the process ends when the launcher dies from
-// then on. `publish_early` is called before the fence of that: what it gives to the launcher is there for all when this returns.
+// Collective. Connects to the launcher, fills in ThisJob() and agrees on the job's secret. From then on, this process
+// ends when the launcher dies. `publish_early` is called before the fence of that agreement: values that it publishes
+// can be read by all ranks when JoinJob returns.
 Error JoinJob(void (*publish_early)(Job& job) = nullptr);
-// Collective: an orderly good-bye to the launcher.
+// Collective. Leaves the job in an orderly way.
 Error LeaveJob();
 
 }  // namespace weft::mpi

@@ -5,9 +5,10 @@
 
 namespace weft::mpi {
 
-// Ends this process, with status 1 and a line to stderr, as soon as the launcher's end of the socket `fd` is closed: a rank that
-// computes for hours without an MPI call must not outlive its job. A thread that sleeps in poll(); it reads nothing, but calls `hear`, where
-// there is one, whenever there is something to read, until that says false. No effect for fd -1.
+// Ends this process, with status 1 and a line on stderr, as soon as the launcher's end of the socket `fd` is closed: a
+// rank that computes for hours without an MPI call must not outlive its job. A thread sleeps in poll(). It does not
+// read from the socket. When there is something to read it calls `hear`, if given, until `hear` returns false. No
+// effect if `fd` is -1.
 void WatchLauncher(int fd, int rank, std::function<bool()> hear = nullptr);
 void StopWatchingLauncher();
 

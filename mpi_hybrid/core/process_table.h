@@ -19,19 +19,19 @@
 
 namespace weft::mpi {
 
-// A process that we may talk to, by its number in this process's table: ranks of MPI_COMM_WORLD first, processes that
-// joined later behind. The same process has the same number for as long as it is known; another process has another
-// number for it.
+// A process, by its number in this process's table. The ranks of MPI_COMM_WORLD come first, then processes that joined
+// later. A process keeps its number as long as this process knows it. Another process may use another number for it.
 using ProcessId = int;
 
-// A job in the world: 16 bytes that no other job has. Public: it follows from the job's secret and tells nothing of it.
+// Identifies a job worldwide: 16 bytes that no other job has. It is public: it is derived from the job's secret and
+// does not reveal it.
 struct JobId {
   std::array<uint8_t, 16> bytes{};
 
   auto operator<=>(const JobId&) const = default;
 };
 
-// A process in the world: the job that it was started in, and its rank in that job's MPI_COMM_WORLD.
+// Identifies a process worldwide: the job that it was started in, and its rank in that job's MPI_COMM_WORLD.
 struct ProcessName {
   JobId job;
   int32_t rank = 0;
@@ -40,24 +40,24 @@ struct ProcessName {
   std::string ToString() const;  // "rank 3 of job 1a2b3c4d", for messages
 };
 
-// A secret that processes have in common, and by which they prove themselves to one another. Those of one job have the
-// job's; those of two jobs agree on one when the jobs connect.
+// A secret that processes share, and by which they authenticate each other. The processes of one job use the secret of
+// the job. The processes of two jobs agree on one when the jobs connect.
 struct Bond {
-  JobId id;  // what to call it where others listen; the job's own has the job's id
+  JobId id;  // its name in messages that others can read; the job's own bond has the id of the job
   JobSecret secret;
 
   static Bond Of(const JobSecret& secret);
 };
 
-// What a process publishes of itself: where it can be reached, by kind of wire.
+// The addresses that a process publishes, by kind of wire.
 using Cards = std::map<std::string, std::string>;
 
-// The processes that this one knows. Those of its own job are there from the start to the end. Others come when jobs
-// connect, and go when no communicator has them any more: first their connections are closed, then, when no group
-// names them either, their numbers are free for others. Any thread may call it.
+// The processes that this one knows. The processes of its own job are there from start to end. Others are added when
+// jobs connect and are removed when no communicator contains them any more: first their connections are closed; then,
+// when no group contains them either, their numbers become free. Any thread may call it.
 class ProcessTable {
  public:
-  // `rank` and `size` of the own job, whose secret is `secret`.
+  // `rank` and `size` in this process's own job, whose secret is `secret`.
   void Start(const JobSecret& secret, int rank, int size);
 
   ProcessId self() const { return self_; }
@@ -69,56 +69,62 @@ class ProcessTable {
   ProcessName NameOf(ProcessId process) const;
   // "rank 3 of MPI_COMM_WORLD", or the name.
   std::string Describe(ProcessId process) const;
-  // nullopt: not known, or known as one that left.
+  // nullopt: not known, or known to have left.
   std::optional<ProcessId> Find(const ProcessName& name) const;
-  // By which this process proves itself to that one.
+  // The bond by which this process authenticates itself to `process`.
   Bond BondOf(ProcessId process) const;
-  // All that the two have in common, BondOf() first. Where two meetings of the same jobs overlap each process learns of them in an order of its own, so
-  // that the first of one need not be the other's; both know all in the end.
+  // All bonds that the two processes share, BondOf() first. If two meetings of the same jobs overlap, each process
+  // learns of them in an order of its own, so that the two processes may have different first bonds. In the end both
+  // know all of them.
   std::vector<Bond> BondsOf(ProcessId process) const;
-  // One more. Of those behind the first the oldest goes when there are kMostBonds.
+  // Adds a bond. When there are kMostBonds, the oldest one behind the first is dropped.
   void AddBond(ProcessId process, const Bond& bond);
   static constexpr size_t kMostBonds = 64;
 
-  // Makes a process known. It is not yet; it is of another job. Nobody holds it: see Hold.
+  // Adds a process of another job that is not known yet. It is not held by a communicator yet: see Hold.
   ProcessId Add(const ProcessName& name, const Bond& bond, Cards cards);
   void SetCards(ProcessId process, Cards cards);
   Cards CardsOf(ProcessId process) const;
 
-  // Groups that name a process keep its number; communicators keep it connected, too. Those of the own job need neither.
+  // Adds to the number of groups (Name) or communicators (Hold) that contain a process. Groups keep its number in use;
+  // communicators keep its number and its connection. Processes of the own job need neither.
   void Name(ProcessId process, int groups);
   void Hold(ProcessId process, int communicators);
-  // How often communicators hold processes of these jobs, which are others.
+  // How many holds communicators have on processes of these jobs, which are not this process's own job.
   int HoldsOf(const std::vector<JobId>& jobs) const;
-  // Processes that no communicator holds any more, since the last call: their connections are to be closed. They are not
-  // found by name any more.
+  // Returns the processes that no communicator has contained since the last call. The caller closes their connections.
+  // They are no longer found by name.
   std::vector<ProcessId> TakeParting();
   bool has_parting() const;
-  // ... and are now. Its number is free once no group names it.
+  // Tells the table that the connection of a process of TakeParting is closed. Its number is free once no group
+  // contains it.
   void Parted(ProcessId process);
-  // Its connection ended, as when it called MPI_Finalize: it is not found by name any more, so that who comes by that
-  // name is taken for new.
+  // Tells the table that the connection of the process ended, as when it called MPI_Finalize. It is no longer found by
+  // name, so that a process that comes with this name later counts as new.
   void Left(ProcessId process);
 
-  // --- deaths that the launcher told ---
-  // A process of another job, which is known or may become so: where another says who is in its group.
+  // --- deaths reported by the launcher ---
+  // A process of another job died. It is known, or may become known when another process lists the members of its
+  // group.
   void Died(const ProcessName& name);
-  static constexpr size_t kMostDead = 65536;  // are remembered, the last
-  // Those that are known, since the last call.
+  static constexpr size_t kMostDead = 65536;  // so many of the latest deaths are remembered
+  // Those known processes that died since the last call.
   std::vector<ProcessId> TakeDied();
   bool has_died() const { return has_died_.load(std::memory_order_relaxed); }
 
   // --- ports ---
-  // A bond by which processes that are not known yet may come.
+  // Opens a port: processes that are not known yet may connect with this bond.
   void OpenDoor(const Bond& bond);
-  // They still may, as long as there were not kMostClosed more: to be told that the port is closed.
+  // Closes the port. The last kMostClosed closed bonds still admit a process, which is then told that the port is
+  // closed.
   void CloseDoor(const JobId& bond);
   static constexpr size_t kMostClosed = 1024;
-  // The bond of that name by which somebody comes who says he is `name`: one that he and this process have in
-  // common, or an open door. nullopt: none.
+  // The bond with the id `bond` for an incoming process that claims the name `name`: a bond that it shares with this
+  // process, or that of an open port. nullopt: there is none.
   std::optional<Bond> BondToEnter(const JobId& bond, const ProcessName& name) const;
-  // After his proof: his number. He is added if he came by a door and is not known; who is known, as one to whose port this process comes at the
-  // same time, has one bond more.
+  // Returns the number of an incoming process after it has been authenticated. A process that came through a port and
+  // is not known yet is added. A known process gets one bond more; this happens when two processes connect to each
+  // other's ports at the same time.
   ProcessId Enter(const Bond& bond, const ProcessName& name);
 
  private:
@@ -143,17 +149,17 @@ class ProcessTable {
   void FreeIfUnused(ProcessId process);
   void NoteDied(ProcessId process);
 
-  mutable std::mutex mutex_;  // guards what follows but for the first two, which Start sets
+  mutable std::mutex mutex_;  // guards all members below, except the first two, which Start sets
   ProcessId self_ = 0;
   int world_size_ = std::numeric_limits<int>::max();  // until Start: all numbers are ranks
   std::optional<Bond> job_;
-  std::vector<Entry> entries_;  // by number; those of the own job have no cards here
+  std::vector<Entry> entries_;  // by number; the own job's processes have no cards here
   std::vector<ProcessId> free_;
   std::map<ProcessName, ProcessId> by_name_;  // of other jobs
   std::vector<ProcessId> parting_;
   std::set<ProcessName> dead_;
   std::deque<ProcessName> dead_in_order_;  // the oldest first
-  std::vector<ProcessId> died_;            // that nobody took yet
+  std::vector<ProcessId> died_;            // not yet returned by TakeDied
   std::atomic<bool> has_died_{false};
   std::map<JobId, Bond> doors_;
   std::deque<JobId> closed_doors_;  // oldest first

@@ -5,8 +5,8 @@
 
 namespace weft::mpi {
 
-// Base of objects that live as long as a handle or an operation under way needs them (MPI_Type_free and its kin only drop the
-// user's reference). Not atomic: the library's lock (core/lock.h) guards every count.
+// Base of objects that live as long as a handle or a pending operation needs them. (MPI_Type_free and similar calls
+// only release the user's reference.) Not atomic: the library's lock (core/lock.h) guards every count.
 template <typename Derived>
 class RefCounted {
  public:

@@ -6,17 +6,17 @@
 
 namespace weft::mpi {
 
-// The MPI library's own settings, and PMI's, each an environment variable that the layer named reads itself. The table is for MPI_T's control
-// variables, for the documentation, and for finding names that are not settings.
+// The settings of the MPI library and of PMI. Each is an environment variable that its layer reads itself. This table
+// serves the control variables of MPI_T, the documentation, and the search for names that are not settings.
 struct SettingInfo {
   const char* name;     // "WEFT_MPI_HOST"
   const char* initial;  // the default in words
   const char* help;     // one sentence
-  const char* choices = "";  // "tcp|sctp"; what is none of them is as `initial`, or refused
+  const char* choices = "";  // "tcp|sctp"; any other value means `initial`, or is refused
 };
 std::span<const SettingInfo> AllSettings();
 
-// Why a variable of the environment that begins with WEFT_MPI_ is not one of the settings; empty when all are.
+// Describes an environment variable that begins with WEFT_MPI_ and is not a setting; empty if there is none.
 std::string UnknownSetting();
 
 }  // namespace weft::mpi

@@ -11,7 +11,8 @@
 
 namespace weft::mpi {
 
-// Processes of which the launcher says that they are dead, of this job and of others, until somebody takes them. From any thread, without the library's lock.
+// Deaths of processes, of this job and of others, that the launcher has reported and that Take has not returned yet.
+// Any thread may call it, without the library's lock.
 class ToldDeaths {
  public:
   struct Death {
@@ -20,14 +21,14 @@ class ToldDeaths {
     bool operator==(const Death&) const = default;
   };
 
-  // `job`: nullopt is this process's own.
+  // `job`: nullopt means this process's own job.
   void Add(const std::optional<JobId>& job, int rank) {
     const std::lock_guard lock(mutex_);
     deaths_.push_back({job, rank});
     any_ = true;
     if (wake_ != nullptr) wake_();
   }
-  // Calls `wake` whenever there is something to take, now already where there is; null: no more.
+  // Calls `wake` whenever a death is added, and at once if there is one already. Null: stop calling.
   void Listen(void (*wake)()) {
     const std::lock_guard lock(mutex_);
     wake_ = wake;
