@@ -12,31 +12,32 @@
 
 namespace weft::mpi {
 
-// Which context ids this process uses. An id is a pair of contexts, 2 * id and 2 * id + 1. Processes that make a
-// communicator together must agree on an id that is free at all of them: each proposes some of its free ids as a bit
-// mask, the masks are reduced with "and", the lowest bits that are left are taken. A proposed id belongs to its
-// proposal until that is settled, so that any number of agreements may be under way at once (threads, MPI_Comm_idup),
-// none waits for another, and no two get the same id.
+// The context ids that this process uses. An id is a pair of contexts, 2 * id and 2 * id + 1. Processes that make a
+// communicator together must agree on an id that is free at all of them. Each proposes some of its free ids as a bit
+// mask. The masks are reduced with "and", and the lowest bits that remain are taken. A proposed id is reserved until
+// its proposal is settled. Therefore any number of agreements may run at once (threads, MPI_Comm_idup), none waits for
+// another, and no two get the same id.
 class ContextPool {
  public:
   static constexpr size_t kWords = 1024;  // of 64 ids
-  static constexpr uint32_t kPorts = 2;  // what who comes to a port says first
-  static constexpr uint32_t kGroups = 3;  // of groups that make a communicator without one
+  static constexpr uint32_t kPorts = 2;  // the first message of a process that connects to a port
+  static constexpr uint32_t kGroups = 3;  // for communicators that are made from a group, without a parent
   static constexpr uint32_t kFirstFree = 4;
-  static constexpr uint32_t kContexts = 2 * 64 * kWords;  // all contexts are below
+  static constexpr uint32_t kContexts = 2 * 64 * kWords;  // all contexts are below this
 
   static ContextId ContextOf(uint32_t id) { return 2 * id; }
   static uint32_t IdOf(ContextId context) { return context / 2; }
 
   ContextPool();
 
-  // All ids of the words [first, first + mask.size()), modulo kWords, that are free and not in another proposal. True:
-  // no other proposal holds ids, so that `mask` has every free id of them.
+  // Fills `mask` with all ids of the words [first, first + mask.size()), modulo kWords, that are free and not in
+  // another proposal. True: no other proposal holds any id now, so that `mask` contains every free one.
   bool Propose(size_t first, std::span<uint64_t> mask);
-  // Ends a proposal: `proposed` as Propose filled it, `taken` of those are used from now on.
+  // Ends a proposal. `proposed`: as Propose filled it. The ids `taken` of it are in use from now on; the others are
+  // free again.
   void Settle(size_t first, std::span<const uint64_t> proposed, std::span<const uint32_t> taken);
   void Release(uint32_t id);
-  // An id for what needs no agreement. nullopt: none is free.
+  // Takes an id that needs no agreement. nullopt: none is free.
   std::optional<uint32_t> Take();
 
   bool IsFree(uint32_t id) const;
@@ -48,12 +49,13 @@ class ContextPool {
 
 ContextPool& TheContextPool();
 
-// The attempts of one agreement, the same at all of its processes when `seed` is. Few ids at first, a different place
-// for each seed: short messages, and agreements that run at once seldom want the same ids. More with every attempt in
-// vain, all ids in each fourth. Exhausted when all ids were there to choose from, or after many attempts.
+// The attempts of one agreement. They are the same at all of its processes if `seed` is. The first attempts propose few
+// ids, at a place that depends on the seed: messages are short, and concurrent agreements seldom want the same ids.
+// Each failed attempt raises the number of ids; each fourth attempt proposes all ids. The search is exhausted when it
+// fails with all ids proposed, or after many attempts.
 class ContextSearch {
  public:
-  // `ids`: how many to agree on.
+  // `ids`: the number of ids to agree on.
   ContextSearch(ContextPool& pool, uint64_t seed, size_t ids) : pool_(pool), seed_(seed), wanted_(ids) {}
   ~ContextSearch();
   ContextSearch(const ContextSearch&) = delete;
@@ -61,16 +63,16 @@ class ContextSearch {
 
   enum class Outcome : uint8_t { kAgreed, kAgain, kExhausted };
 
-  // Bits of Begin's `flags` that are the search's own; the others are reduced for the caller.
+  // A bit of Begin's `flags` that the search itself uses. The other bits are reduced for the caller.
   static constexpr uint64_t kUndisturbed = 1;
 
-  // What to reduce with "and" over all processes: words of ids, and at the end `flags` with whether all proposals were
-  // undisturbed.
+  // Returns the words to reduce with "and" over all processes: the words of ids, followed by `flags`, which also tells
+  // whether all proposals were undisturbed.
   std::span<uint64_t> Begin(uint64_t flags = 0);
-  // After the reduction, in place.
+  // To call after the reduction, which was made in place.
   Outcome End();
-  const std::vector<uint32_t>& ids() const { return ids_; }  // the caller's to release
-  uint64_t flags() const { return reduced_.back(); }         // of the last reduction
+  const std::vector<uint32_t>& ids() const { return ids_; }  // the caller must release them
+  uint64_t flags() const { return reduced_.back(); }         // result of the last reduction
 
  private:
   ContextPool& pool_;

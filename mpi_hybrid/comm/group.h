@@ -20,31 +20,31 @@ class Group : public RefCounted<Group> {
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
 
-  MPI_Group handle = MPI_GROUP_NULL;  // given when the program gets hold of it
+  MPI_Group handle = MPI_GROUP_NULL;  // set when the program gets a handle
   std::vector<ProcessId> members;
 
   int size() const { return static_cast<int>(members.size()); }
-  // Of `process`; MPI_UNDEFINED when it is not a member.
+  // The rank of `process`; MPI_UNDEFINED if it is not a member.
   int RankOf(ProcessId process) const;
 
-  static Group* Find(MPI_Group handle);  // MPI_GROUP_EMPTY too
+  static Group* Find(MPI_Group handle);  // also MPI_GROUP_EMPTY
 
-  // A handle for the program, which owns a reference until TakeBack. The empty group's is always MPI_GROUP_EMPTY; a
-  // group that the program holds already is copied, so that each handle is freed once.
+  // Returns a handle for the program, which owns a reference until TakeBack. The handle of an empty group is always
+  // MPI_GROUP_EMPTY. A group for which the program has a handle already is copied, so that each handle is freed once.
   static MPI_Group Give(const Ref<Group>& group);
-  static void TakeBack(Group& group);  // MPI_Group_free; nothing for MPI_GROUP_EMPTY
+  static void TakeBack(Group& group);  // MPI_Group_free; no effect on MPI_GROUP_EMPTY
 
  private:
   friend Ref<Group> MakeGroup(std::vector<ProcessId> members);
 
-  bool names_ = false;  // its members, in the table of processes
-  // By process, MPI_UNDEFINED for others; made by the first RankOf that is not trivial.
+  bool names_ = false;  // it has named its members in the table of processes (ProcessTable::Name)
+  // Ranks by process; MPI_UNDEFINED for processes that are not members. Filled by the first RankOf that is not trivial.
   mutable std::vector<int> ranks_;
 };
 
 Ref<Group> MakeGroup(std::vector<ProcessId> members);
 
-// Set operations (MPI 4.0 section 7.3.2); order of the result as there. Arguments are valid.
+// Set operations (MPI 4.0 section 7.3.2). The order of the result follows that section. Arguments are valid.
 Ref<Group> Union(const Group& a, const Group& b);
 Ref<Group> Intersection(const Group& a, const Group& b);
 Ref<Group> Difference(const Group& a, const Group& b);
