@@ -8,9 +8,9 @@
 #include "mpi_hybrid/coll/schedule.h"
 #include "mpi_hybrid/coll/tuning.h"
 
-// The algorithms, as makers of one rank's schedule. They know only rank and size, so that they can be tried without a
-// network. Arguments as in collectives.h; `algorithm` is legal for them (IsLegal of tuning.h). Buffers of one group:
-// intercommunicators are composed of these in inter.cc.
+// The algorithms. Each function builds one rank's schedule. They know only rank and size, so that they can be tested
+// without a network. Arguments are as in collectives.h; `algorithm` must be legal for them (IsLegal of tuning.h). They
+// work within one group; inter.cc composes the collectives of intercommunicators from them.
 namespace weft::mpi {
 
 struct Place {
@@ -19,13 +19,14 @@ struct Place {
 };
 
 constexpr bool IsPowerOfTwo(int n) { return (n & (n - 1)) == 0; }
-constexpr int PowerOfTwoBelow(int n) {  // the largest that is not above n
+constexpr int PowerOfTwoBelow(int n) {  // the largest power of two that is not above n
   int power = 1;
   while (power <= n / 2) power *= 2;
   return power;
 }
 
-// So many messages each way that one rank has under way at once in the collectives in which everyone talks to everyone.
+// How many messages in each direction one rank has outstanding at once in collectives in which all ranks talk to all
+// ranks.
 constexpr int kMostOutstanding = 32;
 
 void BuildBarrier(Schedule& schedule, Place place);
@@ -45,26 +46,27 @@ void BuildAllGatherV(Schedule& schedule, Place place, Algorithm algorithm, const
 void BuildAllToAll(Schedule& schedule, Place place, Algorithm algorithm, const Uniform& send, const Uniform& receive);
 void BuildAllToAllV(Schedule& schedule, Place place, const Varying& send, const Varying& receive);
 
-// A reduction of `count` elements at `send` (MPI_IN_PLACE has become the receive buffer's address) into `receive`.
+// A reduction of `count` elements at `send` into `receive`. For MPI_IN_PLACE, `send` is the address of the receive
+// buffer.
 struct Reduction {
   const void* send = nullptr;
-  void* receive = nullptr;  // reduce: of the root
+  void* receive = nullptr;  // of Reduce: at the root only
   MPI_Aint count = 0;
   const Datatype* type = nullptr;
   const Op* op = nullptr;
 };
 void BuildReduce(Schedule& schedule, Place place, Algorithm algorithm, const Reduction& reduction, int root);
 void BuildAllReduce(Schedule& schedule, Place place, Algorithm algorithm, const Reduction& reduction);
-// `count` of the reduction is not used.
+// Does not use the reduction's `count`.
 void BuildReduceScatter(Schedule& schedule, Place place, Algorithm algorithm, const Reduction& reduction,
                         std::span<const MPI_Aint> counts);
 void BuildScan(Schedule& schedule, Place place, const Reduction& reduction, bool exclusive);
 
-// `sources` and `destinations` in the order of the buffers, MPI_PROC_NULL for none.
+// `sources` and `destinations` are in the order of the buffers; MPI_PROC_NULL: no neighbour.
 void BuildNeighborAllGather(Schedule& schedule, std::span<const int> sources, std::span<const int> destinations,
                             const Uniform& send, const Varying& receive);
-// `cartesian`: what goes in a dimension's negative direction arrives from its positive one, also when both neighbours
-// are the same process.
+// `cartesian`: data sent in a dimension's negative direction arrives from its positive direction, even if both
+// neighbours are the same process.
 void BuildNeighborAllToAll(Schedule& schedule, std::span<const int> sources, std::span<const int> destinations,
                            bool cartesian, const Varying& send, const Varying& receive);
 
@@ -89,18 +91,19 @@ void BuildInterAllReduce(Schedule& schedule, InterPlace place, const Reduction& 
 void BuildInterReduceScatter(Schedule& schedule, InterPlace place, const Reduction& reduction,
                              std::span<const MPI_Aint> counts);
 
-// A partial result on its way through buffers. A reduction leaves its result in the right operand, so that the value
-// moves: it starts in memory that may not be written (the send buffer) and is wherever value() says.
+// A partial result that moves between buffers. A reduction leaves its result in the right operand. The value therefore
+// moves: it starts in memory that must not be written (the send buffer), and value() tells where it is.
 class Accumulator {
  public:
-  // `a`: room for the whole reduction, where the result is wanted; null: anywhere.
+  // `a`: space for the whole reduction, at the place where the result is wanted. Null: the result may be anywhere.
   Accumulator(Schedule& schedule, const Reduction& reduction, void* a)
       : schedule_(schedule), reduction_(reduction), value_(reduction.send), a_(a) {}
 
   const void* value() const { return value_; }
-  // Room for the other operand, not where the value is.
+  // Space for the other operand, apart from the value.
   void* Free();
-  // value = value op Free(), Free() op value, or whichever is cheaper.
+  // CombineWithHigher: value = value op Free(). CombineWithLower: value = Free() op value. CombineCommutative: the
+  // cheaper of the two.
   void CombineWithHigher();
   void CombineWithLower();
   void CombineCommutative();

@@ -10,18 +10,19 @@
 #include "mpi_hybrid/datatype/op.h"
 #include "mpi_hybrid/p2p/request/request.h"
 
-// Collectives (MPI 4.0 chapter 6), on intra- and intercommunicators, with MPI_IN_PLACE. All calls with the library's
-// lock; arguments are valid. Counts and displacements are MPI_Aint, so that one body serves the int and the MPI_Count
-// bindings; displacements are in units of the type's extent unless they say bytes.
+// Collectives (MPI 4.0 chapter 6) on intracommunicators and intercommunicators, with MPI_IN_PLACE. Call them with the
+// library's lock held and with valid arguments. Counts and displacements are MPI_Aint, so that one implementation
+// serves the int and the MPI_Count bindings. Displacements are in units of the type's extent unless stated in bytes.
 namespace weft::mpi {
 
-// One side's buffer of a collective in which each rank has the same amount.
+// The buffer of one side of a collective in which every rank has the same amount of data.
 struct Uniform {
   const void* buffer = nullptr;  // or MPI_IN_PLACE
   MPI_Aint count = 0;
   const Datatype* type = nullptr;
 };
-// ... in which each rank has its own; spans of the communicator's remote size (or of the number of neighbours).
+// The buffer of one side of a collective in which each rank has its own amount. The spans have the communicator's
+// remote size (or the number of neighbours).
 struct Varying {
   const void* buffer = nullptr;
   std::span<const MPI_Aint> counts, displacements;
@@ -29,8 +30,8 @@ struct Varying {
   std::span<const Datatype* const> types;  // MPI_Alltoallw: instead of `type`, and displacements are in bytes
 };
 
-// How a collective is carried out: to its end, in the background (`*request` becomes the caller's reference), or as a
-// persistent request (MPI 4.0 section 6.13; inactive, Request::Start starts it).
+// How a collective is carried out: until it is complete; in the background (the caller owns the reference in
+// `*request`); or as a persistent request (MPI 4.0 section 6.13), which is inactive until Request::Start.
 struct Launch {
   enum class How : uint8_t { kBlocking, kNonblocking, kPersistent };
 
@@ -40,11 +41,12 @@ struct Launch {
 
   How how = How::kBlocking;
   Request** request = nullptr;
-  bool sends_count = true;  // an error of a send is one of the collective
+  bool sends_count = true;  // an error of a send is an error of the collective
 };
 
-// Whether blocking collectives of `comm` were carried out in memory that all of its ranks have in common, but for reductions of large elements. It is the same at all
-// ranks that had no error. After an error, such as a death, each further one fails soon at the rank that had it, whatever the others do.
+// Whether blocking collectives of `comm` are carried out in memory shared by all of its ranks. (Reductions of large
+// elements are not.) The result is the same at all ranks that had no error. After an error, such as a death, each
+// further collective soon fails at the rank that had the error, whatever the other ranks do.
 bool MeetsInMemory(const Comm& comm);
 
 Error Barrier(Comm& comm, Launch launch = {});
@@ -61,8 +63,8 @@ Error Reduce(const void* send, void* receive, MPI_Aint count, const Datatype& ty
              Launch launch = {});
 Error AllReduce(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op, Comm& comm,
                 Launch launch = {});
-// The same up and down one tree, for several in a row of which whoever fails in one does not take part in the next (group_tree.h says why nobody waits for them). Not
-// on intercommunicators.
+// An AllReduce up and down one tree, for several reductions in a row. A rank that fails in one does not take part in
+// the next; group_tree.h explains why no other rank waits for it. Not for intercommunicators.
 Error AllReduceInTree(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op, Comm& comm, Launch launch = {});
 Error ReduceScatter(const void* send, void* receive, std::span<const MPI_Aint> counts, const Datatype& type,
                     const Op& op, Comm& comm, Launch launch = {});

@@ -7,23 +7,23 @@
 #include <string>
 #include <vector>
 
-// Which processes see the same directory (SplitByDirectory): no messages here.
+// Finds out which processes see the same directory (SplitByDirectory). Sends no messages.
 namespace weft::mpi {
 
-// A directory as this process sees it, and at times a file in it that others may look for.
+// A directory as this process sees it. It can put a file there, as a mark that others may look for.
 class SeenDirectory {
  public:
   explicit SeenDirectory(const std::string& path);
-  ~SeenDirectory();  // takes the file away
+  ~SeenDirectory();  // removes the file
   SeenDirectory(const SeenDirectory&) = delete;
   SeenDirectory& operator=(const SeenDirectory&) = delete;
 
   bool exists() const { return fd_ >= 0; }
-  // The same number and the same kernel: the same directory.
+  // Same number on the same kernel: the same directory.
   uint64_t device() const { return device_; }
   uint64_t inode() const { return inode_; }
 
-  // Makes the file; its number, 0: it cannot be made (no permission, no space).
+  // Makes the file and returns its number. 0: it cannot be made (no permission, no space).
   uint64_t LeaveMark();
   bool HasMark(uint64_t mark) const;
 
@@ -33,8 +33,9 @@ class SeenDirectory {
   uint64_t mark_ = 0;
 };
 
-// Two that are in one part are so for all: sees[i * count + j] says that `i` found the file of `j`. The number of each one's part, which is
-// its first member.
+// Divides `count` processes into parts that see the same directory. sees[i * count + j]: process i found the file of
+// process j. Returns, for each process, the number of its part, which is the index of the part's first member. If two
+// processes are in one part, all processes agree on that.
 std::vector<size_t> PartsOf(size_t count, const std::vector<bool>& sees);
 
 }  // namespace weft::mpi

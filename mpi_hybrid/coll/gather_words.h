@@ -6,12 +6,13 @@
 
 #include "mpi_hybrid/comm/communicator.h"
 
-// What the processes of a communicator tell each other while they make another.
+// Data that the processes of a communicator exchange while they make another one.
 namespace weft::mpi {
 
-// The `width` ints of every process of the local and the remote group, by rank.
+// Gathers `width` ints from every process of the local and of the remote group, by rank.
 Error GatherWords(Comm& comm, const int* mine, size_t width, std::vector<int>* local, std::vector<int>* remote);
-// Those of all processes in one list, which is the same on both sides of an intercommunicator; where in it this process is.
+// Gathers them from all processes into one list, which is the same on both sides of an intercommunicator. PlaceAmongAll
+// is this process's index in it.
 Error GatherFromAll(Comm& comm, const int* mine, size_t width, std::vector<int>* all);
 size_t PlaceAmongAll(const Comm& comm);
 

@@ -12,29 +12,34 @@
 
 namespace weft::mpi {
 
-// Processes of a group that agree on something in several rounds, over a communicator that they have in common: up and down a binomial tree, the same in each round.
+// Lets the processes of a group agree on something in several rounds, over a communicator that contains all of them.
+// Data goes up and down a binomial tree, which is the same in each round.
 //
-// One of them may die in any round, which is then an error at some and not at others, and those with the error leave. That is no reason for others to wait for
-// them in the next round: a round fails at a process when the one above it died, or failed and says so, and it says so to those below; the one above, if it lives and
-// has not failed, has had what it waited for. So whoever goes on waits for one that goes on too, or for a dead one. That a message cannot be sent is therefore no error: the
-// one that it was for is dead, and whoever needs it notices in the next round.
+// A process may die in any round. That round is then an error at some processes and not at others, and the processes
+// with the error leave. The others need not wait for them in the next round. A round fails at a process if its parent
+// died, or if the parent failed and said so; the process passes the failure on to its children. If the parent is alive
+// and has not failed, it has received all that it waited for. Therefore a process that goes on waits only for processes
+// that go on as well, or for dead ones. For the same reason a failed send is no error here: its receiver is dead, and a
+// process that depends on the receiver notices in the next round.
 class GroupTree {
  public:
-  // `tag` on the collective channel of `parent`, an intracommunicator that outlives this; this process is in `group`. `root`: a rank of the group.
+  // Uses `tag` on the collective context of `parent`, an intracommunicator that outlives this object. This process is
+  // in `group`. `root`: a rank of the group.
   GroupTree(Comm& parent, const Group& group, int tag, int root = 0);
 
-  // words = "and" of all processes' words. `at_root` is called there, with what came up, before it goes down again: an error of it is one of all.
-  // Where this fails nothing is left of the words, and who gets those learns so; with MPI_ERR_OTHER or the error that came first.
+  // words = "and" of the words of all processes. At the root, `at_root` is called with the combined words before they
+  // are sent down; if it fails, all processes fail. If this fails at a process, it clears the words, so that the
+  // processes that receive them learn of the failure. The error is the first one that occurred, or MPI_ERR_OTHER.
   using AtRoot = std::function<Error(std::span<uint64_t>)>;
   Error And(std::span<uint64_t> words, const AtRoot& at_root = {});
-  // The root's bytes to all.
+  // Sends the root's bytes to all processes.
   Error Tell(void* data, size_t bytes);
 
  private:
   int RankAt(int place) const;
   void Put(const void* data, size_t bytes, int place) const;
   Error Get(void* data, size_t bytes, int place) const;
-  // Of the places below; of the one above.
+  // The children's places in the tree, and the parent's.
   std::vector<int> Children() const;
   int Above() const;
 

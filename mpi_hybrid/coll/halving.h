@@ -8,30 +8,32 @@
 
 namespace weft::mpi {
 
-// Reduce-scatter by recursive halving (Rabenseifner's first half; commutative operations). A power of two of the ranks
-// take part, with virtual ranks 0, 1, ...; each of the others gives its vector to the neighbour that it is paired with:
-// pairs are ranks (0, 1), (2, 3), ... The vector falls into one block per virtual rank, in their order.
+// Reduce-scatter by recursive halving (the first half of Rabenseifner's algorithm), for commutative operations. A power
+// of two of the ranks take part and get virtual ranks 0, 1, ... Each of the other ranks gives its vector to the
+// neighbour that it is paired with: (0, 1), (2, 3), ... The vector is divided into one block per virtual rank, in their
+// order.
 class Halving {
  public:
-  // Blocks as equal as can be. `keeper`: a rank that takes part.
+  // Divides the vector into blocks of as equal length as possible. `keeper`: a rank that takes part.
   Halving(Place place, int keeper, MPI_Aint count);
-  // Virtual rank i's block are the elements of the real ranks that it stands for, `counts` each.
+  // The block of a virtual rank contains the elements of the real ranks that it stands for: counts[r] elements for rank
+  // r.
   Halving(Place place, std::span<const MPI_Aint> counts);
 
   int participants() const { return participants_; }
   bool takes_part() const { return me_ >= 0; }
   int me() const { return me_; }  // virtual rank
   int Real(int virtual_rank) const;
-  int Virtual(int rank) const;  // of one that takes part
+  int Virtual(int rank) const;  // of a rank that takes part
   MPI_Aint Begin(int block) const { return begin_[static_cast<size_t>(block)]; }
   MPI_Aint Length(int first, int blocks) const { return Begin(first + blocks) - Begin(first); }
-  // The rank that this one is paired with, -1: none.
+  // The rank that this one is paired with; -1: none.
   int other() const { return place_.rank < 2 * extra_ ? place_.rank ^ 1 : -1; }
 
-  // Afterwards block me() of `full` (room for the whole vector; may be the send buffer) is reduced; the rest of it is
-  // of no value.
+  // After the schedule, block me() of `full` holds the result; the other blocks are undefined. `full` has space for the
+  // whole vector and may be the send buffer.
   void ReduceBlocks(Schedule& schedule, const Reduction& reduction, void* full) const;
-  // Ranks that take part send `full` to those that they are paired with.
+  // Each rank that takes part sends `full` to the rank that it is paired with.
   void GiveToOthers(Schedule& schedule, const Reduction& reduction, void* full) const;
 
  private:

@@ -15,16 +15,16 @@
 
 namespace weft::mpi {
 
-// What the ranks of an intracommunicator have in common when all of them are on this host: a range of the host's
-// segment, for as long as the communicator is there.
+// State of an intracommunicator whose ranks are all on this host: a range of the host's segment, for as long as the
+// communicator exists. The communicator owns it.
 class HostGroup final : public Comm::Extension, public host::Waiter, public host::Reach, private shm::OwnWords {
  public:
-  // For the next blocking collective of `comm`, which each of its ranks asks in the same order. The first time it is
-  // made, with messages on the communicator. Null: messages carry the collective; an error: a rank died meanwhile, of
-  // which every collective tells from now on.
+  // Returns the group for the next blocking collective of `comm`. Every rank calls it in the same order. The first call
+  // makes the group, with messages on the communicator. Null: the collective must use messages. An error: a rank died
+  // meanwhile, and every later collective reports that as well.
   static Error For(Comm& comm, HostGroup** group);
 
-  // Whether For gave one and will go on to.
+  // Whether For has returned a group and will continue to.
   static bool IsThere(const Comm& comm) {
     const auto* const there = static_cast<const HostGroup*>(comm.collectives.get());
     return there != nullptr && there->failed_.ok() && there->member_ != nullptr;
@@ -49,22 +49,22 @@ class HostGroup final : public Comm::Extension, public host::Waiter, public host
   Outcome Read(int member, uint64_t address, void* to, size_t bytes) override;
 
   std::string Overwritten() const override;
-  bool IsOver() const;  // the wait under way
-  // Before a sleep: says for whom it is. Whether somebody is missing still.
+  bool IsOver() const;  // whether the current wait has ended
+  // Before a sleep: publishes the member that this one waits for. Returns whether a member is still missing.
   bool Arm();
   void Disarm();
 
-  const Comm& comm_;  // whose this is
+  const Comm& comm_;  // the owner of this object
   shm::NodeSegment& node_;
   const std::vector<int> places_;  // by rank
   const Nonce cookie_ = NewNonce();
-  std::vector<shm::ProcessReader> processes_;  // by rank, once ReachesAll
-  Error failed_;                   // making it
+  std::vector<shm::ProcessReader> processes_;  // by rank, filled by ReachesAll
+  Error failed_;                   // the error of making the group
   uint64_t offset_ = 0;
   shm::Mapping mapping_;
-  std::unique_ptr<host::Member> member_;  // null: there is none, and messages do it
-  const host::Missing* missing_ = nullptr;  // of the wait under way
-  bool told_ = false;                       // that it is over
+  std::unique_ptr<host::Member> member_;  // null: not available; messages carry the collectives
+  const host::Missing* missing_ = nullptr;  // of the current wait
+  bool told_ = false;                       // whether the end of the wait was reported
 };
 
 }  // namespace weft::mpi

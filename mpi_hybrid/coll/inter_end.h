@@ -12,19 +12,20 @@
 
 namespace weft::mpi {
 
-// The end of `local` at which a new intercommunicator is made: its leader talks to the other group's, and tells the
-// others. What they tell each other of the groups are names (core/process_table.h): a process's number is another one
-// at each process.
+// One side of the making of an intercommunicator: `local` and its leader. The leader talks to the leader of the other
+// group and passes the results on to its group. Members are described by names (core/process_table.h), because each
+// process numbers processes in its own way.
 //
-// Where the groups are not all of one job, processes may be new to one another. The leaders tell where they are, and
-// agree on a bond for them, which follows from the leaders' own; to the members of the group it goes sealed. Without
-// `peer` and `remote_leader` where it is not the leader's.
+// If the groups are not all of one job, processes may not know each other. The leaders then exchange the addresses of
+// their groups and agree on a bond for them, derived from the leaders' own bond. The members of a group get that bond
+// encrypted. `peer` and `remote_leader` are used only at the leader.
 //
-// A leader who cannot go on says so in the place of what the other waits for, and a member whom a word of its leader did not
-// reach goes on to the next step: both are called by all in any case.
+// A leader that cannot go on says so instead of sending what the other leader waits for. A member that does not receive
+// its leader's message goes on to the next step. In any case all processes call both steps.
 class InterEnd {
  public:
-  // `tag` is of the library's own (tags.h). `tell`, where given, brings the leader's bytes to the others; else broadcasts on `local` do.
+  // `tag` is one of the library's own (tags.h). `tell`, if given, sends the leader's bytes to the other members; else
+  // broadcasts on `local` do.
   using TellAll = std::function<Error(void* data, size_t bytes)>;
   InterEnd(Comm& local, int leader, Comm* peer, int remote_leader, int tag, TellAll tell = {})
       : local_(local),
@@ -36,10 +37,11 @@ class InterEnd {
         members_tag_(local.next_collective++),
         context_tag_(local.next_collective++) {}
 
-  // The remote group, all of whose members are known from now on. `refusal`: the leader does not even try.
+  // Gets the remote group; this process knows all of its members from then on. `refusal`: the leader does not take
+  // part.
   Error LearnMembers(const Error& refusal, Ref<Group>* remote);
-  // Gives `context` for the remote group's, kNoContext when there was none to give; and of what both groups call themselves makes what both call
-  // the whole.
+  // Exchanges `context` for the context of the remote group; kNoContext: a group had none. Makes the identity of the
+  // whole communicator from the identities of both groups.
   Error LearnContext(ContextId context, uint64_t own_identity, ContextId* remote, uint64_t* identity);
 
  private:
@@ -61,8 +63,8 @@ class InterEnd {
   Comm* const peer_;
   const int remote_leader_, tag_;
   const TellAll tell_;
-  const uint32_t members_tag_, context_tag_;  // of what the leader tells
-  bool talking_ = false;  // the other leader waits for a word of this one
+  const uint32_t members_tag_, context_tag_;  // of the leader's messages to its group
+  bool talking_ = false;  // the other leader waits for a message of this one
 };
 
 }  // namespace weft::mpi

@@ -11,11 +11,11 @@
 #include "mpi_hybrid/comm/context_pool.h"
 #include "mpi_hybrid/p2p/request/request.h"
 
-// What the constructors of communicators (make_comm.h) have in common.
+// Common parts of the constructors of communicators (make_comm.h).
 namespace weft::mpi {
 
-// The tag of one collective on `comm`, for several reductions in a row, the later ones of which may start when the
-// program has started other collectives on `comm`. Messages of one tag between two processes stay in order, so that the
+// The tag of one collective on `comm`, for several reductions in a row. A later reduction may start after the program
+// has started other collectives on `comm`. Messages with one tag between two processes stay in order, so that the
 // reductions cannot be confused.
 class ReservedTag {
  public:
@@ -23,7 +23,8 @@ class ReservedTag {
 
   uint32_t tag() const { return tag_; }
   const Comm& comm() const { return comm_; }
-  // words = "and" of all ranks' words, in a tree (AllReduceInTree); on intercommunicators of the remote group's, to `result`.
+  // words = "and" of the words of all ranks, in a tree (AllReduceInTree). On an intercommunicator `result` gets the
+  // words of the remote group.
   Error StartAnd(std::span<uint64_t> words, Request** request) { return StartAnd(nullptr, words, request); }
   Error StartAnd(const uint64_t* words, std::span<uint64_t> result, Request** request);
 
@@ -32,14 +33,14 @@ class ReservedTag {
   const uint32_t tag_;
 };
 
-// Waits for `request` (of a Start that returned `started`), drops it, returns the error of either.
+// Waits for `request` (whose Start returned `started`), releases it, and returns the error of either.
 Error Finish(Error started, Request*& request);
 
-// Context ids that belong to no communicator yet; returned to the pool when they are not taken.
+// Context ids that belong to no communicator yet. They return to the pool if they are not given to one.
 class OwnedIds {
  public:
   OwnedIds() = default;
-  // `identity`: of the communicator that gets them (Comm::identity).
+  // `identity`: of the communicator that will get them (Comm::identity).
   OwnedIds(std::vector<uint32_t> ids, uint64_t identity) : ids_(std::move(ids)), identity_(identity) {}
   OwnedIds(OwnedIds&& other) noexcept : ids_(std::exchange(other.ids_, {})), identity_(other.identity_) {}
   OwnedIds& operator=(OwnedIds&& other) noexcept {
@@ -51,7 +52,7 @@ class OwnedIds {
 
   ContextId context(size_t i) const { return ContextPool::ContextOf(ids_[i]); }
   uint64_t identity() const { return identity_; }
-  // Makes the last id's context `comm`'s receive_context, and gives it the identity.
+  // Makes the context of the last id the receive_context of `comm`, and sets the identity of `comm`.
   void GiveTo(Comm& comm);
 
  private:
@@ -59,19 +60,21 @@ class OwnedIds {
   uint64_t identity_ = 0;
 };
 
-// One agreement over an intracommunicator, in steps that do not wait. Where it fails at a process, others do not wait for that one.
+// One agreement over an intracommunicator, in steps that do not block. If it fails at a process, the others do not wait
+// for that process.
 class Agreement {
  public:
-  // `willing`: false at some rank makes it fail at all, with MPI_ERR_OTHER.
+  // `willing`: if false at one rank, the agreement fails at all ranks with MPI_ERR_OTHER.
   Agreement(Comm& comm, size_t ids, bool willing = true);
 
-  // As far as possible. On success either done() or waiting_for() an operation, after which to call it again.
+  // Goes on as far as possible without blocking. After success either done() is true, or the caller calls it again when
+  // the operation waiting_for() has completed.
   Error Advance();
   bool done() const { return done_; }
   Request* waiting_for() const { return reduction_; }
   OwnedIds Take();
 
-  // The whole of it.
+  // Runs a whole agreement.
   static Error Run(Comm& comm, size_t ids, OwnedIds* agreed, bool willing = true);
 
  private:
@@ -85,21 +88,24 @@ class Agreement {
 };
 
 class InterEnd;
-// The steps of a constructor of an intercommunicator, of which all of the local group take all: what the leaders tell, `agree` on two ids, contexts.
+// Runs the steps of a constructor of an intercommunicator: the leaders' exchange, `agree` on two ids, and contexts.
+// Every member of the local group takes part in every step.
 Error MakeInterAt(InterEnd& end, Comm& local, const Error& refusal, Ref<Comm>* made, const std::function<Error(bool willing, OwnedIds* ids)>& agree);
 
-// What the groups of an intercommunicator tell each other in place of a context when they did not agree on one (0 is
-// MPI_COMM_WORLD's).
+// Sent between the groups of an intercommunicator in place of a context if a group did not agree on one. (0 belongs to
+// MPI_COMM_WORLD.)
 constexpr ContextId kNoContext = 0;
 Error RemoteFailed();
-// What to say when a search comes back with kExhausted.
+// The error for a search that ended with kExhausted.
 Error NoContextsLeft();
 
-// An intracommunicator with the error handler of `parent`, for this process as a member of `group`; without context.
+// Makes an intracommunicator for this process as a member of `group`, with the error handler of `parent` and without a
+// context.
 Ref<Comm> MakeIntra(const Comm& parent, const Ref<Group>& group, ProcessId self);
-// An intercommunicator with its local_comm; without contexts. Both groups have members.
+// Makes an intercommunicator with its local_comm, without contexts. Both groups have members.
 Ref<Comm> MakeInter(const Comm& parent, const Ref<Group>& local, const Ref<Group>& remote, ProcessId self);
-// Two ids for `inter`, what the other side receives by, and what both call it.
+// Sets the contexts of `inter`: two ids of its own, the context in which the other side receives, and the identity that
+// both sides use.
 void GiveContexts(Comm& inter, OwnedIds ids, ContextId remote_context, uint64_t identity);
 
 }  // namespace weft::mpi

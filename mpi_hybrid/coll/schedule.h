@@ -16,8 +16,8 @@
 
 namespace weft::mpi {
 
-// One step of a collective at one rank. Steps of a round start in order; copies and reductions are done when they are
-// reached, messages end in any order. A round ends when all its messages have.
+// One step of a collective at one rank. The steps of a round start in order. Copies and reductions are carried out at
+// once; messages complete in any order. A round ends when all its messages have completed.
 struct Step {
   enum class Kind : uint8_t { kSend, kReceive, kCopy, kReduce, kEndOfRound };
 
@@ -34,9 +34,9 @@ struct Step {
   const Op* op = nullptr;
 };
 
-// What one rank does in a collective: its steps and the memory that they need beside the user's. Made by the algorithms
-// (algorithms.h), which know nothing of communicators, and carried out by a ScheduleRequest; a test carries out those
-// of all ranks in one process.
+// What one rank does in a collective: its steps, and the temporary memory that they need. The algorithms
+// (algorithms.h), which know nothing of communicators, build it. A ScheduleRequest carries it out; a test carries out
+// the schedules of all ranks in one process.
 class Schedule {
  public:
   void Send(const void* buffer, MPI_Aint count, const Datatype& type, int peer);
@@ -47,7 +47,7 @@ class Schedule {
   void SendBytes(const void* buffer, MPI_Aint bytes, int peer) { Send(buffer, bytes, *bytes_, peer); }
   void ReceiveBytes(void* buffer, MPI_Aint bytes, int peer) { Receive(buffer, bytes, *bytes_, peer); }
 
-  // Within one's own memory, as if by a message. Nothing when both are the same place.
+  // Copies within this rank's memory, as a message would. No effect if both addresses are the same.
   void Copy(const void* from, MPI_Aint count, const Datatype& type, void* to, MPI_Aint to_count,
             const Datatype& to_type);
   void Copy(const void* from, void* to, MPI_Aint count, const Datatype& type) {
@@ -62,18 +62,18 @@ class Schedule {
   // inout = in op inout
   void Reduce(const void* in, void* inout, MPI_Aint count, const Datatype& type, const Op& op);
 
-  // What follows waits for the messages so far.
+  // The following steps wait for the messages so far.
   void EndRound();
 
-  // Peers of the steps to come are ranks of the local communicator of an intercommunicator.
+  // Peers of the following steps are ranks of the local communicator of an intercommunicator.
   void OverLocal(bool local) { local_ = local; }
 
-  // Peers of the steps to come are places in `ranks`, which lives until the next call; empty: they are ranks.
+  // Peers of the following steps are indices into `ranks`, which must live until the next call. Empty: they are ranks.
   void Among(std::span<const int> ranks) { among_ = ranks; }
 
-  // Memory that lives as long as the schedule, not initialised, aligned to 64 bytes.
+  // Uninitialized memory, aligned to 64 bytes, that lives as long as the schedule.
   uint8_t* Temporary(MPI_Aint bytes);
-  // Room for `count` elements of `type`: their origin, aligned to 16 bytes.
+  // Memory for `count` elements of `type`, aligned to 16 bytes. Returns the address of their origin.
   uint8_t* TemporaryFor(MPI_Aint count, const Datatype& type);
 
   // Keeps derived types and user-defined operations alive.
@@ -81,7 +81,7 @@ class Schedule {
   void Keep(const Op& op);
 
   const std::vector<Step>& steps() const { return steps_; }
-  // For reuse; keeps memory, of temporaries up to a bound.
+  // Empties the schedule for reuse. It keeps its memory, that of temporaries up to a limit.
   void Clear();
 
   Schedule();
@@ -93,7 +93,7 @@ class Schedule {
   };
 
   std::vector<Step> steps_;
-  bool open_ = false;  // messages since the last end of a round
+  bool open_ = false;  // messages were added since the last end of a round
   bool local_ = false;
   std::span<const int> among_;
   const Datatype* bytes_;  // MPI_BYTE

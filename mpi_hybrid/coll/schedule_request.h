@@ -11,33 +11,35 @@
 
 namespace weft::mpi {
 
-// A collective under way: carries out a schedule over a communicator. From a pool, so that a small collective allocates
-// nothing.
+// A running collective: carries out a schedule over a communicator. It comes from a pool, so that a small collective
+// allocates nothing.
 //
-// An error of a message (a peer died, a message is longer or shorter than the schedule expects because the calls do not
-// match) does not stop the rest: the others depend on our messages. The first one is the collective's. After a receive
-// that failed, what this rank would pass on is not what it should be: it sends empty messages, so that those who get
-// them, and those who get theirs, fail as well. Where a death is why they are excuses (SendMode), which say so.
+// An error of a message does not stop the rest of the schedule, because other ranks depend on our messages. (Errors: a
+// peer died; or a message is longer or shorter than the schedule expects, because the calls do not match.) The first
+// error is the error of the collective. After a failed receive this rank no longer has the data that it should pass on.
+// It sends empty messages instead, so that their receivers fail as well. If the cause is a death, the messages are
+// marked as excuses (SendMode).
 class ScheduleRequest final : public Request {
  public:
-  // With the caller's reference. The schedule is empty.
+  // Returns a request with an empty schedule. The caller owns the reference.
   static ScheduleRequest* Make(Comm& comm);
 
   Schedule schedule;
 
-  // False: that a message could not be sent is no error of this rank's.
+  // False: a message that could not be sent is no error of this rank.
   void CountSends(bool count) { sends_count_ = count; }
-  // Persistent ones keep their tag, apart from those of the others: their starts need not be in the same order
-  // everywhere.
+  // Persistent collectives keep their tag, apart from those of other collectives: ranks may start them in different
+  // orders.
   void MakePersistent();
-  // Starts; completes on its own from then on.
+  // Starts the collective, which then completes by itself.
   void Launch();
-  // Instead of Launch: until it is done.
+  // Used instead of Launch: runs the collective to its end.
   Error RunToEnd();
 
   Error Start() override;
 
-  // For the progress stage: does what can be done; whether anything was. Completes the request at the end.
+  // For the progress stage: does all that can be done now, and returns whether it did anything. Completes the request
+  // at the end.
   bool Advance();
   bool CanAdvance() const { return pending_.empty() || pending_.back().request->complete; }
 
@@ -71,8 +73,8 @@ class ScheduleRequest final : public Request {
   size_t next_ = 0;  // step
   std::vector<Pending> pending_;
   Error first_error_;
-  bool spoiled_ = false;  // a receive failed
-  bool excused_ = false;  // because of a death
+  bool spoiled_ = false;  // a receive has failed
+  bool excused_ = false;  // the receive failed because of a death
   bool sends_count_ = true;
 };
 

@@ -5,7 +5,8 @@
 
 #include "mpi_hybrid/comm/communicator.h"
 
-// Tags of messages on a communicator's collective channel, which the library gives out. No two kinds can meet:
+// Tags of the messages that the library sends in a communicator's collective context. Tags of different kinds never
+// collide:
 //
 //   | of the program : 1 | 0 | over the local communicator : 1 | persistent : 1 | number : 27 |   of a collective
 //   | of the program : 1 | the tag that the program gave : 30 |                               of a constructor
@@ -16,14 +17,14 @@ constexpr int kPersistent = 1 << 27;
 constexpr int kLocal = 1 << 28;
 constexpr int kProgram = 1 << 30;
 
-// Of the communicator's next collective, which each of its ranks takes in the same order. By the time that numbers wrap
-// the first ones are long done.
+// For the communicator's next collective; each of its ranks takes them in the same order. When the numbers wrap around,
+// the first ones have long completed.
 inline int TakeNext(Comm& comm) { return static_cast<int>(comm.next_collective++ % kNumbers); }
-// Of a persistent collective: its starts need not be in the same order everywhere.
+// For a persistent collective: ranks may start them in different orders.
 constexpr int Persistent(int collective) { return collective | kPersistent; }
-// Of the part of an intercommunicator's collective that stays within the local group.
+// For the part of an intercommunicator's collective that stays within the local group.
 constexpr int Local(int collective) { return collective | kLocal; }
-// Of a constructor that the program gave a tag, as MPI_Comm_create_group.
+// For a constructor with a tag of the program, such as MPI_Comm_create_group.
 constexpr int OfProgram(int tag) { return tag | kProgram; }
 
 }  // namespace weft::mpi::tags

@@ -8,7 +8,7 @@
 
 #include "mpi_hybrid/core/error.h"
 
-// Which algorithm a collective uses: one table (tuning.cc) by bytes and number of ranks.
+// Chooses the algorithm of a collective, by one table (tuning.cc) over bytes and number of ranks.
 namespace weft::mpi {
 
 enum class Collective : uint8_t {
@@ -28,7 +28,7 @@ enum class Algorithm : uint8_t {
   kBinomial,
   kScatterDoubling,  // broadcast: binomial scatter, allgather by recursive doubling (powers of two)
   kScatterRing,      // ... allgather in a ring
-  kLinear,           // everyone with everyone at once
+  kLinear,           // each rank with each other rank at once
   kDoubling,         // recursive doubling
   kBruck,
   kRing,
@@ -37,19 +37,19 @@ enum class Algorithm : uint8_t {
   kHalving,       // recursive halving
 };
 
-// By the table, or what WEFT_MPI_COLL says if that is legal here.
+// The algorithm of the table, or the one that WEFT_MPI_COLL names if it is legal here.
 Algorithm Choose(Collective collective, MPI_Aint bytes, int ranks, bool commutative = true);
 
-// Whether WEFT_MPI_COLL names an algorithm for it, which then carries it out, on one host too.
+// Whether WEFT_MPI_COLL names an algorithm for it. That algorithm then carries it out even on one host.
 bool IsForced(Collective collective);
 
-// Whether the algorithm works for this number of ranks and this kind of operation. Everything else it can.
+// Whether the algorithm works for this number of ranks and this kind of operation. It has no other restrictions.
 bool IsLegal(Collective collective, Algorithm algorithm, int ranks, bool commutative);
 
 // WEFT_MPI_COLL, for tests: COLLECTIVE:ALGORITHM, several separated by commas, such as "bcast:binomial,allreduce:ring".
-// Unknown names are MPI_ERR_ARG, with the names that there are. Null or empty: the table alone.
+// MPI_ERR_ARG: a name is unknown; the message lists the known names. Null or empty: only the table counts.
 Error ConfigureCollectives(const char* setting);
-// The error of WEFT_MPI_COLL of the environment, which is read once.
+// The error of the environment's WEFT_MPI_COLL, which is read once.
 const Error& TuningError();
 
 }  // namespace weft::mpi

@@ -13,30 +13,34 @@
 
 namespace weft::mpi {
 
-// Collectives of a group on several hosts, some of which have several of its ranks: within each host by its ranks, between hosts by one rank of
-// each. A short message between hosts costs many times what one through memory does, and by ranks alone each of a host's would have its own.
+// Collectives of a group on several hosts, at least one of which has several of its ranks. The ranks of a host exchange
+// data with each other, and one rank per host exchanges data with other hosts. A short message between hosts costs many
+// times as much as one through memory; without this, each rank of a host would send its own.
 //
-// What hosts there are is what the launcher said to all ranks of the job alike: nobody is asked, and whether a host's ranks really have memory in
-// common makes no difference but of speed.
+// The hosts are those that the launcher has told to all ranks of the job alike, so that no messages are needed to find
+// them. Whether the ranks of a host really share memory affects only speed.
 class TwoLevels final : public Comm::Extension {
  public:
-  // Up to so many bytes. Long data keep all ranks of a host busy at once, by the algorithms that know only ranks.
+  // Used up to this many bytes. For longer data, the algorithms that know only ranks are better: they keep all ranks of
+  // a host busy at once.
   static constexpr MPI_Aint kMostBytes = 32 * 1024;
 
   // `hosts`: by rank, a number for its host.
   TwoLevels(int rank, std::span<const int> hosts);
-  // Of an intracommunicator; null: there are no two levels, or not all its ranks are of this process's job.
+  // The levels of an intracommunicator. Null: there are no two levels, or some of its ranks are not of this process's
+  // job.
   static const TwoLevels* Of(Comm& comm);
 
-  // There are several hosts, and several ranks on one.
+  // Whether there are several hosts, and several ranks on one of them.
   bool exists() const { return leaders_.size() > 1 && leaders_.size() < host_of_.size(); }
-  // Whether a reduction of `bytes` has the same result to the last bit as the one that Choose would take without hosts: always where the
-  // operation is exact, else where each host has the same power of two of ranks, one after the other, and hosts are a power of two.
+  // Whether a reduction of `bytes` bytes has the same result, to the last bit, as the algorithm that Choose would take
+  // without regard to hosts. This always holds if the operation is exact. Otherwise each host must have the same power
+  // of two of consecutive ranks, and the number of hosts must be a power of two.
   bool KeepsResult(const Op& op, const Datatype& type, MPI_Aint bytes) const;
-  // ... of a reduction to `root`.
+  // The same for a reduction to `root`.
   bool KeepsResult(const Op& op, const Datatype& type, MPI_Aint bytes, int root) const;
 
-  // Makers of this rank's schedule, as in algorithms.h.
+  // Functions that build this rank's schedule, as in algorithms.h.
   void BuildBarrier(Schedule& schedule) const;
   void BuildBroadcast(Schedule& schedule, void* buffer, MPI_Aint count, const Datatype& type, int root) const;
   void BuildReduce(Schedule& schedule, const Reduction& reduction, int root) const;
@@ -45,16 +49,16 @@ class TwoLevels final : public Comm::Extension {
  private:
   Place InHost() const { return {place_, static_cast<int>(here_.size())}; }
   Place AmongHosts() const { return {host_, static_cast<int>(leaders_.size())}; }
-  // Who speaks for each host where the root speaks for its own.
+  // The ranks that speak for their hosts, by host. The root speaks for its own host.
   std::vector<int> SpeakersFor(int root) const;
-  // The place in its host of who speaks for this one.
+  // The place within this host of the rank that speaks for it.
   int SpeakerHere(int root) const;
 
   std::vector<int> host_of_;  // by rank: the host's number, in the order of first ranks
   std::vector<int> leaders_;  // by host: its first rank
   std::vector<int> here_;     // ranks of this host, ascending
   int host_ = 0, place_ = 0;  // this rank's host; its place in here_
-  bool is_even_ = false;      // KeepsResult: the powers of two
+  bool is_even_ = false;      // for KeepsResult: the numbers are powers of two as required there
 };
 
 }  // namespace weft::mpi

@@ -12,14 +12,14 @@
 
 namespace weft::mpi::host {
 
-// In which order the vectors of all ranks are combined: that of the algorithms that work by messages, so that the result
-// of a reduction is the same to the last bit wherever the ranks are (MPI 4.0 section 6.9.1).
+// The order in which the vectors of all ranks are combined. It is the order of the message-based algorithms, so that
+// the result of a reduction is the same to the last bit wherever the ranks are (MPI 4.0 section 6.9.1).
 struct FoldOrder {
   enum class Shape : uint8_t {
-    kDoubling,  // neighbours to a power of two, then pairs of pairs, in the order of ranks
-    kBinomial,  // the same from `top` on, and what is over at the end
-    kHalving,   // neighbours to a power of two, then those that are farthest apart first; commutative
-    kRing,      // block b from rank b + 1 round to rank b; commutative
+    kDoubling,  // pair neighbours until a power of two is left, then pairs of pairs, in the order of ranks
+    kBinomial,  // the same, counted from `top`; the rest at the end
+    kHalving,   // pair neighbours until a power of two is left, then the farthest apart first; commutative
+    kRing,      // block b from rank b + 1, around the ring, to rank b; commutative
   };
   Shape shape = Shape::kDoubling;
   int top = 0;
@@ -27,15 +27,15 @@ struct FoldOrder {
   bool operator==(const FoldOrder&) const = default;
 };
 
-// A reduction of `count` elements of each of so many ranks, of which any range can be computed by itself. The type is
-// dense.
+// A reduction of `count` elements of each of `ranks` ranks. Any range of elements can be computed by itself. The type
+// is dense.
 class Fold {
  public:
-  // For the next reduction; `type` and `op` outlive it.
+  // Prepares the next reduction. `type` and `op` must outlive it.
   void Begin(FoldOrder order, int ranks, MPI_Aint count, const Datatype& type, const Op& op);
 
-  // Elements [first, first + count) of the result into `out`, which overlaps no input. inputs[rank]: that rank's elements
-  // from `first` on.
+  // Computes elements [first, first + count) of the result into `out`, which must not overlap an input. inputs[rank]:
+  // that rank's elements from `first` on.
   void Compute(MPI_Aint first, MPI_Aint count, std::span<const uint8_t* const> inputs, uint8_t* out);
 
  private:

@@ -15,57 +15,58 @@
 
 namespace weft::mpi::host {
 
-// What a wait is for: the member whose next word has not come, -1 when all have. Only looks.
+// Tells what a wait is for. Returns the member whose next word has not come yet; -1: all have come. It only reads.
 struct Missing {
   int (*look)(const void*);
   const void* it;
   int operator()() const { return look(it); }
 };
 
-// How a member waits for others, and wakes them.
+// Lets a member wait for others, and wakes other members.
 class Waiter {
  public:
   virtual ~Waiter() = default;
-  // Until nobody is missing. An error: the one that is missing is dead (it calls Member::NoteGone), has noted another
-  // that is, or made another call.
+  // Returns when no member is missing. An error: the missing member is dead (Until then calls Member::NoteGone), has
+  // reported another death, or made a different call.
   virtual Error Until(Missing missing) = 0;
   // Wakes the member, which sleeps.
   virtual void Ring(int member) = 0;
 };
 
-// The memory of the other members' processes.
+// Access to the memory of the other members' processes.
 class Reach {
  public:
-  enum class Outcome : uint8_t { kRead, kRefused, kGone };  // kRefused: not all of it; kGone: the member's process is
+  // kRefused: not all bytes could be read; kGone: the member's process has died
+  enum class Outcome : uint8_t { kRead, kRefused, kGone };
 
   virtual ~Reach() = default;
-  // Whether this member can read that of each other one.
+  // Whether this member can read the memory of every other member.
   virtual bool ReachesAll() = 0;
   virtual Outcome Read(int member, uint64_t address, void* to, size_t bytes) = 0;
 };
 
-// `count` elements of each member, or for each.
+// `count` elements of each member, or for each member.
 struct Block {
   void* buffer = nullptr;
   MPI_Aint count = 0;
   const Datatype* type = nullptr;
-  bool in_place = false;  // the data are where the result goes; the rest is of no meaning
+  bool in_place = false;  // the data is already at the place of the result; the other fields have no meaning
 
   MPI_Aint bytes() const { return count * type->size; }
   void* at(int i) const { return static_cast<uint8_t*>(buffer) + i * count * type->extent; }
 };
 
-// A member of a communicator on one host, in its collectives through the memory of all (memory.h). Every member makes
-// the same calls in the same order; where the calls do not match, those that see it get MPI_ERR_TRUNCATE. No I/O: the
-// Waiter sleeps, the Reach reads. Not safe for several threads.
+// A member of a communicator whose ranks are all on one host. It carries out the collectives through shared memory
+// (memory.h). Every member makes the same calls in the same order. If calls do not match, the members that notice get
+// MPI_ERR_TRUNCATE. It does no I/O itself: the Waiter sleeps, the Reach reads other processes' memory. Not thread-safe.
 class Member {
  public:
-  // `spins`: each member has a processor.
+  // `spins`: each member has a processor of its own, so that it may spin.
   Member(Memory memory, int me, int members, Waiter& waiter, Reach& reach, bool spins);
 
   Error Barrier();
   Error Broadcast(const Block& data, int root);
-  // The type is dense, of at most kMostElement bytes. `send` may be `receive`.
+  // The type is dense, and an element has at most kMostElement bytes. `send` may be equal to `receive`.
   Error AllReduce(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op, FoldOrder order);
   Error Reduce(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op, FoldOrder order, int root);
   Error Gather(const Block& mine, const Block& all, int root);
@@ -73,8 +74,10 @@ class Member {
   Error AllGather(const Block& mine, const Block& all);
   Error AllToAll(const Block& from, const Block& to);
 
-  // From here on a block is read where it lies, by one copy, where each member can read each; and from there on, if not all that a member
-  // gives have room in the area. Blocks of a gather not beyond kMostAtRoot: then the root and the others copy at the same time.
+  // Blocks of at least kInPlace bytes are read directly from the owner's memory, with one copy, if every member can
+  // read every other's memory. The limit is kInPlaceBeyondArea if a member's blocks do not all fit into its area.
+  // Blocks of a gather larger than kMostAtRoot are not read directly by the root: the root and the other members then
+  // copy at the same time.
   static constexpr size_t kInPlace = 64 * 1024, kInPlaceBeyondArea = 8 * 1024, kMostAtRoot = 1024 * 1024 - 1;
 
   static constexpr MPI_Aint kMostElement = kSlot;
@@ -82,28 +85,30 @@ class Member {
   int me() const { return me_; }
   int members() const { return members_; }
   uint64_t turn() const { return turn_; }
-  // Whether it has gone beyond our turn without the word that it is waited for: its calls are others.
+  // Whether the member has gone past our turn without having written the word that we wait for: its calls differ from
+  // ours.
   bool HasPassed(int member) const;
-  // Whether the words of this member are what it wrote last.
+  // Whether the words of this member still have the values that it wrote last.
   bool HasItsWords() const;
-  // A member died: all learn of it, and no collective of them works any more.
+  // Reports that a member died. All members learn of it, and none of their collectives works any more.
   void NoteGone(int member);
-  Error Gone() const;  // ok: nobody did
+  Error Gone() const;  // ok: no member has died
 
  private:
-  static constexpr int kMostAtOnce = 8;        // members of which each hears each
-  static constexpr size_t kHalf = kArea / 2;  // bytes of the area that are written while the other half is read
+  static constexpr int kMostAtOnce = 8;        // up to so many members, each one reads from each other one
+  static constexpr size_t kHalf = kArea / 2;  // bytes of the area; one half is written while the other is read
 
   enum class What : uint32_t { kBarrier = 1, kBroadcast, kAllReduce, kReduce, kGather, kScatter, kAllGather, kAllToAll, kReach };
 
   static constexpr uint64_t DoneWith(uint64_t turn) { return kStep * (turn + 1); }
 
-  // A turn: the words that it has are checked against it.
+  // Begins a turn. Posts of other members are checked against these arguments.
   Error Begin(What what, int root, MPI_Aint bytes);
-  Error End(Error error);  // of a turn after which data in the others' slots and areas are of no use to this member
-  // ... after which others know that from this member's next post: it has heard all of them.
+  Error End(Error error);  // ends a turn after which this member needs no data in the others' slots and areas
+  // The same, where the others learn of the end by this member's next post, because this member has heard from all of
+  // them.
   Error EndInStep(Error error);
-  // Says that this member has come to the turn. Of `data`, a first part goes along.
+  // Posts that this member has come to the turn, with as much of the beginning of `data` as fits into the post.
   Error Say(const void* data = nullptr, size_t bytes = 0);
   Error SayAfter(const Error& heard, const void* data = nullptr, size_t bytes = 0);
   Error AwaitPost(int member);
@@ -111,14 +116,14 @@ class Member {
   Error HearAll();
   void AllAreIn() { all_finished_ = turn_ - 1; }
 
-  // Until this member may write into what it used in `turn`.
+  // Waits until this member may overwrite the memory that it used in `turn`.
   Error AwaitFinished(uint64_t turn);
   Error AwaitReady(int member, uint64_t steps);
   Error AwaitAllReady(uint64_t steps);
   Error AwaitTaken(int member, uint64_t steps);
   Error AwaitAllTaken(uint64_t steps);
-  // Before this member writes a word of its own, whose last value it knows. Another process of the user may have written there: then others went on, or
-  // will, where they must not.
+  // Called before this member writes one of its own words, whose last value it knows. If the value differs, another
+  // process of the user has overwritten the word. Other members may then have gone on, or may go on, too early.
   void Check(const std::atomic<uint64_t>& word, uint64_t mine) {
     if (word.load(std::memory_order_relaxed) != mine) [[unlikely]] NoteOverwritten();
   }
@@ -131,10 +136,11 @@ class Member {
   template <typename Has>
   Error AwaitEach(const Has& has);
 
-  // Room for so many bytes that others read in this turn: the slot or the area.
+  // Space for `bytes` bytes that others read in this turn: in the slot or in the area.
   Error Room(size_t bytes, uint8_t** room);
   const uint8_t* RoomOf(int member, size_t bytes) const;
-  // Says it with `bytes`, those of `data`, for who hears it: in the post, the slot or the area.
+  // Posts this member's turn together with `bytes` bytes of `data`, for the members that read them: in the post, the
+  // slot or the area.
   Error Give(const Block& data, size_t bytes);
   const uint8_t* GivenBy(int member, size_t bytes) const { return bytes <= kInline ? PostOf(member).data : RoomOf(member, bytes); }
 
@@ -144,12 +150,13 @@ class Member {
   Error AllReduceInShares(const void* send, void* receive, MPI_Aint count, const Datatype& type);
   Error Pieces(const Block& data, int root);
 
-  // Data of any length, through the areas of those who give: of each a stream for each member, or one for all.
+  // Exchanges data of any length through the areas of the givers. A giver has one stream for each member, or one for
+  // all.
   static constexpr int kAll = -1;
   struct Streams {
-    size_t bytes;  // of each
+    size_t bytes;  // of each stream
     size_t streams;
-    int giver = kAll, taker = kAll;  // the only one, who has none for itself
+    int giver = kAll, taker = kAll;  // the only giver or taker, which has no stream for itself
   };
   Error InSteps(const Streams& way, std::vector<TypeCursor> out, std::vector<TypeCursor> in);
   std::vector<TypeCursor> CursorsAt(const Block& blocks) const;
@@ -159,19 +166,22 @@ class Member {
   Error ScatterLong(const Block& all, const Block& mine, int root, bool in_place);
   Error Exchange(const Streams& way, bool in_place, uint64_t address, const Block& given, const Block& own, const Block& to);
 
-  enum class Reaches : uint8_t { kNotAsked, kNo, kYes, kWithProcessors };  // each member reaches each, and has a processor of its own
-  // Whether blocks, of which one gives so many, are to be read where they lie: if `least` is so.
+  // whether each member can read each other's memory; kWithProcessors: and each has a processor of its own
+  enum class Reaches : uint8_t { kNotAsked, kNo, kYes, kWithProcessors };
+  // Whether blocks are to be read directly from the owner's memory: they are long enough, and the members' reach is at
+  // least `least`. A member gives `blocks` blocks of `bytes` bytes.
   Error WantsInPlace(size_t bytes, size_t blocks, Reaches least, bool* wants);
-  // What is read where it lies. The owners' addresses are in their posts, 0 where that cannot be.
+  // Exchanges that read directly from the owner's memory. The owners' addresses are in their posts; 0: it cannot be
+  // read there.
   Error AgreeOnReach();
   uint64_t AddressAt(int member) const;
   Error ExchangeInPlace(uint64_t mine, size_t offset, const Block& to, bool* done);
   Error GatherInPlace(const Block& mine, const Block& all, int root, bool* done);
   Error ScatterInPlace(const Block& all, const Block& mine, int root, bool* done);
   Error ReadFrom(int member, uint64_t address, void* to, size_t bytes, bool* read);
-  bool IsRefused() const;  // to some other member, in this turn
+  bool IsRefused() const;  // to another member, in this turn
 
-  // Has ended this turn for itself.
+  // Whether the member has finished this turn.
   bool HasLeft(int member) const { return memory_.lines(member).taken.load(std::memory_order_acquire) >= DoneWith(turn_); }
   bool HasPosted(int member) const { return PostOf(member).turn.load(std::memory_order_acquire) >= turn_; }
   Post& PostOf(int member) const { return memory_.lines(member).posts[turn_ % kTurns]; }
@@ -185,16 +195,16 @@ class Member {
   uint64_t turn_ = 0;
   uint32_t what_ = 0;            // of this turn
   uint64_t bytes_ = 0;           // of this turn
-  bool overwritten_ = false;     // a word of this member was
-  bool changed_ = false;         // a word of this member, and nobody was woken yet
+  bool overwritten_ = false;     // another process overwrote a word of this member
+  bool changed_ = false;         // this member wrote a word and has not woken the waiting members yet
   uint64_t posted_[kTurns] = {}, ready_ = 0, taken_ = 0;  // the words of this member
-  uint64_t all_finished_ = 0;    // the last turn that all are known to have finished
+  uint64_t all_finished_ = 0;    // the last turn that all members are known to have finished
   uint64_t area_used_ = 0;       // the last turn in which this member wrote into its area
   Fold fold_;
   std::vector<const uint8_t*> inputs_;
 };
 
-// Of data, between the program's memory and bytes.
+// Copy data between the program's memory and packed bytes.
 void CopyOut(const Block& from, uint8_t* to);
 void CopyIn(const uint8_t* from, const Block& to);
 

@@ -12,18 +12,20 @@
 
 namespace weft::mpi {
 
-// Carries out the schedules of all ranks of a communicator in one thread: steps in an order drawn from `random`,
-// messages of a pair in order, data read from the sender's memory at the start of its round or as late as the arrival.
+// Carries out the schedules of all ranks of a communicator in one thread. Steps run in an order drawn from `random`.
+// Messages of a pair stay in order. Data is read from the sender's memory at the start of its round, or as late as the
+// arrival.
 class InMemoryRanks {
  public:
-  // `remote_size` 0: an intracommunicator. Otherwise ranks of the second group have schedules behind those of the
+  // `remote_size` 0: an intracommunicator. Otherwise the schedules of the second group's ranks follow those of the
   // first.
   InMemoryRanks(std::mt19937& random, int size, int remote_size = 0);
 
   Schedule& operator[](int process) { return processes_[static_cast<size_t>(process)].schedule; }
-  // Until all are done. Empty, or what went wrong: nobody can go on, messages left over, lengths that do not match.
+  // Runs until all schedules have finished. Returns an empty string, or a description of the error: no rank can go on,
+  // messages are left over, or lengths do not match.
   std::string Run();
-  // After Run: whether this one came to its end.
+  // After Run: whether this process finished its schedule.
   bool Finished(int process) const;
 
  private:

@@ -11,8 +11,7 @@
 
 namespace weft::mpi {
 
-// Elements of three ints in memory of four kinds: dense, with gaps, with gaps between elements and a lower bound,
-// displaced.
+// Elements of three ints in four layouts: dense, with gaps, with gaps between elements and a lower bound, displaced.
 constexpr MPI_Aint kElementBytes = 12;
 
 inline const Datatype& LayoutOfThree(size_t kind) {
@@ -38,7 +37,8 @@ inline Bytes RandomBytes(std::mt19937& random, MPI_Aint elements) {
   return bytes;
 }
 
-// Room for `elements` elements of a type, with a margin at both ends; untouched bytes have a known value.
+// Memory for `elements` elements of a type, with a margin at both ends. Bytes that were never written have a known
+// value.
 class TypedBuffer {
  public:
   TypedBuffer(const Datatype& type, MPI_Aint elements)
