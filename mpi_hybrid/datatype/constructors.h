@@ -11,16 +11,18 @@
 
 namespace weft::mpi {
 
-// Puts a type together from elements of others in the order of the type map, and works out its bounds (MPI 4.0 section 5.1.7).
-// As in MPICH, bounds that MPI_Type_create_resized set count only for the type that it made; those of MPI_LB and MPI_UB too.
+// Builds a type from elements of other types, in the order of the type map, and computes its bounds (MPI 4.0 section
+// 5.1.7). As in MPICH, bounds that MPI_Type_create_resized set apply only to the type that it made; so do those of
+// MPI_LB and MPI_UB.
 class TypeBuilder {
  public:
-  // `count` elements of `old`, the first at `displacement`, each `distance` bytes (without: the extent) behind the one before.
+  // Adds `count` elements of `old`. The first is at `displacement` bytes, each further one `distance` bytes (default:
+  // the extent) behind the one before.
   void Add(const Datatype& old, MPI_Aint displacement, MPI_Aint count, std::optional<MPI_Aint> distance = {});
   void SetLowerBound(MPI_Aint displacement) { marker_lb_ = std::min(displacement, marker_lb_.value_or(displacement)); }
   void SetUpperBound(MPI_Aint displacement) { marker_ub_ = std::max(displacement, marker_ub_.value_or(displacement)); }
 
-  // `padded`: the extent is rounded up to the alignment. Null: a number did not fit.
+  // `padded`: the extent is rounded up to the alignment. Null: a number overflowed.
   Ref<Datatype> Finish(bool padded = false);
 
  private:
@@ -40,11 +42,11 @@ class TypeBuilder {
 Ref<Datatype> MakeIndexed(std::span<const MPI_Aint> block_lengths, std::span<const MPI_Aint> displacements, const Datatype& old);
 Ref<Datatype> MakeIndexedBlock(MPI_Aint block_length, std::span<const MPI_Aint> displacements, const Datatype& old);
 
-// The part of an array (MPI 4.0 section 5.1.3): sizes, subsizes and starts of each dimension, in elements.
+// A part of an array (MPI 4.0 section 5.1.3): sizes, subsizes and starts of each dimension, in elements.
 Ref<Datatype> MakeSubarray(std::span<const MPI_Aint> sizes, std::span<const MPI_Aint> subsizes, std::span<const MPI_Aint> starts,
                            int order, const Datatype& old);
 
-// One process's part of a distributed array (MPI 4.0 section 5.1.4). Arguments as there, checked.
+// One process's part of a distributed array (MPI 4.0 section 5.1.4, with its arguments), which are valid.
 struct Distribution {
   int processes = 1, rank = 0;
   std::span<const MPI_Aint> sizes;
@@ -53,7 +55,8 @@ struct Distribution {
 };
 Ref<Datatype> MakeDarray(const Distribution& distribution, const Datatype& old);
 
-// MPI 4.0 section 19.1.5. The same type for the same arguments; it is not freed. Null: no type has that precision and range.
+// MPI 4.0 section 19.1.5. The same arguments return the same type, which is never freed. Null: no type has that
+// precision and range.
 Datatype* F90Real(int precision, int range);
 Datatype* F90Complex(int precision, int range);
 Datatype* F90Integer(int range);

@@ -8,16 +8,17 @@
 
 #include "mpi_hybrid/datatype/datatype.h"
 
-// The data representation "external32" (MPI 4.0 section 14.5.2): big endian, IEEE formats, no padding.
+// The data representation "external32" (MPI 4.0 section 14.5.2): big-endian, IEEE formats, no padding.
 namespace weft::mpi {
 
-// Bytes of `count` elements.
+// The number of bytes that `count` elements take in external32.
 MPI_Count ExternalSize(MPI_Count count, const Datatype& type);
-// `out` and `in` are ExternalSize bytes. Integers that are shorter there (MPI_LONG, MPI_WCHAR) lose their upper bytes.
+// `out` and `in` have ExternalSize bytes. Integers that are shorter in external32 (MPI_LONG, MPI_WCHAR) lose their
+// upper bytes.
 void PackExternal(const void* buffer, MPI_Count count, const Datatype& type, uint8_t* out);
 void UnpackExternal(const uint8_t* in, void* buffer, MPI_Count count, const Datatype& type);
-// The same of only the first `in.size()` bytes, as of a file that ends there: the basic elements that are whole. Bytes of data that
-// `buffer` got.
+// The same for only the first `in.size()` bytes, such as those of a file that ends early. Converts the complete basic
+// elements. Returns the number of bytes of data stored in `buffer`.
 MPI_Count UnpackExternalBytes(std::span<const uint8_t> in, void* buffer, MPI_Count count, const Datatype& type);
 
 }  // namespace weft::mpi

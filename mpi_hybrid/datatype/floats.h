@@ -7,7 +7,8 @@
 // The formats of IEEE 754 that have no name in C++20.
 namespace weft::mpi {
 
-// 16 bytes, binary128: MPI_REAL16. A type of its own on x86-64; on arm64 the compilers have none, and long double is that.
+// 16 bytes, binary128: MPI_REAL16. A type of its own on x86-64. On arm64 the compilers have no such type; there long
+// double has this format.
 #ifdef __SIZEOF_FLOAT128__
 using Quad = __float128;
 typedef __complex__ float ComplexQuad __attribute__((mode(TC)));
@@ -17,16 +18,16 @@ using ComplexQuad = __complex__ long double;
 #endif
 static_assert(sizeof(Quad) == 16 && sizeof(ComplexQuad) == 32);
 
-// 2 bytes, binary16: MPIX_C_FLOAT16, where the compiler has it.
+// 2 bytes, binary16: MPIX_C_FLOAT16, if the compiler has it.
 #ifdef __FLT16_MANT_DIG__
 #if defined(__aarch64__) && !defined(__clang__) && __GNUC__ < 13
-typedef float Half __attribute__((mode(HF)));  // these have the type, and no name for it in C++
+typedef float Half __attribute__((mode(HF)));  // these compilers have the type, but no name for it in C++
 #else
 using Half = _Float16;
 #endif
 #endif
 
-// Bytes of a long double that have a value: x87's ten of sixteen, or all.
+// The bytes of a long double that hold its value: ten of sixteen for x87, else all.
 inline constexpr size_t kLongDoubleBytes = LDBL_MANT_DIG == 64 ? 10 : sizeof(long double);
 
 }  // namespace weft::mpi

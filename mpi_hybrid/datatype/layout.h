@@ -8,13 +8,14 @@
 
 #include "mpi_hybrid/datatype/datatype.h"
 
-// Layouts and signatures as trees in preorder (datatype.h): how they are put together and folded.
+// Builds layouts and signatures, which are trees in preorder (datatype.h).
 namespace weft::mpi {
 
-// Puts runs behind each other in the order of the type map; neighbours that touch or go on at the same distance become one run.
+// Appends runs in the order of the type map. Adjacent blocks, and blocks that continue at the same distance, become one
+// run.
 class LayoutBuilder {
  public:
-  // The layout `runs`, displaced.
+  // Appends the layout `runs`, displaced by `displacement` bytes.
   void Append(std::span<const Run> runs, MPI_Aint displacement);
   std::vector<Run> Take();
 
@@ -24,13 +25,13 @@ class LayoutBuilder {
   void Close();
 
   std::vector<Run> runs_;
-  bool open_ = false;      // the last run is a leaf of the uppermost level which the next block may lengthen
-  size_t closed_ = kNone;  // the leaf of the uppermost level before that, if there is no loop between
+  bool open_ = false;      // the last run is a leaf of the top level, and the next block may extend it
+  size_t closed_ = kNone;  // the leaf of the top level before that, if no loop is between them
 };
 
-// `runs`, `count` times, `stride` bytes apart.
+// Repeats `runs` `count` times, `stride` bytes apart.
 std::vector<Run> Repeat(std::vector<Run> runs, MPI_Aint count, MPI_Aint stride);
-// Bytes of data and blocks of one time through.
+// Bytes of data, and number of blocks, of one pass through `runs`.
 MPI_Aint DataBytes(std::span<const Run> runs);
 MPI_Aint CountPieces(std::span<const Run> runs);
 
@@ -42,7 +43,7 @@ class SignatureBuilder {
 
  private:
   std::vector<SignaturePart> parts_;
-  size_t last_ = 0;  // the last part of the uppermost level
+  size_t last_ = 0;  // index of the last part of the top level
 };
 std::vector<SignaturePart> Repeat(std::vector<SignaturePart> signature, MPI_Aint count);
 

@@ -22,27 +22,30 @@ class Op : public RefCounted<Op> {
   MPI_User_function_c* function_c = nullptr;  // of MPI_Op_create_c
   void (*cxx_proxy)(const void*, void*, int, MPI_Datatype, MPI_User_function*) = nullptr;  // MPII_Op_set_cxx
 
-  // A predefined or made operation; null when `handle` is neither or was freed.
+  // A predefined or user-defined operation. Null: `handle` is neither, or was freed.
   static Op* Find(MPI_Op handle);
-  // Makes the handle, a reference of the program. TakeBack makes it void; operations under way keep the object.
+  // Give makes the handle, which is a reference of the program. TakeBack makes the handle invalid; running operations
+  // keep the object alive.
   static MPI_Op Give(Op& op);
   static void TakeBack(Op& op);
 
   const char* Name() const;  // "MPI_SUM" ...
 
-  // Whether it is defined for the type: for predefined operations the types of MPI 4.0 section 6.9.2 (and what MPICH adds: MINLOC
-  // and MAXLOC on pair types; derived types are refused); for the user's any. MPI_ERR_OP names both.
+  // Whether the operation is defined for the type. Predefined operations are defined for the types of MPI 4.0 section
+  // 6.9.2, and MINLOC and MAXLOC for MPICH's pair types as well; derived types are refused. User-defined operations
+  // accept any type. MPI_ERR_OP: the message names the operation and the type.
   Error Accepts(const Datatype& type) const;
 
-  // inout[i] = in[i] op inout[i] for `count` elements. `in` and `inout` do not overlap. Lets go of nothing: a user's function may
-  // not call MPI's communication.
+  // inout[i] = in[i] op inout[i] for `count` elements. `in` and `inout` do not overlap. Does not release the library's
+  // lock: a user's function must not call MPI communication functions.
   void Apply(const void* in, void* inout, MPI_Aint count, const Datatype& type) const;
 
-  // Whether the predefined `op` is defined for a basic type (Datatype::OnlyBasic); MPI_REPLACE and MPI_NO_OP are for all.
+  // Whether the predefined `op` is defined for a basic type (Datatype::OnlyBasic). MPI_REPLACE and MPI_NO_OP are
+  // defined for all.
   static bool IsDefined(MPI_Op op, MPI_Datatype basic);
-  // One-sided form, also for MPI_REPLACE and MPI_NO_OP: applies packed `in` (basic type `basic`, `count` elements; pairs without
-  // their padding) to memory at `inout` in which elements lie one extent apart. Any alignment. The operation is defined for the
-  // type.
+  // The one-sided form, also for MPI_REPLACE and MPI_NO_OP. Applies packed `in` (`count` elements of the basic type
+  // `basic`; pairs without their padding) to memory at `inout`, in which elements are one extent apart. Any alignment
+  // is allowed. The operation must be defined for the type.
   static void ApplyBasic(MPI_Op op, MPI_Datatype basic, const void* in, void* inout, MPI_Aint count);
 };
 

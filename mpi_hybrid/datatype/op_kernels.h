@@ -5,7 +5,7 @@
 
 namespace weft::mpi {
 
-// inout[i] = in[i] op inout[i], aligned arrays that do not overlap.
+// inout[i] = in[i] op inout[i]. The arrays are aligned and do not overlap.
 using Kernel = void (*)(const void* in, void* inout, MPI_Aint count);
 
 // Null: `op` (MPI_MAX to MPI_MAXLOC) is not defined for the basic type.

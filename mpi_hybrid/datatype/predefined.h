@@ -9,7 +9,7 @@
 // The predefined datatypes (MPI 4.0 annex A.1.1) as they are on x86-64 with gcc and gfortran.
 namespace weft::mpi {
 
-// What the bytes of a basic element are; also the groups of MPI 4.0 section 6.9.2.
+// The kind of data in a basic element. These are also the groups of MPI 4.0 section 6.9.2.
 enum class BasicKind : uint8_t {
   kMarker,      // MPI_LB, MPI_UB: no data
   kByte,        // MPI_BYTE, MPI_PACKED: never converted
@@ -22,7 +22,8 @@ enum class BasicKind : uint8_t {
   kPair,        // a value and an index, for MPI_MINLOC and MPI_MAXLOC
 };
 
-// Integers, logical types and bytes: what is made of them by any operation does not depend on the order of operands to the last bit.
+// Integers, logical types and bytes. The result of an operation on them does not depend on the order of the operands,
+// to the last bit.
 constexpr bool IsIntegral(BasicKind kind) {
   return kind == BasicKind::kByte || kind == BasicKind::kSigned || kind == BasicKind::kUnsigned || kind == BasicKind::kWide ||
          kind == BasicKind::kLogical;
@@ -37,7 +38,7 @@ struct Basic {
   uint8_t alignment;
   uint8_t external;   // bytes in external32; 0: not representable there
   MPI_Datatype first = MPI_DATATYPE_NULL, second = MPI_DATATYPE_NULL;  // pairs: their parts
-  uint8_t second_offset = 0;                                          // pairs: of the second part in memory
+  uint8_t second_offset = 0;                                          // pairs: offset of the second part in memory
 };
 
 // Null when `handle` is no predefined type.

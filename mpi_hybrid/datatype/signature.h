@@ -10,25 +10,27 @@
 // The sequence of basic elements of a type (MPI 4.0 section 5.1.1).
 namespace weft::mpi {
 
-// Basic elements of one element of `type`; a pair such as MPI_FLOAT_INT has two.
+// The number of basic elements in one element of `type`. A pair such as MPI_FLOAT_INT has two.
 MPI_Count CountBasics(const Datatype& type);
-// Basic elements in the first `bytes` bytes of data of elements of `type`; MPI_UNDEFINED when the bytes end inside of one.
+// The number of basic elements in the first `bytes` bytes of data of elements of `type`. MPI_UNDEFINED: the bytes end
+// inside a basic element.
 MPI_Count BasicsIn(MPI_Count bytes, const Datatype& type);
-// Bytes of data of the first `basics` of them.
+// The number of bytes of data in the first `basics` basic elements.
 MPI_Count BytesOfBasics(MPI_Count basics, const Datatype& type);
 
-// Whether the shorter sequence of elements begins the longer one: what a message needs (MPI 4.0 section 3.3.1). Basic types are
-// the same when kind and size are; MPI_PACKED matches everything. Costs as many steps as the sequences have runs of equal types.
+// Whether the shorter of the two sequences of basic elements is a prefix of the longer one, which is the condition for
+// a message (MPI 4.0 section 3.3.1). Two basic types match if they have the same kind and size; MPI_PACKED matches all
+// types. The cost is proportional to the number of runs of equal types.
 bool SignaturesMatch(const Datatype& a, MPI_Count a_count, const Datatype& b, MPI_Count b_count);
 
-// Walks over the basic elements of `count` elements of `type` in runs of equal ones.
+// Walks over the basic elements of `count` elements of `type`, in runs of equal ones.
 class SignatureCursor {
  public:
   SignatureCursor(const Datatype& type, MPI_Count count);
 
   bool done() const { return repeats_ == 0; }
   MPI_Datatype basic() const { return part_->basic; }
-  MPI_Count left() const { return left_; }  // of the run
+  MPI_Count left() const { return left_; }  // in the run
   void Advance(MPI_Count basics);           // at most left()
 
  private:
@@ -39,7 +41,7 @@ class SignatureCursor {
   void Enter();
 
   const Datatype* type_;
-  MPI_Count repeats_;  // of the whole, this one included
+  MPI_Count repeats_;  // of the whole type, including the current one
   const SignaturePart* part_ = nullptr;
   MPI_Count left_ = 0;
   std::vector<Loop> loops_;

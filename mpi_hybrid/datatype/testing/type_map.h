@@ -20,7 +20,7 @@ struct Entry {
 struct TypeMap {
   std::vector<Entry> entries;
   MPI_Aint lb = 0, ub = 0;
-  bool has_bounds = false;  // false: empty, neither entries nor bounds of its own
+  bool has_bounds = false;  // false: the type is empty, without entries and without bounds of its own
   int alignment = 1;
 
   MPI_Aint extent() const { return ub - lb; }
@@ -30,13 +30,13 @@ struct TypeMap {
 struct RandomType {
   Ref<Datatype> type;
   TypeMap map;
-  std::string text;  // how it was made
+  std::string text;  // how the type was made
 };
 
-// `depth`: constructors around the basic types, at most.
+// `depth`: at most so many constructors around the basic types.
 RandomType MakeRandomType(std::mt19937_64& random, int depth);
 
-// Offsets of the bytes of data of `count` elements, in the order of the type map.
+// The offsets of the bytes of data of `count` elements, in the order of the type map.
 std::vector<MPI_Aint> ByteOffsets(const TypeMap& map, MPI_Aint count);
 
 }  // namespace weft::mpi::testing
