@@ -7,22 +7,24 @@
 #include "mpi_hybrid/core/error.h"
 #include "mpi_hybrid/dynamic/ports.h"
 
-// Communicators between groups that had nothing in common (MPI 4.0 sections 11.9 and 11.10). With the library's lock.
+// Makes communicators between groups that were not connected before (MPI 4.0 sections 11.9 and 11.10). Call with the
+// library's lock held.
 namespace weft::mpi {
 
-// What the root of either side gives; the others give none.
+// Arguments of the root of either side; other processes pass none.
 struct Meeting {
   std::string port;
   Ports::Deadline deadline;
-  Error refusal;  // why there can be none: it fails at all of the group then
+  Error refusal;  // why it cannot take place; it then fails at all processes of the group
 };
 
-// Collective over `comm`, of which `root` counts. Fails at all of the group when it does at the root.
+// Collective over `comm`. Only the root's arguments count. If it fails at the root, it fails at all processes of the
+// group.
 Error AcceptGroup(const Meeting* meeting, int root, Comm& comm, Ref<Comm>* made);
 Error ConnectGroup(const Meeting* meeting, int root, Comm& comm, Ref<Comm>* made);
 
-// Collective over `comm`: waits until nothing is under way on it, and until nothing is left of the processes that only
-// it had. The caller has freed its handle, and gives its last reference.
+// Collective over `comm`. Waits until no operation is pending on it, and until all state of the processes that only it
+// contained is gone. The caller has freed its handle and passes its last reference.
 Error Disconnect(Ref<Comm> comm);
 
 }  // namespace weft::mpi

@@ -6,9 +6,9 @@
 
 namespace weft::mpi {
 
-// MPI_Comm_join (MPI 4.0 section 11.10.4): an intercommunicator with the process at the other end of `fd`, a connected
-// stream socket, over which the two tell each other where they are. Waits for the other to do the same.
-// The socket is the caller's again then, and nothing is left in it.
+// MPI_Comm_join (MPI 4.0 section 11.10.4): makes an intercommunicator with the process at the other end of `fd`, a
+// connected stream socket. The two processes exchange their addresses over it. Waits until the other process calls it
+// as well. Afterwards the socket is the caller's again, with no data left in it.
 Error Join(int fd, Ref<Comm>* made);
 
 }  // namespace weft::mpi

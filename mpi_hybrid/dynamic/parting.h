@@ -3,11 +3,11 @@
 
 namespace weft::mpi {
 
-// Sees to it that nothing is left of processes of other jobs that no communicator has any more: their connections for
-// messages and for windows are closed as progress is made, and their numbers in the table of processes are free again.
-// To be called before the first of them is known.
+// Removes all state of processes of other jobs that no communicator contains any more. Their connections for messages
+// and windows are closed while progress is made, and their numbers in the process table become free. Call this before
+// the first such process is known.
 void StartParting();
-// Waits until that is done for all of them; a peer that does not do its part holds it up for a few seconds.
+// Waits until that has been done for all of them. A peer that does not cooperate delays it by a few seconds.
 void AwaitParting();
 
 }  // namespace weft::mpi

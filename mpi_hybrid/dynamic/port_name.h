@@ -11,23 +11,24 @@
 
 namespace weft::mpi {
 
-// What MPI_Open_port gives: all that another process needs to reach this one and to prove that it has the name.
+// The result of MPI_Open_port: all that another process needs to reach this one and to prove that it knows the name.
 //
 //   weft:JOB:RANK:NUMBER:SECRET:KEY=CARD
 //
-// JOB and SECRET are 32 hexadecimal digits, KEY and CARD what the process published of itself (Job::CardsOf). Who knows
-// the name may connect, as the standard has it, and nobody else: it is to be handed on with care.
+// JOB and SECRET are 32 hexadecimal digits. KEY and CARD are what the process published about itself (Job::CardsOf). A
+// process that knows the name may connect, as the standard says, and no other process can. Therefore the name should be
+// passed on with care.
 struct PortName {
-  static constexpr size_t kLongest = 255;  // characters: MPI_MAX_PORT_NAME less the zero
+  static constexpr size_t kLongest = 255;  // characters: MPI_MAX_PORT_NAME minus the terminating zero
 
   ProcessName owner;
   int32_t number = 0;  // of the port, among those of its owner
   JobSecret secret;
   std::string key, card;
 
-  // The last of a card's addresses are left out where it would be too long.
+  // Leaves out the last addresses of the card if the name would be too long.
   std::string ToString() const;
-  // nullopt: it is none.
+  // nullopt: `text` is not a port name.
   static std::optional<PortName> Parse(std::string_view text);
 };
 

@@ -19,17 +19,19 @@
 
 namespace weft::mpi {
 
-// This process's ports, and how two processes meet at one (MPI 4.0 section 11.9). The caller has the port's name and knocks, with a message
-// in a context that all processes have for that. The owner of the port accepts the knock, the caller says that it is still there, and the
-// owner says that the two have met. From then on they have a bridge, a communicator of their own.
+// The ports of this process, and the protocol by which two processes meet at one (MPI 4.0 section 11.9). The caller has
+// the port's name and knocks: it sends a message in a context that all processes reserve for that. The owner of the
+// port accepts the knock. The caller confirms that it is still there ("go"). The owner replies that the two have met.
+// From then on they have a bridge, a communicator of their own.
 //
 //   to the port's context, tag NUMBER          knock, withdraw (tag NUMBER + kWithdraw):  | 1 or 2      | context |
 //   to the context that the knock named        accept, closed, met:                       | 3, 4 or 6   | context |
 //   to the context that the acceptance named   go:                                        | 5           | 0       |
 //
-// Big-endian words. Each knock is answered in the end, by "met" or by "closed": the latter if the port is closed, or if the caller has
-// withdrawn it. A caller whose time is over withdraws its knock, and keeps the context of its bridge until that answer, behind which nothing
-// comes. Once it has said go, it waits for the answer: the owner may have met it already. With the library's lock.
+// Words are big-endian. Each knock is answered in the end, with "met" or with "closed". "Closed" means that the port is
+// closed or that the caller has withdrawn the knock. A caller whose deadline has passed withdraws its knock. It keeps
+// the context of its bridge until the answer, after which no further message comes. Once it has sent "go" it waits for
+// the answer, because the owner may already have met it. Call with the library's lock held.
 class Ports final : private ProgressStage {
  public:
   using Clock = std::chrono::steady_clock;
@@ -39,27 +41,28 @@ class Ports final : private ProgressStage {
 
   // MPI_ERR_OTHER: this process cannot listen.
   Error Open(std::string* name);
-  // MPI_ERR_PORT: it is not open here. Those who wait at it are told.
+  // MPI_ERR_PORT: the port is not open in this process. Callers that wait at it are told.
   Error Close(const std::string& name);
 
-  // Waits for the next who comes to the port, which is this process's. MPI_ERR_PORT: it is not open here; nobody came in
-  // time.
+  // Waits for the next caller at the port, which this process owns. MPI_ERR_PORT: the port is not open in this process,
+  // or no caller came before the deadline.
   Error Accept(const std::string& name, Deadline deadline, Ref<Comm>* bridge);
-  // Comes to a port of another process. MPI_ERR_PORT: the name is none, nobody is there, it is closed, or is not accepted
-  // in time.
+  // Connects to a port of another process. MPI_ERR_PORT: the name is not a port name, the process does not answer, the
+  // port is closed, or the knock was not accepted before the deadline.
   Error Connect(const std::string& name, Deadline deadline, Ref<Comm>* bridge);
 
  private:
   enum class Word : uint32_t { kKnock = 1, kWithdraw = 2, kAccept = 3, kClosed = 4, kGo = 5, kMet = 6 };
   static constexpr size_t kMessage = 8;
   static constexpr int kWithdrawTag = 1 << 28;
-  // How long a caller whose knock was accepted keeps others waiting behind it. It may be stopped; it is met when it goes on.
+  // How long a caller whose knock was accepted delays the callers behind it. It may be a stopped process; it meets the
+  // owner when it goes on.
   static constexpr std::chrono::seconds kGoPatience{1};
   struct Said {
     Word word = Word::kGo;
     ContextId context = 0;
   };
-  // A message that may be on its way for longer than the call that sent it.
+  // A message that may be in flight for longer than the call that sent it.
   struct Sending {
     uint8_t bytes[kMessage];
     Request* request = nullptr;
@@ -67,22 +70,22 @@ class Ports final : private ProgressStage {
   struct Knock {
     ProcessId process = 0;
     ContextId context = 0;  // for the answer
-    Ref<Comm> way;          // of the answer; keeps the process's number
+    Ref<Comm> way;          // communicator for the answer; keeps the process's number in use
     bool operator==(const Knock& other) const { return process == other.process && context == other.context; }
   };
-  // A message that is being received; the next one on `bridge` where there is one. Gives up the receive at its end.
+  // A message that is being received: the next one on `bridge` if that is set. The destructor cancels the receive.
   struct Hearing {
     ~Hearing();
     Ref<Comm> bridge;
-    Knock knock;  // whose it is; its process alone where it is a message to a port
+    Knock knock;  // its sender; only the process is set for a message to a port
     uint8_t bytes[kMessage] = {};
     Request* receive = nullptr;
   };
   using Hearings = std::list<std::unique_ptr<Hearing>>;
   struct Port {
     PortName name;
-    std::deque<Knock> knocks;  // not accepted
-    Hearings accepted;         // ... and have not said go, or it was not taken yet
+    std::deque<Knock> knocks;  // not accepted yet
+    Hearings accepted;         // accepted, and their "go" has not arrived or was not taken yet
   };
 
   Ports();
@@ -108,10 +111,10 @@ class Ports final : private ProgressStage {
 
   std::map<int32_t, Port> open_;  // by number
   int32_t next_number_ = 1;
-  Ref<Comm> knocks_;  // where they come in
+  Ref<Comm> knocks_;  // the communicator in which knocks arrive
   unsigned knocks_seen_ = 0;
-  Hearings messages_;  // to ports, that are coming in
-  Hearings left_;      // knocks that were withdrawn, until their answers have come
+  Hearings messages_;  // incoming messages to ports
+  Hearings left_;      // withdrawn knocks, until their answers have come
   std::vector<std::unique_ptr<Sending>> sending_;
 };
 
