@@ -11,32 +11,34 @@
 
 namespace weft::mpi::io {
 
-// One data access: so many elements of the program's memory, and the place in the view's stream where they belong. Made with the lock;
-// Run needs none. Keeps file, view and type, so that it must go with the lock held, too.
+// One data access: an amount of data in the program's memory, and its position in the stream of the view. Make needs
+// the library's lock, Run does not. The access holds references to file, view and type, so it must also be destroyed
+// with the lock held.
 class Access {
  public:
   enum class Direction : uint8_t { kRead, kWrite };
 
-  // `offset` in etypes, not negative. An error: the amount is not a multiple of an etype, the file may not be accessed so, no view
-  // reaches so far.
+  // `offset` is in etypes and not negative. An error: the amount is not a multiple of the etype, the file's access mode
+  // does not allow the access, or the range is beyond the view.
   static Error Make(File& file, Direction direction, int64_t offset, const void* buffer, MPI_Count count, const Datatype& type, Access* access);
 
   bool writes() const { return direction_ == Direction::kWrite; }
   int64_t position() const { return position_; }   // in the stream of the view
-  int64_t bytes() const { return bytes_; }         // of the stream
+  int64_t bytes() const { return bytes_; }         // bytes of the stream
   int64_t etypes() const { return bytes_ / view_->etype_bytes(); }
   const View& view() const { return *view_; }
   File& file() const { return *file_; }
 
-  // Memory as the file has it: what is moved is `memory` then, and converted before it is written and after it was read.
+  // BeginMemory and EndMemory enclose a transfer. In between, memory() is the memory to move, in the file's
+  // representation. BeginMemory converts data to be written, EndMemory data that was read.
   Error BeginMemory();
   TypeCursor memory() const;
-  // `moved` bytes of the stream: how many bytes of the program's data that makes, in `*data`.
+  // `moved`: bytes of the stream. Stores the corresponding number of bytes of the program's data in `*data`.
   Error EndMemory(int64_t moved, MPI_Count* data);
 
-  // Carries it out, by this process alone. `*data`: bytes of the program's data that were moved.
+  // Carries out the access, by this process alone. `*data`: bytes of the program's data that were moved.
   Error Run(MPI_Count* data);
-  // The words for an errno.
+  // The error for an errno of this access.
   Error Failure(int error) const;
 
  private:

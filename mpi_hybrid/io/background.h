@@ -4,29 +4,30 @@
 #include "mpi_hybrid/io/access.h"
 #include "mpi_hybrid/p2p/request/request.h"
 
-// Accesses that go on while the program does something else. With the library's lock.
+// Accesses that run while the program does something else. Call with the library's lock held.
 namespace weft::mpi::io {
 
-// An access under way. Its status tells what was moved.
+// A running access. Its status tells how much was moved.
 class FileRequest final : public Request {
  public:
   FileRequest() : Request(Kind::kFile) {}
 
   Access access;
-  Error outcome;        // until it is complete: of whoever works at it
+  Error outcome;        // until the request is complete, it belongs to the thread that carries out the access
   MPI_Count moved = 0;
 };
 
-// Carries `access` out by this process alone, in a thread that all files share. `*request` is the caller's reference.
+// Starts `access`, by this process alone, in a thread that all files share. The caller owns the reference in
+// `*request`.
 void StartAlone(Access access, Request** request);
 
-// Carries it out together with the other ranks, in a thread of the file, after what was started so before; `begun` is why this rank
-// cannot (there are others then). From then on the library has threads.
+// Starts `access`, together with the other ranks, in a thread of the file, after all that was started this way before.
+// `begun`: why this rank cannot take part; then the file has other ranks. From then on the library has threads.
 void StartTogether(File& file, Access access, const Error& begun, Request** request);
 
-// Waits for what StartTogether started: collective operations of a file are one after the other.
+// Waits for all that StartTogether started, because the collective operations of a file run one after the other.
 void AwaitTogether(File& file);
-// ... and what StartAlone did, and ends the file's thread.
+// Waits for all that StartTogether and StartAlone started, and ends the file's thread.
 void EndBackground(File& file);
 
 }  // namespace weft::mpi::io

@@ -6,9 +6,9 @@
 
 namespace weft::mpi::io {
 
-// Collective: carries out an access that was made, by two phases (two_phase.h) where that pays or the hints want it, else each rank its
-// own; `begun`: why this rank has none. All fail when one does. `*moved`: bytes of data. With the library's lock, which the transfer
-// lets go of.
+// Collective. Carries out an access: in two phases (two_phase.h) if that is faster or the hints ask for it, else each
+// rank by itself. `begun`: why this rank has no access. If one rank fails, all fail. `*moved`: bytes of data. Call with
+// the library's lock held; the transfer releases it.
 Error RunTogether(File& file, Access& access, const Error& begun, MPI_Count* moved);
 
 }  // namespace weft::mpi::io

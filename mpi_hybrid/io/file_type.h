@@ -11,18 +11,20 @@
 
 namespace weft::mpi::io {
 
-// Bytes that an element of a basic type takes in the file, in `*bytes`.
+// Stores the number of bytes that an element of a basic type takes in the file in `*bytes`.
 using BasicSize = std::function<Error(MPI_Datatype basic, MPI_Aint* bytes)>;
 
-// The type that lays out the elements of `type` in a file where basic elements have other sizes: made anew as the program made it,
-// so that extents and displacements which count elements scale with these, and those in bytes stay (MPI 4.0 section 14.5.1). Its basic
-// elements are bytes. MPI_ERR_UNSUPPORTED_DATAREP: a basic type has no form there.
+// Makes the type that describes the layout of `type` in a file whose basic elements have other sizes. It repeats the
+// constructor calls of the program: extents, and displacements in elements, scale with the sizes; displacements in
+// bytes stay the same (MPI 4.0 section 14.5.1). Its basic elements are bytes. MPI_ERR_UNSUPPORTED_DATAREP: a basic type
+// has no form in the file.
 Error MakeFileType(const Datatype& type, const BasicSize& size_of, Ref<const Datatype>* made);
 
-// What a layout must be to be a filetype (MPI 4.0 section 14.3). `tiled`: as one element follows another in a view.
+// The properties that a filetype needs (MPI 4.0 section 14.3). They hold for the sequence of elements that a view
+// consists of.
 struct LayoutOrder {
-  bool monotonic = true;  // displacements do not decrease, nor are they negative
-  bool disjoint = true;   // no byte is there twice
+  bool monotonic = true;  // displacements are not negative and do not decrease
+  bool disjoint = true;   // no byte occurs twice
 };
 LayoutOrder OrderOf(const Datatype& type);
 

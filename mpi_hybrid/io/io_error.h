@@ -7,7 +7,7 @@
 
 namespace weft::mpi::io {
 
-// MPI's class for an errno of an operation on a file (MPI 4.0 section 14.8): ENOSPC is MPI_ERR_NO_SPACE ...
+// The MPI error class for the errno of a file operation (MPI 4.0 section 14.8): MPI_ERR_NO_SPACE for ENOSPC, ...
 int ClassOfErrno(int error);
 // "NAME: cannot WHAT: No space left on device".
 Error FileError(int error, const std::string& name, const std::string& what);

@@ -9,11 +9,11 @@
 
 namespace weft::mpi::io {
 
-// Memory for the data that ranks send each other, window after window: what a window is done with the next one takes, so that the system gives, clears
-// and takes back few pages. What is in it is left from before.
+// Memory for the data that ranks exchange. A window reuses the memory of the windows before it, so that the system
+// allocates, clears and frees few pages. It is not cleared in between.
 class MessageMemory {
  public:
-  // So many bytes; of none, no memory.
+  // A piece of memory of size() bytes; an empty one has no memory.
   class Piece {
    public:
     uint8_t* data() const { return memory_.get(); }
@@ -27,7 +27,7 @@ class MessageMemory {
     size_t size_ = 0, room_ = 0;
   };
 
-  // False: there is not as much memory.
+  // False: there is not enough memory.
   bool Take(int64_t bytes, Piece* piece);
   void Give(Piece piece);
 

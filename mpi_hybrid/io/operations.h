@@ -9,11 +9,11 @@
 #include "mpi_hybrid/io/access.h"
 #include "mpi_hybrid/io/file.h"
 
-// Data access (MPI 4.0 section 14.4). With the library's lock, which the transfer itself lets go of.
+// Data access (MPI 4.0 section 14.4). Call with the library's lock held; the transfer itself releases it.
 namespace weft::mpi::io {
 
-// Which place in the view: an explicit offset, this process's pointer, or the one that all share. Pointers move by what was asked for,
-// also where the file ends before.
+// The position in the view: an explicit offset, this process's pointer, or the pointer shared by all ranks. A pointer
+// moves by the requested amount, even if the file ends before.
 struct Place {
   enum class Kind : uint8_t { kExplicit, kIndividual, kShared };
 
@@ -25,7 +25,7 @@ struct Place {
   MPI_Offset offset = 0;  // in etypes
 };
 
-// The program's memory; valid.
+// A valid buffer of the program.
 struct Data {
   const void* buffer = nullptr;
   MPI_Count count = 0;
@@ -35,12 +35,13 @@ struct Data {
 // By this process alone. `*moved`: bytes of data.
 Error Transfer(File& file, Access::Direction direction, const Place& place, const Data& data, MPI_Count* moved);
 
-// Collective. With the shared pointer: in the order of the ranks (MPI_File_read_ordered and its kin). `refusal`: why this process cannot
-// take part; all fail then.
+// Collective. With the shared pointer, accesses are in the order of the ranks (MPI_File_read_ordered,
+// MPI_File_write_ordered). `refusal`: why this process cannot take part; then all fail.
 Error TransferTogether(File& file, Access::Direction direction, const Place& place, const Data& data, const Error& refusal, MPI_Count* moved);
 
-// The same in the background: `*request` is the caller's reference. Pointers have moved when these return; what may fail later is the
-// request's error. With the shared pointer StartTransferTogether waits for the other ranks.
+// The same in the background. The caller owns the reference in `*request`. Pointers have moved when these functions
+// return; later errors are errors of the request. With the shared pointer, StartTransferTogether waits for the other
+// ranks.
 Error StartTransfer(File& file, Access::Direction direction, const Place& place, const Data& data, Request** request);
 Error StartTransferTogether(File& file, Access::Direction direction, const Place& place, const Data& data, const Error& refusal, Request** request);
 

@@ -11,7 +11,7 @@ namespace weft::mpi::io {
 // A file of the operating system. Owns the descriptor.
 class PosixFile final : public RawFile {
  public:
-  // `flags` and `mode` as for open(2); O_CLOEXEC is added. 0 or an errno.
+  // `flags` and `mode` as for open(2); O_CLOEXEC is added. Returns 0 or an errno.
   static int Open(const std::string& path, int flags, unsigned mode, std::unique_ptr<RawFile>* file);
   ~PosixFile() override;
 
@@ -26,7 +26,8 @@ class PosixFile final : public RawFile {
   int Unlock(int64_t offset, int64_t bytes) override;
   void Expect(bool random) override;
 
-  // Whether reads go aside where the kernel would be slow: this processor needs it. For tests to set.
+  // Whether reads go through an intermediate buffer where the kernel's copy would be slow: true on processors that need
+  // it. Tests set it.
   static bool reads_aside;
 
  private:

@@ -8,10 +8,12 @@
 
 #include "mpi_hybrid/io/view.h"
 
-// Lists of ranges of a file as ranks tell them each other: in runs, since most are of one length and distance.
+// Lists of file ranges in the form in which ranks send them to each other: as runs, since most ranges have one length
+// and one distance.
 namespace weft::mpi::io {
 
-// `count` ranges of `bytes` bytes, the first at `offset`, each `stride` bytes behind the one before. Plain data, which is sent.
+// `count` ranges of `bytes` bytes. The first is at `offset`, each further one `stride` bytes behind the one before.
+// Plain data, which is sent.
 struct RangeRun {
   int64_t offset = 0;
   int64_t bytes = 0;
@@ -19,7 +21,7 @@ struct RangeRun {
   int64_t stride = 0;
 };
 
-// Puts ranges, which ascend, into runs.
+// Combines ascending ranges into runs.
 class RunWriter {
  public:
   void Add(const FileRange& range);
@@ -38,13 +40,14 @@ class RunReader {
 
  private:
   std::span<const RangeRun> runs_;
-  int64_t done_ = 0;  // of the first
+  int64_t done_ = 0;  // in the first run
 };
 
-// Whether what another rank sent are ascending ranges within `window`, which lies between 0 and View::kMostBytes.
+// Whether runs that another rank sent are ascending ranges within `window`, which lies between 0 and View::kMostBytes.
 bool AreWithin(std::span<const RangeRun> runs, const FileRange& window);
 
-// The union of several lists, in ascending order; ranges that touch, overlap, or have a gap of at most `gap` bytes between them are one.
+// The union of several lists, in ascending order. Ranges that touch, that overlap, or that have a gap of at most `gap`
+// bytes between them are merged.
 class MergedRanges {
  public:
   MergedRanges(const std::vector<std::span<const RangeRun>>& lists, int64_t gap);
@@ -55,7 +58,7 @@ class MergedRanges {
     RunReader reader;
     FileRange next;
   };
-  // Which comes next; null at the end.
+  // The source of the next range; null at the end.
   Source* First();
 
   std::vector<Source> sources_;

@@ -9,8 +9,8 @@
 
 namespace weft::mpi::io {
 
-// What this layer asks of the operating system about one open file. PosixFile is the real one, testing/fake_disk.h one that fails on
-// purpose. Calls may come from several threads; none needs the library's lock.
+// The operations of the operating system on one open file that this layer uses. PosixFile is the real implementation;
+// testing/fake_disk.h is one that fails on purpose. Calls may come from several threads; none needs the library's lock.
 class RawFile {
  public:
   virtual ~RawFile() = default;
@@ -18,24 +18,25 @@ class RawFile {
   RawFile(const RawFile&) = delete;
   RawFile& operator=(const RawFile&) = delete;
 
-  // As preadv(2) and pwritev(2): the number of bytes moved, which may be smaller than asked for (reading 0: end of file), or a negative
-  // errno. At most IOV_MAX pieces.
+  // Like preadv(2) and pwritev(2). Return the number of bytes moved, which may be smaller than requested (when reading,
+  // 0 means end of file), or a negative errno. At most IOV_MAX pieces.
   virtual ssize_t ReadAt(std::span<const iovec> pieces, int64_t offset) = 0;
   virtual ssize_t WriteAt(std::span<const iovec> pieces, int64_t offset) = 0;
 
-  // The others return 0 or a positive errno. Sizes and offsets are bytes.
+  // The other functions return 0 or a positive errno. Sizes and offsets are in bytes.
   virtual int Size(int64_t* bytes) = 0;
   virtual int Resize(int64_t bytes) = 0;
-  virtual int Reserve(int64_t bytes) = 0;  // storage for the first `bytes`; the file grows to that if it is shorter
+  // allocates storage for the first `bytes` bytes; the file grows to that size if it is shorter
+  virtual int Reserve(int64_t bytes) = 0;
   virtual int Sync() = 0;
-  // Ends it: nothing else is called but the destructor, which does the same and tells nobody what went wrong. Some file systems say only here that what
-  // was written found no room.
+  // Closes the file. Afterwards only the destructor is called. The destructor closes the file as well but cannot report
+  // an error. Some file systems report only at this point that there was no space for written data.
   virtual int Close() = 0;
-  // A lock of a range that other opens of the file respect, in this process and others; waits. One holder's ranges do not
-  // exclude one another.
+  // Locks a range against other opens of the file, in this process and in others; waits for it. Ranges of one holder do
+  // not exclude each other.
   virtual int Lock(int64_t offset, int64_t bytes, bool exclusive) = 0;
   virtual int Unlock(int64_t offset, int64_t bytes) = 0;
-  // Accesses will be in no order, or in that of the file; only a hint.
+  // A hint: accesses will be in random order, or in the order of the file.
   virtual void Expect(bool random) = 0;
 };
 

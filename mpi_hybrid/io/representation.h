@@ -12,33 +12,35 @@
 
 namespace weft::mpi::io {
 
-// How data looks in a file (MPI 4.0 section 14.5): "native" and "internal" are as in memory, "external32" is portable, others are what the
-// program registered. They live forever. Converting needs no lock: a program's functions may call MPI.
+// The representation of data in a file (MPI 4.0 section 14.5): "native" and "internal" are as in memory, "external32"
+// is portable, others are registered by the program. Objects live forever. Conversions need no lock, because functions
+// of the program may call MPI.
 class Representation {
  public:
   virtual ~Representation() = default;
 
   const std::string name;
 
-  // Bytes in the file are those in memory, packed; nothing below is called.
+  // True: the file contains the packed bytes of memory, and the functions below are not called.
   virtual bool as_in_memory() const { return true; }
-  // The type as it lies in the file; the same one where sizes do not differ.
+  // The type that describes the layout in the file; `type` itself if the sizes are the same.
   virtual Error FileType(const Datatype& type, Ref<const Datatype>* made) const = 0;
-  // Bytes in the file of `count` elements.
+  // The number of bytes that `count` elements take in the file.
   virtual Error FileBytes(MPI_Count count, const Datatype& type, MPI_Count* bytes) const = 0;
   virtual Error ToFile(const void* buffer, MPI_Count count, const Datatype& type, uint8_t* out) const = 0;
-  // Converts the first `bytes` bytes of what FileBytes says there are, as many as a file that ends early had. `*data`: bytes of data
-  // that `buffer` got.
+  // Converts the first `bytes` bytes, which are fewer than FileBytes if the file ended early. `*data`: bytes of data
+  // stored in `buffer`.
   virtual Error FromFile(uint8_t* in, MPI_Count bytes, void* buffer, MPI_Count count, const Datatype& type, MPI_Count* data) const = 0;
 
  protected:
   explicit Representation(std::string its_name) : name(std::move(its_name)) {}
 };
 
-// Null: there is none of that name.
+// Null: no representation has that name.
 const Representation* FindRepresentation(const std::string& name);
 
-// MPI_Register_datarep and its form with large counts; a conversion function that is null means that data is as in memory.
+// The functions of MPI_Register_datarep and of its large-count form. A null conversion function means that data is as
+// in memory.
 struct DatarepFunctions {
   MPI_Datarep_conversion_function* read = nullptr;
   MPI_Datarep_conversion_function* write = nullptr;
@@ -47,7 +49,7 @@ struct DatarepFunctions {
   MPI_Datarep_extent_function* extent = nullptr;
   void* extra_state = nullptr;
 };
-// MPI_ERR_DUP_DATAREP: there is one of that name.
+// MPI_ERR_DUP_DATAREP: a representation of that name exists.
 Error RegisterRepresentation(const std::string& name, const DatarepFunctions& functions);
 
 }  // namespace weft::mpi::io

@@ -9,24 +9,25 @@
 
 namespace weft::mpi::io {
 
-// The file pointer that all ranks of a file have in common, in etypes: a number in rank 0's part of a window, which the others reach by
-// atomic operations while rank 0 does something else. No file is locked for it, so it works on any file system. With the library's lock.
+// The file pointer shared by all ranks of a file, in etypes: a number in rank 0's part of a window. The other ranks
+// access it by atomic operations, without help from rank 0's program. No file is locked for it, so that it works on
+// every file system. Call with the library's lock held.
 class SharedPointer {
  public:
   // Collective.
   Error Make(Comm& comm);
-  Error Drop(bool broken);  // not all are here (Break, agreement.h)
+  Error Drop(bool broken);  // `broken`: not all ranks take part (Break, agreement.h)
 
-  // Moves on by `etypes`; where it was.
+  // Advances the pointer by `etypes` and stores its previous value in `*before`.
   Error Advance(int64_t etypes, int64_t* before);
   Error Get(int64_t* value) { return Advance(0, value); }
-  // Not collective; what others do at the same time comes before or after.
+  // Not collective. Concurrent operations of other ranks come before or after it.
   Error Set(int64_t value);
 
  private:
   Error Apply(MPI_Op op, int64_t operand, int64_t* before);
 
-  Ref<Window> window_;  // null where there is one rank
+  Ref<Window> window_;  // null if there is only one rank
   int64_t alone_ = 0;
 };
 

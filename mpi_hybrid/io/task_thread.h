@@ -9,11 +9,12 @@
 
 namespace weft::mpi::io {
 
-// A thread that carries out tasks one after the other, in the order in which they came. It takes no signals, which are the program's.
+// A thread that carries out tasks one after the other, in the order in which they were submitted. All signals are
+// blocked in it, because they are meant for the program.
 class TaskThread {
  public:
   TaskThread();
-  // Carries out what is left first. Not with the library's lock if tasks take it.
+  // Carries out the remaining tasks first. If tasks take the library's lock, the caller must not hold it.
   ~TaskThread();
   TaskThread(const TaskThread&) = delete;
   TaskThread& operator=(const TaskThread&) = delete;
@@ -23,7 +24,7 @@ class TaskThread {
  private:
   void Run();
 
-  std::mutex mutex_;  // guards what follows up to the thread; nothing else is taken with it held
+  std::mutex mutex_;  // guards the members up to the thread; no other lock is taken while it is held
   std::condition_variable changed_;
   std::deque<std::function<void()>> tasks_;
   bool ends_ = false;

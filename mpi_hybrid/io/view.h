@@ -19,16 +19,17 @@ struct FileRange {
   int64_t end() const { return offset + bytes; }
 };
 
-// What a process sees of a file (MPI 4.0 section 14.3): from `displacement` on, one filetype after the other. Its data is a stream of
-// bytes in the file's representation; a place in it is a *position*, in bytes, and a multiple of etype_bytes() for the program, which
-// counts in etypes. Immutable; operations under way keep theirs.
+// The part of a file that a process sees (MPI 4.0 section 14.3): from `displacement` on, one filetype after the other.
+// Its data is a stream of bytes in the file's representation. A place in the stream is a *position*, in bytes. The
+// program counts in etypes, so its positions are multiples of etype_bytes(). Immutable; running operations keep a
+// reference.
 class View : public RefCounted<View> {
  public:
-  static constexpr int64_t kMostBytes = int64_t{1} << 62;  // of file and stream
+  static constexpr int64_t kMostBytes = int64_t{1} << 62;  // limit for offsets in the file and positions in the stream
 
-  // Whole file, bytes: the view of a file that was just opened.
+  // The view of a newly opened file: the whole file, as bytes.
   static Ref<View> Initial();
-  // MPI_ERR_ARG, MPI_ERR_TYPE: the types make no view, or not for a file that is written.
+  // MPI_ERR_ARG, MPI_ERR_TYPE: the types cannot form a view, or not one of a file that is written.
   static Error Make(int64_t displacement, const Datatype& etype, const Datatype& filetype, const Representation& representation,
                     bool for_writing, Ref<View>* made);
 
@@ -38,16 +39,16 @@ class View : public RefCounted<View> {
   const Representation& representation() const { return *representation_; }
 
   int64_t etype_bytes() const { return etype_bytes_; }  // of data, in the file
-  // Positions are below this: beyond, offsets in the file would not fit.
+  // Positions are below this; offsets in the file would overflow beyond it.
   int64_t capacity() const { return tiles_ * file_type_->size; }
-  // A filetype without data shows nothing of the file.
+  // A filetype without data makes no byte of the file visible.
   bool empty() const { return file_type_->size == 0; }
-  // Average bytes of data that lie together.
+  // The average number of contiguous bytes of data.
   int64_t piece_bytes() const;
 
-  // The offset in the file of the byte at `position`, which is below capacity().
+  // The offset in the file of the byte at `position`, which must be below capacity().
   int64_t OffsetOf(int64_t position) const;
-  // How many bytes of the stream lie before `offset` of the file.
+  // The number of bytes of the stream before `offset` in the file.
   int64_t PositionBefore(int64_t offset) const;
 
  private:
@@ -61,19 +62,19 @@ class View : public RefCounted<View> {
   int64_t tiles_ = 0;
 };
 
-// Walks over the ranges of the file that `bytes` bytes of a view's stream from `position` on are in, in order. The view must outlive
-// it.
+// Walks, in order, over the ranges of the file that contain `bytes` bytes of a view's stream from `position` on. The
+// view must outlive it.
 class RangeCursor {
  public:
   RangeCursor(const View& view, int64_t position, int64_t bytes);
 
   int64_t position() const { return cursor_.position(); }
   int64_t remaining() const { return end_ - cursor_.position(); }
-  // The next range, of at most `limit` bytes; neighbours that touch are one. False at the end.
+  // Stores the next range, of at most `limit` bytes. Adjacent ranges are merged. False: the end.
   bool Next(FileRange* range, int64_t limit = INT64_MAX);
 
  private:
-  TypeCursor cursor_;  // over the file as if it were memory at address 0
+  TypeCursor cursor_;  // over the file, as if it were memory at address 0
   int64_t end_;
 };
 

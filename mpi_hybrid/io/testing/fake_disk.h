@@ -13,14 +13,14 @@
 
 namespace weft::mpi::io {
 
-// A file in memory that fails as disks do: calls are interrupted, move less than they were asked for, find no room. Seeded.
+// A file in memory that fails as disks do: calls are interrupted, move less than requested, or find no space. Seeded.
 class FakeDisk final : public RawFile {
  public:
   struct Faults {
     unsigned seed = 1;
-    double interrupted = 0, shortened = 0;  // how often, 0 to 1
-    int64_t room = INT64_MAX;               // a byte at this offset finds ENOSPC
-    int64_t bad_block = INT64_MAX;          // reading a byte at this offset finds EIO
+    double interrupted = 0, shortened = 0;  // probability, 0 to 1
+    int64_t room = INT64_MAX;               // writing a byte at this offset fails with ENOSPC
+    int64_t bad_block = INT64_MAX;          // reading a byte at this offset fails with EIO
   };
 
   FakeDisk() = default;
@@ -65,7 +65,7 @@ class FakeDisk final : public RawFile {
   void Expect(bool) override {}
 
   std::vector<uint8_t> bytes;
-  int calls = 0;  // that moved data
+  int calls = 0;  // calls that moved data
   int locks = 0;  // held
 
  private:
