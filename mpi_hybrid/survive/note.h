@@ -10,7 +10,7 @@
 
 namespace weft::mpi::survive {
 
-// What is said over the engine's notes. Big-endian.
+// The contents of the engine's notes. Big-endian.
 //
 //   | what : 8 | message's kind : 8 | 0 : 16 | agreement's number, or exit status of an abort : 32 | communicator's identity : 64 |
 //   | proposer : 32 | words : 32 | word : 64 ... | voters, 64 to a word : 64 ... |                       of an agreement
@@ -25,16 +25,16 @@ struct Note {
   std::vector<uint8_t> Serialize() const;
 };
 
-// The voters of a message are those of a group whose size the note does not say: they are checked by SetVoters.
+// The voters of a message belong to a group whose size is not in the note. SetVoters checks them.
 struct ParsedNote {
   Note note;
   std::vector<uint64_t> voters;
 
-  // Of a group of `size`. False: the note is not of such a one.
+  // `size`: of the group. False: the voters do not fit a group of this size.
   [[nodiscard]] bool SetVoters(int size);
 };
 
-// nullopt: it is none.
+// nullopt: the bytes are not a note.
 std::optional<ParsedNote> ParseNote(std::span<const uint8_t> bytes);
 
 }  // namespace weft::mpi::survive

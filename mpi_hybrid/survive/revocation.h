@@ -9,22 +9,24 @@
 
 namespace weft::mpi::survive {
 
-// Who of the members of a revoked communicator is to be told of it by the one at place `self` of `size`: those 1, 2, 4 ... places behind it, and for
-// each who is gone the next one behind that. As each tells the next that lives, and does so again when that one dies, all that live hear of it as
-// long as one of them has; the steps that grow make it quick.
+// Returns the members of a revoked communicator that the member at place `self` of `size` tells of the revocation:
+// those at 1, 2, 4, ... places behind it. For each of them that is gone, it is the next one behind. Every member tells
+// the next living one, and tells another one if that one dies. Therefore all living members learn of the revocation as
+// long as one of them knows. The growing steps make it fast.
 std::vector<int> WhomToTell(int self, int size, const std::function<bool(int)>& is_gone);
 
-// The revocations that this process knows of, and whom it has told. No I/O.
+// The revocations that this process knows, and the processes that it has told. No I/O.
 class Revocations {
  public:
-  static constexpr size_t kMost = 1024;  // older ones are forgotten: whoever has not heard of them by then was told by others
+  // older ones are forgotten; by then other processes have told those that did not know
+  static constexpr size_t kMost = 1024;
 
-  // `processes` by place, of which this one is at `self`.
+  // `processes`: the members by place; this process is at `self`.
   void Add(uint64_t identity, int self, std::vector<int> processes);
   bool Has(uint64_t identity) const;
   using IsGone = std::function<bool(int process)>;
   using Tell = std::function<void(uint64_t identity, int process)>;
-  // Tells whoever is to be told and was not yet: when one was added, and after each death.
+  // Tells all processes that must be told and were not yet told. Call it after Add and after each death.
   void Spread(const IsGone& is_gone, const Tell& tell);
 
  private:

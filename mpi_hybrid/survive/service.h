@@ -19,26 +19,26 @@
 
 namespace weft::mpi::survive {
 
-// This process's part in agreements and revocations, whatever else it does in MPI: it answers others for as long as they may need it.
-// Guarded by the library's lock.
+// This process's part in agreements and revocations, whatever else it does in MPI. It answers other processes as long
+// as they may need it.
 class Service final : public ProgressStage {
  public:
   static Service& Get();
 
-  // With the device's start: from now on notes are heard.
+  // Called when the device starts: from now on it receives notes.
   void Begin();
 
-  // All members of `comm` (of an intercommunicator those of both groups, in the same order at all) do so in the same order. Waits.
-  // Voters are counted by OrderedMembers.
+  // Runs an agreement and blocks until it ends. All members of `comm` (of both groups of an intercommunicator) call it
+  // in the same order. Voters are numbered as in OrderedMembers.
   Ballot Agree(Comm& comm, const std::vector<uint64_t>& words);
-  // The members of both groups, the same at all.
+  // The members of both groups, in an order that is the same at all members.
   static std::vector<ProcessId> OrderedMembers(const Comm& comm);
 
-  // Here, and at all members in the end.
+  // Revokes at this process, and in the end at all members.
   void Revoke(Comm& comm);
 
-  // MPI_Abort: tells the other members of the local group to end, and waits until they have, for at most kAbortPatience. What they do is what
-  // OnAborted said.
+  // MPI_Abort: tells the other members of the local group to end, and waits at most kAbortPatience until they have.
+  // They call the function of OnAborted.
   void Abort(Comm& comm, int status);
   void OnAborted(std::function<void(ProcessId by, int status)> end) { end_ = std::move(end); }
 
@@ -62,15 +62,16 @@ class Service final : public ProgressStage {
   static constexpr std::chrono::seconds kAbortPatience{1};
 
   bool registered_ = false;
-  unsigned gone_ = 0;  // processes, at the last look
+  unsigned gone_ = 0;  // number of dead processes at the last check
   std::map<Key, std::unique_ptr<Agreement>> agreements_;
   std::deque<Key> ended_;
-  std::map<Key, std::map<ProcessId, ParsedNote>> early_;  // of agreements that this process has not come to yet
+  std::map<Key, std::map<ProcessId, ParsedNote>> early_;  // of agreements that this process has not started yet
   std::deque<Key> early_order_;
   Revocations revocations_;
-  std::deque<uint64_t> revoked_early_;  // communicators that this process has not made yet
+  std::deque<uint64_t> revoked_early_;  // identities of communicators that this process has not made yet
   std::function<void(ProcessId by, int status)> end_;
-  std::deque<std::pair<ProcessId, Note>> aborts_;  // taken; of communicators that this process may not have made yet
+  // received; for communicators that this process may not have made yet
+  std::deque<std::pair<ProcessId, Note>> aborts_;
 };
 
 }  // namespace weft::mpi::survive
