@@ -14,12 +14,12 @@
 
 namespace weft::mpi::shm {
 
-// An abstract name of a unix socket (unix(7)): no file, and it ends with the socket.
+// An abstract name of a unix socket (unix(7)): there is no file, and the name is gone when the socket is closed.
 struct AbstractName {
   sockaddr_un address{};
   socklen_t length = 0;
 
-  // `prefix` is of at most 32 characters, `nonce` of at most 16 bytes.
+  // `prefix` has at most 32 characters, `nonce` at most 16 bytes.
   AbstractName(std::string_view prefix, std::span<const uint8_t> nonce) {
     const std::string text = std::string(prefix) + HexOf(nonce);
     address.sun_family = AF_UNIX;

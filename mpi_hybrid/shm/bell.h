@@ -10,22 +10,22 @@
 
 namespace weft::mpi::shm {
 
-// What wakes a process that sleeps in epoll: a datagram socket with an abstract name, so that one descriptor a process
-// is enough, whatever the number of those who ring, and nothing is left behind. Who does not know the key cannot ring
-// (a filter in the kernel drops what begins with anything else); a needless ring would only cost a look.
+// Wakes a process that sleeps in epoll. It is a datagram socket with an abstract name: one descriptor per process
+// suffices for any number of senders, and nothing is left behind. A process that does not know the key cannot ring it:
+// a filter in the kernel drops datagrams that begin with other bytes. An unnecessary ring costs only one check.
 class Bell {
  public:
   using Key = std::array<uint8_t, 8>;
 
-  // False and errno: no descriptor.
+  // False and errno: no descriptor is available.
   bool Open();
   int fd() const { return socket_.fd(); }  // readable after a ring, until Silence()
   const Nonce& name() const { return name_; }
   const Key& key() const { return key_; }
 
-  // Rings that of another, through ours. Never blocks; when nobody is there any more nothing happens.
+  // Rings the bell of another process, through this one's socket. Never blocks. No effect if that process is gone.
   void Ring(std::span<const uint8_t, sizeof(Nonce)> name, std::span<const uint8_t, sizeof(Key)> key) const;
-  // Takes the rings that came.
+  // Consumes the rings that have arrived.
   void Silence() const;
 
  private:

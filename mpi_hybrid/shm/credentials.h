@@ -10,8 +10,8 @@
 
 namespace weft::mpi::shm {
 
-// Whether the process at the other end of a unix socket is this user's, as the kernel says; and what the kernel calls it
-// here (0: it is not to be seen in this pid namespace).
+// Whether the kernel says that the process at the other end of a unix socket belongs to this user. `*pid`: its process
+// id as this process sees it; 0: it is not visible in this pid namespace.
 inline bool IsOfThisUser(int socket, pid_t* pid = nullptr) {
   ucred peer{};
   socklen_t length = sizeof(peer);
@@ -20,7 +20,7 @@ inline bool IsOfThisUser(int socket, pid_t* pid = nullptr) {
   return peer.uid == geteuid();
 }
 
-// A number of this process's pid namespace; 0: there is no /proc to tell it.
+// The number of this process's pid namespace; 0: there is no /proc to read it from.
 inline uint64_t PidNamespace() {
   struct stat state;
   return stat("/proc/self/ns/pid", &state) == 0 ? static_cast<uint64_t>(state.st_ino) : 0;

@@ -12,33 +12,35 @@ namespace weft::mpi::shm {
 
 class Host;
 
-// How the ranks of a job on one host come to have a NodeSegment, while the job starts. What the launcher says of where
-// ranks are is a claim; here it is proven.
+// How the ranks of a job on one host set up a NodeSegment while the job starts. What the launcher says about the
+// location of ranks is a claim, which is verified here.
 //
-// The first of them, the host, makes the memory, listens on an abstract unix socket and publishes its name before the
-// job's first fence: Begin. After that fence the others connect to it: Join. That they can proves one kernel and one
-// network namespace; the kernel says whose process is at the other end (SO_PEERCRED): one of this user, which it knows
-// by the number by which that one knows itself (one pid namespace); and each side proves that it knows the job's secret.
+// The first of these ranks, the host, makes the memory, listens on an abstract unix socket, and publishes the name of
+// the socket before the job's first fence: Begin. After that fence the other ranks connect to it: Join. A successful
+// connection proves that both run on one kernel and in one network namespace. The kernel tells which process is at the
+// other end (SO_PEERCRED): it must belong to this user, and its pid must be the one that it uses itself, which proves
+// one pid namespace. Each side proves that it knows the job's secret.
 //
 //   host    nonce : 16                                                 one message each (SOCK_SEQPACKET)
 //   guest   nonce : 16 | rank : 4 | pid : 4 | pid namespace : 8 | proof : 32
 //   host    proof : 32, and the descriptor of the memory
 //
-// Who comes as anything else is let go without a word. Whoever cannot join says why in the trace, and is reached as
-// ranks of other hosts are. After the next fence it is known who joined: End, NodeSegment::Settle.
+// Other processes are disconnected without a message. A rank that cannot join traces the reason, and is reached like a
+// rank of another host. After the next fence it is known which ranks joined: End, NodeSegment::Settle.
 class Gathering {
  public:
-  // `ranks`: of MPI_COMM_WORLD that the launcher put on this host, ascending, this one among them.
+  // `ranks`: the ranks of MPI_COMM_WORLD that the launcher started on this host, ascending, including this one.
   Gathering(Job& job, std::vector<int> ranks);
   ~Gathering();
   Gathering(const Gathering&) = delete;
   Gathering& operator=(const Gathering&) = delete;
 
-  // Before the fence at which the job agrees on its secret. None of these fails: at worst there is no segment.
+  // Called before the fence at which the job agrees on its secret. None of these functions fails; at worst there is no
+  // segment.
   void Begin();
-  // Once it has. Null and `why`: this process does not join. Waits for the host for at most kPatience.
+  // Called after that fence. Null and `why`: this process does not join. Waits at most kPatienceSeconds for the host.
   std::unique_ptr<NodeSegment> Join(std::string* why);
-  // Nobody joins any more.
+  // No more ranks may join.
   void End();
 
   static constexpr int kPatienceSeconds = 10;
@@ -49,7 +51,7 @@ class Gathering {
   Job& job_;
   const std::vector<int> ranks_;
   const int place_;
-  std::string why_not_;  // the host has no memory to give
+  std::string why_not_;  // why the host has no memory to share
   std::unique_ptr<NodeSegment> made_;
   std::unique_ptr<Host> host_;
 };

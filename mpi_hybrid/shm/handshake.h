@@ -10,17 +10,17 @@
 
 namespace weft::mpi::shm {
 
-// What is said when a process joins the memory of its host (gathering.h). Both ends are on one host: numbers are in its
-// own order. No I/O.
+// The messages of a process that joins the memory of its host (gathering.h). Both ends are on one host, so numbers are
+// in native byte order. No I/O.
 struct GuestHello {
   static constexpr size_t kLength = 64;
 
   int32_t rank = 0;            // in MPI_COMM_WORLD
-  int32_t pid = 0;             // as it knows itself
-  uint64_t pid_namespace = 0;  // 0: it cannot tell
+  int32_t pid = 0;             // as the guest itself sees it
+  uint64_t pid_namespace = 0;  // 0: unknown
 
   void Write(const JobSecret& secret, const Nonce& challenge, std::span<uint8_t, kLength> bytes) const;
-  // nullopt: nobody who knows the secret said that to this challenge.
+  // nullopt: the message does not prove knowledge of the secret for this challenge.
   static std::optional<GuestHello> Read(const JobSecret& secret, const Nonce& challenge,
                                         std::span<const uint8_t> bytes);
 };

@@ -12,8 +12,8 @@
 
 namespace weft::mpi::shm {
 
-// The side of a gathering (gathering.h) that has the memory, and gives its descriptor to those who prove themselves. Its thread runs
-// while the job starts, so that nobody waits for a process that does other things.
+// The side of a gathering (gathering.h) that owns the memory and sends its descriptor to authenticated guests. It has a
+// thread of its own while the job starts, so that no guest waits for a process that is busy.
 class Host {
  public:
   Host() = default;
@@ -21,11 +21,11 @@ class Host {
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
 
-  // A name that nobody knows yet, and who connects to it waits. False and errno: no socket.
+  // Listens with a new, random name. Guests that connect wait until Start. False and errno: no socket.
   bool Listen(size_t guests);
   const Nonce& name() const { return name_; }
-  // From now on guests are answered: those of `ranks`. Not the owner of `memory`, which outlives it. False and errno: no
-  // thread.
+  // Starts to answer guests whose rank is in `ranks`. `memory` must outlive this object, which does not own it. False
+  // and errno: no thread.
   bool Start(const JobSecret& secret, std::vector<int> ranks, int memory);
   void Stop();
 
@@ -42,7 +42,7 @@ class Host {
 
   Nonce name_{};
   Descriptor listener_, stop_;
-  std::vector<Guest> guests_;  // that have not said yet who they are
+  std::vector<Guest> guests_;  // connected guests that have not sent their message yet
   std::optional<JobSecret> secret_;
   std::vector<int> ranks_;
   int memory_ = -1;

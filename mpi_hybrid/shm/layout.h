@@ -7,18 +7,18 @@
 
 namespace weft::mpi::shm {
 
-// What the segment of a host holds, from the front: a header, a slot for each place, then areas with memory for each
-// place and for each pair of places, then ranges that are given out while the job runs. Pages that nobody touched cost
-// nothing.
+// The layout of a host's segment, from the front: a header; one slot per place; areas with memory for each place and
+// for each pair of places; ranges that are allocated while the job runs. Pages that were never touched take no memory.
 //
-// All of it can be written by each process of the job on this host. Whoever reads a length, an index or a state that
-// another may have written copies it, and checks the copy.
+// Every process of the job on this host can write all of it. A process that reads a length, an index or a state that
+// another process may have written copies the value and checks the copy.
 
 inline constexpr size_t kLine = 64;    // bytes of a cache line
-inline constexpr size_t kPage = 4096;  // bytes, a unit of this layout; ranges are whole pages of the kernel (base/page_size.h), which may be longer
+// bytes; the unit of this layout. Ranges are whole pages of the kernel (base/page_size.h), which may be larger
+inline constexpr size_t kPage = 4096;
 inline constexpr int kMostPlaces = 1024;
 
-// Who uses an area; each knows itself what is in there. Zero at the start.
+// The user of an area, which defines its contents. Zero at the start.
 enum class Area : uint8_t { kMessages, kCollectives, kWindows };
 inline constexpr size_t kAreas = 3;
 
@@ -37,23 +37,28 @@ struct Header {
 
   uint64_t magic;
   uint32_t places;
-  alignas(kLine) std::atomic<uint64_t> next_range;  // offset of the next range that is given out; publishes nothing
+  alignas(kLine) std::atomic<uint64_t> next_range;  // offset of the next range to allocate; publishes nothing
 };
 
-// A process, as it says itself. Written once when it joins, but for `presence`, `processor` and `attention`.
+// A process, as described by itself. It is written once, when the process joins, except for `presence`, `processor` and
+// `attention`.
 struct alignas(kLine) Slot {
   enum Presence : uint32_t { kAbsent = 0, kJoined = 1, kLeft = 2 };
-  enum Attention : uint32_t { kAsleep = 1 };  // the others are for the area that needs them
+  enum Attention : uint32_t { kAsleep = 1 };  // the other bits are for the user of Area::kMessages
 
-  std::atomic<uint32_t> presence;  // kJoined publishes what follows: release at the process (TakePlace), acquire at the others (Settle, PidOf)
+  // kJoined publishes the fields below: stored with release by the process (TakePlace), loaded with acquire by the
+  // others (Settle, PidOf)
+  std::atomic<uint32_t> presence;
   uint32_t pid;
   uint8_t bell_name[16];  // bell.h
   uint8_t bell_key[8];
-  std::atomic<uint32_t> processor;  // on which it last waited, plus one; 0: it did not (processors.h). A hint, which orders nothing
+  // the processor on which it last waited, plus one; 0: it has not waited (processors.h). A hint, which orders nothing
+  std::atomic<uint32_t> processor;
 
-  // What others must see to after they changed something for this process; in a line of its own, which is seldom
-  // written. kAsleep pairs with whatever they change: the process sets it and looks (WillSleep), they change and look (Ring), a full fence
-  // between the two at each side.
+  // What other processes must check after they changed something for this process. It is in a cache line of its own
+  // that is seldom written. kAsleep pairs with whatever they change. The process sets kAsleep and then checks
+  // (WillSleep); the others change something and then load `attention` (Ring). Each side has a full fence between the
+  // two.
   alignas(kLine) std::atomic<uint32_t> attention;
 };
 
@@ -61,7 +66,7 @@ inline constexpr size_t kHeaderBytes = kPage;
 
 constexpr size_t RoundUp(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
 
-// Bytes in front of the areas, and of each area, with `places`.
+// SlotsEnd: bytes in front of the areas. AreaBytes: bytes of an area.
 constexpr size_t SlotsEnd(size_t places) { return RoundUp(kHeaderBytes + places * sizeof(Slot), kPage); }
 constexpr size_t AreaBytes(Area area, size_t places) {
   const AreaSize& size = kAreaSizes[static_cast<size_t>(area)];
@@ -72,7 +77,7 @@ constexpr size_t AreaStart(Area area, size_t places) {
   for (size_t i = 0; i < static_cast<size_t>(area); ++i) at += AreaBytes(static_cast<Area>(i), places);
   return at;
 }
-// Of all that has its place from the start.
+// Bytes of all parts with a fixed place.
 constexpr size_t FixedBytes(size_t places) {
   return AreaStart(Area::kWindows, places) + AreaBytes(Area::kWindows, places);
 }

@@ -20,7 +20,7 @@
 
 namespace weft::mpi::shm {
 
-// Memory of this process for as long as it lives, or none.
+// Owns a mapping of memory, or none.
 class Mapping {
  public:
   Mapping() = default;
@@ -43,40 +43,42 @@ class Mapping {
   size_t bytes_ = 0;
 };
 
-// The memory that the ranks of MPI_COMM_WORLD on one host have in common, mapped by each that could join: a memfd that
-// nobody can shrink, so that no access to what is mapped ever faults. Each process has a place in it.
+// The memory that the ranks of MPI_COMM_WORLD on one host share, mapped by each rank that could join. It is a memfd
+// whose size is sealed against shrinking, so that an access to the mapping never faults. Each process has a place in
+// it.
 //
-// Others of the job are trusted not to be strangers (gathering.h), no more: what is read here may be nonsense, and may
-// change between two looks.
+// The other processes are known to belong to the job (gathering.h); they are trusted no further. Values read here may
+// be invalid and may change between two reads.
 //
-// Settle, Leave, WillSleep and IsAwake under the library's lock, the rest from any thread.
+// Settle, Leave, WillSleep and IsAwake need the library's lock. Any thread may call the other functions.
 class NodeSegment {
  public:
-  // For the processes `ranks` (of MPI_COMM_WORLD, ascending) on this host, of which this is the one at `place`. The
-  // first makes the memory ... Null and `why`: there is none.
+  // For the processes `ranks` (of MPI_COMM_WORLD, ascending) on this host; this one is at `place`. Create is for the
+  // first of them, which makes the memory. Null and `why`: there is no segment.
   static std::unique_ptr<NodeSegment> Create(std::span<const int> ranks, int place, std::string* why);
-  // ... and the others map it. `memory` came from another process: its seals and its size are checked.
+  // For the other processes, which map it. `memory` came from another process: its seals and its size are checked.
   static std::unique_ptr<NodeSegment> Join(Descriptor memory, std::span<const int> ranks, int place, std::string* why);
   ~NodeSegment();  // leaves
   NodeSegment(const NodeSegment&) = delete;
   NodeSegment& operator=(const NodeSegment&) = delete;
 
-  // --- who is in it ---
-  // All had the time to join: from now on it is known who did, the same at all of them.
+  // --- membership ---
+  // Called when all processes have had the time to join. From then on it is known which ones did; all of them have the
+  // same result.
   void Settle();
   int places() const { return static_cast<int>(ranks_.size()); }
   int place() const { return place_; }
   ProcessId ProcessAt(int place) const { return ranks_[static_cast<size_t>(place)]; }
-  // nullopt: `process` is not in it, or has not joined (another host, another namespace, no memory ...). All that have
-  // joined answer alike.
+  // nullopt: `process` is not in the segment or has not joined (another host, another namespace, no memory, ...). The
+  // answer is the same at all processes that have joined.
   std::optional<int> PlaceOf(ProcessId process) const;
-  bool has_company() const { return company_; }  // somebody else joined
-  // Whether the process of that place, which joined, is still there: it has neither died nor left. Asks the kernel. A
-  // forked child of it does not count.
+  bool has_company() const { return company_; }  // another process joined
+  // Whether the process at `place`, which has joined, still exists and has not left. Asks the kernel. A forked child of
+  // that process does not count.
   bool IsPresent(int place) const;
-  // Its process id here, as the kernel says; 0: it is not present.
+  // Its process id as this process sees it, from the kernel; 0: it is not present.
   pid_t PidOf(int place) const;
-  // This process takes nothing from the segment any more.
+  // This process no longer receives anything through the segment.
   void Leave();
 
   // --- memory ---
@@ -84,45 +86,47 @@ class NodeSegment {
   uint8_t* OfPlace(Area area, int place) const;
   uint8_t* OfPair(Area area, int from, int to) const;
 
-  // `bytes` of the segment, rounded up to pages of the kernel, that nobody else has and that are zero: its offset, by which each of
-  // the others can map it, to be told to them. Costs nothing until it is touched. nullopt: there is none (somebody
-  // wrote nonsense).
+  // Allocates `bytes` of the segment, rounded up to pages of the kernel, that no other process uses and that are zero.
+  // Returns the offset, which the caller tells the other processes so that they can map it. Pages take no memory until
+  // they are touched. nullopt: none is left (or another process overwrote the header).
   std::optional<uint64_t> Reserve(uint64_t bytes);
-  // A range, or a part of one that begins at a page of the kernel. None and errno: it is none, or there is no address space for it.
+  // Maps a range, or a part of one that begins at a page of the kernel. No mapping, and errno: it is not a range, or
+  // there is no address space.
   Mapping Map(uint64_t offset, uint64_t bytes) const;
-  // Gives the memory of a range back; whoever still has it mapped sees zeros. Offsets are never given twice.
+  // Frees the memory of a range. Processes that still map it see zeros. Offsets are never allocated twice.
   void Discard(uint64_t offset, uint64_t bytes) const;
 
-  // Of the memfd, for who hands it out; it stays this object's.
+  // The descriptor of the memfd, for code that passes it on; this object keeps ownership.
   int memory_descriptor() const { return memory_.fd(); }
 
   // --- waking ---
-  // A process that is about to sleep says so, looks once more whether there is something to do, and sleeps in epoll with
-  // bell_fd() among its descriptors. Who changes something that it may wait for changes it first, and rings then: one
-  // of the two sees the other.
+  // A process that is about to sleep calls WillSleep, checks once more whether there is something to do, and sleeps in
+  // epoll with bell_fd() among its descriptors. A process that changes something which another may wait for makes the
+  // change first and then calls Ring. Therefore at least one of the two sees the other.
   void WillSleep() {
     armed_ = true;
     own().attention.fetch_or(Slot::kAsleep, std::memory_order_relaxed);
-    // Pairs with Ring: what the caller looks at from here on may be read with acquire only, which would pass even a sequentially consistent
-    // store on a weakly ordered processor.
+    // Pairs with Ring. The checks that follow may be loads with acquire only. On a weakly ordered processor such a load
+    // could pass even a sequentially consistent store.
     std::atomic_thread_fence(std::memory_order_seq_cst);
   }
-  void IsAwake();  // after each sleep: silences the bell
-  void Silence() const { bell_.Silence(); }  // a ring that came late
+  void IsAwake();  // after each sleep; silences the bell
+  void Silence() const { bell_.Silence(); }  // for a ring that came late
   int bell_fd() const { return bell_.fd(); }
-  // Wakes the process of that place if it sleeps. A system call only then.
+  // Wakes the process at `place` if it sleeps; only then it makes a system call.
   void Ring(int place) const {
     std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with WillSleep
     RingAfterFence(place);
   }
-  // For a caller that made the change by a sequentially consistent operation, or had such a fence behind it.
+  // For a caller that made the change by a sequentially consistent operation, or that has executed such a fence after
+  // it.
   void RingAfterFence(int place) const {
     if (SlotAt(place).attention.load(std::memory_order_seq_cst) & Slot::kAsleep) [[unlikely]]
       WakeUp(place);
   }
-  // More bits of a place's attention than kAsleep, for who uses Area::kMessages.
+  // The attention word of a place, whose other bits belong to the user of Area::kMessages.
   std::atomic<uint32_t>& attention_of(int place) const { return SlotAt(place).attention; }
-  // Where it runs, for Processors.
+  // The processor that it runs on, for Processors.
   std::atomic<uint32_t>& processor_of(int place) const { return SlotAt(place).processor; }
 
  private:

@@ -5,16 +5,18 @@
 
 namespace weft::mpi::shm {
 
-// Words in memory that the host's ranks share and that only this process writes, each of which it knows: counters of what it did, locks that it
-// holds. Another process of the user may write there all the same. A rank that waits for such a word would wait for ever, and only the
-// word's owner can tell. So a process that waits for long looks at all of its own words, of windows and communicators that have nothing to do with the
-// wait, too. Made, destroyed and looked at with the library's lock.
+// Words in memory shared by the host's ranks that only this process writes, and whose values it knows: counters of what
+// it did, locks that it holds. Another process of the user may write there all the same. A rank that waits for such a
+// word would then wait forever, and only the owner of the word can detect it. Therefore a process that waits for long
+// checks all of its own words, including those of windows and communicators that are unrelated to the wait. Construct,
+// destroy and check with the library's lock held.
 class OwnWords {
  public:
   OwnWords(const OwnWords&) = delete;
   OwnWords& operator=(const OwnWords&) = delete;
 
-  // Of all that there are: what the first one is that is not as this process left it, for an error message. Empty: there is none.
+  // Checks the words of all such objects. Returns a description, for an error message, of the first word that differs
+  // from what this process wrote. Empty: there is none.
   static std::string FindOverwritten();
 
  protected:

@@ -12,17 +12,18 @@
 
 namespace weft::mpi::shm {
 
-// Reads the memory of another process of this host, where the kernel lets this one do that: the same user, and no Yama, container or
-// namespace in between. Never that of a later process that has its number (base/address_space_mark.h).
+// Reads the memory of another process of this host, if the kernel permits that: it has the same user, and no Yama,
+// container or namespace prevents it. It never reads a later process with the same pid (base/address_space_mark.h).
 class ProcessReader {
  public:
-  // `mark`: what that process says that its AddressSpaceMark() is; 0: it is not read.
+  // `mark`: the AddressSpaceMark() that the process has told; 0: it is not read.
   explicit ProcessReader(pid_t pid = 0, uint64_t mark = 0) : process_(pid, mark) {}
 
   pid_t pid() const { return process_.pid(); }
-  // Whether it can be read at all, and is the one that has the cookie, of at most 64 bytes, at that address.
+  // Whether the process can be read at all and has the cookie, of at most 64 bytes, at that address.
   bool Reaches(uint64_t address, std::span<const uint8_t> cookie) const;
-  // `bytes` in one piece. Bytes, maybe fewer; 0: the kernel does not copy them, or the process is gone.
+  // Reads one contiguous piece of `bytes` bytes at `from`. Returns the number of bytes read, which may be smaller. 0:
+  // the kernel refuses to copy them, or the process is gone.
   size_t Read(std::span<const iovec> to, uint64_t from, size_t bytes) const;
 
  private:

@@ -7,16 +7,17 @@
 
 namespace weft::mpi::shm {
 
-// Where the ranks of a host run, when there is a processor for each. Two that wait for each other on one processor, each
-// for some microseconds before it hands the processor on, stay there: the scheduler leaves a thread that ran just now
-// where it is. So one that finds itself with another moves. No thread is bound: where it may run is the same afterwards.
-// With the library's lock.
+// Keeps the ranks of a host on different processors if there is a processor for each. Two ranks that wait for each
+// other on one processor, each of which spins for some microseconds before it yields, stay there: the scheduler leaves
+// a thread that ran recently where it is. Therefore a rank that finds itself on the processor of another one moves. No
+// thread is bound: the set of allowed processors is the same afterwards. Call with the library's lock held.
 class Processors {
  public:
   explicit Processors(NodeSegment& node) : node_(node) {}
 
-  // For a wait that has taken some microseconds already: whether another rank that waits was last seen on this processor, so that it
-  // is no use to spin. Then the later of the two moves to one where none was seen, now and then.
+  // For a wait that has already taken some microseconds. True: another waiting rank was last seen on this processor,
+  // and this rank has not moved away; spinning is useless then. From time to time, the rank with the higher place moves
+  // to a processor where no rank was seen.
   bool Shares() {
     const int here = Note();
     return here >= 0 && FindOther(here) && !Move(here);
@@ -25,7 +26,7 @@ class Processors {
  private:
   using Clock = std::chrono::steady_clock;
 
-  int Note();  // says where this thread runs; -1: the kernel does not tell
+  int Note();  // records the processor of this thread and returns it; -1: the kernel does not tell
   bool FindOther(int here);
   bool Move(int here);
 

@@ -6,17 +6,17 @@
 
 namespace weft::mpi::shm {
 
-// The segment of this process, in the order in which MPI_Init goes through it (api/library.cc). Each does nothing where
-// the user does not want it (WEFT_SAME_HOST=off, or WEFT_MPI_LLP names another wire).
+// The segment of this process. The functions are in the order in which MPI_Init calls them (api/library.cc). None of
+// them has an effect if the user does not want a segment (WEFT_SAME_HOST=off, or WEFT_MPI_LLP names another wire).
 
-// JoinJob's early publishing: before the job's first fence.
+// Called by JoinJob before the job's first fence.
 void BeginNode(Job& job);
-// After it, before the device starts.
+// Called after that fence, before the device starts.
 void JoinNode();
-// After the fence behind that.
+// Called after the following fence.
 void SettleNode();
 
-// Null: there is none. From JoinNode on; who else is in it is known from SettleNode on.
+// Null: there is no segment. Valid from JoinNode on; from SettleNode on it is known which other processes are in it.
 NodeSegment* ThisNode();
 
 }  // namespace weft::mpi::shm
