@@ -8,46 +8,51 @@
 
 namespace weft::mpi::rma {
 
-// Is asked when the turn of another rank has lasted so long that it may never end.
+// Called when another rank has held its turn for so long that the turn may never end.
 class TurnWatch {
  public:
-  // Whether another process of the user wrote into the memory that ranks of this host share. `alone`: this rank has the memory of `target` alone.
+  // Whether another process of the user has overwritten the memory that ranks of this host share. `alone`: this rank
+  // has exclusive use of the memory of `target`.
   virtual bool IsOverwritten(int target, bool alone) = 0;
 
  protected:
   ~TurnWatch() = default;
 };
 
-// What keeps accumulates on one target's memory apart, whoever does them (MPI 4.0 section 12.7.1: each is atomic for each
-// element). Few elements are worked on by the processor's atomic operations, many at once, and then by nobody else.
+// Keeps accumulates on one target's memory apart, whichever process carries them out (MPI 4.0 section 12.7.1: each is
+// atomic per element). For few elements the processor's atomic operations are used. For many, one process gets
+// exclusive use of the memory.
 struct AccumulateGuard {
-  // The memory is such that others map it. Elements that have them are left to the processor's atomic operations (element_atomics.h); a process that
-  // could not map it takes a WholeTurn.
+  // Other processes map the memory. Elements of a suitable type use the processor's atomic operations
+  // (element_atomics.h). A process that could not map the memory takes a WholeTurn.
   bool atomics = false;
-  pthread_mutex_t* mutex = nullptr;  // of shared windows whose ranks do not reach one another's control blocks
-  ControlBlock control;              // of the target, when there is no mutex. None: nobody else is there
+  pthread_mutex_t* mutex = nullptr;  // of shared windows whose ranks cannot map one another's control blocks
+  ControlBlock control;              // of the target, if there is no mutex. None: no other process takes part
   HostRanks* host = nullptr;
   int target = 0;
   int me = 0;           // rank of this process
-  bool served = true;   // the target has a service, which works on behalf of ranks elsewhere
-  bool serves = false;  // this is the target's service, on behalf of ranks elsewhere
-  TurnWatch* watch = nullptr;  // after which nobody is waited for. None: it is not known
+  bool served = true;   // the target has a service, which works on behalf of remote ranks
+  bool serves = false;  // this is the target's service, on behalf of remote ranks
+  TurnWatch* watch = nullptr;  // asked when a wait takes too long. None: the caller has no way to find out
 
-  // Where this one says that it is in atomic operations. None: nobody else is there.
+  // Where this process announces that it uses atomic operations. None: no other process takes part.
   std::atomic<uint32_t>* in_atomics() const {
     if (!control) return nullptr;
     return serves ? &control.head->service_in_atomics : &control.signals[me].in_atomics;
   }
-  // From so many elements on it is cheaper to have the memory alone, for which one looks at a line of each rank.
+  // From this number of elements on, exclusive use of the memory is cheaper, although it must check one cache line per
+  // rank.
   uint32_t many() const { return 4 + static_cast<uint32_t>(control.ranks); }
 };
 
-// While one lives, its thread may work on elements by atomic operations. Of each `in_atomics` one thread at a time.
+// While an object lives, its thread may work on elements by atomic operations. At most one thread at a time per
+// `in_atomics`.
 class AtomicTurn {
  public:
   explicit AtomicTurn(const AccumulateGuard& guard) : said_(guard.in_atomics()) {
     if (said_ == nullptr) return;
-    // This and what an AccumulateLock does are in one order for all: at least one sees the other.
+    // This store and those of an AccumulateLock are in one order for all processes: at least one of the two sees the
+    // other.
     said_->store(1);
     if (guard.control.head->accumulating.load() != 0) [[unlikely]]
       AwaitTurn(guard);
@@ -64,8 +69,8 @@ class AtomicTurn {
   std::atomic<uint32_t>* const said_;
 };
 
-// Held during an accumulate that is not done by atomic operations; is taken over from a process that died with it. Where
-// the target's memory has no atomics that is enough.
+// Held during an accumulate that does not use atomic operations. It is taken over from a process that died while it
+// held it. It suffices alone if the target's memory has no atomics.
 class AccumulateLock {
  public:
   explicit AccumulateLock(const AccumulateGuard& guard);
@@ -77,7 +82,7 @@ class AccumulateLock {
   const AccumulateGuard& guard_;
 };
 
-// While one lives nobody else accumulates, in whichever way.
+// While an object lives, no other process or thread accumulates, by any method.
 class WholeTurn {
  public:
   explicit WholeTurn(const AccumulateGuard& guard);

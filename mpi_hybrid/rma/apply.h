@@ -7,23 +7,24 @@
 
 namespace weft::mpi::rma {
 
-// What became of a message. Malformed ones change nothing, nor do those that name memory outside the window; that is malformed
-// too, but in dynamic windows, of which the origin cannot know the bounds, if a reply is wanted. kNotMapped: the program has unmapped memory of the window;
-// nothing was changed. Only a caller that passes `mapped` hears of it.
+// The outcome of a message. A malformed message changes nothing, nor does one that addresses memory outside of the
+// window. The latter is malformed too, except in dynamic windows if a reply is wanted, because the origin cannot know
+// their bounds. kNotMapped: the program has unmapped memory of the window, and nothing was changed. It is returned only
+// if the caller passes `mapped`.
 enum class Applied : uint8_t { kDone, kOutOfRange, kMalformed, kNotMapped };
 
-// kPut, kGet, kAccumulate and kGetAccumulate; `body` is what follows the header. What is fetched goes to `fetched`, which has
-// room for DataRoom(1) bytes.
+// kPut, kGet, kAccumulate and kGetAccumulate. `body`: the bytes behind the header. Fetched data goes to `fetched`,
+// which has space for DataRoom(1) bytes.
 Applied ApplyData(const MessageHeader& header, ByteSpan body, const TargetWindow& window, uint8_t* fetched,
                   size_t* fetched_bytes, MappedMemory* mapped = nullptr);
 Applied ApplyCompareAndSwap(const MessageHeader& header, ByteSpan body, const TargetWindow& window, uint8_t* fetched,
                             size_t* fetched_bytes);
 
-// An accumulate on `count` elements, one extent apart, that lie within the window: memory = memory op given, and what was
-// there before to `fetched`, each if not null. Excludes all others that go by the same guard.
+// Accumulates on `count` elements, one extent apart, that are within the window: memory = memory op given. The previous
+// values go to `fetched`. `given` and `fetched` may be null. Excludes all others that use the same guard.
 void AccumulateElements(const AccumulateGuard& guard, MPI_Op op, const ElementType& type, const uint8_t* given,
                         uint8_t* memory, uint32_t count, uint8_t* fetched);
-// The same where the caller excludes the others.
+// The same if the caller already excludes the others.
 void AccumulateInTurn(const WholeTurn& turn, MPI_Op op, const ElementType& type, const uint8_t* given, uint8_t* memory,
                       uint32_t count, uint8_t* fetched);
 void CompareAndSwapElement(const AccumulateGuard& guard, const ElementType& type, const uint8_t* compare,

@@ -7,24 +7,25 @@
 
 namespace weft::mpi::rma {
 
-// Wakes a process of this host that sleeps in MPI: a byte in a pipe that it watches. Losing one costs time and nothing
-// else, for nobody sleeps long on it (host_wait.h), so that being out of descriptors is no error.
+// Wakes a process of this host that sleeps in MPI, by a byte in a pipe that the process watches. A lost ring costs only
+// time, because no process sleeps long on it (host_wait.h). Therefore a lack of descriptors is no error.
 //
-// How others name a process's bell: an end of a pipe that they open in /proc. The inode tells it from whatever may have
-// the numbers later.
+// Names a process's bell for other processes: an end of a pipe, which they open in /proc. The inode distinguishes it
+// from a later descriptor with the same numbers.
 struct BellName {
   int32_t pid = 0, fd = -1;
   uint64_t inode = 0;
 };
 
-// This process's: made on first use. fd -1: it has none.
+// The bell of this process, made on first use. fd -1: it has none.
 const BellName& OwnBell();
-// What becomes readable when it rings; -1: none.
+// The descriptor that becomes readable when the bell rings; -1: none.
 int OwnBellDescriptor();
-// Takes what rang.
+// Consumes the rings.
 void Silence();
 
-// The bell of a process, which all windows share that have it: its descriptor is opened at the first ring, and closed with the last of them.
+// The bell of another process, shared by all windows that contain it. Its descriptor is opened at the first ring and
+// closed with the last owner.
 class Bell {
  public:
   static std::shared_ptr<Bell> Of(const BellName& name);
@@ -32,14 +33,14 @@ class Bell {
   Bell(const Bell&) = delete;
   Bell& operator=(const Bell&) = delete;
 
-  // From any thread.
+  // Any thread may call it.
   void Ring();
 
  private:
   explicit Bell(const BellName& name) : name_(name) {}
 
   const BellName name_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the member below
   int fd_ = -1;
 };
 

@@ -9,13 +9,13 @@
 
 namespace weft::mpi::rma {
 
-// Walks over target memory and describes it as blocks of messages.
+// Walks over target memory and describes it as the blocks of messages.
 class BlockSource {
  public:
-  // `offset` is where the type's origin lies. `element`: what the data consists of; a block never splits one.
+  // `offset`: of the type's origin. `element`: the elements of the data; a block never splits one.
   BlockSource(uint64_t offset, MPI_Aint count, const Datatype& type, const ElementType& element, MPI_Aint bytes);
 
-  // What goes into one message: blocks, at most kMaxBlocks, and the bytes of data that they hold.
+  // The content of one message: at most kMaxBlocks blocks, and the number of bytes of data in them.
   struct Part {
     std::span<const Block> blocks;
     size_t bytes = 0;

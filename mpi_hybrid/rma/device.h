@@ -24,34 +24,35 @@ namespace weft::mpi::rma {
 class Link;
 class Service;
 
-// This process's RNIC: opened when the first window is made, closed by MPI_Finalize. Owns the connections to targets
-// (links) and the service, which answers origins. Guarded by the library's lock, but for dead().
+// This process's RNIC. It is opened when the first window is made and closed by MPI_Finalize. Owns the connections to
+// targets (links) and the service, which answers origins. Guarded by the library's lock, except for dead().
 class Device : private ProgressStage {
  public:
-  // The device, opened if need be; collective only in that all ranks of a window do it. MPI_ERR_OTHER says why there is
-  // none.
+  // Returns the device and opens it if necessary. It is collective only in that all ranks of a window call it.
+  // MPI_ERR_OTHER: there is no device; the message says why.
   static Error Open(Device** device);
   static Device* current();
   static void Close();
 
   ~Device() override;
 
-  // That opened it.
+  // The process that opened it.
   pid_t process() const { return process_; }
-  // Where this process listens: numbers of an address, to be told to the others.
+  // The numeric address at which this process listens, for other processes.
   const transport::SocketAddress& address() const { return address_; }
-  // Goes with it: what origins say in their proofs (wire.h).
+  // Belongs to the address: origins use it in their proofs (wire.h).
   const Nonce& nonce() const { return nonce_; }
-  // What another process said, before anything else is asked of it.
+  // Sets the address that another process published. Call it before any other function for that process.
   void SetAddress(ProcessId process, const transport::SocketAddress& address, const Nonce& nonce);
-  // For a request for a connection.
+  // A nonce for a connection request.
   Nonce NextNonce() { return CountedNonce(++requests_); }
   const Nonce& nonce_of(ProcessId process) const { return nonces_[static_cast<size_t>(process)]; }
-  // Nobody has windows with `process` any more: closes what there is between the two.
+  // No window contains `process` any more: closes the connections between the two.
   void Forget(ProcessId process);
 
-  // The connection to `process`, made on first use; other threads come in while that is waited for. ClassOfGone (p2p/message.h): it is gone. MPI_ERR_OTHER: it cannot be
-  // reached for want of room (descriptors, memory), here or there, for 30 s; a later call tries again.
+  // Returns the connection to `process`, which is made on first use. Other threads may enter the library while this
+  // waits for it. ClassOfGone (p2p/message.h): the process is gone. MPI_ERR_OTHER: it could not be reached for 30 s,
+  // because one of the two processes lacks resources (descriptors, memory); a later call tries again.
   Error Find(ProcessId process, Link** link);
   // Starts a connection without waiting for it.
   Error Prepare(ProcessId process);
@@ -59,7 +60,7 @@ class Device : private ProgressStage {
     return static_cast<size_t>(process) < links_.size() ? links_[static_cast<size_t>(process)].get() : nullptr;
   }
 
-  // As Progress::WaitUntil, with this device polled at every round.
+  // Like Progress::WaitUntil, but polls this device in every round.
   template <typename Done>
   void Await(Done done) {
     if (done()) return;
@@ -76,12 +77,12 @@ class Device : private ProgressStage {
     if (--waiting_ == 0) SetAttended(false);
   }
 
-  // Known to be gone: its connection broke.
+  // Whether the process is known to be gone, because its connection broke.
   bool dead(ProcessId process) const {
     const auto at = static_cast<size_t>(process);
     return at < dead_.size() && dead_[at].load(std::memory_order_acquire);
   }
-  // With the service's mutex.
+  // Call with the service's mutex held.
   void SetDead(ProcessId process) {
     const auto at = static_cast<size_t>(process);
     if (at < dead_.size()) dead_[at].store(true, std::memory_order_release);
@@ -93,31 +94,32 @@ class Device : private ProgressStage {
   ibv_cq* queue() const { return queue_; }
   rdma_event_channel* events() const { return events_; }
   Registrations& registrations() { return *registrations_; }
-  // Of kBounceBytes, for data that cannot be registered or is scattered.
+  // Buffers of kBounceBytes bytes, for data that cannot be registered or is scattered.
   BufferPool& bounce() { return *bounce_; }
   static constexpr size_t kBounceBytes = 65536;
-  // Of kSlotBytes, for messages to targets and their replies; shared by all links.
+  // Buffers of kSlotBytes bytes, for messages to targets and their replies; shared by all links.
   BufferPool& messages() { return *messages_; }
-  // Eight bytes for Reads that prove something, whatever they bring.
+  // The destination of 8-byte Reads that only prove something; their data is ignored.
   uint8_t* proof() { return proof_; }
   uint32_t proof_key() const { return proof_mr_->lkey; }
-  // Whether origin buffers are registered at no risk and little cost, so that even small ones are.
+  // Whether registering an origin buffer is cheap and without risk, so that even small ones are registered.
   bool registers_cheaply() const { return is_weft_; }
-  // Whether a new connection's first message is one that is answered, and until then the only one: the target may be Linux's
-  // siw driver, which does not look at what reaches it between its MPA Reply and the hand-over of the socket to the queue pair
-  // before more comes (6.1: siw_accept). Weft's RNIC, as an initiator, sees to that itself.
+  // Whether the first message on a new connection must be one that is answered, and the only one until the answer. The
+  // target may be Linux's siw driver. Between its MPA Reply and the hand-over of the socket to the queue pair, siw does
+  // not look at data that has arrived until more arrives (Linux 6.1: siw_accept). Weft's own RNIC as initiator takes
+  // care of that itself.
   bool greets() const { return !is_weft_; }
-  // WEFT_MPI_RMA_CONNECT=static: all connections of a window are made with it (the default, dynamic: each on first
-  // use).
+  // WEFT_MPI_RMA_CONNECT=static: all connections of a window are made together with the window. (Default, dynamic: each
+  // one on first use.)
   bool connects_at_once() const { return connects_at_once_; }
   uint32_t max_reads() const { return max_reads_; }
   uint64_t max_message() const { return max_message_; }
-  // Most bytes of an inline work request that the RNIC grants; learned from the first queue pair.
+  // The largest inline work request that the RNIC grants, in bytes. Learned from the first queue pair.
   uint32_t inline_wanted = 128;
-  // Completions that will come: while there are none, progress looks seldom.
+  // The number of completions that are expected. While it is 0, progress polls seldom.
   int64_t expected = 0;
 
-  // Takes completions of links; whether there were any.
+  // Processes completions of links. Returns whether there were any.
   bool PollLinks();
 
  private:
@@ -145,16 +147,17 @@ class Device : private ProgressStage {
   std::vector<transport::SocketAddress> addresses_;  // by process
   const Nonce nonce_ = NewNonce();
   std::vector<Nonce> nonces_;  // by process
-  uint64_t requests_ = 0;      // for connections, so far
+  uint64_t requests_ = 0;      // number of connection requests so far
   std::vector<std::unique_ptr<Link>> links_;  // by process
-  std::deque<std::atomic<bool>> dead_;  // by process; grows with the library's lock and the service's mutex
+  // by process; to grow it, both the library's lock and the service's mutex are held
+  std::deque<std::atomic<bool>> dead_;
   rdma_event_channel* events_ = nullptr;  // of links
   ibv_context* context_ = nullptr;
   ibv_pd* domain_ = nullptr;
   ibv_comp_channel* channel_ = nullptr;
-  ibv_cq* queue_ = nullptr;  // all completions of links; grows with their number where the RNIC lets it
+  ibv_cq* queue_ = nullptr;  // receives all completions of links; grows with their number if the RNIC permits it
   int most_entries_ = 0;     // of a completion queue
-  int made_ = 0;             // links
+  int made_ = 0;             // number of links
   bool armed_ = false;
   bool is_weft_ = false;  // the RNIC
   bool connects_at_once_ = false;
@@ -168,8 +171,8 @@ class Device : private ProgressStage {
   int waiting_ = 0;
   bool links_first_ = true;
   uint32_t idle_polls_ = 0;
-  uint32_t lively_polls_ = 0;  // so many more look here although nothing is expected
-  uint32_t batches_seen_ = 0;  // of Service::batches()
+  uint32_t lively_polls_ = 0;  // number of further polls that are made although nothing is expected
+  uint32_t batches_seen_ = 0;  // last value seen of Service::batches()
 };
 
 }  // namespace weft::mpi::rma

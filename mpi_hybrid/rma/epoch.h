@@ -8,16 +8,16 @@
 
 namespace weft::mpi::rma {
 
-// Which epochs of a window are open at this process (MPI 4.0 section 12.5), and which calls are in place. The errors are
-// MPI_ERR_RMA_SYNC. A fence opens an epoch that counts as closed as long as nothing was done in it, so that other kinds may
-// follow.
+// The open epochs of a window at this process (MPI 4.0 section 12.5), and checks whether a call is allowed. Errors are
+// MPI_ERR_RMA_SYNC. The epoch that a fence opens counts as closed until an operation is done in it, so that another
+// kind of epoch may follow.
 class EpochState {
  public:
   explicit EpochState(int size) : locked_(static_cast<size_t>(size)) {}
 
   enum class LockState : uint8_t { kNone, kLocked, kNoCheck };
 
-  // Checks that change the state when they succeed.
+  // Checks that change the state if they succeed.
   Error Fence(bool no_succeed) {
     if (exposed_ || (access_ != Kind::kFenceUsed && access_ != Kind::kFence)) [[unlikely]] WEFT_MPI_TRY(MayFence());
     access_ = no_succeed ? Kind::kNone : Kind::kFence;
@@ -31,7 +31,7 @@ class EpochState {
   Error Unlock(int rank);
   Error LockAll(bool no_check);
   Error UnlockAll();
-  // A communication call to `rank`; `with_request` is for passive target epochs only.
+  // A communication call to `rank`. `with_request`: allowed in passive target epochs only.
   Error Access(int rank, bool with_request) {
     if ((access_ == Kind::kFence || access_ == Kind::kFenceUsed) && !with_request) {
       access_ = Kind::kFenceUsed;
@@ -40,7 +40,7 @@ class EpochState {
     return AccessOutsideFence(rank, with_request);
   }
 
-  // Checks that leave it as it is.
+  // Checks that do not change the state.
   Error MayFlush(int rank) const;  // -1: all
   Error MayFree() const;
   Error MayTest() const;  // an exposure epoch is open

@@ -10,15 +10,17 @@
 
 namespace weft::mpi::rma {
 
-// Which parts of a stretch of addresses are free. Knows numbers only and touches no memory. Takes logarithmic time, but where an alignment passes over parts that would be large enough without it.
+// Manages the free parts of an address range. It knows only numbers and does not touch memory. Operations take
+// logarithmic time, unless an alignment rules out parts that would be large enough without it.
 class FreeSpace {
  public:
-  // All of it is free.
+  // The whole range is free at first.
   FreeSpace(uint64_t begin, uint64_t bytes);
 
-  // `bytes`, not 0, from the smallest free part that has room for them at a multiple of `alignment`, a power of two. nullopt: none has.
+  // Allocates `bytes` (not 0) from the smallest free part that has space for them at a multiple of `alignment`, a power
+  // of two. nullopt: no part has.
   std::optional<uint64_t> Take(uint64_t bytes, uint64_t alignment);
-  // What Take returned, with its length. Joins its free neighbours.
+  // Frees what Take returned, with its length. Merges it with free neighbours.
   void Give(uint64_t at, uint64_t bytes);
   bool all_free() const { return by_address_.size() == 1 && by_address_.begin()->second == bytes_; }
 

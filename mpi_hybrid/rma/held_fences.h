@@ -7,8 +7,9 @@
 
 namespace weft::mpi::rma {
 
-// Fences of origins whose data the target's RNIC has not taken yet: for each connection and window the last one. They do not count yet, since the
-// target's program may change the data when it has left its own fence. Guarded by the service's mutex.
+// Fences of origins whose data the target's RNIC has not placed completely yet: the last one per connection and window.
+// They do not count yet, because the target's program may change the data after its own fence. Guarded by the service's
+// mutex.
 class HeldFences {
  public:
   struct Fence {
@@ -30,7 +31,8 @@ class HeldFences {
     }
   }
 
-  // Calls `count(fence)` with those for which `must_wait(fence)` is false, and forgets them. Neither calls back.
+  // Calls `count(fence)` for the fences for which `must_wait(fence)` is false, and removes them. The callbacks must not
+  // call back.
   template <typename MustWait, typename Count>
   void CountOthers(const MustWait& must_wait, const Count& count) {
     std::erase_if(fences_, [&](const Fence& held) {

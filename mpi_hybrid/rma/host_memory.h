@@ -18,23 +18,25 @@
 
 namespace weft::mpi::rma {
 
-// Memory of this process that others of its host can map: what MPI_Alloc_mem returns. A process makes it alone. It is a memory file (memfd) that is cut
-// into spans. A span has its own mapping; small allocations share one, a large one has one of its own. A span whose allocations are all
-// given back is unmapped and its pages go back to the system; no offset of the file is given out twice, so that who has a span mapped for
-// longer sees zeros and never another one's data. When the process dies the kernel takes the memory back, once no other has it mapped.
+// Memory of this process that other processes of its host can map. MPI_Alloc_mem returns such memory. A process makes
+// it alone. It is a memory file (memfd) that is divided into spans, each with its own mapping. Small allocations share
+// a span; a large one has a span of its own. When all allocations of a span have been freed, the span is unmapped and
+// its pages return to the system. No offset of the file is used twice. Therefore a process that keeps a span mapped
+// sees zeros and never the data of another allocation. When the process dies, the kernel frees the memory once no other
+// process maps it.
 //
-// Fork: the child has the same memory, as it does of all memory that is shared. It takes nothing from it and gives nothing back.
+// After a fork the child has the same memory, as with all shared memory. It must neither allocate nor free any of it.
 //
-// With the library's lock.
+// Call with the library's lock held.
 class HostMemory {
  public:
-  // How another process maps a span. What it says of another process is a claim: MappedSpan checks it.
+  // Describes a span to other processes. Values that came from another process are a claim, which MappedSpan checks.
   struct Span {
-    int32_t fd = -1;  // of the process that owns it; -1: there is none
+    int32_t fd = -1;  // of the process that owns it; -1: no span
     Nonce cookie{};   // the file's first bytes
     uint64_t at = 0, bytes = 0;
   };
-  // An allocation that stays what it is, given back or not, as long as this lives.
+  // Keeps an allocation in place, even after it is freed, as long as this object lives.
   class Use {
    public:
     Use() = default;
@@ -44,7 +46,7 @@ class HostMemory {
 
     explicit operator bool() const { return owner_ != nullptr; }
     const Span& span() const { return span_; }
-    uint64_t offset() const { return offset_; }  // in the span, of the memory that Find was asked for
+    uint64_t offset() const { return offset_; }  // of the memory passed to Find, in the span
     void Reset();
 
    private:
@@ -59,20 +61,23 @@ class HostMemory {
   HostMemory(const HostMemory&) = delete;
   HostMemory& operator=(const HostMemory&) = delete;
 
-  // Of all of this process; never destroyed.
+  // The only one of this process; never destroyed.
   static HostMemory& OfThisProcess();
 
-  // `bytes`, or a few if that is 0, at a multiple of `alignment`, a power of two of at least kUnit. Null: there is no descriptor, no address space, or less memory,
-  // files are limited in length (ulimit -f), or this process is a forked child.
+  // Allocates `bytes` (if 0, a few) at a multiple of `alignment`, a power of two of at least kUnit. Null: there is no
+  // descriptor, no address space or not enough memory; files are limited in length (ulimit -f); or this process is a
+  // forked child.
   void* Take(size_t bytes, size_t alignment);
-  // What Take returned. False: it did not.
+  // Frees what Take returned. False: `memory` did not come from Take.
   bool Give(void* memory);
-  // True and `use`, which holds none yet: the `bytes` from `memory` on are of one allocation.
+  // True, and sets `use`, which must be empty: the `bytes` bytes from `memory` on belong to one allocation.
   bool Find(const void* memory, size_t bytes, Use* use);
 
-  static constexpr size_t kUnit = 64;                   // bytes: allocations begin and end at multiples, so that no two share a cache line
+  // bytes: allocations begin and end at multiples, so that no two share a cache line
+  static constexpr size_t kUnit = 64;
   static constexpr size_t kSharedSpan = size_t{4} << 20;  // bytes of a span for many allocations
-  static constexpr size_t kOwnSpan = size_t{1} << 20;     // from so many bytes on an allocation has a span of its own
+  // allocations of this many bytes or more have a span of their own
+  static constexpr size_t kOwnSpan = size_t{1} << 20;
 
  private:
   struct Mapped {
@@ -93,7 +98,7 @@ class HostMemory {
   bool AddSpan(size_t bytes, bool for_many);
   void Settle(Allocations::iterator allocation);
 
-  pid_t process_ = 0;  // that made the file
+  pid_t process_ = 0;  // the process that made the file
   Descriptor file_;
   Nonce cookie_{};
   uint64_t next_ = 0;  // offset of the next span
@@ -101,10 +106,10 @@ class HostMemory {
   Allocations allocations_;  // by their first byte
 };
 
-// A span of another process, mapped here once for all who use it.
+// A span of another process, mapped once in this process for all of its users.
 class MappedSpan {
  public:
-  // Null: it cannot be had, it is not what `span` says, or this process has kMost of them.
+  // Null: it cannot be mapped, it differs from what `span` says, or this process already has kMost of them.
   static std::shared_ptr<MappedSpan> Find(pid_t pid, const HostMemory::Span& span);
   ~MappedSpan();
   MappedSpan(const MappedSpan&) = delete;

@@ -11,17 +11,19 @@
 
 namespace weft::mpi::rma {
 
-// Another process of this host, and no later one that gets its number: a descriptor names it (pidfd_open(2)), one for all windows of
-// this process. Without a descriptor to spare the number and the time at which the process started do.
+// Another process of this host, but no later one with the same pid. It is identified by a descriptor (pidfd_open(2)),
+// one for all windows of this process. If no descriptor is available, the pid and the start time of the process
+// identify it.
 class HostProcess {
  public:
-  // The process that has the number now. If it has not ended after the caller found that the number belongs to the process that is
-  // meant, it is that one. With the library's lock.
+  // Returns the process that has the pid now. If the caller knew that the pid belonged to the intended process and that
+  // process has not ended since, it is that process. Call with the library's lock held.
   static std::shared_ptr<HostProcess> Of(pid_t pid);
-  // Never shared with other callers; without a descriptor if `names_by_descriptor` is false. For tests.
+  // Never shared with other callers. No descriptor is used if `names_by_descriptor` is false. For tests.
   static std::shared_ptr<HostProcess> ForTesting(pid_t pid, bool names_by_descriptor);
 
-  // Asks the system, until it says yes: also when the parent has not noticed yet. False when it cannot be known now. Any thread.
+  // Asks the system until the answer is once yes. Also true while the parent has not reaped the process. False if it
+  // cannot be determined now. Any thread may call it.
   bool HasEnded();
   pid_t pid() const { return pid_; }
 
@@ -31,7 +33,7 @@ class HostProcess {
 
   const pid_t pid_;
   Descriptor pidfd_;
-  uint64_t started_ = 0;  // without a descriptor: in clock ticks since the system did; 0: not known
+  uint64_t started_ = 0;  // without a descriptor: start time in clock ticks since the system started; 0: not known
   std::atomic<bool> ended_{false};
 };
 

@@ -13,9 +13,9 @@
 
 namespace weft::mpi::rma {
 
-// A range of the host's segment that all ranks of a communicator map at once, with a part for each, zero at first: one mapping for a process,
-// whatever the number of ranks. Small ones are kept for the next window of the same ranks (range_cache.h). The memory of the others is given back when
-// all of them that live are done with it.
+// A range of the host's segment that all ranks of a communicator map as a whole. It has a part for each rank and is
+// zero at first. It takes one mapping per process for any number of ranks. Small ranges are kept for the next window of
+// the same ranks (range_cache.h). The memory of other ranges is freed when all living ranks have finished with it.
 class HostRange {
  public:
   HostRange() = default;
@@ -23,19 +23,20 @@ class HostRange {
   HostRange(const HostRange&) = delete;
   HostRange& operator=(const HostRange&) = delete;
 
-  // Collective. `bytes` are for this rank; not `wants`: it can or may not. No error and no range, at any rank: not all want it, are in the
-  // segment, or have room.
+  // Collective. `bytes`: size of this rank's part. `wants`: false if this rank cannot or must not use one. Success
+  // without a range, at all ranks: not all ranks want it, are in the segment, or have space.
   Error Make(Comm& comm, bool wants, size_t bytes);
 
   explicit operator bool() const { return static_cast<bool>(range_.mapping); }
   uint8_t* of(int rank) const { return range_.mapping.data() + range_.starts[static_cast<size_t>(rank)]; }
-  // Of its part, in whole pages.
+  // The size of the rank's part, in bytes, a multiple of the page size.
   size_t bytes_of(int rank) const { return range_.starts[static_cast<size_t>(rank) + 1] - range_.starts[static_cast<size_t>(rank)]; }
 
-  // The ranks ended their use of it together, so that the next window of theirs may have it. `processes` go with it.
+  // The ranks have finished their use of it together, so that their next window may reuse it. `processes` are kept with
+  // it.
   void MayBeReused(std::vector<std::shared_ptr<HostProcess>> processes);
 
-  // MPI_Finalize. Unmaps what is kept.
+  // Called by MPI_Finalize. Unmaps the ranges that were kept.
   static void Close();
 
  private:

@@ -11,16 +11,16 @@
 
 namespace weft::mpi::rma {
 
-// The ranks of a window that this process reaches through shared memory, itself among them: their segments, and what is
-// done with them from any thread. Filled while the window is made, and constant from then on.
+// The ranks of a window that this process reaches through shared memory, including itself: their segments, and
+// operations on them that any thread may call. It is filled while the window is made and constant from then on.
 class HostRanks {
  public:
   struct One {
-    HostSegment segment;  // of others
-    ControlBlock control;  // none: it is elsewhere
-    std::shared_ptr<HostProcess> process;  // null: this one
+    HostSegment segment;  // of other processes
+    ControlBlock control;  // none: the rank is not reached through memory
+    std::shared_ptr<HostProcess> process;  // null: this process
     std::shared_ptr<Bell> bell;
-    std::atomic<bool> ended{false};  // once true for ever; publishes nothing
+    std::atomic<bool> ended{false};  // once true, it stays true; publishes nothing
   };
 
   explicit HostRanks(int ranks) : ranks_(new One[static_cast<size_t>(ranks)]) {}
@@ -28,20 +28,20 @@ class HostRanks {
   One& of(int rank) { return ranks_[static_cast<size_t>(rank)]; }
   const ControlBlock& control(int rank) const { return ranks_[static_cast<size_t>(rank)].control; }
 
-  // Something that `rank` may wait for has changed: by a sequentially consistent operation, or with such a fence behind it. Pairs with the fence of
-  // a thread that falls asleep (BellStage::Arm).
+  // Call it after a change that `rank` may wait for, made by a sequentially consistent operation or followed by such a
+  // fence. Pairs with the fence of a thread that goes to sleep (BellStage::Arm).
   void Wake(int rank) {
     One& one = of(rank);
     if (one.control && one.control.head->asleep.load() != 0 && one.control.head->asleep.exchange(0) != 0) one.bell->Ring();
   }
-  // Asks the system whether its process has ended. False for what is elsewhere.
+  // Asks the system whether the rank's process has ended. False for ranks that are not reached through memory.
   bool Ended(int rank) {
     One& one = of(rank);
     if (!one.control || one.process == nullptr) return false;
     if (!one.ended.load(std::memory_order_relaxed) && one.process->HasEnded()) one.ended = true;
     return one.ended;
   }
-  // Whether it was found to have ended.
+  // Whether an earlier check found that it has ended.
   bool known_ended(int rank) const { return ranks_[static_cast<size_t>(rank)].ended.load(std::memory_order_relaxed); }
 
  private:

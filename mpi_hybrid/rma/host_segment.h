@@ -10,8 +10,8 @@
 
 namespace weft::mpi::rma {
 
-// Memory that processes of one user on one host map. It has no name, so it goes with the last of them, however they
-// end; its size is sealed, so that nobody can take pages away from the others.
+// Memory that processes of one user on one host map. It has no name, so that it is freed with the last of them, however
+// they end. Its size is sealed, so that no process can take pages away from the others.
 class HostSegment {
  public:
   HostSegment() = default;
@@ -19,15 +19,16 @@ class HostSegment {
   HostSegment(HostSegment&& other) noexcept;
   HostSegment& operator=(HostSegment&& other) noexcept;
 
-  // Of zeroes. Returns 0 or an errno: no memory, no descriptor, longer than the process may make a file.
+  // Makes memory of zeros. Returns 0 or an errno: no memory, no descriptor, or longer than the process may make a file.
   int Make(size_t bytes);
-  // The one that process `pid` has as `fd`, `bytes` long. An errno: there is none, it is no sealed memory of that length, or it
-  // may not be had. Whether it is the one that was meant its first bytes have to tell.
+  // Maps the memory that process `pid` has as descriptor `fd`, of length `bytes`. Returns 0 or an errno: there is none,
+  // it is not a sealed memory file of that length, or access is denied. The caller must check by the first bytes
+  // whether it is the intended one.
   int Map(pid_t pid, int fd, size_t bytes);
-  // The part from `offset`, whole pages, of the longer one that process `pid` has as `fd` and whose first bytes are `cookie`. An errno: as Map,
-  // or ESRCH, it is another one.
+  // Maps a part, of whole pages from `offset` on, of the longer memory that process `pid` has as `fd` and that begins
+  // with `cookie`. Returns 0 or an errno: as for Map, or ESRCH: it begins with other bytes.
   int MapPart(pid_t pid, int fd, const Nonce& cookie, uint64_t offset, size_t bytes);
-  // After Make, until others have mapped it.
+  // Valid after Make, until CloseDescriptor; for other processes to map.
   int fd() const { return fd_; }
   void CloseDescriptor();
   void Unmap();
@@ -44,16 +45,18 @@ class HostSegment {
   size_t bytes_ = 0;
 };
 
-// A memory file of `bytes` zeroes, in whole pages, whose size nobody can change; `name` is shown only in lists of descriptors (/proc/PID/fd). The caller owns
-// the descriptor. Returns 0 or an errno: no memory, no descriptor, longer than the process may make a file.
+// Makes a memory file of `bytes` zeros, in whole pages, with a size that no process can change. `name` appears only in
+// lists of descriptors (/proc/PID/fd). The caller owns the descriptor. Returns 0 or an errno: no memory, no descriptor,
+// or longer than the process may make a file.
 int MakeMemoryFile(const char* name, uint64_t bytes, int* fd);
 
-// Whether there may be `bytes` from there on in a memory file: 0, or ENOMEM. Pages are counted when they are touched, where being out of
-// memory is a signal and no error; where the kernel promises no more than it has they are taken now.
+// Returns 0 if a memory file may use `bytes` from `offset` on, else ENOMEM. Normally pages are allocated when they are
+// touched, and a lack of memory is then a signal and not an error. If the kernel does not overcommit memory, they are
+// allocated now.
 int ReserveMemory(int fd, uint64_t offset, size_t bytes);
 
-// A number that processes on one host, in one namespace of process ids and of one user, have in common. It is no proof:
-// it saves trying.
+// A number that is equal for processes on one host, in one pid namespace and of one user. It is no proof; it only
+// avoids useless attempts.
 uint64_t HostNumber();
 
 }  // namespace weft::mpi::rma

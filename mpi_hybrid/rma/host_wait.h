@@ -8,11 +8,12 @@
 
 namespace weft::mpi::rma {
 
-// A wait for what other processes of this host write into memory: there while a thread goes on with Progress until it
-// has come. While that sleeps, who writes sees it in the control block and rings the bell. With the library's lock.
+// A wait for a change that other processes of this host write into memory. The object exists while a thread runs
+// Progress until the change has come. If that sleeps, a process that makes a change sees it in the control block and
+// rings the bell. Call with the library's lock held.
 class HostWait {
  public:
-  // `check` only looks; it outlives this object.
+  // `check` must only read. It must outlive this object.
   template <typename Check>
   HostWait(const ControlBlock& mine, const Check& check)
       : mine_(mine), check_([](const void* it) { return (*static_cast<const Check*>(it))(); }), argument_(&check) {
@@ -22,8 +23,8 @@ class HostWait {
   HostWait(const HostWait&) = delete;
   HostWait& operator=(const HostWait&) = delete;
 
-  // Looks again and again for as long as that is likely to be shorter than what a sleep takes, and lets others have the
-  // processor where ranks share one. Whether it has come. Nothing else is polled meanwhile: only for what memory alone can bring.
+  // Polls as long as that is likely to take less time than a sleep, and yields the processor if ranks share one.
+  // Returns whether the change has come. Polls nothing else, so it is only for changes that come through memory.
   template <typename Check>
   static bool Spin(const Check& check) {
     ++g_counters.memory_waits;
@@ -33,7 +34,8 @@ class HostWait {
     return false;
   }
 
-  // The same where messages may bring it, too: looks one right after the other, in less time than one poll for messages takes.
+  // The same if the change may also come by message: polls without pauses, for less time than one poll for messages
+  // takes.
   template <typename Check>
   static bool Glance(const Check& check) {
     for (int looks = 0; looks < kEager; ++looks) {
@@ -42,7 +44,7 @@ class HostWait {
     return false;
   }
 
-  // MPI_Finalize.
+  // Called by MPI_Finalize.
   static void Close();
 
  private:
@@ -57,7 +59,7 @@ class HostWait {
     bool yields_;
     std::chrono::steady_clock::time_point end_;
   };
-  // Looks one right after the other: as long as a copy of some KiB takes, to be gone as soon as it is there.
+  // Number of polls without pauses: as long as a copy of some KiB takes, to notice the change at once.
   static constexpr int kEager = 48;
 
   void Enter();
@@ -66,7 +68,7 @@ class HostWait {
   const ControlBlock mine_;
   bool (*const check_)(const void*);
   const void* const argument_;
-  bool told_ = false;  // that it is over
+  bool told_ = false;  // whether the end of the wait was reported
 };
 
 }  // namespace weft::mpi::rma

@@ -23,7 +23,7 @@ namespace weft::mpi::rma {
 
 class Device;
 
-// Somebody on the stack who waits for a reply.
+// A caller that waits for a reply; it lives on the stack.
 struct ReplyWaiter {
   bool done = false;
   bool failed = false;  // the connection broke
@@ -32,8 +32,8 @@ struct ReplyWaiter {
   size_t bytes = 0;
 };
 
-// Data of the program that a reply, or a Read into a bounce buffer, fills: `bytes` from `position` on in the order of
-// the type map.
+// Data of the program that is filled by a reply, or from a bounce buffer by a Read: `bytes` bytes from `position` on,
+// in the order of the type map.
 struct Sink {
   void* buffer = nullptr;
   MPI_Aint count = 0;
@@ -42,31 +42,33 @@ struct Sink {
   size_t bytes = 0;
 };
 
-// What a reply is for.
+// What to do with a reply.
 struct Reply {
   Sink sink;
   ReplyWaiter* waiter = nullptr;
-  RmaRequest* request = nullptr;  // one part of it
-  bool* out_of_range = nullptr;   // set when the target says so; outlives the reply
-  Registration* filled = nullptr; // memory of the program, which an RDMA Write of the target fills before the reply; released with it
-  uint32_t fenced = 0;            // this process's window, in whose fence the reply is the target's own notice (fence_notice.h); 0: none
-  uint32_t fence = 0;             // ... its number
+  RmaRequest* request = nullptr;  // the reply completes one part of it
+  bool* out_of_range = nullptr;   // set to true if the target says so; must outlive the reply
+  // memory of the program that the target fills by RDMA Write before the reply; released with it
+  Registration* filled = nullptr;
+  // a window of this process: the reply is the target's own notice of a fence of that window (fence_notice.h); 0: none
+  uint32_t fenced = 0;
+  uint32_t fence = 0;             // the number of that fence
 };
 
-// What is due when the work requests up to a number completed.
+// What to do when the work requests up to a number have completed.
 struct LocalCompletion {
   uint64_t number = 0;
   RmaRequest* request = nullptr;
   Registration* registration = nullptr;
-  BufferPool::Buffer bounce;  // given back, after `sink` was filled from it
+  BufferPool::Buffer bounce;  // freed after `sink` was filled from it
   Sink sink;
 };
 
-// The connection over which this process works on one target: a queue pair of which it is the initiator. RDMA Writes
-// and Reads and messages (wire.h) go out in the order of the calls, and the target sees them in that order. Writes and
-// Reads of up to 32 KiB, and messages that others follow, wait for company until Ring(): one system call for all of
-// them; a Read does so only while another one is on its way. Guarded by the library's lock. Calls may wait for progress
-// when queues are full.
+// The connection by which this process works on one target: a queue pair of which it is the initiator. RDMA Writes,
+// Reads and messages (wire.h) are sent in the order of the calls, and the target sees them in that order. Writes and
+// Reads of up to 32 KiB, and messages that others follow, are collected until Ring(), which needs one system call for
+// all of them. A Read is collected only while another one is outstanding. Guarded by the library's lock. Calls may wait
+// for progress when queues are full.
 class Link {
  public:
   Link(Device& device, ProcessId process);
@@ -75,69 +77,72 @@ class Link {
   Link& operator=(const Link&) = delete;
 
   void StartConnect(const transport::SocketAddress& from, const transport::SocketAddress& to);
-  // An event of the connection manager for this link; acknowledged by the caller.
+  // An event of the connection manager for this link. The caller acknowledges it.
   void OnEvent(const rdma_cm_event& event);
   bool connecting() const { return state_ == State::kConnecting || greeting(); }
-  // The connection stands, and its first message, before which nothing else goes out, is not answered yet (Device::greets).
+  // The connection is established, but its first message, which must precede all others, has not been answered yet
+  // (Device::greets).
   bool greeting() const { return state_ == State::kGreeting; }
-  // While greeting: sends something that changes nothing at the target.
+  // Valid while greeting: sends a message that changes nothing at the target.
   void Nudge();
   bool up() const { return state_ == State::kUp; }
   bool broken() const { return state_ == State::kBroken; }
-  // Broken, but never up, for a reason that does not say that the target is gone; whether it is want of room, here or
-  // there, so that another link may come up.
+  // unreachable: broken without having been up, for a reason that does not mean that the target is gone. wants_room:
+  // the reason is a lack of resources at one of the two processes, so that a new link may succeed.
   bool unreachable() const { return broken() && unreachable_; }
   bool wants_room() const { return wants_room_; }
-  // ClassOfGone (p2p/message.h), when broken; MPI_ERR_OTHER, when unreachable.
+  // If broken: ClassOfGone (p2p/message.h). If unreachable: MPI_ERR_OTHER.
   Error failure() const;
   ProcessId process() const { return process_; }
 
-  // RDMA. `bytes` at most Device::max_message(). Small ones (`bytes` <= inline_room()) are copied, and complete locally
-  // with the call.
+  // RDMA. `bytes` is at most Device::max_message(). Small ones (`bytes` <= inline_room()) are copied and complete
+  // locally with the call.
   uint32_t inline_room() const { return inline_room_; }
   Error Write(const void* from, uint32_t key, uint64_t to, uint32_t to_key, size_t bytes);
   Error Read(void* into, uint32_t key, uint64_t from, uint32_t from_key, size_t bytes);
-  // Number of the last work request. WhenComplete may be called only with one that is signaled or behind which one will
-  // be.
+  // Number of the last work request. WhenComplete may be called only for a request that is signaled, or that a signaled
+  // one will follow.
   uint64_t last() const { return posted_; }
-  // ... of those that work on memory of the program, which are signaled.
+  // Number of the last one that uses memory of the program. These are signaled.
   uint64_t last_local() const { return local_; }
   void WhenComplete(LocalCompletion&& completion);
 
-  // A message in two steps: room for its body (kSlotBytes less the header), then its length. Nothing may come between
-  // them on this link.
+  // A message in two steps: BeginMessage returns space for its body (kSlotBytes minus the header), SendMessage sends it
+  // with its length. No other call on this link may come in between.
   Error BeginMessage(uint8_t** room);
-  // `reply` null: no reply is wanted; its registration is this object's from the call on. `urgent`: wakes the target's service if it sleeps. `behind_reads`: goes out when
-  // Reads posted before have completed.
+  // `reply` null: no reply is wanted. This object takes over the reply's registration. `urgent`: wakes the target's
+  // service if it sleeps. `behind_reads`: the message is sent after earlier Reads have completed.
   struct SendOptions {
     const Reply* reply = nullptr;
     bool urgent = true;
     bool behind_reads = false;
-    LockKind epoch = LockKind::kNone;  // of which the message is all; `reply` is wanted
-    bool waits = false;                // for company, as Writes do
+    LockKind epoch = LockKind::kNone;  // the message is the whole epoch of this lock; a `reply` is wanted
+    bool waits = false;                // until Ring(), as Writes do
     bool promises = false;             // of a fence (fence_notice.h)
   };
   Error SendMessage(MessageKind kind, uint32_t window, size_t body_bytes, const SendOptions& options);
-  // Whether a fence of `window` at the target can be told in the message before it: a Get of that window, which waits for company, with nothing behind it.
+  // Whether the message before can also announce a fence of `window` at the target: it is a Get of that window, is
+  // still waiting for Ring(), and nothing follows it.
   bool MayJoinFence(uint32_t window) const;
-  // Tells it, and sends that message. `reply`: as of SendOptions.
+  // Adds the announcement and sends that message. `reply`: as in SendOptions.
   Error JoinFence(uint32_t number, bool promises, const Reply* reply);
-  // One without a body.
+  // Sends a message without a body.
   Error SendPlain(MessageKind kind, uint32_t window, const SendOptions& options);
 
-  // Hands what waits to the RNIC.
+  // Hands the collected work requests to the RNIC.
   Error Ring();
 
-  // Messages were sent that change the target's memory and are not known to have been applied: a Write or Read that is
-  // posted now may overtake them.
+  // Whether messages that change the target's memory may not have been applied yet. A Write or Read posted now may
+  // overtake them.
   bool changes_pending() const { return changes_pending_; }
-  // Waits for these.
+  // Waits until they have been applied.
   Error AwaitChanges();
-  // Whether a small operation should be a message, too, instead of waiting for these. A few in a row; more are faster
-  // as RDMA, after a wait.
+  // Whether a small operation should also be a message instead of waiting for them. True a few times in a row; for more
+  // operations it is faster to wait and use RDMA.
   bool TakeDetour() { return detours_++ < kMostDetours; }
 
-  // What has to be seen before all that was posted so far is complete at the origin, or at the target too.
+  // What must be reached so that all requests posted so far are complete at the origin (or, with `remote`, also at the
+  // target).
   struct Mark {
     uint64_t number = 0;
     uint32_t messages = 0;
@@ -145,8 +150,9 @@ class Link {
   };
   Error StartFlush(bool remote, Mark* mark);
   bool Flushed(const Mark& mark) const;
-  // Whether a fence of the window may promise that the next one asks (fence_notice.h): one window at a time, on a connection with room for messages
-  // beside the one that is not answered before the target comes to its fence.
+  // Whether a fence of the window may promise that the next one asks (fence_notice.h). Only one window at a time may,
+  // and only if the connection has space for other messages beside the one that stays unanswered until the target comes
+  // to its fence.
   bool MayPromise(uint32_t window) const { return room_ >= kRoomToPromise && (promised_ == 0 || promised_ == window); }
   void SetPromised(uint32_t window, bool promised) {
     if (promised) {
@@ -159,23 +165,24 @@ class Link {
   bool reads_outstanding() const { return reads_posted_ > completed(); }
 
   void OnCompletion(const ibv_wc& completion);
-  // Completes everything with an error; the target is taken for dead.
+  // Completes all requests with an error. The target counts as dead.
   void Break(std::string why);
 
   static constexpr uint32_t kDepth = 32;      // of the send queue
-  static constexpr size_t kWaits = 32768;     // longer Writes, and messages for more data, go out at once, for the data to be under way early
+  // longer Writes, and messages for more data, are sent at once, so that the data is in flight early
+  static constexpr size_t kWaits = 32768;
 
  private:
   enum class State : uint8_t { kNew, kConnecting, kGreeting, kUp, kBroken };
   static constexpr uint16_t kNoSlot = UINT16_MAX;
   struct PendingReply {
     bool in_use = false;
-    uint16_t fence_slot = kNoSlot;  // of a Get: the fence came with it, and the reply may be that to the fence, too
+    uint16_t fence_slot = kNoSlot;  // of a Get that carried a fence: its reply may also be the reply to the fence
     Reply reply;
   };
 
   uint64_t completed() const { return order_.completed(); }
-  // While connecting.
+  // Functions used while connecting.
   void Unreachable(std::string why, bool wants_room);
   void OnFailure(const rdma_cm_event& event);
   bool MakeQueuePair();
@@ -194,7 +201,7 @@ class Link {
   void Consumed(uint32_t messages);
 
   static_assert(kDepth <= SendOrder::kMostReads);
-  static constexpr uint32_t kBatch = 16;       // most that wait for Ring()
+  static constexpr uint32_t kBatch = 16;       // most work requests that wait for Ring()
   static constexpr uint32_t kUnsignaled = 16;  // most work requests without a completion
   static constexpr uint32_t kMostDetours = 4;
   static constexpr uint32_t kRoomToPromise = 4;
@@ -202,20 +209,20 @@ class Link {
   Device& device_;
   const ProcessId process_;
   State state_ = State::kNew;
-  std::string why_;  // broken
+  std::string why_;  // if broken
   bool unreachable_ = false, wants_room_ = false;
   rdma_cm_id* id_ = nullptr;
   ibv_qp* qp_ = nullptr;
   uint32_t inline_room_ = 0;
-  Acquaintance said_{};  // when the connection was made
+  Acquaintance said_{};  // what was said when the connection was made
 
-  // Send queue: numbers count work requests from 1.
+  // Send queue. Work requests are numbered from 1.
   uint64_t posted_ = 0, signaled_ = 0;
   SendOrder order_;
-  int64_t uncompleted_ = 0;       // signaled ones
-  uint64_t local_ = 0;            // the last that works on memory of the program
+  int64_t uncompleted_ = 0;       // signaled requests that have not completed
+  uint64_t local_ = 0;            // the last one that uses memory of the program
   uint64_t reads_posted_ = 0;     // the last Read
-  bool writes_unproved_ = false;  // Writes since the last proof that they arrived
+  bool writes_unproved_ = false;  // Writes were posted since the last proof of arrival
   std::deque<LocalCompletion> local_completions_;
   struct Waiting {
     ibv_send_wr request;
@@ -228,25 +235,25 @@ class Link {
 
   // Messages and replies.
   uint32_t sent_ = 0, consumed_ = 0;  // modulo 2^32
-  bool last_is_answered_ = false;     // the newest message, as soon as the target comes to it
+  bool last_is_answered_ = false;     // the target answers the newest message as soon as it comes to it
   bool writes_since_message_ = false;
-  bool get_waits_last_ = false;  // of what waits the last is a Get's inline message with room behind it
-  MessageHeader get_header_;     // ... its header
-  uint32_t last_change_ = 0;      // sent_ behind the newest message that changes memory
-  bool changes_pending_ = false;  // consumed_ has not come there
-  uint32_t detours_ = 0;          // since the last accumulate, or the last time that nothing was pending
+  bool get_waits_last_ = false;  // the last waiting request is an inline message of a Get with space behind it
+  MessageHeader get_header_;     // the header of that message
+  uint32_t last_change_ = 0;      // value of sent_ after the newest message that changes memory
+  bool changes_pending_ = false;  // consumed_ has not reached last_change_
+  uint32_t detours_ = 0;          // since the last accumulate, or since the last time that no change was pending
   int replies_expected_ = 0;
-  int sinks_expected_ = 0;  // replies that carry data, or come behind them
-  uint32_t promised_ = 0;   // the window whose next fence asks; 0: none
+  int sinks_expected_ = 0;  // replies that carry data, or that follow data
+  uint32_t promised_ = 0;   // the window whose next fence asks for a reply; 0: none
   std::array<PendingReply, kSlots> pending_;
   uint32_t room_ = kFirstRoom;  // messages that may be in flight
-  bool stalled_ = false;        // for want of room, since it was last asked for
-  // Of the device's pool; given back when the queue pair is gone, at the latest.
+  bool stalled_ = false;        // a send waited for space since the last call for more of it
+  // Buffers of the device's pool. They are freed when the queue pair is gone, at the latest.
   BufferPool::Buffer building_;                       // from BeginMessage to SendMessage
-  std::array<BufferPool::Buffer, kSlots> in_flight_;  // messages that were not inline, by their number
-  std::array<BufferPool::Buffer, kSlots> receives_;   // posted: at least as many as replies are expected
+  std::array<BufferPool::Buffer, kSlots> in_flight_;  // messages that were not inline, by message number
+  std::array<BufferPool::Buffer, kSlots> receives_;   // posted; at least as many as expected replies
   uint32_t receives_posted_ = 0;                      // so far, modulo 2^32
-  uint32_t receives_used_ = 0;                        // of these
+  uint32_t receives_used_ = 0;                        // how many of them were consumed
 };
 
 }  // namespace weft::mpi::rma

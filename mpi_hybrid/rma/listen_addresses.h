@@ -8,9 +8,10 @@
 
 namespace weft::mpi::rma {
 
-// Where to listen for RDMA connections, the best first; each once, all with port 0. `hosts`: numeric addresses that the
-// job knows this host by. `interfaces`: its interfaces' addresses, for where none of those has an RDMA device; of them
-// the loopback's only in a job of one host, since ranks elsewhere would find themselves there.
+// The addresses to listen at for RDMA connections, the best first, without duplicates, all with port 0. `hosts`:
+// numeric addresses by which the job knows this host. `interfaces`: addresses of its interfaces, used if none of
+// `hosts` has an RDMA device. The loopback address is used only in a job of one host, because ranks on other hosts
+// would connect to themselves.
 std::vector<transport::SocketAddress> ListenAddresses(const std::vector<std::string>& hosts,
                                                       const std::vector<transport::SocketAddress>& interfaces,
                                                       bool one_host);

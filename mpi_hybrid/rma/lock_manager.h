@@ -9,15 +9,15 @@
 
 namespace weft::mpi::rma {
 
-// kOvertaking: shared, and behind nobody who does not have it yet (WindowLock).
+// kOvertaking: shared, without waiting behind ranks that do not have the lock yet (WindowLock).
 enum class LockWish : uint8_t { kShared, kExclusive, kOvertaking };
 
-// The ranks that ask for a window's lock by messages: first come, first served among them. Not thread safe. The lock
-// itself is WindowLock, which ranks of the target's host take without asking, so that a request that waits has to be
-// tried again when one of them may have given it back (Retry).
+// The ranks that request a window's lock by messages, served in the order of their requests. Not thread-safe. The lock
+// itself is a WindowLock, which ranks of the target's host take without a request. Therefore a waiting request must be
+// tried again when one of them may have released the lock (Retry).
 class LockManager {
  public:
-  // Who asks: a rank of the window's group, and what the owner needs to tell it of the grant.
+  // A requester: a rank of the window's group, and a token by which the owner tells it of the grant.
   struct Asker {
     int rank = 0;
     uint64_t token = 0;
@@ -27,15 +27,16 @@ class LockManager {
   explicit LockManager(const WindowLock& lock) : lock_(lock) {}
   const WindowLock& lock() const { return lock_; }
 
-  enum class Outcome : uint8_t { kGranted, kQueued, kRefused };  // refused: it holds the lock, or waits for it, already
+  // kRefused: the rank already holds the lock or waits for it
+  enum class Outcome : uint8_t { kGranted, kQueued, kRefused };
   Outcome Acquire(Asker asker, LockWish wish);
-  // The same, but does not wait. kQueued: it is not free now, and nothing has changed.
+  // Like Acquire, but does not wait. kQueued: the lock is not free now, and nothing has changed.
   Outcome TryAcquire(int rank, LockWish wish);
-  // Gives the lock of `rank` back; those that get it now are added to `granted`. False: it does not hold it.
+  // Releases the lock of `rank`. Ranks that get it now are added to `granted`. False: `rank` does not hold it.
   bool Release(int rank, std::vector<Asker>* granted);
-  // `rank` is gone: neither holds nor waits.
+  // `rank` is gone: it neither holds the lock nor waits for it any more.
   void Drop(int rank, std::vector<Asker>* granted);
-  // Those that get it now, because somebody else gave it back, are added to `granted`.
+  // Tries again after another process may have released the lock. Ranks that get it now are added to `granted`.
   void Retry(std::vector<Asker>* granted);
 
   bool held() const { return !holders_.empty(); }

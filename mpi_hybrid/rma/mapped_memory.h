@@ -10,16 +10,17 @@
 
 namespace weft::mpi::rma {
 
-// Which memory of a window is mapped, asked of the kernel while one call carries out many messages: the program may have unmapped it, and a store into
-// it would end the process. One system call where all of the window is there. Another thread may unmap it afterwards.
+// Checks with the kernel which memory of a window is mapped, while one call carries out many messages. The program may
+// have unmapped some of it, and a store there would end the process. It takes one system call if the whole window is
+// mapped. Another thread may still unmap memory after the check.
 class MappedMemory {
  public:
-  // Of a window that is not dynamic.
+  // `window` is not dynamic.
   explicit MappedMemory(const TargetWindow& window) : window_(window) {}
 
-  // All bytes of these blocks, which lie within the window, of whole elements of `type`.
+  // Whether all bytes of these blocks, which are within the window and consist of whole elements of `type`, are mapped.
   bool Has(std::span<const Block> blocks, const ElementType& type) { return HasWindow() || HasPieces(blocks, type); }
-  // System calls so far.
+  // Number of system calls so far.
   size_t looks() const { return looks_; }
 
  private:

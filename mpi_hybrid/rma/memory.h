@@ -5,12 +5,12 @@
 
 namespace weft::mpi {
 
-// MPI_Alloc_mem and MPI_Free_mem, with the library's lock. Where other ranks are on this host the memory is such that they can map it, so that
-// windows over it are reached as those of MPI_Win_allocate are. Neither is collective.
+// MPI_Alloc_mem and MPI_Free_mem. Call with the library's lock held. If other ranks are on this host, they can map this
+// memory, so that windows over it are reached like those of MPI_Win_allocate. Neither function is collective.
 
-// `bytes` at a multiple of `alignment`, a power of two of at least 64. Null: there are none.
+// Allocates `bytes` at a multiple of `alignment`, a power of two of at least 64. Null: not available.
 void* AllocateMemory(size_t bytes, size_t alignment);
-// What AllocateMemory returned, or null.
+// Frees what AllocateMemory returned. Null is allowed.
 void FreeMemory(void* memory);
 
 }  // namespace weft::mpi

@@ -10,7 +10,7 @@
 
 namespace weft::mpi::rma {
 
-// Two walks side by side: the next bytes that are in one piece on both sides.
+// Walks over two memories in parallel: returns the next bytes that are contiguous on both sides.
 class Pairwise {
  public:
   Pairwise(TypeCursor& here, TypeCursor& there, size_t bytes, uint64_t longest)

@@ -26,26 +26,27 @@
 
 namespace weft::mpi::rma {
 
-// A window over shared memory and an RDMA device, each target by one of the two. Targets on this host are reached by
-// themselves: their memory is mapped here, or the kernel copies from and to it, and their control block (control_block.h)
-// is all that synchronisation needs. For the others Put and Get are RDMA Writes and Reads where memory is in large enough
-// pieces; the rest are messages that the target's service applies (wire.h). Where a rank of the window has nobody
-// elsewhere, and nobody has, there is no device.
+// A window over shared memory and an RDMA device; each target is reached by one of the two. For targets on this host,
+// this process accesses the memory itself: it is mapped, or the kernel copies from and to it. All synchronization uses
+// their control block (control_block.h). For other targets, Put and Get are RDMA Writes and Reads if the memory has
+// large enough pieces; all else are messages that the target's service applies (wire.h). If no rank of the window has a
+// target on another host, there is no device.
 class RdmaWindow final : public Window {
  public:
   explicit RdmaWindow(Ref<Comm> over);
   ~RdmaWindow() override;
 
-  // The steps of construction. First what is this process's: memory, if the window brings it, and the control block. What is
-  // collective is so over `parent`, the program's communicator, and for all, also those who have `failed`; it returns that
-  // then, or another's failure.
-  Error ShareRange(Comm& parent, MPI_Aint bytes, Error failed);  // collective: memory in the host's segment, if all are in that
+  // The steps of construction. First come the local parts: memory, if the window provides it, and the control block.
+  // Collective steps are collective over `parent`, the program's communicator. All ranks take part, even those that
+  // have `failed`; the step then returns that failure, or one of another rank.
+  // collective: memory in the host's segment, if all ranks are in the segment
+  Error ShareRange(Comm& parent, MPI_Aint bytes, Error failed);
   Error Allocate(MPI_Aint bytes);
   Error ShareMemory(Comm& parent, MPI_Aint bytes, bool contiguous, Error failed);  // collective
   void MakeControl();
-  // Collective: finds out who is on this host (meet_host.cc).
+  // Collective: finds the ranks that are on this host (meet_host.cc).
   Error MeetHost(Comm& parent, Error failed);
-  Error Reach();  // opens the device and registers `base` and `size` for others, where not all are here
+  Error Reach();  // opens the device and registers `base` and `size` for others, unless all ranks are on this host
   Error Publish(Comm& parent, const Error& failed);  // collective
 
   Error Put(const Origin& origin, const Target& target, Request** request) override;
@@ -78,49 +79,54 @@ class RdmaWindow final : public Window {
 
  private:
   enum class HeldHere : uint8_t { kNothing, kWaits, kShared, kExclusive };
-  // What is known of a rank.
+  // What this process knows of a rank.
   struct Peer {
     ProcessId process = 0;
     uint64_t base = 0, size = 0;
     int unit = 1;
     uint32_t key = 0;
     uint32_t window = 0;
-    // Reached without a link: mapped at `local` (dynamic windows: null, offsets are addresses), or copied by the kernel.
+    // Reached without a link: mapped at `local` (null for dynamic windows, whose offsets are addresses), or copied by
+    // the kernel.
     bool here = false;
     uint8_t* local = nullptr;
     std::unique_ptr<ProcessMemory> private_memory;
-    // Memory of MPI_Alloc_mem, which others may map, this one at its first operation: where; null from then on.
+    // Memory of MPI_Alloc_mem, which others may map. This process maps it at its first operation. `to_map`: where it
+    // is; null after that.
     bool of_host = false;
     std::unique_ptr<HostMemory::Span> to_map;
     uint64_t offset_in_span = 0;
     std::shared_ptr<MappedSpan> mapped;
-    std::unique_ptr<Parcel> parcel;  // what private_memory's process is to do itself; null: never any
-    AccumulateGuard guard;     // of what is `here`
-    bool got_early = false;    // a message of this fence epoch is behind the answer of a Get: the next may promise to ask (fence_notice.h)
-    bool used = false;         // in used_: operations since the last flush
+    // operations that the process of private_memory is to carry out itself; null: never any
+    std::unique_ptr<Parcel> parcel;
+    AccumulateGuard guard;     // of memory that is reached without a link
+    // in this fence epoch a message follows the reply of a Get: the next fence may promise to ask (fence_notice.h)
+    bool got_early = false;
+    bool used = false;         // listed in used_: operations since the last flush
     uint32_t operations = 0;   // so far, modulo 2^32
-    bool being_locked = false;  // a thread waits for the lock of the epoch, or for the post of MPI_Win_start's
+    // a thread waits for the lock of the epoch, or for the post that MPI_Win_start's epoch needs
+    bool being_locked = false;
     LockKind wanted = LockKind::kNone;  // of MPI_Win_lock's epoch
-    bool locked = false;        // really; until then nothing was sent
-    NotedLock noted;            // listed from MPI_Win_lock until it is taken
-    Error late;                 // of that, when another lock was taken behind it: MPI_Win_unlock returns it
-    bool post_seen = false;    // of the epoch of MPI_Win_start
+    bool locked = false;        // the lock was really taken; before that nothing was sent
+    NotedLock noted;            // listed from MPI_Win_lock until the lock is taken
+    Error late;                 // error of taking this lock because a later one was taken; MPI_Win_unlock returns it
+    bool post_seen = false;    // the post for the epoch of MPI_Win_start has arrived
     uint32_t posts_used = 0, completes_used = 0;
-    SignalCounts told;  // what this process said in its control block
-    HeldHere held = HeldHere::kNothing;  // of the lock in its control block
+    SignalCounts told;  // values that this process has written to its control block
+    HeldHere held = HeldHere::kNothing;  // the lock in its control block, as this process holds it
   };
-  // One communication call that passed the checks.
+  // A communication call that has passed the checks.
   struct Access {
     Peer* peer = nullptr;
     uint64_t offset = 0;   // of the target's origin, from the window's base
     MPI_Aint bytes = 0;    // of data
-    Link* link = nullptr;  // null: `peer->here`
+    Link* link = nullptr;  // null: the peer is reached without a link
     RmaRequest* request = nullptr;
-    bool staged = false;   // stays here until more is known of the epoch
-    bool waits = false;    // its message may wait for company
+    bool staged = false;   // kept in this process until more of the epoch is known
+    bool waits = false;    // its message may wait for Ring()
   };
-  // The first operation of an epoch of MPI_Win_lock, if it is one small message: when the epoch ends with it, lock, operation and unlock
-  // are one message. It stays here until it is sent or the epoch has ended.
+  // The first operation of an epoch of MPI_Win_lock, if it is one small message. If the epoch ends with it, lock,
+  // operation and unlock are sent as one message. It stays in this process until it is sent or the epoch has ended.
   struct Staged {
     int rank = -1;  // -1: none
     MessageKind kind = MessageKind::kPut;
@@ -130,7 +136,7 @@ class RdmaWindow final : public Window {
     std::unique_ptr<uint8_t[]> body;
   };
   struct Flushing;
-  // What this process wrote in control blocks.
+  // The words that this process has written in control blocks.
   class Words final : public shm::OwnWords, public TurnWatch {
    public:
     explicit Words(RdmaWindow& window) : window_(window) {}
@@ -140,14 +146,14 @@ class RdmaWindow final : public Window {
     bool IsOverwritten(int target, bool alone) override;
 
     RdmaWindow& window_;
-    int alone_at_ = -1;  // during IsOverwritten
+    int alone_at_ = -1;  // during IsOverwritten: the target whose memory this rank has alone
   };
 
   Error CheckRank(int rank) const;
   Error BeginAccess(const Target& target, MPI_Aint origin_bytes, bool with_request, Access* access);
   Error CheckRange(const Target& target, const Peer& peer, uint64_t* offset) const;
   bool InsideAtOnce(const Target& target, const Peer& peer, MPI_Aint bytes, uint64_t* offset) const;
-  // Nothing has to be waited for, or sent, before an operation.
+  // Whether an operation can start without waiting and without a message before it.
   bool AccessIsOpen(const Peer& peer) const {
     if (epochs_.in_start()) return peer.post_seen || start_no_check_;
     return peer.locked || (peer.wanted == LockKind::kNone && !epochs_.in_lock_all());
@@ -161,14 +167,14 @@ class RdmaWindow final : public Window {
   Error SendData(const Access& access, MessageKind kind, size_t bytes, const Reply* reply, bool more);
   Error SendStaged(Peer& peer);
   bool MayYetSend(const Peer& peer) const;
-  // Lock, operation and unlock at once. `done` false: the lock is not free.
+  // Sends lock, operation and unlock in one message. `done` false: the lock is not free.
   Error SendEpoch(Peer& peer, bool* done);
   bool LocalMemoryAttached(const Access& access, const Target& target);
-  // Operations on one target take effect in the order of the calls, also where some are messages and some RDMA (the standard asks for less;
-  // ARMCI and what stands on it do not). An RDMA operation behind a message that may not have been applied becomes a message (`rdma` false) or
-  // waits.
+  // Keeps operations on one target in the order of the calls, even if some are messages and some RDMA. (The standard
+  // requires less, but ARMCI and libraries above it do not.) An RDMA operation that follows a message which may not
+  // have been applied becomes a message (`rdma` false), or waits.
   Error KeepOrder(const Access& access, bool* rdma);
-  // Makes and gives out the request around `body`, which adds parts.
+  // Makes the request, calls `body`, which adds parts to it, and gives the request to the caller.
   template <typename Body>
   Error WithRequest(Access& access, Request** request, Body body);
   void FinishedRequest(Request** request);
@@ -182,29 +188,29 @@ class RdmaWindow final : public Window {
   Error GetMessages(const Access& access, const Origin& origin, const Target& target);
   Error WaitForBounce(Link& link, BufferPool::Buffer* buffer);
   Registration* RegisterOrigin(const Origin& origin, MPI_Aint bytes, bool sink);
-  // For dynamic windows, by asking. False: use messages.
+  // Asks the target, for dynamic windows. False: use messages.
   Error FindKey(const Access& access, const Target& target, uint32_t* key, bool* found);
   Reply* ReplyFor(const Access& access, bool wanted, Reply* storage);
 
-  // `type` stays as it was when there is no element.
+  // `type` is unchanged if there is no element.
   Error CheckElements(const Origin& origin, const Target& target, const Op& op, ElementType* type) const;
   Error AccumulateMessages(const Access& access, const Origin& origin, const Origin* result, const Target& target, const Op& op,
                            const ElementType& type);
   Error PutHere(const Access& access, const Origin& origin, const Target& target);
   Error GetHere(const Access& access, const Origin& origin, const Target& target);
-  // Whether the kernel has to copy its memory. What can be mapped is so from the first time on.
+  // Whether the kernel must copy the peer's memory. Memory that can be mapped is mapped at its first use.
   bool IsCopied(Peer& peer) {
     if (peer.to_map != nullptr) [[unlikely]] MapMemory(peer);
     return peer.private_memory != nullptr;
   }
   void MapMemory(Peer& peer);
   void MapMemory(Peer& peer, pid_t pid);
-  // Of memory that the kernel copies (copied.cc).
+  // Operations on memory that the kernel copies (copied.cc).
   Error PutCopied(const Access& access, const Origin& origin, const Target& target);
   Error GetCopied(const Access& access, const Origin& origin, const Target& target);
   Error CopyPieces(Direction direction, const Access& access, const Origin& origin, const Target& target);
   bool GetSpan(const Access& access, const Origin& origin, const Target& target);
-  // ... which the target may be left to do (helped.cc). `op` null: a Put.
+  // Operations that may be deferred to the target (helped.cc). `op` null: a Put.
   static bool HasSmallPieces(const Target& target, MPI_Aint bytes);
   bool MayDefer(Peer& peer, const Target& target, MPI_Aint bytes);
   Error Defer(const Access& access, const Origin& origin, const Target& target, const Op* op, const ElementType& type);
@@ -215,12 +221,12 @@ class RdmaWindow final : public Window {
   Error HandOverAll();
   Error TakeParcel(int rank, uint64_t epoch);
   Error LeaveFence();
-  // Of a copy that the kernel did not make.
+  // The error of a copy that the kernel did not make.
   Error CopyError(const Peer& peer, int error);
   Error AccumulateHere(const Access& access, const Origin& origin, const Origin* result, const Target& target, const Op& op,
                        const ElementType& type);
 
-  // A counter of Signals, what it is by this process's own count, and the message that raises it elsewhere.
+  // A counter of Signals, this process's own value of it, and the message that increments it at remote ranks.
   struct Sign {
     std::atomic<uint32_t> Signals::*counter;
     uint32_t SignalCounts::*count;
@@ -230,7 +236,7 @@ class RdmaWindow final : public Window {
   static constexpr Sign kPosted{&Signals::posts, &SignalCounts::posts, MessageKind::kPost};
   static constexpr Sign kCompleted{&Signals::completes, &SignalCounts::completes, MessageKind::kComplete};
 
-  // What a rank of this host does in the control block of `rank`.
+  // Increments a counter in the control block of `rank`, which is reached through memory.
   void Signal(int rank, const Sign& sign);
   Error AcquireHere(int rank, bool exclusive);
   void ReleaseHere(int rank);
@@ -245,16 +251,17 @@ class RdmaWindow final : public Window {
   Error TellFence(int rank, bool last);
   void LeaveService();
 
-  // As Device::Await, without a device too.
+  // Like Device::Await; also works without a device.
   template <typename Done>
   void Await(const Done& done) {
     if (device_ != nullptr) return device_->Await(done);
     Progress::WaitUntil(done);
   }
-  // Until `done()`, which may be for a process of this host to bring about: that has no connection to break when it dies, so
-  // that `awaited()`, a rank or -1, is looked at now and then. Gone() knows from then on. What a message brings about is there
-  // only when this thread has polled for it: where there is a device, memory alone is looked at for a moment at most. Where memory was overwritten the
-  // wait ends too, without `done()`, and overwritten_ says so.
+  // Waits until `done()`, which may depend on a process of this host. Such a process has no connection that breaks when
+  // it dies. Therefore this asks the system from time to time about the rank `awaited()` (-1: none); Gone() returns the
+  // result from then on. A change that comes by message is visible only after this thread has polled for it. If there
+  // is a device, memory alone is therefore polled only for a moment. If memory was overwritten, the wait ends without
+  // `done()` and sets overwritten_.
   template <typename Done, typename Awaited>
   void AwaitHost(const Done& done, const Awaited& awaited) {
     if (device_ != nullptr && !neighbors_) return device_->Await(done);
@@ -279,14 +286,14 @@ class RdmaWindow final : public Window {
   }
 
   Error AcquireLock(int rank, bool exclusive);
-  // Takes the locks that the thread noted, of any window; only those before `until`, if it is listed. One that cannot be had is the error of its own
-  // epoch (Peer::late).
+  // Takes the locks that the thread has noted, in any window; only those before `until`, if that is listed. If a lock
+  // cannot be taken, that is an error of its own epoch (Peer::late).
   static void TakeNoted(pthread_t thread, const NotedLock* until);
   static inline NotedLocks noted_locks_;
   Error FlushUsed(bool remote, int rank);
   Error StartFlush(Peer& peer, bool remote, std::vector<Flushing>* flushing);
   Error AwaitFlushed(const std::vector<Flushing>& flushing);
-  // Until the counter of each of `ranks` is at least `Peer::*used` plus one.
+  // Waits until the counter of each of `ranks` is at least `Peer::*used` plus one.
   Error AwaitCounters(const std::vector<int>& ranks, std::atomic<uint32_t> Signals::*which, uint32_t Peer::*used,
                       const char* call);
   Error RanksOf(const Group& group, std::vector<int>* ranks) const;
@@ -311,26 +318,28 @@ class RdmaWindow final : public Window {
   void TellTheWays();
   Error GoneError(int rank) const;
   Error OverwrittenError() const { return Error(MPI_ERR_OTHER, overwritten_); }
-  // A word in the control block of `rank` is not what it has to be. The call that finds it fails, or the next one that ends or begins an epoch.
+  // Records that a word in the control block of `rank` has an impossible value. The call that finds it fails, or the
+  // next call that begins or ends an epoch.
   void NoteOverwritten(const char* what, int rank);
-  // Notes that a counter of `rank`'s, which comes to `wanted` from one less, is neither.
+  // Records an error if a counter of `rank` has neither the value `wanted` nor one less.
   void CheckCounter(const std::atomic<uint32_t>& counter, uint32_t wanted, int rank, const char* what);
 
-  // A wait is no longer than this without a look at who is waited for. Should a bell be lost, it costs as much.
+  // Longest wait without a check of the awaited process. It is also the cost of a lost ring.
   static constexpr std::chrono::milliseconds kFirstSlice{20}, kLongestSlice{160};
 
   Device* device_ = nullptr;
   EpochState epochs_;
   HostRanks host_;
-  HostRange range_;          // of each rank the control block and allocated memory
-  HostMemory::Use own_memory_;  // what MPI_Win_create was given, if it is of MPI_Alloc_mem
-  HostSegment own_segment_;  // ... of this one, where not all are in a range
-  std::unique_ptr<uint8_t[]> own_control_;  // the control block, where there is no segment
-  const bool same_host_;     // what WEFT_SAME_HOST says where nobody asked for a wire
-  bool neighbors_ = false;   // other ranks say that they are on this host: one of them may have mapped what this one shares
-  bool all_here_ = false;    // this one reaches each through memory, and so do all ranks
-  bool takes_parcels_ = false;  // all ranks do: the target of small pieces may be left to do its part
-  std::vector<int> deferred_;   // ranks for which there may be something in Peer::parcel
+  HostRange range_;          // the control block and the allocated memory of each rank
+  HostMemory::Use own_memory_;  // the memory passed to MPI_Win_create, if it came from MPI_Alloc_mem
+  HostSegment own_segment_;  // the same for this rank alone, if not all ranks are in a range
+  std::unique_ptr<uint8_t[]> own_control_;  // the control block, if there is no segment
+  const bool same_host_;     // the value of WEFT_SAME_HOST, unless the user asked for a wire
+  // other ranks say that they are on this host: one of them may have mapped memory that this rank shares
+  bool neighbors_ = false;
+  bool all_here_ = false;    // every rank reaches every other rank through memory
+  bool takes_parcels_ = false;  // all ranks do: small pieces may be deferred to the target
+  std::vector<int> deferred_;   // ranks whose Peer::parcel may not be empty
   TargetWindow own_;
   std::vector<Peer> peers_;  // by rank
   std::vector<int> used_;    // ranks with Peer::used
@@ -340,12 +349,14 @@ class RdmaWindow final : public Window {
   SharedSegment segment_;
   std::vector<MPI_Aint> share_offsets_;  // shared windows: by rank, from segment_.data()
   uint32_t fences_ = 0;
-  uint32_t tests_ = 0;  // of MPI_Win_test, in vain
+  uint32_t tests_ = 0;  // unsuccessful calls of MPI_Win_test
   bool start_no_check_ = false;
-  bool operation_failed_ = false;  // a target said that memory was not attached, or an accumulate found overwritten words
+  // a target reported that memory was not attached, or an accumulate found overwritten words
+  bool operation_failed_ = false;
   Staged staged_;
   bool known_to_service_ = false;
-  std::string overwritten_;  // what is not as it should be of what ranks of this host share; no wait for it ends
+  // description of an overwritten word in memory shared with ranks of this host; waits for it never end
+  std::string overwritten_;
   Words words_{*this};
 };
 

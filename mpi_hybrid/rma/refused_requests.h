@@ -10,12 +10,13 @@
 
 namespace weft::mpi::rma {
 
-// Requests for a connection that the target refused for want of room, of origins that have none yet. They are proved, so that a process that read one from the network
-// could send it again. An origin counts its requests (CountedNonce): of each the newest one stands for all before it.
+// Connection requests that the target has refused for lack of resources, of origins that are not connected yet. A
+// request carries a valid proof, so a process that has read one from the network could replay it. An origin numbers its
+// requests (CountedNonce): the newest one of each origin stands for all earlier ones.
 class RefusedRequests {
  public:
   void Add(ProcessId origin, const Nonce& nonce) { newest_[origin] = CountOf(nonce); }
-  // It is one of them, or an older one that came late.
+  // Whether the request is one of them, or an older one that arrived late.
   bool Includes(ProcessId origin, const Nonce& nonce) const {
     const auto newest = newest_.find(origin);
     return newest != newest_.end() && CountOf(nonce) <= newest->second;

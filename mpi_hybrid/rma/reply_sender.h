@@ -13,40 +13,44 @@
 
 namespace weft::mpi::rma {
 
-// What a target's service sends: replies, and Writes with the data of Gets. A connection to which something cannot be sent is dropped. Guarded by the
-// service's mutex.
+// Sends for a target's service: replies, and Writes with the data of Gets. If a send fails, the connection is dropped.
+// Guarded by the service's mutex.
 class ReplySender {
  public:
-  // Bytes that go inline, if the RNIC has room for them.
+  // Longest inline send, in bytes, if the RNIC supports it.
   static constexpr uint32_t kInline = 64;
-  // An origin has one Get in flight that is answered by a Write; two more may be done whose completion was not seen here.
+  // An origin has one Get in flight that is answered by a Write. Two more may be finished without their completion
+  // having been seen here.
   static constexpr uint32_t kMostWriting = 3;
-  // Of the replies that are inline one in so many tells when it was delivered, for its and earlier ones' room. The peer
-  // need not acknowledge the others. The rest tell each, and their buffer is free again.
+  // Every kUnsignaled-th inline reply is signaled; its completion frees the space of itself and of the replies before
+  // it. The peer need not acknowledge the others. Replies that are not inline are all signaled, and their completion
+  // frees the buffer.
   static constexpr uint32_t kUnsignaled = 8;
   static constexpr uint32_t kDepth = kSlots + kUnsignaled + kMostWriting;  // of a connection's send queue
 
   explicit ReplySender(IncomingTable& connections);
-  // `sent`: the completion queue of all connections' send queues. Both are the caller's, and stay as long as this object is used. False: there is no memory
-  // for a reply.
+  // `sent`: the completion queue of all connections' send queues. The caller owns both arguments, which must outlive
+  // the use of this object. False: there is no memory for a reply.
   bool Start(ibv_cq* sent, BufferPool& buffers);
 
-  // Makes sure that there is a buffer for the next reply.
+  // Makes sure that there is a buffer for the next reply. False: there is none.
   bool HasBuffer();
-  // Of that: room for DataRoom(1) bytes behind the reply's header.
+  // The data of that buffer: space for DataRoom(1) bytes behind the reply's header.
   uint8_t* data() { return next_.bytes + kReplyBytes; }
-  // With `data_bytes` bytes that the caller wrote to data(). `behind_write`: of WriteData. `of_fence`: it is the reply to the fence that came with the Get, too.
+  // Sends the reply with `data_bytes` bytes that the caller has written to data(). `behind_write`: it follows the Write
+  // of WriteData. `of_fence`: it is also the reply to the fence that came with the Get.
   void Send(Incoming& incoming, uint16_t slot, ReplyStatus status, size_t data_bytes, bool behind_write = false, bool of_fence = false);
-  // A Write to the origin's memory, which goes out with the reply that the caller sends next, and behind which that is. False: too many are in flight.
+  // Adds a Write to the origin's memory. It is sent together with the reply that the caller sends next, and that reply
+  // follows it. False: too many Writes are in flight.
   bool WriteData(Incoming& incoming, const uint8_t* from, uint32_t bytes, uint32_t key, uint64_t to, uint32_t to_key);
 
-  // While messages are dealt with, one system call sends all that goes to one connection.
+  // While messages are handled, all sends to one connection are collected for one system call.
   void Gather(bool gathers) { gathers_ = gathers; }
   void Post();
 
-  // Takes note of what was delivered.
+  // Processes completions: frees the buffers of delivered replies.
   void Forget();
-  // Whether the RNIC has not taken all data of Writes yet. True: the completion queue tells when to look again.
+  // Whether the RNIC still has to place data of Writes. True: a completion tells when to check again.
   bool StillWriting(const Incoming& incoming);
 
  private:
@@ -60,7 +64,7 @@ class ReplySender {
   ibv_send_wr& AddWaiting(Incoming& incoming);
 
   IncomingTable& connections_;
-  ibv_cq* sent_ = nullptr;  // looked at when room is needed
+  ibv_cq* sent_ = nullptr;  // polled when space is needed
   BufferPool* buffers_ = nullptr;
   BufferPool::Buffer next_;
   std::unique_ptr<Waiting[]> waiting_;

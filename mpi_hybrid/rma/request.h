@@ -7,7 +7,8 @@
 
 namespace weft::mpi::rma {
 
-// Of MPI_Rput and its kin: complete when all parts of the operation are. The issuer holds one part while it adds the others.
+// A request of MPI_Rput, MPI_Rget, MPI_Raccumulate or MPI_Rget_accumulate. It completes when all parts of the operation
+// have. The issuer holds one part while it adds the others.
 class RmaRequest : public Request {
  public:
   RmaRequest() : Request(Kind::kRma) { status = EmptyStatus(); }

@@ -7,7 +7,7 @@
 
 namespace weft::mpi::rma {
 
-// What a link writes into the wr_id of its work requests, for the completions of all links to come to one queue.
+// The wr_id of a link's work requests, so that the completions of all links can use one queue.
 //
 //  63        62                     40 39                                     0
 //  +---------+-----------------------+----------------------------------------+
@@ -22,7 +22,7 @@ class RequestId {
   static bool IsReceive(uint64_t id) { return (id & kReceive) != 0; }
   static uint64_t ProcessOf(uint64_t id) { return (id & ~kReceive) >> kShift; }
   static uint32_t IndexOf(uint64_t id) { return static_cast<uint32_t>(id & kNumbers); }
-  // Of a request that is not newer than number `last`, and not 2^40 older.
+  // The number of a request that is at most `last` and less than 2^40 older.
   static uint64_t NumberOf(uint64_t id, uint64_t last) { return last - ((last - id) & kNumbers); }
 
  private:

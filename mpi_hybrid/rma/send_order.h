@@ -10,13 +10,13 @@
 
 namespace weft::mpi::rma {
 
-// Up to where the work requests of a send queue, numbered from 1, have completed. Verbs promise completions in the
-// order of posting, but Linux's siw tells of a Write or Send before the Read in front of it. Relied upon: Reads
-// complete in order among themselves, and so does the rest; a Read's completion stands for all that was posted before
-// it. Every Read is signaled.
+// Tracks how many of the work requests of a send queue, numbered from 1, have completed. Verbs promise completions in
+// the order of posting, but Linux's siw reports a Write or Send before an earlier Read. This class relies on the
+// following: Reads complete in order among themselves, and so do the other requests; the completion of a Read implies
+// that of all requests posted before it. Every Read must be signaled.
 class SendOrder {
  public:
-  static constexpr size_t kMostReads = 128;  // outstanding
+  static constexpr size_t kMostReads = 128;  // outstanding Reads
 
   void ReadPosted(uint64_t number) {
     WEFT_CHECK(posted_reads_ - completed_reads_ < kMostReads);
@@ -29,7 +29,7 @@ class SendOrder {
     completed_ = ReadIsOutstanding() ? std::min(newest_, OldestRead() - 1) : newest_;
   }
 
-  // This one and all before it have completed.
+  // The number of the last request that has completed together with all requests before it.
   uint64_t completed() const { return completed_; }
 
  private:
@@ -37,7 +37,7 @@ class SendOrder {
   uint64_t OldestRead() const { return reads_[completed_reads_ % kMostReads]; }
 
   uint64_t newest_ = 0, completed_ = 0;
-  std::array<uint64_t, kMostReads> reads_{};  // outstanding ones, a ring
+  std::array<uint64_t, kMostReads> reads_{};  // outstanding Reads, a ring
   uint64_t posted_reads_ = 0, completed_reads_ = 0;
 };
 

@@ -27,9 +27,11 @@ namespace weft::mpi::rma {
 
 class Device;
 
-// The target's side: accepts connections of the job's other processes and answers their messages, on a thread of its
-// own that sleeps while nothing happens, or on the thread of a program that waits inside MPI (TryPoll), which is
-// faster: also if it waits for something else, from the first message on that came meanwhile. RDMA Writes and Reads need neither. What a peer sends is checked; a bad message ends that peer's connection.
+// The target's side: accepts connections of the job's other processes and answers their messages. It runs on a thread
+// of its own, which sleeps while nothing happens. A program that waits inside MPI can run it on its own thread instead
+// (TryPoll), which is faster; that includes waits for other things, from the first message on that arrives meanwhile.
+// RDMA Writes and Reads need neither thread. All data of a peer is checked; an invalid message ends that peer's
+// connection.
 class Service {
  public:
   explicit Service(Device& device);
@@ -37,43 +39,44 @@ class Service {
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
-  // The channel that the listener belongs to.
+  // The event channel for the listener.
   rdma_event_channel* events() const { return events_; }
-  // Takes the listener. `limits`: of the device.
+  // Takes ownership of the listener. `limits`: of the device.
   Error Start(rdma_cm_id* listener, const ibv_device_attr& limits);
   void Stop();
 
-  // Windows that origins may name. The mutex guards what TargetWindow says it does.
+  // Registers windows, which origins may then name. The mutex guards the members that TargetWindow lists.
   uint32_t Add(TargetWindow* window);
   void Remove(uint32_t window);
   std::mutex& mutex() { return mutex_; }
 
-  // A lock of this process's part of a window was given back here: those that ask for it by messages need not wait for
-  // the thread to notice.
+  // A lock of this process's part of a window was released on this host. Requests by message for it need not wait until
+  // the thread notices.
   void LockGivenBack() {
     if (!locks_wait_.load(std::memory_order_relaxed)) return;
     std::lock_guard lock(mutex_);
     RetryLocks();
   }
 
-  // This process comes to a fence of `window`; the reply that `rank` waits for goes out. `operations`, `gets`: see FenceNotice::Enter.
+  // This process comes to a fence of `window`; a reply that `rank` waits for is sent. `operations`, `gets`: see
+  // FenceNotice::Enter.
   FenceNotice::Entry EnterFence(TargetWindow& window, int rank, bool operations, bool gets);
-  // The reply to a message of such a fence, number `number`, with which this process asked.
+  // The reply to the message of fence `number`, in which this process asked for one.
   void OnFenceReply(uint32_t window, ProcessId process, uint32_t number, ReplyStatus status);
 
-  // Closes the connections of which `process` is the initiator; it may connect anew.
+  // Closes the connections that `process` has initiated. It may connect again.
   void Forget(ProcessId process);
 
-  // Does what there is to do, unless another thread is at it; whether there was anything.
+  // Handles pending messages, unless another thread is doing so. Returns whether there were any.
   bool TryPoll();
-  // So many times the service's own thread found messages. It wraps.
+  // How often the service's own thread has found messages. The number wraps around.
   uint32_t batches() const { return batches_.load(std::memory_order_relaxed); }
-  // A thread waits inside MPI and calls TryPoll all the time, so that this one need not wake up for messages / no
-  // longer does.
+  // True: a thread waits inside MPI and calls TryPoll all the time, so that the service's own thread need not wake up
+  // for messages. False: no longer.
   void SetAttended(bool attended) { attended_.store(attended, std::memory_order_relaxed); }
-  // Waits of any kind poll here in each round / seldom.
+  // True: waits of any kind poll the service in each round. False: they poll it seldom.
   void SetLively(bool lively) { lively_.store(lively, std::memory_order_relaxed); }
-  // A thread goes to sleep and wants to hear of every message / has woken up.
+  // True: a thread goes to sleep and must be woken for every message. False: it has woken up.
   void SetWaiter(bool asleep);
 
  private:
@@ -93,10 +96,10 @@ class Service {
 
   // False: the message is malformed.
   bool OnMessage(Incoming& incoming, ByteSpan message);
-  bool OnLate(Incoming& incoming, const MessageHeader& header, ByteSpan body);  // to a window that was here
+  bool OnLate(Incoming& incoming, const MessageHeader& header, ByteSpan body);  // to a window that no longer exists
   bool OnMessageTo(TargetWindow& window, int rank, Incoming& incoming, const MessageHeader& message, ByteSpan body);
   bool OnGetAndFence(Incoming& incoming, const MessageHeader& header, TargetWindow& window, int rank, ByteSpan body);
-  // `of_fence`: the reply is that to the fence, too.
+  // `of_fence`: the reply is also the one to the fence.
   bool OnData(Incoming& incoming, const MessageHeader& header, const TargetWindow& window, ByteSpan body, bool of_fence = false);
   bool OnLock(Incoming& incoming, const MessageHeader& header, TargetWindow& window, int rank);
   bool OnFindRegion(Incoming& incoming, const MessageHeader& header, TargetWindow& window, ByteSpan body);
@@ -114,40 +117,41 @@ class Service {
   rdma_event_channel* events_ = nullptr;
   rdma_cm_id* listener_ = nullptr;
   uint32_t max_reads_ = 1;
-  bool tells_solicited_ = true;  // the RNIC tells of solicited messages alone when asked to
+  bool tells_solicited_ = true;  // the RNIC can report solicited messages only, on request
   int stop_fd_ = -1;
   pthread_t thread_{};
   bool running_ = false;
   std::atomic<bool> stopping_{false};
-  // Hints to the thread, which looks again within kRestMs.
+  // Hints for the service's thread, which checks again within kRestMs.
   std::atomic<bool> waiter_asleep_{false};
   std::atomic<bool> attended_{false};
   std::atomic<bool> lively_{false};
-  std::atomic<uint32_t> polls_{0};  // by TryPoll
+  std::atomic<uint32_t> polls_{0};  // number of polls by TryPoll
   std::atomic<uint32_t> batches_{0};
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   ibv_comp_channel* channel_ = nullptr;
-  ibv_cq* messages_ = nullptr;  // received
-  ibv_cq* sent_ = nullptr;      // by replies_
-  // Receives, one for each message that may be in flight, and replies; a connection has more of them as its origin
-  // shows that it needs more.
+  ibv_cq* messages_ = nullptr;  // completions of received messages
+  ibv_cq* sent_ = nullptr;      // completions of replies_
+  // Receives, one for each message that may be in flight, and replies. A connection gets more of them when its origin
+  // needs more.
   std::unique_ptr<BufferPool> buffers_;
-  std::unique_ptr<BufferPool> short_;  // of kFirstBytes, for connections with no more than the first room
-  std::unique_ptr<uint8_t[]> aside_;   // kSlotBytes: a message whose buffer is the next receive already
-  int most_entries_ = 1;               // that the RNIC's queues can have
-  uint64_t room_given_ = 0;            // all connections together; messages_ has an entry for each
-  uint64_t control_ = 0;               // what proofs read
+  std::unique_ptr<BufferPool> short_;  // of kFirstBytes, for connections that have only the first room
+  std::unique_ptr<uint8_t[]> aside_;  // kSlotBytes: holds a message whose buffer was already posted as the next receive
+  int most_entries_ = 1;               // limit of the RNIC's completion queues
+  uint64_t room_given_ = 0;            // of all connections together; messages_ has one entry for each
+  uint64_t control_ = 0;               // read by the origins' proofs of arrival
   ibv_mr* control_mr_ = nullptr;
   IncomingTable connections_;
   ReplySender replies_{connections_};
-  std::set<ProcessId> met_;  // have connected
-  RefusedRequests refused_;  // of those that have not
+  std::set<ProcessId> met_;  // processes that have connected
+  RefusedRequests refused_;  // requests of processes that have not
   std::unordered_map<uint32_t, TargetWindow*> windows_;
   uint32_t next_window_ = 1;
-  std::atomic<bool> locks_wait_{false};  // messages ask for locks that processes of this host may have; the thread tries for them every kRestMs
+  // messages wait for locks that processes of this host may hold; the thread tries again every kRestMs
+  std::atomic<bool> locks_wait_{false};
   HeldFences held_fences_;
-  bool changed_ = false;  // something that a thread inside MPI may wait for
+  bool changed_ = false;  // something changed that a thread inside MPI may wait for
 };
 
 }  // namespace weft::mpi::rma

@@ -11,12 +11,12 @@
 
 namespace weft::mpi::rma {
 
-// Memory that all processes of a communicator on one host map. It has no name, so it goes with the last of them, however they
-// end.
+// Memory that all processes of a communicator on one host map. It has no name, so that it is freed with the last of
+// them, however they end.
 class SharedSegment {
  public:
-  // Collective over `comm`, with the same `bytes` everywhere. `failed`: why this process cannot, nor the others then.
-  // MPI_ERR_RMA_SHARED: the processes cannot share memory; MPI_ERR_NO_MEM.
+  // Collective over `comm`, with the same `bytes` at all processes. `failed`: why this process cannot take part; then
+  // it fails at all. MPI_ERR_RMA_SHARED: the processes cannot share memory. MPI_ERR_NO_MEM.
   Error Make(Comm& comm, size_t bytes, Error failed = {});
   SharedSegment() = default;
   ~SharedSegment();

@@ -8,7 +8,8 @@
 #include "mpi_hybrid/core/error.h"
 #include "mpi_hybrid/rma/rdma_window.h"
 
-// What the files of RdmaWindow's synchronization calls share (synchronization.cc, flush.cc, fence.cc, post_start.cc and lock_epoch.cc).
+// Shared by the files of RdmaWindow's synchronization calls (synchronization.cc, flush.cc, fence.cc, post_start.cc and
+// lock_epoch.cc).
 namespace weft::mpi::rma {
 
 Error WrongAssert(int assertion, const char* call);
@@ -17,7 +18,7 @@ inline Error CheckAssert(int assertion, int allowed, const char* call) {
   return WrongAssert(assertion, call);
 }
 
-// Whether the counter, which wraps, has come to `wanted`.
+// Whether the counter, which wraps around, has reached `wanted`.
 inline bool Reached(const std::atomic<uint32_t>& counter, uint32_t wanted) {
   return static_cast<int32_t>(counter.load(std::memory_order_acquire) - wanted) >= 0;
 }
@@ -26,7 +27,8 @@ inline void Note(Error error, Error* first) {
   if (!error.ok() && first->ok()) *first = std::move(error);
 }
 
-// Nobody else writes this counter: it goes on from what this process knows, and where it is something else the call fails.
+// No other process writes this counter. It continues from the value that this process knows; if it has another value,
+// the call fails.
 inline void RdmaWindow::Signal(int rank, const Sign& sign) {
   const uint32_t count = ++(peers_[static_cast<size_t>(rank)].told.*sign.count);
   if ((host_.control(rank).signals[comm->rank].*sign.counter).exchange(count) != count - 1) [[unlikely]] NoteOverwritten("a counter of this rank", rank);

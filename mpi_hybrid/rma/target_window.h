@@ -20,8 +20,9 @@ struct ibv_mr;
 
 namespace weft::mpi::rma {
 
-// What origins may work on in this process through one window. Guarded by the service's mutex, but for the control
-// block; `base`, `size`, `mr`, `rank_of`, `control`, `host` and `guard` do not change while it is known to the service.
+// The memory of this process that origins may access through one window. Guarded by the service's mutex, except for the
+// control block. `base`, `size`, `mr`, `rank_of`, `control`, `host` and `guard` do not change while the service knows
+// the window.
 struct TargetWindow {
   struct Region {
     uint8_t* base = nullptr;
@@ -38,11 +39,11 @@ struct TargetWindow {
   std::vector<int> rank_of;     // by process, -1: not in the window's group
   ControlBlock control;
   HostRanks* host = nullptr;
-  LockManager locks;  // over the control block's
+  LockManager locks;  // uses the lock in the control block
   AccumulateGuard guard;
   std::vector<FenceNotice> fences;  // by rank
 
-  // The lock may be free for ranks of this host that wait for it.
+  // Called when the lock may be free: wakes the ranks of this host that wait for it.
   void WakeWaiting() const {
     if (host != nullptr) locks.lock().ForEachWaiting([this](int rank) { host->Wake(rank); });
   }
@@ -51,25 +52,26 @@ struct TargetWindow {
     const auto at = static_cast<size_t>(process);
     return at < rank_of.size() ? rank_of[at] : -1;
   }
-  // The memory, or null when it is not all inside the window: attached, in one region or in several that lie next to
-  // one another.
+  // The address of the memory. Null: it is not completely inside the window. In a dynamic window it must be attached,
+  // in one region or in several adjacent ones.
   uint8_t* Resolve(uint64_t offset, uint64_t bytes) const;
-  // The one region that holds all of it, or null.
+  // The one region that contains all of it; null if there is none.
   const Region* RegionOf(uint64_t address, uint64_t bytes) const;
 
  private:
   bool Attached(uint64_t address, uint64_t bytes) const;
 };
 
-// Elements of predefined types in windows, one extent apart; packed in messages, pairs without their padding.
+// Elements of predefined types. In windows they are one extent apart; in messages they are packed, pairs without their
+// padding.
 struct ElementType {
   MPI_Datatype handle = MPI_DATATYPE_NULL;
   uint32_t size = 0, extent = 0;
-  uint32_t span = 0;                      // bytes from an element's first to its last
-  uint32_t first = 0, second_offset = 0;  // pairs: size of the first part, where the second is. 0: no pair
+  uint32_t span = 0;                      // bytes from the beginning of an element to its end
+  uint32_t first = 0, second_offset = 0;  // pairs: size of the first part, and offset of the second. 0: no pair
 };
-inline constexpr ElementType kByteElements{MPI_BYTE, 1, 1, 1, 0, 0};  // of what is moved and not worked on
-// False: no predefined type with data.
+inline constexpr ElementType kByteElements{MPI_BYTE, 1, 1, 1, 0, 0};  // for data that is only moved
+// False: `handle` is not a predefined type with data.
 bool FindElementType(MPI_Datatype handle, ElementType* type);
 void FetchElements(const ElementType& type, const uint8_t* from, uint32_t count, uint8_t* packed);
 

@@ -12,8 +12,9 @@
 #include "mpi_hybrid/datatype/op.h"
 #include "mpi_hybrid/p2p/request/request.h"
 
-// One-sided communication (MPI 4.0 chapter 12) over verbs. All calls with the library's lock. Handles, counts and types are
-// valid; target ranks, ranges, epochs, lock types and asserts are checked here, because only the window knows them.
+// One-sided communication (MPI 4.0 chapter 12) over verbs. Call with the library's lock held. Handles, counts and types
+// are valid. Target ranks, ranges, epochs, lock types and assertions are checked by the window, because only the window
+// knows them.
 namespace weft::mpi {
 
 // One side of a transfer.
@@ -40,13 +41,13 @@ class Window : public RefCounted<Window> {
   void* base = nullptr;
   MPI_Aint size = 0;
   int displacement_unit = 1;
-  Ref<ErrorHandler> error_handler;  // null: the program gave none
+  Ref<ErrorHandler> error_handler;  // null: the program set none
   Attributes attributes;
   Ref<Info> info;
   std::string name;
 
   static Window* Find(MPI_Win handle) { return table_.Find(handle); }
-  // A handle for the program, which owns a reference until TakeBack (MPI_Win_free).
+  // Returns a handle for the program, which owns a reference until TakeBack (MPI_Win_free).
   static MPI_Win Give(const Ref<Window>& window);
   static void TakeBack(Window& window);
 
@@ -55,7 +56,7 @@ class Window : public RefCounted<Window> {
   Window& operator=(const Window&) = delete;
   virtual ~Window() = default;
 
-  // Communication. `request` not null: the request form (the caller's reference).
+  // Communication. If `request` is not null, it is the request form, and the caller owns the reference in it.
   virtual Error Put(const Origin& origin, const Target& target, Request** request) = 0;
   virtual Error Get(const Origin& origin, const Target& target, Request** request) = 0;
   virtual Error Accumulate(const Origin& origin, const Target& target, const Op& op, Request** request) = 0;
@@ -65,7 +66,7 @@ class Window : public RefCounted<Window> {
   virtual Error CompareAndSwap(const void* origin, const void* compare, void* result, const Datatype& type,
                                const Target& target) = 0;
 
-  // Synchronisation.
+  // Synchronization.
   virtual Error Fence(int assertion) = 0;
   virtual Error Start(const Ref<Group>& group, int assertion) = 0;
   virtual Error Complete() = 0;
@@ -86,7 +87,7 @@ class Window : public RefCounted<Window> {
   // Shared windows.
   virtual Error SharedQuery(int rank, MPI_Aint* size, int* displacement_unit, void** base) = 0;
 
-  // MPI_ERR_RMA_SYNC while an epoch is open.
+  // MPI_ERR_RMA_SYNC: an epoch is open.
   virtual Error MayFree() const = 0;
   // Collective.
   virtual Error Free() = 0;
@@ -103,7 +104,7 @@ Error CreateDynamicWindow(Comm& comm, const Info* info, Ref<Window>* made);
 
 // MPI_Finalize: closes the queue pairs.
 void StopWindows();
-// No window has `process` any more: what there is between the two is closed.
+// No window contains `process` any more: closes the connections between the two.
 void ForgetInWindows(ProcessId process);
 
 }  // namespace weft::mpi

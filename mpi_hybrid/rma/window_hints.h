@@ -5,8 +5,9 @@
 
 #include "mpi_hybrid/core/info.h"
 
-// Hints of windows (MPI 4.0 sections 12.2.1 to 12.2.3 and 12.2.7): what MPI_Win_get_info gives is what is in force. A key that is not known, a value that the
-// key cannot have, and one that does not hold for this window (of another flavour, or after it was made) are ignored, and not in it.
+// Hints of windows (MPI 4.0 sections 12.2.1 to 12.2.3 and 12.2.7). MPI_Win_get_info returns the hints in force. It
+// omits, and the window ignores: unknown keys, invalid values, and hints that do not apply to this window (another
+// flavour, or given after the window was made).
 //
 //   no_locks, same_size, same_disp_unit, accumulate_ops, accumulate_ordering, mpi_accumulate_granularity
 //                                 promises of the program, which are kept and need not be used: ordered and atomic as by default is right for all of them
@@ -17,7 +18,7 @@ namespace weft::mpi {
 
 constexpr int kWindowAlignment = 4096;
 
-// For a window that is made with `given` (null: none); flavor: MPI_WIN_FLAVOR_....
+// The hints for a window that is made with `given` (null: none). `flavor`: an MPI_WIN_FLAVOR_...
 Ref<Info> HintsOfWindow(int flavor, const Info* given);
 // MPI_Win_set_info.
 void ChangeHintsOfWindow(Info& hints, const Info& given);

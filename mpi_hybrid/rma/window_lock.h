@@ -5,38 +5,42 @@
 
 namespace weft::mpi::rma {
 
-// The lock of MPI_Win_lock at one target (MPI 4.0 section 12.5.3), in its control block. The processes of its host take
-// it by themselves, the target's service on behalf of the rest. It is all in what each rank wrote of itself, so that
-// what a dead rank had can be taken away, and nothing is counted that could be left wrong.
+// The lock of MPI_Win_lock at one target (MPI 4.0 section 12.5.3), in the target's control block. The processes of its
+// host take it directly; the target's service takes it on behalf of the others. Its whole state consists of words that
+// each rank writes about itself. Therefore the share of a dead rank can be removed, and there is no count that could be
+// left wrong.
 //
-// Who wants to share it says so, and backs off if somebody has it alone, or is promised that. Who wants it alone says so
-// first, from when on nobody new shares it, and has it when the last one that does is gone.
+// A rank that wants to share the lock sets its word, and withdraws if another rank holds the lock exclusively or is
+// promised it. A rank that wants it exclusively announces that first; from then on no new rank shares it. It holds the
+// lock when the last sharing rank has released it.
 //
-// But for those in an epoch of MPI_Win_lock_all, who overtake a promise: they take the locks of targets one by one, as they
-// use them, so that they may share one lock while they wait for another, and whoever was promised the one may wait for the
-// like of them at the other.
+// Ranks in an epoch of MPI_Win_lock_all are an exception: they overtake a promise. They take the locks of targets one
+// by one, at the first use of each target. Thus such a rank may share one lock while it waits for another. The rank
+// that was promised the first lock may itself wait, at the other target, for ranks of this kind.
 class WindowLock {
  public:
   WindowLock() = default;
   explicit WindowLock(const ControlBlock& control) : control_(control) {}
 
-  // Whether `rank` has it now. A rank that has it, or tries for it, in one way does not try in the other.
+  // Whether `rank` has the lock now. A rank that has it, or tries for it, in one mode does not try in the other.
   bool TryShared(int rank, bool overtakes = false) const;
-  // `stay`: if others share it the rank is the next to have it, and tries until it does.
+  // `stay`: if other ranks share the lock, `rank` is the next to have it, and must try until it does.
   bool TryExclusive(int rank, bool stay) const;
-  // Whether trying may help; only looks.
+  // Whether a try may succeed; only reads.
   bool MayShare(bool overtakes = false) const;
   bool MayTakeExclusive(int rank) const;
-  // `rank` no longer has it, or no longer tries, in either way; harmless for others. False: it did neither. Of the ranks that wait the next one behind `rank` is promised it
-  // if it wants it alone: who gives a lock back and wants it again at once does not have it before those that asked meanwhile.
+  // `rank` releases the lock, or stops trying for it, in either mode. No effect on other ranks. False: it did neither.
+  // If the next waiting rank behind `rank` wants the lock exclusively, it is promised to that rank. Therefore a rank
+  // that releases a lock and wants it again at once does not get it before ranks that have asked meanwhile.
   bool Release(int rank) const;
-  // The same of one that died: nor does it wait any more.
+  // The same for a rank that died, which also stops waiting.
   void Forget(int rank) const;
 
-  // A rank that sleeps until somebody gives the lock back says so from before its last try until it has it.
+  // A rank that sleeps until the lock is released calls StartWaiting before its last try, and StopWaiting when it has
+  // the lock.
   void StartWaiting(int rank, bool exclusive) const;
   void StopWaiting(int rank) const;
-  // After Release, and after a try that failed: calls wake(rank) for each that sleeps.
+  // Calls wake(rank) for each sleeping rank. For use after Release, and after a failed try.
   template <typename Wake>
   void ForEachWaiting(Wake wake) const {
     if (control_.head->waiters.load() == 0) [[likely]]
@@ -46,13 +50,13 @@ class WindowLock {
     }
   }
 
-  // A rank other than `rank` that has the lock, or is to have it; -1: nobody. The answer is a rank, whatever somebody
-  // wrote into the memory; what is no rank's is taken back.
+  // A rank other than `rank` that has the lock or is promised it; -1: none. The answer is always a rank of the window,
+  // whatever another process has written into the memory; an invalid value is cleared.
   int Holder(int rank) const;
 
  private:
   bool AnyoneShares() const;
-  // What the lock is when `rank`, who had it alone, gives it back.
+  // The value of `writer` when `rank`, the exclusive holder, releases the lock.
   uint32_t WriterAfter(int rank) const;
 
   ControlBlock control_;

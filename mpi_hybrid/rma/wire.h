@@ -13,7 +13,7 @@
 #include "base/job_secret.h"
 #include "mpi_hybrid/core/process_table.h"
 
-// What origins send to targets beside RDMA Writes and Reads, and what targets answer. Big-endian.
+// The messages from origins to targets, beside RDMA Writes and Reads, and the replies. Big-endian.
 //
 //  message                       0       1       2               4               8
 //                                | kind  | flags | reply slot    | window        | body ...
@@ -26,31 +26,32 @@
 //  body of get by Write          | offset (64)                   | address (64)                  | key           | bytes         |
 //  reply                         | status| room  | reply slot    | consumed      | data ...
 //
-// Bit 0 of the flags: a reply is wanted, which names the `reply slot` again. Bit 3: the origin would have use for more
-// room. Bits 1 and 2, of data messages that want a reply: the operation is a whole epoch, of a shared lock or of an
-// exclusive one; it is done if the lock is free, else the reply is "busy" and nothing was done. Bit 4, of fences: the
-// origin's next fence wants the target's own notice as its reply (fence_notice.h); "busy" says that the notice went, or
-// goes, by a message. Bit 5, of kGet and kGetByWrite: the origin's fence comes with it. Bit 7 of the status: the reply is the one
-// to the fence, too, which is done. `consumed`: messages of this connection that the target has dealt with, modulo 2^32; each gives
-// the origin one more to send. `room`: how many may be in flight, from kFirstRoom up to kSlots; it never shrinks. Each
-// takes registered memory at the target, so that an origin that sends little has little. Offsets count from the window's
-// base; in a dynamic window they are addresses.
+// Bit 0 of the flags: a reply is wanted, which repeats the `reply slot`. Bit 3: the origin could use more room. Bits 1
+// and 2, in data messages that want a reply: the operation is a whole epoch of a shared or of an exclusive lock. It is
+// done if the lock is free; otherwise the reply is "busy" and nothing was done. Bit 4, in fences: the origin's next
+// fence wants the target's own notice as its reply (fence_notice.h); "busy" means that the notice is sent by a message
+// instead. Bit 5, in kGet and kGetByWrite: the message also contains the origin's fence. Bit 7 of the status: the reply
+// is also the one to that fence, which is done.
+// `consumed`: number of messages of this connection that the target has handled, modulo 2^32; for each one the origin
+// may send another. `room`: how many messages may be in flight, from kFirstRoom up to kSlots; it never shrinks. Each
+// takes registered memory at the target; therefore an origin that sends little has little room. Offsets count from the
+// window's base; in a dynamic window they are addresses.
 namespace weft::mpi::rma {
 
 constexpr size_t kSlotBytes = 16384;  // longest message and longest reply
 constexpr uint32_t kSlots = 16;       // most messages in flight per connection, and replies
 constexpr uint32_t kFirstRoom = 1;    // messages in flight on a new connection
-constexpr size_t kFirstBytes = 2048;  // longest message on a connection with no more room than that
+constexpr size_t kFirstBytes = 2048;  // longest message on a connection that has only the first room
 constexpr size_t kHeaderBytes = 8;
 constexpr size_t kDataHeaderBytes = 16;
 constexpr size_t kBlockBytes = 24;
 constexpr size_t kReplyBytes = 8;
-constexpr size_t kMaxBlocks = 128;  // of one message
-// Most data in a message with so many blocks; a reply always holds as much.
+constexpr size_t kMaxBlocks = 128;  // in one message
+// Most bytes of data in a message with that many blocks. A reply always has space for as much.
 constexpr size_t DataRoom(size_t blocks) { return kSlotBytes - kHeaderBytes - kDataHeaderBytes - blocks * kBlockBytes; }
 
 enum class MessageKind : uint8_t {
-  kNothing = 0,  // asks for a reply: everything before it on this connection was done
+  kNothing = 0,  // asks for a reply: all messages before it on this connection have been handled
   kFence,
   kPost,
   kComplete,
@@ -58,13 +59,13 @@ enum class MessageKind : uint8_t {
   kLockExclusive,
   kUnlock,
   kPut,            // data message; op and basic type unused
-  kGet,            // data message without data; the reply has it
+  kGet,            // data message without data; the reply has the data
   kAccumulate,     // data message
-  kGetAccumulate,  // data message, without data when op is MPI_NO_OP; the reply has what was there before
+  kGetAccumulate,  // data message, without data if op is MPI_NO_OP; the reply has the previous values
   kCompareAndSwap,
-  kFindRegion,  // of a dynamic window; the reply has its key (32)
-  kLockOvertaking,  // as kLockShared, but not behind those that wait for exclusive use
-  kGetByWrite,      // an RDMA Write to the origin's address has the data, and the reply is behind it
+  kFindRegion,  // in a dynamic window; the reply has the key of the region (32)
+  kLockOvertaking,  // like kLockShared, without waiting behind ranks that wait for exclusive use
+  kGetByWrite,      // an RDMA Write to the origin's address brings the data, followed by the reply
   kLast = kGetByWrite,
 };
 
@@ -75,14 +76,14 @@ struct MessageHeader {
   bool wants_reply = false;
   uint16_t reply_slot = 0;
   uint32_t window = 0;
-  LockKind epoch = LockKind::kNone;  // of which the operation is all
+  LockKind epoch = LockKind::kNone;  // the operation is the whole epoch of this lock
   bool wants_room = false;
   bool promises = false;  // of kFence
-  bool with_fence = false;  // of kGet and kGetByWrite: a FenceBehind is at the end
+  bool with_fence = false;  // of kGet and kGetByWrite: a FenceBehind follows at the end
 };
 
-// `count` blocks of `bytes` bytes of data, `stride` bytes apart. In accumulates a block is whole elements, one extent
-// apart in memory.
+// `count` blocks of `bytes` bytes of data, `stride` bytes apart. In accumulates a block consists of whole elements,
+// which are one extent apart in memory.
 struct Block {
   uint64_t offset = 0;
   uint32_t bytes = 0;
@@ -93,7 +94,7 @@ struct Block {
 struct DataHeader {
   MPI_Op op = MPI_OP_NULL;
   MPI_Datatype basic = MPI_DATATYPE_NULL;
-  uint32_t bytes = 0;  // of data, all blocks together
+  uint32_t bytes = 0;  // of data in all blocks together
   uint16_t blocks = 0;
 };
 
@@ -107,15 +108,15 @@ struct FindRegion {
   uint64_t address = 0, bytes = 0;
 };
 
-// A fence that is told in the message of a Get.
+// A fence that is announced in the message of a Get.
 struct FenceBehind {
   uint32_t number = 0;
   bool promises = false, asks = false;
-  uint16_t reply_slot = 0;  // if it asks; not the Get's
+  uint16_t reply_slot = 0;  // if it asks; not the slot of the Get
 };
 constexpr size_t kFenceBehindBytes = 8;
 
-// The target's `bytes` bytes at `offset` go to the origin's memory at `address`.
+// The target writes its `bytes` bytes at `offset` to the origin's memory at `address`.
 struct GetByWrite {
   uint64_t offset = 0, address = 0;
   uint32_t key = 0, bytes = 0;
@@ -129,10 +130,10 @@ struct ReplyHeader {
   uint16_t reply_slot = 0;
   uint32_t consumed = 0;
   uint8_t room = kFirstRoom;
-  bool of_fence = false;  // too: that which came with the Get
+  bool of_fence = false;  // it is also the reply to the fence that came with the Get
 };
 
-// Writers: into `out`, which has room; the bytes written.
+// Writers store into `out`, which must be large enough, and return the number of bytes.
 size_t WriteHeader(const MessageHeader& header, std::span<uint8_t> out);
 size_t WriteDataHeader(const DataHeader& header, std::span<const Block> blocks, std::span<uint8_t> out);
 size_t WriteCompareAndSwap(const CompareAndSwapMessage& message, std::span<uint8_t> out);
@@ -142,28 +143,29 @@ size_t WriteFindRegion(const FindRegion& message, std::span<uint8_t> out);
 size_t WriteGetByWrite(const GetByWrite& message, std::span<uint8_t> out);
 size_t WriteReply(const ReplyHeader& header, std::span<uint8_t> out);
 
-// Parsers: nothing is trusted. Nothing: the message is malformed.
+// Parsers check all fields. nullopt: the message is malformed.
 std::optional<MessageHeader> ParseHeader(ByteSpan message);
-// `body` is what follows the message's header. `blocks` has room for kMaxBlocks. The blocks are not empty, hold
-// header.bytes bytes together, and do not leave the 64-bit address space; `data` is header.bytes long, or empty for
-// `with_data` false.
+// `body`: the bytes behind the message's header. `blocks` has space for kMaxBlocks. On success the blocks are not
+// empty, have header.bytes bytes in total, and stay within the 64-bit address space. `data` has header.bytes bytes; it
+// is empty if `with_data` is false.
 std::optional<DataHeader> ParseData(ByteSpan body, bool with_data, std::span<Block> blocks, ByteSpan* data);
-// Whether the header's operation of a kGetAccumulate comes with data.
+// The operation in a kGetAccumulate, which tells whether the message has data.
 std::optional<MPI_Op> PeekOp(ByteSpan body);
 std::optional<CompareAndSwapMessage> ParseCompareAndSwap(ByteSpan body);
 std::optional<uint32_t> ParseFence(ByteSpan body);
-// Takes it from the end of the body.
+// Removes it from the end of the body.
 std::optional<FenceBehind> TakeFenceBehind(ByteSpan* body);
 std::optional<FindRegion> ParseFindRegion(ByteSpan body);
-// At least one byte, and at most kMostGetByWrite.
+// The length is between 1 and kMostGetByWrite bytes.
 std::optional<GetByWrite> ParseGetByWrite(ByteSpan body);
 std::optional<ReplyHeader> ParseReply(ByteSpan reply);
 
-// Who connects: the private data of the connection request, and of its acceptance. Each end proves that it knows the
-// secret that the two have in common (core/process_table.h), and shows it to nobody. The target's nonce comes with its address, over the job's messages; so the
-// origin's proof needs no question first. It would be good for as long as the target lives, and the target takes one of
-// each process. One that it refused for want of room is not taken again, nor is an older one: the origin comes back with another nonce, which begins with
-// a higher count of its requests.
+// The private data of a connection request and of its acceptance, which tell who connects. Each end proves that it
+// knows the secret that the two processes share (core/process_table.h), without revealing it. The target's nonce was
+// published with its address through the job's messages; therefore the origin can send its proof in the first message.
+// The proof is valid as long as the target lives, but the target accepts only one connection of each process. A request
+// that it refused for lack of resources is not accepted again, nor is an older one. The origin then sends another
+// nonce, which begins with a higher number of its requests.
 //
 //  request     magic | origin: job (16), rank | origin's nonce: count (8), random (8) | first bytes of the proof (16)
 //  acceptance  magic | control address (64) | control key | proof (32)
@@ -175,7 +177,7 @@ struct Hello {
   ShortProof proof{};
 };
 struct Welcome {
-  uint64_t control_address = 0;  // 8 readable bytes, for Reads that prove that Writes arrived
+  uint64_t control_address = 0;  // address of 8 readable bytes, for Reads that prove that Writes have arrived
   uint32_t control_key = 0;
   JobSecret::Proof proof{};
 };
@@ -190,11 +192,11 @@ std::optional<Hello> ParseHello(ByteSpan bytes);  // longer is allowed: some tra
 void WriteWelcome(const Welcome& welcome, std::span<uint8_t, kWelcomeBytes> out);
 std::optional<Welcome> ParseWelcome(ByteSpan bytes);
 
-// What an end proves, and what it proves it with.
+// The data that an end authenticates by its proof.
 struct Acquaintance {
   Nonce target, origin;
   ProcessName process;           // the origin
-  uint64_t control_address = 0;  // of the target; 0 in the origin's proof, which comes before
+  uint64_t control_address = 0;  // of the target; 0 in the origin's proof, which is made before it is known
   uint32_t control_key = 0;
 };
 constexpr char kOrigin[] = "weft-rma origin", kTarget[] = "weft-rma target";
