@@ -23,10 +23,10 @@ struct ExchangeReceive {
   const Datatype* type;
   int source, tag;
 };
-// Waits for both; `status` is the receive's.
+// Waits for both; `status` is that of the receive.
 Error Exchange(const ExchangeSend& send, const ExchangeReceive& receive, Comm& comm, MPI_Status* status);
 Error StartExchange(const ExchangeSend& send, const ExchangeReceive& receive, Comm& comm, Request** request);
-// Sends what is in the buffer, of which it makes a copy, and receives into it.
+// Sends a copy of the buffer's contents and receives into the buffer.
 Error StartExchangeInPlace(const ExchangeReceive& receive, int destination, int send_tag, Comm& comm, Request** request);
 
 }  // namespace weft::mpi

@@ -10,33 +10,37 @@
 #include "mpi_hybrid/p2p/engine/channel.h"
 #include "mpi_hybrid/p2p/request/request.h"
 
-// Point-to-point messages (MPI 4.0 chapter 3) as api/, coll/ and rma/ use them. All calls with the library's lock. Ranks are valid or
-// MPI_PROC_NULL, counts not negative, types committed, tags in range: api/ has checked.
+// Point-to-point messages (MPI 4.0 chapter 3) for api/, coll/ and rma/. Call with the library's lock held. api/ has
+// checked the arguments: ranks are valid or MPI_PROC_NULL, counts are not negative, types are committed, tags are in
+// range.
 namespace weft::mpi {
 
 constexpr int kLargestTag = 0x3fffffff;  // MPI_TAG_UB
 
-// Start a send or receive. On success `*request` is the caller's reference (complete already, perhaps: small sends to a socket with
-// room are). An error is one that is known at once (the peer is dead, the buffer of MPI_Buffer_attach is full); later ones are in the request.
-// The type is kept alive by the request. `count` elements at `buffer` belong to the request until it completes.
+// Starts a send or receive. On success the caller owns the reference in `*request`, which may be complete already (as
+// for a small send to a socket with space). An error is returned if it is known at once (the peer is dead, or the
+// buffer of MPI_Buffer_attach is full); later errors are in the request. The request keeps the type alive. `count`
+// elements at `buffer` belong to the request until it completes.
 Error StartSend(const void* buffer, MPI_Aint count, const Datatype& type, int destination, int tag, Comm& comm, SendMode mode,
                 Channel channel, Request** request);
-// The same in standard mode, for one that others to this destination follow soon: it may wait for them (Transport::WriteSoon).
-// What the engine queues leaves with Device::Flush, which is the caller's to call.
+// The same in standard mode, if other sends to this destination follow soon: the message may wait for them
+// (Transport::WriteSoon). The caller must call Device::Flush to send what the engine has queued.
 Error StartSendSoon(const void* buffer, MPI_Aint count, const Datatype& type, int destination, int tag, Comm& comm, Channel channel,
                     Request** request);
 // `source` may be MPI_ANY_SOURCE, `tag` MPI_ANY_TAG.
 Error StartReceive(void* buffer, MPI_Aint count, const Datatype& type, int source, int tag, Comm& comm, Channel channel,
                    Request** request);
 
-// A send in standard mode to a rank, without a request where nothing stands in the way of writing it now. False: it has not begun. Else
-// `*rest` is null when all of it is written, or the caller's reference to the request of what is not.
+// A send in standard mode to a rank, without a request if the message can be written now. False: it has not begun.
+// True: all of it is written and `*rest` is null, or the caller owns the reference in `*rest`, a request for the
+// remaining part.
 bool SendAtOnce(const void* buffer, MPI_Aint count, const Datatype& type, int destination, int tag, Comm& comm, Channel channel, Request** rest);
-// The same and wait for it, without a request where that is possible. `status` may be null.
+// Start a send or receive and wait for it, without a request if possible. `status` may be null.
 Error Send(const void* buffer, MPI_Aint count, const Datatype& type, int destination, int tag, Comm& comm, SendMode mode, Channel channel);
 Error Receive(void* buffer, MPI_Aint count, const Datatype& type, int source, int tag, Comm& comm, Channel channel, MPI_Status* status);
 
-// Waits for `request`, takes the reference, returns its error. One that a death hinders (Request::Hindrance) is taken back: MPIX_ERR_PROC_FAILED.
+// Waits for `request`, releases the reference, and returns its error. MPIX_ERR_PROC_FAILED: a death hinders the request
+// (Request::Hindrance), which is then cancelled.
 Error WaitFor(Request* request, MPI_Status* status);
 
 // Persistent requests (inactive until Start).
@@ -44,45 +48,46 @@ Error MakePersistentSend(const void* buffer, MPI_Aint count, const Datatype& typ
                          Request** request);
 Error MakePersistentReceive(void* buffer, MPI_Aint count, const Datatype& type, int source, int tag, Comm& comm, Request** request);
 
-// Whether a message is there to be received; only looks. Its status in `status`.
+// Whether a message can be received; it is not removed. Its status is stored in `status`.
 Error Probe(int source, int tag, Comm& comm, bool* found, MPI_Status* status);
-// Waits until one is, or none can come any more.
+// Waits until a message can be received, or none can come any more.
 Error AwaitMessage(int source, int tag, Comm& comm, MPI_Status* status);
-// Matched probe: takes the message out; `*message` (Request::Kind::kMessage, the caller's reference) is for StartMatchedReceive, which
-// consumes it. Not for MPI_PROC_NULL.
+// Matched probe: removes the message from the waiting ones. The caller owns the reference in `*message`
+// (Request::Kind::kMessage), which StartMatchedReceive consumes. Not for MPI_PROC_NULL.
 Error MatchedProbe(int source, int tag, Comm& comm, bool* found, Request** message, MPI_Status* status);
 Error StartMatchedReceive(void* buffer, MPI_Aint count, const Datatype& type, Request* message, Request** request);
 
-// Who sent a message that MatchedProbe took out.
+// The sender of a message that MatchedProbe has removed.
 ProcessId SourceOf(const Request& message);
-// How many messages wait for a receive now, those that are announced too.
+// Number of messages that wait for a receive now, including announced ones.
 size_t UnexpectedMessages();
-// How many messages have come for ports (comm/context_pool.h) so far.
+// Number of messages for ports (comm/context_pool.h) so far.
 unsigned KnocksSoFar();
 
-// MPI_Buffer_attach and _detach. Detach waits until the buffer is empty.
+// MPI_Buffer_attach and MPI_Buffer_detach. Detach waits until the buffer is empty.
 Error AttachBuffer(void* buffer, MPI_Aint size);
 Error DetachBuffer(void** buffer, MPI_Aint* size);
 
-// Start-up: binds a listener and publishes its address (before Job::Fence). Shutdown: lets everything sent so far arrive, then closes; not
-// collective, and bounded in time when peers are gone.
+// StartDevice binds a listener and publishes its address (before Job::Fence). StopDevice lets all that was sent arrive,
+// then closes the connections. It is not collective, and takes limited time if peers are gone.
 Error StartDevice();
 void StopDevice();
 
-// Listens for processes of other jobs, and makes this one's card (Job::CardsOf) say where; a job of one does not before.
+// Listens for processes of other jobs, and puts the address into this process's card (Job::CardsOf). A job of one rank
+// does not listen before.
 Error ListenForOthers();
-// Begins to end what is between this process and `process`, which no communicator has; whether that is over. Bounded in
-// time. Then nothing is left of its connection.
+// PartFrom begins to close the connection between this process and `process`, which no communicator contains. HasParted
+// tells whether it is closed. It takes limited time.
 void PartFrom(ProcessId process);
 bool HasParted(ProcessId process);
 
-// Whether `process` is known to have died (MPIX_ERR_PROC_FAILED at calls that need it).
+// Whether `process` is known to have died (calls that need it return MPIX_ERR_PROC_FAILED).
 bool IsDead(ProcessId process);
-// The class of the error at a call that needs `process`, which is gone: MPI_ERR_PROC_ABORTED where it is known to have called MPI_Finalize, else
-// MPIX_ERR_PROC_FAILED, whoever noticed.
+// The error class of calls that need `process`, which is gone. MPI_ERR_PROC_ABORTED: it is known to have called
+// MPI_Finalize. Otherwise MPIX_ERR_PROC_FAILED.
 int ClassOfGone(ProcessId process);
-// Those of `group` that are known to have died or to have called MPI_Finalize, in its order; on this host all that did. Connects to those of
-// which ClassOfGone was asked, to make sure.
+// The members of `group` that are known to have died or to have called MPI_Finalize, in the order of the group. On this
+// host, these are all that have. Connects to the processes that ClassOfGone was called for, to make sure.
 std::vector<ProcessId> GoneOf(const Group& group);
 
 }  // namespace weft::mpi

@@ -17,41 +17,45 @@
 #include "mpi_hybrid/p2p/partition_map.h"
 #include "mpi_hybrid/p2p/request/request.h"
 
-// Partitioned communication (MPI 4.0 chapter 4). Sends match receives in the order of their making among those of the same communicator, pair and
-// tag, of which kMostPartitioned may be there at a time. A sender announces once how it divides the data (partition_map.h), and from then on each
-// partition is a message of its own, which leaves when it is ready. Those that become ready in a burst leave together: a partition waits for the next where
-// that followed at once in the start before, though not for long, whatever the program does (Transport::WriteSoon). The last one waits for nobody.
+// Partitioned communication (MPI 4.0 chapter 4). Sends match receives in the order in which they are made, among those
+// of the same communicator, pair and tag; at most kMostPartitioned may exist at a time. A sender announces once how it
+// divides the data (partition_map.h). From then on each partition is a message of its own, which is sent when it is
+// ready. Partitions that become ready in a burst are sent together: a partition waits for the next one if that followed
+// at once in the previous start. The wait is short, whatever the program does (Transport::WriteSoon). The last
+// partition does not wait.
 namespace weft::mpi {
 
 struct PartitionedData {
-  void* buffer;  // of sends only read
+  void* buffer;  // of sends: only read
   int partitions;
   MPI_Aint count;  // of elements in each
   const Datatype* type;
   int peer, tag;
 
-  uint64_t bytes() const { return static_cast<uint64_t>(count * type->size); }  // of a partition
+  uint64_t bytes() const { return static_cast<uint64_t>(count * type->size); }  // of one partition
 };
 
 class PartitionedRequest : public Request {
  public:
-  // Null: another kind of request.
+  // Null: `request` is of another kind.
   static PartitionedRequest* Of(Request* request) { return dynamic_cast<PartitionedRequest*>(request); }
 
   const PartitionedData& data() const { return data_; }
-  Error Cancel() override { return {}; }  // not for these (MPI 4.0 section 4.2)
+  Error Cancel() override { return {}; }  // not for these requests (MPI 4.0 section 4.2)
 
  protected:
   PartitionedRequest(const PartitionedData& data, Channel announcements, Comm& comm);
 
   void Renew();
-  // Takes the caller's reference to a message of this start; Ended(message) follows, perhaps at once. This request lives until then.
+  // Takes the caller's reference to a message of this start. Ended(message) follows, perhaps at once; this request
+  // lives until then.
   void Follow(Request* message);
   virtual void Ended(Request& message) = 0;
-  // The first error is the request's.
+  // The first error becomes the request's error.
   void Note(Error error);
   bool failed() const { return failed_; }
-  // Completes the request when no message is under way and nothing else is to come; not while this object is busy with several messages.
+  // Completes the request if no message is pending and no further one will come, unless this object is working on
+  // several messages.
   void Settle();
   virtual bool MoreToCome() const = 0;
 
@@ -70,13 +74,13 @@ class PartitionedRequest : public Request {
 
 class PartitionedSend final : public PartitionedRequest {
  public:
-  // MPI_ERR_ARG, MPI_ERR_OTHER: more partitions than there can be, as many such sends in the communicator.
+  // MPI_ERR_ARG: too many partitions. MPI_ERR_OTHER: too many such sends in the communicator.
   static Error Make(const PartitionedData& data, Comm& comm, Request** made);
   ~PartitionedSend() override;
 
   Error Start() override;
-  // MPI_Pready of `partitions`. MPI_ERR_REQUEST: it is not started; MPI_ERR_ARG: one is out of range or ready already; then none is taken. That
-  // a message fails is told by the request.
+  // MPI_Pready of `partitions`. MPI_ERR_REQUEST: the request is not started. MPI_ERR_ARG: a partition is out of range
+  // or already ready; then none is sent. The request reports the failure of a message.
   Error Ready(std::span<const int> partitions);
 
  private:
@@ -93,9 +97,10 @@ class PartitionedSend final : public PartitionedRequest {
   bool announced_ = false;
   std::vector<bool> ready_;
   size_t not_ready_ = 0;
-  // Of the calls of Ready of a start, in their order: whether the next one came right after it; of the start before, until it is known of this one.
+  // By call of Ready in a start: whether the next call followed at once. The values are from the previous start until
+  // they are known for the current one.
   std::vector<bool> quick_;
-  size_t calls_ = 0;  // of Ready, in this start
+  size_t calls_ = 0;  // calls of Ready in this start
   std::chrono::steady_clock::time_point last_ready_;
 };
 
@@ -104,12 +109,12 @@ class PartitionedReceive final : public PartitionedRequest {
   static Request* Make(const PartitionedData& data, Comm& comm);
 
   Error Start() override;
-  // MPI_Parrived, in constant time; `partition` is in range. All have arrived in a request that is not active.
+  // MPI_Parrived, in constant time; `partition` is in range. In an inactive request all partitions have arrived.
   bool HasArrived(int partition) const;
 
-  // For the progress stage. The announcement came, or will not.
+  // For the progress stage: the announcement has come, or will not come.
   bool heard() const { return announcing_ == nullptr; }
-  // Posts the receives, if it came.
+  // Posts the receives if the announcement has come.
   void PostIfAnnounced();
 
  private:
@@ -124,12 +129,12 @@ class PartitionedReceive final : public PartitionedRequest {
   Error PostOne(uint32_t partition, Request** message);
   uint64_t capacity() const { return static_cast<uint64_t>(data_.partitions) * data_.bytes(); }
 
-  Request* announcing_ = nullptr;  // the receive of the announcement; Follow has the reference
+  Request* announcing_ = nullptr;  // the receive of the announcement; Follow owns the reference
   PartitionAnnouncement sender_;
-  std::optional<PartitionMap> map_;  // once the announcement was heard
+  std::optional<PartitionMap> map_;  // set by the announcement
   bool posted_ = false;              // in this start
-  bool too_long_ = false;            // what is sent; it is received, and thrown away
-  std::unique_ptr<uint8_t[]> packed_;  // where the sender's partitions begin inside of elements that are not contiguous
+  bool too_long_ = false;            // the sender has more data than fits; it is received and discarded
+  std::unique_ptr<uint8_t[]> packed_;  // for sender's partitions that begin inside elements that are not contiguous
 };
 
 }  // namespace weft::mpi

@@ -8,11 +8,10 @@
 
 namespace weft::mpi {
 
-// A message that can be started again and again; each start is an inner request of its own. What its types are is kept
-// alive.
+// A message that can be started repeatedly; each start is an inner request of its own. The types are kept alive.
 struct RepeatedMessage {
   bool is_send;
-  void* buffer;  // of sends only read
+  void* buffer;  // of sends: only read
   MPI_Aint count;
   const Datatype* type;
   int peer, tag;
@@ -40,7 +39,7 @@ class PersistentRequest final : public CompoundRequest {
 
   const RepeatedMessage message_;
   Ref<const Datatype> type_reference_;
-  Request* launched_ = nullptr;  // of the last start; CompoundRequest has the reference
+  Request* launched_ = nullptr;  // of the last start; CompoundRequest owns the reference
 };
 
 }  // namespace weft::mpi

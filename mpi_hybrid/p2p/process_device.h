@@ -8,25 +8,26 @@
 
 namespace weft::mpi {
 
-// This process's, between StartDevice and StopDevice; null otherwise. Set by these alone.
+// The device and the engine of this process, between StartDevice and StopDevice, which alone set them; else null.
 inline Device* g_process_device = nullptr;
 inline Engine* g_process_engine = nullptr;
 inline Device* ProcessDevice() { return g_process_device; }
 inline Engine* ProcessEngine() { return g_process_engine; }
 
-// Once it is known who of the host joined its segment (shm::SettleNode): from now on a rank polls that has processors for itself and for all
-// that may run there, though others of the host be many.
+// Called when it is known which ranks of the host joined its segment (shm::SettleNode). From then on, a rank polls if
+// there are processors for itself and for all other ranks that may run on them, even if the host has many other ranks.
 void SettleDevice();
 
-// How long a wait polls before it sleeps: 0 when ranks share processors (WEFT_MPI_SPIN_US overrides).
+// How long a wait polls before it sleeps. 0 if ranks share processors. WEFT_MPI_SPIN_US overrides it.
 std::chrono::microseconds SpinTime();
 
-// Whether messages of some ranks come through memory, and ranks are so few for each processor that one that waits hands it
-// on rather than sleeps: 64, or 8 where the kernel hands it to none of another session and they are in several; each would keep it in vain.
+// Whether a waiting rank yields its processor rather than sleeps: some ranks exchange messages through memory, and
+// there are few ranks per processor. The limit is 64, or 8 if the ranks are in several sessions and the kernel does not
+// yield to a process of another session, because each rank would then keep the processor in vain.
 bool HandsProcessorOn();
 
-// For a wait that has taken some microseconds: whether to hand the processor on although there is one for each rank, since another that
-// waits has this one.
+// For a wait that has taken some microseconds: whether to yield although there is a processor for each rank, because
+// another waiting rank is on this processor.
 bool SharesProcessor();
 
 }  // namespace weft::mpi

@@ -12,47 +12,50 @@ namespace weft::mpi {
 
 class Device;
 
-// A source of progress beside the sockets of p2p/: the window device's completion queue. Registered when the first window is made, so
-// that it costs nothing before.
+// A source of progress beside the sockets of p2p/, such as the window device's completion queue. It is registered when
+// the first window is made, and costs nothing before.
 class ProgressStage {
  public:
   virtual ~ProgressStage() = default;
-  // Does what can be done now; whether anything was. Also while another thread sleeps for which it has armed, and has to be woken as before.
+  // Does all that can be done now. Returns whether it did anything. It is also called while another thread sleeps for
+  // which the stage has armed; that thread must be woken as before.
   virtual bool Poll() = 0;
-  // About to sleep: after this returns true, fd() becomes readable when there is something to do. False: there is something already.
+  // Called before a sleep. True: fd() becomes readable when there is something to do. False: there is something to do
+  // already.
   virtual bool Arm() = 0;
-  // The sleep is over, or there was none because of another stage.
+  // The sleep is over, or did not take place because of another stage.
   virtual void OnAwake() {}
-  // Readable when there is something to do, after Arm(); -1 when the stage needs no wake-up.
+  // Readable when there is something to do, after Arm(). -1: the stage needs no wake-up.
   virtual int fd() const = 0;
-  // A thread waits for what only this stage brings: sockets on which nothing moves are then looked at less often.
+  // Whether a thread waits for an event that only this stage brings. Idle sockets are then polled less often.
   virtual bool Awaited() const { return false; }
 };
 
-// The one place that polls (design section 5). All calls with the library's lock; Wait lets go of it while it sleeps.
+// The only place that polls. Call with the library's lock held; Wait releases it while it sleeps.
 class Progress {
  public:
   static void AddStage(ProgressStage* stage);
   static void RemoveStage(ProgressStage* stage);
 
-  // One round over sockets and stages, without sleeping; whether anything moved.
+  // One round over sockets and stages, without sleeping. Returns whether anything moved.
   static bool Poll();
 
-  // The same for MPI_Test and its kin, which programs call over and over: when nothing moved, others get the lock, and the processor where
-  // ranks share one.
+  // The same for MPI_Test and similar functions, which programs call repeatedly. If nothing moved, it lets other
+  // threads have the lock and, if ranks share the processor, yields the processor.
   static bool PollForTest();
 
-  // kSleeping: polling was in vain already; until something comes the wait polls once before each sleep.
+  // kSleeping: polling has found nothing so far; until an event comes, the wait polls once before each sleep.
   enum class Start : uint8_t { kPolling, kSleeping };
 
-  // Until `done()` is true: spins briefly (not at all when the machine has fewer cores than ranks on it, seldom when spinning was in vain
-  // before), then sleeps until a socket, a stage or another thread's Wake() has news. `done` is called with the lock, and must only look.
+  // Waits until `done()` is true. It spins briefly (not at all if ranks share cores; seldom if spinning was in vain
+  // before), then sleeps until a socket, a stage or another thread's Wake() reports an event. `done` is called with the
+  // lock held and must only read.
   template <typename Done>
   static void WaitUntil(Done done, Start start = Start::kPolling) {
     if (done()) return;
     Waiter waiter(start);
     while (!done()) {
-      // What polling did is looked at before a sleep.
+      // Check what polling did before a sleep.
       if (!waiter.Poll() && !done()) waiter.Rest();
     }
   }
@@ -60,25 +63,25 @@ class Progress {
     WaitUntil([&] { return request.complete; });
   }
 
-  // The same, but not beyond `deadline`.
+  // The same, but at most until `deadline`.
   template <typename Done>
   static void WaitUntil(Done done, std::chrono::steady_clock::time_point deadline, Start start = Start::kPolling) {
     const Alarm alarm(deadline);
     WaitUntil([&] { return done() || std::chrono::steady_clock::now() >= deadline; }, start);
   }
 
-  // Whether a thread polls in a wait now, rather than sleep. From any thread; it may have changed when this returns.
+  // Whether a thread currently polls in a wait instead of sleeping. Any thread may call it; the result may be outdated.
   static bool IsPolling() { return polling_.load(std::memory_order_relaxed) != 0; }
 
-  // Something that a sleeping thread may wait for has changed (Request::Complete calls it). From any thread that holds the lock; cheap
-  // when nobody sleeps.
+  // Something has changed that a sleeping thread may wait for (Request::Complete calls this). For threads that hold the
+  // lock; cheap if no thread sleeps.
   static void Wake();
-  // The same from a thread that does not hold the lock (the RMA target's).
+  // The same for a thread that does not hold the lock (that of the RMA target).
   static void WakeFromOutside();
 
  private:
-  static inline std::atomic<int> polling_{0};  // waits that do not sleep; changed with the lock, a hint to others
-  // Ends sleeps at its time, for as long as it is there.
+  static inline std::atomic<int> polling_{0};  // waits that do not sleep; changed under the lock, a hint for others
+  // Ends sleeps at its time, as long as it exists.
   class Alarm {
    public:
     explicit Alarm(std::chrono::steady_clock::time_point at);
@@ -94,8 +97,9 @@ class Progress {
    public:
     explicit Waiter(Start start);
     ~Waiter();
-    bool Poll();  // whether anything moved
-    void Rest();  // gives the lock, and later the processor away; sleeps when it polled in vain for long enough
+    bool Poll();  // returns whether anything moved
+    // releases the lock and later yields the processor; sleeps after it has polled in vain for long enough
+    void Rest();
 
    private:
     std::chrono::steady_clock::duration Patience() const;
@@ -105,14 +109,14 @@ class Progress {
       idle_ = false;
     }
 
-    Device* const device_;  // that is told of this wait; null: there was none
+    Device* const device_;  // is told of this wait; null: there is no device
     int in_vain_ = 0;
     bool idle_ = false;  // since idle_since_
-    bool polls_;  // for longer than once before a sleep
-    bool spins_;  // rather than sleep at once
+    bool polls_;  // more than once before a sleep
+    bool spins_;  // instead of sleeping at once
     bool slept_ = false;
-    bool is_awaited_ = false;  // another thread wants the lock, since awaited_since_; it has not been let go since
-    bool fresh_;  // it spins, and has for a moment only
+    bool is_awaited_ = false;  // another thread has wanted the lock since awaited_since_, and it was not released since
+    bool fresh_;  // it has spun only for a moment so far
     Watch watch_;
     std::chrono::steady_clock::time_point idle_since_, awaited_since_;
   };

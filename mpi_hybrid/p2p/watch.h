@@ -7,14 +7,15 @@
 
 namespace weft::mpi {
 
-// When a wait that sleeps connects to the processes that it waits for (Device::ConnectToAwaited), so that it learns of their death: after 250 ms in
-// which nothing came. As long after such an attempt ended without telling whether the process lives, it does so again. No I/O.
+// Decides when a sleeping wait connects to the processes that it waits for (Device::ConnectToAwaited), so that it
+// learns of their death: after 250 ms without an event. If such an attempt ends without telling whether the process
+// lives, it is repeated after the same time. No I/O.
 class Watch {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr auto kAfter = std::chrono::milliseconds(250);
 
-  // Before a sleep: its longest time in milliseconds; -1: no limit. `unreached` is Engine::unreached().
+  // Called before a sleep. Returns its longest time in milliseconds; -1: no limit. `unreached`: Engine::unreached().
   int BeforeSleep(Clock::time_point now, unsigned unreached) {
     if (watches_ && unreached == unreached_) return -1;
     watches_ = false;
@@ -22,7 +23,7 @@ class Watch {
     if (!due_) due_ = now + kAfter;
     return static_cast<int>(std::max<long>(std::chrono::ceil<std::chrono::milliseconds>(*due_ - now).count(), 0));
   }
-  // After it; `ready`: something came. Whether to connect now.
+  // Called after the sleep. `ready`: an event came. Returns whether to connect now.
   bool AfterSleep(Clock::time_point now, bool ready) {
     if (watches_) return false;
     if (ready) due_.reset();

@@ -19,61 +19,63 @@
 
 namespace weft::mpi {
 
-// Brings an Engine's frames to their peers: one loop, and one or more wires, of which the first that reaches a process
-// carries all between the two. Knows neither sockets nor descriptors. Guarded by the library's lock; only Sleep lets go
-// of it.
+// Carries an Engine's frames to their peers. It has one loop, and one or more wires; the first wire that reaches a
+// process carries everything between the two. It knows neither sockets nor descriptors. Guarded by the library's lock;
+// only Sleep releases it.
 class Device {
  public:
-  // `engine` outlives it.
+  // `engine` must outlive it.
   explicit Device(Engine& engine);
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
   EventLoop& loop() { return loop_; }
   Presence& presence() { return presence_; }
-  // A wait of this process that polls, from its begin to its end.
+  // Enclose a wait of this process that polls.
   void BeginWait() { presence_.BeginWait(); }
   void EndWait() {
     if (presence_.EndWait()) [[unlikely]] Leave();
   }
-  // Before Start(). The last one reaches everybody.
+  // Call before Start(). The last transport must reach every process.
   void Add(std::unique_ptr<Transport> transport);
 
   Error Start();
-  // Writes what is queued, says goodbye, waits until the others did too; gives up each when nothing moves for
-  // `patience`. To each peer at its own pace: one that reads nothing keeps nobody else waiting.
+  // Writes queued data, says goodbye, and waits until the peers have done so too. It gives up a peer when nothing moves
+  // for `patience`. Each peer has its own pace: one that reads nothing does not delay the others.
   void Stop(std::chrono::milliseconds patience = kPatience);
   static constexpr std::chrono::milliseconds kPatience{3000};
 
-  // Reads and writes what can be without sleeping; whether anything moved.
+  // Reads and writes as far as possible without sleeping. Returns whether anything moved.
   bool Poll();
-  // Writes what was queued since the last call, and connects where that is needed; whether anything was written.
+  // Writes what was queued since the last call, and connects where necessary. Returns whether anything was written.
   bool Flush() { return !engine_.with_output().empty() && FlushAll(); }
-  // Until something comes, loop().Wake(), `timeout_ms` (-1: none) is over, or time brings something; then deals with
-  // it. Lets go of the lock. False: nothing came.
+  // Sleeps until data arrives, loop().Wake() is called, `timeout_ms` has passed (-1: no limit), or a timer expires;
+  // then handles the event. Releases the lock while it sleeps. False: nothing arrived.
   bool Sleep(int timeout_ms);
 
-  // Listens for processes of other jobs, where it does not listen already.
+  // Starts to listen for processes of other jobs, unless it does so already.
   Error Listen();
-  // Begins to end what is between this process and `process`, with which no request is under way; whether that is over.
+  // Begins to close the connection between this process and `process`; no request may be pending with it. HasParted
+  // tells whether it is closed.
   void Part(ProcessId process) { partings_.Begin(process, kPatience); }
   bool HasParted(ProcessId process) const { return !partings_.IsUnderWay(process); }
 
-  // Opens connections to the processes that posted receives and probes wait for, so that their death is noticed; for
-  // MPI_ANY_SOURCE to 16 that follow this one in the communicator.
+  // Opens connections to the processes that posted receives and probes wait for, so that their death is noticed. For
+  // MPI_ANY_SOURCE it connects to the 16 processes that follow this one in the communicator.
   void ConnectToAwaited();
 
-  // The launcher says that `process` is dead: it is gone, at once where there is no connection with it, else when what it sent has been read.
+  // The launcher has reported that `process` is dead. It counts as gone at once if there is no connection to it,
+  // otherwise when all that it sent has been read.
   void OnToldDead(ProcessId process);
 
-  // To this one, where there is no connection yet.
+  // Connects to this process, if there is no connection yet.
   void ConnectTo(ProcessId process);
 
-  // Transport::WriteAtOnce.
+  // See Transport::WriteAtOnce.
   size_t WriteAtOnce(Link& link, std::span<const iovec> pieces, size_t total, uint32_t flow) {
     return TransportOf(link).WriteAtOnce(link, pieces, total, flow);
   }
-  // Transport::WriteSoon.
+  // See Transport::WriteSoon.
   size_t WriteSoon(Link& link, std::span<const iovec> pieces, size_t total, uint32_t flow) {
     return TransportOf(link).WriteSoon(link, pieces, total, flow);
   }

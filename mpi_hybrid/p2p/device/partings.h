@@ -12,22 +12,22 @@
 
 namespace weft::mpi {
 
-// The ends of what is between this process and single others, as when MPI_Comm_disconnect has freed the last
-// communicator with one: what was sent is written, each side says goodbye and ends its output, and when both have, or
-// one took longer than its patience, nothing is left of the connection or of the link. Guarded by the library's lock.
+// Closes the connections between this process and single others, for example when MPI_Comm_disconnect has freed the
+// last communicator with one. Queued data is written, and each side says goodbye and ends its output. When both have,
+// or when one took longer than its patience, the connection and the link are removed. Guarded by the library's lock.
 class Partings final : public EventLoop::Timed {
  public:
   using Clock = EventLoop::Clock;
 
-  // `transport_of`: the wire of a link. `forget`: the rest that is kept by process.
+  // `transport_of`: the wire of a link. `forget`: removes all other state of a process.
   Partings(Engine& engine, std::function<Transport&(const Link&)> transport_of, std::function<void(ProcessId)> forget)
       : engine_(engine), transport_of_(std::move(transport_of)), forget_(std::move(forget)) {}
 
-  // No request of the program is under way with `process`.
+  // No request of the program may be pending with `process`.
   void Begin(ProcessId process, Clock::duration patience);
   bool IsUnderWay(ProcessId process) const;
   bool empty() const { return partings_.empty(); }
-  // As far as it goes now; whether anything moved. May destroy links.
+  // Goes on as far as possible now. Returns whether anything moved. May destroy links.
   bool Advance(Clock::time_point now);
 
   std::optional<Clock::time_point> deadline() const override;
@@ -41,7 +41,7 @@ class Partings final : public EventLoop::Timed {
     Stage stage = Stage::kTalks;
   };
 
-  // True: it is over.
+  // True: the connection is closed.
   bool Step(Parting& parting, Clock::time_point now, bool* moved);
 
   Engine& engine_;

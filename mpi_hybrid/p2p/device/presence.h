@@ -6,17 +6,18 @@
 
 namespace weft::mpi {
 
-// Whether this process is sure to poll for a while: it is in a wait of MPI, with a processor of its own. A wire may then begin what needs it again,
-// and is told when that is over. Guarded by the library's lock.
+// Whether this process is certain to poll for a while: it is in a wait of MPI and has a processor of its own. A wire
+// may then begin an operation that needs this process again; it is told when the wait ends. Guarded by the library's
+// lock.
 class Presence {
  public:
-  // Of a process that has a processor for each of its host's ranks; without it no wait counts.
+  // Whether the process has a processor for each of its host's ranks. Otherwise no wait counts.
   void set_has_processor(bool has) { has_processor_ = has; }
   bool is_sure() const { return waits_ != 0 && has_processor_; }
-  // Something was begun that goes on only while it polls.
+  // An operation was begun that goes on only while this process polls.
   void set_needed() { needed_ = true; }
 
-  // Where others of the host see it, 1 or 0; it outlives the next call. Null: nowhere.
+  // Where other processes of the host see the state, 1 or 0. It must outlive the next call. Null: nowhere.
   void Show(std::atomic<uint32_t>* shown) {
     shown_ = shown;
     Tell();
@@ -25,7 +26,7 @@ class Presence {
   void BeginWait() {
     if (++waits_ == 1) Tell();
   }
-  // True: that was the last wait, and wires are to be told.
+  // True: this was the last wait, and the wires must be told.
   [[nodiscard]] bool EndWait() {
     if (--waits_ != 0) return false;
     Tell();

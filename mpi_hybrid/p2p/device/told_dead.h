@@ -11,24 +11,26 @@
 
 namespace weft::mpi {
 
-// Processes that have a connection with this one, and of which the launcher says that they are dead. Mostly the connection says so in the
-// same moment, behind all that they sent. It does not where a child of theirs holds it, where the host is gone, and where the wire knows a
-// death by silence only: then what has come is read, and that is the end of it. Guarded by the library's lock.
+// Processes that have a connection with this one and that the launcher has reported dead. Usually the connection
+// reports the death at the same moment, behind all that they sent. It does not if a child of theirs holds the
+// connection, if the host is gone, or if the wire detects a death only by silence. In these cases, data that has
+// arrived is read, and then the process counts as gone. Guarded by the library's lock.
 class ToldDead final : public EventLoop::Timed {
  public:
   using Clock = EventLoop::Clock;
-  static constexpr std::chrono::milliseconds kGrace{100};   // for the connection to say so, from then on until nothing more is read,
-  static constexpr std::chrono::milliseconds kLongest{2000};  // ... or for so long
+  // time for the connection to report the death; after it, reading goes on until nothing more is read,
+  static constexpr std::chrono::milliseconds kGrace{100};
+  static constexpr std::chrono::milliseconds kLongest{2000};  // ... but at most this long
 
   ToldDead(Engine& engine, std::function<Transport&(const Link&)> transport_of) : engine_(engine), transport_of_(std::move(transport_of)) {}
 
   void Add(ProcessId process) { dead_.push_back({process, Clock::now()}); }
   bool empty() const { return dead_.empty(); }
-  // After the wires were polled, which brought something or not (`moved`). Whether anything died.
+  // Call it after the wires were polled. `moved`: whether they brought anything. Returns whether any process died.
   bool Advance(Clock::time_point now, bool moved);
 
   std::optional<Clock::time_point> deadline() const override;
-  void OnTime(Clock::time_point) override {}  // whoever sleeps polls then
+  void OnTime(Clock::time_point) override {}  // a thread that sleeps polls after this
 
  private:
   struct Dead {
@@ -38,7 +40,7 @@ class ToldDead final : public EventLoop::Timed {
 
   Engine& engine_;
   const std::function<Transport&(const Link&)> transport_of_;
-  std::vector<Dead> dead_;  // the oldest first
+  std::vector<Dead> dead_;  // oldest first
 };
 
 }  // namespace weft::mpi

@@ -13,65 +13,69 @@
 
 namespace weft::mpi {
 
-// One wire under an Engine: it carries the bytes of links to and from the processes that it reaches, in order and
-// without loss. How it does so is its own matter: a connection or a descriptor for each link, one for all, or none;
-// bytes or whole frames; readiness by the EventLoop that it is given or by being polled. A wire is a folder with one
-// class of this kind in it; process_device.cc chooses.
+// A wire below an Engine: it carries the bytes of links to and from the processes that it reaches, in order and without
+// loss. It may use a connection or a descriptor per link, one for all, or none; bytes or whole frames; readiness events
+// of its EventLoop or polling. Each wire is a folder with one class of this kind; process_device.cc chooses between
+// them.
 //
-// Of a link it uses PrepareWrite and Written, PrepareRead and ReadDone, and tells it when the way is there
-// (Link::Open); it may give it a lane (Link::set_lane). What befalls a process it tells the engine: Engine::OnGone, OnUnreachable. It may do so from each of
-// its functions but WriteAtOnce, WriteSoon, deadline and HasConnections.
+// Of a link it uses PrepareWrite and Written, PrepareRead and ReadDone. It calls Link::Open when the connection is
+// established, and may give the link a lane (Link::set_lane). It reports the fate of a process to the engine:
+// Engine::OnGone, OnUnreachable. It may do so from all of its functions except WriteAtOnce, WriteSoon, deadline and
+// HasConnections.
 //
-// Guarded by the library's lock. Nothing here sleeps.
+// Guarded by the library's lock. No function sleeps.
 class Transport : public EventLoop::Timed {
  public:
-  // Begins to be reachable and publishes where, before the job's fence; in a job of one only what it needs for Listen.
+  // Becomes reachable and publishes its address, before the job's fence. In a job of one rank it prepares only what
+  // Listen needs.
   virtual Error Start() = 0;
-  // Does so in a job of one, for processes of other jobs; nothing where it is reachable already.
+  // Becomes reachable in a job of one rank, for processes of other jobs. No effect if it is reachable already.
   virtual Error Listen() = 0;
-  // Whether this wire leads to `process`. Both ends of a pair answer alike.
+  // Whether this wire leads to `process`. Both ends of a pair return the same.
   virtual bool Reaches(ProcessId process) const = 0;
 
-  // Begins to connect, where the link has no connection and none is on its way. It ends with Link::Open, OnGone or
-  // OnUnreachable.
+  // Begins to connect, unless the link has a connection or one is being made. The result is reported by Link::Open,
+  // OnGone or OnUnreachable.
   virtual void Connect(Link& link) = 0;
-  // Writes what the link has queued as far as the wire takes it now; connects where that is needed. What is left goes
-  // out by itself as soon as it can: a link that cannot go on delays no other. Whether any byte went.
+  // Writes the link's queue as far as the wire accepts it now, and connects if necessary. The rest is sent later
+  // without another call; a blocked link does not delay other links. Returns whether any byte was written.
   virtual bool Flush(Link& link) = 0;
-  // Writes one frame of `total` bytes, on a link that is idle (Link::is_idle): its header is at the front of `pieces`,
-  // which hold all of it or a first part. The bytes that went out, perhaps none. The fast path: one system call, no
-  // allocation. `flow` is for a wire with several streams (Link::StreamOf).
+  // Writes one frame of `total` bytes, on a link that is idle (Link::is_idle). `pieces` begin with its header and
+  // contain the whole frame or a first part of it. Returns the number of bytes written, perhaps 0. This is the fast
+  // path: one system call and no allocation. `flow`: for a wire with several streams (Link::StreamOf).
   virtual size_t WriteAtOnce(Link& link, std::span<const iovec> pieces, size_t total, uint32_t flow) = 0;
-  // The same for a frame that others follow soon: the wire may keep a copy, which counts as out, until the next is
-  // written on the link, until Poll, or for a millisecond at most; then it goes whatever this process does.
+  // The same for a frame that others will follow soon. The wire may keep a copy, which counts as written, until the
+  // next frame is written on the link, until Poll, or for at most a millisecond; after that it is sent whatever this
+  // process does.
   virtual size_t WriteSoon(Link& link, std::span<const iovec> pieces, size_t total, uint32_t flow) {
     return WriteAtOnce(link, pieces, total, flow);
   }
 
-  // Reads what is there and writes what was left; may have the loop dispatch. Whether anything moved.
+  // Reads available data and writes queued data; may dispatch events of the loop. Returns whether anything moved.
   virtual bool Poll() = 0;
-  // Whether this process is sure to poll; null: that is not known. Not owned.
+  // Tells whether this process is certain to poll; null: unknown. Not owned.
   void set_presence(Presence* presence) { presence_ = presence; }
-  // The process is not sure to poll any more (Presence): what was begun for a process that does is changed so that peers need it no more.
+  // This process is no longer certain to poll (Presence). Operations that were begun on that assumption are changed so
+  // that peers no longer need this process.
   virtual void OnLeaving() {}
-  // Before a sleep: what comes from now on ends it by a descriptor of the loop. False: there is something to do
-  // already.
+  // Called before a sleep. From then on, an event ends the sleep by a descriptor of the loop. False: there is something
+  // to do already.
   virtual bool Arm() = 0;
-  // After each sleep before which Arm was called.
+  // Called after each sleep for which Arm was called.
   virtual void OnAwake() {}
 
-  // The end, in this order. No new connection is begun ...
+  // The functions below end the wire, in this order. StopConnecting: no new connection is begun.
   virtual void StopConnecting() = 0;
-  // ... nothing more is written on a link, of which the peer learns behind what was written ...
+  // Writes nothing more on the link. The peer learns this after it has received all that was written.
   virtual void EndOutput(Link& link) = 0;
-  // ... whether a peer has not yet ended its side ...
+  // Whether a peer has not yet ended its side.
   virtual bool HasConnections() const = 0;
-  // ... and whatever is left is closed.
+  // Closes all that is left.
   virtual void Close() = 0;
 
-  // Whether there is a connection with the peer, or one on its way.
+  // Whether there is a connection with the peer, or one is being made.
   virtual bool IsConnected(const Link& link) const = 0;
-  // Closes what there is; the link is not used again.
+  // Closes the connection of the link, which is not used again.
   virtual void Drop(const Link& link) = 0;
 
  protected:

@@ -7,15 +7,18 @@
 
 namespace weft::mpi {
 
-// kExcuse: an empty message in place of one that cannot be sent since a process died; its receive fails with MPIX_ERR_PROC_FAILED.
+// kExcuse: an empty message in place of one that cannot be sent because a process died. Its receive fails with
+// MPIX_ERR_PROC_FAILED.
 enum class SendMode : uint8_t { kStandard, kSynchronous, kReady, kBuffered, kExcuse };
 
-// Which of the communicator's two contexts, or one of partitioned communication, which stand above every context of a communicator. There the first
-// of the two has the announcements: with the tag that the program chose, and the number of the request among those of the same communicator, pair and
-// tag. The second has the partitions: a stream of the sender for each request, and the partition's number as the tag.
+// One of the communicator's two contexts, or one of partitioned communication. The latter are above all contexts of
+// communicators, in pairs. The first of a pair carries the announcements; they have the tag of the program, and the
+// context is chosen by the request's number among those of the same communicator, pair and tag. The second carries the
+// partitions; the context is chosen by the sender's stream for the request, and the tag is the partition's number.
 enum class Channel : uint32_t { kPointToPoint = 0, kCollective = 1 };
 
-constexpr uint32_t kMostPartitioned = 1 << 14;  // numbers start again after so many; streams of a communicator
+// numbers wrap around after so many; also the number of streams of a communicator
+constexpr uint32_t kMostPartitioned = 1 << 14;
 constexpr Channel PartitionedChannel(uint32_t number) {
   static_assert(ContextPool::kContexts <= 1 << 17);
   return static_cast<Channel>(1u << 31 | number % kMostPartitioned << 17);

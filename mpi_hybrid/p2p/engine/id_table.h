@@ -7,8 +7,8 @@
 
 namespace weft::mpi {
 
-// Operations by the number that goes over the wire (never 0). A number is not given out again before 2^24 others were,
-// unless the table is full of older ones.
+// Operations by their number on the wire (never 0). A number is not reused before 2^24 others, unless the table is full
+// of older ones.
 template <typename Operation>
 class IdTable {
  public:
@@ -34,7 +34,7 @@ class IdTable {
     entries_[slot].generation = entries_[slot].generation % kMostGeneration + 1;
     free_.push_back(slot);
   }
-  // Calls visit(Operation&) for each; it may remove that one.
+  // Calls visit(Operation&) for each operation; `visit` may remove that operation.
   template <typename Visit>
   void ForEach(Visit visit) {
     for (size_t slot = 0; slot < entries_.size(); ++slot) {

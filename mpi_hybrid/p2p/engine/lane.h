@@ -11,32 +11,34 @@
 
 namespace weft::mpi {
 
-// The fast path of a link whose wire is memory that both processes see (Link::lane): one whole frame at a time is written to where the peer
-// reads it, or read where the peer wrote it, past the queue of the link and without system calls. Guarded by the library's lock.
+// The fast path of a link whose wire is memory that both processes map (Link::lane). One whole frame at a time is
+// written where the peer reads it, or read where the peer wrote it, without the link's queue and without system calls.
+// Guarded by the library's lock.
 class Lane {
  public:
-  // Where the header (FrameHeader::kLength bytes) and the body of a frame go; null: not this way, but by the link's queue.
+  // Where to write the header (FrameHeader::kLength bytes) and the body of a frame. Null: use the link's queue instead.
   struct Room {
     uint8_t* header = nullptr;
     uint8_t* body = nullptr;
   };
 
-  // Room for a frame, on a link that is idle (Link::is_idle). It is the next one whatever happens in between: Close follows at once.
+  // Space for a frame, on an idle link (Link::is_idle). Close must follow at once: no other frame may come in between.
   virtual Room Open(size_t body_bytes) = 0;
-  // Header and body are written; the peer has them.
+  // Header and body are written; the frame is passed to the peer.
   virtual void Close(size_t body_bytes) = 0;
 
-  // The next frame to read, where all of it is there and can be shown: in so many pieces, its header is in the first. It stays the next one,
-  // and the peer may change it meanwhile: what is looked at is to be copied first. 0: none, or none of that kind; then Transport::Poll brings
-  // what there is.
+  // The next frame to read, if all of it is available and can be accessed directly. Returns the number of pieces; the
+  // first one contains the header. The frame stays the next one. The peer may change it meanwhile, so data must be
+  // copied before it is checked. 0: there is no such frame; Transport::Poll then handles what is available.
   virtual size_t Peek(std::span<iovec, 2> pieces) = 0;
-  // That frame was copied, and is over.
+  // The frame of Peek has been copied and is removed.
   virtual void Taken() = 0;
 
-  // Whether the peer is sure to poll until it has sent what it is asked for: then it has the data here sooner than they can be fetched.
+  // Whether the peer is certain to poll until it has sent requested data. Then it delivers the data faster than Fetch
+  // would.
   virtual bool PeerStays() const = 0;
-  // Copies `bytes` from `offer` on, which is in what the peer offered (Link::Offer), to where `to` says, and advances that. False: that cannot be, and `to`
-  // has advanced by an unknown length; the peer is to be asked for the data.
+  // Copies `bytes` bytes from `offer` on, which must be within the peer's offer (Link::Offer), to `to`, and advances
+  // `to`. False: it is not possible, and `to` has advanced by an unknown length; the peer must be asked for the data.
   virtual bool Fetch(Payload& to, uint64_t offer, uint64_t bytes) = 0;
 
  protected:

@@ -21,11 +21,11 @@
 
 namespace weft::mpi {
 
-// The frames between this process and one other: what waits to be written, and the parser of what arrives. Bytes go in and out through
-// it; how they reach the other process is a transport's matter.
+// The frames between this process and one other: a queue of output, and the parser of input. It only handles bytes; a
+// transport carries them to and from the other process.
 class Link {
  public:
-  enum class State : uint8_t { kFresh, kOpen, kLeft, kDead };  // kLeft: it said goodbye
+  enum class State : uint8_t { kFresh, kOpen, kLeft, kDead };  // kLeft: the peer said goodbye
 
   Link(Engine& engine, ProcessId peer);
   ~Link();
@@ -33,25 +33,25 @@ class Link {
   Link& operator=(const Link&) = delete;
 
   ProcessId peer() const { return peer_; }
-  std::string Describe() const;  // the peer, for messages to the user
-  // Of a wire that has one, for as long as the connection is open; not owned. Else null.
+  std::string Describe() const;  // the peer's name, for messages to the user
+  // The lane of the wire, if it has one, while the connection is open; not owned. Else null.
   Lane* lane() const { return lane_; }
   void set_lane(Lane* lane) { lane_ = lane; }
   State state() const { return state_; }
-  // The other side says that it stores up to `window` bytes for us.
+  // The connection is established. The peer stores up to `window` bytes for this process.
   void Open(uint64_t window);
   void set_gone(bool left) { state_ = left ? State::kLeft : State::kDead; }
   bool is_gone() const { return state_ == State::kLeft || state_ == State::kDead; }
-  // Open, and nothing is queued: an eager message may be written at once.
+  // Open, with an empty queue: an eager message may be written at once.
   bool is_idle() const { return state_ == State::kOpen && !has_output(); }
 
   // --- streams ---
-  // From now on the wire carries frames on `count` streams each way, each in order, which may overtake one another.
-  // Before the first byte; at least one. Both ends do, or neither.
+  // From now on the wire carries frames on `count` streams in each direction, at least one. Each stream is in order,
+  // but streams may overtake one another. Call it before the first byte, at both ends or at neither.
   void UseStreams(size_t count);
   bool has_streams() const { return streams_ != nullptr; }
-  // Where messages with that tag go, whatever the number of streams: to be kept for as long as there are any. Those of
-  // equal context and tag must have one flow.
+  // The flow of messages with that tag, for any number of streams. Store it with the message as long as needed.
+  // Messages of equal context and tag must have the same flow.
   static uint32_t FlowOf(uint32_t context, int32_t tag) {
     return 1 + (((context * 0x9e3779b1u) ^ (static_cast<uint32_t>(tag) * 0x85ebca6bu)) >> 2);
   }
@@ -59,72 +59,77 @@ class Link {
     return comm.stream >= 0 ? 1 + static_cast<uint32_t>(comm.stream) : FlowOf(context, tag);
   }
   static constexpr uint32_t kControlFlow = 0;
-  // The stream of a flow; 0 is for answers, and for all where there is no other.
+  // The stream of a flow. Stream 0 is for answers, and for all frames if there is no other stream.
   size_t StreamOf(uint32_t flow) const;
   size_t stream_of_output() const { return StreamOf(first_->flow); }
 
   // --- out ---
   size_t unfinished_sends = 0;  // to this peer
   bool has_output() const { return first_ != nullptr; }
-  // What an eager message of `length` bytes takes of the window.
+  // The part of the window, in bytes, that an eager message of `length` bytes takes.
   static int64_t CostOf(uint64_t length) { return static_cast<int64_t>(length) + 1024; }
-  // Whether an eager message may be sent now. Until the link is open its window is taken to be as ours.
+  // Whether an eager message may be sent now. Until the link is open, the peer's window is assumed to be as large as
+  // ours.
   bool HasCredit(int64_t cost) const { return cost <= credit_; }
   void TakeCredit(int64_t cost) { credit_ -= cost; }
   void ReturnCredit(int64_t cost) { credit_ += cost; }  // the message was not sent
 
-  // Behind what is queued; an outstanding credit goes with it.
+  // Appends a frame to the queue. It also returns credit that is owed to the peer.
   void Enqueue(OutFrame& frame, const FrameHeader& header);
-  // The same for a header as it is, and with `written` bytes of the frame gone.
+  // The same with an unchanged header, for a frame of which `written` bytes have been written already.
   void EnqueueRest(OutFrame& frame, const FrameHeader& header, size_t written);
-  // Takes a frame of which nothing is written out of the queue, and keeps the credit that it carried for the next; false: too late.
+  // Removes a frame from the queue and keeps the credit that it carried for the next one. False: a part of it has been
+  // written.
   bool Dequeue(OutFrame& frame);
-  void AddCreditTo(FrameHeader& header);  // to one that is written at once, and its number
-  void WroteAtOnce(const FrameHeader& header) {  // all of it
+  void AddCreditTo(FrameHeader& header);  // adds owed credit, and the number, to a frame that is written at once
+  void WroteAtOnce(const FrameHeader& header) {  // the whole frame was written
     if (has_streams()) CountOut(header.kind, header.context);
   }
   void SendControl(FrameHeader header, uint32_t flow = kControlFlow);
-  void GiveBack(int64_t credit) {  // returns credit, soon
+  void GiveBack(int64_t credit) {  // returns credit to the peer, soon
     if (is_gone()) return;
     owed_ += credit;
     if (owed_ * 2 > window_) [[unlikely]] SendControl({.kind = FrameKind::kCredit});
   }
-  void Stream(SendRequest& send);  // its next chunk
+  void Stream(SendRequest& send);  // queues its next chunk
 
-  // The next pieces to write into `pieces`, of at most so many frames; how many.
+  // Stores the next pieces to write, of at most `most_frames` frames, in `pieces`. Returns their number.
   size_t PrepareWrite(std::span<iovec> pieces, size_t most_frames = SIZE_MAX);
-  // Where the first frame is a kRequest of which nothing is written, whose data are in one piece: these, which stay there until the peer has
-  // them; a wire may tell it where that is. Else nothing.
+  // The data of the first frame, if that is a kRequest of which nothing is written and its data is contiguous. The data
+  // stays in place until the peer has it; a wire may tell the peer where it is. Otherwise empty.
   std::span<const uint8_t> Offer() const;
-  // Bytes of the first frame that are not written, for a wire that carries whole frames.
+  // Bytes of the first frame that are not written yet, for a wire that carries whole frames.
   size_t left_of_frame() const { return first_ == nullptr ? 0 : sizeof(first_->header) - first_->header_written + first_->body; }
-  // So many bytes of them were written.
+  // `bytes` bytes of output were written.
   void Written(size_t bytes);
-  // The first frame, or a part of it, is with the peer, though it is not Written(), since it may have to be sent again:
-  // it cannot be taken back.
+  // The peer has the first frame or a part of it. It is not Written() yet, since it may have to be sent again, but it
+  // cannot be taken back.
   void set_first_is_out(bool out) { first_is_out_ = out; }
   bool first_is_out() const { return first_is_out_; }
 
   // --- in ---
-  // Bytes that surely follow: the rest of the body under way.
-  uint32_t cleared = 0;  // receives whose sender was told to send on this link, or whose data are being fetched from there
+  // Bytes that are certain to follow: the rest of the current body.
+  // receives whose sender was told to send on this link, or whose data is being fetched from there
+  uint32_t cleared = 0;
   uint64_t body_to_come() const { return first_in_.in_body ? first_in_.place + first_in_.drop : 0; }
-  // Where the next bytes go: first those that belong to the message under way, then (the last piece) `staging`.
+  // Stores where the next bytes are to be read to: first memory of the current message, then (the last piece)
+  // `staging`.
   size_t PrepareRead(std::span<iovec> pieces, std::span<uint8_t> staging, size_t stream = 0);
-  // `bytes` were read there. False: the peer broke the protocol; the link is of no more use.
+  // `bytes` bytes were read there. False: the peer violated the protocol, and the link cannot be used any more.
   [[nodiscard]] bool ReadDone(size_t bytes, std::span<const uint8_t> staging, size_t stream = 0);
-  // The next bytes, which were read to somewhere else: they are copied to where they belong.
+  // The next bytes, which were read to another place: copies them to where they belong.
   [[nodiscard]] bool ReadStaged(std::span<const uint8_t> bytes, size_t stream = 0);
 
-  // The next frame, of which the first bytes and all others are there: if it is an eager message for which a receive is posted, that has it.
-  // False: nothing has happened.
+  // The next frame, which is completely available as `first` and `rest`: if it is an eager message for which a receive
+  // is posted, the receive gets it. False: nothing has happened.
   [[nodiscard]] bool TakeForPosted(std::span<const uint8_t> first, std::span<const uint8_t> rest);
-  // A kRequest in full; `offer` is where its data lie for Lane::Fetch, not 0. False: it is something else, or not legal.
+  // A complete kRequest. `offer`: address of its data for Lane::Fetch, not 0. False: it is another frame, or an invalid
+  // one.
   [[nodiscard]] bool ReadRequest(std::span<const uint8_t> frame, uint64_t offer, uint64_t bytes);
-  // Nothing is missing of what has begun to arrive: the next bytes are those of a header.
+  // No frame is incomplete: the next bytes are those of a header.
   bool is_between_frames() const { return !first_in_.in_body && first_in_.header_have == 0 && !has_streams(); }
-  // An eager message that is the next frame, to which no posted receive has a right, is copied to the program at once: its credit and its
-  // bytes. False: it is not legal; nothing has happened.
+  // For an eager message in the next frame that no posted receive matches and that is copied to the program at once:
+  // accounts for its credit and its bytes. False: it is invalid, and nothing has happened.
   [[nodiscard]] bool TakeAtOnce(uint32_t credit, uint64_t length) {
     if (credit_ + credit > kMostCredit || length > static_cast<uint64_t>(window_)) [[unlikely]] return false;
     credit_ += credit;
@@ -134,34 +139,34 @@ class Link {
     return true;
   }
 
-  // Takes the notes out of the queue, of which nothing is written.
+  // Removes the notes of which nothing is written from the queue.
   std::vector<SendRequest*> TakeNotes();
-  // The peer is gone: fails the sends that are queued and what arrives just now.
+  // The peer is gone: fails the queued sends and the message that is arriving.
   void Abandon(const Error& error);
 
  private:
   friend class Engine;
-  // What arrives on one stream.
+  // The input of one stream.
   struct Inbound {
     uint8_t header_bytes[FrameHeader::kLength];
     size_t header_have = 0;
     bool in_body = false;
-    FrameHeader header;                 // whose body arrives
-    uint64_t place = 0, drop = 0;       // bytes of the body still to come: to keep, to throw away behind them
-    ReceiveRequest* receive = nullptr;  // they are for this, or
-    Message* message = nullptr;         // ... this
+    FrameHeader header;                 // of the frame whose body arrives
+    uint64_t place = 0, drop = 0;       // bytes of the body still to come: first those to keep, then those to discard
+    ReceiveRequest* receive = nullptr;  // the receive that the bytes are for, or
+    Message* message = nullptr;         // ... the message
 
-    // The bytes of the body are not read to their place, but copied.
+    // The bytes of the body cannot be read to their place directly; they are copied.
     bool is_copied() const { return receive != nullptr && receive->payload.fine_grained(); }
   };
-  // What there is only where frames come over several streams.
+  // State that exists only if frames arrive over several streams.
   struct Streams {
     size_t count = 1;
-    std::vector<std::unique_ptr<Inbound>> inbound;  // but the first
+    std::vector<std::unique_ptr<Inbound>> inbound;  // all but the first
     Arrivals arrivals;
-    std::array<uint32_t, Arrivals::kGroups> next_out{};  // numbers of messages
-    uint64_t frames_out = 0, frames_in = 0;              // that were begun, that are whole
-    std::optional<uint64_t> goodbye_after;               // so many frames
+    std::array<uint32_t, Arrivals::kGroups> next_out{};  // next numbers of messages
+    uint64_t frames_out = 0, frames_in = 0;              // frames begun; complete frames
+    std::optional<uint64_t> goodbye_after;               // the goodbye is valid after so many frames
   };
 
   Inbound& InboundOf(size_t stream);
@@ -186,26 +191,26 @@ class Link {
   bool OnCancelled(const FrameHeader& header);
   bool OnRevoked(const FrameHeader& header);
   bool OnNote(Inbound& in, const FrameHeader& header);
-  void OnBodyBytes(Inbound& in, size_t bytes);  // that are in place already
+  void OnBodyBytes(Inbound& in, size_t bytes);  // which are in place already
   void OnBodyEnd(Inbound& in);
   void OnFrameEnd();
   void FrameWritten(OutFrame& frame);
   void CountOut(FrameKind kind, uint32_t context);
 
-  // A peer cannot give back more than was taken.
+  // A peer cannot return more credit than was taken.
   static constexpr int64_t kMostCredit = int64_t{1} << 40;
 
   Engine& engine_;
   const ProcessId peer_;
-  const int64_t window_;  // bytes of eager messages that we store
+  const int64_t window_;  // bytes of eager messages that this process stores
   Lane* lane_ = nullptr;
   State state_ = State::kFresh;
 
   OutFrame* first_ = nullptr;
   OutFrame* last_ = nullptr;
   bool first_is_out_ = false;
-  int64_t credit_ = 0;  // bytes that we may still send eagerly
-  int64_t owed_ = 0;    // credit to give back
+  int64_t credit_ = 0;  // bytes that this process may still send eagerly
+  int64_t owed_ = 0;    // credit to return
 
   Inbound first_in_;
   std::unique_ptr<Streams> streams_;  // null: one stream, in order

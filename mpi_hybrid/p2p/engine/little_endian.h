@@ -8,7 +8,7 @@
 
 namespace weft::mpi {
 
-// The numbers of frames and greetings, at any alignment.
+// Reads and writes the numbers of frames and greetings, at any alignment.
 inline uint32_t Load32(const uint8_t* at) {
   uint32_t value;
   std::memcpy(&value, at, sizeof(value));

@@ -9,7 +9,8 @@
 
 namespace weft::mpi {
 
-// What a message and a receive are matched by (MPI 4.0 section 3.5). Receives may say MPI_ANY_SOURCE and MPI_ANY_TAG.
+// The values by which messages and receives match (MPI 4.0 section 3.5). Receives may use MPI_ANY_SOURCE and
+// MPI_ANY_TAG.
 struct MatchKey {
   uint32_t context = 0;
   int32_t source = 0;
@@ -17,14 +18,14 @@ struct MatchKey {
 
   bool operator==(const MatchKey&) const = default;
   bool is_exact() const { return source != MPI_ANY_SOURCE && tag != MPI_ANY_TAG; }
-  // A receive with this key the message with that one.
+  // Whether a receive with this key matches a message with the key `message`.
   bool Takes(const MatchKey& message) const {
     return context == message.context && (source == message.source || source == MPI_ANY_SOURCE) &&
            (tag == message.tag || tag == MPI_ANY_TAG);
   }
 };
 
-// A place in one of the queues of a KeyedQueues. Embedded in what is queued.
+// An entry in one of the queues of a KeyedQueues, embedded in the queued object.
 struct MatchHook {
   void* owner = nullptr;
   uint64_t sequence = 0;  // order of arrival
@@ -40,8 +41,8 @@ struct MatchQueue {
   MatchQueue* next_in_bucket = nullptr;
 };
 
-// Queues by key, each in the order of appending. A queue exists while it is not empty; finding one takes the same time however long it or
-// others are.
+// Queues by key, each in the order of appending. A queue exists while it is not empty. Finding one takes the same time
+// regardless of its length and of the other queues.
 class KeyedQueues {
  public:
   KeyedQueues();
@@ -51,12 +52,12 @@ class KeyedQueues {
 
   void Append(const MatchKey& key, MatchHook& hook);
   void Remove(MatchHook& hook);
-  // The first in the queue of `key`; null: empty.
+  // The first entry in the queue of `key`; null: it is empty.
   MatchHook* First(const MatchKey& key) const {
     const MatchQueue* queue = Find(key);
     return queue == nullptr ? nullptr : queue->head;
   }
-  // Calls visit(MatchHook&) for each in no particular order; it may not append or remove.
+  // Calls visit(MatchHook&) for each entry, in no particular order. `visit` must not append or remove entries.
   template <typename Visit>
   void ForEach(Visit visit) const {
     for (const MatchQueue* queue : buckets_) {
@@ -74,12 +75,12 @@ class KeyedQueues {
 
   std::vector<MatchQueue*> buckets_;
   size_t queues_ = 0;
-  mutable MatchQueue* last_ = nullptr;  // that was found: the next search is often for the same
+  mutable MatchQueue* last_ = nullptr;  // the queue found last: the next search is often for the same one
   MatchQueue* free_ = nullptr;  // linked by next_in_bucket
 };
 
-// Receives that wait for a message. The hook's owner is the receive. The one that was posted last is in no queue: a program that
-// waits for one message after the other needs none.
+// Receives that wait for a message; the owner of a hook is the receive. The receive that was posted last is in no
+// queue: a program that waits for one message after the other needs no queue.
 class PostedReceives {
  public:
   void Append(const MatchKey& key, MatchHook& hook) {
@@ -103,7 +104,7 @@ class PostedReceives {
     return newest_ != nullptr && newest_key_.Takes(key) ? newest_ : nullptr;
   }
   bool empty() const { return newest_ == nullptr && queued_ == 0; }
-  // Whether it takes any tag.
+  // Whether the receive matches any tag.
   bool TakesAnyTag(const MatchHook& hook) const { return (&hook == newest_ ? newest_key_ : hook.queue->key).tag == MPI_ANY_TAG; }
   template <typename Visit>
   void ForEach(Visit visit) const {
@@ -112,7 +113,7 @@ class PostedReceives {
   }
 
  private:
-  void Enqueue();  // the newest
+  void Enqueue();  // puts newest_ into its queue
   void Dequeue(MatchHook& hook);
   MatchHook* FindQueued(const MatchKey& key) const;
 
@@ -121,10 +122,10 @@ class PostedReceives {
   KeyedQueues queues_;  // the others
   uint64_t next_sequence_ = 0;
   size_t queued_ = 0;
-  size_t wild_ = 0;  // of those, with a wild card
+  size_t wild_ = 0;  // those of them that have a wild card
 };
 
-// Messages that wait for a receive, in the order of arrival. In four queues each, one per form of receive.
+// Messages that wait for a receive, in the order of arrival. Each is in four queues, one for each form of receive.
 struct MessageHooks {
   MatchHook hooks[4];
 };
@@ -132,13 +133,14 @@ class WaitingMessages {
  public:
   void Append(const MatchKey& key, MessageHooks& message, void* owner);
   void Remove(MessageHooks& message);
-  // The earliest message that a receive with `key` (perhaps wild) matches; null: none. The owner is the message.
+  // The earliest message that a receive with `key` (perhaps with wild cards) matches; null: none. The owner of a hook
+  // is the message.
   void* Find(const MatchKey& key) const {
     if (size_ == 0) return nullptr;
     const MatchHook* hook = queues_.First(key);
     return hook == nullptr ? nullptr : hook->owner;
   }
-  // The same of those that `pleases(void* owner)`.
+  // The earliest of them for which pleases(void* owner) is true.
   template <typename Pleases>
   void* FindIf(const MatchKey& key, Pleases pleases) const {
     for (const MatchHook* hook = queues_.First(key); hook != nullptr; hook = hook->next) {

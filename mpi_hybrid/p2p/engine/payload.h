@@ -14,8 +14,8 @@
 
 namespace weft::mpi {
 
-// The data of a message in the program's memory, consumed from front to back by gathering writes or filled by scattering reads. Owns
-// neither the memory nor the type.
+// The data of a message in the program's memory. Gathering writes consume it, or scattering reads fill it, from front
+// to back. Owns neither the memory nor the type.
 class Payload {
  public:
   Payload() = default;
@@ -29,7 +29,7 @@ class Payload {
     }
   }
 
-  // The cursor is large, and most data have none.
+  // The cursor is large, and most data has none.
   Payload(const Payload& other) : at_(other.at_), left_(other.left_), fine_grained_(other.fine_grained_), very_fine_grained_(other.very_fine_grained_) {
     if (other.cursor_) cursor_.emplace(*other.cursor_);
   }
@@ -47,14 +47,15 @@ class Payload {
   }
 
   size_t left() const { return left_; }
-  // The data are in so many small pieces that copying them costs less than a system call over a list of them.
+  // The data has so many small pieces that copying them costs less than a system call with a list of them.
   bool fine_grained() const { return fine_grained_; }
-  // ... also where a copy of the pieces costs no system call: they are shorter than what a look at each costs.
+  // The same even if a copy of the pieces needs no system call: they are so short that visiting each one costs more.
   bool very_fine_grained() const { return very_fine_grained_; }
-  // The next pieces, of at most `limit` bytes together, into `pieces`; how many. Does not advance.
+  // Stores the next pieces, of at most `limit` bytes in total, in `pieces`. Returns their number. Does not advance.
   size_t Peek(std::span<iovec> pieces, size_t limit) const;
   void Advance(size_t bytes);
-  // Copies the next in.size() <= left() bytes into the memory, or out of it, and advances.
+  // Copies the next in.size() <= left() bytes into the memory (Fill), or out.size() bytes out of it (Take), and
+  // advances.
   void Fill(std::span<const uint8_t> in) {
     if (cursor_) return FillPieces(in);
     WEFT_CHECK(in.size() <= left_);
@@ -69,7 +70,7 @@ class Payload {
   void FillPieces(std::span<const uint8_t> in);
 
   uint8_t* at_ = nullptr;             // contiguous data
-  std::optional<TypeCursor> cursor_;  // other
+  std::optional<TypeCursor> cursor_;  // other data
   size_t left_ = 0;
   bool fine_grained_ = false, very_fine_grained_ = false;
 };

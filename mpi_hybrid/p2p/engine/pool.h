@@ -6,7 +6,7 @@
 
 namespace weft::mpi {
 
-// Objects that are made and dropped with every message. Guarded by the library's lock; objects kept are never destroyed.
+// Objects that are used by every message. Guarded by the library's lock. Objects in the pool are never destroyed.
 template <typename T>
 class Pool {
  public:
@@ -17,7 +17,7 @@ class Pool {
     free.pop_back();
     return object;
   }
-  // `object` is as after construction.
+  // `object` must be as after construction.
   static void Give(T* object) {
     if (Free().size() < kMostKept) {
       Free().push_back(object);

@@ -10,26 +10,26 @@
 
 namespace weft::mpi {
 
-// What goes over a connection between two ranks: a greeting (greeting.h), then frames. Little-endian.
+// The data on a connection between two ranks: a greeting (greeting.h), then frames. Little-endian.
 
 enum class FrameKind : uint8_t {
   kEager = 1,      // a message with its data
-  kRequest = 2,    // rendezvous: there is a message of `length` bytes (RTS)
-  kClear = 3,      // ... send `length` bytes of it (CTS)
-  kData = 4,       // ... the next `length` bytes
+  kRequest = 2,    // rendezvous: announces a message of `length` bytes (RTS)
+  kClear = 3,      // rendezvous: asks for `length` bytes of it (CTS)
+  kData = 4,       // rendezvous: the next `length` bytes
   kMatched = 5,    // the synchronous eager message `send_id` was matched
-  kCredit = 6,     // nothing but credit
-  kGoodbye = 7,    // the sender is in MPI_Finalize: no messages follow, and the end of the stream that does is in order
-  kCancel = 8,     // the sender of `send_id` would like it not to be received
-  kCancelled = 9,  // ... it will not be; kFlagRefused: too late
+  kCredit = 6,     // only returns credit
+  kGoodbye = 7,    // the sender is in MPI_Finalize: no message follows, and the end of the stream is then in order
+  kCancel = 8,     // the sender of `send_id` wants to cancel it
+  kCancelled = 9,  // it is cancelled; kFlagRefused: too late
   kRevoked = 10,   // `send_id` will not be received: its communicator was revoked
-  kNote = 11,      // `length` bytes for the library itself, of no communicator
-  kFetched = 12,   // the receiver has copied the data of `send_id` from where the request said that they lie (Link::Offer)
+  kNote = 11,      // `length` bytes for the library itself, outside of all communicators
+  kFetched = 12,   // the receiver has copied the data of `send_id` from the address in the request (Link::Offer)
 };
 
 constexpr uint8_t kFlagSynchronous = 1;  // kEager: answer with kMatched
 constexpr uint8_t kFlagRefused = 2;      // kCancelled
-constexpr uint8_t kFlagExcuse = 4;       // kEager, kRequest: in place of a message that a death prevents (SendMode::kExcuse)
+constexpr uint8_t kFlagExcuse = 4;  // kEager, kRequest: replaces a message that a death prevents (SendMode::kExcuse)
 
 //  0        1        2                 4                           8
 //  +--------+--------+-----------------+---------------------------+
@@ -44,11 +44,11 @@ constexpr uint8_t kFlagExcuse = 4;       // kEager, kRequest: in place of a mess
 //  | length                                                        |
 //  +---------------------------------------------------------------+
 //
-// The number is 0 where one stream carries all. Over several it is that of a message (kEager, kRequest) among those of
-// its group of contexts (arrivals.h), and the length of kGoodbye is the count of frames before it.
+// The number is 0 if one stream carries all frames. With several streams it is the number of a message (kEager,
+// kRequest) in its group of contexts (arrivals.h), and the length of kGoodbye is the number of frames before it.
 struct FrameHeader {
   static constexpr size_t kLength = 40;
-  // No message is longer; a larger number is damage.
+  // No message is longer; a larger value is an error.
   static constexpr uint64_t kMostLength = uint64_t{1} << 62;
 
   FrameKind kind = FrameKind::kEager;
@@ -62,12 +62,12 @@ struct FrameHeader {
   uint32_t number = 0;
   uint64_t length = 0;
 
-  // Data follow the header.
+  // Whether data follows the header.
   bool has_body() const { return kind == FrameKind::kEager || kind == FrameKind::kData || kind == FrameKind::kNote; }
   static bool IsMessage(FrameKind kind) { return kind == FrameKind::kEager || kind == FrameKind::kRequest; }
 
-  // nullopt: not a frame (unknown kind or flag, reserved field not 0, source or tag negative, length out of range; a
-  // number, though they are not `numbered`).
+  // nullopt: not a frame (unknown kind or flag, reserved field not 0, negative source or tag, length out of range, or a
+  // number although frames are not `numbered`).
   static std::optional<FrameHeader> Parse(std::span<const uint8_t, kLength> bytes, bool numbered = false);
   void SerializeTo(std::span<uint8_t, kLength> bytes) const {
     uint8_t* const at = bytes.data();
@@ -87,13 +87,13 @@ struct FrameHeader {
   static void SetLength(std::span<uint8_t, kLength> bytes, uint64_t length);
 };
 
-// What a receive needs of the header of an eager message without flags, which most are.
+// The fields that a receive needs from the header of an eager message without flags, the most frequent one.
 struct EagerHeader {
   uint32_t credit, context;
   int32_t tag, source;
   uint64_t length;
 
-  // False: it is no such header, or none that FrameHeader::Parse takes.
+  // False: it is not such a header, or FrameHeader::Parse would reject it.
   bool Parse(std::span<const uint8_t, FrameHeader::kLength> bytes) {
     const uint8_t* const at = bytes.data();
     credit = Load32(at + 4);

@@ -12,24 +12,24 @@
 
 namespace weft::mpi {
 
-// What a thread sleeps in while it waits for MPI: readiness of descriptors (epoll, level-triggered), a wake-up, and
-// times. Knows neither messages nor peers. Guarded by the library's lock; only Sleep lets go of it.
+// The event loop in which a thread sleeps while it waits for MPI: readiness of descriptors (epoll, level-triggered), a
+// wake-up, and timers. It knows neither messages nor peers. Guarded by the library's lock; only Sleep releases it.
 class EventLoop {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Hears of the readiness of a descriptor.
+  // Receives the readiness events of a descriptor.
   class Handler {
    public:
-    // `events` as in epoll(7). They may be old: the descriptor need not be ready any more. May end any Registration and
-    // destroy this.
+    // `events`: as in epoll(7). They may be outdated: the descriptor may not be ready any more. The function may end
+    // any Registration and destroy this object.
     virtual void OnReady(uint32_t events) = 0;
 
    protected:
     ~Handler() = default;
   };
 
-  // Something that happens at its time.
+  // A timer.
   class Timed {
    public:
     virtual ~Timed() = default;
@@ -38,12 +38,12 @@ class EventLoop {
     virtual void OnTime(Clock::time_point now) = 0;
   };
 
-  // A descriptor that the loop looks at for a Handler, for as long as this lives. Owns no descriptor; that must live
-  // longer than this.
+  // A descriptor that the loop watches for a Handler as long as this object lives. It does not own the descriptor,
+  // which must outlive it.
   class Registration {
    public:
     Registration() = default;
-    // `events`: EPOLLIN, EPOLLOUT, or 0 for none now.
+    // `events`: EPOLLIN, EPOLLOUT, or 0 for none at present.
     Registration(EventLoop& loop, int fd, uint32_t events, Handler& handler);
     Registration(Registration&& other) noexcept { *this = std::move(other); }
     Registration& operator=(Registration&& other) noexcept;
@@ -62,30 +62,31 @@ class EventLoop {
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
 
-  // False and errno: there is no descriptor for it. Before everything else but Add.
+  // False and errno: no descriptor is available. Call it before all other functions except Add.
   bool Open();
-  // `timed` outlives the loop's use.
+  // `timed` must outlive the use of the loop.
   void Add(Timed& timed) { timed_.push_back(&timed); }
 
-  // A foreign descriptor, which ends Sleep while it is readable; whoever owns it sees to it.
+  // Watches a foreign descriptor: while it is readable it ends Sleep. Its owner handles the event.
   void Watch(int fd);
   void Unwatch(int fd);
 
-  // Lets go of the lock until a descriptor is ready, Wake(), `timeout_ms` (-1: none) is over, or it is time for
-  // something; then tells those whom it concerns. False: no descriptor was ready.
+  // Releases the lock until a descriptor is ready, Wake() is called, `timeout_ms` has passed (-1: no limit), or a timer
+  // expires. Then calls the handlers. False: no descriptor was ready.
   bool Sleep(int timeout_ms);
-  void Wake();  // from any thread
-  // How many sleeps are over. One that is needs no Wake(), though its thread has still to tell: that would end the next.
+  void Wake();  // any thread may call it
+  // Number of sleeps that have ended. A sleep that has ended needs no Wake(), even if its thread has yet to call the
+  // handlers: the Wake() would end the next sleep.
   uint64_t sleeps() const { return sleeps_; }
 
-  // The same without letting go of the lock; a wake-up is left to the thread that sleeps. True: somebody was told of a
-  // ready descriptor. Of a foreign one nothing is said: its owner looks for itself, and a wait for which something seemed
-  // to move would never sleep.
+  // The same without releasing the lock; a wake-up is left for the thread that sleeps. True: a handler was called for a
+  // ready descriptor. Foreign descriptors do not count: their owners check them, and a wait in which something seems to
+  // move would never sleep.
   bool Dispatch(int timeout_ms);
 
  private:
-  // Descriptors have numbers of their own in epoll, each given once: an event that another thread collected before a
-  // Registration ended, or that is of one that an earlier handler ended, names nobody.
+  // Descriptors have numbers of their own in epoll, each used once. An event that another thread collected before a
+  // Registration ended, or whose Registration an earlier handler ended, therefore finds no handler.
   struct Slot {
     Handler* handler = nullptr;  // null: not in use
     uint32_t generation = 1;

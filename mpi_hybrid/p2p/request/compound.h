@@ -7,7 +7,7 @@
 
 namespace weft::mpi {
 
-// A request that is made of others, at most two at a time, whose references it holds.
+// A request made of other requests, at most two at a time, to which it holds references.
 class CompoundRequest : public Request {
  public:
   ~CompoundRequest() override { Drop(); }
@@ -15,12 +15,12 @@ class CompoundRequest : public Request {
  protected:
   using Request::Request;
 
-  // Takes the caller's reference. Ended(inner) follows when the inner one is complete, which may be before this
-  // returns; until then this request lives.
+  // Takes the caller's reference. Ended(inner) is called when the inner request is complete, perhaps before this
+  // returns. This request lives until then.
   void Follow(Request* inner);
-  // Of an inner one that has its status and error. May complete this request; may not communicate.
+  // The inner request is complete, with status and error. May complete this request; must not communicate.
   virtual void Ended(Request& inner) = 0;
-  // Lets go of the inner ones, which may still be under way.
+  // Releases the inner requests, which may still be pending.
   void Drop();
 
  private:

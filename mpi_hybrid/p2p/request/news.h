@@ -3,19 +3,19 @@
 
 namespace weft::mpi {
 
-// Something has changed that a thread which sleeps in MPI may wait for: a request is complete, a message is there, a
-// process died. Whoever changes it tells; Progress, which alone knows who sleeps, listens. Guarded by the library's
-// lock.
+// Something has changed that a thread sleeping in MPI may wait for: a request completed, a message arrived, a process
+// died. The code that makes the change calls Tell; Progress, which alone knows of sleeping threads, listens. Guarded by
+// the library's lock.
 class News {
  public:
-  // Cheap; nothing happens while nobody sleeps.
+  // Cheap: nothing happens if no thread sleeps.
   static void Tell() {
     if (sleepers_ != 0) listener_();
   }
-  // A thread is about to sleep, or does not sleep any more.
+  // A thread is about to sleep; it no longer sleeps.
   static void AddSleeper() { ++sleepers_; }
   static void RemoveSleeper() { --sleepers_; }
-  // Before the first sleeper. `listener` may not communicate.
+  // Call it before the first AddSleeper. `listener` must not communicate.
   static void Listen(void (*listener)()) { listener_ = listener; }
 
  private:

@@ -13,9 +13,10 @@
 
 namespace weft::mpi {
 
-// One operation under way: what an MPI_Request handle means, and what the layers below the API wait for. Derived classes hold the
-// state of their kind and live in their layers (p2p/: sends, receives, persistent; coll/: schedules; rma/; io/: accesses of files; api/: generalized).
-// Reference counted by hand, so that they can come from pools: the user's handle is one reference, the layer that works at it another.
+// A pending operation: the object of an MPI_Request handle, which the layers below the API wait for. Derived classes
+// hold the state of their kind and are in their layers (p2p/: sends, receives, persistent; coll/: schedules; rma/; io/:
+// accesses of files; api/: generalized). Reference-counted without Ref, so that objects can come from pools. The user's
+// handle holds one reference, the layer that works on the operation another.
 class Request {
  public:
   enum class Kind : uint8_t { kSend, kReceive, kPersistent, kCollective, kRma, kGeneralized, kFile, kMessage, kDone };
@@ -30,52 +31,55 @@ class Request {
     if (--references_ == 0) Recycle();
   }
 
-  // Complete, without error, and nothing is left to be done but to give its status out and to free it.
+  // Complete, without error, and all that is left is to return the status and free the request.
   bool is_simply_over() const { return complete && !persistent && kind != Kind::kGeneralized && error.ok(); }
 
-  // Called by the owning layer when the operation ended: `status` and `error` are set. Wakes whoever waits. At most once per start.
+  // Called by the owning layer when the operation has ended, with `status` and `error` set. Wakes waiting threads. At
+  // most once per start.
   void Complete() {
     WEFT_CHECK(!complete);
     complete = true;
-    if (outer != nullptr) [[unlikely]] outer->InnerDone(*this);  // may have been the last to need this request
+    if (outer != nullptr) [[unlikely]] outer->InnerDone(*this);  // may release the last reference to this request
     News::Tell();
   }
 
   const Kind kind;
   bool complete = false;
-  bool persistent = false;        // its handle survives completion; inactive when !active
+  bool persistent = false;        // its handle survives completion; inactive if !active
   bool active = true;
-  MPI_Status status{};            // source, tag and count of receives; cancelled flag of sends and receives. MPI_ERROR is not used
+  // source, tag and count of receives; cancelled flag of sends and receives. MPI_ERROR is not used
+  MPI_Status status{};
   Error error;
-  Ref<Comm> comm;                 // whose error handler hears of `error`; may be null
-  MPI_Request handle = MPI_REQUEST_NULL;  // MPI_REQUEST_NULL while the program has none
+  Ref<Comm> comm;                 // its error handler is called with `error`; may be null
+  MPI_Request handle = MPI_REQUEST_NULL;  // MPI_REQUEST_NULL while the program has no handle
 
   // MPI_Start; persistent requests only.
   virtual Error Start() { return Error(MPI_ERR_REQUEST, "the request is not a persistent one"); }
-  // MPI_Cancel: succeeds or does nothing; the request completes either way.
+  // MPI_Cancel: cancels or has no effect; the request completes in either case.
   virtual Error Cancel() { return {}; }
-  // Why a wait for it is to end though it is not complete, and can be waited for again; a success: it is not.
+  // Why a wait for the request must end although the request is not complete; it can be waited for again. Success: it
+  // need not end.
   virtual Error Hindrance() const { return {}; }
   bool IsHindered() const { return hindrances_ && !complete && !Hindrance().ok(); }
-  // There may be some from now on.
+  // From now on requests may be hindered.
   static void NoteHindrances() { hindrances_ = true; }
-  // Generalized requests: called before a status is given out, and when the request is freed.
+  // Generalized requests: Query is called before a status is returned, Freed when the request is freed.
   virtual Error Query(MPI_Status*) { return {}; }
   virtual Error Freed() { return {}; }
 
-  // Of a request that is made of others: called by an inner one (inner.outer == this) at the end of its Complete(), with its status and
-  // error set. May complete this request, may drop its reference to `inner`; may not communicate.
+  // For a request made of others: an inner request (inner.outer == this) calls it at the end of its Complete(), with
+  // its status and error set. May complete this request and may release its reference to `inner`; must not communicate.
   virtual void InnerDone(Request& /*inner*/) {}
-  Request* outer = nullptr;  // not owned; whoever sets it outlives the operation or clears it
+  Request* outer = nullptr;  // not owned; the code that sets it outlives the operation or clears it
 
-  // The table of handles. Give() makes the handle, to which the caller's reference passes.
+  // The table of handles. Give() makes a handle, which takes over the caller's reference.
   static Request* Find(MPI_Request handle) { return table_.requests.Find(handle); }
   static MPI_Request Give(Request* request);
-  // The handle of an operation that was over at once, without anything to say: the same each time, and never void.
+  // The handle of an operation that completed at once with an empty status. It is always the same, and always valid.
   static MPI_Request GiveDone();
-  // Removes the handle, drops the reference, sets it to MPI_REQUEST_NULL.
+  // Removes the handle, releases the reference, and sets the variable to MPI_REQUEST_NULL.
   static void TakeBack(MPI_Request* handle);
-  // The same of what Find has found for it.
+  // The same for the request that Find has returned for the handle.
   static void TakeBack(MPI_Request* handle, Request& request) {
     *handle = MPI_REQUEST_NULL;
     if (&request == done_) return;
@@ -86,7 +90,7 @@ class Request {
 
  protected:
   virtual void Recycle() { delete this; }
-  // Back to the state after construction, for a next life from a pool.
+  // Restores the state after construction, for reuse from a pool.
   void Reset();
 
  private:
@@ -115,7 +119,8 @@ inline bool IsCancelled(const MPI_Status& status) { return (status.count_hi_and_
 inline void SetCancelled(MPI_Status& status, bool cancelled) {
   status.count_hi_and_cancelled = (status.count_hi_and_cancelled & ~1) | (cancelled ? 1 : 0);
 }
-// What a wait returns for MPI_REQUEST_NULL and inactive requests (MPI 4.0 section 3.7.3), and for MPI_PROC_NULL.
+// The status of a wait for MPI_REQUEST_NULL and for inactive requests (MPI 4.0 section 3.7.3), and that for
+// MPI_PROC_NULL.
 MPI_Status EmptyStatus();
 MPI_Status ProcNullStatus();
 

@@ -14,17 +14,17 @@
 
 namespace weft::mpi {
 
-// By which the network's thread tells those that wait for MPI that something happened to an association, or that a peer
-// came: a list of what, and a descriptor that is readable from the first one on. Thread safe; it takes no lock of the
-// library.
+// Tells threads that wait in MPI of events from the network's thread: something happened to an association, or a peer
+// connected. It has a list of event numbers, and a descriptor that is readable while the list is not empty.
+// Thread-safe; it takes no lock of the library.
 class Bell {
  public:
   Bell();
-  int fd() const { return event_.fd(); }  // an eventfd; -1: there was no descriptor for it
+  int fd() const { return event_.fd(); }  // an eventfd; -1: no descriptor was available
 
   void Ring(uint64_t what);
   bool rang() const { return rang_.load(std::memory_order_acquire); }
-  // What it rang for since the last call, some of it more than once.
+  // The event numbers since the last call; some may occur more than once.
   std::vector<uint64_t> Take();
 
  private:
@@ -34,14 +34,14 @@ class Bell {
   std::vector<uint64_t> what_;
 };
 
-// Rings for one association, which may go at any time.
+// Rings for one association, which may be destroyed at any time.
 class AssociationBell final : public transport::ReadyHandler {
  public:
   AssociationBell(std::shared_ptr<Bell> bell, uint64_t number, transport::sctp::Association& association)
       : bell_(std::move(bell)), number_(number), association_(&association) {}
-  // Rings once, then it is silent about what can be received until SetReading(true).
+  // Rings once; then it ignores received data until SetReading(true).
   void OnReady(transport::Interest ready) override;
-  // Before the association goes.
+  // Call it before the association is destroyed.
   void Forget();
 
  private:
@@ -51,17 +51,17 @@ class AssociationBell final : public transport::ReadyHandler {
   transport::sctp::Association* association_;
 };
 
-// Accepts at once whoever comes, on whatever thread, so that a process that computes turns nobody away, and rings 0.
+// Accepts associations at once, on any thread, so that a process that computes refuses no peer. Rings 0.
 class Porter final : public transport::ReadyHandler {
  public:
-  static constexpr size_t kMost = 4096;  // that wait; more are turned away
+  static constexpr size_t kMost = 4096;  // waiting associations; more are refused
 
   Porter(std::shared_ptr<Bell> bell, std::unique_ptr<transport::sctp::Listener> listener)
       : bell_(std::move(bell)), listener_(std::move(listener)) {}
   void Watch(const std::shared_ptr<Porter>& self) { listener_->Watch(self); }
   void OnReady(transport::Interest) override;
   std::vector<std::unique_ptr<transport::sctp::Association>> Take();
-  // Nobody is accepted any more; those that wait are aborted.
+  // Accepts no more associations and aborts the waiting ones.
   void Close();
 
  private:

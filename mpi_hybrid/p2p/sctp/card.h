@@ -14,17 +14,17 @@
 
 namespace weft::mpi {
 
-// Where the SCTP of a process is, as it says in PMI: "PORT/UDP/NONCE/ADDRESS[,ADDRESS]...", numeric addresses, the
+// The SCTP address of a process, as published in PMI: "PORT/UDP/NONCE/ADDRESS[,ADDRESS]...", numeric addresses, the
 // likeliest first. No I/O.
 struct Card {
-  uint16_t port = 0;      // of SCTP, on which it listens
-  uint16_t udp_port = 0;  // on which it takes SCTP over UDP; 0: it is spoken to in IP
-  Nonce nonce{};          // stands for a challenge: a greeting of this process is of these bytes, too
+  uint16_t port = 0;      // SCTP port on which it listens
+  uint16_t udp_port = 0;  // UDP port for SCTP over UDP; 0: it uses SCTP over IP
+  Nonce nonce{};          // stands for a challenge: the greetings of this process also use it
   std::vector<transport::SocketAddress> addresses;  // ports 0; at least one
 
-  // As many of the addresses as fit in `most` characters, at least the first.
+  // Contains as many of the addresses as fit into `most` characters, at least the first.
   std::string ToString(size_t most) const;
-  // nullopt: it is none.
+  // nullopt: it is not a card.
   static std::optional<Card> Parse(std::string_view text);
 
   transport::sctp::Peer peer() const;

@@ -18,47 +18,46 @@
 
 namespace weft::mpi {
 
-// What the messages of an association are, by their payload protocol identifier. None is registered with IANA; the
-// first letters of "Weft MPI" and a number.
-constexpr uint32_t kGreetingMessage = 0x574d5001;  // a Hello, and the first bytes of the first frame behind it
-constexpr uint32_t kWelcomeMessage = 0x574d5002;   // one byte: the greeting was read, and proved what it says
-constexpr uint32_t kFrameMessage = 0x574d5003;     // the next bytes of frames, on the stream of theirs
-constexpr uint32_t kAnotherMessage = 0x574d5004;   // one byte: the greeting was read, and means another process than this one
+// Kinds of messages in an association, by payload protocol identifier. None is registered with IANA. They consist of
+// the initials of "Weft MPI" and a number.
+constexpr uint32_t kGreetingMessage = 0x574d5001;  // a Hello, followed by the first bytes of the first frame
+constexpr uint32_t kWelcomeMessage = 0x574d5002;   // one byte: the greeting was read, and its proof is valid
+constexpr uint32_t kFrameMessage = 0x574d5003;     // the next bytes of frames, on the stream of those frames
+constexpr uint32_t kAnotherMessage = 0x574d5004;   // one byte: the greeting was read, and is for another process
 
-// The association that carries one link's frames, or that of somebody who has not proven yet whose it is (a stranger:
-// no link).
+// The association that carries the frames of one link, or that of a peer which has not yet proven who it is (no link).
 //
-// Each side sends one greeting, in front of its first frame and in one message with what fits of it. It is a Hello
-// (greeting.h) over the nonce that the other published, or, where the other is not known yet and came by a door
-// (process_table.h), over the nonce of its greeting. Nothing else is sent before the other's welcome, so that
-// nothing can overtake the greeting on another stream. Until then the frame stays in the link's queue, so that nothing
-// is lost with an association that comes to nothing.
+// Each side sends one greeting before its first frame, in one message together with the part of the frame that fits.
+// The greeting is a Hello (greeting.h) over the nonce that the peer has published. If the peer is not known yet and
+// came through a port (process_table.h), it is over the nonce of the peer's greeting. Nothing else is sent before the
+// peer's welcome, so that nothing can overtake the greeting on another stream. Until then the frame stays in the link's
+// queue, so that nothing is lost if the association fails.
 class SctpConnection final {
  public:
   using Bytes = std::span<uint8_t>;
   class Owner {
    public:
-    // Somebody without a link has proven who he is. True: the link is set now; false: this was destroyed.
-    // `nonce`: of his greeting.
+    // A peer without a link has proven who it is. True: the link is set now. False: the connection was destroyed.
+    // `nonce`: of its greeting.
     virtual bool OnProven(SctpConnection& connection, ProcessId process, const Nonce& nonce) = 0;
     // The peer has proven who it is.
     virtual void OnOpen(SctpConnection& connection) = 0;
-    // It had its turn and has more to read or to write.
+    // The connection has used its turn and has more to read or to write.
     virtual void OnTurnOver(SctpConnection& connection) = 0;
 
    protected:
     ~Owner() = default;
   };
-  // All outlive it.
+  // All of these must outlive the connection.
   struct Setting {
     Owner& owner;
     ProcessTable& processes;
-    uint64_t window;                                         // bytes of eager messages that we store
-    std::span<const uint8_t, Challenge::kLength> challenge;  // of our card
-    Bytes staging;  // where what has no place yet is received; anyone's between calls
+    uint64_t window;                                         // bytes of eager messages that this process stores
+    std::span<const uint8_t, Challenge::kLength> challenge;  // of this process's card
+    Bytes staging;  // memory for received data that has no place yet; shared, its contents are valid only during a call
   };
 
-  // `up`: it was accepted.
+  // `up`: the association was accepted.
   SctpConnection(const Setting& setting, std::shared_ptr<Bell> bell, uint64_t number,
                  std::unique_ptr<transport::sctp::Association> association, bool up);
   ~SctpConnection();
@@ -67,31 +66,31 @@ class SctpConnection final {
 
   uint64_t number() const { return number_; }
   transport::sctp::Association& association() { return *association_; }
-  // Null: a stranger.
+  // Null: the peer has not proven who it is.
   Link* link() const { return link_; }
-  // It is to be, or is, with the process of `link`, of whose card or greeting `nonce` is.
+  // The connection is, or will be, that of `link`. `nonce`: of the card or the greeting of its process.
   void SetLink(Link& link, const Nonce& nonce);
   bool has_greeted() const { return sent_ != Sent::kNothing; }
-  // The peer has proven who it is; frames may come.
+  // The peer has proven who it is; frames may arrive.
   bool is_open() const { return open_; }
-  // Is over: an errno, or 0 for an end in order. The owner destroys it.
+  // Set when the connection has ended: an errno, or 0 for an orderly end. The owner then destroys it.
   std::optional<int> end() const { return end_; }
 
-  // What the bell said.
+  // The bell has rung for this connection.
   void OnRing();
-  // Each may complete requests and end the connection; whether anything moved.
+  // Both may complete requests and end the connection. They return whether anything moved.
   bool Read();
   bool Write();
-  // Writes again where it was full.
+  // Writes again if the association was full.
   bool WriteOn();
   // Transport::WriteAtOnce.
   size_t WriteAtOnce(std::span<const iovec> pieces, uint32_t flow);
-  // Lets the bell ring when something comes, or there is room.
+  // Lets the bell ring when data arrives or there is space.
   void Listen();
-  // Read() and WriteOn() are called over and over, without the bell.
+  // From now on Read() and WriteOn() are called repeatedly, and the bell does not ring.
   void Lend();
 
-  // The peer is told, when it has all that was written, and no more is written.
+  // Writes nothing more. The peer is told after it has received all that was written.
   void EndOutput();
   void Abort(const std::string& reason);
 
@@ -99,7 +98,7 @@ class SctpConnection final {
   enum class Sent : uint8_t {
     kNothing,
     kGreeting,
-    kAll,  // the welcome is here
+    kAll,  // the welcome has arrived
   };
 
   bool Send(uint32_t kind, size_t stream, std::span<const iovec> pieces);
@@ -107,7 +106,7 @@ class SctpConnection final {
   bool IsProven(const Bond& bond, std::span<const uint8_t, Hello::kLength> hello) const;
   bool OnMessage(const transport::sctp::Received& received);
   bool OnGreeting(std::span<const uint8_t> bytes, size_t stream);
-  // Both know who the other is.
+  // Both sides know who the other is.
   bool MayWrite() const { return sent_ == Sent::kAll && open_; }
   void OnWelcome();
   bool ReadRest(size_t stream);
@@ -122,20 +121,20 @@ class SctpConnection final {
   const std::shared_ptr<AssociationBell> bell_;
   Link* link_ = nullptr;
   uint8_t challenge_[Challenge::kLength];  // for the peer
-  Nonce greeted_by_{};                     // the nonce of our greeting
-  std::optional<Bond> greeted_with_;       // by which the peer proved itself: it may know no other of the two's yet
+  Nonce greeted_by_{};                     // the nonce of this process's greeting
+  std::optional<Bond> greeted_with_;       // the bond of the peer's proof; the peer may not know any other yet
   bool up_;
-  size_t streams_ = 0;     // on which we may send; 0: not known yet
+  size_t streams_ = 0;     // number of streams for sending; 0: not known yet
   bool listening_ = true;  // the bell rings
-  bool lent_ = false;      // ... but while this lasts
-  bool full_ = false;      // what was to be sent did not fit
+  bool lent_ = false;      // the bell does not ring meanwhile
+  bool full_ = false;      // a message did not fit
   bool waits_turn_ = false;
   bool output_ended_ = false;
   Sent sent_ = Sent::kNothing;
-  size_t offered_ = 0;  // bytes of frames that went with the greeting
+  size_t offered_ = 0;  // bytes of frames that were sent with the greeting
   bool open_ = false;
   bool owes_welcome_ = false;
-  bool turned_away_ = false;  // it meant another: nothing that it says counts
+  bool turned_away_ = false;  // the greeting was for another process: its data is ignored
   std::optional<int> end_;
 };
 

@@ -11,7 +11,8 @@
 
 namespace weft::mpi::testing {
 
-// SCTP for tests, of which an association that was accepted is up before it says so: the event comes behind the first message.
+// SCTP for tests in which an accepted association is up before it reports that: the event comes after the first
+// message.
 class LateWordAssociation final : public transport::sctp::Association {
  public:
   using Received = transport::sctp::Received;

@@ -26,27 +26,30 @@ namespace weft::mpi {
 
 struct Job;
 
-// Links over SCTP, one association each. Either side may begin it; both say and prove who they are in front of their
-// first message (connection.h). When both have greeted, each on an association of its own, that of the lower name
-// stays; nothing is lost with the other, since what goes with a greeting counts as sent only when there is a welcome.
+// Links over SCTP, one association each. Either side may start it; both sides say and prove who they are before their
+// first message (connection.h). If both have greeted, each on an association of its own, the association of the lower
+// name stays. Nothing is lost with the other one, because data sent with a greeting counts as sent only after the
+// welcome.
 //
-// SCTP's packets and timers are `network`'s: its thread answers peers while the program computes, and rings when a wait
-// sleeps; a wait that polls drives it itself.
+// `network` handles SCTP's packets and timers. Its thread answers peers while the program computes, and rings the bell
+// when a wait sleeps; a wait that polls drives the network itself.
 class SctpTransport final : public Transport, SctpConnection::Owner, EventLoop::Handler {
  public:
   using Clock = EventLoop::Clock;
-  static constexpr size_t kMostStrangers = 64;  // who came and have not proven who they are; the oldest gives way
-  static constexpr auto kShortest = std::chrono::seconds(1);   // ... that has had so long
-  static constexpr auto kPatience = std::chrono::seconds(30);  // with a peer that closes each association, or shortage
+  // peers that connected and have not proven who they are; when full, the oldest is dropped
+  static constexpr size_t kMostStrangers = 64;
+  static constexpr auto kShortest = std::chrono::seconds(1);   // ... if it has had this much time
+  // with a peer that closes each association, or with a lack of resources
+  static constexpr auto kPatience = std::chrono::seconds(30);
   static constexpr int kFewestAttempts = 20;
   static constexpr auto kPause = std::chrono::milliseconds(500);  // between attempts
 
-  // All but `settings` outlive it.
+  // All but `settings` must outlive it.
   SctpTransport(Job& job, Engine& engine, EventLoop& loop, transport::Network& network, transport::sctp::Sctp& sctp,
                 const transport::sctp::Settings& settings);
   ~SctpTransport() override;
 
-  // Listens at the settings' addresses, or else the job's, and publishes them.
+  // Listens at the addresses of the settings, or else at those of the job, and publishes them.
   Error Start() override;
   Error Listen() override;
   bool Reaches(ProcessId) const override { return true; }
@@ -69,12 +72,12 @@ class SctpTransport final : public Transport, SctpConnection::Owner, EventLoop::
     std::unique_ptr<SctpConnection> connection;
     Clock::time_point since;
   };
-  // A process to which no association came about yet.
+  // A process to which there is no association yet.
   struct Call {
     Card card;
     int attempts = 0;
     Clock::time_point since;
-    std::optional<Clock::time_point> retry_at;  // nullopt: an association is on its way
+    std::optional<Clock::time_point> retry_at;  // nullopt: an association is being made
   };
 
   SctpConnection* ConnectionOf(ProcessId process) const {
@@ -104,7 +107,7 @@ class SctpTransport final : public Transport, SctpConnection::Owner, EventLoop::
   EventLoop& loop_;
   transport::Network& network_;
   transport::sctp::Sctp& sctp_;
-  transport::sctp::Settings settings_;  // of which the addresses are set in Start()
+  transport::sctp::Settings settings_;  // Start() sets their addresses
   std::vector<uint8_t> staging_;
   Card card_;
   uint8_t challenge_[Challenge::kLength];
@@ -114,10 +117,10 @@ class SctpTransport final : public Transport, SctpConnection::Owner, EventLoop::
   std::list<Guest> guests_;  // by age
   std::map<ProcessId, Call> calls_;
   std::vector<std::unique_ptr<SctpConnection>> connections_;  // by process
-  std::vector<ProcessId> by_process_;                         // of which there is one
-  std::unordered_map<uint64_t, SctpConnection*> by_number_;   // those, and the guests
+  std::vector<ProcessId> by_process_;                         // those with a connection
+  std::unordered_map<uint64_t, SctpConnection*> by_number_;   // those, and the guests'
   uint64_t next_number_ = 1;
-  std::vector<uint64_t> turns_, turns_now_;  // of which each has more to do
+  std::vector<uint64_t> turns_, turns_now_;  // connections that have more to do
   bool stopping_ = false;
 };
 

@@ -10,18 +10,22 @@
 
 namespace weft::mpi::shm {
 
-// How a process is reached: the first page of its part of Area::kMessages. Its line is its own, written before the
-// job's fence; the rest is for those who connect.
+// How to reach a process: the first page of its part of Area::kMessages. The process writes its own line before the
+// job's fence; processes that connect to it write the rest.
 struct PlaceCard {
-  enum State : uint32_t { kNobody = 0, kHere = 1, kLeft = 2, kLost = 3, kOverwritten = 4 };  // kLost: it ended without a good-bye; kOverwritten: its words were
+  // kLost: it ended without a goodbye; kOverwritten: its words were overwritten
+  enum State : uint32_t { kNobody = 0, kHere = 1, kLeft = 2, kLost = 3, kOverwritten = 4 };
 
-  alignas(kLine) std::atomic<uint32_t> state;  // kHere publishes the line: release at the process, acquire at those who connect
+  // kHere publishes the line: stored with release by the process, loaded with acquire by processes that connect
+  alignas(kLine) std::atomic<uint32_t> state;
   uint64_t window;          // bytes that it stores for one peer
-  uint64_t cookie_address;  // in its memory: who can read it there may copy from it
+  uint64_t cookie_address;  // address in its memory: a process that can read the cookie there may copy from that memory
   uint8_t cookie[16];
   uint64_t mark;  // its AddressSpaceMark
-  alignas(kLine) std::atomic<uint32_t> stays;  // 1: the process is sure to poll for a while (Presence). A hint, which orders nothing
-  // A bit for each place that has connected to it; set before kKnock in its attention, and taken after that is cleared.
+  // 1: the process is certain to poll for a while (Presence). A hint, which orders nothing
+  alignas(kLine) std::atomic<uint32_t> stays;
+  // One bit for each place that has connected to it. It is set before kKnock in the attention word, and cleared after
+  // kKnock is cleared.
   alignas(kLine) std::atomic<uint64_t> callers[kMostPlaces / 64];
 };
 static_assert(sizeof(PlaceCard) <= kPage);
@@ -29,8 +33,8 @@ static_assert(sizeof(PlaceCard) <= kPage);
 inline constexpr size_t kCellBytes = 8192;
 inline constexpr size_t kCells = (kAreaSizes[static_cast<size_t>(Area::kMessages)].place - kPage) / kCellBytes;
 
-// The cells behind the card: what the process writes and those it writes to read. Which are free only their owner
-// knows, in memory of its own. The one that was given back last, which is in the cache, is taken first.
+// The cells behind the card: the process writes them, and its peers read them. Only the owner knows which are free, in
+// its own memory. The cell that was returned last is used first, because it is in the cache.
 class Cells {
  public:
   // `area`: the process's part of Area::kMessages.
@@ -40,7 +44,7 @@ class Cells {
 
   uint8_t* at(size_t cell) const { return first_ + cell * kCellBytes; }
   size_t free() const { return free_; }
-  size_t Take() { return free_list_[--free_]; }  // there is one
+  size_t Take() { return free_list_[--free_]; }  // there must be one
   void Give(size_t cell) { free_list_[free_++] = static_cast<uint16_t>(cell); }
 
  private:

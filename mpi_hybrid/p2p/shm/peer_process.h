@@ -18,21 +18,22 @@ namespace weft::mpi::shm {
 // The process at a place of the node segment: its death, and its memory.
 class PeerProcess final : EventLoop::Handler {
  public:
-  // False: it is not there any more.
+  // False: the process no longer exists.
   bool Open(EventLoop& loop, const NodeSegment& node, int place);
 
-  // The loop found that it died; or, without a descriptor for it, it is gone now.
+  // The loop found that the process died. Without a descriptor: it was found dead by Look().
   bool is_dead() const { return dead_; }
-  bool Look();  // asks the kernel
+  bool Look();  // asks the kernel and returns is_dead()
   bool has_descriptor() const { return static_cast<bool>(pidfd_); }
 
-  // Whether the kernel lets us read its memory, where it says that `cookie` is at `address` and its AddressSpaceMark() is `mark`.
+  // Whether the kernel lets this process read the peer's memory. The peer has said that `cookie` is at `address` and
+  // that its AddressSpaceMark() is `mark`.
   bool TryToRead(uint64_t mark, uint64_t address, std::span<const uint8_t> cookie) {
     reader_ = ProcessReader(reader_.pid(), mark);
     return reader_.Reaches(address, cookie);
   }
-  // process_vm_readv(2), of that process and of no later one of its number. At most `bytes`; 0: the kernel does not copy them; -1: the process is
-  // gone.
+  // Like process_vm_readv(2), but never reads a later process with the same pid. Reads at most `bytes`. 0: the kernel
+  // refuses to copy them. -1: the process is gone.
   ssize_t Read(std::span<const iovec> to, uint64_t from, size_t bytes);
 
  private:

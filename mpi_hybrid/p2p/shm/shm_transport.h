@@ -25,27 +25,30 @@ namespace weft::mpi::shm {
 
 inline constexpr size_t kNeverInPlace = SIZE_MAX;
 
-// Links to the processes that have memory in common with this one. Either side connects without waiting for the other:
-// the rings are there, and how much a process stores stands on its card. The other is knocked at, and looks who calls.
+// Links to the processes that share memory with this one. Either side connects without waiting for the other: the rings
+// exist already, and the number of bytes that a process stores is on its card. The connecting process sets the kKnock
+// bit of the other, which then looks up the caller.
 //
-// Long data are copied by the receiver from where they lie, whatever the sender does; or go through the rings, in a third of the time, while the
-// sender is sure to poll.
+// The receiver copies long data directly from the sender's memory, whatever the sender does. While the sender is
+// certain to poll, the data goes through the rings instead, in a third of the time.
 //
-// A process that dies is noticed by its pidfd. One that ends in order, or wants no more of a peer, says so in the segment
-// and knocks.
+// The death of a process is detected by its pidfd. A process that ends in an orderly way, or that closes its connection
+// with a peer, says so in the segment and knocks.
 //
-// Another process of the user may write into the rings. While this one sleeps or polls it compares its own words of all kinds (shm/own_words.h) now and then.
-// If one is different, a peer that waits for the word waits for ever. Then this process reaches no other of the host any more, and tells each.
+// Another process of the user may overwrite the rings. While this process sleeps or polls, it checks its own words of
+// all kinds (shm/own_words.h) from time to time. If one differs, a peer that waits for that word would wait forever.
+// This process then gives up all connections on the host, and tells each peer.
 class ShmTransport final : public Transport, ShmConnection::Owner, EventLoop::Handler, OwnWords {
  public:
-  // All outlive it. Pieces of `in_place_from` bytes and more are copied from the memory of the process that sends them,
-  // where the kernel lets the other do that; kNeverInPlace: nor do we read any other's memory.
+  // All arguments must outlive it. Pieces of `in_place_from` bytes or more are copied directly from the memory of the
+  // sending process, if the kernel permits that. kNeverInPlace: this process does not read other processes' memory
+  // either.
   ShmTransport(NodeSegment& node, Engine& engine, EventLoop& loop, size_t in_place_from);
   ~ShmTransport() override;
 
-  // Puts up this process's card.
+  // Publishes this process's card.
   Error Start() override;
-  Error Listen() override { return {}; }  // processes of other jobs have no such memory
+  Error Listen() override { return {}; }  // processes of other jobs do not share the memory
   bool Reaches(ProcessId process) const override { return node_.PlaceOf(process).has_value(); }
   void Connect(Link& link) override;
   bool Flush(Link& link) override;
@@ -54,7 +57,8 @@ class ShmTransport final : public Transport, ShmConnection::Owner, EventLoop::Ha
   bool Arm() override;
   void OnAwake() override;
   void OnLeaving() override;
-  // Now and then the own words are compared, and a peer is looked for of whose death no descriptor tells. Should a bell be lost, the sleep ends, too.
+  // The timer: from time to time, checks the own words and looks for dead peers that have no descriptor. It also ends a
+  // sleep whose ring was lost.
   std::optional<EventLoop::Clock::time_point> deadline() const override;
   void OnTime(EventLoop::Clock::time_point now) override;
   void StopConnecting() override { stopping_ = true; }
@@ -66,7 +70,7 @@ class ShmTransport final : public Transport, ShmConnection::Owner, EventLoop::Ha
 
  private:
   using Clock = EventLoop::Clock;
-  // A bit of a process's attention: somebody calls, or is gone.
+  // A bit of a process's attention word: a process connects to it, or is gone.
   static constexpr uint32_t kKnock = 2;
 
   struct Peer {
@@ -110,9 +114,9 @@ class ShmTransport final : public Transport, ShmConnection::Owner, EventLoop::Ha
   uint8_t cookie_[sizeof(PlaceCard::cookie)];
   EventLoop::Registration bell_;
   std::vector<std::unique_ptr<Peer>> peers_;  // by process
-  std::vector<Peer*> open_;                   // the same that are not null
-  std::vector<ProcessId> lost_;               // to be dropped when nobody is in them
-  Clock::time_point look_at_{};               // the next time
+  std::vector<Peer*> open_;                   // those that are not null
+  std::vector<ProcessId> lost_;               // to be destroyed when none of their functions is running
+  Clock::time_point look_at_{};               // time of the next check
   uint32_t polls_ = 0;
   bool asleep_ = false;
   bool stopping_ = false;

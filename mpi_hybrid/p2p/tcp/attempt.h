@@ -14,32 +14,32 @@
 
 namespace weft::mpi {
 
-// One attempt to connect to a process: a connection on its way, and the connector's side of the greeting on it
+// One attempt to connect to a process: a connection that is being made, and the connector's side of the greeting on it
 // (greeting.h).
 class Attempt final : EventLoop::Handler {
  public:
   struct Result {
     enum class Kind : uint8_t {
       kWelcome,  // take the socket: frames may follow
-      kBusy,     // another connection between the two is or will be there
+      kBusy,     // another connection between the two exists or will exist
       kFailed,
     };
     Kind kind = Kind::kFailed;
-    uint64_t window = 0;  // kWelcome: bytes of eager messages that the other stores
-    // kFailed: how, and why: an errno, or 0 for the end of the stream.
+    uint64_t window = 0;  // kWelcome: bytes of eager messages that the peer stores
+    // kFailed: how it failed, and an errno; 0: end of the stream.
     Dial::End end = Dial::End::kNobody;
     int error = 0;
   };
   class Owner {
    public:
-    // The last that is heard of it; destroys it.
+    // The last call for the attempt. The owner destroys it.
     virtual void OnEnd(Attempt& attempt, const Result& result) = 0;
 
    protected:
     ~Owner() = default;
   };
 
-  // To `process`; `hello` is what is said of both ends, `secret` their bond's. All but the socket outlive it.
+  // Connects to `process`. `hello`: describes both ends. `secret`: of their bond. All but the socket must outlive it.
   Attempt(Owner& owner, EventLoop& loop, ProcessId process, const JobSecret& secret, Socket socket, const Hello& hello,
           std::optional<EventLoop::Clock::time_point> give_up_at)
       : owner_(owner),
@@ -51,9 +51,9 @@ class Attempt final : EventLoop::Handler {
         registration_(loop, socket_.fd(), EPOLLIN, *this) {}
 
   ProcessId process() const { return process_; }
-  // The other side heard of us on it, and may have admitted us.
+  // The peer has received our greeting, and may have accepted it.
   bool has_greeted() const { return state_ == State::kGreeting; }
-  // Until the other side has said something.
+  // Deadline for the first bytes of the peer.
   std::optional<EventLoop::Clock::time_point> give_up_at() const { return give_up_at_; }
   void GiveUp();
   // The connection, after kWelcome.
@@ -61,8 +61,8 @@ class Attempt final : EventLoop::Handler {
 
  private:
   enum class State : uint8_t {
-    kConnecting,  // until the other side's challenge is here
-    kGreeting,    // ... its answer
+    kConnecting,  // until the peer's challenge arrives
+    kGreeting,    // until its answer arrives
   };
 
   void OnReady(uint32_t events) override;

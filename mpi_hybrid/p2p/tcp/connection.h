@@ -16,26 +16,27 @@
 
 namespace weft::mpi {
 
-// A host that has answered nothing for so long is gone: by the kernel's keepalive where nothing is under way (socket.cc), else by LookForPeer.
+// A host that has not answered for this long is gone. The kernel's keepalive detects it on an idle connection
+// (socket.cc), LookForPeer otherwise.
 inline constexpr std::chrono::seconds kSilence{90};
-inline constexpr std::chrono::seconds kSilenceLook{10};  // between two looks at all connections
+inline constexpr std::chrono::seconds kSilenceLook{10};  // between two checks of all connections
 
-// The socket that carries one link's frames, both ends having proven themselves. Owns the socket.
+// The socket that carries the frames of one link, after both ends have been authenticated. Owns the socket.
 class Connection final : EventLoop::Handler {
  public:
   class Owner {
    public:
-    // The connection is broken or at its end, in whichever of its functions; destroys it.
+    // The connection is broken or has ended; may be called from any of its functions. The owner destroys it.
     virtual void OnLost(Connection& connection) = 0;
-    // It had its turn at writing and has more; WriteOn() when others had theirs.
+    // The connection has used its turn for writing and has more. Call WriteOn() after the others' turns.
     virtual void OnTurnOver(Connection& connection) = 0;
 
    protected:
     ~Owner() = default;
   };
 
-  // `staging` is where bytes are read that have no place yet; it is anyone's between calls. All but the socket outlive
-  // it.
+  // `staging`: memory for bytes that have no place yet; shared, its contents are valid only during a call. All but the
+  // socket must outlive it.
   Connection(Owner& owner, EventLoop& loop, Corks& corks, Link& link, Socket socket, std::span<uint8_t> staging)
       : owner_(owner),
         link_(link),
@@ -46,23 +47,23 @@ class Connection final : EventLoop::Handler {
 
   Link& link() const { return link_; }
 
-  // Each may complete requests, and may be the last (Owner::OnLost); whether any byte moved.
-  bool Poll();   // reads, and writes where the socket was full
-  bool Write();  // what is queued, unless the socket was full or others have their turn
+  // These may complete requests and may end the connection (Owner::OnLost). They return whether any byte moved.
+  bool Poll();   // reads; writes if the socket was full
+  bool Write();  // writes the queue, unless the socket was full or it is the turn of others
   bool WriteOn();
 
-  // Transport::WriteAtOnce. An error shows again when the rest is written.
+  // See Transport::WriteAtOnce. An error appears again when the rest is written.
   size_t WriteAtOnce(std::span<const iovec> pieces) {
     const ssize_t written = cork_.empty() ? socket_.Write(pieces) : cork_.Write(pieces);
     return written > 0 ? static_cast<size_t>(written) : 0;
   }
-  // Transport::WriteSoon, where it may wait; false: it may not.
+  // See Transport::WriteSoon. False: the frame must not wait.
   bool Hold(std::span<const iovec> pieces, size_t total) { return total <= Cork::kMostFrame && cork_.Hold(pieces, total); }
   bool holds() const { return !cork_.empty(); }
   void EndOutput();
-  // Ends it where the peer's host is gone: then a read finds the end. Now and then.
+  // Ends the connection if the peer's host is gone: a read then finds the end. Call it from time to time.
   void LookForPeer(EventLoop::Clock::time_point now);
-  // Before a sleep: lets the kernel report a long body only when much of it is there.
+  // Called before a sleep: the kernel then reports a long body only when much of it has arrived.
   void RaiseLowWater();
 
  private:
@@ -80,11 +81,11 @@ class Connection final : EventLoop::Handler {
   Link& link_;
   const std::span<uint8_t> staging_;
   Socket socket_;
-  Cork cork_;  // goes out before what is queued
+  Cork cork_;  // written before the queue
   EventLoop::Registration registration_;
   size_t low_water_ = 1;     // SO_RCVLOWAT
-  bool full_ = false;        // the socket's buffer is: the loop tells when it is not
-  bool waits_turn_ = false;  // to write on
+  bool full_ = false;        // the socket's buffer is full; the loop tells when it no longer is
+  bool waits_turn_ = false;  // for writing
   bool output_ended_ = false;
   bool lost_ = false;
   transport::SilentPeer peer_{kSilence};

@@ -8,13 +8,13 @@
 
 namespace weft::mpi {
 
-// For tests: while it lives, this process can open so many descriptors more and no others.
+// For tests: while it lives, this process can open only `left` more descriptors.
 class FewDescriptors {
  public:
   explicit FewDescriptors(int left) {
     getrlimit(RLIMIT_NOFILE, &before_);
     rlimit limit = before_;
-    std::vector<int> taken;  // the lowest that are free
+    std::vector<int> taken;  // the lowest free ones
     for (int i = 0; i <= left; ++i) taken.push_back(dup(0));
     limit.rlim_cur = static_cast<rlim_t>(taken.back());
     setrlimit(RLIMIT_NOFILE, &limit);

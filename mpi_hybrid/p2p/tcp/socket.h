@@ -17,24 +17,24 @@ class Socket : public Descriptor {
  public:
   using Descriptor::Descriptor;
 
-  // Each: a socket, or none and errno. Those that carry messages find out by themselves (keepalive) that the other host
-  // is gone.
+  // These return a socket, or none and errno. Sockets that carry messages detect by keepalive that the other host is
+  // gone.
   static Socket Listen(const transport::SocketAddress& address);
-  static Socket ListenEverywhere();  // on all addresses, of both families where there are two
+  static Socket ListenEverywhere();  // on all addresses, of both families if there are two
   static Socket StartConnect(const transport::SocketAddress& address);
   Socket Accept() const;
 
-  // After readiness for writing: 0 when established, else the errno.
+  // Call it when the socket is ready for writing. 0: established; else the errno.
   int ConnectError() const;
-  bool IsConnected() const;  // established, and not reset since
+  bool IsConnected() const;  // established and not reset since
   transport::SocketAddress LocalAddress() const;
   std::string PeerName() const;  // for messages
   void ShutdownWrite() const;
-  void Shutdown() const;  // both ways: what was not read yet is lost
-  // Readiness for reading is told from so many bytes on (or at the end of the stream).
+  void Shutdown() const;  // in both directions: unread data is lost
+  // The socket is reported readable only when it has this many bytes (or is at the end of the stream).
   void SetLowWater(size_t bytes) const;
 
-  // Bytes, or 0 at the end of the stream (Read), or a negative errno.
+  // Return the number of bytes, 0 at the end of the stream (Read), or a negative errno.
   ssize_t Read(std::span<const iovec> into) const;
   ssize_t Write(std::span<const iovec> from) const;
 };

@@ -15,22 +15,22 @@
 
 namespace weft::mpi {
 
-// One who connected to us. Of these bytes Answer::Write makes its answer.
+// A process that connected to this one. Answer::Write needs these bytes for the answer.
 struct Visitor {
   Socket socket;
   uint8_t challenge[Challenge::kLength];
   uint8_t hello_bytes[Hello::kLength];
-  uint64_t window = 0;      // of its Hello
-  ProcessId process = -1;   // who it is
-  std::optional<Bond> bond; // by which it proved that
+  uint64_t window = 0;      // in its Hello
+  ProcessId process = -1;   // its number
+  std::optional<Bond> bond; // the bond of its proof
 };
 
-// The listener and the connections that it accepted and that have not yet proven whose they are. Their number is
-// bounded: there are kMost of them, and the oldest gives way, after kShortest, when there is no room for the next.
-// While there is room silence is no reason to close one: a rank of the job that computes is silent for as long as it
-// computes. Where there is room for none, who connects waits in the kernel's backlog, and the listener is not looked at
-// for a while. After kStarved without a descriptor all who wait are turned away, so that those of the job learn of it
-// (dial.h); for that one descriptor is kept in reserve.
+// The listener, and the accepted connections that have not been authenticated yet. There are at most kMost of them.
+// When there is no space for another, the oldest is dropped, if it is older than kShortest. While there is space,
+// silence is no reason to close a connection: a rank of the job that computes is silent for as long as it computes.
+// When no space can be made, connectors wait in the kernel's backlog, and the listener is not watched for a while.
+// After kStarved without a descriptor, all waiting connections are accepted and closed, so that ranks of the job learn
+// of it (dial.h). One descriptor is kept in reserve for that.
 class Strangers final : EventLoop::Handler {
  public:
   using Clock = std::chrono::steady_clock;
@@ -39,18 +39,19 @@ class Strangers final : EventLoop::Handler {
   static constexpr auto kPause = std::chrono::milliseconds(100);
   static constexpr auto kStarved = std::chrono::seconds(5);
 
-  // `admit` is called for one who proved to be one of `processes`, or came by one of its doors, and means this one; it
-  // owns the connection from then on. `loop` and `processes` outlive this.
+  // `admit` is called for a connection that is authenticated as one of `processes` or came through one of its ports,
+  // and that is meant for this process. It owns the connection from then on. `loop` and `processes` must outlive this
+  // object.
   Strangers(EventLoop& loop, ProcessTable& processes, std::function<void(Visitor)> admit)
       : loop_(loop), processes_(processes), admit_(std::move(admit)) {}
 
   void Listen(Socket listener);
   void Close();
 
-  // What time brings: call it when deadline() has come.
+  // The timer: call OnTime when deadline() has come.
   std::optional<Clock::time_point> deadline() const { return paused_until_; }
   void OnTime(Clock::time_point now);
-  // Closes the connection that has been silent for longest, when that is long enough; whether one was.
+  // Closes the connection that has been silent for longest, if that is long enough. Returns whether it closed one.
   bool GiveWay(Clock::time_point now);
 
  private:
@@ -82,10 +83,10 @@ class Strangers final : EventLoop::Handler {
   Socket listener_;
   EventLoop::Registration registration_;           // of the listener
   std::list<Stranger> strangers_;                  // oldest first
-  std::optional<Clock::time_point> paused_until_;  // the listener is not watched
-  Socket reserve_;                                 // a descriptor; none when another thread was faster
+  std::optional<Clock::time_point> paused_until_;  // the listener is not watched until then
+  Socket reserve_;                                 // a descriptor; none if another thread took it
   std::optional<Clock::time_point> starved_since_;
-  std::optional<Clock::time_point> told_;  // of it
+  std::optional<Clock::time_point> told_;  // when the shortage was reported
 };
 
 }  // namespace weft::mpi

@@ -25,17 +25,17 @@ struct Job;
 
 // Links over TCP, one connection each.
 //
-// Either side may open it (dial.h); both prove that who they are (greeting.h), and the listener (strangers.h)
-// answers welcome, or busy when there is or will be another. When both greet at once, the connection of the lower name
-// stays; the other asks again until that is there, since it may never be. No frame is sent before the welcome, so that
-// none is lost with the other.
+// Either side may open the connection (dial.h). Both sides prove who they are (greeting.h). The listener (strangers.h)
+// answers "welcome", or "busy" if there is or will be another connection. If both greet at the same time, the
+// connection of the lower name stays. The other process asks again until that connection exists, because it may fail.
+// No frame is sent before the welcome, so that none is lost with the other connection.
 //
-// Having no descriptor for a connection says nothing of the peer: it is tried again, and after Dial::kPatience the
-// sends that wait for it fail.
+// A lack of descriptors says nothing about the peer: the connection is tried again, and after Dial::kPatience the sends
+// that wait for it fail.
 class TcpTransport final : public Transport, Attempt::Owner, Connection::Owner {
  public:
-  // `job`, `engine` and `loop` outlive it. `short_buffers`: what is sent within this host waits in few bytes of the
-  // kernel's. `beside_another`: another wire carries what most polls are for.
+  // `job`, `engine` and `loop` must outlive it. `short_buffers`: use small kernel buffers for connections within this
+  // host. `beside_another`: another wire carries most messages, so that this one is polled less often.
   TcpTransport(Job& job, Engine& engine, EventLoop& loop, bool short_buffers, bool beside_another = false);
 
   // Listens at the job's addresses, and publishes them.
@@ -48,7 +48,7 @@ class TcpTransport final : public Transport, Attempt::Owner, Connection::Owner {
   size_t WriteSoon(Link& link, std::span<const iovec> pieces, size_t total, uint32_t flow) override;
   bool Poll() override;
   bool Arm() override;
-  // Attempts to connect that are due, or took too long; peers whose hosts are gone.
+  // The timer: attempts to connect that are due or took too long, and peers whose hosts are gone.
   std::optional<EventLoop::Clock::time_point> deadline() const override;
   void OnTime(EventLoop::Clock::time_point now) override;
   void StopConnecting() override { stopping_ = true; }
@@ -63,7 +63,7 @@ class TcpTransport final : public Transport, Attempt::Owner, Connection::Owner {
   // A process to which there is no connection yet.
   struct Call {
     Dial dial;
-    std::unique_ptr<Attempt> attempt;  // null: until dial.retry_at()
+    std::unique_ptr<Attempt> attempt;  // null: none until dial.retry_at()
   };
 
   Connection* ConnectionOf(ProcessId process) const {
@@ -90,11 +90,11 @@ class TcpTransport final : public Transport, Attempt::Owner, Connection::Owner {
   std::optional<Strangers> strangers_;
   std::map<ProcessId, Call> calls_;
   std::optional<Clock::time_point> told_of_shortage_;
-  Clock::time_point look_at_{};  // whether the peers' hosts are still there
+  Clock::time_point look_at_{};  // next check whether the peers' hosts still answer
   std::vector<std::unique_ptr<Connection>> connections_;  // by process
-  std::vector<Connection*> open_;                         // the same that are not null
-  std::vector<ProcessId> turns_, turns_now_;              // of which each has more to write
-  std::vector<ProcessId> holding_;                        // whose connections held frames since the last poll
+  std::vector<Connection*> open_;                         // those that are not null
+  std::vector<ProcessId> turns_, turns_now_;              // connections that have more to write
+  std::vector<ProcessId> holding_;                        // connections that have held frames since the last poll
   unsigned polls_ = 0;
   bool stopping_ = false;
 };

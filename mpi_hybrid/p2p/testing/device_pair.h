@@ -8,8 +8,8 @@
 
 namespace weft::mpi::testing {
 
-// The job of two of EngineSuite (engine_suite.h), on a wire: its processes have devices, and connect when they first
-// send.
+// The job of two processes for EngineSuite (engine_suite.h), on a wire. The processes have devices, and connect when
+// they first send.
 class DevicePair {
  public:
   DevicePair(const NetworkFactory& factory, const EngineLimits& limits, unsigned seed)

@@ -12,7 +12,7 @@
 
 namespace weft::mpi::testing {
 
-// What the engine promises, whatever carries its frames. The parameter is a job of two:
+// Tests the properties of the engine, on any carrier of its frames. The parameter is a job of two processes:
 //
 //   struct Pair {
 //     explicit Pair(const EngineLimits& limits, unsigned seed = 1);
@@ -55,7 +55,7 @@ TYPED_TEST_P(EngineSuite, MessagesOfEverySizeArriveBeforeAndAfterTheirReceiveInA
   }
 }
 
-// With one sender the outcome of matching does not depend on timing, so that it can be told beforehand.
+// With one sender the result of matching does not depend on timing, so that it can be computed in advance.
 TYPED_TEST_P(EngineSuite, RandomTrafficMatchesInOrderWhateverTheTiming) {
   for (unsigned seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -74,7 +74,7 @@ TYPED_TEST_P(EngineSuite, RandomTrafficMatchesInOrderWhateverTheTiming) {
     for (int i = 0; i < kMessages; ++i) {
       if (random() % 4 == 0 && i > kMessages / 2) receive_tags[static_cast<size_t>(i)] = MPI_ANY_TAG;
     }
-    std::vector<int> expected(kMessages, -1);  // which message a receive gets
+    std::vector<int> expected(kMessages, -1);  // index of the message that a receive gets
     for (int m = 0; m < kMessages; ++m) {
       for (int r = 0; r < kMessages; ++r) {
         const int tag = receive_tags[static_cast<size_t>(r)];
@@ -111,7 +111,7 @@ TYPED_TEST_P(EngineSuite, RandomTrafficMatchesInOrderWhateverTheTiming) {
       }
       receives[r]->Release();
     }
-    // What nobody received can be cancelled, unless it was sent eagerly without a hand-shake.
+    // A send that was not received can be cancelled, unless it was eager and not synchronous.
     for (Request* send : sends) {
       if (!send->complete) {
         EXPECT_TRUE(send->Cancel().ok());
@@ -143,14 +143,14 @@ TYPED_TEST_P(EngineSuite, ASenderWhoseMessagesNobodyReceivesStopsToSendThem) {
     ASSERT_TRUE(send->complete);
     send->Release();
   }
-  // All credit has come back but what does not make up a frame yet.
+  // All credit has come back, except an amount too small for a frame.
   Request* last = pair.a.Send(data, 1);
   pair.Settle();
   EXPECT_TRUE(last->complete);
   last->Release();
 }
 
-// With credit and without, to a receive that is posted and to one that is not.
+// With and without credit; the receive is posted before, or not.
 TYPED_TEST_P(EngineSuite, AnExcuseIsTheErrorOfADeathAndTheNextMessageArrives) {
   for (const int before : {0, 1000}) {
     for (const bool early : {false, true}) {
@@ -280,7 +280,7 @@ TYPED_TEST_P(EngineSuite, AGoodbyeIsNotADeath) {
 TYPED_TEST_P(EngineSuite, CreditThatACancelledSendWouldHaveBroughtGoesWithTheNext) {
   TypeParam pair(kSmall);
   for (int round = 0; round < 100; ++round) {
-    // b owes a for this one, and would pay with the message that it cancels.
+    // b owes credit to a for this message, and would return it with the message that it cancels.
     std::vector<uint8_t> data = Data(100, round), got(100);
     Request* requests[] = {pair.a.Send(data, 1), pair.b.Receive(got, 0, 1)};
     pair.Settle();

@@ -48,12 +48,12 @@ inline constexpr char kJobSecret[] = "00112233445566778899aabbccddeeff";
 
 inline Bond LoopbackBond() { return Bond::Of(*JobSecret::FromHex(kJobSecret)); }
 inline ProcessName LoopbackName(int rank) { return {.job = LoopbackBond().id, .rank = rank}; }
-// What one rank of it says to another; to be written by who knows the secret.
+// The Hello of one rank for another. The caller must know the secret to write it.
 inline Hello LoopbackHello(int from, int to) {
   return {.from = LoopbackName(from), .to = LoopbackName(to), .bond = LoopbackBond().id, .window = 1000};
 }
 
-// A process of a job over loopback; `space` outlives it.
+// A process of a job over loopback. `space` must outlive it.
 inline void FillLoopbackJob(Job& job, int rank, int size, PmiSpace& space) {
   job.rank = rank;
   job.size = size;

@@ -13,18 +13,18 @@
 
 namespace weft::mpi::testing {
 
-// One kind of wire, between the processes of a job that all live in this one. What an author of a Transport writes to
-// have it tested.
+// One kind of wire between the processes of a job, all of which live in this process. The author of a Transport writes
+// it to have the Transport tested.
 class Network {
  public:
   virtual ~Network() = default;
-  // The wire of process engine.self(). Both outlive it, and this does.
+  // Makes the wire of process engine.self(). The arguments and this object must outlive it.
   virtual std::unique_ptr<Transport> Make(Engine& engine, EventLoop& loop) = 0;
-  // When no process has moved anything: whether there is nothing under way between them either.
+  // Called when no process has moved anything: whether nothing is in flight between them either.
   virtual bool IsQuiet() = 0;
 };
 
-// Of a job of `size`. A random one says its seed when it fails.
+// Makes a network for a job of `size`. A randomized one prints its seed when a test fails.
 using NetworkFactory = std::function<std::unique_ptr<Network>(int size, unsigned seed)>;
 
 // A process and its device.

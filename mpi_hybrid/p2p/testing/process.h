@@ -15,17 +15,17 @@ namespace weft::mpi::testing {
 
 inline const Datatype& Byte() { return *Datatype::Find(MPI_BYTE); }
 
-// `length` bytes that differ from those of another `start`.
+// `length` bytes; another `start` gives other bytes.
 inline std::vector<uint8_t> Data(size_t length, int start) {
   std::vector<uint8_t> data(length);
   for (size_t i = 0; i < length; ++i) data[i] = static_cast<uint8_t>(static_cast<size_t>(start) + i * 7);
   return data;
 }
 
-// Limits that make short messages meet them.
+// Limits so low that short messages reach them.
 inline constexpr EngineLimits kSmall = {.eager = 300, .window = 16000, .chunk = 200};
 
-// A process of a job: an engine and the communicator of all.
+// A process of a job: an engine, and a communicator of all processes.
 struct Process {
   Process(int rank, const EngineLimits& limits, int size = 2) : engine(rank, limits), comm(new Comm) {
     comm->rank = rank;
@@ -34,10 +34,10 @@ struct Process {
     for (int i = 0; i < size; ++i) group->members.push_back(i);
     comm->local = comm->remote = group;
   }
-  // Of a job of two: to the other.
+  // In a job of two: the link to the other process.
   Link& link() { return engine.LinkTo(1 - comm->rank); }
 
-  // `to` -1: the other of two. `data` is looked at until the request is complete.
+  // `to` -1: the other process of two. `data` is read until the request is complete.
   Request* Send(const std::vector<uint8_t>& data, int tag, SendMode mode = SendMode::kStandard, int to = -1) {
     Request* request = nullptr;
     const Error error =

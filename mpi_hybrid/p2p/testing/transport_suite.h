@@ -13,12 +13,12 @@
 
 namespace weft::mpi::testing {
 
-// A job on one network, all of whose processes live here and are polled in turn.
+// A job on one network, whose processes all live in this process and are polled in turn.
 class JobTest : public ::testing::Test {
  protected:
   explicit JobTest(NetworkFactory factory) : factory_(std::move(factory)) {}
 
-  // A job anew.
+  // Makes a new job.
   void Make(int size, const EngineLimits& limits = {}) {
     peers_.clear();
     network_ = factory_(size, ++seed_);
@@ -26,7 +26,7 @@ class JobTest : public ::testing::Test {
     for (const auto& peer : peers_) peer->Start();
   }
   Peer& at(int rank) { return *peers_[static_cast<size_t>(rank)]; }
-  // Every process that lives and is not in `still_`; whether anything moved.
+  // Polls every process that lives and is not in `still_`. Returns whether anything moved.
   bool PollOnce() {
     bool moved = false;
     for (size_t rank = 0; rank < peers_.size(); ++rank) {
@@ -34,7 +34,7 @@ class JobTest : public ::testing::Test {
     }
     return moved;
   }
-  // Polls until `done`, for at most 20 s.
+  // Polls until `done`, for at most 20 s. False: it timed out.
   template <typename Done>
   bool PollUntil(Done done) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -44,26 +44,26 @@ class JobTest : public ::testing::Test {
     }
     return true;
   }
-  // A message each way, of `length` bytes.
+  // Sends a message of `length` bytes in each direction.
   void ExpectTraffic(int a, int b, size_t length = 1000);
 
   const NetworkFactory factory_;
   unsigned seed_ = 0;
   std::unique_ptr<Network> network_;
   std::vector<std::unique_ptr<Peer>> peers_;
-  std::set<int> still_;  // processes that compute: nobody polls them
+  std::set<int> still_;  // processes that compute: they are not polled
 };
 
-// What every wire promises (device/transport.h). To be instantiated for each:
+// Tests what every wire must do (device/transport.h). To be instantiated for each:
 //
 //   INSTANTIATE_TEST_SUITE_P(Mine, TransportSuite, ::testing::Values(NetworkFactory(...)));
 class TransportSuite : public JobTest, public ::testing::WithParamInterface<NetworkFactory> {
  protected:
   TransportSuite() : JobTest(GetParam()) {}
 
-  // Sends to `to`, which computes, from 0 until the wire and the window are full. What was sent is `filling`.
+  // Sends from 0 to `to`, which computes, until the wire and the window are full. The messages are `filling`.
   std::vector<Request*> Fill(int to, const std::vector<uint8_t>& filling);
-  // Of a frame that was written at once: null, or the rest, which is sent then.
+  // For a frame that was written at once. `rest` null: all of it was written. Else the rest is sent.
   bool TookAll(Request* rest);
 };
 

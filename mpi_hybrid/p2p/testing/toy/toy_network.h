@@ -17,14 +17,14 @@ namespace weft::mpi::testing {
 
 class ToyTransport;
 
-// Wires in memory: a queue each way between two processes, of so many bytes, from which a piece comes out when it has
-// been looked for a few times. How often, and how the bytes are cut, the seed says. One descriptor for each process,
-// whatever the number of its links: its doorbell.
+// Wires in memory: a queue of limited size in each direction between two processes. A piece can be taken out after a
+// few attempts. The seed determines how many attempts, and how the bytes are cut into pieces. Each process has one
+// descriptor for all of its links: its doorbell.
 class ToyNetwork final : public Network {
  public:
   enum class Carries { kBytes, kWholeFrames };
 
-  // `reaches`: for the wire between which processes this network is (the same both ways round).
+  // `reaches`: the pairs of processes that this network connects (symmetric).
   ToyNetwork(
       int size, unsigned seed, Carries carries,
       std::function<bool(ProcessId, ProcessId)> reaches = [](ProcessId, ProcessId) { return true; })
@@ -36,18 +36,18 @@ class ToyNetwork final : public Network {
 
  private:
   friend class ToyTransport;
-  static constexpr size_t kRoom = 200'000;  // bytes of a queue; a frame goes into it whole when there is any room
+  static constexpr size_t kRoom = 200'000;  // bytes of a queue; a frame is queued completely if there is any space
 
   struct Piece {
     std::vector<uint8_t> bytes;
-    size_t read = 0;     // of them
-    unsigned looks = 0;  // in vain before it is there
+    size_t read = 0;     // bytes of it read
+    unsigned looks = 0;  // failed attempts before it is available
   };
-  // What one end of a wire has.
+  // The state of one end of a wire.
   struct End {
-    std::deque<Piece> pieces;  // that come to it
+    std::deque<Piece> pieces;  // on their way to it
     size_t bytes = 0;          // in them
-    unsigned looks = 0;        // in vain before it knows of the wire
+    unsigned looks = 0;        // failed attempts before it knows of the wire
     bool open = false;
     bool output_ended = false;
     bool closed = false;
@@ -56,11 +56,11 @@ class ToyNetwork final : public Network {
     End ends[2];  // of the lower process, of the higher one
   };
 
-  std::map<std::pair<ProcessId, ProcessId>, Wire> wires_;  // lower process first; appears when either connects
+  std::map<std::pair<ProcessId, ProcessId>, Wire> wires_;  // lower process first; made when either process connects
   const Carries carries_;
   const std::function<bool(ProcessId, ProcessId)> reaches_;
   std::mt19937 random_;
-  std::vector<ToyTransport*> members_;  // null: none there any more
+  std::vector<ToyTransport*> members_;  // null: destroyed
   size_t pieces_carried_ = 0;
 };
 
