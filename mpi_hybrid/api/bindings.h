@@ -5,7 +5,8 @@
 
 #include "mpi_hybrid/api/entry.h"
 
-// A function of mpi.h whose value is one expression, in which `name` is the function's; with its weak alias (entry.h):
+// A function of mpi.h whose value is one expression. In the expression, `name` is the function's name. Also makes the
+// weak alias (entry.h):
 //
 //   WEFT_MPI_FUNCTION(Win_flush, (int rank, MPI_Win win),
 //                     OnWin(name, win, [&](Window& w) { return w.Flush(rank); }))
@@ -15,10 +16,10 @@
   }                                                   \
   WEFT_MPI_ALIAS(function)
 
-// Functions that mpi.h has twice, PMPI_Name with int for counts and PMPI_Name_c with MPI_Count (MPI 4.0 section 2.5.8),
-// and which do the same with their arguments. `parameters`, in parentheses, say Count for either, and MPI_Count where
-// the first binding has an MPI_Aint, which is the same type. What follows is the value, an expression in which `name`
-// is the function's:
+// Functions that mpi.h declares twice, PMPI_Name with int for counts and PMPI_Name_c with MPI_Count (MPI 4.0 section
+// 2.5.8), and which do the same with their arguments. `parameters`, in parentheses, use Count for both, and MPI_Count
+// where the first binding has an MPI_Aint (the same type). The last argument is the value: an expression in which
+// `name` is the function's name.
 //
 //   WEFT_MPI_BOTH(Mrecv, (void* buf, Count count, MPI_Datatype datatype, MPI_Message* message, MPI_Status* status),
 //                 MatchedReceive(name, buf, count, datatype, message, status))
@@ -31,7 +32,7 @@
   }                                                       \
   WEFT_MPI_ALIAS(function)                                \
   WEFT_MPI_ALIAS(function##_c)
-// The function has C linkage, so that it is the one that mpi.h declares although it stands in a namespace.
+// The function has C linkage. Therefore it is the one that mpi.h declares, although it is in a namespace.
 #define WEFT_MPI_BINDING(function, parameters, ...)                   \
   extern "C" int PMPI_##function parameters {                         \
     [[maybe_unused]] static constexpr char name[] = "MPI_" #function; \

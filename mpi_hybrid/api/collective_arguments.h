@@ -12,11 +12,11 @@
 #include "mpi_hybrid/api/entry.h"
 #include "mpi_hybrid/coll/collectives.h"
 
-// Checks of the arguments of collectives, and their translation to what coll/ takes. Errors name the argument (`side`
-// is "send" or "recv") and its value.
+// Checks of the arguments of collectives, and their conversion to the arguments of coll/. Errors name the argument
+// (`side` is "send" or "recv") and its value.
 namespace weft::mpi {
 
-// An argument that is an array of counts or displacements, of either binding.
+// An argument that is an array of counts or displacements, in either binding.
 struct IntArray {
   IntArray(const int* values) : ints(values) {}        // NOLINT: implicit
   IntArray(const MPI_Aint* values) : longs(values) {}  // NOLINT; MPI_Count is the same type
@@ -27,8 +27,8 @@ struct IntArray {
   const MPI_Aint* longs = nullptr;
 };
 
-// One side of a collective as the program gave it: the same amount at each rank; each rank its own (v forms); and each
-// of its own type, with displacements in bytes (w forms).
+// One side of a collective as the program passed it. One: the same amount at each rank. Each: an amount per rank (v
+// forms). Typed: an amount and a type per rank, with displacements in bytes (w forms).
 struct One {
   const void* buffer;
   MPI_Count count;
@@ -45,7 +45,7 @@ struct Typed {
   const MPI_Datatype* types;
 };
 
-// An array of `n`, without an allocation while it is short.
+// An array of `n` elements, without an allocation while it is short.
 template <typename T>
 class ShortArray {
  public:
@@ -63,25 +63,25 @@ class ShortArray {
   std::vector<T> large_;
 };
 
-// What coll/ takes of One.
+// The argument of coll/ for One.
 class UniformArgument {
  public:
   explicit UniformArgument(size_t /*n*/ = 0) {}
 
   Error Set(const char* side, const One& given);
-  // MPI_IN_PLACE, or at a root what is not looked at.
+  // MPI_IN_PLACE, or a buffer that is not used at this rank.
   void SetBuffer(const void* buffer) { uniform_.buffer = buffer; }
 
   const Uniform& get() const { return uniform_; }
   bool empty() const { return uniform_.count * uniform_.type->size == 0; }  // no data
-  // Where block `index` starts; null stays null.
+  // The address of block `index`; null stays null.
   const void* block(int index) const;
 
  private:
   Uniform uniform_;
 };
 
-// What coll/ takes of Each and Typed, or of One where it wants it as varying; with the storage, of `n` blocks.
+// The argument of coll/ for Each and Typed, or for One where coll/ takes Varying. Contains the storage for `n` blocks.
 class VaryingArgument {
  public:
   explicit VaryingArgument(size_t n) : n_(n), counts_(n), displacements_(n), types_(n) {}
@@ -93,7 +93,7 @@ class VaryingArgument {
 
   const Varying& get() const { return varying_; }
   bool empty();
-  const void* block(int index) const;  // not of Typed
+  const void* block(int index) const;  // not for Typed
 
  private:
   Error SetCounts(const char* side, IntArray counts, IntArray displacements);
@@ -108,12 +108,12 @@ class VaryingArgument {
 template <typename Given>
 using ArgumentOf = std::conditional_t<std::is_same_v<Given, One>, UniformArgument, VaryingArgument>;
 
-// MPI_ERR_BUFFER: `argument` may not be MPI_IN_PLACE here, or is the same as the other buffer.
+// MPI_ERR_BUFFER: `argument` must not be MPI_IN_PLACE here, or is the same as the other buffer.
 Error CheckNotInPlace(const char* argument, const void* buffer, const char* where);
 Error CheckDistinct(const void* sendbuf, const void* recvbuf, bool empty);
-// A send buffer that may be MPI_IN_PLACE, but not on an intercommunicator.
+// Checks a send buffer that may be MPI_IN_PLACE, but not on an intercommunicator.
 Error CheckInPlace(const Comm& comm, const char* argument, const void* buffer);
-// MPI_INFO_NULL or an info object, whose keys are hints that these functions do not know.
+// Accepts MPI_INFO_NULL or an info object. These functions know no hints.
 Error CheckInfo(MPI_Info info);
 
 }  // namespace weft::mpi

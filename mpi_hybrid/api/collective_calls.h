@@ -3,10 +3,9 @@
 
 #include "mpi_hybrid/api/collective_arguments.h"
 
-// The bodies of the collective functions: argument checks, then coll/. One for the int and the MPI_Count binding of a
-// function, for its blocking, nonblocking and persistent form, and for the forms in which the ranks have the same
-// amount or each its own (One, Each, Typed), as far as their checks are the same. Arguments as in the standard's order,
-// without info and request.
+// The bodies of the collective functions: argument checks, then coll/. One body serves the int and the MPI_Count
+// binding of a function, and its blocking, nonblocking and persistent forms. Where the checks are the same, it also
+// serves the forms One, Each and Typed. Arguments are in the standard's order, without info and request.
 namespace weft::mpi {
 
 Error CallBarrier(Comm& comm, Launch launch);

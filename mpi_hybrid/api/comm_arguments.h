@@ -9,16 +9,17 @@
 
 namespace weft::mpi {
 
-// MPI_ERR_COMM. For communicators beside the one that OnComm looks up.
+// Errors are MPI_ERR_COMM. For communicators in addition to the one that OnComm looks up.
 Error FindComm(MPI_Comm handle, const char* argument, Comm** comm);
 // Null for MPI_INFO_NULL.
 Error FindInfo(MPI_Info handle, Info** info);
 Error CheckInter(const Comm& comm);
 
-// Adds the hints that are known, with the values that they can have; null: none.
+// Adds the known hints that have valid values. `hints` null: none.
 void SetHints(Comm& comm, const Info* hints);
-// The same for one that is being made, on which nothing was sent, and with it the stream of its messages ("weft_stream",
-// 0 to 65533): over SCTP all that this process sends on it goes on that stream, modulo those that there are.
+// The same for a communicator that is being made and has sent nothing yet. It also accepts the stream of its messages
+// ("weft_stream", 0 to 65533): over SCTP, all messages of this process on the communicator use that stream, modulo the
+// number of streams.
 void SetHintsOfNew(Comm& comm, const Info* hints);
 
 }  // namespace weft::mpi

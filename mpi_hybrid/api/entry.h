@@ -11,7 +11,7 @@
 #include "mpi_hybrid/p2p/message.h"
 #include "mpi_hybrid/rma/window.h"
 
-// How an entry point of the library is written:
+// The form of an entry point of the library:
 //
 //   int PMPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
 //     return OnComm("MPI_Send", comm, [&](Comm& c) -> Error {
@@ -23,33 +23,34 @@
 //   }
 //   WEFT_MPI_ALIAS(Send)
 //
-// The alias makes the weak MPI_Send over the strong PMPI_Send, so that profiling tools can stand between (MPI 4.0 section 15.2).
+// The alias makes the weak MPI_Send for the strong PMPI_Send, so that profiling tools can interpose (MPI 4.0 section
+// 15.2).
 #define WEFT_MPI_ALIAS(name) extern "C" decltype(PMPI_##name) MPI_##name __attribute__((weak, alias("PMPI_" #name)));
 // The same for MPICH's extensions, MPIX_ over PMPIX_.
 #define WEFT_MPIX_ALIAS(name) extern "C" decltype(PMPIX_##name) MPIX_##name __attribute__((weak, alias("PMPIX_" #name)));
 
 namespace weft::mpi {
 
-// Between MPI_Init and MPI_Finalize, on the state of either.
+// Whether the library is before MPI_Init, between MPI_Init and MPI_Finalize, or after it.
 enum class LibraryState : uint8_t { kBefore, kRunning, kAfter };
 extern LibraryState g_library_state;
 
-// Gives `error` (of the function `name`) to the error handler of the object, and returns the code that the entry point
-// is to return: MPI_SUCCESS for a success. An object to which the program gave no handler, MPI_COMM_SELF too, has that
-// of MPI_COMM_WORLD if the program gave one to that. Called with the lock; lets go of it around the handler, which may
-// not return.
+// Calls the object's error handler for `error` of the function `name`. Returns the code that the entry point must
+// return; MPI_SUCCESS for a success. An object without a handler of its own, including MPI_COMM_SELF, uses the handler
+// of MPI_COMM_WORLD if the program set one. Called with the lock held. Releases it around the handler, which may not
+// return.
 int ReportOnComm(const char* name, Comm* comm, const Error& error);
 int ReportOnWin(const char* name, Window* window, const Error& error);
-// Errors without an object: MPI_COMM_SELF's handler (MPI 4.0 section 9.3).
+// For errors without an object: uses the handler of MPI_COMM_SELF (MPI 4.0 section 9.3).
 int ReportAnywhere(const char* name, const Error& error);
 int ReportCodeAnywhere(const char* name, int code);
-// Ends the program with a message: a call before MPI_Init or after MPI_Finalize, for functions that may not be called then.
+// Ends the program with a message: a function that needs the library was called before MPI_Init or after MPI_Finalize.
 [[noreturn]] void NotRunning(const char* name);
 
 Error NoSuchComm(MPI_Comm handle);
 Error NoSuchWin(MPI_Win handle);
 
-// Entries: take the lock, find the object, run `body(object) -> Error`, report.
+// Entries: take the lock, find the object, run `body(object) -> Error`, report the error.
 template <typename Body>
 int OnComm(const char* name, MPI_Comm handle, Body body) {
   LockGuard lock;
@@ -81,7 +82,8 @@ int Anywhere(const char* name, Body body) {
   return ReportAnywhere(name, error);
 }
 
-// Arguments. Each error names the argument and its value. What is right costs a comparison or two here; what is wrong is told elsewhere.
+// Checks of arguments. Each error names the argument and its value. A valid argument costs a comparison or two here;
+// the errors are made elsewhere.
 namespace wrong {
 Error Count(MPI_Count count);
 Error Extent(MPI_Count count, const Datatype& type);
@@ -103,9 +105,9 @@ inline Error CheckNotNull(const void* argument, const char* argument_name) {  //
   if (argument != nullptr) [[likely]] return {};
   return wrong::Null(argument_name);
 }
-// More than memory can hold: MPI_ERR_COUNT.
+// MPI_ERR_COUNT: the data is larger than any memory.
 inline Error CheckExtent(MPI_Count count, const Datatype& type) {
-  // More than any address space has, and few enough that the ranks of a job together do not overflow.
+  // More than any address space has, and so few that the sum over the ranks of a job does not overflow.
   constexpr MPI_Aint kMost = MPI_Aint{1} << 52;
   MPI_Aint bytes, span;
   if (!__builtin_mul_overflow(count, type.size, &bytes) && !__builtin_mul_overflow(count, type.extent, &span) && bytes <= kMost &&
@@ -113,23 +115,24 @@ inline Error CheckExtent(MPI_Count count, const Datatype& type) {
     return {};
   return wrong::Extent(count, type);
 }
-// Null with data to move: MPI_ERR_BUFFER. MPI_BOTTOM is null: legal with a type of absolute addresses, whose data lies far from its origin.
+// MPI_ERR_BUFFER: null although there is data to move. MPI_BOTTOM is null as well; it is legal with a type of absolute
+// addresses, whose data is far from its origin.
 inline Error CheckBuffer(const void* buffer, MPI_Count count, const Datatype& type) {
   WEFT_MPI_TRY(CheckExtent(count, type));
   if (buffer != nullptr || count == 0 || type.size == 0 || type.true_lb != 0) [[likely]] return {};
   return wrong::Buffer(count, type);
 }
-// A rank of the remote group or MPI_PROC_NULL.
+// A rank of the remote group, or MPI_PROC_NULL.
 inline Error CheckSendRank(int rank, const Comm& comm) {
   if ((rank >= 0 && rank < comm.remote_size()) || rank == MPI_PROC_NULL) [[likely]] return {};
   return wrong::SendRank(rank, comm);
 }
-// ... or MPI_ANY_SOURCE.
+// A rank of the remote group, MPI_PROC_NULL or MPI_ANY_SOURCE.
 inline Error CheckReceiveRank(int rank, const Comm& comm) {
   if ((rank >= 0 && rank < comm.remote_size()) || rank == MPI_PROC_NULL || rank == MPI_ANY_SOURCE) [[likely]] return {};
   return wrong::ReceiveRank(rank, comm);
 }
-Error CheckRoot(int root, const Comm& comm);  // intercommunicators: MPI_ROOT and MPI_PROC_NULL too
+Error CheckRoot(int root, const Comm& comm);  // also MPI_ROOT and MPI_PROC_NULL on intercommunicators
 inline Error CheckSendTag(int tag) {
   if (tag >= 0 && tag <= kLargestTag) [[likely]] return {};
   return wrong::SendTag(tag);
@@ -149,8 +152,8 @@ inline Error FindCommitted(MPI_Datatype handle, const Datatype** type) {
   if ((*type)->committed || (*type)->builtin) [[likely]] return {};
   return wrong::NotCommitted(handle);
 }
-// The type of `count` elements to move. MPI_DATATYPE_NULL is one of nothing, as in programs that are written for MPICH,
-// which does not look at it either.
+// The type of `count` elements to move. MPI_DATATYPE_NULL is allowed if count is 0: programs for MPICH use it, and
+// MPICH does not check it.
 inline Error FindTypeOfData(MPI_Count count, MPI_Datatype handle, const Datatype** type) {
   return FindCommitted(count == 0 && handle == MPI_DATATYPE_NULL ? MPI_BYTE : handle, type);
 }

@@ -3,7 +3,7 @@
 
 namespace weft::mpi {
 
-// Fills MPI_INFO_ENV with what is known of how this process was started (MPI 4.0 section 11.2.1).
+// Fills MPI_INFO_ENV with information on how this process was started (MPI 4.0 section 11.2.1).
 void FillEnvironmentInfo();
 
 }  // namespace weft::mpi

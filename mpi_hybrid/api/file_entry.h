@@ -7,12 +7,13 @@
 #include "mpi_hybrid/api/report.h"
 #include "mpi_hybrid/io/file.h"
 
-// Entries of functions on files (entry.h has those of the other objects).
+// Entries of functions on files (entry.h has those of other objects).
 namespace weft::mpi {
 
 Error NoSuchFile(MPI_File handle);
 
-// Takes the lock, finds the file, which lives until it returns, runs `body(file) -> Error`, and gives an error to the file's handler.
+// Takes the lock, finds the file and keeps it alive, runs `body(file) -> Error`, and reports an error to the file's
+// handler.
 template <typename Body>
 int OnFile(const char* name, MPI_File handle, Body body) {
   LockGuard lock;
@@ -24,7 +25,7 @@ int OnFile(const char* name, MPI_File handle, Body body) {
   return ReportOnFile(name, handle, error);
 }
 
-// With no file yet: errors go to the handler of MPI_FILE_NULL (MPI 4.0 section 14.7).
+// For functions without a file: errors go to the handler of MPI_FILE_NULL (MPI 4.0 section 14.7).
 template <typename Body>
 int WithoutFile(const char* name, Body body) {
   LockGuard lock;

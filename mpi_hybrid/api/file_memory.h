@@ -10,7 +10,7 @@ using io::Place;
 constexpr auto kFileRead = io::Access::Direction::kRead;
 constexpr auto kFileWrite = io::Access::Direction::kWrite;
 
-// The memory of a data access as the program gives it.
+// The memory of a data access as the program passed it.
 struct FileMemory {
   const void* buffer;
   MPI_Count count;
@@ -22,7 +22,7 @@ inline Error FindMemory(const FileMemory& memory, io::Data* data) {
   return FindData(memory.buffer, memory.count, memory.datatype, &data->type);
 }
 
-// Bytes of data that were moved.
+// `moved`: bytes of data.
 inline void SayMoved(MPI_Count moved, MPI_Status* status) {
   MPI_Status said = EmptyStatus();
   SetCount(said, moved);

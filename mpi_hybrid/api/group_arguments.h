@@ -11,17 +11,18 @@
 
 namespace weft::mpi {
 
-// MPI_ERR_GROUP. `argument`: its name in the standard's binding.
+// MPI_ERR_GROUP: not a group. `argument`: its name in the standard's binding.
 Error FindGroup(MPI_Group handle, const char* argument, Group** group);
 
-// MPI_ERR_ARG: negative.
+// MPI_ERR_ARG: it is negative.
 Error CheckNotNegative(int value, const char* argument);
 
-// `n` ranks of a group of `size`. MPI_ERR_ARG: n negative or no array; MPI_ERR_RANK: out of range, or twice.
+// Checks `n` ranks of a group of `size`. MPI_ERR_ARG: n is negative, or there is no array. MPI_ERR_RANK: a rank is out
+// of range, or occurs twice.
 Error CheckDistinctRanks(int n, const int ranks[], int size);
 
-// The ranks of `n` triplets (first, last, stride), which are distinct and within a group of `size`. MPI_ERR_ARG (as in
-// MPICH).
+// The ranks of `n` triplets (first, last, stride). They must be distinct and within a group of `size`; otherwise
+// MPI_ERR_ARG (as in MPICH).
 Error ExpandRanges(int n, const int ranges[][3], int size, std::vector<int>* ranks);
 
 }  // namespace weft::mpi

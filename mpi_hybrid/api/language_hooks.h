@@ -5,7 +5,8 @@
 
 #include "mpi_hybrid/core/attributes.h"
 
-// What libmpichfort.so.12 and libmpichcxx.so.12 of MPICH 4.0 import besides MPI's own functions. `type`: an AttributeType.
+// Functions that libmpichfort.so.12 and libmpichcxx.so.12 of MPICH 4.0 import in addition to MPI's own. `type`: an
+// AttributeType.
 extern "C" {
 int MPII_Comm_get_attr(MPI_Comm comm, int keyval, void* value, int* flag, int type);
 int MPII_Type_get_attr(MPI_Datatype datatype, int keyval, void* value, int* flag, int type);
@@ -15,15 +16,15 @@ int MPII_Type_set_attr(MPI_Datatype datatype, int keyval, void* value, int type)
 int MPII_Win_set_attr(MPI_Win win, int keyval, void* value, int type);
 void MPII_Keyval_set_proxy(int keyval, weft::mpi::Keyval::CopyProxy* copy_proxy, weft::mpi::Keyval::DeleteProxy* delete_proxy);
 
-// From now on the handler's, the operation's function is called through `proxy` (its type: ErrorHandler::cxx_proxy,
+// From now on the function of the handler or operation is called through `proxy` (its type: ErrorHandler::cxx_proxy,
 // Op::cxx_proxy).
 void MPII_Errhandler_set_cxx(MPI_Errhandler handler, void (*proxy)(void));
 void MPII_Op_set_cxx(MPI_Op op, void (*proxy)(void));
 // The functions of the generalized request have Fortran's calling sequence.
 void MPII_Grequest_set_lang_f77(MPI_Request request);
 
-// Exported by MPICH for layers on top of it, such as its MPI-IO. `comm` and `win` are its internal objects, of which there are
-// none here.
+// MPICH exports these for layers on top of it, such as its MPI-IO. `comm` and `win` are objects inside MPICH, which do
+// not exist in this library.
 int MPIR_Err_create_code(int last_code, int fatal, const char function[], int line, int error_class, const char generic[],
                          const char specific[], ...);
 int MPIR_Err_return_comm(void* comm, const char function[], int code);
@@ -37,8 +38,8 @@ extern const char MPII_Version_string[], MPII_Version_date[], MPII_Version_ABI[]
 
 namespace weft::mpi {
 
-// MPI_Init. libmpichfort.so.12 has variables of the same names, which stand before ours in the order of look-up and which only we
-// set.
+// Called by MPI_Init. libmpichfort.so.12 has variables of the same names. They precede ours in the order of symbol
+// look-up, and only this library sets them.
 void SetLanguageObjects();
 
 }  // namespace weft::mpi

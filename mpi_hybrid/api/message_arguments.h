@@ -6,7 +6,7 @@
 
 namespace weft::mpi {
 
-// One side of a message as the program gives it; checked by FindSend and FindReceive, which set `type`.
+// One side of a message as the program passed it. FindSend and FindReceive check it and set `type`.
 struct SendArguments {
   const void* buffer;
   MPI_Count count;
@@ -24,22 +24,23 @@ struct ReceiveArguments {
   const Datatype* type = nullptr;
 };
 
-// What FindData, FindSend and FindReceive do, one argument after the other: for what is rare, and what is wrong.
+// The same checks as FindData, FindSend and FindReceive, one argument after the other: for rare arguments and for
+// errors.
 namespace each {
 Error FindData(const void* buffer, MPI_Count count, MPI_Datatype datatype, const Datatype** type);
 Error FindSend(SendArguments& send, const Comm& comm);
 Error FindReceive(ReceiveArguments& receive, const Comm& comm);
 }  // namespace each
 
-// As most are, of which nothing is wrong: the type is ready for use, and the bytes are few enough that nothing overflows ...
+// The usual case without errors: the type is ready for use, and there are so few bytes that nothing overflows.
 inline bool IsPlainLayout(MPI_Count count, const Datatype* type) {
   return type != nullptr && (type->committed || type->builtin) && static_cast<uint64_t>(count | type->size | type->extent) >> 26 == 0;
 }
-// ... and there is a buffer.
+// The same, and there is a buffer.
 inline bool IsPlainData(const void* buffer, MPI_Count count, const Datatype* type) { return buffer != nullptr && IsPlainLayout(count, type); }
 
-// A committed type and a buffer for `count` of it. MPI_DATATYPE_NULL, but of nothing, and uncommitted types:
-// MPI_ERR_TYPE.
+// Checks for a committed type and a buffer of `count` elements. MPI_ERR_TYPE: the type is not committed, or is
+// MPI_DATATYPE_NULL although count is not 0.
 inline Error FindData(const void* buffer, MPI_Count count, MPI_Datatype datatype, const Datatype** type) {
   *type = Datatype::Find(datatype);
   if (IsPlainData(buffer, count, *type)) [[likely]] return {};
@@ -62,7 +63,7 @@ inline Error FindReceive(ReceiveArguments& receive, const Comm& comm) {
   return each::FindReceive(receive, comm);
 }
 
-// All but MPI_ERROR, which only calls that return several statuses set (MPI 4.0 section 3.2.5).
+// Sets all fields except MPI_ERROR, which only calls that return several statuses set (MPI 4.0 section 3.2.5).
 inline void SetStatus(MPI_Status* to, const MPI_Status& status) {
   if (to == MPI_STATUS_IGNORE) return;
   const int error = to->MPI_ERROR;
@@ -70,7 +71,7 @@ inline void SetStatus(MPI_Status* to, const MPI_Status& status) {
   to->MPI_ERROR = error;
 }
 
-// Where a status is to go: MPI_STATUS_IGNORE or not null.
+// Checks the destination of a status: MPI_STATUS_IGNORE is allowed, null is not.
 inline Error CheckStatus(const MPI_Status* status) { return CheckNotNull(status, "status"); }
 
 }  // namespace weft::mpi

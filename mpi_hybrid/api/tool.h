@@ -10,10 +10,11 @@
 
 #include "mpi_hybrid/core/lock.h"
 
-// MPI_T, the tool interface (MPI 4.0 section 15.3): settings as control variables (tool_controls.cc), what is counted as performance variables
-// (tool_counters.cc), events (tool_events.cc), and categories of them (tool.cc). Its functions return codes and call no error handler.
+// MPI_T, the tool interface (MPI 4.0 section 15.3): control variables from settings (tool_controls.cc), performance
+// variables from counters (tool_counters.cc), events (tool_events.cc), and categories (tool.cc). Its functions return
+// codes and call no error handler.
 
-// An MPI_T_enum: item i has the value i. Lives for ever.
+// An MPI_T_enum: item i has the value i. Lives forever.
 struct MPIR_T_enum_s {
   std::string name;
   std::vector<std::string> items;
@@ -21,16 +22,17 @@ struct MPIR_T_enum_s {
 
 namespace weft::mpi::tool {
 
-extern int g_initialized;  // MPI_T_init_thread less MPI_T_finalize
+extern int g_initialized;  // number of MPI_T_init_thread calls minus MPI_T_finalize calls
 
-// Entry: takes the lock.
+// Entry of a function: takes the lock.
 template <typename Body>
 int WhenInitialized(Body body) {
   LockGuard lock;
   return g_initialized > 0 ? body() : MPI_T_ERR_NOT_INITIALIZED;
 }
 
-// Gives as much of `text` as `*length` has room for with the terminating zero, and the whole length with it. Both may be null.
+// Copies as much of `text` as fits into `*length` bytes including the terminating zero, and sets `*length` to the full
+// length including the zero. Both pointers may be null.
 inline void GiveText(const char* text, char* to, int* length) {
   if (length == nullptr) return;
   const int whole = static_cast<int>(std::strlen(text)) + 1;
@@ -67,17 +69,17 @@ inline int GiveCount(int* to, int count) {
   return MPI_SUCCESS;
 }
 
-// A new, empty info object, for functions that give one.
+// Makes a new, empty info object, for functions that return one.
 void GiveInfo(MPI_Info* info);
 
 enum class Category { kSettings, kTraffic, kOneSided };
 
 int ControlCount();
-// The variables and events of a category, by index.
+// The indices of the variables and events in a category.
 std::vector<int> CountersIn(Category category);
 std::vector<int> EventsIn(Category category);
 
-// The last MPI_T_finalize: what the tool did not free.
+// Called by the last MPI_T_finalize: frees all that the tool did not free.
 void DropControls();
 void DropCounters();
 void DropEvents();

@@ -10,13 +10,15 @@
 
 namespace weft::mpi {
 
-// The topology of `comm`, of `kind` (MPI_CART, MPI_GRAPH or MPI_DIST_GRAPH). MPI_ERR_TOPOLOGY: it has none or another.
+// The topology of `comm`, which must be of `kind` (MPI_CART, MPI_GRAPH or MPI_DIST_GRAPH). MPI_ERR_TOPOLOGY: it has
+// none or another kind.
 Error FindTopology(const Comm& comm, int kind, const Topology** topology);
 
-// A rank of `comm`. MPI_ERR_RANK.
+// MPI_ERR_RANK: not a rank of `comm`.
 Error CheckRank(int rank, const Comm& comm);
 
-// Collective over `parent`: its first `size` processes, with `topology`; MPI_COMM_NULL for others.
+// Collective over `parent`: makes a communicator of its first `size` processes, with `topology`. The others get
+// MPI_COMM_NULL.
 Error MakeWithTopology(Comm& parent, int size, std::unique_ptr<Topology> topology, MPI_Comm* made);
 
 }  // namespace weft::mpi

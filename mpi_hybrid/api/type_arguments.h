@@ -11,7 +11,7 @@
 
 #include "mpi_hybrid/api/entry.h"
 
-// Arguments of the datatype chapter's functions. N is int, or MPI_Count in the large-count forms.
+// Arguments of the functions on datatypes. N is int, or MPI_Count in the large-count forms.
 namespace weft::mpi {
 
 template <typename N>
@@ -22,7 +22,7 @@ inline Error CheckNotNegative(MPI_Count value, const char* name) {
   return Error(MPI_ERR_COUNT, std::string(name) + " is negative (" + std::to_string(value) + ")");
 }
 
-// An array of `count` things, which may be null when there are none.
+// An array of `count` elements; it may be null if count is 0.
 inline Error CheckArray(MPI_Count count, const void* array, const char* name) {
   WEFT_MPI_TRY(CheckCount(count));
   return count > 0 ? CheckNotNull(array, name) : Error();
@@ -42,14 +42,15 @@ Error CheckCounts(MPI_Count count, const N* values, const char* name, std::vecto
   return {};
 }
 
-// What a query returns in an N: MPI_UNDEFINED when the value does not fit (MPI 4.0 section 5.1.5).
+// Stores the result of a query in an N: MPI_UNDEFINED if the value does not fit (MPI 4.0 section 5.1.5).
 template <typename N>
 void Express(MPI_Count value, N* out) {
   *out = value > std::numeric_limits<N>::max() || value < std::numeric_limits<N>::min() ? static_cast<N>(MPI_UNDEFINED)
                                                                                         : static_cast<N>(value);
 }
 
-// A datatype that may also be MPI_LB or MPI_UB of MPI-1. They have sizes, bounds, names and attributes, but move no data.
+// Finds a datatype, including MPI_LB and MPI_UB of MPI-1. These have sizes, bounds, names and attributes, but contain
+// no data.
 inline Error FindAnyType(MPI_Datatype handle, Datatype** type) {
   *type = Datatype::FindWithMarkers(handle);
   const Datatype* none;
