@@ -10,7 +10,7 @@
 
 namespace weft::pmi {
 
-// What -bind-to and -map-by ask for.
+// A request by -bind-to and -map-by.
 struct BindingRequest {
   enum class Kind {
     kMachine,
@@ -24,21 +24,22 @@ struct BindingRequest {
     kL4Cache,
     kL5Cache
   };
-  // Neighbours of one kind: "core:2".
+  // A number of neighbouring elements of one kind: "core:2".
   struct Group {
     Kind kind = Kind::kCore;
     int count = 1;
     bool operator==(const Group&) const = default;
   };
 
-  Group bind_to;                       // what each rank has
-  Group map_by;                        // what successive ranks go on to
-  std::vector<std::vector<int>> user;  // user:LIST: CPUs of each rank, as the system numbers them; empty: the two above
+  Group bind_to;                       // the CPUs of each rank
+  Group map_by;                        // successive ranks get successive elements of this kind
+  // user:LIST: the CPUs of each rank, by the numbers of the system; empty: use the two above
+  std::vector<std::vector<int>> user;
   bool operator==(const BindingRequest&) const = default;
 };
 
-// `bind_to`: WHAT[:COUNT], "user:0+1,2+3,..." or none. `map_by`: WHAT[:COUNT], or empty: as bind_to. Nothing: no
-// binding. An error names the value and what it may be.
+// `bind_to`: WHAT[:COUNT], "user:0+1,2+3,..." or none. `map_by`: WHAT[:COUNT], or empty: as bind_to. nullopt: no
+// binding. An error names the value and the allowed values.
 Result<std::optional<BindingRequest>, PmiError> ParseBinding(const std::string& bind_to, const std::string& map_by);
 
 }  // namespace weft::pmi

@@ -11,20 +11,20 @@
 
 namespace weft::pmi {
 
-// The file of -configfile: on each line the options, the program and the arguments that would stand between two colons
-// of a command line. Quotes and backslashes are as in a shell, but nothing is replaced; a '#' where a word would begin
-// makes the rest of the line a comment; a backslash at the end of a line joins it with the next.
+// The file of -configfile. Each line has the options, the program and the arguments that are between two colons on a
+// command line. Quotes and backslashes work as in a shell, without substitutions. A '#' at the beginning of a word
+// makes the rest of the line a comment. A backslash at the end of a line joins it with the next line.
 struct ConfigLine {
-  int number = 0;  // in the file, from 1 on: where the line begins
+  int number = 0;  // number of its first line in the file, from 1 on
   std::vector<std::string> words;
   bool operator==(const ConfigLine&) const = default;
 };
 
 inline constexpr size_t kLargestConfigFile = 16 << 20;  // bytes: 65,536 programs of 256 bytes each
 
-// The lines that hold something. `name` is for messages, which say file and line.
+// The lines that are not empty. `name` is for messages, which contain file and line.
 Result<std::vector<ConfigLine>, PmiError> ParseConfigFile(std::string_view text, const std::string& name);
-// The same of the file `name`. An error too where it cannot be read, or is larger than kLargestConfigFile.
+// The same for the file `name`. Also an error: it cannot be read, or is larger than kLargestConfigFile.
 Result<std::vector<ConfigLine>, PmiError> ReadConfigFile(const std::string& name);
 
 }  // namespace weft::pmi

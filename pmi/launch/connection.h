@@ -12,7 +12,7 @@
 
 namespace weft::pmi {
 
-// Bytes on their way to a descriptor that may not take them at once.
+// Bytes to be written to a descriptor that may not accept them at once.
 class Outbox {
  public:
   void Add(std::string_view bytes) { bytes_.append(bytes); }
@@ -22,8 +22,8 @@ class Outbox {
     bytes_.clear();
     done_ = 0;
   }
-  // Writes what `fd` takes, at most `most` bytes. 0, or the errno that makes further attempts senseless (EAGAIN and EINTR do
-  // not).
+  // Writes as much as `fd` accepts, at most `most` bytes. Returns 0, or the errno after which further attempts are
+  // useless (not EAGAIN or EINTR).
   int WriteTo(int fd, size_t most = SIZE_MAX);
 
  private:
@@ -31,7 +31,7 @@ class Outbox {
   size_t done_ = 0;
 };
 
-// Frames, and their bytes, since the beginning.
+// Numbers of frames and of their bytes since the beginning.
 struct Traffic {
   uint64_t sent = 0, sent_bytes = 0, received = 0, received_bytes = 0;
   Traffic& operator+=(const Traffic& other) {
@@ -43,11 +43,11 @@ struct Traffic {
   }
 };
 
-// A host that has answered nothing for so long is gone.
+// A host that has not answered for this long is gone.
 inline constexpr std::chrono::seconds kSilence{30};
-inline constexpr std::chrono::seconds kSilenceLook{5};  // between two looks at all connections
+inline constexpr std::chrono::seconds kSilenceLook{5};  // between two checks of all connections
 
-// One end of the stream of frames between mpiexec and a proxy. Owns the descriptor, which it makes non-blocking.
+// One end of the stream of frames between mpiexec and a proxy. Owns the descriptor, and makes it non-blocking.
 class Connection {
  public:
   explicit Connection(int fd);
@@ -60,15 +60,15 @@ class Connection {
   const Traffic& traffic() const { return traffic_; }
   bool wants_to_write() const { return !out_.empty(); }
   size_t unsent() const { return out_.size(); }
-  // Both return false when the other end is gone.
+  // Both return false if the other end is gone.
   bool Write();
   bool Read();
   std::optional<Frame> Next();
-  bool broken() const { return in_.failed(); }  // what came is no frame
-  // Ends the connection where the other end's host is gone, which shows as its end; every few seconds. For sockets of TCP, as ConfigureTcp()
-  // makes them (greeting.h): where nothing is under way the kernel does it.
+  bool broken() const { return in_.failed(); }  // the received data is not a frame
+  // Ends the connection if the other end's host is gone; the connection then appears closed. Call it every few seconds.
+  // For TCP sockets that ConfigureTcp() (greeting.h) has set up; on an idle connection the kernel detects it.
   void LookForPeer(std::chrono::steady_clock::time_point now);
-  // Waits until all is sent, for `milliseconds` at most.
+  // Waits until all data is sent, at most `milliseconds`.
   void Drain(int milliseconds);
 
  private:
@@ -79,7 +79,8 @@ class Connection {
   transport::SilentPeer peer_{kSilence};
 };
 
-// Reads what is there, at most `most` bytes: the number, 0 at the end of the stream, or -errno (-EAGAIN: nothing now).
+// Reads available data, at most `most` bytes. Returns the number of bytes, 0 at the end of the stream, or -errno
+// (-EAGAIN: nothing now).
 long ReadSome(int fd, char* into, size_t most);
 
 void SetNonBlocking(int fd);

@@ -8,8 +8,9 @@
 
 namespace weft::pmi {
 
-// What is watched stays watched until it is changed: a round costs what is ready, not what there is (epoll(7),
-// level-triggered). For pipes and sockets. The first Watch() fails without a descriptor for it: then so do all.
+// Waits for events of descriptors, for pipes and sockets. A descriptor stays watched until it is changed: a round costs
+// as much as there are ready descriptors, not watched ones (epoll(7), level-triggered). If no descriptor is available
+// for epoll, the first Watch() fails, and so do all later ones.
 class EventPoller {
  public:
   using Handler = std::function<void(uint32_t events)>;
@@ -19,19 +20,19 @@ class EventPoller {
   EventPoller(const EventPoller&) = delete;
   EventPoller& operator=(const EventPoller&) = delete;
 
-  // `ready` is called with the events that came (EPOLLHUP and EPOLLERR among them, wanted or not). A negative fd is not
-  // watched. False and errno: no room for it.
+  // `ready` is called with the events that occurred (including EPOLLHUP and EPOLLERR, even if not requested). A
+  // negative fd is not watched. False and errno: no resources.
   bool Watch(int fd, uint32_t events, Handler ready);
-  // Changes what a descriptor is watched for.
+  // Changes the events that a descriptor is watched for.
   void Change(int fd, uint32_t events);
-  // No more; before it is closed. Nothing for one that is not watched.
+  // Stops watching; call it before the descriptor is closed. No effect if it is not watched.
   void Forget(int fd);
 
-  // Ready to be read when something is ready here: for a poller that watches this one. -1 before the first Watch().
+  // Readable when a watched descriptor is ready: for a poller that watches this one. -1 before the first Watch().
   int fd() const { return epoll_; }
 
-  // Until something is ready or `milliseconds` (negative: any time) are over; calls what is ready. A call may watch and
-  // forget.
+  // Waits until a descriptor is ready or `milliseconds` have passed (negative: no limit), and calls the handlers. A
+  // handler may call Watch() and Forget().
   void Wait(int milliseconds);
 
  private:
@@ -41,7 +42,7 @@ class EventPoller {
   };
 
   int epoll_ = -1;
-  std::vector<std::shared_ptr<Entry>> entries_;  // by descriptor; shared with the call under way
+  std::vector<std::shared_ptr<Entry>> entries_;  // by descriptor; shared with the running call
 };
 
 }  // namespace weft::pmi

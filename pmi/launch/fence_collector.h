@@ -11,18 +11,19 @@
 
 namespace weft::pmi {
 
-// The barriers of one job at a proxy with others below it: what its hosts put goes to mpiexec once for all of them. When a rank has ended,
-// what is here goes on at once, so that mpiexec can see that the others wait in vain.
+// The barriers of one job at a proxy with other proxies below it: the values that its hosts put are sent to mpiexec
+// once for all of them. When a rank has ended, collected values are sent at once, so that mpiexec can see that the
+// other ranks wait in vain.
 class FenceCollector {
  public:
-  // What hosts that are in the barrier put.
+  // The values of hosts that have entered the barrier.
   struct Entered {
     int hosts = 0;
     KeyValues put;
-    size_t bytes = 0;  // of SerializeValues(put), about
+    size_t bytes = 0;  // approximate size of SerializeValues(put)
   };
 
-  // One more host has ranks of the job, or one less.
+  // Another host has ranks of the job, or a host no longer has.
   void AddHost() { ++hosts_; }
   std::optional<Entered> RemoveHost() {
     --hosts_;
@@ -30,16 +31,16 @@ class FenceCollector {
   }
   int hosts() const { return hosts_; }
 
-  // Whether what is held and this fit into one frame. Where they do not, PassOn() comes before Enter().
+  // Whether the collected values and `put` fit into one frame. If not, call PassOn() before Enter().
   bool HasRoomFor(const KeyValues& put) const { return held_.bytes + SizeOfValues(put) <= FrameReader::kLongestPayload; }
-  // Those hosts are in the barrier. Nothing: others are not.
+  // These hosts have entered the barrier. nullopt: other hosts have not.
   std::optional<Entered> Enter(int hosts, KeyValues put) {
     held_.hosts += hosts;
     held_.bytes += SizeOfValues(put);
     held_.put.insert(held_.put.end(), std::make_move_iterator(put.begin()), std::make_move_iterator(put.end()));
     return passes_ || held_.hosts >= hosts_ ? Take() : std::nullopt;
   }
-  // A rank has ended, or there is no room. What is held, if anything is; what comes later goes on at once.
+  // A rank has ended, or there is no space. Returns the collected values, if any; later values are returned at once.
   std::optional<Entered> PassOn() {
     passes_ = true;
     return Take();

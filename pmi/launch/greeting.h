@@ -11,25 +11,26 @@
 
 namespace weft::pmi {
 
-// What mpiexec and a proxy say to each other before there are frames (remote_start.h).
+// The exchange between mpiexec and a proxy before frames (remote_start.h).
 
 inline constexpr char kMpiexec[] = "weft-mpiexec", kProxy[] = "weft-proxy";
-inline constexpr std::chrono::seconds kStartLimit{120};    // for all proxies to connect; someone may have to type a password
-inline constexpr std::chrono::seconds kGreetingLimit{10};  // for a connection to say who it is
+// for all proxies to connect; a user may have to type a password
+inline constexpr std::chrono::seconds kStartLimit{120};
+inline constexpr std::chrono::seconds kGreetingLimit{10};  // for a connection to identify itself
 inline constexpr size_t kLongestGreeting = 4096;           // bytes
 
-// No delay; and where nothing is under way a host that is gone ends the connection within half a minute. Where something is
-// Connection::LookForPeer does it: TCP_USER_TIMEOUT would end a connection to a program that only does not read, as mpiexec while nobody reads its
-// output.
+// Sets no delay and keepalive: on an idle connection, the kernel detects within half a minute that the host is gone.
+// While data is in flight, Connection::LookForPeer detects it. TCP_USER_TIMEOUT is not used, because it would also end
+// a connection to a program that merely does not read, such as mpiexec while its output is not read.
 void ConfigureTcp(int fd);
 
-// A line from `fd`, without its end, read byte by byte because what follows is someone else's. Nothing: none came in
-// time.
+// Reads a line from `fd`, without its end. It reads byte by byte, because the following bytes are for another reader.
+// nullopt: no line came in time.
 std::optional<std::string> ReadLine(int fd, std::chrono::steady_clock::time_point deadline);
-// A line that fits into an empty buffer of the socket.
+// Sends a line that fits into an empty socket buffer.
 bool SendText(int fd, const std::string& text);
 
-// What both sides have said, for the proof of either.
+// The data that both sides have sent, for the proofs.
 struct Said {
   Said(const std::string& node, const std::string& nonce_of_mpiexec, const std::string& nonce_of_proxy)
       : words(node + " " + nonce_of_mpiexec + " " + nonce_of_proxy) {}
@@ -38,7 +39,7 @@ struct Said {
   const std::string words;
 };
 
-// `digits`: of a whole proof.
+// `digits`: of a complete proof.
 bool Proves(const std::string& digits, const JobSecret& secret, const char* side, const Said& said);
 
 }  // namespace weft::pmi

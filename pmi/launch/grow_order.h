@@ -12,19 +12,19 @@
 
 namespace weft::pmi {
 
-// How proxies on other hosts are started.
+// How to start proxies on other hosts.
 struct StartMeans {
   RemoteShell remote_shell;
   std::string interface;       // -iface: only its addresses are given to proxies; empty: all
-  PortRange ports = {};        // where who starts them listens for them
-  uint32_t most_branches = 16;  // that one process connects with (proxy_tree.h)
+  PortRange ports = {};        // where the starting process listens for proxies
+  uint32_t most_branches = 16;  // the most branches of one process (proxy_tree.h)
   bool operator==(const StartMeans&) const = default;
 };
 
-// The payload of kGrow: hosts that are to be below a proxy, and how it reaches them.
+// The payload of kGrow: the hosts that are to be below a proxy, and how to reach them.
 struct GrowOrder {
   struct Host {
-    int32_t number = 0;  // mpiexec's
+    int32_t number = 0;  // given by mpiexec
     std::string name;
     bool operator==(const Host&) const = default;
   };
@@ -33,7 +33,7 @@ struct GrowOrder {
   StartMeans means;
 
   std::string Serialize() const;
-  // Nothing: not what Serialize() makes.
+  // nullopt: not a result of Serialize().
   static std::optional<GrowOrder> Parse(std::string_view bytes);
   bool operator==(const GrowOrder&) const = default;
 };

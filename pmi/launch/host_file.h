@@ -14,7 +14,7 @@ namespace weft::pmi {
 
 inline constexpr size_t kLargestHostFile = 16 << 20;  // bytes: 65,536 hosts with names of 253 bytes, and a number
 
-// ParseHostFile() of the file `path`. An error too where it cannot be read, or is larger than kLargestHostFile.
+// ParseHostFile() of the file `path`. Also an error: it cannot be read, or is larger than kLargestHostFile.
 Result<std::vector<HostSlots>, PmiError> ReadHostFile(const std::string& path, Accepts accepts);
 
 }  // namespace weft::pmi

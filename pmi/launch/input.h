@@ -6,19 +6,19 @@
 
 namespace weft::pmi {
 
-// mpiexec's standard input on its way to rank 0: no more is read than rank 0 has room for, and nothing from a terminal that other
-// programs have.
+// mpiexec's standard input for rank 0. It reads no more than rank 0 can take, and nothing from a terminal while other
+// programs have it.
 class Input {
  public:
-  static constexpr size_t kWindow = 64 * 1024;  // bytes read that rank 0 has not yet taken
+  static constexpr size_t kWindow = 64 * 1024;  // limit for bytes that were read and not yet taken by rank 0
 
   explicit Input(int fd) : fd_(fd) {}
 
-  // The descriptor to wait for, or -1: not now.
+  // The descriptor to wait for; -1: none at present.
   int fd_to_watch() const;
-  // Whether a terminal has to be looked at again later, since nothing will announce that it is ours.
+  // Whether a terminal must be checked again later, since no event tells that this process is in the foreground.
   bool waits_for_terminal() const;
-  // What can be read now; empty at the end, after which nothing is watched any more.
+  // Returns the data that can be read now; empty at the end of the input, after which nothing is watched.
   std::string Read();
   void Taken(size_t bytes) { unread_ -= bytes < unread_ ? bytes : unread_; }
   void Close() { open_ = false; }

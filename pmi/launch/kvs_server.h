@@ -9,19 +9,20 @@
 
 namespace weft::pmi {
 
-// `mpiexec -kvs-server`: PMI, in both versions, for ranks that somebody else starts. They come to a port, which stands in PMI_PORT, and
-// say which rank they are (PMI_ID). Each rank comes once.
+// `mpiexec -kvs-server`: serves PMI, in both versions, for ranks that another program starts. They connect to a port,
+// which is in PMI_PORT, and tell their rank (PMI_ID). Each rank connects once.
 struct KvsServerSettings {
   int ranks = 1;
-  PortRange ports;                               // to choose from
-  std::string interface;                         // whose address the ranks are told; empty: the first that is up
-  std::string secret_file;                       // whose first line they have to prove that they know; empty: they are on this host
-  bool secured = false;                          // by TLS, with that secret: PMI_SOCKTYPE=OpenSSL
-  std::optional<std::chrono::seconds> time_out;  // for all of it
+  PortRange ports;                               // to choose one from
+  std::string interface;                         // the ranks get its address; empty: the first interface that is up
+  std::string secret_file;  // ranks must prove that they know its first line; empty: they are on this host
+  bool secured = false;                          // with TLS and that secret: PMI_SOCKTYPE=OpenSSL
+  std::optional<std::chrono::seconds> time_out;  // for the whole run
 };
 
-// Prints the environment that they need, NAME=VALUE on each line, and serves them until all are through, one fails or a signal comes. A rank
-// that ends its connection before it finalizes ends all others' as well. The exit status:
+// Prints the environment that the ranks need, one NAME=VALUE per line. Serves them until all have finished, one fails,
+// or a signal arrives. If a rank closes its connection before it finalizes, all other connections are closed as well.
+// Returns the exit status:
 //
 //   0            all have finalized
 //   1            one is gone, or broke the protocol, or there cannot be a server; standard error says it
@@ -29,7 +30,7 @@ struct KvsServerSettings {
 //   255          the time was over
 //   any          a rank's MPI_Abort said so
 //
-// Without a secret it listens on 127.0.0.1, and takes processes of its own user and of root.
+// Without a secret it listens on 127.0.0.1 and accepts processes of its own user and of root.
 int KvsServerMain(const KvsServerSettings& settings);
 
 }  // namespace weft::pmi

@@ -14,12 +14,12 @@
 
 namespace weft::pmi {
 
-// A connection of the KVS server's: a socket of TCP, which it owns, and what is on its way out. It begins at the reception.
+// A connection of the KVS server: a TCP socket, which it owns, and pending output. It begins in the reception.
 class KvsSession {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `job` outlives it. With `tls` all of it goes through that.
+  // `job` must outlive it. `tls`: if set, all data goes through it.
   KvsSession(int fd, const Reception::Job* job, std::unique_ptr<TlsStream> tls);
   ~KvsSession();
   KvsSession(const KvsSession&) = delete;
@@ -29,32 +29,33 @@ class KvsSession {
   const std::string& peer() const { return peer_; }  // its address, for messages
   Clock::time_point since() const { return since_; }
   bool open() const { return open_; }
-  // Once it is closed: why the connection ended, the end of "it ..."
+  // After it was closed: why, as the end of "it ..."
   const std::string& end() const { return end_; }
 
-  // The rank that it is, once the reception knows.
+  // Its rank, once the reception knows it.
   std::optional<int> rank() const { return rank_; }
   void set_rank(int rank) { rank_ = rank; }
-  // The rank that listens to it for out-of-band messages.
+  // The rank for which it receives out-of-band messages.
   std::optional<int> listens_for() const { return listens_for_; }
   void set_listens_for(int rank) { listens_for_ = rank; }
   Reception& reception() { return reception_; }
 
   void Send(std::string_view bytes);
-  // Sends what the socket takes.
+  // Sends as much as the socket accepts.
   void Flush();
   bool wants_to_write() const { return open_ && !out_.empty(); }
   bool has_room() const { return out_.size() < kMostUnread; }
-  // What has come; empty: nothing now, or not open() any more. May close it all the same.
+  // Returns received data; empty: nothing now, or not open() any more. May close the session in either case.
   std::string Receive();
   void Close(std::string why);
-  // Ends a connection to a host that is gone; every few seconds.
+  // Ends a connection to a host that is gone. Call it every few seconds.
   void LookForPeer(Clock::time_point now);
 
  private:
   void SendWire(std::string_view bytes);
 
-  static constexpr size_t kMostUnread = 1 << 20;  // bytes for one that does not read; then its next questions wait
+  // bytes for a rank that does not read; beyond that its next requests wait
+  static constexpr size_t kMostUnread = 1 << 20;
 
   const int fd_;
   const std::string peer_;

@@ -30,7 +30,8 @@
 
 namespace weft::pmi {
 
-// mpiexec at work, in one thread: the job of its command line and those that ranks spawn, until all have ended. Takes over the process's signals, children and standard descriptors.
+// The main part of mpiexec, in one thread: runs the job of its command line and the jobs that ranks spawn, until all
+// have ended. Takes over the process's signals, children and standard descriptors.
 class Launcher {
  public:
   explicit Launcher(const Options& options);
@@ -38,32 +39,32 @@ class Launcher {
   Launcher(const Launcher&) = delete;
   Launcher& operator=(const Launcher&) = delete;
 
-  // The exit status of mpiexec.
+  // Returns the exit status of mpiexec.
   int Run();
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  // One of stdout and stderr.
+  // stdout or stderr.
   struct Stream {
     Stream(int fd_, OutputFiles::Stream which_, const std::string& pattern_, OutputMerger::Label label)
         : fd(fd_), which(which_), pattern(pattern_), merger(std::move(label)) {}
     int fd;
     OutputFiles::Stream which;
-    std::string pattern;  // of the files where the ranks' output goes; empty: to fd
+    std::string pattern;  // of the files for the ranks' output; empty: write to fd
     OutputMerger merger;
     bool failed = false;
   };
 
-  // One proxy, for as long as mpiexec lives.
+  // One proxy. It exists as long as mpiexec lives.
   struct Host {
     std::string name;
-    ProxyTree::Branch* branch = nullptr;  // which leads to it
+    ProxyTree::Branch* branch = nullptr;  // the branch that leads to it
     bool is_local = false;
-    bool open = true;  // the proxy is there
+    bool open = true;  // the proxy exists
   };
 
-  // Who waits to hear whether a spawn went well.
+  // The rank that waits for the result of a spawn.
   struct Asker {
     size_t host;
     int job;
@@ -75,34 +76,35 @@ class Launcher {
     int number = 0;
     std::string id;                 // the name of its key-value space
     std::vector<std::string> programs;
-    JobPlan plan;                   // without the orders, once they are sent
-    std::vector<size_t> hosts;      // of the plan, as indices of hosts_
+    JobPlan plan;                   // without the orders after they were sent
+    std::vector<size_t> hosts;      // those of the plan, as indices of hosts_
     bool awaits_hosts = true;       // proxies are being started for it
-    std::vector<bool> open;         // by host of the plan: processes of the job may be there
-    KeyValues put;                  // by the hosts that are in the barrier
-    size_t put_bytes = 0;           // of it, in frames
-    size_t in_fence = 0;            // their number
-    size_t started = 0;             // hosts on which all its ranks run
-    int ended = 0;                  // ranks
-    std::vector<int> exit_statuses; // by rank, as shells have them; -1: not known
+    std::vector<bool> open;         // by host of the plan: processes of the job may exist there
+    KeyValues put;                  // by the hosts that have entered the barrier
+    size_t put_bytes = 0;           // size of `put` in frames
+    size_t in_fence = 0;            // number of these hosts
+    size_t started = 0;             // number of hosts on which all its ranks run
+    int ended = 0;                  // number of ranks
+    std::vector<int> exit_statuses; // by rank, as in a shell; -1: not known
     int first_gone = -1;            // the first rank that ended
-    std::vector<int> dead;          // of which the ranks that go on were told
+    std::vector<int> dead;          // ranks whose death was reported to the remaining ranks
     bool ending = false;
-    bool meets_spawner = false;     // in MPI_Init, where those who spawned it wait
-    bool never_was = false;         // its spawn failed: what happens to those that were started is nobody's failure
+    bool meets_spawner = false;     // in MPI_Init, where the job that spawned it waits
+    bool never_was = false;         // its spawn failed: exits of the ranks that were started are not failures
     std::optional<Asker> asker;     // until it is known whether all ranks run
     std::pair<int, int> spawner{-1, -1};  // the job and the rank that asked for it
-    std::optional<Clock::time_point> give_up_at;  // when proxies have had their time
-    std::set<int> connected;        // jobs that end when this one fails, and the other way round
+    std::optional<Clock::time_point> give_up_at;  // deadline for the proxies
+    std::set<int> connected;        // jobs that end when this one fails, and vice versa
     std::set<int> left;             // ranks that have left the job that spawned theirs
 
     bool done() const { return !awaits_hosts && std::find(open.begin(), open.end(), true) == open.end(); }
   };
 
-  // Where there is one. Why it cannot be used, or empty. Waits for its answers: comes before TakeSignals().
+  // Connects to the name server, if there is one. Returns a description of the error, or empty. It waits for the
+  // answers, and must be called before TakeSignals().
   std::string ReachNameServer();
   void TakeSignals();
-  // `problem`: what keeps the job from being started, or empty.
+  // `problem`: why the job cannot be started, or empty.
   void StartFirstJob(const std::string& problem);
   void WatchAll();
   int MillisecondsToSleep() const;
@@ -119,7 +121,7 @@ class Launcher {
   void OnFence(Job& job, const Frame& frame);
   void OnStuck(Job& job, int rank);
   static void CloseHost(Job& job, size_t host);
-  // Ranks on the host that have not ended, as far as is known.
+  // Ranks on the host that are not known to have ended.
   static std::vector<int> RunningOn(const Job& job, size_t host);
   void OnSignal();
   void ReapChildren();
@@ -132,7 +134,7 @@ class Launcher {
   void ShowExitStatuses(const Job& job);
   void WriteStream(Stream& stream);
 
-  // What ranks ask of mpiexec (launcher_questions.cc).
+  // Requests of ranks to mpiexec (launcher_questions.cc).
   void OnQuestion(Job& job, size_t host, const Frame& frame);
   void AnswerTo(const Asker& asker, const Request& request, const Answer& answer);
   Answer AnswerNames(const Request& request, int job);
@@ -145,27 +147,29 @@ class Launcher {
   void FailSpawn(Job& job, const std::string& why);
   Answer LeaveJob(Job& job, int rank, const std::string& job_id);
 
-  // Hosts of jobs, and proxies on them (launcher_hosts.cc). A job has its hosts when there is a proxy on each; the others go on meanwhile.
+  // Hosts of jobs, and the proxies on them (launcher_hosts.cc). A job has its hosts when each of them has a proxy;
+  // other jobs go on meanwhile.
   void AwaitHosts(Job& job);
   void StartGrowth();
   void StepGrowth();
   void EndGrowth();
   void OnHostsThere(Job& job);
   void OnHostsMissing(Job& job, const LaunchError& error);
-  // The index of each in hosts_, or of those that are missing the names.
+  // The indices of the hosts in hosts_. If hosts are missing, their names are stored in `*missing`.
   std::vector<size_t> HostsNamed(const std::vector<std::string>& names, std::vector<std::string>* missing) const;
 
   Job& AddJob(int number, JobPlan plan);
-  // Sends the orders; empty, or why they cannot be.
+  // Sends the orders. Returns a description of the error, or empty.
   std::string SendOrders(Job& job);
 
-  // Ends the job and those connected with it, once: says why, and sees to the end of every rank. `message` empty: says nothing.
+  // Ends the job and the jobs connected with it, once: reports why, and makes sure that every rank ends. `message`
+  // empty: reports nothing.
   void EndJob(Job& job, int exit_code, const std::string& message, std::chrono::milliseconds grace);
   void EndAllJobs(int exit_code, const std::string& message, std::chrono::milliseconds grace);
   void EndOne(Job& job, std::chrono::milliseconds grace);
   std::set<int> ConnectedWith(const Job& job) const;
   void ForgetDoneJobs();
-  // What was said to and by proxies, when all jobs have ended (launcher_profile.cc).
+  // Prints the traffic of the proxies when all jobs have ended (launcher_profile.cc).
   void ShowMessages();
   bool all_ending() const;
   void SendTo(const Job& job, const Frame& frame);
@@ -179,18 +183,18 @@ class Launcher {
   const std::vector<std::string> environment_;
   const std::string directory_;
   const JobSecret secret_ = JobSecret::Random();
-  NameService names_;                    // where there is no name server
+  NameService names_;                    // used if there is no name server
   UserNames user_names_{UserNames::DirectoryOfUser()};
-  std::unique_ptr<NameLink> name_link_;  // to that of options_.name_file; null after it was lost
-  std::map<std::string, std::pair<Asker, Request>> name_questions_;  // that it has not answered, by ticket
-  std::map<int, std::set<std::string>> published_;                   // there, or in user_names_, by job
+  std::unique_ptr<NameLink> name_link_;  // to the name server of options_.name_file; null after it was lost
+  std::map<std::string, std::pair<Asker, Request>> name_questions_;  // requests that it has not answered, by ticket
+  std::map<int, std::set<std::string>> published_;                   // names published there or in user_names_, by job
   unsigned next_name_ticket_ = 1;
   ProxyTree tree_;
-  std::vector<Host> hosts_;  // by the numbers that they have in tree_
-  std::deque<int> wait_for_growth_;     // jobs that need hosts without a proxy, the first of which growth_ is for
-  std::unique_ptr<TreeGrowth> growth_;  // one at a time, since its hosts may be the next one's, too
+  std::vector<Host> hosts_;  // by their numbers in tree_
+  std::deque<int> wait_for_growth_;     // jobs that need hosts without a proxy; growth_ is for the first one
+  std::unique_ptr<TreeGrowth> growth_;  // one at a time, because the next one may need the same hosts
   GrowOrder growth_order_;
-  std::map<int, Job> jobs_;  // that have not ended, by number
+  std::map<int, Job> jobs_;  // jobs that have not ended, by number
   int next_job_ = 1;
   int universe_size_ = -1;
   Input input_;
@@ -203,8 +207,8 @@ class Launcher {
   int times_interrupted_ = 0;
   std::optional<int> exit_code_;  // of the first failure
   std::optional<Clock::time_point> time_out_at_;
-  Clock::time_point look_at_{};  // whether hosts are still there
-  std::optional<Clock::time_point> give_up_at_;  // when readers of our output have had their time, too
+  Clock::time_point look_at_{};  // next check whether hosts are still there
+  std::optional<Clock::time_point> give_up_at_;  // deadline for the readers of our output as well
 };
 
 }  // namespace weft::pmi

@@ -20,25 +20,25 @@
 
 namespace weft::pmi {
 
-// The ranks of one job on this host. From kStart until nothing of it is left.
+// The ranks of one job on this host, from kStart until nothing of the job is left there.
 class LocalJob final : public Server::Owner {
  public:
-  // The proxy that it is of, which outlives it.
+  // The proxy that the job belongs to, which must outlive it.
   class Proxy {
    public:
     virtual ~Proxy() = default;
     virtual EventPoller& poller() = 0;
-    virtual bool has_room() const = 0;  // for more output on the way to mpiexec
+    virtual bool has_room() const = 0;  // for more output to mpiexec
     virtual void Tell(const Frame& frame) = 0;
-    // All ranks here are in the job's barrier; one of them has ended.
+    // EnterFence: all ranks on this host are in the job's barrier. OnRankEnded: one of them has ended.
     virtual void EnterFence(int job, KeyValues put) = 0;
     virtual void OnRankEnded(int job) = 0;
-    // All processes that it started but those of proxies below it.
+    // All processes that it has started, except proxies below it and their processes.
     virtual std::vector<pid_t> Descendants() const = 0;
     virtual std::string OwnAddressTowardsMpiexec() const = 0;
     virtual JobSecret SecretOf(int job) const = 0;
     virtual const Server::Space* SpaceOf(const std::string& job_id) const = 0;
-    // Whether ranks of another job run here, and how many of all.
+    // Whether ranks of another job run on this host; the number of ranks of all jobs here.
     virtual bool RunsOthersThan(const LocalJob* job) const = 0;
     virtual size_t RanksRunning() const = 0;
   };
@@ -48,17 +48,18 @@ class LocalJob final : public Server::Owner {
   using Clock = std::chrono::steady_clock;
   using milliseconds = std::chrono::milliseconds;
 
-  // From SIGTERM to SIGKILL when nobody says otherwise.
+  // Default time from SIGTERM to SIGKILL.
   static constexpr milliseconds kGrace{2000};
 
-  // The first of its ranks, or the news that they cannot be started. While starting(), its owner calls GoOnStarting() in each round: between two
-  // of them the proxy hears what mpiexec says, which may be the job's end.
+  // Starts the first of its ranks, or reports that they cannot be started. While starting(), the owner calls
+  // GoOnStarting() in each round. Between the calls the proxy handles messages of mpiexec, which may end the job.
   void Start(StartOrder order);
   bool starting() const { return starting_.has_value(); }
   void GoOnStarting();
   int number() const { return number_; }
   bool running() const { return running_ != 0 || starting(); }
-  size_t ranks_running() const { return running_ + (starting_ ? starting_->order.ranks.size() - starting_->next : 0); }  // or about to
+  // running, or about to be started
+  size_t ranks_running() const { return running_ + (starting_ ? starting_->order.ranks.size() - starting_->next : 0); }
   std::vector<pid_t> Leaders() const;
   const Server* server() const { return server_.get(); }
 
@@ -67,14 +68,15 @@ class LocalJob final : public Server::Owner {
   void CheckWhetherStuck();
   void TakeAnswer(const Frame& frame);
   void EndFence(const KeyValues& put);
-  void TellDeaths(int job, const std::vector<int>& ranks);  // which died; of that job, this or another
+  // of the ranks that died; of job `job`, which is this one or another
+  void TellDeaths(int job, const std::vector<int>& ranks);
   void GiveInput(const std::string& bytes);
   void SignalAll(int number);
   void End(milliseconds grace);
   std::optional<Clock::time_point> kill_at() const { return kill_at_; }
-  // SIGKILL for all, once it is time.
+  // Sends SIGKILL to all of them once the time has come.
   void KillIfDue();
-  // Its ranks have ended: what they started and left ends with the job. Whether nothing is left.
+  // Its ranks have ended. Processes that they started and left behind are ended with the job. True: nothing is left.
   bool ClearOrphans();
 
   // Server::Owner
@@ -93,20 +95,21 @@ class LocalJob final : public Server::Owner {
     int number = 0;
     Spawned files;
     bool running = true;
-    bool output_waits = false;  // in the rank's pipes: they are not watched
-    bool spoke_last = false;    // it has aborted the job, or misused PMI
+    bool output_waits = false;  // output stays in the rank's pipes, which are not watched
+    bool spoke_last = false;    // it has aborted the job, or broken the PMI protocol
     Outbox to_pmi;
     Outbox to_input;
-    bool input_ends = false;  // behind to_input
+    bool input_ends = false;  // after to_input was written
   };
 
-  // Ranks that are yet to be started.
+  // The ranks that are still to be started.
   struct Starting {
     StartOrder order;
-    std::unique_ptr<Binder> binder;  // what is forked here is bound as this thread is, between Bind() and Unbind()
-    size_t others = 0;               // ranks of other jobs, which have the first places
-    size_t next = 0;                 // of order.ranks
-    std::vector<int> signals;        // that the earlier ones were sent
+    // a process forked between Bind() and Unbind() is bound to the same CPUs as this thread
+    std::unique_ptr<Binder> binder;
+    size_t others = 0;               // number of ranks of other jobs, which have the first places
+    size_t next = 0;                 // index in order.ranks
+    std::vector<int> signals;        // signals that the earlier ranks have got
   };
 
   std::string MakeBinder(const StartOrder& order, std::unique_ptr<Binder>* binder);
@@ -132,12 +135,12 @@ class LocalJob final : public Server::Owner {
   std::unique_ptr<Server> server_;
   std::optional<Starting> starting_;
   std::vector<std::unique_ptr<Rank>> ranks_;
-  bool fence_complete_ = false;  // on the only host: EndFence() is due
+  bool fence_complete_ = false;  // on the only host: EndFence() must follow
   bool stuck_ = false;
   bool whole_job_ = false;  // all ranks are on this host
   size_t running_ = 0;
-  std::optional<Clock::time_point> kill_at_;  // after End()
-  bool orphans_told_ = false;                 // what the ranks left behind has been sent SIGTERM
+  std::optional<Clock::time_point> kill_at_;  // set by End()
+  bool orphans_told_ = false;                 // the processes that the ranks left behind have got SIGTERM
 };
 
 }  // namespace weft::pmi

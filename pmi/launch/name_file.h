@@ -9,17 +9,17 @@
 
 namespace weft::pmi {
 
-// Where a name server is, and what it wants its callers to know: a file of one line,
+// The address of a name server and the secret that its callers must know: a file of one line,
 //
 //   weft-nameserver PORT SECRET ADDRESS...
 //
-// that only its owner can read (0600). One that others can read, or that is another user's, is refused.
+// which only its owner can read (0600). A file that others can read, or that belongs to another user, is refused.
 struct NameFile {
   std::string port;
   std::string secret;
   std::vector<std::string> addresses;
 
-  // Puts it there at once, in the place of one that is there. Empty, or why not.
+  // Writes the file atomically, replacing an existing one. Returns a description of the error, or empty.
   std::string Write(const std::string& path) const;
   static Result<NameFile, PmiError> Read(const std::string& path);
 };

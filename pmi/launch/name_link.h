@@ -12,11 +12,11 @@
 
 namespace weft::pmi {
 
-// mpiexec's connection to a name server of its own: PMI-2 after a proof of the secret. Owns the descriptor, which does not block once
-// it is connected.
+// mpiexec's connection to a name server: PMI-2 after a proof of the secret. Owns the descriptor, which is non-blocking
+// once it is connected.
 class NameLink {
  public:
-  // To the server that the file `path` speaks of; waits for it, some seconds at most.
+  // Connects to the server of the file `path`. Waits for it, a few seconds at most.
   static Result<std::unique_ptr<NameLink>, PmiError> Connect(const std::string& path);
   ~NameLink();
   NameLink(const NameLink&) = delete;
@@ -25,15 +25,15 @@ class NameLink {
   int fd() const { return fd_; }
   bool wants_to_write() const { return !out_.empty(); }
   void Ask(const Request& request, const std::string& ticket) { out_.Add(dialect_->Write({request, ticket})); }
-  // Both return false when the server is gone.
+  // Both return false if the server is gone.
   bool Write() { return out_.WriteTo(fd_) == 0; }
   bool Read();
-  // The next answer; its thread is the ticket.
+  // The next answer; its `thread` is the ticket.
   std::optional<Answered> Next() { return dialect_->NextAnswer(); }
 
  private:
   explicit NameLink(int fd) : fd_(fd), dialect_(Dialect::Text(Dialect::Side::kRank)) {}
-  // Asks, and waits for the answer. Before the descriptor stops to block.
+  // Sends a request and waits for the answer. Call it while the descriptor still blocks.
   Result<Answer, PmiError> Await(const Request& request);
   std::string Greet(const std::string& secret);
 

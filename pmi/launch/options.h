@@ -17,9 +17,9 @@
 
 namespace weft::pmi {
 
-inline constexpr int kMostRanks = 65536;  // of a job
+inline constexpr int kMostRanks = 65536;  // in one job
 
-// What the ranks' environment is made of.
+// Determines the environment of the ranks.
 struct EnvironmentOptions {
   enum class Inherit { kAll, kNone, kListed };
   std::optional<Inherit> inherit;                        // of mpiexec's own environment
@@ -28,10 +28,10 @@ struct EnvironmentOptions {
   bool operator==(const EnvironmentOptions&) const = default;
 };
 
-// One program and its ranks: what stands between two colons.
+// One program and its ranks: the part of the command line between two colons.
 struct ProgramOptions {
   std::optional<int> ranks;
-  std::vector<std::string> arguments;  // the program first
+  std::vector<std::string> arguments;  // the program comes first
   std::optional<std::string> directory;
   EnvironmentOptions environment;
   bool operator==(const ProgramOptions&) const = default;
@@ -43,7 +43,7 @@ struct Options {
 
   Action action = Action::kRun;
   std::vector<ProgramOptions> programs;
-  std::vector<HostSlots> hosts;       // empty: this one
+  std::vector<HostSlots> hosts;       // empty: this host
   std::optional<int> ranks_per_host;  // -ppn
   bool skips_this_host = false;       // -skip-launch-node: no rank runs where mpiexec does
   bool label = false;                 // -l
@@ -51,35 +51,38 @@ struct Options {
   std::optional<int> output_from;     // -output-from: the only rank of each job whose output is shown
   bool shows_exit_statuses = false;   // -print-all-exitcodes
   bool goes_on = false;               // -disable-auto-cleanup: deaths do not end the job
-  bool shows_messages = false;        // -profile: what mpiexec and its proxies said to one another
-  std::string output_pattern;         // -outfile-pattern (file_pattern.h); empty: ours
+  bool shows_messages = false;        // -profile: prints the messages between mpiexec and its proxies
+  std::string output_pattern;         // -outfile-pattern (file_pattern.h); empty: mpiexec's own output
   std::string error_output_pattern;   // -errfile-pattern
   std::string bind_to;                // -bind-to, -map-by (binding_request.h); empty: no binding
   std::string map_by;
   std::optional<int> universe_size;
-  bool universe_is_hosts = false;     // -usize SYSTEM: as many as the hosts have room for
-  std::optional<RemoteShell> launcher;  // what -launcher or -launcher-exec says
-  std::vector<std::string> launcher_arguments;  // for it, whichever it is (HYDRA_LAUNCHER_EXTRA_ARGS)
-  bool takes_allocation = true;         // hosts that a batch system gave this process, where none are named; not with -launcher fork
-  uint32_t most_branches = 16;          // -branches: proxies that one process connects with (proxy_tree.h)
+  bool universe_is_hosts = false;     // -usize SYSTEM: the number of ranks that the hosts have room for
+  std::optional<RemoteShell> launcher;  // the value of -launcher or -launcher-exec
+  std::vector<std::string> launcher_arguments;  // for any launcher (HYDRA_LAUNCHER_EXTRA_ARGS)
+  // use the hosts of a batch system's allocation if no hosts are named; not with -launcher fork
+  bool takes_allocation = true;
+  uint32_t most_branches = 16;          // -branches: most proxies that one process connects with (proxy_tree.h)
   PortRange ports;                      // where mpiexec and proxies listen for proxies
-  std::string interface;  // -iface: whose address the proxies connect to; empty: tried in turn
+  std::string interface;  // -iface: the proxies connect to its address; empty: all addresses are tried in turn
   int kvs_port = 0;       // -kvs-server; 0: one of `ports`
-  std::string secret_file;  // -secret-file, WEFT_PMI_SECRET_FILE: for ranks that come to a port
-  bool secured = false;     // -socktype OpenSSL: with them, TLS
-  std::string name_file;  // -nameserver, -nameserver-run: the name server's; empty: names are mpiexec's own
+  std::string secret_file;  // -secret-file, WEFT_PMI_SECRET_FILE: for ranks that connect to a port
+  bool secured = false;     // -socktype OpenSSL: uses TLS with them
+  // -nameserver, -nameserver-run: the file of the name server; empty: mpiexec keeps the names itself
+  std::string name_file;
   EnvironmentOptions environment;
-  std::optional<std::chrono::seconds> time_out;  // -timeout, MPIEXEC_TIMEOUT; 0: without limit, as when nothing is said
+  std::optional<std::chrono::seconds> time_out;  // -timeout, MPIEXEC_TIMEOUT; 0 or not set: no limit
   std::vector<std::string> notes;  // what was ignored, for stderr
 };
 
-// `words`: the command line without argv[0]; `get`: what a variable of the environment holds, or null. Those of hydra and of mpiexec say
-// what the command line does not (docs/man/mpiexec.1 lists them). Reads the files that both name. An error names the option or the variable, its value
-// and what it may be; one of a variable is none where only help is wanted.
+// `words`: the command line without argv[0]. `get`: returns the value of an environment variable, or null. The
+// variables of hydra and of mpiexec supply what the command line leaves open (docs/man/mpiexec.1 lists them). Reads the
+// files that both name. An error names the option or the variable, its value and the allowed values. An invalid
+// variable is no error if only help is requested.
 using EnvironmentReader = std::function<const char*(const char* name)>;
 Result<Options, PmiError> ParseOptions(const std::vector<std::string>& words, const EnvironmentReader& get = nullptr);
 
-// The value of -timeout or MPIEXEC_TIMEOUT: seconds until the job is ended, 0 for never.
+// The value of -timeout or MPIEXEC_TIMEOUT: seconds until the job is ended; 0: never.
 Result<std::chrono::seconds, PmiError> ParseTimeOut(const std::string& text);
 // "FIRST:LAST", TCP ports.
 Result<PortRange, PmiError> ParsePortRange(const std::string& text);
@@ -87,11 +90,11 @@ Result<PortRange, PmiError> ParsePortRange(const std::string& text);
 // The text of -help.
 std::string HelpText();
 
-// That there are too many ranks for one job, with their number; empty: there are not.
+// A message with the number of ranks if there are too many for one job; else empty.
 std::string TooManyRanks(const Options& options);
 
-// What MPI_UNIVERSE_SIZE says. -1: nothing, as with hydra; without -usize, too. A number that equals the job's size would tell
-// programs that nothing may be spawned.
+// The value of MPI_UNIVERSE_SIZE. -1: none, as with hydra; also without -usize. A value equal to the job's size would
+// tell programs that nothing can be spawned.
 int UniverseSize(const Options& options);
 
 // `options.hosts` and -ppn as entries for Place(), and the number of ranks of each program.

@@ -10,22 +10,22 @@
 
 namespace weft::pmi {
 
-// The parts of `text` between separators; none of an empty one.
+// The parts of `text` between separators. Empty text has no parts.
 std::vector<std::string> Split(const std::string& text, char separator);
 
-// How options.cc reads a command line by its table of options; what each of them does with its values is in options_values.cc.
-// CLI11 has no options of one dash and several letters, and none of two values: a table of our own.
+// How options.cc parses a command line by its table of options; options_values.cc handles their values. CLI11 supports
+// neither options of one dash and several letters nor options with two values; therefore this is our own parser.
 class OptionParser {
  public:
-  using Values = std::vector<std::string>;  // what follows an option
+  using Values = std::vector<std::string>;  // the words that follow an option
 
   Result<Options, PmiError> Parse(const std::vector<std::string>& words, const EnvironmentReader& get);
 
   struct Option {
-    const char* names;                                       // "n,np": the first is shown
-    const char* values;                                      // "NAME VALUE"; "[PORT]": a number that need not be there
-    const char* help;                                        // empty: accepted without being shown
-    std::string (OptionParser::*set)(const Values& values);  // why the values are wrong, or empty
+    const char* names;                                       // "n,np": help shows the first
+    const char* values;                                      // "NAME VALUE"; "[PORT]": an optional number
+    const char* help;                                        // empty: accepted but not shown
+    std::string (OptionParser::*set)(const Values& values);  // returns why the values are wrong, or empty
   };
   static const Option kOptions[];
 
@@ -97,16 +97,16 @@ class OptionParser {
   std::string Do(Options::Action action);
 
   ProgramOptions& program() { return options_.programs.back(); }
-  // Consumes the option at words[at] and its values; why it is wrong, or empty.
+  // Consumes the option at words[at] and its values. Returns why it is wrong, or empty.
   std::string TakeOption(const std::vector<std::string>& words, size_t* at);
   std::string TakeProgram(const std::vector<std::string>& words, size_t* at);
-  // Programs, colons between, to the end of `words`; or as many as there are before -help or the like.
+  // Parses programs, separated by colons, to the end of `words`, or up to -help and similar options.
   std::string TakePrograms(const std::vector<std::string>& words);
-  // That there is what -kvs-server needs, and nothing else; `rest` follows the options.
+  // Checks that the command line has what -kvs-server needs, and nothing else. `rest`: the words behind the options.
   std::string CheckKvsServer(const std::vector<std::string>& rest);
-  // What the environment says; why it is wrong, or empty.
+  // Applies the environment variables. Returns why a value is wrong, or empty.
   std::string TakeVariables(const EnvironmentReader& get);
-  // The programs of -configfile, which `rest` of the command line follows.
+  // Parses the programs of -configfile. `rest` of the command line follows them.
   std::string TakeConfigFile(const std::vector<std::string>& rest);
 
   Options options_;

@@ -10,7 +10,7 @@
 
 namespace weft::pmi {
 
-// What frames and their payloads are written with: big-endian words of 32 bits, and texts with their length in front.
+// Encoding of frames and their payloads: big-endian words of 32 bits, and texts preceded by their length.
 
 inline void PutNumber(std::string& out, uint32_t value) {
   for (int shift = 24; shift >= 0; shift -= 8) out.push_back(static_cast<char>(value >> shift & 0xff));
@@ -40,7 +40,7 @@ inline void PutValues(std::string& out, const KeyValues& values) {
   }
 }
 
-// Reads from front to back; after the first thing that does not fit every answer is empty and ok() false.
+// Reads from front to back. After the first error every result is empty and ok() is false.
 class PayloadCursor {
  public:
   explicit PayloadCursor(std::string_view bytes) : bytes_(bytes) {}
@@ -60,7 +60,7 @@ class PayloadCursor {
     bytes_.remove_prefix(length);
     return text;
   }
-  // A number of elements of at least `smallest` bytes each.
+  // Reads a number of elements, each of which has at least `smallest` bytes.
   uint32_t Count(size_t smallest) {
     const uint32_t count = Number();
     if (count > bytes_.size() / smallest) ok_ = false;

@@ -10,11 +10,12 @@
 
 namespace weft::pmi {
 
-// Whose the other end of a TCP connection over 127.0.0.1 is, as /proc/net/tcp of this network namespace says. nullopt: it is not there
-// (any more), or the connection is no such one.
+// The user of the other end of a TCP connection over 127.0.0.1, according to /proc/net/tcp of this network namespace.
+// nullopt: it is not listed (any more), or it is another kind of connection.
 std::optional<uid_t> UserOfPeer(int fd);
 
-// The same from a text in the form of that file, for the socket that is bound to `own` and connected to `other`, both of IPv4.
+// The same from a text in the format of that file, for the socket that is bound to `own` and connected to `other`, both
+// IPv4.
 std::optional<uid_t> UserOfSocket(std::istream& table, const transport::SocketAddress& own, const transport::SocketAddress& other);
 
 }  // namespace weft::pmi

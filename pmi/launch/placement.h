@@ -9,26 +9,26 @@
 
 namespace weft::pmi {
 
-// One entry of -hosts or a host file: how many ranks the host takes in a row before the next entry's turn.
+// One entry of -hosts or of a host file: the number of consecutive ranks on the host before the next entry is used.
 struct HostSlots {
   std::string name;
   int slots = 1;
   bool operator==(const HostSlots&) const = default;
 };
 
-// Which host runs which rank.
+// The host of each rank.
 struct Placement {
-  std::vector<std::string> hosts;  // each once, in the order of first mention
+  std::vector<std::string> hosts;  // without duplicates, in the order of first mention
   std::vector<int> host_of_rank;   // index into `hosts`
   std::string mapping;  // the value of PMI_process_mapping: (vector,(first host,hosts,ranks on each),...); empty: too long
 };
 
-// Fills the entries in their order, again and again until `size` ranks have a place, as hydra does.
+// Fills the entries in order, repeatedly, until `size` ranks have a place, as hydra does.
 Placement Place(const std::vector<HostSlots>& entries, int size);
 
-// "a,b:2,[fe80::1]:4"; hosts of IPv6 addresses stand in brackets when they have a number.
+// "a,b:2,[fe80::1]:4". IPv6 addresses need brackets if they are followed by a number.
 Result<std::vector<HostSlots>, PmiError> ParseHosts(const std::string& list);
-// A host file: a host, or host:number, per line; what follows '#' or a blank is ignored. `name` is for messages.
+// A host file: one host, or host:number, per line. Text after '#' or a blank is ignored. `name` is for messages.
 Result<std::vector<HostSlots>, PmiError> ParseHostFile(const std::string& text, const std::string& name);
 
 }  // namespace weft::pmi

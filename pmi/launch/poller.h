@@ -9,18 +9,19 @@
 
 namespace weft::pmi {
 
-// One round of poll(2): what to watch is said anew before each.
+// One round of poll(2). The descriptors to watch are added again before each round.
 class Poller {
  public:
-  // `ready` is called with the events that came (POLLHUP and POLLERR among them). A negative fd is not watched.
+  // `ready` is called with the events that occurred (including POLLHUP and POLLERR). A negative fd is not watched.
   void Watch(int fd, short events, std::function<void(short)> ready) {
     if (fd < 0) return;
     entries_.push_back({fd, events, 0});
     ready_.push_back(std::move(ready));
   }
 
-  // Until something is ready or `milliseconds` (negative: any time) are over; calls what is ready, in the order of Watch, and
-  // forgets all. A call may close descriptors of later ones, which must look before they touch them.
+  // Waits until a descriptor is ready or `milliseconds` have passed (negative: no limit). Calls the handlers of ready
+  // descriptors in the order of Watch, then removes all entries. A handler may close descriptors of later ones; these
+  // must check that before they use them.
   void Wait(int milliseconds) {
     if (poll(entries_.data(), entries_.size(), milliseconds) > 0) {
       for (size_t i = 0; i < entries_.size(); ++i) {

@@ -3,7 +3,7 @@
 
 namespace weft::pmi {
 
-// TCP ports where mpiexec and proxies may listen for proxies (MPIEXEC_PORT_RANGE). From 0 to 0: any.
+// TCP ports at which mpiexec and proxies may listen for proxies (MPIEXEC_PORT_RANGE). 0 to 0: any port.
 struct PortRange {
   int first = 0;
   int last = 0;

@@ -9,13 +9,14 @@
 
 namespace weft::pmi {
 
-// Runs the ranks of one host: starts them, carries their output, input and PMI bytes, passes signals on, and sees to it that no
-// process of the job is left when it ends, mpiexec's own death included; and the same for hosts below it (proxy_tree.h). `connection`: with
-// mpiexec, or the proxy above. Returns when all is done. Single-threaded; takes over the process's signals and children.
+// Runs the ranks of one host: starts them, forwards their output, input and PMI data, passes signals on, and makes sure
+// that no process of the job is left when it ends, even if mpiexec dies. Does the same for hosts below it
+// (proxy_tree.h). `connection`: to mpiexec or to the proxy above. Returns when all is done. Single-threaded. Takes over
+// the process's signals and children.
 void RunProxy(std::unique_ptr<Connection> connection, const JobSecret& secret);
 
-// `mpiexec --proxy`, started on another host by ssh: reads where mpiexec is from standard input (see remote_start.h), connects,
-// and runs the proxy. The exit status.
+// `mpiexec --proxy`, started on another host by ssh: reads mpiexec's address from standard input (see remote_start.h),
+// connects, and runs the proxy. Returns the exit status.
 int RemoteProxyMain();
 
 }  // namespace weft::pmi

@@ -18,43 +18,43 @@
 
 namespace weft::pmi {
 
-// Starts a proxy on each of some hosts, and takes their connections in. Blocks nowhere: its owner waits for it beside other things. Forks, so no
-// thread may run.
+// Starts a proxy on each of several hosts, and accepts their connections. Does not block: the owner waits for it
+// together with other events. It forks, so no other thread may run.
 class ProxyStarter {
  public:
   struct Host {
     std::string name;
     bool is_local = false;
-    std::string own_address;  // of this host, towards that one; empty: not known
+    std::string own_address;  // address of this host for connections from that host; empty: not known
   };
 
   // Begins.
   ProxyStarter(const std::vector<Host>& hosts, const StartMeans& means, const JobSecret& secret);
-  // On the way: what was started ends by itself.
+  // If it is not done, the processes that were started end by themselves.
   ~ProxyStarter();
   ProxyStarter(const ProxyStarter&) = delete;
   ProxyStarter& operator=(const ProxyStarter&) = delete;
 
-  // Readable when there is something for Step(), which is to be called at wake_at(), too.
+  // Readable when Step() has something to do. Step() must also be called at wake_at().
   int fd() const { return poller_.fd(); }
   std::chrono::steady_clock::time_point wake_at() const;
   void Step();
-  // The owner has waited for a child. One of these that ended before its proxy came ends the attempt.
+  // The owner has reaped a child. If a started process ended before its proxy connected, the attempt fails.
   void ChildEnded(pid_t pid, int status);
 
   bool done() const { return error_ || complete(); }
   const std::optional<LaunchError>& error() const { return error_; }
-  std::string MissingHosts() const;  // ", " between
-  // When it is done without error: in the order of the hosts.
+  std::string MissingHosts() const;  // separated by ", "
+  // After success: in the order of the hosts.
   std::vector<ProxyLink> TakeLinks();
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  // A connection that has not yet said whose it is.
+  // A connection that has not identified itself yet.
   struct Greeting {
     int fd;
-    std::string nonce;  // ours
+    std::string nonce;  // sent by this process
     std::string text;
     Clock::time_point since;
   };
@@ -65,7 +65,7 @@ class ProxyStarter {
   [[noreturn]] void RunRemoteShell(const std::string& host, int input);
   void AcceptConnections();
   bool GiveWay();
-  bool Greet(Greeting& greeting);  // false: it is over, well or badly
+  bool Greet(Greeting& greeting);  // false: it has ended, with or without success
   void Admit(Greeting& greeting, const std::string& line);
   void Drop(const Greeting& greeting);
   bool complete() const;

@@ -6,16 +6,16 @@
 
 namespace weft::pmi {
 
-// mpiexec for a process that no launcher started and that needs one (pmi/client/own_launcher.h):
+// mpiexec for a process that was not started by a launcher and needs one (pmi/client/own_launcher.h):
 //
 //   mpiexec --singleton NAME     leaves its parent; job 0 is one rank on this host: mpiexec --relay NAME
 //   mpiexec --relay NAME         connects to the process, which listens at NAME of the abstract namespace, and carries what it says to the
 //                                launcher and back. It ends with either.
 //
-// The command line that the first stands for. Returns in a process of its own.
+// Returns the command line that the first form stands for, in a new process.
 std::vector<std::string> BecomeLauncherOf(const std::string& name);
 
-// main() of the second: the exit status.
+// main() of the second form. Returns the exit status.
 int RelayMain(const std::string& name);
 
 }  // namespace weft::pmi

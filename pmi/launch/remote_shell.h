@@ -6,7 +6,7 @@
 
 namespace weft::pmi {
 
-// What starts a proxy on another host, and carries the invitation from its own standard input to that of the proxy.
+// The program that starts a proxy on another host, and passes its standard input, the invitation, on to the proxy.
 struct RemoteShell {
   enum class Kind {
     kSsh,
@@ -16,18 +16,20 @@ struct RemoteShell {
 
   Kind kind = Kind::kSsh;
   std::string program = "ssh";
-  std::vector<std::string> more_arguments = {};  // before the host, or the last of srun's (HYDRA_LAUNCHER_EXTRA_ARGS)
+  // in front of the host, or the last ones of srun (HYDRA_LAUNCHER_EXTRA_ARGS)
+  std::vector<std::string> more_arguments = {};
 
   static RemoteShell Ssh() { return {}; }
   static RemoteShell Slurm() { return {Kind::kSlurm, "srun", {}}; }
-  // ssh by another name is ssh.
+  // A program that is ssh under another name counts as ssh.
   static RemoteShell Program(const std::string& program);
 
-  // The words of the command that runs `mpiexec --proxy` on the host; `mpiexec` is the path of this program, the same there.
+  // The command that runs `mpiexec --proxy` on the host. `mpiexec`: the path of this program, which must be the same on
+  // the host.
   std::vector<std::string> CommandFor(const std::string& host, const std::string& mpiexec) const;
-  // What a user may try when a host does not answer.
+  // A command that the user may try if a host does not answer.
   std::string Trial(const std::string& host) const;
-  // Whether a terminal's Ctrl-C must not reach it: srun takes it for the end of its step, and mpiexec passes signals on itself.
+  // Whether a terminal's Ctrl-C must not reach it. srun would end its step; mpiexec passes signals on itself.
   bool leaves_the_terminal() const { return kind == Kind::kSlurm; }
 
   bool operator==(const RemoteShell&) const = default;

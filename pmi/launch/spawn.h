@@ -12,7 +12,8 @@
 
 namespace weft::pmi {
 
-// The parent's ends of what joins it to a rank, for the caller to close; all non-blocking and closed on exec. -1: there is none.
+// The parent's ends of the connections with a rank, which the caller closes. All are non-blocking and closed on exec.
+// -1: there is none.
 struct Spawned {
   pid_t pid = -1;
   int pmi = -1;
@@ -22,24 +23,28 @@ struct Spawned {
 };
 
 struct SpawnRequest {
-  std::vector<std::string> arguments;    // the program first, looked for in the PATH of its own environment where it has no slash
+  // the program comes first; without a slash it is looked for in the PATH of its own environment
+  std::vector<std::string> arguments;
   std::vector<std::string> environment;  // NAME=VALUE; PMI_FD is added
   std::string directory;
-  std::string search_path;   // directories, colons between, to look for it in instead; relative ones are the working directory's
-  bool wants_input = false;  // else its standard input is empty
+  // directories, separated by colons, to look for it instead; relative ones are relative to the working directory
+  std::string search_path;
+  bool wants_input = false;  // otherwise its standard input is empty
 };
 
-// Starts a program with signals as a shell would leave them, as the leader of a session of its own: a signal to its process group
-// reaches what it starts too, and where the kernel shares the CPU between sessions (autogroup), ranks count as hydra's do. It is
-// killed when the calling process dies. Its limit on open files is what RaiseFileLimit() (base/file_limit.h) found. Returns when the program runs, or cannot: exit code 127 when it is not found, 126 when it
-// cannot be executed, 1 otherwise.
+// Starts a program with the signal settings of a shell, as the leader of a new session. A signal to its process group
+// then also reaches the processes that it starts. If the kernel shares the CPU between sessions (autogroup), ranks are
+// treated as under hydra. The program is killed when the calling process dies. Its limit on open files is the one that
+// RaiseFileLimit() (base/file_limit.h) found. Returns when the program runs or has failed: exit code 127: not found;
+// 126: cannot be executed; 1: other errors.
 Result<Spawned, LaunchError> Spawn(const SpawnRequest& request);
 
-// The processes that descend from `ancestor`, as /proc tells.
+// The descendants of `ancestor`, according to /proc.
 std::vector<pid_t> DescendantsOf(pid_t ancestor);
-// SIGKILL for all that descend from this process, and for what they started before it reached them; until none is left, or `most` has passed.
+// Sends SIGKILL to all descendants of this process, including those that are started meanwhile, until none is left or
+// `most` has passed.
 void KillDescendants(std::chrono::milliseconds most);
-// Of `processes`, those of the sessions that `leaders`, which Spawn() started, began.
+// Those of `processes` that belong to a session of one of `leaders`, which Spawn() started.
 std::vector<pid_t> OfSessions(std::vector<pid_t> processes, const std::vector<pid_t>& leaders);
 
 }  // namespace weft::pmi

@@ -20,32 +20,33 @@
 
 namespace weft::pmi {
 
-// New branches of a proxy tree, from the order to the proxies that are there, they and those below them. Three steps, none of which blocks: the
-// hosts are looked up; proxies are started on those that are to be connected with this process, and connect; they start those below them, and say so. Its
-// owner, mpiexec or a proxy, waits for it beside what it does for the jobs that run.
+// Adds branches to a proxy tree: from the order until all their proxies exist, including those further below. Three
+// steps, none of which blocks. The hosts are looked up. Proxies are started on the hosts that connect with this
+// process, and they connect. These start the proxies below them and report success. The owner, mpiexec or a proxy,
+// waits for it while it serves the running jobs.
 class TreeGrowth {
  public:
   using Clock = std::chrono::steady_clock;
 
   // Begins.
   TreeGrowth(GrowOrder order, const JobSecret& secret);
-  // On the way: what was started ends by itself.
+  // If it is not done, the processes that were started end by themselves.
   ~TreeGrowth() = default;
   TreeGrowth(const TreeGrowth&) = delete;
   TreeGrowth& operator=(const TreeGrowth&) = delete;
 
-  // Readable when there is something for Step(), which is to be called at wake_at(), too.
+  // Readable when Step() has something to do. Step() must also be called at wake_at().
   int fd() const { return poller_.fd(); }
   Clock::time_point wake_at() const;
   void Step();
-  // The owner has waited for a child, which may be of these.
+  // The owner has reaped a child, which may be one of these.
   void ChildEnded(pid_t pid, int status);
 
   bool done() const { return stage_ == Stage::kDone; }
-  // When it is done: which host is missing, and why.
+  // When done: which host is missing, and why.
   const std::optional<LaunchError>& error() const { return error_; }
-  std::string MissingHosts() const;  // ", " between
-  // When it is done without error.
+  std::string MissingHosts() const;  // separated by ", "
+  // After success.
   std::vector<std::unique_ptr<ProxyTree::Branch>> TakeBranches();
 
  private:
@@ -53,7 +54,7 @@ class TreeGrowth {
   using Branch = ProxyTree::Branch;
   using Hosts = std::vector<GrowOrder::Host>;
 
-  // Those of a branch, of which the first is connected with this process.
+  // The hosts of a branch. The first one connects with this process.
   struct Part {
     Hosts hosts;
     bool is_local = false;
@@ -72,7 +73,7 @@ class TreeGrowth {
   std::vector<Part> parts_;
   std::unique_ptr<ProxyStarter> starter_;
   std::vector<std::unique_ptr<Branch>> branches_;
-  std::set<Branch*> waiting_;  // whose proxies start others
+  std::set<Branch*> waiting_;  // branches whose proxies start others
   Clock::time_point below_limit_{};
   std::optional<LaunchError> error_;
 };

@@ -7,14 +7,16 @@
 
 namespace weft::pmi {
 
-// Names that all jobs of one user on one host see without an option: a file for each in a directory of the user's, whose publisher holds a lock on it
-// (flock(2)) for as long as the name is published. The lock goes with the publisher, however it ends: a file without a lock is none.
+// Names that all jobs of one user on one host see without an option. Each name is a file in a directory of the user.
+// Its publisher holds a lock on the file (flock(2)) as long as the name is published. The lock is released when the
+// publisher ends in any way: a file without a lock counts as no name.
 //
-// Sharing is a courtesy. What cannot be shared (no directory that is this user's alone, another job's name, a service longer than a file's name may be) is
-// known to the jobs of its own launcher only, as before. Nothing here waits.
+// Sharing is optional. A name that cannot be shared is visible only to the jobs of its own launcher. (Reasons: there is
+// no directory that belongs to this user alone, another job has published the name, or the service is longer than a
+// file name may be.) No function waits.
 class UserNames {
  public:
-  // $XDG_RUNTIME_DIR/weft-names; /tmp/weft-names-UID where there is none.
+  // $XDG_RUNTIME_DIR/weft-names, or /tmp/weft-names-UID if that variable is not set.
   static std::string DirectoryOfUser();
 
   explicit UserNames(std::string directory) : directory_(std::move(directory)) {}
@@ -22,11 +24,11 @@ class UserNames {
   UserNames(const UserNames&) = delete;
   UserNames& operator=(const UserNames&) = delete;
 
-  // False: it is not shared.
+  // False: the name is not shared.
   bool Publish(const std::string& service, const std::string& port);
-  // What this object published; nothing, where it did not.
+  // Removes a name that this object has published; no effect on other names.
   void Unpublish(const std::string& service);
-  // Of any job of the user's.
+  // A name of any job of the user.
   std::optional<std::string> Lookup(const std::string& service) const;
 
  private:
@@ -34,7 +36,7 @@ class UserNames {
   bool MakeDirectory() const;
 
   const std::string directory_;
-  std::map<std::string, int> published_;  // by service: the descriptor that has the lock
+  std::map<std::string, int> published_;  // by service: the descriptor that holds the lock
 };
 
 }  // namespace weft::pmi
