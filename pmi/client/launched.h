@@ -12,28 +12,29 @@
 
 namespace weft::pmi {
 
-// A process that a launcher started.
+// A process that was started by a launcher.
 class Launched final : public Client {
  public:
-  // What the environment says.
+  // The information in the environment.
   struct Place {
-    std::optional<int> rank;  // PMI_RANK, or PMI_ID; by PMI_PORT in PMI-1 the launcher says it
+    std::optional<int> rank;  // PMI_RANK or PMI_ID; with PMI_PORT in PMI-1, the launcher tells it
     std::optional<int> size;
     std::string job_id;       // PMI_JOBID
     bool spawned = false;     // PMI_SPAWNED
     bool by_port = false;
-    bool slurm = false;       // whose launcher knows no thrid
-    int version = 1;          // to begin with
-    std::string secret;       // for a launcher that wants proof of it: in PMI-2, or
+    bool slurm = false;       // Slurm's launcher, which does not support thrid
+    int version = 1;          // the initial one
+    std::string secret;       // for a launcher that requires a proof of it: in PMI-2, or
     bool secured = false;     // by TLS: PMI_SOCKTYPE=OpenSSL
   };
 
-  // Owns `fd`; `tls` where place.secured.
+  // Owns `fd`. `tls`: set if place.secured.
   Launched(int fd, std::unique_ptr<TlsStream> tls, Place place) : talk_(fd, std::move(tls)), place_(std::move(place)) {}
-  // Why not, or empty. Before anything else.
+  // Call it first. Returns a description of the error, or empty.
   std::string Initialise();
-  // Opens an out-of-band channel to the same launcher over a second connection, `fd`, which it owns; `signal`: that is to come with each
-  // message, or NONE. Why not, or empty. After Initialise().
+  // Opens an out-of-band channel to the same launcher over a second connection, `fd`, which it owns. `signal`: the
+  // signal that accompanies each message, or NONE. Returns a description of the error, or empty. Call it after
+  // Initialise().
   std::string Listen(int fd, std::unique_ptr<TlsStream> tls, const std::string& signal);
 
   bool is_singleton() const override { return false; }
@@ -74,7 +75,7 @@ class Launched final : public Client {
 
  private:
   std::string Greet();
-  // Says who this is in PMI-2: whether that is well is the launcher's answer.
+  // Sends this process's identity in PMI-2. The answer tells whether the launcher accepts it.
   Result<Answered, PmiError> Introduce(Conversation& talk) const;
   std::string InitialiseText();
   std::string InitialiseCounted();
@@ -82,11 +83,11 @@ class Launched final : public Client {
   std::string ReadNumber(const Request& request, int* number);
   std::string ReadJobId();
 
-  // Empty, or "the launcher " + `refusal` + why.
+  // Empty, or "the launcher " + `refusal` + the reason.
   std::string AskFor(const Request& request, const std::string& refusal);
   std::string CheckKey(const std::string& key) const;
   std::string CheckValue(const std::string& value) const;
-  // What one field of the wire can hold.
+  // Checks a text against the limits of a field on the wire.
   std::string CheckText(const char* what, const std::string& text) const;
   std::string CheckSpawn(const std::vector<SpawnCommand>& commands, const KeyValues& preput) const;
 

@@ -13,7 +13,8 @@
 
 namespace weft::pmi {
 
-// A process that no launcher started: a job of one. What needs a launcher starts one (own_launcher.h).
+// A process that was not started by a launcher: a job of one. Operations that need a launcher start one
+// (own_launcher.h).
 class Singleton final : public Client {
  public:
   Singleton();
@@ -44,11 +45,12 @@ class Singleton final : public Client {
   Result<std::string, PmiError> GetFrom(const std::string& job_id, const std::string& key) override;
 
  private:
-  // This process as the only rank of its own launcher's first job. Lives as long as this.
+  // This process as the only rank of the first job of its own launcher, which is started if necessary. Lives as long as
+  // this object.
   Result<Launched*, PmiError> Launcher();
 
   const std::string name_;
-  std::mutex mutex_;  // guards the following
+  std::mutex mutex_;  // guards the members below
   std::map<std::string, std::string> values_;
   std::map<std::string, std::string> attributes_;
   std::unique_ptr<Launched> launched_;

@@ -15,31 +15,33 @@ namespace weft::pmi {
 // The connection to the launcher, blocking or not; owns the descriptor. One thread may send while another receives.
 class Socket {
  public:
-  // With `tls` all of it goes through that (PMI_SOCKTYPE=OpenSSL).
+  // `tls`: if set, all data goes through it (PMI_SOCKTYPE=OpenSSL).
   explicit Socket(int fd, std::unique_ptr<TlsStream> tls = nullptr) : fd_(fd), tls_(std::move(tls)) {}
   ~Socket();
   Socket(const Socket&) = delete;
   Socket& operator=(const Socket&) = delete;
 
   int fd() const { return fd_; }
-  // All of it. Empty, or why not.
+  // Sends all of it. Returns a description of the error, or empty.
   std::string Send(std::string_view bytes);
-  // At least one byte, and what comes with it; empty at the end.
+  // Returns at least one byte, and what else is available; empty at the end of the stream.
   Result<std::string, PmiError> Receive();
-  // Waits until TLS is through, where there is TLS: some seconds at most. Empty, or what is wrong. Before there are threads.
+  // Waits for the TLS handshake, if TLS is used, a few seconds at most. Returns a description of the error, or empty.
+  // Call it before there are several threads.
   std::string Handshake();
 
  private:
   void Await(short events);
   std::string SendRaw(std::string_view bytes);
   Result<std::string, PmiError> ReceiveRaw();
-  // What TLS wants to say, and no thread has sent yet.
+  // Sends data that TLS has produced and that no thread has sent yet.
   std::string SendWire();
   Result<std::string, PmiError> ReceiveSecured();
 
   const int fd_;
-  std::mutex sending_;    // held while sending: bytes leave in the order in which TLS made them; taken before tls_mutex_
-  std::mutex tls_mutex_;  // guards tls_, but not while anything waits
+  // held while sending: bytes leave in the order in which TLS produced them; taken before tls_mutex_
+  std::mutex sending_;
+  std::mutex tls_mutex_;  // guards tls_; not held during a wait
   const std::unique_ptr<TlsStream> tls_;
 };
 
