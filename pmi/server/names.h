@@ -9,14 +9,14 @@
 
 namespace weft::pmi {
 
-// The names that MPI_Publish_name gives to ports. Each belongs to the job whose rank published it, and goes with it.
+// The port names of MPI_Publish_name. Each belongs to the job whose rank published it, and is removed with that job.
 class NameService {
  public:
   static constexpr size_t kMostNames = 65536;
   static constexpr size_t kLongest = 4096;  // bytes of a service or a port
 
   static bool IsFor(const Request& request);
-  // `request`: one that IsFor(). `publisher`: the job of the asker.
+  // `request`: one for which IsFor() is true. `publisher`: the job of the requesting rank.
   Answer Do(const Request& request, int publisher);
   void Forget(int publisher);
   size_t size() const { return entries_.size(); }

@@ -11,36 +11,36 @@
 
 namespace weft::pmi {
 
-// Where a connection says which rank it is that came to a port, where nothing but its words tells:
+// The part of a connection in which a rank that connected to a port tells which rank it is; nothing else identifies it:
 //
 //   PMI-1   cmd=initack pmiid=RANK, which is answered; then cmd=init, or init_oob, which Server::Admit() answers
 //   PMI-2   cmd=init pmi_version=2, which is answered; then cmd=fullinit;pmirank=RANK; and a proof where there is a secret
 //
-// Nobody has a rank's place before that. No I/O.
+// No process gets the place of a rank before that. No I/O.
 class Reception {
  public:
   struct Job {
     std::string id;
     int size = 0;
-    std::string secret = {};  // to be proven, so that only PMI-2 will do; empty: none
+    std::string secret = {};  // must be proven, which requires PMI-2; empty: none
   };
-  // One who has said who it is.
+  // A rank that has identified itself.
   struct Guest {
     int rank = 0;
-    bool out_of_band = false;  // it wants to hear what the launcher says by itself, not to ask
-    std::string signal;        // with that; empty: none
+    bool out_of_band = false;  // it wants to receive announcements, not to send requests
+    std::string signal;        // the signal that accompanies them; empty: none
     std::unique_ptr<Dialect> dialect;
-    Question question;  // its last, which is not answered yet
+    Question question;  // its last request, which is not answered yet
   };
 
-  // `job` outlives this.
+  // `job` must outlive this.
   explicit Reception(const Job* job);
 
-  // Bytes as they come, cut anywhere. What is to be sent back.
+  // Takes received bytes, cut anywhere. Returns the bytes to send.
   std::string Receive(std::string_view bytes);
-  // Once; then this is done.
+  // Returns the guest once; after that this object is done.
   std::optional<Guest> TakeGuest();
-  // Why it was turned away, the end of "it ..."; empty: it was not. What Receive() gave is still to be sent.
+  // Why the rank was refused, as the end of "it ..."; empty: it was not. The result of Receive() must still be sent.
   const std::string& problem() const { return problem_; }
 
  private:
@@ -49,7 +49,7 @@ class Reception {
   std::string Introduce(const Question& question, const ask::Introduce& introduce);
   std::string Prove(const Question& question, const ask::Prove& prove);
   std::string Welcome(const Question& question);
-  // Answers with a refusal, and turns it away.
+  // Answers with a refusal, and ends the reception.
   std::string Refuse(const Question& question, std::string why);
   std::string TurnAway(std::string problem);
   std::string Write(const Question& question, const Answer& answer) const { return dialect_->Write(question, answer); }
@@ -57,7 +57,7 @@ class Reception {
   const Job* const job_;
   std::unique_ptr<Dialect> dialect_;
   SecretCheck check_;
-  std::optional<int> rank_;  // which it says it is
+  std::optional<int> rank_;  // as the rank says
   ask::Init init_;           // PMI-2
   std::optional<Guest> guest_;
   bool done_ = false;

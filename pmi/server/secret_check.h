@@ -8,16 +8,16 @@
 
 namespace weft::pmi {
 
-// Whether one who speaks PMI-2 may come in: where there is a secret, after a proof of it (wire/challenge.h).
+// Decides whether a PMI-2 rank is admitted: if there is a secret, only after a proof of it (wire/challenge.h).
 class SecretCheck {
  public:
   explicit SecretCheck(std::string secret) : secret_(std::move(secret)) {}
 
   bool needed() const { return !secret_.empty(); }
-  // What fullinit is answered with, a refusal or a challenge; nothing: come in.
+  // The answer to fullinit: a refusal or a challenge. nullopt: the rank is admitted.
   std::optional<Answer> Ask(const ask::Introduce& introduce);
   bool awaits_proof() const { return challenge_.has_value(); }
-  // Whether it proves what was asked for last. A challenge is for one attempt.
+  // Whether the proof matches the last challenge. A challenge is valid for one attempt.
   bool Accept(const ask::Prove& prove);
 
  private:
