@@ -14,10 +14,10 @@ namespace weft::pmi::slurm {
 // The value of an environment variable, or nullptr.
 using Environment = std::function<const char*(const char* name)>;
 
-// Slurm's short form of a number for each node, "2(x3),1": 2, 2, 2, 1. An error quotes what is wrong.
+// Expands Slurm's short form of one number per node: "2(x3),1" is 2, 2, 2, 1. An error quotes the wrong part.
 Result<std::vector<int>, PmiError> ExpandCounts(const std::string& counts);
 
-// The hosts of the allocation that this process runs in, under salloc, sbatch or srun, and how many ranks belong on
+// The hosts of the allocation in which this process runs, under salloc, sbatch or srun, and the number of ranks for
 // each:
 //
 //   SLURM_JOB_ID              there is an allocation

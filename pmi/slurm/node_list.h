@@ -10,14 +10,15 @@
 
 namespace weft::pmi::slurm {
 
-// More hosts than this are taken for a mistake: "n[1-999999999]" must not fill the memory.
+// More hosts count as a mistake: "n[1-999999999]" must not exhaust the memory.
 inline constexpr size_t kMostNodes = 65536;
 
-// The hosts that Slurm's short form of a list names, in its order:
+// The hosts of a list in Slurm's short form, in its order:
 //
 //   a[1-3,07-09]-x[1,2],b     a1-x1 a1-x2 a2-x1 ... a09-x1 a09-x2 b
 //
-// The numbers of a range are as long as its first one, by zeros in front. An error quotes what is wrong in the list.
+// The numbers of a range are padded with zeros to the length of the first one. An error quotes the wrong part of the
+// list.
 Result<std::vector<std::string>, PmiError> ExpandNodeList(std::string_view list);
 
 }  // namespace weft::pmi::slurm
