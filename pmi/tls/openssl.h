@@ -8,8 +8,9 @@
 
 namespace weft::pmi {
 
-// The few functions of OpenSSL 3 that a TLS stream needs, found when the first one is made: no process that does without needs the library.
-// Its types are opaque here, and its names the manual's: SSL_new(3) and so on.
+// The few functions of OpenSSL 3 that a TLS stream needs. The library is loaded when the first stream is made; a
+// process without TLS does not need it. Its types are opaque here. The names are those of the manual: SSL_new(3) and so
+// on.
 struct OpenSsl {
   using PskClientCallback = unsigned (*)(void* ssl, const char* hint, char* identity, unsigned longest_identity, unsigned char* key, unsigned longest_key);
   using PskServerCallback = unsigned (*)(void* ssl, const char* identity, unsigned char* key, unsigned longest_key);
@@ -43,11 +44,11 @@ struct OpenSsl {
   void (*ERR_clear_error)();
   const char* (*ERR_reason_error_string)(unsigned long error);
 
-  // Of SSL_CTX_ctrl and SSL_get_error.
+  // Constants of SSL_CTX_ctrl and SSL_get_error.
   static constexpr int kSetMinimumVersion = 123, kSetMaximumVersion = 124, kTls13 = 0x0304;
   static constexpr int kWantRead = 2, kWantWrite = 3, kZeroReturn = 6;
 
-  // The functions, which stay for ever, or why there are none.
+  // The functions, which are never unloaded, or why there are none.
   static Result<const OpenSsl*, PmiError> Load();
 };
 

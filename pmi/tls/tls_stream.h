@@ -13,9 +13,10 @@
 
 namespace weft::pmi {
 
-// One end of a connection with PMI_SOCKTYPE=OpenSSL: TLS 1.3 (RFC 8446) in which both ends prove that they know a secret, and no certificates:
-// a pre-shared key, SHA-256 of the secret, by the identity "weft-pmi", and a fresh Diffie-Hellman exchange beside it (psk_dhe_ke), so that who
-// learns the secret later cannot read what was recorded. No I/O: its owner carries the bytes. Not thread safe.
+// One end of a connection with PMI_SOCKTYPE=OpenSSL: TLS 1.3 (RFC 8446) without certificates, in which both ends prove
+// that they know a secret. The pre-shared key is SHA-256 of the secret, with the identity "weft-pmi". It is combined
+// with a fresh Diffie-Hellman exchange (psk_dhe_ke), so that a recorded connection cannot be read by someone who learns
+// the secret later. No I/O: the owner carries the bytes. Not thread-safe.
 class TlsStream {
  public:
   enum class Side { kServer, kClient };
@@ -27,16 +28,16 @@ class TlsStream {
 
   // Bytes from the other end, cut anywhere.
   void Append(std::string_view wire);
-  // What the other end has said since the last call; only what it could prove to have said.
+  // The data from the other end since the last call. It is authenticated.
   std::string TakePlain();
-  // What is to be said; it is kept until the other end has proven that it knows the secret.
+  // Data to send. It is kept until the other end has proven that it knows the secret.
   void Write(std::string_view plain);
-  // Bytes for the other end.
+  // Bytes to send to the other end.
   std::string TakeWire();
 
-  bool ready() const { return ready_; }    // the other end knows the secret
-  bool closed() const { return closed_; }  // it has said that nothing follows
-  // Why this can go on no more, the end of "it ..."; empty: it can. TakeWire() may still have something.
+  bool ready() const { return ready_; }    // the other end has proven that it knows the secret
+  bool closed() const { return closed_; }  // the other end has said that nothing follows
+  // Why the connection has failed, as the end of "it ..."; empty: it has not. TakeWire() may still return bytes.
   const std::string& error() const { return error_; }
 
  private:
@@ -58,9 +59,9 @@ class TlsStream {
   std::array<uint8_t, kKeyLength> key_{};
   void* context_ = nullptr;
   void* ssl_ = nullptr;
-  void* in_ = nullptr;   // the wire's bytes; both belong to ssl_
+  void* in_ = nullptr;   // bytes of the wire; both are owned by ssl_
   void* out_ = nullptr;
-  std::string to_write_;  // before it is ready
+  std::string to_write_;  // data to send before it is ready
   std::string plain_;
   bool ready_ = false;
   bool closed_ = false;
