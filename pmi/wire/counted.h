@@ -11,25 +11,25 @@
 
 namespace weft::pmi {
 
-// PMI version 2 on the wire, after its first line, which is of version 1:
+// PMI version 2 on the wire, after its first line, which is in version 1:
 //
 //   | length : 6 decimal digits, blanks beside them | cmd=name;key=value;key=value; |
 //
-// A semicolon in a value is doubled; nothing else is special, not a line end and not a zero. Blanks stand left of the length as
-// MPICH and the draft have it, or right of it as Slurm has it. A message that ends in concat=ID goes on in one that begins with
-// cmd=concat;concatid=ID. What hydra 4.0 and Slurm read knows neither doubled semicolons nor concat: a value with a semicolon
-// arrives there cut off, and a message of more than 999,999 bytes not at all.
+// A semicolon in a value is doubled. No other character is special, not even a line end or a zero byte. The length is
+// padded with blanks on its left, as MPICH and the draft do, or on its right, as Slurm does. A message that ends in
+// concat=ID continues in one that begins with cmd=concat;concatid=ID. hydra 4.0 and Slurm support neither doubled
+// semicolons nor concat: they truncate a value at a semicolon, and cannot receive a message of more than 999,999 bytes.
 
-// All bytes of the wire.
+// All bytes of the message on the wire.
 std::string SerializeCounted(const Message& message);
 
-// Puts messages together from a stream that may be cut anywhere. The first error is final.
+// Assembles messages from a stream that may be cut anywhere. The first error is final.
 class CountedReader {
  public:
   static constexpr size_t kLengthDigits = 6;
-  static constexpr size_t kLongestPart = 999999;       // bytes of one message on the wire
-  static constexpr size_t kLongestMessage = 4 << 20;   // of one in several parts
-  static constexpr size_t kMostUnfinished = 16;        // messages whose continuation has not come
+  static constexpr size_t kLongestPart = 999999;       // bytes of one part on the wire
+  static constexpr size_t kLongestMessage = 4 << 20;   // of a message in several parts
+  static constexpr size_t kMostUnfinished = 16;        // messages whose continuation has not arrived
   static constexpr size_t kLongestKey = 64;
   static constexpr size_t kMostFields = 65536;
 

@@ -9,13 +9,15 @@
 
 namespace weft::pmi {
 
-// In the key-value space of a spawned job, put there by the job that spawned it: the port where MPI_Comm_spawn waits for it. MPICH's name.
+// Key in the key-value space of a spawned job. The job that spawned it puts there the port at which MPI_Comm_spawn
+// waits for it. MPICH's name.
 inline constexpr char kParentPort[] = "PARENT_ROOT_PORT_NAME";
 
-// There as well, from Weft's mpiexec alone: the id of the job that spawned it, for Disconnect. Who finds it may say so in PMI-1, too.
+// In the same space, only from Weft's mpiexec: the id of the job that spawned it, for Disconnect. If it is present,
+// Disconnect may be used in PMI-1 too.
 inline constexpr char kSpawnerKey[] = "weft_spawner";
 
-// There as well, from a Weft mpiexec whose jobs go on without ranks that die: it understands WatchDeaths, in PMI-1 too.
+// In the same space, from a Weft mpiexec whose jobs go on without dead ranks: it supports WatchDeaths, in PMI-1 too.
 inline constexpr char kDeathsKey[] = "weft_deaths";
 
 using KeyValues = std::vector<std::pair<std::string, std::string>>;
@@ -29,23 +31,23 @@ struct SpawnCommand {
   bool operator==(const SpawnCommand&) const = default;
 };
 
-// What a rank can ask of its launcher, whichever version of PMI it speaks. Where only one version has words for it, that is said;
-// a name that the asker left out is empty.
+// The requests of a rank to its launcher, in any version of PMI. Comments name the version if only one has the request.
+// A name that the asker left out is empty.
 namespace ask {
 
 struct Init {
   int version = 1;
   int subversion = 1;
-  bool out_of_band = false;  // init_oob: this connection only hears what the launcher says by itself
-  std::string signal;        // that comes with each such word; empty: none
+  bool out_of_band = false;  // init_oob: this connection only receives announcements
+  std::string signal;        // the signal that accompanies each of them; empty: none
   bool operator==(const Init&) const = default;
 };
-// PMI-1: by a client that came by PMI_PORT. PMI-2: always, after Init.
+// PMI-1: from a client that connected to PMI_PORT. PMI-2: always, after Init.
 struct Introduce {
   std::optional<int> rank;
   std::string job_id;
   bool threaded = false;
-  std::string authentication;  // a method; empty: none is wanted
+  std::string authentication;  // a method; empty: none requested
   bool operator==(const Introduce&) const = default;
 };
 struct Prove {  // PMI-2: the answer to a challenge
@@ -63,13 +65,13 @@ struct Abort {  // has no answer
 struct Put {
   std::string space;  // PMI-2: always the job's own
   std::string key;
-  std::optional<std::string> value;  // absent: the asker forgot it, which is refused
+  std::optional<std::string> value;  // absent: the asker left it out, which is refused
   bool operator==(const Put&) const = default;
 };
 struct Get {
   std::string space;
   std::string key;
-  int source = -1;  // PMI-2: who may have put it; -1: nobody knows
+  int source = -1;  // PMI-2: the rank that may have put it; -1: unknown
   bool operator==(const Get&) const = default;
 };
 struct Fence {
@@ -83,7 +85,7 @@ struct Spawn {
 struct JobId {
   bool operator==(const JobId&) const = default;
 };
-struct Disconnect {  // PMI-2, and PMI-1 where there is kSpawnerKey
+struct Disconnect {  // PMI-2, and PMI-1 if kSpawnerKey is present
   std::string job_id;
   bool operator==(const Disconnect&) const = default;
 };
@@ -128,7 +130,7 @@ struct Unpublish {
 struct UniverseSize {  // PMI-2: the job attribute universeSize
   bool operator==(const UniverseSize&) const = default;
 };
-struct Application {  // MPI_APPNUM; PMI-2 tells it in answer to Introduce
+struct Application {  // MPI_APPNUM; in PMI-2 it is in the answer to Introduce
   bool operator==(const Application&) const = default;
 };
 struct Maxes {  // PMI-1, as are the next three
@@ -147,7 +149,8 @@ struct GetByIndex {
   bool operator==(const GetByIndex&) const = default;
 };
 
-struct WatchDeaths {  // where there is kDeathsKey: from now on ranks of all the launcher's jobs that die are announced, those that have died already first
+// if kDeathsKey is present: from now on deaths of ranks in all jobs of the launcher are announced, past ones first
+struct WatchDeaths {
   bool operator==(const WatchDeaths&) const = default;
 };
 
@@ -166,10 +169,10 @@ using Request = std::variant<ask::Init, ask::Introduce, ask::Prove, ask::Finaliz
 
 struct Question {
   Request request;
-  std::string thread;  // PMI-2's thrid, which comes back with the answer; empty: the asker has only one
+  std::string thread;  // PMI-2's thrid, which the answer repeats; empty: the asker has only one thread
 };
 
-// Who a process is, in answer to Introduce.
+// The identity of a process, in the answer to Introduce.
 struct Identity {
   int rank = 0;
   int size = 1;
@@ -178,7 +181,7 @@ struct Identity {
   bool operator==(const Identity&) const = default;
 };
 
-// Lengths in bytes with the terminating zero of C, in answer to Maxes.
+// Lengths in bytes, including the terminating zero of C, in the answer to Maxes.
 struct Limits {
   int name = 0;
   int key = 0;
@@ -186,33 +189,37 @@ struct Limits {
   bool operator==(const Limits&) const = default;
 };
 
-// The answer to a request; which fields count depends on it. code: 0, or not done, and `why` may say why.
+// The answer to a request, which determines the fields that are used. code: 0, or an error; then `why` may tell the
+// reason.
 struct Answer {
   int code = 0;
   std::string why;
-  std::optional<std::string> value;    // Get, attributes, Lookup: absent when there is none. JobId, CreateSpace, Spawn: a job's name
-  std::optional<std::string> challenge;  // Introduce: to be answered by Prove before there is an identity
-  int number = -1;                     // UniverseSize, Application: -1 is unknown. GetByIndex: the next index. Init: the version
+  // Get, attributes, Lookup: absent if there is none. JobId, CreateSpace, Spawn: a job's name
+  std::optional<std::string> value;
+  std::optional<std::string> challenge;  // Introduce: Prove must answer it before there is an identity
+  int number = -1;  // UniverseSize, Application: -1: unknown. GetByIndex: the next index. Init: the version
   int subversion = 0;                  // Init
-  bool copy = false;                   // Connect: the client has to copy the values itself
+  bool copy = false;                   // Connect: the client must copy the values itself
   Identity identity;                   // Introduce
   Limits limits;                       // Maxes
-  KeyValues values;                    // GetAll; GetByIndex: one
-  std::vector<int> errors;             // Spawn: by process; empty: all well, where code is 0
+  KeyValues values;                    // GetAll; GetByIndex: one pair
+  std::vector<int> errors;             // Spawn: by process; empty: all succeeded if code is 0
   std::vector<int> ranks;              // of the announcement "died"
-  std::string world;                   // likewise
+  std::string world;                   // of the announcement "died"
   bool operator==(const Answer&) const = default;
 };
 
-// What a launcher says by itself: on an out-of-band connection, but "died" to those that watch for it.
+// A message that a launcher sends unasked, on an out-of-band connection; "died" goes to the connections that watch for
+// deaths.
 struct Announcement {
   static constexpr char kDied[] = "died";
-  static constexpr size_t kMostRanks = 128;  // in one, so that it is no long line
+  static constexpr size_t kMostRanks = 128;  // in one announcement, to keep the line short
 
   std::string command;     // "abort": the job ends; "checkpoint"; "died"
   std::string why = {};    // a sentence, or empty
   std::vector<int> ranks = {};  // died
-  std::string world = {};       // died: whose ranks, JobSecret::Id() in hexadecimal digits; empty: the job's own
+  // "died": the job of the ranks, JobSecret::Id() in hexadecimal digits; empty: the receiver's own job
+  std::string world = {};
   bool operator==(const Announcement&) const = default;
 };
 
