@@ -10,7 +10,7 @@ struct PmiError {
   std::string message;
 };
 
-// Why a process or the job cannot be started, and the exit status that says so.
+// Why a process or the job cannot be started, and the exit status for that.
 struct LaunchError {
   int exit_code;
   std::string message;

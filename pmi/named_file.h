@@ -11,11 +11,12 @@
 
 namespace weft::pmi {
 
-// What a user named may be of any type. A FIFO that nobody writes into, a terminal or /dev/zero would keep its reader for ever.
+// The types of file that a user may name. Reading a FIFO without a writer, a terminal or /dev/zero would never end.
 enum class Accepts {
   kFiles,         // regular files
-  kFilesOrPipes,  // also a pipe, as the shell's <(...) and /dev/stdin are: it is read until its writers have closed it. Only before signals are
-                  // blocked: one whose writer says nothing is waited for
+  // also a pipe, such as the shell's <(...) and /dev/stdin, which is read until its writers have closed it. Use it only
+  // before signals are blocked: it may wait for a writer
+  kFilesOrPipes,
 };
 
 struct NamedFile {
@@ -23,11 +24,12 @@ struct NamedFile {
   struct stat status;
 };
 
-// The content of the file that a user named, up to `longest` bytes; one that is larger is an error. `what` is the file in the words of
-// a message, with its name: "the host file hosts". The open does not wait (O_NONBLOCK) and does not take a controlling terminal.
+// Reads the file that a user named, up to `longest` bytes; a larger file is an error. `what`: how messages name the
+// file, such as "the host file hosts". The open does not wait (O_NONBLOCK) and does not take a controlling terminal.
 Result<NamedFile, PmiError> ReadNamedFile(const std::string& path, const std::string& what, size_t longest, Accepts accepts = Accepts::kFiles);
 
-// Why a file may not be written in the place of `path`, or empty: something else than a regular file or a symbolic link is there.
+// Why `path` must not be replaced by a file, or empty. The reason is that it is neither a regular file nor a symbolic
+// link.
 std::string ProblemOfReplacing(const std::string& path);
 
 }  // namespace weft::pmi

@@ -8,18 +8,18 @@
 
 namespace weft::pmi {
 
-// Where the launcher put the ranks: PMI_process_mapping, "(vector,(0,2,4),...)", each triple the first node, the number
-// of nodes, and the ranks on each; gone through again until all ranks are placed, as MPICH does.
+// The placement of ranks by the launcher: PMI_process_mapping, "(vector,(0,2,4),...)". Each triple is the first node,
+// the number of nodes, and the ranks on each. The list is repeated until all ranks are placed, as in MPICH.
 class ProcessMapping {
  public:
-  // Of which each element is the node of a rank, from 0. At least one.
+  // `node_of_rank`: the node of each rank, from 0. At least one element.
   static ProcessMapping Of(std::span<const int> node_of_rank);
-  // nullopt: not understood.
+  // nullopt: the text is not understood.
   static std::optional<ProcessMapping> Parse(const std::string& text);
   std::string ToString() const;
 
   int NodeOf(int rank) const;
-  // Of a job of `size` ranks.
+  // `size`: the number of ranks of the job.
   int RanksOnNodeOf(int rank, int size) const;
   bool is_one_node() const;
 
@@ -29,7 +29,7 @@ class ProcessMapping {
   };
 
   std::vector<Block> blocks_;  // at least one
-  int round_ = 0;              // ranks that all of them place
+  int round_ = 0;              // number of ranks that one pass through all blocks places
 };
 
 }  // namespace weft::pmi

@@ -8,8 +8,8 @@
 
 namespace weft::pmi {
 
-// The first line of the file `path`, which a launcher and its ranks share. An error when there is none, or when others than its owner,
-// who must be this user or root, can read it.
+// Reads the first line of the file `path`, which a launcher and its ranks share. An error: there is no line, users
+// other than the owner can read the file, or the owner is neither this user nor root.
 Result<std::string, PmiError> ReadSecretFile(const std::string& path);
 
 }  // namespace weft::pmi
