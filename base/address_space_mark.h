@@ -10,32 +10,35 @@
 
 namespace weft {
 
-// The address of eight bytes of this process's memory at which no other process has any: a page of its own, which is where chance put it, far
-// from where the kernel puts memory by itself, and which is neither there in a child of fork(2) nor after execve(2).
+// Returns the address of a page of this process that no other process has mapped: the mark of its address space. The
+// address is random, and far from where the kernel places mappings by itself. The page is mapped neither in a child of
+// fork(2) nor after execve(2).
 //
-// process_vm_writev(2) and process_vm_readv(2) find a process by its number, which may be another process's by the time of the call. The kernel
-// copies the pieces of one call in their order and within one address space, and stops at the first that is not mapped. So a call whose first
-// piece is the mark of the process that is meant copies from and to the memory of that process, or nothing. The bytes mean nothing: anybody may
-// read and write them.
+// process_vm_writev(2) and process_vm_readv(2) find a process by its pid, which may belong to another process by the
+// time of the call. The kernel copies the pieces of one call in order, within one address space, and stops at the first
+// piece that is not mapped. So a call whose first piece is the mark of the intended process copies that process's
+// memory or nothing. The content of the page has no meaning: any process may read and write its first 8 bytes.
 //
-// 0: there is none, for want of memory. Thread safe; a child of fork(2) gets one of its own.
+// Returns 0 if there is no memory for the page. Thread safe; a child of fork(2) gets a mark of its own.
 uint64_t AddressSpaceMark();
 inline constexpr uint64_t kMarkBytes = 8;
 
-// Another process's memory, and never that of a later process that has its number, or of what it executes then: each copy begins with its mark.
+// The memory of another process. Each copy begins with the mark of that process, so it never touches a later process
+// with the same pid, or a program that the process executes later.
 class MarkedProcess {
  public:
-  static constexpr size_t kMostPieces = 64;  // of each list
+  static constexpr size_t kMostPieces = 64;  // pieces in each list
 
   MarkedProcess() = default;
-  // `mark`: what that process says that its AddressSpaceMark() is; 0: no copy.
+  // `mark`: the value that the other process reports as its AddressSpaceMark(); 0: nothing is copied.
   MarkedProcess(pid_t pid, uint64_t mark) : pid_(pid), mark_(mark) {}
 
   pid_t pid() const { return pid_; }
   uint64_t mark() const { return mark_; }
 
-  // process_vm_readv(2) and process_vm_writev(2), of at least a byte. The bytes that were copied, perhaps fewer: what follows them is not mapped. -1 and
-  // errno: none were, ESRCH: the process is gone; EFAULT: memory of either side is not mapped; EPERM.
+  // process_vm_readv(2) and process_vm_writev(2) of at least one byte. Returns the number of bytes copied; fewer than
+  // asked for if the memory behind them is not mapped. If no byte was copied, returns -1 and sets errno. ESRCH: the
+  // process is gone. EFAULT: memory of either side is not mapped. EPERM: not permitted.
   ssize_t Read(std::span<const iovec> here, std::span<const iovec> there) const { return Copy(process_vm_readv, here, there); }
   ssize_t Write(std::span<const iovec> here, std::span<const iovec> there) const { return Copy(process_vm_writev, here, there); }
 

@@ -14,14 +14,15 @@
 
 namespace weft {
 
-// Staging memory of one size, lent to whoever has a frame in flight, so that an idle connection holds none. Thread safe: each thread keeps
-// the two blocks (one to send from, one to receive into) that it gave back last, and asks nobody for them. The pool outlives its leases.
+// Staging blocks of one size. A connection borrows one only while it has a frame in flight, so an idle connection holds
+// none. Thread safe. Each thread keeps the two blocks that it returned last (one to send from, one to receive into),
+// and gets them back without taking the lock. The pool outlives its leases.
 class BufferPool {
  public:
-  // Fits two whole FPDUs of 64 KiB with markers, with room to read ahead.
+  // Fits two whole 64 KiB FPDUs with markers, and room to read ahead.
   static constexpr size_t kBlockSize = 160 * 1024;
 
-  // One block, given back to the pool when destroyed or Reset().
+  // One block. It returns to the pool on destruction or Reset().
   class Lease {
    public:
     Lease() = default;
@@ -49,7 +50,7 @@ class BufferPool {
     std::unique_ptr<uint8_t[]> block_;
   };
 
-  // `keep`: blocks that stay allocated while nobody has them, besides those of threads.
+  // `keep`: number of free blocks that stay allocated, in addition to those that threads keep.
   explicit BufferPool(size_t keep = 16) : keep_(keep) { free_.reserve(keep); }
 
   Lease Take() {
@@ -66,7 +67,8 @@ class BufferPool {
   }
 
  private:
-  // Of the calling thread; null, false: none, no room.
+  // The calling thread's own blocks. TakeOwn() returns nullptr if it has none; KeepOwn() returns false if it has no
+  // room.
   static uint8_t* TakeOwn();
   static bool KeepOwn(uint8_t* block);
 

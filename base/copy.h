@@ -8,10 +8,10 @@
 
 namespace weft {
 
-// As memcpy, also where that is slow: many C libraries copy more than 2 KiB by `rep movsb`, which on AMD's Zen 3 and 4 takes 20 times as
-// long when the destination begins 1 to 31 bytes behind the source, counted within a page (bug 30994 of glibc, mended in 2.39). From
-// memory that begins with a page, as shared memory does, into a large buffer of malloc it always does. Shorter pieces are not copied
-// that way.
+// Like memcpy, also where that is slow. Many C libraries copy more than 2 KiB with `rep movsb`. On AMD Zen 3 and 4 this
+// takes 20 times as long if the destination begins 1 to 31 bytes behind the source, counted within a page (glibc bug
+// 30994, fixed in 2.39). A copy from page-aligned memory, such as shared memory, into a large malloc buffer is always
+// such a case. Pieces of up to 2 KiB are not affected.
 inline void CopyBytes(void* to, const void* from, size_t bytes) {
   constexpr size_t kPiece = 2048, kPage = 4096, kBehind = 31;
   const size_t behind = (reinterpret_cast<uintptr_t>(to) - reinterpret_cast<uintptr_t>(from)) % kPage;
@@ -27,11 +27,11 @@ inline void CopyBytes(void* to, const void* from, size_t bytes) {
 
 namespace internal {
 
-// Up to 16 bytes, all of which are read before the first is written.
+// Copies up to 16 bytes. Reads all of them before it writes the first.
 inline void MoveUpTo16(void* to, const void* from, size_t bytes) {
   auto* const at = static_cast<uint8_t*>(to);
   const auto* const source = static_cast<const uint8_t*>(from);
-  // The first and the last of a size, which may overlap.
+  // The first and the last piece of one size; they may overlap.
   const auto copy_ends = [&]<typename Piece>(Piece) {
     Piece first, last;
     std::memcpy(&first, source, sizeof(Piece));
@@ -52,14 +52,15 @@ inline void MoveUpTo16(void* to, const void* from, size_t bytes) {
 
 }  // namespace internal
 
-// The same, without a call for up to 16 bytes. Without any, either may be null.
+// Like CopyBytes, but without a function call for up to 16 bytes. If there are no bytes, either pointer may be null.
 inline void CopyShortBytes(void* to, const void* from, size_t bytes) {
   if (bytes > 16) return CopyBytes(to, from, bytes);
   internal::MoveUpTo16(to, from, bytes);
 }
 
-// As CopyBytes, into memory that another thread or process may poll for its last bytes: the last word, the longest one of up to 8 bytes that ends
-// there and is aligned, is stored as a whole and with release. Who loads it with acquire has the bytes in front of it, too, and those of copies before.
+// Like CopyBytes, for memory whose last bytes another thread or process may poll. The last word is the longest aligned
+// one of up to 8 bytes that ends at the end of the range. It is stored as a whole and with release. A reader that loads
+// it with acquire also sees the bytes in front of it, and those of earlier copies.
 inline void CopyEndLast(void* to, const void* from, size_t bytes) {
   if (bytes == 0) return;
   auto* const at = static_cast<uint8_t*>(to);
@@ -77,7 +78,7 @@ inline void CopyEndLast(void* to, const void* from, size_t bytes) {
   finish(uint8_t{});
 }
 
-// The same as memmove: the two may overlap.
+// Like memmove: the ranges may overlap. Avoids the slow case of CopyBytes.
 inline void MoveBytes(void* to, const void* from, size_t bytes) {
   const uintptr_t at = reinterpret_cast<uintptr_t>(to), source = reinterpret_cast<uintptr_t>(from);
   if ((at > source ? at - source : source - at) >= bytes) {
@@ -87,7 +88,7 @@ inline void MoveBytes(void* to, const void* from, size_t bytes) {
   }
 }
 
-// ... and without a call for up to 16 bytes.
+// Like MoveBytes, but without a function call for up to 16 bytes.
 inline void MoveShortBytes(void* to, const void* from, size_t bytes) {
   if (bytes > 16) return MoveBytes(to, from, bytes);
   internal::MoveUpTo16(to, from, bytes);

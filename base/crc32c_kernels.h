@@ -5,10 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 
-// The ways to compute a CRC32C, for crc32c.cc to choose from and for its test to compare. Private to base/.
+// The implementations of CRC32C. crc32c.cc chooses one; its test compares them. Private to base/.
 namespace weft::crc32c {
 
-// Works on the register (not inverted). `copy` stores the bytes at `to` as well.
+// Works on the register (not inverted). `copy` also stores the bytes at `to`.
 struct Kernel {
   const char* name;
   uint32_t (*extend)(uint32_t state, const uint8_t* from, size_t count);
@@ -17,14 +17,14 @@ struct Kernel {
 
 extern const Kernel kPortable;  // slicing by 8
 
-// Best first; null where the processor, or the compiler's target, has none.
+// Best first; null where the processor or the compiler's target does not have it.
 inline constexpr size_t kMaxHardwareKernels = 2;
 std::array<const Kernel*, kMaxHardwareKernels> HardwareKernels();
 
 // The polynomial 0x1edc6f41, bit-reversed: bit 31 is the coefficient of x^0.
 inline constexpr uint32_t kPolynomial = 0x82f63b78;
 
-// a * b mod P of polynomials in that representation.
+// a * b mod P, for polynomials in that representation.
 constexpr uint32_t Multiply(uint32_t a, uint32_t b) {
   uint32_t product = 0;
   for (uint32_t bit = 0x80000000; bit != 0; bit >>= 1) {

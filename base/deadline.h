@@ -7,8 +7,8 @@
 
 namespace weft {
 
-// How long poll() and epoll_wait() are to wait until `when`, rounded up so that they do not return just before it: 0 to
-// INT_MAX milliseconds.
+// The timeout for poll() and epoll_wait() to wait until `when`: 0 to INT_MAX milliseconds, rounded up so that the call
+// does not return just before `when`.
 inline int MillisecondsUntil(std::chrono::steady_clock::time_point when) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(when - std::chrono::steady_clock::now()).count();
   return static_cast<int>(std::clamp<long long>(left, 0, INT_MAX));

@@ -9,7 +9,7 @@
 
 namespace weft {
 
-// Owns a descriptor.
+// Owns a file descriptor and closes it.
 class Descriptor {
  public:
   explicit Descriptor(int fd = -1) : fd_(fd) {}

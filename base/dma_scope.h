@@ -12,9 +12,10 @@ void AnnotateIgnoreWritesEnd(const char* file, int line);
 
 namespace weft {
 
-// While one lives, its thread plays the hardware that reads and writes a program's registered memory: ThreadSanitizer looks away, as it
-// would from an adapter's DMA. Who may touch that memory when is agreed on between processes, by messages that the sanitizer cannot
-// follow. Around the moving of payload only, so that races within the library are still seen. Costs nothing in other builds.
+// While a DmaScope lives, its thread acts as the adapter that reads and writes a program's registered memory, and
+// ThreadSanitizer ignores its accesses, as it would ignore DMA. Processes agree by messages when each may use that
+// memory, and the sanitizer cannot follow those. Only code that moves payload is inside a scope, so races within the
+// library are still found. Costs nothing in other builds.
 class DmaScope {
  public:
 #if defined(__SANITIZE_THREAD__)

@@ -8,28 +8,30 @@
 
 namespace weft {
 
-// As many descriptors as a process of Weft's can use: 65,536 queue pairs, and as many of the program's own. No more, since there are
-// programs that close every number up to the limit before they execute another, and containers whose hard limit is 2^30.
+// The largest number of descriptors that a process can use with Weft: 65,536 queue pairs, and as many for the program
+// itself. It is bounded because some programs close every number up to the limit before they execute another program,
+// and some containers have a hard limit of 2^30.
 inline constexpr rlim_t kMostFiles = 131072;
 
-// Raises this process's soft limit on open descriptors to the hard one (kMostFiles at most), where sockets will be opened; once, later calls
-// do nothing. Returns the limit as it was before the first call, for programs that are started from here: one that uses
-// select() must not get numbers beyond 1023.
+// Raises this process's soft limit on open descriptors to the hard limit, at most kMostFiles. The first call does this;
+// later calls do nothing. Called before sockets are opened. Returns the limit before the first call: a program started
+// from here gets it back, because a program that uses select() must not get descriptors above 1023.
 rlimit RaiseFileLimit();
 
-// Whether `error`, of socket(), accept(), connect() and the like, says that there is no room now (descriptors, memory,
-// ports): a state to wait in, and nothing that the peer did. EAGAIN is none: of a descriptor that does not block it says
-// that there is nothing to do.
+// Whether `error`, from socket(), accept(), connect() and the like, means that the system is out of descriptors, memory
+// or ports. The caller then waits; the peer did nothing wrong. EAGAIN is no shortage: on a non-blocking descriptor it
+// means that there is nothing to do.
 bool IsShortage(int error);
 
-// Whether this process may make a file of so many bytes, in memory too (ulimit -f). One that is longer costs it a SIGXFSZ.
+// Whether this process may make a file of `bytes` bytes, also one in memory (ulimit -f). A longer file raises SIGXFSZ.
 bool MayMakeFile(uint64_t bytes);
 
-// Whether a descriptor that was opened is one to spare. Three quarters of those that a process may have are for connections, which have to have one:
-// who has many of them gets 7 of 8 that it would have without what saves only time.
+// Whether the descriptor `fd`, just opened, may be used for something optional. Three quarters of the descriptors that
+// a process may have are reserved for connections, which cannot do without. A process with many connections gets 7/8 of
+// those that it would have if nothing optional used descriptors.
 bool IsToSpare(int fd);
 
-// "Too many open files (the limit is 256, see ulimit -n)", for a message that names the limit that was met.
+// A message such as "Too many open files (the limit is 256, see ulimit -n)", which names the limit that was reached.
 std::string DescribeShortage(int error);
 
 }  // namespace weft

@@ -8,11 +8,11 @@
 
 namespace weft {
 
-// Two digits of 0-9a-f a byte.
+// Two lower-case hexadecimal digits for each byte.
 std::string HexOf(std::span<const uint8_t> bytes);
 
-// Fills `bytes` from two digits each, of either case. False: there are more or fewer, or something else among them;
-// `bytes` may hold anything then.
+// Fills `bytes` from two hexadecimal digits each, of either case. Returns false if the number of digits is wrong or
+// another character is among them; the content of `bytes` is then undefined.
 bool ParseHex(std::string_view digits, std::span<uint8_t> bytes);
 
 }  // namespace weft

@@ -11,27 +11,30 @@
 
 namespace weft {
 
-// A program that uses select(2) can name no descriptor from FD_SETSIZE (1,024) on: FD_SET would write beyond its set. With an adapter it could
-// have thousands of connections all the same. So the RNIC's sockets stay out of the upper half of those numbers, which are the program's.
+// A program that uses select(2) cannot use descriptors from FD_SETSIZE (1,024) on: FD_SET would write beyond its set.
+// With an adapter such a program could still have thousands of connections. So the RNIC leaves the upper half of the
+// numbers below FD_SETSIZE to the program.
 inline constexpr int kSocketsBelow = FD_SETSIZE / 2;
 
-// `fd`, a socket that was just opened, or its duplicate above FD_SETSIZE in its stead. Takes -1 for an answer; leaves errno alone.
+// Returns `fd`, a socket that was just opened, or moves it above FD_SETSIZE and returns the new descriptor. Accepts -1
+// and returns it. Leaves errno unchanged.
 inline int LeaveRoomForSelect(int fd) {
   if (fd < kSocketsBelow || fd >= FD_SETSIZE) return fd;
   const int high = fcntl(fd, F_DUPFD_CLOEXEC, FD_SETSIZE);
-  if (high < 0) return fd;  // the limit does not reach so far
+  if (high < 0) return fd;  // the limit is too low for that
   close(fd);
   return high;
 }
 
-// The next connection of a listener that does not block. -1 and errno, as accept4(2); but EMFILE and ENFILE say that a connection waits: the
-// kernel takes a descriptor before it looks, so that without one accept4() says so of a listener to which nobody came.
+// Accepts the next connection of a non-blocking listener. Returns -1 and sets errno like accept4(2), with one
+// difference: EMFILE and ENFILE mean that a connection is waiting. accept4() itself takes a descriptor before it looks,
+// so without a free one it reports EMFILE also when no connection is waiting.
 inline int AcceptOnListener(int listener) {
   const int fd = LeaveRoomForSelect(accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (fd >= 0 || (errno != EMFILE && errno != ENFILE)) return fd;
   const int error = errno;
   pollfd waiting{listener, POLLIN, 0};
-  errno = poll(&waiting, 1, 0) == 0 ? EAGAIN : error;  // not even poll(2) works with a limit of 0
+  errno = poll(&waiting, 1, 0) == 0 ? EAGAIN : error;  // with a limit of 0, poll(2) fails too
   return -1;
 }
 

@@ -9,20 +9,21 @@
 
 namespace weft {
 
-// A file that says which addresses each host has for several paths, the same for all hosts: one host a line, its name,
-// then its numeric addresses, blanks between; the first is the primary path's. '#' begins a comment.
+// A file that lists the addresses of each host, for several paths. All hosts have the same file. Each line has the name
+// of a host, then its numeric addresses, separated by blanks. The first address is that of the primary path. '#' begins
+// a comment.
 //
 //   # two switches
 //   node1  10.1.0.1  10.2.0.1
 //   node2  10.1.0.2  10.2.0.2
 //
-// The addresses of `host`, whose line bears its name or the part before the first dot. The error names `file`, the line
-// and the value: no name that a host may have, a host without or with the same name as another, what is no address, or
-// one twice; and a host that is not there.
+// Returns the addresses of `host`. A line matches if its name is that of the host, or the part before the first dot.
+// The error names `file`, the line and the value. Errors: a name that no host can have; a host without addresses; two
+// lines with the same name; a value that is not an address; the same address twice; `host` is not in the file.
 Result<std::vector<std::string>, std::string> AddressesInInterfaceFile(std::string_view text, std::string_view file,
                                                                        std::string_view host);
 
-// The same of this host, from the file itself.
+// The same for this host; reads the file.
 Result<std::vector<std::string>, std::string> ReadInterfaceFile(const std::string& file);
 
 }  // namespace weft

@@ -8,7 +8,7 @@
 
 namespace weft {
 
-// Bytes of all pieces.
+// Sum of the lengths of all pieces, in bytes.
 inline size_t TotalLength(std::span<const iovec> pieces) {
   size_t total = 0;
   for (const iovec& piece : pieces) total += piece.iov_len;

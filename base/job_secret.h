@@ -11,50 +11,53 @@
 
 namespace weft {
 
-// 16 bytes that only the processes of one job know, and how they prove to one another that they do without showing
-// them: HMAC-SHA256 (RFC 2104) by libnettle. Each side sends a nonce of its own; a proof is of what both have said, and
-// of the side that says it, so that a proof that was overheard, or is sent back, proves nothing.
+// A secret of 16 bytes that only the processes of one job know. They prove to one another that they know it without
+// showing it, by HMAC-SHA256 (RFC 2104) from libnettle. Each side sends a nonce. A proof covers everything that both
+// sides have sent, and which side proves. So a proof that is overheard or sent back proves nothing.
 class JobSecret {
  public:
   static constexpr size_t kLength = 16;
   using Proof = std::array<uint8_t, 32>;
   static constexpr size_t kShortestProof =
-      16;  // bytes that may stand for a proof where room is scarce (RFC 2104 section 5)
+      16;  // bytes of a truncated proof, where room is scarce (RFC 2104 section 5)
 
   static JobSecret Random();
-  // From 32 hexadecimal digits; nullopt: something else.
+  // From 32 hexadecimal digits; nullopt if `digits` has another form.
   static std::optional<JobSecret> FromHex(std::string_view digits);
   std::string ToHex() const;
 
-  // `purpose` names the protocol and the side that proves, "weft-p2p connector": what is proven for one is no proof for
-  // another.
+  // `purpose` names the protocol and the side that proves, for example "weft-p2p connector". A proof for one purpose is
+  // not valid for another.
   Proof Prove(std::string_view purpose, std::span<const uint8_t> said) const;
-  // What to call it, and the job, where anyone may listen: it tells nothing of the secret, and no other secret has it.
+  // A public name of the secret and of the job. It reveals nothing about the secret, and no other secret has the same
+  // one.
   using PublicId = std::array<uint8_t, 16>;
   PublicId Id() const;
-  // Another secret, the same for all who know this one and derive it from the same words. It tells nothing of this one.
+  // Derives another secret. All processes that know this secret and use the same words derive the same one. It reveals
+  // nothing about this secret.
   JobSecret Derive(std::string_view purpose, std::span<const uint8_t> said) const;
 
-  // `other`, for those who know this secret, to be sent where anyone may listen: a nonce, the bytes hidden by a proof of
-  // it, and a proof of both.
+  // Encrypts `other` for processes that know this secret, so that it can be sent in public. The result is a nonce, the
+  // bytes of `other` masked by a proof of the nonce, and a proof of both.
   static constexpr size_t kSealedLength = 48;
   using Sealed = std::array<uint8_t, kSealedLength>;
   Sealed Seal(const JobSecret& other) const;
-  // nullopt: nobody who knows this secret sealed that.
+  // nullopt: not sealed with this secret.
   std::optional<JobSecret> Unseal(std::span<const uint8_t, kSealedLength> sealed) const;
 
-  // Whether `proof` is the one of such a party, or the first bytes of it, at least kShortestProof. In constant time.
+  // Whether `proof` was made by a process that knows this secret. A truncated proof of at least kShortestProof bytes is
+  // accepted. Takes constant time.
   bool Verifies(std::span<const uint8_t> proof, std::string_view purpose, std::span<const uint8_t> said) const;
 
   bool operator==(const JobSecret&) const = default;
 
  private:
-  JobSecret() = default;  // a secret of zeros is none
+  JobSecret() = default;  // all zeros: not a valid secret
 
   std::array<uint8_t, kLength> bytes_{};
 };
 
-// Bytes that were never used before and that nobody can guess.
+// 16 random bytes that cannot be guessed and were never used before.
 using Nonce = std::array<uint8_t, 16>;
 Nonce NewNonce();
 

@@ -13,34 +13,34 @@
 
 namespace weft {
 
-// Lines for people, written to a descriptor that belongs to the program (its stderr), of which nothing may be assumed:
-// it may be a pipe that nobody reads, a terminal that was stopped, the program's own connection since the program
-// closed what was there. Write() never waits and never raises SIGPIPE. O_NONBLOCK is never set on the descriptor, since
-// it would be set for everybody who has it.
+// Writes lines for people to a descriptor that belongs to the program (its stderr). Nothing may be assumed about it: it
+// may be a pipe that nobody reads, a stopped terminal, or, after the program closed the original file, one of its
+// connections. Write() never waits and never raises SIGPIPE. O_NONBLOCK is never set on the descriptor, because that
+// would change it for every process that shares it.
 //
-// What there is no room for is kept, up to kMostKept bytes, and written by a thread that lives as long as something is
-// kept; what is beyond is left out, and a line says how many were. Thread safe; a child after fork() starts with
-// nothing kept.
+// Lines that do not fit now are kept, up to kMostKept bytes. A thread writes them; it lives as long as something is
+// kept. Further lines are dropped, and a line tells how many. Thread safe. A child of fork() starts with nothing kept.
 class LineOutput {
  public:
   static constexpr size_t kMostKept = 1 << 18;
-  // Longer ones are cut, so that a pipe takes each as a whole (PIPE_BUF).
+  // Longer lines are cut, so that a pipe takes each line as a whole (PIPE_BUF).
   static constexpr size_t kLongest = 4096;
 
-  // Remembers what `fd` is now: a socket that is there later is somebody's connection, and whatever comes to have the
-  // number of a descriptor that was closed is a file of the program.
+  // Remembers what `fd` is now. If it is later another socket, nothing is written: that may be a connection of the
+  // program. If `fd` is closed now, a pipe or file that later gets its number belongs to the program, and nothing is
+  // written to it, except to a file that is opened for appending, as a log is.
   explicit LineOutput(int fd);
   LineOutput(const LineOutput&) = delete;
   LineOutput& operator=(const LineOutput&) = delete;
-  // Waits for nothing: what is kept is lost unless Drain() was called.
+  // Does not wait. Kept lines are lost unless Drain() was called.
   ~LineOutput();
 
-  // One line with its line break at the end. errno stays.
+  // Writes one line, which ends with a line break. errno does not change.
   void Write(std::string_view line);
-  // Waits until nothing is kept, `limit` at most. False: something still is.
+  // Waits until nothing is kept, at most `limit`. Returns false if something is still kept.
   bool Drain(std::chrono::milliseconds limit);
 
-  // stderr's, which remembers what that was when the library was loaded.
+  // The output for stderr, as it was when the library was loaded.
   static LineOutput& Stderr();
 
  private:
@@ -53,7 +53,7 @@ class LineOutput {
   const int fd_;
   bool was_open_ = false;
   struct stat at_start_ = {};
-  std::shared_ptr<State> state_;  // the thread has it, too; another one after fork()
+  std::shared_ptr<State> state_;  // shared with the thread; a new one after fork()
 };
 
 }  // namespace weft

@@ -12,25 +12,29 @@
 
 namespace weft {
 
-// The memory of another process as a file (proc(5), /proc/PID/mem): the memory that was the process's when the file was opened, and of none that has its
-// number later, nor of what it executes then. A few bytes are moved for less than with process_vm_writev(2), which finds the process and asks for
-// permission each time; here the kernel asked when the file was opened. Pages of which the process gave up its own right to write are written all the same, as
-// by an adapter that has pinned them. Thread safe.
+// The memory of another process as a file (proc(5), /proc/PID/mem). The file stands for the memory that the process had
+// when the file was opened. It never stands for that of a later process with the same pid, or of a program that the
+// process executes later. A few bytes are cheaper to move this way than with process_vm_writev(2), which looks up the
+// process and checks permission in each call; here the kernel checked when the file was opened. Pages that the process
+// itself may no longer write are written too, as by an adapter that has pinned them. Thread safe.
 class MemoryFile {
  public:
-  // More is moved faster by process_vm_writev(2), which copies once.
+  // For more than this, process_vm_writev(2) is faster, because it copies once.
   static constexpr size_t kMostBytes = 4096;
 
-  // The file of the process that has this value at this address; one for all who ask while it is open. nullptr: there is none (a policy, no /proc, no
-  // descriptor to spare), or what answers to the number is another process.
+  // Opens the memory of the process `pid`, which must have `value` at `address`. All callers share one file while it is
+  // open. nullptr: the file cannot be opened (a security policy, no /proc, no spare descriptor), or the pid belongs to
+  // another process.
   static std::shared_ptr<MemoryFile> Open(pid_t pid, uint64_t address, uint64_t value);
 
-  // Whether what is written appears from front to back, as far as with process_vm_writev(2): a program that waits for the last byte has them all. Other
-  // processors' memory is copied by a loop of the kernel's that may begin at the end. On arm64 neither is so, since the processor orders no stores.
+  // Whether written bytes become visible from front to back, as with process_vm_writev(2), so that a program that polls
+  // the last byte then has all of them. True on x86-64 processors with fast short REP MOVSB, which the kernel then
+  // uses. On others the kernel copies with a loop that may begin at the end. On arm64 neither call keeps the order,
+  // since the processor does not order stores.
   static bool WritesInOrder();
 
-  // All `length` bytes, at most kMostBytes: 0, or an errno, and some may have been moved. ESRCH: the process is gone, or executes something else. EFAULT: not
-  // all of that is memory.
+  // Copies all `length` bytes, at most kMostBytes. Returns 0 or an errno; after an error, some bytes may have been
+  // copied. ESRCH: the process is gone or executed another program. EFAULT: part of the range is not mapped.
   int Write(const void* from, uint64_t to, size_t length) const;
   int Read(void* to, uint64_t from, size_t length) const;
 

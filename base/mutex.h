@@ -6,11 +6,12 @@
 
 namespace weft {
 
-// As std::mutex, with what an uncontended caller does inlined: a third of its price. A waiter sleeps. Not recursive.
+// Like std::mutex, but the uncontended case is inlined and costs a third. A waiter sleeps. Not recursive.
 //
-// try_lock() and unlock() are sequentially consistent, also a try_lock() that fails. So of two threads one sees the other: the one stores a flag and then
-// fails to get the mutex, the other lets go of it and then loads the flag, both by sequentially consistent operations. Loads of other kinds may come before
-// unlock() on a weakly ordered processor.
+// try_lock() and unlock() are sequentially consistent, also a try_lock() that fails. This is for two threads of which
+// one stores a flag and then fails to get the mutex, while the other unlocks it and then loads the flag. If store and
+// load are sequentially consistent too, one of the two threads sees the other. On a weakly ordered processor, loads of
+// other kinds may move before unlock().
 class Mutex {
  public:
   Mutex() = default;
@@ -31,7 +32,7 @@ class Mutex {
  private:
   enum : uint32_t { kFree, kHeld, kAwaited };
 
-  // Who has waited leaves it kAwaited, since others may wait still.
+  // A thread that has waited leaves the state at kAwaited, since other threads may still be waiting.
   [[gnu::noinline]] void Await() {
     while (state_.exchange(kAwaited, std::memory_order_acquire) != kFree) state_.wait(kAwaited, std::memory_order_relaxed);
   }

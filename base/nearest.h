@@ -9,7 +9,7 @@
 
 namespace weft {
 
-// How many letters must be put in, taken out or replaced to make one word of the other.
+// The number of letters to insert, delete or replace to turn one word into the other (Levenshtein distance).
 inline size_t EditDistance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -25,7 +25,7 @@ inline size_t EditDistance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-// The name that somebody who wrote `word` is likely to have meant: a third of its letters wrong at most, two at least allowed.
+// The name that the user probably meant by `word`: at most a third of its letters may be wrong, but two always may.
 inline std::optional<std::string_view> NearestName(std::string_view word, std::span<const std::string_view> names) {
   std::optional<std::string_view> best;
   size_t least = std::max<size_t>(word.size() / 3, 2) + 1;

@@ -7,7 +7,8 @@
 
 namespace weft {
 
-// Bytes of a page of the kernel: 4 KiB on x86-64, and 4, 16 or 64 KiB on arm64. mmap(2) takes addresses and offsets that are multiples of it.
+// Size of a page of the kernel in bytes: 4 KiB on x86-64; 4, 16 or 64 KiB on arm64. mmap(2) takes addresses and offsets
+// that are multiples of it.
 inline size_t PageSize() {
   static const auto bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   return bytes;

@@ -3,10 +3,11 @@
 
 namespace weft {
 
-// On which the calling thread may run; at least 1.
+// Number of processors on which the calling thread may run; at least 1.
 int ProcessorCount();
 
-// Whether the thread that asks first may run on one only, as in a container that has no other: what it waits for may have to run there, too.
+// Whether the first thread that called this may run on one processor only, as in a container with a single processor. A
+// thread that spins there may keep the thread that it waits for from running.
 bool OnlyOneProcessor();
 
 }  // namespace weft

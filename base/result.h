@@ -8,8 +8,8 @@
 
 namespace weft {
 
-// A value, or the reason why there is none. E is the error type of the layer that returns it (an enum or a small struct);
-// T and E must differ. Reading the wrong side is a broken invariant.
+// A value, or the reason why there is none. E is the error type of the layer that returns it (an enum or a small
+// struct). T and E must differ. It is a broken invariant to read the value of an error, or the error of a value.
 template <typename T, typename E>
 class [[nodiscard]] Result {
  public:

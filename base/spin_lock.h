@@ -7,8 +7,8 @@
 
 namespace weft {
 
-// A lock for critical sections of a few dozen instructions that never block and are hardly ever contended: half the price of
-// std::mutex there. A waiter yields, since the holder may be off the processor.
+// A lock for critical sections of a few dozen instructions that never block and are hardly ever contended. There it
+// costs half as much as std::mutex. A waiter yields the processor, since the holder may not be running.
 class SpinLock {
  public:
   void lock() {

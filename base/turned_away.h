@@ -8,11 +8,12 @@
 
 namespace weft {
 
-// For polls that may find another thread at work, and come again rather than wait. That thread may be waiting for this very processor, and would for as
-// long as the program's time slice lasts: one poll in 32 yields it. Thread safe; several threads count roughly.
+// For polls that return, rather than wait, if another thread is at work, and are called again. That thread may need the
+// processor on which the caller polls, and would not get it until the caller's time slice ends. So one such poll in 32
+// yields. Thread safe; with several threads the count is approximate.
 class TurnedAway {
  public:
-  // A poll found another thread there.
+  // To be called when a poll found another thread at work.
   void Note() {
     const uint32_t times = times_.load(std::memory_order_relaxed) + 1;
     times_.store(times % kBeforeYield, std::memory_order_relaxed);

@@ -11,11 +11,12 @@
 #include <cstddef>
 #include <ctime>
 
-// The calls of verbs that are no cancellation points (pthreads(7)) in rdma-core are none here: a program may cancel a thread that posts or polls, and expects it to
-// end at a point of its own, not within the library, with the library's locks held.
+// Verbs that are no cancellation points (pthreads(7)) in rdma-core are none in Weft. A program may cancel a thread that
+// posts or polls. It expects the thread to end at a cancellation point of its own, not inside the library with the
+// library's locks held.
 namespace weft::uncancelled {
 
-// While one lives, its thread is not cancelled. For what is not done often: it costs tens of nanoseconds.
+// While a Scope lives, its thread is not cancelled. It costs tens of nanoseconds, so it is for rare operations.
 class Scope {
  public:
   Scope() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
@@ -27,8 +28,9 @@ class Scope {
   int before_;
 };
 
-// System calls that are no cancellation points, and save the two atomic operations that the C library makes around each in a process with threads. As its
-// functions of those names, which they are where a file's offset is longer than a machine word.
+// System calls that are no cancellation points. They also save the two atomic operations that the C library makes
+// around each of these calls in a process with threads. Otherwise they behave like the C library's functions of those
+// names. Where a file offset is longer than a machine word, they are those functions.
 #if defined(__LP64__)
 inline ssize_t Read(int fd, void* into, size_t length) { return syscall(SYS_read, fd, into, length); }
 inline ssize_t Write(int fd, const void* from, size_t length) { return syscall(SYS_write, fd, from, length); }

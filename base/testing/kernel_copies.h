@@ -3,7 +3,8 @@
 
 namespace weft::testing {
 
-// Calls of process_vm_readv(2) and process_vm_writev(2) by this process so far. The program that links this has wrappers of both in front of the C library's.
+// Number of calls of process_vm_readv(2) and process_vm_writev(2) by this process so far. A program that links this
+// gets wrappers of both in front of the C library's.
 unsigned KernelCopies();
 
 }  // namespace weft::testing
