@@ -15,53 +15,54 @@
 #include "transport/network.h"
 #include "transport/socket_address.h"
 
-// What comes before a Channel: the start-up of a stream, as a wire carries it out (MPA's is RFC 5044 section 7 and RFC 6581). When to give up, to
-// try again or to ask a program is its owner's; what is said, and how, is the wire's. Nothing blocks. Not thread safe: the owner serialises.
+// The start-up of a stream, which precedes its Channel, as each wire performs it (for MPA: RFC 5044 section 7 and RFC
+// 6581). The wire decides what is sent and how. The owner decides when to give up, to retry or to ask a program. No
+// call blocks. Not thread safe: the owner serialises the calls.
 namespace weft::llp {
 
-// What a Weft end says of itself. Another make says nothing.
+// What a Weft end says about itself. Other implementations say nothing.
 struct Claims {
   static constexpr uint8_t kReliable = 1, kUnreliable = 2;  // rdmap/delivery.h
   uint64_t host_id = 0;  // equal on both ends: same host
   uint8_t deliveries = 0;
-  bool option_refused = false;  // of a rejection: for the vendor's option that the request names (rdma_reject_ece)
+  bool option_refused = false;  // in a rejection: the reason is the vendor option of the request (rdma_reject_ece)
 };
 
-// What an end wants of a connection.
+// What an end requests for a connection.
 struct Proposal {
-  uint16_t ird = 0, ord = 0;          // RDMA Reads that we take at once, and that we want to have outstanding
+  uint16_t ird = 0, ord = 0;          // RDMA Reads that we accept at once, and that we want to have outstanding
   std::vector<uint8_t> private_data;  // the program's
   Claims claims;
-  // Whose it is: for selectors of faults, and for who reads a capture.
+  // The queue pair, for fault selectors and for readers of a capture.
   uint32_t queue_pair = 0;
   std::string device, comment;
 };
 
-// Responder: what the peer asks for.
+// Responder: what the peer requests.
 struct Request {
   struct Reads {
-    uint16_t ird = 0, ord = 0;  // what we may set ours to
+    uint16_t ird = 0, ord = 0;  // the values that we may use for ours
   };
-  std::optional<Reads> reads;  // nullopt: it said nothing of them
+  std::optional<Reads> reads;  // nullopt: the request did not say
   std::vector<uint8_t> private_data;
 };
 
 // What was agreed.
 struct Agreement {
   Outcome outcome;
-  bool reads_agreed = false;  // false: nothing was said of them, and outcome's IRD and ORD are 0
-  std::optional<Claims> claims;       // the peer's, when it was told ours; of a rejection, too
-  std::vector<uint8_t> private_data;  // initiator: the peer's program's
+  bool reads_agreed = false;  // false: Reads were not negotiated, and the IRD and ORD of `outcome` are 0
+  std::optional<Claims> claims;       // the peer's, if the peer was told ours; also in a rejection
+  std::vector<uint8_t> private_data;  // initiator: private data of the peer's program
 };
 
-// What became of an Advance().
+// Result of Advance().
 struct Progress {
   enum class Kind : uint8_t {
-    kNothing,   // the handler hears when there may be more
-    kReached,   // initiator: the peer is there, and its answer is waited for
-    kAccepted,  // initiator: `agreement` and TakeChannel() say the rest
-    kRejected,  // initiator: the peer's program said no, with `agreement.private_data`
-    kRequested, // responder: `request` is here
+    kNothing,   // `handler` is called when there may be more
+    kReached,   // initiator: the peer is connected; its answer is awaited
+    kAccepted,  // initiator: see `agreement` and TakeChannel()
+    kRejected,  // initiator: the peer's program rejected, with `agreement.private_data`
+    kRequested, // responder: `request` has arrived
     // The attempt is over, for `error` (an errno) and `why`. With EPROTO the peer broke the rules.
     kUnreachable,  // initiator: ECONNREFUSED: nobody is there, or there is no room
     kUnanswered,   // initiator: it was reset before a sign of an answer came: the peer has no room for us, or does not know this request
@@ -73,83 +74,86 @@ struct Progress {
   std::string why;
   Agreement agreement;
   Request request;
-  // The peer is to hear the reason (Initiator::Refuse), by a Terminate of layer LLP with this code.
+  // The peer must be told the reason (Initiator::Refuse) by a Terminate of layer LLP with this code.
   std::optional<uint8_t> terminate_code;
 };
 
-// One side's start-up of one stream. Destruction ends what nobody took.
+// The start-up of one stream, as one side sees it. Destruction ends the stream if nobody has taken it.
 class Handshake {
  public:
   virtual ~Handshake() = default;
-  // Starts an attempt; one before it was abandoned. `handler` hears, without locks, when Advance() may have something to do, until the attempt is
-  // over. An errno: it cannot be started (EMFILE, ENETUNREACH ...).
+  // Starts an attempt; the one before it was abandoned. `handler` is called, without locks, when Advance() may have
+  // something to do, until the attempt is over. Returns an errno if the attempt cannot start (EMFILE, ENETUNREACH ...).
   virtual int Begin(std::shared_ptr<transport::ReadyHandler> handler) = 0;
   virtual Progress Advance() = 0;
   // Ends the attempt at once, if there is one.
   virtual void Abandon() = 0;
-  // Once, after kAccepted or Accept(). Ours to start; the responder's answer goes in front of what it sends.
+  // Called once, after kAccepted or Accept(). The caller starts the channel. The responder's answer precedes everything
+  // else that it sends.
   virtual std::unique_ptr<Channel> TakeChannel() = 0;
-  // What is waited for, in words: "no MPA reply".
+  // Describes what is awaited: "no MPA reply".
   virtual const char* missing() const = 0;
-  // Ours, as far as it is known; the peer's.
+  // Our address, as far as it is known, and the peer's.
   virtual transport::SocketAddress LocalAddress() const = 0;
   virtual transport::SocketAddress PeerAddress() const = 0;
 };
 
 class Initiator : public Handshake {
  public:
-  // Attempts ended unanswered. The next one says less, for a peer that knows an older form only; false: there is none.
+  // Called after attempts that were not answered. The next attempt uses an older form of the request, for a peer that
+  // knows no newer one. Returns false if there is no older form.
   virtual bool FallBack() = 0;
-  // After a failure with a `terminate_code`: sends what `last` appends, then the end, and needs no more help.
+  // After a failure with a `terminate_code`: sends what `last` appends, then the end of the stream, without further
+  // calls.
   virtual void Refuse(const std::function<void(UlpduWriter&)>& last) = 0;
 };
 
 class Responder : public Handshake {
  public:
-  // After kRequested, from when on Advance() tells whether the peer has left or broken the rules. EINVAL: too much private data. The attempt
-  // is over otherwise.
+  // Called after kRequested. From then on Advance() tells whether the peer has left or broken the rules. EINVAL: too
+  // much private data. After any other error the attempt is over.
   virtual Result<Agreement, int> Accept(Proposal ours) = 0;
-  // The same. The answer goes out without more help. nullptr: nothing is said of us.
+  // Like Accept(), but rejects. The answer is sent without further calls. `claims` nullptr: nothing is said about us.
   virtual int Reject(const std::vector<uint8_t>& private_data, const Claims* claims) = 0;
 };
 
-// Accepts sessions of peers. Destruction closes it.
+// Accepts incoming sessions. Destruction closes the listener.
 class Listener {
  public:
   virtual ~Listener() = default;
-  // Once. `handler` hears when Accept() may have something.
+  // Called once. `handler` is called when Accept() may have something.
   virtual void Watch(std::shared_ptr<transport::ReadyHandler> handler) = 0;
-  // A new session, not begun, or an errno (EAGAIN: none is there).
+  // Returns a new session that has not begun, or an errno (EAGAIN: there is none).
   virtual Result<std::unique_ptr<Responder>, int> Accept() = 0;
   virtual transport::SocketAddress LocalAddress() const = 0;
 };
 
-// One way to a peer, and how it does, of a wire that may have several.
+// One path to a peer and its state, for a wire that may have several paths.
 struct PathState {
-  uint32_t association = 0;  // those with the same number carry the same connections
+  uint32_t association = 0;  // paths with the same number carry the same connections
   transport::SocketAddress peer;
-  const char* state = "";  // active, inactive, unconfirmed
+  const char* state = "";  // "active", "inactive" or "unconfirmed"
   bool primary = false;
   uint32_t rtt_ms = 0;             // smoothed
   uint32_t congestion_window = 0;  // bytes
   uint32_t mtu = 0;                // bytes of chunks in a packet
   uint64_t packets_out = 0, bytes_out = 0, packets_in = 0, bytes_in = 0;
-  uint32_t failures = 0;  // times it became inactive
+  uint32_t failures = 0;  // how often it became inactive
 };
 
-// A lower layer of one kind, as connections are set up over it. Thread safe.
+// One kind of lower layer: sets up connections over it. Thread safe.
 class Wire {
  public:
   virtual ~Wire() = default;
-  // `local` may be the wildcard. EINVAL: too much private data.
+  // `local` may be the wildcard address. EINVAL: too much private data.
   virtual Result<std::unique_ptr<Initiator>, int> Connect(const transport::SocketAddress& local, const transport::SocketAddress& remote,
                                                           Proposal ours) = 0;
   // Errors: EADDRINUSE, EADDRNOTAVAIL, EACCES ... . `only_v6` for the IPv6 wildcard.
   virtual Result<std::unique_ptr<Listener>, int> Listen(const transport::SocketAddress& local, int backlog, bool only_v6,
                                                         bool reuse_address) = 0;
-  // Whether a listener has the UDP port of its number besides.
+  // Whether a listener also binds the UDP port with the same number.
   virtual bool listeners_take_udp_port() const { return false; }
-  // A channel whose peer is itself. EOPNOTSUPP: there are none.
+  // Opens a channel that is connected to itself. EOPNOTSUPP: the wire has none.
   virtual Result<std::unique_ptr<Channel>, int> OpenLoop(const transport::SocketAddress& /*local*/, const Proposal& /*ours*/) {
     return EOPNOTSUPP;
   }

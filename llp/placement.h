@@ -16,18 +16,18 @@
 
 namespace weft::llp {
 
-// How far the payload of one ULPDU has come in the memory that the sink named for it. Does not own the memory nor the
-// list.
+// Tracks how much of the payload of one ULPDU has been placed in the memory that the sink named for it. Owns neither
+// the memory nor the list.
 class Placement {
  public:
-  // `ours`: as UlpduPlan says.
+  // `ours`: see UlpduPlan.
   void Start(std::span<const iovec> memory, bool ours) {
     memory_ = memory;
     in_piece_ = 0;
     ours_ = ours;
   }
 
-  // False: the memory is not there (any more).
+  // Returns false if the memory is no longer mapped.
   [[nodiscard]] bool Copy(ByteSpan bytes) {
     while (!bytes.empty()) {
       const size_t count = std::min(bytes.size(), CurrentPiece());
@@ -43,7 +43,7 @@ class Placement {
     return true;
   }
 
-  // The same of bytes that lie in many places: a thread of ours needs one system call for all of them (base/program_memory.h).
+  // Copies bytes from several places. A thread of Weft needs one system call for all of them (base/program_memory.h).
   [[nodiscard]] bool CopyAll(std::span<const iovec> pieces) {
     if (ThreadOfOurs() && !ours_) {
       size_t bytes = 0;
@@ -58,7 +58,7 @@ class Placement {
     return std::all_of(pieces.begin(), pieces.end(), [this](const iovec& piece) { return Copy({static_cast<const uint8_t*>(piece.iov_base), piece.iov_len}); });
   }
 
-  // `count` bytes were placed by somebody else.
+  // Another party, such as the kernel or the peer, has placed `count` bytes.
   void Advance(size_t count) {
     while (count != 0) {
       const size_t step = std::min(count, CurrentPiece());
@@ -86,7 +86,7 @@ class Placement {
   }
 
  private:
-  // Bytes left in the piece that takes the next byte. The sink promised memory for all of the payload.
+  // Bytes left in the piece that takes the next byte. The sink has named memory for all of the payload.
   size_t CurrentPiece() {
     for (;;) {
       WEFT_CHECK(!memory_.empty());

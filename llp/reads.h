@@ -6,11 +6,11 @@
 
 #include "llp/stream.h"
 
-// What two ends agree on about RDMA Reads and about the first message, by two words at the front of the private data
-// (RFC 6581 section 9): the same over MPA and over SCTP.
+// Negotiation of RDMA Reads and of the first message, by two words at the front of the private data (RFC 6581 section
+// 9). The same over MPA and over SCTP.
 namespace weft::llp {
 
-// The two words are 14-bit counts, below control bits.
+// Each word is a 14-bit count below two control bits.
 inline constexpr uint16_t kIrdOrdMask = 0x3fff;
 inline constexpr uint16_t kIrdOrdNotNegotiated = 0x3fff;  // "automatic negotiation is not desired"
 inline constexpr uint16_t kPeerToPeerBit = 0x8000;        // A, of the IRD word
@@ -23,27 +23,29 @@ struct ReadWords {
   uint16_t ird = 0, ord = 0;            // with their control bits: A|B|IRD, C|D|ORD
 };
 
-// What an end wants.
+// What an end requests.
 struct ReadParams {
   uint16_t ird = 0;  // RDMA Reads we can take at once, 0 to 0x3ffe
   uint16_t ord = 0;  // RDMA Reads we want to have outstanding
-  // Initiator: peer-to-peer mode with these RTR kinds offered. Responder: the kinds that it takes; none means all.
+  // Initiator: asks for peer-to-peer mode with these RTR kinds. Responder: the kinds that it accepts; none set means
+  // all.
   bool peer_to_peer = false;
   bool rtr_send = true, rtr_write = true, rtr_read = true;
 };
 
 enum class ReadsError : uint8_t {
   kNone,
-  kIrdOrdRefused,  // the responder's ORD exceeds what we can do (section 9.1)
-  kNoCommonRtr,    // the reply's RTR kinds are none of those that we offered (section 9.2)
+  kIrdOrdRefused,  // the responder's ORD exceeds what we support (section 9.1)
+  kNoCommonRtr,    // the reply selects none of the RTR kinds that we offered (section 9.2)
 };
 
-// Initiator: what to ask for; then the outcome from the answer, of which with `rejected` only IRD and ORD count.
+// Initiator: the words to send, then the outcome of the answer. If `rejected`, only IRD and ORD of the outcome are
+// valid.
 ReadWords AskForReads(const ReadParams& ours);
 ReadsError OnReadsAnswer(const ReadParams& ours, const ReadWords& reply, bool rejected, Outcome* outcome);
 
-// Responder: what a request says (the peer's IRD and ORD as our limits, kIrdOrdNotNegotiated for none), then the words
-// and the outcome for accepting it with `ours`, or the words that reject it.
+// Responder: the content of a request (the peer's IRD and ORD as our limits, kIrdOrdNotNegotiated for none), then the
+// words and the outcome of accepting it with `ours`, or the words that reject it.
 Outcome DescribeReads(const ReadWords& request);
 ReadWords AnswerReads(const ReadWords& request, const ReadParams& ours, Outcome* outcome);
 ReadWords RejectReads(const ReadWords& request);
