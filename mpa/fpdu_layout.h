@@ -35,7 +35,7 @@ inline constexpr size_t kCrcLength = 4;
 inline constexpr size_t kMarkerLength = 4;
 inline constexpr size_t kMarkerInterval = 512;
 
-inline constexpr size_t kMaxUlpduLength = 65535;  // what ULPDU_Length can say
+inline constexpr size_t kMaxUlpduLength = 65535;  // maximum of the ULPDU_Length field
 inline constexpr size_t kMinMulpdu = 128;         // section 3: MULPDU is 128 to 64768
 inline constexpr size_t kMaxMulpdu = 64768;
 
@@ -46,8 +46,9 @@ constexpr size_t FpduLength(size_t ulpdu_length) {
   return kLengthFieldLength + ulpdu_length + PadLength(ulpdu_length) + kCrcLength;
 }
 
-// How many markers stand inside an FPDU of `length` bytes (without them) whose ULPDU_Length field is at stream position
-// `position`, which is not itself a marker's. A marker right after the FPDU belongs to the next one and is not counted.
+// Number of markers inside an FPDU of `length` bytes (without them) whose ULPDU_Length field is at stream position
+// `position`, which is not the position of a marker. A marker right after the FPDU belongs to the next one and is not
+// counted.
 constexpr size_t MarkersInside(uint64_t position, size_t length) {
   const size_t before_first = kMarkerInterval - position % kMarkerInterval;
   if (length <= before_first) return 0;
@@ -55,7 +56,7 @@ constexpr size_t MarkersInside(uint64_t position, size_t length) {
   return (length - before_first + kBetween - 1) / kBetween;
 }
 
-// The longest FPDU with markers: one before it and as many inside as can be.
+// The longest FPDU with markers: one in front of it and as many inside as possible.
 inline constexpr size_t kMaxMarkedFpduLength =
     kMarkerLength + FpduLength(kMaxUlpduLength) + kMarkerLength * MarkersInside(508, FpduLength(kMaxUlpduLength));
 

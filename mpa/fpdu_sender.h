@@ -14,15 +14,15 @@
 
 namespace weft::mpa {
 
-// Frames ULPDUs as FPDUs (RFC 5044 section 4) into a gather list, many to one sendmsg. Headers, short payloads, and all
-// payloads when CRC or markers are on, are copied into a staging block from the pool (held only while bytes wait);
-// long payloads are otherwise referenced where they lie.
+// Frames ULPDUs as FPDUs (RFC 5044 section 4) into a gather list; one sendmsg takes many of them. Headers and short
+// payloads are copied into a staging block from the pool, which is held only while bytes wait. Long payloads are copied
+// if CRC or markers are on, and otherwise referenced where they are.
 class FpduSender final : public llp::UlpduWriter {
  public:
   struct Options {
     bool crc = true;
     bool markers = false;      // the peer asked us for markers
-    size_t max_ulpdu = 65535;  // taken as 128 to 64768, the bounds of RFC 5044 section 3
+    size_t max_ulpdu = 65535;  // clamped to 128 to 64768, the bounds of RFC 5044 section 3
   };
 
   static constexpr size_t kMaxPieces = 64;
@@ -34,20 +34,21 @@ class FpduSender final : public llp::UlpduWriter {
   void Append(ByteSpan header, std::span<const iovec> payload, bool volatile_payload) override;
   uint64_t appended() const override;
 
-  // What is to be written next, in order; empty when nothing waits. At most 64 pieces. Valid until Append or Consume.
+  // What to write next, in order; empty if nothing waits. At most 64 pieces. Valid until Append or Consume.
   std::span<const iovec> Pending() const;
-  // `count` bytes of Pending() went out.
+  // `count` bytes of Pending() were written.
   void Consume(size_t count);
-  // Stream position after the last byte consumed; a ULPDU appended up to position p is out when consumed() >= p.
+  // Stream position after the last byte consumed. A ULPDU appended up to position p is sent when consumed() >= p.
   uint64_t consumed() const;
   bool empty() const;
-  // Payload that was appended is not there any more: what is pending is not to go out, and there is room for nothing.
+  // Appended payload is no longer mapped: Pending() must not be written, and HasRoom() is false.
   bool payload_gone() const { return payload_gone_; }
 
-  // Copies `count` bytes that may not be there any more. False: not all of them are.
+  // Copies `count` bytes that may no longer be mapped. Returns false if some are not.
   using Copy = bool (*)(uint8_t* to, const uint8_t* from, size_t count);
-  // The `length` bytes at `begin` are going away: pieces of Pending() that lie there are taken over into memory of the sender's own,
-  // which it keeps until they are out (2 MB at most). What goes out is what was there until now. Where that is gone, payload_gone().
+  // The `length` bytes at `begin` are going away. Pieces of Pending() in this range are copied into memory of the
+  // sender, and kept until they are written (2 MB at most). Their current content is sent. If they are no longer
+  // mapped, payload_gone() becomes true.
   void TakeOver(const void* begin, size_t length, Copy copy);
 
  private:
@@ -65,13 +66,13 @@ class FpduSender final : public llp::UlpduWriter {
   const size_t max_ulpdu_;
   BufferPool& pool_;
 
-  // Staged bytes that wait are [tail_, head_) of the block, or [tail_, its used end) and [0, head_) once wrapped.
+  // The staged bytes that wait are [tail_, head_) of the block, or, once wrapped, [tail_, its used end) and [0, head_).
   BufferPool::Lease staging_;
   size_t head_ = 0;
   size_t tail_ = 0;
   bool wrapped_ = false;
 
-  std::vector<std::vector<uint8_t>> taken_over_;  // some piece that waits lies in each, or did
+  std::vector<std::vector<uint8_t>> taken_over_;  // copies; pieces that wait lie in them, or did
 
   size_t count_ = 0;  // pieces that wait
   bool payload_gone_ = false;

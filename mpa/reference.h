@@ -9,25 +9,25 @@
 #include "mpa/fpdu_receiver.h"
 #include "llp/ulpdu.h"
 
-// For tests: RFC 5044 section 4 written a second time, byte by byte and without a thought for speed, to compare with;
-// and a sink that remembers.
+// For tests: RFC 5044 section 4 implemented a second time, byte by byte and without regard to speed, to compare with;
+// and a sink that records what it gets.
 namespace weft::mpa {
 
 using Bytes = std::vector<uint8_t>;
 
-// Appends the FPDU of `ulpdu` to `stream`, all the bytes since the start of Full Operation.
+// Appends the FPDU of `ulpdu` to `stream`, which holds all bytes since the start of Full Operation.
 void ReferenceEncode(Bytes& stream, ByteSpan ulpdu, bool crc, bool markers);
 
 struct ReferenceDecoded {
   std::vector<Bytes> ulpdus;
   FpduError error = FpduError::kNone;
-  bool at_boundary = true;  // the bytes end between FPDUs
+  bool at_boundary = true;  // the bytes end between two FPDUs
 };
 // Cuts the start of a stream into ULPDUs, up to the first error.
 ReferenceDecoded ReferenceDecode(ByteSpan stream, const FpduReceiver::Options& options);
 
-// Keeps each ULPDU. Takes a varying number of bytes as header, and the payload into separate pieces of varying sizes
-// with guard bytes around them.
+// Keeps each ULPDU. Takes a varying number of bytes as the header, and places the payload in separate pieces of varying
+// sizes with guard bytes around them.
 class RecordingSink : public llp::UlpduSink {
  public:
   // Returns false from the Begin or End with this number (counted together from 0).
@@ -38,7 +38,7 @@ class RecordingSink : public llp::UlpduSink {
 
   const std::vector<Bytes>& ulpdus() const { return ulpdus_; }
   bool between() const { return between_; }
-  // Payload memory of the ULPDU in progress, in one, with 0xcc where nothing was placed.
+  // The payload memory of the ULPDU in progress, as one piece, with 0xcc where nothing was placed.
   Bytes placed() const;
   size_t header_length() const { return header_.size(); }
   // At most this many pieces per payload.
@@ -56,8 +56,8 @@ class RecordingSink : public llp::UlpduSink {
   std::vector<Bytes> ulpdus_;
 };
 
-// Feeds `bytes` through PrepareRead and Commit, at most `step` at a time, 0: all that is asked for. Returns the last
-// Commit's answer, and stops when it is false.
+// Feeds `bytes` through PrepareRead and Commit, at most `step` at a time (0: as many as asked for). Returns the result
+// of the last Commit, and stops when it is false.
 bool Feed(FpduReceiver& receiver, ByteSpan bytes, size_t step = 0);
 
 }  // namespace weft::mpa
