@@ -5,7 +5,7 @@
 
 namespace weft::ddp {
 
-// What DDP finds wrong with a segment that came (RFC 5041 section 7). The value is its error number of section 7.2: the
+// Errors that DDP finds in a received segment (RFC 5041 section 7). The value is the error number of section 7.2: the
 // 4-bit Error Type in the upper byte, the 8-bit Error Code in the lower.
 enum class Error : uint16_t {
   kLocalCatastrophic = 0x000,
@@ -27,7 +27,7 @@ enum class Error : uint16_t {
 constexpr uint8_t ErrorType(Error error) { return static_cast<uint16_t>(error) >> 8; }
 constexpr uint8_t ErrorCode(Error error) { return static_cast<uint16_t>(error) & 0xff; }
 
-// In the RFC's words; nullptr for numbers that it does not define. An Error Type's own name, then one of its codes.
+// The RFC's names of an Error Type and of one of its codes; nullptr for numbers that the RFC does not define.
 const char* ErrorTypeName(uint8_t type);
 const char* ErrorCodeName(uint8_t type, uint8_t code);
 

@@ -11,7 +11,7 @@
 
 namespace weft::ddp {
 
-// DV of RFC 5041 section 4.1, in both directions.
+// The DDP version (DV of RFC 5041 section 4.1), sent and accepted.
 inline constexpr uint8_t kVersion = 1;
 
 // RFC 5041 section 4.1:  |T|L| Rsvd  | DV|  the first byte of every segment.
@@ -20,7 +20,7 @@ struct ControlField {
   bool last = false;
   uint8_t version = kVersion;  // 2 bits
 
-  // Rsvd is not checked, as the RFC asks.
+  // Ignores Rsvd, as the RFC requires.
   static constexpr ControlField Parse(uint8_t byte) {
     return {(byte & kTaggedBit) != 0, (byte & kLastBit) != 0, static_cast<uint8_t>(byte & kVersionMask)};
   }
@@ -33,9 +33,9 @@ struct ControlField {
 };
 
 enum class HeaderError : uint8_t {
-  kTruncated,   // fewer bytes than the header has
+  kTruncated,   // shorter than the header
   kBadVersion,  // DV is not 1
-  kOtherModel,  // the T flag announces the other kind of header
+  kOtherModel,  // the T flag is that of the other kind of header
 };
 
 //  0                   1                   2                   3

@@ -12,14 +12,14 @@
 
 namespace weft::ddp {
 
-// Walks a gather list from front to back. A value: copy it to look ahead.
+// Walks through a gather list. A value type: copy it to look ahead.
 class IovecCursor {
  public:
   IovecCursor() = default;
   explicit IovecCursor(std::span<const iovec> list) : list_(list) {}
 
-  // The next bytes, at most `length`, as pieces in `out`; empty pieces are left out. Returns how many bytes: fewer when
-  // `out` is full or the list ends. `*pieces` is set to the number of pieces.
+  // Returns the next bytes, at most `length`, as pieces in `out`, without empty pieces. The result is the number of
+  // bytes; it is smaller if `out` is full or the list ends. Sets `*pieces` to the number of pieces.
   size_t Take(size_t length, std::span<iovec> out, size_t* pieces) {
     if (length == 0 || list_.empty() || list_.front().iov_len - offset_ < length || out.empty()) return TakeSeveral(length, out, pieces);
     out[0] = {static_cast<uint8_t*>(list_.front().iov_base) + offset_, length};
@@ -32,24 +32,25 @@ class IovecCursor {
   size_t TakeSeveral(size_t length, std::span<iovec> out, size_t* pieces);
 
   std::span<const iovec> list_;
-  size_t offset_ = 0;  // within the first of list_
+  size_t offset_ = 0;  // within the first piece of list_
 };
 
-// Cuts one message after the other into segments of what the lower layer takes (RFC 5041 section 5.2). Allocates
-// nothing; the payload is not copied here.
+// Cuts messages, one after the other, into segments that the lower layer accepts (RFC 5041 section 5.2). Allocates
+// nothing and does not copy the payload.
 class Segmenter {
  public:
-  // Pieces of one segment's payload at most; a gather list in smaller crumbs makes shorter segments.
+  // Maximum number of pieces of one segment's payload. A gather list with many small pieces makes shorter segments.
   static constexpr size_t kMaxPieces = 64;
 
   enum class Progress : uint8_t { kNoRoom, kAppended, kMessageDone };
 
-  // A message begins; the one before is done or given up. `header` is the first segment's, its last flag is set here.
-  // `payload` has `length` bytes, and with its memory stays valid until the message is done.
+  // Begins a message; the one before must be complete or abandoned. `header` is the header of the first segment; its
+  // last flag is set here. `payload` has `length` bytes. It and its memory stay valid until the message is complete.
   void Start(const TaggedHeader& header, std::span<const iovec> payload, uint32_t length, bool volatile_payload);
   void Start(const UntaggedHeader& header, std::span<const iovec> payload, uint32_t length, bool volatile_payload);
 
-  // The bytes not yet sent lie elsewhere from now on. `volatile_payload`: what of them is not in a segment when the owner's turn ends is replaced once more.
+  // The bytes not yet sent are at another place from now on. `volatile_payload`: those that are not in a segment when
+  // the owner's turn ends will be replaced again.
   void ReplacePayload(std::span<const iovec> rest, bool volatile_payload) {
     payload_ = IovecCursor(rest);
     volatile_ = volatile_payload;
@@ -69,7 +70,7 @@ class Segmenter {
   bool is_tagged_ = false;
   bool volatile_ = false;
   uint32_t remaining_ = 0;
-  TaggedHeader tagged_;  // of the next segment, one of the two
+  TaggedHeader tagged_;  // of the next segment; one of the two is used
   UntaggedHeader untagged_;
   IovecCursor payload_;
 };

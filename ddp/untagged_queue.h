@@ -10,21 +10,22 @@
 
 namespace weft::ddp {
 
-// The receiving end of one untagged queue over a lower layer that delivers in order (RFC 5041 section 5.2): messages
-// come in MSN order, a message's segments in MO order without gap. The buffers themselves are the owner's.
+// The receiving end of one untagged queue, over a lower layer that delivers in order (RFC 5041 section 5.2). Messages
+// arrive in MSN order, the segments of a message in MO order without gaps. The owner has the buffers.
 class UntaggedQueue {
  public:
-  // MSN and MO of a segment. Anything but the next byte of the next message is an error: the lower layer loses nothing.
+  // Checks MSN and MO of a segment. Anything but the next byte of the next message is an error, because the lower layer
+  // loses nothing.
   std::optional<Error> CheckPosition(const UntaggedHeader& header) const;
 
-  // Whether `length` more bytes fit a buffer of `capacity` bytes, and a DDP message (below 2^32 bytes).
+  // Checks that `length` more bytes fit a buffer of `capacity` bytes, and a DDP message (below 2^32 bytes).
   std::optional<Error> CheckRoom(uint64_t length, uint64_t capacity) const;
 
-  // A segment was placed; its last one ends the message.
+  // A segment was placed; `last`: the message is complete.
   void Advance(uint32_t length, bool last);
 
-  bool message_open() const { return open_; }  // some of its segments came, the last one did not
-  uint32_t offset() const { return offset_; }  // bytes of the open message so far
+  bool message_open() const { return open_; }  // some of its segments have arrived, but not the last
+  uint32_t offset() const { return offset_; }  // bytes of the open message received so far
   Msn next_msn() const { return next_; }
 
  private:

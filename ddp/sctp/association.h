@@ -20,77 +20,80 @@ namespace weft::ddp::sctp {
 
 struct AssociationOptions {
   bool initiator =
-      false;  // of the association: it takes even streams first, the other end odd ones, so that they do not meet
-  uint32_t streams = 0;      // pairs: the lesser number of both directions, at most 65536
+      // Whether this end initiated the association. The initiator opens sessions on even streams, the other end on odd
+      // ones, so that they do not collide.
+      false;
+  uint32_t streams = 0;      // stream pairs: the smaller number of both directions, at most 65536
   size_t max_segment = 516;  // bytes: MaxSegment()
-  // Requests of the peer that wait for a program's answer. Those beyond are answered with a Terminate (RFC 5043
-  // section 5.2.3).
+  // Maximum number of the peer's requests that wait for an answer of the program. Further requests are answered with a
+  // Terminate (RFC 5043 section 5.2.3).
   size_t most_requests = 128;
-  // For messages that came early, or to a session that is not open; each takes a multiple of 256. A peer has about as
-  // much on the way as its send buffer holds.
+  // Memory for messages that arrived early, or for a session that is not open; each takes a multiple of 256 bytes. The
+  // data that a peer has in flight is about as large as its send buffer.
   size_t most_held_bytes = size_t{4} << 20;
-  // For those of all associations that have the same, which outlives them. nullptr: only `most_held_bytes` is a bound.
+  // The budget that several associations share; it outlives them. nullptr: only `most_held_bytes` limits the memory.
   HeldBudget* held_budget = nullptr;
-  // Messages of a session that are out and not known to be acknowledged. With an SCTP that never takes more than this
-  // for a stream without acknowledgement by itself, UINT32_MAX says that it does.
+  // Maximum number of messages of a session that are sent but not known to be acknowledged. UINT32_MAX if the SCTP
+  // implementation itself never accepts more unacknowledged messages for a stream than kMostInFlight.
   uint32_t most_unacknowledged = kMostInFlight;
 };
 
-// The DDP stream sessions of one SCTP association whose peer's adaptation indication is DDP's. No socket, clock, thread
-// or lock: its owner brings messages (OnMessage) and acknowledgements, takes messages (Next, Took), and looks whom that
-// concerns (TakeNews). What breaks the rules ends its session; the others never notice. Not thread safe.
+// The DDP stream sessions of one SCTP association whose peer has sent the adaptation indication of DDP. Uses no socket,
+// clock, thread or lock. The owner hands in messages (OnMessage) and acknowledgements, takes messages out (Next, Took),
+// and asks which sessions have news (TakeNews). A violation of the rules ends only the session in which it occurs. Not
+// thread safe.
 class Association {
  public:
-  // `pool` outlives it.
+  // `pool` outlives the association.
   Association(const AssociationOptions& options, BufferPool& pool);
   ~Association();
   Association(const Association&) = delete;
 
   // --- sessions ---
 
-  // Asks the peer for a session, on a stream on which nothing of an earlier one can be on the way. nullptr: there is
-  // none, the association is lost, or there are more than kMaxPrivateData bytes. The caller is its user. The private
-  // data of an enhanced session begins with IRD and ORD.
+  // Asks the peer for a session, on a stream that can have no message of an earlier session in flight. The caller
+  // becomes the session's user. The private data of an enhanced session begins with IRD and ORD. Returns nullptr if no
+  // stream is free, if the association is lost, or if there are more than kMaxPrivateData bytes.
   Session* Open(ByteSpan private_data, bool enhanced);
-  // The user of a session has no use for it any more. It ends, if it has not; what the peer still sends is thrown away.
+  // The user no longer needs the session. It ends if it has not ended yet; what the peer still sends is dropped.
   void Release(Session& session);
-  // A session of which something is new: it is a request (kRequested, whose user is who takes it from here), its state
-  // changed, or it is deliverable(). nullptr: there is no more.
+  // Returns a session that has news: it is a new request (kRequested; the caller becomes its user), its state has
+  // changed, or it is deliverable(). nullptr: there is no other.
   Session* TakeNews();
 
   // --- from the peer ---
 
-  // A message that came, in whatever order.
+  // A message has arrived. Messages may arrive in any order.
   void OnMessage(uint16_t stream, uint32_t ppid, ByteSpan bytes);
-  // False: no message is to be brought before some session that is deliverable() has delivered, or a message might not
-  // fit.
+  // Returns false if OnMessage() may not be called: a message might not fit until a deliverable() session has
+  // delivered.
   bool HasRoom() const { return holding_.empty() || held_.Fits(kLongestSegment); }
-  // The association was aborted, restarted or shut down by the peer, or failed: there is nothing more to bring or to
-  // take.
+  // The association was aborted, restarted or shut down by the peer, or failed: there are no more messages in either
+  // direction.
   void OnLost();
   bool lost() const { return lost_; }
 
   // --- to the peer ---
 
-  // The next message, of any session, or of this one. False: there is none that may go.
+  // Returns the next message to send, of a session or of the association. False: no message may be sent now.
   bool Next(Outgoing* outgoing);
   bool NextOf(Session& session, Outgoing* outgoing);
-  // SCTP has it: `outgoing` is what Next() or NextOf() said last.
+  // SCTP has accepted the message; `outgoing` is the last result of Next() or NextOf().
   void Took(const Outgoing& outgoing);
-  // How many it has; the first `count` of them are known to be acknowledged.
+  // Number of messages that SCTP has accepted; the first `count` of them are known to be acknowledged.
   uint64_t taken() const { return taken_; }
   void OnAcknowledged(uint64_t count);
-  // The path's MTU changed.
+  // The path's MTU has changed.
   void SetMaxSegment(size_t bytes);
 
   // --- what it is ---
 
   const AssociationOptions& options() const { return options_; }
   struct Counters {
-    uint64_t messages_in = 0, early = 0;  // of those, with a gap before them
-    uint64_t requests = 0, refused = 0;   // for want of room in the queue of requests
-    uint64_t failed = 0;                  // sessions in which the peer broke the rules
-    uint64_t unknown = 0;                 // messages of no session
+    uint64_t messages_in = 0, early = 0;  // `early`: those that arrived before an earlier message
+    uint64_t requests = 0, refused = 0;   // `refused`: because the queue of requests was full
+    uint64_t failed = 0;                  // sessions in which the peer violated the rules
+    uint64_t unknown = 0;                 // messages for no session
   };
   const Counters& counters() const { return counters_; }
   size_t sessions() const { return by_stream_.size() + retired_.size(); }
@@ -101,16 +104,18 @@ class Association {
  private:
   friend class Session;
 
-  // A stream without a session, when that is not the whole truth.
+  // A stream that has no session now, but had one or got messages.
   struct Rest {
     enum class Kind : uint8_t {
-      kClean,      // nothing of the peer is on the way
-      kDiscarded,  // something may be; a Terminate has said all that is to be said of it
-      kUnknown,    // segments came without a session. The Terminate to them may pass for an answer to the next Initiate
+      kClean,      // the peer has nothing in flight
+      kDiscarded,  // the peer may have messages in flight; a Terminate has already answered them
+      // Segments arrived without a session. The peer may mistake the Terminate that answers them for an answer to the
+      // next Initiate.
+      kUnknown,
     };
     Kind kind = Kind::kClean;
-    bool answering = false;  // a Terminate is to go
-    uint64_t ordinal = 0;    // of our last message there
+    bool answering = false;  // a Terminate is to be sent
+    uint64_t ordinal = 0;    // number of our last message on the stream
   };
 
   Session& Make(uint16_t stream, bool active);
@@ -121,11 +126,12 @@ class Association {
   void Answer(uint16_t stream, Rest::Kind kind);
   bool NextAnswer(Outgoing* outgoing);
   void LeaveStream(Session& session);
-  void Retire(Session& session);  // it has left its stream
+  void Retire(Session& session);  // the session has left its stream
   void ReapIfDone(Session& session);
   void Forget(Session& session);
 
-  // For sessions.
+  // Called by sessions. Ready(): the session may have something to send. Tell(): it has news for its user. MakeRoom()
+  // returns false if `session` itself had to end.
   void Ready(Session& session);                    // it may have something to send
   void Tell(Session& session);                     // its user: there is news
   bool MakeRoom(Session& session, size_t length);  // false: `session` itself had to end
@@ -137,12 +143,12 @@ class Association {
   bool lost_ = false;
 
   std::unordered_map<uint16_t, std::unique_ptr<Session>> by_stream_;
-  std::vector<std::unique_ptr<Session>> retired_;  // over, with another on their stream or none, and not released
+  std::vector<std::unique_ptr<Session>> retired_;  // over, no longer on their stream, and not yet released
   std::unordered_map<uint16_t, Rest> rests_;
   std::deque<uint16_t> answers_;
   bool answer_next_ = true;  // answers and sessions take turns
   size_t requests_ = 0;
-  // By parity: where to look for a free stream, and how many have a session.
+  // By parity of the stream: where to look for a free one, and how many have a session.
   struct Half {
     uint32_t next = 0, used = 0;
   };
@@ -150,9 +156,9 @@ class Association {
 
   uint64_t taken_ = 0, acknowledged_ = 0;
   SessionList<&Session::SendLink> to_send_;
-  SessionList<&Session::SendLink> waiting_;  // for an acknowledgement
+  SessionList<&Session::SendLink> waiting_;  // sessions that wait for an acknowledgement
   SessionList<&Session::NewsLink> news_;
-  SessionList<&Session::HoldingLink> holding_;  // deliverable
+  SessionList<&Session::HoldingLink> holding_;  // deliverable sessions
 };
 
 }  // namespace weft::ddp::sctp

@@ -9,14 +9,13 @@
 #include "base/byte_reader.h"
 #include "base/result.h"
 
-// The SCTP messages of RFC 5043 section 5, with the control messages that RFC 6581 section 7 adds. Bytes in, bytes out.
+// The SCTP messages of RFC 5043 section 5, with the control messages that RFC 6581 section 7 adds. Works on bytes only.
 namespace weft::ddp::sctp {
 
 // Adaptation layer indication in INIT and INIT ACK (section 5.1).
 inline constexpr uint32_t kAdaptationIndication = 0x00000001;
 
-// What the peer's indication allows (section 11.1): with anything but kDdp nothing of this folder may be done on the
-// association.
+// The peer's indication (section 11.1). With anything but kDdp, this folder must not be used on the association.
 enum class Adaptation : uint8_t { kNone, kDdp, kOther };
 // nullopt: the peer sent none.
 Adaptation CheckAdaptation(std::optional<uint32_t> indication);
@@ -28,20 +27,21 @@ inline constexpr uint32_t kControlPpid = 17;
 
 inline constexpr size_t kSsnLength = 2;            // bytes in front of a DDP segment
 inline constexpr size_t kControlHeaderLength = 4;  // bytes in front of private data
-inline constexpr size_t kMaxPrivateData = 512;     // bytes, whatever it is made of
+// length of IRD and ORD, at the front of the private data of an enhanced message
+inline constexpr size_t kMaxPrivateData = 512;
 inline constexpr size_t kReadsLength =
     4;  // bytes: IRD and ORD, at the front of the private data of an enhanced message
 inline constexpr size_t kLongestSegment = 65535;  // bytes: what llp::UlpduSink can be told of
 
 enum class ChunkError : uint8_t {
   kUnknownPpid,
-  kTruncated,     // fewer bytes than the DDP-SSN, or than the header of a control message
-  kEmptySegment,  // a DDP-SSN and nothing behind it
+  kTruncated,     // shorter than the DDP-SSN, or than the header of a control message
+  kEmptySegment,  // a DDP-SSN with nothing behind it
   kSegmentTooLong,
   kUnknownFunction,
   kPrivateDataTooLong,
   kPrivateDataInTerminate,
-  kTruncatedReads,  // enhanced, with less private data than the IRD and ORD need (RFC 6581 section 9)
+  kTruncatedReads,  // enhanced, but the private data is too short for IRD and ORD (RFC 6581 section 9)
 };
 const char* ToString(ChunkError error);
 
@@ -53,26 +53,26 @@ const char* ToString(ChunkError error);
 // |                                   and Private Data ...        |
 // +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 struct Chunk {
-  // But for kSegment the function codes of section 5.2.3.
+  // Except for kSegment, these are the function codes of section 5.2.3.
   enum class Kind : uint8_t { kSegment = 0, kInitiate = 1, kAccept = 2, kReject = 3, kTerminate = 4 };
 
   Kind kind = Kind::kSegment;
   uint16_t ssn = 0;
-  // kInitiate, kAccept, kReject: the function code is the one of RFC 6581 section 7, and the private data of the first
-  // two begins with IRD and ORD (start_up.h).
+  // For kInitiate, kAccept and kReject: the function code is that of RFC 6581 section 7. The private data of an
+  // enhanced Initiate or Accept begins with IRD and ORD (start_up.h).
   bool enhanced = false;
-  ByteSpan body;  // the DDP segment, or the private data; lies in the message
+  ByteSpan body;  // the DDP segment, or the private data; points into the message
 
   uint32_t ppid() const { return kind == Kind::kSegment ? kSegmentPpid : kControlPpid; }
   static Result<Chunk, ChunkError> Parse(uint32_t ppid, ByteSpan message);
-  // Writes what goes in front of `body`: kSsnLength or kControlHeaderLength bytes. Returns how many.
+  // Writes the header that precedes `body`: kSsnLength or kControlHeaderLength bytes. Returns its length.
   size_t SerializeHeader(MutableByteSpan storage) const;
   std::string ToString() const;
 };
 const char* ToString(Chunk::Kind kind);
 
-// The longest DDP segment to be sent where `longest_message` bytes travel in one packet without fragmentation: room is
-// left for the DDP-SSN and for control chunks in the same packet; never less than 516 (section 9).
+// The longest DDP segment that can be sent if a packet carries `longest_message` bytes without fragmentation. Leaves
+// room for the DDP-SSN and for control chunks in the same packet. Never less than 516 (section 9).
 size_t MaxSegment(size_t longest_message);
 
 }  // namespace weft::ddp::sctp

@@ -7,8 +7,8 @@
 
 namespace weft::ddp::sctp {
 
-// Hands out stretches of [0, capacity), each in one piece, and gets them back in the order in which it gave them.
-// Numbers only: what they count, and where it lies, is the owner's.
+// Allocates contiguous ranges of [0, capacity), which are released in the order of allocation. Handles numbers only;
+// the owner decides what they count.
 class FifoSpace {
  public:
   explicit FifoSpace(size_t capacity) : capacity_(capacity) {}
@@ -19,7 +19,7 @@ class FifoSpace {
     return capacity_ - head_ >= count || tail_ >= count;
   }
 
-  // Where `count`, at least 1, begin. Only if they fit.
+  // Returns the start of a range of `count` units, at least 1. Call only if they fit.
   size_t Take(size_t count) {
     WEFT_CHECK(count != 0 && Fits(count));
     if (taken_ == 0) {
@@ -35,10 +35,10 @@ class FifoSpace {
     return at;
   }
 
-  // The oldest stretch that Take() gave, whole.
+  // Releases the oldest range that Take() returned, as a whole.
   void Release(size_t at, size_t count) {
     WEFT_CHECK(taken_ != 0);
-    if (at < tail_) wrapped_ = false;  // what was given before the wrap is all back
+    if (at < tail_) wrapped_ = false;  // all ranges from before the wrap are released
     tail_ = at + count;
     --taken_;
   }
@@ -48,7 +48,7 @@ class FifoSpace {
  private:
   const size_t capacity_;
   size_t head_ = 0, tail_ = 0;
-  size_t taken_ = 0;  // stretches
+  size_t taken_ = 0;  // ranges
   bool wrapped_ = false;
 };
 

@@ -12,20 +12,22 @@
 
 namespace weft::ddp::sctp {
 
-// Copies of messages that came and cannot be handed on yet, of all sessions of an association together, in at most so
-// many bytes. They lie in cells of blocks of the pool; a block without a message goes back to it.
+// Copies of messages that have arrived but cannot be handed on yet, for all sessions of an association together. Their
+// total size is limited. They are stored in cells of blocks from the pool; a block without a message returns to the
+// pool.
 class HeldMessages {
  public:
-  static constexpr size_t kCellSize = 256;  // bytes; each message has at least one
+  static constexpr size_t kCellSize = 256;  // bytes; each message takes at least one cell
 
-  // One message. Belongs to who kept it, and is to be dropped once.
+  // One message. The caller of Keep() owns it and must drop it once.
   struct Message {
     uint32_t first_cell = 0;
     uint32_t length = 0;  // bytes
     size_t cells() const { return CellsFor(length); }
   };
 
-  // `most_bytes` is rounded up to whole blocks of the pool, which outlives this. `budget`, too: what others have besides; nullptr: there are none.
+  // `most_bytes` is rounded up to whole blocks of the pool. `pool` and `budget` outlive this object. `budget`: the
+  // limit shared with other associations; nullptr: none.
   HeldMessages(BufferPool& pool, size_t most_bytes, HeldBudget* budget = nullptr);
   ~HeldMessages();
   HeldMessages(const HeldMessages&) = delete;
@@ -34,18 +36,18 @@ class HeldMessages {
   bool Fits(size_t length) const {
     const size_t cells = CellsFor(length);
     if (cells > free_cells_) return false;
-    // A message is shorter than a block: it needs one more at most.
+    // A message is shorter than a block, so it needs at most one new block.
     return budget_ == nullptr || cells <= blocks_in_use_ * kCellsInBlock - cells_in_use() || budget_->Allows(blocks_in_use_);
   }
   Message Keep(ByteSpan bytes);  // only if it fits
   void Drop(const Message& message);
 
-  // The bytes of a message from front to back, a cell at a time. The first stretch has all of them, or kCellSize.
+  // Reads a message from front to back, one cell at a time. The first piece has the whole message, or kCellSize bytes.
   class Reader {
    public:
     Reader(const HeldMessages& held, const Message& message)
         : held_(held), cell_(message.first_cell), left_(message.length) {}
-    ByteSpan Next();  // empty: that was all
+    ByteSpan Next();  // empty: the message is complete
 
    private:
     const HeldMessages& held_;
@@ -64,8 +66,8 @@ class HeldMessages {
   struct Block {
     BufferPool::Lease memory;
     uint32_t used = 0;        // cells
-    uint32_t untouched = 0;   // cells from here on were never given since the memory was taken
-    uint32_t free = kNoCell;  // the first of those that came back; next_ has the others
+    uint32_t untouched = 0;   // cells from here on were not used since the memory was allocated
+    uint32_t free = kNoCell;  // the first released cell; next_ chains the others
   };
 
   uint32_t TakeCell();
@@ -75,11 +77,11 @@ class HeldMessages {
   BufferPool& pool_;
   HeldBudget* const budget_;
   std::vector<Block> blocks_;
-  size_t blocks_in_use_ = 0;  // that have memory
+  size_t blocks_in_use_ = 0;  // blocks that have memory
   std::vector<uint32_t>
-      next_;  // the cell after each in its message, or among the free ones of its block. Made with the first message
+      next_;  // the next cell of the same message, or of the free list of its block. Allocated with the first message
   size_t free_cells_;
-  size_t with_room_ = 0;  // a block before which none has a free cell
+  size_t with_room_ = 0;  // no block before this one has a free cell
 };
 
 }  // namespace weft::ddp::sctp

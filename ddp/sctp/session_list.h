@@ -7,15 +7,16 @@ namespace weft::ddp::sctp {
 
 class Session;
 
-// A place in one SessionList.
+// The links of a session in one SessionList.
 struct SessionLink {
   Session* previous = nullptr;
   Session* next = nullptr;
   bool in_list = false;
 };
 
-// Sessions that wait for one thing, the one that waits longest first. Each is in it once at most. Allocates nothing.
-template <auto kLinkOf>  // Session's function that gives its place
+// A queue of sessions that wait for the same thing, longest wait first. Each session is in it at most once. Allocates
+// nothing.
+template <auto kLinkOf>  // function of Session that returns its link
 class SessionList {
  public:
   bool empty() const { return first_ == nullptr; }
@@ -37,7 +38,7 @@ class SessionList {
     link = {};
   }
 
-  // nullptr: nobody waits.
+  // nullptr: the list is empty.
   Session* Pop() {
     Session* const session = first_;
     if (session != nullptr) Remove(*session);

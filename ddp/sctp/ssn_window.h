@@ -11,12 +11,12 @@
 
 namespace weft::ddp::sctp {
 
-// A sender has at most this many messages of a stream on the way, so that 16 bits say which is which (RFC 5043 section
-// 10).
+// A sender has at most this many messages of a stream in flight, so that a 16-bit number identifies each (RFC 5043
+// section 10).
 inline constexpr uint32_t kMostInFlight = 32767;
 
-// One direction of a session in the order of its DDP-SSNs: which chunk is next, and which came early. The bytes are
-// with HeldMessages.
+// Tracks one direction of a session in the order of its DDP-SSNs: which chunk is next, and which arrived early.
+// HeldMessages has the bytes.
 class SsnWindow {
  public:
   struct Early {
@@ -27,9 +27,9 @@ class SsnWindow {
 
   enum class Place : uint8_t {
     kNext,
-    kEarly,    // before it there is a gap
-    kReplay,   // it is here already
-    kOutside,  // behind what came, or farther ahead than there can be messages in flight
+    kEarly,    // an earlier one is missing
+    kReplay,   // received before
+    kOutside,  // older than any in flight, or farther ahead than any can be
   };
 
   Place Find(uint16_t ssn) const {
@@ -38,24 +38,24 @@ class SsnWindow {
     if (early_.contains(next_ + ahead)) return Place::kReplay;
     return ahead == 0 ? Place::kNext : Place::kEarly;
   }
-  // The next was taken in.
+  // The next chunk was processed.
   void Advance() { ++next_; }
   // After Find() said kNext or kEarly.
   void Hold(uint16_t ssn, const Early& early) {
     early_.emplace(next_ + Ahead(ssn), early);
     cells_ += early.body.cells();
   }
-  // The next, if it is held; nullptr: there is a gap, or nothing.
+  // The next chunk, if it is held; nullptr: it has not arrived.
   const Early* next_held() const {
     return !early_.empty() && early_.begin()->first == next_ ? &early_.begin()->second : nullptr;
   }
-  // Forgets it and goes on; the caller drops its body.
+  // Removes it and advances; the caller drops its body.
   void AdvanceOverHeld() {
     cells_ -= early_.begin()->second.body.cells();
     early_.erase(early_.begin());
     ++next_;
   }
-  // Gives up the bytes of segments, not their places.
+  // Releases the bytes of segments, but keeps their entries.
   void Shrink(HeldMessages& held) {
     for (auto& [position, early] : early_) {
       if (early.kind != Chunk::Kind::kSegment || early.body.length == 0) continue;
@@ -71,7 +71,7 @@ class SsnWindow {
     cells_ = 0;
   }
 
-  uint64_t next() const { return next_; }  // chunks that were taken in; modulo 65536 the DDP-SSN that is waited for
+  uint64_t next() const { return next_; }  // chunks processed; modulo 65536 the next DDP-SSN
   size_t held() const { return early_.size(); }  // messages
   size_t cells() const { return cells_; }        // of HeldMessages
 

@@ -21,7 +21,7 @@ struct Message {
   uint32_t ppid = 0;
   Bytes bytes;
 
-  // As a reader of a trace sees it: "3: DDP Terminate SSN=1 private data=0".
+  // In the form of a trace: "3: DDP Terminate SSN=1 private data=0".
   std::string ToString() const {
     const auto chunk = Chunk::Parse(ppid, bytes);
     return std::to_string(stream) + ": " + (chunk.ok() ? chunk->ToString() : sctp::ToString(chunk.error()));
@@ -39,13 +39,13 @@ inline Message Segment(uint16_t stream, uint16_t ssn, const Bytes& body = Bytes(
   return Make(stream, Chunk::Kind::kSegment, ssn, body);
 }
 
-// One end of an association, without an SCTP under it.
+// One end of an association, without SCTP below it.
 struct End {
   explicit End(AssociationOptions options = {.streams = 8}) : association(options, pool) {}
 
   void Get(const Message& message) { association.OnMessage(message.stream, message.ppid, message.bytes); }
 
-  // The next message that goes out; nullopt: there is none.
+  // The next message to send; nullopt: there is none.
   std::optional<Message> Take() {
     Outgoing outgoing;
     if (!association.Next(&outgoing)) return std::nullopt;
@@ -66,7 +66,7 @@ struct End {
     association.Took(outgoing);
     return message;
   }
-  // All that goes out now, in words.
+  // All messages that can be sent now, as text.
   std::vector<std::string> TakeAll() {
     std::vector<std::string> all;
     while (const auto message = Take()) all.push_back(message->ToString());
@@ -74,7 +74,7 @@ struct End {
   }
   void AcknowledgeAll() { association.OnAcknowledged(association.taken()); }
 
-  // A session that the peer asks for on `stream`, and that is accepted.
+  // A session that the peer requests on `stream` and that is accepted.
   Session& Accepted(uint16_t stream, RecordingSink& sink) {
     Get(Make(stream, Chunk::Kind::kInitiate, 0));
     Session* session = association.TakeNews();

@@ -9,11 +9,11 @@
 
 namespace weft::ddp::sctp::testing {
 
-// RFC 5043 section 6 written a second time, as one who listens on the line: whether what an end sends is a legal
-// sequence on each stream.
+// A second implementation of RFC 5043 section 6, for an observer of the line: checks that the messages of one end are a
+// legal sequence on each stream.
 class LegalOutput {
  public:
-  // Empty: it is. Otherwise what is wrong with it.
+  // Returns what is wrong with the message; empty: nothing.
   std::string Check(uint16_t stream, uint32_t ppid, ByteSpan bytes) {
     const auto chunk = Chunk::Parse(ppid, bytes);
     if (!chunk.ok()) return ToString(chunk.error());
@@ -40,7 +40,7 @@ class LegalOutput {
     Chunk::Kind first = Chunk::Kind::kInitiate;
     uint16_t next = 0;
     uint64_t messages = 0;
-    // An Initiate alone is a session when the answer to it was the end.
+    // A stream with only an Initiate may begin anew, if the answer to it ended the session.
     bool may_begin() const { return state != kOpen || (first == Chunk::Kind::kInitiate && messages == 1); }
   };
   std::map<uint16_t, Line> lines_;

@@ -45,7 +45,7 @@ class RecordingSink final : public llp::UlpduSink {
   }
 
   std::vector<Bytes> ulpdus;
-  size_t refuse_at = ~size_t{0};  // the Begin with this number says that nothing more may come
+  size_t refuse_at = ~size_t{0};  // the Begin() with this number returns false
   std::function<void()> on_begin;
 
  private:
