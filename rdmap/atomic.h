@@ -32,7 +32,7 @@ struct AtomicRequestHeader {
   ddp::STag stag;
   ddp::TaggedOffset offset;
 
-  // nullopt: shorter than kLength, or an operation that RFC 7306 figure 5 does not have.
+  // nullopt: shorter than kLength, or the operation is not in RFC 7306 figure 5.
   static std::optional<AtomicRequestHeader> Parse(ByteSpan bytes);
   size_t Serialize(MutableByteSpan storage) const;  // kLength bytes
 };
@@ -50,7 +50,7 @@ struct AtomicResponseHeader {
 };
 
 // |                        Immediate Data (64)                    |
-// The verbs have 32 bits of them: the first four bytes; the others are zero.
+// Verbs have 32 bits of immediate data: the first four bytes. The others are zero.
 inline constexpr size_t kImmediateLength = 8;
 
 }  // namespace weft::rdmap

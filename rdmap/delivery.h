@@ -9,23 +9,24 @@
 #include "base/byte_reader.h"
 #include "ddp/types.h"
 
-// What an extended stream adds between two Weft ends, so that the InfiniBand semantics that verbs programs know hold: a request is
-// complete when the peer has carried it out, and one that finds no posted receive waits.
+// The extended stream between two Weft ends. It keeps the InfiniBand semantics that verbs programs expect: a request is
+// complete when the peer has carried it out, and a request that finds no posted receive waits.
 //
-// Each end numbers the request messages that it sends: Writes, Sends, Immediate Data, Read and Atomic Requests, from 1 on, modulo
-// 2^32, as they follow each other on the stream. The other end acknowledges them. When it has no receive for one it refuses that
-// one and drops all requests behind it, until the sender, some time later, says that it starts again from there; responses and
-// acknowledgements go on meanwhile.
+// Each end numbers the request messages that it sends (Writes, Sends, Immediate Data, Read and Atomic Requests) in the
+// order of the stream, from 1 on, modulo 2^32. The other end acknowledges them. If it has no receive for a request, it
+// refuses the request and drops all requests behind it, until the sender announces, some time later, that it starts
+// again from there. Responses and acknowledgements continue meanwhile.
 //
-// A targeted stream (the verbs' extended reliable connection, XRC) has requests for several receivers behind one stream, each with its
-// own receives and memory: before a request whose target is not that of the one before, the sender names it.
+// A targeted stream (the verbs' extended reliable connection, XRC) carries requests for several receivers, each with
+// its own receives and memory. The sender names the target before a request whose target differs from that of the
+// request before.
 namespace weft::rdmap {
 
-// How an end treats the requests of its peer; both agree on it (llp/handshake.h).
+// How an end handles the requests of its peer. Both ends agree on it (llp/handshake.h).
 enum class Delivery : uint8_t {
-  kPlain,       // as RFC 5040 has it, nothing is added
-  kReliable,    // acknowledged; without a receive the peer waits
-  kUnreliable,  // not acknowledged; what cannot be placed is dropped (the verbs' unreliable connection)
+  kPlain,       // RFC 5040, with nothing added
+  kReliable,    // acknowledged; without a posted receive the peer waits
+  kUnreliable,  // not acknowledged; messages that cannot be placed are dropped (the verbs' unreliable connection)
 };
 
 //  0                   1                   2                   3
@@ -36,13 +37,15 @@ enum class Delivery : uint8_t {
 // |               MSN of the next message on QN 0                 |
 // |               MSN of the next message on QN 1                 |
 // +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
-// The payload of opcode 15 on QN 4, one segment; its own MSN is zero, for it may stand between the segments of other messages.
+// The payload of opcode 15 on QN 4, in one segment. Its own MSN is zero, because it may stand between the segments of
+// other messages.
 struct DeliveryMessage {
   static constexpr size_t kLength = 16;
 
   enum class Kind : uint8_t {
     kAcknowledge = 0,  // all requests up to `sequence` were carried out (Reads and atomics: accepted)
-    kNotReady = 1,     // that, and number `sequence + 1` found no receive: again after `timer`, with the MSNs below
+    // The same, and request `sequence + 1` found no receive: send it again after `timer`, with the MSNs below.
+    kNotReady = 1,
     kResume = 2,       // the next request is number `sequence`
     kTarget = 3,       // targeted streams: the requests that follow are for target `sequence`
   };
@@ -55,23 +58,27 @@ struct DeliveryMessage {
   size_t Serialize(MutableByteSpan storage) const;              // kLength bytes
 };
 
-// The receiving end's account; the Inbound half writes it, the Outbound half tells the peer.
+// The state of the receiving end. The Inbound half updates it; the Outbound half tells the peer.
 struct DeliveryAccount {
   Delivery mode = Delivery::kPlain;
-  uint8_t timer = 0;           // to ask for when a receive is missing
+  uint8_t timer = 0;           // the delay to ask for if there is no receive
   uint32_t received = 0;       // number of the last request that was carried out or accepted
-  uint32_t acknowledged = 0;   // ... that the peer was told of
+  uint32_t acknowledged = 0;   // the last of these of which the peer was told
   bool wanted = false;         // the peer waits for an acknowledgement
   bool refused = false;        // kNotReady is to be sent
   bool dropping = false;       // requests are dropped until the peer resumes
-  ddp::Msn send_msn{1}, read_msn{1};  // when it was refused
-  uint64_t answers = 0;        // grows with each byte and message that says that the peer is at our requests
+  ddp::Msn send_msn{1}, read_msn{1};  // at the time of the refusal
+  // Increases with each byte and message that shows that the peer is working on our requests.
+  uint64_t answers = 0;
   bool targeted = false;       // requests name a target
-  uint32_t target = 0;         // ... that was named last; 0: none was
-  bool target_selected = false;  // the host knows (Host::SelectTarget)
-  std::atomic<uint32_t>* shown = nullptr;  // where the peer finds `received` if this process ends before it can be told; null: nowhere
+  uint32_t target = 0;         // ... that was named last; 0: none
+  bool target_selected = false;  // the host has been told (Host::SelectTarget)
+  // A copy of `received` that the peer can read if this process ends before it has told the peer. nullptr: there is
+  // none.
+  std::atomic<uint32_t>* shown = nullptr;
 
-  // Request `number` is carried out. Before anybody here can know: the process may end with what it hears.
+  // Request `number` is carried out. To be called before the program can learn of it, since the process may end right
+  // after.
   void Show(uint32_t number) {
     if (shown != nullptr) shown->store(number, std::memory_order_release);
   }

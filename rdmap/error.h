@@ -5,8 +5,8 @@
 
 namespace weft::rdmap {
 
-// What RDMAP finds wrong (RFC 5040 section 4.8, figure 9). The value is the 4-bit Error Type in the upper byte, the
-// 8-bit Error Code in the lower.
+// Errors that RDMAP finds (RFC 5040 section 4.8, figure 9). The value has the 4-bit Error Type in the upper byte, and
+// the 8-bit Error Code in the lower.
 enum class Error : uint16_t {
   kLocalCatastrophic = 0x000,
 
@@ -31,7 +31,7 @@ enum class Error : uint16_t {
 constexpr uint8_t ErrorType(Error error) { return static_cast<uint16_t>(error) >> 8; }
 constexpr uint8_t ErrorCode(Error error) { return static_cast<uint16_t>(error) & 0xff; }
 
-// In the RFC's words; nullptr for numbers that it does not define, and for codes of a type that has none.
+// The RFC's names; nullptr for numbers that the RFC does not define, and for the codes of a type that has none.
 const char* ErrorTypeName(uint8_t type);
 const char* ErrorCodeName(uint8_t type, uint8_t code);
 

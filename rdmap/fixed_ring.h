@@ -9,7 +9,7 @@
 
 namespace weft::rdmap {
 
-// A FIFO of at most `capacity` entries; allocates once. Entry 0 is the oldest.
+// A FIFO of at most `capacity` entries. Allocates only once. Entry 0 is the oldest.
 template <typename T>
 class FixedRing {
  public:

@@ -26,30 +26,30 @@ namespace weft::rdmap {
 
 class Outbound;
 
-// The receiving half of a stream: checks each segment (RFC 5041 section 7.1, RFC 5040 section 7.2), says where its
-// payload goes, and completes messages. Nothing that the peer sends is trusted.
+// The receiving half of a stream. Checks each segment (RFC 5041 section 7.1, RFC 5040 section 7.2), tells where its
+// payload goes, and completes messages. It trusts nothing that the peer sends.
 class Inbound {
  public:
-  // `outbound` hears what the peer says of delivery.
+  // `outbound` is told what the peer reports about delivery.
   Inbound(llp::Rtr expected_rtr, bool scatter_reads, Host& host, ReadQueues& reads, Termination& termination,
           DeliveryAccount& account, Outbound& outbound);
 
-  // As UlpduSink.
+  // See UlpduSink.
   bool Begin(size_t length, ByteSpan head, llp::UlpduPlan* plan);
   bool End();
   void OnUnplaceable();
 
   bool rtr_received() const { return !awaiting_rtr_; }
-  // The segment between Begin and End goes into `stag`; the stream then ends.
+  // If the segment between Begin and End goes into `stag`, the stream ends and the result is true.
   bool Forget(ddp::STag stag);
   // No message is partly received.
   bool idle() const;
 
-  // Of a Write, a Send or a Read's answer the last segment has not come.
+  // The last segment of a Write, a Send or a Read Response has not arrived.
   bool message_open() const { return tagged_open_ || queues_[kSendQueue].message_open(); }
 
  private:
-  // One segment of an untagged message that is no Send.
+  // A single-segment untagged message that is not a Send.
   bool BeginControl(const ddp::UntaggedHeader& header, MutableByteSpan buffer, llp::UlpduPlan* plan);
   bool IsWholeSend(ByteSpan head) const;
   bool BeginWholeSend(ByteSpan head, llp::UlpduPlan* plan);
@@ -60,14 +60,15 @@ class Inbound {
   bool BeginSend(const ddp::UntaggedHeader& header, llp::UlpduPlan* plan);
   bool BeginImmediate(const ddp::UntaggedHeader& header, llp::UlpduPlan* plan);
   bool BeginDelivery(const ddp::UntaggedHeader& header, llp::UlpduPlan* plan);
-  // A receive for the message that begins. False: the stream failed, or (reliable) the segment is dropped: `plan` says so.
+  // Takes a receive for the message that begins. Returns false if the stream failed, or (reliable) if the segment is
+  // dropped; `plan` then says so.
   bool TakeReceive(uint64_t needed, llp::UlpduPlan* plan);
-  // The host knows whom the current segment is for. False: the stream failed, there is no such target.
+  // Tells the host the target of the current segment. Returns false if there is no such target; the stream has failed.
   bool SelectTarget() { return !account_.targeted || account_.target_selected || SelectNewTarget(); }
   bool SelectNewTarget();
-  // The current segment is a request that the peer will send again.
+  // Drops the current segment, a request that the peer will send again.
   bool Drop(llp::UlpduPlan* plan);
-  // Payload of a tagged segment into the memory that the host names.
+  // Places the payload of a tagged segment in the memory that the host names.
   bool Place(const ddp::TaggedHeader& header, Access access, llp::UlpduPlan* plan);
   bool Scatter(llp::UlpduPlan* plan);
 
@@ -79,12 +80,12 @@ class Inbound {
   bool EndAtomicRequest();
   bool EndAtomicResponse();
   bool EndDelivery();
-  // The message that ends is the RTR, which is nobody's request.
+  // The message that ends is the RTR, which no request of the peer counts.
   bool IsRtr();
 
-  // The RDMAP control byte; nullptr after the stream failed.
+  // Checks the RDMAP control byte. Returns nullptr after the stream failed.
   const OpcodeInfo* CheckOpcode(uint8_t control, bool tagged, uint32_t queue);
-  // End the stream for what is wrong with the current segment; false.
+  // Ends the stream because of an error in the current segment. Returns false.
   bool Fail(ddp::Error error);
   bool Fail(Error error);
 
@@ -102,20 +103,20 @@ class Inbound {
   // The current segment.
   bool in_segment_ = false;
   bool last_ = false;
-  bool unplaceable_ = false;   // its Read's memory is not there any more
+  bool unplaceable_ = false;   // the memory for its Read is no longer mapped
   bool dropped_ = false;       // it is a request that the peer will send again
-  bool has_immediate_ = false; // of a Send
+  bool has_immediate_ = false; // for a Send
   const OpcodeInfo* info_ = nullptr;
-  bool acknowledge_ = false;  // of the segment: ControlByte
+  bool acknowledge_ = false;  // for the segment: see ControlByte
   uint32_t payload_length_ = 0;
   ddp::STag placing_;  // tagged, with payload
   uint32_t word_ = 0;  // RsvdULP[8:39] of a Send: the STag to invalidate, or immediate data
   OffendingSegment segment_;
 
-  // Messages whose last segment has not come.
+  // Messages whose last segment has not arrived.
   bool tagged_open_ = false;
   const OpcodeInfo* open_send_ = nullptr;
-  bool unplaced_send_ = false;   // unreliable: it found no receive
+  bool unplaced_send_ = false;   // unreliable: a Send that found no receive
   uint32_t write_length_ = 0;    // of the Write that is or was the last message
   bool behind_write_ = false;    // the last request message was a Write
   ddp::IovecCursor read_cursor_; // scatter_reads: of the oldest outstanding Read

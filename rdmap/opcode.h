@@ -17,7 +17,7 @@ inline constexpr uint32_t kSendQueue = 0;
 inline constexpr uint32_t kReadRequestQueue = 1;
 inline constexpr uint32_t kTerminateQueue = 2;
 inline constexpr uint32_t kQueueCount = 3;  // of a plain stream
-// Extended streams: RFC 7306 section 4.1, and Weft's own.
+// Extended streams: RFC 7306 section 4.1, and queues of Weft's own.
 inline constexpr uint32_t kAtomicResponseQueue = 3;
 inline constexpr uint32_t kDeliveryQueue = 4;
 inline constexpr uint32_t kExtendedQueueCount = 5;
@@ -31,9 +31,9 @@ inline constexpr size_t kReadRequestLength = 28;  // RDMAP header of an RDMA Rea
 struct ControlByte {
   uint8_t version = kRdmapVersion;  // 2 bits
   uint8_t opcode = 0;               // 4 bits, any value
-  // Rsv, which a plain stream ignores, as the RFC asks. On an extended one its last bit says of a Send that RsvdULP[8:39] is
-  // immediate data and of a Write that Immediate Data follow it, and its first bit, on a reliable one, of a request whose requester waits until the peer acknowledges it (AckReq of
-  // InfiniBand's transport header).
+  // Rsv. A plain stream ignores it, as the RFC requires. On an extended stream, its last bit means for a Send that
+  // RsvdULP[8:39] is immediate data, and for a Write that Immediate Data follows. On a reliable stream, its first bit
+  // means that the requester waits for an acknowledgement (like AckReq of InfiniBand's transport header).
   bool immediate = false;
   bool acknowledge = false;
 
@@ -49,7 +49,7 @@ constexpr uint8_t ControlByteOf(Opcode opcode, bool immediate = false, bool ackn
   return ControlByte{kRdmapVersion, static_cast<uint8_t>(opcode), immediate, acknowledge}.Serialize();
 }
 
-// What a receiver does with a message of this kind.
+// How a receiver handles a message of this kind.
 enum class Handler : uint8_t {
   kWrite,
   kReadResponse,
@@ -62,10 +62,10 @@ enum class Handler : uint8_t {
   kDelivery,
 };
 
-// When a peer may send it.
+// When a peer may send the message.
 enum class Legal : uint8_t {
   kAlways,
-  kWhileReadOutstanding,  // only in answer to an RDMA Read Request of ours
+  kWhileReadOutstanding,  // only as the answer to an RDMA Read Request of ours
 };
 
 // One row of RFC 5040 figures 4 and 5, or of RFC 7306 figures 2 and 3.
@@ -74,16 +74,16 @@ struct OpcodeInfo {
   bool tagged = false;
   uint32_t queue = 0;              // untagged: QN
   size_t header_length = 0;        // DDP header
-  size_t rdmap_header_length = 0;  // behind it, at most
+  size_t rdmap_header_length = 0;  // maximum length of the header behind the DDP header
   bool solicited = false;
   bool invalidates = false;  // RsvdULP[8:39] is the Invalidate STag
   Handler handler = Handler::kWrite;
   Legal legal = Legal::kAlways;
   bool extended = false;  // on extended streams only
-  bool request = true;    // asks the peer for something: counted by extended streams (rdmap/delivery.h)
+  bool request = true;    // a request to the peer: extended streams number it (rdmap/delivery.h)
 };
 
-// nullptr: reserved.
+// nullptr: the opcode is reserved.
 const OpcodeInfo* FindOpcode(uint8_t opcode);
 inline const OpcodeInfo* FindOpcode(Opcode opcode) { return FindOpcode(static_cast<uint8_t>(opcode)); }
 

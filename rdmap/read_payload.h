@@ -11,28 +11,31 @@
 
 namespace weft::rdmap {
 
-// Where the payload of Read Responses lies, which may have been unmapped (base/program_memory.h). A thread of Weft's looks at the source of a long one
-// before it goes out, since later it is too late for an error. It copies short ones, as many of those that wait as it can with one system call: a call
-// for each of them costs more than all else that is done for it.
+// Finds the payload of Read Responses, which the program may have unmapped (base/program_memory.h). A thread of Weft
+// checks the source of a long response before it is sent, since an error cannot be reported later. It copies the
+// sources of short responses, as many of the waiting ones as possible with one system call: one call for each would
+// cost more than all the other work for it.
 class ReadPayload {
  public:
-  // Longer answers are sent from where they lie.
+  // Longer responses are sent directly from their source.
   static constexpr uint32_t kShort = 512;
-  // Of a long answer, each time it is asked for. To look at all of the rest would cost a long Read the square of its length.
+  // Bytes of a long response that are checked each time. Checking the whole rest would take quadratic time.
   static constexpr uint32_t kLookedAhead = 256 * 1024;
 
-  // `reads`: the peer's, which both outlive this.
+  // `reads`: the Reads of the peer. Both references outlive this object.
   ReadPayload(Host& host, FixedRing<InboundRead>& reads) : host_(host), reads_(reads) {}
 
   struct Source {
     uint8_t* bytes;
     bool ours;  // copied: valid until Forget()
   };
-  // The last `left` bytes (not 0) of what the oldest Read asks for. Once for each Read between two calls of Forget(), in their order. `alone`: nothing can
-  // be said of those behind it yet. kBounds: the source is not there.
+  // Returns the last `left` bytes (not 0) of the source of the oldest Read. To be called once for each Read between two
+  // calls of Forget(), in order. `alone`: nothing is known yet about the Reads behind it. kBounds: the source is not
+  // mapped.
   Result<Source, AccessError> Find(uint32_t left, bool alone);
 
-  // Regions may go, and reads_ may change otherwise than by Reads that are added and, once they were asked for, taken away.
+  // To be called before regions may go, and before reads_ changes in another way than by adding Reads at the end or
+  // removing Reads after Find().
   void Forget() { copied_ = used_ = 0; }
 
  private:
@@ -40,7 +43,7 @@ class ReadPayload {
   static_assert(kBytes >= kShort);
 
   Result<uint8_t*, AccessError> Resolve(const ReadRequestHeader& read, uint32_t left);
-  // Short ones from the oldest on, as far as they are there.
+  // Copies short sources, from the oldest on, as far as they are mapped.
   void Copy(uint8_t* oldest, uint32_t left, bool alone);
 
   Host& host_;

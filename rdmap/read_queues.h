@@ -11,7 +11,8 @@
 
 namespace weft::rdmap {
 
-// An RDMA Read Request of the peer, until its response is appended in full; or an Atomic Request, which was carried out when it came.
+// An RDMA Read Request of the peer, until its response is completely appended; or an Atomic Request, which is carried
+// out when it arrives.
 struct InboundRead {
   ReadRequestHeader header;
   ddp::Msn msn;

@@ -37,7 +37,7 @@ struct ReadRequestHeader {
   ddp::STag source_stag;
   ddp::TaggedOffset source_offset;
 
-  // nullopt: shorter than kLength. What follows is ignored.
+  // nullopt: shorter than kLength. Ignores what follows.
   static std::optional<ReadRequestHeader> Parse(ByteSpan bytes);
   // Writes kLength bytes, and returns it.
   size_t Serialize(MutableByteSpan storage) const;

@@ -7,7 +7,7 @@ namespace weft::rdmap {
 
 enum class StreamState : uint8_t {
   kOperational,
-  kTerminating,  // we sent or are sending a Terminate: nothing more is received; close after it is out
+  kTerminating,  // we are sending or have sent a Terminate: nothing more is received; close after it is sent
   kTerminated,   // the peer's Terminate arrived: nothing more is sent
 };
 

@@ -18,7 +18,7 @@
 
 namespace weft::rdmap {
 
-// Whether a stream lives, and what ended it. The first error wins (RFC 5040 section 7.1, rule 4).
+// Whether a stream is alive, and what ended it. The first error wins (RFC 5040 section 7.1, rule 4).
 class Termination {
  public:
   StreamState state() const { return state_; }
@@ -26,7 +26,7 @@ class Termination {
   bool by_peer() const { return state_ == StreamState::kTerminated; }
   const std::optional<TerminateMessage>& message() const { return message_; }
 
-  // We end it: `why` is to be sent.
+  // This end ends the stream: `why` must be sent.
   void Fail(const TerminateMessage& why);
   // The peer ended it.
   void OnPeerTerminate(const TerminateMessage& why);
@@ -36,7 +36,7 @@ class Termination {
   std::optional<TerminateMessage> message_;
 };
 
-// The segment that came last, kept to be quoted in a Terminate.
+// The last segment received, kept to be quoted in a Terminate.
 struct OffendingSegment {
   void Capture(size_t ulpdu_length, ByteSpan head);
   void QuoteIn(TerminateMessage& message) const;
@@ -46,16 +46,16 @@ struct OffendingSegment {
   std::array<uint8_t, ddp::kMaxHeaderLength> header{};
 };
 
-// Terminate messages as figures 9 and 10 of RFC 5040 section 4.8 want them.
+// Builds Terminate messages as in figures 9 and 10 of RFC 5040 section 4.8.
 TerminateMessage Explain(ddp::Error error, const OffendingSegment& segment);
 TerminateMessage Explain(Error error, const OffendingSegment& segment);
 TerminateMessage Explain(Error error);           // no segment of the peer caused it
 TerminateMessage Explain(llp::Error error);  // RFC 5044 section 8
-// A Read Request that turns out bad, when `done` bytes of its response were sent; its segment is rebuilt.
+// For a Read Request whose error is found after `done` bytes of its response were sent; its segment is rebuilt.
 TerminateMessage Explain(Error error, const InboundRead& read, uint32_t done);
 
-// The host's refusals as errors on the wire. Placement has no code for access rights; an STag that does not allow it is
-// invalid for the purpose (RFC 5041 section 7.1, tagged check 1).
+// The host's refusals as errors on the wire. Placement has no code for missing access rights: an STag without the right
+// is invalid for the purpose (RFC 5041 section 7.1, tagged check 1).
 ddp::Error PlacementError(AccessError error);
 Error ReadError(AccessError error);
 Error InvalidateError(AccessError error);

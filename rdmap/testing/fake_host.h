@@ -22,7 +22,7 @@ struct Rights {
   bool can_invalidate = true;
 };
 
-// An RNIC's memory and queues in their simplest form; remembers what the stream reported.
+// The simplest form of an RNIC's memory and queues. Records what the stream reports.
 class FakeHost final : public Host {
  public:
   struct Region {
@@ -31,8 +31,8 @@ class FakeHost final : public Host {
     Bytes bytes;
     Rights rights;
     bool valid = true;
-    uint32_t target = 0;  // whose it is on a targeted stream; 0: everyone's
-    uint8_t* elsewhere = nullptr;  // not null: its memory, in place of that of `bytes`
+    uint32_t target = 0;  // its target on a targeted stream; 0: every target
+    uint8_t* elsewhere = nullptr;  // if not null, its memory, instead of that of `bytes`
   };
   struct Receive {
     std::vector<Bytes> pieces;
@@ -54,11 +54,12 @@ class FakeHost final : public Host {
 
   Region& AddRegion(ddp::STag stag, uint64_t base, size_t size, Rights rights = {});
   Region* FindRegion(ddp::STag stag);
-  // A receive of these piece sizes.
+  // Posts a receive with pieces of these sizes.
   void PostReceive(const std::vector<size_t>& pieces);
-  // `payload` is cut into pieces of these sizes, the last takes the rest. The Request's own length and local are set.
+  // Posts a request. `payload` is cut into pieces of these sizes; the last one takes the rest. Sets the Request's
+  // length and local.
   Posted& Post(Request request, const Bytes& payload = {}, const std::vector<size_t>& pieces = {});
-  // A Read of `length` bytes; its sink is in a region of this host.
+  // Posts a Read of `length` bytes into a region of this host.
   Posted& PostRead(ddp::STag source, uint64_t source_offset, uint32_t length, ddp::STag sink, uint64_t sink_offset,
                    bool fence = false);
 
@@ -82,9 +83,9 @@ class FakeHost final : public Host {
 
   uint32_t targets = 0;  // of a targeted stream, numbered from 1
 
-  size_t good_pieces = SIZE_MAX;  // of each receive; the memory of those behind them is bad
+  size_t good_pieces = SIZE_MAX;  // valid pieces of each receive; the memory of later pieces is invalid
 
-  // Extended streams: the stream waits to be resumed, and how often it had to.
+  // Extended streams: the stream waits to be resumed, and how often it had to wait.
   bool not_ready = false;
   int refusals = 0;
 
@@ -98,7 +99,7 @@ class FakeHost final : public Host {
 
   std::deque<Region> regions_;
   std::deque<Receive> receives_;
-  std::deque<Posted> posted_;  // references stay
+  std::deque<Posted> posted_;  // a deque keeps references valid
   size_t next_request_ = 0;
   uint32_t target_ = 0;
 };

@@ -24,8 +24,8 @@ Bytes ReadRequest(uint32_t msn, const ReadRequestHeader& header);
 // Bytes 1, 2, 3 ... , a different pattern for each seed.
 Bytes Pattern(size_t length, uint32_t seed = 0);
 
-// Hands one segment to `sink` as MPA would, payload copied to where the sink says. Returns what Begin, or else End,
-// said. The head has an allocation of its own, so that a read past it is seen by ASan.
+// Hands one segment to `sink` as MPA would, and copies its payload to where the sink says. Returns the result of Begin,
+// or else of End. The head has its own allocation, so that ASan finds a read beyond it.
 bool Deliver(llp::UlpduSink& sink, const Bytes& segment, uint8_t acknowledged = 0);
 
 }  // namespace weft::rdmap::testing

@@ -13,8 +13,8 @@
 
 namespace weft::rdmap::testing {
 
-// A lower layer that keeps segments in a queue. References payload until the segment is taken, as MPA does without CRC,
-// unless told that it is volatile.
+// A lower layer that keeps segments in a queue. Like MPA without CRC, it references payload until the segment is taken,
+// unless the payload is volatile.
 class Wire final : public llp::UlpduWriter {
  public:
   explicit Wire(size_t max_ulpdu = 1460, size_t room = 1 << 20) : max_ulpdu_(max_ulpdu), room_(room) {}
@@ -27,15 +27,15 @@ class Wire final : public llp::UlpduWriter {
   uint64_t appended() const override { return appended_; }
 
   void set_max_ulpdu(size_t max_ulpdu) { max_ulpdu_ = max_ulpdu; }
-  // ULPDUs that may wait.
+  // Number of ULPDUs that may wait.
   void set_room(size_t room) { room_ = room; }
   void set_carries_acknowledgements(bool carries) { carries_acknowledgements_ = carries; }
 
   bool empty() const { return waiting_.empty(); }
   size_t size() const { return waiting_.size(); }
-  // The oldest segment as it leaves now, and the stream position behind it.
+  // The oldest segment as it is sent now, and the stream position behind it.
   Bytes Take();
-  uint8_t taken_acknowledged() const { return taken_acknowledged_; }  // beside it
+  uint8_t taken_acknowledged() const { return taken_acknowledged_; }  // carried with that segment
   uint64_t taken() const { return taken_; }
 
  private:
@@ -65,9 +65,9 @@ struct Endpoint {
   Wire wire;
 };
 
-// Moves segments both ways until nothing moves any more.
+// Moves segments in both directions until none is left.
 void Exchange(Endpoint& a, Endpoint& b);
-// What `from` has to say goes to `to`; false when nothing moved.
+// Moves the segments of `from` to `to`. Returns false if there were none.
 bool Move(Endpoint& from, Endpoint& to);
 
 }  // namespace weft::rdmap::testing

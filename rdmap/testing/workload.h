@@ -11,20 +11,19 @@
 
 namespace weft::rdmap::testing {
 
-// Random requests from one host to another, and what memory and completions must be when all are done: a model that
-// knows nothing of segments. Each Write has a place of its own; each Read reads what a Write before it put, or what was
-// there.
+// Random requests from one host to another, and a model of the memory and completions after all of them. The model does
+// not know segments. Each Write has its own place. Each Read reads the data of an earlier Write, or the initial data.
 class Workload {
  public:
-  // `extended`: immediate data and atomics as well, and receives that are posted late. `targets`: requests are for one of so many
+  // `extended`: also immediate data and atomics, and receives that are posted late. `targets`: the number of targets
   // (rdmap/delivery.h); 0: the stream is not targeted.
   Workload(FakeHost& from, FakeHost& to, uint32_t seed, bool extended = false, uint32_t targets = 0);
 
   // Posts `count` requests, and the receives that they need.
   void Post(int count);
-  // Posts some receives that are late; false: there are none.
+  // Posts some of the late receives. Returns false if there are none.
   bool PostLateReceives();
-  // EXPECTs that all of it happened.
+  // EXPECTs the outcome of all requests.
   void Verify() const;
   int posted() const { return posted_; }
 
@@ -63,8 +62,7 @@ class Workload {
     uint64_t value;
   };
   std::vector<ExpectedValue> atomics_;
-  // Of the target's region and the reader's sink, as they must be in the end; the first bytes of the target are only
-  // read.
+  // Final content of the target's region and of the reader's sink. The first bytes of the target are only read.
   Bytes target_, sink_;
   size_t target_used_, sink_used_ = 0;
   std::vector<Expected> sends_;
