@@ -12,24 +12,27 @@
 
 namespace weft::cm {
 
-// An rdma_event_channel: events of many identifiers in the order in which they came, behind a file descriptor. Owns
-// itself until Close; identifiers share it, so that one that outlives its channel (a program's mistake) is harmless.
-// Thread safe.
+// An rdma_event_channel: the events of many identifiers, in the order of their arrival, with a file descriptor. Owns
+// itself until Close. Identifiers share it, so an identifier that outlives its channel (a mistake of the program) does
+// no harm. Thread safe.
 class Channel : public rdma_event_channel, public std::enable_shared_from_this<Channel> {
  public:
-  // nullptr and errno: no file descriptor left.
+  // nullptr and errno: no file descriptor is left.
   static std::shared_ptr<Channel> Create();
   static Channel* From(rdma_event_channel* channel) { return static_cast<Channel*>(channel); }
 
-  // After Close `event` stays with the caller, to be destroyed while it holds no lock: that may call the engine.
+  // Adds an event. After Close, `event` stays with the caller. The caller destroys it without holding a lock, since the
+  // destructor may call the engine.
   void Push(std::unique_ptr<Event>& event);
-  // The oldest event; waits unless the program made the descriptor non-blocking. nullptr and errno (EAGAIN, EINTR; EBADF after
-  // Close). A thread that waits when another one closes the channel goes on waiting, as in the kernel, and so does one that comes a
-  // moment later, unless the descriptor did not block.
+  // Returns the oldest event; waits unless the program made the descriptor non-blocking. nullptr and errno: EAGAIN,
+  // EINTR, or EBADF after Close. If another thread closes the channel, a waiting thread goes on waiting, as with the
+  // kernel; so does a thread that calls right after, unless the descriptor was non-blocking.
   std::unique_ptr<Event> Take();
-  // Takes out all events of `owner`, in order. The caller destroys what it does not keep while it holds no lock.
+  // Removes and returns all events of `owner`, in order. The caller destroys those that it does not keep without
+  // holding a lock.
   std::vector<std::unique_ptr<Event>> Extract(const Identifier* owner);
-  // Drops what waits and what comes, and closes the descriptor once nobody waits there. The creator's reference ends here.
+  // Drops waiting and later events, and closes the descriptor once no thread waits there. Releases the creator's
+  // reference.
   void Close();
   bool closed() const;
 
@@ -39,13 +42,13 @@ class Channel : public rdma_event_channel, public std::enable_shared_from_this<C
   Channel() : rdma_event_channel{}, queue_(std::make_shared<Queue>()) {}
   std::shared_ptr<Queue> queue() const;
 
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::shared_ptr<Queue> queue_;  // nullptr: closed
-  bool blocking_ = true;          // once closed: as the program had set its descriptor
+  bool blocking_ = true;          // after Close: the mode that the program had set
   std::shared_ptr<Channel> self_;  // the program's reference
 };
 
-// rdma_get_cm_event without its checks: the next event that still has a receiver. -1 and errno.
+// rdma_get_cm_event without its checks: the next event whose receiver still exists. -1 and errno.
 int GetEvent(Channel& channel, rdma_cm_event** event);
 
 }  // namespace weft::cm

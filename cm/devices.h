@@ -12,8 +12,8 @@
 
 namespace weft::cm {
 
-// An opened RDMA device. Stays open as long as the process lives (rdma_get_devices(3)): every identifier bound to the
-// device shows the same context and the same default protection domain.
+// An opened RDMA device. Stays open until the process ends (rdma_get_devices(3)). All identifiers bound to the device
+// show the same context and the same default protection domain.
 struct Device {
   std::string name;
   ibv_context* verbs = nullptr;
@@ -22,8 +22,8 @@ struct Device {
   uint8_t max_initiator_depth = 0;      // ORD
 
   bool is_iwarp() const { return verbs->device->transport_type == IBV_TRANSPORT_IWARP; }
-  // The default domain of extended reliable connections, opened when first asked for. nullptr and errno: there is none (EOPNOTSUPP in
-  // the iwarp persona).
+  // The default XRC domain of the device, opened on first use. nullptr and errno: there is none (EOPNOTSUPP with the
+  // iwarp persona).
   ibv_xrcd* XrcDomain();
 
  private:
@@ -31,16 +31,16 @@ struct Device {
   ibv_xrcd* xrcd_ = nullptr;
 };
 
-// The devices that libibverbs offers, opened when first asked for. Thread safe.
+// The devices that libibverbs offers, opened on first use. Thread safe.
 class Devices {
  public:
   static Devices& Process();
 
-  // All of them. Empty: there is none (errno is set).
+  // All devices. Empty: there is none (errno is set).
   std::vector<Device*> All();
-  // Whether there is one; else errno is ENODEV, and a line says why.
+  // Whether there is a device. If not, sets errno to ENODEV and logs the reason.
   bool Exist();
-  // The device that has `address` (its port is ignored). nullptr: none has.
+  // The device with `address` (its port is ignored). nullptr: there is none.
   Device* WithAddress(const transport::SocketAddress& address);
 
  private:
@@ -51,7 +51,7 @@ class Devices {
   std::vector<std::unique_ptr<Device>> devices_;
 };
 
-// The address as a GID: IPv6, or IPv4 mapped into it.
+// The address as a GID: IPv6, or IPv4-mapped.
 ibv_gid ToGid(const transport::SocketAddress& address);
 
 }  // namespace weft::cm

@@ -14,13 +14,13 @@ namespace weft::cm {
 
 class Identifier;
 
-// Events of rdma-core 60, which the headers of this build may lack.
+// Events of rdma-core 60, which the headers used for this build may lack.
 inline constexpr auto kAddressInfoResolved = static_cast<rdma_cm_event_type>(16);
 inline constexpr auto kAddressInfoError = static_cast<rdma_cm_event_type>(17);
 inline constexpr auto kUserEvent = static_cast<rdma_cm_event_type>(18);
 inline constexpr auto kInternalEvent = static_cast<rdma_cm_event_type>(19);
 
-// Its type. The enumeration of older headers cannot hold that of a newer event, and a load of one would be undefined.
+// The type of the event. The enumeration of older headers cannot hold newer types, and loading one would be undefined.
 inline int NumberOf(const rdma_cm_event& event) {
   int number;
   static_assert(sizeof number == sizeof event.event);
@@ -28,21 +28,23 @@ inline int NumberOf(const rdma_cm_event& event) {
   return number;
 }
 
-// What rdma_get_cm_event hands out and rdma_ack_cm_event frees: the public structure and what it refers to.
+// The event that rdma_get_cm_event returns and rdma_ack_cm_event frees: the public structure and the data that it
+// points to.
 struct Event : rdma_cm_event {
   Event() : rdma_cm_event{} {}
-  // A connection request that the program never saw is rejected.
+  // Rejects a connection request that the program never saw.
   ~Event() {
     if (request) request->Close();
   }
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
 
-  // Whose destruction waits for the acknowledgement: of a connection request the listener, else `id`.
+  // The identifier whose destruction waits for the acknowledgement: the listener of a connection request, otherwise
+  // `id`.
   std::shared_ptr<Identifier> owner;
   std::shared_ptr<sim::Endpoint> request;  // a connection request not yet turned into an identifier
   std::vector<uint8_t> private_data;       // param.conn.private_data, or param.ud.private_data, points here
-  uint64_t join = 0;                       // RDMA_CM_EVENT_MULTICAST_JOIN: which
+  uint64_t join = 0;                       // RDMA_CM_EVENT_MULTICAST_JOIN: the number of the join
 };
 
 }  // namespace weft::cm

@@ -3,12 +3,12 @@
 
 #include <cerrno>
 
-// Functions of librdmacm.so.1 (the tree is compiled with hidden symbols). Their versions are in librdmacm.map.
+// Exports a function of librdmacm.so.1 (everything is compiled with hidden symbols). librdmacm.map has its version.
 #define WEFT_CM_EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace weft::cm {
 
-// What rdma_* functions return: 0, or -1 with errno. `error` is 0 or a positive errno.
+// The result of an rdma_* function: 0, or -1 with errno. `error` is 0 or a positive errno.
 inline int Return(int error) {
   if (error == 0) return 0;
   errno = error;

@@ -20,11 +20,11 @@
 
 namespace weft::cm {
 
-// An rdma_cm_id: the public structure (its fields are filled as rdma-core fills them), and behind it what it is bound
-// to and which event it waits for. Owns itself until Destroy; events and the engine share it.
+// An rdma_cm_id: the public structure (its fields are filled as rdma-core fills them), what it is bound to, and the
+// event that it waits for. Owns itself until Destroy; events and the engine share it.
 //
-// Functions return 0 or a positive errno. Apart from events, which come on the RNIC's thread, one program thread at a
-// time works on an identifier; rdma_disconnect, rdma_get_cm_event and rdma_ack_cm_event may run beside it.
+// Functions return 0 or a positive errno. Events arrive on the RNIC's thread. Apart from them, one program thread at a
+// time uses an identifier; rdma_disconnect, rdma_get_cm_event and rdma_ack_cm_event may run concurrently.
 class Identifier : public rdma_cm_id, public sim::CmObserver, public std::enable_shared_from_this<Identifier> {
  public:
   enum class State : uint8_t {
@@ -33,32 +33,34 @@ class Identifier : public rdma_cm_id, public sim::CmObserver, public std::enable
     kAddressResolved,
     kRouteResolved,
     kConnecting,
-    kRequested,  // passive side, not yet answered
-    kAccepting,  // accepted, kEstablished not yet come
+    kRequested,  // passive side, not answered yet
+    kAccepting,  // accepted; kEstablished has not arrived
     kEstablished,
     kDisconnected,
-    kFailed,  // rejected, unreachable, lost during set-up
+    kFailed,  // rejected, unreachable, or lost during set-up
     kListening,
   };
 
-  // `on` is nullptr: synchronous operation on a channel of its own. nullptr and errno: no descriptor left.
+  // `on` nullptr: synchronous operation, with a channel of its own. nullptr and errno: no descriptor is left.
   static std::shared_ptr<Identifier> Create(Channel* on, void* context, rdma_port_space port_space,
                                             ibv_qp_type qp_type);
-  // rdma_create_id, for queue pairs of `qp_type`, which the port space allows. 0 or errno.
+  // rdma_create_id for queue pairs of type `qp_type`, which the port space must allow. 0 or an errno.
   static int Make(rdma_event_channel* channel, void* context, rdma_port_space port_space, ibv_qp_type qp_type, rdma_cm_id** made);
   static Identifier* From(rdma_cm_id* id) { return static_cast<Identifier*>(id); }
-  // For what a program hands in, which may be destroyed already or be destroyed by another thread meanwhile. nullptr: it is none (any more).
+  // Looks up a pointer from the program. The identifier may already be destroyed, or another thread may destroy it now.
+  // nullptr: there is no such identifier.
   static std::shared_ptr<Identifier> Find(rdma_cm_id* id);
   ~Identifier() override;
   Identifier(const Identifier&) = delete;
   Identifier& operator=(const Identifier&) = delete;
 
-  // Cancels what is under way, drops events not yet gotten, waits for those not yet acknowledged.
+  // Cancels operations, drops events that the program has not fetched, and waits for those that it has not
+  // acknowledged.
   void Destroy();
-  // rdma_migrate_id; `to` is nullptr: synchronous operation.
+  // rdma_migrate_id. `to` nullptr: synchronous operation.
   int Migrate(Channel* to);
   bool synchronous() const { return synchronous_; }
-  // Of unreliable datagrams: finds queue pairs, connects none.
+  // An identifier for unreliable datagrams: finds queue pairs, but connects none.
   bool datagrams() const { return rdma_cm_id::qp_type == IBV_QPT_UD; }
 
   // resolve.cc
@@ -83,12 +85,13 @@ class Identifier : public rdma_cm_id, public sim::CmObserver, public std::enable
   // options.cc
   int SetOption(int level, int name, const void* value, size_t length);
 
-  // addrinfo.cc: what rdma_getaddrinfo finds, for rdma_query_addrinfo; the outcome is an event. EBUSY: the last outcome was not fetched yet.
+  // addrinfo.cc: starts rdma_getaddrinfo for rdma_query_addrinfo; the outcome is an event. EBUSY: the program has not
+  // fetched the last outcome.
   int ResolveAddressInfo(const char* node, const char* service, const rdma_addrinfo* hints);
-  // ENOENT: nothing was found, or it was fetched.
+  // ENOENT: nothing was found, or it was already fetched.
   int TakeAddressInfo(rdma_addrinfo** info);
 
-  // Puts an event on the channel; `argument` is param.arg of rdma-core 60.
+  // Puts an event on the channel. `argument` is param.arg of rdma-core 60.
   void Post(rdma_cm_event_type type, int status, uint64_t argument = 0);
 
   // queue_pair.cc
@@ -100,7 +103,7 @@ class Identifier : public rdma_cm_id, public sim::CmObserver, public std::enable
 
   // endpoint.cc: synchronous operation and rdma_create_ep.
   //
-  // Synchronous: waits for the outcome of what was started, shows it as `event`. Otherwise 0 at once.
+  // Synchronous: waits for the outcome of the started operation, and shows it as `event`. Otherwise returns 0 at once.
   int Complete();
   int CompleteDisconnect();
   int TakeRequest(rdma_cm_id** request);
@@ -109,7 +112,7 @@ class Identifier : public rdma_cm_id, public sim::CmObserver, public std::enable
 
   // channel.cc: between the channel and the program.
   //
-  // False: the event has no receiver any more.
+  // Returns false if the receiver of the event no longer exists.
   bool BeginDelivery(Event& event);
   void Acknowledge();
 
@@ -120,18 +123,18 @@ class Identifier : public rdma_cm_id, public sim::CmObserver, public std::enable
 
   State state() const;
   void set_state(State state);
-  // Posts the event that a fault asks for here; false: none does.
+  // Posts the event that a fault asks for at this point. Returns false if there is none.
   bool PostFault(sim::CmApi::FaultPoint point);
   bool destroyed() const;
   void Notify(sim::CmEvent event);
   void ReleaseEvent();
-  // Listener, with mutex_ held: tells of requests that were held back; starts the gate's timer if it wants one.
+  // Listener, with mutex_ held: announces requests that were held back. Starts the gate's timer if the gate needs it.
   void Announce(RequestGate::Events& requests);
   void StartGateTimer();
-  void OnRequestTouched();  // without
-  // A request: the program works on it, so that the listener may tell of the next.
+  void OnRequestTouched();  // without mutex_
+  // A request: the program has begun to work on it, so the listener may announce the next.
   void TouchRequest();
-  // A connection request as an identifier of its own. nullptr and errno.
+  // Makes an identifier of a connection request. nullptr and errno.
   std::shared_ptr<Identifier> AdoptRequest(Event& event);
   int BindDevice(const transport::SocketAddress& local);
   void SetSource(const transport::SocketAddress& address);
@@ -144,10 +147,10 @@ class Identifier : public rdma_cm_id, public sim::CmObserver, public std::enable
   ibv_qp* StandIn();
   void DestroyStandIn();
   void FillPath();
-  // The address vector that reaches `destination` from this identifier's source (ibv_create_ah).
+  // The address vector (ibv_create_ah) that reaches `destination` from this identifier's source address.
   ibv_ah_attr AddressVector(const ibv_gid& destination) const;
   Result<sim::ConnectParameters, int> DatagramParameters(const rdma_conn_param* given) const;
-  // multicast.cc: attaches the queue pair when the program gets the event of a join. 0 or an errno.
+  // multicast.cc: attaches the queue pair when the program fetches the event of a join. 0 or an errno.
   int AttachGroup(uint64_t join);
   void LeaveAllGroups(bool forget);
   int CreateCompletionQueues(uint32_t send_size, uint32_t receive_size);
@@ -156,7 +159,7 @@ class Identifier : public rdma_cm_id, public sim::CmObserver, public std::enable
   void ShowLocalAddress();
   void FailQueuePair();
 
-  mutable std::mutex mutex_;  // guards what is next
+  mutable std::mutex mutex_;  // guards the members below
   std::condition_variable acknowledged_;
   State state_ = State::kIdle;
   bool destroyed_ = false;
@@ -164,40 +167,40 @@ class Identifier : public rdma_cm_id, public sim::CmObserver, public std::enable
   int unacknowledged_ = 0;
   std::shared_ptr<Channel> channel_;
   std::shared_ptr<sim::Endpoint> endpoint_;
-  RequestGate requests_;  // a listener's
-  bool resolving_info_ = false;  // until the program has fetched it, or heard that there is none
+  RequestGate requests_;  // for a listener
+  bool resolving_info_ = false;  // until the program has fetched the outcome, or the event has reported an error
   std::unique_ptr<rdma_addrinfo, void (*)(rdma_addrinfo*)> resolved_info_{nullptr, rdma_freeaddrinfo};
 
-  // Only the program's calls touch these.
+  // Only calls of the program use these.
   bool synchronous_;
   std::shared_ptr<sim::CmListener> listener_;
   Device* device_ = nullptr;
   transport::PortReservation port_;
-  bool port_was_chosen_ = false;  // by us, the program bound to port 0
+  bool port_was_chosen_ = false;  // Weft chose the port, because the program bound to port 0
   bool reuse_address_ = false;
   bool only_v6_ = false;
   std::optional<uint8_t> ack_timeout_;  // RDMA_OPTION_ID_ACK_TIMEOUT
-  std::weak_ptr<Identifier> asked_;  // of a request: the listener, until the program touches the request
-  uint8_t requested_responder_resources_ = 0;  // passive side: what the peer asked for
+  std::weak_ptr<Identifier> asked_;  // for a request: its listener, until the program uses the request
+  uint8_t requested_responder_resources_ = 0;  // passive side: the value that the peer asked for
   uint8_t requested_initiator_depth_ = 0;
   struct Membership {
     uint64_t join;
     transport::SocketAddress group;
     bool receive;
-    bool attached;  // the queue pair is
+    bool attached;  // whether the queue pair is attached
   };
   std::vector<Membership> groups_;
   uint64_t last_join_ = 0;
   ibv_qp* external_qp_ = nullptr;  // named by its number in rdma_conn_param, not created here
   ibv_qp* stand_in_ = nullptr;     // see QueuePairFor
   std::vector<uint8_t> connect_data_;
-  std::optional<ibv_qp_init_attr> queue_pair_template_;  // passive rdma_create_ep
+  std::optional<ibv_qp_init_attr> queue_pair_template_;  // for a passive rdma_create_ep
   std::unique_ptr<ibv_sa_path_rec> path_;
 
   std::shared_ptr<Identifier> self_;  // the program's reference
 };
 
-// The engine inside libibverbs. nullptr: that libibverbs is not Weft's, or of another version (a line says so, once).
+// The engine inside libibverbs. nullptr: that libibverbs is not Weft's, or has another version (logged once).
 sim::CmApi* Engine();
 
 }  // namespace weft::cm

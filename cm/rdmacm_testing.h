@@ -22,21 +22,21 @@
 #include <thread>
 #include <vector>
 
-// What the tests of librdmacm through its public API share: the steps that every program takes.
+// Steps that the tests of librdmacm's public API share.
 namespace weft::cm::public_api {
 
 using std::chrono::milliseconds;
 
 inline constexpr int kPatienceMs = 20000;
 
-// Whether this run is the one of the iwarp persona; tools/personas.bzl names it in the environment.
+// Whether this run uses the iwarp persona; tools/personas.bzl sets it in the environment.
 inline bool IwarpPersona() {
   const char* persona = std::getenv("WEFT_PERSONA");
   return persona != nullptr && std::string_view(persona) == "iwarp";
 }
 
-// The status of a rejection (rdma_get_cm_event(3)): InfiniBand's reasons "consumer defined",
-// "vendor option is not supported" and "invalid service id" in the roce persona.
+// The status of a rejection (rdma_get_cm_event(3)). With the roce persona these are InfiniBand's reasons "consumer
+// defined", "vendor option is not supported" and "invalid service id".
 inline int ByTheProgram() { return IwarpPersona() ? -ECONNREFUSED : 28; }
 inline int ForTheVendorsOption() { return IwarpPersona() ? -ECONNREFUSED : 35; }
 inline int NobodyListens() { return IwarpPersona() ? -ECONNREFUSED : 8; }
@@ -82,7 +82,7 @@ inline std::string DataOf(const rdma_cm_event* event) {
   return std::string(static_cast<const char*>(conn.private_data), conn.private_data_len);
 }
 
-// An event's type, which may be newer than the headers of this build: their enumeration cannot hold it.
+// The type of an event. It may be newer than the headers used for this build, whose enumeration cannot hold it.
 inline int NumberOf(const rdma_cm_event& event) {
   int number;
   static_assert(sizeof number == sizeof event.event);

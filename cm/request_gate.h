@@ -10,17 +10,19 @@
 
 namespace weft::cm {
 
-// Lets a listener's connection requests through to the program one by one: the next follows when the program has begun to work on
-// the one before it, or has had it for a while without. Servers that hand a request from the thread that gets events to another
-// in a single variable (rdma-core 44's rping -P is one) rely on requests lying further apart than a thread's wake-up, as they
-// do with an RNIC, and lose clients when two come at once.
+// Announces a listener's connection requests to the program one at a time. The next request follows when the program
+// has begun to work on the one before it, or has had it for a while without using it. Some servers hand a request from
+// the event thread to another thread in a single variable (one is `rping -P` of rdma-core 44). They rely on requests
+// arriving further apart than the time in which a thread wakes up, as with an RNIC, and lose clients if two arrive at
+// once.
 //
-// Not thread safe: its listener's mutex guards it. It reads no clock; the caller starts a timer when NeedsTimer() says so.
+// Not thread safe: the listener's mutex guards it. It reads no clock; the caller starts a timer when NeedsTimer() is
+// true.
 class RequestGate {
  public:
   using Events = std::vector<std::unique_ptr<Event>>;
 
-  // A request came. True: tell of it now; else it stays here.
+  // A request arrived. Returns true if it is to be announced now; otherwise the gate keeps it.
   bool Admit(std::unique_ptr<Event>& request) {
     if (announced_ == 0 && held_.empty()) {
       ++announced_;
@@ -29,24 +31,26 @@ class RequestGate {
     held_.push_back(std::move(request));
     return false;
   }
-  // The program got an announced request.
+  // The program has fetched an announced request.
   void OnDelivered() { ++delivered_; }
-  // It began to work on one, or that one went away: what may follow now.
+  // The program began to work on a request, or a request went away. Returns the requests to announce now.
   Events OnTouched() {
     --delivered_;
     return --announced_ == 0 ? Release(1) : Events{};
   }
-  // The time is over: a program that collects requests first gets them all.
+  // The time is over. Returns all requests, for a program that collects requests first.
   Events OnExpired() {
     timing_ = false;
     return delivered_ > 0 ? Release(held_.size()) : Events{};
   }
-  // True, once: requests wait for a program that has one and does nothing with it. OnExpired() is to be called a while from now.
+  // Returns true, once, if requests wait and the program does nothing with the one that it has. OnExpired() must then
+  // be called after a while.
   bool NeedsTimer() {
     if (timing_ || held_.empty() || delivered_ == 0) return false;
     return timing_ = true;
   }
-  // The listener ends, or its channel was closed: everything that was held; what was announced and not delivered is gone.
+  // The listener ends, or its channel was closed. Returns all requests that were held. Requests that were announced but
+  // not fetched are gone.
   Events Clear() {
     Events held = Release(held_.size());
     announced_ = delivered_;
@@ -65,8 +69,8 @@ class RequestGate {
   }
 
   std::deque<std::unique_ptr<Event>> held_;
-  size_t announced_ = 0;  // let through and not touched
-  size_t delivered_ = 0;  // of them, those that the program has
+  size_t announced_ = 0;  // announced and not used yet
+  size_t delivered_ = 0;  // those of them that the program has fetched
   bool timing_ = false;
 };
 

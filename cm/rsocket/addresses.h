@@ -9,7 +9,7 @@
 #include <cstring>
 #include <string>
 
-// What a datagram rsocket asks of socket addresses, which are of AF_INET or AF_INET6.
+// Functions on socket addresses (AF_INET or AF_INET6) for datagram rsockets.
 namespace weft::rsocket {
 
 inline const sockaddr_in& In4(const sockaddr_storage& address) { return reinterpret_cast<const sockaddr_in&>(address); }
@@ -21,7 +21,7 @@ inline sockaddr* Raw(sockaddr_storage& address) { return reinterpret_cast<sockad
 
 inline socklen_t LengthOf(int family) { return family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6); }
 
-// ipv6(7): ::ffff:a.b.c.d is that IPv4 address.
+// Turns an IPv4-mapped address, ::ffff:a.b.c.d (ipv6(7)), into its IPv4 address.
 inline sockaddr_storage Unmapped(const sockaddr_storage& address) {
   if (address.ss_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&In6(address).sin6_addr)) return address;
   sockaddr_storage plain{};
@@ -50,7 +50,7 @@ inline bool IsWildcard(const sockaddr_storage& address) {
   if (address.ss_family == AF_INET) return In4(address).sin_addr.s_addr == htonl(INADDR_ANY);
   return IN6_IS_ADDR_UNSPECIFIED(&In6(address).sin6_addr);
 }
-// A multicast group or everybody.
+// A multicast group or a broadcast address.
 inline bool IsGroup(const sockaddr_storage& address) {
   const sockaddr_storage plain = Unmapped(address);
   if (plain.ss_family == AF_INET6) return IN6_IS_ADDR_MULTICAST(&In6(plain).sin6_addr);
@@ -58,7 +58,7 @@ inline bool IsGroup(const sockaddr_storage& address) {
   return IN_MULTICAST(host) || host == INADDR_BROADCAST;
 }
 
-// Equal for addresses that mean the same.
+// A key that is equal for addresses with the same meaning.
 inline std::string KeyOf(const sockaddr_storage& address) {
   const sockaddr_storage plain = Unmapped(address);
   const uint16_t port = PortOf(plain);

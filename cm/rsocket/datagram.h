@@ -15,12 +15,12 @@
 
 namespace weft::rsocket {
 
-// An rsocket of type SOCK_DGRAM. It has a UDP socket, which holds its address and carries what cannot go by RDMA: the first
-// datagrams to a peer, those that are longer than the port's MTU, and one each second to a peer of which nothing is heard, so that
-// one that was started anew is found. There is no thread: whoever calls in looks at both.
+// An rsocket of type SOCK_DGRAM. Its UDP socket holds its address, and carries the datagrams that cannot go by RDMA:
+// the first ones to a peer, those longer than the port's MTU, and one per second to a peer that does not answer, in
+// order to find a peer that was restarted. There is no thread: each call checks both the UDP socket and the RDMA links.
 class Datagram final : public WaitingSocket {
  public:
-  // nullptr and errno; EOPNOTSUPP: the devices have no datagrams.
+  // nullptr and errno; EOPNOTSUPP: the devices do not support datagrams.
   static std::shared_ptr<Datagram> Create(int domain);
   ~Datagram() override;
 
@@ -28,7 +28,7 @@ class Datagram final : public WaitingSocket {
   int Bind(const sockaddr* address, socklen_t length) override;
   int Listen(int) override { return EOPNOTSUPP; }
   int Accept(std::shared_ptr<Socket>*) override { return EOPNOTSUPP; }
-  int Connect(const sockaddr* address, socklen_t length) override;  // AF_UNSPEC: no peer any more
+  int Connect(const sockaddr* address, socklen_t length) override;  // AF_UNSPEC: removes the peer
   int Shutdown(int how) override;
   bool Close() override;
   bool Farewell() override { return true; }
@@ -46,22 +46,22 @@ class Datagram final : public WaitingSocket {
 
  private:
   using Peer = DatagramPeer;
-  // What came and was not read yet.
+  // A datagram that arrived and was not read yet.
   struct Arrived {
-    DatagramLink* link = nullptr;  // in a place of it, or
+    DatagramLink* link = nullptr;  // it is in a slot of this link, or
     uint32_t slot = 0;
-    std::vector<uint8_t> copy;     // came over UDP
-    Bytes bytes;                   // the program's
+    std::vector<uint8_t> copy;     // it came over UDP
+    Bytes bytes;                   // the program's data
     sockaddr_storage from{};
 
-    // What it counts for in copied_: short ones take room, too.
+    // Its cost in copied_: a short datagram takes memory, too.
     size_t Cost() const { return link == nullptr ? copy.size() + sizeof(Arrived) : 0; }
   };
 
   explicit Datagram(int domain);
   int Open();
 
-  // All of these with mutex_ held.
+  // All of these require mutex_.
   bool Readable() const { return closing_ || read_shut_ || !arrived_.empty() || error_ != 0; }
   bool Writable() const;
   short Events(short wanted) const override;
@@ -70,7 +70,7 @@ class Datagram final : public WaitingSocket {
   void DriveUdp();
   void OnUdp(Bytes datagram, const sockaddr_storage& from);
   void Deliver(Arrived arrived);
-  bool IsWanted(const sockaddr_storage& from) const;  // connect(2): of the peer alone
+  bool IsWanted(const sockaddr_storage& from) const;  // connect(2): only datagrams of the peer
   void Arm() override;
   void TakeEvents() override;
   int wait_fd() const override { return wait_fd_; }
@@ -81,24 +81,24 @@ class Datagram final : public WaitingSocket {
   DatagramLink* LinkOn(ibv_context* device);
   int EnsureBound();
   bool GoesByRdma(const Peer& peer, size_t length) const;
-  // The count or a negative errno.
+  // Returns the count or a negative errno.
   ssize_t SendByUdp(Lock& lock, Peer& peer, LookupHeader::Op op, const iovec* pieces, int count, const Deadline& deadline);
   int CheckAddress(const sockaddr* address, socklen_t length, sockaddr_storage* into) const;
   sockaddr_storage InDomain(const sockaddr_storage& address) const;
 
   // Guarded by mutex_:
   int udp_ = -1;
-  int wait_fd_ = -1;  // an epoll of the UDP socket and the links' channels
+  int wait_fd_ = -1;  // an epoll instance of the UDP socket and the links' channels
   bool bound_ = false;
   bool read_shut_ = false, write_shut_ = false;
   int error_ = 0;  // SO_ERROR
   LinkSizes sizes_;
   std::vector<std::unique_ptr<DatagramLink>> links_;
   DatagramPeers peers_;                // by KeyOf
-  std::string connected_;              // key of the peer; empty: none
+  std::string connected_;              // key of the peer; empty: not connected
   std::deque<Arrived> arrived_;
   size_t copied_ = 0;                  // bytes of `arrived_` that came over UDP
-  std::vector<uint8_t> staging_;       // of one UDP datagram
+  std::vector<uint8_t> staging_;       // for one UDP datagram
 };
 
 }  // namespace weft::rsocket

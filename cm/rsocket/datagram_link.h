@@ -14,11 +14,11 @@
 
 namespace weft::rsocket {
 
-// The verbs objects of a datagram rsocket on one device: queue pair, completion queue with its channel, a place for each datagram
-// that comes or goes. Not thread safe.
+// The verbs objects of a datagram rsocket on one device: a queue pair, a completion queue with its channel, and a slot
+// for each datagram that is being sent or received. Not thread safe.
 class DatagramLink {
  public:
-  // `device` outlives it, as rdma_cm's do. `sizes`: bytes and work requests. nullptr and errno.
+  // `device` outlives the link, as rdma_cm's devices do. `sizes`: bytes and work requests. nullptr and errno.
   static std::unique_ptr<DatagramLink> Create(ibv_context* device, const LinkSizes& sizes);
   ~DatagramLink();
   DatagramLink(const DatagramLink&) = delete;
@@ -30,12 +30,12 @@ class DatagramLink {
   uint32_t most_bytes() const { return most_bytes_; }  // of one datagram, its header included
   bool can_send() const { return !free_.empty(); }
 
-  // To where `resolved` goes; ibv_destroy_ah() it before the link. nullptr and errno.
+  // An address handle for the destination of `resolved`. Call ibv_destroy_ah() before the link goes. nullptr and errno.
   ibv_ah* MakeAddress(const rdma_cm_id* resolved) const;
-  // `header`, then `length` bytes of `from`; can_send(). 0 or the errno of ibv_post_send.
+  // Sends `header`, then `length` bytes of `from`. Call only if can_send(). Returns 0 or the errno of ibv_post_send.
   int Send(ibv_ah* to, uint32_t queue_pair, Bytes header, VectorCursor& from, size_t length);
 
-  // Whether there is a datagram, which is with the program until Release(slot); `sender`: its queue pair.
+  // Returns whether there is a datagram. The program has it until Release(slot). `sender`: the sender's queue pair.
   struct Incoming {
     uint32_t slot = 0, sender = 0;
     Bytes bytes;
@@ -44,7 +44,7 @@ class DatagramLink {
   void Release(uint32_t slot);
 
   void Arm();
-  // Whether there was an event; the queue is to be armed again then.
+  // Returns whether there was an event; the completion queue must then be armed again.
   bool TakeEvents();
 
  private:
@@ -59,12 +59,12 @@ class DatagramLink {
   ibv_comp_channel* channel_ = nullptr;
   ibv_cq* cq_ = nullptr;
   ibv_qp* qp_ = nullptr;
-  std::unique_ptr<uint8_t[]> memory_;  // places of what goes, then of what comes
+  std::unique_ptr<uint8_t[]> memory_;  // slots for sending, then slots for receiving
   ibv_mr* region_ = nullptr;
   uint32_t most_bytes_ = 0;
   uint32_t send_slots_ = 0, receive_slots_ = 0;
   uint32_t inline_bytes_ = 0;
-  std::vector<uint32_t> free_;  // places of what goes
+  std::vector<uint32_t> free_;  // slots for sending
   bool armed_ = false;
 };
 

@@ -19,7 +19,7 @@ namespace weft::rsocket {
 
 class DatagramLink;
 
-// Whoever datagrams go to or come from.
+// A peer to which datagrams are sent, or from which they come.
 struct DatagramPeer {
   DatagramPeer() = default;
   ~DatagramPeer() {
@@ -28,28 +28,29 @@ struct DatagramPeer {
   DatagramPeer(const DatagramPeer&) = delete;
   DatagramPeer& operator=(const DatagramPeer&) = delete;
 
-  sockaddr_storage address{};  // of the family that the network has: IPv4 for a mapped one
+  sockaddr_storage address{};  // in the network's family: IPv4 for an IPv4-mapped address
   DatagramLink* link = nullptr;
   ibv_ah* handle = nullptr;
-  sockaddr_storage own{};                          // the address from which it is reached, with our port
-  uint32_t queue_pair = 0;                         // 0: not known
-  std::optional<Clock::time_point> unheard_since;  // it was sent something by RDMA, and nothing came back
+  sockaddr_storage own{};                          // our address on the way to the peer, with our port
+  uint32_t queue_pair = 0;                         // 0: unknown
+  std::optional<Clock::time_point> unheard_since;  // since then it was sent datagrams by RDMA, and did not answer
 };
 
-// The peers that a socket knows, kMost of them: whoever sends it anything becomes one, so that of more the longest
-// unused is forgotten, and asked again when it is needed. Who holds one keeps it alive. Guarded by its owner.
+// The peers that a socket knows, at most kMost. Every process that sends a datagram becomes one. If there are too many,
+// the one that was unused longest is removed; it is looked up again when needed. Holding a shared_ptr keeps a peer
+// alive. Guarded by the owner.
 class DatagramPeers {
  public:
   static constexpr size_t kMost = 4096;
 
-  // nullptr: not known. The peer counts as used.
+  // nullptr: unknown. The peer counts as used now.
   std::shared_ptr<DatagramPeer> Find(const std::string& key) {
     const auto found = peers_.find(key);
     if (found == peers_.end()) return nullptr;
     order_.splice(order_.begin(), order_, found->second);
     return found->second->second;
   }
-  // `key` is not known. `keep`: key of one that is not forgotten, or empty.
+  // `key` is not known yet. `keep`: the key of a peer that must not be removed, or empty.
   void Add(const std::string& key, std::shared_ptr<DatagramPeer> peer, const std::string& keep) {
     if (peers_.size() >= kMost) {
       auto oldest = std::prev(order_.end());

@@ -9,11 +9,11 @@
 #include <optional>
 #include <span>
 
-// What two datagram rsockets tell each other. The protocol is that of rdma-core (librdmacm/docs/rsocket):
+// The messages of datagram rsockets. The protocol is that of rdma-core (librdmacm/docs/rsocket):
 //
-// A datagram travels on UD queue pairs, behind a header with the address of the socket that sent it. To learn which queue pair an address
-// has, the first datagrams to it go over UDP, behind another header that says which queue pair the sender has; the
-// receiver answers with its own, in a header alone.
+// A datagram travels on UD queue pairs, behind a header with the address of the sending socket. To learn the queue pair
+// of an address, a socket sends the first datagrams over UDP, behind another header with the sender's queue pair. The
+// receiver answers with its own queue pair, in a header alone.
 namespace weft::rsocket {
 
 using Bytes = std::span<const uint8_t>;
@@ -29,11 +29,11 @@ using Bytes = std::span<const uint8_t>;
 struct DatagramHeader {
   static constexpr size_t kMostLength = 24;
 
-  sockaddr_storage from{};  // of either family
+  sockaddr_storage from{};  // of either address family
 
-  // Returns its length.
+  // Returns the length of the header.
   size_t Serialize(std::span<uint8_t, kMostLength> out) const;
-  // `*length`: of the header; the rest is the program's. nullopt: no such header.
+  // Sets `*length` to the length of the header; the rest is the program's data. nullopt: not such a header.
   static std::optional<DatagramHeader> Parse(Bytes datagram, size_t* length);
 };
 
@@ -52,11 +52,11 @@ struct DatagramHeader {
 struct LookupHeader {
   static constexpr size_t kMostLength = 28;
   static constexpr uint32_t kTag = 0x55555555;
-  enum class Op : uint8_t { kData = 0, kControl = 7 };  // a datagram follows; it does not
+  enum class Op : uint8_t { kData = 0, kControl = 7 };  // followed by a datagram; without one
 
   Op op = Op::kData;
   uint32_t queue_pair = 0;
-  sockaddr_storage to{};  // without port
+  sockaddr_storage to{};  // without a port
 
   size_t Serialize(std::span<uint8_t, kMostLength> out) const;
   static std::optional<LookupHeader> Parse(Bytes datagram, size_t* length);

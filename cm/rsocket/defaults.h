@@ -6,8 +6,8 @@
 
 namespace weft::rsocket {
 
-// What a new rsocket starts with: rsocket(7), the files of /etc/rdma/rsocket. A file that is missing, or holds no number, changes
-// nothing; a number outside a value's range is moved into it.
+// The initial options of an rsocket: rsocket(7), the files in /etc/rdma/rsocket. A file that is missing or has no
+// number changes nothing. A number that is out of range is moved into the range.
 struct Defaults {
   uint32_t polling_us = 10;        // polling_time: microseconds to poll before waiting
   uint32_t receive_bytes = 1 << 17;  // mem_default
@@ -18,7 +18,7 @@ struct Defaults {
   uint32_t map_entries = 0;        // iomap_size
 
   static Defaults Read(const std::string& directory);
-  // Those of this host, read once.
+  // The defaults of this host, read once.
   static const Defaults& Process();
 };
 

@@ -10,17 +10,17 @@
 
 namespace weft::rsocket {
 
-// Sockets that were closed while what was sent had not reached the peer, as the kernel keeps those of TCP: rclose does
-// not wait for a peer that is silent, and what was written still arrives. A thread looks after them, as long as there
-// are any. Each has a time of its own after which it goes. Thread safe; the child of a fork has none.
+// Sockets that were closed before everything sent had reached the peer, like the kernel's lingering TCP sockets: rclose
+// does not wait for a silent peer, and the data still arrives. A thread serves them as long as there are any. Each has
+// a time limit. Thread safe. The child of a fork has none.
 class Lingering {
  public:
-  // More than these, and the first gives way.
+  // If there are more, the first is dropped.
   static constexpr size_t kMost = 1024;
 
   static Lingering& Process();
 
-  // Socket::Close() of it returned false.
+  // Takes a socket whose Socket::Close() returned false.
   void Add(std::shared_ptr<Socket> socket);
   bool any() const;
   std::vector<std::shared_ptr<Socket>> Sockets() const;
@@ -29,7 +29,7 @@ class Lingering {
   Lingering();
   void Run();
 
-  mutable std::mutex mutex_;  // guards the rest
+  mutable std::mutex mutex_;  // guards the members below
   std::list<std::shared_ptr<Socket>> sockets_;
   bool thread_runs_ = false;
 };

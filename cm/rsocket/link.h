@@ -12,7 +12,8 @@
 
 namespace weft::rsocket {
 
-// What an rsocket's options ask for (setsockopt before it connects); Link::Create makes it what it can be.
+// The sizes that an rsocket's options ask for (setsockopt before it connects). Link::Create reduces them to what is
+// possible.
 struct LinkSizes {
   uint32_t send_bytes = 0;
   uint32_t receive_bytes = 0;
@@ -22,18 +23,18 @@ struct LinkSizes {
   uint32_t map_entries = 0;
 };
 
-// The verbs objects of one connection: queue pair, completion queue with its channel, buffers and their regions. Not thread safe, but
-// posting is.
+// The verbs objects of one connection: a queue pair, a completion queue with its channel, buffers and their regions.
+// Not thread safe, except for posting.
 class Link {
  public:
-  // `id` is bound to a device, and outlives it. The receives that messages of the peer need are posted. nullptr and errno.
-  // `sizes`: what was granted.
+  // `id` is bound to a device and outlives the link. Posts the receives that messages of the peer need. Sets `sizes` to
+  // what was granted. nullptr and errno.
   static std::unique_ptr<Link> Create(rdma_cm_id* id, LinkSizes* sizes);
   ~Link();
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
-  // What to tell the peer.
+  // The data for the peer.
   ConnectData Describe() const;
 
   ibv_cq* cq() const { return cq_; }
@@ -43,18 +44,18 @@ class Link {
   uint8_t* receive_buffer() const { return receive_.memory.get(); }
   uint32_t receive_key() const { return receive_.region->rkey; }
   uint32_t send_key() const { return send_.region->lkey; }
-  // Of the lists that the peer writes at any time, also while they are read: what comes is checked, and announced by a message once it
-  // is whole. In the peer's byte order. TakeTarget: an entry of the target list, which is empty afterwards; length 0: none, or not
-  // whole yet.
+  // These read lists that the peer may write at any time, also while they are read. Entries are checked; a message
+  // announces each complete entry. They are in the peer's byte order. TakeTarget returns an entry of the target list
+  // and clears it; length 0: there is none, or it is not complete yet.
   Target TakeTarget(uint32_t index);
   IoMapEntry MapEntry(uint32_t index) const;
 
-  // A Write from `pieces` to `to` without a completion of its own, and with `message` a Send of it behind it. One completion, with
-  // `id`. 0 or the errno of ibv_post_send.
+  // Posts a Write from `pieces` to `to` without its own completion. With `message`, posts a Send of it behind the
+  // Write. There is one completion, with `id`. Returns 0 or the errno of ibv_post_send.
   int PostWrite(std::span<ibv_sge> pieces, bool is_inline, uint64_t to, uint32_t key, const uint32_t* message, uint64_t id);
   int PostMessage(uint32_t message, uint64_t id);
 
-  // Receive completions carry kReceiveId | slot.
+  // Completions of receives have the ID kReceiveId | slot.
   static constexpr uint64_t kReceiveId = uint64_t{1} << 63;
   uint32_t MessageIn(uint32_t slot) const;
   int PostReceive(uint32_t slot);
@@ -76,7 +77,7 @@ class Link {
   LinkSizes sizes_;
 };
 
-// Messages of the peer for which there is always a receive although it has no credit for them: control messages.
+// Number of receives kept for control messages of the peer, which need no credit.
 uint32_t ReservedReceives(uint32_t receive_queue);
 
 }  // namespace weft::rsocket

@@ -11,7 +11,7 @@
 
 namespace weft::rsocket {
 
-// As setsockopt(2): false if `length` is less than the option takes.
+// As setsockopt(2). Returns false if `length` is shorter than the option's value.
 template <typename Value>
 bool LoadOption(const void* from, socklen_t length, Value* into) {
   if (length < sizeof *into) return false;
@@ -19,7 +19,7 @@ bool LoadOption(const void* from, socklen_t length, Value* into) {
   return true;
 }
 
-// As getsockopt(2): a shorter buffer gets the beginning. 0.
+// As getsockopt(2): a shorter buffer gets the beginning of the value. Returns 0.
 template <typename Value>
 int StoreOption(const Value& value, void* into, socklen_t* length) {
   const auto part = std::min<socklen_t>(*length, sizeof value);
@@ -28,7 +28,7 @@ int StoreOption(const Value& value, void* into, socklen_t* length) {
   return 0;
 }
 
-// SO_RCVTIMEO, SO_SNDTIMEO (socket(7)): 0, EINVAL, EDOM.
+// SO_RCVTIMEO and SO_SNDTIMEO (socket(7)). Returns 0, EINVAL or EDOM.
 inline int LoadTimeout(const void* from, socklen_t length, timeval* into) {
   timeval given{};
   if (!LoadOption(from, length, &given)) return EINVAL;
@@ -37,7 +37,7 @@ inline int LoadTimeout(const void* from, socklen_t length, timeval* into) {
   return 0;
 }
 
-// A size, brought to what is possible: 0, or EINVAL for a negative one.
+// Sets a size, clamped to the possible range. Returns 0, or EINVAL for a negative value.
 inline int LoadSize(int given, uint32_t least, uint32_t most, uint32_t* into) {
   if (given < 0) return EINVAL;
   *into = std::clamp(static_cast<uint32_t>(given), least, most);

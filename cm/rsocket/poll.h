@@ -7,7 +7,7 @@
 
 namespace weft::rsocket {
 
-// poll(2) of rsockets and other descriptors together. How many are ready; negative: an errno.
+// poll(2) for rsockets and other descriptors together. Returns the number of ready ones, or a negative errno.
 int PollAll(pollfd* fds, nfds_t count, const Deadline& deadline);
 
 }  // namespace weft::rsocket

@@ -10,7 +10,7 @@
 
 namespace weft::rsocket {
 
-// A range of a ring: one piece, or two where it wraps. Offsets from the ring's start.
+// A range of a ring: one piece, or two if it wraps. Offsets count from the ring's start.
 struct RingRange {
   struct Piece {
     uint32_t offset = 0;
@@ -25,7 +25,7 @@ inline RingRange RangeOf(uint32_t size, uint32_t offset, uint32_t length) {
   return {{{{offset, first}, {0, length - first}}}};
 }
 
-// Which bytes of a send buffer are in flight: taken and given back in the same order.
+// The bytes of a send buffer that are in flight. They are taken and released in the same order.
 class SendRing {
  public:
   explicit SendRing(uint32_t size) : size_(size), free_(size) {}
@@ -46,15 +46,17 @@ class SendRing {
   uint32_t next_ = 0;
 };
 
-// What is in a receive buffer. The peer was granted parts of it, half the buffer at a time, fills them in order with messages, and the
-// program reads them in order. Bytes go round: granted, readable, free, granted again.
+// The content of a receive buffer. The peer is granted parts of it, half the buffer at a time, and fills them in order
+// with messages. The program reads the messages in order. Each byte cycles through granted, readable, free, and granted
+// again.
 class ReceiveRing {
  public:
-  // `size` is even. The first half counts as granted: ConnectData tells the peer of it. `messages`: how many may wait to be read.
+  // `size` is even. The first half is already granted: ConnectData tells the peer about it. `messages`: how many may
+  // wait to be read.
   ReceiveRing(uint32_t size, uint32_t messages)
       : size_(size), granted_(size / 2), free_(size / 2), next_grant_(size / 2), lengths_(messages) {}
 
-  // A message of `length` bytes came. False: the peer was not allowed to send it.
+  // A message of `length` bytes arrived. Returns false if the peer was not allowed to send it.
   bool OnMessage(uint32_t length) {
     if (length > granted_ || waiting_ == lengths_.size()) return false;
     if (length == 0) {
@@ -68,11 +70,12 @@ class ReceiveRing {
   }
 
   uint32_t readable() const { return readable_; }
-  // The next `length` bytes from `skip` on; together at most readable().
+  // The range of `length` bytes that begins `skip` bytes after the first unread one. `skip` + `length` is at most
+  // readable().
   RingRange Peek(uint32_t skip, uint32_t length) const {
     return RangeOf(size_, static_cast<uint32_t>((uint64_t{read_} + skip) % size_), length);
   }
-  // They were read.
+  // The program has read `length` bytes.
   void Consume(uint32_t length) {
     read_ = static_cast<uint32_t>((uint64_t{read_} + length) % size_);
     readable_ -= length;
@@ -89,9 +92,9 @@ class ReceiveRing {
     }
   }
 
-  // Messages read so far, modulo 2^16.
+  // Number of messages read so far, modulo 2^16.
   uint16_t read_messages() const { return read_messages_; }
-  // Half the buffer is free and can be granted: its offset. It counts as granted once taken.
+  // Whether half of the buffer is free and can be granted. TakeGrant() returns its offset; it is then granted.
   bool can_grant() const { return free_ >= size_ / 2; }
   uint32_t half() const { return size_ / 2; }
   uint32_t TakeGrant() {
@@ -109,7 +112,7 @@ class ReceiveRing {
   uint32_t free_;
   uint32_t next_grant_;
   uint32_t read_ = 0;
-  std::vector<uint32_t> lengths_;  // of messages that wait, as far as they are not read
+  std::vector<uint32_t> lengths_;  // unread bytes of each waiting message
   size_t oldest_ = 0;
   size_t waiting_ = 0;
   uint16_t read_messages_ = 0;

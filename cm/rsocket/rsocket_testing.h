@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-// Steps that the tests of rsockets share. Failures are EXPECTed where they happen; -1 then.
+// Steps that the tests of rsockets share. They EXPECT success, and return -1 on failure.
 namespace weft::rsocket_api {
 
 inline sockaddr_in Loopback(uint16_t port_network_order = 0) {
@@ -61,7 +61,7 @@ inline int ConnectTo(int fd, const sockaddr_in& address) {
   return rconnect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address);
 }
 
-// Both ends of a connection, whose options `prepare(fd)` may set before.
+// Both ends of a connection. `prepare(fd)` may set options before they connect.
 struct Pair {
   Fd client, server;
 };
@@ -93,7 +93,7 @@ inline short PollOne(int fd, short events, int timeout_ms) {
   return one.revents;
 }
 
-// Bytes that say where they belong.
+// Bytes that identify their position.
 inline std::vector<uint8_t> Pattern(size_t length, uint32_t seed = 1) {
   std::vector<uint8_t> bytes(length);
   for (auto& byte : bytes) {

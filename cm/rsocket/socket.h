@@ -12,8 +12,9 @@
 
 namespace weft::rsocket {
 
-// An rsocket of either type, as the functions of rdma/rsocket.h see it. Functions return 0 or a positive errno, those that return
-// ssize_t a count or a negative errno. Thread safe; one sender and one receiver do not wait for each other.
+// An rsocket of either type, as the functions of rdma/rsocket.h use it. Functions return 0 or a positive errno; those
+// that return ssize_t, a count or a negative errno. Thread safe; one sender and one receiver do not wait for each
+// other.
 class Socket {
  public:
   explicit Socket(int domain) : domain_(domain) {}
@@ -22,7 +23,7 @@ class Socket {
   Socket& operator=(const Socket&) = delete;
 
   int domain() const { return domain_; }
-  // Its number: a descriptor that stands for it and is never read or written.
+  // The number of the socket: a descriptor that only reserves the number and is never read or written.
   int fd() const { return fd_; }
   void set_fd(int fd) { fd_ = fd; }
   bool nonblocking() const { return nonblocking_; }
@@ -35,32 +36,34 @@ class Socket {
   virtual int Accept(std::shared_ptr<Socket>* accepted) = 0;
   virtual int Connect(const sockaddr* address, socklen_t length) = 0;
   virtual int Shutdown(int how) = 0;
-  // Ends what others wait for in it (EBADF). Last call, but for those that are under way. False: something that was sent is not with the
-  // peer yet, and Linger() has to be called now and then until it is true.
+  // Threads that wait in the socket get EBADF. This is the last call, except for calls in progress. Returns false if
+  // the peer has not received everything that was sent; Linger() must then be called from time to time until it returns
+  // true.
   virtual bool Close() = 0;
-  // Waits for nothing. True: it may go.
+  // Does not wait. Returns true if the socket may be destroyed.
   virtual bool Linger() { return true; }
-  // The process ends and nobody closed it: as much of Close as the peer should notice. Waits for nothing; false: call it again, as long
-  // as there is time.
+  // The process ends, and the program has not closed the socket: does what the peer should notice of Close. Does not
+  // wait. Returns false if it must be called again, as long as there is time.
   virtual bool Farewell() = 0;
 
   virtual ssize_t Send(const iovec* pieces, int count, int flags, const sockaddr* to, socklen_t to_length) = 0;
   // `from` may be nullptr. MSG_TRUNC is set in `*out_flags` if a datagram was cut.
   virtual ssize_t Receive(const iovec* pieces, int count, int flags, sockaddr_storage* from, int* out_flags) = 0;
-  // Neither is for program's use alone: `peer` false: its own.
+  // Gets the address of the peer, or with `peer` false the socket's own. Weft itself uses it, too.
   virtual int Name(bool peer, sockaddr_storage* name) = 0;
 
   virtual int SetOption(int level, int name, const void* value, socklen_t length) = 0;
   virtual int GetOption(int level, int name, void* value, socklen_t* length) = 0;
 
-  virtual off_t Map(void* buffer, size_t length, int protection, off_t offset) = 0;  // negative errno
+  virtual off_t Map(void* buffer, size_t length, int protection, off_t offset) = 0;  // or a negative errno
   virtual int Unmap(void* buffer, size_t length) = 0;
   virtual ssize_t WriteMapped(const void* from, size_t count, off_t offset, int flags) = 0;
 
-  // What of `events`, POLLERR, POLLHUP (poll(2)) is the case now.
+  // Which of `events`, POLLERR and POLLHUP (poll(2)) are true now.
   virtual short Poll(short events) = 0;
-  // The same; if nothing is, puts `node` on its list and says which descriptors (up to kWaitFds; others are -1) become readable when
-  // something may have changed. EndWait takes it off again and takes what made them readable.
+  // Like Poll(). If none is true, puts `node` on the socket's list, and returns the descriptors (up to kWaitFds; others
+  // are -1) that become readable when something may have changed. EndWait removes the node, and consumes what made them
+  // readable.
   static constexpr int kWaitFds = 2;
   virtual short BeginWait(short events, WaitNode& node, int fds[kWaitFds]) = 0;
   virtual void EndWait(WaitNode& node) = 0;

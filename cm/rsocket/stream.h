@@ -22,9 +22,9 @@ namespace weft::rsocket {
 
 // A stream rsocket (SOCK_STREAM): a listener, or one end of a connection.
 //
-// Nothing happens to it in the background but what the RNIC does: bytes are placed in its receive buffer, completions and events queue up.
-// Whoever calls in looks at them (Drive). Locks, outermost first: send_mutex_ or receive_mutex_ (one sender and one receiver at a time,
-// also while they wait), mutex_ (short; bytes are copied without it).
+// In the background, only the RNIC works for a socket: it places bytes in the receive buffer, and queues completions
+// and events. Each call processes those (Drive). Locks, outermost first: send_mutex_ or receive_mutex_ (one sender and
+// one receiver at a time, also while they wait), then mutex_ (held briefly; bytes are copied without it).
 class Stream final : public WaitingSocket {
  public:
   explicit Stream(int domain);
@@ -61,14 +61,14 @@ class Stream final : public WaitingSocket {
     kIdle,
     kBound,
     kListening,
-    kResolving,   // rconnect: address and route
-    kConnecting,  // the request is under way
-    kAccepting,   // raccept answered, the peer has not confirmed
-    kConnected,   // and then closed by either side or lost, see below
-    kFailed,      // rconnect came to nothing
+    kResolving,   // rconnect: resolving address and route
+    kConnecting,  // the request was sent
+    kAccepting,   // raccept has answered; the peer has not confirmed
+    kConnected,   // also after a close by either side or a loss, see below
+    kFailed,      // rconnect has failed
   };
 
-  // A mapping that riomap made.
+  // A mapping made by riomap.
   struct Mapping {
     ibv_mr* region = nullptr;
     uint64_t offset = 0;
@@ -86,29 +86,29 @@ class Stream final : public WaitingSocket {
   void OnRequest(rdma_cm_id* request, const std::vector<uint8_t>& private_data);
   void OnResolved();
   int MakeLink();
-  bool Adopt(const ConnectData& peer);  // false: it makes no sense
+  bool Adopt(const ConnectData& peer);  // false: the data is not valid
   void FailConnect(int error);
   int TakeRequest(std::shared_ptr<Socket>* accepted);
-  int AcceptRequest(rdma_cm_id* request, const ConnectData& peer);  // of the new socket, without lock
+  int AcceptRequest(rdma_cm_id* request, const ConnectData& peer);  // called for the new socket, without the lock
   bool StepOut();
   bool opening() const {
     return state_ == State::kResolving || state_ == State::kConnecting || state_ == State::kAccepting;
   }
 
-  // stream_progress.cc: what the connection does
+  // stream_progress.cc: the connection
   //
-  // Looks at completions and events, returns buffers to the peer.
+  // Processes completions and events, and returns buffers to the peer.
   void Drive() override;
   void OnCompletion(const ibv_wc& completion);
-  bool OnMessage(Message message);  // false: the peer broke the protocol
+  bool OnMessage(Message message);  // false: the peer violated the protocol
   void TakeTargets();
   void GiveCredits();
   int PostControl(Control control);
   void OnLost(int error);
   bool up() const { return state_ == State::kConnected && !lost_ && !said_goodbye_; }
   bool CanSend() const;
-  int WhyNotWritable() const;  // 0: it may become so
-  // An ID for a work request's completion: what it gives back.
+  int WhyNotWritable() const;  // 0: it may become writable
+  // The ID of a work request's completion. It says what the completion releases.
   static uint64_t CompletionId(uint32_t slots, uint32_t bytes) { return uint64_t{slots} << 32 | bytes; }
 
   // stream_wait.cc
@@ -136,12 +136,12 @@ class Stream final : public WaitingSocket {
 
   // Guarded by mutex_:
   State state_ = State::kIdle;
-  bool read_shut_ = false;     // rshutdown here
+  bool read_shut_ = false;     // rshutdown at this end
   bool write_shut_ = false;
-  bool said_goodbye_ = false;  // kDisconnect is sent
+  bool said_goodbye_ = false;  // kDisconnect was sent
   bool peer_done_ = false;     // the peer sends nothing more
-  bool peer_gone_ = false;     // and takes nothing more
-  bool lost_ = false;          // there is no connection below
+  bool peer_gone_ = false;     // ... and receives nothing more
+  bool lost_ = false;          // the connection below is gone
   int error_ = 0;              // SO_ERROR
 
   rdma_event_channel* channel_ = nullptr;
@@ -150,7 +150,7 @@ class Stream final : public WaitingSocket {
     rdma_cm_id* id;
     ConnectData data;
   };
-  std::deque<Request> requests_;  // a listener's
+  std::deque<Request> requests_;  // for a listener
 
   // Options.
   LinkSizes sizes_;
@@ -163,24 +163,24 @@ class Stream final : public WaitingSocket {
   std::unique_ptr<Link> link_;
   std::optional<SendRing> send_ring_;
   std::optional<ReceiveRing> receive_ring_;
-  bool swap_ = false;               // the peer has the other byte order
+  bool swap_ = false;               // the peer's byte order differs
   bool armed_ = false;              // the completion queue will raise an event
   unsigned unacknowledged_ = 0;     // events of the completion queue
   uint32_t slots_free_ = 0;         // send work requests
-  uint32_t sends_undriven_ = 0;     // since Drive was called last
+  uint32_t sends_undriven_ = 0;     // since the last Drive
   uint16_t sent_messages_ = 0;      // data messages, modulo 2^16
-  uint16_t credit_limit_ = 0;       // that the peer takes
-  uint16_t peer_reserve_ = 0;       // credits that are left to control messages
-  uint16_t credits_ = 0;            // that we give at a time
-  uint16_t credits_due_at_ = 0;     // messages read
-  Target peer_list_;                // where the peer wants to be told of free buffers
+  uint16_t credit_limit_ = 0;       // the peer accepts messages up to this number
+  uint16_t peer_reserve_ = 0;       // credits reserved for control messages
+  uint16_t credits_ = 0;            // number that we give at a time
+  uint16_t credits_due_at_ = 0;     // number of messages read at which they are due
+  Target peer_list_;                // where the peer wants to be told about free buffers
   uint32_t peer_list_next_ = 1;
-  uint64_t peer_map_ = 0;           // its I/O map, with the key of its list
+  uint64_t peer_map_ = 0;           // the peer's I/O map, with the key of its list
   uint32_t peer_map_entries_ = 0;
-  Target targets_[kTargetListSize];  // what we may write into; length 0: nothing
-  uint32_t target_ = 0;             // that is in use
-  uint32_t target_next_ = 1;        // that comes next from the list
-  uint32_t map_credits_ = 0;        // messages about the map, which are not in the receive ring
+  Target targets_[kTargetListSize];  // where we may write; length 0: nothing
+  uint32_t target_ = 0;             // the current one
+  uint32_t target_next_ = 1;        // the next one to read from the list
+  uint32_t map_credits_ = 0;        // credits for messages about the map, which do not use the receive ring
   std::list<Mapping> mappings_;
   bool mappings_pending_ = false;
 };

@@ -9,17 +9,17 @@
 
 namespace weft::rsocket {
 
-// The rsockets of this process by number. A fork's child has none of its parent's: the adapter's connections stay with the parent.
-// Thread safe.
+// The rsockets of this process by number. The child of a fork has none of its parent's: an adapter's connections stay
+// with the parent. Thread safe.
 class Table {
  public:
   static Table& Process();
 
-  // Gives `socket` a number (its descriptor is made here). EMFILE, ENFILE, ENOMEM.
+  // Gives `socket` a number; makes its descriptor. EMFILE, ENFILE, ENOMEM.
   int Add(std::shared_ptr<Socket> socket, bool close_on_exec);
   // nullptr: no rsocket has that number.
   std::shared_ptr<Socket> Find(int fd) const;
-  // The same, and the number is free.
+  // Like Find(), and frees the number.
   std::shared_ptr<Socket> Remove(int fd);
 
  private:

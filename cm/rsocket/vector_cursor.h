@@ -10,7 +10,7 @@
 
 namespace weft::rsocket {
 
-// A position in the memory that readv(2) or writev(2) is given.
+// A position in the buffers of a readv(2) or writev(2) call.
 class VectorCursor {
  public:
   VectorCursor(const iovec* pieces, int count) : piece_(pieces), end_(pieces + count) {
@@ -19,11 +19,11 @@ class VectorCursor {
   }
 
   uint64_t left() const { return left_; }
-  // The next `length` bytes lie in one piece, from data() on.
+  // Whether the next `length` bytes are contiguous, from data() on.
   bool contiguous(size_t length) const { return piece_ != end_ && piece_->iov_len - offset_ >= length; }
   const uint8_t* data() const { return static_cast<const uint8_t*>(piece_->iov_base) + offset_; }
 
-  // Copies `length` bytes (at most left()) and goes on behind them.
+  // Copies `length` bytes (at most left()) and advances by them.
   void CopyIn(const uint8_t* from, size_t length) {
     Walk(length, [&](uint8_t* here, size_t part) {
       std::memcpy(here, from, part);

@@ -9,25 +9,25 @@ namespace weft::rsocket {
 using Clock = std::chrono::steady_clock;
 using Deadline = std::optional<Clock::time_point>;  // nullopt: never
 
-// A thread that waits for sockets. Whoever looks at a socket's queues on behalf of one thread may find there what another waits for,
-// and takes the event that would have woken it: it wakes that thread through this descriptor.
+// A thread that waits for sockets. A thread that processes a socket's queues may find there what another thread waits
+// for, and consume the event that would have woken it. It then wakes the waiting thread through this descriptor.
 class Waiter {
  public:
-  // This thread's. fd() is -1 if the process is out of descriptors.
+  // The calling thread's. fd() is -1 if the process is out of descriptors.
   static Waiter& Mine();
 
   int fd() const { return fd_; }
   void Wake();
-  void Clear();  // takes back what woke it
+  void Clear();  // clears the wake-up
 
  private:
   Waiter();
   ~Waiter();
   int fd_ = -1;
-  int generation_ = 0;  // forks before it was made
+  int generation_ = 0;  // number of forks before it was made
 };
 
-// That `waiter` waits for one socket: an element of the socket's list.
+// Says that `waiter` waits for one socket: an element of the socket's list.
 struct WaitNode {
   Waiter* waiter = nullptr;
   WaitNode* previous = nullptr;
@@ -40,7 +40,7 @@ class WaitList {
  public:
   void Add(WaitNode& node);
   void Remove(WaitNode& node);
-  // Wakes all but `except`.
+  // Wakes all waiters except `except`.
   void WakeAll(const Waiter* except = nullptr);
   bool empty() const { return first_ == nullptr; }
 
@@ -48,7 +48,7 @@ class WaitList {
   WaitNode* first_ = nullptr;
 };
 
-// For poll(2): milliseconds until `deadline`, rounded up; -1: for ever.
+// A timeout for poll(2): milliseconds until `deadline`, rounded up; -1: for ever.
 int PollTimeout(const Deadline& deadline);
 inline bool Passed(const Deadline& deadline) { return deadline && Clock::now() >= *deadline; }
 

@@ -11,10 +11,11 @@
 
 namespace weft::rsocket {
 
-// What the types of rsockets have in common: the lock, waiting for the socket, and options of socket(7).
+// The common parts of both types of rsockets: the lock, waiting for the socket, and the options of socket(7).
 //
-// No wake-up is lost: a waiting thread puts itself on the list, asks for an event (Arm), looks once more (Drive), and only then sleeps.
-// Who takes an event or completions that it might have slept for wakes it through its own descriptor.
+// No wake-up is lost: a waiting thread puts itself on the list, asks for an event (Arm), checks once more (Drive), and
+// only then sleeps. A thread that consumes an event or completions for which another thread may sleep wakes that thread
+// through its own descriptor.
 class WaitingSocket : public Socket {
  public:
   short Poll(short events) final;
@@ -26,28 +27,28 @@ class WaitingSocket : public Socket {
 
   using Socket::Socket;
 
-  // All of these with mutex_ held.
+  // All of these require mutex_.
 
-  // Looks at what came; wakes others that wait if something may have changed for them.
+  // Processes what arrived. Wakes other waiting threads if something may have changed for them.
   virtual void Drive() = 0;
-  // Lets wait_fd() become readable with the next thing that comes.
+  // Makes wait_fd() readable when the next thing arrives.
   virtual void Arm() = 0;
-  // Takes what made wait_fd() readable; whoever else waits there is woken and arms it again.
+  // Consumes what made wait_fd() readable. Other threads that wait there are woken and arm it again.
   virtual void TakeEvents() = 0;
   virtual int wait_fd() const = 0;
-  // What of `wanted`, POLLERR, POLLHUP is the case.
+  // Which of `wanted`, POLLERR and POLLHUP are true.
   virtual short Events(short wanted) const = 0;
 
-  // Until `ready`, a function of a derived class: 0, EAGAIN when the deadline passed, EINTR when a signal came, EMFILE. Gives up the lock
-  // while it waits.
+  // Waits until `ready`, a function of a derived class, is true. Returns 0, EAGAIN after the deadline, EINTR after a
+  // signal, or EMFILE. Releases the lock while it waits.
   template <typename Derived>
   int Await(Lock& lock, const Deadline& deadline, bool (Derived::*ready)() const) {
     return AwaitCondition(lock, deadline, static_cast<Condition>(ready));
   }
-  // Of a call with `flags` on a socket with SO_RCVTIMEO or SO_SNDTIMEO `timeout`.
+  // The deadline of a call with `flags` on a socket with SO_RCVTIMEO or SO_SNDTIMEO `timeout`.
   Deadline DeadlineOf(int flags, const timeval& timeout) const;
 
-  mutable std::mutex mutex_;  // guards what follows and what derived classes say
+  mutable std::mutex mutex_;  // guards the members below, and those that derived classes name
   bool closing_ = false;      // rclose
   WaitList waiters_;
   timeval receive_timeout_{0, 0}, send_timeout_{0, 0};

@@ -13,7 +13,7 @@
 
 namespace weft::rspreload {
 
-// The C library's function behind ours: Next<decltype(&read)>("read").
+// The C library's function that ours replaces: Next<decltype(&read)>("read").
 template <typename Function>
 Function Next(const char* name) {
   return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
@@ -21,7 +21,8 @@ Function Next(const char* name) {
 #define WEFT_NEXT(name) \
   static const auto next = ::weft::rspreload::Next<decltype(&::name)>(#name)
 
-// The functions of rdma/rsocket.h, from the librdmacm.so.1 above this library's directory, else wherever the program's is found.
+// The functions of rdma/rsocket.h. They come from the librdmacm.so.1 in the directory above this library's, or else
+// from the one that the program finds.
 struct Rsockets {
   int (*socket)(int, int, int);
   int (*bind)(int, const sockaddr*, socklen_t);
@@ -43,7 +44,7 @@ struct Rsockets {
   int (*getsockopt)(int, int, int, void*, socklen_t*);
   int (*fcntl)(int, int, ...);
 
-  // nullptr: there are none, which was said on stderr once.
+  // nullptr: there are none; an error was printed to stderr once.
   static const Rsockets* Get();
 };
 
