@@ -1,11 +1,12 @@
 #ifndef VERBS_EXPORT_H_
 #define VERBS_EXPORT_H_
 
-// Everything is compiled hidden; this marks what libibverbs.map then assigns to a version node.
+// Exports a function (everything is compiled hidden). libibverbs.map then assigns it to a version node.
 #define WEFT_VERBS_API extern "C" __attribute__((visibility("default"), used))
 
-// Symbols of several nodes, or of a node that libibverbs.map does not name: each follows the definition of `function`, which has a name of its own.
-// GCC's attribute is what survives optimization over all files at once; clang has the assembler's directive only.
+// Exports symbols at several nodes, or at a node that libibverbs.map does not name. Each follows the definition of
+// `function`, which has a name of its own. GCC's attribute survives link-time optimization; clang has only the
+// assembler's directive.
 #if defined(__clang__)
 #define WEFT_SYMVER(function, symbol) ".symver " #function "," symbol "\n"
 #define WEFT_AND
@@ -16,15 +17,15 @@
 #define WEFT_SYMVERS(function, ...) extern "C" __typeof__(function) function __attribute__((__VA_ARGS__))
 #endif
 
-// `name` at `node` (a string), for programs that were linked long ago; new programs do not see it.
+// `name` at `node` (a string), for programs linked long ago. New programs are not linked to it.
 #define WEFT_VERBS_OLD_SYMBOL(function, name, node) WEFT_SYMVERS(function, WEFT_SYMVER(function, #name "@" node))
 
-// `name` at `node`, for which new programs are linked: what rdma-core's headers declare with structures that the headers of this build may lack
-// or have.
+// `name` at `node`, which new programs are linked to. For functions whose structures in rdma-core's headers may or may
+// not be known to the headers of this build.
 #define WEFT_VERBS_SYMBOL(function, name, node) WEFT_SYMVERS(function, WEFT_SYMVER(function, #name "@@" node))
 
-// The node of rdma-core's own libraries has the number of the release in which their ABI changed last: 34 (releases 34 to 56), 57, 59, 64, 65. A name
-// stands at each from the node on that had it first.
+// The private node of rdma-core's own libraries has the number of the release in which their ABI last changed: 34
+// (releases 34 to 56), 57, 59, 64, 65. A name is exported at each node from the first that had it.
 #define WEFT_PRIVATE_SYMBOL_SINCE_34(function, name)                                       \
   WEFT_SYMVERS(function, WEFT_SYMVER(function, #name "@@IBVERBS_PRIVATE_34") WEFT_AND      \
                              WEFT_SYMVER(function, #name "@IBVERBS_PRIVATE_57") WEFT_AND   \

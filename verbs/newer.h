@@ -6,11 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 
-// Structures of <infiniband/verbs.h> that came after rdma-core 44, whose headers this tree is built with at least. Programs of newer distributions
-// hand them in. The names are Weft's own, so that newer headers do not collide with them.
+// Structures of <infiniband/verbs.h> that are newer than rdma-core 44, the oldest version whose headers can build this
+// tree. Programs of newer distributions pass them in. The names are Weft's own, so that newer headers do not collide
+// with them.
 namespace weft::verbs {
 
-// ibv_mr_init_attr, rdma-core 59. `buffer` came with 64: it is there only if its bit of comp_mask is set, as with every field but the first three.
+// ibv_mr_init_attr, rdma-core 59. `buffer` came with 64. Like every field but the first three, it is valid only if its
+// bit of comp_mask is set.
 struct RegionAttributes {
   static constexpr uint64_t kIova = 1 << 0;
   static constexpr uint64_t kAddress = 1 << 1;
@@ -32,7 +34,7 @@ struct RegionAttributes {
 static_assert(sizeof(void*) != 8 || (offsetof(RegionAttributes, comp_mask) == 16 && offsetof(RegionAttributes, fd) == 40 &&
                                      offsetof(RegionAttributes, buffer) == 64 && sizeof(RegionAttributes) == 72));
 
-// ibv_buf, rdma-core 64: opaque to programs. Made by ibv_alloc_buf, freed by ibv_free_buf.
+// ibv_buf, rdma-core 64; opaque to programs. Made by ibv_alloc_buf, freed by ibv_free_buf.
 struct Buffer {
   ibv_pd* pd;
   unsigned char* bytes;

@@ -23,8 +23,8 @@
 #include "sim/rnic.h"
 #include "sim/queues/shared_receive_queue.h"
 
-// What stands behind the pointers that programs hold. Each object begins with the public structure, so that a verb
-// finds its object by a cast: the fast paths look nothing up.
+// The objects behind the pointers that programs hold. Each object begins with the public structure, so a verb finds its
+// object by a cast: the fast paths need no lookup.
 namespace weft::verbs {
 
 // Counts objects of one kind against the device's limit. Thread safe.
@@ -43,27 +43,27 @@ class Budget {
   std::atomic<uint32_t> used_{0};
 };
 
-inline constexpr uint64_t kMaxDeviceMemory = uint64_t{64} << 20;  // bytes, of all of a device's users in the process
+inline constexpr uint64_t kMaxDeviceMemory = uint64_t{64} << 20;  // bytes, for all users of a device in the process
 
-// Lives as long as the process, so that a stale ibv_device* never dangles; there is one for each interface name.
+// A device exists until the process ends, so a stale ibv_device* never dangles. There is one for each interface name.
 struct Device : ibv_device {
-  // libmlx5 and libefa take every ibv_device for the head of rdma-core's private verbs_device and compare the pointer
-  // behind it with their own: zeroes say "not yours".
+  // libmlx5 and libefa assume that every ibv_device begins rdma-core's private verbs_device, and compare the pointer
+  // behind it with their own: zeros mean "not yours".
   unsigned char zeroes[512] = {};
 
   sim::DeviceInfo Info() const {
     std::lock_guard lock(mutex);
     return info;
   }
-  // The interface as it is now. GIDs keep their indices as long as the process lives: programs keep an index, as they may on hardware,
-  // while addresses come and go. device.cc
+  // Updates the state of the interface. A GID keeps its index until the process ends: programs keep an index, as they
+  // may with hardware, while addresses come and go. device.cc
   void Update(sim::DeviceInfo now);
 
   Budget pds{sim::kMaxPd};
   Budget cqs{sim::kMaxCq};
   Budget srqs{sim::kMaxSrq};
   Budget ahs{sim::kMaxAh};
-  std::atomic<uint64_t> device_memory{0};  // bytes given out by ibv_alloc_dm
+  std::atomic<uint64_t> device_memory{0};  // bytes allocated by ibv_alloc_dm
   mutable std::mutex mutex;  // guards info
   sim::DeviceInfo info;      // as of the last enumeration
 };
@@ -71,7 +71,7 @@ static_assert(alignof(ibv_device) <= 8 && sizeof(ibv_device) % 8 == 0);
 
 struct AsyncEvent {
   ibv_event_type type;
-  void* owner;  // ibv_cq*, ibv_qp* or ibv_srq*, nullptr for the port
+  void* owner;  // ibv_cq*, ibv_qp* or ibv_srq*; nullptr for the port
 };
 
 // The queue behind context->async_fd. Queue pairs and completion queues share it, so it may outlive the context.
@@ -79,12 +79,12 @@ class AsyncEvents : public sim::AsyncSink, public sim::PortObserver {
  public:
   explicit AsyncEvents(Device* device) : device_(device) {}
   void OnAsyncEvent(ibv_event_type type, void* owner) override { queue.Push({type, owner}); }
-  // The program that hears of a change finds the device changed.
+  // Updates the device before the program hears of the change.
   void OnPortChange(const sim::DeviceInfo& now, const std::vector<ibv_event_type>& events) override {
     device_->Update(now);
     for (const ibv_event_type type : events) queue.Push({type, nullptr});
   }
-  // Events of `owner` that the program has not fetched are dropped; it is about to be destroyed.
+  // Drops the events of `owner` that the program has not fetched; `owner` is about to be destroyed.
   void Forget(void* owner) {
     queue.Remove([owner](const AsyncEvent& event) { return event.owner == owner; });
   }
@@ -100,13 +100,13 @@ struct Context : verbs_context {
   std::atomic<uint32_t> next_handle{1};
 };
 
-// ibv_alloc_td: a promise of the program about its threads, of which we make no use.
+// ibv_alloc_td: the program promises how its threads use objects. Weft makes no use of it.
 struct Td : ibv_td {
-  std::atomic<int> users{0};  // parent domains; ibv_dealloc_td is EBUSY while there are any
+  std::atomic<int> users{0};  // parent domains; ibv_dealloc_td returns EBUSY if there are any
 };
 
-// What the kernel would know an object by: its handle, within its context. The public structures hold both, where a program can damage them;
-// here is what they must say.
+// The identity by which the kernel would know an object: its handle within its context. The public structures hold
+// both, where a program can damage them; this is the value to compare with.
 struct Identity {
   const ibv_context* context = nullptr;
   uint32_t handle = 0;
@@ -114,7 +114,8 @@ struct Identity {
 
 struct Pd : ibv_pd {
   Identity identity;
-  // A parent domain's own has the same id as its base's: regions and queue pairs of both go together, users are counted apart.
+  // A parent domain shares this with its base, so that regions and queue pairs of both can be used together. Users are
+  // counted separately.
   std::shared_ptr<sim::Pd> domain;
   Pd* base = nullptr;  // of a parent domain
   Td* td = nullptr;    // of a parent domain; may be null
@@ -125,7 +126,7 @@ struct Dm : ibv_dm {
   Identity identity;
   uint8_t* bytes = nullptr;
   uint64_t length = 0;
-  std::atomic<int> regions{0};  // registered; ibv_free_dm is EBUSY while there are any
+  std::atomic<int> regions{0};  // registered regions; ibv_free_dm returns EBUSY if there are any
 };
 
 struct Mr : ibv_mr {
@@ -151,12 +152,12 @@ struct Channel : ibv_comp_channel {
 struct Cq : ibv_cq_ex {
   Identity identity;
   std::shared_ptr<sim::CompletionQueue> queue;
-  // Events handed to the program. Destroying waits until as many are acknowledged.
+  // Number of events given to the program. Destruction waits until all of them are acknowledged.
   std::atomic<uint32_t> comp_events_delivered{0};
   std::atomic<uint32_t> async_events_delivered{0};
-  Pd* parent = nullptr;  // the parent domain that it was made with
+  Pd* parent = nullptr;  // the parent domain with which it was created
   bool single_threaded = false;
-  // Between ibv_start_poll and ibv_end_poll, unless single-threaded: guards what follows.
+  // Locked between ibv_start_poll and ibv_end_poll, unless single-threaded: guards the members below.
   std::mutex polling;
   ibv_wc polled{};             // the completion being read
   uint64_t polled_stamp = 0;   // nanoseconds of CLOCK_MONOTONIC
@@ -166,8 +167,8 @@ struct Xrcd;  // verbs/xrc.h
 
 struct Srq : ibv_srq {
   Identity identity;
-  Xrcd* xrcd = nullptr;  // of type XRC
-  ibv_cq* cq = nullptr;  // of type XRC
+  Xrcd* xrcd = nullptr;  // for type XRC
+  ibv_cq* cq = nullptr;  // for type XRC
   std::shared_ptr<sim::SharedReceiveQueue> queue;
   std::atomic<uint32_t> async_events_delivered{0};
 };
@@ -176,7 +177,7 @@ class SendBatch;
 
 struct Qp : ibv_qp_ex {
   Identity identity;
-  sim::AnyQueuePair* engine = nullptr;  // == shared.get(), what the fast paths use
+  sim::AnyQueuePair* engine = nullptr;  // == shared.get(), for the fast paths
   std::shared_ptr<sim::AnyQueuePair> shared;
   std::atomic<uint32_t> async_events_delivered{0};
   Xrcd* xrcd = nullptr;  // IBV_QPT_XRC_RECV
@@ -201,14 +202,14 @@ inline Srq* FromPublic(ibv_srq* srq) { return static_cast<Srq*>(srq); }
 inline Cq* FromPublic(ibv_cq_ex* cq) { return static_cast<Cq*>(cq); }
 inline Qp* FromPublic(ibv_qp_ex* qp) { return static_cast<Qp*>(qp); }
 
-// ibv_cq is the head of ibv_cq_ex (ibv_cq_ex_to_cq relies on it), ibv_qp is the first member of ibv_qp_ex.
+// ibv_cq is the beginning of ibv_cq_ex (ibv_cq_ex_to_cq relies on it); ibv_qp is the first member of ibv_qp_ex.
 static_assert(offsetof(ibv_cq_ex, comp_mask) >= offsetof(ibv_cq, async_events_completed) + sizeof(uint32_t));
 static_assert(offsetof(ibv_qp_ex, qp_base) == 0);
 inline Cq* FromPublic(ibv_cq* cq) { return FromPublic(reinterpret_cast<ibv_cq_ex*>(cq)); }
 inline Qp* FromPublic(ibv_qp* qp) { return FromPublic(reinterpret_cast<ibv_qp_ex*>(qp)); }
 inline ibv_cq* ToPublic(Cq* cq) { return reinterpret_cast<ibv_cq*>(static_cast<ibv_cq_ex*>(cq)); }
 
-// A new object: it gets `handle` in `context`.
+// Registers a new object as `handle` in `context`.
 template <typename Object>
 void Name(Object& object, ibv_context* context, uint32_t handle) {
   object.context = context;
@@ -220,8 +221,9 @@ void Name(Object& object, ibv_context* context) {
   Name(object, context, FromPublic(context)->next_handle.fetch_add(1));
 }
 
-// Whether each object is (still) what it was made as. The verbs that are system calls in rdma-core ask, where the kernel would look the objects up
-// and answer ENOENT for a handle that its context does not have. Null pointers are fine. Verbs of the fast path do not ask.
+// Whether each object is still the one that was created. For the verbs that are system calls in rdma-core: there the
+// kernel looks up each handle, and fails with ENOENT if the context does not have it. Null pointers are valid. Verbs of
+// the fast path do not check.
 template <typename... Objects>
 bool Known(const Objects*... objects) {
   const auto known = [](const auto* object) {
@@ -230,7 +232,7 @@ bool Known(const Objects*... objects) {
   return (known(objects) && ...);
 }
 
-// The entries of the operation tables that unsupported.cc does not fill.
+// These fill the entries of the operation tables for supported operations.
 void FillDeviceOperations(verbs_context* vctx);      // query.cc
 void FillCompletionOperations(verbs_context* vctx);  // completion.cc
 void FillQueuePairOperations(verbs_context* vctx);   // queue_pair.cc
@@ -240,15 +242,15 @@ void FillParentDomainOperations(verbs_context* vctx);  // parent_domain.cc
 void FillDeviceMemoryOperations(verbs_context* vctx);  // device_memory.cc
 void FillMemoryOperations(verbs_context* vctx);      // memory.cc
 void FillMemoryWindowOperations(verbs_context* vctx);  // memory_window.cc
-// Every entry of both tables: fails with EOPNOTSUPP as the verb's man page says. unsupported.cc
+// Fills every entry of both tables with a function that fails with EOPNOTSUPP, as the man pages say. unsupported.cc
 void FillUnsupportedOperations(verbs_context* vctx);
 
 // completion_ex.cc
 void FillPollOperations(Cq* cq, uint64_t wc_flags);
-// send_batch.cc. EOPNOTSUPP: an operation that the RNIC does not have.
+// send_batch.cc. EOPNOTSUPP: the RNIC does not support one of the operations.
 int FillSendOperations(Qp* qp, ibv_qp_type type, uint64_t send_ops_flags, Persona persona);
 
-// The errno with which a fault says that a verb fails; 0: none does. Without faults one predictable branch.
+// The errno with which a fault makes the verb fail; 0: none. Without faults this costs one predictable branch.
 inline int Fault(faults::Call call, const ibv_context* context) {
   return faults::Enabled() ? faults::FailureOf(call, context->device->name) : 0;
 }
@@ -256,14 +258,15 @@ inline int Fault(faults::Call call, const ibv_qp* qp, std::optional<int> opcode 
   return faults::Enabled() ? faults::FailureOf(call, qp->context->device->name, qp->qp_num, opcode) : 0;
 }
 
-// The result of a verb that reports by an errno value: 0, or `error`, which errno holds as well (ibv_post_send(3): "0 on success, or the value
-// of errno on failure"). Every such verb passes it on its way out; what says only that a queue is empty (ibv_start_poll) does not.
+// The result of a verb that returns an errno value: 0, or `error`, which is also stored in errno (ibv_post_send(3): "0
+// on success, or the value of errno on failure"). Every such verb returns through this function. Results that only say
+// that a queue is empty (ibv_start_poll) do not.
 inline int Report(int error) {
   if (error != 0) [[unlikely]] errno = error;
   return error;
 }
 
-// The same for an entry of an operation table: Reported<ModifyCq> is a function that does what ModifyCq does.
+// The same for an entry of an operation table: Reported<ModifyCq> calls ModifyCq and reports its result.
 template <auto kVerb>
 struct ReportedVerb;
 template <typename... Arguments, int (*kVerb)(Arguments...)>
@@ -273,7 +276,7 @@ struct ReportedVerb<kVerb> {
 template <auto kVerb>
 inline constexpr auto Reported = &ReportedVerb<kVerb>::Call;
 
-// errno = error, and a null pointer.
+// Sets errno to `error`, and returns a null pointer.
 template <typename T>
 T* Fail(int error) {
   errno = error;

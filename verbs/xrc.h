@@ -15,11 +15,11 @@
 
 namespace weft::verbs {
 
-// The ibv_qp that stand for one receiving queue pair (ibv_open_qp(3)): its events go to each. Thread safe.
+// The ibv_qp objects of one receiving queue pair (ibv_open_qp(3)): each gets its events. Thread safe.
 class SharedOwners : public sim::AsyncSink {
  public:
   void Add(ibv_qp* qp);
-  // Whether it was the last. No event is delivered to it any more.
+  // Returns whether it was the last. Afterwards no event is delivered to it.
   bool Remove(ibv_qp* qp);
   void OnAsyncEvent(ibv_event_type type, void*) override;
 
@@ -28,7 +28,7 @@ class SharedOwners : public sim::AsyncSink {
   std::vector<ibv_qp*> owners_;
 };
 
-// What all ibv_xrcd of one domain share. Thread safe.
+// State shared by all ibv_xrcd of one domain. Thread safe.
 class XrcShared {
  public:
   struct Receiver {
@@ -39,9 +39,9 @@ class XrcShared {
   explicit XrcShared(std::shared_ptr<sim::XrcDomain> its_domain) : domain(std::move(its_domain)) {}
 
   void Add(const Receiver& receiver);
-  // Adds `qp` to the owners of the queue pair with that number. False: there is none in this domain.
+  // Adds `qp` to the owners of the queue pair with that number. Returns false if this domain has none with that number.
   bool Open(uint32_t number, ibv_qp* qp, Receiver* out);
-  // Whether it was the last that stood for the queue pair, which is to be destroyed then.
+  // Returns whether it was the last object of the queue pair, which must then be destroyed.
   bool Close(uint32_t number, ibv_qp* qp);
 
   const std::shared_ptr<sim::XrcDomain> domain;
@@ -54,7 +54,8 @@ class XrcShared {
 // ibv_open_xrcd.
 struct Xrcd : ibv_xrcd {
   std::shared_ptr<XrcShared> shared;
-  std::atomic<int> users{0};  // queue pairs and shared receive queues made with it; ibv_close_xrcd is EBUSY while there are any
+  // Queue pairs and shared receive queues made with it; ibv_close_xrcd returns EBUSY if there are any.
+  std::atomic<int> users{0};
 };
 
 inline Xrcd* FromPublic(ibv_xrcd* xrcd) { return static_cast<Xrcd*>(xrcd); }

@@ -15,10 +15,10 @@
 
 #include "sim/cm/api.h"
 
-// What tests of the verbs need to have two queue pairs of one process connected on the loopback device.
+// Tests use this to connect two queue pairs of one process on the loopback device.
 namespace weft::verbs::testing {
 
-// Remembers connection events, so that the test can wait for one.
+// Records connection events, so that the test can wait for one.
 class ConnectionEvents : public sim::CmObserver {
  public:
   void OnCmEvent(sim::CmEvent event) override {
@@ -44,7 +44,7 @@ class ConnectionEvents : public sim::CmObserver {
   std::vector<sim::CmEvent> events_;
 };
 
-// Both ends of a connection between two queue pairs in INIT. Lives shorter than they.
+// Both ends of a connection between two queue pairs in INIT. The queue pairs outlive it.
 class Connected {
  public:
   Connected(ibv_qp* client, ibv_qp* server) { Connect(client, server); }
@@ -55,7 +55,7 @@ class Connected {
       end->Close();
     }
   }
-  // The connection ends in order; both queue pairs go to ERR soon after.
+  // Ends the connection in order; both queue pairs go to ERR soon after.
   void Disconnect() { client_->Disconnect(); }
 
  private:
@@ -86,7 +86,7 @@ class Connected {
   std::shared_ptr<sim::Endpoint> client_, server_;
 };
 
-// A context of the loopback device; nullptr (and a failure) without one.
+// A context of the loopback device; nullptr (and a test failure) if there is none.
 inline ibv_context* OpenLoopback() {
   ibv_context* context = nullptr;
   ibv_device** list = ibv_get_device_list(nullptr);
@@ -106,7 +106,8 @@ inline int ToInit(ibv_qp* qp) {
   return ibv_modify_qp(qp, &attributes, IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS);
 }
 
-// To the queue pair `number` of the loopback device, in this process or in another: first in INIT, then in RTR. 0 or an errno value.
+// Connects `qp`, first in INIT, then in RTR, to the queue pair `number` of the loopback device, in this process or
+// another. 0 or an errno value.
 inline int ToRtr(ibv_qp* qp, uint32_t number) {
   ibv_qp_attr attributes = {};
   attributes.qp_state = IBV_QPS_RTR;
@@ -131,7 +132,7 @@ inline int ToRts(ibv_qp* qp) {
                                             IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
-// The next completion; a failure if none comes.
+// The next completion; a test failure if none comes.
 inline ibv_wc WaitForCompletion(ibv_cq* cq) {
   ibv_wc completion = {};
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);

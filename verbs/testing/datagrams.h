@@ -1,7 +1,7 @@
 #ifndef VERBS_TESTING_DATAGRAMS_H_
 #define VERBS_TESTING_DATAGRAMS_H_
 
-// UD queue pairs of one process, as tests want them.
+// UD queue pairs of one process, for tests.
 #include <gtest/gtest.h>
 #include <infiniband/verbs.h>
 
@@ -44,7 +44,7 @@ inline void BringUp(ibv_qp* qp, uint32_t qkey = kQkey) {
   ASSERT_EQ(Modify(qp, IBV_QPS_RTS, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
 }
 
-inline constexpr ibv_wc_status kNothing = IBV_WC_TM_RNDV_INCOMPLETE;  // of no datagram's completion
+inline constexpr ibv_wc_status kNothing = IBV_WC_TM_RNDV_INCOMPLETE;  // a status that no datagram's completion has
 
 // Two queue pairs on the loopback device, ready to send, and memory for both.
 class Datagrams : public ::testing::Test {
@@ -94,7 +94,7 @@ class Datagrams : public ::testing::Test {
     return ibv_create_qp(pd_, &init);
   }
 
-  // Of this host; by GID index, which is 127.0.0.1 or ::1.
+  // The address of this host with this GID index: 127.0.0.1 or ::1.
   ibv_ah_attr Route(uint8_t gid_index) {
     ibv_ah_attr attributes{};
     attributes.is_global = 1;
@@ -137,7 +137,7 @@ class Datagrams : public ::testing::Test {
     EXPECT_EQ(bad, error == 0 ? nullptr : &wr);
     return error;
   }
-  // Sends `text`, out of the end of the memory.
+  // Sends `text`, from the end of the memory.
   int Send(ibv_qp* from, ibv_qp* to, const std::string& text, uint32_t qkey = kQkey) {
     uint8_t* at = memory_.data() + memory_.size() - 8192;
     memcpy(at, text.data(), text.size());
@@ -164,7 +164,7 @@ class Datagrams : public ::testing::Test {
     EXPECT_EQ(wc.opcode, IBV_WC_SEND);
     EXPECT_EQ(wc.wr_id, 2u);
   }
-  // That what was sent before is dropped: a datagram behind it comes first.
+  // Expects that what was sent before is dropped: a datagram sent after it arrives first.
   void ExpectOnlyMarker(uint32_t offset = 0) {
     ASSERT_EQ(Send(first_, second_, "marker"), 0);
     ExpectSent();
@@ -177,7 +177,7 @@ class Datagrams : public ::testing::Test {
   ibv_context* context_ = nullptr;
   ibv_pd* pd_ = nullptr;
   ibv_comp_channel* channel_ = nullptr;
-  ibv_cq *cq_ = nullptr, *send_cq_ = nullptr;  // of receives; of sends
+  ibv_cq *cq_ = nullptr, *send_cq_ = nullptr;  // for receives; for sends
   ibv_mr* mr_ = nullptr;
   ibv_qp *first_ = nullptr, *second_ = nullptr;
   ibv_ah* ah_ = nullptr;

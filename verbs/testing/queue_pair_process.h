@@ -14,11 +14,11 @@
 
 namespace weft::verbs::testing {
 
-// A child of the test with one queue pair, in INIT at first, and `bytes` of registered memory. It tells `peer`, an end of a socket pair whose other end is
-// another one's, what that has to know. What does not work ends the process with kBroken.
+// A child process of the test with one queue pair, first in INIT, and `bytes` of registered memory. Through `peer`, an
+// end of a socket pair, it tells the other process what that needs to know. A failure ends the process with kBroken.
 class QueuePairProcess {
  public:
-  static constexpr int kNone = 100, kBroken = 101;  // of Await(); exit code
+  static constexpr int kNone = 100, kBroken = 101;  // results of Await(); exit code
 
   QueuePairProcess(int peer, size_t bytes, int access) : peer_(peer), bytes_(bytes) {
     Check(context_ = OpenLoopback());
@@ -45,7 +45,7 @@ class QueuePairProcess {
     Check(ibv_post_recv(qp_, &wr, &bad) == 0);
   }
 
-  // The status of the next completion. With pauses threads of the library do the work, else this one.
+  // The status of the next completion. With pauses, the library's threads do the work; otherwise this thread does.
   int Await(bool pauses = true) {
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     ibv_wc completion = {};
@@ -60,7 +60,7 @@ class QueuePairProcess {
   static void Check(const T& good) {
     if (!good) _exit(kBroken);
   }
-  // Waits for such a process. A negative number: a signal ended it.
+  // Waits for such a process and returns its exit code, or a negative signal number.
   static int CodeOf(pid_t child) {
     int status = 0;
     if (waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -status;
@@ -68,14 +68,14 @@ class QueuePairProcess {
   }
 
  protected:
-  // Both send one; what the other one sent.
+  // Both processes send one; returns the one that the other sent.
   template <typename Introduction>
   Introduction Exchange(const Introduction& ours) {
     Introduction theirs;
     Check(write(peer_, &ours, sizeof ours) == sizeof ours && read(peer_, &theirs, sizeof theirs) == sizeof theirs);
     return theirs;
   }
-  // To RTS, connected to that one.
+  // Moves the queue pair to RTS, connected to queue pair `number`.
   void ConnectTo(uint32_t number) {
     Check(ToRtr(qp_, number) == 0);
     Check(ToRts(qp_) == 0);

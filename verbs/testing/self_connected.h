@@ -1,7 +1,7 @@
 #ifndef VERBS_TESTING_SELF_CONNECTED_H_
 #define VERBS_TESTING_SELF_CONNECTED_H_
 
-// Queue pairs that a program connects itself, by ibv_modify_qp, as tests want them.
+// Queue pairs that tests connect by ibv_modify_qp.
 #include <gtest/gtest.h>
 #include <infiniband/verbs.h>
 
@@ -142,7 +142,8 @@ class SelfConnected : public ::testing::Test {
   ibv_context* context_ = nullptr;
 };
 
-// Of the three requests that `end` posts, an RDMA Read or Write of memory of `target`, a bad one and a good one, the second alone is to blame.
+// Posts three requests at `end`, each an RDMA Read or Write of memory of `target`: `first`, a bad one and a good one.
+// Only the second may fail with an error of its own.
 inline void ExpectTheSecondToBeBlamed(End& end, const End& target, ibv_wr_opcode first) {
   ibv_sge element = end.Element(0, 1024);
   ibv_send_wr good = end.Request(first, &element, 1, &target, 2048);

@@ -1,7 +1,7 @@
 #ifndef VERBS_TESTING_SHOWN_H_
 #define VERBS_TESTING_SHOWN_H_
 
-// What `weft stat` shows of a queue pair: for tests that wait until something has happened of which no verb tells.
+// What `weft stat` shows about a queue pair, for tests that wait for something that no verb reports.
 #include <gtest/gtest.h>
 #include <infiniband/verbs.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@
 
 namespace weft::verbs::testing {
 
-// The value of `key` ("rnr", "wire" ...; docs/man/weft-stat.1) of a queue pair of this process; empty: it shows none.
+// The value of `key` ("rnr", "wire" ...; docs/man/weft-stat.1) for a queue pair of this process; empty: not shown.
 inline std::string Shown(const ibv_qp* qp, const std::string& key) {
   const auto reply = control::Ask(getpid(), "stat");
   if (!reply.ok()) return {};
@@ -44,12 +44,13 @@ inline ::testing::AssertionResult AwaitShown(const ibv_qp* qp, const std::string
   return ::testing::AssertionSuccess();
 }
 
-// The receiver was not ready for a request of `qp`, which was sent again, and it was not ready again.
+// Waits until the receiver was not ready for a request of `qp`, the request was sent again, and the receiver was not
+// ready again.
 inline ::testing::AssertionResult AwaitRefusals(const ibv_qp* qp) {
   return AwaitShown(qp, "rnr", [](const std::string& count) { return std::atoi(count.c_str()) >= 2; });
 }
 
-// `qp` has heard that its connection has ended.
+// Waits until `qp` knows that its connection has ended.
 inline ::testing::AssertionResult AwaitDisconnection(const ibv_qp* qp) {
   return AwaitShown(qp, "wire", [](const std::string& wire) { return wire.empty(); });
 }
