@@ -16,20 +16,20 @@ namespace weft::sim {
 
 class Rnic;
 
-// Faults that strike by themselves and not when a program does something: port_down, device_fatal, slow_progress. Also passes changes
-// of the plan on to the queue pairs. Owned by the RNIC. Thread safe.
+// Faults that occur by themselves, not in a call of the program: port_down, device_fatal, slow_progress. Also tells the
+// queue pairs about changes of the fault plan. Owned by the RNIC. Thread safe.
 class DeviceFaults final : public faults::PlanObserver, public std::enable_shared_from_this<DeviceFaults> {
  public:
   explicit DeviceFaults(Rnic& rnic) : rnic_(rnic) {}
 
-  // A program opened the device; `sink` is told of what happens to it.
+  // A program opened the device; `sink` gets the device's events.
   void Opened(const std::string& device, std::weak_ptr<AsyncSink> sink);
   void OnPlanChanged() override;
 
  private:
   using Active = std::shared_ptr<faults::ActiveFault>;
 
-  void Schedule(const std::string& device);  // with mutex_
+  void Schedule(const std::string& device);  // requires mutex_
   bool InForce(const Active& active) const;
   void PortDown(const std::string& device, Active active);
   void PortUp(const std::string& device, const Active& active);
@@ -38,7 +38,7 @@ class DeviceFaults final : public faults::PlanObserver, public std::enable_share
   void RunAfter(transport::Duration delay, std::function<void()> work);
 
   Rnic& rnic_;
-  std::mutex mutex_;  // guards the rest
+  std::mutex mutex_;  // guards the members below
   std::map<std::string, std::vector<std::weak_ptr<AsyncSink>>> sinks_;
   std::set<std::pair<const faults::ActiveFault*, std::string>> scheduled_;
   std::set<std::string> down_;

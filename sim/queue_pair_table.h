@@ -13,19 +13,19 @@
 
 namespace weft::sim {
 
-// The queue pairs of an RNIC by number, and by their bit of a MemoryUsers. Not thread safe.
+// The queue pairs of an RNIC, by number and by their bit in MemoryUsers. Not thread safe.
 class QueuePairTable {
  public:
   size_t size() const { return size_; }
   bool contains(uint32_t number) const { return RoomOf(number).contains(number); }
-  // Null: unknown, or gone.
+  // nullptr: unknown, or destroyed.
   std::shared_ptr<AnyQueuePair> Find(uint32_t number) const {
     const auto found = RoomOf(number).find(number);
     return found == RoomOf(number).end() ? nullptr : found->second.lock();
   }
   void Add(uint32_t number, const std::shared_ptr<AnyQueuePair>& qp) { size_ += RoomOf(number).emplace(number, qp).second; }
   void Erase(uint32_t number) { size_ -= RoomOf(number).erase(number); }
-  // Those that are of `users`; the others are not looked at.
+  // The queue pairs of `users`; the others are not examined.
   std::vector<std::shared_ptr<AnyQueuePair>> Of(MemoryUsers users) const {
     std::vector<std::shared_ptr<AnyQueuePair>> all;
     for (; users != 0; users &= users - 1) {

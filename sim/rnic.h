@@ -32,41 +32,42 @@
 
 namespace weft::sim {
 
-// The simulated RNIC: one per process (Process()), or one per simulated host in tests. Thread safe.
+// The simulated RNIC: one for each process (Process()), or one for each simulated host in tests. Thread safe.
 class Rnic final : public Adapter {
  public:
-  // Over the kernel's TCP; made on first use, never destroyed; the child of a fork gets its own.
+  // Uses the kernel's TCP. Made on first use, never destroyed. The child of a fork gets its own.
   static Rnic& Process();
-  // `network` outlives the RNIC and everything made from it. `host_id` tells Weft ends on one host from others. Connections are made over
-  // `wire`, or what WEFT_LLP says where it is null.
+  // `network` outlives the RNIC and everything made from it. `host_id` is the same for all Weft ends on one host.
+  // Connections use `wire`; if it is null, the wire that WEFT_LLP selects.
   Rnic(transport::Network& network, const Settings& settings, uint64_t host_id, std::unique_ptr<llp::Wire> wire = nullptr);
   ~Rnic() override;
 
-  // How the connection manager finds the queue pair behind an ibv_qp; set by the owner of struct ibv_qp.
+  // Sets how the connection manager finds the queue pair of an ibv_qp; called by the owner of struct ibv_qp.
   static void SetQueuePairResolver(QueuePairResolver resolver);
   static std::shared_ptr<QueuePair> QueuePairOf(ibv_qp* qp);
 
   std::shared_ptr<Pd> AllocatePd();
   MemoryTable& memory() override { return memory_; }
-  // Deregisters and makes every stream forget the region; after return no byte of it is touched. As MemoryTable::Deregister.
+  // Deregisters the region and makes every stream release it. After return no byte of it is touched. Errors: see
+  // MemoryTable::Deregister.
   int DeregisterMemory(ddp::STag stag);
-  // As MemoryTable::Reregister; after return no byte of the old memory is touched.
+  // See MemoryTable::Reregister. After return no byte of the old memory is touched.
   Result<RegionInfo, int> ReregisterMemory(ddp::STag stag, Pd& pd, uint64_t address, uint64_t length, uint64_t offset, int access);
-  // As DeregisterMemory, for a memory window.
+  // Like DeregisterMemory, for a memory window.
   void DeallocateWindow(ddp::STag stag);
-  // Errors: ENOMEM (numbers used up).
+  // Errors: ENOMEM (no number is left).
   Result<std::shared_ptr<QueuePair>, int> CreateQueuePair(QueuePairOptions options);
-  // `max_wr`, `max_sge` as SharedReceiveQueue takes them.
+  // `max_wr`, `max_sge`: see SharedReceiveQueue.
   std::shared_ptr<SharedReceiveQueue> CreateSharedReceiveQueue(std::shared_ptr<Pd> pd, uint32_t max_wr, uint32_t max_sge,
                                                                std::shared_ptr<AsyncSink> async, void* owner,
                                                                std::shared_ptr<CompletionQueue> completions = nullptr);
-  // The same for unreliable datagrams; also the errors of opening a UDP socket (EMFILE ...).
+  // The same for unreliable datagrams. Also returns the errors of opening a UDP socket (EMFILE ...).
   Result<std::shared_ptr<DatagramQueuePair>, int> CreateDatagramQueuePair(DatagramOptions options);
   CmApi& cm() { return *cm_; }
   PortMonitor& ports() { return ports_; }
   QueuePairPorts& queue_pair_ports() { return *queue_pair_ports_; }
 
-  void OnExit();  // of the process
+  void OnExit();  // the process ends
 
   // Adapter
   transport::Network& network() override { return network_; }
@@ -77,14 +78,14 @@ class Rnic final : public Adapter {
   Lent ForgetRegion(const RegionInfo& gone, const AnyQueuePair* but = nullptr) override;
 
   std::vector<std::shared_ptr<AnyQueuePair>> QueuePairs();
-  // Failures on demand.
+  // Failures injected by faults.
   DeviceFaults& device_faults() { return *device_faults_; }
   void ApplyFaults();
 
  private:
   void TakeBack(const RegionInfo& gone);
 
-  void ServeProcess();  // the control socket, the summary at exit
+  void ServeProcess();  // the control socket, and the summary at exit
   Snapshots StateOfAll();
   std::string Summary();
 
@@ -104,10 +105,10 @@ class Rnic final : public Adapter {
   const std::shared_ptr<DeviceFaults> device_faults_;
   std::shared_ptr<void> control_;  // control::Server
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   QueuePairTable queue_pairs_;
   Snapshots gone_;  // only with WEFT_STATS=1
-  uint32_t next_number_ = 2;  // 0 and 1 are special on InfiniBand; programs print them as such
+  uint32_t next_number_ = 2;  // 0 and 1 are special on InfiniBand, and programs print them as such
 };
 
 }  // namespace weft::sim

@@ -18,20 +18,21 @@ namespace weft::sim {
 
 class EndpointImpl;
 
-// Whom a responder's endpoint tells what became of it. Called without locks held.
+// Learns the fate of a responder's endpoint. Called without locks.
 class RequestSink {
  public:
   virtual ~RequestSink() = default;
   virtual void OnRequest(std::shared_ptr<EndpointImpl> endpoint) = 0;  // its request is complete
-  // The program has it (Endpoint::SetObserver), and has not answered.
+  // The program has fetched the request (Endpoint::SetObserver), and has not answered it.
   virtual void OnFetched(const std::shared_ptr<EndpointImpl>& endpoint) = 0;
-  // Its peer left, broke the rules or took too long, before the program answered. It may be that the program was told of it already.
+  // The peer left, broke the rules or took too long before the program answered. The program may already know of the
+  // request.
   virtual void OnLost(EndpointImpl& endpoint) = 0;
-  virtual void OnDone(EndpointImpl& endpoint) = 0;  // answered, or let go. The last call for it
+  virtual void OnDone(EndpointImpl& endpoint) = 0;  // answered or dropped. The last call for this endpoint
 };
 
-// One side of a connection's establishment, over any wire (llp/handshake.h): asks or is asked, tries again, gives up, until a queue pair takes
-// the channel over.
+// One side of the establishment of a connection, over any wire (llp/handshake.h): asks or is asked, retries and gives
+// up. It ends when a queue pair takes the channel over.
 class EndpointImpl final : public Endpoint,
                            public ConnectionObserver,
                            public transport::ReadyHandler,
@@ -40,15 +41,16 @@ class EndpointImpl final : public Endpoint,
   explicit EndpointImpl(const Surroundings& around) : around_(around) {}
   ~EndpointImpl() override;
 
-  // A session that a listener accepted: waits for the request, then tells `sink`.
+  // A session that a listener accepted: waits for the request, then calls `sink`.
   void StartResponder(std::unique_ptr<llp::Responder> responder, std::shared_ptr<RequestSink> sink);
-  // The kConnectRequest event, once OnRequest was called. From now on the request waits as long as the peer does.
+  // The kConnectRequest event, after OnRequest was called. From now on the request waits as long as the peer does.
   CmEvent DescribeRequest();
-  // ... but no longer than this: then it is lost.
+  // ... but at most for `limit`; then the request is lost.
   void LimitAnswer(std::chrono::seconds limit);
-  // As Close(), but the peer learns nothing of why: a Weft end tries again for a while.
+  // Like Close(), but the peer is not told the reason: a Weft end retries for a while.
   void TurnAway() { End(/*politely=*/false); }
-  // The same for a request that the program has: it learns of it as if the peer had left. False: there is no such request any more.
+  // The same for a request that the program knows of: the program sees it as if the peer had left. Returns false if
+  // there is no such request any more.
   bool GiveWay();
 
   void SetObserver(std::shared_ptr<CmObserver> observer) override;
@@ -61,7 +63,7 @@ class EndpointImpl final : public Endpoint,
   transport::SocketAddress local_address() const override;
   transport::SocketAddress remote_address() const override;
 
-  // As Connect() and Accept(), for any queue pair that Establish() takes. Asks for `delivery` between Weft ends.
+  // Like Connect() and Accept(), for any queue pair that Establish() takes. Asks for `delivery` between Weft ends.
   int ConnectFor(std::shared_ptr<QueuePair> qp, const transport::SocketAddress& local, const transport::SocketAddress& remote,
                  const ConnectParameters& parameters, rdmap::Delivery delivery, bool dialled);
   int AcceptFor(std::shared_ptr<QueuePair> qp, const ConnectParameters& parameters, rdmap::Delivery delivery, bool dialled);
@@ -70,10 +72,10 @@ class EndpointImpl final : public Endpoint,
   enum class State : uint8_t {
     kIdle,
     kConnecting,     // initiator
-    kRefused,        // nobody listened, or there was no room; about to try again
-    kAwaitingAnswer, // initiator: the peer is there
+    kRefused,        // refused, or there was no room; about to retry
+    kAwaitingAnswer, // initiator: the peer is connected
     kAwaitingRequest,
-    kRequested,      // responder: the program has to answer
+    kRequested,      // responder: waits for the program's answer
     kConnected,      // the queue pair has the channel
     kClosed,
   };
@@ -84,16 +86,18 @@ class EndpointImpl final : public Endpoint,
   void OnEstablished() override;
   void OnDisconnected(bool was_established) override;
 
-  // With mutex_ held; what they have to tell goes to pending_ and is delivered by the caller after it let go.
+  // These require mutex_. They put their events into pending_; the caller delivers these after it has released the
+  // lock.
   int StartConnecting();
-  void OnConnectFailed(int error);    // reports it, or tries again
+  void OnConnectFailed(int error);    // reports it, or retries
   bool TryAgainUnanswered(bool in_order);
   void TryAgainLater();
-  void OnRetryTime(uint64_t attempt); // without
-  bool OnProgress(llp::Progress progress);  // true: the peer's request is here
+  void OnRetryTime(uint64_t attempt); // without mutex_
+  bool OnProgress(llp::Progress progress);  // true: the peer's request has arrived
   void PrepareHandover(const llp::Agreement& agreement);
-  int HandOver();                     // without: gives the channel to the queue pair, if it is time; an errno
-  void OnTimeout(uint64_t attempt);   // without
+  // without mutex_: gives the channel to the queue pair if it is time; returns an errno
+  int HandOver();
+  void OnTimeout(uint64_t attempt);   // without mutex_
   void FailAttempt(CmEvent::Kind kind, int error, const std::string& why);
   void EndHandshake();
   void StopTimer();
@@ -101,15 +105,16 @@ class EndpointImpl final : public Endpoint,
   llp::Proposal Propose(const QueuePair& qp, const ConnectParameters& parameters, rdmap::Delivery delivery) const;
   static EstablishOptions OptionsFor(const ConnectParameters& parameters, rdmap::Delivery delivery, bool dialled, bool initiator);
   void Tell(CmEvent event);
-  void Deliver();                     // without
-  void End(bool politely);            // without
-  void ReportLoss();                  // without
-  void ReleaseSink();                 // without
+  void Deliver();                     // without mutex_
+  void End(bool politely);            // without mutex_
+  void ReportLoss();                  // without mutex_
+  void ReleaseSink();                 // without mutex_
 
   const Surroundings around_;
   mutable std::mutex mutex_;  // guards everything but delivery_mutex_
   State state_ = State::kIdle;
-  std::unique_ptr<llp::Initiator> initiator_;  // one of the two, until the channel is handed over or the attempt is over
+  // one of the two, until the channel is handed over or the attempt is over
+  std::unique_ptr<llp::Initiator> initiator_;
   std::unique_ptr<llp::Responder> responder_;
   std::shared_ptr<QueuePair> qp_;
   transport::SocketAddress local_, remote_;
@@ -118,14 +123,14 @@ class EndpointImpl final : public Endpoint,
   transport::Time give_up_on_refusal_{};
   transport::Time give_up_on_reset_{};
   transport::Duration retry_after_{};
-  bool fell_back_ = false;            // the wire says less than it could
-  uint16_t our_ord_ = 0;              // that the program asked for
-  llp::Request request_;              // responder: what the peer asks for
-  EstablishOptions options_;          // of the connection that is to be: from Connect() or Accept() on
+  bool fell_back_ = false;            // the wire uses an older form of the request
+  uint16_t our_ord_ = 0;              // the program's value
+  llp::Request request_;              // responder: the peer's request
+  EstablishOptions options_;          // for the new connection: set by Connect() or Accept()
   std::shared_ptr<RequestSink> sink_;
-  bool handover_ = false;             // agreed, and the queue pair does not have it yet
+  bool handover_ = false;             // agreed, but the queue pair does not have the channel yet
   bool established_told_ = false;
-  CmEvent established_;               // what to tell when the connection is established
+  CmEvent established_;               // the event to deliver when the connection is established
 
   std::shared_ptr<CmObserver> observer_;
   std::deque<CmEvent> pending_;

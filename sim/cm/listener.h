@@ -14,8 +14,8 @@
 
 namespace weft::sim {
 
-// Accepts connections and tells a program of their requests: of as many at a time as its backlog, which counts those that it has not
-// fetched (as drivers/infiniband/core/ucma.c does). Thread safe.
+// Accepts connections and announces their requests to a program. The backlog limits how many requests are announced but
+// not fetched (as in drivers/infiniband/core/ucma.c). Thread safe.
 class ListenerImpl final : public CmListener,
                            public RequestSink,
                            public transport::ReadyHandler,
@@ -36,22 +36,22 @@ class ListenerImpl final : public CmListener,
   void OnFetched(const std::shared_ptr<EndpointImpl>& endpoint) override;
   void OnLost(EndpointImpl& endpoint) override;
   void OnDone(EndpointImpl& endpoint) override;
-  bool AcceptOne();  // false: nobody waits to be accepted, or there is no room
-  bool MakeRoom();   // lets go of a connection, and of its descriptor. False: there is none that may go
+  bool AcceptOne();  // false: no connection is waiting, or there is no room
+  bool MakeRoom();   // drops a connection and its descriptor. False: none may be dropped
   void TurnAway(EndpointImpl& endpoint, const char* among);
-  void Announce();  // tells the program of waiting requests
+  void Announce();  // announces waiting requests to the program
 
   const Surroundings around_;
   const transport::SocketAddress local_;
   const size_t backlog_;
   std::recursive_mutex delivery_mutex_;  // one announcement at a time; before mutex_
-  std::mutex mutex_;                     // guards everything below; no endpoint is called or destroyed with it held
+  std::mutex mutex_;                     // guards everything below; no endpoint is called or destroyed while it is held
   std::unique_ptr<llp::Listener> sessions_;
   std::shared_ptr<CmObserver> observer_;
-  WaitingRoom<EndpointImpl> silent_;              // whose request is not complete
-  WaitingRoom<EndpointImpl> untold_;              // ... is, and the program was not told of it
-  std::unordered_set<const EndpointImpl*> told_;  // ... was, and did not fetch it: these count against the backlog
-  WaitingRoom<EndpointImpl, std::weak_ptr> fetched_;  // the program has it, and did not answer
+  WaitingRoom<EndpointImpl> silent_;              // their request is not complete
+  WaitingRoom<EndpointImpl> untold_;              // their request is complete, but not announced
+  std::unordered_set<const EndpointImpl*> told_;  // announced, but not fetched: these count against the backlog
+  WaitingRoom<EndpointImpl, std::weak_ptr> fetched_;  // fetched, but not answered
 };
 
 }  // namespace weft::sim

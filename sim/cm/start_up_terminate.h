@@ -7,8 +7,8 @@
 
 namespace weft::sim {
 
-// What an initiator says last to a peer whose answer it cannot take: a Terminate of layer 2, type 0, with the wire's `code` (RFC 6581 sections
-// 8, 9.1 and 9.2). It is the stream's first ULPDU.
+// Appends the last message to a peer whose answer the initiator cannot accept: a Terminate of layer 2, type 0, with the
+// wire's `code` (RFC 6581 sections 8, 9.1 and 9.2). It is the first ULPDU of the stream.
 void AppendStartUpTerminate(llp::UlpduWriter& writer, uint8_t code);
 
 }  // namespace weft::sim

@@ -13,14 +13,14 @@ namespace weft::sim {
 
 class QueuePair;
 
-// Finds the queue pair behind an ibv_qp; nullptr: there is none.
+// Finds the queue pair of an ibv_qp; nullptr: there is none.
 using QueuePairResolver = std::shared_ptr<QueuePair> (*)(ibv_qp*);
 
-// What connection management needs of its RNIC. What it refers to outlives it.
+// What connection management needs from its RNIC. All references outlive it.
 struct Surroundings {
   transport::Network& network;  // timers and deferred work
   llp::Wire& wire;
-  uint64_t host_id;             // tells Weft ends on one host from others
+  uint64_t host_id;             // the same for all Weft ends on one host
   QueuePairResolver queue_pair_of;
 };
 

@@ -12,10 +12,11 @@
 
 namespace weft::sim {
 
-// Those who wait for something, in the order in which they came, so that the oldest gives way when there is no room. What is taken out is
-// returned, for the caller to let go of where it holds no lock. Not thread safe.
+// Objects that wait, in the order of their arrival, so that the oldest can be dropped if there is no room. Objects that
+// are taken out are returned, so that the caller can release them without holding a lock. Not thread safe.
 //
-// `Holder` is std::shared_ptr, or std::weak_ptr: then the room keeps no guest alive, and each guest is to be taken out before it is destroyed.
+// `Holder` is std::shared_ptr or std::weak_ptr. With std::weak_ptr the room does not keep its guests alive; each must
+// be taken out before it is destroyed.
 template <typename Guest, template <typename> class Holder = std::shared_ptr>
 class WaitingRoom {
  public:
@@ -28,9 +29,9 @@ class WaitingRoom {
     const auto at = places_.find(guest);
     return at == places_.end() ? Holder<Guest>() : TakeAt(guests_.find(at->second));
   }
-  // Empty: nobody is here.
+  // Empty: there is no guest.
   Holder<Guest> TakeOldest() { return guests_.empty() ? Holder<Guest>() : TakeAt(guests_.begin()); }
-  // Those of whom `matches` holds, the oldest first.
+  // Takes out those for which `matches` is true, the oldest first.
   template <typename Matches>
   std::vector<std::shared_ptr<Guest>> TakeAllIf(Matches matches) {
     std::vector<std::shared_ptr<Guest>> taken;

@@ -10,11 +10,13 @@
 
 namespace weft::sim {
 
-// When a reliable stream acknowledges the peer's requests: at once where nothing else is expected to be sent, or with what is sent anyway, at a poll that
-// finds nothing, or after a while. Guarded by the engine; `stream` and `user` outlive it. `later`, on a timer: sends what Acknowledge() left to be sent; not called once the owner is gone.
+// Decides when a reliable stream acknowledges the peer's requests: at once if the program is not expected to send
+// anything; otherwise with the next message, at a poll that finds nothing, or after a while. Guarded by the engine.
+// `stream` and `user` outlive it. `later` runs on a timer and sends what Acknowledge() has left; it is not called after
+// the owner is gone.
 class Acknowledger {
  public:
-  // Runs `work` with the engine held if the owner is there still.
+  // Runs `work` with the engine held, if the owner still exists.
   using Run = std::function<void(transport::Duration delay, transport::Duration otherwise, std::function<void()> work)>;
   Acknowledger(rdmap::Stream& stream, ConnectionUser& user, Run run, std::function<void()> send)
       : stream_(stream), user_(user), run_(std::move(run)), send_(std::move(send)) {}
@@ -22,7 +24,8 @@ class Acknowledger {
   bool owes() const { return stream_.unacknowledged() != 0; }
   bool wanted() const { return stream_.acknowledgement_wanted(); }  // the peer's program waits for it
   void Now() { stream_.Acknowledge(); }
-  // Whether to do it before a program that spins hears of what it got; then how that was, and the next poll.
+  // Whether to acknowledge before a spinning program sees its completion. The next functions record how that went, and
+  // the next poll.
   bool goes_ahead() const { return !survives_ && lone_.expected(); }
   void NowAhead(uint64_t posted) {
     lone_.WentAhead(posted);
@@ -33,9 +36,10 @@ class Acknowledger {
     Now();
   }
   void OnPoll(bool received, uint64_t posted) { lone_.OnPoll(received, posted); }
-  // What was carried out outlives the process (llp::Channel::CarriedOutHere): nothing need go ahead.
+  // The number of carried out requests survives the process (llp::Channel::CarriedOutHere): nothing has to be
+  // acknowledged ahead.
   void Survives() { survives_ = true; }
-  // What is owed goes with the next thing that is sent, or soon.
+  // Sends the owed acknowledgement with the next message, or soon.
   void Later();
   // A poll found nothing.
   void OnErrand();
@@ -43,7 +47,8 @@ class Acknowledger {
  private:
   struct Timer {
     bool armed = false;
-    uint32_t received = 0;  // the peer's last request when it was armed: what is owed of those is due when it fires
+    // the peer's last request when the timer was armed: acknowledgements owed up to it are due when the timer fires
+    uint32_t received = 0;
     transport::Duration after{};
   };
   void Arm(bool wanted);
@@ -56,7 +61,7 @@ class Acknowledger {
   LoneAcknowledgements lone_;
   bool survives_ = false;
   uint32_t errand_received_ = 0;  // the peer's last request when an acknowledgement was left to the next poll
-  Timer timers_[2];               // for what nobody waits for, and for what is wanted
+  Timer timers_[2];               // for acknowledgements that nobody waits for, and for wanted ones
 };
 
 }  // namespace weft::sim

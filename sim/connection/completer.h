@@ -14,14 +14,14 @@
 
 namespace weft::sim {
 
-// Hands completions of one queue pair to completion queues. Guarded by the queue pair's engine.
+// Delivers the completions of one queue pair to completion queues. Guarded by the queue pair's engine.
 class Completer {
  public:
   Completer(uint32_t number, QueuePairCounters& counters) : number_(number), counters_(counters) {}
 
   uint32_t number() const { return number_; }  // of the queue pair
-  // While one lives, completions wait: what the peer is to hear first, an acknowledgement, goes out meanwhile. A program that finds its last
-  // completion may end before anything else of the process runs. Not nested.
+  // While a Hold lives, completions wait, so that the peer gets an acknowledgement first. A program may end as soon as
+  // it has its last completion, before anything else of the process runs. Not nested.
   class Hold {
    public:
     explicit Hold(Completer& completer) : completer_(completer) { completer_.holding_ = true; }
@@ -39,7 +39,7 @@ class Completer {
     if (holding_) return Keep(to, completion, solicited);
     if (!to.Push(completion, solicited)) [[unlikely]] lost_ = true;
   }
-  // A completion queue overran since the last Clear().
+  // Whether a completion queue has overrun since the last Clear().
   bool lost() const { return lost_; }
   void Clear() { lost_ = false; }
 
@@ -49,7 +49,7 @@ class Completer {
     ibv_wc completion;
     bool solicited;
   };
-  // So many wait at most; when more come, all are handed on.
+  // Maximum number of waiting completions; if there are more, all are delivered.
   static constexpr size_t kMostHeld = 256;
 
   void TraceIt(const ibv_wc& completion) const;
@@ -64,7 +64,7 @@ class Completer {
   QueuePairCounters& counters_;
   bool lost_ = false;
   bool holding_ = false;
-  std::vector<Held> held_;  // in their order; keeps its memory
+  std::vector<Held> held_;  // in order; the vector keeps its memory
 };
 
 }  // namespace weft::sim

@@ -5,28 +5,32 @@
 
 namespace weft::sim {
 
-// Whether a program that spins on its completion queue is expected to send something before it looks again, with which the acknowledgement of what it
-// has got would go. Where it is not, the acknowledgement goes at once, before the program hears of what it got: it may end with that, by _exit(2), after which
-// nobody acknowledges, and its peer would get IBV_WC_RETRY_EXC_ERR of a request that was carried out. An adapter acknowledges by itself, whatever its program does.
+// Predicts whether a program that spins on its completion queue sends something before it polls again. If so, the
+// acknowledgement of what it has received can go with that message. If not, the acknowledgement goes at once, before
+// the program sees its completion. The program may end right after that, by _exit(2); then nobody would acknowledge,
+// and the peer would get IBV_WC_RETRY_EXC_ERR for a request that was carried out. An adapter acknowledges whatever its
+// program does.
 //
-// At first it is not expected. A wrong guess costs a packet; the next one in favour of the program is made after kEnough acknowledgements that went
-// alone, at a poll that found nothing: one packet in so many at most is wasted, in exchanges of questions and answers as in streams, where an acknowledgement
-// waits for the requests that come next.
+// At first, no message is expected. A wrong guess costs one packet. After kEnough acknowledgements that were sent
+// alone, at a poll that found nothing, the next guess is in favour of the program. So at most one packet in kEnough is
+// wasted, both in exchanges of questions and answers and in streams, where an acknowledgement waits for the next
+// requests.
 class LoneAcknowledgements {
  public:
   static constexpr uint8_t kEnough = 16;
 
   bool expected() const { return in_a_row_ == kEnough; }
-  // One went before the program heard of what it acknowledges. `posted`: requests of the program so far.
+  // An acknowledgement was sent before the program saw the completion. `posted`: number of requests that the program
+  // has posted.
   void WentAhead(uint64_t posted) {
     ahead_ = true;
     posted_ = posted;
   }
-  // One went at a poll that found nothing: it had waited in vain.
+  // An acknowledgement was sent at a poll that found nothing: it had waited in vain.
   void WentAlone() {
     if (in_a_row_ < kEnough) ++in_a_row_;
   }
-  // The next poll, and whether more has come with it.
+  // The next poll, and whether it received anything.
   void OnPoll(bool received, uint64_t posted) {
     if (!ahead_) [[likely]] return;
     ahead_ = false;
@@ -35,7 +39,7 @@ class LoneAcknowledgements {
 
  private:
   uint8_t in_a_row_ = kEnough;
-  bool ahead_ = false;  // the last one did; the next poll tells whether that was right
+  bool ahead_ = false;  // the last one went ahead; the next poll tells whether that was right
   uint64_t posted_ = 0;
 };
 

@@ -11,26 +11,28 @@
 
 namespace weft::sim {
 
-// Gives up on a peer that does not answer. Guarded by the engine; `timers` outlives it, and nothing is called once that is gone.
+// Gives up on a peer that does not answer. Guarded by the engine. `timers` outlives it; nothing is called after the
+// timers are gone.
 class Patience {
  public:
-  // What tells that the peer is there.
+  // Signs of life of the peer.
   struct Signs {
-    uint64_t progress = 0;  // grows when the peer takes or answers something
-    uint64_t heard = 0;     // bytes that came of it
+    uint64_t progress = 0;  // increases when the peer takes or answers something
+    uint64_t heard = 0;     // bytes received from the peer
   };
-  // `look`: nullopt while nothing is wanted of the peer; `limit`: how long it has, 0 for ever.
+  // `look`: nullopt while nothing is expected from the peer. `limit`: how long the peer has; 0: for ever.
   Patience(EngineTimers& timers, std::function<std::optional<Signs>()> look, std::function<transport::Duration()> limit,
            std::function<void()> give_up)
       : timers_(timers), look_(std::move(look)), limit_(std::move(limit)), give_up_(std::move(give_up)) {}
 
-  // Watches from now on, unless it does already.
+  // Starts to watch, unless it already does.
   void Watch() {
     if (timer_ == 0) Start();
   }
   void Stop();
 
-  // What a program allows by `timeout` and `retry_cnt` of ibv_modify_qp(3). `gone`: the peer is known not to be there.
+  // The limit that a program sets by `timeout` and `retry_cnt` of ibv_modify_qp(3). `gone`: the peer is known to be
+  // gone.
   static transport::Duration LimitOf(const ibv_qp_attr& attributes, bool gone);
 
  private:
@@ -42,8 +44,8 @@ class Patience {
   const std::function<transport::Duration()> limit_;
   const std::function<void()> give_up_;
   transport::TimerId timer_ = 0;
-  uint64_t round_ = 0;      // of timers: one that was stopped while it waited for the engine is not the one that runs
-  unsigned postponed_ = 0;  // how often in a row it talked without answering
+  uint64_t round_ = 0;      // number of the timer: identifies one that was stopped while it waited for the engine
+  unsigned postponed_ = 0;  // how often in a row the peer sent something, but no answer
 };
 
 }  // namespace weft::sim

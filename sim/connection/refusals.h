@@ -12,7 +12,7 @@ namespace weft::sim {
 // Receiver not ready: the request that the peer refused last, and how often in a row.
 class Refusals {
  public:
-  // The request with that count was refused. `retry`: rnr_retry of ibv_modify_qp(3), 7 for ever.
+  // The request with that count was refused. `retry`: rnr_retry of ibv_modify_qp(3); 7: for ever.
   void Add(uint64_t count, uint8_t retry) {
     constexpr uint8_t kForEver = 7;
     times_ = count == refused_ ? times_ + 1 : 1;
@@ -23,7 +23,7 @@ class Refusals {
   unsigned times() const { return times_; }
   bool exhausted() const { return exhausted_; }
 
-  // min_rnr_timer of ibv_modify_qp(3): the waits of the InfiniBand specification, volume 1, table 45.
+  // The delay that min_rnr_timer of ibv_modify_qp(3) encodes: InfiniBand specification, volume 1, table 45.
   static transport::Duration Wait(uint8_t timer) {
     constexpr std::array<uint32_t, 32> kTensOfMicroseconds = {65536, 1,   2,   3,   4,   6,   8,    12,   16,   24,   32,
                                                               48,    64,  96,  128, 192, 256, 384,  512,  768,  1024, 1536,

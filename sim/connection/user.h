@@ -14,7 +14,7 @@
 
 namespace weft::sim {
 
-// What the program, or who manages connections, is to be told once the engine is let go.
+// News for the program or the connection manager, delivered after the engine is released.
 enum class News : uint8_t {
   kEstablished,
   kDisconnected,
@@ -27,14 +27,14 @@ enum class News : uint8_t {
   kDrained,
 };
 
-// Timers of who is guarded by the engine of a queue pair.
+// Timers for objects that the engine of a queue pair guards.
 class EngineTimers {
  public:
   virtual ~EngineTimers() = default;
   virtual transport::Network& network() const = 0;
-  // `work` runs with the engine held, unless the queue pair is gone by then.
+  // Runs `work` with the engine held, unless the queue pair is gone by then.
   virtual transport::TimerId RunAfter(transport::Duration delay, std::function<void()> work) = 0;
-  // The same where it does not matter when exactly: while somebody else has the engine it is tried again `otherwise` later.
+  // The same if the exact time does not matter: while another thread holds the engine, it retries after `otherwise`.
   virtual void RunWhenFree(transport::Duration delay, transport::Duration otherwise, std::function<void()> work) = 0;
 };
 
@@ -42,26 +42,27 @@ class EngineTimers {
 class ConnectionUser : public EngineTimers {
  public:
   virtual void Tell(News news) = 0;
-  // Requests may begin, as far as its state is concerned.
+  // Whether the state of the queue pair allows requests to begin.
   virtual bool may_begin() const = 0;
-  // The program connected it itself, and has not said that it may send.
+  // Whether the program connected the queue pair itself, and has not yet allowed it to send.
   virtual bool awaits_communication() const = 0;
-  // It goes on without a peer, as on InfiniBand, and learns that it is gone when it wants something of it.
+  // Whether the queue pair continues without a peer, as on InfiniBand, and finds out only when it needs the peer.
   virtual bool outlives_peer() const = 0;
   // A request completed.
   virtual void OnRetired() = 0;
-  // Acknowledgements wait for the next poll that finds nothing (Connection::RunErrand). False: no completion queue takes that.
+  // Acknowledgements wait for the next poll that finds nothing (Connection::RunErrand). Returns false if no completion
+  // queue does that.
   virtual bool AddErrand() = 0;
-  // XRC: receives complete there from now on.
+  // XRC: receives complete at `completions` from now on.
   virtual void OnTarget(const std::shared_ptr<CompletionQueue>& completions) = 0;
-  // What peers may not reach any more, and others have to forget, is to be dealt with. For the stream that ends:
-  // the connection is of no use any more: Close() it, and fail what is posted; `blame` is the status of the request with count `at`.
+  // The stream has ended, and the connection can no longer be used. Call its Close(), and fail the posted requests.
+  // `blame` is the status of the request with count `at`.
   virtual void OnOver(bool orderly, std::optional<ibv_wc_status> blame = std::nullopt, std::optional<uint64_t> at = std::nullopt) = 0;
-  // The same because the peer is gone; whether it was of any use tells Connection::unused().
+  // The same because the peer is gone. Connection::unused() tells whether the connection was used.
   virtual void OnLost(bool orderly) = 0;
-  // What is posted fails, and the connection has something to say to the peer still. `blame`, `at`: as above.
+  // Posted requests fail, but the connection still has something to send to the peer. `blame`, `at`: as above.
   virtual void OnTerminating(std::optional<ibv_wc_status> blame, std::optional<uint64_t> at) = 0;
-  // For messages: the peer's address, and its queue pair where the program names one.
+  // For messages: the peer's address, and its queue pair if the program named one.
   virtual std::string PeerName() const = 0;
 };
 

@@ -11,8 +11,8 @@
 
 namespace weft::sim {
 
-// One IP group on one interface, joined for the queue pairs of this process that are attached to it. Other processes of the host have sockets
-// of their own on the same UDP port.
+// One IP group on one interface, joined for the queue pairs of this process that are attached to it. Other processes of
+// the host have their own sockets on the same UDP port.
 class DatagramGroup final : public DatagramSocketOwner {
  public:
   DatagramGroup(transport::Network& network, std::unique_ptr<transport::DatagramSocket> socket,
@@ -23,8 +23,8 @@ class DatagramGroup final : public DatagramSocketOwner {
   bool Is(const transport::SocketAddress& group, uint32_t interface) const {
     return group_.SameHost(group) && interface_ == interface;
   }
-  bool Add(DatagramReceiver* receiver);     // false: it is a member already
-  bool Remove(DatagramReceiver* receiver);  // false: it was none. No datagram reaches it from here on
+  bool Add(DatagramReceiver* receiver);     // false: it is already a member
+  bool Remove(DatagramReceiver* receiver);  // false: it was not a member. It gets no datagram after this call
   bool empty();
   void Close() { Stop(); }
 
@@ -41,11 +41,11 @@ class DatagramGroups {
  public:
   explicit DatagramGroups(transport::Network& network) : network_(network) {}
 
-  // The group that it joined, to be driven inline. Errors: EINVAL (a member already), ENODEV, ENOBUFS (more groups than kMaxGroups or the system
-  // allows), EADDRINUSE (somebody else has kGroupUdpPort) ...
+  // Returns the joined group, to be driven inline. Errors: EINVAL (already a member), ENODEV, ENOBUFS (more groups than
+  // kMaxGroups or the system allows), EADDRINUSE (another program uses kGroupUdpPort) ...
   Result<std::shared_ptr<DatagramGroup>, int> Attach(DatagramReceiver* receiver, const transport::SocketAddress& group,
                                                      uint32_t interface);
-  // EINVAL: it is no member.
+  // EINVAL: it is not a member.
   int Detach(DatagramReceiver* receiver, const transport::SocketAddress& group, uint32_t interface);
 
  private:

@@ -13,8 +13,9 @@
 
 namespace weft::sim {
 
-// What stands in front of the payload of an unreliable datagram between two Weft ends: one UDP datagram each, big-endian. It carries what
-// InfiniBand's BTH, DETH, ImmDt and GRH say (IBTA volume 1, chapters 8 and 9) and UDP and IP do not.
+// The header of an unreliable datagram between two Weft ends, in front of the payload: one UDP datagram each,
+// big-endian. It carries those contents of InfiniBand's BTH, DETH, ImmDt and GRH (IBTA volume 1, chapters 8 and 9) that
+// UDP and IP lack.
 //
 //    0                   1                   2                   3
 //    0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -48,18 +49,18 @@ struct DatagramHeader {
   uint32_t immediate = 0;    // as the program has it: network byte order in memory (ibv_send_wr)
   uint16_t length = 0;       // bytes of payload
 
-  // nullopt: not such a datagram, or one whose payload is not as long as it says. `datagram` is all of it.
+  // nullopt: another format, or the payload does not have the length in the header. `datagram` is the whole datagram.
   static std::optional<DatagramHeader> Parse(ByteSpan datagram);
   void SerializeTo(std::span<uint8_t, kLength> out) const;
   std::string ToString() const;
   bool operator==(const DatagramHeader&) const = default;
 };
 
-// For who reads a capture: which queue pairs a datagram goes between. Empty: it is none of ours.
+// For readers of a capture: the queue pairs of a datagram. Empty: it is not one of Weft's.
 std::string DescribeDatagram(ByteSpan datagram);
 
-// The 40 bytes in front of a received datagram's payload: for IPv6 a GRH, for IPv4 20 zeros and an IPv4 header (IBTA annex A17). `length`: bytes
-// of payload. Addresses of different families, or none: zeros.
+// The 40 bytes in front of a received datagram's payload: for IPv6 a GRH, for IPv4 20 zeros and an IPv4 header (IBTA
+// annex A17). `length`: bytes of payload. All zeros if the addresses are missing or have different families.
 using GlobalHeader = std::array<uint8_t, 40>;
 GlobalHeader MakeGlobalHeader(const DatagramHeader& header, const transport::SocketAddress& from,
                               const transport::SocketAddress& to);

@@ -16,7 +16,7 @@
 
 namespace weft::sim {
 
-// The UDP ports of an RNIC's datagram queue pairs, opened as they are needed, and the groups that it has joined. Thread safe.
+// The UDP ports of an RNIC's datagram queue pairs, opened as needed, and the groups that it has joined. Thread safe.
 class DatagramPorts {
  public:
   explicit DatagramPorts(transport::Network& network) : network_(network), groups_(network) {}
@@ -25,8 +25,8 @@ class DatagramPorts {
     std::shared_ptr<DatagramPort> port;
     uint32_t number = 0;
   };
-  // Makes a queue pair, by `make(place)`, with a number that `usable` lets pass; it gets what comes for that number from here on. Errors: the
-  // system's (EMFILE ...); ENOMEM: there is no number.
+  // Makes a queue pair, by `make(place)`, with a number for which `usable` is true. It gets the datagrams for that
+  // number from now on. Errors: those of the system (EMFILE ...); ENOMEM: no number is left.
   template <typename Usable, typename Make>
   Result<std::invoke_result_t<Make, const Place&>, int> Add(Usable usable, Make make) {
     const auto unused = [&](uint32_t candidate) { return candidate != kGroupQueuePair && usable(candidate); };
@@ -47,7 +47,7 @@ class DatagramPorts {
     place.port->Add(place.number, queue_pair.get());
     return queue_pair;
   }
-  // The queue pair gets nothing from the port from here on; a port without queue pairs is closed.
+  // The queue pair gets nothing from the port after this call. A port without queue pairs is closed.
   void Release(const std::shared_ptr<DatagramPort>& port, uint32_t number) {
     std::lock_guard lock(mutex_);
     port->Remove(number);

@@ -17,8 +17,8 @@ struct DatagramSend {
   uint64_t id = 0;
   bool signaled = false;
   bool is_inline = false;
-  bool too_long = false;  // for the port's MTU: it is not sent
-  bool foreign = false;   // its address handle is of another protection domain: an error when its turn comes
+  bool too_long = false;  // longer than the port's MTU: it is not sent
+  bool foreign = false;   // its address handle is of another protection domain: fails when its turn comes
   bool sendable() const { return !too_long && !foreign; }
   uint8_t pieces = 0;
   DatagramHeader header;
@@ -26,18 +26,20 @@ struct DatagramSend {
   uint32_t interface = 0;
 };
 
-// The ring of a datagram queue pair's send work requests. Not thread safe. Counters grow without bound: retired <= posted.
+// The ring of the send work requests of a datagram queue pair. Not thread safe. Counters grow without bound: retired <=
+// posted.
 class DatagramSendQueue {
  public:
   struct Limits {
     uint32_t depth = 0, max_sge = 0, max_inline = 0;
     uint32_t max_payload = 0;  // bytes: the port's MTU
-    uint32_t domain = 0;       // Pd::id; address handles of others make a request foreign
+    uint32_t domain = 0;       // Pd::id; a request with an address handle of another domain is foreign
   };
   explicit DatagramSendQueue(const Limits& limits);
 
-  // Writes the request behind the `staged` ones that are not posted yet. 0, or the errno of ibv_post_send(3): EINVAL (opcode, flags, elements,
-  // address handle, QPN, more bytes than a message or than may be inline), ENOMEM (full).
+  // Writes the request behind the `staged` ones that are not posted yet. Returns 0, or the errno of ibv_post_send(3):
+  // EINVAL (opcode, flags, elements, address handle, QPN, more bytes than a message or inline data may have), ENOMEM
+  // (full).
   int Stage(const ibv_send_wr& wr, bool signal_all, uint32_t staged);
   void Publish(uint32_t count) { posted_ += count; }
 

@@ -11,14 +11,15 @@
 
 namespace weft::sim {
 
-// Whether the GID names a multicast group: an IPv6 group, or an IPv4 group mapped into IPv6 as RoCE v2 does (::ffff:224.0.0.1).
+// Whether the GID names a multicast group: an IPv6 group, or an IPv4 group mapped into IPv6 like RoCE v2 does
+// (::ffff:224.0.0.1).
 inline bool IsGroup(const ibv_gid& gid) {
   static constexpr uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
   return gid.raw[0] == 0xff || (std::memcmp(gid.raw, kMapped, sizeof kMapped) == 0 && (gid.raw[12] & 0xf0) == 0xe0);
 }
 
-// The IP address that the GID is, port 0; no family: GID 0. ff0e::ffff:224.0.0.1, RoCE v1's form of an IPv4 group, is IPv4 too.
-// `interface`: index, the scope of link-local addresses and groups.
+// The IP address of the GID, port 0; no family: GID 0. ff0e::ffff:224.0.0.1, RoCE v1's form of an IPv4 group, is IPv4
+// too. `interface`: index, used as the scope of link-local addresses and groups.
 inline transport::SocketAddress AddressOf(const ibv_gid& gid, uint32_t interface) {
   static constexpr uint8_t kMapped[10] = {0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
   static constexpr ibv_gid kNone = {};

@@ -7,8 +7,8 @@
 
 namespace weft::sim {
 
-// Carries `operation` (RFC 7306 section 5.1) out on `memory`, atomically towards every thread and process that uses the processor's
-// own atomics on it; returns what was there. `memory` is 64-bit aligned.
+// Carries out `operation` (RFC 7306 section 5.1) on `memory`, atomically for all threads and processes that use the
+// processor's own atomics on it. Returns the previous value. `memory` is 64-bit aligned.
 uint64_t CarryOut(const rdmap::AtomicOperation& operation, uint64_t* memory);
 
 }  // namespace weft::sim

@@ -5,15 +5,15 @@
 
 namespace weft::sim {
 
-// Memory for ibv_alloc_null_mr, kMaxMessage bytes: it reads as zeroes, and what is written is lost. Address space, hardly any
-// memory. Made on first use, for good.
+// Memory for ibv_alloc_null_mr, kMaxMessage bytes: reads return zeros, and writes are lost. It takes address space, but
+// hardly any memory. Made on first use and never freed.
 class NullMemory {
  public:
   static const NullMemory& Process();
 
   // False: the process has no address space left.
   bool available() const { return zeroes_ != nullptr && sink_ != nullptr; }
-  // Of `write` false never written, of true never read.
+  // The memory for `write` false is never written; that for true is never read.
   uint8_t* Bytes(bool write) const { return write ? sink_ : zeroes_; }
 
  private:

@@ -5,8 +5,8 @@
 
 namespace weft::sim {
 
-// What pinning does on hardware: brings the pages of `length` bytes at `address` in, and finds out that they are there and may be
-// used as asked. 0, or EFAULT: not mapped, or no permission.
+// Does what pinning does on hardware: brings in the pages of `length` bytes at `address`, and checks that they are
+// mapped with the required permission. Returns 0, or EFAULT: not mapped, or no permission.
 int PopulatePages(uint64_t address, uint64_t length, bool write);
 
 }  // namespace weft::sim

@@ -9,14 +9,14 @@
 
 namespace weft::sim {
 
-// Resolves scatter/gather elements of one queue pair, and remembers the last two regions: programs use one over and over, or one for headers and one for
-// what is behind them. Guarded by the lock with which the queue pair is asked to let go of memory (Adapter::ForgetRegion), held until what is resolved is
-// known to who is asked.
+// Resolves scatter/gather elements of one queue pair, and caches the last two regions: programs use one region again
+// and again, or one for headers and one for data. Guarded by the lock under which the queue pair is asked to release
+// memory (Adapter::ForgetRegion). The lock must be held until the result is recorded where that request finds it.
 class RecentRegions {
  public:
   RecentRegions(MemoryTable& table, const MemoryUser& user) : table_(table), user_(user) {}
 
-  // As MemoryTable::ResolveLocal().
+  // See MemoryTable::ResolveLocal().
   uint8_t* Resolve(const Pd& pd, uint32_t lkey, uint64_t address, uint32_t length, bool write, bool remote_write) {
     const int access = (write ? IBV_ACCESS_LOCAL_WRITE : 0) | (remote_write ? IBV_ACCESS_REMOTE_WRITE : 0);
     if (IsThat(known_[latest_], pd, lkey)) [[likely]] return Locate(known_[latest_], address, length, access);
@@ -25,7 +25,7 @@ class RecentRegions {
 
  private:
   struct Known {
-    uint64_t changes = 0;  // of the table, before it was found; 0: there is none
+    uint64_t changes = 0;  // of the table, before the look-up; 0: none
     uint32_t pd = 0, lkey = 0;
     int access = 0;
     uint64_t address = 0, offset = 0, length = 0;  // as in RegionInfo
@@ -42,7 +42,7 @@ class RecentRegions {
     if (IsThat(known, pd, lkey)) return Locate(known, address, length, access);
     const uint64_t changes = table_.changes();
     const auto region = table_.FindLocal(pd, lkey, user_);
-    // Whether on-demand pages are there is looked at each time.
+    // On-demand pages are checked at each access.
     if (!region || region->access & IBV_ACCESS_ON_DEMAND) return table_.ResolveLocal(pd, lkey, address, length, write, remote_write, user_);
     known = {changes, pd.id, lkey, region->access, region->address, region->offset, region->length};
     return Locate(known, address, length, access);

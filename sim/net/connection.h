@@ -19,8 +19,8 @@ using transport::Interest;
 using transport::IoResult;
 using transport::SocketAddress;
 
-// The two ends of a connection and what is under way between them. Its behaviour is that of TCP as programs see it:
-// bytes in order, FIN behind the bytes, RST on an abort or when bytes reach an end that is gone.
+// The two ends of a connection and the data in flight between them. It behaves like TCP as programs see it: bytes in
+// order, FIN behind the bytes, RST on an abort or when bytes reach an end that is gone.
 class VirtualConnection : public std::enable_shared_from_this<VirtualConnection> {
  public:
   enum End : uint8_t { kInitiator = 0, kAcceptor = 1 };
@@ -30,7 +30,7 @@ class VirtualConnection : public std::enable_shared_from_this<VirtualConnection>
     VirtualClock& clock;
     // An end may have become ready.
     std::function<void(VirtualConnection&, End)> changed;
-    // A line about what happened; may be empty.
+    // Called with a line about each event; may be empty.
     std::function<void(const std::string&)> trace;
   };
 
@@ -38,18 +38,18 @@ class VirtualConnection : public std::enable_shared_from_this<VirtualConnection>
   VirtualConnection(Environment& environment, uint64_t seed, const SocketAddress& initiator, const SocketAddress& acceptor,
              const LinkFaults& forward, const LinkFaults& back);
 
-  // The acceptor's side exists from now on; the initiator hears of it a delay later.
+  // The acceptor's side exists from now on; the initiator learns of it after the link's delay.
   void Establish();
-  // The attempt ends with this errno, for the initiator, after `delay`.
+  // The initiator's attempt fails with this errno after `delay`.
   void FailConnect(int error, Duration delay);
 
-  // What the handles call; see transport::ByteStream.
+  // The calls of the handles; see transport::ByteStream.
   IoResult Read(End end, std::span<const iovec> into);
   IoResult Write(End end, std::span<const iovec> from);
   int ConnectError(End end) const;
   void ShutdownWrite(End end);
   void Abort(End end);
-  // The handle is gone: FIN, and RST for what comes after.
+  // The handle is destroyed: FIN, and RST for data that arrives later.
   void Close(End end);
 
   Interest Ready(End end) const;
@@ -67,15 +67,15 @@ class VirtualConnection : public std::enable_shared_from_this<VirtualConnection>
     LinkFaults link;
     Random random;
     State state = State::kConnecting;
-    int error = 0;        // with kFailed: what reads and writes fail with
-    bool closed = false;  // no handle any more
+    int error = 0;        // with kFailed: the error of reads and writes
+    bool closed = false;  // the handle is gone
     bool fin_sent = false;
     bool fin_received = false;
-    bool vanishing = false;  // what it writes does not arrive
+    bool vanishing = false;  // data that it writes is lost
     uint64_t written = 0;
     uint64_t arrived = 0;
     Time last_arrival{};
-    std::deque<uint8_t> unread;  // arrived for this end
+    std::deque<uint8_t> unread;  // arrived at this end
   };
 
   Time ArrivalTime(Side& from);
@@ -89,7 +89,7 @@ class VirtualConnection : public std::enable_shared_from_this<VirtualConnection>
   void Corrupt(Side& from, std::vector<uint8_t>& segment);
   size_t Limit(Side& side, size_t bytes);
   void Note(End from, const std::string& what) const;
-  // `work` with this connection kept alive.
+  // Runs `work`, and keeps this connection alive until then.
   void At(Time when, std::function<void()> work);
 
   Environment& environment_;

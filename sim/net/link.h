@@ -13,55 +13,55 @@ namespace weft::sim {
 using transport::Duration;
 using transport::Time;
 
-// How a link treats one direction of each connection that is opened over it. The default is a good network.
+// How a link treats one direction of each connection opened over it. The default is a good network.
 struct LinkFaults {
   static constexpr size_t kUnlimited = std::numeric_limits<size_t>::max();
   static constexpr uint64_t kNowhere = std::numeric_limits<uint64_t>::max();
 
   Duration delay = std::chrono::microseconds(5);  // one way
-  Duration jitter{0};                             // up to this much more for each segment; order is kept
+  Duration jitter{0};                             // up to this much more for each segment; the order is kept
 
-  // A write is carried in segments of random size between these, each with a jitter of its own.
+  // A write is sent in segments of random size between these limits, each with its own jitter.
   size_t shortest_segment = kUnlimited;
   size_t longest_segment = kUnlimited;
-  // A read or write moves at most this many bytes, and a random number of them when `random_io` is set.
+  // A read or write moves at most this many bytes; with `random_io`, a random number up to this.
   size_t most_per_call = kUnlimited;
   bool random_io = false;
-  // Bytes that may be written and not yet read by the other end; then writes would block.
+  // Maximum number of bytes written but not yet read by the other end; beyond that, writes would block.
   size_t buffer = 256 * 1024;
   // ByteStream::SegmentSize().
   size_t segment_size = 1460;
 
-  // Nothing arrives in this period, counted from when the connection was started; it arrives at its end.
+  // Nothing arrives in this period, counted from the start of the connection; it arrives at the end of the period.
   Duration stall_at{0};
   Duration stall_for{0};
 
   // The connection ends after this many bytes of this direction have arrived, or at this time after its start.
   enum class Cut : uint8_t {
-    kReset,      // both ends hear of it
-    kBlackhole,  // nothing arrives any more in either direction, and nobody is told
+    kReset,      // both ends are told
+    kBlackhole,  // nothing arrives in either direction any more, and no end is told
   };
   Cut cut = Cut::kReset;
   uint64_t cut_after_bytes = kNowhere;
   std::optional<Duration> cut_after;
-  // A writer whose bytes vanish fails with ETIMEDOUT after this long; 0: never, as good as for ever with real TCP.
+  // A writer whose bytes are lost fails with ETIMEDOUT after this time; 0: never (with real TCP it takes very long).
   Duration give_up_after{0};
 
-  // A bit of this byte of the direction is inverted, and of segments with this probability.
+  // One bit of the byte at this position is inverted, and one bit of segments with this probability.
   uint64_t corrupt_byte = kNowhere;
   double corrupt_probability = 0;
 
-  // Datagrams: lost, or come twice, with these probabilities; `jitter` puts them out of order.
+  // Datagrams are lost or duplicated with these probabilities; `jitter` reorders them.
   double lose_datagram = 0;
   double repeat_datagram = 0;
 
-  // What meets a connection attempt in this direction.
+  // The fate of a connection attempt in this direction.
   enum class Connect : uint8_t { kWorks, kRefused, kTimesOut };
   Connect connect = Connect::kWorks;
   Duration connect_timeout = std::chrono::seconds(127);
 
-  // A link on which anything may happen that TCP allows and no byte is lost: every size, delay and buffer from the
-  // seed.
+  // A link with random sizes, delays and buffers from the seed. Anything that TCP allows may happen, but no byte is
+  // lost.
   static LinkFaults Rough(Random& random) {
     LinkFaults link;
     link.delay = Duration(random.Between(0, 200'000));

@@ -6,13 +6,13 @@
 
 namespace weft::sim {
 
-// Numbers from a seed, the same with every library and machine (the standard's distributions are not).
+// Random numbers from a seed, equal with every library and machine (the standard's distributions are not).
 class Random {
  public:
   explicit Random(uint64_t seed) : engine_(seed) {}
 
   uint64_t Next() { return engine_(); }
-  // From `low` to `high`, both included.
+  // From `low` to `high`, inclusive.
   uint64_t Between(uint64_t low, uint64_t high) {
     uint64_t range = high - low + 1;
     return range == 0 ? Next() : low + Next() % range;

@@ -10,34 +10,34 @@
 
 namespace weft::sim {
 
-// Time that passes only when somebody says so, and what is to happen in it.
+// A clock that advances only when told to, and the work that is due at given times.
 class VirtualClock {
  public:
   Time Now() const { return now_; }
-  // At `when`, or now if that is past; in the order of adding when at the same time.
+  // Runs `work` at `when`, or now if that has passed. Work for the same time runs in the order of adding.
   transport::TimerId At(Time when, std::function<void()> work) {
     return queue_.Add(std::max(when, now_), std::move(work));
   }
   transport::TimerId After(Duration delay, std::function<void()> work) { return At(now_ + delay, std::move(work)); }
   bool Cancel(transport::TimerId id) { return queue_.Cancel(id) != nullptr; }
 
-  // Of the next work; Time::max() when there is none.
+  // When the next work is due; Time::max() if there is none.
   Time NextDue() const { return queue_.NextDue(); }
   void AdvanceTo(Time when) { now_ = std::max(now_, when); }
-  // Runs one piece of work that is due; false when none is.
+  // Runs one piece of work that is due. Returns false if there is none.
   bool RunOneDue() {
     std::function<void()> work = queue_.TakeDue(now_);
     if (work == nullptr) return false;
     work();
     return true;
   }
-  // Drops what has not run, and what is added by that.
+  // Drops all work, also work that is added meanwhile.
   void DropAll() {
     while (NextDue() != Time::max()) std::exchange(queue_, {});
   }
 
  private:
-  // Not zero, so that a forgotten time stands out.
+  // Not zero, so that an unset time is noticed.
   Time now_{std::chrono::seconds(1)};
   transport::TimerQueue queue_;
 };

@@ -19,13 +19,13 @@ struct VirtualDatagram {
   std::vector<uint8_t> bytes;
 };
 
-// A UDP socket of a host in virtual time. Groups are not there.
+// A UDP socket of a host in virtual time. There are no groups.
 class VirtualDatagramSocket : public transport::DatagramSocket {
  public:
-  static constexpr size_t kMostWaiting = 1000;  // what comes beyond is dropped
+  static constexpr size_t kMostWaiting = 1000;  // further datagrams are dropped
   static constexpr size_t kLongest = 65507;
 
-  // `leave` is called for each datagram that is sent, `gone` on destruction.
+  // `leave` is called for each datagram sent, `gone` on destruction.
   VirtualDatagramSocket(const void* host, const SocketAddress& local, const transport::DatagramOptions& options,
                         std::function<void(VirtualDatagramSocket&, VirtualDatagram)> leave,
                         std::function<void(VirtualDatagramSocket*)> gone)
@@ -79,7 +79,7 @@ class VirtualDatagramSocket : public transport::DatagramSocket {
   void Arrives(VirtualDatagram datagram) {
     if (waiting_.size() < kMostWaiting) waiting_.push_back(std::move(datagram));
   }
-  // What was sent met nobody.
+  // A datagram of this socket reached no receiver.
   bool Refused() {
     if (options_.peer.family() != 0) error_ = ECONNREFUSED;
     return error_ != 0;

@@ -11,7 +11,7 @@
 
 namespace weft::sim {
 
-// A handle on one end of a connection.
+// The handle of one end of a connection.
 class VirtualStream : public transport::ByteStream {
  public:
   VirtualStream(std::shared_ptr<VirtualConnection> connection, VirtualConnection::End end)
@@ -28,7 +28,7 @@ class VirtualStream : public transport::ByteStream {
   SocketAddress PeerAddress() const override { return connection_->AddressOf(VirtualConnection::Other(end_)); }
 
   Interest Ready() const { return connection_->Ready(end_); }
-  // What the network's watches know it by.
+  // The identity that the network's watches use.
   const void* source() const { return SourceOf(*connection_, end_); }
   static const void* SourceOf(const VirtualConnection& connection, VirtualConnection::End end) {
     return reinterpret_cast<const char*>(&connection) + end;
@@ -39,14 +39,14 @@ class VirtualStream : public transport::ByteStream {
   const VirtualConnection::End end_;
 };
 
-// A port that is listened on, and who waits there.
+// A listening port, and the connections that wait there.
 class VirtualListener : public transport::Listener {
  public:
   // `gone` is called on destruction.
   VirtualListener(const void* host, const SocketAddress& local, int backlog, bool only_v6,
                   std::function<void(VirtualListener*)> gone)
       : host_(host), local_(local), backlog_(backlog), only_v6_(only_v6), gone_(std::move(gone)) {}
-  // Those that wait are reset.
+  // Resets waiting connections.
   ~VirtualListener() override {
     for (auto& connection : waiting_) {
       connection->Abort(VirtualConnection::kAcceptor);
@@ -64,11 +64,11 @@ class VirtualListener : public transport::Listener {
   }
   SocketAddress LocalAddress() const override { return local_; }
 
-  // Whether a connection to `address` on `host` comes here.
+  // Whether a connection to `address` on `host` arrives here.
   bool Takes(const void* host, const SocketAddress& address) const;
-  // Whether both could not exist at once.
+  // Whether both listeners cannot exist at the same time.
   bool CollidesWith(const void* host, const SocketAddress& address, bool only_v6) const;
-  // False when the backlog is full.
+  // Returns false if the backlog is full.
   bool Offer(std::shared_ptr<VirtualConnection> connection);
   bool has_waiting() const { return !waiting_.empty(); }
 

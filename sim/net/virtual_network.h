@@ -20,41 +20,41 @@ class VirtualListener;
 class VirtualDatagramSocket;
 struct VirtualDatagram;
 
-// A network in virtual time, in one thread, the same for the same seed: the network's thread is whoever calls Step.
-// Time passes only there, and a handler that is called takes a little of it.
+// A network in virtual time, in one thread. The same seed gives the same run. The thread that calls Step is the
+// network's thread. Time passes only there; each call of a handler takes a little time.
 //
-// Used directly it is one host with every address. AddHost makes further ones, each a Network of its own; a connection
-// crosses a link whose faults SetLink sets, direction by direction.
+// Used directly it is one host with every address. AddHost makes further hosts, each a Network of its own. A connection
+// crosses a link whose faults SetLink sets, for each direction.
 class VirtualNetwork : public transport::Network {
  public:
   explicit VirtualNetwork(uint64_t seed);
-  // Streams and listeners must be gone, but for those that waiting work and watches own: these are dropped.
+  // All streams and listeners must be gone, except for those that waiting work and watches own; these are dropped.
   ~VirtualNetwork() override;
 
-  // A host with these addresses ("10.0.0.1", "fd00::1"), besides its own loopback ones. The network owns it.
+  // Adds a host with these addresses ("10.0.0.1", "fd00::1") and its own loopback addresses. The network owns it.
   transport::Network& AddHost(const std::vector<std::string>& addresses);
 
-  // Faults of connections that are opened from now on, for bytes from one host to the other, by address.
+  // Sets the faults of connections opened from now on, for bytes from one host to the other, by address.
   void SetLink(const std::string& from, const std::string& to, const LinkFaults& faults);
-  // Of all links that SetLink does not name; the function is asked for each direction of each connection.
+  // For all links that SetLink does not name. The function is called for each direction of each connection.
   void SetDefaultLink(const LinkFaults& faults);
   void SetDefaultLink(std::function<LinkFaults(const SocketAddress& from, const SocketAddress& to)> choose);
-  // Called for each datagram that leaves, which it may change (of the same length); null: none is.
+  // Called for each datagram that is sent. It may change the datagram, but not its length. null: no change.
   void SetDatagramChange(std::function<void(std::vector<uint8_t>& bytes)> change) { datagram_change_ = std::move(change); }
-  // Breaks every connection that exists.
+  // Breaks every existing connection.
   void BreakAll(LinkFaults::Cut how);
 
-  // Runs one handler or one piece of work, letting time pass until there is one. False when nothing is left.
+  // Runs one handler or one piece of work; lets time pass until there is one. Returns false if nothing is left.
   bool Step();
-  // Until nothing is left; false when that takes more than `most_steps`.
+  // Runs until nothing is left. Returns false if that takes more than `most_steps`.
   bool RunUntilIdle(size_t most_steps = 50'000'000);
-  // Until this time, and lets it come even when nothing is left.
+  // Runs until this time, and advances to it even if nothing is left.
   void RunUntil(Time when);
   void RunFor(Duration duration) { RunUntil(Now() + duration); }
-  // Until `done` says true; false when nothing is left, or the time is over, before it does.
+  // Runs until `done` is true. Returns false if nothing is left or the time is over before that.
   bool RunUntil(const std::function<bool()>& done, Duration most = std::chrono::hours(1));
 
-  // Keeps a line of what happens from now on, for ToString.
+  // Records a line for each event from now on, for ToString.
   void EnableTrace();
   std::string ToString() const { return trace_; }
   uint64_t seed() const { return seed_; }
@@ -89,7 +89,7 @@ class VirtualNetwork : public transport::Network {
     bool queued = false;           // in maybe_ready_
   };
 
-  // The host that `address` reaches from `from`; null: none.
+  // The host that `address` reaches from `from`; nullptr: none.
   Host* HostOf(const SocketAddress& address, Host* from);
   VirtualListener* FindListener(Host* host, const SocketAddress& address);
   Result<std::unique_ptr<transport::ByteStream>, int> Connect(Host& from, SocketAddress local,
@@ -115,7 +115,7 @@ class VirtualNetwork : public transport::Network {
   Random random_;
   VirtualClock clock_;
   VirtualConnection::Environment environment_;
-  std::unique_ptr<Host> everywhere_;  // the host that the network itself is
+  std::unique_ptr<Host> everywhere_;  // the host that the network itself represents
   std::vector<std::unique_ptr<Host>> hosts_;
   std::vector<VirtualListener*> listeners_;
   std::vector<VirtualDatagramSocket*> datagram_sockets_;

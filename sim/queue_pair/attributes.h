@@ -10,13 +10,13 @@
 
 namespace weft::sim {
 
-// Whether the values that `mask` names are within the device's limits (ibv_modify_qp(3), RoCE persona).
+// Whether the values named by `mask` are within the device's limits (ibv_modify_qp(3), RoCE persona).
 bool ValuesAllowed(const ibv_qp_attr& attributes, int mask);
-// Takes those over that a program may set.
+// Copies the attributes that a program may set.
 void TakeAttributes(const ibv_qp_attr& from, int mask, ibv_qp_attr& to);
 
 Service ServiceOf(ibv_qp_type type);
-// The peer that the attributes of the transition to RTR name. nullopt: no such port or GID.
+// The peer named by the attributes of the transition to RTR. nullopt: no such port or GID.
 std::optional<PeerChoice> ChoosePeer(const ibv_qp_attr& attributes, const QueuePairOptions& options, rdmap::Delivery delivery);
 
 }  // namespace weft::sim

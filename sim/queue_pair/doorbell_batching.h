@@ -9,11 +9,12 @@
 
 namespace weft::sim {
 
-// When what a program posts to a send queue goes out: at once, or together with what it posts next. Work requests that are posted back to
-// back (the program did nothing else in between) and are small are deferred until kMostDeferred of them are there, the program looks
-// for completions, or kFlushAfter goes by. A program that paused only to wait for completions goes on where it was.
+// Decides when posted send requests are sent: at once, or together with the next ones. Small requests that are posted
+// back to back (the program did nothing else in between) are deferred, until there are kMostDeferred of them, the
+// program polls for completions, or kFlushAfter has passed. A pause in which the program only waited for completions
+// does not end the batching.
 //
-// The send queue's post mutex guards it, where nothing else is said.
+// Guarded by the send queue's post mutex, unless stated otherwise.
 class DoorbellBatching {
  public:
   static constexpr std::chrono::nanoseconds kDenseGap{700};
@@ -29,17 +30,18 @@ class DoorbellBatching {
     bool may_sleep = false;  // the completions come through a channel
   };
 
-  // Whether the program, which has taken `completions` so far, answers one of them: then it waits for answers, what it posts is sent, and
-  // reading the clock to find out whether more will follow is time lost. Once for each post.
+  // Whether the program answers a completion by this post; it has taken `completions` so far. If so, it waits for
+  // answers: the post is sent at once, and it would be a waste of time to read the clock to predict more posts. To be
+  // called once for each post.
   bool Answers(uint64_t completions);
-  // Of a post that is no answer, after Answers().
+  // For a post that is no answer; call after Answers().
   bool Defers(const Post& post, transport::Time now);
-  // The program has control back: what it does from now on counts as a pause, not what was done for it. Any thread.
+  // The program has control again: time from now on counts as its pause; the time before was spent in Weft. Any thread.
   void Returned(transport::Time now) { last_post_.store(now, std::memory_order_relaxed); }
 
-  // Any thread, without the mutex.
+  // Any thread; does not need the mutex.
   bool pending() const { return deferred_.load(std::memory_order_relaxed) != 0; }
-  // All is sent.
+  // Everything is sent.
   void Clear() { deferred_.store(0, std::memory_order_relaxed); }
 
  private:
@@ -47,8 +49,8 @@ class DoorbellBatching {
   std::atomic<uint32_t> deferred_{0};         // written under the mutex
   uint32_t dense_posts_ = 0;                  // in a row, up to kDenseEnough
   uint32_t row_ = 0;                          // posts since the last pause
-  uint64_t completions_ = 0;                  // that the program had taken at its last post
-  bool took_one_ = false;                     // ... and since
+  uint64_t completions_ = 0;                  // completions that the program had taken at its last post
+  bool took_one_ = false;                     // ... and whether it took one since
   bool last_signaled_ = false;
 };
 

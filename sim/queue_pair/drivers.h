@@ -13,20 +13,21 @@
 
 namespace weft::sim {
 
-// The completion queues whose polls drive a queue pair, and what it leaves to their next poll. Thread safe.
+// The completion queues whose polls drive a queue pair, and the work that it leaves to their next poll. Thread safe.
 class Drivers {
  public:
   // `options` outlives it.
   explicit Drivers(const QueuePairOptions& options) : options_(options) {}
 
-  // A poll that finds nothing will call RunErrand(). False: no completion queue takes that; there are few queue pairs, and a poll looks at each.
+  // A poll that finds nothing will call RunErrand(). Returns false if no completion queue does this: with few queue
+  // pairs, a poll looks at each of them anyway.
   bool AddErrand();
-  // Its own completion queues, those that it was made with, drive `queue_pair` from now on.
+  // The completion queues with which `queue_pair` was created drive it from now on.
   void Attach(const std::shared_ptr<AnyQueuePair>& queue_pair, transport::WatchId watch);
-  // So does `queue`, if it does not, once what drives it now is done. With the engine held, which a completion queue may have taken that drives
-  // it now.
+  // `queue` drives it, too, once the current driver is done, unless it already does. Called with the engine held; a
+  // completion queue that drives it now may hold it.
   void AttachLater(const std::shared_ptr<CompletionQueue>& queue, const std::shared_ptr<AnyQueuePair>& queue_pair, transport::WatchId watch);
-  // None does any more, for good. `others`: what TakeOthers() gave with the engine held.
+  // No completion queue drives it any more. `others`: the result of TakeOthers(), called with the engine held.
   using Queues = std::vector<std::shared_ptr<CompletionQueue>>;
   Queues TakeOthers() { return std::exchange(others_, {}); }
   void Detach(const AnyQueuePair* queue_pair, const Queues& others);
@@ -34,9 +35,9 @@ class Drivers {
  private:
   const QueuePairOptions& options_;
   std::array<Errand, 2> errands_;  // of the completion queues for sends and for receives
-  Queues others_;                  // that drive it besides, or are about to; guarded by the engine
+  Queues others_;                  // further queues that drive it, or are about to; guarded by the engine
   struct Gate {
-    std::mutex mutex;  // taken before that of a completion queue's queue pairs, and never within it
+    std::mutex mutex;  // locked before that of a completion queue's queue pairs, never after it
     bool open = true;
   };
   const std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();

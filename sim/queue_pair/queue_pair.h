@@ -28,17 +28,17 @@
 
 namespace weft::sim {
 
-// Told about the life of a connection after its queue pair took it over. Called without locks held, from the progress thread
-// or from within a verbs call.
+// Learns about a connection after a queue pair has taken it over. Called without locks, from the progress thread or
+// from within a verbs call.
 class ConnectionObserver {
  public:
   virtual ~ConnectionObserver() = default;
-  virtual void OnEstablished() = 0;   // responder in peer-to-peer mode: the RTR came
-  // Once. `was_established`: false if the responder's RTR never came.
+  virtual void OnEstablished() = 0;   // responder in peer-to-peer mode: the RTR has arrived
+  // Called once. `was_established`: false if the responder's RTR never arrived.
   virtual void OnDisconnected(bool was_established) = 0;
 };
 
-// A connection whose start-up is over.
+// Options of a connection whose start-up is complete.
 struct EstablishOptions {
   ConnectionTerms terms;
   bool dialled = false;  // the program connects by ibv_modify_qp; otherwise by rdma_cm
@@ -46,18 +46,21 @@ struct EstablishOptions {
   std::shared_ptr<ConnectionObserver> observer;
 };
 
-// A connected queue pair (ibv_qp of type RC, UC or one of XRC's two) and, once connected, the owner of its socket. Thread safe.
+// A connected queue pair (ibv_qp of type RC, UC or one of the two XRC types). Once connected, it owns its channel.
+// Thread safe.
 //
-// Locks, outermost first: engine_mutex_ (state, connection, protocol; held for one step of non-blocking I/O), the post mutexes of
-// the two queues (producers only), the completion queue's, the shared receive queue's (leaves). Posting never waits for the engine: it rings the doorbell, and
-// whoever has the engine looks at the doorbell before and after letting go.
+// Locks, outermost first: engine_mutex_ (state, connection, protocol; held for one step of non-blocking I/O), the post
+// mutexes of the two queues (producers only), the completion queue's, the shared receive queue's (leaves). Posting
+// never waits for the engine: it sets the doorbell. The thread that has the engine checks the doorbell before and after
+// it releases the engine.
 class QueuePair final : public std::enable_shared_from_this<QueuePair>,
                         public AnyQueuePair,
                         private ConnectionUser,
                         private llp::ChannelUser,
                         private transport::ReadyHandler {
  public:
-  // `peers`: finds peers that programs name by ibv_modify_qp; null in the iWARP persona. Both outlive it.
+  // `peers`: finds peers that programs name by ibv_modify_qp; null in the iWARP persona. `adapter` and `peers` outlive
+  // it.
   QueuePair(Adapter& adapter, PeerFinder* peers, uint32_t number, QueuePairOptions options);
   ~QueuePair() override;
 
@@ -69,53 +72,57 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   const ibv_qp_cap& capabilities() const override { return options_.capabilities; }
   ibv_qp_state state() const { return state_.load(std::memory_order_seq_cst); }
   bool is_roce() const { return roce_; }
-  // What it asks its peer for, if that is Weft as well.
+  // The delivery that it asks a Weft peer for.
   rdmap::Delivery delivery() const {
     if (!roce_ || plain_) return rdmap::Delivery::kPlain;
     return options_.type == IBV_QPT_UC ? rdmap::Delivery::kUnreliable : rdmap::Delivery::kReliable;
   }
   // ibv_query_ece(3), ibv_set_ece(3): WEFT_ECE_* (infiniband/weft.h).
   uint32_t ConnectionOptions() const;
-  // What it does not have is taken out of `*options`. EINVAL: it is too late.
+  // Removes from `*options` those that are not supported. EINVAL: too late.
   int SetConnectionOptions(uint32_t* options);
 
-  // The verbs: 0 or a positive errno with `*bad` at the first work request not posted. EINVAL: state, opcode, flags,
-  // too many SGEs, inline too long; ENOMEM: queue full; EOPNOTSUPP: an opcode that this RNIC does not have.
-  // Those before it are posted, or with `all_or_nothing` (ibv_wr_complete) none is.
+  // The verbs. They return 0, or a positive errno with `*bad` at the first work request not posted. EINVAL: state,
+  // opcode, flags, too many SGEs, inline data too long. ENOMEM: queue full. EOPNOTSUPP: the RNIC does not support the
+  // opcode. Requests before `*bad` are posted; with `all_or_nothing` (ibv_wr_complete) none is posted.
   int PostSend(ibv_send_wr* list, ibv_send_wr** bad, bool all_or_nothing = false) override;
   int PostReceive(ibv_recv_wr* list, ibv_recv_wr** bad) override;
-  // ibv_modify_qp / ibv_query_qp. EINVAL leaves the queue pair as it was.
+  // ibv_modify_qp / ibv_query_qp. After EINVAL the queue pair is unchanged.
   int Modify(const ibv_qp_attr& attributes, int mask) override;
-  void Query(ibv_qp_attr* attributes, ibv_qp_init_attr* init) override;  // `init`'s cq and srq pointers are the caller's
-  // Ends the connection, drops its completions and lets go of everything. Last call.
+  // Does not fill the cq and srq pointers of `init`; the caller does.
+  void Query(ibv_qp_attr* attributes, ibv_qp_init_attr* init) override;
+  // Ends the connection, drops its completions and releases everything. The last call.
   void Destroy() override;
 
   // Takes over `channel` after start-up and goes to RTS. EINVAL: not in INIT (or RTR).
   int Establish(std::unique_ptr<llp::Channel> channel, EstablishOptions options);
-  // The connection that it had was of no use to either end, and ended: it may have another one with the peer that its program named.
+  // Its connection ended before either end had used it: it may get another connection with the peer that its program
+  // named.
   bool seeks_peer();
-  // That peer is known not to be there any more, as if the connection with it had been lost.
+  // That peer is known to be gone, as if the connection had been lost.
   void LosePeer();
-  // Ends the connection in order: what was posted so far goes out, then FIN. ENOTCONN.
+  // Ends the connection in order: what was posted so far is sent, then FIN. ENOTCONN.
   int Disconnect();
 
-  // For completion queues that were polled empty: one step of the connection on the caller's thread, if nobody else is at it.
-  // `spinning`: it will be called again at once, so that the network need not watch the connection meanwhile.
+  // Called by completion queues that were polled empty: one step of the connection on the caller's thread, unless
+  // another thread drives it. `spinning`: the call will be repeated at once, so the network need not watch the
+  // connection meanwhile.
   void DriveInline(bool spinning) override;
-  // Sends what was posted and not sent yet for the sake of batching.
+  // Sends requests that were deferred for batching.
   void FlushDeferred() override;
   void EndDrive() override;
   bool RunErrand() override;
   transport::Network& network() const override;
 
-  // Acknowledges what came: a program may end right after its last completion.
+  // Acknowledges what has arrived, since a program may end right after its last completion.
   void OnExit(std::chrono::steady_clock::time_point until) override;
 
   // The region goes away (see Adapter::ForgetRegion).
   std::shared_ptr<llp::LentMemory> ForgetRegion(const RegionInfo& gone) override;
 
   QueuePairSnapshot Snapshot() override;
-  std::string CaptureComment() const;  // names the queue pair for who reads a capture; empty when there is none
+  // identifies the queue pair for readers of a capture; empty if there is no capture
+  std::string CaptureComment() const;
   void ApplyFaults() override;
   void FailFatally(const std::string& device) override;
 
@@ -133,7 +140,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   transport::TimerId RunAfter(transport::Duration delay, std::function<void()> work) override;
   void RunWhenFree(transport::Duration delay, transport::Duration otherwise, std::function<void()> work) override;
 
-  // ConnectionUser; with the engine held, as everything below, unless it says otherwise.
+  // ConnectionUser. These and everything below require the engine, unless stated otherwise.
   void Tell(News news) override { news_.push_back(news); }
   bool may_begin() const override { return !roce_ || state() == IBV_QPS_RTS; }
   bool awaits_communication() const override { return dialled_ && state() == IBV_QPS_RTR; }
@@ -148,20 +155,21 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   void OnTerminating(std::optional<ibv_wc_status> blame, std::optional<uint64_t> at) override;
   std::string PeerName() const override;
 
-  void Ring();                                // without; after posting
-  void ArmFlushTimer();                       // without
-  void OnFlushTimer(uint64_t posted_before);  // without
-  // Something is to be said, or done, without the engine.
+  void Ring();                                // without the engine; after posting
+  void ArmFlushTimer();                       // without the engine
+  void OnFlushTimer(uint64_t posted_before);  // without the engine
+  // Something must be reported or done after the engine is released.
   bool HasToDeliver() const { return !news_.empty() || requester_.revocation_waits(); }
-  void Deliver(const std::vector<News>& news, ConnectionObserver* observer);  // without
-  // What a request takes away from peers is forgotten by other queue pairs, for which the engine is let go. It is done when no peer writes there any more.
+  void Deliver(const std::vector<News>& news, ConnectionObserver* observer);  // without the engine
+  // Makes other queue pairs release what a request revokes; releases the engine for this. The request is done when no
+  // peer writes there any more.
   void CarryOutRevocation(std::unique_lock<Mutex>& engine);
   void FinishRevocation(const Requester::Revocation& revocation, Adapter::Lent unsettled);
-  // Without: what the peer of this connection, or of the last, could reach by itself.
+  // Without the engine: the memory that the peer of this or of the last connection could access directly.
   std::shared_ptr<llp::LentMemory> Lent();
 
-  int ModifyIwarp(const ibv_qp_attr& attributes, int mask);  // without
-  int ModifyRoce(const ibv_qp_attr& attributes, int mask);   // without
+  int ModifyIwarp(const ibv_qp_attr& attributes, int mask);  // without the engine
+  int ModifyRoce(const ibv_qp_attr& attributes, int mask);   // without the engine
   int ChangeState(ibv_qp_state to);
   void EnterErrorState();
   void EnterState(ibv_qp_state from, ibv_qp_state to);
@@ -170,7 +178,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   void CloseConnection(bool orderly);
   void FlushQueues(std::optional<ibv_wc_status> blame = std::nullopt, std::optional<uint64_t> at = std::nullopt);
   void TellOfDrain();
-  void AskNobody();  // the peer is gone, and the program may want something of it
+  void AskNobody();  // the peer is gone, and the program may need it
   std::optional<Patience::Signs> Look() const;
 
   Adapter& adapter_;
@@ -178,12 +186,14 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   const uint32_t number_;
   const MemoryUser memory_user_;
   const bool roce_;
-  std::atomic<bool> plain_ = false;  // for all that, it asks for nothing
+  std::atomic<bool> plain_ = false;  // in spite of all that, it asks for nothing
   QueuePairOptions options_;
   QueuePairCounters counters_;  // written with the engine held
-  // Pairs with the queues' post mutexes: who posts looks at it after that, who flushes sets it and then takes them (AwaitProducers).
+  // Pairs with the queues' post mutexes: a thread that posts reads it while it holds one; a thread that flushes sets it
+  // and then takes them (AwaitProducers).
   std::atomic<ibv_qp_state> state_{IBV_QPS_RESET};
-  // Pairs with engine_mutex_ (base/mutex.h): Ring() stores it and tries for the engine, who has that lets go of it and looks here.
+  // Pairs with engine_mutex_ (base/mutex.h): Ring() stores it and tries to take the engine; the thread that has the
+  // engine releases it and then reads this.
   std::atomic<bool> doorbell_{false};
   TurnedAway turned_away_;  // polls
   Drivers drivers_;
@@ -192,7 +202,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   DoorbellBatching batching_;
   bool flush_timer_armed_ = false;
 
-  // Held while others are called, so that Destroy() can wait for that; recursive because they may call in again.
+  // Held while observers are called, so that Destroy() can wait for the calls. Recursive, because they may call back.
   std::recursive_mutex news_mutex_;
   std::atomic<bool> destroyed_{false};
 
@@ -202,15 +212,15 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   Responder responder_;
   Patience patience_;
   std::shared_ptr<Connection> connection_;
-  std::shared_ptr<Connection> ended_;  // the one before, until nothing of it can be running
-  std::shared_ptr<llp::LentMemory> lent_;  // of the connection that it has or had last
+  std::shared_ptr<Connection> ended_;  // the connection before, until no call in it can be running
+  std::shared_ptr<llp::LentMemory> lent_;  // of the current or last connection
   transport::SocketAddress last_peer_;
   std::vector<News> news_;
   ibv_qp_attr attributes_{};
   std::shared_ptr<ConnectionObserver> observer_;
-  bool dialled_ = false;    // the program connects it by ibv_modify_qp
-  bool lost_ = false;       // ... and the connection that it had is gone
-  bool drain_told_ = true;  // IBV_EVENT_SQ_DRAINED
+  bool dialled_ = false;    // the program connects by ibv_modify_qp
+  bool lost_ = false;       // ... and its connection was lost
+  bool drain_told_ = true;  // IBV_EVENT_SQ_DRAINED was reported
 };
 
 }  // namespace weft::sim

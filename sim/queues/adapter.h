@@ -14,7 +14,7 @@
 
 namespace weft::sim {
 
-// What the RNIC lends to its queue pairs and to who connects them. Thread safe; outlives them.
+// The services of the RNIC for its queue pairs and for the connection manager. Thread safe; outlives its users.
 class Adapter {
  public:
   virtual ~Adapter() = default;
@@ -23,11 +23,12 @@ class Adapter {
   virtual BufferPool& pool() = 0;
   virtual MemoryTable& memory() = 0;
   virtual const Settings& settings() const = 0;
-  virtual uint64_t host_id() const = 0;  // tells Weft ends on one host from others
+  virtual uint64_t host_id() const = 0;  // the same for all Weft ends on one host
 
-  // A queue pair ends. Nobody finds it by its number any more.
+  // A queue pair ends. It can no longer be found by its number.
   virtual void ForgetQueuePair(uint32_t number) = 0;
-  // Makes every queue pair, `but` one, forget memory that was taken away; without a lock of any. Those whose peers are still writing there.
+  // Makes every queue pair except `but` release memory that was revoked. The caller holds no queue pair's lock. Returns
+  // those whose peers are still writing there.
   using Lent = std::vector<std::shared_ptr<llp::LentMemory>>;
   virtual Lent ForgetRegion(const RegionInfo& gone, const AnyQueuePair* but = nullptr) = 0;
 };

@@ -5,11 +5,11 @@
 
 namespace weft::sim {
 
-// Where asynchronous events go (one per ibv_context). May be called from any thread, without locks held.
+// The receiver of asynchronous events, one for each ibv_context. Called from any thread, without locks.
 class AsyncSink {
  public:
   virtual ~AsyncSink() = default;
-  // `owner`: the ibv_cq*, ibv_qp* or ibv_srq* that the element was created with; nullptr for port and device events.
+  // `owner`: the ibv_cq*, ibv_qp* or ibv_srq* with which the object was created; nullptr for port and device events.
   virtual void OnAsyncEvent(ibv_event_type type, void* owner) = 0;
 };
 

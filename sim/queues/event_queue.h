@@ -17,9 +17,9 @@
 
 namespace weft::sim {
 
-// A queue of events behind a file descriptor that a program may poll, select or make non-blocking: readable exactly while
-// events wait, one wake-up (also edge-triggered) for each event. Used for completion channels, asynchronous events and
-// rdma_cm event channels. Thread safe.
+// A queue of events with a file descriptor that a program may poll, select or make non-blocking. The descriptor is
+// readable exactly while events wait, and each event causes one wake-up (also edge-triggered). Used for completion
+// channels, asynchronous events and rdma_cm event channels. Thread safe.
 template <typename Event>
 class EventQueue {
  public:
@@ -40,13 +40,13 @@ class EventQueue {
     [[maybe_unused]] ssize_t written = uncancelled::Write(fd_, &one, sizeof one);
   }
 
-  // The oldest event. Waits for one unless the program made the descriptor non-blocking (then errno is EAGAIN). nullopt
-  // with errno EINTR when a signal came.
+  // Returns the oldest event. Waits for one, unless the program made the descriptor non-blocking (errno is then
+  // EAGAIN). nullopt with errno EINTR after a signal.
   std::optional<Event> Pop() {
     return Pop([](const Event&) {});
   }
 
-  // The same; `on_taken(event)` runs before any Remove that no longer sees the event can return.
+  // The same. `on_taken(event)` runs before any Remove that no longer finds the event can return.
   template <typename OnTaken>
   std::optional<Event> Pop(OnTaken on_taken) {
     for (;;) {
@@ -67,7 +67,7 @@ class EventQueue {
     }
   }
 
-  // The oldest event if one waits.
+  // The oldest event if there is one.
   std::optional<Event> TryPop() {
     std::lock_guard lock(mutex_);
     if (events_.empty()) return std::nullopt;
@@ -92,7 +92,7 @@ class EventQueue {
   }
 
  private:
-  // The descriptor counts the events. Only who holds mutex_ reads it, so that it never waits there.
+  // The descriptor counts the events. Only the holder of mutex_ reads it, so the read never waits.
   void TakeToken() {
     uint64_t one;
     [[maybe_unused]] ssize_t taken = uncancelled::Read(fd_, &one, sizeof one);

@@ -4,7 +4,7 @@
 #include <infiniband/verbs.h>
 
 // Names of the verbs' enumerations, as in their headers without the prefix, for traces, statistics and messages. "?"
-// for values that they do not have.
+// for unknown values.
 namespace weft::sim {
 
 const char* NameOf(ibv_qp_type type);      // "RC"

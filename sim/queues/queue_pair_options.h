@@ -16,13 +16,13 @@
 
 namespace weft::sim {
 
-// With what a queue pair is made (ibv_create_qp, ibv_create_qp_ex).
+// The options with which a queue pair is created (ibv_create_qp, ibv_create_qp_ex).
 struct QueuePairOptions {
   std::shared_ptr<Pd> pd;
   std::shared_ptr<CompletionQueue> send_cq;
   std::shared_ptr<CompletionQueue> receive_cq;
-  std::shared_ptr<SharedReceiveQueue> shared_receives;  // null: receives are posted to the queue pair
-  // IBV_QPT_XRC_RECV: `xrc` is set; pd and completion queues are its own.
+  std::shared_ptr<SharedReceiveQueue> shared_receives;  // null: the queue pair has its own receive queue
+  // IBV_QPT_XRC_RECV: `xrc` is set; pd and completion queues are those of the XRC domain.
   std::shared_ptr<XrcDomain> xrc;
   ibv_qp_type type = IBV_QPT_RC;  // or IBV_QPT_UC, IBV_QPT_XRC_SEND, IBV_QPT_XRC_RECV
   std::vector<transport::SocketAddress> addresses;  // the device's, in the order of its GIDs (RoCE persona)

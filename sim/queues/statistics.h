@@ -9,7 +9,8 @@
 
 namespace weft::sim {
 
-// A count that one thread at a time writes, under a lock of its owner, and anyone reads: no more than an addition.
+// A counter that one thread at a time writes, under a lock of its owner, and any thread reads. It costs no more than an
+// addition.
 class Counter {
  public:
   void Add(uint64_t count) { value_.store(value_.load(std::memory_order_relaxed) + count, std::memory_order_relaxed); }
@@ -19,11 +20,11 @@ class Counter {
   std::atomic<uint64_t> value_{0};
 };
 
-// What a queue pair counts beyond its queues' own positions; since it was created.
+// Counters of a queue pair since its creation, in addition to its queues' positions.
 struct QueuePairCounters {
-  Counter bytes_sent, bytes_received;  // on the wire, start-up frames left out
+  Counter bytes_sent, bytes_received;  // on the wire, without start-up frames
   Counter errors;                      // completions with a status other than success
-  Counter retries;                     // messages sent again, because the receiver was not ready
+  Counter retries;                     // messages sent again because the receiver was not ready
   Counter rnr;                         // receiver-not-ready answers, sent and received
 };
 
@@ -32,7 +33,7 @@ struct QueuePairSnapshot {
   uint32_t number = 0;
   ibv_qp_type type = IBV_QPT_RC;
   ibv_qp_state state = IBV_QPS_RESET;
-  std::string device;             // empty: not known
+  std::string device;             // empty: unknown
   std::string peer;               // empty: never connected
   std::string wire;               // what carries its connection: "tcp", "sctp", "host"; empty: it has none
   uint64_t sends_posted = 0, sends_completed = 0;

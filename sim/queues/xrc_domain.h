@@ -12,11 +12,11 @@
 
 namespace weft::sim {
 
-// ibv_xrcd: the shared receive queues that requests coming in over the domain's receiving queue pairs (IBV_QPT_XRC_RECV) may name. It
-// ends at the process: queue pairs hand receives to no other. Thread safe.
+// ibv_xrcd: the shared receive queues that may be named by requests to the domain's receiving queue pairs
+// (IBV_QPT_XRC_RECV). It belongs to one process: queue pairs hand receives to no other process. Thread safe.
 class XrcDomain {
  public:
-  // `domain`: a protection domain that nothing else is in.
+  // `domain`: a protection domain with no other objects.
   explicit XrcDomain(std::shared_ptr<Pd> domain)
       : domain_(std::move(domain)), completions_(std::make_shared<CompletionQueue>(1, nullptr, nullptr, nullptr)) {}
 
@@ -25,8 +25,8 @@ class XrcDomain {
   // nullptr: there is none with that number.
   std::shared_ptr<SharedReceiveQueue> Find(uint32_t number);
 
-  // What a receiving queue pair has in place of its own, which it does not have: memory and completions are those of the shared receive
-  // queue that a request is for.
+  // Placeholders for a receiving queue pair, which has no memory and completions of its own: those of the request's
+  // shared receive queue are used.
   const std::shared_ptr<Pd>& domain() const { return domain_; }
   const std::shared_ptr<CompletionQueue>& completions() const { return completions_; }
 

@@ -12,10 +12,10 @@
 
 #include "sim/rnic.h"
 
-// What tests of the RNIC need around it: a program's objects, without the C ABI.
+// The surroundings of an RNIC for tests: a program's objects, without the C ABI.
 namespace weft::sim::testing {
 
-// Stands where libibverbs has struct ibv_qp.
+// Takes the place of libibverbs' struct ibv_qp.
 struct TestQp {
   std::shared_ptr<QueuePair> qp;
 
@@ -32,14 +32,14 @@ struct RecordedAsync final : AsyncSink {
   std::vector<ibv_event_type> events;
 };
 
-// Keeps connection events until the test asks.
+// Records connection events until the test asks for them.
 struct RecordedCm final : CmObserver {
   void OnCmEvent(CmEvent event) override {
     std::lock_guard lock(mutex);
     events.push_back(std::move(event));
     changed.notify_all();
   }
-  // For real networks. A test that waits longer than this has failed.
+  // For real networks. A test that waits longer than this fails.
   CmEvent Wait() {
     std::unique_lock lock(mutex);
     CmEvent event{.error = -1};
@@ -59,7 +59,7 @@ struct QpSize {
   bool signal_all = true;
 };
 
-// One program on an RNIC: a protection domain, if it does not share another's, one completion queue, one queue pair.
+// One program on an RNIC: a protection domain (its own or another's), one completion queue, one queue pair.
 struct Program {
   explicit Program(Rnic& its_rnic, QpSize size = {}, std::shared_ptr<Pd> shared = nullptr)
       : rnic(its_rnic),

@@ -13,16 +13,16 @@
 
 namespace weft::sim {
 
-// One queue pair's attempts to reach its peer, again and again until it is reached or nobody wants it any more.
+// The attempts of one queue pair to reach its peer. They are repeated until one succeeds or the search ends.
 class Dialler final : public CmObserver, public std::enable_shared_from_this<Dialler> {
  public:
-  // Makes `endpoint` that of the search that this dials for. False: it dials for none any more.
+  // Makes `endpoint` that of the search for which this dialler works. Returns false if the search has ended.
   using Begin = std::function<bool(Dialler& self, const std::shared_ptr<Endpoint>& endpoint)>;
-  // The connection that it made is over.
+  // The connection that it made has ended.
   using End = std::function<void(Endpoint& endpoint)>;
 
-  // For `qp`, which has `number` and is in RTS with that sq_psn. `again`: it had a connection with the peer, that was of no use: if the peer is not
-  // to be found any more, it is gone.
+  // `qp` has the number `number` and is in RTS with the sq_psn `send_number`. `again`: it had a connection with the
+  // peer that was not used; if the peer cannot be found now, it is gone.
   Dialler(const Surroundings& around, Begin begin, End end, const std::shared_ptr<QueuePair>& qp, uint32_t number, const PeerChoice& choice,
           uint32_t send_number, bool again);
 

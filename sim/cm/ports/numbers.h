@@ -16,22 +16,23 @@
 
 namespace weft::sim {
 
-// The numbers of queue pairs that others can reach by them: the upper 16 bits are a port on which this process listens, the lower 8 bits count.
-// Where WEFT_DEVICES names devices it listens at their addresses only, else at all that there are and will be. Thread safe.
+// Allocates the numbers of queue pairs that peers reach by number. The upper 16 bits are a port on which this process
+// listens; the lower 8 bits count. If WEFT_DEVICES names devices, the process listens only at their addresses,
+// otherwise at all present and future addresses. Thread safe.
 class PortNumbers {
  public:
   using Listen = std::function<Result<std::shared_ptr<CmListener>, int>(const transport::SocketAddress& at)>;
 
-  // `settings` outlives it.
+  // `settings` outlives this object.
   PortNumbers(const Settings& settings, Listen listen) : settings_(settings), listen_(std::move(listen)) {}
 
-  // One that is free; opens a port when those that there are have given out all of theirs. Errors: the system's (EMFILE).
+  // Returns a free number. Opens a port if all numbers of the open ones are used. Errors: those of the system (EMFILE).
   Result<uint32_t, int> Allocate();
   void Release(uint32_t number);
   bool IsTaken(uint32_t number);
-  // It is, or was before it was released.
+  // Whether the number is in use, or was before it was released.
   bool WasEverTaken(uint32_t number);
-  // An address that its device got after the port was opened: the number is reached there as well.
+  // The device got another address after the port was opened: makes the number reachable there, too.
   void ListenAlsoAt(uint32_t number, transport::SocketAddress address);
   // Closes all ports.
   void Close();
@@ -42,7 +43,7 @@ class PortNumbers {
   struct Port {
     Listeners listeners;  // one for each address, or one for all
     uint32_t used = 0;
-    uint32_t next = 0;  // where to look first: numbers that were given back rest for a while
+    uint32_t next = 0;  // where to look first: released numbers are not reused for a while
     std::array<bool, kPerPort> taken{}, was_taken{};
   };
 
@@ -52,7 +53,7 @@ class PortNumbers {
 
   const Settings& settings_;
   const Listen listen_;
-  std::mutex mutex_;  // guards what follows; nothing is called with it held
+  std::mutex mutex_;  // guards the members below; no callback runs while it is held
   std::map<uint16_t, Port> ports_;
 };
 

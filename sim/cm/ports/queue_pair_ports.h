@@ -14,19 +14,23 @@ namespace weft::sim {
 
 class QueuePair;
 
-// Connects queue pairs that programs connect themselves, by ibv_modify_qp with an exchanged number and GID (RoCE persona). A queue
-// pair's number names its process: its upper 16 bits are a TCP port on which that process's RNIC listens, its lower 8 bits count.
-// Of the two, the one with the smaller number opens the connection when it goes to RTS; the other does so too if it is in RTS for a while and
-// no request came, since its peer may stay in RTR, where it only receives. A request that comes before its queue pair is in RTR waits for it.
-// Who opens the connection shows that it knows the packet sequence numbers that the two programs exchanged (rq_psn, sq_psn): on InfiniBand its
-// packets would not be taken otherwise. One that is its own peer gets a stream that is its own peer. Thread safe.
+// Connects queue pairs that programs connect themselves, by ibv_modify_qp with an exchanged number and GID (RoCE
+// persona). The number of a queue pair identifies its process: the upper 16 bits are a TCP port on which that process's
+// RNIC listens, the lower 8 bits count.
+//
+// The queue pair with the smaller number opens the connection when it goes to RTS. The other one opens it if it is in
+// RTS for a while and no request arrives, since its peer may stay in RTR, where it only receives. A request that
+// arrives before its queue pair is in RTR waits. The end that opens the connection proves that it knows the packet
+// sequence numbers that the two programs exchanged (rq_psn, sq_psn); on InfiniBand its packets would otherwise be
+// dropped. A queue pair that names itself as its peer gets a loopback stream. Thread safe.
 class QueuePairPorts final : public PeerFinder {
  public:
-  // `settings` and `cm` outlive it.
+  // `settings` and `cm` outlive this object.
   QueuePairPorts(const Surroundings& around, const Settings& settings, CmApi& cm);
   ~QueuePairPorts() override;
 
-  // A number for a new queue pair; opens a port when those that there are have given out all of theirs. Errors: the system's (EMFILE).
+  // Returns a number for a new queue pair. Opens a port if all numbers of the open ones are used. Errors: those of the
+  // system (EMFILE).
   Result<uint32_t, int> Allocate();
   void Release(uint32_t number) override;
 

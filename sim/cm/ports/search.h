@@ -14,28 +14,28 @@ namespace weft::sim {
 
 class Dialler;
 
-// The address leads to this host.
+// Whether `address` is one of this host's.
 bool IsOwn(const transport::SocketAddress& address);
 
 // A queue pair that looks for its peer, or has found it.
 struct Search {
   std::weak_ptr<QueuePair> qp;
-  uint32_t number = 0;  // its own
+  uint32_t number = 0;  // its own number
   PeerChoice choice;
   std::shared_ptr<Endpoint> endpoint = nullptr;        // of the connection, or of the attempt to open one
   std::shared_ptr<Dialler> dial = nullptr;             // nullptr: the peer opens the connection, or nobody does yet
   std::optional<uint32_t> send_number = std::nullopt;  // sq_psn, once it is in RTS
-  bool again = false;                                  // it had found a peer, and that connection ended before it was of any use
+  bool again = false;                                  // it had found a peer, and that connection ended unused
 
-  // It is the one of the two that opens the connection.
+  // Whether this end is the one that opens the connection.
   bool opens() const;
-  // It takes the connection of a request. Of two ends that both dial, the request of the one that opens the connection is answered; the other's
-  // waits until it is given up.
+  // Whether it accepts the connection of a request. If both ends dial, the request of the end that opens the connection
+  // is answered; the request of the other end waits until that end gives it up.
   bool answers() const { return endpoint == nullptr || (dial != nullptr && !opens()); }
-  // Whether a request from there is of whom it looks for, as far as the address and the number tell ...
+  // Whether a request from `from` comes from the peer that it looks for, judged by address and number ...
   bool Fits(const Wish& wish, const transport::SocketAddress& from) const;
-  // ... and whether it knows what the two programs told one another. On InfiniBand the numbers of a direction in which nobody asks for
-  // anything need not agree, so that those of one direction do.
+  // ... and whether the request knows what the two programs exchanged. On InfiniBand the sequence numbers of a
+  // direction without requests need not agree; so it is enough if those of one direction do.
   bool Proves(const Wish& wish) const;
 };
 

@@ -11,9 +11,9 @@
 
 namespace weft::sim {
 
-inline constexpr uint32_t kMostSequence = 0xffffff;  // of packet sequence numbers
+inline constexpr uint32_t kMostSequence = 0xffffff;  // maximum of a packet sequence number
 
-// What a queue pair that opens a connection asks for: the private data of its request.
+// The request of a queue pair that opens a connection: the private data of the request.
 //
 //  0                   1                   2                   3
 //  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -33,7 +33,7 @@ struct Wish {
   uint32_t receive_number = 0, send_number = 0;
 
   std::vector<uint8_t> Serialize() const;
-  // nullopt: it is none.
+  // nullopt: another format.
   static std::optional<Wish> Parse(ByteSpan bytes);
 
   bool operator==(const Wish&) const = default;

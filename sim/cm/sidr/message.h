@@ -11,8 +11,9 @@
 
 namespace weft::sim {
 
-// How rdma_cm finds the queue pair behind a port of RDMA_PS_UDP: a request and a reply, one UDP datagram each, to the port that the listener
-// asked for and back; big-endian. Stands for InfiniBand's service ID resolution (IBTA volume 1 section 12.11), whose status it has.
+// How rdma_cm finds the queue pair behind a port of RDMA_PS_UDP: a request and a reply, one UDP datagram each, to the
+// port of the listener and back; big-endian. They stand for InfiniBand's service ID resolution (IBTA volume 1 section
+// 12.11), and use its status values.
 //
 //    0                   1                   2                   3
 //    0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -36,11 +37,11 @@ struct SidrMessage {
   enum class Type : uint8_t {
     kRequest = 1,
     kReply = 2,
-    kPending = 3,  // the request is known, the listener's program has not answered yet
+    kPending = 3,  // the request has arrived; the listener's program has not answered yet
   };
-  // As ib_cm's SIDR status, which rdma_cm shows in RDMA_CM_EVENT_UNREACHABLE.
+  // The SIDR status of ib_cm, which rdma_cm shows in RDMA_CM_EVENT_UNREACHABLE.
   static constexpr uint8_t kAccepted = 0;
-  static constexpr uint8_t kUnsupported = 1;  // never sent: nobody has the port
+  static constexpr uint8_t kUnsupported = 1;  // never sent: no program has the port
   static constexpr uint8_t kRejected = 2;
 
   Type type = Type::kRequest;
@@ -50,7 +51,7 @@ struct SidrMessage {
   uint32_t qkey = 0;           // reply
   std::vector<uint8_t> private_data;
 
-  // nullopt: not such a message.
+  // nullopt: another format.
   static std::optional<SidrMessage> Parse(ByteSpan datagram);
   std::vector<uint8_t> Serialize() const;
   std::string ToString() const;
