@@ -10,11 +10,11 @@
 
 namespace weft::transport {
 
-// Shows the datagrams that pass through a socket in a capture file, each once: what another socket of this process sent was shown there.
-// Does not change what passes.
+// Records the datagrams of a socket in a capture file, each once: a datagram from another socket of this process was
+// recorded there. Passes all datagrams on unchanged.
 class CapturingDatagramSocket final : public DatagramSocket {
  public:
-  // What a reader of the capture is to know of a datagram; empty: nothing.
+  // Returns a comment on a datagram for readers of the capture; empty: none.
   using Describe = std::string (*)(ByteSpan datagram);
 
   // `file` outlives the socket.
@@ -36,7 +36,7 @@ class CapturingDatagramSocket final : public DatagramSocket {
   const uint16_t port_;
 };
 
-// WEFT_PCAP: wraps `socket`, or hands it back as it is when nothing is to be captured.
+// WEFT_PCAP: wraps `socket`, or returns it unchanged if there is no capture.
 std::unique_ptr<DatagramSocket> CaptureIfAsked(std::unique_ptr<DatagramSocket> socket, CapturingDatagramSocket::Describe describe);
 
 }  // namespace weft::transport

@@ -17,20 +17,20 @@ class EpollSet {
   EpollSet(const EpollSet&) = delete;
   EpollSet& operator=(const EpollSet&) = delete;
 
-  // 0 or an errno. May be called again after a failure, and after success does nothing.
+  // Returns 0 or an errno. May be called again after a failure; after success it does nothing.
   int Open();
   int fd() const { return fd_; }
 
-  // Each: 0 or an errno. An empty interest reports nothing, or an error once.
+  // Each returns 0 or an errno. With an empty interest, nothing is reported, or an error once.
   int Add(int fd, Interest interest, uint64_t key) { return Control(EPOLL_CTL_ADD, fd, interest, key); }
   int Modify(int fd, Interest interest, uint64_t key) { return Control(EPOLL_CTL_MOD, fd, interest, key); }
   int Remove(int fd) { return Control(EPOLL_CTL_DEL, fd, {}, 0); }
 
-  // Sleeps until something is ready, at most until `deadline` (Time::max(): for ever; a past time: not at all). Returns
-  // the events, which live in `storage`; none on time-out or interruption.
+  // Sleeps until a descriptor is ready, at most until `deadline` (Time::max(): for ever; a past time: not at all).
+  // Returns the events, which are in `storage`; none after a time-out or an interruption.
   std::span<const epoll_event> Wait(std::span<epoll_event> storage, Time deadline);
 
-  // What is ready now, without sleeping.
+  // Returns what is ready now, without sleeping.
   std::span<const epoll_event> Poll(std::span<epoll_event> storage) { return Wait(storage, Time::min()); }
 
   static Interest ReadyOf(uint32_t events);
@@ -42,7 +42,7 @@ class EpollSet {
   int fd_ = -1;
 };
 
-// What the progress thread sleeps in: a set of descriptors, and an eventfd that wakes the sleeper.
+// The set of descriptors in which the progress thread sleeps, with an eventfd that wakes it.
 class Epoll {
  public:
   // The key of the wake-up; watches use others.
@@ -53,21 +53,22 @@ class Epoll {
   Epoll(const Epoll&) = delete;
   Epoll& operator=(const Epoll&) = delete;
 
-  // As EpollSet::Open.
+  // See EpollSet::Open.
   int Open();
 
-  // All but the wake-up. Wait from one thread, or Poll from one that stands in for that in WaitForWake.
+  // All descriptors except the wake-up. Only one thread may call Wait, or Poll while it replaces a thread that is in
+  // WaitForWake.
   EpollSet& set() { return set_; }
 
-  // Makes the current Wait return, or the next. Any thread.
+  // Makes the current or the next Wait return. Any thread.
   void Wake();
 
-  // Sleeps until Wake or `deadline`, whatever is ready meanwhile.
+  // Sleeps until Wake or `deadline`, regardless of what is ready.
   void WaitForWake(Time deadline);
 
  private:
   EpollSet set_;
-  EpollSet wakes_;  // has the wake-up only
+  EpollSet wakes_;  // has only the wake-up
   int wake_fd_ = -1;
 };
 

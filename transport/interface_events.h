@@ -7,7 +7,7 @@
 
 namespace weft::transport {
 
-// Tells when interfaces or addresses of this network namespace change (rtnetlink(7)). Needs no privilege.
+// Reports changes of interfaces and addresses of this network namespace (rtnetlink(7)). Needs no privilege.
 class InterfaceEvents {
  public:
   // The error is an errno: EAFNOSUPPORT, EMFILE, EPERM in a sandbox ...
@@ -16,10 +16,10 @@ class InterfaceEvents {
   InterfaceEvents(const InterfaceEvents&) = delete;
   InterfaceEvents& operator=(const InterfaceEvents&) = delete;
 
-  // Readable when there is news.
+  // Readable when there are events.
   int fd() const { return fd_; }
-  // Takes all news that wait; never blocks. Whether an interface or an address came, went or changed; also true when the kernel had
-  // to drop some.
+  // Reads all waiting events; never blocks. Returns whether an interface or address was added, removed or changed; also
+  // true if the kernel had to drop events.
   bool Drain();
 
  private:

@@ -12,31 +12,31 @@ namespace weft::transport {
 
 struct NetworkInterface {
   std::string name;
-  uint32_t index = 0;    // as in a link-local address's scope
-  uint32_t mtu = 0;      // bytes; 0 unknown
-  bool up = false;       // the administrator wants it up
-  bool running = false;  // and there is a carrier
+  uint32_t index = 0;    // equals the scope of a link-local address
+  uint32_t mtu = 0;      // bytes; 0: unknown
+  bool up = false;       // administratively up
+  bool running = false;  // ... and has a carrier
   bool loopback = false;
-  std::array<uint8_t, 6> mac{};          // zeros where there is none (loopback, tunnels)
-  uint32_t speed_mbps = 0;               // 0 unknown
-  std::vector<SocketAddress> addresses;  // port 0; IPv4 first, link-local IPv6 last and with its scope
+  std::array<uint8_t, 6> mac{};          // zeros if there is none (loopback, tunnels)
+  uint32_t speed_mbps = 0;               // 0: unknown
+  std::vector<SocketAddress> addresses;  // port 0; IPv4 first, link-local IPv6 last and with scope
 };
 
 // One IPv4 or IPv6 address of an interface.
 struct InterfaceAddress {
-  std::string label;     // the interface's name; an IPv4 address may have one of its own ("eth0:1")
+  std::string label;     // name of the interface; an IPv4 address may have its own ("eth0:1")
   bool up = false;       // as above
   bool running = false;  // there is a carrier
   bool loopback = false;
   SocketAddress address;  // port 0; link-local IPv6 with its scope
 };
 
-// All addresses of this network namespace, in the kernel's order. Looks at nothing else and so is the cheaper one.
-// Empty when the kernel refuses.
+// All addresses of this network namespace, in the kernel's order. Cheaper than ListInterfaces(). Empty if the kernel
+// refuses.
 std::vector<InterfaceAddress> ListAddresses();
 
-// The interfaces of this network namespace that have an IPv4 or IPv6 address, by index. Needs no privilege; what /sys
-// would add is left out where it is not mounted or shows another namespace. Empty when the kernel refuses.
+// The interfaces of this network namespace that have an IPv4 or IPv6 address, by index. Needs no privilege. Data from
+// /sys is missing if /sys is not mounted or shows another namespace. Empty if the kernel refuses.
 std::vector<NetworkInterface> ListInterfaces();
 
 }  // namespace weft::transport

@@ -6,22 +6,25 @@
 
 namespace weft::transport {
 
-// The local address from which the kernel's routing reaches `destination`, with `source`'s port. `source` with a host
-// given must be able to reach it; with none (no family, or the wildcard) one is chosen. Sends nothing, never blocks.
-// Errors: ENETUNREACH, EHOSTUNREACH, EINVAL (a link-local destination without scope, families that differ) ...
+// The local address from which the kernel's routing reaches `destination`, with `source`'s port. If `source` names a
+// host, that address must be able to reach `destination`. If not (no family, or the wildcard), one is chosen. Sends
+// nothing, never blocks. Errors: ENETUNREACH, EHOSTUNREACH, EINVAL (a link-local destination without scope, or
+// different families) ...
 Result<SocketAddress, int> SourceAddressFor(const SocketAddress& source,
                                                        const SocketAddress& destination);
 
-// Keeps others off a TCP port, or a UDP port, between rdma_bind_addr and rdma_listen or rdma_connect, and says which port was chosen.
-// RDMA port spaces know no TIME-WAIT, so a port whose old connections linger is free.
+// Reserves a TCP or UDP port between rdma_bind_addr and rdma_listen or rdma_connect, and tells which port was chosen.
+// RDMA port spaces have no TIME-WAIT, so a port whose old connections linger is free.
 class PortReservation {
  public:
   struct Options {
-    bool reuse_address = false;  // both reusable and neither listening: may share (RDMA_OPTION_ID_REUSEADDR)
+    // sockets that all allow reuse and do not listen may share the port (RDMA_OPTION_ID_REUSEADDR)
+    bool reuse_address = false;
     bool only_v6 = false;
-    bool udp_too = false;   // a port that is chosen is free as UDP's, too, as far as can be seen without keeping it
-    bool alone = false;     // the number stands for a port of something else than TCP: no socket shares it, of this process either
-    bool datagram = false;  // UDP. CloseSocket() before somebody else of this process opens the port
+    bool udp_too = false;   // a chosen port is also free for UDP, as far as can be told without reserving it
+    // The number stands for a port that is not TCP's: no socket shares it, not even one of this process.
+    bool alone = false;
+    bool datagram = false;  // UDP. Call CloseSocket() before this process opens the port elsewhere
   };
 
   PortReservation() = default;
@@ -29,11 +32,11 @@ class PortReservation {
   PortReservation(const PortReservation&) = delete;
   PortReservation& operator=(const PortReservation&) = delete;
 
-  // Port 0: the kernel chooses. Errors: EADDRINUSE, EADDRNOTAVAIL, EACCES, EINVAL ... Once.
+  // Called once. Port 0: the kernel chooses. Errors: EADDRINUSE, EADDRNOTAVAIL, EACCES, EINVAL ...
   int Reserve(const SocketAddress& address, const Options& options);
   const SocketAddress& address() const { return address_; }
   bool held() const { return address_.family() != 0; }
-  // The listener or the connection owns the port now; within this process it stays taken.
+  // The listener or the connection has the port now. Within this process the port stays reserved.
   void CloseSocket();
   void Release();
 

@@ -17,14 +17,14 @@
 #include "transport/datagram_socket.h"
 #include "transport/socket_address.h"
 
-// What the RNIC asks of the world: byte streams, listeners, readiness, timers, time. TcpNetwork implements it with kernel
-// sockets and epoll, sim/net's VirtualNetwork with queues in virtual time.
+// The services that the RNIC uses: byte streams, listeners, readiness, timers and time. TcpNetwork implements them with
+// kernel sockets and epoll, sim/net's VirtualNetwork with queues in virtual time.
 namespace weft::transport {
 
 using Duration = std::chrono::nanoseconds;
 using Time = std::chrono::time_point<std::chrono::steady_clock, Duration>;
 
-// Outcome of one non-blocking read or write.
+// Result of one non-blocking read or write.
 struct IoResult {
   enum class Kind : uint8_t {
     kDone,         // `bytes` > 0 were moved
@@ -44,19 +44,20 @@ class ByteStream {
   virtual ~ByteStream() = default;
   virtual IoResult Read(std::span<const iovec> into) = 0;
   virtual IoResult Write(std::span<const iovec> from) = 0;
-  // After readiness for writing on a stream from StartConnect: 0 when established, else the errno. EINPROGRESS: not yet.
+  // After a stream from StartConnect is ready for writing: 0 if it is established, otherwise an errno. EINPROGRESS: not
+  // yet.
   virtual int ConnectError() = 0;
   virtual void ShutdownWrite() = 0;  // FIN after what was written
   virtual void Abort() = 0;          // RST now; later reads and writes fail
-  // Most payload bytes of one segment of the path (TCP: TCP_MAXSEG).
+  // Maximum payload of one segment on the path, in bytes (TCP: TCP_MAXSEG).
   virtual size_t SegmentSize() const = 0;
   virtual SocketAddress LocalAddress() const = 0;
   virtual SocketAddress PeerAddress() const = 0;
-  // The kernel's file descriptor, or -1 when there is none.
+  // The kernel's file descriptor, or -1 if there is none.
   virtual int fd() const { return -1; }
-  // What a reader of a capture is to know of the stream; a decorator that captures shows it with the next packet.
+  // Adds a comment on the stream for readers of a capture. A capturing decorator shows it with the next packet.
   virtual void Annotate(const std::string&) {}
-  // The stream that the network made: a decorator answers with that of the stream it wraps.
+  // The stream that the network made. A decorator returns that of the stream that it wraps.
   virtual ByteStream& Innermost() { return *this; }
 };
 
@@ -69,36 +70,38 @@ class Listener {
   virtual int fd() const { return -1; }
 };
 
-// Which readiness a watcher wants, or has.
+// The readiness that a watcher waits for, or has.
 struct Interest {
   bool read = false;
   bool write = false;
   bool operator==(const Interest&) const = default;
 };
 
-// Called on the network's thread, without locks of the network held; may call back into the network. A call can be under
-// way while Unwatch returns on another thread: the shared_ptr keeps the handler alive, and the handler must cope.
+// Called on the network's thread, without the network's locks; may call the network. A call may still be running when
+// Unwatch returns on another thread: the shared_ptr keeps the handler alive, and the handler must allow for that.
 class ReadyHandler {
  public:
   virtual ~ReadyHandler() = default;
   virtual void OnReady(Interest ready) = 0;
-  // The same, called by WatchGroup::Drive on the thread that drives.
+  // The same, called by WatchGroup::Drive on the driving thread.
   virtual void OnDriven(Interest ready, bool /*spinning*/) { OnReady(ready); }
 };
 
-// Identify a watch and a timer; never reused. 0 is none.
+// Identifiers of a watch and of a timer; never reused. 0: none.
 using WatchId = uint64_t;
 using TimerId = uint64_t;
 
-// Watches that a program's thread looks at by itself: what is ready of any number of them costs one system call. The network's own
-// thread goes on looking at them. Thread safe. When it goes, its watches are the network's alone again.
+// Watches that a thread of the program examines itself: one system call tells what is ready among any number of them.
+// The network's own thread watches them as well. Thread safe. When the group is destroyed, only the network has the
+// watches.
 class WatchGroup {
  public:
   virtual ~WatchGroup() = default;
-  // Until Unwatch; a watch may be in several groups. False: it is not in the group (no such watch, or the kernel is out of memory).
+  // Adds a watch until Unwatch. A watch may be in several groups. Returns false if it was not added (no such watch, or
+  // the kernel is out of memory).
   virtual bool Add(WatchId id) = 0;
-  // Calls OnDriven() of what is ready now; whether anything was. `spinning`: it will be called again at once, so that the group is
-  // lent as Network::Lend() says.
+  // Calls OnDriven() for everything that is ready now. Returns whether there was anything. `spinning`: the call will be
+  // repeated at once, so the group is lent as described at Network::Lend().
   virtual bool Drive(bool spinning) = 0;
   virtual void Lend() = 0;
 };
@@ -109,19 +112,19 @@ class Network {
 
   // All of these may be called from any thread.
   //
-  // Starts connecting; never blocks. `local` may be the wildcard. Readiness for writing, then ConnectError(), tells the
-  // outcome. The error is an errno (e.g. ENETUNREACH, EADDRNOTAVAIL).
+  // Starts to connect; never blocks. `local` may be the wildcard. When the stream is ready for writing, ConnectError()
+  // tells the outcome. The error is an errno (such as ENETUNREACH, EADDRNOTAVAIL).
   virtual Result<std::unique_ptr<ByteStream>, int> StartConnect(const SocketAddress& local,
                                                                 const SocketAddress& remote) = 0;
-  // A stream whose peer is itself: what is written is read again. `local`: a host's own address, port 0. May not be connected yet, then
-  // reads and writes would block. EOPNOTSUPP: a network without.
+  // A stream connected to itself: what is written is read again. `local`: an address of this host, port 0. It may not
+  // be connected yet; reads and writes then would block. EOPNOTSUPP: this network has none.
   virtual Result<std::unique_ptr<ByteStream>, int> OpenLoop(const SocketAddress& /*local*/) { return EOPNOTSUPP; }
   // Errors: EADDRINUSE, EADDRNOTAVAIL, EACCES ... . `only_v6` for the IPv6 wildcard.
   virtual Result<std::unique_ptr<Listener>, int> Listen(const SocketAddress& local, int backlog, bool only_v6,
                                                         bool reuse_address) = 0;
 
-  // A UDP socket bound to `local`; port 0: one is chosen. Errors: EADDRINUSE, EADDRNOTAVAIL, EACCES, EAFNOSUPPORT ...; EOPNOTSUPP: a network
-  // without datagrams.
+  // A UDP socket bound to `local`; port 0: one is chosen. Errors: EADDRINUSE, EADDRNOTAVAIL, EACCES, EAFNOSUPPORT ...;
+  // EOPNOTSUPP: this network has no datagrams.
   virtual Result<std::unique_ptr<DatagramSocket>, int> OpenDatagram(const SocketAddress& /*local*/,
                                                                     const DatagramOptions& /*options*/) {
     return EOPNOTSUPP;
@@ -131,32 +134,33 @@ class Network {
   virtual WatchId Watch(ByteStream& stream, Interest interest, std::shared_ptr<ReadyHandler> handler) = 0;
   virtual WatchId Watch(Listener& listener, std::shared_ptr<ReadyHandler> handler) = 0;
   virtual WatchId Watch(DatagramSocket& /*socket*/, Interest /*interest*/, std::shared_ptr<ReadyHandler> /*handler*/) { return 0; }
-  // A descriptor of the caller's that becomes readable; 0 where the network has no descriptors.
+  // Watches a descriptor of the caller for reading; returns 0 if the network has no descriptors.
   virtual WatchId WatchDescriptor(int /*fd*/, std::shared_ptr<ReadyHandler> /*handler*/) { return 0; }
   virtual void SetInterest(WatchId id, Interest interest) = 0;
-  // Unwatch before the stream is destroyed.
+  // Call Unwatch before the stream is destroyed.
   virtual void Unwatch(WatchId id) = 0;
 
   virtual Time Now() = 0;
-  // `work` runs once on the network's thread. Cancel returns false when it ran, runs, or never was.
+  // Runs `work` once on the network's thread. Cancel returns false if the work has run, is running, or never existed.
   virtual TimerId RunAt(Time when, std::function<void()> work) = 0;
   virtual bool Cancel(TimerId id) = 0;
-  // Runs `work` soon on the network's thread (wakes it).
+  // Wakes the network's thread and runs `work` there soon.
   virtual void Post(std::function<void()> work) = 0;
 
-  // A thread that spins for its program's sake lends itself: calls the handlers of what is ready now. As long as calls keep coming
-  // the network's own thread looks at no socket (a second thread would only take the processor away from the first), and
-  // for a moment (below a millisecond) after the last one. Returns whether anything was ready. Hold no lock that a handler takes.
+  // A thread that spins for its program calls this: it calls the handlers of everything that is ready now. While the
+  // calls continue, and for less than a millisecond after the last one, the network's own thread examines no socket (a
+  // second thread would only take the processor from the first). Returns whether anything was ready. The caller must
+  // not hold a lock that a handler takes.
   virtual bool DriveInline() { return false; }
 
-  // The thread that drove will sleep: the network's own looks at the sockets again at once.
+  // The driving thread is about to sleep: the network's own thread examines the sockets again at once.
   virtual void EndDrive() {}
-  // A thread that drives inline also reads the stream of this watch itself, over and over, and says so at each round: the network
-  // then need not watch it, which would cost every segment that arrives a turn through epoll. Watched again after EndDrive(), or by
-  // itself (below a millisecond) after the last Lend(). No handler runs from within.
+  // A thread that drives inline and reads the stream of this watch itself, in a loop, calls this in each round. The
+  // network then need not watch the stream, which would cost a pass through epoll for every arriving segment. It is
+  // watched again after EndDrive(), or less than a millisecond after the last Lend(). Calls no handler.
   virtual void Lend(WatchId) {}
 
-  // Null: there is no descriptor left for one, or it is a network without.
+  // nullptr: no descriptor is left for a group, or this network has no groups.
   virtual std::unique_ptr<WatchGroup> MakeGroup() { return nullptr; }
 };
 

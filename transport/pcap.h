@@ -19,34 +19,36 @@
 
 namespace weft::transport {
 
-// A capture file that Wireshark opens: pcapng, or classic pcap where the name ends in ".pcap"; nanoseconds, Ethernet. Thread safe. Writes are gathered; Flush, a
-// megabyte, destruction and (given a network) 100 ms after the first unwritten packet bring them to the file, on a thread of its own: nobody
-// waits for a disk, or for who reads a pipe.
+// A capture file for Wireshark: pcapng, or classic pcap if the name ends in ".pcap". Time stamps in nanoseconds,
+// Ethernet frames. Thread safe. Writes are collected. A thread of its own writes them to the file after Flush, after
+// one megabyte, on destruction, and (with a network) 100 ms after the first unwritten packet. So no other thread waits
+// for a disk or for the reader of a pipe.
 //
-// The file belongs to the process that opened it: in a child after fork() every call does nothing.
+// The file belongs to the process that opened it: in a child of fork() every call does nothing.
 class PcapFile {
  public:
-  // `%p` in `name` becomes the process id, `%%` a percent sign. While another process or another PcapFile has the file
-  // open,
-  // ".PID" is appended instead of clobbering it. The error is an errno of open(2). `network` may be null and outlives
-  // this.
+  // `%p` in `name` becomes the process id, `%%` a percent sign. If another process or another PcapFile has the file
+  // open, ".PID" is appended to the name, so that the file is not overwritten. The error is an errno of open(2).
+  // `network` may be null; it outlives the PcapFile.
   static Result<std::unique_ptr<PcapFile>, int> Open(const std::string& name, Network* network);
   ~PcapFile();
   PcapFile(const PcapFile&) = delete;
   PcapFile& operator=(const PcapFile&) = delete;
 
-  // `comment` is shown with the packet; classic pcap has no place for it.
+  // `comment` is shown with the packet; classic pcap has no comments.
   void Append(const TcpPacket& packet, const std::string& comment = "");
   void Append(const UdpPacket& packet, const std::string& comment = "");
   void Append(const SctpPacket& packet, const std::string& comment = "");
   void Flush();
-  // Flush, and waits until it is in the file, as long as something goes there within any two seconds. For the end of the process.
+  // Flush, and waits until everything is in the file, as long as data is written within any two seconds. For the end of
+  // the process.
   void Sync();
 
-  // The name after expansion.
+  // The name after expansion of `%p`.
   const std::string& name() const { return name_; }
 
-  // Claims a connection, false when its other end in this process has: each byte is captured once.
+  // Claims a connection. Returns false if its other end in this process has claimed it, so that each byte is captured
+  // once.
   bool Claim(const SocketAddress& local, const SocketAddress& peer);
   void Release(const SocketAddress& local, const SocketAddress& peer);
 
@@ -70,14 +72,14 @@ class PcapFile {
   const pid_t owner_;
   Network* const network_;
 
-  std::mutex mutex_;             // guards the rest
-  std::vector<uint8_t> buffer_;  // not yet in the file
+  std::mutex mutex_;             // guards the members below
+  std::vector<uint8_t> buffer_;  // not written yet
   TimerId flush_timer_ = 0;
   std::set<std::string> claimed_;
 };
 
-// Shows what passes through a stream as a TCP connection in a capture file: SYN, SYN/ACK, ACK, the bytes that were read
-// and written at this end with a segment for each FPDU, FIN or RST. Does not change what passes.
+// Records a stream as a TCP connection in a capture file: SYN, SYN/ACK, ACK, the bytes that this end reads and writes
+// with one segment for each FPDU, FIN or RST. Passes all data on unchanged.
 class CapturingStream : public ByteStream {
  public:
   // `initiator`: this end connected, the other accepted. `file` outlives the stream.
@@ -100,11 +102,11 @@ class CapturingStream : public ByteStream {
   struct End {
     SocketAddress address;
     uint32_t next_sequence = 0;
-    bool closed = false;  // FIN or RST was shown
+    bool closed = false;  // FIN or RST was recorded
   };
   enum class Shown : uint8_t { kNotYet, kYes, kByOtherEnd };
 
-  // Shows the handshake on the first call; false when this stream is not to be shown.
+  // Records the handshake on the first call. Returns false if this stream is not to be recorded.
   bool Begin();
   void Show(End& from, End& to, uint8_t flags, ByteSpan payload = {});
   void ShowBytes(End& from, End& to, std::span<const iovec> parts, size_t bytes);
@@ -116,14 +118,14 @@ class CapturingStream : public ByteStream {
   const bool initiator_;
   PcapFile* const file_;
   Shown shown_ = Shown::kNotYet;
-  std::string comment_, shown_comment_;  // of the next packet, and the last that was shown
+  std::string comment_, shown_comment_;  // for the next packet, and the last one recorded
   FpduSegmenter segmenter_;
   End local_, peer_;
 };
 
-// WEFT_PCAP: the file of this process, opened on first use; nullptr: nothing is to be captured.
+// WEFT_PCAP: the file of this process, opened on first use; nullptr: there is no capture.
 PcapFile* PcapIfAsked();
-// Wraps `stream`, or hands it back as it is when nothing is to be captured.
+// Wraps `stream`, or returns it unchanged if there is no capture.
 std::unique_ptr<ByteStream> CaptureIfAsked(std::unique_ptr<ByteStream> stream, bool initiator);
 
 }  // namespace weft::transport

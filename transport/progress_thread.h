@@ -8,19 +8,19 @@
 
 namespace weft::transport {
 
-// Called by the network's thread before each round of work; null: not. For whoever wants a slow one (faults).
+// Called by the network's thread before each round of work, unless null. For the fault slow_progress.
 extern std::atomic<void (*)()> g_progress_pause;
 
-// A thread inside somebody else's program: takes none of its signals, has a name in `top`, and asks the scheduler for a
-// short slice so that it preempts a spinning thread of the program soon.
+// A thread inside the program's process. It takes none of the program's signals, has a name in `top`, and asks the
+// scheduler for a short time slice, so that it preempts a spinning thread of the program soon.
 class ProgressThread {
  public:
   ProgressThread() = default;
   ProgressThread(const ProgressThread&) = delete;
   ProgressThread& operator=(const ProgressThread&) = delete;
 
-  // 0 or an errno (EAGAIN: too many threads). `body` runs once; it is the caller's to make it end and to Join before
-  // destruction.
+  // Returns 0 or an errno (EAGAIN: too many threads). `body` runs once. The caller must make it end, and call Join
+  // before destruction.
   int Start(std::function<void()> body);
   void Join();
 

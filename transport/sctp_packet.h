@@ -9,9 +9,9 @@
 
 namespace weft::transport {
 
-// What a capture shows of one packet of SCTP; see IpFrame.
+// One SCTP packet in a capture; see IpFrame.
 struct SctpPacket {
-  SocketAddress from, to;  // IpFrame::SameFamily(). Ports: those of UDP that carries it (RFC 6951); 0: it is in IP
+  SocketAddress from, to;  // IpFrame::SameFamily(). Ports of the UDP that carries it (RFC 6951); 0: directly over IP
   ByteSpan bytes;          // from the common header on, with its checksum, at most kMost
 
   static constexpr size_t kMost = 65535 - 20 - 8;

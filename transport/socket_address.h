@@ -15,11 +15,11 @@ namespace weft::transport {
 class SocketAddress {
  public:
   SocketAddress() = default;  // no family
-  // nullopt: not AF_INET or AF_INET6, or `length` too short for the family.
+  // nullopt: not AF_INET or AF_INET6, or `length` is too short for the family.
   static std::optional<SocketAddress> From(const sockaddr* address, socklen_t length);
   // "127.0.0.1", "::1", "fe80::1%eth0"; numeric only.
   static std::optional<SocketAddress> Parse(std::string_view host, uint16_t port);
-  // Of a socket, or of what it is connected to; no family: it has none, or is no IP socket.
+  // The address of a socket, or of its peer; no family: it has none, or is no IP socket.
   static SocketAddress Local(int fd);
   static SocketAddress Peer(int fd);
 
@@ -32,7 +32,7 @@ class SocketAddress {
   bool is_loopback() const;
   bool SameHost(const SocketAddress& other) const;  // ignores ports; IPv4-mapped IPv6 equals its IPv4
   bool operator==(const SocketAddress& other) const;
-  std::string host() const;      // 127.0.0.1, fe80::1%eth0; what Parse takes
+  std::string host() const;      // 127.0.0.1, fe80::1%eth0; Parse accepts it
   std::string ToString() const;  // 127.0.0.1:80, [::1]:80
 
  private:

@@ -20,14 +20,14 @@ class TcpListener : public Listener {
   TcpListener(const TcpListener&) = delete;
   TcpListener& operator=(const TcpListener&) = delete;
 
-  // EMFILE, ENFILE, ENOBUFS, ENOMEM: there is a connection but no room for it; it stays in the backlog, and the network
-  // lets the listener rest for a while before it reports it ready again.
+  // EMFILE, ENFILE, ENOBUFS, ENOMEM: a connection waits, but there is no room for it. It stays in the backlog, and the
+  // network reports the listener as ready again only after a while.
   Result<std::unique_ptr<ByteStream>, int> Accept() override;
   SocketAddress LocalAddress() const override;
   int fd() const override { return fd_; }
 
-  // Set by Accept when it lacked room, cleared by the network. Shared, because the network may look at it after a
-  // handler destroyed the listener.
+  // Set by Accept if there is no room, cleared by the network. Shared, because the network may read it after a handler
+  // has destroyed the listener.
   using Starved = std::shared_ptr<std::atomic<bool>>;
   const Starved& starved() const { return starved_; }
 

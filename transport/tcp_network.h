@@ -16,16 +16,16 @@
 
 namespace weft::transport {
 
-// Kernel TCP and UDP sockets, and one thread (the progress thread) that sleeps in epoll and calls handlers, timers and posted
-// work. The thread starts at the first use that needs it.
+// Kernel TCP and UDP sockets, and one thread (the progress thread) that sleeps in epoll and runs handlers, timers and
+// posted work. The thread starts on first use.
 //
-// After fork() the child has no progress thread, and the epoll instance is the parent's: in the child every call on an
+// After fork() the child has no progress thread, and the epoll instance is the parent's. In the child, every call on an
 // instance of the parent is refused (ECHILD) or does nothing. ProcessNetwork() gives the child an instance of its own.
 class TcpNetwork : public Network {
  public:
   TcpNetwork();
-  // Ends the thread and waits for it: not from a handler. Work that did not run is dropped. No watch may be left that
-  // others still use.
+  // Ends the thread and waits for it; must not be called from a handler. Work that has not run is dropped. No watch may
+  // be in use any more.
   ~TcpNetwork() override;
   TcpNetwork(const TcpNetwork&) = delete;
   TcpNetwork& operator=(const TcpNetwork&) = delete;
@@ -38,7 +38,7 @@ class TcpNetwork : public Network {
   Result<std::unique_ptr<DatagramSocket>, int> OpenDatagram(const SocketAddress& local,
                                                             const DatagramOptions& options) override;
 
-  // At most one watch per stream, listener or socket at a time. 0 when the kernel is out of memory or of epoll watches
+  // At most one watch per stream, listener or socket. Returns 0 if the kernel is out of memory or of epoll watches
   // (/proc/sys/fs/epoll/max_user_watches).
   WatchId Watch(ByteStream& stream, Interest interest, std::shared_ptr<ReadyHandler> handler) override;
   WatchId Watch(Listener& listener, std::shared_ptr<ReadyHandler> handler) override;
@@ -62,16 +62,16 @@ class TcpNetwork : public Network {
  private:
   using Work = std::function<void()>;
 
-  // Makes epoll and the thread if they are not there; 0 or an errno.
+  // Makes epoll and the thread unless they exist. Returns 0 or an errno.
   int EnsureStarted();
   int Start();
   void Run();
-  // Moves what is due into `work`; false when the thread is to end. Says how long to sleep when there is nothing to do.
+  // Moves due work into `work`. Returns false if the thread must end. Sets how long to sleep if there is no work.
   bool TakeWork(std::vector<Work>& work, Time& sleep_until);
   void Dispatch(const epoll_event& event);
-  // Leaves the sockets to whoever calls DriveInline, until nobody did for a while.
+  // Leaves the sockets to threads that call DriveInline, until there was no such call for a while.
   void Park(Time until);
-  // For DriveInline(): it cannot now. False.
+  // For a DriveInline() that cannot drive now. Returns false.
   bool TurnAway();
   void LetRest(WatchId listener);
   bool IsProgressThread() const;
@@ -80,33 +80,34 @@ class TcpNetwork : public Network {
   Epoll epoll_;
   WatchTable watches_{epoll_.set()};
   ProgressThread thread_;
-  std::atomic<bool> started_{false};  // with release when epoll and the thread are there
-  // True while the thread sleeps or is about to. Set under mutex_ after looking at the queues, so that whoever adds to
-  // them under mutex_ and reads false knows that the thread will look again.
+  std::atomic<bool> started_{false};  // stored with release once epoll and the thread exist
+  // True while the thread sleeps or is about to. Set under mutex_ after the queues were examined. A thread that adds to
+  // the queues under mutex_ and reads false knows that the progress thread will look again.
   std::atomic<bool> asleep_{false};
 
-  // Inline driving. drive_mutex_ is held by the one thread that looks at the sockets in place of the progress thread; it does
-  // so only while parked_, so that it never takes a wake-up away from a sleeping progress thread.
+  // Inline driving. drive_mutex_ is held by the one thread that examines the sockets in place of the progress thread.
+  // It does so only while parked_, so it never consumes the wake-up of a sleeping progress thread.
   std::atomic<uint64_t> drives_{0};    // a hint for Park(), which looks again in a tick
-  // Both are set before a wake-up that goes through the kernel (epoll_.Wake), and looked at behind it.
+  // Both are set before a wake-up through the kernel (epoll_.Wake), and read after it.
   std::atomic<bool> offered_{false};
   std::atomic<bool> recalled_{false};  // by EndDrive()
-  TurnedAway turned_away_;             // tries to drive
+  TurnedAway turned_away_;             // attempts to drive
   std::mutex drive_mutex_;
-  std::atomic<bool> parked_{false};  // written under drive_mutex_, under which DriveInline() looks once more
-  Time park_look_;                   // of the progress thread: when it looks next, how long after that again, and what it saw last
+  std::atomic<bool> parked_{false};  // written under drive_mutex_, under which DriveInline() reads it again
+  // Of the progress thread: when it looks next, how long after that again, and what it saw last.
+  Time park_look_;
   Duration park_tick_{};
   uint64_t park_drives_ = 0;
 
-  std::mutex mutex_;  // guards what follows; never held while work runs
+  std::mutex mutex_;  // guards the members below; never held while work runs
   TimerQueue timers_;
   std::vector<Work> posted_;
   Time sleeps_until_ = Time::max();  // while asleep_
   bool stopping_ = false;
 };
 
-// The network of this process, made on first use and never destroyed: its thread may outlive main's statics. A child
-// after fork() gets a fresh one.
+// The network of this process. Made on first use and never destroyed, because its thread may outlive main's statics. A
+// child of fork() gets a new one.
 TcpNetwork& ProcessNetwork();
 
 }  // namespace weft::transport

@@ -9,12 +9,12 @@
 
 namespace weft::transport {
 
-// What a capture shows of one TCP segment. The frame around it is made up, with valid lengths and checksums, because a
-// socket does not tell what was on the wire.
+// One TCP segment in a capture. The frame around it is synthetic, with valid lengths and checksums, because a socket
+// does not tell what was on the wire.
 struct TcpPacket {
   enum Flag : uint8_t { kFin = 0x01, kSyn = 0x02, kRst = 0x04, kPush = 0x08, kAck = 0x10 };
 
-  // Largest payload that fits an IPv4 or IPv6 packet together with its headers.
+  // Largest payload that fits an IPv4 or IPv6 packet with its headers.
   static constexpr size_t kMostPayload = 60 * 1024;
 
   SocketAddress from, to;  // of one family, or IPv4-mapped, which is shown as IPv4

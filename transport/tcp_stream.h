@@ -17,7 +17,7 @@ class TcpStream : public ByteStream {
   // See Network::OpenLoop.
   static Result<std::unique_ptr<ByteStream>, int> OpenLoop(const SocketAddress& local);
 
-  // Takes `fd`, a non-blocking connected or connecting TCP socket, and turns Nagle's algorithm off.
+  // Takes over `fd`, a non-blocking connected or connecting TCP socket, and turns Nagle's algorithm off.
   explicit TcpStream(int fd);
   ~TcpStream() override;
   TcpStream(const TcpStream&) = delete;
@@ -27,7 +27,7 @@ class TcpStream : public ByteStream {
   IoResult Write(std::span<const iovec> from) override;
   int ConnectError() override;
   void ShutdownWrite() override;
-  // The file descriptor stays open (and its number taken) until destruction, so that a watch on it stays meaningful.
+  // The descriptor stays open (and its number in use) until destruction, so that a watch on it stays valid.
   void Abort() override;
   size_t SegmentSize() const override;
   SocketAddress LocalAddress() const override;
@@ -37,7 +37,7 @@ class TcpStream : public ByteStream {
  private:
   const int fd_;
   bool aborted_ = false;
-  bool connected_ = false;  // ConnectError() has seen success
+  bool connected_ = false;  // ConnectError() has returned success
   int connect_error_ = 0;   // SO_ERROR can be read only once
 };
 

@@ -10,11 +10,11 @@ namespace weft::transport {
 
 class TcpNetwork;
 
-// A group of a TcpNetwork: an epoll instance that has its watches in place of the network's, which watches the instance. The network
-// outlives it.
+// A group of a TcpNetwork: an epoll instance that has the watches in place of the network's epoll instance, which
+// watches this instance. The network outlives it.
 class TcpWatchGroup final : public WatchGroup {
  public:
-  // Null: no descriptor or memory for it.
+  // nullptr: no descriptor or memory is available.
   static std::unique_ptr<WatchGroup> Open(TcpNetwork& network, WatchTable& watches);
   ~TcpWatchGroup() override;
 

@@ -10,8 +10,8 @@
 
 namespace weft::transport {
 
-// Work ordered by the time at which it is due; work due at the same time keeps the order in which it was added. Not
-// thread safe: the network that owns it serialises.
+// Work ordered by its due time. Work due at the same time keeps the order in which it was added. Not thread safe: the
+// network that owns it serialises.
 class TimerQueue {
  public:
   using Work = std::function<void()>;
@@ -24,17 +24,17 @@ class TimerQueue {
     return id;
   }
 
-  // Takes the work out without running it; empty when it was taken before or never was.
+  // Removes and returns the work without running it; empty if it was already removed or never existed.
   Work Cancel(TimerId id) {
     auto due = due_.find(id);
     if (due == due_.end()) return nullptr;
     return Take(queue_.find(Key(due->second, id)));
   }
 
-  // When the earliest is due, kNever when there is none.
+  // When the earliest work is due; kNever if there is none.
   Time NextDue() const { return queue_.empty() ? kNever : queue_.begin()->first.first; }
 
-  // The earliest that is due at `now`, or empty.
+  // The earliest work that is due at `now`, or empty.
   Work TakeDue(Time now) { return NextDue() > now || queue_.empty() ? nullptr : Take(queue_.begin()); }
 
  private:

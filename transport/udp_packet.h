@@ -11,11 +11,11 @@
 
 namespace weft::transport {
 
-// What a capture shows of one UDP datagram; see IpFrame.
+// One UDP datagram in a capture; see IpFrame.
 struct UdpPacket {
   SocketAddress from, to;  // IpFrame::SameFamily()
   std::span<const iovec> payload;
-  size_t length = 0;  // of it, at most kMostPayload
+  size_t length = 0;  // of the payload, at most kMostPayload
 
   static constexpr size_t kMostPayload = 65535 - 20 - 8;
 

@@ -9,10 +9,11 @@
 
 namespace weft::transport {
 
-// The kernel's UDP. An IPv6 wildcard takes IPv4 too, unless only_v6; IPv4 addresses are shown as such.
+// The kernel's UDP. An IPv6 wildcard accepts IPv4 too, unless only_v6; IPv4 addresses are reported as IPv4.
 class UdpSocket final : public DatagramSocket {
  public:
-  // Errors: EADDRINUSE, EADDRNOTAVAIL, EACCES, EAFNOSUPPORT (no such family here), ENODEV (the group's interface) ...
+  // Errors: EADDRINUSE, EADDRNOTAVAIL, EACCES, EAFNOSUPPORT (the host lacks the family), ENODEV (the group's interface)
+  // ...
   static Result<std::unique_ptr<DatagramSocket>, int> Open(const SocketAddress& local, const DatagramOptions& options);
   ~UdpSocket() override;
   UdpSocket(const UdpSocket&) = delete;
@@ -34,7 +35,7 @@ class UdpSocket final : public DatagramSocket {
 
   const int fd_;
   const int family_;
-  std::atomic<bool> trains_{false};  // the kernel takes them
+  std::atomic<bool> trains_{false};  // the kernel supports them
   bool refusals_ = false;
   std::atomic<bool> may_have_refusal_{false};
 };

@@ -9,19 +9,19 @@
 #include "transport/sctp/settings.h"
 #include "transport/socket_address.h"
 
-// What Connect() and Listen() are given, whatever implements them.
+// Checks of the arguments of Connect() and Listen(), for all implementations.
 namespace weft::transport::sctp {
 
-// EINVAL, with a value out of its range.
+// EINVAL: a value is out of range.
 int Check(const Settings& settings);
-// EINVAL: too many; EAFNOSUPPORT; EADDRNOTAVAIL: a link-local one of IPv6, whose scope no packet of SCTP bears.
+// EINVAL: too many; EAFNOSUPPORT; EADDRNOTAVAIL: a link-local IPv6 address, whose scope no SCTP packet carries.
 int CheckAddresses(const std::vector<SocketAddress>& addresses);
-// EINVAL: no address, no port, ports that differ; or as CheckAddresses().
+// EINVAL: no address, no port, or different ports; otherwise as CheckAddresses().
 int Check(const Peer& peer);
 
-// AF_INET6 if any of them is of IPv6.
+// AF_INET6 if any of them is an IPv6 address.
 int FamilyFor(const std::vector<SocketAddress>& some, const std::vector<SocketAddress>& others);
-// As the socket interface of SCTP (RFC 6458) wants several: one behind the other, and back again.
+// The form of address lists in SCTP's socket interface (RFC 6458): one behind the other; and back again.
 std::vector<uint8_t> Packed(const std::vector<SocketAddress>& addresses);
 std::vector<SocketAddress> Unpacked(const void* addresses, size_t count);
 

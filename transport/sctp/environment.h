@@ -6,14 +6,15 @@
 #include "transport/sctp/settings.h"
 #include "transport/socket_address.h"
 
-// What the user's settings (WEFT_SCTP_..., base/settings.h) mean for SCTP.
+// Applies the user's settings (WEFT_SCTP_..., base/settings.h) to SCTP.
 namespace weft::transport::sctp {
 
-// `settings` with what the user set; all but the addresses.
+// `settings` with the values that the user has set, except for the addresses.
 Settings WithUserSettings(Settings settings, const SctpSettings& user);
 
-// Which addresses of ours an association or a listener uses that was asked for at `local` (perhaps the wildcard): the user's, that
-// one first, if it is among them or the wildcard; else that one alone. Ports are 0. Empty: the wildcard, and the user names none.
+// Our addresses for an association or a listener at `local` (possibly the wildcard). If `local` is the wildcard or one
+// of the user's addresses: the user's, `local` first. Otherwise only `local`. Ports are 0. Empty: `local` is the
+// wildcard, and the user names none.
 std::vector<SocketAddress> UserAddresses(const SctpSettings& user, const SocketAddress& local);
 
 Carriage UserCarriage(const SctpSettings& user);

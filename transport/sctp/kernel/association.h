@@ -20,16 +20,16 @@ namespace weft::transport::sctp {
 
 class KernelAssociation;
 
-// Those that there are, for who asks after their paths. Thread safe.
+// All existing associations, to query their paths. Thread safe.
 struct KernelAssociations {
   std::mutex mutex;
   std::set<KernelAssociation*> all;
 };
 
-// A socket of the kernel's SCTP.
+// An association on a socket of the kernel's SCTP.
 class KernelAssociation final : public Association {
  public:
-  // Takes over the descriptor, which is connected or connecting. Both references outlive it.
+  // Takes over the descriptor, which is connected or connecting. Both references outlive the association.
   KernelAssociation(Network& network, KernelAssociations& registry, int fd);
   ~KernelAssociation() override;
 
@@ -40,7 +40,7 @@ class KernelAssociation final : public Association {
   bool DamageNextPacket() override { return false; }
   Received Receive(std::span<const iovec> into) override;
   Interest Poll() override;
-  void Lend() override {}  // Poll() lends its socket, by which nobody else's packets come
+  void Lend() override {}  // Poll() lends its socket, which receives no other association's packets
   void Recall() override {}
   WatchId PacketWatch() const override { return readiness_->watch(); }
   void Shutdown() override;
@@ -66,17 +66,18 @@ class KernelAssociation final : public Association {
   KernelAssociations& registry_;
   const std::shared_ptr<Readiness> readiness_;
   const pid_t process_;
-  const size_t longest_;  // bytes of a message that the kernel takes
+  const size_t longest_;  // longest message in bytes that the kernel accepts
   std::atomic<int> fd_;  // -1: closed
   bool up_ = false;
-  bool in_message_ = false;  // some of it was received
+  bool in_message_ = false;  // part of a message was received
   bool shut_down_ = false;
   uint16_t streams_out_ = 0;
-  std::vector<uint8_t> parts_;  // of a message that is handed over in parts: the kernel takes whole ones
+  // A message that is handed over in parts: the kernel accepts only whole messages.
+  std::vector<uint8_t> parts_;
   bool in_parts_ = false;
   std::vector<std::pair<SocketAddress, uint32_t>> failures_;  // by path
   mutable std::mutex mutex_;                                  // guards failures_
-  uint64_t acknowledgements_ = 0;                             // as Advances() saw it
+  uint64_t acknowledgements_ = 0;                             // value at the last Advances()
   std::optional<Received> end_;
 };
 

@@ -12,15 +12,17 @@
 
 namespace weft::transport::sctp {
 
-// The SCTP of the kernel (RFC 6458), where it has one. It travels in IP and needs no privilege; over UDP, in both directions, if the host's
-// administrator gave it a port (net.sctp.udp_port). It has neither concurrent multipath transfer, which is taken for kFailover, nor messages
-// in parts: those are gathered, and as long as `send_buffer` at most. Its paths count no packets.
+// The kernel's SCTP (RFC 6458), if there is one. It runs directly over IP and needs no privilege. It runs over UDP, in
+// both directions, if the administrator of the host has set a port (net.sctp.udp_port). It has no concurrent multipath
+// transfer; kFailover is used instead. It has no messages in parts; they are collected, up to `send_buffer` bytes. Its
+// paths count no packets.
 class KernelSctp final : public Sctp {
  public:
-  // 0, or why this kernel has none: EPROTONOSUPPORT ...
+  // 0, or the reason why this kernel has none: EPROTONOSUPPORT ...
   static int Probe();
 
-  // `network`, whose descriptors are the kernel's, outlives it and what it makes, and it outlives that.
+  // `network` watches the kernel's descriptors. It outlives this object, and this object outlives everything made from
+  // it.
   explicit KernelSctp(Network& network) : network_(network) {}
 
   Result<std::unique_ptr<Association>, int> Connect(const Peer& peer, uint16_t local_port, const Settings& settings) override;
@@ -28,7 +30,7 @@ class KernelSctp final : public Sctp {
   uint16_t udp_port() const override;
   bool native() const override { return true; }
   std::vector<std::vector<Path>> AllPaths() const override;
-  // There is nothing to take in: who polls asks his association.
+  // There is nothing to receive here: a polling thread asks its association.
   bool Poll(const Association*) override { return false; }
 
  private:

@@ -13,7 +13,7 @@ namespace weft::transport::sctp {
 
 class KernelListener final : public Listener {
  public:
-  // Takes over the descriptor, which listens. Both references outlive it.
+  // Takes over the descriptor, which is listening. Both references outlive the listener.
   KernelListener(Network& network, KernelAssociations& registry, int fd);
   ~KernelListener() override;
 

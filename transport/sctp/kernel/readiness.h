@@ -9,12 +9,13 @@
 
 namespace weft::transport::sctp {
 
-// Between the network's watch of a descriptor and who wants to hear of it: the owner of the descriptor and the network share it. Thread safe.
+// Connects the network's watch of a descriptor with the handler. The descriptor's owner and the network share it.
+// Thread safe.
 class Readiness final : public ReadyHandler {
  public:
   explicit Readiness(Network& network) : network_(network) {}
 
-  // From now on; ENOMEM or so: there is no watch for it.
+  // Starts to watch. ENOMEM or similar: no watch is available.
   static int Begin(const std::shared_ptr<Readiness>& self, int fd, std::shared_ptr<ReadyHandler> handler) {
     const std::lock_guard lock(self->mutex_);
     self->handler_ = std::move(handler);
@@ -23,7 +24,7 @@ class Readiness final : public ReadyHandler {
     self->Apply();
     return 0;
   }
-  // Before the descriptor is closed.
+  // To be called before the descriptor is closed.
   void End() {
     std::shared_ptr<ReadyHandler> last;  // destroyed without the lock
     const std::lock_guard lock(mutex_);
@@ -36,7 +37,7 @@ class Readiness final : public ReadyHandler {
     wanted_.read = reading;
     Apply();
   }
-  // OnReady() says once that one may write.
+  // OnReady() will report once that a message may be sent.
   void AwaitRoom() {
     const std::lock_guard lock(mutex_);
     wanted_.write = true;

@@ -1,7 +1,7 @@
 #ifndef TRANSPORT_SCTP_KERNEL_UAPI_H_
 #define TRANSPORT_SCTP_KERNEL_UAPI_H_
 
-// The kernel's header of SCTP, which needs these in front of it.
+// The kernel's header of SCTP, which needs these headers in front of it.
 #include <stdint.h>
 #include <sys/socket.h>
 

@@ -11,36 +11,36 @@
 
 #include "transport/sctp/sctp.h"
 
-// What the programs that measure SCTP between two processes have in common. Whatever is wrong ends the process, with a
-// message. How SCTP is to be is the user's to say (WEFT_SCTP_...), but for the addresses.
+// Shared by the programs that measure SCTP between two processes. Every error ends the process with a message. The
+// user's settings (WEFT_SCTP_...) apply, except for the addresses.
 namespace weft::transport::sctp {
 
-// Of error messages; said first.
+// For error messages; call first.
 void SetProgramName(const char* name);
 [[noreturn]] void Fail(const std::string& what);
 
 // "ADDRESS,ADDRESS".
 std::vector<SocketAddress> ParseAddresses(const std::string& list, uint16_t port);
 
-// SCTP of this process, over UDP or in IP.
+// SCTP of this process, over UDP or directly over IP.
 Sctp& OpenSctp(bool native);
 
-// Settings of both ends, from the environment.
+// The settings of both ends, from the environment.
 Settings EndSettings(const std::vector<SocketAddress>& addresses);
 
-// Listens at `addresses`, prints "port P udp U", and gives each association to `take`, on the network's thread, for
-// ever.
+// Listens at `addresses`, prints "port P udp U", and gives each association to `take`, on the network's thread. Never
+// returns.
 [[noreturn]] void Serve(const std::vector<SocketAddress>& addresses, bool native,
                         std::function<void(std::unique_ptr<Association>)> take);
-// To where Serve() said: "ADDRESS,ADDRESS:P:U".
+// Connects to an end that called Serve(): "ADDRESS,ADDRESS:P:U".
 std::unique_ptr<Association> ConnectTo(Sctp& sctp, const std::string& where, bool native, const Settings& settings);
 
-// Wakes a thread that waits for what an association receives, and leaves the receiving to it.
+// Wakes a thread that waits for data of an association, and leaves receiving to it.
 class Bell : public ReadyHandler {
  public:
   explicit Bell(Association& association) : association_(association) {}
   void OnReady(Interest) override;
-  // Until it rings, or a tenth of a second went by.
+  // Waits until it rings, or for 0.1 s.
   void Wait();
 
  private:

@@ -12,7 +12,7 @@
 
 namespace weft::transport::sctp {
 
-// A recorder whose calls, and the test's looks, exclude each other.
+// A recorder with a lock, so that its calls and the test's queries exclude each other.
 class Locked : public ReadyHandler {
  public:
   explicit Locked(std::unique_ptr<Association> association) { recorder_.association = std::move(association); }

@@ -13,7 +13,7 @@
 
 namespace weft::transport::sctp {
 
-// An association keeps its handler: who owns the one and is the other gives it this.
+// An association keeps its handler alive. An object that owns the association and is its handler passes this instead.
 class WeakHandler : public ReadyHandler {
  public:
   explicit WeakHandler(std::weak_ptr<ReadyHandler> handler) : handler_(std::move(handler)) {}
@@ -25,12 +25,12 @@ class WeakHandler : public ReadyHandler {
   const std::weak_ptr<ReadyHandler> handler_;
 };
 
-// The owner of an association in a test: receives whatever comes, sends what it was given as far as there is room. Its
+// The owner of an association in a test: receives everything, and sends what it is given as far as there is room. Its
 // association outlives every call.
 class Recorder : public ReadyHandler {
  public:
   struct Message {
-    MessageInfo info;  // of its first bytes
+    MessageInfo info;  // for its first bytes
     std::vector<uint8_t> bytes;
   };
 
@@ -110,13 +110,13 @@ class Recorder : public ReadyHandler {
   size_t next = 0;
   uint64_t bytes_received = 0;
   uint64_t wake_ups = 0;
-  bool keep = true;  // messages
+  bool keep = true;  // keep messages
   bool ended = false;
   int error = 0, send_error = 0;
-  std::function<void(Recorder&)> then;  // after each call
+  std::function<void(Recorder&)> then;  // called after each call
 };
 
-// Accepts all that come.
+// Accepts all associations.
 class Acceptor : public ReadyHandler {
  public:
   static std::shared_ptr<Acceptor> Of(std::unique_ptr<Listener> listener) {

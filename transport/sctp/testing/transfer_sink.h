@@ -11,20 +11,20 @@
 
 #include "transport/sctp/sctp.h"
 
-// What transfer_benchmark's ends say to each other, and the one that takes a transfer.
+// The messages between transfer_benchmark's ends, and the receiving end of a transfer.
 namespace weft::transport::sctp {
 
-// Payload protocol identifiers. A begin bears the seed, 8 bytes; the bytes follow in messages of any length, then the end, a byte. A report goes the
-// other way.
+// Payload protocol identifiers. A begin has the seed, 8 bytes. The data follows in messages of any length, then the
+// end, one byte. Reports go in the other direction.
 constexpr uint32_t kTransferBegin = 1, kTransferBytes = 2, kTransferEnd = 3, kTransferReport = 4;
 
-// What a transfer consists of: random bytes of a length that nothing else has, over and over, so that bytes that are
-// lost, doubled or displaced are wrong ones.
+// The content of a transfer: random bytes of a length that nothing else has, repeated, so that lost, duplicated or
+// displaced bytes are noticed.
 class TransferPattern {
  public:
   static constexpr size_t kLength = 1'048'583;  // a prime
   explicit TransferPattern(uint64_t seed);
-  // `length` bytes from `offset` of the transfer on.
+  // `length` bytes of the transfer, from `offset` on.
   std::vector<iovec> At(uint64_t offset, size_t length);
 
  private:
@@ -33,11 +33,11 @@ class TransferPattern {
 
 struct TransferReport {
   uint64_t bytes = 0, wrong_messages = 0;
-  double longest_stall = 0, stalled_at = 0;  // seconds; the latter since the begin
+  double longest_stall = 0, stalled_at = 0;  // seconds; `stalled_at` counts from the begin
   bool end = false;
 };
 
-// Takes transfers one after the other and checks them. Reports after each mebibyte, and after the end.
+// Receives transfers one after the other and checks them. Reports after each mebibyte, and after the end.
 class TransferSink : public ReadyHandler {
  public:
   explicit TransferSink(std::unique_ptr<Association> association);
@@ -56,7 +56,7 @@ class TransferSink : public ReadyHandler {
   std::unique_ptr<TransferPattern> pattern_;
   TransferReport report_;
   uint64_t reported_ = 0;
-  bool report_waits_ = false;  // for room
+  bool report_waits_ = false;  // waits for room
   Clock::time_point began_, last_;
 };
 

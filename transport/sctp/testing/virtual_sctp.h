@@ -13,9 +13,10 @@
 
 namespace weft::transport::sctp {
 
-// Real SCTP between hosts in virtual time: usrsctp's packets are datagrams of a VirtualNetwork, its clock and timers
-// are the network's, its random numbers come from the seed. The same seed gives the same packets. As usrsctp is one per
-// process, so is this at a time. Associations and listeners are gone before it is.
+// Real SCTP between hosts in virtual time. usrsctp's packets are datagrams of a VirtualNetwork; its clock and timers
+// are the network's; its random numbers come from the seed. The same seed gives the same packets. As there is one
+// usrsctp in a process, only one VirtualSctp can exist at a time. Associations and listeners must be destroyed before
+// it.
 class VirtualSctp {
  public:
   explicit VirtualSctp(uint64_t seed)
@@ -25,12 +26,12 @@ class VirtualSctp {
 
   ~VirtualSctp();
 
-  // A host with these addresses. Addresses that agree in their first three numbers ("10.1.0.1" and "10.1.0.2") are on
-  // one link, and that is the way from one to the other. Owned.
+  // Adds a host with these addresses. Addresses with the same first three numbers ("10.1.0.1" and "10.1.0.2") are on
+  // one link, which connects them. The VirtualSctp owns the host.
   Sctp& AddHost(const std::vector<std::string>& addresses, uint32_t mtu = 1500, uint16_t udp_port = 9899);
 
   sim::VirtualNetwork& network() { return network_; }
-  // As the host that was added last sees it.
+  // The network as the host that was added last sees it.
   Network& host_network() { return *host_network_; }
   Stack& stack() { return *stack_; }
 

@@ -13,10 +13,10 @@
 
 namespace weft::transport::sctp {
 
-// One association, and the socket of usrsctp that has it. `stack` outlives it.
+// An association and its usrsctp socket. `stack` outlives it.
 class UsrsctpAssociation final : public Association, public Watched {
  public:
-  // Owns `socket`. Under the stack's lock. `port`: ours, network byte order, that was added to the stack.
+  // Owns `socket`. Requires the stack's lock. `port`: our port in network byte order, which was added to the stack.
   UsrsctpAssociation(Stack& stack, struct socket* socket, uint16_t port);
   ~UsrsctpAssociation() override;
 
@@ -43,16 +43,16 @@ class UsrsctpAssociation final : public Association, public Watched {
   bool HasUnacknowledged() const override;
   bool Advances() override;
 
-  // Under the stack's lock: no packet from another UDP port of these addresses is taken.
+  // Requires the stack's lock. Packets with these addresses from another UDP port are no longer accepted.
   void Know(const std::vector<SocketAddress>& peer_addresses, uint16_t udp_port);
-  // Under the lock: what is to be done once it is up.
+  // Requires the lock. Runs `work` once the association is up.
   void WhenUp(std::function<void()> work) { when_up_ = std::move(work); }
   void LookAtPaths(Time now) override;
-  // Under the lock too: the destructor has nothing left to do.
+  // Requires the lock. Leaves the destructor nothing to do.
   void CloseLocked();
 
  private:
-  // Under the lock.
+  // These require the lock.
   void Refresh();
   void Forget();
   std::optional<Received> OnNotification(std::span<const uint8_t> bytes);
@@ -68,16 +68,16 @@ class UsrsctpAssociation final : public Association, public Watched {
   struct socket* socket_;
   const uint16_t port_;
   std::vector<PeerKey> known_;
-  std::vector<SocketAddress> peer_addresses_;  // as last seen
+  std::vector<SocketAddress> peer_addresses_;  // last known value
   uint16_t udp_port_ = 0;
   std::function<void()> when_up_;
   bool connected_once_ = false;
-  bool in_message_ = false;    // some of it was received
+  bool in_message_ = false;    // part of a message was received
   bool explicit_end_ = false;  // usrsctp is told where a message ends
   std::optional<OutgoingMessage> in_parts_;
-  size_t queued_bytes_ = 0;  // that wait for what follows, or for Flush()
+  size_t queued_bytes_ = 0;  // bytes that wait for more, or for Flush()
   bool shut_down_ = false;
-  uint32_t acknowledged_ = 0;  // as Advances() saw it
+  uint32_t acknowledged_ = 0;  // value at the last Advances()
   std::optional<Received> end_;
 };
 

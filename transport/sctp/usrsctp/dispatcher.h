@@ -12,32 +12,33 @@
 
 namespace weft::transport::sctp {
 
-// Who has something for its owner, and on which thread the owner hears of it: on the one that took it in, if that may
-// call handlers, else on the network's, at once or, if it is lent, when nobody has come for it.
+// Tracks which associations have news, and on which thread their handlers are called: on the thread that received the
+// data, if it may call handlers; otherwise on the network's thread, at once, or, for an association that is lent, if
+// nobody has fetched the data.
 class Dispatcher {
  public:
-  // `mutex`: the lock around usrsctp. `alive`: false in a child of the process that made this.
+  // `mutex`: the lock around usrsctp. `alive`: false in a child of the process that made this object.
   Dispatcher(std::mutex& mutex, std::function<bool()> alive) : mutex_(mutex), alive_(std::move(alive)) {}
-  // First, once. It outlives all calls.
+  // Called once, before anything else. `network` outlives all calls.
   void SetNetwork(Network& network) { network_ = &network; }
 
-  // --- under the lock ---
+  // --- these require the lock ---
 
   void Rouse(Watched& watched);
-  // Its handler is not called for what there is.
+  // Its handler is not called for its current news.
   void Calm(const Watched& watched);
-  // What is to be done by a thread that leaves the lock and does not call Dispatch().
+  // Work for a thread that releases the lock and does not call Dispatch().
   enum class Due : uint8_t { kNothing, kPost, kLook };
   Due WhatIsDue();
-  uint64_t posts() const { return posts_; }  // times that the network's thread was woken for it
+  uint64_t posts() const { return posts_; }  // how often the network's thread was woken for it
 
-  // --- without ---
+  // --- these do not ---
 
   void Arrange(Due due);
-  // Calls the handlers of what is ready; `lent_too`: of what somebody else comes for, as well.
+  // Calls the handlers of what is ready; with `lent_too`, also of those that another thread is expected to fetch.
   void Dispatch(bool lent_too);
 
-  // Of Watched: a thread that spins will come for what there is.
+  // Implements Watched: a spinning thread will fetch its news.
   void Lend(Watched& watched);
 
  private:
@@ -50,9 +51,9 @@ class Dispatcher {
   Network* network_ = nullptr;
   std::vector<Watched*> ready_;
   bool posted_ = false;
-  bool looking_ = false;  // a timer runs for what is lent
-  bool left_ = false;     // since its last look there was some of that
-  int dispatching_ = 0;   // threads that call handlers, and look again when they have
+  bool looking_ = false;  // a timer runs for lent associations
+  bool left_ = false;     // since its last run some of them had news
+  int dispatching_ = 0;   // threads that call handlers, and look again afterwards
   uint64_t posts_ = 0;
 };
 

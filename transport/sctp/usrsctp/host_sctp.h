@@ -10,7 +10,7 @@
 
 namespace weft::transport::sctp {
 
-// SCTP at a host's addresses. `stack` outlives it, and everything that it made.
+// SCTP at a host's addresses. `stack` outlives it and everything that it made.
 class HostSctp final : public Sctp {
  public:
   HostSctp(Stack& stack, Host host);
@@ -26,9 +26,10 @@ class HostSctp final : public Sctp {
   bool Poll(const Association* mine) override;
 
  private:
-  // Binds to `port`, or to one that nobody has (0), who is kept off it by what `held` becomes.
+  // Binds to `port`, or to a free one (0). `*held` keeps the port from other processes.
   int BindTo(struct socket* socket, int family, const std::vector<SocketAddress>& addresses, uint16_t port, bool in_ip, std::shared_ptr<void>* held);
-  // Bytes of an IP packet that every way from `locals` (none: all addresses) to `peers` carries, as far as the interfaces say.
+  // The largest IP packet in bytes that every path from `locals` (none: all addresses) to `peers` carries, as far as
+  // the interfaces tell.
   uint32_t MtuTo(const std::vector<SocketAddress>& peers, const std::vector<SocketAddress>& locals) const;
 
   Stack& stack_;

@@ -10,12 +10,12 @@
 
 namespace weft::transport::sctp {
 
-// A socket of usrsctp that listens. `stack` outlives it.
+// A listening usrsctp socket. `stack` outlives it.
 class UsrsctpListener final : public Listener, public Watched {
  public:
-  // Bytes of an IP packet that goes to any of these.
+  // The largest IP packet in bytes for all of these peers.
   using MtuTo = std::function<uint32_t(const std::vector<SocketAddress>& peers)>;
-  // As of UsrsctpAssociation, with sockets of `family`.
+  // As in UsrsctpAssociation, with sockets of `family`.
   UsrsctpListener(Stack& stack, struct socket* socket, uint16_t port, int family, MtuTo mtu_to);
   ~UsrsctpListener() override;
 

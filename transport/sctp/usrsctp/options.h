@@ -9,17 +9,17 @@
 #include "transport/sctp/settings.h"
 #include "transport/socket_address.h"
 
-// Settings, addresses and ports of a socket of usrsctp. All under the stack's lock; results are errnos.
+// Settings, addresses and ports of a usrsctp socket. All require the stack's lock; results are errnos.
 namespace weft::transport::sctp {
 
-// A socket, not blocking, for a connection or a listener. `mtu`: bytes of an IP packet.
+// A non-blocking socket for a connection or a listener. `mtu`: size of an IP packet in bytes.
 int OpenSocket(int family, const Settings& settings, uint32_t mtu, bool over_udp, struct socket** opened);
-// What an accepted association does not have from its listener: the size of packets. Both of its ends send large ones
-// only if told.
+// Sets the packet size of an accepted association, which it does not inherit from its listener. Both ends send large
+// packets only if told.
 int SetPacketSize(struct socket* socket, int family, uint32_t mtu, bool over_udp);
-// `port` in the host's byte order; 0: one is chosen.
+// `port` in host byte order; 0: one is chosen.
 int Bind(struct socket* socket, int family, const std::vector<SocketAddress>& addresses, uint16_t port);
-// When a path is left. `leave_early`: by what is potentially failed too (RFC 7829).
+// Sets when a path is left. `leave_early`: also when it is potentially failed (RFC 7829).
 int SetThresholds(struct socket* socket, int family, const Settings& settings, bool leave_early);
 int SetUdpPort(struct socket* socket, uint16_t port);
 uint16_t UdpPortOf(struct socket* socket, const SocketAddress& peer);

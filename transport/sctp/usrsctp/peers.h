@@ -13,9 +13,9 @@
 
 namespace weft::transport::sctp {
 
-// One address of an association's peer, as packets show it.
+// One address of an association's peer, as in packets.
 struct PeerKey {
-  uint8_t host[16] = {};                   // IPv4: mapped
+  uint8_t host[16] = {};                   // IPv4: IPv4-mapped
   uint16_t peer_port = 0, local_port = 0;  // of SCTP, network byte order
 
   PeerKey(const SocketAddress& address, uint16_t peer, uint16_t local) : peer_port(peer), local_port(local) {
@@ -41,25 +41,25 @@ struct PeerKeyHash {
   }
 };
 
-// What is known of it, and was counted.
+// The state and counters of a peer's address.
 struct PeerRecord {
-  uint16_t udp_port = 0;  // host byte order; from another no packet is taken
+  uint16_t udp_port = 0;  // host byte order; packets from other ports are dropped
   uint64_t packets_out = 0, bytes_out = 0, packets_in = 0, bytes_in = 0;
   uint32_t failures = 0;
   bool one_of_several = false;
-  bool inactive = false;     // as usrsctp has it, and
-  bool passed_over = false;  // another address of that peer is not: it gets no DATA, but
+  bool inactive = false;     // usrsctp considers it inactive, and
+  bool passed_over = false;  // another address of the peer is active: this one gets no DATA, but
   transport::Time ask_at{};  // a HEARTBEAT from time to time
-  bool broke_rules = false;  // it was aborted for that
-  uint32_t cumulative_ack = 0;  // of the last SACK that came from it
-  // The last INIT that came from it, which may restart the association: the how manieth packet of all that was (0: none came), and its
-  // adaptation indication, of which usrsctp says nothing then.
+  bool broke_rules = false;  // the association was aborted because of that
+  uint32_t cumulative_ack = 0;  // in the last SACK from it
+  // The last INIT from this address, which may restart the association: its number among all received packets (0:
+  // none), and its adaptation indication, which usrsctp does not report in that case.
   uint64_t init_packet = 0;
   std::optional<uint32_t> init_adaptation;
 };
 
-// The cause of the ABORT that says that the SCTP port is another process's, of the same host: "restart of an association with new addresses",
-// RFC 9260 section 3.3.10.11.
+// The cause in an ABORT that says that another process of the same host has the SCTP port: "restart of an association
+// with new addresses", RFC 9260 section 3.3.10.11.
 inline constexpr uint8_t kPortIsAnothers = 11;
 
 using PeerTable = std::unordered_map<PeerKey, PeerRecord, PeerKeyHash>;

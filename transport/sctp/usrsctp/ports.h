@@ -15,30 +15,30 @@
 
 namespace weft::transport::sctp {
 
-// The ports of SCTP that this process has, in network byte order: of sockets, and of associations that were closed in order and end without
-// one. In IP a packet for any other is another process's. Not thread safe.
+// The SCTP ports of this process, in network byte order: those of sockets, and of associations that were closed in
+// order and end without a socket. A packet over IP for any other port belongs to another process. Not thread safe.
 class Ports {
  public:
   static constexpr Duration kLeaveLasts = std::chrono::minutes(1);
-  static constexpr size_t kMostLeavers = 256;  // each may hold a descriptor; the oldest go first
+  static constexpr size_t kMostLeavers = 256;  // each may hold a descriptor; the oldest are dropped first
 
-  // One more socket has it. `addresses`: which its packets may come from; none: any. `held`: what keeps it from other processes, as long as
-  // anybody has it. Balanced by Forget or Leave.
+  // Another socket uses the port. `addresses`: where its packets may come from; none: anywhere. `held`: keeps the port
+  // from other processes while anyone has it. Balanced by Forget or Leave.
   void Add(uint16_t port, const std::vector<SocketAddress>& addresses, std::shared_ptr<void> held);
-  // One more, from the same addresses.
+  // One more, with the same addresses.
   void Share(uint16_t port) { ++ports_[port].sockets; }
   void Forget(uint16_t port);
-  // Of an association that was closed in order: the port stays for kLeaveLasts, since it has yet to hear that everything arrived.
-  // `awaited`: the peer's addresses, if its last word must be heard before this process may end.
+  // An association was closed in order. The port stays for kLeaveLasts, because the association has yet to learn that
+  // everything arrived. `awaited`: the peer's addresses, if its last message must arrive before this process may end.
   void Leave(uint16_t port, std::vector<PeerKey> awaited, Time now);
-  // Those whose time is over.
+  // Removes those whose time is over.
   void Expire(Time now);
 
   bool contains(uint16_t port) const { return ports_.contains(port); }
-  // Null: it is not there.
+  // nullptr: the port is not in use.
   const std::vector<SocketAddress>* AddressesOf(uint16_t port) const;
   bool any_leaves() const { return !leavers_.empty(); }
-  // The peer at that address has said that an association has ended, or that it knows of none.
+  // The peer at that address has reported that an association has ended, or that it knows of none.
   void NoteLastWord(const PeerKey& peer);
   bool awaits_last_word() const;
 

@@ -24,21 +24,21 @@
 
 namespace weft::transport::sctp {
 
-// usrsctp of this process, and the one lock around it. Packets go from the hosts' sockets to it and back in batches;
-// its timers are driven by the network's; what becomes ready is gathered, and its handlers called when nothing is
-// locked.
+// usrsctp of this process, and the one lock around it. Moves packets between the hosts' sockets and usrsctp in batches.
+// The network's timers drive usrsctp's timers. Sockets that become ready are collected, and their handlers called when
+// no lock is held.
 //
-// Lock order: an owner's own lock, then this one, then the network's. Handlers are called without this one.
+// Lock order: an owner's own lock, then this one, then the network's. Handlers are called without this lock.
 class Stack final : public World, private Outbox::Observer {
  public:
-  // Of what follows, what says so is called under it.
+  // Holds the lock. Functions below that say so require it.
   class Locked {
    public:
-    // Takes the lock, and brings usrsctp's clock up to date.
+    // Takes the lock, and updates usrsctp's clock.
     explicit Locked(Stack& stack, bool caller_dispatches = false);
-    // Nothing is sent at the end of this one: another follows at once.
+    // Sends nothing at the end of this scope: another one follows at once.
     void SetMoreFollows() { more_follows_ = true; }
-    // Sends what was put out, and has the handlers called of what became ready, unless the caller sees to that.
+    // Sends waiting packets, and arranges that the handlers of ready sockets are called, unless the caller does that.
     ~Locked();
     Locked(const Locked&) = delete;
     Locked& operator=(const Locked&) = delete;
@@ -51,56 +51,58 @@ class Stack final : public World, private Outbox::Observer {
 
   struct Counters {
     uint64_t packets_in = 0, packets_out = 0;
-    uint64_t damaged = 0;         // packets that are none of SCTP, malformed (MayEnter), or have a wrong checksum
-    uint64_t strangers = 0;       // packets of a peer's address from a UDP port that is not the peer's
-    uint64_t not_sent = 0;        // packets that the kernel did not take
+    uint64_t damaged = 0;         // packets that are not SCTP, are malformed (MayEnter), or have a wrong checksum
+    uint64_t strangers = 0;       // packets with a peer's address from a UDP port that is not the peer's
+    uint64_t not_sent = 0;        // packets that the kernel did not accept
     uint64_t output_batches = 0;  // calls that sent packets
-    uint64_t input_batches = 0;   // looks that found some
-    uint64_t posts = 0;           // times that another thread left calls of handlers to the network's
+    uint64_t input_batches = 0;   // calls that received packets
+    uint64_t posts = 0;           // times that another thread left calls of handlers to the network's thread
   };
 
-  // One per process at a time, but for what a parent process of fork() left behind. `random`: fills memory; for tests.
+  // Only one exists in a process, apart from what a parent process of fork() left behind. `random`: fills memory; for
+  // tests.
   explicit Stack(std::function<void(void*, size_t)> random);
   ~Stack() override = default;
 
-  // Takes the host's packets from now on. It has at least one address and one socket.
+  // Starts to receive the host's packets. It has at least one address and one socket.
   void Attach(Host& host);
-  // False in a child of the process that made this.
+  // False in a child of the process that made it.
   bool InThisProcess() const;
-  // Takes in what came to the host's sockets. Whether anything did. Not under the lock. `calm`: its handler is not to
-  // be called.
+  // Receives from the host's sockets. Returns whether anything arrived. Must be called without the lock. `calm`: its
+  // handler is not called.
   bool Pump(Host& host, bool caller_dispatches, const Watched* calm = nullptr);
-  // The same of all hosts, for `mine`; what that is ready for, which its handler does not hear of.
+  // Like Pump() for all hosts, on behalf of `mine`. Returns what `mine` is ready for; its handler is not called for
+  // that.
   Interest Poll(Watched& mine);
-  // `watched` is looked at over and over by a thread that spins: as Association::Lend(). Not under the lock.
+  // A spinning thread polls `watched`, see Association::Lend(). Must be called without the lock.
   void Lend(Watched& watched) { dispatcher_.Lend(watched); }
   Counters counters() const;
   std::vector<std::vector<Path>> AllPaths();
-  // At the process's end: every association is aborted, if the lock can be had soon.
+  // At the end of the process: aborts every association, if the lock is available soon.
   void AbortAll();
-  // Waits until peers have acknowledged what was sent, also on associations that were closed in order: until nothing comes
-  // for `quiet`, and `most` long at most. Another thread drives the network.
+  // Waits until peers have acknowledged what was sent, also on associations closed in order; until nothing arrives for
+  // `quiet`, and at most `most`. Another thread drives the network.
   void Drain(std::chrono::milliseconds quiet, std::chrono::milliseconds most);
 
-  // --- under the lock ---
+  // --- these require the lock ---
 
-  // A socket that calls `watched` ready from now on.
+  // From now on, `socket` reports readiness to `watched`.
   void Add(struct socket* socket, Watched& watched);
-  // It goes. `abort`: the association is ended at once, else in order.
+  // The socket is closed. `abort`: ends the association at once, otherwise in order.
   void Close(struct socket* socket, Watched& watched, bool abort);
   void Rouse(Watched& watched) { dispatcher_.Rouse(watched); }
-  // Makes addresses known that came since, if not all that are wanted are known.
+  // Adds the addresses that appeared since, if one of `wanted` is unknown.
   void LookForAddresses(Host& host, const std::vector<SocketAddress>& wanted);
   Ports& ports() { return ports_; }
-  // As Ports::Leave.
+  // See Ports::Leave.
   void LeavePort(uint16_t port, std::vector<PeerKey> awaited) { ports_.Leave(port, std::move(awaited), now_); }
   PeerTable& peers() { return peers_; }
-  // It has a record from now on.
+  // The peer has a record from now on.
   void Accepted(const PeerKey& peer) { young_.erase(peer); }
   Outbox& outbox() { return outbox_; }
-  // Of the socket by which packets come, of the first host.
+  // The watch of the first host's socket for packets.
   WatchId PacketWatch(bool udp, int family) const;
-  std::vector<PeerRecord*>& scratch() { return scratch_; }  // for whoever needs one
+  std::vector<PeerRecord*>& scratch() { return scratch_; }  // scratch memory for callers
 
  private:
   class SocketHandler;
@@ -120,7 +122,7 @@ class Stack final : public World, private Outbox::Observer {
 
   Host* HostOf(const SocketAddress& address);
   static PeerKey KeyOf(const Packet& outgoing);
-  // From where it is to go out; nullopt: there is no way.
+  // The source address of the packet; nullopt: there is no route.
   std::optional<SocketAddress> SourceFor(Host& host, const Packet& packet);
   bool TakeAll(Host& host);
   bool IsStranger(const Packet& packet, const PeerKey& key, PeerTable::const_iterator known) const;
@@ -135,16 +137,16 @@ class Stack final : public World, private Outbox::Observer {
   void OnPacket(const SocketAddress& from, const SocketAddress& to, const DatagramSocket& socket, std::span<const uint8_t> packet) override;
   void OnSent(size_t packets) override;
   void OnNotSent(const SocketAddress& to, int error) override;
-  // Its clock, in milliseconds.
+  // Advances usrsctp's clock, which counts milliseconds.
   void AdvanceClock();
   void ScheduleTick();
   void OnTick();
 
-  const unsigned born_;  // number of forks before
+  const unsigned born_;  // number of forks before it was made
   const std::function<void(void*, size_t)> random_;
-  mutable std::mutex mutex_;  // guards usrsctp and all that follows
+  mutable std::mutex mutex_;  // guards usrsctp and everything below
   std::vector<Host*> hosts_;
-  std::map<std::string, Host*> host_of_;  // by address, where there are several
+  std::map<std::string, Host*> host_of_;  // by address, if there are several hosts
   std::vector<LocalAddress> known_;
   Outbox outbox_{*this};
   std::vector<uint8_t> incoming_bytes_;
@@ -161,9 +163,9 @@ class Stack final : public World, private Outbox::Observer {
   Dispatcher dispatcher_;
   std::map<struct socket*, Watched*> sockets_;
   bool ticking_ = false;
-  Time now_{};       // of the last look at the clock: when the lock was taken, or packets were
-  Time ticked_{};    // up to which usrsctp's clock goes
-  Time activity_{};  // of the last packet or call
+  Time now_{};       // last reading of the clock: when the lock was taken, or packets were
+  Time ticked_{};    // time up to which usrsctp's clock was advanced
+  Time activity_{};  // time of the last packet or call
   Counters counters_;
 };
 

@@ -10,28 +10,29 @@
 
 namespace weft::transport::sctp {
 
-// Something with a socket of usrsctp that its owner wants to hear of. Under the stack's lock, but for what is atomic.
+// An object with a usrsctp socket and a handler. Requires the stack's lock, except for atomic members.
 class Watched {
  public:
   virtual ~Watched() = default;
-  // Timers may have run: paths may be in other states.
+  // Timers may have run: paths may have changed their state.
   virtual void LookAtPaths(Time /*now*/) {}
-  // Of an association.
+  // For an association.
   virtual std::vector<Path> PathsLocked() const { return {}; }
 
  protected:
   friend class Dispatcher;
   friend class Stack;
-  // The handler is to be called.
+  // Whether the handler must be called.
   bool has_news() const { return (may_read_ && reading_) || may_have_room_; }
 
   std::shared_ptr<ReadyHandler> handler_;
-  bool reading_ = true;         // the handler wants to hear of what can be received
-  bool may_read_ = false;       // since the last look that found nothing something came
+  bool reading_ = true;         // the handler wants to know about received data
+  bool may_read_ = false;       // something arrived since the last look that found nothing
   bool wants_room_ = false;     // a message did not fit
-  bool may_have_room_ = false;  // and since then there is room, perhaps
+  bool may_have_room_ = false;  // ... and since then there may be room
   bool queued_ = false;         // in the dispatcher's list
-  // Somebody comes for what there is, who needs no call of the handler, until then: in the network's time, 0: nobody.
+  // Until this time (of the network's clock; 0: not at all) a thread fetches the news itself, and the handler need not
+  // be called.
   std::atomic<Duration::rep> lent_until_{0};
 };
 
