@@ -18,8 +18,7 @@ class JobSecret {
  public:
   static constexpr size_t kLength = 16;
   using Proof = std::array<uint8_t, 32>;
-  static constexpr size_t kShortestProof =
-      16;  // bytes of a truncated proof, where room is scarce (RFC 2104 section 5)
+  static constexpr size_t kShortestProof = 16;  // bytes of a truncated proof, where room is scarce (RFC 2104 section 5)
 
   static JobSecret Random();
   // From 32 hexadecimal digits; nullopt if `digits` has another form.

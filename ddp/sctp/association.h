@@ -19,10 +19,9 @@
 namespace weft::ddp::sctp {
 
 struct AssociationOptions {
-  bool initiator =
-      // Whether this end initiated the association. The initiator opens sessions on even streams, the other end on odd
-      // ones, so that they do not collide.
-      false;
+  // Whether this end initiated the association. The initiator opens sessions on even streams, the other end on odd
+  // ones, so that they do not collide.
+  bool initiator = false;
   uint32_t streams = 0;      // stream pairs: the smaller number of both directions, at most 65536
   size_t max_segment = 516;  // bytes: MaxSegment()
   // Maximum number of the peer's requests that wait for an answer of the program. Further requests are answered with a
