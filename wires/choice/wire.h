@@ -10,7 +10,8 @@
 
 namespace weft {
 
-// What WEFT_LLP says: MPA over `network`'s byte streams, and with it the process's SCTP. All outlive it and what it makes.
+// The wire that WEFT_LLP selects: MPA over `network`'s byte streams, the process's SCTP, or both. All arguments outlive
+// it and what it makes.
 std::unique_ptr<llp::Wire> MakeWire(transport::Network& network, BufferPool& pool, const Settings& settings);
 
 }  // namespace weft

@@ -29,22 +29,24 @@ namespace weft::host {
 
 struct ChannelOptions {
   bool initiator = false;
-  bool reach = true;  // into the peer's memory and, as far as it is ours to say, the peer into ours
-  // Connection faults that change what passes over a connection concern this one. May be empty.
+  bool reach = true;  // access to the peer's memory and, as far as we decide it, the peer's to ours
+  // Whether faults concern this connection that act on the bytes of a connection. May be empty.
   std::function<bool()> needs_tcp;
 };
 
-// A stream of ULPDUs through memory that both processes share. Over the TCP connection by which they found each other nothing passes any more: it is
-// the sign of life, and its end is the stream's. The initiator joins before it says anything; the responder, who may not say anything before that
-// (RFC 5044 section 7.1.3), sees which way the first ULPDU comes, and goes the same.
+// A stream of ULPDUs through memory that both processes share. The TCP connection over which they found each other
+// carries nothing any more. It is the sign of life; when it ends, the stream ends. The initiator joins before it sends
+// anything. The responder may not send before that (RFC 5044 section 7.1.3); it sees which way the first ULPDU comes,
+// and uses the same.
 //
-// A short payload is copied into the ring. A long one is read by the receiver where it lies, if the kernel lets it, which was tried before; else it
-// goes through the ring in pieces. What only places its payload in a buffer that the peer has opened is placed there by the sender, with nobody's help:
-// the peer opens a buffer when it has taken a first ULPDU for it, and finds later that the rest came. Either direction can be moved back to TCP, for good,
-// between two ULPDUs: for faults that need a byte stream.
+// A short payload is copied into the ring. A long one is read by the receiver from the sender's memory if the kernel
+// allows it, which was tested before; otherwise it goes through the ring in pieces. A ULPDU that only places its
+// payload in a buffer that the peer has opened is placed there by the sender itself. The peer opens a buffer when it
+// has received a first ULPDU for it, and later finds out that the others have arrived. Either direction can move back
+// to TCP for good, between two ULPDUs: for faults that need a byte stream.
 class Channel final : public llp::Channel, private llp::UlpduWriter {
  public:
-  // `tcp`: not started; a channel of its own over the connection, with which all stays if the initiator does not join.
+  // `tcp`: a channel over the connection that is not started. It carries everything if the initiator does not join.
   Channel(transport::Network& network, std::unique_ptr<llp::Channel> tcp, std::unique_ptr<Met> met, ChannelOptions options);
   ~Channel() override;
 
@@ -62,7 +64,8 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
   std::shared_ptr<llp::LentMemory> lent() override { return lent_; }
 
   llp::Received Receive(unsigned most) override;
-  bool in_ulpdu() const override { return fetching_ || (in_ != Way::kRing && tcp_->in_ulpdu()); }  // from the ring they are placed whole
+  // the ring places them whole
+  bool in_ulpdu() const override { return fetching_ || (in_ != Way::kRing && tcp_->in_ulpdu()); }
   void Shut() override;
   void DivertPlacement() override {
     if (fetching_) fetching_->plan.discard = true;
@@ -99,7 +102,7 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
 
  private:
   enum class Way : uint8_t {
-    kUndecided,  // responder: that which the first ULPDU comes
+    kUndecided,  // responder: the way by which the first ULPDU comes
     kRing,
     kTcp,
   };
@@ -147,14 +150,16 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
   void Unwatch();
   void Leave();
 
-  // Bytes that MPA makes of a ULPDU without markers (RFC 5044 section 4), so that counters do not depend on the wire.
+  // Length in bytes of the FPDU that MPA would make of the ULPDU, without markers (RFC 5044 section 4), so that
+  // counters do not depend on the wire.
   static size_t FpduLength(size_t ulpdu) { return (2 + ulpdu + 3) / 4 * 4 + 4; }
 
-  // Longer ones hold up who posts them; the peer references them, and they are read when there is nothing else to do.
+  // Longer Reads would delay the poster; the peer references their data, which is read when there is nothing else to
+  // do.
   static constexpr size_t kMostFetched = 64 * 1024;
-  // Shorter ones are copied sooner than the kernel is asked.
+  // Shorter payloads are copied, which is faster than a call of the kernel.
   static constexpr size_t kLeastReference = 8 * 1024;
-  // What a reference names cannot be read, and the peer was asked for a copy. Its ULPDU is between Begin() and End().
+  // A reference cannot be read, and the peer was asked for a copy. Its ULPDU is between Begin() and End().
   struct Fetching {
     Consumer::Record record;
     llp::UlpduPlan plan;
@@ -167,31 +172,32 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
   PeerMemory peer_memory_;
   Placer placer_;
   const std::shared_ptr<LentMemory> lent_;
-  References& references_;  // these two: its
+  References& references_;  // these two belong to it
   Granter& granter_;
   mutable Producer producer_;
   Consumer consumer_;
-  llp::UlpduSink* sink_ = nullptr;  // from Start() on
+  llp::UlpduSink* sink_ = nullptr;  // set by Start()
   std::weak_ptr<llp::ChannelUser> user_;
 
   Way out_, in_;
-  std::optional<llp::Received> end_;  // of the TCP connection; the ring may have more
-  bool owes_bell_ = false;            // what was read is published, and the peer not told
-  int error_ = 0;                     // an errno: the peer breaks the rules of the ring, or its memory could not be read
-  bool we_read_ = false;              // the peer's memory, or did when the peer learned of it
+  std::optional<llp::Received> end_;  // the end of the TCP connection; the ring may have more
+  bool owes_bell_ = false;            // consumed lines are published, but the peer was not woken
+  // an errno: the peer violated the rules of the ring, or its memory could not be read
+  int error_ = 0;
+  bool we_read_ = false;              // we read the peer's memory, or did when the peer was told so
   bool wants_tcp_ = false;            // because of faults
-  bool moved_ = false;                // what we send goes over TCP after all
+  bool moved_ = false;                // we send over TCP
   bool closing_ = false;
 
-  // To the peer. Positions count what MPA would have sent.
+  // To the peer. Positions count the bytes that MPA would have sent.
   mutable bool peer_reads_ = false;
   mutable bool starved_ = false;  // there was no room
   uint64_t appended_ = 0, reported_ = 0;
-  bool placed_ = false;           // the last one
-  uint64_t to_place_ = 0;         // lines behind which all is in the peer's memory already
-  uint64_t to_tell_ = 0;          // lines of which the peer is to be told
-  uint64_t rung_ = 0;             // of which it was
-  bool payload_gone_ = false;     // something that was to be sent is not there any more
+  bool placed_ = false;           // the last ULPDU was placed
+  uint64_t to_place_ = 0;         // everything before this line is already in the peer's memory
+  uint64_t to_tell_ = 0;          // the peer must be told about lines up to this one
+  uint64_t rung_ = 0;             // the peer was woken for lines up to this one
+  bool payload_gone_ = false;     // some payload to be sent is no longer mapped
 
   std::optional<Fetching> fetching_;
 

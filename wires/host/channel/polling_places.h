@@ -8,14 +8,16 @@
 
 namespace weft::host {
 
-// On which processor each end polls, in words that both see (the processor's number, plus one; 0: it does not poll). Two that poll on one
-// processor, as in a container that has only one, wait for the end of each other's time slice unless they hand it on. A peer that lies makes us
-// yield for nothing. Under the channel's lock; does not own the words.
+// The processor on which each end polls, in shared words (its number plus one; 0: the end does not poll). If both ends
+// poll on the same processor, as in a container that has only one, each yields it; otherwise each would wait for the
+// end of the other's time slice. A peer that lies only makes us yield in vain. Guarded by the channel's lock. Does not
+// own the words.
 class PollingPlaces {
  public:
   PollingPlaces(std::atomic<uint32_t>& ours, const std::atomic<uint32_t>& peers) : ours_(ours), peers_(peers) {}
 
-  // This end polls, on this thread: whether the other does so on the same processor. That is looked up now and then.
+  // This end polls on this thread. Returns whether the other end polls on the same processor; this is looked up from
+  // time to time.
   bool Share() {
     if (polls_++ % kPollsPerLook == 0) [[unlikely]] Look();
     return shared_;

@@ -14,7 +14,8 @@
 
 namespace weft::host {
 
-// The references of a ring that the consumer is not through with: whose memory has to stay, oldest first. One thread at a time.
+// The references in a ring that the consumer has not finished, oldest first; their memory must stay valid. One thread
+// at a time.
 class References {
  public:
   static constexpr size_t kMost = 64;
@@ -23,7 +24,7 @@ class References {
     uint64_t position_before = 0; // of the stream
     size_t length = 0, pieces = 0;
     std::array<iovec, kMostPieces> payload;
-    std::unique_ptr<uint8_t[]> taken_over;  // in the payload's place, when that went away
+    std::unique_ptr<uint8_t[]> taken_over;  // replaces the payload if that went away
   };
 
   bool empty() const { return count_ == 0; }
@@ -34,7 +35,8 @@ class References {
   size_t size() const { return count_; }
 
   void Add(uint64_t line, uint64_t position_before, std::span<const iovec> payload, size_t length) {
-    if (ring_ == nullptr) ring_ = std::make_unique<std::array<One, kMost>>();  // once, for who sends long payloads at all
+    // once, for channels that send long payloads
+    if (ring_ == nullptr) ring_ = std::make_unique<std::array<One, kMost>>();
     One& one = at(count_++);
     one.line = line;
     one.position_before = position_before;

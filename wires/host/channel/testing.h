@@ -29,7 +29,7 @@ inline bool CopyAll(uint8_t* to, const uint8_t* from, size_t count) {
 }
 inline bool FindNothing(uint8_t*, const uint8_t*, size_t) { return false; }
 
-// In the place of MPA over TCP: takes ULPDUs, and ends when it is told to.
+// Replaces MPA over TCP: accepts ULPDUs, and ends when told to.
 class FakeTcp final : public llp::Channel, private llp::UlpduWriter {
  public:
   void Start(llp::UlpduSink&, std::weak_ptr<llp::ChannelUser>) override {}
@@ -75,7 +75,7 @@ class FakeTcp final : public llp::Channel, private llp::UlpduWriter {
   bool closed = false, aborted = false;
 };
 
-// Keeps what comes; places payload in memory of its own, in two pieces.
+// Keeps received ULPDUs; places payload in memory of its own, in two pieces.
 class Sink final : public llp::UlpduSink {
  public:
   bool Begin(size_t length, ByteSpan head, llp::UlpduPlan* plan) override {
@@ -102,12 +102,12 @@ class Sink final : public llp::UlpduSink {
     return true;
   }
   void OnTransmitted(uint64_t position) override { transmitted = position; }
-  // A header that begins with 'W' writes at the offset that its next byte says.
+  // A header that begins with 'W' writes at the offset in its next byte.
   std::optional<llp::TaggedPlacement> PlacementOf(ByteSpan header) const override {
     if (header[0] != 'W') return std::nullopt;
     return llp::TaggedPlacement{.tag = kTag, .offset = header[1], .awaited = awaited};
   }
-  // One with 'R' reads.
+  // A header that begins with 'R' reads.
   std::optional<uint32_t> ReachedTag(ByteSpan header) const override {
     return header[0] == 'W' || header[0] == 'R' ? std::optional(kTag) : std::nullopt;
   }
@@ -119,11 +119,11 @@ class Sink final : public llp::UlpduSink {
 
   static constexpr size_t kHeader = 14;
   static constexpr uint32_t kTag = 0x1234;
-  std::vector<uint8_t> buffer;  // open to the peer, if there is one
-  int placed = 0;               // ULPDUs whose payload the peer had placed
-  std::vector<int> acknowledged;  // beside each ULPDU
+  std::vector<uint8_t> buffer;  // open to the peer, unless empty
+  int placed = 0;               // number of ULPDUs whose payload the peer had placed
+  std::vector<int> acknowledged;  // the value that came with each ULPDU
   bool stops = false, discards = false, unplaceable = false, awaited = true, readable = true;
-  bool nowhere = false;                  // memory that is not there is named
+  bool nowhere = false;                  // names memory that is not mapped
   std::function<void()> in_the_middle;   // called once, before the payload is placed
   uint64_t transmitted = 0;
   std::string message;
@@ -177,7 +177,8 @@ struct End {
   Received Receive() { return channel->Receive(32); }
 };
 
-// After Hold() no timer runs: the watchman does not find that the program polls no more, however long the test loses its processor.
+// After Hold() no timer runs. So the watchman does not conclude that the program has stopped polling, however long the
+// test is off the processor.
 class HeldTimers final : public transport::TcpNetwork {
  public:
   void Hold() { holds_ = true; }
@@ -208,7 +209,7 @@ class HostChannelTest : public ::testing::Test {
     end.channel->Start(end.sink, end.handler);
     end.channel->Watch(end.handler);
   }
-  // Both know each other's ways.
+  // Lets both ends learn each other's way of sending.
   void Shake() {
     initiator_.Send("hello");
     EXPECT_EQ(initiator_.channel->Flush().kind, Flushed::Kind::kAll);

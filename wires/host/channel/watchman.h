@@ -10,7 +10,8 @@
 
 namespace weft::host {
 
-// Says that a descriptor became ready, to who looks at that flag sooner than at the descriptor, and passes it on.
+// Records that a descriptor became ready, for a thread that reads this flag before it looks at the descriptor; then
+// passes the event on.
 class News final : public transport::ReadyHandler {
  public:
   explicit News(std::shared_ptr<transport::ReadyHandler> handler) : handler_(std::move(handler)) {}
@@ -27,19 +28,21 @@ class News final : public transport::ReadyHandler {
 
  private:
   const std::shared_ptr<transport::ReadyHandler> handler_;
-  std::atomic<bool> is_there_{false};  // a hint: what is ready is asked of the descriptor
+  std::atomic<bool> is_there_{false};  // a hint: the descriptor tells what is ready
 };
 
-// While a program looks at a ring over and over, nobody need ring for it. The watchman is on the network's timers and looks whether it still does:
-// when it does not, the channel's user is woken, and the channel asks for the bell.
+// While a program examines a ring in a loop, the producer need not wake it. The watchman runs on the network's timers
+// and checks whether the program still does so. If not, it wakes the channel's user, and the channel asks the producer
+// for wake-ups.
 //
-// Lend() stores `lent_` and then `armed_`, OnTick() `armed_` and then `lent_`. They are sequentially consistent: it must not be that the first is
-// left true and the second false, when nobody would watch, and nobody ring.
+// Lend() stores `lent_` and then `armed_`; OnTick() stores `armed_` and then `lent_`. The stores are sequentially
+// consistent. Otherwise `lent_` could stay true and `armed_` false, and then there would be neither a watchman nor a
+// wake-up.
 class Watchman final : public std::enable_shared_from_this<Watchman> {
  public:
   Watchman(transport::Network& network, std::weak_ptr<llp::ChannelUser> user) : network_(network), user_(std::move(user)) {}
 
-  // The program looks, and will look again at once. With the channel's lock.
+  // The program examines the ring, and will do so again at once. Requires the channel's lock.
   void Lend() {
     looks_.store(looks_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     if (!lent_.load(std::memory_order_relaxed)) [[unlikely]] {
@@ -67,7 +70,7 @@ class Watchman final : public std::enable_shared_from_this<Watchman> {
 
   transport::Network& network_;
   const std::weak_ptr<llp::ChannelUser> user_;
-  std::atomic<uint64_t> looks_{0};  // a hint for OnTick(), which looks again in a tick
+  std::atomic<uint64_t> looks_{0};  // a hint for OnTick(), which runs again in a tick
   std::atomic<bool> lent_{false}, armed_{false};
 };
 

@@ -11,11 +11,12 @@
 
 namespace weft::host {
 
-// The owner's side: opens buffers to the peer, and shuts them. Nothing here waits. Under the owner's lock, but for Settled(). Does not own the words.
+// The owner's side: opens buffers to the peer, and shuts them. Nothing here waits. Guarded by the owner's lock, except
+// for Settled(). Does not own the words.
 //
-// A buffer that is shut is closed to the peer at once, but for one access that it has begun already. Settled() says when that is over. An access that reads
-// need not be waited for: the peer throws away what it read of a buffer that was shut meanwhile. A place that the peer is still using is given to no
-// other buffer.
+// A shut buffer is closed to the peer at once, except for one access that has already begun. Settled() tells when that
+// is over. A read need not be waited for: the peer drops what it read from a buffer that was shut meanwhile. A grant
+// that the peer is still using is not given to another buffer.
 class Granter {
  public:
   explicit Granter(GrantWords& words) : words_(words) {}
@@ -23,12 +24,13 @@ class Granter {
   bool peer_reaches() const { return words_.reaches.load(std::memory_order_relaxed) != 0; }
   bool IsOpen(uint32_t tag) const { return IsAt(HomeOf(tag), tag) || PlaceOf(tag) != kGrants; }
 
-  // Another buffer is shut for it if there is no free place. False: it stays shut, since there is none that the peer does not use.
+  // Shuts another buffer if no grant is free. Returns false if the buffer stays shut, because the peer uses all
+  // possible grants.
   bool Open(const llp::TaggedBuffer& buffer);
   void Shut(const void* begin, size_t length);  // buffers that overlap these bytes
   void ShutAll();
 
-  // After Shut(): the peer does not write any of these bytes any more. Thread safe.
+  // After Shut(): whether the peer no longer writes any of these bytes. Thread safe.
   bool Settled(const void* begin, size_t length);
 
  private:
@@ -39,12 +41,12 @@ class Granter {
   void ShutPlace(size_t place);
 
   GrantWords& words_;
-  std::array<llp::TaggedBuffer, kGrants> open_{};  // what is so; length 0: nothing
+  std::array<llp::TaggedBuffer, kGrants> open_{};  // open buffers; length 0: none
   size_t count_ = 0;
   size_t next_to_give_up_ = 0;
 
-  std::mutex mutex_;                                 // guards what follows
-  std::array<llp::TaggedBuffer, kGrants> leaving_{}; // was shut while the peer used it; length 0: nothing
+  std::mutex mutex_;                                 // guards the members below
+  std::array<llp::TaggedBuffer, kGrants> leaving_{}; // shut while the peer used them; length 0: none
 };
 
 }  // namespace weft::host

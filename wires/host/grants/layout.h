@@ -5,13 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 
-// Buffers of one process in which its peer places, or which it reads, by itself, without anybody's help. The owner writes the grants, the peer the rest; either may write
-// anything. A lie of the owner's leads to a Write into its own memory only; one of the peer's costs it the connection.
+// Buffers of one process (the owner) that its peer writes and reads itself. The owner writes the grants; the peer
+// writes the rest. Either side may write anything. If the owner lies, the peer's Write goes only to the owner's own
+// memory. If the peer lies, it loses the connection.
 namespace weft::host {
 
 inline constexpr size_t kGrants = 16;
 
-// What a grant opens.
+// The buffer that a grant opens.
 struct Grant {
   // Relaxed: the key publishes them, and they do not change while the peer uses the grant.
   std::atomic<uint64_t> offset, memory, length; // of the buffer: its first byte's tagged offset and address; bytes
@@ -20,19 +21,21 @@ struct Grant {
 inline constexpr uint32_t kWritable = 1, kReadable = 2;
 static_assert(sizeof(Grant) == 32);
 
-// `keys` and `placing` pair: the owner clears a key and looks whether the peer uses the grant (Granter::ShutPlace), the peer says that it does
-// and looks at the key (Placer::Reach), a full fence between the two at each side.
+// `keys` and `placing` pair. The owner clears a key and then checks whether the peer uses the grant
+// (Granter::ShutPlace). The peer sets that it uses the grant and then checks the key (Placer::Reach). Both sides have a
+// full fence in between.
 struct GrantWords {
-  // 0: nothing; else KeyOf() the buffer's tag. The last to be set, with release, and the first to be cleared.
+  // 0: no buffer; otherwise KeyOf() the buffer's tag. Set last, with release, and cleared first.
   alignas(64) std::atomic<uint64_t> keys[kGrants];
   alignas(64) Grant grants[kGrants];
-  // The peer's: 0, or InUse() the grant by which it writes or reads just now. Cleared with release: an owner that sees that has what it wrote.
+  // Written by the peer: 0, or InUse() of the grant that it is writing or reading. Cleared with release: an owner that
+  // sees this also sees what the peer wrote.
   alignas(64) std::atomic<uint32_t> placing;
-  std::atomic<uint32_t> reaches;              // the peer's: it can write into the owner's memory, and read it
+  std::atomic<uint32_t> reaches;              // written by the peer: whether it can write and read the owner's memory
 };
 
 inline uint64_t KeyOf(uint32_t tag) { return uint64_t{1} << 32 | tag; }
-// The first place that is looked at for a tag. Those behind it follow, around the end, for tags that want the same.
+// The first grant to look at for a tag. For tags with the same first grant, those behind it follow, around the end.
 inline size_t HomeOf(uint32_t tag) { return (tag * 0x9e3779b1u) >> 28; }
 static_assert(kGrants == 16);
 inline size_t NextPlace(size_t place) { return (place + 1) % kGrants; }

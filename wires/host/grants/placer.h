@@ -13,12 +13,13 @@
 
 namespace weft::host {
 
-// The peer's side: places in the owner's memory, and reads of it, what the owner's grants allow. Under the peer's lock. Owns neither the words nor the memory.
+// The peer's side: writes into the owner's memory and reads it, as the owner's grants allow. Guarded by the peer's
+// lock. Owns neither the words nor the memory.
 class Placer {
  public:
   Placer(GrantWords& words, PeerMemory& memory) : words_(words), memory_(memory) {}
 
-  // Tells the owner that this side can place. `reaches`: that was tried (PeerMemory::TryProbe).
+  // Tells the owner that this side can place data. `reaches`: the result of the test (PeerMemory::TryProbe).
   void SetReaches(bool reaches) {
     reaches_ = reaches;
     if (reaches) words_.reaches.store(1, std::memory_order_release);
@@ -26,11 +27,12 @@ class Placer {
 
   bool reaches() const { return reaches_; }
 
-  // The `length` bytes of `payload`, at most kMostPieces pieces, to where `to` says. False: there is no grant for all of that, or it did not work:
-  // it goes to the owner in the ordinary way, who says what is wrong with it.
+  // Writes the `length` bytes of `payload`, at most kMostPieces pieces, to `to`. Returns false if no grant covers all
+  // of that, or the write failed. The ULPDU is then sent to the owner as usual, and the owner reports what is wrong
+  // with it.
   bool Place(const llp::TaggedPlacement& to, std::span<const iovec> payload, size_t length);
-  // The `length` bytes of the owner's buffer that has this tag, from `offset` on, to `to`, at most kMostPieces pieces. False as above; some of `to` may
-  // have been written.
+  // Copies `length` bytes of the owner's buffer with this tag, from `offset` on, to `to`, at most kMostPieces pieces.
+  // Returns false as above; some of `to` may have been overwritten.
   bool Fetch(uint32_t tag, uint64_t offset, std::span<const iovec> to, size_t length);
 
  private:

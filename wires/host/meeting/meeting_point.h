@@ -20,17 +20,18 @@ namespace weft::host {
 using llp::Invitation;
 using Nonce = decltype(Invitation::nonce);
 
-// Two processes that met: proven to run on one kernel, in one network name space, for one user.
+// Two processes that met. It is proven that they run on one kernel, in one network name space, for one user.
 struct Met {
   std::unique_ptr<SharedMemory> memory;
-  Descriptor bell;  // a connected socket: a byte wakes the other one
-  pid_t peer = 0;   // its number in our name space; 0: it has none
+  Descriptor bell;  // a connected socket: one byte wakes the other process
+  pid_t peer = 0;   // its pid in our name space; 0: it has none
 };
 
-// Where the processes of one host meet that already speak over TCP, and what proves that they are on one host: an abstract Unix socket, which
-// only processes of one network name space reach. Each side has the kernel's word for whom the other one runs (SO_PEERCRED), and refuses anybody but its
-// own user; the nonce, which went over the TCP connection, ties the meeting to that connection. The responder visits before it answers, so that there is
-// nothing to wait for: what is not there when the answer comes never will be. Thread safe; nothing blocks.
+// Where processes of one host meet that are already connected over TCP, and the proof that they are on one host. It is
+// an abstract Unix socket, which only processes of one network name space can reach. Each side learns from the kernel
+// for which user the other one runs (SO_PEERCRED), and accepts only its own user. A nonce, which was sent over the TCP
+// connection, ties the meeting to that connection. The responder connects before it answers. So the descriptor must
+// already be in the socket when the answer arrives; it is not waited for. Thread safe; no call blocks.
 class MeetingPoint {
  public:
   MeetingPoint() = default;
@@ -39,26 +40,28 @@ class MeetingPoint {
 
   // Initiator. nullopt: there is no room for a socket, or it is forbidden.
   std::optional<Invitation> Invite();
-  // Whoever came with that invitation, which is then used up. nullptr: nobody.
+  // The process that came with that invitation, which is then used up. nullptr: none did.
   std::unique_ptr<Met> Collect(const Invitation& invitation);
   void Withdraw(const Invitation& invitation);
 
-  // Responder: goes there. nullptr: nobody is there, or somebody of another user, or there is no room (descriptors, memory).
+  // Responder: connects to the meeting point. nullptr: nobody is there, the other process belongs to another user, or
+  // there is no room (descriptors, memory).
   static std::unique_ptr<Met> Visit(const Invitation& invitation);
 
  private:
   static constexpr size_t kMostSilent = 64;
 
-  bool Open();          // with the mutex
-  void TakeVisitors();  // with the mutex
-  // False: nothing came of it yet.
+  bool Open();          // requires the mutex
+  void TakeVisitors();  // requires the mutex
+  // Returns false if there is no result yet.
   bool Hear(Descriptor& visitor);
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   Descriptor socket_;
   uint64_t point_ = 0;
-  std::map<Nonce, std::unique_ptr<Met>> invited_;  // null: did not come yet
-  std::vector<Descriptor> silent_;                 // visitors of our user that did not say yet who invited them; oldest first
+  std::map<Nonce, std::unique_ptr<Met>> invited_;  // null: has not come yet
+  // visitors of our user that have not yet named their invitation; oldest first
+  std::vector<Descriptor> silent_;
 };
 
 }  // namespace weft::host

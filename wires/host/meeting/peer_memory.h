@@ -16,29 +16,33 @@
 
 namespace weft::host {
 
-// The memory of another process, as the kernel lets us reach it: process_vm_readv(2) and process_vm_writev(2), which ask for what ptrace(2) does, and for a
-// few bytes in one piece the process's MemoryFile, which is opened when it is first of use.
+// The memory of another process, as far as the kernel allows access: by process_vm_readv(2) and process_vm_writev(2),
+// which need the permissions of ptrace(2); and, for a few bytes in one piece, by the process's MemoryFile, which is
+// opened when it is first useful.
 class PeerMemory {
  public:
   explicit PeerMemory(pid_t pid) : pid_(pid) {}
 
-  // Lets that process reach our memory where a policy wants that it is named (Yama's ptrace_scope 1, prctl(2), PR_SET_PTRACER). A process can name
-  // one: the first peer is, others get what they read through the ring.
+  // Allows that process to access our memory if a policy requires that it is named (Yama's ptrace_scope 1, prctl(2),
+  // PR_SET_PTRACER). A process can name only one: the first peer. Other peers get the data through the ring.
   static void Admit(pid_t peer);
-  static void ShowProbe(Probe& probe);  // ours
+  static void ShowProbe(Probe& probe);  // our probe
 
-  // Tries it, by the peer's probe. False: it cannot be read (another name space, a policy, a filter), and Read() is not to be called.
+  // Tests access by the peer's probe. Returns false if it cannot be read (another name space, a policy, a filter);
+  // Read() must not be called then.
   bool TryProbe(const Probe& probe);
-  // The `length` bytes of `from` into those of `to`: 0, or an errno. ESRCH: the process is not that whose probe was read.
+  // Copies `length` bytes from `from` to `to`. Returns 0 or an errno. ESRCH: it is no longer the process whose probe
+  // was read.
   int Read(std::span<const iovec> to, std::span<const Piece> from, size_t length);
 
-  // After TryProbe(), which says yes. False: it can be read, but not be written to.
+  // Call after TryProbe() returned true. Returns false if the memory can be read, but not written.
   bool TryWriting();
-  // All bytes of `from`, as many as `to` has: 0, or an errno, and some may have been written. Whether the number is still that process's, and the kernel
-  // still lets us, was seen within the last kTrust: a number that is given up comes back once all others had their turn.
+  // Copies all bytes of `from`; `to` has as many. Returns 0 or an errno; after an error some may have been written. It
+  // was verified within the last kTrust that the pid still belongs to that process and that the kernel still allows
+  // access: a pid that is released is reused only after all others.
   int Write(std::span<const iovec> from, const Piece& to);
 
-  // For tests: no process lets another one reach its memory from now on.
+  // For tests: from now on no process allows another one to access its memory.
   static void ForbidForTesting(bool forbidden);
 
  private:
@@ -49,7 +53,7 @@ class PeerMemory {
   const MemoryFile* FileFor(size_t length);
 
   pid_t pid_;
-  std::chrono::steady_clock::time_point seen_{};  // that it is the same process, which may be reached
+  std::chrono::steady_clock::time_point seen_{};  // last check that it is the same process, and accessible
   uint64_t probe_address_ = 0, probe_value_ = 0;
   std::shared_ptr<MemoryFile> file_;
   bool file_tried_ = false;

@@ -8,14 +8,16 @@
 
 namespace weft::host {
 
-// Whether the process at the other end can still do anything. A call that has to wait for the peer makes it: a process is named by a descriptor (pidfd_open(2)),
-// and the peer's probe says that the number was still the peer's when that was opened. One thread at a time.
+// Whether the peer's process can still do anything, for calls that have to wait for the peer. The process is identified
+// by a descriptor (pidfd_open(2)). The peer's probe confirms that the pid was still the peer's when that was opened.
+// One thread at a time.
 class PeerProcess {
  public:
-  // `pid` 0: it has no number in our name space, and nobody can tell.
+  // `pid` 0: the process has no pid in our name space, and its end cannot be detected.
   PeerProcess(pid_t pid, const Probe& probe);
 
-  // It has ended, also if nobody has reaped it, or executes something else: none of its threads reaches our memory any more.
+  // Whether it has ended (perhaps not reaped yet) or executes another program: none of its threads accesses our memory
+  // any more.
   bool IsGone() const;
 
  private:

@@ -11,8 +11,8 @@
 
 namespace weft::host {
 
-// Reads records from a ring whose producer may write anything at any time. One thread at a time. Does not own the memory: `bytes` are kRingBytes
-// of it.
+// Reads records from a ring whose producer may write anything at any time. One thread at a time. Does not own the
+// memory: `bytes` has kRingBytes bytes.
 class Consumer {
  public:
   Consumer(RingWords& words, const uint8_t* bytes, uint64_t secret) : words_(words), bytes_(bytes), secret_(secret) {}
@@ -20,40 +20,42 @@ class Consumer {
   enum class Look : uint8_t {
     kNothing,
     kRecord,
-    kBusy,      // the producer is changing a reference: it rings when it is done
-    kRevoked,   // the producer has taken back a payload that it had referenced: the stream is over there
-    kNonsense,  // what lies there is no record; so it will be for ever
+    kBusy,      // the producer is changing a reference, and wakes the consumer afterwards
+    kRevoked,   // the producer has revoked a payload that it had referenced: the stream is over there
+    kNonsense,  // there is no valid record, and there will never be one
   };
-  // A record that was checked. Its lengths are copies; what `bytes` names can still change under the reader.
+  // A record that was checked. Its lengths are copies; the content of `bytes` can still change.
   struct Record {
     Kind kind = Kind::kUlpdu;
     uint32_t length = 0;  // of the ULPDU, 1 to kMostUlpdu
     uint32_t lines = 0;
     uint8_t acknowledged = 0;  // kUlpdu, kReference
-    ByteSpan bytes;       // kUlpdu: of the ULPDU
+    ByteSpan bytes;       // kUlpdu: the ULPDU
     size_t header_length = 0;              // kReference, kPlaced: 1 to less than `length`
-    std::array<uint8_t, kHeaderRoom> header;  // these: a copy
-    // kReference: copies. The payload's pieces have length - header_length bytes together. It is claimed: Consume() follows.
+    std::array<uint8_t, kHeaderRoom> header;  // for these kinds: a copy
+    // kReference: copies. The payload's pieces have length - header_length bytes together. The reference is claimed:
+    // Consume() must follow.
     size_t pieces = 0;
     std::array<Piece, kMostPieces> payload;
   };
-  // kSkip is seen to.
+  // Skips kSkip records.
   Look Next(Record* record);
   // Whether Next() would say kNothing; cheaper.
   bool empty() const { return StampAt(position_) != StampOf(secret_, position_); }
 
-  // We are through with the record that Next() gave, and its bytes are the producer's again after the next Publish().
+  // The record of Next() is finished; the producer may reuse its bytes after the next Publish().
   void Consume(const Record& record) { position_ += record.lines; }
-  // Tells the producer.
+  // Tells the producer how far the consumer is.
   void Publish() {
     published_ = position_;
     words_.tail.store(position_, std::memory_order_release);
   }
-  // After Publish(): whether the producer waits for that, and is to be woken.
+  // After Publish(): whether the producer waits for this, and must be woken.
   bool TakeBell();
   uint64_t unpublished() const { return position_ - published_; }  // lines
 
-  // The producer is to wake us: nobody looks from now on, unless it returns false: something has come.
+  // The producer must wake us from now on. Returns false if something has already arrived; then the consumer does not
+  // sleep.
   bool Sleep();
   void StayAwake() {
     if (words_.wants_data.load(std::memory_order_relaxed) != 0) words_.wants_data.store(0, std::memory_order_relaxed);
@@ -61,10 +63,10 @@ class Consumer {
   bool asleep() const { return words_.wants_data.load(std::memory_order_relaxed) != 0; }
   void SetReadsMemory() { words_.reads_memory.store(1, std::memory_order_release); }
 
-  // Of the reference that Next() gave, before Consume(): what it names cannot be read, nor can others be. The producer, who is to be woken, copies it. False:
-  // it has taken it back.
+  // For the reference of Next(), before Consume(): it cannot be read, nor can later ones. The producer must be woken,
+  // and copies it. Returns false if the producer has revoked it.
   bool Refuse();
-  // ... and after its payload was read: it was not taken back meanwhile.
+  // ... and after its payload was read: whether the producer has not revoked it meanwhile.
   bool IsStillOurs() const {
     std::atomic_thread_fence(std::memory_order_acquire);  // after the copy. Pairs with the fence in Producer::Revoke, before the program writes
     return ClaimHere().load(std::memory_order_relaxed) != static_cast<uint32_t>(Claim::kRevoked);

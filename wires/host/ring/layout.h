@@ -5,16 +5,15 @@
 #include <cstddef>
 #include <cstdint>
 
-// How ULPDUs lie in memory that two processes of one host share. One producer, one consumer for each ring; both may be wrong about anything:
-// whoever reads what the other wrote copies it once, and checks the copy.
+// How ULPDUs are stored in memory that two processes of one host share. Each ring has one producer and one consumer.
+// Neither trusts the other: a reader copies what the other side wrote once, and checks the copy.
 //
-// A record begins on a line of kLine bytes, lies in one piece, and is there once its stamp says so:
-//
+// A record begins on a line of kLine bytes, is contiguous, and is valid once its stamp is:
 //       0                                8               12   13   14   15   16
 //      +--------------------------------+----------------+----+----+----+----+
 //      |             stamp              |     length     |kind| pcs| hdr| ack|
 //      +--------------------------------+----------------+----+----+----+----+
-// ack: of requests that the consumer sent, so many more than before were carried out (rdmap/delivery.h); 0 to 255, beside kUlpdu and kReference.
+// ack: so many more requests of the consumer were carried out (rdmap/delivery.h); 0 to 255, in kUlpdu and kReference.
 //
 //   kUlpdu      then `length` bytes: the ULPDU
 //   kReference  then a claim (8), room for a header of `hdr` bytes (24), and `pcs` pieces of the producer's memory (address 8, length 8): the
@@ -24,8 +23,8 @@
 //   kMoved      the producer's next ULPDU comes over TCP, and so do all after it
 //   kMove       the producer asks the consumer to do the same with what it sends
 //
-// The stamp is a secret of the ring's, mixed with the line's number since the beginning: what lay there before cannot pass for a record, not even if
-// a program sends bytes that look like one.
+// The stamp is a secret of the ring, mixed with the number of the line since the beginning. So earlier content cannot
+// pass for a record, not even if a program sends bytes that look like one.
 namespace weft::host {
 
 inline constexpr size_t kLine = 64;
@@ -34,7 +33,7 @@ inline constexpr size_t kRingBytes = kRingLines * kLine;
 
 inline constexpr size_t kMostPieces = 32;
 inline constexpr size_t kHeaderRoom = 24;        // a DDP header is 14 or 18 bytes
-inline constexpr size_t kMostUlpdu = 64 * 1024 + kHeaderRoom;  // by reference: one for a 64 KiB message
+inline constexpr size_t kMostUlpdu = 64 * 1024 + kHeaderRoom;  // by reference: fits a 64 KiB message
 inline constexpr size_t kMostCopied = 16 * 1024; // bytes of a ULPDU that goes through the ring: a record takes at most half of the ring
 
 enum class Kind : uint8_t { kUlpdu = 1, kReference = 2, kSkip = 3, kMoved = 4, kMove = 5, kPlaced = 6 };
@@ -50,27 +49,35 @@ struct Piece {
   uint64_t address, length;
 };
 
-// Who has a reference: the consumer while it reads, or the producer while it puts other memory in the place of what goes away. A consumer that may not
-// read any more asks for a copy (kRefused), which the producer makes in memory that both share (kCopied). The producer may take a payload back for good
-// (kRevoked), also while it is read: the consumer looks once more when it has read, and what it read then counts as not received.
+// Who holds a reference: the consumer while it reads, or the producer while it replaces memory that goes away. A
+// consumer that can no longer read asks for a copy (kRefused), which the producer makes in shared memory (kCopied). The
+// producer may revoke a payload for good (kRevoked), even while it is read: the consumer checks again after reading,
+// and then treats the data as not received.
 enum class Claim : uint32_t { kNobody = 0, kConsumer = 1, kProducer = 2, kRefused = 3, kCopied = 4, kRevoked = 5 };
 
 struct Reference {
-  std::atomic<uint32_t> claim;  // hands the reference, and the pieces, from one to the other: acquire and release at each change
+  // passes the reference and the pieces from one side to the other: acquire and release at each change
+  std::atomic<uint32_t> claim;
   uint32_t reserved;
   uint8_t header[kHeaderRoom];
   Piece pieces[kMostPieces];
 };
 inline constexpr size_t kReferenceBytes = offsetof(Reference, pieces);
 
-// The words of one ring beside its bytes, each on a line of its own: all but the first change seldom. Two pairs of a flag and what its owner waits
-// for: `wants_data` and the stamps (Consumer::Sleep, Producer::TakeBell), `wants_room` and `tail` (Producer::AskForRoom, Consumer::TakeBell). Each side
-// stores its own, has a full fence, and looks at the other's.
+// The words of one ring, besides its bytes; each is on its own line. All but the first change seldom. There are two
+// pairs of a flag and the value that its owner waits for: `wants_data` and the stamps (Consumer::Sleep,
+// Producer::TakeBell), `wants_room` and `tail` (Producer::AskForRoom, Consumer::TakeBell). Each side stores its own
+// value, has a full fence, and then loads the other's.
 struct RingWords {
-  alignas(kLine) std::atomic<uint64_t> tail;        // the consumer's: lines that it is through with. Release there, acquire at the producer, who reuses them
-  alignas(kLine) std::atomic<uint32_t> wants_data;  // set by the consumer: it does not look, and is to hear of a record. Taken by the producer
-  std::atomic<uint32_t> reads_memory;               // the consumer's: it can read the producer's memory. A hint: `claim` tells of one that it cannot
-  alignas(kLine) std::atomic<uint32_t> wants_room;  // set by the producer: it is to hear when `tail` moves. Taken by the consumer
+  // By the consumer: number of finished lines. Stored with release, loaded with acquire by the producer, which reuses
+  // the lines.
+  alignas(kLine) std::atomic<uint64_t> tail;
+  // set by the consumer: it sleeps and must be told about a record. Cleared by the producer
+  alignas(kLine) std::atomic<uint32_t> wants_data;
+  // by the consumer: it can read the producer's memory. A hint: `claim` tells if it cannot
+  std::atomic<uint32_t> reads_memory;
+  // set by the producer: it must be told when `tail` moves. Cleared by the consumer
+  alignas(kLine) std::atomic<uint32_t> wants_room;
 };
 
 inline uint64_t StampOf(uint64_t secret, uint64_t line) { return secret ^ (line + 1) * 0x9e3779b97f4a7c15u; }

@@ -24,18 +24,19 @@ struct ChannelOptions {
   unsigned revision = 1;      // for a trace
   bool crc = true;
   bool send_markers = false, receive_markers = false;
-  size_t max_ulpdu = 0;       // that we may send
-  // Responder: the MPA Reply, which goes out before any FPDU.
+  size_t max_ulpdu = 0;       // largest ULPDU that we may send
+  // Responder: the MPA Reply, which is sent before any FPDU.
   std::vector<uint8_t> prologue;
-  // Initiator: the peer may not see our first message without being probed (see ProbeIsDue).
+  // Initiator: the peer may not see our first message without a probe (see ProbeIsDue).
   bool probe = false;
-  // Whose it is, for selectors of faults.
+  // The queue pair, for fault selectors.
   uint32_t queue_pair = 0;
   std::string device;
-  bool start_up_write = false;  // the first write is a ready-to-receive message, which faults leave alone
+  bool start_up_write = false;  // the first write is a ready-to-receive message, which faults ignore
 };
 
-// MPA over a byte stream (RFC 5044): FPDUs both ways, from the end of start-up on. Owns the stream; `network` and `pool` outlive it.
+// MPA over a byte stream (RFC 5044): FPDUs in both directions, after the start-up. Owns the stream; `network` and
+// `pool` outlive it.
 class Channel final : public llp::Channel {
  public:
   Channel(transport::Network& network, BufferPool& pool, std::unique_ptr<transport::ByteStream> stream, ChannelOptions options);
@@ -62,7 +63,7 @@ class Channel final : public llp::Channel {
   void UpdateInterest() override;
   bool Lend() override {
     network_.Lend(watch_);
-    return OnlyOneProcessor();  // the peer may be of this host
+    return OnlyOneProcessor();  // the peer may be on this host
   }
   bool quiet() const override { return !blocked_ && !interest_.write && faulty_ == nullptr; }
 
@@ -85,21 +86,21 @@ class Channel final : public llp::Channel {
   BufferPool& pool_;
   const ChannelOptions options_;
   std::unique_ptr<transport::ByteStream> stream_;
-  faults::FaultyStream* faulty_ = nullptr;  // stream_, when faults concern it
+  faults::FaultyStream* faulty_ = nullptr;  // stream_, if faults concern it
   FpduSender sender_;
-  std::optional<FpduReceiver> receiver_;    // from Start() on
+  std::optional<FpduReceiver> receiver_;    // created by Start()
   std::weak_ptr<llp::ChannelUser> user_;
-  std::vector<uint8_t> prologue_;           // what of it is not out
+  std::vector<uint8_t> prologue_;           // the part that is not sent yet
   transport::WatchId watch_ = 0;
   transport::Interest interest_;
   transport::TimerId probe_timer_ = 0;
   transport::Time probe_at_{};
   unsigned probes_left_ = 0;
   bool may_send_;
-  bool blocked_ = false;     // the stream took less than there was
+  bool blocked_ = false;     // the stream accepted less than there was
   bool failed_ = false;
-  bool payload_gone_ = false;  // the kernel did not find it
-  bool read_ended_ = false;  // there will be no more to read
+  bool payload_gone_ = false;  // the kernel found it unmapped
+  bool read_ended_ = false;  // there is nothing more to read
 };
 
 }  // namespace weft::mpa

@@ -9,9 +9,9 @@
 
 namespace weft::mpa {
 
-// Owns a socket from the end of its stream on: sends what remains (a Terminate, a rejection), then FIN, reads and discards until
-// the peer closes too, so that the kernel does not answer late data with a reset that would destroy our last words. Gives up with
-// a reset after kLingerLimit.
+// Owns a socket after the end of its stream. Sends what remains (a Terminate, a rejection), then FIN. Then reads and
+// discards until the peer closes too, so that the kernel does not answer late data with a reset, which would destroy
+// our last message. Resets the connection after kLingerLimit.
 inline constexpr std::chrono::seconds kLingerLimit{2};
 
 void CloseLingering(transport::Network& network, std::unique_ptr<transport::ByteStream> socket,

@@ -31,7 +31,7 @@ class Initiator final : public llp::Initiator {
   enum class State : uint8_t { kConnecting, kSendingRequest, kAwaitingReply };
   llp::Progress Connected();
   void MakeRequest();
-  bool SendRequest(llp::Progress* failure);  // false: some of it is left, or the attempt is over
+  bool SendRequest(llp::Progress* failure);  // false: part of it is not sent, or the attempt is over
   llp::Progress OnReply();
 
   Session session_;
@@ -40,7 +40,7 @@ class Initiator final : public llp::Initiator {
   uint8_t revision_;
   State state_ = State::kConnecting;
   StartParams params_;
-  std::vector<uint8_t> unsent_;  // of the MPA Request
+  std::vector<uint8_t> unsent_;  // part of the MPA Request
   StartOutcome outcome_;
 };
 

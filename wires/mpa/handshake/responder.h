@@ -8,7 +8,7 @@
 
 namespace weft::mpa {
 
-// Reads the MPA Request and answers it, over a stream that was accepted.
+// Reads the MPA Request on an accepted stream, and answers it.
 class Responder final : public llp::Responder {
  public:
   Responder(transport::Network& network, BufferPool& pool, const Settings& settings, host::MeetingPoint& meetings,

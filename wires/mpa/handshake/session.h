@@ -15,11 +15,11 @@
 
 namespace weft::mpa {
 
-// Between Weft ends: as long as an FPDU may be (RFC 5044 section 3).
+// Between Weft ends: the longest that RFC 5044 section 3 allows.
 inline constexpr size_t kLargestUlpdu = 64768;
 
-// What both sides of MPA start-up have: a byte stream that is watched, the peer's frame as it comes, and the channel at
-// the end.
+// The common parts of both sides of the MPA start-up: a watched byte stream, the peer's frame as it arrives, and the
+// channel at the end.
 class Session {
  public:
   Session(transport::Network& network, BufferPool& pool, const Settings& settings, host::MeetingPoint& meetings)
@@ -30,7 +30,7 @@ class Session {
     Withdraw();
   }
 
-  void Open(std::unique_ptr<transport::ByteStream> stream, bool initiator);  // captured, if that is asked for
+  void Open(std::unique_ptr<transport::ByteStream> stream, bool initiator);  // captured, if asked for
   bool is_open() const { return stream_ != nullptr; }
   transport::ByteStream& stream() { return *stream_; }
   const transport::ByteStream& stream() const { return *stream_; }
@@ -38,31 +38,32 @@ class Session {
   void SetInterest(transport::Interest interest) { network_.SetInterest(watch_, interest); }
   void Unwatch();
   void Abort();
-  // Sends that, then the end, without more help.
+  // Sends `last_words`, then the end of the stream, without further calls.
   void CloseWith(std::vector<uint8_t> last_words);
 
   void ExpectFrame(bool reply) { frame_.emplace(reply); }
-  bool has_bytes() const { return has_bytes_; }  // of the frame
+  bool has_bytes() const { return has_bytes_; }  // part of the frame
   const StartFrame& frame() const { return frame_->frame(); }
-  // True: it is complete. False: more is to come, or the attempt is over, which is in `*failure`. `what`: "MPA reply".
+  // Returns true if the frame is complete. Returns false if more must arrive, or if the attempt is over; see
+  // `*failure`. `what`: "MPA reply".
   bool ReadFrame(const char* what, llp::Progress* failure);
 
-  // What of `ours` goes into a frame of this revision; `crc`: one of our own reasons for it.
+  // The part of `ours` for a frame of this revision. `crc`: whether we have a reason of our own for CRCs.
   StartParams Params(const llp::Proposal& ours, uint8_t revision, bool crc) const;
-  // What the peer says of itself, taken from its private data.
+  // Takes what the peer says about itself from its private data.
   void TakeTrailer(std::vector<uint8_t>& private_data);
   const std::optional<WeftTrailer>& trailer() const { return trailer_; }
   std::optional<llp::Claims> claims() const;
-  // False: there is no room for it.
+  // Returns false if there is no room.
   bool AddTrailer(const llp::Claims& claims, bool enhanced, std::vector<uint8_t>& private_data) const;
-  // The peer's address is one of this host's.
+  // Whether the peer's address is one of this host's.
   static bool IsSameHost(const transport::SocketAddress& local, const transport::SocketAddress& remote) {
     return remote.is_loopback() || remote.SameHost(local);
   }
   bool WantsCrc(const llp::Proposal& ours, const transport::SocketAddress& peer, bool same_host) const;
 
-  // Shared memory (wires/host), as far as this connection may have it. Initiator, before AddTrailer(), and with the peer's trailer; responder,
-  // with the initiator's, before AddTrailer().
+  // Shared memory (wires/host), as far as this connection may use it. Initiator: before AddTrailer(), and with the
+  // peer's trailer. Responder: with the initiator's trailer, before AddTrailer().
   void Invite(const llp::Proposal& ours);
   void Collect(const llp::Proposal& ours);
   void Visit(const llp::Proposal& ours);
@@ -90,7 +91,7 @@ class Session {
   std::optional<StartFrameCollector> frame_;
   bool has_bytes_ = false;
   std::optional<WeftTrailer> trailer_;
-  std::optional<llp::Invitation> invitation_;  // ours, that was not followed yet
+  std::optional<llp::Invitation> invitation_;  // ours, not followed yet
   std::unique_ptr<host::Met> met_;
 };
 

@@ -11,7 +11,7 @@
 
 namespace weft::mpa {
 
-// MPA over the network's byte streams (RFC 5044, RFC 6581). All arguments outlive it and what it makes.
+// MPA over the network's byte streams (RFC 5044, RFC 6581). All arguments outlive it and everything that it makes.
 class Wire final : public llp::Wire {
  public:
   Wire(transport::Network& network, BufferPool& pool, const Settings& settings)

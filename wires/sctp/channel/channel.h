@@ -15,11 +15,12 @@
 
 namespace weft::sctp {
 
-// One DDP stream session as a channel, from when it was accepted on. Others share its association; the rule of locks is
-// in wires/sctp/README.md. Its owner serialises with the lock of an engine; only its own Receive() calls the sink.
+// One DDP stream session as a channel, after it was accepted. Other channels share its association;
+// wires/sctp/README.md has the rule of locks. The owner serialises with an engine's lock. The sink is called only from
+// this channel's Receive().
 class Channel final : public llp::Channel, private llp::UlpduWriter {
  public:
-  // Whose it is, for selectors of faults.
+  // The queue pair, for fault selectors.
   struct Owner {
     uint32_t queue_pair = 0;
     std::string device;
@@ -41,10 +42,10 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
 
   llp::Received Receive(unsigned most) override;
   llp::Received TryReceive(unsigned most) override;
-  bool in_ulpdu() const override { return false; }  // messages come whole
+  bool in_ulpdu() const override { return false; }  // messages arrive whole
   void DivertPlacement() override {}
 
-  // That of all of the process's packets: whoever is concerned is called, by the association.
+  // The watch of the socket for all packets of the process; the association calls the users concerned.
   transport::WatchId Watch(std::shared_ptr<transport::ReadyHandler>) override;
   void UpdateInterest() override {}
   bool Lend() override;
@@ -62,15 +63,15 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
   void ApplyFaults() override;
 
  private:
-  // llp::UlpduWriter, with the lock taken here, or by Receive() or Close() that the caller is called from.
+  // llp::UlpduWriter. These take the lock themselves, or are called from within Receive() or Close().
   size_t max_ulpdu() const override;
   bool HasRoom(size_t payload_length, size_t payload_pieces) const override;
   void Append(ByteSpan header, std::span<const iovec> payload, bool volatile_payload) override;
   uint64_t appended() const override;
 
-  // With the association's lock, this session's own.
+  // Requires the association's lock, which this session's Lock holds.
   llp::Received ReceiveLocked(unsigned most);
-  // Of faults, with the association's lock.
+  // For faults. Requires the association's lock.
   void Limit();
   void EndByFault();
   void KeepSilent();
@@ -84,9 +85,9 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
   const transport::SocketAddress peer_;
   const Owner owner_;
   bool inside_ = false;       // this thread has the association's lock
-  bool blocked_ = false;      // some of what was appended is not out
+  bool blocked_ = false;      // part of the appended data is not sent
   bool turned_away_ = false;  // TryReceive() did not get the lock; until Lend()
-  uint64_t reported_ = 0;     // of consumed(), by Flush()
+  uint64_t reported_ = 0;     // part of consumed() that Flush() has reported
 };
 
 }  // namespace weft::sctp

@@ -11,29 +11,30 @@
 
 namespace weft::sctp {
 
-// The faults of one session: how far it may send, and whether it has come to its end. Messages are what passes or does not; positions are
+// The faults of one session: how far it may send, and whether it has ended. Messages pass or do not pass; positions are
 // those of the session's writer. Used by one thread at a time.
 class SessionFaults {
  public:
   using End = faults::ConnectionFaults::End;
 
-  // As ConnectionFaults.
+  // See ConnectionFaults.
   SessionFaults(faults::ConnectionInfo info, const transport::SocketAddress& peer, transport::Network& network, std::function<void()> wake)
       : network_(network), faults_(std::move(info), peer, network, std::move(wake)) {}
 
   void Reselect() { faults_.Reselect(); }
-  // True: the session has come to its end by this.
+  // Returns true if the session has now ended.
   bool Update() { return faults_.Update(); }
   End end() const { return faults_.end(); }
   bool shut() const { return faults_.shut(); }
   bool silent() const { return faults_.shut() || faults_.end() == End::kGivenUp; }
 
-  // The position beyond which nothing is to go out now, of `appended`, of which `consumed` is out. Wakes when it grows.
+  // The position up to which messages may be sent now. Everything up to `appended` was appended, and up to `consumed`
+  // was sent. Calls `wake` when the limit grows.
   uint64_t Limit(uint64_t consumed, uint64_t appended);
-  // So much is out, or came. True: as Update().
+  // So many bytes were sent, or received. Returns true if the session has now ended.
   bool Sent(uint64_t consumed);
   bool Received(uint64_t bytes);
-  // A packet is to be damaged.
+  // Whether a packet must be damaged.
   bool StrikeCorruption();
 
  private:
@@ -45,9 +46,9 @@ class SessionFaults {
   transport::Network& network_;
   faults::ConnectionFaults faults_;
   std::deque<Due> delayed_;  // in order
-  uint64_t seen_ = 0;        // of what was appended
+  uint64_t seen_ = 0;        // part of `appended` that was examined
   uint64_t sent_ = 0;
-  transport::Time may_send_from_{};  // bandwidth
+  transport::Time may_send_from_{};  // for bandwidth
 };
 
 }  // namespace weft::sctp

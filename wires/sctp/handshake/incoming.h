@@ -18,24 +18,25 @@
 
 namespace weft::sctp {
 
-// The associations that came to a listener, and who hears of requests on them. One without a session is shut down after a while, and the
-// oldest of too many at once: an initiator asks for its session as soon as the association is up, and shuts it down with its last.
+// The associations accepted by a listener, and the receivers of requests on them. An association without a session is
+// shut down after a while; if there are too many at once, the oldest is shut down. An initiator asks for its session as
+// soon as the association is up, and shuts it down with its last session.
 class Incoming final : public transport::ReadyHandler, public std::enable_shared_from_this<Incoming> {
  public:
   static constexpr std::chrono::seconds kIdleLimit{20};
   static constexpr size_t kMostIdle = 1024;
 
-  // At `local`. `wire` outlives it.
+  // Listens at `local`. `wire` outlives it.
   Incoming(Wire& wire, std::unique_ptr<transport::sctp::Listener> listener, const transport::SocketAddress& local)
       : wire_(wire), local_(local), listener_(std::move(listener)) {}
 
   void Start();
   void Watch(std::shared_ptr<transport::ReadyHandler> handler);
   Result<std::unique_ptr<llp::Responder>, int> Accept();
-  // Sessions that were taken keep their association.
+  // Sessions already taken keep their association.
   void Close();
 
-  // On the network's thread.
+  // Called on the network's thread.
   void OnReady(transport::Interest) override;
   size_t associations();
 
@@ -43,9 +44,9 @@ class Incoming final : public transport::ReadyHandler, public std::enable_shared
   class WeakHandler;
   struct Entry {
     std::shared_ptr<Association> association;
-    transport::Time idle_since{};  // zero: it is not
+    transport::Time idle_since{};  // zero: not idle
   };
-  using Gone = std::vector<std::shared_ptr<Association>>;  // let go of where nothing is locked
+  using Gone = std::vector<std::shared_ptr<Association>>;  // released where no lock is held
 
   void Add(std::shared_ptr<Association> association);
   void OnRequest(std::weak_ptr<Association> association);
@@ -55,7 +56,7 @@ class Incoming final : public transport::ReadyHandler, public std::enable_shared
 
   Wire& wire_;
   const transport::SocketAddress local_;
-  std::mutex mutex_;  // guards what follows; before the lock of an association
+  std::mutex mutex_;  // guards the members below; locked before that of an association
   std::unique_ptr<transport::sctp::Listener> listener_;
   std::shared_ptr<transport::ReadyHandler> handler_;
   std::deque<Entry> entries_;                        // oldest first

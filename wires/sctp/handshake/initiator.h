@@ -41,11 +41,12 @@ class Initiator final : public llp::Initiator {
   bool enhanced_ = true;
   std::shared_ptr<transport::ReadyHandler> handler_;
   std::shared_ptr<LocatorSearch> search_;     // for the peer's UDP port
-  transport::Time refused_from_{};            // with an association in IP: from when on it counts that nobody answers the search
-  uint16_t udp_port_ = 0;                     // of the peer; 0: in IP
-  int ports_tried_ = 0;                       // that were other processes'
+  // With an association directly over IP: from this time on it counts that the search gets no answer.
+  transport::Time refused_from_{};
+  uint16_t udp_port_ = 0;                     // the peer's; 0: directly over IP
+  int ports_tried_ = 0;                       // number of ports that other processes had
   std::shared_ptr<Association> association_;  // both null: there is no attempt
-  std::unique_ptr<Seat> seat_;                // from when the session was asked for
+  std::unique_ptr<Seat> seat_;                // set when the session was requested
 };
 
 }  // namespace weft::sctp

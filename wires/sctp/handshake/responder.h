@@ -11,7 +11,7 @@
 
 namespace weft::sctp {
 
-// Answers a session that a peer asks for.
+// Answers a session request of a peer.
 class Responder final : public llp::Responder {
  public:
   Responder(Wire& wire, std::unique_ptr<Seat> seat, transport::SocketAddress local, transport::SocketAddress remote)
@@ -34,7 +34,7 @@ class Responder final : public llp::Responder {
   std::unique_ptr<Seat> seat_;  // null: the attempt is over
   bool requested_ = false;
   ddp::sctp::SetUpData request_;
-  uint32_t queue_pair_ = 0;  // ours, once it was accepted
+  uint32_t queue_pair_ = 0;  // our queue pair, once accepted
   std::string device_;
 };
 

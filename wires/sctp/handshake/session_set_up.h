@@ -10,8 +10,8 @@
 
 namespace weft::sctp {
 
-// What both sides say of themselves. Either may send first over SCTP, so that no message shows that the initiator is
-// ready.
+// What both sides say about themselves. Over SCTP either side may send first, so no message is needed to show that the
+// initiator is ready.
 inline llp::ReadParams ReadsOf(const llp::Proposal& ours) { return {.ird = ours.ird, .ord = ours.ord}; }
 inline llp::WeftTrailer TrailerOf(const llp::Claims& claims) {
   const uint8_t refused = claims.option_refused ? llp::WeftTrailer::kOptionRefused : 0;
@@ -24,12 +24,12 @@ inline std::optional<llp::Claims> ClaimsOf(const ddp::sctp::SetUpData& data) {
                      .deliveries = static_cast<uint8_t>(data.trailer->flags & kDeliveries),
                      .option_refused = (data.trailer->flags & llp::WeftTrailer::kOptionRefused) != 0};
 }
-// Serialize() leaves it out otherwise.
+// Otherwise Serialize() leaves the trailer out.
 inline bool HasRoomForTrailer(const ddp::sctp::SetUpData& data) {
   return data.program.size() + llp::WeftTrailer::kLength <= ddp::sctp::SetUpData::Room(data.reads.has_value());
 }
 
-// Has the handler called, as long as there is one.
+// Calls the handler, as long as it exists.
 inline std::function<void()> Ring(std::weak_ptr<transport::ReadyHandler> handler) {
   return [handler = std::move(handler)] {
     if (const auto alive = handler.lock()) alive->OnReady({.read = true, .write = true});

@@ -24,10 +24,10 @@
 namespace weft::sctp {
 
 // DDP stream sessions over SCTP (RFC 5043, RFC 6581). Connections from one address to the same listener share an
-// association. All arguments outlive it and what it makes.
+// association. All arguments outlive the wire and everything that it makes.
 class Wire final : public llp::Wire {
  public:
-  // SCTP of the host, made when it is needed first; an errno.
+  // Returns the host's SCTP, made on first use, or an errno.
   using GetSctp = std::function<Result<transport::sctp::Sctp*, int>()>;
 
   Wire(transport::Network& network, BufferPool& pool, const Settings& settings, GetSctp sctp)
@@ -39,25 +39,26 @@ class Wire final : public llp::Wire {
   // SCTP has neither `only_v6` nor `reuse_address`: two listeners never share a port.
   Result<std::unique_ptr<llp::Listener>, int> Listen(const transport::SocketAddress& local, int backlog, bool only_v6,
                                                      bool reuse_address) override;
-  bool listeners_take_udp_port() const override { return true; }  // LocatorService
+  bool listeners_take_udp_port() const override { return true; }  // for LocatorService
 
   std::vector<llp::PathState> Paths() override;
 
-  // For initiators: an association to `remote`, one that there is if it is up or may come up and has room, and is not
-  // `but`. `udp_port` is the peer's, 0: in IP. Errors: an errno.
+  // For initiators: an association to `remote` other than `but`. Uses an existing one that is up or coming up and has
+  // room. `udp_port`: the peer's; 0: directly over IP. Errors: an errno.
   Result<std::shared_ptr<Association>, int> Reach(const transport::SocketAddress& local,
                                                   const transport::SocketAddress& remote, uint16_t udp_port,
                                                   const Association* but = nullptr);
-  // Where `remote` takes packets in UDP: one search for all who ask meanwhile.
+  // Looks up the UDP port of `remote`: callers that ask at the same time share one search.
   Result<std::shared_ptr<LocatorSearch>, int> Locate(const transport::SocketAddress& local, const transport::SocketAddress& remote);
 
-  // For listeners: an association that has sessions when its listener is closed is the next one's at that address.
+  // For listeners: associations that still have sessions when their listener closes. The next listener at that address
+  // gets them.
   void Leave(const transport::SocketAddress& listener, std::vector<std::shared_ptr<Association>> associations);
   std::vector<std::shared_ptr<Association>> TakeLeft(const transport::SocketAddress& listener);
 
-  // That initiators made, and somebody holds.
+  // Number of associations that initiators made and that are still held.
   size_t associations();
-  // That initiators have made so far.
+  // Number of associations that initiators have made so far.
   uint64_t associations_made();
 
   transport::Network& network() { return network_; }
@@ -66,7 +67,7 @@ class Wire final : public llp::Wire {
 
  private:
   Result<transport::sctp::Sctp*, int> Sctp();
-  // The error, which names the setting that may be to blame.
+  // Returns `error`, and logs the setting that may have caused it.
   int Explained(int error) const;
   transport::sctp::Settings SettingsAt(const transport::SocketAddress& local) const;
 
@@ -74,9 +75,9 @@ class Wire final : public llp::Wire {
   BufferPool& pool_;
   const Settings& settings_;
   const GetSctp sctp_;
-  std::atomic<transport::sctp::Sctp*> made_sctp_{nullptr};  // once it was needed
+  std::atomic<transport::sctp::Sctp*> made_sctp_{nullptr};  // set on first use
 
-  std::mutex mutex_;  // guards what follows; before the lock of an association
+  std::mutex mutex_;  // guards the members below; locked before that of an association
   using Ends = std::pair<std::string, std::string>;  // local and remote address
   uint64_t made_ = 0;
   struct Known {

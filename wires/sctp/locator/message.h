@@ -10,9 +10,9 @@
 
 namespace weft::sctp {
 
-// How a process learns at which UDP port another takes packets of SCTP (RFC 6951 leaves open how): a question and an answer, one
-// UDP datagram each, to the UDP port that has the number of the SCTP port that is listened at, and back; big-endian. An answer is
-// as long as its question, so that nobody can be flooded by forged ones.
+// How a process learns on which UDP port another process receives SCTP packets (RFC 6951 leaves this open). A question
+// and an answer, one UDP datagram each, are sent to the UDP port with the number of the listener's SCTP port, and back;
+// big-endian. An answer is as long as its question, so forged questions cannot amplify traffic.
 //
 //    0                   1                   2                   3
 //    0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -33,7 +33,7 @@ struct LocatorMessage {
   uint16_t sctp_port = 0;  // not 0
   uint16_t udp_port = 0;   // answer: not 0
 
-  // nullopt: not such a message.
+  // nullopt: another format.
   static std::optional<LocatorMessage> Parse(ByteSpan datagram);
   std::array<uint8_t, kLength> Serialize() const;
   bool operator==(const LocatorMessage&) const = default;

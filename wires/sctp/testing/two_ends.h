@@ -16,7 +16,7 @@
 
 namespace weft::sctp::testing {
 
-// Two hosts in virtual time, a client and a server that listens, and the associations between them.
+// Two hosts in virtual time, a client and a listening server, and the associations between them.
 class TwoEnds {
  public:
   static constexpr uint16_t kPort = 5043, kUdpPort = 9899;
@@ -32,7 +32,7 @@ class TwoEnds {
     listener_->Watch(std::make_shared<Acceptor>(*this));
   }
 
-  // The client's end, not up yet. The server's is among `accepted` when it is.
+  // The client's end, not up yet. When it is up, the server's end is in `accepted`.
   std::shared_ptr<Association> Connect() {
     transport::sctp::Peer peer{.addresses = {*transport::SocketAddress::Parse("10.1.0.2", kPort)},
                                .udp_port = kUdpPort};
@@ -40,7 +40,7 @@ class TwoEnds {
     WEFT_CHECK(association.ok());
     return Association::Make(network(), pool_, std::move(*association), /*initiator=*/true);
   }
-  // Both, up.
+  // Both ends, up.
   std::pair<std::shared_ptr<Association>, std::shared_ptr<Association>> ConnectBoth() {
     const size_t before = accepted.size();
     auto client = Connect();
@@ -87,7 +87,7 @@ class TwoEnds {
   std::unique_ptr<transport::sctp::Listener> listener_;
 
  public:
-  std::vector<std::shared_ptr<Association>> accepted;  // gone before the world is
+  std::vector<std::shared_ptr<Association>> accepted;  // destroyed before the world
 };
 
 }  // namespace weft::sctp::testing
