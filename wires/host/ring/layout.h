@@ -9,6 +9,7 @@
 // Neither trusts the other: a reader copies what the other side wrote once, and checks the copy.
 //
 // A record begins on a line of kLine bytes, is contiguous, and is valid once its stamp is:
+//
 //       0                                8               12   13   14   15   16
 //      +--------------------------------+----------------+----+----+----+----+
 //      |             stamp              |     length     |kind| pcs| hdr| ack|
@@ -16,12 +17,12 @@
 // ack: so many more requests of the consumer were carried out (rdmap/delivery.h); 0 to 255, in kUlpdu and kReference.
 //
 //   kUlpdu      then `length` bytes: the ULPDU
-//   kReference  then a claim (8), room for a header of `hdr` bytes (24), and `pcs` pieces of the producer's memory (address 8, length 8): the
-//               ULPDU is the header and, behind it, what the pieces hold
-//   kPlaced     then `hdr` bytes: the header of a ULPDU whose payload the producer has placed already
-//   kSkip       up to the end of the ring there is nothing
-//   kMoved      the producer's next ULPDU comes over TCP, and so do all after it
-//   kMove       the producer asks the consumer to do the same with what it sends
+//   kReference  then a claim (8), room for a header of `hdr` bytes (24), and `pcs` pieces of the producer's memory
+//               (address 8, length 8): the ULPDU is the header, followed by the content of the pieces
+//   kPlaced     then `hdr` bytes: the header of a ULPDU whose payload the producer has already placed
+//   kSkip       there is nothing up to the end of the ring
+//   kMoved      the producer's next ULPDU and all after it come over TCP
+//   kMove       the producer asks the consumer to move its own sending to TCP, too
 //
 // The stamp is a secret of the ring, mixed with the number of the line since the beginning. So earlier content cannot
 // pass for a record, not even if a program sends bytes that look like one.
