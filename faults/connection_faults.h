@@ -13,54 +13,57 @@
 #include "transport/network.h"
 #include "transport/socket_address.h"
 
-// The faults of what passes over a connection (cut, reset, blackhole, delay, bandwidth, corrupt, and a port that is down), whatever carries it:
-// which there are, and when they strike. What is then done is the affair of who owns the connection.
+// Faults that act on the data of a connection (cut, reset, blackhole, delay, bandwidth, corrupt, and a port that is
+// down), on any wire: which there are, and when they strike. The owner of the connection carries them out.
 namespace weft::faults {
 
-// What a connection is, for selectors and for log lines.
+// The properties of a connection, for selectors and for log lines.
 struct ConnectionInfo {
   uint32_t qp = 0;
   std::string device;
-  bool crc = false;  // what is corrupted is found
+  bool crc = false;  // corruption is detected
 };
 
-// Whether any such fault may concern the connection, now. Counts nothing.
+// Whether such a fault may concern the connection now. Counts nothing.
 bool ConcernsConnection(const ConnectionInfo& info, const transport::SocketAddress& peer);
-// Whether it needs CRC, so that what is corrupted is found.
+// Whether the connection needs CRC, so that corruption is detected.
 bool WantsCrc(const ConnectionInfo& info, const transport::SocketAddress& peer);
 
-// Of one connection. Time is the network's, so that it works in virtual time as well. Used by one thread at a time.
+// The faults of one connection. Uses the network's time, so it also works in virtual time. Used by one thread at a
+// time.
 class ConnectionFaults {
  public:
   enum class End : uint8_t {
     kNone,
     kCut,      // in order, at both ends
-    kReset,    // takes what was not read with it
-    kGivenUp,  // this end gives up; the peer, beyond a blackhole, hears nothing
+    kReset,    // data that was not read is lost
+    kGivenUp,  // this end gives up; behind a blackhole, the peer is not told
   };
 
-  // `wake`: called by the network's timers, without locks, when Update() has something new. `network` outlives it. Faults are chosen now.
+  // `wake`: called by the network's timers, without locks, when Update() has something new. `network` outlives this
+  // object. The faults are chosen now.
   ConnectionFaults(ConnectionInfo info, const transport::SocketAddress& peer, transport::Network& network, std::function<void()> wake);
   ~ConnectionFaults();
   ConnectionFaults(const ConnectionFaults&) = delete;
 
-  // The plan changed: what is no longer in it ends, what is new begins.
+  // The plan has changed: ends the faults that are no longer in it, and begins the new ones.
   void Reselect();
 
-  // Brings all that follows up to date. True: the connection has come to its end by this.
+  // Updates the values below. Returns true if the connection has now ended.
   bool Update();
-  // So many bytes went, in either direction.
+  // So many bytes have passed, in either direction.
   void Passed(size_t bytes) { passed_ += bytes; }
 
   End end() const { return end_; }
   void SetEnd(End end) { end_ = end; }
-  bool shut() const { return shut_; }                             // nothing passes
-  uint64_t bits_per_second() const { return bits_per_second_; }  // at most; 0: no limit
-  // How much later than now what is sent now arrives.
+  bool shut() const { return shut_; }                             // no data may pass
+  uint64_t bits_per_second() const { return bits_per_second_; }  // maximum; 0: no limit
+  // How much later data that is sent now must arrive.
   transport::Duration Delay();
-  // How many bytes may pass until a fault that counts them strikes; UINT64_MAX: there is none.
+  // Number of bytes that may pass until a fault that counts bytes strikes; UINT64_MAX: there is none.
   uint64_t UntilByteFault() const;
-  // What is sent now is to be damaged, if StrikeCorruption(), which counts it and says `what` in the log, agrees.
+  // Whether data that is sent now is to be damaged, if StrikeCorruption() is true, too; that one counts the fault and
+  // logs it with `what`.
   bool CorruptionIsDue();
   bool StrikeCorruption(const std::string& what);
 

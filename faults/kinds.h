@@ -6,7 +6,8 @@
 #include <string>
 #include <string_view>
 
-// What can be made to fail. One table of kinds and one of keys: the parser, `weft faults --list` and weft-faults(7) come from them.
+// The kinds of faults. One table of kinds and one of keys: the parser, `weft faults --list` and weft-faults(7) all use
+// them.
 namespace weft::faults {
 
 enum class Kind : uint8_t {
@@ -26,7 +27,7 @@ enum class Kind : uint8_t {
   kSlowProgress,
 };
 
-// What may stand before the "=". Bits, so that a kind can say which it takes.
+// The keys, which stand before the "=". They are bits, so that a kind can tell which ones it takes.
 enum Key : uint32_t {
   // How it fails.
   kTime = 1 << 0,
@@ -64,25 +65,25 @@ struct KindInfo {
   Kind kind;
   const char* name;     // "cut"
   uint32_t takes;       // Keys
-  uint32_t needs;       // Keys among them without which it says nothing
-  const char* what;     // what is done, one sentence
-  const char* unit;     // what nth=, every=, probability= and times= count; nullptr: it takes none of them
+  uint32_t needs;       // those of them that are required
+  const char* what;     // the effect, one sentence
+  const char* unit;     // unit of nth=, every=, probability= and times=; nullptr: it takes none of them
   const char* symptom;  // what the program sees
-  const char* example;  // a specification
+  const char* example;  // an example specification
 };
 std::span<const KindInfo> AllKinds();
 const KindInfo& InfoOf(Kind kind);
 inline const char* NameOf(Kind kind) { return InfoOf(kind).name; }
 
-// Of a connection's bytes: faults/stream.h.
+// Acts on the bytes of a connection: faults/stream.h.
 inline bool IsStreamKind(Kind kind) { return kind <= Kind::kCorrupt; }
 
-// Names and numbers that values are made of.
+// Names and numbers of values.
 struct Word {
   const char* name;
   int value;
 };
-std::span<const Word> ErrnoWords();    // "ENOMEM"; any number is allowed too
+std::span<const Word> ErrnoWords();    // "ENOMEM"; numbers are allowed, too
 std::span<const Word> StatusWords();   // ibv_wc_status without IBV_WC_
 std::span<const Word> OpcodeWords();   // ibv_wr_opcode without IBV_WR_, and RECV
 std::span<const Word> EventWords();    // rdma_cm_event_type without RDMA_CM_EVENT_
@@ -90,9 +91,9 @@ std::span<const Word> CallWords();     // verbs that can be made to fail; the va
 // "?" for a value without a name.
 std::string NameIn(std::span<const Word> words, int value);
 
-inline constexpr int kReceiveOpcode = 0x80;  // OpcodeWords: RECV, which is no ibv_wr_opcode
+inline constexpr int kReceiveOpcode = 0x80;  // OpcodeWords: RECV, which is not an ibv_wr_opcode
 
-// Verbs that `fail` knows.
+// The verbs that the kind `fail` supports.
 enum class Call : uint8_t {
   kOpenDevice,
   kAllocPd,

@@ -18,7 +18,7 @@ using Duration = std::chrono::nanoseconds;
 
 // peer=: a host, a port, or both.
 struct PeerSelector {
-  std::optional<transport::SocketAddress> host;  // its port does not count
+  std::optional<transport::SocketAddress> host;  // its port is ignored
   uint16_t port = 0;                             // 0: any
 
   bool Matches(const transport::SocketAddress& peer) const;
@@ -27,7 +27,7 @@ struct PeerSelector {
 // One fault of a specification.
 struct Fault {
   Kind kind{};
-  std::string text;   // as it was written
+  std::string text;   // as written by the user
   uint32_t given = 0; // Keys
 
   Duration time{}, jitter{}, lasts{}, give_up{};
@@ -55,20 +55,23 @@ struct Plan {
   std::optional<uint64_t> seed;  // seed=
 };
 
-// Where a specification is wrong, and what was expected there.
+// An error in a specification, and what was expected there.
 struct ParseError {
   size_t position = 0;  // in bytes from its beginning
   std::string what;
 
-  // Three lines: what is wrong, the line of `specification` in which it is, a caret under the place. No line break at the end.
+  // Three lines: the error, the line of `specification` that has it, a caret under the position. No line break at the
+  // end.
   std::string Describe(std::string_view specification) const;
 };
 
-// A specification: faults with ";" or a line break between them, "#" begins a comment. Each is a kind and KEY=VALUE words, in any
-// order, with spaces between them. "seed=NUMBER" can stand as a fault of its own. Names may be in lower or upper case. weft-faults(7).
+// Parses a specification: faults separated by ";" or a line break; "#" begins a comment. Each fault is a kind and
+// KEY=VALUE words, in any order, separated by spaces. "seed=NUMBER" can be a fault of its own. Names may be in lower or
+// upper case. weft-faults(7).
 Result<Plan, ParseError> Parse(std::string_view specification);
 
-// What WEFT_FAULTS says: a specification, or "@FILE" with one. The error is for users, of one or three lines.
+// Parses the value of WEFT_FAULTS: a specification, or "@FILE" with the name of a file that has one. The error is for
+// users and has one or three lines.
 Result<Plan, std::string> ParseSetting(const std::string& value);
 
 }  // namespace weft::faults

@@ -11,34 +11,36 @@
 
 namespace weft::faults {
 
-// What the two ends say to each other before the connection stands is never touched or counted: so many bytes, or all of the first write.
+// The start-up of a connection is never changed or counted: a number of bytes, or the whole first write.
 struct StartUp {
   size_t bytes = 0;
   bool first_write = false;
 };
 
-// A stream on which faults of the connection's bytes happen: cut, reset, blackhole, delay, bandwidth, corrupt, and a port that is
-// down. It keeps what it may not hand on yet; nothing that was written is lost unless the connection ends.
+// A stream with faults: cut, reset, blackhole, delay, bandwidth, corrupt, and a port that is down. It keeps data that
+// may not pass yet. No written data is lost unless the connection ends.
 //
-// Time is the network's, so that it works in virtual time as well. As any stream it is used by one thread at a time; its owner calls
-// Read() or Write() when `wake` asked for it, and asks the network for readiness only of what is not held.
+// Uses the network's time, so it also works in virtual time. Like any stream it is used by one thread at a time. The
+// owner calls Read() or Write() when `wake` asked for it, and waits for readiness only of what is not held.
 class FaultyStream final : public transport::ByteStream {
  public:
-  // `wake`: called by the network's timers, without locks; the owner then calls Read() as if the stream were ready. `network`
-  // outlives the stream. Faults are chosen now.
+  // `wake`: called by the network's timers, without locks; the owner then calls Read() as if the stream were ready.
+  // `network` outlives the stream. The faults are chosen now.
   FaultyStream(std::unique_ptr<transport::ByteStream> stream, ConnectionInfo info, StartUp start_up, transport::Network& network,
                std::function<void()> wake);
   ~FaultyStream() override;
 
-  // The plan changed: what is no longer in it ends, what is new begins.
+  // The plan has changed: ends the faults that are no longer in it, and begins the new ones.
   void Reselect();
 
-  // What readiness of the socket its owner waits for, when `blocked` by a Write() that moved nothing: not for what is held anyway.
+  // The socket readiness that the owner must wait for; `blocked`: a Write() moved nothing. Not for data that is held
+  // anyway.
   bool wants_read() const { return !faults_.shut(); }
   bool wants_write(bool blocked) const { return socket_full_ || (blocked && !faults_.shut() && queue_.empty()); }
 
-  // Ends being a decorator: the stream below, with what is still to be written to it put before `rest`; nullptr when the connection was
-  // reset by a fault, or must end without a word. The object is of no use after it.
+  // Ends the decoration. Returns the stream below, and puts data that is still to be written in front of `rest`.
+  // Returns nullptr if a fault has reset the connection, or it must end silently. The object may not be used
+  // afterwards.
   std::unique_ptr<transport::ByteStream> Release(std::vector<uint8_t>& rest);
 
   transport::IoResult Read(std::span<const iovec> into) override;
@@ -63,7 +65,7 @@ class FaultyStream final : public transport::ByteStream {
 
   bool starting_up() const { return start_up_.bytes != 0 || start_up_.first_write; }
   bool over() const { return faults_.end() != End::kNone; }
-  // Brings the faults up to date, ends the connection if it is time; then writes what is due.
+  // Updates the faults, and ends the connection if it is time; then writes the data that is due.
   void Advance();
   void Update();
   void Pump(Time now);
@@ -79,7 +81,7 @@ class FaultyStream final : public transport::ByteStream {
   transport::Network& network_;
   ConnectionFaults faults_;
 
-  Time may_send_from_{};  // bandwidth
+  Time may_send_from_{};  // for bandwidth
   std::deque<Chunk> queue_;
   size_t queued_ = 0;
   bool socket_full_ = false;
