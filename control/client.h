@@ -14,10 +14,11 @@ struct Reply {
   std::string text;
 };
 
-// Asks a process that uses Weft; blocks, for a few seconds at most. The error is for users: what was wrong, and what to do.
+// Sends a request to a process that uses Weft. Blocks for a few seconds at most. The error is for users: what was
+// wrong, and what to do.
 Result<Reply, std::string> Ask(pid_t pid, const std::string& command, const std::string& body = "");
 
-// Processes of this network namespace that listen, by id; not all need be the user's, or alive to an answer.
+// The ids of processes in this network namespace that listen. Some may belong to other users, or not answer.
 std::vector<pid_t> Processes();
 
 }  // namespace weft::control

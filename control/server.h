@@ -12,18 +12,18 @@ namespace weft::control {
 struct Answer {
   bool ok = true;
   std::string text;
-  // Done when the answer is on its way, before its end is: the process may not live to answer afterwards.
+  // Called when the answer is being sent, before its end: the process may end here, too.
   std::function<void()> then;
 };
 
-// Answers requests of processes of the same user, on the network's thread. Nothing in it blocks.
+// Answers requests of processes of the same user, on the network's thread. Never blocks.
 class Server {
  public:
-  // `command` is the first line of a request, `body` what follows it.
+  // `command`: the first line of a request; `body`: the data that follows.
   using Handler = std::function<Answer(const std::string& command, const std::string& body)>;
 
-  // nullptr: this process has one, or there is no descriptor left; that is no failure of the
-  // program, which goes on without. `network` outlives the server.
+  // nullptr: this process already has a server, or no descriptor is left. The program continues without one; this is no
+  // failure. `network` outlives the server.
   static std::unique_ptr<Server> Start(transport::Network& network, Handler handler);
   virtual ~Server() = default;
 };
