@@ -12,10 +12,11 @@
 #include "preload/paths.h"
 #include "preload/root.h"
 
-// What the interposed functions of the C library have in common.
+// Common parts of the interposed functions of the C library.
 
-// Declares weft_NAME to be the C library's NAME for the program, and next_NAME() to be the one that would have been called without us. The
-// assembler's name, not C's: the headers' declarations differ in attributes between versions.
+// Declares weft_NAME, which the program gets as the C library's NAME, and next_NAME(), the function that would be
+// called without Weft. Uses the assembler's name, since the attributes in the headers' declarations differ between
+// versions.
 #define WEFT_INTERPOSE(result, name, ...)                                                                              \
   extern "C" __attribute__((visibility("default"), used)) result weft_##name(__VA_ARGS__) __asm__(#name);              \
   [[maybe_unused]] static auto next_##name() {                                                                         \
@@ -47,26 +48,27 @@ struct Mapped {
   Place place = Place::kElsewhere;
 };
 
-// The path of the tree for `path` below the directory `dirfd`. False: not ours, or there is no tree. errno stays. redirect.cc
+// The path in the tree for `path` below the directory `dirfd`. Returns false if the path is not Weft's, or there is no
+// tree. errno is unchanged. redirect.cc
 bool Map(int dirfd, const char* path, Mapped* mapped);
 
 template <typename Call>
 __attribute__((noinline)) auto RedirectedSlowly(int dirfd, const char* path, Call call) {
-  Mapped mapped;  // large: only here
+  Mapped mapped;  // large, so only here
   if (Map(dirfd, path, &mapped)) return call(AT_FDCWD, static_cast<const char*>(mapped.path), mapped.place);
   return call(dirfd, path, Place::kElsewhere);
 }
 
-// call(dirfd, path, place) with the tree's path if `path` is ours.
+// Calls call(dirfd, path, place), with the path in the tree if `path` is Weft's.
 template <typename Call>
 auto Redirected(int dirfd, const char* path, Call call) {
   if (path == nullptr || !MayBeOurs(path)) [[likely]] return call(dirfd, path, Place::kElsewhere);
   return RedirectedSlowly(dirfd, path, call);
 }
 
-// Shortens `path` (terminated), which the C library made, to what the program knows it by. redirect.cc
+// Shortens `path` (terminated), which the C library made, to the path that the program knows. redirect.cc
 void ShowAsProgramKnows(char* path);
-// The same of `length` bytes without terminator; the new length. redirect.cc
+// The same for `length` bytes without terminator. Returns the new length. redirect.cc
 size_t ShowAsProgramKnows(char* path, size_t length);
 
 }  // namespace weft::preload

@@ -9,13 +9,14 @@
 
 namespace weft::preload {
 
-// Brings a directory to a described content: what is written stays as it is when it is so already, and what was there and was not
-// written again goes with Finish(). Paths are relative to the root and end in no slash. The first error stays (Failed(), an errno).
+// Makes a directory have the content that is written to it. Files that already have their content are not touched.
+// Finish() removes files that were there but were not written again. Paths are relative to the root and do not end in a
+// slash. The first error is kept (Failed(), an errno).
 class TreeWriter {
  public:
   explicit TreeWriter(std::string root) : root_(std::move(root)) {}
 
-  // Each makes the directories above.
+  // Each call makes the parent directories.
   void File(std::string_view path, std::string_view content);
   void Link(std::string_view path, std::string_view target);
   void Directory(std::string_view path);
@@ -25,9 +26,9 @@ class TreeWriter {
   int Failed() const { return error_; }
 
  private:
-  std::string Keep(std::string_view path);  // the path in the file system; it and what is above it are wanted
+  std::string Keep(std::string_view path);  // returns the path in the file system; it and its parents are kept
   void Note(bool done);
-  // A name in the same directory under which `path` is made before it takes its place.
+  // The temporary name, in the same directory, under which `path` is made before it is renamed.
   static std::string Aside(const std::string& path) { return path + ".new"; }
   void Replace(const std::string& aside, const std::string& path);
 
