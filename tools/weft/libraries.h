@@ -5,28 +5,29 @@
 
 namespace weft::tool {
 
-// The folder that holds Weft's libibverbs.so.1 and librdmacm.so.1: $WEFT_LIBDIR where it is set, else lib/weft beside
-// the folder of this executable (PREFIX/bin/weft -> PREFIX/lib/weft). It need not exist.
+// The folder with Weft's libibverbs.so.1 and librdmacm.so.1: $WEFT_LIBDIR if set, otherwise lib/weft next to the folder
+// of this executable (PREFIX/bin/weft -> PREFIX/lib/weft). It need not exist.
 std::string LibraryFolder();
 
-// Whether both libraries are in `folder`; if not, `problem` says which is missing and what to do.
+// Whether both libraries are in `folder`. If not, `problem` tells which is missing and what to do.
 bool LibrariesPresent(const std::string& folder, std::string* problem);
 
-// What LD_LIBRARY_PATH must be for a program to load the libraries in `folder` first: the folder, then what the
-// variable holds now.
+// The value of LD_LIBRARY_PATH with which a program loads the libraries in `folder` first: the folder, then the current
+// value of the variable.
 std::string LibraryPathWith(const std::string& folder);
 
-// What LD_PRELOAD names the library by that shows programs Weft's devices in /sys and /dev: its file, or its name alone where the file's
-// holds a character that separates entries (it is then found like the libraries). Empty: it is not in `folder`.
+// The name for LD_PRELOAD of the library that shows Weft's devices in /sys and /dev to programs. This is its file, or
+// its bare name if the file's contains a character that separates entries (the loader then finds it like the
+// libraries). Empty: it is not in `folder`.
 std::string PathsLibrary(const std::string& folder);
 
-// What LD_PRELOAD must be for it to be loaded behind what the variable holds now.
+// The value of LD_PRELOAD that loads it after what the variable names now.
 std::string PreloadWith(const std::string& library);
 
-// A shared library, opened at once with all its references bound, and closed with this object.
+// A shared library. It is opened with all references bound at once, and closed with this object.
 class Library {
  public:
-  // `name` is a path or a soname. `error` is the loader's reason on failure; then the object is empty.
+  // `name` is a path or a soname. On failure `error` is the loader's reason, and the object is empty.
   Library(const std::string& name, std::string* error);
   ~Library();
   Library(const Library&) = delete;
@@ -34,7 +35,7 @@ class Library {
 
   explicit operator bool() const { return handle_ != nullptr; }
 
-  // Points `function` at the library's default version of `symbol`; false when it has none.
+  // Points `function` to the library's default version of `symbol`. Returns false if it has none.
   template <typename Function>
   bool Find(const char* symbol, Function** function) const {
     *function = reinterpret_cast<Function*>(Symbol(symbol));

@@ -6,7 +6,7 @@
 
 namespace weft::tool {
 
-// What `weft doctor` prints: a line for each check, and under each failure what to do.
+// The output of `weft doctor`: a line for each check, and below each failure what to do.
 class Report {
  public:
   void Good(const std::string& what) { std::printf("ok    %s\n", what.c_str()); }

@@ -7,8 +7,8 @@
 
 namespace weft::tool {
 
-// Listens on 127.0.0.1 through rdma_cm, connects to it from this process, and disconnects. Empty on success, else the
-// step that failed and why. Takes at most 5 seconds.
+// Listens on 127.0.0.1 by rdma_cm, connects to it from this process, and disconnects. Returns an empty text on success,
+// otherwise the step that failed and the reason. Takes at most 5 seconds.
 std::string LoopbackSelfTest(const Library& librdmacm);
 
 }  // namespace weft::tool

@@ -15,15 +15,15 @@ struct DeviceView {
   std::string name;
   std::string transport;          // "iWARP", "RoCE" or "InfiniBand"
   std::string state;              // "ACTIVE", "DOWN" ...
-  int mtu_bytes = 0;              // active MTU as verbs can say it: a power of two
-  std::vector<std::string> gids;  // printed as the addresses that they are
+  int mtu_bytes = 0;              // active MTU as verbs report it: a power of two
+  std::vector<std::string> gids;  // printed as addresses
 };
 
-// Lists what ibv_get_device_list of `libibverbs` shows, each device opened and its port 1 queried. On failure `error`
-// names the call and its errno; devices that could be read are returned all the same.
+// Lists the devices that ibv_get_device_list of `libibverbs` returns; opens each and queries its port 1. On failure,
+// `error` names the call and its errno; devices that could be read are returned all the same.
 std::vector<DeviceView> ListDevices(const Library& libibverbs, std::string* error);
 
-// Why there may be no device, and what to do: a sentence that names WEFT_DEVICES and the interfaces that there are.
+// Why there may be no device, and what to do: a sentence that names WEFT_DEVICES and the existing interfaces.
 std::string WhyNoDevice();
 
 }  // namespace weft::tool
