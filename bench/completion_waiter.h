@@ -9,7 +9,8 @@
 
 namespace weft::bench {
 
-// Waits for completions of one CQ the way a job asks for. Throws Failure, also for a completion that is not a success.
+// Waits for completions of one CQ in the way that a job asks for. Throws Failure, also for a completion that is not a
+// success.
 class CompletionWaiter {
  public:
   // Wait::kEvent: `cq` has a completion channel of its own.
@@ -17,7 +18,7 @@ class CompletionWaiter {
     if (sleeps_) Arm();
   }
 
-  // What is there now, perhaps nothing.
+  // The completions that are there now, perhaps none.
   std::span<const ibv_wc> Poll() {
     const int count = ibv_poll_cq(cq_, kMost, completions_);
     if (count < 0) throw Failure("ibv_poll_cq failed");
@@ -29,10 +30,11 @@ class CompletionWaiter {
     return {completions_, static_cast<size_t>(count)};
   }
 
-  // At least one.
+  // At least one completion.
   std::span<const ibv_wc> Take() {
     for (;;) {
-      // An armed CQ that was polled empty needs no poll before the sleep: what came since then has made an event.
+      // After an armed CQ was polled empty, no further poll is needed before the sleep: any later completion has made
+      // an event.
       if (!sleeps_ || !known_empty_) {
         const auto found = Poll();
         known_empty_ = found.size() < kMost;

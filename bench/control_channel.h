@@ -7,7 +7,7 @@
 
 namespace weft::bench {
 
-// One end of the socket between driver and worker; owns it. Whole messages, in order.
+// One end of the socket between driver and worker, which it owns. Messages arrive whole and in order.
 class ControlChannel {
  public:
   explicit ControlChannel(int fd) : fd_(fd) {}
@@ -18,7 +18,8 @@ class ControlChannel {
   int fd() const { return fd_; }
   // Failure: the other end is gone.
   void Send(const Message& message);
-  // Sleeps until a message comes. Nothing: the other end is gone. Failure: none came in `timeout_ms` (-1: for ever).
+  // Sleeps until a message arrives. nullopt: the other end is gone. Failure: none arrived in `timeout_ms` (-1: for
+  // ever).
   std::optional<Message> Receive(int timeout_ms = -1);
 
  private:

@@ -10,7 +10,7 @@
 
 namespace weft::bench {
 
-// One end of what is measured, in a process of its own. All functions block and throw Failure. Single threaded.
+// One end of a measurement, in its own process. All functions block and throw Failure. Single threaded.
 class Endpoint {
  public:
   virtual ~Endpoint() = default;
@@ -20,7 +20,7 @@ class Endpoint {
   virtual void Accept() = 0;
   // Initiator: makes all connections at once.
   virtual void Connect(const Shape& shape, uint16_t port) = 0;
-  // Ends connections and listener and gives everything back.
+  // Ends connections and listener, and releases everything.
   virtual void Close() = 0;
 
   virtual Sample PingPong(Role role, const Job& job) = 0;
@@ -30,8 +30,8 @@ class Endpoint {
 std::unique_ptr<Endpoint> MakeRawTcpEndpoint();
 std::unique_ptr<Endpoint> MakeVerbsEndpoint();
 
-// Calls `round_trip(i)` for each message of a ping-pong. Each time runs from the start of one round trip to the start
-// of the next, so that what an end does besides waiting counts too.
+// Calls `round_trip(i)` for each message of a ping-pong. Each time is measured from the start of one round trip to the
+// start of the next, so it includes what an end does besides waiting.
 template <typename RoundTrip>
 Sample TimeRoundTrips(const Job& job, RoundTrip round_trip) {
   std::vector<double> halves(static_cast<size_t>(job.count));

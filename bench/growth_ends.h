@@ -6,24 +6,24 @@
 
 #include "bench/control_channel.h"
 
-// The two processes of a row of the table: `connections` queue pairs between them, with one completion queue for
-// receives and one for sends at each end.
+// The two processes that measure one row of the table: `connections` queue pairs between them, and at each end one
+// completion queue for receives and one for sends.
 namespace weft::bench {
 
 struct GrowthShape {
   std::string address;
   int64_t connections = 1;
-  int64_t samples = 1;  // of each figure, about
+  int64_t samples = 1;  // of each value, approximately
 };
 
-// What the initiator found. Times in seconds.
+// The results of the initiator. Times in seconds.
 struct Growth {
-  double empty_poll = 0;  // ibv_poll_cq that finds nothing, of a program that spins
+  double empty_poll = 0;  // an ibv_poll_cq of a spinning program that finds nothing
   double arm = 0;         // ibv_req_notify_cq
-  double deregister = 0;  // ibv_dereg_mr of a region that nobody uses
+  double deregister = 0;  // ibv_dereg_mr of an unused region
   double one = 0;         // round trip of 64 bytes, always on the same queue pair
   double in_turn = 0;     // ... on each queue pair in turn
-  double kib = 0;         // resident memory of each queue pair, after all were used and polled
+  double kib = 0;         // resident memory for each queue pair, after all were used and polled
   double connects_per_second = 0;
 };
 

@@ -11,10 +11,10 @@ namespace weft::bench {
 
 enum class Role : uint8_t { kInitiator, kResponder };
 
-// How an end waits for the other. Raw TCP knows kSpin (recv with MSG_DONTWAIT) and blocks for the others.
+// How an end waits for the other. Raw TCP supports kSpin (recv with MSG_DONTWAIT), and blocks for the others.
 enum class Wait : uint8_t {
   kSpin,    // polls the CQ, as ib_send_lat does
-  kMemory,  // watches the last byte of its buffer and never looks at the receive CQ, as ib_write_lat does
+  kMemory,  // polls the last byte of its buffer and never the receive CQ, as ib_write_lat does
   kEvent,   // sleeps on the completion channel
 };
 
@@ -26,22 +26,22 @@ struct Shape {
   int64_t connections = 1;
   int64_t send_depth = 128;  // perftest's default
   int64_t receive_depth = 256;
-  int64_t buffer = 1 << 20;  // bytes to send from, and as many to receive into
+  int64_t buffer = 1 << 20;  // bytes of the send area, and of the receive area
   bool events = false;       // the CQs have a completion channel
 
   static Shape From(const Message& message);
   void AddTo(Message* message) const;
 };
 
-// One measurement over the first connection that is open.
+// One measurement over the first open connection.
 struct Job {
   bool ping_pong = false;  // otherwise one way: `count` messages, then an answer from the responder
   Operation operation = Operation::kSend;
-  Wait wait = Wait::kSpin;            // of the initiator, in a ping-pong of both
-  Wait responder_wait = Wait::kSpin;  // when one way
-  int64_t bytes = 1;                  // of a message. Wait::kMemory: the same in all jobs of a connection.
+  Wait wait = Wait::kSpin;            // of the initiator; in a ping-pong, of both
+  Wait responder_wait = Wait::kSpin;  // if one way
+  int64_t bytes = 1;                  // of a message. Wait::kMemory: the same in all jobs of a connection
   int64_t count = 1;
-  int64_t warm_up = 0;  // messages before the first that counts (ping-pong)
+  int64_t warm_up = 0;  // messages before the first one that is measured (ping-pong)
   int64_t list = 1;     // work requests per ibv_post_send
   bool inlined = false;
 
@@ -49,7 +49,7 @@ struct Job {
   void AddTo(Message* message) const;
 };
 
-// What a job gave at one end. Times in seconds; the half round trips and `elapsed` are the initiator's.
+// The result of a job at one end. Times in seconds. The half round trips and `elapsed` are the initiator's.
 struct Sample {
   double elapsed = 0;
   double median = 0;  // of the half round trips

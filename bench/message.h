@@ -9,7 +9,7 @@
 
 namespace weft::bench {
 
-// A measurement could not be made. Ends at the worker (which tells the driver) or at the benchmark (which reports it).
+// A measurement is not possible. Handled by the worker (which tells the driver) or by the benchmark (which reports it).
 class Failure : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -18,7 +18,7 @@ class Failure : public std::runtime_error {
 // Throws Failure with `what` and the meaning of `error`, an errno.
 [[noreturn]] void Fail(const std::string& what, int error);
 
-// What driver and workers say to each other: a verb and named values. On the wire, lines: "verb\nkey=value\n...".
+// The messages between driver and workers: a verb and named values. On the wire, lines: "verb\nkey=value\n...".
 class Message {
  public:
   explicit Message(std::string verb) : verb_(std::move(verb)) {}

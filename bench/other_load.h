@@ -5,17 +5,17 @@
 
 namespace weft::bench {
 
-// How much of the machine other programs use while this lives. Ratios of a busy machine say little: what spins loses
-// its CPU to others, what sleeps is preferred when it wakes.
+// How much of the machine other programs use while this object lives. Ratios from a busy machine say little: a spinning
+// program loses its CPU to others, and a sleeping one is preferred when it wakes.
 class OtherLoad {
  public:
   OtherLoad();
-  // CPUs that programs besides this one and its ended children kept busy on average, 0 and up.
+  // Average number of CPUs that programs besides this one and its ended children kept busy; 0 or more.
   double Cpus() const;
 
  private:
   const Clock::time_point start_;
-  const double busy_, own_;  // seconds, then
+  const double busy_, own_;  // seconds, at the start
 };
 
 }  // namespace weft::bench

@@ -3,17 +3,18 @@
 
 #include <cstdint>
 
-// What a measured end does to the process that it is, and asks of it.
+// What a measured end changes and queries in its own process.
 namespace weft::bench {
 
-// Leaves this process one half of the CPUs that it may use, 0 or 1, if there are two at least: both ends on one CPU
-// would show what no two machines can.
+// Restricts this process to one half, 0 or 1, of the CPUs that it may use, if there are at least two: both ends on one
+// CPU would not behave like two machines.
 void UseHalfOfTheCpus(int half);
 
-// As many open files as the system lets it have.
+// Raises the limit on open files as far as the system allows.
 void RaiseFileLimit();
 
-// Of its memory. Exact, unlike VmRSS, which the kernel rounds per CPU. Failure: the kernel does not say.
+// Resident memory of this process. Exact, unlike VmRSS, which the kernel rounds per CPU. Failure: the kernel does not
+// tell.
 int64_t ResidentBytes();
 
 }  // namespace weft::bench

@@ -7,20 +7,20 @@
 
 namespace weft::bench {
 
-// A line of a section's table: what was measured of raw TCP and of Weft, in the section's unit.
+// A row of a section's table: the results of raw TCP and of Weft, in the section's unit.
 struct Row {
   std::string name;
   double raw = 0;
   double weft = 0;
-  double ratio = 0;  // 0: it would say nothing
+  double ratio = 0;  // 0: meaningless
   std::string note;
 };
 
-// A figure that is to be reached.
+// A value that must be reached.
 struct Target {
   std::string name;
   double value = 0;
-  std::string unit;  // written right behind the value
+  std::string unit;  // written directly after the value
   bool at_most = true;
   double limit = 0;
 };
@@ -28,7 +28,7 @@ struct Target {
 // Collects results and prints them for people.
 class Report {
  public:
-  // Sections and their rows keep the order in which they were first named.
+  // Sections and their rows keep the order in which they were first added.
   void Add(const std::string& section, Row row);
   void Add(Target target) { targets_.push_back(std::move(target)); }
   void AddFailure(const std::string& name, const std::string& why) { failures_.push_back(name + ": " + why); }

@@ -6,14 +6,14 @@
 
 namespace weft::bench {
 
-// The value below which `fraction` (0 to 1) of `values` lies, an element of it. Not of none.
+// The element of `values` below which `fraction` (0 to 1) of them lies. `values` must not be empty.
 double Quantile(std::vector<double> values, double fraction);
 
 // With an even number of values, the mean of the two in the middle.
 double Median(std::vector<double> values);
 
-// Of two measurements made in turns: the median of the quotients of neighbours, which a machine that slows down or
-// speeds up during the measurement does not change. As many of one as of the other.
+// For two measurements made in turns: the median of the quotients of neighbours. It does not change if the machine
+// slows down or speeds up during the measurement. Both have the same number of values.
 double MedianRatio(const std::vector<double>& numerators, const std::vector<double>& denominators);
 
 using Clock = std::chrono::steady_clock;

@@ -15,8 +15,8 @@ namespace weft::bench {
 // How much is measured.
 struct Effort {
   int repetitions = 9;          // pairs of raw TCP and Weft
-  int target_repetitions = 21;  // of what has a target
-  double seconds = 0.03;        // of one sample, about
+  int target_repetitions = 21;  // for measurements with a target
+  double seconds = 0.03;        // approximate duration of a sample
   double idle_seconds = 1;
   int64_t connections = 1000;
   bool every_size = true;
@@ -24,10 +24,10 @@ struct Effort {
 
 enum class Crc : uint8_t { kAuto, kOff, kOn };
 
-// The processes that are measured and the results. Outlives the registered benchmarks, which run one after another.
+// The measured processes and the results. Outlives the registered benchmarks, which run one after another.
 class Suite {
  public:
-  // `self_check`: raw TCP stands in for Weft. All ratios are 1 then but for noise. `pinned`: see WorkerPair.
+  // `self_check`: raw TCP takes the place of Weft. All ratios are then 1, except for noise. `pinned`: see WorkerPair.
   Suite(Effort effort, std::string address, bool self_check, bool pinned);
 
   const Effort& effort() const { return effort_; }
@@ -40,12 +40,12 @@ class Suite {
   WorkerPair& weft(Crc crc) { return weft_[static_cast<size_t>(crc)]; }
   WorkerPair& over_sctp() { return over_sctp_; }
   Report& report() { return report_; }
-  // The file of the library that is measured, or why it cannot be told.
+  // The file of the measured library, or why it is unknown.
   std::string VerbsLibrary();
   void EndProcesses();
 
-  // Registers a benchmark of `iterations`. If `body` throws Failure, the benchmark is reported as not measured and all
-  // processes start anew.
+  // Registers a benchmark of `iterations`. If `body` throws Failure, the benchmark is reported as not measured, and all
+  // processes are restarted.
   void Register(const std::string& name, int iterations, std::function<void(benchmark::State&)> body);
 
  private:
@@ -62,7 +62,7 @@ struct Pairs {
   std::vector<Sample> raw, weft;
 };
 
-// What is run, and over which connection.
+// What to run, and over which connection.
 struct Measurement {
   Shape initiator, responder;
   Job raw, weft;
@@ -71,10 +71,10 @@ struct Measurement {
 // Opens both connections, runs a warm-up, then one pair per iteration of `state`; closes.
 Pairs RunPairs(benchmark::State& state, Suite& suite, Crc crc, const Measurement& measurement);
 
-// The same of any two.
+// The same for any two pairs of workers.
 Pairs RunPairs(benchmark::State& state, WorkerPair& raw, WorkerPair& weft, const Measurement& measurement);
 
-// Row and counters of `pairs`, where `figure` is what counts of a sample.
+// Row and counters for `pairs`; `figure` selects the value of a sample.
 Row Compare(benchmark::State& state, const Pairs& pairs, const std::function<double(const Sample&)>& figure,
             const std::string& name, const std::string& unit);
 

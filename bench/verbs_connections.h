@@ -9,23 +9,23 @@
 
 namespace weft::bench {
 
-// Where a peer's RDMA operations may go. Travels in the connection manager's private data; both ends are the same
-// binary on one host.
+// The memory that a peer opens for RDMA operations. Sent in the connection manager's private data; both ends are the
+// same binary on one host.
 struct RemoteBuffer {
   uint64_t address = 0;
   uint32_t key = 0;
   uint32_t reserved = 0;
 };
 
-// A QP and what its peer exposes.
+// A QP, and the memory that its peer opens.
 struct Connection {
   OwnedId id;
   RemoteBuffer remote;
 };
 
-// Connected RC QPs that share one PD, one CQ for sends, one for receives and one registered buffer: send area first,
-// then as large a receive area. Every receive queue is kept full of receives that all point to the receive area.
-// Functions throw Failure.
+// Connected RC QPs that share one PD, one CQ for sends, one for receives and one registered buffer: a send area, then a
+// receive area of the same size. Every receive queue is kept full of receives that point to the receive area. Functions
+// throw Failure.
 class VerbsConnections {
  public:
   explicit VerbsConnections(const Shape& shape) : shape_(shape) {}
@@ -33,7 +33,7 @@ class VerbsConnections {
 
   uint16_t Listen();
   void Accept();
-  // No more than `at_once` are under way at a time; 0: all of them.
+  // At most `at_once` connections are set up at a time; 0: all of them.
   void Connect(uint16_t port, int64_t at_once = 0);
 
   const Shape& shape() const { return shape_; }
@@ -68,7 +68,7 @@ class VerbsConnections {
   int64_t established_ = 0;
   uint32_t max_inline_ = 0;
   std::vector<uint8_t> buffer_;
-  // Destroyed from the last to the first.
+  // Destroyed in reverse order.
   OwnedEventChannel events_;
   OwnedPd pd_;
   OwnedMr mr_;

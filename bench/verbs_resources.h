@@ -8,7 +8,7 @@
 
 namespace weft::bench {
 
-// Calls the function of the C interface that gives an object back.
+// Calls the C function that destroys an object.
 template <auto kDestroy>
 struct Destroyer {
   template <typename T>

@@ -13,21 +13,21 @@
 
 namespace weft::bench {
 
-// A process that was started to be one end. Killed, by its id, when this goes.
+// A process that was started to be one end. The destructor kills it, by its id.
 class WorkerProcess {
  public:
-  // Failure: it cannot be started. `options`: of its command line. `environment` is added to ours: NAME=VALUE.
+  // Failure: it cannot be started. `options`: for its command line. `environment`: NAME=VALUE, added to ours.
   WorkerProcess(const std::vector<std::string>& options, const std::vector<std::string>& environment);
   ~WorkerProcess();
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
   void Send(const Message& order) { control_->Send(order); }
-  // The answer to what was sent. Failure: an error, the end of the process, or no answer in time.
+  // The answer to the last message. Failure: an error, the end of the process, or no answer in time.
   Message Receive();
   Message Call(const Message& order);
   int fd() const { return control_->fd(); }  // readable when there is an answer
-  // As in ps: R runs or waits for a CPU, S sleeps.
+  // As in ps: R is running or waits for a CPU, S sleeps.
   char State() const;
 
  private:
@@ -35,21 +35,21 @@ class WorkerProcess {
   pid_t pid_ = -1;
 };
 
-// Initiator and responder, two processes. Started on first use, and anew after Reset: a setting that the library reads
-// once holds for the whole life of its process. If pinned, each has one half of the CPUs to itself. All functions throw
-// Failure.
+// Initiator and responder, two processes. Started on first use, and again after Reset, since a setting that the library
+// reads once holds until the process ends. If pinned, each has one half of the CPUs. All functions throw Failure.
 class WorkerPair {
  public:
   WorkerPair(std::string kind, bool pinned, std::vector<std::string> environment)
       : kind_(std::move(kind)), pinned_(pinned), environment_(std::move(environment)) {}
 
-  // Connects; seconds that the initiator took. Only what an end opens for itself may differ between the shapes.
+  // Connects; returns the seconds that the initiator took. The shapes may differ only in what each end opens for
+  // itself.
   double Open(const Shape& initiator, const Shape& responder);
   void Close();
-  // What both ends report: the times of the initiator, the CPU time and context switches of both.
+  // Combines the reports of both ends: the times of the initiator, and the CPU time and context switches of both.
   Sample Run(const Job& job);
   Sample Idle(double seconds);
-  // Bytes of initiator and responder.
+  // Resident bytes of initiator and responder.
   std::pair<int64_t, int64_t> Resident();
   std::string VerbsLibrary();
   // Ends both processes.
@@ -57,7 +57,7 @@ class WorkerPair {
 
  private:
   void Start();
-  // The same order to both; the answers of initiator and responder.
+  // Sends the same order to both, and returns the answers of initiator and responder.
   std::pair<Message, Message> CallBoth(const Message& order);
   std::pair<Message, Message> ReceiveBoth();
 

@@ -3,8 +3,9 @@
 
 namespace mpi_bench {
 
-// How long this process has been in system calls that read and write files, in all its threads: pread, pwrite, preadv and pwritev, which this program
-// has in front of the C library's (it is linked with -rdynamic), so that an MPI library calls these. Seconds.
+// Seconds that all threads of this process have spent in system calls that read and write files: pread, pwrite, preadv
+// and pwritev. This program puts its own functions in front of the C library's (it is linked with -rdynamic), so that
+// an MPI library calls them.
 double SecondsInFileCalls();
 
 }  // namespace mpi_bench

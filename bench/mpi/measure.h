@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <vector>
 
-// What the benchmarks share. Plain MPI, so that the same source is built for each library.
+// The common parts of the benchmarks. Plain MPI, so that the same source is built for each library.
 namespace mpi_bench {
 
 extern int g_rank, g_size;
@@ -23,8 +23,9 @@ inline double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Calls `once()` so often that a batch takes about 8 ms (`guess_us`: what one takes; 2 ms when quick), for 9 batches (3) after one to warm up;
-// the median over the batches of the microseconds per call. All ranks of the world call it with the same guess.
+// Returns the median of the microseconds per call of `once()`, over 9 batches (3 when quick) after one batch to warm
+// up. A batch takes about 8 ms (2 ms when quick); `guess_us` is the expected time of a call. All ranks of the world
+// must call it with the same guess.
 template <typename Once>
 double Measure(double guess_us, Once once) {
   const int per_batch = std::max(5, static_cast<int>((g_quick ? 2000 : 8000) / guess_us));
