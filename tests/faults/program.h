@@ -11,8 +11,8 @@
 #include "cm/rdmacm_testing.h"
 #include "control/client.h"
 
-// A program with connections, some of which are made to fail while others must not notice. Faults are set as a user sets them:
-// through the control socket of the process.
+// A program with connections. Some are made to fail, and the others must not be affected. Faults are set as a user sets
+// them: through the control socket of the process.
 namespace weft::faults_test {
 
 using namespace cm::public_api;
@@ -23,7 +23,7 @@ inline void SetFaults(const std::string& specification) {
   ASSERT_TRUE(answer.ok()) << answer.error();
 }
 inline void ClearFaults() { ASSERT_TRUE(control::Ask(getpid(), "faults clear").ok()); }
-// How many faults of the plan were injected.
+// Number of faults of the plan that have struck.
 inline int Injected() {
   const std::string shown = control::Ask(getpid(), "faults show").value().text;
   int sum = 0;
@@ -31,7 +31,7 @@ inline int Injected() {
   return sum;
 }
 
-// The persona of this run; otherwise iwarp.
+// Whether this run uses the roce persona; otherwise iwarp.
 inline bool IsRoce() {
   const char* persona = getenv("WEFT_PERSONA");
   return persona == nullptr || std::string(persona) == "roce";
@@ -40,11 +40,11 @@ inline bool IsRoce() {
 inline constexpr int kDepth = 32;
 inline constexpr size_t kBytes = 1 << 20;
 
-// A connection between two queue pairs of this process: `client` connected, `server` accepted. Each has memory of kBytes, registered
-// for everything, and completion queues of its own.
+// A connection between two queue pairs of this process: `client` connected, `server` accepted. Each has kBytes of
+// memory, registered with all rights, and its own completion queues.
 class Pair {
  public:
-  // Up to the queue pair of the client.
+  // Creates everything up to the client's queue pair.
   Pair() {
     listener = Listener(server_events, "127.0.0.1");
     client = NewId(client_events);
@@ -64,7 +64,7 @@ class Pair {
     rdma_destroy_id(listener);
   }
 
-  // The retry counts of both ends; an `rnr_retry` of 7: for ever.
+  // The retry counts of both ends. `rnr_retry` 7: for ever.
   void Connect(uint8_t rnr_retry = 7, uint8_t retries = 7) {
     rdma_conn_param parameters = WithData("");
     parameters.responder_resources = parameters.initiator_depth = 4;
@@ -87,7 +87,7 @@ class Pair {
     wr.wr_id = id;
     ASSERT_EQ(ibv_post_recv(server->qp, &wr, &bad), 0);
   }
-  // From the client, of `length` bytes; RDMA operations go to the same place of the server's memory.
+  // Posts a request of `length` bytes at the client. RDMA operations use the same offset of the server's memory.
   int Post(ibv_wr_opcode opcode, uint64_t id, uint32_t length = 0) {
     ibv_sge piece = Piece(length);
     ibv_send_wr wr = Request(opcode, id, &piece), *bad = nullptr;
@@ -97,7 +97,7 @@ class Pair {
     }
     return error;
   }
-  // With ids 0, 1 ..., at once: all are outstanding before the first is answered.
+  // Posts requests with ids 0, 1 ... at once, so that all are outstanding before the first answer.
   int PostTogether(size_t count, ibv_wr_opcode opcode, uint32_t length) {
     ibv_sge piece = Piece(length);
     std::vector<ibv_send_wr> list;
@@ -140,7 +140,7 @@ class Pair {
     EXPECT_EQ(StateOf(client), IBV_QPS_ERR);
     EXPECT_EQ(StateOf(server), IBV_QPS_ERR);
   }
-  // Every operation works, and nobody was told of anything.
+  // Expects that every operation works, and that there were no events.
   void ExpectUnharmed() {
     static unsigned round = 0;
     for (size_t i = 0; i < 10'000; ++i) client_memory[i] = static_cast<char>(i + round);
@@ -197,13 +197,15 @@ class Pair {
   }
 };
 
-// What a Terminate of the peer makes of the two ends of a connection: on InfiniBand the requester has its completion only.
+// The events at both ends of a connection after a Terminate of the peer. On InfiniBand the requester gets only its
+// completion.
 inline std::multiset<ibv_event_type> EventsOfTerminate() {
   if (IsRoce()) return {IBV_EVENT_QP_REQ_ERR};
   return {IBV_EVENT_QP_FATAL, IBV_EVENT_QP_REQ_ERR};
 }
 
-// The async events of a context that come within a time, but IBV_EVENT_COMM_EST, which is no fault's; acknowledged.
+// Returns and acknowledges the async events of a context that arrive in time, except IBV_EVENT_COMM_EST, which no fault
+// causes.
 inline std::multiset<ibv_event_type> AsyncEvents(ibv_context* context, size_t count, milliseconds patience = milliseconds(kPatienceMs)) {
   std::multiset<ibv_event_type> types;
   const auto deadline = Clock::now() + patience;
@@ -218,12 +220,12 @@ inline std::multiset<ibv_event_type> AsyncEvents(ibv_context* context, size_t co
   return types;
 }
 
-// Two connections: one on which a test's faults happen, one that must not notice.
 inline bool OverSctp() {
   const char* const llp = getenv("WEFT_LLP");
   return llp != nullptr && std::string(llp) == "sctp";
 }
 
+// Two connections: the test's faults concern one of them, and the other must not be affected.
 class FaultsTest : public testing::Test {
  protected:
   void TearDown() override {
@@ -231,7 +233,7 @@ class FaultsTest : public testing::Test {
     ClearFaults();
     EXPECT_TRUE(AsyncEvents(subject.client->verbs, 1, milliseconds(0)).empty());
   }
-  // With faults of the subject's client before the connections stand.
+  // `faults` are faults of the subject's client that are set before the connections are established.
   void Start(const std::string& faults, uint8_t rnr_retry = 7) {
     SetFaults(faults);
     subject.Connect(rnr_retry);

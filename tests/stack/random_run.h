@@ -14,36 +14,37 @@
 
 namespace weft::sim {
 
-// What carries the work, if it is not what rdma_cm makes.
+// The wire of a run, if it is not the one that rdma_cm uses.
 class Wire {
  public:
   virtual ~Wire() = default;
-  // Connects two queue pairs in INIT, each on a network of its own. With `breaks` the stream ends in the middle of the work.
+  // Connects two queue pairs in INIT, each on a network of its own. With `breaks`, the stream ends in the middle of the
+  // run.
   virtual void Connect(transport::Network& initiator_network, const std::shared_ptr<QueuePair>& initiator,
                        transport::Network& responder_network, const std::shared_ptr<QueuePair>& responder, bool breaks, Random& random) = 0;
 };
 
-// Where the RNICs are, if it is not a network of byte streams: what their rdma_cm connects over.
+// The surroundings of the RNICs, if they are not a network of byte streams: makes the wire for their rdma_cm.
 class World {
  public:
-  virtual ~World() = default;  // after the RNICs
+  virtual ~World() = default;  // outlives the RNICs
   virtual VirtualNetwork& network() = 0;
   virtual transport::Network& AddHost(const std::string& address) = 0;
-  // Of the host at that address.
+  // The wire for the host with that address.
   virtual std::unique_ptr<llp::Wire> MakeWire(const std::string& address, const Settings& settings) = 0;
-  // Rough links. True: one of their faults may end the connection.
+  // Sets links with faults. Returns true if one of the faults may end the connection.
   virtual bool SetLinks(Random& random) = 0;
 };
 
-// Two RNICs, a network in virtual time between them, random work on both sides, and a model of what must come of it.
+// Two RNICs, a network in virtual time between them, random work at both ends, and a model of the results.
 struct RunResult {
-  std::string failure;   // empty: everything was as the model says; else what was not, for a person
+  std::string failure;   // empty: everything agreed with the model; otherwise a description of the difference
   bool connected = false;
   bool cut = false;      // a fault ended the connection
   int completed = 0;     // work requests that succeeded
 };
 
-// Everything random comes from `seed`: the same seed is the same run.
+// All random decisions come from `seed`: the same seed gives the same run.
 RunResult RunRandomWork(uint64_t seed, Wire* wire = nullptr, World* world = nullptr);
 
 }  // namespace weft::sim

@@ -10,10 +10,11 @@
 
 namespace weft::sim {
 
-inline constexpr uint64_t kSeedParts = 4;  // of the seeds, for as many shards
+inline constexpr uint64_t kSeedParts = 4;  // parts into which the seeds are divided, one for each shard
 
-// Random runs of one part of `count` seeds, each over a wire from `make_wire` (null: what rdma_cm makes); a failure names the seed and how
-// `target` replays it. RANDOM_RUN_SEED=N runs that one alone, RANDOM_RUN_COUNT changes how many there are.
+// Runs one part of `count` seeds, each over a wire from `make_wire` (null: the wire that rdma_cm uses). A failure names
+// the seed and how `target` replays it. RANDOM_RUN_SEED=N runs only that seed; RANDOM_RUN_COUNT changes the number of
+// seeds.
 using MakeWireForRun = std::function<std::unique_ptr<Wire>()>;
 using MakeWorld = std::function<std::unique_ptr<World>(uint64_t seed)>;
 void RunSeeds(uint64_t part, const std::string& target, uint64_t count, const MakeWireForRun& make_wire, const MakeWorld& make_world = nullptr);

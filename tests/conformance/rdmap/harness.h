@@ -20,13 +20,13 @@
 namespace weft::rdmap {
 
 inline constexpr ddp::STag kRegion{0x100};
-inline constexpr ddp::STag kSink{0x110};           // of our Reads
-inline constexpr ddp::STag kForeignRegion{0x200};  // of another protection domain
+inline constexpr ddp::STag kSink{0x110};           // for our Reads
+inline constexpr ddp::STag kForeignRegion{0x200};  // in another protection domain
 inline constexpr ddp::STag kWriteOnlyRegion{0x300};
 inline constexpr uint64_t kBase = 0x10000;
 inline constexpr size_t kSize = 4096;
 
-// One stream, the peer played by the test: segments in by Receive(), out by Next().
+// One stream whose peer the test plays: segments in by Receive(), out by Next().
 class RdmapTest : public ::testing::Test {
  protected:
   explicit RdmapTest(const StreamOptions& options = {.ird = 2, .ord = 2}) { Restart(options); }
@@ -42,7 +42,7 @@ class RdmapTest : public ::testing::Test {
 
   bool Receive(const testing::Bytes& segment) { return testing::Deliver(*stream_, segment); }
 
-  // The next segment that the stream sends; nullopt: it has nothing to say.
+  // The next segment that the stream sends; nullopt: there is none.
   std::optional<testing::Bytes> Next() {
     if (wire_.empty()) stream_->Transmit(wire_);
     if (wire_.empty()) return std::nullopt;
@@ -62,7 +62,7 @@ class RdmapTest : public ::testing::Test {
     return {bytes.begin() + static_cast<ptrdiff_t>(at), bytes.begin() + static_cast<ptrdiff_t>(at + length)};
   }
 
-  // The next segment is a Terminate; what it says.
+  // Expects that the next segment is a Terminate, and returns it.
   std::optional<TerminateMessage> NextTerminate() {
     const auto segment = Next();
     if (!segment) return std::nullopt;

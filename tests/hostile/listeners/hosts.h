@@ -39,7 +39,7 @@ class Stranger {
     EXPECT_EQ(stream_->Write({&piece, 1}).bytes, bytes.size());
   }
   void Send(const mpa::StartFrame& frame) { Send(frame.Serialize()); }
-  // What came since; ended() says whether more can.
+  // The data that has arrived since the last call; ended() tells whether more can.
   Bytes Receive() {
     Bytes all;
     std::array<uint8_t, 2048> storage;
@@ -63,7 +63,7 @@ class Stranger {
   bool ended_ = false;
 };
 
-// A listening victim with host id 1, in the persona that WEFT_PERSONA names, and a network of strangers.
+// A listening victim with host id 1, with the persona of WEFT_PERSONA, and a network of strangers.
 class Hosts : public ::testing::Test {
  protected:
   Hosts()
@@ -108,7 +108,7 @@ class Hosts : public ::testing::Test {
     params.private_data = std::move(private_data);
     return mpa::MakeRequest(params);
   }
-  // What rdma_get_cm_event does with the oldest request of which the program was told.
+  // Does with the oldest announced request what rdma_get_cm_event does.
   std::shared_ptr<sim::Endpoint> Fetch() {
     std::shared_ptr<sim::Endpoint> endpoint = told_->Wait().endpoint;
     endpoint->SetObserver(std::make_shared<sim::testing::RecordedCm>());
@@ -119,7 +119,7 @@ class Hosts : public ::testing::Test {
     network_.RunFor(time);
   }
 
-  // An honest client of the other host: connects to the port, is accepted, and both ends hear so.
+  // An honest client of the other host connects to the port and is accepted; both ends get their events.
   void ExpectHonestClientConnects(uint16_t port) {
     sim::testing::Program client(other_), server(victim_);
     client.endpoint = other_.cm().CreateEndpoint();

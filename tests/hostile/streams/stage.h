@@ -17,7 +17,7 @@
 #include "sim/rnic.h"
 #include "sim/testing/host.h"
 
-// An RNIC whose queue pairs are connected, in virtual time, to peers that a test plays segment by segment.
+// An RNIC in virtual time. A test plays the peers of its connected queue pairs, segment by segment.
 namespace weft::hostile {
 
 using Bytes = rdmap::testing::Bytes;
@@ -28,16 +28,16 @@ class Peer {
   Peer(sim::VirtualNetwork& network, std::unique_ptr<transport::ByteStream> stream)
       : network_(network), stream_(std::move(stream)) {}
 
-  // One FPDU around `segment`; all of it, or its first `bytes`. The rest can follow with SendBytes().
+  // Sends one FPDU with `segment`; or only its first `bytes` bytes. SendBytes() can send the rest.
   void Send(const Bytes& segment) { SendBytes(Frame(segment)); }
   void SendBytes(const Bytes& bytes);
   static Bytes Frame(const Bytes& segment);
 
-  // What came and was not heard yet, at most `most` bytes of it; the network has a moment for it.
+  // Reads at most `most` bytes that have arrived and were not read yet; lets the network run for a moment before.
   void Listen(size_t most = SIZE_MAX);
-  // The next segment that is here in full; nullopt: none is.
+  // The next complete segment; nullopt: there is none.
   std::optional<Bytes> Next();
-  // Skips to the Terminate that came; nullopt: none did.
+  // Skips to the received Terminate; nullopt: there is none.
   std::optional<rdmap::TerminateMessage> NextTerminate();
   bool ended() const { return ended_; }  // the other end closed or reset
 
@@ -58,7 +58,7 @@ struct Terms {
 
 class Stage {
  public:
-  // In the persona that WEFT_PERSONA names.
+  // Uses the persona of WEFT_PERSONA.
   Stage();
   ~Stage();
 
@@ -75,7 +75,7 @@ class Stage {
   }
   void Pass() { Pass(std::chrono::milliseconds(1)); }
 
-  // The next completion of `program`, without waiting; nullopt: none.
+  // The next completion of `program`; does not wait. nullopt: none.
   static std::optional<ibv_wc> Completion(sim::testing::Program& program);
 
  private:
@@ -84,7 +84,7 @@ class Stage {
   std::unique_ptr<transport::Listener> listener_;
 };
 
-// 0 or what ibv_post_send says.
+// Returns 0 or the error of ibv_post_send.
 int PostSend(sim::testing::Program& program, ibv_send_wr wr, const sim::RegionInfo& memory, uint64_t offset = 0,
              uint32_t length = 8);
 int PostReceive(sim::testing::Program& program, const sim::RegionInfo& memory, uint32_t length = 64);

@@ -22,8 +22,8 @@
 
 namespace weft::sim::testing {
 
-// Two hosts with an RNIC each in virtual time, queue pairs over DDP sessions of real SCTP; and associations to the server's listener that have
-// no RNIC behind them.
+// Two hosts in virtual time, each with an RNIC, and queue pairs over DDP sessions of real SCTP; also associations to
+// the server's listener without an RNIC.
 class TwoSctpHosts : public ::testing::Test {
  protected:
   struct Host {
@@ -64,7 +64,7 @@ class TwoSctpHosts : public ::testing::Test {
     request.endpoint->SetObserver(server.cm);
     return Next(server).kind == CmEvent::Kind::kEstablished && Next(client).kind == CmEvent::Kind::kEstablished;
   }
-  // An association to the server's listener that has no RNIC behind it.
+  // Makes an association to the server's listener without an RNIC.
   std::shared_ptr<transport::sctp::Recorder> Bare(Host& host, std::optional<uint32_t> adaptation = ddp::sctp::kAdaptationIndication, uint16_t port = 0) {
     auto association = host.sctp.Connect({.addresses = {server_host_.At(kPort)}, .udp_port = server_host_.sctp.udp_port()}, port,
                                          {.adaptation = adaptation});

@@ -9,16 +9,17 @@
 
 namespace weft::sim {
 
-// A third wire, to show that a wire is one class and one folder: queues of whole ULPDUs in memory between two channels. Each ULPDU takes a
-// time of its own, so that they arrive out of order; they are handed on in order, as an llp::UlpduSink wants them. No byte stream, no FPDU, no
-// start-up, no descriptor; either side may send first. So many ULPDUs are under way at most, and the stream breaks when it is told to.
+// A third wire. It shows that a wire is one class in one folder: queues of whole ULPDUs in memory between two channels.
+// Each ULPDU takes its own time, so they arrive out of order; they are handed on in order, as an llp::UlpduSink
+// requires. There is no byte stream, FPDU, start-up or descriptor, and either side may send first. The number of ULPDUs
+// in flight is limited, and the stream breaks when told to.
 class ToyWire final : public Wire {
  public:
   void Connect(transport::Network& initiator_network, const std::shared_ptr<QueuePair>& initiator, transport::Network& responder_network,
                const std::shared_ptr<QueuePair>& responder, bool breaks, Random& random) override;
 };
 
-// The two ends of such a stream between two of a network, for who sets connections up.
+// The two ends of such a stream, between two hosts of one network, for the connection set-up.
 std::pair<std::unique_ptr<llp::Channel>, std::unique_ptr<llp::Channel>> MakeToyChannels(transport::Network& network, Random& random);
 
 }  // namespace weft::sim

@@ -13,8 +13,8 @@ namespace weft::sim {
 
 class ToyListener;
 
-// A wire whose start-up is a few variables that both ends see: no frame, no stream, no descriptor. Shows that who sets connections up knows of
-// none. Both ends are of one network, in virtual time.
+// A wire whose start-up consists of a few variables that both ends see: no frame, no stream, no descriptor. It shows
+// that connection management knows no details of a wire. Both ends are on one network, in virtual time.
 class ToySessions final : public llp::Wire {
  public:
   explicit ToySessions(transport::Network& network, uint64_t seed) : network_(network), random_(seed) {}
@@ -24,10 +24,10 @@ class ToySessions final : public llp::Wire {
   Result<std::unique_ptr<llp::Listener>, int> Listen(const transport::SocketAddress& local, int backlog, bool only_v6,
                                                      bool reuse_address) override;
 
-  // How it goes from now on.
+  // The behaviour from now on: `nobody_answers` to a connection attempt; so many attempts are reset before an answer.
   bool nobody_answers = false;  // to a connection attempt
   int without_room = 0;         // so many attempts are reset before they are answered
-  // How it went.
+  // Counts of what happened.
   int attempts = 0, fallbacks = 0;
 
  private:
