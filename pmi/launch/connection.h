@@ -8,28 +8,11 @@
 #include <string>
 
 #include "pmi/launch/frame.h"
+#include "pmi/launch/outbox.h"
+#include "pmi/launch/sockets.h"
 #include "transport/silent_peer.h"
 
 namespace weft::pmi {
-
-// Bytes to be written to a descriptor that may not accept them at once.
-class Outbox {
- public:
-  void Add(std::string_view bytes) { bytes_.append(bytes); }
-  bool empty() const { return bytes_.size() == done_; }
-  size_t size() const { return bytes_.size() - done_; }
-  void Clear() {
-    bytes_.clear();
-    done_ = 0;
-  }
-  // Writes as much as `fd` accepts, at most `most` bytes. Returns 0, or the errno after which further attempts are
-  // useless (not EAGAIN or EINTR).
-  int WriteTo(int fd, size_t most = SIZE_MAX);
-
- private:
-  std::string bytes_;
-  size_t done_ = 0;
-};
 
 // Numbers of frames and of their bytes since the beginning.
 struct Traffic {
@@ -43,8 +26,6 @@ struct Traffic {
   }
 };
 
-// A host that has not answered for this long is gone.
-inline constexpr std::chrono::seconds kSilence{30};
 inline constexpr std::chrono::seconds kSilenceLook{5};  // between two checks of all connections
 
 // One end of the stream of frames between mpiexec and a proxy. Owns the descriptor, and makes it non-blocking.
@@ -78,13 +59,6 @@ class Connection {
   Traffic traffic_;
   transport::SilentPeer peer_{kSilence};
 };
-
-// Reads available data, at most `most` bytes. Returns the number of bytes, 0 at the end of the stream, or -errno
-// (-EAGAIN: nothing now).
-long ReadSome(int fd, char* into, size_t most);
-
-void SetNonBlocking(int fd);
-void SetCloseOnExec(int fd);
 
 }  // namespace weft::pmi
 

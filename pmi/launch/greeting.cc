@@ -1,7 +1,5 @@
 #include "pmi/launch/greeting.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -14,17 +12,6 @@
 namespace weft::pmi {
 
 using Clock = std::chrono::steady_clock;
-
-void ConfigureTcp(int fd) {
-  const int on = 1;
-  const int idle_seconds = 10, interval_seconds = 5, probes = 4;
-  static_assert(10 + 5 * 4 == std::chrono::seconds(kSilence).count());
-  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_seconds, sizeof(idle_seconds));
-  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_seconds, sizeof(interval_seconds));
-  setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
-}
 
 std::optional<std::string> ReadLine(int fd, Clock::time_point deadline) {
   std::string line;

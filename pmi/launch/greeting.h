@@ -19,11 +19,6 @@ inline constexpr std::chrono::seconds kStartLimit{120};
 inline constexpr std::chrono::seconds kGreetingLimit{10};  // for a connection to identify itself
 inline constexpr size_t kLongestGreeting = 4096;           // bytes
 
-// Sets no delay and keepalive: on an idle connection, the kernel detects within half a minute that the host is gone.
-// While data is in flight, Connection::LookForPeer detects it. TCP_USER_TIMEOUT is not used, because it would also end
-// a connection to a program that merely does not read, such as mpiexec while its output is not read.
-void ConfigureTcp(int fd);
-
 // Reads a line from `fd`, without its end. It reads byte by byte, because the following bytes are for another reader.
 // nullopt: no line came in time.
 std::optional<std::string> ReadLine(int fd, std::chrono::steady_clock::time_point deadline);

@@ -12,7 +12,7 @@
 #include "base/result.h"
 #include "pmi/error.h"
 #include "pmi/launch/connection.h"
-#include "pmi/launch/port_range.h"
+#include "pmi/launch/sockets.h"
 
 namespace weft::pmi {
 
@@ -48,19 +48,6 @@ Result<Invited, PmiError> AcceptInvitation(int input);
 // The secret that the ranks of a job know, derived from the secret of mpiexec and its proxies. That of job 0 is the
 // same secret.
 JobSecret SecretOfJob(const JobSecret& secret, int job);
-
-// A connected descriptor, closed on exec. -1: the numeric address does not answer within a few seconds.
-int Dial(const std::string& address, const std::string& port);
-// Who can connect to a port: any host, or only processes of this host, at 127.0.0.1.
-enum class Reach { kAnywhere, kThisHost };
-// Listens on a free port of the range. -1 and errno on failure.
-int Listen(int* port, PortRange range = {}, Reach reach = Reach::kAnywhere);
-// The addresses at which other hosts may reach this one: `first`, if it is known, then those of the interfaces,
-// loopback last. With `interface`: only the addresses of that interface.
-std::vector<std::string> AddressesFor(const std::string& first, const std::string& interface);
-
-// The numeric address of this end of a connection; empty: it has none.
-std::string OwnAddress(int fd);
 
 }  // namespace weft::pmi
 
