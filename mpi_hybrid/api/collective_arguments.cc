@@ -123,7 +123,7 @@ Error CheckInPlace(const Comm& comm, const char* argument, const void* buffer) {
 Error CheckDistinct(const void* sendbuf, const void* recvbuf, bool empty) {
   if (sendbuf != recvbuf || sendbuf == nullptr || empty) [[likely]]
     return {};
-  return Error(MPI_ERR_BUFFER, "sendbuf and recvbuf are the same memory: MPI_IN_PLACE is the way to say that");
+  return Error(MPI_ERR_BUFFER, "sendbuf and recvbuf are the same memory: use MPI_IN_PLACE instead");
 }
 
 Error CheckInfo(MPI_Info info) {

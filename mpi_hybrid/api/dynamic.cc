@@ -246,7 +246,7 @@ int PMPI_Lookup_name(const char* service_name, MPI_Info info, char* port_name) {
     RunBeside([&] { port = ThisJob().pmi->Lookup(service); });
     if (!port.ok()) return Error(MPI_ERR_NAME, port.error().message);
     if (port->size() >= MPI_MAX_PORT_NAME)
-      return Error(MPI_ERR_NAME, "the name service says " + std::to_string(port->size()) + " characters where a port's name has less than " +
+      return Error(MPI_ERR_NAME, "the name service returned " + std::to_string(port->size()) + " characters, but a port name has fewer than " +
                                      std::to_string(MPI_MAX_PORT_NAME));
     std::memcpy(port_name, port->c_str(), port->size() + 1);
     return {};

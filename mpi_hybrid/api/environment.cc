@@ -133,7 +133,7 @@ int PMPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
     if (size < 0) return Error(MPI_ERR_SIZE, "size " + std::to_string(size) + " is negative");
     if (info != MPI_INFO_NULL && Info::Find(info) == nullptr) return Error(MPI_ERR_INFO, "info is not an info object");
     void* const memory = AllocateMemory(static_cast<size_t>(size), AlignmentOf(Info::Find(info)));
-    if (memory == nullptr) return Error(MPI_ERR_NO_MEM, "there are no " + std::to_string(size) + " bytes of memory");
+    if (memory == nullptr) return Error(MPI_ERR_NO_MEM, "cannot allocate " + std::to_string(size) + " bytes of memory");
     std::memcpy(baseptr, &memory, sizeof memory);
     return {};
   });

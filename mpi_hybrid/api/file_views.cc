@@ -52,7 +52,7 @@ Error ByteOffset(const io::File& file, MPI_Offset offset, MPI_Offset* disp) {
     return {};
   }
   if (offset >= view.capacity() / view.etype_bytes()) {
-    return Error(MPI_ERR_ARG, "offset " + std::to_string(offset) + " is beyond what a file can have");
+    return Error(MPI_ERR_ARG, "offset " + std::to_string(offset) + " is beyond the end of the largest file");
   }
   *disp = view.OffsetOf(offset * view.etype_bytes());
   return {};

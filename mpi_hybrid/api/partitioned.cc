@@ -21,7 +21,7 @@ int MakePartitioned(const char* name, bool is_send, void* buffer, int partitions
     WEFT_MPI_TRY(CheckCount(count));
     MPI_Count all;
     if (__builtin_mul_overflow(count, partitions, &all)) {
-      return Error(MPI_ERR_COUNT, std::to_string(partitions) + " partitions of " + std::to_string(count) + " elements are more than there can be");
+      return Error(MPI_ERR_COUNT, std::to_string(partitions) + " partitions of " + std::to_string(count) + " elements are too many");
     }
     PartitionedData data{buffer, partitions, count, nullptr, peer, tag};
     WEFT_MPI_TRY(FindData(buffer, all, datatype, &data.type));

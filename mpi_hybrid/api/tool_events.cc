@@ -47,7 +47,7 @@ struct Event {
 const std::array<Event, 2>& Events() {
   static const auto* const events = new std::array<Event, 2>{{
       {"unexpected_message",
-       "A message came, or was announced, before its receive: the sender's rank in the communicator, the tag, the context (a number of the communicator "
+       "A message arrived, or was announced, before its receive was posted: the sender's rank in the communicator, the tag, the context (a number of the communicator "
        "that its processes agreed on), bytes.",
        {{MPI_INT, sizeof(int), offsetof(UnexpectedMessage, source)},
         {MPI_INT, sizeof(int), offsetof(UnexpectedMessage, tag)},

@@ -39,7 +39,7 @@ Error GroupTree::Get(void* data, size_t bytes, int place) const {
   MPI_Status status{};
   WEFT_MPI_TRY(Receive(data, static_cast<MPI_Aint>(bytes), Bytes(), RankAt(place), tag_, parent_, Channel::kCollective, &status));
   if (GetCount(status) == static_cast<MPI_Aint>(bytes)) return {};
-  return Error(MPI_ERR_OTHER, "rank " + std::to_string((place + root_) % group_.size()) + " of the group met with an error");
+  return Error(MPI_ERR_OTHER, "rank " + std::to_string((place + root_) % group_.size()) + " of the group had an error");
 }
 
 std::vector<int> GroupTree::Children() const {

@@ -57,7 +57,7 @@ Error ForEachLine(std::string_view text, Visit visit) {
 }
 
 Error NotAGroup(std::string_view line) {
-  return Error(MPI_ERR_OTHER, "the other leader says '" + std::string(line.substr(0, 80)) + "' of its group");
+  return Error(MPI_ERR_OTHER, "the other leader sent '" + std::string(line.substr(0, 80)) + "' to describe its group");
 }
 
 std::optional<int> ToInt(std::string_view digits) {
@@ -114,7 +114,7 @@ Error InterEnd::Swap(const void* mine, size_t mine_bytes, void* theirs, size_t t
 
 Error InterEnd::SwapWord(uint64_t mine, uint64_t* theirs) {
   Error met = Swap(&mine, sizeof mine, theirs, sizeof *theirs);
-  if (met.ok() && *theirs == kGivenUp) met = Error(MPI_ERR_OTHER, "the other leader met with an error");
+  if (met.ok() && *theirs == kGivenUp) met = Error(MPI_ERR_OTHER, "the other leader had an error");
   if (!met.ok() || mine == kGivenUp) talking_ = false;
   return met;
 }
@@ -124,7 +124,7 @@ Error InterEnd::Swap(const std::string& mine, std::string* theirs, size_t most) 
   WEFT_MPI_TRY(SwapWord(mine.size(), &other));
   if (other > most) {
     talking_ = false;  // whatever it sends is not for us
-    return Error(MPI_ERR_OTHER, "the other leader says " + std::to_string(other) + " bytes of its group");
+    return Error(MPI_ERR_OTHER, "the other leader announced " + std::to_string(other) + " bytes to describe its group");
   }
   theirs->resize(other);
   Error met = Swap(mine.data(), mine.size(), theirs->data(), theirs->size());
@@ -168,7 +168,7 @@ Error InterEnd::LearnMembers(const Error& refusal, Ref<Group>* remote) {
   WEFT_MPI_TRY(std::move(told));
   if (header[0] != MPI_SUCCESS) {
     return Error(static_cast<int>(header[0]),
-                 "rank " + std::to_string(leader_) + ", the local leader, met with an error of this class");
+                 "rank " + std::to_string(leader_) + ", the local leader, had an error of this class");
   }
   description.resize(header[1]);
   WEFT_MPI_TRY(TellText(&description));
@@ -224,7 +224,7 @@ Error InterEnd::FindCommonBond(ProcessId leader, JobSecret* secret) {
     }
     return {};
   }));
-  if (common.empty()) return Error(MPI_ERR_OTHER, "the leaders of the groups know no bond of each other's");
+  if (common.empty()) return Error(MPI_ERR_OTHER, "the leaders of the groups share no bond");
   *secret = common.begin()->second;
   return {};
 }

@@ -122,7 +122,7 @@ Error Parse(std::string_view item, Forced* forced) {
   if (collective == std::end(kCollectives)) {
     std::string known;
     for (const CollectiveName& entry : kCollectives) known.append(known.empty() ? "" : ", ").append(entry.name);
-    return Error(MPI_ERR_ARG, "WEFT_MPI_COLL: \"" + std::string(name) + "\" is none of the collectives " + known);
+    return Error(MPI_ERR_ARG, "WEFT_MPI_COLL: \"" + std::string(name) + "\" is not one of the collectives " + known);
   }
   const std::string_view wanted = colon == std::string_view::npos ? std::string_view() : item.substr(colon + 1);
   for (const AlgorithmName& entry : kAlgorithms) {
@@ -131,7 +131,7 @@ Error Parse(std::string_view item, Forced* forced) {
       return {};
     }
   }
-  return Error(MPI_ERR_ARG, "WEFT_MPI_COLL: \"" + std::string(wanted) + "\" is none of the algorithms of " +
+  return Error(MPI_ERR_ARG, "WEFT_MPI_COLL: \"" + std::string(wanted) + "\" is not one of the algorithms of " +
                                 std::string(name) + ": " + AlgorithmsOf(collective->collective));
 }
 

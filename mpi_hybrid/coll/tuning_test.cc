@@ -34,11 +34,11 @@ TEST(Tuning, TheSettingForcesAnAlgorithmWhereItIsLegal) {
 TEST(Tuning, UnknownNamesAreRefusedAndNamed) {
   Error error = ConfigureCollectives("bcast:binomial,broadcast:ring");
   EXPECT_EQ(error.mpi_class(), MPI_ERR_ARG);
-  EXPECT_NE(error.message().find("\"broadcast\" is none of the collectives bcast, gather"), std::string::npos)
+  EXPECT_NE(error.message().find("\"broadcast\" is not one of the collectives bcast, gather"), std::string::npos)
       << error.message();
   error = ConfigureCollectives("allreduce:bruck");
   EXPECT_EQ(error.mpi_class(), MPI_ERR_ARG);
-  EXPECT_NE(error.message().find("\"bruck\" is none of the algorithms of allreduce: doubling, ring, rabenseifner"),
+  EXPECT_NE(error.message().find("\"bruck\" is not one of the algorithms of allreduce: doubling, ring, rabenseifner"),
             std::string::npos)
       << error.message();
   EXPECT_FALSE(ConfigureCollectives("bcast").ok());

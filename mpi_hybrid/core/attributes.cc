@@ -122,7 +122,7 @@ bool Attributes::GetAs(const Keyval& keyval, AttributeType as, void** value) con
 Error Attributes::Delete(int object, Keyval& keyval) {
   const Entry* entry = FindEntry(keyval);
   if (entry == nullptr)
-    return Error(MPI_ERR_KEYVAL, "keyval " + std::to_string(keyval.handle) + " has no attribute to delete here");
+    return Error(MPI_ERR_KEYVAL, "keyval " + std::to_string(keyval.handle) + " has no attribute on this object");
   const Ref<Keyval> held(&keyval);  // the delete function may take the last attribute of a freed one
   WEFT_MPI_TRY(CallRemove(keyval, object, entry->type, entry->value));
   Erase(FindEntry(keyval));

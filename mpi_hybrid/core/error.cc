@@ -54,7 +54,7 @@ AddedCode* FindAdded(int code) {
 
 Error NotAdded(int code, const char* what) {
   return Error(MPI_ERR_ARG,
-               std::to_string(code) + " is not " + what + " that MPI_Add_error_" + (what[3] == 'l' ? "class" : "code") + " gave");
+               std::to_string(code) + " is not " + what + " that MPI_Add_error_" + (what[3] == 'l' ? "class" : "code") + " returned");
 }
 
 }  // namespace

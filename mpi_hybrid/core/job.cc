@@ -50,7 +50,7 @@ Error AgreeOnSecret(Job& job) {
 Error Job::Publish(const std::string& key, const std::string& value) {
   if (value.size() >= pmi->max_value_length()) {
     return Error(MPI_ERR_INTERN, "the value of " + key + " has " + std::to_string(value.size()) +
-                                     " characters; the launcher takes " + std::to_string(pmi->max_value_length() - 1));
+                                     " characters; the launcher allows " + std::to_string(pmi->max_value_length() - 1));
   }
   WEFT_MPI_TRY(Failed("giving " + key + " to the launcher", pmi->Put(KeyOf(key, rank), value)));
   own_[key] = value;

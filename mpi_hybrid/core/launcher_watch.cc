@@ -37,7 +37,7 @@ void* Run(void* argument) {
     if (fds[0].revents != POLLIN) break;
     if (!watch.hear()) fds[0].events = POLLRDHUP;
   }
-  const std::string line = "weft: rank " + std::to_string(watch.rank) + ": the launcher is gone; so this process ends\n";
+  const std::string line = "weft: rank " + std::to_string(watch.rank) + ": the launcher is gone; this process ends\n";
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
   _exit(1);
 }

@@ -12,22 +12,22 @@ constexpr std::string_view kPrefix = "WEFT_MPI_";
 
 constexpr SettingInfo kSettings[] = {
     {"WEFT_MPI_HOST", "found by itself",
-     "The address, host name or interface that the other ranks reach this process by; by default 127.0.0.1 when all ranks are on "
+     "The address, host name or interface by which the other ranks reach this process; by default 127.0.0.1 when all ranks are on "
      "one host, "
      "else the address towards the launcher and those of all interfaces that are up, tried in turn."},
-    {"WEFT_MPI_LLP", "tcp", "tcp or sctp: what carries messages; the same at all ranks. WEFT_SCTP_... say how SCTP is to be.", "tcp|sctp"},
+    {"WEFT_MPI_LLP", "tcp", "The transport of messages, tcp or sctp; the same at all ranks. The WEFT_SCTP_... settings configure SCTP.", "tcp|sctp"},
     {"WEFT_MPI_EAGER", "131072", "Messages of more bytes wait for the receiver to be ready (rendezvous)."},
     {"WEFT_MPI_WINDOW", "8388608", "Bytes of unexpected messages from one sender that a process stores."},
     {"WEFT_MPI_SPIN_US", "chosen by cores and ranks", "Microseconds that a waiting process polls before it sleeps."},
     {"WEFT_MPI_RMA_CONNECT", "on first use",
      "static: the queue pairs of a window are made with it, not at the first access to each target.", "static"},
     {"WEFT_MPI_COLL", "chosen by size", "COLLECTIVE:ALGORITHM[,...]: the algorithm of each collective named, for tests."},
-    {"WEFT_MPI_CONNECT_TIMEOUT", "180", "Seconds that MPI_Comm_connect waits for MPI_Comm_accept; its info key timeout goes before it."},
-    {"WEFT_PMI", "chosen by launcher", "Version of PMI that the process speaks with its launcher; alone: a job of one, whatever started it.", "1|2|alone"},
-    {"WEFT_PMI_MPIEXEC", "bin/mpiexec beside lib/weft", "The mpiexec that a process which no launcher started starts when it spawns or publishes a name."},
+    {"WEFT_MPI_CONNECT_TIMEOUT", "180", "Seconds that MPI_Comm_connect waits for MPI_Comm_accept; the info key timeout overrides it."},
+    {"WEFT_PMI", "chosen by launcher", "Version of PMI that the process uses with its launcher; alone: it is a job of one rank, however it was started.", "1|2|alone"},
+    {"WEFT_PMI_MPIEXEC", "bin/mpiexec beside lib/weft", "The mpiexec that a process without a launcher starts when it spawns processes or publishes a name."},
     {"WEFT_PMI_NAMESERVER", "none", "The file of a name server (mpiexec -nameserver)."},
-    {"WEFT_PMI_OOB", "chosen by launcher", "NONE: the launcher says over PMI's out-of-band channel why it ends the job; or the name of a signal that is to come with that."},
-    {"WEFT_PMI_SECRET_FILE", "none", "File whose first line a launcher wants proof of."},
+    {"WEFT_PMI_OOB", "chosen by launcher", "NONE: the launcher tells over PMI's out-of-band channel why it ends the job. The name of a signal: the launcher sends that signal, too."},
+    {"WEFT_PMI_SECRET_FILE", "none", "A file; the process proves to its launcher that it knows the first line."},
     {"PMI_SOCKTYPE", "POSIX", "OpenSSL: TLS between a process and its launcher.", "POSIX|OpenSSL"},
 };
 

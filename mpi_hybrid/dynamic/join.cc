@@ -47,7 +47,7 @@ Error ReadAll(int fd, Text* text) {
     if (count == 0) return Failed(fd, "read from", "the other side closed it");
     if (count < 0 && !MayGoOn(fd, POLLIN)) return Failed(fd, "read from", std::strerror(errno));
   }
-  if (text->back() != 0) return Failed(fd, "read from", "it does not bring the name of a port");
+  if (text->back() != 0) return Failed(fd, "read from", "the data is not the name of a port");
   return {};
 }
 
@@ -64,7 +64,7 @@ Error Meet(int fd, const std::string& port, Ref<Comm>* made) {
   RunBeside([&] { exchanged = Exchange(fd, mine, &theirs); });
   WEFT_MPI_TRY(std::move(exchanged));
   const std::string other = theirs.data();
-  if (other == port) return Error(MPI_ERR_OTHER, "both ends of descriptor " + std::to_string(fd) + " are the same");
+  if (other == port) return Error(MPI_ERR_OTHER, "both ends of descriptor " + std::to_string(fd) + " are this process");
   const Meeting meeting{.port = std::min(port, other), .deadline = Ports::Clock::now() + kPatience, .refusal = {}};
   return port < other ? AcceptGroup(&meeting, 0, Self(), made) : ConnectGroup(&meeting, 0, Self(), made);
 }

@@ -175,7 +175,7 @@ Error Ports::Hear(Comm& comm, Said* said, Deadline deadline, bool* heard) {
   *heard = !IsCancelled(hearing.receive->status);
   if (!hearing.receive->error.ok() || !*heard) return std::move(hearing.receive->error);
   const auto words = ParseWords(hearing.bytes);
-  if (!words) return Error(MPI_ERR_OTHER, "it says something that does not belong there");
+  if (!words) return Error(MPI_ERR_OTHER, "it sent an invalid message");
   *said = {.word = static_cast<Word>(words->first), .context = words->second};
   return {};
 }
@@ -291,7 +291,7 @@ Error Ports::Accept(const std::string& name, Deadline deadline, Ref<Comm>* bridg
     *bridge = TakeGo(*port);
     if (*bridge) return {};
     const Clock::time_point now = Clock::now();
-    if (deadline && now >= *deadline) return BadPort("nobody connected to the port in time");
+    if (deadline && now >= *deadline) return BadPort("no process connected to the port in time");
     if (next && now >= *next) next.reset();
     bool accepted = false;
     if (!next) WEFT_MPI_TRY(AcceptNext(*port, &accepted));
@@ -347,20 +347,20 @@ Error Ports::Connect(const std::string& name, Deadline deadline, Ref<Comm>* brid
   if (!heard) {
     withdraw();
     LeaveTo(std::move(*bridge));
-    return failed("nobody accepted in time");
+    return failed("it was not accepted in time");
   }
   if (said.word == Word::kClosed) return failed("it is closed");
-  if (said.word != Word::kAccept) return failed("it says something that does not belong there");
+  if (said.word != Word::kAccept) return failed("it sent an invalid message");
   (*bridge)->send_context = said.context;
   if (Error error = Say(**bridge, 0, {.word = Word::kGo, .context = 0}); !error.ok()) return failed(error.message());
   if (Error error = Hear(**bridge, &said, deadline, &heard); !error.ok()) return failed(error.message());
   if (!heard) {
     withdraw();
     if (Error error = Hear(**bridge, &said, std::nullopt, &heard); !error.ok()) return failed(error.message());
-    if (said.word == Word::kClosed) return failed("nobody accepted in time");
+    if (said.word == Word::kClosed) return failed("it was not accepted in time");
   }
   if (said.word == Word::kClosed) return failed("it is closed");
-  return said.word == Word::kMet ? Error() : failed("it says something that does not belong there");
+  return said.word == Word::kMet ? Error() : failed("it sent an invalid message");
 }
 
 }  // namespace weft::mpi

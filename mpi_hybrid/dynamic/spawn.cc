@@ -45,7 +45,7 @@ Error Tell(int root, Comm& comm, const Error& met, std::vector<int>* errors) {
   if (!met.ok()) return met;
   WEFT_MPI_TRY(std::move(told));
   if (header[0] == MPI_SUCCESS) return {};
-  return Error(header[0], "rank " + std::to_string(root) + ", the root, met with an error of this class");
+  return Error(header[0], "rank " + std::to_string(root) + ", the root, had an error of this class");
 }
 
 // Of the processes that were the parents; empty: there are none, or they are left. Process-wide, as the job is.

@@ -45,13 +45,13 @@ Error Access::Make(File& file, Direction direction, int64_t offset, const void* 
   MPI_Count bytes = 0;
   WEFT_MPI_TRY(view.representation().FileBytes(count, type, &bytes));
   if (bytes % view.etype_bytes() != 0) {
-    return Error(MPI_ERR_IO, file.name + ": the " + std::to_string(bytes) + " bytes to transfer are no multiple of the view's etype, " +
+    return Error(MPI_ERR_IO, file.name + ": the " + std::to_string(bytes) + " bytes to transfer are not a multiple of the view's etype, " +
                                  std::to_string(view.etype_bytes()) + " bytes");
   }
   int64_t position, end;
   if (__builtin_mul_overflow(offset, view.etype_bytes(), &position) || __builtin_add_overflow(position, bytes, &end) ||
       (end > view.capacity() && bytes > 0 && !view.empty())) {
-    return Error(MPI_ERR_ARG, file.name + ": offset " + std::to_string(offset) + " is beyond what a file can have");
+    return Error(MPI_ERR_ARG, file.name + ": offset " + std::to_string(offset) + " is beyond the end of the largest file");
   }
   if (view.empty() && bytes > 0 && writes) {
     return Error(MPI_ERR_IO, file.name + ": the view has no data, so there is no place for the " + std::to_string(bytes) + " bytes to write");

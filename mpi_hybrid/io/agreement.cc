@@ -29,7 +29,7 @@ Error Break(Comm& comm, Error error) {
   const bool heard = comm.revoked || error.mpi_class() == MPIX_ERR_REVOKED;
   survive::Revoke(comm);
   if (!heard || error.mpi_class() == MPIX_ERR_PROC_FAILED) return error;
-  return Error(MPIX_ERR_PROC_FAILED, "in a collective call on the file another process died, or could not go on since one had died");
+  return Error(MPIX_ERR_PROC_FAILED, "in a collective call on the file, another process died, or could not go on because one had died");
 }
 
 Error Meet(Comm& comm) { return Break(comm, Barrier(comm)); }
@@ -52,7 +52,7 @@ Error Agree(Comm& comm, const Error& mine) {
   if (!reduced.ok()) return mine.ok() ? reduced : mine;
   if (who == 0) return {};
   const int first = kHighest - who;
-  if (first < 0 || first >= comm.size()) return Error(MPI_ERR_INTERN, "the ranks agree that rank " + std::to_string(first) + " failed, which there is not");
+  if (first < 0 || first >= comm.size()) return Error(MPI_ERR_INTERN, "the ranks agree that rank " + std::to_string(first) + " failed, which does not exist");
   Told told = {};
   if (who == failed) {
     told.mpi_class = mine.mpi_class();

@@ -84,7 +84,7 @@ Error RunTogether(File& file, Access& access, const Error& begun, MPI_Count* mov
     if (std::any_of(extents.begin(), extents.end(), [](const Extent& extent) { return extent.failed != 0; })) return Agree(comm, begun);
     for (size_t rank = 0; rank < extents.size(); ++rank) {
       // The same at all ranks.
-      if (!extents[rank].MakesSense()) return Error(MPI_ERR_INTERN, file.name + ": rank " + std::to_string(rank) + " told of a part of the file that is none");
+      if (!extents[rank].MakesSense()) return Error(MPI_ERR_INTERN, file.name + ": rank " + std::to_string(rank) + " announced an invalid part of the file");
     }
     if (UsesTwoPhases(file, access, extents)) return Agree(comm, RunTwoPhases(file, access, std::move(extents), moved));
   }

@@ -33,7 +33,7 @@ Error CheckSame(File& file, int64_t value, const char* what) {
   WEFT_MPI_TRY(TellBytes(*file.comm, 0, &of_first, sizeof of_first));
   Error error;
   if (of_first != value) {
-    error = Error(MPI_ERR_NOT_SAME, file.name + ": " + what + " " + std::to_string(value) + " is not that of rank 0, " + std::to_string(of_first));
+    error = Error(MPI_ERR_NOT_SAME, file.name + ": " + what + " " + std::to_string(value) + " differs from that of rank 0, " + std::to_string(of_first));
   }
   return Agree(*file.comm, error);
 }
@@ -70,7 +70,7 @@ MPI_File File::Numbered(MPI_Fint number) {
 
 Error GetSize(File& file, int64_t* bytes) {
   const int error = Unlocked([&] { return file.raw->Size(bytes); });
-  return error == 0 ? Error() : FileError(error, file.name, "tell its size");
+  return error == 0 ? Error() : FileError(error, file.name, "get its size");
 }
 
 Error SetSize(File& file, int64_t bytes, const Error& refusal) {
@@ -150,7 +150,7 @@ Error SetView(File& file, int64_t displacement, const Datatype* etype, const Dat
       if (file.view->empty()) {
         displacement = file.view->displacement();
       } else if (now < 0 || now >= file.view->capacity() / file.view->etype_bytes()) {
-        return Error(MPI_ERR_ARG, "the shared file pointer is at " + std::to_string(now) + ", beyond what a file can have");
+        return Error(MPI_ERR_ARG, "the shared file pointer is at " + std::to_string(now) + ", beyond the end of the largest file");
       } else {
         displacement = file.view->OffsetOf(now * file.view->etype_bytes());
       }

@@ -22,7 +22,7 @@ constexpr int kAllModes = kAccessModes | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CL
 
 Error CheckMode(int amode) {
   const std::string which = "amode " + std::to_string(amode);
-  if ((amode & ~kAllModes) != 0) return Error(MPI_ERR_AMODE, which + " has bits that are no MPI_MODE_ of files");
+  if ((amode & ~kAllModes) != 0) return Error(MPI_ERR_AMODE, which + " has bits that are not an MPI_MODE_ of files");
   const int access = amode & kAccessModes;
   if (access == 0 || (access & (access - 1)) != 0) {
     return Error(MPI_ERR_AMODE, which + " needs exactly one of MPI_MODE_RDONLY, MPI_MODE_WRONLY and MPI_MODE_RDWR");
@@ -72,7 +72,7 @@ Error CheckSame(Comm& comm, int amode) {
   int of_first = amode;
   WEFT_MPI_TRY(TellBytes(comm, 0, &of_first, sizeof of_first));
   if (of_first == amode) return {};
-  return Error(MPI_ERR_NOT_SAME, "amode " + std::to_string(amode) + " is not that of rank 0, " + std::to_string(of_first));
+  return Error(MPI_ERR_NOT_SAME, "amode " + std::to_string(amode) + " differs from that of rank 0, " + std::to_string(of_first));
 }
 
 Error Remove(const std::string& name) {
@@ -129,7 +129,7 @@ Error Close(const Ref<File>& file) {
   // Nobody deletes what another still uses.
   const int failed = Unlocked([&] { return file->raw->Close(); });
   file->raw.reset();
-  Error closed = Agree(*comm, failed == 0 ? Error() : FileError(failed, file->name, "close it: what was written may be lost"));
+  Error closed = Agree(*comm, failed == 0 ? Error() : FileError(failed, file->name, "close it: written data may be lost"));
   if (error.ok()) error = std::move(closed);
   if ((file->amode & MPI_MODE_DELETE_ON_CLOSE) != 0) {
     Error removed = comm->rank == 0 ? Remove(file->name) : Error();

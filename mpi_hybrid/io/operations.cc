@@ -36,7 +36,7 @@ Error Begin(File& file, Access::Direction direction, const Place& place, const D
 // All ranks move the shared pointer, and it wraps around.
 Error CheckShared(const File& file, int64_t offset) {
   if (offset >= 0) return {};
-  return Error(MPI_ERR_ARG, file.name + ": the shared file pointer is at " + std::to_string(offset) + ", beyond what a file can have");
+  return Error(MPI_ERR_ARG, file.name + ": the shared file pointer is at " + std::to_string(offset) + ", beyond the end of the largest file");
 }
 
 Error BeginShared(File& file, Access::Direction direction, const Data& data, Access* access) {
@@ -64,7 +64,7 @@ Error BeginOrdered(File& file, Access::Direction direction, const Data& data, co
     const Part& part = parts[static_cast<size_t>(rank)];
     if (rank == comm.rank) before = all;
     if (part.etypes < 0 || __builtin_add_overflow(all, part.etypes, &all)) {
-      return Error(MPI_ERR_ARG, file.name + ": what the ranks transfer together is beyond what a file can have");  // at all
+      return Error(MPI_ERR_ARG, file.name + ": the transfer of all ranks together ends beyond the end of the largest file");  // at all
     }
     failed |= part.failed;
   }

@@ -33,7 +33,7 @@ Error EndSplit(File& file, Access::Direction direction, Place::Kind kind, MPI_Co
   *moved = 0;
   if (file.split == nullptr) return Error(MPI_ERR_IO, file.name + ": no split collective call has begun");
   if (file.split_mark != Mark(direction, kind)) {
-    return Error(MPI_ERR_IO, file.name + ": another split collective call has begun than the one to end");
+    return Error(MPI_ERR_IO, file.name + ": the split collective call that has begun is another one");
   }
   Request* request = std::exchange(file.split, nullptr);
   Progress::Wait(*request);

@@ -188,7 +188,7 @@ void TwoPhase::LeaveOut(Side& side) {
 }
 
 Error TwoPhase::NoMemory(int64_t bytes) const {
-  return Error(MPI_ERR_NO_MEM, file_.name + ": there is no memory to exchange " + std::to_string(bytes) + " bytes of data; less to a window (hint cb_buffer_size) takes less");
+  return Error(MPI_ERR_NO_MEM, file_.name + ": there is no memory to exchange " + std::to_string(bytes) + " bytes of data; a smaller window (hint cb_buffer_size) needs less");
 }
 
 void TwoPhase::SendList(int index) {
@@ -266,8 +266,8 @@ Go TwoPhase::HearGo(int index) {
   if (!Fetch(&go, sizeof go, aggregator, kGo)) return kEnd;
   if (go.is_given_up()) return kEnd;
   if (go.MakesSense(Window(side), side.domain.end(), side.next)) return go;
-  Note(Error(MPI_ERR_INTERN, file_.name + ": rank " + std::to_string(aggregator) + " named a window at " + std::to_string(go.next) +
-                                 ", which cannot come next"));
+  Note(Error(MPI_ERR_INTERN, file_.name + ": rank " + std::to_string(aggregator) + " announced a window at " + std::to_string(go.next) +
+                                 ", which cannot be the next one"));
   return kEnd;
 }
 
@@ -291,13 +291,13 @@ void TwoPhase::ReceiveList(int rank, const FileRange& window) {
   }
   const std::string who = file_.name + ": rank " + std::to_string(rank);
   const std::string size = std::to_string(bytes) + " bytes of ranges";
-  Error error = !may_be ? Error(MPI_ERR_INTERN, who + " tells " + size + ", more than it can have") : Error();
+  Error error = !may_be ? Error(MPI_ERR_INTERN, who + " sent " + size + ", more than it can have") : Error();
   if (may_be) {
     const bool has_memory = message != nullptr && WithMemory([&] {
       const bool taken = WindowList::Parse({message.get(), static_cast<size_t>(bytes)}, window, most, &ListOf(rank));
-      if (!taken) error = Error(MPI_ERR_INTERN, who + " told of data outside of the window that it was asked for");
+      if (!taken) error = Error(MPI_ERR_INTERN, who + " listed data outside of the requested window");
     });
-    if (!has_memory) error = Error(MPI_ERR_NO_MEM, who + " tells " + size + ", for which there is no memory; less to a window (hint cb_buffer_size) takes less");
+    if (!has_memory) error = Error(MPI_ERR_NO_MEM, who + " sent " + size + ", for which there is no memory; a smaller window (hint cb_buffer_size) needs less");
   }
   if (error.ok()) return;
   Note(std::move(error));

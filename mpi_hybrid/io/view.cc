@@ -34,10 +34,10 @@ int64_t DataBelow(std::span<const Run> runs, int64_t limit) {
 Error CheckOrder(const Datatype& type, const char* name, bool for_writing) {
   const LayoutOrder order = OrderOf(type);
   if (!order.monotonic) {
-    return Error(MPI_ERR_IO, std::string(name) + "'s displacements are negative or do not ascend, which a view needs");
+    return Error(MPI_ERR_IO, std::string(name) + "'s displacements are negative or not ascending, which a view does not allow");
   }
   if (for_writing && !order.disjoint) {
-    return Error(MPI_ERR_IO, std::string(name) + " has the same bytes twice, which a file that is written may not have");
+    return Error(MPI_ERR_IO, std::string(name) + " contains the same bytes twice, which is not allowed in a file that is written");
   }
   return {};
 }
@@ -58,7 +58,7 @@ Error View::Make(int64_t displacement, const Datatype& etype, const Datatype& fi
   if (displacement >= kMostBytes) return Error(MPI_ERR_ARG, "disp " + std::to_string(displacement) + " is beyond any file");
   if (etype.size == 0) return Error(MPI_ERR_ARG, "etype has no data, so that offsets cannot be counted in it");
   if (filetype.size % etype.size != 0) {
-    return Error(MPI_ERR_ARG, "filetype has " + std::to_string(filetype.size) + " bytes of data, which is no multiple of etype's " +
+    return Error(MPI_ERR_ARG, "filetype has " + std::to_string(filetype.size) + " bytes of data, which is not a multiple of etype's " +
                                   std::to_string(etype.size));
   }
   WEFT_MPI_TRY(CheckOrder(etype, "etype", for_writing));

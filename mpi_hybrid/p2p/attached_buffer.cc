@@ -60,9 +60,9 @@ Error SendBuffered(const void* buffer, MPI_Aint count, const Datatype& type, int
     begin = FindGap(needed, &before);
   }
   if (begin < 0) {
-    return Error(MPI_ERR_BUFFER, "a buffered send of " + std::to_string(length) + " bytes and MPI_BSEND_OVERHEAD finds no room in the " +
-                                     std::to_string(g_attached.size) + " bytes of MPI_Buffer_attach, of which " +
-                                     std::to_string(g_attached.segments.size()) + " messages are not sent yet");
+    return Error(MPI_ERR_BUFFER, "a buffered send of " + std::to_string(length) + " bytes plus MPI_BSEND_OVERHEAD does not fit into the " +
+                                     std::to_string(g_attached.size) + " bytes of MPI_Buffer_attach, which hold " +
+                                     std::to_string(g_attached.segments.size()) + " unsent messages");
   }
   uint8_t* copy = g_attached.buffer + begin;
   payload.Take({copy, static_cast<size_t>(length)});

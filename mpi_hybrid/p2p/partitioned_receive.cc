@@ -94,7 +94,7 @@ void PartitionedReceive::OnAnnouncement(Request& message) {
   if (!message.error.ok()) return Note(std::move(message.error));
   const auto parsed = PartitionAnnouncement::Parse(announcement_);
   if (GetCount(message.status) != PartitionAnnouncement::kLength || !parsed) {
-    return Note(Error(MPI_ERR_OTHER, "what rank " + std::to_string(data_.peer) + " says of its partitions makes no sense"));
+    return Note(Error(MPI_ERR_OTHER, "the announcement of rank " + std::to_string(data_.peer) + " of its partitions is invalid"));
   }
   sender_ = *parsed;
   too_long_ = sender_.total() > capacity();

@@ -201,7 +201,7 @@ void SettleDevice() {
   const Job& job = ThisJob();
   if (job.ranks_on_host > ProcessorCount()) ChooseSpin(RanksOnOurProcessors(job));
   if (!TraceEnabled()) return;
-  Trace("mpi: a wait polls for " + std::to_string(g_spin.count()) + " us before it sleeps" + (HandsProcessorOn() ? ", and hands the processor on" : ""));
+  Trace("mpi: a wait polls for " + std::to_string(g_spin.count()) + " us before it sleeps" + (HandsProcessorOn() ? ", and yields the processor meanwhile" : ""));
 }
 
 Error ListenForOthers() {

@@ -74,9 +74,9 @@ Error RdmaWindow::CopyError(const Peer& peer, int error) {
   if (error == ESRCH || host_.Ended(RankOf(peer)) || Gone(peer)) return GoneError(RankOf(peer));
   const std::string where = "between this process and rank " + std::to_string(RankOf(peer)) + " of the window";
   if (error == EFAULT) {
-    return Error(MPI_ERR_RMA_RANGE, "the kernel cannot copy " + where + ": memory of the one or the other is not mapped");
+    return Error(MPI_ERR_RMA_RANGE, "the kernel cannot copy " + where + ": memory of one of them is not mapped");
   }
-  return Error(MPI_ERR_OTHER, "the kernel does not copy " + where + ": " + std::strerror(error) + "; WEFT_SAME_HOST=off does without");
+  return Error(MPI_ERR_OTHER, "the kernel does not copy " + where + ": " + std::strerror(error) + "; WEFT_SAME_HOST=off avoids such copies");
 }
 
 }  // namespace weft::mpi::rma

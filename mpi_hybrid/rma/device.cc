@@ -57,7 +57,7 @@ Error Failed(const std::string& what, int error) {
   if (IsShortage(error)) return Error(MPI_ERR_OTHER, what + ": " + DescribeShortage(error));
   return Error(MPI_ERR_OTHER, what + ": " + std::strerror(error) +
                                   "; one-sided communication needs an RDMA device (Weft's libibverbs.so.1 "
-                                  "and librdmacm.so.1 in the library path make one)");
+                                  "and librdmacm.so.1 in the library path provide one)");
 }
 
 // siw does not listen on 127.0.0.1, by which ranks of one host know each other.

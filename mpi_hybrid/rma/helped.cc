@@ -59,7 +59,7 @@ Error RdmaWindow::CarryOutParcel(Peer& peer) {
   const bool all = peer.parcel->ForEach([&](ByteSpan message) { return (error = CarryOut(peer, message)).ok(); });
   peer.parcel->Clear(/*handed_over=*/false);
   if (!error.ok() || all) return error;
-  return Error(MPI_ERR_OTHER, "operations that were kept for rank " + std::to_string(RankOf(peer)) + " of the window cannot be read again");
+  return Error(MPI_ERR_OTHER, "operations deferred for rank " + std::to_string(RankOf(peer)) + " of the window cannot be read again");
 }
 
 // A message that the target would apply. It may have been in memory that others can write to.
@@ -73,7 +73,7 @@ Error RdmaWindow::CarryOut(Peer& peer, ByteSpan message) {
   bool valid = data && (header->kind == MessageKind::kPut || accumulates);
   if (valid && accumulates) valid = FindElementType(data->basic, &type) && Op::IsDefined(data->op, data->basic);
   for (size_t i = 0; valid && i < data->blocks; ++i) valid = LiesWithin(blocks[i], type, peer.size);
-  if (!valid) return Error(MPI_ERR_OTHER, "operations that were kept for rank " + std::to_string(RankOf(peer)) + " of the window were overwritten");
+  if (!valid) return Error(MPI_ERR_OTHER, "operations deferred for rank " + std::to_string(RankOf(peer)) + " of the window were overwritten");
   for (size_t i = 0; i < data->blocks; ++i) blocks[i].offset += peer.base;
   const BlockSource::Part part{{blocks, data->blocks}, data->bytes};
   ProcessMemory& memory = *peer.private_memory;
@@ -168,10 +168,10 @@ Error RdmaWindow::TakeParcel(int rank, uint64_t epoch) {
   signals.parcel.store(0, std::memory_order_release);
   if (applied) return {};
   if (unmapped) {
-    const std::string what = "what rank " + std::to_string(rank) + " of the window put or accumulated in this epoch is not all done";
+    const std::string what = "operations of rank " + std::to_string(rank) + " of the window in this epoch could not all be carried out";
     return Error(MPI_ERR_RMA_RANGE, what + ": memory of the window is not mapped any more in this process");
   }
-  overwritten_ = "operations that rank " + std::to_string(rank) + " left for this one were overwritten, or cannot be read";
+  overwritten_ = "operations that rank " + std::to_string(rank) + " deferred to this one were overwritten, or cannot be read";
   return OverwrittenError();
 }
 

@@ -120,7 +120,7 @@ void Link::Unreachable(std::string why, bool wants_room) {
 // False: it said that the target is unreachable.
 bool Link::MakeQueuePair() {
   if (id_->verbs != device_.context()) {
-    Unreachable("the way to it leads over another RDMA device", false);
+    Unreachable("it is reached through another RDMA device", false);
     return false;
   }
   // The largest inline size that the RNIC grants: some refuse what others allow. What is refused for want of room says
@@ -212,7 +212,7 @@ void Link::OnEvent(const rdma_cm_event& event) {
         said_.control_key = welcome->control_key;
       }
       if (!welcome || !Verifies(ThisJob().processes.BondOf(process_).secret, kTarget, said_, welcome->proof)) {
-        return Break("whoever listens at its address is no rank of this job");
+        return Break("the process that listens at its address is not a rank of this job");
       }
       if (device_.greets()) return Greet();
       state_ = State::kUp;
@@ -250,7 +250,7 @@ void Link::OnFailure(const rdma_cm_event& event) {
         std::memcmp(answer.private_data, kNoRoom, sizeof kNoRoom) != 0) {
       return Break("it refuses the connection (" + what + ")");
     }
-    return Unreachable("it has no room for another (what it lacks is in its own messages)", true);
+    return Unreachable("it has no resources for another connection (its own messages name what is missing)", true);
   }
   if (IsShortage(-event.status)) return Unreachable(what + ": " + DescribeShortage(-event.status), true);
   if (event.event == RDMA_CM_EVENT_ADDR_ERROR || event.event == RDMA_CM_EVENT_ROUTE_ERROR) {
@@ -562,7 +562,7 @@ void Link::OnReply(const uint8_t* bytes, size_t size) {
   };
   if (!header || !pending_[header->reply_slot].in_use || (header->of_fence && !has_fence(header->reply_slot)) || sent_ - header->consumed > sent_ - consumed_ ||
       header->room < room_) {
-    return Break("it sent a reply that nobody asked for");
+    return Break("it sent a reply without a request");
   }
   room_ = header->room;
   Consumed(header->consumed);
@@ -598,7 +598,7 @@ void Link::FinishReply(PendingReply& pending, const Error& error, ByteSpan data,
     --sinks_expected_;
     const bool filled = outcome.ok() && status == ReplyStatus::kDone;
     if (filled && data.size() != reply.sink.bytes) {
-      Break("a reply is of the wrong length");
+      Break("a reply has the wrong length");
       outcome = failure();
     } else if (filled) {
       TypeCursor cursor(reply.sink.buffer, reply.sink.count, *reply.sink.type);

@@ -187,7 +187,7 @@ Error RdmaWindow::Attach(void* memory, MPI_Aint bytes) {
   for (const TargetWindow::Region& region : own_.regions) {
     const uint64_t known = reinterpret_cast<uintptr_t>(region.base);
     if (first < known + region.size && known < last) {
-      return Error(MPI_ERR_RMA_ATTACH, "the memory overlaps what is attached to the window already");
+      return Error(MPI_ERR_RMA_ATTACH, "the memory overlaps memory that is already attached to the window");
     }
   }
   ibv_mr* mr = ibv_reg_mr(device_->domain(), memory, static_cast<size_t>(bytes), kAccess);

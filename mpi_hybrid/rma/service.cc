@@ -308,16 +308,16 @@ void Service::OnRequest(rdma_cm_id* id, const rdma_conn_param& asked) {
   }
   // A process connects once; what comes again was overheard. Of one that has connected no request is accepted any more, so that those which
   // there was no room for need not be known from then on.
-  const char* const why = !hello                                                       ? "does not say who it is"
-                          : !process                                                   ? "is of a process that is not known here"
-                          : !secret                                                    ? "does not prove who it is"
-                          : met_.contains(*process) || refused_.Includes(*process, hello->nonce) ? "comes again: it was overheard"
+  const char* const why = !hello                                                       ? "does not identify itself"
+                          : !process                                                   ? "comes from an unknown process"
+                          : !secret                                                    ? "does not prove its identity"
+                          : met_.contains(*process) || refused_.Includes(*process, hello->nonce) ? "repeats an earlier request"
                                                                                        : nullptr;
   if (why != nullptr) {
     rdma_reject(id, nullptr, 0);
     rdma_destroy_id(id);
-    LogWarning(Format("rank %d: an RDMA connection was refused, which %s%s%s", ThisJob().rank, why,
-                      hello ? "; it says it is " : "", hello ? hello->origin.ToString().c_str() : ""));
+    LogWarning(Format("rank %d: an RDMA connection was refused: it %s%s%s", ThisJob().rank, why,
+                      hello ? "; it claims to be " : "", hello ? hello->origin.ToString().c_str() : ""));
     return;
   }
   Incoming& made = connections_.Add(*process, id);
@@ -353,7 +353,7 @@ Error Service::Accept(Incoming& incoming, const rdma_conn_param& asked, const Jo
   incoming.inline_room = attributes.cap.max_inline_data;
   WEFT_MPI_TRY(GiveRoom(incoming, kFirstRoom));
   if (incoming.room < kFirstRoom) {
-    return Error(MPI_ERR_OTHER, "the completion queue of " + std::to_string(messages_->cqe) + " entries is taken");
+    return Error(MPI_ERR_OTHER, "the completion queue of " + std::to_string(messages_->cqe) + " entries is full");
   }
   uint8_t bytes[kWelcomeBytes];
   said.control_address = reinterpret_cast<uintptr_t>(&control_);

@@ -12,7 +12,7 @@
 namespace weft::mpi::rma {
 
 Error WrongAssert(int assertion, const char* call) {
-  return Error(MPI_ERR_ASSERT, "assert " + std::to_string(assertion) + " is not a combination of those that " + call + " allows");
+  return Error(MPI_ERR_ASSERT, "assert " + std::to_string(assertion) + " is not a combination of the assertions that " + call + " allows");
 }
 
 bool RdmaWindow::Gone(const Peer& peer) const {
@@ -32,7 +32,7 @@ Error RdmaWindow::Outcome() {
 Error RdmaWindow::TakeOperationError() {
   if (!overwritten_.empty()) return OverwrittenError();
   operation_failed_ = false;
-  return Error(MPI_ERR_RMA_RANGE, "an operation of the epoch named memory that is not attached at its target");
+  return Error(MPI_ERR_RMA_RANGE, "an operation of the epoch accessed memory that is not attached at its target");
 }
 
 // Who dies is an error of a call that tells him something; the others are told all the same, who wait for that.

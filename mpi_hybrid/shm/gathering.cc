@@ -67,7 +67,7 @@ Gathering::~Gathering() = default;
 void Gathering::Begin() {
   if (ranks_.size() < 2 || place_ != 0) return;
   if (ranks_.size() > kMostPlaces) {
-    why_not_ = std::to_string(ranks_.size()) + " ranks are on this host, there are places for " +
+    why_not_ = std::to_string(ranks_.size()) + " ranks are on this host, but the segment has places for " +
                std::to_string(kMostPlaces);
     return;
   }
@@ -90,7 +90,7 @@ std::unique_ptr<NodeSegment> Gathering::Join(std::string* why) {
   if (place_ != 0) {
     const auto published = job_.pmi->Get(KeyOf(ranks_[0]));
     if (published.ok()) return Visit(*published, why);
-    *why = "rank " + std::to_string(ranks_[0]) + " has none";
+    *why = "rank " + std::to_string(ranks_[0]) + " has made none";
     return nullptr;
   }
   if (made_ != nullptr && why_not_.empty() &&
@@ -108,7 +108,7 @@ std::unique_ptr<NodeSegment> Gathering::Join(std::string* why) {
 std::unique_ptr<NodeSegment> Gathering::Visit(const std::string& published, std::string* why) {
   const auto refused = [&](const char* what) {
     *why = std::string(what) + " rank " + std::to_string(ranks_[0]) + ": " +
-           (errno == 0 ? "it wants nothing to do with us" : DescribeShortage(errno));
+           (errno == 0 ? "it refused this rank" : DescribeShortage(errno));
     return nullptr;
   };
   Nonce name, challenge;
@@ -118,12 +118,12 @@ std::unique_ptr<NodeSegment> Gathering::Visit(const std::string& published, std:
   if (!socket || !IsOfThisUser(socket.fd())) return refused("connecting to");
   ssize_t got = recv(socket.fd(), challenge.data(), challenge.size(), 0);
   if (got >= 0) errno = 0;
-  if (got != static_cast<ssize_t>(challenge.size())) return refused("hearing from");
+  if (got != static_cast<ssize_t>(challenge.size())) return refused("receiving from");
 
   const JobSecret secret = job_.processes.BondOf(job_.rank).secret;
   uint8_t hello[GuestHello::kLength];
   GuestHello{.rank = job_.rank, .pid = getpid(), .pid_namespace = PidNamespace()}.Write(secret, challenge, hello);
-  if (send(socket.fd(), hello, sizeof(hello), MSG_NOSIGNAL) < 0) return refused("speaking to");
+  if (send(socket.fd(), hello, sizeof(hello), MSG_NOSIGNAL) < 0) return refused("sending to");
   uint8_t proof[sizeof(JobSecret::Proof)];
   size_t length = 0;
   errno = 0;

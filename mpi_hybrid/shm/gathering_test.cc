@@ -104,7 +104,7 @@ TEST_F(GatheringTest, WithoutAHostThatHasMemoryTheRestIsToldWhy) {
   space_.erase("weft-node-0");
   std::string why;
   EXPECT_EQ(gatherings_[1]->Join(&why), nullptr);
-  EXPECT_EQ(why, "rank 0 has none");
+  EXPECT_EQ(why, "rank 0 has made none");
   space_["weft-node-0"] = HexOf(NewNonce());
   EXPECT_EQ(gatherings_[1]->Join(&why), nullptr) << "nobody listens there";
   space_["weft-node-0"] = "nonsense";

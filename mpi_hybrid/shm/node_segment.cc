@@ -67,12 +67,12 @@ std::unique_ptr<NodeSegment> NodeSegment::Join(Descriptor memory, std::span<cons
   const int seals = fcntl(made->memory_.fd(), F_GET_SEALS);
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(made->memory_.fd(), &state) != 0 ||
       static_cast<uint64_t>(state.st_size) < FixedBytes(ranks.size())) {
-    *why = "what came is not the memory of a host's ranks";
+    *why = "the received descriptor is not the memory of a host's ranks";
     return nullptr;
   }
   if (!made->Attach(why)) return nullptr;
   if (made->header().magic != Header::kMagic || made->header().places != ranks.size()) {
-    *why = "the memory is for " + std::to_string(made->header().places) + " ranks, the launcher speaks of " +
+    *why = "the memory is for " + std::to_string(made->header().places) + " ranks, but the launcher reports " +
            std::to_string(ranks.size());
     return nullptr;
   }

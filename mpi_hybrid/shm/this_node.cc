@@ -33,7 +33,7 @@ void JoinNode() {
   if (g_gathering == nullptr) return;
   std::string why;
   g_node = g_gathering->Join(&why).release();
-  if (g_node == nullptr && TraceEnabled()) Trace("mpi: no memory in common with the ranks on this host: " + why);
+  if (g_node == nullptr && TraceEnabled()) Trace("mpi: no memory shared with the ranks on this host: " + why);
 }
 
 void SettleNode() {

@@ -24,7 +24,7 @@ Error Mismatch() {
 Error CheckDecision(const Ballot& decided, const std::vector<uint64_t>& put_in, const std::vector<ProcessId>& members) {
   const auto place = std::find(members.begin(), members.end(), ThisJob().processes.self()) - members.begin();
   if (!decided.voters.Has(static_cast<int>(place))) {
-    return Error(MPIX_ERR_PROC_FAILED, "the other processes of the communicator take this one for dead, and have gone on without it");
+    return Error(MPIX_ERR_PROC_FAILED, "the other processes of the communicator consider this one dead, and have gone on without it");
   }
   return decided.IsOf(put_in) ? Error() : Mismatch();
 }
@@ -103,7 +103,7 @@ Error Shrink(Comm& comm, Ref<Comm>* made) {
       return {};
     }
     const Ref<Group> remote = LivingOf(*comm.remote, members, agreed.voters);
-    if (local->members.empty() || remote->members.empty()) return Error(MPIX_ERR_PROC_FAILED, "nobody is left in the remote group");
+    if (local->members.empty() || remote->members.empty()) return Error(MPIX_ERR_PROC_FAILED, "no process is left in the remote group");
     Ref<Comm> living = MakeInter(comm, local, remote, self);
     // Free at all of both groups.
     const ContextId context = ids.context(0);

@@ -288,7 +288,7 @@ class SameHost(mpi.MpiTest):
                 job = self.launch([*ON_ONE_PROCESSOR, *launcher, "-n", str(size), *words])
                 self.assertTrue(job.wait(60 * self.slow), job.output)
                 self.assertEqual(job.status, 0, job.output)
-                self.assertEqual(job.output.count("before it sleeps, and hands the processor on"), size if hand_on else 0, job.output)
+                self.assertEqual(job.output.count("before it sleeps, and yields the processor meanwhile"), size if hand_on else 0, job.output)
 
     def restricted(self, *calls, error="EPERM"):
         """In front of a rank's program: there these system calls fail, as in containers and under policies that forbid them."""

@@ -50,7 +50,7 @@ class Collectives(mpi.MpiTest):
         job = self.start(2, program("every_size"), WEFT_MPI_COLL="bcast:teleport")
         self.assertTrue(job.wait(mpi.TIMEOUT * self.slow), job.output)
         self.assertNotEqual(job.status, 0)
-        self.assertIn('"teleport" is none of the algorithms of bcast: binomial', job.output)
+        self.assertIn('"teleport" is not one of the algorithms of bcast: binomial', job.output)
 
     def test_calls_that_do_not_match_are_errors_and_no_hangs(self):
         for ranks in (2, 3, 4, 7):

@@ -35,7 +35,7 @@ Error Engine::Hindrance(const ReceiveRequest& receive) const {
   if (receive.stage != ReceiveRequest::Stage::kPosted || receive.process != MPI_ANY_SOURCE) return {};
   const std::optional<ProcessId> dead = Unacknowledged(*receive.comm);
   if (!dead) return {};
-  return Error(MPIX_ERR_PROC_FAILED_PENDING, GoneError(*dead).message() + "; the receive is still there for the others");
+  return Error(MPIX_ERR_PROC_FAILED_PENDING, GoneError(*dead).message() + "; the receive stays posted for the other processes");
 }
 
 std::vector<ProcessId> Engine::GoneOf(const Group& group) const {

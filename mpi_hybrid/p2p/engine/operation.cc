@@ -43,7 +43,7 @@ Error ReceiveRequest::Cancel() {
 Error ReceiveRequest::Hindrance() const { return complete ? Error() : engine->Hindrance(*this); }
 
 void ReceiveRequest::NoteExcuse(const MatchKey& envelope) {
-  error = Error(MPIX_ERR_PROC_FAILED, "rank " + std::to_string(envelope.source) + " could not send what is to be sent here, since a process died");
+  error = Error(MPIX_ERR_PROC_FAILED, "rank " + std::to_string(envelope.source) + " could not send its message, because a process died");
 }
 
 void ReceiveRequest::Recycle() {

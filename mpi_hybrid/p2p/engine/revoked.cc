@@ -8,7 +8,7 @@
 // Communicators that are revoked.
 namespace weft::mpi {
 
-Error Engine::RevokedError() { return Error(MPIX_ERR_REVOKED, "only MPIX_Comm_shrink, MPIX_Comm_agree and calls that need no other rank go on"); }
+Error Engine::RevokedError() { return Error(MPIX_ERR_REVOKED, "only MPIX_Comm_shrink, MPIX_Comm_agree and calls that need no other rank still work"); }
 
 void Engine::Revoke(Comm& comm) {
   if (comm.revoked) return;

@@ -168,7 +168,7 @@ void SctpConnection::Lend() {
 }
 
 bool SctpConnection::BreaksTheRules(const char* what) {
-  const std::string who = link_ == nullptr ? "somebody" : link_->Describe();
+  const std::string who = link_ == nullptr ? "an unknown peer" : link_->Describe();
   LogWarning(Format("%s %s; the association is aborted", who.c_str(), what));
   Abort(what);
   end_ = EPROTO;
@@ -214,7 +214,7 @@ void SctpConnection::OnEvent(const Event& event) {
     case Event::Kind::kRestarted:
       // What was sent before is lost.
       if (open_ || sent_ == Sent::kAll) {
-        BreaksTheRules("began anew");
+        BreaksTheRules("restarted the association");
         break;
       }
       SetStreams(event.streams_out);
@@ -234,7 +234,7 @@ void SctpConnection::OnEvent(const Event& event) {
       }
       break;
     case Event::Kind::kRecordAborted:
-      BreaksTheRules("took back half a message");
+      BreaksTheRules("withdrew a message that was partly received");
       break;
   }
 }
@@ -245,26 +245,26 @@ bool SctpConnection::OnMessage(const Received& received) {
   const std::span<const uint8_t> bytes(setting_.staging.data(), received.bytes);
   switch (received.info.ppid) {
     case kGreetingMessage:
-      if (open_ || !received.info.begins || bytes.size() < Hello::kLength) return BreaksTheRules("greeted out of turn");
+      if (open_ || !received.info.begins || bytes.size() < Hello::kLength) return BreaksTheRules("sent a greeting at the wrong time");
       if (!OnGreeting(bytes, received.info.stream)) return false;
       break;
     case kWelcomeMessage:
       if (sent_ == Sent::kNothing || bytes.size() != 1 || !received.info.end_of_record)
-        return BreaksTheRules("sent a welcome out of turn");
+        return BreaksTheRules("sent a welcome at the wrong time");
       if (sent_ == Sent::kGreeting) OnWelcome();
       return true;
     case kAnotherMessage:
-      if (open_ || sent_ != Sent::kGreeting) return BreaksTheRules("sent an answer to no greeting");
+      if (open_ || sent_ != Sent::kGreeting) return BreaksTheRules("answered a greeting that was not sent");
       end_ = ESRCH;
       return false;
     case kFrameMessage:
-      if (!open_) return BreaksTheRules("sent messages before it said who it is");
+      if (!open_) return BreaksTheRules("sent messages before it identified itself");
       if (sent_ == Sent::kGreeting) OnWelcome();  // it overtook the welcome
       if (!link_->ReadStaged(bytes, received.info.stream))
-        return BreaksTheRules("sent something that is not a message");
+        return BreaksTheRules("sent an invalid message");
       break;
     default:
-      return BreaksTheRules("sent something of another protocol");
+      return BreaksTheRules("sent a message of another protocol");
   }
   return received.info.end_of_record || ReadRest(received.info.stream);
 }
@@ -287,15 +287,15 @@ bool SctpConnection::OnGreeting(std::span<const uint8_t> bytes, size_t stream) {
     bond = processes.BondToEnter(hello->bond, hello->from);
   if (bond && link_ != nullptr && hello->from != processes.NameOf(link_->peer())) bond.reset();
   if (!bond || !IsProven(*bond, said)) {
-    const std::string who = hello ? "who says that it is " + hello->from.ToString() + " " : "";
-    return BreaksTheRules((who + "did not prove to be of this job or of one that it knows" + (bond ? "" : ": there is no such bond")).c_str());
+    const std::string who = hello ? "which claims to be " + hello->from.ToString() + " " : "";
+    return BreaksTheRules((who + "did not prove that it belongs to this job or to a connected one" + (bond ? "" : ": they share no such bond")).c_str());
   }
   if (link_ == nullptr) {
     Nonce nonce;
     std::ranges::copy(Hello::NonceIn(said), nonce.begin());
     if (!setting_.owner.OnProven(*this, processes.Enter(*bond, hello->from), nonce)) return false;
   }
-  if (link_->is_gone()) return BreaksTheRules("came back from the dead");
+  if (link_->is_gone()) return BreaksTheRules("sent data after it was found dead");
   greeted_with_ = *bond;
   open_ = owes_welcome_ = true;
   // The greeting overtook the word of how many streams there are: one there is, for what is sent; what comes may come on any.
@@ -303,7 +303,7 @@ bool SctpConnection::OnGreeting(std::span<const uint8_t> bytes, size_t stream) {
   setting_.owner.OnOpen(*this);
   link_->Open(hello->window);
   const auto frames = bytes.subspan(Hello::kLength);
-  if (!link_->ReadStaged(frames, stream)) return BreaksTheRules("sent something that is not a message");
+  if (!link_->ReadStaged(frames, stream)) return BreaksTheRules("sent an invalid message");
   return true;
 }
 
@@ -331,9 +331,9 @@ bool SctpConnection::ReadRest(size_t stream) {
   while (true) {
     const size_t count = link_->PrepareRead(pieces, setting_.staging, stream);
     const Received received = association_->Receive({pieces, count});
-    if (received.kind != Received::Kind::kMessage) return BreaksTheRules("sent half a message");
+    if (received.kind != Received::Kind::kMessage) return BreaksTheRules("sent an incomplete message");
     if (!link_->ReadDone(received.bytes, setting_.staging, stream))
-      return BreaksTheRules("sent something that is not a message");
+      return BreaksTheRules("sent an invalid message");
     if (received.info.end_of_record) return true;
   }
 }

@@ -200,7 +200,7 @@ std::optional<Card> SctpTransport::CardOf(ProcessId process, Error* error) {
   auto card = Card::Parse(published);
   if (!card)
     *error =
-        Error(MPI_ERR_OTHER, "'" + published + "' is no address of SCTP; WEFT_MPI_LLP is to be the same at all ranks");
+        Error(MPI_ERR_OTHER, "'" + published + "' is not an SCTP address; WEFT_MPI_LLP must be the same at all ranks");
   return card;
 }
 

@@ -76,7 +76,7 @@ bool ShmConnection::Read() {
     if ((item.bulk == BulkKind::kMemory || item.bulk == BulkKind::kOffer) && items != 0) break;
     if (result == RingReader::Result::kNonsense || !Take(item)) {
       if (lost_) break;
-      LogWarning(link_.Describe() + " wrote something that is not a message; the connection is closed");
+      LogWarning(link_.Describe() + " wrote an invalid message; the connection is closed");
       Lose();
       break;
     }
@@ -144,7 +144,7 @@ bool ShmConnection::TakeFromMemory(uint64_t from, uint64_t bytes) {
     const size_t count = link_.PrepareRead(pieces, staging_);
     const ssize_t got = owner_.ReadPeer(*this, {pieces, count}, from, static_cast<size_t>(bytes));
     if (got == 0) {
-      if (TraceEnabled()) Trace("mpi: memory of " + link_.Describe() + " cannot be read any more; messages come through memory in common");
+      if (TraceEnabled()) Trace("mpi: memory of " + link_.Describe() + " cannot be read any more; messages are copied through shared memory");
       reads_memory_ = false;
       reader_.Refuse(bytes);
       return true;
@@ -181,7 +181,7 @@ bool ShmConnection::Fetch(Payload& to, uint64_t offer, uint64_t bytes) {
 // What the peer has read. False: it says nonsense.
 bool ShmConnection::Reclaim() {
   if (!writer_.Look()) {
-    LogWarning(link_.Describe() + " read what was not written; the connection is closed");
+    LogWarning(link_.Describe() + " claims to have read data that was not written; the connection is closed");
     Lose();
     return false;
   }
@@ -301,7 +301,7 @@ bool ShmConnection::Write() {
 bool ShmConnection::MemoryWasRead() {
   const uint64_t refused = writer_.refused();
   if (refused > memory_left_) {
-    LogWarning(link_.Describe() + " refused more than there was; the connection is closed");
+    LogWarning(link_.Describe() + " refused more bytes than it was sent; the connection is closed");
     Lose();
     return false;
   }

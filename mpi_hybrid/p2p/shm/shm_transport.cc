@@ -210,7 +210,7 @@ void ShmTransport::OnTime(Clock::time_point now) {
   }
   DropLost();
   if (const std::string overwritten = FindOverwritten(); !overwritten.empty()) [[unlikely]] {
-    LogWarning(overwritten + "; the ranks of this host are not reached any more");
+    LogWarning(overwritten + "; this rank cannot reach the ranks of this host any more");
     GiveUp();
   }
 }

@@ -48,7 +48,7 @@ void Attempt::OnGreeting() {
   if (have_ < sizeof(answer_)) return;
   const auto answer = Answer::Read(secret_, challenge_, hello_, answer_);
   if (!answer) {
-    LogWarning("closed a connection to " + socket_.PeerName() + ": what listens there is not of this job");
+    LogWarning("closed a connection to " + socket_.PeerName() + ": the process that listens there does not belong to this job");
     return Fail(EPROTO, Dial::End::kClosed);
   }
   const bool welcome = answer->kind == Answer::Kind::kWelcome;

@@ -115,7 +115,7 @@ bool Connection::ReadReady() {
     }
     moved = true;
     if (!link_.ReadDone(static_cast<size_t>(got), staging_)) {
-      LogWarning(link_.Describe() + " sent something that is not a message; the connection is closed");
+      LogWarning(link_.Describe() + " sent an invalid message; the connection is closed");
       Lose(EPROTO, "read");
       return true;
     }

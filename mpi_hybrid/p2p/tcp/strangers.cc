@@ -57,7 +57,7 @@ void Strangers::Accept() {
 void Strangers::OnShortage(int error, Clock::time_point now) {
   if (!starved_since_) starved_since_ = now;
   if (!told_ || now - *told_ >= kTellAgain) {
-    LogWarning("no room for a connection that another rank opens: " + DescribeShortage(error) + "; it waits");
+    LogWarning("cannot accept a connection of another rank: " + DescribeShortage(error) + "; it waits");
     told_ = now;
   }
   if (now - *starved_since_ >= kStarved) TurnAway();
@@ -112,7 +112,7 @@ void Strangers::Read(Stranger& stranger) {
   if (hello && hello->from != self) visitor.bond = processes_.BondToEnter(hello->bond, hello->from);
   if (!visitor.bond || !Hello::IsProven(visitor.bond->secret, visitor.challenge, visitor.hello_bytes)) {
     LogWarning("dropped a connection from " + visitor.socket.PeerName() +
-               ": it does not come from a process of this job");
+               ": it is not from a process of this job");
     return;
   }
   // It means another process, in spite of what the challenge says.

@@ -132,7 +132,7 @@ void TcpTransport::Connect(Link& link) {
   std::optional<Dial> dial;
   if (error.ok()) {
     dial = Dial::Make(published);
-    if (!dial) error = Error(MPI_ERR_OTHER, "'" + published + "' is no address");
+    if (!dial) error = Error(MPI_ERR_OTHER, "'" + published + "' is not an address");
   }
   if (!dial) {
     LogWarning("cannot connect to " + job_.processes.Describe(process) + ": " + error.message());
@@ -155,7 +155,7 @@ void TcpTransport::TryDial(ProcessId process) {
       return OnDialEnd(process, call.dial.Failed(now, Dial::End::kNobody), Error(MPI_ERR_OTHER, std::strerror(error)));
     }
     if (!told_of_shortage_ || now - *told_of_shortage_ >= kTellAgain) {
-      LogWarning(Format("no room for a connection to %s: %s; it is tried again for %d s",
+      LogWarning(Format("cannot open a connection to %s: %s; trying again for %d s",
                         job_.processes.Describe(process).c_str(), DescribeShortage(error).c_str(),
                         static_cast<int>(Dial::kPatience.count())));
       told_of_shortage_ = now;
@@ -209,7 +209,7 @@ void TcpTransport::OnFailed(ProcessId process, const Attempt::Result& result) {
     calls_.erase(process);
     return;
   }
-  const Error error(MPI_ERR_OTHER, result.error == 0 ? "it closes each connection; is there a descriptor left for it?"
+  const Error error(MPI_ERR_OTHER, result.error == 0 ? "it closes each connection; has it run out of descriptors?"
                                                      : std::strerror(result.error));
   OnDialEnd(process, calls_.at(process).dial.Failed(Clock::now(), result.end), error);
 }

@@ -98,7 +98,7 @@ class Ranks(mpi.MpiTest):
             ended = job.wait(mpi.TIMEOUT * self.slow)
             self.assertTrue(ended, job.output)
             self.assertEqual((job.status, "all have met" in job.output), (0, True), job.output)
-            self.assertIn("an RDMA connection was refused, which does not say who it is", job.output)
+            self.assertIn("an RDMA connection was refused: it does not identify itself", job.output)
 
     def test_silent_strangers_keep_no_rank_out(self):
         with tempfile.TemporaryDirectory() as directory:
@@ -165,7 +165,7 @@ class FewDescriptors(mpi.MpiTest):
         first = next(line for line in job.output.splitlines() if " failed on MPI_COMM_WORLD" in line)
         # It is told by whichever call waited for it: MPI_Send with MPI_ERR_OTHER, MPI_Waitall with MPI_ERR_IN_STATUS.
         # Either end of a connection may be the one that has no descriptor.
-        self.assertRegex(first, r"cannot connect to rank \d+ of MPI_COMM_WORLD: (Too many open files|it closes each connection; is there a descriptor)")
+        self.assertRegex(first, r"cannot connect to rank \d+ of MPI_COMM_WORLD: (Too many open files|it closes each connection; has it run out of descriptors)")
         self.assertEqual(job.left_behind(), [])
 
     def test_a_window_without_descriptors_fails_and_names_the_limit(self):

@@ -93,7 +93,7 @@ static void CheckFailure(int code, int says) {
   MPI_Error_string(code, text, &bytes);
   if (class != MPIX_ERR_PROC_FAILED) fprintf(stderr, "class %d: %s\n", class, text);
   CHECK(class == MPIX_ERR_PROC_FAILED);
-  const char* why = strcmp(length, "headless") == 0 || strcmp(length, "of_fence") == 0 ? "a reply that nobody asked for" : "a reply is of the wrong length";
+  const char* why = strcmp(length, "headless") == 0 || strcmp(length, "of_fence") == 0 ? "a reply without a request" : "a reply has the wrong length";
   if (says && strstr(text, why) == NULL) fprintf(stderr, "%s\n", text);
   CHECK(!says || strstr(text, why) != NULL);
 }
