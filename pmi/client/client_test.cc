@@ -128,7 +128,7 @@ void UseClient(Client& client) {
   EXPECT_EQ(client.Lookup("my service").value(), "tcp:1 100%");
   EXPECT_EQ(client.Unpublish("my service"), "");
   EXPECT_EQ(client.Unpublish("my service"), "the launcher cannot unpublish my service (service" + blank + "not" + blank + "found)");
-  EXPECT_EQ(client.Lookup("my service").error().message, "nobody has published the service my service (service" + blank + "not" + blank + "found)");
+  EXPECT_EQ(client.Lookup("my service").error().message, "no process has published the service my service (service" + blank + "not" + blank + "found)");
   EXPECT_THAT(client.Publish("", "a"), HasSubstr("empty"));
 
   const Client::Spawned good = client.Spawn({{"a", {"x y", "z=1"}, 2, {{"wdir", "/tmp"}}}, {"b", {}, 1, {}}}, {{"k", "v"}});
@@ -413,12 +413,12 @@ TEST_F(PmiClient, TriesTheVersionThatTheLauncherKnows) {
 TEST_F(PmiClient, SaysWhatTheLauncherDidWrongInVersion2) {
   setenv("WEFT_PMI", "2", 1);
   const std::string hello = "cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=0\n";
-  EXPECT_THAT(ErrorWhenToldOnly(hello + "nonsense"), HasSubstr("the launcher sent 'nonsen' where the length of a message belongs"));
+  EXPECT_THAT(ErrorWhenToldOnly(hello + "nonsense"), HasSubstr("the launcher sent 'nonsen' instead of the length of a message"));
   EXPECT_THAT(ErrorWhenToldOnly(hello + Part("cmd=fullinit-response;rc=3;errmsg=go away;")), HasSubstr("refuses this process (go away)"));
   EXPECT_THAT(ErrorWhenToldOnly(hello + Part("cmd=fullinit-response;rc=0;")), HasSubstr("rank -1 of -1"));
-  EXPECT_THAT(ErrorWhenToldOnly(hello + Part("cmd=kvs-get-response;rc=0;")), HasSubstr("where cmd=fullinit-response belongs"));
+  EXPECT_THAT(ErrorWhenToldOnly(hello + Part("cmd=kvs-get-response;rc=0;")), HasSubstr("instead of cmd=fullinit-response"));
   EXPECT_THAT(ErrorWhenToldOnly(hello + Part("cmd=fullinit-response;rc=0;rank=0;size=1;appnum=0;") + Part("cmd=job-getid-response;thrid=77;rc=0;jobid=a;")),
-              HasSubstr("thrid=77;rc=0;jobid=a;' where cmd=job-getid-response belongs"));
+              HasSubstr("thrid=77;rc=0;jobid=a;' instead of cmd=job-getid-response"));
 }
 
 TEST_F(PmiClient, KnowsThatItWasSpawned) {
@@ -470,7 +470,7 @@ TEST_F(PmiClient, IsAJobOfOneWithoutLauncher) {
   EXPECT_EQ(client.PutNodeAttribute("a", "b"), "");
   EXPECT_EQ(client.NodeAttribute("a", false).value(), "b");
   EXPECT_EQ(client.NodeAttribute("c", false).value(), std::nullopt);
-  EXPECT_THAT(client.NodeAttribute("c", true).error().message, HasSubstr("nobody else could put the attribute c"));
+  EXPECT_THAT(client.NodeAttribute("c", true).error().message, HasSubstr("no other process can put the attribute c"));
   EXPECT_EQ(client.Finalize(), "");
 }
 
@@ -479,7 +479,7 @@ TEST_F(PmiClient, SaysWhichMpiexecAJobOfOneCannotStart) {
   auto connected = Client::Connect();
   ASSERT_TRUE(connected);
   Client& client = *connected.value();
-  EXPECT_THAT(client.Publish("a", "b"), HasSubstr("/bin/mpiexec; WEFT_PMI_MPIEXEC may say where it is")) << "beside a test there is none";
+  EXPECT_THAT(client.Publish("a", "b"), HasSubstr("/bin/mpiexec; WEFT_PMI_MPIEXEC can name another place")) << "beside a test there is none";
   setenv("WEFT_PMI_MPIEXEC", "/no/such/mpiexec", 1);
   EXPECT_THAT(client.Unpublish("a"), HasSubstr("WEFT_PMI_MPIEXEC=/no/such/mpiexec cannot be executed: No such file"));
   setenv("WEFT_PMI_MPIEXEC", "/bin/false", 1);
@@ -507,7 +507,7 @@ TEST_F(PmiClient, WarnsWhereSrunStartedSeveralThatDoNotKnowOfOneAnother) {
   for (const auto& [name, value] : step) setenv(name, value, 1);
   ::testing::internal::CaptureStderr();
   EXPECT_TRUE(Client::Connect().value()->is_singleton());
-  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("srun started 4 tasks without telling them of one another"));
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("srun started 4 tasks that do not know each other"));
   for (const auto& [name, value] : step) unsetenv(name);
 }
 
@@ -534,14 +534,14 @@ TEST_F(PmiClient, NamesTheVariableThatIsWrong) {
 TEST_F(PmiClient, SaysWhatTheLauncherDidWrong) {
   EXPECT_THAT(ErrorWhenToldOnly(""), HasSubstr("closed its connection before it sent cmd=response_to_init"));
   EXPECT_THAT(ErrorWhenToldOnly("cmd=response_to_init rc=-1\n"), HasSubstr("refuses PMI version 1"));
-  EXPECT_THAT(ErrorWhenToldOnly("cmd=maxes\n"), HasSubstr("answered 'cmd=maxes?' where cmd=response_to_init belongs"));
+  EXPECT_THAT(ErrorWhenToldOnly("cmd=maxes\n"), HasSubstr("answered 'cmd=maxes?' instead of cmd=response_to_init"));
   EXPECT_THAT(ErrorWhenToldOnly("hello\n"), HasSubstr("'hello'"));
   EXPECT_THAT(ErrorWhenToldOnly("cmd=response_to_init rc=0\ncmd=maxes keylen_max=64\n"), HasSubstr("allows nothing"));
   EXPECT_THAT(ErrorWhenToldOnly("cmd=response_to_init rc=0\ncmd=maxes keylen_max=64 vallen_max=0\n"),
               HasSubstr("allows nothing"));
   EXPECT_THAT(ErrorWhenToldOnly("cmd=response_to_init rc=0\ncmd=maxes keylen_max=64 vallen_max=9\ncmd=appnum appnum=0\n"
                                 "cmd=universe_size size=infinite\ncmd=my_kvsname\n"),
-              HasSubstr("answered the question for the job's name with"));
+              HasSubstr("answered the request for the job's name with"));
 }
 
 }  // namespace

@@ -51,13 +51,13 @@ Result<Launched::Place, PmiError> PlaceOf(bool by_port) {
   const std::string socket_type = TextOf(kSocketType);
   place.secured = socket_type == kOpenSsl;
   if (!place.secured && !socket_type.empty() && socket_type != "POSIX") {
-    return PmiError{Quoted(kSocketType, socket_type) + " is not known; POSIX and OpenSSL are"};
+    return PmiError{Quoted(kSocketType, socket_type) + " is unknown; it can be POSIX or OpenSSL"};
   }
   if (place.secured && place.secret.empty()) return PmiError{Quoted(kSocketType, socket_type) + " needs a secret, and WEFT_PMI_SECRET_FILE is not set"};
   // Without TLS version 1 cannot prove that it knows a secret.
   place.version = place.slurm || (by_port && !place.secret.empty() && !place.secured) ? 2 : 1;
   if (const std::string wanted = TextOf(kVersion); !wanted.empty()) {
-    if (wanted != "1" && wanted != "2") return PmiError{Quoted(kVersion, wanted) + " is not a version of PMI; 1 and 2 are, and alone is none"};
+    if (wanted != "1" && wanted != "2") return PmiError{Quoted(kVersion, wanted) + " is not a version of PMI; it can be 1, 2 or alone (no PMI)"};
     place.version = wanted == "2" ? 2 : 1;
   }
   return place;
@@ -92,7 +92,7 @@ Result<std::unique_ptr<Client>, PmiError> ConnectByDescriptor(Launched::Place pl
   if (fcntl(fd.value(), F_SETFD, FD_CLOEXEC) != 0) {
     return PmiError{
         Quoted("PMI_FD", std::to_string(fd.value())) +
-        " is not an open descriptor; a program that an MPI process starts needs PMI_FD unset to be a job of its own"};
+        " is not an open descriptor; unset PMI_FD to run a program that an MPI process starts as a job of its own"};
   }
   place.rank = *rank;
   place.size = *size;
@@ -140,11 +140,11 @@ Result<std::unique_ptr<Client>, PmiError> ConnectToNobody() {
   const int ranks = std::max(tasks, ParseInt(TextOf("OMPI_COMM_WORLD_SIZE")).value_or(0));
   if (TextOf(kVersion) != kAlone && !space.empty() && ranks != 1) {
     return PmiError{"this process was started through PMIx (" + Quoted("PMIX_NAMESPACE", space) +
-                    "), which Weft does not speak. Under Slurm: srun --mpi=pmi2, or SLURM_MPI_TYPE=pmi2; elsewhere: Weft's mpiexec. For a process "
-                    "that is a job of its own: WEFT_PMI=alone"};
+                    "), which Weft does not support. Under Slurm, use srun --mpi=pmi2 or SLURM_MPI_TYPE=pmi2; elsewhere, use Weft's mpiexec. For a process "
+                    "that is a job of its own, set WEFT_PMI=alone"};
   }
   if (TextOf(kVersion) != kAlone && space.empty() && tasks > 1 && TextOf("SLURM_PROCID") == "0") {
-    Warn("srun started " + std::to_string(tasks) + " tasks without telling them of one another: each is rank 0 of 1. srun --mpi=pmi2 does, and WEFT_PMI=alone says that it is meant");
+    Warn("srun started " + std::to_string(tasks) + " tasks that do not know each other: each is rank 0 of 1. For one job use srun --mpi=pmi2; WEFT_PMI=alone silences this warning");
   }
   return std::unique_ptr<Client>(std::make_unique<Singleton>());
 }

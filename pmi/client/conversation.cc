@@ -124,7 +124,7 @@ void Conversation::Deliver(Answered answered) {
     return;
   }
   problem_ = "the launcher answered '" + answered.text + "'" +
-             (waiting_.empty() ? " to no question" : " where cmd=" + waiting_.front()->command + " belongs");
+             (waiting_.empty() ? " without a request" : " instead of cmd=" + waiting_.front()->command);
 }
 
 std::string Conversation::HearWhy() {

@@ -24,7 +24,7 @@ std::string Launched::AskFor(const Request& request, const std::string& refusal)
 std::string Launched::Initialise() {
   spawned_ = place_.spawned;
   std::string problem = talk_.Handshake();
-  if (!problem.empty()) return "cannot speak with the launcher by PMI_SOCKTYPE=OpenSSL: " + problem;
+  if (!problem.empty()) return "cannot use PMI_SOCKTYPE=OpenSSL with the launcher: " + problem;
   if (place_.by_port && place_.version == 1) {
     const auto introduced = talk_.Ask(ask::Introduce{.rank = place_.rank});
     if (!introduced) return introduced.error().message;
@@ -138,7 +138,7 @@ std::string Launched::ReadJobId() {
   const auto done = talk_.Ask(ask::JobId{});
   if (!done) return done.error().message;
   kvs_name_ = done->answer.value.value_or("");
-  return kvs_name_.empty() ? "the launcher answered the question for the job's name with '" + done->text + "'" : std::string();
+  return kvs_name_.empty() ? "the launcher answered the request for the job's name with '" + done->text + "'" : std::string();
 }
 
 std::string Launched::CheckText(const char* what, const std::string& text) const {
@@ -215,7 +215,7 @@ std::string Launched::CheckSpawn(const std::vector<SpawnCommand>& commands, cons
       check("spawn's info value", value);
     }
     if (problem.empty() && (command.processes < 0 || command.processes > Dialect::kMostProcesses)) {
-      problem = "a spawn of " + std::to_string(command.processes) + " processes, where 0 to " + std::to_string(Dialect::kMostProcesses) + " can be";
+      problem = "a spawn of " + std::to_string(command.processes) + " processes; allowed are 0 to " + std::to_string(Dialect::kMostProcesses);
     }
   }
   for (const auto& [key, value] : preput) {
@@ -261,7 +261,7 @@ Result<std::string, PmiError> Launched::Lookup(const std::string& service) {
   const auto done = talk_.Ask(ask::Lookup{service});
   if (!done) return done.error();
   if (done->answer.code == 0 && done->answer.value) return *done->answer.value;
-  return PmiError{"nobody has published the service " + service + Reason(done->answer)};
+  return PmiError{"no process has published the service " + service + Reason(done->answer)};
 }
 
 std::string Launched::Unpublish(const std::string& service) {
@@ -352,7 +352,7 @@ std::string Launched::DestroySpace(const std::string& space) {
 
 std::string Launched::DisconnectJob(const std::string& job_id) {
   if (place_.slurm) return {};  // it never connected them
-  if (talk_.version() == 1 && !Get(kSpawnerKey)) return "PMI version 1 has no word to disconnect the job " + job_id + ", but under Weft's mpiexec";
+  if (talk_.version() == 1 && !Get(kSpawnerKey)) return "PMI version 1 cannot disconnect the job " + job_id + ", except under Weft's mpiexec";
   return AskFor(ask::Disconnect{job_id}, "cannot disconnect the job " + job_id);
 }
 
@@ -361,7 +361,7 @@ bool Launched::WatchDeaths(std::function<void(const std::string& world, int rank
   talk_.set_on_announcement([on_death = std::move(on_death)](const Announcement& announcement) {
     for (const int rank : announcement.ranks) on_death(announcement.world, rank);
   });
-  return AskFor(ask::WatchDeaths{}, "does not tell of deaths").empty();
+  return AskFor(ask::WatchDeaths{}, "does not report deaths").empty();
 }
 
 std::string Launched::LeaveSpawner() {

@@ -116,7 +116,7 @@ Result<std::string, PmiError> FindMpiexec() {
   for (const char* name : {"mpiexec.weft", "mpiexec"}) {
     if (const std::string path = programs / name; access(path.c_str(), X_OK) == 0) return path;
   }
-  return PmiError{"this process was not started by mpiexec, and needs one: there is none at " + (programs / "mpiexec").string() + "; " + kVariable + " may say where it is"};
+  return PmiError{"this process was not started by mpiexec and needs one, but there is none at " + (programs / "mpiexec").string() + "; " + kVariable + " can name another place"};
 }
 
 Result<int, PmiError> StartOwnLauncher() {

@@ -79,7 +79,7 @@ std::string Singleton::PutNodeAttribute(const std::string& key, const std::strin
 Result<std::optional<std::string>, PmiError> Singleton::NodeAttribute(const std::string& key, bool wait) {
   const std::lock_guard lock(mutex_);
   if (const auto found = attributes_.find(key); found != attributes_.end()) return std::optional(found->second);
-  if (wait) return PmiError{"nobody else could put the attribute " + key + ": this process is alone on its host"};
+  if (wait) return PmiError{"no other process can put the attribute " + key + ": this process is alone on its host"};
   return std::optional<std::string>();
 }
 

@@ -108,10 +108,10 @@ std::string Socket::Handshake() {
     pollfd entry{fd_, POLLIN, 0};
     const int ready = poll(&entry, 1, MillisecondsUntil(deadline));
     if (ready < 0 && errno == EINTR) continue;
-    if (ready == 0) return "it did not answer in TLS within " + std::to_string(kHandshakeLimit.count()) + " s";
+    if (ready == 0) return "it did not complete the TLS handshake within " + std::to_string(kHandshakeLimit.count()) + " s";
     const auto wire = ReceiveRaw();
     if (!wire) return wire.error().message;
-    if (wire->empty()) return "it closed the connection before TLS was through; is the secret the same there?";
+    if (wire->empty()) return "it closed the connection during the TLS handshake; does it have the same secret?";
     tls_->Append(*wire);
   }
 }

@@ -132,7 +132,7 @@ Result<std::vector<CpuSet>, PmiError> UserPlaces(hwloc_topology_t topology, cons
     places.push_back(NewSet());
     for (const int cpu : cpus) {
       if (!hwloc_bitmap_isset(allowed, static_cast<unsigned>(cpu))) {
-        return PmiError{"-bind-to user: names CPU " + std::to_string(cpu) + ", but those that can be used are " +
+        return PmiError{"-bind-to user: names CPU " + std::to_string(cpu) + ", but the usable CPUs are " +
                         ToText(allowed)};
       }
       hwloc_bitmap_set(places.back().get(), static_cast<unsigned>(cpu));
@@ -154,7 +154,7 @@ Result<std::unique_ptr<Binder>, PmiError> Binder::OfThisHost() {
   hwloc_topology_t loaded = nullptr;
   if (hwloc_topology_init(&loaded) != 0) return Because("begin");
   Topology topology(loaded);
-  if (hwloc_topology_load(loaded) != 0) return Because("tell what this machine consists of");
+  if (hwloc_topology_load(loaded) != 0) return Because("detect the topology of this machine");
   // HWLOC_XMLFILE and HWLOC_SYNTHETIC describe another one.
   if (!hwloc_topology_is_thissystem(loaded))
     return PmiError{"hwloc's variables describe another machine (HWLOC_XMLFILE, HWLOC_SYNTHETIC)"};

@@ -53,7 +53,7 @@ Result<Group, PmiError> ParseGroup(const std::string& text, const std::string& o
     for (const auto& known : kKinds) {
       if (known.shown) names += std::string(names.empty() ? "" : ", ") + known.name;
     }
-    return PmiError{"'" + Printable(text) + "' is none of " + others + names};
+    return PmiError{"'" + Printable(text) + "' is not one of " + others + names};
   }
   if (colon == text.size()) return Group{found->kind, 1};
   const std::optional<int> count = ParseInt(text.substr(colon + 1));

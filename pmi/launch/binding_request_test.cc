@@ -50,9 +50,9 @@ TEST(BindingRequest, MayListCpus) {
 
 TEST(BindingRequest, ErrorsSayWhatCanBe) {
   EXPECT_THAT(ErrorOf("cores"),
-              StartsWith("'cores' is none of none, user:LIST, core, hwthread, socket, numa, machine, l1cache,"));
-  EXPECT_THAT(ErrorOf("core", "none"), StartsWith("'none' is none of core, hwthread,"));
-  EXPECT_THAT(ErrorOf("none", "bad"), StartsWith("'bad' is none of"));
+              StartsWith("'cores' is not one of none, user:LIST, core, hwthread, socket, numa, machine, l1cache,"));
+  EXPECT_THAT(ErrorOf("core", "none"), StartsWith("'none' is not one of core, hwthread,"));
+  EXPECT_THAT(ErrorOf("none", "bad"), StartsWith("'bad' is not one of"));
   for (const char* wrong : {"core:", "core:0", "core:-1", "core:x", "core:2:2", "core:65537"}) {
     EXPECT_THAT(ErrorOf(wrong), testing::HasSubstr("not a number from 1 to 65536 after the colon")) << wrong;
   }

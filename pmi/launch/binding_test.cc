@@ -116,7 +116,7 @@ TEST(Places, UsersListsNameCpus) {
   EXPECT_THAT(Places(Synthetic(kTwoSockets), "user:0+2,7,1"), ElementsAre("0,2", "7", "1"));
   const auto wrong = PlacesOf(Restricted(kTwoSockets, "0-3").get(), Request("user:0,3+4", {}));
   ASSERT_FALSE(wrong);
-  EXPECT_EQ(wrong.error().message, "-bind-to user: names CPU 4, but those that can be used are 0-3");
+  EXPECT_EQ(wrong.error().message, "-bind-to user: names CPU 4, but the usable CPUs are 0-3");
 }
 
 std::vector<int> OwnCpus() {

@@ -42,7 +42,7 @@ class Reader {
       case '\\':
         return Escaped();
       case '\0':
-        return "a byte that is 0; is it a text?";
+        return "a zero byte; is it a text file?";
       case '#':
         if (in_word_) break;
         at_ = std::min(text_.find('\n', at_), text_.size());
@@ -54,7 +54,7 @@ class Reader {
 
   // A backslash was taken.
   std::string Escaped() {
-    if (at_ == text_.size()) return "a backslash is the last thing in the file";
+    if (at_ == text_.size()) return "the file ends with a backslash";
     const char c = text_[at_++];
     if (c == '\n') {
       ++line_;

@@ -54,10 +54,10 @@ TEST(ConfigFile, ABackslashAtTheEndJoinsLines) {
 TEST(ConfigFile, ErrorsNameFileAndLine) {
   EXPECT_EQ(ErrorOf("a\n\nb 'c\nd'"), "jobs, line 3: a quote ' is not closed on its line");
   EXPECT_EQ(ErrorOf("a \"b\\\""), "jobs, line 1: a quote \" is not closed on its line");
-  EXPECT_EQ(ErrorOf("a\nb\\"), "jobs, line 2: a backslash is the last thing in the file");
-  EXPECT_THAT(ErrorOf(std::string("a\nb\0c", 5)), HasSubstr("jobs, line 2: a byte that is 0"));
-  EXPECT_THAT(ErrorOf(std::string("'b\0c'", 5)), HasSubstr("jobs, line 1: a byte that is 0"));
-  EXPECT_THAT(ErrorOf(std::string("\"\\\0\"", 4)), HasSubstr("jobs, line 1: a byte that is 0"));
+  EXPECT_EQ(ErrorOf("a\nb\\"), "jobs, line 2: the file ends with a backslash");
+  EXPECT_THAT(ErrorOf(std::string("a\nb\0c", 5)), HasSubstr("jobs, line 2: a zero byte"));
+  EXPECT_THAT(ErrorOf(std::string("'b\0c'", 5)), HasSubstr("jobs, line 1: a zero byte"));
+  EXPECT_THAT(ErrorOf(std::string("\"\\\0\"", 4)), HasSubstr("jobs, line 1: a zero byte"));
   for (const char* empty : {"", "\n \n", "# nothing"}) EXPECT_EQ(ErrorOf(empty), "jobs names no program");
 }
 

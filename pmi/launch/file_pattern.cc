@@ -31,7 +31,7 @@ std::optional<std::string> ValueOf(char letter, const FileUser& user, bool timed
 std::string ProblemOf(const std::string& pattern, bool timed) {
   for (size_t at = pattern.find('%'); at != std::string::npos; at = pattern.find('%', at + 2)) {
     if (at + 1 < pattern.size() && ValueOf(pattern[at + 1], {}, timed)) continue;
-    return "'" + Printable(pattern.substr(at, 2)) + "' has no meaning; %r is the rank, %g the job, %p the proxy, %h the host, " +
+    return "'" + Printable(pattern.substr(at, 2)) + "' is unknown; %r is the rank, %g the job, %p the proxy, %h the host, " +
            (timed ? "%t the time, " : "") + "and %% a percent sign";
   }
   return {};

@@ -22,9 +22,9 @@ TEST(FilePattern, WhatAHostIsCalledIsNoPattern) {
 TEST(FilePattern, OnlyTheseLettersHaveAMeaning) {
   for (const char* right : {"a", "%r", "a%%", "%g%p%h"}) EXPECT_EQ(ProblemOfFilePattern(right), "") << right;
   EXPECT_EQ(ProblemOfFilePattern(""), "the name of the file is empty");
-  EXPECT_THAT(ProblemOfFilePattern("a%q"), StartsWith("'%q' has no meaning; %r is the rank"));
-  EXPECT_THAT(ProblemOfFilePattern("%r%"), StartsWith("'%' has no meaning"));
-  EXPECT_THAT(ProblemOfFilePattern("%%%R"), StartsWith("'%R' has no meaning"));
+  EXPECT_THAT(ProblemOfFilePattern("a%q"), StartsWith("'%q' is unknown; %r is the rank"));
+  EXPECT_THAT(ProblemOfFilePattern("%r%"), StartsWith("'%' is unknown"));
+  EXPECT_THAT(ProblemOfFilePattern("%%%R"), StartsWith("'%R' is unknown"));
 }
 
 TEST(FilePattern, LinesMayBeginWithTheTime) {
@@ -33,7 +33,7 @@ TEST(FilePattern, LinesMayBeginWithTheTime) {
   EXPECT_EQ(LabelOf("<%r:%g%%> ", {.rank = 3, .job = 1}), "<3:1%> ");
   EXPECT_NE(LabelOf("%t", {}), "%t");
   EXPECT_NE(ProblemOfFilePattern("%t"), "");
-  EXPECT_NE(ProblemOfLinePattern("%x").find("'%x' has no meaning"), std::string::npos);
+  EXPECT_NE(ProblemOfLinePattern("%x").find("'%x' is unknown"), std::string::npos);
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ size_t SizeOfValues(const KeyValues& values) {
 }
 
 std::string TooMuchPut(size_t bytes) {
-  return std::to_string(bytes) + " bytes into the key-value space before one barrier; " + std::to_string(FrameReader::kLongestPayload) + " can be";
+  return std::to_string(bytes) + " bytes into the key-value space before one barrier; the limit is " + std::to_string(FrameReader::kLongestPayload);
 }
 
 std::string NumberAndText(int number, const std::string& text) { return std::to_string(number) + " " + text; }

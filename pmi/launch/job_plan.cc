@@ -106,7 +106,7 @@ Result<SpawnInfo, PmiError> ReadInfo(const SpawnCommand& command, std::vector<st
       if (!count) return wrong(count.error());
       info.processes = *count;
     } else if (key == "file" || key == "arch") {
-      notes->push_back("the info key " + key + "=" + Printable(value) + " of a spawn of " + Printable(command.program) + " has no meaning here");
+      notes->push_back("the info key " + key + "=" + Printable(value) + " of a spawn of " + Printable(command.program) + " is ignored");
     }  // what nobody knows is ignored (MPI 4.0 section 10)
   }
   return info;

@@ -113,8 +113,8 @@ TEST(SpawnPlan, EachProgramHasItsHosts) {
 TEST(SpawnPlan, SaysWhatItIgnoresAndWhatIsWrong) {
   const auto plan = SpawnPlan({{"a", {}, 1, {{"file", "more"}, {"arch", "m68k"}}}});
   ASSERT_TRUE(plan);
-  EXPECT_THAT(plan->notes, ElementsAre("the info key file=more of a spawn of a has no meaning here",
-                                       "the info key arch=m68k of a spawn of a has no meaning here"));
+  EXPECT_THAT(plan->notes, ElementsAre("the info key file=more of a spawn of a is ignored",
+                                       "the info key arch=m68k of a spawn of a is ignored"));
   const auto error = [](const SpawnCommand& command) { return SpawnPlan({command}).error().message; };
   EXPECT_EQ(error({"a", {}, 0, {}}), "a spawn of no process");
   EXPECT_EQ(error({"", {}, 1, {}}), "the name of a program is empty");

@@ -151,7 +151,7 @@ int KvsServer::Run() {
         const int number = static_cast<int>(info.ssi_signo);
         End(128 + number, "ended by signal " + std::to_string(number));
       })) {
-    End(1, "cannot watch over the connections: " + DescribeShortage(errno));
+    End(1, "cannot watch the connections: " + DescribeShortage(errno));
   }
   while (!exit_code_ && through_ < ranks_.size()) {
     Tick();
@@ -186,12 +186,12 @@ int KvsServer::MillisecondsToSleep() const {
 
 void KvsServer::Tick() {
   const auto now = Clock::now();
-  if (deadline_ && now >= *deadline_) return End(kTimeOutStatus, "the time is over: " + std::to_string(through_) + " of " + std::to_string(ranks_.size()) + " ranks were through");
+  if (deadline_ && now >= *deadline_) return End(kTimeOutStatus, "the time limit has passed: " + std::to_string(through_) + " of " + std::to_string(ranks_.size()) + " ranks had finished");
   if (!listens_ && now >= listen_again_) listens_ = poller_.Watch(listener_, EPOLLIN, [this](uint32_t) { Accept(); });
   if (!listens_) listen_again_ = std::max(listen_again_, now + kPause);
   for (const auto& session : strangers_) {
     if (session->since() + kGreetingLimit > now) break;
-    TurnAway(*session, "did not say which rank it is within " + std::to_string(kGreetingLimit.count()) + " s");
+    TurnAway(*session, "did not tell its rank within " + std::to_string(kGreetingLimit.count()) + " s");
   }
   if (now >= look_at_) {
     look_at_ = now + kSilenceLook;
@@ -241,7 +241,7 @@ bool KvsServer::GiveWay() {
   if (strangers_.empty() || Clock::now() - strangers_.front()->since() < kShortestGreeting) return false;
   KvsSession& oldest = *strangers_.front();
   Receive(oldest, oldest.Receive());  // it may have spoken meanwhile
-  if (!oldest.rank()) TurnAway(oldest, "had to give way to others, who may say which rank they are");
+  if (!oldest.rank()) TurnAway(oldest, "was dropped to make room for newer connections");
   AnswerQuestions();
   Sweep();
   return true;
@@ -258,14 +258,14 @@ void KvsServer::OnReady(KvsSession& session, uint32_t events) {
   }
   if (!session.open() || (events & ~static_cast<uint32_t>(EPOLLOUT)) == 0) return;
   const std::string bytes = session.Receive();
-  if (!session.open() && !session.rank() && !session.listens_for()) Note(session, session.end() + ", before it had said which rank it is");
+  if (!session.open() && !session.rank() && !session.listens_for()) Note(session, session.end() + ", before it had told its rank");
   Receive(session, bytes);
 }
 
 void KvsServer::Receive(KvsSession& session, const std::string& bytes) {
   if (bytes.empty() || exit_code_) return;
   if (session.rank()) return server_.Receive(*session.rank(), bytes);
-  if (session.listens_for()) return TurnAway(session, "asked for something where rank " + std::to_string(*session.listens_for()) + " only listens");
+  if (session.listens_for()) return TurnAway(session, "sent a request on a connection where rank " + std::to_string(*session.listens_for()) + " only listens");
   session.Send(session.reception().Receive(bytes));
   if (!session.reception().problem().empty()) return TurnAway(session, session.reception().problem());
   if (auto guest = session.reception().TakeGuest()) Welcome(session, *std::move(guest));
@@ -279,7 +279,7 @@ void KvsServer::Welcome(KvsSession& session, Reception::Guest guest) {
   if (guest.out_of_band) return Listen(session, std::move(guest));
   std::unique_ptr<KvsSession>& place = ranks_[static_cast<size_t>(guest.rank)];
   if (place != nullptr || server_.state(guest.rank) != Server::State::kSilent) {
-    return TurnAway(session, "said it is rank " + std::to_string(guest.rank) + ", which came before");
+    return TurnAway(session, "claims to be rank " + std::to_string(guest.rank) + ", which has already connected");
   }
   place = TakeStranger(session);
   session.set_rank(guest.rank);
@@ -289,11 +289,11 @@ void KvsServer::Welcome(KvsSession& session, Reception::Guest guest) {
 // An out-of-band connection.
 void KvsServer::Listen(KvsSession& session, Reception::Guest guest) {
   if (!guest.signal.empty()) {
-    session.Send(guest.dialect->Write(guest.question, {.code = 1, .why = "signal=NONE is all that a server can do which did not start the process", .number = guest.dialect->version()}));
-    return TurnAway(session, "wanted the signal " + Printable(guest.signal) + " with out-of-band messages; signal=NONE is all that can be done for a process that this server did not start");
+    session.Send(guest.dialect->Write(guest.question, {.code = 1, .why = "this server did not start the process, so that it supports only signal=NONE", .number = guest.dialect->version()}));
+    return TurnAway(session, "wanted the signal " + Printable(guest.signal) + " with out-of-band messages; this server did not start the process, so that it supports only signal=NONE");
   }
   std::unique_ptr<KvsSession>& place = listeners_[guest.rank];
-  if (place != nullptr) return TurnAway(session, "wanted to hear out-of-band messages for rank " + std::to_string(guest.rank) + ", which does already");
+  if (place != nullptr) return TurnAway(session, "wanted to receive out-of-band messages for rank " + std::to_string(guest.rank) + ", which does already");
   place = TakeStranger(session);
   session.set_listens_for(guest.rank);
   server_.Listen(guest.rank, std::move(guest.dialect), guest.question, {});

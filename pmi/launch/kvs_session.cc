@@ -58,7 +58,7 @@ void KvsSession::Close(std::string why) {
 }
 
 void KvsSession::LookForPeer(Clock::time_point now) {
-  if (silence_.Look(fd_, now)) Close("is on a host that does not answer any more");
+  if (silence_.Look(fd_, now)) Close("is on a host that no longer answers");
 }
 
 }  // namespace weft::pmi

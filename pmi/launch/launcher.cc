@@ -156,8 +156,8 @@ std::string Launcher::SendOrders(Job& job) {
     orders.push_back(order.Serialize());
     if (orders.back().size() > FrameReader::kLongestPayload) {
       job.open.assign(job.hosts.size(), false);
-      return "the programs' environment and arguments are " + std::to_string(orders.back().size()) + " bytes long; " +
-             std::to_string(FrameReader::kLongestPayload) + " can be";
+      return "the programs' environment and arguments are " + std::to_string(orders.back().size()) + " bytes long; the limit is " +
+             std::to_string(FrameReader::kLongestPayload);
     }
   }
   for (size_t i = 0; i < orders.size(); ++i) {
@@ -234,7 +234,7 @@ void Launcher::Tick() {
   output_.merger.Tick(Clock::now());
   error_output_.merger.Tick(Clock::now());
   if (!all_ending() && time_out_at_ && Clock::now() >= *time_out_at_) {
-    EndAllJobs(kTimedOut, "the job has run for " + std::to_string(options_.time_out->count()) + " s, as long as -timeout or MPIEXEC_TIMEOUT allows", kGrace);
+    EndAllJobs(kTimedOut, "the job has run for " + std::to_string(options_.time_out->count()) + " s, the limit of -timeout or MPIEXEC_TIMEOUT", kGrace);
   }
   for (auto& [number, job] : jobs_) {
     if (job.give_up_at && Clock::now() >= *job.give_up_at) job.open.assign(job.open.size(), false);
@@ -366,7 +366,7 @@ void Launcher::OnExited(Job& job, int rank, const ExitReport& report) {
   const std::string how = name + " exited with status " + std::to_string(code);
   if (report.state == Server::State::kInitialised) return OnDeath(job, {rank}, code == 0 ? 1 : code, how + " without MPI_Finalize");
   if (report.state == Server::State::kSilent && job.meets_spawner) {
-    return EndJob(job, code == 0 ? 1 : code, how + " without MPI_Init, where those that spawned it wait for it", kGrace);
+    return EndJob(job, code == 0 ? 1 : code, how + " without MPI_Init, where the job that spawned it waits for it", kGrace);
   }
   if (code != 0 && !exit_code_) {
     exit_code_ = code;
@@ -522,10 +522,10 @@ void Launcher::WriteStream(Stream& stream) {
   stream.merger.Discard();
   if (&stream == &error_output_) return;  // nowhere to say it
   if (error == EPIPE) {
-    return EndAllJobs(128 + SIGPIPE, "nobody reads the standard output any more (" + std::string(std::strerror(error)) + ")", kGrace);
+    return EndAllJobs(128 + SIGPIPE, "the standard output is no longer read (" + std::string(std::strerror(error)) + ")", kGrace);
   }
   Say("cannot write the standard output: " + std::string(std::strerror(error)) +
-      "; the ranks go on, what they write there is lost");
+      "; the ranks go on, and their output there is lost");
 }
 
 void Launcher::EndJob(Job& job, int exit_code, const std::string& message, milliseconds grace) {
@@ -533,7 +533,7 @@ void Launcher::EndJob(Job& job, int exit_code, const std::string& message, milli
   const std::set<int> connected = ConnectedWith(job);
   if (!job.ending && !message.empty()) {
     const bool over = job.hosts.empty() || (connected.size() == 1 && job.ended == job.plan.size());
-    Say(message + (over ? "" : connected.size() == 1 ? "; the job ends" : "; the job ends, and those that it is connected with"));
+    Say(message + (over ? "" : connected.size() == 1 ? "; the job ends" : "; the job and those connected with it end"));
   }
   if (!exit_code_) exit_code_ = exit_code;
   for (const int number : connected) EndOne(jobs_.at(number), grace);

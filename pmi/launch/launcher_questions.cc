@@ -112,7 +112,7 @@ void Launcher::StartSpawn(const Asker& asker, const ask::Spawn& spawn) {
   if (parent.ending) return refuse("the job ends");
   size_t ranks = processes;
   for (const auto& [number, job] : jobs_) ranks += static_cast<size_t>(job.plan.size());
-  if (jobs_.size() >= kMostJobs) return refuse("there are " + std::to_string(jobs_.size()) + " jobs, as many as can be");
+  if (jobs_.size() >= kMostJobs) return refuse("there are " + std::to_string(jobs_.size()) + " jobs, which is the limit");
   if (ranks > kMostOfAll) return refuse(std::to_string(ranks) + " ranks in all jobs are more than " + std::to_string(kMostOfAll));
 
   Options options = options_;

@@ -184,7 +184,7 @@ bool LocalJob::StartRank(const StartOrder& order, size_t local_rank) {
   ranks_.push_back(std::move(rank));
   ++running_;
   if (WatchRank(*ranks_.back())) return true;
-  Tell(FrameType::kNotStarted, ordered.rank, NumberAndText(1, "cannot watch over a rank: " + DescribeShortage(errno)));
+  Tell(FrameType::kNotStarted, ordered.rank, NumberAndText(1, "cannot watch a rank: " + DescribeShortage(errno)));
   return false;
 }
 

@@ -41,7 +41,7 @@ Result<NameFile, PmiError> NameFile::Read(const std::string& path) {
   if (!read) return read.error();
   const struct stat& status = read->status;
   if (status.st_uid != geteuid() || (status.st_mode & 077) != 0) {
-    return PmiError{"the name server's file " + path + " is another user's, or can be read by others: mode " +
+    return PmiError{"the name server's file " + path + " belongs to another user, or others can read it: mode " +
                     std::to_string((status.st_mode >> 6) & 7) + std::to_string((status.st_mode >> 3) & 7) + std::to_string(status.st_mode & 7)};
   }
   std::istringstream words(read->text);

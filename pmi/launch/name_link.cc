@@ -54,7 +54,7 @@ Result<Answer, PmiError> NameLink::Await(const Request& request) {
 std::string NameLink::Greet(const std::string& secret) {
   const auto ready = Await(ask::Init{2, 0});
   if (!ready) return ready.error().message;
-  if (ready->code != 0 || ready->number != 2) return "it is no name server";
+  if (ready->code != 0 || ready->number != 2) return "it is not a name server";
   auto counted = Dialect::Counted(Dialect::Side::kRank);
   counted->Append(dialect_->TakeRest());
   dialect_ = std::move(counted);

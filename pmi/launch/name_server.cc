@@ -133,7 +133,7 @@ int NameServerMain(const std::string& file) {
   int port = 0;
   const int listener = Listen(&port);
   if (listener < 0 || signals < 0) {
-    std::fprintf(stderr, "mpiexec: cannot listen for those who ask for names: %s\n", std::strerror(errno));
+    std::fprintf(stderr, "mpiexec: the name server cannot listen: %s\n", std::strerror(errno));
     return 1;
   }
   const std::string secret = JobSecret::Random().ToHex();

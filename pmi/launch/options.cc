@@ -126,7 +126,7 @@ std::string Parser::TakeOption(const std::vector<std::string>& words, size_t* at
   const Option* option = FindOption(name);
   if (option == nullptr) {
     const auto meant = NearestOption(name);
-    return "unknown option " + Printable(word) + (meant ? "; did you mean -" + *meant + "?" : "; mpiexec -help lists those that are known");
+    return "unknown option " + Printable(word) + (meant ? "; did you mean -" + *meant + "?" : "; mpiexec -help lists the options");
   }
   const size_t available = words.size() - *at - 1;
   const bool optional = option->values[0] == '[' && values.empty();
@@ -169,13 +169,13 @@ std::string Parser::TakePrograms(const std::vector<std::string>& words) {
 
 std::string Parser::CheckKvsServer(const std::vector<std::string>& rest) {
   if (!rest.empty()) return "'" + Printable(rest[0]) + "' after -kvs-server: it starts no program";
-  return program().ranks ? "" : "-kvs-server needs -n COUNT, the number of ranks that will come";
+  return program().ranks ? "" : "-kvs-server needs -n COUNT, the number of ranks that will connect";
 }
 
 std::string Parser::TakeConfigFile(const std::vector<std::string>& rest) {
   if (!rest.empty()) return "'" + Printable(rest[0]) + "' after -configfile " + config_name_ + ": the file names all programs";
   if (options_.programs.size() > 1) return "a program before -configfile " + config_name_ + ": the file names all programs";
-  if (program() != ProgramOptions{}) return "options of one program before -configfile " + config_name_ + ": they stand there, with their program";
+  if (program() != ProgramOptions{}) return "options of one program before -configfile " + config_name_ + ": put them into the file, with their program";
   options_.programs.clear();
   for (const ConfigLine& line : config_) {
     if (const std::string problem = TakePrograms(line.words); !problem.empty()) {

@@ -10,7 +10,7 @@ std::string TooManyRanks(const Options& options) {
   long total = 0;
   for (const int count : RanksOfPrograms(options)) total += count;
   if (total <= kMostRanks) return {};
-  return std::to_string(total) + " ranks are more than " + std::to_string(kMostRanks) + (options.programs[0].ranks ? "" : "; -n says how many to start");
+  return std::to_string(total) + " ranks are more than " + std::to_string(kMostRanks) + (options.programs[0].ranks ? "" : "; -n sets the number of ranks");
 }
 
 std::vector<HostSlots> HostEntries(const Options& options) {

@@ -92,7 +92,7 @@ TEST(MpiexecOptions, ReadsAHostFile) {
   std::ofstream(name) << "x:2\ny\n";
   EXPECT_THAT(Parse("-f " + name + " a").hosts, ElementsAre(HostSlots{"x", 2}, HostSlots{"y", 1}));
   EXPECT_THAT(ErrorOf("-f /nonexistent/hosts a"), HasSubstr("-f: cannot read the host file /nonexistent/hosts: No such file"));
-  EXPECT_THAT(ErrorOf("-hosts a -f " + name + " a"), HasSubstr("given before"));
+  EXPECT_THAT(ErrorOf("-hosts a -f " + name + " a"), HasSubstr("given already"));
   EXPECT_THAT(ErrorOf("-f /dev/zero a"), HasSubstr("-f: cannot read the host file /dev/zero: it is a device, not a file"));
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
@@ -126,7 +126,7 @@ TEST(MpiexecOptions, AConfigFilesLinesAreProgramsWithColonsBetween) {
   write("a\n-n 2\n");
   EXPECT_EQ(ErrorOf(option), name + ", line 2: no program after '2'");
   write("-configfile " + name + " a\n");
-  EXPECT_EQ(ErrorOf(option), name + ", line 1: -configfile: there is one already: " + name);
+  EXPECT_EQ(ErrorOf(option), name + ", line 1: -configfile: it was given already: " + name);
   write("a\nb '\n");
   EXPECT_EQ(ErrorOf(option), "-configfile: " + name + ", line 2: a quote ' is not closed on its line");
   std::remove(name.c_str());
@@ -136,7 +136,7 @@ TEST(MpiexecOptions, NamesFilesForOutput) {
   const Options options = Parse("-outfile-pattern=o.%r -errfile-pattern /dev/null a");
   EXPECT_EQ(options.output_pattern, "o.%r");
   EXPECT_EQ(options.error_output_pattern, "/dev/null");
-  EXPECT_THAT(ErrorOf("-outfile-pattern o.%x a"), HasSubstr("-outfile-pattern: '%x' has no meaning; %r is the rank"));
+  EXPECT_THAT(ErrorOf("-outfile-pattern o.%x a"), HasSubstr("-outfile-pattern: '%x' is unknown; %r is the rank"));
   EXPECT_THAT(ErrorOf("-errfile-pattern= a"), HasSubstr("-errfile-pattern: the name of the file is empty"));
 }
 
@@ -148,7 +148,7 @@ TEST(MpiexecOptions, BindsRanks) {
   EXPECT_EQ(Parse("-bind-to core -bind-to none a").bind_to, "");
   EXPECT_THAT(Parse("-map-by core a").notes, ElementsAre("-map-by core has no effect without -bind-to"));
   EXPECT_THAT(Parse("-map-by core -bind-to user:0 a").notes, ElementsAre("-map-by core has no effect where -bind-to lists CPUs"));
-  EXPECT_THAT(ErrorOf("-bind-to cores a"), HasSubstr("-bind-to: 'cores' is none of none, user:LIST, core,"));
+  EXPECT_THAT(ErrorOf("-bind-to cores a"), HasSubstr("-bind-to: 'cores' is not one of none, user:LIST, core,"));
   EXPECT_THAT(ErrorOf("-map-by= a"), HasSubstr("-map-by: the value is empty"));
 }
 
@@ -186,10 +186,10 @@ TEST(MpiexecOptions, NamesWhatIsWrong) {
   EXPECT_THAT(ErrorOf("-l=yes a"), HasSubstr("-l takes no value"));
   EXPECT_THAT(ErrorOf("-hosts a:b x"), HasSubstr("-hosts: the host 'a:b' has 'b'"));
   EXPECT_THAT(ErrorOf("-launcher lsf a"), HasSubstr("'lsf' is not supported"));
-  EXPECT_THAT(ErrorOf("-rmk pbs a"), HasSubstr("-rmk: 'pbs' is not supported; slurm is"));
+  EXPECT_THAT(ErrorOf("-rmk pbs a"), HasSubstr("-rmk: 'pbs' is not supported; it can be slurm"));
   EXPECT_THAT(ErrorOf("-branches 0 a"), HasSubstr("'0' is not a number of proxies"));
   EXPECT_THAT(ErrorOf("-output-from -1 a"), HasSubstr("'-1' is not a rank"));
-  EXPECT_THAT(ErrorOf("-prepend-pattern %x a"), HasSubstr("'%x' has no meaning"));
+  EXPECT_THAT(ErrorOf("-prepend-pattern %x a"), HasSubstr("'%x' is unknown"));
 }
 
 TEST(Options, SaysHowProgramsOnOtherHostsAreStarted) {
@@ -265,7 +265,7 @@ TEST(Options, AVariableThatIsWrongIsNamedWhereItCounts) {
     return options ? "parsed" : options.error().message;
   };
   EXPECT_EQ(error("MPIEXEC_TIMEOUT", "soon"), "MPIEXEC_TIMEOUT: 'soon' is not a number of seconds");
-  EXPECT_THAT(error("HYDRA_BINDING", "cores"), HasSubstr("HYDRA_BINDING: 'cores' is none of"));
+  EXPECT_THAT(error("HYDRA_BINDING", "cores"), HasSubstr("HYDRA_BINDING: 'cores' is not one of"));
   EXPECT_THAT(error("HYDRA_LAUNCHER", "lsf"), HasSubstr("HYDRA_LAUNCHER: 'lsf' is not supported"));
   EXPECT_THAT(error("HYDRA_HOST_FILE", "/nonexistent/h"), HasSubstr("HYDRA_HOST_FILE: cannot read the host file /nonexistent/h"));
   EXPECT_EQ(error("HYDRA_HOST_FILE", "/nonexistent/h", "-hosts x a"), "parsed") << "it is not needed";
@@ -301,7 +301,7 @@ TEST(Options, AnAllocationMayHaveRoomForTooManyRanks) {
   Options options = ParseOptions({"a"}).value();
   EXPECT_EQ(TooManyRanks(options), "");
   options.hosts.assign(1000, {"host", 128});
-  EXPECT_EQ(TooManyRanks(options), "128000 ranks are more than 65536; -n says how many to start");
+  EXPECT_EQ(TooManyRanks(options), "128000 ranks are more than 65536; -n sets the number of ranks");
 }
 
 TEST(Options, TimeOutIsANumberOfSeconds) {

@@ -34,7 +34,7 @@ std::string Parser::Positive(const std::string& text, const char* what, std::opt
 
 std::string Parser::AddHosts(const Result<std::vector<HostSlots>, PmiError>& hosts) {
   if (!hosts) return hosts.error().message;
-  if (!options_.hosts.empty()) return "the hosts were given before: -hosts and -f go once, before the first program";
+  if (!options_.hosts.empty()) return "the hosts were given already: use -hosts or -f once, before the first program";
   options_.hosts = hosts.value();
   return {};
 }
@@ -123,7 +123,7 @@ std::string Parser::TimeOut(const Values& values) {
 std::string Parser::Launcher(const Values& values) {
   const std::string& name = values[0];
   if (name != "ssh" && name != "rsh" && name != "slurm" && name != "fork") {
-    return "'" + Printable(name) + "' is not supported; programs on other hosts are started by ssh, rsh or slurm, or by what -launcher-exec names";
+    return "'" + Printable(name) + "' is not supported; programs on other hosts are started by ssh, rsh, slurm or the program of -launcher-exec";
   }
   forks_ = name == "fork";
   options_.launcher = name == "slurm" ? RemoteShell::Slurm() : name == "rsh" ? RemoteShell::Program("rsh") : RemoteShell::Ssh();
@@ -138,7 +138,7 @@ std::string Parser::MoreArguments(const Values& values) {
 
 std::string Parser::ResourceManager(const Values& values) {
   if (values[0] != "user" && values[0] != "slurm") {
-    return "'" + Printable(values[0]) + "' is not supported; slurm is, and user, with hosts that -hosts or -f name";
+    return "'" + Printable(values[0]) + "' is not supported; it can be slurm, or user with the hosts of -hosts or -f";
   }
   names_hosts_ = values[0] == "user";
   return {};
@@ -200,11 +200,11 @@ std::string Parser::SecretFile(const Values& values) {
 
 std::string Parser::SocketType(const Values& values) {
   options_.secured = values[0] == "OpenSSL";
-  return options_.secured || values[0] == "POSIX" ? "" : "'" + Printable(values[0]) + "' is not known; POSIX and OpenSSL are";
+  return options_.secured || values[0] == "POSIX" ? "" : "'" + Printable(values[0]) + "' is unknown; it can be POSIX or OpenSSL";
 }
 
 std::string Parser::ConfigFile(const Values& values) {
-  if (!config_name_.empty()) return "there is one already: " + config_name_;
+  if (!config_name_.empty()) return "it was given already: " + config_name_;
   auto lines = ReadConfigFile(values[0]);
   if (!lines) return lines.error().message;
   config_name_ = values[0];

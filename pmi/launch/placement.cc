@@ -35,7 +35,7 @@ Result<HostSlots, PmiError> ParseEntry(const std::string& entry) {
   const std::optional<int> slots = ParseInt(number);
   if (!slots || *slots < 1 || *slots > kMostSlots) {
     return PmiError{"the host '" + Printable(entry) + "' has '" + Printable(number) +
-                    "' for its number of ranks; 1 to " + std::to_string(kMostSlots) + " can be"};
+                    "' for its number of ranks; it must be from 1 to " + std::to_string(kMostSlots)};
   }
   host.slots = *slots;
   return host;

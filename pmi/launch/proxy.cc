@@ -165,7 +165,7 @@ void Proxy::TakeSignals() {
 void Proxy::WatchOwn() {
   if (signals_ < 0 || !poller_.Watch(signals_, EPOLLIN, [this](uint32_t) { OnSignal(); }) ||
       !poller_.Watch(connection_->fd(), EPOLLIN, [this](uint32_t events) { OnConnection(events); })) {
-    Tell({FrameType::kNotStarted, 0, NumberAndText(1, "cannot watch over the ranks: " + DescribeShortage(errno))});
+    Tell({FrameType::kNotStarted, 0, NumberAndText(1, "cannot watch the ranks: " + DescribeShortage(errno))});
     connection_->Drain(static_cast<int>(kFarewell.count()));
     connected_ = false;
   }
@@ -313,7 +313,7 @@ void Proxy::Grow(const Frame& frame) {
     return;
   }
   growth_ = std::make_unique<TreeGrowth>(*std::move(order), secret_);
-  if (!poller_.Watch(growth_->fd(), EPOLLIN, [](uint32_t) {})) return EndGrowth(1, "cannot watch over the start of proxies: " + DescribeShortage(errno));
+  if (!poller_.Watch(growth_->fd(), EPOLLIN, [](uint32_t) {})) return EndGrowth(1, "cannot watch the start of proxies: " + DescribeShortage(errno));
   StepGrowth();
 }
 

@@ -40,7 +40,7 @@ std::string Reception::Handle(const Question& question) {
   if (const auto* init = std::get_if<ask::Init>(&question.request)) return Init(question, *init);
   if (const auto* introduce = std::get_if<ask::Introduce>(&question.request)) return Introduce(question, *introduce);
   if (const auto* prove = std::get_if<ask::Prove>(&question.request)) return Prove(question, *prove);
-  return TurnAway("asked for something before it had said which rank it is");
+  return TurnAway("sent a request before it had told its rank");
 }
 
 std::string Reception::Init(const Question& question, const ask::Init& init) {
@@ -51,7 +51,7 @@ std::string Reception::Init(const Question& question, const ask::Init& init) {
   if (init.version != 2) {
     // One that knows version 2 too goes on with it.
     if (check_.needed()) return Write(question, {.code = -1, .number = 2, .subversion = 0});
-    return TurnAway("said init of PMI version " + std::to_string(init.version) + " before initack, which says which rank it is");
+    return TurnAway("said init of PMI version " + std::to_string(init.version) + " before initack, which tells its rank");
   }
   init_ = init;
   std::string answer = Write(question, {.number = 2, .subversion = 0});
@@ -62,12 +62,12 @@ std::string Reception::Init(const Question& question, const ask::Init& init) {
 }
 
 std::string Reception::Introduce(const Question& question, const ask::Introduce& introduce) {
-  if (rank_) return TurnAway("said twice which rank it is");
+  if (rank_) return TurnAway("told its rank twice");
   const std::string known = std::to_string(job_->size);
   const bool is_rank = introduce.rank && *introduce.rank >= 0 && *introduce.rank < job_->size;
   if (dialect_->version() == 1) {
-    if (check_.needed()) return TurnAway("spoke PMI version 1, which has no words for the proof that is needed here");
-    if (!is_rank) return TurnAway("said it is rank " + (introduce.rank ? std::to_string(*introduce.rank) : "of nobody") + " of " + known);
+    if (check_.needed()) return TurnAway("used PMI version 1, which cannot prove knowledge of the secret");
+    if (!is_rank) return TurnAway("claims to be rank " + (introduce.rank ? std::to_string(*introduce.rank) : "of nobody") + " of " + known);
     rank_ = introduce.rank;
     return Write(question, {.identity = {*rank_, job_->size, 0, {}}});
   }
@@ -85,7 +85,7 @@ std::string Reception::Introduce(const Question& question, const ask::Introduce&
 }
 
 std::string Reception::Prove(const Question& question, const ask::Prove& prove) {
-  if (!check_.awaits_proof()) return TurnAway("answered a challenge that nobody had sent it");
+  if (!check_.awaits_proof()) return TurnAway("answered a challenge that was not sent");
   if (!check_.Accept(prove)) return TurnAway("does not know the secret");
   return Welcome(question);
 }

@@ -85,10 +85,10 @@ TEST_F(PmiReception, TurnsAwayWhoDoesNotKnowTheSecret) {
   const std::string start = kInit2 + Counted("cmd=fullinit;pmirank=0;authtype=challenge-sha256;");
   EXPECT_EQ(ProblemOf(guarded, start + Counted("cmd=auth-response-complete;authinfo=" + ProofFor("open sesame", "1") + ";")), "does not know the secret");
   EXPECT_EQ(ProblemOf(guarded, start + Counted("cmd=auth-response-complete;")), "does not know the secret");
-  EXPECT_EQ(ProblemOf(guarded, start + Counted("cmd=fullinit;pmirank=1;authtype=challenge-sha256;")), "said twice which rank it is");
+  EXPECT_EQ(ProblemOf(guarded, start + Counted("cmd=fullinit;pmirank=1;authtype=challenge-sha256;")), "told its rank twice");
   EXPECT_EQ(ProblemOf(guarded, kInit2 + Counted("cmd=fullinit;pmirank=0;")), "was refused: authtype=challenge-sha256 is needed here");
-  EXPECT_EQ(ProblemOf(guarded, kInit2 + Counted("cmd=auth-response-complete;authinfo=1;")), "answered a challenge that nobody had sent it");
-  EXPECT_THAT(ProblemOf(guarded, "cmd=initack pmiid=0\n"), HasSubstr("PMI version 1, which has no words for the proof"));
+  EXPECT_EQ(ProblemOf(guarded, kInit2 + Counted("cmd=auth-response-complete;authinfo=1;")), "answered a challenge that was not sent");
+  EXPECT_THAT(ProblemOf(guarded, "cmd=initack pmiid=0\n"), HasSubstr("PMI version 1, which cannot prove"));
 }
 
 TEST_F(PmiReception, TurnsAwayWhoIsNoRankOfTheJob) {
@@ -103,11 +103,11 @@ TEST_F(PmiReception, TurnsAwayWhoIsNoRankOfTheJob) {
 }
 
 TEST_F(PmiReception, TurnsAwayWhatComesOutOfTurn) {
-  EXPECT_THAT(ProblemOf(job, "cmd=get_maxes\n"), HasSubstr("before it had said which rank it is"));
+  EXPECT_THAT(ProblemOf(job, "cmd=get_maxes\n"), HasSubstr("before it had told its rank"));
   EXPECT_THAT(ProblemOf(job, "cmd=init pmi_version=1 pmi_subversion=1\n"), HasSubstr("before initack"));
-  EXPECT_EQ(ProblemOf(job, "cmd=initack pmiid=1\ncmd=initack pmiid=2\n"), "said twice which rank it is");
-  EXPECT_THAT(ProblemOf(job, "cmd=initack pmiid=1\ncmd=barrier_in\n"), HasSubstr("before it had said"));
-  EXPECT_THAT(ProblemOf(job, kInit2 + Counted("cmd=kvs-fence;")), HasSubstr("before it had said"));
+  EXPECT_EQ(ProblemOf(job, "cmd=initack pmiid=1\ncmd=initack pmiid=2\n"), "told its rank twice");
+  EXPECT_THAT(ProblemOf(job, "cmd=initack pmiid=1\ncmd=barrier_in\n"), HasSubstr("before it had told"));
+  EXPECT_THAT(ProblemOf(job, kInit2 + Counted("cmd=kvs-fence;")), HasSubstr("before it had told"));
   EXPECT_THAT(ProblemOf(job, "GET / HTTP/1.1\r\n"), HasSubstr("sent "));
   EXPECT_THAT(ProblemOf(job, std::string(MessageReader::kLongestLine + 1, 'x')), HasSubstr("sent "));
   EXPECT_THAT(ProblemOf(job, std::string(kInit2) + "abcdef"), HasSubstr("sent "));

@@ -83,12 +83,12 @@ bool Server::Precedes(int number, const Question& question) {
   }
   if (rank.dialect->version() == 1) {
     if (setup_.secret.empty() || std::holds_alternative<ask::Init>(question.request)) return true;
-    Misuse(number, "asked for something without proof that it may, which PMI version 1 has no words for");
+    Misuse(number, "sent a request without proof of the secret, which PMI version 1 does not support");
     return false;
   }
   const bool greets = std::holds_alternative<ask::Introduce>(question.request) || std::holds_alternative<ask::Prove>(question.request);
   if (std::holds_alternative<ask::Prove>(question.request) && !rank.check->awaits_proof()) {
-    Misuse(number, "answered a PMI challenge that nobody had sent it");
+    Misuse(number, "answered a PMI challenge that was not sent");
     return false;
   }
   if (greets == rank.introduced && !std::holds_alternative<ask::Abort>(question.request)) {

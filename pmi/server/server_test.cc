@@ -156,7 +156,7 @@ TEST_F(PmiServer, NamesTheMisuse) {
     EXPECT_EQ(other.Take(2), "") << "after an error nothing is read";
     return other.events.empty() ? std::string() : other.events[0];
   };
-  EXPECT_THAT(misuse("cmd=frobnicate\n"), HasSubstr("misuse 2 sent the PMI command 'frobnicate', which is not known here"));
+  EXPECT_THAT(misuse("cmd=frobnicate\n"), HasSubstr("misuse 2 sent the PMI command 'frobnicate', which is unknown"));
   EXPECT_THAT(misuse("cmd=barrier_in\ncmd=barrier_in\n"), HasSubstr("misuse 2 entered the PMI barrier twice"));
   EXPECT_THAT(misuse("cmd=initack pmiid=3\n"), HasSubstr("misuse 2 introduced itself as the rank 3"));
   EXPECT_THAT(misuse("cmd=initack\n"), HasSubstr("misuse 2 introduced itself as the rank of nobody"));
@@ -392,8 +392,8 @@ TEST_F(PmiServer2, NamesTheMisuse) {
   EXPECT_THAT(misuse({Part("cmd=kvs-fence;")}), HasSubstr("misuse 2 sent a PMI command before fullinit, whose answer is kvs-fence-response"));
   EXPECT_THAT(misuse({hello, hello}), HasSubstr("said the PMI command fullinit twice"));
   EXPECT_THAT(misuse({Part("cmd=fullinit;pmirank=3;")}), HasSubstr("introduced itself as the rank 3"));
-  EXPECT_THAT(misuse({Part("cmd=auth-response-complete;authinfo=x;")}), HasSubstr("answered a PMI challenge that nobody had sent it"));
-  EXPECT_THAT(misuse({hello, "cmd=init pmi_version=2 pmi_subversion=0\n"}), HasSubstr("'cmd=in' where the length of a message belongs"));
+  EXPECT_THAT(misuse({Part("cmd=auth-response-complete;authinfo=x;")}), HasSubstr("answered a PMI challenge that was not sent"));
+  EXPECT_THAT(misuse({hello, "cmd=init pmi_version=2 pmi_subversion=0\n"}), HasSubstr("'cmd=in' instead of the length of a message"));
   EXPECT_THAT(misuse({hello, Part("cmd=kvs-fence;"), Part("cmd=kvs-fence;")}), HasSubstr("entered the PMI barrier twice"));
   EXPECT_THAT(misuse({Part("cmd=fullinit;pmirank=2;authtype=magic;")}), HasSubstr("authtype magic is not known, challenge-sha256 is"));
   EXPECT_THAT(misuse({Part("cmd=fullinit;pmirank=2;authtype=challenge-sha256;")}), HasSubstr("there is no secret to prove here"));

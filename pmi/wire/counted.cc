@@ -87,7 +87,7 @@ std::optional<size_t> CountedReader::ReadLength(std::string_view field) {
   const auto digits = field.substr(begin, begin < end ? end - begin : 0);
   const bool good = !digits.empty() && std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
   if (!good) {
-    Fail("'" + Printable(field) + "' where the length of a message belongs");
+    Fail("'" + Printable(field) + "' instead of the length of a message");
     return std::nullopt;
   }
   return static_cast<size_t>(*ParseInt(digits));
@@ -135,7 +135,7 @@ std::optional<Message> CountedReader::TakePart(std::string_view part) {
   if (!ParsePart(part, &message)) return std::nullopt;
   if (message.command != "concat") return Complete(std::move(message), part.size());
   if (message.fields.empty() || message.fields[0].first != "concatid") {
-    return Fail("cmd=concat that does not say what it continues: '" + Printable(part) + "'");
+    return Fail("cmd=concat without the id of the message that it continues: '" + Printable(part) + "'");
   }
   const auto found = unfinished_.find(message.fields[0].second);
   if (found == unfinished_.end()) {
@@ -160,7 +160,7 @@ std::optional<Message> CountedReader::Complete(Message message, size_t bytes) {
   message.fields.pop_back();
   if (unfinished_.size() == kMostUnfinished || unfinished_.contains(id)) {
     return Fail(unfinished_.contains(id) ? "concat=" + Printable(id) + " twice without its continuation"
-                                         : "more than " + std::to_string(kMostUnfinished) + " messages that go on later");
+                                         : "more than " + std::to_string(kMostUnfinished) + " unfinished messages");
   }
   unfinished_.emplace(id, Unfinished{std::move(message), bytes});
   return std::nullopt;

@@ -85,10 +85,10 @@ TEST(PmiCounted, WhatIsTooLongForOneMessageIsContinued) {
 }
 
 TEST(PmiCounted, NamesWhatIsWrong) {
-  EXPECT_THAT(ErrorOf("cmd=init pmi_version=2"), HasSubstr("'cmd=in' where the length of a message belongs"));
-  EXPECT_THAT(ErrorOf("      "), HasSubstr("'      ' where the length"));
-  EXPECT_THAT(ErrorOf("1 2   "), HasSubstr("'1 2   ' where the length"));
-  EXPECT_THAT(ErrorOf("-00001"), HasSubstr("'-00001' where the length"));
+  EXPECT_THAT(ErrorOf("cmd=init pmi_version=2"), HasSubstr("'cmd=in' instead of the length of a message"));
+  EXPECT_THAT(ErrorOf("      "), HasSubstr("'      ' instead of the length"));
+  EXPECT_THAT(ErrorOf("1 2   "), HasSubstr("'1 2   ' instead of the length"));
+  EXPECT_THAT(ErrorOf("-00001"), HasSubstr("'-00001' instead of the length"));
   EXPECT_THAT(ErrorOf("000000"), HasSubstr("a message of 0 bytes"));
   EXPECT_THAT(ErrorOf(Part("hello")), HasSubstr("no key=value; in 'hello'"));
   EXPECT_THAT(ErrorOf(Part("key=a;")), HasSubstr("does not begin with cmd=NAME; but is 'key=a;'"));
@@ -99,7 +99,7 @@ TEST(PmiCounted, NamesWhatIsWrong) {
   EXPECT_THAT(ErrorOf(Part("cmd=x;a b=c;")), HasSubstr("no key=value; in 'a b=c;'"));
   EXPECT_THAT(ErrorOf(Part("cmd=x;" + std::string(65, 'k') + "=c;")), HasSubstr("no key=value;"));
   EXPECT_EQ(ErrorOf(Part("cmd=x;" + std::string(64, 'k') + "=c;")), "");
-  EXPECT_THAT(ErrorOf(Part("cmd=concat;")), HasSubstr("cmd=concat that does not say what it continues"));
+  EXPECT_THAT(ErrorOf(Part("cmd=concat;")), HasSubstr("cmd=concat without the id of the message"));
   EXPECT_THAT(ErrorOf(Part("cmd=concat;concatid=7;")), HasSubstr("concatid=7, which nothing before it announced"));
   EXPECT_THAT(ErrorOf(Part("cmd=x;concat=7;") + Part("cmd=x;concat=7;")), HasSubstr("concat=7 twice"));
 }
@@ -107,7 +107,7 @@ TEST(PmiCounted, NamesWhatIsWrong) {
 TEST(PmiCounted, NothingGrowsWithoutBound) {
   std::string many;
   for (int i = 0; i < 17; ++i) many += Part("cmd=x;concat=" + std::to_string(i) + ";");
-  EXPECT_THAT(ErrorOf(many), HasSubstr("more than 16 messages that go on later"));
+  EXPECT_THAT(ErrorOf(many), HasSubstr("more than 16 unfinished messages"));
 
   std::string longer = Part("cmd=x;a=" + std::string(900000, 'x') + ";concat=1;");
   for (int i = 0; i < 5; ++i) longer += Part("cmd=concat;concatid=1;a=" + std::string(900000, 'x') + ";concat=1;");

@@ -245,13 +245,13 @@ TEST(PmiDialect, IntroductionTakesFourLines) {
 }
 
 TEST(PmiDialect, NamesWhatIsWrongInText) {
-  EXPECT_THAT(ErrorOf(1, "cmd=frobnicate\n"), HasSubstr("the PMI command 'frobnicate', which is not known here"));
+  EXPECT_THAT(ErrorOf(1, "cmd=frobnicate\n"), HasSubstr("the PMI command 'frobnicate', which is unknown"));
   EXPECT_THAT(ErrorOf(1, "hello\n"), HasSubstr("does not begin with cmd= but is 'hello'"));
   EXPECT_THAT(ErrorOf(1, "mcmd=spawn\nnprocs=-1\nexecname=a\nendcmd\n"), HasSubstr("nprocs=-1, which is not a number from 0 to 65536"));
   EXPECT_THAT(ErrorOf(1, "mcmd=spawn\nnprocs=70000\nexecname=a\nendcmd\n"), HasSubstr("nprocs=70000"));
   EXPECT_THAT(ErrorOf(1, "mcmd=spawn\nnprocs=1\nargcnt=1\nendcmd\n"), HasSubstr("argcnt=1, but without arg1"));
   EXPECT_THAT(ErrorOf(1, "mcmd=spawn\nnprocs=1\ninfo_num=1\nendcmd\n"), HasSubstr("info_num=1, but without info_key_0"));
-  EXPECT_THAT(ErrorOf(1, "mcmd=spawn\nnprocs=1\npreput_num=x\nendcmd\n"), HasSubstr("preput_num=x, which is no number"));
+  EXPECT_THAT(ErrorOf(1, "mcmd=spawn\nnprocs=1\npreput_num=x\nendcmd\n"), HasSubstr("preput_num=x, which is not a number"));
   EXPECT_THAT(ErrorOf(1, "mcmd=spawn\nnprocs=1\ntotspawns=2\nspawnssofar=2\nendcmd\n"), HasSubstr("program 2 of 2 of a spawn, where number 1"));
   EXPECT_THAT(ErrorOf(1, "mcmd=spawn\nnprocs=1\ntotspawns=0\nspawnssofar=1\nendcmd\n"), HasSubstr("program 1 of 0"));
   EXPECT_THAT(ErrorOf(1, "mcmd=spawn\nnprocs=1\ntotspawns=99999\nendcmd\n"), HasSubstr("program 1 of 99999"));
@@ -264,7 +264,7 @@ TEST(PmiDialect, NamesWhatIsWrongInText) {
 }
 
 TEST(PmiDialect, NamesWhatIsWrongInCountedMessages) {
-  EXPECT_THAT(ErrorOf(2, "GET / HTTP/1.1\r\n"), HasSubstr("'GET / ' where the length of a message belongs"));
+  EXPECT_THAT(ErrorOf(2, "GET / HTTP/1.1\r\n"), HasSubstr("'GET / ' instead of the length of a message"));
   EXPECT_THAT(ErrorOf(2, Part("cmd=spawn;ncmds=9999;")), HasSubstr("ncmds=9999, which is not a number from 0 to 1024"));
   EXPECT_THAT(ErrorOf(2, Part("cmd=spawn;preputcount=0;")), HasSubstr("ncmds=, which is not a number"));
   EXPECT_THAT(ErrorOf(2, Part("cmd=spawn;ncmds=1;preputcount=1;subcmd=a;")), HasSubstr("without ppkey0= and ppval0="));

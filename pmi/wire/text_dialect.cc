@@ -132,7 +132,7 @@ std::optional<Request> TextDialect::Understand(const Message& message) {
   if (command == "create_kvs") return ask::CreateSpace{};
   if (command == "destroy_kvs") return ask::DestroySpace{TextOf(message, "kvsname")};
   if (command == "getbyidx") return ask::GetByIndex{TextOf(message, "kvsname"), message.FindInt("idx").value_or(-1)};
-  return Fail("the PMI command '" + Printable(command) + "', which is not known here");
+  return Fail("the PMI command '" + Printable(command) + "', which is unknown");
 }
 
 // "key_0" ... "value_0" ... as many as `count` says.
@@ -146,7 +146,7 @@ std::optional<KeyValues> TextDialect::Pairs(const Message& message, const char* 
     if (name == nullptr) return Fail(std::string("mcmd=spawn with ") + count + "=" + *text + ", but without " + key + std::to_string(i));
     pairs.emplace_back(*name, what == nullptr ? std::string() : *what);
   }
-  if (number < 0) return Fail(std::string("mcmd=spawn with ") + count + "=" + Printable(*text) + ", which is no number of pairs");
+  if (number < 0) return Fail(std::string("mcmd=spawn with ") + count + "=" + Printable(*text) + ", which is not a number of pairs");
   return pairs;
 }
 

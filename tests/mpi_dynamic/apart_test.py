@@ -74,7 +74,7 @@ class Apart(mpi.MpiTest):
                 job = self.start_jobs(victim, "still")
                 self.kill_one(job)
                 output = self.end(job)
-                self.assertIn("; the job ends, and those that it is connected with", output)
+                self.assertIn("; the job and those connected with it end", output)
                 self.assertNotIn("goes on", output)
                 self.assertEqual(job.status, KILLED, output)
                 os.remove(self.die)

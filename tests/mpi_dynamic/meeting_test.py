@@ -144,7 +144,7 @@ class MeetingTest(Meeting):
         job = self.launch(self.mpiexec(2), program("spawn"), "silent")
         self.assertTrue(job.wait(mpi.TIMEOUT * self.slow), job.output)
         self.assertEqual(job.status, 1, job.output)
-        self.assertIn("(/bin/true) exited with status 0 without MPI_Init, where those that spawned it wait for it", job.output)
+        self.assertIn("(/bin/true) exited with status 0 without MPI_Init, where the job that spawned it waits for it", job.output)
         self.assertEqual(job.left_behind(), [])
 
     def test_info_of_a_spawn(self):

@@ -76,7 +76,7 @@ class Ranks(launch.LaunchTest):
 
     def test_a_job_that_takes_longer_than_it_may_is_ended(self):
         done = self.run_job("-n", 2, *sh("sleep 300"), settings={"MPIEXEC_TIMEOUT": "1"})
-        self.expect_end(done, 255, "the job has run for 1 s, as long as -timeout or MPIEXEC_TIMEOUT allows")
+        self.expect_end(done, 255, "the job has run for 1 s, the limit of -timeout or MPIEXEC_TIMEOUT")
         self.assertEqual(self.run_job("-n", 2, "true", settings={"MPIEXEC_TIMEOUT": "30"}).status, 0)
         done = self.run_job("-n", 1, "true", settings={"MPIEXEC_TIMEOUT": "soon"})
         self.assertEqual((done.status, done.err), (2, "mpiexec: MPIEXEC_TIMEOUT: 'soon' is not a number of seconds\n"))

@@ -158,10 +158,10 @@ class Hosts(launch.LaunchTest):
         done = put(1, 70)
         self.assertEqual((done.status, done.out), (1, ""), done)
         self.assertRegex(done.err, r"mpiexec: rank 1 on b.invalid \(.*\) and the others of its host put 7\d{7} bytes into the key-value space before one "
-                                   r"barrier; 67108864 can be; the job ends\n")
+                                   r"barrier; the limit is 67108864; the job ends\n")
         done = put(40, 40)
         self.assertEqual((done.status, done.out), (1, ""), done)
-        self.assertRegex(done.err, r"mpiexec: the ranks put 8\d{7} bytes into the key-value space before one barrier; 67108864 can be; the job ends\n")
+        self.assertRegex(done.err, r"mpiexec: the ranks put 8\d{7} bytes into the key-value space before one barrier; the limit is 67108864; the job ends\n")
         self.expect_nothing_left()
 
     def test_nothing_outlives_a_killed_launcher(self):

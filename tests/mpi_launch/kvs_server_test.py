@@ -187,8 +187,8 @@ class KvsServer(launch.LaunchTest):
         self.assertIn(b"cmd=abort msg=rank%200%20(127.0.0.1", answers)
         status, err = server.end()
         self.assertEqual(status, 1)
-        self.assertIn("it asked for something where rank 0 only listens", err)
-        self.assertIn("it wanted to hear out-of-band messages for rank 0, which does already", err)
+        self.assertIn("it sent a request on a connection where rank 0 only listens", err)
+        self.assertIn("it wanted to receive out-of-band messages for rank 0, which does already", err)
 
     def test_a_signal_and_the_time_limit_end_it(self):
         server = Server(self, 2)
@@ -197,7 +197,7 @@ class KvsServer(launch.LaunchTest):
         self.assertEqual(server.end(10)[0], 128 + signal.SIGTERM)
         self.assertEqual(finish(rank, 10)[0], 3)
         server = Server(self, 2, "-timeout", 1)
-        self.assertEqual(server.end(10), (255, server_note(2) + "mpiexec: the time is over: 0 of 2 ranks were through\n"))
+        self.assertEqual(server.end(10), (255, server_note(2) + "mpiexec: the time limit has passed: 0 of 2 ranks had finished\n"))
 
     def test_what_is_wrong_is_said(self):
         for words, expected in ((("-kvs-server",), "-kvs-server needs -n COUNT"), (("-kvs-server", "-n", 2, "./a"), "'./a' after -kvs-server: it starts no program"),
@@ -248,7 +248,7 @@ class Strangers(launch.LaunchTest):
             said(stranger)
         err = self.expect_job(server)
         self.assertIn("was closed: it sent", err)
-        self.assertIn("it said it is rank 2 of 2", err)
+        self.assertIn("it claims to be rank 2 of 2", err)
         self.assertIn("pmijobid other is not kvs_", err)
 
     def test_a_rank_comes_once(self):
@@ -265,7 +265,7 @@ class Strangers(launch.LaunchTest):
         first.close()
         status, err = server.end()
         self.assertEqual(status, 0, err)
-        self.assertIn("it said it is rank 0, which came before", err)
+        self.assertIn("it claims to be rank 0, which has already connected", err)
 
     def test_a_thousand_who_say_nothing_hold_nobody_up_for_long(self):
         resource.setrlimit(resource.RLIMIT_NOFILE, (2048, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
@@ -365,7 +365,7 @@ class Secret(SecretTest):
         self.assertEqual(finish(server.start(0, launch.exchange()))[0], 0)
         status, err = server.end()
         self.assertEqual(status, 0)
-        for expected in "does not know the secret", "authtype=challenge-sha256 is needed", "spoke PMI version 1, which has no words for the proof":
+        for expected in "does not know the secret", "authtype=challenge-sha256 is needed", "used PMI version 1, which cannot prove":
             self.assertIn(expected, err)
 
 
@@ -441,7 +441,7 @@ class Tls(SecretTest):
         server.environment["WEFT_PMI_SECRET_FILE"] = wrong
         status, _, err = finish(server.start(0, launch.exchange()))
         self.assertEqual(status, 3)
-        self.assertIn("cannot speak with the launcher by PMI_SOCKTYPE=OpenSSL: it did not prove by TLS that it knows the secret", err)
+        self.assertIn("cannot use PMI_SOCKTYPE=OpenSSL with the launcher: it did not prove by TLS that it knows the secret", err)
         server.environment["WEFT_PMI_SECRET_FILE"] = self.file
         del server.environment["PMI_SOCKTYPE"]
         status, _, err = finish(server.start(0, launch.exchange()))
@@ -451,12 +451,12 @@ class Tls(SecretTest):
         said(silent)  # closed at last
         status, _, err = finish(waiting)
         self.assertEqual(status, 3)
-        self.assertIn("cannot speak with the launcher by PMI_SOCKTYPE=OpenSSL: it did not answer in TLS within 10 s", err)
+        self.assertIn("cannot use PMI_SOCKTYPE=OpenSSL with the launcher: it did not complete the TLS handshake within 10 s", err)
         listener.close()
         self.assertLess(time.monotonic() - begin, 15)
         err = self.expect_job(server)
         self.assertIn("it did not prove by TLS that it knows the secret", err)
-        self.assertIn("it did not say which rank it is within 10 s", err)
+        self.assertIn("it did not tell its rank within 10 s", err)
 
     def start_rank_of(self, listener):
         environment = self.environment(PMI_PORT="127.0.0.1:%d" % listener.getsockname()[1], PMI_ID="0", PMI_SIZE="1", PMI_SOCKTYPE="OpenSSL", WEFT_PMI_SECRET_FILE=self.file)
@@ -487,16 +487,16 @@ class Tls(SecretTest):
 
         for answer, expected in ((b"HTTP/1.1 400\r\n\r\n", "it did not prove by TLS"), (b"cmd=initack\n", "it did not prove by TLS"),
                                  (b"\x15\x03\x03\x00\x02\x02\x28", "it did not prove by TLS"), (b"\x16\x03\x03\xff\xff" + b"x" * 70_000, "it did not prove by TLS"),
-                                 (b"", "it closed the connection before TLS was through"), (b"\x16\x03\x03\x00\x7a\x02", "it closed the connection before TLS was through")):
-            self.assertIn("cannot speak with the launcher by PMI_SOCKTYPE=OpenSSL: " + expected, error_when(answer))
+                                 (b"", "it closed the connection during the TLS handshake"), (b"\x16\x03\x03\x00\x7a\x02", "it closed the connection during the TLS handshake")):
+            self.assertIn("cannot use PMI_SOCKTYPE=OpenSSL with the launcher: " + expected, error_when(answer))
 
     def test_what_is_missing_is_said(self):
         done = self.run_job("-kvs-server", "-n", 1, "-socktype", "OpenSSL")
         self.assertEqual((done.status, done.err), (1, "mpiexec: -socktype OpenSSL needs a secret, from -secret-file or WEFT_PMI_SECRET_FILE\n"))
         done = self.run_job("-kvs-server", "-n", 1, "-socktype", "GnuTLS")
-        self.assertIn("'GnuTLS' is not known; POSIX and OpenSSL are", done.err)
+        self.assertIn("'GnuTLS' is unknown; it can be POSIX or OpenSSL", done.err)
         for settings, expected in (({"PMI_SOCKTYPE": "OpenSSL"}, "PMI_SOCKTYPE=OpenSSL needs a secret, and WEFT_PMI_SECRET_FILE is not set"),
-                                   ({"PMI_SOCKTYPE": "x"}, "PMI_SOCKTYPE=x is not known; POSIX and OpenSSL are")):
+                                   ({"PMI_SOCKTYPE": "x"}, "PMI_SOCKTYPE=x is unknown; it can be POSIX or OpenSSL")):
             done = self.run_job(launcher=launch.exchange(), settings={"PMI_PORT": "127.0.0.1:1", "PMI_ID": "0", **settings})
             self.assertEqual((done.status, done.err), (3, f"exchange: {expected}\n"))
 

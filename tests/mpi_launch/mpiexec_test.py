@@ -162,7 +162,7 @@ class InputAndOutput(launch.LaunchTest):
         process.stdout.readline()
         process.stdout.close()
         self.assertEqual(process.wait(timeout=20), 141)
-        self.assertIn("nobody reads the standard output any more", process.stderr.read())
+        self.assertIn("the standard output is no longer read", process.stderr.read())
         process.stderr.close()
         self.expect_nothing_left()
 
@@ -212,7 +212,7 @@ class Files(launch.LaunchTest):
             self.expect_nothing_left()
         done = self.run_job("-outfile-pattern", "%d", "true")
         self.assertEqual(done.status, 2)
-        self.assertIn("-outfile-pattern: '%d' has no meaning", done.err)
+        self.assertIn("-outfile-pattern: '%d' is unknown", done.err)
 
 
 def cpus(text):
@@ -253,7 +253,7 @@ class Binding(launch.LaunchTest):
         self.assertEqual(bound, [{last}, {first, last}, {last}])
         done = self.run_job("-n", 2, "-bind-to", "user:99999", "true")
         self.assertEqual(done.status, 1)
-        self.assertIn("mpiexec: -bind-to user: names CPU 99999, but those that can be used are ", done.err)
+        self.assertIn("mpiexec: -bind-to user: names CPU 99999, but the usable CPUs are ", done.err)
 
     def test_only_cpus_that_mpiexec_may_use(self):
         last = self.own[-1]

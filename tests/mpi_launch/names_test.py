@@ -33,7 +33,7 @@ class Names(launch.LaunchTest):
     def test_jobs_that_were_started_apart_share_names(self):
         for version in "1", "2":
             done = self.rank("lookup", "my service", settings={"WEFT_PMI": version})
-            self.assertIn("nobody has published the service my service", done.out)
+            self.assertIn("no process has published the service my service", done.out)
         publisher = self.publish("my service", "tcp:1 2")
         done = self.run_job("-n", 1, launch.spawner(), "lookup", "my service", settings={"WEFT_PMI_NAMESERVER": self.file})
         self.assertEqual(done.out.strip(), "tcp:1 2", done)
@@ -41,7 +41,7 @@ class Names(launch.LaunchTest):
         self.assertIn("refuses to publish my service", done.err)
         publisher.send_signal(signal.SIGKILL)
         publisher.communicate()
-        self.await_condition(lambda: "nobody has published" in self.rank("lookup", "my service").out, "the end of the name")
+        self.await_condition(lambda: "no process has published" in self.rank("lookup", "my service").out, "the end of the name")
 
     def test_only_who_can_read_the_file_is_served(self):
         self.assertEqual(os.stat(self.file).st_mode & 0o777, 0o600)
@@ -64,7 +64,7 @@ class Names(launch.LaunchTest):
         self.assertEqual(done.status, 1, done)
         self.assertIn(f"cannot use the name server of {self.file}: it closed the connection", done.err)
         os.chmod(self.file, 0o644)
-        self.assertIn("can be read by others: mode 644", self.rank("lookup", "a").err)
+        self.assertIn("others can read it: mode 644", self.rank("lookup", "a").err)
         os.unlink(self.file)
         self.assertIn("cannot read the name server's file", self.rank("lookup", "a").err)
 
@@ -141,7 +141,7 @@ class WithoutAServer(launch.LaunchTest):
         return process
 
     def test_jobs_that_were_started_apart_share_names(self):
-        self.assertIn("nobody has published the service my service", self.lookup("my service"))
+        self.assertIn("no process has published the service my service", self.lookup("my service"))
         publisher = self.publish("my service", "tcp:1 2", "go on")
         self.await_condition(lambda: self.lookup("my service") == "tcp:1 2", "the name")
         # Another job's name of the same words is its own, as before; others find the first.
@@ -153,7 +153,7 @@ class WithoutAServer(launch.LaunchTest):
         open(os.path.join(self.directory, "go on"), "w").close()
         out, err = publisher.communicate(timeout=20)
         self.assertEqual(publisher.returncode, 0, (out, err))
-        self.assertIn("nobody has published", self.lookup("my service"))
+        self.assertIn("no process has published", self.lookup("my service"))
         self.assertFalse(os.path.exists(self.names))
 
     def test_the_names_of_an_mpiexec_that_was_killed_are_gone(self):
@@ -161,7 +161,7 @@ class WithoutAServer(launch.LaunchTest):
         self.await_condition(lambda: self.lookup("my service") == "port", "the name")
         publisher.kill()
         publisher.communicate()
-        self.assertIn("nobody has published", self.lookup("my service"))
+        self.assertIn("no process has published", self.lookup("my service"))
 
     def test_who_names_a_host_as_for_hydra_hears_what_to_do(self):
         for host in ("headnode", "headnode:6392"):

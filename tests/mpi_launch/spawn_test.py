@@ -45,7 +45,7 @@ class Spawn(launch.LaunchTest):
         self.assertIn(f"Cpus_allowed_list:\t{own[-1]}\n", done.out)
 
     def test_a_spawned_jobs_failure_ends_those_that_it_is_connected_with(self):
-        for words, status, message in ((("abort", 7), 7, "job 1 rank 1 (%s) aborted the job with code 7: asked to; the job ends, and those"),
+        for words, status, message in ((("abort", 7), 7, "job 1 rank 1 (%s) aborted the job with code 7: asked to; the job and those"),
                                        (("exit", 0), 1, "job 1 rank 1 (%s) exited with status 0 without MPI_Finalize")):
             done = self.parent(2, "wait", "/nonexistent", "--", "child", *words)
             self.assertEqual(done.status, status, done)
@@ -143,7 +143,7 @@ class Spawn(launch.LaunchTest):
                             {launch.spawner()} parent {launch.spawner()} 1 -- publish other p && sleep 0.5; {launch.spawner()} lookup other""")
         self.assertEqual(done.status, 0, done)
         self.assertIn("tcp:1 2", done.out)
-        self.assertIn("nobody has published the service other", done.out)
+        self.assertIn("no process has published the service other", done.out)
 
 
 class OtherHosts(launch.LaunchTest):

@@ -129,7 +129,7 @@ srun --mpi=none env $(cat {environment}) sh -c 'PMI_ID=$SLURM_PROCID exec {shlex
     def test_ranks_that_slurm_does_not_introduce_to_one_another(self):
         done = self.in_cluster("srun", "--mpi=none", "-n", 2, *ranks())
         self.assertEqual((done.status, done.output.count("rank 0 of 1")), (0, 3), done)  # the ranks say it, and the warning
-        self.assertEqual(done.output.count("srun started 2 tasks without telling them of one another"), 1, done)
+        self.assertEqual(done.output.count("srun started 2 tasks that do not know each other"), 1, done)
         done = self.in_cluster("srun", "--mpi=pmix", "-n", 2, *ranks())
         self.assertNotEqual(done.status, 0, done)
         self.assertIn("started through PMIx", done.output)
