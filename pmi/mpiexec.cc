@@ -52,7 +52,7 @@ std::string LeaveThisHostOut(weft::pmi::Options* options) {
   const auto facts = weft::pmi::LookUpHosts(names);
   size_t at = 0;
   std::erase_if(options->hosts, [&](const weft::pmi::HostSlots&) { return facts[at++].is_this; });
-  return options->hosts.empty() ? "-skip-launch-node: no host but this one is named; -hosts and -f name some" : "";
+  return options->hosts.empty() ? "-skip-launch-node: only this host is named; name others with -hosts or -f" : "";
 }
 
 weft::pmi::KvsServerSettings KvsServerOf(const weft::pmi::Options& options) {

@@ -31,7 +31,7 @@ Result<std::string, PmiError> ReadSecretFile(const std::string& path) {
   if ((status.st_mode & 077) != 0) return PmiError{name + ", can be read by others: mode " + Octal(status.st_mode) + "; chmod 600 it"};
   if (status.st_uid != geteuid() && status.st_uid != 0) return PmiError{name + ", belongs to user " + std::to_string(status.st_uid)};
   text.resize(std::min(text.find('\n'), text.size()));
-  if (text.empty()) return PmiError{name + ", has an empty first line, where a secret belongs"};
+  if (text.empty()) return PmiError{name + ", has an empty first line instead of a secret"};
   if (text.size() > kLongest) return PmiError{name + ", has a first line of more than " + std::to_string(kLongest) + " bytes"};
   return text;
 }

@@ -15,46 +15,46 @@ using Parser = OptionParser;
 using Values = Parser::Values;
 
 const Parser::Option Parser::kOptions[] = {
-    {"n,np", "COUNT", "ranks of the program (default: as many as -hosts or -f have room for, else 1)", &Parser::Ranks},
-    {"ppn,perhost", "COUNT", "ranks in a row on each host", &Parser::RanksPerHost},
-    {"hosts,host,hostlist,machines,machine,machinelist", "HOST[:COUNT],...", "hosts to run on, with the ranks in a row that each takes (1)", &Parser::Hosts},
-    {"f,hostfile,machinefile", "FILE", "the same from a file, a HOST or HOST:COUNT on each line", &Parser::HostFile},
-    {"l,prepend-rank", "", "put the rank in front of every line of output", &Parser::Label},
-    {"prepend-pattern", "PATTERN", "put this in front of every line: %r rank, %g job, %p proxy, %h host, %t time", &Parser::LabelPattern},
-    {"output-from", "RANK", "show the output of this rank alone", &Parser::OutputFrom},
-    {"outfile-pattern,outfile", "PATTERN", "write each rank's output to the file that this names: %r rank, %g job, %p proxy, %h host", &Parser::OutputFiles},
-    {"errfile-pattern,errfile", "PATTERN", "the same for its standard error", &Parser::ErrorFiles},
+    {"n,np", "COUNT", "number of ranks of the program (default: as many as -hosts or -f have room for, else 1)", &Parser::Ranks},
+    {"ppn,perhost", "COUNT", "number of consecutive ranks on each host", &Parser::RanksPerHost},
+    {"hosts,host,hostlist,machines,machine,machinelist", "HOST[:COUNT],...", "hosts to run on, with the number of consecutive ranks on each (default: 1)", &Parser::Hosts},
+    {"f,hostfile,machinefile", "FILE", "read the hosts from a file, with one HOST or HOST:COUNT per line", &Parser::HostFile},
+    {"l,prepend-rank", "", "print the rank in front of every line of output", &Parser::Label},
+    {"prepend-pattern", "PATTERN", "print this text in front of every line: %r rank, %g job, %p proxy, %h host, %t time", &Parser::LabelPattern},
+    {"output-from", "RANK", "show only the output of this rank", &Parser::OutputFrom},
+    {"outfile-pattern,outfile", "PATTERN", "write each rank's standard output to a file of this name: %r rank, %g job, %p proxy, %h host", &Parser::OutputFiles},
+    {"errfile-pattern,errfile", "PATTERN", "the same for the standard error", &Parser::ErrorFiles},
     {"bind-to,binding", "WHAT", "CPUs of each rank: none, core, socket, numa, hwthread, machine, l3cache; several core:2; a list user:0+1,2+3", &Parser::BindTo},
-    {"map-by", "WHAT", "what successive ranks go on to (default: as -bind-to), for example socket", &Parser::MapBy},
-    {"wdir,wd", "DIRECTORY", "working directory of the program (default: this one)", &Parser::Directory},
+    {"map-by", "WHAT", "place successive ranks on successive elements of this kind, such as socket (default: as -bind-to)", &Parser::MapBy},
+    {"wdir,wd", "DIRECTORY", "working directory of the program (default: that of mpiexec)", &Parser::Directory},
     {"genv", "NAME VALUE", "set an environment variable for all programs", &Parser::GlobalVariable},
-    {"genvlist", "NAME,NAME,...", "pass only these variables of this environment", &Parser::GlobalList},
-    {"genvall", "", "pass this environment (default)", &Parser::GlobalAll},
-    {"genvnone", "", "pass nothing of this environment", &Parser::GlobalNone},
+    {"genvlist", "NAME,NAME,...", "pass only these variables of mpiexec's environment", &Parser::GlobalList},
+    {"genvall", "", "pass mpiexec's environment (default)", &Parser::GlobalAll},
+    {"genvnone", "", "pass nothing of mpiexec's environment", &Parser::GlobalNone},
     {"env", "NAME VALUE", "set an environment variable for this program", &Parser::LocalVariable},
     {"envlist", "NAME,NAME,...", "pass only these variables to this program", &Parser::LocalList},
-    {"envall", "", "pass this environment to this program", &Parser::LocalAll},
-    {"envnone", "", "pass nothing of this environment to this program", &Parser::LocalNone},
-    {"usize", "COUNT|SYSTEM|INFINITE", "what MPI_UNIVERSE_SIZE says (SYSTEM: what the hosts have room for); without it, it is not set", &Parser::Universe},
+    {"envall", "", "pass mpiexec's environment to this program", &Parser::LocalAll},
+    {"envnone", "", "pass nothing of mpiexec's environment to this program", &Parser::LocalNone},
+    {"usize", "COUNT|SYSTEM|INFINITE", "set MPI_UNIVERSE_SIZE (SYSTEM: the number of ranks that the hosts have room for; default: not set)", &Parser::Universe},
     {"timeout", "SECONDS", "end the job after this time (0: never; default: MPIEXEC_TIMEOUT)", &Parser::TimeOut},
-    {"iface", "NAME", "network interface that other hosts reach this one by", &Parser::Interface},
-    {"branches", "COUNT", "proxies on other hosts that mpiexec, and each proxy, starts and connects with (16)", &Parser::Branches},
+    {"iface", "NAME", "network interface by which other hosts reach this one", &Parser::Interface},
+    {"branches", "COUNT", "most proxies that mpiexec, and each proxy, starts itself on other hosts (default: 16)", &Parser::Branches},
     {"skip-launch-node", "", "run no rank on this host", &Parser::SkipThisHost},
-    {"rmk", "user|slurm", "where hosts come from when none are named: nowhere, or Slurm's allocation (default)", &Parser::ResourceManager},
-    {"launcher,bootstrap", "ssh|rsh|slurm|fork", "how programs on other hosts are started (default: slurm in an allocation of Slurm's, else ssh)", &Parser::Launcher},
-    {"launcher-exec,bootstrap-exec", "PROGRAM", "called as PROGRAM HOST COMMAND instead of ssh", &Parser::RemoteProgram},
-    {"nameserver", "FILE", "share names with the jobs of the name server that wrote this file", &Parser::NameServer},
-    {"nameserver-run", "FILE", "be a name server, and say where in this file, until a signal comes", &Parser::RunNameServer},
-    {"kvs-server", "[PORT]", "serve PMI to -n COUNT ranks that somebody else starts, and print the environment that they need", &Parser::KvsServer},
-    {"secret-file", "FILE", "file whose first line those ranks must prove to know; without it they are on this host", &Parser::SecretFile},
-    {"socktype", "POSIX|OpenSSL", "with OpenSSL, speak TLS with those ranks", &Parser::SocketType},
-    {"configfile", "FILE", "take the programs from this file, on each line what would stand between two colons", &Parser::ConfigFile},
-    {"disable-auto-cleanup", "", "a rank or a host that dies does not end the others", &Parser::GoOn},
-    {"enable-auto-cleanup", "", "it does (default)", &Parser::CleanUp},
+    {"rmk", "user|slurm", "source of the hosts if none are named: user: none but this host; slurm: Slurm's allocation (default)", &Parser::ResourceManager},
+    {"launcher,bootstrap", "ssh|rsh|slurm|fork", "how to start programs on other hosts (default: slurm in a Slurm allocation, else ssh)", &Parser::Launcher},
+    {"launcher-exec,bootstrap-exec", "PROGRAM", "program to call instead of ssh, as PROGRAM HOST COMMAND", &Parser::RemoteProgram},
+    {"nameserver", "FILE", "share published names with other jobs, by the name server that wrote this file", &Parser::NameServer},
+    {"nameserver-run", "FILE", "run a name server until a signal arrives, and write its address to this file", &Parser::RunNameServer},
+    {"kvs-server", "[PORT]", "serve PMI to -n COUNT ranks that another program starts, and print the environment that they need", &Parser::KvsServer},
+    {"secret-file", "FILE", "those ranks must prove that they know the first line of this file (default: they must run on this host)", &Parser::SecretFile},
+    {"socktype", "POSIX|OpenSSL", "OpenSSL: use TLS with those ranks (default: POSIX)", &Parser::SocketType},
+    {"configfile", "FILE", "read the programs from this file; each line has one program with its options and arguments", &Parser::ConfigFile},
+    {"disable-auto-cleanup", "", "do not end the other ranks if a rank or a host dies", &Parser::GoOn},
+    {"enable-auto-cleanup", "", "end the job if a rank or a host dies (default)", &Parser::CleanUp},
     {"print-all-exitcodes", "", "print the exit status of every rank at the end", &Parser::ExitStatuses},
-    {"profile", "", "print how many messages mpiexec and its proxies sent to one another", &Parser::Profile},
+    {"profile", "", "print how many messages mpiexec and its proxies exchanged", &Parser::Profile},
     {"version,V,info", "", "print the version", &Parser::Version},
-    {"help,h,?", "", "print this", &Parser::Help},
+    {"help,h,?", "", "print this help", &Parser::Help},
     // Hydra's, without a meaning here.
     {"membind", "WHAT", "", &Parser::Ignore},
     {"topolib", "WHAT", "", &Parser::Ignore},
@@ -221,7 +221,7 @@ Result<Options, PmiError> ParseOptions(const std::vector<std::string>& words, co
 std::string HelpText() {
   std::string text =
       "usage: mpiexec [OPTIONS] PROGRAM [ARGUMENTS...] [: [OPTIONS] PROGRAM [ARGUMENTS...]]...\n\n"
-      "Starts the ranks of an MPI job and watches over them.\n\n";
+      "Starts the ranks of an MPI job, forwards their input and output, and ends the job if one of them fails.\n\n";
   for (const Parser::Option& option : Parser::kOptions) {
     if (*option.help == '\0') continue;
     std::string names;
@@ -229,11 +229,11 @@ std::string HelpText() {
     text += "  " + names + (*option.values == '\0' ? "" : " ") + option.values + "\n        " + option.help + "\n";
   }
   return text +
-         "\nExit status: that of the first rank that failed, 128 + N when signal N killed it; 127 when the program is not found, "
+         "\nExit status: that of the first rank that failed, 128 + N if signal N killed it; 127 if the program is not found, "
          "126 "
-         "when it\ncannot be executed, 1 when the job could not be started or mpiexec's output could not be written, 2 for a "
+         "if it\ncannot be executed, 1 if the job could not be started or mpiexec's output could not be written, 2 for a "
          "wrong "
-         "command line;\n255 when it ran for longer than -timeout or MPIEXEC_TIMEOUT (environment) allows.\n";
+         "command line;\n255 if the time limit of -timeout or of the environment variable MPIEXEC_TIMEOUT has passed.\n";
 }
 
 }  // namespace weft::pmi

@@ -76,7 +76,7 @@ int RelayMain(const std::string& name) {
   }
   const int process = Connect(name);
   if (process < 0) {
-    std::fprintf(stderr, "mpiexec: the process that this was started for is gone: %s\n", std::strerror(errno));
+    std::fprintf(stderr, "mpiexec: the process that started this mpiexec is gone: %s\n", std::strerror(errno));
     return 1;
   }
   for (;;) {

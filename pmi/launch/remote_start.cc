@@ -76,7 +76,7 @@ Result<Invited, PmiError> AcceptInvitation(int input) {
     if (again) poll(nullptr, 0, static_cast<int>(pause.count()));
   }
   return PmiError{"cannot connect to mpiexec at port " + port + " of" + tried +
-                  "; is a firewall between, or is -iface needed?"};
+                  "; does a firewall block it, or is -iface needed?"};
 }
 
 JobSecret SecretOfJob(const JobSecret& secret, int job) {

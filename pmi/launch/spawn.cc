@@ -119,7 +119,7 @@ LaunchError Describe(const Failure& failure, const SpawnRequest& request) {
   if (program.find('/') == std::string::npos) {
     const bool here = std::filesystem::is_regular_file(std::filesystem::path(request.directory) / program, ignored);
     const std::string where = request.search_path.empty() ? "PATH" : "the path " + request.search_path;
-    return {127, "cannot find " + program + " in " + where + (here ? ", but in the working directory: ./" + program : "")};
+    return {127, "cannot find " + program + " in " + where + (here ? ", but it is in the working directory: ./" + program : "")};
   }
   if (std::filesystem::exists(std::filesystem::path(request.directory) / program, ignored)) {
     return {127, "cannot execute " + program + ": its interpreter does not exist"};
@@ -132,7 +132,7 @@ LaunchError Describe(const Failure& failure, const SpawnRequest& request) {
 Result<Spawned, LaunchError> Spawn(const SpawnRequest& request) {
   Files files;
   if (!files.Open(request.wants_input)) {
-    return LaunchError{1, "cannot open what joins a rank to its launcher, 3 descriptors for each: " + DescribeShortage(errno)};
+    return LaunchError{1, "cannot connect a rank to its launcher, which needs 3 descriptors per rank: " + DescribeShortage(errno)};
   }
   std::vector<std::string> environment = request.environment;
   environment.push_back("PMI_FD=" + std::to_string(files.pmi[1]));

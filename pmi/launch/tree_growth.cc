@@ -10,7 +10,7 @@
 namespace weft::pmi {
 namespace {
 
-constexpr char kNoRoom[] = "cannot watch over the start of proxies: no descriptor is left";
+constexpr char kNoRoom[] = "cannot watch the start of proxies: no descriptor is left";
 constexpr std::chrono::seconds kGrowLimit{300};  // for those below the proxies, who wait 120 s for each level
 
 }  // namespace

@@ -329,7 +329,7 @@ class CommandLine(launch.LaunchTest):
                 pass
             done = self.run_job("-wdir", folder, "my_job", settings={"PATH": "/usr/bin:/bin"})
         self.assertEqual(done.status, 127)
-        self.assertIn("cannot find my_job in PATH, but in the working directory: ./my_job", done.err)
+        self.assertIn("cannot find my_job in PATH, but it is in the working directory: ./my_job", done.err)
 
     def test_wrong_arguments_are_named(self):
         for words, wanted in ((["-n", "many", "true"], "-n: 'many'"), (["-n", "2"], "no program"), ([], "no program given"),

@@ -153,7 +153,7 @@ class FewDescriptors(mpi.MpiTest):
     def test_a_launcher_names_the_limit_that_it_met(self):
         Limited.limit = 64
         output = self.run_job(64, meet(), status=1)
-        self.assertRegex(output, r"3 descriptors for each: Too many open files \(the limit is 64, see ulimit -n\)")
+        self.assertRegex(output, r"3 descriptors per rank: Too many open files \(the limit is 64, see ulimit -n\)")
 
     def test_ranks_that_have_none_for_one_another_name_the_limit_and_take_nobody_for_dead(self):
         Limited.limit = 1024
