@@ -25,8 +25,8 @@ namespace weft::mpi {
 // From then on they have a bridge, a communicator of their own.
 //
 //   to the port's context, tag NUMBER          knock, withdraw (tag NUMBER + kWithdraw):  | 1 or 2      | context |
-//   to the context that the knock named        accept, closed, met:                       | 3, 4 or 6   | context |
-//   to the context that the acceptance named   go:                                        | 5           | 0       |
+//   to the context in the knock                accept, closed, met:                       | 3, 4 or 6   | context |
+//   to the context in the acceptance           go:                                        | 5           | 0       |
 //
 // Words are big-endian. Each knock is answered in the end, with "met" or with "closed". "Closed" means that the port is
 // closed or that the caller has withdrawn the knock. A caller whose deadline has passed withdraws its knock. It keeps

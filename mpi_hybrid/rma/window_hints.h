@@ -10,10 +10,11 @@
 // flavour, or given after the window was made).
 //
 //   no_locks, same_size, same_disp_unit, accumulate_ops, accumulate_ordering, mpi_accumulate_granularity
-//                                 promises of the program, which are kept and need not be used: ordered and atomic as by default is right for all of them
-//   alloc_shared_noncontig        of MPI_Win_allocate_shared: each rank's memory begins at a page
-//   mpi_minimum_memory_alignment  where memory begins at a page: up to that
-//   weft_ways                     how many targets are reached how (meet_host.cc)
+//                                 promises of the program. They are stored but not used: the default order and
+//                                 atomicity is correct for all of them.
+//   alloc_shared_noncontig        MPI_Win_allocate_shared: the memory of each rank begins at a page
+//   mpi_minimum_memory_alignment  a power of two up to kWindowAlignment, for memory that begins at a page
+//   weft_ways                     set by the window: the number of targets reached in each way (meet_host.cc)
 namespace weft::mpi {
 
 constexpr int kWindowAlignment = 4096;

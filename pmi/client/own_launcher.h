@@ -12,8 +12,9 @@ namespace weft::pmi {
 // PMI; to that mpiexec, this process is the only rank of job 0. The mpiexec is no child of this process. It ends when
 // the descriptor is closed and all spawned jobs have ended. It writes to this process's output and reads no input.
 //
-//   this process    listens at a name of the abstract namespace, mpiexec --singleton NAME
-//   mpiexec         has a relay (pmi/launch/relay.h) for its only rank, which comes to NAME: one of the same user
+//   this process    listens at NAME of the abstract namespace and starts mpiexec --singleton NAME
+//   mpiexec         starts a relay (pmi/launch/relay.h) as its only rank, which connects to NAME; only a process of the
+//                   same user is accepted
 Result<int, PmiError> StartOwnLauncher();
 
 // The mpiexec to use: the value of WEFT_PMI_MPIEXEC, or ../../bin/mpiexec (in the Debian package mpiexec.weft) relative

@@ -24,11 +24,11 @@ struct KvsServerSettings {
 // or a signal arrives. If a rank closes its connection before it finalizes, all other connections are closed as well.
 // Returns the exit status:
 //
-//   0            all have finalized
-//   1            one is gone, or broke the protocol, or there cannot be a server; standard error says it
-//   128 + N      signal N ended it
-//   255          the time was over
-//   any          a rank's MPI_Abort said so
+//   0            all ranks have finalized
+//   1            a rank is gone or broke the protocol, or the server could not start; standard error tells which
+//   128 + N      signal N ended the server
+//   255          the time limit has passed
+//   any          the error code of a rank's MPI_Abort
 //
 // Without a secret it listens on 127.0.0.1 and accepts processes of its own user and of root.
 int KvsServerMain(const KvsServerSettings& settings);

@@ -20,7 +20,8 @@ struct HostSlots {
 struct Placement {
   std::vector<std::string> hosts;  // without duplicates, in the order of first mention
   std::vector<int> host_of_rank;   // index into `hosts`
-  std::string mapping;  // the value of PMI_process_mapping: (vector,(first host,hosts,ranks on each),...); empty: too long
+  // the value of PMI_process_mapping: (vector,(first host,hosts,ranks on each),...); empty: too long
+  std::string mapping;
 };
 
 // Fills the entries in order, repeatedly, until `size` ranks have a place, as hydra does.

@@ -8,9 +8,9 @@ namespace weft::pmi {
 
 // mpiexec for a process that was not started by a launcher and needs one (pmi/client/own_launcher.h):
 //
-//   mpiexec --singleton NAME     leaves its parent; job 0 is one rank on this host: mpiexec --relay NAME
-//   mpiexec --relay NAME         connects to the process, which listens at NAME of the abstract namespace, and carries what it says to the
-//                                launcher and back. It ends with either.
+//   mpiexec --singleton NAME     detaches from its parent; job 0 is one rank on this host: mpiexec --relay NAME
+//   mpiexec --relay NAME         connects to the process, which listens at NAME of the abstract namespace, and forwards
+//                                data between the process and the launcher. It ends when one of them ends.
 //
 // Returns the command line that the first form stands for, in a new process.
 std::vector<std::string> BecomeLauncherOf(const std::string& name);

@@ -14,7 +14,7 @@ namespace weft::pmi {
 // The part of a connection in which a rank that connected to a port tells which rank it is; nothing else identifies it:
 //
 //   PMI-1   cmd=initack pmiid=RANK, which is answered; then cmd=init, or init_oob, which Server::Admit() answers
-//   PMI-2   cmd=init pmi_version=2, which is answered; then cmd=fullinit;pmirank=RANK; and a proof where there is a secret
+//   PMI-2   cmd=init pmi_version=2, which is answered; then cmd=fullinit;pmirank=RANK; and a proof if there is a secret
 //
 // No process gets the place of a rank before that. No I/O.
 class Reception {

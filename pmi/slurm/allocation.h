@@ -22,8 +22,9 @@ Result<std::vector<int>, PmiError> ExpandCounts(const std::string& counts);
 //
 //   SLURM_JOB_ID              there is an allocation
 //   SLURM_JOB_NODELIST        its hosts (node_list.h)
-//   SLURM_TASKS_PER_NODE      the ranks on each. Inside a step it speaks of that step, which may have fewer hosts; then
-//   SLURM_JOB_CPUS_PER_NODE   divided by SLURM_CPUS_PER_TASK, where that is set, at least 1
+//   SLURM_TASKS_PER_NODE      the number of ranks on each. Inside a step it describes that step, which may have fewer
+//                             hosts; then the next one is used
+//   SLURM_JOB_CPUS_PER_NODE   divided by SLURM_CPUS_PER_TASK, if that is set; at least 1
 //
 // Empty: there is no allocation. An error names the variable and its value.
 Result<std::vector<HostSlots>, PmiError> HostsOfAllocation(const Environment& environment);

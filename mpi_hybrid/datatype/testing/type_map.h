@@ -9,7 +9,7 @@
 
 #include "mpi_hybrid/datatype/datatype.h"
 
-// A second, naive implementation of datatypes: type maps written out element by element, straight from MPI 4.0 section 5.1.
+// A second, naive implementation of datatypes: type maps written out element by element, as in MPI 4.0 section 5.1.
 namespace weft::mpi::testing {
 
 struct Entry {

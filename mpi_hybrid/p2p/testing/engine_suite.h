@@ -16,8 +16,8 @@ namespace weft::mpi::testing {
 //
 //   struct Pair {
 //     explicit Pair(const EngineLimits& limits, unsigned seed = 1);
-//     void Step(size_t most);             // something moves, or not; of a stream at most so many bytes
-//     void Settle(size_t most = 100000);  // until nothing moves any more
+//     void Step(size_t most);             // moves something or nothing; of a stream, at most so many bytes
+//     void Settle(size_t most = 100000);  // steps until nothing moves any more
 //     Process a, b;                       // ranks 0 and 1
 //     std::mt19937 random;
 //   };
