@@ -92,8 +92,8 @@ class ProcessTable {
   void Hold(ProcessId process, int communicators);
   // How many holds communicators have on processes of these jobs, which are not this process's own job.
   int HoldsOf(const std::vector<JobId>& jobs) const;
-  // Returns the processes that no communicator has contained since the last call. The caller closes their connections.
-  // They are no longer found by name.
+  // Returns the processes that have lost their last communicator since the last call. The caller closes their
+  // connections. They are no longer found by name.
   std::vector<ProcessId> TakeParting();
   bool has_parting() const;
   // Tells the table that the connection of a process of TakeParting is closed. Its number is free once no group

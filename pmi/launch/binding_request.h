@@ -31,8 +31,8 @@ struct BindingRequest {
     bool operator==(const Group&) const = default;
   };
 
-  Group bind_to;                       // the CPUs of each rank
-  Group map_by;                        // successive ranks get successive elements of this kind
+  Group bind_to;  // the CPUs of each rank
+  Group map_by;   // successive ranks get successive elements of this kind
   // user:LIST: the CPUs of each rank, by the numbers of the system; empty: use the two above
   std::vector<std::vector<int>> user;
   bool operator==(const BindingRequest&) const = default;

@@ -20,7 +20,7 @@ class Arrivals {
   static constexpr size_t kGroups = 64;
   // ahead of the first missing message; a larger distance is a protocol error
   static constexpr uint32_t kMostAhead = 1u << 20;
-  static constexpr size_t kMostEarly = 1u << 17;    // early messages of one process at a time
+  static constexpr size_t kMostEarly = 1u << 17;  // early messages of one process at a time
 
   // Both ends use the same groups.
   static size_t GroupOf(uint32_t context) { return (context * 0x9e3779b1u) >> 26; }

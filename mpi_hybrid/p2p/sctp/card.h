@@ -17,9 +17,9 @@ namespace weft::mpi {
 // The SCTP address of a process, as published in PMI: "PORT/UDP/NONCE/ADDRESS[,ADDRESS]...", numeric addresses, the
 // likeliest first. No I/O.
 struct Card {
-  uint16_t port = 0;      // SCTP port on which it listens
-  uint16_t udp_port = 0;  // UDP port for SCTP over UDP; 0: it uses SCTP over IP
-  Nonce nonce{};          // stands for a challenge: the greetings of this process also use it
+  uint16_t port = 0;                                // SCTP port on which it listens
+  uint16_t udp_port = 0;                            // UDP port for SCTP over UDP; 0: it uses SCTP over IP
+  Nonce nonce{};                                    // stands for a challenge: the greetings of this process also use it
   std::vector<transport::SocketAddress> addresses;  // ports 0; at least one
 
   // Contains as many of the addresses as fit into `most` characters, at least the first.

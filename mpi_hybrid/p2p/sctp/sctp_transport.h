@@ -38,7 +38,7 @@ class SctpTransport final : public Transport, SctpConnection::Owner, EventLoop::
   using Clock = EventLoop::Clock;
   // peers that connected and have not proven who they are; when full, the oldest is dropped
   static constexpr size_t kMostStrangers = 64;
-  static constexpr auto kShortest = std::chrono::seconds(1);   // ... if it has had this much time
+  static constexpr auto kShortest = std::chrono::seconds(1);  // ... if it has had this much time
   // with a peer that closes each association, or with a lack of resources
   static constexpr auto kPatience = std::chrono::seconds(30);
   static constexpr int kFewestAttempts = 20;
