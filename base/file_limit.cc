@@ -38,9 +38,9 @@ std::string DescribeShortage(int error) {
   if (error == EMFILE && getrlimit(RLIMIT_NOFILE, &limit) == 0) {
     text += " (the limit is " + std::to_string(limit.rlim_cur) + ", see ulimit -n)";
   } else if (error == ENFILE) {
-    text += " (of all processes together, see /proc/sys/fs/file-max)";
+    text += " (the limit for all processes together, see /proc/sys/fs/file-max)";
   } else if (error == EADDRNOTAVAIL) {
-    text += " (no port is free, see /proc/sys/net/ipv4/ip_local_port_range, or the address is this host's no longer)";
+    text += " (no port is free, see /proc/sys/net/ipv4/ip_local_port_range, or this host no longer has the address)";
   }
   return text;
 }

@@ -56,14 +56,14 @@ Result<std::vector<std::string>, std::string> AddressesInInterfaceFile(std::stri
     };
     const std::string name(TakeWord(line));
     if (name.empty()) continue;
-    if (!MayBeHost(name)) return wrong(name, "is no name of a host");
+    if (!MayBeHost(name)) return wrong(name, "is not a host name");
     const auto [at, is_new] = hosts.try_emplace(name);
-    if (!is_new) return wrong(name, "has a line already");
+    if (!is_new) return wrong(name, "already has a line");
     std::set<std::string> before;
     for (std::string word(TakeWord(line)); !word.empty(); word = TakeWord(line)) {
       const auto canonical = Canonical(word);
-      if (!canonical) return wrong(word, "is no numeric address");
-      if (!before.insert(*canonical).second) return wrong(word, "is there twice");
+      if (!canonical) return wrong(word, "is not a numeric address");
+      if (!before.insert(*canonical).second) return wrong(word, "appears twice");
       at->second.push_back(std::move(word));
     }
     if (at->second.empty()) return wrong(name, "has no address");

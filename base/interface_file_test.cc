@@ -29,13 +29,13 @@ TEST(InterfaceFileTest, EachHostFindsItsLine) {
 
 TEST(InterfaceFileTest, ErrorsNameFileLineAndValue) {
   for (const auto& [text, error] : std::vector<std::pair<std::string, std::string>>{
-           {"node1 10.1.0.1\nnode2 10.1.0.256\n", "f:2: '10.1.0.256' is no numeric address"},
-           {"node1 10.1.0.1\n\nnode2 eth0\n", "f:3: 'eth0' is no numeric address"},
-           {"node1 10.1.0.1 10.1.0.1\n", "f:1: '10.1.0.1' is there twice"},
-           {"node1 fd00::1 fd00:0::1\n", "f:1: 'fd00:0::1' is there twice"},
+           {"node1 10.1.0.1\nnode2 10.1.0.256\n", "f:2: '10.1.0.256' is not a numeric address"},
+           {"node1 10.1.0.1\n\nnode2 eth0\n", "f:3: 'eth0' is not a numeric address"},
+           {"node1 10.1.0.1 10.1.0.1\n", "f:1: '10.1.0.1' appears twice"},
+           {"node1 fd00::1 fd00:0::1\n", "f:1: 'fd00:0::1' appears twice"},
            {"node1 # 10.1.0.1\n", "f:1: 'node1' has no address"},
-           {"node1 10.1.0.1\nnode1 10.1.0.2\n", "f:2: 'node1' has a line already"},
-           {"node/1 10.1.0.1\n", "f:1: 'node/1' is no name of a host"},
+           {"node1 10.1.0.1\nnode1 10.1.0.2\n", "f:2: 'node1' already has a line"},
+           {"node/1 10.1.0.1\n", "f:1: 'node/1' is not a host name"},
            {"node2 10.1.0.1\n", "f: it has no line for this host, 'node1'"},
            {"", "f: it has no line for this host, 'node1'"}}) {
     const auto read = AddressesInInterfaceFile(text, "f", "node1");

@@ -103,7 +103,7 @@ struct LineOutput::State {
   // With the mutex held.
   void NoteLeftOut() {
     if (left_out == 0) return;
-    kept += "weft: " + std::to_string(left_out) + " lines were left out here, since nobody took them\n";
+    kept += "weft: " + std::to_string(left_out) + " lines were dropped here, because they were not read in time\n";
     left_out = 0;
   }
 

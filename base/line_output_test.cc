@@ -69,7 +69,7 @@ TEST(LineOutputTest, WhatIsTooMuchIsCounted) {
   LineOutput output(pipe.write);
   constexpr int kCount = 10'000;
   for (int i = 0; i < kCount; ++i) output.Write(Numbered(i));
-  const std::string mark = " lines were left out here";
+  const std::string mark = " lines were dropped here";
   const std::string all = ReadUntil(pipe.read, mark);
   const size_t at = all.find(mark);
   ASSERT_NE(at, all.npos);

@@ -29,41 +29,41 @@ constexpr char kSameHostDefault[] = "auto";
 // Order is that of the man page. An empty value counts as not set.
 constexpr SettingInfo kTable[] = {
     {"WEFT_MPA_CRC", "auto|on|off", "auto",
-     "CRC32C on every FPDU; auto leaves it out only when both ends are Weft on the same host."},
-    {"WEFT_MPA_MARKERS", "on|off", "off", "Ask peers to put MPA markers into what they send to us."},
-    {"WEFT_MPA_REVISION", "1|2", "2", "MPA start-up offered to peers: 1 (RFC 5044) or 2 (RFC 6581)."},
+     "CRC32C in every FPDU; auto omits it only if both ends are Weft on the same host."},
+    {"WEFT_MPA_MARKERS", "on|off", "off", "Ask peers to send MPA markers."},
+    {"WEFT_MPA_REVISION", "1|2", "2", "MPA revision offered to peers: 1 (RFC 5044) or 2 (RFC 6581)."},
     {"WEFT_EXTENSIONS", "auto|off", "auto",
-     "Agree on larger FPDUs and the like with other Weft ends, by a trailer in the private data."},
+     "Agree on larger FPDUs and other extensions with Weft peers, by a trailer in the private data."},
     {"WEFT_SAME_HOST", "auto|rings|off", kSameHostDefault,
-     "Speak to peers on this host through shared memory, where both can; rings: queue pairs do, and nobody reads another process's memory."},
+     "Use shared memory with peers on this host, if both ends can; rings: the same for queue pairs and MPI messages, but no process reads another's memory."},
     {"WEFT_TRACE", "0|1", "0", "Write a readable line per event to stderr."},
     {"WEFT_PCAP", "FILE", "none", "Capture every connection into FILE for Wireshark; %p in it becomes the process id."},
-    {"WEFT_FAULTS", "FAULT[;FAULT]...|@FILE", "none", "What is to fail, and when: `weft faults --list`, weft-faults(7)."},
+    {"WEFT_FAULTS", "FAULT[;FAULT]...|@FILE", "none", "The failures to inject: see `weft faults --list` and weft-faults(7)."},
     {"WEFT_STATS", "0|1", "0", "Write a summary of every queue pair to stderr when the process ends."},
-    {"WEFT_CONTROL", "on|off", "on", "Let `weft stat` and `weft faults --pid` of the same user talk to the process."},
-    {"WEFT_DEVICES", "NAME[,NAME]...", "all", "Make devices of only these network interfaces."},
+    {"WEFT_CONTROL", "on|off", "on", "Answer `weft stat` and `weft faults --pid` of the same user."},
+    {"WEFT_DEVICES", "NAME[,NAME]...", "all", "The network interfaces that become RDMA devices."},
     {"WEFT_PERSONA", "roce|iwarp", "roce", "The kind of RNIC that programs see: one that looks like RoCE, or a strict iWARP one."},
-    {"WEFT_LLP", "tcp|sctp|auto", "tcp", "What carries connections; auto takes SCTP where the peer has it, else TCP."},
+    {"WEFT_LLP", "tcp|sctp|auto", "tcp", "The transport of connections; auto uses SCTP if the peer has it, else TCP."},
     {"WEFT_SCTP_ADDRESSES", "ADDRESS[,ADDRESS]...", "that of the device",
-     "Our addresses that an SCTP association uses; several are several paths."},
+     "Local addresses of an SCTP association; several addresses give several paths."},
     {"WEFT_SCTP_INTERFACES", "FILE", "none",
-     "Where WEFT_SCTP_ADDRESSES is not set: a file with a line for each host, its name and its addresses."},
+     "If WEFT_SCTP_ADDRESSES is not set: a file with a line for each host, with its name and its addresses."},
     {"WEFT_SCTP_CMT", "off|on|pf", "off",
-     "Send over all paths at once, not over the primary one alone; pf rests a path on which something timed out."},
-    {"WEFT_SCTP_CARRIAGE", "udp|ip|kernel", "udp", "Packets of SCTP travel in UDP, or in IP itself, which needs CAP_NET_RAW; or the kernel's SCTP is used."},
-    {"WEFT_SCTP_UDP_PORT", "PORT (0 to 65535; 0: any)", "0", "UDP port on which this process takes packets of SCTP."},
-    {"WEFT_SCTP_HEARTBEAT", "MILLISECONDS (0 to 3600000; 0: none)", "1000", "How often a path that is idle is looked at."},
-    {"WEFT_SCTP_RTO_INITIAL", "MILLISECONDS (10 to 60000)", "500", "Retransmission time-out before a round trip was measured."},
+     "Send over all paths at once, not only over the primary one; pf sends no new data on a path after a time-out."},
+    {"WEFT_SCTP_CARRIAGE", "udp|ip|kernel", "udp", "Send SCTP packets in UDP, or directly in IP, which needs CAP_NET_RAW; or use the kernel's SCTP."},
+    {"WEFT_SCTP_UDP_PORT", "PORT (0 to 65535; 0: any)", "0", "UDP port on which this process receives SCTP packets."},
+    {"WEFT_SCTP_HEARTBEAT", "MILLISECONDS (0 to 3600000; 0: none)", "1000", "Interval between the heartbeats on an idle path."},
+    {"WEFT_SCTP_RTO_INITIAL", "MILLISECONDS (10 to 60000)", "500", "Retransmission time-out until a round trip is measured."},
     {"WEFT_SCTP_RTO_MIN", "MILLISECONDS (10 to 60000)", "100", "Shortest retransmission time-out."},
     {"WEFT_SCTP_RTO_MAX", "MILLISECONDS (10 to 60000)", "2000", "Longest retransmission time-out."},
-    {"WEFT_SCTP_PATH_RETRIES", "COUNT (1 to 100)", "3", "Time-outs in a row, less one, after which a path is inactive."},
-    {"WEFT_SCTP_RETRIES", "COUNT (1 to 1000)", "12", "Time-outs in a row on all paths after which the peer is given up."},
+    {"WEFT_SCTP_PATH_RETRIES", "COUNT (1 to 100)", "3", "A path becomes inactive after more than this many time-outs in a row."},
+    {"WEFT_SCTP_RETRIES", "COUNT (1 to 1000)", "12", "The association is lost after more than this many time-outs in a row on all paths."},
     {"WEFT_SCTP_STREAMS", "COUNT (2 to 65535)", "64",
-     "Streams of an association, each way; so many queue pairs share one."},
-    {"WEFT_SCTP_SEND_BUFFER", "BYTES (262144 to 1073741824)", "2097152", "What an association holds until it is acknowledged."},
-    {"WEFT_SCTP_RECEIVE_BUFFER", "BYTES (262144 to 1073741824)", "2097152", "What an association takes before it is read."},
+     "Streams of an association in each direction; so many queue pairs share one association."},
+    {"WEFT_SCTP_SEND_BUFFER", "BYTES (262144 to 1073741824)", "2097152", "Buffer of an association for data that is not acknowledged."},
+    {"WEFT_SCTP_RECEIVE_BUFFER", "BYTES (262144 to 1073741824)", "2097152", "Buffer of an association for data that is received but not read."},
     {"WEFT_SCTP_PMTU", "BYTES (576 to 65535)", "the interfaces'", "Largest IP packet."},
-    {"WEFT_PATHS", "on|off", "on", "Programs under `weft run` find Weft's devices in /sys/class/infiniband and /dev/infiniband too."},
+    {"WEFT_PATHS", "on|off", "on", "Show Weft's devices in /sys/class/infiniband and /dev/infiniband to programs under `weft run`."},
     {"WEFT_LIBDIR", "DIRECTORY", "beside the weft command", "Where `weft run` finds Weft's libraries."},
 };
 
@@ -220,8 +220,8 @@ struct Process {
   Process() : settings(Settings::FromEnvironment(&problems)) {
     for (const std::string& problem : problems) LogWarning(problem);
     if (const std::string names = IgnoredNames(); !names.empty()) {
-      LogWarning("this program has other rights than whoever started it (set-user-ID, set-group-ID, capabilities): " + names +
-                 " in the environment count for nothing");
+      LogWarning("this program has other rights than its caller (set-user-ID, set-group-ID, capabilities): " + names +
+                 " in the environment are ignored");
     }
     if (settings.trace) g_trace_enabled.store(true, std::memory_order_relaxed);
   }

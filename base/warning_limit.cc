@@ -23,7 +23,7 @@ std::optional<std::string> WarningLimit::Admit(Place place, std::string_view mes
   }
   --record.left;
   std::string text(message);
-  if (record.left_out > 0) text += " (" + std::to_string(record.left_out) + " more like this were left out before it)";
+  if (record.left_out > 0) text += " (" + std::to_string(record.left_out) + " similar messages were dropped before it)";
   record.left_out = 0;
   return text;
 }
@@ -33,7 +33,7 @@ std::vector<std::string> WarningLimit::TakeLeftOut() {
   for (auto& [place, record] : records_) {
     if (record.left_out == 0) continue;
     texts.push_back(std::to_string(record.left_out) +
-                    " more like this were left out, this is the last: " + record.last);
+                    " similar messages were dropped; the last one: " + record.last);
     record.left_out = 0;
   }
   return texts;

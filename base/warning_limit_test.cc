@@ -28,7 +28,7 @@ TEST(WarningLimitTest, SaysHowManyWereLeftOut) {
   WarningLimit limit;
   const WarningLimit::Time start{1000s};
   Admitted(limit, kHere, start, WarningLimit::kBurst + 7);
-  EXPECT_EQ(limit.Admit(kHere, "one more", start + 1s), "one more (7 more like this were left out before it)");
+  EXPECT_EQ(limit.Admit(kHere, "one more", start + 1s), "one more (7 similar messages were dropped before it)");
   EXPECT_EQ(limit.Admit(kHere, "and another", start + 2s), "and another");
 }
 
@@ -37,7 +37,7 @@ TEST(WarningLimitTest, WhatNobodySaidYetIsSaidAtTheEnd) {
   Admitted(limit, kHere, WarningLimit::Time{1000s}, WarningLimit::kBurst + 2);
   const auto texts = limit.TakeLeftOut();
   ASSERT_EQ(texts.size(), 1u);
-  EXPECT_EQ(texts[0], "2 more like this were left out, this is the last: bad peer 11");
+  EXPECT_EQ(texts[0], "2 similar messages were dropped; the last one: bad peer 11");
   EXPECT_TRUE(limit.TakeLeftOut().empty());
 }
 

@@ -48,7 +48,7 @@ class Wires(mpi.MpiTest):
         self.run_job(2, stock.workspace_file(PROGRAM), WEFT_MPI_LLP="sctp", WEFT_SCTP_INTERFACES=name)
 
     def test_what_is_wrong_in_the_file_is_named(self):
-        for text, error in ((f"{socket.gethostname()} 127.0.0.1\nanother eth0\n", ":2: 'eth0' is no numeric address"),
+        for text, error in ((f"{socket.gethostname()} 127.0.0.1\nanother eth0\n", ":2: 'eth0' is not a numeric address"),
                             ("another-host 192.0.2.77\n", "no line for this host")):
             name = self.interface_file(text)
             output = self.refused(2, WEFT_MPI_LLP="sctp", WEFT_SCTP_INTERFACES=name)
