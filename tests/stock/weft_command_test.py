@@ -151,12 +151,12 @@ class Devices(stock.StockTest):
     def test_says_so_when_there_is_none(self):
         done = weft("devices", WEFT_DEVICES="no_such_interface")
         self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stderr, r"^weft devices: none: WEFT_DEVICES=no_such_interface names none of the interfaces .*\blo\b")
+        self.assertRegex(done.stderr, r"^weft devices: no devices: WEFT_DEVICES=no_such_interface names none of the interfaces .*\blo\b")
 
     def test_a_wrong_setting_is_all_that_is_said(self):
         done = weft("devices", WEFT_TRACE="yes")
         self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stderr, r"^weft devices: WEFT_TRACE=yes .*\nweft devices: none until this is corrected.*\n$")
+        self.assertRegex(done.stderr, r"^weft devices: WEFT_TRACE=yes .*\nweft devices: no devices until this is corrected.*\n$")
 
 
 class Doctor(stock.StockTest):

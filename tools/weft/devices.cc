@@ -11,7 +11,7 @@ int Devices() {
   const std::vector<std::string> problems = SettingProblems();
   for (const std::string& problem : problems) std::fprintf(stderr, "weft devices: %s\n", problem.c_str());
   if (!problems.empty()) {
-    std::fprintf(stderr, "weft devices: none until this is corrected; weft settings lists the settings\n");
+    std::fprintf(stderr, "weft devices: no devices until this is corrected; weft settings lists the settings\n");
     return 1;
   }
   std::string error;
@@ -23,7 +23,7 @@ int Devices() {
   const auto views = ListDevices(library, &error);
   if (!error.empty()) std::fprintf(stderr, "weft devices: %s\n", error.c_str());
   if (views.empty()) {
-    std::fprintf(stderr, "weft devices: none: %s\n", WhyNoDevice().c_str());
+    std::fprintf(stderr, "weft devices: no devices: %s\n", WhyNoDevice().c_str());
     return 1;
   }
   std::printf("%-16s %-10s %-8s %6s  %s\n", "DEVICE", "TRANSPORT", "STATE", "MTU", "ADDRESSES (GID index: address)");

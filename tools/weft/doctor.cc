@@ -47,7 +47,7 @@ constexpr Node kNodes[] = {
 bool CheckSettings(Report& report) {
   const std::vector<std::string> problems = SettingProblems();
   for (const std::string& problem : problems) report.Bad(problem, "unset or correct it; 'weft settings' lists them");
-  if (problems.empty()) report.Good("settings: every WEFT_ variable is known and has a value it can have");
+  if (problems.empty()) report.Good("settings: every WEFT_ variable is known and has a valid value");
   return problems.empty();
 }
 
@@ -59,7 +59,7 @@ void CheckNodes(Report& report, const std::string& folder, const Library& verbs,
     report.Bad(std::string(node.library) + " lacks " + node.symbol + "@" + node.version,
                "the library is not this Weft's or is damaged: " + Reinstall(folder));
   }
-  if (report.failures() == before) report.Good("ABI: the version nodes that stock programs ask for are there");
+  if (report.failures() == before) report.Good("ABI: all version nodes that stock programs need are present");
 }
 
 // The distribution's perftest, UCX and others load providers of real hardware, which bind to the private node.
@@ -137,12 +137,12 @@ void CheckLimits(Report& report) {
   const rlim_t most = std::min(files.rlim_max, weft::kMostFiles);  // the RNIC raises the soft limit to the hard one
   const std::string count = std::to_string(most);
   if (most < 256) {
-    report.Bad("only " + count + " open files are allowed, and each connection is one",
+    report.Bad("only " + count + " open files are allowed, and each connection needs one",
                "raise the hard limit (ulimit -Hn shows it): /etc/security/limits.conf, LimitNOFILE= of a service, --ulimit of a container");
   } else {
-    report.Good("open files allowed: " + count + " (each connection is one)");
+    report.Good("open files allowed: " + count + " (each connection needs one)");
   }
-  report.Note("memlock needs no raising: Weft pins no memory");
+  report.Note("the memlock limit need not be raised: Weft pins no memory");
 }
 
 // What programs find in /sys and /dev: made by the command beside the library, which says where.
@@ -154,7 +154,7 @@ void CheckPaths(Report& report, const std::string& folder) {
   if (fs::exists(root + "/sys/class/infiniband")) {
     report.Good("/sys/class/infiniband and /dev/infiniband are shown from " + root);
   } else {
-    report.Bad("weft-paths made no tree for /sys/class/infiniband", "run " + folder + "/weft-paths: it says why");
+    report.Bad("weft-paths made no tree for /sys/class/infiniband", "run " + folder + "/weft-paths to see why");
   }
 }
 
@@ -190,7 +190,7 @@ int Doctor() {
   CheckWritable(report);
   if (!LibrariesPresent(folder, &problem)) report.Bad(problem, Reinstall(folder));
   if (!settings_are_right || !whole || !problem.empty()) {
-    std::printf("Something is wrong; see FAIL above. Nothing else can be checked until it is mended.\n");
+    std::printf("Something is wrong; see FAIL above. Nothing else can be checked until it is repaired.\n");
     return 1;
   }
   std::string error;

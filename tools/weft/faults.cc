@@ -50,7 +50,7 @@ void PrintWords(const char* title, std::span<const faults::Word> words) {
 }
 
 int List() {
-  std::printf("A specification is faults with \";\" between them; each is a kind and KEY=VALUE words. seed=NUMBER makes chance repeatable.\n\n");
+  std::printf("A specification is faults with \";\" between them; each is a kind and KEY=VALUE words. seed=NUMBER makes random faults repeatable.\n\n");
   for (const faults::KindInfo& kind : faults::AllKinds()) {
     std::printf("%s\n%s", kind.name, Wrapped(kind.what, "    ").c_str());
     std::printf("    Seen: %s", Wrapped(kind.symptom, "    ").substr(4).c_str());
@@ -118,8 +118,8 @@ int Faults(const FaultsArguments& arguments) {
   if (arguments.manual) return Manual();
   const std::string& action = arguments.action;
   if (action.empty()) {
-    return Refuse(arguments.pid.empty() ? "say what: --list, check SPECIFICATION, or --pid PID with set SPECIFICATION, clear or show"
-                                        : "--pid needs what to do there: set SPECIFICATION, clear or show");
+    return Refuse(arguments.pid.empty() ? "give an action: --list, check SPECIFICATION, or --pid PID with set SPECIFICATION, clear or show"
+                                        : "--pid needs an action: set SPECIFICATION, clear or show");
   }
   constexpr std::string_view kKnown[] = {"set", "clear", "show", "check", "--list"};
   if (std::find(kKnown, std::end(kKnown) - 1, action) == std::end(kKnown) - 1 || arguments.list) {
@@ -131,13 +131,13 @@ int Faults(const FaultsArguments& arguments) {
   for (const std::string& word : arguments.specification) text += (text.empty() ? "" : " ") + word;
   if (!takes_specification && !text.empty()) return Refuse(action + " takes nothing more, but was given \"" + text + "\"");
   if (takes_specification && text.find_first_not_of(" \t\n;") == text.npos) {
-    return Refuse(action + " needs a SPECIFICATION, for example 'cut after=2s'; weft faults --list has all" +
+    return Refuse(action + " needs a SPECIFICATION, for example 'cut after=2s'; weft faults --list lists all kinds" +
                   (action == "set" ? ", and clear ends those that are set" : ""));
   }
   if (action != "check" && arguments.pid.empty()) return Refuse(action + " needs --pid PID; weft stat lists the processes that can be asked");
   const auto pid = ParsePid(arguments.pid);
-  if (!arguments.pid.empty() && !pid) return Refuse("\"" + arguments.pid + "\" is no process id; weft stat lists the processes that can be asked");
-  if (action == "check" && pid) return Refuse("check asks no process; leave --pid out, or say set");
+  if (!arguments.pid.empty() && !pid) return Refuse("\"" + arguments.pid + "\" is not a process id; weft stat lists the processes that can be asked");
+  if (action == "check" && pid) return Refuse("check needs no process; leave out --pid, or use set");
   std::string specification;
   if (takes_specification) {
     const auto plan = faults::ParseSetting(text);

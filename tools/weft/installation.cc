@@ -136,7 +136,7 @@ bool CheckFiles(Report& report, const std::string& folder) {
     report.Bad("half-installed: " + path.string() + " is cut short", "is the disk full? Make room, then " + Reinstall(folder));
     whole = false;
   }
-  if (report.failures() == before) report.Good("files: all that belong together are in " + folder);
+  if (report.failures() == before) report.Good("files: nothing is missing in " + folder);
   return whole;
 }
 
@@ -181,8 +181,8 @@ void CheckLibraryPath(Report& report, const std::string& folder) {
       if (has_own) {
         report.Bad(what + ", in front of " + folder, "programs of this shell do not use Weft: start them by weft run, or run eval \"$(weft env)\" again");
       } else {
-        report.Note(what + ": programs use it unless they are started by weft run, MPI programs on Weft's library too; take " + place +
-                    " out of LD_LIBRARY_PATH unless that is wanted");
+        report.Note(what + ": programs use it unless they are started by weft run, also MPI programs on Weft's library; remove " + place +
+                    " from LD_LIBRARY_PATH unless you want this");
       }
     }
   }

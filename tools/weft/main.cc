@@ -58,7 +58,7 @@ int main(int argc, char** argv) {
   }
   CLI::App app("Run unmodified RDMA verbs programs on software iWARP.", "weft");
   app.set_version_flag("--version", "weft " + std::string(weft::Version()))->description("Print the version");
-  app.get_help_ptr()->description("Print this");
+  app.get_help_ptr()->description("Print this help");
   app.require_subcommand(0, 1);
   app.allow_extras();
   app.formatter(std::make_shared<Usage>("weft COMMAND [ARGUMENTS...]"));
@@ -67,12 +67,12 @@ int main(int argc, char** argv) {
   // Everything behind the program's name is the program's own, whatever it looks like.
   CLI::App* run = Add(app, "run", "Run PROGRAM ARGS... with Weft as its RDMA device", " [--] PROGRAM [ARGS...]");
   run->prefix_command();
-  run->footer("Settings stand in front: WEFT_TRACE=1 weft run PROGRAM; weft settings lists them.");
+  run->footer("Put settings in front: WEFT_TRACE=1 weft run PROGRAM; weft settings lists them.");
   CLI::App* devices = Add(app, "devices", "List the devices that a program will see", "");
   CLI::App* env = Add(app, "env", "Print shell lines to use Weft in this shell: eval \"$(weft env)\"", "");
   CLI::App* doctor = Add(app, "doctor", "Check the installation and say what to do", "");
   env->footer(tool::SettingsTable());
-  CLI::App* settings = Add(app, "settings", "List the environment variables that Weft obeys", "");
+  CLI::App* settings = Add(app, "settings", "List the environment variables that Weft reads", "");
   tool::FaultsArguments wanted;
   CLI::App* faults =
       Add(app, "faults", "Failures on demand: list them, check a specification, change those of a running program",
@@ -88,10 +88,10 @@ int main(int argc, char** argv) {
   bool json = false;
   CLI::App* stat =
       Add(app, "stat", "Show the queue pairs of a running program", " [PID] [--json] [--interval SECONDS]");
-  stat->add_option("pid", stat_pid, "The process; without it those that can be asked are listed")->option_text(" ");
+  stat->add_option("pid", stat_pid, "The process; without it, lists the processes that can be asked")->option_text(" ");
   stat->add_flag("--json", json, "One snapshot as JSON");
-  stat->add_option("--interval", interval, "Seconds between two looks, 0.01 to 3600 (1)")->type_name("SECONDS");
-  CLI::App* help = Add(app, "help", "Print this, or with the name of a command what that one takes", " [COMMAND]");
+  stat->add_option("--interval", interval, "Seconds between two updates, 0.01 to 3600 (default 1)")->type_name("SECONDS");
+  CLI::App* help = Add(app, "help", "Print this help, or that of a command", " [COMMAND]");
   std::string topic;
   help->add_option("command", topic)->option_text(" ");
   std::string soname;

@@ -69,7 +69,7 @@ int Run(const std::vector<std::string>& command) {
   argv.push_back(nullptr);
   if (const std::string file = FindProgram(command[0]); !file.empty()) {
     if (const std::string why = WhyLibrariesAreIgnored(file); !why.empty()) {
-      std::fprintf(stderr, "weft run: %s %s: it does not load Weft's libraries, and sees what RDMA devices the machine has itself\n",
+      std::fprintf(stderr, "weft run: %s %s: it does not load Weft's libraries, so it sees only the machine's own RDMA devices\n",
                    file.c_str(), why.c_str());
     }
   }

@@ -121,7 +121,7 @@ void PrintPaths(const Look& look) {
                 Amount(Number(path, "bytes_sent")).c_str(), Amount(Number(path, "packets_received")).c_str(),
                 Amount(Number(path, "bytes_received")).c_str(), Text(path, "failures").c_str());
   }
-  std::printf("* the primary one\n");
+  std::printf("* primary path\n");
 }
 
 std::string Quoted(const std::string& text) {
@@ -214,12 +214,12 @@ int Stat(const StatArguments& arguments) {
   const std::string& text = arguments.interval;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), interval);
   if (error != std::errc() || end != text.data() + text.size() || !(interval >= kShortestInterval && interval <= kLongestInterval)) {
-    return refuse("--interval: \"" + text + "\" is no number of seconds from 0.01 to 3600");
+    return refuse("--interval: \"" + text + "\" is not a number of seconds from 0.01 to 3600");
   }
   const bool json = arguments.json;
   if (arguments.pid.empty()) return ListProcesses(json);
   const auto pid = ParsePid(arguments.pid);
-  if (!pid) return refuse("\"" + arguments.pid + "\" is no process id; weft stat alone lists the processes that can be asked");
+  if (!pid) return refuse("\"" + arguments.pid + "\" is not a process id; weft stat alone lists the processes that can be asked");
   auto before = LookAt(*pid);
   if (!before) return 1;
   const bool once = json || isatty(STDOUT_FILENO) == 0;

@@ -47,7 +47,7 @@ std::optional<std::string_view> Meant(std::string_view word, std::span<const std
 std::string UnknownCommand(const std::vector<std::string>& words, std::span<const std::string_view> commands) {
   const std::string& word = words.front();
   const bool option = word.starts_with('-');
-  std::string text = "weft: \"" + word + "\" is no " + (option ? "option" : "command") + " of weft; ";
+  std::string text = "weft: \"" + word + "\" is not " + (option ? "an option" : "a command") + " of weft; ";
   if (const std::string setting = MisplacedSetting(word); !setting.empty()) return text + setting;
   if (const auto meant = Meant(word, commands)) return text + "did you mean weft " + std::string(*meant) + "?";
   if (!option && !FindProgram(word).empty()) return text + "did you mean weft run " + word + "?";
@@ -60,14 +60,14 @@ std::string UnknownCommand(const std::vector<std::string>& words, std::span<cons
 
 std::string UnknownWord(std::string_view where, std::string_view word, std::span<const std::string_view> known) {
   std::string text =
-      std::string(where) + ": \"" + std::string(word) + "\" is nothing that " + std::string(where) + " takes; ";
+      std::string(where) + ": \"" + std::string(word) + "\" is not an argument of " + std::string(where) + "; ";
   if (const auto meant = Meant(word, known)) return text + "did you mean " + std::string(*meant) + "?";
-  return text + std::string(where) + " --help says what it does";
+  return text + std::string(where) + " --help lists them";
 }
 
 std::string MisplacedSetting(std::string_view word) {
   if (!word.starts_with("WEFT_") || word.find('=') == std::string_view::npos) return "";
-  return "settings stand in front: " + std::string(word) + " weft run PROGRAM";
+  return "put settings in front: " + std::string(word) + " weft run PROGRAM";
 }
 
 std::optional<int> ParsePid(std::string_view text) {
