@@ -64,7 +64,7 @@ void ConnectionFaults::Reselect() {
 void ConnectionFaults::Select(Kind kind, const Place& place) {
   for (const auto& active : Injector::Process().Choose(kind, place)) {
     if (kind == Kind::kCorrupt && !info_.crc) {
-      LogWarning(Where("has no CRC, which was agreed before the fault was set: nothing is corrupted"));
+      LogWarning(Where("has no CRC, because it was established before the fault was set: nothing is corrupted"));
       continue;
     }
     armed_.push_back({.active = active, .from = network_.Now() + active->fault.after});

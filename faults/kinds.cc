@@ -68,10 +68,10 @@ constexpr KindInfo kKinds[] = {
      "blackhole after=1s give_up=10s qp=0x12"},
     {Kind::kDelay, "delay", kWhereConnection | kChoice | kWhenOnConnection | kTime | kJitter | kFor, kTime,
      "Data that this end sends arrive later, in order, as over a longer line.", "connections",
-     "Only that it takes longer.", "delay time=5ms jitter=1ms"},
+     "Transfers take longer.", "delay time=5ms jitter=1ms"},
     {Kind::kBandwidth, "bandwidth", kWhereConnection | kChoice | kWhenOnConnection | kRate | kFor, kRate,
      "This end sends at no more than this rate on each connection.", "connections",
-     "Only that it takes longer.", "bandwidth rate=10mbit device=weft_eth0"},
+     "Transfers take longer.", "bandwidth rate=10mbit device=weft_eth0"},
     {Kind::kCorrupt, "corrupt", kWhereConnection | kChoice | kWhenOnConnection, 0,
      "One bit of a frame (FPDU) that this end sends is inverted. Connections that are made while this fault is set "
      "use CRC. A connection without CRC is not changed, and a line on standard error says so.",
@@ -125,7 +125,7 @@ constexpr KindInfo kKinds[] = {
      "device_fatal after=3s"},
     {Kind::kSlowProgress, "slow_progress", kTime | kJitter, kTime,
      "The thread that plays the hardware sleeps this long before each round of work.", nullptr,
-     "Only that everything takes longer that the program does not drive itself by polling.", "slow_progress time=10ms"},
+     "Everything that the program does not drive itself by polling takes longer.", "slow_progress time=10ms"},
 };
 
 constexpr Word kErrnos[] = {

@@ -169,7 +169,7 @@ class Parser {
   bool ReadSeed(std::string_view word) {
     const size_t equals = word.find('=');
     const auto value = Unsigned(word.substr(equals + 1), UINT64_MAX);
-    if (!value) return Fail(start_ + equals + 1, "a seed is a whole number, expected as in seed=42");
+    if (!value) return Fail(start_ + equals + 1, "expected a whole number after seed=, as in seed=42");
     plan.seed = *value;
     const size_t after = at_;
     if (!Word().empty()) return Fail(start_, "expected \";\" after the seed");
@@ -183,7 +183,7 @@ class Parser {
     }
     std::vector<std::string_view> names;
     for (const KindInfo& info : AllKinds()) names.emplace_back(info.name);
-    Fail(start_, Quoted(word.substr(0, 40)) + " is no kind of fault; " +
+    Fail(start_, Quoted(word.substr(0, 40)) + " is not a kind of fault; " +
                      Expected(word.substr(0, word.find('=')), names, "see weft faults --list"));
     return nullptr;
   }
@@ -212,7 +212,7 @@ class Parser {
       if (info.takes & known.key) names.emplace_back(known.name);
     }
     if (key == nullptr) {
-      return Fail(start_, Quoted(name.substr(0, 40)) + " is nothing that " + info.name + " takes; " +
+      return Fail(start_, Quoted(name.substr(0, 40)) + " is not a key of " + info.name + "; " +
                               Expected(name, names, ""));
     }
     if (!(info.takes & key->key)) {
@@ -227,7 +227,7 @@ class Parser {
 
   bool Wrong(const KeyInfo& key, std::string_view value, std::string_view expected) {
     return Fail(value_at_,
-                Quoted(value.substr(0, 40)) + " is no value for " + key.name + "=; " + std::string(expected));
+                Quoted(value.substr(0, 40)) + " is not a value for " + key.name + "=; " + std::string(expected));
   }
 
   bool ReadWord(const KeyInfo& key, std::string_view value, std::span<const faults::Word> words,
@@ -287,7 +287,7 @@ class Parser {
   bool ReadErrno(const KeyInfo& key, std::string_view value, int& out) {
     const auto number = Unsigned(value, 4095);
     if (!number) return ReadWord(key, value, ErrnoWords(), "", out);
-    if (*number == 0) return Wrong(key, value, "0 is no error");
+    if (*number == 0) return Wrong(key, value, "0 is not an error");
     out = static_cast<int>(*number);
     return true;
   }

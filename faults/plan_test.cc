@@ -93,12 +93,12 @@ TEST(FaultsParseTest, TextIsWhatWasWritten) {
 }
 
 TEST(FaultsParseTest, RefusalsShowThePlaceAndWhatWasExpected) {
-  EXPECT_EQ(Refusal("cutt after=1s"), "\"cutt\" is no kind of fault; did you mean cut?\n  cutt after=1s\n  ^");
-  EXPECT_EQ(Refusal("cut afer=1s"), "\"afer\" is nothing that cut takes; did you mean after?\n  cut afer=1s\n      ^");
+  EXPECT_EQ(Refusal("cutt after=1s"), "\"cutt\" is not a kind of fault; did you mean cut?\n  cutt after=1s\n  ^");
+  EXPECT_EQ(Refusal("cut afer=1s"), "\"afer\" is not a key of cut; did you mean after?\n  cut afer=1s\n      ^");
   EXPECT_EQ(Refusal("reset; delay time=5"),
-            "\"5\" is no value for time=; expected a time with its unit: 250us, 5ms, 2s, 1m\n  reset; delay time=5\n                    ^");
+            "\"5\" is not a value for time=; expected a time with its unit: 250us, 5ms, 2s, 1m\n  reset; delay time=5\n                    ^");
   // The line at fault, of several.
-  EXPECT_EQ(Refusal("reset\ncut nth=0\nrnr"), "\"0\" is no value for nth=; expected a whole number from 1\n  cut nth=0\n          ^");
+  EXPECT_EQ(Refusal("reset\ncut nth=0\nrnr"), "\"0\" is not a value for nth=; expected a whole number from 1\n  cut nth=0\n          ^");
   EXPECT_EQ(Refusal("delay"), "delay needs time=TIME: The duration: 250us, 5ms, 2s, 1m.\n  delay\n       ^");
 }
 

@@ -58,7 +58,7 @@ bool MakeOwn(const std::string& path) {
 }
 
 Result<std::string, Refusal> FindHome(const std::string& place) {
-  if (!IsSafePlace(place)) return Refusal{place + " is no directory, or one in which others may replace what is ours"};
+  if (!IsSafePlace(place)) return Refusal{place + " is not a directory, or other users may replace files in it"};
   const std::string name = "weft-" + std::to_string(geteuid());
   const std::string path = place + "/" + name;
   if (MakeOwn(path)) return path;
@@ -79,7 +79,7 @@ bool LockHome(const std::string& home, std::chrono::milliseconds patience, std::
     return false;
   }
   if (!S_ISREG(now.st_mode) || now.st_uid != geteuid() || (now.st_mode & 077) != 0) {
-    *error = path + " is not a file of this user's alone; remove it";
+    *error = path + " does not belong to this user alone; remove it";
     close(fd);
     return false;
   }

@@ -189,7 +189,7 @@ void Say(const char* why) {
   }
   said = true;
   char line[kMaxText + 256];
-  const int length = snprintf(line, sizeof line, "weft: /sys/class/infiniband and /dev/infiniband show no device of Weft: %s (WEFT_PATHS=off: do not look)\n", why);
+  const int length = snprintf(line, sizeof line, "weft: /sys/class/infiniband and /dev/infiniband show no device of Weft: %s (to ignore this: WEFT_PATHS=off)\n", why);
   if (length > 0) syscall(SYS_write, STDERR_FILENO, line, static_cast<size_t>(length) < sizeof line ? static_cast<size_t>(length) : sizeof line - 1);
 }
 

@@ -38,7 +38,7 @@ control::Answer Handle(const std::function<std::string()>& describe, const std::
   if (command == "faults show") return {true, faults::Injector::Process().Show()};
   if (command == "faults set") return SetFaults(body);
   if (command == "faults clear") return SetFaults("");
-  return {false, "unknown request; are the command weft and the program's libraries of one version?"};
+  return {false, "unknown request; do the weft command and the program's libraries have the same version?"};
 }
 
 }  // namespace

@@ -101,7 +101,7 @@ void BackgroundFile::Append(std::vector<uint8_t>& bytes) {
   if (state.failed || bytes.empty()) return bytes.clear();
   if (state.waiting.size() + state.writing + bytes.size() > state.most) {
     if (state.left_out == 0) {
-      LogWarning(Format("the capture %s is written more slowly than there is traffic; packets are left out of it",
+      LogWarning(Format("the capture %s cannot be written as fast as packets arrive; packets are left out of it",
                         state.name.c_str()));
     }
     state.left_out += bytes.size();

@@ -40,7 +40,7 @@ const Rsockets* Load() {
       Find(library, "rfcntl", &calls.fcntl)) {
     return &calls;
   }
-  fprintf(stderr, "librspreload.so: no librdmacm.so.1 with rsockets (%s); TCP sockets stay what they are\n", dlerror());
+  fprintf(stderr, "librspreload.so: no librdmacm.so.1 with rsockets (%s); TCP sockets are not replaced\n", dlerror());
   return nullptr;
 }
 

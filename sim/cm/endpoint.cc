@@ -134,7 +134,7 @@ void EndpointImpl::StartResponder(std::unique_ptr<llp::Responder> responder, std
   state_ = State::kAwaitingRequest;
   ArmTimer(kRequestLimit);
   if (const int error = responder_->Begin(std::make_shared<RequestWatch>(weak_from_this()))) {
-    FailAttempt(CmEvent::Kind::kConnectError, error, "its session cannot be served");
+    FailAttempt(CmEvent::Kind::kConnectError, error, "cannot serve its session");
   }
 }
 
@@ -420,7 +420,7 @@ bool EndpointImpl::GiveWay() {
   {
     std::lock_guard lock(mutex_);
     if (state_ != State::kRequested) return false;
-    FailAttempt(CmEvent::Kind::kConnectError, ECONNABORTED, "gives way to others for want of descriptors");
+    FailAttempt(CmEvent::Kind::kConnectError, ECONNABORTED, "dropped to make room for others: no descriptor is left");
   }
   Deliver();
   ReportLoss();
@@ -436,7 +436,7 @@ void EndpointImpl::OnTimeout(uint64_t attempt) {
     timer_ = 0;
     if (state_ == State::kConnected) {
       silent = qp_;
-      LogWarning(Format("connection from %s: no first message within %lld s of its being accepted", remote_.ToString().c_str(),
+      LogWarning(Format("connection from %s: no first message within %lld s after it was accepted", remote_.ToString().c_str(),
                         static_cast<long long>(kRtrLimit.count())));
     } else {
       lost = state_ == State::kAwaitingRequest || state_ == State::kRequested;

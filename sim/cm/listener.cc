@@ -149,14 +149,14 @@ bool ListenerImpl::MakeRoom() {
       return true;
     }
     if (!fetched->GiveWay()) continue;  // its peer left, or it is being answered
-    LogWarning(Format("%s gives way at %s, the oldest of the requests that the program has and did not answer",
+    LogWarning(Format("dropped the request of %s at %s, the oldest one that the program has not answered: no descriptor is left",
                       fetched->remote_address().ToString().c_str(), local_.ToString().c_str()));
     return true;
   }
 }
 
 void ListenerImpl::TurnAway(EndpointImpl& endpoint, const char* among) {
-  LogWarning(Format("%s gives way at %s, the oldest of too many connections %s",
+  LogWarning(Format("dropped the connection of %s at %s, the oldest of too many connections %s",
                     endpoint.remote_address().ToString().c_str(), local_.ToString().c_str(), among));
   endpoint.TurnAway();
 }

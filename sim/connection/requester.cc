@@ -47,16 +47,16 @@ const char* LocalErrorText(const SendEntry& entry) {
   switch (entry.status) {
     case IBV_WC_MW_BIND_ERR:
       if (entry.opcode == IBV_WR_LOCAL_INV) {
-        return "the key to invalidate is not that of a region without windows, nor of a window of type 2 that this queue pair bound";
+        return "the key to invalidate is neither that of a region without windows nor that of a type 2 window bound by this queue pair";
       }
-      return "the memory window is bound already or of another protection domain, or the range is not in a region with "
+      return "the memory window is already bound or belongs to another protection domain, or the range is not in a region with "
              "IBV_ACCESS_MW_BIND and the rights asked for";
     case IBV_WC_LOC_QP_OP_ERR:
       return entry.opcode == IBV_WR_RDMA_READ
                  ? "the connection allows no RDMA Read (ORD is 0)"
-                 : "the peer is no Weft in the roce persona, and plain iWARP has no immediate data and no atomics";
+                 : "the peer is not a Weft with the roce persona, and plain iWARP has neither immediate data nor atomics";
     default:
-      return "a fault was asked for";
+      return "a fault was injected";
   }
 }
 
@@ -226,7 +226,7 @@ std::string Requester::Explain() const {
     return Format("scatter/gather element %d (lkey 0x%08x, address 0x%llx, %u bytes): %s", i, element.lkey,
                   static_cast<unsigned long long>(element.addr), element.length, why.c_str());
   }
-  return "the memory is not mapped any more, or was registered since, or a fault was asked for";
+  return "the memory is not mapped any more, or was registered since, or a fault was injected";
 }
 
 uint64_t Requester::CountOf(const rdmap::Request& request) const {

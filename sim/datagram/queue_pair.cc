@@ -110,7 +110,7 @@ void DatagramQueuePair::Transmit() {
   while (!sends_.empty()) {
     if (const DatagramSend& next = sends_.entry(sends_.retired()); next.foreign) {
       // An error of the completion, not of the post (IBTA volume 1, C10-10).
-      LogWarning(Format("QP 0x%x: the address handle of work request %llu is of another protection domain; the send queue is in error", number_,
+      LogWarning(Format("QP 0x%x: the address handle of work request %llu belongs to another protection domain; the send queue is in error", number_,
                         static_cast<unsigned long long>(next.id)));
       return FailSends(IBV_WC_LOC_QP_OP_ERR);
     }
@@ -158,7 +158,7 @@ void DatagramQueuePair::Transmit() {
 // this message. Further, the CI shall not generate an error due to this condition" (IBTA volume 1, C10-93.1.1).
 void DatagramQueuePair::SkipTooLong() {
   if (!std::exchange(too_long_reported_, true)) {
-    LogWarning(Format("QP 0x%x: work request %llu is longer than a datagram of its port (%u bytes), and nothing of it is sent", number_,
+    LogWarning(Format("QP 0x%x: work request %llu is longer than a datagram of the port (%u bytes); it is not sent", number_,
                       static_cast<unsigned long long>(sends_.entry(sends_.retired()).id), max_payload_));
   }
   CompleteSend(IBV_WC_SUCCESS);

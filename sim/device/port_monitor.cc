@@ -79,7 +79,7 @@ void PortMonitor::Start() {
   started_ = true;
   auto news = transport::InterfaceEvents::Open();
   if (!news) {
-    if (TraceEnabled()) Trace(Format("no news of interfaces (errno %d): port events will not come", news.error()));
+    if (TraceEnabled()) Trace(Format("cannot watch the interfaces (errno %d): there will be no port events", news.error()));
     return;
   }
   current_ = known_ = ListDevices();  // after the socket is open, so that no change is missed

@@ -276,7 +276,7 @@ std::string MemoryTable::ExplainLocal(const Pd& pd, uint32_t lkey, uint64_t addr
   if (!known) return "there is no region with this key, or no longer";
   if (IsWindow(kind)) return "this is the key of a memory window, which only peers can use";
   if (!valid) return "the region was invalidated";
-  if (!here) return "the region is of another protection domain";
+  if (!here) return "the region belongs to another protection domain";
   if (write && !(info.access & IBV_ACCESS_LOCAL_WRITE)) return "the region was registered without IBV_ACCESS_LOCAL_WRITE";
   if (remote_write && !(info.access & IBV_ACCESS_REMOTE_WRITE)) {
     return "the region was registered without IBV_ACCESS_REMOTE_WRITE, which the sink of an RDMA Read needs on iWARP";

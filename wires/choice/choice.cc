@@ -139,7 +139,7 @@ class Choice final : public llp::Wire {
       }
       if (first.error() == EADDRINUSE && local.port() == 0 && attempt < kPortAttempts) continue;
       if (connecting_ == Connecting::kFirst) return first.error();
-      LogWarning(Format("%s is not reached by the first choice: %s", at.ToString().c_str(), std::strerror(first.error())));
+      LogWarning(Format("no listener at %s on the preferred transport: %s", at.ToString().c_str(), std::strerror(first.error())));
       return std::unique_ptr<llp::Listener>(std::make_unique<BothListeners>(nullptr, std::move(*second)));
     }
   }

@@ -63,8 +63,8 @@ void Dialler::OnCmEvent(CmEvent event) {
 // A queue pair's port listens before anybody can know its number: it is gone, or it never was here.
 void Dialler::WarnOfLoopback() {
   if (std::exchange(warned_, true)) return;
-  LogWarning(Format("qp 0x%x: its peer's GID is %s, which is this host, and no process here has qp 0x%x. Between hosts both ends have to use a "
-                    "device of the network, and not weft_lo (weft devices lists them)",
+  LogWarning(Format("qp 0x%x: its peer's GID is %s, an address of this host, but no process here has qp 0x%x. Between hosts, both ends must use "
+                    "a network device instead of weft_lo (weft devices lists them)",
                     number_, HostOf(choice_.address).c_str(), choice_.number));
 }
 

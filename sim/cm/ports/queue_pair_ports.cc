@@ -48,7 +48,7 @@ void LetGo(const std::shared_ptr<Endpoint>& endpoint) {
 }
 
 void WarnOfNumbers(const Search& search, const transport::SocketAddress& from) {
-  LogWarning(Format("qp 0x%x: refused %s, which says that it is the peer qp 0x%x and knows other packet sequence numbers (sq_psn of each end has to "
+  LogWarning(Format("qp 0x%x: refused %s: it claims to be the peer qp 0x%x, but its packet sequence numbers do not match (sq_psn of each end must "
                     "be rq_psn of the other)",
                     search.number, from.ToString().c_str(), search.choice.number));
 }

@@ -158,7 +158,7 @@ void LentMemory::Await(const void* begin, size_t length) {
   while (!Settled(begin, length) && !peer.IsGone() && !PeerLeft()) {
     if (!told && std::chrono::steady_clock::now() - since > kTellAfter) {
       told = true;
-      LogWarning(Format("process %d is writing into memory that the program takes back, and does not come to an end (was it stopped?): it is waited for, as "
+      LogWarning(Format("process %d is writing into memory that the program takes back, and does not finish (was it stopped?): waiting for it as "
                         "long as it lives",
                         static_cast<int>(met_->peer)));
     }

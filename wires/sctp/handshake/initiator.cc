@@ -77,7 +77,7 @@ Progress Initiator::Located() {
     }
     error = association.error();
   }
-  return {.kind = Progress::Kind::kUnreachable, .error = error, .why = "no way to an SCTP listener"};
+  return {.kind = Progress::Kind::kUnreachable, .error = error, .why = "no route to an SCTP listener"};
 }
 
 Progress Initiator::Advance() {
@@ -178,7 +178,7 @@ Progress Initiator::OnAnswer() {
   if (error == llp::ReadsError::kNone) return progress;
   return {.kind = Progress::Kind::kLost,
           .error = EPROTO,
-          .why = "bad answer to the session request: more RDMA Reads than we take",
+          .why = "bad answer to the session request: more RDMA Reads than we accept",
           .terminate_code = kInsufficientIrd};
 }
 

@@ -23,7 +23,7 @@ class Initiator final : public llp::Initiator {
   void Refuse(const std::function<void(llp::UlpduWriter&)>& last) override;
   std::unique_ptr<llp::Channel> TakeChannel() override;
   const char* missing() const override {
-    return association_ == nullptr ? "no answer from where the peer is to listen" : seat_ == nullptr ? "no answer to the SCTP association request" : "no answer to the DDP session request";
+    return association_ == nullptr ? "no answer to the search for the peer's UDP port" : seat_ == nullptr ? "no answer to the SCTP association request" : "no answer to the DDP session request";
   }
   transport::SocketAddress LocalAddress() const override;
   transport::SocketAddress PeerAddress() const override { return remote_; }
