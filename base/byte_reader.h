@@ -15,8 +15,8 @@ namespace weft {
 using ByteSpan = std::span<const uint8_t>;
 using MutableByteSpan = std::span<uint8_t>;
 
-// Reads big-endian fields from front to back. The caller checks `remaining()` once per header; reading past the end is a
-// broken invariant, so a forgotten check is a crash in a test and never a read outside the buffer.
+// Reads big-endian fields from front to back. The caller checks `remaining()` once per header. Reading past the end is
+// a broken invariant: a forgotten check crashes a test, and never reads outside the buffer.
 class ByteReader {
  public:
   explicit ByteReader(ByteSpan bytes) : bytes_(bytes) {}

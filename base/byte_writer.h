@@ -13,7 +13,7 @@
 
 namespace weft {
 
-// Writes big-endian fields from front to back into storage of the caller. Writing past the end is a broken invariant.
+// Writes big-endian fields from front to back into the caller's storage. Writing past the end is a broken invariant.
 class ByteWriter {
  public:
   explicit ByteWriter(MutableByteSpan storage) : storage_(storage) {}

@@ -157,7 +157,7 @@ class Channel {
   // finds the end of the stream behind the data that was sent.
   virtual void OnExit() {}
 
-  // --- what it is ---
+  // --- state ---
 
   virtual transport::SocketAddress PeerAddress() const = 0;
   // Adds a comment on this channel to the capture file.

@@ -64,10 +64,11 @@ struct Progress {
     kRejected,  // initiator: the peer's program rejected, with `agreement.private_data`
     kRequested, // responder: `request` has arrived
     // The attempt is over, for `error` (an errno) and `why`. With EPROTO the peer broke the rules.
-    kUnreachable,  // initiator: ECONNREFUSED: nobody is there, or there is no room
-    kUnanswered,   // initiator: it was reset before a sign of an answer came: the peer has no room for us, or does not know this request
-    kUnanswerable, // initiator: it ended in order before one came
-    kLost,         // later, or any other way
+    kUnreachable,  // initiator: not connected; ECONNREFUSED: no process listens, or the peer has no room
+    // Initiator: reset before any part of an answer arrived: the peer has no room, or does not know this form of request.
+    kUnanswered,
+    kUnanswerable, // initiator: ended in order before an answer arrived
+    kLost,         // ended later, or in another way
   };
   Kind kind = Kind::kNothing;
   int error = 0;

@@ -28,7 +28,7 @@ struct WeftTrailer {
   uint8_t version = 1;
   uint16_t max_ulpdu = 65535;  // the longest ULPDU that this end accepts
   // Unknown bits are ignored.
-  static constexpr uint8_t kReliable = 1;  // rdmap/delivery.h: both ends have to say so
+  static constexpr uint8_t kReliable = 1;  // rdmap/delivery.h; both ends must set it
   static constexpr uint8_t kUnreliable = 2;
   static constexpr uint8_t kInvites = 4;  // there is an invitation
   static constexpr uint8_t kCame = 8;     // in an answer: the responder followed the invitation

@@ -19,7 +19,8 @@ namespace weft::mpa {
 
 inline constexpr size_t kStartFrameLength = 20;  // without private data
 inline constexpr size_t kMaxPrivateData = 512;
-inline constexpr size_t kIrdOrdLength = llp::ReadWords::kLength;  // of a revision 2 frame, at the front of its private data
+// Of a revision 2 frame, at the front of its private data.
+inline constexpr size_t kIrdOrdLength = llp::ReadWords::kLength;
 
 using llp::kIrdOrdMask, llp::kIrdOrdNotNegotiated, llp::kPeerToPeerBit, llp::kRtrReadBit, llp::kRtrSendBit, llp::kRtrWriteBit;
 using llp::WeftTrailer;

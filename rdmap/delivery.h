@@ -46,8 +46,8 @@ struct DeliveryMessage {
     kAcknowledge = 0,  // all requests up to `sequence` were carried out (Reads and atomics: accepted)
     // The same, and request `sequence + 1` found no receive: send it again after `timer`, with the MSNs below.
     kNotReady = 1,
-    kResume = 2,       // the next request is number `sequence`
-    kTarget = 3,       // targeted streams: the requests that follow are for target `sequence`
+    kResume = 2,       // the next request has number `sequence`
+    kTarget = 3,       // targeted streams: the following requests are for target `sequence`
   };
   Kind kind = Kind::kAcknowledge;
   uint8_t timer = 0;  // kNotReady: min_rnr_timer of ibv_modify_qp(3), 0 to 31

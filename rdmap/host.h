@@ -96,7 +96,9 @@ class Host {
   // more, and the host ends it.
   virtual void SinkIsGone(Request&) {}
 
-  // Extended streams only. Carries out `operation` on the eight bytes at `offset`, atomically for all observers, and
+  // Extended streams only.
+  //
+  // Carries out `operation` on the eight bytes at `offset`, atomically for all observers, and
   // returns their previous value. Their address must be 64-bit aligned (kMisaligned, RFC 7306 section 8.2), whatever
   // the offset is.
   virtual Result<uint64_t, AccessError> Atomic(ddp::STag, ddp::TaggedOffset, const AtomicOperation&) {

@@ -37,8 +37,8 @@ class Outbound {
   uint64_t terminate_end_position() const { return terminate_end_position_; }
 
   // Reliable streams (rdmap/delivery.h). Acknowledge(): with the next Transmit, whatever else there is. Greet(): sends
-  // an acknowledgement although none is owed.
-  void Acknowledge() { acknowledge_now_ = true; }  // with the next Transmit, whatever else there is
+  // sends an acknowledgement although none is owed.
+  void Acknowledge() { acknowledge_now_ = true; }  // in the next Transmit, even if there is nothing else
   void Greet() { greeting_ = true; }               // an acknowledgement although none is owed
   // The peer acknowledges our requests. Returns false if that cannot be true; the stream must end.
   bool OnAcknowledged(uint32_t sequence);

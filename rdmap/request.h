@@ -56,9 +56,9 @@ struct Request {
   ddp::TaggedOffset sink_offset;
 
   // State of the stream.
-  uint64_t end_position = 0;  // stream position after its last byte, once wholly appended
+  uint64_t end_position = 0;  // stream position after its last byte, once it is completely appended
   uint32_t sequence = 0;      // extended streams: number of its last message
-  bool write_done = false;    // Write with immediate data: only the latter is to be sent (again)
+  bool write_done = false;    // Write with immediate data: only the immediate data is to be sent (again)
   Request* next = nullptr;    // the request started next, while both wait for Sent()
 };
 

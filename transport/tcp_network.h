@@ -87,7 +87,7 @@ class TcpNetwork : public Network {
 
   // Inline driving. drive_mutex_ is held by the one thread that examines the sockets in place of the progress thread.
   // It does so only while parked_, so it never consumes the wake-up of a sleeping progress thread.
-  std::atomic<uint64_t> drives_{0};    // a hint for Park(), which looks again in a tick
+  std::atomic<uint64_t> drives_{0};    // a hint for Park(), which checks again after a tick
   // Both are set before a wake-up through the kernel (epoll_.Wake), and read after it.
   std::atomic<bool> offered_{false};
   std::atomic<bool> recalled_{false};  // by EndDrive()

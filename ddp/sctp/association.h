@@ -85,7 +85,7 @@ class Association {
   // The path's MTU has changed.
   void SetMaxSegment(size_t bytes);
 
-  // --- what it is ---
+  // --- state ---
 
   const AssociationOptions& options() const { return options_; }
   struct Counters {
@@ -131,9 +131,9 @@ class Association {
 
   // Called by sessions. Ready(): the session may have something to send. Tell(): it has news for its user. MakeRoom()
   // returns false if `session` itself had to end.
-  void Ready(Session& session);                    // it may have something to send
-  void Tell(Session& session);                     // its user: there is news
-  bool MakeRoom(Session& session, size_t length);  // false: `session` itself had to end
+  void Ready(Session& session);
+  void Tell(Session& session);
+  bool MakeRoom(Session& session, size_t length);
 
   AssociationOptions options_;
   BufferPool& pool_;

@@ -31,7 +31,7 @@ inline constexpr size_t kControlHeaderLength = 4;  // bytes in front of private 
 inline constexpr size_t kMaxPrivateData = 512;
 inline constexpr size_t kReadsLength =
     4;  // bytes: IRD and ORD, at the front of the private data of an enhanced message
-inline constexpr size_t kLongestSegment = 65535;  // bytes: what llp::UlpduSink can be told of
+inline constexpr size_t kLongestSegment = 65535;  // bytes: the longest for llp::UlpduSink
 
 enum class ChunkError : uint8_t {
   kUnknownPpid,

@@ -214,7 +214,7 @@ class Session final : public llp::UlpduWriter {
 
   // Output: `opening_`, then the segments, then a Terminate. `opening_` is the Initiate, Accept or Reject until it is
   // sent.
-  std::vector<uint8_t> opening_;  // Initiate, Accept or Reject, as long as it is not out
+  std::vector<uint8_t> opening_;
   bool opening_out_ = false;
   uint64_t opening_ordinal_ = 0;  // its number among the association's messages
   std::unique_ptr<SegmentSender> sender_;

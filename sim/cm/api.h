@@ -48,7 +48,7 @@ struct CmEvent {
     // before it answered (ECONNRESET).
     kRejected,
     kUnreachable,     // ETIMEDOUT, EHOSTUNREACH, ENETUNREACH ...
-    kConnectError,    // the peer broke the rules of MPA; responder: the connection was lost during set-up
+    kConnectError,    // the peer violated MPA; responder: the connection was lost during set-up
     kDisconnected,    // once, after kEstablished
   };
   // The reason of a rejection by InfiniBand's CM (ib_cm_rej_reason of the kernel's rdma/ib_cm.h).
@@ -67,7 +67,7 @@ struct CmEvent {
   // Datagrams only.
   uint32_t number = 0;      // kEstablished: the peer's queue pair
   uint32_t qkey = 0;        // and its Q_Key
-  uint8_t sidr_status = 0;  // kUnreachable: not 0 if the peer answered so, or nobody listens (ib_cm's SIDR status)
+  uint8_t sidr_status = 0;  // kUnreachable: SIDR status of ib_cm; not 0 if the peer refused or no program listens
 };
 
 // Called on the RNIC's thread or from within a verbs call of the program, with no lock held. The events of an endpoint

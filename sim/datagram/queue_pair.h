@@ -78,7 +78,9 @@ class DatagramQueuePair final : public AnyQueuePair,
   void Tell(ibv_event_type event);  // called without locks, except for the port's
   // These require both locks.
   void Reset();
-  // These require mutex_. Moves the oldest receive of the shared queue to `receives_`. Returns false if there is none.
+  // These require mutex_.
+  //
+  // Moves the oldest receive of the shared queue to `receives_`. Returns false if there is none.
   bool TakeShared();
   const Pd& receive_pd() const { return options_.shared_receives ? options_.shared_receives->pd() : *options_.pd; }
   bool FillReceive(const ReceivedDatagram& datagram);

@@ -135,7 +135,7 @@ class CompletionQueue : public std::enable_shared_from_this<CompletionQueue> {
   // Queue pairs that have a socket. A poll that finds nothing drives them; Poll uses try_lock, since one driver is
   // enough. Locked before the queue pairs' locks. It is held over system calls, so a waiting thread sleeps: a spinning
   // thread of real-time priority could keep the holder off the processor for ever.
-  Mutex attached_mutex_;  // guards what follows
+  Mutex attached_mutex_;  // guards the members below
   std::atomic<uint32_t> attached_waiters_{0};  // threads in the constructor of AttachedLock; a hint to polls
   std::vector<Attached> attached_;
   // Has the watches of all queue pairs, once a program has spun on more than a few.

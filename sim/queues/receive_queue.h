@@ -25,7 +25,9 @@ class ReceiveQueue {
   int Post(const ibv_recv_wr& wr);
   uint64_t posted() const { return posted_.load(std::memory_order_acquire); }
 
-  // Consumer. Waits until posts in progress are complete. Producers that begin later see what was stored before the
+  // Consumer.
+  //
+  // Waits until posts in progress are complete. Producers that begin later see what was stored before the
   // call.
   void AwaitProducers() { const std::lock_guard wait(post_mutex_); }
   struct Entry {

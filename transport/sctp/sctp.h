@@ -85,7 +85,7 @@ struct Event {
     kUp,         // the agreed values are in `streams_in`, `streams_out` and `adaptation`
     // The peer came back without its earlier state (RFC 9260 section 5.2.4.1). The same fields.
     kRestarted,
-    kPeerShutsDown,  // it sends no more messages; nor can we
+    kPeerShutsDown,  // the peer sends no more messages, and we cannot either
     kPathChanged,    // `path` is now in `path_state`
     kRecordAborted,  // the rest of the message being received will not arrive
   };

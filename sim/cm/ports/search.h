@@ -23,7 +23,7 @@ struct Search {
   uint32_t number = 0;  // its own number
   PeerChoice choice;
   std::shared_ptr<Endpoint> endpoint = nullptr;        // of the connection, or of the attempt to open one
-  std::shared_ptr<Dialler> dial = nullptr;             // nullptr: the peer opens the connection, or nobody does yet
+  std::shared_ptr<Dialler> dial = nullptr;             // nullptr: the peer opens the connection, or neither end does yet
   std::optional<uint32_t> send_number = std::nullopt;  // sq_psn, once it is in RTS
   bool again = false;                                  // it had found a peer, and that connection ended unused
 

@@ -24,9 +24,9 @@ class ToySessions final : public llp::Wire {
   Result<std::unique_ptr<llp::Listener>, int> Listen(const transport::SocketAddress& local, int backlog, bool only_v6,
                                                      bool reuse_address) override;
 
-  // The behaviour from now on: `nobody_answers` to a connection attempt; so many attempts are reset before an answer.
-  bool nobody_answers = false;  // to a connection attempt
-  int without_room = 0;         // so many attempts are reset before they are answered
+  // The behaviour from now on.
+  bool nobody_answers = false;  // connection attempts get no answer
+  int without_room = 0;         // number of attempts that are reset before an answer
   // Counts of what happened.
   int attempts = 0, fallbacks = 0;
 

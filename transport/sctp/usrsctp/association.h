@@ -73,7 +73,7 @@ class UsrsctpAssociation final : public Association, public Watched {
   std::function<void()> when_up_;
   bool connected_once_ = false;
   bool in_message_ = false;    // part of a message was received
-  bool explicit_end_ = false;  // usrsctp is told where a message ends
+  bool explicit_end_ = false;  // the end of a message is passed to usrsctp explicitly
   std::optional<OutgoingMessage> in_parts_;
   size_t queued_bytes_ = 0;  // bytes that wait for more, or for Flush()
   bool shut_down_ = false;

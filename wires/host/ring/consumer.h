@@ -68,7 +68,8 @@ class Consumer {
   bool Refuse();
   // ... and after its payload was read: whether the producer has not revoked it meanwhile.
   bool IsStillOurs() const {
-    std::atomic_thread_fence(std::memory_order_acquire);  // after the copy. Pairs with the fence in Producer::Revoke, before the program writes
+    // After the copy. Pairs with the fence in Producer::Revoke, which comes before the program's writes.
+    std::atomic_thread_fence(std::memory_order_acquire);
     return ClaimHere().load(std::memory_order_relaxed) != static_cast<uint32_t>(Claim::kRevoked);
   }
   bool IsCopied() const { return ClaimHere().load(std::memory_order_acquire) == static_cast<uint32_t>(Claim::kCopied); }

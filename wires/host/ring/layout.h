@@ -35,7 +35,8 @@ inline constexpr size_t kRingBytes = kRingLines * kLine;
 inline constexpr size_t kMostPieces = 32;
 inline constexpr size_t kHeaderRoom = 24;        // a DDP header is 14 or 18 bytes
 inline constexpr size_t kMostUlpdu = 64 * 1024 + kHeaderRoom;  // by reference: fits a 64 KiB message
-inline constexpr size_t kMostCopied = 16 * 1024; // bytes of a ULPDU that goes through the ring: a record takes at most half of the ring
+// Longest ULPDU in bytes that is copied through the ring: a record takes at most half of the ring.
+inline constexpr size_t kMostCopied = 16 * 1024;
 
 enum class Kind : uint8_t { kUlpdu = 1, kReference = 2, kSkip = 3, kMoved = 4, kMove = 5, kPlaced = 6 };
 
