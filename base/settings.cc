@@ -57,7 +57,7 @@ constexpr SettingInfo kTable[] = {
     {"WEFT_SCTP_RTO_MIN", "MILLISECONDS (10 to 60000)", "100", "Shortest retransmission time-out."},
     {"WEFT_SCTP_RTO_MAX", "MILLISECONDS (10 to 60000)", "2000", "Longest retransmission time-out."},
     {"WEFT_SCTP_PATH_RETRIES", "COUNT (1 to 100)", "3", "A path becomes inactive after more than this many time-outs in a row."},
-    {"WEFT_SCTP_RETRIES", "COUNT (1 to 1000)", "12", "The association is lost after more than this many time-outs in a row on all paths."},
+    {"WEFT_SCTP_RETRIES", "COUNT (1 to 1000)", "12", "The association is lost after this many time-outs in a row on all paths."},
     {"WEFT_SCTP_STREAMS", "COUNT (2 to 65535)", "64",
      "Streams of an association in each direction; so many queue pairs share one association."},
     {"WEFT_SCTP_SEND_BUFFER", "BYTES (262144 to 1073741824)", "2097152", "Buffer of an association for data that is not acknowledged."},

@@ -36,10 +36,9 @@ class Outbound {
   void SendRtr(llp::Rtr kind) { rtr_ = kind; }
   uint64_t terminate_end_position() const { return terminate_end_position_; }
 
-  // Reliable streams (rdmap/delivery.h). Acknowledge(): with the next Transmit, whatever else there is. Greet(): sends
-  // sends an acknowledgement although none is owed.
+  // Reliable streams (rdmap/delivery.h).
   void Acknowledge() { acknowledge_now_ = true; }  // in the next Transmit, even if there is nothing else
-  void Greet() { greeting_ = true; }               // an acknowledgement although none is owed
+  void Greet() { greeting_ = true; }               // sends an acknowledgement although none is owed
   // The peer acknowledges our requests. Returns false if that cannot be true; the stream must end.
   bool OnAcknowledged(uint32_t sequence);
   bool OnAcknowledgedAlong(uint8_t count);  // together with a ULPDU

@@ -149,7 +149,7 @@ bool ListenerImpl::MakeRoom() {
       return true;
     }
     if (!fetched->GiveWay()) continue;  // its peer left, or it is being answered
-    LogWarning(Format("dropped the request of %s at %s, the oldest one that the program has not answered: no descriptor is left",
+    LogWarning(Format("dropped the request of %s at %s, the oldest one that the program has not answered",
                       fetched->remote_address().ToString().c_str(), local_.ToString().c_str()));
     return true;
   }

@@ -41,8 +41,8 @@ struct Settings {
   Milliseconds rto_max{2000};
   uint16_t path_max_retransmissions = 3;  // a path is inactive after more than this many time-outs in a row
   uint16_t potentially_failed_after = 0;  // after more than this many, another path is used, except with kConcurrent
-  uint16_t association_max_retransmissions =
-      12;  // more than this many in a row over all paths: the association is lost; also for INIT
+  // Time-outs in a row over all paths after which the association is lost; also for INIT.
+  uint16_t association_max_retransmissions = 12;
 
   Multipath multipath = Multipath::kFailover;
 
