@@ -23,7 +23,7 @@ struct Invitation {
 // a trailer only if the request had one.
 struct WeftTrailer {
   static constexpr size_t kLength = 20;
-  // length of the invitation, which precedes the rest in a request that has one
+  // Length of the invitation, which precedes the rest in a request that has one.
   static constexpr size_t kInvitationLength = 24;
   uint8_t version = 1;
   uint16_t max_ulpdu = 65535;  // the longest ULPDU that this end accepts

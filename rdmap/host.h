@@ -98,9 +98,8 @@ class Host {
 
   // Extended streams only.
   //
-  // Carries out `operation` on the eight bytes at `offset`, atomically for all observers, and
-  // returns their previous value. Their address must be 64-bit aligned (kMisaligned, RFC 7306 section 8.2), whatever
-  // the offset is.
+  // Carries out `operation` on the eight bytes at `offset`, atomically for all observers, and returns their previous
+  // value. Their address must be 64-bit aligned (kMisaligned, RFC 7306 section 8.2), whatever the offset is.
   virtual Result<uint64_t, AccessError> Atomic(ddp::STag, ddp::TaggedOffset, const AtomicOperation&) {
     return AccessError::kInvalidStag;
   }

@@ -18,7 +18,7 @@ Result<SocketAddress, int> SourceAddressFor(const SocketAddress& source,
 class PortReservation {
  public:
   struct Options {
-    // sockets that all allow reuse and do not listen may share the port (RDMA_OPTION_ID_REUSEADDR)
+    // Sockets that all allow reuse and do not listen may share the port (RDMA_OPTION_ID_REUSEADDR).
     bool reuse_address = false;
     bool only_v6 = false;
     bool udp_too = false;   // a chosen port is also free for UDP, as far as can be told without reserving it

@@ -164,7 +164,7 @@ class Session final : public llp::UlpduWriter {
   void TakeSegment(ByteSpan segment);
   void TakeSegment(const HeldMessages::Message& segment);
   bool MayTakeSegment();
-  // first `bytes`, then `rest`; false: the memory is no longer mapped
+  // First `bytes`, then `rest`; false: the memory is no longer mapped.
   bool PlaceHeld(ByteSpan bytes, HeldMessages::Reader& rest);
   bool BeginUlpdu(size_t length, ByteSpan head, llp::UlpduPlan* plan);
   void EndUlpdu(size_t length);

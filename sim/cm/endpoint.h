@@ -95,7 +95,7 @@ class EndpointImpl final : public Endpoint,
   void OnRetryTime(uint64_t attempt); // without mutex_
   bool OnProgress(llp::Progress progress);  // true: the peer's request has arrived
   void PrepareHandover(const llp::Agreement& agreement);
-  // without mutex_: gives the channel to the queue pair if it is time; returns an errno
+  // Without mutex_: gives the channel to the queue pair if it is time; returns an errno.
   int HandOver();
   void OnTimeout(uint64_t attempt);   // without mutex_
   void FailAttempt(CmEvent::Kind kind, int error, const std::string& why);
@@ -113,7 +113,7 @@ class EndpointImpl final : public Endpoint,
   const Surroundings around_;
   mutable std::mutex mutex_;  // guards everything but delivery_mutex_
   State state_ = State::kIdle;
-  // one of the two, until the channel is handed over or the attempt is over
+  // One of the two, until the channel is handed over or the attempt is over.
   std::unique_ptr<llp::Initiator> initiator_;
   std::unique_ptr<llp::Responder> responder_;
   std::shared_ptr<QueuePair> qp_;

@@ -47,7 +47,7 @@ class Acknowledger {
  private:
   struct Timer {
     bool armed = false;
-    // the peer's last request when the timer was armed: acknowledgements owed up to it are due when the timer fires
+    // The peer's last request when the timer was armed: acknowledgements owed up to it are due when the timer fires.
     uint32_t received = 0;
     transport::Duration after{};
   };

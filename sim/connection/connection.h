@@ -127,7 +127,7 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   // A thread that looks again does not wait for another thread that works on shared parts of the connection.
   enum class Looks : uint8_t { kOnce, kAgain };
 
-  // immediate data and atomics are possible
+  // Immediate data and atomics are possible.
   bool extended() const { return terms_.delivery != rdmap::Delivery::kPlain; }
   void Step(bool eager, Looks looks);
   bool Receive(Looks looks = Looks::kOnce);  // false: nothing had arrived

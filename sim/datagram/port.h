@@ -55,7 +55,7 @@ class DatagramSocketOwner : public transport::ReadyHandler, public std::enable_s
   virtual void OnWritable() {}
   void WantWritable(bool want);
 
-  // guards staging_ and the receivers of derived classes; held while datagrams are handed out
+  // Guards staging_ and the receivers of derived classes; held while datagrams are handed out.
   std::mutex receive_mutex_;
 
  private:

@@ -121,7 +121,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   std::shared_ptr<llp::LentMemory> ForgetRegion(const RegionInfo& gone) override;
 
   QueuePairSnapshot Snapshot() override;
-  // identifies the queue pair for readers of a capture; empty if there is no capture
+  // Identifies the queue pair for readers of a capture; empty if there is no capture.
   std::string CaptureComment() const;
   void ApplyFaults() override;
   void FailFatally(const std::string& device) override;

@@ -64,7 +64,7 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
   std::shared_ptr<llp::LentMemory> lent() override { return lent_; }
 
   llp::Received Receive(unsigned most) override;
-  // the ring places them whole
+  // The ring places them whole.
   bool in_ulpdu() const override { return fetching_ || (in_ != Way::kRing && tcp_->in_ulpdu()); }
   void Shut() override;
   void DivertPlacement() override {

@@ -35,7 +35,7 @@ class References {
   size_t size() const { return count_; }
 
   void Add(uint64_t line, uint64_t position_before, std::span<const iovec> payload, size_t length) {
-    // once, for channels that send long payloads
+    // Once, for channels that send long payloads.
     if (ring_ == nullptr) ring_ = std::make_unique<std::array<One, kMost>>();
     One& one = at(count_++);
     one.line = line;

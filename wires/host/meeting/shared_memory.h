@@ -22,9 +22,9 @@ struct Probe {
 
 // The first page of the memory that two processes share. The responder makes it.
 struct ControlPage {
-  // by the initiator: it sends everything through the rings. Stored with release, loaded with acquire
+  // By the initiator: it sends everything through the rings. Stored with release, loaded with acquire.
   std::atomic<uint32_t> joined;
-  // by the responder, before its answer: it cannot be woken, and the rings must not be used
+  // By the responder, before its answer: it cannot be woken, and the rings must not be used.
   std::atomic<uint32_t> declined;
   Probe of_initiator, of_responder;
   uint64_t secret_to_responder, secret_to_initiator;  // for the rings' stamps

@@ -58,7 +58,7 @@ struct Piece {
 enum class Claim : uint32_t { kNobody = 0, kConsumer = 1, kProducer = 2, kRefused = 3, kCopied = 4, kRevoked = 5 };
 
 struct Reference {
-  // passes the reference and the pieces from one side to the other: acquire and release at each change
+  // Passes the reference and the pieces from one side to the other: acquire and release at each change.
   std::atomic<uint32_t> claim;
   uint32_t reserved;
   uint8_t header[kHeaderRoom];
@@ -74,11 +74,11 @@ struct RingWords {
   // By the consumer: number of finished lines. Stored with release, loaded with acquire by the producer, which reuses
   // the lines.
   alignas(kLine) std::atomic<uint64_t> tail;
-  // set by the consumer: it sleeps and must be told about a record. Cleared by the producer
+  // Set by the consumer: it sleeps and must be told about a record. Cleared by the producer.
   alignas(kLine) std::atomic<uint32_t> wants_data;
-  // by the consumer: it can read the producer's memory. A hint: `claim` tells if it cannot
+  // By the consumer: it can read the producer's memory. A hint: `claim` tells if it cannot.
   std::atomic<uint32_t> reads_memory;
-  // set by the producer: it must be told when `tail` moves. Cleared by the consumer
+  // Set by the producer: it must be told when `tail` moves. Cleared by the consumer.
   alignas(kLine) std::atomic<uint32_t> wants_room;
 };
 

@@ -197,7 +197,7 @@ class Association : public std::enable_shared_from_this<Association> {
   std::vector<std::unique_ptr<ddp::sctp::Association>> lost_;
   uint64_t acknowledged_ = 0;                                  // of core_->taken()
   transport::Time last_tick_{};
-  // when the peer last acknowledged something, or nothing was outstanding
+  // When the peer last acknowledged something, or nothing was outstanding.
   transport::Time advanced_at_{};
   std::vector<Seat*> seats_;
   std::vector<std::unique_ptr<Seat>> lingering_;
