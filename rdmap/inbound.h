@@ -49,7 +49,7 @@ class Inbound {
   bool message_open() const { return tagged_open_ || queues_[kSendQueue].message_open(); }
 
  private:
-  // A single-segment untagged message that is not a Send.
+  // Begins one segment of an untagged message that is not a Send.
   bool BeginControl(const ddp::UntaggedHeader& header, MutableByteSpan buffer, llp::UlpduPlan* plan);
   bool IsWholeSend(ByteSpan head) const;
   bool BeginWholeSend(ByteSpan head, llp::UlpduPlan* plan);
@@ -80,7 +80,7 @@ class Inbound {
   bool EndAtomicRequest();
   bool EndAtomicResponse();
   bool EndDelivery();
-  // The message that ends is the RTR, which no request of the peer counts.
+  // Whether the message that ends is the RTR, which is not one of the peer's numbered requests.
   bool IsRtr();
 
   // Checks the RDMAP control byte. Returns nullptr after the stream failed.
