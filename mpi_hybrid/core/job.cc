@@ -8,6 +8,7 @@
 #include "base/hex.h"
 #include "base/job_secret.h"
 #include "mpi_hybrid/core/host_address.h"
+#include "mpi_hybrid/core/job_version.h"
 #include "mpi_hybrid/core/launcher_watch.h"
 #include "pmi/client.h"
 #include "pmi/process_mapping.h"
@@ -36,7 +37,9 @@ Error AgreeOnSecret(Job& job) {
     WEFT_MPI_TRY(
         Failed("giving the job's secret to the launcher", job.pmi->Put(kSecretKey, JobSecret::Random().ToHex())));
   }
+  WEFT_MPI_TRY(PublishVersion(job));
   WEFT_MPI_TRY(job.Fence());
+  WEFT_MPI_TRY(CompareVersion(job));
   auto digits = job.pmi->Get(kSecretKey);
   if (!digits.ok()) return Failed("getting the job's secret from the launcher", digits.error().message);
   const auto secret = JobSecret::FromHex(*digits);

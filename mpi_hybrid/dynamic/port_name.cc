@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/hex.h"
+#include "base/version.h"
 
 namespace weft::mpi {
 namespace {
@@ -29,7 +30,7 @@ bool IsPrintable(char c) { return c > ' ' && c < 0x7f; }
 }  // namespace
 
 std::string PortName::ToString() const {
-  std::string text = std::string(kScheme) + ":" + HexOf(owner.job.bytes) + ":" + std::to_string(owner.rank) + ":" +
+  std::string text = std::string(kScheme) + ":" + std::string(Version()) + ":" + HexOf(owner.job.bytes) + ":" + std::to_string(owner.rank) + ":" +
                      std::to_string(number) + ":" + secret.ToHex() + ":" + key + "=" + card;
   while (text.size() > kLongest && text.rfind(',') != std::string::npos) text.resize(text.rfind(','));
   return text;
@@ -37,9 +38,9 @@ std::string PortName::ToString() const {
 
 std::optional<PortName> PortName::Parse(std::string_view text) {
   if (text.size() > kLongest || !std::all_of(text.begin(), text.end(), IsPrintable)) return std::nullopt;
-  const auto scheme = TakeField(&text), job = TakeField(&text), rank = TakeField(&text), number = TakeField(&text),
+  const auto scheme = TakeField(&text), version = TakeField(&text), job = TakeField(&text), rank = TakeField(&text), number = TakeField(&text),
              digits = TakeField(&text);
-  if (!digits || scheme != kScheme) return std::nullopt;
+  if (!digits || scheme != kScheme || version != Version()) return std::nullopt;
   const auto secret = JobSecret::FromHex(*digits);
   const size_t equals = text.find('=');
   if (!secret || equals == std::string_view::npos || equals == 0) return std::nullopt;
@@ -52,6 +53,15 @@ std::optional<PortName> PortName::Parse(std::string_view text) {
       name.card.empty())
     return std::nullopt;
   return name;
+}
+
+std::string PortName::WhyRefused(std::string_view text) {
+  const std::string_view whole = text;
+  const auto scheme = TakeField(&text), version = TakeField(&text);
+  if (!version || scheme != kScheme || version == Version()) return "'" + std::string(whole) + "' is not the name of a port";
+  JobId job;
+  return "the port is of " + (ParseHex(*version, job.bytes) ? "an older Weft" : "Weft " + std::string(*version)) + ", and this process has Weft " +
+         std::string(Version()) + "; processes that connect need the same version";
 }
 
 }  // namespace weft::mpi

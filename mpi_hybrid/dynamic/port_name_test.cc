@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
+
+#include "base/version.h"
 
 namespace weft::mpi {
 namespace {
@@ -43,13 +46,24 @@ TEST(PortNameTest, EveryPartOfOneIsNone) {
 
 TEST(PortNameTest, OtherTextsAreNone) {
   const std::string text = Example().ToString();
+  const size_t job = text.find(':', 5) + 1;
   for (const std::string& wrong :
        {std::string(), std::string("tag#0$description#host$port#3"), std::string(300, 'x'), " " + text, text + "\n", "x" + text,
-        "weft:" + text, std::string(":::::="), text.substr(0, 5) + "zz" + text.substr(7)})
+        "weft:" + text, std::string("::::::="), text.substr(0, job) + "zz" + text.substr(job + 2)})
     EXPECT_FALSE(PortName::Parse(wrong)) << wrong;
+  EXPECT_EQ(PortName::WhyRefused("tag#0$port"), "'tag#0$port' is not the name of a port");
   std::string negative = text;
   negative.replace(negative.find(":12:"), 4, ":-1:");
   EXPECT_FALSE(PortName::Parse(negative));
+}
+
+TEST(PortNameTest, ThatOfAnotherVersionIsRefusedWithBothVersions) {
+  const std::string own(Version()), text = Example().ToString(), rest = text.substr(("weft:" + own + ":").size());
+  const std::string ends = ", and this process has Weft " + own + "; processes that connect need the same version";
+  for (const auto& [other, why] : {std::pair{"weft:1.2.3:" + rest, "the port is of Weft 1.2.3" + ends}, std::pair{"weft:" + rest, "the port is of an older Weft" + ends}}) {
+    EXPECT_FALSE(PortName::Parse(other)) << other;
+    EXPECT_EQ(PortName::WhyRefused(other), why);
+  }
 }
 
 }  // namespace

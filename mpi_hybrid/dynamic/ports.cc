@@ -93,7 +93,7 @@ Error Ports::Open(std::string* name) {
 
 Error Ports::FindOpen(const std::string& name, int32_t* number) const {
   const auto asked = PortName::Parse(name);
-  if (!asked) return BadPort("'" + name + "' is not the name of a port");
+  if (!asked) return BadPort(PortName::WhyRefused(name));
   const auto found = asked->owner == Processes().own_name() ? open_.find(asked->number) : open_.end();
   if (found == open_.end() || found->second.name.secret != asked->secret)
     return BadPort("port " + std::to_string(asked->number) + " of " + asked->owner.ToString() + " is not open at this process");
@@ -326,7 +326,7 @@ bool Ports::ForgetLeft() {
 
 Error Ports::Connect(const std::string& name, Deadline deadline, Ref<Comm>* bridge) {
   const auto port = PortName::Parse(name);
-  if (!port) return BadPort("'" + name + "' is not the name of a port");
+  if (!port) return BadPort(PortName::WhyRefused(name));
   if (port->owner == Processes().own_name()) return BadPort("the port is this process's own");
   WEFT_MPI_TRY(ListenForOthers());
   const auto known = Processes().Find(port->owner);

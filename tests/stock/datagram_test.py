@@ -13,15 +13,6 @@ GROUP_PORT = 14791  # where groups' datagrams go
 UDADDY_PORT = 7174  # it takes no other
 
 
-def has_udp_port(port):
-    wanted = f":{port:04X}"
-    for table in ("/proc/net/udp", "/proc/net/udp6"):
-        with open(table) as rows:
-            if any(row.split()[1].endswith(wanted) for row in rows):
-                return True
-    return False
-
-
 class UdPingpong(stock.StockTest):
 
     def pair(self, options=""):
@@ -127,7 +118,7 @@ class CmDatagrams(stock.StockTest):
 
     def pair(self, server, client, port):
         first = self.start(server, **ROCE)
-        self.await_condition(lambda: has_udp_port(port) or not first.running(), f"UDP port {port}")
+        self.await_condition(lambda: stock.has_udp_port(port) or not first.running(), f"UDP port {port}")
         if not first.running():
             self.explain("the server ended early")
         second = self.start(client, **ROCE)
@@ -159,7 +150,7 @@ class CmDatagrams(stock.StockTest):
 
     def test_mckey_two_receivers_on_one_host(self):
         other = self.start("mckey -m 239.1.2.3 -b 127.0.0.1", **ROCE)
-        self.await_condition(lambda: has_udp_port(GROUP_PORT) or not other.running(), "the first receiver")
+        self.await_condition(lambda: stock.has_udp_port(GROUP_PORT) or not other.running(), "the first receiver")
         first = self.start("mckey -m 239.1.2.3 -b 127.0.0.1", **ROCE)
         self.await_condition(lambda: len(self.members()) == 2, "the second receiver")
         sender = self.start("mckey -m 239.1.2.3 -b 127.0.0.1 -s", **ROCE)

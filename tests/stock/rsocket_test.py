@@ -102,7 +102,7 @@ class Udpong(stock.StockTest):
         port = stock.free_port()
         # It serves until it is killed.
         server = self.start(f"udpong -b {address} -p {port} {options}", WEFT_PERSONA="roce")
-        self.await_condition(lambda: has_udp_port(port) or not server.running(), "a UDP port", 20)
+        self.await_condition(lambda: stock.has_udp_port(port) or not server.running(), "a UDP port", 20)
         out = self.run_one(f"udpong -s {address} -p {port} {options}", WEFT_PERSONA="roce")
         self.expect(server.running(), "the server ended")
         rows = [line.split() for line in out.splitlines() if line.startswith("custom")]
@@ -132,15 +132,6 @@ class Udpong(stock.StockTest):
         process = self.start("udpong", WEFT_PERSONA="iwarp")
         self.await_condition(lambda: not process.running(), "the end")
         self.expect("not supported" in process.output, "it must say why")
-
-
-def has_udp_port(port):
-    wanted = f":{port:04X}"
-    for table in ("/proc/net/udp", "/proc/net/udp6"):
-        with open(table) as rows:
-            if any(row.split()[1].endswith(wanted) for row in rows):
-                return True
-    return False
 
 
 if __name__ == "__main__":

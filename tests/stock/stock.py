@@ -129,6 +129,15 @@ def is_listening(port):
     return False
 
 
+def has_udp_port(port):
+    wanted = f":{port:04X}"
+    for table in ("/proc/net/udp", "/proc/net/udp6"):
+        with open(table) as rows:
+            if any(row.split()[1].endswith(wanted) for row in rows):
+                return True
+    return False
+
+
 class Process:
     """A program under `weft run`, in a session of its own, its output in files: a stdout and a stderr that share one
     would be torn into each other's lines."""
