@@ -60,7 +60,6 @@ int Start(const std::string& mpiexec, const std::string& name, int lifeline) {
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, moved.get(), kLifeline);
-  posix_spawn_file_actions_addclosefrom_np(&actions, kLifeline + 1);
   // Not the mask of the thread that asks, which may block all signals.
   sigset_t none;
   sigemptyset(&none);

@@ -18,6 +18,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/close_from.h"
 #include "base/deadline.h"
 #include "pmi/launch/connection.h"
 #include "pmi/launch/remote_start.h"
@@ -71,7 +72,7 @@ std::optional<HostFacts> KnownWithoutAsking(const std::string& host) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   signal(SIGPIPE, SIG_IGN);
   if (out != 3) dup2(out, 3);
-  close_range(4, ~0u, 0);
+  CloseFrom(4);
   std::atomic<size_t> next{0}, answered{0};
   const auto ask = [&] {
     for (size_t at; (at = next++) < wanted.size();) {

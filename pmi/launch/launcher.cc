@@ -18,6 +18,7 @@
 #include "base/deadline.h"
 #include "base/file_limit.h"
 #include "pmi/wire/message.h"
+#include "pmi/launch/signal_name.h"
 #include "pmi/launch/spawn.h"
 
 extern char** environ;
@@ -59,10 +60,9 @@ std::string OwnHostName() {
 }
 
 std::string SignalName(int number) {
-  const char* name = sigabbrev_np(number);
-  const char* words = sigdescr_np(number);
+  const char* name = SignalAbbreviation(number);
   std::string text = "signal " + std::to_string(number);
-  if (name != nullptr && words != nullptr) text += std::string(" (SIG") + name + ": " + words + ")";
+  if (name != nullptr) text += std::string(" (SIG") + name + ": " + strsignal(number) + ")";
   return text;
 }
 

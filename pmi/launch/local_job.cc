@@ -13,6 +13,7 @@
 
 #include "base/file_limit.h"
 #include "base/hex.h"
+#include "pmi/launch/signal_name.h"
 #include "pmi/wire/dialect.h"
 
 namespace weft::pmi {
@@ -26,7 +27,7 @@ constexpr size_t kMostAtEnd = 2 << 20;  // bytes read from a pipe whose rank end
 int SignalOf(const std::string& name) {
   const std::string_view abbreviation = std::string_view(name).substr(name.starts_with("SIG") ? 3 : 0);
   for (int number = 1; number < SIGRTMIN; ++number) {
-    const char* known = sigabbrev_np(number);
+    const char* known = SignalAbbreviation(number);
     if (known != nullptr && abbreviation == known) return number;
   }
   return 0;

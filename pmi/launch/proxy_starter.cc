@@ -16,6 +16,7 @@
 #include <sstream>
 #include <utility>
 
+#include "base/close_from.h"
 #include "base/file_limit.h"
 #include "base/high_descriptor.h"
 #include "base/hex.h"
@@ -40,7 +41,7 @@ constexpr milliseconds kPause{100};      // until the listener is looked at agai
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(nothing, standard);
   const int kept = fcntl(fd, F_DUPFD_CLOEXEC, 3);
   dup2(kept, 3);
-  close_range(4, ~0u, 0);
+  CloseFrom(4);
   RunProxy(std::make_unique<Connection>(3), secret);
   _exit(0);
 }

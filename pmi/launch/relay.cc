@@ -13,6 +13,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/close_from.h"
 #include "pmi/wire/message.h"
 
 namespace weft::pmi {
@@ -61,6 +62,7 @@ int Connect(const std::string& name) {
 
 std::vector<std::string> BecomeLauncherOf(const std::string& name) {
   if (const pid_t child = fork(); child != 0) _exit(child < 0 ? 1 : 0);
+  CloseFrom(kLifeline + 1);  // what the process left open for its own children
   fcntl(kLifeline, F_SETFD, FD_CLOEXEC);
   std::error_code error;
   const std::string self = std::filesystem::read_symlink("/proc/self/exe", error);
