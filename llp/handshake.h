@@ -33,6 +33,7 @@ struct Proposal {
   uint16_t ird = 0, ord = 0;          // RDMA Reads that we accept at once, and that we want to have outstanding
   std::vector<uint8_t> private_data;  // the program's
   Claims claims;
+  bool shares_memory = true;  // may use memory of the host if both ends are on it; see WEFT_SAME_HOST
   // The queue pair, for fault selectors and for readers of a capture.
   uint32_t queue_pair = 0;
   std::string device, comment;

@@ -3,11 +3,13 @@
 #include <infiniband/verbs.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <set>
@@ -207,6 +209,64 @@ TEST_F(SelfConnected, ARequestThatWaitsIsRefusedWhenItsQueuePairIsDestroyed) {
   EXPECT_TRUE(events->WaitFor(sim::CmEvent::Kind::kRejected, &event));
   endpoint->SetObserver(nullptr);
   endpoint->Close();
+}
+
+// A peer that is played: it listens on the port that its number names, and refuses every request (RFC 5044 section 7.1). An old Weft refuses a request
+// that has an invitation to the memory of the host.
+class RefusingPeer {
+ public:
+  RefusingPeer() : listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof address;
+    const timeval patience = {.tv_sec = 20, .tv_usec = 0};
+    EXPECT_EQ(setsockopt(listener_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience), 0);  // also accept(2)
+    EXPECT_EQ(bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(listen(listener_, 8), 0);
+    EXPECT_EQ(getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &length), 0);
+    number_ = uint32_t{ntohs(address.sin_port)} << 8;
+  }
+  ~RefusingPeer() { close(listener_); }
+
+  uint32_t number() const { return number_; }
+
+  // The length of the private data of the next request.
+  size_t Refuse() {
+    constexpr size_t kHeader = 20;  // key (16), flags (1), revision (1), length of the private data (2)
+    constexpr uint8_t kRejects = 0x20;
+    const int fd = accept(listener_, nullptr, nullptr);
+    EXPECT_GE(fd, 0);
+    uint8_t header[kHeader] = {};
+    EXPECT_EQ(recv(fd, header, sizeof header, MSG_WAITALL), static_cast<ssize_t>(sizeof header));
+    const size_t length = size_t{header[18]} << 8 | header[19];
+    std::vector<uint8_t> data(length);
+    EXPECT_EQ(recv(fd, data.data(), length, MSG_WAITALL), static_cast<ssize_t>(length));
+    uint8_t reply[kHeader + 1] = "MPA ID Rep Frame";
+    reply[16] = kRejects;
+    reply[17] = header[17];
+    reply[18] = reply[19] = 0;
+    EXPECT_EQ(send(fd, reply, kHeader, MSG_NOSIGNAL), static_cast<ssize_t>(kHeader));
+    close(fd);
+    return length;
+  }
+
+ private:
+  const int listener_;
+  uint32_t number_ = 0;
+};
+
+TEST_F(SelfConnected, APeerThatRefusesIsAskedAgainWithoutAnInvitationToTheHostsMemory) {
+  RefusingPeer peer;
+  End a(context_);
+  ASSERT_EQ(a.ToRtr(peer.number()), 0);
+  ASSERT_EQ(a.ToRts(), 0);
+  const size_t first = peer.Refuse(), second = peer.Refuse();
+  const char* const same_host = std::getenv("WEFT_SAME_HOST");
+  const bool invites = same_host == nullptr || std::string(same_host) != "off";
+  constexpr size_t kInvitation = 24;  // llp/weft_trailer.h
+  EXPECT_EQ(first, second + (invites ? kInvitation : 0));
+  EXPECT_EQ(peer.Refuse(), second);
 }
 
 TEST_F(SelfConnected, IllegalTransitionsLeaveTheQueuePairAsItWas) {

@@ -83,10 +83,12 @@ int EndpointImpl::Connect(const transport::SocketAddress& local, const transport
 
 int EndpointImpl::ConnectFor(std::shared_ptr<QueuePair> qp, const transport::SocketAddress& local,
                              const transport::SocketAddress& remote, const ConnectParameters& parameters,
-                             rdmap::Delivery delivery, bool dialled) {
+                             rdmap::Delivery delivery, bool dialled, bool shares_memory) {
   std::lock_guard lock(mutex_);
   if (state_ != State::kIdle) return EINVAL;
-  auto initiator = around_.wire.Connect(local, remote, Propose(*qp, parameters, delivery));
+  llp::Proposal ours = Propose(*qp, parameters, delivery);
+  ours.shares_memory = shares_memory;
+  auto initiator = around_.wire.Connect(local, remote, std::move(ours));
   if (!initiator.ok()) return initiator.error();
   initiator_ = std::move(initiator.value());
   qp_ = std::move(qp);

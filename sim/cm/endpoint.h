@@ -64,8 +64,9 @@ class EndpointImpl final : public Endpoint,
   transport::SocketAddress remote_address() const override;
 
   // Like Connect() and Accept(), for any queue pair that Establish() takes. Asks for `delivery` between Weft ends.
+  // `shares_memory`: may use memory of the host if the peer is on it.
   int ConnectFor(std::shared_ptr<QueuePair> qp, const transport::SocketAddress& local, const transport::SocketAddress& remote,
-                 const ConnectParameters& parameters, rdmap::Delivery delivery, bool dialled);
+                 const ConnectParameters& parameters, rdmap::Delivery delivery, bool dialled, bool shares_memory = true);
   int AcceptFor(std::shared_ptr<QueuePair> qp, const ConnectParameters& parameters, rdmap::Delivery delivery, bool dialled);
 
  private:

@@ -46,11 +46,12 @@ struct End {
     EXPECT_EQ(ibv_dealloc_pd(pd), 0);
   }
 
-  int ToRtr(const End& peer, int mask = kToRtr) {
+  int ToRtr(const End& peer, int mask = kToRtr) { return ToRtr(peer.qp->qp_num, mask); }
+  int ToRtr(uint32_t number, int mask = kToRtr) {
     ibv_qp_attr a = {};
     a.qp_state = IBV_QPS_RTR;
     a.path_mtu = IBV_MTU_1024;
-    a.dest_qp_num = peer.qp->qp_num;
+    a.dest_qp_num = number;
     a.max_dest_rd_atomic = 4;
     a.min_rnr_timer = 1;  // 10 us
     a.ah_attr.is_global = 1;

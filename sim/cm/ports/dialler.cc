@@ -36,7 +36,7 @@ void Dialler::Start() {
   if (!begin_(*this, endpoint)) return;
   endpoint_ = endpoint;
   endpoint->SetObserver(shared_from_this());
-  if (endpoint->ConnectFor(qp, choice_.local, choice_.address, parameters_, choice_.delivery, /*dialled=*/true) != 0) TryAgain();
+  if (endpoint->ConnectFor(qp, choice_.local, choice_.address, parameters_, choice_.delivery, /*dialled=*/true, shares_memory_) != 0) TryAgain();
 }
 
 void Dialler::OnCmEvent(CmEvent event) {
@@ -50,6 +50,8 @@ void Dialler::OnCmEvent(CmEvent event) {
         if (const auto qp = qp_.lock()) qp->LosePeer();
         break;
       }
+      // An old Weft takes an invitation to the host's memory (llp/weft_trailer.h) for a part of the wish, which it then does not understand.
+      if (event.kind == CmEvent::Kind::kRejected) shares_memory_ = false;
       TryAgain();
       break;
     case CmEvent::Kind::kDisconnected:

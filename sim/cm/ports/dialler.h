@@ -42,7 +42,7 @@ class Dialler final : public CmObserver, public std::enable_shared_from_this<Dia
   ConnectParameters parameters_;
   transport::Duration retry_after_ = std::chrono::milliseconds(5);
   const bool again_;
-  bool warned_ = false;
+  bool warned_ = false, shares_memory_ = true;
   std::weak_ptr<Endpoint> endpoint_;
 };
 

@@ -114,7 +114,8 @@ bool Session::AddTrailer(const llp::Claims& claims, bool enhanced, std::vector<u
 
 // What needs a byte stream keeps it: captures, markers and CRCs that were asked for, and faults of what passes over the connection.
 bool Session::MayShareMemory(const llp::Proposal& ours) const {
-  if (settings_.SharesMemory() == SameHost::kOff || !settings_.extensions || settings_.markers || settings_.crc == CrcPolicy::kOn) return false;
+  if (!ours.shares_memory || settings_.SharesMemory() == SameHost::kOff) return false;
+  if (!settings_.extensions || settings_.markers || settings_.crc == CrcPolicy::kOn) return false;
   if (stream_->fd() < 0 || !IsSameHost(stream_->LocalAddress(), stream_->PeerAddress())) return false;
   const char* why = nullptr;
   if (&stream_->Innermost() != stream_.get()) {
