@@ -2,6 +2,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <atomic>
+
 #include "preload/interpose.h"
 
 // Asking about files: stat in all its forms, access.
@@ -19,33 +21,67 @@ int Shown(int result, struct stat* status) {
   return result;
 }
 
+#if defined(__x86_64__)
+constexpr int kStatVersion = 1;
+#else
+constexpr int kStatVersion = 0;
+#endif
+
+// The function that would have been called without us. Before glibc 2.33 there was only `old`, which takes the version of the structure: stat and the
+// like were parts of each program that called it.
+struct NextStatus {
+  std::atomic<void*> function{nullptr}, old{nullptr};
+};
+
+template <typename... Arguments>
+int CallNext(NextStatus& next, const char* name, const char* old_name, Arguments... arguments) {
+  void* old = next.old.load(std::memory_order_relaxed);
+  if (old == nullptr) [[likely]] {
+    if (void* function = Next(next.function, name)) return reinterpret_cast<int (*)(Arguments...)>(function)(arguments...);
+    old = Next(next.old, old_name);
+  }
+  return reinterpret_cast<int (*)(int, Arguments...)>(old)(kStatVersion, arguments...);
+}
+
 // struct stat64 is struct stat where off_t has 64 bits.
 static_assert(sizeof(off_t) == 8);
 
 WEFT_INTERPOSE(int, stat, const char* path, struct stat* status) {
-  return Redirected(AT_FDCWD, path, [status](int, const char* to, Place) { return Shown(next_stat()(to, status), status); });
+  static constinit NextStatus next;
+  return Redirected(AT_FDCWD, path, [status](int, const char* to, Place) { return Shown(CallNext(next, "stat", "__xstat", to, status), status); });
 }
 WEFT_INTERPOSE(int, stat64, const char* path, struct stat* status) {
-  return Redirected(AT_FDCWD, path, [status](int, const char* to, Place) { return Shown(next_stat64()(to, status), status); });
+  static constinit NextStatus next;
+  return Redirected(AT_FDCWD, path, [status](int, const char* to, Place) { return Shown(CallNext(next, "stat64", "__xstat64", to, status), status); });
 }
 WEFT_INTERPOSE(int, lstat, const char* path, struct stat* status) {
-  return Redirected(AT_FDCWD, path, [status](int, const char* to, Place) { return Shown(next_lstat()(to, status), status); });
+  static constinit NextStatus next;
+  return Redirected(AT_FDCWD, path, [status](int, const char* to, Place) { return Shown(CallNext(next, "lstat", "__lxstat", to, status), status); });
 }
 WEFT_INTERPOSE(int, lstat64, const char* path, struct stat* status) {
-  return Redirected(AT_FDCWD, path, [status](int, const char* to, Place) { return Shown(next_lstat64()(to, status), status); });
+  static constinit NextStatus next;
+  return Redirected(AT_FDCWD, path, [status](int, const char* to, Place) { return Shown(CallNext(next, "lstat64", "__lxstat64", to, status), status); });
 }
 WEFT_INTERPOSE(int, fstatat, int dirfd, const char* path, struct stat* status, int flags) {
+  static constinit NextStatus next;
   return Redirected(dirfd, path, [status, flags](int from, const char* to, Place) {
-    return Shown(next_fstatat()(from, to, status, flags), status);
+    return Shown(CallNext(next, "fstatat", "__fxstatat", from, to, status, flags), status);
   });
 }
 WEFT_INTERPOSE(int, fstatat64, int dirfd, const char* path, struct stat* status, int flags) {
+  static constinit NextStatus next;
   return Redirected(dirfd, path, [status, flags](int from, const char* to, Place) {
-    return Shown(next_fstatat64()(from, to, status, flags), status);
+    return Shown(CallNext(next, "fstatat64", "__fxstatat64", from, to, status, flags), status);
   });
 }
-WEFT_INTERPOSE(int, fstat, int fd, struct stat* status) { return Shown(next_fstat()(fd, status), status); }
-WEFT_INTERPOSE(int, fstat64, int fd, struct stat* status) { return Shown(next_fstat64()(fd, status), status); }
+WEFT_INTERPOSE(int, fstat, int fd, struct stat* status) {
+  static constinit NextStatus next;
+  return Shown(CallNext(next, "fstat", "__fxstat", fd, status), status);
+}
+WEFT_INTERPOSE(int, fstat64, int fd, struct stat* status) {
+  static constinit NextStatus next;
+  return Shown(CallNext(next, "fstat64", "__fxstat64", fd, status), status);
+}
 
 // Programs that were linked before glibc 2.33; the first argument is the version of the structure, of which there is one.
 WEFT_INTERPOSE(int, __xstat, int, const char* path, struct stat* status) { return weft_stat(path, status); }
