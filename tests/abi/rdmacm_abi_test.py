@@ -1,6 +1,6 @@
 """Compares our librdmacm.so.1 with the distribution's: version nodes, and what programs ask for. (Its symbols: symbol_lists_test.py.)
 
-usage: rdmacm_abi_test.py OUR-LIBRDMACM OUR-LIBIBVERBS
+usage: rdmacm_abi_test.py OUR-LIBRDMACM OUR-LIBIBVERBS [DISTRIBUTION'S LIBRDMACM]
 """
 
 import os
@@ -10,7 +10,7 @@ import unittest
 import compare_symbols
 
 OURS, OUR_VERBS = (os.path.abspath(path) for path in sys.argv[1:3])
-THEIRS = compare_symbols.find_library("librdmacm.so.1")
+THEIRS = sys.argv[3] if len(sys.argv) > 3 else compare_symbols.find_library("librdmacm.so.1")
 if THEIRS is None:
     sys.exit("librdmacm.so.1 of the distribution is not installed: apt-get install librdmacm1")
 

@@ -1,7 +1,7 @@
 """The cross compiler of --config=arm64: Debian's, against the folder that tools/arm64/root makes."""
 
 def _impl(repository_ctx):
-    root = repository_ctx.os.environ.get("WEFT_ARM64_ROOT") or repository_ctx.os.environ.get("HOME", "/root") + "/.cache/weft-arm64/root"
+    root = repository_ctx.os.environ.get("ARM64_ROOT") or repository_ctx.os.environ.get("HOME", "/root") + "/.cache/weft-arm64/root"
     if not repository_ctx.path(root + "/complete").exists:
         fail("Weft for arm64 is compiled against Debian's arm64 packages, which are not in %s: tools/setup arm64" % root)
     if not repository_ctx.which("aarch64-linux-gnu-gcc"):
@@ -15,6 +15,6 @@ exec aarch64-linux-gnu-gcc --sysroot=%s -B%s/usr/lib/aarch64-linux-gnu -L%s/usr/
 
 arm64_toolchain = repository_rule(
     implementation = _impl,
-    environ = ["HOME", "WEFT_ARM64_ROOT", "PATH"],
+    environ = ["HOME", "ARM64_ROOT", "PATH"],
     configure = True,
 )

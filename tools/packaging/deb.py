@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""deb.py --prefix PREFIX --version VERSION --arch ARCH --output DIR: makes weft_VERSION_ARCH.deb and weft-mpi_VERSION_ARCH.deb.
+"""deb.py --prefix PREFIX --version VERSION --arch ARCH --output DIR [--libraries DIR]: makes weft_VERSION_ARCH.deb and weft-mpi_VERSION_ARCH.deb.
 
 PREFIX is what tools/install-files makes. Each of its files goes into one of the packages, by the table below; one that the table does not
-know is an error. SOURCE_DATE_EPOCH is the date of every file: the same PREFIX gives the same bytes. tools/package calls this.
+know is an error. SOURCE_DATE_EPOCH is the date of every file: the same PREFIX gives the same bytes. For another architecture than this
+machine's, --libraries is a folder with packages of that architecture, as tools/arm64/root makes it. tools/package calls this.
 """
 
 import argparse
@@ -173,8 +174,9 @@ def gnu_type(arch):
     return subprocess.run(["dpkg-architecture", "-a", arch, "-q", "DEB_HOST_GNU_TYPE"], check=True, capture_output=True, text=True).stdout.strip()
 
 
-def library_dependencies(package, root, elves, roots, arch, work):
-    """What dpkg-shlibdeps finds; Weft's own libraries are not the distribution's of the same name."""
+def library_dependencies(package, root, elves, roots, arch, libraries, work):
+    """What dpkg-shlibdeps finds, on this machine or in the folder `libraries`; Weft's own libraries are not the distribution's of the same
+    name."""
     write(os.path.join(work, "debian/control"), f"Source: weft\n\nPackage: {package}\nArchitecture: any\n")
     own = "" if package == "weft" else "weft"
     write(os.path.join(work, "debian/shlibs.local"), "".join(f"{name} {number} {own}\n" for name, number in
@@ -182,6 +184,8 @@ def library_dependencies(package, root, elves, roots, arch, work):
     command = ["dpkg-shlibdeps", "-O", "--warnings=0", "-Ldebian/shlibs.local"]
     command += [f"-l{os.path.join(r, 'usr/lib/weft')}" for r in roots.values()]
     command += [f"-S{r}" for r in roots.values()]
+    if libraries:
+        command += [f"--admindir={libraries}/var/lib/dpkg", f"-l{libraries}/usr/lib/{gnu_type(arch)}"]
     command += [os.path.join(root, path) for path in elves]
     for r in roots.values():  # dpkg-shlibdeps takes a folder for a package only then
         os.makedirs(os.path.join(r, "DEBIAN"), exist_ok=True)
@@ -228,6 +232,7 @@ def main():
     parser = argparse.ArgumentParser()
     for name in ("prefix", "version", "arch", "output"):
         parser.add_argument("--" + name, required=True)
+    parser.add_argument("--libraries")
     wanted = parser.parse_args()
     date = int(os.environ["SOURCE_DATE_EPOCH"])
     os.umask(0o022)
@@ -237,7 +242,7 @@ def main():
         roots = {package.name: os.path.join(work, package.name) for package in all_packages}
         lay_out(os.path.abspath(wanted.prefix), roots)
         elves = {name: finish_files(name, root, wanted.arch, wanted.version, date) for name, root in roots.items()}
-        depends = {name: library_dependencies(name, root, elves[name], roots, wanted.arch, work) for name, root in roots.items()}
+        depends = {name: library_dependencies(name, root, elves[name], roots, wanted.arch, wanted.libraries, work) for name, root in roots.items()}
         for name, text in maintainer_scripts().items():
             write(os.path.join(roots["weft-mpi"], "DEBIAN", name), text, 0o755)
         os.makedirs(wanted.output, exist_ok=True)
