@@ -23,10 +23,10 @@ class Perftest(stock.StockTest):
     def measure(self, options="", sizes=None, both=False, few=20, **settings):
         """Runs the pair over IPv4 (with -R this version resolves no IPv6 address); the client's table (with `both` the
         server's too) must have exactly the rows `sizes`, each with results that are not zero. `few`: iterations when a sanitizer
-        makes them slow."""
+        or an emulator makes them slow."""
         # -F: no refusal to report because the CPU's frequency wanders.
         settings = {"WEFT_PERSONA": self.persona, **settings}
-        command = f"{self.program} -R -F -p {{port}} {options} {f'-n {few}' if self.sanitizer else ''}"
+        command = f"{self.program} -R -F -p {{port}} {options} {f'-n {few}' if self.slow > 1 else ''}"
         server, client = self.run_pair(command, f"{command} 127.0.0.1", timeout=TIMEOUT, server_settings=settings,
                                        client_settings=settings)
         for out in (client, server) if both else (client,):

@@ -201,7 +201,7 @@ class StockTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.sanitizer = sanitizer()[0]
-        cls.slow = 8 if cls.sanitizer else 1
+        cls.slow = int(os.environ.get("STOCK_SLOW", 8 if cls.sanitizer else 1))  # STOCK_SLOW: under an emulator
 
     def setUp(self):
         self._started = []
