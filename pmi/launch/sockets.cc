@@ -123,12 +123,13 @@ int Listen(int* port, PortRange range, Reach reach) {
   return fd;
 }
 
-std::string OwnAddress(int fd) {
-  const std::string host = transport::SocketAddress::Local(fd).host();
-  // A dual-stack listener shows IPv4 peers as ::ffff:a.b.c.d.
+std::string PlainHost(const transport::SocketAddress& address) {
+  const std::string host = address.host();
   static constexpr std::string_view kMapped = "::ffff:";
   const bool mapped = host.starts_with(kMapped) && host.find('.') != host.npos;
   return mapped ? host.substr(kMapped.size()) : host;
 }
+
+std::string OwnAddress(int fd) { return PlainHost(transport::SocketAddress::Local(fd)); }
 
 }  // namespace weft::pmi

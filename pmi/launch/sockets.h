@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "pmi/launch/port_range.h"
+#include "transport/socket_address.h"
 
 // Listening, connecting, and the addresses of this host.
 namespace weft::pmi {
@@ -28,6 +29,8 @@ int Listen(int* port, PortRange range = {}, Reach reach = Reach::kAnywhere);
 // loopback last. With `interface`: only the addresses of that interface.
 std::vector<std::string> AddressesFor(const std::string& first, const std::string& interface);
 
+// The numeric address without a port. A dual-stack listener shows IPv4 peers as ::ffff:a.b.c.d; they become a.b.c.d.
+std::string PlainHost(const transport::SocketAddress& address);
 // The numeric address of this end of a connection; empty: it has none.
 std::string OwnAddress(int fd);
 
