@@ -407,7 +407,7 @@ TEST_F(PmiClient, TriesTheVersionThatTheLauncherKnows) {
   EXPECT_THAT(ErrorWhenToldOnly("cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=-1\n"), HasSubstr("refuses PMI version 2"));
   EXPECT_THAT(ErrorWhenToldOnly("cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n"), HasSubstr("refuses PMI version 2"));
   setenv("WEFT_PMI", "3", 1);
-  EXPECT_THAT(ErrorWhenToldOnly(""), HasSubstr("WEFT_PMI=3 is not a version of PMI; 1 and 2 are"));
+  EXPECT_THAT(ErrorWhenToldOnly(""), HasSubstr("WEFT_PMI=3 is not a version of PMI; it can be 1, 2 or alone"));
 }
 
 TEST_F(PmiClient, SaysWhatTheLauncherDidWrongInVersion2) {
