@@ -2,58 +2,26 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/version.h"
-#include "pmi/client.h"
+#include "mpi_hybrid/core/testing/fake_pmi.h"
 
 namespace weft::mpi {
 namespace {
 
-using Space = std::map<std::string, std::string>;
-
-class FakeClient : public pmi::Client {
- public:
-  explicit FakeClient(Space& space) : space_(space) {}
-  bool is_singleton() const override { return false; }
-  int rank() const override { return 0; }
-  int size() const override { return 1; }
-  int appnum() const override { return 0; }
-  int universe_size() const override { return -1; }
-  const std::string& kvs_name() const override { return name_; }
-  size_t max_value_length() const override { return 1024; }
-  int fd() const override { return -1; }
-  std::string Put(const std::string& key, const std::string& value) override {
-    space_[key] = value;
-    return "";
-  }
-  Result<std::string, pmi::PmiError> Get(const std::string& key) override {
-    const auto found = space_.find(key);
-    if (found == space_.end()) return pmi::PmiError{"no " + key};
-    return found->second;
-  }
-  std::string Barrier() override { return ""; }
-  std::string Finalize() override { return ""; }
-  void Abort(int, const std::string&) override {}
-
- private:
-  Space& space_;
-  const std::string name_ = "kvs";
-};
-
 // What each rank of a job finds whose ranks have these versions; "": it publishes none, and does not compare.
 std::vector<std::string> FoundBy(const std::vector<std::string>& versions) {
-  Space space;
+  testing::PmiSpace space;
   std::vector<Job> jobs(versions.size());
   for (size_t rank = 0; rank < jobs.size(); ++rank) {
     jobs[rank].rank = static_cast<int>(rank);
     jobs[rank].size = static_cast<int>(jobs.size());
-    jobs[rank].pmi = std::make_unique<FakeClient>(space);
-    const Space before = space;
+    jobs[rank].pmi = std::make_unique<testing::FakePmi>(space, jobs[rank].rank, jobs[rank].size);
+    const testing::PmiSpace before = space;
     EXPECT_TRUE(PublishVersion(jobs[rank]).ok());
     for (auto& [key, value] : space) {
       if (!before.contains(key) && versions[rank] != Version()) value = versions[rank];
