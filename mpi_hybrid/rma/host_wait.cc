@@ -36,8 +36,9 @@ class BellStage final : public ProgressStage {
   bool Arm() override {
     armed_ = true;
     for (const HostWait* wait : waits_) wait->mine_.head->asleep.store(1, std::memory_order_relaxed);
-    // Pairs with HostRanks::Wake: who writes looks whether somebody sleeps after it has written, so that either it sees that or this sees what
-    // it wrote. The waits look with acquire, which would pass the stores on a weakly ordered processor.
+    // Pairs with HostRanks::Wake. A writer stores its word and then checks `asleep`; this thread stores `asleep` and then
+    // checks the words. At least one of the two sees the other's store. Without the fence, the acquire loads of the waits
+    // could pass these stores.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     return !AnyNews();
   }

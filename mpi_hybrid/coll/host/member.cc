@@ -70,8 +70,9 @@ Error Member::AwaitEach(const Has& has) {
   });
 }
 
-// Pairs with HostGroup::Arm: whoever sleeps has looked again after it said so. Between the change and this look there is time for others'
-// answers: a fence at once would wait for the line. What the program writes after the call is behind the fence, too (ReadFrom).
+// Pairs with HostGroup::Arm: a member that falls asleep checks once more after it has announced that. The fence comes
+// late, so that it need not wait for the cache line of the change. It also orders the program's writes after the call
+// (ReadFrom).
 void Member::Wake() {
   if (!std::exchange(changed_, false)) return;
   std::atomic_thread_fence(std::memory_order_seq_cst);
