@@ -132,15 +132,41 @@ TEST_F(ImpiEndpoint, ProbesSendNothingAndKnowTheWholeLength) {
 // --- flow control ---
 
 TEST_F(ImpiEndpoint, HighWaterStopsASenderAndProtoAckLetsItGoOn) {
-  Begin({.ack_mark = 2, .high_water = 3});
+  Begin({.ack_mark = 2, .high_water = 5});
   for (int i = 0; i < 7; ++i) Send(kDataLength);
-  EXPECT_EQ(There(), "DATA DATA DATA");
+  EXPECT_EQ(There(), "DATA DATA DATA") << "the others of the window are for packets that are no first ones";
   EXPECT_EQ(Back(), "") << "no receive has matched";
   Post();
   EXPECT_EQ(Back(), "");
   Post();
   EXPECT_EQ(Back(), "PROTOACK");
   EXPECT_EQ(There(), "DATA DATA");
+}
+
+// Both send a long message and short ones, and receive in that order.
+TEST_F(ImpiEndpoint, SyncAckDoesNotWaitBehindMessagesThatNobodyReceivesYet) {
+  const auto both_come = [&](const FlowLimits& flow) {
+    Begin(flow);
+    for (auto [from, to] : {std::pair{&*here, to_there}, std::pair{&*there, to_here}}) {
+      from->Send(to, {.context = 4}, Pattern(250));
+      for (int i = 0; i < 20; ++i) from->Send(to, {.context = 4}, Pattern(kDataLength));
+    }
+    There();
+    Back();
+    const ReceiveId first_here = here->Post({.context = 4}, kMuch), first_there = there->Post({.context = 4}, kMuch);
+    for (int i = 0; i < 10; ++i) {
+      There();
+      Back();
+    }
+    return here->receives[first_here].complete && there->receives[first_there].complete;
+  };
+  EXPECT_TRUE(both_come({.ack_mark = 1, .high_water = 2}));
+  EXPECT_TRUE(both_come({.ack_mark = 2, .high_water = 4}));
+  EXPECT_TRUE(both_come({.ack_mark = 10, .high_water = 20}));
+  // It cannot be had with less: flow.h.
+  EXPECT_FALSE(both_come({.ack_mark = 1, .high_water = 1}));
+  EXPECT_FALSE(both_come({.ack_mark = 2, .high_water = 2}));
+  EXPECT_TRUE(both_come({.ack_mark = 1, .high_water = 1, .store = 20 * kDataLength}));
 }
 
 TEST_F(ImpiEndpoint, ProtoAckIsBeforeAllOthersAndNotBlocked) {

@@ -6,14 +6,18 @@
 
 namespace weft::impi {
 
-void FlowOut::Count() {
-  WEFT_CHECK(!is_full());
-  ++sent_;
+bool FlowOut::may_send_first() const { return !is_full() && firsts_ < std::max(limits_.high_water - limits_.ack_mark, limits_.ack_mark); }
+
+void FlowOut::Count(bool first) {
+  WEFT_CHECK(first ? may_send_first() : !is_full());
+  ++(first ? firsts_ : others_);
 }
 
 bool FlowOut::OnAck() {
-  if (sent_ < limits_.ack_mark) return false;
-  sent_ -= limits_.ack_mark;
+  if (sent() < limits_.ack_mark) return false;
+  const uint32_t others = std::min(others_, limits_.ack_mark);
+  others_ -= others;
+  firsts_ -= limits_.ack_mark - others;
   return true;
 }
 

@@ -16,7 +16,7 @@ TEST(ImpiFlow, ASenderStopsAtHighWaterAndGoesOnWithProtoAck) {
   EXPECT_FALSE(flow.OnAck()) << "nothing was sent";
   for (int i = 0; i < 5; ++i) {
     EXPECT_FALSE(flow.is_full());
-    flow.Count();
+    flow.Count(false);
   }
   EXPECT_TRUE(flow.is_full());
   EXPECT_TRUE(flow.OnAck());
@@ -24,6 +24,24 @@ TEST(ImpiFlow, ASenderStopsAtHighWaterAndGoesOnWithProtoAck) {
   EXPECT_TRUE(flow.OnAck());
   EXPECT_FALSE(flow.OnAck()) << "it would acknowledge two, of which one was sent";
   EXPECT_EQ(flow.sent(), 1u);
+}
+
+TEST(ImpiFlow, FirstPacketsLeaveRoomForThoseThatThePeerWaitsFor) {
+  for (uint32_t ack_mark = 1; ack_mark <= 5; ++ack_mark) {
+    for (uint32_t high_water = ack_mark; high_water <= 12; ++high_water) {
+      FlowOut flow({.ack_mark = ack_mark, .high_water = high_water});
+      uint32_t firsts = 0;
+      for (; flow.may_send_first(); ++firsts) flow.Count(true);
+      EXPECT_GE(firsts, ack_mark) << "otherwise no PROTOACK would be due, and no more could be sent";
+      if (high_water < 2 * ack_mark) continue;
+      EXPECT_EQ(firsts, high_water - ack_mark) << "otherwise a peer that holds all of them owes no PROTOACK when the window is full";
+      for (uint32_t i = 0; i < ack_mark; ++i) flow.Count(false);
+      EXPECT_TRUE(flow.is_full());
+      EXPECT_TRUE(flow.OnAck());
+      EXPECT_FALSE(flow.may_send_first()) << "the peer may have received the others only";
+      EXPECT_FALSE(flow.is_full());
+    }
+  }
 }
 
 TEST(ImpiFlow, ProtoAckIsDueForEveryAckMarkPackets) {

@@ -19,28 +19,37 @@ Pair::Pair(PeerId id, const ProcessName& self, const ProcessName& peer, Peer kin
   WEFT_CHECK(limits.ack_mark >= 1 && limits.ack_mark <= limits.high_water);
 }
 
-bool Pair::has_output() const { return !lost_ && (flow_in_.owes_ack() || (!flow_out_.is_full() && !is_quiet())); }
+bool Pair::has_output() const {
+  if (lost_) return false;
+  if (flow_in_.owes_ack()) return true;
+  if (flow_out_.is_full()) return false;
+  return !answers_.empty() || sender_.has_cancels() || sender_.has_rests() || (sender_.has_firsts() && flow_out_.may_send_first());
+}
 
 std::optional<Outgoing> Pair::Next() {
   if (!has_output()) return std::nullopt;
   Outgoing out;
-  Packet packet;
-  if (flow_in_.owes_ack()) {
-    flow_in_.TakeAck();
-    packet.type = PacketType::kProtocolAck;
-  } else if (!answers_.empty()) {
-    const Answer& answer = answers_.front();
-    packet = {.type = answer.type, .source_request = answer.source_request, .destination_request = answer.destination_request};
-    answers_.pop_front();
-  } else {
-    packet = sender_.has_cancels() ? sender_.TakeCancel(out) : sender_.TakeData(out);
-  }
-  if (Counts(packet.type)) flow_out_.Count();
+  Packet packet = Take(out);
   packet.source = self_;
   packet.destination = peer_;
   out.type = packet.type;
+  if (Counts(packet.type)) flow_out_.Count(packet.has_data() && out.offset == 0);
   SerializeFor(kind_, packet, ++packets_, out.header);
   return out;
+}
+
+Packet Pair::Take(Outgoing& out) {
+  if (flow_in_.owes_ack()) {
+    flow_in_.TakeAck();
+    return {.type = PacketType::kProtocolAck};
+  }
+  if (!answers_.empty()) {
+    const Answer answer = answers_.front();
+    answers_.pop_front();
+    return {.type = answer.type, .source_request = answer.source_request, .destination_request = answer.destination_request};
+  }
+  if (sender_.has_cancels()) return sender_.TakeCancel(out);
+  return sender_.TakeData(flow_out_.may_send_first(), out);
 }
 
 Result<Event, Complaint> Pair::OnPacket(const Packet& packet) {

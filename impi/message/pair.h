@@ -14,7 +14,7 @@
 namespace weft::impi {
 
 // This process and one of another client: both halves, and which packet is next. PROTOACK is before all others and is never blocked; then answers to the
-// peer, CANCEL, and data, while the peer's high water is not reached.
+// peer, CANCEL, and data, while the peer's high water is not reached (flow.h).
 class Pair {
  public:
   // SYNCACK and cancel replies that a peer that acknowledges nothing can make this process keep, 24 bytes each, beside one for each message that is held.
@@ -39,7 +39,7 @@ class Pair {
   // --- the end (section 3.8) ---
   void Discard() { receiver_.Discard(); }
   // This process has nothing to say to the peer but PROTOACK.
-  bool is_quiet() const { return answers_.empty() && !sender_.has_cancels() && !sender_.has_data(); }
+  bool is_quiet() const { return answers_.empty() && !sender_.has_cancels() && !sender_.has_firsts() && !sender_.has_rests(); }
   void OnFiniSent();
   void OnFini() { fini_came_ = true; }
   // The peer is gone. Nothing is taken any more, and no packet is accepted.
@@ -47,6 +47,7 @@ class Pair {
   bool is_lost() const { return lost_; }
 
  private:
+  Packet Take(Outgoing& out);
   Result<Event, Complaint> Handle(const Packet& packet);
   std::optional<Complaint> Refusal(const Packet& packet) const;
 

@@ -58,9 +58,10 @@ Packet Sender::TakeCancel(Outgoing& out) {
   return {.type = PacketType::kCancel, .source_request = id.value};
 }
 
-Packet Sender::TakeData(Outgoing& out) {
-  WEFT_CHECK(has_data());
-  const bool rest = !rests_.empty() && (rest_is_next_ || firsts_.empty() || kind_ == Peer::kLam);
+Packet Sender::TakeData(bool may_be_first, Outgoing& out) {
+  const bool first = may_be_first && has_firsts();
+  WEFT_CHECK(first || has_rests());
+  const bool rest = has_rests() && (rest_is_next_ || !first || kind_ == Peer::kLam);
   rest_is_next_ = !rest;
   return rest ? TakeRest(out) : TakeFirst(out);
 }

@@ -59,10 +59,12 @@ class Sender {
   void Release(SendId id);
 
   bool has_cancels() const { return !cancels_.empty(); }
-  bool has_data() const { return !firsts_.empty() || !rests_.empty(); }
-  // The next packets, if there are some: without the names of the processes. `out` gets all but the header.
+  bool has_firsts() const { return !firsts_.empty(); }
+  bool has_rests() const { return !rests_.empty(); }
+  // The next packets, if there are some: without the names of the processes. `out` gets all but the header. `may_be_first`: there is room for the first packet
+  // of a message (FlowOut::may_send_first).
   Packet TakeCancel(Outgoing& out);
-  Packet TakeData(Outgoing& out);
+  Packet TakeData(bool may_be_first, Outgoing& out);
 
   Result<Event, Complaint> OnSyncAck(const Packet& packet);
   // CANCELYES and CANCELNO.

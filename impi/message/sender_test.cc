@@ -19,7 +19,7 @@ class ImpiSender : public testing::Test {
   std::string Take() {
     Outgoing out;
     const bool cancel = sender.has_cancels();
-    const Packet packet = cancel ? sender.TakeCancel(out) : sender.TakeData(out);
+    const Packet packet = cancel ? sender.TakeCancel(out) : sender.TakeData(true, out);
     EXPECT_EQ(packet.source_request, out.send.value);
     EXPECT_EQ(packet.data_length, out.length);
     if (cancel) return "CANCEL " + std::to_string(out.send.value);
@@ -27,6 +27,7 @@ class ImpiSender : public testing::Test {
     return std::string(NameOf(packet.type)) + " " + std::to_string(out.send.value) + " @" + std::to_string(out.offset) + "+" + std::to_string(out.length) +
            (out.last ? " last" : "");
   }
+  bool has_data() const { return sender.has_firsts() || sender.has_rests(); }
   SendId Send(uint64_t length, bool synchronous = false) { return sender.Send({.context = 4, .rank = 1, .tag = 7, .length = length}, synchronous); }
   Kind Ack(SendId id) {
     const auto event = sender.OnSyncAck({.type = PacketType::kSyncAck, .source_request = id.value, .destination_request = 1000 + id.value});
@@ -45,12 +46,12 @@ class ImpiSender : public testing::Test {
 };
 
 TEST_F(ImpiSender, ShortMessagesAreOnePacketOfAnyLengthUpToTheLimit) {
-  EXPECT_FALSE(sender.has_data());
+  EXPECT_FALSE(has_data());
   for (const uint64_t length : {0, 1, 99, 100}) {
     const SendId id = Send(length);
-    ASSERT_TRUE(sender.has_data());
+    ASSERT_TRUE(has_data());
     EXPECT_EQ(Take(), "DATA " + std::to_string(id.value) + " @0+" + std::to_string(length) + " last");
-    EXPECT_FALSE(sender.has_data());
+    EXPECT_FALSE(has_data());
     sender.Release(id);
   }
   EXPECT_EQ(sends.size(), 0u);
@@ -60,7 +61,7 @@ TEST_F(ImpiSender, TheHeaderSaysWhatTheEnvelopeSays) {
   const Envelope envelope{.context = 18446744073709551600u, .rank = 3, .tag = 9, .length = 8, .count = 2, .datatype = 77};
   const SendId id = sender.Send(envelope, false);
   Outgoing out;
-  EXPECT_EQ(sender.TakeData(out), (Packet{.type = PacketType::kData,
+  EXPECT_EQ(sender.TakeData(true, out), (Packet{.type = PacketType::kData,
                                           .data_length = 8,
                                           .source_request = id.value,
                                           .message_length = 8,
@@ -77,13 +78,13 @@ TEST_F(ImpiSender, LongMessagesWaitForSyncAckAfterTheFirstPacket) {
     const SendId id = Send(length);
     const std::string number = std::to_string(id.value);
     EXPECT_EQ(Take(), "DATASYNC " + number + " @0+100");
-    EXPECT_FALSE(sender.has_data());
+    EXPECT_FALSE(has_data());
     EXPECT_EQ(Ack(id), Kind::kSynchronized);
     for (uint64_t at = 100; at < length; at += 100) {
       const uint64_t bytes = std::min<uint64_t>(100, length - at);
       EXPECT_EQ(Take(), "DATA " + number + " @" + std::to_string(at) + "+" + std::to_string(bytes) + (at + bytes == length ? " last" : ""));
     }
-    EXPECT_FALSE(sender.has_data());
+    EXPECT_FALSE(has_data());
     sender.Release(id);
   }
   EXPECT_EQ(sends.size(), 0u);
@@ -92,10 +93,10 @@ TEST_F(ImpiSender, LongMessagesWaitForSyncAckAfterTheFirstPacket) {
 TEST_F(ImpiSender, TheReceiversNumberIsInAllPacketsButTheFirst) {
   const SendId id = Send(300);
   Outgoing out;
-  EXPECT_EQ(sender.TakeData(out).destination_request, 0u);
+  EXPECT_EQ(sender.TakeData(true, out).destination_request, 0u);
   ASSERT_TRUE(sender.OnSyncAck({.type = PacketType::kSyncAck, .source_request = id.value, .destination_request = 0xfedcba9876543210}).ok());
-  EXPECT_EQ(sender.TakeData(out).destination_request, 0xfedcba9876543210);
-  EXPECT_EQ(sender.TakeData(out).destination_request, 0xfedcba9876543210);
+  EXPECT_EQ(sender.TakeData(true, out).destination_request, 0xfedcba9876543210);
+  EXPECT_EQ(sender.TakeData(true, out).destination_request, 0xfedcba9876543210);
   EXPECT_TRUE(out.last);
 }
 
@@ -105,19 +106,19 @@ TEST_F(ImpiSender, SynchronousMessagesAreDataSyncEvenIfEmpty) {
   EXPECT_EQ(Take(), "DATASYNC " + std::to_string(full.value) + " @0+100 last");
   EXPECT_EQ(Ack(full), Kind::kSynchronized);
   EXPECT_EQ(Ack(empty), Kind::kSynchronized);
-  EXPECT_FALSE(sender.has_data());
+  EXPECT_FALSE(has_data());
 }
 
 TEST_F(ImpiSender, PacketsOfOneMessageHaveOneSequenceNumber) {
   Send(10);
   const SendId id = Send(150);
   Outgoing out;
-  EXPECT_EQ(sender.TakeData(out).sequence, 1u);
-  EXPECT_EQ(sender.TakeData(out).sequence, 2u);
+  EXPECT_EQ(sender.TakeData(true, out).sequence, 1u);
+  EXPECT_EQ(sender.TakeData(true, out).sequence, 2u);
   Send(5);
-  EXPECT_EQ(sender.TakeData(out).sequence, 3u);
+  EXPECT_EQ(sender.TakeData(true, out).sequence, 3u);
   Ack(id);
-  EXPECT_EQ(sender.TakeData(out).sequence, 2u);
+  EXPECT_EQ(sender.TakeData(true, out).sequence, 2u);
 }
 
 TEST_F(ImpiSender, FirstPacketsKeepTheirOrderAndTakeTurnsWithTheRestOfLongMessages) {
@@ -132,17 +133,31 @@ TEST_F(ImpiSender, FirstPacketsKeepTheirOrderAndTakeTurnsWithTheRestOfLongMessag
   EXPECT_EQ(Take(), line(two, " @0+2 last"));
 }
 
+TEST_F(ImpiSender, RestsGoOnWhileFirstPacketsHaveToWait) {
+  const SendId big = Send(300);
+  Take();
+  Send(1);
+  Ack(big);
+  Outgoing out;
+  for (int i = 0; i < 2; ++i) {
+    sender.TakeData(false, out);
+    EXPECT_EQ(out.send, big);
+  }
+  EXPECT_FALSE(sender.has_rests());
+  EXPECT_TRUE(sender.has_firsts());
+}
+
 TEST_F(ImpiSender, ForLamLongMessagesAreInOnePiece) {
   Sender lam(kPeer, Peer::kLam, kDataLength, sends);
   const auto send = [&](uint64_t length) { return lam.Send({.length = length}, false); };
   const SendId first = send(300), second = send(300);
   Outgoing out;
-  lam.TakeData(out);
-  lam.TakeData(out);
+  lam.TakeData(true, out);
+  lam.TakeData(true, out);
   const SendId small = send(1);
   for (const SendId id : {second, first}) ASSERT_TRUE(lam.OnSyncAck({.type = PacketType::kSyncAck, .source_request = id.value}).ok());
   std::vector<SendId> order;
-  for (; lam.has_data(); order.push_back(out.send)) lam.TakeData(out);
+  for (; (lam.has_firsts() || lam.has_rests()); order.push_back(out.send)) lam.TakeData(true, out);
   EXPECT_EQ(order, (std::vector<SendId>{second, second, first, first, small}));
 }
 
@@ -172,7 +187,7 @@ TEST_F(ImpiSender, SyncAcksThatNobodyAskedForAreNamed) {
   EXPECT_EQ(WhyNotAck(big), "pk_srqid is " + std::to_string(big.value) + ", a message that has its SYNCACK already");
   Take();
   EXPECT_EQ(WhyNotAck(big), "pk_srqid is " + std::to_string(big.value) + ", a message that has its SYNCACK already");
-  EXPECT_FALSE(sender.has_data()) << "a second SYNCACK sends nothing a second time";
+  EXPECT_FALSE(has_data()) << "a second SYNCACK sends nothing a second time";
   sender.Release(big);
   EXPECT_EQ(WhyNotAck(big), "pk_srqid is " + std::to_string(big.value) + ", which is no message to it that waits for an answer");
 }
