@@ -68,6 +68,8 @@ Result<Event, PacketError> Endpoint::OnPacket(const Packet& packet) {
 
 Matched Endpoint::Match(MessageId message, uint64_t room) { return pairs_[messages_.Get(message.value).peer.value].Match(message, room); }
 
+void Endpoint::Claim(MessageId message) { pairs_[messages_.Get(message.value).peer.value].Claim(message); }
+
 void Endpoint::Finish() {
   finished_ = true;
   for (Pair& pair : pairs_) pair.Discard();

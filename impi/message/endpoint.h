@@ -66,6 +66,8 @@ class Endpoint {
   const Inbound& MessageOf(MessageId message) { return messages_.Get(message.value); }
   // A receive with room for `room` bytes has matched a message that none has matched before.
   Matched Match(MessageId message, uint64_t room);
+  // A matched probe (MPI_Mprobe) has taken the message. Match follows when it is received; until then it is stored, and it cannot be withdrawn.
+  void Claim(MessageId message);
 
   // --- the end ---
   // This process receives nothing more; all others of the job are in MPI_Finalize, too. Messages that no receive has matched are destroyed, those that come

@@ -1,68 +1,16 @@
 #include "impi/message/endpoint.h"
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-#include "impi/message/testing/process.h"
+#include "impi/message/testing/two_processes.h"
 
 namespace weft::impi {
 namespace {
 
-constexpr uint32_t kDataLength = 100;  // bytes
-constexpr PacketLimits kLimits{.data_length = kDataLength, .tag = 32767};
-constexpr size_t kMuch = 1 << 20;  // bytes, of a receive
-
-const ProcessName kHereName{HostIdOfIpv4(inet_addr("192.0.2.1")), 11}, kThereName{HostIdOfIpv4(inet_addr("192.0.2.2")), 22};
-
-Bytes Pattern(size_t length, uint8_t seed = 1) {
-  Bytes bytes(length);
-  for (size_t i = 0; i < length; ++i) bytes[i] = static_cast<uint8_t>(seed + i * 7);
-  return bytes;
-}
-
-Packet HeaderOf(const Bytes& frame) { return Packet::Parse(std::span<const uint8_t, Packet::kSize>(frame.data(), Packet::kSize), kLimits).value(); }
-
-// Two processes, here and there. Each has one peer.
-class ImpiEndpoint : public testing::Test {
- protected:
-  void Begin(const FlowLimits& flow = {.ack_mark = 10, .high_water = 20}) {
-    here.emplace(kHereName, kLimits);
-    there.emplace(kThereName, kLimits);
-    to_there = here->endpoint.AddPeer(kThereName, Peer::kStandard, flow);
-    to_here = there->endpoint.AddPeer(kHereName, Peer::kStandard, flow);
-  }
-  void SetUp() override { Begin(); }
-  SendId Send(size_t length, bool synchronous = false, int32_t tag = 7) {
-    return here->Send(to_there, {.context = 4, .rank = 1, .tag = tag}, Pattern(length), synchronous);
-  }
-  ReceiveId Post(int32_t tag = 7, size_t room = kMuch) { return there->Post({.context = 4, .source = to_here, .tag = tag}, room); }
-  // Carries what `from` has for `to`, and returns the types: "DATA DATA".
-  static std::string Carry(TestProcess& from, PeerId peer, TestProcess& to, size_t most = 1000) {
-    std::string types;
-    for (; most != 0; --most) {
-      const Bytes frame = from.Take(peer);
-      if (frame.empty()) break;
-      types += (types.empty() ? "" : " ") + std::string(NameOf(HeaderOf(frame).type));
-      EXPECT_EQ(to.On(frame), "");
-    }
-    return types;
-  }
-  std::string There(size_t most = 1000) { return Carry(*here, to_there, *there, most); }
-  std::string Back(size_t most = 1000) { return Carry(*there, to_here, *here, most); }
-  // A packet of there, arriving here.
-  std::string WhyNot(const Packet& packet) {
-    Bytes frame(Packet::kSize + packet.data_length);
-    packet.Serialize(std::span<uint8_t, Packet::kSize>(frame.data(), Packet::kSize));
-    return here->On(frame);
-  }
-  static Packet FromThere(PacketType type) { return {.type = type, .source = kThereName, .destination = kHereName}; }
-
-  std::optional<TestProcess> here, there;
-  PeerId to_there, to_here;
-};
+class ImpiEndpoint : public TwoProcesses {};
 
 TEST_F(ImpiEndpoint, AShortMessageComesAsItWasSent) {
   const SendId send = Send(50);
@@ -203,6 +151,78 @@ TEST_F(ImpiEndpoint, BothDirectionsFullOfMatchedMessagesGoOn) {
   }
   for (auto* process : {&*here, &*there}) {
     for (const auto& [id, receive] : process->receives) EXPECT_EQ(receive.bytes, Pattern(250)) << id.value;
+  }
+}
+
+// --- the end (section 3.8) ---
+
+TEST_F(ImpiEndpoint, AFinishedProcessDestroysWhatNobodyReceivedAndAcknowledgesIt) {
+  Begin({.ack_mark = 1, .high_water = 3});
+  for (int i = 0; i < 9; ++i) Send(kDataLength);
+  EXPECT_EQ(There(), "DATA DATA");
+  EXPECT_EQ(Back(), "");
+  there->Finish();
+  EXPECT_TRUE(there->endpoint.IsQuiet(to_here)) << "FINI may be sent";
+  there->endpoint.OnFiniSent(to_here);
+  EXPECT_EQ(there->endpoint.messages(), 0u);
+  EXPECT_EQ(Back(), "PROTOACK PROTOACK");
+  for (int i = 0; i < 10; ++i) {
+    There();
+    Back();
+  }
+  EXPECT_TRUE(here->endpoint.IsQuiet(to_there));
+  EXPECT_EQ(there->endpoint.messages(), 0u);
+}
+
+TEST_F(ImpiEndpoint, AfterFiniOnlyProtoAckIsSent) {
+  Send(250);
+  const SendId held = Send(10);
+  There();
+  there->Finish();
+  there->endpoint.OnFiniSent(to_here);
+  here->Cancel(held);
+  EXPECT_EQ(There(), "CANCEL");
+  Send(10, true);
+  EXPECT_EQ(There(), "DATASYNC");
+  EXPECT_EQ(Back(), "") << "neither an answer to CANCEL nor SYNCACK";
+}
+
+TEST_F(ImpiEndpoint, AProcessIsNotQuietBeforeItsMessagesAndAnswersAreSent) {
+  const SendId send = Send(250);
+  EXPECT_FALSE(here->endpoint.IsQuiet(to_there));
+  There();
+  EXPECT_TRUE(here->endpoint.IsQuiet(to_there)) << "nothing is to be sent until SYNCACK comes";
+  Post();
+  EXPECT_FALSE(there->endpoint.IsQuiet(to_here));
+  Back();
+  EXPECT_TRUE(there->endpoint.IsQuiet(to_here));
+  EXPECT_FALSE(here->endpoint.IsQuiet(to_there));
+  There();
+  EXPECT_TRUE(here->endpoint.IsQuiet(to_there));
+  EXPECT_TRUE(here->sends[send].complete());
+}
+
+TEST_F(ImpiEndpoint, AReceiveThatIsUnderWayComesToItsEndAfterFinish) {
+  Send(250);
+  There();
+  const ReceiveId receive = Post();
+  there->Finish();
+  Back();
+  There();
+  EXPECT_EQ(there->receives[receive].bytes, Pattern(250));
+}
+
+TEST_F(ImpiEndpoint, AfterFiniOnlyAcknowledgmentsAreAccepted) {
+  Send(1, true);
+  There();
+  here->endpoint.OnFini(to_there);
+  Packet packet = FromThere(PacketType::kSyncAck);
+  packet.source_request = here->sends.begin()->first.value;
+  EXPECT_EQ(WhyNot(packet), "");
+  for (const PacketType type : {PacketType::kData, PacketType::kDataSync, PacketType::kCancel, PacketType::kCancelYes, PacketType::kCancelNo}) {
+    const std::string number = std::to_string(static_cast<uint32_t>(type));
+    EXPECT_EQ(WhyNot(FromThere(type)),
+              std::string("192.0.2.2/22 sent ") + NameOf(type) + ": pk_type is " + number + "; after FINI only acknowledgments may come");
   }
 }
 

@@ -35,6 +35,7 @@ class Pair {
   // From the peer to this process.
   Result<Event, Complaint> OnPacket(const Packet& packet);
   Matched Match(MessageId id, uint64_t room);
+  void Claim(MessageId id) { receiver_.Claim(id); }
 
   // --- the end (section 3.8) ---
   void Discard() { receiver_.Discard(); }

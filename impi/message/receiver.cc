@@ -69,7 +69,8 @@ Result<Event, Complaint> Receiver::OnRest(const Packet& packet) {
 Matched Receiver::Match(MessageId id, uint64_t room, std::optional<Answer>& answer) {
   Inbound& message = messages_.Get(id.value);
   WEFT_CHECK(message.peer == peer_ && !message.matched);
-  Forget(id, message);
+  ForgetNumber(id, message);
+  flow_.Unhold(message.cost);
   message.matched = true;
   message.room = room;
   const uint64_t length = message.envelope.length;
@@ -81,13 +82,20 @@ Matched Receiver::Match(MessageId id, uint64_t room, std::optional<Answer>& answ
   return matched;
 }
 
+void Receiver::Claim(MessageId id) {
+  const Inbound& message = messages_.Get(id.value);
+  WEFT_CHECK(message.peer == peer_ && !message.matched);
+  ForgetNumber(id, message);
+}
+
 Event Receiver::OnCancel(const Packet& packet, Answer& answer) {
   answer = {.type = PacketType::kCancelNo, .source_request = packet.source_request};
   const auto last = last_by_number_.find(packet.source_request);
   if (last == last_by_number_.end()) return {.kind = Event::Kind::kNone, .peer = peer_};
   answer.type = PacketType::kCancelYes;
   const MessageId id = last->second;
-  Forget(id, messages_.Get(id.value));
+  flow_.Unhold(messages_.Get(id.value).cost);
+  last_by_number_.erase(last);
   messages_.Remove(id.value);
   return {.kind = Event::Kind::kWithdrawn, .peer = peer_, .message = id};
 }
@@ -105,8 +113,7 @@ void Receiver::Discard() {
   }
 }
 
-void Receiver::Forget(MessageId id, const Inbound& message) {
-  flow_.Unhold(message.cost);
+void Receiver::ForgetNumber(MessageId id, const Inbound& message) {
   const auto last = last_by_number_.find(message.their_number);
   if (last != last_by_number_.end() && last->second == id) last_by_number_.erase(last);
 }

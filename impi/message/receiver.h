@@ -47,6 +47,8 @@ class Receiver {
   Result<Event, Complaint> OnData(const Packet& packet);
   // A receive with room for `room` bytes has matched. The answer, if there has to be one, is in `answer`.
   Matched Match(MessageId id, uint64_t room, std::optional<Answer>& answer);
+  // A matched probe has taken the message: it cannot be cancelled any more. It stays charged and unanswered until Match.
+  void Claim(MessageId id);
   // CANCEL. There is always an answer. kWithdrawn, or kNone.
   Event OnCancel(const Packet& packet, Answer& answer);
   // Nobody will match the messages that are held, nor those that still come (section 3.8). Their numbers are void.
@@ -55,12 +57,12 @@ class Receiver {
  private:
   Event OnFirst(const Packet& packet);
   Result<Event, Complaint> OnRest(const Packet& packet);
-  void Forget(MessageId id, const Inbound& message);
+  void ForgetNumber(MessageId id, const Inbound& message);
 
   const PeerId peer_;
   FlowIn& flow_;
   Handles<Inbound>& messages_;
-  // The messages that are not matched, and of them by the sender's number the one that came last: only that one can be cancelled. If the last message with a
+  // The messages that are not matched or claimed, and of them by the sender's number the one that came last: only that one can be cancelled. If the last message with a
   // number was matched, an earlier one that is held belongs to a request that is over, and must not be taken for it.
   std::map<uint64_t, MessageId> last_by_number_;
   bool discards_ = false;

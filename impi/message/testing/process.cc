@@ -30,7 +30,9 @@ ReceiveId TestProcess::Post(const Wanted& wanted, size_t room) {
 
 std::optional<MessageId> TestProcess::MatchedProbe(const Wanted& wanted) {
   const std::optional<MessageId> message = matching.Probe(wanted);
-  if (message) WEFT_CHECK(matching.TakeOut(*message));
+  if (!message) return message;
+  WEFT_CHECK(matching.TakeOut(*message));
+  endpoint.Claim(*message);
   return message;
 }
 
@@ -85,7 +87,7 @@ void TestProcess::Handle(const Event& event, const uint8_t* data) {
       break;
     }
     case Event::Kind::kWithdrawn:
-      matching.TakeOut(event.message);  // a matched probe may have done it
+      WEFT_CHECK(matching.TakeOut(event.message));
       WEFT_CHECK(held_.erase(event.message) == 1);
       break;
     case Event::Kind::kSynchronized:
