@@ -44,7 +44,7 @@ SendId Endpoint::Send(PeerId peer, const Envelope& envelope, bool synchronous) {
   return pair.sender().Send(envelope, synchronous);
 }
 
-CancelOutcome Endpoint::Cancel(SendId send) { return pairs_[sends_.Get(send.value).peer.value].sender().Cancel(send); }
+CancelOutcome Endpoint::Cancel(SendId send) { return pairs_[sends_.Get(send.value).peer.value].Cancel(send); }
 
 void Endpoint::Release(SendId send) { pairs_[sends_.Get(send.value).peer.value].sender().Release(send); }
 
@@ -73,6 +73,12 @@ void Endpoint::Claim(MessageId message) { pairs_[messages_.Get(message.value).pe
 void Endpoint::Finish() {
   finished_ = true;
   for (Pair& pair : pairs_) pair.Discard();
+}
+
+size_t Endpoint::Unanswered(PeerId peer) {
+  size_t count = 0;
+  sends_.ForEach([&](uint64_t, const Outbound& send) { count += send.peer == peer && (send.state == Outbound::State::kAwaiting || send.asks()); });
+  return count;
 }
 
 void Endpoint::OnFiniSent(PeerId peer) {

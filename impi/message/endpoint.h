@@ -73,10 +73,13 @@ class Endpoint {
   // This process receives nothing more; all others of the job are in MPI_Finalize, too. Messages that no receive has matched are destroyed, those that come
   // are dropped and acknowledged (3.8). The owner drops what it stored.
   void Finish();
-  // This process has nothing to say to the peer but PROTOACK: as far as this process is concerned, FINI may be sent.
+  // Messages to the peer that wait for SYNCACK or for an answer to CANCEL. A correct program leaves none, but may have given up their requests, so that
+  // MPI_Finalize waits for them.
+  size_t Unanswered(PeerId peer);
+  // This process has nothing to send to the peer now, but perhaps PROTOACK. With Unanswered() == 0, FINI may be sent as far as this process is concerned.
   bool IsQuiet(PeerId peer) const { return pairs_[peer.value].is_quiet(); }
   // FINI was sent on the peer's channel, or came from there. From then on there is nothing but acknowledgments in that direction.
-  void OnFiniSent(PeerId peer);  // after Finish, of a quiet one
+  void OnFiniSent(PeerId peer);  // after Finish, if quiet
   void OnFini(PeerId peer) { pairs_[peer.value].OnFini(); }
   // The peer is gone: the numbers of these are void. Sends that are done and only wait for Release are among them.
   struct Lost {

@@ -192,14 +192,36 @@ TEST_F(ImpiEndpoint, AProcessIsNotQuietBeforeItsMessagesAndAnswersAreSent) {
   EXPECT_FALSE(here->endpoint.IsQuiet(to_there));
   There();
   EXPECT_TRUE(here->endpoint.IsQuiet(to_there)) << "nothing is to be sent until SYNCACK comes";
+  EXPECT_EQ(here->endpoint.Unanswered(to_there), 1u);
   Post();
   EXPECT_FALSE(there->endpoint.IsQuiet(to_here));
   Back();
   EXPECT_TRUE(there->endpoint.IsQuiet(to_here));
   EXPECT_FALSE(here->endpoint.IsQuiet(to_there));
+  EXPECT_EQ(here->endpoint.Unanswered(to_there), 0u);
   There();
   EXPECT_TRUE(here->endpoint.IsQuiet(to_there));
   EXPECT_TRUE(here->sends[send].complete());
+  const SendId other = Send(10);
+  There();
+  here->Cancel(other);
+  There();
+  EXPECT_EQ(here->endpoint.Unanswered(to_there), 1u) << "the answer to CANCEL";
+  Back();
+  EXPECT_EQ(here->endpoint.Unanswered(to_there), 0u);
+}
+
+TEST_F(ImpiEndpoint, WhatComesTooLateSendsNothingAfterFini) {
+  const SendId send = Send(250), held = Send(10);
+  There();
+  here->Finish();
+  here->endpoint.OnFiniSent(to_there);
+  EXPECT_EQ(here->Cancel(held), CancelOutcome::kTooLate);
+  Post();
+  EXPECT_EQ(Back(), "SYNCACK");
+  EXPECT_EQ(There(), "");
+  EXPECT_FALSE(here->sends[send].complete());
+  EXPECT_EQ(here->endpoint.Lose(to_there).sends.size(), 2u);
 }
 
 TEST_F(ImpiEndpoint, AReceiveThatIsUnderWayComesToItsEndAfterFinish) {

@@ -22,7 +22,7 @@ Pair::Pair(PeerId id, const ProcessName& self, const ProcessName& peer, Peer kin
 bool Pair::has_output() const {
   if (lost_) return false;
   if (flow_in_.owes_ack()) return true;
-  if (flow_out_.is_full()) return false;
+  if (fini_sent_ || flow_out_.is_full()) return false;
   return !answers_.empty() || sender_.has_cancels() || sender_.has_rests() || (sender_.has_firsts() && flow_out_.may_send_first());
 }
 
@@ -91,7 +91,7 @@ Result<Event, Complaint> Pair::Handle(const Packet& packet) {
     case PacketType::kCancel: {
       Answer answer;
       const Event event = receiver_.OnCancel(packet, answer);
-      if (!fini_sent_) answers_.push_back(answer);
+      answers_.push_back(answer);
       return event;
     }
     case PacketType::kCancelYes:
@@ -108,6 +108,11 @@ Matched Pair::Match(MessageId id, uint64_t room) {
   const Matched matched = receiver_.Match(id, room, answer);
   if (answer) answers_.push_back(*answer);
   return matched;
+}
+
+CancelOutcome Pair::Cancel(SendId id) {
+  if (fini_sent_) return CancelOutcome::kTooLate;
+  return sender_.Cancel(id);
 }
 
 void Pair::OnFiniSent() {

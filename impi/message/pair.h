@@ -30,6 +30,9 @@ class Pair {
   const FlowOut& flow_out() const { return flow_out_; }
   Sender& sender() { return sender_; }
 
+  // kTooLate after FINI, too.
+  CancelOutcome Cancel(SendId id);
+
   bool has_output() const;
   std::optional<Outgoing> Next();
   // From the peer to this process.
@@ -39,9 +42,9 @@ class Pair {
 
   // --- the end (section 3.8) ---
   void Discard() { receiver_.Discard(); }
-  // This process has nothing to say to the peer but PROTOACK.
+  // This process has nothing to send now, but perhaps PROTOACK.
   bool is_quiet() const { return answers_.empty() && !sender_.has_cancels() && !sender_.has_firsts() && !sender_.has_rests(); }
-  void OnFiniSent();
+  void OnFiniSent();  // from now on it sends PROTOACK only
   void OnFini() { fini_came_ = true; }
   // The peer is gone. Nothing is taken any more, and no packet is accepted.
   void Lose() { lost_ = true; }
