@@ -22,6 +22,7 @@ void Schedule::Send(const void* buffer, MPI_Aint count, const Datatype& type, in
   Step& step = steps_.emplace_back();
   step.kind = Step::Kind::kSend;
   step.local = local_;
+  step.tag = tag_;
   step.peer = among_.empty() ? peer : among_[static_cast<size_t>(peer)];
   step.from = buffer;
   step.count = count;
@@ -38,6 +39,7 @@ void Schedule::ReceiveAtMost(void* buffer, MPI_Aint count, const Datatype& type,
   Step& step = steps_.emplace_back();
   step.kind = Step::Kind::kReceive;
   step.local = local_;
+  step.tag = tag_;
   step.peer = among_.empty() ? peer : among_[static_cast<size_t>(peer)];
   step.to = buffer;
   step.count = count;
@@ -112,6 +114,7 @@ void Schedule::Clear() {
   open_ = false;
   local_ = false;
   among_ = {};
+  tag_ = 0;
   types_.clear();
   ops_.clear();
   used_ = 0;

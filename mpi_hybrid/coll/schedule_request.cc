@@ -192,7 +192,11 @@ void ScheduleRequest::WaitForRound() {
   }
 }
 
-int ScheduleRequest::TagOf(const Step& step) const { return step.local ? tags::Local(tag_) : tag_; }
+int ScheduleRequest::TagOf(const Step& step) const {
+  if (step.tag != 0) [[unlikely]]
+    return step.tag;
+  return step.local ? tags::Local(tag_) : tag_;
+}
 
 MPI_Aint ScheduleRequest::CountToSend(const Step& step) const { return spoiled_ ? 0 : step.count; }
 

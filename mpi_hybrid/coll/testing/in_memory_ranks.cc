@@ -66,12 +66,12 @@ bool InMemoryRanks::StartRound(int index) {
           TypeCursor cursor(step.from, step.count, *step.type);
           Pack(cursor, posted.data);
         }
-        pairs_[{index, PeerOf(index, step), step.local}].sends.push_back(std::move(posted));
+        pairs_[{index, PeerOf(index, step), step.local, step.tag}].sends.push_back(std::move(posted));
         ++process.pending;
         break;
       }
       case Step::Kind::kReceive:
-        pairs_[{PeerOf(index, step), index, step.local}].receives.push_back({index, &step, {}, false});
+        pairs_[{PeerOf(index, step), index, step.local, step.tag}].receives.push_back({index, &step, {}, false});
         ++process.pending;
         break;
       case Step::Kind::kReduce:

@@ -13,7 +13,7 @@
 namespace weft::mpi {
 
 // Carries out the schedules of all ranks of a communicator in one thread. Steps run in an order drawn from `random`.
-// Messages of a pair stay in order. Data is read from the sender's memory at the start of its round, or as late as the
+// Messages of a pair with one tag stay in order. Data is read from the sender's memory at the start of its round, or as late as the
 // arrival.
 class InMemoryRanks {
  public:
@@ -43,7 +43,7 @@ class InMemoryRanks {
   struct Pair {
     std::deque<Posted> sends, receives;
   };
-  using PairKey = std::tuple<int, int, bool>;  // from, to, over the local communicator
+  using PairKey = std::tuple<int, int, bool, int>;  // from, to, over the local communicator, tag
 
   int PeerOf(int process, const Step& step) const;
   bool StartRound(int process);
