@@ -80,6 +80,7 @@ struct Pair {
   std::mt19937 random;
 };
 
+INSTANTIATE_TYPED_TEST_SUITE_P(MovedByHand, MessageSuite, Pair);
 INSTANTIATE_TYPED_TEST_SUITE_P(MovedByHand, EngineSuite, Pair);
 
 TEST(EngineTest, ADeathFailsWhatNeedsTheProcessAndNothingElse) {

@@ -109,6 +109,7 @@ struct StreamsPair {
   std::mt19937 random;
 };
 
+INSTANTIATE_TYPED_TEST_SUITE_P(OverStreams, MessageSuite, StreamsPair);
 INSTANTIATE_TYPED_TEST_SUITE_P(OverStreams, EngineSuite, StreamsPair);
 
 // Tags that have streams of their own.

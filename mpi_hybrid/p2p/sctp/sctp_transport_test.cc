@@ -71,6 +71,7 @@ const NetworkFactory kSctp = [](int size, unsigned seed) { return std::make_uniq
 struct SctpPair : DevicePair {
   explicit SctpPair(const EngineLimits& limits, unsigned seed = 1) : DevicePair(kSctp, limits, seed) {}
 };
+INSTANTIATE_TYPED_TEST_SUITE_P(Sctp, MessageSuite, SctpPair);
 INSTANTIATE_TYPED_TEST_SUITE_P(Sctp, EngineSuite, SctpPair);
 INSTANTIATE_TEST_SUITE_P(Sctp, TransportSuite, ::testing::Values(kSctp));
 

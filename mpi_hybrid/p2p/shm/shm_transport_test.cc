@@ -76,7 +76,9 @@ struct ShmPair : DevicePair {
 };
 using Auto = ShmPair<true>;
 using Rings = ShmPair<false>;
+INSTANTIATE_TYPED_TEST_SUITE_P(Auto, MessageSuite, Auto);
 INSTANTIATE_TYPED_TEST_SUITE_P(Auto, EngineSuite, Auto);
+INSTANTIATE_TYPED_TEST_SUITE_P(Rings, MessageSuite, Rings);
 INSTANTIATE_TYPED_TEST_SUITE_P(Rings, EngineSuite, Rings);
 INSTANTIATE_TEST_SUITE_P(Auto, TransportSuite, ::testing::Values(NetworkFactory(&Make<true>)));
 INSTANTIATE_TEST_SUITE_P(Rings, TransportSuite, ::testing::Values(NetworkFactory(&Make<false>)));

@@ -56,6 +56,7 @@ const NetworkFactory kTcp = [](int size, unsigned seed) { return std::make_uniqu
 struct TcpPair : DevicePair {
   explicit TcpPair(const EngineLimits& limits, unsigned seed = 1) : DevicePair(kTcp, limits, seed) {}
 };
+INSTANTIATE_TYPED_TEST_SUITE_P(Tcp, MessageSuite, TcpPair);
 INSTANTIATE_TYPED_TEST_SUITE_P(Tcp, EngineSuite, TcpPair);
 INSTANTIATE_TEST_SUITE_P(Tcp, TransportSuite, ::testing::Values(kTcp));
 

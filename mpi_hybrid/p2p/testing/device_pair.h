@@ -8,7 +8,7 @@
 
 namespace weft::mpi::testing {
 
-// The job of two processes for EngineSuite (engine_suite.h), on a wire. The processes have devices, and connect when
+// The job of two processes for MessageSuite (message_suite.h), on a wire. The processes have devices, and connect when
 // they first send.
 class DevicePair {
  public:

@@ -23,7 +23,9 @@ struct ToyPair : DevicePair {
 
 using Bytes = ToyPair<ToyNetwork::Carries::kBytes>;
 using WholeFrames = ToyPair<ToyNetwork::Carries::kWholeFrames>;
+INSTANTIATE_TYPED_TEST_SUITE_P(ToyBytes, MessageSuite, Bytes);
 INSTANTIATE_TYPED_TEST_SUITE_P(ToyBytes, EngineSuite, Bytes);
+INSTANTIATE_TYPED_TEST_SUITE_P(ToyWholeFrames, MessageSuite, WholeFrames);
 INSTANTIATE_TYPED_TEST_SUITE_P(ToyWholeFrames, EngineSuite, WholeFrames);
 
 INSTANTIATE_TEST_SUITE_P(ToyBytes, TransportSuite, ::testing::Values(Toy(ToyNetwork::Carries::kBytes)));
