@@ -92,10 +92,15 @@ def messages(path):
 
 
 def undissected_bytes(path):
-    """TCP payload that is neither a start-up frame nor an FPDU. Exact only without markers."""
+    """TCP payload that is neither a start-up frame nor an FPDU. Exact only without markers. What was sent twice counts once."""
     total = explained = 0
-    for payload, private, lengths in rows(path, "tcp.len", "iwarp_mpa.pdlength", "iwarp_mpa.ulpdulength"):
-        total += sum(int(n) for n in payload)
+    ends = {}  # by source port, of what was sent so far; packets stand in the order in which they were sent
+    for ports, sequences, payload, private, lengths in rows(
+            path, "tcp.srcport", "tcp.seq", "tcp.len", "iwarp_mpa.pdlength", "iwarp_mpa.ulpdulength"):
+        for port, begin, length in zip(ports, map(int, sequences), map(int, payload)):
+            known = ends.get(port, begin)
+            total += max(0, begin + length - max(begin, known))
+            ends[port] = max(known, begin + length)
         explained += sum(20 + int(n) for n in private)
         explained += sum(math.ceil((2 + int(n)) / 4) * 4 + 4 for n in lengths)
     return total - explained
