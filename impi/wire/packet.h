@@ -68,6 +68,7 @@ struct Packet {
 
   bool has_data() const { return type == PacketType::kData || type == PacketType::kDataSync; }
   void Serialize(std::span<uint8_t, kSize> into) const;
+  // The names are canonical afterwards, so they compare. An answer goes to a name as its client announced it (impi/job/job.h), not as it stands here.
   // Why not: the field, its value and the limit. LAM gives packets without data a length and -1 as tag and count: of these fields are not looked at.
   static Result<Packet, std::string> Parse(std::span<const uint8_t, kSize> bytes, const PacketLimits& limits);
   bool operator==(const Packet&) const = default;
