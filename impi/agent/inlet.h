@@ -1,0 +1,47 @@
+#ifndef IMPI_AGENT_INLET_H_
+#define IMPI_AGENT_INLET_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/byte_reader.h"
+#include "base/result.h"
+#include "impi/wire/packet.h"
+
+namespace weft::impi {
+
+// A packet on its way through an agent: room for the header, which is written when it leaves, and the user's data behind it.
+struct CarriedPacket {
+  Packet packet;
+  std::unique_ptr<uint8_t[]> bytes;  // size() of them
+
+  explicit CarriedPacket(const Packet& header) : packet(header), bytes(std::make_unique_for_overwrite<uint8_t[]>(Packet::kSize + header.data_length)) {}
+  size_t size() const { return Packet::kSize + packet.data_length; }
+  std::span<uint8_t> data() { return {bytes.get() + Packet::kSize, packet.data_length}; }
+  void WriteHeader() { packet.Serialize(std::span<uint8_t, Packet::kSize>(bytes.get(), Packet::kSize)); }
+};
+
+// Takes packets from a stream that may be cut anywhere. It keeps one packet that has not come whole: at most a header and IMPI_C_DATALEN bytes.
+class Inlet {
+ public:
+  explicit Inlet(const PacketLimits& limits) : limits_(limits) {}
+
+  // Takes from the front of `bytes`, and moves it behind what was taken. A packet if one is complete; then more of them may be in `bytes`. Nothing: all was
+  // taken. Why not: the field, its value and the limit; then nothing that follows can be understood.
+  Result<std::optional<CarriedPacket>, std::string> Take(ByteSpan& bytes);
+
+ private:
+  const PacketLimits limits_;
+  std::array<uint8_t, Packet::kSize> header_{};
+  size_t came_ = 0;  // bytes, of the header and the data
+  std::optional<CarriedPacket> packet_;
+};
+
+}  // namespace weft::impi
+
+#endif  // IMPI_AGENT_INLET_H_
