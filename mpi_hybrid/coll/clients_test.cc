@@ -26,6 +26,21 @@ class ClientsTest : public testing::Test {
  protected:
   int Below(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
   MPI_Aint SomeCount() { return Below(4) == 0 ? Below(2) : Below(40); }
+  // Blocks of the ranks in a buffer: all of one size and one behind the other, or `varying` and apart.
+  struct Blocks {
+    std::vector<MPI_Aint> counts, displacements;
+    MPI_Aint end = 0;
+  };
+  Blocks SomeBlocks(int size, bool varying) {
+    Blocks blocks;
+    blocks.counts.assign(static_cast<size_t>(size), SomeCount());
+    for (MPI_Aint& count : blocks.counts) {
+      if (varying) count = SomeCount();
+      blocks.displacements.push_back(blocks.end + (varying ? 1 : 0));
+      blocks.end = blocks.displacements.back() + count;
+    }
+    return blocks;
+  }
   const Datatype& SomeLayout() { return LayoutOfThree(random_() % 4); }
 
   // `body(size)` for groups whose ranks belong to clients at random, with limits at random.
@@ -185,13 +200,7 @@ TEST_F(ClientsTest, GatherPutsBlocksInTheOrderOfRanks) {
     ForEachLayout([&](int size) {
       const int root = Below(size);
       const bool in_place = Below(2) == 0;
-      std::vector<MPI_Aint> counts(static_cast<size_t>(size), SomeCount()), displacements;
-      MPI_Aint end = 0;
-      for (MPI_Aint& count : counts) {
-        if (varying) count = SomeCount();
-        displacements.push_back(end + (varying ? 1 : 0));
-        end = displacements.back() + count;
-      }
+      const auto [counts, displacements, end] = SomeBlocks(size, varying);
       InMemoryRanks ranks(random_, size);
       std::deque<TypedBuffer> sends, result, expected;
       const Datatype& type = SomeLayout();
@@ -240,13 +249,7 @@ TEST_F(ClientsTest, ScatterGivesEveryRankItsBlock) {
     ForEachLayout([&](int size) {
       const int root = Below(size);
       const bool in_place = Below(2) == 0;
-      std::vector<MPI_Aint> counts(static_cast<size_t>(size), SomeCount()), displacements;
-      MPI_Aint end = 0;
-      for (MPI_Aint& count : counts) {
-        if (varying) count = SomeCount();
-        displacements.push_back(end + (varying ? 1 : 0));
-        end = displacements.back() + count;
-      }
+      const auto [counts, displacements, end] = SomeBlocks(size, varying);
       InMemoryRanks ranks(random_, size);
       const Datatype& type = SomeLayout();
       TypedBuffer all(type, end);
@@ -277,13 +280,7 @@ TEST_F(ClientsTest, AllGatherGivesEveryRankAllBlocks) {
   for (const bool varying : {false, true}) {
     ForEachLayout([&](int size) {
       const bool in_place = Below(2) == 0;
-      std::vector<MPI_Aint> counts(static_cast<size_t>(size), SomeCount()), displacements;
-      MPI_Aint end = 0;
-      for (MPI_Aint& count : counts) {
-        if (varying) count = SomeCount();
-        displacements.push_back(end + (varying ? 1 : 0));
-        end = displacements.back() + count;
-      }
+      const auto [counts, displacements, end] = SomeBlocks(size, varying);
       InMemoryRanks ranks(random_, size);
       std::deque<TypedBuffer> sends, results, expected;
       std::vector<Bytes> data;
