@@ -8,7 +8,9 @@ namespace {
 constexpr uint32_t kDataLength = 1000;  // bytes
 
 TEST(ImpiFlow, AllPacketsCountButProtoAckAndFini) {
-  for (uint32_t type = 0; type <= static_cast<uint32_t>(kLastPacketType); ++type) EXPECT_EQ(Counts(static_cast<PacketType>(type)), type != 2 && type != 7) << type;
+  for (uint32_t type = 0; type <= static_cast<uint32_t>(kLastPacketType); ++type) {
+    EXPECT_EQ(Counts(static_cast<PacketType>(type)), type != 2 && type != 7) << type;
+  }
 }
 
 TEST(ImpiFlow, ASenderStopsAtHighWaterAndGoesOnWithProtoAck) {

@@ -26,7 +26,8 @@ TEST(ImpiMatching, ContextSourceAndTagDecide) {
 }
 
 TEST(ImpiMatching, MessagesOfOnePairDoNotOvertake) {
-  for (const Wanted& wanted : {Wanted{.context = kContext, .source = kOne, .tag = 7}, Wanted{.context = kContext, .source = kOne}, Wanted{.context = kContext}}) {
+  const Wanted exact{.context = kContext, .source = kOne, .tag = 7}, any_tag{.context = kContext, .source = kOne}, any{.context = kContext};
+  for (const Wanted& wanted : {exact, any_tag, any}) {
     Matching matching;
     for (uint64_t id = 10; id < 15; ++id) matching.Arrived(MessageId(id), kOne, kContext, 7);
     for (uint64_t id = 10; id < 15; ++id) EXPECT_EQ(matching.Post(ReceiveId(id), wanted), Message(id));

@@ -85,7 +85,8 @@ Result<Event, Complaint> Pair::Handle(const Packet& packet) {
       return receiver_.OnData(packet);
     case PacketType::kProtocolAck:
       if (flow_out_.OnAck()) break;
-      return Complaint{"pk_type", "is 2; only " + std::to_string(flow_out_.sent()) + " packets to it are unacknowledged, less than the hosts agreed on (IMPI_H_ACKMARK)"};
+      return Complaint{"pk_type", "is 2; only " + std::to_string(flow_out_.sent()) +
+                                      " packets to it are unacknowledged, less than the hosts agreed on (IMPI_H_ACKMARK)"};
     case PacketType::kSyncAck:
       return sender_.OnSyncAck(packet);
     case PacketType::kCancel: {

@@ -62,8 +62,8 @@ class Receiver {
   const PeerId peer_;
   FlowIn& flow_;
   Handles<Inbound>& messages_;
-  // The messages that are not matched or claimed, and of them by the sender's number the one that came last: only that one can be cancelled. If the last message with a
-  // number was matched, an earlier one that is held belongs to a request that is over, and must not be taken for it.
+  // The messages that are not matched or claimed, and of them by the sender's number the one that came last: only that one can be cancelled. If the last
+  // message with a number was matched, an earlier one that is held belongs to a request that is over, and must not be taken for it.
   std::map<uint64_t, MessageId> last_by_number_;
   bool discards_ = false;
 };

@@ -54,7 +54,9 @@ void Clear(Header& header, size_t at, size_t bytes) { std::fill_n(header.begin()
 
 class Replay {
  public:
-  explicit Replay(char role) : role_(role), endpoint_(ProcessOf(role), kLimits), peer_(endpoint_.AddPeer(ProcessOf(role == 'A' ? 'B' : 'A'), Peer::kLam, kFlow)) {}
+  explicit Replay(char role) : role_(role), endpoint_(ProcessOf(role), kLimits) {
+    peer_ = endpoint_.AddPeer(ProcessOf(role == 'A' ? 'B' : 'A'), Peer::kLam, kFlow);
+  }
 
   void Run() {
     for (const Line& line : ReadJob()) {
@@ -140,7 +142,7 @@ class Replay {
 
   const char role_;
   Endpoint endpoint_;
-  const PeerId peer_;
+  PeerId peer_;
   uint64_t sent_ = 0;
   std::deque<Line> owed_;                  // that LAM sent already
   std::map<uint64_t, SendId> sends_;       // by LAM's pk_srqid

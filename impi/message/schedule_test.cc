@@ -24,10 +24,10 @@ constexpr uint64_t kContext = 4;
 
 // How the program of a process receives.
 enum class Order : uint8_t {
-  kAtAnyTime,      // receives are posted at random times, each for a source and a tag
-  kFromAny,        // the same, for any source and any tag
-  kOneByOne,       // the next one is posted when the one before is complete; each for a source and any tag
-  kBackToFront,    // the same, for a source and a tag that may come much later: what comes before has to be stored
+  kAtAnyTime,    // receives are posted at random times, each for a source and a tag
+  kFromAny,      // the same, for any source and any tag
+  kOneByOne,     // the next one is posted when the one before is complete; each for a source and any tag
+  kBackToFront,  // the same, for a source and a tag that may come much later: what comes before has to be stored
 };
 
 struct Plan {
