@@ -1,0 +1,215 @@
+// Clients with real sockets on 127.0.0.0/8 beside a server process: start, dance, packets, end.
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <future>
+#include <thread>
+
+#include "base/descriptor.h"
+#include "impi/agent/inlet.h"
+#include "impi/job/announcement.h"
+#include "impi/run/carry.h"
+#include "impi/run/connect.h"
+#include "impi/run/join.h"
+#include "impi/run/serve.h"
+#include "pmi/launch/port_range.h"
+#include "pmi/launch/sockets.h"
+
+namespace weft::impi {
+namespace {
+
+constexpr uint64_t kKey = 5678;
+
+HostId Loopback(int host) { return HostIdOfIpv4(inet_addr(("127.0.0." + std::to_string(host)).c_str())); }
+
+// `impirun -server` in a process of its own, because it takes the signals.
+class ServerProcess {
+ public:
+  explicit ServerProcess(int clients) {
+    int ends[2];
+    EXPECT_EQ(pipe(ends), 0);
+    process_ = fork();
+    if (process_ == 0) {
+      dup2(ends[1], STDOUT_FILENO);
+      close(ends[0]);
+      close(ends[1]);
+      ServerOptions options;
+      options.clients = clients;
+      options.methods = {AuthMethod::kKey};
+      options.key = kKey;
+      _exit(ServeJob(options));
+    }
+    close(ends[1]);
+    FILE* const line = fdopen(ends[0], "r");
+    char text[100] = "";
+    EXPECT_NE(std::fgets(text, sizeof text, line), nullptr);
+    std::fclose(line);
+    port = static_cast<uint16_t>(std::atoi(std::strrchr(text, ':') + 1));
+  }
+  int Wait() {
+    int status = -1;
+    waitpid(process_, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  void Kill() { kill(process_, SIGKILL); }
+  uint16_t port = 0;
+
+ private:
+  pid_t process_;
+};
+
+// A process of MPI in the place of a test: packets over its end of a socket pair.
+class FakeProcess {
+ public:
+  explicit FakeProcess(int fd) : fd_(fd) {}
+  void Send(const Packet& packet) {
+    CarriedPacket carried(packet);
+    carried.WriteHeader();
+    std::fill(carried.data().begin(), carried.data().end(), static_cast<uint8_t>(packet.tag));
+    size_t done = 0;
+    while (done < carried.size()) {
+      const ssize_t wrote = send(fd_.get(), carried.bytes.get() + done, carried.size() - done, MSG_NOSIGNAL);
+      ASSERT_GT(wrote, 0);
+      done += static_cast<size_t>(wrote);
+    }
+  }
+  // nullopt: the agent closed.
+  std::optional<CarriedPacket> Receive(const PacketLimits& limits) {
+    Inlet inlet(limits);
+    for (;;) {
+      uint8_t byte;
+      if (read(fd_.get(), &byte, 1) != 1) return std::nullopt;
+      ByteSpan bytes(&byte, 1);
+      auto taken = inlet.Take(bytes);
+      EXPECT_TRUE(taken.ok()) << taken.error();
+      if (!taken.ok()) return std::nullopt;
+      if (*taken) return std::move(**taken);
+    }
+  }
+
+ private:
+  Descriptor fd_;
+};
+
+// A client with one host at 127.0.0.(10 + rank) and so many processes, which run `program`.
+struct Client {
+  int rank, processes;
+  uint64_t key = kKey;
+};
+using Program = std::function<void(const Job&, WorldRank, FakeProcess&)>;
+
+// How it ended; "": in order.
+std::string RunClient(const Client& client, uint16_t server, const Program& program) {
+  int port = 0;
+  const Descriptor listener(pmi::Listen(&port));
+  Announcement mine{.data_length = 65536, .tag_upper_bound = 32767, .hosts = {{Loopback(10 + client.rank), static_cast<uint32_t>(port), 10, 20, {}}}};
+  for (int i = 0; i < client.processes; ++i) mine.hosts[0].processes.push_back({mine.hosts[0].address, 100 + i});
+  Dialogue::Setup setup;
+  setup.rank = client.rank;
+  setup.key = client.key;
+  setup.says = mine.ToLabels();
+  auto link = ServerLink::Join("127.0.0.1", server, setup);
+  if (!link.ok()) return link.error();
+  const auto job = Job::Of((*link)->dialogue().clients(), (*link)->dialogue().told(), ClientRank(client.rank), mine);
+  if (!job.ok()) return job.error();
+  const HostRank host(client.rank);
+  auto hosts = ConnectHosts(*job, {.host = host}, listener, [](const std::string&) {});
+  if (!hosts.ok()) return hosts.error();
+  std::vector<Descriptor> agents_ends;
+  std::vector<std::thread> programs;
+  for (int i = 0; i < client.processes; ++i) {
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return "no socket pair";
+    agents_ends.emplace_back(ends[0]);
+    programs.emplace_back([&, rank = WorldRank(job->host(host).first.value + i), fd = ends[1]] {
+      FakeProcess process(fd);
+      program(*job, rank, process);
+    });
+  }
+  const Watched watched{(*link)->fd(), [&] { return (*link)->LookAtServer(); }};
+  const auto why = CarryPackets(*job, {.host = host}, std::move(*hosts), std::move(agents_ends), {watched});
+  for (std::thread& one : programs) one.join();
+  if (!why) (*link)->Leave();
+  return why.value_or("");
+}
+
+std::vector<std::string> RunAll(const std::vector<Client>& clients, uint16_t server, const Program& program) {
+  std::vector<std::future<std::string>> running;
+  for (const Client& client : clients) running.push_back(std::async(std::launch::async, [=] { return RunClient(client, server, program); }));
+  std::vector<std::string> ends;
+  for (auto& one : running) ends.push_back(one.get());
+  return ends;
+}
+
+// Each process sends one packet of each size to each process of other clients, and takes as many.
+void Exchange(const Job& job, WorldRank rank, FakeProcess& process) {
+  constexpr uint32_t kSizes[] = {0, 1, 65536};
+  size_t expected = 0;
+  for (size_t other = 0; other < job.processes().size(); ++other) {
+    if (job.host(job.processes()[other].host).client == job.host(job.process(rank).host).client) continue;
+    for (const uint32_t size : kSizes) {
+      process.Send({.data_length = size, .source = job.process(rank).name, .destination = job.processes()[other].name, .message_length = size, .tag = rank.value});
+      ++expected;
+    }
+  }
+  for (; expected != 0; --expected) {
+    auto packet = process.Receive(job.limits());
+    ASSERT_TRUE(packet);
+    EXPECT_EQ(job.Find(packet->packet.source), WorldRank(packet->packet.tag));
+    EXPECT_EQ(job.Find(packet->packet.destination), rank);
+    for (const uint8_t byte : packet->data()) ASSERT_EQ(byte, static_cast<uint8_t>(packet->packet.tag));
+  }
+  process.Send({.type = PacketType::kFini});
+  EXPECT_FALSE(process.Receive(job.limits())) << "the agent closes";
+}
+
+TEST(ImpiClientSockets, ThreeClientsExchangePacketsAndEnd) {
+  ServerProcess server(3);
+  EXPECT_EQ(RunAll({{0, 2}, {1, 1}, {2, 3}}, server.port, Exchange), (std::vector<std::string>{"", "", ""}));
+  EXPECT_EQ(server.Wait(), 0);
+}
+
+TEST(ImpiClientSockets, AClientWithAWrongKeyIsTold) {
+  ServerProcess server(2);
+  const std::string where = "127.0.0.1:" + std::to_string(server.port);
+  EXPECT_EQ(RunClient({0, 1, 1234}, server.port, Exchange),
+            "client 0: the server (" + where +
+                ") closed the connection before all clients had joined; is IMPI_AUTH_KEY the same number as at the server, and is 0 a client of this job that "
+                "nobody else is?");
+  EXPECT_EQ(RunAll({{0, 1}, {1, 1}}, server.port, Exchange), (std::vector<std::string>{"", ""}));
+  EXPECT_EQ(server.Wait(), 0);
+  EXPECT_EQ(RunClient({0, 1}, server.port, Exchange),
+            "cannot connect to the server at " + where + "; is it running, and is this the address that it printed?");
+}
+
+TEST(ImpiClientSockets, AProcessThatDiesEndsAllClients) {
+  ServerProcess server(3);
+  const auto ends = RunAll({{0, 1}, {1, 1}, {2, 1}}, server.port, [](const Job& job, WorldRank rank, FakeProcess& process) {
+    if (rank == WorldRank(1)) return;  // its connection is closed
+    EXPECT_FALSE(process.Receive(job.limits()));
+  });
+  EXPECT_EQ(ends[1], "rank 1 (127.0.0.11/100) of client 1 ended without MPI_Finalize");
+  for (const int other : {0, 2}) EXPECT_NE(ends[static_cast<size_t>(other)], "") << other;
+  EXPECT_EQ(server.Wait(), 1);
+}
+
+TEST(ImpiClientSockets, AServerThatDiesEndsAllClients) {
+  ServerProcess server(2);
+  const auto ends = RunAll({{0, 1}, {1, 1}}, server.port, [&](const Job& job, WorldRank rank, FakeProcess& process) {
+    if (rank == WorldRank(0)) server.Kill();
+    EXPECT_FALSE(process.Receive(job.limits()));
+  });
+  for (const std::string& why : ends) EXPECT_NE(why, "");
+  server.Wait();
+}
+
+}  // namespace
+}  // namespace weft::impi
