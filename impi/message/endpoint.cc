@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/byte_reader.h"
 #include "base/check.h"
 
 namespace weft::impi {
@@ -69,6 +70,13 @@ Result<Event, PacketError> Endpoint::OnPacket(const Packet& packet) {
 Matched Endpoint::Match(MessageId message, uint64_t room) { return pairs_[messages_.Get(message.value).peer.value].Match(message, room); }
 
 void Endpoint::Claim(MessageId message) { pairs_[messages_.Get(message.value).peer.value].Claim(message); }
+
+std::optional<MessageId> Endpoint::WithdrawnBy(std::span<const uint8_t, Packet::kSize> header) const {
+  if (ByteReader(header).U32() != static_cast<uint32_t>(PacketType::kCancel)) return std::nullopt;
+  const auto packet = Packet::Parse(header, limits_);
+  const std::optional<PeerId> peer = packet.ok() ? FindPeer(packet->source) : std::nullopt;
+  return peer ? pairs_[peer->value].WithdrawnBy(packet->source_request) : std::nullopt;
+}
 
 void Endpoint::Finish() {
   finished_ = true;

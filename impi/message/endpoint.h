@@ -68,6 +68,8 @@ class Endpoint {
   Matched Match(MessageId message, uint64_t room);
   // A matched probe (MPI_Mprobe) has taken the message. Match follows when it is received; until then it is stored, and it cannot be withdrawn.
   void Claim(MessageId message);
+  // The message that a packet with this header would withdraw, if it is a CANCEL. For an owner whose matching may have claimed it meanwhile.
+  std::optional<MessageId> WithdrawnBy(std::span<const uint8_t, Packet::kSize> header) const;
 
   // --- the end ---
   // This process receives nothing more; all others of the job are in MPI_Finalize, too. Messages that no receive has matched are destroyed, those that come

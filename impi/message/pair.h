@@ -39,6 +39,7 @@ class Pair {
   Result<Event, Complaint> OnPacket(const Packet& packet);
   Matched Match(MessageId id, uint64_t room);
   void Claim(MessageId id) { receiver_.Claim(id); }
+  std::optional<MessageId> WithdrawnBy(uint64_t number) const { return receiver_.WithdrawnBy(number); }
 
   // --- the end (section 3.8) ---
   void Discard() { receiver_.Discard(); }

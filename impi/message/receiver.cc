@@ -88,6 +88,11 @@ void Receiver::Claim(MessageId id) {
   ForgetNumber(id, message);
 }
 
+std::optional<MessageId> Receiver::WithdrawnBy(uint64_t number) const {
+  const auto last = last_by_number_.find(number);
+  return last == last_by_number_.end() ? std::nullopt : std::optional(last->second);
+}
+
 Event Receiver::OnCancel(const Packet& packet, Answer& answer) {
   answer = {.type = PacketType::kCancelNo, .source_request = packet.source_request};
   const auto last = last_by_number_.find(packet.source_request);

@@ -49,6 +49,8 @@ class Receiver {
   Matched Match(MessageId id, uint64_t room, std::optional<Answer>& answer);
   // A matched probe has taken the message: it cannot be cancelled any more. It stays charged and unanswered until Match.
   void Claim(MessageId id);
+  // The message that CANCEL with this number of the sender's would withdraw.
+  std::optional<MessageId> WithdrawnBy(uint64_t number) const;
   // CANCEL. There is always an answer. kWithdrawn, or kNone.
   Event OnCancel(const Packet& packet, Answer& answer);
   // Nobody will match the messages that are held, nor those that still come (section 3.8). Their numbers are void.

@@ -19,24 +19,28 @@ ImpiLink::ImpiLink(Link& link, impi::Endpoint& endpoint, impi::PeerId peer, cons
 void ImpiLink::Collect() {
   while (link_.has_output()) {
     const std::span<const uint8_t> offer = link_.Offer();
-    std::vector<uint8_t> frame;
+    std::vector<uint8_t> body;
+    std::optional<FrameHeader> header;
     for (size_t left = link_.left_of_frame(); left != 0;) {
       std::array<iovec, 8> pieces;
       const size_t count = link_.PrepareWrite(pieces, /*most_frames=*/1);
       size_t taken = 0;
       for (size_t i = 0; i < count; ++i) {
-        const auto* const at = static_cast<const uint8_t*>(pieces[i].iov_base);
-        frame.insert(frame.end(), at, at + pieces[i].iov_len);
-        taken += pieces[i].iov_len;
+        const std::span bytes(static_cast<const uint8_t*>(pieces[i].iov_base), pieces[i].iov_len);
+        taken += bytes.size();
+        if (header) {
+          body.insert(body.end(), bytes.begin(), bytes.end());
+          continue;
+        }
+        WEFT_CHECK(bytes.size() == FrameHeader::kLength);  // nobody else writes a part of a frame
+        header = FrameHeader::Parse(bytes.first<FrameHeader::kLength>());
+        WEFT_CHECK(header.has_value());
+        body.reserve(left - taken);
       }
       left -= taken;
       link_.Written(taken);
     }
-    const std::span<const uint8_t, FrameHeader::kLength> bytes(frame.data(), FrameHeader::kLength);
-    const std::optional<FrameHeader> header = FrameHeader::Parse(bytes);
-    WEFT_CHECK(header.has_value());
-    frame.erase(frame.begin(), frame.begin() + FrameHeader::kLength);
-    OnFrame(*header, std::move(frame), offer);
+    OnFrame(*header, std::move(body), offer);
   }
 }
 
@@ -54,11 +58,12 @@ void ImpiLink::OnFrame(const FrameHeader& header, std::vector<uint8_t> body, std
     case FrameKind::kGoodbye:
       goodbye_ = true;
       return;
-    case FrameKind::kCancelled:  // the answer to OnWithdrawn
-      WEFT_CHECK((header.flags & kFlagRefused) == 0);
+    case FrameKind::kCancelled:  // the answer to Withdraw
+      refused_ = (header.flags & kFlagRefused) != 0;
       return;
-    case FrameKind::kCredit:
     case FrameKind::kRevoked:
+      return OnRevoked(header.send_id);
+    case FrameKind::kCredit:
     case FrameKind::kNote:
     case FrameKind::kFetched:
       return;
@@ -167,14 +172,21 @@ void ImpiLink::OnMatched(uint32_t id) {
   Forget(message);
 }
 
+// The engine has dropped the message, because the program revoked its communicator. What still comes of it is cut off.
+void ImpiLink::OnRevoked(uint32_t id) {
+  const impi::MessageId message = ids_.Find(id)->message;
+  if (endpoint_.Match(message, 0).whole) Forget(message);
+}
+
 void ImpiLink::Give(Arriving& arriving, std::span<const uint8_t> data) {
   arriving.missing -= data.size();
   if (!data.empty()) Feed({.kind = FrameKind::kData, .receive_id = arriving.receive_id, .length = data.size()}, data);
 }
 
 std::optional<impi::PacketError> ImpiLink::OnPacket(std::span<const uint8_t, impi::Packet::kSize> header, std::span<const uint8_t> data) {
-  // What the engine matched before this packet counts as matched, as a cancellation must find it.
+  // What the engine matched before this packet counts as matched. A matched probe, of which it tells nobody, is asked for.
   Collect();
+  if (const auto message = endpoint_.WithdrawnBy(header); message && !Withdraw(*message)) endpoint_.Claim(*message);
   const auto result = endpoint_.OnHeader(header);
   if (!result.ok()) return result.error();
   const impi::Event& event = *result;
@@ -269,13 +281,17 @@ void ImpiLink::OnPart(const impi::Event& event, std::span<const uint8_t> data) {
   if (event.last) Forget(event.message);
 }
 
+bool ImpiLink::Withdraw(impi::MessageId message) {
+  const Arriving& arriving = *arriving_.at(message);
+  if (!arriving.delivered) return true;
+  Feed({.kind = FrameKind::kCancel, .send_id = arriving.id});
+  Collect();
+  return !refused_;
+}
+
 void ImpiLink::OnWithdrawn(impi::MessageId message) {
-  Arriving& arriving = *arriving_.at(message);
-  const uint32_t id = arriving.id;
-  const bool delivered = arriving.delivered;
   std::erase(waiting_, message);
   Forget(message);
-  if (delivered) Feed({.kind = FrameKind::kCancel, .send_id = id});
 }
 
 void ImpiLink::Forget(impi::MessageId message) {

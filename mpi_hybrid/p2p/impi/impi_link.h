@@ -38,13 +38,14 @@ class ImpiContexts {
 //   kRequest                     a synchronous message whose data stay where the program has them (Link::Offer); it is over with its
 //                                last packet and its SYNCACK, which the engine hears as kClear of 0 bytes
 //   kCancel, kCancelled          CANCEL, CANCELYES and CANCELNO
+//   kRevoked                     a match that has room for no byte
 //   kGoodbye                     leaving(), and OnFini
 //
 // From the peer, the first packet of a message comes as kEager if it holds the whole message, else as kRequest, and is stored. Either way the
 // engine answers when a receive matches (kMatched, kClear): then Endpoint::Match, and the rest comes as kData. Credit of the engine is
 // returned when packets leave, so that flow control is that of the protocol.
 //
-// Lost on the way: kExcuse, since in an IMPI job no process survives the death of another; notes and revocations, for the same reason.
+// Lost on the way: kExcuse and notes, since in an IMPI job no process survives the death of another.
 class ImpiLink {
  public:
   // All must outlive it. Data that the engine sends on `link` is contiguous, as external32 is.
@@ -99,6 +100,7 @@ class ImpiLink {
   void Start(const FrameHeader& header, std::vector<uint8_t> body, std::span<const uint8_t> offer);
   void OnClear(const FrameHeader& header);
   void OnMatched(uint32_t id);
+  void OnRevoked(uint32_t id);
   void OnCancel(uint32_t engine_id);
   // Tells the engine as soon as a message needs nothing more.
   void EndIfOver(impi::SendId id);
@@ -106,6 +108,8 @@ class ImpiLink {
   std::optional<impi::PacketError> OnMessage(const impi::Event& event, std::span<const uint8_t> data);
   void Deliver(Arriving& arriving, uint32_t context);
   void OnPart(const impi::Event& event, std::span<const uint8_t> data);
+  // Whether no receive and no matched probe of the engine has the message, which the engine then forgets.
+  bool Withdraw(impi::MessageId message);
   void OnWithdrawn(impi::MessageId message);
   void Give(Arriving& arriving, std::span<const uint8_t> data);
   void Forget(impi::MessageId message);
@@ -122,6 +126,7 @@ class ImpiLink {
   IdTable<Arriving> ids_;
   std::deque<impi::MessageId> waiting_;  // for a communicator, in the order of arrival
   bool goodbye_ = false;
+  bool refused_ = false;  // the engine's last answer to kCancel
 };
 
 }  // namespace weft::mpi

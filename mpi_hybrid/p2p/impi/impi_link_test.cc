@@ -190,6 +190,41 @@ TEST_F(ImpiLinkTest, OnlyWhatNobodyHasReceivedIsCancelled) {
   }
 }
 
+TEST_F(ImpiLinkTest, WhatAMatchedProbeHasTakenIsNotCancelled) {
+  for (const auto* data : {&short_, &long_}) {
+    ImpiPair pair(kSmall);
+    Request* const send = pair.a.Send(*data, 1, SendMode::kSynchronous);
+    pair.Settle();
+    Message* const message = pair.b.engine.FindMessage(0, 1, *pair.b.comm);
+    ASSERT_NE(message, nullptr);
+    pair.b.engine.TakeOut(*message);
+    EXPECT_TRUE(send->Cancel().ok());
+    pair.Settle();
+    EXPECT_FALSE(send->complete);
+    EXPECT_EQ(CountOf(pair, impi::PacketType::kCancelNo), 1U);
+    std::vector<uint8_t> got(data->size());
+    Request* receive = nullptr;
+    ASSERT_TRUE(pair.b.engine.ReceiveTaken(got.data(), static_cast<MPI_Aint>(got.size()), Byte(), *message, pair.b.comm.get(), &receive).ok());
+    pair.Settle();
+    EXPECT_EQ(send->status.count_hi_and_cancelled & 1, 0);
+    ExpectDone(send);
+    ExpectDone(receive);
+    EXPECT_EQ(got, *data);
+  }
+}
+
+TEST_F(ImpiLinkTest, MessagesOfARevokedCommunicatorAreOverAndCannotBeCancelledAnyMore) {
+  ImpiPair pair(kSmall);
+  Request* const sends[] = {pair.a.Send(short_, 1, SendMode::kSynchronous), pair.a.Send(long_, 1)};
+  pair.Settle();
+  pair.b.engine.Revoke(*pair.b.comm);
+  for (Request* send : sends) EXPECT_TRUE(send->Cancel().ok());
+  pair.Settle();
+  EXPECT_FALSE(pair.wrong.has_value());
+  EXPECT_EQ(pair.member(1).endpoint.messages(), 0U);
+  for (Request* send : sends) ExpectDone(send);
+}
+
 TEST_F(ImpiLinkTest, MessagesOfACommunicatorThatThisProcessHasNotYetWaitForIt) {
   ImpiPair pair(kSmall);
   pair.member(1).contexts.known = false;
