@@ -8,9 +8,6 @@
 namespace weft::impi {
 namespace {
 
-// Section 3.6: all packets count but protocol acknowledgements, and FINI, which is of no process.
-bool Counts(PacketType type) { return type != PacketType::kProtocolAck && type != PacketType::kFini; }
-
 // Section 3.8: after FINI, a host sends nothing but answers to what it was sent.
 bool IsAnswer(PacketType type) {
   return type == PacketType::kProtocolAck || type == PacketType::kSyncAck || type == PacketType::kCancelYes || type == PacketType::kCancelNo;

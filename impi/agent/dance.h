@@ -46,7 +46,7 @@ class Dance {
 
   enum class Step : uint8_t {
     kConnect,  // to peer(), from the address that this host announced; then OnConnected or OnConnectFailed
-    kAccept,   // whoever comes; then OnAccepted
+    kAccept,   // any connection; then OnAccepted
     kDone,     // connections() are complete; the listener can be closed
     kFailed,   // reason()
   };
@@ -65,7 +65,7 @@ class Dance {
   // `why`: as of strerror.
   void OnConnectFailed(const std::string& why);
 
-  // Somebody came in kAccept. `address`: where it came from, in either form.
+  // A connection came in kAccept. `address`: its source, in either form.
   void OnAccepted(Connection connection, const HostId& address, Time now);
   // How many bytes may be read from a connection now. What follows the greeting belongs to the agent, and stays in the socket.
   size_t Wants(Connection connection) const;

@@ -100,7 +100,7 @@ class Simulation {
   int ClientOf(size_t rank) const { return job_->hosts()[HostOf(rank)].client.value; }
   bool Partners(size_t host, size_t other) const { return job_->hosts()[host].client != job_->hosts()[other].client; }
 
-  // A random step of somebody; false: there was nothing to do.
+  // A random step of a random process or agent. False: there was nothing to do.
   bool Step() {
     const size_t rank = Below(static_cast<uint32_t>(processes_.size())), host = Below(static_cast<uint32_t>(agents_.size()));
     const size_t other = Below(static_cast<uint32_t>(agents_.size()));

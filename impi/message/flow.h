@@ -7,7 +7,7 @@
 
 // Flow control between two processes of different clients (IMPI 0.0, section 3.6), one direction each.
 //
-// Which packets count: all but PROTOACK (3.6) and FINI (3.8). SYNCACK and the cancel packets count, as LAM has it, too.
+// Which packets count: Counts() of wire/packet.h. SYNCACK and the cancel packets count, as LAM has it, too.
 //
 // When a packet was received, so that PROTOACK may be sent for it: the specification says "received" of a message that a receive has matched (3.7.4), and
 // here the first packet of a message counts from then on; every other packet when it is read. The purpose is a bound for what is stored. A short message
@@ -49,9 +49,6 @@ struct FlowLimits {
   uint32_t high_water = 1;  // IMPI_Pk_hiwater
   uint64_t store = 0;       // bytes of unmatched messages from one process that are stored beyond high_water * data_length
 };
-
-// Whether packets of this type count.
-inline bool Counts(PacketType type) { return type != PacketType::kProtocolAck && type != PacketType::kFini; }
 
 // What this process may send to the other one.
 class FlowOut {

@@ -44,6 +44,8 @@ enum class PacketType : uint32_t {
 };
 inline constexpr PacketType kLastPacketType = PacketType::kFini;
 const char* NameOf(PacketType type);  // "DATA"
+// Whether packets of this type count for flow control: all but PROTOACK (3.6) and FINI, which is of no process (3.8).
+constexpr bool Counts(PacketType type) { return type != PacketType::kProtocolAck && type != PacketType::kFini; }
 
 // What the hosts agreed on when the job started.
 struct PacketLimits {
