@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -23,14 +24,14 @@ namespace weft::mpi {
 class Clients {
  public:
   struct Limits {
-    // IMPI_C_COLL_XSIZE: from so many bytes a process on, data of a gather or scatter goes directly between process and root; below it,
+    // IMPI_C_COLL_XSIZE: from so many bytes of external32 a process on, which all implementations count alike, data of a gather or scatter goes directly between process and root; below it,
     // in one message a client.
     MPI_Aint long_from = 1024;
     // IMPI_C_COLL_MAXLINEAR: from so many clients on, masters form a tree; below it, all exchange messages with one of them.
     int tree_from = 4;
   };
   // Tags of messages from client to client.
-  enum Tag : int {
+  enum Tag : uint8_t {
     kBarrierTag = 110,
     kBroadcastTag = 120,
     kGatherTag = 130,
@@ -85,7 +86,7 @@ class Clients {
 
  private:
   bool IsTree() const { return count() >= limits_.tree_from; }
-  bool IsLong(MPI_Aint bytes) const { return bytes >= limits_.long_from; }
+  bool IsLong(const Uniform& block) const;
   int client() const { return ClientOf(rank_); }
   int size() const { return static_cast<int>(client_of_.size()); }
   Place WithinClient() const { return {place_, static_cast<int>(MembersOf(client()).size())}; }

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "mpi_hybrid/coll/clients.h"
+#include "mpi_hybrid/datatype/external32.h"
 
 // Gather, scatter and what is made of them; all to all.
 namespace weft::mpi {
@@ -45,6 +46,8 @@ void ExchangeParts(Schedule& schedule, Place place, bool in_place, Send send, Re
 }
 
 }  // namespace
+
+bool Clients::IsLong(const Uniform& block) const { return ExternalSize(block.count, *block.type) >= limits_.long_from; }
 
 MPI_Aint Clients::ProcessesOf(int first, int clients, int root) const {
   MPI_Aint processes = 0;
@@ -105,8 +108,7 @@ void Clients::GatherAtMaster(Schedule& schedule, const Uniform& send, int root) 
 }
 
 void Clients::BuildGather(Schedule& schedule, const Uniform& send, const Uniform& receive, int root) const {
-  const Uniform& mine = rank_ == root ? receive : send;
-  if (IsLong(mine.count * mine.type->size)) {
+  if (IsLong(rank_ == root ? receive : send)) {
     schedule.Tagged(kGatherTag);
     mpi::BuildGather(schedule, {rank_, size()}, Algorithm::kLinear, send, receive, root);
     return schedule.Tagged(0);
@@ -177,8 +179,7 @@ void Clients::ScatterAtMaster(Schedule& schedule, const Uniform& receive, int ro
 }
 
 void Clients::BuildScatter(Schedule& schedule, const Uniform& send, const Uniform& receive, int root) const {
-  const Uniform& mine = rank_ == root ? send : receive;
-  if (IsLong(mine.count * mine.type->size)) {
+  if (IsLong(rank_ == root ? send : receive)) {
     schedule.Tagged(kScatterTag);
     mpi::BuildScatter(schedule, {rank_, size()}, Algorithm::kLinear, send, receive, root);
     return schedule.Tagged(0);

@@ -244,6 +244,18 @@ TEST_F(ClientsTest, AShortGatherTakesOneMessageAClientAndALongOneOneAProcess) {
   EXPECT_EQ(hops(8, true), (std::multiset<Hop>{{0, 2}, {0, 3}, {0, 4}, {0, 5}, {0, 6}}));
 }
 
+TEST_F(ClientsTest, WhatIsLongDependsOnExternal32AndNotOnTheProcessor) {
+  Layout({0, 1, 1}, {.long_from = 8});
+  long send = 0, receive[3];
+  const auto messages = [&](MPI_Datatype type) {  // of 8 bytes here; MPI_LONG has 4 in external32
+    InMemoryRanks ranks(random_, 3);
+    for (int rank = 0; rank < 3; ++rank) at(rank).BuildGather(ranks[rank], {&send, 1, Datatype::Find(type)}, {receive, 1, Datatype::Find(type)}, 0);
+    return Between(ranks)[Clients::kGatherTag].size();
+  };
+  EXPECT_EQ(messages(MPI_LONG), 1U);
+  EXPECT_EQ(messages(MPI_INT64_T), 2U);
+}
+
 TEST_F(ClientsTest, ScatterGivesEveryRankItsBlock) {
   for (const bool varying : {false, true}) {
     ForEachLayout([&](int size) {

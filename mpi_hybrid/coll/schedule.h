@@ -24,8 +24,8 @@ struct Step {
   Kind kind = Kind::kEndOfRound;
   bool local = false;  // `peer` is a rank of the local communicator of an intercommunicator
   bool exact = false;  // receives: a message shorter than the buffer is an error too
+  uint8_t tag = 0;     // messages: of a protocol (IMPI's are below 256); 0: the collective's own
   int peer = 0;
-  int tag = 0;  // messages; 0: the collective's own
   const void* from = nullptr;  // sends, copies, reductions
   void* to = nullptr;          // receives, copies; reductions: to = from op to
   MPI_Aint count = 0;
@@ -73,7 +73,7 @@ class Schedule {
   void Among(std::span<const int> ranks) { among_ = ranks; }
 
   // The following messages have this tag, which a protocol demands. 0: that of the collective.
-  void Tagged(int tag) { tag_ = tag; }
+  void Tagged(uint8_t tag) { tag_ = tag; }
 
   // Uninitialized memory, aligned to 64 bytes, that lives as long as the schedule.
   uint8_t* Temporary(MPI_Aint bytes);
@@ -100,7 +100,7 @@ class Schedule {
   bool open_ = false;  // messages were added since the last end of a round
   bool local_ = false;
   std::span<const int> among_;
-  int tag_ = 0;
+  uint8_t tag_ = 0;
   const Datatype* bytes_;  // MPI_BYTE
   std::vector<Chunk> chunks_;
   size_t used_ = 0;  // of the last chunk
