@@ -4,6 +4,7 @@ intended, with CRC and markers on and off. Captured twice: by Weft itself (WEFT_
 import os
 import signal
 import socket
+import struct
 import subprocess
 import tempfile
 import time
@@ -118,6 +119,20 @@ class CaptureTest(stock.StockTest):
         for file in [path] if wire and not markers else [own[side]["WEFT_PCAP"] for side in own if not wire]:
             self.check_every_operation(self.check_frames(file, crc, markers), port, persona)
             self.expect(capture.terminates(file) == [(0, 1, 0)], f"Terminates: {capture.terminates(file)}")
+
+
+class Counting(CaptureTest):
+
+    def test_bytes_that_were_sent_twice_count_once(self):
+        # 3 segments of 100 bytes, which are no frames; the second is sent again, as TCP's loss probe does, and then a part of the third.
+        path = os.path.join(self.folder, "twice.pcap")
+        with open(path, "wb") as file:
+            file.write(struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 101))
+            for sequence, size in ((1, 100), (101, 100), (101, 100), (201, 100), (251, 50)):
+                tcp = struct.pack(">HHIIBBHHH", 40000, 14000, sequence, 1, 0x50, 0x10, 1000, 0, 0) + b"x" * size
+                ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(tcp), 0, 0, 64, 6, 0, bytes([127, 0, 0, 1]), bytes([127, 0, 0, 2]))
+                file.write(struct.pack("<IIII", 0, 0, len(ip + tcp), len(ip + tcp)) + ip + tcp)
+        self.assertEqual(capture.undissected_bytes(path), 300)
 
 
 class EveryOperation(CaptureTest):

@@ -9,8 +9,8 @@ from namespaces import NamespaceTest
 class Libfabric(NamespaceTest):
 
     # rxm (1.17) destroys its queue pair as soon as it sees that the peer has gone. Messages that it had not polled are lost then, with every
-    # verbs device that removes a queue pair's completions: fi_pingpong fails with ECANCELED, or waits. It polls, then asks rdma_cm, every
-    # 10 ms; once a second, a server that loses its processor between the two is as good as never at a second's end.
+    # verbs device that removes a queue pair's completions: fi_pingpong fails with ECANCELED, or waits. It polls, and
+    # every 10 ms it then asks rdma_cm. If it asks once a second only, it rarely loses its processor between the two.
     RXM = {"FI_OFI_RXM_CM_PROGRESS_INTERVAL": "1000000"}
 
     PORT = 47592  # fi_pingpong's default, on which both ends tell each other their addresses by TCP
