@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "mpi_hybrid/core/descriptor.h"
 #include "mpi_hybrid/core/error.h"
+#include "mpi_hybrid/core/impi_world.h"
 #include "mpi_hybrid/core/process_table.h"
 #include "mpi_hybrid/core/told_deaths.h"
 
@@ -32,6 +34,8 @@ struct Job {
   ToldDeaths told_deaths;
   // the processes of this job, which share a secret that only the job's ranks know, and those that joined
   ProcessTable processes;
+  std::unique_ptr<ImpiWorld> impi;  // null: the job has no other client
+  Descriptor impi_agent;            // to the agent of this host, until the device has it
 
   // Publishes this process's `value` under `key` (its rank is added). Others can read it after Fence(). Values are
   // printable, have no blanks and are at most as long as PMI allows (1024 bytes).

@@ -39,6 +39,9 @@ ProcessName ProcessTable::NameOf(ProcessId process) const {
 }
 
 std::string ProcessTable::Describe(ProcessId process) const {
+  if (describe_) {
+    if (std::string text = describe_(process); !text.empty()) return text;
+  }
   if (IsOfWorld(process)) return "rank " + std::to_string(process) + " of MPI_COMM_WORLD";
   return NameOf(process).ToString();
 }

@@ -7,12 +7,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <limits>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/job_secret.h"
@@ -69,6 +71,8 @@ class ProcessTable {
   ProcessName NameOf(ProcessId process) const;
   // "rank 3 of MPI_COMM_WORLD", or the name.
   std::string Describe(ProcessId process) const;
+  // How Describe names a process; an empty text: as above. To be set before there are other threads.
+  void set_describe(std::function<std::string(ProcessId)> describe) { describe_ = std::move(describe); }
   // nullopt: not known, or known to have left.
   std::optional<ProcessId> Find(const ProcessName& name) const;
   // The bond by which this process authenticates itself to `process`.
@@ -153,6 +157,7 @@ class ProcessTable {
   ProcessId self_ = 0;
   int world_size_ = std::numeric_limits<int>::max();  // until Start: all numbers are ranks
   std::optional<Bond> job_;
+  std::function<std::string(ProcessId)> describe_;
   std::vector<Entry> entries_;  // by number; the own job's processes have no cards here
   std::vector<ProcessId> free_;
   std::map<ProcessName, ProcessId> by_name_;  // of other jobs
