@@ -180,7 +180,7 @@ class Device::Farewell {
     device_.engine_.ForEachLink([&](Link& link) {
       const size_t at = static_cast<size_t>(link.peer());
       if (at >= stages_.size()) stages_.resize(at + 1);
-      if (link.state() == Link::State::kOpen || link.state() == Link::State::kLeft) visit(link, stages_[at]);
+      if (link.is_open() || link.state() == Link::State::kLeft) visit(link, stages_[at]);
     });
   }
 

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "mpi_hybrid/core/counters.h"
 #include "mpi_hybrid/core/lock.h"
+#include "mpi_hybrid/datatype/external32.h"
 #include "mpi_hybrid/datatype/signature.h"
 #include "mpi_hybrid/core/tool_events.h"
 #include "mpi_hybrid/p2p/engine/pool.h"
@@ -72,7 +73,10 @@ Link& Engine::LinkTo(ProcessId process) {
   WEFT_CHECK(process >= 0 && process != self_);
   const size_t at = static_cast<size_t>(process);
   if (at >= links_.size()) links_.resize(at + 1);
-  if (links_[at] == nullptr) links_[at] = std::make_unique<Link>(*this, process);
+  if (links_[at] == nullptr) {
+    links_[at] = std::make_unique<Link>(*this, process);
+    if (on_link_) on_link_(*links_[at]);
+  }
   return *links_[at];
 }
 
@@ -89,22 +93,15 @@ Error Engine::StartSend(const void* buffer, MPI_Aint count, const Datatype& type
   Link* link = nullptr;
   if (process != self_) {
     link = &LinkTo(process);
-    if (link->is_gone()) return GoneError(process);
+    if (link->state() > Link::State::kOpen) [[unlikely]] {
+      if (link->is_gone()) return GoneError(process);
+      return StartForeign(*link, buffer, count, type, tag, comm, mode, channel, request);
+    }
   }
-  SendRequest* send = Pool<SendRequest>::Take();
-  send->engine = this;
-  send->link = link;
-  send->comm = Ref<Comm>(&comm);
-  SetType(type, &send->type, &send->type_reference);
+  SendRequest* send = NewSend(link, count, type, comm, mode);
   send->payload = Payload(buffer, count, type);
   send->length = send->payload.left();
   send->buffer = buffer;
-  send->count = count;
-  send->synchronous = mode == SendMode::kSynchronous;
-  send->excuse = mode == SendMode::kExcuse;
-  send->AddRef();
-  ++unfinished_sends_;
-  if (link != nullptr) ++link->unfinished_sends;
   *request = send;
 
   const MatchKey envelope = {comm.send_context + static_cast<uint32_t>(channel), comm.rank, tag};
@@ -113,16 +110,54 @@ Error Engine::StartSend(const void* buffer, MPI_Aint count, const Datatype& type
     SendToSelf(*send, envelope);
     return {};
   }
-  ++g_counters.messages_sent;
-  g_counters.bytes_sent += send->length;
   // A wire through memory of the host gathers pieces for nothing more than their copy, while the peer copies those before. Packed data wait for one another.
   const bool packs = link->lane() == nullptr ? send->payload.fine_grained() : send->payload.very_fine_grained();
   if (packs) std::swap(send->payload, send->fine_grained);
-  if (send->length <= limits_.eager && link->HasCredit(Link::CostOf(send->length))) {
-    SendEager(*send, envelope);
+  SendOrAnnounce(*send, envelope);
+  return {};
+}
+
+SendRequest* Engine::NewSend(Link* link, MPI_Aint count, const Datatype& type, Comm& comm, SendMode mode) {
+  SendRequest* send = Pool<SendRequest>::Take();
+  send->engine = this;
+  send->link = link;
+  send->comm = Ref<Comm>(&comm);
+  SetType(type, &send->type, &send->type_reference);
+  send->count = count;
+  send->synchronous = mode == SendMode::kSynchronous;
+  send->excuse = mode == SendMode::kExcuse;
+  send->AddRef();
+  ++unfinished_sends_;
+  if (link != nullptr) ++link->unfinished_sends;
+  return send;
+}
+
+void Engine::SendOrAnnounce(SendRequest& send, const MatchKey& envelope) {
+  ++g_counters.messages_sent;
+  g_counters.bytes_sent += send.length;
+  if (send.length <= limits_.eager && send.link->HasCredit(Link::CostOf(send.length))) {
+    SendEager(send, envelope);
   } else {
-    Announce(*send, envelope);
+    Announce(send, envelope);
   }
+}
+
+Error Engine::StartForeign(Link& link, const void* buffer, MPI_Aint count, const Datatype& type, int tag, Comm& comm, SendMode mode, Channel channel,
+                           Request** request) {
+  if (channel != Channel::kPointToPoint && channel != Channel::kCollective) {
+    return Error(MPI_ERR_UNSUPPORTED_OPERATION, "IMPI has no partitioned communication; use it between processes of one client");
+  }
+  if (tag > foreign_tag_bound_) {
+    return Error(MPI_ERR_TAG, "tag " + std::to_string(tag) + " is above MPI_TAG_UB, " + std::to_string(foreign_tag_bound_) +
+                                  ", the least tag bound of the clients of this IMPI job");
+  }
+  SendRequest* send = NewSend(&link, count, type, comm, mode);
+  send->length = static_cast<size_t>(ExternalSize(count, type));
+  send->packed.reset(new uint8_t[send->length]);  // not zeroed: it will be written first
+  if (send->length != 0) PackExternal(buffer, count, type, send->packed.get());
+  send->payload = Payload(send->packed.get(), send->length);
+  *request = send;
+  SendOrAnnounce(*send, {comm.send_context + static_cast<uint32_t>(channel), comm.rank, tag});
   return {};
 }
 
@@ -201,7 +236,7 @@ void Engine::SendToSelf(SendRequest& send, const MatchKey& envelope) {
   Message* message = Pool<Message>::Take();
   message->envelope = envelope;
   message->length = length;
-  message->excuse = send.excuse;
+  message->unusual = send.excuse ? kFlagExcuse : uint8_t{0};
   if (receive == nullptr && !send.synchronous && length <= limits_.eager && self_stored_ + length <= limits_.window) {
     send.payload.Take({message->Allocate(length), length});
     message->arrived = length;
@@ -376,7 +411,7 @@ Message* Engine::Store(const FrameHeader& header, Link& link, const Arrivals::Ea
   message->link = &link;
   message->kind = header.kind;
   message->synchronous = (header.flags & kFlagSynchronous) != 0;
-  message->excuse = (header.flags & kFlagExcuse) != 0;
+  message->unusual = header.flags & kUnusualData;
   message->send_id = header.send_id;
   if (header.kind == FrameKind::kEager) message->Allocate(header.length);
   message->early = turn != nullptr;
@@ -421,7 +456,7 @@ Error Engine::ReceiveTaken(void* buffer, MPI_Aint count, const Datatype& type, M
 }
 
 void Engine::Give(Message& message, ReceiveRequest& receive) {
-  receive.Matched(message.envelope, message.length, message.excuse);
+  receive.Matched(message.envelope, message.length, message.unusual);
   if (message.send != nullptr) {
     SendRequest& send = *message.send;
     message.Drop();
@@ -475,6 +510,7 @@ void Engine::Clear(ReceiveRequest& receive, Link& link, const Announced& announc
   if (!IsFetched(receive, link, announced, wanted, HasUnfinishedSends())) return AskFor(receive, announced.send_id, wanted);
   if (wanted > LibraryLock::kMostCopied && LibraryLock::threads_enabled()) {
     receive.stage = ReceiveRequest::Stage::kFetching;
+    receive.ends_slowly = true;
     receive.expected = 0;  // the sender is not asked for any
     receive.id = receives_.Add(&receive);
     ++link.cleared;
@@ -531,7 +567,7 @@ void Engine::AskFor(ReceiveRequest& receive, uint32_t send_id, uint64_t wanted) 
 }
 
 void Engine::Finish(ReceiveRequest& receive) {
-  if (receive.stage == ReceiveRequest::Stage::kFetching) [[unlikely]] StopFetching(receive);
+  if (receive.ends_slowly) [[unlikely]] EndSlowly(receive);
   if (receive.id != 0) ForgetId(receive);
   receive.stage = ReceiveRequest::Stage::kDone;
   if (receive.length > receive.capacity && receive.error.ok()) [[unlikely]] {
@@ -542,6 +578,11 @@ void Engine::Finish(ReceiveRequest& receive) {
   if (receive.length < receive.capacity && receive.type != nullptr && !receive.type->dense) [[unlikely]] CheckWholeElements(receive);
   receive.Complete();
   receive.Release();
+}
+
+void Engine::EndSlowly(ReceiveRequest& receive) {
+  if (receive.stage == ReceiveRequest::Stage::kFetching) StopFetching(receive);
+  if (receive.external != nullptr && receive.error.ok()) receive.Convert();
 }
 
 void Engine::Fail(ReceiveRequest& receive, const Error& error) {

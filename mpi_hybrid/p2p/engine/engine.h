@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -47,6 +48,10 @@ class Engine {
   // Sets how messages to the user name a process; by default, as a rank of MPI_COMM_WORLD.
   void set_describe(std::function<std::string(ProcessId)> describe) { describe_ = std::move(describe); }
   std::string Describe(ProcessId process) const;
+  // Sets a function that is called for each link when it is made. It may call Link::OpenForeign, and OnGone.
+  void set_on_link(std::function<void(Link&)> on_link) { on_link_ = std::move(on_link); }
+  // Sets the highest tag of a message on a foreign link; a send with a higher one fails with MPI_ERR_TAG.
+  void set_foreign_tag_bound(int tag) { foreign_tag_bound_ = tag; }
   // Sets a function that is called for each process that died or left.
   void set_on_gone(std::function<void(ProcessId)> on_gone) { on_gone_ = std::move(on_gone); }
 
@@ -232,6 +237,12 @@ class Engine {
   }
   void FinishNote(Message& note);
   void SendToSelf(SendRequest& send, const MatchKey& envelope);
+  // A send to a process of another MPI implementation: a copy in external32.
+  Error StartForeign(Link& link, const void* buffer, MPI_Aint count, const Datatype& type, int tag, Comm& comm, SendMode mode, Channel channel,
+                     Request** request);
+  // With a reference for the engine, and without data.
+  SendRequest* NewSend(Link* link, MPI_Aint count, const Datatype& type, Comm& comm, SendMode mode);
+  void SendOrAnnounce(SendRequest& send, const MatchKey& envelope);
   void SendEager(SendRequest& send, const MatchKey& envelope);
   void Announce(SendRequest& send, const MatchKey& envelope);
   void Give(Message& message, ReceiveRequest& receive);
@@ -243,6 +254,7 @@ class Engine {
   };
   static bool IsFetched(const ReceiveRequest& receive, const Link& link, const Announced& announced, uint64_t wanted, bool sends);
   void StopFetching(ReceiveRequest& receive);
+  void EndSlowly(ReceiveRequest& receive);
   void ForgetId(ReceiveRequest& receive);
   void AskFor(ReceiveRequest& receive, uint32_t send_id, uint64_t wanted);
   Error GoneError(ProcessId process) const;
@@ -255,6 +267,8 @@ class Engine {
   const ProcessId self_;
   const EngineLimits limits_;
   std::function<std::string(ProcessId)> describe_;
+  std::function<void(Link&)> on_link_;
+  int foreign_tag_bound_ = std::numeric_limits<int>::max();
   std::function<void(ProcessId)> on_gone_;
   std::vector<std::unique_ptr<Link>> links_;  // by process
   std::vector<Link*> with_output_;

@@ -51,6 +51,12 @@ void Link::Open(uint64_t window) {
   credit_ += static_cast<int64_t>(std::min(window, kMostWindow)) - window_;
 }
 
+void Link::OpenForeign(uint64_t window) {
+  Open(window);
+  state_ = State::kForeign;
+  foreign_ = true;
+}
+
 // --- out ---
 
 void Link::AddCreditTo(FrameHeader& header) {
@@ -360,7 +366,7 @@ bool Link::TakeForPosted(std::span<const uint8_t> first, std::span<const uint8_t
   const MatchKey envelope = {header.context, header.source, header.tag};
   ReceiveRequest* const receive = engine_.TakePostedIf(envelope, [&] { return TakeAtOnce(header.credit, header.length); });
   if (receive == nullptr) return false;
-  receive->Matched(envelope, header.length, /*excuse=*/false);
+  receive->Matched(envelope, header.length, /*flags=*/0);
   receive->link = this;
   const size_t room = static_cast<size_t>(std::min(header.length, receive->capacity));
   const size_t of_first = std::min(first.size(), room);
@@ -397,7 +403,7 @@ bool Link::OnEager(Inbound& in, const FrameHeader& header) {
     in.message = engine_.Store(header, *this, early ? &turn : nullptr);
     if (engine_.IsRevoked(header.context)) engine_.Refuse(*in.message, /*arrives=*/true);
   } else {
-    in.receive->Matched(envelope, header.length, (header.flags & kFlagExcuse) != 0);
+    in.receive->Matched(envelope, header.length, header.flags & kUnusualData);
     in.receive->stage = ReceiveRequest::Stage::kArriving;
     in.receive->link = this;
     in.place = std::min(header.length, in.receive->capacity);
@@ -422,7 +428,7 @@ bool Link::OnRequest(const FrameHeader& header, uint64_t offer) {
     message->offer = offer;
     if (engine_.IsRevoked(header.context)) engine_.Refuse(*message, /*arrives=*/false);
   } else {
-    receive->Matched(envelope, header.length, (header.flags & kFlagExcuse) != 0);
+    receive->Matched(envelope, header.length, header.flags & kUnusualData);
     engine_.Clear(*receive, *this, {.send_id = header.send_id, .length = header.length, .offer = offer});
   }
   if (!early) engine_.AfterInOrder(*this, header.context);

@@ -25,7 +25,9 @@ namespace weft::mpi {
 // transport carries them to and from the other process.
 class Link {
  public:
-  enum class State : uint8_t { kFresh, kOpen, kLeft, kDead };  // kLeft: the peer said goodbye
+  // kForeign: open; the peer has another MPI implementation. What is sent to it is in external32, and is never written at once.
+  // kLeft: the peer said goodbye.
+  enum class State : uint8_t { kFresh, kOpen, kForeign, kLeft, kDead };
 
   Link(Engine& engine, ProcessId peer);
   ~Link();
@@ -40,8 +42,12 @@ class Link {
   State state() const { return state_; }
   // The connection is established. The peer stores up to `window` bytes for this process.
   void Open(uint64_t window);
+  // The same for a link to another MPI implementation. It has no lane and no streams, and stays foreign when the peer is gone.
+  void OpenForeign(uint64_t window);
+  bool is_foreign() const { return foreign_; }
   void set_gone(bool left) { state_ = left ? State::kLeft : State::kDead; }
-  bool is_gone() const { return state_ == State::kLeft || state_ == State::kDead; }
+  bool is_gone() const { return state_ >= State::kLeft; }
+  bool is_open() const { return state_ == State::kOpen || state_ == State::kForeign; }
   // Open, with an empty queue: an eager message may be written at once.
   bool is_idle() const { return state_ == State::kOpen && !has_output(); }
 
@@ -205,6 +211,7 @@ class Link {
   const int64_t window_;  // bytes of eager messages that this process stores
   Lane* lane_ = nullptr;
   State state_ = State::kFresh;
+  bool foreign_ = false;
 
   OutFrame* first_ = nullptr;
   OutFrame* last_ = nullptr;

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "mpi_hybrid/datatype/external32.h"
 #include "mpi_hybrid/p2p/engine/engine.h"
 #include "mpi_hybrid/p2p/engine/pool.h"
 
@@ -42,8 +43,27 @@ Error ReceiveRequest::Cancel() {
 
 Error ReceiveRequest::Hindrance() const { return complete ? Error() : engine->Hindrance(*this); }
 
-void ReceiveRequest::NoteExcuse(const MatchKey& envelope) {
-  error = Error(MPIX_ERR_PROC_FAILED, "rank " + std::to_string(envelope.source) + " could not send its message, because a process died");
+void ReceiveRequest::NoteUnusual(const MatchKey& envelope, uint8_t flags) {
+  if ((flags & kFlagExcuse) != 0) {
+    error = Error(MPIX_ERR_PROC_FAILED, "rank " + std::to_string(envelope.source) + " could not send its message, because a process died");
+  }
+  if ((flags & kFlagExternal) == 0) return;
+  capacity = static_cast<uint64_t>(ExternalSize(count, *type));
+  const auto bytes = static_cast<size_t>(std::min(length, capacity));
+  external.reset(new uint8_t[bytes]);  // not zeroed: it will be written first
+  payload = Payload(external.get(), bytes);
+  ends_slowly = true;
+}
+
+void ReceiveRequest::Convert() {
+  const auto bytes = static_cast<size_t>(std::min(length, capacity));
+  const MPI_Count stored = UnpackExternalBytes({external.get(), bytes}, buffer, count, *type);
+  external.reset();
+  payload = Payload();
+  SetCount(status, stored);
+  if (length > capacity) return;
+  length = static_cast<uint64_t>(stored);
+  capacity = static_cast<uint64_t>(count * type->size);
 }
 
 void ReceiveRequest::Recycle() {
@@ -51,7 +71,8 @@ void ReceiveRequest::Recycle() {
   link = nullptr;
   stage = Stage::kIdle;
   id = 0;
-  in_body = false;
+  in_body = ends_slowly = false;
+  external.reset();
   type = nullptr;
   type_reference = nullptr;
   payload = Payload();
@@ -68,7 +89,8 @@ void Message::Drop() {
   large_.reset();
   link = nullptr;
   kind = FrameKind::kEager;
-  synchronous = excuse = taken = early = false;
+  synchronous = taken = early = false;
+  unusual = 0;
   send_id = 0;
   offer = 0;
   send = nullptr;

@@ -92,14 +92,18 @@ class ReceiveRequest : public Request {
   Error Hindrance() const override;
 
   // Sets the envelope and the length of the message that arrived. Truncation is recorded; `payload` keeps the part that
-  // fits. An `excuse` is an error.
-  void Matched(const MatchKey& envelope, uint64_t message_length, bool excuse) {
-    if (excuse) [[unlikely]] NoteExcuse(envelope);
+  // fits. `flags`: of the frame, those of kUnusualData. An excuse is an error. Data in external32 goes to memory of its
+  // own first: from now on `capacity` and `payload` are in external32.
+  void Matched(const MatchKey& envelope, uint64_t message_length, uint8_t flags) {
     length = message_length;
     status.MPI_SOURCE = envelope.source;
     status.MPI_TAG = envelope.tag;
+    if (flags != 0) [[unlikely]] NoteUnusual(envelope, flags);
     SetCount(status, static_cast<MPI_Count>(std::min(length, capacity)));
   }
+  // Data that came in external32 is complete: converts it. `length` and `capacity` are bytes of memory again, if the
+  // message had room.
+  void Convert();
 
   Engine* engine = nullptr;
   Link* link = nullptr;  // kArriving, kCleared, kFetching: the link of the sender
@@ -115,11 +119,13 @@ class ReceiveRequest : public Request {
   uint64_t length = 0;    // of the message
   uint64_t expected = 0;  // kCleared: bytes still to come
   bool in_body = false;   // kCleared: some of them are arriving now
+  bool ends_slowly = false;  // Engine::Finish has more to do: it is kFetching, or `external` is set
+  std::unique_ptr<uint8_t[]> external;  // data in external32, until all of it is here
   void* buffer = nullptr;
   MPI_Aint count = 0;
 
  private:
-  void NoteExcuse(const MatchKey& envelope);
+  void NoteUnusual(const MatchKey& envelope, uint8_t flags);
   void Recycle() override;
 };
 
@@ -138,7 +144,7 @@ class Message {
   Link* link = nullptr;             // null: from this process itself
   FrameKind kind = FrameKind::kEager;  // or kRequest
   bool synchronous = false;
-  bool excuse = false;
+  uint8_t unusual = 0;              // flags of the frame, those of kUnusualData
   bool taken = false;               // no longer among the waiting messages
   bool early = false;               // a message that was sent before it is missing
   Arrivals::Early turn;             // early: its place in the order

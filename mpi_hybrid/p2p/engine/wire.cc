@@ -4,7 +4,7 @@ namespace weft::mpi {
 std::optional<FrameHeader> FrameHeader::Parse(std::span<const uint8_t, kLength> bytes, bool numbered) {
   const uint8_t* at = bytes.data();
   if (at[0] < static_cast<uint8_t>(FrameKind::kEager) || at[0] > static_cast<uint8_t>(FrameKind::kFetched)) return std::nullopt;
-  if ((at[1] & ~(kFlagSynchronous | kFlagRefused | kFlagExcuse)) != 0 || at[2] != 0 || at[3] != 0) return std::nullopt;
+  if ((at[1] & ~(kFlagSynchronous | kFlagRefused | kFlagExcuse | kFlagExternal)) != 0 || at[2] != 0 || at[3] != 0) return std::nullopt;
   FrameHeader header;
   header.kind = static_cast<FrameKind>(at[0]);
   header.flags = at[1];

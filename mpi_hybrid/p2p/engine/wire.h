@@ -30,6 +30,8 @@ enum class FrameKind : uint8_t {
 constexpr uint8_t kFlagSynchronous = 1;  // kEager: answer with kMatched
 constexpr uint8_t kFlagRefused = 2;      // kCancelled
 constexpr uint8_t kFlagExcuse = 4;  // kEager, kRequest: replaces a message that a death prevents (SendMode::kExcuse)
+constexpr uint8_t kFlagExternal = 8;  // kEager, kRequest: the data are in external32 (p2p/impi)
+constexpr uint8_t kUnusualData = kFlagExcuse | kFlagExternal;
 
 //  0        1        2                 4                           8
 //  +--------+--------+-----------------+---------------------------+

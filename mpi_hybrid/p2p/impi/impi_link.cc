@@ -266,12 +266,12 @@ void ImpiLink::OnNewContext() {
 
 void ImpiLink::Deliver(Arriving& arriving, uint32_t context) {
   const impi::Envelope envelope = endpoint_.MessageOf(arriving.message).envelope;
-  FrameHeader header{.kind = FrameKind::kRequest, .context = context, .tag = envelope.tag, .source = envelope.rank, .send_id = arriving.id, .length = envelope.length};
+  FrameHeader header{.kind = FrameKind::kRequest, .flags = kFlagExternal, .context = context, .tag = envelope.tag, .source = envelope.rank, .send_id = arriving.id, .length = envelope.length};
   arriving.delivered = true;
   arriving.announced = arriving.stored.size() < envelope.length;
   if (arriving.announced) return Feed(header);
   header.kind = FrameKind::kEager;
-  header.flags = kFlagSynchronous;
+  header.flags |= kFlagSynchronous;
   const std::vector<uint8_t> whole = std::exchange(arriving.stored, {});
   Feed(header, whole);
 }
