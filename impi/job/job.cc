@@ -41,8 +41,8 @@ Result<ByteSpan, std::string> Job::Values(int clients, const Told& told, Label l
   return ByteSpan(values);
 }
 
-Result<Job, std::string> Job::Of(int clients, const Told& told, ClientRank self, const Announcement& mine) {
-  WEFT_CHECK(clients >= 1 && clients <= 32 && self.value >= 0 && self.value < clients);
+Result<Job, std::string> Job::Of(int clients, const Told& told, ClientRank self) {
+  WEFT_CHECK(clients >= 1 && clients <= kMostClients && self.value >= 0 && self.value < clients);
   Job job;
   job.clients_ = clients;
   job.self_ = self;
@@ -52,12 +52,16 @@ Result<Job, std::string> Job::Of(int clients, const Told& told, ClientRank self,
   if (!error) error = job.ReadChoice(told, Label::kMaxLinear, kDefaultMaxLinear, job.max_linear_);
   if (!error) error = job.ReadHosts(told);
   if (!error) error = job.ReadProcesses(told);
-  if (!error) {
-    job.said_crossover_size_ = static_cast<int32_t>(ByteReader(told.at(Label::kCrossoverSize).values).U32());
-    job.said_max_linear_ = static_cast<int32_t>(ByteReader(told.at(Label::kMaxLinear).values).U32());
-    error = job.CheckMine(mine);
-  }
   if (error) return *error;
+  job.said_crossover_size_ = static_cast<int32_t>(ByteReader(told.at(Label::kCrossoverSize).values).U32());
+  job.said_max_linear_ = static_cast<int32_t>(ByteReader(told.at(Label::kMaxLinear).values).U32());
+  return job;
+}
+
+Result<Job, std::string> Job::Of(int clients, const Told& told, ClientRank self, const Announcement& mine) {
+  auto job = Of(clients, told, self);
+  if (!job.ok()) return job;
+  if (const Error error = job->CheckMine(mine)) return *error;
   return job;
 }
 
@@ -222,6 +226,15 @@ Job::Error Job::CheckMine(const Announcement& mine) const {
   }
   if (back == mine) return std::nullopt;
   return "the server gave back other values for client " + std::to_string(self_.value) + " than this client had sent";
+}
+
+std::vector<WorldRank> Job::ProcessesOf(ClientRank client) const {
+  std::vector<WorldRank> processes;
+  for (const Host& host : hosts_) {
+    if (host.client != client) continue;
+    for (int32_t i = 0; i < host.processes; ++i) processes.emplace_back(host.first.value + i);
+  }
+  return processes;
 }
 
 std::optional<WorldRank> Job::Find(const ProcessName& name) const {

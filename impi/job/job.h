@@ -35,12 +35,14 @@ class Job {
     ProcessName name;  // as announced
   };
 
+  static constexpr int kMostClients = 32;                 // bits of a mask
   static constexpr int32_t kLeastTagUpperBound = 32767;   // section 3.9
   static constexpr int32_t kDefaultCrossoverSize = 1024;  // bytes; section 2.3.5
   static constexpr int32_t kDefaultMaxLinear = 4;         // hosts
 
-  // `told`: by label, the values of all clients in ascending order. `mine`: what client `self` said, which has to have come back. Why not: a sentence that
-  // names the client, the label, its value and the limit.
+  // `told`: by label, the values of all clients in ascending order. Why not: a sentence that names the client, the label, its value and the limit.
+  static Result<Job, std::string> Of(int clients, const std::map<Label, Collected>& told, ClientRank self);
+  // The same at the client that spoke with the server. `mine`: what it said, which has to have come back.
   static Result<Job, std::string> Of(int clients, const std::map<Label, Collected>& told, ClientRank self, const Announcement& mine);
 
   int clients() const { return clients_; }
@@ -49,6 +51,8 @@ class Job {
   const std::vector<Process>& processes() const { return processes_; }  // by WorldRank
   const Host& host(HostRank rank) const { return hosts_[static_cast<size_t>(rank.value)]; }
   const Process& process(WorldRank rank) const { return processes_[static_cast<size_t>(rank.value)]; }
+  // In ascending order; they stand together.
+  std::vector<WorldRank> ProcessesOf(ClientRank client) const;
   // In either form of an IPv4 address.
   std::optional<WorldRank> Find(const ProcessName& name) const;
 

@@ -1,0 +1,46 @@
+#ifndef IMPI_ENTRY_HELLO_H_
+#define IMPI_ENTRY_HELLO_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "impi/wire/command.h"
+
+// The first words on the connection of a process with the agent of its host. They have the form of commands (impi/wire/command.h):
+//
+//   process                                             agent
+//   RANK version, its rank             ->
+//                                      <-               WLCM, or DENY and the reason in words; then the agent closes
+//   then packets of impi/wire/packet in both directions, until the process sends FINI and the agent closes
+//
+//   | 'RANK' : 32 | 8 : 32      | version : 32 | rank : 32 |
+//   | 'WLCM' : 32 | length : 32 | payload: welcome.h |
+//   | 'DENY' : 32 | length : 32 | text in UTF-8 |                     big-endian
+namespace weft::impi {
+
+// The variable in a process's environment that says where its agent listens: "@" and the name of a Unix stream socket in the abstract namespace (unix(7)).
+// A process without it is in no IMPI job. A process that was spawned (MPI_Comm_spawn) inherits it, belongs to no client, and does not connect.
+inline constexpr char kAgentVariable[] = "WEFT_IMPI_AGENT";
+
+inline constexpr uint32_t kEntryVersion = 1;  // process and agent have the same one, or the agent denies
+inline constexpr auto kRankCommand = static_cast<CommandCode>(0x52414E4B);
+inline constexpr auto kWelcomeCommand = static_cast<CommandCode>(0x574C434D);
+inline constexpr auto kDenyCommand = static_cast<CommandCode>(0x44454E59);
+
+// RANK: all that a process says before its first packet. The agent reads these bytes, and no others, before it answers.
+struct Hello {
+  static constexpr size_t kSize = 16;  // bytes
+
+  int32_t rank = 0;  // in the MPI_COMM_WORLD of its own client, as PMI counts: 0 to the client's processes - 1
+
+  Bytes Serialize() const;
+  // `bytes`: kSize of them. Why not: a part of a sentence that begins with the process, such as "did not begin with RANK".
+  static Result<Hello, std::string> Parse(ByteSpan bytes);
+  bool operator==(const Hello&) const = default;
+};
+
+}  // namespace weft::impi
+
+#endif  // IMPI_ENTRY_HELLO_H_
