@@ -21,7 +21,8 @@ JobId IdOf(impi::ClientRank client) {
 
 }  // namespace
 
-ImpiWorld::ImpiWorld(impi::Job job, std::vector<ProcessId> own, ProcessTable& table) : job_(std::move(job)), self_(table.self()) {
+ImpiWorld::ImpiWorld(impi::Job job, std::vector<ProcessId> own, ProcessTable& table, uint32_t lam_clients)
+    : job_(std::move(job)), self_(table.self()), lam_clients_(lam_clients) {
   first_foreign_ = end_ = table.world_size();
   WEFT_CHECK(table.limit() == first_foreign_ && own.size() == static_cast<size_t>(first_foreign_));
   rank_of_.resize(own.size());

@@ -21,8 +21,9 @@ class ImpiWorld {
   // The highest context id of the protocol (IMPI_MAX_CID). A communicator has two: one for messages, and behind it one for collectives.
   static constexpr uint64_t kMostContext = 18446744073709551600u;
 
-  // `own`: the processes of this client, in the order of `job`, by their numbers in the table. To be made before any process of another job is added there.
-  ImpiWorld(impi::Job job, std::vector<ProcessId> own, ProcessTable& table);
+  // `own`: the processes of this client, in the order of `job`, by their numbers in the table. `lam_clients`: bit i: client i is LAM/MPI. To be made before any
+  // process of another job is added to the table, which it outlives.
+  ImpiWorld(impi::Job job, std::vector<ProcessId> own, ProcessTable& table, uint32_t lam_clients = 0);
   ImpiWorld(const ImpiWorld&) = delete;
   ImpiWorld& operator=(const ImpiWorld&) = delete;
 
@@ -35,6 +36,8 @@ class ImpiWorld {
   impi::WorldRank RankOf(ProcessId process) const { return rank_of_[static_cast<size_t>(process)]; }  // of a member
   // Of a member.
   impi::ClientRank ClientOf(ProcessId process) const { return job_.host(job_.process(RankOf(process)).host).client; }
+  // impi/message/departures.h
+  bool IsLam(impi::ClientRank client) const { return (lam_clients_ >> client.value & 1) != 0; }
   bool IsForeign(ProcessId process) const { return process >= first_foreign_ && process < end_; }
   bool AnyForeign(std::span<const ProcessId> processes) const {
     return std::any_of(processes.begin(), processes.end(), [this](ProcessId process) { return IsForeign(process); });
@@ -48,6 +51,7 @@ class ImpiWorld {
  private:
   const impi::Job job_;
   const ProcessId self_;
+  const uint32_t lam_clients_;
   ProcessId first_foreign_ = 0, end_ = 0;
   std::vector<ProcessId> process_of_;     // by world rank
   std::vector<impi::WorldRank> rank_of_;  // by process

@@ -8,6 +8,7 @@
 #include "base/hex.h"
 #include "base/job_secret.h"
 #include "mpi_hybrid/core/host_address.h"
+#include "mpi_hybrid/core/impi_world.h"
 #include "mpi_hybrid/core/job_version.h"
 #include "mpi_hybrid/core/launcher_watch.h"
 #include "pmi/client.h"
@@ -49,6 +50,9 @@ Error AgreeOnSecret(Job& job) {
 }
 
 }  // namespace
+
+Job::Job() = default;
+Job::~Job() = default;
 
 Error Job::Publish(const std::string& key, const std::string& value) {
   if (value.size() >= pmi->max_value_length()) {

@@ -7,7 +7,6 @@
 
 #include "mpi_hybrid/core/descriptor.h"
 #include "mpi_hybrid/core/error.h"
-#include "mpi_hybrid/core/impi_world.h"
 #include "mpi_hybrid/core/process_table.h"
 #include "mpi_hybrid/core/told_deaths.h"
 
@@ -17,9 +16,14 @@ class Client;
 
 namespace weft::mpi {
 
+class ImpiWorld;
+
 // This process's rank in the job, and the means of the job to exchange addresses before any connection exists. MPI_Init
 // (api/init.cc) makes it from PMI. A process that was not started by a launcher is a job of one rank.
 struct Job {
+  Job();
+  ~Job();
+
   int rank = 0;
   int size = 1;
   int appnum = -1;         // MPI_APPNUM, or -1

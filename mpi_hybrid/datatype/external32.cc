@@ -190,4 +190,19 @@ MPI_Count UnpackExternalBytes(std::span<const uint8_t> in, void* buffer, MPI_Cou
   return cursor.position();
 }
 
+MPI_Count MemorySizeOfExternal(MPI_Count external, const Datatype& type) {
+  const MPI_Count each = ExternalSize(1, type);
+  if (each == 0) return external == 0 ? 0 : MPI_UNDEFINED;
+  MPI_Count bytes = external / each * type.size, rest = external % each;
+  for (SignatureCursor at(type, 1); rest > 0 && !at.done();) {
+    const Basic& basic = *FindBasic(at.basic());
+    const MPI_Count part = std::min<MPI_Count>(at.left(), rest / std::max<MPI_Count>(basic.external, 1));
+    if (part == 0) return MPI_UNDEFINED;
+    bytes += part * basic.size;
+    rest -= part * basic.external;
+    at.Advance(part);
+  }
+  return bytes;
+}
+
 }  // namespace weft::mpi

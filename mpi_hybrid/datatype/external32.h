@@ -21,6 +21,9 @@ void UnpackExternal(const uint8_t* in, void* buffer, MPI_Count count, const Data
 // elements. Returns the number of bytes of data stored in `buffer`.
 MPI_Count UnpackExternalBytes(std::span<const uint8_t> in, void* buffer, MPI_Count count, const Datatype& type);
 
+// The bytes of memory that elements of `type` with `external` bytes in external32 take; MPI_UNDEFINED: they end within a basic element.
+MPI_Count MemorySizeOfExternal(MPI_Count external, const Datatype& type);
+
 }  // namespace weft::mpi
 
 #endif  // MPI_HYBRID_DATATYPE_EXTERNAL32_H_

@@ -142,5 +142,23 @@ TEST(External32Test, EachElementIsConvertedByItsOwnType) {
   EXPECT_EQ(bytes, (Bytes{'a', 0, 0, 0, 1, 0, 2, 'b', 0xff, 0xff, 0xff, 0xff, 0, 3}));
 }
 
+TEST(External32Test, BytesOfExternal32AreSoManyBytesOfMemory) {
+  EXPECT_EQ(MemorySizeOfExternal(0, Type(MPI_LONG)), 0);
+  EXPECT_EQ(MemorySizeOfExternal(12, Type(MPI_LONG)), 24);
+  EXPECT_EQ(MemorySizeOfExternal(6, Type(MPI_LONG)), MPI_UNDEFINED);
+  EXPECT_EQ(MemorySizeOfExternal(7, Type(MPI_BYTE)), 7);
+  // A pair's elements count one by one.
+  const MPI_Aint ones[] = {1, 2}, at[] = {0, 8};
+  const Ref<const Datatype> fields[] = {Ref<const Datatype>(&Type(MPI_SHORT)), Ref<const Datatype>(&Type(MPI_LONG))};
+  const Ref<Datatype> type = MakeStruct(ones, at, fields);  // 2 + 8 bytes of 2 + 16
+  EXPECT_EQ(MemorySizeOfExternal(20, *type), 36);
+  EXPECT_EQ(MemorySizeOfExternal(12, *type), 20);
+  EXPECT_EQ(MemorySizeOfExternal(16, *type), 28);
+  EXPECT_EQ(MemorySizeOfExternal(17, *type), MPI_UNDEFINED);
+  const Ref<Datatype> nothing = MakeContiguous(0, Type(MPI_INT));
+  EXPECT_EQ(MemorySizeOfExternal(0, *nothing), 0);
+  EXPECT_EQ(MemorySizeOfExternal(4, *nothing), MPI_UNDEFINED);
+}
+
 }  // namespace
 }  // namespace weft::mpi

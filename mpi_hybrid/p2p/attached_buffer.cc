@@ -4,6 +4,8 @@
 #include <list>
 #include <string>
 
+#include "mpi_hybrid/datatype/external32.h"
+#include "mpi_hybrid/p2p/foreign.h"
 #include "mpi_hybrid/p2p/message.h"
 #include "mpi_hybrid/p2p/engine/payload.h"
 #include "mpi_hybrid/p2p/progress.h"
@@ -48,8 +50,8 @@ MPI_Aint FindGap(MPI_Aint size, std::list<Segment>::iterator* before) {
 }  // namespace
 
 Error SendBuffered(const void* buffer, MPI_Aint count, const Datatype& type, int destination, int tag, Comm& comm) {
-  Payload payload(buffer, count, type);
-  const MPI_Aint length = static_cast<MPI_Aint>(payload.left());
+  const bool foreign = IsForeign(comm.peer(destination));
+  const MPI_Aint length = foreign ? ExternalSize(count, type) : count * type.size;
   const MPI_Aint needed = length + MPI_BSEND_OVERHEAD;
   std::list<Segment>::iterator before;
   ReleaseSent();
@@ -65,7 +67,11 @@ Error SendBuffered(const void* buffer, MPI_Aint count, const Datatype& type, int
                                      std::to_string(g_attached.segments.size()) + " unsent messages");
   }
   uint8_t* copy = g_attached.buffer + begin;
-  payload.Take({copy, static_cast<size_t>(length)});
+  if (foreign && length != 0) {
+    PackExternal(buffer, count, type, copy);
+  } else {
+    Payload(buffer, count, type).Take({copy, static_cast<size_t>(length)});
+  }
   Request* send;
   WEFT_MPI_TRY(StartSend(copy, length, *Datatype::Find(MPI_BYTE), destination, tag, comm, SendMode::kStandard, Channel::kPointToPoint,
                          &send));

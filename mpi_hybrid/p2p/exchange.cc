@@ -3,7 +3,9 @@
 #include <memory>
 #include <utility>
 
+#include "mpi_hybrid/datatype/external32.h"
 #include "mpi_hybrid/p2p/engine/payload.h"
+#include "mpi_hybrid/p2p/foreign.h"
 #include "mpi_hybrid/p2p/message.h"
 #include "mpi_hybrid/p2p/process_device.h"
 #include "mpi_hybrid/p2p/progress.h"
@@ -101,11 +103,15 @@ Error StartExchange(const ExchangeSend& send, const ExchangeReceive& receive, Co
 }
 
 Error StartExchangeInPlace(const ExchangeReceive& receive, int destination, int send_tag, Comm& comm, Request** request) {
-  Payload payload(receive.buffer, receive.count, *receive.type);
-  const size_t length = payload.left();
+  const bool foreign = destination != MPI_PROC_NULL && IsForeign(comm.peer(destination));
+  const size_t length = static_cast<size_t>(foreign ? ExternalSize(receive.count, *receive.type) : receive.count * receive.type->size);
   auto* exchange = new ExchangeRequest(comm);
   exchange->copy.reset(new uint8_t[length]);
-  payload.Take({exchange->copy.get(), length});
+  if (foreign && length != 0) {
+    PackExternal(receive.buffer, receive.count, *receive.type, exchange->copy.get());
+  } else {
+    Payload(receive.buffer, receive.count, *receive.type).Take({exchange->copy.get(), length});
+  }
   const ExchangeSend send = {exchange->copy.get(), static_cast<MPI_Aint>(length), Datatype::Find(MPI_BYTE), destination, send_tag};
   return Start(exchange, send, receive, comm, request);
 }

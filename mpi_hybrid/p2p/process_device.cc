@@ -17,7 +17,10 @@
 #include "base/log.h"
 #include "base/processors.h"
 #include "base/settings.h"
+#include "mpi_hybrid/core/impi_world.h"
 #include "mpi_hybrid/core/job.h"
+#include "mpi_hybrid/p2p/foreign.h"
+#include "mpi_hybrid/p2p/impi/impi_transport.h"
 #include "mpi_hybrid/p2p/message.h"
 #include "mpi_hybrid/p2p/progress.h"
 #include "mpi_hybrid/p2p/sctp/sctp_transport.h"
@@ -47,6 +50,7 @@ bool g_has_wire = false;
 std::chrono::microseconds g_spin{0};
 bool g_few_ranks = true;
 shm::Processors* g_processors = nullptr;  // null: ranks share them anyway
+ImpiTransport* g_impi = nullptr;          // owned by the device; null: the job has no other client
 
 // A setting in bytes or microseconds: digits, with k or m (1024, 1024 * 1024) behind. Anything else is told and ignored.
 std::optional<long> NumberFromEnvironment(const char* name) {
@@ -191,6 +195,11 @@ Error StartDevice() {
     if (job.ranks_on_host <= ProcessorCount()) g_processors = new shm::Processors(*node);
     g_device->Add(std::make_unique<shm::ShmTransport>(*node, *g_process_engine, g_device->loop(), in_place_from));
   }
+  if (job.impi != nullptr) {
+    auto made = std::make_unique<ImpiTransport>(*job.impi, *g_process_engine, g_device->loop(), ImpiTransport::Setup{.agent = std::move(job.impi_agent)});
+    g_impi = made.get();
+    g_device->Add(std::move(made));
+  }
   WEFT_MPI_TRY(AddWire(job, /*for_others=*/false));
   WEFT_MPI_TRY(g_device->Start());
   ListenForDeaths();
@@ -219,6 +228,7 @@ void StopDevice() {
   if (ProcessDevice() == nullptr) return;
   StopListeningForDeaths();
   g_device->Stop();
+  g_impi = nullptr;
   g_process_device = nullptr;  // it stays: requests that the program never completed may point to it
 }
 
@@ -243,6 +253,21 @@ int ClassOfGone(ProcessId process) {
   const bool is_known = link != nullptr && link->is_gone();
   if (!is_known && std::find(g_found_gone.begin(), g_found_gone.end(), process) == g_found_gone.end()) g_found_gone.push_back(process);
   return MPIX_ERR_PROC_FAILED;
+}
+
+Error OpenForeignContext(Comm& comm, uint64_t on_wire) {
+  const std::optional<ContextId> context = on_wire == 0 ? 0 : ImpiContextTable::For(on_wire);
+  if (!context) {
+    return Error(MPI_ERR_OTHER, "the processes of the communicator agreed on the IMPI context " + std::to_string(on_wire) +
+                                    ", which is higher than this implementation can use; one of them has seen too high a context");
+  }
+  comm.send_context = comm.receive_context = *context;
+  g_impi->AddContext(*context, on_wire, comm.remote);
+  return {};
+}
+
+void CloseForeignContext(ContextId context) {
+  if (g_impi != nullptr) g_impi->RemoveContext(context);
 }
 
 bool IsDead(ProcessId process) { return g_process_engine != nullptr && g_process_engine->IsDead(process); }

@@ -11,6 +11,7 @@
 #include "mpi_hybrid/datatype/signature.h"
 #include "mpi_hybrid/core/tool_events.h"
 #include "mpi_hybrid/p2p/engine/pool.h"
+#include "mpi_hybrid/p2p/request/external_count.h"
 #include "mpi_hybrid/p2p/request/news.h"
 
 namespace weft::mpi {
@@ -434,7 +435,8 @@ MPI_Status Engine::StatusOf(const Message& message) {
   MPI_Status status{};
   status.MPI_SOURCE = message.envelope.source;
   status.MPI_TAG = message.envelope.tag;
-  SetCount(status, static_cast<MPI_Count>(message.length));
+  const MPI_Count external = (message.unusual & kFlagExternal) != 0 ? kExternalCount : 0;
+  SetCount(status, static_cast<MPI_Count>(message.length) | external);
   return status;
 }
 

@@ -131,7 +131,7 @@ class Engine {
   void Revoke(Comm& comm);
   static Error RevokedError();
   bool IsRevoked(uint32_t context) const {
-    return !revoked_.empty() && revoked_.contains(ContextPool::IdOf(context % ContextPool::kContexts));
+    return !revoked_.empty() && revoked_.contains(RevocableId(context));
   }
   // `arrives`: its data is still arriving.
   void Refuse(Message& message, bool arrives);
@@ -217,6 +217,8 @@ class Engine {
   void CancelReceive(ReceiveRequest& receive);
 
  private:
+  // Communicators with contexts from kContexts on span clients (p2p/impi), and are never revoked, unless they are of partitioned communication (channel.h).
+  static uint32_t RevocableId(uint32_t context) { return ContextPool::IdOf(context >> 31 != 0 ? context % ContextPool::kContexts : context); }
   // True: no posted receive and no waiting message matches.
   bool FindsNobody(const MatchKey& key) const { return posted_.Find(key) == nullptr && FindWaiting(key) == nullptr; }
   void LookAtEarly(Link& link, uint32_t context);

@@ -8,8 +8,15 @@
 #include <utility>
 
 #include "base/check.h"
+#include "mpi_hybrid/p2p/request/external_count.h"
 
 namespace weft::mpi {
+namespace {
+
+// Of which the engine's frames and the counts of statuses can tell.
+constexpr uint64_t kMostLength = kExternalCount;
+
+}  // namespace
 
 ImpiLink::ImpiLink(Link& link, impi::Endpoint& endpoint, impi::PeerId peer, const ImpiContexts& contexts)
     : link_(link), endpoint_(endpoint), peer_(peer), contexts_(contexts) {}
@@ -227,6 +234,13 @@ std::optional<impi::PacketError> ImpiLink::OnPacket(std::span<const uint8_t, imp
 
 std::optional<impi::PacketError> ImpiLink::OnMessage(const impi::Event& event, std::span<const uint8_t> data) {
   const impi::Envelope& envelope = endpoint_.MessageOf(event.message).envelope;
+  if (envelope.length >= kMostLength) {
+    const impi::ProcessName& process = endpoint_.NameOf(peer_);
+    return impi::PacketError{.process = process,
+                             .field = "pk_msglen",
+                             .text = impi::TextOf(process) + " sent DATASYNC: pk_msglen is " + std::to_string(envelope.length) + "; messages have less than " +
+                                     std::to_string(kMostLength) + " bytes"};
+  }
   auto owned = std::make_unique<Arriving>();
   Arriving& arriving = *owned;
   arriving.message = event.message;

@@ -45,7 +45,8 @@ Error ImpiTransport::Start() {
 void ImpiTransport::OnLink(Link& link) {
   if (!world_.IsForeign(link.peer())) return;
   if (lost_) return engine_.OnGone(link.peer(), /*left=*/false);
-  const impi::PeerId id = endpoint_.AddPeer(NameOf(world_, world_.RankOf(link.peer())), impi::Peer::kStandard, flow_);
+  const impi::Peer kind = world_.IsLam(world_.ClientOf(link.peer())) ? impi::Peer::kLam : impi::Peer::kStandard;
+  const impi::PeerId id = endpoint_.AddPeer(NameOf(world_, world_.RankOf(link.peer())), kind, flow_);
   const size_t at = static_cast<size_t>(link.peer());
   if (at >= peers_.size()) peers_.resize(at + 1);
   peers_[at] = std::make_unique<Peer>(link, endpoint_, id, contexts_);
