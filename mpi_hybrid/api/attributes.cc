@@ -1,13 +1,19 @@
 #include "mpi_hybrid/core/attributes.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <string>
+#include <vector>
 
+#include "impi/job/colours.h"
 #include "mpi_hybrid/api/bindings.h"
 #include "mpi_hybrid/api/entry.h"
 #include "mpi_hybrid/api/language_hooks.h"
 #include "mpi_hybrid/api/type_arguments.h"
+#include "mpi_hybrid/core/impi_world.h"
 #include "mpi_hybrid/core/job.h"
 
 // Attributes of communicators, datatypes and windows (MPI 4.0 sections 7.7 and 12.2.6), with the names that MPI-2
@@ -79,14 +85,30 @@ void GiveInt(int value, AttributeType as, int* copy, void* out) {
   std::memcpy(out, &given, sizeof given);
 }
 
-Error GetPredefinedOfComm(int keyval, AttributeType as, void* out, int* flag) {
+// Null: the job has no other client, or the communicator has processes of other jobs. The group of an intercommunicator is the local one.
+int* ColoursOf(Comm& comm) {
+  const ImpiWorld* const world = ThisJob().impi.get();
+  if (world == nullptr) return nullptr;
+  if (comm.colours == nullptr) {
+    std::vector<impi::WorldRank> group;
+    for (const ProcessId process : comm.local->members) {
+      if (!world->IsMember(process)) return nullptr;
+      group.push_back(world->RankOf(process));
+    }
+    const impi::Colours colours = impi::ColoursOf(world->job(), group, world->self());
+    comm.colours = std::make_unique<std::array<int, 4>>(std::array{colours.client_size, colours.client_color, colours.host_size, colours.host_color});
+  }
+  return comm.colours->data();
+}
+
+Error GetPredefinedOfComm(Comm& comm, int keyval, AttributeType as, void* out, int* flag) {
   static int copies[16];
   const int number = CNumber(keyval);
   int* copy = &copies[number & 15];
   *flag = 1;
   switch (number) {
     case MPI_TAG_UB:
-      GiveInt(kLargestTag, as, copy, out);
+      GiveInt(ThisJob().impi == nullptr ? kLargestTag : std::min(kLargestTag, ThisJob().impi->job().limits().tag), as, copy, out);
       return {};
     case MPI_HOST:
       GiveInt(MPI_PROC_NULL, as, copy, out);
@@ -108,6 +130,18 @@ Error GetPredefinedOfComm(int keyval, AttributeType as, void* out, int* flag) {
       *flag = ThisJob().appnum >= 0;
       if (*flag) GiveInt(ThisJob().appnum, as, copy, out);
       return {};
+    case IMPI_CLIENT_SIZE:
+    case IMPI_CLIENT_COLOR:
+    case IMPI_HOST_SIZE:
+    case IMPI_HOST_COLOR: {
+      int* const colours = ColoursOf(comm);
+      *flag = colours != nullptr;
+      if (*flag) {
+        int* const own = colours + (number - IMPI_CLIENT_SIZE) / 2;
+        GiveInt(*own, as, own, out);
+      }
+      return {};
+    }
     default:
       *flag = 0;
       return Error(MPI_ERR_KEYVAL, "keyval " + std::to_string(keyval) + " is not one of a communicator");
@@ -183,7 +217,7 @@ int OnType(const char* name, MPI_Datatype handle, Body body) {
 int GetOnComm(const char* name, MPI_Comm comm, int keyval, void* value, int* flag, AttributeType as) {
   return OnComm(name, comm, [&](Comm& c) -> Error {
     WEFT_MPI_TRY(CheckOut(value, flag));
-    if (IsPredefined(keyval)) return GetPredefinedOfComm(keyval, as, value, flag);
+    if (IsPredefined(keyval)) return GetPredefinedOfComm(c, keyval, as, value, flag);
     return GetOwn(c.attributes, AttributeOwner::kComm, keyval, as, value, flag);
   });
 }

@@ -10,6 +10,7 @@
 #include "mpi_hybrid/api/comm_arguments.h"
 #include "mpi_hybrid/api/entry.h"
 #include "mpi_hybrid/api/group_arguments.h"
+#include "mpi_hybrid/coll/make_comm.h"
 #include "mpi_hybrid/core/info.h"
 #include "mpi_hybrid/p2p/progress.h"
 
@@ -192,6 +193,7 @@ int PMPI_Comm_free(MPI_Comm* comm) {
   return OnComm("MPI_Comm_free", *comm, [&](Comm& c) -> Error {
     if (IsPredefined(c)) return Error(MPI_ERR_COMM, c.name + " cannot be freed");
     const Ref<Comm> alive(&c);
+    WEFT_MPI_TRY(BeforeFree(c));
     WEFT_MPI_TRY(c.attributes.DeleteAll(c.handle));
     Comm::TakeBack(c);
     *comm = MPI_COMM_NULL;

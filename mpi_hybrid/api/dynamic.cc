@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "mpi_hybrid/api/comm_arguments.h"
 #include "mpi_hybrid/api/entry.h"
+#include "mpi_hybrid/coll/spanning.h"
 #include "mpi_hybrid/coll/collectives.h"
 #include "mpi_hybrid/core/job.h"
 #include "mpi_hybrid/dynamic/beside.h"
@@ -88,6 +89,7 @@ using MeetGroup = Error (*)(const Meeting*, int, Comm&, Ref<Comm>*);
 Error Meet(MeetGroup meet, std::optional<std::chrono::seconds> patience, const char* port_name, MPI_Info info, int root, Comm& comm,
            MPI_Comm* newcomm) {
   WEFT_MPI_TRY(CheckIntra(comm));
+  WEFT_MPI_TRY(CheckWithinClient(comm, "connections of jobs"));
   WEFT_MPI_TRY(CheckRoot(comm, root));
   WEFT_MPI_TRY(ClearComm(newcomm, "newcomm"));
   // port_name and info count at the root, which tells the others when they are wrong.
@@ -124,6 +126,7 @@ Error AddCommand(const char* command, char** argv, int maxprocs, MPI_Info handle
 
 Error Spawn(const SpawnOrder& order, int root, Comm& comm, MPI_Comm* intercomm, int errcodes[]) {
   WEFT_MPI_TRY(CheckIntra(comm));
+  WEFT_MPI_TRY(CheckWithinClient(comm, "jobs that start others"));
   WEFT_MPI_TRY(CheckRoot(comm, root));
   WEFT_MPI_TRY(ClearComm(intercomm, "intercomm"));
   const Ref<Comm> alive(&comm);

@@ -4,6 +4,7 @@
 #include "mpi_hybrid/api/comm_arguments.h"
 #include "mpi_hybrid/api/entry.h"
 #include "mpi_hybrid/api/file_entry.h"
+#include "mpi_hybrid/coll/spanning.h"
 #include "mpi_hybrid/io/file.h"
 
 // Files: opening, closing, asking (MPI 4.0 sections 14.2 and 14.6), and their handles in Fortran.
@@ -26,6 +27,7 @@ int OpenOver(const char* name, MPI_Comm handle, const char* filename, int amode,
     Comm* comm = Comm::Find(handle);
     if (comm == nullptr) return NoSuchComm(handle);
     WEFT_MPI_TRY(CheckIntra(*comm));
+    WEFT_MPI_TRY(CheckWithinClient(*comm, "files"));
     Info* hints = nullptr;
     const Error refusal = [&]() -> Error {
       WEFT_MPI_TRY(CheckNotNull(fh, "fh"));

@@ -9,9 +9,12 @@
 #include "mpi_hybrid/api/language_hooks.h"
 #include "mpi_hybrid/api/report.h"
 #include "mpi_hybrid/coll/collectives.h"
+#include "mpi_hybrid/coll/spanning.h"
 #include "mpi_hybrid/comm/communicator.h"
+#include "mpi_hybrid/core/impi_world.h"
 #include "mpi_hybrid/core/job.h"
 #include "mpi_hybrid/core/settings.h"
+#include "mpi_hybrid/p2p/foreign.h"
 #include "mpi_hybrid/p2p/message.h"
 #include "mpi_hybrid/p2p/process_device.h"
 #include "mpi_hybrid/shm/this_node.h"
@@ -38,8 +41,13 @@ uint64_t IdentityOf(const JobId& job) {
 Error Start() {
   WEFT_MPI_TRY(JoinJob(&shm::BeginNode));
   shm::JoinNode();
+  WEFT_MPI_TRY(EnterImpiJob(ThisJob()));
   const Job& job = ThisJob();
-  MakeWorld(job.rank, job.size);
+  if (job.impi == nullptr) {
+    MakeWorld(job.rank, job.size);
+  } else {
+    MakeWorld(job.impi->self().value, job.impi->processes());
+  }
   World().set_identity(IdentityOf(job.processes.own_name().job));
   WEFT_MPI_TRY(StartDevice());
   survive::BeginToServe();
@@ -47,6 +55,7 @@ Error Start() {
   WEFT_MPI_TRY(ThisJob().Fence());
   shm::SettleNode();
   SettleDevice();
+  if (job.impi != nullptr) WEFT_MPI_TRY(SpanWorld(World()));
   FillEnvironmentInfo();
   SetLanguageObjects();
   if (job.rank == 0) WarnOfUnknownSetting();
@@ -88,7 +97,8 @@ Error StopUsingLibrary(bool by_all) {
     return {};
   }
   // Where somebody died, or the program revoked MPI_COMM_WORLD, the living end together all the same.
-  if (!Barrier(World()).ok()) survive::AwaitTheLiving(World());
+  // In an IMPI job nobody lives on.
+  if (!Barrier(World()).ok() && ThisJob().impi == nullptr) survive::AwaitTheLiving(World());
   --g_users;
   WEFT_MPI_TRY(Stop());
   DropWorld();

@@ -41,6 +41,9 @@ Error TooMany(MPI_Count count) {
   return Error(MPI_ERR_COUNT, std::to_string(count) + " elements are more bytes than an MPI_Count can hold");
 }
 
+// What is packed for a communicator that spans clients of an IMPI job is in external32, because other implementations read it (IMPI 0.0, section 4.1).
+bool IsNative(const Comm& comm) { return comm.clients == nullptr; }
+
 // Bytes of `count` elements, and what is wrong with the arguments.
 Error CheckElements(const void* buffer, MPI_Count count, MPI_Datatype handle, const Datatype** type, MPI_Count* bytes) {
   WEFT_MPI_TRY(CheckCount(count));
@@ -76,13 +79,17 @@ Error UnpackNative(const Packed<P>& in, void* buffer, MPI_Count count, MPI_Datat
 }
 
 template <typename N>
-Error PackedSize(N count, MPI_Datatype handle, N* size) {
+Error PackedSize(N count, MPI_Datatype handle, const Comm& comm, N* size) {
   const Datatype* type;
   MPI_Count bytes;
   WEFT_MPI_TRY(CheckCount(count));
   WEFT_MPI_TRY(FindType(handle, &type));
   WEFT_MPI_TRY(CheckNotNull(size, "size"));
-  if (__builtin_mul_overflow(static_cast<MPI_Count>(count), type->size, &bytes)) bytes = MPI_UNDEFINED;
+  if (__builtin_mul_overflow(static_cast<MPI_Count>(count), type->size, &bytes)) {
+    bytes = MPI_UNDEFINED;
+  } else if (!IsNative(comm)) {
+    bytes = ExternalSize(count, *type);
+  }
   Express(bytes, size);
   return {};
 }
@@ -159,16 +166,22 @@ WEFT_MPI_BOTH(Pack,
               (const void* inbuf, Count incount, MPI_Datatype datatype, void* outbuf, Count outsize, Count* position,
                MPI_Comm comm),
               OnComm(name, comm,
-                     [&](Comm&) { return PackNative(inbuf, incount, datatype, Out(outbuf, outsize, position)); }))
+                     [&](Comm& c) {
+                       const auto out = Out(outbuf, outsize, position);
+                       return IsNative(c) ? PackNative(inbuf, incount, datatype, out) : PackIn("external32", inbuf, incount, datatype, out);
+                     }))
 
 WEFT_MPI_BOTH(Unpack,
               (const void* inbuf, Count insize, Count* position, void* outbuf, Count outcount, MPI_Datatype datatype,
                MPI_Comm comm),
               OnComm(name, comm,
-                     [&](Comm&) { return UnpackNative(In(inbuf, insize, position), outbuf, outcount, datatype); }))
+                     [&](Comm& c) {
+                       const auto in = In(inbuf, insize, position);
+                       return IsNative(c) ? UnpackNative(in, outbuf, outcount, datatype) : UnpackIn("external32", in, outbuf, outcount, datatype);
+                     }))
 
 WEFT_MPI_BOTH(Pack_size, (Count incount, MPI_Datatype datatype, MPI_Comm comm, Count* size),
-              OnComm(name, comm, [&](Comm&) { return PackedSize(incount, datatype, size); }))
+              OnComm(name, comm, [&](Comm& c) { return PackedSize(incount, datatype, c, size); }))
 
 WEFT_MPI_BOTH(Pack_external,
               (const char* datarep, const void* inbuf, Count incount, MPI_Datatype datatype, void* outbuf,

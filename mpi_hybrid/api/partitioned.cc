@@ -5,6 +5,7 @@
 
 #include "mpi_hybrid/api/entry.h"
 #include "mpi_hybrid/api/message_arguments.h"
+#include "mpi_hybrid/coll/spanning.h"
 #include "mpi_hybrid/p2p/partitioned.h"
 #include "mpi_hybrid/p2p/progress.h"
 
@@ -18,6 +19,7 @@ int MakePartitioned(const char* name, bool is_send, void* buffer, int partitions
     if (partitions < 0) return Error(MPI_ERR_ARG, "partitions " + std::to_string(partitions) + " is negative");
     WEFT_MPI_TRY(CheckSendRank(peer, c));  // no wild cards on either side
     WEFT_MPI_TRY(CheckSendTag(tag));
+    WEFT_MPI_TRY(CheckWithinClient(c, "partitioned messages"));
     WEFT_MPI_TRY(CheckCount(count));
     MPI_Count all;
     if (__builtin_mul_overflow(count, partitions, &all)) {

@@ -1,7 +1,9 @@
 #include "mpi_hybrid/api/bindings.h"
 #include "mpi_hybrid/api/entry.h"
 #include "mpi_hybrid/api/type_arguments.h"
+#include "mpi_hybrid/datatype/external32.h"
 #include "mpi_hybrid/datatype/signature.h"
+#include "mpi_hybrid/p2p/request/external_count.h"
 #include "mpi_hybrid/p2p/request/request.h"
 
 // How much a status says was received (MPI 4.0 sections 3.2.5 and 5.1.11); what programs write into one is in status.cc.
@@ -13,6 +15,12 @@ Error CheckStatus(const MPI_Status* status) {
   return Error(MPI_ERR_ARG, status == nullptr ? "status is a null pointer" : "status is MPI_STATUS_IGNORE");
 }
 
+// Of data of that type; MPI_UNDEFINED: of a part of a basic element, in a message that a probe saw in external32.
+MPI_Count BytesOf(const MPI_Status& status, const Datatype& type) {
+  const MPI_Count bytes = GetCount(status);
+  return bytes < kExternalCount ? bytes : MemorySizeOfExternal(bytes - kExternalCount, type);
+}
+
 // Whole elements; MPI_UNDEFINED when there is a part of one.
 template <typename N>
 Error CountOf(const MPI_Status* status, MPI_Datatype handle, N* count) {
@@ -20,8 +28,8 @@ Error CountOf(const MPI_Status* status, MPI_Datatype handle, N* count) {
   WEFT_MPI_TRY(CheckStatus(status));
   WEFT_MPI_TRY(FindType(handle, &type));
   WEFT_MPI_TRY(CheckNotNull(count, "count"));
-  const MPI_Count bytes = GetCount(*status);
-  if (type->size == 0) {
+  const MPI_Count bytes = BytesOf(*status, *type);
+  if (type->size == 0 || bytes == MPI_UNDEFINED) {
     *count = bytes == 0 ? 0 : MPI_UNDEFINED;
   } else if (bytes % type->size != 0) {
     *count = MPI_UNDEFINED;
@@ -37,7 +45,8 @@ Error Elements(const MPI_Status* status, MPI_Datatype handle, N* count) {
   WEFT_MPI_TRY(CheckStatus(status));
   WEFT_MPI_TRY(FindType(handle, &type));
   WEFT_MPI_TRY(CheckNotNull(count, "count"));
-  Express(BasicsIn(GetCount(*status), *type), count);
+  const MPI_Count bytes = BytesOf(*status, *type);
+  Express(bytes == MPI_UNDEFINED ? bytes : BasicsIn(bytes, *type), count);
   return {};
 }
 

@@ -1,4 +1,5 @@
 #include "mpi_hybrid/api/entry.h"
+#include "mpi_hybrid/coll/spanning.h"
 #include "mpi_hybrid/survive/failures.h"
 #include "mpi_hybrid/survive/recover.h"
 
@@ -26,6 +27,7 @@ WEFT_MPIX_ALIAS(Comm_failure_get_acked)
 int PMPIX_Comm_agree(MPI_Comm comm, int* flag) {
   return OnComm("MPIX_Comm_agree", comm, [&](Comm& c) -> Error {
     WEFT_MPI_TRY(CheckNotNull(flag, "flag"));
+    WEFT_MPI_TRY(CheckWithinClient(c, "agreements"));
     return survive::AgreeOn(c, flag);
   });
 }
@@ -35,6 +37,7 @@ int PMPIX_Comm_shrink(MPI_Comm comm, MPI_Comm* newcomm) {
   return OnComm("MPIX_Comm_shrink", comm, [&](Comm& c) -> Error {
     WEFT_MPI_TRY(CheckNotNull(newcomm, "newcomm"));
     *newcomm = MPI_COMM_NULL;
+    WEFT_MPI_TRY(CheckWithinClient(c, "survivors"));
     Ref<Comm> made;
     WEFT_MPI_TRY(survive::Shrink(c, &made));
     *newcomm = Comm::Give(made);
@@ -45,6 +48,7 @@ WEFT_MPIX_ALIAS(Comm_shrink)
 
 int PMPIX_Comm_revoke(MPI_Comm comm) {
   return OnComm("MPIX_Comm_revoke", comm, [&](Comm& c) -> Error {
+    WEFT_MPI_TRY(CheckWithinClient(c, "revocations"));
     survive::Revoke(c);
     return {};
   });

@@ -7,6 +7,7 @@
 #include "mpi_hybrid/api/bindings.h"
 #include "mpi_hybrid/api/comm_arguments.h"
 #include "mpi_hybrid/api/entry.h"
+#include "mpi_hybrid/coll/spanning.h"
 #include "mpi_hybrid/rma/window_hints.h"
 
 // Windows: making, freeing, asking (MPI 4.0 sections 12.2 and 7.8).
@@ -20,6 +21,7 @@ Error CheckSize(MPI_Aint size) {
 
 Error CheckWindowArguments(MPI_Aint size, MPI_Aint unit, const Comm& comm, const MPI_Win* win) {
   WEFT_MPI_TRY(CheckIntra(comm));
+  WEFT_MPI_TRY(CheckWithinClient(comm, "windows"));
   WEFT_MPI_TRY(CheckSize(size));
   WEFT_MPI_TRY(CheckNotNull(win, "win"));
   if (unit > 0 && unit <= INT_MAX) return {};

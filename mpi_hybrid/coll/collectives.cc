@@ -8,6 +8,7 @@
 #include "mpi_hybrid/coll/algorithms.h"
 #include "mpi_hybrid/coll/host_group.h"
 #include "mpi_hybrid/coll/schedule_request.h"
+#include "mpi_hybrid/coll/spanning.h"
 #include "mpi_hybrid/coll/tuning.h"
 #include "mpi_hybrid/coll/two_levels.h"
 
@@ -34,11 +35,17 @@ template <typename Arguments, typename Build>
 Error Carry(Comm& comm, const Launch& launch, const Arguments& arguments, Build build) {
   if (const Error& setting = TuningError(); !setting.ok()) [[unlikely]]
     return setting;
+  const bool by_protocol = launch.how == Launch::How::kBlocking;
+  if (comm.clients != nullptr) [[unlikely]]
+    WEFT_MPI_TRY(CheckCollective(comm, by_protocol));
   ScheduleRequest* request = ScheduleRequest::Make(comm);
   request->CountSends(launch.sends_count);
   try {
     std::apply([&](const auto&... one) { (Keep(request->schedule, one), ...); }, arguments);
     build(request->schedule);
+    // Several of the same kind may be under way at once, and the protocol's tags do not tell them apart.
+    if (!by_protocol && comm.clients != nullptr) [[unlikely]]
+      request->schedule.UseOwnTags();
   } catch (const std::bad_alloc&) {
     request->Release();
     return Error(MPI_ERR_NO_MEM, "there is no memory for the temporary buffers of the collective");
@@ -122,6 +129,8 @@ Error Barrier(Comm& comm, Launch launch) {
   if (CarriedOnHost(comm, launch, &result, [](host::Member& host) { return host.Barrier(); })) return result;
   return Carry(comm, launch, std::tie(), [&](Schedule& schedule) {
     if (comm.inter) return BuildInterBarrier(schedule, InterPlaceIn(comm));
+    if (const Clients* clients = ClientsOf(comm)) [[unlikely]]
+      return clients->BuildBarrier(schedule);
     if (const TwoLevels* levels = TwoLevels::Of(comm)) return levels->BuildBarrier(schedule);
     BuildBarrier(schedule, PlaceIn(comm));
   });
@@ -135,6 +144,8 @@ Error Broadcast(void* buffer, MPI_Aint count, const Datatype& type, int root, Co
   }
   return Carry(comm, launch, std::tie(type), [&](Schedule& schedule) {
     if (comm.inter) return BuildInterBroadcast(schedule, InterPlaceIn(comm), buffer, count, type, root);
+    if (const Clients* clients = ClientsOf(comm)) [[unlikely]]
+      return clients->BuildBroadcast(schedule, buffer, count, type, root);
     if (const TwoLevels* levels = LevelsFor(Collective::kBroadcast, count * type.size, comm)) {
       return levels->BuildBroadcast(schedule, buffer, count, type, root);
     }
@@ -151,6 +162,8 @@ Error Gather(const Uniform& send, const Uniform& receive, int root, Comm& comm, 
   }
   return Carry(comm, launch, std::tie(send, receive), [&](Schedule& schedule) {
     if (comm.inter) return BuildInterGather(schedule, InterPlaceIn(comm), send, receive, root);
+    if (const Clients* clients = ClientsOf(comm)) [[unlikely]]
+      return clients->BuildGather(schedule, send, receive, root);
     const MPI_Aint bytes = comm.rank == root ? receive.count * receive.type->size : send.count * send.type->size;
     BuildGather(schedule, PlaceIn(comm), Choose(Collective::kGather, bytes, comm.size()), send, receive, root);
   });
@@ -159,6 +172,8 @@ Error Gather(const Uniform& send, const Uniform& receive, int root, Comm& comm, 
 Error Gather(const Uniform& send, const Varying& receive, int root, Comm& comm, Launch launch) {
   return Carry(comm, launch, std::tie(send, receive), [&](Schedule& schedule) {
     if (comm.inter) return BuildInterGatherV(schedule, InterPlaceIn(comm), send, receive, root);
+    if (const Clients* clients = ClientsOf(comm)) [[unlikely]]
+      return clients->BuildGatherV(schedule, send, receive, root);
     BuildGatherV(schedule, PlaceIn(comm), send, receive, root);
   });
 }
@@ -171,6 +186,8 @@ Error Scatter(const Uniform& send, const Uniform& receive, int root, Comm& comm,
   }
   return Carry(comm, launch, std::tie(send, receive), [&](Schedule& schedule) {
     if (comm.inter) return BuildInterScatter(schedule, InterPlaceIn(comm), send, receive, root);
+    if (const Clients* clients = ClientsOf(comm)) [[unlikely]]
+      return clients->BuildScatter(schedule, send, receive, root);
     const MPI_Aint bytes = comm.rank == root ? send.count * send.type->size : receive.count * receive.type->size;
     BuildScatter(schedule, PlaceIn(comm), Choose(Collective::kScatter, bytes, comm.size()), send, receive, root);
   });
@@ -179,6 +196,8 @@ Error Scatter(const Uniform& send, const Uniform& receive, int root, Comm& comm,
 Error Scatter(const Varying& send, const Uniform& receive, int root, Comm& comm, Launch launch) {
   return Carry(comm, launch, std::tie(send, receive), [&](Schedule& schedule) {
     if (comm.inter) return BuildInterScatterV(schedule, InterPlaceIn(comm), send, receive, root);
+    if (const Clients* clients = ClientsOf(comm)) [[unlikely]]
+      return clients->BuildScatterV(schedule, send, receive, root);
     BuildScatterV(schedule, PlaceIn(comm), send, receive, root);
   });
 }
@@ -191,6 +210,8 @@ Error AllGather(const Uniform& send, const Uniform& receive, Comm& comm, Launch 
   }
   return Carry(comm, launch, std::tie(send, receive), [&](Schedule& schedule) {
     if (comm.inter) return BuildInterAllGather(schedule, InterPlaceIn(comm), send, receive);
+    if (const Clients* clients = ClientsOf(comm)) [[unlikely]]
+      return clients->BuildAllGather(schedule, send, receive);
     const MPI_Aint bytes = comm.size() * receive.count * receive.type->size;
     BuildAllGather(schedule, PlaceIn(comm), Choose(Collective::kAllGather, bytes, comm.size()), send, receive);
   });
@@ -199,6 +220,8 @@ Error AllGather(const Uniform& send, const Uniform& receive, Comm& comm, Launch 
 Error AllGather(const Uniform& send, const Varying& receive, Comm& comm, Launch launch) {
   return Carry(comm, launch, std::tie(send, receive), [&](Schedule& schedule) {
     if (comm.inter) return BuildInterAllGatherV(schedule, InterPlaceIn(comm), send, receive);
+    if (const Clients* clients = ClientsOf(comm)) [[unlikely]]
+      return clients->BuildAllGatherV(schedule, send, receive);
     const MPI_Aint total = std::accumulate(receive.counts.begin(), receive.counts.end(), MPI_Aint{0});
     const Algorithm algorithm = Choose(Collective::kAllGatherV, total * receive.type->size, comm.size());
     BuildAllGatherV(schedule, PlaceIn(comm), algorithm, send, receive);
@@ -213,6 +236,8 @@ Error AllToAll(const Uniform& send, const Uniform& receive, Comm& comm, Launch l
   }
   return Carry(comm, launch, std::tie(send, receive), [&](Schedule& schedule) {
     if (comm.inter) return BuildInterAllToAll(schedule, InterPlaceIn(comm), send, receive);
+    if (const Clients* clients = ClientsOf(comm)) [[unlikely]]
+      return clients->BuildAllToAll(schedule, send, receive);
     const Algorithm algorithm = Choose(Collective::kAllToAll, BlockBytes(send, receive), comm.size());
     BuildAllToAll(schedule, PlaceIn(comm), algorithm, send, receive);
   });
@@ -221,6 +246,8 @@ Error AllToAll(const Uniform& send, const Uniform& receive, Comm& comm, Launch l
 Error AllToAll(const Varying& send, const Varying& receive, Comm& comm, Launch launch) {
   return Carry(comm, launch, std::tie(send, receive), [&](Schedule& schedule) {
     if (comm.inter) return BuildInterAllToAllV(schedule, InterPlaceIn(comm), send, receive);
+    if (const Clients* clients = ClientsOf(comm)) [[unlikely]]
+      return clients->BuildAllToAllV(schedule, send, receive);
     BuildAllToAllV(schedule, PlaceIn(comm), send, receive);
   });
 }
@@ -237,6 +264,8 @@ Error Reduce(const void* send, void* receive, MPI_Aint count, const Datatype& ty
   }
   return Carry(comm, launch, std::tie(reduction), [&](Schedule& schedule) {
     if (comm.inter) return BuildInterReduce(schedule, InterPlaceIn(comm), reduction, root);
+    if (const Clients* clients = ClientsOf(comm)) [[unlikely]]
+      return clients->BuildReduce(schedule, reduction, root);
     const TwoLevels* const levels = LevelsFor(Collective::kReduce, count * type.size, comm);
     if (levels != nullptr && levels->KeepsResult(op, type, count * type.size, root)) return levels->BuildReduce(schedule, reduction, root);
     const Algorithm algorithm = Choose(Collective::kReduce, count * type.size, comm.size(), op.commutative);
@@ -256,6 +285,8 @@ Error AllReduce(const void* send, void* receive, MPI_Aint count, const Datatype&
   }
   return Carry(comm, launch, std::tie(reduction), [&](Schedule& schedule) {
     if (comm.inter) return BuildInterAllReduce(schedule, InterPlaceIn(comm), reduction);
+    if (const Clients* clients = ClientsOf(comm)) [[unlikely]]
+      return clients->BuildAllReduce(schedule, reduction);
     const TwoLevels* const levels = LevelsFor(Collective::kAllReduce, count * type.size, comm);
     if (levels != nullptr && levels->KeepsResult(op, type, count * type.size)) return levels->BuildAllReduce(schedule, reduction);
     const Algorithm algorithm = Choose(Collective::kAllReduce, count * type.size, comm.size(), op.commutative);
@@ -279,6 +310,8 @@ Error ReduceScatter(const void* send, void* receive, std::span<const MPI_Aint> c
   const Reduction reduction = MakeReduction(send, receive, 0, type, op);
   return Carry(comm, launch, std::tie(reduction), [&](Schedule& schedule) {
     if (comm.inter) return BuildInterReduceScatter(schedule, InterPlaceIn(comm), reduction, counts);
+    if (const Clients* clients = ClientsOf(comm)) [[unlikely]]
+      return clients->BuildReduceScatter(schedule, reduction, counts);
     const MPI_Aint total = std::accumulate(counts.begin(), counts.end(), MPI_Aint{0});
     const Algorithm algorithm = Choose(Collective::kReduceScatter, total * type.size, comm.size(), op.commutative);
     BuildReduceScatter(schedule, PlaceIn(comm), algorithm, reduction, counts);
@@ -294,8 +327,11 @@ Error ReduceScatterBlock(const void* send, void* receive, MPI_Aint count, const 
 Error Scan(const void* send, void* receive, MPI_Aint count, const Datatype& type, const Op& op, bool exclusive,
            Comm& comm, Launch launch) {
   const Reduction reduction = MakeReduction(send, receive, count, type, op);
-  return Carry(comm, launch, std::tie(reduction),
-               [&](Schedule& schedule) { BuildScan(schedule, PlaceIn(comm), reduction, exclusive); });
+  return Carry(comm, launch, std::tie(reduction), [&](Schedule& schedule) {
+    if (const Clients* clients = ClientsOf(comm)) [[unlikely]]
+      return clients->BuildScan(schedule, reduction, exclusive);
+    BuildScan(schedule, PlaceIn(comm), reduction, exclusive);
+  });
 }
 
 Error NeighborAllGather(const Uniform& send, const Varying& receive, Comm& comm, Launch launch) {

@@ -11,7 +11,9 @@
 #include "mpi_hybrid/coll/group_tree.h"
 #include "mpi_hybrid/coll/inter_end.h"
 #include "mpi_hybrid/coll/make_comm_agreement.h"
+#include "mpi_hybrid/coll/spanning.h"
 #include "mpi_hybrid/coll/tags.h"
+#include "mpi_hybrid/core/job.h"
 #include "mpi_hybrid/p2p/message.h"
 
 namespace weft::mpi {
@@ -72,6 +74,7 @@ Ref<Group> OfColor(const Group& group, const std::vector<int>& table, int color)
 
 Error CreateFromGroup(Comm& parent, const Ref<Group>& group, Ref<Comm>* made) {
   *made = nullptr;
+  if (parent.clients != nullptr) return CreateFromGroupSpanning(parent, group, made);
   if (!parent.inter) return MakeFromGroups(parent, group, group, made);
   // Who is in the other side's group, and where.
   const int place = group->RankOf(Self(parent));
@@ -90,6 +93,11 @@ Error CreateFromGroup(Comm& parent, const Ref<Group>& group, Ref<Comm>* made) {
 
 Error Split(Comm& comm, int color, int key, Ref<Comm>* made, const Error& refusal) {
   *made = nullptr;
+  if (comm.clients != nullptr) {
+    // The protocol cannot say that this process does not take part.
+    Error split = SplitSpanning(comm, refusal.ok() ? color : MPI_UNDEFINED, key, made);
+    return refusal.ok() ? std::move(split) : refusal;
+  }
   const int mine[2] = {color, key};
   std::vector<int> local, remote;
   Error gathered = GatherWords(comm, mine, 2, &local, &remote);
@@ -124,6 +132,10 @@ Error SwapWords(std::span<const uint64_t> mine, std::span<uint64_t> theirs, Comm
 Error CreateInter(Comm& local, int local_leader, Comm* peer, int remote_leader, int tag, Ref<Comm>* made,
                   const Error& refusal) {
   *made = nullptr;
+  if (ThisJob().impi != nullptr) {
+    WEFT_MPI_TRY(CreateInterSpanning(local, local_leader, peer, remote_leader, tag, made, refusal));
+    if (*made) return {};
+  }
   InterEnd end(local, local_leader, peer, remote_leader, tags::OfProgram(tag));
   return MakeInterAt(end, local, refusal, made, [&](bool willing, OwnedIds* ids) { return Agreement::Run(local, 2, ids, willing); });
 }
@@ -148,6 +160,7 @@ Error MakeInterAt(InterEnd& end, Comm& local, const Error& refusal, Ref<Comm>* m
 // One tree for each group, whose roots tell each other what came up in it: what comes down is of both, and either all of both that it reaches go on, or none.
 Error MergeInter(Comm& inter, bool high, Ref<Comm>* made) {
   *made = nullptr;
+  if (inter.clients != nullptr) return MergeSpanning(inter, high, made);
   constexpr uint64_t kMet = 2, kFirst = 4, kSecond = kFirst << 2;  // of each side: high, and behind it low
   const uint64_t ours = inter.is_local_first ? kFirst : kSecond, theirs = kFirst ^ kSecond ^ ours;
   const uint64_t said = kMet | (high ? ours : ours << 1) | theirs | theirs << 1;
@@ -182,6 +195,6 @@ Error MergeInter(Comm& inter, bool high, Ref<Comm>* made) {
   }
 }
 
-Error Free(Ref<Comm>) { return {}; }  // ~Comm returns the contexts
+Error BeforeFree(Comm& comm) { return comm.clients == nullptr ? Error() : BarrierBeforeFree(comm); }
 
 }  // namespace weft::mpi

@@ -41,7 +41,8 @@ Error SplitByDirectory(Comm& comm, const std::string& directory, int key, Ref<Co
 Error CreateInter(Comm& local, int local_leader, Comm* peer, int remote_leader, int tag, Ref<Comm>* made,
                   const Error& refusal = {});
 Error MergeInter(Comm& inter, bool high, Ref<Comm>* made);  // MPI_ERR_ARG: `high` is not the same throughout a group
-Error Free(Ref<Comm> comm);  // the contexts return to the pool when nothing uses them any more
+// Comes before the program loses its handle. ~Comm returns the contexts when nothing uses them any more.
+Error BeforeFree(Comm& comm);
 
 }  // namespace weft::mpi
 

@@ -87,6 +87,10 @@ class Agreement {
   Request* reduction_ = nullptr;
 };
 
+class GroupTree;
+// The agreement of a group's processes on `count` ids. `willing`: false at some process makes it fail at all.
+Error AgreeInTree(GroupTree& tree, uint64_t seed, size_t count, bool willing, OwnedIds* agreed);
+
 class InterEnd;
 // Runs the steps of a constructor of an intercommunicator: the leaders' exchange, `agree` on two ids, and contexts.
 // Every member of the local group takes part in every step.

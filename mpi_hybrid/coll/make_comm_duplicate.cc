@@ -6,6 +6,7 @@
 
 #include "mpi_hybrid/coll/make_comm.h"
 #include "mpi_hybrid/coll/make_comm_agreement.h"
+#include "mpi_hybrid/coll/spanning.h"
 #include "mpi_hybrid/p2p/progress.h"
 
 namespace weft::mpi {
@@ -133,6 +134,7 @@ class DuplicateStage : public ProgressStage {
 }  // namespace
 
 Error StartDuplicate(Comm& comm, Ref<Comm>* made, Request** request, const Error& refusal) {
+  if (comm.clients != nullptr) return CheckWithinClient(comm, "nonblocking duplications");
   auto* duplicate = new DuplicateRequest(comm, refusal.ok());
   *made = duplicate->made();
   duplicate->Advance();
@@ -147,6 +149,12 @@ Error StartDuplicate(Comm& comm, Ref<Comm>* made, Request** request, const Error
 }
 
 Error Duplicate(Comm& comm, Ref<Comm>* made, const Error& refusal) {
+  if (comm.clients != nullptr) {
+    // The protocol cannot say that this process does not take part.
+    Error duplicated = DuplicateSpanning(comm, made);
+    if (!refusal.ok()) *made = nullptr;
+    return refusal.ok() ? std::move(duplicated) : refusal;
+  }
   auto* duplicate = new DuplicateRequest(comm, refusal.ok());
   while (duplicate->Advance(), !duplicate->complete) Progress::WaitUntil([&] { return duplicate->Ready(); });
   const Error error = refusal.ok() ? duplicate->error : refusal;

@@ -14,6 +14,7 @@
 #include "mpi_hybrid/coll/make_comm_agreement.h"
 #include "mpi_hybrid/coll/tags.h"
 #include "mpi_hybrid/core/job.h"
+#include "mpi_hybrid/p2p/foreign.h"
 #include "mpi_hybrid/p2p/message.h"
 
 // Constructors of communicators that only the processes of a group take part in.
@@ -21,34 +22,6 @@ namespace weft::mpi {
 namespace {
 
 ProcessId Self(const Comm& comm) { return comm.local->members[static_cast<size_t>(comm.rank)]; }
-
-// The agreement of the group's processes on contexts. `willing`: false at some process makes it fail at all.
-Error AgreeInTree(GroupTree& tree, uint64_t seed, size_t count, bool willing, OwnedIds* agreed) {
-  constexpr uint64_t kMet = 2;
-  ContextSearch search(TheContextPool(), seed, count);
-  for (;;) {
-    // The identity is the root's to choose: the same group may do this with the same tag again.
-    const std::span<uint64_t> proposal = search.Begin(willing ? kMet : 0);
-    std::vector<uint64_t> words(proposal.begin(), proposal.end());
-    words.push_back(~uint64_t{0});
-    Error met = tree.And(words, [](std::span<uint64_t> at_root) -> Error {
-      const Nonce nonce = NewNonce();
-      std::memcpy(&at_root.back(), nonce.data(), sizeof(uint64_t));
-      return {};
-    });
-    std::copy_n(words.begin(), proposal.size(), proposal.begin());
-    const ContextSearch::Outcome outcome = search.End();
-    OwnedIds ids(search.ids(), words.back());
-    WEFT_MPI_TRY(std::move(met));
-    if ((search.flags() & kMet) == 0)
-      return Error(MPI_ERR_OTHER, "another process of the group could not take part");
-    if (outcome == ContextSearch::Outcome::kExhausted) return NoContextsLeft();
-    if (outcome == ContextSearch::Outcome::kAgreed) {
-      *agreed = std::move(ids);
-      return {};
-    }
-  }
-}
 
 uint64_t SeedOf(const Comm& parent, int tag) { return uint64_t{parent.receive_context} << 32 | static_cast<uint32_t>(tag); }
 
@@ -83,6 +56,13 @@ class Tag {
   uint64_t hash_ = 0xcbf29ce484222325;
 };
 
+// IMPI makes communicators from communicators only.
+Error CheckGroup(const Group& group) {
+  if (!AnyForeign(group.members)) return {};
+  return Error(MPI_ERR_UNSUPPORTED_OPERATION, "the group has processes of several clients of an IMPI job, which can make a communicator only from one that all "
+                                              "processes of it have (MPI_Comm_create, MPI_Comm_split)");
+}
+
 // What a group talks over before it has a communicator.
 Ref<Comm> Before(const Ref<Group>& local, const Ref<Group>& remote, bool inter, const Ref<ErrorHandler>& handler) {
   Ref<Comm> comm = MakeRef<Comm>();
@@ -98,14 +78,43 @@ Ref<Comm> Before(const Ref<Group>& local, const Ref<Group>& remote, bool inter, 
 
 }  // namespace
 
+Error AgreeInTree(GroupTree& tree, uint64_t seed, size_t count, bool willing, OwnedIds* agreed) {
+  constexpr uint64_t kMet = 2;
+  ContextSearch search(TheContextPool(), seed, count);
+  for (;;) {
+    // The identity is the root's to choose: the same group may do this with the same tag again.
+    const std::span<uint64_t> proposal = search.Begin(willing ? kMet : 0);
+    std::vector<uint64_t> words(proposal.begin(), proposal.end());
+    words.push_back(~uint64_t{0});
+    Error met = tree.And(words, [](std::span<uint64_t> at_root) -> Error {
+      const Nonce nonce = NewNonce();
+      std::memcpy(&at_root.back(), nonce.data(), sizeof(uint64_t));
+      return {};
+    });
+    std::copy_n(words.begin(), proposal.size(), proposal.begin());
+    const ContextSearch::Outcome outcome = search.End();
+    OwnedIds ids(search.ids(), words.back());
+    WEFT_MPI_TRY(std::move(met));
+    if ((search.flags() & kMet) == 0)
+      return Error(MPI_ERR_OTHER, "another process of the group could not take part");
+    if (outcome == ContextSearch::Outcome::kExhausted) return NoContextsLeft();
+    if (outcome == ContextSearch::Outcome::kAgreed) {
+      *agreed = std::move(ids);
+      return {};
+    }
+  }
+}
+
 Error CreateGroup(Comm& parent, const Ref<Group>& group, int tag, Ref<Comm>* made) {
   *made = nullptr;
   if (group->RankOf(Self(parent)) == MPI_UNDEFINED) return {};
+  WEFT_MPI_TRY(CheckGroup(*group));
   return MakeOfGroup(parent, group, tag, made);
 }
 
 Error CreateOfGroup(const Ref<Group>& group, std::string_view text, const Ref<ErrorHandler>& handler, Ref<Comm>* made) {
   *made = nullptr;
+  WEFT_MPI_TRY(CheckGroup(*group));
   Tag tag(text);
   tag.Add(*group);
   const Ref<Comm> before = Before(group, group, /*inter=*/false, handler);
@@ -116,6 +125,8 @@ Error CreateInterOfGroups(const Ref<Group>& local, int local_leader, const Group
                           std::string_view text, const Ref<ErrorHandler>& handler, Ref<Comm>* made,
                           const Error& refusal) {
   *made = nullptr;
+  WEFT_MPI_TRY(CheckGroup(*local));
+  if (remote != nullptr) WEFT_MPI_TRY(CheckGroup(*remote));
   ProcessTable& processes = ThisJob().processes;
   Tag within(text), between(text);
   within.Add(*local);

@@ -72,6 +72,10 @@ void Schedule::Reduce(const void* in, void* inout, MPI_Aint count, const Datatyp
   step.op = &op;
 }
 
+void Schedule::UseOwnTags() {
+  for (Step& step : steps_) step.tag = 0;
+}
+
 void Schedule::EndRound() {
   if (!open_) return;
   steps_.emplace_back();

@@ -74,6 +74,8 @@ class Schedule {
 
   // The following messages have this tag, which a protocol demands. 0: that of the collective.
   void Tagged(uint8_t tag) { tag_ = tag; }
+  // All messages so far have the tag of the collective.
+  void UseOwnTags();
 
   // Uninitialized memory, aligned to 64 bytes, that lives as long as the schedule.
   uint8_t* Temporary(MPI_Aint bytes);

@@ -13,6 +13,8 @@
 #include "mpi_hybrid/coll/common_directory.h"
 #include "mpi_hybrid/coll/gather_words.h"
 #include "mpi_hybrid/coll/make_comm.h"
+#include "mpi_hybrid/core/impi_world.h"
+#include "mpi_hybrid/core/job.h"
 
 namespace weft::mpi {
 namespace {
@@ -35,6 +37,8 @@ uint64_t HostNumber() {
   char name[256] = {};
   if (identity.empty() && gethostname(name, sizeof name - 1) == 0) identity = name;
   struct stat shared {};
+  // Clients of an IMPI job do not share memory, wherever they run.
+  if (const auto& world = ThisJob().impi) identity += "client " + std::to_string(world->job().self().value) + " ";
   if (stat("/dev/shm", &shared) == 0) identity += std::to_string(shared.st_dev) + ":" + std::to_string(shared.st_ino);
   return HashOf(identity);
 }

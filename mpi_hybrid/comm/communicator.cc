@@ -117,11 +117,16 @@ Comm* Parents() { return g_parents; }
 void SetParents(Comm* comm) { g_parents = comm; }
 
 void MakeWorld(int rank, int size) {
-  TheContextPool() = ContextPool();
   std::vector<ProcessId> everyone(static_cast<size_t>(size));
   std::iota(everyone.begin(), everyone.end(), 0);
+  MakeWorld(rank, std::move(everyone));
+}
+
+void MakeWorld(int rank, std::vector<ProcessId> everyone) {
+  TheContextPool() = ContextPool();
+  const ProcessId self = everyone[static_cast<size_t>(rank)];
   g_world = Comm::world_ = MakePredefined(MPI_COMM_WORLD, "MPI_COMM_WORLD", 0, rank, std::move(everyone));
-  g_self = MakePredefined(MPI_COMM_SELF, "MPI_COMM_SELF", 2, 0, {rank});
+  g_self = MakePredefined(MPI_COMM_SELF, "MPI_COMM_SELF", 2, 0, {self});
 }
 
 void DropWorld() {

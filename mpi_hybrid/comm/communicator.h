@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -54,6 +55,9 @@ class Comm : public RefCounted<Comm> {
   };
   std::unique_ptr<Extension> collectives;
   std::unique_ptr<Extension> levels;  // also owned by coll/: which ranks are on which host
+  // Also owned by coll/. Set: the communicator has members of several clients of an IMPI job (coll/spanning.h).
+  std::unique_ptr<Extension> clients;
+  std::unique_ptr<std::array<int, 4>> colours;  // owned by api/: IMPI's attributes, once they were asked for
   // Members whose death the program has acknowledged (MPIX_Comm_failure_ack), by process number.
   std::vector<ProcessId> acknowledged;
   // members that agreements on this communicator found dead, whether or not this process noticed it
@@ -93,7 +97,7 @@ class Comm : public RefCounted<Comm> {
   static void TakeBack(Comm& comm);
 
  private:
-  friend void MakeWorld(int rank, int size);
+  friend void MakeWorld(int rank, std::vector<ProcessId> everyone);
   friend void DropWorld();
   static Comm* FindOther(MPI_Comm handle);
 
@@ -113,8 +117,10 @@ bool IsPredefined(const Comm& comm);
 Comm* Parents();
 void SetParents(Comm* comm);
 
-// Called by MPI_Init and MPI_Finalize. DropWorld may be called without MakeWorld.
+// Called by MPI_Init and MPI_Finalize. DropWorld may be called without MakeWorld. `everyone`: this process and the others of MPI_COMM_WORLD, in which it
+// has the rank `rank`; by default, the processes of its own job.
 void MakeWorld(int rank, int size);
+void MakeWorld(int rank, std::vector<ProcessId> everyone);
 void DropWorld();
 
 }  // namespace weft::mpi

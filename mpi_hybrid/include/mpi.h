@@ -218,6 +218,11 @@ typedef struct {
 #define MPI_UNIVERSE_SIZE     0x64400009
 #define MPI_LASTUSEDCODE      0x6440000b
 #define MPI_APPNUM            0x6440000d
+/* Of all communicators, in a job of several MPI implementations (IMPI 0.0, section 2.5). */
+#define IMPI_CLIENT_SIZE      0x64400011
+#define IMPI_CLIENT_COLOR     0x64400013
+#define IMPI_HOST_SIZE        0x64400015
+#define IMPI_HOST_COLOR       0x64400017
 #define MPI_WIN_BASE          0x66000001
 #define MPI_WIN_SIZE          0x66000003
 #define MPI_WIN_DISP_UNIT     0x66000005

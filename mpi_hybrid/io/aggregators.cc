@@ -62,7 +62,6 @@ Error Aggregators::Make(Comm& comm, int64_t wanted, int64_t buffer_bytes) {
     own_index_ = own != ranks_.end() ? static_cast<int>(own - ranks_.begin()) : -1;
     error = MakeShared(*host, leaders, leader);
   }
-  (void)Free(host);
   return Agree(comm, error);
 }
 

@@ -104,11 +104,7 @@ Error Open(Comm& comm, const std::string& name, int amode, const Info* info, con
     if (file->comm->rank == 0) WEFT_MPI_TRY(file->shared.Set(end));
     return Meet(*file->comm);
   }();
-  if (error.ok()) {
-    *opened = file;
-  } else {
-    (void)Free(file->comm);
-  }
+  if (error.ok()) *opened = file;
   return error;
 }
 
@@ -137,7 +133,6 @@ Error Close(const Ref<File>& file) {
     if (error.ok()) error = std::move(removed);
   }
   file->comm = nullptr;
-  if (Error freed = Free(comm); error.ok()) error = std::move(freed);
   return error;
 }
 

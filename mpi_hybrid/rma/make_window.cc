@@ -243,7 +243,6 @@ Error RdmaWindow::Free() {
     if (error.ok() && peer.parcel != nullptr) peer.parcel->GiveBack();
   }
   LeaveService();
-  if (error.ok()) error = weft::mpi::Free(comm);
   if (error.ok() && range_ && overwritten_.empty()) {
     std::vector<std::shared_ptr<HostProcess>> processes;
     for (size_t rank = 0; rank < peers_.size(); ++rank) processes.push_back(host_.of(static_cast<int>(rank)).process);
