@@ -23,6 +23,7 @@ namespace {
 constexpr std::string_view kPrefix = "WEFT_";
 constexpr std::string_view kMpiPrefix = "WEFT_MPI_";  // the MPI library's own table: mpi_hybrid/core/settings.h
 constexpr std::string_view kPmiPrefix = "WEFT_PMI";   // and what a rank and mpiexec read: pmi/
+constexpr std::string_view kImpiPrefix = "WEFT_IMPI";  // what impirun tells a rank: impi/
 
 constexpr char kSameHostDefault[] = "auto";
 
@@ -249,7 +250,7 @@ Settings Settings::FromEnvironment(std::vector<std::string>* problems) {
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     std::string_view text = *entry;
     size_t equals = text.find('=');
-    if (!text.starts_with(kPrefix) || text.starts_with(kMpiPrefix) || text.starts_with(kPmiPrefix) || equals == text.npos) continue;
+    if (!text.starts_with(kPrefix) || text.starts_with(kMpiPrefix) || text.starts_with(kPmiPrefix) || text.starts_with(kImpiPrefix) || equals == text.npos) continue;
     ReadOne(text.substr(0, equals), text.substr(equals + 1), settings, problems);
   }
   if (!settings.sctp.interfaces.empty() && settings.sctp.addresses.empty()) {
