@@ -255,10 +255,11 @@ void Agent::OnTime(Time now) {
   }
 }
 
-void Agent::Fail(std::string reason) {
+void Agent::Blame(Port port, const std::string& what) {
   if (state_ != State::kRunning) return;
   state_ = State::kFailed;
-  reason_ = std::move(reason);
+  reason_ = NameOf(port) + " " + what;
+  culprit_ = port;
   ready_.clear();
   readable_.clear();
   for (Link& link : links_) link.outlet.DropAll();

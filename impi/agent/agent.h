@@ -86,6 +86,8 @@ class Agent {
   State state() const { return state_; }
   // Names the client, and what to do where that is known.
   const std::string& reason() const { return reason_; }
+  // In kFailed: the connection whose fault it is.
+  const std::optional<Port>& culprit() const { return culprit_; }
   // Both FINIs are through. The owner ends its own direction of the connection (shutdown) and closes it when the peer has closed: closing at once, with
   // acknowledgements of the peer unread, could destroy the FINI on its way there.
   bool IsOver(HostRank host) const;
@@ -133,14 +135,14 @@ class Agent {
   void Add(Port to, CarriedPacket packet, int32_t payer);
   void Settle(Port port, const std::vector<Outlet::Entry>& gone, bool written);
   void CheckEnd();
-  void Fail(std::string reason);
   // `port` did what it must not.
-  void Blame(Port port, const std::string& what) { Fail(NameOf(port) + " " + what); }
+  void Blame(Port port, const std::string& what);
 
   const Job& job_;
   const Setup setup_;
   State state_ = State::kRunning;
   std::string reason_;
+  std::optional<Port> culprit_;
   std::vector<Link> links_;         // first of processes, then of hosts
   std::vector<int32_t> of_host_;    // their place in links_, by HostRank; kNobody: a host of this client
   int32_t processes_ = 0, ended_ = 0;
