@@ -1,17 +1,26 @@
 #include "impi/run/carry.h"
 
-#include <sys/socket.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <utility>
 
 #include "base/check.h"
+#include "base/file_limit.h"
+#include "base/hex.h"
+#include "base/high_descriptor.h"
+#include "base/warning_limit.h"
+#include "impi/entry/reception.h"
+#include "impi/run/local_address.h"
+#include "pmi/launch/event_poller.h"
 #include "pmi/launch/outbox.h"
-#include "pmi/launch/poller.h"
 
 namespace weft::impi {
 namespace {
@@ -21,91 +30,292 @@ using std::chrono::milliseconds;
 
 constexpr size_t kSpans = 16;                   // packets of one write
 constexpr size_t kRead = 256 << 10;             // bytes of one read
+constexpr int kBacklog = 4096;                  // processes that wait to be accepted; the kernel's limit is often the same
+constexpr milliseconds kPause{20};              // until the kernel is asked again that had no memory or descriptor
 constexpr std::chrono::seconds kCloseLimit{5};  // until the peers have closed, when all is over
 
-struct Socket {
-  Agent::Port port;
-  Descriptor fd;
-  bool deaf = false;       // the peer takes nothing more; what it has said is still read
-  bool shut_down = false;  // to a host: this end has said all
-};
+// Whether the kernel may have what it needs in a while.
+bool IsPassing(int error) { return error == ENOBUFS || error == ENOMEM; }
+bool IsNothing(int error) { return error == EAGAIN || error == EINTR; }
 
-class Carrier {
+}  // namespace
+
+Result<AgentListener, std::string> AgentListener::Open() {
+  std::array<uint8_t, 8> random;
+  if (getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size())) return "no random numbers: " + std::string(std::strerror(errno));
+  AgentListener listener{Descriptor(LeaveRoomForSelect(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0))),
+                         "@weft-impi-" + std::to_string(getpid()) + "-" + HexOf(random)};
+  const auto address = LocalAddress::Parse(listener.address);
+  WEFT_CHECK(address);
+  const int fd = listener.fd.get();
+  if (fd >= 0 && bind(fd, address->get(), address->length()) == 0 && listen(fd, kBacklog) == 0) return listener;
+  return "cannot listen for the processes of this host at " + listener.address + ": " + DescribeShortage(errno);
+}
+
+class Carrier::Impl {
  public:
-  Carrier(const Job& job, const Agent::Setup& setup, std::map<HostRank, Descriptor> hosts, std::vector<Descriptor> processes)
-      : agent_(job, setup, Clock::now()), block_(kRead) {
-    int32_t rank = job.host(setup.host).first.value;
-    WEFT_CHECK(processes.size() == static_cast<size_t>(job.host(setup.host).processes));
-    for (Descriptor& fd : processes) sockets_.push_back({WorldRank(rank++), std::move(fd)});
-    for (auto& [host, fd] : hosts) sockets_.push_back({host, std::move(fd)});
-    for (const Socket& socket : sockets_) pmi::SetNonBlocking(socket.fd.get());
+  Impl(const Job& job, Carrier::Setup setup, std::map<HostRank, Descriptor> hosts, AgentListener listener)
+      : job_(job),
+        setup_(std::move(setup)),
+        agent_(job, setup_.agent, Clock::now()),
+        reception_(setup_.ranks, geteuid()),
+        listener_(std::move(listener)),
+        block_(kRead) {
+    const Job::Host& own = job.host(setup_.agent.host);
+    WEFT_CHECK(setup_.ranks.size() == static_cast<size_t>(own.processes));
+    for (int32_t i = 0; i < own.processes; ++i) sockets_.push_back({.port = WorldRank(own.first.value + i)});
+    for (auto& [host, fd] : hosts) {
+      host_at_.emplace(host, sockets_.size());
+      sockets_.push_back({.port = host, .fd = std::move(fd)});
+    }
   }
 
-  std::optional<std::string> Run(const std::vector<Watched>& watched) {
-    std::optional<std::string> failed;
+  void Watch(int fd, std::function<void()> look) {
+    if (!poller_.Watch(fd, EPOLLIN, [look = std::move(look)](uint32_t) { look(); })) NoRoom();
+  }
+  void Fail(std::string why) {
+    if (!failed_) failed_ = std::move(why);
+  }
+  void NoMoreProcesses(const std::string& how) {
+    for (size_t place = 0; place < setup_.ranks.size(); ++place) {
+      if (reception_.HasCome(place)) continue;
+      failed_by_process_ = true;
+      return Fail(job_.NameOf(std::get<WorldRank>(sockets_[place].port)) + how);
+    }
+  }
+  bool FailedByProcess() const {
+    return failed_by_process_ || (agent_.culprit() && std::holds_alternative<WorldRank>(*agent_.culprit()));
+  }
+
+  std::optional<std::string> Run() {
+    for (Socket& socket : sockets_) Begin(socket);
+    WatchListener();
+    Flush();
     std::optional<Clock::time_point> closes_by;
-    while (!failed && agent_.state() != Agent::State::kFailed) {
+    while (!failed_ && agent_.state() != Agent::State::kFailed) {
       if (agent_.state() == Agent::State::kEnded) {
         if (!closes_by) closes_by = Clock::now() + kCloseLimit;
-        if (AllClosed() || *closes_by <= Clock::now()) return std::nullopt;
+        if (AllClosed() || *closes_by <= Clock::now()) return Close(std::nullopt);
       }
-      pmi::Poller poller;
-      for (const Watched& one : watched) {
-        poller.Watch(one.fd, POLLIN, [&](short) {
-          if (const auto why = one.look()) failed = why;
-        });
-      }
-      for (Socket& socket : sockets_) Watch(poller, socket);
-      poller.Wait(static_cast<int>(Patience(closes_by)));
-      agent_.OnTime(Clock::now());
-      for (Socket& socket : sockets_) End(socket);
+      poller_.Wait(Patience(closes_by));
+      OnTime(Clock::now());
+      Flush();
     }
-    return failed ? failed : agent_.reason();
+    // A process that died is named rather than what followed from it.
+    return Close(agent_.state() == Agent::State::kFailed ? agent_.reason() : *failed_);
   }
 
  private:
-  bool AllClosed() const {
-    return std::all_of(sockets_.begin(), sockets_.end(), [](const Socket& socket) { return !socket.fd || std::holds_alternative<WorldRank>(socket.port); });
+  struct Socket {
+    Agent::Port port;
+    Descriptor fd{};
+    uint32_t watched = 0;    // events
+    bool full = false;       // the kernel takes no more now
+    bool deaf = false;       // the peer takes nothing more; what it has said is still read
+    bool shut_down = false;  // to a host: this end has said all
+    size_t unsaid = 0;       // bytes of the welcome, which come before the packets
+    std::optional<Clock::time_point> pauses_until{};
+  };
+
+  Socket& At(Agent::Port port) {
+    if (const auto* host = std::get_if<HostRank>(&port)) return sockets_[host_at_.at(*host)];
+    return sockets_[static_cast<size_t>(std::get<WorldRank>(port).value - job_.host(setup_.agent.host).first.value)];
   }
 
-  // Milliseconds; negative: no limit.
-  long Patience(const std::optional<Clock::time_point>& closes_by) const {
-    const auto deadline = closes_by ? closes_by : agent_.deadline();
-    return deadline ? std::max(milliseconds(0), std::chrono::ceil<milliseconds>(*deadline - Clock::now())).count() : -1;
+  void NoRoom() { Fail("host " + std::to_string(setup_.agent.host.value) + " cannot watch another connection: " + DescribeShortage(errno)); }
+
+  std::optional<std::string> Close(std::optional<std::string> why) {
+    for (Socket& socket : sockets_) Drop(socket);
+    for (auto& [connection, fd] : strangers_) poller_.Forget(fd.get());
+    strangers_.clear();
+    poller_.Forget(listener_.fd.get());
+    listener_.fd.Close();
+    return why;
   }
 
-  void Watch(pmi::Poller& poller, Socket& socket) {
-    std::array<ByteSpan, 1> first;
+  // --- time ---
+
+  int Patience(const std::optional<Clock::time_point>& closes_by) const {
+    std::optional<Clock::time_point> first = closes_by;
+    for (const auto& other : {agent_.deadline(), reception_.deadline(), pauses_until_}) {
+      if (other && (!first || *other < *first)) first = other;
+    }
+    if (!first) return -1;
+    return static_cast<int>(std::max(milliseconds(0), std::chrono::ceil<milliseconds>(*first - Clock::now())).count());
+  }
+
+  void OnTime(Clock::time_point now) {
+    agent_.OnTime(now);
+    reception_.OnTime(now);
+    Receive();
+    if (!pauses_until_ || *pauses_until_ > now) return;
+    pauses_until_.reset();
+    for (Socket& socket : sockets_) {
+      if (!socket.pauses_until) continue;
+      socket.pauses_until.reset();
+      Write(socket);
+    }
+    WatchListener();
+  }
+
+  void Pause(std::optional<Clock::time_point>* until) {
+    const Clock::time_point when = Clock::now() + kPause;
+    *until = when;
+    if (!pauses_until_) pauses_until_ = when;
+  }
+
+  // --- processes come in ---
+
+  void WatchListener() {
+    const bool wanted = listener_.fd && reception_.has_room() && !pauses_until_;
+    if (wanted == listening_) return;
+    listening_ = wanted;
+    if (!wanted) return poller_.Forget(listener_.fd.get());
+    if (!poller_.Watch(listener_.fd.get(), EPOLLIN, [this](uint32_t) { Accept(); })) NoRoom();
+  }
+
+  void Accept() {
+    Descriptor fd(AcceptOnListener(listener_.fd.get()));
+    if (!fd) {
+      if (IsShortage(errno)) {
+        Warn(__LINE__, "a process of this host has to wait until it can be accepted: " + DescribeShortage(errno));
+        Pause(&pauses_until_);
+        WatchListener();
+      }
+      return;
+    }
+    ucred peer{};
+    socklen_t length = sizeof peer;
+    if (getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return;
+    const Reception::Connection connection = next_++;
+    const int number = fd.get();
+    strangers_.emplace(connection, std::move(fd));
+    reception_.OnAccepted(connection, peer.uid, Clock::now());
+    if (!poller_.Watch(number, EPOLLIN, [this, connection, number](uint32_t) { ReadHello(connection, number); })) NoRoom();
+    Receive();
+  }
+
+  void ReadHello(Reception::Connection connection, int fd) {
+    char words[64];
+    const size_t wanted = std::min(reception_.Wants(connection), sizeof words);
+    if (wanted == 0) return;
+    const long count = pmi::ReadSome(fd, words, wanted);
+    if (count == -EAGAIN) return;
+    if (count <= 0) {
+      reception_.OnClosed(connection);
+    } else {
+      reception_.OnBytes(connection, {reinterpret_cast<const uint8_t*>(words), static_cast<size_t>(count)});
+    }
+    Receive();
+  }
+
+  void Receive() {
+    for (const Reception::Refusal& refusal : reception_.TakeRefused()) {
+      const auto found = strangers_.find(refusal.connection);
+      const int fd = found->second.get();
+      poller_.Forget(fd);
+      (void)!send(fd, refusal.last_words.data(), refusal.last_words.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      strangers_.erase(found);
+      Warn(__LINE__, refusal.why);
+    }
+    for (const Reception::Guest& guest : reception_.TakeWelcomed()) {
+      const auto found = strangers_.find(guest.connection);
+      Socket& socket = sockets_[static_cast<size_t>(guest.place)];
+      poller_.Forget(found->second.get());
+      socket.fd = std::move(found->second);
+      socket.unsaid = setup_.welcome.size();
+      strangers_.erase(found);
+      Begin(socket);
+      Write(socket);
+    }
+    WatchListener();
+  }
+
+  void Warn(int line, const std::string& text) {
+    if (const auto admitted = warnings_.Admit({__FILE__, line}, text, Clock::now())) setup_.warn(*admitted);
+  }
+
+  // --- packets ---
+
+  void Begin(Socket& socket) {
+    if (!socket.fd) return;
+    pmi::SetNonBlocking(socket.fd.get());
+    Update(socket);
+  }
+
+  // A socket that is neither read nor written is not watched at all, because epoll would report its end again and again.
+  void Update(Socket& socket) {
+    if (!socket.fd) return;
     const bool reads = agent_.MayRead(socket.port) || socket.shut_down;
-    const bool writes = !socket.deaf && agent_.Gather(socket.port, first) != 0;
-    const auto events = static_cast<short>((reads ? POLLIN : 0) | (writes ? POLLOUT : 0));
-    if (events == 0 || !socket.fd) return;
-    poller.Watch(socket.fd.get(), events, [this, &socket, reads](short came) {
-      if ((came & POLLOUT) != 0) Write(socket);
-      if (!reads && (came & (POLLHUP | POLLERR)) != 0) socket.deaf = true;
-      if (reads && (came & ~POLLOUT) != 0) Read(socket);
-    });
+    const bool writes = socket.full && !socket.deaf && !socket.pauses_until;
+    const uint32_t wanted = (reads ? EPOLLIN : 0u) | (writes ? EPOLLOUT : 0u);
+    const uint32_t before = std::exchange(socket.watched, wanted);
+    if (wanted == before) return;
+    const int fd = socket.fd.get();
+    if (wanted == 0) return poller_.Forget(fd);
+    if (before != 0) return poller_.Change(fd, wanted);
+    const auto at = static_cast<size_t>(&socket - sockets_.data());
+    if (!poller_.Watch(fd, wanted, [this, at](uint32_t came) { OnReady(sockets_[at], came); })) NoRoom();
+  }
+
+  void OnReady(Socket& socket, uint32_t came) {
+    if (!socket.fd) return;
+    const bool reads = (socket.watched & EPOLLIN) != 0;
+    if ((came & EPOLLOUT) != 0) Write(socket);
+    if (!reads && (came & (EPOLLHUP | EPOLLERR)) != 0) socket.deaf = true;
+    if (reads && (came & ~uint32_t{EPOLLOUT}) != 0) Read(socket);
+    End(socket);
+    Update(socket);
+    Flush();
+  }
+
+  // Whatever has become possible by what came.
+  void Flush() {
+    for (;;) {
+      const auto ready = agent_.TakeReady(), readable = agent_.TakeReadable();
+      if (ready.empty() && readable.empty()) return;
+      for (const Agent::Port port : ready) Write(At(port));
+      for (const Agent::Port port : readable) Update(At(port));
+    }
   }
 
   void Write(Socket& socket) {
-    std::array<ByteSpan, kSpans> spans;
+    if (!socket.fd || socket.deaf || socket.pauses_until) return;
+    socket.full = false;
+    while (!socket.full && !socket.deaf) {
+      std::array<ByteSpan, kSpans> spans;
+      const size_t count = socket.unsaid == 0 ? agent_.Gather(socket.port, spans) : 1;
+      if (count == 0) break;
+      if (socket.unsaid != 0) spans[0] = ByteSpan(setup_.welcome).last(socket.unsaid);
+      Send(socket, std::span(spans).first(count));
+    }
+    End(socket);
+    Update(socket);
+  }
+
+  void Send(Socket& socket, std::span<const ByteSpan> spans) {
     std::array<iovec, kSpans> parts;
-    const size_t count = agent_.Gather(socket.port, spans);
-    for (size_t i = 0; i < count; ++i) parts[i] = {const_cast<uint8_t*>(spans[i].data()), spans[i].size()};
+    for (size_t i = 0; i < spans.size(); ++i) parts[i] = {const_cast<uint8_t*>(spans[i].data()), spans[i].size()};
     msghdr message{};
     message.msg_iov = parts.data();
-    message.msg_iovlen = count;
-    const ssize_t wrote = sendmsg(socket.fd.get(), &message, MSG_NOSIGNAL);
-    if (wrote >= 0) return agent_.Wrote(socket.port, static_cast<size_t>(wrote), Clock::now());
-    socket.deaf = errno != EAGAIN && errno != EINTR;
+    message.msg_iovlen = spans.size();
+    const ssize_t wrote = setup_.send_message(socket.fd.get(), &message, MSG_NOSIGNAL);
+    if (wrote < 0) {
+      socket.full = IsNothing(errno) || IsPassing(errno);
+      socket.deaf = !socket.full;
+      if (IsPassing(errno)) Pause(&socket.pauses_until);
+      return;
+    }
+    if (socket.unsaid == 0) return agent_.Wrote(socket.port, static_cast<size_t>(wrote), Clock::now());
+    socket.unsaid -= static_cast<size_t>(wrote);
   }
 
   void Read(Socket& socket) {
     const long count = pmi::ReadSome(socket.fd.get(), reinterpret_cast<char*>(block_.data()), block_.size());
-    if (count == -EAGAIN) return;
+    if (count == -EAGAIN || (count < 0 && IsPassing(static_cast<int>(-count)))) return;
     if (count > 0) return agent_.OnBytes(socket.port, ByteSpan(block_).first(static_cast<size_t>(count)), Clock::now());
+    Drop(socket);
     agent_.OnClosed(socket.port);
-    socket.fd.Close();
   }
 
   // What has ended: a process's connection is closed, a host's is shut down for this end (see Agent::IsOver).
@@ -113,7 +323,7 @@ class Carrier {
     if (!socket.fd) return;
     if (const auto* process = std::get_if<WorldRank>(&socket.port)) {
       if (!agent_.HasEnded(*process)) return;
-      socket.fd.Close();
+      Drop(socket);
       agent_.OnClosed(socket.port);
     } else if (!socket.shut_down && agent_.IsOver(std::get<HostRank>(socket.port))) {
       shutdown(socket.fd.get(), SHUT_WR);
@@ -121,16 +331,41 @@ class Carrier {
     }
   }
 
+  void Drop(Socket& socket) {
+    if (std::exchange(socket.watched, 0) != 0) poller_.Forget(socket.fd.get());
+    socket.fd.Close();
+  }
+
+  bool AllClosed() const {
+    return std::all_of(sockets_.begin(), sockets_.end(), [](const Socket& socket) { return !socket.fd || std::holds_alternative<WorldRank>(socket.port); });
+  }
+
+  const Job& job_;
+  const Carrier::Setup setup_;
   Agent agent_;
+  Reception reception_;
+  AgentListener listener_;
+  bool listening_ = false;
   std::vector<uint8_t> block_;
-  std::vector<Socket> sockets_;
+  pmi::EventPoller poller_;
+  std::vector<Socket> sockets_;            // first of processes, then of hosts
+  std::map<HostRank, size_t> host_at_;     // in sockets_
+  std::map<Reception::Connection, Descriptor> strangers_;  // they have not said their rank
+  Reception::Connection next_ = 0;
+  std::optional<Clock::time_point> pauses_until_;  // of a socket or the listener, for kPause
+  WarningLimit warnings_;
+  std::optional<std::string> failed_;
+  bool failed_by_process_ = false;
 };
 
-}  // namespace
+Carrier::Carrier(const Job& job, Setup setup, std::map<HostRank, Descriptor> hosts, AgentListener listener)
+    : impl_(std::make_unique<Impl>(job, std::move(setup), std::move(hosts), std::move(listener))) {}
+Carrier::~Carrier() = default;
 
-std::optional<std::string> CarryPackets(const Job& job, const Agent::Setup& setup, std::map<HostRank, Descriptor> hosts, std::vector<Descriptor> processes,
-                                        const std::vector<Watched>& watched) {
-  return Carrier(job, setup, std::move(hosts), std::move(processes)).Run(watched);
-}
+void Carrier::Watch(int fd, std::function<void()> look) { impl_->Watch(fd, std::move(look)); }
+void Carrier::Fail(std::string why) { impl_->Fail(std::move(why)); }
+void Carrier::NoMoreProcesses(const std::string& how) { impl_->NoMoreProcesses(how); }
+std::optional<std::string> Carrier::Run() { return impl_->Run(); }
+bool Carrier::FailedByProcess() const { return impl_->FailedByProcess(); }
 
 }  // namespace weft::impi

@@ -1,28 +1,67 @@
 #ifndef IMPI_RUN_CARRY_H_
 #define IMPI_RUN_CARRY_H_
 
+#include <sys/socket.h>
+
+#include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/descriptor.h"
+#include "base/result.h"
 #include "impi/agent/agent.h"
 #include "impi/job/job.h"
 
 namespace weft::impi {
 
-// What is watched beside the packets, such as the connection to the server: when it can be read, `look` says why the job has failed, if it has.
-struct Watched {
-  int fd = -1;
-  std::function<std::optional<std::string>()> look;
+// Where the processes of a host reach its agent.
+struct AgentListener {
+  Descriptor fd;        // a Unix stream socket that does not block
+  std::string address;  // the value of kAgentVariable
+
+  // Why not: a sentence.
+  static Result<AgentListener, std::string> Open();
 };
 
-// The sockets of an Agent, until its job ends. `hosts`: of each host of other clients; `processes`: stream sockets, in the order of the ranks of this host.
-// Takes what both hold, in one thread. Returns nothing if the job ended in order, or why it did not; then all connections are closed, and all others hear of it.
-std::optional<std::string> CarryPackets(const Job& job, const Agent::Setup& setup, std::map<HostRank, Descriptor> hosts, std::vector<Descriptor> processes,
-                                        const std::vector<Watched>& watched);
+// The sockets of an Agent, in one thread, until its job ends: those of the other hosts, and those of the processes of this host, which come in at a listener.
+// A round costs as much as there are ready sockets, not open ones.
+class Carrier {
+ public:
+  struct Setup {
+    Agent::Setup agent;
+    std::vector<int32_t> ranks;                     // of the processes of this host, in their client, in the order of the job
+    Bytes welcome;                                  // what they are told (Welcome::Serialize)
+    std::function<void(const std::string&)> warn;   // hears of strangers
+    ssize_t (*send_message)(int, const msghdr*, int) = sendmsg;  // or a test's
+  };
+
+  // `job` outlives it. `hosts`: a socket of each host of other clients.
+  Carrier(const Job& job, Setup setup, std::map<HostRank, Descriptor> hosts, AgentListener listener);
+  ~Carrier();
+  Carrier(const Carrier&) = delete;
+  Carrier& operator=(const Carrier&) = delete;
+
+  // What is watched beside the packets, such as the connection to the server: `look` is called when it can be read, and may call what follows. Without
+  // descriptors for it, the job fails.
+  void Watch(int fd, std::function<void()> look);
+  // The job has failed for a reason of the owner's.
+  void Fail(std::string why);
+  // mpiexec has ended: no process comes any more. `how`: behind the name of a process that has not called MPI_Init, if there is one.
+  void NoMoreProcesses(const std::string& how);
+
+  // Returns nothing if the job ended in order, or why it did not. Then all connections are closed, and so all others hear of it.
+  std::optional<std::string> Run();
+  // After Run: a process of this host is why the job failed.
+  bool FailedByProcess() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
 
 }  // namespace weft::impi
 

@@ -1,5 +1,6 @@
 // Clients with real sockets on 127.0.0.0/8 beside a server process: start, dance, packets, end.
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -7,6 +8,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -16,9 +19,12 @@
 
 #include "base/descriptor.h"
 #include "impi/agent/inlet.h"
+#include "impi/entry/hello.h"
+#include "impi/entry/welcome.h"
 #include "impi/job/announcement.h"
 #include "impi/run/carry.h"
 #include "impi/run/connect.h"
+#include "impi/run/enter.h"
 #include "impi/run/join.h"
 #include "impi/run/serve.h"
 #include "pmi/launch/port_range.h"
@@ -67,10 +73,13 @@ class ServerProcess {
   pid_t process_;
 };
 
-// A process of MPI in the place of a test: packets over its end of a socket pair.
+// A process of MPI in the place of a test: packets over its connection to the agent.
 class FakeProcess {
  public:
-  explicit FakeProcess(int fd) : fd_(fd) {}
+  FakeProcess(Descriptor fd, std::string agent) : agents_address(std::move(agent)), fd_(std::move(fd)) {
+    fcntl(fd_.get(), F_SETFL, fcntl(fd_.get(), F_GETFL) & ~O_NONBLOCK);
+  }
+  const std::string agents_address;
   void Send(const Packet& packet) {
     CarriedPacket carried(packet);
     carried.WriteHeader();
@@ -108,6 +117,8 @@ class FakeProcess {
 struct Client {
   int rank, processes;
   uint64_t key = kKey;
+  ssize_t (*send_message)(int, const msghdr*, int) = nullptr;
+  std::function<void(const std::string&)> warn = [](const std::string& text) { ADD_FAILURE() << text; };
 };
 using Program = std::function<void(const Job&, WorldRank, FakeProcess&)>;
 
@@ -128,19 +139,26 @@ std::string RunClient(const Client& client, uint16_t server, const Program& prog
   const HostRank host(client.rank);
   auto hosts = ConnectHosts(*job, {.host = host}, listener, [](const std::string&) {});
   if (!hosts.ok()) return hosts.error();
-  std::vector<Descriptor> agents_ends;
+  auto agent = AgentListener::Open();
+  if (!agent.ok()) return agent.error();
+  Carrier::Setup carried{.agent = {.host = host}, .ranks = {}, .welcome = {}, .warn = client.warn};
+  for (int i = 0; i < client.processes; ++i) carried.ranks.push_back(i);
+  carried.welcome = Welcome::Serialize(ClientRank(client.rank), job->clients(), (*link)->dialogue().told(), carried.ranks, 0);
+  if (client.send_message != nullptr) carried.send_message = client.send_message;
   std::vector<std::thread> programs;
   for (int i = 0; i < client.processes; ++i) {
-    int ends[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return "no socket pair";
-    agents_ends.emplace_back(ends[0]);
-    programs.emplace_back([&, rank = WorldRank(job->host(host).first.value + i), fd = ends[1]] {
-      FakeProcess process(fd);
-      program(*job, rank, process);
+    programs.emplace_back([&program, address = agent->address, i] {
+      auto entered = EnterJob(address, i);
+      if (!entered.ok()) return;  // the job has failed before; otherwise it now does not end in order
+      FakeProcess process(std::move(entered->agent), address);
+      program(entered->welcome.job, entered->welcome.self, process);
     });
   }
-  const Watched watched{(*link)->fd(), [&] { return (*link)->LookAtServer(); }};
-  const auto why = CarryPackets(*job, {.host = host}, std::move(*hosts), std::move(agents_ends), {watched});
+  Carrier carrier(*job, carried, std::move(*hosts), std::move(*agent));
+  carrier.Watch((*link)->fd(), [&] {
+    if (auto failed = (*link)->LookAtServer()) carrier.Fail(*failed);
+  });
+  const auto why = carrier.Run();
   for (std::thread& one : programs) one.join();
   if (!why) (*link)->Leave();
   return why.value_or("");
@@ -205,6 +223,52 @@ TEST(ImpiClientSockets, AProcessThatDiesEndsAllClients) {
   EXPECT_EQ(ends[1], "rank 1 (127.0.0.11/100) of client 1 ended without MPI_Finalize");
   for (const int other : {0, 2}) EXPECT_NE(ends[static_cast<size_t>(other)], "") << other;
   EXPECT_EQ(server.Wait(), 1);
+}
+
+// Every second call finds no memory in the kernel.
+ssize_t SendWithShortage(int fd, const msghdr* message, int flags) {
+  static std::atomic<unsigned> calls{0};
+  if (calls++ % 2 == 1) return sendmsg(fd, message, flags);
+  errno = ENOBUFS;
+  return -1;
+}
+
+TEST(ImpiClientSockets, AKernelWithoutMemoryIsAskedAgain) {
+  ServerProcess server(2);
+  EXPECT_EQ(RunAll({{0, 2, kKey, SendWithShortage}, {1, 2}}, server.port, Exchange), (std::vector<std::string>{"", ""}));
+  EXPECT_EQ(server.Wait(), 0);
+}
+
+TEST(ImpiClientSockets, OfManyProcessesOnOneHostEachExchangesPackets) {
+  ServerProcess server(2);
+  EXPECT_EQ(RunAll({{0, 200}, {1, 1}}, server.port, Exchange), (std::vector<std::string>{"", ""}));
+  EXPECT_EQ(server.Wait(), 0);
+}
+
+TEST(ImpiClientSockets, StrangersAtTheAgentAreRefusedAndTheJobGoesOn) {
+  ServerProcess server(2);
+  std::vector<std::string> warnings;  // of one thread, until the client has ended
+  const auto warn = [&](const std::string& text) { warnings.push_back(text); };
+  const auto ends = RunAll({{0, 1, kKey, nullptr, warn}, {1, 1}}, server.port, [](const Job& job, WorldRank rank, FakeProcess& process) {
+    if (rank == WorldRank(0)) {
+      for (const int32_t wrong : {0, 1, -1}) {
+        const auto entered = EnterJob(process.agents_address, wrong);
+        ASSERT_FALSE(entered.ok());
+        EXPECT_TRUE(entered.error().starts_with("the agent refused this process: it says that it is rank " + std::to_string(wrong) + ", which is "))
+            << entered.error();
+      }
+    }
+    Exchange(job, rank, process);
+  });
+  EXPECT_EQ(ends, (std::vector<std::string>{"", ""}));
+  EXPECT_EQ(warnings.size(), 3u);
+  EXPECT_EQ(server.Wait(), 0);
+}
+
+TEST(ImpiClientSockets, AnAddressOfNoAgentSaysWhatToDo) {
+  EXPECT_EQ(EnterJob("nowhere", 0).error(), "WEFT_IMPI_AGENT is 'nowhere': not an address of an agent; impirun sets it, so leave it as it is");
+  EXPECT_EQ(EnterJob("@weft-impi-no-such-agent", 0).error(),
+            "cannot connect to the agent of this host (@weft-impi-no-such-agent): Connection refused; did impirun end? Its own messages may say why");
 }
 
 TEST(ImpiClientSockets, AServerThatDiesEndsAllClients) {
