@@ -21,7 +21,7 @@
 namespace weft::impi {
 
 // The variable in a process's environment that says where its agent listens: "@" and the name of a Unix stream socket in the abstract namespace (unix(7)).
-// A process without it is in no IMPI job. A process that was spawned (MPI_Comm_spawn) inherits it, belongs to no client, and does not connect.
+// A process without it is in no IMPI job, such as one that a rank spawned (MPI_Comm_spawn): mpiexec does not pass it on to those.
 inline constexpr char kAgentVariable[] = "WEFT_IMPI_AGENT";
 
 inline constexpr uint32_t kEntryVersion = 1;  // process and agent have the same one, or the agent denies

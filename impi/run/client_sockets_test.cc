@@ -50,8 +50,7 @@ class ServerProcess {
       close(ends[1]);
       ServerOptions options;
       options.clients = clients;
-      options.methods = {AuthMethod::kKey};
-      options.key = kKey;
+      options.authentication = {{AuthMethod::kKey}, kKey};
       _exit(ServeJob(options));
     }
     close(ends[1]);

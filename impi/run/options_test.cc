@@ -27,14 +27,14 @@ using enum AuthMethod;
 TEST_F(ServerOptionsTest, HasTheClientsAndTheKey) {
   const auto options = Parse({"-server", "2"});
   ASSERT_TRUE(options.ok()) << options.error();
-  EXPECT_EQ(*options, (ServerOptions{.clients = 2, .port = 0, .methods = {kKey}, .key = 5678}));
+  EXPECT_EQ(*options, (ServerOptions{.clients = 2, .port = 0, .authentication = {{kKey}, 5678}}));
   environment = {{"IMPI_AUTH_KEY", "0xffffffffffffffff"}, {"IMPI_AUTH_NONE", ""}};
-  EXPECT_EQ(*Parse({"-server", "32", "-port", "9000"}), (ServerOptions{.clients = 32, .port = 9000, .methods = {kKey, kNone}, .key = ~uint64_t{0}}));
+  EXPECT_EQ(*Parse({"-server", "32", "-port", "9000"}), (ServerOptions{.clients = 32, .port = 9000, .authentication = {{kKey, kNone}, ~uint64_t{0}}}));
 }
 
 TEST_F(ServerOptionsTest, PrefersMethodsAsTheListSays) {
   environment["IMPI_AUTH_NONE"] = "1";
-  const auto methods = [&](const char* list) { return Parse({"-server", "1", "-auth", list})->methods; };
+  const auto methods = [&](const char* list) { return Parse({"-server", "1", "-auth", list})->authentication.methods; };
   EXPECT_EQ(methods("3,1-0"), (std::vector{kKey, kNone}));
   EXPECT_EQ(methods("0-31"), (std::vector{kNone, kKey}));
   EXPECT_EQ(methods("0,1,0"), (std::vector{kNone, kKey}));

@@ -38,7 +38,7 @@ constexpr std::chrono::seconds kFlushLimit{5};  // for what was sent to a connec
 class Server final : public Rendezvous::Owner {
  public:
   Server(const ServerOptions& options, Descriptor listener, Descriptor signals)
-      : listener_(std::move(listener)), signals_(std::move(signals)), rendezvous_({options.clients, options.methods, options.key}, *this) {}
+      : listener_(std::move(listener)), signals_(std::move(signals)), rendezvous_({options.clients, options.authentication.methods, options.authentication.key}, *this) {}
 
   int Run();
 

@@ -21,6 +21,7 @@ using Variables = std::map<std::string, std::string>;
 bool IsLaunchers(const std::string& name, const std::string& value) {
   if (name == "WEFT_PMI" && value == "alone") return true;
   if (name == "WEFT_PMI_SECRET_FILE") return true;  // of those that come to a port
+  if (name == "WEFT_IMPI_AGENT") return true;       // impi/entry/hello.h
   return name.starts_with("PMI_") || name == "MPI_LOCALRANKID" || name == "MPI_LOCALNRANKS" || name == "HYDI_CONTROL_FD";
 }
 
@@ -160,6 +161,7 @@ JobPlan MakePlan(const Options& options, const std::vector<std::string>& own_env
   if (options.goes_on) order.values.emplace_back(kDeathsKey, "yes");
   for (const ProgramOptions& program : options.programs) {
     order.programs.push_back(ProgramOf(program, options.environment, own, directory));
+    for (const auto& [name, value] : options.first_job) order.programs.back().environment.push_back(name + "=" + value);
   }
   DivideRanks(order, &plan);
   return plan;

@@ -71,6 +71,8 @@ struct Options {
   // -nameserver, -nameserver-run: the file of the name server; empty: mpiexec keeps the names itself
   std::string name_file;
   EnvironmentOptions environment;
+  // set for the ranks of the command line, but not for those that they spawn
+  std::vector<std::pair<std::string, std::string>> first_job;
   std::optional<std::chrono::seconds> time_out;  // -timeout, MPIEXEC_TIMEOUT; 0 or not set: no limit
   std::vector<std::string> notes;  // what was ignored, for stderr
 };

@@ -1,0 +1,125 @@
+#include "impi/run/ranks_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "impi/entry/hello.h"
+#include "pmi/launch/launcher.h"
+
+namespace weft::impi {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kTermTime{5000};  // for mpiexec to end the ranks after SIGTERM; after the second one it kills them
+constexpr int kPassedOn[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+
+// mpiexec, when the agent's address has come through `gate`. Without one, the job never started.
+[[noreturn]] void RunMpiexec(pmi::Options options, int gate, pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (getppid() != parent) _exit(1);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  std::string address;
+  char block[256];
+  for (ssize_t count; (count = read(gate, block, sizeof block)) != 0;) {
+    if (count > 0) address.append(block, static_cast<size_t>(count));
+    if (count < 0 && errno != EINTR) break;
+  }
+  close(gate);
+  if (!address.ends_with('\n')) _exit(1);
+  address.pop_back();
+  options.first_job.emplace_back(kAgentVariable, address);
+  std::exit(pmi::Launcher(options).Run());
+}
+
+}  // namespace
+
+Result<RanksProcess, std::string> RanksProcess::Make(pmi::Options options) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return "no pipe to mpiexec: " + std::string(std::strerror(errno));
+  Descriptor hers(ends[0]), ours(ends[1]);
+  const pid_t parent = getpid(), pid = fork();
+  if (pid < 0) return "cannot start a process for mpiexec: " + std::string(std::strerror(errno));
+  if (pid == 0) {
+    ours.Close();
+    RunMpiexec(std::move(options), hers.Release(), parent);
+  }
+  return RanksProcess(pid, std::move(ours));
+}
+
+RanksProcess::~RanksProcess() {
+  if (!gate_) return;
+  gate_.Close();
+  waitpid(pid_, nullptr, 0);
+}
+
+std::optional<std::string> RanksProcess::Start(const std::string& agent) {
+  signal(SIGCHLD, SIG_DFL);
+  sigset_t taken;
+  sigemptyset(&taken);
+  sigaddset(&taken, SIGCHLD);
+  for (const int number : kPassedOn) sigaddset(&taken, number);
+  sigprocmask(SIG_SETMASK, &taken, nullptr);
+  signals_ = Descriptor(signalfd(-1, &taken, SFD_NONBLOCK | SFD_CLOEXEC));
+  if (!signals_) return "signals cannot be watched: " + std::string(std::strerror(errno));
+  const std::string line = agent + "\n";
+  const bool told = write(gate_.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size());
+  gate_.Close();
+  Look();  // it may have ended before the signals were watched
+  if (told) return std::nullopt;
+  return "mpiexec's process has ended before the ranks were started";
+}
+
+void RanksProcess::Look() {
+  signalfd_siginfo info;
+  while (read(signals_.get(), &info, sizeof info) == sizeof info) {
+    if (info.ssi_signo == SIGCHLD || exit_status_) continue;
+    // The terminal sends its signals to all processes of the group, mpiexec among them.
+    if (info.ssi_code != SI_KERNEL) kill(pid_, static_cast<int>(info.ssi_signo));
+  }
+  int status = 0;
+  if (exit_status_ || waitpid(pid_, &status, WNOHANG) != pid_) return;
+  exit_status_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+void RanksProcess::WaitFor(milliseconds time) {
+  const auto end = Clock::now() + time;
+  while (!exit_status_) {
+    const auto left = std::chrono::ceil<milliseconds>(end - Clock::now());
+    if (time.count() >= 0 && left.count() <= 0) return;
+    pollfd ready{signals_.get(), POLLIN, 0};
+    poll(&ready, 1, time.count() < 0 ? -1 : static_cast<int>(left.count()));
+    Look();
+  }
+}
+
+int RanksProcess::Wait() {
+  WaitFor(milliseconds(-1));
+  return *exit_status_;
+}
+
+int RanksProcess::End(milliseconds grace) {
+  WaitFor(grace);
+  for (const int number : {SIGTERM, SIGTERM, SIGKILL}) {
+    if (exit_status_) break;
+    kill(pid_, number);
+    WaitFor(kTermTime);
+  }
+  return Wait();
+}
+
+}  // namespace weft::impi
