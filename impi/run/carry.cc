@@ -83,6 +83,19 @@ class Carrier::Impl {
       return Fail(job_.NameOf(std::get<WorldRank>(sockets_[place].port)) + how);
     }
   }
+  void Close() {
+    for (auto& [host, at] : host_at_) Drop(sockets_[at]);
+    CloseProcesses();
+  }
+  void CloseProcesses() {
+    for (Socket& socket : sockets_) {
+      if (std::holds_alternative<WorldRank>(socket.port)) Drop(socket);
+    }
+    for (auto& [connection, fd] : strangers_) poller_.Forget(fd.get());
+    strangers_.clear();
+    poller_.Forget(listener_.fd.get());
+    listener_.fd.Close();
+  }
   bool FailedByProcess() const {
     return failed_by_process_ || (agent_.culprit() && std::holds_alternative<WorldRank>(*agent_.culprit()));
   }
@@ -95,14 +108,14 @@ class Carrier::Impl {
     while (!failed_ && agent_.state() != Agent::State::kFailed) {
       if (agent_.state() == Agent::State::kEnded) {
         if (!closes_by) closes_by = Clock::now() + kCloseLimit;
-        if (AllClosed() || *closes_by <= Clock::now()) return Close(std::nullopt);
+        if (AllClosed() || *closes_by <= Clock::now()) return std::nullopt;
       }
       poller_.Wait(Patience(closes_by));
       OnTime(Clock::now());
       Flush();
     }
     // A process that died is named rather than what followed from it.
-    return Close(agent_.state() == Agent::State::kFailed ? agent_.reason() : *failed_);
+    return agent_.state() == Agent::State::kFailed ? agent_.reason() : *failed_;
   }
 
  private:
@@ -123,15 +136,6 @@ class Carrier::Impl {
   }
 
   void NoRoom() { Fail("host " + std::to_string(setup_.agent.host.value) + " cannot watch another connection: " + DescribeShortage(errno)); }
-
-  std::optional<std::string> Close(std::optional<std::string> why) {
-    for (Socket& socket : sockets_) Drop(socket);
-    for (auto& [connection, fd] : strangers_) poller_.Forget(fd.get());
-    strangers_.clear();
-    poller_.Forget(listener_.fd.get());
-    listener_.fd.Close();
-    return why;
-  }
 
   // --- time ---
 
@@ -366,6 +370,8 @@ void Carrier::Watch(int fd, std::function<void()> look) { impl_->Watch(fd, std::
 void Carrier::Fail(std::string why) { impl_->Fail(std::move(why)); }
 void Carrier::NoMoreProcesses(const std::string& how) { impl_->NoMoreProcesses(how); }
 std::optional<std::string> Carrier::Run() { return impl_->Run(); }
+void Carrier::Close() { impl_->Close(); }
+void Carrier::CloseProcesses() { impl_->CloseProcesses(); }
 bool Carrier::FailedByProcess() const { return impl_->FailedByProcess(); }
 
 }  // namespace weft::impi

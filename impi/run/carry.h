@@ -53,8 +53,12 @@ class Carrier {
   // mpiexec has ended: no process comes any more. `how`: behind the name of a process that has not called MPI_Init, if there is one.
   void NoMoreProcesses(const std::string& how);
 
-  // Returns nothing if the job ended in order, or why it did not. Then all connections are closed, and so all others hear of it.
+  // Returns nothing if the job ended in order, or why it did not. Others hear of that when the connections are closed.
   std::optional<std::string> Run();
+  // Closes all connections. The destructor does so, too.
+  void Close();
+  // Closes those of the processes of this host only.
+  void CloseProcesses();
   // After Run: a process of this host is why the job failed.
   bool FailedByProcess() const;
 

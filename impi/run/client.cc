@@ -203,7 +203,10 @@ class Client {
     carrier.Watch(link_->fd(), [&] {
       if (const auto why = link_->LookAtServer()) carrier.Fail(*why);
     });
-    return End(carrier.Run(), carrier.FailedByProcess());
+    const auto why = carrier.Run();
+    if (!why) return Leave();
+    Say(*why);
+    return carrier.FailedByProcess() ? FailAtOnce(carrier) : FailLater(carrier);
   }
 
   void Look(Carrier& carrier) {
@@ -212,16 +215,24 @@ class Client {
     if (status) carrier.NoMoreProcesses(" ended without MPI_Init (mpiexec's exit status is " + std::to_string(*status) + "); all ranks of a client have to call it");
   }
 
-  int End(const std::optional<std::string>& why, bool by_process) {
-    if (!why) {
-      const int status = process_.Wait();
-      link_->Leave();
-      return status;
-    }
-    Say(*why);
-    link_.reset();  // the server and the other clients hear of it now
-    const int status = process_.End(by_process ? kOwnDeath : milliseconds(0));
-    return by_process && status != 0 ? status : 1;
+  int Leave() {
+    const int status = process_.Wait();
+    link_->Leave();
+    return status;
+  }
+
+  // The server and the other clients name the client that leaves first. So one whose own process is at fault leaves at once, the server first. One that has heard
+  // of a failure elsewhere stays until its ranks have ended, and the others hear of it from where it was.
+  int FailAtOnce(Carrier& carrier) {
+    link_.reset();
+    carrier.Close();
+    const int status = process_.End(kOwnDeath);
+    return status != 0 ? status : 1;
+  }
+  int FailLater(Carrier& carrier) {
+    carrier.CloseProcesses();
+    process_.End(milliseconds(0));
+    return 1;
   }
 
   const ClientOptions& options_;

@@ -158,6 +158,7 @@ std::string RunClient(const Client& client, uint16_t server, const Program& prog
     if (auto failed = (*link)->LookAtServer()) carrier.Fail(*failed);
   });
   const auto why = carrier.Run();
+  carrier.Close();
   for (std::thread& one : programs) one.join();
   if (!why) (*link)->Leave();
   return why.value_or("");
