@@ -21,7 +21,7 @@ struct Entered {
 //
 // What follows on the connection: the process sends packets in its own name to processes of other clients, and takes all that comes, also while it waits to
 // send (impi/agent/agent.h). When it is over, it sends one FINI (the other fields do not matter), sends nothing more, and may close at once: the agent
-// acknowledges what still comes. If the agent closes before, the job has failed, and impirun says why.
+// acknowledges what still comes. Packets that were on their way then may still be read. If the agent closes before, the job has failed, and impirun says why.
 Result<Entered, std::string> EnterJob(const std::string& address, int32_t rank, std::chrono::seconds patience = std::chrono::seconds(60));
 
 }  // namespace weft::impi
