@@ -54,6 +54,24 @@ TEST(JobPlan, PassesTheEnvironmentButNotAnotherLaunchersVariables) {
   EXPECT_THAT(environment, Not(Contains(StartsWith("MPI_LOCAL"))));
 }
 
+TEST(JobPlan, VariablesOfTheFirstJobDoNotReachSpawnedRanks) {
+  auto options = ParseOptions({"-n", "1", "a"});
+  ASSERT_TRUE(options);
+  options->first_job = {{"WEFT_IMPI_AGENT", "@this"}};
+  const std::vector<std::string> own = {"WEFT_IMPI_AGENT=@another", "A=1"};
+  const auto first = EnvironmentOf(MakePlan(*options, own, "/here"), 0);
+  EXPECT_THAT(first, Contains("WEFT_IMPI_AGENT=@this"));
+  EXPECT_THAT(first, Not(Contains("WEFT_IMPI_AGENT=@another")));
+  ask::Spawn spawn;
+  spawn.commands.emplace_back();
+  spawn.commands[0].program = "b";
+  spawn.commands[0].processes = 1;
+  const auto spawned = MakeSpawnPlan(spawn, *options, own, "/here", 1, "kvs");
+  ASSERT_TRUE(spawned);
+  EXPECT_THAT(EnvironmentOf(*spawned, 0), Contains("A=1"));
+  EXPECT_THAT(EnvironmentOf(*spawned, 0), Not(Contains(StartsWith("WEFT_IMPI_AGENT"))));
+}
+
 TEST(JobPlan, SetsVariablesForAllAndForOne) {
   const JobPlan plan = Plan("-genv A 5 -env B 6 a : b");
   EXPECT_THAT(EnvironmentOf(plan, 0), Contains("A=5"));
