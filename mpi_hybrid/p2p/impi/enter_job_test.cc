@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/byte_reader.h"
 #include "base/job_secret.h"
 #include "impi/entry/welcome.h"
 #include "impi/job/ranks.h"
@@ -27,7 +28,7 @@ class EnterJobTest : public ::testing::Test {
   }
   static impi::Welcome Welcome() {
     const auto told = impi::testing::Tell(impi::testing::Announcements({{2}, {1, 2}}));
-    const Bytes command = impi::Welcome::Serialize(impi::ClientRank(1), 2, told, {2, 0, 1}, /*lam_clients=*/1);
+    const auto command = impi::Welcome::Serialize(impi::ClientRank(1), 2, told, {2, 0, 1}, /*lam_clients=*/1);
     auto welcome = impi::Welcome::Parse(ByteSpan(command).subspan(impi::Command::kHeader), /*rank=*/1);
     EXPECT_TRUE(welcome.ok()) << welcome.error();
     return std::move(welcome).value();
