@@ -12,13 +12,23 @@ AT, LENGTH = 0x1000000, 4 << 20  # of the guest's memory what is looked at
 GUEST = "qemu-system-x86_64 -accel tcg -m 64 -nodefaults -nographic -S"
 
 
+def connected(path):
+    """A socket with the server at `path`, or None while there is none: the file is there a moment before anyone listens."""
+    client = socket.socket(socket.AF_UNIX)
+    client.settimeout(stock.DEFAULT_TIMEOUT)
+    try:
+        client.connect(path)
+        return client
+    except (FileNotFoundError, ConnectionRefusedError):
+        client.close()
+        return None
+
+
 class Monitor:
     """QEMU's machine protocol on a socket."""
 
-    def __init__(self, path):
-        self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.settimeout(stock.DEFAULT_TIMEOUT)
-        self._socket.connect(path)
+    def __init__(self, connection):
+        self._socket = connection
         self._lines = self._socket.makefile("rw")
         self._lines.readline()
         self("qmp_capabilities")
@@ -46,9 +56,15 @@ class Qemu(stock.StockTest):
     def guest(self, place, name, options=""):
         path = os.path.join(place, name)
         process = self.start(f"{GUEST} -qmp unix:{path},server=on,wait=off {options}")
-        self.await_condition(lambda: os.path.exists(path) or not process.running(), "its monitor")
+        connections = []
+
+        def answers():
+            connections.append(connected(path))
+            return connections[-1] or not process.running()
+
+        self.await_condition(answers, "its monitor")
         self.expect(process.running(), "the guest ended")
-        monitor = Monitor(path)
+        monitor = Monitor(connections[-1])
         self.addCleanup(monitor.close)
         return process, monitor
 
