@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
   }
   for (int i = 0; i < kCommunicators; i++) MPI_Comm_free(&comms[i]);
   long left = HostPages() - before;
-  for (const double start = MPI_Wtime(); world_rank == 0 && left > with / 4 && MPI_Wtime() - start < kSeconds; left = HostPages() - before) {
+  for (const double start = MPI_Wtime(); world_rank == 0 && left >= with / 4 && MPI_Wtime() - start < kSeconds; left = HostPages() - before) {
   }
   if (world_rank == 0) printf("rank 0: %ld pages, %ld stay\n", with, left);
   fflush(NULL);
