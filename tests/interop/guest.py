@@ -64,7 +64,7 @@ class Guest:
         return [self._script, "exec", self._run, text]
 
     def output(self, text):
-        return subprocess.run(self.command(text), capture_output=True, text=True, timeout=60).stdout
+        return subprocess.run(self.command(text), capture_output=True, text=True, timeout=180).stdout
 
     def next_port(self):
         """A port of the guest that nothing has used yet."""

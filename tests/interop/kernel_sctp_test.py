@@ -8,7 +8,7 @@ import capture
 import guest
 import stock
 
-TIMEOUT = 120  # the guest is emulated and slow
+TIMEOUT = 300  # the guest is emulated and slow, and another one runs beside it
 KERNEL = "WEFT_LLP=sctp WEFT_SCTP_CARRIAGE=kernel"
 UDP_PORT = 9899  # of the guest's kernel
 FILES = ["transport/sctp/kernel/kernel_sctp_test", "tools/stage/lib/weft/libibverbs.so.1", "tools/stage/lib/weft/librdmacm.so.1",

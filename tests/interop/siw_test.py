@@ -13,7 +13,7 @@ import guest
 import stock
 
 SIZES = [1, 2, 7, 100, 1460, 4096, 30000, 65536, 1048576]
-TIMEOUT = 120
+TIMEOUT = 300  # the guest is emulated and slow, and another one runs beside it
 ROCE = os.environ.get("STOCK_PERSONA") == "roce"
 
 # Terminates, (layer, error type, error code), of RFC 5040 section 4.8
