@@ -19,7 +19,8 @@ using testing::Program;
 using testing::QpSize;
 using transport::SocketAddress;
 
-constexpr size_t kSlot = 96 * 1024;       // bytes of window that one Write may touch
+constexpr size_t kLongestOfAll = 90'000;  // of messages, bytes
+constexpr size_t kMargin = 8192;          // bytes of window behind the longest Write, which no Write may touch
 constexpr uint32_t kMostRequests = 24;    // per side
 constexpr uint8_t kUntouched = 0xa5;
 
@@ -75,7 +76,7 @@ class RandomRun {
     if (wire_ == nullptr && world_ == nullptr) {
       SetLinks();
     } else {
-      constexpr size_t kLongest[] = {200, 3000, 90'000};
+      constexpr size_t kLongest[] = {200, 3000, kLongestOfAll};
       longest_ = kLongest[random_.Between(0, 2)];
       faulty_ = world_ != nullptr ? world_->SetLinks(random_) : random_.Chance(0.35);
     }
@@ -150,6 +151,7 @@ class RandomRun {
     return std::make_unique<Rnic>(network, settings, host_id, world_ != nullptr ? world_->MakeWire(address, settings) : nullptr);
   }
   std::ostringstream& Fail() { return failure_; }
+  size_t Slot() const { return longest_ + kMargin; }  // bytes of window for one Write
 
   RunResult Finish() {
     if (result_.failure.empty()) result_.failure = failure_.str();
@@ -173,7 +175,7 @@ class RandomRun {
     LinkFaults there = LinkFaults::Rough(random_), back = LinkFaults::Rough(random_);
     const size_t grain = std::min({there.longest_segment, back.longest_segment, there.most_per_call, back.most_per_call,
                                    there.buffer, back.buffer});
-    longest_ = grain < 64 ? 200 : grain < 1000 ? 3000 : 90'000;
+    longest_ = grain < 64 ? 200 : grain < 1000 ? 3000 : kLongestOfAll;
     if (random_.Chance(0.35)) {
       faulty_ = true;
       LinkFaults& victim = random_.Chance(0.5) ? there : back;
@@ -200,7 +202,7 @@ class RandomRun {
   }
 
   void Prepare(Side& side, Side&) {
-    side.window.assign(kSlot * kMostRequests, kUntouched);
+    side.window.assign(Slot() * kMostRequests, kUntouched);
     side.constant.resize(longest_ * 2);
     for (size_t i = 0; i < side.constant.size(); ++i) side.constant[i] = PatternByte(77, i);
     side.window_region = side.program.Register(side.window.data(), side.window.size());
@@ -319,7 +321,7 @@ class RandomRun {
         work.length = side.work[i].length;
         work.memory.resize(work.length);
         rkey = peer.window_region.stag.value;
-        remote = peer.window_region.address + i * kSlot;
+        remote = peer.window_region.address + i * Slot();
         break;
       }
     } else {
@@ -328,7 +330,7 @@ class RandomRun {
     if (work.opcode == IBV_WR_RDMA_WRITE) {
       work.slot = index;
       rkey = peer.window_region.stag.value;
-      remote = peer.window_region.address + index * kSlot;
+      remote = peer.window_region.address + index * Slot();
     }
     work.lkey = side.program.Register(work.memory.data(), work.memory.size()).stag.value;
     ibv_sge pieces[3];
@@ -477,7 +479,7 @@ class RandomRun {
     if (!result_.failure.empty()) return;
     for (size_t slot = 0; slot < kMostRequests; ++slot) {
       const Work* work = slot < writer.work.size() && writer.work[slot].opcode == IBV_WR_RDMA_WRITE ? &writer.work[slot] : nullptr;
-      const uint8_t* bytes = target.window.data() + slot * kSlot;
+      const uint8_t* bytes = target.window.data() + slot * Slot();
       const size_t length = work != nullptr ? work->length : 0;
       const bool all_arrived = work != nullptr && work->success && !faulty_;  // flushed Writes may be anywhere
       for (size_t i = 0; i < length; ++i) {
@@ -487,12 +489,12 @@ class RandomRun {
         result_.failure = failure_.str();
         return;
       }
-      for (size_t i = length; i < kSlot; ++i) {
-        if (bytes[i] == kUntouched) continue;
-        Fail() << "a byte beside Write " << slot << " changed, at " << i;
-        result_.failure = failure_.str();
-        return;
-      }
+      static const std::vector<uint8_t> untouched(kLongestOfAll + kMargin, kUntouched);
+      if (std::memcmp(bytes + length, untouched.data(), Slot() - length) == 0) continue;
+      const size_t at = static_cast<size_t>(std::mismatch(bytes + length, bytes + Slot(), untouched.begin()).first - bytes);
+      Fail() << "a byte beside Write " << slot << " changed, at " << at;
+      result_.failure = failure_.str();
+      return;
     }
   }
 
