@@ -1,7 +1,9 @@
 """What Wireshark's iWARP dissector says about a capture."""
 
 import collections
+import functools
 import math
+import os
 import re
 import subprocess
 
@@ -18,7 +20,22 @@ TSHARK = ["tshark", "-o", "tcp.try_heuristic_first:TRUE", "--disable-protocol", 
           "smb_direct"]
 
 
+# Read together, because tshark takes seconds for each run.
+TERMINATE_FIELDS = ["iwarp_rdma." + name for name in (
+    "term_layer", "term_etype_rdma", "term_etype_ddp", "term_etype_llp", "term_errcode_rdma", "term_errcode_ddp_tagged",
+    "term_errcode_ddp_untagged", "term_errcode", "term_errcode_llp")]
+FIELDS = ["tcp.srcport", "tcp.seq", "tcp.len", "iwarp_mpa.key.req", "iwarp_mpa.key.rep", "iwarp_mpa.marker_flag",
+          "iwarp_mpa.crc_flag", "iwarp_mpa.rev", "iwarp_mpa.pdlength", "iwarp_mpa.ulpdulength", "iwarp_rdma.opcode",
+          "iwarp_ddp.tagged_flag", "iwarp_ddp.last_flag", *TERMINATE_FIELDS]
+
+
 def _tshark(path, *arguments):
+    state = os.stat(path)
+    return _tshark_of(path, (state.st_ino, state.st_size, state.st_mtime_ns), *arguments)
+
+
+@functools.lru_cache(maxsize=4)
+def _tshark_of(path, _, *arguments):
     done = subprocess.run([*TSHARK, "-r", path, *arguments], capture_output=True, text=True)
     if done.returncode != 0:
         raise RuntimeError(f"tshark -r {path}: {done.stderr}")
@@ -55,10 +72,13 @@ def has_port(path, port):
 
 def rows(path, *names):
     """Per frame the values of each field, a list, since a TCP segment may hold several FPDUs."""
-    fields = [word for name in names for word in ("-e", name)]
+    read = FIELDS if set(names) <= set(FIELDS) else names
+    fields = [word for name in read for word in ("-e", name)]
     out = _tshark(path, "-T", "fields", "-E", "occurrence=a", "-E", "aggregator=,", "-E", "separator=;", *fields)
+    places = [read.index(name) for name in names]
     for line in out.splitlines():
-        yield [cell.split(",") if cell else [] for cell in line.split(";")]
+        cells = line.split(";")
+        yield [cells[place].split(",") if cells[place] else [] for place in places]
 
 
 def handshakes(path):
@@ -108,10 +128,8 @@ def undissected_bytes(path):
 
 def terminates(path):
     """[(layer, error type, error code)] of the Terminate messages."""
-    names = ["term_layer", "term_etype_rdma", "term_etype_ddp", "term_etype_llp", "term_errcode_rdma",
-             "term_errcode_ddp_tagged", "term_errcode_ddp_untagged", "term_errcode", "term_errcode_llp"]
     found = []
-    for layer, *rest in rows(path, *["iwarp_rdma." + name for name in names]):
+    for layer, *rest in rows(path, *TERMINATE_FIELDS):
         if layer:
             types, codes = sum(rest[:3], []), sum(rest[3:], [])
             found.append(tuple(int(x, 0) for x in (layer[0], types[0], codes[0])))
