@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import unittest
 
 import mpi
 import stock
@@ -269,4 +268,4 @@ class DeathTest(Meeting):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    stock.main()

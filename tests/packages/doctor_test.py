@@ -17,17 +17,21 @@ def can_unshare():
 
 class Doctor(stock.StockTest):
 
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.installed = os.path.join(folder.name, "installed")
+        os.mkdir(cls.installed)
+        stage = os.path.dirname(os.path.dirname(stock.weft()))
+        subprocess.run([stock.workspace_file("tools/install-files"), stage, cls.installed], check=True, timeout=120, env={**os.environ, "PACKAGE_VERSION": "1.2.3"})
+
     def setUp(self):
         super().setUp()
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        self.prefix = self.install(os.path.join(folder.name, "prefix"), "1.2.3")
-
-    def install(self, prefix, version):
-        os.mkdir(prefix)
-        stage = os.path.dirname(os.path.dirname(stock.weft()))
-        subprocess.run([stock.workspace_file("tools/install-files"), stage, prefix], check=True, timeout=120, env={**os.environ, "PACKAGE_VERSION": version})
-        return prefix
+        self.prefix = shutil.copytree(self.installed, os.path.join(folder.name, "prefix"), symlinks=True)
 
     def doctor(self, *wrapper, prefix=None, **settings):
         weft = os.path.join(prefix or self.prefix, "bin/weft")

@@ -309,10 +309,29 @@ def _write_junit(path, cases):
         out.write("</testsuite></testsuites>\n")
 
 
+def _tests_in(suite):
+    for entry in suite:
+        if isinstance(entry, unittest.TestSuite):
+            yield from _tests_in(entry)
+        else:
+            yield entry
+
+
+class _Shard(unittest.TestProgram):
+    """Of the tests, those of this shard (shard_count in BUILD)."""
+
+    def createTests(self, *arguments, **named):
+        super().createTests(*arguments, **named)
+        index, count = int(os.environ.get("TEST_SHARD_INDEX", 0)), int(os.environ.get("TEST_TOTAL_SHARDS", 1))
+        if os.environ.get("TEST_SHARD_STATUS_FILE"):
+            open(os.environ["TEST_SHARD_STATUS_FILE"], "w").close()  # tells Bazel that shards are known here
+        self.test = unittest.TestSuite(list(_tests_in(self.test))[index::count])
+
+
 def main():
     """unittest.main() that also writes the test.xml that Bazel collects. Arguments choose tests, as for unittest."""
     runner = unittest.TextTestRunner(stream=sys.stdout, verbosity=2, resultclass=_JUnitResult)
-    result = unittest.main(module="__main__", testRunner=runner, exit=False).result
+    result = _Shard(module="__main__", testRunner=runner, exit=False).result
     if os.environ.get("XML_OUTPUT_FILE"):
         _write_junit(os.environ["XML_OUTPUT_FILE"], result.cases)
     sys.exit(0 if result.wasSuccessful() and result.testsRun + len(result.skipped) > 0 else 1)
